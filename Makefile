@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: MIT
+# What can be made here: `make help`. Everything made is under build/ and out/.
+
+ARCH	?= $(shell dpkg --print-architecture 2>/dev/null || uname -m)
+MACH	:= $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(ARCH)))
+HOST	:= $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(shell uname -m)))
+
+.DEFAULT_GOAL := all
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+include scripts/user.mk
+include scripts/module.mk
+
+.PHONY: all help clean
+all: user module	## the tool, the library and the module for this machine
+
+help:			## this list
+	@sed -n 's/^\([a-z_-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
+
+clean:			## remove build/ and out/
+	rm -rf build out

@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * The Barman v2 wire format, as a capture of this machine's own word size and
+ * byte order has it.
+ *
+ * A capture is one header and one record buffer:
+ *
+ *	struct bm_protocol_header_start		magic ... string_table_length
+ *	char string_table[max_string_table_length]
+ *	struct bm_protocol_header_pmu_settings	per core, [max_cores]
+ *	__u32 num_task_entries			only if max_task_infos > 0
+ *	struct bm_protocol_header_task_info	[max_task_infos]
+ *	__u32 num_mmap_layout_entries		only if max_mmap_layout > 0
+ *	struct bm_protocol_header_mmap_layout	[max_mmap_layout]
+ *	__u32 num_custom_charts			only if num_custom_counters > 0
+ *	struct bm_protocol_header_custom_chart	[num_custom_charts]
+ *	struct bm_protocol_header_custom_chart_series [num_custom_counters]
+ *	0 to 7 bytes, so that the next offset is a multiple of 8
+ *	struct bm_datastore_header_data
+ *	the record buffer: blocks, each a length word and that many bytes
+ *
+ * Names are the format's own. The structs are packed because the format is;
+ * those that stand at an aligned place in every capture that kbarman writes say
+ * so. Structs that depend on max_task_infos are given for max_task_infos > 0,
+ * which kbarman always has.
+ */
+#ifndef _UAPI_BARMAN_V2_H
+#define _UAPI_BARMAN_V2_H
+
+#include <linux/types.h>
+#include <asm/bitsperlong.h>
+
+#if __BITS_PER_LONG == 64
+typedef __u64 bm_uintptr;
+#define BM_PROTOCOL_MAGIC_BYTES		0x4241524d414e3634ULL	/* "BARMAN64" */
+#else
+typedef __u32 bm_uintptr;
+#define BM_PROTOCOL_MAGIC_BYTES		0x4241524d414e3332ULL	/* "BARMAN32" */
+#endif
+
+#define BM_PROTOCOL_VERSION		2
+#define BM_MAX_PMU_COUNTERS		32
+
+enum bm_data_store_type {
+	BM_DATA_STORE_LINEAR		= 1,
+	BM_DATA_STORE_CIRCULAR		= 2,
+};
+
+struct bm_protocol_config_values {
+	__u32 max_cores;
+	__u32 max_task_infos;
+	__u32 max_mmap_layout;
+	__u32 max_pmu_counters;
+	__u32 max_string_table_length;
+	__u32 num_custom_counters;
+} __attribute__((packed));
+
+/* ns = (timestamp - timestamp_base) * timestamp_multiplier / timestamp_divisor */
+struct bm_protocol_clock_info {
+	__u64 timestamp_base;
+	__u64 timestamp_multiplier;
+	__u64 timestamp_divisor;
+	__u64 unix_base_ns;		/* CLOCK_REALTIME at timestamp_base */
+} __attribute__((packed));
+
+/* The part of the header whose layout depends on nothing: 96 bytes. */
+struct bm_protocol_header_start {
+	__u64 magic_bytes;
+	__u32 protocol_version;
+	__u32 header_length;		/* up to and with bm_datastore_header_data */
+	__u32 data_store_type;		/* enum bm_data_store_type */
+	__u32 target_name_ptr;
+	__u64 last_timestamp;
+	__u32 timer_sample_rate;	/* Hz, 0 = not sampled by a timer */
+	struct bm_protocol_config_values config_constants;
+	struct bm_protocol_clock_info clock_info;
+	__u32 string_table_length;	/* bytes in use; the table follows */
+} __attribute__((packed, aligned(8)));
+
+struct bm_protocol_header_pmu_settings {
+	__u64 configuration_timestamp;
+	__u32 midr;
+	bm_uintptr mpidr;
+	__u32 cluster_id;
+	__u32 num_counters;
+	__u32 counter_types[BM_MAX_PMU_COUNTERS];
+} __attribute__((packed, aligned(4)));
+
+struct bm_protocol_header_task_info {
+	__u64 timestamp;
+	__u32 task_id;
+	__u32 task_name_ptr;
+} __attribute__((packed, aligned(4)));
+
+struct bm_protocol_header_mmap_layout {
+	__u64 timestamp;
+	__u32 task_id;
+	bm_uintptr base_address;
+	bm_uintptr length;
+	bm_uintptr image_offset;	/* of base_address, in the file */
+	__u32 image_ptr;
+} __attribute__((packed, aligned(4)));
+
+enum bm_series_composition {
+	BM_SERIES_STACKED		= 1,
+	BM_SERIES_OVERLAY		= 2,
+	BM_SERIES_LOG10			= 3,
+};
+
+enum bm_rendering_type {
+	BM_RENDERING_FILLED		= 1,
+	BM_RENDERING_LINE		= 2,
+	BM_RENDERING_BAR		= 3,
+};
+
+#define BM_CHART_AVERAGE_SELECTION	0x01
+#define BM_CHART_AVERAGE_CORES		0x02
+#define BM_CHART_PERCENTAGE		0x04
+#define BM_CHART_PER_CPU		0x08
+
+struct bm_protocol_header_custom_chart {
+	__u32 name_ptr;
+	__u8 series_composition;	/* enum bm_series_composition */
+	__u8 rendering_type;		/* enum bm_rendering_type */
+	__u8 boolean_flags;		/* BM_CHART_* */
+} __attribute__((packed));
+
+enum bm_series_class {
+	BM_SERIES_CLASS_DELTA		= 1,
+	BM_SERIES_CLASS_INCIDENT	= 2,
+	BM_SERIES_CLASS_ABSOLUTE	= 3,
+};
+
+enum bm_series_display {
+	BM_SERIES_DISPLAY_ACCUMULATE	= 1,
+	BM_SERIES_DISPLAY_AVERAGE	= 2,
+	BM_SERIES_DISPLAY_HERTZ		= 3,
+	BM_SERIES_DISPLAY_MAXIMUM	= 4,
+	BM_SERIES_DISPLAY_MINIMUM	= 5,
+};
+
+#define BM_SERIES_SAMPLED		0x01
+#define BM_SERIES_COLOUR_AUTOMATIC	0xffffffffU
+
+struct bm_protocol_header_custom_chart_series {
+	__u32 chart_index;
+	__u32 name_ptr;
+	__u32 units_ptr;
+	__u32 description_ptr;
+	__u32 colour;			/* 0x00RRGGBB or BM_SERIES_COLOUR_AUTOMATIC */
+	__u64 multiplier;		/* the bits of an IEEE 754 double */
+	__u8 series_class;		/* enum bm_series_class; "class" in the format */
+	__u8 display;			/* enum bm_series_display */
+	__u8 boolean_flags;		/* BM_SERIES_SAMPLED */
+} __attribute__((packed));
+
+/* Offsets are monotonic byte counts, reduced modulo buffer_length on use. */
+struct bm_datastore_header_data {
+	__u64 buffer_length;
+	__u64 write_offset;
+	__u64 read_offset;
+	__u64 total_written;
+	bm_uintptr base_pointer;	/* 0: means nothing outside the writer */
+#if __BITS_PER_LONG == 32
+	__u32 __pad;
+#endif
+} __attribute__((aligned(8)));
+
+/*
+ * A block is a length word of the target's pointer size, which does not count
+ * itself, and that many bytes, a multiple of the word. The top bit marks a block
+ * without a record: padding, or one whose writer has not finished.
+ */
+#define BM_BLOCK_PADDING	((bm_uintptr)1 << (sizeof(bm_uintptr) * 8 - 1))
+
+enum bm_record_type {
+	BM_RECORD_SAMPLE		= 1,
+	BM_RECORD_SAMPLE_WITH_PC	= 2,
+	BM_RECORD_TASK_SWITCH		= 3,
+	BM_RECORD_CUSTOM_COUNTER	= 4,
+	BM_RECORD_ANNOTATION		= 5,
+	BM_RECORD_HALTING_EVENT		= 6,
+};
+
+struct bm_protocol_record_header {
+	__u32 record_type;		/* enum bm_record_type */
+	__u32 core;
+	__u64 timestamp;
+} __attribute__((packed, aligned(4)));
+
+struct bm_custom_counter_sample {
+	__u32 id;
+	__u64 value;
+} __attribute__((packed, aligned(4)));
+
+/*
+ * A sample goes on behind these fields: BM_RECORD_SAMPLE_WITH_PC has bm_uintptr
+ * pc_sample; both have __u64 pmu_counter_delta_value[], as many as the core's
+ * num_counters, and struct bm_custom_counter_sample[num_custom_counters].
+ * num_custom_counters itself is there only if the header's is not 0.
+ */
+struct bm_protocol_sample {
+	struct bm_protocol_record_header header;
+	__u32 task_id;
+	__u32 num_custom_counters;
+} __attribute__((packed, aligned(4)));
+
+enum bm_task_switch_reason {
+	BM_TASK_SWITCH_PREEMPTED	= 0,
+	BM_TASK_SWITCH_BLOCKED		= 1,
+};
+
+/* prev_state: announced by kbarman.ext=1, outside the 21 bytes of the format. */
+struct bm_protocol_task_switch {
+	struct bm_protocol_record_header header;
+	__u32 task_id;			/* of the task that is switched to */
+	__u8 reason;			/* enum bm_task_switch_reason */
+	__u8 prev_state;		/* low 8 bits of the previous task's state */
+} __attribute__((packed, aligned(4)));
+
+struct bm_protocol_custom_counter {
+	struct bm_protocol_record_header header;
+	__u32 task_id;
+	__u32 counter;
+	__u64 value;
+} __attribute__((packed, aligned(4)));
+
+enum bm_annotation_type {
+	BM_ANNOTATION_STRING		= 0,
+	BM_ANNOTATION_BOOKMARK		= 1,
+	BM_ANNOTATION_CHANNEL		= 2,
+	BM_ANNOTATION_GROUP		= 3,
+};
+
+struct bm_protocol_annotation {
+	struct bm_protocol_record_header header;
+	__u32 task_id;
+	bm_uintptr data_length;		/* the text with its NUL; 0 ends the annotation */
+	__u32 channel;
+	__u32 group;
+	__u32 colour;			/* 0xTTRRGGBB */
+	__u8 type;			/* enum bm_annotation_type */
+	__u8 data[];
+} __attribute__((packed, aligned(4)));
+
+/* idle_state: announced by kbarman.ext=1, outside the 17 bytes of the format. */
+struct bm_protocol_halting_event {
+	struct bm_protocol_record_header header;
+	__u8 entered_halt;		/* 1 entered, 0 left */
+	__u8 idle_state;		/* cpuidle state index + 1, 0 = not known */
+} __attribute__((packed, aligned(4)));
+
+/*
+ * Behind the base record of a PC sample, if kbarman.ext=1 announces it and the
+ * block is long enough: __u32 nr, __u32 nr_kernel, then nr bm_uintptr addresses,
+ * innermost first, of which the first nr_kernel are kernel addresses.
+ */
+struct bm_kbarman_callchain {
+	__u32 nr;
+	__u32 nr_kernel;
+} __attribute__((packed, aligned(4)));
+
+#if defined(__KERNEL__) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
+_Static_assert(sizeof(struct bm_protocol_config_values) == 24, "config_values");
+_Static_assert(sizeof(struct bm_protocol_clock_info) == 32, "clock_info");
+_Static_assert(sizeof(struct bm_protocol_header_start) == 96, "header_start");
+_Static_assert(sizeof(struct bm_protocol_header_pmu_settings) ==
+	       20 + sizeof(bm_uintptr) + 4 * BM_MAX_PMU_COUNTERS, "pmu_settings");
+_Static_assert(sizeof(struct bm_protocol_header_task_info) == 16, "task_info");
+_Static_assert(sizeof(struct bm_protocol_header_mmap_layout) ==
+	       16 + 3 * sizeof(bm_uintptr), "mmap_layout");
+_Static_assert(sizeof(struct bm_protocol_header_custom_chart) == 7, "custom_chart");
+_Static_assert(sizeof(struct bm_protocol_header_custom_chart_series) == 31, "series");
+_Static_assert(sizeof(struct bm_datastore_header_data) == 40, "datastore");
+_Static_assert(sizeof(struct bm_protocol_record_header) == 16, "record_header");
+_Static_assert(sizeof(struct bm_custom_counter_sample) == 12, "counter_sample");
+_Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
+_Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
+#endif
+
+#endif /* _UAPI_BARMAN_V2_H */

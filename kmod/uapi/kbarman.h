@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
+/*
+ * /dev/kbarman: record scheduler switches, PMU overflows and CPU idling of a
+ * machine, and map what was recorded as Arm Barman v2 captures.
+ *
+ * A session
+ * ---------
+ * open() the device, KBARMAN_CONFIGURE, KBARMAN_START, KBARMAN_STOP. The
+ * descriptor that configures owns the session until it is closed; closing it
+ * stops the session. One session exists at a time: configure, start, stop and
+ * consume on another descriptor fail with EBUSY while the session has an owner.
+ * Query, stats, clock, task facts, poll() and mmap() work on every descriptor.
+ * What was recorded stays readable after the stop, and after the owner has gone
+ * for as long as any descriptor or map is open.
+ *
+ * The map
+ * -------
+ * CPU c is mapped with
+ *
+ *	mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd, c * query.map_stride)
+ *
+ * with exactly that length and offset (else EINVAL). The map is read-only for
+ * good: PROT_WRITE and PROT_EXEC are refused with EPERM, also by a later
+ * mprotect(); it can't be split, moved or grown; it survives fork() and close().
+ *
+ * The mapped bytes of one CPU are a Barman v2 capture (barman_v2.h) with a
+ * circular record buffer. The first query.header_bytes bytes are the same
+ * physical pages in every CPU's map; struct bm_datastore_header_data stands at
+ * query.header_bytes, and the ring of query.ring_bytes, a power of two, right
+ * behind it. A stopped ring can be copied as it is.
+ *
+ * Reading a running ring (the writer never waits, and never looks at a reader):
+ *
+ *	w0 = load_acquire(write_offset)			pairs with [B] in kmod/ring.c
+ *	r0 = load_acquire(read_offset)
+ *	if w0 == r0: empty;  if r0 > w0: again
+ *	copy the bytes [r0, w0), reduced modulo ring_bytes
+ *	read barrier					pairs with [A] in kmod/ring.c
+ *	r1 = read_offset
+ *	if r1 > w0: again, else [max(r0, r1), w0) is good and starts with a block
+ *
+ * On a 32-bit kernel the offsets are live in their low word only; the high words
+ * are right after a stop.
+ *
+ * Tables in the header (strings, tasks, maps, PMU) only ever grow while a session
+ * runs: a row is complete before the count that covers it. The one exception is
+ * overwrite mode, where rows of tasks that left before the oldest record may be
+ * used again: copy, and copy again if query.generation has changed in between.
+ *
+ * Two modes
+ * ---------
+ * KBARMAN_MODE_OVERWRITE keeps the newest records; what they overwrote is counted,
+ * and is not a loss. KBARMAN_MODE_STREAM keeps the oldest: a reader gives space
+ * back with KBARMAN_CONSUME, and a record that finds no space is counted as lost.
+ *
+ * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and
+ * EPOLLIN | EPOLLHUP when the session is not running.
+ *
+ * Structs
+ * -------
+ * Every struct starts with its own size, set by the caller. Smaller than the
+ * first version: EINVAL. Larger than the kernel knows: accepted if the rest is
+ * zero, else E2BIG. Reserved fields and unknown flags must be zero, else EINVAL.
+ * A 64-bit field named *_ptr holds a user address.
+ *
+ * Errors of any call
+ * ------------------
+ *	EBADF	the descriptor was opened without read permission
+ *	EFAULT	a pointer is bad
+ *	EINVAL	an argument is wrong (see the call)
+ *	ENOTTY	no such ioctl
+ * and of open():
+ *	EPERM	the caller has neither CAP_PERFMON nor CAP_SYS_ADMIN, or kernel
+ *		lockdown forbids perf
+ */
+#ifndef _UAPI_KBARMAN_H
+#define _UAPI_KBARMAN_H
+
+#include <linux/ioctl.h>
+#include <linux/types.h>
+
+#define KBARMAN_DEVICE		"/dev/kbarman"
+#define KBARMAN_ABI		1
+
+#define KBARMAN_CPU_ALL		0xffffffffU
+
+enum kbarman_mode {
+	KBARMAN_MODE_OVERWRITE	= 0,
+	KBARMAN_MODE_STREAM	= 1,
+};
+
+/* Why a record did not make it; the index into kbarman_stats.lost. */
+enum kbarman_loss {
+	KBARMAN_LOST_FULL	= 0,	/* stream mode: the ring was full */
+	KBARMAN_LOST_NESTED	= 1,	/* overwrite mode: all the space there is was
+					 * reserved by the writers it interrupted */
+	KBARMAN_LOST_TOO_BIG	= 2,	/* longer than an eighth of the ring */
+	KBARMAN_LOST_REASONS	= 3,
+};
+
+/* Facts that did not get into a table; the index into kbarman_stats.missed. */
+enum kbarman_miss {
+	KBARMAN_MISSED_TASK	= 0,	/* task table full */
+	KBARMAN_MISSED_MAP	= 1,	/* mmap table full */
+	KBARMAN_MISSED_STRING	= 2,	/* string table full */
+	KBARMAN_MISSED_QUEUE	= 3,	/* queue of facts to be completed full */
+	KBARMAN_MISSED_MEMORY	= 4,	/* no memory to remember a mapping */
+	KBARMAN_MISSED_COUNTER	= 5,	/* a counter could not be read at an overflow;
+					 * its value is ~0 in that sample */
+	KBARMAN_MISS_REASONS	= 6,
+};
+
+/*
+ * KBARMAN_QUERY: the device and the session.
+ * Before the first configure everything from `mode` on is 0.
+ */
+#define KBARMAN_FEATURE_PMU		(1U << 0)	/* a hardware PMU is there */
+#define KBARMAN_FEATURE_RAW_CLOCK	(1U << 1)	/* timestamps are counter ticks */
+#define KBARMAN_FEATURE_MAPS		(1U << 2)	/* new mappings are seen as they
+							 * are made; else only those
+							 * there at start */
+
+#define KBARMAN_STATE_CONFIGURED	(1U << 0)
+#define KBARMAN_STATE_RUNNING		(1U << 1)
+#define KBARMAN_STATE_OWNED		(1U << 2)	/* by some descriptor */
+#define KBARMAN_STATE_MINE		(1U << 3)	/* by this one */
+#define KBARMAN_STATE_FALLBACK		(1U << 4)	/* sampled by cpu-clock, as there
+							 * is no PMU */
+
+struct kbarman_query {
+	__u32 size;
+	__u32 abi;			/* KBARMAN_ABI */
+	__u32 features;			/* KBARMAN_FEATURE_* */
+	__u32 state;			/* KBARMAN_STATE_* */
+	__u32 page_size;
+	__u32 nr_cpus;			/* CPU numbers are below this */
+	__u64 clock_hz;			/* nominal rate of the timestamps */
+	__u64 min_ring_bytes;
+	__u64 max_ring_bytes;
+	char pmu_name[32];		/* of the CPU PMU, "" if there is none */
+	__u32 mode;			/* enum kbarman_mode */
+	__u32 sources;			/* KBARMAN_SOURCE_* */
+	__u32 nr_events;
+	__u32 generation;		/* of the tables, see above */
+	__u64 session;			/* counts the configurations */
+	__u64 ring_bytes;		/* of one CPU */
+	__u64 header_bytes;		/* offset of struct bm_datastore_header_data */
+	__u64 map_bytes;		/* length of one CPU's map */
+	__u64 map_stride;		/* from one CPU's map offset to the next */
+	__u64 reserved[4];
+};
+
+/*
+ * KBARMAN_CONFIGURE: allocate the rings and own the session. A configured session
+ * that is not running can be configured again by its owner; maps of the former
+ * one keep what they show.
+ *
+ *	EBUSY	another descriptor owns the session, or it is running
+ *	ENOMEM	the rings do not fit into memory
+ *	ESRCH	no such process in pids
+ *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
+ *	E2BIG	nr_events > 32 or nr_pids > 4096
+ */
+#define KBARMAN_SOURCE_SCHED		(1U << 0)	/* task switches */
+#define KBARMAN_SOURCE_IDLE		(1U << 1)	/* halting events */
+#define KBARMAN_SOURCE_PMU		(1U << 2)	/* samples: needs nr_events > 0 */
+#define KBARMAN_SOURCE_MAPS		(1U << 3)	/* executable mappings */
+#define KBARMAN_SOURCE_ALL		0xfU
+
+#define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */
+#define KBARMAN_CONFIGURE_FALLBACK	(1U << 1)	/* no PMU: sample by cpu-clock */
+#define KBARMAN_CONFIGURE_INHERIT	(1U << 2)	/* children of pids too */
+
+struct kbarman_event {
+	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
+	__u32 reserved;
+	__u64 config;
+	__u64 config1;
+	__u64 config2;
+	char name[64];			/* NUL-terminated; what the capture calls it */
+};
+
+struct kbarman_configure {
+	__u32 size;
+	__u32 flags;			/* KBARMAN_CONFIGURE_* */
+	__u32 mode;			/* enum kbarman_mode */
+	__u32 sources;			/* KBARMAN_SOURCE_* */
+	__u64 ring_bytes;		/* a CPU; rounded up to a power of two; 0 = 1 MiB */
+	__u64 watermark;		/* bytes; 0 = a quarter of the ring */
+	__u32 max_tasks;		/* rows; 0 = 16384 */
+	__u32 max_maps;			/* rows; 0 = 65536 */
+	__u32 max_strings;		/* bytes; 0 = 4 MiB; rounded up */
+	__u32 nr_cpu_words;		/* of cpus_ptr; 0 = all CPUs */
+	__u64 cpus_ptr;			/* bit c % 64 of __u64 [c / 64]: record CPU c */
+	__u64 pids_ptr;			/* __u32[]; thread group ids to record */
+	__u32 nr_pids;			/* 0 = every task */
+	__u32 nr_events;
+	__u64 events_ptr;		/* struct kbarman_event[]; the first one samples */
+	__u64 sample;			/* period of the first event, or Hz */
+	char target_name[64];		/* NUL-terminated; "" = the host's name */
+	__u64 reserved[4];
+};
+
+/*
+ * KBARMAN_START: begin to record. A started session whose rings still hold the
+ * records of an earlier run starts with empty rings.
+ *
+ *	EBUSY	not the owner, or already running
+ *	EINVAL	not configured
+ *	ENODEV	no CPU of the session is online
+ * and for the event with index `event` on CPU `cpu`:
+ *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU
+ *	ENOSPC	the PMU can't count it at the same time as those before it
+ *	others	as perf_event_open(2)
+ */
+struct kbarman_start {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u32 event;			/* out: the event that failed, else ~0 */
+	__u32 cpu;			/* out: the CPU it failed on, else ~0 */
+	__u64 reserved[2];
+};
+
+/*
+ * KBARMAN_STOP: stop recording; the argument is 0. When it returns, the rings and
+ * tables are complete and still. Stopping a stopped session does nothing.
+ *
+ *	EBUSY	not the owner
+ */
+
+/*
+ * KBARMAN_CONSUME: give back a CPU's ring up to `position`, which is a block
+ * boundary at or before write_offset.
+ *
+ *	EBUSY	not the owner
+ *	EINVAL	no such CPU, not a block boundary, or not in stream mode
+ */
+struct kbarman_consume {
+	__u32 size;
+	__u32 cpu;
+	__u64 position;			/* the new read_offset */
+	__u64 reserved[2];
+};
+
+/*
+ * KBARMAN_STATS: what became of the records of one CPU, or of all with
+ * KBARMAN_CPU_ALL. On a stopped session every record is accounted for:
+ * written = overwritten + consumed + still in the ring, and
+ * attempts = written + the sum of lost[].
+ *
+ *	EINVAL	no such CPU, or not configured
+ */
+struct kbarman_stats {
+	__u32 size;
+	__u32 cpu;
+	__u64 written;			/* records */
+	__u64 overwritten;		/* records; overwrite mode */
+	__u64 lost[8];			/* records, by enum kbarman_loss */
+	__u64 bytes;			/* written, with length words and padding */
+	__u64 missed[8];		/* facts, by enum kbarman_miss; KBARMAN_CPU_ALL */
+	__u32 tasks;			/* rows in use */
+	__u32 maps;
+	__u32 strings;			/* bytes in use */
+	__u32 online;			/* CPUs that record */
+	__u64 reserved[4];
+};
+
+/*
+ * KBARMAN_CLOCK: the timestamps' clock against the system's, at start, at stop,
+ * and now. Ticks convert as the header's clock_info says; that is exact to a
+ * microsecond over an hour after a stop, and by the nominal rate before.
+ *
+ *	EINVAL	not configured
+ */
+struct kbarman_clock_pair {
+	__u64 timestamp;		/* ticks */
+	__u64 raw_ns;			/* CLOCK_MONOTONIC_RAW */
+	__u64 monotonic_ns;		/* CLOCK_MONOTONIC */
+	__u64 realtime_ns;		/* CLOCK_REALTIME */
+};
+
+struct kbarman_clock {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	struct kbarman_clock_pair start;	/* all 0 before the first start */
+	struct kbarman_clock_pair stop;		/* all 0 before the first stop */
+	struct kbarman_clock_pair now;
+	__u64 reserved[4];
+};
+
+/*
+ * KBARMAN_TASK_FACTS: what Barman has no place for, by row of the task table.
+ * Fills at most `count` elements from row `first` on, sets `count` to how many.
+ *
+ *	EINVAL	not configured
+ */
+struct kbarman_task_fact {
+	__u32 task_id;
+	__u32 tgid;			/* thread group (process) id */
+	__u64 exit_timestamp;		/* ticks, 0 while the task lives */
+};
+
+struct kbarman_task_facts {
+	__u32 size;
+	__u32 first;
+	__u32 count;
+	__u32 reserved0;
+	__u64 facts_ptr;		/* struct kbarman_task_fact[] */
+	__u64 reserved[2];
+};
+
+/*
+ * KBARMAN_ADD_MAPS: rows for the mmap table that the module can't find by itself:
+ * kernel text and modules that were loaded before it. Rows of the kernel have
+ * task_id 0 and hold for every task.
+ *
+ *	EBUSY	not the owner
+ *	EINVAL	not configured, more than 4096 rows, or length 0
+ *	ENOSPC	the mmap or string table is full; `count` says how many went in
+ *	EPERM	a kernel address, and the caller lacks CAP_SYSLOG
+ */
+struct kbarman_map_row {
+	__u32 task_id;
+	__u32 image_length;		/* bytes at image_ptr, at most 4095 */
+	__u64 base_address;
+	__u64 length;
+	__u64 image_offset;
+	__u64 image_ptr;		/* the image's name, without a NUL */
+};
+
+struct kbarman_add_maps {
+	__u32 size;
+	__u32 count;
+	__u64 rows_ptr;			/* struct kbarman_map_row[] */
+	__u64 reserved[2];
+};
+
+#define KBARMAN_QUERY		_IO('k', 0xb0)	/* struct kbarman_query */
+#define KBARMAN_CONFIGURE	_IO('k', 0xb1)	/* struct kbarman_configure */
+#define KBARMAN_START		_IO('k', 0xb2)	/* struct kbarman_start */
+#define KBARMAN_STOP		_IO('k', 0xb3)	/* 0 */
+#define KBARMAN_CONSUME		_IO('k', 0xb4)	/* struct kbarman_consume */
+#define KBARMAN_STATS		_IO('k', 0xb5)	/* struct kbarman_stats */
+#define KBARMAN_CLOCK		_IO('k', 0xb6)	/* struct kbarman_clock */
+#define KBARMAN_TASK_FACTS	_IO('k', 0xb7)	/* struct kbarman_task_facts */
+#define KBARMAN_ADD_MAPS	_IO('k', 0xb8)	/* struct kbarman_add_maps */
+
+#endif /* _UAPI_KBARMAN_H */

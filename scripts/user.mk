@@ -1,0 +1,45 @@
+# SPDX-License-Identifier: MIT
+# The library and the tool: `make user`, for another machine `make user ARCH=arm64`.
+
+ifeq ($(MACH),$(HOST))
+O		:= build
+USER_CC		:= $(or $(filter-out cc,$(CC)),gcc)
+else
+O		:= build/$(MACH)
+CROSS_COMPILE	?= $(CROSS_$(MACH))
+USER_CC		= $(CROSS_COMPILE)gcc
+USER_SYSROOT	= $(shell scripts/sysroot $(MACH))
+endif
+CROSS_arm64	:= aarch64-linux-gnu-
+
+VERSION		:= 0.1.0
+CFLAGS		?= -O2 -g
+USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC -fvisibility=hidden \
+		   -ffile-prefix-map=$(CURDIR)/= -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Ikmod \
+		   $(USER_SYSROOT_CFLAGS)
+USER_LIBS	:= -lelf -lz
+
+LIB_SRC		:= $(wildcard user/lib/*.c user/lib/*/*.c)
+CLI_SRC		:= $(wildcard user/cli/*.c)
+LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
+CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)
+
+.PHONY: user
+user: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## build/kbarman, build/libkbarman.{a,so}
+
+$(O)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+
+$(O)/libkbarman.a: $(LIB_OBJ)
+	rm -f $@
+	$(CROSS_COMPILE)ar rcs $@ $^
+
+$(O)/libkbarman.so: $(LIB_OBJ)
+	$(USER_CC) -shared -Wl,-soname,libkbarman.so.0 $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
+
+$(O)/kbarman: $(CLI_OBJ) $(O)/libkbarman.a
+	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
+
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)

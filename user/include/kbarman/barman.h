@@ -1,0 +1,218 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Barman captures: read (32 and 64 bits, both byte orders, linear and circular,
+ * protocol 1 to 3) and write (this machine's byte order and 64 bits unless said
+ * otherwise). The format's source is Arm's "Barman V2 Protocol" text; what that
+ * leaves open is in kbarman-formats(5).
+ */
+#ifndef KBARMAN_BARMAN_H
+#define KBARMAN_BARMAN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kbarman/error.h>
+#include <kbarman/event.h>
+
+struct kb_task {
+	uint64_t timestamp;		/* ticks: valid from then on */
+	uint32_t task_id;
+	uint32_t name_ptr;
+	const char *name;		/* NULL: name_ptr is outside the table */
+};
+
+struct kb_map {
+	uint64_t timestamp;		/* ticks; 0 where the capture has no tasks */
+	uint32_t task_id;		/* 0 = the kernel's, holds for every task */
+	uint32_t image_ptr;
+	uint64_t base_address;
+	uint64_t length;
+	uint64_t image_offset;		/* of base_address, in the file */
+	const char *image;
+};
+
+struct kb_pmu {
+	uint64_t configuration_timestamp;
+	uint64_t mpidr;
+	uint32_t midr;
+	uint32_t cluster_id;
+	uint32_t num_counters;
+	uint32_t *counter_types;	/* num_counters */
+};
+
+struct kb_chart {
+	uint32_t name_ptr;
+	const char *name;
+	uint8_t series_composition;
+	uint8_t rendering_type;
+	uint8_t boolean_flags;
+};
+
+struct kb_series {
+	uint32_t chart_index;
+	uint32_t name_ptr, units_ptr, description_ptr;
+	const char *name, *units, *description;
+	uint32_t colour;
+	double multiplier;
+	uint8_t series_class;
+	uint8_t display;
+	uint8_t boolean_flags;
+};
+
+/* A capture's header, decoded. Strings and arrays belong to the reader. */
+struct kb_header {
+	uint8_t word_size;		/* 4 or 8 */
+	bool big_endian;
+	uint32_t protocol_version;
+	uint32_t header_length;
+	uint32_t data_store_type;	/* 1 linear, 2 circular */
+	uint32_t target_name_ptr;
+	const char *target_name;
+	uint64_t last_timestamp;
+	uint32_t timer_sample_rate;	/* Hz */
+
+	uint32_t max_cores, max_task_infos, max_mmap_layout, max_pmu_counters;
+	uint32_t max_string_table_length, num_custom_counters;
+
+	uint64_t timestamp_base, timestamp_multiplier, timestamp_divisor, unix_base_ns;
+
+	uint32_t string_table_length;
+	const char *strings;		/* string_table_length bytes and a NUL */
+
+	struct kb_pmu *pmus;		/* max_cores */
+	uint32_t nr_tasks;
+	struct kb_task *tasks;
+	uint32_t nr_maps;
+	struct kb_map *maps;
+	uint32_t nr_charts;
+	struct kb_chart *charts;
+	uint32_t nr_series;
+	struct kb_series *series;
+
+	uint64_t buffer_length, write_offset, read_offset, total_written;
+	uint64_t buffer_start;		/* offset of the record buffer in the file */
+
+	bool extended;			/* kbarman.ext=1: trailing bytes have a meaning */
+};
+
+struct kb_barman;
+
+/* How counter values of the file are to be taken; events always carry deltas. */
+enum kb_counters {
+	KB_COUNTERS_AUTO = 0,	/* deltas, unless the values say otherwise */
+	KB_COUNTERS_DELTA,
+	KB_COUNTERS_CUMULATIVE,
+};
+
+/*
+ * Open the capture at @path, "-" for standard input. Memory use does not depend
+ * on the size of the record buffer. On error nothing is opened and @err says why;
+ * -ENODATA: not a Barman capture; -EBADMSG: one, but its header can't be used.
+ */
+int kb_barman_open(struct kb_barman **out, const char *path, struct kb_error *err);
+
+/* The same for @size bytes at @data, which must stay until kb_barman_close(). */
+int kb_barman_open_memory(struct kb_barman **out, const void *data, size_t size,
+			  struct kb_error *err);
+
+void kb_barman_close(struct kb_barman *barman);
+
+void kb_barman_set_counters(struct kb_barman *barman, enum kb_counters how);
+
+const struct kb_header *kb_barman_header(const struct kb_barman *barman);
+
+/*
+ * The value of the string "kbarman.KEY=VALUE" of the header, NULL if there is
+ * none. Lives as long as the reader.
+ */
+const char *kb_barman_fact(const struct kb_barman *barman, const char *key);
+
+/*
+ * The next record in the order of the buffer. Returns 1 and fills @event; 0 at the
+ * end; a negative errno with @err filled where the buffer is damaged, after which
+ * calls return 0. Blocks without a record are passed over.
+ */
+int kb_barman_next(struct kb_barman *barman, struct kb_event *event, struct kb_error *err);
+
+/* Start again with the first record. */
+void kb_barman_rewind(struct kb_barman *barman);
+
+/*
+ * floor((timestamp - timestamp_base) * multiplier / divisor), exact and signed;
+ * saturates at the limits of int64_t.
+ */
+int64_t kb_barman_ns(const struct kb_barman *barman, uint64_t timestamp);
+
+/*
+ * What is wrong with the capture although it could be read: number of findings,
+ * and the first of them (NULL if none). Complete after kb_barman_next() gave 0.
+ */
+unsigned int kb_barman_damage(const struct kb_barman *barman, const struct kb_error **first);
+
+/*
+ * Write a linear capture: create, tables and events in any order, finish.
+ *
+ * Until kb_barman_writer_finish() the file has a header with room for the given
+ * maximum of rows and data behind it, and is a valid capture at any moment after
+ * a kb_barman_writer_sync(). Finish on a regular file syncs the data and then
+ * writes the final header. Rows and strings are copied. Every function returns 0
+ * or a negative errno and keeps the first error: later calls return it as well.
+ */
+struct kb_barman_writer;
+
+struct kb_barman_layout {
+	uint8_t word_size;		/* 4 or 8; 0 = 8 */
+	bool big_endian;
+	bool circular;			/* a circular store of buffer_length */
+	uint64_t buffer_length;		/* 0 for linear: as long as the data */
+	uint32_t max_cores;
+	uint32_t max_task_infos;	/* 0: a capture without tasks */
+	uint32_t max_mmap_layout;
+	uint32_t max_pmu_counters;
+	uint32_t max_string_table_length; /* rounded up to a multiple of 4 */
+	uint32_t max_custom_charts, max_custom_series;	/* both 0, or both not */
+};
+
+/*
+ * @fd is written from its current position on and stays the caller's. If it can't
+ * seek (a pipe), everything but the records must be set before the first event,
+ * and offsets in the header say how far the data may go, not how far it went.
+ */
+int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
+			    const struct kb_barman_layout *layout, struct kb_error *err);
+void kb_barman_writer_destroy(struct kb_barman_writer *writer);
+
+/* The offset of @string in the table, added if it is new; negative errno if full. */
+int64_t kb_barman_writer_string(struct kb_barman_writer *writer, const char *string);
+
+/* target name, clock, sample rate, last_timestamp: taken from @header. */
+int kb_barman_writer_set_header(struct kb_barman_writer *writer, const struct kb_header *header);
+/* Rows: `name`, `image` and so on count, the *_ptr fields are ignored. */
+int kb_barman_writer_pmu(struct kb_barman_writer *writer, uint32_t core, const struct kb_pmu *pmu);
+int kb_barman_writer_task(struct kb_barman_writer *writer, const struct kb_task *task);
+int kb_barman_writer_map(struct kb_barman_writer *writer, const struct kb_map *map);
+int kb_barman_writer_chart(struct kb_barman_writer *writer, const struct kb_chart *chart);
+int kb_barman_writer_series(struct kb_barman_writer *writer, const struct kb_series *series);
+/* The string "kbarman.KEY=VALUE". */
+int kb_barman_writer_fact(struct kb_barman_writer *writer, const char *key, const char *value);
+
+/* One record. Counters of a sample: as many as the core's PMU entry has. */
+int kb_barman_writer_event(struct kb_barman_writer *writer, const struct kb_event *event);
+
+/*
+ * One record as it stands in a capture of the writer's own layout: @length bytes
+ * behind the length word, a multiple of the word size. The fast way of `record`.
+ */
+int kb_barman_writer_record(struct kb_barman_writer *writer, const void *record, size_t length);
+
+/* Everything given so far to the file: data first, then the header. */
+int kb_barman_writer_sync(struct kb_barman_writer *writer);
+
+/*
+ * Write what is left and the final header. With @compact a regular file is left
+ * without the unused rows: same content, smaller. Fills @err with the first error.
+ */
+int kb_barman_writer_finish(struct kb_barman_writer *writer, bool compact, struct kb_error *err);
+
+#endif

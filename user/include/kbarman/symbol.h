@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From addresses to names. A symbolizer takes its mappings from a capture and
+ * its symbols from ELF files, kallsyms and the capture's side file.
+ */
+#ifndef KBARMAN_SYMBOL_H
+#define KBARMAN_SYMBOL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kbarman/barman.h>
+#include <kbarman/error.h>
+
+struct kb_symbolizer;
+
+struct kb_symbol_options {
+	const char *kallsyms;	/* file; NULL = the capture's side file, else, if the
+				 * capture was made by this running kernel, its own */
+	const char *symfs;	/* look images up below this directory; NULL = "/" */
+};
+
+/* What an address is. Strings live as long as the symbolizer; none is NULL. */
+struct kb_symbol {
+	const char *name;	/* "" where unknown */
+	const char *image;	/* path as mapped, "[kernel.kallsyms]", "[MODULE]",
+				 * "[unknown]" */
+	const char *image_base;	/* the last component of it */
+	uint64_t address;	/* start of the symbol, in the address space of pc */
+	uint64_t size;		/* bytes, 0 where unknown */
+	bool kernel;
+	uint32_t id;		/* dense, the same for the same (image, symbol); for
+				 * use as an index: below kb_symbolizer_count() */
+};
+
+/* @path: the capture's file name, to find its side file; may be NULL. */
+int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
+			 const char *path, const struct kb_symbol_options *options,
+			 struct kb_error *err);
+void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer);
+
+/* Resolve @pc of @task_id at @timestamp (ticks). Never fails: see kb_symbol. */
+const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
+					      uint64_t timestamp, uint64_t pc);
+
+uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
+
+/*
+ * Why names may be missing: calls @say once for each image that could not be read
+ * or does not fit, with one sentence that says what to do.
+ */
+void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
+			      void (*say)(void *context, const char *sentence), void *context);
+
+#endif
