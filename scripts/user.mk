@@ -14,7 +14,7 @@ CROSS_arm64	:= aarch64-linux-gnu-
 
 VERSION		:= 0.1.0
 CFLAGS		?= -O2 -g
-USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC -fvisibility=hidden \
+USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 		   -ffile-prefix-map=$(CURDIR)/= -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Ikmod \
 		   $(USER_SYSROOT_CFLAGS)
