@@ -1,0 +1,141 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# Debian packages of any architecture, fetched without root and without touching the host's
+# package state: apt-get runs on lists, status and caches of its own, below the cache.
+# The host's mirror, proxy, credentials and keys for Debian bookworm are used where it has
+# them, deb.debian.org otherwise. Sourced after lib.sh.
+
+KB_SUITES='bookworm bookworm-updates bookworm-security'
+KB_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+
+# "URI suite signed-by" of every Debian bookworm source that the host has. apt leaves a
+# $(VARIABLE) as it is where a source does not have it.
+# shellcheck disable=SC2016
+apt_host_sources() {
+	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN) $(SIGNED_BY)' \
+		'Created-By: Packages' 2>/dev/null |
+	while read -r uri suite component origin key; do
+		[ "$component" = main ] || continue
+		case $origin in Debian | '$(ORIGIN)') ;; *) continue ;; esac
+		case " $KB_SUITES " in *" $suite "*) ;; *) continue ;; esac
+		case $key in /*) ;; *) key=$KB_KEYRING ;; esac
+		echo "$uri $suite $key"
+	done | sort -u
+}
+
+apt_sources() {
+	have=$(apt_host_sources)
+	for suite in $KB_SUITES; do
+		line=$(echo "$have" | awk -v s="$suite" '$2 == s')
+		if [ -z "$line" ]; then
+			case $suite in
+			*-security) line="http://deb.debian.org/debian-security $suite $KB_KEYRING" ;;
+			*) line="http://deb.debian.org/debian $suite $KB_KEYRING" ;;
+			esac
+		fi
+		echo "$line" | while read -r uri s key; do
+			[ -r "$key" ] || key=$KB_KEYRING
+			echo "deb [signed-by=$key] $uri $s main"
+		done
+	done
+}
+
+# apt_root ARCH: (re)write the private configuration of ARCH
+apt_root() {
+	[ -r "$KB_KEYRING" ] || die "Debian's archive keys ($KB_KEYRING) are missing" \
+		"run scripts/setup (package debian-archive-keyring)"
+	root=$KB_CACHE/apt/$1
+	mkdir -p "$root/state/lists/partial" "$root/cache/archives/partial"
+	: >"$root/status"
+	apt_sources >"$root/sources.list"
+	{
+		# network settings of the host (proxy, retries), not its targets or hooks
+		apt-config dump --no-empty Acquire |
+			grep -Ev '^Acquire::(IndexTargets|Languages|Changelogs|CompressionTypes|cdrom)'
+		cat <<-END
+		#clear APT::Architectures;
+		APT::Architecture "$1";
+		APT::Architectures { "$1"; };
+		APT::Sandbox::User "root";
+		APT::Install-Recommends "false";
+		Acquire::Languages { "none"; };
+		Acquire::Retries "3";
+		Acquire::GzipIndexes "true";
+		Dir::State "$root/state";
+		Dir::State::status "$root/status";
+		Dir::Cache "$root/cache";
+		Dir::Cache::srcpkgcache "";
+		Dir::Etc::main "/dev/null";
+		Dir::Etc::parts "/dev/null";
+		Dir::Etc::preferences "/dev/null";
+		Dir::Etc::preferencesparts "/dev/null";
+		Dir::Etc::sourcelist "$root/sources.list";
+		Dir::Etc::sourceparts "/dev/null";
+		END
+	} >"$root/apt.conf"
+}
+
+# apt_get ARCH ARG...: apt-get on the private root; its progress goes to the terminal, if any
+apt_get() {
+	conf=$KB_CACHE/apt/$1/apt.conf
+	shift
+	if [ -t 2 ]; then
+		APT_CONFIG=$conf apt-get "$@" >&2
+	else
+		APT_CONFIG=$conf apt-get -qq "$@" >&2
+	fi
+}
+
+apt_cache() {
+	APT_CONFIG=$KB_CACHE/apt/$1/apt.conf apt-cache "$2" "$3"
+}
+
+apt_update_now() {
+	say "reading Debian's package lists for $1"
+	apt_root "$1"
+	apt_get "$1" update || die "cannot read Debian's package lists" \
+		"check the network (and the proxy in apt's configuration), then run this again"
+	touch "$KB_CACHE/apt/$1/updated"
+}
+
+# apt_update ARCH: lists of the last hour are new enough
+apt_update() {
+	[ -z "$(find "$KB_CACHE/apt/$1/updated" -mmin -60 2>/dev/null)" ] || return 0
+	locked "apt.$1" apt_update_now "$1"
+}
+
+# apt_fetch ARCH DIR PACKAGE...: these packages as DIR/*.deb, nothing they depend on
+apt_fetch() (
+	arch=$1
+	cd "$2" || exit
+	shift 2
+	say "downloading $* ($arch)"
+	locked "apt.$arch" apt_get "$arch" download "$@" ||
+		die "cannot download $*" "check the network and free space in $KB_CACHE, then run this again"
+)
+
+# apt_fetch_all ARCH DIR PACKAGE...: these packages and all they depend on as DIR/*.deb
+apt_fetch_all() (
+	arch=$1 dir=$2
+	shift 2
+	mkdir -p "$dir/partial"
+	locked "apt.$arch" apt_get "$arch" install -y --download-only --no-install-recommends \
+		-o Dir::Cache::archives="$dir" "$@" ||
+		die "cannot download packages for $arch" \
+			"check the network and free space in $KB_CACHE, then run this again"
+)
+
+# apt_depends ARCH PACKAGE PATTERN: first package that PACKAGE depends on and that matches
+apt_depends() {
+	apt_cache "$1" show "$2" | awk -v p="$3" '
+		/^$/ { exit }	# only the newest version
+		/^Depends:/ {
+			sub(/^Depends: */, "")
+			n = split($0, d, /, */)
+			for (i = 1; i <= n; i++) {
+				sub(/ .*/, "", d[i])
+				if (d[i] ~ p) { print d[i]; exit }
+			}
+		}'
+}
