@@ -216,7 +216,7 @@ struct bm_protocol_task_switch {
 	__u32 task_id;			/* of the task that is switched to */
 	__u8 reason;			/* enum bm_task_switch_reason */
 	__u8 prev_state;		/* low 8 bits of the previous task's state */
-} __attribute__((packed, aligned(4)));
+} __attribute__((packed));
 
 struct bm_protocol_custom_counter {
 	struct bm_protocol_record_header header;
@@ -241,14 +241,14 @@ struct bm_protocol_annotation {
 	__u32 colour;			/* 0xTTRRGGBB */
 	__u8 type;			/* enum bm_annotation_type */
 	__u8 data[];
-} __attribute__((packed, aligned(4)));
+} __attribute__((packed));
 
 /* idle_state: announced by kbarman.ext=1, outside the 17 bytes of the format. */
 struct bm_protocol_halting_event {
 	struct bm_protocol_record_header header;
 	__u8 entered_halt;		/* 1 entered, 0 left */
 	__u8 idle_state;		/* cpuidle state index + 1, 0 = not known */
-} __attribute__((packed, aligned(4)));
+} __attribute__((packed));
 
 /*
  * Behind the base record of a PC sample, if kbarman.ext=1 announces it and the
@@ -275,7 +275,10 @@ _Static_assert(sizeof(struct bm_datastore_header_data) == 40, "datastore");
 _Static_assert(sizeof(struct bm_protocol_record_header) == 16, "record_header");
 _Static_assert(sizeof(struct bm_custom_counter_sample) == 12, "counter_sample");
 _Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
+_Static_assert(sizeof(struct bm_protocol_task_switch) == 22, "task_switch, 21 and prev_state");
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
+_Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
+_Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and idle_state");
 #endif
 
 #endif /* _UAPI_BARMAN_V2_H */

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Tracepoints by name: most are not exported to modules. Callbacks stay typed, by
+ * the check_trace_callback_type_*() of the tracepoint's own header.
+ */
+#ifndef KBARMAN_COMPAT_TRACEPOINT_H
+#define KBARMAN_COMPAT_TRACEPOINT_H
+
+#include <linux/tracepoint.h>
+
+struct kbarman_probe {
+	const char *name;		/* of the tracepoint */
+	void *function;
+	struct tracepoint *tracepoint;	/* found and attached; NULL = not */
+};
+
+/* Attach all, or none. -ENOENT: this kernel has no such tracepoint. Context: task. */
+int kbarman_probes_attach(struct kbarman_probe *probes, unsigned int count);
+
+/* Detach those attached. On return none of them runs any more. Context: task. */
+void kbarman_probes_detach(struct kbarman_probe *probes, unsigned int count);
+
+#endif /* KBARMAN_COMPAT_TRACEPOINT_H */

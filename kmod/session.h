@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One capture: configure, start, stop. There is one session, so the rings are
+ * plain per-CPU variables, which is the cheapest way for a probe to find its own.
+ */
+#ifndef KBARMAN_SESSION_H
+#define KBARMAN_SESSION_H
+
+#include <linux/cpumask.h>
+#include <linux/fs.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+
+#include "header.h"
+#include "ring.h"
+
+struct kbarman_session {
+	struct mutex lock;		/* all of it, but what says otherwise */
+	struct file *owner;		/* NULL = free */
+	u64 id;				/* counts the configurations */
+	bool running;
+	bool kernel_addresses;		/* the owner may see them (CAP_SYSLOG) */
+	bool fallback;			/* sampled by cpu-clock for want of a PMU */
+
+	/* As configured; constant while running, so probes read them as they are. */
+	struct kbarman_configure config;	/* with sizes as they came out */
+	struct kbarman_event events[BM_MAX_PMU_COUNTERS];
+	cpumask_var_t cpus;
+	unsigned long *tasks;		/* bit = thread id: record it; NULL = all. The
+					 * fork probe sets and clears, all others test */
+	struct kbarman_capture *capture;
+
+	struct kbarman_clock_pair started, stopped;
+};
+
+extern struct kbarman_session kbarman_session;
+DECLARE_PER_CPU(struct kbarman_ring, kbarman_rings);
+
+/* This CPU records: its ring is there, and it is in session.cpus. Preemption off. */
+static __always_inline struct kbarman_ring *kbarman_this_ring(void)
+{
+	struct kbarman_ring *ring = this_cpu_ptr(&kbarman_rings);
+
+	return likely(ring->data) ? ring : NULL;
+}
+
+/* The session records thread @task_id. */
+static __always_inline bool kbarman_wants(u32 task_id)
+{
+	const unsigned long *tasks = kbarman_session.tasks;
+
+	return likely(!tasks) || test_bit(task_id, tasks);
+}
+
+/*
+ * An event source. Starts in the order of the table in session.c and stops in the
+ * reverse. start() is called with the session's lock held, everything allocated
+ * and no CPU allowed to come or go; when stop() returns, no probe of it runs any
+ * more. cpu_start() runs for every CPU that records, at start and when it comes
+ * online later, in a task that may sleep; cpu_stop() when it goes offline and
+ * before stop().
+ */
+struct kbarman_source {
+	const char *name;
+	u32 bit;			/* KBARMAN_SOURCE_*; 0 = always */
+	int (*start)(struct kbarman_session *session);
+	void (*stop)(struct kbarman_session *session);
+	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
+	void (*cpu_stop)(struct kbarman_session *session, int cpu);
+};
+
+extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
+	kbarman_source_pmu, kbarman_source_tasks, kbarman_source_maps;
+
+int kbarman_session_init(void);
+void kbarman_session_exit(void);
+
+/* The ioctls, arguments checked but for what the session alone can know. */
+int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
+			      const struct kbarman_event *events, const unsigned long *cpus,
+			      const u32 *pids);
+int kbarman_session_start(struct file *file, struct kbarman_start *report);
+int kbarman_session_stop(struct file *file);
+int kbarman_session_consume(struct file *file, u32 cpu, u64 position);
+void kbarman_session_query(struct file *file, struct kbarman_query *query);
+int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats);
+int kbarman_session_clock(struct kbarman_clock *clock);
+
+/* The capture as it is now, with a reference, or NULL before the first configure. */
+struct kbarman_capture *kbarman_session_capture(void);
+
+/* EPOLL* as the header says. */
+__poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait);
+
+/* @file goes: stop the session if it is its owner's. */
+void kbarman_session_release(struct file *file, bool last);
+
+#endif /* KBARMAN_SESSION_H */
