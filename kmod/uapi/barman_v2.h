@@ -186,7 +186,7 @@ struct bm_protocol_record_header {
 	__u32 record_type;		/* enum bm_record_type */
 	__u32 core;
 	__u64 timestamp;
-} __attribute__((packed, aligned(4)));
+} __attribute__((packed));
 
 struct bm_custom_counter_sample {
 	__u32 id;
