@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What the verbs share: see cli.h. This is the only place that prints complaints,
+ * and the only one that knows how an output file comes to its name.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+static void say(const char *format, va_list args)
+{
+	fflush(stdout);
+	fprintf(stderr, cli_verb_name ? "kbarman %s: " : "kbarman%s: ",
+		cli_verb_name ? cli_verb_name : "");
+	vfprintf(stderr, format, args);
+	fputc('\n', stderr);
+}
+
+void cli_warn(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
+int cli_fail(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+	return CLI_IMPOSSIBLE;
+}
+
+int cli_fail_error(const struct kb_error *err)
+{
+	return cli_fail("%s", err->text[0] ? err->text : strerror(-err->code));
+}
+
+int cli_usage(bool asked, const char *text)
+{
+	if (asked) {
+		fputs(text, stdout);
+		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+	}
+	return cli_fail("try `kbarman %s --help'", cli_verb_name);
+}
+
+bool cli_parse_size(const char *text, unsigned long long *value)
+{
+	unsigned int shift = 0;
+	char *end;
+
+	if (text[0] < '0' || text[0] > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 0);
+	switch (*end) {
+	case 'K':
+	case 'k':
+		shift = 10;
+		break;
+	case 'M':
+	case 'm':
+		shift = 20;
+		break;
+	case 'G':
+	case 'g':
+		shift = 30;
+		break;
+	}
+	if (shift)
+		end++;
+	if (errno || *end || *value > ULLONG_MAX >> shift)
+		return false;
+	*value <<= shift;
+	return true;
+}
+
+/*
+ * Temporary names that exist at the moment, for the exit and signal paths; a verb
+ * has a handful of outputs at most.
+ */
+static char *volatile temporaries[8];
+
+static void remove_temporaries(void)
+{
+	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
+		if (temporaries[i])
+			unlink(temporaries[i]);
+	}
+}
+
+static void remove_and_die(int number)
+{
+	remove_temporaries();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static bool remember(char *temporary)
+{
+	static const int deadly[] = { SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGXFSZ };
+	static bool prepared;
+
+	if (!prepared) {
+		atexit(remove_temporaries);
+		for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
+			struct sigaction old;
+
+			/* A verb that handles the signal itself ends by exit(). */
+			if (sigaction(deadly[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
+				signal(deadly[i], remove_and_die);
+		}
+		prepared = true;
+	}
+	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
+		if (!temporaries[i]) {
+			temporaries[i] = temporary;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void forget(const char *temporary)
+{
+	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
+		if (temporaries[i] == temporary)
+			temporaries[i] = NULL;
+	}
+}
+
+static void output_free(struct cli_output *out)
+{
+	free(out->path);
+	free(out->final);
+	free(out->temporary);
+	memset(out, 0, sizeof(*out));
+	out->fd = -1;
+}
+
+/* The permissions that open(path, O_CREAT, 0666) would have given. */
+static mode_t default_mode(void)
+{
+	mode_t mask = umask(0);
+
+	umask(mask);
+	return 0666 & ~mask;
+}
+
+static int open_temporary(struct cli_output *out, const struct stat *existing)
+{
+	/* A link is followed, so that what it points to is replaced and not it. */
+	out->final = existing ? realpath(out->path, NULL) : strdup(out->path);
+	if (!out->final || asprintf(&out->temporary, "%s.XXXXXX", out->final) < 0)
+		return -ENOMEM;
+	out->fd = mkostemp(out->temporary, O_CLOEXEC);
+	if (out->fd < 0)
+		return -errno;
+	if (!remember(out->temporary)) {
+		unlink(out->temporary);
+		return -EMFILE;
+	}
+	/* Best effort: a file system without modes is no reason to fail. */
+	if (fchmod(out->fd, existing ? existing->st_mode & 0777 : default_mode()))
+		errno = 0;
+	out->regular = true;
+	return 0;
+}
+
+int cli_output_open(struct cli_output *out, const char *path)
+{
+	bool is_stdout = strcmp(path, "-") == 0;
+	struct stat st;
+	int ret = 0;
+
+	memset(out, 0, sizeof(*out));
+	out->fd = -1;
+	out->path = strdup(is_stdout ? "standard output" : path);
+	if (!out->path)
+		return cli_fail("out of memory");
+
+	if (is_stdout) {
+		out->stream = stdout;
+		out->fd = STDOUT_FILENO;
+		if (fstat(out->fd, &st) == 0)
+			out->regular = S_ISREG(st.st_mode);
+		return 0;
+	}
+	if (stat(path, &st)) {
+		ret = errno == ENOENT ? open_temporary(out, NULL) : -errno;
+	} else if (S_ISREG(st.st_mode)) {
+		/* Renaming over it would get around its write protection. */
+		ret = access(path, W_OK) ? -errno : open_temporary(out, &st);
+	} else {
+		out->fd = open(path, O_WRONLY | O_CLOEXEC);
+		ret = out->fd < 0 ? -errno : 0;
+	}
+	if (ret == 0) {
+		out->stream = fdopen(out->fd, "w");
+		if (!out->stream)
+			ret = -errno;
+	}
+	if (ret) {
+		cli_warn("can't write %s: %s", path, strerror(-ret));
+		cli_output_abandon(out);
+		return CLI_IMPOSSIBLE;
+	}
+	return 0;
+}
+
+int cli_output_commit(struct cli_output *out)
+{
+	int error = 0;
+
+	if (!out->path)
+		return 0;
+	if (fflush(out->stream) || ferror(out->stream))
+		error = errno ? errno : EIO;
+	if (out->stream != stdout && fclose(out->stream) && !error)
+		error = errno;
+	out->stream = NULL;
+	out->fd = -1;
+	if (!error && out->temporary && rename(out->temporary, out->final))
+		error = errno;
+	if (error) {
+		cli_warn("can't write %s: %s", out->path, strerror(error));
+		cli_output_abandon(out);
+		return CLI_IMPOSSIBLE;
+	}
+	if (out->temporary)
+		forget(out->temporary);
+	output_free(out);
+	return 0;
+}
+
+void cli_output_abandon(struct cli_output *out)
+{
+	if (out->stream && out->stream != stdout)
+		fclose(out->stream);
+	else if (out->fd > STDERR_FILENO)
+		close(out->fd);
+	if (out->temporary) {
+		unlink(out->temporary);
+		forget(out->temporary);
+	}
+	output_free(out);
+}

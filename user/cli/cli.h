@@ -1,0 +1,71 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the verbs share: the table's prototypes, complaints, and output that is
+ * under its final name only when it is whole.
+ */
+#ifndef KBARMAN_CLI_H
+#define KBARMAN_CLI_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include <kbarman/error.h>
+
+/* Exit statuses of every verb. */
+enum cli_status {
+	CLI_OK		= 0,
+	CLI_DAMAGED	= 1,	/* done in part: something in the input was damaged */
+	CLI_IMPOSSIBLE	= 2,	/* not done at all, wrong usage included */
+};
+
+struct cli_verb {
+	const char *name;
+	int (*run)(int argc, char **argv);	/* argv[0]: "kbarman VERB", for getopt_long() */
+	const char *summary;			/* one line for `kbarman help` */
+};
+
+extern const char *cli_verb_name;		/* the one that runs; NULL: none yet */
+
+/* One line a verb, here and in the table in main.c. */
+int cmd_help(int argc, char **argv);
+
+/*
+ * Everything that the tool says on standard error goes through these: one line,
+ * "kbarman VERB: …". cli_fail() returns CLI_IMPOSSIBLE, for `return cli_fail(…)`.
+ */
+void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
+int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+/* The same with the sentence of the library. */
+int cli_fail_error(const struct kb_error *err);
+
+/*
+ * Usage: @text to stdout if the user asked for it (CLI_OK), else "try --help" to
+ * stderr (CLI_IMPOSSIBLE), behind what getopt_long() has already said.
+ */
+int cli_usage(bool asked, const char *text);
+
+/* A number with an optional suffix K, M, G (powers of 1024); false: not one. */
+bool cli_parse_size(const char *text, unsigned long long *value);
+
+/*
+ * An output file. A regular file is written under a temporary name beside its
+ * final one, and gets that by cli_output_commit(); until then, and after
+ * cli_output_abandon(), a signal or an exit(), there is nothing under either.
+ * "-" is standard output; pipes and devices are written directly.
+ */
+struct cli_output {
+	FILE *stream;		/* for stdio */
+	int fd;			/* the same file for write(); don't mix them unflushed */
+	bool regular;
+	char *path;		/* as messages say it */
+	char *final;		/* NULL: written directly */
+	char *temporary;
+};
+
+/* 0, or CLI_IMPOSSIBLE after a message. */
+int cli_output_open(struct cli_output *out, const char *path);
+/* Flushes, notices a full disk, renames; 0, or CLI_IMPOSSIBLE after a message. */
+int cli_output_commit(struct cli_output *out);
+void cli_output_abandon(struct cli_output *out);
+
+#endif
