@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The exports, one a file: each fills in a struct kb_export, and export.c lists it. */
+#ifndef KB_LIB_EXPORT_H
+#define KB_LIB_EXPORT_H
+
+#include <kbarman/export.h>
+
+extern const struct kb_export kb_export_heph;
+extern const struct kb_export kb_export_annotate;
+
+/* Hand a sentence to options->say, if there is one. */
+void kb_export_say(const struct kb_export_options *options, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+/*
+ * What run() returns at its end: flushes @out; @damage is what kb_barman_next() gave
+ * last (0 or a negative errno, with @err filled).
+ */
+int kb_export_end(struct kb_out *out, int damage, struct kb_error *err);
+
+#endif

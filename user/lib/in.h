@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Input of the streaming decoders: a window that slides over a file, a pipe or
+ * memory. Memory use is the window: as large as the largest packet asked for.
+ */
+#ifndef KB_LIB_IN_H
+#define KB_LIB_IN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <kbarman/error.h>
+
+struct kb_in {
+	const uint8_t *at;	/* next byte */
+	const uint8_t *end;	/* of what is in the window */
+	uint8_t *window;	/* NULL: the input is memory */
+	size_t size;		/* of the window */
+	uint64_t offset;	/* of `end` in the input */
+	int fd;
+	bool owned;		/* fd is ours to close */
+	bool ended;
+	int error;		/* of read(), negative errno */
+};
+
+/* @path: "-" is standard input. */
+int kb_in_open(struct kb_in *in, const char *path, struct kb_error *err);
+void kb_in_memory(struct kb_in *in, const void *data, size_t size);
+void kb_in_close(struct kb_in *in);
+
+/*
+ * Have @want bytes at in->at if the input goes on that long. Returns how many there
+ * are: less than @want at the end, after a read error, or without memory.
+ */
+size_t kb_in_want_slow(struct kb_in *in, size_t want);
+
+static inline size_t kb_in_want(struct kb_in *in, size_t want)
+{
+	size_t there = (size_t)(in->end - in->at);
+
+	return there >= want ? there : kb_in_want_slow(in, want);
+}
+
+/* Pass over @count bytes. Returns how many there were. */
+uint64_t kb_in_skip(struct kb_in *in, uint64_t count);
+
+/* Offset of in->at in the input. */
+static inline uint64_t kb_in_offset(const struct kb_in *in)
+{
+	return in->offset - (uint64_t)(in->end - in->at);
+}
+
+#endif
