@@ -52,6 +52,9 @@ struct kbarman_capture {
 	u32 *string_hash;	/* [string_hash_mask + 1]: offset + 1, 0 = free */
 	u32 string_hash_mask;
 	struct kbarman_task_fact *facts;	/* [max_tasks] */
+	u32 *task_next;		/* [max_tasks]: chains of task_buckets */
+	u32 *task_buckets;	/* [1 << task_bucket_bits] */
+	u32 task_bucket_bits;
 	u64 missed[KBARMAN_MISS_REASONS];
 };
 
@@ -81,7 +84,10 @@ struct bm_protocol_header_start *kbarman_header_start(struct kbarman_capture *ca
 __printf(3, 4)
 int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const char *format, ...);
 
-/* A row: task @task_id of thread group @tgid is called @name from @timestamp on. */
+/*
+ * A row, unless the newest one of @task_id says the same: @task_id of thread group @tgid
+ * is called @name from @timestamp on.
+ */
 int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
 			    const char *name);
 
@@ -100,8 +106,13 @@ void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
 /* Count a fact that went into no table. Context: any but NMI. */
 void kbarman_header_miss(struct kbarman_capture *capture, enum kbarman_miss what);
 
-/* Table fill and misses into @stats; task facts for the ioctl. */
+/* Table fill and misses into @stats. */
 void kbarman_header_stats(struct kbarman_capture *capture, struct kbarman_stats *stats);
+
+/* Rows were used again, or the tables begun anew, if it changes. */
+u32 kbarman_header_generation(struct kbarman_capture *capture);
+
+/* Facts of at most @count rows from @first on; returns how many. */
 u32 kbarman_header_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
 			      struct kbarman_task_fact *facts);
 

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* 5.18 (fa2c3254d7cf) gave sched_switch the previous task's state as last argument. */
+#include <trace/events/sched.h>
+
+static void probe(void *data, bool preempt, struct task_struct *prev, struct task_struct *next,
+		  unsigned int prev_state)
+{
+}
+
+void compat(void);
+void compat(void)
+{
+	check_trace_callback_type_sched_switch(probe);
+}

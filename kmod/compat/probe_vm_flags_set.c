@@ -1,0 +1,10 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* 6.3 (bc292ab00f6c) made vma->vm_flags const and gave it functions. */
+#include <linux/mm.h>
+
+void compat(struct vm_area_struct *vma);
+void compat(struct vm_area_struct *vma)
+{
+	vm_flags_set(vma, VM_DONTEXPAND);
+	vm_flags_clear(vma, VM_MAYWRITE);
+}

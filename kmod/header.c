@@ -1,0 +1,456 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/align.h>
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/hash.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/slab.h>
+#include <linux/stdarg.h>
+#include <linux/stringhash.h>
+#include <linux/topology.h>
+#include <linux/utsname.h>
+#include <linux/vmalloc.h>
+
+#include "header.h"
+#include "record.h"
+
+#define NR_CHARTS		1
+#define MAX_FACT		256
+
+struct charts {
+	__u32 num_custom_charts;
+	struct bm_protocol_header_custom_chart charts[NR_CHARTS];
+	struct bm_protocol_header_custom_chart_series series[KBARMAN_SERIES_COUNT];
+} __packed;
+
+/*
+ * Everything but the string table is given; the table takes what is left up to a
+ * page's end. It is a multiple of 4 long, so that what follows is aligned as the
+ * structs say; the up to 7 bytes that are missing then are the format's own padding.
+ */
+int kbarman_layout_init(struct kbarman_layout *layout)
+{
+	u64 pmus = (u64)layout->max_cores * sizeof(struct bm_protocol_header_pmu_settings);
+	u64 tasks = 4 + (u64)layout->max_tasks * sizeof(struct bm_protocol_header_task_info);
+	u64 maps = 4 + (u64)layout->max_maps * sizeof(struct bm_protocol_header_mmap_layout);
+	u64 fixed = sizeof(struct bm_protocol_header_start) + pmus + tasks + maps +
+		    sizeof(struct charts);
+	u64 end = PAGE_ALIGN(fixed + ALIGN((u64)layout->max_strings, 4));
+
+	/* header_length is 32 bits wide, and a map is as long as a size_t can say. */
+	if (end + PAGE_SIZE > U32_MAX || end + layout->ring_bytes + PAGE_SIZE > SIZE_MAX)
+		return -EINVAL;
+
+	layout->max_strings = ALIGN_DOWN(end - fixed, 4);
+	layout->pmus = sizeof(struct bm_protocol_header_start) + layout->max_strings;
+	layout->tasks = layout->pmus + pmus;
+	layout->maps = layout->tasks + tasks;
+	layout->charts = layout->maps + maps;
+	layout->header_bytes = end;
+	layout->map_bytes = end + PAGE_ALIGN(sizeof(struct bm_datastore_header_data) +
+					     layout->ring_bytes);
+	return 0;
+}
+
+struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout)
+{
+	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL);
+	u32 hash_size = roundup_pow_of_two(max(layout->max_strings / 16, 1024U));
+	u32 bucket_bits = max(ilog2(layout->max_tasks), 1);
+
+	if (!capture)
+		return ERR_PTR(-ENOMEM);
+	kref_init(&capture->ref);
+	raw_spin_lock_init(&capture->lock);
+	capture->layout = *layout;
+	capture->string_hash_mask = hash_size - 1;
+	capture->task_bucket_bits = bucket_bits;
+	capture->header = vzalloc(layout->header_bytes);
+	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings), GFP_KERNEL);
+	capture->facts = vzalloc(array_size(layout->max_tasks, sizeof(*capture->facts)));
+	capture->task_next = vzalloc(array_size(layout->max_tasks, sizeof(*capture->task_next)));
+	capture->task_buckets = vzalloc(sizeof(*capture->task_buckets) << bucket_bits);
+	capture->string_hash = vzalloc(array_size(hash_size, sizeof(*capture->string_hash)));
+	if (capture->header && capture->rings && capture->facts && capture->task_next &&
+	    capture->task_buckets && capture->string_hash)
+		return capture;
+	kbarman_capture_put(capture);
+	return ERR_PTR(-ENOMEM);
+}
+
+void kbarman_capture_get(struct kbarman_capture *capture)
+{
+	kref_get(&capture->ref);
+}
+
+static void free_capture(struct kref *ref)
+{
+	struct kbarman_capture *capture = container_of(ref, struct kbarman_capture, ref);
+	u32 cpu;
+
+	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
+		vfree(capture->rings[cpu]);
+	vfree(capture->string_hash);
+	vfree(capture->task_buckets);
+	vfree(capture->task_next);
+	vfree(capture->facts);
+	kfree(capture->rings);
+	vfree(capture->header);
+	kfree(capture);
+}
+
+void kbarman_capture_put(struct kbarman_capture *capture)
+{
+	if (capture)
+		kref_put(&capture->ref, free_capture);
+}
+
+int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
+{
+	void *ring;
+
+	if (capture->rings[cpu])
+		return 0;
+	ring = vzalloc_node(capture->layout.map_bytes - capture->layout.header_bytes,
+			    cpu_to_node(cpu));
+	if (!ring)
+		return -ENOMEM;
+	/* A fault on a map of this CPU may look at any time. */
+	smp_store_release(&capture->rings[cpu], ring);
+	return 0;
+}
+
+struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size_t offset)
+{
+	void *ring;
+
+	if (offset < capture->layout.header_bytes)
+		return vmalloc_to_page(capture->header + offset);
+	ring = smp_load_acquire(&capture->rings[cpu]);
+	if (!ring || offset >= capture->layout.map_bytes)
+		return NULL;
+	return vmalloc_to_page(ring + (offset - capture->layout.header_bytes));
+}
+
+struct bm_protocol_header_start *kbarman_header_start(struct kbarman_capture *capture)
+{
+	return capture->header;
+}
+
+static u32 *task_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.tasks;
+}
+
+static struct bm_protocol_header_task_info *task_row(struct kbarman_capture *capture, u32 row)
+{
+	return (struct bm_protocol_header_task_info *)(task_count(capture) + 1) + row;
+}
+
+static u32 *map_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.maps;
+}
+
+static struct bm_protocol_header_mmap_layout *map_row(struct kbarman_capture *capture, u32 row)
+{
+	return (struct bm_protocol_header_mmap_layout *)(map_count(capture) + 1) + row;
+}
+
+/*
+ * The offset of @string, of @length bytes without NUL, put into the table if it is
+ * not there; -ENOSPC if it does not fit. The hash is open-addressed and at most
+ * half full in practice; a long run of collisions counts as full.
+ */
+static s64 intern(struct kbarman_capture *capture, const char *string, size_t length)
+{
+	struct bm_protocol_header_start *start = capture->header;
+	char *table = (char *)(start + 1);
+	u32 used = start->string_table_length;
+	u32 slot = full_name_hash(NULL, string, length);
+	int probes;
+
+	lockdep_assert_held(&capture->lock);
+	for (probes = 0; probes < 64; probes++, slot++) {
+		u32 *entry = &capture->string_hash[slot & capture->string_hash_mask];
+
+		if (!*entry) {
+			if (length >= capture->layout.max_strings - used)
+				break;
+			memcpy(table + used, string, length);
+			table[used + length] = '\0';
+			smp_wmb();	/* the bytes before the length */
+			WRITE_ONCE(start->string_table_length, used + length + 1);
+			*entry = used + 1;
+			return used;
+		}
+		if (!strncmp(table + *entry - 1, string, length) &&
+		    !table[*entry - 1 + length])
+			return *entry - 1;
+	}
+	capture->missed[KBARMAN_MISSED_STRING]++;
+	return -ENOSPC;
+}
+
+static u32 intern_literal(struct kbarman_capture *capture, const char *string)
+{
+	s64 offset = intern(capture, string, strlen(string));
+
+	return offset < 0 ? 0 : offset;
+}
+
+static void fill_charts(struct kbarman_capture *capture)
+{
+	struct charts *charts = capture->header + capture->layout.charts;
+
+	charts->charts[0] = (struct bm_protocol_header_custom_chart) {
+		.name_ptr = intern_literal(capture, "kbarman"),
+		.series_composition = BM_SERIES_STACKED,
+		.rendering_type = BM_RENDERING_BAR,
+		.boolean_flags = BM_CHART_PER_CPU,
+	};
+	charts->series[KBARMAN_SERIES_LOST] = (struct bm_protocol_header_custom_chart_series) {
+		.name_ptr = intern_literal(capture, "Lost records"),
+		.units_ptr = intern_literal(capture, "records"),
+		.description_ptr = intern_literal(capture, "Records that found no room in the ring"),
+		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.multiplier = 0x3ff0000000000000ULL,	/* 1.0 */
+		.series_class = BM_SERIES_CLASS_INCIDENT,
+		.display = BM_SERIES_DISPLAY_ACCUMULATE,
+	};
+	charts->num_custom_charts = NR_CHARTS;
+}
+
+void kbarman_header_reset(struct kbarman_capture *capture, const char *target_name,
+			  u32 sample_rate)
+{
+	const struct kbarman_layout *layout = &capture->layout;
+	struct bm_protocol_header_start *start = capture->header;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	WRITE_ONCE(*task_count(capture), 0);
+	WRITE_ONCE(*map_count(capture), 0);
+	memset(capture->header + layout->pmus, 0,
+	       layout->max_cores * sizeof(struct bm_protocol_header_pmu_settings));
+	memset(capture->string_hash, 0,
+	       (capture->string_hash_mask + 1) * sizeof(*capture->string_hash));
+	memset(capture->task_buckets, 0,
+	       sizeof(*capture->task_buckets) << capture->task_bucket_bits);
+	memset(capture->missed, 0, sizeof(capture->missed));
+	capture->generation++;
+
+	*start = (struct bm_protocol_header_start) {
+		.magic_bytes = BM_PROTOCOL_MAGIC_BYTES,
+		.protocol_version = BM_PROTOCOL_VERSION,
+		.header_length = layout->header_bytes + sizeof(struct bm_datastore_header_data),
+		.data_store_type = BM_DATA_STORE_CIRCULAR,
+		.timer_sample_rate = sample_rate,
+		.config_constants = {
+			.max_cores = layout->max_cores,
+			.max_task_infos = layout->max_tasks,
+			.max_mmap_layout = layout->max_maps,
+			.max_pmu_counters = BM_MAX_PMU_COUNTERS,
+			.max_string_table_length = layout->max_strings,
+			.num_custom_counters = KBARMAN_SERIES_COUNT,
+		},
+		.clock_info = { .timestamp_multiplier = 1, .timestamp_divisor = 1 },
+	};
+	/* The target's name is the first string: nothing is interned before it. */
+	start->target_name_ptr = intern_literal(capture, target_name);
+	fill_charts(capture);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const char *format, ...)
+{
+	char fact[MAX_FACT];
+	unsigned long flags;
+	va_list arguments;
+	size_t length;
+	s64 offset;
+
+	length = scnprintf(fact, sizeof(fact), "kbarman.%s=", key);
+	va_start(arguments, format);
+	length += vscnprintf(fact + length, sizeof(fact) - length, format, arguments);
+	va_end(arguments);
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	offset = intern(capture, fact, length);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return offset < 0 ? offset : 0;
+}
+
+/*
+ * Rows by task id: a chain a bucket, the newest row first. Elements are row + 1, so
+ * that 0 ends a chain.
+ */
+static u32 *task_bucket(struct kbarman_capture *capture, u32 task_id)
+{
+	return &capture->task_buckets[hash_32(task_id, capture->task_bucket_bits)];
+}
+
+static struct kbarman_task_fact *newest_fact(struct kbarman_capture *capture, u32 task_id)
+{
+	u32 next = *task_bucket(capture, task_id);
+
+	while (next && capture->facts[next - 1].task_id != task_id)
+		next = capture->task_next[next - 1];
+	return next ? &capture->facts[next - 1] : NULL;
+}
+
+int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
+			    const char *name)
+{
+	u32 row, *count = task_count(capture);
+	struct kbarman_task_fact *fact;
+	unsigned long flags;
+	s64 string;
+	int error = 0;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	string = intern(capture, name, strlen(name));
+	if (string < 0) {
+		error = string;
+		goto out;
+	}
+	fact = newest_fact(capture, task_id);
+	if (fact && fact->tgid == tgid && !fact->exit_timestamp &&
+	    task_row(capture, fact - capture->facts)->task_name_ptr == string)
+		goto out;	/* as it is known already */
+	row = *count;
+	if (row == capture->layout.max_tasks) {
+		capture->missed[KBARMAN_MISSED_TASK]++;
+		error = -ENOSPC;
+		goto out;
+	}
+	*task_row(capture, row) = (struct bm_protocol_header_task_info) {
+		.timestamp = timestamp,
+		.task_id = task_id,
+		.task_name_ptr = string,
+	};
+	capture->facts[row] = (struct kbarman_task_fact) { .task_id = task_id, .tgid = tgid };
+	capture->task_next[row] = *task_bucket(capture, task_id);
+	*task_bucket(capture, task_id) = row + 1;
+	smp_wmb();	/* the row and its name before the count */
+	WRITE_ONCE(*count, row + 1);
+out:
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return error;
+}
+
+void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id)
+{
+	struct kbarman_task_fact *fact;
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	fact = newest_fact(capture, task_id);
+	if (fact)
+		fact->exit_timestamp = timestamp;
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 task_id,
+			   u64 base_address, u64 length, u64 image_offset,
+			   const char *image, size_t image_length)
+{
+	u32 row, *count = map_count(capture);
+	unsigned long flags;
+	s64 string;
+	int error = 0;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	row = *count;
+	if (row == capture->layout.max_maps) {
+		capture->missed[KBARMAN_MISSED_MAP]++;
+		error = -ENOSPC;
+		goto out;
+	}
+	string = intern(capture, image, image_length);
+	if (string < 0) {
+		error = string;
+		goto out;
+	}
+	*map_row(capture, row) = (struct bm_protocol_header_mmap_layout) {
+		.timestamp = timestamp,
+		.task_id = task_id,
+		.base_address = base_address,
+		.length = length,
+		.image_offset = image_offset,
+		.image_ptr = string,
+	};
+	smp_wmb();	/* the row and its name before the count */
+	WRITE_ONCE(*count, row + 1);
+out:
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return error;
+}
+
+void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
+			    const struct bm_protocol_header_pmu_settings *settings)
+{
+	struct bm_protocol_header_pmu_settings *entry = capture->header + capture->layout.pmus;
+	unsigned long flags;
+
+	entry += cpu;
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	WRITE_ONCE(entry->num_counters, 0);
+	smp_wmb();	/* no count of the old entry with types of the new one */
+	entry->configuration_timestamp = settings->configuration_timestamp;
+	entry->midr = settings->midr;
+	entry->mpidr = settings->mpidr;
+	entry->cluster_id = settings->cluster_id;
+	memcpy(entry->counter_types, settings->counter_types, sizeof(entry->counter_types));
+	smp_wmb();	/* the entry before its count */
+	WRITE_ONCE(entry->num_counters, settings->num_counters);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+void kbarman_header_miss(struct kbarman_capture *capture, enum kbarman_miss what)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	capture->missed[what]++;
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+void kbarman_header_stats(struct kbarman_capture *capture, struct kbarman_stats *stats)
+{
+	unsigned long flags;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	stats->tasks = *task_count(capture);
+	stats->maps = *map_count(capture);
+	stats->strings = kbarman_header_start(capture)->string_table_length;
+	memcpy(stats->missed, capture->missed, sizeof(capture->missed));
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+u32 kbarman_header_generation(struct kbarman_capture *capture)
+{
+	unsigned long flags;
+	u32 generation;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	generation = capture->generation;
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return generation;
+}
+
+u32 kbarman_header_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
+			      struct kbarman_task_fact *facts)
+{
+	unsigned long flags;
+	u32 rows;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	rows = *task_count(capture);
+	count = first < rows ? min(count, rows - first) : 0;
+	memcpy(facts, capture->facts + first, count * sizeof(*facts));
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return count;
+}
