@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: MIT */
+/* Where the kernel's own code is, and what its symbols are, from /proc. */
+#ifndef KBARMAN_KERNEL_MAPS_H
+#define KBARMAN_KERNEL_MAPS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include <kbarman/device.h>
+#include <kbarman/error.h>
+
+struct kb_kernel_map {
+	uint64_t base_address;
+	uint64_t length;		/* > 0 */
+	char image[64];			/* "[kernel.kallsyms]", "[MODULE]" */
+};
+
+/* Ordered by address; ranges don't overlap. */
+struct kb_kernel_maps {
+	struct kb_kernel_map *maps;
+	uint32_t nr;
+	bool hidden;			/* the kernel shows us no addresses: nr is 0 */
+};
+
+/*
+ * Read @proc/kallsyms and @proc/modules (@proc: NULL = "/proc"). What kallsyms
+ * says also goes to @copy, if that is not NULL and the addresses are not hidden;
+ * its errors are left to the caller's ferror().
+ */
+int kb_kernel_maps_read(struct kb_kernel_maps *maps, const char *proc, FILE *copy,
+			struct kb_error *err);
+void kb_kernel_maps_free(struct kb_kernel_maps *maps);
+
+/* KBARMAN_ADD_MAPS of all of them; @added says how many went in, also on error. */
+int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
+		       uint32_t *added, struct kb_error *err);
+
+#endif

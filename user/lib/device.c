@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The device's calls. An errno of an ioctl has its documented meaning and no
+ * other, so each call can say what is wrong and what to do about it.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <kbarman/device.h>
+
+#define MAPS_AT_ONCE	4096		/* rows of one KBARMAN_ADD_MAPS */
+
+struct kb_device {
+	int fd;
+	struct kbarman_event events[32];	/* as configured, for messages */
+	unsigned int nr_events;
+};
+
+/* What an errno of one call means. */
+struct meaning {
+	int error;
+	const char *sentence;
+};
+
+#define OWNED_BY_ANOTHER \
+	"another program owns the recording session, and there is one at a time: wait for it " \
+	"to end, or find it with `fuser -v " KBARMAN_DEVICE "'"
+
+/* Fill @err for a call that failed with errno; the list ends with error 0. */
+static int call_failed(struct kb_error *err, const char *call, const struct meaning *meanings)
+{
+	int error = errno;
+
+	for (; meanings->error; meanings++) {
+		if (meanings->error == error)
+			return kb_error_set(err, -error, KB_NO_OFFSET, "%s", meanings->sentence);
+	}
+	if (error == ENOTTY)
+		return kb_error_set(err, -error, KB_NO_OFFSET,
+				    KBARMAN_DEVICE " doesn't know %s: load the module that came with "
+				    "this tool; on a 64-bit kernel use a 64-bit tool", call);
+	return kb_error_set(err, -error, KB_NO_OFFSET, KBARMAN_DEVICE ": %s: %s", call,
+			    strerror(error));
+}
+
+static const struct meaning no_meanings[] = { { 0, NULL } };
+
+static int open_failed(struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ ENOENT, "no " KBARMAN_DEVICE ": load the module (`insmod kbarman.ko' or `modprobe "
+			  "kbarman' as root)" },
+		{ ENODEV, "the module behind " KBARMAN_DEVICE " is gone: load it again" },
+		{ ENXIO, "the module behind " KBARMAN_DEVICE " is gone: load it again" },
+		{ EACCES, "the permissions of " KBARMAN_DEVICE " don't let you record: run as root, or "
+			  "have its group set by a udev rule" },
+		{ EPERM, "recording takes CAP_PERFMON or CAP_SYS_ADMIN, and a kernel that is not "
+			 "locked down: run as root" },
+		{ 0, NULL },
+	};
+
+	return call_failed(err, "open", meanings);
+}
+
+int kb_device_open(struct kb_device **out, struct kb_error *err)
+{
+	struct kb_device *device = calloc(1, sizeof(*device));
+	struct kbarman_query query;
+	int ret;
+
+	*out = NULL;
+	if (!device)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	device->fd = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
+	if (device->fd < 0) {
+		ret = open_failed(err);
+		goto err_free;
+	}
+	ret = kb_device_query(device, &query, err);
+	if (!ret && query.abi != KBARMAN_ABI)
+		ret = kb_error_set(err, -EPROTO, KB_NO_OFFSET,
+				   "the module speaks version %u of the ABI and this tool version %u: "
+				   "use a module and a tool of one release", query.abi, KBARMAN_ABI);
+	if (ret)
+		goto err_close;
+	*out = device;
+	return 0;
+
+err_close:
+	close(device->fd);
+err_free:
+	free(device);
+	return ret;
+}
+
+void kb_device_close(struct kb_device *device)
+{
+	if (!device)
+		return;
+	close(device->fd);
+	free(device);
+}
+
+int kb_device_fd(const struct kb_device *device)
+{
+	return device->fd;
+}
+
+int kb_device_query(struct kb_device *device, struct kbarman_query *query, struct kb_error *err)
+{
+	memset(query, 0, sizeof(*query));
+	query->size = sizeof(*query);
+	if (ioctl(device->fd, KBARMAN_QUERY, query))
+		return call_failed(err, "query", no_meanings);
+	return 0;
+}
+
+int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
+			struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ EBUSY, OWNED_BY_ANOTHER },
+		{ ENOMEM, "there is not enough memory for the buffers: make them smaller (-m), or "
+			  "record fewer CPUs (-C)" },
+		{ ESRCH, "one of the processes to record does not exist (any more)" },
+		{ EINVAL, "the module refuses the configuration: a CPU that does not exist, or a "
+			  "size, period or frequency that it can't do" },
+		{ E2BIG, "too many events (32 is the most) or processes (4096)" },
+		{ 0, NULL },
+	};
+
+	configure->size = sizeof(*configure);
+	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure))
+		return call_failed(err, "configure", meanings);
+	device->nr_events = configure->nr_events;
+	if (configure->nr_events)
+		memcpy(device->events, (const void *)(uintptr_t)configure->events_ptr,
+		       configure->nr_events * sizeof(device->events[0]));
+	return 0;
+}
+
+/* An event that could not be set up, on a CPU. */
+static int event_failed(struct kb_error *err, const char *name, unsigned int cpu, int error)
+{
+	const char *why;
+
+	switch (error) {
+	case ENOENT:
+	case EOPNOTSUPP:
+	case ENODEV:
+		why = "there is no such event on this CPU, or no PMU: take another, -e cpu-clock "
+		      "always works";
+		break;
+	case ENOSPC:
+		why = "the PMU can't count it together with those before it: take fewer events";
+		break;
+	case EINVAL:
+		why = "its number, period or frequency is refused: see the PMU's events in sysfs, and "
+		      "/proc/sys/kernel/perf_event_max_sample_rate";
+		break;
+	case EBUSY:
+		why = "another program has the PMU for itself";
+		break;
+	default:
+		why = strerror(error);
+	}
+	return kb_error_set(err, -error, KB_NO_OFFSET, "event '%s' on CPU %u: %s", name, cpu, why);
+}
+
+int kb_device_start(struct kb_device *device, struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ EBUSY, OWNED_BY_ANOTHER },
+		{ EINVAL, "the session is not configured" },
+		{ ENODEV, "none of the CPUs to record is online" },
+		{ 0, NULL },
+	};
+	struct kbarman_start start = { .size = sizeof(start), .event = ~0U, .cpu = ~0U };
+
+	if (!ioctl(device->fd, KBARMAN_START, &start))
+		return 0;
+	if (start.event < device->nr_events)
+		return event_failed(err, device->events[start.event].name, start.cpu, errno);
+	return call_failed(err, "start", meanings);
+}
+
+int kb_device_stop(struct kb_device *device, struct kb_error *err)
+{
+	static const struct meaning meanings[] = { { EBUSY, OWNED_BY_ANOTHER }, { 0, NULL } };
+
+	if (ioctl(device->fd, KBARMAN_STOP, 0))
+		return call_failed(err, "stop", meanings);
+	return 0;
+}
+
+int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t position,
+		      struct kb_error *err)
+{
+	static const struct meaning meanings[] = { { EBUSY, OWNED_BY_ANOTHER }, { 0, NULL } };
+	struct kbarman_consume consume = {
+		.size = sizeof(consume),
+		.cpu = cpu,
+		.position = position,
+	};
+
+	if (ioctl(device->fd, KBARMAN_CONSUME, &consume))
+		return call_failed(err, "consume", meanings);
+	return 0;
+}
+
+int kb_device_stats(struct kb_device *device, unsigned int cpu, struct kbarman_stats *stats,
+		    struct kb_error *err)
+{
+	memset(stats, 0, sizeof(*stats));
+	stats->size = sizeof(*stats);
+	stats->cpu = cpu;
+	if (ioctl(device->fd, KBARMAN_STATS, stats))
+		return call_failed(err, "stats", no_meanings);
+	return 0;
+}
+
+int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struct kb_error *err)
+{
+	memset(clock, 0, sizeof(*clock));
+	clock->size = sizeof(*clock);
+	if (ioctl(device->fd, KBARMAN_CLOCK, clock))
+		return call_failed(err, "clock", no_meanings);
+	return 0;
+}
+
+int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarman_task_fact *facts,
+			 uint32_t *count, struct kb_error *err)
+{
+	struct kbarman_task_facts call = {
+		.size = sizeof(call),
+		.first = first,
+		.count = *count,
+		.facts_ptr = (uintptr_t)facts,
+	};
+
+	*count = 0;
+	if (ioctl(device->fd, KBARMAN_TASK_FACTS, &call))
+		return call_failed(err, "task facts", no_meanings);
+	*count = call.count;
+	return 0;
+}
+
+int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *rows,
+		       uint32_t *count, struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ EBUSY, OWNED_BY_ANOTHER },
+		{ ENOSPC, "the capture's table of mappings or strings is full" },
+		{ EPERM, "kernel addresses take CAP_SYSLOG: run as root" },
+		{ 0, NULL },
+	};
+	uint32_t left = *count;
+
+	*count = 0;
+	while (left) {
+		struct kbarman_add_maps call = {
+			.size = sizeof(call),
+			.count = left < MAPS_AT_ONCE ? left : MAPS_AT_ONCE,
+			.rows_ptr = (uintptr_t)(rows + *count),
+		};
+		uint32_t asked = call.count;
+
+		if (ioctl(device->fd, KBARMAN_ADD_MAPS, &call)) {
+			if (errno == ENOSPC)
+				*count += call.count;
+			return call_failed(err, "add maps", meanings);
+		}
+		*count += asked;
+		left -= asked;
+	}
+	return 0;
+}
+
+int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,
+		  struct kb_error *err)
+{
+	struct kbarman_query query;
+	void *bytes;
+	int ret;
+
+	memset(mapped, 0, sizeof(*mapped));
+	ret = kb_device_query(device, &query, err);
+	if (ret)
+		return ret;
+	bytes = mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, device->fd,
+		     (off_t)(cpu * query.map_stride));
+	if (bytes == MAP_FAILED)
+		return kb_error_set(err, -errno, KB_NO_OFFSET, "the buffer of CPU %u can't be mapped: %s",
+				    cpu, strerror(errno));
+	ret = kb_mapped_view(mapped, bytes, query.map_bytes, err);
+	if (ret) {
+		munmap(bytes, query.map_bytes);
+		memset(mapped, 0, sizeof(*mapped));
+	}
+	return ret;
+}

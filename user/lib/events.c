@@ -1,0 +1,445 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Event names to what perf_event_open() calls type and config.
+ *
+ * The generic names are perf's, as everybody knows them. What a PMU has beyond
+ * them is found where the kernel describes it, in sysfs: `type` is the PMU's
+ * number, `format/FIELD` says which bits of config a field takes, `events/NAME`
+ * is a list of such fields. Nothing about a particular PMU is known here.
+ */
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <linux/perf_event.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kbarman/events.h>
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+
+#define LINE_BYTES	1024	/* of a sysfs file that describes an event or a field */
+
+struct parser {
+	const char *sysfs;
+	const char *element;		/* of the list, for messages */
+	struct kb_error *err;
+};
+
+static int fail(const struct parser *p, int code, const char *why)
+{
+	return kb_error_set(p->err, code, KB_NO_OFFSET, "event '%s': %s", p->element, why);
+}
+
+struct generic_event {
+	const char *name;
+	uint32_t type;
+	uint32_t config;
+};
+
+static const struct generic_event generic_events[] = {
+	{ "cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "cpu-cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
+	{ "instructions",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
+	{ "cache-references",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
+	{ "cache-misses",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
+	{ "branches",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-instructions",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
+	{ "branch-misses",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
+	{ "bus-cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES },
+	{ "stalled-cycles-frontend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+	{ "idle-cycles-frontend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
+	{ "stalled-cycles-backend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+	{ "idle-cycles-backend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
+	{ "ref-cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
+	{ "cpu-clock",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
+	{ "task-clock",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
+	{ "page-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "faults",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
+	{ "minor-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
+	{ "major-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
+	{ "context-switches",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cs",				PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
+	{ "cpu-migrations",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "migrations",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
+	{ "alignment-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS },
+	{ "emulation-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS },
+};
+
+/* A generic cache event is CACHE-OPERATION, its config cache | op << 8 | result << 16. */
+static const struct generic_event caches[] = {
+	{ "L1-dcache",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1D },
+	{ "L1-icache",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1I },
+	{ "LLC",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_LL },
+	{ "dTLB",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_DTLB },
+	{ "iTLB",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_ITLB },
+	{ "branch",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_BPU },
+	{ "node",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_NODE },
+};
+
+#define CACHE_OP(op, result) \
+	(PERF_COUNT_HW_CACHE_OP_##op << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
+
+static const struct generic_event cache_operations[] = {
+	{ "loads",		PERF_TYPE_HW_CACHE, CACHE_OP(READ, ACCESS) },
+	{ "load-misses",	PERF_TYPE_HW_CACHE, CACHE_OP(READ, MISS) },
+	{ "stores",		PERF_TYPE_HW_CACHE, CACHE_OP(WRITE, ACCESS) },
+	{ "store-misses",	PERF_TYPE_HW_CACHE, CACHE_OP(WRITE, MISS) },
+	{ "prefetches",		PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, ACCESS) },
+	{ "prefetch-misses",	PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, MISS) },
+};
+
+static bool find_generic(struct kbarman_event *event, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(generic_events); i++) {
+		if (strcmp(name, generic_events[i].name))
+			continue;
+		event->type = generic_events[i].type;
+		event->config = generic_events[i].config;
+		return true;
+	}
+	return false;
+}
+
+static bool find_cache(struct kbarman_event *event, const char *name)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(caches); i++) {
+		size_t length = strlen(caches[i].name);
+
+		if (strncmp(name, caches[i].name, length) || name[length] != '-')
+			continue;
+		for (size_t j = 0; j < ARRAY_SIZE(cache_operations); j++) {
+			if (strcmp(name + length + 1, cache_operations[j].name))
+				continue;
+			event->type = PERF_TYPE_HW_CACHE;
+			event->config = caches[i].config | cache_operations[j].config;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* The whole of @text as a number; base 0 or 16. */
+static bool parse_number(const char *text, int base, uint64_t *value)
+{
+	char *end;
+
+	if (!isxdigit((unsigned char)*text))
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, base);
+	return !errno && !*end;
+}
+
+static bool find_raw(struct kbarman_event *event, const char *name)
+{
+	uint64_t config;
+
+	/* strtoull() itself would take the x of r0x12 */
+	if (name[0] != 'r' || name[1 + strspn(name + 1, "0123456789abcdefABCDEF")] ||
+	    !parse_number(name + 1, 16, &config))
+		return false;
+	event->type = PERF_TYPE_RAW;
+	event->config = config;
+	return true;
+}
+
+/* May @name be the last component of a path? Names come from the command line. */
+static bool is_file_name(const char *name)
+{
+	return *name && *name != '.' && !strchr(name, '/') && strlen(name) <= NAME_MAX;
+}
+
+/* The first line of SYSFS/bus/event_source/devices/PMU/DIR/NAME; 0 or -errno. */
+static int read_pmu_file(const struct parser *p, const char *pmu, const char *dir,
+			 const char *name, char line[LINE_BYTES])
+{
+	char path[PATH_MAX];
+	ssize_t length;
+	int fd;
+
+	if (snprintf(path, sizeof(path), "%s/bus/event_source/devices/%s/%s%s%s", p->sysfs, pmu,
+		     dir, *dir ? "/" : "", name) >= (int)sizeof(path))
+		return -ENAMETOOLONG;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	length = read(fd, line, LINE_BYTES - 1);
+	if (length < 0)
+		length = -errno;
+	close(fd);
+	if (length < 0)
+		return (int)length;
+	line[length] = '\0';
+	line[strcspn(line, "\n")] = '\0';
+	return 0;
+}
+
+static __u64 *config_word(struct kbarman_event *event, const char *name)
+{
+	if (!strcmp(name, "config"))
+		return &event->config;
+	if (!strcmp(name, "config1"))
+		return &event->config1;
+	if (!strcmp(name, "config2"))
+		return &event->config2;
+	return NULL;
+}
+
+/* Put @value into the bits that @format names, "config1:0-7,32-35" for example. */
+static int set_field(const struct parser *p, struct kbarman_event *event, char *format,
+		     const char *field, uint64_t value)
+{
+	char *bits = strchr(format, ':'), *rest, *range;
+	__u64 *word;
+	char why[128];
+
+	snprintf(why, sizeof(why), "this tool does not understand the PMU's field '%.40s'", field);
+	if (!bits)
+		return fail(p, -EINVAL, why);
+	*bits++ = '\0';
+	word = config_word(event, format);
+	if (!word)
+		return fail(p, -EINVAL, why);
+
+	for (range = strtok_r(bits, ",", &rest); range; range = strtok_r(NULL, ",", &rest)) {
+		unsigned int low, high, n = 0;
+		uint64_t mask;
+
+		if (sscanf(range, "%u%n-%u%n", &low, &n, &high, &n) < 2)
+			high = low;
+		if (!n || range[n] || low > high || high > 63)
+			return fail(p, -EINVAL, why);
+		mask = UINT64_MAX >> (63 - (high - low));
+		*word = (*word & ~(mask << low)) | (value & mask) << low;
+		value = high - low == 63 ? 0 : value >> (high - low + 1);
+	}
+	if (value) {
+		snprintf(why, sizeof(why), "the value of '%.40s' has too many bits for the PMU's field",
+			 field);
+		return fail(p, -EINVAL, why);
+	}
+	return 0;
+}
+
+/* The result for terms that are neither a field of the PMU nor known to us. */
+#define NO_SUCH_TERM	1
+
+/* One FIELD or FIELD=VALUE. */
+static int apply_field(const struct parser *p, struct kbarman_event *event, const char *pmu,
+		       char *term)
+{
+	char format[LINE_BYTES], why[128], *text = strchr(term, '=');
+	uint64_t value = 1;
+	__u64 *word;
+
+	if (text) {
+		*text++ = '\0';
+		if (!parse_number(text, 0, &value)) {
+			snprintf(why, sizeof(why), "'%.40s=%.40s' is not a number", term, text);
+			return fail(p, -EINVAL, why);
+		}
+	}
+	if (!is_file_name(term))
+		return NO_SUCH_TERM;
+	if (!read_pmu_file(p, pmu, "format", term, format))
+		return set_field(p, event, format, term, value);
+	word = config_word(event, term);
+	if (!word)
+		return NO_SUCH_TERM;
+	*word = value;
+	return 0;
+}
+
+/* The fields that the PMU's events/NAME lists; NO_SUCH_TERM if it has no such event. */
+static int apply_alias(const struct parser *p, struct kbarman_event *event, const char *pmu,
+		       const char *name)
+{
+	char line[LINE_BYTES], *term, *rest;
+
+	if (!is_file_name(name) || read_pmu_file(p, pmu, "events", name, line))
+		return NO_SUCH_TERM;
+	for (term = strtok_r(line, ",", &rest); term; term = strtok_r(NULL, ",", &rest)) {
+		int ret = apply_field(p, event, pmu, term);
+
+		if (ret == NO_SUCH_TERM)
+			return fail(p, -EINVAL, "the PMU describes it by a field it does not have");
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int read_pmu_type(const struct parser *p, struct kbarman_event *event, const char *pmu)
+{
+	char line[LINE_BYTES];
+	uint64_t type;
+
+	if (!is_file_name(pmu) || read_pmu_file(p, pmu, "", "type", line) ||
+	    !parse_number(line, 0, &type) || type > UINT32_MAX)
+		return fail(p, -ENOENT,
+			    "no such PMU: see /sys/bus/event_source/devices for those there are");
+	event->type = (uint32_t)type;
+	return 0;
+}
+
+static int set_name(const struct parser *p, struct kbarman_event *event, const char *name)
+{
+	if (!*name || strlen(name) >= sizeof(event->name))
+		return fail(p, -EINVAL, "the name must have 1 to 63 bytes; give another by name=");
+	memset(event->name, 0, sizeof(event->name));
+	strcpy(event->name, name);
+	return 0;
+}
+
+/* PMU/TERM,TERM=VALUE,…/ */
+static int parse_pmu(const struct parser *p, struct kbarman_event *event, char *text)
+{
+	char *slash = strchr(text, '/'), *terms = slash + 1, *end = strchr(terms, '/');
+	const char *name = NULL;
+	char *term, *rest;
+	int ret;
+
+	*slash = '\0';
+	if (!end)
+		return fail(p, -EINVAL, "the closing '/' is missing, as in armv8_pmuv3_0/event=0x11/");
+	*end = '\0';
+	if (end[1])
+		return fail(p, -EINVAL, "modifiers are not supported: user and kernel are both counted");
+	ret = read_pmu_type(p, event, text);
+	for (term = strtok_r(terms, ",", &rest); term && !ret; term = strtok_r(NULL, ",", &rest)) {
+		char why[160];
+
+		if (!strncmp(term, "name=", 5)) {
+			name = term + 5;
+			continue;
+		}
+		ret = strchr(term, '=') ? NO_SUCH_TERM : apply_alias(p, event, text, term);
+		if (ret == NO_SUCH_TERM)
+			ret = apply_field(p, event, text, term);
+		if (ret == NO_SUCH_TERM) {
+			snprintf(why, sizeof(why),
+				 "the PMU has no '%.40s': see its events and format folders in "
+				 "/sys/bus/event_source/devices", term);
+			ret = fail(p, -ENOENT, why);
+		}
+	}
+	return ret ?: set_name(p, event, name ?: p->element);
+}
+
+/*
+ * Is it a PMU of CPU cores? Those of Arm cores have a file `cpus` (uncore PMUs have
+ * `cpumask`), those of x86 and s390 are called cpu, cpu_core, cpum_cf.
+ */
+static bool is_cpu_pmu(const struct parser *p, const char *pmu)
+{
+	char line[LINE_BYTES];
+
+	return !strncmp(pmu, "cpu", 3) || !read_pmu_file(p, pmu, "", "cpus", line);
+}
+
+/* An event that some CPU PMU lists under this name; NO_SUCH_TERM if none does. */
+static int find_alias(const struct parser *p, struct kbarman_event *event, const char *name)
+{
+	struct dirent **pmus;
+	char path[PATH_MAX];
+	int nr, ret = NO_SUCH_TERM;
+
+	snprintf(path, sizeof(path), "%s/bus/event_source/devices", p->sysfs);
+	nr = scandir(path, &pmus, NULL, alphasort);
+	if (nr < 0)
+		return NO_SUCH_TERM;
+	for (int i = 0; i < nr; i++) {
+		const char *pmu = pmus[i]->d_name;
+
+		if (ret == NO_SUCH_TERM && *pmu != '.' && is_cpu_pmu(p, pmu)) {
+			ret = apply_alias(p, event, pmu, name);
+			if (!ret)
+				ret = read_pmu_type(p, event, pmu);
+		}
+		free(pmus[i]);
+	}
+	free(pmus);
+	return ret;
+}
+
+static int parse_element(const struct parser *p, struct kbarman_event *event, char *text)
+{
+	int ret;
+
+	memset(event, 0, sizeof(*event));
+	if (!*text)
+		return kb_error_set(p->err, -EINVAL, KB_NO_OFFSET,
+				    "an event has no name: give them as in cycles,instructions");
+	if (strchr(text, '/'))
+		return parse_pmu(p, event, text);
+	if (!find_generic(event, text) && !find_cache(event, text) && !find_raw(event, text)) {
+		ret = find_alias(p, event, text);
+		if (ret == NO_SUCH_TERM && strchr(text, ':'))
+			return fail(p, -ENOENT,
+				    "modifiers and tracepoints are not supported, and no event has a ':'");
+		if (ret == NO_SUCH_TERM)
+			return fail(p, -ENOENT,
+				    "no such event: generic names are perf's (cycles, cpu-clock, "
+				    "cache-misses, …); see also the events of the CPU's PMU in "
+				    "/sys/bus/event_source/devices/*/events");
+		if (ret)
+			return ret;
+	}
+	return set_name(p, event, text);
+}
+
+/* Ends the first element of @list and returns the rest; NULL if that was the last. */
+static char *split_element(char *list)
+{
+	bool in_terms = false;
+
+	for (; *list; list++) {
+		if (*list == '/')
+			in_terms = !in_terms;
+		if (*list == ',' && !in_terms) {
+			*list = '\0';
+			return list + 1;
+		}
+	}
+	return NULL;
+}
+
+int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *list,
+		    const char *sysfs, struct kb_error *err)
+{
+	struct parser p = { .sysfs = sysfs ?: "/sys", .err = err };
+	char *copy = strdup(list), *rest, *text;
+	int ret = 0;
+	unsigned int nr = 0;
+
+	if (!copy)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	for (text = copy; text && !ret; text = rest) {
+		char *element;
+
+		rest = split_element(text);
+		if (nr == max) {
+			ret = kb_error_set(err, -E2BIG, KB_NO_OFFSET,
+					   "too many events: at most %u can be counted at once", max);
+			break;
+		}
+		element = strdup(text);
+		if (!element) {
+			ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+			break;
+		}
+		p.element = element;
+		ret = parse_element(&p, &events[nr], text);
+		free(element);
+		nr++;
+	}
+	free(copy);
+	return ret ?: (int)nr;
+}

@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The kernel's text and its modules as rows of a capture's mmap table: the one
+ * thing that the module can't find out by itself.
+ *
+ * The kernel's text is [_stext, _etext) of kallsyms. A line of /proc/modules has a
+ * module's address and size; since Linux 6.4 the size is that of all its parts,
+ * which are no longer together, so a range ends where the next one begins.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kbarman/kernel_maps.h>
+
+static FILE *open_proc(const char *proc, const char *name, struct kb_error *err)
+{
+	char path[PATH_MAX];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", proc ?: "/proc", name);
+	file = fopen(path, "re");
+	if (!file)
+		kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be read: %s", path,
+			     strerror(errno));
+	return file;
+}
+
+static int add_map(struct kb_kernel_maps *maps, uint64_t base, uint64_t length, const char *name)
+{
+	struct kb_kernel_map *map;
+
+	if (!(maps->nr & (maps->nr - 1))) {	/* grows at 0, 1, 2, 4, … */
+		size_t room = maps->nr ? 2 * (size_t)maps->nr : 1;
+		void *grown = realloc(maps->maps, room * sizeof(*map));
+
+		if (!grown)
+			return -ENOMEM;
+		maps->maps = grown;
+	}
+	map = &maps->maps[maps->nr++];
+	map->base_address = base;
+	map->length = length;
+	snprintf(map->image, sizeof(map->image), "[%s]", name);
+	return 0;
+}
+
+/* Lines are "ADDRESS TYPE NAME" and maybe "\t[MODULE]". */
+static int read_kallsyms(struct kb_kernel_maps *maps, const char *proc, FILE *copy,
+			 struct kb_error *err)
+{
+	FILE *file = open_proc(proc, "kallsyms", err);
+	uint64_t stext = 0, etext = 0;
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	if (!file)
+		return err ? err->code : -ENOENT;
+	maps->hidden = true;
+	while (getline(&line, &room, file) > 0) {
+		char *end;
+		uint64_t address = strtoull(line, &end, 16);
+
+		if (end == line || strlen(end) < 4)
+			continue;
+		if (maps->hidden && !address)
+			continue;
+		/*
+		 * The first ones may be true zeros (per-CPU symbols on x86): they are
+		 * left out of the copy, as no code is there.
+		 */
+		maps->hidden = false;
+		if (!strcmp(end + 3, "_stext\n"))
+			stext = address;
+		else if (!strcmp(end + 3, "_etext\n"))
+			etext = address;
+		if (copy)
+			fputs(line, copy);
+	}
+	if (ferror(file))
+		ret = kb_error_set(err, -EIO, KB_NO_OFFSET, "kallsyms can't be read to its end");
+	free(line);
+	fclose(file);
+	if (!ret && !maps->hidden && stext < etext)
+		ret = add_map(maps, stext, etext - stext, "kernel.kallsyms");
+	return ret;
+}
+
+/* Lines are "NAME SIZE REFCOUNT USERS STATE ADDRESS" and maybe taint flags. */
+static int read_modules(struct kb_kernel_maps *maps, const char *proc)
+{
+	FILE *file = open_proc(proc, "modules", NULL);
+	char *line = NULL;
+	size_t room = 0;
+	int ret = 0;
+
+	if (!file)
+		return 0;	/* a kernel without modules */
+	while (!ret && getline(&line, &room, file) > 0) {
+		char name[sizeof(maps->maps->image) - 2];
+		uint64_t size, address;
+
+		if (sscanf(line, "%61s %" SCNu64 " %*s %*s %*s %" SCNx64, name, &size,
+			   &address) == 3 && size && address && address + size > address)
+			ret = add_map(maps, address, size, name);
+	}
+	free(line);
+	fclose(file);
+	return ret;
+}
+
+static int compare_maps(const void *a, const void *b)
+{
+	const struct kb_kernel_map *x = a, *y = b;
+
+	return x->base_address < y->base_address ? -1 : x->base_address > y->base_address;
+}
+
+/* In order, and none reaches into the next; one that is at the same place goes. */
+static void separate_maps(struct kb_kernel_maps *maps)
+{
+	uint32_t kept = 0;
+
+	if (!maps->nr)
+		return;
+	qsort(maps->maps, maps->nr, sizeof(*maps->maps), compare_maps);
+	for (uint32_t i = 0; i < maps->nr; i++) {
+		struct kb_kernel_map *map = &maps->maps[i];
+
+		if (i + 1 < maps->nr && map[1].base_address - map->base_address < map->length)
+			map->length = map[1].base_address - map->base_address;
+		if (map->length)
+			maps->maps[kept++] = *map;
+	}
+	maps->nr = kept;
+}
+
+int kb_kernel_maps_read(struct kb_kernel_maps *maps, const char *proc, FILE *copy,
+			struct kb_error *err)
+{
+	int ret;
+
+	memset(maps, 0, sizeof(*maps));
+	ret = read_kallsyms(maps, proc, copy, err);
+	if (!ret && !maps->hidden)
+		ret = read_modules(maps, proc);
+	if (ret == -ENOMEM)
+		kb_error_set(err, ret, KB_NO_OFFSET, "out of memory for the kernel's modules");
+	if (ret)
+		kb_kernel_maps_free(maps);
+	else
+		separate_maps(maps);
+	return ret;
+}
+
+void kb_kernel_maps_free(struct kb_kernel_maps *maps)
+{
+	free(maps->maps);
+	memset(maps, 0, sizeof(*maps));
+}
+
+int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
+		       uint32_t *added, struct kb_error *err)
+{
+	struct kbarman_map_row *rows = calloc(maps->nr ? maps->nr : 1, sizeof(*rows));
+	int ret;
+
+	*added = 0;
+	if (!rows)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	for (uint32_t i = 0; i < maps->nr; i++) {
+		const struct kb_kernel_map *map = &maps->maps[i];
+
+		rows[i].base_address = map->base_address;
+		rows[i].length = map->length;
+		rows[i].image_ptr = (uintptr_t)map->image;
+		rows[i].image_length = (uint32_t)strlen(map->image);
+	}
+	*added = maps->nr;
+	ret = kb_device_add_maps(device, rows, added, err);
+	free(rows);
+	return ret;
+}

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The bytes of one CPU's map: where its parts are, and how to read its ring while
+ * the kernel writes it. Nothing here asks the device anything.
+ */
+#include <errno.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#include <kbarman/device.h>
+
+#define SNAPSHOT_TRIES	16
+
+/* Walks the header: each part is taken off the front of what is left. */
+struct walk {
+	const uint8_t *at;
+	size_t left;
+	bool short_of;
+};
+
+static const void *take(struct walk *w, uint64_t count, size_t size)
+{
+	const void *part = w->at;
+
+	if (count > w->left / size) {
+		w->short_of = true;
+		return NULL;
+	}
+	w->at += count * size;
+	w->left -= count * size;
+	return part;
+}
+
+static int not_usable(struct kb_error *err, const char *why)
+{
+	return kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "the mapped capture can't be used: %s", why);
+}
+
+int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct kb_error *err)
+{
+	const struct bm_protocol_header_start *header = bytes;
+	const struct bm_protocol_config_values *config;
+	struct walk w = { bytes, size, false };
+	const __u32 *nr_charts = NULL;
+	size_t odd;
+
+	memset(m, 0, sizeof(*m));
+	if (size < sizeof(*header))
+		return not_usable(err, "it is too short");
+	if (header->magic_bytes != BM_PROTOCOL_MAGIC_BYTES)
+		return not_usable(err, "it is none of this machine's word size: use a tool built for "
+				       "the kernel's word size");
+	if (header->data_store_type != BM_DATA_STORE_CIRCULAR || header->header_length % 8)
+		return not_usable(err, "it has no circular store");
+
+	config = &header->config_constants;
+	m->bytes = bytes;
+	m->size = size;
+	m->header = take(&w, 1, sizeof(*header));
+	m->strings = take(&w, config->max_string_table_length, 1);
+	if (config->max_string_table_length % 4)
+		return not_usable(err, "its string table's length is no multiple of 4");
+	m->pmus = take(&w, config->max_cores, sizeof(*m->pmus));
+	if (!config->max_task_infos || config->max_pmu_counters != BM_MAX_PMU_COUNTERS)
+		return not_usable(err, "it has no task table, or other PMU entries");
+	m->nr_tasks = take(&w, 1, sizeof(__u32));
+	m->tasks = take(&w, config->max_task_infos, sizeof(*m->tasks));
+	if (config->max_mmap_layout) {
+		m->nr_maps = take(&w, 1, sizeof(__u32));
+		m->maps = take(&w, config->max_mmap_layout, sizeof(*m->maps));
+	}
+	if (config->num_custom_counters) {
+		nr_charts = take(&w, 1, sizeof(__u32));
+		if (!nr_charts)
+			return not_usable(err, "it ends in its header");
+		m->nr_charts = *nr_charts;
+		m->charts = take(&w, m->nr_charts, sizeof(*m->charts));
+		m->series = take(&w, config->num_custom_counters, sizeof(*m->series));
+	}
+	odd = (size_t)(w.at - (const uint8_t *)bytes) % 8;
+	take(&w, odd ? 8 - odd : 0, 1);
+	m->store = take(&w, 1, sizeof(*m->store));
+	if (w.short_of || (size_t)(w.at - (const uint8_t *)bytes) != header->header_length)
+		return not_usable(err, "its header's length is not that of its parts");
+
+	m->ring = w.at;
+	m->ring_bytes = m->store->buffer_length;
+	if (m->ring_bytes < sizeof(bm_uintptr) || m->ring_bytes & (m->ring_bytes - 1) ||
+	    m->ring_bytes > w.left)
+		return not_usable(err, "its ring is no power of two, or ends behind the map");
+	return 0;
+}
+
+void kb_mapped_unmap(struct kb_mapped *m)
+{
+	if (m->bytes)
+		munmap((void *)m->bytes, m->size);
+	memset(m, 0, sizeof(*m));
+}
+
+const char *kb_mapped_string(const struct kb_mapped *m, uint32_t offset)
+{
+	uint32_t length = kb_mapped_count(&m->header->string_table_length);
+
+	if (length > m->header->config_constants.max_string_table_length)
+		length = m->header->config_constants.max_string_table_length;
+	if (offset >= length || !memchr(m->strings + offset, '\0', length - offset))
+		return NULL;
+	return m->strings + offset;
+}
+
+/* The word of an offset that is live: on 32-bit kernels the low one. */
+static bm_uintptr load_word(const __u64 *offset)
+{
+#if __BITS_PER_LONG == 32
+	const __u32 *words = (const __u32 *)offset;
+
+	return __atomic_load_n(&words[__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__], __ATOMIC_ACQUIRE);
+#else
+	return __atomic_load_n(offset, __ATOMIC_ACQUIRE);
+#endif
+}
+
+#if __BITS_PER_LONG == 32
+typedef int32_t word_difference;
+#else
+typedef int64_t word_difference;
+#endif
+
+static uint64_t widen(bm_uintptr word, uint64_t near)
+{
+	return near + (uint64_t)(word_difference)(word - (bm_uintptr)near);
+}
+
+uint64_t kb_mapped_write_offset(const struct kb_mapped *m, uint64_t near)
+{
+	return widen(load_word(&m->store->write_offset), near);
+}
+
+uint64_t kb_mapped_read_offset(const struct kb_mapped *m, uint64_t near)
+{
+	return widen(load_word(&m->store->read_offset), near);
+}
+
+/* The protocol is the one that uapi/kbarman.h gives; the names are its, too. */
+int kb_mapped_snapshot(const struct kb_mapped *m, void *buffer, size_t *start, size_t *length)
+{
+	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
+		bm_uintptr w0 = load_word(&m->store->write_offset);	/* pairs with [B] */
+		bm_uintptr r0 = load_word(&m->store->read_offset);
+		bm_uintptr held = w0 - r0, first, gone;
+		size_t from = r0 & (m->ring_bytes - 1);
+
+		*start = 0;
+		*length = 0;
+		if (!held)
+			return 0;
+		if (held > m->ring_bytes)	/* r0 > w0: it was evicted meanwhile */
+			continue;
+		first = m->ring_bytes - from < held ? m->ring_bytes - from : held;
+		memcpy(buffer, m->ring + from, first);
+		memcpy((uint8_t *)buffer + first, m->ring, held - first);
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);		/* pairs with [A] */
+		gone = load_word(&m->store->read_offset) - r0;
+		if (gone > held)		/* r1 > w0 */
+			continue;
+		*start = gone;
+		*length = held - gone;
+		return 0;
+	}
+	return -EAGAIN;
+}

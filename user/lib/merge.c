@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: MIT
+/*
+ * k-way merge of per-CPU rings.
+ *
+ * Every ring that has a record in reach is in a binary heap by the timestamp of
+ * its oldest one. In a ring timestamps do not fall, so the top of the heap is the
+ * oldest record there is, except for what rings that have run dry may still bring:
+ * that is no older than the ring's last record, nor than the horizon. The smallest
+ * of these bounds is the limit up to which records may be given out.
+ *
+ * A record costs one comparison as long as the ring it came from stays the oldest,
+ * and log2(rings) otherwise; nothing is copied.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include <uapi/barman_v2.h>
+
+#include <kbarman/merge.h>
+
+#define WORD	sizeof(bm_uintptr)
+
+struct source {
+	const uint8_t *ring;
+	uint64_t size;
+	uint64_t position;		/* of the oldest block not given out */
+	uint64_t end;			/* of the bytes in reach */
+	uint64_t timestamp;		/* of the record at position; when dry: of the
+					 * last one */
+	size_t length;			/* of the record at position */
+	bool queued;			/* in the heap; else dry */
+	bool damaged;			/* not told yet */
+};
+
+struct entry {
+	uint64_t timestamp;
+	unsigned int source;
+};
+
+struct kb_merge {
+	struct source *sources;
+	struct entry *heap;		/* nr_queued */
+	unsigned int max, nr, nr_queued, nr_damaged;
+	uint64_t horizon;
+	uint64_t limit;			/* what is not newer may be given out */
+	uint64_t newest;		/* timestamp given out */
+	uint64_t unordered;
+};
+
+static bool older(const struct entry *a, const struct entry *b)
+{
+	return a->timestamp < b->timestamp ||
+	       (a->timestamp == b->timestamp && a->source < b->source);
+}
+
+static void sift_down(struct kb_merge *m)
+{
+	struct entry *heap = m->heap, moved = heap[0];
+	unsigned int hole = 0, child;
+
+	while ((child = 2 * hole + 1) < m->nr_queued) {
+		if (child + 1 < m->nr_queued && older(&heap[child + 1], &heap[child]))
+			child++;
+		if (!older(&heap[child], &moved))
+			break;
+		heap[hole] = heap[child];
+		hole = child;
+	}
+	heap[hole] = moved;
+}
+
+static void sift_up(struct kb_merge *m, unsigned int hole)
+{
+	struct entry *heap = m->heap, moved = heap[hole];
+
+	while (hole) {
+		unsigned int parent = (hole - 1) / 2;
+
+		if (!older(&moved, &heap[parent]))
+			break;
+		heap[hole] = heap[parent];
+		hole = parent;
+	}
+	heap[hole] = moved;
+}
+
+/* Go to the record at position, over padding. False: dry, or damaged and so dry. */
+static bool source_load(struct kb_merge *m, struct source *s)
+{
+	if (s->end - s->position > s->size)
+		goto damaged;
+	while (s->position != s->end) {
+		uint64_t offset = s->position & (s->size - 1);
+		uint64_t room = s->size - offset;
+		const struct bm_protocol_record_header *header;
+		bm_uintptr word, length;
+
+		if (room > s->end - s->position)
+			room = s->end - s->position;
+		if (room < WORD)
+			goto damaged;
+		word = *(const bm_uintptr *)(s->ring + offset);
+		length = word & ~BM_BLOCK_PADDING;
+		if (length % WORD || length > room - WORD)
+			goto damaged;
+		if (word & BM_BLOCK_PADDING) {
+			s->position += WORD + length;
+			continue;
+		}
+		if (length < sizeof(*header))
+			goto damaged;
+		header = (const void *)(s->ring + offset + WORD);
+		s->timestamp = header->timestamp;
+		s->length = length;
+		return true;
+	}
+	return false;
+
+damaged:
+	s->position = s->end;	/* which is a block boundary again */
+	if (!s->damaged)
+		m->nr_damaged++;
+	s->damaged = true;
+	return false;
+}
+
+int kb_merge_create(struct kb_merge **out, unsigned int max_sources, struct kb_error *err)
+{
+	struct kb_merge *m = calloc(1, sizeof(*m));
+
+	*out = NULL;
+	if (!m)
+		goto err_memory;
+	m->max = max_sources;
+	m->sources = calloc(max_sources, sizeof(*m->sources));
+	m->heap = calloc(max_sources, sizeof(*m->heap));
+	if (!m->sources || !m->heap) {
+		kb_merge_destroy(m);
+		goto err_memory;
+	}
+	*out = m;
+	return 0;
+
+err_memory:
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u rings", max_sources);
+}
+
+void kb_merge_destroy(struct kb_merge *m)
+{
+	if (!m)
+		return;
+	free(m->heap);
+	free(m->sources);
+	free(m);
+}
+
+int kb_merge_add(struct kb_merge *m, const void *ring, uint64_t size, uint64_t position,
+		 struct kb_error *err)
+{
+	struct source *s = &m->sources[m->nr];
+
+	if (m->nr == m->max || size < WORD || size & (size - 1) || position % WORD ||
+	    (uintptr_t)ring % 8)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+				    "ring %u can't be merged: its size is not a power of two, or "
+				    "it is misaligned, or one too many", m->nr);
+	s->ring = ring;
+	s->size = size;
+	s->position = position;
+	s->end = position;
+	return (int)m->nr++;
+}
+
+void kb_merge_extend(struct kb_merge *m, unsigned int source, uint64_t end)
+{
+	struct source *s = &m->sources[source];
+
+	s->end = end;
+	if (s->queued || !source_load(m, s))
+		return;
+	s->queued = true;
+	m->heap[m->nr_queued] = (struct entry){ s->timestamp, source };
+	sift_up(m, m->nr_queued++);
+}
+
+static uint64_t dry_bound(const struct kb_merge *m, const struct source *s)
+{
+	return s->timestamp > m->horizon ? s->timestamp : m->horizon;
+}
+
+void kb_merge_horizon(struct kb_merge *m, uint64_t timestamp)
+{
+	m->horizon = timestamp;
+	m->limit = UINT64_MAX;
+	for (unsigned int i = 0; i < m->nr; i++) {
+		const struct source *s = &m->sources[i];
+
+		if (!s->queued && dry_bound(m, s) < m->limit)
+			m->limit = dry_bound(m, s);
+	}
+}
+
+static int report_damage(struct kb_merge *m, struct kb_error *err)
+{
+	for (unsigned int i = 0; i < m->nr; i++) {
+		struct source *s = &m->sources[i];
+
+		if (!s->damaged)
+			continue;
+		s->damaged = false;
+		m->nr_damaged--;
+		return kb_error_set(err, -EBADMSG, s->position,
+				    "ring %u is damaged before position %llu: the records up to "
+				    "there were skipped", i, (unsigned long long)s->position);
+	}
+	return 0;
+}
+
+int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_error *err)
+{
+	struct entry *top = &m->heap[0];
+	struct source *s;
+
+	if (m->nr_damaged)
+		return report_damage(m, err);
+	if (!m->nr_queued || top->timestamp > m->limit)
+		return 0;
+
+	s = &m->sources[top->source];
+	record->data = s->ring + (s->position & (s->size - 1)) + WORD;
+	record->length = s->length;
+	record->timestamp = s->timestamp;
+	record->source = top->source;
+	if (s->timestamp < m->newest)
+		m->unordered++;
+	else
+		m->newest = s->timestamp;
+
+	s->position += WORD + s->length;
+	if (source_load(m, s)) {
+		top->timestamp = s->timestamp;
+	} else {
+		s->queued = false;
+		if (dry_bound(m, s) < m->limit)
+			m->limit = dry_bound(m, s);
+		*top = m->heap[--m->nr_queued];
+	}
+	sift_down(m);
+	return 1;
+}
+
+uint64_t kb_merge_position(const struct kb_merge *m, unsigned int source)
+{
+	return m->sources[source].position;
+}
+
+uint64_t kb_merge_unordered(const struct kb_merge *m)
+{
+	return m->unordered;
+}
