@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The Annotate v3 encoder. Each message is written behind five bytes that are left
+ * for its marker and length; room for the most it can take is reserved before, so
+ * that a message is in the output whole or not at all.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <limits.h>
+
+#include <kbarman/annotate.h>
+
+#include "format/leb.h"
+#include "out.h"
+
+#define MESSAGE_START	5	/* marker and length */
+#define MAX_FIXED	(MESSAGE_START + 16 * KB_LEB64_MAX)	/* all but texts and lists */
+
+static uint8_t *put32(uint8_t *at, uint32_t value)
+{
+	value = htole32(value);
+	memcpy(at, &value, 4);
+	return at + 4;
+}
+
+static uint8_t *put_color(uint8_t *at, uint32_t color)
+{
+	color = htobe32(color);
+	memcpy(at, &color, 4);
+	return at + 4;
+}
+
+static uint8_t *put_text(uint8_t *at, struct kb_text text)
+{
+	memcpy(at, text.data, text.length);
+	return at + text.length;
+}
+
+static uint8_t *put_string(uint8_t *at, struct kb_text text)
+{
+	const char *nul = memchr(text.data, 0, text.length);
+
+	if (nul)
+		text.length = (size_t)(nul - text.data);
+	at = put_text(at, text);
+	*at = 0;
+	return at + 1;
+}
+
+int kb_annotate_write_setup(struct kb_out *out, const struct kb_annotate_setup *setup)
+{
+	uint8_t *at = kb_out_reserve(out, KB_ANNOTATE_SETUP_BYTES);
+
+	if (!at)
+		return out->error;
+	memcpy(at, "ANNOTATE 3\n", 11);
+	at = put32(at + 11, (uint32_t)setup->tid);
+	at = put32(at, (uint32_t)setup->pid);
+	*at++ = setup->dont_mangle;
+	return kb_out_commit(out, at);
+}
+
+/* The texts and lists of a message: what MAX_FIXED does not cover, image apart. */
+static uint64_t variable_bytes(const struct kb_annotate_message *m)
+{
+	uint64_t bytes;
+	uint32_t i;
+
+	switch (m->type) {
+	case KB_ANNOTATE_STRING:
+	case KB_ANNOTATE_COLOR_STRING:
+	case KB_ANNOTATE_CHANNEL:
+	case KB_ANNOTATE_GROUP:
+	case KB_ANNOTATE_MARKER:
+	case KB_ANNOTATE_COLOR_MARKER:
+		return m->note.text.length;
+	case KB_ANNOTATE_VISUAL:
+		return (uint64_t)m->visual.text.length + 1;
+	case KB_ANNOTATE_COUNTER:
+		bytes = (uint64_t)m->counter.title.length + m->counter.name.length +
+			m->counter.units.length + m->counter.description.length + 3;
+		for (i = 0; i < m->counter.nr_activities; i++)
+			bytes += (uint64_t)m->counter.activities[i].name.length + 1 + 4;
+		return bytes;
+	case KB_ANNOTATE_CAM_TRACK:
+		return m->track.name.length;
+	case KB_ANNOTATE_CAM_JOB:
+		return m->job.name.length + (uint64_t)m->job.nr_deps * KB_LEB32_MAX;
+	case KB_ANNOTATE_CAM_VIEW:
+		return m->view.name.length;
+	default:
+		return 0;
+	}
+}
+
+static uint8_t *put_counter(uint8_t *at, const struct kb_annotate_counter *c)
+{
+	uint32_t i;
+
+	at = kb_leb_put(at, c->key);
+	at = kb_leb_put(at, c->per_cpu);
+	at = kb_leb_put(at, c->class);
+	at = kb_leb_put(at, c->display);
+	at = kb_leb_put(at, c->modifier);
+	at = kb_leb_put(at, c->series_composition);
+	at = kb_leb_put(at, c->rendering_type);
+	at = kb_leb_put(at, c->average_selection);
+	at = kb_leb_put(at, c->average_cores);
+	at = kb_leb_put(at, c->percentage);
+	at = kb_leb_put(at, c->nr_activities);
+	at = kb_leb_put(at, c->cores);
+	at = put_color(at, c->color);
+	for (i = 0; i < c->nr_activities; i++) {
+		at = put_string(at, c->activities[i].name);
+		at = put_color(at, c->activities[i].color);
+	}
+	at = put_string(at, c->title);
+	at = put_string(at, c->name);
+	at = put_string(at, c->units);
+	return put_text(at, c->description);
+}
+
+static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
+{
+	uint32_t i;
+
+	at = kb_leb_put(at, job->view);
+	at = kb_leb_put(at, job->job);
+	at = kb_leb_put(at, job->track);
+	at = kb_leb_put(at, job->start);
+	at = kb_leb_put(at, job->duration);
+	at = put_color(at, job->color);
+	at = kb_leb_put(at, job->primary);
+	at = kb_leb_put(at, job->nr_deps);
+	for (i = 0; i < job->nr_deps; i++)
+		at = kb_leb_put(at, job->deps[i]);
+	return put_text(at, job->name);
+}
+
+/* Everything behind the length; NULL: no such type. The image follows by itself. */
+static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
+{
+	switch (m->type) {
+	case KB_ANNOTATE_STRING:
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.channel);
+		return put_text(at, m->note.text);
+	case KB_ANNOTATE_COLOR_STRING:
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.channel);
+		return put_text(put_color(at, m->note.color), m->note.text);
+	case KB_ANNOTATE_CHANNEL:
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.channel);
+		return put_text(kb_leb_put(at, m->note.group), m->note.text);
+	case KB_ANNOTATE_GROUP:
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.group);
+		return put_text(at, m->note.text);
+	case KB_ANNOTATE_VISUAL:
+		return put_string(kb_leb_put(at, m->timestamp), m->visual.text);
+	case KB_ANNOTATE_MARKER:
+		return put_text(kb_leb_put(at, m->timestamp), m->note.text);
+	case KB_ANNOTATE_COLOR_MARKER:
+		at = put_color(kb_leb_put(at, m->timestamp), m->note.color);
+		return put_text(at, m->note.text);
+	case KB_ANNOTATE_COUNTER:
+		return put_counter(at, &m->counter);
+	case KB_ANNOTATE_VALUE:
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->value.core);
+		return kb_leb_put(kb_leb_put(at, m->value.key), m->value.value);
+	case KB_ANNOTATE_ACTIVITY:
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->activity.core);
+		at = kb_leb_put(kb_leb_put(at, m->activity.key), m->activity.activity);
+		return kb_leb_put(at, m->activity.tid);
+	case KB_ANNOTATE_CAM_TRACK:
+		at = kb_leb_put(kb_leb_put(at, m->track.view), m->track.track);
+		return put_text(kb_leb_put(at, m->track.parent), m->track.name);
+	case KB_ANNOTATE_CAM_JOB:
+		return put_job(at, &m->job);
+	case KB_ANNOTATE_CAM_VIEW:
+		return put_text(kb_leb_put(at, m->view.view), m->view.name);
+	}
+	return NULL;
+}
+
+int kb_annotate_write(struct kb_out *out, const struct kb_annotate_message *message)
+{
+	uint64_t image = message->type == KB_ANNOTATE_VISUAL ? message->visual.image_bytes : 0;
+	uint64_t most = MAX_FIXED + variable_bytes(message);
+	uint8_t *start, *at;
+
+	if (most > INT32_MAX || image > INT32_MAX - most)
+		return -EMSGSIZE;
+	start = kb_out_reserve(out, (size_t)most);
+	if (!start)
+		return out->error;
+	at = put_body(start + MESSAGE_START, message);
+	if (!at)
+		return -EINVAL;
+	start[0] = (uint8_t)message->type;
+	put32(start + 1, (uint32_t)(at - start - MESSAGE_START + (ptrdiff_t)image));
+	if (!image)
+		return kb_out_commit(out, at);
+	out->at = at;
+	return kb_out_bytes(out, message->visual.image, (size_t)image);
+}
