@@ -8,7 +8,7 @@
 #ifndef KBARMAN_CLOCK_H
 #define KBARMAN_CLOCK_H
 
-#include <linux/timekeeping.h>
+#include <linux/ktime.h>
 #include <linux/types.h>
 
 #include "uapi/kbarman.h"

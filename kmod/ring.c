@@ -64,7 +64,6 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 {
 	memset(ring, 0, sizeof(*ring));
 	ring->header = memory;
-	ring->data = (u8 *)(ring->header + 1);
 	ring->first = first;
 	ring->mask = size - 1;
 	ring->cpu = cpu;
@@ -73,6 +72,8 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 	memset(ring->header, 0, sizeof(*ring->header));
 	ring->header->buffer_length = size;
 	memset(first, 0, (size >> KBARMAN_RING_PAGE_SHIFT) * sizeof(*first));
+	/* Last: a ring with data is one that can be used. */
+	smp_store_release(&ring->data, (u8 *)(ring->header + 1));
 }
 
 /* Blocks that start in front of a boundary end at `next`: note it for every one. */
@@ -332,4 +333,9 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 			return records;
 	}
 	return -EAGAIN;
+}
+
+unsigned long kbarman_ring_fill(const struct kbarman_ring *ring)
+{
+	return READ_ONCE(*write_offset(ring)) - READ_ONCE(*read_offset(ring));
 }

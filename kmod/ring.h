@@ -101,6 +101,9 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position);
  */
 long kbarman_ring_count(const struct kbarman_ring *ring);
 
+/* The number of bytes between read_offset and write_offset. Context: any. */
+unsigned long kbarman_ring_fill(const struct kbarman_ring *ring);
+
 static inline unsigned long kbarman_ring_size(const struct kbarman_ring *ring)
 {
 	return ring->mask + 1;

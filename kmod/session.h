@@ -14,8 +14,13 @@
 #include "header.h"
 #include "ring.h"
 
+/*
+ * `lock` protects all of it. It comes before cpu_hotplug_lock, which the attaching of
+ * a tracepoint takes, so a CPU that comes or goes can't take it: what the hotplug
+ * callbacks read changes only while not running, and `running` itself under both.
+ */
 struct kbarman_session {
-	struct mutex lock;		/* all of it, but what says otherwise */
+	struct mutex lock;
 	struct file *owner;		/* NULL = free */
 	u64 id;				/* counts the configurations */
 	bool running;
@@ -28,6 +33,7 @@ struct kbarman_session {
 	cpumask_var_t cpus;
 	unsigned long *tasks;		/* bit = thread id: record it; NULL = all. The
 					 * fork probe sets and clears, all others test */
+	struct pid **pids;		/* [config.nr_pids] */
 	struct kbarman_capture *capture;
 
 	struct kbarman_clock_pair started, stopped;
@@ -54,8 +60,8 @@ static __always_inline bool kbarman_wants(u32 task_id)
 
 /*
  * An event source. Starts in the order of the table in session.c and stops in the
- * reverse. start() is called with the session's lock held, everything allocated
- * and no CPU allowed to come or go; when stop() returns, no probe of it runs any
+ * reverse. start() is called with the session's lock held and everything
+ * allocated, before any CPU; when stop() returns, no probe of it runs any
  * more. cpu_start() runs for every CPU that records, at start and when it comes
  * online later, in a task that may sleep; cpu_stop() when it goes offline and
  * before stop().
@@ -77,13 +83,15 @@ void kbarman_session_exit(void);
 
 /* The ioctls, arguments checked but for what the session alone can know. */
 int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
-			      const struct kbarman_event *events, const unsigned long *cpus,
+			      const struct kbarman_event *events, const struct cpumask *cpus,
 			      const u32 *pids);
 int kbarman_session_start(struct file *file, struct kbarman_start *report);
 int kbarman_session_stop(struct file *file);
 int kbarman_session_consume(struct file *file, u32 cpu, u64 position);
 void kbarman_session_query(struct file *file, struct kbarman_query *query);
 int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats);
+int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row,
+			    const char *image);
 int kbarman_session_clock(struct kbarman_clock *clock);
 
 /* The capture as it is now, with a reference, or NULL before the first configure. */

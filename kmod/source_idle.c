@@ -12,6 +12,9 @@
 #include "record.h"
 #include "session.h"
 
+/* The ring tells whether this CPU is halted. Its CPU's, written with interrupts off. */
+static DEFINE_PER_CPU(bool, state_known);
+
 static void on_cpu_idle(void *unused, unsigned int state, unsigned int cpu)
 {
 	struct kbarman_ring *ring;
@@ -19,9 +22,11 @@ static void on_cpu_idle(void *unused, unsigned int state, unsigned int cpu)
 
 	preempt_disable_notrace();
 	ring = kbarman_this_ring();
-	if (likely(ring))
+	if (likely(ring)) {
+		__this_cpu_write(state_known, true);
 		kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
-	preempt_enable_no_resched_notrace();
+	}
+	preempt_enable_notrace();
 }
 
 static struct kbarman_probe probes[] = {
@@ -30,7 +35,11 @@ static struct kbarman_probe probes[] = {
 
 static int start(struct kbarman_session *session)
 {
+	int cpu;
+
 	check_trace_callback_type_cpu_idle(on_cpu_idle);
+	for_each_possible_cpu(cpu)
+		per_cpu(state_known, cpu) = false;
 	return kbarman_probes_attach(probes, ARRAY_SIZE(probes));
 }
 
@@ -40,16 +49,16 @@ static void stop(struct kbarman_session *session)
 }
 
 /*
- * Whether the CPU idled as the recording began. That it takes this call says that it
- * does not any more: where it interrupts the idle task, the CPU has been halted up
- * to now, and the record that says so is the one that it left.
+ * Whether the CPU was halted as the recording began. Some machines take the interrupt
+ * inside the halt, and the probe sees the end of it later; others leave it first,
+ * which the probe has recorded by now.
  */
 static void record_idle(void *unused)
 {
 	struct kbarman_ring *ring = kbarman_this_ring();
 
-	if (ring)
-		kbarman_record_halt(ring, false, 0);
+	if (ring && !__this_cpu_read(state_known))
+		kbarman_record_halt(ring, is_idle_task(current), 0);
 }
 
 static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)

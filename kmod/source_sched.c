@@ -23,7 +23,7 @@ static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 				      !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED :
 							       BM_TASK_SWITCH_PREEMPTED,
 				      prev_state);
-	preempt_enable_no_resched_notrace();
+	preempt_enable_notrace();
 }
 
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE

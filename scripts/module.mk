@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+# The kernel module: `make module` for the running kernel,
+# `make module KDIR=… [ARCH=…] [CROSS_COMPILE=…]` for any other one.
+#
+# Kbuild leaves its objects beside the sources, so it is given a tree of links.
+
+KREL		?= $(shell uname -r)
+KDIR		?= /lib/modules/$(KREL)/build
+KARCH		:= $(patsubst amd64,x86_64,$(patsubst armhf,arm,$(patsubst s390x,s390,$(MACH))))
+MODULE_TREE	= build/module/$(MACH)-$(notdir $(patsubst %/build,%,$(KDIR)))
+
+.PHONY: module
+module:			## kbarman.ko, under build/
+	@test -e $(KDIR)/Makefile || { \
+		echo "make module: no kernel headers in $(KDIR)" >&2; \
+		echo "  install them (apt-get install linux-headers-$(KREL)) or say KDIR=…" >&2; \
+		exit 2; }
+	@mkdir -p $(MODULE_TREE)
+	@cp -rsfu $(CURDIR)/Kbuild $(CURDIR)/kmod $(MODULE_TREE)
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(MODULE_TREE) ARCH=$(KARCH) CROSS_COMPILE=$(CROSS_COMPILE) \
+		$(MODULE_FLAGS) modules
+	@mkdir -p $(O)
+	cp $(MODULE_TREE)/kbarman.ko $(O)/kbarman.ko

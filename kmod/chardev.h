@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* /dev/kbarman: open, ioctl, mmap, poll. Checks arguments; session.c does the rest. */
+#ifndef KBARMAN_CHARDEV_H
+#define KBARMAN_CHARDEV_H
+
+int kbarman_chardev_init(void);
+void kbarman_chardev_exit(void);
+
+#endif /* KBARMAN_CHARDEV_H */

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Init and exit: the module's table of contents. */
+#include <linux/module.h>
+
+#include "chardev.h"
+#include "clock.h"
+#include "session.h"
+
+static int __init kbarman_init(void)
+{
+	int error;
+
+	kbarman_clock_init();
+
+	error = kbarman_session_init();
+	if (error)
+		goto err_session;
+	error = kbarman_chardev_init();
+	if (error)
+		goto err_chardev;
+	return 0;
+
+err_chardev:
+	kbarman_session_exit();
+err_session:
+	return error;
+}
+
+static void __exit kbarman_exit(void)
+{
+	kbarman_chardev_exit();
+	kbarman_session_exit();
+}
+
+module_init(kbarman_init);
+module_exit(kbarman_exit);
+
+MODULE_LICENSE("GPL");
+MODULE_DESCRIPTION("Records scheduling, PMU samples and idling as Arm Barman v2 captures");
+MODULE_VERSION("0.1.0");

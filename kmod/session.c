@@ -1,0 +1,686 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/capability.h>
+#include <linux/cpu.h>
+#include <linux/cpuhotplug.h>
+#include <linux/err.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/poll.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/threads.h>
+#include <linux/utsname.h>
+#include <linux/vmalloc.h>
+
+#include "clock.h"
+#include "session.h"
+#include "source_pmu.h"
+#include "wake.h"
+
+#define DEFAULT_TASKS	16384
+#define DEFAULT_MAPS	65536
+#define DEFAULT_STRINGS	(4U << 20)
+
+static unsigned long default_ring_bytes = 1UL << 20;
+module_param_named(ring_bytes, default_ring_bytes, ulong, 0644);
+MODULE_PARM_DESC(ring_bytes, "Ring of a CPU where a session does not say (default 1 MiB)");
+
+struct kbarman_session kbarman_session = {
+	.lock = __MUTEX_INITIALIZER(kbarman_session.lock),
+};
+
+DEFINE_PER_CPU_ALIGNED(struct kbarman_ring, kbarman_rings);
+
+/* Started from first to last, stopped from last to first. */
+static const struct kbarman_source *const sources[] = {
+	&kbarman_source_maps,
+	&kbarman_source_tasks,
+	&kbarman_source_sched,
+	&kbarman_source_idle,
+	&kbarman_source_pmu,
+};
+
+/* The ring_first[] of every CPU: kbarman_ring_init() wants them, maps do not show them. */
+static DEFINE_PER_CPU(unsigned long *, ring_boundaries);
+
+static bool enabled(const struct kbarman_session *session, const struct kbarman_source *source)
+{
+	return !source->bit || session->config.sources & source->bit;
+}
+
+/* ---- one CPU ---- */
+
+static void forget_ring(int cpu)
+{
+	memset(per_cpu_ptr(&kbarman_rings, cpu), 0, sizeof(struct kbarman_ring));
+	kvfree(per_cpu(ring_boundaries, cpu));
+	per_cpu(ring_boundaries, cpu) = NULL;
+}
+
+static int allocate_ring(struct kbarman_session *session, int cpu)
+{
+	unsigned long pages = session->config.ring_bytes >> KBARMAN_RING_PAGE_SHIFT;
+
+	if (!per_cpu(ring_boundaries, cpu))
+		per_cpu(ring_boundaries, cpu) =
+			kvcalloc(pages, sizeof(unsigned long), GFP_KERNEL);
+	if (!per_cpu(ring_boundaries, cpu))
+		return -ENOMEM;
+	return kbarman_capture_add_ring(session->capture, cpu);
+}
+
+static void reset_ring(struct kbarman_session *session, int cpu)
+{
+	kbarman_ring_init(per_cpu_ptr(&kbarman_rings, cpu), session->capture->rings[cpu],
+			  per_cpu(ring_boundaries, cpu), session->config.ring_bytes, cpu,
+			  session->config.mode == KBARMAN_MODE_OVERWRITE);
+}
+
+static void stop_cpu(struct kbarman_session *session, int cpu)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
+		if (enabled(session, sources[i]) && sources[i]->cpu_stop)
+			sources[i]->cpu_stop(session, cpu);
+}
+
+static int start_cpu(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+{
+	int i, error;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!enabled(session, sources[i]) || !sources[i]->cpu_start)
+			continue;
+		error = sources[i]->cpu_start(session, cpu, report);
+		if (error) {
+			stop_cpu(session, cpu);
+			return error;
+		}
+	}
+	return 0;
+}
+
+/*
+ * A CPU comes online, in a thread of its own. What it lacks, it goes without: a
+ * recorder is no reason to keep a CPU out.
+ * Context: cpu_hotplug_lock is held for writing, so the session does not start or
+ * stop meanwhile; its own lock can't be taken (see struct kbarman_session).
+ */
+static int cpu_comes(unsigned int cpu)
+{
+	struct kbarman_session *session = &kbarman_session;
+	struct kbarman_start report;
+	int error = 0;
+
+	if (!session->running || !cpumask_test_cpu(cpu, session->cpus))
+		return 0;
+	if (!per_cpu(kbarman_rings, cpu).data) {
+		error = allocate_ring(session, cpu);
+		if (!error)
+			reset_ring(session, cpu);
+	}
+	if (!error)
+		error = start_cpu(session, cpu, &report);
+	if (error)
+		pr_warn("CPU %u is online but not recorded whole (error %d)\n", cpu, error);
+	return 0;
+}
+
+static int cpu_goes(unsigned int cpu)
+{
+	struct kbarman_session *session = &kbarman_session;
+
+	if (session->running && cpumask_test_cpu(cpu, session->cpus))
+		stop_cpu(session, cpu);
+	return 0;
+}
+
+/* ---- configure ---- */
+
+/* All threads there are now of the processes to record. -ESRCH: one is not there. */
+static int choose_tasks(struct kbarman_session *session)
+{
+	struct task_struct *leader, *thread;
+	int error = 0;
+	u32 i;
+
+	rcu_read_lock();
+	for (i = 0; i < session->config.nr_pids; i++) {
+		leader = pid_task(session->pids[i], PIDTYPE_TGID);
+		if (!leader) {
+			error = -ESRCH;
+			continue;
+		}
+		for_each_thread(leader, thread)
+			set_bit(thread->pid, session->tasks);
+	}
+	rcu_read_unlock();
+	return error;
+}
+
+static int allocate_tasks(struct kbarman_session *session, const u32 *pids)
+{
+	u32 i, count = session->config.nr_pids;
+
+	if (!count)
+		return 0;
+	session->tasks = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
+	session->pids = kvcalloc(count, sizeof(*session->pids), GFP_KERNEL);
+	if (!session->tasks || !session->pids)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		session->pids[i] = find_get_pid(pids[i]);
+		if (!session->pids[i])
+			return -ESRCH;
+	}
+	return choose_tasks(session);
+}
+
+static void forget_tasks(struct kbarman_session *session)
+{
+	u32 i;
+
+	for (i = 0; session->pids && i < session->config.nr_pids; i++)
+		put_pid(session->pids[i]);
+	kvfree(session->pids);
+	session->pids = NULL;
+	vfree(session->tasks);
+	session->tasks = NULL;
+}
+
+static void discard(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		forget_ring(cpu);
+	kbarman_capture_put(session->capture);
+	session->capture = NULL;
+	forget_tasks(session);
+}
+
+static int allocate(struct kbarman_session *session, const u32 *pids)
+{
+	struct kbarman_configure *config = &session->config;
+	struct kbarman_layout layout = {
+		.max_cores = nr_cpu_ids,
+		.max_tasks = config->max_tasks,
+		.max_maps = config->max_maps,
+		.max_strings = config->max_strings,
+		.ring_bytes = config->ring_bytes,
+	};
+	struct kbarman_capture *capture;
+	int cpu, error;
+
+	error = kbarman_layout_init(&layout);
+	if (error)
+		return error;
+	/* Refuse now what would drive the machine out of memory later. */
+	if (cpumask_weight(session->cpus) * (u64)config->ring_bytes + layout.header_bytes >
+	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
+		return -ENOMEM;
+	capture = kbarman_capture_create(&layout);
+	if (IS_ERR(capture))
+		return PTR_ERR(capture);
+	session->capture = capture;
+
+	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
+		error = allocate_ring(session, cpu);
+		if (error)
+			return error;
+		reset_ring(session, cpu);
+	}
+	kbarman_header_reset(capture, config->target_name, 0);
+	return allocate_tasks(session, pids);
+}
+
+static void fill_defaults(struct kbarman_configure *config)
+{
+	if (!config->ring_bytes)
+		config->ring_bytes = default_ring_bytes;
+	config->ring_bytes = roundup_pow_of_two(clamp_t(u64, config->ring_bytes,
+							KBARMAN_RING_MIN, KBARMAN_RING_MAX));
+	if (!config->watermark)
+		config->watermark = config->ring_bytes / 4;
+	if (!config->max_tasks)
+		config->max_tasks = DEFAULT_TASKS;
+	if (!config->max_maps)
+		config->max_maps = DEFAULT_MAPS;
+	if (!config->max_strings)
+		config->max_strings = DEFAULT_STRINGS;
+	if (!config->target_name[0])
+		strscpy(config->target_name, init_uts_ns.name.nodename,
+			sizeof(config->target_name));
+}
+
+int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
+			      const struct kbarman_event *events, const struct cpumask *cpus,
+			      const u32 *pids)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int error;
+
+	mutex_lock(&session->lock);
+	error = -EBUSY;
+	if (session->running || (session->owner && session->owner != file))
+		goto out;
+
+	discard(session);
+	session->owner = file;
+	session->id++;
+	session->fallback = false;
+	session->kernel_addresses = file_ns_capable(file, &init_user_ns, CAP_SYSLOG);
+	memset(&session->started, 0, sizeof(session->started));
+	memset(&session->stopped, 0, sizeof(session->stopped));
+	session->config = *config;
+	fill_defaults(&session->config);
+	memcpy(session->events, events, config->nr_events * sizeof(*events));
+	cpumask_copy(session->cpus, cpus);
+
+	error = allocate(session, pids);
+	if (error) {
+		discard(session);
+		session->owner = NULL;
+	}
+out:
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+/* ---- start and stop ---- */
+
+static void begin_header(struct kbarman_session *session)
+{
+	struct kbarman_capture *capture = session->capture;
+	struct bm_protocol_header_start *start = kbarman_header_start(capture);
+	u64 multiplier, divisor;
+
+	kbarman_header_reset(capture, session->config.target_name,
+			     session->config.flags & KBARMAN_CONFIGURE_FREQ ?
+				     session->config.sample : 0);
+	kbarman_clock_read(&session->started);
+	memset(&session->stopped, 0, sizeof(session->stopped));
+	kbarman_clock_fit(&session->started, NULL, &multiplier, &divisor);
+	start->clock_info = (struct bm_protocol_clock_info) {
+		.timestamp_base = session->started.timestamp,
+		.timestamp_multiplier = multiplier,
+		.timestamp_divisor = divisor,
+		.unix_base_ns = session->started.realtime_ns,
+	};
+	start->last_timestamp = session->started.timestamp;
+
+	kbarman_header_fact(capture, "ext", "1");
+	kbarman_header_fact(capture, "raw_base", "%llu", session->started.raw_ns);
+	kbarman_header_fact(capture, "host", "%s", init_uts_ns.name.nodename);
+	kbarman_header_fact(capture, "release", "%s", init_uts_ns.name.release);
+	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
+}
+
+static void end_header(struct kbarman_session *session)
+{
+	struct bm_protocol_header_start *start = kbarman_header_start(session->capture);
+	u64 multiplier, divisor;
+	int cpu;
+
+	kbarman_clock_read(&session->stopped);
+	kbarman_clock_fit(&session->started, &session->stopped, &multiplier, &divisor);
+	start->clock_info.timestamp_multiplier = multiplier;
+	start->clock_info.timestamp_divisor = divisor;
+	start->last_timestamp = session->stopped.timestamp;
+	for_each_cpu(cpu, session->cpus)
+		if (per_cpu(kbarman_rings, cpu).data)
+			kbarman_ring_settle(per_cpu_ptr(&kbarman_rings, cpu));
+}
+
+/* Stop the sources of sources[0 .. count). */
+static void stop_sources(struct kbarman_session *session, int count)
+{
+	while (count-- > 0)
+		if (enabled(session, sources[count]) && sources[count]->stop)
+			sources[count]->stop(session);
+}
+
+static int start_sources(struct kbarman_session *session)
+{
+	int i, error;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++) {
+		if (!enabled(session, sources[i]) || !sources[i]->start)
+			continue;
+		error = sources[i]->start(session);
+		if (error) {
+			stop_sources(session, i);
+			return error;
+		}
+	}
+	return 0;
+}
+
+static void stop_cpus(struct kbarman_session *session, int end)
+{
+	int cpu;
+
+	for_each_cpu_and(cpu, session->cpus, cpu_online_mask)
+		if (cpu < end)
+			stop_cpu(session, cpu);
+}
+
+static int start_cpus(struct kbarman_session *session, struct kbarman_start *report)
+{
+	int cpu, error;
+
+	for_each_cpu_and(cpu, session->cpus, cpu_online_mask) {
+		if (!per_cpu(kbarman_rings, cpu).data)
+			continue;
+		error = start_cpu(session, cpu, report);
+		if (error) {
+			stop_cpus(session, cpu);
+			return error;
+		}
+	}
+	return 0;
+}
+
+/* Start on all CPUs, with none coming or going, and be running from then on. */
+static int run(struct kbarman_session *session, struct kbarman_start *report)
+{
+	int error = -ENODEV;
+
+	cpus_read_lock();
+	if (cpumask_intersects(session->cpus, cpu_online_mask))
+		error = start_cpus(session, report);
+	session->running = !error;
+	cpus_read_unlock();
+	return error;
+}
+
+int kbarman_session_start(struct file *file, struct kbarman_start *report)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int cpu, error;
+
+	mutex_lock(&session->lock);
+	error = -EINVAL;
+	if (!session->capture)
+		goto out;
+	error = -EBUSY;
+	if (session->owner != file || session->running)
+		goto out;
+
+	for_each_cpu(cpu, session->cpus)
+		if (per_cpu(kbarman_rings, cpu).data)
+			reset_ring(session, cpu);
+	begin_header(session);
+	error = start_sources(session);
+	if (error)
+		goto out;
+	/* Threads made since configure, while no probe saw them. */
+	choose_tasks(session);
+	error = run(session, report);
+	if (error)
+		stop_sources(session, ARRAY_SIZE(sources));
+out:
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+static void stop_locked(struct kbarman_session *session)
+{
+	lockdep_assert_held(&session->lock);
+	if (!session->running)
+		return;
+	cpus_read_lock();
+	stop_cpus(session, nr_cpu_ids);
+	session->running = false;
+	cpus_read_unlock();
+	stop_sources(session, ARRAY_SIZE(sources));
+	kbarman_wake_sync();
+	end_header(session);
+	kbarman_wake_all();
+}
+
+int kbarman_session_stop(struct file *file)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int error = -EBUSY;
+
+	mutex_lock(&session->lock);
+	if (session->owner == file) {
+		stop_locked(session);
+		error = 0;
+	}
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+void kbarman_session_release(struct file *file, bool last)
+{
+	struct kbarman_session *session = &kbarman_session;
+
+	mutex_lock(&session->lock);
+	if (session->owner == file) {
+		stop_locked(session);
+		session->owner = NULL;
+	}
+	if (last)
+		discard(session);
+	mutex_unlock(&session->lock);
+}
+
+/* ---- while it runs, and after ---- */
+
+static struct kbarman_ring *ring_of(struct kbarman_session *session, u32 cpu)
+{
+	struct kbarman_ring *ring;
+
+	if (!session->capture || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return NULL;
+	ring = per_cpu_ptr(&kbarman_rings, cpu);
+	/* Pairs with kbarman_ring_init(): a CPU may be coming online. */
+	return smp_load_acquire(&ring->data) ? ring : NULL;
+}
+
+int kbarman_session_consume(struct file *file, u32 cpu, u64 position)
+{
+	struct kbarman_session *session = &kbarman_session;
+	struct kbarman_ring *ring;
+	int error = -EBUSY;
+
+	mutex_lock(&session->lock);
+	if (session->owner == file) {
+		ring = ring_of(session, cpu);
+		error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
+	}
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+void kbarman_session_query(struct file *file, struct kbarman_query *query)
+{
+	struct kbarman_session *session = &kbarman_session;
+	struct kbarman_capture *capture;
+
+	query->abi = KBARMAN_ABI;
+	query->page_size = PAGE_SIZE;
+	query->nr_cpus = nr_cpu_ids;
+	query->clock_hz = kbarman_clock_hz();
+	query->min_ring_bytes = KBARMAN_RING_MIN;
+	query->max_ring_bytes = KBARMAN_RING_MAX;
+	if (kbarman_clock_raw)
+		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
+	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
+		query->features |= KBARMAN_FEATURE_PMU;
+	if (IS_ENABLED(CONFIG_KPROBES))
+		query->features |= KBARMAN_FEATURE_MAPS;
+
+	mutex_lock(&session->lock);
+	capture = session->capture;
+	if (session->running)
+		query->state |= KBARMAN_STATE_RUNNING;
+	if (session->owner)
+		query->state |= KBARMAN_STATE_OWNED;
+	if (session->owner == file)
+		query->state |= KBARMAN_STATE_MINE;
+	if (capture) {
+		query->state |= KBARMAN_STATE_CONFIGURED;
+		if (session->fallback)
+			query->state |= KBARMAN_STATE_FALLBACK;
+		query->mode = session->config.mode;
+		query->sources = session->config.sources;
+		query->nr_events = session->config.nr_events;
+		query->generation = kbarman_header_generation(capture);
+		query->session = session->id;
+		query->ring_bytes = capture->layout.ring_bytes;
+		query->header_bytes = capture->layout.header_bytes;
+		query->map_bytes = capture->layout.map_bytes;
+		query->map_stride = capture->layout.map_bytes;
+	}
+	mutex_unlock(&session->lock);
+}
+
+static void add_ring_stats(struct kbarman_stats *stats, const struct kbarman_ring *ring)
+{
+	u64 written = local_read(&ring->written);
+	long present;
+	int reason;
+
+	stats->written += written;
+	stats->bytes += ring->header->total_written;
+	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
+		stats->lost[reason] += local_read(&ring->lost[reason]);
+	if (!ring->overwrite)
+		return;
+	present = kbarman_ring_count(ring);
+	if (present >= 0)
+		stats->overwritten += written - present;
+}
+
+int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats)
+{
+	struct kbarman_session *session = &kbarman_session;
+	struct kbarman_ring *ring;
+	int error = -EINVAL;
+
+	mutex_lock(&session->lock);
+	if (!session->capture)
+		goto out;
+	if (cpu != KBARMAN_CPU_ALL) {
+		ring = ring_of(session, cpu);
+		if (!ring)
+			goto out;
+		add_ring_stats(stats, ring);
+		stats->online = session->running && cpu_online(cpu);
+	} else {
+		for_each_cpu(cpu, session->cpus) {
+			ring = ring_of(session, cpu);
+			if (!ring)
+				continue;
+			add_ring_stats(stats, ring);
+			stats->online += session->running && cpu_online(cpu);
+		}
+		kbarman_header_stats(session->capture, stats);
+		stats->missed[KBARMAN_MISSED_COUNTER] += kbarman_pmu_unreadable();
+	}
+	error = 0;
+out:
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+int kbarman_session_clock(struct kbarman_clock *clock)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int error = -EINVAL;
+
+	mutex_lock(&session->lock);
+	if (session->capture) {
+		clock->start = session->started;
+		clock->stop = session->stopped;
+		kbarman_clock_read(&clock->now);
+		error = 0;
+	}
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+struct kbarman_capture *kbarman_session_capture(void)
+{
+	struct kbarman_session *session = &kbarman_session;
+	struct kbarman_capture *capture;
+
+	mutex_lock(&session->lock);
+	capture = session->capture;
+	if (capture)
+		kbarman_capture_get(capture);
+	mutex_unlock(&session->lock);
+	return capture;
+}
+
+int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row,
+			    const char *image)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int error = -EBUSY;
+
+	mutex_lock(&session->lock);
+	if (!session->capture)
+		error = -EINVAL;
+	else if (session->owner == file && !session->kernel_addresses && !row->task_id)
+		error = -EPERM;
+	else if (session->owner == file)
+		error = kbarman_header_add_map(session->capture, session->started.timestamp,
+					       row->task_id, row->base_address, row->length,
+					       row->image_offset, image, row->image_length);
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+__poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait)
+{
+	struct kbarman_session *session = &kbarman_session;
+	__poll_t ready = 0;
+	int cpu;
+
+	kbarman_wake_arm(file, wait);
+	mutex_lock(&session->lock);
+	if (!session->running)
+		ready = EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	else
+		for_each_cpu(cpu, session->cpus) {
+			struct kbarman_ring *ring = ring_of(session, cpu);
+
+			if (ring && kbarman_ring_fill(ring) >= session->config.watermark)
+				ready = EPOLLIN | EPOLLRDNORM;
+		}
+	mutex_unlock(&session->lock);
+	return ready;
+}
+
+/* ---- init and exit ---- */
+
+static enum cpuhp_state cpuhp_state;
+
+int kbarman_session_init(void)
+{
+	int state;
+
+	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL))
+		return -ENOMEM;
+	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kbarman:online", cpu_comes,
+					  cpu_goes);
+	if (state < 0) {
+		free_cpumask_var(kbarman_session.cpus);
+		return state;
+	}
+	cpuhp_state = state;
+	return 0;
+}
+
+void kbarman_session_exit(void)
+{
+	cpuhp_remove_state_nocalls(cpuhp_state);
+	free_cpumask_var(kbarman_session.cpus);
+}

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef KBARMAN_SOURCE_PMU_H
+#define KBARMAN_SOURCE_PMU_H
+
+#include <linux/types.h>
+
+/* There is a hardware PMU: its name goes to @name, of @size bytes. Context: task. */
+bool kbarman_pmu_present(char *name, size_t size);
+
+/* Counters that could not be read at an overflow, since start. Context: any. */
+u64 kbarman_pmu_unreadable(void);
+
+#endif /* KBARMAN_SOURCE_PMU_H */
