@@ -98,9 +98,15 @@ struct kb_header {
 
 struct kb_barman;
 
-/* How counter values of the file are to be taken; events always carry deltas. */
+/*
+ * How counter values of the file are to be taken; events always carry deltas.
+ * Cumulative ones are turned into deltas per core and counter; the first value of
+ * a counter has none and becomes KB_COUNTER_INVALID.
+ */
 enum kb_counters {
-	KB_COUNTERS_AUTO = 0,	/* deltas, unless the values say otherwise */
+	KB_COUNTERS_AUTO = 0,	/* deltas if kbarman.ext=1 says that we wrote the file;
+				 * else cumulative if the first samples never fall and
+				 * mostly rise, counter by counter; else deltas */
 	KB_COUNTERS_DELTA,
 	KB_COUNTERS_CUMULATIVE,
 };
@@ -109,6 +115,8 @@ enum kb_counters {
  * Open the capture at @path, "-" for standard input. Memory use does not depend
  * on the size of the record buffer. On error nothing is opened and @err says why;
  * -ENODATA: not a Barman capture; -EBADMSG: one, but its header can't be used.
+ * A wrapped ring that comes down a pipe goes to a temporary file (in TMPDIR) first,
+ * since its end stands before its beginning.
  */
 int kb_barman_open(struct kb_barman **out, const char *path, struct kb_error *err);
 
@@ -118,7 +126,14 @@ int kb_barman_open_memory(struct kb_barman **out, const void *data, size_t size,
 
 void kb_barman_close(struct kb_barman *barman);
 
+/* Before the first record, or right after a rewind. */
 void kb_barman_set_counters(struct kb_barman *barman, enum kb_counters how);
+
+/*
+ * How much of the capture is in memory at a time: 64 KiB to 32 MiB, 4 MiB unless
+ * set; for those who read many captures at once.
+ */
+void kb_barman_set_window(struct kb_barman *barman, size_t bytes);
 
 const struct kb_header *kb_barman_header(const struct kb_barman *barman);
 
@@ -130,13 +145,20 @@ const char *kb_barman_fact(const struct kb_barman *barman, const char *key);
 
 /*
  * The next record in the order of the buffer. Returns 1 and fills @event; 0 at the
- * end; a negative errno with @err filled where the buffer is damaged, after which
- * calls return 0. Blocks without a record are passed over.
+ * end. Blocks without a record are passed over, and so are damaged records: all
+ * that is whole comes first. Then, if anything in the record buffer was damaged,
+ * one call returns a negative errno with the first such thing in @err, and calls
+ * behind that return 0.
  */
 int kb_barman_next(struct kb_barman *barman, struct kb_event *event, struct kb_error *err);
 
-/* Start again with the first record. */
-void kb_barman_rewind(struct kb_barman *barman);
+/*
+ * Start again with the first record. -ESPIPE: the capture comes down a pipe and
+ * its beginning is gone; kb_barman_keep() before the first kb_barman_next() puts
+ * it into a temporary file (in TMPDIR), so that it stays.
+ */
+int kb_barman_rewind(struct kb_barman *barman);
+int kb_barman_keep(struct kb_barman *barman, struct kb_error *err);
 
 /*
  * floor((timestamp - timestamp_base) * multiplier / divisor), exact and signed;
@@ -149,6 +171,9 @@ int64_t kb_barman_ns(const struct kb_barman *barman, uint64_t timestamp);
  * and the first of them (NULL if none). Complete after kb_barman_next() gave 0.
  */
 unsigned int kb_barman_damage(const struct kb_barman *barman, const struct kb_error **first);
+
+/* The finding with that index; NULL behind the last one, and from the 17th on. */
+const struct kb_error *kb_barman_finding(const struct kb_barman *barman, unsigned int index);
 
 /*
  * Write a linear capture: create, tables and events in any order, finish.

@@ -22,15 +22,23 @@ enum kb_event_type {
 #define KB_COUNTER_INVALID	UINT64_MAX	/* a counter value that was not valid */
 #define KB_STATE_UNKNOWN	(-1)
 
+/*
+ * Some records of protocol version 3 belong to no core. Only annotations, custom
+ * counters and unknown records may have it; the core of every other event is below
+ * the header's max_cores, and so are theirs unless it is this. An unknown record's
+ * core is whatever stands there.
+ */
+#define KB_CORE_NONE		UINT32_MAX
+
 struct kb_custom_value {
-	uint32_t id;			/* index into the custom series */
+	uint32_t id;			/* index into the custom series, in range */
 	uint64_t value;
 };
 
 /* Pointers are the decoder's; they hold until its next call. */
 struct kb_event {
 	enum kb_event_type type;
-	uint32_t core;
+	uint32_t core;			/* < max_cores; see KB_CORE_NONE */
 	uint64_t timestamp;		/* ticks; kb_barman_ns() makes it nanoseconds */
 	uint32_t task_id;		/* 0 where the capture has no tasks; a task
 					 * switch: the task that is switched to */
@@ -54,7 +62,7 @@ struct kb_event {
 						 * state, or KB_STATE_UNKNOWN */
 		} task_switch;
 		struct {
-			uint32_t counter;	/* index into the custom series */
+			uint32_t counter;	/* index into the custom series, in range */
 			uint64_t value;
 		} custom_counter;
 		struct {
@@ -72,7 +80,8 @@ struct kb_event {
 		} halt;
 		struct {
 			uint32_t record_type;
-			uint64_t length;	/* of the block */
+			uint64_t length;	/* of the record, in bytes */
+			const void *record;	/* all of it, in the capture's layout */
 		} unknown;
 	};
 };

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Counters that run on. The format's text says that a sample carries deltas; Arm's
+ * agent writes what the PMU's counters show. Events carry deltas in any case.
+ *
+ * KB_COUNTERS_AUTO takes a capture with kbarman.ext=1 for one with deltas, since we
+ * made it. Of others it looks at the samples in the first window, counter by
+ * counter of each core:
+ *
+ *	a value below the one before it		a vote for deltas
+ *	VOTES_MIN values, never below, and above the one before it in at least
+ *	half of the cases			a vote for cumulative
+ *	everything else (too few, constant)	no vote
+ *
+ * Cumulative is what has at least one vote and none against it.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "barman_reader.h"
+
+#define VOTES_MIN	8U
+#define PROBE_RECORDS	65536U
+
+struct vote {
+	uint64_t previous;
+	uint32_t values, rises;
+	bool falls;
+};
+
+static bool count_votes(const struct vote *votes, uint64_t n)
+{
+	bool cumulative = false;
+
+	for (uint64_t i = 0; i < n; i++) {
+		if (votes[i].falls)
+			return false;
+		if (votes[i].values >= VOTES_MIN && votes[i].rises >= (votes[i].values - 1) / 2)
+			cumulative = true;
+	}
+	return cumulative;
+}
+
+static void note(struct vote *vote, uint64_t value)
+{
+	if (value == KB_COUNTER_INVALID)
+		return;
+	if (vote->values) {
+		vote->rises += value > vote->previous;
+		vote->falls |= value < vote->previous;
+	}
+	vote->values++;
+	vote->previous = value;
+}
+
+/* Look at the first window's samples, then take everything back. */
+static int probe(struct kb_barman *b, struct vote *votes, struct kb_error *err)
+{
+	struct kb_event event;
+	int ret;
+
+	/* A pipe gives what it has just now; wait for enough of it. */
+	b->probe_end = 1;
+	if (b->nr_segments) {
+		uint64_t length = b->segments[0].end - b->segments[0].start;
+		size_t want = b->source.window_bytes, got;
+
+		if (length < want)
+			want = length;
+		if (!kb_source_at(&b->source, b->segments[0].start, want, &got, err) && err->code) {
+			ret = err->code;
+			goto out;
+		}
+		b->probe_end = b->segments[0].start + got;
+	}
+	for (uint32_t n = 0; n < PROBE_RECORDS; n++) {
+		while ((ret = b->next(b, &event)) == 0) {
+			ret = barman_cursor_advance(b, err);
+			if (ret <= 0)
+				goto out;
+		}
+		if (event.type != KB_EVENT_SAMPLE)
+			continue;
+		for (uint32_t i = 0; i < event.sample.nr_counters; i++)
+			note(&votes[b->counter_index[event.core] + i], event.sample.counters[i]);
+	}
+	ret = 0;
+out:
+	b->probe_end = 0;
+	barman_cursor_init(b);
+	return ret;
+}
+
+int barman_counters_decide(struct kb_barman *b, struct kb_error *err)
+{
+	struct vote *votes;
+	int ret;
+
+	b->decided = true;
+	b->cumulative = false;
+	if (b->how == KB_COUNTERS_AUTO && b->nr_counters && !b->header.extended) {
+		votes = calloc(b->nr_counters, sizeof(*votes));
+		if (!votes)
+			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
+					    b->source.name);
+		ret = probe(b, votes, err);
+		b->cumulative = count_votes(votes, b->nr_counters);
+		free(votes);
+		if (ret < 0)
+			return ret;
+	} else if (b->how == KB_COUNTERS_CUMULATIVE) {
+		b->cumulative = true;
+	}
+	if (b->cumulative && !b->counter_state) {
+		b->counter_state = calloc(b->nr_counters ? b->nr_counters : 1,
+					  sizeof(*b->counter_state));
+		if (!b->counter_state)
+			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
+					    b->source.name);
+	}
+	return 0;
+}
+
+void barman_counters_reset(struct kb_barman *b)
+{
+	if (b->counter_state)
+		memset(b->counter_state, 0, b->nr_counters * sizeof(*b->counter_state));
+}
+
+/* The first value of a counter has nothing to be a delta to: it is not valid. */
+void barman_counters_delta(struct kb_barman *b, uint32_t core, uint64_t *counters, uint32_t n)
+{
+	struct barman_series_state *state = b->counter_state + b->counter_index[core];
+
+	for (uint32_t i = 0; i < n; i++, state++) {
+		uint64_t value = counters[i], delta = value - state->previous;
+
+		if (value == KB_COUNTER_INVALID)
+			continue;
+		if (!state->known) {
+			counters[i] = KB_COUNTER_INVALID;
+		} else if (value >= state->previous) {
+			counters[i] = delta;
+		} else {
+			/* Arm's event counters have 32 bits; others do not wrap. */
+			counters[i] = state->previous <= UINT32_MAX ? (uint32_t)delta
+								    : KB_COUNTER_INVALID;
+		}
+		state->previous = value;
+		state->known = true;
+	}
+}

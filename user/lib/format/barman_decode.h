@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A block to an event. This is a template: barman_reader.c makes an instance of it
+ * for each word size and byte order, in which both are constants.
+ */
+#ifndef KBARMAN_BARMAN_DECODE_H
+#define KBARMAN_BARMAN_DECODE_H
+
+#include <errno.h>
+#include <inttypes.h>
+
+#include "barman_reader.h"
+
+/*
+ * What of a call chain is behind a sample's base record. It is an extra: one that
+ * can't be right is a finding, and the sample is good without it.
+ */
+static kb_always_inline void decode_chain(struct kb_barman *b, struct kb_event *event,
+					  const uint8_t *at, uint64_t left, unsigned int word,
+					  bool swap)
+{
+	uint32_t nr, nr_kernel;
+
+	event->sample.nr_chain = 0;
+	event->sample.nr_chain_kernel = 0;
+	event->sample.chain = b->chain;
+	if (left < sizeof(struct bm_kbarman_callchain))
+		return;
+	nr = kb_load32(at, swap);
+	nr_kernel = kb_load32(at + 4, swap);
+	if (nr > (left - 8) / word || nr > BARMAN_CHAIN_MAX || nr_kernel > nr) {
+		barman_finding(b, event->offset, "a call chain of %" PRIu32 " addresses, %" PRIu32
+			       " of the kernel, in %" PRIu64 " bytes", nr, nr_kernel, left - 8);
+		return;
+	}
+	for (uint32_t i = 0; i < nr; i++)
+		b->chain[i] = kb_load_word(at + 8 + (uint64_t)i * word, word, swap);
+	event->sample.nr_chain = nr;
+	event->sample.nr_chain_kernel = nr_kernel;
+}
+
+static kb_always_inline bool decode_sample(struct kb_barman *b, struct kb_event *event,
+					   const uint8_t *at, uint64_t left, bool has_pc,
+					   unsigned int word, bool swap)
+{
+	uint32_t nr_counters = b->header.pmus[event->core].num_counters;
+	uint64_t fixed = (b->has_tasks ? 4 : 0) + (b->has_custom ? 4 : 0) + (has_pc ? word : 0);
+	uint32_t nr_custom = 0;
+	uint64_t need;
+
+	event->task_id = 0;
+	if (left < fixed)
+		return false;
+	if (b->has_tasks) {
+		event->task_id = kb_load32(at, swap);
+		at += 4;
+	}
+	if (b->has_custom) {
+		nr_custom = kb_load32(at, swap);
+		at += 4;
+	}
+	need = fixed + 8 * (uint64_t)nr_counters + 12 * (uint64_t)nr_custom;
+	if (left < need || nr_custom > b->header.nr_series)
+		return false;
+
+	event->type = KB_EVENT_SAMPLE;
+	event->sample.has_pc = has_pc;
+	event->sample.pc = 0;
+	if (has_pc) {
+		event->sample.pc = kb_load_word(at, word, swap);
+		at += word;
+	}
+	for (uint32_t i = 0; i < nr_counters; i++, at += 8)
+		b->counters[i] = kb_load64(at, swap);
+	event->sample.nr_counters = nr_counters;
+	event->sample.counters = b->counters;
+	for (uint32_t i = 0; i < nr_custom; i++, at += 12) {
+		b->custom[i].id = kb_load32(at, swap);
+		b->custom[i].value = kb_load64(at + 4, swap);
+		if (b->custom[i].id >= b->header.nr_series)
+			return false;
+	}
+	event->sample.nr_custom = nr_custom;
+	event->sample.custom = b->custom;
+	decode_chain(b, event, at, has_pc && b->header.extended ? left - need : 0, word, swap);
+	if (kb_unlikely(b->cumulative))
+		barman_counters_delta(b, event->core, b->counters, nr_counters);
+	return true;
+}
+
+static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct kb_event *event,
+					       const uint8_t *at, uint64_t left,
+					       unsigned int word, bool swap)
+{
+	uint64_t fixed = (b->has_tasks ? 4 : 0) + word + 13;
+	uint64_t length;
+
+	if (left < fixed)
+		return false;
+	event->task_id = 0;
+	if (b->has_tasks) {
+		event->task_id = kb_load32(at, swap);
+		at += 4;
+	}
+	length = kb_load_word(at, word, swap);
+	if (length > left - fixed)
+		return false;
+	at += word;
+	event->type = KB_EVENT_ANNOTATION;
+	event->annotation.data_length = length;
+	event->annotation.channel = kb_load32(at, swap);
+	event->annotation.group = kb_load32(at + 4, swap);
+	event->annotation.colour = kb_load32(at + 8, swap);
+	event->annotation.type = at[12];
+	event->annotation.text = (const char *)at + 13;
+	/* A block has at most BARMAN_BLOCK_MAX bytes. */
+	event->annotation.text_length = (uint32_t)length;
+	if (length && !at[13 + length - 1])
+		event->annotation.text_length--;
+	return true;
+}
+
+static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_event *event,
+					   const uint8_t *at, uint64_t left, bool swap)
+{
+	if (left < (b->has_tasks ? 16 : 12))
+		return false;
+	event->task_id = 0;
+	if (b->has_tasks) {
+		event->task_id = kb_load32(at, swap);
+		at += 4;
+	}
+	event->type = KB_EVENT_CUSTOM_COUNTER;
+	event->custom_counter.counter = kb_load32(at, swap);
+	event->custom_counter.value = kb_load64(at + 4, swap);
+	return event->custom_counter.counter < b->header.nr_series;
+}
+
+/* Version 3 has records of no core: those that do not need one may say so. */
+static kb_always_inline bool core_is_good(const struct kb_barman *b, uint32_t core, uint32_t type)
+{
+	if (kb_likely(core < b->header.max_cores))
+		return true;
+	return core == KB_CORE_NONE && b->header.protocol_version == 3 &&
+	       (type == BM_RECORD_ANNOTATION || type == BM_RECORD_CUSTOM_COUNTER);
+}
+
+/* One record of @length bytes. False: it is damaged, nothing of @event holds. */
+static kb_always_inline bool decode_record(struct kb_barman *b, struct kb_event *event,
+					   const uint8_t *record, uint64_t length,
+					   unsigned int word, bool swap)
+{
+	const uint8_t *at = record + sizeof(struct bm_protocol_record_header);
+	uint64_t left = length - sizeof(struct bm_protocol_record_header);
+	uint32_t type;
+
+	if (kb_unlikely(length < sizeof(struct bm_protocol_record_header)))
+		return false;
+	type = kb_load32(record, swap);
+	event->core = kb_load32(record + 4, swap);
+	event->timestamp = kb_load64(record + 8, swap);
+	if (kb_unlikely(type < BM_RECORD_SAMPLE || type > BM_RECORD_HALTING_EVENT)) {
+		event->type = KB_EVENT_UNKNOWN;
+		event->task_id = 0;
+		event->unknown.record_type = type;
+		event->unknown.length = length;
+		event->unknown.record = record;
+		return true;
+	}
+	if (kb_unlikely(!core_is_good(b, event->core, type)))
+		return false;
+
+	switch (type) {
+	case BM_RECORD_TASK_SWITCH:
+		if (left < 5)
+			return false;
+		event->type = KB_EVENT_TASK_SWITCH;
+		event->task_id = kb_load32(at, swap);
+		event->task_switch.reason = at[4];
+		event->task_switch.prev_state = b->header.extended && left > 5 ? at[5]
+									       : KB_STATE_UNKNOWN;
+		return true;
+	case BM_RECORD_HALTING_EVENT:
+		if (left < 1)
+			return false;
+		event->type = KB_EVENT_HALT;
+		event->task_id = 0;
+		event->halt.entered = at[0];
+		event->halt.idle_state = b->header.extended && left > 1 ? at[1] - 1
+									: KB_STATE_UNKNOWN;
+		return true;
+	case BM_RECORD_SAMPLE:
+		return decode_sample(b, event, at, left, false, word, swap);
+	case BM_RECORD_SAMPLE_WITH_PC:
+		return decode_sample(b, event, at, left, true, word, swap);
+	case BM_RECORD_CUSTOM_COUNTER:
+		return decode_custom(b, event, at, left, swap);
+	default:
+		return decode_annotation(b, event, at, left, word, swap);
+	}
+}
+
+/* The next event in the window. 0: there is no whole block with a record next. */
+static kb_always_inline int decode_next(struct kb_barman *b, struct kb_event *event,
+					unsigned int word, bool swap)
+{
+	for (;;) {
+		const uint8_t *at = b->at;
+		size_t left = b->end - at;
+		uint64_t length;
+
+		if (kb_unlikely(left < word))
+			return 0;
+		length = kb_load_word(at, word, swap);
+		/* True for padding as well: its top bit makes it long. */
+		if (kb_unlikely(length > left - word))
+			return 0;
+		at += word;
+		b->at = at + length;
+		event->offset = b->window_offset + (at - b->window);
+		if (kb_likely(decode_record(b, event, at, length, word, swap)))
+			return 1;
+		barman_finding(b, event->offset, "a record that can't be: type %" PRIu32
+			       ", core %" PRIu32 ", %" PRIu64 " bytes",
+			       length >= 4 ? kb_load32(at, swap) : 0,
+			       length >= 8 ? kb_load32(at + 4, swap) : 0, length);
+	}
+}
+
+#endif

@@ -1,0 +1,537 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The header of a Barman capture. Everything in it is a claim: a count larger than
+ * its table is cut to the table, a string outside of its table is NULL, both are
+ * findings; what leaves no way to find the records is an error. Memory is taken
+ * only for rows that are in the file.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "barman_reader.h"
+
+#define PIECE		((size_t)1 << 20)	/* strings are read so many bytes at a time */
+#define STRINGS_MAX	((uint32_t)64 << 20)
+#define ROWS_MAX	((uint32_t)1 << 20)	/* tasks, and maps */
+#define COUNTERS_MAX	((uint32_t)1 << 20)	/* of all cores together */
+#define FACTS_MAX	((size_t)1 << 16)
+
+static bool is_swapped(const struct kb_barman *b)
+{
+	return b->header.big_endian != KB_HOST_BIG_ENDIAN;
+}
+
+/* @length bytes at @offset of the header, or NULL with @err filled. */
+static const uint8_t *header_at(struct kb_barman *b, uint64_t offset, size_t length,
+				struct kb_error *err)
+{
+	struct kb_error why;
+	size_t got;
+	const uint8_t *at = kb_source_at(&b->source, offset, length, &got, &why);
+
+	if (got >= length)
+		return at;
+	if (why.code) {
+		if (err)
+			*err = why;
+		return NULL;
+	}
+	kb_error_set(err, -EBADMSG, offset + got,
+		     "%s ends at byte %" PRIu64 ", inside its header: it was cut short",
+		     b->source.name, offset + got);
+	return NULL;
+}
+
+static int bad_header(struct kb_barman *b, struct kb_error *err, uint64_t offset,
+		      const char *what, uint64_t value)
+{
+	return kb_error_set(err, -EBADMSG, offset,
+			    "%s: bad Barman header: %s %" PRIu64 " at byte %" PRIu64,
+			    b->source.name, what, value, offset);
+}
+
+/* Word size and byte order, from the magic bytes. */
+static int read_magic(struct kb_barman *b, struct kb_error *err)
+{
+	static const struct {
+		uint64_t magic;
+		uint8_t word_size;
+	} known[] = { { BARMAN_MAGIC_64, 8 }, { BARMAN_MAGIC_32, 4 } };
+	struct kb_error why;
+	size_t got;
+	const uint8_t *at = kb_source_at(&b->source, 0, 8, &got, &why);
+
+	if (!at && why.code) {
+		if (err)
+			*err = why;
+		return why.code;
+	}
+	for (int big = 0; got >= 8 && big < 2; big++) {
+		uint64_t magic = kb_load64(at, big ? KB_SWAP_BE : KB_SWAP_LE);
+
+		for (size_t i = 0; i < 2; i++) {
+			if (magic == known[i].magic) {
+				b->header.word_size = known[i].word_size;
+				b->header.big_endian = big;
+				return 0;
+			}
+		}
+	}
+	return kb_error_set(err, -ENODATA, 0, "%s is not a Barman capture", b->source.name);
+}
+
+static int read_start(struct kb_barman *b, struct kb_error *err)
+{
+	const uint8_t *at = header_at(b, 0, BARMAN_AT_STRINGS, err);
+	struct kb_header *h = &b->header;
+	bool swap = is_swapped(b);
+
+	if (!at)
+		return -EBADMSG;
+	h->protocol_version = kb_load32(at + BARMAN_AT_VERSION, swap);
+	h->header_length = kb_load32(at + BARMAN_AT_HEADER_LENGTH, swap);
+	h->data_store_type = kb_load32(at + BARMAN_AT_STORE_TYPE, swap);
+	h->target_name_ptr = kb_load32(at + BARMAN_AT_TARGET_NAME, swap);
+	h->last_timestamp = kb_load64(at + BARMAN_AT_LAST_TIMESTAMP, swap);
+	h->timer_sample_rate = kb_load32(at + BARMAN_AT_SAMPLE_RATE, swap);
+	h->max_cores = kb_load32(at + BARMAN_AT_CONFIG, swap);
+	h->max_task_infos = kb_load32(at + BARMAN_AT_CONFIG + 4, swap);
+	h->max_mmap_layout = kb_load32(at + BARMAN_AT_CONFIG + 8, swap);
+	h->max_pmu_counters = kb_load32(at + BARMAN_AT_CONFIG + 12, swap);
+	h->max_string_table_length = kb_load32(at + BARMAN_AT_CONFIG + 16, swap);
+	h->num_custom_counters = kb_load32(at + BARMAN_AT_CONFIG + 20, swap);
+	h->timestamp_base = kb_load64(at + BARMAN_AT_CLOCK, swap);
+	h->timestamp_multiplier = kb_load64(at + BARMAN_AT_CLOCK + 8, swap);
+	h->timestamp_divisor = kb_load64(at + BARMAN_AT_CLOCK + 16, swap);
+	h->unix_base_ns = kb_load64(at + BARMAN_AT_CLOCK + 24, swap);
+	h->string_table_length = kb_load32(at + BARMAN_AT_STRING_LENGTH, swap);
+
+	if (h->protocol_version < 1 || h->protocol_version > 3)
+		barman_finding(b, BARMAN_AT_VERSION,
+			       "protocol version %" PRIu32 " is not known, read as version 2",
+			       h->protocol_version);
+	if (!h->timestamp_divisor)
+		barman_finding(b, BARMAN_AT_CLOCK + 16,
+			       "the timestamp divisor is 0, taken as 1");
+	return 0;
+}
+
+/* Other stores than these two are of later agents; say which one it is. */
+static int check_store_type(struct kb_barman *b, struct kb_error *err)
+{
+	static const char *const others[] = {
+		[0] = "user supplied", [3] = "STM", [4] = "streaming user supplied", [5] = "ITM",
+	};
+	uint32_t type = b->header.data_store_type;
+
+	if (type == BM_DATA_STORE_LINEAR || type == BM_DATA_STORE_CIRCULAR)
+		return 0;
+	return kb_error_set(err, -EBADMSG, BARMAN_AT_STORE_TYPE,
+			    "%s: data store type %" PRIu32 " (%s) is not supported: only linear "
+			    "(1) and circular (2) captures can be read from a file",
+			    b->source.name, type, type < 6 ? others[type] : "not known");
+}
+
+static int check_sizes(struct kb_barman *b, struct kb_error *err)
+{
+	const struct kb_header *h = &b->header;
+
+	if (h->max_cores > BARMAN_CORES_MAX)
+		return bad_header(b, err, BARMAN_AT_CONFIG, "more cores than 65536:", h->max_cores);
+	if (h->max_pmu_counters > BARMAN_PMU_COUNTERS_MAX)
+		return bad_header(b, err, BARMAN_AT_CONFIG + 12,
+				  "more PMU counters than 65536:", h->max_pmu_counters);
+	if (h->num_custom_counters > BARMAN_CUSTOM_MAX)
+		return bad_header(b, err, BARMAN_AT_CONFIG + 20,
+				  "more custom counters than 65536:", h->num_custom_counters);
+	b->shape = (struct barman_shape){
+		.word = h->word_size,
+		.max_cores = h->max_cores,
+		.max_task_infos = h->max_task_infos,
+		.max_mmap_layout = h->max_mmap_layout,
+		.max_pmu_counters = h->max_pmu_counters,
+		.max_string_table_length = h->max_string_table_length,
+		.num_series = h->num_custom_counters,
+	};
+	return 0;
+}
+
+/* header_length against what the tables need. */
+static int check_length(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
+{
+	uint64_t length = b->header.header_length;
+	uint64_t need = p->store + 32 + b->header.word_size;
+
+	if (length < need)
+		return kb_error_set(err, -EBADMSG, BARMAN_AT_HEADER_LENGTH,
+				    "%s: bad Barman header: its tables need %" PRIu64
+				    " bytes, but it says that it has %" PRIu64,
+				    b->source.name, need, length);
+	return 0;
+}
+
+/* A string of the table; @offset is where the file refers to it. */
+static const char *string_at(struct kb_barman *b, uint32_t ptr, uint64_t offset)
+{
+	if (ptr < b->header.string_table_length)
+		return b->strings + ptr;
+	barman_finding(b, offset, "string %" PRIu32 " is outside the string table of %" PRIu32
+		       " bytes", ptr, b->header.string_table_length);
+	return NULL;
+}
+
+/* The strings "kbarman.KEY=VALUE", found once. */
+static int collect_facts(struct kb_barman *b)
+{
+	const char *at = b->strings, *end = b->strings + b->header.string_table_length;
+	size_t room = 0;
+
+	while (at < end && b->nr_facts < FACTS_MAX) {
+		if (strncmp(at, "kbarman.", 8) == 0) {
+			if (b->nr_facts == room) {
+				void *more;
+
+				room = room ? room * 2 : 16;
+				more = realloc(b->facts, room * sizeof(*b->facts));
+				if (!more)
+					return -ENOMEM;
+				b->facts = more;
+			}
+			b->facts[b->nr_facts++] = at;
+			if (strcmp(at, "kbarman.ext=1") == 0)
+				b->header.extended = true;
+		}
+		at += strlen(at) + 1;
+	}
+	return 0;
+}
+
+static int read_strings(struct kb_barman *b, struct kb_error *err)
+{
+	struct kb_header *h = &b->header;
+	uint32_t done = 0;
+
+	if (h->string_table_length > h->max_string_table_length) {
+		barman_finding(b, BARMAN_AT_STRING_LENGTH,
+			       "%" PRIu32 " bytes of strings in a table of %" PRIu32,
+			       h->string_table_length, h->max_string_table_length);
+		h->string_table_length = h->max_string_table_length;
+	}
+	if (h->string_table_length > STRINGS_MAX)
+		return bad_header(b, err, BARMAN_AT_STRING_LENGTH,
+				  "more bytes of strings than 64 MiB:", h->string_table_length);
+	/* Take memory only as the file turns out to have the bytes. */
+	do {
+		uint32_t piece = h->string_table_length - done;
+		const uint8_t *at;
+		char *more;
+
+		if (piece > PIECE)
+			piece = PIECE;
+		at = header_at(b, BARMAN_AT_STRINGS + done, piece, err);
+		if (piece && !at)
+			return -EBADMSG;
+		more = realloc(b->strings, (size_t)done + piece + 1);
+		if (!more)
+			return -ENOMEM;
+		b->strings = more;
+		if (piece)
+			memcpy(more + done, at, piece);
+		done += piece;
+	} while (done < h->string_table_length);
+	b->strings[done] = '\0';
+	h->strings = b->strings;
+	if (done && b->strings[done - 1])
+		barman_finding(b, BARMAN_AT_STRINGS + done - 1,
+			       "the last string has no end in the string table");
+	h->target_name = string_at(b, h->target_name_ptr, BARMAN_AT_TARGET_NAME);
+	return collect_facts(b);
+}
+
+static int read_pmus(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
+{
+	struct kb_header *h = &b->header;
+	unsigned int word = h->word_size;
+	uint64_t total = 0, room = 0;
+	bool swap = is_swapped(b);
+
+	h->pmus = calloc(h->max_cores ? h->max_cores : 1, sizeof(*h->pmus));
+	b->counter_index = calloc(h->max_cores ? h->max_cores : 1, sizeof(*b->counter_index));
+	if (!h->pmus || !b->counter_index)
+		return -ENOMEM;
+	for (uint32_t core = 0; core < h->max_cores; core++) {
+		uint64_t offset = p->pmus + core * p->pmu_bytes;
+		const uint8_t *at = header_at(b, offset, p->pmu_bytes, err);
+		struct kb_pmu *pmu = &h->pmus[core];
+
+		if (!at)
+			return -EBADMSG;
+		pmu->configuration_timestamp = kb_load64(at, swap);
+		pmu->midr = kb_load32(at + 8, swap);
+		pmu->mpidr = kb_load_word(at + 12, word, swap);
+		pmu->cluster_id = kb_load32(at + 12 + word, swap);
+		pmu->num_counters = kb_load32(at + 16 + word, swap);
+		if (pmu->num_counters > h->max_pmu_counters) {
+			barman_finding(b, offset + 16 + word,
+				       "core %" PRIu32 " has %" PRIu32 " counters in a table of %"
+				       PRIu32, core, pmu->num_counters, h->max_pmu_counters);
+			pmu->num_counters = h->max_pmu_counters;
+		}
+		if (total + pmu->num_counters > COUNTERS_MAX)
+			return bad_header(b, err, offset + 16 + word,
+					  "more counters of all cores than 1048576:",
+					  total + pmu->num_counters);
+		if (total + pmu->num_counters > room) {
+			void *more;
+
+			room = 2 * room + pmu->num_counters;
+			more = realloc(b->counter_types, room * sizeof(*b->counter_types));
+			if (!more)
+				return -ENOMEM;
+			b->counter_types = more;
+		}
+		for (uint32_t i = 0; i < pmu->num_counters; i++)
+			b->counter_types[total + i] = kb_load32(at + 20 + word + 4 * i, swap);
+		b->counter_index[core] = total;
+		total += pmu->num_counters;
+	}
+	for (uint32_t core = 0; core < h->max_cores; core++) {
+		if (h->pmus[core].num_counters)
+			h->pmus[core].counter_types = b->counter_types + b->counter_index[core];
+	}
+	b->nr_counters = total;
+	return 0;
+}
+
+/* The number of rows in use of a table that starts with it. */
+static int read_count(struct kb_barman *b, uint64_t offset, uint32_t max, const char *what,
+		      uint32_t *count, struct kb_error *err)
+{
+	const uint8_t *at = header_at(b, offset, 4, err);
+
+	if (!at)
+		return -EBADMSG;
+	*count = kb_load32(at, is_swapped(b));
+	if (*count > max) {
+		barman_finding(b, offset, "%" PRIu32 " %s in a table of %" PRIu32, *count, what,
+			       max);
+		*count = max;
+	}
+	if (*count > ROWS_MAX) {
+		barman_finding(b, offset, "%" PRIu32 " %s, the first %" PRIu32 " are read",
+			       *count, what, ROWS_MAX);
+		*count = ROWS_MAX;
+	}
+	return 0;
+}
+
+/*
+ * Make room for row @row of at most @count: doubling, so that a count that lies
+ * costs nothing.
+ */
+static void *grow_rows(void *rows, uint32_t row, uint32_t count, size_t size)
+{
+	uint32_t room = row ? 2 * row : 64;
+
+	if (row && (row < 64 || (row & (row - 1))))
+		return rows;
+	return realloc(rows, (room < count ? room : count) * size);
+}
+
+static int read_tasks(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
+{
+	struct kb_header *h = &b->header;
+	bool swap = is_swapped(b);
+	uint32_t count;
+
+	if (read_count(b, p->tasks, h->max_task_infos, "tasks", &count, err))
+		return -EBADMSG;
+	for (; h->nr_tasks < count; h->nr_tasks++) {
+		uint64_t offset = p->tasks + 4 + (uint64_t)h->nr_tasks * BARMAN_TASK_BYTES;
+		const uint8_t *at = header_at(b, offset, BARMAN_TASK_BYTES, err);
+		void *rows;
+
+		if (!at)
+			return -EBADMSG;
+		rows = grow_rows(h->tasks, h->nr_tasks, count, sizeof(*h->tasks));
+		if (!rows)
+			return -ENOMEM;
+		h->tasks = rows;
+		h->tasks[h->nr_tasks] = (struct kb_task){
+			.timestamp = kb_load64(at, swap),
+			.task_id = kb_load32(at + 8, swap),
+			.name_ptr = kb_load32(at + 12, swap),
+		};
+	}
+	for (uint32_t i = 0; i < h->nr_tasks; i++)
+		h->tasks[i].name = string_at(b, h->tasks[i].name_ptr,
+					     p->tasks + 4 + (uint64_t)i * BARMAN_TASK_BYTES + 12);
+	return 0;
+}
+
+static int read_maps(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
+{
+	struct kb_header *h = &b->header;
+	unsigned int word = h->word_size, base = h->max_task_infos ? 12 : 0;
+	bool swap = is_swapped(b);
+	uint32_t count;
+
+	if (read_count(b, p->maps, h->max_mmap_layout, "mappings", &count, err))
+		return -EBADMSG;
+	for (; h->nr_maps < count; h->nr_maps++) {
+		uint64_t offset = p->maps + 4 + h->nr_maps * p->map_bytes;
+		const uint8_t *at = header_at(b, offset, p->map_bytes, err);
+		void *rows;
+
+		if (!at)
+			return -EBADMSG;
+		rows = grow_rows(h->maps, h->nr_maps, count, sizeof(*h->maps));
+		if (!rows)
+			return -ENOMEM;
+		h->maps = rows;
+		h->maps[h->nr_maps] = (struct kb_map){
+			.timestamp = base ? kb_load64(at, swap) : 0,
+			.task_id = base ? kb_load32(at + 8, swap) : 0,
+			.base_address = kb_load_word(at + base, word, swap),
+			.length = kb_load_word(at + base + word, word, swap),
+			.image_offset = kb_load_word(at + base + 2 * word, word, swap),
+			.image_ptr = kb_load32(at + base + 3 * word, swap),
+		};
+	}
+	for (uint32_t i = 0; i < h->nr_maps; i++)
+		h->maps[i].image = string_at(b, h->maps[i].image_ptr,
+					     p->maps + 4 + i * p->map_bytes + base + 3 * word);
+	return 0;
+}
+
+/* How many charts there are: everything behind them depends on it. */
+static int read_chart_count(struct kb_barman *b, struct barman_places *p, struct kb_error *err)
+{
+	const uint8_t *at = header_at(b, p->charts, 4, err);
+
+	if (!at)
+		return -EBADMSG;
+	b->shape.num_charts = kb_load32(at, is_swapped(b));
+	if (b->shape.num_charts > BARMAN_CUSTOM_MAX)
+		return bad_header(b, err, p->charts, "more custom charts than 65536:",
+				  b->shape.num_charts);
+	barman_places(p, &b->shape);
+	return check_length(b, p, err);
+}
+
+static int read_custom(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
+{
+	struct kb_header *h = &b->header;
+	bool swap = is_swapped(b);
+
+	h->charts = calloc(b->shape.num_charts ? b->shape.num_charts : 1, sizeof(*h->charts));
+	h->series = calloc(b->shape.num_series, sizeof(*h->series));
+	if (!h->charts || !h->series)
+		return -ENOMEM;
+	for (; h->nr_charts < b->shape.num_charts; h->nr_charts++) {
+		uint64_t offset = p->charts + 4 + (uint64_t)h->nr_charts * BARMAN_CHART_BYTES;
+		const uint8_t *at = header_at(b, offset, BARMAN_CHART_BYTES, err);
+		struct kb_chart *chart = &h->charts[h->nr_charts];
+
+		if (!at)
+			return -EBADMSG;
+		chart->name_ptr = kb_load32(at, swap);
+		chart->name = string_at(b, chart->name_ptr, offset);
+		chart->series_composition = at[4];
+		chart->rendering_type = at[5];
+		chart->boolean_flags = at[6];
+	}
+	for (; h->nr_series < b->shape.num_series; h->nr_series++) {
+		uint64_t offset = p->series + (uint64_t)h->nr_series * BARMAN_SERIES_BYTES;
+		const uint8_t *at = header_at(b, offset, BARMAN_SERIES_BYTES, err);
+		struct kb_series *series = &h->series[h->nr_series];
+		uint64_t bits;
+
+		if (!at)
+			return -EBADMSG;
+		series->chart_index = kb_load32(at, swap);
+		series->name_ptr = kb_load32(at + 4, swap);
+		series->name = string_at(b, series->name_ptr, offset + 4);
+		series->units_ptr = kb_load32(at + 8, swap);
+		series->units = string_at(b, series->units_ptr, offset + 8);
+		series->description_ptr = kb_load32(at + 12, swap);
+		series->description = string_at(b, series->description_ptr, offset + 12);
+		series->colour = kb_load32(at + 16, swap);
+		bits = kb_load64(at + 20, swap);
+		memcpy(&series->multiplier, &bits, sizeof(bits));
+		series->series_class = at[28];
+		series->display = at[29];
+		series->boolean_flags = at[30];
+		if (series->chart_index >= h->nr_charts)
+			barman_finding(b, offset, "series %" PRIu32 " is of chart %" PRIu32
+				       ", of which there are %" PRIu32, h->nr_series,
+				       series->chart_index, h->nr_charts);
+	}
+	return 0;
+}
+
+static int read_store(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
+{
+	struct kb_header *h = &b->header;
+	const uint8_t *at = header_at(b, p->store, 32, err);
+	bool swap = is_swapped(b);
+
+	if (!at)
+		return -EBADMSG;
+	h->buffer_length = kb_load64(at, swap);
+	h->write_offset = kb_load64(at + 8, swap);
+	h->read_offset = kb_load64(at + 16, swap);
+	h->total_written = kb_load64(at + 24, swap);
+	h->buffer_start = ((uint64_t)h->header_length + 7) & ~UINT64_C(7);
+	if (h->buffer_start > p->end)
+		barman_finding(b, BARMAN_AT_HEADER_LENGTH,
+			       "the header has %" PRIu64 " bytes that belong to no table",
+			       h->buffer_start - p->end);
+	return 0;
+}
+
+int barman_header_read(struct kb_barman *b, struct kb_error *err)
+{
+	struct barman_places places;
+	int ret;
+
+	if ((ret = read_magic(b, err)) || (ret = read_start(b, err)) ||
+	    (ret = check_store_type(b, err)) || (ret = check_sizes(b, err)))
+		return ret;
+	barman_places(&places, &b->shape);
+	ret = check_length(b, &places, err);
+	if (!ret)
+		ret = read_strings(b, err);
+	if (!ret)
+		ret = read_pmus(b, &places, err);
+	if (!ret && b->shape.max_task_infos)
+		ret = read_tasks(b, &places, err);
+	if (!ret && b->shape.max_mmap_layout)
+		ret = read_maps(b, &places, err);
+	if (!ret && b->shape.num_series)
+		ret = read_chart_count(b, &places, err);
+	if (!ret && b->shape.num_series)
+		ret = read_custom(b, &places, err);
+	if (!ret)
+		ret = read_store(b, &places, err);
+	if (ret == -ENOMEM)
+		kb_error_set(err, ret, KB_NO_OFFSET, "%s: no memory for its header",
+			     b->source.name);
+	b->nr_header_findings = b->nr_findings;
+	return ret;
+}
+
+void barman_header_free(struct kb_barman *b)
+{
+	free(b->header.pmus);
+	free(b->header.tasks);
+	free(b->header.maps);
+	free(b->header.charts);
+	free(b->header.series);
+	free(b->counter_types);
+	free(b->counter_index);
+	free(b->strings);
+	free(b->facts);
+}

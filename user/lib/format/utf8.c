@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Text of unknown quality: see utf8.h. Table 3-7 of the Unicode standard
+ * ("well-formed UTF-8 byte sequences") is the whole of it: only the first byte
+ * behind the lead byte has ranges of its own.
+ */
+#include <string.h>
+
+#include "utf8.h"
+
+size_t kb_utf8_next(const char *text, size_t length, uint32_t *code)
+{
+	const uint8_t *s = (const uint8_t *)text;
+	uint8_t low = 0x80, high = 0xbf;
+	uint32_t value;
+	size_t need;
+
+	if (s[0] < 0x80) {
+		*code = s[0];
+		return 1;
+	}
+	*code = KB_UTF8_REPLACEMENT;
+	if (s[0] < 0xc2 || s[0] > 0xf4)
+		return 1;
+	if (s[0] < 0xe0) {
+		need = 2;
+		value = s[0] & 0x1f;
+	} else if (s[0] < 0xf0) {
+		need = 3;
+		value = s[0] & 0x0f;
+		if (s[0] == 0xe0)
+			low = 0xa0;
+		else if (s[0] == 0xed)
+			high = 0x9f;
+	} else {
+		need = 4;
+		value = s[0] & 0x07;
+		if (s[0] == 0xf0)
+			low = 0x90;
+		else if (s[0] == 0xf4)
+			high = 0x8f;
+	}
+	for (size_t i = 1; i < need; i++) {
+		if (i == length || s[i] < low || s[i] > high)
+			return i;
+		value = value << 6 | (s[i] & 0x3f);
+		low = 0x80;
+		high = 0xbf;
+	}
+	*code = value;
+	return need;
+}
+
+size_t kb_utf8_valid(const char *text, size_t length)
+{
+	size_t at = 0;
+
+	while (at < length) {
+		uint64_t eight;
+		uint32_t code;
+		size_t used;
+
+		if (length - at >= sizeof(eight)) {
+			memcpy(&eight, text + at, sizeof(eight));
+			if (!(eight & UINT64_C(0x8080808080808080))) {
+				at += sizeof(eight);
+				continue;
+			}
+		}
+		used = kb_utf8_next(text + at, length - at, &code);
+		/* A real U+FFFD takes three bytes and starts with 0xef. */
+		if (code == KB_UTF8_REPLACEMENT && (used != 3 || (uint8_t)text[at] != 0xef))
+			break;
+		at += used;
+	}
+	return at;
+}
+
+size_t kb_utf8_put(char *to, uint32_t code)
+{
+	if (code < 0x80) {
+		to[0] = code;
+		return 1;
+	}
+	if (code < 0x800) {
+		to[0] = 0xc0 | code >> 6;
+		to[1] = 0x80 | (code & 0x3f);
+		return 2;
+	}
+	if (code < 0x10000) {
+		to[0] = 0xe0 | code >> 12;
+		to[1] = 0x80 | (code >> 6 & 0x3f);
+		to[2] = 0x80 | (code & 0x3f);
+		return 3;
+	}
+	to[0] = 0xf0 | code >> 18;
+	to[1] = 0x80 | (code >> 12 & 0x3f);
+	to[2] = 0x80 | (code >> 6 & 0x3f);
+	to[3] = 0x80 | (code & 0x3f);
+	return 4;
+}
+
+size_t kb_utf8_clean(char *to, const char *text, size_t length)
+{
+	size_t out = 0, at = 0;
+
+	while (at < length) {
+		size_t good = kb_utf8_valid(text + at, length - at);
+		uint32_t code;
+
+		memcpy(to + out, text + at, good);
+		out += good;
+		at += good;
+		if (at == length)
+			break;
+		at += kb_utf8_next(text + at, length - at, &code);
+		out += kb_utf8_put(to + out, KB_UTF8_REPLACEMENT);
+	}
+	return out;
+}
