@@ -39,7 +39,10 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 			 struct kb_error *err);
 void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer);
 
-/* Resolve @pc of @task_id at @timestamp (ticks). Never fails: see kb_symbol. */
+/*
+ * Resolve @pc of @task_id at @timestamp (ticks). Never fails: see kb_symbol. The
+ * struct holds until the next call, its strings and its id for good.
+ */
 const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
 					      uint64_t timestamp, uint64_t pc);
 

@@ -1,0 +1,310 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Reading ELF files with libelf, once: nothing of libelf is kept afterwards. Files
+ * are read, not mapped, so that one that shrinks meanwhile can't kill the reader.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <gelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sym/elf.h"
+
+#define MAX_SEGMENTS	64U		/* to load; programs have two to five */
+#define MAX_SECTIONS	(1U << 20)
+
+/* A symbol needs its section's limits, and whether there is code in it. */
+struct section {
+	uint64_t end;
+	bool executable;
+};
+
+struct loader {
+	struct kb_elf *out;
+	const char *path;
+	struct kb_error *err;
+	Elf *elf;
+	GElf_Ehdr header;
+	struct section *sections;
+	size_t nr_sections;
+};
+
+static int fail(const struct loader *loader, int code, const char *what)
+{
+	return kb_error_set(loader->err, code, KB_NO_OFFSET, "%s %s", loader->path, what);
+}
+
+static int damaged(const struct loader *loader, const char *what)
+{
+	return kb_error_set(loader->err, -EBADMSG, KB_NO_OFFSET, "%s is damaged: %s: %s",
+			    loader->path, what, elf_errmsg(-1));
+}
+
+static int load_segments(struct loader *loader)
+{
+	struct kb_elf *out = loader->out;
+	size_t i, nr;
+
+	if (elf_getphdrnum(loader->elf, &nr))
+		return damaged(loader, "program headers");
+	out->segments = calloc(MAX_SEGMENTS, sizeof(*out->segments));
+	if (!out->segments)
+		return fail(loader, -ENOMEM, "needs more memory than there is");
+	for (i = 0; i < nr && i <= INT32_MAX; i++) {
+		GElf_Phdr phdr;
+
+		if (!gelf_getphdr(loader->elf, i, &phdr))
+			return damaged(loader, "program headers");
+		if (phdr.p_type != PT_LOAD || !phdr.p_filesz ||
+		    phdr.p_filesz > UINT64_MAX - phdr.p_offset)
+			continue;
+		if (out->nr_segments == MAX_SEGMENTS)
+			return fail(loader, -EBADMSG, "is damaged: it has too many segments");
+		out->segments[out->nr_segments++] = (struct kb_elf_segment) {
+			.offset = phdr.p_offset,
+			.vaddr = phdr.p_vaddr,
+			.size = phdr.p_filesz,
+			.executable = phdr.p_flags & PF_X,
+		};
+	}
+	return 0;
+}
+
+static int load_sections(struct loader *loader)
+{
+	Elf_Scn *scn = NULL;
+	size_t nr;
+
+	if (elf_getshdrnum(loader->elf, &nr))
+		return damaged(loader, "section headers");
+	if (nr > MAX_SECTIONS)
+		return fail(loader, -EBADMSG, "is damaged: it has too many sections");
+	loader->sections = calloc(nr + 1, sizeof(*loader->sections));
+	if (!loader->sections)
+		return fail(loader, -ENOMEM, "needs more memory than there is");
+	loader->nr_sections = nr;
+
+	while ((scn = elf_nextscn(loader->elf, scn))) {
+		size_t i = elf_ndxscn(scn);
+		GElf_Shdr shdr;
+
+		if (i >= nr || !gelf_getshdr(scn, &shdr))
+			return damaged(loader, "section headers");
+		loader->sections[i].executable = shdr.sh_flags & SHF_EXECINSTR;
+		if (shdr.sh_size <= UINT64_MAX - shdr.sh_addr)
+			loader->sections[i].end = shdr.sh_addr + shdr.sh_size;
+	}
+	return 0;
+}
+
+/* $a, $d, $t, $x and $x.anything tell Arm code from data; they name nothing. */
+static bool is_mapping_symbol(const struct loader *loader, const char *name)
+{
+	switch (loader->header.e_machine) {
+	case EM_ARM:
+	case EM_AARCH64:
+	case EM_RISCV:
+		return name[0] == '$' && name[1] && strchr("adtx", name[1]) &&
+		       (name[2] == '\0' || name[2] == '.' || loader->header.e_machine == EM_RISCV);
+	default:
+		return false;
+	}
+}
+
+/* Code, by its type; a label without a type counts where the section says code. */
+static bool is_code(const struct section *section, const GElf_Sym *sym)
+{
+	switch (GELF_ST_TYPE(sym->st_info)) {
+	case STT_FUNC:
+	case STT_GNU_IFUNC:
+		return true;
+	case STT_NOTYPE:
+		return section && section->executable;
+	default:
+		return false;
+	}
+}
+
+static enum kb_symtab_rank rank_of(const GElf_Sym *sym)
+{
+	switch (GELF_ST_BIND(sym->st_info)) {
+	case STB_LOCAL:
+		return KB_RANK_LOCAL;
+	case STB_WEAK:
+		return KB_RANK_WEAK;
+	default:
+		return KB_RANK_GLOBAL;
+	}
+}
+
+/* @index: the section where st_shndx says SHN_XINDEX. */
+static int add_symbol(const struct loader *loader, const GElf_Sym *sym, Elf32_Word index,
+		      const Elf_Data *strings)
+{
+	const struct section *section = NULL;
+	uint64_t start = sym->st_value;
+	const char *name, *end;
+
+	if (sym->st_shndx == SHN_UNDEF || sym->st_name >= strings->d_size)
+		return 0;
+	if (sym->st_shndx != SHN_XINDEX)
+		index = sym->st_shndx < SHN_LORESERVE ? sym->st_shndx : SHN_UNDEF;
+	if (index != SHN_UNDEF && index < loader->nr_sections)
+		section = &loader->sections[index];
+	if (!is_code(section, sym))
+		return 0;
+
+	name = (const char *)strings->d_buf + sym->st_name;
+	end = memchr(name, '\0', strings->d_size - sym->st_name);
+	if (!end || end == name || is_mapping_symbol(loader, name))
+		return 0;
+	if (strchr(name + 1, '@'))	/* NAME@VERSION */
+		end = strchr(name + 1, '@');
+	if (loader->header.e_machine == EM_ARM && GELF_ST_TYPE(sym->st_info) == STT_FUNC)
+		start &= ~(uint64_t)1;	/* Thumb code */
+	return kb_symtab_add(&loader->out->symbols, start, sym->st_size,
+			     section && section->end > start ? section->end : KB_SYMTAB_NO_LIMIT,
+			     name, end - name, rank_of(sym), 0);
+}
+
+/* The section that holds the long section numbers of the symbols of @symbols. */
+static Elf_Data *find_indices(const struct loader *loader, Elf_Scn *symbols)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(loader->elf, scn)))
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == SHT_SYMTAB_SHNDX &&
+		    shdr.sh_link == elf_ndxscn(symbols))
+			return elf_getdata(scn, NULL);
+	return NULL;
+}
+
+static int load_symbols(const struct loader *loader, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data = elf_getdata(scn, NULL), *strings, *indices;
+	size_t i, nr, size = gelf_fsize(loader->elf, ELF_T_SYM, 1, EV_CURRENT);
+
+	strings = elf_getdata(elf_getscn(loader->elf, shdr->sh_link), NULL);
+	if (!data || !data->d_buf || !strings || !strings->d_buf || !size)
+		return damaged(loader, "symbol table");
+
+	indices = find_indices(loader, scn);
+	nr = data->d_size / size;
+	for (i = 1; i < nr; i++) {	/* the first one is void */
+		Elf32_Word index = SHN_UNDEF;
+		GElf_Sym sym;
+		int ret;
+
+		if (i > INT32_MAX || !gelf_getsymshndx(data, indices, i, &sym, &index))
+			return damaged(loader, "symbol table");
+		ret = add_symbol(loader, &sym, index, strings);
+		if (ret == -EFBIG)
+			return fail(loader, ret, "has too many symbols");
+		if (ret)
+			return fail(loader, ret, "needs more memory than there is");
+	}
+	return 0;
+}
+
+/* The first section of @type, which is the only one in a sound file. */
+static int load_symbols_of(const struct loader *loader, GElf_Word type)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+
+	while ((scn = elf_nextscn(loader->elf, scn)))
+		if (gelf_getshdr(scn, &shdr) && shdr.sh_type == type)
+			return load_symbols(loader, scn, &shdr);
+	return 0;
+}
+
+static int load_symbol_tables(const struct loader *loader)
+{
+	int ret;
+
+	ret = load_symbols_of(loader, SHT_SYMTAB);
+	if (!ret)
+		ret = load_symbols_of(loader, SHT_DYNSYM);
+	if (ret)
+		return ret;
+	return kb_symtab_sort(&loader->out->symbols) ?
+		fail(loader, -ENOMEM, "needs more memory than there is") : 0;
+}
+
+static int load(struct loader *loader)
+{
+	int ret;
+
+	if (elf_kind(loader->elf) != ELF_K_ELF || !gelf_getehdr(loader->elf, &loader->header))
+		return fail(loader, -ENOEXEC, "is not an ELF file");
+	if (loader->header.e_type != ET_EXEC && loader->header.e_type != ET_DYN)
+		return fail(loader, -ENOEXEC, "is neither a program nor a shared library");
+	ret = load_segments(loader);
+	if (!ret)
+		ret = load_sections(loader);
+	if (!ret)
+		ret = load_symbol_tables(loader);
+	return ret;
+}
+
+/* Regular files only: anything else may block, or have effects of being read. */
+static int open_regular(const struct loader *loader, int *fd)
+{
+	struct stat st;
+
+	*fd = open(loader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (*fd < 0)
+		return kb_error_set(loader->err, -errno, KB_NO_OFFSET, "%s can't be read: %s",
+				    loader->path, strerror(errno));
+	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
+		return 0;
+	close(*fd);
+	return fail(loader, -ENOEXEC, "is not a regular file");
+}
+
+int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err)
+{
+	struct loader loader = { .out = elf, .path = path, .err = err };
+	int fd, ret;
+
+	*elf = (struct kb_elf) { 0 };
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return damaged(&loader, "libelf");
+	ret = open_regular(&loader, &fd);
+	if (ret)
+		return ret;
+	loader.elf = elf_begin(fd, ELF_C_READ, NULL);
+	ret = loader.elf ? load(&loader) : fail(&loader, -ENOEXEC, "is not an ELF file");
+	elf_end(loader.elf);
+	close(fd);
+	free(loader.sections);
+	if (ret)
+		kb_elf_release(elf);
+	return ret;
+}
+
+void kb_elf_release(struct kb_elf *elf)
+{
+	kb_symtab_release(&elf->symbols);
+	free(elf->segments);
+	*elf = (struct kb_elf) { 0 };
+}
+
+const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset)
+{
+	const struct kb_elf_segment *found = NULL;
+	uint32_t i;
+
+	for (i = 0; i < elf->nr_segments; i++) {
+		const struct kb_elf_segment *segment = &elf->segments[i];
+
+		if (offset >= segment->offset && offset - segment->offset < segment->size &&
+		    (!found || segment->executable > found->executable))
+			found = segment;
+	}
+	return found;
+}

@@ -1,0 +1,155 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <search.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/image.h"
+#include "sym/kallsyms.h"
+
+static int compare(const void *left, const void *right)
+{
+	const struct kb_image *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+/* Bracketed names of user space; every other one is the kernel's or a module's. */
+static bool is_user_special(const char *name)
+{
+	static const char *const names[] = {
+		"[vdso]", "[vdso32]", "[vsyscall]", "[vectors]", "[sigpage]", "[uprobes]",
+		"[heap]", "[stack]", "[vvar]", "[unknown]",
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+		if (strcmp(name, names[i]) == 0)
+			return true;
+	return strncmp(name, "[anon", 5) == 0;
+}
+
+static bool ends_in(const char *name, const char *ending)
+{
+	size_t length = strlen(name), tail = strlen(ending);
+
+	return length >= tail && strcmp(name + length - tail, ending) == 0;
+}
+
+/* The kernel makes paths up for memory that has no file. */
+static bool is_no_file(const char *name)
+{
+	return strncmp(name, "//", 2) == 0 || strncmp(name, "/memfd:", 7) == 0 ||
+	       strncmp(name, "/SYSV", 5) == 0 || strncmp(name, "anon_inode:", 11) == 0 ||
+	       strncmp(name, "/dev/", 5) == 0 || ends_in(name, " (deleted)");
+}
+
+static enum kb_image_kind kind_of(const char *name, bool kernel)
+{
+	if (name[0] == '[' && ends_in(name, "]"))
+		return kernel && !is_user_special(name) ? KB_IMAGE_KERNEL : KB_IMAGE_OTHER;
+	return is_no_file(name) ? KB_IMAGE_OTHER : KB_IMAGE_FILE;
+}
+
+static const char *base_of(const char *name)
+{
+	const char *slash = strrchr(name, '/');
+
+	return slash && slash[1] ? slash + 1 : name;
+}
+
+struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel)
+{
+	struct kb_image key = { .name = (char *)(name && *name ? name : "[anon]") };
+	struct kb_image *image;
+	struct kb_image **node = tfind(&key, &images->tree, compare);
+
+	if (node)
+		return *node;
+	image = calloc(1, sizeof(*image));
+	if (!image)
+		return NULL;
+	image->name = strdup(key.name);
+	if (!image->name || !tsearch(image, &images->tree, compare)) {
+		free(image->name);
+		free(image);
+		return NULL;
+	}
+	image->base = base_of(image->name);
+	image->kind = kind_of(image->name, kernel);
+	image->unknown_id = KB_SYMTAB_NO_ID;
+	return image;
+}
+
+void kb_image_complain(struct kb_image *image, const char *format, ...)
+{
+	va_list args;
+
+	if (image->complaint)
+		return;
+	va_start(args, format);
+	if (vasprintf(&image->complaint, format, args) < 0)
+		image->complaint = NULL;
+	va_end(args);
+}
+
+/* Below symfs first by the whole path, then by the last component. */
+static int load_below(const struct kb_images *images, struct kb_image *image,
+		      struct kb_error *err)
+{
+	const char *names[] = { image->name, image->base };
+	char *path;
+	int i, ret = 0;
+
+	if (!images->symfs[0])
+		return kb_elf_load(&image->elf, image->name, err);
+	for (i = 0; i < 2; i++) {
+		if (asprintf(&path, "%s%s%s", images->symfs, names[i][0] == '/' ? "" : "/",
+			     names[i]) < 0)
+			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		ret = kb_elf_load(&image->elf, path, err);
+		free(path);
+		if (ret != -ENOENT && ret != -ENOTDIR)
+			break;
+	}
+	return ret;
+}
+
+void kb_image_load(const struct kb_images *images, struct kb_image *image)
+{
+	struct kb_error err = { 0 };
+
+	image->loaded = true;
+	if (image->kind == KB_IMAGE_OTHER) {
+		if (ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
+		    strncmp(image->name, "/memfd:", 7) != 0)
+			kb_image_complain(image, "%s: the file was replaced or deleted while it "
+					  "was in use, its symbols are gone", image->name);
+		return;
+	}
+	if (load_below(images, image, &err))
+		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
+				  "DIR", err.text);
+	else if (!image->elf.symbols.nr_symbols)
+		kb_image_complain(image, "%s has no symbols: it is stripped", image->name);
+}
+
+static void release_image(void *data)
+{
+	struct kb_image *image = data;
+
+	kb_elf_release(&image->elf);
+	free(image->complaint);
+	free(image->name);
+	free(image);
+}
+
+void kb_images_release(struct kb_images *images)
+{
+	tdestroy(images->tree, release_image);
+	images->tree = NULL;
+	free(images->symfs);
+	images->symfs = NULL;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The images that mappings show, each one once, its symbols read when an address
+ * in it is first asked for.
+ */
+#ifndef KBARMAN_SYM_IMAGE_H
+#define KBARMAN_SYM_IMAGE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sym/elf.h"
+
+enum kb_image_kind {
+	KB_IMAGE_FILE,		/* a path */
+	KB_IMAGE_KERNEL,	/* "[kernel.kallsyms]", "[MODULE]" */
+	KB_IMAGE_OTHER,		/* "[vdso]", "[anon]", what was deleted: no file to read */
+};
+
+struct kb_image {
+	char *name;		/* as mapped */
+	const char *base;	/* the last component of it */
+	enum kb_image_kind kind;
+	bool loaded;		/* tried at least */
+	struct kb_elf elf;
+	uint32_t unknown_id;	/* of addresses that no symbol covers */
+	char *complaint;	/* one sentence, or NULL */
+};
+
+struct kb_images {
+	void *tree;		/* by name: tsearch(3) */
+	char *symfs;		/* "" for the root itself */
+};
+
+/*
+ * The image called @name ("" or NULL: anonymous memory), new ones of the kind that
+ * the name and @kernel tell. NULL without memory.
+ */
+struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel);
+
+/* Read the symbols of an image that is a file. What is wrong becomes its complaint. */
+void kb_image_load(const struct kb_images *images, struct kb_image *image);
+
+/* Give @image a complaint, if it has none. */
+void kb_image_complain(struct kb_image *image, const char *format, ...)
+	__attribute__((format(printf, 2, 3)));
+
+void kb_images_release(struct kb_images *images);
+
+#endif

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Kernel addresses are another set at each boot, so the running kernel's symbols
+ * are only used where host, release and time of boot all agree with the capture.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "sym/kernel.h"
+
+static bool fact_is(const struct kb_barman *barman, const char *key, const char *value)
+{
+	const char *fact = kb_barman_fact(barman, key);
+
+	return fact && strcmp(fact, value) == 0;
+}
+
+static int64_t clock_ns(clockid_t clock)
+{
+	struct timespec now;
+
+	if (clock_gettime(clock, &now))
+		return 0;
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+bool kb_kernel_is_running(const struct kb_barman *barman)
+{
+	int64_t boot = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+	struct utsname name;
+
+	return uname(&name) == 0 &&
+	       fact_is(barman, "host", name.nodename) &&
+	       fact_is(barman, "release", name.release) &&
+	       (int64_t)kb_barman_header(barman)->unix_base_ns >= boot;
+}
+
+char *kb_kernel_symbols_path(const struct kb_barman *barman, const char *capture,
+			     const char *option)
+{
+	char *path;
+
+	if (option)
+		return strdup(option);
+	if (capture && strcmp(capture, "-") != 0) {
+		if (asprintf(&path, "%s.kallsyms", capture) < 0)
+			return NULL;
+		if (access(path, F_OK) == 0)
+			return path;
+		free(path);
+	}
+	return kb_kernel_is_running(barman) ? strdup("/proc/kallsyms") : NULL;
+}

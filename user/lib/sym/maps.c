@@ -1,0 +1,372 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One segment tree a task, over the distinct addresses where a row of it begins or
+ * ends. A row is noted in the O(log n) nodes that tile its range, in order of time;
+ * the rows that cover an address are in the nodes from its leaf up to the root, and
+ * the newest of each node that is old enough is a binary search away.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/maps.h"
+
+#define NO_ROW		UINT32_MAX
+#define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; keeps sums in 32 bits */
+
+struct tree {
+	uint32_t task_id;
+	uint32_t first, nr;	/* its rows are order[first], ... in maps */
+	uint64_t *bounds;	/* sorted; leaf i is [bounds[i], bounds[i + 1]) */
+	uint32_t nr_leaves;	/* 0: not built yet */
+	uint32_t *starts;	/* node n has items[starts[n]] to items[starts[n + 1]] */
+	uint32_t *items;	/* positions in order[]: a larger one is a newer row */
+	struct kb_maps_hit last;
+};
+
+struct kb_maps {
+	const struct kb_map *rows;
+	uint32_t *order;	/* rows by (task_id, timestamp, index), empty ones left out */
+	uint32_t nr;
+	struct tree *trees;	/* by task_id */
+	uint32_t nr_trees;
+	struct tree *last;	/* the tree asked last */
+	struct tree *everyones;	/* of task 0, or NULL */
+};
+
+static int compare_rows(const void *left, const void *right, void *context)
+{
+	const struct kb_map *rows = context;
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	if (rows[a].task_id != rows[b].task_id)
+		return rows[a].task_id < rows[b].task_id ? -1 : 1;
+	if (rows[a].timestamp != rows[b].timestamp)
+		return rows[a].timestamp < rows[b].timestamp ? -1 : 1;
+	return a < b ? -1 : 1;
+}
+
+static int compare_addresses(const void *left, const void *right)
+{
+	uint64_t a = *(const uint64_t *)left, b = *(const uint64_t *)right;
+
+	return (a > b) - (a < b);
+}
+
+static struct tree *find_tree(const struct kb_maps *maps, uint32_t task_id)
+{
+	uint32_t low = 0, high = maps->nr_trees;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (maps->trees[middle].task_id < task_id)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	if (low < maps->nr_trees && maps->trees[low].task_id == task_id)
+		return &maps->trees[low];
+	return NULL;
+}
+
+int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
+{
+	const struct kb_header *header = kb_barman_header(barman);
+	struct kb_maps *maps;
+	uint32_t i;
+
+	maps = calloc(1, sizeof(*maps));
+	if (!maps)
+		return -ENOMEM;
+	maps->rows = header->maps;
+	maps->order = reallocarray(NULL, header->nr_maps + 1, sizeof(*maps->order));
+	if (!maps->order)
+		goto err_memory;
+	for (i = 0; i < header->nr_maps && maps->nr < MAX_ROWS; i++)
+		if (header->maps[i].length)
+			maps->order[maps->nr++] = i;
+	if (maps->nr)
+		qsort_r(maps->order, maps->nr, sizeof(*maps->order), compare_rows,
+			(void *)maps->rows);
+
+	for (i = 0; i < maps->nr; i++)
+		maps->nr_trees += i == 0 || maps->rows[maps->order[i]].task_id !=
+					    maps->rows[maps->order[i - 1]].task_id;
+	maps->trees = calloc(maps->nr_trees + 1, sizeof(*maps->trees));
+	if (!maps->trees)
+		goto err_memory;
+	maps->nr_trees = 0;
+	for (i = 0; i < maps->nr; i++) {
+		uint32_t task_id = maps->rows[maps->order[i]].task_id;
+
+		if (i == 0 || task_id != maps->rows[maps->order[i - 1]].task_id)
+			maps->trees[maps->nr_trees++] = (struct tree) {
+				.task_id = task_id,
+				.first = i,
+				.last = { .low = 1 },	/* no address: empty */
+			};
+		maps->trees[maps->nr_trees - 1].nr++;
+	}
+	maps->everyones = find_tree(maps, 0);
+	*out = maps;
+	return 0;
+
+err_memory:
+	kb_maps_destroy(maps);
+	return -ENOMEM;
+}
+
+void kb_maps_destroy(struct kb_maps *maps)
+{
+	uint32_t i;
+
+	if (!maps)
+		return;
+	for (i = 0; i < maps->nr_trees; i++) {
+		free(maps->trees[i].bounds);
+		free(maps->trees[i].starts);
+		free(maps->trees[i].items);
+	}
+	free(maps->trees);
+	free(maps->order);
+	free(maps);
+}
+
+static const struct kb_map *row_at(const struct kb_maps *maps, uint32_t position)
+{
+	return &maps->rows[maps->order[position]];
+}
+
+/* The last address of a row; a hostile length ends at the top of memory. */
+static uint64_t last_address(const struct kb_map *row)
+{
+	return row->length - 1 > UINT64_MAX - row->base_address ?
+		UINT64_MAX : row->base_address + (row->length - 1);
+}
+
+/* The leaf that @address is in; bounds[0] is 0. */
+static uint32_t find_leaf(const struct tree *tree, uint64_t address)
+{
+	uint32_t low = 0, high = tree->nr_leaves - 1;
+
+	while (low < high) {
+		uint32_t middle = high - (high - low) / 2;
+
+		if (tree->bounds[middle] <= address)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+static int build_bounds(const struct kb_maps *maps, struct tree *tree)
+{
+	uint32_t i, nr = 0, kept = 0;
+
+	tree->bounds = reallocarray(NULL, 2 * (size_t)tree->nr + 1, sizeof(*tree->bounds));
+	if (!tree->bounds)
+		return -ENOMEM;
+	tree->bounds[nr++] = 0;
+	for (i = 0; i < tree->nr; i++) {
+		const struct kb_map *row = row_at(maps, tree->first + i);
+		uint64_t last = last_address(row);
+
+		tree->bounds[nr++] = row->base_address;
+		if (last != UINT64_MAX)
+			tree->bounds[nr++] = last + 1;
+	}
+	qsort(tree->bounds, nr, sizeof(*tree->bounds), compare_addresses);
+	for (i = 0; i < nr; i++)
+		if (i == 0 || tree->bounds[i] != tree->bounds[kept - 1])
+			tree->bounds[kept++] = tree->bounds[i];
+	tree->nr_leaves = kept;
+	return 0;
+}
+
+/*
+ * Note every row in the nodes that tile it. First only count (@items NULL), into
+ * starts[node + 1]; then place, with starts[node] as the node's cursor.
+ */
+static void note_rows(const struct kb_maps *maps, const struct tree *tree, uint32_t *starts,
+		      uint32_t *items)
+{
+	uint32_t i;
+
+	for (i = 0; i < tree->nr; i++) {
+		const struct kb_map *row = row_at(maps, tree->first + i);
+		uint32_t low = tree->nr_leaves + find_leaf(tree, row->base_address);
+		uint32_t high = tree->nr_leaves + find_leaf(tree, last_address(row)) + 1;
+		uint32_t nodes[2], nr, n;
+
+		for (; low < high; low /= 2, high /= 2) {
+			nr = 0;
+			if (low & 1)
+				nodes[nr++] = low++;
+			if (high & 1)
+				nodes[nr++] = --high;
+			for (n = 0; n < nr; n++) {
+				if (items)
+					items[starts[nodes[n]]++] = tree->first + i;
+				else
+					starts[nodes[n] + 1]++;
+			}
+		}
+	}
+}
+
+static int build(const struct kb_maps *maps, struct tree *tree)
+{
+	uint32_t nr_nodes, n;
+
+	if (build_bounds(maps, tree))
+		goto err_memory;
+	nr_nodes = 2 * tree->nr_leaves;
+	tree->starts = calloc((size_t)nr_nodes + 1, sizeof(*tree->starts));
+	if (!tree->starts)
+		goto err_memory;
+	note_rows(maps, tree, tree->starts, NULL);
+	for (n = 0; n < nr_nodes; n++)
+		tree->starts[n + 1] += tree->starts[n];
+	tree->items = reallocarray(NULL, (size_t)tree->starts[nr_nodes] + 1,
+				   sizeof(*tree->items));
+	if (!tree->items)
+		goto err_memory;
+	note_rows(maps, tree, tree->starts, tree->items);
+	/* Every cursor stands at the start of the node behind it by now. */
+	memmove(tree->starts + 1, tree->starts, nr_nodes * sizeof(*tree->starts));
+	tree->starts[0] = 0;
+	return 0;
+
+err_memory:
+	free(tree->bounds);
+	free(tree->starts);
+	tree->bounds = NULL;
+	tree->starts = NULL;
+	tree->nr_leaves = 0;
+	return -ENOMEM;
+}
+
+/* The rows of one leaf around @timestamp: positions in order[], or NO_ROW. */
+static void stab(const struct kb_maps *maps, const struct tree *tree, uint32_t leaf,
+		 uint64_t timestamp, uint32_t *newest, uint32_t *later)
+{
+	uint32_t node;
+
+	*newest = NO_ROW;
+	*later = NO_ROW;
+	for (node = tree->nr_leaves + leaf; node; node /= 2) {
+		uint32_t begin = tree->starts[node], low = begin;
+		uint32_t end = tree->starts[node + 1], high = end;
+
+		while (low < high) {	/* the first row that is newer */
+			uint32_t middle = low + (high - low) / 2;
+
+			if (row_at(maps, tree->items[middle])->timestamp <= timestamp)
+				low = middle + 1;
+			else
+				high = middle;
+		}
+		if (low > begin && (*newest == NO_ROW || tree->items[low - 1] > *newest))
+			*newest = tree->items[low - 1];
+		if (low < end && tree->items[low] < *later)	/* NO_ROW is the largest */
+			*later = tree->items[low];
+	}
+}
+
+static bool holds(const struct kb_maps_hit *hit, uint64_t timestamp, uint64_t pc)
+{
+	return pc >= hit->low && pc <= hit->high &&
+	       timestamp >= hit->since && timestamp <= hit->until;
+}
+
+/* What the rows of one task say; `row` may be newer than @timestamp. */
+static int ask(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp, uint64_t pc,
+	       struct kb_maps_hit *hit)
+{
+	uint32_t leaf, newest, later, found;
+
+	if (holds(&tree->last, timestamp, pc)) {
+		*hit = tree->last;
+		return 0;
+	}
+	if (!tree->nr_leaves && build(maps, tree))
+		return -ENOMEM;
+
+	leaf = find_leaf(tree, pc);
+	stab(maps, tree, leaf, timestamp, &newest, &later);
+	found = newest != NO_ROW ? newest : later;
+	*hit = (struct kb_maps_hit) {
+		.low = tree->bounds[leaf],
+		.high = leaf + 1 < tree->nr_leaves ? tree->bounds[leaf + 1] - 1 : UINT64_MAX,
+		.since = newest != NO_ROW ? row_at(maps, newest)->timestamp : 0,
+		.until = later != NO_ROW ? row_at(maps, later)->timestamp - 1 : UINT64_MAX,
+	};
+	if (found != NO_ROW) {
+		hit->row = row_at(maps, found);
+		hit->index = maps->order[found];
+	}
+	tree->last = *hit;
+	return 0;
+}
+
+static void narrow(struct kb_maps_hit *hit, const struct kb_maps_hit *by)
+{
+	if (by->low > hit->low)
+		hit->low = by->low;
+	if (by->high < hit->high)
+		hit->high = by->high;
+	if (by->since > hit->since)
+		hit->since = by->since;
+	if (by->until < hit->until)
+		hit->until = by->until;
+}
+
+/* Ask @tree as well. Returns 1 if its answer is final, 0 to go on, or -ENOMEM. */
+static int consider(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp,
+		    uint64_t pc, struct kb_maps_hit *hit)
+{
+	struct kb_maps_hit answer;
+
+	if (!tree)
+		return 0;
+	if (ask(maps, tree, timestamp, pc, &answer))
+		return -ENOMEM;
+	narrow(hit, &answer);
+	if (!answer.row)
+		return 0;
+	if (answer.row->timestamp <= timestamp || !hit->row) {
+		hit->row = answer.row;
+		hit->index = answer.index;
+	}
+	return hit->row->timestamp <= timestamp;
+}
+
+int kb_maps_find(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_t task_id,
+		 uint64_t timestamp, uint64_t pc, struct kb_maps_hit *hit)
+{
+	struct kb_task_hit task;
+	int ret = 0;
+
+	*hit = (struct kb_maps_hit) { .high = UINT64_MAX, .until = UINT64_MAX };
+	if (task_id) {
+		if (!maps->last || maps->last->task_id != task_id)
+			maps->last = find_tree(maps, task_id);
+		ret = consider(maps, maps->last, timestamp, pc, hit);
+		if (ret)
+			return ret < 0 ? ret : 0;
+
+		kb_tasks_find(tasks, task_id, timestamp, &task);
+		if (task.since > hit->since)
+			hit->since = task.since;
+		if (task.until < hit->until)
+			hit->until = task.until;
+		if (task.tgid != task_id)
+			ret = consider(maps, find_tree(maps, task.tgid), timestamp, pc, hit);
+	}
+	if (!ret)
+		ret = consider(maps, maps->everyones, timestamp, pc, hit);
+	return ret < 0 ? ret : 0;
+}

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The way from an address to a name: the mapping that was there at the time, the
+ * image it shows, the image's symbols. Whatever is missing on the way, the answer
+ * says as much as is known.
+ *
+ * An answer holds for a range of addresses, a span of time and one task; while
+ * questions stay inside, the last answer is given again.
+ */
+#include <errno.h>
+#include <search.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <kbarman/symbol.h>
+
+#include "sym/image.h"
+#include "sym/kallsyms.h"
+#include "sym/kernel.h"
+#include "sym/maps.h"
+#include "sym/tasks.h"
+
+struct kb_symbolizer {
+	struct kb_tasks *tasks;
+	struct kb_maps *maps;
+	struct kb_images images;
+	struct kb_image **row_images;	/* by row of the mmap table, NULL: not asked yet */
+	struct kb_image **kernel_images; /* by group of kallsyms, likewise */
+	bool wide;			/* 64-bit addresses */
+
+	const struct kb_barman *barman;
+	char *kallsyms_path;		/* NULL: the kernel's symbols are not to be had */
+	bool kallsyms_tried;
+	struct kb_kallsyms kallsyms;
+	struct kb_error kallsyms_error;
+
+	uint32_t nr_ids;		/* id 0 is given without memory only */
+	bool unmapped;			/* an address was in no known mapping */
+	bool nameless_kernel;		/* the kernel was asked for, without its symbols */
+
+	struct kb_symbol answer;
+	struct kb_maps_hit holds;	/* where the answer holds; low > high: nowhere */
+	uint32_t holds_for;		/* task id */
+};
+
+static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
+{
+	size_t length = symfs ? strlen(symfs) : 0;
+
+	while (length && symfs[length - 1] == '/')
+		length--;
+	symbolizer->images.symfs = strndup(length ? symfs : "", length);
+	return symbolizer->images.symfs ? 0 : -ENOMEM;
+}
+
+static int load_kallsyms(struct kb_symbolizer *symbolizer)
+{
+	struct kb_kallsyms *kallsyms = &symbolizer->kallsyms;
+	int ret;
+
+	symbolizer->kallsyms_tried = true;
+	if (!symbolizer->kallsyms_path)
+		return kb_error_set(&symbolizer->kallsyms_error, -ENOENT, KB_NO_OFFSET,
+				    "there is no CAPTURE.kallsyms beside the capture: give the "
+				    "kernel's symbols with --kallsyms FILE");
+	ret = kb_kallsyms_load(kallsyms, symbolizer->kallsyms_path, &symbolizer->kallsyms_error);
+	if (ret)
+		return ret;
+	symbolizer->kernel_images = calloc(kallsyms->nr_images,
+					   sizeof(*symbolizer->kernel_images));
+	if (symbolizer->kernel_images)
+		return 0;
+	kb_kallsyms_release(kallsyms);
+	return kb_error_set(&symbolizer->kallsyms_error, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
+			 const char *path, const struct kb_symbol_options *options,
+			 struct kb_error *err)
+{
+	static const struct kb_symbol_options none;
+	const struct kb_header *header = kb_barman_header(barman);
+	struct kb_symbolizer *symbolizer;
+	int ret;
+
+	if (!options)
+		options = &none;
+	symbolizer = calloc(1, sizeof(*symbolizer));
+	if (!symbolizer)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	symbolizer->barman = barman;
+	symbolizer->wide = header->word_size == 8;
+	symbolizer->holds.low = 1;
+	symbolizer->nr_ids = 1;
+	symbolizer->row_images = calloc(header->nr_maps + 1, sizeof(*symbolizer->row_images));
+	ret = kb_tasks_create(&symbolizer->tasks, barman);
+	if (!ret)
+		ret = kb_maps_create(&symbolizer->maps, barman);
+	if (!ret)
+		ret = set_symfs(symbolizer, options->symfs);
+	if (ret || !symbolizer->row_images) {
+		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		goto err_destroy;
+	}
+	symbolizer->kallsyms_path = kb_kernel_symbols_path(barman, path, options->kallsyms);
+	if (options->kallsyms && load_kallsyms(symbolizer)) {
+		if (err)
+			*err = symbolizer->kallsyms_error;
+		ret = symbolizer->kallsyms_error.code;
+		goto err_destroy;
+	}
+	*out = symbolizer;
+	return 0;
+
+err_destroy:
+	kb_symbolizer_destroy(symbolizer);
+	return ret;
+}
+
+void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
+{
+	if (!symbolizer)
+		return;
+	kb_tasks_destroy(symbolizer->tasks);
+	kb_maps_destroy(symbolizer->maps);
+	kb_images_release(&symbolizer->images);
+	kb_kallsyms_release(&symbolizer->kallsyms);
+	free(symbolizer->kallsyms_path);
+	free(symbolizer->kernel_images);
+	free(symbolizer->row_images);
+	free(symbolizer);
+}
+
+static uint32_t id_of(struct kb_symbolizer *symbolizer, uint32_t *id)
+{
+	if (*id == KB_SYMTAB_NO_ID)
+		*id = symbolizer->nr_ids++;
+	return *id;
+}
+
+/* @image, and nothing about the symbol. */
+static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *image, bool kernel)
+{
+	symbolizer->answer = (struct kb_symbol) {
+		.name = "",
+		.image = image->name,
+		.image_base = image->base,
+		.kernel = kernel,
+		.id = id_of(symbolizer, &image->unknown_id),
+	};
+}
+
+/* @hit is in the address space of @symtab, where @pc is at @address. */
+static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab *symtab,
+			  const struct kb_symtab_hit *hit, uint64_t pc, uint64_t address)
+{
+	struct kb_maps_hit *holds = &symbolizer->holds;
+
+	if (address - hit->low < pc - holds->low)
+		holds->low = pc - (address - hit->low);
+	if (hit->high - address < holds->high - pc)
+		holds->high = pc + (hit->high - address);
+	if (!hit->symbol)
+		return;
+	symbolizer->answer.name = kb_symtab_name(symtab, hit->symbol);
+	symbolizer->answer.address = pc - (address - hit->symbol->start);
+	symbolizer->answer.size = hit->symbol->size;
+	symbolizer->answer.id = id_of(symbolizer, &hit->symbol->id);
+}
+
+/* Where no row says so: the upper half, with 32 bits what is as high as its symbols. */
+static bool is_kernel_address(struct kb_symbolizer *symbolizer, uint64_t pc)
+{
+	if (symbolizer->wide)
+		return pc >> 63;
+	if (!symbolizer->kallsyms_tried)
+		load_kallsyms(symbolizer);
+	return symbolizer->kallsyms.nr_images && pc >= symbolizer->kallsyms.lowest;
+}
+
+/* The image of a kernel symbol, as kallsyms tells it. */
+static struct kb_image *kernel_image(struct kb_symbolizer *symbolizer, uint32_t group)
+{
+	struct kb_image **image = &symbolizer->kernel_images[group];
+
+	if (!*image)
+		*image = kb_images_get(&symbolizer->images, symbolizer->kallsyms.images[group],
+				       true);
+	return *image;
+}
+
+/* @image: of the row that covers @pc, NULL if none does. Returns -errno or 0. */
+static int resolve_kernel(struct kb_symbolizer *symbolizer, struct kb_image *image, uint64_t pc)
+{
+	struct kb_symtab_hit hit;
+
+	kb_symtab_find(&symbolizer->kallsyms.symbols, pc, &hit);
+	if (hit.symbol)
+		image = kernel_image(symbolizer, hit.symbol->group);
+	else if (!image)
+		image = kb_images_get(&symbolizer->images, KB_KERNEL_IMAGE, true);
+	if (!image)
+		return -ENOMEM;
+	answer_image(symbolizer, image, true);
+	answer_symbol(symbolizer, &symbolizer->kallsyms.symbols, &hit, pc, pc);
+	return 0;
+}
+
+static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *image,
+			 const struct kb_map *row, uint64_t pc)
+{
+	uint64_t offset = pc - row->base_address + row->image_offset;
+	const struct kb_elf_segment *segment;
+	struct kb_symtab_hit hit;
+	uint64_t before, behind;
+
+	answer_image(symbolizer, image, false);
+	if (!image->loaded)
+		kb_image_load(&symbolizer->images, image);
+	segment = kb_elf_segment_at(&image->elf, offset);
+	if (!segment) {
+		if (image->elf.nr_segments)
+			kb_image_complain(image, "%s is not the file that was recorded: nothing of "
+					  "it is mapped from offset 0x%llx", image->name,
+					  (unsigned long long)offset);
+		symbolizer->holds.low = symbolizer->holds.high = pc;
+		return;
+	}
+	before = offset - segment->offset;
+	behind = segment->size - 1 - before;
+	kb_symtab_find(&image->elf.symbols, segment->vaddr + before, &hit);
+	if (before < pc - symbolizer->holds.low)
+		symbolizer->holds.low = pc - before;
+	if (behind < symbolizer->holds.high - pc)
+		symbolizer->holds.high = pc + behind;
+	answer_symbol(symbolizer, &image->elf.symbols, &hit, pc, segment->vaddr + before);
+}
+
+/* The image of a row of the mmap table. */
+static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct kb_maps_hit *hit)
+{
+	struct kb_image **image = &symbolizer->row_images[hit->index];
+
+	if (!*image)
+		*image = kb_images_get(&symbolizer->images, hit->row->image, !hit->row->task_id);
+	return *image;
+}
+
+static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
+		   uint64_t pc)
+{
+	struct kb_maps_hit *holds = &symbolizer->holds;
+	struct kb_image *image = NULL;
+	bool kernel;
+	int ret;
+
+	ret = kb_maps_find(symbolizer->maps, symbolizer->tasks, task_id, timestamp, pc, holds);
+	if (ret)
+		return ret;
+	if (holds->row) {
+		image = row_image(symbolizer, holds);
+		if (!image)
+			return -ENOMEM;
+	}
+	kernel = image ? image->kind == KB_IMAGE_KERNEL : is_kernel_address(symbolizer, pc);
+	if (kernel && !symbolizer->kallsyms_tried)
+		load_kallsyms(symbolizer);
+	if (kernel) {
+		symbolizer->nameless_kernel |= !symbolizer->kallsyms.nr_images;
+		return resolve_kernel(symbolizer, image, pc);
+	}
+	if (image && image->kind == KB_IMAGE_FILE) {
+		resolve_file(symbolizer, image, holds->row, pc);
+		return 0;
+	}
+	if (!image) {
+		symbolizer->unmapped = true;
+		image = kb_images_get(&symbolizer->images, "[unknown]", false);
+		if (!image)
+			return -ENOMEM;
+	}
+	if (!image->loaded)
+		kb_image_load(&symbolizer->images, image);
+	answer_image(symbolizer, image, false);
+	return 0;
+}
+
+const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
+					      uint64_t timestamp, uint64_t pc)
+{
+	const struct kb_maps_hit *holds = &symbolizer->holds;
+
+	if (pc - holds->low <= holds->high - holds->low && holds->low <= holds->high &&
+	    task_id == symbolizer->holds_for && timestamp >= holds->since &&
+	    timestamp <= holds->until)
+		return &symbolizer->answer;
+	symbolizer->holds_for = task_id;
+	if (resolve(symbolizer, task_id, timestamp, pc)) {
+		/* No memory: what is certain is that nothing is known. */
+		symbolizer->holds = (struct kb_maps_hit) { .low = 1 };
+		symbolizer->answer = (struct kb_symbol) {
+			.name = "",
+			.image = "[unknown]",
+			.image_base = "[unknown]",
+		};
+	}
+	return &symbolizer->answer;
+}
+
+uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
+{
+	return symbolizer->nr_ids;
+}
+
+struct listener {
+	void (*say)(void *context, const char *sentence);
+	void *context;
+};
+
+static void say_complaint(const void *node, VISIT which, void *closure)
+{
+	const struct kb_image *image = *(const struct kb_image *const *)node;
+	const struct listener *listener = closure;
+
+	if ((which == postorder || which == leaf) && image->complaint)
+		listener->say(listener->context, image->complaint);
+}
+
+void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
+			      void (*say)(void *context, const char *sentence), void *context)
+{
+	struct listener listener = { .say = say, .context = context };
+	char sentence[512];
+
+	twalk_r(symbolizer->images.tree, say_complaint, &listener);
+	if (symbolizer->nameless_kernel) {
+		snprintf(sentence, sizeof(sentence), "kernel addresses have no names: %s",
+			 symbolizer->kallsyms_error.text);
+		say(context, sentence);
+	}
+	if (symbolizer->unmapped)
+		say(context, "some addresses were in no mapping that the capture knows of, they "
+		    "are counted as [unknown]");
+}

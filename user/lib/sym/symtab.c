@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Sorting and searching symbols. The sorted symbols are flattened into pieces that
+ * do not overlap, gaps included, so that a search is a search for one key and needs
+ * no look at sizes; buckets of equal width over the keys make it short. Time and
+ * memory are O(n log n) and O(n) for any input.
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/symtab.h"
+
+#define PAGE	4096U
+#define NOBODY	UINT32_MAX
+
+static int reserve_symbol(struct kb_symtab *symtab)
+{
+	uint32_t max = symtab->max_symbols ? symtab->max_symbols * 2 : 256;
+	struct kb_symtab_symbol *symbols;
+
+	if (symtab->nr_symbols < symtab->max_symbols)
+		return 0;
+	if (symtab->nr_symbols >= KB_SYMTAB_MAX)
+		return -EFBIG;
+	symbols = reallocarray(symtab->symbols, max, sizeof(*symbols));
+	if (!symbols)
+		return -ENOMEM;
+	symtab->symbols = symbols;
+	symtab->max_symbols = max;
+	return 0;
+}
+
+static int reserve_name(struct kb_symtab *symtab, size_t length)
+{
+	size_t max = symtab->names_max ? symtab->names_max : 4096;
+	char *names;
+
+	if (length >= UINT32_MAX - symtab->names_length)
+		return -EFBIG;
+	while (max - symtab->names_length <= length)
+		max *= 2;
+	if (max == symtab->names_max)
+		return 0;
+	names = realloc(symtab->names, max);
+	if (!names)
+		return -ENOMEM;
+	symtab->names = names;
+	symtab->names_max = max;
+	return 0;
+}
+
+int kb_symtab_add(struct kb_symtab *symtab, uint64_t start, uint64_t size, uint64_t limit,
+		  const char *name, size_t length, enum kb_symtab_rank rank, uint32_t group)
+{
+	struct kb_symtab_symbol *symbol;
+	int ret;
+
+	if (start == UINT64_MAX)	/* no room for even one byte */
+		return 0;
+	ret = reserve_symbol(symtab);
+	if (!ret)
+		ret = reserve_name(symtab, length);
+	if (ret)
+		return ret;
+
+	symbol = &symtab->symbols[symtab->nr_symbols++];
+	*symbol = (struct kb_symtab_symbol) {
+		.start = start,
+		.name = symtab->names_length,
+		.group = group,
+		.id = KB_SYMTAB_NO_ID,
+		.rank = rank,
+		.open = size == 0,
+	};
+	if (size == 0)
+		symbol->size = limit;
+	else if (limit > start && size > limit - start)
+		symbol->size = limit - start;
+	else if (size > UINT64_MAX - start)
+		symbol->size = UINT64_MAX - start;
+	else
+		symbol->size = size;
+
+	memcpy(symtab->names + symtab->names_length, name, length);
+	symtab->names_length += length;
+	symtab->names[symtab->names_length++] = '\0';
+	return 0;
+}
+
+/*
+ * Which of two names for one address: < 0 if it is @a's. What has a size comes
+ * before a mere label, then binding counts; then perf's taste: the fewest leading
+ * underscores, then the longest name.
+ */
+static int better(const struct kb_symtab_symbol *a, const struct kb_symtab_symbol *b,
+		  const char *names)
+{
+	const char *name_a = names + a->name, *name_b = names + b->name;
+	size_t length_a, length_b;
+
+	if ((a->rank == KB_RANK_BOUNDARY) != (b->rank == KB_RANK_BOUNDARY))
+		return a->rank == KB_RANK_BOUNDARY ? 1 : -1;
+	if (a->open != b->open)
+		return a->open ? 1 : -1;
+	if (a->rank != b->rank)
+		return a->rank > b->rank ? -1 : 1;
+
+	length_a = strspn(name_a, "_");
+	length_b = strspn(name_b, "_");
+	if (length_a != length_b)
+		return length_a < length_b ? -1 : 1;
+	length_a = strlen(name_a);
+	length_b = strlen(name_b);
+	if (length_a != length_b)
+		return length_a > length_b ? -1 : 1;
+	return strcmp(name_a, name_b);
+}
+
+static int compare(const void *left, const void *right, void *names)
+{
+	const struct kb_symtab_symbol *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return better(a, b, names);
+}
+
+/* Keep the best of each address, as large as the largest of them that has a size. */
+static void drop_aliases(struct kb_symtab *symtab)
+{
+	struct kb_symtab_symbol *symbols = symtab->symbols, *kept = NULL;
+	uint32_t i, nr = 0;
+
+	for (i = 0; i < symtab->nr_symbols; i++) {
+		if (kept && kept->start == symbols[i].start) {
+			if (!kept->open && !symbols[i].open && symbols[i].size > kept->size)
+				kept->size = symbols[i].size;
+			continue;
+		}
+		kept = &symbols[nr++];
+		*kept = symbols[i];
+	}
+	symtab->nr_symbols = nr;
+}
+
+/* Where a symbol without a size ends, @next being the one that follows or NULL. */
+static uint64_t open_end(const struct kb_symtab_symbol *symbol,
+			 const struct kb_symtab_symbol *next)
+{
+	uint64_t limit = symbol->size, end = limit;
+
+	if (limit == KB_SYMTAB_NO_LIMIT && !(next && next->group == symbol->group)) {
+		end = (symbol->start | (PAGE - 1));
+		end += end != UINT64_MAX;
+	}
+	if (next && next->start < end)
+		end = next->start;
+	return end > symbol->start ? end : symbol->start + 1;
+}
+
+/*
+ * Give every symbol its size. A label inside a symbol that has a size is part of
+ * that one, and goes.
+ */
+static void close_open(struct kb_symtab *symtab)
+{
+	struct kb_symtab_symbol *symbols = symtab->symbols;
+	uint64_t covered = 0;
+	uint32_t i, nr = 0;
+
+	for (i = 0; i < symtab->nr_symbols; i++) {
+		struct kb_symtab_symbol symbol = symbols[i];
+
+		if (symbol.open) {
+			if (symbol.start < covered)
+				continue;
+			symbol.size = open_end(&symbol, i + 1 < symtab->nr_symbols ?
+						&symbols[i + 1] : NULL) - symbol.start;
+		} else if (symbol.start + symbol.size > covered) {
+			covered = symbol.start + symbol.size;
+		}
+		symbols[nr++] = symbol;
+	}
+	symtab->nr_symbols = nr;
+}
+
+static void add_piece(struct kb_symtab *symtab, uint64_t key, uint32_t owner)
+{
+	uint32_t nr = symtab->nr_pieces;
+
+	if (nr && symtab->keys[nr - 1] == key)
+		symtab->nr_pieces = --nr;	/* that one turned out empty */
+	if (nr && symtab->owners[nr - 1] == owner)
+		return;
+	symtab->keys[nr] = key;
+	symtab->owners[nr] = owner;
+	symtab->nr_pieces++;
+}
+
+static uint64_t end_of(const struct kb_symtab *symtab, uint32_t i)
+{
+	return symtab->symbols[i].start + symtab->symbols[i].size;
+}
+
+/*
+ * Close the symbols of the stack that end at or before @until, and let those
+ * around them go on. Returns the new height.
+ */
+static uint32_t unwind(struct kb_symtab *symtab, const uint32_t *stack, uint32_t height,
+		       uint64_t until)
+{
+	while (height && end_of(symtab, stack[height - 1]) <= until) {
+		uint64_t end = end_of(symtab, stack[--height]);
+		uint32_t owner;
+
+		while (height && end_of(symtab, stack[height - 1]) <= end)
+			height--;
+		owner = height ? stack[height - 1] : NOBODY;
+		if (owner != NOBODY && symtab->symbols[owner].rank == KB_RANK_BOUNDARY)
+			owner = NOBODY;
+		add_piece(symtab, end, owner);
+	}
+	return height;
+}
+
+static int flatten(struct kb_symtab *symtab)
+{
+	uint32_t *stack, height = 0, i, nr = symtab->nr_symbols;
+
+	stack = reallocarray(NULL, nr + 1, sizeof(*stack));
+	symtab->keys = reallocarray(NULL, 2 * (size_t)nr + 1, sizeof(*symtab->keys));
+	symtab->owners = reallocarray(NULL, 2 * (size_t)nr + 1, sizeof(*symtab->owners));
+	if (!stack || !symtab->keys || !symtab->owners) {
+		free(stack);
+		return -ENOMEM;
+	}
+	for (i = 0; i < nr; i++) {
+		const struct kb_symtab_symbol *symbol = &symtab->symbols[i];
+
+		height = unwind(symtab, stack, height, symbol->start);
+		add_piece(symtab, symbol->start, symbol->rank == KB_RANK_BOUNDARY ? NOBODY : i);
+		stack[height++] = i;
+	}
+	unwind(symtab, stack, height, UINT64_MAX);
+	free(stack);
+	return 0;
+}
+
+/* Buckets, one or two for a piece on average. */
+static int build_buckets(struct kb_symtab *symtab)
+{
+	uint64_t span;
+	uint32_t b, i;
+
+	if (!symtab->nr_pieces)
+		return 0;
+	span = symtab->keys[symtab->nr_pieces - 1] - symtab->keys[0];
+	while (span >> symtab->bucket_shift >= 2 * (uint64_t)symtab->nr_pieces)
+		symtab->bucket_shift++;
+	symtab->nr_buckets = (span >> symtab->bucket_shift) + 1;
+	symtab->buckets = reallocarray(NULL, symtab->nr_buckets + 1, sizeof(*symtab->buckets));
+	if (!symtab->buckets)
+		return -ENOMEM;
+
+	for (b = 0, i = 0; b < symtab->nr_buckets; b++) {
+		uint64_t from = symtab->keys[0] + ((uint64_t)b << symtab->bucket_shift);
+
+		while (i + 1 < symtab->nr_pieces && symtab->keys[i + 1] <= from)
+			i++;
+		symtab->buckets[b] = i;
+	}
+	symtab->buckets[b] = symtab->nr_pieces - 1;
+	return 0;
+}
+
+int kb_symtab_sort(struct kb_symtab *symtab)
+{
+	int ret;
+
+	if (!symtab->nr_symbols)
+		return 0;
+	qsort_r(symtab->symbols, symtab->nr_symbols, sizeof(*symtab->symbols), compare,
+		symtab->names);
+	drop_aliases(symtab);
+	close_open(symtab);
+	ret = flatten(symtab);
+	return ret ? ret : build_buckets(symtab);
+}
+
+void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_symtab_hit *hit)
+{
+	uint32_t low, high, last = symtab->nr_pieces - 1;
+	uint64_t bucket;
+
+	*hit = (struct kb_symtab_hit) { .high = UINT64_MAX };
+	if (!symtab->nr_pieces)
+		return;
+	if (address < symtab->keys[0]) {
+		hit->high = symtab->keys[0] - 1;
+		return;
+	}
+	bucket = (address - symtab->keys[0]) >> symtab->bucket_shift;
+	if (bucket >= symtab->nr_buckets)
+		bucket = symtab->nr_buckets - 1;
+	low = symtab->buckets[bucket];
+	high = symtab->buckets[bucket + 1];
+	while (low < high) {		/* the last key <= address is in [low, high] */
+		uint32_t middle = high - (high - low) / 2;
+
+		if (symtab->keys[middle] <= address)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	hit->low = symtab->keys[low];
+	if (low < last)
+		hit->high = symtab->keys[low + 1] - 1;
+	if (symtab->owners[low] != NOBODY)
+		hit->symbol = &symtab->symbols[symtab->owners[low]];
+}
+
+void kb_symtab_release(struct kb_symtab *symtab)
+{
+	free(symtab->symbols);
+	free(symtab->names);
+	free(symtab->keys);
+	free(symtab->owners);
+	free(symtab->buckets);
+	*symtab = (struct kb_symtab) { 0 };
+}
