@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""TAP for black-box tests of the tool.
+
+A test is a function named after the promise it checks. It gets a fresh directory,
+fails by an exception (assert), and skips by Skip. The tool is $KBARMAN.
+
+    def output_is_not_half_written(tmp): ...
+
+    if __name__ == "__main__":
+        tap.main(globals())
+"""
+import inspect
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import traceback
+
+KBARMAN = os.path.abspath(os.environ.get("KBARMAN", "build/kbarman"))
+
+
+class Skip(Exception):
+    """This test can't be made here; the text says why."""
+
+
+def run(*args, **kwargs):
+    """Run the tool; text in and out unless told otherwise."""
+    kwargs.setdefault("capture_output", True)
+    kwargs.setdefault("timeout", 60)
+    kwargs.setdefault("text", True)
+    kwargs.setdefault("stdin", subprocess.DEVNULL if "input" not in kwargs else None)
+    return subprocess.run([KBARMAN, *map(str, args)], **kwargs)
+
+
+def main(namespace):
+    """Run every function of the namespace that takes one argument, `tmp`."""
+    tests = [(name, f) for name, f in namespace.items()
+             if inspect.isfunction(f) and list(inspect.signature(f).parameters) == ["tmp"]]
+    failed = 0
+    for number, (name, test) in enumerate(tests, 1):
+        tmp = tempfile.mkdtemp(prefix="kbarman-test-")
+        result, suffix = "ok", ""
+        try:
+            test(tmp)
+        except Skip as why:
+            suffix = f" # SKIP {why}"
+        except Exception:  # pylint: disable=broad-except
+            result = "not ok"
+            failed += 1
+            for line in traceback.format_exc().splitlines():
+                print(f"# {line}")
+        finally:
+            shutil.rmtree(tmp, ignore_errors=True)
+        print(f"{result} {number} - {name}{suffix}", flush=True)
+    print(f"1..{len(tests)}")
+    sys.exit(1 if failed else 0)
