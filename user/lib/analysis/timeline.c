@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One small state machine a CPU. It makes no slice of what it does not know: a CPU is
+ * UNKNOWN until a record tells who runs, and again after a gap. A record out of order
+ * counts as if it were made with the one before it, so that slices never overlap.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/timeline.h"
+
+enum cpu_state {
+	CPU_UNKNOWN,
+	CPU_RUNS,
+	CPU_HALTS,
+};
+
+struct cpu {
+	enum cpu_state state;
+	bool has_task;
+	bool seen;		/* any record of it */
+	int idle_state;
+	uint32_t task_id;
+	int64_t since;		/* ns: start of the open slice */
+	int64_t last;		/* ns: its last record */
+};
+
+struct kb_timeline {
+	const struct kb_barman *barman;
+	uint32_t lost_series;
+	uint32_t max_cores;
+	uint32_t nr_cores;	/* above the highest core that was seen */
+	uint32_t next;		/* kb_timeline_end(): the next core to close */
+	bool has_tasks;
+	bool fed;		/* anything */
+	int64_t first, last;	/* ns: the earliest and the latest record */
+	struct cpu *cpus;
+};
+
+int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
+		       const struct kb_names *names, struct kb_error *err)
+{
+	uint32_t max_cores = kb_barman_header(barman)->max_cores;
+	struct kb_timeline *timeline = calloc(1, sizeof(*timeline));
+
+	if (timeline)
+		timeline->cpus = calloc((size_t)max_cores + 1, sizeof(*timeline->cpus));
+	if (!timeline || !timeline->cpus) {
+		free(timeline);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs",
+				    max_cores);
+	}
+	timeline->barman = barman;
+	timeline->max_cores = max_cores;
+	timeline->lost_series = kb_names_lost_series(names);
+	timeline->has_tasks = kb_barman_header(barman)->max_task_infos;
+	*out = timeline;
+	return 0;
+}
+
+void kb_timeline_destroy(struct kb_timeline *timeline)
+{
+	if (!timeline)
+		return;
+	free(timeline->cpus);
+	free(timeline);
+}
+
+/* Close what @cpu does at @now: fills @slice and returns 1, or 0 if it is unknown. */
+static unsigned int close_slice(const struct kb_timeline *timeline, const struct cpu *cpu,
+				int64_t now, enum kb_slice_end how, struct kb_slice *slice)
+{
+	if (cpu->state == CPU_UNKNOWN)
+		return 0;
+	*slice = (struct kb_slice){
+		.kind = cpu->state == CPU_HALTS ? KB_SLICE_IDLE : KB_SLICE_RUN,
+		.how = how,
+		.core = (uint32_t)(cpu - timeline->cpus),
+		.task_id = cpu->task_id,
+		.has_task = cpu->has_task,
+		.idle_state = cpu->state == CPU_HALTS ? cpu->idle_state : KB_STATE_UNKNOWN,
+		.prev_state = KB_STATE_UNKNOWN,
+		.start = cpu->since,
+		.end = now,
+	};
+	return 1;
+}
+
+static unsigned int feed_switch(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
+				const struct kb_event *event, struct kb_slice *slice)
+{
+	enum kb_slice_end how = event->task_switch.reason ? KB_END_BLOCKED : KB_END_PREEMPTED;
+	unsigned int n = close_slice(timeline, cpu, now, how, slice);
+
+	if (n) {
+		slice->prev_state = event->task_switch.prev_state;
+		slice->next_task = event->task_id;
+	}
+	cpu->state = CPU_RUNS;
+	cpu->has_task = true;
+	cpu->task_id = event->task_id;
+	cpu->since = now;
+	return n;
+}
+
+static unsigned int feed_halt(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
+			      const struct kb_event *event, struct kb_slice *slice)
+{
+	unsigned int n;
+
+	if (event->halt.entered) {
+		n = close_slice(timeline, cpu, now, KB_END_HALT, slice);
+		cpu->state = CPU_HALTS;
+		cpu->idle_state = event->halt.idle_state;
+	} else if (cpu->state == CPU_HALTS) {
+		n = close_slice(timeline, cpu, now, KB_END_RESUME, slice);
+		cpu->state = cpu->has_task ? CPU_RUNS : CPU_UNKNOWN;
+	} else {
+		return 0;	/* its other half is missing */
+	}
+	cpu->since = now;
+	return n;
+}
+
+/* The first sample after a start or a gap tells who runs. */
+static void feed_sample(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
+			const struct kb_event *event)
+{
+	if (cpu->state != CPU_UNKNOWN || !timeline->has_tasks)
+		return;
+	cpu->state = CPU_RUNS;
+	cpu->has_task = true;
+	cpu->task_id = event->task_id;
+	cpu->since = now;
+}
+
+static unsigned int feed_loss(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
+			      const struct kb_event *event, struct kb_slice *slices)
+{
+	unsigned int n = close_slice(timeline, cpu, cpu->last, KB_END_LOST, slices);
+
+	slices[n] = (struct kb_slice){
+		.kind = KB_SLICE_LOST,
+		.how = KB_END_FOUND,
+		.core = event->core,
+		.idle_state = KB_STATE_UNKNOWN,
+		.prev_state = KB_STATE_UNKNOWN,
+		.start = cpu->seen ? cpu->last : now,
+		.end = now,
+		.lost = event->custom_counter.value,
+	};
+	cpu->state = CPU_UNKNOWN;
+	cpu->has_task = false;
+	return n + 1;
+}
+
+unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_event *event,
+			      int64_t ns, struct kb_slice slices[KB_TIMELINE_SLICES])
+{
+	unsigned int n = 0;
+	struct cpu *cpu;
+
+	if (!timeline->fed || ns < timeline->first)
+		timeline->first = ns;
+	if (!timeline->fed || ns > timeline->last)
+		timeline->last = ns;
+	timeline->fed = true;
+	if (event->core >= timeline->max_cores || event->type == KB_EVENT_UNKNOWN)
+		return 0;
+	cpu = &timeline->cpus[event->core];
+	if (event->core >= timeline->nr_cores)
+		timeline->nr_cores = event->core + 1;
+	if (cpu->seen && ns < cpu->last)
+		ns = cpu->last;
+	switch (event->type) {
+	case KB_EVENT_TASK_SWITCH:
+		n = feed_switch(timeline, cpu, ns, event, slices);
+		break;
+	case KB_EVENT_HALT:
+		n = feed_halt(timeline, cpu, ns, event, slices);
+		break;
+	case KB_EVENT_SAMPLE:
+		feed_sample(timeline, cpu, ns, event);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		if (event->custom_counter.counter == timeline->lost_series &&
+		    event->custom_counter.value)
+			n = feed_loss(timeline, cpu, ns, event, slices);
+		break;
+	default:
+		break;
+	}
+	cpu->seen = true;
+	cpu->last = ns;
+	return n;
+}
+
+int64_t kb_timeline_first(const struct kb_timeline *timeline)
+{
+	return timeline->first;
+}
+
+int64_t kb_timeline_last(const struct kb_timeline *timeline)
+{
+	uint64_t ticks = kb_barman_header(timeline->barman)->last_timestamp;
+	const struct kb_error *damage;
+	int64_t ns;
+
+	/* ~0 is no time, and what a cut-off file's header says happened elsewhere */
+	if (ticks == UINT64_MAX || kb_barman_damage(timeline->barman, &damage))
+		return timeline->last;
+	ns = kb_barman_ns(timeline->barman, ticks);
+	return ns > timeline->last ? ns : timeline->last;
+}
+
+bool kb_timeline_end(struct kb_timeline *timeline, struct kb_slice *slice)
+{
+	int64_t last = kb_timeline_last(timeline);
+
+	while (timeline->next < timeline->nr_cores) {
+		struct cpu *cpu = &timeline->cpus[timeline->next++];
+
+		if (close_slice(timeline, cpu, last, KB_END_CAPTURE, slice))
+			return true;
+	}
+	return false;
+}
+
+bool kb_timeline_running(const struct kb_timeline *timeline, uint32_t core, uint32_t *task_id)
+{
+	if (core >= timeline->nr_cores || !timeline->cpus[core].has_task)
+		return false;
+	*task_id = timeline->cpus[core].task_id;
+	return true;
+}
