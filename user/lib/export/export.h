@@ -12,10 +12,14 @@ extern const struct kb_export kb_export_annotate;
 void kb_export_say(const struct kb_export_options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
+/* Go to the first record of @barman. */
+int kb_export_rewind(struct kb_barman *barman, struct kb_error *err);
+
 /*
- * What run() returns at its end: flushes @out; @damage is what kb_barman_next() gave
- * last (0 or a negative errno, with @err filled).
+ * What run() returns at its end: flushes @out, and looks whether the capture was whole.
+ * @damage is what kb_barman_next() gave last (a negative errno comes with @err filled).
  */
-int kb_export_end(struct kb_out *out, int damage, struct kb_error *err);
+int kb_export_end(const struct kb_barman *barman, struct kb_out *out, int damage,
+		  struct kb_error *err);
 
 #endif

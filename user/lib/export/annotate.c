@@ -1,0 +1,509 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as an Annotate v3 stream: definitions first, then one pass. Task switches
+ * and halts are switches of one activity counter, and slices of them jobs on a track a
+ * CPU of the activity map "Scheduling"; counters are counters, annotations themselves.
+ *
+ * Nothing of what the daemon would store unchecked leaves here: every enumeration has
+ * a value that it knows, every text is UTF-8 and short enough.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <kbarman/annotate.h>
+
+#include "analysis/names.h"
+#include "analysis/timeline.h"
+#include "export/export.h"
+#include "export/label.h"
+
+#define VIEW		0x6b62		/* uid of the activity map: "kb" */
+#define KEY_ACTIVITY	1
+#define KEY_SAMPLES	2
+#define KEY_COUNTERS	3		/* and then one key a PMU counter, one a series */
+#define ACTIVITY_RUNS	1
+
+#define TEXT_BYTES	(32768 - 64)	/* Arm's client sends no longer message */
+#define NAME_BYTES	1024
+#define COLOR_IDLE	KB_ANNOTATE_RGB(0xc0c0c0)
+#define COLOR_LOST	KB_ANNOTATE_RGB(0xff0000)
+
+struct annotate {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_symbolizer *symbolizer;
+	const struct kb_export_options *options;
+	struct kb_out *out;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
+	uint32_t job;		/* the last one's uid */
+	double *scales;		/* of each series: what its values are multiplied by */
+	char text[TEXT_BYTES];
+};
+
+static int64_t at_raw(const struct annotate *x, int64_t ns)
+{
+	return (int64_t)((uint64_t)x->base + (uint64_t)ns);
+}
+
+static struct kb_text clean(char *to, size_t room, const char *text)
+{
+	return (struct kb_text){ to, kb_label(to, room, text ? text : "",
+					      text ? strlen(text) : 0, false) };
+}
+
+/* ---- definitions ---- */
+
+/* A counter with the values that the protocol has no zero for. */
+static struct kb_annotate_message new_counter(const struct annotate *x, uint32_t key,
+					      int32_t class)
+{
+	return (struct kb_annotate_message){
+		.type = KB_ANNOTATE_COUNTER,
+		.counter = {
+			.key = (int32_t)key,
+			.per_cpu = 1,
+			.class = class,
+			.display = KB_ANNOTATE_ACCUMULATE,
+			.modifier = 1,
+			.series_composition = KB_ANNOTATE_STACKED,
+			.rendering_type = KB_ANNOTATE_FILLED,
+			.cores = x->header->max_cores > INT32_MAX ? INT32_MAX :
+				 (int32_t)x->header->max_cores,
+			.title = kb_text(""),
+			.name = kb_text(""),
+			.units = kb_text(""),
+			.description = kb_text(""),
+		},
+	};
+}
+
+static void define_own(struct annotate *x)
+{
+	static const struct kb_annotate_activity runs = { { "running", 7 },
+							  KB_ANNOTATE_RGB(0x2e8b57) };
+	struct kb_annotate_message m = new_counter(x, KEY_ACTIVITY, KB_ANNOTATE_ACTIVITIES);
+
+	m.counter.nr_activities = 1;
+	m.counter.activities = &runs;
+	m.counter.title = kb_text("CPU activity");
+	m.counter.name = kb_text("activity");
+	m.counter.description = kb_text("Which task runs on which CPU, and when it idles");
+	kb_annotate_write(x->out, &m);
+
+	m = new_counter(x, KEY_SAMPLES, KB_ANNOTATE_DELTA);
+	m.counter.title = kb_text("Samples");
+	m.counter.name = kb_text("samples");
+	m.counter.description = kb_text("Program counter samples");
+	kb_annotate_write(x->out, &m);
+}
+
+static void define_pmu(struct annotate *x)
+{
+	uint32_t i;
+
+	for (i = 0; i < kb_names_nr_counters(x->names); i++) {
+		struct kb_annotate_message m = new_counter(x, KEY_COUNTERS + i, KB_ANNOTATE_DELTA);
+		struct kb_text name = kb_names_counter(x->names, i);
+
+		name.length = kb_label(x->text, NAME_BYTES, name.data, name.length, false);
+		name.data = x->text;
+		m.counter.title = name;
+		m.counter.name = name;
+		m.counter.description = kb_text("PMU counter");
+		kb_annotate_write(x->out, &m);
+	}
+}
+
+/* @map[value], or @map[0] for a value that Barman does not have. */
+static int32_t remap(const int32_t *map, size_t size, uint8_t value)
+{
+	return map[value < size ? value : 0];
+}
+
+/*
+ * Annotate shows value / modifier, Barman value * multiplier. Where one is not the other
+ * with an integer, values are multiplied before they are written.
+ */
+static int32_t modifier_of(double multiplier, double *scale)
+{
+	double inverse;
+
+	*scale = 1.0;
+	if (!isfinite(multiplier) || multiplier == 1.0)
+		return 1;
+	inverse = 1.0 / multiplier;
+	if (inverse >= 1.0 && inverse < INT32_MAX) {
+		int32_t modifier = (int32_t)(inverse + 0.5);
+
+		if (1.0 / modifier == multiplier)
+			return modifier;
+	}
+	*scale = multiplier;
+	return 1;
+}
+
+static void define_series(struct annotate *x, uint32_t index)
+{
+	static const int32_t classes[] = { KB_ANNOTATE_ABSOLUTE, KB_ANNOTATE_DELTA,
+					   KB_ANNOTATE_INCIDENT, KB_ANNOTATE_ABSOLUTE };
+	static const int32_t displays[] = { KB_ANNOTATE_ACCUMULATE, KB_ANNOTATE_ACCUMULATE,
+					    KB_ANNOTATE_AVERAGE, KB_ANNOTATE_HERTZ,
+					    KB_ANNOTATE_MAXIMUM, KB_ANNOTATE_MINIMUM };
+	static const int32_t same[] = { 1, 1, 2, 3 };	/* composition and rendering */
+	static const struct kb_chart no_chart = { .boolean_flags = 0x08 };
+	const struct kb_series *series = &x->header->series[index];
+	const struct kb_chart *chart = series->chart_index < x->header->nr_charts ?
+				       &x->header->charts[series->chart_index] : &no_chart;
+	uint32_t key = KEY_COUNTERS + kb_names_nr_counters(x->names) + index;
+	struct kb_annotate_message m = new_counter(x, key, 0);
+	struct kb_annotate_counter *c = &m.counter;
+	char *text = x->text;
+
+	c->per_cpu = !!(chart->boolean_flags & 0x08);
+	c->class = remap(classes, 4, series->series_class);
+	c->display = remap(displays, 6, series->display);
+	c->modifier = modifier_of(series->multiplier, &x->scales[index]);
+	c->series_composition = remap(same, 4, chart->series_composition);
+	c->rendering_type = remap(same, 4, chart->rendering_type);
+	c->average_selection = !!(chart->boolean_flags & 0x01);
+	c->average_cores = !!(chart->boolean_flags & 0x02);
+	c->percentage = !!(chart->boolean_flags & 0x04);
+	c->color = series->colour == UINT32_MAX ? 0 : KB_ANNOTATE_RGB(series->colour);
+	c->title = clean(text, NAME_BYTES, chart->name);
+	c->name = clean(text + NAME_BYTES, NAME_BYTES, series->name);
+	c->units = clean(text + 2 * NAME_BYTES, NAME_BYTES, series->units);
+	c->description = clean(text + 3 * NAME_BYTES, NAME_BYTES, series->description);
+	kb_annotate_write(x->out, &m);
+	if (x->scales[index] != 1.0)
+		kb_export_say(x->options, "values of series %u are multiplied by %g: Annotate has "
+			      "no such modifier", index, x->scales[index]);
+}
+
+static void define_view(struct annotate *x)
+{
+	struct kb_annotate_message m = {
+		.type = KB_ANNOTATE_CAM_VIEW,
+		.view = { .view = VIEW, .name = kb_text("Scheduling") },
+	};
+	uint32_t core;
+	char name[24];
+
+	kb_annotate_write(x->out, &m);
+	m = (struct kb_annotate_message){
+		.type = KB_ANNOTATE_CAM_TRACK,
+		.track = { .view = VIEW, .parent = -1 },
+	};
+	for (core = 0; core < x->header->max_cores && core < INT32_MAX; core++) {
+		snprintf(name, sizeof(name), "CPU %u", core);
+		m.track.track = (int32_t)core + 1;
+		m.track.name = kb_text(name);
+		kb_annotate_write(x->out, &m);
+	}
+}
+
+static void define_picture(struct annotate *x)
+{
+	struct kb_annotate_message m = {
+		.type = KB_ANNOTATE_VISUAL,
+		.timestamp = at_raw(x, 0),
+		.visual = {
+			.text = kb_text(x->options->picture_text),
+			.image = x->options->picture,
+			.image_bytes = x->options->picture_bytes,
+		},
+	};
+
+	if (x->options->picture && kb_annotate_write(x->out, &m) == -EMSGSIZE)
+		kb_export_say(x->options, "the picture is left out: it is longer than 2 GiB");
+}
+
+static void define(struct annotate *x)
+{
+	struct kb_annotate_setup setup = { .tid = x->options->tid, .pid = x->options->pid };
+	uint32_t i;
+
+	kb_annotate_write_setup(x->out, &setup);
+	define_own(x);
+	define_pmu(x);
+	for (i = 0; i < x->header->nr_series; i++)
+		define_series(x, i);
+	define_view(x);
+	define_picture(x);
+}
+
+/* ---- the capture ---- */
+
+static void write_activity(struct annotate *x, uint32_t core, int64_t ns, int32_t activity,
+			   int32_t tid)
+{
+	struct kb_annotate_message m;
+
+	m.type = KB_ANNOTATE_ACTIVITY;
+	m.timestamp = at_raw(x, ns);
+	m.activity.core = (int32_t)core;
+	m.activity.key = KEY_ACTIVITY;
+	m.activity.activity = activity;
+	m.activity.tid = tid;
+	kb_annotate_write(x->out, &m);
+}
+
+static void write_value(struct annotate *x, uint32_t core, int64_t ns, uint32_t key, int64_t value)
+{
+	struct kb_annotate_message m;
+
+	m.type = KB_ANNOTATE_VALUE;
+	m.timestamp = at_raw(x, ns);
+	m.value.core = (int32_t)core;
+	m.value.key = (int32_t)key;
+	m.value.value = value;
+	kb_annotate_write(x->out, &m);
+}
+
+/* A colour that stays a task's own, not too dark for black text. */
+static uint32_t task_color(uint32_t task_id)
+{
+	uint32_t rgb = task_id * 2654435761u >> 8;
+
+	return KB_ANNOTATE_RGB(rgb | 0x404040);
+}
+
+/* Jobs are numbered from 1 on, past INT32_MAX with negative numbers, but never -1, 0. */
+static int32_t next_job(struct annotate *x)
+{
+	do
+		x->job++;
+	while (x->job == 0 || x->job == UINT32_MAX);
+	return (int32_t)x->job;
+}
+
+/* @timestamp: ticks, for the task's name. */
+static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64_t timestamp)
+{
+	struct kb_annotate_message m;
+	struct kb_text name = { "idle", 4 };
+	char text[NAME_BYTES];
+
+	m.type = KB_ANNOTATE_CAM_JOB;
+	m.job.color = COLOR_IDLE;
+	if (slice->kind == KB_SLICE_RUN) {
+		name = kb_names_task(x->names, slice->task_id, timestamp)->name;
+		name.length = kb_label(text, sizeof(text), name.data, name.length, false);
+		name.data = text;
+		m.job.color = task_color(slice->task_id);
+	} else if (slice->kind == KB_SLICE_LOST) {
+		snprintf(text, sizeof(text), "%" PRIu64 " records lost", slice->lost);
+		name = kb_text(text);
+		m.job.color = COLOR_LOST;
+	}
+	m.job.view = VIEW;
+	m.job.job = next_job(x);
+	m.job.track = (int32_t)slice->core + 1;
+	m.job.start = at_raw(x, slice->start);
+	m.job.duration = (int64_t)((uint64_t)slice->end - (uint64_t)slice->start);
+	m.job.primary = -1;
+	m.job.nr_deps = 0;
+	m.job.deps = NULL;
+	m.job.name = name;
+	kb_annotate_write(x->out, &m);
+}
+
+static int64_t scaled(double scale, uint64_t value)
+{
+	double shown;
+
+	if (scale == 1.0)
+		return (int64_t)value;
+	shown = (double)value * scale;
+	if (shown >= 0x1p63)
+		return INT64_MAX;
+	if (shown <= -0x1p63)
+		return INT64_MIN;
+	return (int64_t)(shown < 0.0 ? shown - 0.5 : shown + 0.5);
+}
+
+static void write_custom(struct annotate *x, const struct kb_event *event, int64_t ns,
+			 uint32_t id, uint64_t value)
+{
+	if (id < x->header->nr_series)
+		write_value(x, event->core, ns,
+			    KEY_COUNTERS + kb_names_nr_counters(x->names) + id,
+			    scaled(x->scales[id], value));
+}
+
+static void write_note(struct annotate *x, int64_t ns, enum kb_annotate_type type,
+		       const struct kb_event *event, struct kb_text text)
+{
+	uint32_t colour = event->annotation.colour;
+	struct kb_annotate_message m;
+
+	m.type = type;
+	m.timestamp = at_raw(x, ns);
+	m.note.channel = (int32_t)event->annotation.channel;
+	m.note.group = (int32_t)event->annotation.group;
+	m.note.color = colour << 8 | colour >> 24;	/* 0xTTRRGGBB -> 0xRRGGBBTT */
+	m.note.text.data = x->text;
+	m.note.text.length = kb_label(x->text, sizeof(x->text), text.data, text.length, false);
+	kb_annotate_write(x->out, &m);
+}
+
+static void write_annotation(struct annotate *x, const struct kb_event *event, int64_t ns)
+{
+	struct kb_text text = { event->annotation.text, event->annotation.text_length };
+	bool colour = event->annotation.colour;
+
+	switch (event->annotation.type) {
+	case 1:
+		write_note(x, ns, colour ? KB_ANNOTATE_COLOR_MARKER : KB_ANNOTATE_MARKER, event,
+			   text);
+		break;
+	case 2:
+		write_note(x, ns, KB_ANNOTATE_CHANNEL, event, text);
+		break;
+	case 3:
+		write_note(x, ns, KB_ANNOTATE_GROUP, event, text);
+		break;
+	default:
+		write_note(x, ns, colour ? KB_ANNOTATE_COLOR_STRING : KB_ANNOTATE_STRING, event,
+			   text);
+	}
+}
+
+static void write_sample_text(struct annotate *x, const struct kb_event *event, int64_t ns)
+{
+	const struct kb_symbol *symbol = x->symbolizer ?
+		kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+				      event->sample.pc) : NULL;
+	static const struct kb_event plain;
+	char text[NAME_BYTES];
+	int length;
+
+	length = snprintf(text, sizeof(text), "0x%" PRIx64 " %s (%s)", event->sample.pc,
+			  symbol && *symbol->name ? symbol->name : "[unknown]",
+			  symbol ? symbol->image_base : "[unknown]");
+	if (length >= (int)sizeof(text))
+		length = sizeof(text) - 1;
+	write_note(x, ns, KB_ANNOTATE_STRING, &plain, (struct kb_text){ text, (size_t)length });
+}
+
+static void write_sample(struct annotate *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+
+	if (event->sample.has_pc) {
+		write_value(x, event->core, ns, KEY_SAMPLES, 1);
+		if (x->options->sample_text)
+			write_sample_text(x, event, ns);
+	}
+	for (i = 0; i < event->sample.nr_counters && i < known; i++)
+		if (event->sample.counters[i] != KB_COUNTER_INVALID)
+			write_value(x, event->core, ns,
+				    KEY_COUNTERS + kb_names_counter_id(x->names, event->core, i),
+				    (int64_t)event->sample.counters[i]);
+	for (i = 0; i < event->sample.nr_custom; i++)
+		write_custom(x, event, ns, event->sample.custom[i].id,
+			     event->sample.custom[i].value);
+}
+
+static void write_halt(struct annotate *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t task_id;
+
+	if (event->halt.entered)
+		write_activity(x, event->core, ns, 0, -1);
+	else if (kb_timeline_running(x->timeline, event->core, &task_id))
+		write_activity(x, event->core, ns, ACTIVITY_RUNS, (int32_t)task_id);
+}
+
+static void write_event(struct annotate *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+
+	for (i = 0; i < n; i++)
+		write_slice(x, &slices[i], event->timestamp);
+	switch (event->type) {
+	case KB_EVENT_TASK_SWITCH:
+		write_activity(x, event->core, ns, ACTIVITY_RUNS, (int32_t)event->task_id);
+		break;
+	case KB_EVENT_HALT:
+		write_halt(x, event, ns);
+		break;
+	case KB_EVENT_SAMPLE:
+		write_sample(x, event, ns);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		write_custom(x, event, ns, event->custom_counter.counter,
+			     event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		write_annotation(x, event, ns);
+		break;
+	case KB_EVENT_UNKNOWN:
+		break;
+	}
+}
+
+static int prepare(struct annotate *x, struct kb_error *err)
+{
+	const char *raw_base = kb_barman_fact(x->barman, "raw_base");
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	if (raw_base)
+		x->base = (int64_t)strtoull(raw_base, NULL, 10);
+	else
+		kb_export_say(x->options, "the capture does not know CLOCK_MONOTONIC_RAW: times "
+			      "count from its base");
+	x->scales = calloc((size_t)x->header->nr_series + 1, sizeof(*x->scales));
+	return x->scales ? 0 : kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct annotate *x = calloc(1, sizeof(*x));
+	struct kb_slice slice;
+	struct kb_event event;
+	int result;
+
+	if (!x)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	x->barman = barman;
+	x->header = kb_barman_header(barman);
+	x->symbolizer = symbolizer;
+	x->options = options;
+	x->out = out;
+	result = prepare(x, err);
+	if (!result)
+		result = kb_export_rewind(barman, err);
+	if (result)
+		goto out;
+	define(x);
+	while (!kb_out_error(out) && (result = kb_barman_next(barman, &event, err)) > 0)
+		write_event(x, &event);
+	while (kb_timeline_end(x->timeline, &slice))
+		write_slice(x, &slice, UINT64_MAX);
+	result = kb_export_end(barman, out, result, err);
+out:
+	free(x->scales);
+	kb_timeline_destroy(x->timeline);
+	kb_names_destroy(x->names);
+	free(x);
+	return result;
+}
+
+const struct kb_export kb_export_annotate = {
+	.name = "annotate",
+	.extension = ".annotate",
+	.description = "Annotate v3, for gatord and Streamline",
+	.run = run,
+};

@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as a Heph trace. CPU c is stream c + 1, with one row of run and idle slices
+ * as substream 0 and the events of each task as a substream of its own; stream 0 is the
+ * capture.
+ *
+ * What this guarantees, unless arrays are asked for, is that the one reader there is
+ * takes the trace: it wants the epoch first and not alone, packets of 128 bytes at the
+ * most, scalar attributes, UTF-8, nothing that JSON would have to escape; and, of a
+ * substream, events in the order of their ends, no instants among slices.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "analysis/names.h"
+#include "analysis/timeline.h"
+#include "export/export.h"
+#include "export/label.h"
+#include "format/heph.h"
+#include "out.h"
+
+#define PACKET_BYTES	128	/* what the reader has at hand at any time */
+#define NAME_BYTES	16	/* what a long image leaves of a symbol's name */
+#define FRAMES		1024	/* of a call chain; each of at most */
+#define FRAME_BYTES	1023
+
+#define SUBSTREAM_ROW		0
+#define SUBSTREAM_COUNTERS	2147483646u
+#define SUBSTREAM_IDLE_TASK	2147483647u
+
+/* What an attribute takes in a packet. */
+#define NUMBER_BYTES(name)		(2 + sizeof(name) - 1 + 1 + 8)
+#define STRING_BYTES(name, length)	(2 + sizeof(name) - 1 + 1 + 2 + (length))
+
+struct heph {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_symbolizer *symbolizer;
+	struct kb_out *out;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	uint32_t *counters;		/* events of each stream so far */
+	bool plain;			/* no arrays, and all the limits */
+	uint8_t *packet;		/* the one that is being written */
+	char *image;			/* UINT16_MAX bytes */
+	uint64_t records;
+	uint64_t before_epoch;		/* times that had to be made 0 */
+};
+
+static uint32_t stream_of(const struct heph *x, uint32_t core)
+{
+	return core < x->header->max_cores ? core + 1 : 0;
+}
+
+/* A task's own substream; the row and the counters have taken some numbers. */
+static uint64_t substream_of(uint32_t task_id)
+{
+	if (task_id == 0)
+		return SUBSTREAM_IDLE_TASK;
+	if (task_id == SUBSTREAM_COUNTERS || task_id == SUBSTREAM_IDLE_TASK)
+		return (uint64_t)1 << 32 | task_id;
+	return task_id;
+}
+
+static uint64_t since_epoch(struct heph *x, int64_t ns)
+{
+	if (ns >= 0)
+		return (uint64_t)ns;
+	x->before_epoch++;
+	return 0;
+}
+
+/*
+ * Begin an event: everything up to its attributes, for which @attributes bytes are kept
+ * free. The description is shortened to what is left. NULL after an output error.
+ */
+static uint8_t *begin(struct heph *x, uint32_t stream, uint64_t substream, int64_t start,
+		      int64_t end, struct kb_text description, size_t attributes)
+{
+	size_t room = x->plain ? PACKET_BYTES - KB_HEPH_EVENT_BYTES - attributes : UINT16_MAX;
+	size_t length;
+	uint8_t *at;
+
+	x->packet = kb_out_reserve(x->out, KB_HEPH_EVENT_BYTES + room + attributes);
+	if (!x->packet)
+		return NULL;
+	at = kb_heph_put_start(x->packet, stream, x->counters[stream]++, substream,
+			       since_epoch(x, start), since_epoch(x, end));
+	length = kb_label((char *)at + 2, room, description.data, description.length, x->plain);
+	return kb_heph_put16(at, (uint16_t)length) + length;
+}
+
+static void finish(struct heph *x, uint8_t *at)
+{
+	kb_heph_put_size(x->packet, at);
+	kb_out_commit(x->out, at);
+}
+
+static void write_run(struct heph *x, const struct kb_slice *s, uint64_t timestamp)
+{
+	static const char *const how_ended[] = {
+		[KB_END_PREEMPTED] = "preempted", [KB_END_BLOCKED] = "blocked",
+	};
+	const struct kb_task_name *task = kb_names_task(x->names, s->task_id, timestamp);
+	/* a slice without length is an instant, which has no place in a row */
+	uint64_t substream = s->start < s->end ? SUBSTREAM_ROW : substream_of(s->task_id);
+	uint8_t *at = begin(x, stream_of(x, s->core), substream, s->start, s->end, task->name,
+			    NUMBER_BYTES("tid") + NUMBER_BYTES("tgid") +
+			    STRING_BYTES("switched out", sizeof("preempted") - 1));
+
+	if (!at)
+		return;
+	at = kb_heph_put_u64(at, "tid", s->task_id);
+	at = kb_heph_put_u64(at, "tgid", task->tgid);
+	if (s->how <= KB_END_BLOCKED)
+		at = kb_heph_put_string(at, "switched out", how_ended[s->how],
+					(uint16_t)strlen(how_ended[s->how]));
+	finish(x, at);
+}
+
+static void write_idle(struct heph *x, const struct kb_slice *s)
+{
+	uint64_t substream = s->start < s->end ? SUBSTREAM_ROW : SUBSTREAM_IDLE_TASK;
+	uint8_t *at = begin(x, stream_of(x, s->core), substream, s->start, s->end,
+			    kb_text("idle"), NUMBER_BYTES("state"));
+
+	if (!at)
+		return;
+	if (s->idle_state != KB_STATE_UNKNOWN)
+		at = kb_heph_put_u64(at, "state", (uint64_t)s->idle_state);
+	finish(x, at);
+}
+
+static void write_lost(struct heph *x, const struct kb_slice *s)
+{
+	uint64_t substream = s->start < s->end ? SUBSTREAM_ROW : SUBSTREAM_COUNTERS;
+	char text[48];
+	uint8_t *at;
+
+	snprintf(text, sizeof(text), "%" PRIu64 " records lost", s->lost);
+	at = begin(x, stream_of(x, s->core), substream, s->start, s->end, kb_text(text),
+		   NUMBER_BYTES("lost"));
+	if (at)
+		finish(x, kb_heph_put_u64(at, "lost", s->lost));
+}
+
+/* @timestamp: ticks, for the task's name. */
+static void write_slice(struct heph *x, const struct kb_slice *slice, uint64_t timestamp)
+{
+	switch (slice->kind) {
+	case KB_SLICE_RUN:
+		write_run(x, slice, timestamp);
+		break;
+	case KB_SLICE_IDLE:
+		write_idle(x, slice);
+		break;
+	case KB_SLICE_LOST:
+		write_lost(x, slice);
+		break;
+	}
+}
+
+static void write_counter(struct heph *x, uint32_t core, int64_t ns, struct kb_text name,
+			  uint64_t value, double multiplier)
+{
+	uint8_t *at = begin(x, stream_of(x, core), SUBSTREAM_COUNTERS, ns, ns, name,
+			    NUMBER_BYTES("value") + NUMBER_BYTES("scaled"));
+	uint64_t bits;
+
+	if (!at)
+		return;
+	at = kb_heph_put_u64(at, "value", value);
+	if (multiplier != 1.0) {
+		multiplier *= (double)value;
+		memcpy(&bits, &multiplier, sizeof(bits));
+		at = kb_heph_put64(kb_heph_put_name(at, "scaled", KB_HEPH_F64), bits);
+	}
+	finish(x, at);
+}
+
+static void write_custom(struct heph *x, const struct kb_event *event, int64_t ns, uint32_t id,
+			 uint64_t value)
+{
+	char text[32];
+
+	if (id < x->header->nr_series && x->header->series[id].name) {
+		write_counter(x, event->core, ns, kb_text(x->header->series[id].name), value,
+			      x->header->series[id].multiplier);
+		return;
+	}
+	snprintf(text, sizeof(text), "series %" PRIu32, id);
+	write_counter(x, event->core, ns, kb_text(text), value, 1.0);
+}
+
+/* Names of @chain's frames as an array, and their addresses as another. */
+static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *event,
+			  uint32_t frames)
+{
+	const uint64_t *chain = event->sample.chain;
+	uint32_t i;
+
+	at = kb_heph_put_name(at, "chain", KB_HEPH_ARRAY | KB_HEPH_U64);
+	at = kb_heph_put16(at, (uint16_t)frames);
+	for (i = 0; i < frames; i++)
+		at = kb_heph_put64(at, chain[i]);
+	at = kb_heph_put_name(at, "stack", KB_HEPH_ARRAY | KB_HEPH_STRING);
+	at = kb_heph_put16(at, (uint16_t)frames);
+	for (i = 0; i < frames; i++) {
+		const struct kb_symbol *symbol = x->symbolizer ?
+			kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+					      chain[i]) : NULL;
+		const char *name = symbol ? symbol->name : "";
+		size_t length = kb_label((char *)at + 2, FRAME_BYTES, name, strlen(name), false);
+
+		at = kb_heph_put16(at, (uint16_t)length) + length;
+	}
+	return at;
+}
+
+static void write_pc(struct heph *x, const struct kb_event *event, int64_t ns)
+{
+	size_t fixed = STRING_BYTES("image", 0) + NUMBER_BYTES("pc");
+	size_t room = x->plain ? PACKET_BYTES - KB_HEPH_EVENT_BYTES - fixed : UINT16_MAX;
+	const char *name = "", *image = "[unknown]";
+	uint32_t frames = 0;
+	size_t length, keep;
+	char hex[24];
+	uint8_t *at;
+
+	if (x->symbolizer) {
+		const struct kb_symbol *symbol =
+			kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+					      event->sample.pc);
+
+		name = symbol->name;
+		image = symbol->image_base;
+	}
+	if (!*name) {
+		snprintf(hex, sizeof(hex), "0x%" PRIx64, event->sample.pc);
+		name = hex;
+	}
+	/* too long: the name gives way first, down to NAME_BYTES, then the image */
+	length = kb_label(x->image, room, image, strlen(image), x->plain);
+	if (x->plain) {
+		keep = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
+		length = kb_label_cut(x->image, length, room - keep);
+	} else if (event->sample.nr_chain) {
+		frames = event->sample.nr_chain < FRAMES ? event->sample.nr_chain : FRAMES;
+		fixed += STRING_BYTES("chain", 0) + STRING_BYTES("stack", 0) +
+			 frames * (8 + 2 + FRAME_BYTES);
+	}
+	at = begin(x, stream_of(x, event->core), substream_of(event->task_id), ns, ns,
+		   kb_text(name), fixed + length);
+	if (!at)
+		return;
+	at = kb_heph_put_string(at, "image", x->image, (uint16_t)length);
+	at = kb_heph_put_u64(at, "pc", event->sample.pc);
+	if (frames)
+		at = put_chain(x, at, event, frames);
+	finish(x, at);
+}
+
+static void write_sample(struct heph *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+
+	if (event->sample.has_pc)
+		write_pc(x, event, ns);
+	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
+		if (event->sample.counters[i] == KB_COUNTER_INVALID)
+			continue;
+		write_counter(x, event->core, ns,
+			      kb_names_counter(x->names,
+					       kb_names_counter_id(x->names, event->core, i)),
+			      event->sample.counters[i], 1.0);
+	}
+	for (i = 0; i < event->sample.nr_custom; i++)
+		write_custom(x, event, ns, event->sample.custom[i].id,
+			     event->sample.custom[i].value);
+}
+
+/* What an annotation is, where it is not plain text. */
+static const char *annotation_kind(const struct kb_event *event)
+{
+	static const char *const kinds[] = { NULL, "bookmark", "channel", "group" };
+
+	if (event->annotation.type > 3)
+		return "unknown";
+	if (event->annotation.type == 0 && !event->annotation.text_length)
+		return "end";
+	return kinds[event->annotation.type];
+}
+
+static void write_annotation(struct heph *x, const struct kb_event *event, int64_t ns)
+{
+	struct kb_text text = { event->annotation.text, event->annotation.text_length };
+	const char *kind = annotation_kind(event);
+	uint8_t *at = begin(x, stream_of(x, event->core), substream_of(event->task_id), ns, ns,
+			    text, NUMBER_BYTES("channel") + NUMBER_BYTES("group") +
+			    STRING_BYTES("annotation", sizeof("bookmark") - 1));
+
+	if (!at)
+		return;
+	at = kb_heph_put_u64(at, "channel", event->annotation.channel);
+	if (event->annotation.group)
+		at = kb_heph_put_u64(at, "group", event->annotation.group);
+	if (kind)
+		at = kb_heph_put_string(at, "annotation", kind, (uint16_t)strlen(kind));
+	finish(x, at);
+}
+
+static void write_event(struct heph *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+
+	for (i = 0; i < n; i++)
+		write_slice(x, &slices[i], event->timestamp);
+	switch (event->type) {
+	case KB_EVENT_SAMPLE:
+		write_sample(x, event, ns);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		write_custom(x, event, ns, event->custom_counter.counter,
+			     event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		write_annotation(x, event, ns);
+		break;
+	default:
+		break;
+	}
+	x->records++;
+}
+
+/* What is still open, and then the capture as a whole: the epoch never stands alone. */
+static void write_end(struct heph *x)
+{
+	const char *target = x->header->target_name;
+	struct kb_slice slice;
+	uint8_t *at;
+
+	while (kb_timeline_end(x->timeline, &slice))
+		write_slice(x, &slice, UINT64_MAX);
+	at = begin(x, 0, SUBSTREAM_ROW, kb_timeline_first(x->timeline),
+		   kb_timeline_last(x->timeline), kb_text(target && *target ? target : "capture"),
+		   NUMBER_BYTES("cpus") + NUMBER_BYTES("records"));
+	if (!at)
+		return;
+	at = kb_heph_put_u64(at, "cpus", x->header->max_cores);
+	at = kb_heph_put_u64(at, "records", x->records);
+	finish(x, at);
+}
+
+static int prepare(struct heph *x, struct kb_error *err)
+{
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	x->counters = calloc((size_t)x->header->max_cores + 1, sizeof(*x->counters));
+	x->image = malloc(UINT16_MAX);
+	if (!x->counters || !x->image)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return 0;
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct heph x = {
+		.barman = barman,
+		.header = kb_barman_header(barman),
+		.symbolizer = symbolizer,
+		.out = out,
+		.plain = !options->arrays,
+	};
+	struct kb_event event;
+	int result;
+
+	result = prepare(&x, err);
+	if (!result)
+		result = kb_export_rewind(barman, err);
+	if (result)
+		goto out;
+	kb_heph_write_epoch(out, x.header->unix_base_ns);
+	while (!kb_out_error(out) && (result = kb_barman_next(barman, &event, err)) > 0)
+		write_event(&x, &event);
+	write_end(&x);
+	result = kb_export_end(barman, out, result, err);
+	if (x.before_epoch)
+		kb_export_say(options, "%" PRIu64 " times before the capture's base were written "
+			      "as its base: Heph has none before the epoch", x.before_epoch);
+out:
+	free(x.image);
+	free(x.counters);
+	kb_timeline_destroy(x.timeline);
+	kb_names_destroy(x.names);
+	return result;
+}
+
+const struct kb_export kb_export_heph = {
+	.name = "heph",
+	.extension = ".heph",
+	.description = "Heph trace 0.1.0: scheduling rows, samples, counters, annotations",
+	.run = run,
+};
