@@ -1,0 +1,366 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The binary form: a header of 12 bytes, then messages of u16 id, u32 length (of
+ * the whole message) and the attributes in the order of the table, all of them,
+ * in the byte order that the header names.
+ *
+ * Every message is framed by its length: one with bad content is reported and the
+ * next one read; only a bad frame ends the trace.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "format/tptp_codec.h"
+#include "format/wire.h"
+
+#define VERSION_MAJOR	1
+#define VERSION_MINOR	0
+
+static inline bool must_swap(bool big_endian)
+{
+	return big_endian ? KB_SWAP_BE : KB_SWAP_LE;
+}
+
+/* ---- write ---- */
+
+uint8_t *tptp_binary_put_header(uint8_t *p, const struct kb_tptp_layout *layout)
+{
+	memcpy(p, "0TBF", 4);
+	p += 4;
+	*p++ = VERSION_MAJOR;
+	*p++ = VERSION_MINOR;
+	*p++ = layout->platform_32 ? 0 : 1;
+	*p++ = layout->big_endian ? 0 : 1;
+	kb_store32(p, TPTP_HEADER_BYTES, must_swap(layout->big_endian));
+	return p + 4;
+}
+
+static inline uint8_t *put_string(uint8_t *p, const struct kb_text *string)
+{
+	if (string->length)
+		p = tptp_put_utf8(p, string->data, string->length);
+	*p++ = 0;
+	return p;
+}
+
+/* Inlined into a copy for each byte order. */
+static kb_always_inline uint8_t *
+put_message(uint8_t *p, const struct tptp_plan *plan, const struct kb_tptp_message *message,
+	    const bool swap)
+{
+	uint32_t depth = kb_tptp_message_depth(message);
+	uint8_t *start = p;
+
+	p += TPTP_MESSAGE_BYTES;
+	for (unsigned int i = 0; i < plan->nr; i++) {
+		const union kb_tptp_value *value = &message->values[i];
+
+		switch (plan->type[i]) {
+		case KB_TPTP_TYPE_LONG:
+		case KB_TPTP_TYPE_TIME:
+			kb_store64(p, value->number, swap);
+			p += 8;
+			break;
+		case KB_TPTP_TYPE_STRING:
+			p = put_string(p, &value->string);
+			break;
+		case KB_TPTP_TYPE_INTEGER:
+			if (value->number != (int32_t)value->number)
+				return NULL;
+			kb_store32(p, value->number, swap);
+			p += 4;
+			break;
+		case KB_TPTP_TYPE_BYTE:
+			if (value->number != (uint8_t)value->number)
+				return NULL;
+			*p++ = value->number;
+			break;
+		case KB_TPTP_TYPE_STRINGS:
+			for (uint32_t k = 0; k < depth; k++)
+				p = put_string(p, &value->strings[k]);
+			break;
+		case KB_TPTP_TYPE_LONGS:
+			for (uint32_t k = 0; k < depth; k++, p += 8)
+				kb_store64(p, value->longs[k], swap);
+			break;
+		}
+	}
+	kb_store16(start, plan->table->id, swap);
+	kb_store32(start + 2, p - start, swap);
+	return p;
+}
+
+uint8_t *tptp_binary_put(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
+			 const struct kb_tptp_message *message)
+{
+	if (big_endian)
+		return put_message(p, plan, message, KB_SWAP_BE);
+	return put_message(p, plan, message, KB_SWAP_LE);
+}
+
+/* ---- read ---- */
+
+int tptp_binary_open(struct kb_tptp *tptp, struct kb_error *err)
+{
+	struct kb_in *in = &tptp->in;
+	size_t there = kb_in_want(in, TPTP_HEADER_BYTES);
+	const uint8_t *header = in->at;
+	uint32_t data;
+
+	if (in->error)
+		return tptp_cannot_read(tptp, err);
+	/* The text writes NUL as \0 elsewhere, so "0TBF" may have meant that too. */
+	if (there < 4 || (header[0] != '0' && header[0] != 0) || memcmp(header + 1, "TBF", 3))
+		return -ENODATA;
+	if (there < TPTP_HEADER_BYTES)
+		return kb_error_set(err, -EBADMSG, there,
+				    "the header of a binary TPTP trace has %d bytes, this file %zu",
+				    TPTP_HEADER_BYTES, there);
+	if (header[4] != VERSION_MAJOR)
+		return kb_error_set(err, -EBADMSG, 4,
+				    "binary TPTP trace of version %u.%u; only version 1 is known",
+				    header[4], header[5]);
+	if (header[7] > 1)
+		return kb_error_set(err, -EBADMSG, 7,
+				    "the byte order is %u, not 0 (big endian) or 1 (little endian)",
+				    header[7]);
+	tptp->info.binary = true;
+	tptp->info.version_major = header[4];
+	tptp->info.version_minor = header[5];
+	tptp->info.platform = header[6];
+	tptp->info.big_endian = !header[7];
+	if (header[6] > 1)
+		kb_error_set(&tptp->pending, -EBADMSG, 6,
+			     "the platform is %u, not 0 (32 bits) or 1 (64 bits)", header[6]);
+	data = kb_load32(header + 8, must_swap(tptp->info.big_endian));
+	if (data < TPTP_HEADER_BYTES)
+		return kb_error_set(err, -EBADMSG, 8,
+				    "the offset to the data is %u, inside the header of %d bytes",
+				    data, TPTP_HEADER_BYTES);
+	if (kb_in_skip(in, data) == data)
+		return 0;
+	if (in->error)
+		return tptp_cannot_read(tptp, err);
+	return kb_error_set(err, -EBADMSG, 8,
+			    "the data is said to start at %u, behind the end of the file", data);
+}
+
+/* The bytes of a message that were not read yet. */
+struct cursor {
+	const uint8_t *p, *end;
+};
+
+static bool get_string(struct cursor *c, struct kb_text *string)
+{
+	const uint8_t *nul;
+
+	/* Most strings of most messages are empty. */
+	if (c->p < c->end && !*c->p)
+		nul = c->p;
+	else
+		nul = memchr(c->p, 0, c->end - c->p);
+	if (!nul)
+		return false;
+	string->data = (const char *)c->p;
+	string->length = nul - c->p;
+	c->p = nul + 1;
+	return true;
+}
+
+static int get_arrays(struct kb_tptp *tptp, struct cursor *c, uint32_t depth)
+{
+	if (depth > KB_TPTP_MAX_DEPTH || depth > (size_t)(c->end - c->p) / (1 + 8))
+		return -EBADMSG;
+	if (depth && tptp_arrays(tptp))
+		return -ENOMEM;
+	for (uint32_t k = 0; k < depth; k++)
+		if (!get_string(c, &tptp->strings[k]))
+			return -EBADMSG;
+	if (depth > (size_t)(c->end - c->p) / 8)
+		return -EBADMSG;
+	for (uint32_t k = 0; k < depth; k++, c->p += 8)
+		tptp->longs[k] = kb_load64(c->p, must_swap(tptp->info.big_endian));
+	return 0;
+}
+
+/*
+ * Returns 0, or -EBADMSG with the row in @row that does not fit. Inlined into a copy
+ * for each byte order.
+ */
+static kb_always_inline int
+get_message(struct kb_tptp *tptp, const struct tptp_plan *plan, struct cursor *c,
+	    union kb_tptp_value *values, unsigned int *row, const bool swap)
+{
+	for (unsigned int i = 0; i < plan->nr; i++) {
+		union kb_tptp_value *value = &values[i];
+		size_t left = c->end - c->p;
+		int ret;
+
+		*row = i;
+		switch (plan->type[i]) {
+		case KB_TPTP_TYPE_LONG:
+		case KB_TPTP_TYPE_TIME:
+			if (left < 8)
+				return -EBADMSG;
+			value->number = kb_load64(c->p, swap);
+			c->p += 8;
+			break;
+		case KB_TPTP_TYPE_STRING:
+			if (!get_string(c, &value->string))
+				return -EBADMSG;
+			break;
+		case KB_TPTP_TYPE_INTEGER:
+			if (left < 4)
+				return -EBADMSG;
+			value->number = (int32_t)kb_load32(c->p, swap);
+			c->p += 4;
+			break;
+		case KB_TPTP_TYPE_BYTE:
+			if (left < 1)
+				return -EBADMSG;
+			value->number = *c->p++;
+			break;
+		case KB_TPTP_TYPE_STRINGS:	/* with the Long[] behind it */
+			ret = get_arrays(tptp, c, values[i - 1].number);
+			if (ret)
+				return ret;
+			value->strings = tptp->strings;
+			values[++i].longs = tptp->longs;
+			break;
+		}
+	}
+	return 0;
+}
+
+static bool encoding_known(const struct kb_text *name)
+{
+	static const char *const known[] = { "UTF-8", "UTF8", "US-ASCII", "ASCII" };
+
+	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (!strcasecmp(name->data, known[i]))
+			return true;
+	return false;
+}
+
+/* What system messages mean for those that follow; @offset is the message's. */
+static void note_system(struct kb_tptp *tptp, const struct kb_tptp_message *message,
+			uint64_t offset)
+{
+	const union kb_tptp_value *values = message->values;
+
+	if (message->table->id == KB_TPTP_ENCODING &&
+	    !encoding_known(&values[KB_TPTP_ENCODING_ENCODING_NAME].string))
+		kb_error_set(&tptp->pending, -EBADMSG, offset,
+			     "text is in encoding \"%.40s\"; it is taken for UTF-8",
+			     values[KB_TPTP_ENCODING_ENCODING_NAME].string.data);
+	if (message->table->id == KB_TPTP_FREQUENCY) {
+		int64_t frequency = values[KB_TPTP_FREQUENCY_FREQUENCY].number;
+
+		if (frequency > 0)
+			tptp->info.frequency = frequency;
+		else
+			kb_error_set(&tptp->pending, -EBADMSG, offset,
+				     "the frequency is %lld, not above 0; it is ignored",
+				     (long long)frequency);
+	}
+}
+
+/* The whole message, of a known kind, is at the start of the window. */
+static int next_known(struct kb_tptp *tptp, const struct tptp_plan *plan, uint32_t length,
+		      struct kb_tptp_message *message, struct kb_error *err)
+{
+	const uint8_t *start = tptp->in.at;
+	struct cursor c = { start + TPTP_MESSAGE_BYTES, start + length };
+	uint64_t offset = kb_in_offset(&tptp->in);
+	unsigned int row = 0;
+	int ret;
+
+	message->table = plan->table;
+	if (tptp->info.big_endian)
+		ret = get_message(tptp, plan, &c, message->values, &row, KB_SWAP_BE);
+	else
+		ret = get_message(tptp, plan, &c, message->values, &row, KB_SWAP_LE);
+	tptp->in.at += length;
+	if (ret == -ENOMEM)
+		return kb_error_set(err, ret, offset, "out of memory for a stack");
+	if (ret)
+		return kb_error_set(err, ret, offset + (c.p - start),
+				    "%s does not fit into its message of type %s and %u bytes",
+				    plan->table->fields[row].name, plan->table->name, length);
+	if (c.p != c.end)
+		kb_error_set(&tptp->pending, -EBADMSG, offset + (c.p - start),
+			     "%zu bytes behind the last attribute of a message of type %s",
+			     (size_t)(c.end - c.p), plan->table->name);
+	if (plan->table->id < KB_TPTP_FIRST_DATA)
+		note_system(tptp, message, offset);
+	return 1;
+}
+
+/* Fewer bytes than the message at @offset needs. */
+static int cut_off(struct kb_tptp *tptp, uint64_t offset, struct kb_error *err)
+{
+	if (tptp->in.error)
+		return tptp_cannot_read(tptp, err);
+	tptp->finished = true;
+	return kb_error_set(err, -EBADMSG, offset,
+			    "the file ends inside the message that starts here");
+}
+
+/* Pass over a message that is not to be read; returns 0 if that is as it should be. */
+static int skip_message(struct kb_tptp *tptp, uint32_t id, uint32_t length, struct kb_error *err)
+{
+	uint64_t offset = kb_in_offset(&tptp->in);
+	const struct kb_tptp_table *table = kb_tptp_table(id);
+
+	if (kb_in_skip(&tptp->in, length) < length)
+		return cut_off(tptp, offset, err);
+	tptp->info.skipped++;
+	if (table)
+		return kb_error_set(err, -EBADMSG, offset + 2,
+				    "message of type %s has %u bytes; more than %u are not read",
+				    table->name, length, KB_TPTP_MAX_MESSAGE);
+	if (id > TPTP_MAX_ID)
+		return kb_error_set(err, -EBADMSG, offset,
+				    "message id %u is above %u, the last one of the format", id,
+				    TPTP_MAX_ID);
+	return 0;
+}
+
+int tptp_binary_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct kb_error *err)
+{
+	struct kb_in *in = &tptp->in;
+	bool swap = must_swap(tptp->info.big_endian);
+	int ret;
+
+	do {
+		uint64_t offset = kb_in_offset(in);
+		unsigned int index;
+		uint32_t length;
+		uint16_t id;
+
+		if (kb_in_want(in, TPTP_MESSAGE_BYTES) < TPTP_MESSAGE_BYTES) {
+			if (in->at != in->end || in->error)
+				return cut_off(tptp, offset, err);
+			tptp->finished = true;
+			return 0;
+		}
+		id = kb_load16(in->at, swap);
+		length = kb_load32(in->at + 2, swap);
+		if (length < TPTP_MESSAGE_BYTES) {
+			tptp->finished = true;
+			return kb_error_set(err, -EBADMSG, offset + 2,
+					    "message of id %u says it has %u bytes, fewer than its own header",
+					    id, length);
+		}
+		index = tptp_index(id);
+		if (index < TPTP_NR_TABLES && length <= KB_TPTP_MAX_MESSAGE) {
+			if (kb_in_want(in, length) < length)
+				return cut_off(tptp, offset, err);
+			return next_known(tptp, &tptp->plans[index], length, message, err);
+		}
+		ret = skip_message(tptp, id, length, err);
+	} while (!ret);
+	return ret;
+}

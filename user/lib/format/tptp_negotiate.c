@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Which form a live trace has. The text wants XML unless the client said that it
+ * can take the binary form, even where that was asked for; so the server waits a
+ * moment for the client's line, and no line, or another one, means XML.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <kbarman/tptp.h>
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
+{
+	static const char accept[] = KB_TPTP_ACCEPT_BINARY;
+	int64_t deadline = now_ms() + timeout_ms;
+	char line[64];
+	size_t used = 0;
+
+	for (;;) {
+		struct pollfd wait = { .fd = fd, .events = POLLIN };
+		int64_t left = deadline - now_ms();
+		ssize_t got;
+		int ret;
+
+		ret = poll(&wait, 1, left > 0 ? left : 0);
+		if (ret < 0 && errno == EINTR)
+			continue;
+		if (ret < 0)
+			return -errno;
+		if (!ret)
+			return 0;
+		got = recv(fd, line + used, 1, MSG_DONTWAIT);
+		if (got < 0 && (errno == EINTR || errno == EAGAIN))
+			continue;
+		if (got < 0)
+			return -errno;
+		if (!got)	/* it may have closed its side only, and still read */
+			return 0;
+		if (line[used++] == '\n') {
+			if (used >= 2 && line[used - 2] == '\r') {
+				line[used - 2] = '\n';
+				used--;
+			}
+			return want_binary && used == strlen(accept) &&
+			       !memcmp(line, accept, used);
+		}
+		if (used == sizeof(line))
+			return 0;
+	}
+}

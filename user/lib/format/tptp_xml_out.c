@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The XML form, written: one empty element per message and line, attributes in the
+ * order in which files of the profiler have them. What comes out is well-formed
+ * whatever is in the strings.
+ */
+#include <string.h>
+
+#include "format/tptp_codec.h"
+
+/* What a byte of text takes. */
+enum {
+	PLAIN,
+	WORK,		/* a reference, or more than one byte to look at */
+	LIST,		/* plain, but not in a list: blanks separate its elements */
+};
+
+static const uint8_t text_class[256] = {
+	[0 ... 0x1f] = WORK, ['"'] = WORK, ['&'] = WORK, ['<'] = WORK, ['>'] = WORK,
+	['\''] = WORK, [0x7f] = PLAIN, [0x80 ... 0xff] = WORK,
+	[' '] = LIST, ['%'] = LIST,
+};
+
+#define PUT(p, literal) (memcpy(p, literal, sizeof(literal) - 1), (p) + sizeof(literal) - 1)
+
+/* One character that is not PLAIN: at most 6 bytes for each that it takes from @s. */
+static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
+{
+	uint8_t c = **s;
+	uint32_t code;
+	int length;
+
+	if (c >= 0x80) {
+		length = tptp_utf8(*s, end - *s, &code);
+		if (length > 0 && tptp_xml_char(code)) {
+			memcpy(p, *s, length);
+			p += length;
+		} else {
+			p = PUT(p, TPTP_REPLACEMENT);
+		}
+		*s += length > 0 ? length : -length;
+		return p;
+	}
+	(*s)++;
+	switch (c) {
+	case '"':
+		return PUT(p, "&quot;");
+	case '\'':
+		return PUT(p, "&apos;");
+	case '&':
+		return PUT(p, "&amp;");
+	case '<':
+		return PUT(p, "&lt;");
+	case '>':
+		return PUT(p, "&gt;");
+	case '\t':		/* as itself it would be read as a blank */
+		return PUT(p, "&#9;");
+	case '\n':
+		return PUT(p, "&#10;");
+	case '\r':
+		return PUT(p, "&#13;");
+	case ' ':
+		return PUT(p, "%20");
+	case '%':
+		return PUT(p, "%25");
+	default:
+		return PUT(p, TPTP_REPLACEMENT);
+	}
+}
+
+/* Up to a NUL, as the binary form. */
+static uint8_t *put_text(uint8_t *p, const struct kb_text *string, bool list)
+{
+	const uint8_t *s = (const uint8_t *)string->data, *end;
+
+	if (!string->length)
+		return p;
+	end = s + string->length;
+	while (s < end) {
+		uint8_t class = text_class[*s];
+
+		if (class == PLAIN || (class == LIST && !list))
+			*p++ = *s++;
+		else if (!*s)
+			break;
+		else
+			p = put_character(p, &s, end);
+	}
+	return p;
+}
+
+static const char digit_pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
+
+static uint8_t *put_unsigned(uint8_t *p, uint64_t v)
+{
+	uint8_t digits[20], *d = digits + sizeof(digits);
+
+	while (v >= 100) {
+		d -= 2;
+		memcpy(d, digit_pairs + v % 100 * 2, 2);
+		v /= 100;
+	}
+	if (v >= 10) {
+		d -= 2;
+		memcpy(d, digit_pairs + v * 2, 2);
+	} else {
+		*--d = '0' + v;
+	}
+	memcpy(p, d, digits + sizeof(digits) - d);
+	return p + (digits + sizeof(digits) - d);
+}
+
+static uint8_t *put_number(uint8_t *p, int64_t v)
+{
+	if (v < 0) {
+		*p++ = '-';
+		return put_unsigned(p, -(uint64_t)v);
+	}
+	return put_unsigned(p, v);
+}
+
+static uint8_t *put_seconds(uint8_t *p, int64_t ticks, int64_t frequency)
+{
+	uint32_t ns;
+	int64_t seconds = tptp_split_ticks(ticks, frequency, &ns);
+
+	if (seconds < 0) {
+		*p++ = '-';
+		if (ns) {
+			ns = 1000000000 - ns;
+			seconds++;
+		}
+	}
+	p = put_unsigned(p, seconds < 0 ? -(uint64_t)seconds : (uint64_t)seconds);
+	*p++ = '.';
+	for (int pair = 3; pair >= 0; pair--, ns /= 100)
+		memcpy(p + 1 + pair * 2, digit_pairs + ns % 100 * 2, 2);
+	*p = '0' + ns;
+	return p + 9;
+}
+
+static uint8_t *put_list(uint8_t *p, const union kb_tptp_value *value, uint8_t type,
+			 uint32_t depth)
+{
+	for (uint32_t k = 0; k < depth; k++) {
+		if (k)
+			*p++ = ' ';
+		if (type == KB_TPTP_TYPE_STRINGS)
+			p = put_text(p, &value->strings[k], true);
+		else
+			p = put_number(p, value->longs[k]);
+	}
+	return p;
+}
+
+static bool is_default(const union kb_tptp_value *value, uint8_t type, uint32_t depth)
+{
+	if (type == KB_TPTP_TYPE_STRING)
+		return !value->string.length || !value->string.data[0];
+	if (type == KB_TPTP_TYPE_STRINGS || type == KB_TPTP_TYPE_LONGS)
+		return !depth;
+	return !value->number;
+}
+
+uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequency,
+		      const struct kb_tptp_message *message)
+{
+	const struct kb_tptp_table *table = plan->table;
+	uint32_t depth = kb_tptp_message_depth(message);
+	size_t length = strlen(table->name);
+
+	*p++ = '<';
+	memcpy(p, table->name, length);
+	p += length;
+	for (unsigned int k = 0; k < plan->nr; k++) {
+		unsigned int i = plan->order[k];
+		const union kb_tptp_value *value = &message->values[i];
+		uint8_t type = plan->type[i];
+
+		if (k >= plan->nr_placed && is_default(value, type, depth))
+			continue;
+		*p++ = ' ';
+		memcpy(p, table->fields[i].attribute, plan->name_length[i]);
+		p += plan->name_length[i];
+		*p++ = '=';
+		*p++ = '"';
+		switch (type) {
+		case KB_TPTP_TYPE_BYTE:
+			if (value->number != (uint8_t)value->number)
+				return NULL;
+			p = put_number(p, value->number);
+			break;
+		case KB_TPTP_TYPE_INTEGER:
+			if (value->number != (int32_t)value->number)
+				return NULL;
+			p = put_number(p, value->number);
+			break;
+		case KB_TPTP_TYPE_LONG:
+			p = put_number(p, value->number);
+			break;
+		case KB_TPTP_TYPE_TIME:
+			p = put_seconds(p, value->number, frequency);
+			break;
+		case KB_TPTP_TYPE_STRING:
+			p = put_text(p, &value->string, false);
+			break;
+		default:
+			p = put_list(p, value, type, depth);
+		}
+		*p++ = '"';
+	}
+	return PUT(p, "/>\n");
+}
