@@ -12,6 +12,7 @@
 const char *cli_verb_name;
 
 static const struct cli_verb verbs[] = {
+	{ "convert", cmd_convert, "write a capture in another format" },
 	{ "help", cmd_help, "this list" },
 };
 

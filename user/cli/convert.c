@@ -1,0 +1,374 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman convert: a capture in the format of others, to a file or to who listens. All
+ * knowledge of formats is in the library's table of exports.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <kbarman/export.h>
+
+#include "cli.h"
+#include "connect.h"
+
+static const char usage[] =
+	"usage: kbarman convert FILE --to FORMAT [-o OUT]\n"
+	"\n"
+	"Write the capture FILE (`-': standard input) in another format.\n"
+	"\n"
+	"  -t, --to FORMAT         one of those below\n"
+	"  -f, --format VARIANT    a variant of the format\n"
+	"  -o, --output OUT        file, `-' for standard output, or as --connect; default:\n"
+	"                          FILE with the format's extension\n"
+	"      --connect[=WHERE]   send it to WHERE: tcp:HOST:PORT, udp:HOST:PORT, unix:PATH,\n"
+	"                          unix:@NAME; annotate: default is the daemon of this machine\n"
+	"      --arrays            heph: call chains as arrays, no packet limits; not for\n"
+	"                          existing readers\n"
+	"      --sample-text       annotate: a line of text for each PC sample\n"
+	"      --picture FILE      annotate: an image that goes along\n"
+	"      --picture-text TEXT annotate: the text beside it\n"
+	"      --aggregate         tptp: one pair of messages for each thread and method\n"
+	"      --counters HOW      counter values of FILE are: delta, cumulative or auto\n"
+	"      --kallsyms FILE     the kernel's symbols\n"
+	"      --symfs DIR         look for images below DIR\n"
+	"      --help              this text\n"
+	"\n"
+	"formats:\n";
+
+enum {
+	OPTION_CONNECT = 256, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
+	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_KALLSYMS, OPTION_SYMFS,
+	OPTION_HELP,
+};
+
+static const struct option long_options[] = {
+	{ "to", required_argument, NULL, 't' },
+	{ "format", required_argument, NULL, 'f' },
+	{ "output", required_argument, NULL, 'o' },
+	{ "connect", optional_argument, NULL, OPTION_CONNECT },
+	{ "arrays", no_argument, NULL, OPTION_ARRAYS },
+	{ "sample-text", no_argument, NULL, OPTION_SAMPLE_TEXT },
+	{ "picture", required_argument, NULL, OPTION_PICTURE },
+	{ "picture-text", required_argument, NULL, OPTION_PICTURE_TEXT },
+	{ "aggregate", no_argument, NULL, OPTION_AGGREGATE },
+	{ "counters", required_argument, NULL, OPTION_COUNTERS },
+	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
+	{ "symfs", required_argument, NULL, OPTION_SYMFS },
+	{ "help", no_argument, NULL, OPTION_HELP },
+	{ NULL, 0, NULL, 0 },
+};
+
+struct convert {
+	const struct kb_export *export;
+	const char *extension;		/* of the variant */
+	const char *input;
+	const char *output;		/* NULL: default, or a connection */
+	bool connect;
+	const char *where;		/* NULL: the daemon of this machine */
+	const char *picture;		/* file */
+	enum kb_counters counters;
+	struct kb_symbol_options symbols;
+	struct kb_export_options options;
+};
+
+static void say(void *context, const char *sentence)
+{
+	(void)context;
+	cli_warn("%s", sentence);
+}
+
+static int help(void)
+{
+	const struct kb_export *const *e;
+	const char *const *format;
+
+	fputs(usage, stdout);
+	for (e = kb_exports; *e; e++) {
+		printf("  %-12s %s\n", (*e)->name, (*e)->description);
+		for (format = (*e)->formats; format && *format; format += 2)
+			printf("  %-12s   --format=%s (%s)\n", "", format[0], format[1]);
+	}
+	return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+}
+
+/* "heph, annotate, …" for messages. */
+static const char *export_names(void)
+{
+	static char names[256];
+	const struct kb_export *const *e;
+	size_t at = 0;
+
+	for (e = kb_exports; *e && at < sizeof(names); e++)
+		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "",
+				       (*e)->name);
+	return names;
+}
+
+static bool parse_counters(const char *text, enum kb_counters *counters)
+{
+	static const char *const names[] = { "auto", "delta", "cumulative" };
+	int i;
+
+	for (i = 0; i < 3; i++) {
+		if (strcmp(text, names[i]) == 0) {
+			*counters = (enum kb_counters)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+/* One option. Returns 0, or a status with the message said. */
+static int parse_option(struct convert *c, int option, const char **to)
+{
+	switch (option) {
+	case 't':
+		*to = optarg;
+		return 0;
+	case 'f':
+		c->options.format = optarg;
+		return 0;
+	case 'o':
+		c->output = optarg;
+		return 0;
+	case OPTION_CONNECT:
+		c->connect = true;
+		c->where = optarg;
+		return 0;
+	case OPTION_ARRAYS:
+		c->options.arrays = true;
+		return 0;
+	case OPTION_SAMPLE_TEXT:
+		c->options.sample_text = true;
+		return 0;
+	case OPTION_PICTURE:
+		c->picture = optarg;
+		return 0;
+	case OPTION_PICTURE_TEXT:
+		c->options.picture_text = optarg;
+		return 0;
+	case OPTION_AGGREGATE:
+		c->options.aggregate = true;
+		return 0;
+	case OPTION_COUNTERS:
+		if (parse_counters(optarg, &c->counters))
+			return 0;
+		return cli_fail("--counters %s: give delta, cumulative or auto", optarg);
+	case OPTION_KALLSYMS:
+		c->symbols.kallsyms = optarg;
+		return 0;
+	case OPTION_SYMFS:
+		c->symbols.symfs = optarg;
+		return 0;
+	}
+	return cli_usage(false, NULL);
+}
+
+/* The export and its variant by name. */
+static int find_export(struct convert *c, const char *to)
+{
+	const char *const *format;
+
+	if (!to)
+		return cli_fail("convert to what? give --to and one of: %s", export_names());
+	c->export = kb_export_find(to);
+	if (!c->export)
+		return cli_fail("there is no format `%s': give one of: %s", to, export_names());
+	c->extension = c->export->extension;
+	if (!c->options.format)
+		return 0;
+	for (format = c->export->formats; format && *format; format += 2) {
+		if (strcmp(format[0], c->options.format) == 0) {
+			c->extension = format[1];
+			return 0;
+		}
+	}
+	return cli_fail("%s has no variant `%s': see `kbarman convert --help'", to,
+			c->options.format);
+}
+
+/* Returns 0 and sets *@status when there is nothing left to do. */
+static bool parse(struct convert *c, int argc, char **argv, int *status)
+{
+	const char *to = NULL;
+	int option;
+
+	while ((option = getopt_long(argc, argv, "t:f:o:", long_options, NULL)) != -1) {
+		if (option == OPTION_HELP) {
+			*status = help();
+			return false;
+		}
+		*status = parse_option(c, option, &to);
+		if (*status)
+			return false;
+	}
+	if (optind + 1 != argc) {
+		*status = cli_fail(optind == argc ? "which capture? give FILE, or - for standard "
+				   "input" : "one capture at a time");
+		return false;
+	}
+	c->input = argv[optind];
+	*status = find_export(c, to);
+	if (!*status && c->output && cli_is_connection(c->output)) {
+		c->connect = true;
+		c->where = c->output;
+		c->output = NULL;
+	}
+	if (!*status && c->connect && c->output)
+		*status = cli_fail("-o and --connect: give one of them");
+	if (!*status && c->connect && !c->where && strcmp(c->export->name, "annotate") != 0)
+		*status = cli_fail("connect to whom? give --connect=tcp:HOST:PORT");
+	return *status == 0;
+}
+
+/* FILE with the extension of the format, to be freed; standard output for a pipe. */
+static char *default_output(const struct convert *c)
+{
+	const char *slash = strrchr(c->input, '/');
+	const char *dot = strrchr(slash ? slash + 1 : c->input, '.');
+	size_t stem = dot && dot != (slash ? slash + 1 : c->input) ? (size_t)(dot - c->input) :
+								     strlen(c->input);
+	char *path;
+
+	if (strcmp(c->input, "-") == 0)
+		return strdup("-");
+	if (asprintf(&path, "%.*s%s", (int)stem, c->input, c->extension) < 0)
+		return NULL;
+	return path;
+}
+
+static bool same_file(const char *one, const char *other)
+{
+	struct stat a, b;
+
+	return strcmp(one, "-") != 0 && strcmp(other, "-") != 0 && stat(one, &a) == 0 &&
+	       stat(other, &b) == 0 && S_ISREG(a.st_mode) && a.st_dev == b.st_dev &&
+	       a.st_ino == b.st_ino;
+}
+
+static int map_picture(struct convert *c)
+{
+	int fd = open(c->picture, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	void *map;
+
+	if (fd < 0 || fstat(fd, &st) < 0)
+		return cli_fail("%s: %s", c->picture, strerror(errno));
+	if (!S_ISREG(st.st_mode) || !st.st_size)
+		return cli_fail("%s: not an image: give a regular file that is not empty",
+				c->picture);
+	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	close(fd);
+	if (map == MAP_FAILED)
+		return cli_fail("%s: %s", c->picture, strerror(errno));
+	c->options.picture = map;
+	c->options.picture_bytes = (uint64_t)st.st_size;
+	return 0;
+}
+
+static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+		  int fd, struct kb_error *err)
+{
+	struct kb_out *out;
+	int result = kb_out_fd(&out, fd);
+
+	if (result)
+		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
+	result = c->export->run(barman, symbolizer, &c->options, out, err);
+	kb_out_destroy(out);
+	return result;
+}
+
+static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+		   struct kb_error *err, int *result)
+{
+	char *path = c->output ? strdup(c->output) : default_output(c);
+	struct cli_output output;
+	int status;
+
+	if (!path)
+		return cli_fail("out of memory");
+	if (same_file(c->input, path)) {
+		status = cli_fail("%s: that is the capture itself: give another file with -o", path);
+		free(path);
+		return status;
+	}
+	status = cli_output_open(&output, path);
+	free(path);
+	if (status)
+		return status;
+	*result = run_to(c, barman, symbolizer, output.fd, err);
+	if (*result >= 0)
+		return cli_output_commit(&output);
+	cli_output_abandon(&output);
+	return 0;
+}
+
+static int to_listener(struct convert *c, struct kb_barman *barman,
+		       struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
+{
+	int fd = c->where ? cli_connect(c->where) : cli_connect_annotate();
+
+	if (fd < 0)
+		return CLI_IMPOSSIBLE;
+	c->options.tid = (int32_t)gettid();
+	c->options.pid = (int32_t)getpid();
+	*result = run_to(c, barman, symbolizer, fd, err);
+	shutdown(fd, SHUT_WR);
+	close(fd);
+	if (*result == -ECONNREFUSED)
+		kb_error_set(err, *result, KB_NO_OFFSET,
+			     "%s: nobody listens there: start the receiver first", c->where);
+	else if (*result == -EPIPE || *result == -ECONNRESET)
+		kb_error_set(err, *result, KB_NO_OFFSET,
+			     "the listener closed the connection before the end of the capture");
+	return 0;
+}
+
+static int convert(struct convert *c)
+{
+	struct kb_symbolizer *symbolizer = NULL;
+	struct kb_barman *barman = NULL;
+	struct kb_error err = { 0 };
+	int status, result = 0;
+
+	if (c->picture && map_picture(c))
+		return CLI_IMPOSSIBLE;
+	if (kb_barman_open(&barman, c->input, &err) < 0)
+		return cli_fail_error(&err);
+	kb_barman_set_counters(barman, c->counters);
+	if (kb_symbolizer_create(&symbolizer, barman, c->input, &c->symbols, &err) < 0) {
+		kb_barman_close(barman);
+		return cli_fail_error(&err);
+	}
+	status = (c->connect ? to_listener : to_file)(c, barman, symbolizer, &err, &result);
+	if (!status && result < 0) {
+		status = cli_fail_error(&err);
+	} else if (!status) {
+		kb_symbolizer_complaints(symbolizer, say, NULL);
+		if (result > 0) {
+			cli_warn("%s", err.text);
+			status = CLI_DAMAGED;
+		}
+	}
+	kb_symbolizer_destroy(symbolizer);
+	kb_barman_close(barman);
+	return status;
+}
+
+int cmd_convert(int argc, char **argv)
+{
+	struct convert c = { .options.say = say };
+	int status;
+
+	signal(SIGPIPE, SIG_IGN);
+	return parse(&c, argc, argv, &status) ? convert(&c) : status;
+}
