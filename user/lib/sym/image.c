@@ -1,4 +1,8 @@
 // SPDX-License-Identifier: MIT
+/*
+ * What an image is tells how it is read: a path is a file, a name in brackets is the
+ * kernel's or memory without a file. Each one is looked for once.
+ */
 #include <errno.h>
 #include <search.h>
 #include <stdarg.h>
