@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * From a session of /dev/kbarman to one linear Barman v2 capture: the rings of all
+ * CPUs merged by time, the tables, and as strings "kbarman.KEY=VALUE" what the
+ * format has no place for (kbarman-record(1) lists them).
+ *
+ *	kb_device_configure()
+ *	kb_recorder_create()
+ *	kb_device_start(), kb_kernel_maps_add()
+ *	now and then, in stream mode whenever poll() says so:
+ *		kb_recorder_pump()
+ *		kb_recorder_sync()
+ *	kb_device_stop()
+ *	kb_recorder_finish()
+ */
+#ifndef KBARMAN_RECORDER_H
+#define KBARMAN_RECORDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kbarman/device.h>
+#include <kbarman/error.h>
+
+struct kb_recorder;
+
+/*
+ * For the session that @device has configured and not yet started. The capture goes
+ * to @fd, a regular file, from its current position on; @fd stays the caller's.
+ * Rings of CPUs that come later are found by kb_recorder_sync().
+ */
+int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int fd,
+		       struct kb_error *err);
+void kb_recorder_destroy(struct kb_recorder *recorder);
+
+/* The string "kbarman.KEY=VALUE". */
+int kb_recorder_fact(struct kb_recorder *recorder, const char *key, const char *value,
+		     struct kb_error *err);
+
+/*
+ * Stream mode: write what all rings hold up to a moment ago, and give the space
+ * back. In overwrite mode there is nothing to do before the end.
+ */
+int kb_recorder_pump(struct kb_recorder *recorder, struct kb_error *err);
+
+/* What was pumped so far, and the tables, to the file, which is a capture then. */
+int kb_recorder_sync(struct kb_recorder *recorder, struct kb_error *err);
+
+/* After kb_device_stop(): the rest, the final header, without its unused rows. */
+int kb_recorder_finish(struct kb_recorder *recorder, struct kb_error *err);
+
+struct kb_recorder_totals {
+	uint64_t records;		/* in the file */
+	uint64_t unordered;		/* of them, those older than the one before */
+	uint64_t damaged;		/* times that a part of a ring could not be read */
+	uint64_t duration_ns;		/* start to stop; known after finish */
+	uint64_t missed_rows;		/* tasks, maps and facts that did not fit the file */
+	unsigned int nr_cpus;		/* that have a ring */
+};
+
+void kb_recorder_totals(const struct kb_recorder *recorder, struct kb_recorder_totals *totals);
+
+/* The names of losses and misses, as in the facts; NULL beyond the last one. */
+const char *kb_loss_name(unsigned int loss);	/* enum kbarman_loss */
+const char *kb_miss_name(unsigned int miss);	/* enum kbarman_miss */
+
+#endif
