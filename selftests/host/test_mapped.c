@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/* The view of a CPU's map, and snapshots of a ring that is written meanwhile. */
+#include <errno.h>
+#include <pthread.h>
+
+#include <kbarman/device.h>
+
+#include "../lib/tap.h"
+#include "ring_writer.h"
+
+#define CORES	3
+#define TASKS	5
+#define MAPS	7
+#define STRINGS	100
+#define SERIES	2
+#define RING	8192
+
+/* As the kernel lays it out. */
+static struct {
+	struct bm_protocol_header_start start;
+	char strings[STRINGS];
+	struct bm_protocol_header_pmu_settings pmus[CORES];
+	__u32 nr_tasks;
+	struct bm_protocol_header_task_info tasks[TASKS];
+	__u32 nr_maps;
+	struct bm_protocol_header_mmap_layout maps[MAPS];
+	__u32 nr_charts;
+	struct bm_protocol_header_custom_chart charts[1];
+	struct bm_protocol_header_custom_chart_series series[SERIES];
+} __attribute__((packed, aligned(8))) tables;
+
+#define HEADER	((sizeof(tables) + 7) / 8 * 8)
+
+static _Alignas(64) uint8_t bytes[HEADER + sizeof(struct bm_datastore_header_data) + RING];
+static struct bm_datastore_header_data *const store = (void *)(bytes + HEADER);
+static struct kb_mapped mapped;
+static struct kb_error error;
+
+static void build(void)
+{
+	memset(&tables, 0, sizeof(tables));
+	tables.start = (struct bm_protocol_header_start){
+		.magic_bytes = BM_PROTOCOL_MAGIC_BYTES,
+		.protocol_version = BM_PROTOCOL_VERSION,
+		.header_length = HEADER + sizeof(*store),
+		.data_store_type = BM_DATA_STORE_CIRCULAR,
+		.config_constants = { CORES, TASKS, MAPS, BM_MAX_PMU_COUNTERS, STRINGS, SERIES },
+		.string_table_length = 9,
+	};
+	memcpy(tables.strings, "host\0abc\0not yet", 17);
+	tables.pmus[2].midr = 22;
+	tables.nr_tasks = 2;
+	tables.tasks[1].task_id = 11;
+	tables.nr_maps = 1;
+	tables.maps[0].length = 33;
+	tables.nr_charts = 1;
+	tables.series[1].colour = 44;
+	memcpy(bytes, &tables, sizeof(tables));
+	*store = (struct bm_datastore_header_data){ .buffer_length = RING };
+}
+
+static int view(size_t size)
+{
+	return kb_mapped_view(&mapped, bytes, size, &error);
+}
+
+static void parts(void)
+{
+	build();
+	tap_is(view(sizeof(bytes)), 0, "a_map_is_understood");
+	tap_ok(mapped.pmus[2].midr == 22 && *mapped.nr_tasks == 2 &&
+	       mapped.tasks[1].task_id == 11 && *mapped.nr_maps == 1 &&
+	       mapped.maps[0].length == 33 && mapped.nr_charts == 1 &&
+	       mapped.series[1].colour == 44 && mapped.store == store &&
+	       mapped.ring == (uint8_t *)(store + 1) && mapped.ring_bytes == RING,
+	       "its_parts_are_where_they_are");
+	tap_is_string(kb_mapped_string(&mapped, 5), "abc", "strings_are_found");
+	tap_ok(!kb_mapped_string(&mapped, 9) && !kb_mapped_string(&mapped, ~0U),
+	       "strings_that_are_not_there_yet_are_not");
+}
+
+static void refusals(void)
+{
+	struct bm_protocol_header_start *start = (void *)bytes;
+	bool good = true;
+
+	build();
+	for (size_t size = 0; size < sizeof(bytes); size += 4)
+		good &= view(size) == -EBADMSG;
+	tap_ok(good, "a_map_that_ends_early_is_refused");
+	start->magic_bytes ^= 0x0600;
+	tap_ok(view(sizeof(bytes)) == -EBADMSG && strstr(error.text, "word size"),
+	       "another_word_size_is_refused_by_name");
+	build();
+	start->data_store_type = BM_DATA_STORE_LINEAR;
+	good = view(sizeof(bytes)) == -EBADMSG;
+	build();
+	start->config_constants.max_task_infos = ~0U;
+	good &= view(sizeof(bytes)) == -EBADMSG;
+	build();
+	start->config_constants.max_task_infos = TASKS + 1;
+	good &= view(sizeof(bytes)) == -EBADMSG;
+	build();
+	start->config_constants.max_string_table_length = ~0U;
+	good &= view(sizeof(bytes)) == -EBADMSG;
+	build();
+	store->buffer_length = RING - 8;
+	good &= view(sizeof(bytes)) == -EBADMSG;
+	build();
+	store->buffer_length = RING * 2;
+	good &= view(sizeof(bytes)) == -EBADMSG;
+	tap_ok(good, "headers_that_contradict_themselves_are_refused");
+}
+
+/* The ring's writer is the test's own, on the mapped ring. */
+static struct ring_writer writer;
+
+static void begin_ring(void)
+{
+	build();
+	if (view(sizeof(bytes)))
+		abort();
+	writer = (struct ring_writer){
+		.bytes = (uint8_t *)(store + 1),
+		.size = RING,
+		.overwrite = true,
+	};
+}
+
+/* As kmod/ring.c publishes: read_offset, then the bytes, then write_offset. */
+static void publish_record(uint64_t timestamp, uint64_t length)
+{
+	struct ring_writer trial = writer;
+
+	ring_make_room(&trial, 2 * (length + WORD));
+	__atomic_store_n(&store->read_offset, trial.read, __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	writer.read = trial.read;
+	ring_put(&writer, 0, timestamp, length, (uint32_t)timestamp);
+	__atomic_store_n(&store->write_offset, writer.write, __ATOMIC_RELEASE);
+}
+
+/* Are these whole blocks, one mark after the other? The number of records, or -1. */
+static long check_blocks(const uint8_t *data, size_t length)
+{
+	uint32_t mark, expected = 0;
+	long records = 0;
+
+	while (length) {
+		bm_uintptr word;
+
+		memcpy(&word, data, WORD);
+		if ((word & ~BM_BLOCK_PADDING) > length - WORD)
+			return -1;
+		if (!(word & BM_BLOCK_PADDING)) {
+			memcpy(&mark, data + WORD + 16, sizeof(mark));
+			if (records++ && mark != expected)
+				return -1;
+			expected = mark + 1;
+		}
+		data += WORD + (word & ~BM_BLOCK_PADDING);
+		length -= WORD + (word & ~BM_BLOCK_PADDING);
+	}
+	return records;
+}
+
+static void still_ring(void)
+{
+	static uint8_t copy[RING];
+	size_t start, length;
+
+	begin_ring();
+	tap_ok(!kb_mapped_snapshot(&mapped, copy, &start, &length) && !length,
+	       "an_empty_ring_gives_nothing");
+	for (int i = 0; i < 10; i++)
+		publish_record((uint64_t)i, 24);
+	tap_ok(!kb_mapped_snapshot(&mapped, copy, &start, &length) &&
+	       check_blocks(copy + start, length) == 10, "a_still_ring_gives_all_of_it");
+	for (int i = 10; i < 5000; i++)
+		publish_record((uint64_t)i, 24 + 8 * (i % 5));
+	tap_ok(!kb_mapped_snapshot(&mapped, copy, &start, &length) && length > RING / 2 &&
+	       check_blocks(copy + start, length) > 0, "a_wrapped_ring_gives_the_newest");
+	tap_ok(kb_mapped_write_offset(&mapped, writer.write - 100) == writer.write &&
+	       kb_mapped_read_offset(&mapped, writer.write) == writer.read, "offsets_are_read");
+}
+
+static int writing = 1;
+
+static void *write_on(void *unused)
+{
+	uint64_t timestamp = 0;
+
+	(void)unused;
+	while (__atomic_load_n(&writing, __ATOMIC_RELAXED)) {
+		publish_record(timestamp, 24 + 8 * (timestamp % 7));
+		timestamp++;
+	}
+	return NULL;
+}
+
+static void running_ring(void)
+{
+	static uint8_t copy[RING];
+	long records, good = 0, torn = 0;
+	size_t start, length;
+	pthread_t thread;
+
+	begin_ring();
+	if (pthread_create(&thread, NULL, write_on, NULL))
+		abort();
+	for (long i = 0; i < 20000000 && good < 50000; i++) {
+		if (kb_mapped_snapshot(&mapped, copy, &start, &length) || !length)
+			continue;
+		records = check_blocks(copy + start, length);
+		good += records > 0;
+		torn += records < 0;
+	}
+	__atomic_store_n(&writing, 0, __ATOMIC_RELAXED);
+	pthread_join(thread, NULL);
+	if (!tap_ok(!torn && good > 1000, "snapshots_of_a_running_ring_are_never_torn"))
+		tap_note("%ld good, %ld torn", good, torn);
+}
+
+int main(void)
+{
+	parts();
+	refusals();
+	still_ring();
+	running_ring();
+	return tap_done();
+}
