@@ -176,20 +176,27 @@ unsigned int kb_barman_damage(const struct kb_barman *barman, const struct kb_er
 const struct kb_error *kb_barman_finding(const struct kb_barman *barman, unsigned int index);
 
 /*
- * Write a linear capture: create, tables and events in any order, finish.
+ * Write a capture: create, tables and events in any order, finish.
  *
  * Until kb_barman_writer_finish() the file has a header with room for the given
  * maximum of rows and data behind it, and is a valid capture at any moment after
  * a kb_barman_writer_sync(). Finish on a regular file syncs the data and then
- * writes the final header. Rows and strings are copied. Every function returns 0
- * or a negative errno and keeps the first error: later calls return it as well.
+ * writes the final header. Rows and strings are copied.
+ *
+ * Functions return 0 or a negative errno. What can't be taken is left out and
+ * concerns nothing else: -EINVAL (it contradicts the layout), -ERANGE (an address
+ * of more than 32 bits in a 32-bit capture), -ENOSPC (its table, or a buffer of
+ * given length, is full), -E2BIG (a record of more than 8 MiB, or than the ring),
+ * -ESPIPE (a row behind the header in a pipe). An error of the file itself is kept:
+ * all later calls return it.
  */
 struct kb_barman_writer;
 
 struct kb_barman_layout {
 	uint8_t word_size;		/* 4 or 8; 0 = 8 */
 	bool big_endian;
-	bool circular;			/* a circular store of buffer_length */
+	bool circular;			/* a circular store of buffer_length, which is
+					 * kept in memory up to the end */
 	uint64_t buffer_length;		/* 0 for linear: as long as the data */
 	uint32_t max_cores;
 	uint32_t max_task_infos;	/* 0: a capture without tasks */
@@ -200,15 +207,21 @@ struct kb_barman_layout {
 };
 
 /*
- * @fd is written from its current position on and stays the caller's. If it can't
- * seek (a pipe), everything but the records must be set before the first event,
- * and offsets in the header say how far the data may go, not how far it went.
+ * @fd is written from its current position on and stays the caller's; it is empty
+ * from there on. If it is no regular file (a pipe) or is open with O_APPEND,
+ * everything but the records must be set before the first event, and offsets in
+ * the header say how far the data may go, not how far it went: buffer_length and
+ * write_offset are 0x7ffffffffffffff0, total_written is 0, and the reader takes
+ * what comes up to the end.
  */
 int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
 			    const struct kb_barman_layout *layout, struct kb_error *err);
 void kb_barman_writer_destroy(struct kb_barman_writer *writer);
 
-/* The offset of @string in the table, added if it is new; negative errno if full. */
+/*
+ * The offset of @string in the table, added if it is new; negative errno if full.
+ * Set the header first: readers expect the target's name to be the first string.
+ */
 int64_t kb_barman_writer_string(struct kb_barman_writer *writer, const char *string);
 
 /* target name, clock, sample rate, last_timestamp: taken from @header. */
@@ -219,10 +232,17 @@ int kb_barman_writer_task(struct kb_barman_writer *writer, const struct kb_task 
 int kb_barman_writer_map(struct kb_barman_writer *writer, const struct kb_map *map);
 int kb_barman_writer_chart(struct kb_barman_writer *writer, const struct kb_chart *chart);
 int kb_barman_writer_series(struct kb_barman_writer *writer, const struct kb_series *series);
-/* The string "kbarman.KEY=VALUE". */
+/*
+ * The string "kbarman.KEY=VALUE". Only behind the fact ext=1 do records carry
+ * their prev_state, idle_state and chain.
+ */
 int kb_barman_writer_fact(struct kb_barman_writer *writer, const char *key, const char *value);
 
-/* One record. Counters of a sample: as many as the core's PMU entry has. */
+/*
+ * One record. Counters of a sample: as many as the core's PMU entry has. An
+ * annotation gets a NUL behind its text unless data_length equals text_length; an
+ * unknown record must come from a capture of the writer's own layout.
+ */
 int kb_barman_writer_event(struct kb_barman_writer *writer, const struct kb_event *event);
 
 /*
@@ -236,7 +256,9 @@ int kb_barman_writer_sync(struct kb_barman_writer *writer);
 
 /*
  * Write what is left and the final header. With @compact a regular file is left
- * without the unused rows: same content, smaller. Fills @err with the first error.
+ * without the unused rows: same content, smaller; if the file system can't take
+ * them out and there are more than 64 MiB of data, or @fd can't be read, they stay
+ * as a hole. Fills @err with the first error.
  */
 int kb_barman_writer_finish(struct kb_barman_writer *writer, bool compact, struct kb_error *err);
 

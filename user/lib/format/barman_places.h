@@ -39,6 +39,9 @@
  */
 #define BARMAN_OPEN_END			UINT64_C(0x7ffffffffffffff0)
 
+/* Addresses of one call chain. */
+#define BARMAN_CHAIN_MAX		65536U
+
 /* More than these makes no sense, and would make sizes overflow. */
 #define BARMAN_CORES_MAX		65536U
 #define BARMAN_PMU_COUNTERS_MAX		65536U

@@ -21,7 +21,6 @@
 
 /* A longer block is passed over; the longest record we know how to use is below. */
 #define BARMAN_BLOCK_MAX	((uint64_t)16 << 20)
-#define BARMAN_CHAIN_MAX	65536U		/* addresses of one call chain */
 #define BARMAN_FINDINGS_MAX	16U		/* kept; others are counted */
 
 struct barman_clock {

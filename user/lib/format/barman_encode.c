@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An event to a block, for all four layouts: a template as in barman_decode.h.
+ * The bytes behind a record up to the next word are zero.
+ */
+#include <errno.h>
+
+#include "barman_writer.h"
+
+/* Where an encoder is in its record; word size and byte order are constants. */
+struct out {
+	uint8_t *at;
+	unsigned int word;
+	bool swap;
+};
+
+static kb_always_inline void put8(struct out *o, uint8_t v)
+{
+	*o->at++ = v;
+}
+
+static kb_always_inline void put32(struct out *o, uint32_t v)
+{
+	kb_store32(o->at, v, o->swap);
+	o->at += 4;
+}
+
+static kb_always_inline void put64(struct out *o, uint64_t v)
+{
+	kb_store64(o->at, v, o->swap);
+	o->at += 8;
+}
+
+static kb_always_inline void put_word(struct out *o, uint64_t v)
+{
+	kb_store_word(o->at, v, o->word, o->swap);
+	o->at += o->word;
+}
+
+static kb_always_inline bool fits(uint64_t value, unsigned int word)
+{
+	return word == 8 || value <= UINT32_MAX;
+}
+
+/* Reserve a record of @length bytes and write what all of them begin with. */
+static kb_always_inline int begin(struct kb_barman_writer *w, const struct kb_event *event,
+				  struct out *o, uint32_t type, uint64_t length)
+{
+	uint64_t whole = (length + o->word - 1) & ~(uint64_t)(o->word - 1);
+	int error;
+
+	o->at = barman_reserve(w, whole, &error);
+	if (kb_unlikely(!o->at))
+		return error;
+	/* Both lengths are at least 16; the last word holds all the padding. */
+	kb_store_word(o->at + whole - o->word, 0, o->word, false);
+	put32(o, type);
+	put32(o, event->core);
+	put64(o, event->timestamp);
+	return 0;
+}
+
+static kb_always_inline int encode_sample(struct kb_barman_writer *w, const struct kb_event *event,
+					  struct out *o)
+{
+	bool has_tasks = w->shape.max_task_infos, has_custom = w->shape.num_series;
+	uint32_t nr_counters = event->sample.nr_counters, nr_custom = event->sample.nr_custom;
+	bool has_pc = event->sample.has_pc;
+	uint32_t nr_chain = has_pc && w->extended ? event->sample.nr_chain : 0;
+	uint64_t length;
+	int ret;
+
+	if (nr_counters != w->num_counters[event->core] || nr_custom > w->shape.num_series ||
+	    nr_chain > BARMAN_CHAIN_MAX || (nr_chain && event->sample.nr_chain_kernel > nr_chain))
+		return -EINVAL;
+	for (uint32_t i = 0; i < nr_custom; i++) {
+		if (event->sample.custom[i].id >= w->shape.num_series)
+			return -EINVAL;
+	}
+	if (has_pc && !fits(event->sample.pc, o->word))
+		return -ERANGE;
+	length = 16 + (has_tasks ? 4 : 0) + (has_custom ? 4 : 0) + (has_pc ? o->word : 0) +
+		 8 * (uint64_t)nr_counters + 12 * (uint64_t)nr_custom;
+	if (nr_chain)
+		length += 8 + (uint64_t)nr_chain * o->word;
+	ret = begin(w, event, o, has_pc ? BM_RECORD_SAMPLE_WITH_PC : BM_RECORD_SAMPLE, length);
+	if (ret)
+		return ret;
+	if (has_tasks)
+		put32(o, event->task_id);
+	if (has_custom)
+		put32(o, nr_custom);
+	if (has_pc)
+		put_word(o, event->sample.pc);
+	for (uint32_t i = 0; i < nr_counters; i++)
+		put64(o, event->sample.counters[i]);
+	for (uint32_t i = 0; i < nr_custom; i++) {
+		put32(o, event->sample.custom[i].id);
+		put64(o, event->sample.custom[i].value);
+	}
+	if (nr_chain) {
+		put32(o, nr_chain);
+		put32(o, event->sample.nr_chain_kernel);
+		for (uint32_t i = 0; i < nr_chain; i++)
+			put_word(o, event->sample.chain[i]);
+	}
+	return 0;
+}
+
+static kb_always_inline int encode_annotation(struct kb_barman_writer *w,
+					      const struct kb_event *event, struct out *o)
+{
+	bool has_tasks = w->shape.max_task_infos;
+	uint32_t text = event->annotation.text_length;
+	/* The NUL is counted; who decoded one without it gets it back without. */
+	bool nul = text ? event->annotation.data_length != text : event->annotation.data_length;
+	int ret = begin(w, event, o, BM_RECORD_ANNOTATION,
+			16 + (has_tasks ? 4 : 0) + o->word + 13 + (uint64_t)text + nul);
+
+	if (ret)
+		return ret;
+	if (has_tasks)
+		put32(o, event->task_id);
+	put_word(o, (uint64_t)text + nul);
+	put32(o, event->annotation.channel);
+	put32(o, event->annotation.group);
+	put32(o, event->annotation.colour);
+	put8(o, event->annotation.type);
+	if (text)
+		memcpy(o->at, event->annotation.text, text);
+	if (nul)
+		o->at[text] = 0;
+	return 0;
+}
+
+static kb_always_inline int encode_switch(struct kb_barman_writer *w, const struct kb_event *event,
+					  struct out *o)
+{
+	bool extra = w->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
+	int ret;
+
+	if (!w->shape.max_task_infos)
+		return -EINVAL;
+	ret = begin(w, event, o, BM_RECORD_TASK_SWITCH, 21);
+	if (ret)
+		return ret;
+	put32(o, event->task_id);
+	put8(o, event->task_switch.reason);
+	put8(o, extra ? event->task_switch.prev_state : 0);
+	return 0;
+}
+
+static kb_always_inline int encode_halt(struct kb_barman_writer *w, const struct kb_event *event,
+					struct out *o)
+{
+	bool extra = w->extended && event->halt.idle_state != KB_STATE_UNKNOWN;
+	int ret = begin(w, event, o, BM_RECORD_HALTING_EVENT, 17);
+
+	if (ret)
+		return ret;
+	put8(o, event->halt.entered);
+	put8(o, extra ? event->halt.idle_state + 1 : 0);
+	return 0;
+}
+
+static kb_always_inline int encode_custom(struct kb_barman_writer *w, const struct kb_event *event,
+					  struct out *o)
+{
+	bool has_tasks = w->shape.max_task_infos;
+	int ret;
+
+	if (event->custom_counter.counter >= w->shape.num_series)
+		return -EINVAL;
+	ret = begin(w, event, o, BM_RECORD_CUSTOM_COUNTER, has_tasks ? 32 : 28);
+	if (ret)
+		return ret;
+	if (has_tasks)
+		put32(o, event->task_id);
+	put32(o, event->custom_counter.counter);
+	put64(o, event->custom_counter.value);
+	return 0;
+}
+
+/* As it stood in a capture of this layout. */
+static int encode_unknown(struct kb_barman_writer *w, const struct kb_event *event)
+{
+	uint64_t length = event->unknown.length, word = w->shape.word;
+	uint64_t whole = (length + word - 1) & ~(word - 1);
+	uint8_t *at;
+	int error;
+
+	if (length < 16 || !event->unknown.record)
+		return -EINVAL;
+	at = barman_reserve(w, whole, &error);
+	if (!at)
+		return error;
+	kb_store_word(at + whole - word, 0, word, false);
+	memcpy(at, event->unknown.record, length);
+	return 0;
+}
+
+static kb_always_inline int encode_event(struct kb_barman_writer *w, const struct kb_event *event,
+					 unsigned int word, bool swap)
+{
+	struct out o = { .word = word, .swap = swap };
+
+	switch (event->type) {
+	case KB_EVENT_SAMPLE:
+		return encode_sample(w, event, &o);
+	case KB_EVENT_TASK_SWITCH:
+		return encode_switch(w, event, &o);
+	case KB_EVENT_HALT:
+		return encode_halt(w, event, &o);
+	case KB_EVENT_CUSTOM_COUNTER:
+		return encode_custom(w, event, &o);
+	case KB_EVENT_ANNOTATION:
+		return encode_annotation(w, event, &o);
+	default:
+		return encode_unknown(w, event);
+	}
+}
+
+static void note_timestamp(struct kb_barman_writer *w, uint64_t timestamp)
+{
+	if (timestamp > w->last_timestamp)
+		w->last_timestamp = timestamp;
+}
+
+int kb_barman_writer_event(struct kb_barman_writer *w, const struct kb_event *event)
+{
+	if (kb_unlikely(w->error.code))
+		return w->error.code;
+	if (kb_unlikely(event->core >= w->shape.max_cores) && event->type != KB_EVENT_UNKNOWN &&
+	    (event->core != KB_CORE_NONE || (event->type != KB_EVENT_ANNOTATION &&
+					     event->type != KB_EVENT_CUSTOM_COUNTER)))
+		return -EINVAL;
+	note_timestamp(w, event->timestamp);
+	if (w->shape.word == 8)
+		return w->swap ? encode_event(w, event, 8, true) : encode_event(w, event, 8, false);
+	return w->swap ? encode_event(w, event, 4, true) : encode_event(w, event, 4, false);
+}
+
+int kb_barman_writer_record(struct kb_barman_writer *w, const void *record, size_t length)
+{
+	uint8_t *at;
+	int error;
+
+	if (kb_unlikely(w->error.code))
+		return w->error.code;
+	if (kb_unlikely(length < 16 || length & (w->shape.word - 1)))
+		return -EINVAL;
+	note_timestamp(w, kb_load64((const uint8_t *)record + 8, w->swap));
+	at = barman_reserve(w, length, &error);
+	if (kb_unlikely(!at))
+		return error;
+	memcpy(at, record, length);
+	return 0;
+}
