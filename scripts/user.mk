@@ -42,4 +42,10 @@ $(O)/libkbarman.so: $(LIB_OBJ)
 $(O)/kbarman: $(CLI_OBJ) $(O)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
+# The example of the README: nothing but the two UAPI headers.
+user: $(O)/map_reader
+$(O)/map_reader: user/examples/map_reader.c $(wildcard kmod/uapi/*.h)
+	@mkdir -p $(@D)
+	$(USER_CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $< $(USER_LDFLAGS)
+
 -include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
