@@ -14,6 +14,7 @@ const char *cli_verb_name;
 static const struct cli_verb verbs[] = {
 	{ "convert", cmd_convert, "write a capture in another format" },
 	{ "help", cmd_help, "this list" },
+	{ "record", cmd_record, "record a command, processes or the whole system" },
 };
 
 int cmd_help(int argc, char **argv)

@@ -1,0 +1,691 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman record: options, one recording from configure to the last byte, summary.
+ *
+ * All waiting is one poll(): on the device, on a signalfd (which is how Ctrl-C and
+ * the end of the command come) and on the processes of -p. Nothing is done in a
+ * signal handler.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/signalfd.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kbarman/cpulist.h>
+#include <kbarman/device.h>
+#include <kbarman/events.h>
+#include <kbarman/kernel_maps.h>
+#include <kbarman/recorder.h>
+
+#include "cli.h"
+#include "command.h"
+#include "record_output.h"
+
+#define DEFAULT_FILE		"kbarman.cap"
+#define DEFAULT_EVENT		"cycles"
+#define DEFAULT_HZ		1000
+#define DEFAULT_RING_BYTES	(4U << 20)
+#define PIDS_MAX		4096
+#define SYNC_MS			1000
+#define LISTED_CPUS		8	/* CPUs that the summary names a line */
+
+static const char usage[] =
+	"usage: kbarman record [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
+	"\n"
+	"Record scheduling, idling and sampled code into a Barman v2 capture: of COMMAND\n"
+	"and its children while it runs, or of the whole system until Ctrl-C.\n"
+	"\n"
+	"  -o, --output FILE      where to (default kbarman.cap; `-' is standard output)\n"
+	"  -e, --event EVENTS     what to count, comma-separated; the first one samples\n"
+	"                         (default cycles, or cpu-clock where there is no PMU)\n"
+	"  -F, --freq HZ          samples a second and CPU (default 1000)\n"
+	"  -c, --count PERIOD     sample every PERIOD events instead\n"
+	"  -m, --buffer SIZE      buffer of each CPU, with suffix K, M or G (default 4M)\n"
+	"      --mode MODE        stream: write while recording (default)\n"
+	"                         overwrite: keep the newest, write at the end\n"
+	"  -C, --cpu CPUS         only these CPUs, as in 0-3,8\n"
+	"  -a, --all-cpus         everything, although there is a COMMAND\n"
+	"  -p, --pid PIDS         these processes, comma-separated, and their children,\n"
+	"                         until they end\n"
+	"  -h, --help             this\n";
+
+struct options {
+	const char *output;
+	const char *events_text;	/* NULL: the default */
+	const char *cpus_text;
+	const char *pids_text;
+	unsigned long long frequency, period, ring_bytes;
+	enum kbarman_mode mode;
+	bool all;
+	char **command;			/* NULL: none */
+
+	struct kbarman_event events[KB_EVENTS_MAX];
+	unsigned int nr_events;
+	uint32_t *pids;
+	uint32_t nr_pids;
+};
+
+/* ---- options ---- */
+
+static bool parse_positive(const char *text, unsigned long long *value)
+{
+	char *end;
+
+	if (*text < '0' || *text > '9')
+		return false;
+	errno = 0;
+	*value = strtoull(text, &end, 10);
+	return !errno && !*end && *value;
+}
+
+static int parse_pids(struct options *o)
+{
+	const char *at = o->pids_text;
+	char *end;
+
+	o->pids = calloc(PIDS_MAX, sizeof(*o->pids));
+	if (!o->pids)
+		return cli_fail("out of memory");
+	for (;;) {
+		unsigned long pid = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
+
+		if (!pid || pid > INT32_MAX || (*end && *end != ','))
+			return cli_fail("-p %s: not a list of process numbers, as in 12,34",
+					o->pids_text);
+		if (o->nr_pids == PIDS_MAX)
+			return cli_fail("-p: at most %d processes", PIDS_MAX);
+		o->pids[o->nr_pids++] = (uint32_t)pid;
+		if (!*end)
+			return 0;
+		at = end + 1;
+	}
+}
+
+static int parse_option(struct options *o, int option)
+{
+	switch (option) {
+	case 'o':
+		o->output = optarg;
+		return 0;
+	case 'e':
+		if (o->events_text)
+			return cli_fail("-e: give all events in one list, as in -e cycles,instructions");
+		o->events_text = optarg;
+		return 0;
+	case 'F':
+		return parse_positive(optarg, &o->frequency) ? 0 :
+			cli_fail("-F %s: not a number of samples a second", optarg);
+	case 'c':
+		return parse_positive(optarg, &o->period) ? 0 :
+			cli_fail("-c %s: not a number of events", optarg);
+	case 'm':
+		return cli_parse_size(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
+			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
+	case 'M':
+		o->mode = strcmp(optarg, "stream") ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM;
+		return o->mode == KBARMAN_MODE_STREAM || !strcmp(optarg, "overwrite") ? 0 :
+			cli_fail("--mode %s: there are stream and overwrite", optarg);
+	case 'C':
+		o->cpus_text = optarg;
+		return 0;
+	case 'a':
+		o->all = true;
+		return 0;
+	case 'p':
+		o->pids_text = optarg;
+		return 0;
+	}
+	return cli_usage(false, usage);
+}
+
+static int check_options(struct options *o)
+{
+	struct kb_error err;
+	int nr;
+
+	if (o->frequency && o->period)
+		return cli_fail("-F and -c exclude each other: a frequency or a period");
+	if (o->pids_text && o->command)
+		return cli_fail("-p and a command exclude each other");
+	if (o->pids_text && o->all)
+		return cli_fail("-p and -a exclude each other");
+	if (o->pids_text && parse_pids(o))
+		return CLI_IMPOSSIBLE;
+	nr = kb_events_parse(o->events, KB_EVENTS_MAX, o->events_text ?: DEFAULT_EVENT, NULL, &err);
+	if (nr < 0)
+		return cli_fail_error(&err);
+	o->nr_events = (unsigned int)nr;
+	return 0;
+}
+
+/* 0, or with @done what to exit with. */
+static int parse_options(struct options *o, int argc, char **argv, bool *done)
+{
+	static const struct option longs[] = {
+		{ "output",	required_argument, NULL, 'o' },
+		{ "event",	required_argument, NULL, 'e' },
+		{ "freq",	required_argument, NULL, 'F' },
+		{ "count",	required_argument, NULL, 'c' },
+		{ "buffer",	required_argument, NULL, 'm' },
+		{ "mode",	required_argument, NULL, 'M' },
+		{ "cpu",	required_argument, NULL, 'C' },
+		{ "all-cpus",	no_argument,	   NULL, 'a' },
+		{ "pid",	required_argument, NULL, 'p' },
+		{ "help",	no_argument,	   NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	int option, ret;
+
+	*done = true;
+	*o = (struct options){
+		.output = DEFAULT_FILE,
+		.ring_bytes = DEFAULT_RING_BYTES,
+		.mode = KBARMAN_MODE_STREAM,
+	};
+	/* "+": what follows COMMAND is its own. */
+	while ((option = getopt_long(argc, argv, "+o:e:F:c:m:C:ap:h", longs, NULL)) != -1) {
+		if (option == 'h')
+			return cli_usage(true, usage);
+		ret = parse_option(o, option);
+		if (ret)
+			return ret;
+	}
+	if (optind < argc)
+		o->command = argv + optind;
+	ret = check_options(o);
+	*done = ret != 0;
+	return ret;
+}
+
+/* ---- a recording ---- */
+
+struct recording {
+	struct options options;
+	struct kb_device *device;
+	struct kb_recorder *recorder;
+	struct record_output output;
+	struct command command;
+	struct kb_kernel_maps kernel_maps;
+	sigset_t old_mask;
+	int signals;			/* signalfd */
+	int processes;			/* epoll of the pidfds of -p, -1 = none */
+	unsigned int nr_processes;	/* of them that live */
+	bool started;
+	bool interrupted;
+	uint64_t cpus[KB_CPU_WORDS];
+};
+
+static int prepare_signals(struct recording *rec)
+{
+	sigset_t mask;
+
+	/* An end of the command that we don't hear of would be no end. */
+	signal(SIGCHLD, SIG_DFL);
+	signal(SIGINT, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	/* SIGHUP stays ignored for nohup; writing says by itself what is wrong. */
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGCHLD);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGHUP);
+	sigprocmask(SIG_BLOCK, &mask, &rec->old_mask);
+	rec->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
+}
+
+static int watch_processes(struct recording *rec)
+{
+	const struct options *o = &rec->options;
+
+	if (!o->nr_pids)
+		return 0;
+	rec->processes = epoll_create1(EPOLL_CLOEXEC);
+	if (rec->processes < 0)
+		return cli_fail("epoll: %s", strerror(errno));
+	for (uint32_t i = 0; i < o->nr_pids; i++) {
+		struct epoll_event event = { .events = EPOLLIN };
+		int fd = (int)syscall(SYS_pidfd_open, o->pids[i], 0);
+
+		if (fd < 0 && errno == ESRCH)
+			return cli_fail("-p: there is no process %u", o->pids[i]);
+		if (fd < 0)
+			return cli_fail("-p: process %u can't be watched (is it a thread?): %s",
+					o->pids[i], strerror(errno));
+		event.data.fd = fd;
+		if (epoll_ctl(rec->processes, EPOLL_CTL_ADD, fd, &event)) {
+			close(fd);
+			return cli_fail("epoll: %s", strerror(errno));
+		}
+		rec->nr_processes++;
+	}
+	return 0;
+}
+
+static int configure(struct recording *rec)
+{
+	struct options *o = &rec->options;
+	struct kbarman_configure configure = {
+		.mode = o->mode,
+		.sources = KBARMAN_SOURCE_ALL,
+		.ring_bytes = o->ring_bytes,
+		.nr_events = o->nr_events,
+		.events_ptr = (uintptr_t)o->events,
+		.sample = o->period ?: o->frequency ?: DEFAULT_HZ,
+	};
+	struct kbarman_query query;
+	struct kb_error err;
+	uint32_t child;
+	int words;
+
+	if (kb_device_query(rec->device, &query, &err))
+		return cli_fail_error(&err);
+	if (o->ring_bytes < query.min_ring_bytes || o->ring_bytes > query.max_ring_bytes)
+		return cli_fail("-m: a buffer can have %" PRIu64 "K to %" PRIu64 "M",
+				(uint64_t)query.min_ring_bytes >> 10,
+				(uint64_t)query.max_ring_bytes >> 20);
+	if (o->cpus_text) {
+		words = kb_cpulist_parse(rec->cpus, o->cpus_text, query.nr_cpus, &err);
+		if (words < 0)
+			return cli_fail("-C %s", err.text);
+		configure.cpus_ptr = (uintptr_t)rec->cpus;
+		configure.nr_cpu_words = (uint32_t)words;
+	}
+	if (!o->period)
+		configure.flags |= KBARMAN_CONFIGURE_FREQ;
+	if (!o->events_text)
+		configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
+	if (o->nr_pids) {
+		configure.pids_ptr = (uintptr_t)o->pids;
+		configure.nr_pids = o->nr_pids;
+	} else if (rec->command.pid && !o->all) {
+		child = (uint32_t)rec->command.pid;
+		configure.pids_ptr = (uintptr_t)&child;
+		configure.nr_pids = 1;
+	}
+	if (configure.nr_pids)
+		configure.flags |= KBARMAN_CONFIGURE_INHERIT;
+	return kb_device_configure(rec->device, &configure, &err) ? cli_fail_error(&err) : 0;
+}
+
+/* What was asked for, as facts of the capture. */
+static int write_request(struct recording *rec, struct kb_error *err)
+{
+	const struct options *o = &rec->options;
+	char text[4096];
+	size_t used = 0;
+	int ret;
+
+	if (o->nr_pids)
+		snprintf(text, sizeof(text), "pid:%s", o->pids_text);
+	ret = kb_recorder_fact(rec->recorder, "filter",
+			       o->nr_pids ? text : o->command && !o->all ? "command" : "none", err);
+	if (ret || !o->command)
+		return ret;
+	for (char **word = o->command; *word && used < sizeof(text); word++)
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%s", used ? " " : "",
+					 *word);
+	return kb_recorder_fact(rec->recorder, "command", text, err);
+}
+
+/* Kernel symbols and text: a capture without them is a capture, too. */
+static void read_kernel_maps(struct recording *rec)
+{
+	struct kb_error err;
+	FILE *side = record_output_side(&rec->output);
+
+	if (kb_kernel_maps_read(&rec->kernel_maps, NULL, side, &err))
+		cli_warn("kernel symbols will be missing: %s", err.text);
+	else if (rec->kernel_maps.hidden)
+		cli_warn("kernel symbols will be missing: the kernel hides its addresses; record as "
+			 "root, or `sysctl kernel.kptr_restrict=0'");
+	record_output_side_done(&rec->output, rec->kernel_maps.nr > 0);
+}
+
+static void add_kernel_maps(struct recording *rec)
+{
+	struct kb_error err;
+	uint32_t added;
+
+	if (rec->kernel_maps.nr &&
+	    kb_kernel_maps_add(&rec->kernel_maps, rec->device, &added, &err))
+		cli_warn("kernel code will have no image: %s", err.text);
+}
+
+static void say_what_is_missing(struct recording *rec)
+{
+	struct kbarman_query query;
+
+	if (kb_device_query(rec->device, &query, NULL))
+		return;
+	if (query.state & KBARMAN_STATE_FALLBACK)
+		cli_warn("there is no PMU: sampling by cpu-clock instead of cycles");
+	if (!(query.features & KBARMAN_FEATURE_MAPS))
+		cli_warn("this kernel has no kprobes: code that is loaded from now on has no image");
+}
+
+/* Up to the moment in which everything runs. */
+static int begin(struct recording *rec)
+{
+	const struct options *o = &rec->options;
+	bool to_stdout = !strcmp(o->output, "-");
+	struct kb_error err;
+	int ret;
+
+	if (prepare_signals(rec) || watch_processes(rec))
+		return CLI_IMPOSSIBLE;
+	if (kb_device_open(&rec->device, &err))
+		return cli_fail_error(&err);
+	if (o->command) {
+		ret = command_prepare(&rec->command, o->command, &rec->old_mask, to_stdout);
+		if (ret)
+			return cli_fail("can't fork: %s", strerror(-ret));
+	}
+	/* The session is ours before the file is: two recorders, one name, no clash. */
+	if (configure(rec) || record_output_open(&rec->output, o->output))
+		return CLI_IMPOSSIBLE;
+	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
+		return cli_fail_error(&err);
+	read_kernel_maps(rec);
+	if (kb_device_start(rec->device, &err))
+		return cli_fail_error(&err);
+	add_kernel_maps(rec);
+	say_what_is_missing(rec);
+	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
+		return cli_fail_error(&err);
+	rec->started = true;
+	if (rec->command.pid)
+		command_release(&rec->command);
+	return 0;
+}
+
+static void pass_signal_on(struct recording *rec, const struct signalfd_siginfo *info)
+{
+	/* What the terminal sends goes to the whole foreground group anyway. */
+	if (rec->command.pid && !rec->command.ended && info->ssi_code != SI_KERNEL)
+		kill(rec->command.pid, (int)info->ssi_signo);
+}
+
+/* Does one of the signals that have come mean the end? */
+static bool signals_say_stop(struct recording *rec)
+{
+	struct signalfd_siginfo info;
+
+	while (read(rec->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGCHLD) {
+			if (command_has_ended(&rec->command))
+				return true;
+			continue;
+		}
+		rec->interrupted = true;
+		pass_signal_on(rec, &info);
+		return true;
+	}
+	return false;
+}
+
+static bool processes_say_stop(struct recording *rec)
+{
+	struct epoll_event event;
+
+	while (epoll_wait(rec->processes, &event, 1, 0) == 1) {
+		close(event.data.fd);
+		rec->nr_processes--;
+	}
+	return !rec->nr_processes;
+}
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+/* Until there is a reason to end. */
+static int follow(struct recording *rec, struct kb_error *err)
+{
+	bool stream = rec->options.mode == KBARMAN_MODE_STREAM;
+	int64_t next_sync = now_ms() + SYNC_MS;
+	struct pollfd fds[3] = {
+		{ .fd = rec->signals, .events = POLLIN },
+		{ .fd = rec->processes, .events = POLLIN },
+		/* In overwrite mode a ring is full most of the time: that is no news. */
+		{ .fd = stream ? kb_device_fd(rec->device) : -1, .events = POLLIN },
+	};
+	int ret = 0;
+
+	while (!ret) {
+		int64_t left = next_sync - now_ms();
+
+		if (poll(fds, 3, !stream ? -1 : left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
+			return kb_error_set(err, -errno, KB_NO_OFFSET, "poll: %s", strerror(errno));
+		if (fds[0].revents && signals_say_stop(rec))
+			return 0;
+		if (fds[1].revents && processes_say_stop(rec))
+			return 0;
+		if (fds[2].revents & (POLLHUP | POLLERR | POLLNVAL))
+			return kb_error_set(err, -EPIPE, KB_NO_OFFSET,
+					    "the recording session has ended by itself");
+		if (!stream)
+			continue;
+		ret = kb_recorder_pump(rec->recorder, err);
+		if (!ret && now_ms() >= next_sync) {
+			ret = kb_recorder_sync(rec->recorder, err);
+			next_sync = now_ms() + SYNC_MS;
+		}
+	}
+	return ret;
+}
+
+/*
+ * Wait for the command, which may outlive the recording; a further signal ends it
+ * for good.
+ */
+static void wait_for_command(struct recording *rec)
+{
+	struct pollfd fd = { .fd = rec->signals, .events = POLLIN };
+
+	while (rec->command.pid && !command_has_ended(&rec->command)) {
+		struct signalfd_siginfo info;
+
+		poll(&fd, 1, -1);
+		while (read(rec->signals, &info, sizeof(info)) == sizeof(info)) {
+			if (info.ssi_signo != SIGCHLD)
+				kill(rec->command.pid, rec->interrupted ? SIGKILL : SIGTERM);
+			rec->interrupted |= info.ssi_signo != SIGCHLD;
+		}
+	}
+}
+
+/* ---- summary ---- */
+
+static const char *human_size(uint64_t bytes, char text[32])
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned int unit = 0;
+
+	while (value >= 1024 && unit < 4) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return text;
+}
+
+/* The loss of one reason: how much in all, on which CPUs, what to do. */
+static uint64_t say_loss(struct recording *rec, unsigned int reason, const char *advice)
+{
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	unsigned int cpus = 0;
+	uint64_t total = 0;
+	char list[512] = "";
+	size_t used = 0;
+
+	if (kb_device_query(rec->device, &query, NULL))
+		return 0;
+	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
+		if (kb_device_stats(rec->device, cpu, &stats, NULL) || !stats.lost[reason])
+			continue;
+		total += stats.lost[reason];
+		if (++cpus > LISTED_CPUS)
+			continue;
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%sCPU %u: %llu",
+					 used ? ", " : "", cpu,
+					 (unsigned long long)stats.lost[reason]);
+	}
+	if (total)
+		cli_warn("lost %" PRIu64 " records (%s) %s%s: %s", total, kb_loss_name(reason), list,
+			 cpus > LISTED_CPUS ? ", …" : "", advice);
+	return total;
+}
+
+static void say_misses(struct recording *rec)
+{
+	static const char *const what[KBARMAN_MISS_REASONS] = {
+		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full",
+		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full",
+		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full",
+		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast",
+		[KBARMAN_MISSED_MEMORY] = "mappings are missing: the kernel was short of memory",
+		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
+	};
+	struct kbarman_stats stats;
+
+	if (kb_device_stats(rec->device, KBARMAN_CPU_ALL, &stats, NULL))
+		return;
+	for (unsigned int i = 0; i < KBARMAN_MISS_REASONS; i++) {
+		if (stats.missed[i])
+			cli_warn("%llu %s", (unsigned long long)stats.missed[i], what[i]);
+	}
+}
+
+static void say_summary(struct recording *rec, uint64_t bytes)
+{
+	static const char *const advice[KBARMAN_LOST_REASONS] = {
+		[KBARMAN_LOST_FULL] = "the buffer was full; give it more (-m), sample less (-F), or "
+				      "write to a faster disk",
+		[KBARMAN_LOST_NESTED] = "the buffer is too small for interrupts in interrupts; give "
+					"it more (-m)",
+		[KBARMAN_LOST_TOO_BIG] = "longer than an eighth of the buffer; give it more (-m)",
+	};
+	struct kb_recorder_totals totals;
+	uint64_t lost = 0;
+	char size[32];
+
+	kb_recorder_totals(rec->recorder, &totals);
+	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
+		lost += say_loss(rec, i, advice[i]);
+	say_misses(rec);
+	if (totals.missed_rows)
+		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
+	if (totals.unordered)
+		cli_warn("%" PRIu64 " records came late and are out of order in the file",
+			 totals.unordered);
+	if (totals.damaged)
+		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
+			 "please report it", totals.damaged);
+	cli_warn("%s: %" PRIu64 " records of %u CPUs in %.3f s, %s%s", rec->output.name,
+		 totals.records, totals.nr_cpus, (double)totals.duration_ns / 1e9,
+		 human_size(bytes, size), lost ? "" : ", nothing lost");
+}
+
+/* ---- from begin to end ---- */
+
+/* What can still be had of a recording that failed under way. */
+static int fail_partly(struct recording *rec, const struct kb_error *err)
+{
+	cli_fail_error(err);
+	if (!record_output_keep(&rec->output))
+		return CLI_IMPOSSIBLE;
+	cli_warn("what was recorded up to then is in %s", rec->output.partial);
+	return CLI_DAMAGED;
+}
+
+static int end(struct recording *rec)
+{
+	struct kb_recorder_totals totals;
+	struct kb_error err;
+	uint64_t bytes;
+	int ret;
+
+	if (kb_device_stop(rec->device, &err) || kb_recorder_finish(rec->recorder, &err))
+		return fail_partly(rec, &err);
+	bytes = record_output_size(&rec->output);
+	/* A reader that doesn't read must not keep Ctrl-C from us. */
+	if (rec->output.spooled)
+		sigprocmask(SIG_SETMASK, &rec->old_mask, NULL);
+	ret = record_output_commit(&rec->output);
+	if (ret)
+		return ret;
+	say_summary(rec, bytes);
+	kb_recorder_totals(rec->recorder, &totals);
+	return totals.damaged ? CLI_DAMAGED : CLI_OK;
+}
+
+static int record(struct recording *rec)
+{
+	struct kb_error err;
+	int ret, error, status;
+
+	ret = begin(rec);
+	if (ret)
+		return ret;
+	if (follow(rec, &err)) {
+		kb_device_stop(rec->device, NULL);
+		ret = fail_partly(rec, &err);
+	} else if (rec->command.ended && (error = command_exec_error(&rec->command))) {
+		cli_warn("can't run '%s': %s", rec->options.command[0], strerror(error));
+		return error == ENOENT ? 127 : 126;
+	} else {
+		ret = end(rec);
+	}
+	wait_for_command(rec);
+	if (!rec->command.pid)
+		return ret;
+	status = command_exit_status(&rec->command);
+	return ret ?: status;
+}
+
+int cmd_record(int argc, char **argv)
+{
+	struct recording *rec = calloc(1, sizeof(*rec));
+	bool done;
+	int ret;
+
+	if (!rec)
+		return cli_fail("out of memory");
+	rec->signals = rec->processes = -1;
+	record_output_init(&rec->output);
+	ret = parse_options(&rec->options, argc, argv, &done);
+	if (!done)
+		ret = record(rec);
+
+	kb_recorder_destroy(rec->recorder);
+	kb_device_close(rec->device);
+	command_close(&rec->command);
+	record_output_close(&rec->output);
+	kb_kernel_maps_free(&rec->kernel_maps);
+	if (rec->processes >= 0)
+		close(rec->processes);
+	if (rec->signals >= 0)
+		close(rec->signals);
+	free(rec->options.pids);
+	free(rec);
+	return ret;
+}

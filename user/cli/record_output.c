@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "record_output.h"
+
+#define COPY_BYTES	(256 << 10)
+
+void record_output_init(struct record_output *out)
+{
+	memset(out, 0, sizeof(*out));
+	out->fd = -1;
+}
+
+static int open_spool(struct record_output *out)
+{
+	const char *dir = getenv("TMPDIR");
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "%s/kbarman.XXXXXX", dir && *dir ? dir : "/tmp");
+	out->fd = mkostemp(path, O_CLOEXEC);
+	if (out->fd < 0)
+		return cli_fail("can't write %s: %s; set TMPDIR to a place with room for the capture",
+				path, strerror(errno));
+	unlink(path);
+	out->spooled = true;
+	return 0;
+}
+
+static int open_partial(struct record_output *out)
+{
+	if (asprintf(&out->partial, "%s.partial", out->final) < 0 ||
+	    asprintf(&out->side_final, "%s.kallsyms", out->final) < 0 ||
+	    asprintf(&out->side_partial, "%s.kallsyms", out->partial) < 0)
+		return cli_fail("out of memory");
+	out->fd = open(out->partial, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out->fd < 0) {
+		cli_fail("can't write %s: %s", out->partial, strerror(errno));
+		free(out->partial);	/* not ours to remove */
+		out->partial = NULL;
+		return CLI_IMPOSSIBLE;
+	}
+	return 0;
+}
+
+int record_output_open(struct record_output *out, const char *path)
+{
+	struct stat st;
+
+	if (!strcmp(path, "-")) {
+		out->name = "standard output";
+		if (isatty(STDOUT_FILENO))
+			return cli_fail("won't write a capture to a terminal: send it to a file or pipe");
+		return open_spool(out);
+	}
+	out->name = path;
+	if (stat(path, &st)) {
+		if (errno != ENOENT)
+			return cli_fail("can't write %s: %s", path, strerror(errno));
+		out->final = strdup(path);
+		return out->final ? open_partial(out) : cli_fail("out of memory");
+	}
+	/* Renaming over it would get around its write protection. */
+	if (S_ISDIR(st.st_mode) || access(path, W_OK))
+		return cli_fail("can't write %s: %s", path,
+				S_ISDIR(st.st_mode) ? strerror(EISDIR) : strerror(errno));
+	/* A link is followed, so that what it points to is replaced and not it. */
+	out->final = realpath(path, NULL);
+	if (!out->final)
+		return cli_fail("can't write %s: %s", path, strerror(errno));
+	return S_ISREG(st.st_mode) ? open_partial(out) : open_spool(out);
+}
+
+FILE *record_output_side(struct record_output *out)
+{
+	if (out->spooled)
+		return NULL;
+	out->side = fopen(out->side_partial, "we");
+	if (!out->side)
+		cli_warn("kernel symbols will be missing: can't write %s: %s", out->side_partial,
+			 strerror(errno));
+	return out->side;
+}
+
+void record_output_side_done(struct record_output *out, bool useful)
+{
+	bool broken;
+
+	if (!out->side)
+		return;
+	broken = ferror(out->side);
+	broken |= fclose(out->side) != 0;
+	out->side = NULL;
+	if (useful && broken)
+		cli_warn("kernel symbols will be missing: can't write %s", out->side_partial);
+	out->has_side = useful && !broken;
+	if (!out->has_side)
+		unlink(out->side_partial);
+}
+
+uint64_t record_output_size(const struct record_output *out)
+{
+	struct stat st;
+
+	return fstat(out->fd, &st) ? 0 : (uint64_t)st.st_size;
+}
+
+static int write_all(int fd, const char *data, size_t length)
+{
+	while (length) {
+		ssize_t written = write(fd, data, length);
+
+		if (written < 0 && errno == EINTR)
+			continue;
+		if (written < 0)
+			return -errno;
+		data += written;
+		length -= (size_t)written;
+	}
+	return 0;
+}
+
+static int copy_spool(struct record_output *out)
+{
+	int fd = out->final ? open(out->final, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
+	char *buffer = malloc(COPY_BYTES);
+	off_t at = 0;
+	int ret = fd < 0 ? -errno : buffer ? 0 : -ENOMEM;
+
+	while (!ret) {
+		ssize_t length = pread(out->fd, buffer, COPY_BYTES, at);
+
+		if (length <= 0) {
+			ret = length ? -errno : 0;
+			break;
+		}
+		ret = write_all(fd, buffer, (size_t)length);
+		at += length;
+	}
+	free(buffer);
+	if (out->final && fd >= 0 && close(fd) && !ret)
+		ret = -errno;
+	return ret;
+}
+
+int record_output_commit(struct record_output *out)
+{
+	int ret;
+
+	if (out->spooled) {
+		ret = copy_spool(out);
+		return ret ? cli_fail("can't write %s: %s", out->name, strerror(-ret)) : 0;
+	}
+	/* The symbols first: the capture's name is the sign that all is there. */
+	if (out->has_side) {
+		if (rename(out->side_partial, out->side_final))
+			cli_warn("kernel symbols stay in %s: %s", out->side_partial, strerror(errno));
+	} else {
+		unlink(out->side_final);	/* of another capture of that name */
+	}
+	out->kept = true;
+	if (rename(out->partial, out->final)) {
+		cli_warn("the capture stays in %s: %s", out->partial, strerror(errno));
+		return CLI_DAMAGED;
+	}
+	return 0;
+}
+
+bool record_output_keep(struct record_output *out)
+{
+	out->kept = out->partial != NULL;
+	return out->kept;
+}
+
+void record_output_close(struct record_output *out)
+{
+	if (out->fd >= 0)
+		close(out->fd);
+	if (out->partial && !out->kept) {
+		unlink(out->partial);
+		if (out->has_side)
+			unlink(out->side_partial);
+	}
+	free(out->final);
+	free(out->partial);
+	free(out->side_final);
+	free(out->side_partial);
+	record_output_init(out);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where `record` writes. A capture grows in FILE.partial, which can be read at any
+ * time, with the kernel's symbols in FILE.partial.kallsyms, and both get their
+ * final names at the end. Standard output, pipes and devices get all of it at the
+ * end, from a temporary file without a name.
+ */
+#ifndef KBARMAN_CLI_RECORD_OUTPUT_H
+#define KBARMAN_CLI_RECORD_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+struct record_output {
+	int fd;			/* a regular file, for the capture */
+	const char *name;	/* as messages say it */
+	char *final;		/* NULL if spooled to standard output */
+	char *partial;		/* NULL if spooled */
+	char *side_final, *side_partial;
+	FILE *side;		/* while it is written */
+	bool spooled;
+	bool has_side;
+	bool kept;		/* partial and its side file stay */
+};
+
+void record_output_init(struct record_output *out);
+
+/* 0, or CLI_IMPOSSIBLE after a message. */
+int record_output_open(struct record_output *out, const char *path);
+
+/* Open the side file; NULL if there is none, after a message if that is a pity. */
+FILE *record_output_side(struct record_output *out);
+/* It is written; keep it only if it is @useful. */
+void record_output_side_done(struct record_output *out, bool useful);
+
+/* Bytes of the capture. */
+uint64_t record_output_size(const struct record_output *out);
+
+/* Final names, or all of it to where it goes. 0, or an exit status after a message. */
+int record_output_commit(struct record_output *out);
+
+/* The partial file is to stay as it is; false if there is none. */
+bool record_output_keep(struct record_output *out);
+
+/* Removes what was neither committed nor kept. */
+void record_output_close(struct record_output *out);
+
+#endif
