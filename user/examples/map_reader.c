@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Record a CPU for a second and print what is in its map: all that another tool
+ * needs are the two headers below. The ring is stopped before it is read, so that
+ * it can be read in place; how to read a running one is said in uapi/kbarman.h.
+ */
+#include <err.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <uapi/barman_v2.h>
+#include <uapi/kbarman.h>
+
+static void print_record(const void *data)
+{
+	static const char *const names[] = { "?", "sample", "sample with PC", "task switch",
+					     "custom counter", "annotation", "halting event" };
+	const struct bm_protocol_record_header *header = data;
+	const struct bm_protocol_task_switch *task_switch = data;
+	unsigned int type = header->record_type < 7 ? header->record_type : 0;
+
+	printf("%llu %s", (unsigned long long)header->timestamp, names[type]);
+	if (type == BM_RECORD_TASK_SWITCH)
+		printf(" to task %u", task_switch->task_id);
+	putchar('\n');
+}
+
+int main(int argc, char **argv)
+{
+	struct kbarman_event event = { .type = 1 /* software */, .name = "cpu-clock" };
+	struct kbarman_configure configure = {
+		.size = sizeof(configure),
+		.mode = KBARMAN_MODE_OVERWRITE,
+		.sources = KBARMAN_SOURCE_ALL,
+		.flags = KBARMAN_CONFIGURE_FREQ,
+		.nr_events = 1,
+		.events_ptr = (__u64)(unsigned long)&event,
+		.sample = 100,
+	};
+	struct kbarman_start start = { .size = sizeof(start) };
+	struct kbarman_query query = { .size = sizeof(query) };
+	off_t cpu = argc > 1 ? atoi(argv[1]) : 0;
+	int fd = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		err(1, KBARMAN_DEVICE);
+	if (ioctl(fd, KBARMAN_CONFIGURE, &configure) || ioctl(fd, KBARMAN_QUERY, &query))
+		err(1, "configure");
+
+	/* The whole map is a Barman v2 capture; its ring stands at the end of the header. */
+	const char *map = mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd,
+			       cpu * query.map_stride);
+	if (map == MAP_FAILED)
+		err(1, "mmap of CPU %d", (int)cpu);
+	const struct bm_datastore_header_data *store = (const void *)(map + query.header_bytes);
+	const char *ring = (const char *)(store + 1);
+
+	if (ioctl(fd, KBARMAN_START, &start))
+		err(1, "start");
+	sleep(1);
+	if (ioctl(fd, KBARMAN_STOP, 0))
+		err(1, "stop");
+
+	/* Offsets only grow: reduce them on use. A block never goes over the ring's end. */
+	for (__u64 at = store->read_offset; at < store->write_offset;) {
+		const bm_uintptr *word = (const void *)(ring + at % store->buffer_length);
+
+		if (!(*word & BM_BLOCK_PADDING))
+			print_record(word + 1);
+		at += sizeof(*word) + (*word & ~BM_BLOCK_PADDING);
+	}
+	return 0;
+}
