@@ -63,12 +63,13 @@ static bool looking_at(struct kb_tptp *tptp, const char *text)
 }
 
 /*
- * Pass over everything up to and with @end, of two or three characters. A comment
- * must not have its first two without the third.
+ * Pass over everything up to and with @end, of two or three characters, of what began
+ * at @offset. A comment must not have its first two without the third.
  */
-static int skip_until(struct kb_tptp *tptp, const char *end, bool comment, struct kb_error *err)
+static int skip_until(struct kb_tptp *tptp, const char *end, uint64_t offset,
+		      struct kb_error *err)
 {
-	uint64_t offset = kb_in_offset(&tptp->in);
+	bool comment = end[0] == '-';
 	size_t length = strlen(end);
 	char last[3] = "";
 
@@ -114,7 +115,7 @@ static int skip_instruction(struct kb_tptp *tptp, struct kb_error *err)
 	}
 	if (length == 3 && !strcasecmp(name, "xml"))
 		return tptp_malformed(tptp, err, offset, "a declaration that is not at the start");
-	return skip_until(tptp, "?>", false, err);
+	return skip_until(tptp, "?>", offset, err);
 }
 
 static int skip_doctype(struct kb_tptp *tptp, struct kb_error *err)
@@ -145,18 +146,22 @@ static int skip_doctype(struct kb_tptp *tptp, struct kb_error *err)
 /* <!...> or <?...> at the start of the window. */
 static int skip_markup(struct kb_tptp *tptp, bool prolog, struct kb_error *err)
 {
+	uint64_t offset = kb_in_offset(&tptp->in);
+
 	if (tptp->in.at[1] == '?')
 		return skip_instruction(tptp, err);
 	if (looking_at(tptp, "<!--")) {
 		tptp->in.at += strlen("<!--");
-		return skip_until(tptp, "-->", true, err);
+		return skip_until(tptp, "-->", offset, err);
 	}
 	if (tptp->xml->depth && looking_at(tptp, "<![CDATA[")) {
 		tptp->in.at += strlen("<![CDATA[");
-		return skip_until(tptp, "]]>", false, err);
+		return skip_until(tptp, "]]>", offset, err);
 	}
-	if (prolog && looking_at(tptp, "<!DOCTYPE"))
+	if (prolog && looking_at(tptp, "<!DOCTYPE")) {
+		tptp->in.at += strlen("<!DOCTYPE");
 		return skip_doctype(tptp, err);
+	}
 	return malformed_here(tptp, err, "<! without a meaning");
 }
 
