@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One hash table, whose rows are few compared to samples. Names of tasks become
+ * small numbers first: a string of the header may stand there twice.
+ */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/hot.h"
+#include "analysis/table.h"
+
+struct comm {
+	uint32_t id;
+	char name[];
+};
+
+/* Where a name comes from: the row's offset in the string table, or a task without one. */
+struct comm_row {
+	uint64_t key;
+	const struct comm *comm;
+};
+
+#define NO_ROW_KEY	(1ULL << 32)
+
+struct kb_hot {
+	const struct kb_tasks *tasks;
+	unsigned int sort;
+	struct kb_table rows;
+	struct kb_table comm_rows;
+	void *comms;			/* by name: tsearch(3) */
+	uint32_t nr_comms;
+
+	/* The task of the last sample: the same answer holds for a while. */
+	uint32_t last_task;
+	struct kb_task_hit last_hit;
+	const struct comm *last_comm;	/* NULL: there was none */
+};
+
+int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
+		  struct kb_error *err)
+{
+	struct kb_hot *hot = calloc(1, sizeof(*hot));
+
+	if (!hot)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	hot->tasks = tasks;
+	hot->sort = sort;
+	kb_table_init(&hot->rows, sizeof(struct kb_hot_row), 3);
+	kb_table_init(&hot->comm_rows, sizeof(struct comm_row), 1);
+	*out = hot;
+	return 0;
+}
+
+void kb_hot_destroy(struct kb_hot *hot)
+{
+	if (!hot)
+		return;
+	kb_table_release(&hot->rows);
+	kb_table_release(&hot->comm_rows);
+	tdestroy(hot->comms, free);
+	free(hot);
+}
+
+static int compare_comms(const void *left, const void *right)
+{
+	const struct comm *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static const struct comm *intern(struct kb_hot *hot, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	struct comm *comm = malloc(sizeof(*comm) + size), **node;
+
+	if (!comm)
+		return NULL;
+	memcpy(comm->name, name, size);
+	node = tsearch(comm, &hot->comms, compare_comms);
+	if (!node || *node != comm)
+		free(comm);
+	else
+		comm->id = hot->nr_comms++;
+	return node ? *node : NULL;
+}
+
+static const struct comm *find_comm(struct kb_hot *hot, uint32_t task_id, uint64_t timestamp)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct comm_row *row;
+	uint64_t key;
+
+	if (hot->last_comm && task_id == hot->last_task && timestamp >= hot->last_hit.since &&
+	    timestamp <= hot->last_hit.until)
+		return hot->last_comm;
+
+	kb_tasks_find(hot->tasks, task_id, timestamp, &hot->last_hit);
+	key = hot->last_hit.row && hot->last_hit.row->name ?
+		hot->last_hit.row->name_ptr : NO_ROW_KEY | task_id;
+	row = kb_table_get(&hot->comm_rows, &key);
+	if (row && !row->comm)
+		row->comm = intern(hot, kb_tasks_name(hot->tasks, task_id, timestamp, buffer));
+	hot->last_task = task_id;
+	hot->last_comm = row ? row->comm : NULL;
+	return hot->last_comm;
+}
+
+int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol)
+{
+	const struct comm *comm = find_comm(hot, event->task_id, event->timestamp);
+	uint64_t key[3] = { 0 };
+	struct kb_hot_row *row;
+
+	if (!comm)
+		return -ENOMEM;
+	if (hot->sort & KB_SORT_TASK)
+		key[0] = (uint64_t)comm->id << 32;
+	if (hot->sort & KB_SORT_TID)
+		key[0] |= event->task_id;
+	if (hot->sort & KB_SORT_IMAGE)
+		key[1] = (uintptr_t)symbol->image;
+	if (hot->sort & KB_SORT_SYMBOL)
+		key[2] = (uint64_t)symbol->id << 32;
+	if (hot->sort & KB_SORT_CPU)
+		key[2] |= event->core;
+
+	row = kb_table_get(&hot->rows, key);
+	if (!row)
+		return -ENOMEM;
+	if (!row->samples++) {
+		row->task = comm->name;
+		row->image = symbol->image;
+		row->image_base = symbol->image_base;
+		row->symbol = symbol->name;
+		row->kernel = symbol->kernel;
+		row->task_id = event->task_id;
+		row->core = event->core;
+	}
+	if (event->sample.nr_counters && event->sample.counters[0] != KB_COUNTER_INVALID &&
+	    event->sample.counters[0] <= UINT64_MAX - row->weight)
+		row->weight += event->sample.counters[0];
+	else
+		row->unweighed++;
+	return 0;
+}
+
+static int compare_names(const struct kb_hot_row *a, const struct kb_hot_row *b)
+{
+	int order = strcmp(a->task, b->task);
+
+	if (!order)
+		order = strcmp(a->image, b->image);
+	if (!order)
+		order = strcmp(a->symbol, b->symbol);
+	if (!order && a->task_id != b->task_id)
+		order = a->task_id < b->task_id ? -1 : 1;
+	if (!order)
+		order = (a->core > b->core) - (a->core < b->core);
+	return order;
+}
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct kb_hot_row *a = left, *b = right;
+
+	if (a->weight != b->weight)
+		return a->weight > b->weight ? -1 : 1;
+	if (a->samples != b->samples)
+		return a->samples > b->samples ? -1 : 1;
+	return compare_names(a, b);
+}
+
+static uint64_t add_up(uint64_t a, uint64_t b)
+{
+	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
+				     struct kb_hot_row *totals)
+{
+	struct kb_hot_row *rows = (struct kb_hot_row *)hot->rows.rows;
+	uint64_t weighed = 0, mean;
+	uint32_t i;
+
+	*totals = (struct kb_hot_row) { 0 };
+	*nr = hot->rows.nr;
+	for (i = 0; i < *nr; i++) {
+		totals->samples += rows[i].samples;
+		totals->weight = add_up(totals->weight, rows[i].weight);
+		weighed += rows[i].samples - rows[i].unweighed;
+	}
+	count = count || !totals->weight;
+	mean = weighed ? totals->weight / weighed : 0;
+	totals->weight = 0;
+	for (i = 0; i < *nr; i++) {
+		if (count)
+			rows[i].weight = rows[i].samples;
+		else
+			rows[i].weight = add_up(rows[i].weight, mean * rows[i].unweighed);
+		totals->weight = add_up(totals->weight, rows[i].weight);
+	}
+	if (*nr)
+		qsort(rows, *nr, sizeof(*rows), compare_rows);
+	return rows;
+}

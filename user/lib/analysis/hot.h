@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Where samples fell: the table of `kbarman report`. A sample weighs as much as the
+ * first counter, the one that samples, advanced since the sample before it; samples
+ * without such a value weigh as much as the others do on average.
+ */
+#ifndef KB_LIB_ANALYSIS_HOT_H
+#define KB_LIB_ANALYSIS_HOT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kbarman/barman.h>
+#include <kbarman/symbol.h>
+
+#include "sym/tasks.h"
+
+/* What tells rows apart; the rest is summed up. */
+#define KB_SORT_TASK	(1U << 0)	/* the task's name at the time */
+#define KB_SORT_TID	(1U << 1)
+#define KB_SORT_IMAGE	(1U << 2)
+#define KB_SORT_SYMBOL	(1U << 3)	/* of one image */
+#define KB_SORT_CPU	(1U << 4)
+
+/* Fields that are not sorted by are those of the row's first sample. */
+struct kb_hot_row {
+	uint64_t key[3];
+	const char *task;
+	const char *image, *image_base;
+	const char *symbol;	/* "" where unknown */
+	uint32_t task_id;
+	uint32_t core;
+	bool kernel;
+	uint64_t samples;
+	uint64_t unweighed;	/* of them, those without a weight */
+	uint64_t weight;
+};
+
+struct kb_hot;
+
+/* @tasks must stay. */
+int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
+		  struct kb_error *err);
+void kb_hot_destroy(struct kb_hot *hot);
+
+/* A sample with a PC, which is in @symbol. 0 or -ENOMEM. */
+int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol);
+
+/*
+ * All rows, the heaviest first, in an order that only the capture decides; by number
+ * of samples with @count. Nothing can be added afterwards. The totals' fields other
+ * than samples and weight are not set.
+ */
+const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
+				     struct kb_hot_row *totals);
+
+#endif

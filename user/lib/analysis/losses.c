@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: MIT
+/* One pass over the string table: facts are few, and CPUs may be many. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/losses.h"
+
+static const struct {
+	const char *what, *advice;
+} advices[] = {
+	{ "full", "record with larger rings (-m) or fewer samples (-F, -c)" },
+	{ "nested", "record with larger rings (-m)" },
+	{ "too_big", "record with larger rings (-m) or shorter call chains (--max-stack)" },
+	{ "task", "record for a shorter time or fewer tasks: the task table was full" },
+	{ "map", "record for a shorter time or fewer tasks: the map table was full" },
+	{ "string", "record for a shorter time or fewer tasks: the string table was full" },
+	{ "queue", "some mappings came too fast and have no names: record fewer processes" },
+	{ "memory", "the kernel was short of memory, and some mappings have no names" },
+	{ "counter", "some counter values could not be read and are left out" },
+};
+
+const char *kb_loss_advice(const char *what)
+{
+	size_t i;
+
+	for (i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
+		if (strcmp(what, advices[i].what) == 0)
+			return advices[i].advice;
+	return "record again with larger rings (-m)";
+}
+
+/* "CPU" at *@at, and what is behind it. */
+static bool parse_core(const char **at, uint32_t *core)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(*at, &end, 10);
+	if (end == *at || errno || value > UINT32_MAX)
+		return false;
+	*core = value;
+	*at = end;
+	return true;
+}
+
+static bool parse_count(const char *at, uint64_t *count)
+{
+	char *end;
+
+	errno = 0;
+	*count = strtoull(at, &end, 10);
+	return end != at && *end == '\0' && !errno;
+}
+
+static int add_row(struct kb_loss **rows, uint32_t *nr, uint32_t core, const char *what,
+		   size_t length, uint64_t count)
+{
+	struct kb_loss *row, *grown = reallocarray(*rows, (size_t)*nr + 1, sizeof(*grown));
+
+	if (!grown)
+		return -ENOMEM;
+	*rows = grown;
+	row = &grown[(*nr)++];
+	*row = (struct kb_loss) { .core = core, .count = count };
+	memcpy(row->what, what, length < sizeof(row->what) ? length : sizeof(row->what) - 1);
+	return 0;
+}
+
+static int take_fact(struct kb_losses *losses, const char *fact)
+{
+	const char *equals = strchr(fact, '='), *at;
+	uint32_t core;
+	uint64_t count;
+
+	if (!equals || !parse_count(equals + 1, &count))
+		return 0;
+	if (strncmp(fact, "written.", 8) == 0) {
+		losses->stated = true;
+		losses->written += count;
+	} else if (strncmp(fact, "overwritten.", 12) == 0) {
+		losses->overwritten += count;
+	} else if (strncmp(fact, "missed.", 7) == 0) {
+		return add_row(&losses->missed, &losses->nr_missed, 0, fact + 7,
+			       equals - fact - 7, count);
+	} else if (strncmp(fact, "lost.", 5) == 0) {
+		at = fact + 5;
+		if (!parse_core(&at, &core) || *at != '.')
+			return 0;
+		losses->stated = true;
+		losses->lost += count;
+		return add_row(&losses->rows, &losses->nr_rows, core, at + 1, equals - at - 1,
+			       count);
+	}
+	return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct kb_loss *a = left, *b = right;
+
+	if (a->core != b->core)
+		return a->core < b->core ? -1 : 1;
+	return strcmp(a->what, b->what);
+}
+
+int kb_losses_read(struct kb_losses *losses, const struct kb_barman *barman)
+{
+	static const char prefix[] = "kbarman.";
+	const struct kb_header *header = kb_barman_header(barman);
+	const char *string = header->strings, *end = string + header->string_table_length;
+
+	*losses = (struct kb_losses) { 0 };
+	for (; string < end; string += strlen(string) + 1) {
+		if (strncmp(string, prefix, sizeof(prefix) - 1) != 0)
+			continue;
+		if (take_fact(losses, string + sizeof(prefix) - 1)) {
+			kb_losses_release(losses);
+			return -ENOMEM;
+		}
+	}
+	if (losses->nr_rows)
+		qsort(losses->rows, losses->nr_rows, sizeof(*losses->rows), compare);
+	if (losses->nr_missed)
+		qsort(losses->missed, losses->nr_missed, sizeof(*losses->missed), compare);
+	return 0;
+}
+
+void kb_losses_release(struct kb_losses *losses)
+{
+	free(losses->rows);
+	free(losses->missed);
+	*losses = (struct kb_losses) { 0 };
+}

@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Slices of one CPU come in order, those of several CPUs nearly so: each when it
+ * ends. So a wait is known when the slice behind it ends, and one that would be
+ * negative is none.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/sched.h"
+#include "analysis/table.h"
+
+struct kb_sched {
+	struct kb_table tasks;
+	struct kb_sched_cpu *cpus;
+	uint32_t max_cores;
+};
+
+int kb_sched_create(struct kb_sched **out, uint32_t max_cores, struct kb_error *err)
+{
+	struct kb_sched *sched = calloc(1, sizeof(*sched));
+
+	if (sched)
+		sched->cpus = calloc((size_t)max_cores + 1, sizeof(*sched->cpus));
+	if (!sched || !sched->cpus) {
+		free(sched);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs",
+				    max_cores);
+	}
+	sched->max_cores = max_cores;
+	kb_table_init(&sched->tasks, sizeof(struct kb_sched_task), 1);
+	*out = sched;
+	return 0;
+}
+
+void kb_sched_destroy(struct kb_sched *sched)
+{
+	uint32_t i;
+
+	if (!sched)
+		return;
+	for (i = 0; i < sched->max_cores; i++)
+		free(sched->cpus[i].states);
+	free(sched->cpus);
+	kb_table_release(&sched->tasks);
+	free(sched);
+}
+
+/* Times of a hostile capture may be 2^64 apart. */
+static uint64_t span(int64_t start, int64_t end)
+{
+	return (uint64_t)end - (uint64_t)start;
+}
+
+static int add_idle(struct kb_sched_cpu *cpu, const struct kb_slice *slice)
+{
+	uint64_t ns = span(slice->start, slice->end);
+	unsigned int index = slice->idle_state + 1;
+	struct kb_sched_state *state;
+
+	if (!cpu->states)
+		cpu->states = calloc(KB_SCHED_STATES, sizeof(*cpu->states));
+	if (!cpu->states)
+		return -ENOMEM;
+	state = &cpu->states[index < KB_SCHED_STATES ? index : 0];
+	state->count++;
+	state->ns += ns;
+	if (ns > state->longest_ns)
+		state->longest_ns = ns;
+	cpu->halted_ns += ns;
+	return 0;
+}
+
+/* @task runs again: what was it waiting for until now? */
+static void end_wait(struct kb_sched_task *task, int64_t now)
+{
+	uint64_t ns = span(task->waits_since, now);
+
+	if (!task->waits || now < task->waits_since)
+		return;
+	task->waits = false;
+	if (task->waits_blocked)
+		task->blocked_ns += ns;
+	else
+		task->preempted_ns += ns;
+	if (ns > task->longest_ns) {
+		task->longest_ns = ns;
+		task->longest_at = task->waits_since;
+		task->longest_blocked = task->waits_blocked;
+	}
+}
+
+static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
+		   const struct kb_slice *slice, uint64_t timestamp)
+{
+	uint64_t key = slice->task_id;
+	struct kb_sched_task *task = kb_table_get(&sched->tasks, &key);
+	uint64_t ns = span(slice->start, slice->end);
+
+	if (!task)
+		return -ENOMEM;
+	*(slice->task_id ? &cpu->busy_ns : &cpu->awake_ns) += ns;
+	task->run_ns += ns;
+	task->last_seen = timestamp;
+	if (!slice->task_id)	/* one idle task a CPU shares the id */
+		return 0;
+	if (task->waits)
+		end_wait(task, slice->start);
+	task->migrations += task->seen && task->last_core != slice->core;
+	task->seen = true;
+	task->last_core = slice->core;
+	return 0;
+}
+
+/* The switch that ended @slice, a run or a halt of the idle task. */
+static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
+		      const struct kb_slice *slice, uint64_t timestamp)
+{
+	uint64_t key = slice->task_id;
+	struct kb_sched_task *task;
+
+	cpu->switches++;
+	if (slice->has_task) {
+		task = kb_table_get(&sched->tasks, &key);
+		if (!task)
+			return -ENOMEM;
+		*(slice->how == KB_END_BLOCKED ? &task->blocked : &task->preempted) += 1;
+		task->waits = slice->task_id != 0;
+		task->waits_blocked = slice->how == KB_END_BLOCKED;
+		task->waits_since = slice->end;
+	}
+	key = slice->next_task;
+	task = kb_table_get(&sched->tasks, &key);
+	if (!task)
+		return -ENOMEM;
+	task->runs++;
+	task->last_seen = timestamp;
+	return 0;
+}
+
+int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t timestamp)
+{
+	struct kb_sched_cpu *cpu;
+	int ret = 0;
+
+	if (slice->core >= sched->max_cores || slice->end < slice->start)
+		return 0;
+	cpu = &sched->cpus[slice->core];
+	cpu->seen = true;
+	switch (slice->kind) {
+	case KB_SLICE_RUN:
+		ret = add_run(sched, cpu, slice, timestamp);
+		break;
+	case KB_SLICE_IDLE:
+		ret = add_idle(cpu, slice);
+		break;
+	case KB_SLICE_LOST:
+		cpu->lost_ns += span(slice->start, slice->end);
+		cpu->lost += slice->lost;
+		break;
+	}
+	if (!ret && (slice->how == KB_END_PREEMPTED || slice->how == KB_END_BLOCKED))
+		ret = add_switch(sched, cpu, slice, timestamp);
+	return ret;
+}
+
+static int compare_tasks(const void *left, const void *right)
+{
+	const struct kb_sched_task *a = left, *b = right;
+
+	if (a->run_ns != b->run_ns)
+		return a->run_ns > b->run_ns ? -1 : 1;
+	return (a->key > b->key) - (a->key < b->key);
+}
+
+const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr)
+{
+	*nr = sched->tasks.nr;
+	if (*nr)
+		qsort(sched->tasks.rows, *nr, sizeof(struct kb_sched_task), compare_tasks);
+	return (const struct kb_sched_task *)sched->tasks.rows;
+}
+
+const struct kb_sched_task *kb_sched_task(const struct kb_sched *sched, uint32_t task_id)
+{
+	uint64_t key = task_id;
+
+	return kb_table_find(&sched->tasks, &key);
+}
+
+const struct kb_sched_cpu *kb_sched_cpu(const struct kb_sched *sched, uint32_t core)
+{
+	return &sched->cpus[core];
+}

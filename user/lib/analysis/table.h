@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Rows found by a key of a few 64-bit words: the accumulators of the analyses. Rows
+ * start with their key, come in the order they were first asked for, and move when
+ * the table grows. The hash is seeded at random, so that no input can be made to
+ * collide; nothing that is printed may depend on it.
+ */
+#ifndef KB_LIB_ANALYSIS_TABLE_H
+#define KB_LIB_ANALYSIS_TABLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+struct kb_table {
+	char *rows;
+	uint32_t nr, max;
+	uint32_t row_size;	/* bytes, a multiple of 8 */
+	uint32_t key_words;
+	uint32_t *slots;	/* row number + 1, 0 = free; a power of two of them */
+	uint32_t nr_slots;
+	uint64_t seed;
+};
+
+void kb_table_init(struct kb_table *table, uint32_t row_size, uint32_t key_words);
+void kb_table_release(struct kb_table *table);
+
+/* The row with @key, a new one zeroed behind its key; NULL without memory. */
+void *kb_table_get(struct kb_table *table, const uint64_t *key);
+
+/* The same, NULL if there is no such row. */
+void *kb_table_find(const struct kb_table *table, const uint64_t *key);
+
+static inline void *kb_table_row(const struct kb_table *table, uint32_t i)
+{
+	return table->rows + (size_t)i * table->row_size;
+}
+
+#endif
