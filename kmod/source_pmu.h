@@ -7,7 +7,10 @@
 /* There is a hardware PMU: its name goes to @name, of @size bytes. Context: task. */
 bool kbarman_pmu_present(char *name, size_t size);
 
-/* Counters that could not be read at an overflow, since start. Context: any. */
+/*
+ * Counters that could not be read at an overflow, since start: their values are ~0 in
+ * those samples. KBARMAN_MISSED_COUNTER of the stats. Context: any.
+ */
 u64 kbarman_pmu_unreadable(void);
 
 #endif /* KBARMAN_SOURCE_PMU_H */

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * What a core says of itself. Only the core can tell, so it is asked where it is.
+ * The fields are Arm's; other machines put what comes nearest there.
+ */
+#include <linux/smp.h>
+#include <linux/topology.h>
+
+#include "cpu.h"
+
+#if defined(CONFIG_ARM64) || defined(CONFIG_ARM)
+#include <asm/cputype.h>
+
+#define MPIDR_MULTITHREADING	(1UL << 24)	/* affinity level 0 is a thread, not a core */
+
+static void identify(void *to)
+{
+	struct bm_protocol_header_pmu_settings *settings = to;
+	unsigned long mpidr = read_cpuid_mpidr();
+
+	settings->midr = read_cpuid_id();
+	settings->mpidr = mpidr;
+	settings->cluster_id = mpidr & MPIDR_MULTITHREADING ? MPIDR_AFFINITY_LEVEL(mpidr, 2) :
+							      MPIDR_AFFINITY_LEVEL(mpidr, 1);
+}
+#elif defined(CONFIG_X86)
+#include <asm/processor.h>
+
+#define CPUID_TOPOLOGY		0xb
+
+static void identify(void *to)
+{
+	struct bm_protocol_header_pmu_settings *settings = to;
+	unsigned int eax, ebx, ecx, edx;
+
+	cpuid(1, &eax, &ebx, &ecx, &edx);
+	settings->midr = eax;
+	settings->mpidr = ebx >> 24;	/* the 8 bits of the APIC id that always are */
+	settings->cluster_id = topology_physical_package_id(smp_processor_id());
+	if (cpuid_eax(0) < CPUID_TOPOLOGY)
+		return;
+	cpuid_count(CPUID_TOPOLOGY, 0, &eax, &ebx, &ecx, &edx);
+	if (ebx)
+		settings->mpidr = edx;	/* all 32 */
+}
+#else
+static void identify(void *to)
+{
+}
+#endif
+
+void kbarman_cpu_identify(int cpu, struct bm_protocol_header_pmu_settings *settings)
+{
+	settings->midr = 0;
+	settings->mpidr = 0;
+	settings->cluster_id = 0;
+	smp_call_function_single(cpu, identify, settings, true);
+}

@@ -1,0 +1,361 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Samples: on every CPU that records a set of counters of which the first one
+ * overflows, and all are read when it does.
+ *
+ * The counters are pinned: what the hardware can't count at the same time is
+ * refused by name at start. So there is no multiplexing, and every number is a
+ * count, not an estimate.
+ *
+ * A sample's deltas cover the time since the last overflow on its CPU. Overflows in
+ * tasks that are not recorded are read all the same, so that what those tasks did is
+ * not put down to the next task that is.
+ *
+ * Context of overflow(): the CPU of the event, in an interrupt or an NMI, or with
+ * preemption off for software events. No lock, no memory, no printing; and the event
+ * is never disabled from there (kernels 6.16 to 6.17 hang).
+ */
+#include <linux/cpumask.h>
+#include <linux/err.h>
+#include <linux/perf_event.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <asm/local64.h>
+
+#include "clock.h"
+#include "cpu.h"
+#include "record.h"
+#include "session.h"
+#include "source_maps.h"
+#include "source_pmu.h"
+
+#define UNREADABLE		U64_MAX		/* as a delta */
+#define SOFTWARE_COUNTER	0x80000000U	/* in counter_types: or PERF_COUNT_SW_* */
+#define FALLBACK_NAME		"cpu-clock"
+#define FALLBACK_MIN_NS		100000
+
+/* The counters of one CPU. */
+struct counters {
+	struct perf_event *events[BM_MAX_PMU_COUNTERS];
+	unsigned int nr;
+	bool ready;		/* all of the above can be used: released last, and
+				 * cleared before the first event goes */
+	bool fallback;		/* the first one is cpu-clock for want of a PMU */
+	bool published;		/* the capture has the CPU's entry; it stays as it is
+				 * until the session ends */
+	/* The owning CPU's, any level up to NMI. */
+	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last overflow */
+	local_t unreadable;
+};
+
+static DEFINE_PER_CPU(struct counters, cpu_counters);
+
+/* ---- an overflow ---- */
+
+/* Only an event that counts on this very CPU can be read here. */
+static bool readable(const struct perf_event *event)
+{
+	if (READ_ONCE(event->state) != PERF_EVENT_STATE_ACTIVE ||
+	    READ_ONCE(event->oncpu) != smp_processor_id())
+		return false;
+	/* hw.idx is the counter's number, but memory of something else elsewhere. */
+	return event->pmu->task_ctx_nr != perf_hw_context || READ_ONCE(event->hw.idx) >= 0;
+}
+
+/*
+ * What the counter counted since it was last asked. An NMI that asks in between
+ * makes the exchange fail, and then the counter is read again, so the answer is never
+ * negative and nothing is counted twice.
+ */
+static u64 read_delta(struct counters *counters, unsigned int i)
+{
+	struct perf_event *event = counters->events[i];
+	u64 before, now;
+
+	if (unlikely(!readable(event))) {
+		local_inc(&counters->unreadable);
+		return UNREADABLE;
+	}
+	do {
+		before = local64_read(&counters->last[i]);
+		event->pmu->read(event);
+		now = local64_read(&event->count);
+	} while (unlikely(local64_cmpxchg(&counters->last[i], before, now) != before));
+	return now - before;
+}
+
+static void overflow(struct perf_event *event, struct perf_sample_data *data,
+		     struct pt_regs *regs)
+{
+	struct counters *counters = this_cpu_ptr(&cpu_counters);
+	struct kbarman_ring *ring = kbarman_this_ring();
+	u64 deltas[BM_MAX_PMU_COUNTERS];
+	unsigned long pc = 0;
+	unsigned int i;
+
+	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
+	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
+		return;
+	for (i = 0; i < counters->nr; i++)
+		deltas[i] = read_delta(counters, i);
+	if (!kbarman_wants(current->pid))
+		return;
+	if (user_mode(regs)) {
+		pc = instruction_pointer(regs);
+		/* First, so that no row is stamped later than the sample it is for. */
+		kbarman_maps_sampled();
+	} else if (kbarman_session.kernel_addresses) {
+		pc = instruction_pointer(regs);
+	}
+	kbarman_record_sample(ring, current->pid, pc, deltas, counters->nr);
+}
+
+/* ---- events ---- */
+
+static struct perf_event_attr wanted_attr(const struct kbarman_session *session, unsigned int i)
+{
+	const struct kbarman_event *wanted = &session->events[i];
+	struct perf_event_attr attr = {
+		.type = wanted->type,
+		.size = sizeof(attr),
+		.config = wanted->config,
+		.config1 = wanted->config1,
+		.config2 = wanted->config2,
+		.pinned = 1,
+	};
+
+	if (i > 0)
+		return attr;
+	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
+		attr.freq = 1;
+		attr.sample_freq = session->config.sample;
+	} else {
+		attr.sample_period = session->config.sample;
+	}
+	return attr;
+}
+
+/* A period meant for cycles is taken for nanoseconds: the right order of magnitude. */
+static struct perf_event_attr fallback_attr(const struct kbarman_session *session)
+{
+	u64 sample = session->config.sample;
+
+	return (struct perf_event_attr) {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.pinned = 1,
+		.sample_period = session->config.flags & KBARMAN_CONFIGURE_FREQ ?
+					 max(div64_u64(NSEC_PER_SEC, sample), 1ULL) :
+					 max_t(u64, sample, FALLBACK_MIN_NS),
+	};
+}
+
+/* An event that counts on @cpu now, or an ERR_PTR. */
+static struct perf_event *create_event(struct perf_event_attr attr, int cpu)
+{
+	struct perf_event *event;
+	int error = 0;
+
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
+						 attr.sample_period ? overflow : NULL, NULL);
+	if (IS_ERR(event))
+		return event;
+	/* PMUs outside the CPU can't be read from its overflow handler. */
+	if (event->pmu->task_ctx_nr == perf_invalid_context || event->cpu != cpu)
+		error = -EOPNOTSUPP;
+	/* Pinned, and not to be had at the same time as those before it. */
+	else if (READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR)
+		error = -ENOSPC;
+	if (!error)
+		return event;
+	perf_event_release_kernel(event);
+	return ERR_PTR(error);
+}
+
+static bool is_hardware(const struct kbarman_event *event)
+{
+	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
+	       event->type != PERF_TYPE_BREAKPOINT;
+}
+
+/* @error from the first event says that there is no PMU that could sample it. */
+static bool may_fall_back(const struct kbarman_session *session, int error)
+{
+	return session->config.flags & KBARMAN_CONFIGURE_FALLBACK &&
+	       is_hardware(&session->events[0]) &&
+	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
+}
+
+static struct perf_event *create_first(struct kbarman_session *session, int cpu,
+				       struct counters *counters)
+{
+	struct perf_event *event;
+
+	/* A CPU that comes back goes on with what its entry says. */
+	if (!counters->published || !counters->fallback) {
+		event = create_event(wanted_attr(session, 0), cpu);
+		if (!IS_ERR(event) || counters->published ||
+		    !may_fall_back(session, PTR_ERR(event)))
+			return event;
+	}
+	event = create_event(fallback_attr(session), cpu);
+	counters->fallback = !IS_ERR(event);
+	return event;
+}
+
+/* The first one goes first: on return from that, no overflow is under way any more. */
+static void release_events(struct counters *counters)
+{
+	unsigned int i;
+
+	WRITE_ONCE(counters->ready, false);
+	for (i = 0; i < counters->nr; i++) {
+		perf_event_release_kernel(counters->events[i]);
+		counters->events[i] = NULL;
+	}
+	counters->nr = 0;
+}
+
+static int create_events(struct kbarman_session *session, int cpu, struct counters *counters,
+			 struct kbarman_start *report)
+{
+	struct perf_event *event;
+	unsigned int i;
+
+	for (i = 0; i < session->config.nr_events; i++) {
+		event = i ? create_event(wanted_attr(session, i), cpu) :
+			    create_first(session, cpu, counters);
+		if (IS_ERR(event)) {
+			report->event = i;
+			report->cpu = cpu;
+			release_events(counters);
+			return PTR_ERR(event);
+		}
+		counters->events[i] = event;
+		local64_set(&counters->last[i], 0);
+		counters->nr = i + 1;
+	}
+	return 0;
+}
+
+/* ---- the entry in the header ---- */
+
+static u32 counter_type(const struct perf_event *event)
+{
+	if (event->attr.type == PERF_TYPE_SOFTWARE)
+		return SOFTWARE_COUNTER | event->attr.config;
+	if (event->pmu->task_ctx_nr != perf_hw_context)
+		return event->attr.config;
+	/* The number the hardware goes by, whatever name the event was asked for by. */
+#if defined(CONFIG_ARM64) || defined(CONFIG_ARM)
+	return event->hw.config_base & 0xffff;
+#elif defined(CONFIG_X86)
+	return event->hw.config & 0xffff;
+#else
+	return event->attr.config;
+#endif
+}
+
+static void publish(struct kbarman_session *session, int cpu, struct counters *counters)
+{
+	struct bm_protocol_header_pmu_settings settings = {
+		.configuration_timestamp = kbarman_clock(),
+		.num_counters = counters->nr,
+	};
+	char key[32];
+	unsigned int i;
+
+	for (i = 0; i < counters->nr; i++) {
+		settings.counter_types[i] = counter_type(counters->events[i]);
+		snprintf(key, sizeof(key), "counter.%d.%u", cpu, i);
+		kbarman_header_fact(session->capture, key, "%s",
+				    !i && counters->fallback ? FALLBACK_NAME :
+							       session->events[i].name);
+	}
+	if (counters->fallback) {
+		session->fallback = true;
+		kbarman_header_fact(session->capture, "fallback", FALLBACK_NAME);
+	}
+	kbarman_cpu_identify(cpu, &settings);
+	kbarman_header_set_pmu(session->capture, cpu, &settings);
+	counters->published = true;
+}
+
+/* ---- the source ---- */
+
+static int start(struct kbarman_session *session)
+{
+	int cpu;
+
+	/* Beyond it the period would be negative to perf. */
+	if (session->config.sample > S64_MAX)
+		return -EINVAL;
+	session->fallback = false;
+	for_each_possible_cpu(cpu) {
+		struct counters *counters = per_cpu_ptr(&cpu_counters, cpu);
+
+		counters->published = false;
+		counters->fallback = false;
+		local_set(&counters->unreadable, 0);
+	}
+	return 0;
+}
+
+static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+{
+	struct counters *counters = per_cpu_ptr(&cpu_counters, cpu);
+	int error;
+
+	error = create_events(session, cpu, counters, report);
+	if (error)
+		return error;
+	if (!counters->published)
+		publish(session, cpu, counters);
+	/* Pairs with overflow(): a sample has as many deltas as the entry says. */
+	smp_store_release(&counters->ready, true);
+	return 0;
+}
+
+static void cpu_stop(struct kbarman_session *session, int cpu)
+{
+	release_events(per_cpu_ptr(&cpu_counters, cpu));
+}
+
+const struct kbarman_source kbarman_source_pmu = {
+	.name = "pmu",
+	.bit = KBARMAN_SOURCE_PMU,
+	.start = start,
+	.cpu_start = cpu_start,
+	.cpu_stop = cpu_stop,
+};
+
+u64 kbarman_pmu_unreadable(void)
+{
+	u64 sum = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		sum += local_read(&per_cpu(cpu_counters, cpu).unreadable);
+	return sum;
+}
+
+bool kbarman_pmu_present(char *name, size_t size)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_HARDWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_HW_CPU_CYCLES,
+		.disabled = 1,
+	};
+	struct perf_event *event;
+
+	event = perf_event_create_kernel_counter(&attr, cpumask_any(cpu_online_mask), NULL, NULL,
+						 NULL);
+	if (IS_ERR(event))
+		return false;
+	strscpy(name, event->pmu->name, size);
+	perf_event_release_kernel(event);
+	return true;
+}
