@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the other sources tell source_maps.c, which sees to it that the mmap table
- * has a row of every executable mapping of every thread that was sampled.
+ * has a row of every executable mapping of every thread that was sampled. All of it
+ * does nothing while that source does not run.
  */
 #ifndef KBARMAN_SOURCE_MAPS_H
 #define KBARMAN_SOURCE_MAPS_H
@@ -9,20 +10,27 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
+/* New mappings can be seen as they are made. Context: task, at module init. */
+bool kbarman_maps_possible(void);
+
 /*
- * The current task was sampled: its rows will be wanted. Costs a comparison unless
- * the CPU's last sample was of another thread.
- * Context: overflow handler, any level up to NMI.
+ * The current thread is about to be sampled in user space: its rows will be wanted.
+ * A bit test, but for the first time. To be called before the record is made: rows
+ * that replace those of a former owner of the thread id are stamped with this moment.
+ * Context: overflow handler, any level up to NMI, preemption off.
  */
 void kbarman_maps_sampled(void);
 
-/* @child was made by @parent; a process of its own starts with its parent's maps. */
+/*
+ * @child was made by @parent, the current task, and has not run yet; a process of its
+ * own starts with its parent's mappings. Context: task, no sleeping.
+ */
 void kbarman_maps_fork(struct task_struct *parent, struct task_struct *child);
 
-/* The current process starts a new image: what was mapped is gone. */
+/* @task, the current one, has a new image. Context: task, no sleeping. */
 void kbarman_maps_exec(struct task_struct *task);
 
-/* A thread exits. */
-void kbarman_maps_exit(struct task_struct *task);
+/* Thread @task_id is no more. Context: task, no sleeping. */
+void kbarman_maps_exit(u32 task_id);
 
 #endif /* KBARMAN_SOURCE_MAPS_H */

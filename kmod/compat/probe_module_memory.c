@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* 6.4 (ac3b43283923) made a module's core_layout and init_layout an array by kind. */
+#include <linux/module.h>
+
+void *compat(struct module *module);
+void *compat(struct module *module)
+{
+	return module->mem[MOD_TEXT].base;
+}

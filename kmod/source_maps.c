@@ -1,0 +1,434 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Executable mappings: see source_maps.h for what is promised.
+ *
+ * perf_event_mmap() is called for every new mapping, whoever makes it and however, and
+ * a kprobe there sees them all, of a process too that lives a few milliseconds. What
+ * the kprobe, the fork probe and the overflow handler see goes through one queue to a
+ * worker, which may sleep: paths are told there, and rows made (spaces.c). The order in
+ * the queue is that in which places were claimed, so what came after something else,
+ * on whatever CPU, stands behind it.
+ *
+ * Without kprobes the worker looks at the mappings of a thread when it is sampled for
+ * the first time, and again when it has executed a new image.
+ *
+ * Modules of the kernel that are loaded meanwhile get rows of task 0.
+ */
+#include <linux/atomic.h>
+#include <linux/bitops.h>
+#include <linux/file.h>
+#include <linux/irq_work.h>
+#include <linux/kprobes.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/rcupdate.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/threads.h>
+#include <linux/vmalloc.h>
+#include <linux/workqueue.h>
+
+#include "clock.h"
+#include "compat/argument.h"
+#include "compat/module.h"
+#include "session.h"
+#include "source_maps.h"
+#include "spaces.h"
+
+#define QUEUE_SIZE	4096U	/* a power of two */
+
+enum fact_kind {
+	FACT_NONE,		/* the place is free, or its fact not written yet */
+	FACT_MAP,
+	FACT_FORK,
+	FACT_SAMPLED,
+	FACT_EXIT,
+};
+
+/* With references to the mm's (mm_count) and the mapping's file. */
+struct fact {
+	enum fact_kind kind;	/* released last by its writer */
+	u32 task_id;		/* FACT_SAMPLED, FACT_EXIT */
+	u64 timestamp;
+	struct mm_struct *mm;	/* all but FACT_EXIT */
+	union {
+		struct mm_struct *parent;		/* FACT_FORK */
+		struct kbarman_mapping mapping;		/* FACT_MAP */
+	};
+};
+
+/*
+ * Many writers, of any level up to NMI; one reader, the worker. Writers have
+ * preemption off from claim() to publish(), so that the reader never waits long.
+ */
+static struct fact *queue;	/* [QUEUE_SIZE] */
+static unsigned int queue_head;	/* the next place to be claimed; moved by cmpxchg */
+static unsigned int queue_tail;	/* the worker's: the next place to be read */
+
+/*
+ * Bit = thread id: the worker knows, or will, that it was sampled. Cleared when the id
+ * gets a new owner or image. NULL while the source does not run; freed an RCU grace
+ * period later.
+ */
+static unsigned long *sampled_tasks;
+
+/* What the worker is to do beside the queue: bits, set before it is kicked. */
+enum {
+	WANTED_WALK,		/* look at what there was at start */
+	WANTED_DISTRUST,	/* a mapping or a fork was left out */
+};
+
+static unsigned long wanted;
+
+/* ---- the queue ---- */
+
+/* NULL: full. */
+static struct fact *claim(void)
+{
+	unsigned int head = READ_ONCE(queue_head);
+
+	do {
+		/* Pairs with the release in drain(): the place is free. A head that was
+		 * passed meanwhile gives a negative difference, and is then refused. */
+		if ((int)(head - smp_load_acquire(&queue_tail)) >= (int)QUEUE_SIZE)
+			return NULL;
+	} while (!try_cmpxchg(&queue_head, &head, head + 1));
+	return &queue[head % QUEUE_SIZE];
+}
+
+static void kick_worker(struct irq_work *work);
+static DEFINE_IRQ_WORK(kick, kick_worker);
+
+static void publish(struct fact *fact, enum fact_kind kind)
+{
+	/* Pairs with the acquire in drain(). */
+	smp_store_release(&fact->kind, kind);
+	irq_work_queue(&kick);
+}
+
+/* Context: task, or whatever a kprobe in a task's context is. */
+static void overflowed(void)
+{
+	kbarman_header_miss(kbarman_session.capture, KBARMAN_MISSED_QUEUE);
+	set_bit(WANTED_DISTRUST, &wanted);
+	irq_work_queue(&kick);
+}
+
+/* What could not be had now may be at the thread's next sample. */
+static void ask_again(u32 task_id)
+{
+	unsigned long *sampled = READ_ONCE(sampled_tasks);
+
+	if (sampled)
+		clear_bit(task_id, sampled);
+}
+
+static void handle(const struct fact *fact)
+{
+	switch (fact->kind) {
+	case FACT_NONE:
+		break;
+	case FACT_MAP:
+		kbarman_spaces_map(fact->mm, &fact->mapping, fact->timestamp);
+		if (fact->mapping.file)
+			fput(fact->mapping.file);
+		mmdrop(fact->mm);
+		break;
+	case FACT_FORK:
+		kbarman_spaces_fork(fact->parent, fact->mm, fact->timestamp);
+		mmdrop(fact->parent);
+		mmdrop(fact->mm);
+		break;
+	case FACT_SAMPLED:
+		if (!kbarman_spaces_sampled(fact->mm, fact->task_id, fact->timestamp))
+			ask_again(fact->task_id);
+		mmdrop(fact->mm);
+		break;
+	case FACT_EXIT:
+		kbarman_spaces_exit(fact->task_id);
+		break;
+	}
+}
+
+/*
+ * Handle all facts whose places are claimed by now. False if there is one among them
+ * that is not written yet; its writer will kick the worker when it is.
+ */
+static bool drain(void)
+{
+	unsigned int tail = queue_tail, end = READ_ONCE(queue_head);
+
+	while (tail != end) {
+		struct fact *place = &queue[tail % QUEUE_SIZE], fact;
+
+		/* Pairs with the release in publish(). */
+		if (smp_load_acquire(&place->kind) == FACT_NONE)
+			return false;
+		fact = *place;
+		WRITE_ONCE(place->kind, FACT_NONE);
+		/* Pairs with the acquire in claim(). */
+		smp_store_release(&queue_tail, ++tail);
+		handle(&fact);
+		cond_resched();
+	}
+	return true;
+}
+
+static void work(struct work_struct *unused)
+{
+	/* First of all: what is in the queue is about later. */
+	if (test_and_clear_bit(WANTED_WALK, &wanted))
+		kbarman_spaces_walk_all(kbarman_session.started.timestamp);
+	drain();
+	if (test_and_clear_bit(WANTED_DISTRUST, &wanted))
+		kbarman_spaces_distrust(kbarman_clock());
+	if (kbarman_spaces_condemn() && drain())
+		kbarman_spaces_bury();
+}
+
+static DECLARE_WORK(worker, work);
+
+/* Context: hard interrupt, a thread on PREEMPT_RT. */
+static void kick_worker(struct irq_work *unused)
+{
+	queue_work(system_unbound_wq, &worker);
+}
+
+/* ---- what the others see ---- */
+
+void kbarman_maps_sampled(void)
+{
+	unsigned long *sampled = READ_ONCE(sampled_tasks);
+	struct mm_struct *mm = current->mm;
+	struct fact *fact;
+
+	if (likely(!sampled || test_bit(current->pid, sampled)) || !mm)
+		return;
+	if (test_and_set_bit(current->pid, sampled))
+		return;
+	fact = claim();
+	if (!fact) {
+		clear_bit(current->pid, sampled);	/* the next sample tries again */
+		return;
+	}
+	mmgrab(mm);
+	fact->mm = mm;
+	fact->task_id = current->pid;
+	fact->timestamp = kbarman_clock();
+	publish(fact, FACT_SAMPLED);
+}
+
+static void push_fork(struct mm_struct *parent, struct mm_struct *child)
+{
+	struct fact *fact = claim();
+
+	if (!fact) {
+		overflowed();
+		return;
+	}
+	mmgrab(parent);
+	mmgrab(child);
+	fact->parent = parent;
+	fact->mm = child;
+	fact->timestamp = kbarman_clock();
+	publish(fact, FACT_FORK);
+}
+
+void kbarman_maps_fork(struct task_struct *parent, struct task_struct *child)
+{
+	unsigned long *sampled;
+
+	preempt_disable_notrace();
+	sampled = READ_ONCE(sampled_tasks);
+	if (sampled) {
+		clear_bit(child->pid, sampled);
+		if (parent->mm && child->mm && child->mm != parent->mm &&
+		    kbarman_wants(child->pid))
+			push_fork(parent->mm, child->mm);
+	}
+	preempt_enable_notrace();
+}
+
+void kbarman_maps_exec(struct task_struct *task)
+{
+	unsigned long *sampled;
+
+	preempt_disable_notrace();
+	sampled = READ_ONCE(sampled_tasks);
+	if (sampled)
+		clear_bit(task->pid, sampled);
+	preempt_enable_notrace();
+}
+
+/* Left out if there is no room: a dead thread costs rows that nobody needs, no more. */
+void kbarman_maps_exit(u32 task_id)
+{
+	unsigned long *sampled;
+	struct fact *fact;
+
+	preempt_disable_notrace();
+	sampled = READ_ONCE(sampled_tasks);
+	if (sampled && test_bit(task_id, sampled)) {
+		fact = claim();
+		if (fact) {
+			fact->task_id = task_id;
+			publish(fact, FACT_EXIT);
+		}
+	}
+	preempt_enable_notrace();
+}
+
+/* ---- the kprobe ---- */
+
+#if IS_ENABLED(CONFIG_KPROBES) && defined(kbarman_first_argument)
+static void push_map(struct vm_area_struct *vma)
+{
+	struct fact *fact = claim();
+
+	if (!fact) {
+		overflowed();
+		return;
+	}
+	mmgrab(vma->vm_mm);
+	fact->mm = vma->vm_mm;
+	fact->timestamp = kbarman_clock();
+	kbarman_mapping_init(&fact->mapping, vma);
+	if (fact->mapping.file)
+		get_file(fact->mapping.file);
+	publish(fact, FACT_MAP);
+}
+
+/*
+ * perf_event_mmap(vma).
+ * Context: a task that holds its mmap_lock; preemption or interrupts off.
+ */
+static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
+{
+	struct vm_area_struct *vma = (struct vm_area_struct *)kbarman_first_argument(regs);
+
+	if (vma->vm_flags & VM_EXEC && kbarman_wants(current->pid))
+		push_map(vma);
+	return 0;
+}
+
+static struct kprobe mmap_probe;
+
+static int attach_mmap_probe(void)
+{
+	/* Unregistering leaves things in it that registering does not take. */
+	mmap_probe = (struct kprobe) {
+		.symbol_name = "perf_event_mmap",
+		.pre_handler = on_mmap,
+	};
+	return register_kprobe(&mmap_probe);
+}
+
+static void detach_mmap_probe(void)
+{
+	unregister_kprobe(&mmap_probe);
+}
+#else
+static int attach_mmap_probe(void)
+{
+	return -EOPNOTSUPP;
+}
+
+static void detach_mmap_probe(void)
+{
+}
+#endif
+
+static bool mmap_probe_attached;
+
+/* ---- modules ---- */
+
+static int on_module(struct notifier_block *unused, unsigned long state, void *argument)
+{
+	const struct module *module = argument;
+	char name[MODULE_NAME_LEN + 2];
+	unsigned long start, length;
+	int name_length;
+
+	if (state != MODULE_STATE_COMING)
+		return NOTIFY_DONE;
+	start = kbarman_module_text(module, &length);
+	name_length = scnprintf(name, sizeof(name), "[%s]", module->name);
+	kbarman_header_add_map(kbarman_session.capture, kbarman_clock(), 0, start, length, 0, name,
+			       name_length);
+	return NOTIFY_OK;
+}
+
+static struct notifier_block module_notifier = { .notifier_call = on_module };
+
+/* ---- the source ---- */
+
+static int start(struct kbarman_session *session)
+{
+	unsigned long *sampled = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
+	int error = -ENOMEM;
+
+	queue = vzalloc(array_size(QUEUE_SIZE, sizeof(*queue)));
+	if (!sampled || !queue)
+		goto err_memory;
+	queue_head = 0;
+	queue_tail = 0;
+	wanted = 0;
+	error = kbarman_spaces_create(session->capture);
+	if (error)
+		goto err_memory;
+	if (session->kernel_addresses) {
+		error = register_module_notifier(&module_notifier);
+		if (error)
+			goto err_notifier;
+	}
+	/* Queue and bitmap are there before a probe can find them: pairs with its
+	 * READ_ONCE() and the address dependency. */
+	smp_store_release(&sampled_tasks, sampled);
+	mmap_probe_attached = !attach_mmap_probe();
+	/* Not before the probe, so that nothing is missed between the two. */
+	set_bit(WANTED_WALK, &wanted);
+	queue_work(system_unbound_wq, &worker);
+	return 0;
+
+err_notifier:
+	kbarman_spaces_destroy();
+err_memory:
+	vfree(queue);
+	queue = NULL;
+	vfree(sampled);
+	return error;
+}
+
+static void stop(struct kbarman_session *session)
+{
+	unsigned long *sampled = sampled_tasks;
+
+	if (mmap_probe_attached)
+		detach_mmap_probe();
+	if (session->kernel_addresses)
+		unregister_module_notifier(&module_notifier);
+	WRITE_ONCE(sampled_tasks, NULL);
+	/* Whoever found it is done, and has kicked the worker. */
+	synchronize_rcu();
+	irq_work_sync(&kick);
+	flush_work(&worker);
+	kbarman_spaces_destroy();
+	vfree(queue);
+	queue = NULL;
+	vfree(sampled);
+}
+
+const struct kbarman_source kbarman_source_maps = {
+	.name = "maps",
+	.bit = KBARMAN_SOURCE_MAPS,
+	.start = start,
+	.stop = stop,
+};
+
+bool kbarman_maps_possible(void)
+{
+	if (attach_mmap_probe())
+		return false;
+	detach_mmap_probe();
+	return true;
+}
