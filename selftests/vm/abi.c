@@ -1,0 +1,707 @@
+// SPDX-License-Identifier: MIT
+/* Every call's good and bad arguments, and every error that kbarman.h names. */
+#include <linux/perf_event.h>
+#include <stddef.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define SCHED	KBARMAN_SOURCE_SCHED
+
+static const struct kbarman_configure plain = { .sources = SCHED };
+
+/* ---- what holds for every struct ---- */
+
+/*
+ * The arguments are zero but for the size and what prepare() sets; on a configured,
+ * stopped session in stream mode that is a good call for each.
+ */
+FIXTURE(call)
+{
+	int fd;
+	union {
+		uint8_t bytes[4096];
+		uint32_t size;
+		struct kbarman_configure configure;
+		struct kbarman_stats stats;
+	};
+};
+
+FIXTURE_VARIANT(call)
+{
+	unsigned long command;
+	uint32_t size;
+	size_t reserved, reserved_end;	/* fields that must be zero */
+	bool answers;			/* writes to the struct */
+};
+
+#define STRUCT_RESERVED(type) \
+	.size = sizeof(struct type), \
+	.reserved = offsetof(struct type, reserved), \
+	.reserved_end = offsetof(struct type, reserved) + sizeof(((struct type *)0)->reserved)
+
+FIXTURE_VARIANT_ADD(call, query) {
+	.command = KBARMAN_QUERY, STRUCT_RESERVED(kbarman_query), .answers = true };
+FIXTURE_VARIANT_ADD(call, configure) {
+	.command = KBARMAN_CONFIGURE, STRUCT_RESERVED(kbarman_configure) };
+FIXTURE_VARIANT_ADD(call, start) {
+	.command = KBARMAN_START, STRUCT_RESERVED(kbarman_start), .answers = true };
+FIXTURE_VARIANT_ADD(call, consume) {
+	.command = KBARMAN_CONSUME, STRUCT_RESERVED(kbarman_consume) };
+FIXTURE_VARIANT_ADD(call, stats) {
+	.command = KBARMAN_STATS, STRUCT_RESERVED(kbarman_stats), .answers = true };
+FIXTURE_VARIANT_ADD(call, clock) {
+	.command = KBARMAN_CLOCK, STRUCT_RESERVED(kbarman_clock), .answers = true };
+FIXTURE_VARIANT_ADD(call, task_facts) {
+	.command = KBARMAN_TASK_FACTS, STRUCT_RESERVED(kbarman_task_facts), .answers = true };
+FIXTURE_VARIANT_ADD(call, add_maps) {
+	.command = KBARMAN_ADD_MAPS, STRUCT_RESERVED(kbarman_add_maps), .answers = true };
+
+FIXTURE_SETUP(call)
+{
+	struct kbarman_configure stream = plain;
+
+	stream.mode = KBARMAN_MODE_STREAM;
+	self->fd = device_open();
+	ASSERT_EQ(0, configure(self->fd, stream));
+	self->size = variant->size;
+	if (variant->command == KBARMAN_CONFIGURE)
+		self->configure.sources = SCHED;
+	if (variant->command == KBARMAN_STATS)
+		self->stats.cpu = KBARMAN_CPU_ALL;
+}
+
+FIXTURE_TEARDOWN(call)
+{
+	close(self->fd);
+}
+
+TEST_F(call, exact_size_is_accepted)
+{
+	EXPECT_EQ(0, call(self->fd, variant->command, self->bytes));
+	EXPECT_EQ(variant->size, self->size);
+}
+
+TEST_F(call, smaller_is_refused)
+{
+	uint32_t smaller;
+
+	for (smaller = 0; smaller < variant->size; smaller++) {
+		self->size = smaller;
+		EXPECT_EQ(-EINVAL, call(self->fd, variant->command, self->bytes))
+			TH_LOG("size %u of %u", smaller, variant->size);
+	}
+}
+
+TEST_F(call, larger_with_zero_tail_is_accepted)
+{
+	self->size = variant->size + 64;
+	EXPECT_EQ(0, call(self->fd, variant->command, self->bytes));
+}
+
+TEST_F(call, larger_with_other_tail_is_too_big)
+{
+	self->size = variant->size + 64;
+	self->bytes[variant->size + 63] = 1;
+	EXPECT_EQ(-E2BIG, call(self->fd, variant->command, self->bytes));
+}
+
+TEST_F(call, bytes_behind_the_size_do_not_matter)
+{
+	memset(self->bytes + variant->size, 0xff, sizeof(self->bytes) - variant->size);
+	EXPECT_EQ(0, call(self->fd, variant->command, self->bytes));
+	EXPECT_EQ(0xff, self->bytes[variant->size]);
+}
+
+TEST_F(call, reserved_fields_must_be_zero)
+{
+	size_t i;
+
+	for (i = variant->reserved; i < variant->reserved_end; i++) {
+		self->bytes[i] = 1;
+		EXPECT_EQ(-EINVAL, call(self->fd, variant->command, self->bytes))
+			TH_LOG("byte %zu", i);
+		self->bytes[i] = 0;
+	}
+}
+
+TEST_F(call, bad_pointers_fault)
+{
+	char *pages = mmap(NULL, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *across;
+
+	ASSERT_NE(MAP_FAILED, pages);
+	ASSERT_EQ(0, munmap(pages + 4096, 4096));
+	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, NULL));
+	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, pages + 4096));
+	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, (void *)-4096L));
+	across = pages + 4096 - variant->size + 8;
+	memcpy(across, self->bytes, variant->size - 8);
+	EXPECT_EQ(-EFAULT, call(self->fd, variant->command, across));
+}
+
+/* And a call that answers nothing does not try to. */
+TEST_F(call, answer_to_read_only_memory_faults)
+{
+	char *page = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	ASSERT_NE(MAP_FAILED, page);
+	memcpy(page, self->bytes, variant->size);
+	ASSERT_EQ(0, mprotect(page, 4096, PROT_READ));
+	EXPECT_EQ(variant->answers ? -EFAULT : 0, call(self->fd, variant->command, page));
+}
+
+TEST_F(call, write_only_descriptor_is_refused)
+{
+	int fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+
+	ASSERT_LE(0, fd);
+	EXPECT_EQ(-EBADF, call(fd, variant->command, self->bytes));
+	close(fd);
+}
+
+/* ---- what each call refuses by itself ---- */
+
+FIXTURE(abi)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(abi)
+{
+	self->fd = device_open();
+}
+
+FIXTURE_TEARDOWN(abi)
+{
+	close(self->fd);
+}
+
+TEST_F(abi, unknown_calls_are_refused)
+{
+	uint8_t bytes[512] = { 0 };
+	unsigned int number;
+
+	for (number = 0; number < 256; number++) {
+		if (number >= 0xb0 && number <= 0xb8)
+			continue;
+		EXPECT_EQ(-ENOTTY, call(self->fd, _IO('k', number), bytes))
+			TH_LOG("number 0x%x", number);
+	}
+	EXPECT_EQ(-ENOTTY, call(self->fd, _IOR('k', 0xb0, struct kbarman_query), bytes));
+	EXPECT_EQ(-ENOTTY, call(self->fd, _IO('K', 0xb0), bytes));
+}
+
+TEST_F(abi, query_before_configure_tells_of_the_device_only)
+{
+	struct kbarman_query q = query(self->fd);
+	struct kbarman_query zero = { 0 };
+
+	EXPECT_EQ(KBARMAN_ABI, q.abi);
+	EXPECT_EQ(0, q.state);
+	EXPECT_EQ(sysconf(_SC_PAGESIZE), q.page_size);
+	EXPECT_LE(sysconf(_SC_NPROCESSORS_CONF), q.nr_cpus);
+	EXPECT_LT(0, q.clock_hz);
+	EXPECT_EQ(64 * KIB, q.min_ring_bytes);
+	EXPECT_EQ(1024 * MIB, q.max_ring_bytes);
+	EXPECT_EQ(0, memcmp(&q.mode, &zero.mode, sizeof(q) - offsetof(struct kbarman_query, mode)));
+}
+
+TEST_F(abi, pmu_feature_and_name_come_together)
+{
+	struct kbarman_query q = query(self->fd);
+
+	EXPECT_EQ(!!(q.features & KBARMAN_FEATURE_PMU), !!q.pmu_name[0]);
+}
+
+TEST_F(abi, query_after_configure_describes_the_session)
+{
+	struct kbarman_configure c = plain;
+	struct kbarman_query q;
+	uint64_t session;
+
+	c.mode = KBARMAN_MODE_STREAM;
+	c.ring_bytes = 128 * KIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	q = query(self->fd);
+	EXPECT_EQ(KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_OWNED | KBARMAN_STATE_MINE, q.state);
+	EXPECT_EQ(KBARMAN_MODE_STREAM, q.mode);
+	EXPECT_EQ(SCHED, q.sources);
+	EXPECT_EQ(0, q.nr_events);
+	EXPECT_EQ(128 * KIB, q.ring_bytes);
+	EXPECT_EQ(0, q.header_bytes % q.page_size);
+	EXPECT_LE(q.header_bytes + sizeof(struct bm_datastore_header_data) + q.ring_bytes,
+		  q.map_bytes);
+	EXPECT_LE(q.map_bytes, q.map_stride);
+	session = q.session;
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_EQ(session + 1, query(self->fd).session);
+}
+
+TEST_F(abi, state_follows_start_and_stop)
+{
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_NE(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+}
+
+TEST_F(abi, ring_size_is_rounded_up_to_a_power_of_two)
+{
+	struct kbarman_configure c = plain;
+
+	c.ring_bytes = 64 * KIB + 1;
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_EQ(128 * KIB, query(self->fd).ring_bytes);
+	c.ring_bytes = 0;
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_EQ(1 * MIB, query(self->fd).ring_bytes);
+}
+
+/* `field` of a plain configuration set to `value` is refused with `error`. */
+#define EXPECT_REFUSED(error, field, value) do { \
+	struct kbarman_configure c_ = plain; \
+	c_.field = (value); \
+	EXPECT_EQ(-(error), configure(self->fd, c_)) \
+		TH_LOG("%s = %s", #field, #value); \
+} while (0)
+
+TEST_F(abi, configure_refuses_unknown_modes_sources_and_flags)
+{
+	unsigned int bit;
+
+	EXPECT_REFUSED(EINVAL, mode, 2);
+	EXPECT_REFUSED(EINVAL, mode, ~0U);
+	for (bit = 4; bit < 32; bit++)
+		EXPECT_REFUSED(EINVAL, sources, SCHED | 1U << bit);
+	for (bit = 3; bit < 32; bit++)
+		EXPECT_REFUSED(EINVAL, flags, 1U << bit);
+}
+
+TEST_F(abi, configure_refuses_wrong_sizes)
+{
+	EXPECT_REFUSED(EINVAL, ring_bytes, 1);
+	EXPECT_REFUSED(EINVAL, ring_bytes, 64 * KIB - 1);
+	EXPECT_REFUSED(EINVAL, ring_bytes, 1024 * MIB + 1);
+	EXPECT_REFUSED(EINVAL, ring_bytes, ~0ULL);
+	EXPECT_REFUSED(EINVAL, watermark, ~0ULL);
+	EXPECT_REFUSED(EINVAL, max_tasks, ~0U);
+	EXPECT_REFUSED(EINVAL, max_tasks, 0x7fffffff);
+	EXPECT_REFUSED(EINVAL, max_maps, ~0U);
+	EXPECT_REFUSED(EINVAL, max_maps, 0x7fffffff);
+	EXPECT_REFUSED(EINVAL, max_strings, ~0U);
+}
+
+TEST_F(abi, configure_refuses_what_memory_cannot_hold)
+{
+	struct kbarman_configure c = plain;
+	long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+
+	if ((uint64_t)pages * size / sysconf(_SC_NPROCESSORS_CONF) > 1024 * MIB)
+		SKIP(return, "this machine has memory for the largest rings");
+	c.ring_bytes = 1024 * MIB;
+	EXPECT_EQ(-ENOMEM, configure(self->fd, c));
+	EXPECT_EQ(0, query(self->fd).state);
+}
+
+TEST_F(abi, configure_refuses_too_many_events_and_pids)
+{
+	EXPECT_REFUSED(E2BIG, nr_events, 33);
+	EXPECT_REFUSED(E2BIG, nr_events, ~0U);
+	EXPECT_REFUSED(E2BIG, nr_pids, 4097);
+	EXPECT_REFUSED(E2BIG, nr_pids, ~0U);
+}
+
+TEST_F(abi, configure_refuses_a_name_without_end)
+{
+	struct kbarman_configure c = plain;
+
+	memset(c.target_name, 'x', sizeof(c.target_name));
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c.target_name[sizeof(c.target_name) - 1] = '\0';
+	EXPECT_EQ(0, configure(self->fd, c));
+}
+
+TEST_F(abi, configure_refuses_processes_that_are_not_there)
+{
+	uint32_t pids[2] = { getpid(), 0 };
+	struct kbarman_configure c = plain;
+	pid_t gone = fork();
+
+	if (!gone)
+		_exit(0);
+	waitpid(gone, NULL, 0);
+	c.pids_ptr = (uintptr_t)pids;
+	c.nr_pids = 1;
+	EXPECT_EQ(0, configure(self->fd, c));
+	c.nr_pids = 2;
+	pids[1] = gone;
+	EXPECT_EQ(-ESRCH, configure(self->fd, c));
+	pids[1] = 0;
+	EXPECT_EQ(-ESRCH, configure(self->fd, c));
+	pids[1] = ~0U;
+	EXPECT_EQ(-ESRCH, configure(self->fd, c));
+}
+
+TEST_F(abi, configure_refuses_cpus_that_are_not_there)
+{
+	struct kbarman_configure c = plain;
+	uint64_t words[4] = { 1 };
+
+	c.cpus_ptr = (uintptr_t)words;
+	c.nr_cpu_words = 1;
+	EXPECT_EQ(0, configure(self->fd, c));
+	c.nr_cpu_words = 4;
+	EXPECT_EQ(0, configure(self->fd, c));
+	words[3] = 1ULL << 63;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	words[0] = words[3] = 0;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	words[0] = 1;
+	c.nr_cpu_words = ~0U;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
+TEST_F(abi, configure_faults_on_bad_pointers)
+{
+	struct kbarman_configure c = plain;
+
+	c.nr_cpu_words = 1;
+	EXPECT_EQ(-EFAULT, configure(self->fd, c));
+	c = plain;
+	c.nr_pids = 1;
+	c.pids_ptr = ~0ULL;
+	EXPECT_EQ(-EFAULT, configure(self->fd, c));
+	c = plain;
+	c.sources |= KBARMAN_SOURCE_PMU;
+	c.sample = 100000;
+	c.nr_events = 1;
+	c.events_ptr = 4096;
+	EXPECT_EQ(-EFAULT, configure(self->fd, c));
+}
+
+TEST_F(abi, a_refused_configure_leaves_nothing_owned)
+{
+	struct kbarman_configure c = plain;
+	int other = device_open();
+
+	c.mode = 7;
+	ASSERT_EQ(-EINVAL, configure(self->fd, c));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_OWNED);
+	EXPECT_EQ(0, configure(other, plain));
+	close(other);
+}
+
+TEST_F(abi, a_refused_reconfigure_leaves_the_session_as_it_was)
+{
+	struct kbarman_configure c = plain;
+	uint64_t session;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	session = query(self->fd).session;
+	c.mode = 7;
+	ASSERT_EQ(-EINVAL, configure(self->fd, c));
+	EXPECT_EQ(session, query(self->fd).session);
+	EXPECT_EQ(0, start(self->fd));
+}
+
+/* ---- events ---- */
+
+static const struct kbarman_event cpu_clock = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
+
+static struct kbarman_configure sampling(const struct kbarman_event *event)
+{
+	return (struct kbarman_configure) {
+		.sources = SCHED | KBARMAN_SOURCE_PMU, .nr_events = 1,
+		.events_ptr = (uintptr_t)event, .sample = 1000000 };
+}
+
+TEST_F(abi, configure_accepts_a_good_event)
+{
+	EXPECT_EQ(0, configure(self->fd, sampling(&cpu_clock)));
+}
+
+TEST_F(abi, events_and_the_pmu_source_go_together)
+{
+	struct kbarman_configure c = sampling(&cpu_clock);
+
+	c.sources = SCHED;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c = sampling(&cpu_clock);
+	c.nr_events = 0;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
+TEST_F(abi, configure_refuses_a_sample_period_of_nothing)
+{
+	struct kbarman_configure c = sampling(&cpu_clock);
+
+	c.sample = 0;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c = sampling(&cpu_clock);
+	c.flags = KBARMAN_CONFIGURE_FREQ;
+	c.sample = 1ULL << 32;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
+TEST_F(abi, configure_refuses_bad_events)
+{
+	struct kbarman_event event = cpu_clock;
+
+	event.reserved = 1;
+	EXPECT_EQ(-EINVAL, configure(self->fd, sampling(&event)));
+	event = cpu_clock;
+	event.name[0] = '\0';
+	EXPECT_EQ(-EINVAL, configure(self->fd, sampling(&event)));
+	memset(event.name, 'x', sizeof(event.name));
+	EXPECT_EQ(-EINVAL, configure(self->fd, sampling(&event)));
+}
+
+/* ---- start, stop, consume, stats, clock ---- */
+
+TEST_F(abi, calls_before_configure_are_refused)
+{
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
+	struct kbarman_clock k = { .size = sizeof(k) };
+	struct kbarman_task_facts f = { .size = sizeof(f) };
+	struct kbarman_add_maps m = { .size = sizeof(m) };
+
+	EXPECT_EQ(-EINVAL, start(self->fd));
+	EXPECT_EQ(-EBUSY, stop(self->fd));
+	EXPECT_EQ(-EBUSY, consume(self->fd, 0, 0));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_STATS, &s));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_CLOCK, &k));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_TASK_FACTS, &f));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_ADD_MAPS, &m));
+}
+
+TEST_F(abi, start_refuses_flags)
+{
+	struct kbarman_start s = { .size = sizeof(s), .flags = 1 };
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_START, &s));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+}
+
+TEST_F(abi, start_names_no_event_when_it_succeeds)
+{
+	struct kbarman_start s = { .size = sizeof(s) };
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	ASSERT_EQ(0, call(self->fd, KBARMAN_START, &s));
+	EXPECT_EQ(~0U, s.event);
+	EXPECT_EQ(~0U, s.cpu);
+}
+
+TEST_F(abi, start_twice_is_busy)
+{
+	ASSERT_EQ(0, configure(self->fd, plain));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(-EBUSY, start(self->fd));
+}
+
+TEST_F(abi, configure_while_running_is_busy)
+{
+	ASSERT_EQ(0, configure(self->fd, plain));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(-EBUSY, configure(self->fd, plain));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, configure(self->fd, plain));
+}
+
+TEST_F(abi, stop_takes_no_argument)
+{
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_STOP, self));
+}
+
+TEST_F(abi, stop_of_a_stopped_session_does_nothing)
+{
+	struct kbarman_clock before;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(0, stop(self->fd));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, stop(self->fd));
+	before = clocks(self->fd);
+	EXPECT_EQ(0, stop(self->fd));
+	EXPECT_EQ(before.stop.timestamp, clocks(self->fd).stop.timestamp);
+}
+
+TEST_F(abi, stats_and_consume_refuse_cpus_that_are_not_there)
+{
+	struct kbarman_stats s = { .size = sizeof(s) };
+	struct kbarman_configure stream = plain;
+	uint32_t cpus = query(self->fd).nr_cpus;
+
+	stream.mode = KBARMAN_MODE_STREAM;
+	ASSERT_EQ(0, configure(self->fd, stream));
+	s.cpu = cpus;
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_STATS, &s));
+	s.cpu = KBARMAN_CPU_ALL - 1;
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_STATS, &s));
+	EXPECT_EQ(-EINVAL, consume(self->fd, cpus, 0));
+	EXPECT_EQ(-EINVAL, consume(self->fd, KBARMAN_CPU_ALL, 0));
+}
+
+TEST_F(abi, stats_and_maps_refuse_cpus_that_are_not_recorded)
+{
+	uint64_t only_first = 1;
+	struct kbarman_configure c = plain;
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = 1 };
+	struct kbarman_query q;
+
+	c.cpus_ptr = (uintptr_t)&only_first;
+	c.nr_cpu_words = 1;
+	ASSERT_EQ(0, configure(self->fd, c));
+	q = query(self->fd);
+	if (q.nr_cpus < 2)
+		SKIP(return, "one CPU only");
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_STATS, &s));
+	EXPECT_EQ(MAP_FAILED, try_map(self->fd, &q, 1));
+	EXPECT_EQ(EINVAL, errno);
+	EXPECT_NE(MAP_FAILED, try_map(self->fd, &q, 0));
+}
+
+TEST_F(abi, clock_refuses_flags)
+{
+	struct kbarman_clock k = { .size = sizeof(k), .flags = 1 };
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_CLOCK, &k));
+}
+
+TEST_F(abi, clock_pairs_are_zero_until_they_are_taken)
+{
+	static const struct kbarman_clock_pair none;
+	struct kbarman_clock k;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	k = clocks(self->fd);
+	EXPECT_EQ(0, memcmp(&k.start, &none, sizeof(none)));
+	EXPECT_EQ(0, memcmp(&k.stop, &none, sizeof(none)));
+	ASSERT_EQ(0, start(self->fd));
+	k = clocks(self->fd);
+	EXPECT_NE(0, k.start.raw_ns);
+	EXPECT_EQ(0, memcmp(&k.stop, &none, sizeof(none)));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(0, clocks(self->fd).stop.raw_ns);
+}
+
+/* ---- rows of the tables ---- */
+
+static int add_rows(int fd, struct kbarman_map_row *rows, uint32_t *count)
+{
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = *count,
+				      .rows_ptr = (uintptr_t)rows };
+	int error = call(fd, KBARMAN_ADD_MAPS, &m);
+
+	*count = m.count;
+	return error;
+}
+
+static struct kbarman_map_row row(const char *image)
+{
+	return (struct kbarman_map_row) {
+		.task_id = 4711, .image_length = strlen(image), .base_address = 0x400000,
+		.length = 0x1000, .image_offset = 0x200, .image_ptr = (uintptr_t)image };
+}
+
+TEST_F(abi, added_maps_are_in_the_table)
+{
+	struct kbarman_map_row rows[] = { row("/bin/first"), row("/bin/second") };
+	const struct bm_protocol_header_mmap_layout *at;
+	const void *map;
+	uint32_t count = 2;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	map = map_cpu(self->fd, 0);
+	ASSERT_EQ(0, add_rows(self->fd, rows, &count));
+	EXPECT_EQ(2, count);
+	ASSERT_EQ(2, *capture_map_count(map));
+	at = &capture_maps(map)[1];
+	EXPECT_EQ(4711, at->task_id);
+	EXPECT_EQ(0x400000, at->base_address);
+	EXPECT_EQ(0x1000, at->length);
+	EXPECT_EQ(0x200, at->image_offset);
+	EXPECT_STREQ("/bin/second", capture_strings(map) + at->image_ptr);
+	EXPECT_EQ(2, stats(self->fd, KBARMAN_CPU_ALL).maps);
+}
+
+TEST_F(abi, add_maps_refuses_bad_rows)
+{
+	struct kbarman_map_row good = row("/bin/sh"), bad;
+	uint32_t count;
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	count = 1, bad = good, bad.length = 0;
+	EXPECT_EQ(-EINVAL, add_rows(self->fd, &bad, &count));
+	count = 1, bad = good, bad.image_length = 0;
+	EXPECT_EQ(-EINVAL, add_rows(self->fd, &bad, &count));
+	count = 1, bad = good, bad.image_length = 4096;
+	EXPECT_EQ(-EINVAL, add_rows(self->fd, &bad, &count));
+	count = 1, bad = good, bad.image_length = ~0U;
+	EXPECT_EQ(-EINVAL, add_rows(self->fd, &bad, &count));
+	count = 1, bad = good, bad.image_ptr = 16;
+	EXPECT_EQ(-EFAULT, add_rows(self->fd, &bad, &count));
+	count = 4097;
+	EXPECT_EQ(-EINVAL, add_rows(self->fd, &good, &count));
+	count = 1;
+	EXPECT_EQ(-EFAULT, add_rows(self->fd, NULL, &count));
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).maps);
+}
+
+TEST_F(abi, add_maps_says_how_many_went_in)
+{
+	struct kbarman_map_row rows[5];
+	struct kbarman_configure c = plain;
+	uint32_t count = 5, i;
+
+	for (i = 0; i < 5; i++)
+		rows[i] = row("/bin/sh");
+	c.max_maps = 3;
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_EQ(-ENOSPC, add_rows(self->fd, rows, &count));
+	EXPECT_EQ(3, count);
+	EXPECT_EQ(3, stats(self->fd, KBARMAN_CPU_ALL).maps);
+	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MAP]);
+}
+
+TEST_F(abi, task_facts_fault_on_a_bad_pointer)
+{
+	struct kbarman_task_facts f = { .size = sizeof(f), .count = 16, .facts_ptr = 16 };
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	ASSERT_EQ(0, start(self->fd));
+	if (!stats(self->fd, KBARMAN_CPU_ALL).tasks)
+		SKIP(return, "no task is known");
+	EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_TASK_FACTS, &f));
+}
+
+TEST_F(abi, task_facts_refuse_reserved)
+{
+	struct kbarman_task_facts f = { .size = sizeof(f), .reserved0 = 1 };
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	EXPECT_EQ(-EINVAL, call(self->fd, KBARMAN_TASK_FACTS, &f));
+}
+
+TEST_F(abi, task_facts_end_where_the_table_ends)
+{
+	struct kbarman_task_facts f = { .size = sizeof(f) };
+	struct kbarman_task_fact facts[8];
+
+	ASSERT_EQ(0, configure(self->fd, plain));
+	ASSERT_EQ(0, start(self->fd));
+	f.first = ~0U;
+	f.count = 8;
+	f.facts_ptr = (uintptr_t)facts;
+	EXPECT_EQ(0, call(self->fd, KBARMAN_TASK_FACTS, &f));
+	EXPECT_EQ(0, f.count);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,657 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the tests of the module share: the device's calls, a walk over the records of
+ * a mapped CPU, a judge of the mapped bytes, and workloads whose switches are known.
+ *
+ * On purpose it knows of kbarman no more than the two UAPI headers say, and nothing of
+ * the library in user/: what it finds wrong, any program of anybody would find wrong.
+ *
+ * Helpers end the test by abort() where the ground that a test stands on is missing,
+ * with a line that says what; what a test promises is asserted by the test itself.
+ */
+#ifndef KBARMAN_VM_LIB_H
+#define KBARMAN_VM_LIB_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <sched.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "uapi/barman_v2.h"
+#include "uapi/kbarman.h"
+
+#define MODULE_FILE	"kbarman.ko"
+#define KIB		1024ULL
+#define MIB		(1024 * KIB)
+
+static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	fputs("# cannot go on: ", stderr);
+	vfprintf(stderr, format, args);
+	fprintf(stderr, " (errno %d: %s)\n", errno, strerror(errno));
+	va_end(args);
+	abort();
+}
+
+/* ---- the module ---- */
+
+static inline int module_load(void)
+{
+	int fd = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+	int error = 0;
+
+	if (fd < 0)
+		lost("%s is not in the current directory", MODULE_FILE);
+	if (syscall(SYS_finit_module, fd, "", 0) < 0)
+		error = -errno;
+	close(fd);
+	return error;
+}
+
+static inline int module_unload(void)
+{
+	return syscall(SYS_delete_module, "kbarman", O_NONBLOCK) < 0 ? -errno : 0;
+}
+
+/* A test program finds the module loaded, whichever of them runs first. */
+static inline void module_want(void)
+{
+	if (access(KBARMAN_DEVICE, F_OK) && module_load())
+		lost("the module does not load");
+}
+
+/* ---- the device's calls: 0 or -errno ---- */
+
+static inline int device_open(void)
+{
+	int fd;
+
+	module_want();
+	fd = open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		lost("%s does not open", KBARMAN_DEVICE);
+	return fd;
+}
+
+static inline int call(int fd, unsigned long command, void *argument)
+{
+	return ioctl(fd, command, argument) < 0 ? -errno : 0;
+}
+
+static inline struct kbarman_query query(int fd)
+{
+	struct kbarman_query q = { .size = sizeof(q) };
+
+	if (call(fd, KBARMAN_QUERY, &q))
+		lost("no query");
+	return q;
+}
+
+static inline int configure(int fd, struct kbarman_configure config)
+{
+	config.size = sizeof(config);
+	return call(fd, KBARMAN_CONFIGURE, &config);
+}
+
+static inline int start(int fd)
+{
+	struct kbarman_start s = { .size = sizeof(s) };
+
+	return call(fd, KBARMAN_START, &s);
+}
+
+static inline int stop(int fd)
+{
+	return call(fd, KBARMAN_STOP, NULL);
+}
+
+static inline struct kbarman_stats stats(int fd, uint32_t cpu)
+{
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = cpu };
+
+	if (call(fd, KBARMAN_STATS, &s))
+		lost("no stats of CPU %u", cpu);
+	return s;
+}
+
+static inline uint64_t lost_records(const struct kbarman_stats *s)
+{
+	uint64_t sum = 0;
+	unsigned int i;
+
+	for (i = 0; i < 8; i++)
+		sum += s->lost[i];
+	return sum;
+}
+
+static inline int consume(int fd, uint32_t cpu, uint64_t position)
+{
+	struct kbarman_consume c = { .size = sizeof(c), .cpu = cpu, .position = position };
+
+	return call(fd, KBARMAN_CONSUME, &c);
+}
+
+static inline struct kbarman_clock clocks(int fd)
+{
+	struct kbarman_clock c = { .size = sizeof(c) };
+
+	if (call(fd, KBARMAN_CLOCK, &c))
+		lost("no clock");
+	return c;
+}
+
+static inline const void *try_map(int fd, const struct kbarman_query *q, uint32_t cpu)
+{
+	return mmap(NULL, q->map_bytes, PROT_READ, MAP_SHARED, fd, cpu * q->map_stride);
+}
+
+static inline const void *map_cpu(int fd, uint32_t cpu)
+{
+	struct kbarman_query q = query(fd);
+	const void *map = try_map(fd, &q, cpu);
+
+	if (map == MAP_FAILED)
+		lost("CPU %u does not map", cpu);
+	return map;
+}
+
+/* ---- the machine ---- */
+
+static inline void pin(uint32_t cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	if (sched_setaffinity(0, sizeof(set), &set))
+		lost("no way to CPU %u", cpu);
+}
+
+static inline pid_t thread_id(void)
+{
+	return syscall(SYS_gettid);
+}
+
+static inline uint64_t clock_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return t.tv_sec * 1000000000ULL + t.tv_nsec;
+}
+
+static inline void write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+		lost("%s does not take '%s'", path, text);
+	close(fd);
+}
+
+static inline bool cpu_online(uint32_t cpu)
+{
+	char path[64], state = '1';
+	int fd;
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0) {
+		if (read(fd, &state, 1) != 1)
+			lost("%s has no byte", path);
+		close(fd);
+		return state == '1';
+	}
+	/* CPUs that can't be unplugged have no such file. */
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u", cpu);
+	return !access(path, F_OK);
+}
+
+static inline void cpu_set_online(uint32_t cpu, bool online)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
+	write_file(path, online ? "1" : "0");
+}
+
+/* ---- workloads with known switches ---- */
+
+/*
+ * A pair of pipes and a process behind them that gives every byte back. `echo` is its
+ * id. Ends when the pipes are closed.
+ */
+struct echo {
+	int there, back;
+	pid_t echo;
+};
+
+static inline struct echo echo_create(uint32_t cpu)
+{
+	int there[2], back[2];
+	struct echo e;
+	char byte;
+
+	if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC))
+		lost("no pipe");
+	e.echo = fork();
+	if (e.echo < 0)
+		lost("no process");
+	if (!e.echo) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(cpu);
+		close(there[1]);
+		close(back[0]);
+		while (read(there[0], &byte, 1) == 1 && write(back[1], &byte, 1) == 1)
+			;
+		_exit(0);
+	}
+	close(there[0]);
+	close(back[1]);
+	e.there = there[1];
+	e.back = back[0];
+	return e;
+}
+
+static inline void echo_rounds(const struct echo *e, unsigned int rounds)
+{
+	char byte = 0;
+
+	while (rounds--)
+		if (write(e->there, &byte, 1) != 1 || read(e->back, &byte, 1) != 1)
+			lost("the echo does not answer");
+}
+
+static inline void echo_destroy(const struct echo *e)
+{
+	close(e->there);
+	close(e->back);
+	waitpid(e->echo, NULL, 0);
+}
+
+/*
+ * @rounds ping-pongs between this thread and a new process, both on @cpu, so that
+ * every round is at least one switch to each. Returns the process's id.
+ */
+static inline pid_t ping_pong(uint32_t cpu, unsigned int rounds)
+{
+	struct echo e;
+
+	pin(cpu);
+	e = echo_create(cpu);
+	echo_rounds(&e, rounds);
+	echo_destroy(&e);
+	return e.echo;
+}
+
+/* ---- the mapped capture ---- */
+
+static inline const struct bm_protocol_header_start *capture_header(const void *map)
+{
+	return map;
+}
+
+static inline const char *capture_strings(const void *map)
+{
+	return (const char *)(capture_header(map) + 1);
+}
+
+/* The value of the string kbarman.KEY=, or NULL. */
+static inline const char *capture_fact(const void *map, const char *key)
+{
+	const char *at = capture_strings(map);
+	const char *end = at + capture_header(map)->string_table_length;
+	size_t length = strlen(key);
+
+	for (; at < end; at += strlen(at) + 1)
+		if (!strncmp(at, "kbarman.", 8) && !strncmp(at + 8, key, length) &&
+		    at[8 + length] == '=')
+			return at + 8 + length + 1;
+	return NULL;
+}
+
+static inline const struct bm_protocol_header_pmu_settings *capture_pmu(const void *map,
+									uint32_t cpu)
+{
+	return (const void *)(capture_strings(map) +
+			      capture_header(map)->config_constants.max_string_table_length +
+			      cpu * sizeof(struct bm_protocol_header_pmu_settings));
+}
+
+static inline const uint32_t *capture_task_count(const void *map)
+{
+	return (const void *)capture_pmu(map, capture_header(map)->config_constants.max_cores);
+}
+
+static inline const struct bm_protocol_header_task_info *capture_tasks(const void *map)
+{
+	return (const void *)(capture_task_count(map) + 1);
+}
+
+static inline const uint32_t *capture_map_count(const void *map)
+{
+	return (const void *)(capture_tasks(map) +
+			      capture_header(map)->config_constants.max_task_infos);
+}
+
+static inline const struct bm_protocol_header_mmap_layout *capture_maps(const void *map)
+{
+	return (const void *)(capture_map_count(map) + 1);
+}
+
+/* The last row of @task named @name, or NULL. */
+static inline const struct bm_protocol_header_task_info *capture_task(const void *map,
+								      uint32_t task,
+								      const char *name)
+{
+	const struct bm_protocol_header_task_info *row =
+		capture_tasks(map) + *capture_task_count(map);
+
+	while (row-- > capture_tasks(map))
+		if (row->task_id == task &&
+		    (!name || !strcmp(capture_strings(map) + row->task_name_ptr, name)))
+			return row;
+	return NULL;
+}
+
+static inline const struct bm_datastore_header_data *capture_store(const void *map)
+{
+	return (const void *)((const char *)map + capture_header(map)->header_length -
+			      sizeof(struct bm_datastore_header_data));
+}
+
+/* Ticks to CLOCK_MONOTONIC_RAW, as the header says. */
+static inline uint64_t capture_ns(const void *map, uint64_t timestamp)
+{
+	const struct bm_protocol_clock_info *clock = &capture_header(map)->clock_info;
+	const char *base = capture_fact(map, "raw_base");
+
+	if (!base)
+		lost("no kbarman.raw_base");
+	return strtoull(base, NULL, 10) + (timestamp - clock->timestamp_base) *
+		clock->timestamp_multiplier / clock->timestamp_divisor;
+}
+
+/* ---- a walk over the records of a ring that is still, or only grows ---- */
+
+union record {
+	struct bm_protocol_record_header header;
+	struct bm_protocol_task_switch task_switch;
+	struct bm_protocol_halting_event halt;
+	struct bm_protocol_sample sample;
+	struct bm_protocol_custom_counter counter;
+	struct bm_protocol_annotation annotation;
+};
+
+struct walk {
+	const uint8_t *data;
+	uint64_t mask, at, end;		/* at: behind the record that was returned last */
+	size_t length;			/* of that record */
+	const char *damage;		/* why the walk ended early, or NULL */
+};
+
+static inline struct walk walk_from(const void *map, uint64_t from)
+{
+	const struct bm_datastore_header_data *store = capture_store(map);
+
+	return (struct walk) {
+		.data = (const uint8_t *)(store + 1),
+		.mask = store->buffer_length - 1,
+		.at = from,
+		.end = __atomic_load_n(&store->write_offset, __ATOMIC_ACQUIRE),
+	};
+}
+
+static inline struct walk walk_begin(const void *map)
+{
+	return walk_from(map, capture_store(map)->read_offset);
+}
+
+/* The next record, NULL at the end. */
+static inline const union record *walk_next(struct walk *walk)
+{
+	while (walk->at < walk->end) {
+		const uint8_t *block = walk->data + (walk->at & walk->mask);
+		bm_uintptr word = *(const bm_uintptr *)block;
+		bm_uintptr length = word & ~BM_BLOCK_PADDING;
+
+		walk->damage = "a block that goes beyond write_offset";
+		if (length > walk->end - walk->at - sizeof(word))
+			return NULL;
+		walk->damage = "a block that goes beyond the buffer's end";
+		if ((walk->at & walk->mask) + sizeof(word) + length > walk->mask + 1)
+			return NULL;
+		walk->damage = "a length that is no multiple of a word";
+		if (length % sizeof(word))
+			return NULL;
+		walk->damage = NULL;
+		walk->at += sizeof(word) + length;
+		walk->length = length;
+		if (!(word & BM_BLOCK_PADDING))
+			return (const union record *)(block + sizeof(word));
+	}
+	return NULL;
+}
+
+/* ---- is it a Barman v2 capture, and does everything in it hold? ---- */
+
+struct judgement {
+	const char *fault;		/* the first thing wrong, NULL if there is none */
+	uint64_t at;			/* the ring position it was found at, if in the ring */
+	uint64_t records;
+	uint64_t by_type[8];
+};
+
+static inline bool string_good(const void *map, uint32_t string)
+{
+	return string < capture_header(map)->string_table_length;
+}
+
+static inline const char *judge_header(const void *map, size_t length)
+{
+	const struct bm_protocol_header_start *h = map;
+	const struct bm_protocol_config_values *c = &h->config_constants;
+	uint32_t i;
+
+	if (h->magic_bytes != BM_PROTOCOL_MAGIC_BYTES)
+		return "magic";
+	if (h->protocol_version != BM_PROTOCOL_VERSION)
+		return "version";
+	if (h->header_length > length || h->header_length % 8)
+		return "header_length";
+	if (h->data_store_type != BM_DATA_STORE_CIRCULAR)
+		return "data_store_type";
+	if (!c->max_cores || !c->max_task_infos || !c->max_mmap_layout ||
+	    c->max_pmu_counters != BM_MAX_PMU_COUNTERS)
+		return "config_constants";
+	if (!h->clock_info.timestamp_multiplier || !h->clock_info.timestamp_divisor)
+		return "clock_info";
+	if (!h->string_table_length || h->string_table_length > c->max_string_table_length)
+		return "string_table_length";
+	if (capture_strings(map)[h->string_table_length - 1])
+		return "string table without a final NUL";
+	if (!string_good(map, h->target_name_ptr))
+		return "target_name_ptr";
+	for (i = 0; i < c->max_cores; i++)
+		if (capture_pmu(map, i)->num_counters > BM_MAX_PMU_COUNTERS)
+			return "num_counters";
+	if (*capture_task_count(map) > c->max_task_infos)
+		return "num_task_entries";
+	for (i = 0; i < *capture_task_count(map); i++)
+		if (!string_good(map, capture_tasks(map)[i].task_name_ptr))
+			return "task_name_ptr";
+	if (*capture_map_count(map) > c->max_mmap_layout)
+		return "num_mmap_layout_entries";
+	for (i = 0; i < *capture_map_count(map); i++)
+		if (!string_good(map, capture_maps(map)[i].image_ptr) ||
+		    !capture_maps(map)[i].length)
+			return "mmap row";
+	return NULL;
+}
+
+/* The charts end, but for up to 7 bytes, where struct bm_datastore_header_data begins. */
+static inline const char *judge_charts(const void *map)
+{
+	const struct bm_protocol_header_start *h = map;
+	const uint8_t *at = (const uint8_t *)(capture_maps(map) +
+					      h->config_constants.max_mmap_layout);
+	const struct bm_protocol_header_custom_chart_series *series;
+	const struct bm_protocol_header_custom_chart *chart;
+	uint32_t charts, i;
+
+	if (h->config_constants.num_custom_counters) {
+		memcpy(&charts, at, sizeof(charts));
+		chart = (const void *)(at + sizeof(charts));
+		series = (const void *)(chart + charts);
+		for (i = 0; i < charts; i++)
+			if (!string_good(map, chart[i].name_ptr))
+				return "chart's name_ptr";
+		for (i = 0; i < h->config_constants.num_custom_counters; i++)
+			if (series[i].chart_index >= charts ||
+			    !string_good(map, series[i].name_ptr) ||
+			    !string_good(map, series[i].units_ptr) ||
+			    !string_good(map, series[i].description_ptr))
+				return "custom series";
+		at = (const uint8_t *)(series + h->config_constants.num_custom_counters);
+	}
+	if ((const uint8_t *)capture_store(map) < at || (const uint8_t *)capture_store(map) - at > 7)
+		return "header_length is not that of the parts";
+	return NULL;
+}
+
+static inline const char *judge_sample(const void *map, uint32_t cpu, const union record *r,
+				       size_t length)
+{
+	bool pc = r->header.record_type == BM_RECORD_SAMPLE_WITH_PC;
+	size_t want = sizeof(r->sample) + (pc ? sizeof(bm_uintptr) : 0) +
+		      capture_pmu(map, cpu)->num_counters * 8;
+
+	if (length < want)
+		return "sample shorter than its counters";
+	want += r->sample.num_custom_counters * sizeof(struct bm_custom_counter_sample);
+	return length < want ? "sample shorter than its custom counters" : NULL;
+}
+
+static inline const char *judge_record(const void *map, uint32_t cpu, const union record *r,
+				       size_t length)
+{
+	/* What follows the format's last byte is an announced extension, then zero. */
+	size_t known;
+
+	if (length < sizeof(r->header))
+		return "record shorter than its head";
+	if (r->header.core != cpu)
+		return "record of another core";
+	switch (r->header.record_type) {
+	case BM_RECORD_TASK_SWITCH:
+		if (length < sizeof(r->task_switch))
+			return "task switch too short";
+		if (r->task_switch.reason > BM_TASK_SWITCH_BLOCKED)
+			return "task switch for no known reason";
+		known = sizeof(r->task_switch);
+		break;
+	case BM_RECORD_HALTING_EVENT:
+		if (length < sizeof(r->halt))
+			return "halting event too short";
+		if (r->halt.entered_halt > 1)
+			return "halting event neither in nor out";
+		known = sizeof(r->halt);
+		break;
+	case BM_RECORD_SAMPLE:
+	case BM_RECORD_SAMPLE_WITH_PC:
+		return judge_sample(map, cpu, r, length);
+	case BM_RECORD_CUSTOM_COUNTER:
+		if (length < sizeof(r->counter))
+			return "custom counter too short";
+		if (r->counter.counter >=
+		    capture_header(map)->config_constants.num_custom_counters)
+			return "custom counter of no series";
+		known = sizeof(r->counter);
+		break;
+	case BM_RECORD_ANNOTATION:
+		if (length < sizeof(r->annotation) ||
+		    length - sizeof(r->annotation) < r->annotation.data_length)
+			return "annotation too short";
+		known = sizeof(r->annotation) + r->annotation.data_length;
+		break;
+	default:
+		return "record of no known type";
+	}
+	if (length - known >= sizeof(bm_uintptr))
+		return "more padding than to a word";
+	for (; known < length; known++)
+		if (((const uint8_t *)r)[known])
+			return "padding that is not zero";
+	return NULL;
+}
+
+/*
+ * Judge @length bytes at @map as a capture of @cpu, from these bytes alone: they may
+ * as well be a copy in a file.
+ */
+static inline struct judgement judge(const void *map, size_t length, uint32_t cpu)
+{
+	struct judgement j = { .fault = judge_header(map, length) };
+	const struct bm_datastore_header_data *store;
+	const union record *r;
+	uint64_t last = 0;
+	struct walk walk;
+
+	if (!j.fault)
+		j.fault = judge_charts(map);
+	if (j.fault)
+		return j;
+	store = capture_store(map);
+	j.fault = "data store";
+	if (store->buffer_length & (store->buffer_length - 1) || !store->buffer_length ||
+	    capture_header(map)->header_length + store->buffer_length > length ||
+	    store->read_offset > store->write_offset ||
+	    store->write_offset - store->read_offset > store->buffer_length ||
+	    store->total_written != store->write_offset || store->base_pointer)
+		return j;
+	j.fault = NULL;
+	walk = walk_begin(map);
+	while (!j.fault && (r = walk_next(&walk))) {
+		j.at = walk.at - walk.length;
+		j.fault = judge_record(map, cpu, r, walk.length);
+		if (r->header.timestamp < last)
+			j.fault = "timestamp that goes back";
+		last = r->header.timestamp;
+		if (r->header.record_type < 8)
+			j.by_type[r->header.record_type]++;
+		j.records++;
+	}
+	if (!j.fault && walk.damage) {
+		j.fault = walk.damage;
+		j.at = walk.at;
+	}
+	return j;
+}
+
+/* The same of the CPU's map. */
+static inline struct judgement judge_cpu(int fd, uint32_t cpu)
+{
+	struct kbarman_query q = query(fd);
+	const void *map = map_cpu(fd, cpu);
+	struct judgement j = judge(map, q.map_bytes, cpu);
+
+	munmap((void *)map, q.map_bytes);
+	return j;
+}
+
+#endif /* KBARMAN_VM_LIB_H */
