@@ -13,6 +13,7 @@ const char *cli_verb_name;
 
 static const struct cli_verb verbs[] = {
 	{ "convert", cmd_convert, "write a capture in another format" },
+	{ "dump", cmd_dump, "print what a file says, record by record" },
 	{ "help", cmd_help, "this list" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 };

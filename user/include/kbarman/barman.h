@@ -175,6 +175,30 @@ unsigned int kb_barman_damage(const struct kb_barman *barman, const struct kb_er
 /* The finding with that index; NULL behind the last one, and from the 17th on. */
 const struct kb_error *kb_barman_finding(const struct kb_barman *barman, unsigned int index);
 
+/* The sums of a whole capture. */
+struct kb_validation {
+	uint64_t records;		/* all of these together */
+	uint64_t samples, task_switches, custom_counters, annotations, halts, unknown;
+	uint64_t backwards;		/* records older than the one before of their core;
+					 * the format does not forbid that */
+	uint64_t oldest, newest;	/* timestamps */
+	uint64_t checksum;		/* sum of kb_event_checksum() of all records */
+};
+
+/*
+ * Check all records, much faster than kb_barman_next() would give them: from the
+ * first one on, wherever the reader is, and stricter: a value that the format does
+ * not list is a finding as well. Returns what kb_barman_next() would at the end.
+ * The reader is at the end behind it.
+ */
+int kb_barman_validate(struct kb_barman *barman, struct kb_validation *sum, struct kb_error *err);
+
+/*
+ * A number for an event's content, the same in all four layouts. A sum over many
+ * tells whether two captures have the same records, in whatever order.
+ */
+uint64_t kb_event_checksum(const struct kb_event *event);
+
 /*
  * Write a capture: create, tables and events in any order, finish.
  *

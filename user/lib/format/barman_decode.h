@@ -220,10 +220,7 @@ static kb_always_inline int decode_next(struct kb_barman *b, struct kb_event *ev
 		event->offset = b->window_offset + (at - b->window);
 		if (kb_likely(decode_record(b, event, at, length, word, swap)))
 			return 1;
-		barman_finding(b, event->offset, "a record that can't be: type %" PRIu32
-			       ", core %" PRIu32 ", %" PRIu64 " bytes",
-			       length >= 4 ? kb_load32(at, swap) : 0,
-			       length >= 8 ? kb_load32(at + 4, swap) : 0, length);
+		barman_bad_record(b, at, length, event->offset, swap);
 	}
 }
 

@@ -61,6 +61,27 @@ void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ..
 		b->failure = *err;
 }
 
+void barman_bad_record(struct kb_barman *b, const uint8_t *record, uint64_t length,
+		       uint64_t offset, bool swap)
+{
+	uint32_t type, core;
+
+	if (length < sizeof(struct bm_protocol_record_header)) {
+		barman_finding(b, offset, "a record of %" PRIu64 " bytes is too short for any",
+			       length);
+		return;
+	}
+	type = kb_load32(record, swap);
+	core = kb_load32(record + 4, swap);
+	if (core >= b->header.max_cores)
+		barman_finding(b, offset, "a record of core %" PRIu32 ", of %" PRIu32 " cores",
+			       core, b->header.max_cores);
+	else
+		barman_finding(b, offset, "a record of type %" PRIu32 " that does not fit into "
+			       "its %" PRIu64 " bytes, or is of a custom series that isn't there",
+			       type, length);
+}
+
 static int allocate(struct kb_barman *b)
 {
 	uint32_t most = 0;
@@ -205,7 +226,7 @@ const char *kb_barman_fact(const struct kb_barman *b, const char *key)
 }
 
 /* The end: the first thing that was wrong with the records is told once. */
-static int tell_end(struct kb_barman *b, struct kb_error *err)
+int barman_tell_end(struct kb_barman *b, struct kb_error *err)
 {
 	b->ended = true;
 	if (!b->failure.code || b->told)
@@ -231,7 +252,7 @@ int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error 
 		ret = barman_cursor_advance(b, &why);
 	}
 	if (ret == 0)
-		return tell_end(b, err);
+		return barman_tell_end(b, err);
 	b->ended = true;
 	barman_finding(b, KB_NO_OFFSET, "%s", why.text);
 	if (err)

@@ -88,6 +88,13 @@ struct kb_barman {
 void barman_finding(struct kb_barman *barman, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The finding about a record that can't be decoded. */
+void barman_bad_record(struct kb_barman *barman, const uint8_t *record, uint64_t length,
+		       uint64_t offset, bool swap);
+
+/* At the end: what was wrong with the records, once. */
+int barman_tell_end(struct kb_barman *barman, struct kb_error *err);
+
 int barman_header_read(struct kb_barman *barman, struct kb_error *err);
 void barman_header_free(struct kb_barman *barman);
 

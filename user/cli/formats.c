@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The table of the formats that are recognised by content, and the look at the
+ * first bytes of a file, which leaves standard input as it was.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "formats.h"
+
+static const struct cli_format formats[] = {
+	{ "Barman capture", probe_barman, dump_barman, check_barman },
+};
+
+/* As much of @room as there is; negative errno. */
+static ssize_t read_full(int fd, uint8_t *to, size_t room)
+{
+	size_t got = 0;
+
+	while (got < room) {
+		ssize_t n = read(fd, to + got, room - got);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n < 0)
+			return -errno;
+		if (n == 0)
+			break;
+		got += n;
+	}
+	return got;
+}
+
+static bool write_full(int fd, const uint8_t *from, size_t length)
+{
+	while (length) {
+		ssize_t n = write(fd, from, length);
+
+		if (n < 0 && errno != EINTR)
+			return false;
+		if (n > 0) {
+			from += n;
+			length -= n;
+		}
+	}
+	return true;
+}
+
+/*
+ * Put what was read back in front of standard input: a child feeds it, and then
+ * the rest, into a pipe. It ends with its input, or when nobody reads any more.
+ */
+static int unread(const uint8_t *start, size_t length)
+{
+	int ends[2];
+	pid_t child;
+
+	if (pipe2(ends, O_CLOEXEC))
+		return -errno;
+	child = fork();
+	if (child < 0) {
+		int error = -errno;
+
+		close(ends[0]);
+		close(ends[1]);
+		return error;
+	}
+	if (child == 0) {
+		static uint8_t piece[64 << 10];
+		ssize_t n = length;
+
+		close(ends[0]);
+		signal(SIGPIPE, SIG_DFL);
+		memcpy(piece, start, length);
+		while (n > 0 && write_full(ends[1], piece, n))
+			n = read_full(STDIN_FILENO, piece, sizeof(piece));
+		_exit(0);
+	}
+	close(ends[1]);
+	dup2(ends[0], STDIN_FILENO);
+	close(ends[0]);
+	return 0;
+}
+
+/* The first bytes of the file at *@path, which can be read again afterwards. */
+static ssize_t peek(const char **path, uint8_t *start)
+{
+	bool is_stdin = strcmp(*path, "-") == 0;
+	ssize_t got;
+	off_t here;
+	int fd, ret;
+
+	fd = is_stdin ? STDIN_FILENO : open(*path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return -errno;
+	here = lseek(fd, 0, SEEK_CUR);
+	got = read_full(fd, start, FORMAT_PROBE_BYTES);
+	if (here >= 0 && is_stdin)
+		lseek(fd, here, SEEK_SET);
+	if (!is_stdin) {
+		/* A named pipe can't be opened twice either. */
+		if (here < 0 && dup2(fd, STDIN_FILENO) >= 0)
+			*path = "-";
+		close(fd);
+	}
+	if (got < 0 || here >= 0)
+		return got;
+	ret = unread(start, got);
+	return ret ? ret : got;
+}
+
+const struct cli_format *cli_format_of(const char **path)
+{
+	static uint8_t start[FORMAT_PROBE_BYTES];
+	ssize_t got = peek(path, start);
+	const char *name = strcmp(*path, "-") ? *path : "standard input";
+
+	if (got < 0) {
+		cli_warn("can't read %s: %s", name, strerror(-got));
+		return NULL;
+	}
+	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
+		if (formats[i].probe(start, got))
+			return &formats[i];
+	}
+	cli_warn("%s is %s", name,
+		 got ? "of no format that is known here" : "empty");
+	return NULL;
+}

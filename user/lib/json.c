@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Facts as lines of text: see json.h. Members are written where the output has
+ * room for the longest that they can be; only text is of unknown length.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/utf8.h"
+#include "json.h"
+
+#define NUMBER_BYTES	32U	/* of any integer or double */
+
+static const char digits[] =
+	"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
+	"4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
+	"888990919293949596979899";
+
+static uint8_t *put_u64(uint8_t *at, uint64_t value)
+{
+	uint8_t text[20], *from = text + sizeof(text);
+
+	while (value >= 100) {
+		from -= 2;
+		memcpy(from, digits + value % 100 * 2, 2);
+		value /= 100;
+	}
+	if (value >= 10) {
+		from -= 2;
+		memcpy(from, digits + value * 2, 2);
+	} else {
+		*--from = '0' + value;
+	}
+	memcpy(at, from, text + sizeof(text) - from);
+	return at + (text + sizeof(text) - from);
+}
+
+/* Comma, key and colon, with NUMBER_BYTES of room behind; NULL after an error. */
+static uint8_t *put_key(struct kb_json *json, const char *key)
+{
+	size_t length = key ? strlen(key) : 0;
+	uint8_t *at = kb_out_reserve(json->out, length + 8 + NUMBER_BYTES);
+
+	if (!at)
+		return NULL;
+	if (json->people) {
+		if (json->comma)
+			*at++ = ' ';
+		memcpy(at, key ? key : "", length);
+		at += length;
+		if (key)
+			*at++ = ' ';
+	} else {
+		if (json->comma)
+			*at++ = ',';
+		if (key) {
+			*at++ = '"';
+			memcpy(at, key, length);
+			at += length;
+			*at++ = '"';
+			*at++ = ':';
+		}
+	}
+	json->comma = true;
+	return at;
+}
+
+static void put_literal(struct kb_json *json, const char *key, const char *literal)
+{
+	size_t length = strlen(literal);
+	uint8_t *at = put_key(json, key);
+
+	if (!at)
+		return;
+	memcpy(at, literal, length);
+	kb_out_commit(json->out, at + length);
+}
+
+void kb_json_begin(struct kb_json *json, const char *kind)
+{
+	json->comma = false;
+	json->arrays = 0;
+	if (json->people) {
+		kb_out_printf(json->out, "%-8s", kind);
+		json->comma = true;
+		return;
+	}
+	kb_out_bytes(json->out, "{", 1);
+	kb_json_string(json, "kind", kind);
+}
+
+void kb_json_end(struct kb_json *json)
+{
+	if (json->people)
+		kb_out_bytes(json->out, "\n", 1);
+	else
+		kb_out_bytes(json->out, "}\n", 2);
+}
+
+void kb_json_array(struct kb_json *json, const char *key)
+{
+	put_literal(json, key, "[");
+	json->comma = false;
+	json->arrays++;
+}
+
+void kb_json_array_end(struct kb_json *json)
+{
+	kb_out_bytes(json->out, "]", 1);
+	json->comma = true;
+	json->arrays--;
+}
+
+void kb_json_u64(struct kb_json *json, const char *key, uint64_t value)
+{
+	uint8_t *at = put_key(json, key);
+
+	if (at)
+		kb_out_commit(json->out, put_u64(at, value));
+}
+
+void kb_json_i64(struct kb_json *json, const char *key, int64_t value)
+{
+	uint8_t *at = put_key(json, key);
+
+	if (!at)
+		return;
+	if (value < 0)
+		*at++ = '-';
+	kb_out_commit(json->out, put_u64(at, value < 0 ? -(uint64_t)value : (uint64_t)value));
+}
+
+void kb_json_bool(struct kb_json *json, const char *key, bool value)
+{
+	put_literal(json, key, value ? "true" : "false");
+}
+
+void kb_json_double(struct kb_json *json, const char *key, double value)
+{
+	char text[NUMBER_BYTES];
+
+	if (!isfinite(value)) {
+		put_literal(json, key, "null");
+		return;
+	}
+	for (int precision = 15; precision <= 17; precision++) {
+		snprintf(text, sizeof(text) - 2, "%.*g", precision, value);
+		if (strtod(text, NULL) == value)
+			break;
+	}
+	if (!strpbrk(text, ".e"))
+		strcat(text, ".0");
+	put_literal(json, key, text);
+}
+
+/* One character as JSON has it inside quotes: at most 6 bytes. */
+static uint8_t *put_character(uint8_t *at, uint32_t code)
+{
+	static const char hex[] = "0123456789abcdef";
+	static const char plain[] = "\"\\\b\f\n\r\t", escaped[] = "\"\\bfnrt";
+	const char *found = code && code < 0x80 ? strchr(plain, (int)code) : NULL;
+
+	if (found) {
+		*at++ = '\\';
+		*at++ = escaped[found - plain];
+		return at;
+	}
+	if (code < 0x20 || code == 0x7f) {
+		memcpy(at, "\\u00", 4);
+		at[4] = hex[code >> 4];
+		at[5] = hex[code & 15];
+		return at + 6;
+	}
+	return at + kb_utf8_put((char *)at, code);
+}
+
+/* How many bytes from @text on need no escape: the usual case is all of them. */
+static size_t plain_length(const char *text, size_t length)
+{
+	size_t i = 0;
+
+	while (i < length && (uint8_t)text[i] >= 0x20 && (uint8_t)text[i] < 0x7f &&
+	       text[i] != '"' && text[i] != '\\')
+		i++;
+	return i;
+}
+
+static bool is_word(const char *text, size_t length)
+{
+	for (size_t i = 0; i < length; i++) {
+		if ((uint8_t)text[i] <= 0x20 || (uint8_t)text[i] >= 0x7f ||
+		    strchr("\"\\,[]", text[i]))
+			return false;
+	}
+	return length > 0;
+}
+
+void kb_json_text(struct kb_json *json, const char *key, const char *text, size_t length)
+{
+	uint8_t *at;
+
+	if (!text) {
+		put_literal(json, key, "null");
+		return;
+	}
+	at = put_key(json, key);
+	if (!at)
+		return;
+	kb_out_commit(json->out, at);
+	/* People need the quotes only where it is not clear what belongs together. */
+	if (json->people && is_word(text, length)) {
+		kb_out_bytes(json->out, text, length);
+		return;
+	}
+	kb_out_bytes(json->out, "\"", 1);
+	while (length) {
+		size_t plain = plain_length(text, length);
+		uint32_t code;
+
+		kb_out_bytes(json->out, text, plain);
+		text += plain;
+		length -= plain;
+		if (!length)
+			break;
+		plain = kb_utf8_next(text, length, &code);
+		at = kb_out_reserve(json->out, 8);
+		if (!at)
+			return;
+		kb_out_commit(json->out, put_character(at, code));
+		text += plain;
+		length -= plain;
+	}
+	kb_out_bytes(json->out, "\"", 1);
+}
+
+void kb_json_string(struct kb_json *json, const char *key, const char *string)
+{
+	kb_json_text(json, key, string, string ? strlen(string) : 0);
+}
