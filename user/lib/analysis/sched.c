@@ -181,13 +181,6 @@ const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr)
 	return (const struct kb_sched_task *)sched->tasks.rows;
 }
 
-const struct kb_sched_task *kb_sched_task(const struct kb_sched *sched, uint32_t task_id)
-{
-	uint64_t key = task_id;
-
-	return kb_table_find(&sched->tasks, &key);
-}
-
 const struct kb_sched_cpu *kb_sched_cpu(const struct kb_sched *sched, uint32_t core)
 {
 	return &sched->cpus[core];

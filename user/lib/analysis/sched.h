@@ -62,9 +62,6 @@ int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t 
 /* All tasks, those that ran longest first. Nothing can be added afterwards. */
 const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr);
 
-/* One of them, before kb_sched_tasks() was called; NULL: it never ran. */
-const struct kb_sched_task *kb_sched_task(const struct kb_sched *sched, uint32_t task_id);
-
 /* By core; below max_cores. */
 const struct kb_sched_cpu *kb_sched_cpu(const struct kb_sched *sched, uint32_t core);
 

@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman report: where the time went, who waited, how the CPUs idled, and what is
+ * missing. One pass over the capture feeds the analyses; memory grows with tasks
+ * and symbols, not with records.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "cli.h"
+#include "report.h"
+
+static const char usage[] =
+	"usage: kbarman report [OPTIONS] [FILE]\n"
+	"\n"
+	"Tell where time went in the capture FILE (kbarman.cap; `-': standard input): samples\n"
+	"by task and by symbol, scheduling, idling, and what was lost.\n"
+	"\n"
+	"  -i, --input FILE       the same as FILE\n"
+	"  -s, --sort KEY,...     sum samples up by task, tid, image, symbol, cpu\n"
+	"                         (task,image,symbol)\n"
+	"  -n, --count            count samples, instead of weighing each by its period\n"
+	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
+	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
+	"      --symfs DIR        look for programs and libraries below DIR\n"
+	"  -j, --json             all that is known, one JSON object a line\n"
+	"  -h, --help             this text\n"
+	"\n"
+	"Exit status: 0 all read; 1 the capture is damaged, the rest is reported; 2 no report.\n";
+
+static bool parse_sort(const char *text, unsigned int *sort)
+{
+	static const struct {
+		const char *name;
+		unsigned int key;
+	} keys[] = {
+		{ "task", KB_SORT_TASK },	{ "comm", KB_SORT_TASK },
+		{ "tid", KB_SORT_TID },		{ "image", KB_SORT_IMAGE },
+		{ "dso", KB_SORT_IMAGE },	{ "symbol", KB_SORT_SYMBOL },
+		{ "sym", KB_SORT_SYMBOL },	{ "cpu", KB_SORT_CPU },
+	};
+	size_t i, length, nr = sizeof(keys) / sizeof(keys[0]);
+
+	for (*sort = 0; *text; text += length + (text[length] == ',')) {
+		length = strcspn(text, ",");
+		for (i = 0; i < nr; i++)
+			if (strlen(keys[i].name) == length &&
+			    memcmp(keys[i].name, text, length) == 0)
+				break;
+		if (i == nr)
+			return false;
+		*sort |= keys[i].key;
+	}
+	return *sort;
+}
+
+static bool parse_percent(const char *text, double *percent)
+{
+	char *end;
+
+	*percent = strtod(text, &end);
+	return end != text && *end == '\0' && *percent >= 0 && *percent <= 100;
+}
+
+static int open_report(struct report *report)
+{
+	struct kb_error err = { 0 };
+
+	if (kb_barman_open(&report->barman, report->path, &err))
+		return cli_fail_error(&err);
+	report->header = kb_barman_header(report->barman);
+	report->core_seen = calloc((size_t)report->header->max_cores + 1, sizeof(bool));
+	if (!report->core_seen || kb_tasks_create(&report->tasks, report->barman) ||
+	    kb_losses_read(&report->losses, report->barman))
+		return cli_fail("out of memory");
+	if (kb_names_create(&report->names, report->barman, &err) ||
+	    kb_timeline_create(&report->timeline, report->barman, report->names, &err) ||
+	    kb_symbolizer_create(&report->symbolizer, report->barman, report->path,
+				 &report->symbols, &err) ||
+	    kb_hot_create(&report->by_sort, report->tasks, report->sort, &err) ||
+	    kb_hot_create(&report->by_tid, report->tasks, KB_SORT_TID, &err) ||
+	    kb_sched_create(&report->sched, report->header->max_cores, &err))
+		return cli_fail_error(&err);
+	return CLI_OK;
+}
+
+static void close_report(struct report *report)
+{
+	kb_sched_destroy(report->sched);
+	kb_hot_destroy(report->by_tid);
+	kb_hot_destroy(report->by_sort);
+	kb_symbolizer_destroy(report->symbolizer);
+	kb_timeline_destroy(report->timeline);
+	kb_names_destroy(report->names);
+	kb_losses_release(&report->losses);
+	kb_tasks_destroy(report->tasks);
+	free(report->core_seen);
+	kb_barman_close(report->barman);
+}
+
+static int add_sample(struct report *report, const struct kb_event *event)
+{
+	const struct kb_symbol *symbol;
+
+	if (!event->sample.has_pc) {
+		report->samples_without_pc++;
+		return 0;
+	}
+	symbol = kb_symbolizer_resolve(report->symbolizer, event->task_id, event->timestamp,
+				       event->sample.pc);
+	return kb_hot_add(report->by_sort, event, symbol) ?:
+	       kb_hot_add(report->by_tid, event, symbol);
+}
+
+static int add_event(struct report *report, const struct kb_event *event)
+{
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int i, nr;
+	int ret = 0;
+
+	report->nr_events++;
+	report->events[event->type]++;
+	if (event->core < report->header->max_cores && !report->core_seen[event->core]) {
+		report->core_seen[event->core] = true;
+		report->nr_cores++;
+	}
+	if (event->timestamp > report->last_timestamp && event->type != KB_EVENT_UNKNOWN)
+		report->last_timestamp = event->timestamp;
+	nr = kb_timeline_feed(report->timeline, event,
+			      kb_barman_ns(report->barman, event->timestamp), slices);
+	for (i = 0; i < nr && !ret; i++)
+		ret = kb_sched_add(report->sched, &slices[i], event->timestamp);
+	if (!ret && event->type == KB_EVENT_SAMPLE)
+		ret = add_sample(report, event);
+	return ret;
+}
+
+/* All events; damage is told and remembered. */
+static int read_events(struct report *report)
+{
+	const struct kb_error *first;
+	struct kb_error err = { 0 };
+	struct kb_event event;
+	struct kb_slice slice;
+	int ret;
+
+	while ((ret = kb_barman_next(report->barman, &event, &err)) > 0)
+		if (add_event(report, &event))
+			return cli_fail("out of memory");
+	report->damaged = ret < 0 || kb_barman_damage(report->barman, &first);
+	if (ret < 0)
+		cli_warn("%s", err.text);
+	else if (report->damaged)
+		cli_warn("%s", first->text);
+	while (kb_timeline_end(report->timeline, &slice))
+		if (kb_sched_add(report->sched, &slice, report->last_timestamp))
+			return cli_fail("out of memory");
+	return CLI_OK;
+}
+
+static void order_tables(struct report *report)
+{
+	struct kb_hot_row totals;
+
+	report->rows = kb_hot_rows(report->by_sort, report->count, &report->nr_rows,
+				   &report->totals);
+	report->task_rows = kb_hot_rows(report->by_tid, report->count, &report->nr_task_rows,
+					&totals);
+	report->sched_tasks = kb_sched_tasks(report->sched, &report->nr_sched_tasks);
+	report->duration_ns = (uint64_t)kb_timeline_last(report->timeline) -
+			      (uint64_t)kb_timeline_first(report->timeline);
+}
+
+struct kb_text report_weight_name(const struct report *report)
+{
+	uint32_t core;
+
+	for (core = 0; core < report->header->max_cores && !report->count; core++)
+		if (report->core_seen[core] && kb_names_of_core(report->names, core))
+			return kb_names_counter(report->names,
+						kb_names_counter_id(report->names, core, 0));
+	return kb_text("samples");
+}
+
+static void complain(void *context, const char *sentence)
+{
+	(void)context;
+	cli_warn("%s", sentence);
+}
+
+static int run(struct report *report, bool json)
+{
+	int ret = open_report(report);
+
+	if (!ret)
+		ret = read_events(report);
+	if (ret)
+		return ret;
+	order_tables(report);
+	if (json) {
+		ret = report_print_json(report);
+	} else {
+		report_print_text(report);
+		ret = fflush(stdout) || ferror(stdout) ? -errno : 0;
+	}
+	if (ret)
+		return cli_fail("standard output: %s", strerror(-ret));
+	kb_symbolizer_complaints(report->symbolizer, complain, NULL);
+	return report->damaged ? CLI_DAMAGED : CLI_OK;
+}
+
+enum { OPTION_PERCENT = 256, OPTION_KALLSYMS, OPTION_SYMFS };
+
+int cmd_report(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "input", required_argument, NULL, 'i' },
+		{ "sort", required_argument, NULL, 's' },
+		{ "count", no_argument, NULL, 'n' },
+		{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
+		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
+		{ "symfs", required_argument, NULL, OPTION_SYMFS },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct report report = {
+		.path = "kbarman.cap",
+		.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
+		.percent_limit = 0.5,
+	};
+	bool json = false;
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "i:s:njh", options, NULL)) != -1) {
+		switch (option) {
+		case 'i':
+			report.path = optarg;
+			break;
+		case 's':
+			if (!parse_sort(optarg, &report.sort))
+				return cli_fail("`%s': sort by task, tid, image, symbol, cpu, with "
+						"commas between", optarg);
+			break;
+		case 'n':
+			report.count = true;
+			break;
+		case OPTION_PERCENT:
+			if (!parse_percent(optarg, &report.percent_limit))
+				return cli_fail("`%s' is no percentage", optarg);
+			break;
+		case OPTION_KALLSYMS:
+			report.symbols.kallsyms = optarg;
+			break;
+		case OPTION_SYMFS:
+			report.symbols.symfs = optarg;
+			break;
+		case 'j':
+			json = true;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	if (optind < argc)
+		report.path = argv[optind++];
+	if (optind < argc) {
+		cli_warn("one file at a time");
+		return cli_usage(false, usage);
+	}
+	status = run(&report, json);
+	close_report(&report);
+	return status;
+}

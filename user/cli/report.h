@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What `kbarman report` has found out about a capture, between the reading of it
+ * (report.c) and its printing, for people (report_text.c) and for programs
+ * (report_json.c).
+ */
+#ifndef KBARMAN_REPORT_H
+#define KBARMAN_REPORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kbarman/barman.h>
+#include <kbarman/symbol.h>
+
+#include "analysis/hot.h"
+#include "analysis/losses.h"
+#include "analysis/names.h"
+#include "analysis/sched.h"
+#include "analysis/timeline.h"
+#include "sym/tasks.h"
+
+struct report {
+	const char *path;
+	unsigned int sort;		/* KB_SORT_* of the table of samples */
+	bool count;			/* samples, not weights */
+	double percent_limit;
+	struct kb_symbol_options symbols;
+
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_names *names;
+	struct kb_tasks *tasks;
+	struct kb_timeline *timeline;
+	struct kb_symbolizer *symbolizer;
+	struct kb_hot *by_sort, *by_tid;
+	struct kb_sched *sched;
+	struct kb_losses losses;
+
+	uint64_t events[KB_EVENT_HALT + 1];	/* by enum kb_event_type */
+	uint64_t nr_events;
+	uint64_t samples_without_pc;
+	uint32_t nr_cores;		/* that have events */
+	bool *core_seen;		/* max_cores */
+	uint64_t last_timestamp;	/* ticks, of the events */
+	bool damaged;
+
+	/* When all is read: the tables, ordered. */
+	const struct kb_hot_row *rows, *task_rows;
+	uint32_t nr_rows, nr_task_rows;
+	struct kb_hot_row totals;	/* of rows */
+	const struct kb_sched_task *sched_tasks;
+	uint32_t nr_sched_tasks;
+	uint64_t duration_ns;
+};
+
+/* The event that samples; "samples" where the capture names none, or by count. */
+struct kb_text report_weight_name(const struct report *report);
+
+void report_print_text(const struct report *report);
+/* 0 or a negative errno of writing. */
+int report_print_json(const struct report *report);
+
+#endif

@@ -1,0 +1,196 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The report for programs: JSON, one object a line, described in kbarman-report(1).
+ * Nothing is left out, whatever the percent limit.
+ */
+#include <unistd.h>
+
+#include <kbarman/out.h>
+
+#include "json.h"
+#include "report.h"
+
+static void put_fact(const struct report *report, struct kb_json *json, const char *key)
+{
+	const char *value = kb_barman_fact(report->barman, key);
+
+	if (value)
+		kb_json_string(json, key, value);
+}
+
+static void put_head(const struct report *report, struct kb_json *json)
+{
+	const struct kb_header *header = report->header;
+	struct kb_text weight = report_weight_name(report);
+	uint32_t i;
+
+	kb_json_begin(json, "report");
+	kb_json_string(json, "target", header->target_name ? header->target_name : "");
+	put_fact(report, json, "host");
+	put_fact(report, json, "release");
+	put_fact(report, json, "command");
+	put_fact(report, json, "filter");
+	put_fact(report, json, "fallback");
+	kb_json_u64(json, "unix_base_ns", header->unix_base_ns);
+	kb_json_u64(json, "duration_ns", report->duration_ns);
+	kb_json_u64(json, "cpus", report->nr_cores);
+	kb_json_u64(json, "records", report->nr_events);
+	kb_json_u64(json, "samples", report->events[KB_EVENT_SAMPLE]);
+	kb_json_u64(json, "samples_without_pc", report->samples_without_pc);
+	kb_json_u64(json, "switches", report->events[KB_EVENT_TASK_SWITCH]);
+	kb_json_u64(json, "halts", report->events[KB_EVENT_HALT]);
+	kb_json_u64(json, "annotations", report->events[KB_EVENT_ANNOTATION]);
+	kb_json_u64(json, "custom_counters", report->events[KB_EVENT_CUSTOM_COUNTER]);
+	kb_json_u64(json, "unknown", report->events[KB_EVENT_UNKNOWN]);
+	kb_json_text(json, "weight_of", weight.data, weight.length);
+	kb_json_u64(json, "weight", report->totals.weight);
+	kb_json_array(json, "counters");
+	for (i = 0; i < kb_names_nr_counters(report->names); i++) {
+		struct kb_text name = kb_names_counter(report->names, i);
+
+		kb_json_text(json, NULL, name.data, name.length);
+	}
+	kb_json_array_end(json);
+	kb_json_u64(json, "lost", report->losses.lost);
+	kb_json_bool(json, "damaged", report->damaged);
+	kb_json_end(json);
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static void put_row(const struct report *report, struct kb_json *json,
+		    const struct kb_hot_row *row)
+{
+	kb_json_begin(json, "symbol");
+	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
+	kb_json_u64(json, "weight", row->weight);
+	kb_json_u64(json, "samples", row->samples);
+	if (report->sort & (KB_SORT_TASK | KB_SORT_TID))
+		kb_json_string(json, "task", row->task);
+	if (report->sort & KB_SORT_TID)
+		kb_json_u64(json, "tid", row->task_id);
+	if (report->sort & KB_SORT_CPU)
+		kb_json_u64(json, "cpu", row->core);
+	if (report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL)) {
+		kb_json_string(json, "image", row->image);
+		kb_json_bool(json, "kernel", row->kernel);
+	}
+	if (report->sort & KB_SORT_SYMBOL)
+		kb_json_text(json, "symbol", row->symbol[0] ? row->symbol : NULL,
+			     strlen(row->symbol));
+	kb_json_end(json);
+}
+
+static void put_name(const struct report *report, struct kb_json *json, uint32_t task_id,
+		     uint64_t timestamp)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct kb_task_hit hit;
+
+	kb_tasks_find(report->tasks, task_id, timestamp, &hit);
+	kb_json_u64(json, "pid", hit.tgid);
+	kb_json_u64(json, "tid", task_id);
+	kb_json_string(json, "task", kb_tasks_name(report->tasks, task_id, timestamp, buffer));
+}
+
+static void put_task_samples(const struct report *report, struct kb_json *json,
+			     const struct kb_hot_row *row)
+{
+	kb_json_begin(json, "task_samples");
+	put_name(report, json, row->task_id, report->last_timestamp);
+	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
+	kb_json_u64(json, "weight", row->weight);
+	kb_json_u64(json, "samples", row->samples);
+	kb_json_end(json);
+}
+
+static void put_task(const struct report *report, struct kb_json *json,
+		     const struct kb_sched_task *task)
+{
+	kb_json_begin(json, "task_time");
+	put_name(report, json, task->key, task->last_seen);
+	kb_json_u64(json, "run_ns", task->run_ns);
+	kb_json_u64(json, "runs", task->runs);
+	kb_json_u64(json, "preempted", task->preempted);
+	kb_json_u64(json, "blocked", task->blocked);
+	kb_json_u64(json, "preempted_ns", task->preempted_ns);
+	kb_json_u64(json, "blocked_ns", task->blocked_ns);
+	kb_json_u64(json, "longest_wait_ns", task->longest_ns);
+	kb_json_i64(json, "longest_wait_at_ns", task->longest_at);
+	kb_json_bool(json, "longest_wait_blocked", task->longest_blocked);
+	kb_json_u64(json, "migrations", task->migrations);
+	kb_json_end(json);
+}
+
+static void put_cpu(struct kb_json *json, uint32_t core, const struct kb_sched_cpu *cpu)
+{
+	int state;
+
+	kb_json_begin(json, "cpu");
+	kb_json_u64(json, "cpu", core);
+	kb_json_u64(json, "busy_ns", cpu->busy_ns);
+	kb_json_u64(json, "awake_ns", cpu->awake_ns);
+	kb_json_u64(json, "halted_ns", cpu->halted_ns);
+	kb_json_u64(json, "lost_ns", cpu->lost_ns);
+	kb_json_u64(json, "switches", cpu->switches);
+	kb_json_end(json);
+	for (state = 0; cpu->states && state < KB_SCHED_STATES; state++) {
+		if (!cpu->states[state].count)
+			continue;
+		kb_json_begin(json, "idle");
+		kb_json_u64(json, "cpu", core);
+		kb_json_i64(json, "state", state - 1);
+		kb_json_u64(json, "count", cpu->states[state].count);
+		kb_json_u64(json, "ns", cpu->states[state].ns);
+		kb_json_u64(json, "longest_ns", cpu->states[state].longest_ns);
+		kb_json_end(json);
+	}
+}
+
+static void put_losses(const struct report *report, struct kb_json *json)
+{
+	const struct kb_losses *losses = &report->losses;
+	uint32_t i;
+
+	for (i = 0; i < losses->nr_rows; i++) {
+		kb_json_begin(json, "lost");
+		kb_json_u64(json, "cpu", losses->rows[i].core);
+		kb_json_string(json, "reason", losses->rows[i].what);
+		kb_json_u64(json, "records", losses->rows[i].count);
+		kb_json_end(json);
+	}
+	for (i = 0; i < losses->nr_missed; i++) {
+		kb_json_begin(json, "missed");
+		kb_json_string(json, "what", losses->missed[i].what);
+		kb_json_u64(json, "count", losses->missed[i].count);
+		kb_json_end(json);
+	}
+}
+
+int report_print_json(const struct report *report)
+{
+	struct kb_json json = { 0 };
+	uint32_t i;
+	int ret;
+
+	ret = kb_out_fd(&json.out, STDOUT_FILENO);
+	if (ret)
+		return ret;
+	put_head(report, &json);
+	for (i = 0; i < report->nr_rows; i++)
+		put_row(report, &json, &report->rows[i]);
+	for (i = 0; i < report->nr_task_rows; i++)
+		put_task_samples(report, &json, &report->task_rows[i]);
+	for (i = 0; i < report->nr_sched_tasks; i++)
+		put_task(report, &json, &report->sched_tasks[i]);
+	for (i = 0; i < report->header->max_cores; i++)
+		if (kb_sched_cpu(report->sched, i)->seen)
+			put_cpu(&json, i, kb_sched_cpu(report->sched, i));
+	put_losses(report, &json);
+	ret = kb_out_flush(json.out);
+	kb_out_destroy(json.out);
+	return ret;
+}

@@ -1,0 +1,404 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The report for people, in the manner of perf report: what the lines beginning with
+ * '#' say is about the lines below them. Names come from files, so control characters
+ * in them are not passed on to the terminal.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "report.h"
+
+#define WIDEST		48	/* of a column; longer names push the rest of their line */
+
+/* @text and blanks up to @width; 0 width: nothing behind it. */
+static void put_padded(const char *text, size_t length, int width)
+{
+	size_t i;
+	int columns = 0;
+
+	for (i = 0; i < length; i++) {
+		unsigned char c = text[i];
+
+		putchar(c < ' ' || c == 0x7f ? '?' : c);
+		columns += (c & 0xc0) != 0x80;	/* UTF-8 goes on */
+	}
+	for (; columns < width; columns++)
+		putchar(' ');
+}
+
+static void put(const char *text, int width)
+{
+	put_padded(text, strlen(text), width);
+}
+
+static int wider(int width, const char *text)
+{
+	int length = strnlen(text, WIDEST);
+
+	return length > width ? length : width;
+}
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+static double ms(uint64_t ns)
+{
+	return ns / 1e6;
+}
+
+static void put_head_line(const char *name, const char *text)
+{
+	if (!text || !*text)
+		return;
+	printf("# %-9s: ", name);
+	put(text, 0);
+	putchar('\n');
+}
+
+static void put_time(const struct report *report)
+{
+	time_t seconds = report->header->unix_base_ns / 1000000000;
+	char text[64] = "";
+	struct tm tm;
+
+	if (report->header->unix_base_ns && gmtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
+	printf("# recorded : %s%.6f s, %u CPU%s\n", text, report->duration_ns / 1e9,
+	       report->nr_cores, report->nr_cores == 1 ? "" : "s");
+}
+
+static void put_clock(const struct report *report)
+{
+	const struct kb_header *header = report->header;
+
+	if (!header->timestamp_multiplier || !header->timestamp_divisor)
+		return;
+	printf("# clock    : %.6f MHz", 1e3 * header->timestamp_divisor /
+	       header->timestamp_multiplier);
+	if (kb_barman_fact(report->barman, "raw_base"))
+		printf(", 0 = %s ns of CLOCK_MONOTONIC_RAW",
+		       kb_barman_fact(report->barman, "raw_base"));
+	putchar('\n');
+}
+
+static void put_events(const struct report *report)
+{
+	uint32_t i, nr = kb_names_nr_counters(report->names);
+	const char *fallback = kb_barman_fact(report->barman, "fallback");
+
+	printf("# events   : ");
+	for (i = 0; i < nr; i++) {
+		struct kb_text name = kb_names_counter(report->names, i);
+
+		printf("%s", i ? ", " : "");
+		put_padded(name.data, name.length, 0);
+	}
+	printf("%s", nr ? "" : "none");
+	if (fallback)
+		printf(" (there was no PMU: sampled by %s)", fallback);
+	putchar('\n');
+}
+
+static void put_head(const struct report *report)
+{
+	const char *host = kb_barman_fact(report->barman, "host");
+	const char *filter = kb_barman_fact(report->barman, "filter");
+	const uint64_t *events = report->events;
+
+	put_head_line("capture", report->path);
+	put_head_line("host", host ? host : report->header->target_name);
+	put_head_line("release", kb_barman_fact(report->barman, "release"));
+	put_head_line("command", kb_barman_fact(report->barman, "command"));
+	if (filter && strcmp(filter, "none") != 0)
+		put_head_line("filter", filter);
+	put_time(report);
+	put_clock(report);
+	put_events(report);
+	printf("# records  : %" PRIu64 ": %" PRIu64 " samples, %" PRIu64 " switches, %" PRIu64
+	       " halts, %" PRIu64 " others\n", report->nr_events, events[KB_EVENT_SAMPLE],
+	       events[KB_EVENT_TASK_SWITCH], events[KB_EVENT_HALT],
+	       report->nr_events - events[KB_EVENT_SAMPLE] - events[KB_EVENT_TASK_SWITCH] -
+	       events[KB_EVENT_HALT]);
+}
+
+/* What the capture says is missing, and what to do; always said. */
+static void put_losses(const struct report *report)
+{
+	const struct kb_losses *losses = &report->losses;
+	uint64_t gaps = 0;
+	uint32_t i;
+
+	for (i = 0; i < report->header->max_cores; i++)
+		gaps += kb_sched_cpu(report->sched, i)->lost;
+	if (!losses->stated && !gaps)
+		printf("# lost     : the capture does not say\n");
+	else
+		printf("# lost     : %" PRIu64 " records\n", losses->stated ? losses->lost : gaps);
+	for (i = 0; i < losses->nr_rows; i++)
+		if (losses->rows[i].count)
+			printf("#            CPU %u: %" PRIu64 " (%s): %s\n", losses->rows[i].core,
+			       losses->rows[i].count, losses->rows[i].what,
+			       kb_loss_advice(losses->rows[i].what));
+	if (losses->overwritten)
+		printf("#            %" PRIu64 " older records were overwritten, as asked for\n",
+		       losses->overwritten);
+	for (i = 0; i < losses->nr_missed; i++)
+		if (losses->missed[i].count)
+			printf("#            missed %" PRIu64 " (%s): %s\n", losses->missed[i].count,
+			       losses->missed[i].what, kb_loss_advice(losses->missed[i].what));
+}
+
+static void put_title(const char *title)
+{
+	printf("#\n# %s\n#\n", title);
+}
+
+static bool is_shown(const struct report *report, uint64_t part, uint64_t whole)
+{
+	return percent(part, whole) >= report->percent_limit;
+}
+
+/* The rows of a table that are below the limit, from the first of them on. */
+static void put_rest(const struct report *report, const struct kb_hot_row *rows, uint32_t nr)
+{
+	uint64_t rest = 0;
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		rest += rows[i].weight;
+	if (nr)
+		printf("# %8.2f%%  in %u more row%s below %g%%: --percent-limit 0 shows all\n",
+		       percent(rest, report->totals.weight), nr, nr == 1 ? "" : "s",
+		       report->percent_limit);
+}
+
+static void put_weight(const struct report *report)
+{
+	struct kb_text weight = report_weight_name(report);
+
+	printf("#\n# Samples: %" PRIu64 ", ", report->totals.samples);
+	if (report->count || report->totals.weight == report->totals.samples) {
+		printf("counted\n#\n");
+		return;
+	}
+	printf("weighed by ");
+	put_padded(weight.data, weight.length, 0);
+	printf(": %" PRIu64 "\n#\n", report->totals.weight);
+}
+
+/* Which columns the table of samples has, and how wide those of names are. */
+struct columns {
+	bool cpu, tid, task, image, symbol;
+	int task_width, image_width;
+};
+
+static struct columns choose_columns(const struct report *report, uint32_t shown)
+{
+	struct columns columns = {
+		.cpu = report->sort & KB_SORT_CPU,
+		.tid = report->sort & KB_SORT_TID,
+		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),
+		.image = report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL),
+		.symbol = report->sort & KB_SORT_SYMBOL,
+		.task_width = 4,
+		.image_width = 5,
+	};
+	uint32_t i;
+
+	for (i = 0; i < shown; i++) {
+		columns.task_width = wider(columns.task_width, report->rows[i].task);
+		columns.image_width = wider(columns.image_width, report->rows[i].image_base);
+	}
+	return columns;
+}
+
+static void put_symbols_head(const struct columns *columns)
+{
+	printf("#  Overhead   Samples");
+	if (columns->cpu)
+		printf("  CPU");
+	if (columns->tid)
+		printf("      TID");
+	if (columns->task)
+		printf("  %-*s", columns->image ? columns->task_width : 0, "Task");
+	if (columns->image)
+		printf("  %-*s", columns->symbol ? columns->image_width : 0, "Image");
+	printf("%s\n#\n", columns->symbol ? "  Symbol" : "");
+}
+
+static void put_symbol_row(const struct report *report, const struct columns *columns,
+			   const struct kb_hot_row *row)
+{
+	printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight), row->samples);
+	if (columns->cpu)
+		printf("  %3u", row->core);
+	if (columns->tid)
+		printf("  %7u", row->task_id);
+	if (columns->task) {
+		printf("  ");
+		put(row->task, columns->image ? columns->task_width : 0);
+	}
+	if (columns->image) {
+		printf("  ");
+		put(row->image_base, columns->symbol ? columns->image_width : 0);
+	}
+	if (columns->symbol) {
+		printf("  [%c] ", row->kernel ? 'k' : '.');
+		put(row->symbol[0] ? row->symbol : "[unknown]", 0);
+	}
+	putchar('\n');
+}
+
+static void put_symbols(const struct report *report)
+{
+	struct columns columns;
+	uint32_t i, shown = 0;
+
+	while (shown < report->nr_rows &&
+	       is_shown(report, report->rows[shown].weight, report->totals.weight))
+		shown++;
+	columns = choose_columns(report, shown);
+	put_symbols_head(&columns);
+	for (i = 0; i < shown; i++)
+		put_symbol_row(report, &columns, &report->rows[i]);
+	put_rest(report, report->rows + shown, report->nr_rows - shown);
+}
+
+/* "PID  TID  NAME" and the end of the line. */
+static void put_task_name(const struct report *report, uint32_t task_id, uint64_t timestamp)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct kb_task_hit hit;
+
+	kb_tasks_find(report->tasks, task_id, timestamp, &hit);
+	printf("  %7u  %7u  ", hit.tgid, task_id);
+	put(kb_tasks_name(report->tasks, task_id, timestamp, buffer), 0);
+	putchar('\n');
+}
+
+static void put_task_samples(const struct report *report)
+{
+	uint32_t i;
+
+	put_title("Samples by task");
+	printf("#  Overhead   Samples      PID      TID  Task\n#\n");
+	for (i = 0; i < report->nr_task_rows; i++) {
+		const struct kb_hot_row *row = &report->task_rows[i];
+
+		if (!is_shown(report, row->weight, report->totals.weight))
+			break;
+		printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight),
+		       row->samples);
+		put_task_name(report, row->task_id, report->last_timestamp);
+	}
+	put_rest(report, report->task_rows + i, report->nr_task_rows - i);
+}
+
+/*
+ * Run: of the recorded time on one CPU. Waits: preempted is wanting to run, blocked
+ * is not wanting to.
+ */
+static void put_task_times(const struct report *report)
+{
+	uint32_t i;
+
+	put_title("Scheduling by task (times in ms; waits that had ended)");
+	printf("#  Run %%         Run     Runs  Preempted    waited  Blocked     waited"
+	       "  Longest wait      PID      TID  Task\n#\n");
+	for (i = 0; i < report->nr_sched_tasks; i++) {
+		const struct kb_sched_task *task = &report->sched_tasks[i];
+
+		if (!is_shown(report, task->run_ns, report->duration_ns))
+			break;
+		printf("%7.2f%%  %10.3f  %7" PRIu64 "  %9" PRIu64 " %9.3f  %7" PRIu64
+		       " %10.3f  %10.3f %s", percent(task->run_ns, report->duration_ns),
+		       ms(task->run_ns), task->runs, task->preempted, ms(task->preempted_ns),
+		       task->blocked, ms(task->blocked_ns), ms(task->longest_ns),
+		       !task->longest_ns ? "-" : task->longest_blocked ? "b" : "p");
+		put_task_name(report, task->key, task->last_seen);
+	}
+	if (i < report->nr_sched_tasks)
+		printf("# %u more task%s ran less than %g%%: --percent-limit 0 shows all\n",
+		       report->nr_sched_tasks - i, report->nr_sched_tasks - i == 1 ? "" : "s",
+		       report->percent_limit);
+}
+
+static void put_cpus(const struct report *report)
+{
+	uint32_t i;
+
+	put_title("CPUs (times in ms)");
+	printf("#  CPU  Switches     Busy        %%  Idle, awake        %%       Halted        %%"
+	       "%s\n#\n", report->losses.lost ? "      Unknown" : "");
+	for (i = 0; i < report->header->max_cores; i++) {
+		const struct kb_sched_cpu *cpu = kb_sched_cpu(report->sched, i);
+		uint64_t all = cpu->busy_ns + cpu->awake_ns + cpu->halted_ns + cpu->lost_ns;
+
+		if (!cpu->seen)
+			continue;
+		printf("   %3u  %8" PRIu64 "  %10.3f %5.1f%%  %11.3f %5.1f%%  %11.3f %5.1f%%", i,
+		       cpu->switches, ms(cpu->busy_ns), percent(cpu->busy_ns, all),
+		       ms(cpu->awake_ns), percent(cpu->awake_ns, all), ms(cpu->halted_ns),
+		       percent(cpu->halted_ns, all));
+		if (cpu->lost_ns)
+			printf("  %11.3f", ms(cpu->lost_ns));
+		putchar('\n');
+	}
+}
+
+static void put_state(uint32_t core, int state, const struct kb_sched_state *row,
+		      uint64_t duration)
+{
+	char name[16] = "unknown";
+
+	if (state)
+		snprintf(name, sizeof(name), "%d", state - 1);
+	printf("   %3u  %7s  %8" PRIu64 "  %9.1f  %11.3f %5.1f%%  %10.3f  %10.3f\n", core, name,
+	       row->count, duration ? row->count * 1e9 / duration : 0, ms(row->ns),
+	       percent(row->ns, duration), ms(row->ns) / row->count, ms(row->longest_ns));
+}
+
+static void put_idle(const struct report *report)
+{
+	uint32_t i;
+	int state;
+
+	put_title("Idle states (times in ms)");
+	printf("#  CPU    State     Count   Per sec.         Time      %%        Mean"
+	       "     Longest\n#\n");
+	for (i = 0; i < report->header->max_cores; i++) {
+		const struct kb_sched_cpu *cpu = kb_sched_cpu(report->sched, i);
+
+		for (state = 0; cpu->states && state < KB_SCHED_STATES; state++)
+			if (cpu->states[state].count)
+				put_state(i, state, &cpu->states[state], report->duration_ns);
+	}
+}
+
+void report_print_text(const struct report *report)
+{
+	put_head(report);
+	put_losses(report);
+	if (report->totals.samples) {
+		put_weight(report);
+		put_symbols(report);
+		put_task_samples(report);
+	} else {
+		put_title("No samples with an address");
+	}
+	if (report->events[KB_EVENT_TASK_SWITCH]) {
+		put_task_times(report);
+		put_cpus(report);
+	} else {
+		put_title("No task switches");
+	}
+	if (report->events[KB_EVENT_HALT])
+		put_idle(report);
+	else
+		put_title("No idling");
+}
