@@ -16,6 +16,7 @@ static const struct cli_verb verbs[] = {
 	{ "dump", cmd_dump, "print what a file says, record by record" },
 	{ "help", cmd_help, "this list" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
+	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
 };
 
 int cmd_help(int argc, char **argv)
