@@ -43,4 +43,12 @@ bool probe_barman(const uint8_t *start, size_t length);
 int dump_barman(const char *path, struct kb_json *json);
 int check_barman(const char *path, void (*say)(const char *sentence));
 
+bool probe_annotate(const uint8_t *start, size_t length);
+int dump_annotate(const char *path, struct kb_json *json);
+int check_annotate(const char *path, void (*say)(const char *sentence));
+
+bool probe_heph(const uint8_t *start, size_t length);
+int dump_heph(const char *path, struct kb_json *json);
+int check_heph(const char *path, void (*say)(const char *sentence));
+
 #endif
