@@ -1,0 +1,420 @@
+// SPDX-License-Identifier: MIT
+/* Who owns the session, what becomes of it when they go, and CPUs that come and go. */
+#include <limits.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+static const struct kbarman_configure all = {
+	.mode = KBARMAN_MODE_STREAM,
+	.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS };
+
+FIXTURE(session)
+{
+	int fd, other;
+};
+
+FIXTURE_SETUP(session)
+{
+	self->fd = device_open();
+	self->other = device_open();
+}
+
+FIXTURE_TEARDOWN(session)
+{
+	close(self->fd);
+	close(self->other);
+}
+
+/* ---- two descriptors ---- */
+
+TEST_F(session, a_second_descriptor_is_busy)
+{
+	struct kbarman_add_maps m = { .size = sizeof(m) };
+
+	ASSERT_EQ(0, configure(self->fd, all));
+	EXPECT_EQ(-EBUSY, configure(self->other, all));
+	EXPECT_EQ(-EBUSY, start(self->other));
+	EXPECT_EQ(-EBUSY, stop(self->other));
+	EXPECT_EQ(-EBUSY, consume(self->other, 0, 0));
+	EXPECT_EQ(-EBUSY, call(self->other, KBARMAN_ADD_MAPS, &m));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(-EBUSY, configure(self->other, all));
+	EXPECT_EQ(-EBUSY, start(self->other));
+	EXPECT_EQ(-EBUSY, stop(self->other));
+	EXPECT_EQ(-EBUSY, consume(self->other, 0, 0));
+	EXPECT_NE(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+}
+
+TEST_F(session, a_second_descriptor_sees_everything)
+{
+	struct kbarman_task_fact facts[4];
+	struct kbarman_task_facts f = { .size = sizeof(f), .count = 4,
+					.facts_ptr = (uintptr_t)facts };
+
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, 100);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_OWNED, query(self->other).state);
+	EXPECT_EQ(query(self->fd).session, query(self->other).session);
+	EXPECT_EQ(stats(self->fd, 0).written, stats(self->other, 0).written);
+	EXPECT_EQ(clocks(self->fd).stop.timestamp, clocks(self->other).stop.timestamp);
+	EXPECT_EQ(0, call(self->other, KBARMAN_TASK_FACTS, &f));
+	EXPECT_EQ(4, f.count);
+	EXPECT_LE(200, judge_cpu(self->other, 0).records);
+}
+
+TEST_F(session, a_duplicate_is_the_same_descriptor)
+{
+	int copy = dup(self->fd);
+
+	ASSERT_EQ(0, configure(self->fd, all));
+	EXPECT_EQ(0, start(copy));
+	close(self->fd);
+	EXPECT_NE(0, query(copy).state & KBARMAN_STATE_RUNNING);
+	EXPECT_EQ(0, stop(copy));
+	self->fd = copy;
+}
+
+TEST_F(session, closing_the_owner_frees_the_session)
+{
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	close(self->fd);
+	EXPECT_EQ(KBARMAN_STATE_CONFIGURED, query(self->other).state);
+	EXPECT_EQ(0, configure(self->other, all));
+	EXPECT_EQ(0, start(self->other));
+	self->fd = device_open();
+}
+
+TEST_F(session, closing_the_owner_frees_the_session_though_mapped)
+{
+	ASSERT_EQ(0, configure(self->fd, all));
+	map_cpu(self->fd, 0);
+	ASSERT_EQ(0, start(self->fd));
+	close(self->fd);
+	EXPECT_EQ(KBARMAN_STATE_CONFIGURED, query(self->other).state);
+	EXPECT_EQ(0, configure(self->other, all));
+	self->fd = device_open();
+}
+
+TEST_F(session, records_stay_readable_after_the_owner)
+{
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, 100);
+	close(self->fd);
+	EXPECT_LE(200, judge_cpu(self->other, 0).records);
+	EXPECT_EQ(NULL, judge_cpu(self->other, 0).fault);
+	EXPECT_LE(200, stats(self->other, 0).written);
+	self->fd = device_open();
+}
+
+TEST_F(session, nothing_stays_after_the_last_descriptor)
+{
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	close(self->other);
+	close(self->fd);
+	self->fd = device_open();
+	EXPECT_EQ(0, query(self->fd).state);
+	self->other = device_open();
+}
+
+/* Opening, configuring and closing of many at once ends with a device that works. */
+TEST_F(session, many_who_want_it_do_not_harm_each_other)
+{
+	int status, i, round;
+	pid_t child;
+
+	close(self->fd);
+	close(self->other);
+	for (i = 0; i < 4; i++) {
+		if (fork())
+			continue;
+		pin(i % sysconf(_SC_NPROCESSORS_ONLN));
+		for (round = 0; round < 150; round++) {
+			int fd = device_open();
+			struct kbarman_configure c = all;
+			int error;
+
+			c.ring_bytes = 64 * KIB;
+			c.max_tasks = c.max_maps = 64;
+			c.max_strings = 4096;
+			error = configure(fd, c);
+			if (error && error != -EBUSY)
+				_exit(1);
+			if (!error && (round % 3 ? start(fd) : 0))
+				_exit(2);
+			close(fd);
+		}
+		_exit(0);
+	}
+	while ((child = wait(&status)) > 0)
+		EXPECT_EQ(0, status);
+	self->fd = device_open();
+	self->other = device_open();
+	EXPECT_EQ(0, configure(self->fd, all));
+	EXPECT_EQ(0, start(self->fd));
+}
+
+/* ---- a reader that is killed ---- */
+
+/* Bytes that the module's allocations take now. */
+static uint64_t module_memory(void)
+{
+	FILE *f = fopen("/proc/vmallocinfo", "r");
+	char line[512];
+	uint64_t sum = 0, size;
+
+	if (!f)
+		lost("no vmallocinfo");
+	while (fgets(line, sizeof(line), f))
+		if (strstr(line, " kbarman_") && sscanf(line, "%*s %llu",
+							(unsigned long long *)&size) == 1)
+			sum += size;
+	fclose(f);
+	return sum;
+}
+
+TEST_F(session, a_killed_reader_leaves_nothing_behind)
+{
+	struct kbarman_configure big = all;
+	int ready[2], status;
+	pid_t reader;
+	char byte;
+
+	close(self->fd);
+	close(self->other);
+	ASSERT_EQ(0, pipe(ready));
+	big.ring_bytes = 16 * MIB;
+	reader = fork();
+	if (!reader) {
+		int fd = device_open();
+
+		if (configure(fd, big) || start(fd))
+			lost("no session");
+		map_cpu(fd, 0);
+		map_cpu(fd, 0);
+		if (write(ready[1], "", 1) == 1)
+			for (;;)
+				pause();
+	}
+	ASSERT_EQ(1, read(ready[0], &byte, 1));
+	EXPECT_LE(16 * MIB, module_memory());
+	ASSERT_EQ(0, kill(reader, SIGKILL));
+	ASSERT_EQ(reader, waitpid(reader, &status, 0));
+	ASSERT_TRUE(WIFSIGNALED(status));
+	EXPECT_EQ(0, module_memory());
+	self->fd = device_open();
+	EXPECT_EQ(0, query(self->fd).state);
+	close(self->fd);
+	EXPECT_EQ(0, module_unload());
+	ASSERT_EQ(0, module_load());
+	self->fd = device_open();
+	self->other = device_open();
+	EXPECT_EQ(0, configure(self->fd, all));
+}
+
+TEST_F(session, memory_comes_back_with_the_last_descriptor)
+{
+	close(self->other);
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	self->other = device_open();
+	ASSERT_EQ(-EBUSY, configure(self->other, all));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LT(0, module_memory());
+	close(self->fd);
+	close(self->other);
+	EXPECT_EQ(0, module_memory());
+	self->fd = device_open();
+	self->other = device_open();
+}
+
+/* ---- CPUs that come and go ---- */
+
+#define CPU	1	/* the one that does */
+
+FIXTURE(hotplug)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(hotplug)
+{
+	self->fd = device_open();
+	if (query(self->fd).nr_cpus < 2 ||
+	    access("/sys/devices/system/cpu/cpu1/online", W_OK))
+		SKIP(return, "no CPU can be unplugged");
+	pin(0);
+	cpu_set_online(CPU, true);
+}
+
+FIXTURE_TEARDOWN(hotplug)
+{
+	if (!access("/sys/devices/system/cpu/cpu1/online", W_OK))
+		cpu_set_online(CPU, true);
+	close(self->fd);
+}
+
+static unsigned int switches_to(int fd, uint32_t cpu, pid_t task)
+{
+	struct walk walk = walk_begin(map_cpu(fd, cpu));
+	unsigned int count = 0;
+	const union record *r;
+
+	while ((r = walk_next(&walk)))
+		count += r->header.record_type == BM_RECORD_TASK_SWITCH &&
+			 r->task_switch.task_id == (uint32_t)task;
+	return count;
+}
+
+/* 100 ping-pongs on the other CPU, by a process of its own, so that this stays here. */
+static pid_t work_there(void)
+{
+	pid_t worker = fork();
+
+	if (!worker) {
+		ping_pong(CPU, 100);
+		_exit(0);
+	}
+	waitpid(worker, NULL, 0);
+	return worker;
+}
+
+TEST_F(hotplug, a_leaving_cpu_keeps_its_data)
+{
+	uint64_t written, offset;
+	struct judgement j;
+	pid_t before;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	before = work_there();
+	cpu_set_online(CPU, false);
+	written = stats(self->fd, CPU).written;
+	offset = capture_store(map_cpu(self->fd, CPU))->write_offset;
+	ping_pong(0, 100);
+	EXPECT_EQ(written, stats(self->fd, CPU).written);
+	EXPECT_EQ(offset, capture_store(map_cpu(self->fd, CPU))->write_offset);
+	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).online);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(100, switches_to(self->fd, CPU, before));
+	j = judge_cpu(self->fd, CPU);
+	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+}
+
+TEST_F(hotplug, a_returning_cpu_records_again)
+{
+	pid_t before, after;
+	struct judgement j;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	before = work_there();
+	cpu_set_online(CPU, false);
+	cpu_set_online(CPU, true);
+	after = work_there();
+	EXPECT_EQ(2, stats(self->fd, KBARMAN_CPU_ALL).online);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(100, switches_to(self->fd, CPU, before));
+	EXPECT_LE(100, switches_to(self->fd, CPU, after));
+	j = judge_cpu(self->fd, CPU);
+	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+}
+
+TEST_F(hotplug, a_cpu_that_was_off_at_the_start_is_recorded_when_it_comes)
+{
+	pid_t after;
+
+	if (_metadata->skip)
+		return;
+	cpu_set_online(CPU, false);
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).online);
+	cpu_set_online(CPU, true);
+	after = work_there();
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(100, switches_to(self->fd, CPU, after));
+	EXPECT_EQ(NULL, judge_cpu(self->fd, CPU).fault);
+}
+
+TEST_F(hotplug, start_without_an_online_cpu_is_refused)
+{
+	uint64_t only = 1 << CPU;
+	struct kbarman_configure c = all;
+
+	if (_metadata->skip)
+		return;
+	c.cpus_ptr = (uintptr_t)&only;
+	c.nr_cpu_words = 1;
+	cpu_set_online(CPU, false);
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_EQ(-ENODEV, start(self->fd));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+	cpu_set_online(CPU, true);
+	EXPECT_EQ(0, start(self->fd));
+}
+
+TEST_F(hotplug, a_cpu_that_goes_while_stopped_does_not_matter)
+{
+	pid_t before;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	before = work_there();
+	ASSERT_EQ(0, stop(self->fd));
+	cpu_set_online(CPU, false);
+	EXPECT_LE(100, switches_to(self->fd, CPU, before));
+	cpu_set_online(CPU, true);
+	EXPECT_LE(100, switches_to(self->fd, CPU, before));
+}
+
+TEST_F_TIMEOUT(hotplug, coming_and_going_under_load_loses_nothing, 60)
+{
+	struct kbarman_stats s;
+	struct judgement j;
+	pid_t busy;
+	int i;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, (struct kbarman_configure) {
+		.mode = KBARMAN_MODE_OVERWRITE, .sources = all.sources, .ring_bytes = 64 * KIB }));
+	ASSERT_EQ(0, start(self->fd));
+	busy = fork();
+	if (!busy) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;) {
+			struct echo e = echo_create(0);
+
+			echo_rounds(&e, 50);
+			echo_destroy(&e);
+		}
+	}
+	for (i = 0; i < 5; i++) {
+		cpu_set_online(CPU, false);
+		cpu_set_online(CPU, true);
+	}
+	kill(busy, SIGKILL);
+	waitpid(busy, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	s = stats(self->fd, KBARMAN_CPU_ALL);
+	EXPECT_EQ(0, lost_records(&s));
+	for (i = 0; i < 2; i++) {
+		j = judge_cpu(self->fd, i);
+		EXPECT_EQ(NULL, j.fault) TH_LOG("CPU %d: %s", i, j.fault);
+		EXPECT_EQ(stats(self->fd, i).written, stats(self->fd, i).overwritten + j.records);
+	}
+}
+
+TEST_HARNESS_MAIN

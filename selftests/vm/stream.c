@@ -1,0 +1,440 @@
+// SPDX-License-Identifier: MIT
+/* Stream mode: what a reader keeps up with is all there; what it does not is counted. */
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <pthread.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define WRITER_CPU	1
+#define READER_CPU	0
+
+FIXTURE(stream)
+{
+	int fd;
+};
+
+/* Switches only, and of one CPU. */
+static struct kbarman_configure stream(uint64_t ring_bytes)
+{
+	static const uint64_t writer_only = 1 << WRITER_CPU;
+
+	return (struct kbarman_configure) {
+		.mode = KBARMAN_MODE_STREAM, .sources = KBARMAN_SOURCE_SCHED,
+		.ring_bytes = ring_bytes, .cpus_ptr = (uintptr_t)&writer_only, .nr_cpu_words = 1 };
+}
+
+FIXTURE_SETUP(stream)
+{
+	self->fd = device_open();
+	if (query(self->fd).nr_cpus < 2)
+		SKIP(return, "one CPU only");
+	pin(READER_CPU);
+}
+
+FIXTURE_TEARDOWN(stream)
+{
+	close(self->fd);
+}
+
+/* A process that ping-pongs @rounds on the writer's CPU, or for ever with 0. */
+static pid_t writer_create(unsigned int rounds)
+{
+	pid_t writer = fork();
+
+	if (writer < 0)
+		lost("no process");
+	if (!writer) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		do
+			ping_pong(WRITER_CPU, rounds ? rounds : 1000);
+		while (!rounds);
+		_exit(0);
+	}
+	return writer;
+}
+
+static void writer_kill(pid_t writer)
+{
+	kill(writer, SIGKILL);
+	waitpid(writer, NULL, 0);
+}
+
+/* What a consuming reader has seen. */
+struct seen {
+	uint64_t records, switches, losses, bookmarks, last;
+	const char *fault;
+};
+
+/* Read all that is there, then give it back. */
+static void drain(int fd, const void *map, struct seen *seen)
+{
+	struct walk walk = walk_begin(map);
+	const union record *r;
+
+	while ((r = walk_next(&walk))) {
+		if (!seen->fault)
+			seen->fault = judge_record(map, WRITER_CPU, r, walk.length);
+		if (r->header.timestamp < seen->last)
+			seen->fault = "time goes back";
+		seen->last = r->header.timestamp;
+		seen->records++;
+		seen->switches += r->header.record_type == BM_RECORD_TASK_SWITCH;
+		if (r->header.record_type == BM_RECORD_CUSTOM_COUNTER)
+			seen->losses += r->counter.value;
+		seen->bookmarks += r->header.record_type == BM_RECORD_ANNOTATION;
+	}
+	if (walk.damage && !seen->fault)
+		seen->fault = walk.damage;
+	if (consume(fd, WRITER_CPU, walk.at) && !seen->fault)
+		seen->fault = "consume was refused";
+}
+
+/* Some ten times what the ring holds, as fast as two processes can switch. */
+TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 120)
+{
+	struct seen seen = { 0 };
+	struct kbarman_stats s;
+	const void *map;
+	pid_t writer;
+
+	ASSERT_EQ(0, configure(self->fd, stream(512 * KIB)));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	writer = writer_create(80000);
+	while (!waitpid(writer, NULL, WNOHANG)) {
+		struct pollfd p = { .fd = self->fd, .events = POLLIN };
+
+		poll(&p, 1, 50);
+		drain(self->fd, map, &seen);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	drain(self->fd, map, &seen);
+	s = stats(self->fd, WRITER_CPU);
+	EXPECT_EQ(NULL, seen.fault) TH_LOG("%s", seen.fault);
+	EXPECT_EQ(0, lost_records(&s));
+	EXPECT_EQ(s.written, seen.records);
+	EXPECT_LE(160000, seen.switches);
+	EXPECT_EQ(0, seen.losses);
+}
+
+/* ---- a reader that stops ---- */
+
+/* The kernel's own count of the switches on the writer's CPU, from another hand. */
+static int switch_counter(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+	int fd = syscall(SYS_perf_event_open, &attr, -1, WRITER_CPU, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		lost("no counter of context switches");
+	return fd;
+}
+
+static uint64_t switches_now(int counter)
+{
+	uint64_t value;
+
+	if (read(counter, &value, sizeof(value)) != sizeof(value))
+		lost("the counter of context switches can't be read");
+	return value;
+}
+
+/* Fill the ring until at least @losses records are lost. */
+static void overfill(int fd, uint64_t losses)
+{
+	pid_t writer = writer_create(0);
+
+	while (stats(fd, WRITER_CPU).lost[KBARMAN_LOST_FULL] < losses)
+		usleep(1000);
+	writer_kill(writer);
+}
+
+TEST_F(stream, a_full_ring_keeps_the_oldest)
+{
+	const union record *r;
+	struct judgement j;
+	struct walk walk;
+	uint64_t begun;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	ASSERT_EQ(0, start(self->fd));
+	begun = clocks(self->fd).start.timestamp;
+	overfill(self->fd, 1000);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map_cpu(self->fd, WRITER_CPU));
+	EXPECT_EQ(0, walk.at);
+	r = walk_next(&walk);
+	ASSERT_NE(NULL, r);
+	EXPECT_LE(begun, r->header.timestamp);
+	j = judge_cpu(self->fd, WRITER_CPU);
+	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+	EXPECT_EQ(stats(self->fd, WRITER_CPU).written, j.records);
+	EXPECT_EQ(0, stats(self->fd, WRITER_CPU).overwritten);
+	EXPECT_LE(64 * KIB / 32 - 2, j.records);
+}
+
+/* Switches written and lost are those that the kernel counted itself. */
+TEST_F(stream, every_switch_is_written_or_counted_as_lost)
+{
+	uint64_t outer, inner, attempts;
+	int counter = switch_counter();
+	struct seen seen = { 0 };
+	struct kbarman_stats s;
+	const void *map;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	map = map_cpu(self->fd, WRITER_CPU);
+	outer = switches_now(counter);
+	ASSERT_EQ(0, start(self->fd));
+	inner = switches_now(counter);
+	overfill(self->fd, 5000);
+	inner = switches_now(counter) - inner;
+	ASSERT_EQ(0, stop(self->fd));
+	outer = switches_now(counter) - outer;
+	drain(self->fd, map, &seen);
+	s = stats(self->fd, WRITER_CPU);
+	ASSERT_EQ(NULL, seen.fault);
+	ASSERT_EQ(0, seen.losses);
+	/* One of them says who ran as recording began, and was no switch. */
+	attempts = seen.switches + lost_records(&s) - 1;
+	EXPECT_LE(inner, attempts);
+	EXPECT_LE(attempts, outer);
+	EXPECT_LE(5000, lost_records(&s));
+	EXPECT_EQ(lost_records(&s), s.lost[KBARMAN_LOST_FULL]);
+}
+
+/* Losses stand in the stream, as values of the series "Lost records". */
+TEST_F(stream, losses_in_the_stream_are_those_in_the_stats)
+{
+	struct seen seen = { 0 };
+	struct kbarman_stats s;
+	const void *map;
+	int i;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 5; i++) {
+		overfill(self->fd, (i + 1) * 3000);
+		drain(self->fd, map, &seen);
+	}
+	/* The CPU goes on, with room now: it has to tell of the last losses. */
+	writer_kill(writer_create(0));
+	waitpid(writer_create(100), NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	drain(self->fd, map, &seen);
+	s = stats(self->fd, WRITER_CPU);
+	EXPECT_EQ(NULL, seen.fault) TH_LOG("%s", seen.fault);
+	EXPECT_LE(15000, lost_records(&s));
+	EXPECT_EQ(lost_records(&s), seen.losses);
+	EXPECT_LE(5, seen.bookmarks);
+}
+
+TEST_F(stream, written_is_consumed_and_in_the_ring)
+{
+	struct seen seen = { 0 };
+	struct kbarman_stats s;
+	const void *map;
+	int i;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 3; i++) {
+		overfill(self->fd, (i + 1) * 500);
+		drain(self->fd, map, &seen);
+	}
+	waitpid(writer_create(200), NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	s = stats(self->fd, WRITER_CPU);
+	EXPECT_EQ(s.written, seen.records + judge_cpu(self->fd, WRITER_CPU).records);
+	EXPECT_EQ(0, s.overwritten);
+}
+
+/* ---- consume ---- */
+
+TEST_F(stream, consume_gives_space_back)
+{
+	const struct bm_datastore_header_data *store;
+	struct walk walk;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	ASSERT_EQ(0, start(self->fd));
+	waitpid(writer_create(100), NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	store = capture_store(map_cpu(self->fd, WRITER_CPU));
+	walk = walk_begin(map_cpu(self->fd, WRITER_CPU));
+	while (walk_next(&walk)) {
+		ASSERT_EQ(0, consume(self->fd, WRITER_CPU, walk.at));
+		ASSERT_EQ(walk.at, store->read_offset);
+	}
+	EXPECT_EQ(store->write_offset, store->read_offset);
+}
+
+TEST_F(stream, consume_refuses_what_is_no_block_boundary)
+{
+	const struct bm_datastore_header_data *store;
+	struct walk walk;
+	uint64_t second;
+
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	ASSERT_EQ(0, start(self->fd));
+	waitpid(writer_create(10), NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	store = capture_store(map_cpu(self->fd, WRITER_CPU));
+	walk = walk_begin(map_cpu(self->fd, WRITER_CPU));
+	walk_next(&walk);
+	walk_next(&walk);
+	second = walk.at;
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, 1));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, second - 8));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, second + 4));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, store->write_offset + 32));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, store->write_offset - 8));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, ~0ULL));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, second + (1ULL << 32)));
+	EXPECT_EQ(0, store->read_offset);
+	EXPECT_EQ(0, consume(self->fd, WRITER_CPU, second));
+	/* And there is no way back. */
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, 0));
+	EXPECT_EQ(second, store->read_offset);
+}
+
+TEST_F(stream, consume_refuses_overwrite_mode)
+{
+	struct kbarman_configure c = stream(64 * KIB);
+
+	c.mode = KBARMAN_MODE_OVERWRITE;
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, 0));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(-EINVAL, consume(self->fd, WRITER_CPU, 0));
+}
+
+/* ---- poll ---- */
+
+static short poll_now(int fd)
+{
+	struct pollfd p = { .fd = fd, .events = POLLIN };
+
+	return poll(&p, 1, 0) > 0 ? p.revents : 0;
+}
+
+TEST_F(stream, poll_hangs_up_while_nothing_runs)
+{
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, poll_now(self->fd) & POLLHUP);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(POLLIN | POLLHUP, poll_now(self->fd));
+}
+
+TEST_F(stream, poll_reports_the_watermark_and_not_less)
+{
+	struct kbarman_configure c = stream(1 * MIB);
+	struct seen seen = { 0 };
+	const void *map;
+
+	c.watermark = 512 * KIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, poll_now(self->fd));
+	while (stats(self->fd, WRITER_CPU).bytes < 512 * KIB)
+		waitpid(writer_create(1000), NULL, 0);
+	EXPECT_EQ(POLLIN, poll_now(self->fd));
+	drain(self->fd, map, &seen);
+	EXPECT_EQ(0, poll_now(self->fd));
+}
+
+static void *poll_for_ever(void *argument)
+{
+	struct pollfd p = { .fd = *(int *)argument, .events = POLLIN };
+
+	poll(&p, 1, -1);
+	return (void *)(long)p.revents;
+}
+
+/* Wait until the thread sleeps, so that it is the wake-up which is tested. */
+static void wait_until_asleep(pid_t task)
+{
+	char path[64], state = 0;
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", task);
+	while (state != 'S') {
+		FILE *f = fopen(path, "r");
+
+		if (!f || fscanf(f, "%*d (%*[^)]) %c", &state) != 1)
+			lost("%s can't be read", path);
+		fclose(f);
+		usleep(1000);
+	}
+}
+
+static pid_t poller_id(void)
+{
+	/* The newest thread of two. */
+	char path[64];
+	pid_t id = getpid();
+
+	do
+		snprintf(path, sizeof(path), "/proc/self/task/%d", ++id);
+	while (access(path, F_OK));
+	return id;
+}
+
+TEST_F(stream, poll_wakes_at_the_watermark)
+{
+	struct kbarman_configure c = stream(256 * KIB);
+	pthread_t poller;
+	void *events;
+
+	c.watermark = 16 * KIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&poller, NULL, poll_for_ever, &self->fd));
+	wait_until_asleep(poller_id());
+	/* A test of the ring's fill is made once a page. */
+	while (stats(self->fd, WRITER_CPU).bytes < 16 * KIB + 4096)
+		waitpid(writer_create(100), NULL, 0);
+	ASSERT_EQ(0, pthread_join(poller, &events));
+	EXPECT_EQ(POLLIN, (long)events);
+}
+
+TEST_F(stream, poll_wakes_at_stop)
+{
+	pthread_t poller;
+	void *events;
+
+	ASSERT_EQ(0, configure(self->fd, stream(256 * KIB)));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&poller, NULL, poll_for_ever, &self->fd));
+	wait_until_asleep(poller_id());
+	ASSERT_EQ(0, stop(self->fd));
+	ASSERT_EQ(0, pthread_join(poller, &events));
+	EXPECT_EQ(POLLIN | POLLHUP, (long)events);
+}
+
+TEST_F(stream, poll_wakes_a_bystander_when_the_owner_closes)
+{
+	int bystander = device_open();
+	pthread_t poller;
+	void *events;
+
+	ASSERT_EQ(0, configure(self->fd, stream(256 * KIB)));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&poller, NULL, poll_for_ever, &bystander));
+	wait_until_asleep(poller_id());
+	close(self->fd);
+	ASSERT_EQ(0, pthread_join(poller, &events));
+	EXPECT_EQ(POLLIN | POLLHUP, (long)events);
+	self->fd = bystander;
+}
+
+TEST_HARNESS_MAIN
