@@ -1,0 +1,42 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+# Every seeded bug in mutants/ must be found by the single-step test: a test that can't
+# fail proves nothing. Prints TAP, with what gave each one away.
+#
+#	mutants.sh DIRECTORY	where the mutants are built
+set -eu
+
+here=$(cd "$(dirname "$0")" && pwd)
+kmod=$here/../../kmod
+build=$1
+mkdir -p "$build"
+
+count=0
+failed=0
+result() {
+	count=$((count + 1))
+	echo "$1 $count - $2"
+	case $1 in not*) failed=1 ;; esac
+}
+
+for mutant in "$here"/mutants/*.sed; do
+	name=$(basename "$mutant" .sed)
+	what=$(sed -n '1s/^# //p' "$mutant")
+	sed -f "$mutant" "$kmod/ring.c" >"$build/$name.c"
+	if cmp -s "$build/$name.c" "$kmod/ring.c"; then
+		result "not ok" "$name changes nothing: ring.c has moved on, mend the mutant"
+		continue
+	fi
+	"${CC:-gcc}" -std=gnu11 -O2 -w -D_GNU_SOURCE -include "$here/ring_env.h" -I"$here" \
+		-I"$kmod" "$here/step.c" "$build/$name.c" -o "$build/$name"
+	if timeout 120 "$build/$name" 20 1 >"$build/$name.out" 2>&1; then
+		result "not ok" "found: $what"
+	else
+		status=$?
+		sed -n 's/^not ok - /# /p' "$build/$name.out"
+		[ $status -eq 1 ] || echo "# exit status $status"
+		result ok "found: $what"
+	fi
+done
+echo "1..$count"
+exit $failed

@@ -1,0 +1,2 @@
+# w is stored, not exchanged
+s/while (unlikely(cmpxchg_local(&ring->w, head, next) != head));/while (WRITE_ONCE(ring->w, next), 0);/

@@ -1,0 +1,2 @@
+# no barrier between read_offset and the overwriting data
+s/^	smp_wmb();$//

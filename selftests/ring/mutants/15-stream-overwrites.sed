@@ -1,0 +1,2 @@
+# a stream evicts as well
+s/if (!ring->overwrite) {/if (false) {/

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * kmod/ring_env.h for user space: with this one first, by its include guard, ring.c
+ * and record.c of the module compile unchanged. The "CPU" is the thread that writes,
+ * its interrupts are signal handlers of that thread.
+ */
+#ifndef KBARMAN_RING_ENV_H
+#define KBARMAN_RING_ENV_H
+
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+typedef int64_t s64;
+
+#define BITS_PER_LONG		__LONG_WIDTH__
+#undef __always_inline
+#define __always_inline		inline __attribute__((always_inline))
+#define noinline		__attribute__((noinline))
+#define __packed		__attribute__((packed))
+#define __aligned(n)		__attribute__((aligned(n)))
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+
+#define ALIGN(x, a)		(((x) + (a) - 1) & ~((__typeof__(x))(a) - 1))
+#define ALIGN_DOWN(x, a)	((x) & ~((__typeof__(x))(a) - 1))
+#define min(a, b)		((a) < (b) ? (a) : (b))
+
+#define barrier()		__asm__ volatile("" ::: "memory")
+#define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
+#define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
+#define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define smp_store_release(p, v)	__atomic_store_n(p, v, __ATOMIC_RELEASE)
+/* ring_*_barrier(): a test may want to know, or to do something just there. */
+#define smp_wmb()		do { __atomic_thread_fence(__ATOMIC_RELEASE); ring_write_barrier(); } while (0)
+#define smp_rmb()		do { __atomic_thread_fence(__ATOMIC_ACQUIRE); ring_read_barrier(); } while (0)
+
+/* One instruction where the kernel has one: a handler must not get in between. */
+typedef struct {
+	long value;
+} local_t;
+
+static __always_inline long local_read(const local_t *l)
+{
+	return READ_ONCE(l->value);
+}
+
+#if defined(__x86_64__) || defined(__i386__)
+static __always_inline void local_add(long n, local_t *l)
+{
+	__asm__ volatile("add %1, %0" : "+m"(l->value) : "er"(n));
+}
+
+static __always_inline void local_inc(local_t *l)
+{
+	__asm__ volatile("add%z0 $1, %0" : "+m"(l->value));
+}
+
+static __always_inline unsigned long cmpxchg_local(unsigned long *p, unsigned long old,
+						   unsigned long new)
+{
+	__asm__ volatile("cmpxchg %2, %1" : "+a"(old), "+m"(*p) : "r"(new) : "memory");
+	return old;
+}
+#else
+static __always_inline void local_add(long n, local_t *l)
+{
+	__atomic_fetch_add(&l->value, n, __ATOMIC_RELAXED);
+}
+
+static __always_inline void local_inc(local_t *l)
+{
+	local_add(1, l);
+}
+
+static __always_inline unsigned long cmpxchg_local(unsigned long *p, unsigned long old,
+						   unsigned long new)
+{
+	__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	return old;
+}
+#endif
+
+static __always_inline long local_xchg(local_t *l, long value)
+{
+	return __atomic_exchange_n(&l->value, value, __ATOMIC_RELAXED);
+}
+
+struct kbarman_ring;
+
+/* Each program gives its own. */
+u64 ring_clock(void);
+void ring_page_crossed(struct kbarman_ring *ring);
+#ifndef ring_write_barrier
+void ring_write_barrier(void);
+void ring_read_barrier(void);
+#endif
+
+#endif /* KBARMAN_RING_ENV_H */

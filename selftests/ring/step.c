@@ -1,0 +1,536 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Nested writers at every instruction boundary of the ring's reserve, fill and
+ * commit: the x86 trap flag single-steps the module's own ring.c, and at the chosen
+ * step another writer comes in, as an interrupt would; a second one interrupts that
+ * one likewise. At every step a reader takes its next step too.
+ *
+ * The oracle knows every record that was ever asked for and says what must be true
+ * of the ring: see check_ring().
+ *
+ *	step [SECONDS [SEED]]	how long to go on with random two-deep nesting
+ *
+ * Prints TAP. Exits 1 on the first thing that is not true, saying what.
+ */
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#include "ring.h"
+
+#define SIZE		(16UL << 10)
+#define PAGES		(SIZE >> KBARMAN_RING_PAGE_SHIFT)
+#define MAX_PAYLOAD	(SIZE / 8 - sizeof(bm_uintptr))
+#define MAX_RECORDS	4096
+
+/* The payload. The rest of it has a pattern of id in every STRIDE-th word. */
+#define STRIDE		32
+struct record {
+	u64 id;
+	u64 timestamp;
+	u64 length;
+};
+
+static struct {
+	struct bm_datastore_header_data header;
+	u8 data[SIZE];
+} memory;
+static unsigned long first[PAGES];
+static struct kbarman_ring ring;
+
+static struct {			/* by id */
+	u64 timestamp;		/* 0: lost */
+	u32 length;
+} asked[MAX_RECORDS];
+static u32 nr_asked;
+static u64 ticks;
+static const char *scenario;
+static unsigned long runs, validated;
+
+u64 ring_clock(void)
+{
+	return __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
+}
+
+void ring_page_crossed(struct kbarman_ring *r)
+{
+	(void)r;
+}
+
+/* read_offset at the last write barrier: what lies before it may be overwritten. */
+static unsigned long fenced;
+static void (*at_read_barrier)(void);
+
+void ring_write_barrier(void)
+{
+	fenced = ring.header->read_offset;
+}
+
+void ring_read_barrier(void)
+{
+	if (at_read_barrier)
+		at_read_barrier();
+}
+
+static void fail(const char *what, u64 a, u64 b)
+{
+	printf("not ok - %s: %s (%llu, %llu) after %lu runs\n", scenario, what,
+	       (unsigned long long)a, (unsigned long long)b, runs);
+	fflush(stdout);
+	_exit(1);
+}
+
+/* Not stepped: two writers must not get one id. */
+static u32 ask(u32 length)
+{
+	u32 id = nr_asked++;
+
+	if (id >= MAX_RECORDS)
+		fail("the test asks for more records than it can remember", id, 0);
+	asked[id].length = length;
+	asked[id].timestamp = 0;
+	return id;
+}
+
+/* The position of @word, which was reserved just now. */
+static unsigned long position_of(const u64 *word)
+{
+	unsigned long offset = (const u8 *)word - memory.data, w = READ_ONCE(ring.w);
+
+	return w - (w - offset) % SIZE;
+}
+
+static noinline void write_id(u32 id, u32 length)
+{
+	struct record *record;
+	u64 timestamp, *words;
+	u32 i;
+
+	record = kbarman_ring_reserve(&ring, length, &timestamp);
+	if (!record)
+		return;
+	words = (u64 *)record;
+	if (position_of(words) + length > fenced + SIZE)
+		fail("data is overwritten with no barrier behind read_offset",
+		     position_of(words) + length, fenced + SIZE);
+	for (i = 3; i < length / 8; i += STRIDE)
+		words[i] = id * 0x9e3779b97f4a7c15ULL + i;
+	record->id = id;
+	record->timestamp = timestamp;
+	record->length = length;
+	asked[id].timestamp = timestamp;
+	kbarman_ring_commit(&ring);
+}
+
+static void write_record(u32 length)
+{
+	write_id(ask(length), length);
+}
+
+/* Blocks of a copy of the ring: whole, as written, in order of time. */
+static u32 check_blocks(const u8 *from, unsigned long length, u64 *oldest)
+{
+	u64 last = 0;
+	u32 count = 0;
+
+	*oldest = ~0ULL;
+	while (length) {
+		bm_uintptr word = *(const bm_uintptr *)from;
+		unsigned long payload = word & ~BM_BLOCK_PADDING;
+		const struct record *record = (const void *)(from + sizeof(word));
+		u32 i;
+
+		if (payload > SIZE || sizeof(word) + payload > length)
+			fail("a block goes beyond the end", payload, length);
+		if (!(word & BM_BLOCK_PADDING)) {
+			if (record->id >= nr_asked || record->length != asked[record->id].length ||
+			    record->length != payload)
+				fail("a block is not a record", record->id, payload);
+			for (i = 3; i < payload / 8; i += STRIDE)
+				if (((const u64 *)record)[i] !=
+				    record->id * 0x9e3779b97f4a7c15ULL + i)
+					fail("a record is torn", record->id, i);
+			if (record->timestamp <= last)
+				fail("time goes back", record->timestamp, last);
+			last = record->timestamp;
+			if (!count++)
+				*oldest = last;
+			validated++;
+		}
+		from += sizeof(word) + payload;
+		length -= sizeof(word) + payload;
+	}
+	return count;
+}
+
+/* ---- a reader that is as slow as can be: one step of it at a step of the writer ---- */
+
+static struct {
+	enum { LOAD_END, LOAD_START, COPY, LOAD_OLDEST } state;
+	unsigned long start, end, at;
+	u8 copy[SIZE];
+	u32 speed;		/* words copied in a step */
+} reader;
+
+static void reader_step(void)
+{
+	unsigned long oldest, i;
+	u64 ignored;
+
+	switch (reader.state) {
+	case LOAD_END:
+		reader.end = ring.header->write_offset;
+		reader.state = LOAD_START;
+		return;
+	case LOAD_START:
+		reader.start = reader.at = ring.header->read_offset;
+		reader.state = reader.start < reader.end ? COPY : LOAD_END;
+		if (reader.end > ring.w)
+			fail("published what is not reserved", reader.end, ring.w);
+		return;
+	case COPY:
+		for (i = 0; i < reader.speed && reader.at != reader.end; i++, reader.at += 8)
+			memcpy(reader.copy + (reader.at - reader.start),
+			       memory.data + reader.at % SIZE, 8);
+		if (reader.at == reader.end)
+			reader.state = LOAD_OLDEST;
+		return;
+	case LOAD_OLDEST:
+		reader.state = LOAD_END;
+		oldest = ring.header->read_offset;
+		if (oldest > reader.end)
+			return;
+		if (oldest < reader.start)
+			fail("read_offset goes back", oldest, reader.start);
+		check_blocks(reader.copy + (oldest - reader.start), reader.end - oldest,
+			     &ignored);
+	}
+}
+
+/* ---- stepping ---- */
+
+static volatile sig_atomic_t depth;
+static struct {
+	long at;		/* step at which to come in, -1 = never */
+	u32 length;
+	u32 times;
+} nested[2];
+static long step[3];
+
+static void write_stepped(u32 length);
+
+static void on_trap(int signal, siginfo_t *info, void *context)
+{
+	int level = depth;
+
+	(void)signal, (void)info;
+	reader_step();
+	if (level < 2 && step[level]++ == nested[level].at) {
+		ucontext_t *interrupted = context;
+		u32 i;
+
+		/* Nothing more is to come in: three of four times run on unstepped. */
+		if (level == 0 && runs % 4)
+			interrupted->uc_mcontext.gregs[REG_EFL] &= ~0x100L;
+
+		depth = level + 1;
+		step[level + 1] = 0;
+		for (i = 0; i < nested[level].times; i++) {
+			if (level == 0 && nested[1].at >= 0)
+				write_stepped(nested[level].length);
+			else
+				write_record(nested[level].length);
+		}
+		depth = level;
+	}
+}
+
+static noinline void trap(bool on)
+{
+	if (on)
+		__asm__ volatile("pushfq; orq $0x100, (%%rsp); popfq" ::: "cc", "memory");
+	else
+		__asm__ volatile("pushfq; andq $~0x100, (%%rsp); popfq" ::: "cc", "memory");
+}
+
+static noinline void write_stepped(u32 length)
+{
+	u32 id = ask(length);
+
+	trap(true);
+	write_id(id, length);
+	trap(false);
+}
+
+/* ---- scenarios ---- */
+
+struct start {
+	const char *name;
+	bool overwrite;
+	u32 laps;		/* full rounds written before */
+	unsigned long offset;	/* where in the ring the next block goes */
+	unsigned long consumed;	/* stream mode: bytes given back before */
+};
+
+static const struct start starts[] = {
+	{ "an empty ring", true, 0, 0, 0 },
+	{ "in front of a page boundary", true, 0, 4096 - 32, 0 },
+	{ "in front of a page boundary of a full ring", true, 2, 4096 - 32, 0 },
+	{ "on a page boundary of a full ring", true, 1, 8192, 0 },
+	{ "an end that has room for a word only", true, 0, SIZE - 8, 0 },
+	{ "an end that fits exactly", true, 1, SIZE - 32, 0 },
+	{ "an end that needs padding", true, 1, SIZE - 24, 0 },
+	{ "an end that needs padding over a page", true, 1, SIZE - 4096 - 1000, 0 },
+	{ "inside a full ring", true, 1, 6000, 0 },
+	{ "an empty stream", false, 0, 0, 0 },
+	{ "a stream with room for one more", false, 0, SIZE - 32, 0 },
+	{ "a full stream", false, 0, SIZE, 0 },
+	{ "a stream that needs padding", false, 0, SIZE - 24, SIZE / 2 },
+};
+
+static void prepare(const struct start *start)
+{
+	unsigned long target = start->laps * SIZE + start->offset;
+
+	memset(&memory, 0xa5, sizeof(memory));
+	memset(first, 0xa5, sizeof(first));
+	kbarman_ring_init(&ring, &memory, first, SIZE, 3, start->overwrite);
+	nr_asked = 0;
+	ticks = 0;
+	fenced = 0;
+	reader.state = LOAD_END;
+	while (ring.w < target) {
+		unsigned long left = target - ring.w;
+		u32 length = left >= 96 + 32 ? 24 + (ring.w / 32 % 8) * 8 : left - 8;
+
+		if (left > 8 && left < 32)
+			length = left - 8;
+		write_record(left == 8 ? 0 : length);
+	}
+	if (start->consumed) {
+		unsigned long at = 0;
+
+		while (at < start->consumed)
+			at += 8 + *(bm_uintptr *)(memory.data + at % SIZE);
+		if (kbarman_ring_consume(&ring, at))
+			fail("consume refuses a boundary", at, 0);
+	}
+}
+
+/*
+ * What must be true when no writer is active: every record is written or counted as
+ * lost; what the ring holds are the newest ones, as many as it can hold but for a
+ * page and a padding; and it works on.
+ */
+static void check_ring(const struct start *start, u32 longest)
+{
+	static u8 copy[SIZE];
+	u64 lost = 0, written = 0, oldest, missing = 0;
+	unsigned long position;
+	long length;
+	u32 i, count;
+
+	if (ring.nest)
+		fail("a writer is still counted", ring.nest, 0);
+	if (ring.header->write_offset != ring.w || ring.header->total_written != ring.w)
+		fail("not all is published", ring.header->write_offset, ring.w);
+	length = kbarman_ring_snapshot(&ring, copy, &position);
+	if (length < 0)
+		fail("no snapshot of a still ring", -length, 0);
+	count = check_blocks(copy, length, &oldest);
+	if ((long)count != kbarman_ring_count(&ring))
+		fail("the ring counts otherwise", kbarman_ring_count(&ring), count);
+
+	for (i = 0; i < nr_asked; i++) {
+		if (!asked[i].timestamp)
+			lost++;
+		else if (asked[i].timestamp < oldest)
+			missing++;
+		else
+			written++;
+	}
+	if (written != count)
+		fail("a record newer than the oldest is gone", written, count);
+	if ((u64)local_read(&ring.written) != written + missing)
+		fail("the ring miscounts what was written", local_read(&ring.written),
+		     written + missing);
+	if ((u64)(local_read(&ring.lost[0]) + local_read(&ring.lost[1]) +
+		  local_read(&ring.lost[2])) != lost)
+		fail("the ring miscounts what was lost", local_read(&ring.lost[0]), lost);
+	if (!start->overwrite && missing && !start->consumed)
+		fail("a stream overwrote", missing, 0);
+	if (start->overwrite && local_read(&ring.lost[KBARMAN_LOST_NESTED]) == 0 &&
+	    ring.w > SIZE && (unsigned long)length + KBARMAN_RING_PAGE + 2 * (longest + 8) +
+				     MAX_PAYLOAD / 2 < SIZE)
+		fail("more was overwritten than need be", length, longest);
+}
+
+static void check_goes_on(const struct start *start)
+{
+	u32 i, asked_before = nr_asked;
+	u64 lost = local_read(&ring.lost[KBARMAN_LOST_NESTED]);
+
+	if (!start->overwrite)
+		return;
+	for (i = 0; i < 3 * SIZE / 512; i++)
+		write_record(504 - 8);
+	if ((u64)local_read(&ring.lost[KBARMAN_LOST_NESTED]) != lost)
+		fail("the ring is wedged", local_read(&ring.lost[1]), lost);
+	if (kbarman_ring_fill(&ring) + KBARMAN_RING_PAGE + 1024 < SIZE)
+		fail("the ring does not fill any more", kbarman_ring_fill(&ring), asked_before);
+	check_ring(start, 504);
+}
+
+/* Returns the number of steps of the outermost writer, at least up to @at. */
+static long run(const struct start *start, u32 length, long at, u32 inner, u32 times, long at2,
+		u32 inner2)
+{
+	scenario = start->name;
+	prepare(start);
+	nested[0].at = at;
+	nested[0].length = inner;
+	nested[0].times = times;
+	nested[1].at = at2;
+	nested[1].length = inner2;
+	nested[1].times = 1;
+	step[0] = step[1] = step[2] = 0;
+	reader.speed = 1 + runs % 61 * 8;
+	if (runs++ % 256 == 0)
+		alarm(10);
+	write_stepped(length);
+	check_ring(start, length > inner ? length : inner);
+	return step[0];
+}
+
+static const u32 lengths[] = { 24, 40, 512, MAX_PAYLOAD };
+#define COUNT(a)	(sizeof(a) / sizeof((a)[0]))
+
+static void every_boundary(void)
+{
+	u32 s, l, i;
+	long at;
+
+	for (s = 0; s < COUNT(starts); s++)
+		for (l = 0; l < COUNT(lengths); l++)
+			for (i = l % 2; i < COUNT(lengths); i += 2)
+				for (at = 0; run(&starts[s], lengths[l], at, lengths[i],
+						 1 + (at + i) % 3, -1, 0) > at; at++)
+					if (at % 16 == 0)
+						check_goes_on(&starts[s]);
+}
+
+/* More than the ring holds comes in while one block is not committed. */
+static void overfull(void)
+{
+	u32 s, l;
+	long at;
+
+	for (s = 0; s < COUNT(starts); s++)
+		for (l = 0; l < 2; l++)
+			for (at = 0; run(&starts[s], lengths[l * 2], at, l ? 504 : MAX_PAYLOAD,
+					 l ? 40 : 12, -1, 0) > at; at++)
+				check_goes_on(&starts[s]);
+}
+
+static u64 random_state;
+
+static u32 pick(u32 below)
+{
+	random_state = random_state * 6364136223846793005ULL + 1442695040888963407ULL;
+	return (random_state >> 33) % below;
+}
+
+static void two_deep(int seconds)
+{
+	time_t end = time(NULL) + seconds;
+
+	do {
+		const struct start *start = &starts[pick(COUNT(starts))];
+		u32 length = lengths[pick(4)], inner = lengths[pick(4)];
+		long steps = run(start, length, -1, 0, 0, -1, 0);
+
+		run(start, length, pick(steps), inner, 1 + pick(20) / 19 * 12, pick(130),
+		    lengths[pick(4)]);
+		check_goes_on(start);
+	} while (time(NULL) < end);
+}
+
+/* A reader that is overtaken up to the very end of what it copied has a good copy. */
+static unsigned long overtake_to;
+
+static void overtake(void)
+{
+	while (ring.header->read_offset < overtake_to)
+		write_record(24);
+}
+
+static void overtaken_reader(void)
+{
+	static const struct start start = { "an overtaken reader", true, 0, 8192, 0 };
+	static u8 copy[SIZE];
+	unsigned long position;
+	long length;
+
+	scenario = start.name;
+	prepare(&start);
+	overtake_to = ring.w;
+	at_read_barrier = overtake;
+	length = kbarman_ring_snapshot(&ring, copy, &position);
+	at_read_barrier = NULL;
+	if (length != 0 || position != overtake_to)
+		fail("it does not get what was there", length, position);
+}
+
+static void consumer(void)
+{
+	static const struct start start = { "a consumer", false, 0, 4096, 0 };
+	unsigned long at;
+
+	scenario = start.name;
+	prepare(&start);
+	for (at = 8; at <= ring.w + 8; at += 8) {
+		bool taken = !kbarman_ring_consume(&ring, at);
+		unsigned long boundary = 0;
+
+		while (boundary < at)
+			boundary += 8 + *(bm_uintptr *)(memory.data + boundary);
+		if (taken != (boundary == at && at <= ring.w))
+			fail("consume takes what is no boundary, or not one that is", at, taken);
+	}
+}
+
+static void on_alarm(int signal)
+{
+	(void)signal;
+	fail("it hangs", 0, 0);
+}
+
+int main(int argc, char **argv)
+{
+	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER };
+	int seconds = argc > 1 ? atoi(argv[1]) : 5;
+
+	random_state = argc > 2 ? strtoull(argv[2], NULL, 0) : (u64)time(NULL);
+	setvbuf(stdout, NULL, _IOLBF, 0);
+	sigaction(SIGTRAP, &action, NULL);
+	signal(SIGALRM, on_alarm);
+	printf("1..5\n# seed %llu\n", (unsigned long long)random_state);
+
+	alarm(10);
+	overtaken_reader();
+	printf("ok 1 - a reader may be overtaken up to the end of its copy\n");
+	consumer();
+	printf("ok 2 - consume takes block boundaries and nothing else\n");
+	every_boundary();
+	printf("ok 3 - a writer may come in at every instruction (%lu runs)\n", runs);
+	overfull();
+	printf("ok 4 - what finds no room between unfinished writers is counted (%lu runs)\n",
+	       runs);
+	two_deep(seconds);
+	printf("ok 5 - a writer may interrupt one that interrupts (%lu runs)\n", runs);
+	printf("# %lu records validated\n", validated);
+	return 0;
+}
