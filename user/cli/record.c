@@ -227,20 +227,21 @@ struct recording {
 
 static int prepare_signals(struct recording *rec)
 {
+	struct sigaction hangup;
 	sigset_t mask;
 
 	/* An end of the command that we don't hear of would be no end. */
 	signal(SIGCHLD, SIG_DFL);
-	signal(SIGINT, SIG_DFL);
-	signal(SIGTERM, SIG_DFL);
-	/* SIGHUP stays ignored for nohup; writing says by itself what is wrong. */
+	/* Writing says by itself what is wrong. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
-	sigaddset(&mask, SIGHUP);
+	/* nohup ignores it; what is blocked is never ignored. */
+	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
+		sigaddset(&mask, SIGHUP);
 	sigprocmask(SIG_BLOCK, &mask, &rec->old_mask);
 	rec->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;

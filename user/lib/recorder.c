@@ -35,7 +35,7 @@
 struct ring {
 	struct kb_mapped mapped;
 	unsigned int cpu;
-	unsigned int source;		/* of the merge */
+	int source;			/* of the merge; -1 = not read yet */
 	uint64_t consumed;
 	bool has_pmu;			/* its PMU entry was written */
 };
@@ -92,21 +92,13 @@ static int write_failed(struct kb_error *err, int ret)
 static int add_ring(struct kb_recorder *r, unsigned int cpu, struct kb_error *err)
 {
 	struct ring *ring = &r->rings[r->nr_rings];
-	uint64_t position;
 	int ret;
 
 	ret = kb_device_map(r->device, cpu, &ring->mapped, err);
 	if (ret)
 		return ret;
-	position = kb_mapped_read_offset(&ring->mapped, 0);
-	ret = kb_merge_add(r->merge, ring->mapped.ring, ring->mapped.ring_bytes, position, err);
-	if (ret < 0) {
-		kb_mapped_unmap(&ring->mapped);
-		return ret;
-	}
 	ring->cpu = cpu;
-	ring->source = (unsigned int)ret;
-	ring->consumed = position;
+	ring->source = -1;
 	ring->has_pmu = false;
 	r->nr_rings++;
 	r->ring_of_cpu[cpu] = r->nr_rings;
@@ -131,14 +123,27 @@ static int find_rings(struct kb_recorder *r, struct kb_error *err)
 
 /* ---- from the rings to the writer ---- */
 
-static void extend(struct kb_recorder *r)
+/* A ring is read from where it begins when it is first read: that may move before. */
+static int add_source(struct kb_recorder *r, struct ring *ring, struct kb_error *err)
+{
+	ring->consumed = kb_mapped_read_offset(&ring->mapped, 0);
+	ring->source = kb_merge_add(r->merge, ring->mapped.ring, ring->mapped.ring_bytes,
+				    ring->consumed, err);
+	return ring->source < 0 ? ring->source : 0;
+}
+
+static int extend(struct kb_recorder *r, struct kb_error *err)
 {
 	for (unsigned int i = 0; i < r->nr_rings; i++) {
 		struct ring *ring = &r->rings[i];
-		uint64_t end = kb_mapped_write_offset(&ring->mapped, ring->consumed);
+		int ret = ring->source < 0 ? add_source(r, ring, err) : 0;
 
-		kb_merge_extend(r->merge, ring->source, end);
+		if (ret)
+			return ret;
+		kb_merge_extend(r->merge, (unsigned int)ring->source,
+				kb_mapped_write_offset(&ring->mapped, ring->consumed));
 	}
+	return 0;
 }
 
 static int sync_writer(struct kb_recorder *r)
@@ -173,7 +178,7 @@ static int consume(struct kb_recorder *r, struct kb_error *err)
 {
 	for (unsigned int i = 0; i < r->nr_rings; i++) {
 		struct ring *ring = &r->rings[i];
-		uint64_t position = kb_merge_position(r->merge, ring->source);
+		uint64_t position = kb_merge_position(r->merge, (unsigned int)ring->source);
 		int ret;
 
 		if (position == ring->consumed)
@@ -192,7 +197,7 @@ static bool any_ring_full(const struct kb_recorder *r)
 		const struct ring *ring = &r->rings[i];
 		uint64_t end = kb_mapped_write_offset(&ring->mapped, ring->consumed);
 
-		if (end - kb_merge_position(r->merge, ring->source) >= r->watermark)
+		if (end - kb_merge_position(r->merge, (unsigned int)ring->source) >= r->watermark)
 			return true;
 	}
 	return false;
@@ -211,8 +216,9 @@ int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 	if (ret)
 		return ret;
 	now = clock.now.timestamp;
-	extend(r);
-	ret = emit(r, now > r->hold_back ? now - r->hold_back : 0, err);
+	ret = extend(r, err);
+	if (!ret)
+		ret = emit(r, now > r->hold_back ? now - r->hold_back : 0, err);
 	if (!ret && any_ring_full(r))
 		ret = emit(r, now, err);
 	return ret ?: consume(r, err);
@@ -517,10 +523,8 @@ int kb_recorder_finish(struct kb_recorder *r, struct kb_error *err)
 	ret = find_rings(r, err);
 	/* Tables first: from the first sync on, the file is a capture. */
 	ret = ret ?: copy_tables(r, true, err);
-	if (ret)
-		return ret;
-	extend(r);
-	ret = emit(r, UINT64_MAX, err);
+	ret = ret ?: extend(r, err);
+	ret = ret ?: emit(r, UINT64_MAX, err);
 	if (!ret && r->stream)
 		ret = consume(r, err);
 	r->totals.unordered = kb_merge_unordered(r->merge);
