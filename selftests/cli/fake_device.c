@@ -1,0 +1,481 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A /dev/kbarman without a kernel, to be preloaded: so that what `kbarman record`
+ * does can be tested on any machine, and what goes wrong can be made to.
+ *
+ * One thread writes task switches into the rings of all CPUs, as fast as asked,
+ * and counts what finds no room. It knows stream and overwrite mode, but for the
+ * rest only what a recorder needs.
+ *
+ *	FAKE_CPUS	how many (2)
+ *	FAKE_RATE	records a millisecond and CPU (10)
+ *	FAKE_IDLE	this CPU writes nothing
+ *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
+ */
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <uapi/barman_v2.h>
+#include <uapi/kbarman.h>
+
+#define MAX_CPUS	256
+#define TASKS		64
+#define MAPS		64
+#define PAGE		65536		/* a page, whatever pages there are */
+#define LOST_SERIES	1
+
+struct tail {
+	struct bm_protocol_header_pmu_settings pmus[MAX_CPUS];
+	__u32 nr_tasks;
+	struct bm_protocol_header_task_info tasks[TASKS];
+	__u32 nr_maps;
+	struct bm_protocol_header_mmap_layout maps[MAPS];
+	__u32 nr_charts;
+	struct bm_protocol_header_custom_chart charts[1];
+	struct bm_protocol_header_custom_chart_series series[LOST_SERIES];
+} __attribute__((packed, aligned(4)));
+
+/* The string table takes what makes the header end with a page, as the kernel's does. */
+#define HEADER_BYTES	(2 * PAGE)
+#define STRINGS		((HEADER_BYTES - sizeof(struct bm_protocol_header_start) - \
+			  sizeof(struct tail)) / 4 * 4)
+
+struct tables {
+	struct bm_protocol_header_start start;
+	char strings[STRINGS];
+	struct tail tail;
+};
+
+_Static_assert(sizeof(struct tables) + 8 > HEADER_BYTES, "no more than padding is left");
+
+static struct {
+	int fd;				/* what open() gave: an eventfd, for poll() */
+	int memory;			/* a memfd: header, then each CPU's own pages */
+	struct kbarman_configure config;
+	struct kbarman_event events[32];
+	unsigned int nr_cpus, rate, idle;
+	uint64_t own_bytes;		/* of a CPU: store header and ring, in pages */
+	struct tables *tables;
+	struct bm_datastore_header_data *stores[MAX_CPUS];
+	uint64_t written[MAX_CPUS], overwritten[MAX_CPUS], lost[MAX_CPUS];
+	struct kbarman_clock_pair started, stopped;
+	pthread_t writer;
+	pthread_mutex_t lock;
+	bool running, stop;
+} fake = { .fd = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
+
+static unsigned int setting(const char *name, unsigned int otherwise)
+{
+	const char *text = getenv(name);
+
+	return text ? (unsigned int)atoi(text) : otherwise;
+}
+
+static bool fails(const char *call)
+{
+	const char *text = getenv("FAKE_FAIL");
+	size_t length = strlen(call);
+
+	if (!text || strncmp(text, call, length) || text[length] != ':')
+		return false;
+	errno = atoi(text + length + 1);
+	return true;
+}
+
+static uint64_t now(clockid_t clock)
+{
+	struct timespec t;
+
+	clock_gettime(clock, &t);
+	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
+}
+
+static void read_clock(struct kbarman_clock_pair *pair)
+{
+	pair->timestamp = now(CLOCK_MONOTONIC);
+	pair->raw_ns = now(CLOCK_MONOTONIC_RAW);
+	pair->monotonic_ns = pair->timestamp;
+	pair->realtime_ns = now(CLOCK_REALTIME);
+}
+
+/* ---- tables ---- */
+
+static uint32_t add_string(const char *string, size_t length)
+{
+	struct bm_protocol_header_start *start = &fake.tables->start;
+	uint32_t at = start->string_table_length;
+
+	if (at + length + 1 > sizeof(fake.tables->strings))
+		return 0;
+	memcpy(fake.tables->strings + at, string, length);
+	__atomic_store_n(&start->string_table_length, at + (uint32_t)length + 1, __ATOMIC_RELEASE);
+	return at;
+}
+
+static void add_task(uint32_t id, const char *name)
+{
+	uint32_t row = fake.tables->tail.nr_tasks;
+
+	fake.tables->tail.tasks[row] = (struct bm_protocol_header_task_info){
+		fake.started.timestamp, id, add_string(name, strlen(name)) };
+	__atomic_store_n(&fake.tables->tail.nr_tasks, row + 1, __ATOMIC_RELEASE);
+}
+
+static bool add_row(const struct kbarman_map_row *row)
+{
+	uint32_t at = fake.tables->tail.nr_maps;
+
+	if (at == MAPS)
+		return false;
+	fake.tables->tail.maps[at] = (struct bm_protocol_header_mmap_layout){
+		.timestamp = fake.started.timestamp,
+		.task_id = row->task_id,
+		.base_address = row->base_address,
+		.length = row->length,
+		.image_offset = row->image_offset,
+		.image_ptr = add_string((const char *)(uintptr_t)row->image_ptr, row->image_length),
+	};
+	__atomic_store_n(&fake.tables->tail.nr_maps, at + 1, __ATOMIC_RELEASE);
+	return true;
+}
+
+static void reset_tables(void)
+{
+	struct tables *t = fake.tables;
+
+	memset(t, 0, sizeof(*t));
+	t->start = (struct bm_protocol_header_start){
+		.magic_bytes = BM_PROTOCOL_MAGIC_BYTES,
+		.protocol_version = BM_PROTOCOL_VERSION,
+		.header_length = HEADER_BYTES + sizeof(struct bm_datastore_header_data),
+		.data_store_type = BM_DATA_STORE_CIRCULAR,
+		.config_constants = { MAX_CPUS, TASKS, MAPS, BM_MAX_PMU_COUNTERS,
+				      sizeof(t->strings), LOST_SERIES },
+		.clock_info = { fake.started.timestamp, 1, 1, fake.started.realtime_ns },
+	};
+	add_string("fake", 4);
+	t->tail.nr_charts = 1;
+	t->tail.charts[0] = (struct bm_protocol_header_custom_chart){ add_string("Losses", 6), 1, 3, 0 };
+	t->tail.series[0] = (struct bm_protocol_header_custom_chart_series){
+		0, add_string("Lost records", 12), 0, 0, BM_SERIES_COLOUR_AUTOMATIC,
+		0x3ff0000000000000, 2, 1, 0 };
+}
+
+/* ---- records ---- */
+
+static bm_uintptr *word_at(unsigned int cpu, uint64_t position)
+{
+	struct bm_datastore_header_data *store = fake.stores[cpu];
+
+	return (bm_uintptr *)((char *)(store + 1) + (position & (store->buffer_length - 1)));
+}
+
+static void wake(void)
+{
+	uint64_t one = 1;
+
+	if (write(fake.fd, &one, sizeof(one)) < 0)
+		return;
+}
+
+static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task)
+{
+	struct bm_datastore_header_data *store = fake.stores[cpu];
+	uint64_t w = store->write_offset, r = __atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE);
+	struct bm_protocol_task_switch *record;
+
+	/* Blocks are of one size that divides the ring: no padding, no straddling. */
+	const uint64_t block = 32, length = block - sizeof(bm_uintptr);
+
+	if (w + block - r > store->buffer_length) {
+		if (fake.config.mode == KBARMAN_MODE_STREAM) {
+			fake.lost[cpu]++;
+			wake();
+			return;
+		}
+		__atomic_store_n(&store->read_offset, r + block, __ATOMIC_RELAXED);
+		__atomic_thread_fence(__ATOMIC_SEQ_CST);
+		fake.overwritten[cpu]++;
+	}
+	*word_at(cpu, w) = (bm_uintptr)length;
+	record = (void *)(word_at(cpu, w) + 1);
+	*record = (struct bm_protocol_task_switch){
+		.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
+	store->total_written += block;
+	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);
+	fake.written[cpu]++;
+	if (w + block - r >= fake.config.watermark)
+		wake();
+}
+
+static void write_burst(void)
+{
+	pthread_mutex_lock(&fake.lock);
+	for (unsigned int i = 0; i < fake.rate; i++)
+		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
+			if (cpu != fake.idle)
+				write_record(cpu, now(CLOCK_MONOTONIC), i % 2);
+	pthread_mutex_unlock(&fake.lock);
+}
+
+static void *write_records(void *unused)
+{
+	struct timespec pause = { 0, 1000000 };
+	uint64_t next = now(CLOCK_MONOTONIC);
+
+	while (!__atomic_load_n(&fake.stop, __ATOMIC_ACQUIRE)) {
+		if (next > now(CLOCK_MONOTONIC)) {
+			nanosleep(&pause, NULL);
+			continue;
+		}
+		write_burst();
+		next += 1000000;
+	}
+	return unused;
+}
+
+/* ---- calls ---- */
+
+static int query(struct kbarman_query *q)
+{
+	*q = (struct kbarman_query){
+		.size = q->size,
+		.abi = KBARMAN_ABI,
+		.features = KBARMAN_FEATURE_PMU | KBARMAN_FEATURE_MAPS,
+		.page_size = PAGE,
+		.nr_cpus = fake.nr_cpus,
+		.clock_hz = 1000000000,
+		.min_ring_bytes = 65536,
+		.max_ring_bytes = 1 << 30,
+		.mode = fake.config.mode,
+		.ring_bytes = fake.config.ring_bytes,
+		.header_bytes = HEADER_BYTES,
+		.map_bytes = HEADER_BYTES + fake.own_bytes,
+		.map_stride = HEADER_BYTES + fake.own_bytes,
+	};
+	return 0;
+}
+
+static int configure(const struct kbarman_configure *config)
+{
+	if (fails("configure"))
+		return -1;
+	fake.config = *config;
+	if (!fake.config.watermark)
+		fake.config.watermark = config->ring_bytes / 4;
+	memcpy(fake.events, (void *)(uintptr_t)config->events_ptr,
+	       config->nr_events * sizeof(*fake.events));
+	fake.own_bytes = (sizeof(struct bm_datastore_header_data) + config->ring_bytes + PAGE - 1) /
+			 PAGE * PAGE;
+	fake.memory = memfd_create("fake", MFD_CLOEXEC);
+	if (fake.memory < 0 ||
+	    ftruncate(fake.memory, (off_t)(HEADER_BYTES + fake.nr_cpus * fake.own_bytes)))
+		return -1;
+	fake.tables = mmap(NULL, HEADER_BYTES, PROT_READ | PROT_WRITE, MAP_SHARED, fake.memory, 0);
+	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++) {
+		fake.stores[cpu] = mmap(NULL, fake.own_bytes, PROT_READ | PROT_WRITE, MAP_SHARED,
+					fake.memory, (off_t)(HEADER_BYTES + cpu * fake.own_bytes));
+		fake.stores[cpu]->buffer_length = config->ring_bytes;
+	}
+	reset_tables();
+	return 0;
+}
+
+static int start(struct kbarman_start *s)
+{
+	if (fails("start")) {
+		s->event = 0;
+		s->cpu = 1;
+		return -1;
+	}
+	read_clock(&fake.started);
+	reset_tables();
+	add_task(0, "swapper");
+	add_task(1, "fake task");
+	add_string("kbarman.ext=1", 13);
+	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
+		fake.tables->tail.pmus[cpu] = (struct bm_protocol_header_pmu_settings){
+			.midr = 7, .num_counters = 1, .counter_types = { 0x11 } };
+	fake.running = true;
+	return pthread_create(&fake.writer, NULL, write_records, NULL);
+}
+
+static int stop(void)
+{
+	if (fails("stop"))
+		return -1;
+	if (fake.running) {
+		__atomic_store_n(&fake.stop, true, __ATOMIC_RELEASE);
+		pthread_join(fake.writer, NULL);
+		fake.running = false;
+		read_clock(&fake.stopped);
+		fake.tables->start.last_timestamp = fake.stopped.timestamp;
+	}
+	return 0;
+}
+
+static int consume(const struct kbarman_consume *c)
+{
+	struct bm_datastore_header_data *store = fake.stores[c->cpu];
+	uint64_t ignored;
+
+	if (fails("consume"))
+		return -1;
+	if (c->position < store->read_offset || c->position > store->write_offset ||
+	    c->position % 32) {
+		errno = EINVAL;
+		return -1;
+	}
+	__atomic_store_n(&store->read_offset, c->position, __ATOMIC_RELEASE);
+	if (read(fake.fd, &ignored, sizeof(ignored)) < 0)
+		return 0;
+	return 0;
+}
+
+static int stats(struct kbarman_stats *s)
+{
+	unsigned int first = s->cpu == KBARMAN_CPU_ALL ? 0 : s->cpu;
+	unsigned int end = s->cpu == KBARMAN_CPU_ALL ? fake.nr_cpus : s->cpu + 1;
+
+	if (end > fake.nr_cpus) {
+		errno = EINVAL;
+		return -1;
+	}
+	pthread_mutex_lock(&fake.lock);
+	for (unsigned int cpu = first; cpu < end; cpu++) {
+		s->written += fake.written[cpu];
+		s->overwritten += fake.overwritten[cpu];
+		s->lost[KBARMAN_LOST_FULL] += fake.lost[cpu];
+	}
+	pthread_mutex_unlock(&fake.lock);
+	return 0;
+}
+
+static int task_facts(struct kbarman_task_facts *f)
+{
+	static const struct kbarman_task_fact facts[2] = { { 0, 0, 0 }, { 1, 0, 12345 } };
+	uint32_t left = f->first < 2 ? 2 - f->first : 0;
+
+	f->count = f->count < left ? f->count : left;
+	memcpy((void *)(uintptr_t)f->facts_ptr, facts + f->first, f->count * sizeof(*facts));
+	return 0;
+}
+
+static int add_maps(struct kbarman_add_maps *a)
+{
+	const struct kbarman_map_row *rows = (void *)(uintptr_t)a->rows_ptr;
+
+	if (fails("add_maps"))
+		return -1;
+	for (uint32_t i = 0; i < a->count; i++) {
+		if (!add_row(&rows[i])) {
+			a->count = i;
+			errno = ENOSPC;
+			return -1;
+		}
+	}
+	return 0;
+}
+
+static int fake_ioctl(unsigned long request, void *argument)
+{
+	struct kbarman_clock *clock = argument;
+
+	switch (request) {
+	case KBARMAN_QUERY:
+		return query(argument);
+	case KBARMAN_CONFIGURE:
+		return configure(argument);
+	case KBARMAN_START:
+		return start(argument);
+	case KBARMAN_STOP:
+		return stop();
+	case KBARMAN_CONSUME:
+		return consume(argument);
+	case KBARMAN_STATS:
+		return stats(argument);
+	case KBARMAN_CLOCK:
+		clock->start = fake.started;
+		clock->stop = fake.stopped;
+		read_clock(&clock->now);
+		return 0;
+	case KBARMAN_TASK_FACTS:
+		return task_facts(argument);
+	case KBARMAN_ADD_MAPS:
+		return add_maps(argument);
+	}
+	errno = ENOTTY;
+	return -1;
+}
+
+static void *fake_mmap(size_t length, off_t offset)
+{
+	unsigned int cpu = (unsigned int)((uint64_t)offset / (HEADER_BYTES + fake.own_bytes));
+	char *at = mmap(NULL, length, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	mmap(at, HEADER_BYTES, PROT_READ, MAP_SHARED | MAP_FIXED, fake.memory, 0);
+	return (char *)mmap(at + HEADER_BYTES, fake.own_bytes, PROT_READ, MAP_SHARED | MAP_FIXED,
+			    fake.memory, (off_t)(HEADER_BYTES + cpu * fake.own_bytes)) -
+	       HEADER_BYTES;
+}
+
+/* ---- what the tool calls ---- */
+
+static void *next(const char *name)
+{
+	return dlsym(RTLD_NEXT, name);
+}
+
+static int fake_open(void)
+{
+	fake.nr_cpus = setting("FAKE_CPUS", 2);
+	fake.rate = setting("FAKE_RATE", 10);
+	fake.idle = setting("FAKE_IDLE", MAX_CPUS);
+	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	return fake.fd;
+}
+
+int open64(const char *path, int flags, ...)
+{
+	int (*real)(const char *, int, ...) = next("open64");
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	return strcmp(path, KBARMAN_DEVICE) ? real(path, flags, mode) : fake_open();
+}
+
+int ioctl(int fd, unsigned long request, ...)
+{
+	int (*real)(int, unsigned long, ...) = next("ioctl");
+	va_list args;
+	void *argument;
+
+	va_start(args, request);
+	argument = va_arg(args, void *);
+	va_end(args);
+	return fd >= 0 && fd == fake.fd ? fake_ioctl(request, argument) : real(fd, request, argument);
+}
+
+void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset)
+{
+	void *(*real)(void *, size_t, int, int, int, off_t) = next("mmap64");
+
+	if (fd >= 0 && fd == fake.fd)
+		return fake_mmap(length, offset);
+	return real(address, length, protection, flags, fd, offset);
+}

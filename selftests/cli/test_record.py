@@ -1,0 +1,338 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`kbarman record` from its first to its last byte, on a device that is not there:
+fake_device.c, preloaded. What only a kernel can tell is tested in a VM."""
+import os
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap
+from capture import Capture
+
+BUILT = tempfile.mkdtemp(prefix="kbarman-fake-")
+FAKE = os.path.join(BUILT, "fake_device.so")
+
+
+def fake(**settings):
+    if not os.path.exists(FAKE):
+        raise tap.Skip("fake_device.c could not be built for this tool")
+    return {**os.environ, "LD_PRELOAD": FAKE, **{k: str(v) for k, v in settings.items()}}
+
+
+def record(tmp, *args, env=None, **kwargs):
+    return tap.run("record", *args, cwd=tmp, env=env or fake(), **kwargs)
+
+
+def start(tmp, *args, env=None, **kwargs):
+    """A recording that runs, in a session of its own; waits for its first sync."""
+    child = subprocess.Popen([tap.KBARMAN, "record", *args], cwd=tmp, env=env or fake(),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                             start_new_session=True, **kwargs)
+    partial = os.path.join(tmp, "kbarman.cap.partial")
+    for _ in range(200):
+        if os.path.exists(partial) and os.path.getsize(partial):
+            return child
+        time.sleep(0.02)
+    child.kill()
+    raise AssertionError(child.communicate())
+
+
+def check(path):
+    """Decode, and check what every capture promises; returns it with its records."""
+    capture = Capture(path)
+    records = capture.records()
+    times = [r[2] for r in records]
+    assert times == sorted(times), "not in the order of time"
+    assert capture.target == "fake"
+    return capture, records
+
+
+def whole(tmp, name="kbarman.cap"):
+    """The capture, with every record that the device wrote."""
+    capture, records = check(os.path.join(tmp, name))
+    written = sum(int(v) for k, v in capture.facts().items() if k.startswith("written."))
+    assert written == len(records) > 0, (written, len(records))
+    return capture, records
+
+
+def files(directory):
+    return sorted(os.listdir(directory))
+
+
+def everything_is_in_one_file_in_order(tmp):
+    result = record(tmp, "sleep", "0.3")
+    assert result.returncode == 0, result
+    capture, records = whole(tmp)
+    assert {r[1] for r in records} == {0, 1}
+    assert files(tmp) == ["kbarman.cap", "kbarman.cap.kallsyms"], files(tmp)
+    assert capture.task_names() == {0: "swapper", 1: "fake task"}
+    assert [p[1] for p in capture.pmus[:3]] == [7, 7, 0]
+    assert f"{len(records)} records of 2 CPUs" in result.stderr and \
+        "nothing lost" in result.stderr, result.stderr
+
+
+def facts_are_in_the_string_table(tmp):
+    record(tmp, "-o", "x.cap", "--", "sleep", "0.1")
+    facts = whole(tmp, "x.cap")[0].facts()
+    assert facts["ext"] == "1" and facts["tgid.1"] == "0" and facts["exit.1"] == "12345"
+    assert facts["command"] == "sleep 0.1" and facts["filter"] == "command", facts
+    assert "tgid.0" not in facts and "lost.0.full" not in facts and "unordered" not in facts
+
+
+def kernel_text_is_mapped(tmp):
+    record(tmp, "sleep", "0.1")
+    assert "[kernel.kallsyms]" in whole(tmp)[0].images()
+    with open(os.path.join(tmp, "kbarman.cap.kallsyms"), encoding="utf-8") as side:
+        assert " _stext\n" in side.read()
+
+
+def an_idle_cpu_holds_nothing_back(tmp):
+    record(tmp, "sleep", "0.3", env=fake(FAKE_IDLE=0))
+    assert {r[1] for r in whole(tmp)[1]} == {1}
+
+
+def two_hundred_cpus_are_merged(tmp):
+    result = record(tmp, "-m", "64K", "sleep", "0.5", env=fake(FAKE_CPUS=200, FAKE_RATE=2))
+    assert result.returncode == 0, result
+    assert len({r[1] for r in whole(tmp)[1]}) == 200
+
+
+def a_small_buffer_goes_round_without_loss(tmp):
+    """2048 records of room, 50000 written."""
+    result = record(tmp, "-m", "64K", "sleep", "0.5", env=fake(FAKE_RATE=50))
+    assert "nothing lost" in result.stderr, result.stderr
+    assert len(whole(tmp)[1]) > 20000
+
+
+def losses_are_counted_and_said(tmp):
+    """A burst that is larger than the buffer."""
+    result = record(tmp, "-m", "64K", "sleep", "0.2", env=fake(FAKE_RATE=5000))
+    assert result.returncode == 0, result
+    capture, _ = whole(tmp)
+    lost = int(capture.facts()["lost.0.full"]) + int(capture.facts()["lost.1.full"])
+    assert f"lost {lost} records" in result.stderr and "-m" in result.stderr, result.stderr
+    assert "nothing lost" not in result.stderr
+
+
+def overwrite_keeps_newest(tmp):
+    result = record(tmp, "--mode", "overwrite", "-m", "64K", "sleep", "0.5",
+                    env=fake(FAKE_RATE=50))
+    assert result.returncode == 0, result
+    capture, records = check(os.path.join(tmp, "kbarman.cap"))
+    facts = capture.facts()
+    assert len(records) == 2 * 2048
+    for cpu in "0", "1":
+        assert int(facts["written." + cpu]) - int(facts["overwritten." + cpu]) == 2048
+    assert capture.last_timestamp - records[-1][2] < 100e6 < records[0][2] - capture.base
+
+
+def the_exit_status_is_that_of_the_command(tmp):
+    for script, status in ("exit 0", 0), ("exit 3", 3), ("kill -TERM $$", 143), \
+            ("kill -KILL $$", 137):
+        result = record(tmp, "sh", "-c", script)
+        assert result.returncode == status, result
+        whole(tmp)
+
+
+def a_command_that_cannot_run_leaves_nothing(tmp):
+    result = record(tmp, "no-such-command")
+    assert result.returncode == 127 and "no-such-command" in result.stderr, result
+    result = record(tmp, "/dev/null")
+    assert result.returncode == 126 and "/dev/null" in result.stderr, result
+    assert not files(tmp), files(tmp)
+
+
+def signals_end_a_recording_cleanly(tmp):
+    for number in signal.SIGINT, signal.SIGTERM, signal.SIGHUP:
+        child = start(tmp)
+        time.sleep(0.1)
+        child.send_signal(number)
+        output = child.communicate(timeout=20)
+        assert child.returncode == 0, (number, output)
+        whole(tmp)
+        assert "kbarman.cap.partial" not in files(tmp)
+        os.unlink(os.path.join(tmp, "kbarman.cap"))
+
+
+def a_signal_reaches_the_command(tmp):
+    child = start(tmp, "sh", "-c", "trap 'echo got it; exit 9' TERM; while :; do sleep 0.05; done")
+    time.sleep(0.2)
+    child.send_signal(signal.SIGTERM)
+    output = child.communicate(timeout=20)
+    assert child.returncode == 9 and output[0] == "got it\n", (child.returncode, output)
+    whole(tmp)
+
+
+def a_second_signal_kills_a_stubborn_command(tmp):
+    child = start(tmp, "sh", "-c", "trap '' INT TERM; while :; do sleep 0.05; done")
+    time.sleep(0.2)
+    child.send_signal(signal.SIGINT)
+    time.sleep(0.5)
+    assert child.poll() is None
+    whole(tmp)
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=20)
+    assert child.returncode == 137, child.returncode
+
+
+def nohup_is_respected(tmp):
+    child = start(tmp, preexec_fn=lambda: signal.signal(signal.SIGHUP, signal.SIG_IGN))
+    child.send_signal(signal.SIGHUP)
+    time.sleep(0.3)
+    assert child.poll() is None
+    child.send_signal(signal.SIGINT)
+    child.communicate(timeout=20)
+    assert child.returncode == 0
+
+
+def the_partial_file_can_be_read_at_any_time(tmp):
+    child = start(tmp)
+    most = 0
+    for _ in range(30):
+        copy = os.path.join(tmp, "copy")
+        shutil.copy(os.path.join(tmp, "kbarman.cap.partial"), copy)
+        capture, records = check(copy)
+        assert len(records) >= most and capture.task_names()[1] == "fake task"
+        most = len(records)
+        time.sleep(0.08)
+    assert most > 10000, most
+    child.kill()
+    child.communicate()
+
+
+def a_killed_recorder_leaves_a_capture(tmp):
+    child = start(tmp)
+    time.sleep(1.5)
+    child.kill()
+    child.communicate()
+    assert files(tmp) == ["kbarman.cap.partial", "kbarman.cap.partial.kallsyms"], files(tmp)
+    _, records = check(os.path.join(tmp, "kbarman.cap.partial"))
+    assert len(records) > 10000, len(records)
+
+
+def a_killed_recorder_leaves_no_command_behind(tmp):
+    """Killed before the command was released, it never runs."""
+    os.mkfifo(os.path.join(tmp, "fifo"))
+    result = record(tmp, "touch", "ran", env=fake(FAKE_FAIL="start:16"))
+    assert result.returncode == 2 and files(tmp) == ["fifo"], (result, files(tmp))
+
+
+def a_full_disk_keeps_what_was_recorded(tmp):
+    limit = 16 << 20
+
+    def limited():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+
+    result = record(tmp, "sleep", "4", env=fake(FAKE_RATE=100), preexec_fn=limited)
+    assert result.returncode == 1, result
+    assert "kbarman.cap.partial" in result.stderr and "File too large" in result.stderr, result
+    assert "kbarman.cap" not in files(tmp)
+    _, records = check(os.path.join(tmp, "kbarman.cap.partial"))
+    assert len(records) > 50000, len(records)
+
+
+def the_former_capture_stays_until_the_new_one_is_whole(tmp):
+    path = os.path.join(tmp, "kbarman.cap")
+    with open(path, "w", encoding="utf-8") as old:
+        old.write("old")
+    for env, command in (fake(FAKE_FAIL="start:22"), "true"), (fake(), "no-such-command"):
+        record(tmp, command, env=env)
+        with open(path, encoding="utf-8") as old:
+            assert old.read() == "old"
+    record(tmp, "true")
+    whole(tmp)
+
+
+def a_link_is_followed(tmp):
+    os.symlink("target.cap", os.path.join(tmp, "link.cap"))
+    with open(os.path.join(tmp, "target.cap"), "w", encoding="utf-8"):
+        pass
+    assert record(tmp, "-o", "link.cap", "sleep", "0.1").returncode == 0
+    assert os.path.islink(os.path.join(tmp, "link.cap"))
+    whole(tmp, "target.cap")
+
+
+def standard_output_gets_a_whole_capture(tmp):
+    result = record(tmp, "-o", "-", "sh", "-c", "echo not in the capture; sleep 0.2", text=False)
+    assert result.returncode == 0 and b"not in the capture" in result.stderr, result.stderr
+    with open(os.path.join(tmp, "x"), "wb") as file:
+        file.write(result.stdout)
+    capture, _ = whole(tmp, "x")
+    assert capture.task_names()[1] == "fake task"
+    assert files(tmp) == ["x"]
+
+
+def outputs_that_cannot_be_written_are_named(tmp):
+    os.mkdir(os.path.join(tmp, "dir"))
+    for path in "nodir/x.cap", "dir":
+        result = record(tmp, "-o", path, "true")
+        assert result.returncode == 2 and path in result.stderr, result
+    result = record(tmp, "-o", "/dev/full", "true")
+    assert result.returncode == 2 and "/dev/full" in result.stderr and \
+        "No space left" in result.stderr, result
+    assert os.path.exists("/dev/full") and files(tmp) == ["dir"]
+
+
+def a_pipe_that_closes_is_an_error(tmp):
+    read, write = os.pipe()
+    os.close(read)
+    result = subprocess.run([tap.KBARMAN, "record", "-o", "-", "true"], env=fake(), cwd=tmp,
+                            stdout=write, stderr=subprocess.PIPE, text=True, timeout=20)
+    os.close(write)
+    assert result.returncode == 2 and "Broken pipe" in result.stderr, result
+
+
+def failures_of_the_device_say_what_to_do(tmp):
+    for call, error, says in (
+            ("configure", 16, "another program owns"), ("configure", 12, "-m"),
+            ("configure", 3, "processes"), ("start", 2, "event 'cycles' on CPU 1"),
+            ("start", 28, "fewer events"), ("start", 22, "perf_event_max_sample_rate")):
+        result = record(tmp, "true", env=fake(FAKE_FAIL=f"{call}:{error}"))
+        assert result.returncode == 2 and says in result.stderr, result
+        assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
+
+
+def a_failure_under_way_keeps_what_was_recorded(tmp):
+    result = record(tmp, "sh", "-c", "sleep 0.3; exit 7", env=fake(FAKE_FAIL="consume:5"))
+    assert result.returncode == 1 and "Input/output error" in result.stderr, result
+    check(os.path.join(tmp, "kbarman.cap.partial"))
+
+
+def missing_kernel_rows_are_no_failure(tmp):
+    result = record(tmp, "sleep", "0.1", env=fake(FAKE_FAIL="add_maps:1"))
+    assert result.returncode == 0 and "CAP_SYSLOG" in result.stderr, result
+    whole(tmp)
+
+
+def processes_are_followed_to_their_end(tmp):
+    with subprocess.Popen(["sleep", "0.7"]) as process, subprocess.Popen(["sleep", "0.3"]) as other:
+        begin = time.monotonic()
+        result = record(tmp, "-p", f"{process.pid},{other.pid}")
+        assert 0.4 < time.monotonic() - begin < 10 and result.returncode == 0, result
+    assert whole(tmp)[0].facts()["filter"] == f"pid:{process.pid},{other.pid}"
+
+
+def sizes_and_cpus_out_of_range_are_named(tmp):
+    for args, says in (["-m", "1K"], "64K to 1024M"), (["-m", "2G"], "64K to 1024M"), \
+            (["-C", "0-5"], "no CPU 5"), (["-C", "x"], "0-3,8"):
+        result = record(tmp, *args, "true")
+        assert result.returncode == 2 and says in result.stderr, result
+    assert not files(tmp)
+
+
+if __name__ == "__main__":
+    subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-fPIC",
+                    "-shared", "-I" + os.path.join(HERE, "..", "..", "kmod"),
+                    os.path.join(HERE, "fake_device.c"), "-o", FAKE, "-ldl", "-pthread"],
+                   check=False)
+    try:
+        tap.main(globals())
+    finally:
+        shutil.rmtree(BUILT)
