@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/err.h>
+#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
 #include <linux/mm.h>
@@ -19,9 +21,6 @@
 #define MAX_IMAGE	4096
 #define MAX_FACTS	4096	/* a call */
 
-/* Files that are open, maps included: the last one takes the capture with it. */
-static atomic_t open_files;
-
 static int kbarman_open(struct inode *inode, struct file *file)
 {
 	int error;
@@ -31,13 +30,13 @@ static int kbarman_open(struct inode *inode, struct file *file)
 	error = security_locked_down(LOCKDOWN_PERF);
 	if (error)
 		return error;
-	atomic_inc(&open_files);
+	kbarman_session_open();
 	return nonseekable_open(inode, file);
 }
 
 static int kbarman_release(struct inode *inode, struct file *file)
 {
-	kbarman_session_release(file, atomic_dec_and_test(&open_files));
+	kbarman_session_release(file);
 	return 0;
 }
 
@@ -51,8 +50,10 @@ static int get_struct(void *to, size_t known, const void __user *from, u32 *size
 {
 	if (get_user(*size, (const u32 __user *)from))
 		return -EFAULT;
-	if (*size < known || *size > PAGE_SIZE)
+	if (*size < known)
 		return -EINVAL;
+	if (*size > PAGE_SIZE)
+		return -E2BIG;
 	return copy_struct_from_user(to, known, from, *size);
 }
 
@@ -93,6 +94,8 @@ static long ioctl_query(struct file *file, void __user *argument)
 
 	if (error)
 		return error;
+	if (!reserved_zero(&query))
+		return -EINVAL;
 	memset(&query, 0, sizeof(query));
 	query.size = size;
 	kbarman_session_query(file, &query);
@@ -241,6 +244,8 @@ static long ioctl_stats(struct file *file, void __user *argument)
 
 	if (error)
 		return error;
+	if (!reserved_zero(&stats))
+		return -EINVAL;
 	cpu = stats.cpu;
 	memset(&stats, 0, sizeof(stats));
 	stats.size = size;
@@ -317,6 +322,9 @@ static long ioctl_add_maps(struct file *file, void __user *argument)
 		return error;
 	if (request.count > MAX_ROWS || !reserved_zero(&request))
 		return -EINVAL;
+	error = kbarman_session_check_owner(file);
+	if (error)
+		return error;
 	rows = get_array(request.rows_ptr, request.count, sizeof(*rows));
 	if (IS_ERR(rows))
 		return PTR_ERR(rows);
@@ -368,19 +376,22 @@ static __poll_t kbarman_poll(struct file *file, poll_table *wait)
 /* ---- mmap ---- */
 
 /*
- * A mapping holds the capture that it shows. It knows its CPU by its offset, and
- * pages come one by one on a fault: a vm_insert_page() of all of them would be
- * undone for good by MADV_DONTNEED.
+ * What a mapping shows is a capture, not the device: it is of a file of its own,
+ * which holds the capture, so the descriptor it was made with can be closed and the
+ * session be configured anew. Pages come one by one on a fault: a vm_insert_page()
+ * of all of them would be undone for good by MADV_DONTNEED.
  */
-static void vma_open(struct vm_area_struct *vma)
+static int capture_release(struct inode *inode, struct file *file)
 {
-	kbarman_capture_get(vma->vm_private_data);
+	kbarman_capture_put(file->private_data);
+	return 0;
 }
 
-static void vma_close(struct vm_area_struct *vma)
-{
-	kbarman_capture_put(vma->vm_private_data);
-}
+static const struct file_operations capture_file_operations = {
+	.owner = THIS_MODULE,
+	.release = capture_release,
+	.llseek = noop_llseek,
+};
 
 static int vma_refuse_split(struct vm_area_struct *vma, unsigned long address)
 {
@@ -394,7 +405,7 @@ static int vma_refuse_mremap(struct vm_area_struct *vma)
 
 static vm_fault_t vma_fault(struct vm_fault *fault)
 {
-	struct kbarman_capture *capture = fault->vma->vm_private_data;
+	struct kbarman_capture *capture = fault->vma->vm_file->private_data;
 	u64 start = (u64)fault->vma->vm_pgoff << PAGE_SHIFT;
 	struct page *page;
 
@@ -410,14 +421,12 @@ static vm_fault_t vma_fault(struct vm_fault *fault)
 }
 
 static const struct vm_operations_struct kbarman_vm_operations = {
-	.open = vma_open,
-	.close = vma_close,
 	.may_split = vma_refuse_split,
 	.mremap = vma_refuse_mremap,
 	.fault = vma_fault,
 };
 
-static int map_capture(struct kbarman_capture *capture, struct vm_area_struct *vma)
+static int check_range(const struct kbarman_capture *capture, const struct vm_area_struct *vma)
 {
 	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
 	u64 cpu, offset;
@@ -428,16 +437,13 @@ static int map_capture(struct kbarman_capture *capture, struct vm_area_struct *v
 	if (offset || cpu >= capture->layout.max_cores ||
 	    !smp_load_acquire(&capture->rings[cpu]))
 		return -EINVAL;
-	kbarman_vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
-	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_ops = &kbarman_vm_operations;
-	vma->vm_private_data = capture;
 	return 0;
 }
 
 static int kbarman_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	struct kbarman_capture *capture;
+	struct file *shown;
 	int error;
 
 	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
@@ -445,9 +451,23 @@ static int kbarman_mmap(struct file *file, struct vm_area_struct *vma)
 	capture = kbarman_session_capture();
 	if (!capture)
 		return -EINVAL;
-	error = map_capture(capture, vma);
+	error = check_range(capture, vma);
 	if (error)
-		kbarman_capture_put(capture);
+		goto err_capture;
+	shown = anon_inode_getfile("[kbarman]", &capture_file_operations, capture, O_RDONLY);
+	if (IS_ERR(shown)) {
+		error = PTR_ERR(shown);
+		goto err_capture;
+	}
+	vma_set_file(vma, shown);
+	fput(shown);
+	kbarman_vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
+	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
+	vma->vm_ops = &kbarman_vm_operations;
+	return 0;
+
+err_capture:
+	kbarman_capture_put(capture);
 	return error;
 }
 

@@ -456,7 +456,16 @@ int kbarman_session_stop(struct file *file)
 	return error;
 }
 
-void kbarman_session_release(struct file *file, bool last)
+void kbarman_session_open(void)
+{
+	struct kbarman_session *session = &kbarman_session;
+
+	mutex_lock(&session->lock);
+	session->files++;
+	mutex_unlock(&session->lock);
+}
+
+void kbarman_session_release(struct file *file)
 {
 	struct kbarman_session *session = &kbarman_session;
 
@@ -465,7 +474,7 @@ void kbarman_session_release(struct file *file, bool last)
 		stop_locked(session);
 		session->owner = NULL;
 	}
-	if (last)
+	if (!--session->files)
 		discard(session);
 	mutex_unlock(&session->lock);
 }
@@ -606,6 +615,24 @@ int kbarman_session_clock(struct kbarman_clock *clock)
 	return error;
 }
 
+static int check_owner(const struct kbarman_session *session, const struct file *file)
+{
+	if (!session->capture)
+		return -EINVAL;
+	return session->owner == file ? 0 : -EBUSY;
+}
+
+int kbarman_session_check_owner(struct file *file)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int error;
+
+	mutex_lock(&session->lock);
+	error = check_owner(session, file);
+	mutex_unlock(&session->lock);
+	return error;
+}
+
 struct kbarman_capture *kbarman_session_capture(void)
 {
 	struct kbarman_session *session = &kbarman_session;
@@ -623,14 +650,13 @@ int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row
 			    const char *image)
 {
 	struct kbarman_session *session = &kbarman_session;
-	int error = -EBUSY;
+	int error;
 
 	mutex_lock(&session->lock);
-	if (!session->capture)
-		error = -EINVAL;
-	else if (session->owner == file && !session->kernel_addresses && !row->task_id)
+	error = check_owner(session, file);
+	if (!error && !row->task_id && !session->kernel_addresses)
 		error = -EPERM;
-	else if (session->owner == file)
+	if (!error)
 		error = kbarman_header_add_map(session->capture, session->started.timestamp,
 					       row->task_id, row->base_address, row->length,
 					       row->image_offset, image, row->image_length);

@@ -21,6 +21,7 @@
  */
 struct kbarman_session {
 	struct mutex lock;
+	unsigned int files;		/* open; with the last one the capture goes */
 	struct file *owner;		/* NULL = free */
 	u64 id;				/* counts the configurations */
 	bool running;
@@ -90,6 +91,8 @@ int kbarman_session_stop(struct file *file);
 int kbarman_session_consume(struct file *file, u32 cpu, u64 position);
 void kbarman_session_query(struct file *file, struct kbarman_query *query);
 int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats);
+/* 0 if @file may change the session, else -EINVAL (none) or -EBUSY. */
+int kbarman_session_check_owner(struct file *file);
 int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row,
 			    const char *image);
 int kbarman_session_clock(struct kbarman_clock *clock);
@@ -100,7 +103,8 @@ struct kbarman_capture *kbarman_session_capture(void);
 /* EPOLL* as the header says. */
 __poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait);
 
-/* @file goes: stop the session if it is its owner's. */
-void kbarman_session_release(struct file *file, bool last);
+/* A descriptor comes; it goes: stop the session if it is the owner's. */
+void kbarman_session_open(void);
+void kbarman_session_release(struct file *file);
 
 #endif /* KBARMAN_SESSION_H */

@@ -10,8 +10,8 @@
  * stops the session. One session exists at a time: configure, start, stop and
  * consume on another descriptor fail with EBUSY while the session has an owner.
  * Query, stats, clock, task facts, poll() and mmap() work on every descriptor.
- * What was recorded stays readable after the stop, and after the owner has gone
- * for as long as any descriptor or map is open.
+ * What was recorded stays there after the stop, and after the owner has gone: for
+ * new maps while any descriptor is open, in a map while there is that map.
  *
  * The map
  * -------
@@ -20,8 +20,9 @@
  *	mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd, c * query.map_stride)
  *
  * with exactly that length and offset (else EINVAL). The map is read-only for
- * good: PROT_WRITE and PROT_EXEC are refused with EPERM, also by a later
- * mprotect(); it can't be split, moved or grown; it survives fork() and close().
+ * good: PROT_WRITE and PROT_EXEC are refused (EPERM, or EACCES where Linux itself
+ * does it, as a later mprotect()); it can't be split, moved or grown (EINVAL); it
+ * survives fork() and close(), and shows the session it was made of to its end.
  *
  * The mapped bytes of one CPU are a Barman v2 capture (barman_v2.h) with a
  * circular record buffer. The first query.header_bytes bytes are the same
@@ -60,7 +61,7 @@
  * -------
  * Every struct starts with its own size, set by the caller. Smaller than the
  * first version: EINVAL. Larger than the kernel knows: accepted if the rest is
- * zero, else E2BIG. Reserved fields and unknown flags must be zero, else EINVAL.
+ * zero and it is no more than a page, else E2BIG. Reserved fields and unknown flags must be zero, else EINVAL.
  * A 64-bit field named *_ptr holds a user address.
  *
  * Errors of any call
@@ -317,7 +318,8 @@ struct kbarman_task_facts {
  *	EBUSY	not the owner
  *	EINVAL	not configured, more than 4096 rows, or length 0
  *	ENOSPC	the mmap or string table is full; `count` says how many went in
- *	EPERM	a kernel address, and the caller lacks CAP_SYSLOG
+ *	EPERM	a row of the kernel, and the session's owner lacked CAP_SYSLOG when it
+ *		opened the device
  */
 struct kbarman_map_row {
 	__u32 task_id;
