@@ -8,16 +8,23 @@ else
 O		:= build/$(MACH)
 CROSS_COMPILE	?= $(CROSS_$(MACH))
 USER_CC		= $(CROSS_COMPILE)gcc
-USER_SYSROOT	= $(shell scripts/sysroot $(MACH))
+TRIPLET		= $(patsubst %-,%,$(CROSS_COMPILE))
+# libelf and zlib of that machine; asked for when first needed, once.
+SYSROOT		= $(eval SYSROOT := $$(shell scripts/sysroot $(MACH)))$(SYSROOT)
+USER_CPPFLAGS	= -isystem $(SYSROOT)/usr/include
+USER_LDFLAGS	= -L$(SYSROOT)/usr/lib/$(TRIPLET) -Wl,-rpath-link=$(SYSROOT)/usr/lib/$(TRIPLET)
 endif
 CROSS_arm64	:= aarch64-linux-gnu-
+CROSS_armhf	:= arm-linux-gnueabihf-
+CROSS_s390x	:= s390x-linux-gnu-
+CROSS_i386	:= i686-linux-gnu-
 
 VERSION		:= 0.1.0
 CFLAGS		?= -O2 -g
 USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 		   -ffile-prefix-map=$(CURDIR)/= -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Ikmod \
-		   $(USER_SYSROOT_CFLAGS)
+		   $(USER_CPPFLAGS)
 USER_LIBS	:= -lelf -lz
 
 LIB_SRC		:= $(wildcard user/lib/*.c user/lib/*/*.c)
