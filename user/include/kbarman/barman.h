@@ -181,7 +181,6 @@ struct kb_validation {
 	uint64_t samples, task_switches, custom_counters, annotations, halts, unknown;
 	uint64_t backwards;		/* records older than the one before of their core;
 					 * the format does not forbid that */
-	uint64_t oldest, newest;	/* timestamps */
 	uint64_t checksum;		/* sum of kb_event_checksum() of all records */
 };
 

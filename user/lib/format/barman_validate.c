@@ -18,12 +18,6 @@
 #define MIX_BODY	UINT64_C(0x243f6a8885a308d3)
 #define MIX_MORE	UINT64_C(0x13198a2e03707345)
 
-/* What a window adds to the sums; locals, so that they can be registers. */
-struct tally {
-	uint64_t checksum, backwards, newest, oldest, fast;
-	uint64_t switches;
-};
-
 static uint64_t hash_bytes(const char *text, uint32_t length)
 {
 	uint64_t hash = length;
@@ -137,27 +131,30 @@ static void count(struct kb_validation *sum, const struct kb_event *event)
 	sum->records++;
 }
 
-static kb_always_inline void note_time(struct tally *t, uint64_t *latest, uint64_t timestamp)
+/* Any record, in full. */
+static kb_always_inline void validate_record(struct kb_barman *b, struct kb_validation *sum,
+					     uint64_t *latest, const uint8_t *record,
+					     uint64_t length, unsigned int word, bool swap)
 {
-	t->backwards += timestamp < *latest;
-	*latest = timestamp;
-	t->newest = timestamp > t->newest ? timestamp : t->newest;
-	t->oldest = timestamp < t->oldest ? timestamp : t->oldest;
+	struct kb_event event;
+
+	event.offset = b->window_offset + (record - b->window);
+	if (!decode_record(b, &event, record, length, word, swap)) {
+		barman_bad_record(b, record, length, event.offset, swap);
+		return;
+	}
+	check_values(b, &event);
+	count(sum, &event);
+	sum->checksum += kb_event_checksum(&event);
+	if (event.core < b->header.max_cores) {
+		sum->backwards += event.timestamp < latest[event.core];
+		latest[event.core] = event.timestamp;
+	}
 }
 
-/* Any record, through an event. */
-static __attribute__((noinline)) void validate_event(struct kb_barman *b, struct kb_event *event,
-						     struct kb_validation *sum, struct tally *t,
-						     uint64_t *latest)
-{
-	uint64_t none = 0;
-
-	check_values(b, event);
-	count(sum, event);
-	t->checksum += kb_event_checksum(event);
-	note_time(t, event->core < b->header.max_cores ? &latest[event->core] : &none,
-		  event->timestamp);
-}
+/* It stays out of the loop below, so that that one keeps its registers. */
+typedef void (*validate_slowly)(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest,
+				const uint8_t *record, uint64_t length);
 
 /*
  * The body of a task switch or halting event as one number, fields of the format
@@ -175,92 +172,137 @@ static kb_always_inline uint64_t fast_body(const uint8_t *record, bool is_switch
 	return is_switch ? task_switch : halt;
 }
 
-static kb_always_inline void validate_window(struct kb_barman *b, struct kb_validation *sum,
-					     uint64_t *latest, unsigned int word, bool swap)
+/* What the loops below know of a capture. */
+struct rules {
+	uint32_t fast;		/* the bits of these types are set */
+	uint64_t keep[8];	/* what counts of a fast body, by record type */
+	uint64_t wrong[8];	/* what must be 0 of it */
+	uint32_t max_cores;
+	bool plain_samples;	/* samples have a task and a number of custom values */
+	const struct kb_pmu *pmus;
+};
+
+static void make_rules(const struct kb_barman *b, struct rules *rules)
 {
-	/* What counts of the body, and what must be 0 of it, by type. */
-	const uint64_t keep[8] = {
-		[BM_RECORD_TASK_SWITCH] = b->header.extended ? 0xffffffffffff : 0xffffffffff,
-		[BM_RECORD_HALTING_EVENT] = b->header.extended ? 0xffff : 0xff,
+	bool extended = b->header.extended;
+
+	*rules = (struct rules){
+		.fast = (b->has_tasks ? 1U << BM_RECORD_TASK_SWITCH : 0) |
+			1U << BM_RECORD_HALTING_EVENT,
+		.keep[BM_RECORD_TASK_SWITCH] = extended ? 0xffffffffffff : 0xffffffffff,
+		.keep[BM_RECORD_HALTING_EVENT] = extended ? 0xffff : 0xff,
+		.wrong[BM_RECORD_TASK_SWITCH] = 0xfe00000000,
+		.wrong[BM_RECORD_HALTING_EVENT] = 0xfe,
+		.max_cores = b->header.max_cores,
+		.plain_samples = b->has_tasks && b->has_custom,
+		.pmus = b->header.pmus,
 	};
-	static const uint64_t wrong[8] = {
-		[BM_RECORD_TASK_SWITCH] = 0xfe00000000,
-		[BM_RECORD_HALTING_EVENT] = 0xfe,
-	};
-	const uint32_t fast = (b->has_tasks ? 1U << BM_RECORD_TASK_SWITCH : 0) |
-			      1U << BM_RECORD_HALTING_EVENT;
-	const uint32_t max_cores = b->header.max_cores;
+}
+
+/*
+ * The checksum of the commonest form of a sample: with a task and a PC, without
+ * custom values and call chain. False: it has another.
+ */
+static kb_always_inline bool hash_plain_sample(const struct rules *rules, const uint8_t *record,
+					       uint64_t length, uint32_t core, unsigned int word,
+					       bool swap, uint64_t *hash)
+{
+	uint32_t nr_counters = rules->pmus[core].num_counters;
+	const uint8_t *at = record + 24 + word;
+	uint64_t body;
+
+	/* Less than 8 bytes behind the counters can't be a chain. */
+	if (length - (24 + word + 8 * (uint64_t)nr_counters) >= 8 || kb_load32(record + 20, swap))
+		return false;
+	body = kb_load32(record + 16, swap) | (uint64_t)nr_counters << 32;
+	*hash = body * MIX_BODY + kb_load_word(record + 24, word, swap) * MIX_MORE;
+	for (uint32_t i = 0; i < nr_counters; i++, at += 8)
+		*hash += kb_load64(at, swap) * (MIX_BODY + 2 * (i + 1));
+	return true;
+}
+
+static kb_always_inline void validate_window(struct kb_barman *b, struct kb_validation *sum,
+					     uint64_t *latest, unsigned int word, bool swap,
+					     validate_slowly slowly)
+{
 	const uint8_t *at = b->at, *end = b->end;
-	struct tally t = { .newest = sum->newest, .oldest = sum->oldest };
-	struct kb_event event;
+	uint64_t checksum = 0, backwards = 0, fast = 0, switches = 0, samples = 0;
+	struct rules rules;
 
-	for (;;) {
-		size_t left = end - at;
+	make_rules(b, &rules);
+	while ((size_t)(end - at) >= word) {
 		const uint8_t *record = at + word;
+		uint64_t length = kb_load_word(at, word, swap);
+		uint64_t timestamp, head, body;
 		uint32_t type, core;
-		uint64_t length;
 
-		if (kb_unlikely(left < word))
-			break;
-		length = kb_load_word(at, word, swap);
-		if (kb_unlikely(length > left - word))
+		if (kb_unlikely(length > (size_t)(end - record)))
 			break;
 		at = record + length;
-		if (kb_likely(length >= FAST_BYTES)) {
-			type = kb_load32(record, swap);
-			core = kb_load32(record + 4, swap);
-			if (type < 8 && fast >> type & 1 && core < max_cores) {
-				uint64_t timestamp = kb_load64(record + 8, swap);
-				bool is_switch = type == BM_RECORD_TASK_SWITCH;
-				uint64_t body = fast_body(record, is_switch, swap);
-
-				if (kb_likely(!(body & wrong[type]))) {
-					uint64_t head = type | (uint64_t)core << 32;
-
-					t.checksum += head * MIX_HEAD + timestamp * MIX_TIME +
-						      (body & keep[type]) * MIX_BODY;
-					t.fast++;
-					t.switches += is_switch;
-					note_time(&t, &latest[core], timestamp);
-					continue;
-				}
-			}
+		if (kb_unlikely(length < FAST_BYTES)) {
+			slowly(b, sum, latest, record, length);
+			continue;
 		}
-		event.offset = b->window_offset + (record - b->window);
-		if (decode_record(b, &event, record, length, word, swap))
-			validate_event(b, &event, sum, &t, latest);
-		else
-			barman_bad_record(b, record, length, event.offset, swap);
+		type = kb_load32(record, swap);
+		core = kb_load32(record + 4, swap);
+		timestamp = kb_load64(record + 8, swap);
+		if (kb_unlikely(core >= rules.max_cores)) {
+			slowly(b, sum, latest, record, length);
+			continue;
+		}
+		/* One test for the two of them: which one it is can't be predicted. */
+		if (kb_likely(type < 32 && rules.fast >> type & 1)) {
+			bool is_switch = type == BM_RECORD_TASK_SWITCH;
+
+			body = fast_body(record, is_switch, swap);
+			if (kb_unlikely(body & rules.wrong[type])) {
+				slowly(b, sum, latest, record, length);
+				continue;
+			}
+			body = (body & rules.keep[type]) * MIX_BODY;
+			fast++;
+			switches += is_switch;
+		} else if (type == BM_RECORD_SAMPLE_WITH_PC && rules.plain_samples &&
+			   hash_plain_sample(&rules, record, length, core, word, swap, &body)) {
+			samples++;
+		} else {
+			slowly(b, sum, latest, record, length);
+			continue;
+		}
+		head = type | (uint64_t)core << 32;
+		checksum += head * MIX_HEAD + timestamp * MIX_TIME + body;
+		backwards += timestamp < latest[core];
+		latest[core] = timestamp;
 	}
 	b->at = at;
-	sum->checksum += t.checksum;
-	sum->backwards += t.backwards;
-	sum->newest = t.newest;
-	sum->oldest = t.oldest;
-	sum->records += t.fast;
-	sum->task_switches += t.switches;
-	sum->halts += t.fast - t.switches;
+	sum->checksum += checksum;
+	sum->backwards += backwards;
+	sum->records += fast + samples;
+	sum->samples += samples;
+	sum->task_switches += switches;
+	sum->halts += fast - switches;
 }
 
-static void window_32(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest)
-{
-	validate_window(b, sum, latest, 4, false);
-}
+#define INSTANCE(name, word, swap)								\
+	static __attribute__((noinline)) void slowly_##name(struct kb_barman *b,		\
+							    struct kb_validation *sum,		\
+							    uint64_t *latest,			\
+							    const uint8_t *record,		\
+							    uint64_t length)			\
+	{											\
+		validate_record(b, sum, latest, record, length, word, swap);			\
+	}											\
+												\
+	static void window_##name(struct kb_barman *b, struct kb_validation *sum,		\
+				  uint64_t *latest)						\
+	{											\
+		validate_window(b, sum, latest, word, swap, slowly_##name);			\
+	}
 
-static void window_32_swapped(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest)
-{
-	validate_window(b, sum, latest, 4, true);
-}
-
-static void window_64(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest)
-{
-	validate_window(b, sum, latest, 8, false);
-}
-
-static void window_64_swapped(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest)
-{
-	validate_window(b, sum, latest, 8, true);
-}
+INSTANCE(32, 4, false)
+INSTANCE(32_swapped, 4, true)
+INSTANCE(64, 8, false)
+INSTANCE(64_swapped, 8, true)
 
 /* What the tables say, against the lists of values in the format's text. */
 static void check_tables(struct kb_barman *b)
@@ -315,14 +357,11 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	if (!latest)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
 				    b->source.name);
-	sum->oldest = UINT64_MAX;
 	/* The values as they stand in the file. */
 	b->cumulative = false;
 	check_tables(b);
 	while ((ret = barman_cursor_advance(b, &why)) == 1)
 		instances[h->word_size == 8][swap](b, sum, latest);
-	if (!sum->records)
-		sum->oldest = 0;
 	b->cumulative = cumulative;
 	free(latest);
 	if (ret == 0)

@@ -1,0 +1,53 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman check: is a file what its format's text wants it to be? All of it is
+ * read; what is wrong is said in sentences, with the offset.
+ */
+#include <getopt.h>
+
+#include "cli.h"
+#include "formats.h"
+
+static const char usage[] =
+	"usage: kbarman check FILE…\n"
+	"\n"
+	"Say whether each FILE (`-': standard input) is valid in its format, which is\n"
+	"recognised by its content, and if not what is wrong at which byte.\n"
+	"\n"
+	"  -h, --help   this text\n"
+	"\n"
+	"Exit status: 0 all are valid; 1 something is damaged; 2 something can't be read.\n";
+
+static void say(const char *sentence)
+{
+	puts(sentence);
+}
+
+int cmd_check(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	int option, worst = CLI_OK;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1)
+		return cli_usage(option == 'h', usage);
+	if (optind == argc) {
+		cli_warn("which file?");
+		return cli_usage(false, usage);
+	}
+	for (; optind < argc; optind++) {
+		const char *name = argv[optind], *path = name;
+		const struct cli_format *format = cli_format_of(&path);
+		int status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
+
+		if (status == CLI_OK)
+			printf("%s: a valid %s\n", name, format->name);
+		if (status > worst)
+			worst = status;
+	}
+	if (fflush(stdout))
+		return cli_fail("can't write standard output");
+	return worst;
+}
