@@ -307,16 +307,16 @@ static void put_task_times(const struct report *report)
 {
 	uint32_t i;
 
-	put_title("Scheduling by task (times in ms; waits that had ended)");
-	printf("#  Run %%         Run     Runs  Preempted    waited  Blocked     waited"
+	put_title("Scheduling by task (times in ms)");
+	printf("#  Run %%         Run     Runs  Preempted      waited  Blocked      waited"
 	       "  Longest wait      PID      TID  Task\n#\n");
 	for (i = 0; i < report->nr_sched_tasks; i++) {
 		const struct kb_sched_task *task = &report->sched_tasks[i];
 
 		if (!is_shown(report, task->run_ns, report->duration_ns))
 			break;
-		printf("%7.2f%%  %10.3f  %7" PRIu64 "  %9" PRIu64 " %9.3f  %7" PRIu64
-		       " %10.3f  %10.3f %s", percent(task->run_ns, report->duration_ns),
+		printf("%7.2f%%  %10.3f  %7" PRIu64 "  %9" PRIu64 "  %10.3f  %7" PRIu64
+		       "  %10.3f  %10.3f %s", percent(task->run_ns, report->duration_ns),
 		       ms(task->run_ns), task->runs, task->preempted, ms(task->preempted_ns),
 		       task->blocked, ms(task->blocked_ns), ms(task->longest_ns),
 		       !task->longest_ns ? "-" : task->longest_blocked ? "b" : "p");
@@ -330,22 +330,25 @@ static void put_task_times(const struct report *report)
 
 static void put_cpus(const struct report *report)
 {
+	bool lost = false;
 	uint32_t i;
 
+	for (i = 0; i < report->header->max_cores; i++)
+		lost |= kb_sched_cpu(report->sched, i)->lost_ns != 0;
 	put_title("CPUs (times in ms)");
-	printf("#  CPU  Switches     Busy        %%  Idle, awake        %%       Halted        %%"
-	       "%s\n#\n", report->losses.lost ? "      Unknown" : "");
+	printf("#  CPU  Switches         Busy      %%  Idle, awake      %%       Halted      %%"
+	       "%s\n#\n", lost ? "      Unknown" : "");
 	for (i = 0; i < report->header->max_cores; i++) {
 		const struct kb_sched_cpu *cpu = kb_sched_cpu(report->sched, i);
 		uint64_t all = cpu->busy_ns + cpu->awake_ns + cpu->halted_ns + cpu->lost_ns;
 
 		if (!cpu->seen)
 			continue;
-		printf("   %3u  %8" PRIu64 "  %10.3f %5.1f%%  %11.3f %5.1f%%  %11.3f %5.1f%%", i,
+		printf("   %3u  %8" PRIu64 "  %11.3f %5.1f%%  %11.3f %5.1f%%  %11.3f %5.1f%%", i,
 		       cpu->switches, ms(cpu->busy_ns), percent(cpu->busy_ns, all),
 		       ms(cpu->awake_ns), percent(cpu->awake_ns, all), ms(cpu->halted_ns),
 		       percent(cpu->halted_ns, all));
-		if (cpu->lost_ns)
+		if (lost)
 			printf("  %11.3f", ms(cpu->lost_ns));
 		putchar('\n');
 	}

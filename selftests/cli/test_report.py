@@ -1,0 +1,315 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `kbarman report` says about captures whose content is known."""
+import json
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from make_capture import Maker
+
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "man",
+                      "kbarman-report.1")
+
+SOURCE = """
+__attribute__((noinline)) int burn_sixty(int x) { return x * 6 + 1; }
+__attribute__((noinline)) int burn_thirty(int x) { return x * 3 + 2; }
+__attribute__((noinline)) int burn_ten(int x) { return x / 10 + 3; }
+int main(int c, char **v) { return burn_sixty(c) + burn_thirty(c) + burn_ten(c); }
+"""
+KALLSYMS = ("ffffffff81000000 T _stext\nffffffff81000000 T schedule\n"
+            "ffffffff81001000 t do_idle\nffffffff81002000 T _etext\n"
+            "ffffffffc0000000 t mod_work\t[mymod]\n")
+BASE = 0x555555554000
+
+
+def build(tmp, *flags):
+    source, program = os.path.join(tmp, "truth.c"), os.path.join(tmp, "truth")
+    with open(source, "w", encoding="ascii") as file:
+        file.write(SOURCE)
+    subprocess.run(["gcc", "-O1", "-o", program, source, *flags], check=True)
+    nm = subprocess.run(["nm", program], check=True, capture_output=True, text=True).stdout
+    symbols = {line.split()[2]: int(line.split()[0], 16)
+               for line in nm.splitlines() if len(line.split()) == 3}
+    headers = subprocess.run(["readelf", "-lW", program], check=True, capture_output=True,
+                             text=True).stdout
+    load = [line.split() for line in headers.splitlines()
+            if line.strip().startswith("LOAD") and " E " in line]
+    offset, vaddr, size = (int(load[0][i], 16) for i in (1, 2, 4))
+    return program, symbols, offset, vaddr, (size + 4095) // 4096 * 4096
+
+
+def make(tmp, path, weights=((60, 1000), (30, 1000), (10, 1000))):
+    """60/30/10 samples of a PIE in task 7, kernel samples in task 8 and idle."""
+    program, symbols, offset, vaddr, size = build(tmp, "-pie", "-fPIE")
+    capture = Maker(cores=2, counters=[17, 8], facts={
+        "host": "truth-host", "release": "6.1.0-test", "command": "./truth", "filter": "none",
+        "counter.0.0": "cycles", "counter.0.1": "instructions",
+        "counter.1.0": "cycles", "counter.1.1": "instructions",
+        "written.0": "1000", "written.1": "10", "tgid.1": "7", "tgid.2": "7"})
+    capture.task(0, "swapper")
+    capture.task(7, "truth")
+    capture.task(8, "thread")
+    text = BASE + 0x1000
+    capture.map(7, text, size, offset, program)
+    capture.map(0, 0xffffffff81000000, 0x2000, 0, "[kernel.kallsyms]")
+    capture.map(0, 0xffffffffc0000000, 0x1000, 0, "[mymod]")
+
+    def pc(name):
+        return text + symbols[name] - vaddr
+
+    now = 1_000_000
+    capture.switch(0, now, 7)
+    capture.switch(1, now, 0)
+    capture.halt(1, now, True, 2)
+    for (count, weight), name in zip(weights, ["burn_sixty", "burn_thirty", "burn_ten"]):
+        for _ in range(count):
+            now += 1000
+            capture.sample(0, now, 7, pc(name), [weight, 7])
+    capture.switch(0, now + 1000, 8, blocked=True)
+    for pc_ in 0xffffffff81000010, 0xffffffffc0000020:
+        now += 1000
+        capture.sample(0, now + 1000, 8, pc_, [1000, 5])
+    capture.sample(0, now + 1500, 8, pc("burn_ten") + 1, [0xffffffffffffffff, 5])
+    capture.switch(0, now + 2000, 7, blocked=False)
+    capture.halt(1, now + 3000, False)
+    capture.switch(1, now + 4000, 8, blocked=False)
+    capture.switch(0, now + 5000, 0, blocked=True)
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write(KALLSYMS)
+    return program
+
+
+def lines(tmp, *args, status=0):
+    result = tap.run("report", "--json", *args, cwd=tmp)
+    assert result.returncode == status, result
+    return [json.loads(line) for line in result.stdout.splitlines()], result.stderr
+
+
+def only(rows, **wanted):
+    found = [row for row in rows if all(row.get(k) == v for k, v in wanted.items())]
+    assert len(found) == 1, (wanted, found)
+    return found[0]
+
+
+def names_and_shares_are_the_true_ones(tmp):
+    program = make(tmp, os.path.join(tmp, "kbarman.cap"))
+    rows, errors = lines(tmp)
+    head = only(rows, kind="report")
+    assert head["samples"] == 103 and head["weight"] == 103000 and head["cpus"] == 2, head
+    assert head["host"] == "truth-host" and head["weight_of"] == "cycles", head
+    for symbol, samples in ("burn_sixty", 60), ("burn_thirty", 30), ("burn_ten", 10):
+        row = only(rows, kind="symbol", symbol=symbol, task="truth")
+        assert row["samples"] == samples and row["weight"] == samples * 1000, row
+        assert row["image"] == program and not row["kernel"], row
+        assert abs(row["percent"] - 100 * samples / 103) < 1e-9, row
+    row = only(rows, kind="symbol", symbol="schedule")
+    assert row["image"] == "[kernel.kallsyms]" and row["kernel"] and row["samples"] == 1, row
+    row = only(rows, kind="symbol", symbol="mod_work")
+    assert row["image"] == "[mymod]" and row["kernel"], row
+    assert not errors, errors
+
+
+def threads_use_the_maps_of_their_group(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    rows, _ = lines(tmp)
+    row = only(rows, kind="symbol", symbol="burn_ten", task="thread")
+    assert row["samples"] == 1 and row["weight"] == 1000, row  # no value: the mean
+    row = only(rows, kind="task_samples", tid=8)
+    assert row["pid"] == 7 and row["samples"] == 3, row
+
+
+def weights_are_periods_unless_counting(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"), ((1, 90000), (2, 4500), (1, 1000)))
+    rows, _ = lines(tmp)
+    assert only(rows, kind="symbol", symbol="burn_sixty")["weight"] == 90000
+    assert only(rows, kind="symbol", symbol="burn_thirty")["weight"] == 9000
+    rows, _ = lines(tmp, "--count")
+    assert only(rows, kind="symbol", symbol="burn_thirty")["weight"] == 2
+    assert only(rows, kind="report")["weight_of"] == "samples"
+
+
+def scheduling_adds_up(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    rows, _ = lines(tmp)
+    seven, eight = only(rows, kind="task_time", tid=7), only(rows, kind="task_time", tid=8)
+    assert seven["run_ns"] == 101_000 + 3000, seven
+    assert seven["blocked"] == 2 and seven["preempted"] == 0 and seven["runs"] == 1, seven
+    assert seven["blocked_ns"] == seven["longest_wait_ns"] == 3000, seven
+    assert seven["longest_wait_blocked"], seven
+    assert eight["run_ns"] == 3000 + 1000 and eight["runs"] == 2, eight
+    assert eight["preempted"] == 1 and eight["migrations"] == 1, eight
+    cpu = only(rows, kind="cpu", cpu=1)
+    assert cpu["halted_ns"] == 105_000 and cpu["awake_ns"] == 1000, cpu
+    idle = only(rows, kind="idle", cpu=1)
+    assert idle["state"] == 2 and idle["count"] == 1 and idle["ns"] == 105_000, idle
+
+
+def text_has_it_all(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    result = tap.run("report", cwd=tmp)
+    text = result.stdout
+    assert result.returncode == 0 and not result.stderr, result
+    assert re.search(r"^# lost +: 0 records$", text, re.M), text
+    assert re.search(r"^# host +: truth-host$", text, re.M), text
+    assert re.search(r"^ +58\.25% +60 +truth +truth +\[\.\] burn_sixty$", text, re.M), text
+    assert re.search(r"^ +0\.97% +1 +thread +\[mymod\] +\[k\] mod_work$", text, re.M), text
+    assert all(line == line.rstrip() for line in text.splitlines()), text
+
+
+def sort_keys_sum_up(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    rows, _ = lines(tmp, "--sort", "task")
+    assert {(r["task"], r["samples"]) for r in rows if r["kind"] == "symbol"} == {
+        ("truth", 100), ("thread", 3)}, rows
+    rows, _ = lines(tmp, "-s", "cpu,image")
+    shares = {(r["cpu"], os.path.basename(r["image"]), r["samples"])
+              for r in rows if r["kind"] == "symbol"}
+    assert shares == {(0, "truth", 101), (0, "[kernel.kallsyms]", 1), (0, "[mymod]", 1)}, shares
+    for bad in "", "nothing", "task,,cpu", "task;cpu":
+        assert tap.run("report", "--sort", bad, cwd=tmp).returncode == 2, bad
+
+
+def percent_limit_says_what_it_hides(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    text = tap.run("report", "--percent-limit", "5", cwd=tmp).stdout
+    assert "burn_sixty" in text and "schedule" not in text, text
+    assert re.search(r"2\.91%  in 3 more rows below 5%", text), text
+    for bad in "x", "-1", "101", "1x", "nan":
+        assert tap.run("report", "--percent-limit", bad, cwd=tmp).returncode == 2, bad
+
+
+def losses_are_always_said(tmp):
+    path = os.path.join(tmp, "lossy.cap")
+    capture = Maker(cores=4, facts={"written.0": "5", "lost.3.full": "42", "lost.0.nested": "1",
+                                    "missed.map": "7"})
+    capture.switch(0, 10, 7)
+    capture.save(path)
+    text = tap.run("report", path).stdout
+    assert re.search(r"^# lost +: 43 records$", text, re.M), text
+    assert re.search(r"CPU 3: 42 \(full\): record with larger rings \(-m\)", text), text
+    assert re.search(r"missed 7 \(map\)", text), text
+    rows, _ = lines(tmp, path)
+    assert only(rows, kind="lost", cpu=3, reason="full")["records"] == 42
+
+
+def missing_images_are_complained_about_once(tmp):
+    program = make(tmp, os.path.join(tmp, "kbarman.cap"))
+    os.remove(program)
+    rows, errors = lines(tmp)
+    assert only(rows, kind="symbol", task="truth")["symbol"] is None
+    assert only(rows, kind="symbol", task="truth")["image"] == program
+    complaints = errors.splitlines()
+    assert len(complaints) == 1 and program in complaints[0] and "--symfs" in complaints[0], errors
+
+
+def symfs_finds_images_elsewhere(tmp):
+    program = make(tmp, os.path.join(tmp, "kbarman.cap"))
+    for place in program, "/truth":
+        tree = os.path.join(tmp, "tree" + str(len(place)))
+        os.makedirs(os.path.dirname(tree + place), exist_ok=True)
+        subprocess.run(["cp", program, tree + place], check=True)
+        rows, errors = lines(tmp, "--symfs", tree + "/")
+        assert only(rows, kind="symbol", symbol="burn_sixty")["samples"] == 60
+        assert not errors, errors
+
+
+def kernel_without_symbols_says_what_to_do(tmp):
+    path = os.path.join(tmp, "kbarman.cap")
+    make(tmp, path)
+    os.rename(path + ".kallsyms", os.path.join(tmp, "symbols"))
+    rows, errors = lines(tmp)
+    assert not [r for r in rows if r.get("symbol") == "schedule"]
+    assert "--kallsyms" in errors, errors
+    rows, errors = lines(tmp, "--kallsyms", "symbols")
+    only(rows, kind="symbol", symbol="schedule")
+    assert not errors, errors
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write("0000000000000000 T schedule\n")
+    _, errors = lines(tmp)
+    assert "kptr_restrict" in errors, errors
+
+
+def no_file_is_one_line(tmp):
+    for args in [], ["nothing.cap"], ["-i", "nothing.cap"], ["--kallsyms", "x", "nothing.cap"]:
+        result = tap.run("report", *args, cwd=tmp)
+        assert result.returncode == 2 and not result.stdout, result
+        assert len(result.stderr.splitlines()) == 1, result
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    result = tap.run("report", "--kallsyms", "missing", cwd=tmp)
+    assert result.returncode == 2 and "missing" in result.stderr, result
+    result = tap.run("report", "a", "b", cwd=tmp)
+    assert result.returncode == 2, result
+
+
+def standard_input_is_read(tmp):
+    path = os.path.join(tmp, "kbarman.cap")
+    make(tmp, path)
+    with open(path, "rb") as file:
+        result = tap.run("report", "--json", "-", "--kallsyms", path + ".kallsyms", stdin=file)
+    assert result.returncode == 0, result
+    assert '"symbol":"burn_sixty"' in result.stdout, result
+
+
+def damage_is_reported_and_the_rest_too(tmp):
+    path = os.path.join(tmp, "kbarman.cap")
+    make(tmp, path)
+    with open(path, "r+b") as file:
+        file.truncate(os.path.getsize(path) - 100)
+    rows, errors = lines(tmp, status=1)
+    assert only(rows, kind="symbol", symbol="burn_sixty")["samples"] == 60
+    assert only(rows, kind="report")["damaged"] and errors, (rows, errors)
+
+
+def control_characters_do_not_reach_the_terminal(tmp):
+    path = os.path.join(tmp, "evil.cap")
+    capture = Maker(facts={"host": "a\033[2Jb"})
+    capture.task(7, "evil\033]0;x\007\n")
+    capture.map(7, 0x1000, 0x1000, 0, "/tmp/\033[31m\nimage")
+    capture.switch(0, 10, 7)
+    capture.sample(0, 20, 7, 0x1010)
+    capture.save(path)
+    text = tap.run("report", path).stdout
+    assert not [c for c in text if ord(c) < 32 and c != "\n"], text
+    for line in tap.run("report", "--json", path).stdout.splitlines():
+        json.loads(line)
+
+
+def full_disk_is_told(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    with open("/dev/full", "w", encoding="ascii") as full:
+        for args in [], ["--json"]:
+            result = tap.run("report", *args, cwd=tmp, stdout=full, stderr=subprocess.PIPE,
+                             capture_output=False)
+            assert result.returncode == 2 and "No space left" in result.stderr, result
+
+
+def output_is_the_same_every_time(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    for args in [], ["--json"], ["--sort", "tid,cpu,symbol"]:
+        assert len({tap.run("report", *args, cwd=tmp).stdout for _ in range(4)}) == 1, args
+
+
+def an_empty_capture_is_reported(tmp):
+    path = Maker().save(os.path.join(tmp, "empty.cap"))
+    result = tap.run("report", path)
+    assert result.returncode == 0 and "No samples" in result.stdout, result
+
+
+def manual_has_every_option(tmp):
+    text = tap.run("report", "--help", cwd=tmp).stdout
+    with open(MANUAL, encoding="utf-8") as manual:
+        described = manual.read().replace("\\-", "-")
+    options = re.findall(r"^ +(?:(-\w), |)(?: *)(--[\w-]+)", text, re.M)
+    assert len(options) >= 8, text
+    for short, long in options:
+        assert long in described, long
+        assert short in described, short
+
+
+if __name__ == "__main__":
+    tap.main(globals())
