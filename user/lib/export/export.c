@@ -10,6 +10,7 @@
 const struct kb_export *const kb_exports[] = {
 	&kb_export_heph,
 	&kb_export_annotate,
+	&kb_export_tptp,
 	NULL,
 };
 

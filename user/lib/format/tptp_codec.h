@@ -72,6 +72,12 @@ uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n);
 /* Ticks to whole seconds, rounded down, and the nanoseconds above them. */
 int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds);
 
+#define TPTP_MAX_NUMBER		31	/* bytes of -9223372036854775808.123456789 */
+
+uint8_t *tptp_put_number(uint8_t *p, int64_t v);
+/* Ticks as SECONDS.nnnnnnnnn */
+uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency);
+
 /* ---- reader ---- */
 
 #define TPTP_MAX_ATTRIBUTES	64
@@ -144,8 +150,6 @@ static inline size_t tptp_binary_bound(const struct tptp_plan *plan, size_t text
 {
 	return plan->fixed + 3 * text + (size_t)depth * (1 + 8);
 }
-
-#define TPTP_MAX_NUMBER		31	/* -9223372036854775808.123456789 */
 
 static inline size_t tptp_xml_bound(const struct tptp_plan *plan, size_t text, uint32_t depth)
 {

@@ -86,3 +86,56 @@ int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds
 	*nanoseconds = ns;
 	return seconds;
 }
+
+static const char digit_pairs[] =
+	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
+	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
+	"8081828384858687888990919293949596979899";
+
+static uint8_t *put_unsigned(uint8_t *p, uint64_t v)
+{
+	uint8_t digits[20], *d = digits + sizeof(digits);
+
+	while (v >= 100) {
+		d -= 2;
+		memcpy(d, digit_pairs + v % 100 * 2, 2);
+		v /= 100;
+	}
+	if (v >= 10) {
+		d -= 2;
+		memcpy(d, digit_pairs + v * 2, 2);
+	} else {
+		*--d = '0' + v;
+	}
+	memcpy(p, d, digits + sizeof(digits) - d);
+	return p + (digits + sizeof(digits) - d);
+}
+
+uint8_t *tptp_put_number(uint8_t *p, int64_t v)
+{
+	if (v < 0) {
+		*p++ = '-';
+		return put_unsigned(p, -(uint64_t)v);
+	}
+	return put_unsigned(p, v);
+}
+
+uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency)
+{
+	uint32_t ns;
+	int64_t seconds = tptp_split_ticks(ticks, frequency, &ns);
+
+	if (seconds < 0) {
+		*p++ = '-';
+		if (ns) {
+			ns = 1000000000 - ns;
+			seconds++;
+		}
+	}
+	p = put_unsigned(p, seconds < 0 ? -(uint64_t)seconds : (uint64_t)seconds);
+	*p++ = '.';
+	for (int pair = 3; pair >= 0; pair--, ns /= 100)
+		memcpy(p + 1 + pair * 2, digit_pairs + ns % 100 * 2, 2);
+	*p = '0' + ns;
+	return p + 9;
+}

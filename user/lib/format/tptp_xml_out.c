@@ -89,59 +89,6 @@ static uint8_t *put_text(uint8_t *p, const struct kb_text *string, bool list)
 	return p;
 }
 
-static const char digit_pairs[] =
-	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-	"8081828384858687888990919293949596979899";
-
-static uint8_t *put_unsigned(uint8_t *p, uint64_t v)
-{
-	uint8_t digits[20], *d = digits + sizeof(digits);
-
-	while (v >= 100) {
-		d -= 2;
-		memcpy(d, digit_pairs + v % 100 * 2, 2);
-		v /= 100;
-	}
-	if (v >= 10) {
-		d -= 2;
-		memcpy(d, digit_pairs + v * 2, 2);
-	} else {
-		*--d = '0' + v;
-	}
-	memcpy(p, d, digits + sizeof(digits) - d);
-	return p + (digits + sizeof(digits) - d);
-}
-
-static uint8_t *put_number(uint8_t *p, int64_t v)
-{
-	if (v < 0) {
-		*p++ = '-';
-		return put_unsigned(p, -(uint64_t)v);
-	}
-	return put_unsigned(p, v);
-}
-
-static uint8_t *put_seconds(uint8_t *p, int64_t ticks, int64_t frequency)
-{
-	uint32_t ns;
-	int64_t seconds = tptp_split_ticks(ticks, frequency, &ns);
-
-	if (seconds < 0) {
-		*p++ = '-';
-		if (ns) {
-			ns = 1000000000 - ns;
-			seconds++;
-		}
-	}
-	p = put_unsigned(p, seconds < 0 ? -(uint64_t)seconds : (uint64_t)seconds);
-	*p++ = '.';
-	for (int pair = 3; pair >= 0; pair--, ns /= 100)
-		memcpy(p + 1 + pair * 2, digit_pairs + ns % 100 * 2, 2);
-	*p = '0' + ns;
-	return p + 9;
-}
-
 static uint8_t *put_list(uint8_t *p, const union kb_tptp_value *value, uint8_t type,
 			 uint32_t depth)
 {
@@ -151,7 +98,7 @@ static uint8_t *put_list(uint8_t *p, const union kb_tptp_value *value, uint8_t t
 		if (type == KB_TPTP_TYPE_STRINGS)
 			p = put_text(p, &value->strings[k], true);
 		else
-			p = put_number(p, value->longs[k]);
+			p = tptp_put_number(p, value->longs[k]);
 	}
 	return p;
 }
@@ -191,18 +138,18 @@ uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequenc
 		case KB_TPTP_TYPE_BYTE:
 			if (value->number != (uint8_t)value->number)
 				return NULL;
-			p = put_number(p, value->number);
+			p = tptp_put_number(p, value->number);
 			break;
 		case KB_TPTP_TYPE_INTEGER:
 			if (value->number != (int32_t)value->number)
 				return NULL;
-			p = put_number(p, value->number);
+			p = tptp_put_number(p, value->number);
 			break;
 		case KB_TPTP_TYPE_LONG:
-			p = put_number(p, value->number);
+			p = tptp_put_number(p, value->number);
 			break;
 		case KB_TPTP_TYPE_TIME:
-			p = put_seconds(p, value->number, frequency);
+			p = tptp_put_seconds(p, value->number, frequency);
 			break;
 		case KB_TPTP_TYPE_STRING:
 			p = put_text(p, &value->string, false);
