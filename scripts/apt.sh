@@ -76,14 +76,18 @@ apt_root() {
 	} >"$root/apt.conf"
 }
 
-# apt_get ARCH ARG...: apt-get on the private root; its progress goes to the terminal, if any
+# apt_get ARCH ARG...: apt-get on the private root. A terminal gets its progress; anything
+# else gets the end of what it said, and only if it failed.
 apt_get() {
-	conf=$KB_CACHE/apt/$1/apt.conf
+	conf=$KB_CACHE/apt/$1/apt.conf log=$KB_CACHE/apt/$1/log
 	shift
 	if [ -t 2 ]; then
 		APT_CONFIG=$conf apt-get "$@" >&2
 	else
-		APT_CONFIG=$conf apt-get -qq "$@" >&2
+		APT_CONFIG=$conf apt-get -qq "$@" >"$log" 2>&1 || {
+			tail -n 5 "$log" >&2
+			return 1
+		}
 	fi
 }
 
@@ -94,9 +98,17 @@ apt_cache() {
 apt_update_now() {
 	say "reading Debian's package lists for $1"
 	apt_root "$1"
-	apt_get "$1" update || die "cannot read Debian's package lists" \
-		"check the network (and the proxy in apt's configuration), then run this again"
-	touch "$KB_CACHE/apt/$1/updated"
+	# without this, apt calls it a success when there is no network at all
+	if apt_get "$1" update -o APT::Update::Error-Mode=any; then
+		touch "$KB_CACHE/apt/$1/updated"
+		return 0
+	fi
+	# The security suite's lists of the smaller architectures are broken now and then; what
+	# the main suite has will do.
+	ls "$KB_CACHE/apt/$1"/state/lists/*_bookworm_main_binary-"$1"_Packages* >/dev/null 2>&1 ||
+		die "cannot read Debian's package lists" \
+			"check the network (and the proxy in apt's configuration), then run this again"
+	say 'going on without the lists that could not be read'
 }
 
 # apt_update ARCH: lists of the last hour are new enough
@@ -105,14 +117,20 @@ apt_update() {
 	locked "apt.$1" apt_update_now "$1"
 }
 
+# apt_failed ARCH WHAT: the lists may be out of date, so the next run reads them again
+apt_failed() {
+	rm -f "$KB_CACHE/apt/$1/updated"
+	die "cannot download $2" \
+		"check the network and the free space in $KB_CACHE, then run this again"
+}
+
 # apt_fetch ARCH DIR PACKAGE...: these packages as DIR/*.deb, nothing they depend on
 apt_fetch() (
 	arch=$1
 	cd "$2" || exit
 	shift 2
 	say "downloading $* ($arch)"
-	locked "apt.$arch" apt_get "$arch" download "$@" ||
-		die "cannot download $*" "check the network and free space in $KB_CACHE, then run this again"
+	locked "apt.$arch" apt_get "$arch" download "$@" || apt_failed "$arch" "$*"
 )
 
 # apt_fetch_all ARCH DIR PACKAGE...: these packages and all they depend on as DIR/*.deb
@@ -121,9 +139,7 @@ apt_fetch_all() (
 	shift 2
 	mkdir -p "$dir/partial"
 	locked "apt.$arch" apt_get "$arch" install -y --download-only --no-install-recommends \
-		-o Dir::Cache::archives="$dir" "$@" ||
-		die "cannot download packages for $arch" \
-			"check the network and free space in $KB_CACHE, then run this again"
+		-o Dir::Cache::archives="$dir" "$@" || apt_failed "$arch" "packages for $arch"
 )
 
 # apt_depends ARCH PACKAGE PATTERN: first package that PACKAGE depends on and that matches

@@ -56,7 +56,7 @@ arch_table() {
 	#      QEMU     Kbuild  GNU triplet          linux-image- console   machine  cpu
 	amd64) set -- "$1" x86_64  x86_64 x86_64-linux-gnu    amd64   ttyS0   q35  max ;;
 	arm64) set -- "$1" aarch64 arm64  aarch64-linux-gnu   arm64   ttyAMA0 virt cortex-a72 ;;
-	armhf) set -- "$1" arm     arm    arm-linux-gnueabihf armmp   ttyAMA0 virt cortex-a15 ;;
+	armhf) set -- "$1" arm     arm    arm-linux-gnueabihf armmp   ttyAMA0 virt,highmem=off cortex-a15 ;;
 	i386)  set -- "$1" i386    i386   i386-linux-gnu      686-pae ttyS0   q35  max ;;
 	s390x) set -- "$1" s390x   s390   s390x-linux-gnu     s390x   ttysclp0 s390-ccw-virtio max ;;
 	*) die "unknown architecture '$1'" "use amd64 or arm64 (also known: armhf, i386, s390x)" ;;
@@ -90,6 +90,9 @@ cache_build() {
 	shift 2
 	[ ! -e "$entry" ] || return 0
 	mkdir -p "${entry%/*}"
+	[ "$(df -Pk "$KB_CACHE" | awk 'NR == 2 { print $4 }')" -gt 800000 ] ||
+		die "less than 800 MB are free in $KB_CACHE" \
+			'make room, or point XDG_CACHE_HOME somewhere else'
 	# we hold the lock, so what lies here was left by a run that was killed
 	rm -rf "$entry".tmp.*
 	tmp=$entry.tmp.$$
