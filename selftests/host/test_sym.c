@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The symbolizer as a whole: this very process, as /proc/self/maps shows it, is
+ * recorded into a capture, and every function of it must be found again; dladdr(3)
+ * and the addresses of our own functions are the truth.
+ */
+#include <dlfcn.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kbarman/barman.h>
+#include <kbarman/symbol.h>
+
+#include "../lib/tap.h"
+
+#define TASK	42
+#define JIT	0x7000000000UL
+
+struct session {
+	struct kb_barman *barman;
+	struct kb_symbolizer *symbolizer;
+	int fd;
+};
+
+static void must(int ret)
+{
+	if (ret < 0) {
+		fprintf(stderr, "can't make a capture: %s\n", strerror(-ret));
+		exit(2);
+	}
+}
+
+static void add_own_maps(struct kb_barman_writer *writer)
+{
+	FILE *maps = fopen("/proc/self/maps", "r");
+	char line[4352], path[4096], flags[8];
+
+	while (maps && fgets(line, sizeof(line), maps)) {
+		struct kb_map row = { .timestamp = 10, .task_id = TASK };
+		uint64_t end;
+
+		path[0] = '\0';
+		if (sscanf(line, "%" SCNx64 "-%" SCNx64 " %7s %" SCNx64 " %*s %*s %4095s",
+			   &row.base_address, &end, flags, &row.image_offset, path) < 4 ||
+		    flags[2] != 'x')
+			continue;
+		row.length = end - row.base_address;
+		row.image = path;
+		must(kb_barman_writer_map(writer, &row));
+	}
+	if (maps)
+		fclose(maps);
+}
+
+static void open_session(struct session *session, const struct kb_symbol_options *options)
+{
+	const struct kb_barman_layout layout = {
+		.max_cores = 1, .max_task_infos = 16, .max_mmap_layout = 1024,
+		.max_string_table_length = 1 << 16,
+	};
+	const struct kb_header header = {
+		.target_name = "test", .timestamp_multiplier = 1, .timestamp_divisor = 1,
+	};
+	static const struct kb_map others[] = {
+		{ 10, TASK, 0, JIT, 0x1000, 0, "" },
+		{ 10, TASK, 0, JIT + 0x1000, 0x1000, 0, "/gone/program" },
+		{ 10, TASK, 0, JIT + 0x2000, 0x1000, 0, "/usr/bin/old (deleted)" },
+		{ 10, 0, 0, 0xffffffff81000000, 0x10000, 0, "[kernel.kallsyms]" },
+		{ 10, 0, 0, 0xffffffffc0000000, 0x1000, 0, "[some_module]" },
+	};
+	struct kb_barman_writer *writer;
+	struct kb_error err = { 0 };
+	char path[32];
+	size_t i;
+
+	session->fd = memfd_create("capture", 0);
+	must(kb_barman_writer_create(&writer, session->fd, &layout, &err));
+	must(kb_barman_writer_set_header(writer, &header));
+	add_own_maps(writer);
+	for (i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		must(kb_barman_writer_map(writer, &others[i]));
+	must(kb_barman_writer_finish(writer, true, &err));
+	kb_barman_writer_destroy(writer);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", session->fd);
+	must(kb_barman_open(&session->barman, path, &err));
+	must(kb_symbolizer_create(&session->symbolizer, session->barman, path, options, &err));
+}
+
+static void close_session(struct session *session)
+{
+	kb_symbolizer_destroy(session->symbolizer);
+	kb_barman_close(session->barman);
+	close(session->fd);
+}
+
+static const struct kb_symbol *resolve(struct session *session, uint64_t pc)
+{
+	return kb_symbolizer_resolve(session->symbolizer, TASK, 20, pc);
+}
+
+__attribute__((noinline, noclone)) int one_of_ours(int x)
+{
+	return x * 7 + 1;
+}
+
+__attribute__((noinline)) static int another_of_ours(int x)
+{
+	return x / 3 - 1;
+}
+
+static void test_own_functions(struct session *session)
+{
+	int (*volatile function)(int) = one_of_ours;
+	const struct kb_symbol *symbol = resolve(session, (uintptr_t)function + 1);
+
+	tap_is_string(symbol->name, "one_of_ours", "a_function_of_a_program_is_found");
+	tap_ok(symbol->address == (uintptr_t)function && symbol->size > 1,
+	       "its_address_is_in_the_process");
+	tap_ok(!strcmp(symbol->image_base, "test_sym") || strstr(symbol->image, symbol->image_base),
+	       "its_image_has_a_base_name");
+	tap_ok(!symbol->kernel, "it_is_not_of_the_kernel");
+	symbol = resolve(session, (uintptr_t)function + symbol->size - 1);
+	tap_is_string(symbol->name, "one_of_ours", "its_last_byte_is_found");
+	function = another_of_ours;
+	symbol = resolve(session, (uintptr_t)function);
+	tap_is_string(symbol->name, "another_of_ours", "a_static_function_is_found");
+}
+
+/* Exported functions of libc, which this process has mapped somewhere. */
+static void test_libc(struct session *session)
+{
+	static const char *const names[] = { "malloc", "qsort_r", "printf", "getenv", "strtod" };
+	unsigned int i, wrong = 0;
+
+	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
+		uintptr_t address = (uintptr_t)dlsym(RTLD_DEFAULT, names[i]);
+		const struct kb_symbol *symbol = resolve(session, address + 4);
+
+		if (symbol->address != address || !strstr(symbol->name, names[i]) ||
+		    !strstr(symbol->image, "libc")) {
+			tap_note("%s is %s of %s", names[i], symbol->name, symbol->image);
+			wrong++;
+		}
+	}
+	tap_is(wrong, 0, "functions_of_a_shared_library_are_found");
+}
+
+static void test_ids(struct session *session)
+{
+	uintptr_t a = (uintptr_t)one_of_ours, b = (uintptr_t)another_of_ours;
+	uint32_t id_a = resolve(session, a)->id, id_b = resolve(session, b)->id;
+
+	tap_ok(id_a != id_b, "symbols_have_ids_of_their_own");
+	tap_is(resolve(session, a + 1)->id, id_a, "ids_stay");
+	tap_ok(id_a < kb_symbolizer_count(session->symbolizer) &&
+	       id_b < kb_symbolizer_count(session->symbolizer), "ids_are_below_the_count");
+}
+
+static void test_no_symbols(struct session *session)
+{
+	const struct kb_symbol *symbol = resolve(session, JIT + 5);
+
+	tap_is_string(symbol->image, "[anon]", "memory_without_a_file_is_anonymous");
+	tap_is_string(symbol->name, "", "and_has_no_symbols");
+	symbol = resolve(session, JIT + 0x1005);
+	tap_is_string(symbol->image, "/gone/program", "a_missing_image_has_its_name");
+	tap_is_string(symbol->image_base, "program", "and_its_base_name");
+	tap_is_string(resolve(session, JIT + 0x2005)->image, "/usr/bin/old (deleted)",
+		      "a_deleted_image_has_its_name");
+	tap_is_string(resolve(session, 1)->image, "[unknown]", "what_is_not_mapped_is_unknown");
+	tap_ok(!resolve(session, 1)->kernel, "low_addresses_are_not_the_kernels");
+	symbol = resolve(session, 0xffffffffa0000000);
+	tap_ok(symbol->kernel, "high_addresses_are_the_kernels");
+	symbol = kb_symbolizer_resolve(session->symbolizer, 7, 20, (uintptr_t)one_of_ours);
+	tap_is_string(symbol->image, "[unknown]", "another_task_has_other_mappings");
+}
+
+struct said {
+	unsigned int gone, deleted, kernel, other;
+};
+
+static void listen(void *context, const char *sentence)
+{
+	struct said *said = context;
+
+	if (strstr(sentence, "/gone/program"))
+		said->gone++;
+	else if (strstr(sentence, "/usr/bin/old"))
+		said->deleted++;
+	else if (strstr(sentence, "kernel"))
+		said->kernel++;
+	else
+		said->other++;
+}
+
+static void test_complaints(struct session *session)
+{
+	struct said said = { 0 };
+
+	kb_symbolizer_complaints(session->symbolizer, listen, &said);
+	tap_is(said.gone, 1, "a_missing_image_is_said_once");
+	tap_is(said.deleted, 1, "a_deleted_image_is_said_once");
+	tap_is(said.kernel, 1, "missing_kernel_symbols_are_said");
+	tap_is(said.other, 1, "unmapped_addresses_are_said");
+}
+
+static void test_kernel(void)
+{
+	static const char text[] = "ffffffff81000000 T schedule\nffffffff81000100 t idle\n"
+				   "ffffffff81000200 D data\nffffffffc0000000 t work\t[some_module]\n";
+	struct kb_symbol_options options = { 0 };
+	char path[] = "/tmp/kbarman-sym-XXXXXX";
+	struct session session;
+	int fd = mkstemp(path);
+
+	if (write(fd, text, sizeof(text) - 1) != sizeof(text) - 1)
+		exit(2);
+	close(fd);
+	options.kallsyms = path;
+	open_session(&session, &options);
+	tap_is_string(resolve(&session, 0xffffffff81000101)->name, "idle",
+		      "kernel_symbols_are_found");
+	tap_is_string(resolve(&session, 0xffffffff81000101)->image, "[kernel.kallsyms]",
+		      "the_kernel_has_its_name");
+	tap_is_string(resolve(&session, 0xffffffff81000300)->name, "", "kernel_data_has_no_name");
+	tap_is_string(resolve(&session, 0xffffffffc0000010)->image, "[some_module]",
+		      "a_module_has_its_name");
+	tap_ok(resolve(&session, 0xffffffffc0000010)->kernel, "a_module_is_of_the_kernel");
+	close_session(&session);
+	unlink(path);
+}
+
+static double ns_per_lookup(struct session *session, const uint64_t *pcs, unsigned int mask)
+{
+	enum { LOOKUPS = 2000000 };
+	struct timespec begin, end;
+	uint64_t sum = 0;
+	unsigned int i;
+
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (i = 0; i < LOOKUPS; i++)
+		sum += resolve(session, pcs[i & mask])->id;
+	clock_gettime(CLOCK_MONOTONIC, &end);
+	if (!sum)
+		tap_note("nothing was found");
+	return ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / LOOKUPS;
+}
+
+/* Orders of magnitude: machines are shared. */
+static void test_speed(struct session *session)
+{
+	static uint64_t pcs[1 << 14];
+	uintptr_t libc = (uintptr_t)dlsym(RTLD_DEFAULT, "abort");
+	double cold, cached;
+	unsigned int i;
+
+	srand(6);
+	for (i = 0; i < 1 << 14; i++)
+		pcs[i] = libc + rand() % 1000000;
+	cold = ns_per_lookup(session, pcs, (1 << 14) - 1);
+	cached = ns_per_lookup(session, pcs, 0);
+	tap_ok(cold < 1000, "lookups_are_fast");
+	tap_ok(cached < 100, "the_same_symbol_again_is_faster");
+	tap_note("%.1f ns cold, %.1f ns cached", cold, cached);
+}
+
+int main(void)
+{
+	struct session session;
+
+	open_session(&session, NULL);
+	test_own_functions(&session);
+	test_libc(&session);
+	test_ids(&session);
+	test_no_symbols(&session);
+	test_complaints(&session);
+	test_speed(&session);
+	close_session(&session);
+	test_kernel();
+	return tap_done();
+}
