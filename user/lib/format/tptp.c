@@ -5,6 +5,9 @@
  * both forms are driven by it, so that a message exists once.
  */
 #include <errno.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -207,6 +210,19 @@ void kb_tptp_close(struct kb_tptp *tptp)
 		free(tptp->xml->scratch);
 	free(tptp->xml);
 	free(tptp);
+}
+
+int tptp_damage(struct kb_error *err, uint64_t offset, const char *format, ...)
+{
+	char what[192];
+	va_list args;
+
+	if (!err)
+		return -EBADMSG;
+	va_start(args, format);
+	vsnprintf(what, sizeof(what), format, args);
+	va_end(args);
+	return kb_error_set(err, -EBADMSG, offset, "%s, at offset %" PRIu64, what, offset);
 }
 
 int tptp_cannot_read(struct kb_tptp *tptp, struct kb_error *err)

@@ -115,41 +115,42 @@ int tptp_binary_open(struct kb_tptp *tptp, struct kb_error *err)
 	if (there < 4 || (header[0] != '0' && header[0] != 0) || memcmp(header + 1, "TBF", 3))
 		return -ENODATA;
 	if (there < TPTP_HEADER_BYTES)
-		return kb_error_set(err, -EBADMSG, there,
-				    "the header of a binary TPTP trace has %d bytes, this file %zu",
-				    TPTP_HEADER_BYTES, there);
+		return tptp_damage(err, there,
+				   "the header of a binary TPTP trace has %d bytes, this file %zu",
+				   TPTP_HEADER_BYTES, there);
 	if (header[4] != VERSION_MAJOR)
-		return kb_error_set(err, -EBADMSG, 4,
-				    "binary TPTP trace of version %u.%u; only version 1 is known",
-				    header[4], header[5]);
+		return tptp_damage(err, 4,
+				   "binary TPTP trace of version %u.%u; only version 1 is known",
+				   header[4], header[5]);
 	if (header[7] > 1)
-		return kb_error_set(err, -EBADMSG, 7,
-				    "the byte order is %u, not 0 (big endian) or 1 (little endian)",
-				    header[7]);
+		return tptp_damage(err, 7,
+				   "the byte order is %u, not 0 (big endian) or 1 (little endian)",
+				   header[7]);
 	tptp->info.binary = true;
 	tptp->info.version_major = header[4];
 	tptp->info.version_minor = header[5];
 	tptp->info.platform = header[6];
 	tptp->info.big_endian = !header[7];
 	if (header[6] > 1)
-		kb_error_set(&tptp->pending, -EBADMSG, 6,
-			     "the platform is %u, not 0 (32 bits) or 1 (64 bits)", header[6]);
+		tptp_damage(&tptp->pending, 6,
+			    "the platform is %u, not 0 (32 bits) or 1 (64 bits)", header[6]);
 	data = kb_load32(header + 8, must_swap(tptp->info.big_endian));
 	if (data < TPTP_HEADER_BYTES)
-		return kb_error_set(err, -EBADMSG, 8,
-				    "the offset to the data is %u, inside the header of %d bytes",
-				    data, TPTP_HEADER_BYTES);
+		return tptp_damage(err, 8,
+				   "the offset to the data is %u, inside the header of %d bytes",
+				   data, TPTP_HEADER_BYTES);
 	if (kb_in_skip(in, data) == data)
 		return 0;
 	if (in->error)
 		return tptp_cannot_read(tptp, err);
-	return kb_error_set(err, -EBADMSG, 8,
-			    "the data is said to start at %u, behind the end of the file", data);
+	return tptp_damage(err, 8,
+			   "the data is said to start at %u, behind the end of the file", data);
 }
 
 /* The bytes of a message that were not read yet. */
 struct cursor {
 	const uint8_t *p, *end;
+	const uint8_t *bad_text;	/* the first that is not UTF-8, NULL = none */
 };
 
 static bool get_string(struct cursor *c, struct kb_text *string)
@@ -165,6 +166,9 @@ static bool get_string(struct cursor *c, struct kb_text *string)
 		return false;
 	string->data = (const char *)c->p;
 	string->length = nul - c->p;
+	if (string->length && kb_utf8_valid(string->data, string->length) < string->length &&
+	    !c->bad_text)
+		c->bad_text = c->p;
 	c->p = nul + 1;
 	return true;
 }
@@ -252,18 +256,18 @@ static void note_system(struct kb_tptp *tptp, const struct kb_tptp_message *mess
 
 	if (message->table->id == KB_TPTP_ENCODING &&
 	    !encoding_known(&values[KB_TPTP_ENCODING_ENCODING_NAME].string))
-		kb_error_set(&tptp->pending, -EBADMSG, offset,
-			     "text is in encoding \"%.40s\"; it is taken for UTF-8",
-			     values[KB_TPTP_ENCODING_ENCODING_NAME].string.data);
+		tptp_damage(&tptp->pending, offset,
+			    "text is in encoding \"%.40s\"; it is taken for UTF-8",
+			    values[KB_TPTP_ENCODING_ENCODING_NAME].string.data);
 	if (message->table->id == KB_TPTP_FREQUENCY) {
 		int64_t frequency = values[KB_TPTP_FREQUENCY_FREQUENCY].number;
 
 		if (frequency > 0)
 			tptp->info.frequency = frequency;
 		else
-			kb_error_set(&tptp->pending, -EBADMSG, offset,
-				     "the frequency is %lld, not above 0; it is ignored",
-				     (long long)frequency);
+			tptp_damage(&tptp->pending, offset,
+				    "the frequency is %lld, not above 0; it is ignored",
+				    (long long)frequency);
 	}
 }
 
@@ -272,7 +276,7 @@ static int next_known(struct kb_tptp *tptp, const struct tptp_plan *plan, uint32
 		      struct kb_tptp_message *message, struct kb_error *err)
 {
 	const uint8_t *start = tptp->in.at;
-	struct cursor c = { start + TPTP_MESSAGE_BYTES, start + length };
+	struct cursor c = { start + TPTP_MESSAGE_BYTES, start + length, NULL };
 	uint64_t offset = kb_in_offset(&tptp->in);
 	unsigned int row = 0;
 	int ret;
@@ -290,9 +294,12 @@ static int next_known(struct kb_tptp *tptp, const struct tptp_plan *plan, uint32
 				    "%s does not fit into its message of type %s and %u bytes",
 				    plan->table->fields[row].name, plan->table->name, length);
 	if (c.p != c.end)
-		kb_error_set(&tptp->pending, -EBADMSG, offset + (c.p - start),
-			     "%zu bytes behind the last attribute of a message of type %s",
-			     (size_t)(c.end - c.p), plan->table->name);
+		tptp_damage(&tptp->pending, offset + (c.p - start),
+			    "%zu bytes behind the last attribute of a message of type %s",
+			    (size_t)(c.end - c.p), plan->table->name);
+	else if (c.bad_text)
+		tptp_damage(&tptp->pending, offset + (c.bad_text - start),
+			    "text that is not UTF-8 in a message of type %s", plan->table->name);
 	if (plan->table->id < KB_TPTP_FIRST_DATA)
 		note_system(tptp, message, offset);
 	return 1;
@@ -304,8 +311,8 @@ static int cut_off(struct kb_tptp *tptp, uint64_t offset, struct kb_error *err)
 	if (tptp->in.error)
 		return tptp_cannot_read(tptp, err);
 	tptp->finished = true;
-	return kb_error_set(err, -EBADMSG, offset,
-			    "the file ends inside the message that starts here");
+	return tptp_damage(err, offset,
+			   "the file ends inside the message that starts here");
 }
 
 /* Pass over a message that is not to be read; returns 0 if that is as it should be. */
@@ -318,13 +325,13 @@ static int skip_message(struct kb_tptp *tptp, uint32_t id, uint32_t length, stru
 		return cut_off(tptp, offset, err);
 	tptp->info.skipped++;
 	if (table)
-		return kb_error_set(err, -EBADMSG, offset + 2,
-				    "message of type %s has %u bytes; more than %u are not read",
-				    table->name, length, KB_TPTP_MAX_MESSAGE);
+		return tptp_damage(err, offset + 2,
+				   "message of type %s has %u bytes; more than %u are not read",
+				   table->name, length, KB_TPTP_MAX_MESSAGE);
 	if (id > TPTP_MAX_ID)
-		return kb_error_set(err, -EBADMSG, offset,
-				    "message id %u is above %u, the last one of the format", id,
-				    TPTP_MAX_ID);
+		return tptp_damage(err, offset,
+				   "message id %u is above %u, the last one of the format", id,
+				   TPTP_MAX_ID);
 	return 0;
 }
 
@@ -350,9 +357,9 @@ int tptp_binary_next(struct kb_tptp *tptp, struct kb_tptp_message *message, stru
 		length = kb_load32(in->at + 2, swap);
 		if (length < TPTP_MESSAGE_BYTES) {
 			tptp->finished = true;
-			return kb_error_set(err, -EBADMSG, offset + 2,
-					    "message of id %u says it has %u bytes, fewer than its own header",
-					    id, length);
+			return tptp_damage(err, offset + 2,
+					   "message of id %u says it has %u bytes, fewer than its own header",
+					   id, length);
 		}
 		index = tptp_index(id);
 		if (index < TPTP_NR_TABLES && length <= KB_TPTP_MAX_MESSAGE) {

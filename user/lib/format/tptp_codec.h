@@ -121,6 +121,10 @@ struct kb_tptp {
 /* Room for the elements of arrays; allocated when first needed. */
 int tptp_arrays(struct kb_tptp *tptp);
 
+/* Say what is wrong, and where; returns -EBADMSG. */
+int tptp_damage(struct kb_error *err, uint64_t offset, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
 /* What kb_in said when it gave less than was wanted: the reader is finished. */
 int tptp_cannot_read(struct kb_tptp *tptp, struct kb_error *err);
 

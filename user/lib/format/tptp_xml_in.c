@@ -20,7 +20,7 @@ enum {
 int tptp_malformed(struct kb_tptp *tptp, struct kb_error *err, uint64_t offset, const char *what)
 {
 	tptp->finished = true;
-	return kb_error_set(err, -EBADMSG, offset, "XML that is not well-formed: %s", what);
+	return tptp_damage(err, offset, "XML that is not well-formed: %s", what);
 }
 
 static int malformed_here(struct kb_tptp *tptp, struct kb_error *err, const char *what)
@@ -343,9 +343,9 @@ static bool get_list(struct kb_tptp *tptp, const struct kb_text *list, uint8_t t
 static int bad_value(struct kb_error *err, uint64_t offset, const struct tptp_plan *plan,
 		     unsigned int field, const struct kb_text *value)
 {
-	return kb_error_set(err, -EBADMSG, offset, "%s of <%s> is no value for it: \"%.*s\"",
-			    plan->table->fields[field].attribute, plan->table->name,
-			    (int)(value->length < 40 ? value->length : 40), value->data);
+	return tptp_damage(err, offset, "%s of <%s> is no value for it: \"%.*s\"",
+			   plan->table->fields[field].attribute, plan->table->name,
+			   (int)(value->length < 40 ? value->length : 40), value->data);
 }
 
 /* The arrays of a stack, once stackDepth is known. Absent ones are all "" or 0. */
@@ -356,9 +356,9 @@ static int get_arrays(struct kb_tptp *tptp, const struct tptp_plan *plan,
 	int64_t depth = message->values[plan->nr - 3].number;
 
 	if (depth < 0 || depth > KB_TPTP_MAX_DEPTH)
-		return kb_error_set(err, -EBADMSG, offset,
-				    "stackDepth of <%s> is %lld, not 0 to %u", plan->table->name,
-				    (long long)depth, KB_TPTP_MAX_DEPTH);
+		return tptp_damage(err, offset,
+				   "stackDepth of <%s> is %lld, not 0 to %u", plan->table->name,
+				   (long long)depth, KB_TPTP_MAX_DEPTH);
 	if (depth && tptp_arrays(tptp))
 		return kb_error_set(err, -ENOMEM, offset, "no memory for a stack");
 	for (unsigned int i = 0; i < 2; i++) {
@@ -562,9 +562,9 @@ static int read_declaration(struct kb_tptp *tptp, struct kb_error *err)
 			return 0;
 	}
 	tptp->finished = true;
-	return kb_error_set(err, -EBADMSG, 0,
-			    "XML in encoding %.40s; only UTF-8 is read: convert it with iconv(1)",
-			    encoding);
+	return tptp_damage(err, 0,
+			   "XML in encoding %.40s; only UTF-8 is read: convert it with iconv(1)",
+			   encoding);
 }
 
 static int not_ours(const struct kb_tptp *tptp, const char *why, struct kb_error *err)
