@@ -16,6 +16,7 @@ static const struct cli_format formats[] = {
 	{ "Barman capture", probe_barman, dump_barman, check_barman },
 	{ "Annotate stream", probe_annotate, dump_annotate, check_annotate },
 	{ "Heph trace", probe_heph, dump_heph, check_heph },
+	{ "TPTP trace", probe_tptp, dump_tptp, check_tptp },
 };
 
 /* As much of @room as there is; negative errno. */

@@ -51,4 +51,8 @@ bool probe_heph(const uint8_t *start, size_t length);
 int dump_heph(const char *path, struct kb_json *json);
 int check_heph(const char *path, void (*say)(const char *sentence));
 
+bool probe_tptp(const uint8_t *start, size_t length);
+int dump_tptp(const char *path, struct kb_json *json);
+int check_tptp(const char *path, void (*say)(const char *sentence));
+
 #endif
