@@ -18,6 +18,7 @@
 
 #define NR_CHARTS		1
 #define MAX_FACT		256
+#define RECLAIM_STEPS		1024
 
 struct charts {
 	__u32 num_custom_charts;
@@ -54,7 +55,8 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	return 0;
 }
 
-struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout)
+struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout,
+					       u64 (*oldest_record)(void))
 {
 	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL);
 	u32 hash_size = roundup_pow_of_two(max(layout->max_strings / 16, 1024U));
@@ -65,16 +67,18 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	kref_init(&capture->ref);
 	raw_spin_lock_init(&capture->lock);
 	capture->layout = *layout;
+	capture->oldest_record = oldest_record;
 	capture->string_hash_mask = hash_size - 1;
 	capture->task_bucket_bits = bucket_bits;
 	capture->header = vzalloc(layout->header_bytes);
 	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings), GFP_KERNEL);
 	capture->facts = vzalloc(array_size(layout->max_tasks, sizeof(*capture->facts)));
+	capture->task_until = vzalloc(array_size(layout->max_tasks, sizeof(*capture->task_until)));
 	capture->task_next = vzalloc(array_size(layout->max_tasks, sizeof(*capture->task_next)));
 	capture->task_buckets = vzalloc(sizeof(*capture->task_buckets) << bucket_bits);
 	capture->string_hash = vzalloc(array_size(hash_size, sizeof(*capture->string_hash)));
-	if (capture->header && capture->rings && capture->facts && capture->task_next &&
-	    capture->task_buckets && capture->string_hash)
+	if (capture->header && capture->rings && capture->facts && capture->task_until &&
+	    capture->task_next && capture->task_buckets && capture->string_hash)
 		return capture;
 	kbarman_capture_put(capture);
 	return ERR_PTR(-ENOMEM);
@@ -95,6 +99,7 @@ static void free_capture(struct kref *ref)
 	vfree(capture->string_hash);
 	vfree(capture->task_buckets);
 	vfree(capture->task_next);
+	vfree(capture->task_until);
 	vfree(capture->facts);
 	kfree(capture->rings);
 	vfree(capture->header);
@@ -239,7 +244,10 @@ void kbarman_header_reset(struct kbarman_capture *capture, const char *target_na
 	       (capture->string_hash_mask + 1) * sizeof(*capture->string_hash));
 	memset(capture->task_buckets, 0,
 	       sizeof(*capture->task_buckets) << capture->task_bucket_bits);
+	memset(capture->task_until, 0, layout->max_tasks * sizeof(*capture->task_until));
 	memset(capture->missed, 0, sizeof(capture->missed));
+	capture->reclaim_tasks = (struct kbarman_reclaim) { .next = layout->max_tasks };
+	capture->reclaim_maps = (struct kbarman_reclaim) { .next = layout->max_maps };
 	capture->generation++;
 
 	*start = (struct bm_protocol_header_start) {
@@ -301,29 +309,84 @@ static struct kbarman_task_fact *newest_fact(struct kbarman_capture *capture, u3
 	return next ? &capture->facts[next - 1] : NULL;
 }
 
+/*
+ * A row of a full table of @rows that may be used again, or -1: the next one, going
+ * round, that @over says is over. What is over is asked anew once a round. A call
+ * looks at some rows only: it holds a raw spinlock.
+ */
+static s64 reclaim(struct kbarman_capture *capture, struct kbarman_reclaim *reclaim, u32 rows,
+		   bool (*over)(struct kbarman_capture *capture, u32 row, u64 before))
+{
+	int steps;
+
+	if (!capture->oldest_record)
+		return -1;
+	for (steps = 0; steps < RECLAIM_STEPS; steps++) {
+		if (reclaim->next >= rows) {
+			reclaim->next = 0;
+			reclaim->before = capture->oldest_record();
+		}
+		if (over(capture, reclaim->next++, reclaim->before)) {
+			capture->generation++;
+			return reclaim->next - 1;
+		}
+	}
+	return -1;
+}
+
+static bool task_row_over(struct kbarman_capture *capture, u32 row, u64 before)
+{
+	return capture->task_until[row] && capture->task_until[row] < before;
+}
+
+static void unlink_task_row(struct kbarman_capture *capture, u32 row)
+{
+	u32 *link = task_bucket(capture, capture->facts[row].task_id);
+
+	while (*link != row + 1)
+		link = &capture->task_next[*link - 1];
+	*link = capture->task_next[row];
+}
+
+/* The row for a new task entry: behind the last one, or one that is over; or -1. */
+static s64 new_task_row(struct kbarman_capture *capture)
+{
+	s64 row = *task_count(capture);
+
+	if (row < capture->layout.max_tasks)
+		return row;
+	row = reclaim(capture, &capture->reclaim_tasks, capture->layout.max_tasks, task_row_over);
+	if (row >= 0)
+		unlink_task_row(capture, row);
+	return row;
+}
+
 int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
 			    const char *name)
 {
-	u32 row, *count = task_count(capture);
 	struct kbarman_task_fact *fact;
 	unsigned long flags;
-	s64 string;
-	int error = 0;
+	int error = -ENOSPC;
+	s64 string, row;
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	string = intern(capture, name, strlen(name));
-	if (string < 0) {
-		error = string;
+	if (string < 0)
 		goto out;
-	}
 	fact = newest_fact(capture, task_id);
-	if (fact && fact->tgid == tgid && !fact->exit_timestamp &&
-	    task_row(capture, fact - capture->facts)->task_name_ptr == string)
-		goto out;	/* as it is known already */
-	row = *count;
-	if (row == capture->layout.max_tasks) {
+	if (fact) {
+		row = fact - capture->facts;
+		if (fact->tgid == tgid && !fact->exit_timestamp &&
+		    task_row(capture, row)->task_name_ptr == string) {
+			error = 0;	/* as it is known already */
+			goto out;
+		}
+		if (!capture->task_until[row])
+			capture->task_until[row] = timestamp;
+	}
+	row = new_task_row(capture);
+	if (row < 0) {
 		capture->missed[KBARMAN_MISSED_TASK]++;
-		error = -ENOSPC;
 		goto out;
 	}
 	*task_row(capture, row) = (struct bm_protocol_header_task_info) {
@@ -332,10 +395,14 @@ int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 		.task_name_ptr = string,
 	};
 	capture->facts[row] = (struct kbarman_task_fact) { .task_id = task_id, .tgid = tgid };
+	capture->task_until[row] = 0;
 	capture->task_next[row] = *task_bucket(capture, task_id);
 	*task_bucket(capture, task_id) = row + 1;
-	smp_wmb();	/* the row and its name before the count */
-	WRITE_ONCE(*count, row + 1);
+	if (row == *task_count(capture)) {
+		smp_wmb();	/* the row and its name before the count */
+		WRITE_ONCE(*task_count(capture), row + 1);
+	}
+	error = 0;
 out:
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return error;
@@ -348,30 +415,49 @@ void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u3
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	fact = newest_fact(capture, task_id);
-	if (fact)
+	if (fact) {
 		fact->exit_timestamp = timestamp;
+		capture->task_until[fact - capture->facts] = timestamp;
+	}
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+/* The thread that had @row mapped is gone; if another has its id, so is that one. */
+static bool map_row_over(struct kbarman_capture *capture, u32 row, u64 before)
+{
+	const struct bm_protocol_header_mmap_layout *map = map_row(capture, row);
+	const struct kbarman_task_fact *fact;
+
+	if (!map->task_id)
+		return false;
+	fact = newest_fact(capture, map->task_id);
+	return !fact || (fact->exit_timestamp && fact->exit_timestamp < before);
+}
+
+static s64 new_map_row(struct kbarman_capture *capture)
+{
+	s64 row = *map_count(capture);
+
+	if (row < capture->layout.max_maps)
+		return row;
+	return reclaim(capture, &capture->reclaim_maps, capture->layout.max_maps, map_row_over);
 }
 
 int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 task_id,
 			   u64 base_address, u64 length, u64 image_offset,
 			   const char *image, size_t image_length)
 {
-	u32 row, *count = map_count(capture);
 	unsigned long flags;
-	s64 string;
-	int error = 0;
+	int error = -ENOSPC;
+	s64 string, row;
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
-	row = *count;
-	if (row == capture->layout.max_maps) {
-		capture->missed[KBARMAN_MISSED_MAP]++;
-		error = -ENOSPC;
-		goto out;
-	}
 	string = intern(capture, image, image_length);
-	if (string < 0) {
-		error = string;
+	if (string < 0)
+		goto out;
+	row = new_map_row(capture);
+	if (row < 0) {
+		capture->missed[KBARMAN_MISSED_MAP]++;
 		goto out;
 	}
 	*map_row(capture, row) = (struct bm_protocol_header_mmap_layout) {
@@ -382,8 +468,11 @@ int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 t
 		.image_offset = image_offset,
 		.image_ptr = string,
 	};
-	smp_wmb();	/* the row and its name before the count */
-	WRITE_ONCE(*count, row + 1);
+	if (row == *map_count(capture)) {
+		smp_wmb();	/* the row and its name before the count */
+		WRITE_ONCE(*map_count(capture), row + 1);
+	}
+	error = 0;
 out:
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return error;

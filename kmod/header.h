@@ -6,8 +6,10 @@
  * start a page, by the choice of the string table's length; so the pages of the
  * header can be the same in the map of every CPU, and a row added is seen in all.
  *
- * Tables only grow. A row is complete before the count that covers it (smp_wmb), a
- * string before its length; a reader loads the count first. Adding takes a raw
+ * Tables grow. A row is complete before the count that covers it (smp_wmb), a string
+ * before its length; a reader loads the count first. A full table of a session that
+ * overwrites takes rows back that no record can mean any more: a flight recorder runs
+ * for days. Then `generation` changes, and a reader copies anew. Adding takes a raw
  * spinlock for as long as it takes to find a string in a hash and to copy it: not
  * from the sched, idle and PMU probes, from every other context.
  */
@@ -47,11 +49,22 @@ struct kbarman_capture {
 	void **rings;		/* [max_cores]: map_bytes - header_bytes, or NULL; set
 				 * once, under the session's lock */
 
+	/*
+	 * The timestamp of the oldest record there is, so that rows whose time was over
+	 * before that can be used again; NULL: no row ever is. Constant.
+	 */
+	u64 (*oldest_record)(void);
+
 	raw_spinlock_t lock;	/* all below, and the tables */
 	u32 generation;
+	struct kbarman_reclaim {
+		u32 next;	/* the row to look at next */
+		u64 before;	/* rows over before this can go */
+	} reclaim_tasks, reclaim_maps;
 	u32 *string_hash;	/* [string_hash_mask + 1]: offset + 1, 0 = free */
 	u32 string_hash_mask;
 	struct kbarman_task_fact *facts;	/* [max_tasks] */
+	u64 *task_until;	/* [max_tasks]: the row's time is over, 0 = it is not */
 	u32 *task_next;		/* [max_tasks]: chains of task_buckets */
 	u32 *task_buckets;	/* [1 << task_bucket_bits] */
 	u32 task_bucket_bits;
@@ -64,7 +77,8 @@ struct kbarman_capture {
 int kbarman_layout_init(struct kbarman_layout *layout);
 
 /* Allocate header and tables, no rings yet. Returns an ERR_PTR. Context: task. */
-struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout);
+struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout,
+					       u64 (*oldest_record)(void));
 void kbarman_capture_get(struct kbarman_capture *capture);
 void kbarman_capture_put(struct kbarman_capture *capture);	/* NULL is fine */
 

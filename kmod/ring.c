@@ -335,6 +335,42 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 	return -EAGAIN;
 }
 
+/* The timestamp of the first record in [from, to), whole if nobody overwrote it. */
+static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, unsigned long to)
+{
+	const struct bm_protocol_record_header *record;
+	bm_uintptr word = READ_ONCE(*word_at(ring, from));
+
+	/* Padding goes up to the end of the ring, so there is never more than one. */
+	if (word & BM_BLOCK_PADDING)
+		from = ALIGN(from + 1, kbarman_ring_size(ring));
+	if (!after(to, from))
+		return U64_MAX;
+	record = (const void *)(word_at(ring, from) + 1);
+	return record->timestamp;
+}
+
+u64 kbarman_ring_oldest(const struct kbarman_ring *ring)
+{
+	unsigned long start, end;
+	u64 timestamp;
+	int tries;
+
+	for (tries = 0; tries < SNAPSHOT_TRIES; tries++) {
+		end = smp_load_acquire(write_offset(ring));		/* [B] */
+		start = smp_load_acquire(read_offset(ring));
+		if (start == end)
+			return U64_MAX;
+		if (after(start, end))
+			continue;
+		timestamp = first_timestamp(ring, start, end);
+		smp_rmb();						/* [A] */
+		if (READ_ONCE(*read_offset(ring)) == start)
+			return timestamp;
+	}
+	return 0;
+}
+
 unsigned long kbarman_ring_fill(const struct kbarman_ring *ring)
 {
 	return READ_ONCE(*write_offset(ring)) - READ_ONCE(*read_offset(ring));

@@ -101,6 +101,12 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position);
  */
 long kbarman_ring_count(const struct kbarman_ring *ring);
 
+/*
+ * The timestamp of the oldest record: U64_MAX if there is none, 0 if the writer was
+ * faster sixteen times in a row. Context: any CPU, any time.
+ */
+u64 kbarman_ring_oldest(const struct kbarman_ring *ring);
+
 /* The number of bytes between read_offset and write_offset. Context: any. */
 unsigned long kbarman_ring_fill(const struct kbarman_ring *ring);
 

@@ -11,6 +11,7 @@
 #include <linux/bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
 #include <linux/types.h>

@@ -202,6 +202,22 @@ static void discard(struct kbarman_session *session)
 	forget_tasks(session);
 }
 
+/* Of all rings: what is older than that no record can mean. Context: any but NMI. */
+static u64 oldest_record(void)
+{
+	u64 oldest = U64_MAX;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		const struct kbarman_ring *ring = per_cpu_ptr(&kbarman_rings, cpu);
+
+		/* Pairs with kbarman_ring_init(): a CPU may be coming online. */
+		if (smp_load_acquire(&ring->data))
+			oldest = min(oldest, kbarman_ring_oldest(ring));
+	}
+	return oldest;
+}
+
 static int allocate(struct kbarman_session *session, const u32 *pids)
 {
 	struct kbarman_configure *config = &session->config;
@@ -222,7 +238,8 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 	if (cpumask_weight(session->cpus) * (u64)config->ring_bytes + layout.header_bytes >
 	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
 		return -ENOMEM;
-	capture = kbarman_capture_create(&layout);
+	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE ?
+							  oldest_record : NULL);
 	if (IS_ERR(capture))
 		return PTR_ERR(capture);
 	session->capture = capture;

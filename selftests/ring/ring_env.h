@@ -18,6 +18,7 @@ typedef uint32_t u32;
 typedef uint64_t u64;
 typedef int64_t s64;
 
+#define U64_MAX			UINT64_MAX
 #define BITS_PER_LONG		__LONG_WIDTH__
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
