@@ -13,12 +13,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <kbarman/annotate.h>
-
 #include "analysis/names.h"
 #include "analysis/timeline.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "format/annotate.h"
 
 #define VIEW		0x6b62		/* uid of the activity map: "kb" */
 #define KEY_ACTIVITY	1
@@ -241,27 +240,27 @@ static void define(struct annotate *x)
 static void write_activity(struct annotate *x, uint32_t core, int64_t ns, int32_t activity,
 			   int32_t tid)
 {
-	struct kb_annotate_message m;
+	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED), *at;
 
-	m.type = KB_ANNOTATE_ACTIVITY;
-	m.timestamp = at_raw(x, ns);
-	m.activity.core = (int32_t)core;
-	m.activity.key = KEY_ACTIVITY;
-	m.activity.activity = activity;
-	m.activity.tid = tid;
-	kb_annotate_write(x->out, &m);
+	if (!start)
+		return;
+	at = kb_annotate_begin(start, KB_ANNOTATE_ACTIVITY);
+	at = kb_annotate_put_activity(at, at_raw(x, ns), (int32_t)core, KEY_ACTIVITY, activity,
+				      tid);
+	kb_annotate_end(start, at, 0);
+	kb_out_commit(x->out, at);
 }
 
 static void write_value(struct annotate *x, uint32_t core, int64_t ns, uint32_t key, int64_t value)
 {
-	struct kb_annotate_message m;
+	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED), *at;
 
-	m.type = KB_ANNOTATE_VALUE;
-	m.timestamp = at_raw(x, ns);
-	m.value.core = (int32_t)core;
-	m.value.key = (int32_t)key;
-	m.value.value = value;
-	kb_annotate_write(x->out, &m);
+	if (!start)
+		return;
+	at = kb_annotate_begin(start, KB_ANNOTATE_VALUE);
+	at = kb_annotate_put_value(at, at_raw(x, ns), (int32_t)core, (int32_t)key, value);
+	kb_annotate_end(start, at, 0);
+	kb_out_commit(x->out, at);
 }
 
 /* A colour that stays a task's own, not too dark for black text. */
@@ -284,32 +283,29 @@ static int32_t next_job(struct annotate *x)
 /* @timestamp: ticks, for the task's name. */
 static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64_t timestamp)
 {
-	struct kb_annotate_message m;
+	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED + NAME_BYTES), *at;
+	struct kb_annotate_job job = { .view = VIEW, .color = COLOR_IDLE, .primary = -1 };
 	struct kb_text name = { "idle", 4 };
-	char text[NAME_BYTES];
+	char text[48];
 
-	m.type = KB_ANNOTATE_CAM_JOB;
-	m.job.color = COLOR_IDLE;
+	if (!start)
+		return;
 	if (slice->kind == KB_SLICE_RUN) {
 		name = kb_names_task(x->names, slice->task_id, timestamp)->name;
-		name.length = kb_label(text, sizeof(text), name.data, name.length, false);
-		name.data = text;
-		m.job.color = task_color(slice->task_id);
+		job.color = task_color(slice->task_id);
 	} else if (slice->kind == KB_SLICE_LOST) {
 		snprintf(text, sizeof(text), "%" PRIu64 " records lost", slice->lost);
 		name = kb_text(text);
-		m.job.color = COLOR_LOST;
+		job.color = COLOR_LOST;
 	}
-	m.job.view = VIEW;
-	m.job.job = next_job(x);
-	m.job.track = (int32_t)slice->core + 1;
-	m.job.start = at_raw(x, slice->start);
-	m.job.duration = (int64_t)((uint64_t)slice->end - (uint64_t)slice->start);
-	m.job.primary = -1;
-	m.job.nr_deps = 0;
-	m.job.deps = NULL;
-	m.job.name = name;
-	kb_annotate_write(x->out, &m);
+	job.job = next_job(x);
+	job.track = (int32_t)slice->core + 1;
+	job.start = at_raw(x, slice->start);
+	job.duration = (int64_t)((uint64_t)slice->end - (uint64_t)slice->start);
+	at = kb_annotate_put_job(kb_annotate_begin(start, KB_ANNOTATE_CAM_JOB), &job);
+	at += kb_label((char *)at, NAME_BYTES, name.data, name.length, false);
+	kb_annotate_end(start, at, 0);
+	kb_out_commit(x->out, at);
 }
 
 static int64_t scaled(double scale, uint64_t value)

@@ -13,14 +13,46 @@ static char plain_byte(uint8_t byte)
 	return byte == '"' ? '\'' : byte == '\\' ? '/' : (char)byte;
 }
 
+#define EACH(byte)	(UINT64_C(0x0101010101010101) * (byte))
+
+/* Whether one of the 8 bytes is 0; bytes with a top bit must be ruled out before. */
+static uint64_t has_zero(uint64_t bytes)
+{
+	return (bytes - EACH(0x01)) & EACH(0x80);
+}
+
+/* 8 bytes that can be copied as they are, which most of most names can. */
+static bool is_simple(uint64_t bytes, bool plain)
+{
+	uint64_t odd = bytes & EACH(0x80);
+
+	if (plain && !odd)
+		odd = ((bytes - EACH(0x20)) & EACH(0x80)) | has_zero(bytes ^ EACH('"')) |
+		      has_zero(bytes ^ EACH('\\')) | has_zero(bytes ^ EACH(0x7f));
+	return !odd;
+}
+
 size_t kb_label(char *to, size_t room, const char *from, size_t length, bool plain)
 {
 	const char *at = from, *end = from + length;
 	char *out = to, *limit = to + room, character[4];
 
+	/* 8 bytes at a time, the last ones over some that were done already */
+	while (length >= 8 && length <= room && at < end) {
+		uint64_t bytes;
+
+		if (end - at < 8)
+			at = end - 8;
+		memcpy(&bytes, at, 8);
+		if (!is_simple(bytes, plain))
+			break;
+		memcpy(to + (at - from), &bytes, 8);
+		at += 8;
+	}
+	out = to + (at - from);
 	while (at < end && out < limit) {
-		uint32_t code;
 		size_t taken, size;
+		uint32_t code;
 
 		if (!((uint8_t)*at & 0x80)) {
 			*out++ = plain ? plain_byte((uint8_t)*at) : *at;

@@ -4,31 +4,10 @@
  * for its marker and length; room for the most it can take is reserved before, so
  * that a message is in the output whole or not at all.
  */
-#include <endian.h>
 #include <errno.h>
 #include <limits.h>
 
-#include <kbarman/annotate.h>
-
-#include "format/leb.h"
-#include "out.h"
-
-#define MESSAGE_START	5	/* marker and length */
-#define MAX_FIXED	(MESSAGE_START + 16 * KB_LEB64_MAX)	/* all but texts and lists */
-
-static uint8_t *put32(uint8_t *at, uint32_t value)
-{
-	value = htole32(value);
-	memcpy(at, &value, 4);
-	return at + 4;
-}
-
-static uint8_t *put_color(uint8_t *at, uint32_t color)
-{
-	color = htobe32(color);
-	memcpy(at, &color, 4);
-	return at + 4;
-}
+#include "format/annotate.h"
 
 static uint8_t *put_text(uint8_t *at, struct kb_text text)
 {
@@ -50,17 +29,20 @@ static uint8_t *put_string(uint8_t *at, struct kb_text text)
 int kb_annotate_write_setup(struct kb_out *out, const struct kb_annotate_setup *setup)
 {
 	uint8_t *at = kb_out_reserve(out, KB_ANNOTATE_SETUP_BYTES);
+	uint32_t ids[2];
 
 	if (!at)
 		return out->error;
 	memcpy(at, "ANNOTATE 3\n", 11);
-	at = put32(at + 11, (uint32_t)setup->tid);
-	at = put32(at, (uint32_t)setup->pid);
+	ids[0] = htole32((uint32_t)setup->tid);
+	ids[1] = htole32((uint32_t)setup->pid);
+	memcpy(at + 11, ids, 8);
+	at += 19;
 	*at++ = setup->dont_mangle;
 	return kb_out_commit(out, at);
 }
 
-/* The texts and lists of a message: what MAX_FIXED does not cover, image apart. */
+/* The texts and lists of a message: what KB_ANNOTATE_FIXED does not cover, image apart. */
 static uint64_t variable_bytes(const struct kb_annotate_message *m)
 {
 	uint64_t bytes;
@@ -109,10 +91,10 @@ static uint8_t *put_counter(uint8_t *at, const struct kb_annotate_counter *c)
 	at = kb_leb_put(at, c->percentage);
 	at = kb_leb_put(at, c->nr_activities);
 	at = kb_leb_put(at, c->cores);
-	at = put_color(at, c->color);
+	at = kb_annotate_put_color(at, c->color);
 	for (i = 0; i < c->nr_activities; i++) {
 		at = put_string(at, c->activities[i].name);
-		at = put_color(at, c->activities[i].color);
+		at = kb_annotate_put_color(at, c->activities[i].color);
 	}
 	at = put_string(at, c->title);
 	at = put_string(at, c->name);
@@ -124,14 +106,7 @@ static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
 {
 	uint32_t i;
 
-	at = kb_leb_put(at, job->view);
-	at = kb_leb_put(at, job->job);
-	at = kb_leb_put(at, job->track);
-	at = kb_leb_put(at, job->start);
-	at = kb_leb_put(at, job->duration);
-	at = put_color(at, job->color);
-	at = kb_leb_put(at, job->primary);
-	at = kb_leb_put(at, job->nr_deps);
+	at = kb_annotate_put_job(at, job);
 	for (i = 0; i < job->nr_deps; i++)
 		at = kb_leb_put(at, job->deps[i]);
 	return put_text(at, job->name);
@@ -146,7 +121,7 @@ static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 		return put_text(at, m->note.text);
 	case KB_ANNOTATE_COLOR_STRING:
 		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.channel);
-		return put_text(put_color(at, m->note.color), m->note.text);
+		return put_text(kb_annotate_put_color(at, m->note.color), m->note.text);
 	case KB_ANNOTATE_CHANNEL:
 		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.channel);
 		return put_text(kb_leb_put(at, m->note.group), m->note.text);
@@ -158,17 +133,17 @@ static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 	case KB_ANNOTATE_MARKER:
 		return put_text(kb_leb_put(at, m->timestamp), m->note.text);
 	case KB_ANNOTATE_COLOR_MARKER:
-		at = put_color(kb_leb_put(at, m->timestamp), m->note.color);
+		at = kb_annotate_put_color(kb_leb_put(at, m->timestamp), m->note.color);
 		return put_text(at, m->note.text);
 	case KB_ANNOTATE_COUNTER:
 		return put_counter(at, &m->counter);
 	case KB_ANNOTATE_VALUE:
-		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->value.core);
-		return kb_leb_put(kb_leb_put(at, m->value.key), m->value.value);
+		return kb_annotate_put_value(at, m->timestamp, m->value.core, m->value.key,
+					     m->value.value);
 	case KB_ANNOTATE_ACTIVITY:
-		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->activity.core);
-		at = kb_leb_put(kb_leb_put(at, m->activity.key), m->activity.activity);
-		return kb_leb_put(at, m->activity.tid);
+		return kb_annotate_put_activity(at, m->timestamp, m->activity.core,
+						m->activity.key, m->activity.activity,
+						m->activity.tid);
 	case KB_ANNOTATE_CAM_TRACK:
 		at = kb_leb_put(kb_leb_put(at, m->track.view), m->track.track);
 		return put_text(kb_leb_put(at, m->track.parent), m->track.name);
@@ -183,7 +158,7 @@ static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 int kb_annotate_write(struct kb_out *out, const struct kb_annotate_message *message)
 {
 	uint64_t image = message->type == KB_ANNOTATE_VISUAL ? message->visual.image_bytes : 0;
-	uint64_t most = MAX_FIXED + variable_bytes(message);
+	uint64_t most = KB_ANNOTATE_FIXED + variable_bytes(message);
 	uint8_t *start, *at;
 
 	if (most > INT32_MAX || image > INT32_MAX - most)
@@ -191,11 +166,10 @@ int kb_annotate_write(struct kb_out *out, const struct kb_annotate_message *mess
 	start = kb_out_reserve(out, (size_t)most);
 	if (!start)
 		return out->error;
-	at = put_body(start + MESSAGE_START, message);
+	at = put_body(kb_annotate_begin(start, message->type), message);
 	if (!at)
 		return -EINVAL;
-	start[0] = (uint8_t)message->type;
-	put32(start + 1, (uint32_t)(at - start - MESSAGE_START + (ptrdiff_t)image));
+	kb_annotate_end(start, at, image);
 	if (!image)
 		return kb_out_commit(out, at);
 	out->at = at;

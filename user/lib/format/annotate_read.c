@@ -8,13 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include <kbarman/annotate.h>
-
-#include "format/leb.h"
+#include "format/annotate.h"
 #include "format/utf8.h"
 #include "in.h"
-
-#define MESSAGE_START	5	/* marker and length */
 
 struct kb_annotate_reader {
 	struct kb_in in;
@@ -312,7 +308,7 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 {
 	struct kb_in *in = &reader->in;
 	struct cursor c = { .reader = reader, .offset = kb_in_offset(in) };
-	size_t there = kb_in_want(in, MESSAGE_START), part;
+	size_t there = kb_in_want(in, KB_ANNOTATE_START), part;
 	uint32_t length;
 
 	c.start = c.at = in->at;
@@ -321,7 +317,7 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 		damaged(&c, "no message of Annotate v3 has this marker");
 		return report(&c, err);
 	}
-	if (there < MESSAGE_START) {
+	if (there < KB_ANNOTATE_START) {
 		damaged(&c, "the stream ends inside a message");
 		return report(&c, err);
 	}
@@ -334,11 +330,11 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 		return report(&c, err);
 	}
 	part = length < KB_ANNOTATE_MAX_BODY ? length : KB_ANNOTATE_MAX_BODY;
-	there = kb_in_want(in, MESSAGE_START + part);
+	there = kb_in_want(in, KB_ANNOTATE_START + part);
 	c.start = in->at;
-	c.at = c.start + MESSAGE_START;
+	c.at = c.start + KB_ANNOTATE_START;
 	c.end = c.at + part;
-	if (there < MESSAGE_START + part) {
+	if (there < KB_ANNOTATE_START + part) {
 		if (m->type != KB_ANNOTATE_VISUAL) {
 			damaged(&c, "the stream ends inside a message");
 			return report(&c, err);
@@ -350,7 +346,7 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 		return report(&c, err);
 	reader->taken = (size_t)(c.at - c.start);
 	if (m->type == KB_ANNOTATE_VISUAL) {
-		m->visual.image_bytes = length - (reader->taken - MESSAGE_START);
+		m->visual.image_bytes = length - (reader->taken - KB_ANNOTATE_START);
 		reader->image = m->visual.image_bytes;
 	}
 	return 1;

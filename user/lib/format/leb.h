@@ -19,7 +19,7 @@ uint8_t *kb_leb_put_long(uint8_t *at, int64_t value);
 /*
  * Write @value in as few bytes as it takes; there must be room for KB_LEB64_MAX.
  * Returns where the next byte goes. Up to 8 groups are spread over the bytes of one
- * word: no loop, no branch that depends on the value.
+ * word, without a loop.
  */
 static inline uint8_t *kb_leb_put(uint8_t *at, int64_t value)
 {
@@ -27,6 +27,10 @@ static inline uint8_t *kb_leb_put(uint8_t *at, int64_t value)
 	uint64_t x = (uint64_t)value;
 	unsigned int bytes;
 
+	if (magnitude < 64) {
+		*at = (uint8_t)(value & 0x7f);
+		return at + 1;
+	}
 	if (__builtin_expect(magnitude >> 55, 0))
 		return kb_leb_put_long(at, value);
 	/* the bits that say something, one for the sign, in groups of 7 */
