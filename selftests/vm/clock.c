@@ -1,0 +1,161 @@
+// SPDX-License-Identifier: MIT
+/* Timestamps are ticks of some clock; the header says how they become nanoseconds. */
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define ALLOWED_NS	1000	/* what kbarman.h promises after a stop */
+
+FIXTURE(clock)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(clock)
+{
+	self->fd = device_open();
+	ASSERT_EQ(0, configure(self->fd, (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_SCHED }));
+}
+
+FIXTURE_TEARDOWN(clock)
+{
+	close(self->fd);
+}
+
+TEST_F(clock, now_is_now_by_all_clocks)
+{
+	struct kbarman_clock k;
+	uint64_t raw, mono, real;
+
+	raw = clock_ns(CLOCK_MONOTONIC_RAW);
+	mono = clock_ns(CLOCK_MONOTONIC);
+	real = clock_ns(CLOCK_REALTIME);
+	k = clocks(self->fd);
+	EXPECT_LE(raw, k.now.raw_ns);
+	EXPECT_LE(mono, k.now.monotonic_ns);
+	EXPECT_LE(real, k.now.realtime_ns);
+	EXPECT_GE(clock_ns(CLOCK_MONOTONIC_RAW), k.now.raw_ns);
+	EXPECT_GE(clock_ns(CLOCK_MONOTONIC), k.now.monotonic_ns);
+	EXPECT_GE(clock_ns(CLOCK_REALTIME), k.now.realtime_ns);
+}
+
+TEST_F(clock, pairs_are_in_order)
+{
+	struct kbarman_clock k;
+
+	ASSERT_EQ(0, start(self->fd));
+	usleep(2000);
+	ASSERT_EQ(0, stop(self->fd));
+	k = clocks(self->fd);
+	EXPECT_LT(k.start.timestamp, k.stop.timestamp);
+	EXPECT_LT(k.stop.timestamp, k.now.timestamp);
+	EXPECT_LT(k.start.raw_ns, k.stop.raw_ns);
+	EXPECT_LE(k.start.raw_ns + 2000000, k.stop.raw_ns);
+}
+
+TEST_F(clock, header_starts_where_the_first_pair_does)
+{
+	const struct bm_protocol_header_start *h;
+	struct kbarman_clock k;
+	const void *map;
+
+	ASSERT_EQ(0, start(self->fd));
+	map = map_cpu(self->fd, 0);
+	h = capture_header(map);
+	k = clocks(self->fd);
+	EXPECT_EQ(k.start.timestamp, h->clock_info.timestamp_base);
+	EXPECT_EQ(k.start.realtime_ns, h->clock_info.unix_base_ns);
+	ASSERT_NE(NULL, capture_fact(map, "raw_base"));
+	EXPECT_EQ(k.start.raw_ns, strtoull(capture_fact(map, "raw_base"), NULL, 10));
+	/* A 64-bit product does not overflow within an hour. */
+	EXPECT_GT(1 << 20, h->clock_info.timestamp_multiplier);
+	EXPECT_LT(0, h->clock_info.timestamp_divisor);
+	EXPECT_LT(query(self->fd).clock_hz, ~0ULL / 3600 / h->clock_info.timestamp_multiplier);
+}
+
+TEST_F(clock, both_pairs_convert_to_their_raw_time)
+{
+	const void *map;
+	struct kbarman_clock k;
+	int64_t error;
+
+	ASSERT_EQ(0, start(self->fd));
+	usleep(500000);
+	ASSERT_EQ(0, stop(self->fd));
+	map = map_cpu(self->fd, 0);
+	k = clocks(self->fd);
+	error = capture_ns(map, k.start.timestamp) - k.start.raw_ns;
+	EXPECT_EQ(0, error);
+	error = capture_ns(map, k.stop.timestamp) - k.stop.raw_ns;
+	EXPECT_GE(ALLOWED_NS, error);
+	EXPECT_LE(-ALLOWED_NS, error);
+	EXPECT_GT(1 << 20, capture_header(map)->clock_info.timestamp_multiplier);
+}
+
+/* The fit and the nominal rate tell the same story, to a part in a thousand. */
+TEST_F(clock, the_fit_is_near_the_nominal_rate)
+{
+	const struct bm_protocol_clock_info *c;
+	double nominal, fitted;
+
+	ASSERT_EQ(0, start(self->fd));
+	usleep(300000);
+	ASSERT_EQ(0, stop(self->fd));
+	c = &capture_header(map_cpu(self->fd, 0))->clock_info;
+	nominal = 1e9 / query(self->fd).clock_hz;
+	fitted = (double)c->timestamp_multiplier / c->timestamp_divisor;
+	EXPECT_LT(0.999, fitted / nominal);
+	EXPECT_GT(1.001, fitted / nominal);
+}
+
+/*
+ * A process is switched to for the first time after it was made and before it looks at
+ * the clock: so its first record lies between the two looks, once it is nanoseconds.
+ */
+TEST_F(clock, records_lie_between_two_looks_at_the_clock)
+{
+	struct {
+		uint64_t before, after;
+		pid_t task;
+	} *looks = mmap(NULL, 4096, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	const int count = 30;
+	uint32_t cpu, nr_cpus = query(self->fd).nr_cpus;
+	int i;
+
+	ASSERT_NE(MAP_FAILED, looks);
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < count; i++) {
+		pid_t task;
+
+		looks[i].before = clock_ns(CLOCK_MONOTONIC_RAW);
+		task = fork();
+		if (!task) {
+			looks[i].after = clock_ns(CLOCK_MONOTONIC_RAW);
+			_exit(0);
+		}
+		waitpid(task, NULL, 0);
+		looks[i].task = task;
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	for (i = 0; i < count; i++) {
+		uint64_t first = ~0ULL;
+
+		for (cpu = 0; cpu < nr_cpus; cpu++) {
+			const void *map = map_cpu(self->fd, cpu);
+			struct walk walk = walk_begin(map);
+			const union record *r;
+
+			while ((r = walk_next(&walk)))
+				if (r->task_switch.task_id == (uint32_t)looks[i].task) {
+					uint64_t ns = capture_ns(map, r->header.timestamp);
+
+					first = ns < first ? ns : first;
+				}
+			munmap((void *)map, query(self->fd).map_bytes);
+		}
+		EXPECT_LE(looks[i].before, first + ALLOWED_NS);
+		EXPECT_GE(looks[i].after, first - ALLOWED_NS);
+	}
+}
+
+TEST_HARNESS_MAIN

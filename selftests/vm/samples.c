@@ -1,0 +1,647 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Samples: that they come, whose they are, where they are, what they count; and that
+ * every place a sample may be at has a row in the mmap table.
+ */
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sys/mman.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define PERIOD_NS	1000000
+
+static const struct kbarman_event cpu_clock = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
+	faults = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" },
+	cycles = {
+	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" },
+	instructions = {
+	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
+	.name = "instructions" };
+
+static struct kbarman_configure sampling(const struct kbarman_event *events, uint32_t count)
+{
+	return (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .sample = PERIOD_NS,
+		.nr_events = count, .events_ptr = (uintptr_t)events };
+}
+
+static int start_events(int fd, const struct kbarman_event *events, uint32_t count,
+			struct kbarman_start *s)
+{
+	struct kbarman_configure c = sampling(events, count);
+
+	*s = (struct kbarman_start) { .size = sizeof(*s) };
+	if (configure(fd, c))
+		lost("no configuration");
+	return call(fd, KBARMAN_START, s);
+}
+
+/* ---- work that can be recognised ---- */
+
+static volatile uint64_t sink;
+
+static void __attribute__((noinline, noclone)) burn(void)
+{
+	uint64_t i, sum = 0;
+
+	for (i = 0; i < 20000; i++)
+		sum += i * i ^ sum;
+	sink = sum;
+}
+static void __attribute__((noinline, noclone)) burn_end(void)
+{
+	sink++;
+}
+
+static bool in_burn(uint64_t pc)
+{
+	return pc >= (uintptr_t)burn && pc < (uintptr_t)burn_end;
+}
+
+static bool in_kernel(uint64_t pc)
+{
+	return pc >> 63;
+}
+
+static const union record *next_sample(struct walk *walk)
+{
+	const union record *r;
+
+	while ((r = walk_next(walk)))
+		if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC)
+			return r;
+	return NULL;
+}
+
+static bm_uintptr sample_pc(const union record *r)
+{
+	bm_uintptr pc;
+
+	memcpy(&pc, &r->sample + 1, sizeof(pc));
+	return pc;
+}
+
+static uint64_t sample_delta(const union record *r, unsigned int i)
+{
+	uint64_t value;
+
+	memcpy(&value, (const uint8_t *)(&r->sample + 1) + sizeof(bm_uintptr) + 8 * i, 8);
+	return value;
+}
+
+/* Samples of @task so far on @cpu, for whose PC @wanted holds (NULL: any). */
+static unsigned int samples_of(const void *map, pid_t task, bool (*wanted)(uint64_t))
+{
+	struct walk walk = walk_begin(map);
+	unsigned int count = 0;
+	const union record *r;
+
+	while ((r = next_sample(&walk)))
+		count += (int)r->sample.task_id == task && (!wanted || wanted(sample_pc(r)));
+	return count;
+}
+
+/* Burn until there are @count samples of it. */
+static void burn_for(const void *map, unsigned int count)
+{
+	while (samples_of(map, thread_id(), in_burn) < count)
+		burn();
+}
+
+/* @task has a row for @pc, from before @timestamp on. */
+static const struct bm_protocol_header_mmap_layout *row_of(const void *map, uint32_t task,
+							   uint64_t pc)
+{
+	const struct bm_protocol_header_mmap_layout *row =
+		capture_maps(map) + *capture_map_count(map);
+
+	while (row-- > capture_maps(map))
+		if (row->task_id == task && pc - row->base_address < row->length)
+			return row;
+	return NULL;
+}
+
+static bool ends_in(const char *path, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strlen(path) >= length && !strcmp(path + strlen(path) - length, name);
+}
+
+/* ---- samples, by the CPU's PMU and by cpu-clock ---- */
+
+FIXTURE(samples)
+{
+	int fd;
+	const struct kbarman_event *event;
+	const void *map;
+};
+
+FIXTURE_VARIANT(samples)
+{
+	const struct kbarman_event *event;
+};
+
+FIXTURE_VARIANT_ADD(samples, cpu_clock) { .event = &cpu_clock };
+FIXTURE_VARIANT_ADD(samples, cycles) { .event = &cycles };
+
+FIXTURE_SETUP(samples)
+{
+	self->fd = device_open();
+	if (variant->event == &cycles && !(query(self->fd).features & KBARMAN_FEATURE_PMU))
+		SKIP(return, "no hardware PMU");
+	pin(0);
+	ASSERT_EQ(0, configure(self->fd, sampling(variant->event, 1)));
+	self->map = map_cpu(self->fd, 0);
+	ASSERT_EQ(0, start(self->fd));
+}
+
+FIXTURE_TEARDOWN(samples)
+{
+	close(self->fd);
+}
+
+TEST_F(samples, samples_are_of_the_task_and_place_that_burn)
+{
+	struct judgement j;
+
+	if (_metadata->skip)
+		return;
+	burn_for(self->map, 20);
+	ASSERT_EQ(0, stop(self->fd));
+	j = judge_cpu(self->fd, 0);
+	EXPECT_EQ(NULL, j.fault) TH_LOG("at %llu: %s", (unsigned long long)j.at, j.fault);
+	EXPECT_LE(20, j.by_type[BM_RECORD_SAMPLE_WITH_PC]);
+}
+
+/* One that came late makes the next interval short; but none comes before its time. */
+TEST_F(samples, as_many_periods_have_passed_as_there_are_samples)
+{
+	uint64_t counted = 0, count = 0;
+	const union record *r;
+	struct walk walk;
+
+	if (_metadata->skip)
+		return;
+	burn_for(self->map, 20);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk))) {
+		EXPECT_GT(1ULL << 40, sample_delta(r, 0));
+		counted += sample_delta(r, 0);
+		EXPECT_LE(++count * PERIOD_NS, counted);
+	}
+}
+
+TEST_F(samples, the_pmu_entry_names_the_counter)
+{
+	const struct bm_protocol_header_pmu_settings *pmu;
+	const char *name;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, stop(self->fd));
+	pmu = capture_pmu(self->map, 0);
+	EXPECT_EQ(1, pmu->num_counters);
+	if (variant->event == &cpu_clock) {
+		EXPECT_EQ(0x80000000U | PERF_COUNT_SW_CPU_CLOCK, pmu->counter_types[0]);
+	}
+#if defined(__aarch64__)
+	if (variant->event == &cycles) {
+		EXPECT_EQ(0x11, pmu->counter_types[0]);
+	}
+#endif
+	EXPECT_NE(0, pmu->midr);
+	name = capture_fact(self->map, "counter.0.0");
+	ASSERT_NE(NULL, name);
+	EXPECT_STREQ(variant->event->name, name);
+}
+
+static bool zero(uint64_t pc)
+{
+	return !pc;
+}
+
+/* Work in the kernel until there is a sample at a place that is @wanted. */
+static void burn_in_kernel(const void *map, bool (*wanted)(uint64_t))
+{
+	static char bytes[1 << 16];
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	while (!samples_of(map, thread_id(), wanted))
+		if (read(fd, bytes, sizeof(bytes)) != sizeof(bytes))
+			lost("no zeroes");
+	close(fd);
+}
+
+TEST_F(samples, kernel_places_are_seen_by_those_who_may)
+{
+	if (_metadata->skip)
+		return;
+	burn_in_kernel(self->map, in_kernel);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, samples_of(self->map, thread_id(), zero));
+}
+
+/* ---- what is counted ---- */
+
+FIXTURE(counters)
+{
+	int fd;
+	struct kbarman_query q;
+};
+
+FIXTURE_SETUP(counters)
+{
+	self->fd = device_open();
+	self->q = query(self->fd);
+	pin(0);
+}
+
+FIXTURE_TEARDOWN(counters)
+{
+	close(self->fd);
+}
+
+TEST_F(counters, the_second_counter_counts_what_happened)
+{
+	const struct kbarman_event events[] = { cpu_clock, faults };
+	const size_t pages = 300, page = self->q.page_size;
+	struct kbarman_start s;
+	const union record *r;
+	uint64_t sum = 0, i;
+	struct walk walk;
+	const void *map;
+	char *memory;
+
+	ASSERT_EQ(0, start_events(self->fd, events, 2, &s));
+	map = map_cpu(self->fd, 0);
+	memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+		      -1, 0);
+	ASSERT_NE(MAP_FAILED, memory);
+	ASSERT_EQ(0, madvise(memory, pages * page, MADV_NOHUGEPAGE));
+	for (i = 0; i < pages; i++)
+		memory[i * page] = 1;
+	/* The next sample takes them up. */
+	burn_for(map, samples_of(map, thread_id(), in_burn) + 2);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map);
+	while ((r = next_sample(&walk)))
+		sum += sample_delta(r, 1);
+	EXPECT_LE(pages, sum);
+	EXPECT_GT(pages + 10000, sum);
+	EXPECT_EQ(2, capture_pmu(map, 0)->num_counters);
+	EXPECT_STREQ("page-faults", capture_fact(map, "counter.0.1"));
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_COUNTER]);
+}
+
+TEST_F(counters, instructions_are_counted_beside_cycles)
+{
+	const struct kbarman_event events[] = { cycles, instructions };
+	struct kbarman_start s;
+	const union record *r;
+	uint64_t sum = 0;
+	struct walk walk;
+	const void *map;
+	int error;
+
+	if (!(self->q.features & KBARMAN_FEATURE_PMU))
+		SKIP(return, "no hardware PMU");
+	error = start_events(self->fd, events, 2, &s);
+	if (error == -ENOENT || error == -EOPNOTSUPP)
+		SKIP(return, "this PMU has no event for instructions");
+	ASSERT_EQ(0, error);
+	map = map_cpu(self->fd, 0);
+	burn_for(map, 10);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(map);
+	while ((r = next_sample(&walk)))
+		sum += sample_delta(r, 1);
+	EXPECT_LE(10000, sum);
+}
+
+/* Pinned: refused by number, never multiplexed. */
+TEST_F(counters, what_does_not_fit_is_refused_by_its_number)
+{
+	struct kbarman_event events[32];
+	struct kbarman_start s;
+	uint32_t i, fits;
+	int error = 0;
+
+	if (!(self->q.features & KBARMAN_FEATURE_PMU))
+		SKIP(return, "no hardware PMU");
+	for (i = 0; i < 32; i++)
+		events[i] = cycles;
+	for (fits = 0; fits < 32 && !error; fits += !error) {
+		error = start_events(self->fd, events, fits + 1, &s);
+		if (!error) {
+			EXPECT_EQ(~0U, s.event);
+			ASSERT_EQ(0, stop(self->fd));
+		}
+	}
+	if (!error)
+		SKIP(return, "this PMU has 32 counters");
+	TH_LOG("%u counters fit", fits);
+	EXPECT_EQ(-ENOSPC, error);
+	EXPECT_EQ(fits, s.event);
+	EXPECT_GT(self->q.nr_cpus, s.cpu);
+	EXPECT_LE(1, fits);
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+#if defined(__aarch64__)
+	if (strstr(self->q.pmu_name, "cortex_a72")) {
+		EXPECT_EQ(7, fits);
+	}
+#endif
+	/* And all that were made before it are gone again. */
+	EXPECT_EQ(0, start_events(self->fd, events, fits, &s));
+}
+
+TEST_F(counters, an_unknown_event_is_refused_by_its_number)
+{
+	struct kbarman_event events[] = { cpu_clock, cpu_clock };
+	struct kbarman_start s;
+
+	events[1].type = 12345;
+	EXPECT_EQ(-ENOENT, start_events(self->fd, events, 2, &s));
+	EXPECT_EQ(1, s.event);
+	EXPECT_GT(self->q.nr_cpus, s.cpu);
+	EXPECT_EQ(-ENOENT, start_events(self->fd, events + 1, 1, &s));
+	EXPECT_EQ(0, s.event);
+}
+
+TEST_F(counters, without_a_pmu_the_event_is_refused)
+{
+	struct kbarman_start s;
+	int error;
+
+	if (self->q.features & KBARMAN_FEATURE_PMU)
+		SKIP(return, "there is a hardware PMU");
+	error = start_events(self->fd, &cycles, 1, &s);
+	EXPECT_TRUE(error == -ENOENT || error == -EOPNOTSUPP);
+	EXPECT_EQ(0, s.event);
+}
+
+TEST_F(counters, without_a_pmu_the_fallback_is_named_as_one)
+{
+	struct kbarman_configure c = sampling(&cycles, 1);
+	const void *map;
+
+	if (self->q.features & KBARMAN_FEATURE_PMU)
+		SKIP(return, "there is a hardware PMU");
+	c.flags = KBARMAN_CONFIGURE_FALLBACK;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_NE(0, query(self->fd).state & KBARMAN_STATE_FALLBACK);
+	map = map_cpu(self->fd, 0);
+	burn_for(map, 5);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_STREQ("cpu-clock", capture_fact(map, "counter.0.0"));
+	EXPECT_NE(NULL, capture_fact(map, "fallback"));
+	EXPECT_EQ(0x80000000U | PERF_COUNT_SW_CPU_CLOCK, capture_pmu(map, 0)->counter_types[0]);
+}
+
+TEST_F(counters, with_a_pmu_the_fallback_is_not_used)
+{
+	struct kbarman_configure c = sampling(&cycles, 1);
+
+	if (!(self->q.features & KBARMAN_FEATURE_PMU))
+		SKIP(return, "no hardware PMU");
+	c.flags = KBARMAN_CONFIGURE_FALLBACK;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_FALLBACK);
+	EXPECT_EQ(NULL, capture_fact(map_cpu(self->fd, 0), "fallback"));
+}
+
+TEST_F(counters, a_frequency_is_taken_for_one)
+{
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	const void *map;
+
+	c.flags = KBARMAN_CONFIGURE_FREQ;
+	c.sample = 1000;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	map = map_cpu(self->fd, 0);
+	EXPECT_EQ(1000, capture_header(map)->timer_sample_rate);
+	burn_for(map, 5);
+}
+
+TEST_F(counters, samples_of_others_are_filtered)
+{
+	uint32_t pid = getpid();
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	unsigned int foreign = 0;
+	const union record *r;
+	struct walk walk;
+	const void *map;
+	pid_t other;
+
+	other = fork();
+	if (!other) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			burn();
+	}
+	c.pids_ptr = (uintptr_t)&pid;
+	c.nr_pids = 1;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	map = map_cpu(self->fd, 0);
+	burn_for(map, 20);
+	ASSERT_EQ(0, stop(self->fd));
+	kill(other, SIGKILL);
+	waitpid(other, NULL, 0);
+	walk = walk_begin(map);
+	while ((r = next_sample(&walk)))
+		foreign += r->sample.task_id != pid;
+	EXPECT_EQ(0, foreign);
+}
+
+/* ---- rows of executable mappings ---- */
+
+FIXTURE(rows)
+{
+	int fd;
+	const void *map;
+};
+
+FIXTURE_SETUP(rows)
+{
+	self->fd = device_open();
+	ASSERT_EQ(0, configure(self->fd, sampling(&cpu_clock, 1)));
+	self->map = map_cpu(self->fd, 0);
+	pin(0);
+}
+
+FIXTURE_TEARDOWN(rows)
+{
+	close(self->fd);
+}
+
+TEST_F(rows, a_program_there_at_start_has_rows)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)burn);
+	ASSERT_NE(NULL, row);
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
+}
+
+TEST_F(rows, a_row_says_where_in_the_file)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	uint8_t bytes[32];
+	uint64_t offset;
+	int exe;
+
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)burn);
+	ASSERT_NE(NULL, row);
+	/* The bytes of burn() stand there. */
+	offset = (uintptr_t)burn - row->base_address + row->image_offset;
+	exe = open(capture_strings(self->map) + row->image_ptr, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, exe);
+	ASSERT_EQ(sizeof(bytes), pread(exe, bytes, sizeof(bytes), offset));
+	EXPECT_EQ(0, memcmp(bytes, burn, sizeof(bytes)));
+	close(exe);
+}
+
+static void *burn_in_thread(void *argument)
+{
+	FIXTURE_DATA(rows) *self = argument;
+
+	pin(0);
+	burn_for(self->map, 2);
+	return (void *)(long)thread_id();
+}
+
+TEST_F(rows, a_thread_that_is_sampled_has_rows_of_its_own)
+{
+	pthread_t thread;
+	void *id;
+
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, burn_in_thread, self));
+	ASSERT_EQ(0, pthread_join(thread, &id));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, row_of(self->map, (long)id, (uintptr_t)burn));
+}
+
+TEST_F(rows, a_forked_child_that_is_sampled_has_rows)
+{
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		burn_for(self->map, 2);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, row_of(self->map, child, (uintptr_t)burn));
+}
+
+/* The program is gone when anybody looks; its row is there all the same. */
+TEST_F(rows, a_program_that_has_ended_has_rows)
+{
+	struct walk walk;
+	const union record *r;
+	unsigned int found = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		setenv("KBARMAN_TEST_BURN", "1", 1);
+		execl("/proc/self/exe", "whatever", NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk))) {
+		uint64_t pc = sample_pc(r);
+
+		if (r->sample.task_id != (uint32_t)child || !pc || in_kernel(pc))
+			continue;
+		found++;
+		EXPECT_NE(NULL, row_of(self->map, child, pc))
+			TH_LOG("0x%llx", (unsigned long long)pc);
+	}
+	EXPECT_LE(1, found);
+}
+
+TEST_F(rows, a_mapping_made_later_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	void (*copy)(void);
+	char *file;
+	int exe;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	file = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, exe, 4096);
+	ASSERT_NE(MAP_FAILED, file);
+	copy = (void (*)(void))file;
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)copy);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(4096, row->image_offset + ((uintptr_t)copy - row->base_address));
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
+}
+
+TEST_F(rows, every_place_of_a_sample_has_a_row)
+{
+	struct walk walk;
+	const union record *r;
+	unsigned int places = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		setenv("KBARMAN_TEST_BURN", "1", 1);
+		execl("/proc/self/exe", "whatever", NULL);
+		_exit(1);
+	}
+	burn_for(self->map, 10);
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk))) {
+		uint64_t pc = sample_pc(r);
+
+		if (!pc || in_kernel(pc))
+			continue;
+		places++;
+		EXPECT_NE(NULL, row_of(self->map, r->sample.task_id, pc))
+			TH_LOG("task %u at 0x%llx", r->sample.task_id, (unsigned long long)pc);
+	}
+	EXPECT_LE(10, places);
+}
+
+/* For the tests of exec: be a program that burns 50 ms of its CPU's time and ends. */
+static void __attribute__((constructor)) burn_if_told(void)
+{
+	if (!getenv("KBARMAN_TEST_BURN"))
+		return;
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < 50 * PERIOD_NS)
+		burn();
+	_exit(0);
+}
+
+TEST_HARNESS_MAIN

@@ -1,0 +1,458 @@
+// SPDX-License-Identifier: MIT
+/* The task table: who there is, who comes, what they are called; and who is recorded. */
+#include <pthread.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+static const struct kbarman_configure switches = { .sources = KBARMAN_SOURCE_SCHED };
+
+FIXTURE(tasks)
+{
+	int fd;
+	const void *map;
+};
+
+FIXTURE_SETUP(tasks)
+{
+	self->fd = device_open();
+	ASSERT_EQ(0, configure(self->fd, switches));
+	self->map = map_cpu(self->fd, 0);
+}
+
+FIXTURE_TEARDOWN(tasks)
+{
+	close(self->fd);
+}
+
+static struct kbarman_task_fact fact_of(int fd, const void *map,
+					const struct bm_protocol_header_task_info *row)
+{
+	struct kbarman_task_fact fact = { 0 };
+	struct kbarman_task_facts f = { .size = sizeof(f), .count = 1,
+					.facts_ptr = (uintptr_t)&fact };
+
+	f.first = row - capture_tasks(map);
+	if (call(fd, KBARMAN_TASK_FACTS, &f) || f.count != 1)
+		lost("no facts of row %u", f.first);
+	return fact;
+}
+
+TEST_F(tasks, tasks_there_at_start_have_rows)
+{
+	char name[32] = "";
+	FILE *comm = fopen("/proc/1/comm", "r");
+
+	ASSERT_NE(NULL, comm);
+	ASSERT_EQ(1, fscanf(comm, "%31[^\n]", name));
+	fclose(comm);
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_NE(NULL, capture_task(self->map, 1, name));
+	EXPECT_NE(NULL, capture_task(self->map, 2, "kthreadd"));
+	EXPECT_NE(NULL, capture_task(self->map, getpid(), "tasks"));
+	EXPECT_NE(NULL, capture_task(self->map, 0, NULL));
+	EXPECT_EQ(*capture_task_count(self->map), stats(self->fd, KBARMAN_CPU_ALL).tasks);
+}
+
+TEST_F(tasks, every_task_that_is_switched_to_has_a_row)
+{
+	struct walk walk;
+	const union record *r;
+
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, 100);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = walk_next(&walk)))
+		EXPECT_NE(NULL, capture_task(self->map, r->task_switch.task_id, NULL))
+			TH_LOG("task %u", r->task_switch.task_id);
+}
+
+TEST_F(tasks, a_forked_child_has_a_row_with_its_parents_name)
+{
+	const struct bm_protocol_header_task_info *row;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	row = capture_task(self->map, child, "tasks");
+	ASSERT_NE(NULL, row);
+	EXPECT_LE(clocks(self->fd).start.timestamp, row->timestamp);
+	EXPECT_EQ(child, fact_of(self->fd, self->map, row).tgid);
+}
+
+TEST_F(tasks, an_exec_gives_the_new_name)
+{
+	const struct bm_protocol_header_task_info *before, *after;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		setenv("KBARMAN_TEST_EXIT", "1", 1);
+		execl("/proc/self/exe", "whatever", NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+	before = capture_task(self->map, child, "tasks");
+	after = capture_task(self->map, child, "exe");
+	ASSERT_NE(NULL, before);
+	ASSERT_NE(NULL, after);
+	EXPECT_LT(before, after);
+	EXPECT_LE(before->timestamp, after->timestamp);
+}
+
+TEST_F(tasks, a_rename_gives_the_new_name)
+{
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "called anew"));
+	EXPECT_NE(NULL, capture_task(self->map, getpid(), "called anew"));
+	EXPECT_LT(capture_task(self->map, getpid(), "tasks"),
+		  capture_task(self->map, getpid(), "called anew"));
+}
+
+TEST_F(tasks, a_rename_to_the_same_name_makes_no_row)
+{
+	uint32_t before;
+
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "same"));
+	before = *capture_task_count(self->map);
+	ASSERT_EQ(0, prctl(PR_SET_NAME, "same"));
+	EXPECT_EQ(before, *capture_task_count(self->map));
+}
+
+static void *thread_with_name(void *argument)
+{
+	prctl(PR_SET_NAME, "a thread");
+	*(pid_t *)argument = thread_id();
+	return NULL;
+}
+
+TEST_F(tasks, a_thread_has_a_row_and_its_process_is_known)
+{
+	const struct bm_protocol_header_task_info *row;
+	pthread_t thread;
+	pid_t id;
+
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, thread_with_name, &id));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	row = capture_task(self->map, id, "a thread");
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(getpid(), fact_of(self->fd, self->map, row).tgid);
+	EXPECT_EQ(id, fact_of(self->fd, self->map, row).task_id);
+}
+
+TEST_F(tasks, an_exit_is_a_fact_of_the_last_row)
+{
+	const struct bm_protocol_header_task_info *row;
+	struct kbarman_task_fact fact;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child)
+		_exit(0);
+	waitpid(child, NULL, 0);
+	row = capture_task(self->map, child, NULL);
+	ASSERT_NE(NULL, row);
+	fact = fact_of(self->fd, self->map, row);
+	EXPECT_LE(row->timestamp, fact.exit_timestamp);
+	EXPECT_LE(fact.exit_timestamp, clocks(self->fd).now.timestamp);
+	row = capture_task(self->map, getpid(), NULL);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(0, fact_of(self->fd, self->map, row).exit_timestamp);
+}
+
+static void *exec_from_thread(void *unused)
+{
+	setenv("KBARMAN_TEST_EXIT", "1", 1);
+	execl("/proc/self/exe", "whatever", NULL);
+	return NULL;
+}
+
+/* The thread takes the process's id over; its own is gone, without an exit. */
+TEST_F(tasks, an_exec_by_a_thread_keeps_the_process)
+{
+	const struct bm_protocol_header_task_info *row;
+	pid_t child;
+	int status;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		pthread_t thread;
+
+		pthread_create(&thread, NULL, exec_from_thread, NULL);
+		pthread_join(thread, NULL);
+		_exit(1);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, status);
+	row = capture_task(self->map, child, NULL);
+	ASSERT_NE(NULL, row);
+	EXPECT_STREQ("exe", capture_strings(self->map) + row->task_name_ptr);
+	EXPECT_NE(0, fact_of(self->fd, self->map, row).exit_timestamp);
+}
+
+TEST_F(tasks, rows_and_facts_agree)
+{
+	static struct kbarman_task_fact facts[4096];
+	struct kbarman_task_facts f = { .size = sizeof(f), .count = 4096,
+					.facts_ptr = (uintptr_t)facts };
+	uint32_t i;
+
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, 1);
+	ASSERT_EQ(0, stop(self->fd));
+	ASSERT_EQ(0, call(self->fd, KBARMAN_TASK_FACTS, &f));
+	ASSERT_EQ(*capture_task_count(self->map), f.count);
+	for (i = 0; i < f.count; i++)
+		EXPECT_EQ(capture_tasks(self->map)[i].task_id, facts[i].task_id);
+}
+
+TEST_F(tasks, a_full_table_is_counted)
+{
+	struct kbarman_configure c = switches;
+	struct kbarman_stats s;
+
+	c.max_tasks = 4;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	s = stats(self->fd, KBARMAN_CPU_ALL);
+	EXPECT_EQ(4, s.tasks);
+	EXPECT_LT(0, s.missed[KBARMAN_MISSED_TASK]);
+}
+
+TEST_F(tasks, nothing_is_missed_with_the_default_tables)
+{
+	struct kbarman_stats s;
+	int i;
+
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 50; i++)
+		ping_pong(0, 1);
+	ASSERT_EQ(0, stop(self->fd));
+	s = stats(self->fd, KBARMAN_CPU_ALL);
+	for (i = 0; i < 8; i++)
+		EXPECT_EQ(0, s.missed[i]) TH_LOG("reason %d", i);
+}
+
+/* ---- which tasks are recorded ---- */
+
+FIXTURE(filter)
+{
+	int fd;
+	pid_t noise;		/* ping-pongs on CPU 1 with its child, when told */
+	int go, done;
+	struct kbarman_configure config;
+	uint32_t pid;
+};
+
+FIXTURE_SETUP(filter)
+{
+	int go[2], done[2];
+	char byte;
+
+	self->fd = device_open();
+	if (query(self->fd).nr_cpus < 2)
+		SKIP(return, "one CPU only");
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(done));
+	self->noise = fork();
+	if (!self->noise) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(1);
+		while (read(go[0], &byte, 1) == 1) {
+			pid_t echo = ping_pong(1, 200);
+
+			if (write(done[1], &echo, sizeof(echo)) != sizeof(echo))
+				break;
+		}
+		_exit(0);
+	}
+	self->go = go[1];
+	self->done = done[0];
+	self->pid = getpid();
+	self->config = (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE,
+		.flags = KBARMAN_CONFIGURE_INHERIT,
+		.pids_ptr = (uintptr_t)&self->pid, .nr_pids = 1 };
+	pin(0);
+}
+
+FIXTURE_TEARDOWN(filter)
+{
+	kill(self->noise, SIGKILL);
+	waitpid(self->noise, NULL, 0);
+	close(self->fd);
+}
+
+/* Returns the noise's child. */
+static pid_t make_noise(int go, int done)
+{
+	pid_t echo;
+
+	if (write(go, "", 1) != 1 || read(done, &echo, sizeof(echo)) != sizeof(echo))
+		lost("the noise does not answer");
+	return echo;
+}
+
+static unsigned int switches_to(int fd, uint32_t cpu, pid_t task)
+{
+	struct walk walk = walk_begin(map_cpu(fd, cpu));
+	unsigned int count = 0;
+	const union record *r;
+
+	while ((r = walk_next(&walk)))
+		count += r->header.record_type == BM_RECORD_TASK_SWITCH &&
+			 r->task_switch.task_id == (uint32_t)task;
+	return count;
+}
+
+TEST_F(filter, the_process_and_its_children_are_recorded)
+{
+	pid_t echo;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	echo = ping_pong(0, 100);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(100, switches_to(self->fd, 0, getpid()));
+	EXPECT_LE(100, switches_to(self->fd, 0, echo));
+}
+
+TEST_F(filter, grandchildren_are_recorded)
+{
+	int pipes[2];
+	pid_t child, echo;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, pipe(pipes));
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		echo = ping_pong(0, 100);
+		_exit(write(pipes[1], &echo, sizeof(echo)) != sizeof(echo));
+	}
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(sizeof(echo), read(pipes[0], &echo, sizeof(echo)));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(100, switches_to(self->fd, 0, echo));
+}
+
+TEST_F(filter, others_are_not_recorded)
+{
+	pid_t echo;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	echo = make_noise(self->go, self->done);
+	ping_pong(0, 100);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, switches_to(self->fd, 1, echo));
+	EXPECT_GE(1, switches_to(self->fd, 1, self->noise));
+}
+
+TEST_F(filter, switches_away_and_idling_are_recorded)
+{
+	struct judgement j;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	usleep(20000);
+	ASSERT_EQ(0, stop(self->fd));
+	j = judge_cpu(self->fd, 0);
+	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+	EXPECT_LE(1, switches_to(self->fd, 0, 0));
+	EXPECT_LE(1, switches_to(self->fd, 0, getpid()));
+	EXPECT_LE(2, j.by_type[BM_RECORD_HALTING_EVENT]);
+}
+
+TEST_F(filter, children_are_others_if_not_asked_for)
+{
+	pid_t child, echo;
+	int pipes[2];
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, pipe(pipes));
+	self->config.flags = 0;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		echo = ping_pong(1, 100);
+		_exit(write(pipes[1], &echo, sizeof(echo)) != sizeof(echo));
+	}
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(sizeof(echo), read(pipes[0], &echo, sizeof(echo)));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, switches_to(self->fd, 1, echo));
+}
+
+static void *sleep_a_hundred_times(void *argument)
+{
+	int i;
+
+	pin(0);
+	*(pid_t *)argument = thread_id();
+	for (i = 0; i < 100; i++)
+		usleep(100);
+	return NULL;
+}
+
+TEST_F(filter, threads_made_later_are_recorded)
+{
+	pthread_t thread;
+	pid_t id;
+
+	if (_metadata->skip)
+		return;
+	self->config.flags = 0;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_a_hundred_times, &id));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(100, switches_to(self->fd, 0, id));
+}
+
+/* Between configure and start nobody watches forks; start has to catch up. */
+TEST_F(filter, threads_made_between_configure_and_start_are_recorded)
+{
+	struct { pid_t id; } made = { 0 };
+	pthread_t thread;
+
+	if (_metadata->skip)
+		return;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_a_hundred_times, &made.id));
+	while (!*(volatile pid_t *)&made.id)
+		sched_yield();
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_join(thread, NULL));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(1, switches_to(self->fd, 0, made.id));
+}
+
+/* For the tests of exec: be a program that ends. */
+static void __attribute__((constructor)) exit_if_told(void)
+{
+	if (getenv("KBARMAN_TEST_EXIT"))
+		_exit(0);
+}
+
+TEST_HARNESS_MAIN
