@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target of the ELF reader: whatever the file is, symbols and segments come out
+ * or an error does, and what came out can be searched.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "sym/elf.h"
+
+static void search(const struct kb_elf *elf, uint64_t address)
+{
+	const struct kb_elf_segment *segment = kb_elf_segment_at(elf, address);
+	struct kb_symtab_hit hit;
+
+	if (segment && address - segment->offset >= segment->size)
+		abort();
+	kb_symtab_find(&elf->symbols, address, &hit);
+	if (address < hit.low || address > hit.high)
+		abort();
+	if (hit.symbol && address - hit.symbol->start >= hit.symbol->size)
+		abort();
+	if (hit.symbol && !strlen(kb_symtab_name(&elf->symbols, hit.symbol)))
+		abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	static int fd = -1;
+	struct kb_elf elf;
+	char path[32];
+	uint32_t i;
+
+	if (fd < 0)
+		fd = memfd_create("elf", 0);
+	if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
+		abort();
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (kb_elf_load(&elf, path, NULL))
+		return 0;
+	for (i = 0; i < elf.symbols.nr_symbols; i++) {
+		search(&elf, elf.symbols.symbols[i].start);
+		search(&elf, elf.symbols.symbols[i].start + elf.symbols.symbols[i].size);
+	}
+	search(&elf, 0);
+	search(&elf, UINT64_MAX);
+	kb_elf_release(&elf);
+	return 0;
+}
