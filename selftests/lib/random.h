@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Random content for round trips. A seed is a test: it is printed, and given as the
- * first argument it makes the same one again.
+ * Random numbers for tests: another seed each run, printed, and taken again from
+ * the environment's SEED.
  */
 #ifndef KBARMAN_TEST_RANDOM_H
 #define KBARMAN_TEST_RANDOM_H
@@ -14,34 +14,34 @@
 
 static uint64_t random_state;
 
-static inline void random_start(int argc, char **argv)
+static inline void random_start(void)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) :
-				   (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+	const char *seed = getenv("SEED");
 
-	printf("# seed %llu\n", (unsigned long long)seed);
-	random_state = seed | 1;
+	random_state = seed ? strtoull(seed, NULL, 0) : (uint64_t)time(NULL) << 20 ^ getpid();
+	printf("# SEED=%llu\n", (unsigned long long)random_state);
 }
 
-/* xorshift64* */
-static inline uint64_t random64(void)
+/* splitmix64: any state will do, 0 too */
+static inline uint64_t random_u64(void)
 {
-	random_state ^= random_state >> 12;
-	random_state ^= random_state << 25;
-	random_state ^= random_state >> 27;
-	return random_state * 2685821657736338717u;
+	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
+
+	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
+	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
+	return z ^ z >> 31;
 }
 
-/* [0, limit) */
-static inline uint32_t random_below(uint32_t limit)
+/* 0 <= result < n */
+static inline uint64_t random_below(uint64_t n)
 {
-	return (uint32_t)((random64() >> 32) * limit >> 32);
+	return random_u64() % n;
 }
 
-/* Any value, short ones as likely as long ones. */
-static inline uint64_t random_wide(void)
+/* As often small as large. */
+static inline uint64_t random_magnitude(void)
 {
-	return random64() >> random_below(64) ^ (random64() & 1 ? 0 : ~(uint64_t)0);
+	return random_u64() >> random_below(64);
 }
 
 #endif
