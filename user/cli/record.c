@@ -37,6 +37,7 @@
 #define DEFAULT_RING_BYTES	(4U << 20)
 #define PIDS_MAX		4096
 #define SYNC_MS			1000
+#define PATIENCE_MS		1000	/* with a command that was told to end */
 #define LISTED_CPUS		8	/* CPUs that the summary names a line */
 
 static const char usage[] =
@@ -499,11 +500,16 @@ static int follow(struct recording *rec, struct kb_error *err)
 static void wait_for_command(struct recording *rec)
 {
 	struct pollfd fd = { .fd = rec->signals, .events = POLLIN };
+	int patience = PATIENCE_MS;
 
 	while (rec->command.pid && !command_has_ended(&rec->command)) {
 		struct signalfd_siginfo info;
 
-		poll(&fd, 1, -1);
+		if (poll(&fd, 1, patience) == 0) {
+			cli_warn("waiting for '%s' to end; Ctrl-C %s it", rec->options.command[0],
+				 rec->interrupted ? "kills" : "ends");
+			patience = -1;
+		}
 		while (read(rec->signals, &info, sizeof(info)) == sizeof(info)) {
 			if (info.ssi_signo != SIGCHLD)
 				kill(rec->command.pid, rec->interrupted ? SIGKILL : SIGTERM);
@@ -529,8 +535,14 @@ static const char *human_size(uint64_t bytes, char text[32])
 }
 
 /* The loss of one reason: how much in all, on which CPUs, what to do. */
-static uint64_t say_loss(struct recording *rec, unsigned int reason, const char *advice)
+static uint64_t say_loss(struct recording *rec, unsigned int reason)
 {
+	static const char *const why[KBARMAN_LOST_REASONS] = {
+		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), sample less (-F), or "
+				      "write to a faster disk",
+		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
+		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
+	};
 	struct kbarman_query query;
 	struct kbarman_stats stats;
 	unsigned int cpus = 0;
@@ -546,13 +558,13 @@ static uint64_t say_loss(struct recording *rec, unsigned int reason, const char 
 		total += stats.lost[reason];
 		if (++cpus > LISTED_CPUS)
 			continue;
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%sCPU %u: %llu",
-					 used ? ", " : "", cpu,
-					 (unsigned long long)stats.lost[reason]);
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%llu on CPU %u",
+					 used ? ", " : "", (unsigned long long)stats.lost[reason],
+					 cpu);
 	}
 	if (total)
-		cli_warn("lost %" PRIu64 " records (%s) %s%s: %s", total, kb_loss_name(reason), list,
-			 cpus > LISTED_CPUS ? ", …" : "", advice);
+		cli_warn("lost %" PRIu64 " records (%s%s), as %s", total, list,
+			 cpus > LISTED_CPUS ? ", …" : "", why[reason]);
 	return total;
 }
 
@@ -578,20 +590,14 @@ static void say_misses(struct recording *rec)
 
 static void say_summary(struct recording *rec, uint64_t bytes)
 {
-	static const char *const advice[KBARMAN_LOST_REASONS] = {
-		[KBARMAN_LOST_FULL] = "the buffer was full; give it more (-m), sample less (-F), or "
-				      "write to a faster disk",
-		[KBARMAN_LOST_NESTED] = "the buffer is too small for interrupts in interrupts; give "
-					"it more (-m)",
-		[KBARMAN_LOST_TOO_BIG] = "longer than an eighth of the buffer; give it more (-m)",
-	};
 	struct kb_recorder_totals totals;
+	struct kbarman_stats stats;
 	uint64_t lost = 0;
 	char size[32];
 
 	kb_recorder_totals(rec->recorder, &totals);
 	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
-		lost += say_loss(rec, i, advice[i]);
+		lost += say_loss(rec, i);
 	say_misses(rec);
 	if (totals.missed_rows)
 		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
@@ -601,9 +607,13 @@ static void say_summary(struct recording *rec, uint64_t bytes)
 	if (totals.damaged)
 		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
 			 "please report it", totals.damaged);
-	cli_warn("%s: %" PRIu64 " records of %u CPUs in %.3f s, %s%s", rec->output.name,
-		 totals.records, totals.nr_cpus, (double)totals.duration_ns / 1e9,
-		 human_size(bytes, size), lost ? "" : ", nothing lost");
+	if (!kb_device_stats(rec->device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
+		cli_warn("%llu older records were overwritten by these",
+			 (unsigned long long)stats.overwritten);
+	cli_warn("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", rec->output.name,
+		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",
+		 (double)totals.duration_ns / 1e9, human_size(bytes, size),
+		 lost ? "" : ", nothing lost");
 }
 
 /* ---- from begin to end ---- */
@@ -622,6 +632,7 @@ static int end(struct recording *rec)
 {
 	struct kb_recorder_totals totals;
 	struct kb_error err;
+	sigset_t ours;
 	uint64_t bytes;
 	int ret;
 
@@ -630,8 +641,10 @@ static int end(struct recording *rec)
 	bytes = record_output_size(&rec->output);
 	/* A reader that doesn't read must not keep Ctrl-C from us. */
 	if (rec->output.spooled)
-		sigprocmask(SIG_SETMASK, &rec->old_mask, NULL);
+		sigprocmask(SIG_SETMASK, &rec->old_mask, &ours);
 	ret = record_output_commit(&rec->output);
+	if (rec->output.spooled)
+		sigprocmask(SIG_SETMASK, &ours, NULL);
 	if (ret)
 		return ret;
 	say_summary(rec, bytes);

@@ -276,6 +276,28 @@ static int apply_alias(const struct parser *p, struct kbarman_event *event, cons
 	return 0;
 }
 
+/* What to say where there is no PMU of that name: which ones there are. */
+static int no_such_pmu(const struct parser *p)
+{
+	char path[PATH_MAX], why[192] = "no such PMU; there are";
+	struct dirent **pmus;
+	size_t used = strlen(why);
+	int nr;
+
+	snprintf(path, sizeof(path), "%s/bus/event_source/devices", p->sysfs);
+	nr = scandir(path, &pmus, NULL, alphasort);
+	for (int i = 0; i < nr; i++) {
+		const char *name = pmus[i]->d_name;
+
+		if (*name != '.' && used + strlen(name) + 2 < sizeof(why))
+			used += (size_t)sprintf(why + used, " %s", name);
+		free(pmus[i]);
+	}
+	if (nr >= 0)
+		free(pmus);
+	return fail(p, -ENOENT, why);
+}
+
 static int read_pmu_type(const struct parser *p, struct kbarman_event *event, const char *pmu)
 {
 	char line[LINE_BYTES];
@@ -283,8 +305,7 @@ static int read_pmu_type(const struct parser *p, struct kbarman_event *event, co
 
 	if (!is_file_name(pmu) || read_pmu_file(p, pmu, "", "type", line) ||
 	    !parse_number(line, 0, &type) || type > UINT32_MAX)
-		return fail(p, -ENOENT,
-			    "no such PMU: see /sys/bus/event_source/devices for those there are");
+		return no_such_pmu(p);
 	event->type = (uint32_t)type;
 	return 0;
 }
