@@ -288,9 +288,10 @@ static int no_such_pmu(const struct parser *p)
 	nr = scandir(path, &pmus, NULL, alphasort);
 	for (int i = 0; i < nr; i++) {
 		const char *name = pmus[i]->d_name;
+		size_t left = sizeof(why) - used;
 
-		if (*name != '.' && used + strlen(name) + 2 < sizeof(why))
-			used += (size_t)sprintf(why + used, " %s", name);
+		if (*name != '.' && strlen(name) + 2 < left)
+			used += (size_t)snprintf(why + used, left, " %s", name);
 		free(pmus[i]);
 	}
 	if (nr >= 0)
