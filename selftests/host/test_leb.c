@@ -39,6 +39,12 @@ static const struct row table64[] = {
 
 static uint8_t buffer[32];
 
+/* Any value, short ones as likely as long ones, on either side of 0. */
+static uint64_t random_any(void)
+{
+	return random_magnitude() ^ (random_u64() & 1 ? 0 : ~UINT64_C(0));
+}
+
 static int put(int64_t value)
 {
 	memset(buffer, 0xaa, sizeof(buffer));
@@ -140,7 +146,7 @@ static void check_random(void)
 	int i, bad = 0;
 
 	for (i = 0; i < 1000000; i++) {
-		int64_t value = (int64_t)random_wide();
+		int64_t value = (int64_t)random_any();
 		int length = put(value), plain = plain_put(want, value);
 
 		if (length != plain || memcmp(buffer, want, (size_t)length) ||
@@ -153,11 +159,11 @@ static void check_random(void)
 	tap_is(bad, 0, "a_million_random_values_read_as_written_in_the_plain_form");
 }
 
-int main(int argc, char **argv)
+int main(void)
 {
 	size_t i;
 
-	random_start(argc, argv);
+	random_start();
 	for (i = 0; i < sizeof(table32) / sizeof(table32[0]); i++)
 		check_row(&table32[i], 32);
 	for (i = 0; i < sizeof(table64) / sizeof(table64[0]); i++)
