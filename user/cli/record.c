@@ -538,8 +538,7 @@ static const char *human_size(uint64_t bytes, char text[32])
 static uint64_t say_loss(struct recording *rec, unsigned int reason)
 {
 	static const char *const why[KBARMAN_LOST_REASONS] = {
-		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), sample less (-F), or "
-				      "write to a faster disk",
+		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
 		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
 		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
 	};
