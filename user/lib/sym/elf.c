@@ -10,6 +10,7 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <zlib.h>
 
 #include "sym/elf.h"
 
@@ -24,6 +25,8 @@ struct section {
 
 struct loader {
 	struct kb_elf *out;
+	struct kb_elf *wanted;	/* whose debug file this should be */
+	int fd;
 	const char *path;
 	struct kb_error *err;
 	Elf *elf;
@@ -227,12 +230,68 @@ static int load_symbol_tables(const struct loader *loader)
 	int ret;
 
 	ret = load_symbols_of(loader, SHT_SYMTAB);
-	if (!ret)
-		ret = load_symbols_of(loader, SHT_DYNSYM);
-	if (ret)
-		return ret;
-	return kb_symtab_sort(&loader->out->symbols) ?
-		fail(loader, -ENOMEM, "needs more memory than there is") : 0;
+	return ret ? ret : load_symbols_of(loader, SHT_DYNSYM);
+}
+
+/* The build-id among the notes of @data. */
+static void find_build_id(const struct loader *loader, Elf_Data *data)
+{
+	size_t at = 0, name, contents;
+	GElf_Nhdr note;
+
+	while (data && (at = gelf_getnote(data, at, &note, &name, &contents)) > 0) {
+		if (note.n_type != NT_GNU_BUILD_ID || note.n_namesz != sizeof(ELF_NOTE_GNU) ||
+		    memcmp((char *)data->d_buf + name, ELF_NOTE_GNU, sizeof(ELF_NOTE_GNU)) != 0 ||
+		    !note.n_descsz || note.n_descsz > KB_BUILD_ID_MAX)
+			continue;
+		memcpy(loader->out->build_id.bytes, (char *)data->d_buf + contents, note.n_descsz);
+		loader->out->build_id.length = note.n_descsz;
+		return;
+	}
+}
+
+/* A name, zeros up to a multiple of four, and a CRC in the file's byte order. */
+static void read_debuglink(const struct loader *loader, Elf_Scn *scn)
+{
+	Elf_Data *data = elf_rawdata(scn, NULL);
+	const uint8_t *crc;
+	size_t length;
+
+	if (!data || !data->d_buf || data->d_size < 8)
+		return;
+	length = strnlen(data->d_buf, data->d_size);
+	if (length >= sizeof(loader->out->debuglink) || memchr(data->d_buf, '/', length) ||
+	    (length + 4) / 4 * 4 + 4 > data->d_size)
+		return;
+	memcpy(loader->out->debuglink, data->d_buf, length + 1);
+	crc = (const uint8_t *)data->d_buf + (length + 4) / 4 * 4;
+	loader->out->debuglink_crc = loader->header.e_ident[EI_DATA] == ELFDATA2MSB ?
+		(uint32_t)crc[0] << 24 | crc[1] << 16 | crc[2] << 8 | crc[3] :
+		(uint32_t)crc[3] << 24 | crc[2] << 16 | crc[1] << 8 | crc[0];
+}
+
+/* Who the file is, and where its debug file may be. Damage in there is no error. */
+static void load_identity(const struct loader *loader)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	size_t names;
+
+	if (elf_getshdrstrndx(loader->elf, &names))
+		return;
+	while ((scn = elf_nextscn(loader->elf, scn))) {
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_strptr(loader->elf, names, shdr.sh_name);
+		if (shdr.sh_type == SHT_SYMTAB)
+			loader->out->has_symtab = true;
+		else if (shdr.sh_type == SHT_NOTE && !loader->out->build_id.length)
+			find_build_id(loader, elf_getdata(scn, NULL));
+		else if (name && strcmp(name, ".gnu_debuglink") == 0)
+			read_debuglink(loader, scn);
+	}
 }
 
 static int load(struct loader *loader)
@@ -246,9 +305,10 @@ static int load(struct loader *loader)
 	ret = load_segments(loader);
 	if (!ret)
 		ret = load_sections(loader);
-	if (!ret)
-		ret = load_symbol_tables(loader);
-	return ret;
+	if (ret)
+		return ret;
+	load_identity(loader);
+	return load_symbol_tables(loader);
 }
 
 /* Regular files only: anything else may block, or have effects of being read. */
@@ -266,24 +326,95 @@ static int open_regular(const struct loader *loader, int *fd)
 	return fail(loader, -ENOEXEC, "is not a regular file");
 }
 
-int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err)
+/* Run @what on the file at loader->path. */
+static int with_file(struct loader *loader, int (*what)(struct loader *loader))
 {
-	struct loader loader = { .out = elf, .path = path, .err = err };
 	int fd, ret;
 
-	*elf = (struct kb_elf) { 0 };
 	if (elf_version(EV_CURRENT) == EV_NONE)
-		return damaged(&loader, "libelf");
-	ret = open_regular(&loader, &fd);
+		return damaged(loader, "libelf");
+	ret = open_regular(loader, &fd);
 	if (ret)
 		return ret;
-	loader.elf = elf_begin(fd, ELF_C_READ, NULL);
-	ret = loader.elf ? load(&loader) : fail(&loader, -ENOEXEC, "is not an ELF file");
-	elf_end(loader.elf);
+	loader->fd = fd;
+	loader->elf = elf_begin(fd, ELF_C_READ, NULL);
+	ret = loader->elf ? what(loader) : fail(loader, -ENOEXEC, "is not an ELF file");
+	elf_end(loader->elf);
 	close(fd);
-	free(loader.sections);
+	free(loader->sections);
+	return ret;
+}
+
+int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err)
+{
+	struct loader loader = { .out = elf, .path = path, .err = err };
+	int ret;
+
+	*elf = (struct kb_elf) { 0 };
+	ret = with_file(&loader, load);
 	if (ret)
 		kb_elf_release(elf);
+	return ret;
+}
+
+int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err)
+{
+	int ret = kb_elf_read(elf, path, err);
+
+	if (!ret && kb_symtab_sort(&elf->symbols)) {
+		kb_elf_release(elf);
+		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET,
+				   "%s needs more memory than there is", path);
+	}
+	return ret;
+}
+
+static bool crc_is(int fd, uint32_t want)
+{
+	uint8_t buffer[1 << 16];
+	uint64_t at = 0;
+	uLong crc = crc32(0, NULL, 0);
+	ssize_t nr;
+
+	while ((nr = pread(fd, buffer, sizeof(buffer), at)) > 0) {
+		crc = crc32(crc, buffer, nr);
+		at += nr;
+	}
+	return nr == 0 && (uint32_t)crc == want;
+}
+
+static int load_debug(struct loader *loader)
+{
+	const struct kb_elf *wanted = loader->wanted;
+	struct kb_elf *found = loader->out;
+	int ret;
+
+	if (elf_kind(loader->elf) != ELF_K_ELF || !gelf_getehdr(loader->elf, &loader->header))
+		return -ENOEXEC;
+	load_identity(loader);
+	if (wanted->build_id.length) {
+		if (found->build_id.length != wanted->build_id.length ||
+		    memcmp(found->build_id.bytes, wanted->build_id.bytes, found->build_id.length))
+			return -ESTALE;
+	} else if (!wanted->debuglink[0] || !crc_is(loader->fd, wanted->debuglink_crc)) {
+		return -ESTALE;
+	}
+	ret = load_sections(loader);
+	if (ret)
+		return ret;
+	found->symbols = wanted->symbols;	/* to be added to */
+	ret = load_symbols_of(loader, SHT_SYMTAB);
+	loader->wanted->symbols = found->symbols;
+	return ret;
+}
+
+int kb_elf_add_debug(struct kb_elf *elf, const char *path)
+{
+	struct kb_elf found = { 0 };
+	struct loader loader = { .out = &found, .wanted = elf, .path = path };
+	int ret = with_file(&loader, load_debug);
+
+	elf->has_symtab |= !ret && found.has_symtab;
 	return ret;
 }
 

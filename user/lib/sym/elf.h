@@ -20,17 +20,41 @@ struct kb_elf_segment {
 	bool executable;
 };
 
+#define KB_BUILD_ID_MAX	64
+
+/* What the linker says a file is; length 0: nothing. */
+struct kb_build_id {
+	uint8_t bytes[KB_BUILD_ID_MAX];
+	uint32_t length;
+};
+
 struct kb_elf {
-	struct kb_symtab symbols;	/* by virtual address; sorted */
+	struct kb_symtab symbols;	/* by virtual address */
 	struct kb_elf_segment *segments;
 	uint32_t nr_segments;
+	bool has_symtab;		/* .symtab, not just .dynsym */
+	struct kb_build_id build_id;
+	char debuglink[256];		/* .gnu_debuglink: a file's name, "" = none, ... */
+	uint32_t debuglink_crc;		/* ... and the CRC-32 of it */
 };
 
 /*
  * Read @path. -ENOEXEC: not an ELF program or library; -EBADMSG: a damaged one;
  * errors of open(2) and memory as they are. A file without symbols is no error.
+ * The symbols have to be sorted before they are searched: kb_symtab_sort().
  */
+int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err);
+
+/* The same, and sort. */
 int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err);
+
+/*
+ * Add the symbols of @elf's debug file at @path; only if it is the right one: it has
+ * @elf's build-id, or if that is not known the CRC that @elf asks for. -ESTALE: it
+ * is not; else as kb_elf_read(). Before the symbols are sorted.
+ */
+int kb_elf_add_debug(struct kb_elf *elf, const char *path);
+
 void kb_elf_release(struct kb_elf *elf);
 
 /*

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sym/debugfile.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
 
@@ -108,12 +109,12 @@ static int load_below(const struct kb_images *images, struct kb_image *image,
 	int i, ret = 0;
 
 	if (!images->symfs[0])
-		return kb_elf_load(&image->elf, image->name, err);
+		return kb_elf_read(&image->elf, image->name, err);
 	for (i = 0; i < 2; i++) {
 		if (asprintf(&path, "%s%s%s", images->symfs, names[i][0] == '/' ? "" : "/",
 			     names[i]) < 0)
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-		ret = kb_elf_load(&image->elf, path, err);
+		ret = kb_elf_read(&image->elf, path, err);
 		free(path);
 		if (ret != -ENOENT && ret != -ENOTDIR)
 			break;
@@ -133,11 +134,18 @@ void kb_image_load(const struct kb_images *images, struct kb_image *image)
 					  "was in use, its symbols are gone", image->name);
 		return;
 	}
-	if (load_below(images, image, &err))
+	if (load_below(images, image, &err)) {
 		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
 				  "DIR", err.text);
-	else if (!image->elf.symbols.nr_symbols)
-		kb_image_complain(image, "%s has no symbols: it is stripped", image->name);
+		return;
+	}
+	if (!image->elf.has_symtab)
+		kb_debugfile_add(&image->elf, images->symfs, image->name);
+	if (kb_symtab_sort(&image->elf.symbols))
+		kb_elf_release(&image->elf);
+	if (!image->elf.symbols.nr_symbols)
+		kb_image_complain(image, "%s has no symbols: it is stripped, install the package "
+				  "with its debug symbols", image->name);
 }
 
 static void release_image(void *data)
