@@ -174,6 +174,33 @@ def sort_keys_sum_up(tmp):
         assert tap.run("report", "--sort", bad, cwd=tmp).returncode == 2, bad
 
 
+def children_include_what_was_called(tmp):
+    program, symbols, offset, vaddr, size = build(tmp, "-no-pie")
+    capture = Maker(counters=[17])
+    capture.task(7, "truth")
+    capture.map(7, vaddr, size, offset, program)
+    ten, thirty, main = symbols["burn_ten"], symbols["burn_thirty"], symbols["main"]
+    chains = [[ten, thirty + 5, main + 9], [ten, ten + 3, ten + 3, main + 9],
+              [thirty, main + 9], [main + 1], None]
+    for number, chain in enumerate(chains):
+        pc = chain[0] if chain else ten
+        capture.sample(0, 1000 + number, 7, pc, [100], chain)
+    # a return address behind the last byte of the caller belongs to the caller
+    capture.sample(0, 2000, 7, symbols["burn_sixty"], [100], [symbols["burn_sixty"], thirty])
+    path = capture.save(os.path.join(tmp, "chains.cap"))
+    rows, _ = lines(tmp, "--children", "--sort", "symbol", path)
+    got = {r["symbol"]: (r["children"], r["weight"]) for r in rows if r["kind"] == "symbol"}
+    before = [name for name in symbols if symbols[name] < thirty and name.startswith("burn")]
+    caller = max(before, key=symbols.get)
+    want = {"burn_ten": (300, 300), "burn_thirty": (200, 100), "main": (400, 100),
+            "burn_sixty": (100, 100)}
+    assert caller == "burn_sixty" and got == want, (caller, got)
+    text = tap.run("report", "--children", path).stdout
+    assert re.search(r"^ +66\.67% +16\.67% +1 +truth +truth +\[\.\] main$", text, re.M), text
+    rows, _ = lines(tmp, "--sort", "symbol", path)
+    assert only(rows, kind="symbol", symbol="main")["weight"] == 100, rows
+
+
 def percent_limit_says_what_it_hides(tmp):
     make(tmp, os.path.join(tmp, "kbarman.cap"))
     text = tap.run("report", "--percent-limit", "5", cwd=tmp).stdout

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/stack.h"
 #include "cli.h"
 #include "report.h"
 
@@ -22,6 +23,7 @@ static const char usage[] =
 	"  -s, --sort KEY,...     sum samples up by task, tid, image, symbol, cpu\n"
 	"                         (task,image,symbol)\n"
 	"  -n, --count            count samples, instead of weighing each by its period\n"
+	"      --children         add to each function what it called; needs call chains\n"
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
 	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
 	"      --symfs DIR        look for programs and libraries below DIR\n"
@@ -100,9 +102,24 @@ static void close_report(struct report *report)
 	kb_barman_close(report->barman);
 }
 
+/* Everybody who called where the sample fell. */
+static int add_callers(struct report *report, const struct kb_event *event)
+{
+	uint32_t frame, depth = kb_stack_depth(event);
+	int ret = 0;
+
+	for (frame = 1; frame < depth && !ret; frame++)
+		ret = kb_hot_add_caller(report->by_sort, event,
+					kb_symbolizer_resolve(report->symbolizer, event->task_id,
+							      event->timestamp,
+							      kb_stack_lookup(event, frame)));
+	return ret;
+}
+
 static int add_sample(struct report *report, const struct kb_event *event)
 {
 	const struct kb_symbol *symbol;
+	int ret;
 
 	if (!event->sample.has_pc) {
 		report->samples_without_pc++;
@@ -110,8 +127,9 @@ static int add_sample(struct report *report, const struct kb_event *event)
 	}
 	symbol = kb_symbolizer_resolve(report->symbolizer, event->task_id, event->timestamp,
 				       event->sample.pc);
-	return kb_hot_add(report->by_sort, event, symbol) ?:
-	       kb_hot_add(report->by_tid, event, symbol);
+	ret = kb_hot_add(report->by_sort, event, symbol) ?:
+	      kb_hot_add(report->by_tid, event, symbol);
+	return !ret && report->children ? add_callers(report, event) : ret;
 }
 
 static int add_event(struct report *report, const struct kb_event *event)
@@ -211,7 +229,7 @@ static int run(struct report *report, bool json)
 	return report->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-enum { OPTION_PERCENT = 256, OPTION_KALLSYMS, OPTION_SYMFS };
+enum { OPTION_CHILDREN = 256, OPTION_PERCENT, OPTION_KALLSYMS, OPTION_SYMFS };
 
 int cmd_report(int argc, char **argv)
 {
@@ -219,6 +237,7 @@ int cmd_report(int argc, char **argv)
 		{ "input", required_argument, NULL, 'i' },
 		{ "sort", required_argument, NULL, 's' },
 		{ "count", no_argument, NULL, 'n' },
+		{ "children", no_argument, NULL, OPTION_CHILDREN },
 		{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
 		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
 		{ "symfs", required_argument, NULL, OPTION_SYMFS },
@@ -246,6 +265,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 'n':
 			report.count = true;
+			break;
+		case OPTION_CHILDREN:
+			report.children = true;
 			break;
 		case OPTION_PERCENT:
 			if (!parse_percent(optarg, &report.percent_limit))

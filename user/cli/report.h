@@ -24,6 +24,7 @@ struct report {
 	const char *path;
 	unsigned int sort;		/* KB_SORT_* of the table of samples */
 	bool count;			/* samples, not weights */
+	bool children;			/* with callers */
 	double percent_limit;
 	struct kb_symbol_options symbols;
 

@@ -68,6 +68,8 @@ static void put_row(const struct report *report, struct kb_json *json,
 	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
+	if (report->children)
+		kb_json_u64(json, "children", row->children);
 	if (report->sort & (KB_SORT_TASK | KB_SORT_TID))
 		kb_json_string(json, "task", row->task);
 	if (report->sort & KB_SORT_TID)

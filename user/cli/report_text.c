@@ -193,13 +193,14 @@ static void put_weight(const struct report *report)
 
 /* Which columns the table of samples has, and how wide those of names are. */
 struct columns {
-	bool cpu, tid, task, image, symbol;
+	bool children, cpu, tid, task, image, symbol;
 	int task_width, image_width;
 };
 
 static struct columns choose_columns(const struct report *report, uint32_t shown)
 {
 	struct columns columns = {
+		.children = report->children,
 		.cpu = report->sort & KB_SORT_CPU,
 		.tid = report->sort & KB_SORT_TID,
 		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),
@@ -219,7 +220,10 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 
 static void put_symbols_head(const struct columns *columns)
 {
-	printf("#  Overhead   Samples");
+	if (columns->children)
+		printf("#  Children       Self   Samples");
+	else
+		printf("#  Overhead   Samples");
 	if (columns->cpu)
 		printf("  CPU");
 	if (columns->tid)
@@ -234,6 +238,8 @@ static void put_symbols_head(const struct columns *columns)
 static void put_symbol_row(const struct report *report, const struct columns *columns,
 			   const struct kb_hot_row *row)
 {
+	if (columns->children)
+		printf("%10.2f%%", percent(row->children, report->totals.weight));
 	printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight), row->samples);
 	if (columns->cpu)
 		printf("  %3u", row->core);
@@ -260,7 +266,7 @@ static void put_symbols(const struct report *report)
 	uint32_t i, shown = 0;
 
 	while (shown < report->nr_rows &&
-	       is_shown(report, report->rows[shown].weight, report->totals.weight))
+	       is_shown(report, report->rows[shown].children, report->totals.weight))
 		shown++;
 	columns = choose_columns(report, shown);
 	put_symbols_head(&columns);

@@ -31,6 +31,8 @@ struct kb_hot {
 	struct kb_table comm_rows;
 	void *comms;			/* by name: tsearch(3) */
 	uint32_t nr_comms;
+	uint64_t samples;		/* added so far */
+	bool has_callers;
 
 	/* The task of the last sample: the same answer holds for a while. */
 	uint32_t last_task;
@@ -107,14 +109,16 @@ static const struct comm *find_comm(struct kb_hot *hot, uint32_t task_id, uint64
 	return hot->last_comm;
 }
 
-int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol)
+/* The row of a sample or a frame; NULL without memory. */
+static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *event,
+				   const struct kb_symbol *symbol)
 {
 	const struct comm *comm = find_comm(hot, event->task_id, event->timestamp);
 	uint64_t key[3] = { 0 };
 	struct kb_hot_row *row;
 
 	if (!comm)
-		return -ENOMEM;
+		return NULL;
 	if (hot->sort & KB_SORT_TASK)
 		key[0] = (uint64_t)comm->id << 32;
 	if (hot->sort & KB_SORT_TID)
@@ -127,9 +131,7 @@ int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb
 		key[2] |= event->core;
 
 	row = kb_table_get(&hot->rows, key);
-	if (!row)
-		return -ENOMEM;
-	if (!row->samples++) {
+	if (row && !row->task) {
 		row->task = comm->name;
 		row->image = symbol->image;
 		row->image_base = symbol->image_base;
@@ -138,11 +140,51 @@ int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb
 		row->task_id = event->task_id;
 		row->core = event->core;
 	}
+	return row;
+}
+
+/* Add the sample to a sum, or to the number of those without a weight. */
+static void add_weight(const struct kb_event *event, uint64_t *sum, uint64_t *unweighed)
+{
 	if (event->sample.nr_counters && event->sample.counters[0] != KB_COUNTER_INVALID &&
-	    event->sample.counters[0] <= UINT64_MAX - row->weight)
-		row->weight += event->sample.counters[0];
+	    event->sample.counters[0] <= UINT64_MAX - *sum)
+		*sum += event->sample.counters[0];
 	else
-		row->unweighed++;
+		++*unweighed;
+}
+
+static void add_to_children(const struct kb_hot *hot, const struct kb_event *event,
+			    struct kb_hot_row *row)
+{
+	if (row->last_sample == hot->samples)
+		return;
+	row->last_sample = hot->samples;
+	row->nr_children++;
+	add_weight(event, &row->children, &row->children_unweighed);
+}
+
+int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol)
+{
+	struct kb_hot_row *row = find_row(hot, event, symbol);
+
+	if (!row)
+		return -ENOMEM;
+	hot->samples++;
+	row->samples++;
+	add_weight(event, &row->weight, &row->unweighed);
+	add_to_children(hot, event, row);
+	return 0;
+}
+
+int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
+		      const struct kb_symbol *symbol)
+{
+	struct kb_hot_row *row = find_row(hot, event, symbol);
+
+	if (!row)
+		return -ENOMEM;
+	hot->has_callers = true;
+	add_to_children(hot, event, row);
 	return 0;
 }
 
@@ -165,6 +207,8 @@ static int compare_rows(const void *left, const void *right)
 {
 	const struct kb_hot_row *a = left, *b = right;
 
+	if (a->children != b->children)
+		return a->children > b->children ? -1 : 1;
 	if (a->weight != b->weight)
 		return a->weight > b->weight ? -1 : 1;
 	if (a->samples != b->samples)
@@ -175,6 +219,21 @@ static int compare_rows(const void *left, const void *right)
 static uint64_t add_up(uint64_t a, uint64_t b)
 {
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
+}
+
+/* Turn what was summed up into final weights: in samples with @count. */
+static void settle(const struct kb_hot *hot, struct kb_hot_row *row, bool count, uint64_t mean)
+{
+	if (count)
+		row->weight = row->samples;
+	else
+		row->weight = add_up(row->weight, mean * row->unweighed);
+	if (!hot->has_callers)
+		row->children = row->weight;
+	else if (count)
+		row->children = row->nr_children;
+	else
+		row->children = add_up(row->children, mean * row->children_unweighed);
 }
 
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
@@ -195,10 +254,7 @@ const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *n
 	mean = weighed ? totals->weight / weighed : 0;
 	totals->weight = 0;
 	for (i = 0; i < *nr; i++) {
-		if (count)
-			rows[i].weight = rows[i].samples;
-		else
-			rows[i].weight = add_up(rows[i].weight, mean * rows[i].unweighed);
+		settle(hot, &rows[i], count, mean);
 		totals->weight = add_up(totals->weight, rows[i].weight);
 	}
 	if (*nr)

@@ -34,6 +34,11 @@ struct kb_hot_row {
 	uint64_t samples;
 	uint64_t unweighed;	/* of them, those without a weight */
 	uint64_t weight;
+	uint64_t children;	/* weight of the samples here and in what was called from
+				 * here; only if callers were added */
+	uint64_t nr_children;	/* samples among them */
+	uint64_t children_unweighed;
+	uint64_t last_sample;	/* that was added to children: recursion counts once */
 };
 
 struct kb_hot;
@@ -46,9 +51,13 @@ void kb_hot_destroy(struct kb_hot *hot);
 /* A sample with a PC, which is in @symbol. 0 or -ENOMEM. */
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol);
 
+/* A frame of the call chain of the sample that was added last. 0 or -ENOMEM. */
+int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
+		      const struct kb_symbol *symbol);
+
 /*
- * All rows, the heaviest first, in an order that only the capture decides; by number
- * of samples with @count. Nothing can be added afterwards. The totals' fields other
+ * All rows, the heaviest first, with their children if any callers were added, in an
+ * order that only the capture decides; by number of samples with @count. Nothing can be added afterwards. The totals' fields other
  * than samples and weight are not set.
  */
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
