@@ -80,12 +80,16 @@ enum {
 
 static unsigned long wanted;
 
+/* Facts that found no place; the worker counts them where it may. */
+static atomic_t left_out;
+
 /* ---- the queue ---- */
 
 /* NULL: full. */
 static struct fact *claim(void)
 {
 	unsigned int head = READ_ONCE(queue_head);
+	struct fact *fact;
 
 	do {
 		/* Pairs with the release in drain(): the place is free. A head that was
@@ -93,7 +97,9 @@ static struct fact *claim(void)
 		if ((int)(head - smp_load_acquire(&queue_tail)) >= (int)QUEUE_SIZE)
 			return NULL;
 	} while (!try_cmpxchg(&queue_head, &head, head + 1));
-	return &queue[head % QUEUE_SIZE];
+	fact = &queue[head % QUEUE_SIZE];
+	fact->timestamp = kbarman_clock();
+	return fact;
 }
 
 static void kick_worker(struct irq_work *work);
@@ -106,12 +112,17 @@ static void publish(struct fact *fact, enum fact_kind kind)
 	irq_work_queue(&kick);
 }
 
-/* Context: task, or whatever a kprobe in a task's context is. */
-static void overflowed(void)
+static void leave_out(void)
 {
-	kbarman_header_miss(kbarman_session.capture, KBARMAN_MISSED_QUEUE);
-	set_bit(WANTED_DISTRUST, &wanted);
+	atomic_inc(&left_out);
 	irq_work_queue(&kick);
+}
+
+/* One that the thread will not bring up again: what it says later is not all. */
+static void leave_out_for_good(void)
+{
+	set_bit(WANTED_DISTRUST, &wanted);
+	leave_out();
 }
 
 /* What could not be had now may be at the thread's next sample. */
@@ -151,6 +162,16 @@ static void handle(const struct fact *fact)
 }
 
 /*
+ * Before what comes behind a gap is handled: set_bit() came before the publish() of
+ * whatever the same thread said next.
+ */
+static void heed_gaps(u64 timestamp)
+{
+	if (unlikely(test_and_clear_bit(WANTED_DISTRUST, &wanted)))
+		kbarman_spaces_distrust(timestamp);
+}
+
+/*
  * Handle all facts whose places are claimed by now. False if there is one among them
  * that is not written yet; its writer will kick the worker when it is.
  */
@@ -168,6 +189,7 @@ static bool drain(void)
 		WRITE_ONCE(place->kind, FACT_NONE);
 		/* Pairs with the acquire in claim(). */
 		smp_store_release(&queue_tail, ++tail);
+		heed_gaps(fact.timestamp);
 		handle(&fact);
 		cond_resched();
 	}
@@ -176,12 +198,15 @@ static bool drain(void)
 
 static void work(struct work_struct *unused)
 {
+	int missed;
+
 	/* First of all: what is in the queue is about later. */
 	if (test_and_clear_bit(WANTED_WALK, &wanted))
 		kbarman_spaces_walk_all(kbarman_session.started.timestamp);
 	drain();
-	if (test_and_clear_bit(WANTED_DISTRUST, &wanted))
-		kbarman_spaces_distrust(kbarman_clock());
+	heed_gaps(kbarman_clock());
+	for (missed = atomic_xchg(&left_out, 0); missed; missed--)
+		kbarman_header_miss(kbarman_session.capture, KBARMAN_MISSED_QUEUE);
 	if (kbarman_spaces_condemn() && drain())
 		kbarman_spaces_bury();
 }
@@ -209,12 +234,12 @@ void kbarman_maps_sampled(void)
 	fact = claim();
 	if (!fact) {
 		clear_bit(current->pid, sampled);	/* the next sample tries again */
+		leave_out();
 		return;
 	}
 	mmgrab(mm);
 	fact->mm = mm;
 	fact->task_id = current->pid;
-	fact->timestamp = kbarman_clock();
 	publish(fact, FACT_SAMPLED);
 }
 
@@ -223,14 +248,13 @@ static void push_fork(struct mm_struct *parent, struct mm_struct *child)
 	struct fact *fact = claim();
 
 	if (!fact) {
-		overflowed();
+		leave_out_for_good();
 		return;
 	}
 	mmgrab(parent);
 	mmgrab(child);
 	fact->parent = parent;
 	fact->mm = child;
-	fact->timestamp = kbarman_clock();
 	publish(fact, FACT_FORK);
 }
 
@@ -286,12 +310,11 @@ static void push_map(struct vm_area_struct *vma)
 	struct fact *fact = claim();
 
 	if (!fact) {
-		overflowed();
+		leave_out_for_good();
 		return;
 	}
 	mmgrab(vma->vm_mm);
 	fact->mm = vma->vm_mm;
-	fact->timestamp = kbarman_clock();
 	kbarman_mapping_init(&fact->mapping, vma);
 	if (fact->mapping.file)
 		get_file(fact->mapping.file);
@@ -373,6 +396,7 @@ static int start(struct kbarman_session *session)
 	queue_head = 0;
 	queue_tail = 0;
 	wanted = 0;
+	atomic_set(&left_out, 0);
 	error = kbarman_spaces_create(session->capture);
 	if (error)
 		goto err_memory;

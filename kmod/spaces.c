@@ -60,6 +60,9 @@ struct thread {
 					 * before that, which they replace. 0 = it has none */
 };
 
+/* What can't be told, and must not be left out. */
+static const char unknown[] = "[unknown]";
+
 /* What the id has left in `threads` once its address space is gone: it has rows. */
 #define HAD_ROWS	xa_mk_value(1)
 
@@ -116,7 +119,7 @@ static const char *name_of(const struct kbarman_mapping *from)
 	if (!from->file)
 		return from->name;
 	path = d_path(kbarman_file_path(from->file), path_buffer, PATH_MAX);
-	return IS_ERR(path) ? "[unknown]" : path;
+	return IS_ERR(path) ? unknown : path;
 }
 
 /* ---- mappings ---- */
@@ -306,18 +309,16 @@ static bool lock_mappings(struct mm_struct *mm)
 	return false;
 }
 
-/* Add what is mapped now and not known. What has no memory any more says all it can. */
+/* Add what is mapped now and not known, if there is anybody left to ask. */
 static void space_walk(struct space *space, u64 timestamp)
 {
 	struct kbarman_mapping mapping;
 	struct vm_area_struct *vma;
 
-	if (space->complete)
-		return;
-	space->complete = true;
-	if (!mmget_not_zero(space->mm))
+	if (space->complete || !mmget_not_zero(space->mm))
 		return;
 	if (lock_mappings(space->mm)) {
+		space->complete = true;
 		/* One by one: the same on kernels with and without a list of them. */
 		for (vma = find_vma(space->mm, 0); vma; vma = find_vma(space->mm, vma->vm_end)) {
 			if (!(vma->vm_flags & VM_EXEC))
@@ -326,8 +327,6 @@ static void space_walk(struct space *space, u64 timestamp)
 			space_map(space, &mapping, timestamp);
 		}
 		mmap_read_unlock(space->mm);
-	} else {
-		space->complete = false;
 	}
 	mmput_async(space->mm);
 }
@@ -365,11 +364,23 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 
 /* ---- threads ---- */
 
+/*
+ * The rows that the id has are of another image, and some may be missing that would
+ * replace them: where nothing is known, it is better to say so than to let them stand.
+ */
+static void disown_rows(const struct thread *thread, const struct space *space)
+{
+	kbarman_header_add_map(capture, thread->since - 1, thread->task_id, 0,
+			       space->mm->task_size, 0, unknown, strlen(unknown));
+}
+
 /* @thread was sampled in @space: it belongs there from now on. */
 static void settle(struct thread *thread, struct space *space)
 {
 	struct mapping *mapping;
 
+	if (thread->since && !space->complete)
+		disown_rows(thread, space);
 	thread->space = space;
 	list_add_tail(&thread->node, &space->threads);
 	list_for_each_entry(mapping, &space->mappings, node)
