@@ -8,6 +8,7 @@ KREL		?= $(shell uname -r)
 KDIR		?= /lib/modules/$(KREL)/build
 KARCH		:= $(patsubst amd64,x86_64,$(patsubst armhf,arm,$(patsubst s390x,s390,$(MACH))))
 MODULE_TREE	= build/module/$(MACH)-$(notdir $(patsubst %/build,%,$(KDIR)))
+MODULE_DIR	= $(O)
 
 .PHONY: module
 module:			## kbarman.ko, under build/
@@ -19,5 +20,5 @@ module:			## kbarman.ko, under build/
 	@cp -rsfu $(CURDIR)/Kbuild $(CURDIR)/kmod $(MODULE_TREE)
 	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(MODULE_TREE) ARCH=$(KARCH) CROSS_COMPILE=$(CROSS_COMPILE) \
 		$(MODULE_FLAGS) modules
-	@mkdir -p $(O)
-	cp $(MODULE_TREE)/kbarman.ko $(O)/kbarman.ko
+	@mkdir -p $(MODULE_DIR)
+	cp $(MODULE_TREE)/kbarman.ko $(MODULE_DIR)/kbarman.ko

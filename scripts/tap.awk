@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+#
+# Reads the TAP of one suite as it comes, shows one line a program and the reasons of what
+# failed, and appends "PASSED FAILED SKIPPED" to the file `totals`.
+#
+#   suite=NAME   what to call it
+#   nested=1     the TAP is that of run_kselftest.sh: each program's is indented by "# "
+#   totals=FILE
+#
+# The line "exit STATUS" behind the TAP is the program's exit status. A program that failed
+# without saying so, that printed no or not all results, counts as one failure.
+
+function begin(name) {
+	program = name
+	passed = failed = skipped = results = diagnostics = 0
+	plan = -1
+	test = ""
+	tell = 0
+}
+
+function problem(what) {
+	failed++
+	printf "FAIL  %s: %s\n", program, what
+}
+
+function end(status, left) {
+	if (plan >= 0 && plan != results)
+		problem("only " results " of " plan " tests ran")
+	else if (!results && (status || !nested))
+		problem("no test ran" (status ? " (" status ")" : ""))
+	else if (status && !failed)
+		problem(status)
+	if (passed || failed || skipped) {
+		left = sprintf("%s  %-40s %4d passed", failed ? "FAIL" : "ok  ", program, passed)
+		if (failed)
+			left = left sprintf(", %d failed", failed)
+		if (skipped)
+			left = left sprintf(", %d skipped", skipped)
+		print left
+	}
+	fflush()
+	all_passed += passed; all_failed += failed; all_skipped += skipped
+	begin(suite)
+}
+
+function result(line, good, reason, name, i) {
+	results++
+	name = line
+	sub(/^(not )?ok *[0-9]* *(- )?/, "", name)
+	reason = ""
+	if (match(name, /# *[Ss][Kk][Ii][Pp]/)) {
+		reason = substr(name, RSTART + RLENGTH)
+		name = substr(name, 1, RSTART - 1)
+		sub(/^[: ]+/, "", reason)
+		sub(/ +$/, "", name)
+		if (name == "")
+			name = test		# the harness of the kernel names no skipped test
+		if (good) {
+			skipped++
+			printf "skip  %s: %s: %s\n", program, name, reason == "" ? "no reason given" : reason
+			diagnostics = tell = 0
+			return
+		}
+	}
+	if (good) {
+		passed++
+		diagnostics = tell = 0
+		return
+	}
+	failed++
+	printf "FAIL  %s: %s\n", program, name
+	for (i = diagnostics > 20 ? diagnostics - 20 : 0; i < diagnostics; i++)
+		print "      " diagnostic[i]
+	diagnostics = 0
+	tell = 12
+}
+
+function note(line) {
+	if (line ~ /^# +RUN /) {
+		test = line
+		sub(/^# +RUN +/, "", test)
+		sub(/ \.\.\.$/, "", test)
+		diagnostics = tell = 0
+	} else if (line ~ /^# +(OK|FAIL|SKIP) |^# (PASSED|FAILED|Starting|Totals)|^TAP version/)
+		return
+	else if (tell) {
+		tell--
+		print "      " line
+	} else
+		diagnostic[diagnostics++] = line
+}
+
+function tap(line) {
+	if (line ~ /^ok([^a-zA-Z]|$)/)
+		result(line, 1)
+	else if (line ~ /^not ok([^a-zA-Z]|$)/)
+		result(line, 0)
+	else if (line ~ /^1\.\.[0-9]+/) {
+		plan = substr(line, 4) + 0
+		if (line ~ /# *[Ss][Kk][Ii][Pp]/ && !plan) {
+			results = 0; plan = -1; skipped++
+			sub(/^[^#]*# *[Ss][Kk][Ii][Pp][: ]*/, "", line)
+			printf "skip  %s: %s\n", program, line
+		}
+	} else
+		note(line)
+	fflush()
+}
+
+BEGIN { begin(suite) }
+
+{ sub(/\r$/, "") }
+
+/^exit [0-9]+$/ { status = $2; next }
+
+nested && /^# selftests: / {
+	name = $0
+	sub(/^# selftests: [^:]*: /, "", name)
+	begin(suite "/" name)
+	next
+}
+nested && /^(not )?ok [0-9]+ selftests: / {
+	left = $0
+	sub(/^[^#]*#? */, "", left)
+	end(/^not ok/ ? (left == "" ? "it failed" : left) : "")
+	next
+}
+nested && /^# / { tap(substr($0, 3)); next }
+nested && (/^1\.\.[0-9]+$/ || /^TAP version/) { next }
+nested { note($0); next }
+{ tap($0) }
+
+END {
+	if (!nested)
+		end(status ? "exit status " status (status == 124 ? ", out of time" : "") : "")
+	else if (status || !(all_passed + all_failed + all_skipped)) {
+		program = suite
+		for (i = diagnostics > 20 ? diagnostics - 20 : 0; i < diagnostics; i++)
+			print "      " diagnostic[i]
+		problem(status ? "exit status " status : "no test ran")
+		all_failed++
+	}
+	print all_passed + 0, all_failed + 0, all_skipped + 0 >> totals
+}

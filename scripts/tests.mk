@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: MIT
+# Tests: `make test` runs them all, `make test SUITES="host cli"` some. The programs of
+# selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
+
+GUEST		= build/guest/$(MACH)
+VM_TESTS	:= load abi map records stream session tasks samples clock permission lockdown
+GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
+HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
+TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE -pthread
+# of the kernel's source; asked for when first needed, once
+KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
+
+.PHONY: test check host-tests guest vm
+test:			## all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
+	@CI=$(CI) scripts/test $(SUITES)
+
+check:			## static checks: W=1 and sparse on the module, shellcheck
+	@CI=$(CI) scripts/test static
+
+host-tests: $(HOST_TESTS) build/selftests/ring/step	## the tests that run here, not run
+
+build/selftests/host/%: selftests/host/%.c build/libkbarman.a
+	@mkdir -p $(@D)
+	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
+
+# The module's own ring, in user space: see selftests/ring/.
+build/selftests/ring/step: selftests/ring/step.c kmod/ring.c selftests/ring/ring_env.h \
+			   kmod/ring.h kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -include selftests/ring/ring_env.h -Iselftests/ring -Ikmod \
+		selftests/ring/step.c kmod/ring.c -o $@
+
+-include $(HOST_TESTS:=.d)
+
+# ---- what goes into a VM
+
+guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static \
+	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
+	$(GUEST)/guest.sh	## module, tool and tests for a VM, under build/guest/
+
+.PHONY: guest-module
+guest-module:
+	@mkdir -p $(GUEST)
+	@k=$$(scripts/kernel $(MACH) $(FLAVOUR)) || exit; eval "$$k"; \
+	$(MAKE) --no-print-directory module MODULE_DIR=$(GUEST) KDIR=$$KDIR CROSS_COMPILE=$$KCROSS \
+		>$(GUEST)/module.log 2>&1 || { cat $(GUEST)/module.log >&2; exit 1; }
+	@mkdir -p $(GUEST)/kselftest/kbarman
+	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
+
+$(GUEST)/kbarman: $(O)/kbarman
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(GUEST)/truth: selftests/truth/truth.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer $< -o $@
+
+$(GUEST)/truth-static: selftests/truth/truth.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -static $< -o $@
+
+$(GUEST)/map_reader: user/examples/map_reader.c kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Ikmod -static $< -o $@
+
+$(GUEST)/guest.sh: selftests/vm/guest.sh
+	@mkdir -p $(@D)
+	cp $< $@
+
+# The harness's own header is not for -Wall; and its macros compare what they are given.
+$(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h \
+			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod $< -o $@
+
+$(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
+	@mkdir -p $(@D)/kselftest $(@D)/kbarman
+	cp $(KSELFTEST)/kselftest/*.sh $(@D)/kselftest
+	printf 'kbarman:%s\n' $(VM_TESTS) >$(@D)/kselftest-list.txt
+	echo timeout=600 >$(@D)/kbarman/settings
+	cp $(KSELFTEST)/run_kselftest.sh $@
+
+vm: guest		## a shell in a VM with the module and the tool (ARCH=…)
+	@scripts/vm --arch $(MACH) --root debian --share $(GUEST) --timeout 0 --shell -- \
+		sh -c 'insmod kbarman.ko; PATH=/host:$$PATH; export PATH; \
+		echo "the module is loaded; kbarman, truth and map_reader are in the path"; \
+		exec bash -i'
