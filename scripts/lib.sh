@@ -67,9 +67,11 @@ arch_table() {
 
 # locked NAME COMMAND...: only one run at a time holds NAME
 locked() (
-	lock=$KB_CACHE/lock.$1
+	lock=$KB_CACHE/lock/$1
 	mkdir -p "${lock%/*}" 2>/dev/null || die "cannot create ${lock%/*}" \
 		"make it writable, or point XDG_CACHE_HOME at a directory that is"
+	[ -w "${lock%/*}" ] || die "$KB_CACHE belongs to somebody else" \
+		"run this as its owner, remove it, or set XDG_CACHE_HOME"
 	shift
 	exec 9>"$lock"
 	flock -n 9 || { say "waiting for another run (${lock##*/})"; flock 9; }
