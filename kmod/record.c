@@ -22,37 +22,41 @@ static noinline void record_losses(struct kbarman_ring *ring)
 	struct bm_protocol_custom_counter *counter;
 	struct bm_protocol_annotation *bookmark;
 	long lost = local_xchg(&ring->unreported, 0);
-	u64 now;
+	struct kbarman_slot slot;
+	unsigned long length;
 
 	if (!lost)
 		return;
-	counter = kbarman_ring_try_reserve(ring, sizeof(*counter), &now);
+	slot = kbarman_ring_try_reserve(ring, sizeof(*counter));
+	counter = slot.record;
 	if (!counter) {
 		local_add(lost, &ring->unreported);
 		return;
 	}
-	fill_header(ring, &counter->header, BM_RECORD_CUSTOM_COUNTER, now);
+	fill_header(ring, &counter->header, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
 	counter->task_id = 0;
 	counter->counter = KBARMAN_SERIES_LOST;
 	counter->value = lost;
 	kbarman_ring_commit(ring);
 
-	bookmark = kbarman_ring_try_reserve(ring, sizeof(*bookmark) + sizeof(lost_text), &now);
+	length = ALIGN(sizeof(*bookmark) + sizeof(lost_text), sizeof(bm_uintptr));
+	slot = kbarman_ring_try_reserve(ring, length);
+	bookmark = slot.record;
 	if (!bookmark)
 		return;
-	memset(bookmark, 0, ALIGN(sizeof(*bookmark) + sizeof(lost_text), sizeof(bm_uintptr)));
-	fill_header(ring, &bookmark->header, BM_RECORD_ANNOTATION, now);
+	memset(bookmark, 0, length);
+	fill_header(ring, &bookmark->header, BM_RECORD_ANNOTATION, slot.timestamp);
 	bookmark->data_length = sizeof(lost_text);
 	bookmark->type = BM_ANNOTATION_BOOKMARK;
 	memcpy(bookmark->data, lost_text, sizeof(lost_text));
 	kbarman_ring_commit(ring);
 }
 
-static __always_inline void *begin(struct kbarman_ring *ring, unsigned long length, u64 *timestamp)
+static __always_inline struct kbarman_slot begin(struct kbarman_ring *ring, unsigned long length)
 {
 	if (unlikely(local_read(&ring->unreported)))
 		record_losses(ring);
-	return kbarman_ring_reserve(ring, length, timestamp);
+	return kbarman_ring_reserve(ring, length);
 }
 
 void kbarman_record_switch(struct kbarman_ring *ring, u32 task_id,
@@ -62,12 +66,12 @@ void kbarman_record_switch(struct kbarman_ring *ring, u32 task_id,
 		struct bm_protocol_task_switch record;
 		u8 padding[2];
 	} __packed __aligned(4) *block;
-	u64 now;
+	struct kbarman_slot slot = begin(ring, sizeof(*block));
 
-	block = begin(ring, sizeof(*block), &now);
+	block = slot.record;
 	if (!block)
 		return;
-	fill_header(ring, &block->record.header, BM_RECORD_TASK_SWITCH, now);
+	fill_header(ring, &block->record.header, BM_RECORD_TASK_SWITCH, slot.timestamp);
 	block->record.task_id = task_id;
 	block->record.reason = reason;
 	block->record.prev_state = prev_state;
@@ -81,12 +85,12 @@ void kbarman_record_halt(struct kbarman_ring *ring, bool entered, u8 idle_state)
 		struct bm_protocol_halting_event record;
 		u8 padding[6];
 	} __packed __aligned(4) *block;
-	u64 now;
+	struct kbarman_slot slot = begin(ring, sizeof(*block));
 
-	block = begin(ring, sizeof(*block), &now);
+	block = slot.record;
 	if (!block)
 		return;
-	fill_header(ring, &block->record.header, BM_RECORD_HALTING_EVENT, now);
+	fill_header(ring, &block->record.header, BM_RECORD_HALTING_EVENT, slot.timestamp);
 	block->record.entered_halt = entered;
 	block->record.idle_state = idle_state;
 	memset(block->padding, 0, sizeof(block->padding));
@@ -102,12 +106,12 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		u64 deltas[];
 	} __packed __aligned(4) *record;
 	unsigned long length = sizeof(*record) + nr_deltas * sizeof(*deltas);
-	u64 now;
+	struct kbarman_slot slot = begin(ring, length);
 
-	record = begin(ring, length, &now);
+	record = slot.record;
 	if (!record)
 		return;
-	fill_header(ring, &record->sample.header, BM_RECORD_SAMPLE_WITH_PC, now);
+	fill_header(ring, &record->sample.header, BM_RECORD_SAMPLE_WITH_PC, slot.timestamp);
 	record->sample.task_id = task_id;
 	record->sample.num_custom_counters = 0;
 	record->pc = pc;

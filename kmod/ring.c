@@ -20,43 +20,19 @@
 #define WORD		sizeof(bm_uintptr)
 #define SNAPSHOT_TRIES	16
 
-/*
- * The low word of an offset in the header, the only part that is live on a 32-bit
- * machine: an unsigned long can be stored and exchanged at once everywhere.
- */
-static __always_inline unsigned long *low_word(__u64 *offset)
-{
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	return (unsigned long *)(offset + 1) - 1;
-#else
-	return (unsigned long *)offset;
-#endif
-}
-
 static __always_inline unsigned long *read_offset(const struct kbarman_ring *ring)
 {
-	return low_word(&ring->header->read_offset);
+	return kbarman_ring_low_word(&ring->header->read_offset);
 }
 
 static __always_inline unsigned long *write_offset(const struct kbarman_ring *ring)
 {
-	return low_word(&ring->header->write_offset);
-}
-
-static __always_inline bm_uintptr *word_at(const struct kbarman_ring *ring, unsigned long position)
-{
-	return (bm_uintptr *)(ring->data + (position & ring->mask));
+	return kbarman_ring_low_word(&ring->header->write_offset);
 }
 
 static __always_inline unsigned long page_of(const struct kbarman_ring *ring, unsigned long position)
 {
 	return (position & ring->mask) >> KBARMAN_RING_PAGE_SHIFT;
-}
-
-/* a > b, for positions less than half the number range apart. */
-static __always_inline bool after(unsigned long a, unsigned long b)
-{
-	return (long)(a - b) > 0;
 }
 
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *first,
@@ -66,6 +42,7 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 	ring->header = memory;
 	ring->first = first;
 	ring->mask = size - 1;
+	ring->limit = size;
 	ring->cpu = cpu;
 	ring->overwrite = overwrite;
 
@@ -77,14 +54,11 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 }
 
 /* Blocks that start in front of a boundary end at `next`: note it for every one. */
-static __always_inline void note_boundaries(struct kbarman_ring *ring, unsigned long position,
-					    unsigned long next)
+static void note_boundaries(struct kbarman_ring *ring, unsigned long position, unsigned long next)
 {
 	unsigned long boundary;
 
-	if (likely(!((position ^ next) >> KBARMAN_RING_PAGE_SHIFT)))
-		return;
-	for (boundary = ALIGN_DOWN(next, KBARMAN_RING_PAGE); after(boundary, position);
+	for (boundary = ALIGN_DOWN(next, KBARMAN_RING_PAGE); kbarman_ring_after(boundary, position);
 	     boundary -= KBARMAN_RING_PAGE)
 		ring->first[page_of(ring, boundary)] = next;
 }
@@ -100,17 +74,17 @@ static unsigned long evict_target(const struct kbarman_ring *ring, unsigned long
 	unsigned long commit = READ_ONCE(ring->commit);
 	unsigned long target = ALIGN(needed, KBARMAN_RING_PAGE);
 
-	if (after(target, commit))
+	if (kbarman_ring_after(target, commit))
 		return commit;
 	target = ring->first[page_of(ring, target)];
-	return after(target, commit) || after(needed, target) ? commit : target;
+	return kbarman_ring_after(target, commit) || kbarman_ring_after(needed, target) ? commit : target;
 }
 
 /*
  * Make [.., end) free of blocks that a reader may still take for whole. Returns
  * false, with the reason, if that can't be.
  */
-static noinline bool make_room(struct kbarman_ring *ring, unsigned long end,
+static bool make_room(struct kbarman_ring *ring, unsigned long end,
 			       enum kbarman_loss *reason)
 {
 	unsigned long size = kbarman_ring_size(ring);
@@ -118,13 +92,13 @@ static noinline bool make_room(struct kbarman_ring *ring, unsigned long end,
 
 	for (;;) {
 		oldest = READ_ONCE(*read_offset(ring));		/* [C] */
-		if (!after(end - oldest, size))
+		if (!kbarman_ring_after(end - oldest, size))
 			break;
 		if (!ring->overwrite) {
 			*reason = KBARMAN_LOST_FULL;
 			return false;
 		}
-		if (after(end - READ_ONCE(ring->commit), size)) {
+		if (kbarman_ring_after(end - READ_ONCE(ring->commit), size)) {
 			*reason = KBARMAN_LOST_NESTED;
 			return false;
 		}
@@ -133,103 +107,88 @@ static noinline bool make_room(struct kbarman_ring *ring, unsigned long end,
 		cmpxchg_local(read_offset(ring), oldest, evict_target(ring, end));
 	}
 	/*
-	 * [A] For the writers that interrupt this one too: they may find `tail` good
-	 * enough and write without a look at read_offset. An older tail is harmless.
+	 * [A] For the writers that interrupt this one too: they may find `limit` good
+	 * enough and write without a look at read_offset. An older limit is harmless.
 	 */
 	smp_wmb();
-	WRITE_ONCE(ring->tail, oldest);
+	WRITE_ONCE(ring->limit, oldest + size);
 	return true;
 }
 
-static __always_inline void *reserve(struct kbarman_ring *ring, unsigned long length,
-				     u64 *timestamp, enum kbarman_loss *reason)
+/* Reserve, whatever it takes. The caller is counted in ring->nest already. */
+static struct kbarman_slot reserve(struct kbarman_ring *ring, unsigned long length,
+				   enum kbarman_loss *reason)
 {
+	const struct kbarman_slot none = { .record = NULL };
 	unsigned long size = kbarman_ring_size(ring);
 	unsigned long head, pad, next;
+	bm_uintptr *word;
 	u64 now;
 
-	length = ALIGN(length, WORD);
 	if (unlikely(WORD + length > size / 8)) {
 		*reason = KBARMAN_LOST_TOO_BIG;
-		return NULL;
+		return none;
 	}
-
-	ring->nest++;
-	barrier();
 	do {
 		head = READ_ONCE(ring->w);
-		/* Read again on every try: whoever came in between has a later block
-		 * than this try would have had, and an earlier clock. */
 		now = ring_clock();
 		pad = 0;
 		if (unlikely((head & ring->mask) + WORD + length > size))
 			pad = size - (head & ring->mask);
 		next = head + pad + WORD + length;
-		if (unlikely(after(next - READ_ONCE(ring->tail), size)) &&
-		    !make_room(ring, next, reason)) {
-			kbarman_ring_commit(ring);
-			return NULL;
-		}
+		if (kbarman_ring_after(next, READ_ONCE(ring->limit)) &&
+		    !make_room(ring, next, reason))
+			return none;
 	} while (unlikely(cmpxchg_local(&ring->w, head, next) != head));
 
 	if (unlikely(pad)) {
-		*word_at(ring, head) = BM_BLOCK_PADDING | (pad - WORD);
+		*kbarman_ring_word(ring, head) = BM_BLOCK_PADDING | (pad - WORD);
 		note_boundaries(ring, head, head + pad);
 		head += pad;
 	}
 	note_boundaries(ring, head, next);
-	*word_at(ring, head) = length;
-	*timestamp = now;
 	local_inc(&ring->written);
-	return word_at(ring, head) + 1;
+	word = kbarman_ring_word(ring, head);
+	*word = length;
+	return (struct kbarman_slot) { .record = word + 1, .timestamp = now };
 }
 
-void *kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length, u64 *timestamp)
+noinline struct kbarman_slot kbarman_ring_reserve_slow(struct kbarman_ring *ring,
+						       unsigned long length, bool counted)
 {
-	enum kbarman_loss reason;
+	enum kbarman_loss reason = KBARMAN_LOST_FULL;
+	struct kbarman_slot slot = reserve(ring, length, &reason);
 
-	return reserve(ring, length, timestamp, &reason);
-}
-
-void *kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length, u64 *timestamp)
-{
-	enum kbarman_loss reason;
-	void *record = reserve(ring, length, timestamp, &reason);
-
-	if (unlikely(!record)) {
+	if (slot.record)
+		return slot;
+	if (counted) {
 		local_inc(&ring->lost[reason]);
 		local_inc(&ring->unreported);
 	}
-	return record;
+	/* Others may have written meanwhile and left it to this one to publish. */
+	kbarman_ring_commit(ring);
+	return slot;
 }
 
-void kbarman_ring_commit(struct kbarman_ring *ring)
+struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	unsigned long before, now;
-
+	ring->nest++;
 	barrier();
-	if (unlikely(ring->nest > 1)) {
-		ring->nest--;
-		return;
-	}
-	before = ring->commit;
-	for (;;) {
-		barrier();
-		now = READ_ONCE(ring->w);
-		smp_store_release(write_offset(ring), now);		/* [B] */
-		*low_word(&ring->header->total_written) = now;
-		if (BITS_PER_LONG == 32 && unlikely(now < ring->commit))
-			ring->high_words++;
-		WRITE_ONCE(ring->commit, now);
-		barrier();
-		ring->nest = 0;
-		barrier();
-		if (likely(now == READ_ONCE(ring->w)))
-			break;
-		/* Someone reserved after `now` was read, and saw nest at 1. */
+	return kbarman_ring_reserve_slow(ring, length, false);
+}
+
+noinline void kbarman_ring_commit_slow(struct kbarman_ring *ring, unsigned long before,
+				       unsigned long now)
+{
+	/* Someone reserved after `now` was read, and saw that a writer was active. */
+	while (unlikely(now != READ_ONCE(ring->w))) {
 		ring->nest = 1;
+		barrier();
+		now = kbarman_ring_publish(ring);
 	}
-	if (unlikely((before ^ now) >> KBARMAN_RING_PAGE_SHIFT))
+	if (BITS_PER_LONG == 32 && now < before)
+		ring->high_words++;
+	if (kbarman_ring_crosses(before, now))
 		ring_page_crossed(ring);
 }
 
@@ -266,14 +225,14 @@ long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned l
 		*position = start;
 		if (start == end)
 			return 0;
-		if (after(start, end))
+		if (kbarman_ring_after(start, end))
 			continue;
 		copy_out(ring, to, start, end - start);
 		smp_rmb();						/* [A] */
 		oldest = READ_ONCE(*read_offset(ring));
-		if (after(oldest, end))
+		if (kbarman_ring_after(oldest, end))
 			continue;
-		if (after(oldest, start)) {
+		if (kbarman_ring_after(oldest, start)) {
 			memmove(to, (u8 *)to + (oldest - start), end - oldest);
 			*position = oldest;
 		}
@@ -291,8 +250,8 @@ static unsigned long walk(const struct kbarman_ring *ring, unsigned long from, u
 {
 	bm_uintptr word;
 
-	for (*records = 0; after(to, from); from += WORD + (word & ~BM_BLOCK_PADDING)) {
-		word = READ_ONCE(*word_at(ring, from));
+	for (*records = 0; kbarman_ring_after(to, from); from += WORD + (word & ~BM_BLOCK_PADDING)) {
+		word = READ_ONCE(*kbarman_ring_word(ring, from));
 		if ((word & ~BM_BLOCK_PADDING) > kbarman_ring_size(ring) || word % WORD)
 			return from;
 		if (!(word & BM_BLOCK_PADDING))
@@ -308,7 +267,7 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 	unsigned long target = (unsigned long)position;
 	unsigned long records;
 
-	if (ring->overwrite || after(target, to) || after(from, target))
+	if (ring->overwrite || kbarman_ring_after(target, to) || kbarman_ring_after(from, target))
 		return -EINVAL;
 	if (walk(ring, from, target, &records) != target)
 		return -EINVAL;
@@ -324,7 +283,7 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 	for (tries = 0; tries < SNAPSHOT_TRIES; tries++) {
 		end = smp_load_acquire(write_offset(ring));		/* [B] */
 		start = smp_load_acquire(read_offset(ring));
-		if (after(start, end))
+		if (kbarman_ring_after(start, end))
 			continue;
 		if (walk(ring, start, end, &records) != end)
 			continue;
@@ -339,14 +298,14 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, unsigned long to)
 {
 	const struct bm_protocol_record_header *record;
-	bm_uintptr word = READ_ONCE(*word_at(ring, from));
+	bm_uintptr word = READ_ONCE(*kbarman_ring_word(ring, from));
 
 	/* Padding goes up to the end of the ring, so there is never more than one. */
 	if (word & BM_BLOCK_PADDING)
 		from = ALIGN(from + 1, kbarman_ring_size(ring));
-	if (!after(to, from))
+	if (!kbarman_ring_after(to, from))
 		return U64_MAX;
-	record = (const void *)(word_at(ring, from) + 1);
+	record = (const void *)(kbarman_ring_word(ring, from) + 1);
 	return record->timestamp;
 }
 
@@ -361,7 +320,7 @@ u64 kbarman_ring_oldest(const struct kbarman_ring *ring)
 		start = smp_load_acquire(read_offset(ring));
 		if (start == end)
 			return U64_MAX;
-		if (after(start, end))
+		if (kbarman_ring_after(start, end))
 			continue;
 		timestamp = first_timestamp(ring, start, end);
 		smp_rmb();						/* [A] */

@@ -10,7 +10,7 @@
  *	between reserve and commit: preemption is off, no sleeping, no way out
  *	without kbarman_ring_commit(), no fault but by _nofault helpers
  *
- * Positions (w, commit, tail, the offsets in the header) count bytes since start,
+ * Positions (w, commit, limit, the offsets in the header) count bytes since start,
  * modulo 2^BITS_PER_LONG, and are reduced with `mask` on use.
  */
 #ifndef KBARMAN_RING_H
@@ -40,8 +40,9 @@ struct kbarman_ring {
 	unsigned int nest;	/* writers between reserve and commit */
 	unsigned long w;	/* reserved up to here; only ever moved by cmpxchg */
 	unsigned long commit;	/* published up to here */
-	unsigned long tail;	/* no later than read_offset: a bound that is cheap to
-				 * test, renewed when it does not suffice */
+	unsigned long limit;	/* no block ends behind it: no later than the end of
+				 * what read_offset leaves free, which it is set to
+				 * when it does not suffice */
 	unsigned int high_words; /* what does not fit into commit on 32 bits */
 
 	/* The owning CPU's, counted with interrupt-safe adds; read by anyone. */
@@ -60,20 +61,112 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 		       unsigned long size, u32 cpu, bool overwrite);
 
 /*
- * Room for a record of @length bytes. Returns where it goes, and in @timestamp the
- * clock, read so that timestamps never go back from one block to the next; NULL if
- * there is no room, which has then been counted. Every byte up to the next word
- * boundary is the caller's to write. kbarman_ring_commit() follows if and only if
- * it does not return NULL.
+ * The low word of an offset in the header, the only part that is live on a 32-bit
+ * machine: an unsigned long can be stored and exchanged at once everywhere.
+ */
+static __always_inline unsigned long *kbarman_ring_low_word(__u64 *offset)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return (unsigned long *)(offset + 1) - 1;
+#else
+	return (unsigned long *)offset;
+#endif
+}
+
+static __always_inline bm_uintptr *kbarman_ring_word(const struct kbarman_ring *ring,
+						     unsigned long position)
+{
+	return (bm_uintptr *)(ring->data + (position & ring->mask));
+}
+
+/* a > b, for positions less than half the number range apart. */
+static __always_inline bool kbarman_ring_after(unsigned long a, unsigned long b)
+{
+	return (long)(a - b) > 0;
+}
+
+/* The positions lie in different pages of the ring. */
+static __always_inline bool kbarman_ring_crosses(unsigned long from, unsigned long to)
+{
+	return (from ^ to) >> KBARMAN_RING_PAGE_SHIFT;
+}
+
+/* Publish what is reserved. All but the outermost writer leave it to that one. */
+static __always_inline unsigned long kbarman_ring_publish(struct kbarman_ring *ring)
+{
+	unsigned long now = READ_ONCE(ring->w);
+
+	smp_store_release(kbarman_ring_low_word(&ring->header->write_offset), now);	/* [B] */
+	*kbarman_ring_low_word(&ring->header->total_written) = now;
+	WRITE_ONCE(ring->commit, now);
+	barrier();
+	ring->nest = 0;
+	barrier();
+	return now;
+}
+
+/* Where a record goes, NULL if there is no room for it, and when it is. */
+struct kbarman_slot {
+	void *record;
+	u64 timestamp;
+};
+
+/* The parts of reserve and commit that are rare. */
+struct kbarman_slot kbarman_ring_reserve_slow(struct kbarman_ring *ring, unsigned long length,
+					      bool counted);
+void kbarman_ring_commit_slow(struct kbarman_ring *ring, unsigned long before, unsigned long now);
+
+/*
+ * Room for a record of @length bytes, a multiple of the word; every one of them is the
+ * caller's to write. The clock is read so that timestamps never go back from one block
+ * to the next. If there is no room, that has been counted. kbarman_ring_commit()
+ * follows if and only if there is.
  * Context: owning CPU, preemption off, any level up to NMI.
  */
-void *kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length, u64 *timestamp);
+static __always_inline struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring,
+								unsigned long length)
+{
+	unsigned long head, next;
+	bm_uintptr *word;
+	u64 now;
+
+	ring->nest++;
+	barrier();
+	head = READ_ONCE(ring->w);
+	/* Behind `head`: whoever comes in between has a later clock and this block's
+	 * place, so the exchange fails, and the clock is read again. */
+	now = ring_clock();
+	next = head + sizeof(*word) + length;
+	/* A block within one page needs no padding, is no page's last, and is not too
+	 * big: an eighth of the smallest ring is more than a page. */
+	if (unlikely(kbarman_ring_crosses(head, next)) ||
+	    unlikely(kbarman_ring_after(next, READ_ONCE(ring->limit))) ||
+	    unlikely(cmpxchg_local(&ring->w, head, next) != head))
+		return kbarman_ring_reserve_slow(ring, length, true);
+	local_inc(&ring->written);
+	word = kbarman_ring_word(ring, head);
+	*word = length;
+	return (struct kbarman_slot) { .record = word + 1, .timestamp = now };
+}
 
 /* The same, but a failure is not counted: for records about losses. */
-void *kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length, u64 *timestamp);
+struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length);
 
 /* Publish; for a nested writer, when the outermost one commits. */
-void kbarman_ring_commit(struct kbarman_ring *ring);
+static __always_inline void kbarman_ring_commit(struct kbarman_ring *ring)
+{
+	unsigned long before, now;
+
+	barrier();
+	if (unlikely(ring->nest > 1)) {
+		ring->nest--;
+		return;
+	}
+	before = ring->commit;
+	now = kbarman_ring_publish(ring);
+	if (unlikely(now != READ_ONCE(ring->w)) || unlikely(kbarman_ring_crosses(before, now)))
+		kbarman_ring_commit_slow(ring, before, now);
+}
 
 /*
  * Complete the offsets in the header where a word is too short for them: they are

@@ -22,18 +22,23 @@ result() {
 for mutant in "$here"/mutants/*.sed; do
 	name=$(basename "$mutant" .sed)
 	what=$(sed -n '1s/^# //p' "$mutant")
-	sed -f "$mutant" "$kmod/ring.c" >"$build/$name.c"
-	if cmp -s "$build/$name.c" "$kmod/ring.c"; then
-		result "not ok" "$name changes nothing: ring.c has moved on, mend the mutant"
+	mkdir -p "$build/$name"
+	changed=
+	for file in ring.c ring.h; do
+		sed -f "$mutant" "$kmod/$file" >"$build/$name/$file"
+		cmp -s "$build/$name/$file" "$kmod/$file" || changed=1
+	done
+	if [ -z "$changed" ]; then
+		result "not ok" "$name changes nothing: the ring has moved on, mend the mutant"
 		continue
 	fi
-	"${CC:-gcc}" -std=gnu11 -O2 -w -D_GNU_SOURCE -include "$here/ring_env.h" -I"$here" \
-		-I"$kmod" "$here/step.c" "$build/$name.c" -o "$build/$name"
-	if timeout 120 "$build/$name" 20 1 >"$build/$name.out" 2>&1; then
+	"${CC:-gcc}" -std=gnu11 -O2 -w -D_GNU_SOURCE -include "$here/ring_env.h" -I"$build/$name" \
+		-I"$here" -I"$kmod" "$here/step.c" "$build/$name/ring.c" -o "$build/$name/step"
+	if timeout 120 "$build/$name/step" 20 1 >"$build/$name/out" 2>&1; then
 		result "not ok" "found: $what"
 	else
 		status=$?
-		sed -n 's/^not ok - /# /p' "$build/$name.out"
+		sed -n 's/^not ok - /# /p' "$build/$name/out"
 		[ $status -eq 1 ] || echo "# exit status $status"
 		result ok "found: $what"
 	fi

@@ -106,10 +106,12 @@ static unsigned long position_of(const u64 *word)
 static noinline void write_id(u32 id, u32 length)
 {
 	struct record *record;
-	u64 timestamp, *words;
+	struct kbarman_slot slot;
+	u64 *words;
 	u32 i;
 
-	record = kbarman_ring_reserve(&ring, length, &timestamp);
+	slot = kbarman_ring_reserve(&ring, length);
+	record = slot.record;
 	if (!record)
 		return;
 	words = (u64 *)record;
@@ -119,9 +121,9 @@ static noinline void write_id(u32 id, u32 length)
 	for (i = 3; i < length / 8; i += STRIDE)
 		words[i] = id * 0x9e3779b97f4a7c15ULL + i;
 	record->id = id;
-	record->timestamp = timestamp;
+	record->timestamp = slot.timestamp;
 	record->length = length;
-	asked[id].timestamp = timestamp;
+	asked[id].timestamp = slot.timestamp;
 	kbarman_ring_commit(&ring);
 }
 

@@ -1,2 +1,3 @@
 # commit does not look whether a writer came in while it published
-s/if (likely(now == READ_ONCE(ring->w)))/if (true)/
+s/if (unlikely(now != READ_ONCE(ring->w)) ||/if (/
+s/while (unlikely(now != READ_ONCE(ring->w)))/while (false)/

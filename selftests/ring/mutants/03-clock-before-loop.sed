@@ -1,3 +1,3 @@
-# the clock is read once, before the space is reserved
+# the clock is not read again when another writer came in between
 /^	do {$/i\	now = ring_clock();
 /^		now = ring_clock();$/d

@@ -1,2 +1,2 @@
 # a snapshot that was overtaken up to its end tries again
-s/if (after(oldest, end))/if (!after(end, oldest))/
+s/if (kbarman_ring_after(oldest, end))/if (!kbarman_ring_after(end, oldest))/

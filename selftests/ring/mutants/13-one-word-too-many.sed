@@ -1,3 +1,3 @@
 # a ring is taken to be a word larger than it is
-s/after(next - READ_ONCE(ring->tail), size)/after(next - READ_ONCE(ring->tail), size + WORD)/
-s/if (!after(end - oldest, size))/if (!after(end - oldest, size + WORD))/
+s/WRITE_ONCE(ring->limit, oldest + size);/WRITE_ONCE(ring->limit, oldest + size + WORD);/
+s/if (!kbarman_ring_after(end - oldest, size))/if (!kbarman_ring_after(end - oldest, size + WORD))/

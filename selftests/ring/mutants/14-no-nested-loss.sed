@@ -1,2 +1,2 @@
 # no limit to what nested writers may take
-s/if (after(end - READ_ONCE(ring->commit), size)) {/if (false) {/
+s/if (kbarman_ring_after(end - READ_ONCE(ring->commit), size)) {/if (false) {/
