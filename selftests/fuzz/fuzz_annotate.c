@@ -8,21 +8,24 @@
 
 #include <kbarman/annotate.h>
 
+/* The whole image, NULL if it is cut off, which the next call says. */
 static uint8_t *read_image(struct kb_annotate_reader *reader, struct kb_annotate_message *m,
 			   size_t most)
 {
 	uint8_t *image;
 	size_t done = 0, n;
 
-	if (m->visual.image_bytes > most)	/* cut off: the next call says so */
+	if (m->visual.image_bytes > most)
 		return NULL;
 	image = malloc((size_t)m->visual.image_bytes + 1);
 	if (!image)
 		abort();
 	while ((n = kb_annotate_read_image(reader, image + done, 1000)) > 0)
 		done += n;
-	if (done != m->visual.image_bytes)
-		abort();
+	if (done != m->visual.image_bytes) {
+		free(image);
+		return NULL;
+	}
 	m->visual.image = image;
 	return image;
 }

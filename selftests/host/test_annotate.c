@@ -316,6 +316,7 @@ static void check_versions(void)
 {
 	tap_is(open_bytes("ANNOTATE 4\n123456789", 20), -EPROTONOSUPPORT, "version_4_is_named");
 	tap_is(open_bytes("ANNOTATE 12\n12345678", 20), -EPROTONOSUPPORT, "version_12_is_named");
+	tap_is(open_bytes("ANNOTATE 03\n12345678", 20), -ENODATA, "version_03_is_no_stream");
 	tap_is(open_bytes("ANNOTATE x\n123456789", 20), -ENODATA, "no_version_is_no_stream");
 	tap_is(open_bytes("ANNOTATE 3\n12345678", 19), -EBADMSG, "a_short_setup_is_damage");
 	tap_is(open_bytes("BARMAN64", 8), -ENODATA, "something_else_is_no_stream");

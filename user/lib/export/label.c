@@ -15,16 +15,16 @@ static char plain_byte(uint8_t byte)
 
 #define EACH(byte)	(UINT64_C(0x0101010101010101) * (byte))
 
-/* Whether one of the 8 bytes is 0; bytes with a top bit must be ruled out before. */
+/* Not 0 if one of the 8 bytes is, or has its top bit set. */
 static uint64_t has_zero(uint64_t bytes)
 {
-	return (bytes - EACH(0x01)) & EACH(0x80);
+	return ((bytes - EACH(0x01)) | bytes) & EACH(0x80);
 }
 
 /* 8 bytes that can be copied as they are, which most of most names can. */
 static bool is_simple(uint64_t bytes, bool plain)
 {
-	uint64_t odd = bytes & EACH(0x80);
+	uint64_t odd = has_zero(bytes);
 
 	if (plain && !odd)
 		odd = ((bytes - EACH(0x20)) & EACH(0x80)) | has_zero(bytes ^ EACH('"')) |
@@ -54,12 +54,14 @@ size_t kb_label(char *to, size_t room, const char *from, size_t length, bool pla
 		size_t taken, size;
 		uint32_t code;
 
-		if (!((uint8_t)*at & 0x80)) {
+		if (!((uint8_t)*at & 0x80) && (*at || plain)) {
 			*out++ = plain ? plain_byte((uint8_t)*at) : *at;
 			at++;
 			continue;
 		}
 		taken = kb_utf8_next(at, (size_t)(end - at), &code);
+		if (!code)
+			code = KB_UTF8_REPLACEMENT;
 		size = kb_utf8_put(character, code);
 		if ((size_t)(limit - out) < size)
 			break;

@@ -7,9 +7,9 @@
 #include <stddef.h>
 
 /*
- * Copy as valid UTF-8: what is not becomes U+FFFD. With @plain, what a careless writer
- * of JSON would stumble over is replaced too: '"' by "'", '\' by '/', control
- * characters by blanks. Stops before the character that does not fit into @room.
+ * Copy as valid UTF-8 without NULs: what is not becomes U+FFFD. With @plain, what a
+ * careless writer of JSON would stumble over is replaced too: '"' by "'", '\' by '/',
+ * control characters and NULs by blanks. Stops before the character that does not fit into @room.
  * Returns the bytes written; adds no NUL.
  */
 size_t kb_label(char *to, size_t room, const char *from, size_t length, bool plain);

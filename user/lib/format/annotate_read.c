@@ -441,7 +441,7 @@ static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct k
 		return kb_error_set(err, -ENODATA, 0, "not an Annotate stream");
 	while (digit < in->at + 13 && digit < in->end && *digit >= '0' && *digit <= '9')
 		version = version * 10 + (*digit++ - '0');
-	if (digit == in->at + 9 || digit == in->end || *digit != '\n')
+	if (digit == in->at + 9 || in->at[9] == '0' || digit == in->end || *digit != '\n')
 		return kb_error_set(err, -ENODATA, 0, "not an Annotate stream");
 	if (version != 3)
 		return kb_error_set(err, -EPROTONOSUPPORT, 9,
