@@ -9,6 +9,7 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 kmod=$here/../../kmod
 build=$1
+rm -rf "$build"
 mkdir -p "$build"
 
 count=0
