@@ -27,6 +27,7 @@ static const char usage[] =
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
 	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
 	"      --symfs DIR        look for programs and libraries below DIR\n"
+	"      --no-demangle      C++ and Rust names as the linker has them\n"
 	"  -j, --json             all that is known, one JSON object a line\n"
 	"  -h, --help             this text\n"
 	"\n"
@@ -229,7 +230,7 @@ static int run(struct report *report, bool json)
 	return report->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-enum { OPTION_CHILDREN = 256, OPTION_PERCENT, OPTION_KALLSYMS, OPTION_SYMFS };
+enum { OPTION_CHILDREN = 256, OPTION_PERCENT, OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW };
 
 int cmd_report(int argc, char **argv)
 {
@@ -241,6 +242,7 @@ int cmd_report(int argc, char **argv)
 		{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
 		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
 		{ "symfs", required_argument, NULL, OPTION_SYMFS },
+		{ "no-demangle", no_argument, NULL, OPTION_RAW },
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
@@ -278,6 +280,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_SYMFS:
 			report.symbols.symfs = optarg;
+			break;
+		case OPTION_RAW:
+			report.symbols.raw_names = true;
 			break;
 		case 'j':
 			json = true;

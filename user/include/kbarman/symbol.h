@@ -18,6 +18,7 @@ struct kb_symbol_options {
 	const char *kallsyms;	/* file; NULL = the capture's side file, else, if the
 				 * capture was made by this running kernel, its own */
 	const char *symfs;	/* look images up below this directory; NULL = "/" */
+	bool raw_names;		/* leave C++ and Rust names as the linker has them */
 };
 
 /* What an address is. Strings live as long as the symbolizer; none is NULL. */

@@ -15,6 +15,7 @@
 
 #include <kbarman/symbol.h>
 
+#include "sym/demangle.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
 #include "sym/kernel.h"
@@ -34,6 +35,11 @@ struct kb_symbolizer {
 	bool kallsyms_tried;
 	struct kb_kallsyms kallsyms;
 	struct kb_error kallsyms_error;
+
+	bool raw_names;
+	struct kb_demangler demangler;
+	char **demangled;		/* by id; NULL: the name as it is */
+	uint32_t max_demangled;
 
 	uint32_t nr_ids;		/* id 0 is given without memory only */
 	bool unmapped;			/* an address was in no known mapping */
@@ -91,6 +97,7 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	symbolizer->barman = barman;
 	symbolizer->wide = header->word_size == 8;
+	symbolizer->raw_names = options->raw_names;
 	symbolizer->holds.low = 1;
 	symbolizer->nr_ids = 1;
 	symbolizer->row_images = calloc(header->nr_maps + 1, sizeof(*symbolizer->row_images));
@@ -120,8 +127,14 @@ err_destroy:
 
 void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
 {
+	uint32_t i;
+
 	if (!symbolizer)
 		return;
+	for (i = 0; i < symbolizer->max_demangled; i++)
+		free(symbolizer->demangled[i]);
+	free(symbolizer->demangled);
+	kb_demangler_release(&symbolizer->demangler);
 	kb_tasks_destroy(symbolizer->tasks);
 	kb_maps_destroy(symbolizer->maps);
 	kb_images_release(&symbolizer->images);
@@ -137,6 +150,43 @@ static uint32_t id_of(struct kb_symbolizer *symbolizer, uint32_t *id)
 	if (*id == KB_SYMTAB_NO_ID)
 		*id = symbolizer->nr_ids++;
 	return *id;
+}
+
+/* Demangle the name of the symbol that has just got @id. Without memory it stays. */
+static void demangle(struct kb_symbolizer *symbolizer, uint32_t id, const char *name)
+{
+	char *text = symbolizer->raw_names ? NULL : kb_demangle(&symbolizer->demangler, name);
+	uint32_t max = symbolizer->max_demangled;
+	char **grown;
+
+	if (!text)
+		return;
+	if (id >= max) {
+		max = id < 512 ? 1024 : id * 2;
+		grown = reallocarray(symbolizer->demangled, max, sizeof(*grown));
+		if (!grown) {
+			free(text);
+			return;
+		}
+		memset(grown + symbolizer->max_demangled, 0,
+		       (max - symbolizer->max_demangled) * sizeof(*grown));
+		symbolizer->demangled = grown;
+		symbolizer->max_demangled = max;
+	}
+	symbolizer->demangled[id] = text;
+}
+
+static const char *name_of(struct kb_symbolizer *symbolizer, const struct kb_symtab *symtab,
+			   struct kb_symtab_symbol *symbol)
+{
+	const char *name = kb_symtab_name(symtab, symbol);
+	bool is_new = symbol->id == KB_SYMTAB_NO_ID;
+	uint32_t id = id_of(symbolizer, &symbol->id);
+
+	if (is_new && name[0] == '_')
+		demangle(symbolizer, id, name);
+	return id < symbolizer->max_demangled && symbolizer->demangled[id] ?
+		symbolizer->demangled[id] : name;
 }
 
 /* @image, and nothing about the symbol. */
@@ -163,10 +213,10 @@ static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symt
 		holds->high = pc + (hit->high - address);
 	if (!hit->symbol)
 		return;
-	symbolizer->answer.name = kb_symtab_name(symtab, hit->symbol);
+	symbolizer->answer.name = name_of(symbolizer, symtab, hit->symbol);
 	symbolizer->answer.address = pc - (address - hit->symbol->start);
 	symbolizer->answer.size = hit->symbol->size;
-	symbolizer->answer.id = id_of(symbolizer, &hit->symbol->id);
+	symbolizer->answer.id = hit->symbol->id;
 }
 
 /* Where no row says so: the upper half, with 32 bits what is as high as its symbols. */

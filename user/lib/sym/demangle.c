@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The C++ library is opened when the first C++ name comes, since a C tool should
+ * need none. Its demangler expands back-references without a limit, each pair of
+ * which may double the text; so names with many of them stay mangled. Of 73,000
+ * names of libstdc++ and LLVM those are nine.
+ */
+#include <dlfcn.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/demangle.h"
+#include "sym/demangle_rust.h"
+
+#define MAX_LENGTH	1024
+#define MAX_REFERENCES	28
+
+static bool open_library(struct kb_demangler *demangler)
+{
+	if (!demangler->tried) {
+		demangler->tried = 1;
+		demangler->library = dlopen("libstdc++.so.6", RTLD_LAZY | RTLD_LOCAL);
+		if (!demangler->library)
+			demangler->library = dlopen("libc++abi.so.1", RTLD_LAZY | RTLD_LOCAL);
+		if (demangler->library)
+			*(void **)&demangler->cxx = dlsym(demangler->library, "__cxa_demangle");
+	}
+	return demangler->cxx;
+}
+
+/* "S_", "S0_", "T_", "T12_" and what looks like it. */
+static bool is_harmless(const char *name)
+{
+	unsigned int references = 0;
+	const char *at;
+
+	if (strnlen(name, MAX_LENGTH + 1) > MAX_LENGTH)
+		return false;
+	for (at = name; *at; at++)
+		if ((*at == 'S' || *at == 'T') &&
+		    at[1 + strspn(at + 1, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ")] == '_')
+			references++;
+	return references <= MAX_REFERENCES;
+}
+
+static char *demangle_cxx(struct kb_demangler *demangler, const char *name)
+{
+	int status;
+
+	if (!is_harmless(name) || !open_library(demangler))
+		return NULL;
+	return demangler->cxx(name, NULL, NULL, &status);
+}
+
+/*
+ * What compilers hang behind a mangled name, as in "_Z3foov.isra.0", is not known to
+ * the demangler; it is left out.
+ */
+static char *demangle_stem(struct kb_demangler *demangler, const char *name)
+{
+	const char *dot = strchr(name, '.');
+	char *stem, *text;
+
+	if (!dot)
+		return demangle_cxx(demangler, name);
+	stem = strndup(name, dot - name);
+	text = stem ? demangle_cxx(demangler, stem) : NULL;
+	free(stem);
+	return text;
+}
+
+char *kb_demangle(struct kb_demangler *demangler, const char *name)
+{
+	char *text;
+
+	if (name[0] != '_')
+		return NULL;
+	if (name[1] == 'R')
+		return kb_demangle_rust(name);
+	if (name[1] != 'Z')
+		return NULL;
+	text = kb_demangle_rust_legacy(name);
+	return text ? text : demangle_stem(demangler, name);
+}
+
+void kb_demangler_release(struct kb_demangler *demangler)
+{
+	if (demangler->library)
+		dlclose(demangler->library);
+	*demangler = (struct kb_demangler) { 0 };
+}

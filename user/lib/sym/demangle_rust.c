@@ -1,0 +1,652 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rust names, by the grammars of the legacy mangling and of RFC 2603. The second is
+ * recursive and may refer back to itself, so depth, steps and text are all limited:
+ * a name that needs more stays as it is.
+ */
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/demangle_rust.h"
+
+#define MAX_TEXT	4096
+#define MAX_DEPTH	100
+#define MAX_STEPS	10000
+
+struct text {
+	char *data;		/* MAX_TEXT */
+	size_t length;
+	bool failed;
+};
+
+static void put_bytes(struct text *text, const char *bytes, size_t length)
+{
+	if (text->failed || length >= MAX_TEXT - text->length) {
+		text->failed = true;
+		return;
+	}
+	memcpy(text->data + text->length, bytes, length);
+	text->length += length;
+}
+
+static void put(struct text *text, const char *string)
+{
+	put_bytes(text, string, strlen(string));
+}
+
+static bool start_text(struct text *text)
+{
+	*text = (struct text) { .data = malloc(MAX_TEXT) };
+	return text->data;
+}
+
+static char *end_text(struct text *text, bool good)
+{
+	if (!good || text->failed) {
+		free(text->data);
+		return NULL;
+	}
+	text->data[text->length] = '\0';
+	return text->data;
+}
+
+/* ---- legacy ---- */
+
+static const struct {
+	const char *code, *text;
+} escapes[] = {
+	{ "$SP$", "@" }, { "$BP$", "*" }, { "$RF$", "&" }, { "$LT$", "<" }, { "$GT$", ">" },
+	{ "$LP$", "(" }, { "$RP$", ")" }, { "$C$", "," }, { "$u20$", " " }, { "$u22$", "\"" },
+	{ "$u27$", "'" }, { "$u2b$", "+" }, { "$u3b$", ";" }, { "$u5b$", "[" }, { "$u5d$", "]" },
+	{ "$u7b$", "{" }, { "$u7d$", "}" }, { "$u7e$", "~" },
+};
+
+/* One component of a path. */
+static void put_legacy(struct text *text, const char *at, size_t length)
+{
+	const char *end = at + length;
+	size_t i, nr = sizeof(escapes) / sizeof(escapes[0]);
+
+	if (length > 1 && at[0] == '_' && at[1] == '$')
+		at++;
+	while (at < end) {
+		for (i = 0; i < nr; i++) {
+			size_t size = strlen(escapes[i].code);
+
+			if ((size_t)(end - at) >= size && memcmp(at, escapes[i].code, size) == 0)
+				break;
+		}
+		if (i < nr) {
+			put(text, escapes[i].text);
+			at += strlen(escapes[i].code);
+		} else if (end - at >= 2 && at[0] == '.' && at[1] == '.') {
+			put(text, "::");
+			at += 2;
+		} else {
+			put_bytes(text, at++, 1);
+		}
+	}
+}
+
+static bool is_hash(const char *at, size_t length)
+{
+	return length == 17 && *at == 'h' && strspn(at + 1, "0123456789abcdef") >= 16;
+}
+
+char *kb_demangle_rust_legacy(const char *name)
+{
+	const char *at = name + 3;
+	bool hash = false, first = true;
+	struct text text;
+
+	if (strncmp(name, "_ZN", 3) != 0 || !strstr(name, "17h") || !start_text(&text))
+		return NULL;
+	while (*at >= '0' && *at <= '9' && !hash) {
+		char *component;
+		unsigned long length = strtoul(at, &component, 10);
+
+		if (length > strlen(component))
+			break;
+		at = component + length;
+		hash = is_hash(component, length) && *at == 'E';
+		if (hash)
+			break;
+		if (!first)
+			put(&text, "::");
+		first = false;
+		put_legacy(&text, component, length);
+	}
+	return end_text(&text, hash && !first);
+}
+
+/* ---- v0 ---- */
+
+struct parser {
+	const char *start, *at, *end;	/* start: behind "_R" */
+	struct text text;
+	unsigned int depth, steps;
+	bool silent;			/* parse, but do not put */
+	bool failed;
+};
+
+static void put_path(struct parser *parser, bool in_value);
+static void put_type(struct parser *parser);
+static void put_const(struct parser *parser);
+
+static bool fail(struct parser *parser)
+{
+	parser->failed = true;
+	parser->at = parser->end;
+	return false;
+}
+
+static char peek(const struct parser *parser)
+{
+	return parser->at < parser->end ? *parser->at : '\0';
+}
+
+static bool eat(struct parser *parser, char c)
+{
+	if (peek(parser) != c || !c)
+		return false;
+	parser->at++;
+	return true;
+}
+
+static char next(struct parser *parser)
+{
+	if (parser->at == parser->end) {
+		fail(parser);
+		return '\0';
+	}
+	return *parser->at++;
+}
+
+static void say_bytes(struct parser *parser, const char *bytes, size_t length)
+{
+	if (!parser->silent && !parser->failed)
+		put_bytes(&parser->text, bytes, length);
+	if (parser->text.failed)
+		fail(parser);
+}
+
+static void say(struct parser *parser, const char *string)
+{
+	say_bytes(parser, string, strlen(string));
+}
+
+/* Every rule that can nest: false where it would go too deep or too far. */
+static bool enter(struct parser *parser)
+{
+	if (parser->failed || ++parser->depth > MAX_DEPTH || ++parser->steps > MAX_STEPS)
+		return fail(parser);
+	return true;
+}
+
+static void leave(struct parser *parser)
+{
+	parser->depth--;
+}
+
+static uint64_t base62(struct parser *parser)
+{
+	uint64_t value = 0;
+
+	if (eat(parser, '_'))
+		return 0;
+	while (!parser->failed) {
+		char c = next(parser);
+		unsigned int digit;
+
+		if (c == '_')
+			return value + 1;
+		if (c >= '0' && c <= '9')
+			digit = c - '0';
+		else if (c >= 'a' && c <= 'z')
+			digit = c - 'a' + 10;
+		else if (c >= 'A' && c <= 'Z')
+			digit = c - 'A' + 36;
+		else
+			break;
+		if (value > (UINT64_MAX - 62) / 62)
+			break;
+		value = value * 62 + digit;
+	}
+	fail(parser);
+	return 0;
+}
+
+static uint64_t optional_base62(struct parser *parser, char tag)
+{
+	uint64_t value;
+
+	if (!eat(parser, tag))
+		return 0;
+	value = base62(parser);
+	return value == UINT64_MAX ? value : value + 1;
+}
+
+struct identifier {
+	const char *name;
+	size_t length;
+	uint64_t disambiguator;
+	bool punycode;
+};
+
+static struct identifier plain_identifier(struct parser *parser)
+{
+	struct identifier id = { .punycode = eat(parser, 'u') };
+
+	if (peek(parser) < '0' || peek(parser) > '9')
+		fail(parser);
+	if (!eat(parser, '0'))
+		while (peek(parser) >= '0' && peek(parser) <= '9' && id.length < MAX_TEXT)
+			id.length = id.length * 10 + (next(parser) - '0');
+	eat(parser, '_');
+	if (id.length > (size_t)(parser->end - parser->at)) {
+		fail(parser);
+		id.length = 0;
+	}
+	id.name = parser->at;
+	parser->at += id.length;
+	return id;
+}
+
+static struct identifier identifier(struct parser *parser)
+{
+	uint64_t disambiguator = optional_base62(parser, 's');
+	struct identifier id = plain_identifier(parser);
+
+	id.disambiguator = disambiguator;
+	return id;
+}
+
+/* Names outside of ASCII stay in Punycode, marked as such. */
+static void say_identifier(struct parser *parser, const struct identifier *id)
+{
+	if (id->punycode)
+		say(parser, "punycode{");
+	say_bytes(parser, id->name, id->length);
+	if (id->punycode)
+		say(parser, "}");
+}
+
+static void say_number(struct parser *parser, uint64_t number)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	*--at = '\0';
+	do
+		*--at = '0' + number % 10;
+	while (number /= 10);
+	say(parser, at);
+}
+
+/* "B" was eaten: go on at an earlier place with @what, and come back. */
+static void backref(struct parser *parser, void (*what)(struct parser *parser))
+{
+	const char *place = parser->at - 1, *back;
+	uint64_t offset = base62(parser);
+
+	if (parser->failed || offset >= (uint64_t)(place - parser->start)) {
+		fail(parser);
+		return;
+	}
+	if (parser->silent)
+		return;
+	back = parser->at;
+	parser->at = parser->start + offset;
+	what(parser);
+	if (!parser->failed)
+		parser->at = back;
+}
+
+static void put_path_in_type(struct parser *parser)
+{
+	put_path(parser, false);
+}
+
+static void put_path_in_value(struct parser *parser)
+{
+	put_path(parser, true);
+}
+
+static void put_generic(struct parser *parser)
+{
+	if (eat(parser, 'L')) {
+		base62(parser);
+		say(parser, "'_");
+	} else if (eat(parser, 'K')) {
+		put_const(parser);
+	} else {
+		put_type(parser);
+	}
+}
+
+/* The caller says the ">". */
+static void put_generics(struct parser *parser)
+{
+	bool first = true;
+
+	say(parser, "<");
+	while (!parser->failed && !eat(parser, 'E')) {
+		if (!first)
+			say(parser, ", ");
+		first = false;
+		put_generic(parser);
+	}
+}
+
+/* The place of an impl says nothing that its type does not. */
+static void skip_impl_path(struct parser *parser)
+{
+	bool silent = parser->silent;
+
+	optional_base62(parser, 's');
+	parser->silent = true;
+	put_path(parser, false);
+	parser->silent = silent;
+}
+
+static void put_nested(struct parser *parser, bool in_value)
+{
+	char namespace = next(parser);
+	struct identifier id;
+
+	put_path(parser, in_value);
+	id = identifier(parser);
+	if (namespace >= 'A' && namespace <= 'Z') {	/* closures, shims */
+		say(parser, "::{");
+		if (namespace == 'C')
+			say(parser, "closure");
+		else if (namespace == 'S')
+			say(parser, "shim");
+		else
+			say_bytes(parser, &namespace, 1);
+		if (id.length)
+			say(parser, ":");
+		say_identifier(parser, &id);
+		say(parser, "#");
+		say_number(parser, id.disambiguator);
+		say(parser, "}");
+	} else if (id.length) {
+		say(parser, "::");
+		say_identifier(parser, &id);
+	}
+}
+
+static void put_path(struct parser *parser, bool in_value)
+{
+	struct identifier id;
+
+	if (!enter(parser))
+		return;
+	switch (next(parser)) {
+	case 'C':
+		id = identifier(parser);
+		say_identifier(parser, &id);
+		break;
+	case 'M':
+		skip_impl_path(parser);
+		say(parser, "<");
+		put_type(parser);
+		say(parser, ">");
+		break;
+	case 'X':
+		skip_impl_path(parser);
+		/* fall through */
+	case 'Y':
+		say(parser, "<");
+		put_type(parser);
+		say(parser, " as ");
+		put_path(parser, false);
+		say(parser, ">");
+		break;
+	case 'N':
+		put_nested(parser, in_value);
+		break;
+	case 'I':
+		put_path(parser, in_value);
+		if (in_value)
+			say(parser, "::");
+		put_generics(parser);
+		say(parser, ">");
+		break;
+	case 'B':
+		backref(parser, in_value ? put_path_in_value : put_path_in_type);
+		break;
+	default:
+		fail(parser);
+	}
+	leave(parser);
+}
+
+static const char *basic_type(char c)
+{
+	static const char *const names[26] = {
+		['a' - 'a'] = "i8", ['b' - 'a'] = "bool", ['c' - 'a'] = "char",
+		['d' - 'a'] = "f64", ['e' - 'a'] = "str", ['f' - 'a'] = "f32",
+		['h' - 'a'] = "u8", ['i' - 'a'] = "isize", ['j' - 'a'] = "usize",
+		['l' - 'a'] = "i32", ['m' - 'a'] = "u32", ['n' - 'a'] = "i128",
+		['o' - 'a'] = "u128", ['p' - 'a'] = "_", ['s' - 'a'] = "i16",
+		['t' - 'a'] = "u16", ['u' - 'a'] = "()", ['v' - 'a'] = "...",
+		['x' - 'a'] = "i64", ['y' - 'a'] = "u64", ['z' - 'a'] = "!",
+	};
+
+	return c >= 'a' && c <= 'z' ? names[c - 'a'] : NULL;
+}
+
+static void put_types(struct parser *parser, const char *between, bool tuple)
+{
+	unsigned int nr;
+
+	for (nr = 0; !parser->failed && !eat(parser, 'E'); nr++) {
+		if (nr)
+			say(parser, between);
+		put_type(parser);
+	}
+	if (tuple && nr == 1)
+		say(parser, ",");
+}
+
+static void put_function(struct parser *parser)
+{
+	optional_base62(parser, 'G');
+	if (eat(parser, 'U'))
+		say(parser, "unsafe ");
+	if (eat(parser, 'K')) {
+		say(parser, "extern \"");
+		if (eat(parser, 'C')) {
+			say(parser, "C");
+		} else {
+			struct identifier abi = plain_identifier(parser);
+
+			say_identifier(parser, &abi);
+		}
+		say(parser, "\" ");
+	}
+	say(parser, "fn(");
+	put_types(parser, ", ", false);
+	say(parser, ")");
+	if (!eat(parser, 'u')) {
+		say(parser, " -> ");
+		put_type(parser);
+	}
+}
+
+/* A trait and what its types are: both stand in one pair of angles. */
+static void put_trait(struct parser *parser)
+{
+	bool open = eat(parser, 'I');
+
+	put_path(parser, false);
+	if (open)
+		put_generics(parser);
+	while (!parser->failed && eat(parser, 'p')) {
+		struct identifier id = plain_identifier(parser);
+
+		say(parser, open ? ", " : "<");
+		open = true;
+		say_identifier(parser, &id);
+		say(parser, " = ");
+		put_type(parser);
+	}
+	if (open)
+		say(parser, ">");
+}
+
+static void put_dyn(struct parser *parser)
+{
+	unsigned int nr;
+
+	say(parser, "dyn ");
+	optional_base62(parser, 'G');
+	for (nr = 0; !parser->failed && !eat(parser, 'E'); nr++) {
+		if (nr)
+			say(parser, " + ");
+		put_trait(parser);
+	}
+	if (eat(parser, 'L'))
+		base62(parser);
+	else
+		fail(parser);
+}
+
+/* "R" and "Q" were eaten: a reference, maybe with a lifetime. */
+static void put_reference(struct parser *parser, const char *text)
+{
+	if (eat(parser, 'L'))
+		base62(parser);
+	say(parser, text);
+	put_type(parser);
+}
+
+static void put_type(struct parser *parser)
+{
+	const char *basic = basic_type(peek(parser));
+
+	if (basic) {
+		parser->at++;
+		say(parser, basic);
+		return;
+	}
+	if (!enter(parser))
+		return;
+	switch (next(parser)) {
+	case 'A':
+		say(parser, "[");
+		put_type(parser);
+		say(parser, "; ");
+		put_const(parser);
+		say(parser, "]");
+		break;
+	case 'S':
+		say(parser, "[");
+		put_type(parser);
+		say(parser, "]");
+		break;
+	case 'T':
+		say(parser, "(");
+		put_types(parser, ", ", true);
+		say(parser, ")");
+		break;
+	case 'R':
+		put_reference(parser, "&");
+		break;
+	case 'Q':
+		put_reference(parser, "&mut ");
+		break;
+	case 'P':
+		say(parser, "*const ");
+		put_type(parser);
+		break;
+	case 'O':
+		say(parser, "*mut ");
+		put_type(parser);
+		break;
+	case 'F':
+		put_function(parser);
+		break;
+	case 'D':
+		put_dyn(parser);
+		break;
+	case 'B':
+		backref(parser, put_type);
+		break;
+	default:
+		parser->at--;
+		put_path(parser, false);
+	}
+	leave(parser);
+}
+
+/* An integer in hexadecimal; those that do not fit 64 bits are said as they are. */
+static void put_integer(struct parser *parser)
+{
+	const char *digits;
+	uint64_t value = 0;
+
+	if (eat(parser, 'n'))
+		say(parser, "-");
+	digits = parser->at;
+	while (!parser->failed && peek(parser) != '_') {
+		char c = next(parser);
+
+		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
+			fail(parser);
+			return;
+		}
+		value = value << 4 | (c <= '9' ? c - '0' : c - 'a' + 10);
+	}
+	if (parser->at - digits <= 16) {
+		say_number(parser, value);
+	} else {
+		say(parser, "0x");
+		say_bytes(parser, digits, parser->at - digits);
+	}
+	eat(parser, '_');
+}
+
+static void put_const(struct parser *parser)
+{
+	char type = peek(parser);
+
+	if (!enter(parser))
+		return;
+	if (eat(parser, 'B')) {
+		backref(parser, put_const);
+	} else if (eat(parser, 'p')) {
+		say(parser, "_");
+	} else if (type && strchr("ahstlmxynoijbc", type)) {
+		parser->at++;
+		if (type == 'b' && parser->end - parser->at >= 2 && parser->at[1] == '_') {
+			say(parser, *parser->at == '0' ? "false" : "true");
+			parser->at += 2;
+		} else {
+			put_integer(parser);
+		}
+	} else {
+		fail(parser);
+	}
+	leave(parser);
+}
+
+char *kb_demangle_rust(const char *name)
+{
+	struct parser parser = { .start = name + 2, .at = name + 2 };
+	size_t length = strcspn(name, ".$");	/* what the compiler hung behind it */
+
+	if (strncmp(name, "_R", 2) != 0 || length < 4 || length > MAX_TEXT)
+		return NULL;
+	if (name[2] < 'A' || name[2] > 'Z' || !start_text(&parser.text))
+		return NULL;
+	parser.end = name + length;
+	put_path(&parser, true);
+	if (!parser.failed && parser.at < parser.end) {		/* the crate that made it */
+		parser.silent = true;
+		put_path(&parser, false);
+	}
+	return end_text(&parser.text, !parser.failed && parser.at == parser.end);
+}
