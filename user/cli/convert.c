@@ -39,14 +39,13 @@ static const char usage[] =
 	"      --counters HOW      counter values of FILE are: delta, cumulative or auto\n"
 	"      --kallsyms FILE     the kernel's symbols\n"
 	"      --symfs DIR         look for images below DIR\n"
-	"      --help              this text\n"
+	"  -h, --help              this text\n"
 	"\n"
 	"formats:\n";
 
 enum {
 	OPTION_CONNECT = 256, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
 	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_KALLSYMS, OPTION_SYMFS,
-	OPTION_HELP,
 };
 
 static const struct option long_options[] = {
@@ -62,7 +61,7 @@ static const struct option long_options[] = {
 	{ "counters", required_argument, NULL, OPTION_COUNTERS },
 	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
 	{ "symfs", required_argument, NULL, OPTION_SYMFS },
-	{ "help", no_argument, NULL, OPTION_HELP },
+	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
 
@@ -201,8 +200,8 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 	const char *to = NULL;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "t:f:o:", long_options, NULL)) != -1) {
-		if (option == OPTION_HELP) {
+	while ((option = getopt_long(argc, argv, "t:f:o:h", long_options, NULL)) != -1) {
+		if (option == 'h') {
 			*status = help();
 			return false;
 		}
