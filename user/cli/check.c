@@ -4,6 +4,7 @@
  * read; what is wrong is said in sentences, with the offset.
  */
 #include <getopt.h>
+#include <string.h>
 
 #include "cli.h"
 #include "formats.h"
@@ -43,7 +44,8 @@ int cmd_check(int argc, char **argv)
 		int status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
 
 		if (status == CLI_OK)
-			printf("%s: a valid %s\n", name, format->name);
+			printf("%s: a valid %s\n", strcmp(name, "-") ? name : "standard input",
+			       format->name);
 		if (status > worst)
 			worst = status;
 	}

@@ -16,6 +16,7 @@ static const struct cli_verb verbs[] = {
 	{ "convert", cmd_convert, "write a capture in another format" },
 	{ "dump", cmd_dump, "print what a file says, record by record" },
 	{ "help", cmd_help, "this list" },
+	{ "merge", cmd_merge, "join the captures of several CPUs" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
 };

@@ -131,7 +131,8 @@ void kb_barman_set_counters(struct kb_barman *barman, enum kb_counters how);
 
 /*
  * How much of the capture is in memory at a time: 64 KiB to 32 MiB, 4 MiB unless
- * set; for those who read many captures at once.
+ * set; for those who read many captures at once. Before the first record, or right
+ * after a rewind.
  */
 void kb_barman_set_window(struct kb_barman *barman, size_t bytes);
 

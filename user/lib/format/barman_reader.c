@@ -203,8 +203,8 @@ void kb_barman_set_window(struct kb_barman *b, size_t bytes)
 {
 	size_t least = (size_t)64 << 10;
 
-	b->source.window_bytes = bytes < least ? least :
-				 bytes > KB_SOURCE_WANT_MAX ? KB_SOURCE_WANT_MAX : bytes;
+	kb_source_set_window(&b->source, bytes < least ? least :
+					 bytes > KB_SOURCE_WANT_MAX ? KB_SOURCE_WANT_MAX : bytes);
 }
 
 const struct kb_header *kb_barman_header(const struct kb_barman *b)

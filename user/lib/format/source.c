@@ -223,6 +223,18 @@ const uint8_t *kb_source_at(struct kb_source *source, uint64_t offset, size_t wa
 	return *got ? source->window + inside : NULL;
 }
 
+void kb_source_set_window(struct kb_source *source, size_t bytes)
+{
+	source->window_bytes = bytes;
+	if (source->kind != KB_SOURCE_FILE)
+		return;
+	if (source->map)
+		munmap(source->map, source->map_bytes);
+	source->map = NULL;
+	source->window = NULL;
+	source->length = 0;
+}
+
 static int temporary_file(void)
 {
 	const char *dir = getenv("TMPDIR");

@@ -60,6 +60,12 @@ const uint8_t *kb_source_at(struct kb_source *source, uint64_t offset, size_t wa
 			    struct kb_error *err);
 
 /*
+ * Windows of @bytes from now on. No pointer holds behind it; what a file's window
+ * had in memory is given back.
+ */
+void kb_source_set_window(struct kb_source *source, size_t bytes);
+
+/*
  * Make a stream one that can go back: all of it from the window on goes to a
  * temporary file without a name. Others are so already.
  */

@@ -1,0 +1,203 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman merge: the captures of a session's CPUs as one, in the order of time.
+ * Each input is read once, in its own order; the heap holds the next record of
+ * each. Memory is a window of each input, whatever their sizes.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "merge.h"
+
+#define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, where it goes */
+
+static const char usage[] =
+	"usage: kbarman merge [-o OUT] FILE…\n"
+	"\n"
+	"Join Barman captures of one session, such as the saved maps of its CPUs, into one\n"
+	"linear capture in the order of time. Tables are joined, each row is taken once.\n"
+	"\n"
+	"  -o, --output OUT   the file to write; `-', the default, is standard output\n"
+	"  -h, --help         this text\n"
+	"\n"
+	"Exit status: 0 merged; 1 an input is damaged, what is whole was merged; 2 nothing\n"
+	"was written.\n";
+
+struct heap {
+	struct merge_input **inputs;
+	unsigned int count;
+};
+
+/* Equal times keep the order of the arguments. */
+static bool before(const struct merge_input *a, const struct merge_input *b)
+{
+	return a->order < b->order || (a->order == b->order && a < b);
+}
+
+static void sift_down(struct heap *heap, unsigned int at)
+{
+	struct merge_input *moved = heap->inputs[at];
+
+	for (;;) {
+		unsigned int child = 2 * at + 1;
+
+		if (child >= heap->count)
+			break;
+		if (child + 1 < heap->count && before(heap->inputs[child + 1], heap->inputs[child]))
+			child++;
+		if (!before(heap->inputs[child], moved))
+			break;
+		heap->inputs[at] = heap->inputs[child];
+		at = child;
+	}
+	heap->inputs[at] = moved;
+}
+
+/* The input's next record; false at its end. */
+static bool advance(struct merge_input *input)
+{
+	if (kb_barman_next(input->barman, &input->event, NULL) != 1)
+		return false;
+	/* "The last time that was known", as version 3 writes it, has no order. */
+	if (input->event.timestamp != UINT64_MAX)
+		input->order = input->event.timestamp;
+	return true;
+}
+
+static int merge_records(struct merge_input *inputs, unsigned int count,
+			 struct kb_barman_writer *writer)
+{
+	struct heap heap = { .inputs = malloc(count * sizeof(*heap.inputs)) };
+	int ret = 0;
+
+	if (!heap.inputs)
+		return -ENOMEM;
+	for (unsigned int i = 0; i < count; i++) {
+		if (advance(&inputs[i]))
+			heap.inputs[heap.count++] = &inputs[i];
+	}
+	for (unsigned int i = heap.count / 2; i--;)
+		sift_down(&heap, i);
+	while (heap.count && !ret) {
+		struct merge_input *first = heap.inputs[0];
+
+		ret = kb_barman_writer_event(writer, &first->event);
+		if (!advance(first))
+			heap.inputs[0] = heap.inputs[--heap.count];
+		sift_down(&heap, 0);
+	}
+	free(heap.inputs);
+	return ret;
+}
+
+static int write_merged(struct merge_input *inputs, unsigned int count, const char *path)
+{
+	struct kb_barman_layout layout;
+	struct kb_barman_writer *writer;
+	struct kb_error err = { 0 };
+	struct cli_output out;
+	int ret;
+
+	if (cli_output_open(&out, path))
+		return CLI_IMPOSSIBLE;
+	merge_layout(inputs, count, &layout);
+	ret = kb_barman_writer_create(&writer, out.fd, &layout, &err);
+	if (!ret) {
+		ret = merge_tables(inputs, count, writer);
+		if (!ret)
+			ret = merge_records(inputs, count, writer);
+		/* The error of the file itself is known to finish, with its sentence. */
+		if (!ret || ret == kb_barman_writer_sync(writer))
+			ret = kb_barman_writer_finish(writer, true, &err);
+		kb_barman_writer_destroy(writer);
+	}
+	if (ret) {
+		cli_warn("%s: %s", out.path, err.code ? err.text : strerror(-ret));
+		cli_output_abandon(&out);
+		return CLI_IMPOSSIBLE;
+	}
+	return cli_output_commit(&out);
+}
+
+/* What was wrong with the inputs, once they have been read. */
+static int complain(const struct merge_input *inputs, unsigned int count)
+{
+	int status = CLI_OK;
+
+	for (unsigned int i = 0; i < count; i++) {
+		const struct kb_error *first;
+		unsigned int findings = kb_barman_damage(inputs[i].barman, &first);
+
+		if (!findings)
+			continue;
+		if (findings == 1)
+			cli_warn("%s", first->text);
+		else
+			cli_warn("%s (and %u findings more)", first->text, findings - 1);
+		status = CLI_DAMAGED;
+	}
+	return status;
+}
+
+static bool open_inputs(struct merge_input *inputs, unsigned int count, char **paths)
+{
+	for (unsigned int i = 0; i < count; i++) {
+		struct kb_error err;
+
+		inputs[i].path = paths[i];
+		if (kb_barman_open(&inputs[i].barman, paths[i], &err)) {
+			cli_fail_error(&err);
+			return false;
+		}
+		inputs[i].header = kb_barman_header(inputs[i].barman);
+		kb_barman_set_counters(inputs[i].barman, KB_COUNTERS_DELTA);
+		kb_barman_set_window(inputs[i].barman, WINDOWS_BYTES / count);
+	}
+	return merge_check(inputs, count);
+}
+
+int cmd_merge(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct merge_input *inputs;
+	const char *output = "-";
+	int option, status = CLI_IMPOSSIBLE;
+	unsigned int count;
+
+	while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'o':
+			output = optarg;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	if (optind == argc) {
+		cli_warn("which files?");
+		return cli_usage(false, usage);
+	}
+	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
+		return cli_fail("a capture is nothing for a terminal: use -o FILE");
+	count = argc - optind;
+	inputs = calloc(count, sizeof(*inputs));
+	if (!inputs)
+		return cli_fail("out of memory");
+	if (open_inputs(inputs, count, argv + optind))
+		status = write_merged(inputs, count, output);
+	if (!status)
+		status = complain(inputs, count);
+	for (unsigned int i = 0; i < count; i++)
+		kb_barman_close(inputs[i].barman);
+	free(inputs);
+	return status;
+}
