@@ -25,6 +25,7 @@
 #include "export/tptp_methods.h"
 #include "export/tptp_threads.h"
 #include "format/tptp_codec.h"
+#include "format/wire.h"
 
 #define MAX_FRAMES	512		/* of a call chain; outer ones are left out */
 #define BODY_BYTES	65536		/* of a custom message */
@@ -40,6 +41,7 @@ struct cpu {
 	int64_t holder;
 	int64_t now;			/* of its last record, in the trace's time */
 	int64_t since;			/* aggregate: of the sample */
+	struct tptp_thread *current;	/* switched to last; maybe another one by now */
 	uint32_t nr, room;
 	struct frame *frames;
 	bool halted;			/* the idle thread's monWait was written */
@@ -275,8 +277,11 @@ static struct tptp_thread *thread_of(struct tptp *x, uint32_t task_id, uint32_t 
 				     uint64_t timestamp, int64_t time)
 {
 	int64_t id = task_id ? (int64_t)task_id : -(int64_t)core - 1;
-	struct tptp_thread *thread = tptp_threads_get(x->threads, id);
+	struct tptp_thread *thread = x->cpus[core].current;
 
+	if (thread && thread->id == id && thread->used && thread->announced)
+		return thread;
+	thread = tptp_threads_get(x->threads, id);
 	if (!thread) {
 		struct tptp_thread *victim = tptp_threads_victim(x->threads);
 
@@ -363,7 +368,6 @@ static void switch_in(struct tptp *x, struct tptp_thread *thread, int64_t time)
 	else if (thread->waits == TPTP_CONTENDS)
 		write_contended(x, thread->id, thread->object, time);
 	thread->waits = TPTP_WAITS_NOT;
-	thread->running = true;
 }
 
 /* The slice of a task ends with a switch to another one. */
@@ -481,8 +485,8 @@ static uint32_t resolve_chain(struct tptp *x, const struct kb_event *event, int6
 	return total;
 }
 
-/* " key=number" */
-static char *put_number(char *p, const char *key, size_t length, int64_t value)
+/* " key=number"; inlined, so that the copy is of known length. */
+static kb_always_inline char *put_number(char *p, const char *key, size_t length, int64_t value)
 {
 	memcpy(p, key, length);
 	return (char *)tptp_put_number((uint8_t *)p + length, value);
@@ -548,13 +552,13 @@ static void write_annotation(struct tptp *x, const struct kb_event *event, int64
 	finish_body(x, p, " text=", text);
 }
 
-static void sample(struct tptp *x, struct cpu *cpu, const struct kb_event *event, int64_t time)
+static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
+		   const struct kb_event *event, int64_t time)
 {
 	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	char *common = NULL;		/* what the counters' bodies begin with */
 
 	if (event->sample.has_pc) {
-		struct tptp_thread *thread = thread_of(x, event->task_id, core_of(x, cpu),
-						       event->timestamp, time);
 		uint32_t nr = resolve_chain(x, event, time);
 
 		if (nr)
@@ -565,8 +569,9 @@ static void sample(struct tptp *x, struct cpu *cpu, const struct kb_event *event
 
 		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			continue;
-		p = begin_body(x, "counter", event, time);
-		p = PUT_NUMBER(p, "value", (int64_t)event->sample.counters[i]);
+		if (!common)
+			common = begin_body(x, "counter", event, time);
+		p = PUT_NUMBER(common, "value", (int64_t)event->sample.counters[i]);
 		finish_body(x, p, " name=",
 			    kb_names_counter(x->names,
 					     kb_names_counter_id(x->names, event->core, i)));
@@ -576,11 +581,21 @@ static void sample(struct tptp *x, struct cpu *cpu, const struct kb_event *event
 			     event->sample.custom[i].value);
 }
 
+/* Does the event say which thread it is of, or that comes? */
+static bool is_of_thread(const struct tptp *x, const struct kb_event *event)
+{
+	if (event->type == KB_EVENT_TASK_SWITCH || event->type == KB_EVENT_SAMPLE)
+		return true;
+	return x->header->max_task_infos && (event->type == KB_EVENT_CUSTOM_COUNTER ||
+					     event->type == KB_EVENT_ANNOTATION);
+}
+
 static void write_event(struct tptp *x, const struct kb_event *event)
 {
 	int64_t ns = kb_barman_ns(x->barman, event->timestamp), time = trace_time(x, ns);
 	struct cpu *cpu = cpu_of(x, event->core);
 	struct kb_slice slices[KB_TIMELINE_SLICES];
+	struct tptp_thread *thread = NULL;
 	unsigned int n, i;
 
 	/* As the timeline does: a CPU's time does not go back. */
@@ -588,21 +603,26 @@ static void write_event(struct tptp *x, const struct kb_event *event)
 		time = cpu->now;
 	cpu->now = time;
 	end_exited(x, time);
+	/* Who comes is the owner of what the one who goes waits for: known first. */
+	if (is_of_thread(x, event))
+		thread = thread_of(x, event->task_id, core_of(x, cpu), event->timestamp, time);
+	if (event->type == KB_EVENT_TASK_SWITCH)
+		thread->running = true;		/* not forgotten from here on */
 	n = kb_timeline_feed(x->timeline, event, ns, slices);
 	for (i = 0; i < n; i++)
 		end_slice(x, &slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
 		leave_methods(x, cpu, 0, time);
-		switch_in(x, thread_of(x, event->task_id, core_of(x, cpu), event->timestamp, time),
-			  time);
+		switch_in(x, thread, time);
+		cpu->current = thread;
 		break;
 	case KB_EVENT_HALT:
 		if (event->halt.entered)
 			halt(x, cpu, event->timestamp, time);
 		break;
 	case KB_EVENT_SAMPLE:
-		sample(x, cpu, event, time);
+		sample(x, cpu, thread, event, time);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
 		write_series(x, event, time, event->custom_counter.counter,

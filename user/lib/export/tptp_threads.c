@@ -58,9 +58,10 @@ static uint32_t mix(uint64_t value)
 	return value >> 40;
 }
 
+/* Task ids are dense: as they are they make the best hash. */
 static uint32_t *bucket_of(struct tptp_threads *threads, int64_t id)
 {
-	return &threads->buckets[mix(id) % MAX_THREADS];
+	return &threads->buckets[(uint64_t)id % MAX_THREADS];
 }
 
 struct tptp_thread *tptp_threads_find(struct tptp_threads *threads, int64_t id)

@@ -88,32 +88,71 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message)
 	return message->values[table->nr_fields - 3].number;
 }
 
-static void plan_fields(struct tptp_plan *plan)
+static void plan_wire(struct tptp_plan *plan, unsigned int i)
 {
-	static const uint8_t sizes[] = {
-		[KB_TPTP_TYPE_BYTE] = 1,
-		[KB_TPTP_TYPE_INTEGER] = 4,
-		[KB_TPTP_TYPE_LONG] = 8,
-		[KB_TPTP_TYPE_TIME] = 8,
-		[KB_TPTP_TYPE_STRING] = 1,
-		[KB_TPTP_TYPE_STRINGS] = 0,
-		[KB_TPTP_TYPE_LONGS] = 0,
-	};
-	const struct kb_tptp_table *table = plan->table;
+	struct tptp_wire *wire = &plan->wire[i];
 
-	plan->fixed = TPTP_MESSAGE_BYTES;
-	plan->attributes = strlen(table->name) + sizeof("\t</>\n");
-	for (unsigned int i = 0; i < table->nr_fields; i++) {
-		const struct kb_tptp_field *field = &table->fields[i];
+	switch (plan->type[i]) {
+	case KB_TPTP_TYPE_BYTE:
+		wire->size = 1;
+		wire->high = ~UINT64_C(0xff);
+		break;
+	case KB_TPTP_TYPE_INTEGER:
+		wire->size = 4;
+		wire->bias = UINT64_C(1) << 31;
+		wire->high = ~UINT64_C(0xffffffff);
+		break;
+	case KB_TPTP_TYPE_LONG:
+	case KB_TPTP_TYPE_TIME:
+		wire->size = 8;
+		break;
+	case KB_TPTP_TYPE_STRING:
+		wire->size = 1;
+		wire->length = SIZE_MAX;
+		plan->text[plan->nr_strings++] = i;
+		break;
+	case KB_TPTP_TYPE_STRINGS:	/* stackDepth stands in front of it */
+		plan->arrays = true;
+		plan->wire[i - 1].bias = 0;
+		plan->wire[i - 1].high = UINT64_MAX;
+		break;
+	}
+	if (plan->type[i] < KB_TPTP_TYPE_STRING)
+		wire->number = UINT64_MAX;
+	if (plan->type[i] < KB_TPTP_TYPE_LONG)
+		plan->narrow[plan->nr_narrow++] = i;
+	plan->fixed += wire->size;
+}
 
-		plan->type[i] = field->type;
-		plan->name_length[i] = strlen(field->attribute);
-		plan->fixed += sizes[field->type];
-		plan->attributes += plan->name_length[i] + strlen(" =\"\"");
-		if (field->place) {
-			plan->order[field->place - 1] = i;
+/* The order of attributes: those with a place first, the others as the rows are. */
+static void plan_order(struct tptp_plan *plan)
+{
+	const struct kb_tptp_field *fields = plan->table->fields;
+	unsigned int next;
+
+	for (unsigned int i = 0; i < plan->nr; i++)
+		if (fields[i].place) {
+			plan->order[fields[i].place - 1] = i;
 			plan->nr_placed++;
 		}
+	next = plan->nr_placed;
+	for (unsigned int i = 0; i < plan->nr; i++)
+		if (!fields[i].place)
+			plan->order[next++] = i;
+}
+
+static void plan_prefixes(struct tptp_plan *plan)
+{
+	plan->element.length = snprintf(plan->element.text, TPTP_PREFIX_BYTES, "<%s",
+					plan->table->name);
+	plan->attributes = plan->element.length + strlen("/>\n");
+	for (unsigned int k = 0; k < plan->nr; k++) {
+		const char *attribute = plan->table->fields[plan->order[k]].attribute;
+
+		plan->name_length[plan->order[k]] = strlen(attribute);
+		plan->prefix[k].length = snprintf(plan->prefix[k].text, TPTP_PREFIX_BYTES,
+						  " %s=\"", attribute);
+		plan->attributes += plan->prefix[k].length + strlen("\"");
 	}
 }
 
@@ -122,15 +161,16 @@ void tptp_plans_init(struct tptp_plan plans[TPTP_NR_TABLES])
 	memset(plans, 0, sizeof(*plans) * TPTP_NR_TABLES);
 	for (unsigned int k = 0; k < TPTP_NR_TABLES; k++) {
 		struct tptp_plan *plan = &plans[k];
-		unsigned int next;
 
 		plan->table = &tables[k];
 		plan->nr = tables[k].nr_fields;
-		plan_fields(plan);
-		next = plan->nr_placed;
-		for (unsigned int i = 0; i < plan->nr; i++)
-			if (!tables[k].fields[i].place)
-				plan->order[next++] = i;
+		plan->fixed = TPTP_MESSAGE_BYTES;
+		for (unsigned int i = 0; i < plan->nr; i++) {
+			plan->type[i] = tables[k].fields[i].type;
+			plan_wire(plan, i);
+		}
+		plan_order(plan);
+		plan_prefixes(plan);
 	}
 }
 

@@ -21,16 +21,44 @@
 #define TPTP_MESSAGE_BYTES	6	/* u16 id, u32 length: in front of each message */
 #define TPTP_MAX_ID		32767
 
+/*
+ * A row as the binary form has it while its text and arrays are empty. Any bit that the
+ * masks leave of (number + bias) and of a text's length says that it is not so simple.
+ */
+struct tptp_wire {
+	uint64_t number;	/* mask; 0: not a number, its default is all there is */
+	uint64_t bias;
+	uint64_t high;		/* mask: bits of a number that does not fit */
+	size_t length;		/* mask */
+	size_t size;		/* bytes */
+};
+
+/* What XML has in front of a value, copied as a whole. */
+#define TPTP_PREFIX_BYTES	32
+
+struct tptp_prefix {
+	char text[TPTP_PREFIX_BYTES];	/* ` attribute="` */
+	uint8_t length;
+};
+
 struct tptp_plan {
 	const struct kb_tptp_table *table;
 	uint8_t nr;
+	uint8_t nr_narrow;			/* numbers of less than 8 bytes: narrow[] */
+	uint8_t nr_strings;			/* String rows: text[] */
 	uint8_t nr_placed;			/* the first ones of order[] */
+	bool arrays;				/* it ends in stackDepth, String[], Long[] */
 	uint16_t fixed;				/* bytes of the binary form without text
 						 * and arrays, header included */
-	uint16_t attributes;			/* bytes of the element without values */
+	uint16_t attributes;			/* most bytes of the element without values */
+	struct tptp_wire wire[KB_TPTP_MAX_FIELDS];
+	uint8_t narrow[KB_TPTP_MAX_FIELDS];
+	uint8_t text[KB_TPTP_MAX_FIELDS];
 	uint8_t type[KB_TPTP_MAX_FIELDS];
 	uint8_t order[KB_TPTP_MAX_FIELDS];	/* of the attributes in XML */
 	uint8_t name_length[KB_TPTP_MAX_FIELDS]; /* of the attributes */
+	struct tptp_prefix element;		/* "<name" */
+	struct tptp_prefix prefix[KB_TPTP_MAX_FIELDS];	/* in the order of XML */
 };
 
 enum {
@@ -69,11 +97,20 @@ static inline bool tptp_xml_char(uint32_t code)
 /* Copy with anything but UTF-8 replaced, up to a NUL: at most 3 * @n bytes. */
 uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n);
 
+int64_t tptp_split_slowly(int64_t ticks, int64_t frequency, uint32_t *nanoseconds);
+
 /* Ticks to whole seconds, rounded down, and the nanoseconds above them. */
-int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds);
+static inline int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds)
+{
+	if (frequency != KB_TPTP_FREQUENCY_NS || ticks < 0)
+		return tptp_split_slowly(ticks, frequency, nanoseconds);
+	*nanoseconds = ticks % KB_TPTP_FREQUENCY_NS;
+	return ticks / KB_TPTP_FREQUENCY_NS;
+}
 
 #define TPTP_MAX_NUMBER		31	/* bytes of -9223372036854775808.123456789 */
 
+/* Both may write up to TPTP_MAX_NUMBER bytes, whatever they return. */
 uint8_t *tptp_put_number(uint8_t *p, int64_t v);
 /* Ticks as SECONDS.nnnnnnnnn */
 uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency);
@@ -139,25 +176,31 @@ int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct 
 /* ---- writer ---- */
 
 /*
- * Put a message at @p, where tptp_*_bound() bytes are free; returns its end, NULL
- * if a number does not fit its type.
+ * Put a message with @depth array elements at @p, where tptp_*_bound() bytes are free;
+ * numbers must fit. Returns its end.
  */
 uint8_t *tptp_binary_put(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
-			 const struct kb_tptp_message *message);
+			 uint32_t depth, const struct kb_tptp_message *message);
+/* The same for one without text and arrays, fast; NULL: it is not so simple. */
+uint8_t *tptp_binary_put_plain(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
+			       const struct kb_tptp_message *message);
 uint8_t *tptp_binary_put_header(uint8_t *p, const struct kb_tptp_layout *layout);
 
 uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequency,
-		      const struct kb_tptp_message *message);
+		      uint32_t depth, const struct kb_tptp_message *message);
 
-/* The most that a message with @text bytes of strings and @depth array elements takes. */
+/*
+ * The most that a message with @text bytes of strings and @depth array elements takes,
+ * and what the encoders may write beyond its end.
+ */
 static inline size_t tptp_binary_bound(const struct tptp_plan *plan, size_t text, uint32_t depth)
 {
-	return plan->fixed + 3 * text + (size_t)depth * (1 + 8);
+	return plan->fixed + 8 + 3 * text + (size_t)depth * (1 + 8);
 }
 
 static inline size_t tptp_xml_bound(const struct tptp_plan *plan, size_t text, uint32_t depth)
 {
-	return plan->attributes + plan->nr * TPTP_MAX_NUMBER + 6 * text +
+	return plan->attributes + TPTP_PREFIX_BYTES + plan->nr * TPTP_MAX_NUMBER + 6 * text +
 	       (size_t)depth * (1 + 1 + TPTP_MAX_NUMBER);
 }
 

@@ -15,33 +15,12 @@ static inline bool plain_word(uint64_t word)
 	return !((word | (word - ONES)) & (ONES << 7));
 }
 
-uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n)
+static uint8_t *put_carefully(uint8_t *p, const uint8_t *s, size_t n)
 {
-	const uint8_t *s = (const uint8_t *)text;
-
-	while (n) {
-		uint64_t word;
+	while (n && *s) {
 		uint32_t code;
-		int length;
+		int length = tptp_utf8(s, n, &code);
 
-		if (n >= sizeof(word)) {
-			memcpy(&word, s, sizeof(word));
-			if (plain_word(word)) {
-				memcpy(p, &word, sizeof(word));
-				p += sizeof(word);
-				s += sizeof(word);
-				n -= sizeof(word);
-				continue;
-			}
-		}
-		if (*s < 0x80) {
-			if (!*s)
-				break;
-			*p++ = *s++;
-			n--;
-			continue;
-		}
-		length = tptp_utf8(s, n, &code);
 		if (length > 0) {
 			memcpy(p, s, length);
 			p += length;
@@ -56,7 +35,28 @@ uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n)
 	return p;
 }
 
-int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds)
+uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n)
+{
+	const uint8_t *s = (const uint8_t *)text;
+	uint64_t word;
+
+	if (n < sizeof(word))
+		return put_carefully(p, s, n);
+	for (; n > sizeof(word); n -= sizeof(word), p += sizeof(word), s += sizeof(word)) {
+		memcpy(&word, s, sizeof(word));
+		if (!plain_word(word))
+			return put_carefully(p, s, n);
+		memcpy(p, &word, sizeof(word));
+	}
+	/* The last word, which may begin in the one before. */
+	memcpy(&word, s + n - sizeof(word), sizeof(word));
+	if (!plain_word(word))
+		return put_carefully(p, s, n);
+	memcpy(p + n - sizeof(word), &word, sizeof(word));
+	return p + n;
+}
+
+int64_t tptp_split_slowly(int64_t ticks, int64_t frequency, uint32_t *nanoseconds)
 {
 	int64_t seconds = ticks / frequency;
 	int64_t rest = ticks % frequency;
@@ -66,10 +66,6 @@ int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds
 	if (rest < 0) {
 		rest += frequency;
 		seconds--;
-	}
-	if (frequency == KB_TPTP_FREQUENCY_NS) {
-		*nanoseconds = rest;
-		return seconds;
 	}
 	part = rest;
 	whole = frequency;
@@ -94,7 +90,7 @@ static const char digit_pairs[] =
 
 static uint8_t *put_unsigned(uint8_t *p, uint64_t v)
 {
-	uint8_t digits[20], *d = digits + sizeof(digits);
+	uint8_t digits[40], *d = digits + 20;
 
 	while (v >= 100) {
 		d -= 2;
@@ -107,8 +103,8 @@ static uint8_t *put_unsigned(uint8_t *p, uint64_t v)
 	} else {
 		*--d = '0' + v;
 	}
-	memcpy(p, d, digits + sizeof(digits) - d);
-	return p + (digits + sizeof(digits) - d);
+	memcpy(p, d, 20);	/* more than there may be, so that the size is known */
+	return p + (digits + 20 - d);
 }
 
 uint8_t *tptp_put_number(uint8_t *p, int64_t v)

@@ -19,40 +19,34 @@ struct kb_tptp_writer {
 	struct tptp_plan plans[TPTP_NR_TABLES];
 };
 
-/* Bytes of all strings of @message together; KB_TPTP_MAX_TEXT + 1 if above it. */
+/* Bytes of all strings of @message together; above KB_TPTP_MAX_TEXT: too many. */
 static size_t text_bytes(const struct tptp_plan *plan, const struct kb_tptp_message *message,
 			 uint32_t depth)
 {
+	const struct kb_text *strings;
+	bool too_many = false;
 	size_t sum = 0;
 
-	for (unsigned int i = 0; i < plan->nr && sum <= KB_TPTP_MAX_TEXT; i++) {
-		const union kb_tptp_value *value = &message->values[i];
+	for (unsigned int i = 0; i < plan->nr_strings; i++) {
+		size_t length = message->values[plan->text[i]].string.length;
 
-		if (plan->type[i] == KB_TPTP_TYPE_STRING) {
-			if (value->string.length > KB_TPTP_MAX_TEXT)
-				return KB_TPTP_MAX_TEXT + 1;
-			sum += value->string.length;
-		} else if (plan->type[i] == KB_TPTP_TYPE_STRINGS) {
-			for (uint32_t k = 0; k < depth && sum <= KB_TPTP_MAX_TEXT; k++) {
-				if (value->strings[k].length > KB_TPTP_MAX_TEXT)
-					return KB_TPTP_MAX_TEXT + 1;
-				sum += value->strings[k].length;
-			}
-		}
+		too_many |= length > KB_TPTP_MAX_TEXT;
+		sum += length;
 	}
-	return sum;
+	strings = depth ? message->values[plan->nr - 2].strings : NULL;
+	for (uint32_t k = 0; k < depth; k++) {
+		too_many |= strings[k].length > KB_TPTP_MAX_TEXT;
+		sum += strings[k].length;
+	}
+	return too_many ? SIZE_MAX : sum;
 }
 
-/* stackDepth as it was set: kb_tptp_message_depth() is for good messages. */
+/* The message's stackDepth: kb_tptp_message_depth() is for good messages. */
 static int check_depth(const struct tptp_plan *plan, const struct kb_tptp_message *message,
 		       uint32_t *depth)
 {
-	int64_t number;
+	int64_t number = message->values[plan->nr - 3].number;
 
-	*depth = 0;
-	if (plan->nr < 3 || plan->type[plan->nr - 1] != KB_TPTP_TYPE_LONGS)
-		return 0;
-	number = message->values[plan->nr - 3].number;
 	if (number < 0 || number > INT32_MAX)
 		return -EINVAL;
 	if (number > KB_TPTP_MAX_DEPTH)
@@ -61,45 +55,91 @@ static int check_depth(const struct tptp_plan *plan, const struct kb_tptp_messag
 	return 0;
 }
 
-int kb_tptp_writer_message(struct kb_tptp_writer *writer, const struct kb_tptp_message *message)
+static bool numbers_fit(const struct tptp_plan *plan, const struct kb_tptp_message *message)
 {
-	const struct tptp_plan *plan;
-	unsigned int index;
-	uint32_t depth;
-	uint8_t *p, *end;
+	for (unsigned int k = 0; k < plan->nr_narrow; k++) {
+		unsigned int i = plan->narrow[k];
+		int64_t number = message->values[i].number;
+
+		if (plan->type[i] == KB_TPTP_TYPE_BYTE ? number != (uint8_t)number :
+							 number != (int32_t)number)
+			return false;
+	}
+	return true;
+}
+
+/* The plan of a table, NULL if it is none of ours. */
+static const struct tptp_plan *plan_of(const struct kb_tptp_writer *writer,
+				       const struct kb_tptp_table *table)
+{
+	size_t index = ((uintptr_t)table - (uintptr_t)writer->plans[0].table) / sizeof(*table);
+
+	return index < TPTP_NR_TABLES && writer->plans[index].table == table ?
+	       &writer->plans[index] : NULL;
+}
+
+static int note_frequency(struct kb_tptp_writer *writer, const struct kb_tptp_message *message)
+{
+	int64_t frequency = message->values[KB_TPTP_FREQUENCY_FREQUENCY].number;
+
+	if (frequency <= 0)
+		return -EINVAL;
+	writer->layout.frequency = frequency;
+	return 0;
+}
+
+/* Messages with text or arrays, all of XML, and those that are refused. */
+static int put_message(struct kb_tptp_writer *writer, const struct tptp_plan *plan,
+		       const struct kb_tptp_message *message)
+{
+	struct kb_out *out = writer->out;
+	uint32_t depth = 0;
 	size_t text;
+	uint8_t *p;
 	int ret;
 
-	index = message->table ? tptp_index(message->table->id) : TPTP_NR_TABLES;
-	if (index >= TPTP_NR_TABLES)
+	if (!numbers_fit(plan, message))
 		return -EINVAL;
-	plan = &writer->plans[index];
-	ret = check_depth(plan, message, &depth);
+	ret = plan->arrays ? check_depth(plan, message, &depth) : 0;
 	if (ret)
 		return ret;
 	text = text_bytes(plan, message, depth);
 	if (text > KB_TPTP_MAX_TEXT)
 		return -EMSGSIZE;
-	if (message->table->id == KB_TPTP_FREQUENCY) {
-		int64_t frequency = message->values[KB_TPTP_FREQUENCY_FREQUENCY].number;
-
-		if (frequency <= 0)
-			return -EINVAL;
-		writer->layout.frequency = frequency;
+	if (writer->layout.binary) {
+		p = kb_out_reserve(out, tptp_binary_bound(plan, text, depth));
+		if (!p)
+			return out->error;
+		p = tptp_binary_put(p, plan, writer->layout.big_endian, depth, message);
+	} else {
+		p = kb_out_reserve(out, tptp_xml_bound(plan, text, depth));
+		if (!p)
+			return out->error;
+		p = tptp_xml_put(p, plan, writer->layout.frequency, depth, message);
 	}
-	if (!writer->layout.binary && message->table->id < KB_TPTP_FIRST_DATA)
-		return kb_out_error(writer->out);
+	return kb_out_commit(out, p);
+}
 
-	p = kb_out_reserve(writer->out, writer->layout.binary ?
-					tptp_binary_bound(plan, text, depth) :
-					tptp_xml_bound(plan, text, depth));
+int kb_tptp_writer_message(struct kb_tptp_writer *writer, const struct kb_tptp_message *message)
+{
+	const struct tptp_plan *plan = plan_of(writer, message->table);
+	uint8_t *p;
+
+	if (!plan)
+		return -EINVAL;
+	if (plan->table->id < KB_TPTP_FIRST_DATA) {
+		int ret = plan->table->id == KB_TPTP_FREQUENCY ? note_frequency(writer, message) : 0;
+
+		if (ret || !writer->layout.binary)
+			return ret ? ret : writer->out->error;
+	}
+	if (!writer->layout.binary)
+		return put_message(writer, plan, message);
+	p = kb_out_reserve(writer->out, tptp_binary_bound(plan, 0, 0));
 	if (!p)
-		return kb_out_error(writer->out);
-	if (writer->layout.binary)
-		end = tptp_binary_put(p, plan, writer->layout.big_endian, message);
-	else
-		end = tptp_xml_put(p, plan, writer->layout.frequency, message);
-	return end ? kb_out_commit(writer->out, end) : -EINVAL;
+		return writer->out->error;
+	p = tptp_binary_put_plain(p, plan, writer->layout.big_endian, message);
+	return p ? kb_out_commit(writer->out, p) : put_message(writer, plan, message);
 }
 
 static int start_binary(struct kb_tptp_writer *writer)

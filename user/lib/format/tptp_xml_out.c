@@ -112,16 +112,16 @@ static bool is_default(const union kb_tptp_value *value, uint8_t type, uint32_t 
 	return !value->number;
 }
 
-uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequency,
-		      const struct kb_tptp_message *message)
+static inline uint8_t *put_prefix(uint8_t *p, const struct tptp_prefix *prefix)
 {
-	const struct kb_tptp_table *table = plan->table;
-	uint32_t depth = kb_tptp_message_depth(message);
-	size_t length = strlen(table->name);
+	memcpy(p, prefix->text, sizeof(prefix->text));
+	return p + prefix->length;
+}
 
-	*p++ = '<';
-	memcpy(p, table->name, length);
-	p += length;
+uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequency,
+		      uint32_t depth, const struct kb_tptp_message *message)
+{
+	p = put_prefix(p, &plan->element);
 	for (unsigned int k = 0; k < plan->nr; k++) {
 		unsigned int i = plan->order[k];
 		const union kb_tptp_value *value = &message->values[i];
@@ -129,22 +129,10 @@ uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequenc
 
 		if (k >= plan->nr_placed && is_default(value, type, depth))
 			continue;
-		*p++ = ' ';
-		memcpy(p, table->fields[i].attribute, plan->name_length[i]);
-		p += plan->name_length[i];
-		*p++ = '=';
-		*p++ = '"';
+		p = put_prefix(p, &plan->prefix[k]);
 		switch (type) {
 		case KB_TPTP_TYPE_BYTE:
-			if (value->number != (uint8_t)value->number)
-				return NULL;
-			p = tptp_put_number(p, value->number);
-			break;
 		case KB_TPTP_TYPE_INTEGER:
-			if (value->number != (int32_t)value->number)
-				return NULL;
-			p = tptp_put_number(p, value->number);
-			break;
 		case KB_TPTP_TYPE_LONG:
 			p = tptp_put_number(p, value->number);
 			break;
