@@ -20,16 +20,24 @@ int kb_in_open(struct kb_in *in, const char *path, struct kb_error *err)
 	memset(in, 0, sizeof(*in));
 	in->fd = standard ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
 	if (in->fd < 0)
-		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s: %s", path, strerror(errno));
+		return kb_error_set(err, -errno, KB_NO_OFFSET, "can't open %s: %s", path,
+				    strerror(errno));
 	in->owned = !standard;
 	in->size = WINDOW_BYTES;
 	in->window = malloc(in->size);
-	if (!in->window) {
+	in->name = strdup(standard ? "standard input" : path);
+	if (!in->window || !in->name) {
 		kb_in_close(in);
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory", path);
 	}
 	in->at = in->end = in->window;
 	return 0;
+}
+
+int kb_in_error(const struct kb_in *in, struct kb_error *err)
+{
+	return kb_error_set(err, in->error, kb_in_offset(in), "can't read %s: %s",
+			    kb_in_name(in), strerror(-in->error));
 }
 
 void kb_in_memory(struct kb_in *in, const void *data, size_t size)
@@ -47,6 +55,7 @@ void kb_in_close(struct kb_in *in)
 	if (in->owned)
 		close(in->fd);
 	free(in->window);
+	free(in->name);
 	memset(in, 0, sizeof(*in));
 	in->fd = -1;
 	in->ended = true;

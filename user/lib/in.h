@@ -18,13 +18,17 @@ struct kb_in {
 	uint8_t *window;	/* NULL: the input is memory */
 	size_t size;		/* of the window */
 	uint64_t offset;	/* of `end` in the input */
+	char *name;		/* as messages say it */
 	int fd;
 	bool owned;		/* fd is ours to close */
 	bool ended;
 	int error;		/* of read(), negative errno */
 };
 
-/* @path: "-" is standard input. */
+/*
+ * Input in order only, for formats that are read from front to back; kb_source is for
+ * those that are not. @path: "-" is standard input.
+ */
 int kb_in_open(struct kb_in *in, const char *path, struct kb_error *err);
 void kb_in_memory(struct kb_in *in, const void *data, size_t size);
 void kb_in_close(struct kb_in *in);
@@ -41,6 +45,15 @@ static inline size_t kb_in_want(struct kb_in *in, size_t want)
 
 	return there >= want ? there : kb_in_want_slow(in, want);
 }
+
+/* "FILE" for messages. */
+static inline const char *kb_in_name(const struct kb_in *in)
+{
+	return in->name ? in->name : "the input";
+}
+
+/* The error of a read() that failed: the code, and the sentence in @err. */
+int kb_in_error(const struct kb_in *in, struct kb_error *err);
 
 /* Pass over @count bytes. Returns how many there were. */
 uint64_t kb_in_skip(struct kb_in *in, uint64_t count);

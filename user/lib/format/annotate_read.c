@@ -46,8 +46,8 @@ static void find(struct cursor *c, const char *what)
 	struct kb_annotate_reader *reader = c->reader;
 
 	if (!reader->findings++)
-		kb_error_set(&reader->first, -EBADMSG, here(c), "%s, at offset %llu", what,
-			     (unsigned long long)here(c));
+		kb_error_set(&reader->first, -EBADMSG, here(c), "%s: wrong at byte %llu: %s",
+			     kb_in_name(&reader->in), (unsigned long long)here(c), what);
 }
 
 static void damaged(struct cursor *c, const char *why)
@@ -292,14 +292,14 @@ static void get_body(struct cursor *c, struct kb_annotate_message *m)
 
 static int report(struct cursor *c, struct kb_error *err)
 {
-	int error = c->reader->in.error;
+	const struct kb_in *in = &c->reader->in;
 
-	if (error)
-		return kb_error_set(err, error, here(c), "can't read the stream: %s",
-				    strerror(-error));
+	if (in->error)
+		return kb_in_error(in, err);
 	return kb_error_set(err, -EBADMSG, here(c),
-			    "%s, at offset %llu: the message at %llu is damaged", c->why,
-			    (unsigned long long)here(c), (unsigned long long)c->offset);
+			    "%s: damaged at byte %llu: %s (the message is at %llu)",
+			    kb_in_name(in), (unsigned long long)here(c), c->why,
+			    (unsigned long long)c->offset);
 }
 
 /* The message at the window's start, from marker to the last byte before an image. */
@@ -363,9 +363,11 @@ static int leave(struct kb_annotate_reader *reader, struct kb_error *err)
 	reader->image = 0;
 	if (kb_in_skip(in, image) == image)
 		return 0;
-	return kb_error_set(err, in->error ? in->error : -EBADMSG, kb_in_offset(in),
-			    "the stream ends inside an image, at offset %llu",
-			    (unsigned long long)kb_in_offset(in));
+	if (in->error)
+		return kb_in_error(in, err);
+	return kb_error_set(err, -EBADMSG, kb_in_offset(in),
+			    "%s: damaged at byte %llu: the stream ends inside an image",
+			    kb_in_name(in), (unsigned long long)kb_in_offset(in));
 }
 
 int kb_annotate_next(struct kb_annotate_reader *reader, struct kb_annotate_message *message,
@@ -381,8 +383,7 @@ int kb_annotate_next(struct kb_annotate_reader *reader, struct kb_annotate_messa
 	if (!result && kb_in_want(in, 1))
 		result = get_message(reader, message, err);
 	else if (!result && in->error)
-		result = kb_error_set(err, in->error, kb_in_offset(in),
-				      "can't read the stream: %s", strerror(-in->error));
+		result = kb_in_error(in, err);
 	reader->over = result <= 0;
 	return result;
 }
@@ -435,19 +436,23 @@ static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct k
 	int version = 0;
 
 	if (in->error)
-		return kb_error_set(err, in->error, 0, "can't read the stream: %s",
-				    strerror(-in->error));
+		return kb_in_error(in, err);
 	if (there < 11 || memcmp(in->at, "ANNOTATE ", 9) != 0)
-		return kb_error_set(err, -ENODATA, 0, "not an Annotate stream");
+		return kb_error_set(err, -ENODATA, 0, "%s is no Annotate stream",
+				    kb_in_name(in));
 	while (digit < in->at + 13 && digit < in->end && *digit >= '0' && *digit <= '9')
 		version = version * 10 + (*digit++ - '0');
 	if (digit == in->at + 9 || in->at[9] == '0' || digit == in->end || *digit != '\n')
-		return kb_error_set(err, -ENODATA, 0, "not an Annotate stream");
+		return kb_error_set(err, -ENODATA, 0, "%s is no Annotate stream",
+				    kb_in_name(in));
 	if (version != 3)
 		return kb_error_set(err, -EPROTONOSUPPORT, 9,
-				    "the stream is Annotate v%d: only v3 can be read", version);
+				    "%s is Annotate v%d: only v3 can be read", kb_in_name(in),
+				    version);
 	if (there < KB_ANNOTATE_SETUP_BYTES)
-		return kb_error_set(err, -EBADMSG, there, "the stream ends inside its setup");
+		return kb_error_set(err, -EBADMSG, there,
+				    "%s: damaged at byte %zu: the stream ends inside its setup",
+				    kb_in_name(in), there);
 	setup->version = version;
 	setup->tid = plain32(in->at + 11);
 	setup->pid = plain32(in->at + 15);

@@ -173,21 +173,24 @@ static uint64_t here(const struct cursor *c)
 static void find(struct kb_heph_reader *reader, uint64_t offset, const char *what)
 {
 	if (!reader->findings++)
-		kb_error_set(&reader->first, -EBADMSG, offset, "%s, at offset %llu", what,
-			     (unsigned long long)offset);
+		kb_error_set(&reader->first, -EBADMSG, offset, "%s: wrong at byte %llu: %s",
+			     kb_in_name(&reader->in), (unsigned long long)offset, what);
 }
 
-static int damaged(const struct cursor *c, struct kb_error *err, const char *what)
+static int damaged(const struct kb_heph_reader *reader, const struct cursor *c,
+		   struct kb_error *err, const char *what)
 {
-	return kb_error_set(err, -EBADMSG, here(c), "%s, at offset %llu: the packet at %llu is damaged",
-			    what, (unsigned long long)here(c), (unsigned long long)c->offset);
+	return kb_error_set(err, -EBADMSG, here(c),
+			    "%s: damaged at byte %llu: %s (the packet is at %llu)",
+			    kb_in_name(&reader->in), (unsigned long long)here(c), what,
+			    (unsigned long long)c->offset);
 }
 
 static int get_text(struct kb_heph_reader *reader, struct cursor *c, struct kb_text *text,
 		    struct kb_error *err)
 {
 	if (left(c) < 2 || left(c) - 2 < get16(c->at))
-		return damaged(c, err, "a string goes beyond its packet");
+		return damaged(reader, c, err, "a string goes beyond its packet");
 	text->length = get16(c->at);
 	text->data = (const char *)c->at + 2;
 	if (kb_utf8_valid(text->data, text->length) != text->length)
@@ -207,21 +210,21 @@ static int check_attribute(struct kb_heph_reader *reader, struct cursor *c, stru
 	if (error)
 		return error;
 	if (!left(c))
-		return damaged(c, err, "an attribute has no value");
+		return damaged(reader, c, err, "an attribute has no value");
 	type = *c->at;
 	if (!type_is_known(type))
-		return damaged(c, err, type == KB_HEPH_ARRAY ? "an array has no type" :
+		return damaged(reader, c, err, type == KB_HEPH_ARRAY ? "an array has no type" :
 			       "an attribute has a type that does not exist");
 	c->at++;
 	if (type & KB_HEPH_ARRAY) {
 		if (left(c) < 2)
-			return damaged(c, err, "an array has no length");
+			return damaged(reader, c, err, "an array has no length");
 		count = get16(c->at);
 		c->at += 2;
 	}
 	if ((type & ~KB_HEPH_ARRAY) != KB_HEPH_STRING) {
 		if (left(c) < 8 * (size_t)count)
-			return damaged(c, err, "a value goes beyond its packet");
+			return damaged(reader, c, err, "a value goes beyond its packet");
 		c->at += 8 * (size_t)count;
 		return 0;
 	}
@@ -278,7 +281,7 @@ static int get_metadata(struct kb_heph_reader *reader, struct cursor *c,
 		return 0;
 	}
 	if (left(c) != 8)
-		return damaged(c, err, "the epoch is not a 64-bit integer");
+		return damaged(reader, c, err, "the epoch is not a 64-bit integer");
 	packet->metadata.is_epoch = true;
 	packet->metadata.epoch = get64(c->at);
 	return 0;
@@ -295,25 +298,24 @@ static int get_packet(struct kb_heph_reader *reader, struct kb_heph_packet *pack
 
 	c.start = c.at = in->at;
 	if (there < 8)
-		return damaged(&c, err, "the trace ends inside a packet");
+		return damaged(reader, &c, err, "the trace ends inside a packet");
 	packet->offset = c.offset;
 	packet->magic = get32(c.at);
 	packet->size = get32(c.at + 4);
 	if (packet->magic != KB_HEPH_EVENT_MAGIC && packet->magic != KB_HEPH_METADATA_MAGIC)
-		return damaged(&c, err, "no packet starts here");
+		return damaged(reader, &c, err, "no packet starts here");
 	least = packet->magic == KB_HEPH_EVENT_MAGIC ? KB_HEPH_EVENT_BYTES : KB_HEPH_METADATA_BYTES;
 	if (packet->size < least)
-		return damaged(&c, err, "the size is less than any packet has");
+		return damaged(reader, &c, err, "the size is less than any packet has");
 	if (packet->size > KB_HEPH_MAX_PACKET)
-		return damaged(&c, err, "the size is more than 16 MiB");
+		return damaged(reader, &c, err, "the size is more than 16 MiB");
 	there = kb_in_want(in, packet->size);
 	c.start = c.at = in->at;
 	c.end = c.at + packet->size;
 	if (there < packet->size) {
 		if (in->error)
-			return kb_error_set(err, in->error, c.offset, "can't read the trace: %s",
-					    strerror(-in->error));
-		return damaged(&c, err, "the trace ends inside a packet");
+			return kb_in_error(in, err);
+		return damaged(reader, &c, err, "the trace ends inside a packet");
 	}
 	return packet->magic == KB_HEPH_EVENT_MAGIC ?
 	       get_event(reader, &c, &packet->event, err) : get_metadata(reader, &c, packet, err);
@@ -333,9 +335,7 @@ int kb_heph_next(struct kb_heph_reader *reader, struct kb_heph_packet *packet,
 		return 0;
 	if (!kb_in_want(in, 1)) {
 		reader->over = true;
-		return in->error ? kb_error_set(err, in->error, kb_in_offset(in),
-						"can't read the trace: %s", strerror(-in->error)) :
-				   0;
+		return in->error ? kb_in_error(in, err) : 0;
 	}
 	error = get_packet(reader, packet, err);
 	if (error) {
@@ -392,15 +392,15 @@ static int create(struct kb_heph_reader **out, struct kb_in *in, struct kb_error
 {
 	struct kb_heph_reader *reader;
 	uint32_t magic = 0;
+	int error;
 
 	if (kb_in_want(in, 4) >= 4)
 		magic = get32(in->at);
 	if (magic != KB_HEPH_EVENT_MAGIC && magic != KB_HEPH_METADATA_MAGIC) {
-		int error = in->error ? in->error : -ENODATA;
-
+		error = in->error ? kb_in_error(in, err) :
+			kb_error_set(err, -ENODATA, 0, "%s is no Heph trace", kb_in_name(in));
 		kb_in_close(in);
-		return kb_error_set(err, error, 0, error == -ENODATA ? "not a Heph trace" :
-				    "can't read the trace: %s", strerror(-error));
+		return error;
 	}
 	reader = calloc(1, sizeof(*reader));
 	if (reader)	/* untouched, and so no memory, until there is an array */
