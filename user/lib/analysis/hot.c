@@ -1,43 +1,19 @@
 // SPDX-License-Identifier: MIT
-/*
- * One hash table, whose rows are few compared to samples. Names of tasks become
- * small numbers first: a string of the header may stand there twice.
- */
+/* One hash table, whose rows are few compared to samples. */
 #include <errno.h>
-#include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/comm.h"
 #include "analysis/hot.h"
 #include "analysis/table.h"
 
-struct comm {
-	uint32_t id;
-	char name[];
-};
-
-/* Where a name comes from: the row's offset in the string table, or a task without one. */
-struct comm_row {
-	uint64_t key;
-	const struct comm *comm;
-};
-
-#define NO_ROW_KEY	(1ULL << 32)
-
 struct kb_hot {
-	const struct kb_tasks *tasks;
 	unsigned int sort;
 	struct kb_table rows;
-	struct kb_table comm_rows;
-	void *comms;			/* by name: tsearch(3) */
-	uint32_t nr_comms;
+	struct kb_comms comms;
 	uint64_t samples;		/* added so far */
 	bool has_callers;
-
-	/* The task of the last sample: the same answer holds for a while. */
-	uint32_t last_task;
-	struct kb_task_hit last_hit;
-	const struct comm *last_comm;	/* NULL: there was none */
 };
 
 int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
@@ -47,10 +23,9 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 
 	if (!hot)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	hot->tasks = tasks;
 	hot->sort = sort;
 	kb_table_init(&hot->rows, sizeof(struct kb_hot_row), 3);
-	kb_table_init(&hot->comm_rows, sizeof(struct comm_row), 1);
+	kb_comms_init(&hot->comms, tasks);
 	*out = hot;
 	return 0;
 }
@@ -60,60 +35,16 @@ void kb_hot_destroy(struct kb_hot *hot)
 	if (!hot)
 		return;
 	kb_table_release(&hot->rows);
-	kb_table_release(&hot->comm_rows);
-	tdestroy(hot->comms, free);
+	kb_comms_release(&hot->comms);
 	free(hot);
-}
-
-static int compare_comms(const void *left, const void *right)
-{
-	const struct comm *a = left, *b = right;
-
-	return strcmp(a->name, b->name);
-}
-
-static const struct comm *intern(struct kb_hot *hot, const char *name)
-{
-	size_t size = strlen(name) + 1;
-	struct comm *comm = malloc(sizeof(*comm) + size), **node;
-
-	if (!comm)
-		return NULL;
-	memcpy(comm->name, name, size);
-	node = tsearch(comm, &hot->comms, compare_comms);
-	if (!node || *node != comm)
-		free(comm);
-	else
-		comm->id = hot->nr_comms++;
-	return node ? *node : NULL;
-}
-
-static const struct comm *find_comm(struct kb_hot *hot, uint32_t task_id, uint64_t timestamp)
-{
-	char buffer[KB_TASK_NAME_BUFFER];
-	struct comm_row *row;
-	uint64_t key;
-
-	if (hot->last_comm && task_id == hot->last_task && timestamp >= hot->last_hit.since &&
-	    timestamp <= hot->last_hit.until)
-		return hot->last_comm;
-
-	kb_tasks_find(hot->tasks, task_id, timestamp, &hot->last_hit);
-	key = hot->last_hit.row && hot->last_hit.row->name ?
-		hot->last_hit.row->name_ptr : NO_ROW_KEY | task_id;
-	row = kb_table_get(&hot->comm_rows, &key);
-	if (row && !row->comm)
-		row->comm = intern(hot, kb_tasks_name(hot->tasks, task_id, timestamp, buffer));
-	hot->last_task = task_id;
-	hot->last_comm = row ? row->comm : NULL;
-	return hot->last_comm;
 }
 
 /* The row of a sample or a frame; NULL without memory. */
 static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *event,
 				   const struct kb_symbol *symbol)
 {
-	const struct comm *comm = find_comm(hot, event->task_id, event->timestamp);
+	const struct kb_comm *comm = kb_comms_find(&hot->comms, event->task_id,
+						   event->timestamp);
 	uint64_t key[3] = { 0 };
 	struct kb_hot_row *row;
 

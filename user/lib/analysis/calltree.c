@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Nodes are rows of a hash table keyed by (parent, symbol), so adding a sample is one
+ * look-up a frame. Order among siblings is made at the end, by one sort.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/calltree.h"
+#include "analysis/comm.h"
+#include "analysis/stack.h"
+#include "analysis/table.h"
+
+struct kb_calltree {
+	struct kb_tasks *tasks;
+	struct kb_comms comms;
+	struct kb_table nodes;
+	uint32_t *order;
+};
+
+#define TASK_KEY	(1ULL << 32)	/* ids of names, apart from those of symbols */
+
+static struct kb_calltree_node *node_at(const struct kb_calltree *tree, uint32_t i)
+{
+	return kb_table_row(&tree->nodes, i);
+}
+
+/* The number of the child @key of @parent, a new one if there is none; -ENOMEM. */
+static int64_t find_child(struct kb_calltree *tree, uint32_t parent, uint64_t key, bool *is_new)
+{
+	uint64_t keys[2] = { parent, key };
+	uint32_t nr = tree->nodes.nr;
+	struct kb_calltree_node *node = kb_table_get(&tree->nodes, keys);
+
+	if (!node)
+		return -ENOMEM;
+	*is_new = tree->nodes.nr != nr;
+	if (*is_new) {
+		node->parent = parent;
+		node->depth = node_at(tree, parent)->depth + 1;
+	}
+	return ((char *)node - tree->nodes.rows) / tree->nodes.row_size;
+}
+
+int kb_calltree_create(struct kb_calltree **out, const struct kb_barman *barman,
+		       struct kb_error *err)
+{
+	struct kb_calltree *tree = calloc(1, sizeof(*tree));
+	struct kb_calltree_node *root;
+
+	if (!tree || kb_tasks_create(&tree->tasks, barman))
+		goto err_memory;
+	kb_comms_init(&tree->comms, tree->tasks);
+	kb_table_init(&tree->nodes, sizeof(struct kb_calltree_node), 2);
+	root = kb_table_get(&tree->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
+	if (!root)
+		goto err_memory;
+	root->name = "all";
+	root->image_base = "";
+	*out = tree;
+	return 0;
+
+err_memory:
+	kb_calltree_destroy(tree);
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+void kb_calltree_destroy(struct kb_calltree *tree)
+{
+	if (!tree)
+		return;
+	if (tree->tasks)
+		kb_comms_release(&tree->comms);
+	kb_tasks_destroy(tree->tasks);
+	kb_table_release(&tree->nodes);
+	free(tree->order);
+	free(tree);
+}
+
+static int64_t find_frame(struct kb_calltree *tree, uint32_t parent,
+			  const struct kb_symbol *symbol)
+{
+	bool is_new;
+	int64_t i = find_child(tree, parent, symbol->id, &is_new);
+
+	if (i >= 0 && is_new) {
+		node_at(tree, i)->name = symbol->name;
+		node_at(tree, i)->image_base = symbol->image_base;
+		node_at(tree, i)->kernel = symbol->kernel;
+	}
+	return i;
+}
+
+int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
+		    struct kb_symbolizer *symbolizer)
+{
+	const struct kb_comm *comm = kb_comms_find(&tree->comms, event->task_id,
+						   event->timestamp);
+	uint32_t frame = kb_stack_depth(event);
+	struct kb_calltree_node *node;
+	bool is_new;
+	int64_t i;
+
+	if (!comm)
+		return -ENOMEM;
+	i = find_child(tree, KB_CALLTREE_ROOT, TASK_KEY | comm->id, &is_new);
+	if (i < 0)
+		return i;
+	if (is_new) {
+		node_at(tree, i)->name = comm->name;
+		node_at(tree, i)->image_base = "";
+	}
+	if (frame > KB_CALLTREE_DEPTH)
+		frame = KB_CALLTREE_DEPTH;
+	while (frame-- && i >= 0)
+		i = find_frame(tree, i, kb_symbolizer_resolve(symbolizer, event->task_id,
+							      event->timestamp,
+							      kb_stack_lookup(event, frame)));
+	if (i < 0)
+		return i;
+
+	node = node_at(tree, i);
+	node->samples++;
+	if (event->sample.nr_counters && event->sample.counters[0] != KB_COUNTER_INVALID &&
+	    event->sample.counters[0] <= UINT64_MAX - node->self)
+		node->self += event->sample.counters[0];
+	else
+		node->unweighed++;
+	return 0;
+}
+
+/* Own weights, and from them the totals: children stand behind their parents. */
+static void settle(struct kb_calltree *tree, bool count)
+{
+	uint64_t weight = 0, weighed = 0, mean;
+	uint32_t i;
+
+	for (i = 0; i < tree->nodes.nr; i++) {
+		weight += node_at(tree, i)->self;
+		weighed += node_at(tree, i)->samples - node_at(tree, i)->unweighed;
+	}
+	mean = weighed ? weight / weighed : 0;
+	for (i = 0; i < tree->nodes.nr; i++) {
+		struct kb_calltree_node *node = node_at(tree, i);
+
+		node->self = count || !weight ? node->samples : node->self + mean * node->unweighed;
+		node->total = node->self;
+	}
+	for (i = tree->nodes.nr; i-- > 1;)
+		node_at(tree, node_at(tree, i)->parent)->total += node_at(tree, i)->total;
+}
+
+static int compare(const void *left, const void *right, void *context)
+{
+	const struct kb_calltree *tree = context;
+	const struct kb_calltree_node *a = node_at(tree, *(const uint32_t *)left);
+	const struct kb_calltree_node *b = node_at(tree, *(const uint32_t *)right);
+	int order;
+
+	if (a->parent != b->parent)
+		return a->parent < b->parent ? -1 : 1;
+	order = strcmp(a->name, b->name);
+	if (!order)
+		order = strcmp(a->image_base, b->image_base);
+	if (!order)	/* images of one base name: as they came */
+		order = a->key[1] < b->key[1] ? -1 : 1;
+	return order;
+}
+
+/*
+ * From siblings side by side, sorted by parent, to depth first: a place in the order
+ * is that of the parent, plus the sizes of the subtrees in front.
+ */
+static int make_order(struct kb_calltree *tree)
+{
+	uint32_t nr = tree->nodes.nr, i, *sorted, *size, *next;
+
+	sorted = reallocarray(NULL, nr, sizeof(*sorted));
+	size = reallocarray(NULL, nr, sizeof(*size));
+	next = reallocarray(NULL, nr, sizeof(*next));
+	tree->order = reallocarray(NULL, nr, sizeof(*tree->order));
+	if (!sorted || !size || !next || !tree->order) {
+		free(sorted);
+		free(size);
+		free(next);
+		return -ENOMEM;
+	}
+	for (i = 0; i < nr; i++) {
+		sorted[i] = i;
+		size[i] = 1;
+	}
+	qsort_r(sorted + 1, nr - 1, sizeof(*sorted), compare, tree);
+	for (i = nr; i-- > 1;)
+		size[node_at(tree, i)->parent] += size[i];
+	tree->order[0] = KB_CALLTREE_ROOT;
+	next[KB_CALLTREE_ROOT] = 1;
+	for (i = 1; i < nr; i++) {	/* parents have lower numbers than their children */
+		uint32_t node = sorted[i], parent = node_at(tree, node)->parent;
+
+		tree->order[next[parent]] = node;
+		next[node] = next[parent] + 1;
+		next[parent] += size[node];
+	}
+	free(sorted);
+	free(size);
+	free(next);
+	return 0;
+}
+
+const struct kb_calltree_node *kb_calltree_finish(struct kb_calltree *tree, bool count,
+						  uint32_t *nr, const uint32_t **order)
+{
+	settle(tree, count);
+	if (make_order(tree))
+		return NULL;
+	*nr = tree->nodes.nr;
+	*order = tree->order;
+	return node_at(tree, 0);
+}
+
+void kb_calltree_label(const struct kb_calltree_node *node, char *label, size_t size)
+{
+	if (node->name[0])
+		snprintf(label, size, "%s", node->name);
+	else if (node->image_base[0] == '[')
+		snprintf(label, size, "%s", node->image_base);
+	else
+		snprintf(label, size, "[%s]", node->image_base);
+}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* Two steps: where a name stands says which it is, and only new places are compared. */
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/comm.h"
+
+/* The row's offset in the string table, or a task without a row. */
+struct comm_row {
+	uint64_t key;
+	const struct kb_comm *comm;
+};
+
+#define NO_ROW_KEY	(1ULL << 32)
+
+void kb_comms_init(struct kb_comms *comms, const struct kb_tasks *tasks)
+{
+	*comms = (struct kb_comms) { .tasks = tasks };
+	kb_table_init(&comms->rows, sizeof(struct comm_row), 1);
+}
+
+void kb_comms_release(struct kb_comms *comms)
+{
+	kb_table_release(&comms->rows);
+	tdestroy(comms->comms, free);
+}
+
+static int compare_comms(const void *left, const void *right)
+{
+	const struct kb_comm *a = left, *b = right;
+
+	return strcmp(a->name, b->name);
+}
+
+static const struct kb_comm *intern(struct kb_comms *comms, const char *name)
+{
+	size_t size = strlen(name) + 1;
+	struct kb_comm *comm = malloc(sizeof(*comm) + size), **node;
+
+	if (!comm)
+		return NULL;
+	memcpy(comm->name, name, size);
+	node = tsearch(comm, &comms->comms, compare_comms);
+	if (!node || *node != comm)
+		free(comm);
+	else
+		comm->id = comms->nr++;
+	return node ? *node : NULL;
+}
+
+const struct kb_comm *kb_comms_find(struct kb_comms *comms, uint32_t task_id,
+				    uint64_t timestamp)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct comm_row *row;
+	uint64_t key;
+
+	if (comms->last && task_id == comms->last_task && timestamp >= comms->last_hit.since &&
+	    timestamp <= comms->last_hit.until)
+		return comms->last;
+
+	kb_tasks_find(comms->tasks, task_id, timestamp, &comms->last_hit);
+	key = comms->last_hit.row && comms->last_hit.row->name ?
+		comms->last_hit.row->name_ptr : NO_ROW_KEY | task_id;
+	row = kb_table_get(&comms->rows, &key);
+	if (row && !row->comm)
+		row->comm = intern(comms, kb_tasks_name(comms->tasks, task_id, timestamp, buffer));
+	comms->last_task = task_id;
+	comms->last = row ? row->comm : NULL;
+	return comms->last;
+}
