@@ -1,0 +1,216 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# `kbarman record` and the example map_reader on a real module: run it as root where
+# /dev/kbarman is, in a VM for instance. Needs no more than busybox has.
+#
+#	KBARMAN=path of the tool  MAP_READER=path of the example  TMPDIR=where to work
+
+self=$(readlink -f "$0")
+KBARMAN=$(readlink -f "${KBARMAN:-build/kbarman}")
+MAP_READER=$(readlink -f "${MAP_READER:-$(dirname "$KBARMAN")/map_reader}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/kbarman-test.XXXXXX") || exit 2
+cd "$dir" || exit 2
+trap 'rm -rf "$dir"' EXIT
+count=0 failed=0
+
+# Run the test of that name, a function that fails by its status; say why on stdout.
+check() {
+	count=$((count + 1))
+	rm -rf ./*
+	if "$1" >.said 2>&1; then
+		echo "ok $count - $1$(sed -n 's/^SKIP/ # SKIP/p' .said)"
+	else
+		echo "not ok $count - $1"
+		sed 's/^/# /' .said
+		failed=$((failed + 1))
+	fi
+}
+
+# In the foreground only: $! has to be the tool, not a shell.
+record() {
+	"$KBARMAN" record "$@"
+}
+
+# Wait until the recording in FILE.partial has begun, at most 20 s; the first sync is there.
+begun() {
+	i=0
+	until [ -s "$1.partial" ]; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "no $1.partial"; return 1; }
+		sleep 0.1
+	done
+}
+
+# The facts of a capture, "KEY=VALUE" a line.
+facts() {
+	tr '\0' '\n' <"$1" | sed -n 's/^kbarman\.//p'
+}
+
+# The sum of the facts whose key matches.
+sum_of() {
+	facts "$1" | awk -F= -v key="$2" '$1 ~ key { n += $2 } END { print n + 0 }'
+}
+
+records_in() {
+	"$KBARMAN" dump --json "$1" | grep -c '"kind":"record"'
+}
+
+# It decodes to its last byte, and has as many records as the module counted.
+is_whole() {
+	"$KBARMAN" check "$1" || return 1
+	in_file=$(records_in "$1")
+	written=$(($(sum_of "$1" '^written') - $(sum_of "$1" '^overwritten')))
+	echo "$1: $in_file records, $written written"
+	[ "$in_file" -eq "$written" ] && [ "$in_file" -gt 0 ]
+}
+
+in_order() {
+	"$KBARMAN" dump --json "$1" | sed -n 's/.*"kind":"record".*"timestamp":\([0-9]*\).*/\1/p' |
+		sort -n -c
+}
+
+# ---- promises ----
+
+a_command_is_recorded_whole() {
+	record -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done' || return 1
+	is_whole kbarman.cap && in_order kbarman.cap || return 1
+	[ "$(sum_of kbarman.cap '^lost')" -eq 0 ] || return 1
+	[ "$(facts kbarman.cap | sed -n 's/^ext=//p')" = 1 ]
+}
+
+its_name_and_text_are_there() {
+	cp "$(readlink -f /proc/self/exe)" sh
+	record ./sh -c 'echo' || return 1
+	"$KBARMAN" dump --json kbarman.cap >json
+	grep -q '"kind":"task".*"name":"sh"' json && grep -q "\"kind\":\"mmap\".*$dir/sh\"" json
+}
+
+kernel_text_and_symbols_are_there() {
+	record true || return 1
+	"$KBARMAN" dump --json kbarman.cap | grep -q '"kind":"mmap".*\[kernel.kallsyms\]' &&
+		grep -q ' _stext$' kbarman.cap.kallsyms
+}
+
+the_exit_status_passes_through() {
+	record sh -c 'exit 7'
+	[ $? -eq 7 ] || return 1
+	record sh -c 'kill -9 $$'
+	[ $? -eq 137 ] || return 1
+	record ./no-such-command
+	[ $? -eq 127 ] || return 1
+	is_whole kbarman.cap
+}
+
+the_whole_system_is_recorded_until_a_signal() {
+	"$KBARMAN" record -o sys.cap &
+	begun sys.cap || return 1
+	sleep 1.2
+	kill -TERM $!
+	wait $! || return 1
+	is_whole sys.cap && [ ! -e sys.cap.partial ]
+}
+
+processes_are_recorded_to_their_end() {
+	sh -c 'while [ ! -e stop ]; do :; done' &
+	pid=$!
+	"$KBARMAN" record -p $pid &
+	begun kbarman.cap || return 1
+	sleep 0.5
+	touch stop
+	wait $! || return 1
+	is_whole kbarman.cap && "$KBARMAN" dump --json kbarman.cap | grep -q "\"task_id\":$pid"
+}
+
+overwrite_mode_keeps_the_newest() {
+	record --mode overwrite -m 64K -F 5000 -a sleep 3 || return 1
+	is_whole kbarman.cap && in_order kbarman.cap
+}
+
+only_the_cpus_asked_for() {
+	record -C 0 -a sleep 0.3 || return 1
+	is_whole kbarman.cap && ! "$KBARMAN" dump --json kbarman.cap | grep -q '"core":1'
+}
+
+standard_output_gets_it_too() {
+	record -o - sh -c 'echo not in the capture' | cat >x.cap
+	is_whole x.cap
+}
+
+one_session_at_a_time() {
+	"$KBARMAN" record -o first.cap &
+	begun first.cap || return 1
+	record -o second.cap true >said 2>&1
+	status=$?
+	kill -TERM $!
+	wait $!
+	cat said
+	[ $status -eq 2 ] && grep -q 'another program owns' said && [ ! -e second.cap.partial ]
+}
+
+what_the_hardware_cannot_do_is_named() {
+	record -e r01,r02,r03,r04,r05,r06,r07,r08,r09,r0a,r0b,r0c,r0d,r0e,r0f,r10 true >said 2>&1
+	[ $? -eq 2 ] || return 1
+	cat said
+	grep -q "event 'r[0-9a-f]*' on CPU" said && [ "$(wc -l <said)" -eq 1 ]
+}
+
+a_killed_recorder_leaves_a_capture_and_a_free_device() {
+	"$KBARMAN" record -a sleep 30 &
+	begun kbarman.cap || return 1
+	sleep 2.5
+	kill -KILL $!
+	wait $!
+	"$KBARMAN" check kbarman.cap.partial || return 1
+	[ "$(records_in kbarman.cap.partial)" -gt 10 ] || return 1
+	record -o next.cap true && is_whole next.cap
+}
+
+what_a_stopped_reader_loses_is_counted() {
+	"$KBARMAN" record -m 64K -F 10000 -a sh -c 'while [ ! -e stop ]; do :; done' 2>said &
+	begun kbarman.cap || return 1
+	kill -STOP $!
+	sleep 3
+	kill -CONT $!
+	sleep 1
+	touch stop
+	wait $! || return 1
+	cat said
+	is_whole kbarman.cap || return 1
+	lost=$(sum_of kbarman.cap '^lost')
+	[ "$lost" -gt 0 ] || { echo 'SKIP: this machine does not fill a buffer in 3 s'; return 0; }
+	grep -q "lost $lost records" said
+}
+
+a_cpu_that_goes_and_comes_is_recorded() {
+	online=/sys/devices/system/cpu/cpu1/online
+	[ -e $online ] || { echo 'SKIP: CPU 1 is not there, or not removable'; return 0; }
+	"$KBARMAN" record -o hot.cap &
+	begun hot.cap || return 1
+	echo 0 >$online; sleep 0.3
+	echo 1 >$online; sleep 0.5
+	kill -TERM $!
+	wait $! || return 1
+	is_whole hot.cap && in_order hot.cap
+}
+
+the_example_prints_its_records() {
+	[ -x "$MAP_READER" ] || { echo 'SKIP: it is not built'; return 0; }
+	"$MAP_READER" 0 >printed || return 1
+	tail -3 printed
+	grep -q 'task switch to task' printed && grep -q 'sample with PC' printed
+}
+
+# ---- all of them ----
+
+if [ ! -e /dev/kbarman ]; then
+	echo "1..0 # SKIP there is no /dev/kbarman here"
+	exit 0
+fi
+for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$self"); do
+	case $test in check | record | begun | facts | sum_of | records_in | is_whole | in_order) ;;
+	*) check "$test" ;;
+	esac
+done
+echo "1..$count"
+[ $failed -eq 0 ]
