@@ -226,7 +226,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, int64_t ns)
 	const char *name = "", *image = "[unknown]";
 	uint32_t frames = 0;
 	size_t length, keep;
-	char hex[24];
+	char hex[KB_LABEL_HEX];
 	uint8_t *at;
 
 	if (x->symbolizer) {
@@ -238,7 +238,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, int64_t ns)
 		image = symbol->image_base;
 	}
 	if (!*name) {
-		snprintf(hex, sizeof(hex), "0x%" PRIx64, event->sample.pc);
+		kb_label_hex(hex, event->sample.pc);
 		name = hex;
 	}
 	/* too long: the name gives way first, down to NAME_BYTES, then the image */
