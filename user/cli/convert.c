@@ -15,9 +15,14 @@
 #include <unistd.h>
 
 #include <kbarman/export.h>
+#include <kbarman/tptp.h>
 
 #include "cli.h"
 #include "connect.h"
+#include "serve.h"
+
+#define TPTP_PORT	"10002"	/* of TPTP's Agent Controller */
+#define NEGOTIATION_MS	2000
 
 static const char usage[] =
 	"usage: kbarman convert FILE --to FORMAT [-o OUT]\n"
@@ -30,6 +35,8 @@ static const char usage[] =
 	"                          FILE with the format's extension\n"
 	"      --connect[=WHERE]   send it to WHERE: tcp:HOST:PORT, udp:HOST:PORT, unix:PATH,\n"
 	"                          unix:@NAME; annotate: default is the daemon of this machine\n"
+	"      --serve[=[HOST:]PORT] wait for a client that connects, on the loopback\n"
+	"                          interface unless HOST is given; tptp: default is 10002\n"
 	"      --arrays            heph: call chains as arrays, no packet limits; not for\n"
 	"                          existing readers\n"
 	"      --sample-text       annotate: a line of text for each PC sample\n"
@@ -44,7 +51,7 @@ static const char usage[] =
 	"formats:\n";
 
 enum {
-	OPTION_CONNECT = 256, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
+	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
 	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_KALLSYMS, OPTION_SYMFS,
 };
 
@@ -53,6 +60,7 @@ static const struct option long_options[] = {
 	{ "format", required_argument, NULL, 'f' },
 	{ "output", required_argument, NULL, 'o' },
 	{ "connect", optional_argument, NULL, OPTION_CONNECT },
+	{ "serve", optional_argument, NULL, OPTION_SERVE },
 	{ "arrays", no_argument, NULL, OPTION_ARRAYS },
 	{ "sample-text", no_argument, NULL, OPTION_SAMPLE_TEXT },
 	{ "picture", required_argument, NULL, OPTION_PICTURE },
@@ -70,7 +78,7 @@ struct convert {
 	const char *extension;		/* of the variant */
 	const char *input;
 	const char *output;		/* NULL: default, or a connection */
-	bool connect;
+	bool connect, serve;
 	const char *where;		/* NULL: the daemon of this machine */
 	const char *picture;		/* file */
 	enum kb_counters counters;
@@ -140,6 +148,10 @@ static int parse_option(struct convert *c, int option, const char **to)
 		return 0;
 	case OPTION_CONNECT:
 		c->connect = true;
+		c->where = optarg;
+		return 0;
+	case OPTION_SERVE:
+		c->serve = true;
 		c->where = optarg;
 		return 0;
 	case OPTION_ARRAYS:
@@ -221,8 +233,12 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 		c->where = c->output;
 		c->output = NULL;
 	}
-	if (!*status && c->connect && c->output)
-		*status = cli_fail("-o and --connect: give one of them");
+	if (!*status && c->connect + c->serve + !!c->output > 1)
+		*status = cli_fail("-o, --connect and --serve: give one of them");
+	if (!*status && c->serve && !c->where && strcmp(c->export->name, "tptp") == 0)
+		c->where = TPTP_PORT;
+	if (!*status && c->serve && !c->where)
+		*status = cli_fail("serve where? give --serve=PORT");
 	if (!*status && c->connect && !c->where && strcmp(c->export->name, "annotate") != 0)
 		*status = cli_fail("connect to whom? give --connect=tcp:HOST:PORT");
 	return *status == 0;
@@ -311,18 +327,32 @@ static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbol
 	return 0;
 }
 
+/* TPTP is XML unless the client said that it can take the binary form. */
+static void negotiate(struct convert *c, int fd)
+{
+	bool want_binary = c->options.format && strcmp(c->options.format, "binary") == 0;
+
+	if (kb_tptp_negotiate(fd, want_binary, NEGOTIATION_MS) > 0)
+		return;
+	if (want_binary)
+		cli_warn("the client did not say that it takes the binary form: it gets XML");
+	c->options.format = NULL;
+}
+
 static int to_listener(struct convert *c, struct kb_barman *barman,
 		       struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
 {
-	int fd = c->where ? cli_connect(c->where) : cli_connect_annotate();
+	int fd = c->serve ? cli_serve(c->where) :
+		 c->where ? cli_connect(c->where) : cli_connect_annotate();
 
 	if (fd < 0)
 		return CLI_IMPOSSIBLE;
+	if (strcmp(c->export->name, "tptp") == 0)
+		negotiate(c, fd);
 	c->options.tid = (int32_t)gettid();
 	c->options.pid = (int32_t)getpid();
 	*result = run_to(c, barman, symbolizer, fd, err);
-	shutdown(fd, SHUT_WR);
-	close(fd);
+	cli_hang_up(fd);
 	if (*result == -ECONNREFUSED)
 		kb_error_set(err, *result, KB_NO_OFFSET,
 			     "%s: nobody listens there: start the receiver first", c->where);
@@ -348,7 +378,7 @@ static int convert(struct convert *c)
 		kb_barman_close(barman);
 		return cli_fail_error(&err);
 	}
-	status = (c->connect ? to_listener : to_file)(c, barman, symbolizer, &err, &result);
+	status = (c->connect || c->serve ? to_listener : to_file)(c, barman, symbolizer, &err, &result);
 	if (!status && result < 0) {
 		status = cli_fail_error(&err);
 	} else if (!status) {

@@ -27,6 +27,8 @@ int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
 	char line[64];
 	size_t used = 0;
 
+	if (!want_binary)	/* whatever it can take, it gets XML */
+		return 0;
 	for (;;) {
 		struct pollfd wait = { .fd = fd, .events = POLLIN };
 		int64_t left = deadline - now_ms();
@@ -52,8 +54,7 @@ int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
 				line[used - 2] = '\n';
 				used--;
 			}
-			return want_binary && used == strlen(accept) &&
-			       !memcmp(line, accept, used);
+			return used == strlen(accept) && !memcmp(line, accept, used);
 		}
 		if (used == sizeof(line))
 			return 0;

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The other way round than connect.c: wait for the program that wants the data. One
+ * listener, on the loopback interface unless told otherwise, and one client.
+ */
+#include <errno.h>
+#include <netdb.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "serve.h"
+
+#define DRAIN_MS	5000	/* for a client that does not close its side */
+
+/* [HOST:]PORT into its parts; @host stays NULL where there is none. */
+static bool split(char *where, char **host, char **port)
+{
+	char *colon = strrchr(where, ':');
+
+	*host = NULL;
+	*port = where;
+	if (colon) {
+		*colon = 0;
+		*host = where;
+		*port = colon + 1;
+		if (where[0] == '[' && colon > where && colon[-1] == ']') {
+			colon[-1] = 0;
+			*host = where + 1;
+		}
+	}
+	return **port && (!*host || **host);
+}
+
+static int listen_on(const struct addrinfo *list, int *error)
+{
+	const struct addrinfo *at;
+	int fd, on = 1;
+
+	*error = EADDRNOTAVAIL;
+	for (at = list; at; at = at->ai_next) {
+		fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
+		if (fd >= 0) {
+			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+			if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, 1) == 0)
+				return fd;
+		}
+		*error = errno;
+		if (fd >= 0)
+			close(fd);
+	}
+	return -1;
+}
+
+/* The port may have been 0: say where it really is. */
+static void announce(int fd)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+
+	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0 &&
+	    getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port,
+			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
+		cli_warn("waiting for a client on %s port %s", host, port);
+}
+
+int cli_serve(const char *where)
+{
+	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
+	char *name = strdup(where), *host, *port;
+	int listener, fd, error;
+
+	if (!name) {
+		cli_fail("out of memory");
+		return -1;
+	}
+	if (!split(name, &host, &port)) {
+		cli_fail("--serve=%s: not a place to serve at: give [HOST:]PORT", where);
+		free(name);
+		return -1;
+	}
+	/* Whoever can connect gets the data: nobody from outside unless asked for. */
+	error = getaddrinfo(host ? host : "127.0.0.1", port, &hints, &list);
+	free(name);
+	if (error) {
+		cli_fail("--serve=%s: %s", where, gai_strerror(error));
+		return -1;
+	}
+	listener = listen_on(list, &error);
+	freeaddrinfo(list);
+	if (listener < 0) {
+		cli_fail("--serve=%s: can't listen: %s", where, strerror(error));
+		return -1;
+	}
+	announce(listener);
+	do {
+		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
+	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+	if (fd < 0)
+		cli_fail("--serve=%s: no client: %s", where, strerror(errno));
+	close(listener);
+	return fd;
+}
+
+void cli_hang_up(int fd)
+{
+	struct pollfd wait = { .fd = fd, .events = POLLIN };
+	char unread[4096];
+
+	/*
+	 * A socket that is closed before all that came was read is reset, and what is
+	 * still on its way to the client is lost.
+	 */
+	shutdown(fd, SHUT_WR);
+	while (poll(&wait, 1, DRAIN_MS) == 1 && recv(fd, unread, sizeof(unread), 0) > 0)
+		;
+	close(fd);
+}
