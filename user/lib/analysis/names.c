@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/random.h>
 
 #include "analysis/names.h"
 
@@ -16,6 +17,7 @@
 struct task_row {
 	uint64_t timestamp;
 	uint32_t task_id;
+	uint32_t row;		/* in the header: of two with one time the later one counts */
 	struct kb_task_name name;
 };
 
@@ -29,6 +31,7 @@ struct kb_names {
 	struct task_row *rows;
 	struct task_slot *slots;	/* a power of two of them, at most half in use */
 	uint32_t slot_mask;
+	uint32_t seed;		/* of the hashes: nobody can make a slow capture */
 	struct kb_task_name unknown;	/* of a task without a row */
 	char unknown_text[FALLBACK_BYTES];
 
@@ -50,9 +53,9 @@ static uint32_t hash32(uint32_t value)
 	return value;
 }
 
-static uint32_t hash_text(struct kb_text text)
+static uint32_t hash_text(struct kb_text text, uint32_t seed)
 {
-	uint32_t hash = 2166136261u;
+	uint32_t hash = 2166136261u ^ seed;
 	size_t i;
 
 	for (i = 0; i < text.length; i++)
@@ -78,12 +81,14 @@ static int by_task_and_time(const void *a, const void *b)
 
 	if (x->task_id != y->task_id)
 		return x->task_id < y->task_id ? -1 : 1;
-	return x->timestamp < y->timestamp ? -1 : x->timestamp > y->timestamp;
+	if (x->timestamp != y->timestamp)
+		return x->timestamp < y->timestamp ? -1 : 1;
+	return x->row < y->row ? -1 : x->row > y->row;
 }
 
 static struct task_slot *slot_of(const struct kb_names *names, uint32_t task_id)
 {
-	uint32_t at = hash32(task_id) & names->slot_mask;
+	uint32_t at = hash32(task_id ^ names->seed) & names->slot_mask;
 
 	while (names->slots[at].count && names->slots[at].task_id != task_id)
 		at = (at + 1) & names->slot_mask;
@@ -122,6 +127,7 @@ static int take_tasks(struct kb_names *names, const struct kb_header *header)
 
 		row->timestamp = task->timestamp;
 		row->task_id = task->task_id;
+		row->row = i;
 		row->name.name = kb_text(task->name);
 		row->name.tgid = task->task_id;
 	}
@@ -200,7 +206,7 @@ static int index_counters(struct kb_names *names, const struct kb_header *header
 			if (!name.length)
 				name = fallback_counter(&names->fallbacks[at],
 							header->pmus[core].counter_types[index]);
-			slot = hash_text(name) & (size - 1);
+			slot = hash_text(name, names->seed) & (size - 1);
 			for (; (id = table[slot]); slot = (slot + 1) & (size - 1)) {
 				struct kb_text other = names->counters[id - 1];
 
@@ -298,6 +304,8 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struc
 	struct kb_names *names = calloc(1, sizeof(*names));
 	uint32_t i;
 
+	if (names && getrandom(&names->seed, sizeof(names->seed), GRND_NONBLOCK) < 0)
+		names->seed = (uint32_t)(uintptr_t)names;
 	if (!names || take_tasks(names, header) || take_counters(names, header))
 		goto err_memory;
 	take_facts(names, header);
