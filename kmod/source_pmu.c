@@ -19,6 +19,7 @@
 #include <linux/err.h>
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
+#include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/string.h>
 #include <asm/local64.h>
@@ -38,9 +39,9 @@
 /* The counters of one CPU. */
 struct counters {
 	struct perf_event *events[BM_MAX_PMU_COUNTERS];
-	unsigned int nr;
-	bool ready;		/* all of the above can be used: released last, and
-				 * cleared before the first event goes */
+	unsigned int nr;	/* created */
+	bool ready;		/* all that are configured are: released last, and
+				 * cleared before the first one goes */
 	bool fallback;		/* the first one is cpu-clock for want of a PMU */
 	bool published;		/* the capture has the CPU's entry; it stays as it is
 				 * until the session ends */
@@ -92,12 +93,13 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	struct kbarman_ring *ring = kbarman_this_ring();
 	u64 deltas[BM_MAX_PMU_COUNTERS];
 	unsigned long pc = 0;
-	unsigned int i;
+	unsigned int i, nr;
 
 	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
 	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
 		return;
-	for (i = 0; i < counters->nr; i++)
+	nr = kbarman_session.config.nr_events;
+	for (i = 0; i < nr; i++)
 		deltas[i] = read_delta(counters, i);
 	if (!kbarman_wants(current->pid))
 		return;
@@ -108,7 +110,7 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	} else if (kbarman_session.kernel_addresses) {
 		pc = instruction_pointer(regs);
 	}
-	kbarman_record_sample(ring, current->pid, pc, deltas, counters->nr);
+	kbarman_record_sample(ring, current->pid, pc, deltas, nr);
 }
 
 /* ---- events ---- */
@@ -205,16 +207,17 @@ static struct perf_event *create_first(struct kbarman_session *session, int cpu,
 	return event;
 }
 
-/* The first one goes first: on return from that, no overflow is under way any more. */
+/*
+ * An overflow may be under way yet, if it is a software event's: it finds the events
+ * switched off. Their memory goes an RCU grace period later, so the pointers stay.
+ */
 static void release_events(struct counters *counters)
 {
 	unsigned int i;
 
 	WRITE_ONCE(counters->ready, false);
-	for (i = 0; i < counters->nr; i++) {
+	for (i = 0; i < counters->nr; i++)
 		perf_event_release_kernel(counters->events[i]);
-		counters->events[i] = NULL;
-	}
 	counters->nr = 0;
 }
 
@@ -323,10 +326,17 @@ static void cpu_stop(struct kbarman_session *session, int cpu)
 	release_events(per_cpu_ptr(&cpu_counters, cpu));
 }
 
+static void stop(struct kbarman_session *session)
+{
+	/* For the last overflow(), which has preemption off at least. */
+	synchronize_rcu();
+}
+
 const struct kbarman_source kbarman_source_pmu = {
 	.name = "pmu",
 	.bit = KBARMAN_SOURCE_PMU,
 	.start = start,
+	.stop = stop,
 	.cpu_start = cpu_start,
 	.cpu_stop = cpu_stop,
 };
