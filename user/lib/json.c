@@ -12,46 +12,59 @@
 #include "json.h"
 
 #define NUMBER_BYTES	32U	/* of any integer or double */
+#define SHORT_TEXT	256U	/* written in one go if it needs no escape */
 
 static const char digits[] =
 	"0001020304050607080910111213141516171819202122232425262728293031323334353637383940414243"
 	"4445464748495051525354555657585960616263646566676869707172737475767778798081828384858687"
 	"888990919293949596979899";
 
+/* How many digits @value has, four a turn as most have few. */
+static unsigned int count_digits(uint64_t value)
+{
+	for (unsigned int n = 0;; n += 4, value /= 10000) {
+		if (value < 10)
+			return n + 1;
+		if (value < 100)
+			return n + 2;
+		if (value < 1000)
+			return n + 3;
+		if (value < 10000)
+			return n + 4;
+	}
+}
+
 static uint8_t *put_u64(uint8_t *at, uint64_t value)
 {
-	uint8_t text[20], *from = text + sizeof(text);
+	uint8_t *end = at + count_digits(value), *from = end;
 
 	while (value >= 100) {
 		from -= 2;
 		memcpy(from, digits + value % 100 * 2, 2);
 		value /= 100;
 	}
-	if (value >= 10) {
-		from -= 2;
-		memcpy(from, digits + value * 2, 2);
-	} else {
-		*--from = '0' + value;
-	}
-	memcpy(at, from, text + sizeof(text) - from);
-	return at + (text + sizeof(text) - from);
+	if (value >= 10)
+		memcpy(from - 2, digits + value * 2, 2);
+	else
+		from[-1] = '0' + value;
+	return end;
 }
 
-/* Comma, key and colon, with NUMBER_BYTES of room behind; NULL after an error. */
-static uint8_t *put_key(struct kb_json *json, const char *key)
+/* Comma, key and colon, with @room bytes behind; NULL after an error. */
+static uint8_t *put_key(struct kb_json *json, const char *key, size_t length, size_t room)
 {
-	size_t length = key ? strlen(key) : 0;
-	uint8_t *at = kb_out_reserve(json->out, length + 8 + NUMBER_BYTES);
+	uint8_t *at = kb_out_reserve(json->out, length + 8 + room);
 
 	if (!at)
 		return NULL;
 	if (json->people) {
 		if (json->comma)
 			*at++ = ' ';
-		memcpy(at, key ? key : "", length);
-		at += length;
-		if (key)
+		if (key) {
+			memcpy(at, key, length);
+			at += length;
 			*at++ = ' ';
+		}
 	} else {
 		if (json->comma)
 			*at++ = ',';
@@ -70,7 +83,7 @@ static uint8_t *put_key(struct kb_json *json, const char *key)
 static void put_literal(struct kb_json *json, const char *key, const char *literal)
 {
 	size_t length = strlen(literal);
-	uint8_t *at = put_key(json, key);
+	uint8_t *at = put_key(json, key, key ? strlen(key) : 0, length);
 
 	if (!at)
 		return;
@@ -80,15 +93,24 @@ static void put_literal(struct kb_json *json, const char *key, const char *liter
 
 void kb_json_begin(struct kb_json *json, const char *kind)
 {
-	json->comma = false;
+	size_t length = strlen(kind);
+	uint8_t *at = kb_out_reserve(json->out, length + 16);
+
+	json->comma = true;
 	json->arrays = 0;
-	if (json->people) {
-		kb_out_printf(json->out, "%-8s", kind);
-		json->comma = true;
+	if (!at)
 		return;
+	if (json->people) {
+		memcpy(at, kind, length);
+		for (at += length; length < 8; length++)
+			*at++ = ' ';
+	} else {
+		memcpy(at, "{\"kind\":\"", 9);
+		memcpy(at + 9, kind, length);
+		at += 9 + length;
+		*at++ = '"';
 	}
-	kb_out_bytes(json->out, "{", 1);
-	kb_json_string(json, "kind", kind);
+	kb_out_commit(json->out, at);
 }
 
 void kb_json_end(struct kb_json *json)
@@ -113,17 +135,17 @@ void kb_json_array_end(struct kb_json *json)
 	json->arrays--;
 }
 
-void kb_json_u64(struct kb_json *json, const char *key, uint64_t value)
+void kb_json_put_u64(struct kb_json *json, const char *key, size_t length, uint64_t value)
 {
-	uint8_t *at = put_key(json, key);
+	uint8_t *at = put_key(json, key, length, NUMBER_BYTES);
 
 	if (at)
 		kb_out_commit(json->out, put_u64(at, value));
 }
 
-void kb_json_i64(struct kb_json *json, const char *key, int64_t value)
+void kb_json_put_i64(struct kb_json *json, const char *key, size_t length, int64_t value)
 {
-	uint8_t *at = put_key(json, key);
+	uint8_t *at = put_key(json, key, length, NUMBER_BYTES);
 
 	if (!at)
 		return;
@@ -199,22 +221,34 @@ static bool is_word(const char *text, size_t length)
 
 void kb_json_text(struct kb_json *json, const char *key, const char *text, size_t length)
 {
+	size_t key_length = key ? strlen(key) : 0;
 	uint8_t *at;
 
 	if (!text) {
 		put_literal(json, key, "null");
 		return;
 	}
-	at = put_key(json, key);
-	if (!at)
-		return;
-	kb_out_commit(json->out, at);
-	/* People need the quotes only where it is not clear what belongs together. */
-	if (json->people && is_word(text, length)) {
-		kb_out_bytes(json->out, text, length);
+	if (length <= SHORT_TEXT && plain_length(text, length) == length) {
+		/* People need the quotes only where it isn't clear what belongs together. */
+		bool quotes = !json->people || !is_word(text, length);
+
+		at = put_key(json, key, key_length, SHORT_TEXT + 2);
+		if (!at)
+			return;
+		if (quotes)
+			*at++ = '"';
+		memcpy(at, text, length);
+		at += length;
+		if (quotes)
+			*at++ = '"';
+		kb_out_commit(json->out, at);
 		return;
 	}
-	kb_out_bytes(json->out, "\"", 1);
+	at = put_key(json, key, key_length, 1);
+	if (!at)
+		return;
+	*at++ = '"';
+	kb_out_commit(json->out, at);
 	while (length) {
 		size_t plain = plain_length(text, length);
 		uint32_t code;

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "out.h"
 
@@ -33,8 +34,20 @@ void kb_json_end(struct kb_json *json);
 void kb_json_array(struct kb_json *json, const char *key);
 void kb_json_array_end(struct kb_json *json);
 
-void kb_json_u64(struct kb_json *json, const char *key, uint64_t value);
-void kb_json_i64(struct kb_json *json, const char *key, int64_t value);
+void kb_json_put_u64(struct kb_json *json, const char *key, size_t length, uint64_t value);
+void kb_json_put_i64(struct kb_json *json, const char *key, size_t length, int64_t value);
+
+/* Inline so that the length of a key, which is a literal, is a constant. */
+static inline void kb_json_u64(struct kb_json *json, const char *key, uint64_t value)
+{
+	kb_json_put_u64(json, key, key ? strlen(key) : 0, value);
+}
+
+static inline void kb_json_i64(struct kb_json *json, const char *key, int64_t value)
+{
+	kb_json_put_i64(json, key, key ? strlen(key) : 0, value);
+}
+
 void kb_json_bool(struct kb_json *json, const char *key, bool value);
 /* The shortest form that reads back as the same number; null if it is not finite. */
 void kb_json_double(struct kb_json *json, const char *key, double value);
