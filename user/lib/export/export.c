@@ -11,6 +11,8 @@ const struct kb_export *const kb_exports[] = {
 	&kb_export_heph,
 	&kb_export_annotate,
 	&kb_export_tptp,
+	&kb_export_folded,
+	&kb_export_flamegraph,
 	NULL,
 };
 

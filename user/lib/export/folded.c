@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Folded stacks, the input of flame graph tools: a line for each different stack,
+ * "task;outermost;...;innermost WEIGHT". Kernel frames end in "_[k]".
+ */
+#include <string.h>
+
+#include "export/stacks.h"
+#include "out.h"
+
+/* ';' and line ends are taken; the last blank is where the weight begins. */
+static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
+{
+	char label[1024], *at;
+
+	kb_calltree_label(node, label, sizeof(label));
+	for (at = label; *at; at++) {
+		if (*at == ';')
+			*at = ':';
+		else if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
+	}
+	kb_out_bytes(out, label, at - label);
+	if (node->kernel)
+		kb_out_bytes(out, "_[k]", 4);
+}
+
+static void put_stack(struct kb_out *out, const struct kb_stacks *stacks,
+		      const struct kb_calltree_node *node)
+{
+	const struct kb_calltree_node *path[KB_CALLTREE_DEPTH + 2];
+	const struct kb_calltree_node *at;
+	uint32_t depth = node->depth;
+
+	for (at = node; at->depth; at = &stacks->nodes[at->parent])
+		path[at->depth] = at;
+	for (uint32_t i = 1; i <= depth; i++) {
+		if (i > 1)
+			kb_out_bytes(out, ";", 1);
+		put_label(out, path[i]);
+	}
+	kb_out_printf(out, " %llu\n", (unsigned long long)node->self);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct kb_stacks stacks;
+	uint32_t i;
+	int ret;
+
+	ret = kb_stacks_read(&stacks, barman, symbolizer, options, err);
+	for (i = 0; !ret && i < stacks.nr; i++)
+		if (stacks.nodes[stacks.order[i]].self)
+			put_stack(out, &stacks, &stacks.nodes[stacks.order[i]]);
+	if (!ret)
+		ret = kb_export_end(barman, out, stacks.damage, err);
+	kb_stacks_release(&stacks);
+	return ret;
+}
+
+static const char *const formats[] = { "weight", ".folded", "samples", ".folded", NULL };
+
+const struct kb_export kb_export_folded = {
+	.name = "folded",
+	.extension = ".folded",
+	.description = "folded stacks, for flame graph tools (weight, samples)",
+	.formats = formats,
+	.run = run,
+};
