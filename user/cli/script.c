@@ -1,0 +1,465 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman script: a line for each record, in the shape of perf script, so that what
+ * reads that reads us. Lines are put together by hand: printf would be most of the
+ * work.
+ */
+#include <errno.h>
+#include <getopt.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kbarman/out.h>
+#include <kbarman/symbol.h>
+
+#include "analysis/names.h"
+#include "analysis/stack.h"
+#include "analysis/timeline.h"
+#include "cli.h"
+#include "sym/tasks.h"
+
+static const char usage[] =
+	"usage: kbarman script [OPTIONS] [FILE]\n"
+	"\n"
+	"Print the records of the capture FILE (kbarman.cap; `-': standard input) in the shape\n"
+	"of perf script, call chains included.\n"
+	"\n"
+	"  -i, --input FILE       the same as FILE\n"
+	"  -e, --events TYPE,...  only: sample, switch, idle, annotation, counter (all)\n"
+	"      --counters         each counter of a sample, not only the one that samples\n"
+	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
+	"      --symfs DIR        look for programs and libraries below DIR\n"
+	"      --no-demangle      C++ and Rust names as the linker has them\n"
+	"  -h, --help             this text\n"
+	"\n"
+	"Exit status: 0 all read; 1 the capture is damaged, the rest is printed; 2 nothing.\n";
+
+struct script {
+	const char *path;
+	unsigned int events;		/* bit of each enum kb_event_type */
+	bool counters;
+	struct kb_symbol_options symbols;
+
+	struct kb_barman *barman;
+	struct kb_names *names;
+	struct kb_tasks *tasks;
+	struct kb_timeline *timeline;
+	struct kb_symbolizer *symbolizer;
+	struct kb_out *out;
+	uint64_t clock_base;		/* ns at timestamp 0 of the lines */
+
+	size_t length;			/* of line */
+	char line[16384];
+};
+
+/* ---- pieces of a line: what does not fit is cut ---- */
+
+static void put_char(struct script *script, char c)
+{
+	if (script->length < sizeof(script->line))
+		script->line[script->length++] = c;
+}
+
+/* Control characters would reach the terminal, or end the line. */
+static void put_bytes(struct script *script, const char *text, size_t length)
+{
+	size_t i;
+
+	for (i = 0; i < length; i++)
+		put_char(script, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
+}
+
+static void put(struct script *script, const char *text)
+{
+	put_bytes(script, text, strlen(text));
+}
+
+static void put_right(struct script *script, const char *text, size_t length, size_t width)
+{
+	for (; width > length; width--)
+		put_char(script, ' ');
+	put_bytes(script, text, length);
+}
+
+static void put_number(struct script *script, uint64_t number, unsigned int base, size_t width,
+		       char fill)
+{
+	char digits[24], *at = digits + sizeof(digits);
+
+	do
+		*--at = "0123456789abcdef"[number % base];
+	while (number /= base);
+	for (; width > (size_t)(digits + sizeof(digits) - at); width--)
+		put_char(script, fill);
+	put_bytes(script, at, digits + sizeof(digits) - at);
+}
+
+/* Hand the line over, and begin another one. */
+static void end_line(struct script *script)
+{
+	if (script->length == sizeof(script->line))
+		script->length--;
+	script->line[script->length++] = '\n';
+	kb_out_bytes(script->out, script->line, script->length);
+	script->length = 0;
+}
+
+/* ---- records ---- */
+
+static void put_task(struct script *script, uint32_t task_id, uint64_t timestamp)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	const char *name = kb_tasks_name(script->tasks, task_id, timestamp, buffer);
+
+	put(script, name);
+}
+
+/* "            comm   pid/tid   [cpu] seconds.micros: ", about 60 bytes */
+static void put_head(struct script *script, const struct kb_event *event, uint32_t task_id,
+		     int64_t ns)
+{
+	char buffer[KB_TASK_NAME_BUFFER];
+	const char *name = kb_tasks_name(script->tasks, task_id, event->timestamp, buffer);
+	uint64_t time = script->clock_base + (uint64_t)ns;
+	struct kb_task_hit hit;
+	size_t end;
+
+	kb_tasks_find(script->tasks, task_id, event->timestamp, &hit);
+	put_right(script, name, strlen(name), 16);
+	put_char(script, ' ');
+	put_number(script, hit.tgid, 10, 5, ' ');
+	put_char(script, '/');
+	end = script->length + 6;
+	put_number(script, task_id, 10, 0, ' ');
+	do
+		put_char(script, ' ');
+	while (script->length < end);
+	put_char(script, '[');
+	put_number(script, event->core, 10, 3, '0');
+	put(script, "] ");
+	if ((int64_t)time < 0) {
+		put_char(script, '-');
+		time = -time;
+	}
+	put_number(script, time / 1000000000, 10, 5, ' ');
+	put_char(script, '.');
+	put_number(script, time % 1000000000 / 1000, 10, 6, '0');
+	put(script, ": ");
+}
+
+/* "address symbol+0xoffset (image)" */
+static void put_frame(struct script *script, const struct kb_event *event, uint32_t frame,
+		      size_t width)
+{
+	uint64_t pc = kb_stack_pc(event, frame);
+	const struct kb_symbol *symbol = kb_symbolizer_resolve(script->symbolizer, event->task_id,
+							       event->timestamp,
+							       kb_stack_lookup(event, frame));
+
+	put_number(script, pc, 16, width, ' ');
+	put_char(script, ' ');
+	put(script, symbol->name[0] ? symbol->name : "[unknown]");
+	if (symbol->name[0]) {
+		put(script, "+0x");
+		put_number(script, pc - symbol->address, 16, 0, ' ');
+	}
+	put(script, " (");
+	put(script, symbol->image);
+	put_char(script, ')');
+}
+
+static void put_sample_of(struct script *script, const struct kb_event *event, int64_t ns,
+			  uint64_t period, const char *name, size_t length)
+{
+	uint32_t frame, depth = kb_stack_depth(event);
+
+	put_head(script, event, event->task_id, ns);
+	put_number(script, period, 10, 10, ' ');
+	put_char(script, ' ');
+	put_bytes(script, name, length);
+	put(script, ": ");
+	if (event->sample.has_pc && event->sample.nr_chain) {
+		end_line(script);
+		for (frame = 0; frame < depth; frame++) {
+			put_char(script, '\t');
+			put_frame(script, event, frame, 16);
+			end_line(script);
+		}
+	} else if (event->sample.has_pc) {
+		put_char(script, ' ');
+		put_frame(script, event, 0, 16);
+	}
+	end_line(script);
+}
+
+static void put_sample(struct script *script, const struct kb_event *event, int64_t ns)
+{
+	uint32_t named = kb_names_of_core(script->names, event->core), i;
+	uint32_t nr = event->sample.nr_counters;
+
+	if (nr > named)
+		nr = named;
+	if (!nr) {
+		put_sample_of(script, event, ns, 1, "sample", 6);
+		return;
+	}
+	for (i = 0; i < (script->counters ? nr : 1); i++) {
+		struct kb_text name = kb_names_counter(script->names,
+						       kb_names_counter_id(script->names,
+									   event->core, i));
+		uint64_t value = event->sample.counters[i];
+
+		put_sample_of(script, event, ns, value == KB_COUNTER_INVALID ? 0 : value,
+			      name.data, name.length);
+	}
+}
+
+/* As perf and ftrace print a state; "?" where it is not known. */
+static void put_state(struct script *script, int state)
+{
+	static const char letters[] = "SDTtXZPI";
+	int bit;
+
+	if (state == KB_STATE_UNKNOWN) {
+		put_char(script, '?');
+		return;
+	}
+	if (!state)
+		put_char(script, 'R');
+	for (bit = 0; bit < 8; bit++)
+		if (state & 1 << bit)
+			put_char(script, letters[bit]);
+}
+
+/* @running: who ran before, if @known. */
+static void put_switch(struct script *script, const struct kb_event *event, int64_t ns,
+		       uint32_t running, bool known)
+{
+	put_head(script, event, known ? running : event->task_id, ns);
+	put(script, "sched:sched_switch: ");
+	if (known) {
+		put(script, "prev_comm=");
+		put_task(script, running, event->timestamp);
+		put(script, " prev_pid=");
+		put_number(script, running, 10, 0, ' ');
+		put(script, " prev_state=");
+		put_state(script, event->task_switch.prev_state);
+		put(script, " ==> ");
+	}
+	put(script, "next_comm=");
+	put_task(script, event->task_id, event->timestamp);
+	put(script, " next_pid=");
+	put_number(script, event->task_id, 10, 0, ' ');
+	end_line(script);
+}
+
+static void put_halt(struct script *script, const struct kb_event *event, int64_t ns,
+		     uint32_t running)
+{
+	put_head(script, event, running, ns);
+	put(script, "power:cpu_idle: state=");
+	if (!event->halt.entered)
+		put(script, "4294967295");	/* as the tracepoint says "left" */
+	else if (event->halt.idle_state == KB_STATE_UNKNOWN)
+		put_char(script, '?');
+	else
+		put_number(script, event->halt.idle_state, 10, 0, ' ');
+	put(script, " cpu_id=");
+	put_number(script, event->core, 10, 0, ' ');
+	end_line(script);
+}
+
+static void put_annotation(struct script *script, const struct kb_event *event, int64_t ns)
+{
+	put_head(script, event, event->task_id, ns);
+	put(script, "kbarman:annotation: ");
+	put_bytes(script, event->annotation.text, event->annotation.text_length);
+	end_line(script);
+}
+
+static void put_counter(struct script *script, const struct kb_event *event, int64_t ns)
+{
+	const struct kb_header *header = kb_barman_header(script->barman);
+	uint32_t i = event->custom_counter.counter;
+
+	put_head(script, event, event->task_id, ns);
+	put(script, "kbarman:counter: ");
+	put(script, i < header->nr_series && header->series[i].name ? header->series[i].name : "?");
+	put_char(script, '=');
+	put_number(script, event->custom_counter.value, 10, 0, ' ');
+	end_line(script);
+}
+
+static void put_event(struct script *script, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(script->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	uint32_t running = 0;
+	bool known = kb_timeline_running(script->timeline, event->core, &running);
+
+	kb_timeline_feed(script->timeline, event, ns, slices);
+	if (!(script->events & 1U << event->type))
+		return;
+	switch (event->type) {
+	case KB_EVENT_SAMPLE:
+		put_sample(script, event, ns);
+		break;
+	case KB_EVENT_TASK_SWITCH:
+		put_switch(script, event, ns, running, known);
+		break;
+	case KB_EVENT_HALT:
+		put_halt(script, event, ns, running);
+		break;
+	case KB_EVENT_ANNOTATION:
+		put_annotation(script, event, ns);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		put_counter(script, event, ns);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- the verb ---- */
+
+static int open_script(struct script *script)
+{
+	struct kb_error err = { 0 };
+	const char *base;
+
+	if (kb_barman_open(&script->barman, script->path, &err))
+		return cli_fail_error(&err);
+	if (kb_tasks_create(&script->tasks, script->barman) ||
+	    kb_out_fd(&script->out, STDOUT_FILENO))
+		return cli_fail("out of memory");
+	if (kb_names_create(&script->names, script->barman, &err) ||
+	    kb_timeline_create(&script->timeline, script->barman, script->names, &err) ||
+	    kb_symbolizer_create(&script->symbolizer, script->barman, script->path,
+				 &script->symbols, &err))
+		return cli_fail_error(&err);
+	base = kb_barman_fact(script->barman, "raw_base");
+	script->clock_base = base ? strtoull(base, NULL, 10) : 0;
+	return CLI_OK;
+}
+
+static void close_script(struct script *script)
+{
+	kb_symbolizer_destroy(script->symbolizer);
+	kb_timeline_destroy(script->timeline);
+	kb_names_destroy(script->names);
+	kb_tasks_destroy(script->tasks);
+	kb_out_destroy(script->out);
+	kb_barman_close(script->barman);
+}
+
+static void complain(void *context, const char *sentence)
+{
+	(void)context;
+	cli_warn("%s", sentence);
+}
+
+static int run(struct script *script)
+{
+	const struct kb_error *first;
+	struct kb_error err = { 0 };
+	struct kb_event event;
+	int ret, status = open_script(script);
+
+	if (status)
+		return status;
+	signal(SIGPIPE, SIG_IGN);
+	while ((ret = kb_barman_next(script->barman, &event, &err)) > 0 &&
+	       !kb_out_error(script->out))
+		put_event(script, &event);
+	if (kb_out_flush(script->out) == -EPIPE)
+		return CLI_OK;		/* as with `| head` */
+	if (kb_out_error(script->out))
+		return cli_fail("standard output: %s", strerror(-kb_out_error(script->out)));
+	kb_symbolizer_complaints(script->symbolizer, complain, NULL);
+	if (ret >= 0 && !kb_barman_damage(script->barman, &first))
+		return CLI_OK;
+	cli_warn("%s", ret < 0 ? err.text : first->text);
+	return CLI_DAMAGED;
+}
+
+static bool parse_events(const char *text, unsigned int *events)
+{
+	static const struct {
+		const char *name;
+		enum kb_event_type type;
+	} types[] = {
+		{ "sample", KB_EVENT_SAMPLE },		{ "switch", KB_EVENT_TASK_SWITCH },
+		{ "idle", KB_EVENT_HALT },		{ "annotation", KB_EVENT_ANNOTATION },
+		{ "counter", KB_EVENT_CUSTOM_COUNTER },
+	};
+	size_t i, length, nr = sizeof(types) / sizeof(types[0]);
+
+	for (*events = 0; *text; text += length + (text[length] == ',')) {
+		length = strcspn(text, ",");
+		for (i = 0; i < nr; i++)
+			if (strlen(types[i].name) == length &&
+			    memcmp(types[i].name, text, length) == 0)
+				break;
+		if (i == nr)
+			return false;
+		*events |= 1U << types[i].type;
+	}
+	return *events;
+}
+
+enum { OPTION_COUNTERS = 256, OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW };
+
+int cmd_script(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "input", required_argument, NULL, 'i' },
+		{ "events", required_argument, NULL, 'e' },
+		{ "counters", no_argument, NULL, OPTION_COUNTERS },
+		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
+		{ "symfs", required_argument, NULL, OPTION_SYMFS },
+		{ "no-demangle", no_argument, NULL, OPTION_RAW },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	static struct script script = { .path = "kbarman.cap", .events = ~0U };
+	int option, status;
+
+	while ((option = getopt_long(argc, argv, "i:e:h", options, NULL)) != -1) {
+		switch (option) {
+		case 'i':
+			script.path = optarg;
+			break;
+		case 'e':
+			if (!parse_events(optarg, &script.events))
+				return cli_fail("`%s': give some of sample, switch, idle, annotation, "
+						"counter, with commas between", optarg);
+			break;
+		case OPTION_COUNTERS:
+			script.counters = true;
+			break;
+		case OPTION_KALLSYMS:
+			script.symbols.kallsyms = optarg;
+			break;
+		case OPTION_SYMFS:
+			script.symbols.symfs = optarg;
+			break;
+		case OPTION_RAW:
+			script.symbols.raw_names = true;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	if (optind < argc)
+		script.path = argv[optind++];
+	if (optind < argc) {
+		cli_warn("one file at a time");
+		return cli_usage(false, usage);
+	}
+	status = run(&script);
+	close_script(&script);
+	return status;
+}
