@@ -34,6 +34,7 @@ int cmd_help(int argc, char **argv);
 int cmd_merge(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
+int cmd_script(int argc, char **argv);
 
 /*
  * Everything that the tool says on standard error goes through these: one line,

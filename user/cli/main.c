@@ -19,6 +19,7 @@ static const struct cli_verb verbs[] = {
 	{ "merge", cmd_merge, "join the captures of several CPUs" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
+	{ "script", cmd_script, "print records with names, in the shape of perf script" },
 };
 
 int cmd_help(int argc, char **argv)
