@@ -416,6 +416,18 @@ def tcp_gets_the_whole_file(tmp):
         assert through(server, tmp, "--to", "heph", "-o", where) == want
 
 
+def ipv6_addresses_stand_in_brackets(tmp):
+    want = heph(tmp, small())
+    with socket.socket(socket.AF_INET6) as server:
+        try:
+            server.bind(("::1", 0))
+        except OSError as why:
+            raise tap.Skip("no IPv6 here") from why
+        server.listen()
+        where = f"tcp://[::1]:{server.getsockname()[1]}"
+        assert through(server, tmp, "--to", "heph", "-o", where) == want
+
+
 def udp_gets_a_packet_a_datagram(tmp):
     want = heph(tmp, small())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
@@ -437,10 +449,17 @@ def nobody_listening_is_told(tmp):
         port = unused.getsockname()[1]
     for options in (("--to", "heph", f"--connect=tcp:127.0.0.1:{port}"),
                     ("--to", "annotate", "--connect=unix:@kbarman-nobody"),
+                    ("--to", "annotate", "--connect=unix:/nonexistent/socket"),
                     ("--to", "heph", f"--connect=udp:127.0.0.1:{port}")):
         result = convert(tmp, small(), *options, status=2)
         assert "nobody listens" in result.stderr, result.stderr
         assert len(result.stderr.splitlines()) == 1, result.stderr
+
+
+def places_that_are_none_are_told(tmp):
+    for where in "nowhere", "tcp:host", "tcp::80", "unix:", "udp:localhost:nosuchport":
+        result = convert(tmp, small(), "--to", "heph", f"--connect={where}", status=2)
+        assert where in result.stderr and len(result.stderr.splitlines()) == 1, result.stderr
 
 
 def a_listener_that_goes_away_is_told(tmp):
