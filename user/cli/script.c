@@ -124,18 +124,16 @@ static void put_head(struct script *script, const struct kb_event *event, uint32
 	const char *name = kb_tasks_name(script->tasks, task_id, event->timestamp, buffer);
 	uint64_t time = script->clock_base + (uint64_t)ns;
 	struct kb_task_hit hit;
-	size_t end;
+	size_t start;
 
 	kb_tasks_find(script->tasks, task_id, event->timestamp, &hit);
 	put_right(script, name, strlen(name), 16);
 	put_char(script, ' ');
 	put_number(script, hit.tgid, 10, 5, ' ');
 	put_char(script, '/');
-	end = script->length + 6;
+	start = script->length;
 	put_number(script, task_id, 10, 0, ' ');
-	do
-		put_char(script, ' ');
-	while (script->length < end);
+	put_right(script, "", 0, script->length - start < 5 ? 6 - (script->length - start) : 1);
 	put_char(script, '[');
 	put_number(script, event->core, 10, 3, '0');
 	put(script, "] ");

@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `kbarman script` prints, as readers of perf script would take it."""
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from make_capture import Maker
+
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "man",
+                      "kbarman-script.1")
+# comm, pid/tid, cpu, seconds, and either a period and an event, or a tracepoint
+HEAD = re.compile(r"^ *(\S.*?)\s+(\d+)/(\d+) +\[(\d{3})\]\s+(\d+\.\d{6}):\s+(?:(\d+) )?([\w:-]+):")
+FRAME = re.compile(r"^\t *([0-9a-f]+) (.+?)(?:\+0x([0-9a-f]+))? \((.*)\)$")
+
+
+def make(directory):
+    path = os.path.join(directory, "kbarman.cap")
+    capture = Maker(counters=[17, 8], series=["Volts"], multiplier=1000, facts={
+        "counter.0.0": "cycles", "counter.0.1": "instructions", "tgid.1": "7",
+        "raw_base": "5000000000"})
+    capture.task(0, "swapper")
+    capture.task(8, "a thread")
+    capture.map(0, 0xffffffff81000000, 0x2000, 0, "[kernel.kallsyms]")
+    capture.switch(0, 1000, 8)
+    capture.sample(0, 2000, 8, 0xffffffff81000010, [123, 456])
+    capture.sample(0, 3000, 8, 0xffffffff81000010, [124, 457],
+                   [0xffffffff81000010, 0xffffffff81001000, 0x1234], 2)
+    capture.custom(0, 3500, 8, 0, 42)
+    capture.switch(0, 4000, 0, blocked=True, state=1)
+    capture.halt(0, 5000, True, 3)
+    capture.halt(0, 6000, False)
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write("ffffffff81000000 T callee\nffffffff81000800 T caller\n"
+                   "ffffffff81001000 T next\n")
+    return path
+
+
+def script(tmp, *args):
+    make(tmp)
+    result = tap.run("script", *args, cwd=tmp)
+    assert result.returncode == 0, result
+    return result.stdout.splitlines()
+
+
+def heads_are_those_of_perf(tmp):
+    lines = script(tmp, "-e", "sample")
+    match = HEAD.match(lines[0])
+    assert match, lines[0]
+    assert match.groups() == ("a thread", "7", "8", "000", "5.002000", "123", "cycles"), lines[0]
+    assert lines[0].endswith("ffffffff81000010 callee+0x10 ([kernel.kallsyms])"), lines[0]
+
+
+def chains_are_those_of_perf(tmp):
+    lines = script(tmp, "-e", "sample")
+    assert HEAD.match(lines[1]).group(6) == "124" and lines[5] == "", lines
+    frames = [FRAME.match(line).groups() for line in lines[2:5]]
+    assert frames == [("ffffffff81000010", "callee", "10", "[kernel.kallsyms]"),
+                      ("ffffffff81001000", "caller", "800", "[kernel.kallsyms]"),
+                      ("1234", "[unknown]", None, "[unknown]")], frames
+
+
+def switches_and_idling_are_tracepoints(tmp):
+    lines = script(tmp, "-e", "switch,idle")
+    assert [HEAD.match(line).group(7) for line in lines] == [
+        "sched:sched_switch"] * 2 + ["power:cpu_idle"] * 2, lines
+    assert "prev_comm=a thread prev_pid=8 prev_state=S ==> next_comm=swapper next_pid=0" \
+        in lines[1], lines
+    assert lines[2].endswith("state=3 cpu_id=0") and "state=4294967295" in lines[3], lines
+
+
+def counters_are_printed_on_request(tmp):
+    lines = script(tmp, "-e", "sample", "--counters")
+    heads = [HEAD.match(line).groups()[5:] for line in lines if HEAD.match(line)]
+    assert heads == [("123", "cycles"), ("456", "instructions"), ("124", "cycles"),
+                     ("457", "instructions")], heads
+    assert script(tmp, "-e", "counter")[0].endswith("kbarman:counter: Volts=42")
+
+
+def everything_is_printed_in_order(tmp):
+    times = [float(HEAD.match(line).group(5)) for line in script(tmp) if HEAD.match(line)]
+    assert len(times) == 7 and times == sorted(times), times
+
+
+def wrong_types_are_refused(tmp):
+    for bad in "", "x", "sample,,idle":
+        assert tap.run("script", "-e", bad, cwd=tmp).returncode == 2, bad
+    assert tap.run("script", cwd=tmp).returncode == 2
+
+
+def a_closed_pipe_is_no_error(tmp):
+    path = os.path.join(tmp, "long.cap")
+    capture = Maker()
+    for number in range(20000):
+        capture.switch(0, number, number % 50)
+    capture.save(path)
+    shell = f"{tap.KBARMAN} script {path} | head -1; echo ${{PIPESTATUS[0]}}"
+    result = subprocess.run(["bash", "-c", shell], capture_output=True, text=True, check=True)
+    assert result.stdout.splitlines()[-1] == "0" and not result.stderr, result
+
+
+def endless_names_are_cut(tmp):
+    path = os.path.join(tmp, "endless.cap")
+    capture = Maker(facts={"x": "y" * 50000})
+    capture.task(7, "n" * 60000 + "\n\033")
+    capture.map(7, 0x1000, 0x1000, 0, "/" + "i" * 60000)
+    capture.switch(0, 10, 7)
+    capture.sample(0, 20, 7, 0x1010)
+    capture.save(path)
+    lines = tap.run("script", path).stdout.split("\n")
+    assert len(lines) == 3 and all(len(line) < 20000 for line in lines), [len(x) for x in lines]
+
+
+def manual_has_every_option(tmp):
+    text = tap.run("script", "--help", cwd=tmp).stdout
+    with open(MANUAL, encoding="utf-8") as manual:
+        described = manual.read().replace("\\-", "-")
+    options = re.findall(r"^ +(?:(-\w), |)(?: *)(--[\w-]+)", text, re.M)
+    assert len(options) >= 6, text
+    for short, long in options:
+        assert long in described and short in described, (short, long)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
