@@ -98,7 +98,9 @@ function tap(line) {
 	else if (line ~ /^1\.\.[0-9]+/) {
 		plan = substr(line, 4) + 0
 		if (line ~ /# *[Ss][Kk][Ii][Pp]/ && !plan) {
-			results = 0; plan = -1; skipped++
+			plan = -1
+			skipped++
+			results++
 			sub(/^[^#]*# *[Ss][Kk][Ii][Pp][: ]*/, "", line)
 			printf "skip  %s: %s\n", program, line
 		}

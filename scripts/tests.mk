@@ -36,7 +36,7 @@ build/selftests/ring/step: selftests/ring/step.c kmod/ring.c selftests/ring/ring
 
 guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
-	$(GUEST)/guest.sh	## module, tool and tests for a VM, under build/guest/
+	$(GUEST)/guest.sh $(GUEST)/test_record_device.sh	## module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -63,7 +63,11 @@ $(GUEST)/map_reader: user/examples/map_reader.c kmod/uapi/barman_v2.h kmod/uapi/
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Ikmod -static $< -o $@
 
-$(GUEST)/guest.sh: selftests/vm/guest.sh
+$(GUEST)/%.sh: selftests/vm/%.sh
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(GUEST)/%.sh: selftests/cli/%.sh
 	@mkdir -p $(@D)
 	cp $< $@
 

@@ -62,7 +62,7 @@ FIXTURE_SETUP(call)
 	struct kbarman_configure stream = plain;
 
 	stream.mode = KBARMAN_MODE_STREAM;
-	self->fd = device_open();
+	self->fd = device_open_free();
 	ASSERT_EQ(0, configure(self->fd, stream));
 	self->size = variant->size;
 	if (variant->command == KBARMAN_CONFIGURE)
@@ -169,7 +169,7 @@ FIXTURE(abi)
 
 FIXTURE_SETUP(abi)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 }
 
 FIXTURE_TEARDOWN(abi)
@@ -663,6 +663,7 @@ TEST_F(abi, add_maps_says_how_many_went_in)
 
 	for (i = 0; i < 5; i++)
 		rows[i] = row("/bin/sh");
+	c.mode = KBARMAN_MODE_STREAM;	/* rows are never used again */
 	c.max_maps = 3;
 	ASSERT_EQ(0, configure(self->fd, c));
 	EXPECT_EQ(-ENOSPC, add_rows(self->fd, rows, &count));

@@ -12,7 +12,7 @@ FIXTURE(clock)
 
 FIXTURE_SETUP(clock)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	ASSERT_EQ(0, configure(self->fd, (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_SCHED }));
 }

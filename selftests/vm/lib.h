@@ -120,6 +120,19 @@ static inline int stop(int fd)
 	return call(fd, KBARMAN_STOP, NULL);
 }
 
+/*
+ * For the start of a test: with nobody's session there any more. Whoever was made by a
+ * test that has ended may hold its descriptor for a moment yet.
+ */
+static inline int device_open_free(void)
+{
+	int fd = device_open();
+
+	while (query(fd).state & KBARMAN_STATE_OWNED)
+		usleep(1000);
+	return fd;
+}
+
 static inline struct kbarman_stats stats(int fd, uint32_t cpu)
 {
 	struct kbarman_stats s = { .size = sizeof(s), .cpu = cpu };

@@ -18,7 +18,7 @@ static const struct kbarman_configure small = {
 
 FIXTURE_SETUP(map)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	ASSERT_EQ(0, configure(self->fd, small));
 	self->q = query(self->fd);
 	self->map = (char *)map_cpu(self->fd, 0);
@@ -143,6 +143,7 @@ FIXTURE_VARIANT_ADD(fixed, private) { .flags = MAP_PRIVATE };
 
 FIXTURE_SETUP(fixed)
 {
+	close(device_open_free());
 	/* Writable, so that it is not the descriptor that stands in the way. */
 	self->fd = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
 	ASSERT_LE(0, self->fd);
@@ -265,7 +266,7 @@ TEST_F(fixed, maps_are_not_in_core_files)
 	ASSERT_NE(NULL, smaps);
 	snprintf(key, sizeof(key), "%lx-", (unsigned long)self->map);
 	while (fgets(line, sizeof(line), smaps)) {
-		if (strstr(line, "kbarman"))
+		if (!strncmp(line, key, strlen(key)))
 			here = true;
 		if (here && !strncmp(line, "VmFlags:", 8)) {
 			dd = strstr(line, " dd") != NULL;

@@ -12,7 +12,7 @@ FIXTURE(records)
 
 FIXTURE_SETUP(records)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 }
 
 FIXTURE_TEARDOWN(records)

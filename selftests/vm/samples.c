@@ -151,7 +151,7 @@ FIXTURE_VARIANT_ADD(samples, cycles) { .event = &cycles };
 
 FIXTURE_SETUP(samples)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	if (variant->event == &cycles && !(query(self->fd).features & KBARMAN_FEATURE_PMU))
 		SKIP(return, "no hardware PMU");
 	pin(0);
@@ -257,7 +257,7 @@ FIXTURE(counters)
 
 FIXTURE_SETUP(counters)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	self->q = query(self->fd);
 	pin(0);
 }
@@ -472,7 +472,7 @@ FIXTURE(rows)
 
 FIXTURE_SETUP(rows)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	ASSERT_EQ(0, configure(self->fd, sampling(&cpu_clock, 1)));
 	self->map = map_cpu(self->fd, 0);
 	pin(0);

@@ -16,7 +16,7 @@ FIXTURE(session)
 
 FIXTURE_SETUP(session)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	self->other = device_open();
 }
 
@@ -244,7 +244,7 @@ FIXTURE(hotplug)
 
 FIXTURE_SETUP(hotplug)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	if (query(self->fd).nr_cpus < 2 ||
 	    access("/sys/devices/system/cpu/cpu1/online", W_OK))
 		SKIP(return, "no CPU can be unplugged");

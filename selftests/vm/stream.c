@@ -27,7 +27,7 @@ static struct kbarman_configure stream(uint64_t ring_bytes)
 
 FIXTURE_SETUP(stream)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	if (query(self->fd).nr_cpus < 2)
 		SKIP(return, "one CPU only");
 	pin(READER_CPU);

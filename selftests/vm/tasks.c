@@ -15,7 +15,7 @@ FIXTURE(tasks)
 
 FIXTURE_SETUP(tasks)
 {
-	self->fd = device_open();
+	self->fd = device_open_free();
 	ASSERT_EQ(0, configure(self->fd, switches));
 	self->map = map_cpu(self->fd, 0);
 }
@@ -168,7 +168,7 @@ TEST_F(tasks, an_exit_is_a_fact_of_the_last_row)
 	EXPECT_EQ(0, fact_of(self->fd, self->map, row).exit_timestamp);
 }
 
-static void *exec_from_thread(void *unused)
+static void *exec_from_thread(void __attribute__((unused)) *unused)
 {
 	setenv("KBARMAN_TEST_EXIT", "1", 1);
 	execl("/proc/self/exe", "whatever", NULL);
@@ -258,7 +258,7 @@ FIXTURE_SETUP(filter)
 	int go[2], done[2];
 	char byte;
 
-	self->fd = device_open();
+	self->fd = device_open_free();
 	if (query(self->fd).nr_cpus < 2)
 		SKIP(return, "one CPU only");
 	ASSERT_EQ(0, pipe(go));
@@ -403,14 +403,10 @@ TEST_F(filter, children_are_others_if_not_asked_for)
 	EXPECT_EQ(0, switches_to(self->fd, 1, echo));
 }
 
-static void *sleep_a_hundred_times(void *argument)
+static void *ping_pong_in_thread(void *argument)
 {
-	int i;
-
-	pin(0);
-	*(pid_t *)argument = thread_id();
-	for (i = 0; i < 100; i++)
-		usleep(100);
+	*(volatile pid_t *)argument = thread_id();
+	ping_pong(0, 100);
 	return NULL;
 }
 
@@ -424,7 +420,7 @@ TEST_F(filter, threads_made_later_are_recorded)
 	self->config.flags = 0;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_a_hundred_times, &id));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, ping_pong_in_thread, &id));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_LE(100, switches_to(self->fd, 0, id));
@@ -433,19 +429,19 @@ TEST_F(filter, threads_made_later_are_recorded)
 /* Between configure and start nobody watches forks; start has to catch up. */
 TEST_F(filter, threads_made_between_configure_and_start_are_recorded)
 {
-	struct { pid_t id; } made = { 0 };
+	volatile pid_t made = 0;
 	pthread_t thread;
 
 	if (_metadata->skip)
 		return;
 	ASSERT_EQ(0, configure(self->fd, self->config));
-	ASSERT_EQ(0, pthread_create(&thread, NULL, sleep_a_hundred_times, &made.id));
-	while (!*(volatile pid_t *)&made.id)
+	ASSERT_EQ(0, pthread_create(&thread, NULL, ping_pong_in_thread, (void *)&made));
+	while (!made)
 		sched_yield();
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_EQ(0, pthread_join(thread, NULL));
 	ASSERT_EQ(0, stop(self->fd));
-	EXPECT_LE(1, switches_to(self->fd, 0, made.id));
+	EXPECT_LE(1, switches_to(self->fd, 0, made));
 }
 
 /* For the tests of exec: be a program that ends. */

@@ -1,0 +1,218 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What a VM left in results/ is what the programs in it did.
+
+    check.py GUEST-DIRECTORY TOOL
+
+all.* is a recording of the whole system, command.* of the program alone; *.out is what
+selftests/truth says it did, *.json what `kbarman report` says.
+"""
+import inspect
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+GUEST, TOOL = sys.argv[1:3]
+RESULTS = os.path.join(GUEST, "results")
+NAMES = ("all", "command")
+
+
+def path(name):
+    return os.path.join(RESULTS, name)
+
+
+def lines(name):
+    """The report's lines of one kind, or all."""
+    with open(path(name), encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def did(name):
+    """What the program says it did."""
+    with open(path(name + ".out"), encoding="utf-8") as file:
+        return dict(pair.split("=", 1) for line in file for pair in [line.rstrip("\n")])
+
+
+def tid(text):
+    return int(text.split(",")[0])
+
+
+_dumped = {}
+
+
+def dump(name):
+    """The capture's records, from this machine's tool."""
+    if name not in _dumped:
+        ran = subprocess.run([TOOL, "dump", "--json", path(name + ".cap")], check=False,
+                             capture_output=True, text=True)
+        assert ran.returncode == 0, (ran.returncode, ran.stderr)
+        _dumped[name] = [json.loads(line) for line in ran.stdout.splitlines()]
+    return _dumped[name]
+
+
+def records(name):
+    return [line for line in dump(name) if line["kind"] == "record"]
+
+
+def fact_sum(name, key):
+    with open(path(name + ".cap"), "rb") as file:
+        data = file.read()
+    return sum(int(value) for value in
+               re.findall(rb"(?<=\0)kbarman\." + key + rb"[.0-9]*=(\d+)\0", data))
+
+
+def rows(name):
+    return [line for line in lines(name + ".json") if line["kind"] == "symbol"]
+
+
+# ---- promises, each of both recordings
+
+def parts_are_reported_within_3_points(name):
+    parts = dict(part.split(":") for part in did(name)["parts"].split(","))
+    weights = {part: sum(row["weight"] for row in rows(name) if row["symbol"] == part)
+               for part in parts}
+    samples = sum(row["samples"] for row in rows(name) if row["symbol"] in parts)
+    whole = sum(weights.values())
+    print("#", samples, "samples,",
+          ", ".join(f"{part} {100 * weight / whole:.2f} (true: {parts[part]})"
+                    for part, weight in weights.items()))
+    assert samples >= 1000, samples
+    for part, weight in weights.items():
+        assert abs(100 * weight / whole - int(parts[part])) <= 3, part
+
+
+def a_ping_pong_is_two_switches(name):
+    truth = did(name)
+    rounds = int(truth["ping_pongs"])
+    ping, pong = int(truth["ping"]), int(truth["pong"])
+    to = [r["task_id"] for r in records(name) if r["type"] == "task_switch"]
+    assert to.count(ping) >= rounds, to.count(ping)
+    assert to.count(pong) >= rounds, to.count(pong)
+    turns = [t for t in to if t in (ping, pong)]
+    changes = sum(a != b for a, b in zip(turns, turns[1:]))
+    assert changes >= 2 * rounds - 1, changes
+
+
+def the_kernels_count_of_switches_is_recorded(name):
+    """The thread that sleeps asked the kernel how often it was taken off its CPU; each
+    time, it was switched to again."""
+    sleeper = did(name)["sleeper"]
+    switches = int(sleeper.split("switches=")[1])
+    to = sum(r["type"] == "task_switch" and r["task_id"] == tid(sleeper) for r in records(name))
+    assert switches > 10, switches
+    assert switches <= to <= switches + 20, (to, switches)
+
+
+def threads_are_called_what_they_called_themselves(name):
+    names = {(line["task_id"], line["name"]) for line in dump(name) if line["kind"] == "task"}
+    for key, value in did(name).items():
+        if key.startswith("burner."):
+            assert (tid(value), key.replace(".", "-")) in names, key
+    assert (tid(did(name)["sleeper"]), "sleeper") in names
+    assert (int(did(name)["pong"]), "pong") in names
+
+
+def burners_and_no_others_run_the_parts(name):
+    tasks = {row["task"] for row in rows(name) if (row["symbol"] or "").startswith("truth_")}
+    assert tasks == {"burner-0", "burner-1"}, tasks
+
+
+def records_are_as_many_as_the_module_wrote(name):
+    assert fact_sum(name, b"written") == len(records(name)), \
+        (fact_sum(name, b"written"), len(records(name)))
+
+
+def nothing_is_lost(name):
+    assert fact_sum(name, b"lost") == 0
+    assert lines(name + ".json")[0]["lost"] == 0
+    assert not lines(name + ".json")[0]["damaged"]
+
+
+def records_are_in_the_order_of_time(name):
+    times = [r["timestamp"] for r in records(name)]
+    assert times == sorted(times)
+
+
+def every_sampled_task_has_a_name(name):
+    named = {line["task_id"] for line in dump(name) if line["kind"] == "task"}
+    for r in records(name):
+        if r["type"] == "sample_pc":
+            assert r["task_id"] in named, r
+
+
+def samples_in_the_program_have_names(name):
+    """Of what is in the program's own file, all; it has a symbol table."""
+    for row in rows(name):
+        if row["image"].endswith("/truth"):
+            assert row["symbol"], row
+
+
+def kernel_functions_are_named(name):
+    named = [row for row in rows(name) if row["kernel"] and row["symbol"]]
+    nameless = [row for row in rows(name) if row["kernel"] and not row["symbol"]]
+    assert len(named) >= 5, len(named)
+    assert len(nameless) <= len(named) / 10, nameless
+
+
+def tool_says_it_is_a_valid_capture(name):
+    ran = subprocess.run([TOOL, "check", path(name + ".cap")], check=False,
+                         capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+
+
+def converts_to_valid_files(name):
+    for to in ("heph", "annotate"):
+        with tempfile.NamedTemporaryFile(suffix="." + to) as out:
+            ran = subprocess.run([TOOL, "convert", path(name + ".cap"), "--to", to, "-o",
+                                  out.name], check=False, capture_output=True, text=True)
+            assert ran.returncode == 0, (to, ran.stderr)
+            ran = subprocess.run([TOOL, "dump", "--json", out.name], check=False,
+                                 capture_output=True, text=True)
+            assert ran.returncode == 0, (to, ran.stderr)
+            assert ran.stdout.count("\n") > len(records(name)) / 2, to
+
+
+# ---- promises of one of them
+
+def only_the_command_is_sampled():
+    allowed = {"truth", "burner-0", "burner-1", "sleeper", "pong", "kbarman"}
+    assert {row["task"] for row in rows("command")} <= allowed
+
+
+def whole_system_has_other_tasks():
+    assert {row["task"] for row in rows("all")} - {"truth", "burner-0", "burner-1", "pong"}
+
+
+def report_for_people_names_the_parts():
+    with open(path("all.txt"), encoding="utf-8") as file:
+        text = file.read()
+    for word in ("truth_sixty", "truth_thirty", "truth_ten", "burner-0"):
+        assert word in text, word
+
+
+def main():
+    own = [(n, f) for n, f in globals().items()
+           if inspect.isfunction(f) and inspect.getmodule(f) is sys.modules[__name__]]
+    tests = [(f"{name}.{n}", f, (name,)) for name in NAMES for n, f in own
+             if list(inspect.signature(f).parameters) == ["name"] and
+             n not in ("path", "lines", "did", "dump", "records", "rows")]
+    tests += [(n, f, ()) for n, f in own
+              if not inspect.signature(f).parameters and n != "main"]
+    failed = 0
+    for number, (n, test, arguments) in enumerate(tests, 1):
+        try:
+            test(*arguments)
+            print(f"ok {number} - {n}", flush=True)
+        except Exception as error:  # pylint: disable=broad-except
+            failed += 1
+            print(f"# {type(error).__name__}: {str(error)[:500]}")
+            print(f"not ok {number} - {n}", flush=True)
+    print(f"1..{len(tests)}")
+    sys.exit(failed > 0)
+
+
+if __name__ == "__main__":
+    main()
