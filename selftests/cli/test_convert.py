@@ -251,12 +251,15 @@ def heph_keeps_times_before_the_base(tmp):
     c = CaptureWriter(cores=1)
     c.task(1, b"one")
     c.switch(0, BASE - 500, 1)
+    c.switch(0, BASE - 300, 1)
     c.switch(0, BASE + 500, 1)
     path = c.save(os.path.join(tmp, "a.cap"))
     result = tap.run("convert", path, "--to", "heph")
     assert "before the capture's base" in result.stderr, result.stderr
     with open(os.path.join(tmp, "a.heph"), "rb") as file:
-        heph_model.read(file.read())
+        _, events = heph_model.read(file.read())
+    slices = [(e[2], e[3], e[4]) for e in events if e[0] == 1]
+    assert slices == [(1, 0, 0), (ROW, 0, 500), (1, 500, 500)], slices
 
 
 def heph_model_rejects_what_the_reader_rejects(tmp):  # pylint: disable=unused-argument

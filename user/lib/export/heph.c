@@ -11,6 +11,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -76,8 +77,8 @@ static uint64_t since_epoch(struct heph *x, int64_t ns)
  * Begin an event: everything up to its attributes, for which @attributes bytes are kept
  * free. The description is shortened to what is left. NULL after an output error.
  */
-static uint8_t *begin(struct heph *x, uint32_t stream, uint64_t substream, int64_t start,
-		      int64_t end, struct kb_text description, size_t attributes)
+static uint8_t *begin(struct heph *x, uint32_t stream, uint64_t substream, uint64_t start,
+		      uint64_t end, struct kb_text description, size_t attributes)
 {
 	size_t room = x->plain ? PACKET_BYTES - KB_HEPH_EVENT_BYTES - attributes : UINT16_MAX;
 	size_t length;
@@ -86,8 +87,7 @@ static uint8_t *begin(struct heph *x, uint32_t stream, uint64_t substream, int64
 	x->packet = kb_out_reserve(x->out, KB_HEPH_EVENT_BYTES + room + attributes);
 	if (!x->packet)
 		return NULL;
-	at = kb_heph_put_start(x->packet, stream, x->counters[stream]++, substream,
-			       since_epoch(x, start), since_epoch(x, end));
+	at = kb_heph_put_start(x->packet, stream, x->counters[stream]++, substream, start, end);
 	length = kb_label((char *)at + 2, room, description.data, description.length, x->plain);
 	return kb_heph_put16(at, (uint16_t)length) + length;
 }
@@ -98,33 +98,41 @@ static void finish(struct heph *x, uint8_t *at)
 	kb_out_commit(x->out, at);
 }
 
+/*
+ * Begin the event of a slice. One without length is an instant, which has no place in a
+ * row: that goes to the substream @instants.
+ */
+static uint8_t *begin_slice(struct heph *x, const struct kb_slice *s, uint64_t instants,
+			    struct kb_text description, size_t attributes)
+{
+	uint64_t start = since_epoch(x, s->start), end = since_epoch(x, s->end);
+
+	return begin(x, stream_of(x, s->core), start < end ? SUBSTREAM_ROW : instants, start, end,
+		     description, attributes);
+}
+
 static void write_run(struct heph *x, const struct kb_slice *s, uint64_t timestamp)
 {
-	static const char *const how_ended[] = {
-		[KB_END_PREEMPTED] = "preempted", [KB_END_BLOCKED] = "blocked",
-	};
 	const struct kb_task_name *task = kb_names_task(x->names, s->task_id, timestamp);
-	/* a slice without length is an instant, which has no place in a row */
-	uint64_t substream = s->start < s->end ? SUBSTREAM_ROW : substream_of(s->task_id);
-	uint8_t *at = begin(x, stream_of(x, s->core), substream, s->start, s->end, task->name,
-			    NUMBER_BYTES("tid") + NUMBER_BYTES("tgid") +
-			    STRING_BYTES("switched out", sizeof("preempted") - 1));
+	uint8_t *at = begin_slice(x, s, substream_of(s->task_id), task->name,
+				  NUMBER_BYTES("tid") + NUMBER_BYTES("tgid") +
+				  STRING_BYTES("switched out", sizeof("preempted") - 1));
 
 	if (!at)
 		return;
 	at = kb_heph_put_u64(at, "tid", s->task_id);
 	at = kb_heph_put_u64(at, "tgid", task->tgid);
-	if (s->how <= KB_END_BLOCKED)
-		at = kb_heph_put_string(at, "switched out", how_ended[s->how],
-					(uint16_t)strlen(how_ended[s->how]));
+	if (s->how == KB_END_PREEMPTED)
+		at = kb_heph_put_string(at, "switched out", "preempted", 9);
+	else if (s->how == KB_END_BLOCKED)
+		at = kb_heph_put_string(at, "switched out", "blocked", 7);
 	finish(x, at);
 }
 
 static void write_idle(struct heph *x, const struct kb_slice *s)
 {
-	uint64_t substream = s->start < s->end ? SUBSTREAM_ROW : SUBSTREAM_IDLE_TASK;
-	uint8_t *at = begin(x, stream_of(x, s->core), substream, s->start, s->end,
-			    kb_text("idle"), NUMBER_BYTES("state"));
+	uint8_t *at = begin_slice(x, s, SUBSTREAM_IDLE_TASK, kb_text("idle"),
+				  NUMBER_BYTES("state"));
 
 	if (!at)
 		return;
@@ -135,13 +143,11 @@ static void write_idle(struct heph *x, const struct kb_slice *s)
 
 static void write_lost(struct heph *x, const struct kb_slice *s)
 {
-	uint64_t substream = s->start < s->end ? SUBSTREAM_ROW : SUBSTREAM_COUNTERS;
 	char text[48];
 	uint8_t *at;
 
 	snprintf(text, sizeof(text), "%" PRIu64 " records lost", s->lost);
-	at = begin(x, stream_of(x, s->core), substream, s->start, s->end, kb_text(text),
-		   NUMBER_BYTES("lost"));
+	at = begin_slice(x, s, SUBSTREAM_COUNTERS, kb_text(text), NUMBER_BYTES("lost"));
 	if (at)
 		finish(x, kb_heph_put_u64(at, "lost", s->lost));
 }
@@ -162,36 +168,36 @@ static void write_slice(struct heph *x, const struct kb_slice *slice, uint64_t t
 	}
 }
 
-static void write_counter(struct heph *x, uint32_t core, int64_t ns, struct kb_text name,
+static void write_counter(struct heph *x, uint32_t core, uint64_t when, struct kb_text name,
 			  uint64_t value, double multiplier)
 {
-	uint8_t *at = begin(x, stream_of(x, core), SUBSTREAM_COUNTERS, ns, ns, name,
+	uint8_t *at = begin(x, stream_of(x, core), SUBSTREAM_COUNTERS, when, when, name,
 			    NUMBER_BYTES("value") + NUMBER_BYTES("scaled"));
 	uint64_t bits;
 
 	if (!at)
 		return;
 	at = kb_heph_put_u64(at, "value", value);
-	if (multiplier != 1.0) {
-		multiplier *= (double)value;
+	multiplier *= (double)value;
+	if (multiplier != (double)value && isfinite(multiplier)) {
 		memcpy(&bits, &multiplier, sizeof(bits));
 		at = kb_heph_put64(kb_heph_put_name(at, "scaled", KB_HEPH_F64), bits);
 	}
 	finish(x, at);
 }
 
-static void write_custom(struct heph *x, const struct kb_event *event, int64_t ns, uint32_t id,
+static void write_custom(struct heph *x, const struct kb_event *event, uint64_t when, uint32_t id,
 			 uint64_t value)
 {
 	char text[32];
 
 	if (id < x->header->nr_series && x->header->series[id].name) {
-		write_counter(x, event->core, ns, kb_text(x->header->series[id].name), value,
+		write_counter(x, event->core, when, kb_text(x->header->series[id].name), value,
 			      x->header->series[id].multiplier);
 		return;
 	}
 	snprintf(text, sizeof(text), "series %" PRIu32, id);
-	write_counter(x, event->core, ns, kb_text(text), value, 1.0);
+	write_counter(x, event->core, when, kb_text(text), value, 1.0);
 }
 
 /* Names of @chain's frames as an array, and their addresses as another. */
@@ -219,7 +225,7 @@ static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *ev
 	return at;
 }
 
-static void write_pc(struct heph *x, const struct kb_event *event, int64_t ns)
+static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when)
 {
 	size_t fixed = STRING_BYTES("image", 0) + NUMBER_BYTES("pc");
 	size_t room = x->plain ? PACKET_BYTES - KB_HEPH_EVENT_BYTES - fixed : UINT16_MAX;
@@ -251,7 +257,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, int64_t ns)
 		fixed += STRING_BYTES("chain", 0) + STRING_BYTES("stack", 0) +
 			 frames * (8 + 2 + FRAME_BYTES);
 	}
-	at = begin(x, stream_of(x, event->core), substream_of(event->task_id), ns, ns,
+	at = begin(x, stream_of(x, event->core), substream_of(event->task_id), when, when,
 		   kb_text(name), fixed + length);
 	if (!at)
 		return;
@@ -262,22 +268,22 @@ static void write_pc(struct heph *x, const struct kb_event *event, int64_t ns)
 	finish(x, at);
 }
 
-static void write_sample(struct heph *x, const struct kb_event *event, int64_t ns)
+static void write_sample(struct heph *x, const struct kb_event *event, uint64_t when)
 {
 	uint32_t known = kb_names_of_core(x->names, event->core), i;
 
 	if (event->sample.has_pc)
-		write_pc(x, event, ns);
+		write_pc(x, event, when);
 	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
 		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			continue;
-		write_counter(x, event->core, ns,
+		write_counter(x, event->core, when,
 			      kb_names_counter(x->names,
 					       kb_names_counter_id(x->names, event->core, i)),
 			      event->sample.counters[i], 1.0);
 	}
 	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event, ns, event->sample.custom[i].id,
+		write_custom(x, event, when, event->sample.custom[i].id,
 			     event->sample.custom[i].value);
 }
 
@@ -293,11 +299,11 @@ static const char *annotation_kind(const struct kb_event *event)
 	return kinds[event->annotation.type];
 }
 
-static void write_annotation(struct heph *x, const struct kb_event *event, int64_t ns)
+static void write_annotation(struct heph *x, const struct kb_event *event, uint64_t when)
 {
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
 	const char *kind = annotation_kind(event);
-	uint8_t *at = begin(x, stream_of(x, event->core), substream_of(event->task_id), ns, ns,
+	uint8_t *at = begin(x, stream_of(x, event->core), substream_of(event->task_id), when, when,
 			    text, NUMBER_BYTES("channel") + NUMBER_BYTES("group") +
 			    STRING_BYTES("annotation", sizeof("bookmark") - 1));
 
@@ -321,14 +327,14 @@ static void write_event(struct heph *x, const struct kb_event *event)
 		write_slice(x, &slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
-		write_sample(x, event, ns);
+		write_sample(x, event, since_epoch(x, ns));
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		write_custom(x, event, ns, event->custom_counter.counter,
+		write_custom(x, event, since_epoch(x, ns), event->custom_counter.counter,
 			     event->custom_counter.value);
 		break;
 	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, ns);
+		write_annotation(x, event, since_epoch(x, ns));
 		break;
 	default:
 		break;
@@ -345,8 +351,9 @@ static void write_end(struct heph *x)
 
 	while (kb_timeline_end(x->timeline, &slice))
 		write_slice(x, &slice, UINT64_MAX);
-	at = begin(x, 0, SUBSTREAM_ROW, kb_timeline_first(x->timeline),
-		   kb_timeline_last(x->timeline), kb_text(target && *target ? target : "capture"),
+	at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_timeline_first(x->timeline)),
+		   since_epoch(x, kb_timeline_last(x->timeline)),
+		   kb_text(target && *target ? target : "capture"),
 		   NUMBER_BYTES("cpus") + NUMBER_BYTES("records"));
 	if (!at)
 		return;
