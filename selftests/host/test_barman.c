@@ -116,7 +116,8 @@ static void other_magic_is_no_capture(void)
 
 	tap_is(kb_barman_open_memory(&barman, "BARMAN65........", 16, &err), -ENODATA,
 	       "other_magic_is_no_capture");
-	tap_is(kb_barman_open_memory(&barman, "BARM", 4, &err), -ENODATA, "four_bytes_are_no_capture");
+	tap_is(kb_barman_open_memory(&barman, "BARM", 4, &err), -ENODATA,
+	       "four_bytes_are_no_capture");
 	tap_is(kb_barman_open_memory(&barman, "", 0, &err), -ENODATA, "nothing_is_no_capture");
 }
 
@@ -150,7 +151,8 @@ static void header_fields_are_read(struct image *im)
 	tap_ok(good, named(im, "header_fields"));
 	tap_ok(h && h->buffer_length == 0x4142434445464748 && h->write_offset == 0x10 &&
 	       h->read_offset == 0x10 && h->total_written == 0x20, named(im, "store_parameters"));
-	tap_ok(h && h->buffer_start == im->buffer_at, named(im, "buffer_starts_at_a_multiple_of_8"));
+	tap_ok(h && h->buffer_start == im->buffer_at,
+	       named(im, "buffer_starts_at_a_multiple_of_8"));
 	kb_barman_close(barman);
 }
 
@@ -650,7 +652,9 @@ static void versions_and_stores(void)
 		{ 2, 0, "version_2_is_read" }, { 3, 0, "version_3_is_read" },
 		{ 4, 1, "version_4_is_warned_of" },
 	};
-	static const char *const stores[] = { "user", "", "", "STM", "streaming", "ITM", "not known" };
+	static const char *const stores[] = {
+		"user", "", "", "STM", "streaming", "ITM", "not known",
+	};
 	struct kb_barman *barman;
 	struct kb_error err;
 

@@ -495,10 +495,15 @@ static int read_store(struct kb_barman *b, const struct barman_places *p, struct
 int barman_header_read(struct kb_barman *b, struct kb_error *err)
 {
 	struct barman_places places;
-	int ret;
+	int ret = read_magic(b, err);
 
-	if ((ret = read_magic(b, err)) || (ret = read_start(b, err)) ||
-	    (ret = check_store_type(b, err)) || (ret = check_sizes(b, err)))
+	if (!ret)
+		ret = read_start(b, err);
+	if (!ret)
+		ret = check_store_type(b, err);
+	if (!ret)
+		ret = check_sizes(b, err);
+	if (ret)
 		return ret;
 	barman_places(&places, &b->shape);
 	ret = check_length(b, &places, err);

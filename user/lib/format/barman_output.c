@@ -378,12 +378,14 @@ static void compact_header(struct kb_barman_writer *w)
 				io_error(w, ENOMEM);
 				return;
 			}
-		} else if (w->flushed > MOVE_MAX || !is_readable(w)) {
-			free(small);
-			return;
 		} else {
-			int ret = move_down(w, by);
+			int ret;
 
+			if (w->flushed > MOVE_MAX || !is_readable(w)) {
+				free(small);
+				return;
+			}
+			ret = move_down(w, by);
 			if (ret)
 				io_error(w, -ret);
 		}

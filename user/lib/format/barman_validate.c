@@ -152,7 +152,7 @@ static kb_always_inline void validate_record(struct kb_barman *b, struct kb_vali
 	}
 }
 
-/* It stays out of the loop below, so that that one keeps its registers. */
+/* Not inlined into the loop below, which needs its registers. */
 typedef void (*validate_slowly)(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest,
 				const uint8_t *record, uint64_t length);
 
@@ -283,20 +283,18 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 	sum->halts += fast - switches;
 }
 
-#define INSTANCE(name, word, swap)								\
-	static __attribute__((noinline)) void slowly_##name(struct kb_barman *b,		\
-							    struct kb_validation *sum,		\
-							    uint64_t *latest,			\
-							    const uint8_t *record,		\
-							    uint64_t length)			\
-	{											\
-		validate_record(b, sum, latest, record, length, word, swap);			\
-	}											\
-												\
-	static void window_##name(struct kb_barman *b, struct kb_validation *sum,		\
-				  uint64_t *latest)						\
-	{											\
-		validate_window(b, sum, latest, word, swap, slowly_##name);			\
+#define INSTANCE(name, word, swap)							\
+	static __attribute__((noinline)) void slowly_##name(				\
+		struct kb_barman *b, struct kb_validation *sum, uint64_t *latest,	\
+		const uint8_t *record, uint64_t length)					\
+	{										\
+		validate_record(b, sum, latest, record, length, word, swap);		\
+	}										\
+											\
+	static void window_##name(struct kb_barman *b, struct kb_validation *sum,	\
+				  uint64_t *latest)					\
+	{										\
+		validate_window(b, sum, latest, word, swap, slowly_##name);		\
 	}
 
 INSTANCE(32, 4, false)

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #define KB_UTF8_REPLACEMENT	0xfffdU
-#define KB_UTF8_GROWTH		3	/* kb_utf8_clean() makes at most so many of one byte */
+#define KB_UTF8_GROWTH		3	/* bytes that kb_utf8_clean() makes of one, at most */
 
 /*
  * The first character of the @length > 0 bytes at @text. Returns how many bytes it
