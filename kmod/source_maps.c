@@ -92,8 +92,10 @@ static struct fact *claim(void)
 	struct fact *fact;
 
 	do {
-		/* Pairs with the release in drain(): the place is free. A head that was
-		 * passed meanwhile gives a negative difference, and is then refused. */
+		/*
+		 * Pairs with the release in drain(): the place is free. A head that was
+		 * passed meanwhile gives a negative difference, and is then refused.
+		 */
 		if ((int)(head - smp_load_acquire(&queue_tail)) >= (int)QUEUE_SIZE)
 			return NULL;
 	} while (!try_cmpxchg(&queue_head, &head, head + 1));
@@ -405,8 +407,10 @@ static int start(struct kbarman_session *session)
 		if (error)
 			goto err_notifier;
 	}
-	/* Queue and bitmap are there before a probe can find them: pairs with its
-	 * READ_ONCE() and the address dependency. */
+	/*
+	 * Queue and bitmap are there before a probe can find them: pairs with its
+	 * READ_ONCE() and the address dependency.
+	 */
 	smp_store_release(&sampled_tasks, sampled);
 	mmap_probe_attached = !attach_mmap_probe();
 	/* Not before the probe, so that nothing is missed between the two. */

@@ -25,12 +25,10 @@ static void add_task(u64 timestamp, const struct task_struct *task, const char *
 	kbarman_header_add_task(kbarman_session.capture, timestamp, task->pid, task->tgid, name);
 }
 
-/*
- * The name as it is now. Another CPU may be changing it: whatever comes of that ends
- * with a NUL, and on_rename() adds the right row.
- */
+/* The name as it is now. */
 static void get_name(char name[TASK_COMM_LEN], const struct task_struct *task)
 {
+	/* If another CPU changes it just now, on_rename() adds the right row. */
 	data_race(memcpy(name, task->comm, TASK_COMM_LEN));
 	name[TASK_COMM_LEN - 1] = '\0';
 }
