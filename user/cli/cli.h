@@ -27,6 +27,7 @@ struct cli_verb {
 extern const char *cli_verb_name;		/* the one that runs; NULL: none yet */
 
 /* One line a verb, here and in the table in main.c. */
+int cmd_bundle(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
 int cmd_dump(int argc, char **argv);

@@ -12,6 +12,7 @@
 const char *cli_verb_name;
 
 static const struct cli_verb verbs[] = {
+	{ "bundle", cmd_bundle, "save the symbols that a capture needs elsewhere" },
 	{ "check", cmd_check, "say whether a file is valid, and if not what is wrong" },
 	{ "convert", cmd_convert, "write a capture in another format" },
 	{ "dump", cmd_dump, "print what a file says, record by record" },

@@ -56,4 +56,21 @@ uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
 void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context);
 
+/*
+ * Write CAPTURE.symbols beside the capture called @capture: the symbols of every image
+ * that was asked for so far, so that other machines find the same names without the
+ * images. kb_symbolizer_create() reads it. 0 or a negative errno.
+ */
+int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
+		       struct kb_error *err);
+
+/*
+ * The same for the finished capture at @capture, with every image that its samples and
+ * call chains hit; @say (may be NULL) hears why some are left out. 0; 1 if the capture
+ * is damaged, and @err says where; or a negative errno.
+ */
+int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
+			    void (*say)(void *context, const char *sentence), void *context,
+			    struct kb_error *err);
+
 #endif

@@ -13,6 +13,7 @@
 #include "sym/debugfile.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
+#include "sym/vdso.h"
 
 static int compare(const void *left, const void *right)
 {
@@ -122,18 +123,21 @@ static int load_below(const struct kb_images *images, struct kb_image *image,
 	return ret;
 }
 
-void kb_image_load(const struct kb_images *images, struct kb_image *image)
+/* Memory without a file. */
+static void load_other(const struct kb_images *images, struct kb_image *image)
+{
+	if (images->native && strcmp(image->name, "[vdso]") == 0)
+		kb_vdso_read(&image->elf);
+	else if (ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
+		 strncmp(image->name, "/memfd:", 7) != 0)
+		kb_image_complain(image, "%s: the file was replaced or deleted while it was in "
+				  "use, its symbols are gone", image->name);
+}
+
+static void load_file(const struct kb_images *images, struct kb_image *image)
 {
 	struct kb_error err = { 0 };
 
-	image->loaded = true;
-	if (image->kind == KB_IMAGE_OTHER) {
-		if (ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
-		    strncmp(image->name, "/memfd:", 7) != 0)
-			kb_image_complain(image, "%s: the file was replaced or deleted while it "
-					  "was in use, its symbols are gone", image->name);
-		return;
-	}
 	if (load_below(images, image, &err)) {
 		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
 				  "DIR", err.text);
@@ -141,9 +145,20 @@ void kb_image_load(const struct kb_images *images, struct kb_image *image)
 	}
 	if (!image->elf.has_symtab)
 		kb_debugfile_add(&image->elf, images->symfs, image->name);
+}
+
+void kb_image_load(const struct kb_images *images, struct kb_image *image)
+{
+	if (image->loaded)
+		return;
+	image->loaded = true;
+	if (image->kind == KB_IMAGE_OTHER)
+		load_other(images, image);
+	else
+		load_file(images, image);
 	if (kb_symtab_sort(&image->elf.symbols))
 		kb_elf_release(&image->elf);
-	if (!image->elf.symbols.nr_symbols)
+	if (image->elf.nr_segments && !image->elf.symbols.nr_symbols)
 		kb_image_complain(image, "%s has no symbols: it is stripped, install the package "
 				  "with its debug symbols", image->name);
 }

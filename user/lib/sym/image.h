@@ -30,6 +30,7 @@ struct kb_image {
 struct kb_images {
 	void *tree;		/* by name: tsearch(3) */
 	char *symfs;		/* "" for the root itself */
+	bool native;		/* recorded on the kernel that runs here */
 };
 
 /*
@@ -38,7 +39,10 @@ struct kb_images {
  */
 struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel);
 
-/* Read the symbols of an image that is a file. What is wrong becomes its complaint. */
+/*
+ * Read the symbols of an image, unless they are there already. What is wrong becomes
+ * its complaint.
+ */
 void kb_image_load(const struct kb_images *images, struct kb_image *image);
 
 /* Give @image a complaint, if it has none. */

@@ -12,9 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <kbarman/symbol.h>
 
+#include "sym/bundle.h"
 #include "sym/demangle.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
@@ -35,6 +37,7 @@ struct kb_symbolizer {
 	bool kallsyms_tried;
 	struct kb_kallsyms kallsyms;
 	struct kb_error kallsyms_error;
+	struct kb_error bundle_error;
 
 	bool raw_names;
 	struct kb_demangler demangler;
@@ -81,6 +84,21 @@ static int load_kallsyms(struct kb_symbolizer *symbolizer)
 	return kb_error_set(&symbolizer->kallsyms_error, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
+/* CAPTURE.symbols, if it is there. What is wrong with it is no reason to stop. */
+static int read_bundle(struct kb_symbolizer *symbolizer, const char *capture)
+{
+	char *path;
+
+	if (!capture || strcmp(capture, "-") == 0)
+		return 0;
+	if (asprintf(&path, "%s" KB_BUNDLE_SUFFIX, capture) < 0)
+		return -ENOMEM;
+	if (access(path, F_OK) == 0)
+		kb_bundle_read(&symbolizer->images, path, &symbolizer->bundle_error);
+	free(path);
+	return 0;
+}
+
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
 			 const char *path, const struct kb_symbol_options *options,
 			 struct kb_error *err)
@@ -98,6 +116,7 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 	symbolizer->barman = barman;
 	symbolizer->wide = header->word_size == 8;
 	symbolizer->raw_names = options->raw_names;
+	symbolizer->images.native = kb_kernel_is_running(barman);
 	symbolizer->holds.low = 1;
 	symbolizer->nr_ids = 1;
 	symbolizer->row_images = calloc(header->nr_maps + 1, sizeof(*symbolizer->row_images));
@@ -106,6 +125,8 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 		ret = kb_maps_create(&symbolizer->maps, barman);
 	if (!ret)
 		ret = set_symfs(symbolizer, options->symfs);
+	if (!ret)
+		ret = read_bundle(symbolizer, path);
 	if (ret || !symbolizer->row_images) {
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
@@ -266,15 +287,15 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	uint64_t before, behind;
 
 	answer_image(symbolizer, image, false);
-	if (!image->loaded)
-		kb_image_load(&symbolizer->images, image);
+	kb_image_load(&symbolizer->images, image);
 	segment = kb_elf_segment_at(&image->elf, offset);
 	if (!segment) {
 		if (image->elf.nr_segments)
 			kb_image_complain(image, "%s is not the file that was recorded: nothing of "
 					  "it is mapped from offset 0x%llx", image->name,
 					  (unsigned long long)offset);
-		symbolizer->holds.low = symbolizer->holds.high = pc;
+		if (image->elf.nr_segments)
+			symbolizer->holds.low = symbolizer->holds.high = pc;
 		return;
 	}
 	before = offset - segment->offset;
@@ -320,18 +341,14 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 		symbolizer->nameless_kernel |= !symbolizer->kallsyms.nr_images;
 		return resolve_kernel(symbolizer, image, pc);
 	}
-	if (image && image->kind == KB_IMAGE_FILE) {
+	if (image) {
 		resolve_file(symbolizer, image, holds->row, pc);
 		return 0;
 	}
-	if (!image) {
-		symbolizer->unmapped = true;
-		image = kb_images_get(&symbolizer->images, "[unknown]", false);
-		if (!image)
-			return -ENOMEM;
-	}
-	if (!image->loaded)
-		kb_image_load(&symbolizer->images, image);
+	symbolizer->unmapped = true;
+	image = kb_images_get(&symbolizer->images, "[unknown]", false);
+	if (!image)
+		return -ENOMEM;
 	answer_image(symbolizer, image, false);
 	return 0;
 }
@@ -383,6 +400,8 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	struct listener listener = { .say = say, .context = context };
 	char sentence[512];
 
+	if (symbolizer->bundle_error.code)
+		say(context, symbolizer->bundle_error.text);
 	twalk_r(symbolizer->images.tree, say_complaint, &listener);
 	if (symbolizer->nameless_kernel) {
 		snprintf(sentence, sizeof(sentence), "kernel addresses have no names: %s",
@@ -392,4 +411,17 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	if (symbolizer->unmapped)
 		say(context, "some addresses were in no mapping that the capture knows of, they "
 		    "are counted as [unknown]");
+}
+
+int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
+		       struct kb_error *err)
+{
+	char *path;
+	int ret;
+
+	if (asprintf(&path, "%s" KB_BUNDLE_SUFFIX, capture) < 0)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	ret = kb_bundle_write(&symbolizer->images, path, err);
+	free(path);
+	return ret;
 }

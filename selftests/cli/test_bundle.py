@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""A capture and its bundle give the names without the machine it was recorded on."""
+import gzip
+import os
+import random
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from make_capture import Maker
+from test_report import lines, make, only
+
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "man",
+                      "kbarman-bundle.1")
+
+
+def bundle(directory):
+    program = make(directory, os.path.join(directory, "kbarman.cap"))
+    result = tap.run("bundle", cwd=directory)
+    assert result.returncode == 0 and not result.stderr and not result.stdout, result
+    return program, os.path.join(directory, "kbarman.cap.symbols")
+
+
+def names_are_the_same_without_the_images(tmp):
+    program, _ = bundle(tmp)
+    before = lines(tmp)
+    os.remove(program)
+    assert lines(tmp) == before
+    assert only(before[0], kind="symbol", symbol="burn_sixty")["samples"] == 60
+
+
+def a_replaced_program_does_not_change_names(tmp):
+    program, _ = bundle(tmp)
+    before = lines(tmp)
+    os.remove(program)
+    os.symlink("/bin/sh", program)
+    assert lines(tmp) == before
+
+
+def format_is_the_documented_one(tmp):
+    program, path = bundle(tmp)
+    with gzip.open(path, "rt", encoding="ascii") as file:
+        text = file.read().splitlines()
+    assert text[0] == "kbarman-symbols 1", text[0]
+    images = [line.split(" ", 2) for line in text if line.startswith("image ")]
+    assert len(images) == 1 and images[0][2] == program and len(images[0][1]) == 40, images
+    symbols = {line.split(" ", 3)[3] for line in text if line.startswith("symbol ")}
+    assert {"main", "burn_ten", "burn_thirty", "burn_sixty"} <= symbols, symbols
+    assert [line for line in text if line.startswith("segment ") and line.endswith(" x")], text
+
+
+def nothing_is_left_of_a_failure(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    os.mkdir(os.path.join(tmp, "kbarman.cap.symbols"))
+    result = tap.run("bundle", cwd=tmp)
+    assert result.returncode == 2 and len(result.stderr.splitlines()) == 1, result
+    assert not [name for name in os.listdir(tmp) if "tmp" in name], os.listdir(tmp)
+    assert tap.run("bundle", "-", cwd=tmp).returncode == 2
+    assert tap.run("bundle", "none.cap", cwd=tmp).returncode == 2
+
+
+def missing_images_are_told(tmp):
+    program = make(tmp, os.path.join(tmp, "kbarman.cap"))
+    os.remove(program)
+    result = tap.run("bundle", cwd=tmp)
+    assert result.returncode == 0 and program in result.stderr, result
+
+
+def damaged_bundles_are_survived(tmp):
+    _, path = bundle(tmp)
+    with gzip.open(path, "rb") as file:
+        good = file.read()
+    random.seed(int(os.environ.get("KB_SEED", "8")))
+    for number in range(60):
+        data = bytearray(good)
+        if number % 3 == 0:
+            data = data[:random.randrange(len(data))]
+        else:
+            for _ in range(random.randrange(1, 20)):
+                data[random.randrange(len(data))] = random.choice(b"\n 0x\\-\0zsi")
+        with open(path, "wb") as file:
+            file.write(data if number % 2 else gzip.compress(data))
+        result = tap.run("report", cwd=tmp)
+        assert result.returncode == 0 and "burn" in result.stdout + result.stderr or \
+            result.returncode == 0, result
+    with open(path, "wb") as file:
+        file.write(gzip.compress(good)[:-20])
+    result = tap.run("report", cwd=tmp)
+    assert result.returncode == 0 and "kbarman.cap.symbols" in result.stderr, result
+    with open(path, "wb") as file:
+        file.write(b"something else\n")
+    assert "no bundle" in tap.run("report", cwd=tmp).stderr
+
+
+def strange_names_come_back(tmp):
+    program = make(tmp, os.path.join(tmp, "kbarman.cap"))
+    strange = os.path.join(tmp, "a b\\c\nd\u00e9")
+    os.rename(program, strange)
+    capture = Maker()
+    capture.task(7, "x")
+    capture.map(7, 0x1000, 0x10000, 0, strange)
+    capture.sample(0, 1, 7, 0x2000)
+    path = capture.save(os.path.join(tmp, "strange.cap"))
+    assert tap.run("bundle", path).returncode == 0
+    os.remove(strange)
+    rows, errors = lines(tmp, path)
+    assert only(rows, kind="symbol")["image"] == strange and not errors, (rows, errors)
+
+
+def manual_has_every_option(tmp):
+    text = tap.run("bundle", "--help", cwd=tmp).stdout
+    with open(MANUAL, encoding="utf-8") as manual:
+        described = manual.read().replace("\\-", "-")
+    assert "--symfs" in text and "--symfs" in described
+
+
+if __name__ == "__main__":
+    tap.main({name: test for name, test in globals().items()
+              if getattr(test, "__module__", None) == "__main__"})

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman bundle: on the recorded machine, leave beside a capture what another machine
+ * needs to give the same names.
+ */
+#include <getopt.h>
+#include <string.h>
+
+#include <kbarman/symbol.h>
+
+#include "cli.h"
+
+static const char usage[] =
+	"usage: kbarman bundle [--symfs DIR] [FILE]\n"
+	"\n"
+	"Save the symbols of all programs and libraries that samples of the capture FILE\n"
+	"(kbarman.cap) fell into as FILE.symbols, so that other machines find the names.\n"
+	"\n"
+	"      --symfs DIR        look for programs and libraries below DIR\n"
+	"  -h, --help             this text\n"
+	"\n"
+	"Exit status: 0 saved; 1 the capture is damaged, the rest is saved; 2 not saved.\n";
+
+/* Kernel symbols are saved by `record`; here they are not looked for. */
+static void complain(void *context, const char *sentence)
+{
+	(void)context;
+	if (strncmp(sentence, "kernel ", 7) != 0)
+		cli_warn("%s", sentence);
+}
+
+int cmd_bundle(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "symfs", required_argument, NULL, 's' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct kb_symbol_options symbols = { 0 };
+	const char *path = "kbarman.cap";
+	struct kb_error err = { 0 };
+	int option, ret;
+
+	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+		switch (option) {
+		case 's':
+			symbols.symfs = optarg;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	if (optind < argc)
+		path = argv[optind++];
+	if (optind < argc) {
+		cli_warn("one file at a time");
+		return cli_usage(false, usage);
+	}
+	if (strcmp(path, "-") == 0)
+		return cli_fail("a capture on standard input has no name to put the symbols "
+				"beside: give the file");
+	ret = kb_capture_save_symbols(path, &symbols, complain, NULL, &err);
+	if (ret < 0)
+		return cli_fail_error(&err);
+	if (ret)
+		cli_warn("%s", err.text);
+	return ret ? CLI_DAMAGED : CLI_OK;
+}

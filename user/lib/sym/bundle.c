@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/* Writing goes to a temporary name first: there is a whole bundle or none. */
+#include <ctype.h>
+#include <errno.h>
+#include <search.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include "sym/bundle.h"
+
+#define MAGIC		"kbarman-symbols 1\n"
+#define MAX_LINE	(64U << 10)	/* bytes; longer names are damage */
+#define MAX_SEGMENTS	64U
+#define MAX_TEXT	(512U << 20)	/* bytes; a packed file may claim any size */
+
+/* ---- writing ---- */
+
+static void put_name(gzFile file, const char *name)
+{
+	for (; *name; name++) {
+		unsigned char c = *name;
+
+		if (c < ' ' || c == '\\' || c >= 0x7f)
+			gzprintf(file, "\\%03o", c);
+		else
+			gzputc(file, c);
+	}
+	gzputc(file, '\n');
+}
+
+static void put_image(gzFile file, const struct kb_image *image)
+{
+	const struct kb_elf *elf = &image->elf;
+	uint32_t i;
+
+	gzputs(file, "image ");
+	for (i = 0; i < elf->build_id.length; i++)
+		gzprintf(file, "%02x", elf->build_id.bytes[i]);
+	gzputs(file, elf->build_id.length ? " " : "- ");
+	put_name(file, image->name);
+	for (i = 0; i < elf->nr_segments; i++) {
+		const struct kb_elf_segment *segment = &elf->segments[i];
+
+		gzprintf(file, "segment %llx %llx %llx %c\n", (unsigned long long)segment->offset,
+			 (unsigned long long)segment->vaddr, (unsigned long long)segment->size,
+			 segment->executable ? 'x' : '-');
+	}
+	for (i = 0; i < elf->symbols.nr_symbols; i++) {
+		const struct kb_symtab_symbol *symbol = &elf->symbols.symbols[i];
+
+		gzprintf(file, "symbol %llx %llx ", (unsigned long long)symbol->start,
+			 (unsigned long long)symbol->size);
+		put_name(file, kb_symtab_name(&elf->symbols, symbol));
+	}
+}
+
+static void visit_image(const void *node, VISIT which, void *file)
+{
+	const struct kb_image *image = *(const struct kb_image *const *)node;
+
+	if ((which == postorder || which == leaf) &&
+	    (image->elf.nr_segments || image->elf.symbols.nr_symbols))
+		put_image(file, image);
+}
+
+int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_error *err)
+{
+	char *temporary;
+	gzFile file;
+	int ret = 0;
+
+	if (asprintf(&temporary, "%s.tmp", path) < 0)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	errno = 0;
+	file = gzopen(temporary, "we6");
+	if (file) {
+		gzputs(file, MAGIC);
+		twalk_r(images->tree, visit_image, file);
+		if (gzclose(file) != Z_OK)
+			ret = errno ? -errno : -EIO;
+		else if (rename(temporary, path))
+			ret = -errno;
+		if (ret)
+			unlink(temporary);
+	} else {
+		ret = errno ? -errno : -ENOMEM;
+	}
+	free(temporary);
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "%s can't be written: %s", path,
+				  strerror(-ret)) : 0;
+}
+
+/* ---- reading ---- */
+
+struct reader {
+	struct kb_images *images;
+	struct kb_image *image;		/* the one whose lines come */
+	bool skips;			/* it was there before: its lines say nothing new */
+};
+
+/* A hexadecimal number and the blank behind it. */
+static bool take_number(const char **at, uint64_t *number)
+{
+	char *end;
+
+	if (!isxdigit((unsigned char)**at))
+		return false;
+	errno = 0;
+	*number = strtoull(*at, &end, 16);
+	if (errno || *end != ' ')
+		return false;
+	*at = end + 1;
+	return true;
+}
+
+/* Undo put_name(), in place. */
+static bool take_name(char *name)
+{
+	char *to = name;
+
+	for (; *name; name++) {
+		if (*name == '\\') {
+			if (strspn(name + 1, "01234567") < 3 || name[1] > '3')
+				return false;
+			*to = (name[1] - '0') << 6 | (name[2] - '0') << 3 | (name[3] - '0');
+			name += 3;
+			if (!*to++)
+				return false;
+		} else {
+			*to++ = *name;
+		}
+	}
+	*to = '\0';
+	return true;
+}
+
+static bool take_build_id(const char *text, size_t length, struct kb_build_id *id)
+{
+	uint32_t i;
+
+	if (length == 1 && *text == '-')
+		return true;
+	if (length % 2 || length > 2 * KB_BUILD_ID_MAX)
+		return false;
+	for (i = 0; i < length / 2; i++) {
+		char byte[3] = { text[2 * i], text[2 * i + 1] };
+
+		if (!isxdigit((unsigned char)byte[0]) || !isxdigit((unsigned char)byte[1]))
+			return false;
+		id->bytes[i] = strtoul(byte, NULL, 16);
+	}
+	id->length = length / 2;
+	return true;
+}
+
+/* What was read of an image is complete. */
+static int finish_image(struct reader *reader)
+{
+	struct kb_image *image = reader->image;
+
+	reader->image = NULL;
+	return image && !reader->skips && kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
+}
+
+static int take_image(struct reader *reader, char *at)
+{
+	struct kb_build_id id = { 0 };
+	char *name = strchr(at, ' ');
+	int ret = finish_image(reader);
+
+	if (ret)
+		return ret;
+	if (!name || !take_build_id(at, name - at, &id) || !take_name(++name) || !*name)
+		return -EBADMSG;
+	reader->image = kb_images_get(reader->images, name, false);
+	if (!reader->image)
+		return -ENOMEM;
+	reader->skips = reader->image->loaded;
+	if (reader->skips)
+		return 0;
+	reader->image->loaded = true;
+	reader->image->elf.build_id = id;
+	reader->image->elf.segments = calloc(MAX_SEGMENTS, sizeof(struct kb_elf_segment));
+	return reader->image->elf.segments ? 0 : -ENOMEM;
+}
+
+static int take_segment(struct reader *reader, const char *at)
+{
+	struct kb_elf_segment segment;
+	struct kb_elf *elf;
+
+	if (!reader->image)
+		return -EBADMSG;
+	elf = &reader->image->elf;
+	if (reader->skips)
+		return 0;
+	if (!take_number(&at, &segment.offset) || !take_number(&at, &segment.vaddr) ||
+	    !take_number(&at, &segment.size) || (*at != 'x' && *at != '-') || at[1] ||
+	    !segment.size || segment.size > UINT64_MAX - segment.offset ||
+	    elf->nr_segments == MAX_SEGMENTS)
+		return -EBADMSG;
+	segment.executable = *at == 'x';
+	elf->segments[elf->nr_segments++] = segment;
+	return 0;
+}
+
+static int take_symbol(struct reader *reader, char *at)
+{
+	uint64_t address, size;
+	const char *numbers = at;
+
+	if (!reader->image)
+		return -EBADMSG;
+	if (reader->skips)
+		return 0;
+	if (!take_number(&numbers, &address) || !take_number(&numbers, &size) || !size)
+		return -EBADMSG;
+	at += numbers - at;
+	if (!take_name(at) || !*at)
+		return -EBADMSG;
+	return kb_symtab_add(&reader->image->elf.symbols, address, size, KB_SYMTAB_NO_LIMIT, at,
+			     strlen(at), KB_RANK_GLOBAL, 0);
+}
+
+static int take_line(struct reader *reader, char *line)
+{
+	if (strncmp(line, "symbol ", 7) == 0)
+		return take_symbol(reader, line + 7);
+	if (strncmp(line, "segment ", 8) == 0)
+		return take_segment(reader, line + 8);
+	if (strncmp(line, "image ", 6) == 0)
+		return take_image(reader, line + 6);
+	return -EBADMSG;
+}
+
+/* Lines up to the first that is wrong; @number is the last one's. */
+static int read_lines(struct reader *reader, gzFile file, unsigned long *number)
+{
+	char *line = malloc(MAX_LINE);
+	int ret = line ? 0 : -ENOMEM, code;
+	size_t left = MAX_TEXT;
+
+	for (*number = 1; !ret && gzgets(file, line, MAX_LINE); ++*number) {
+		size_t length = strlen(line);
+
+		if (!length || line[length - 1] != '\n') {
+			ret = -EBADMSG;
+			break;
+		}
+		line[length - 1] = '\0';
+		if (length > left)
+			ret = -EFBIG;
+		else
+			left -= length;
+		if (ret)
+			break;
+		if (*number > 1)
+			ret = take_line(reader, line);
+		else if (strncmp(line, MAGIC, strlen(MAGIC) - 1) != 0)
+			ret = -ENODATA;
+	}
+	if (!ret && *number == 1)
+		ret = -ENODATA;
+	gzerror(file, &code);
+	if (!ret && code != Z_OK && code != Z_STREAM_END)
+		ret = -EBADMSG;
+	free(line);
+	return ret;
+}
+
+int kb_bundle_read(struct kb_images *images, const char *path, struct kb_error *err)
+{
+	struct reader reader = { .images = images };
+	unsigned long number = 0;
+	gzFile file;
+	int ret;
+
+	errno = 0;
+	file = gzopen(path, "re");
+	if (!file)
+		return kb_error_set(err, errno ? -errno : -ENOMEM, KB_NO_OFFSET,
+				    "%s can't be read: %s", path, strerror(errno));
+	ret = read_lines(&reader, file, &number);
+	gzclose(file);
+	if (finish_image(&reader) && !ret)
+		ret = -ENOMEM;
+	switch (ret) {
+	case 0:
+		return 0;
+	case -EBADMSG:
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s is damaged in line %lu: make it "
+				    "again with `kbarman bundle'", path, number);
+	case -ENODATA:
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s is no bundle of symbols", path);
+	default:
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s needs more memory than there is",
+				    path);
+	}
+}
