@@ -291,6 +291,51 @@ out:
 	close(fds[0]);
 }
 
+/* Behind something else in the file, from where the descriptor is. */
+static void a_capture_may_start_anywhere(bool disk, bool compact)
+{
+	const char *name = disk ? "a_capture_may_start_anywhere_on_disk"
+				: "a_capture_may_start_anywhere";
+	struct kb_barman_writer *w;
+	struct kb_barman *barman;
+	char before[4099] = "x";
+	struct kb_error err;
+	bool good = false;
+	int fds[2];
+
+	random_capture(&capture, 8, false, false);
+	capture.layout.max_string_table_length = 1 << 16;
+	if (open_sink(disk ? SINK_DISK : SINK_MEMORY, fds)) {
+		tap_skip(name, "no temporary file here");
+		return;
+	}
+	if (write(fds[1], before, sizeof(before)) != sizeof(before) ||
+	    kb_barman_writer_create(&w, fds[1], &capture.layout, &err))
+		return;
+	good = write_tables(w, &capture);
+	for (int turn = 0; good && turn < 100; turn++) {
+		for (uint32_t i = 0; good && i < capture.nr_events; i++)
+			good = !kb_barman_writer_event(w, &capture.events[i]);
+	}
+	good = good && !kb_barman_writer_finish(w, compact, &err);
+	kb_barman_writer_destroy(w);
+	/* What is behind it is where the descriptor is left. */
+	good = good && write(fds[1], "behind", 6) == 6;
+	good = good && lseek(fds[1], sizeof(before), SEEK_SET) == sizeof(before) &&
+	       dup2(fds[1], STDIN_FILENO) == STDIN_FILENO && !kb_barman_open(&barman, "-", &err);
+	if (good) {
+		struct kb_validation sum;
+
+		good = same_tables(&capture, barman) &&
+		       !kb_barman_validate(barman, &sum, &err) &&
+		       sum.records == 100 * (uint64_t)capture.nr_events &&
+		       !kb_barman_damage(barman, NULL);
+		kb_barman_close(barman);
+	}
+	tap_ok(good && pread(fds[0], before, 1, 0) == 1 && before[0] == 'x', name);
+	close(fds[0]);
+}
+
 static void what_does_not_fit_is_refused_alone(void)
 {
 	static const struct kb_barman_layout layout = {
@@ -375,6 +420,8 @@ int main(void)
 	}
 	compacting_keeps_what_was_written(false);
 	compacting_keeps_what_was_written(true);
+	for (int i = 0; i < 4; i++)
+		a_capture_may_start_anywhere(i & 1, i & 2);
 	what_does_not_fit_is_refused_alone();
 	a_full_disk_is_an_error();
 	return tap_done();
