@@ -4,6 +4,7 @@
 existing reader; Annotate by its text."""
 import json
 import os
+import random
 import resource
 import socket
 import struct
@@ -12,6 +13,7 @@ import sys
 import threading
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import cross_format  # noqa: E402
 import heph_model  # noqa: E402
 import tap  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
@@ -170,6 +172,48 @@ def captures_cut_or_flipped_anywhere_end(tmp):
 def an_empty_capture_is_exported(tmp):
     _, events = heph_model.read(heph(tmp, CaptureWriter()))
     assert [e[5] for e in events] == ["target"]
+
+
+def exports_say_what_the_capture_says(tmp):
+    cross_format.compare(small().save(os.path.join(tmp, "a.cap")), tmp)
+
+
+def exports_say_what_a_random_capture_says(tmp):
+    seed = int(os.environ.get("SEED", random.randrange(2**32)))
+    print(f"# SEED={seed}")
+    rng = random.Random(seed)
+    c, now = CaptureWriter(cores=3, counters=2), BASE
+    c.fact("ext", 1)
+    c.custom(b"requests")
+    c.custom(b"Lost records")
+    for task in range(20):
+        c.task(task, f"task{task}".encode())
+    for _ in range(20000):
+        now += rng.choice((0, 1, 30, 700, 5000))
+        core, task, what = rng.randrange(3), rng.randrange(20), rng.random()
+        if what < 0.5:
+            c.switch(core, now, task, rng.randrange(2))
+        elif what < 0.75:
+            c.halt(core, now, rng.randrange(2), rng.randrange(4))
+        elif what < 0.9:
+            c.sample(core, now, task, rng.randrange(2**48), (rng.randrange(10**6), 2**64 - 1))
+        elif what < 0.95:
+            c.value(core, now, 0, rng.randrange(1000), task)
+        elif what < 0.999:
+            c.annotation(core, now, task, b"text", kind=rng.randrange(4), channel=rng.randrange(3))
+        else:
+            c.value(core, now, 1, rng.randrange(1, 100))
+    cross_format.compare(c.save(os.path.join(tmp, "a.cap")), tmp)
+
+
+def exports_say_what_real_captures_say(tmp):
+    """Those in $KBARMAN_CAPTURES, separated by colons, or of the demo."""
+    demo = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../out/demo/demo.cap")
+    captures = [c for c in os.environ.get("KBARMAN_CAPTURES", demo).split(":") if os.path.exists(c)]
+    if not captures:
+        raise tap.Skip("no capture here: `make demo' records one")
+    for capture in captures:
+        cross_format.compare(capture, tmp)
 
 
 # ---- Heph ----
