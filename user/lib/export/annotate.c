@@ -405,13 +405,14 @@ static void write_sample(struct annotate *x, const struct kb_event *event, int64
 			     event->sample.custom[i].value);
 }
 
-static void write_halt(struct annotate *x, const struct kb_event *event, int64_t ns)
+/* @ended: a slice ended with it; leaving a halt that nobody saw changes nothing. */
+static void write_halt(struct annotate *x, const struct kb_event *event, int64_t ns, bool ended)
 {
 	uint32_t task_id;
 
 	if (event->halt.entered)
 		write_activity(x, event->core, ns, 0, -1);
-	else if (kb_timeline_running(x->timeline, event->core, &task_id))
+	else if (ended && kb_timeline_running(x->timeline, event->core, &task_id))
 		write_activity(x, event->core, ns, ACTIVITY_RUNS, (int32_t)task_id);
 }
 
@@ -428,7 +429,7 @@ static void write_event(struct annotate *x, const struct kb_event *event)
 		write_activity(x, event->core, ns, ACTIVITY_RUNS, (int32_t)event->task_id);
 		break;
 	case KB_EVENT_HALT:
-		write_halt(x, event, ns);
+		write_halt(x, event, ns, n);
 		break;
 	case KB_EVENT_SAMPLE:
 		write_sample(x, event, ns);
