@@ -71,17 +71,18 @@ def rows(name):
 # ---- promises, each of both recordings
 
 def parts_are_reported_within_3_points(name):
+    """By samples: an emulated cycle counter goes on while the host has other things to do
+    than to emulate, and then one sample weighs as much as hundreds."""
     parts = dict(part.split(":") for part in did(name)["parts"].split(","))
-    weights = {part: sum(row["weight"] for row in rows(name) if row["symbol"] == part)
+    samples = {part: sum(row["samples"] for row in rows(name) if row["symbol"] == part)
                for part in parts}
-    samples = sum(row["samples"] for row in rows(name) if row["symbol"] in parts)
-    whole = sum(weights.values())
-    print("#", samples, "samples,",
-          ", ".join(f"{part} {100 * weight / whole:.2f} (true: {parts[part]})"
-                    for part, weight in weights.items()))
-    assert samples >= 1000, samples
-    for part, weight in weights.items():
-        assert abs(100 * weight / whole - int(parts[part])) <= 3, part
+    whole = sum(samples.values())
+    print("#", whole, "samples,",
+          ", ".join(f"{part} {100 * count / whole:.2f} (true: {parts[part]})"
+                    for part, count in samples.items()))
+    assert whole >= 1500, whole
+    for part, count in samples.items():
+        assert abs(100 * count / whole - int(parts[part])) <= 3, part
 
 
 def a_ping_pong_is_two_switches(name):
@@ -144,10 +145,10 @@ def every_sampled_task_has_a_name(name):
 
 
 def samples_in_the_program_have_names(name):
-    """Of what is in the program's own file, all; it has a symbol table."""
-    for row in rows(name):
-        if row["image"].endswith("/truth"):
-            assert row["symbol"], row
+    """All but those in the procedure linkage table, which no symbol table names."""
+    own = [row for row in rows(name) if row["image"].endswith("/truth")]
+    nameless = sum(row["samples"] for row in own if not row["symbol"])
+    assert nameless <= 0.01 * sum(row["samples"] for row in own), nameless
 
 
 def kernel_functions_are_named(name):

@@ -25,7 +25,7 @@ program() {
 	{
 		"$@" 2>&1
 		echo $? >/run/kb/status
-	} | sed 's/^/# /'
+	} | sed -u 's/^/# /'
 	read -r status </run/kb/status
 	if [ "$status" -eq 0 ]; then
 		echo "ok 1 selftests: kbarman: $name"
@@ -58,7 +58,7 @@ promise() {
 record_truth() {
 	name=$1
 	shift
-	../kbarman record -o "$name.cap" "$@" -- ../truth -s 3 -p 1000 >"$name.out" 2>"$name.err" &&
+	../kbarman record -o "$name.cap" "$@" -- ../truth -s 4 -p 1000 >"$name.out" 2>"$name.err" &&
 		return
 	status=$?
 	cat "$name.out" "$name.err"

@@ -153,7 +153,7 @@ FIXTURE_SETUP(samples)
 {
 	self->fd = device_open_free();
 	if (variant->event == &cycles && !(query(self->fd).features & KBARMAN_FEATURE_PMU))
-		SKIP(return, "no hardware PMU");
+		SKIP(skip_test(), "no hardware PMU");
 	pin(0);
 	ASSERT_EQ(0, configure(self->fd, sampling(variant->event, 1)));
 	self->map = map_cpu(self->fd, 0);
@@ -169,8 +169,6 @@ TEST_F(samples, samples_are_of_the_task_and_place_that_burn)
 {
 	struct judgement j;
 
-	if (_metadata->skip)
-		return;
 	burn_for(self->map, 20);
 	ASSERT_EQ(0, stop(self->fd));
 	j = judge_cpu(self->fd, 0);
@@ -185,8 +183,6 @@ TEST_F(samples, as_many_periods_have_passed_as_there_are_samples)
 	const union record *r;
 	struct walk walk;
 
-	if (_metadata->skip)
-		return;
 	burn_for(self->map, 20);
 	ASSERT_EQ(0, stop(self->fd));
 	walk = walk_begin(self->map);
@@ -202,8 +198,6 @@ TEST_F(samples, the_pmu_entry_names_the_counter)
 	const struct bm_protocol_header_pmu_settings *pmu;
 	const char *name;
 
-	if (_metadata->skip)
-		return;
 	ASSERT_EQ(0, stop(self->fd));
 	pmu = capture_pmu(self->map, 0);
 	EXPECT_EQ(1, pmu->num_counters);
@@ -240,8 +234,6 @@ static void burn_in_kernel(const void *map, bool (*wanted)(uint64_t))
 
 TEST_F(samples, kernel_places_are_seen_by_those_who_may)
 {
-	if (_metadata->skip)
-		return;
 	burn_in_kernel(self->map, in_kernel);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_EQ(0, samples_of(self->map, thread_id(), zero));

@@ -29,7 +29,7 @@ FIXTURE_SETUP(stream)
 {
 	self->fd = device_open_free();
 	if (query(self->fd).nr_cpus < 2)
-		SKIP(return, "one CPU only");
+		SKIP(skip_test(), "one CPU only");
 	pin(READER_CPU);
 }
 
