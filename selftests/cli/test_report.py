@@ -23,6 +23,7 @@ int main(int c, char **v) { return burn_sixty(c) + burn_thirty(c) + burn_ten(c);
 KALLSYMS = ("ffffffff81000000 T _stext\nffffffff81000000 T schedule\n"
             "ffffffff81001000 t do_idle\nffffffff81002000 T _etext\n"
             "ffffffffc0000000 t mod_work\t[mymod]\n")
+HOST = os.uname().nodename
 BASE = 0x555555554000
 
 
@@ -46,7 +47,7 @@ def make(tmp, path, weights=((60, 1000), (30, 1000), (10, 1000))):
     """60/30/10 samples of a PIE in task 7, kernel samples in task 8 and idle."""
     program, symbols, offset, vaddr, size = build(tmp, "-pie", "-fPIE")
     capture = Maker(cores=2, counters=[17, 8], facts={
-        "host": "truth-host", "release": "6.1.0-test", "command": "./truth", "filter": "none",
+        "host": HOST, "release": "6.1.0-test", "command": "./truth", "filter": "none",
         "counter.0.0": "cycles", "counter.0.1": "instructions",
         "counter.1.0": "cycles", "counter.1.1": "instructions",
         "written.0": "1000", "written.1": "10", "tgid.1": "7", "tgid.2": "7"})
@@ -101,7 +102,7 @@ def names_and_shares_are_the_true_ones(tmp):
     rows, errors = lines(tmp)
     head = only(rows, kind="report")
     assert head["samples"] == 103 and head["weight"] == 103000 and head["cpus"] == 2, head
-    assert head["host"] == "truth-host" and head["weight_of"] == "cycles", head
+    assert head["host"] == HOST and head["weight_of"] == "cycles", head
     for symbol, samples in ("burn_sixty", 60), ("burn_thirty", 30), ("burn_ten", 10):
         row = only(rows, kind="symbol", symbol=symbol, task="truth")
         assert row["samples"] == samples and row["weight"] == samples * 1000, row
@@ -155,7 +156,7 @@ def text_has_it_all(tmp):
     text = result.stdout
     assert result.returncode == 0 and not result.stderr, result
     assert re.search(r"^# lost +: 0 records$", text, re.M), text
-    assert re.search(r"^# host +: truth-host$", text, re.M), text
+    assert re.search(rf"^# host +: {re.escape(HOST)}$", text, re.M), text
     assert re.search(r"^ +58\.25% +60 +truth +truth +\[\.\] burn_sixty$", text, re.M), text
     assert re.search(r"^ +0\.97% +1 +thread +\[mymod\] +\[k\] mod_work$", text, re.M), text
     assert all(line == line.rstrip() for line in text.splitlines()), text
@@ -232,6 +233,20 @@ def missing_images_are_complained_about_once(tmp):
     assert only(rows, kind="symbol", task="truth")["image"] == program
     complaints = errors.splitlines()
     assert len(complaints) == 1 and program in complaints[0] and "--symfs" in complaints[0], errors
+
+
+def images_of_other_hosts_are_not_looked_for_here(tmp):
+    path = os.path.join(tmp, "far.cap")
+    capture = Maker(facts={"host": HOST + "-far-away"})
+    capture.task(7, "sh")
+    capture.map(7, 0x1000, 0x100000, 0, "/bin/sh")
+    capture.map(7, 0x200000, 0x100000, 0, "/bin/true")
+    capture.sample(0, 1, 7, 0x2000)
+    capture.sample(0, 2, 7, 0x210000)
+    capture.save(path)
+    _, errors = lines(tmp, path)
+    assert len(errors.splitlines()) == 1 and "far-away" in errors and "bundle" in errors, errors
+    assert "far-away" not in lines(tmp, "--symfs", "/", path)[1]
 
 
 def symfs_finds_images_elsewhere(tmp):

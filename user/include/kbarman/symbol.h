@@ -17,7 +17,8 @@ struct kb_symbolizer;
 struct kb_symbol_options {
 	const char *kallsyms;	/* file; NULL = the capture's side file, else, if the
 				 * capture was made by this running kernel, its own */
-	const char *symfs;	/* look images up below this directory; NULL = "/" */
+	const char *symfs;	/* look images up below this directory; NULL = "/", but
+				 * only if the capture was made on this host */
 	bool raw_names;		/* leave C++ and Rust names as the linker has them */
 };
 

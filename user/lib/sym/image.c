@@ -134,10 +134,14 @@ static void load_other(const struct kb_images *images, struct kb_image *image)
 				  "use, its symbols are gone", image->name);
 }
 
-static void load_file(const struct kb_images *images, struct kb_image *image)
+static void load_file(struct kb_images *images, struct kb_image *image)
 {
 	struct kb_error err = { 0 };
 
+	if (images->foreign) {
+		images->was_foreign = true;
+		return;
+	}
 	if (load_below(images, image, &err)) {
 		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
 				  "DIR", err.text);
@@ -147,7 +151,7 @@ static void load_file(const struct kb_images *images, struct kb_image *image)
 		kb_debugfile_add(&image->elf, images->symfs, image->name);
 }
 
-void kb_image_load(const struct kb_images *images, struct kb_image *image)
+void kb_image_load(struct kb_images *images, struct kb_image *image)
 {
 	if (image->loaded)
 		return;

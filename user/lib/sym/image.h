@@ -31,6 +31,9 @@ struct kb_images {
 	void *tree;		/* by name: tsearch(3) */
 	char *symfs;		/* "" for the root itself */
 	bool native;		/* recorded on the kernel that runs here */
+	bool foreign;		/* recorded on another host, and no symfs was given: the
+				 * files here are others, whatever they are called */
+	bool was_foreign;	/* and that mattered */
 };
 
 /*
@@ -43,7 +46,7 @@ struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool 
  * Read the symbols of an image, unless they are there already. What is wrong becomes
  * its complaint.
  */
-void kb_image_load(const struct kb_images *images, struct kb_image *image);
+void kb_image_load(struct kb_images *images, struct kb_image *image);
 
 /* Give @image a complaint, if it has none. */
 void kb_image_complain(struct kb_image *image, const char *format, ...)

@@ -39,6 +39,14 @@ bool kb_kernel_is_running(const struct kb_barman *barman)
 	       (int64_t)kb_barman_header(barman)->unix_base_ns >= boot;
 }
 
+bool kb_kernel_is_elsewhere(const struct kb_barman *barman)
+{
+	const char *host = kb_barman_fact(barman, "host");
+	struct utsname name;
+
+	return host && uname(&name) == 0 && strcmp(host, name.nodename) != 0;
+}
+
 char *kb_kernel_symbols_path(const struct kb_barman *barman, const char *capture,
 			     const char *option)
 {

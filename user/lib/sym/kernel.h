@@ -14,6 +14,9 @@
 /* Was the capture made by the kernel that runs here, since it booted? */
 bool kb_kernel_is_running(const struct kb_barman *barman);
 
+/* Does the capture say that it was made on another host than this one? */
+bool kb_kernel_is_elsewhere(const struct kb_barman *barman);
+
 /*
  * The path to read, to be freed; NULL if there is none or no memory. @option and
  * @capture may be NULL.

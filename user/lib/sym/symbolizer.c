@@ -117,6 +117,7 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 	symbolizer->wide = header->word_size == 8;
 	symbolizer->raw_names = options->raw_names;
 	symbolizer->images.native = kb_kernel_is_running(barman);
+	symbolizer->images.foreign = !options->symfs && kb_kernel_is_elsewhere(barman);
 	symbolizer->holds.low = 1;
 	symbolizer->nr_ids = 1;
 	symbolizer->row_images = calloc(header->nr_maps + 1, sizeof(*symbolizer->row_images));
@@ -403,6 +404,13 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	if (symbolizer->bundle_error.code)
 		say(context, symbolizer->bundle_error.text);
 	twalk_r(symbolizer->images.tree, say_complaint, &listener);
+	if (symbolizer->images.was_foreign) {
+		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: run "
+			 "`kbarman bundle' there, or give that machine's tree with --symfs DIR "
+			 "(/: the files of this one will do)",
+			 kb_barman_fact(symbolizer->barman, "host"));
+		say(context, sentence);
+	}
 	if (symbolizer->nameless_kernel) {
 		snprintf(sentence, sizeof(sentence), "kernel addresses have no names: %s",
 			 symbolizer->kallsyms_error.text);
