@@ -526,6 +526,18 @@ def pipes_are_read_and_written(tmp):
         dump(os.path.join(tmp, "a.trcxml"))
 
 
+# ---- the manual ----
+
+def the_manual_has_all_messages_with_their_attributes(tmp):
+    root = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user")
+    with open(os.path.join(root, "man", "kbarman-formats.5"), encoding="utf-8") as file:
+        manual = dict(re.findall(r'^\.BR (\w+) " \((\d+)\)"\n(?=\w|\[)', file.read(), re.M))
+    with open(os.path.join(root, "include", "kbarman", "tptp_tables.h"), encoding="utf-8") as file:
+        tables = {name: id for id, name in
+                  re.findall(r"KB_TPTP_MESSAGE\(\w+, (\d{4}), (\w+)\)", file.read())}
+    assert manual == tables and len(tables) == 30, set(tables) ^ set(manual)
+
+
 # ---- clients ----
 
 def served(tmp, says, *options):
