@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -36,6 +37,7 @@
 #define DEFAULT_HZ		1000
 #define DEFAULT_RING_BYTES	(4U << 20)
 #define PIDS_MAX		4096
+#define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* with a command that was told to end */
 #define LISTED_CPUS		8	/* CPUs that the summary names a line */
@@ -395,6 +397,8 @@ static int begin(struct recording *rec)
 		if (ret)
 			return cli_fail("can't fork: %s", strerror(-ret));
 	}
+	/* Where there is more to do than time, who records must not wait long: best effort. */
+	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
 	/* The session is ours before the file is: two recorders, one name, no clash. */
 	if (configure(rec) || record_output_open(&rec->output, o->output))
 		return CLI_IMPOSSIBLE;
