@@ -73,7 +73,7 @@ static struct {
 	struct kbarman_clock_pair started, stopped;
 	pthread_t writer;
 	pthread_mutex_t lock;
-	bool running, stop;
+	bool running, stop, awake;
 } fake = { .fd = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static unsigned int setting(const char *name, unsigned int otherwise)
@@ -186,7 +186,8 @@ static void wake(void)
 {
 	uint64_t one = 1;
 
-	if (write(fake.fd, &one, sizeof(one)) < 0)
+	if (!__atomic_exchange_n(&fake.awake, true, __ATOMIC_ACQ_REL) &&
+	    write(fake.fd, &one, sizeof(one)) < 0)
 		return;
 }
 
@@ -339,8 +340,10 @@ static int consume(const struct kbarman_consume *c)
 		return -1;
 	}
 	__atomic_store_n(&store->read_offset, c->position, __ATOMIC_RELEASE);
-	if (read(fake.fd, &ignored, sizeof(ignored)) < 0)
-		return 0;
+	/* Too early a silence is ended by the next record that finds a ring full. */
+	if (__atomic_load_n(&fake.awake, __ATOMIC_ACQUIRE) &&
+	    read(fake.fd, &ignored, sizeof(ignored)) > 0)
+		__atomic_store_n(&fake.awake, false, __ATOMIC_RELEASE);
 	return 0;
 }
 
