@@ -33,6 +33,7 @@ class Truth:
         self.run = collections.Counter()          # task: ns
         self.idle = collections.Counter()         # CPU: ns
         self.pcs = collections.Counter()          # task, pc: samples
+        self.symbols = collections.Counter()      # image, symbol: samples
         self.totals = collections.Counter()       # counter: sum
         self.series = collections.Counter()       # series name: sum
         self.notes = collections.Counter()        # CPU, type
@@ -128,6 +129,7 @@ def of_heph(path):
                 truth.left[attributes["tid"], int(attributes["switched out"] == "blocked")] += 1
         elif "pc" in attributes:
             truth.pcs[task, attributes["pc"]] += 1
+            truth.symbols[attributes["image"], event["description"]] += 1
         elif "lost" in attributes:
             truth.lost += attributes["lost"]
         elif "value" in attributes:
@@ -168,6 +170,20 @@ def same(what, want, got):
     assert not different, (what, [(k, want[k], got[k]) for k in different[:5]])
 
 
+def samples_by_symbol(capture):
+    """(image, symbol): samples, as the report has it; only names that fit a Heph packet."""
+    result = subprocess.run([KBARMAN, "report", "--json", "--sort", "image,symbol",
+                             "--percent-limit", "0", capture], capture_output=True, check=False)
+    found = collections.Counter()
+    for line in result.stdout.splitlines():
+        row = json.loads(line)
+        if row["kind"] == "symbol":
+            image, symbol = os.path.basename(row["image"]), row["symbol"] or "[unknown]"
+            if len(image) + len(symbol) < 60:
+                found[image, symbol] += row["samples"]
+    return found
+
+
 def compare(capture, directory):
     """AssertionError with what differs, if anything does."""
     want, paths = of_capture(capture), {}
@@ -179,6 +195,8 @@ def compare(capture, directory):
     for what in "left", "run", "idle", "pcs", "notes":
         same("heph " + what, getattr(want, what), getattr(got, what))
     assert got.lost == want.lost, (got.lost, want.lost)
+    symbols = samples_by_symbol(capture)
+    same("heph symbols", symbols, {key: got.symbols[key] for key in symbols})
     values = {name: got.totals.pop(name, 0) for name in want.series}
     same("heph series", want.series, values)
     assert sorted(filter(None, want.totals.values())) == sorted(filter(None, got.totals.values()))

@@ -24,6 +24,7 @@
 
 #define PACKET_BYTES	128	/* what the reader has at hand at any time */
 #define NAME_BYTES	16	/* what a long image leaves of a symbol's name */
+#define UNKNOWN		"[unknown]"
 #define FRAMES		1024	/* of a call chain; each of at most */
 #define FRAME_BYTES	1023
 
@@ -217,7 +218,7 @@ static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *ev
 		const struct kb_symbol *symbol = x->symbolizer ?
 			kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
 					      chain[i]) : NULL;
-		const char *name = symbol ? symbol->name : "";
+		const char *name = symbol && *symbol->name ? symbol->name : UNKNOWN;
 		size_t length = kb_label((char *)at + 2, FRAME_BYTES, name, strlen(name), false);
 
 		at = kb_heph_put16(at, (uint16_t)length) + length;
@@ -229,10 +230,9 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 {
 	size_t fixed = STRING_BYTES("image", 0) + NUMBER_BYTES("pc");
 	size_t room = x->plain ? PACKET_BYTES - KB_HEPH_EVENT_BYTES - fixed : UINT16_MAX;
-	const char *name = "", *image = "[unknown]";
+	const char *name = "", *image = UNKNOWN;
 	uint32_t frames = 0;
 	size_t length, keep;
-	char hex[KB_LABEL_HEX];
 	uint8_t *at;
 
 	if (x->symbolizer) {
@@ -243,10 +243,8 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 		name = symbol->name;
 		image = symbol->image_base;
 	}
-	if (!*name) {
-		kb_label_hex(hex, event->sample.pc);
-		name = hex;
-	}
+	if (!*name)
+		name = UNKNOWN;
 	/* too long: the name gives way first, down to NAME_BYTES, then the image */
 	length = kb_label(x->image, room, image, strlen(image), x->plain);
 	if (x->plain) {

@@ -80,14 +80,3 @@ size_t kb_label_cut(const char *text, size_t length, size_t max)
 		max--;
 	return max;
 }
-
-void kb_label_hex(char *to, uint64_t value)
-{
-	int shift = value ? (63 - __builtin_clzll(value)) & ~3 : 0;
-
-	*to++ = '0';
-	*to++ = 'x';
-	for (; shift >= 0; shift -= 4)
-		*to++ = "0123456789abcdef"[value >> shift & 15];
-	*to = 0;
-}

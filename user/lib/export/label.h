@@ -5,7 +5,6 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 /*
  * Copy as valid UTF-8 without NULs: what is not becomes U+FFFD. With @plain, what a
@@ -17,10 +16,5 @@ size_t kb_label(char *to, size_t room, const char *from, size_t length, bool pla
 
 /* The most bytes of UTF-8 @text, at most @max, that do not split a character. */
 size_t kb_label_cut(const char *text, size_t length, size_t max);
-
-#define KB_LABEL_HEX	19	/* room for kb_label_hex() */
-
-/* "0x…" for an address that has no name, with a NUL. */
-void kb_label_hex(char *to, uint64_t value);
 
 #endif
