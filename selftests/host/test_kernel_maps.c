@@ -89,6 +89,31 @@ static void hidden_addresses(void)
 	       strstr(error.text, "/nowhere/kallsyms"), "a_missing_kallsyms_is_named");
 }
 
+static void later_modules(void)
+{
+	static const char old[] = "ffffffc008010000 T _stext\nffffffc008a10000 T _etext\n"
+				  "ffffffc000b21000 t probe_it\t[xfs]\n";
+	static const char new[] = "ffffffc000c21000 t new_one\t[newmod]\n"
+				  "ffffffc000c21010 t other [x]\t[newmod]\n";
+	char *copied = NULL, both[512];
+	size_t length = 0;
+	FILE *copy = open_memstream(&copied, &length);
+
+	put("kallsyms", old);
+	put("modules", "xfs 1000 2 - Live 0xffffffc000b21000\n");
+	kb_kernel_maps_read(&maps, proc, NULL, &error);
+	tap_is(kb_kernel_maps_append_new(&maps, proc, copy, &error), 0, "no_new_module_adds_nothing");
+	snprintf(both, sizeof(both), "%s%s", old, new);
+	put("kallsyms", both);
+	put("modules", "newmod 4096 0 - Live 0xffffffc000c21000\n"
+		       "xfs 1000 2 - Live 0xffffffc000b21000\n");
+	tap_is(kb_kernel_maps_append_new(&maps, proc, copy, &error), 1, "new_modules_are_found");
+	fclose(copy);
+	tap_is_string(copied, new, "and_their_symbols_appended");
+	free(copied);
+	kb_kernel_maps_free(&maps);
+}
+
 static void cpu_lists(void)
 {
 	static uint64_t words[KB_CPU_WORDS];
@@ -117,6 +142,7 @@ int main(void)
 		return 1;
 	kernel_and_modules();
 	hidden_addresses();
+	later_modules();
 	cpu_lists();
 	snprintf(command, sizeof(command), "rm -r %s", proc);
 	ret = tap_done();

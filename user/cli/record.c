@@ -358,6 +358,17 @@ static void read_kernel_maps(struct recording *rec)
 	record_output_side_done(&rec->output, rec->kernel_maps.nr > 0);
 }
 
+/* Of modules that came while recording, the module itself adds the rows. */
+static void add_kernel_symbols(struct recording *rec)
+{
+	FILE *side = record_output_side_again(&rec->output);
+
+	if (!side)
+		return;
+	kb_kernel_maps_append_new(&rec->kernel_maps, NULL, side, NULL);
+	record_output_side_done(&rec->output, true);
+}
+
 static void add_kernel_maps(struct recording *rec)
 {
 	struct kb_error err;
@@ -639,7 +650,10 @@ static int end(struct recording *rec)
 	uint64_t bytes;
 	int ret;
 
-	if (kb_device_stop(rec->device, &err) || kb_recorder_finish(rec->recorder, &err))
+	if (kb_device_stop(rec->device, &err))
+		return fail_partly(rec, &err);
+	add_kernel_symbols(rec);
+	if (kb_recorder_finish(rec->recorder, &err))
 		return fail_partly(rec, &err);
 	bytes = record_output_size(&rec->output);
 	/* A reader that doesn't read must not keep Ctrl-C from us. */

@@ -88,6 +88,13 @@ FILE *record_output_side(struct record_output *out)
 	return out->side;
 }
 
+FILE *record_output_side_again(struct record_output *out)
+{
+	if (out->has_side)
+		out->side = fopen(out->side_partial, "ae");
+	return out->side;
+}
+
 void record_output_side_done(struct record_output *out, bool useful)
 {
 	bool broken;

@@ -31,6 +31,8 @@ int record_output_open(struct record_output *out, const char *path);
 
 /* Open the side file; NULL if there is none, after a message if that is a pity. */
 FILE *record_output_side(struct record_output *out);
+/* Open it again, for more; NULL if there is none. */
+FILE *record_output_side_again(struct record_output *out);
 /* It is written; keep it only if it is @useful. */
 void record_output_side_done(struct record_output *out, bool useful);
 

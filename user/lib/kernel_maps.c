@@ -162,6 +162,60 @@ void kb_kernel_maps_free(struct kb_kernel_maps *maps)
 	memset(maps, 0, sizeof(*maps));
 }
 
+static const struct kb_kernel_map *find_image(const struct kb_kernel_maps *maps, const char *image)
+{
+	for (uint32_t i = 0; i < maps->nr; i++) {
+		if (!strcmp(maps->maps[i].image, image))
+			return &maps->maps[i];
+	}
+	return NULL;
+}
+
+/* The lines of kallsyms that end in "[MODULE]", with one of the modules of @maps. */
+static int copy_modules(const struct kb_kernel_maps *maps, const char *proc, FILE *copy,
+			struct kb_error *err)
+{
+	FILE *file = open_proc(proc, "kallsyms", err);
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+
+	if (!file)
+		return err ? err->code : -ENOENT;
+	while ((length = getline(&line, &room, file)) > 0) {
+		char *image = strrchr(line, '[');
+
+		if (!image || line[length - 1] != '\n')
+			continue;
+		line[length - 1] = '\0';
+		if (find_image(maps, image))
+			fprintf(copy, "%s\n", line);
+	}
+	free(line);
+	fclose(file);
+	return 0;
+}
+
+int kb_kernel_maps_append_new(const struct kb_kernel_maps *known, const char *proc, FILE *copy,
+			      struct kb_error *err)
+{
+	struct kb_kernel_maps now = { 0 };
+	uint32_t kept = 0;
+	int ret = read_modules(&now, proc);
+
+	if (ret)
+		kb_error_set(err, ret, KB_NO_OFFSET, "out of memory for the kernel's modules");
+	for (uint32_t i = 0; i < now.nr; i++) {
+		if (!find_image(known, now.maps[i].image))
+			now.maps[kept++] = now.maps[i];
+	}
+	now.nr = kept;
+	if (!ret && kept)
+		ret = copy_modules(&now, proc, copy, err);
+	kb_kernel_maps_free(&now);
+	return ret ?: (int)kept;
+}
+
 int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
 		       uint32_t *added, struct kb_error *err)
 {

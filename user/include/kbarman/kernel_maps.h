@@ -32,6 +32,13 @@ int kb_kernel_maps_read(struct kb_kernel_maps *maps, const char *proc, FILE *cop
 			struct kb_error *err);
 void kb_kernel_maps_free(struct kb_kernel_maps *maps);
 
+/*
+ * Write to @copy what kallsyms says of modules that are there now and are not in
+ * @known: they were loaded since. Returns how many modules, or a negative errno.
+ */
+int kb_kernel_maps_append_new(const struct kb_kernel_maps *known, const char *proc, FILE *copy,
+			      struct kb_error *err);
+
 /* KBARMAN_ADD_MAPS of all of them; @added says how many went in, also on error. */
 int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
 		       uint32_t *added, struct kb_error *err);
