@@ -260,6 +260,27 @@ def symfs_finds_images_elsewhere(tmp):
         assert not errors, errors
 
 
+def code_made_at_run_time_has_names(tmp):
+    os.mkdir(os.path.join(tmp, "tmp"))
+    with open(os.path.join(tmp, "tmp", "perf-7.map"), "w", encoding="ascii") as file:
+        file.write("10000 80 jit function\n10100 10 other\n")
+    capture = Maker(facts={"tgid.1": "7"})
+    capture.task(7, "java")
+    capture.task(8, "worker")
+    capture.map(7, 0x10000, 0x1000, 0, "//anon")
+    for number, pc in enumerate([0x10010, 0x10090, 0x10108, 0x10011]):
+        capture.sample(0, number, 8, pc)
+    path = capture.save(os.path.join(tmp, "jit.cap"))
+    rows, errors = lines(tmp, path, "--symfs", tmp)
+    got = {(r["symbol"], r["image"]): r["samples"] for r in rows if r["kind"] == "symbol"}
+    assert got == {("jit function", "/tmp/perf-7.map"): 2, ("other", "/tmp/perf-7.map"): 1,
+                   (None, "//anon"): 1}, got
+    assert not errors, errors
+    assert tap.run("bundle", path, "--symfs", tmp).returncode == 0
+    os.remove(os.path.join(tmp, "tmp", "perf-7.map"))
+    assert lines(tmp, path)[0] == rows
+
+
 def kernel_without_symbols_says_what_to_do(tmp):
     path = os.path.join(tmp, "kbarman.cap")
     make(tmp, path)

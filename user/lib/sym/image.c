@@ -13,6 +13,7 @@
 #include "sym/debugfile.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
+#include "sym/perfmap.h"
 #include "sym/vdso.h"
 
 static int compare(const void *left, const void *right)
@@ -165,6 +166,30 @@ void kb_image_load(struct kb_images *images, struct kb_image *image)
 	if (image->elf.nr_segments && !image->elf.symbols.nr_symbols)
 		kb_image_complain(image, "%s has no symbols: it is stripped, install the package "
 				  "with its debug symbols", image->name);
+}
+
+bool kb_image_is_anonymous(const struct kb_image *image)
+{
+	return image->kind == KB_IMAGE_OTHER &&
+	       (strncmp(image->name, "[anon", 5) == 0 || strncmp(image->name, "//anon", 6) == 0 ||
+		strncmp(image->name, "/memfd:", 7) == 0 || strcmp(image->name, "[heap]") == 0 ||
+		strncmp(image->name, "/dev/zero", 9) == 0);
+}
+
+struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
+{
+	struct kb_image *image;
+	char name[64];
+
+	snprintf(name, sizeof(name), "/tmp/perf-%u.map", pid);
+	image = kb_images_get(images, name, false);
+	if (!image || image->loaded)
+		return image;
+	image->loaded = true;
+	image->kind = KB_IMAGE_OTHER;
+	if (!images->foreign && kb_perfmap_read(&image->elf.symbols, images->symfs, pid))
+		kb_symtab_release(&image->elf.symbols);
+	return image;
 }
 
 static void release_image(void *data)

@@ -48,6 +48,15 @@ struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool 
  */
 void kb_image_load(struct kb_images *images, struct kb_image *image);
 
+/* Is @image memory that no file stands behind, as JIT compilers use it? */
+bool kb_image_is_anonymous(const struct kb_image *image);
+
+/*
+ * The image of the code that process @pid made at run time, by its perf map, symbols
+ * read; it has none if there is no such map. NULL without memory.
+ */
+struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
+
 /* Give @image a complaint, if it has none. */
 void kb_image_complain(struct kb_image *image, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

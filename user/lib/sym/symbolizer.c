@@ -31,6 +31,8 @@ struct kb_symbolizer {
 	struct kb_image **row_images;	/* by row of the mmap table, NULL: not asked yet */
 	struct kb_image **kernel_images; /* by group of kallsyms, likewise */
 	bool wide;			/* 64-bit addresses */
+	struct kb_image *jit;		/* of process jit_pid, the one asked last */
+	uint32_t jit_pid;
 
 	const struct kb_barman *barman;
 	char *kallsyms_path;		/* NULL: the kernel's symbols are not to be had */
@@ -309,6 +311,28 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	answer_symbol(symbolizer, &image->elf.symbols, &hit, pc, segment->vaddr + before);
 }
 
+/* Code that was made at run time: true if the process left a map that has @pc. */
+static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
+			uint64_t pc)
+{
+	struct kb_symtab_hit hit;
+	struct kb_task_hit task;
+
+	kb_tasks_find(symbolizer->tasks, task_id, timestamp, &task);
+	if (!symbolizer->jit || symbolizer->jit_pid != task.tgid) {
+		symbolizer->jit = kb_images_perfmap(&symbolizer->images, task.tgid);
+		symbolizer->jit_pid = task.tgid;
+	}
+	if (!symbolizer->jit)
+		return false;
+	kb_symtab_find(&symbolizer->jit->elf.symbols, pc, &hit);
+	if (!hit.symbol)
+		return false;
+	answer_image(symbolizer, symbolizer->jit, false);
+	answer_symbol(symbolizer, &symbolizer->jit->elf.symbols, &hit, pc, pc);
+	return true;
+}
+
 /* The image of a row of the mmap table. */
 static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct kb_maps_hit *hit)
 {
@@ -341,6 +365,13 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 	if (kernel) {
 		symbolizer->nameless_kernel |= !symbolizer->kallsyms.nr_images;
 		return resolve_kernel(symbolizer, image, pc);
+	}
+	if (task_id && (!image || kb_image_is_anonymous(image))) {
+		/* A gap of the map is another answer than what is beside it. */
+		if (resolve_jit(symbolizer, task_id, timestamp, pc))
+			return 0;
+		if (symbolizer->jit && symbolizer->jit->elf.symbols.nr_symbols)
+			holds->low = holds->high = pc;
 	}
 	if (image) {
 		resolve_file(symbolizer, image, holds->row, pc);

@@ -1,0 +1,181 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The directory is everybody's: links are not followed, only regular files are read,
+ * and what is in them is believed for one process only.
+ */
+#include <ctype.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sym/perfmap.h"
+
+#define MAX_TEXT	(256U << 20)	/* bytes */
+
+/* A hexadecimal number, "0x" allowed, and the blanks behind it. */
+static bool take_number(const char **at, const char *end, uint64_t *number)
+{
+	unsigned int digits = 0;
+
+	if (end - *at > 2 && (*at)[0] == '0' && ((*at)[1] | 32) == 'x')
+		*at += 2;
+	for (*number = 0; *at < end && isxdigit((unsigned char)**at); ++*at) {
+		if (++digits > 16)
+			return false;
+		*number = *number << 4 | (**at <= '9' ? **at - '0' : (**at | 32) - 'a' + 10);
+	}
+	if (!digits || *at == end || **at != ' ')
+		return false;
+	while (*at < end && **at == ' ')
+		++*at;
+	return true;
+}
+
+struct entry {
+	uint64_t start, end;
+	uint32_t line;
+	const char *name;
+	size_t length;
+};
+
+struct entries {
+	struct entry *all;
+	size_t nr, max;
+};
+
+static int add_entry(struct entries *entries, struct entry entry)
+{
+	struct entry *grown;
+
+	if (entries->nr == entries->max) {
+		entries->max = entries->max ? entries->max * 2 : 256;
+		if (entries->max > KB_SYMTAB_MAX)
+			return -EFBIG;
+		grown = reallocarray(entries->all, entries->max, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		entries->all = grown;
+	}
+	entry.line = entries->nr;
+	entries->all[entries->nr++] = entry;
+	return 0;
+}
+
+static int compare(const void *left, const void *right)
+{
+	const struct entry *a = left, *b = right;
+
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return (a->line < b->line) - (a->line > b->line);	/* newest first */
+}
+
+/*
+ * Entries in order of address; where two begin together only the newest, and none that
+ * begins inside of a newer one. What an older one has around a newer one stays its own.
+ */
+static int add_symbols(struct kb_symtab *symtab, struct entries *entries)
+{
+	uint64_t covered = 0;
+	uint32_t line = 0;
+	size_t i;
+	int ret = 0;
+
+	if (entries->nr)
+		qsort(entries->all, entries->nr, sizeof(*entries->all), compare);
+	for (i = 0; i < entries->nr && !ret; i++) {
+		struct entry *entry = &entries->all[i];
+
+		if (i && entry->start == entries->all[i - 1].start)
+			continue;
+		if (entry->start < covered && entry->line < line)
+			continue;	/* inside of a newer one */
+		covered = entry->end;
+		line = entry->line;
+		ret = kb_symtab_add(symtab, entry->start, entry->end - entry->start,
+				    KB_SYMTAB_NO_LIMIT, entry->name, entry->length,
+				    KB_RANK_GLOBAL, 0);
+	}
+	return ret;
+}
+
+int kb_perfmap_parse(struct kb_symtab *symtab, const char *text, size_t size)
+{
+	const char *end = text + size, *newline;
+	struct entries entries = { 0 };
+	int ret = 0;
+
+	for (; text < end && !ret; text = newline + 1) {
+		struct entry entry = { 0 };
+		const char *at = text;
+		uint64_t length;
+
+		newline = memchr(text, '\n', end - text);
+		if (!newline)
+			break;		/* still being written */
+		if (!take_number(&at, newline, &entry.start) ||
+		    !take_number(&at, newline, &length) || at == newline || !length ||
+		    length > UINT64_MAX - entry.start)
+			continue;
+		entry.end = entry.start + length;
+		entry.name = at;
+		entry.length = newline - at;
+		ret = add_entry(&entries, entry);
+	}
+	if (!ret)
+		ret = add_symbols(symtab, &entries);
+	free(entries.all);
+	return ret ? ret : kb_symtab_sort(symtab);
+}
+
+static int read_text(int fd, char **text, size_t *size)
+{
+	size_t max = 1 << 16;
+	ssize_t nr = 0;
+	char *grown;
+
+	*text = NULL;
+	*size = 0;
+	do {
+		*size += nr;
+		if (!*text || *size == max) {
+			max *= 2;
+			grown = max > MAX_TEXT ? NULL : realloc(*text, max);
+			if (!grown)
+				return -ENOMEM;
+			*text = grown;
+		}
+		nr = read(fd, *text + *size, max - *size);
+	} while (nr > 0);
+	return nr ? -errno : 0;
+}
+
+int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid)
+{
+	size_t size = 0;
+	char *path, *text = NULL;
+	struct stat st;
+	int fd, ret;
+
+	if (asprintf(&path, "%s/tmp/perf-%u.map", symfs, pid) < 0)
+		return -ENOMEM;
+	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
+	ret = fd < 0 ? -errno : 0;
+	free(path);
+	if (ret)
+		return ret;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
+		ret = -EINVAL;
+	if (!ret)
+		ret = read_text(fd, &text, &size);
+	close(fd);
+	if (!ret)
+		ret = kb_perfmap_parse(symtab, text, size);
+	free(text);
+	return ret;
+}

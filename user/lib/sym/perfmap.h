@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Code made at run time: the map that a JIT compiler leaves as /tmp/perf-PID.map, with
+ * lines of "START SIZE NAME", numbers in hexadecimal. Of several entries that overlap
+ * the last one counts, as code is compiled again in the same place.
+ */
+#ifndef KBARMAN_SYM_PERFMAP_H
+#define KBARMAN_SYM_PERFMAP_H
+
+#include "sym/symtab.h"
+
+/*
+ * Add the symbols of the map of process @pid below @symfs ("" for the root) and sort
+ * them. 0, -ENOENT, another negative errno of reading it, or -ENOMEM.
+ */
+int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid);
+
+/* The same for @size bytes of text. */
+int kb_perfmap_parse(struct kb_symtab *symtab, const char *text, size_t size);
+
+#endif
