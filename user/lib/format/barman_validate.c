@@ -178,7 +178,8 @@ struct rules {
 	uint64_t keep[8];	/* what counts of a fast body, by record type */
 	uint64_t wrong[8];	/* what must be 0 of it */
 	uint32_t max_cores;
-	bool plain_samples;	/* samples have a task and a number of custom values */
+	bool has_tasks;
+	uint32_t custom_bytes;	/* of a sample's number of custom values */
 	const struct kb_pmu *pmus;
 };
 
@@ -194,7 +195,8 @@ static void make_rules(const struct kb_barman *b, struct rules *rules)
 		.wrong[BM_RECORD_TASK_SWITCH] = 0xfe00000000,
 		.wrong[BM_RECORD_HALTING_EVENT] = 0xfe,
 		.max_cores = b->header.max_cores,
-		.plain_samples = b->has_tasks && b->has_custom,
+		.has_tasks = b->has_tasks,
+		.custom_bytes = b->has_custom ? 4 : 0,
 		.pmus = b->header.pmus,
 	};
 }
@@ -208,14 +210,16 @@ static kb_always_inline bool hash_plain_sample(const struct rules *rules, const 
 					       bool swap, uint64_t *hash)
 {
 	uint32_t nr_counters = rules->pmus[core].num_counters;
-	const uint8_t *at = record + 24 + word;
-	uint64_t body;
+	uint64_t fixed = 20 + rules->custom_bytes + word, body;
+	const uint8_t *at = record + fixed;
 
 	/* Less than 8 bytes behind the counters can't be a chain. */
-	if (length - (24 + word + 8 * (uint64_t)nr_counters) >= 8 || kb_load32(record + 20, swap))
+	if (length - (fixed + 8 * (uint64_t)nr_counters) >= 8)
+		return false;
+	if (rules->custom_bytes && kb_load32(record + 20, swap))
 		return false;
 	body = kb_load32(record + 16, swap) | (uint64_t)nr_counters << 32;
-	*hash = body * MIX_BODY + kb_load_word(record + 24, word, swap) * MIX_MORE;
+	*hash = body * MIX_BODY + kb_load_word(at - word, word, swap) * MIX_MORE;
 	for (uint32_t i = 0; i < nr_counters; i++, at += 8)
 		*hash += kb_load64(at, swap) * (MIX_BODY + 2 * (i + 1));
 	return true;
@@ -262,7 +266,7 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 			body = (body & rules.keep[type]) * MIX_BODY;
 			fast++;
 			switches += is_switch;
-		} else if (type == BM_RECORD_SAMPLE_WITH_PC && rules.plain_samples &&
+		} else if (type == BM_RECORD_SAMPLE_WITH_PC && rules.has_tasks &&
 			   hash_plain_sample(&rules, record, length, core, word, swap, &body)) {
 			samples++;
 		} else {
