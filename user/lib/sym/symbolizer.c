@@ -385,15 +385,10 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 	return 0;
 }
 
-const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
-					      uint64_t timestamp, uint64_t pc)
+/* Out of line, so that the way through kb_symbolizer_resolve() saves no registers. */
+static const struct kb_symbol *__attribute__((noinline))
+resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp, uint64_t pc)
 {
-	const struct kb_maps_hit *holds = &symbolizer->holds;
-
-	if (pc - holds->low <= holds->high - holds->low && holds->low <= holds->high &&
-	    task_id == symbolizer->holds_for && timestamp >= holds->since &&
-	    timestamp <= holds->until)
-		return &symbolizer->answer;
 	symbolizer->holds_for = task_id;
 	if (resolve(symbolizer, task_id, timestamp, pc)) {
 		/* No memory: what is certain is that nothing is known. */
@@ -405,6 +400,18 @@ const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, 
 		};
 	}
 	return &symbolizer->answer;
+}
+
+const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
+					      uint64_t timestamp, uint64_t pc)
+{
+	const struct kb_maps_hit *holds = &symbolizer->holds;
+
+	if (__builtin_expect(pc >= holds->low && pc <= holds->high &&
+			     task_id == symbolizer->holds_for && timestamp >= holds->since &&
+			     timestamp <= holds->until, 1))
+		return &symbolizer->answer;
+	return resolve_anew(symbolizer, task_id, timestamp, pc);
 }
 
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
