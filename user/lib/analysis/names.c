@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names are looked up for every record, so they are ordered once: task rows by id and
- * time behind a hash table of ids, counters by core and index. Facts that Barman has
- * no place for come from one pass over the string table.
+ * Names are asked for with every record. Tasks come from the one table that knows them,
+ * through a small cache; counters are numbered once, by core and index. Facts that Barman
+ * has no place for come from one pass over the string table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -10,48 +10,68 @@
 #include <sys/random.h>
 
 #include "analysis/names.h"
+#include "sym/tasks.h"
 
+#define CACHED_TASKS	256	/* a power of two */
 #define FALLBACK_BYTES	32	/* "PMU event 0x…", "task …" */
 #define AGENT_CYCLES	0xffffffffu	/* the cycle counter in files of Arm's agent */
 
-struct task_row {
-	uint64_t timestamp;
+/* What a task was called for some time. */
+struct cached_task {
+	bool used;
 	uint32_t task_id;
-	uint32_t row;		/* in the header: of two with one time the later one counts */
+	uint64_t since, until;	/* ticks, inclusive */
 	struct kb_task_name name;
-};
-
-/* Where the rows of a task are in names->rows. */
-struct task_slot {
-	uint32_t task_id;
-	uint32_t first, count;	/* count 0: the slot is free */
+	char fallback[FALLBACK_BYTES];
 };
 
 struct kb_names {
-	struct task_row *rows;
-	struct task_slot *slots;	/* a power of two of them, at most half in use */
-	uint32_t slot_mask;
-	uint32_t seed;		/* of the hashes: nobody can make a slow capture */
-	struct kb_task_name unknown;	/* of a task without a row */
-	char unknown_text[FALLBACK_BYTES];
+	struct kb_tasks *tasks;
+	struct cached_task cache[CACHED_TASKS];
 
 	uint32_t max_cores;
 	uint32_t nr_counters;
 	struct kb_text *counters;	/* by id */
 	uint32_t *counter_ids;		/* by first_counter[core] + index */
 	uint32_t *first_counter;	/* max_cores + 1 */
-	char (*fallbacks)[FALLBACK_BYTES];	/* as counter_ids; NULL: none needed */
+	char (*fallbacks)[FALLBACK_BYTES];	/* as counter_ids */
+	uint32_t seed;			/* of the hash: nobody can make a slow capture */
 
 	uint32_t lost_series;
 };
 
-static uint32_t hash32(uint32_t value)
+/* ---- tasks ---- */
+
+static void look_up(struct kb_names *names, struct cached_task *entry, uint32_t task_id,
+		    uint64_t timestamp)
 {
-	value ^= value >> 16;
-	value *= 0x7feb352du;
-	value ^= value >> 15;
-	return value;
+	struct kb_task_hit hit;
+
+	kb_tasks_find(names->tasks, task_id, timestamp, &hit);
+	entry->used = true;
+	entry->task_id = task_id;
+	entry->since = hit.since;
+	entry->until = hit.until;
+	entry->name.tgid = hit.tgid;
+	entry->name.name = kb_text(hit.row ? hit.row->name : NULL);
+	if (!entry->name.name.length) {
+		snprintf(entry->fallback, sizeof(entry->fallback), "task %u", task_id);
+		entry->name.name = kb_text(entry->fallback);
+	}
 }
+
+const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_id,
+					 uint64_t timestamp)
+{
+	struct cached_task *entry = &names->cache[task_id % CACHED_TASKS];
+
+	if (!entry->used || entry->task_id != task_id || timestamp < entry->since ||
+	    timestamp > entry->until)
+		look_up(names, entry, task_id, timestamp);
+	return &entry->name;
+}
+
+/* ---- counters ---- */
 
 static uint32_t hash_text(struct kb_text text, uint32_t seed)
 {
@@ -60,7 +80,7 @@ static uint32_t hash_text(struct kb_text text, uint32_t seed)
 
 	for (i = 0; i < text.length; i++)
 		hash = (hash ^ (uint8_t)text.data[i]) * 16777619u;
-	return hash32(hash);
+	return hash ^ hash >> 15;
 }
 
 /* A power of two that is at least twice @count. */
@@ -72,93 +92,6 @@ static uint32_t table_size(uint32_t count)
 		size *= 2;
 	return size;
 }
-
-/* ---- tasks ---- */
-
-static int by_task_and_time(const void *a, const void *b)
-{
-	const struct task_row *x = a, *y = b;
-
-	if (x->task_id != y->task_id)
-		return x->task_id < y->task_id ? -1 : 1;
-	if (x->timestamp != y->timestamp)
-		return x->timestamp < y->timestamp ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
-
-static struct task_slot *slot_of(const struct kb_names *names, uint32_t task_id)
-{
-	uint32_t at = hash32(task_id ^ names->seed) & names->slot_mask;
-
-	while (names->slots[at].count && names->slots[at].task_id != task_id)
-		at = (at + 1) & names->slot_mask;
-	return &names->slots[at];
-}
-
-static void index_tasks(struct kb_names *names, uint32_t nr_rows)
-{
-	uint32_t i;
-
-	if (nr_rows)
-		qsort(names->rows, nr_rows, sizeof(*names->rows), by_task_and_time);
-	for (i = 0; i < nr_rows; i++) {
-		struct task_slot *slot = slot_of(names, names->rows[i].task_id);
-
-		if (!slot->count) {
-			slot->task_id = names->rows[i].task_id;
-			slot->first = i;
-		}
-		slot->count++;
-	}
-}
-
-static int take_tasks(struct kb_names *names, const struct kb_header *header)
-{
-	uint32_t size = table_size(header->nr_tasks), i;
-
-	names->rows = calloc((size_t)header->nr_tasks + 1, sizeof(*names->rows));
-	names->slots = calloc(size, sizeof(*names->slots));
-	names->slot_mask = size - 1;
-	if (!names->rows || !names->slots)
-		return -ENOMEM;
-	for (i = 0; i < header->nr_tasks; i++) {
-		const struct kb_task *task = &header->tasks[i];
-		struct task_row *row = &names->rows[i];
-
-		row->timestamp = task->timestamp;
-		row->task_id = task->task_id;
-		row->row = i;
-		row->name.name = kb_text(task->name);
-		row->name.tgid = task->task_id;
-	}
-	return 0;
-}
-
-const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_id,
-					 uint64_t timestamp)
-{
-	const struct task_slot *slot = slot_of(names, task_id);
-	const struct task_row *row = &names->rows[slot->first];
-	uint32_t low = 0, high = slot->count;
-
-	/* the last row that is not later; the first one even if it is */
-	while (high - low > 1) {
-		uint32_t middle = low + (high - low) / 2;
-
-		if (row[middle].timestamp <= timestamp)
-			low = middle;
-		else
-			high = middle;
-	}
-	if (slot->count && row[low].name.name.length)
-		return &row[low].name;
-	snprintf(names->unknown_text, sizeof(names->unknown_text), "task %u", task_id);
-	names->unknown.name = kb_text(names->unknown_text);
-	names->unknown.tgid = slot->count ? row[low].name.tgid : task_id;
-	return &names->unknown;
-}
-
-/* ---- counters ---- */
 
 static int take_counters(struct kb_names *names, const struct kb_header *header)
 {
@@ -270,21 +203,17 @@ static bool number(const char **text, char end, uint32_t *value)
 	return true;
 }
 
-static void take_fact(struct kb_names *names, const struct kb_header *header, const char *fact)
+/* "counter.CPU.N=NAME" */
+static void take_fact(struct kb_names *names, const char *fact)
 {
-	uint32_t first, second;
+	uint32_t core, index;
 
-	if (strncmp(fact, "tgid.", 5) == 0) {
-		fact += 5;
-		if (number(&fact, '=', &first) && number(&fact, 0, &second) &&
-		    first < header->nr_tasks)
-			names->rows[first].name.tgid = second;
-	} else if (strncmp(fact, "counter.", 8) == 0) {
-		fact += 8;
-		if (number(&fact, '.', &first) && number(&fact, '=', &second) &&
-		    first < header->max_cores && second < header->pmus[first].num_counters)
-			names->counters[names->first_counter[first] + second] = kb_text(fact);
-	}
+	if (strncmp(fact, "counter.", 8) != 0)
+		return;
+	fact += 8;
+	if (number(&fact, '.', &core) && number(&fact, '=', &index) &&
+	    index < kb_names_of_core(names, core))
+		names->counters[names->first_counter[core] + index] = kb_text(fact);
 }
 
 static void take_facts(struct kb_names *names, const struct kb_header *header)
@@ -295,7 +224,7 @@ static void take_facts(struct kb_names *names, const struct kb_header *header)
 		return;
 	for (end = at + header->string_table_length; at < end; at += strlen(at) + 1)
 		if (strncmp(at, "kbarman.", 8) == 0)
-			take_fact(names, header, at + 8);
+			take_fact(names, at + 8);
 }
 
 int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struct kb_error *err)
@@ -306,10 +235,9 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struc
 
 	if (names && getrandom(&names->seed, sizeof(names->seed), GRND_NONBLOCK) < 0)
 		names->seed = (uint32_t)(uintptr_t)names;
-	if (!names || take_tasks(names, header) || take_counters(names, header))
+	if (!names || kb_tasks_create(&names->tasks, barman) || take_counters(names, header))
 		goto err_memory;
 	take_facts(names, header);
-	index_tasks(names, header->nr_tasks);
 	if (index_counters(names, header))
 		goto err_memory;
 	names->lost_series = KB_NO_SERIES;
@@ -328,8 +256,7 @@ void kb_names_destroy(struct kb_names *names)
 {
 	if (!names)
 		return;
-	free(names->rows);
-	free(names->slots);
+	kb_tasks_destroy(names->tasks);
 	free(names->counters);
 	free(names->counter_ids);
 	free(names->first_counter);
