@@ -9,10 +9,11 @@
  *	- a ping-pong over pipes between two processes on one CPU, a known number of
  *	  times, each of which is two switches.
  *
- *	truth [-t THREADS] [-s CPU-SECONDS of each thread] [-p PING-PONGS]
+ *	truth [-t THREADS] [-s CPU-SECONDS] [-r ROUNDS] [-p PING-PONGS]
  *
- * What it did is printed as KEY=VALUE lines. The unit of work is expanded in each of
- * the three functions, so that samples are in them and not in one that they share.
+ * Each thread goes on until it has done both, the seconds and the rounds. What all did
+ * is printed as KEY=VALUE lines. The unit of work is expanded in each of the three
+ * functions, so that samples are in them and not in one that they share.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -61,7 +62,7 @@ PART(truth_ten, 10)
 struct burner {
 	pthread_t thread;
 	double seconds;
-	uint64_t rounds;
+	uint64_t rounds_wanted, rounds;
 	int number;
 	pid_t id;
 };
@@ -93,7 +94,8 @@ static void *burn(void *argument)
 		truth_ten();
 		burner->rounds++;
 		/* The look at the clock is a system call, and is no part of the truth. */
-	} while (burner->rounds % 16 || cpu_seconds() < burner->seconds);
+	} while (burner->rounds % 16 || burner->rounds < burner->rounds_wanted ||
+		 cpu_seconds() < burner->seconds);
 	return NULL;
 }
 
@@ -173,12 +175,12 @@ static pid_t ping_pong(unsigned long rounds)
 int main(int argc, char **argv)
 {
 	static struct burner burners[THREADS_MAX];
-	unsigned long threads = 2, rounds = 2000, i;
+	unsigned long threads = 2, ping_pongs = 2000, rounds = 0, i;
 	double seconds = 1;
 	int option, error = 0;
 	pid_t pong;
 
-	while ((option = getopt(argc, argv, "t:s:p:")) != -1)
+	while ((option = getopt(argc, argv, "t:s:r:p:")) != -1)
 		switch (option) {
 		case 't':
 			threads = strtoul(optarg, NULL, 10);
@@ -186,8 +188,11 @@ int main(int argc, char **argv)
 		case 's':
 			seconds = strtod(optarg, NULL);
 			break;
-		case 'p':
+		case 'r':
 			rounds = strtoul(optarg, NULL, 10);
+			break;
+		case 'p':
+			ping_pongs = strtoul(optarg, NULL, 10);
 			break;
 		default:
 			return 2;
@@ -201,13 +206,14 @@ int main(int argc, char **argv)
 	for (i = 0; i < threads && !error; i++) {
 		burners[i].number = i;
 		burners[i].seconds = seconds;
+		burners[i].rounds_wanted = rounds;
 		error = pthread_create(&burners[i].thread, NULL, burn, &burners[i]);
 	}
 	if (error) {
 		fprintf(stderr, "truth: no thread\n");
 		return 1;
 	}
-	pong = ping_pong(rounds);
+	pong = ping_pong(ping_pongs);
 	for (i = 0; i < threads; i++)
 		pthread_join(burners[i].thread, NULL);
 	sleeper.stop = 1;
@@ -220,6 +226,6 @@ int main(int argc, char **argv)
 		       burners[i].rounds);
 	printf("sleeper=%d,naps=%u,switches=%ld\n", (int)sleeper.id, sleeper.naps,
 	       sleeper.switches);
-	printf("ping=%d\npong=%d\nping_pongs=%lu\n", (int)getpid(), (int)pong, rounds);
+	printf("ping=%d\npong=%d\nping_pongs=%lu\n", (int)getpid(), (int)pong, ping_pongs);
 	return 0;
 }

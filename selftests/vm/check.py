@@ -80,7 +80,7 @@ def parts_are_reported_within_3_points(name):
     print("#", whole, "samples,",
           ", ".join(f"{part} {100 * count / whole:.2f} (true: {parts[part]})"
                     for part, count in samples.items()))
-    assert whole >= 1500, whole
+    assert whole >= 3000, whole
     for part, count in samples.items():
         assert abs(100 * count / whole - int(parts[part])) <= 3, part
 

@@ -58,7 +58,7 @@ promise() {
 record_truth() {
 	name=$1
 	shift
-	../kbarman record -o "$name.cap" "$@" -- ../truth -s 4 -p 1000 >"$name.out" 2>"$name.err" &&
+	../kbarman record -F 2000 -o "$name.cap" "$@" -- ../truth -s 2 -r 8000 -p 1000 >"$name.out" 2>"$name.err" &&
 		return
 	status=$?
 	cat "$name.out" "$name.err"
