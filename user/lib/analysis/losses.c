@@ -68,12 +68,16 @@ static int add_row(struct kb_loss **rows, uint32_t *nr, uint32_t core, const cha
 	return 0;
 }
 
-static int take_fact(struct kb_losses *losses, const char *fact)
+static int take_fact(struct kb_losses *losses, const char *string)
 {
-	const char *equals = strchr(fact, '='), *at;
+	static const char prefix[] = "kbarman.";
+	const char *fact = string + strlen(prefix), *equals, *at;
 	uint32_t core;
 	uint64_t count;
 
+	if (strncmp(string, prefix, strlen(prefix)) != 0)
+		return 0;
+	equals = strchr(fact, '=');
 	if (!equals || !parse_count(equals + 1, &count))
 		return 0;
 	if (strncmp(fact, "written.", 8) == 0) {
@@ -107,15 +111,12 @@ static int compare(const void *left, const void *right)
 
 int kb_losses_read(struct kb_losses *losses, const struct kb_barman *barman)
 {
-	static const char prefix[] = "kbarman.";
 	const struct kb_header *header = kb_barman_header(barman);
-	const char *string = header->strings, *end = string + header->string_table_length;
+	size_t at;
 
 	*losses = (struct kb_losses) { 0 };
-	for (; string < end; string += strlen(string) + 1) {
-		if (strncmp(string, prefix, sizeof(prefix) - 1) != 0)
-			continue;
-		if (take_fact(losses, string + sizeof(prefix) - 1)) {
+	for (at = 0; at < header->string_table_length; at += strlen(header->strings + at) + 1) {
+		if (take_fact(losses, header->strings + at)) {
 			kb_losses_release(losses);
 			return -ENOMEM;
 		}
