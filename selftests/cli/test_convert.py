@@ -229,6 +229,17 @@ def heph_is_taken_by_the_existing_reader(tmp):
     assert [(e[3], e[4], e[6]) for e in idle] == [(100, 3000, [("state", 2)])], idle
 
 
+def losses_behind_the_last_record_are_told(tmp):
+    c = small()
+    c.fact("lost.0.full", 99 + 5)   # 99 are told of in the records
+    c.fact("lost.1.nested", 0)
+    c.last += 1000
+    _, events = heph_model.read(heph(tmp, c))
+    row = [(e[3], e[4], e[5]) for e in events if e[0] == 1 and e[2] == ROW]
+    assert row[-1] == (8000, 9000, "5 records lost"), row
+    cross_format.compare(c.save(os.path.join(tmp, "a.cap")), tmp)
+
+
 def heph_slices_say_how_they_ended(tmp):
     _, events = heph_model.read(heph(tmp, small()))
     first = next(e for e in events if e[5] == "alpha")

@@ -7,6 +7,7 @@ library's own analysis is used on the capture's side, only the raw dump.
 import collections
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -43,6 +44,7 @@ class Truth:
 class Cpu:
     def __init__(self):
         self.task, self.state, self.since, self.last = None, "unknown", 0, None
+        self.lost = 0
 
 
 def leave(truth, core, cpu, now):
@@ -73,6 +75,17 @@ def count_scheduling(truth, record, cpu, now):
         cpu.task, cpu.state, cpu.since = record["task_id"], "runs", now
 
 
+def losses_stated(path):
+    """CPU: records lost in all, as the facts in the string table say."""
+    lost = collections.Counter()
+    with open(path, "rb") as file:
+        start = file.read(16 << 20)
+    if b"kbarman.overwritten." not in start:
+        for core, count in re.findall(rb"kbarman\.lost\.(\d+)\.\w+=(\d+)\0", start):
+            lost[int(core)] += int(count)
+    return lost
+
+
 def of_capture(path):
     truth, cpus, series, types = Truth(), collections.defaultdict(Cpu), [], {}
     header, last, latest = None, None, 0
@@ -99,6 +112,7 @@ def of_capture(path):
             values.append((line["counter"], line["value"]))
             if series[line["counter"]] == "Lost records" and line["value"]:
                 truth.lost += line["value"]
+                cpu.lost += line["value"]
                 leave(truth, core, cpu, now if cpu.last is None else cpu.last)
                 cpu.state, cpu.task = "unknown", None
         for index, value in values:
@@ -109,8 +123,11 @@ def of_capture(path):
     if header["last_timestamp"] > latest and latest:
         last += (header["last_timestamp"] - latest) * header["timestamp_multiplier"] // \
             header["timestamp_divisor"]
+    stated = losses_stated(path)
     for core, cpu in cpus.items():
-        leave(truth, core, cpu, last)
+        behind = max(0, stated[core] - cpu.lost)
+        truth.lost += behind
+        leave(truth, core, cpu, cpu.last if behind else last)
     return truth
 
 

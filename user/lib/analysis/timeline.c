@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/losses.h"
 #include "analysis/timeline.h"
 
 enum cpu_state {
@@ -23,19 +24,38 @@ struct cpu {
 	uint32_t task_id;
 	int64_t since;		/* ns: start of the open slice */
 	int64_t last;		/* ns: its last record */
+	uint64_t lost;		/* records that the capture's facts say, of which */
+	uint64_t told;		/* its records have told */
 };
 
 struct kb_timeline {
 	const struct kb_barman *barman;
 	uint32_t lost_series;
 	uint32_t max_cores;
-	uint32_t nr_cores;	/* above the highest core that was seen */
 	uint32_t next;		/* kb_timeline_end(): the next core to close */
 	bool has_tasks;
 	bool fed;		/* anything */
 	int64_t first, last;	/* ns: the earliest and the latest record */
 	struct cpu *cpus;
 };
+
+/*
+ * What each CPU has lost in all: more than its records tell if it ended with a loss. But
+ * a ring that was overwritten has lost records that told of losses, too.
+ */
+static int read_losses(struct kb_timeline *timeline)
+{
+	struct kb_losses losses;
+	uint32_t i;
+
+	if (kb_losses_read(&losses, timeline->barman))
+		return -ENOMEM;
+	for (i = 0; i < losses.nr_rows && !losses.overwritten; i++)
+		if (losses.rows[i].core < timeline->max_cores)
+			timeline->cpus[losses.rows[i].core].lost += losses.rows[i].count;
+	kb_losses_release(&losses);
+	return 0;
+}
 
 int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 		       const struct kb_names *names, struct kb_error *err)
@@ -45,17 +65,20 @@ int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 
 	if (timeline)
 		timeline->cpus = calloc((size_t)max_cores + 1, sizeof(*timeline->cpus));
-	if (!timeline || !timeline->cpus) {
-		free(timeline);
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs",
-				    max_cores);
-	}
+	if (!timeline || !timeline->cpus)
+		goto err_memory;
 	timeline->barman = barman;
 	timeline->max_cores = max_cores;
+	if (read_losses(timeline))
+		goto err_memory;
 	timeline->lost_series = kb_names_lost_series(names);
 	timeline->has_tasks = kb_barman_header(barman)->max_task_infos;
 	*out = timeline;
 	return 0;
+
+err_memory:
+	kb_timeline_destroy(timeline);
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs", max_cores);
 }
 
 void kb_timeline_destroy(struct kb_timeline *timeline)
@@ -134,21 +157,29 @@ static void feed_sample(const struct kb_timeline *timeline, struct cpu *cpu, int
 	cpu->since = now;
 }
 
+/* Everything behind the last record of @cpu, up to @now. */
+static struct kb_slice lost_slice(const struct kb_timeline *timeline, const struct cpu *cpu,
+				  int64_t now, uint64_t lost)
+{
+	return (struct kb_slice){
+		.kind = KB_SLICE_LOST,
+		.how = KB_END_FOUND,
+		.core = (uint32_t)(cpu - timeline->cpus),
+		.idle_state = KB_STATE_UNKNOWN,
+		.prev_state = KB_STATE_UNKNOWN,
+		.start = cpu->seen ? cpu->last : now,
+		.end = now,
+		.lost = lost,
+	};
+}
+
 static unsigned int feed_loss(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
 			      const struct kb_event *event, struct kb_slice *slices)
 {
 	unsigned int n = close_slice(timeline, cpu, cpu->last, KB_END_LOST, slices);
 
-	slices[n] = (struct kb_slice){
-		.kind = KB_SLICE_LOST,
-		.how = KB_END_FOUND,
-		.core = event->core,
-		.idle_state = KB_STATE_UNKNOWN,
-		.prev_state = KB_STATE_UNKNOWN,
-		.start = cpu->seen ? cpu->last : now,
-		.end = now,
-		.lost = event->custom_counter.value,
-	};
+	slices[n] = lost_slice(timeline, cpu, now, event->custom_counter.value);
+	cpu->told += event->custom_counter.value;
 	cpu->state = CPU_UNKNOWN;
 	cpu->has_task = false;
 	return n + 1;
@@ -168,8 +199,6 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 	if (event->core >= timeline->max_cores || event->type == KB_EVENT_UNKNOWN)
 		return 0;
 	cpu = &timeline->cpus[event->core];
-	if (event->core >= timeline->nr_cores)
-		timeline->nr_cores = event->core + 1;
 	if (cpu->seen && ns < cpu->last)
 		ns = cpu->last;
 	switch (event->type) {
@@ -213,22 +242,38 @@ int64_t kb_timeline_last(const struct kb_timeline *timeline)
 	return ns > timeline->last ? ns : timeline->last;
 }
 
-bool kb_timeline_end(struct kb_timeline *timeline, struct kb_slice *slice)
+/* The next slice of a CPU that is still open, the one behind a loss after that. */
+static bool end_cpu(struct kb_timeline *timeline, struct cpu *cpu, struct kb_slice *slice)
 {
 	int64_t last = kb_timeline_last(timeline);
+	const struct kb_error *damage;
+	bool lost = cpu->lost > cpu->told && !kb_barman_damage(timeline->barman, &damage);
+	bool open = cpu->state != CPU_UNKNOWN;
 
-	while (timeline->next < timeline->nr_cores) {
-		struct cpu *cpu = &timeline->cpus[timeline->next++];
+	if (open) {
+		close_slice(timeline, cpu, lost ? cpu->last : last,
+			    lost ? KB_END_LOST : KB_END_CAPTURE, slice);
+		cpu->state = CPU_UNKNOWN;
+	} else if (lost) {
+		*slice = lost_slice(timeline, cpu, last, cpu->lost - cpu->told);
+		cpu->told = cpu->lost;
+	}
+	return open || lost;
+}
 
-		if (close_slice(timeline, cpu, last, KB_END_CAPTURE, slice))
+bool kb_timeline_end(struct kb_timeline *timeline, struct kb_slice *slice)
+{
+	while (timeline->next < timeline->max_cores) {
+		if (end_cpu(timeline, &timeline->cpus[timeline->next], slice))
 			return true;
+		timeline->next++;
 	}
 	return false;
 }
 
 bool kb_timeline_running(const struct kb_timeline *timeline, uint32_t core, uint32_t *task_id)
 {
-	if (core >= timeline->nr_cores || !timeline->cpus[core].has_task)
+	if (core >= timeline->max_cores || !timeline->cpus[core].has_task)
 		return false;
 	*task_id = timeline->cpus[core].task_id;
 	return true;

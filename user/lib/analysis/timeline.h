@@ -6,7 +6,8 @@
  *
  *	run	a task runs, from the switch to it or from the CPU's leaving a halt
  *	idle	the CPU halts
- *	lost	records are missing: nobody knows
+ *	lost	records are missing: nobody knows; also those that the capture's facts say
+ *		are missing behind a CPU's last record
  */
 #ifndef KB_LIB_ANALYSIS_TIMELINE_H
 #define KB_LIB_ANALYSIS_TIMELINE_H
