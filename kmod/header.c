@@ -18,7 +18,6 @@
 
 #define NR_CHARTS		1
 #define MAX_FACT		256
-#define RECLAIM_STEPS		1024
 
 struct charts {
 	__u32 num_custom_charts;
@@ -55,12 +54,38 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	return 0;
 }
 
+static bool create_rows(struct kbarman_rows *rows, struct kbarman_over *over, u32 count)
+{
+	rows->bits = max(ilog2(count), 1);
+	rows->buckets = vzalloc(sizeof(*rows->buckets) << rows->bits);
+	rows->next = vzalloc(array_size(count, sizeof(*rows->next)));
+	over->next = vzalloc(array_size(count, sizeof(*over->next)));
+	over->until = vzalloc(array_size(count, sizeof(*over->until)));
+	return rows->buckets && rows->next && over->next && over->until;
+}
+
+static void free_rows(struct kbarman_rows *rows, struct kbarman_over *over)
+{
+	vfree(over->until);
+	vfree(over->next);
+	vfree(rows->next);
+	vfree(rows->buckets);
+}
+
+/* What of a former run a row's own making does not set. */
+static void reset_rows(struct kbarman_rows *rows, struct kbarman_over *over)
+{
+	memset(rows->buckets, 0, sizeof(*rows->buckets) << rows->bits);
+	over->first = 0;
+	over->last = 0;
+	over->before = 0;
+}
+
 struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout,
 					       u64 (*oldest_record)(void))
 {
 	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL);
 	u32 hash_size = roundup_pow_of_two(max(layout->max_strings / 16, 1024U));
-	u32 bucket_bits = max(ilog2(layout->max_tasks), 1);
 
 	if (!capture)
 		return ERR_PTR(-ENOMEM);
@@ -69,16 +94,13 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	capture->layout = *layout;
 	capture->oldest_record = oldest_record;
 	capture->string_hash_mask = hash_size - 1;
-	capture->task_bucket_bits = bucket_bits;
 	capture->header = vzalloc(layout->header_bytes);
 	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings), GFP_KERNEL);
 	capture->facts = vzalloc(array_size(layout->max_tasks, sizeof(*capture->facts)));
-	capture->task_until = vzalloc(array_size(layout->max_tasks, sizeof(*capture->task_until)));
-	capture->task_next = vzalloc(array_size(layout->max_tasks, sizeof(*capture->task_next)));
-	capture->task_buckets = vzalloc(sizeof(*capture->task_buckets) << bucket_bits);
 	capture->string_hash = vzalloc(array_size(hash_size, sizeof(*capture->string_hash)));
-	if (capture->header && capture->rings && capture->facts && capture->task_until &&
-	    capture->task_next && capture->task_buckets && capture->string_hash)
+	if (capture->header && capture->rings && capture->facts && capture->string_hash &&
+	    create_rows(&capture->tasks, &capture->tasks_over, layout->max_tasks) &&
+	    create_rows(&capture->maps, &capture->maps_over, layout->max_maps))
 		return capture;
 	kbarman_capture_put(capture);
 	return ERR_PTR(-ENOMEM);
@@ -96,10 +118,9 @@ static void free_capture(struct kref *ref)
 
 	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
 		vfree(capture->rings[cpu]);
+	free_rows(&capture->maps, &capture->maps_over);
+	free_rows(&capture->tasks, &capture->tasks_over);
 	vfree(capture->string_hash);
-	vfree(capture->task_buckets);
-	vfree(capture->task_next);
-	vfree(capture->task_until);
 	vfree(capture->facts);
 	kfree(capture->rings);
 	vfree(capture->header);
@@ -242,12 +263,9 @@ void kbarman_header_reset(struct kbarman_capture *capture, const char *target_na
 	       layout->max_cores * sizeof(struct bm_protocol_header_pmu_settings));
 	memset(capture->string_hash, 0,
 	       (capture->string_hash_mask + 1) * sizeof(*capture->string_hash));
-	memset(capture->task_buckets, 0,
-	       sizeof(*capture->task_buckets) << capture->task_bucket_bits);
-	memset(capture->task_until, 0, layout->max_tasks * sizeof(*capture->task_until));
+	reset_rows(&capture->tasks, &capture->tasks_over);
+	reset_rows(&capture->maps, &capture->maps_over);
 	memset(capture->missed, 0, sizeof(capture->missed));
-	capture->reclaim_tasks = (struct kbarman_reclaim) { .next = layout->max_tasks };
-	capture->reclaim_maps = (struct kbarman_reclaim) { .next = layout->max_maps };
 	capture->generation++;
 
 	*start = (struct bm_protocol_header_start) {
@@ -291,61 +309,76 @@ int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const 
 	return offset < 0 ? offset : 0;
 }
 
-/*
- * Rows by task id: a chain a bucket, the newest row first. Elements are row + 1, so
- * that 0 ends a chain.
- */
-static u32 *task_bucket(struct kbarman_capture *capture, u32 task_id)
+/* ---- rows by task id, and rows that can be used again ---- */
+
+static u32 *bucket_of(struct kbarman_rows *rows, u32 task_id)
 {
-	return &capture->task_buckets[hash_32(task_id, capture->task_bucket_bits)];
+	return &rows->buckets[hash_32(task_id, rows->bits)];
 }
+
+static void link_row(struct kbarman_rows *rows, u32 task_id, u32 row)
+{
+	u32 *bucket = bucket_of(rows, task_id);
+
+	rows->next[row] = *bucket;
+	*bucket = row + 1;
+}
+
+static void unlink_row(struct kbarman_rows *rows, u32 task_id, u32 row)
+{
+	u32 *link = bucket_of(rows, task_id);
+
+	while (*link != row + 1)
+		link = &rows->next[*link - 1];
+	*link = rows->next[row];
+}
+
+/* The time of @row is over at @until. */
+static void end_row(struct kbarman_over *over, u32 row, u64 until)
+{
+	over->until[row] = until;
+	over->next[row] = 0;
+	if (over->last)
+		over->next[over->last - 1] = row + 1;
+	else
+		over->first = row + 1;
+	over->last = row + 1;
+}
+
+/* The row that was over first, if no record is as old as that; or -1. */
+static s64 take_row(struct kbarman_capture *capture, struct kbarman_over *over)
+{
+	u32 row;
+
+	if (!capture->oldest_record || !over->first)
+		return -1;
+	row = over->first - 1;
+	if (over->until[row] >= over->before)
+		over->before = capture->oldest_record();
+	if (over->until[row] >= over->before)
+		return -1;
+	over->first = over->next[row];
+	if (!over->first)
+		over->last = 0;
+	capture->generation++;
+	return row;
+}
+
+/* ---- tasks ---- */
 
 static struct kbarman_task_fact *newest_fact(struct kbarman_capture *capture, u32 task_id)
 {
-	u32 next = *task_bucket(capture, task_id);
+	u32 next = *bucket_of(&capture->tasks, task_id);
 
 	while (next && capture->facts[next - 1].task_id != task_id)
-		next = capture->task_next[next - 1];
+		next = capture->tasks.next[next - 1];
 	return next ? &capture->facts[next - 1] : NULL;
 }
 
-/*
- * A row of a full table of @rows that may be used again, or -1: the next one, going
- * round, that @over says is over. What is over is asked anew once a round. A call
- * looks at some rows only: it holds a raw spinlock.
- */
-static s64 reclaim(struct kbarman_capture *capture, struct kbarman_reclaim *reclaim, u32 rows,
-		   bool (*over)(struct kbarman_capture *capture, u32 row, u64 before))
+static void end_task_row(struct kbarman_capture *capture, u32 row, u64 until)
 {
-	int steps;
-
-	if (!capture->oldest_record)
-		return -1;
-	for (steps = 0; steps < RECLAIM_STEPS; steps++) {
-		if (reclaim->next >= rows) {
-			reclaim->next = 0;
-			reclaim->before = capture->oldest_record();
-		}
-		if (over(capture, reclaim->next++, reclaim->before)) {
-			capture->generation++;
-			return reclaim->next - 1;
-		}
-	}
-	return -1;
-}
-
-static bool task_row_over(struct kbarman_capture *capture, u32 row, u64 before)
-{
-	return capture->task_until[row] && capture->task_until[row] < before;
-}
-
-static void unlink_task_row(struct kbarman_capture *capture, u32 row)
-{
-	u32 *link = task_bucket(capture, capture->facts[row].task_id);
-
-	while (*link != row + 1)
-		link = &capture->task_next[*link - 1];
-	*link = capture->task_next[row];
+	if (!capture->tasks_over.until[row])
+		end_row(&capture->tasks_over, row, until);
 }
 
 /* The row for a new task entry: behind the last one, or one that is over; or -1. */
@@ -355,9 +388,9 @@ static s64 new_task_row(struct kbarman_capture *capture)
 
 	if (row < capture->layout.max_tasks)
 		return row;
-	row = reclaim(capture, &capture->reclaim_tasks, capture->layout.max_tasks, task_row_over);
+	row = take_row(capture, &capture->tasks_over);
 	if (row >= 0)
-		unlink_task_row(capture, row);
+		unlink_row(&capture->tasks, capture->facts[row].task_id, row);
 	return row;
 }
 
@@ -381,8 +414,7 @@ int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 			error = 0;	/* as it is known already */
 			goto out;
 		}
-		if (!capture->task_until[row])
-			capture->task_until[row] = timestamp;
+		end_task_row(capture, row, timestamp);
 	}
 	row = new_task_row(capture);
 	if (row < 0) {
@@ -395,9 +427,8 @@ int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 		.task_name_ptr = string,
 	};
 	capture->facts[row] = (struct kbarman_task_fact) { .task_id = task_id, .tgid = tgid };
-	capture->task_until[row] = 0;
-	capture->task_next[row] = *task_bucket(capture, task_id);
-	*task_bucket(capture, task_id) = row + 1;
+	capture->tasks_over.until[row] = 0;
+	link_row(&capture->tasks, task_id, row);
 	if (row == *task_count(capture)) {
 		smp_wmb();	/* the row and its name before the count */
 		WRITE_ONCE(*task_count(capture), row + 1);
@@ -406,6 +437,23 @@ int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 out:
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return error;
+}
+
+/* All mappings of @task_id. */
+static void end_map_rows(struct kbarman_capture *capture, u32 task_id, u64 until)
+{
+	u32 *link = bucket_of(&capture->maps, task_id);
+
+	while (*link) {
+		u32 row = *link - 1;
+
+		if (map_row(capture, row)->task_id == task_id) {
+			*link = capture->maps.next[row];
+			end_row(&capture->maps_over, row, until);
+		} else {
+			link = &capture->maps.next[row];
+		}
+	}
 }
 
 void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id)
@@ -417,22 +465,13 @@ void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u3
 	fact = newest_fact(capture, task_id);
 	if (fact) {
 		fact->exit_timestamp = timestamp;
-		capture->task_until[fact - capture->facts] = timestamp;
+		end_task_row(capture, fact - capture->facts, timestamp);
 	}
+	end_map_rows(capture, task_id, timestamp);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 
-/* The thread that had @row mapped is gone; if another has its id, so is that one. */
-static bool map_row_over(struct kbarman_capture *capture, u32 row, u64 before)
-{
-	const struct bm_protocol_header_mmap_layout *map = map_row(capture, row);
-	const struct kbarman_task_fact *fact;
-
-	if (!map->task_id)
-		return false;
-	fact = newest_fact(capture, map->task_id);
-	return !fact || (fact->exit_timestamp && fact->exit_timestamp < before);
-}
+/* ---- mappings ---- */
 
 static s64 new_map_row(struct kbarman_capture *capture)
 {
@@ -440,7 +479,18 @@ static s64 new_map_row(struct kbarman_capture *capture)
 
 	if (row < capture->layout.max_maps)
 		return row;
-	return reclaim(capture, &capture->reclaim_maps, capture->layout.max_maps, map_row_over);
+	return take_row(capture, &capture->maps_over);
+}
+
+/* Who maps may be gone by now: a worker tells of it later. */
+static void track_map_row(struct kbarman_capture *capture, u32 task_id, u32 row)
+{
+	const struct kbarman_task_fact *fact = newest_fact(capture, task_id);
+
+	if (fact && fact->exit_timestamp)
+		end_row(&capture->maps_over, row, fact->exit_timestamp);
+	else
+		link_row(&capture->maps, task_id, row);
 }
 
 int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 task_id,
@@ -468,6 +518,7 @@ int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 t
 		.image_offset = image_offset,
 		.image_ptr = string,
 	};
+	track_map_row(capture, task_id, row);
 	if (row == *map_count(capture)) {
 		smp_wmb();	/* the row and its name before the count */
 		WRITE_ONCE(*map_count(capture), row + 1);
@@ -477,6 +528,8 @@ out:
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return error;
 }
+
+/* ---- the rest ---- */
 
 void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
 			    const struct bm_protocol_header_pmu_settings *settings)

@@ -57,17 +57,21 @@ struct kbarman_capture {
 
 	raw_spinlock_t lock;	/* all below, and the tables */
 	u32 generation;
-	struct kbarman_reclaim {
-		u32 next;	/* the row to look at next */
-		u64 before;	/* rows over before this can go */
-	} reclaim_tasks, reclaim_maps;
 	u32 *string_hash;	/* [string_hash_mask + 1]: offset + 1, 0 = free */
 	u32 string_hash_mask;
 	struct kbarman_task_fact *facts;	/* [max_tasks] */
-	u64 *task_until;	/* [max_tasks]: the row's time is over, 0 = it is not */
-	u32 *task_next;		/* [max_tasks]: chains of task_buckets */
-	u32 *task_buckets;	/* [1 << task_bucket_bits] */
-	u32 task_bucket_bits;
+	struct kbarman_rows {	/* by task id: a chain a bucket, elements are row + 1 */
+		u32 *buckets;	/* [1 << bits] */
+		u32 *next;	/* [rows]: the newest row of a chain is first */
+		u32 bits;
+	} tasks, maps;
+	struct kbarman_over {	/* rows whose time is over, in the order in which it came
+				 * to be; elements are row + 1 */
+		u32 first, last;
+		u32 *next;	/* [rows] */
+		u64 *until;	/* [rows]: 0 = not over */
+		u64 before;	/* the oldest record when last asked */
+	} tasks_over, maps_over;
 	u64 missed[KBARMAN_MISS_REASONS];
 };
 
