@@ -599,6 +599,8 @@ static void linear_range(struct image *im)
 	tap_is(ring_digits(im), 1234, named(im, "file_may_end_at_the_write_offset"));
 	image_store(im, 0x7ffffffffffffff0, 0x7ffffffffffffff0, 0, 0);
 	tap_is(ring_digits(im), 1234, named(im, "open_end_is_the_end_of_the_file"));
+	im->length -= 3;
+	tap_is(ring_digits(im), -2, named(im, "open_end_inside_a_block_is_damage"));
 }
 
 static void short_header_of_the_text(struct image *im)

@@ -139,19 +139,21 @@ static void broken(struct kb_barman *b, uint64_t offset, const char *format, uin
 	next_segment(b);
 }
 
-/* Input ends at @at, inside or in front of the block at @block. */
-static void cut_short(struct kb_barman *b, uint64_t block, uint64_t at)
+/* Of the block at @block only @got bytes are there, or the file ended before it. */
+static void cut_short(struct kb_barman *b, uint64_t block, size_t got)
 {
-	const struct barman_segment *segment = &b->segments[b->segment];
+	uint64_t end = block + got;
 
-	if (b->open_ended && at == block)
+	if (end > b->source.size)
+		end = b->source.size;
+	if (b->open_ended && end == block)
 		next_segment(b);
 	else if (b->open_ended)
-		broken(b, block, "the file ends inside the block that starts here, %" PRIu64
-		       " bytes of it are there", at - block);
+		broken(b, end, "the file ends here, inside a block, at byte %" PRIu64
+		       " of the record buffer", end - b->header.buffer_start);
 	else
-		broken(b, at, "the file ends here, %" PRIu64 " bytes of records are missing",
-		       segment->end - at);
+		broken(b, end, "the file ends here, %" PRIu64 " bytes of records are missing",
+		       b->segments[b->segment].end - end);
 }
 
 int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
@@ -190,7 +192,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 			return why.code;
 		}
 		if (got < word) {
-			cut_short(b, at, at + got);
+			cut_short(b, at, got);
 			continue;
 		}
 		length = kb_load_word(bytes, word, swap);
@@ -217,7 +219,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 			return why.code;
 		}
 		if (got < whole) {
-			cut_short(b, at, at + got);
+			cut_short(b, at, got);
 			continue;
 		}
 		b->at = b->window = bytes;

@@ -86,11 +86,11 @@ struct kb_barman {
 
 /* Count a finding and keep it if it is one of the first. */
 void barman_finding(struct kb_barman *barman, uint64_t offset, const char *format, ...)
-	__attribute__((format(printf, 3, 4)));
+	__attribute__((format(printf, 3, 4), cold));
 
 /* The finding about a record that can't be decoded. */
 void barman_bad_record(struct kb_barman *barman, const uint8_t *record, uint64_t length,
-		       uint64_t offset, bool swap);
+		       uint64_t offset, bool swap) __attribute__((cold));
 
 /* At the end: what was wrong with the records, once. */
 int barman_tell_end(struct kb_barman *barman, struct kb_error *err);
