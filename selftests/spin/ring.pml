@@ -3,37 +3,42 @@
  * kmod/ring.c as a model: reserve, evict, publish and snapshot, with writers that
  * interrupt each other two deep and one reader on another CPU.
  *
- * What the model keeps: every load and store of the shared fields is a step of its own,
- * and an interrupt may come between any two of them. What it simplifies: a block is one
- * slot and a page is one slot, so there is neither padding nor first[] (the single-step
- * test has those).
+ * Every load and store of what writers share is a step, and an interrupt may come
+ * between any two steps. Simplified: a block is one slot and so is a page, so there is
+ * neither padding nor first[] (the single-step test has those). Overwrite mode, where
+ * the reader writes nothing. So the writers need not wait for it: they leave the list of
+ * their stores, and when they are done, the reader takes what it could have seen at any
+ * moment, in any way that is allowed. It is one snapshot, of which one slot is looked
+ * at: the loads of the slots are not ordered, so no other slot could change what is seen.
  *
  * Memory is as weak as arm64's. The writing CPU sees its own stores at once; the reader
  * sees them in any order, but for those to one place, and for
  *	[A] smp_wmb():	stores behind it not before stores in front of it
  *	[B] release:	that store not before any store in front of it
- * and the reader's loads may be done in any order, but for
- *	[B] acquire:	the data not before the offsets
+ * The reader's loads are done in any order, but for those of one place, for the address
+ * of the data, which is known with read_offset, and for
+ *	[B] acquire:	what is behind it not before write_offset
  *	[A] smp_rmb():	read_offset again not before the data
  *
- * Bounds: SLOTS slots, OUTER + FIRST + SECOND records, BUFFER stores under way, one
- * snapshot of the reader at any time (the search tries every time).
- *
- * Leave one of the four out (NO_WMB, NO_RELEASE, NO_ACQUIRE, NO_RMB) or the second look
- * after publishing (NO_RECHECK), and the search finds what goes wrong.
+ * Bounds: SLOTS slots; TASK records of the task, IRQ of interrupts, NMI of interrupts of
+ * those or of the task; one snapshot, at any moment. The search is exhaustive for them:
+ * 4 M states, half a minute. run.sh goes through more of them, and through what is to go
+ * wrong when something is taken away: NO_WMB, NO_RMB, NO_RELEASE, NO_ACQUIRE the barriers
+ * above, NO_RECHECK the second look after publishing, and the other names in #if's.
  */
-#define SLOTS	2	/* the reader has a line for each */
-#ifndef OUTER
-#define OUTER	3
+#ifndef SLOTS
+#define SLOTS	2
 #endif
-#ifndef FIRST
-#define FIRST	2
+#ifndef TASK
+#define TASK	3
 #endif
-#ifndef SECOND
-#define SECOND	1
+#ifndef IRQ
+#define IRQ	2
 #endif
-#define BUFFER	6
-#define MAX	(OUTER + FIRST + SECOND)
+#ifndef NMI
+#define NMI	1
+#endif
+#define RECORDS	(TASK + IRQ + NMI)
 
 /* Places of the shared memory. A data slot holds the position that was written + 1. */
 #define WRITE_OFFSET	0
@@ -41,37 +46,37 @@
 #define DATA		2
 #define PLACES		(DATA + SLOTS)
 
-byte memory[PLACES];			/* as the reader sees it */
-
-/* Stores under way, oldest first. */
-byte place[BUFFER];
-byte value[BUFFER];
-byte epoch[BUFFER];			/* how many [A] were in front of it */
-bool release[BUFFER];
-byte pending;
-byte barriers;				/* [A] so far, reset when nothing is pending */
+/* All stores to it, in the order of the program. Numbers of stores count from 1. */
+#define STORES	(4 * RECORDS)
+byte place[STORES];
+byte value[STORES];
+byte epoch[STORES];			/* how many [A] were in front of it */
+byte stores;
+byte barriers;
+byte newest[PLACES];			/* store; 0 = none, the place is 0 */
 
 /* The writing CPU's own view. */
 byte w, commit, limit = SLOTS, read_offset, nest;
 byte level;				/* interrupts that are active */
 byte written, lost;
+byte done;				/* levels that have written all */
 
-inline store(p, v, is_release)
+inline store(p, v)
 {
 	d_step {
-		pending < BUFFER;
-		place[pending] = p;
-		value[pending] = v;
-		epoch[pending] = barriers;
-		release[pending] = is_release;
-		pending++
+		assert(stores < STORES);
+		place[stores] = p;
+		value[stores] = v;
+		epoch[stores] = barriers;
+		stores++;
+		newest[p] = stores
 	}
 }
 
 inline write_barrier()
 {
 #ifndef NO_WMB
-	barriers = (pending > 0 -> barriers + 1 : 0)
+	barriers++
 #else
 	skip
 #endif
@@ -79,50 +84,52 @@ inline write_barrier()
 
 /* ---- the writers: kbarman_ring_reserve(), make_room(), kbarman_ring_commit() ---- */
 
-inline make_room(next, old, target, failed)
+inline make_room(next)
 {
-	failed = false;
 	do
 	:: old = read_offset;
 		if
 		:: next - old <= SLOTS -> break
 		:: else
 		fi;
+#ifndef NO_NESTED_LOSS
 		if
 		:: next - commit > SLOTS -> failed = true; break
 		:: else
 		fi;
+#endif
 		target = (next - SLOTS > commit -> commit : next - SLOTS);
+#ifndef PLAIN_READ_OFFSET
 		/* cmpxchg_local() */
 		if
-		:: atomic {
-			read_offset == old && pending < BUFFER ->
-			read_offset = target;
-			store(READ_OFFSET, target, false)
-		   }
+		:: atomic { read_offset == old -> read_offset = target; store(READ_OFFSET, target) }
 		:: read_offset != old
 		fi
+#else
+		atomic { read_offset = target; store(READ_OFFSET, target) }
+#endif
 	od;
+#ifdef LIMIT_BEFORE_BARRIER
+	if
+	:: !failed -> limit = old + SLOTS; write_barrier()
+#else
 	if
 	:: !failed -> write_barrier(); limit = old + SLOTS
+#endif
 	:: else
 	fi
 }
 
-inline publish(now)
+inline publish()
 {
 	do
-	:: now = w;
-#ifndef NO_RELEASE
-		store(WRITE_OFFSET, now, true);
-#else
-		store(WRITE_OFFSET, now, false);
-#endif
-		commit = now;
+	:: head = w;
+		store(WRITE_OFFSET, head);
+		commit = head;
 		nest = 0;
 #ifndef NO_RECHECK
 		if
-		:: now == w -> break
+		:: head == w -> break
 		:: else -> nest = 1
 		fi
 #else
@@ -131,168 +138,174 @@ inline publish(now)
 	od
 }
 
-inline write_record(head, old, target, failed)
+inline write_record()
 {
 	nest++;
 	do
 	:: head = w;
 		failed = false;
 		if
-		:: head + 1 > limit -> make_room(head + 1, old, target, failed)
+		:: head + 1 > limit -> make_room(head + 1)
 		:: else
 		fi;
 		if
 		:: failed -> lost++; break
 		:: else
 		fi;
+#ifndef PLAIN_W
 		/* cmpxchg_local() */
 		if
 		:: atomic { w == head -> w = head + 1; written++ }; break
 		:: w != head
 		fi
+#else
+		w = head + 1; written++; break
+#endif
 	od;
 	if
-	:: !failed -> store(DATA + head % SLOTS, head + 1, false)
+	:: !failed -> store(DATA + head % SLOTS, head + 1)
 	:: else
 	fi;
 	if
+#ifndef PUBLISH_NESTED
 	:: nest > 1 -> nest--
-	:: else -> publish(head)
-	fi
+#else
+	:: nest > 1 -> head = w; store(WRITE_OFFSET, head); commit = head; nest--
+#endif
+	:: else -> publish()
+	fi;
+	head = 0; old = 0; target = 0; failed = false
 }
 
-active proctype outer() provided (level == 0)
+active proctype task() provided (level == 0)
 {
 	byte head, old, target, i;
 	bool failed;
 
-	for (i : 1 .. OUTER) {
-		write_record(head, old, target, failed)
+	for (i : 1 .. TASK) {
+		write_record()
 	}
+	done++
 }
 
-active proctype first_interrupt() provided (level <= 1)
+active proctype interrupt() provided (level <= 1)
 {
 	byte head, old, target, i;
 	bool failed;
 
-	for (i : 1 .. FIRST) {
+	for (i : 1 .. IRQ) {
 		atomic { level == 0 -> level = 1 };
-		write_record(head, old, target, failed);
+		write_record();
 		level = 0
 	}
+	done++
 }
 
-active proctype second_interrupt() provided (level <= 2)
+active proctype nmi()
 {
 	byte head, old, target, i, interrupted;
 	bool failed;
 
-	for (i : 1 .. SECOND) {
-		atomic { interrupted = level; level = 2 };
-		write_record(head, old, target, failed);
-		level = interrupted
+	for (i : 1 .. NMI) {
+		d_step { interrupted = level; level = 2 };
+		write_record();
+		d_step { level = interrupted; interrupted = 0 }
 	}
-}
-
-/* ---- the memory between the CPUs ---- */
-
-/*
- * A store under way may become visible if nothing in front of it is for the same place
- * or of an earlier epoch; a release only as the first of all.
- */
-#define WAITS(i, j)	(j < i && (place[j] == place[i] || epoch[j] < epoch[i]))
-#define MAY(i)		(i < pending && (i == 0 || !release[i]) && !WAITS(i, 0) && \
-			 !WAITS(i, 1) && !WAITS(i, 2) && !WAITS(i, 3) && !WAITS(i, 4))
-
-inline reveal(i)
-{
-	d_step {
-		memory[place[i]] = value[i];
-		j = i;
-		do
-		:: j < BUFFER - 1 ->
-			place[j] = place[j + 1];
-			value[j] = value[j + 1];
-			epoch[j] = epoch[j + 1];
-			release[j] = release[j + 1];
-			j++
-		:: else -> break
-		od;
-		place[j] = 0;
-		value[j] = 0;
-		epoch[j] = 0;
-		release[j] = false;
-		j = 0;
-		pending--;
-		if
-		:: pending == 0 -> barriers = 0
-		:: else
-		fi
-	}
-}
-
-active proctype memory_system()
-{
-	byte j;
-
-end:
-	do
-	:: atomic { MAY(0) -> reveal(0) }
-	:: atomic { MAY(1) -> reveal(1) }
-	:: atomic { MAY(2) -> reveal(2) }
-	:: atomic { MAY(3) -> reveal(3) }
-	:: atomic { MAY(4) -> reveal(4) }
-	:: atomic { MAY(5) -> reveal(5) }
-	od
+	done++
 }
 
 /* ---- the reader: kbarman_ring_snapshot() ---- */
 
+byte seen[PLACES];		/* the store that the reader has seen at least, by place */
+
+/* What is in front of store number k in the order of the memory has been seen with it. */
+inline see(k)
+{
+	d_step {
+		all = false;
+		j = 0;
+		do
+		:: j < PLACES -> marked[j] = false; j++
+		:: else -> break
+		od;
+		j = k;
+		do
+		:: j > 0 ->
+			if
+			:: j == k || all || epoch[j - 1] < epoch[k - 1] || marked[place[j - 1]] ->
+				marked[place[j - 1]] = true;
+				if
+				:: seen[place[j - 1]] < j -> seen[place[j - 1]] = j
+				:: else
+				fi;
+#ifndef NO_RELEASE
+				if
+				:: place[j - 1] == WRITE_OFFSET -> all = true
+				:: else
+				fi
+#endif
+			:: else
+			fi;
+			j--
+		:: else -> break
+		od
+	}
+}
+
+/* Any store to the place will do that is not older than what has been seen. */
+inline load(p, into)
+{
+	k = seen[p];
+	do
+	:: break
+	:: k < newest[p] ->
+		k++;
+		do
+		:: place[k - 1] == p -> break
+		:: else -> k++
+		od
+	od;
+	see(k);
+	into = (k > 0 -> value[k - 1] : 0)
+}
+
 #ifdef NO_ACQUIRE
-#define MAY_COPY	true
+#define BEHIND_ACQUIRE	true
 #else
-#define MAY_COPY	(offsets == 2)
+#define BEHIND_ACQUIRE	has_end
 #endif
 #ifdef NO_RMB
-#define MAY_LOOK_AGAIN	(offsets == 2)
+#define BEHIND_RMB	true
 #else
-#define MAY_LOOK_AGAIN	(copied == (1 << SLOTS) - 1)
+#define BEHIND_RMB	(has_end && has_data)
 #endif
 
 active proctype reader()
 {
-	byte end_, start, oldest, copy[SLOTS], copied, offsets, i;
-	bool looked;
+	byte end_, start, oldest, data, at, j, k;
+	bool has_end, has_start, has_data, has_oldest, all, marked[PLACES];
 
-	do
-	:: offsets == 0 -> end_ = memory[WRITE_OFFSET]; offsets = 1
-	:: offsets == 1 -> start = memory[READ_OFFSET]; offsets = 2
-	:: atomic { MAY_COPY && !(copied & 1) -> copy[0] = memory[DATA]; copied = copied | 1 }
-	:: atomic { MAY_COPY && !(copied & 2) -> copy[1] = memory[DATA + 1]; copied = copied | 2 }
-	:: MAY_LOOK_AGAIN && !looked -> oldest = memory[READ_OFFSET]; looked = true
-	:: looked && copied == (1 << SLOTS) - 1 -> break
-	od;
-	if
-	:: start <= end_ && oldest <= end_ ->
-		oldest = (oldest > start -> oldest : start);
-		for (i : 0 .. MAX) {
-			if
-			:: i >= oldest && i < end_ ->
-				assert(copy[i % SLOTS] == i + 1)
-			:: else
-			fi
-		}
-	:: else
-	fi
-}
+	atomic {
+		done == 3;
+		/* Everything is published and accounted for. */
+		assert(nest == 0 && level == 0);
+		assert(value[newest[WRITE_OFFSET] - 1] == w && commit == w);
+		assert(written == w && written + lost == RECORDS);
+		assert(w - read_offset <= SLOTS);
 
-/* When all is done and seen: everything is published and accounted for. */
-active proctype judge()
-{
-	timeout ->
-	assert(nest == 0 && level == 0 && pending == 0);
-	assert(memory[WRITE_OFFSET] == w && commit == w && written == w);
-	assert(written + lost == MAX);
-	assert(memory[READ_OFFSET] == read_offset && w - read_offset <= SLOTS)
+		select(at : 0 .. RECORDS - 1);
+		do
+		:: !has_end -> load(WRITE_OFFSET, end_); has_end = true
+		:: BEHIND_ACQUIRE && !has_start -> load(READ_OFFSET, start); has_start = true
+		:: has_start && BEHIND_ACQUIRE && !has_data ->
+			load(DATA + at % SLOTS, data); has_data = true
+		:: has_start && BEHIND_RMB && !has_oldest ->
+			load(READ_OFFSET, oldest); has_oldest = true
+		:: has_end && has_data && has_oldest -> break
+		od;
+		if
+		:: at < end_ && at >= start && at >= oldest -> assert(data == at + 1)
+		:: else
+		fi
+	}
 }
