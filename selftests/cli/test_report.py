@@ -106,6 +106,7 @@ def names_and_shares_are_the_true_ones(tmp):
     for symbol, samples in ("burn_sixty", 60), ("burn_thirty", 30), ("burn_ten", 10):
         row = only(rows, kind="symbol", symbol=symbol, task="truth")
         assert row["samples"] == samples and row["weight"] == samples * 1000, row
+        assert row["counters"] == [samples * 1000, samples * 7], row
         assert row["image"] == program and not row["kernel"], row
         assert abs(row["percent"] - 100 * samples / 103) < 1e-9, row
     row = only(rows, kind="symbol", symbol="schedule")
@@ -157,8 +158,8 @@ def text_has_it_all(tmp):
     assert result.returncode == 0 and not result.stderr, result
     assert re.search(r"^# lost +: 0 records$", text, re.M), text
     assert re.search(rf"^# host +: {re.escape(HOST)}$", text, re.M), text
-    assert re.search(r"^ +58\.25% +60 +truth +truth +\[\.\] burn_sixty$", text, re.M), text
-    assert re.search(r"^ +0\.97% +1 +thread +\[mymod\] +\[k\] mod_work$", text, re.M), text
+    assert re.search(r"^ +58\.25% +60 +0\.01 +truth +truth +\[\.\] burn_sixty$", text, re.M), text
+    assert re.search(r"^ +0\.97% +1 +0\.01 +thread +\[mymod\] +\[k\] mod_work$", text, re.M), text
     assert all(line == line.rstrip() for line in text.splitlines()), text
 
 

@@ -67,6 +67,38 @@ static bool parse_percent(const char *text, double *percent)
 	return end != text && *end == '\0' && *percent >= 0 && *percent <= 100;
 }
 
+/* The id of the first counter of one of these names. */
+static uint32_t find_counter(const struct kb_names *names, const char *name, const char *other)
+{
+	uint32_t id, nr = kb_names_nr_counters(names);
+
+	for (id = 0; id < nr; id++) {
+		struct kb_text text = kb_names_counter(names, id);
+		/* "cycles:u" is "cycles" as well */
+		const char *colon = memchr(text.data, ':', text.length);
+		size_t length = colon ? (size_t)(colon - text.data) : text.length;
+
+		if ((length == strlen(name) && memcmp(text.data, name, length) == 0) ||
+		    (length == strlen(other) && memcmp(text.data, other, length) == 0))
+			return id;
+	}
+	return UINT32_MAX;
+}
+
+bool report_ipc(const struct report *report, const struct kb_hot_row *row, double *ipc)
+{
+	uint64_t cycles;
+
+	if (report->cycles == UINT32_MAX || report->instructions == UINT32_MAX)
+		return false;
+	if (!row)
+		return true;
+	cycles = kb_hot_counter(report->by_sort, row, report->cycles);
+	*ipc = cycles ? (double)kb_hot_counter(report->by_sort, row, report->instructions) /
+			cycles : 0;
+	return true;
+}
+
 static int open_report(struct report *report)
 {
 	struct kb_error err = { 0 };
@@ -86,6 +118,9 @@ static int open_report(struct report *report)
 	    kb_hot_create(&report->by_tid, report->tasks, KB_SORT_TID, &err) ||
 	    kb_sched_create(&report->sched, report->header->max_cores, &err))
 		return cli_fail_error(&err);
+	kb_hot_sum_counters(report->by_sort, report->names);
+	report->cycles = find_counter(report->names, "cycles", "cpu-cycles");
+	report->instructions = find_counter(report->names, "instructions", "inst_retired");
 	return CLI_OK;
 }
 

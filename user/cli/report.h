@@ -45,6 +45,7 @@ struct report {
 	bool *core_seen;		/* max_cores */
 	uint64_t last_timestamp;	/* ticks, of the events */
 	bool damaged;
+	uint32_t cycles, instructions;	/* ids of these counters, UINT32_MAX: not there */
 
 	/* When all is read: the tables, ordered. */
 	const struct kb_hot_row *rows, *task_rows;
@@ -54,6 +55,12 @@ struct report {
 	uint32_t nr_sched_tasks;
 	uint64_t duration_ns;
 };
+
+/*
+ * Instructions per cycle of a row; false: they were not both counted. In all rows of
+ * a report, or in none: @row NULL asks for that.
+ */
+bool report_ipc(const struct report *report, const struct kb_hot_row *row, double *ipc);
 
 /* The event that samples; "samples" where the capture names none, or by count. */
 struct kb_text report_weight_name(const struct report *report);

@@ -64,12 +64,18 @@ static double percent(uint64_t part, uint64_t whole)
 static void put_row(const struct report *report, struct kb_json *json,
 		    const struct kb_hot_row *row)
 {
+	uint32_t i;
+
 	kb_json_begin(json, "symbol");
 	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
 	if (report->children)
 		kb_json_u64(json, "children", row->children);
+	kb_json_array(json, "counters");
+	for (i = 0; i < kb_names_nr_counters(report->names); i++)
+		kb_json_u64(json, NULL, kb_hot_counter(report->by_sort, row, i));
+	kb_json_array_end(json);
 	if (report->sort & (KB_SORT_TASK | KB_SORT_TID))
 		kb_json_string(json, "task", row->task);
 	if (report->sort & KB_SORT_TID)

@@ -193,7 +193,7 @@ static void put_weight(const struct report *report)
 
 /* Which columns the table of samples has, and how wide those of names are. */
 struct columns {
-	bool children, cpu, tid, task, image, symbol;
+	bool children, ipc, cpu, tid, task, image, symbol;
 	int task_width, image_width;
 };
 
@@ -201,6 +201,7 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 {
 	struct columns columns = {
 		.children = report->children,
+		.ipc = report_ipc(report, NULL, NULL),
 		.cpu = report->sort & KB_SORT_CPU,
 		.tid = report->sort & KB_SORT_TID,
 		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),
@@ -224,6 +225,8 @@ static void put_symbols_head(const struct columns *columns)
 		printf("#  Children       Self   Samples");
 	else
 		printf("#  Overhead   Samples");
+	if (columns->ipc)
+		printf("    IPC");
 	if (columns->cpu)
 		printf("  CPU");
 	if (columns->tid)
@@ -238,9 +241,13 @@ static void put_symbols_head(const struct columns *columns)
 static void put_symbol_row(const struct report *report, const struct columns *columns,
 			   const struct kb_hot_row *row)
 {
+	double ipc;
+
 	if (columns->children)
 		printf("%10.2f%%", percent(row->children, report->totals.weight));
 	printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight), row->samples);
+	if (report_ipc(report, row, &ipc))
+		printf("  %5.2f", ipc);
 	if (columns->cpu)
 		printf("  %3u", row->core);
 	if (columns->tid)

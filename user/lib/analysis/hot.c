@@ -14,6 +14,12 @@ struct kb_hot {
 	struct kb_comms comms;
 	uint64_t samples;		/* added so far */
 	bool has_callers;
+
+	const struct kb_names *names;	/* NULL: only the first counter matters */
+	uint32_t nr_counters;
+	uint64_t *sums;			/* of row r: from sums[r * nr_counters] on, where r
+					 * is its number before they were ordered */
+	uint32_t max_sums;		/* rows there is room for */
 };
 
 int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
@@ -36,7 +42,55 @@ void kb_hot_destroy(struct kb_hot *hot)
 		return;
 	kb_table_release(&hot->rows);
 	kb_comms_release(&hot->comms);
+	free(hot->sums);
 	free(hot);
+}
+
+void kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names)
+{
+	hot->names = names;
+	hot->nr_counters = kb_names_nr_counters(names);
+}
+
+uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id)
+{
+	return row->sums < hot->max_sums && id < hot->nr_counters ?
+		hot->sums[(size_t)row->sums * hot->nr_counters + id] : 0;
+}
+
+/* Room for the sums of row number @row. */
+static int reserve_sums(struct kb_hot *hot, uint32_t row)
+{
+	size_t nr = hot->nr_counters, max = hot->max_sums ? hot->max_sums * 2 : 64;
+	uint64_t *grown;
+
+	if (row < hot->max_sums)
+		return 0;
+	grown = reallocarray(hot->sums, max * nr, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	memset(grown + hot->max_sums * nr, 0, (max - hot->max_sums) * nr * sizeof(*grown));
+	hot->sums = grown;
+	hot->max_sums = max;
+	return 0;
+}
+
+static int sum_counters(struct kb_hot *hot, const struct kb_event *event,
+			const struct kb_hot_row *row)
+{
+	uint32_t nr = kb_names_of_core(hot->names, event->core), i;
+	uint64_t *sums;
+
+	if (!hot->nr_counters)
+		return 0;
+	if (reserve_sums(hot, row->sums))
+		return -ENOMEM;
+	sums = hot->sums + (size_t)row->sums * hot->nr_counters;
+	for (i = 0; i < nr && i < event->sample.nr_counters; i++)
+		if (event->sample.counters[i] != KB_COUNTER_INVALID)
+			sums[kb_names_counter_id(hot->names, event->core, i)] +=
+				event->sample.counters[i];
+	return 0;
 }
 
 /* The row of a sample or a frame; NULL without memory. */
@@ -63,6 +117,7 @@ static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *ev
 
 	row = kb_table_get(&hot->rows, key);
 	if (row && !row->task) {
+		row->sums = hot->rows.nr - 1;
 		row->task = comm->name;
 		row->image = symbol->image;
 		row->image_base = symbol->image_base;
@@ -104,7 +159,7 @@ int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb
 	row->samples++;
 	add_weight(event, &row->weight, &row->unweighed);
 	add_to_children(hot, event, row);
-	return 0;
+	return hot->names ? sum_counters(hot, event, row) : 0;
 }
 
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,

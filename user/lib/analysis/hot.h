@@ -13,6 +13,7 @@
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
 
+#include "analysis/names.h"
 #include "sym/tasks.h"
 
 /* What tells rows apart; the rest is summed up. */
@@ -38,6 +39,7 @@ struct kb_hot_row {
 				 * here; only if callers were added */
 	uint64_t nr_children;	/* samples among them */
 	uint64_t children_unweighed;
+	uint32_t sums;		/* kb_hot_counter()'s */
 	uint64_t last_sample;	/* that was added to children: recursion counts once */
 };
 
@@ -47,6 +49,12 @@ struct kb_hot;
 int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
 		  struct kb_error *err);
 void kb_hot_destroy(struct kb_hot *hot);
+
+/* From now on, before any sample, sum up all counters: by the ids of @names, which stay. */
+void kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names);
+
+/* What counter @id advanced in the samples of @row; invalid values are left out. */
+uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id);
 
 /* A sample with a PC, which is in @symbol. 0 or -ENOMEM. */
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol);
