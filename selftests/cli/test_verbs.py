@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The command table, and what all verbs promise about their output files."""
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap  # noqa: E402
+from barman_image import Image  # noqa: E402
+
+MANUALS = os.path.join(HERE, "..", "..", "user", "man")
+
+
+def verbs():
+    text = tap.run("--help").stdout
+    return re.findall(r"^  (\w+) +\S", text, re.M)
+
+
+def capture(tmp, records=10):
+    image = Image()
+    for i in range(records):
+        image.record(3, 0, 1000 + i, "IB", 1, 0)
+    return image.save(os.path.join(tmp, "a.cap"))
+
+
+def every_verb_has_help(tmp):
+    found = verbs()
+    assert {"dump", "check", "merge", "record", "report", "convert"} <= set(found), found
+    for verb in found:
+        done = tap.run(verb, "--help", cwd=tmp)
+        assert done.returncode == 0 and done.stdout.startswith("usage: kbarman"), (verb, done)
+        assert done.stderr == "", (verb, done)
+
+
+def every_verb_has_a_manual_page_with_its_options(tmp):
+    for verb in verbs():
+        if verb == "help":
+            continue
+        with open(os.path.join(MANUALS, f"kbarman-{verb}.1"), encoding="utf-8") as file:
+            manual = file.read().replace("\\-", "-")
+        text = tap.run(verb, "--help", cwd=tmp).stdout
+        for short, long in re.findall(r"^ +(?:(-\w), )?(?: *)(--[\w-]+)", text, re.M):
+            assert long in manual and short in manual, (verb, short, long)
+
+
+def wrong_usage_is_2_and_one_sentence(tmp):
+    for args in [(), ("nothing",), ("dump", "--nothing"), ("merge", "--nothing"),
+                 ("check", "--nothing")]:
+        done = tap.run(*args, cwd=tmp)
+        assert done.returncode == 2 and done.stdout == "", (args, done)
+        assert done.stderr.startswith("kbarman") and done.stderr.count("\n") <= 2, done
+
+
+def version_is_told(tmp):
+    assert re.match(r"kbarman \d+\.\d+", tap.run("--version", cwd=tmp).stdout)
+
+
+def output_replaces_a_file_and_keeps_its_mode(tmp):
+    source, out = capture(tmp), os.path.join(tmp, "out.cap")
+    with open(out, "w", encoding="utf-8") as file:
+        file.write("old")
+    os.chmod(out, 0o640)
+    assert tap.run("merge", "-o", out, source).returncode == 0
+    assert os.stat(out).st_mode & 0o777 == 0o640
+    assert tap.run("check", out).returncode == 0
+
+
+def output_follows_a_link(tmp):
+    source, out = capture(tmp), os.path.join(tmp, "out.cap")
+    link = os.path.join(tmp, "link")
+    with open(out, "w", encoding="utf-8"):
+        pass
+    os.symlink("out.cap", link)
+    assert tap.run("merge", "-o", link, source).returncode == 0
+    assert os.path.islink(link) and tap.run("check", out).returncode == 0
+
+
+def new_output_has_the_usual_mode(tmp):
+    source, out = capture(tmp), os.path.join(tmp, "out.cap")
+    old = os.umask(0o027)
+    try:
+        assert tap.run("merge", "-o", out, source).returncode == 0
+    finally:
+        os.umask(old)
+    assert os.stat(out).st_mode & 0o777 == 0o640
+
+
+def failure_leaves_the_old_file(tmp):
+    out = os.path.join(tmp, "out.cap")
+    with open(out, "w", encoding="utf-8") as file:
+        file.write("old")
+    assert tap.run("merge", "-o", out, capture(tmp), os.path.join(tmp, "no")).returncode == 2
+    with open(out, encoding="utf-8") as file:
+        assert file.read() == "old"
+    assert sorted(os.listdir(tmp)) == ["a.cap", "out.cap"]
+
+
+def bad_places_are_told(tmp):
+    source = capture(tmp)
+    for out in [os.path.join(tmp, "no", "such"), tmp, "/dev/full"]:
+        done = tap.run("merge", "-o", out, source)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, (out, done)
+    assert os.listdir(tmp) == ["a.cap"]
+
+
+def a_signal_leaves_nothing_behind(tmp):
+    """merge waits for a pipe that says nothing, and is stopped."""
+    read_end, write_end = os.pipe()
+    with open(capture(tmp), "rb") as file:
+        start = file.read()
+    out = os.path.join(tmp, "out.cap")
+    with subprocess.Popen([tap.KBARMAN, "merge", "-o", out, "-"], stdin=read_end) as merge:
+        os.write(write_end, start[:-8])
+        deadline = time.time() + 20
+        while len(os.listdir(tmp)) < 2 and time.time() < deadline:
+            time.sleep(0.01)
+        assert len(os.listdir(tmp)) == 2, "no temporary file was made"
+        merge.send_signal(signal.SIGTERM)
+        assert merge.wait(20) == -signal.SIGTERM
+    os.close(read_end)
+    os.close(write_end)
+    assert os.listdir(tmp) == ["a.cap"]
+
+
+if __name__ == "__main__":
+    tap.main(globals())
