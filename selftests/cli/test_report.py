@@ -203,6 +203,22 @@ def children_include_what_was_called(tmp):
     assert only(rows, kind="symbol", symbol="main")["weight"] == 100, rows
 
 
+def filters_choose_samples(tmp):
+    make(tmp, os.path.join(tmp, "kbarman.cap"))
+    for args, want in [(["--task", "thread"], 3), (["--tid", "8"], 3), (["--tid", "7"], 103),
+                       (["-C", "0"], 103), (["-C", "1-3"], 0), (["--time", ",0.00006"], 60),
+                       (["--time", "0.00006,"], 44), (["--time", "0.00006,0.000061"], 2),
+                       (["--task", "truth", "--time", ",0.00006", "-C", "0"], 60)]:
+        rows, _ = lines(tmp, *args)
+        assert sum(r["samples"] for r in rows if r["kind"] == "symbol") == want, (args, want)
+        assert only(rows, kind="report")["samples_filtered"] == 103 - want, args
+    text = tap.run("report", "--task", "thread", cwd=tmp).stdout
+    assert "# Samples: 3, those of task thread (100 others), " in text, text
+    for bad in (["--tid", "x"], ["--tid", "-1"], ["--time", "3"], ["--time", "2,1"],
+                ["--time", "a,b"], ["--cpu", "z"]):
+        assert tap.run("report", *bad, cwd=tmp).returncode == 2, bad
+
+
 def percent_limit_says_what_it_hides(tmp):
     make(tmp, os.path.join(tmp, "kbarman.cap"))
     text = tap.run("report", "--percent-limit", "5", cwd=tmp).stdout

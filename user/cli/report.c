@@ -6,8 +6,11 @@
  */
 #include <errno.h>
 #include <getopt.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include <kbarman/cpulist.h>
 
 #include "analysis/stack.h"
 #include "cli.h"
@@ -23,6 +26,11 @@ static const char usage[] =
 	"  -s, --sort KEY,...     sum samples up by task, tid, image, symbol, cpu\n"
 	"                         (task,image,symbol)\n"
 	"  -n, --count            count samples, instead of weighing each by its period\n"
+	"  -C, --cpu LIST         only samples on these CPUs, as in 0-3,8\n"
+	"      --task NAME        only samples of tasks of this name\n"
+	"      --tid ID           only samples of this task, or of this process\n"
+	"      --time FROM,TO     only samples in these seconds since the first record; either\n"
+	"                         may be left out\n"
 	"      --children         add to each function what it called; needs call chains\n"
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
 	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
@@ -99,6 +107,75 @@ bool report_ipc(const struct report *report, const struct kb_hot_row *row, doubl
 	return true;
 }
 
+/* "FROM,TO" in seconds, as ns. */
+static bool parse_time(const char *text, uint64_t *from, uint64_t *until)
+{
+	double seconds[2] = { 0, 1e9 };
+	char *end;
+	int i;
+
+	for (i = 0; i < 2; i++) {
+		if (*text && *text != ',') {
+			seconds[i] = strtod(text, &end);
+			if (end == text || !(seconds[i] >= 0 && seconds[i] <= 1e9))
+				return false;
+			text = end;
+		}
+		if (i == 0 && *text++ != ',')
+			return false;
+	}
+	*from = seconds[0] * 1e9;
+	*until = seconds[1] * 1e9;
+	return *text == '\0' && *from <= *until;
+}
+
+static bool parse_id(const char *text, uint32_t *id)
+{
+	unsigned long value;
+	char *end;
+
+	errno = 0;
+	value = strtoul(text, &end, 10);
+	*id = value;
+	return *text >= '0' && *text <= '9' && !*end && !errno && value <= UINT32_MAX;
+}
+
+/* Remember what the user asked for: "task xz, cpu 0-3". */
+static bool note_filter(struct report_filter *filter, const char *name, const char *value)
+{
+	char *text;
+
+	if (asprintf(&text, "%s%s%s %s", filter->text ? filter->text : "",
+		     filter->text ? ", " : "", name, value) < 0)
+		return false;
+	free(filter->text);
+	filter->text = text;
+	return true;
+}
+
+static bool is_wanted(const struct report *report, const struct kb_event *event)
+{
+	const struct report_filter *filter = &report->filter;
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct kb_task_hit hit;
+	uint64_t ns;
+
+	if (filter->cpus && (event->core / 64 >= filter->nr_cpu_words ||
+			     !(filter->cpus[event->core / 64] >> event->core % 64 & 1)))
+		return false;
+	if (filter->has_tid && event->task_id != filter->tid) {
+		kb_tasks_find(report->tasks, event->task_id, event->timestamp, &hit);
+		if (hit.tgid != filter->tid)
+			return false;
+	}
+	if (filter->task && strcmp(filter->task, kb_tasks_name(report->tasks, event->task_id,
+							       event->timestamp, buffer)) != 0)
+		return false;
+	ns = (uint64_t)kb_barman_ns(report->barman, event->timestamp) -
+	     (uint64_t)kb_timeline_first(report->timeline);
+	return ns >= filter->from && ns <= filter->until;
+}
+
 static int open_report(struct report *report)
 {
 	struct kb_error err = { 0 };
@@ -135,6 +212,7 @@ static void close_report(struct report *report)
 	kb_losses_release(&report->losses);
 	kb_tasks_destroy(report->tasks);
 	free(report->core_seen);
+	free(report->filter.text);
 	kb_barman_close(report->barman);
 }
 
@@ -159,6 +237,10 @@ static int add_sample(struct report *report, const struct kb_event *event)
 
 	if (!event->sample.has_pc) {
 		report->samples_without_pc++;
+		return 0;
+	}
+	if (report->filter.text && !is_wanted(report, event)) {
+		report->filtered++;
 		return 0;
 	}
 	symbol = kb_symbolizer_resolve(report->symbolizer, event->task_id, event->timestamp,
@@ -265,32 +347,76 @@ static int run(struct report *report, bool json)
 	return report->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-enum { OPTION_CHILDREN = 256, OPTION_PERCENT, OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW };
+enum {
+	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
+	OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW,
+};
+
+static const struct option options[] = {
+	{ "input", required_argument, NULL, 'i' },
+	{ "sort", required_argument, NULL, 's' },
+	{ "count", no_argument, NULL, 'n' },
+	{ "cpu", required_argument, NULL, 'C' },
+	{ "task", required_argument, NULL, OPTION_TASK },
+	{ "tid", required_argument, NULL, OPTION_TID },
+	{ "time", required_argument, NULL, OPTION_TIME },
+	{ "children", no_argument, NULL, OPTION_CHILDREN },
+	{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
+	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
+	{ "symfs", required_argument, NULL, OPTION_SYMFS },
+	{ "no-demangle", no_argument, NULL, OPTION_RAW },
+	{ "json", no_argument, NULL, 'j' },
+	{ "help", no_argument, NULL, 'h' },
+	{ 0 },
+};
+
+/* An option that says which samples count: CLI_OK, or CLI_IMPOSSIBLE after a message. */
+static int take_filter(struct report_filter *filter, int option, const char *value)
+{
+	static uint64_t cpus[KB_CPU_WORDS];
+	struct kb_error err = { 0 };
+	const char *name = "task";
+	int nr;
+
+	switch (option) {
+	case 'C':
+		name = "cpu";
+		nr = kb_cpulist_parse(cpus, value, KB_CPUS_MAX, &err);
+		if (nr < 0)
+			return cli_fail_error(&err);
+		filter->cpus = cpus;
+		filter->nr_cpu_words = nr;
+		break;
+	case OPTION_TASK:
+		filter->task = value;
+		break;
+	case OPTION_TID:
+		name = "tid";
+		filter->has_tid = true;
+		if (!parse_id(value, &filter->tid))
+			return cli_fail("`%s' is no task's number", value);
+		break;
+	default:
+		name = "time";
+		if (!parse_time(value, &filter->from, &filter->until))
+			return cli_fail("`%s' is no time: give FROM,TO in seconds", value);
+		break;
+	}
+	return note_filter(filter, name, value) ? CLI_OK : cli_fail("out of memory");
+}
 
 int cmd_report(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "sort", required_argument, NULL, 's' },
-		{ "count", no_argument, NULL, 'n' },
-		{ "children", no_argument, NULL, OPTION_CHILDREN },
-		{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
-		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
-		{ "symfs", required_argument, NULL, OPTION_SYMFS },
-		{ "no-demangle", no_argument, NULL, OPTION_RAW },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct report report = {
 		.path = "kbarman.cap",
 		.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
 		.percent_limit = 0.5,
+		.filter.until = UINT64_MAX,
 	};
 	bool json = false;
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "i:s:njh", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "i:s:nC:jh", options, NULL)) != -1) {
 		switch (option) {
 		case 'i':
 			report.path = optarg;
@@ -302,6 +428,13 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 'n':
 			report.count = true;
+			break;
+		case 'C':
+		case OPTION_TASK:
+		case OPTION_TID:
+		case OPTION_TIME:
+			if (take_filter(&report.filter, option, optarg))
+				return CLI_IMPOSSIBLE;
 			break;
 		case OPTION_CHILDREN:
 			report.children = true;

@@ -20,8 +20,20 @@
 #include "analysis/timeline.h"
 #include "sym/tasks.h"
 
+/* Which samples count. Times are ns since the first record. */
+struct report_filter {
+	const uint64_t *cpus;		/* bit map as of kb_cpulist_parse(); NULL: all */
+	unsigned int nr_cpu_words;
+	const char *task;		/* name; NULL: any */
+	bool has_tid;
+	uint32_t tid;			/* of a task or its process */
+	uint64_t from, until;
+	char *text;			/* as the user wrote it, for the head; NULL: none */
+};
+
 struct report {
 	const char *path;
+	struct report_filter filter;
 	unsigned int sort;		/* KB_SORT_* of the table of samples */
 	bool count;			/* samples, not weights */
 	bool children;			/* with callers */
@@ -41,6 +53,7 @@ struct report {
 	uint64_t events[KB_EVENT_HALT + 1];	/* by enum kb_event_type */
 	uint64_t nr_events;
 	uint64_t samples_without_pc;
+	uint64_t filtered;		/* samples that do not count */
 	uint32_t nr_cores;		/* that have events */
 	bool *core_seen;		/* max_cores */
 	uint64_t last_timestamp;	/* ticks, of the events */

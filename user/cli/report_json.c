@@ -37,6 +37,7 @@ static void put_head(const struct report *report, struct kb_json *json)
 	kb_json_u64(json, "records", report->nr_events);
 	kb_json_u64(json, "samples", report->events[KB_EVENT_SAMPLE]);
 	kb_json_u64(json, "samples_without_pc", report->samples_without_pc);
+	kb_json_u64(json, "samples_filtered", report->filtered);
 	kb_json_u64(json, "switches", report->events[KB_EVENT_TASK_SWITCH]);
 	kb_json_u64(json, "halts", report->events[KB_EVENT_HALT]);
 	kb_json_u64(json, "annotations", report->events[KB_EVENT_ANNOTATION]);

@@ -182,6 +182,11 @@ static void put_weight(const struct report *report)
 	struct kb_text weight = report_weight_name(report);
 
 	printf("#\n# Samples: %" PRIu64 ", ", report->totals.samples);
+	if (report->filter.text) {
+		printf("those of ");
+		put(report->filter.text, 0);
+		printf(" (%" PRIu64 " others), ", report->filtered);
+	}
 	if (report->count || report->totals.weight == report->totals.samples) {
 		printf("counted\n#\n");
 		return;
@@ -400,7 +405,7 @@ void report_print_text(const struct report *report)
 {
 	put_head(report);
 	put_losses(report);
-	if (report->totals.samples) {
+	if (report->totals.samples || report->filtered) {
 		put_weight(report);
 		put_symbols(report);
 		put_task_samples(report);
