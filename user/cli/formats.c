@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "cli.h"
@@ -59,8 +60,8 @@ static bool write_full(int fd, const uint8_t *from, size_t length)
  */
 static int unread(const uint8_t *start, size_t length)
 {
+	pid_t child, parent = getpid();
 	int ends[2];
-	pid_t child;
 
 	if (pipe2(ends, O_CLOEXEC))
 		return -errno;
@@ -77,10 +78,16 @@ static int unread(const uint8_t *start, size_t length)
 		ssize_t n = length;
 
 		close(ends[0]);
+		/* Who reads our output must not wait for a child that has none. */
+		close(STDOUT_FILENO);
 		signal(SIGPIPE, SIG_DFL);
+		prctl(PR_SET_PDEATHSIG, SIGTERM);
+		if (getppid() != parent)
+			_exit(0);
 		memcpy(piece, start, length);
-		while (n > 0 && write_full(ends[1], piece, n))
-			n = read_full(STDIN_FILENO, piece, sizeof(piece));
+		/* What is there is passed on at once: somebody may watch. */
+		while ((n > 0 && write_full(ends[1], piece, n)) || (n < 0 && errno == EINTR))
+			n = read(STDIN_FILENO, piece, sizeof(piece));
 		_exit(0);
 	}
 	close(ends[1]);
