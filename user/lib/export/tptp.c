@@ -26,6 +26,7 @@
 #include "export/tptp_threads.h"
 #include "format/tptp_codec.h"
 #include "format/wire.h"
+#include "out.h"
 
 #define MAX_FRAMES	512		/* of a call chain; outer ones are left out */
 #define BODY_BYTES	65536		/* of a custom message */
@@ -897,7 +898,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	if (result)
 		goto out;
 	write_beginning(x);
-	while (!kb_out_error(out) && (result = kb_barman_next(barman, &event, err)) > 0)
+	while (!out->error && (result = kb_barman_next(barman, &event, err)) > 0)
 		write_event(x, &event);
 	write_end(x);
 	say_what_was_cut(x);

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "format/tptp_codec.h"
+#include "format/wire.h"
 
 #define ONES	UINT64_C(0x0101010101010101)
 
@@ -83,28 +84,58 @@ int64_t tptp_split_slowly(int64_t ticks, int64_t frequency, uint32_t *nanosecond
 	return seconds;
 }
 
-static const char digit_pairs[] =
-	"00010203040506070809101112131415161718192021222324252627282930313233343536373839"
-	"40414243444546474849505152535455565758596061626364656667686970717273747576777879"
-	"8081828384858687888990919293949596979899";
+#define DIGITS_8	100000000u
 
-static uint8_t *put_unsigned(uint8_t *p, uint64_t v)
+/*
+ * The eight digits of @v < 10^8, the first one in the lowest byte, by splitting all
+ * parts at once: first two of four digits, then four of two, then eight. The products
+ * are x / 100 and x / 10 for every x that a part can be.
+ */
+static inline uint64_t digits_8(uint32_t v)
 {
-	uint8_t digits[40], *d = digits + 20;
+	uint64_t x = v / 10000 | (uint64_t)(v % 10000) << 32;
+	uint64_t q = x * 10486 >> 20 & UINT64_C(0x0000007f0000007f);
 
-	while (v >= 100) {
-		d -= 2;
-		memcpy(d, digit_pairs + v % 100 * 2, 2);
-		v /= 100;
+	x = q + ((x - q * 100) << 16);
+	q = x * 103 >> 10 & UINT64_C(0x000f000f000f000f);
+	return q + ((x - q * 10) << 8);
+}
+
+#define ASCII_DIGITS	UINT64_C(0x3030303030303030)
+
+/* With zeros in front. */
+static inline void put_8(uint8_t *p, uint32_t v)
+{
+	kb_store64(p, digits_8(v) | ASCII_DIGITS, KB_SWAP_LE);
+}
+
+/* Without zeros in front, and without a branch on how many digits there are. */
+static inline uint8_t *put_small(uint8_t *p, uint32_t v)
+{
+	uint64_t digits = digits_8(v);
+	unsigned int zeros = v ? __builtin_ctzll(digits) / 8 : 7;
+
+	kb_store64(p, (digits | ASCII_DIGITS) >> 8 * zeros, KB_SWAP_LE);
+	return p + 8 - zeros;
+}
+
+static inline uint8_t *put_unsigned(uint8_t *p, uint64_t v)
+{
+	if (v < 10) {		/* most numbers of most messages */
+		*p = '0' + v;
+		return p + 1;
 	}
-	if (v >= 10) {
-		d -= 2;
-		memcpy(d, digit_pairs + v * 2, 2);
+	if (v < DIGITS_8)
+		return put_small(p, v);
+	if (v < (uint64_t)DIGITS_8 * DIGITS_8) {
+		p = put_small(p, v / DIGITS_8);
 	} else {
-		*--d = '0' + v;
+		p = put_small(p, v / DIGITS_8 / DIGITS_8);
+		put_8(p, v / DIGITS_8 % DIGITS_8);
+		p += 8;
 	}
-	memcpy(p, d, 20);	/* more than there may be, so that the size is known */
-	return p + (digits + 20 - d);
+	put_8(p, v % DIGITS_8);
+	return p + 8;
 }
 
 uint8_t *tptp_put_number(uint8_t *p, int64_t v)
@@ -124,14 +155,13 @@ uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency)
 	if (seconds < 0) {
 		*p++ = '-';
 		if (ns) {
-			ns = 1000000000 - ns;
+			ns = KB_TPTP_FREQUENCY_NS - ns;
 			seconds++;
 		}
 	}
 	p = put_unsigned(p, seconds < 0 ? -(uint64_t)seconds : (uint64_t)seconds);
-	*p++ = '.';
-	for (int pair = 3; pair >= 0; pair--, ns /= 100)
-		memcpy(p + 1 + pair * 2, digit_pairs + ns % 100 * 2, 2);
-	*p = '0' + ns;
-	return p + 9;
+	p[0] = '.';
+	p[1] = '0' + ns / DIGITS_8;
+	put_8(p + 2, ns % DIGITS_8);
+	return p + 10;
 }
