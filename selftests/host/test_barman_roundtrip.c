@@ -105,9 +105,10 @@ static bool same_tables(const struct random_capture *c, const struct kb_barman *
 }
 
 /* The first @written events, or the newest of them in a ring. */
-static bool same_events(const struct random_capture *c, struct kb_barman *barman, uint32_t written)
+static bool same_events(const struct random_capture *c, struct kb_barman *barman, uint32_t written,
+			bool is_pipe)
 {
-	uint64_t checksum = 0, n = 0, first = 0;
+	uint64_t checksum = 0, n = 0, first = 0, newest = 0;
 	struct kb_validation sum;
 	struct kb_event event;
 	int ret;
@@ -115,6 +116,15 @@ static bool same_events(const struct random_capture *c, struct kb_barman *barman
 	ret = kb_barman_validate(barman, &sum, NULL);
 	if (ret || kb_barman_rewind(barman)) {
 		tap_note("validation: %s", strerror(-ret));
+		return false;
+	}
+	for (uint32_t i = 0; i < written; i++) {
+		if (c->events[i].timestamp > newest)
+			newest = c->events[i].timestamp;
+	}
+	/* Down a pipe the header goes before the events. */
+	if (!is_pipe && kb_barman_header(barman)->last_timestamp != newest) {
+		tap_note("last_timestamp is not the newest");
 		return false;
 	}
 	if (c->layout.circular)
@@ -158,7 +168,7 @@ static bool reads_back(const struct random_capture *c, int fd, uint32_t written,
 		kb_barman_close(barman);
 		return false;
 	}
-	same = same_tables(c, barman) && same_events(c, barman, written);
+	same = same_tables(c, barman) && same_events(c, barman, written, is_pipe);
 	kb_barman_close(barman);
 	return same;
 }

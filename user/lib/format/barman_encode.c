@@ -220,9 +220,10 @@ static kb_always_inline int encode_event(struct kb_barman_writer *w, const struc
 	}
 }
 
+/* All ones is how version 3 says "the last one that was known". */
 static void note_timestamp(struct kb_barman_writer *w, uint64_t timestamp)
 {
-	if (timestamp > w->last_timestamp)
+	if (timestamp > w->last_timestamp && timestamp != UINT64_MAX)
 		w->last_timestamp = timestamp;
 }
 
