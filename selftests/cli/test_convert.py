@@ -545,7 +545,7 @@ def memory_does_not_grow_with_the_capture(tmp):
     for name in "heph", "annotate":
         tap.run("convert", path, "--to", name, "-o", "/dev/null", timeout=120)
     peak = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 1024
-    assert peak <= 40, f"{peak:.1f} MiB"
+    assert peak <= 32, f"{peak:.1f} MiB"
 
 
 if __name__ == "__main__":
