@@ -22,6 +22,7 @@
 #include "analysis/timeline.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "export/tptp_frame.h"
 #include "export/tptp_methods.h"
 #include "export/tptp_threads.h"
 #include "format/tptp_codec.h"
@@ -637,131 +638,12 @@ static void write_event(struct tptp *x, const struct kb_event *event)
 	}
 }
 
-/* ---- beginning and end ---- */
-
-#define FACT_PREFIX	"kbarman."
-
-static void write_option(struct tptp *x, const char *key, const char *value)
-{
-	struct kb_tptp_message message;
-
-	kb_tptp_message_init(&message, KB_TPTP_OPTION);
-	message.values[KB_TPTP_OPTION_KEY].string = kb_text(key);
-	message.values[KB_TPTP_OPTION_VALUE].string = kb_text(value);
-	kb_tptp_writer_message(x->writer, &message);
-}
-
-static void write_filter(struct tptp *x, const char *pattern)
-{
-	struct kb_tptp_message message;
-
-	kb_tptp_message_init(&message, KB_TPTP_FILTER);
-	message.values[KB_TPTP_FILTER_PATTERN].string = kb_text(pattern);
-	message.values[KB_TPTP_FILTER_MODE].string = kb_text("INCLUDE");
-	message.values[KB_TPTP_FILTER_GENERIC_PATTERN].string = kb_text("NONE");
-	message.values[KB_TPTP_FILTER_METHOD_PATTERN].string = kb_text("*");
-	message.values[KB_TPTP_FILTER_METHOD_MODE].string = kb_text("INCLUDE");
-	message.values[KB_TPTP_FILTER_METHOD_GENERIC_PATTERN].string = kb_text("NONE");
-	kb_tptp_writer_message(x->writer, &message);
-}
-
-/* "exit.ROW=TICKS" and "tgid.ROW=ID", of which there is one a task. */
-static bool is_row_fact(const char *key)
-{
-	return strncmp(key, "exit.", 5) == 0 || strncmp(key, "tgid.", 5) == 0;
-}
-
-/* The next fact of the header behind *@at: "KEY=VALUE", NULL at the end. */
-static const char *next_fact(const struct tptp *x, uint32_t *at)
-{
-	while (*at < x->header->string_table_length) {
-		const char *string = x->header->strings + *at;
-
-		*at += strnlen(string, x->header->string_table_length - *at) + 1;
-		if (strncmp(string, FACT_PREFIX, sizeof(FACT_PREFIX) - 1) == 0 &&
-		    strchr(string, '='))
-			return string + sizeof(FACT_PREFIX) - 1;
-	}
-	return NULL;
-}
-
-static void write_settings(struct tptp *x)
-{
-	const char *fact, *filter = kb_barman_fact(x->barman, "filter");
-	char key[256], number[24];
-	uint32_t at = 0;
-
-	if (filter && strcmp(filter, "none") != 0)
-		write_filter(x, filter);
-	write_option(x, "methods", x->options->aggregate ? "aggregated" : "sampled and held");
-	snprintf(number, sizeof(number), "%u", x->header->timer_sample_rate);
-	write_option(x, "timer_sample_rate", number);
-	while ((fact = next_fact(x, &at))) {
-		const char *equals = strchr(fact, '=');
-
-		if (is_row_fact(fact))
-			continue;
-		snprintf(key, sizeof(key), "%.*s", (int)(equals - fact), fact);
-		write_option(x, key, equals + 1);
-	}
-}
-
-/* Ids of the trace's parts: the same for the same capture, apart for others. */
-struct part_ids {
-	char process[32], agent[32], trace[32];
-};
-
-static void write_beginning(struct tptp *x)
-{
-	const char *host = kb_barman_fact(x->barman, "host");
-	const char *release = kb_barman_fact(x->barman, "release");
-	struct kb_tptp_message m;
-	struct part_ids ids;
-	char name[256];
-
-	snprintf(ids.process, sizeof(ids.process), "%016" PRIx64 "-linux", x->header->unix_base_ns);
-	snprintf(ids.agent, sizeof(ids.agent), "%016" PRIx64 "-agent", x->header->unix_base_ns);
-	snprintf(ids.trace, sizeof(ids.trace), "%016" PRIx64 "-trace", x->header->unix_base_ns);
-	snprintf(name, sizeof(name), "linux%s%s", release ? " " : "", release ? release : "");
-	if (!host)
-		host = x->header->target_name;
-
-	kb_tptp_message_init(&m, KB_TPTP_NODE);
-	m.values[KB_TPTP_NODE_NODE_ID].string = kb_text(host);
-	m.values[KB_TPTP_NODE_HOSTNAME].string = kb_text(host);
-	m.values[KB_TPTP_NODE_TIMESTAMP].number = x->base;
-	kb_tptp_writer_message(x->writer, &m);
-
-	kb_tptp_message_init(&m, KB_TPTP_PROCESS_CREATE);
-	m.values[KB_TPTP_PROCESS_CREATE_PROCESS_ID].string = kb_text(ids.process);
-	m.values[KB_TPTP_PROCESS_CREATE_NAME].string = kb_text(name);
-	m.values[KB_TPTP_PROCESS_CREATE_NODE_ID_REF].string = kb_text(host);
-	m.values[KB_TPTP_PROCESS_CREATE_TIMESTAMP].number = x->base;
-	kb_tptp_writer_message(x->writer, &m);
-
-	kb_tptp_message_init(&m, KB_TPTP_AGENT_CREATE);
-	m.values[KB_TPTP_AGENT_CREATE_AGENT_ID].string = kb_text(ids.agent);
-	m.values[KB_TPTP_AGENT_CREATE_PROCESS_ID].string = kb_text(ids.process);
-	m.values[KB_TPTP_AGENT_CREATE_NAME].string = kb_text("kbarman");
-	m.values[KB_TPTP_AGENT_CREATE_TYPE].string = kb_text("Profiler");
-	m.values[KB_TPTP_AGENT_CREATE_VERSION].string = kb_text(KBARMAN_VERSION);
-	m.values[KB_TPTP_AGENT_CREATE_TIMESTAMP].number = x->base;
-	kb_tptp_writer_message(x->writer, &m);
-
-	kb_tptp_message_init(&m, KB_TPTP_TRACE_START);
-	m.values[KB_TPTP_TRACE_START_TRACE_ID].string = kb_text(ids.trace);
-	m.values[KB_TPTP_TRACE_START_AGENT_ID].string = kb_text(ids.agent);
-	m.values[KB_TPTP_TRACE_START_TIMESTAMP].number = x->base;
-	kb_tptp_writer_message(x->writer, &m);
-	write_settings(x);
-}
+/* ---- the whole capture ---- */
 
 static void write_end(struct tptp *x)
 {
 	int64_t time = trace_time(x, kb_timeline_last(x->timeline));
-	struct kb_tptp_message m;
 	struct kb_slice slice;
-	char agent[32];
 
 	while (kb_timeline_end(x->timeline, &slice))
 		end_slice(x, &slice, UINT64_MAX);
@@ -774,14 +656,7 @@ static void write_end(struct tptp *x)
 	end_exited(x, time);
 	write_all_sums(x);
 
-	snprintf(agent, sizeof(agent), "%016" PRIx64 "-agent", x->header->unix_base_ns);
-	kb_tptp_message_init(&m, KB_TPTP_TRACE_END);
-	m.values[KB_TPTP_TRACE_END_TIMESTAMP].number = time;
-	kb_tptp_writer_message(x->writer, &m);
-	kb_tptp_message_init(&m, KB_TPTP_AGENT_DESTROY);
-	m.values[KB_TPTP_AGENT_DESTROY_AGENT_ID].string = kb_text(agent);
-	m.values[KB_TPTP_AGENT_DESTROY_TIMESTAMP].number = time;
-	kb_tptp_writer_message(x->writer, &m);
+	tptp_write_ending(x->writer, x->header, time);
 	kb_tptp_writer_finish(x->writer);
 }
 
@@ -800,7 +675,7 @@ static int read_exits(struct tptp *x)
 	x->exits = calloc((size_t)x->header->nr_tasks + 1, sizeof(*x->exits));
 	if (!x->exits)
 		return -ENOMEM;
-	while (x->nr_exits < x->header->nr_tasks && (fact = next_fact(x, &at))) {
+	while (x->nr_exits < x->header->nr_tasks && (fact = tptp_next_fact(x->header, &at))) {
 		unsigned long row;
 		uint64_t ticks;
 
@@ -897,7 +772,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	result = prepare(x, symbolizer, err);
 	if (result)
 		goto out;
-	write_beginning(x);
+	tptp_write_beginning(x->writer, barman, options->aggregate, x->base);
 	while (!out->error && (result = kb_barman_next(barman, &event, err)) > 0)
 		write_event(x, &event);
 	write_end(x);
