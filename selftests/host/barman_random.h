@@ -116,9 +116,15 @@ static inline void random_tables(struct random_capture *c)
 			.colour = random_u64(),
 			.multiplier = (double)random_magnitude() / (1 + random_below(1000)),
 			.series_class = 1 + random_below(3),
-			.display = 1 + random_below(5),
 			.boolean_flags = random_below(2),
 		};
+	/* Of absolute values average, maximum or minimum; of others sum or rate. */
+	for (uint32_t i = 0; i < c->nr_series; i++) {
+		static const uint8_t absolute[] = { 2, 4, 5 }, other[] = { 1, 3 };
+
+		c->series[i].display = c->series[i].series_class == 3 ? absolute[random_below(3)]
+								      : other[random_below(2)];
+	}
 }
 
 static inline void random_sample(struct random_capture *c, uint32_t index)

@@ -306,6 +306,12 @@ INSTANCE(32_swapped, 4, true)
 INSTANCE(64, 8, false)
 INSTANCE(64_swapped, 8, true)
 
+/* Averages and extremes are of absolute values, sums and rates of the others. */
+static bool is_display_of_absolute(uint8_t display)
+{
+	return display != BM_SERIES_DISPLAY_ACCUMULATE && display != BM_SERIES_DISPLAY_HERTZ;
+}
+
 /* What the tables say, against the lists of values in the format's text. */
 static void check_tables(struct kb_barman *b)
 {
@@ -334,6 +340,10 @@ static void check_tables(struct kb_barman *b)
 		    series->display > BM_SERIES_DISPLAY_MINIMUM)
 			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is no display", i,
 				       series->display);
+		else if (is_display_of_absolute(series->display) !=
+			 (series->series_class == BM_SERIES_CLASS_ABSOLUTE))
+			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": display %u does not go "
+				       "with class %u", i, series->display, series->series_class);
 	}
 }
 
