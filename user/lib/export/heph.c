@@ -16,6 +16,7 @@
 #include <stdlib.h>
 
 #include "analysis/names.h"
+#include "analysis/stack.h"
 #include "analysis/timeline.h"
 #include "export/export.h"
 #include "export/label.h"
@@ -201,23 +202,22 @@ static void write_custom(struct heph *x, const struct kb_event *event, uint64_t 
 	write_counter(x, event->core, when, kb_text(text), value, 1.0);
 }
 
-/* Names of @chain's frames as an array, and their addresses as another. */
+/* The frames of the call chain: their addresses as an array, their names as another. */
 static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *event,
 			  uint32_t frames)
 {
-	const uint64_t *chain = event->sample.chain;
 	uint32_t i;
 
 	at = kb_heph_put_name(at, "chain", KB_HEPH_ARRAY | KB_HEPH_U64);
 	at = kb_heph_put16(at, (uint16_t)frames);
 	for (i = 0; i < frames; i++)
-		at = kb_heph_put64(at, chain[i]);
+		at = kb_heph_put64(at, kb_stack_pc(event, i));
 	at = kb_heph_put_name(at, "stack", KB_HEPH_ARRAY | KB_HEPH_STRING);
 	at = kb_heph_put16(at, (uint16_t)frames);
 	for (i = 0; i < frames; i++) {
 		const struct kb_symbol *symbol = x->symbolizer ?
 			kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
-					      chain[i]) : NULL;
+					      kb_stack_lookup(event, i)) : NULL;
 		const char *name = symbol && *symbol->name ? symbol->name : UNKNOWN;
 		size_t length = kb_label((char *)at + 2, FRAME_BYTES, name, strlen(name), false);
 
@@ -251,7 +251,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 		keep = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
 		length = kb_label_cut(x->image, length, room - keep);
 	} else if (event->sample.nr_chain) {
-		frames = event->sample.nr_chain < FRAMES ? event->sample.nr_chain : FRAMES;
+		frames = kb_stack_depth(event) < FRAMES ? kb_stack_depth(event) : FRAMES;
 		fixed += STRING_BYTES("chain", 0) + STRING_BYTES("stack", 0) +
 			 frames * (8 + 2 + FRAME_BYTES);
 	}
