@@ -648,13 +648,17 @@ static int end(struct recording *rec)
 	struct kb_error err;
 	sigset_t ours;
 	uint64_t bytes;
-	int ret;
+	int ret, fd;
 
 	if (kb_device_stop(rec->device, &err))
 		return fail_partly(rec, &err);
 	add_kernel_symbols(rec);
-	if (kb_recorder_finish(rec->recorder, &err))
+	/* What has a name is there at any moment: only a copy of it is made smaller. */
+	if (kb_recorder_finish(rec->recorder, rec->output.spooled, &err))
 		return fail_partly(rec, &err);
+	fd = record_output_compact(&rec->output);
+	record_output_compact_done(&rec->output, fd,
+				   fd >= 0 && !kb_recorder_compact(rec->recorder, fd, NULL));
 	bytes = record_output_size(&rec->output);
 	/* A reader that doesn't read must not keep Ctrl-C from us. */
 	if (rec->output.spooled)

@@ -36,6 +36,7 @@ static int open_spool(struct record_output *out)
 static int open_partial(struct record_output *out)
 {
 	if (asprintf(&out->partial, "%s.partial", out->final) < 0 ||
+	    asprintf(&out->compact, "%s.compact", out->final) < 0 ||
 	    asprintf(&out->side_final, "%s.kallsyms", out->final) < 0 ||
 	    asprintf(&out->side_partial, "%s.kallsyms", out->partial) < 0)
 		return cli_fail("out of memory");
@@ -156,6 +157,29 @@ static int copy_spool(struct record_output *out)
 	return ret;
 }
 
+int record_output_compact(struct record_output *out)
+{
+	if (out->spooled)
+		return -1;
+	return open(out->compact, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+}
+
+void record_output_compact_done(struct record_output *out, int fd, bool whole)
+{
+	if (fd < 0)
+		return;
+	if (!whole) {
+		close(fd);
+		unlink(out->compact);
+		return;
+	}
+	/* From here on the capture is this one. */
+	close(out->fd);
+	out->fd = fd;
+	if (rename(out->compact, out->partial))
+		cli_warn("can't rename %s: %s", out->compact, strerror(errno));
+}
+
 int record_output_commit(struct record_output *out)
 {
 	int ret;
@@ -196,6 +220,7 @@ void record_output_close(struct record_output *out)
 	}
 	free(out->final);
 	free(out->partial);
+	free(out->compact);
 	free(out->side_final);
 	free(out->side_partial);
 	record_output_init(out);

@@ -2,7 +2,8 @@
 /*
  * Where `record` writes. A capture grows in FILE.partial, which can be read at any
  * time, with the kernel's symbols in FILE.partial.kallsyms, and both get their
- * final names at the end. Standard output, pipes and devices get all of it at the
+ * final names at the end; if it is small, without the rows of tables that it did not
+ * need, by a copy (FILE.compact). Standard output, pipes and devices get all of it at the
  * end, from a temporary file without a name.
  */
 #ifndef KBARMAN_CLI_RECORD_OUTPUT_H
@@ -17,6 +18,7 @@ struct record_output {
 	const char *name;	/* as messages say it */
 	char *final;		/* NULL if spooled to standard output */
 	char *partial;		/* NULL if spooled */
+	char *compact;		/* name of the copy without unused rows */
 	char *side_final, *side_partial;
 	FILE *side;		/* while it is written */
 	bool spooled;
@@ -38,6 +40,13 @@ void record_output_side_done(struct record_output *out, bool useful);
 
 /* Bytes of the capture. */
 uint64_t record_output_size(const struct record_output *out);
+
+/*
+ * A file for a smaller copy of the partial one, which is to get the final name
+ * instead; -1 if there is none. Then whether it is whole.
+ */
+int record_output_compact(struct record_output *out);
+void record_output_compact_done(struct record_output *out, int fd, bool whole);
 
 /* Final names, or all of it to where it goes. 0, or an exit status after a message. */
 int record_output_commit(struct record_output *out);

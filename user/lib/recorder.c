@@ -18,7 +18,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <kbarman/barman.h>
 #include <kbarman/merge.h>
@@ -26,7 +25,6 @@
 
 #define HOLD_BACK_NS	50000000
 #define SYNC_BYTES	(64 << 20)	/* not more is lost if the disk fills up */
-#define SETTLE_BYTES	(1 << 20)
 #define FACTS_AT_ONCE	1024
 
 /* Strings of ours beside the kernel's: tgid and exit of each row, a few a CPU. */
@@ -52,8 +50,7 @@ struct kb_recorder {
 	bool stream;
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
-	uint64_t bytes, unsynced;	/* of records */
-	int fd;
+	uint64_t unsynced;		/* bytes of records */
 	bool has_charts;
 	uint32_t strings_done, tasks_done, maps_done;
 	struct kb_recorder_totals totals;
@@ -168,7 +165,6 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 		}
 		ret = kb_barman_writer_record(r->writer, record.data, record.length);
 		r->totals.records++;
-		r->bytes += record.length;
 		r->unsynced += record.length;
 		if (!ret && r->unsynced >= SYNC_BYTES)
 			ret = sync_writer(r);
@@ -520,23 +516,7 @@ static int write_facts(struct kb_recorder *r, struct kb_error *err)
 	return ret ? write_failed(err, ret) : 0;
 }
 
-/*
- * Have a large capture on the disk, complete, before its header is made smaller:
- * who kills us while we wait for the disk still has it.
- */
-static int settle(struct kb_recorder *r, struct kb_error *err)
-{
-	int ret;
-
-	if (r->bytes < SETTLE_BYTES)
-		return 0;
-	ret = sync_writer(r);
-	if (!ret && fdatasync(r->fd))
-		ret = -errno;
-	return ret ? write_failed(err, ret) : 0;
-}
-
-int kb_recorder_finish(struct kb_recorder *r, struct kb_error *err)
+int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err)
 {
 	int ret;
 
@@ -549,8 +529,12 @@ int kb_recorder_finish(struct kb_recorder *r, struct kb_error *err)
 		ret = consume(r, err);
 	r->totals.unordered = kb_merge_unordered(r->merge);
 	ret = ret ?: write_facts(r, err);
-	ret = ret ?: settle(r, err);
-	return ret ?: kb_barman_writer_finish(r->writer, true, err);
+	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
+}
+
+int kb_recorder_compact(struct kb_recorder *r, int fd, struct kb_error *err)
+{
+	return kb_barman_writer_compact(r->writer, fd, err);
 }
 
 void kb_recorder_totals(const struct kb_recorder *r, struct kb_recorder_totals *totals)
@@ -599,7 +583,6 @@ int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int f
 	if (!r)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	r->device = device;
-	r->fd = fd;
 	ret = kb_device_query(device, &query, err);
 	if (ret)
 		goto err_destroy;

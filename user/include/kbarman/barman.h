@@ -286,4 +286,12 @@ int kb_barman_writer_sync(struct kb_barman_writer *writer);
  */
 int kb_barman_writer_finish(struct kb_barman_writer *writer, bool compact, struct kb_error *err);
 
+/*
+ * After kb_barman_writer_finish() without @compact: the same capture, linear and on
+ * a regular file opened for reading too, without its unused rows, to @fd, an empty
+ * regular file. The first file stays as it is, so that a capture is there whatever
+ * happens meanwhile. -EFBIG: there are so many data that the rows are not worth it.
+ */
+int kb_barman_writer_compact(struct kb_barman_writer *writer, int fd, struct kb_error *err);
+
 #endif

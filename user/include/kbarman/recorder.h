@@ -46,8 +46,18 @@ int kb_recorder_pump(struct kb_recorder *recorder, struct kb_error *err);
 /* What was pumped so far, and the tables, to the file, which is a capture then. */
 int kb_recorder_sync(struct kb_recorder *recorder, struct kb_error *err);
 
-/* After kb_device_stop(): the rest, the final header, without its unused rows. */
-int kb_recorder_finish(struct kb_recorder *recorder, struct kb_error *err);
+/*
+ * After kb_device_stop(): the rest, and the final header. With @compact the header
+ * is left without its unused rows, which are holes otherwise; who is killed at that
+ * leaves no capture.
+ */
+int kb_recorder_finish(struct kb_recorder *recorder, bool compact, struct kb_error *err);
+
+/*
+ * After a finish without @compact: the same capture without its unused rows to @fd,
+ * an empty regular file. Fails, with -EFBIG, if that is not worth the copy.
+ */
+int kb_recorder_compact(struct kb_recorder *recorder, int fd, struct kb_error *err);
 
 struct kb_recorder_totals {
 	uint64_t records;		/* in the file */

@@ -434,3 +434,64 @@ int barman_finish_output(struct kb_barman_writer *w, bool compact)
 	lseek(w->fd, w->base + w->places.end + data, SEEK_SET);
 	return 0;
 }
+
+/* The record buffer from file to file, by the file systems' own means if they have some. */
+static int copy_data(const struct kb_barman_writer *from, struct kb_barman_writer *to)
+{
+	off_t in = from->base + from->places.end, out = to->places.end;
+	uint64_t left = from->flushed;
+	uint8_t *piece;
+	int ret = 0;
+
+	while (left) {
+		ssize_t n = copy_file_range(from->fd, &in, to->fd, &out, left, 0);
+
+		if (n <= 0)
+			break;
+		left -= n;
+	}
+	piece = left ? malloc(MOVE_BYTES) : NULL;
+	if (left && !piece)
+		return -ENOMEM;
+	while (left && !ret) {
+		ssize_t n = pread(from->fd, piece, left < MOVE_BYTES ? left : MOVE_BYTES, in);
+
+		if (n < 0 && errno == EINTR)
+			continue;
+		if (n <= 0) {
+			ret = n < 0 ? -errno : -EIO;
+			break;
+		}
+		ret = put(to, piece, n, out);
+		in += n;
+		out += n;
+		left -= n;
+	}
+	free(piece);
+	return ret;
+}
+
+/* A copy of the writer with a small header, which shares all else, does the writing. */
+int barman_copy_compact(const struct kb_barman_writer *w, int fd)
+{
+	struct kb_barman_writer to = *w;
+	int ret;
+
+	if (!w->seekable || w->ring || !is_readable(w))
+		return -EINVAL;
+	if (w->flushed > MOVE_MAX)
+		return -EFBIG;
+	ret = small_header(w, &to.shape, &to.places, 0, &to.header);
+	if (ret)
+		return ret;
+	to.fd = fd;
+	to.base = 0;
+	set_store(&to);
+	ret = copy_data(w, &to);
+	if (!ret)
+		ret = put(&to, to.header, to.places.end, 0);
+	if (!ret && fdatasync(fd))
+		ret = -errno;
+	free(to.header);
+	return ret;
+}

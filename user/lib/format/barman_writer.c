@@ -476,3 +476,15 @@ int kb_barman_writer_finish(struct kb_barman_writer *w, bool compact, struct kb_
 		*err = w->error;
 	return ret;
 }
+
+int kb_barman_writer_compact(struct kb_barman_writer *w, int fd, struct kb_error *err)
+{
+	int ret = w->error.code;
+
+	if (!ret)
+		ret = barman_copy_compact(w, fd);
+	if (ret)
+		kb_error_set(err, ret, KB_NO_OFFSET, "the capture can't be made smaller: %s",
+			     strerror(-ret));
+	return ret;
+}

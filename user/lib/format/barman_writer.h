@@ -71,6 +71,7 @@ int barman_flush(struct kb_barman_writer *writer);
 int barman_write_header(struct kb_barman_writer *writer);
 int barman_write_ring(struct kb_barman_writer *writer);
 int barman_finish_output(struct kb_barman_writer *writer, bool compact);
+int barman_copy_compact(const struct kb_barman_writer *writer, int fd);
 
 /* Give unused custom rows values that are legal; before the header is written. */
 void barman_complete_header(struct kb_barman_writer *writer);
