@@ -257,6 +257,21 @@ def heph_tasks_have_their_own_events(tmp):
                                                         (2, 10, ("pc", 0x5678))], samples
 
 
+def tasks_have_the_name_of_their_time(tmp):
+    c = CaptureWriter(cores=1)
+    c.task(10, b"before")
+    c.task(10, b"after", timestamp=BASE + 1500)
+    c.task(11, b"late", timestamp=BASE + 9000)
+    for at, task in ((0, 10), (1000, 11), (1200, 10), (2000, 77), (3000, 10)):
+        c.switch(0, BASE + at, task)
+    _, events = heph_model.read(heph(tmp, c))
+    names = [e[5] for e in events if e[0] == 1 and e[2] == ROW]
+    assert names == ["before", "late", "after", "task 77"], names
+    convert(tmp, c, "--to", "annotate")
+    jobs = [m["name"] for m in dump(os.path.join(tmp, "a.annotate")) if m.get("type") == 12]
+    assert jobs == ["before", "late", "after", "task 77", "after"], jobs
+
+
 def heph_counters_are_events_of_their_own(tmp):
     _, events = heph_model.read(heph(tmp, small()))
     values = [(e[0], e[5], e[6]) for e in events if e[2] == COUNTERS]
