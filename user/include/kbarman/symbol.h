@@ -51,8 +51,8 @@ const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, 
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
 
 /*
- * Why names may be missing: calls @say once for each image that could not be read
- * or does not fit, with one sentence that says what to do.
+ * Why names may be missing: calls @say with one sentence for each image that could not
+ * be read or does not fit, and one for all that are stripped, that says what to do.
  */
 void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context);

@@ -163,7 +163,10 @@ static int finish_image(struct reader *reader)
 	struct kb_image *image = reader->image;
 
 	reader->image = NULL;
-	return image && !reader->skips && kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
+	if (!image || reader->skips)
+		return 0;
+	image->stripped = !image->elf.symbols.nr_symbols;
+	return kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
 }
 
 static int take_image(struct reader *reader, char *at)

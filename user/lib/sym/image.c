@@ -163,9 +163,7 @@ void kb_image_load(struct kb_images *images, struct kb_image *image)
 		load_file(images, image);
 	if (kb_symtab_sort(&image->elf.symbols))
 		kb_elf_release(&image->elf);
-	if (image->elf.nr_segments && !image->elf.symbols.nr_symbols)
-		kb_image_complain(image, "%s has no symbols: it is stripped, install the package "
-				  "with its debug symbols", image->name);
+	image->stripped = image->elf.nr_segments && !image->elf.symbols.nr_symbols;
 }
 
 bool kb_image_is_anonymous(const struct kb_image *image)

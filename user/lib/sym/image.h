@@ -25,6 +25,7 @@ struct kb_image {
 	struct kb_elf elf;
 	uint32_t unknown_id;	/* of addresses that no symbol covers */
 	char *complaint;	/* one sentence, or NULL */
+	bool stripped;		/* it was read, and has no symbols */
 };
 
 struct kb_images {

@@ -422,15 +422,46 @@ uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
 struct listener {
 	void (*say)(void *context, const char *sentence);
 	void *context;
+	char stripped[320];		/* names of images, with ", " between */
+	unsigned int nr_stripped, more;	/* more: those that are not in there */
 };
+
+static void note_stripped(struct listener *listener, const char *name)
+{
+	size_t used = strlen(listener->stripped), length = strlen(name);
+
+	listener->nr_stripped++;
+	if (used + length + 3 > sizeof(listener->stripped))
+		listener->more++;
+	else
+		sprintf(listener->stripped + used, "%s%s", used ? ", " : "", name);
+}
 
 static void say_complaint(const void *node, VISIT which, void *closure)
 {
 	const struct kb_image *image = *(const struct kb_image *const *)node;
-	const struct listener *listener = closure;
+	struct listener *listener = closure;
 
-	if ((which == postorder || which == leaf) && image->complaint)
+	if (which != postorder && which != leaf)
+		return;
+	if (image->complaint)
 		listener->say(listener->context, image->complaint);
+	if (image->stripped && image->unknown_id != KB_SYMTAB_NO_ID)
+		note_stripped(listener, image->name);
+}
+
+static void say_stripped(const struct listener *listener)
+{
+	char sentence[512], more[48] = "";
+
+	if (!listener->nr_stripped)
+		return;
+	if (listener->more)
+		snprintf(more, sizeof(more), "%sand %u more", listener->stripped[0] ? " " : "",
+			 listener->more);
+	snprintf(sentence, sizeof(sentence), "no symbols, they are stripped (packages with their debug "
+		 "symbols would help): %s%s", listener->stripped, more);
+	listener->say(listener->context, sentence);
 }
 
 void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
@@ -442,6 +473,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	if (symbolizer->bundle_error.code)
 		say(context, symbolizer->bundle_error.text);
 	twalk_r(symbolizer->images.tree, say_complaint, &listener);
+	say_stripped(&listener);
 	if (symbolizer->images.was_foreign) {
 		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: run "
 			 "`kbarman bundle' there, or give that machine's tree with --symfs DIR "
