@@ -203,6 +203,37 @@ def children_include_what_was_called(tmp):
     assert only(rows, kind="symbol", symbol="main")["weight"] == 100, rows
 
 
+def the_tree_of_calls_is_the_true_one(tmp):
+    program, symbols, offset, vaddr, size = build(tmp, "-no-pie")
+    capture = Maker(counters=[17])
+    capture.task(7, "truth")
+    capture.map(7, vaddr, size, offset, program)
+    ten, main = symbols["burn_ten"] + 1, symbols["main"] + 9
+    for number, chain in enumerate([[ten, main], [ten, main], [main], [ten, ten, main]]):
+        capture.sample(0, number, 7, chain[0], [100], chain)
+    path = capture.save(os.path.join(tmp, "tree.cap"))
+    rows, _ = lines(tmp, "--call-graph", path)
+    got = [(r["depth"], r.get("task") or r["symbol"], r["total"], r["self"])
+           for r in rows if r["kind"] == "call"]
+    assert got == [(1, "truth", 400, 0), (2, "main", 400, 100), (3, "burn_ten", 300, 200),
+                   (4, "burn_ten", 100, 100)], got
+    text = tap.run("report", "-g", path).stdout
+    assert re.search(r"^ +75\.00% +50\.00% {6}burn_ten$", text, re.M), text
+
+
+def stripped_images_are_told_in_one_line(tmp):
+    capture = Maker()
+    capture.task(7, "x")
+    for number in range(40):
+        program = os.path.join(tmp, f"program-{number:02}")
+        subprocess.run(["cp", "/bin/true", program], check=True)
+        capture.map(7, number << 20, 0x10000, 0, program)
+        capture.sample(0, number, 7, (number << 20) + 0x3000)
+    _, errors = lines(tmp, capture.save(os.path.join(tmp, "stripped.cap")))
+    assert len(errors.splitlines()) == 1 and "program-00, " in errors, errors
+    assert re.search(r" and \d+ more$", errors.strip()), errors
+
+
 def filters_choose_samples(tmp):
     make(tmp, os.path.join(tmp, "kbarman.cap"))
     for args, want in [(["--task", "thread"], 3), (["--tid", "8"], 3), (["--tid", "7"], 103),

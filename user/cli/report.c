@@ -32,6 +32,7 @@ static const char usage[] =
 	"      --time FROM,TO     only samples in these seconds since the first record; either\n"
 	"                         may be left out\n"
 	"      --children         add to each function what it called; needs call chains\n"
+	"  -g, --call-graph       print the tree of calls, too; needs call chains\n"
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
 	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
 	"      --symfs DIR        look for programs and libraries below DIR\n"
@@ -195,6 +196,8 @@ static int open_report(struct report *report)
 	    kb_hot_create(&report->by_tid, report->tasks, KB_SORT_TID, &err) ||
 	    kb_sched_create(&report->sched, report->header->max_cores, &err))
 		return cli_fail_error(&err);
+	if (report->call_graph && kb_calltree_create(&report->tree, report->barman, &err))
+		return cli_fail_error(&err);
 	kb_hot_sum_counters(report->by_sort, report->names);
 	report->cycles = find_counter(report->names, "cycles", "cpu-cycles");
 	report->instructions = find_counter(report->names, "instructions", "inst_retired");
@@ -204,6 +207,7 @@ static int open_report(struct report *report)
 static void close_report(struct report *report)
 {
 	kb_sched_destroy(report->sched);
+	kb_calltree_destroy(report->tree);
 	kb_hot_destroy(report->by_tid);
 	kb_hot_destroy(report->by_sort);
 	kb_symbolizer_destroy(report->symbolizer);
@@ -247,7 +251,11 @@ static int add_sample(struct report *report, const struct kb_event *event)
 				       event->sample.pc);
 	ret = kb_hot_add(report->by_sort, event, symbol) ?:
 	      kb_hot_add(report->by_tid, event, symbol);
-	return !ret && report->children ? add_callers(report, event) : ret;
+	if (!ret && report->children)
+		ret = add_callers(report, event);
+	if (!ret && report->tree)
+		ret = kb_calltree_add(report->tree, event, report->symbolizer);
+	return ret;
 }
 
 static int add_event(struct report *report, const struct kb_event *event)
@@ -296,7 +304,7 @@ static int read_events(struct report *report)
 	return CLI_OK;
 }
 
-static void order_tables(struct report *report)
+static int order_tables(struct report *report)
 {
 	struct kb_hot_row totals;
 
@@ -307,6 +315,10 @@ static void order_tables(struct report *report)
 	report->sched_tasks = kb_sched_tasks(report->sched, &report->nr_sched_tasks);
 	report->duration_ns = (uint64_t)kb_timeline_last(report->timeline) -
 			      (uint64_t)kb_timeline_first(report->timeline);
+	if (report->tree)
+		report->nodes = kb_calltree_finish(report->tree, report->count,
+						   &report->nr_nodes, &report->node_order);
+	return report->tree && !report->nodes ? cli_fail("out of memory") : CLI_OK;
 }
 
 struct kb_text report_weight_name(const struct report *report)
@@ -332,9 +344,10 @@ static int run(struct report *report, bool json)
 
 	if (!ret)
 		ret = read_events(report);
+	if (!ret)
+		ret = order_tables(report);
 	if (ret)
 		return ret;
-	order_tables(report);
 	if (json) {
 		ret = report_print_json(report);
 	} else {
@@ -361,6 +374,7 @@ static const struct option options[] = {
 	{ "tid", required_argument, NULL, OPTION_TID },
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "children", no_argument, NULL, OPTION_CHILDREN },
+	{ "call-graph", no_argument, NULL, 'g' },
 	{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
 	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
 	{ "symfs", required_argument, NULL, OPTION_SYMFS },
@@ -416,7 +430,7 @@ int cmd_report(int argc, char **argv)
 	bool json = false;
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "i:s:nC:jh", options, NULL)) != -1) {
+	while ((option = getopt_long(argc, argv, "i:s:nC:gjh", options, NULL)) != -1) {
 		switch (option) {
 		case 'i':
 			report.path = optarg;
@@ -438,6 +452,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_CHILDREN:
 			report.children = true;
+			break;
+		case 'g':
+			report.call_graph = true;
 			break;
 		case OPTION_PERCENT:
 			if (!parse_percent(optarg, &report.percent_limit))

@@ -13,6 +13,7 @@
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
 
+#include "analysis/calltree.h"
 #include "analysis/hot.h"
 #include "analysis/losses.h"
 #include "analysis/names.h"
@@ -37,6 +38,7 @@ struct report {
 	unsigned int sort;		/* KB_SORT_* of the table of samples */
 	bool count;			/* samples, not weights */
 	bool children;			/* with callers */
+	bool call_graph;		/* print the tree of calls */
 	double percent_limit;
 	struct kb_symbol_options symbols;
 
@@ -47,6 +49,7 @@ struct report {
 	struct kb_timeline *timeline;
 	struct kb_symbolizer *symbolizer;
 	struct kb_hot *by_sort, *by_tid;
+	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;
 	struct kb_losses losses;
 
@@ -64,6 +67,9 @@ struct report {
 	const struct kb_hot_row *rows, *task_rows;
 	uint32_t nr_rows, nr_task_rows;
 	struct kb_hot_row totals;	/* of rows */
+	const struct kb_calltree_node *nodes;	/* of tree */
+	const uint32_t *node_order;		/* depth first */
+	uint32_t nr_nodes;
 	const struct kb_sched_task *sched_tasks;
 	uint32_t nr_sched_tasks;
 	uint64_t duration_ns;

@@ -105,6 +105,22 @@ static void put_name(const struct report *report, struct kb_json *json, uint32_t
 	kb_json_string(json, "task", kb_tasks_name(report->tasks, task_id, timestamp, buffer));
 }
 
+/* Depth first; what is above a row is the last row before it with a lower depth. */
+static void put_call(struct kb_json *json, const struct kb_calltree_node *node, uint64_t all)
+{
+	kb_json_begin(json, "call");
+	kb_json_u64(json, "depth", node->depth);
+	kb_json_string(json, node->depth == 1 ? "task" : "symbol", node->name);
+	if (node->depth > 1) {
+		kb_json_string(json, "image", node->image_base);
+		kb_json_bool(json, "kernel", node->kernel);
+	}
+	kb_json_double(json, "percent", percent(node->total, all));
+	kb_json_u64(json, "total", node->total);
+	kb_json_u64(json, "self", node->self);
+	kb_json_end(json);
+}
+
 static void put_task_samples(const struct report *report, struct kb_json *json,
 			     const struct kb_hot_row *row)
 {
@@ -193,6 +209,9 @@ int report_print_json(const struct report *report)
 		put_row(report, &json, &report->rows[i]);
 	for (i = 0; i < report->nr_task_rows; i++)
 		put_task_samples(report, &json, &report->task_rows[i]);
+	for (i = 1; report->tree && i < report->nr_nodes; i++)
+		put_call(&json, &report->nodes[report->node_order[i]],
+			 report->nodes[KB_CALLTREE_ROOT].total);
 	for (i = 0; i < report->nr_sched_tasks; i++)
 		put_task(report, &json, &report->sched_tasks[i]);
 	for (i = 0; i < report->header->max_cores; i++)

@@ -401,6 +401,28 @@ static void put_idle(const struct report *report)
 	}
 }
 
+/* Callers above what they call, each with everything below it. */
+static void put_tree(const struct report *report)
+{
+	uint64_t all = report->nodes[KB_CALLTREE_ROOT].total;
+	char label[512];
+	uint32_t i;
+
+	put_title("Calls, callers first");
+	printf("#     Total       Self  Task, and below it functions\n#\n");
+	for (i = 1; i < report->nr_nodes; i++) {
+		const struct kb_calltree_node *node = &report->nodes[report->node_order[i]];
+
+		if (!is_shown(report, node->total, all))
+			continue;
+		kb_calltree_label(node, label, sizeof(label));
+		printf("%10.2f%% %9.2f%%  %*s", percent(node->total, all),
+		       percent(node->self, all), 2 * (int)(node->depth - 1), "");
+		put(label, 0);
+		printf("%s\n", node->kernel ? " [k]" : "");
+	}
+}
+
 void report_print_text(const struct report *report)
 {
 	put_head(report);
@@ -409,6 +431,8 @@ void report_print_text(const struct report *report)
 		put_weight(report);
 		put_symbols(report);
 		put_task_samples(report);
+		if (report->tree)
+			put_tree(report);
 	} else {
 		put_title("No samples with an address");
 	}
