@@ -11,16 +11,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kb_images images = { .symfs = calloc(1, 1) };
 	static int in = -1;
-	char path[32];
+	char path[32], out[64];
 
 	if (in < 0)
 		in = memfd_create("in", 0);
 	if (ftruncate(in, 0) || pwrite(in, data, size, 0) != (ssize_t)size)
 		abort();
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", in);
+	snprintf(out, sizeof(out), "/tmp/kbarman-fuzz-%d.symbols", (int)getpid());
 	if (kb_bundle_read(&images, path, NULL) == 0 &&
-	    kb_bundle_write(&images, "/tmp/kbarman-fuzz.symbols", NULL))
+	    kb_bundle_write(&images, out, NULL))
 		abort();
+	unlink(out);
 	kb_images_release(&images);
 	return 0;
 }
