@@ -12,6 +12,7 @@ MAKEFLAGS += --no-builtin-rules
 include scripts/user.mk
 include scripts/module.mk
 include scripts/tests.mk
+include scripts/fuzz.mk
 include scripts/demo.mk
 
 .PHONY: all help clean
