@@ -4,6 +4,8 @@
 # What a VM does in a test run, in one boot: the kselftests of the module, then the tool on
 # the real thing. Prints TAP as run_kselftest.sh does. Captures and reports are left in
 # results/ for selftests/vm/check.py, which looks into them on the host.
+#
+# shellcheck disable=SC2317 # functions are called by name
 
 export KBARMAN_TEST_VM=1
 here=$PWD
@@ -62,7 +64,7 @@ record_truth() {
 		return
 	status=$?
 	cat "$name.out" "$name.err"
-	return $status
+	return "$status"
 }
 
 tool() {
@@ -73,7 +75,7 @@ tool() {
 		promise "reports_${c}_for_people" sh -c "../kbarman report $c.cap >$c.txt"
 	done
 	echo "1..$count"
-	return $failed
+	return "$failed"
 }
 
 without_module() {
@@ -82,7 +84,7 @@ without_module() {
 		'! ../kbarman record -o none.cap -- true 2>none.err && grep -q insmod none.err'
 	promise leaves_nothing_where_it_did_not_record [ ! -e none.cap ]
 	echo "1..$count"
-	return $failed
+	return "$failed"
 }
 
 [ -e /dev/kbarman ] || insmod ../kbarman.ko
