@@ -206,6 +206,7 @@ static void check_accepted(void)
 		{ "comments_and_instructions", "<!-- a --><?b c?><TRACE><!----><?d?><node/></TRACE><!-- -->", 1 },
 		{ "start_and_end_tag", "<TRACE><node></node></TRACE >", 1 },
 		{ "nested_and_unknown", "<TRACE><node><node/><x y='1'>t&lt;<![CDATA[<&]]></x></node><z/></TRACE>", 1 },
+		{ "text_of_all_widths", "<TRACE>\xc4\xa0\xe2\x80\x89\xf0\x90\x80\xa0<node/></TRACE>", 1 },
 		{ "blanks_everywhere", "<TRACE\n><node\tnodeId = '1'\r\n/>\n\n</TRACE\n>\n", 1 },
 		{ "attributes_in_any_order", "<TRACE><node time='1' x='' nodeId='n'/></TRACE>", 1 },
 		{ "booleans_in_words", "<TRACE><methodDef isNative='true' isStatic='false'/></TRACE>", 1 },

@@ -7,7 +7,7 @@
 
 #include "format/tptp_codec.h"
 
-static inline bool tptp_xml_blank(uint8_t c)
+static inline bool tptp_xml_blank(uint32_t c)
 {
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
