@@ -49,6 +49,23 @@ static bool finds_secret(const char *name)
 	return found;
 }
 
+static void test_minidebug(void)
+{
+	if (!run("cd $D && cp full1 bin/mini && objcopy --strip-debug full1 mini.elf &&"
+		 "rm -r usr/lib/debug/.build-id && xz -k mini.elf && strip bin/mini &&"
+		 "objcopy --add-section .gnu_debugdata=mini.elf.xz bin/mini")) {
+		tap_skip("symbols_packed_in_the_program_are_found", "no xz");
+		return;
+	}
+	tap_ok(finds_secret("/bin/mini"), "symbols_packed_in_the_program_are_found");
+	run("cd $D && head -c 700 mini.elf.xz >cut.xz && cp bin/with bin/mini &&"
+	    "objcopy --add-section .gnu_debugdata=cut.xz bin/mini");
+	tap_ok(!finds_secret("/bin/mini"), "damaged_packed_symbols_are_no_error");
+	run("cd $D && head -c 40000000 /dev/zero >zero && xz zero && cp bin/with bin/mini &&"
+	    "objcopy --add-section .gnu_debugdata=zero.xz bin/mini");
+	tap_ok(!finds_secret("/bin/mini"), "packed_nonsense_is_no_error");
+}
+
 int main(void)
 {
 	if (!mkdtemp(directory))
@@ -74,6 +91,7 @@ int main(void)
 	tap_ok(finds_secret("/bin/without"), "a_debug_file_is_found_in_dot_debug");
 	run("mkdir -p $D/usr/lib/debug/bin && mv $D/bin/.debug/without.dbg $D/usr/lib/debug/bin");
 	tap_ok(finds_secret("/bin/without"), "a_debug_file_is_found_below_usr_lib_debug");
+	test_minidebug();
 	run("rm -r $D");
 	return tap_done();
 }

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <gelf.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -13,9 +14,12 @@
 #include <zlib.h>
 
 #include "sym/elf.h"
+#include "sym/minidebug.h"
 
 #define MAX_SEGMENTS	64U		/* to load; programs have two to five */
 #define MAX_SECTIONS	(1U << 20)
+
+static int add_debug(struct kb_elf *elf, const char *path, bool trusted);
 
 /* A symbol needs its section's limits, and whether there is code in it. */
 struct section {
@@ -25,7 +29,9 @@ struct section {
 
 struct loader {
 	struct kb_elf *out;
-	struct kb_elf *wanted;	/* whose debug file this should be */
+	struct kb_elf *wanted;	/* whose debug file this should be, ... */
+	bool trusted;		/* ... and is, without a doubt */
+	Elf_Scn *minidebug;	/* .gnu_debugdata, or NULL */
 	int fd;
 	const char *path;
 	struct kb_error *err;
@@ -271,7 +277,7 @@ static void read_debuglink(const struct loader *loader, Elf_Scn *scn)
 }
 
 /* Who the file is, and where its debug file may be. Damage in there is no error. */
-static void load_identity(const struct loader *loader)
+static void load_identity(struct loader *loader)
 {
 	Elf_Scn *scn = NULL;
 	GElf_Shdr shdr;
@@ -291,7 +297,26 @@ static void load_identity(const struct loader *loader)
 			find_build_id(loader, elf_getdata(scn, NULL));
 		else if (name && strcmp(name, ".gnu_debuglink") == 0)
 			read_debuglink(loader, scn);
+		else if (name && strcmp(name, ".gnu_debugdata") == 0)
+			loader->minidebug = scn;
 	}
+}
+
+/* Symbols of the file that is packed in this one. Damage in there is no error. */
+static void load_minidebug(const struct loader *loader)
+{
+	Elf_Data *data = loader->minidebug ? elf_rawdata(loader->minidebug, NULL) : NULL;
+	char path[32];
+	int fd;
+
+	if (!data || !data->d_buf || loader->out->has_symtab)
+		return;
+	fd = kb_minidebug_unpack(data->d_buf, data->d_size);
+	if (fd < 0)
+		return;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	add_debug(loader->out, path, true);
+	close(fd);
 }
 
 static int load(struct loader *loader)
@@ -308,7 +333,10 @@ static int load(struct loader *loader)
 	if (ret)
 		return ret;
 	load_identity(loader);
-	return load_symbol_tables(loader);
+	ret = load_symbol_tables(loader);
+	if (!ret)
+		load_minidebug(loader);
+	return ret;
 }
 
 /* Regular files only: anything else may block, or have effects of being read. */
@@ -392,7 +420,9 @@ static int load_debug(struct loader *loader)
 	if (elf_kind(loader->elf) != ELF_K_ELF || !gelf_getehdr(loader->elf, &loader->header))
 		return -ENOEXEC;
 	load_identity(loader);
-	if (wanted->build_id.length) {
+	if (loader->trusted) {
+		/* it came out of the file itself */
+	} else if (wanted->build_id.length) {
 		if (found->build_id.length != wanted->build_id.length ||
 		    memcmp(found->build_id.bytes, wanted->build_id.bytes, found->build_id.length))
 			return -ESTALE;
@@ -408,14 +438,21 @@ static int load_debug(struct loader *loader)
 	return ret;
 }
 
-int kb_elf_add_debug(struct kb_elf *elf, const char *path)
+static int add_debug(struct kb_elf *elf, const char *path, bool trusted)
 {
 	struct kb_elf found = { 0 };
-	struct loader loader = { .out = &found, .wanted = elf, .path = path };
+	struct loader loader = {
+		.out = &found, .wanted = elf, .path = path, .trusted = trusted,
+	};
 	int ret = with_file(&loader, load_debug);
 
-	elf->has_symtab |= !ret && found.has_symtab;
+	elf->has_symtab |= !ret && found.has_symtab && !trusted;
 	return ret;
+}
+
+int kb_elf_add_debug(struct kb_elf *elf, const char *path)
+{
+	return add_debug(elf, path, false);
 }
 
 void kb_elf_release(struct kb_elf *elf)
