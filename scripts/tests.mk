@@ -84,8 +84,8 @@ $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	echo timeout=600 >$(@D)/kbarman/settings
 	cp $(KSELFTEST)/run_kselftest.sh $@
 
-vm: guest		## a shell in a VM with the module and the tool (ARCH=…)
+vm: demo-guest $(GUEST)/map_reader	## a shell in a VM with the module and the tool (ARCH=…)
 	@scripts/vm --arch $(MACH) --root debian --share $(GUEST) --timeout 0 --shell -- \
 		sh -c 'insmod kbarman.ko; PATH=/host:$$PATH; export PATH; \
 		echo "the module is loaded; kbarman, truth and map_reader are in the path"; \
-		exec bash -i'
+		bash -i; exit 0'
