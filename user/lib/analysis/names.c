@@ -13,6 +13,7 @@
 #include "sym/tasks.h"
 
 #define CACHED_TASKS	256	/* a power of two */
+#define MAX_COUNTERS	1024	/* different ones; the last one stands for all the rest */
 #define FALLBACK_BYTES	32	/* "PMU event 0x…", "task …" */
 #define AGENT_CYCLES	0xffffffffu	/* the cycle counter in files of Arm's agent */
 
@@ -25,16 +26,22 @@ struct cached_task {
 	char fallback[FALLBACK_BYTES];
 };
 
+struct counter {
+	struct kb_text name;
+	char fallback[FALLBACK_BYTES];
+};
+
 struct kb_names {
 	struct kb_tasks *tasks;
 	struct cached_task cache[CACHED_TASKS];
 
 	uint32_t max_cores;
-	uint32_t nr_counters;
-	struct kb_text *counters;	/* by id */
-	uint32_t *counter_ids;		/* by first_counter[core] + index */
 	uint32_t *first_counter;	/* max_cores + 1 */
-	char (*fallbacks)[FALLBACK_BYTES];	/* as counter_ids */
+	uint32_t *counter_ids;		/* by first_counter[core] + index; before they are
+					 * known, 1 + the offset of the name, 0 = none */
+	uint32_t nr_counters;
+	struct counter counters[MAX_COUNTERS];	/* by id */
+	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of them: id + 1, 0 = free */
 	uint32_t seed;			/* of the hash: nobody can make a slow capture */
 
 	uint32_t lost_series;
@@ -83,16 +90,6 @@ static uint32_t hash_text(struct kb_text text, uint32_t seed)
 	return hash ^ hash >> 15;
 }
 
-/* A power of two that is at least twice @count. */
-static uint32_t table_size(uint32_t count)
-{
-	uint32_t size = 16;
-
-	while (size / 2 < count && size < 1u << 31)
-		size *= 2;
-	return size;
-}
-
 static int take_counters(struct kb_names *names, const struct kb_header *header)
 {
 	uint32_t total = 0, core;
@@ -108,54 +105,65 @@ static int take_counters(struct kb_names *names, const struct kb_header *header)
 		total += header->pmus[core].num_counters;
 	}
 	names->first_counter[core] = total;
-	names->counters = calloc((size_t)total + 1, sizeof(*names->counters));
 	names->counter_ids = calloc((size_t)total + 1, sizeof(*names->counter_ids));
-	names->fallbacks = calloc((size_t)total + 1, sizeof(*names->fallbacks));
-	return names->counters && names->counter_ids && names->fallbacks ? 0 : -ENOMEM;
+	return names->counter_ids ? 0 : -ENOMEM;
 }
 
-static struct kb_text fallback_counter(char (*text)[FALLBACK_BYTES], uint32_t type)
+static struct kb_text fallback_name(char text[FALLBACK_BYTES], uint32_t type)
 {
 	if (type == AGENT_CYCLES)
 		return kb_text("CPU cycles");
-	snprintf(*text, sizeof(*text), "PMU event 0x%x", type);
-	return kb_text(*text);
+	snprintf(text, FALLBACK_BYTES, "PMU event 0x%x", type);
+	return kb_text(text);
 }
 
-/* One id for one name; names->counters holds them by core and index before. */
-static int index_counters(struct kb_names *names, const struct kb_header *header)
+/* The slot of the counter called @name, or the free one where it belongs. */
+static uint16_t *slot_of(struct kb_names *names, struct kb_text name)
 {
-	uint32_t total = names->first_counter[header->max_cores];
-	uint32_t size = table_size(total), core, index, at = 0;
-	uint32_t *table = calloc(size, sizeof(*table));		/* id + 1 */
+	uint32_t at = hash_text(name, names->seed) % (2 * MAX_COUNTERS);
 
-	if (!table)
-		return -ENOMEM;
-	for (core = 0; core < header->max_cores; core++) {
-		for (index = 0; index < header->pmus[core].num_counters; index++, at++) {
-			struct kb_text name = names->counters[at];
-			uint32_t slot, id;
+	while (names->slots[at]) {
+		struct kb_text other = names->counters[names->slots[at] - 1].name;
 
-			if (!name.length)
-				name = fallback_counter(&names->fallbacks[at],
-							header->pmus[core].counter_types[index]);
-			slot = hash_text(name, names->seed) & (size - 1);
-			for (; (id = table[slot]); slot = (slot + 1) & (size - 1)) {
-				struct kb_text other = names->counters[id - 1];
-
-				if (other.length == name.length &&
-				    memcmp(other.data, name.data, name.length) == 0)
-					break;
-			}
-			if (!id) {	/* never above `at`, whose name was taken already */
-				names->counters[names->nr_counters++] = name;
-				table[slot] = id = names->nr_counters;
-			}
-			names->counter_ids[at] = id - 1;
-		}
+		if (other.length == name.length &&
+		    memcmp(other.data, name.data, name.length) == 0)
+			break;
+		at = (at + 1) % (2 * MAX_COUNTERS);
 	}
-	free(table);
-	return 0;
+	return &names->slots[at];
+}
+
+/* @name is "" or stays; a counter without a name is called by its @type. */
+static uint32_t id_of(struct kb_names *names, struct kb_text name, uint32_t type)
+{
+	char fallback[FALLBACK_BYTES];
+	struct counter *counter;
+	uint16_t *slot;
+	bool named = name.length;
+
+	if (!named)
+		name = fallback_name(fallback, type);
+	slot = slot_of(names, name);
+	if (*slot)
+		return *slot - 1u;
+	if (names->nr_counters == MAX_COUNTERS)
+		return MAX_COUNTERS - 1;
+	counter = &names->counters[names->nr_counters++];
+	counter->name = named ? name : fallback_name(counter->fallback, type);
+	if (names->nr_counters == MAX_COUNTERS)
+		counter->name = kb_text("further counters");
+	*slot = (uint16_t)names->nr_counters;
+	return names->nr_counters - 1;
+}
+
+static void index_counters(struct kb_names *names, const struct kb_header *header)
+{
+	uint32_t core, index, *id = names->counter_ids;
+
+	for (core = 0; core < header->max_cores; core++)
+		for (index = 0; index < header->pmus[core].num_counters; index++, id++)
+			*id = id_of(names, kb_text(*id ? header->strings + *id - 1 : NULL),
+				    header->pmus[core].counter_types[index]);
 }
 
 uint32_t kb_names_nr_counters(const struct kb_names *names)
@@ -165,7 +173,7 @@ uint32_t kb_names_nr_counters(const struct kb_names *names)
 
 struct kb_text kb_names_counter(const struct kb_names *names, uint32_t id)
 {
-	return names->counters[id];
+	return names->counters[id].name;
 }
 
 uint32_t kb_names_of_core(const struct kb_names *names, uint32_t core)
@@ -203,17 +211,18 @@ static bool number(const char **text, char end, uint32_t *value)
 	return true;
 }
 
-/* "counter.CPU.N=NAME" */
-static void take_fact(struct kb_names *names, const char *fact)
+/* Remember where the NAME of a "kbarman.counter.CPU.N=NAME" is. */
+static void take_fact(struct kb_names *names, const char *strings, const char *fact)
 {
 	uint32_t core, index;
 
-	if (strncmp(fact, "counter.", 8) != 0)
+	if (strncmp(fact, "kbarman.counter.", 16) != 0)
 		return;
-	fact += 8;
+	fact += 16;
 	if (number(&fact, '.', &core) && number(&fact, '=', &index) &&
 	    index < kb_names_of_core(names, core))
-		names->counters[names->first_counter[core] + index] = kb_text(fact);
+		names->counter_ids[names->first_counter[core] + index] =
+			(uint32_t)(fact - strings) + 1;
 }
 
 static void take_facts(struct kb_names *names, const struct kb_header *header)
@@ -223,8 +232,7 @@ static void take_facts(struct kb_names *names, const struct kb_header *header)
 	if (!at)
 		return;
 	for (end = at + header->string_table_length; at < end; at += strlen(at) + 1)
-		if (strncmp(at, "kbarman.", 8) == 0)
-			take_fact(names, at + 8);
+		take_fact(names, header->strings, at);
 }
 
 int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struct kb_error *err)
@@ -238,8 +246,7 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struc
 	if (!names || kb_tasks_create(&names->tasks, barman) || take_counters(names, header))
 		goto err_memory;
 	take_facts(names, header);
-	if (index_counters(names, header))
-		goto err_memory;
+	index_counters(names, header);
 	names->lost_series = KB_NO_SERIES;
 	for (i = 0; i < header->nr_series; i++)
 		if (header->series[i].name && strcmp(header->series[i].name, KB_LOST_SERIES) == 0)
@@ -257,9 +264,7 @@ void kb_names_destroy(struct kb_names *names)
 	if (!names)
 		return;
 	kb_tasks_destroy(names->tasks);
-	free(names->counters);
 	free(names->counter_ids);
 	free(names->first_counter);
-	free(names->fallbacks);
 	free(names);
 }
