@@ -100,7 +100,7 @@ static const struct kb_symbol *resolve(struct session *session, uint64_t pc)
 	return kb_symbolizer_resolve(session->symbolizer, TASK, 20, pc);
 }
 
-__attribute__((noinline, noclone)) int one_of_ours(int x)
+__attribute__((noinline)) int one_of_ours(int x)
 {
 	return x * 7 + 1;
 }
