@@ -13,6 +13,7 @@
 #include "sym/maps.h"
 
 #define NO_ROW		UINT32_MAX
+#define MANY_ROWS	(UINT32_MAX - 1)
 #define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; keeps sums in 32 bits */
 
 struct tree {
@@ -22,6 +23,7 @@ struct tree {
 	uint32_t nr_leaves;	/* 0: not built yet */
 	uint32_t *starts;	/* node n has items[starts[n]] to items[starts[n + 1]] */
 	uint32_t *items;	/* positions in order[]: a larger one is a newer row */
+	uint32_t *only;		/* by leaf: the item if there is one, NO_ROW, MANY_ROWS */
 	struct kb_maps_hit last;
 };
 
@@ -128,6 +130,7 @@ void kb_maps_destroy(struct kb_maps *maps)
 		free(maps->trees[i].bounds);
 		free(maps->trees[i].starts);
 		free(maps->trees[i].items);
+		free(maps->trees[i].only);
 	}
 	free(maps->trees);
 	free(maps->order);
@@ -217,6 +220,26 @@ static void note_rows(const struct kb_maps *maps, const struct tree *tree, uint3
 	}
 }
 
+/* Most addresses were never mapped anew: for them the way through the tree is saved. */
+static void note_only_rows(struct tree *tree)
+{
+	uint32_t leaf, node;
+
+	for (leaf = 0; leaf < tree->nr_leaves; leaf++) {
+		tree->only[leaf] = NO_ROW;
+		for (node = tree->nr_leaves + leaf; node; node /= 2) {
+			uint32_t nr = tree->starts[node + 1] - tree->starts[node];
+
+			if (nr > 1 || (nr && tree->only[leaf] != NO_ROW)) {
+				tree->only[leaf] = MANY_ROWS;
+				break;
+			}
+			if (nr)
+				tree->only[leaf] = tree->items[tree->starts[node]];
+		}
+	}
+}
+
 static int build(const struct kb_maps *maps, struct tree *tree)
 {
 	uint32_t nr_nodes, n;
@@ -232,19 +255,23 @@ static int build(const struct kb_maps *maps, struct tree *tree)
 		tree->starts[n + 1] += tree->starts[n];
 	tree->items = reallocarray(NULL, (size_t)tree->starts[nr_nodes] + 1,
 				   sizeof(*tree->items));
-	if (!tree->items)
+	tree->only = reallocarray(NULL, tree->nr_leaves, sizeof(*tree->only));
+	if (!tree->items || !tree->only)
 		goto err_memory;
 	note_rows(maps, tree, tree->starts, tree->items);
 	/* Every cursor stands at the start of the node behind it by now. */
 	memmove(tree->starts + 1, tree->starts, nr_nodes * sizeof(*tree->starts));
 	tree->starts[0] = 0;
+	note_only_rows(tree);
 	return 0;
 
 err_memory:
 	free(tree->bounds);
 	free(tree->starts);
+	free(tree->items);
+	free(tree->only);
 	tree->bounds = NULL;
-	tree->starts = NULL;
+	tree->starts = tree->items = tree->only = NULL;
 	tree->nr_leaves = 0;
 	return -ENOMEM;
 }
@@ -296,7 +323,12 @@ static int ask(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp
 		return -ENOMEM;
 
 	leaf = find_leaf(tree, pc);
-	stab(maps, tree, leaf, timestamp, &newest, &later);
+	newest = later = NO_ROW;
+	if (tree->only[leaf] == MANY_ROWS)
+		stab(maps, tree, leaf, timestamp, &newest, &later);
+	else if (tree->only[leaf] != NO_ROW)
+		*(row_at(maps, tree->only[leaf])->timestamp <= timestamp ? &newest : &later) =
+			tree->only[leaf];
 	found = newest != NO_ROW ? newest : later;
 	*hit = (struct kb_maps_hit) {
 		.low = tree->bounds[leaf],
