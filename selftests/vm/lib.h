@@ -32,6 +32,10 @@
 #include "uapi/barman_v2.h"
 #include "uapi/kbarman.h"
 
+/* Emulated CPUs of a host with other things to do are slow; a hang is one for long. */
+#undef TEST_TIMEOUT_DEFAULT
+#define TEST_TIMEOUT_DEFAULT	150
+
 #define MODULE_FILE	"kbarman.ko"
 #define KIB		1024ULL
 #define MIB		(1024 * KIB)
