@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Call chains as folded stacks and as a flame graph."""
+import json
 import os
 import re
 import shutil
@@ -94,6 +95,71 @@ def script_of_the_picture_parses(tmp):
     with open(script, "w", encoding="utf-8") as file:
         file.write(text.split("<![CDATA[")[1].split("]]>")[0])
     subprocess.run(["node", "--check", script], check=True)
+
+
+# Just enough of a browser to run the script on the frames of a picture.
+BROWSER = r"""
+const fs = require('fs');
+const svg = fs.readFileSync(process.argv[2], 'utf8');
+const element = extra => Object.assign({
+  attributes: {}, style: {}, textContent: '', classes: new Set(), listeners: {},
+  setAttribute(k, v) { this.attributes[k] = v; },
+  addEventListener(name, f) { this.listeners[name] = f; },
+}, extra);
+const ids = {};
+const frames = [...svg.matchAll(/<g class="f" data-x="(.*?)" data-w="(.*?)" data-d="(.*?)"><title>([^]*?)<\/title>/g)]
+  .map(m => {
+    const parts = { title: element({ textContent: m[4] }), rect: element(), text: element() };
+    const g = element({ dataset: { x: m[1], w: m[2], d: m[3] }, querySelector: name => parts[name] });
+    g.classList = { toggle: (c, on) => on ? g.classes.add(c) : g.classes.delete(c),
+                    contains: c => g.classes.has(c) };
+    g.closest = () => g;
+    return Object.assign(g, parts);
+  });
+global.document = {
+  getElementById: id => ids[id] = ids[id] || element(),
+  querySelectorAll: () => frames,
+};
+let keys = {};
+global.addEventListener = (name, f) => { keys[name] = f; };
+global.prompt = () => 'sched|syscall';
+(0, eval)(svg.split('<![CDATA[')[1].split(']]>')[0]);
+const shown = () => frames.filter(f => f.style.display !== 'none').map(f => f.text.textContent);
+const out = {};
+ids.frames.listeners.click({ target: frames[frames.length - 1] });
+out.zoomed = shown();
+out.width = frames[frames.length - 1].rect.attributes.width;
+out.outer = frames.filter(f => f.classes.has('outer')).length;
+ids.search.listeners.click();
+out.matched = ids.matched.textContent;
+keys.keydown({ key: 'Escape' });
+out.all = shown().length;
+out.reset = +frames[frames.length - 1].rect.attributes.width;
+out.unmatched = ids.matched.textContent;
+ids.frames.listeners.mouseover({ target: frames[0] });
+out.details = ids.details.textContent;
+console.log(JSON.stringify(out));
+"""
+
+
+def script_zooms_and_searches(tmp):
+    if not shutil.which("node"):
+        raise tap.Skip("no node")
+    picture, browser = os.path.join(tmp, "f.svg"), os.path.join(tmp, "browser.js")
+    with open(picture, "w", encoding="utf-8") as file:
+        file.write(convert(make(tmp), "--to", "flamegraph"))
+    with open(browser, "w", encoding="utf-8") as file:
+        file.write(BROWSER)
+    result = subprocess.run(["node", browser, picture], capture_output=True, text=True,
+                            check=False)
+    assert result.returncode == 0, result.stderr
+    out = json.loads(result.stdout)
+    assert out["zoomed"] == ["all", "truth", "[program]", "[program]", "do_syscall_64",
+                             "schedule"], out
+    assert out["width"] == 1180 and out["outer"] == 5, out
+    assert out["matched"] == "matched: 66.67%" and out["unmatched"] == " ", out
+    assert out["all"] == 6 and abs(out["reset"] - 786.667) < .01, out
+    assert out["details"].startswith("all: 100.00%"), out
 
 
 def picture_of_nothing_is_a_picture(tmp):
