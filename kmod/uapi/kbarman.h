@@ -203,8 +203,8 @@ struct kbarman_configure {
 };
 
 /*
- * KBARMAN_START: begin to record. A started session whose rings still hold the
- * records of an earlier run starts with empty rings.
+ * KBARMAN_START: begin to record, with empty rings and tables begun anew: rows of
+ * KBARMAN_ADD_MAPS are added behind it. A map made before goes on to show the session.
  *
  *	EBUSY	not the owner, or already running
  *	EINVAL	not configured
