@@ -274,10 +274,12 @@ TEST_F(abi, configure_refuses_unknown_modes_sources_and_flags)
 
 	EXPECT_REFUSED(EINVAL, mode, 2);
 	EXPECT_REFUSED(EINVAL, mode, ~0U);
-	for (bit = 4; bit < 32; bit++)
+	for (bit = 4; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, sources, SCHED | 1U << bit);
-	for (bit = 3; bit < 32; bit++)
+	}
+	for (bit = 3; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, flags, 1U << bit);
+	}
 }
 
 TEST_F(abi, configure_refuses_wrong_sizes)

@@ -54,10 +54,11 @@ TEST_F(map, other_lengths_are_refused)
 			     self->q.header_bytes };
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(lengths); i++)
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		EXPECT_EQ(-EINVAL, refusal(mmap(NULL, lengths[i], PROT_READ, MAP_SHARED,
 						self->fd, 0)))
 			TH_LOG("length %zu of %zu", lengths[i], length);
+	}
 }
 
 TEST_F(map, other_offsets_are_refused)
@@ -67,10 +68,11 @@ TEST_F(map, other_offsets_are_refused)
 			    1LL << 40 };
 	unsigned int i;
 
-	for (i = 0; i < ARRAY_SIZE(offsets); i++)
+	for (i = 0; i < ARRAY_SIZE(offsets); i++) {
 		EXPECT_EQ(-EINVAL, refusal(mmap(NULL, self->q.map_bytes, PROT_READ, MAP_SHARED,
 						self->fd, offsets[i])))
 			TH_LOG("offset 0x%llx", (long long)offsets[i]);
+	}
 }
 
 TEST_F(map, every_cpu_maps_at_its_stride)

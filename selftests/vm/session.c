@@ -151,8 +151,9 @@ TEST_F(session, many_who_want_it_do_not_harm_each_other)
 		}
 		_exit(0);
 	}
-	while ((child = wait(&status)) > 0)
+	while ((child = wait(&status)) > 0) {
 		EXPECT_EQ(0, status);
+	}
 	self->fd = device_open();
 	self->other = device_open();
 	EXPECT_EQ(0, configure(self->fd, all));

@@ -63,9 +63,10 @@ TEST_F(tasks, every_task_that_is_switched_to_has_a_row)
 	ping_pong(0, 100);
 	ASSERT_EQ(0, stop(self->fd));
 	walk = walk_begin(self->map);
-	while ((r = walk_next(&walk)))
+	while ((r = walk_next(&walk))) {
 		EXPECT_NE(NULL, capture_task(self->map, r->task_switch.task_id, NULL))
 			TH_LOG("task %u", r->task_switch.task_id);
+	}
 }
 
 TEST_F(tasks, a_forked_child_has_a_row_with_its_parents_name)
@@ -211,8 +212,9 @@ TEST_F(tasks, rows_and_facts_agree)
 	ASSERT_EQ(0, stop(self->fd));
 	ASSERT_EQ(0, call(self->fd, KBARMAN_TASK_FACTS, &f));
 	ASSERT_EQ(*capture_task_count(self->map), f.count);
-	for (i = 0; i < f.count; i++)
+	for (i = 0; i < f.count; i++) {
 		EXPECT_EQ(capture_tasks(self->map)[i].task_id, facts[i].task_id);
+	}
 }
 
 TEST_F(tasks, a_full_table_is_counted)
@@ -329,8 +331,9 @@ TEST_F(tasks, nothing_is_missed_with_the_default_tables)
 		ping_pong(0, 1);
 	ASSERT_EQ(0, stop(self->fd));
 	s = stats(self->fd, KBARMAN_CPU_ALL);
-	for (i = 0; i < 8; i++)
+	for (i = 0; i < 8; i++) {
 		EXPECT_EQ(0, s.missed[i]) TH_LOG("reason %d", i);
+	}
 }
 
 /* ---- which tasks are recorded ---- */
