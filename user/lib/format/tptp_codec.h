@@ -139,6 +139,7 @@ struct tptp_xml {
 	uint8_t name_length[TPTP_MAX_NESTING];
 	char names[TPTP_MAX_NESTING][TPTP_MAX_NAME + 1];
 	struct tptp_tag tag;
+	uint8_t element_length[TPTP_NR_TABLES];	/* of the tables' names */
 	uint8_t *scratch;		/* values that are not as they stand in the window:
 					 * see tptp_xml_read_tag() */
 	size_t scratch_size;

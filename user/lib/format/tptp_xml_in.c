@@ -447,6 +447,16 @@ static int get_message(struct kb_tptp *tptp, const struct tptp_plan *plan, uint6
 
 /* ---- elements ---- */
 
+/* The plan of an element, NULL if it is no message. */
+static const struct tptp_plan *find_plan(const struct kb_tptp *tptp, const struct kb_text *name)
+{
+	for (unsigned int i = tptp_index(KB_TPTP_FIRST_DATA); i < TPTP_NR_TABLES; i++)
+		if (tptp->xml->element_length[i] == name->length &&
+		    !memcmp(tptp->plans[i].table->name, name->data, name->length))
+			return &tptp->plans[i];
+	return NULL;
+}
+
 static int open_element(struct kb_tptp *tptp, uint64_t offset, struct kb_error *err)
 {
 	struct tptp_xml *xml = tptp->xml;
@@ -482,7 +492,7 @@ int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct 
 	struct tptp_xml *xml = tptp->xml;
 
 	for (;;) {
-		const struct kb_tptp_table *table = NULL;
+		const struct tptp_plan *plan = NULL;
 		uint64_t offset;
 		uint8_t second;
 		int ret;
@@ -515,17 +525,15 @@ int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct 
 		if (xml->root_closed)
 			return tptp_malformed(tptp, err, offset, "a second root element");
 		if (xml->depth == 1)
-			table = kb_tptp_table_by_name(xml->tag.name.data,
-						      xml->tag.name.length);
+			plan = find_plan(tptp, &xml->tag.name);
 		ret = open_element(tptp, offset, err);
 		if (ret)
 			return ret;
-		if (!table || table->id < KB_TPTP_FIRST_DATA) {
-			tptp->info.skipped++;
-			continue;
+		if (plan) {
+			ret = get_message(tptp, plan, offset, message, err);
+			return ret ? ret : 1;
 		}
-		ret = get_message(tptp, &tptp->plans[tptp_index(table->id)], offset, message, err);
-		return ret ? ret : 1;
+		tptp->info.skipped++;
 	}
 }
 
@@ -581,6 +589,8 @@ int tptp_xml_open(struct kb_tptp *tptp, struct kb_error *err)
 	if (!tptp->xml)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for an XML reader");
 	tptp->info.platform = 1;
+	for (unsigned int i = 0; i < TPTP_NR_TABLES; i++)
+		tptp->xml->element_length[i] = strlen(tptp->plans[i].table->name);
 	if (looking_at(tptp, "\xef\xbb\xbf"))
 		tptp->in.at += 3;
 	if (!kb_in_want(&tptp->in, 1) || (*tptp->in.at != '<' && !tptp_xml_blank(*tptp->in.at)))

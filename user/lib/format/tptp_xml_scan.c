@@ -73,6 +73,9 @@ static int scan_name(struct scan *s, struct kb_text *name)
 {
 	const uint8_t *start = s->p;
 
+	if (s->p < s->end && *s->p < 0x80 && name_class[*s->p] & NAME_START)
+		while (s->p < s->end && *s->p < 0x80 && name_class[*s->p])
+			s->p++;			/* most names, as a whole */
 	while (s->p < s->end) {
 		uint32_t code = *s->p;
 		int length = 1;
@@ -87,13 +90,13 @@ static int scan_name(struct scan *s, struct kb_text *name)
 		if (!tptp_xml_name_char(code, s->p == start)) {
 			if (s->p == start)
 				return wrong(s, "no name where one must be");
+			if (s->p - start > TPTP_MAX_NAME)
+				return wrong(s, "a name of more than 255 bytes");
 			name->data = (const char *)start;
 			name->length = s->p - start;
 			return 1;
 		}
 		s->p += length;
-		if (s->p - start > TPTP_MAX_NAME)
-			return wrong(s, "a name of more than 255 bytes");
 	}
 	return 0;
 }
