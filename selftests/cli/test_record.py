@@ -58,11 +58,11 @@ def check(path):
     return capture, records
 
 
-def whole(tmp, name="kbarman.cap"):
-    """The capture, with every record that the device wrote."""
+def whole(tmp, name="kbarman.cap", least=1):
+    """The capture, with every record that the device wrote, `least` of them."""
     capture, records = check(os.path.join(tmp, name))
     written = sum(int(v) for k, v in capture.facts().items() if k.startswith("written."))
-    assert written == len(records) > 0, (written, len(records))
+    assert written == len(records) >= least, (written, len(records))
     return capture, records
 
 
@@ -143,7 +143,7 @@ def the_exit_status_is_that_of_the_command(tmp):
             ("kill -KILL $$", 137):
         result = record(tmp, "sh", "-c", script)
         assert result.returncode == status, result
-        whole(tmp)
+        whole(tmp, least=0)  # the command may end before the device's first record
 
 
 def a_command_that_cannot_run_leaves_nothing(tmp):
