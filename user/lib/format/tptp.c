@@ -90,17 +90,19 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message)
 
 static void plan_wire(struct tptp_plan *plan, unsigned int i)
 {
+	struct tptp_guard *guard = &plan->guards[plan->nr_guards];
 	struct tptp_wire *wire = &plan->wire[i];
 
+	guard->row = i;
 	switch (plan->type[i]) {
 	case KB_TPTP_TYPE_BYTE:
 		wire->size = 1;
-		wire->high = ~UINT64_C(0xff);
+		guard->high = ~UINT64_C(0xff);
 		break;
 	case KB_TPTP_TYPE_INTEGER:
 		wire->size = 4;
-		wire->bias = UINT64_C(1) << 31;
-		wire->high = ~UINT64_C(0xffffffff);
+		guard->bias = UINT64_C(1) << 31;
+		guard->high = ~UINT64_C(0xffffffff);
 		break;
 	case KB_TPTP_TYPE_LONG:
 	case KB_TPTP_TYPE_TIME:
@@ -108,19 +110,21 @@ static void plan_wire(struct tptp_plan *plan, unsigned int i)
 		break;
 	case KB_TPTP_TYPE_STRING:
 		wire->size = 1;
-		wire->length = SIZE_MAX;
+		guard->length = SIZE_MAX;
 		plan->text[plan->nr_strings++] = i;
 		break;
 	case KB_TPTP_TYPE_STRINGS:	/* stackDepth stands in front of it */
 		plan->arrays = true;
-		plan->wire[i - 1].bias = 0;
-		plan->wire[i - 1].high = UINT64_MAX;
+		guard[-1].bias = 0;
+		guard[-1].high = UINT64_MAX;
 		break;
 	}
 	if (plan->type[i] < KB_TPTP_TYPE_STRING)
-		wire->number = UINT64_MAX;
+		wire->number = -1;
 	if (plan->type[i] < KB_TPTP_TYPE_LONG)
 		plan->narrow[plan->nr_narrow++] = i;
+	if (guard->high || guard->length)
+		plan->nr_guards++;
 	plan->fixed += wire->size;
 }
 

@@ -62,17 +62,23 @@ static kb_always_inline uint8_t *put_plain(uint8_t *start, const struct tptp_pla
 	uint8_t *p = start + TPTP_MESSAGE_BYTES;
 	uint64_t trouble = 0;
 
-	for (unsigned int i = 0; i < plan->nr; i++) {
-		const union kb_tptp_value *value = &message->values[i];
-		const struct tptp_wire *wire = &plan->wire[i];
-		uint64_t number = (uint64_t)value->number & wire->number;
+	for (unsigned int i = 0; i < plan->nr_guards; i++) {
+		const struct tptp_guard *guard = &plan->guards[i];
+		const union kb_tptp_value *value = &message->values[guard->row];
 
-		trouble |= (number + wire->bias) & wire->high;
-		trouble |= value->string.length & wire->length;
+		if (guard->high)
+			trouble |= (value->number + guard->bias) & guard->high;
+		else
+			trouble |= value->string.length & guard->length;
+	}
+	for (unsigned int i = 0; i < plan->nr; i++) {
+		const struct tptp_wire wire = plan->wire[i];
+		uint64_t number = message->values[i].number & wire.number;
+
 		if (KB_HOST_BIG_ENDIAN != swap)		/* the first bytes are the high ones */
-			number <<= (64 - 8 * wire->size) & 63;
+			number <<= (64 - 8 * wire.size) & 63;
 		kb_store64(p, number, swap);
-		p += wire->size;
+		p += wire.size;
 	}
 	return trouble ? NULL : put_header(start, plan, p - start, swap);
 }

@@ -21,16 +21,21 @@
 #define TPTP_MESSAGE_BYTES	6	/* u16 id, u32 length: in front of each message */
 #define TPTP_MAX_ID		32767
 
-/*
- * A row as the binary form has it while its text and arrays are empty. Any bit that the
- * masks leave of (number + bias) and of a text's length says that it is not so simple.
- */
+/* A row as the binary form has it while its text and arrays are empty. */
 struct tptp_wire {
-	uint64_t number;	/* mask; 0: not a number, its default is all there is */
+	uint8_t size;		/* bytes */
+	int8_t number;		/* -1; 0: it is none, its default is all there is */
+};
+
+/*
+ * A row that may not be so simple: any bit that the masks leave of (number + bias) and
+ * of a text's length says that it is not.
+ */
+struct tptp_guard {
 	uint64_t bias;
 	uint64_t high;		/* mask: bits of a number that does not fit */
 	size_t length;		/* mask */
-	size_t size;		/* bytes */
+	size_t row;
 };
 
 /* What XML has in front of a value, copied as a whole. */
@@ -52,6 +57,8 @@ struct tptp_plan {
 						 * and arrays, header included */
 	uint16_t attributes;			/* most bytes of the element without values */
 	struct tptp_wire wire[KB_TPTP_MAX_FIELDS];
+	unsigned int nr_guards;
+	struct tptp_guard guards[KB_TPTP_MAX_FIELDS];
 	uint8_t narrow[KB_TPTP_MAX_FIELDS];
 	uint8_t text[KB_TPTP_MAX_FIELDS];
 	uint8_t type[KB_TPTP_MAX_FIELDS];
