@@ -39,7 +39,7 @@ static bool same_counter(const struct kb_annotate_counter *a, const struct kb_an
 {
 	uint32_t i;
 
-	if (a->key != b->key || a->per_cpu != b->per_cpu || a->class != b->class ||
+	if (a->key != b->key || a->per_cpu != b->per_cpu || a->series_class != b->series_class ||
 	    a->display != b->display || a->modifier != b->modifier ||
 	    a->series_composition != b->series_composition ||
 	    a->rendering_type != b->rendering_type ||
@@ -147,7 +147,7 @@ static const struct table tables[] = {
 	  7, { 6, 2, 0, 0, 0, 1, 'm' } },
 	{ "marker_color_message", { .type = 7, .timestamp = 1, .note = { .color = 0x01020304,
 	  .text = TEXT("m") } }, 11, { 7, 6, 0, 0, 0, 1, 1, 2, 3, 4, 'm' } },
-	{ "counter_message", { .type = 8, .counter = { .key = 1, .per_cpu = 1, .class = 3,
+	{ "counter_message", { .type = 8, .counter = { .key = 1, .per_cpu = 1, .series_class = 3,
 	  .display = 2, .modifier = 1000, .series_composition = 1, .rendering_type = 2,
 	  .average_selection = 0, .average_cores = 1, .percentage = 0, .cores = 4,
 	  .color = 0x11223344, .nr_activities = 2, .activities = two_activities,
@@ -372,7 +372,7 @@ static void random_counter(struct content *c)
 
 	counter->key = random32();
 	counter->per_cpu = (int32_t)random_below(2);
-	counter->class = (int32_t)random_below(4) + 1;
+	counter->series_class = (int32_t)random_below(4) + 1;
 	counter->display = (int32_t)random_below(5) + 1;
 	counter->modifier = random32();
 	counter->series_composition = (int32_t)random_below(3) + 1;

@@ -527,12 +527,12 @@ static int count_counter(const struct kb_annotate_counter *c)
 	static const int32_t classes[] = { 1, 4, 2 };	/* of Barman's delta, incident, absolute */
 	int series = c->key - KEY_COUNTERS - NAMES;
 
-	if (!c->class || !c->display || !c->series_composition || !c->rendering_type)
+	if (!c->series_class || !c->display || !c->series_composition || !c->rendering_type)
 		return 1;
 	if (series < 0)
 		return c->key >= KEY_COUNTERS && !is(c->name, counter_names[c->key - KEY_COUNTERS]);
 	return !is(c->name, series_names[series]) || !is(c->title, "chart") ||
-	       c->class != classes[series] || c->display != KB_ANNOTATE_ACCUMULATE ||
+	       c->series_class != classes[series] || c->display != KB_ANNOTATE_ACCUMULATE ||
 	       c->modifier != (series == 0 ? 1000 : 1) || c->color != 0 || c->per_cpu != 1 ||
 	       c->average_selection != 1 || c->average_cores != 1 || c->percentage != 0 ||
 	       c->series_composition != 2 || c->rendering_type != 2;

@@ -53,7 +53,7 @@ static void put_counter(struct kb_json *json, const struct kb_annotate_counter *
 
 	kb_json_i64(json, "key", c->key);
 	kb_json_i64(json, "per_cpu", c->per_cpu);
-	kb_json_i64(json, "class", c->class);
+	kb_json_i64(json, "class", c->series_class);
 	kb_json_i64(json, "display", c->display);
 	kb_json_i64(json, "modifier", c->modifier);
 	kb_json_i64(json, "series_composition", c->series_composition);

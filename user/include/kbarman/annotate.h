@@ -75,7 +75,7 @@ struct kb_annotate_activity {
 struct kb_annotate_counter {
 	int32_t key;
 	int32_t per_cpu;		/* 0, 1; so are the booleans below */
-	int32_t class;			/* enum kb_annotate_class */
+	int32_t series_class;		/* enum kb_annotate_class */
 	int32_t display;		/* enum kb_annotate_display */
 	int32_t modifier;		/* what is shown = value / modifier */
 	int32_t series_composition;	/* enum kb_annotate_composition */

@@ -66,7 +66,7 @@ static struct kb_annotate_message new_counter(const struct annotate *x, uint32_t
 		.counter = {
 			.key = (int32_t)key,
 			.per_cpu = 1,
-			.class = class,
+			.series_class = class,
 			.display = KB_ANNOTATE_ACCUMULATE,
 			.modifier = 1,
 			.series_composition = KB_ANNOTATE_STACKED,
@@ -164,7 +164,7 @@ static void define_series(struct annotate *x, uint32_t index)
 	char *text = x->text;
 
 	c->per_cpu = !!(chart->boolean_flags & 0x08);
-	c->class = remap(classes, 4, series->series_class);
+	c->series_class = remap(classes, 4, series->series_class);
 	c->display = remap(displays, 6, series->display);
 	c->modifier = modifier_of(series->multiplier, &x->scales[index]);
 	c->series_composition = remap(same, 4, chart->series_composition);

@@ -81,7 +81,7 @@ static uint8_t *put_counter(uint8_t *at, const struct kb_annotate_counter *c)
 
 	at = kb_leb_put(at, c->key);
 	at = kb_leb_put(at, c->per_cpu);
-	at = kb_leb_put(at, c->class);
+	at = kb_leb_put(at, c->series_class);
 	at = kb_leb_put(at, c->display);
 	at = kb_leb_put(at, c->modifier);
 	at = kb_leb_put(at, c->series_composition);

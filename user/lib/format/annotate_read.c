@@ -184,7 +184,7 @@ static void get_counter(struct cursor *c, struct kb_annotate_counter *counter)
 
 	counter->key = get32(c);
 	counter->per_cpu = get_between(c, 0, 1);
-	counter->class = get_between(c, KB_ANNOTATE_DELTA, KB_ANNOTATE_INCIDENT);
+	counter->series_class = get_between(c, KB_ANNOTATE_DELTA, KB_ANNOTATE_INCIDENT);
 	counter->display = get_between(c, KB_ANNOTATE_AVERAGE, KB_ANNOTATE_MINIMUM);
 	counter->modifier = get32(c);
 	counter->series_composition = get_between(c, KB_ANNOTATE_STACKED, KB_ANNOTATE_LOG10);
