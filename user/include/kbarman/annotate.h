@@ -17,6 +17,10 @@
 #include <kbarman/out.h>
 #include <kbarman/text.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define KB_ANNOTATE_SOCKET	"streamline-annotate"	/* abstract, behind a NUL */
 #define KB_ANNOTATE_PORT	"8083"			/* the same by TCP, loopback */
 #define KB_ANNOTATE_SETUP_BYTES	20
@@ -184,5 +188,9 @@ size_t kb_annotate_read_image(struct kb_annotate_reader *reader, void *to, size_
  */
 unsigned int kb_annotate_damage(const struct kb_annotate_reader *reader,
 				const struct kb_error **first);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -15,6 +15,10 @@
 #include <kbarman/error.h>
 #include <kbarman/event.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kb_task {
 	uint64_t timestamp;		/* ticks: valid from then on */
 	uint32_t task_id;
@@ -293,5 +297,9 @@ int kb_barman_writer_finish(struct kb_barman_writer *writer, bool compact, struc
  * happens meanwhile. -EFBIG: there are so many data that the rows are not worth it.
  */
 int kb_barman_writer_compact(struct kb_barman_writer *writer, int fd, struct kb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define KB_CPUS_MAX	65536U
 #define KB_CPU_WORDS	(KB_CPUS_MAX / 64)
 
@@ -16,5 +20,9 @@
  */
 int kb_cpulist_parse(uint64_t words[KB_CPU_WORDS], const char *list, unsigned int nr_cpus,
 		     struct kb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

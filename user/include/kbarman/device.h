@@ -18,6 +18,10 @@
 
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kb_device;
 
 /*
@@ -112,5 +116,9 @@ uint64_t kb_mapped_read_offset(const struct kb_mapped *mapped, uint64_t near);
  */
 int kb_mapped_snapshot(const struct kb_mapped *mapped, void *buffer, size_t *start,
 		       size_t *length);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

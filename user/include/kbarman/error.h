@@ -10,6 +10,10 @@
 
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define KB_NO_OFFSET	UINT64_MAX
 
 struct kb_error {
@@ -21,5 +25,9 @@ struct kb_error {
 /* Fill @err, which may be NULL; returns @code so that callers can return it. */
 int kb_error_set(struct kb_error *err, int code, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 4, 5)));
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -7,6 +7,10 @@
 
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define KB_EVENTS_MAX	32	/* of one session */
 
 /*
@@ -27,5 +31,9 @@
  */
 int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *list,
 		    const char *sysfs, struct kb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

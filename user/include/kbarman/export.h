@@ -13,6 +13,10 @@
 #include <kbarman/out.h>
 #include <kbarman/symbol.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* All zero is the default. An export ignores what does not concern it. */
 struct kb_export_options {
 	const char *format;	/* a variant of the format, such as "binary"; NULL = default */
@@ -51,5 +55,9 @@ extern const struct kb_export *const kb_exports[];
 
 /* By name; NULL if there is no such export. */
 const struct kb_export *kb_export_find(const char *name);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -17,6 +17,10 @@
 #include <kbarman/out.h>
 #include <kbarman/text.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 #define KB_HEPH_METADATA_MAGIC	0x75d11d4du
 #define KB_HEPH_EVENT_MAGIC	0xc1fc1fb7u
 #define KB_HEPH_METADATA_BYTES	10	/* of a metadata packet with nothing in it */
@@ -116,5 +120,9 @@ int kb_heph_next_attribute(struct kb_heph_reader *reader, struct kb_heph_attribu
  * that ends before it starts, an unknown option. Their number, and the first of them.
  */
 unsigned int kb_heph_damage(const struct kb_heph_reader *reader, const struct kb_error **first);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 #include <kbarman/device.h>
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kb_kernel_map {
 	uint64_t base_address;
 	uint64_t length;		/* > 0 */
@@ -42,5 +46,9 @@ int kb_kernel_maps_append_new(const struct kb_kernel_maps *known, const char *pr
 /* KBARMAN_ADD_MAPS of all of them; @added says how many went in, also on error. */
 int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
 		       uint32_t *added, struct kb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -19,6 +19,10 @@
 
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A record where it lies in its ring: valid until the ring's bytes are given back. */
 struct kb_raw_record {
 	const void *data;		/* behind the length word; aligned to a word */
@@ -62,5 +66,9 @@ uint64_t kb_merge_position(const struct kb_merge *merge, unsigned int source);
 
 /* Records that were given out although a newer one had been: they came too late. */
 uint64_t kb_merge_unordered(const struct kb_merge *merge);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -10,6 +10,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kb_out;
 
 /*
@@ -46,5 +50,9 @@ uint64_t kb_out_count(const struct kb_out *out);
 
 /* What is in an output to memory, until it is written to again. */
 const void *kb_out_data(const struct kb_out *out, size_t *size);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -22,6 +22,10 @@
 #include <kbarman/device.h>
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kb_recorder;
 
 /*
@@ -73,5 +77,9 @@ void kb_recorder_totals(const struct kb_recorder *recorder, struct kb_recorder_t
 /* The names of losses and misses, as in the facts; NULL beyond the last one. */
 const char *kb_loss_name(unsigned int loss);	/* enum kbarman_loss */
 const char *kb_miss_name(unsigned int miss);	/* enum kbarman_miss */
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

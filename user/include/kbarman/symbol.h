@@ -12,6 +12,10 @@
 #include <kbarman/barman.h>
 #include <kbarman/error.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 struct kb_symbolizer;
 
 struct kb_symbol_options {
@@ -73,5 +77,9 @@ int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *captu
 int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
 			    void (*say)(void *context, const char *sentence), void *context,
 			    struct kb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

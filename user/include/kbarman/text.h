@@ -14,7 +14,9 @@ struct kb_text {
 /* NULL is the empty text. */
 static inline struct kb_text kb_text(const char *string)
 {
-	return (struct kb_text){ string ? string : "", string ? strlen(string) : 0 };
+	struct kb_text text = { string ? string : "", string ? strlen(string) : 0 };
+
+	return text;
 }
 
 #endif

@@ -20,6 +20,10 @@
 #include <kbarman/out.h>
 #include <kbarman/text.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* KB_TPTP_NODE = 1001 and so on, one per table. */
 enum kb_tptp_id {
 #define KB_TPTP_MESSAGE(message, id, element)	KB_TPTP_##message = id,
@@ -181,5 +185,9 @@ int64_t kb_tptp_ns(const struct kb_tptp *tptp, int64_t ticks);
  * client can read it, 0 for XML, or a negative errno if the client is gone.
  */
 int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -8,15 +8,25 @@
  *	KB_TPTP_FIELD(NAME, FIELD, type, name, attribute, place)
  *	KB_TPTP_END(NAME)
  *
- * defined by the includer and undefined at the end. `name` is the row's name in
- * lower camel case, `attribute` what XML calls it, `place` its position among the
- * attributes of an XML element; attributes with place 0 follow the others, in the
- * order of the rows, and only where they are not 0 or empty.
+ * defined by the includer, as far as it needs them, and undefined at the end.
+ * `name` is the row's name in lower camel case, `attribute` what XML calls it,
+ * `place` its position among the attributes of an XML element; attributes with
+ * place 0 follow the others, in the order of the rows, and only where they are not
+ * 0 or empty.
  *
  * The text announces 45 messages and has tables for 30: ids 1013, 1017 to 1022,
  * 1025, 1026, 1028 and 1029 belong to none. ID and Length, the first two rows of
  * every table, are the message's header and not repeated here.
  */
+#ifndef KB_TPTP_MESSAGE
+#define KB_TPTP_MESSAGE(message, id, element)
+#endif
+#ifndef KB_TPTP_FIELD
+#define KB_TPTP_FIELD(message, field, type, name, attribute, place)
+#endif
+#ifndef KB_TPTP_END
+#define KB_TPTP_END(message)
+#endif
 
 KB_TPTP_MESSAGE(ENCODING, 1, encoding)
 KB_TPTP_FIELD(ENCODING, ENCODING_NAME, STRING, encodingName, encodingName, 0)
