@@ -80,7 +80,7 @@ a_command_is_recorded_whole() {
 }
 
 its_name_and_text_are_there() {
-	cp "$(readlink -f /proc/self/exe)" sh
+	cp "$(readlink -f /proc/$$/exe)" sh
 	record ./sh -c 'echo' || return 1
 	"$KBARMAN" dump --json kbarman.cap >json
 	grep -q '"kind":"task".*"name":"sh"' json && grep -q "\"kind\":\"mmap\".*$dir/sh\"" json
