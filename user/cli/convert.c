@@ -98,7 +98,7 @@ static int help(void)
 	const char *const *format;
 
 	fputs(usage, stdout);
-	for (e = kb_exports; *e; e++) {
+	for (e = kb_export_all(); *e; e++) {
 		printf("  %-12s %s\n", (*e)->name, (*e)->description);
 		for (format = (*e)->formats; format && *format; format += 2)
 			printf("  %-12s   --format=%s (%s)\n", "", format[0], format[1]);
@@ -113,7 +113,7 @@ static const char *export_names(void)
 	const struct kb_export *const *e;
 	size_t at = 0;
 
-	for (e = kb_exports; *e && at < sizeof(names); e++)
+	for (e = kb_export_all(); *e && at < sizeof(names); e++)
 		at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s", at ? ", " : "",
 				       (*e)->name);
 	return names;

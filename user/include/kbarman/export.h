@@ -51,7 +51,7 @@ struct kb_export {
 };
 
 /* All of them, ended by NULL. */
-extern const struct kb_export *const kb_exports[];
+const struct kb_export *const *kb_export_all(void);
 
 /* By name; NULL if there is no such export. */
 const struct kb_export *kb_export_find(const char *name);

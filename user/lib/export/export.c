@@ -7,7 +7,7 @@
 
 #include "export/export.h"
 
-const struct kb_export *const kb_exports[] = {
+static const struct kb_export *const exports[] = {
 	&kb_export_heph,
 	&kb_export_annotate,
 	&kb_export_tptp,
@@ -16,11 +16,16 @@ const struct kb_export *const kb_exports[] = {
 	NULL,
 };
 
+const struct kb_export *const *kb_export_all(void)
+{
+	return exports;
+}
+
 const struct kb_export *kb_export_find(const char *name)
 {
 	const struct kb_export *const *e;
 
-	for (e = kb_exports; *e; e++)
+	for (e = exports; *e; e++)
 		if (strcmp((*e)->name, name) == 0)
 			return *e;
 	return NULL;
