@@ -20,6 +20,7 @@ CROSS_s390x	:= s390x-linux-gnu-
 CROSS_i386	:= i686-linux-gnu-
 
 VERSION		:= 0.1.0
+SONAME		:= libkbarman.so.0
 CFLAGS		?= -O2 -g
 USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 		   -ffile-prefix-map=$(CURDIR)/= -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
@@ -43,8 +44,9 @@ $(O)/libkbarman.a: $(LIB_OBJ)
 	rm -f $@
 	$(CROSS_COMPILE)ar rcs $@ $^
 
-$(O)/libkbarman.so: $(LIB_OBJ)
-	$(USER_CC) -shared -Wl,-soname,libkbarman.so.0 $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
+$(O)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
+	$(USER_CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=user/libkbarman.map \
+		$(LDFLAGS) -o $@ $(LIB_OBJ) $(USER_LDFLAGS) $(USER_LIBS)
 
 $(O)/kbarman: $(CLI_OBJ) $(O)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)

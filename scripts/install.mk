@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: MIT
+# The tool, the library with its headers, and the manual: `make install`, with GNU's
+# variables (DESTDIR, prefix, libdir, …); with the same ones `make uninstall` takes all
+# of it away. Nothing here concerns the module.
+
+prefix		= /usr/local
+exec_prefix	= $(prefix)
+bindir		= $(exec_prefix)/bin
+libdir		= $(exec_prefix)/lib
+includedir	= $(prefix)/include
+mandir		= $(prefix)/share/man
+pkgconfigdir	= $(libdir)/pkgconfig
+INSTALL		= install
+
+HEADERS		:= $(wildcard user/include/kbarman/*.h)
+UAPI		:= $(wildcard kmod/uapi/*.h)
+MAN1		:= $(wildcard user/man/*.1)
+MAN5		:= $(wildcard user/man/*.5)
+
+# Every file, as it is called on the machine it is for.
+INSTALLED = $(bindir)/kbarman \
+	    $(addprefix $(libdir)/,libkbarman.a libkbarman.so $(SONAME) libkbarman.so.$(VERSION)) \
+	    $(pkgconfigdir)/kbarman.pc \
+	    $(HEADERS:user/include/%=$(includedir)/%) \
+	    $(UAPI:kmod/%=$(includedir)/kbarman/%) \
+	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN5:user/man/%=$(mandir)/man5/%)
+
+# The library's headers have the module's beside them in the tree, and below them where
+# they are installed, so that nothing but kbarman/ is taken of the include directory.
+define install_header
+sed 's|<uapi/|<kbarman/uapi/|' $1 >$2/$(notdir $1)
+chmod 644 $2/$(notdir $1)
+
+endef
+
+.PHONY: install uninstall
+install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## tool, library, headers, manual (DESTDIR=, prefix=)
+	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
+	$(INSTALL) -m 755 $(O)/kbarman $(DESTDIR)$(bindir)
+	$(INSTALL) -m 644 $(O)/libkbarman.a $(DESTDIR)$(libdir)
+	$(INSTALL) -m 644 $(O)/libkbarman.so $(DESTDIR)$(libdir)/libkbarman.so.$(VERSION)
+	ln -sf libkbarman.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(libdir)/libkbarman.so
+	$(foreach h,$(HEADERS),$(call install_header,$h,$(DESTDIR)$(includedir)/kbarman))
+	$(INSTALL) -m 644 $(UAPI) $(DESTDIR)$(includedir)/kbarman/uapi
+	$(INSTALL) -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1
+	$(INSTALL) -m 644 $(MAN5) $(DESTDIR)$(mandir)/man5
+	sed -e 's|@prefix@|$(prefix)|' -e 's|@exec_prefix@|$(exec_prefix)|' \
+	    -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
+	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(filter-out -lelf -lz,$(USER_LIBS))|' \
+	    user/kbarman.pc.in >$(DESTDIR)$(pkgconfigdir)/kbarman.pc
+	chmod 644 $(DESTDIR)$(pkgconfigdir)/kbarman.pc
+
+uninstall:		## what `make install` with the same variables has installed
+	rm -f $(INSTALLED:%=$(DESTDIR)%)
+	-rmdir $(DESTDIR)$(includedir)/kbarman/uapi $(DESTDIR)$(includedir)/kbarman
