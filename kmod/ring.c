@@ -115,6 +115,18 @@ static bool make_room(struct kbarman_ring *ring, unsigned long end,
 	return true;
 }
 
+/*
+ * The short way is open again, up to the end of the page that @position is in. If another
+ * writer comes in between, the older value is too low for what follows, never too high.
+ */
+static void open_short(struct kbarman_ring *ring, unsigned long position)
+{
+	unsigned long last = position | (KBARMAN_RING_PAGE - 1);
+	unsigned long limit = READ_ONCE(ring->limit);
+
+	WRITE_ONCE(ring->short_limit, kbarman_ring_after(last, limit) ? limit : last);
+}
+
 /* Reserve, whatever it takes. The caller is counted in ring->nest already. */
 static struct kbarman_slot reserve(struct kbarman_ring *ring, unsigned long length,
 				   enum kbarman_loss *reason)
@@ -147,61 +159,79 @@ static struct kbarman_slot reserve(struct kbarman_ring *ring, unsigned long leng
 		head += pad;
 	}
 	note_boundaries(ring, head, next);
+	open_short(ring, next);
 	local_inc(&ring->written);
 	word = kbarman_ring_word(ring, head);
 	*word = length;
 	return (struct kbarman_slot) { .record = word + 1, .timestamp = now };
 }
 
-noinline struct kbarman_slot kbarman_ring_reserve_slow(struct kbarman_ring *ring,
-						       unsigned long length, bool counted)
+static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length, bool counted)
 {
 	enum kbarman_loss reason = KBARMAN_LOST_FULL;
-	struct kbarman_slot slot = reserve(ring, length, &reason);
+	struct kbarman_slot slot;
 
+	ring->nest++;
+	barrier();
+	slot = reserve(ring, length, &reason);
 	if (slot.record)
 		return slot;
 	if (counted) {
 		local_inc(&ring->lost[reason]);
 		local_inc(&ring->unreported);
+		/* No short way in front of the report. */
+		WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
 	}
 	/* Others may have written meanwhile and left it to this one to publish. */
 	kbarman_ring_commit(ring);
 	return slot;
 }
 
-struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length)
+struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	ring->nest++;
-	barrier();
-	return kbarman_ring_reserve_slow(ring, length, false);
+	return enter(ring, length, true);
 }
 
-noinline void kbarman_ring_commit_slow(struct kbarman_ring *ring, unsigned long before,
-				       unsigned long now)
+struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	/* Someone reserved after `now` was read, and saw that a writer was active. */
-	while (unlikely(now != READ_ONCE(ring->w))) {
+	return enter(ring, length, false);
+}
+
+noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before)
+{
+	unsigned long now;
+
+	do {
 		ring->nest = 1;
 		barrier();
-		now = kbarman_ring_publish(ring);
-	}
-	if (BITS_PER_LONG == 32 && now < before)
-		ring->high_words++;
+		now = READ_ONCE(ring->w);
+		kbarman_ring_store_end(ring, now);
+		/* Who reserved behind `now` meanwhile saw that a writer was active. */
+	} while (unlikely(now != READ_ONCE(ring->w)));
 	if (kbarman_ring_crosses(before, now))
 		ring_page_crossed(ring);
 }
 
+void kbarman_ring_commit(struct kbarman_ring *ring)
+{
+	barrier();
+	if (unlikely(ring->nest > 1)) {
+		ring->nest--;
+		return;
+	}
+	kbarman_ring_publish(ring, ring->commit);
+}
+
 void kbarman_ring_settle(struct kbarman_ring *ring)
 {
-#if BITS_PER_LONG == 32
 	u64 high = (u64)ring->high_words << 32;
 	unsigned long start = *read_offset(ring), end = *write_offset(ring);
 
+	if (BITS_PER_LONG == 64)
+		return;
 	ring->header->write_offset = high | end;
 	ring->header->total_written = high | end;
 	ring->header->read_offset = (start > end ? high - (1ULL << 32) : high) | start;
-#endif
 }
 
 static void copy_out(const struct kbarman_ring *ring, u8 *to, unsigned long from,

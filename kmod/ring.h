@@ -26,30 +26,36 @@
 #define KBARMAN_RING_MAX	(1UL << 30)
 
 struct kbarman_ring {
-	/* Constant from init on. */
-	struct bm_datastore_header_data *header;	/* mapped, in front of data */
-	u8 *data;					/* mapped */
-	unsigned long *first;	/* [size >> KBARMAN_RING_PAGE_SHIFT]: where the first
-				 * block at or behind each boundary starts */
+	/* What the short way needs is in one cache line. Constant from init on: */
+	u8 *data;		/* mapped */
 	unsigned long mask;	/* size - 1 */
 	u32 cpu;
-	bool overwrite;
 
 	/* The owning CPU's; every writer that interrupts another one leaves them
 	 * as that one can go on with. */
 	unsigned int nest;	/* writers between reserve and commit */
 	unsigned long w;	/* reserved up to here; only ever moved by cmpxchg */
 	unsigned long commit;	/* published up to here */
+	unsigned long short_limit; /* neither behind limit nor at the end of its page */
+
+	/* The owning CPU's, counted with interrupt-safe adds; read by anyone. */
+	local_t written;
+
+	local_t lost[KBARMAN_LOST_REASONS];
+	local_t unreported;	/* losses that the ring itself does not tell of yet */
+
+	/* The owning CPU's, as those above. */
 	unsigned long limit;	/* no block ends behind it: no later than the end of
 				 * what read_offset leaves free, which it is set to
 				 * when it does not suffice */
 	unsigned int high_words; /* what does not fit into commit on 32 bits */
 
-	/* The owning CPU's, counted with interrupt-safe adds; read by anyone. */
-	local_t written;
-	local_t lost[KBARMAN_LOST_REASONS];
-	local_t unreported;	/* losses that the ring itself does not tell of yet */
-};
+	/* Constant from init on. */
+	bool overwrite;
+	struct bm_datastore_header_data *header;	/* mapped, in front of data */
+	unsigned long *first;	/* [size >> KBARMAN_RING_PAGE_SHIFT]: where the first
+				 * block at or behind each boundary starts */
+} __aligned(64);
 
 /*
  * @memory: struct bm_datastore_header_data and @size bytes behind it, zeroed;
@@ -91,30 +97,28 @@ static __always_inline bool kbarman_ring_crosses(unsigned long from, unsigned lo
 	return (from ^ to) >> KBARMAN_RING_PAGE_SHIFT;
 }
 
-/* Publish what is reserved. All but the outermost writer leave it to that one. */
-static __always_inline unsigned long kbarman_ring_publish(struct kbarman_ring *ring)
+/* Let readers have what is in front of @end, and go. The outermost writer only. */
+static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, unsigned long end)
 {
-	unsigned long now = READ_ONCE(ring->w);
+	/* ring->header, but for one load less. */
+	struct bm_datastore_header_data *header = (void *)(ring->data - sizeof(*header));
 
-	smp_store_release(kbarman_ring_low_word(&ring->header->write_offset), now);	/* [B] */
-	*kbarman_ring_low_word(&ring->header->total_written) = now;
-	WRITE_ONCE(ring->commit, now);
+	smp_store_release(kbarman_ring_low_word(&header->write_offset), end);	/* [B] */
+	*kbarman_ring_low_word(&header->total_written) = end;
+	if (BITS_PER_LONG == 32 && end < ring->commit)
+		ring->high_words++;
+	WRITE_ONCE(ring->commit, end);
 	barrier();
 	ring->nest = 0;
 	barrier();
-	return now;
 }
 
 /* Where a record goes, NULL if there is no room for it, and when it is. */
 struct kbarman_slot {
 	void *record;
 	u64 timestamp;
+	unsigned long end;	/* of the block: the short way's only */
 };
-
-/* The parts of reserve and commit that are rare. */
-struct kbarman_slot kbarman_ring_reserve_slow(struct kbarman_ring *ring, unsigned long length,
-					      bool counted);
-void kbarman_ring_commit_slow(struct kbarman_ring *ring, unsigned long before, unsigned long now);
 
 /*
  * Room for a record of @length bytes, a multiple of the word; every one of them is the
@@ -123,49 +127,65 @@ void kbarman_ring_commit_slow(struct kbarman_ring *ring, unsigned long before, u
  * follows if and only if there is.
  * Context: owning CPU, preemption off, any level up to NMI.
  */
-static __always_inline struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring,
-								unsigned long length)
-{
-	unsigned long head, next;
-	bm_uintptr *word;
-	u64 now;
-
-	ring->nest++;
-	barrier();
-	head = READ_ONCE(ring->w);
-	/* Behind `head`: whoever comes in between has a later clock and this block's
-	 * place, so the exchange fails, and the clock is read again. */
-	now = ring_clock();
-	next = head + sizeof(*word) + length;
-	/* A block within one page needs no padding, is no page's last, and is not too
-	 * big: an eighth of the smallest ring is more than a page. */
-	if (unlikely(kbarman_ring_crosses(head, next)) ||
-	    unlikely(kbarman_ring_after(next, READ_ONCE(ring->limit))) ||
-	    unlikely(cmpxchg_local(&ring->w, head, next) != head))
-		return kbarman_ring_reserve_slow(ring, length, true);
-	local_inc(&ring->written);
-	word = kbarman_ring_word(ring, head);
-	*word = length;
-	return (struct kbarman_slot) { .record = word + 1, .timestamp = now };
-}
+struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length);
 
 /* The same, but a failure is not counted: for records about losses. */
 struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length);
 
 /* Publish; for a nested writer, when the outermost one commits. */
-static __always_inline void kbarman_ring_commit(struct kbarman_ring *ring)
-{
-	unsigned long before, now;
+void kbarman_ring_commit(struct kbarman_ring *ring);
 
+/*
+ * The short way, for the writer that interrupts no other, is not interrupted itself, and
+ * stays within a page: nearly all of them. With a record, kbarman_ring_commit_short()
+ * follows; without one, kbarman_ring_reserve(), as if this had not been called.
+ */
+static __always_inline struct kbarman_slot kbarman_ring_reserve_short(struct kbarman_ring *ring,
+								      unsigned long length)
+{
+	const struct kbarman_slot none = { .record = NULL };
+	unsigned long head, end;
+	bm_uintptr *word;
+	u64 now;
+
+	/* All that is reserved is published, or the exchange will fail. */
+	head = READ_ONCE(ring->commit);
+	if (unlikely(READ_ONCE(ring->nest)))
+		return none;
+	/* Behind `head`: whoever comes in between has a later clock and this block's
+	 * place, so the exchange fails, and the clock is read again. */
+	now = ring_clock();
+	end = head + sizeof(*word) + length;
+	/* A block within one page needs no padding, is no page's last, and is not too
+	 * big: an eighth of the smallest ring is more than a page. */
+	if (unlikely(kbarman_ring_after(end, READ_ONCE(ring->short_limit))))
+		return none;
+	/* Who came in before this was the outermost writer, and has published. */
+	WRITE_ONCE(ring->nest, 1);
 	barrier();
-	if (unlikely(ring->nest > 1)) {
-		ring->nest--;
-		return;
+	if (unlikely(cmpxchg_local(&ring->w, head, end) != head)) {
+		WRITE_ONCE(ring->nest, 0);
+		return none;
 	}
-	before = ring->commit;
-	now = kbarman_ring_publish(ring);
-	if (unlikely(now != READ_ONCE(ring->w)) || unlikely(kbarman_ring_crosses(before, now)))
-		kbarman_ring_commit_slow(ring, before, now);
+	local_inc(&ring->written);
+	word = kbarman_ring_word(ring, head);
+	*word = length;
+	return (struct kbarman_slot) { .record = word + 1, .timestamp = now, .end = end };
+}
+
+/*
+ * Publish until nobody has come in since, and tell of the pages that are full. @before:
+ * what was published before. The outermost writer only.
+ */
+void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before);
+
+/* @end: of the slot. */
+static __always_inline void kbarman_ring_commit_short(struct kbarman_ring *ring, unsigned long end)
+{
+	barrier();
+	kbarman_ring_store_end(ring, end);
+	if (unlikely(end != READ_ONCE(ring->w)))
+		kbarman_ring_publish(ring, end);
 }
 
 /*

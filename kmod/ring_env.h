@@ -9,6 +9,7 @@
 #include <linux/align.h>
 #include <linux/atomic.h>
 #include <linux/bug.h>
+#include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
 #include <linux/limits.h>

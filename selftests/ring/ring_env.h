@@ -6,9 +6,11 @@
  */
 #ifndef KBARMAN_RING_ENV_H
 #define KBARMAN_RING_ENV_H
-
+#include <errno.h>
+#include <assert.h>
 #include <errno.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -94,10 +96,10 @@ static __always_inline long local_xchg(local_t *l, long value)
 
 struct kbarman_ring;
 
-/* Each program gives its own. */
+/* Each program gives its own, as functions or as macros. */
+#ifndef ring_clock
 u64 ring_clock(void);
 void ring_page_crossed(struct kbarman_ring *ring);
-#ifndef ring_write_barrier
 void ring_write_barrier(void);
 void ring_read_barrier(void);
 #endif

@@ -80,17 +80,24 @@ static void fail(const char *what, u64 a, u64 b)
 static void write_one(unsigned int level)
 {
 	unsigned int words = (asked[level] * 7 + level) % 13, i;
-	struct kbarman_slot slot = kbarman_ring_reserve(&ring, 16 + words * 8);
-	struct record *record = slot.record;
+	struct kbarman_slot slot = kbarman_ring_reserve_short(&ring, 16 + words * 8);
+	bool shortly = slot.record;
+	struct record *record;
 
 	asked[level]++;
+	if (!shortly)
+		slot = kbarman_ring_reserve(&ring, 16 + words * 8);
+	record = slot.record;
 	if (!record)
 		return;
 	record->level_and_number = (u64)level << 56 | written[level]++;
 	record->timestamp = slot.timestamp;
 	for (i = 0; i < words; i++)
 		record->check[i] = record->level_and_number ^ slot.timestamp ^ i;
-	kbarman_ring_commit(&ring);
+	if (shortly)
+		kbarman_ring_commit_short(&ring, slot.end);
+	else
+		kbarman_ring_commit(&ring);
 }
 
 static void on_signal(int signal)

@@ -1,2 +1,2 @@
-# the fast path takes a block that ends a page
-s/if (unlikely(kbarman_ring_crosses(head, next)) ||/if (unlikely(kbarman_ring_crosses(head, next - 1)) ||/
+# the short way takes a block that ends a page
+s/position | (KBARMAN_RING_PAGE - 1)/(position | (KBARMAN_RING_PAGE - 1)) + 1/
