@@ -14,16 +14,13 @@
 static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 					struct task_struct *next, unsigned int prev_state)
 {
-	struct kbarman_ring *ring;
+	struct kbarman_ring *ring = kbarman_this_ring();
 
-	preempt_disable_notrace();
-	ring = kbarman_this_ring();
 	if (likely(ring) && (kbarman_wants(next->pid) || kbarman_wants(prev->pid)))
 		kbarman_record_switch(ring, next->pid,
 				      !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED :
 							       BM_TASK_SWITCH_PREEMPTED,
 				      prev_state);
-	preempt_enable_notrace();
 }
 
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
