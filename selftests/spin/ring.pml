@@ -22,7 +22,7 @@
  *
  * Bounds: SLOTS slots; TASK records of the task, IRQ of interrupts, NMI of interrupts of
  * those or of the task; one snapshot, at any moment. The search is exhaustive for them:
- * 4 M states, half a minute. run.sh goes through more of them, and through what is to go
+ * 5 M states, half a minute. run.sh goes through more of them, and through what is to go
  * wrong when something is taken away: NO_WMB, NO_RMB, NO_RELEASE, NO_ACQUIRE the barriers
  * above, NO_RECHECK the second look after publishing, and the other names in #if's.
  */
@@ -138,7 +138,49 @@ inline publish()
 	od
 }
 
-inline write_record()
+/*
+ * kbarman_ring_reserve_short() and _commit_short(). The limit there is not renewed for
+ * each page here, pages being slots. Sets head to the place + 1, 0 if it did not work.
+ */
+inline write_short()
+{
+	head = commit;
+	if
+#ifndef SHORT_IGNORES_NEST
+	:: nest > 0 -> head = 0
+#endif
+	:: else ->
+		if
+		:: head + 1 > limit -> head = 0
+		:: else ->
+#ifndef SHORT_ACTIVE_TOO_LATE
+			nest = 1;
+#endif
+			/* cmpxchg_local() */
+			if
+			:: atomic { w == head -> w = head + 1; written++ };
+#ifdef SHORT_ACTIVE_TOO_LATE
+				nest = 1;
+#endif
+				store(DATA + head % SLOTS, head + 1);
+				head++;
+				store(WRITE_OFFSET, head);
+				commit = head;
+				nest = 0;
+#ifndef NO_RECHECK
+				if
+				:: head != w -> nest = 1; publish(); head = 1
+				:: else
+				fi
+#endif
+			:: w != head -> nest = 0; head = 0
+			fi
+		fi
+	fi
+}
+
+/* kbarman_ring_reserve() and _commit() */
+inline write_long()
 {
 	nest++;
 	do
@@ -173,6 +215,15 @@ inline write_record()
 	:: nest > 1 -> head = w; store(WRITE_OFFSET, head); commit = head; nest--
 #endif
 	:: else -> publish()
+	fi
+}
+
+inline write_record()
+{
+	write_short();
+	if
+	:: head == 0 -> write_long()
+	:: else
 	fi;
 	head = 0; old = 0; target = 0; failed = false
 }

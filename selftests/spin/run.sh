@@ -80,5 +80,7 @@ breaks without_a_limit_to_nested_writers_it_breaks -DNO_NESTED_LOSS
 breaks with_a_plain_store_of_read_offset_it_breaks -DPLAIN_READ_OFFSET
 breaks with_a_plain_store_of_w_it_breaks -DPLAIN_W
 breaks with_nested_writers_that_publish_it_breaks -DPUBLISH_NESTED
+breaks with_nested_writers_on_the_short_way_it_breaks -DSHORT_IGNORES_NEST
+breaks with_a_short_way_that_says_so_too_late_it_breaks -DSHORT_ACTIVE_TOO_LATE
 echo "1..$count"
 exit $failed
