@@ -6,6 +6,7 @@ GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream session tasks samples clock permission lockdown
 GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
+RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture $(if $(filter amd64,$(MACH)),step))
 TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE -pthread
 # of the kernel's source; asked for when first needed, once
 KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
@@ -17,18 +18,40 @@ test:			## all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …
 check:			## static checks: W=1 and sparse on the module, shellcheck
 	@CI=$(CI) scripts/test static
 
-host-tests: $(HOST_TESTS) build/selftests/ring/step	## the tests that run here, not run
+host-tests: $(HOST_TESTS) $(RING_TESTS)	## the tests that run here, not run
 
 build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
 
 # The module's own ring, in user space: see selftests/ring/.
-build/selftests/ring/step: selftests/ring/step.c kmod/ring.c selftests/ring/ring_env.h \
-			   kmod/ring.h kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+# Single steps are x86's.
+RING_SRC	:= kmod/ring.c kmod/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \
+		   kmod/uapi/kbarman.h
+
+$(O)/selftests/ring/%: selftests/ring/%.c $(RING_SRC)
 	@mkdir -p $(@D)
-	$(USER_CC) $(TEST_CFLAGS) -Wno-unused-parameter -include selftests/ring/ring_env.h -Iselftests/ring -Ikmod \
-		selftests/ring/step.c kmod/ring.c -o $@
+	$(USER_CC) $(TEST_CFLAGS) -include selftests/ring/ring_env.h -Iselftests/ring -Ikmod \
+		$(if $(filter $(HOST),$(MACH)),,-static) $< kmod/ring.c -o $@
+
+# With the clock and without it, in one program: each with a ring of its own inside.
+BENCH_RING	:= $(O)/selftests/bench/ring
+BENCH_CFLAGS	= $(TEST_CFLAGS) -include selftests/bench/ring_env.h -Ikmod
+
+$(BENCH_RING)_with_clock.o: BENCH_CLOCK :=
+$(BENCH_RING)_without_clock.o: BENCH_CLOCK := -DCLOCK=0
+$(BENCH_RING)_%_clock.o: selftests/bench/ring_writer.c kmod/record.c kmod/record.h \
+			 selftests/bench/ring_env.h $(RING_SRC)
+	@mkdir -p $(@D)/$*
+	for f in $(filter %.c,$^); do \
+		$(USER_CC) $(BENCH_CFLAGS) $(BENCH_CLOCK) -DWRITER=writer_$*_clock -c $$f \
+			-o $(@D)/$*/$$(basename $$f .c).o || exit; \
+	done
+	$(CROSS_COMPILE)ld -r $(@D)/$*/*.o -o $@
+	$(CROSS_COMPILE)objcopy --keep-global-symbol=writer_$*_clock $@
+
+$(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_without_clock.o
+	$(USER_CC) $(BENCH_CFLAGS) $(filter-out %.h,$^) kmod/ring.c -o $@
 
 -include $(HOST_TESTS:=.d)
 
