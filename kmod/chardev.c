@@ -220,7 +220,12 @@ static long ioctl_start(struct file *file, void __user *argument)
 	start.event = ~0U;
 	start.cpu = ~0U;
 	error = kbarman_session_start(file, &start);
-	return put_struct(argument, &start, sizeof(start)) ?: error;
+	if (!put_struct(argument, &start, sizeof(start)))
+		return error;
+	/* A caller that is told of an error has started nothing. */
+	if (!error)
+		kbarman_session_stop(file);
+	return -EFAULT;
 }
 
 static long ioctl_consume(struct file *file, void __user *argument)

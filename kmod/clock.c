@@ -90,7 +90,7 @@ static void approximate(u64 numerator, u64 denominator, u64 *multiplier, u64 *di
 		u64 rest, quotient = div64_u64_rem(numerator, denominator, &rest);
 		u64 n2, d2;
 
-		if (n1 && quotient > MULTIPLIER_MAX / n1)
+		if (n1 && quotient > div64_u64(MULTIPLIER_MAX, n1))
 			break;
 		n2 = quotient * n1 + n0;
 		d2 = quotient * d1 + d0;

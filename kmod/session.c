@@ -13,9 +13,11 @@
 #include <linux/threads.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
+#include <linux/workqueue.h>
 
 #include "clock.h"
 #include "session.h"
+#include "source_maps.h"
 #include "source_pmu.h"
 #include "wake.h"
 
@@ -33,10 +35,13 @@ struct kbarman_session kbarman_session = {
 
 DEFINE_PER_CPU_ALIGNED(struct kbarman_ring, kbarman_rings);
 
+/* New mappings are seen as they are made: found out once, at init. */
+static bool maps_are_seen __ro_after_init;
+
 /* Started from first to last, stopped from last to first. */
 static const struct kbarman_source *const sources[] = {
-	&kbarman_source_maps,
 	&kbarman_source_tasks,
+	&kbarman_source_maps,
 	&kbarman_source_sched,
 	&kbarman_source_idle,
 	&kbarman_source_pmu,
@@ -103,38 +108,71 @@ static int start_cpu(struct kbarman_session *session, int cpu, struct kbarman_st
 	return 0;
 }
 
+/* ---- CPUs that come and go ---- */
+
+/* Those that record now. Under the session's lock. */
+static cpumask_var_t recording;
+
+/* Those that went offline since the last look: their events died with it. */
+static cpumask_var_t gone;
+
 /*
- * A CPU comes online, in a thread of its own. What it lacks, it goes without: a
- * recorder is no reason to keep a CPU out.
- * Context: cpu_hotplug_lock is held for writing, so the session does not start or
- * stop meanwhile; its own lock can't be taken (see struct kbarman_session).
+ * @cpu came online. What it lacks, it goes without: a recorder is no reason to keep a
+ * CPU out.
  */
-static int cpu_comes(unsigned int cpu)
+static void take_in(struct kbarman_session *session, int cpu)
 {
-	struct kbarman_session *session = &kbarman_session;
 	struct kbarman_start report;
 	int error = 0;
 
-	if (!session->running || !cpumask_test_cpu(cpu, session->cpus))
-		return 0;
 	if (!per_cpu(kbarman_rings, cpu).data) {
 		error = allocate_ring(session, cpu);
 		if (!error)
 			reset_ring(session, cpu);
 	}
+	cpumask_clear_cpu(cpu, gone);
 	if (!error)
 		error = start_cpu(session, cpu, &report);
-	if (error)
-		pr_warn("CPU %u is online but not recorded whole (error %d)\n", cpu, error);
+	if (!error)
+		cpumask_set_cpu(cpu, recording);
+	else if (cpu_online(cpu))
+		pr_warn("CPU %d is online but not recorded whole (error %d)\n", cpu, error);
+}
+
+/*
+ * Follow what became of the CPUs. Outside the hotplug callbacks: software events and
+ * tracepoints take cpu_hotplug_lock themselves when they are made and released.
+ */
+static void follow_cpus(struct work_struct *unused)
+{
+	struct kbarman_session *session = &kbarman_session;
+	int cpu;
+
+	mutex_lock(&session->lock);
+	for_each_cpu(cpu, recording)
+		if (cpumask_test_and_clear_cpu(cpu, gone)) {
+			cpumask_clear_cpu(cpu, recording);
+			stop_cpu(session, cpu);
+		}
+	if (session->running)
+		for_each_cpu_and(cpu, session->cpus, cpu_online_mask)
+			if (!cpumask_test_cpu(cpu, recording))
+				take_in(session, cpu);
+	mutex_unlock(&session->lock);
+}
+
+static DECLARE_WORK(cpus_changed, follow_cpus);
+
+static int cpu_comes(unsigned int cpu)
+{
+	schedule_work(&cpus_changed);
 	return 0;
 }
 
 static int cpu_goes(unsigned int cpu)
 {
-	struct kbarman_session *session = &kbarman_session;
-
-	if (session->running && cpumask_test_cpu(cpu, session->cpus))
-		stop_cpu(session, cpu);
+	cpumask_set_cpu(cpu, gone);
+	schedule_work(&cpus_changed);
 	return 0;
 }
 
@@ -191,14 +229,30 @@ static void forget_tasks(struct kbarman_session *session)
 	session->tasks = NULL;
 }
 
+/*
+ * The capture as others see it: a fault and mmap() ask for it under mmap_lock, which
+ * the session's lock comes before.
+ */
+static DEFINE_SPINLOCK(capture_lock);
+
+static void set_capture(struct kbarman_session *session, struct kbarman_capture *capture)
+{
+	struct kbarman_capture *former;
+
+	spin_lock(&capture_lock);
+	former = session->capture;
+	session->capture = capture;
+	spin_unlock(&capture_lock);
+	kbarman_capture_put(former);
+}
+
 static void discard(struct kbarman_session *session)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu)
 		forget_ring(cpu);
-	kbarman_capture_put(session->capture);
-	session->capture = NULL;
+	set_capture(session, NULL);
 	forget_tasks(session);
 }
 
@@ -242,7 +296,7 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 							  oldest_record : NULL);
 	if (IS_ERR(capture))
 		return PTR_ERR(capture);
-	session->capture = capture;
+	set_capture(session, capture);
 
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
 		error = allocate_ring(session, cpu);
@@ -376,42 +430,35 @@ static int start_sources(struct kbarman_session *session)
 	return 0;
 }
 
-static void stop_cpus(struct kbarman_session *session, int end)
+static void stop_cpus(struct kbarman_session *session)
 {
 	int cpu;
 
-	for_each_cpu_and(cpu, session->cpus, cpu_online_mask)
-		if (cpu < end)
-			stop_cpu(session, cpu);
+	for_each_cpu(cpu, recording)
+		stop_cpu(session, cpu);
+	cpumask_clear(recording);
 }
 
+/* A CPU that goes meanwhile is no error; one that comes is taken in later. */
 static int start_cpus(struct kbarman_session *session, struct kbarman_start *report)
 {
 	int cpu, error;
 
+	cpumask_clear(gone);
 	for_each_cpu_and(cpu, session->cpus, cpu_online_mask) {
 		if (!per_cpu(kbarman_rings, cpu).data)
 			continue;
 		error = start_cpu(session, cpu, report);
-		if (error) {
-			stop_cpus(session, cpu);
+		if (!error) {
+			cpumask_set_cpu(cpu, recording);
+		} else if (cpu_online(cpu)) {
+			stop_cpus(session);
 			return error;
 		}
 	}
-	return 0;
-}
-
-/* Start on all CPUs, with none coming or going, and be running from then on. */
-static int run(struct kbarman_session *session, struct kbarman_start *report)
-{
-	int error = -ENODEV;
-
-	cpus_read_lock();
-	if (cpumask_intersects(session->cpus, cpu_online_mask))
-		error = start_cpus(session, report);
-	session->running = !error;
-	cpus_read_unlock();
-	return error;
+	report->event = ~0U;
+	report->cpu = ~0U;
+	return cpumask_empty(recording) ? -ENODEV : 0;
 }
 
 int kbarman_session_start(struct file *file, struct kbarman_start *report)
@@ -436,7 +483,8 @@ int kbarman_session_start(struct file *file, struct kbarman_start *report)
 		goto out;
 	/* Threads made since configure, while no probe saw them. */
 	choose_tasks(session);
-	error = run(session, report);
+	error = start_cpus(session, report);
+	session->running = !error;
 	if (error)
 		stop_sources(session, ARRAY_SIZE(sources));
 out:
@@ -449,10 +497,8 @@ static void stop_locked(struct kbarman_session *session)
 	lockdep_assert_held(&session->lock);
 	if (!session->running)
 		return;
-	cpus_read_lock();
-	stop_cpus(session, nr_cpu_ids);
+	stop_cpus(session);
 	session->running = false;
-	cpus_read_unlock();
 	stop_sources(session, ARRAY_SIZE(sources));
 	kbarman_wake_sync();
 	end_header(session);
@@ -539,7 +585,7 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
 	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
 		query->features |= KBARMAN_FEATURE_PMU;
-	if (IS_ENABLED(CONFIG_KPROBES))
+	if (maps_are_seen)
 		query->features |= KBARMAN_FEATURE_MAPS;
 
 	mutex_lock(&session->lock);
@@ -655,11 +701,11 @@ struct kbarman_capture *kbarman_session_capture(void)
 	struct kbarman_session *session = &kbarman_session;
 	struct kbarman_capture *capture;
 
-	mutex_lock(&session->lock);
+	spin_lock(&capture_lock);
 	capture = session->capture;
 	if (capture)
 		kbarman_capture_get(capture);
-	mutex_unlock(&session->lock);
+	spin_unlock(&capture_lock);
 	return capture;
 }
 
@@ -706,24 +752,36 @@ __poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait)
 
 static enum cpuhp_state cpuhp_state;
 
-int kbarman_session_init(void)
+static void free_masks(void)
 {
-	int state;
+	free_cpumask_var(gone);
+	free_cpumask_var(recording);
+	free_cpumask_var(kbarman_session.cpus);
+}
 
-	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL))
-		return -ENOMEM;
+int __init kbarman_session_init(void)
+{
+	int state = -ENOMEM;
+
+	maps_are_seen = kbarman_maps_possible();
+	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL) ||
+	    !zalloc_cpumask_var(&recording, GFP_KERNEL) || !zalloc_cpumask_var(&gone, GFP_KERNEL))
+		goto err_state;
 	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kbarman:online", cpu_comes,
 					  cpu_goes);
-	if (state < 0) {
-		free_cpumask_var(kbarman_session.cpus);
-		return state;
-	}
+	if (state < 0)
+		goto err_state;
 	cpuhp_state = state;
 	return 0;
+
+err_state:
+	free_masks();
+	return state;
 }
 
 void kbarman_session_exit(void)
 {
 	cpuhp_remove_state_nocalls(cpuhp_state);
-	free_cpumask_var(kbarman_session.cpus);
+	cancel_work_sync(&cpus_changed);
+	free_masks();
 }

@@ -16,8 +16,7 @@
 
 /*
  * `lock` protects all of it. It comes before cpu_hotplug_lock, which the attaching of
- * a tracepoint takes, so a CPU that comes or goes can't take it: what the hotplug
- * callbacks read changes only while not running, and `running` itself under both.
+ * a tracepoint and the making of an event take: no source is called under that.
  */
 struct kbarman_session {
 	struct mutex lock;

@@ -3,6 +3,7 @@
  * Task switches.
  * Context of the probe: rq lock held, interrupts off, no sleeping, no printk.
  */
+#include <linux/mm_types.h>	/* 6.12: for <trace/events/sched.h> */
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <trace/events/sched.h>
