@@ -3,6 +3,8 @@
 #include <limits.h>
 
 #include "kselftest_harness.h"
+#include <linux/perf_event.h>
+
 #include "lib.h"
 
 static const struct kbarman_configure all = {
@@ -323,6 +325,34 @@ TEST_F(hotplug, a_returning_cpu_records_again)
 	EXPECT_LE(100, switches_to(self->fd, CPU, after));
 	j = judge_cpu(self->fd, CPU);
 	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+}
+
+/* Making and releasing such a counter takes the very lock that a CPU goes under. */
+TEST_F(hotplug, software_counters_let_a_cpu_go_and_come)
+{
+	const struct kbarman_event events[] = {
+		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
+		{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		  .name = "context-switches" },
+	};
+	struct kbarman_configure c = {
+		.sources = KBARMAN_SOURCE_ALL,
+		.flags = KBARMAN_CONFIGURE_FREQ,
+		.sample = 100,
+		.nr_events = 2,
+		.events_ptr = (uintptr_t)events,
+	};
+	int i;
+
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 3; i++) {
+		cpu_set_online(CPU, false);
+		cpu_set_online(CPU, true);
+	}
+	EXPECT_LE(100, switches_to(self->fd, CPU, work_there()));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(NULL, judge_cpu(self->fd, CPU).fault);
 }
 
 TEST_F(hotplug, a_cpu_that_was_off_at_the_start_is_recorded_when_it_comes)
