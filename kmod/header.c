@@ -10,7 +10,6 @@
 #include <linux/stdarg.h>
 #include <linux/stringhash.h>
 #include <linux/topology.h>
-#include <linux/utsname.h>
 #include <linux/vmalloc.h>
 
 #include "header.h"

@@ -47,7 +47,8 @@ static __always_inline struct kbarman_ring *kbarman_this_ring(void)
 {
 	struct kbarman_ring *ring = this_cpu_ptr(&kbarman_rings);
 
-	return likely(ring->data) ? ring : NULL;
+	/* Pairs with kbarman_ring_init(): a CPU that came gets its ring from another one. */
+	return likely(smp_load_acquire(&ring->data)) ? ring : NULL;
 }
 
 /* The session records thread @task_id. */
