@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """The command table, and what all verbs promise about their output files."""
+import json
 import os
 import re
 import signal
@@ -57,7 +58,50 @@ def wrong_usage_is_2_and_one_sentence(tmp):
 
 
 def version_is_told(tmp):
-    assert re.match(r"kbarman \d+\.\d+", tap.run("--version", cwd=tmp).stdout)
+    for args in [("--version",), ("-V",), ("version",), ("dump", "-V"), ("dump", "--version")]:
+        assert re.match(r"kbarman \d+\.\d+\.\d+\n$", tap.run(*args, cwd=tmp).stdout), args
+
+
+def version_lists_what_was_built_in(tmp):
+    lines = [json.loads(line) for line in tap.run("version", "-j", cwd=tmp).stdout.splitlines()]
+    kinds = {line["kind"]: line for line in lines}
+    assert kinds["verbs"]["names"] == verbs()
+    assert "Barman capture" in kinds["reads"]["formats"]
+    exports = {line["name"] for line in lines if line["kind"] == "export"}
+    told = tap.run("convert", "--help", cwd=tmp).stdout
+    assert {"annotate", "heph", "tptp"} <= exports
+    assert all(name in told for name in exports), exports
+
+
+def a_slip_of_the_finger_gets_the_nearest_name(tmp):
+    for args, meant in [(("recrod",), "'record'"), (("chek",), "'check'"),
+                        (("report", "--cuont"), "--count"), (("dump", "--jsn"), "--json"),
+                        (("record", "--al-cpus"), "--all-cpus")]:
+        done = tap.run(*args, cwd=tmp)
+        assert done.returncode == 2 and f"did you mean {meant}?" in done.stderr, done
+    for args in [("xyzzy",), ("dump", "--xyzzy")]:
+        done = tap.run(*args, cwd=tmp)
+        assert done.returncode == 2 and "did you mean" not in done.stderr, done
+
+
+def what_is_wrong_with_an_option_is_said(tmp):
+    for args, sentence in [(("report", "--c"), "--count and --cpu"), (("dump", "--json=1"), "no value"),
+                           (("report", "--sort"), "needs a value"), (("dump", "-Z"), "-Z"),
+                           (("report", "-s"), "needs a value"),
+                           (("dump", "--color=pink"), "always")]:
+        done = tap.run(*args, cwd=tmp)
+        assert done.returncode == 2 and sentence in done.stderr, done
+
+
+def completion_knows_the_options_of_the_help(tmp):
+    for verb in verbs():
+        told = set(re.findall(r"^ +(?:-\w, )?(?: *)(--[\w-]+)", tap.run(verb, "--help", cwd=tmp).stdout,
+                              re.M))
+        listed = tap.run(verb, "--list-options", cwd=tmp).stdout.split()
+        names = {name.rstrip("=") for name in listed if name.startswith("--")}
+        common = {"--version", "--verbose", "--quiet", "--color"}
+        assert common <= names and names - common <= told | {"--help"}, (verb, names ^ told)
+        assert told <= names, (verb, told - names)
 
 
 def output_replaces_a_file_and_keeps_its_mode(tmp):

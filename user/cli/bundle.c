@@ -3,7 +3,6 @@
  * kbarman bundle: on the recorded machine, leave beside a capture what another machine
  * needs to give the same names.
  */
-#include <getopt.h>
 #include <string.h>
 
 #include <kbarman/symbol.h>
@@ -41,7 +40,7 @@ int cmd_bundle(int argc, char **argv)
 	struct kb_error err = { 0 };
 	int option, ret;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
 		switch (option) {
 		case 's':
 			symbols.symfs = optarg;

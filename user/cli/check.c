@@ -3,7 +3,6 @@
  * kbarman check: is a file what its format's text wants it to be? All of it is
  * read; what is wrong is said in sentences, with the offset.
  */
-#include <getopt.h>
 #include <string.h>
 
 #include "cli.h"
@@ -32,7 +31,7 @@ int cmd_check(int argc, char **argv)
 	};
 	int option, worst = CLI_OK;
 
-	while ((option = getopt_long(argc, argv, "h", options, NULL)) != -1)
+	while ((option = cli_getopt(argc, argv, "h", options)) != -1)
 		return cli_usage(option == 'h', usage);
 	if (optind == argc) {
 		cli_warn("which file?");

@@ -33,6 +33,17 @@ void cli_warn(const char *format, ...)
 	va_end(args);
 }
 
+void cli_note(const char *format, ...)
+{
+	va_list args;
+
+	if (cli_verbosity() < 0)
+		return;
+	va_start(args, format);
+	say(format, args);
+	va_end(args);
+}
+
 int cli_fail(const char *format, ...)
 {
 	va_list args;

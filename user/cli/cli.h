@@ -6,7 +6,9 @@
 #ifndef KBARMAN_CLI_H
 #define KBARMAN_CLI_H
 
+#include <getopt.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include <kbarman/error.h>
@@ -24,6 +26,9 @@ struct cli_verb {
 	const char *summary;			/* one line for `kbarman help` */
 };
 
+/* All of them; behind the last one there is one without a name. */
+const struct cli_verb *cli_verbs(void);
+
 extern const char *cli_verb_name;		/* the one that runs; NULL: none yet */
 
 /* One line a verb, here and in the table in main.c. */
@@ -36,6 +41,7 @@ int cmd_merge(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
+int cmd_version(int argc, char **argv);
 
 /*
  * Everything that the tool says on standard error goes through these: one line,
@@ -45,6 +51,33 @@ void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 /* The same with the sentence of the library. */
 int cli_fail_error(const struct kb_error *err);
+
+/* What is not a complaint, a summary for example: -q keeps it away. */
+void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * getopt_long() for verbs: also takes -V, -v, -q and --color, and says itself what is
+ * wrong before it returns '?', for which the answer is cli_usage(false, …).
+ */
+int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
+
+/* -1 with -q, else the number of -v. */
+int cli_verbosity(void);
+
+/* May what goes to @stream have colours? */
+bool cli_color(FILE *stream);
+
+/* The name most like @word of those tried; NULL if none is at all like it. */
+struct cli_nearest {
+	const char *word;
+	const char *name;
+	size_t far;
+};
+
+void cli_nearest_try(struct cli_nearest *nearest, const char *name);
+
+/* Print the version, with @json what was built in. Returns an exit status. */
+int cli_version(bool json);
 
 /*
  * Usage: @text to stdout if the user asked for it (CLI_OK), else "try --help" to

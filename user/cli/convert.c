@@ -5,7 +5,6 @@
  */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -212,7 +211,7 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 	const char *to = NULL;
 	int option;
 
-	while ((option = getopt_long(argc, argv, "t:f:o:h", long_options, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "t:f:o:h", long_options)) != -1) {
 		if (option == 'h') {
 			*status = help();
 			return false;

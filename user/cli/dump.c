@@ -3,12 +3,9 @@
  * kbarman dump: what a file says, fact by fact, nothing interpreted. The formats
  * are in formats.c; a format's own lines are in dump_FORMAT.c.
  */
-#include <getopt.h>
-#include <string.h>
-#include <unistd.h>
-
 #include "cli.h"
 #include "formats.h"
+#include "lines.h"
 
 static const char usage[] =
 	"usage: kbarman dump [--json] FILE\n"
@@ -30,14 +27,15 @@ int cmd_dump(int argc, char **argv)
 		{ 0 },
 	};
 	const struct cli_format *format;
-	struct kb_json json = { .people = true };
+	struct kb_json json;
+	bool people = true;
 	const char *path;
-	int option, status, ret;
+	int option;
 
-	while ((option = getopt_long(argc, argv, "jh", options, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
 		switch (option) {
 		case 'j':
-			json.people = false;
+			people = false;
 			break;
 		default:
 			return cli_usage(option == 'h', usage);
@@ -51,13 +49,7 @@ int cmd_dump(int argc, char **argv)
 	format = cli_format_of(&path);
 	if (!format)
 		return CLI_IMPOSSIBLE;
-	ret = kb_out_fd(&json.out, STDOUT_FILENO);
-	if (ret)
-		return cli_fail("out of memory");
-	status = format->dump(path, &json);
-	ret = kb_out_flush(json.out);
-	kb_out_destroy(json.out);
-	if (ret)
-		return cli_fail("can't write standard output: %s", strerror(-ret));
-	return status;
+	if (lines_open(&json, people))
+		return CLI_IMPOSSIBLE;
+	return lines_close(&json, format->dump(path, &json));
 }

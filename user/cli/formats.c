@@ -18,7 +18,13 @@ static const struct cli_format formats[] = {
 	{ "Annotate stream", probe_annotate, dump_annotate, check_annotate },
 	{ "Heph trace", probe_heph, dump_heph, check_heph },
 	{ "TPTP trace", probe_tptp, dump_tptp, check_tptp },
+	{ 0 },
 };
+
+const struct cli_format *cli_formats(void)
+{
+	return formats;
+}
 
 /* As much of @room as there is; negative errno. */
 static ssize_t read_full(int fd, uint8_t *to, size_t room)
@@ -133,9 +139,9 @@ const struct cli_format *cli_format_of(const char **path)
 		cli_warn("can't read %s: %s", name, strerror(-got));
 		return NULL;
 	}
-	for (size_t i = 0; i < sizeof(formats) / sizeof(formats[0]); i++) {
-		if (formats[i].probe(start, got))
-			return &formats[i];
+	for (const struct cli_format *format = formats; format->name; format++) {
+		if (format->probe(start, got))
+			return format;
 	}
 	cli_warn("%s is %s", name,
 		 got ? "of no format that is known here" : "empty");

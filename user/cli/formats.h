@@ -39,6 +39,9 @@ struct cli_format {
  */
 const struct cli_format *cli_format_of(const char **path);
 
+/* All of them; behind the last one there is one without a name. */
+const struct cli_format *cli_formats(void);
+
 bool probe_barman(const uint8_t *start, size_t length);
 int dump_barman(const char *path, struct kb_json *json);
 int check_barman(const char *path, void (*say)(const char *sentence));

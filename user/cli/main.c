@@ -3,7 +3,6 @@
  * kbarman: the table of its verbs. Each verb is a file of its own; this one only
  * finds it and calls it.
  */
-#include <getopt.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,17 +20,42 @@ static const struct cli_verb verbs[] = {
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
 	{ "script", cmd_script, "print records with names, in the shape of perf script" },
+	{ "version", cmd_version, "the version, and what it can do" },
+	{ 0 },
 };
+
+const struct cli_verb *cli_verbs(void)
+{
+	return verbs;
+}
 
 int cmd_help(int argc, char **argv)
 {
-	(void)argc;
-	(void)argv;
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+
+	if (cli_verb_name)
+		while (cli_getopt(argc, argv, "h", options) == '?')
+			return CLI_IMPOSSIBLE;
 	printf("usage: kbarman VERB [ARGUMENTS]\n\n");
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++)
-		printf("  %-10s %s\n", verbs[i].name, verbs[i].summary);
-	printf("\n`kbarman VERB --help' says more.\n");
+	for (const struct cli_verb *verb = verbs; verb->name; verb++)
+		printf("  %-10s %s\n", verb->name, verb->summary);
+	printf("\n`kbarman VERB --help' says more. Every verb takes -V (version), -v (say more), -q\n"
+	       "(only complaints) and --color=always|never|auto.\n");
 	return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+}
+
+static int no_such_verb(const char *word)
+{
+	struct cli_nearest nearest = { .word = word };
+
+	for (const struct cli_verb *verb = verbs; verb->name; verb++)
+		cli_nearest_try(&nearest, verb->name);
+	if (nearest.name)
+		return cli_fail("no verb '%s': did you mean '%s'?", word, nearest.name);
+	return cli_fail("no verb '%s': try `kbarman --help'", word);
 }
 
 int main(int argc, char **argv)
@@ -40,21 +64,14 @@ int main(int argc, char **argv)
 		return cli_fail("no verb: try `kbarman --help'");
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return cmd_help(argc, argv);
-	if (!strcmp(argv[1], "--version")) {
-		printf("kbarman %s\n", KBARMAN_VERSION);
-		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
-	}
-	for (size_t i = 0; i < sizeof(verbs) / sizeof(verbs[0]); i++) {
-		if (strcmp(argv[1], verbs[i].name) == 0) {
-			static char name[64];
-
-			/* What getopt_long() calls us when it complains. */
-			cli_verb_name = verbs[i].name;
-			snprintf(name, sizeof(name), "kbarman %s", cli_verb_name);
-			argv[1] = name;
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return cli_version(false);
+	for (const struct cli_verb *verb = verbs; verb->name; verb++) {
+		if (strcmp(argv[1], verb->name) == 0) {
+			cli_verb_name = verb->name;
 			optind = 1;
-			return verbs[i].run(argc - 1, argv + 1);
+			return verb->run(argc - 1, argv + 1);
 		}
 	}
-	return cli_fail("no verb `%s': try `kbarman --help'", argv[1]);
+	return no_such_verb(argv[1]);
 }

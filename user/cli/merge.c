@@ -5,7 +5,6 @@
  * each. Memory is a window of each input, whatever their sizes.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -173,7 +172,7 @@ int cmd_merge(int argc, char **argv)
 	int option, status = CLI_IMPOSSIBLE;
 	unsigned int count;
 
-	while ((option = getopt_long(argc, argv, "o:h", options, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
 		switch (option) {
 		case 'o':
 			output = optarg;

@@ -7,7 +7,6 @@
  * signal handler.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
@@ -196,7 +195,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.mode = KBARMAN_MODE_STREAM,
 	};
 	/* "+": what follows COMMAND is its own. */
-	while ((option = getopt_long(argc, argv, "+o:e:F:c:m:C:ap:h", longs, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:h", longs)) != -1) {
 		if (option == 'h')
 			return cli_usage(true, usage);
 		ret = parse_option(o, option);
@@ -624,7 +623,7 @@ static void say_summary(struct recording *rec, uint64_t bytes)
 	if (!kb_device_stats(rec->device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
 		cli_warn("%llu older records were overwritten by these",
 			 (unsigned long long)stats.overwritten);
-	cli_warn("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", rec->output.name,
+	cli_note("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", rec->output.name,
 		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",
 		 (double)totals.duration_ns / 1e9, human_size(bytes, size),
 		 lost ? "" : ", nothing lost");

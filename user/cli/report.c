@@ -5,7 +5,6 @@
  * and symbols, not with records.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -430,7 +429,7 @@ int cmd_report(int argc, char **argv)
 	bool json = false;
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "i:s:nC:gjh", options, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "i:s:nC:gjh", options)) != -1) {
 		switch (option) {
 		case 'i':
 			report.path = optarg;

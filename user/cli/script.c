@@ -5,7 +5,6 @@
  * work.
  */
 #include <errno.h>
-#include <getopt.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -425,7 +424,7 @@ int cmd_script(int argc, char **argv)
 	static struct script script = { .path = "kbarman.cap", .events = ~0U };
 	int option, status;
 
-	while ((option = getopt_long(argc, argv, "i:e:h", options, NULL)) != -1) {
+	while ((option = cli_getopt(argc, argv, "i:e:h", options)) != -1) {
 		switch (option) {
 		case 'i':
 			script.path = optarg;

@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Options, the same for every verb: what getopt_long() finds wrong is said in our
+ * words, with the nearest name that there is, and a few options need no verb to
+ * know them. The tables that verbs give are what completion is made of.
+ */
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+
+#define OPTIONS_MAX	64	/* of one verb, the common ones included */
+#define SHORTS_MAX	96
+#define WORD_MAX	32	/* bytes of a word that is compared */
+
+enum {
+	OPTION_COLOR = 0x10000,
+	OPTION_LIST,
+};
+
+static const struct option common_options[] = {
+	{ "version",	  no_argument,	     NULL, 'V' },
+	{ "verbose",	  no_argument,	     NULL, 'v' },
+	{ "quiet",	  no_argument,	     NULL, 'q' },
+	{ "color",	  optional_argument, NULL, OPTION_COLOR },
+	{ "list-options", no_argument,	     NULL, OPTION_LIST },	/* for completion */
+};
+
+static int verbosity;
+static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
+
+/*
+ * Letters to change, to add, to leave out or to swap with their neighbour, to come
+ * from one word to the other.
+ */
+static size_t distance(const char *a, const char *b)
+{
+	size_t rows[3][WORD_MAX + 1];
+	size_t la = strnlen(a, WORD_MAX), lb = strnlen(b, WORD_MAX);
+
+	for (size_t j = 0; j <= lb; j++)
+		rows[0][j] = j;
+	for (size_t i = 1; i <= la; i++) {
+		size_t *row = rows[i % 3], *above = rows[(i + 2) % 3], *before = rows[(i + 1) % 3];
+
+		row[0] = i;
+		for (size_t j = 1; j <= lb; j++) {
+			size_t least = above[j - 1] + (a[i - 1] != b[j - 1]);
+
+			if (above[j] + 1 < least)
+				least = above[j] + 1;
+			if (row[j - 1] + 1 < least)
+				least = row[j - 1] + 1;
+			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] &&
+			    before[j - 2] + 1 < least)
+				least = before[j - 2] + 1;
+			row[j] = least;
+		}
+	}
+	return rows[la % 3][lb];
+}
+
+void cli_nearest_try(struct cli_nearest *nearest, const char *name)
+{
+	size_t length = strlen(nearest->word), far = distance(nearest->word, name);
+
+	/* The beginning of a name is as good as a slip of the finger. */
+	if (length > 1 && strncmp(nearest->word, name, length) == 0)
+		far = 1;
+	if (far <= (length < 3 ? 1 : 1 + length / 4) && (!nearest->name || far < nearest->far)) {
+		nearest->name = name;
+		nearest->far = far;
+	}
+}
+
+static const struct option *find_option(const struct option *options, int value)
+{
+	for (; options->name; options++)
+		if (options->val == value)
+			return options;
+	return NULL;
+}
+
+static void complain_long(const char *word, const struct option *options)
+{
+	struct cli_nearest nearest = { 0 };
+	const struct option *option, *first = NULL;
+	char name[WORD_MAX + 1];
+	size_t length = strcspn(word, "=");
+
+	snprintf(name, sizeof(name), "%.*s", (int)length, word);
+	nearest.word = name;
+	for (option = options; option->name; option++) {
+		cli_nearest_try(&nearest, option->name);
+		if (strncmp(option->name, word, length))
+			continue;
+		if (first) {
+			cli_warn("--%s can be --%s and --%s: write it out", name, first->name,
+				 option->name);
+			return;
+		}
+		first = option;
+	}
+	if (first)
+		cli_warn("--%s takes no value", first->name);
+	else if (nearest.name)
+		cli_warn("no option --%s: did you mean --%s?", name, nearest.name);
+	else
+		cli_warn("no option --%s", name);
+}
+
+/* What getopt_long() has just returned ':' or '?' for. */
+static void complain(int what, char **argv, const struct option *options)
+{
+	const char *word = argv[optind - 1];
+	const struct option *option = optopt ? find_option(options, optopt) : NULL;
+
+	if (what == ':' && option)
+		cli_warn("--%s needs a value", option->name);
+	else if (what == ':')
+		cli_warn("-%c needs a value", optopt);
+	else if (optopt && optopt < 0x100 && !(option && strncmp(word, "--", 2) == 0))
+		cli_warn("no option -%c", optopt);
+	else
+		complain_long(word + 2, options);
+}
+
+/* "--NAME" or "--NAME=" a line, and "-X" or "-X=". */
+static void list_options(const struct option *options)
+{
+	for (; options->name; options++) {
+		const char *value = options->has_arg == no_argument ? "" : "=";
+
+		if (options->val == OPTION_LIST)
+			continue;
+		printf("--%s%s\n", options->name, value);
+		if (options->val < 0x80)
+			printf("-%c%s\n", options->val, value);
+	}
+}
+
+static void set_color(const char *when)
+{
+	if (!when || !strcmp(when, "always"))
+		color = COLOR_ALWAYS;
+	else if (!strcmp(when, "never"))
+		color = COLOR_NEVER;
+	else if (!strcmp(when, "auto"))
+		color = COLOR_AUTO;
+	else
+		exit(cli_fail("--color=%s: there are always, never and auto", when));
+}
+
+/* Options that are no verb's business. */
+static bool take_common(int option, const struct option *options)
+{
+	switch (option) {
+	case 'V':
+		exit(cli_version(false));
+	case 'v':
+		verbosity++;
+		return true;
+	case 'q':
+		verbosity = -1;
+		return true;
+	case OPTION_COLOR:
+		set_color(optarg);
+		return true;
+	case OPTION_LIST:
+		list_options(options);
+		exit(fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK);
+	}
+	return false;
+}
+
+int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs)
+{
+	static struct option options[OPTIONS_MAX];
+	static char letters[SHORTS_MAX];
+	int option;
+
+	if (!options[0].name) {
+		bool in_order = *shorts == '+';
+		size_t nr = 0;
+
+		/* ':' in front: tell a missing value from an option that there isn't. */
+		snprintf(letters, sizeof(letters), "%s:%s%s%s%s", in_order ? "+" : "",
+			 shorts + in_order, strchr(shorts, 'V') ? "" : "V",
+			 strchr(shorts, 'v') ? "" : "v", strchr(shorts, 'q') ? "" : "q");
+		while (longs[nr].name && nr < OPTIONS_MAX - 1) {
+			options[nr] = longs[nr];
+			nr++;
+		}
+		for (size_t i = 0; i < sizeof(common_options) / sizeof(common_options[0]); i++)
+			if (nr < OPTIONS_MAX - 1)
+				options[nr++] = common_options[i];
+		opterr = 0;
+	}
+	do {
+		option = getopt_long(argc, argv, letters, options, NULL);
+		if (option == ':' || option == '?') {
+			complain(option, argv, options);
+			return '?';
+		}
+	} while (take_common(option, options));
+	return option;
+}
+
+int cli_verbosity(void)
+{
+	return verbosity;
+}
+
+/* no-color.org: the variable's being there and not empty is enough. */
+bool cli_color(FILE *stream)
+{
+	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
+
+	if (color != COLOR_AUTO)
+		return color == COLOR_ALWAYS;
+	return !(no_color && *no_color) && term && strcmp(term, "dumb") && isatty(fileno(stream));
+}

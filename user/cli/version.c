@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: MIT
+/* kbarman version: which one this is, and what was built into it. */
+#include <string.h>
+
+#include <kbarman/export.h>
+#include <uapi/kbarman.h>
+
+#include "cli.h"
+#include "formats.h"
+#include "lines.h"
+
+static const char usage[] =
+	"usage: kbarman version [OPTIONS]\n"
+	"\n"
+	"Print the version.\n"
+	"\n"
+	"  -j, --json   and what this build can do, one JSON object a line\n"
+	"  -h, --help   this text\n";
+
+/* Formats that `convert --to` and `dump` know, and verbs: for scripts that must ask. */
+static void print_features(struct kb_json *json)
+{
+	const struct kb_export *const *export;
+
+	kb_json_begin(json, "version");
+	kb_json_string(json, "version", KBARMAN_VERSION);
+	kb_json_u64(json, "abi", KBARMAN_ABI);
+	kb_json_end(json);
+	kb_json_begin(json, "verbs");
+	kb_json_array(json, "names");
+	for (const struct cli_verb *verb = cli_verbs(); verb->name; verb++)
+		kb_json_string(json, NULL, verb->name);
+	kb_json_array_end(json);
+	kb_json_end(json);
+	for (export = kb_export_all(); *export; export++) {
+		kb_json_begin(json, "export");
+		kb_json_string(json, "name", (*export)->name);
+		kb_json_string(json, "extension", (*export)->extension);
+		kb_json_string(json, "description", (*export)->description);
+		kb_json_end(json);
+	}
+	kb_json_begin(json, "reads");
+	kb_json_array(json, "formats");
+	for (const struct cli_format *format = cli_formats(); format->name; format++)
+		kb_json_string(json, NULL, format->name);
+	kb_json_array_end(json);
+	kb_json_end(json);
+}
+
+int cli_version(bool json)
+{
+	struct kb_json lines;
+
+	if (!json) {
+		printf("kbarman %s\n", KBARMAN_VERSION);
+		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+	}
+	if (lines_open(&lines, false))
+		return CLI_IMPOSSIBLE;
+	print_features(&lines);
+	return lines_close(&lines, CLI_OK);
+}
+
+int cmd_version(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	bool json = false;
+	int option;
+
+	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+		if (option != 'j')
+			return cli_usage(option == 'h', usage);
+		json = true;
+	}
+	if (optind < argc) {
+		cli_warn("there is nothing to say about '%s'", argv[optind]);
+		return cli_usage(false, usage);
+	}
+	return cli_version(json);
+}
