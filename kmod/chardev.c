@@ -109,7 +109,8 @@ static int check_config(const struct kbarman_configure *config)
 	bool samples = config->sources & KBARMAN_SOURCE_PMU;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
-	    config->mode > KBARMAN_MODE_STREAM || !reserved_zero(config))
+	    config->mode > KBARMAN_MODE_STREAM || config->max_stack || config->reserved0 ||
+	    !reserved_zero(config))
 		return -EINVAL;
 	if (config->nr_events > BM_MAX_PMU_COUNTERS || config->nr_pids > MAX_PIDS)
 		return -E2BIG;

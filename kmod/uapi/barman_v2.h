@@ -210,7 +210,10 @@ enum bm_task_switch_reason {
 	BM_TASK_SWITCH_BLOCKED		= 1,
 };
 
-/* prev_state: announced by kbarman.ext=1, outside the 21 bytes of the format. */
+/*
+ * prev_state: announced by kbarman.ext=1, outside the 21 bytes of the format. Two zero
+ * bytes behind it, a call chain may follow: of the task that is switched from.
+ */
 struct bm_protocol_task_switch {
 	struct bm_protocol_record_header header;
 	__u32 task_id;			/* of the task that is switched to */
@@ -251,14 +254,19 @@ struct bm_protocol_halting_event {
 } __attribute__((packed));
 
 /*
- * Behind the base record of a PC sample, if kbarman.ext=1 announces it and the
- * block is long enough: __u32 nr, __u32 nr_kernel, then nr bm_uintptr addresses,
- * innermost first, of which the first nr_kernel are kernel addresses.
+ * Behind the base record of a PC sample, and at byte 24 of a task switch, if
+ * kbarman.ext=1 announces it and the block is long enough: __u32 nr, __u32 nr_kernel,
+ * then nr bm_uintptr addresses, innermost first, of which the first nr_kernel are kernel
+ * addresses. Addresses are return addresses, but for those that the CPU was at: the
+ * first one of a sample's chain, if the chain begins where the sample fell, and the
+ * first one of the user's part.
  */
 struct bm_kbarman_callchain {
 	__u32 nr;
 	__u32 nr_kernel;
 } __attribute__((packed, aligned(4)));
+
+#define BM_TASK_SWITCH_CHAIN_OFFSET	24
 
 #if defined(__KERNEL__) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
 _Static_assert(sizeof(struct bm_protocol_config_values) == 24, "config_values");
@@ -278,6 +286,7 @@ _Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
 _Static_assert(sizeof(struct bm_protocol_task_switch) == 22, "task_switch, 21 and prev_state");
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
+_Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
 _Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and idle_state");
 #endif
 

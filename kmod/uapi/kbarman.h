@@ -54,6 +54,17 @@
  * and is not a loss. KBARMAN_MODE_STREAM keeps the oldest: a reader gives space
  * back with KBARMAN_CONSUME, and a record that finds no space is counted as lost.
  *
+ * Call chains
+ * -----------
+ * With KBARMAN_CONFIGURE_CHAIN_USER and _KERNEL samples carry the call chain behind
+ * them, and with KBARMAN_CONFIGURE_CHAIN_SWITCH task switches carry that of the task
+ * that is switched from: where it went to sleep, or was preempted. struct
+ * bm_kbarman_callchain in barman_v2.h says what that looks like. User frames are found by
+ * frame pointers, so code must be compiled to keep them. A chain ends at `max_stack`
+ * addresses, of the kernel and the user together, innermost first. A session whose
+ * owner lacked CAP_SYSLOG when it opened the device gets no kernel frames; in code of
+ * the kernel its chains begin with where the user's code went in.
+ *
  * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and
  * EPOLLIN | EPOLLHUP when the session is not running.
  *
@@ -120,6 +131,8 @@ enum kbarman_miss {
 #define KBARMAN_FEATURE_MAPS		(1U << 2)	/* new mappings are seen as they
 							 * are made; else only those
 							 * there at start */
+#define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* user frames can be followed */
+#define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* the kernel's can */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -160,7 +173,10 @@ struct kbarman_query {
  *	ENOMEM	the rings do not fit into memory
  *	ESRCH	no such process in pids
  *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
- *	E2BIG	nr_events > 32 or nr_pids > 4096
+ *	E2BIG	nr_events > 32, nr_pids > 4096, or max_stack > KBARMAN_MAX_STACK or more
+ *		than fit into a record, which can have an eighth of the ring
+ *	EOPNOTSUPP	call chains that this machine's architecture can't give: those
+ *		it can are in query.features
  */
 #define KBARMAN_SOURCE_SCHED		(1U << 0)	/* task switches */
 #define KBARMAN_SOURCE_IDLE		(1U << 1)	/* halting events */
@@ -171,6 +187,13 @@ struct kbarman_query {
 #define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */
 #define KBARMAN_CONFIGURE_FALLBACK	(1U << 1)	/* no PMU: sample by cpu-clock */
 #define KBARMAN_CONFIGURE_INHERIT	(1U << 2)	/* children of pids too */
+#define KBARMAN_CONFIGURE_CHAIN_USER	(1U << 3)	/* call chains: the user's part, */
+#define KBARMAN_CONFIGURE_CHAIN_KERNEL	(1U << 4)	/* the kernel's part, */
+#define KBARMAN_CONFIGURE_CHAIN_SWITCH	(1U << 5)	/* of task switches too; goes with
+							 * one of the two above */
+
+#define KBARMAN_DEFAULT_STACK		127
+#define KBARMAN_MAX_STACK		1024
 
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
@@ -199,7 +222,10 @@ struct kbarman_configure {
 	__u64 events_ptr;		/* struct kbarman_event[]; the first one samples */
 	__u64 sample;			/* period of the first event, or Hz */
 	char target_name[64];		/* NUL-terminated; "" = the host's name */
-	__u64 reserved[4];
+	__u32 max_stack;		/* addresses of a call chain; 0 = 127; only with
+					 * KBARMAN_CONFIGURE_CHAIN_* */
+	__u32 reserved0;
+	__u64 reserved[3];
 };
 
 /*
