@@ -16,6 +16,8 @@ static const struct cli_verb verbs[] = {
 	{ "convert", cmd_convert, "write a capture in another format" },
 	{ "dump", cmd_dump, "print what a file says, record by record" },
 	{ "help", cmd_help, "this list" },
+	{ "info", cmd_info, "what a capture holds" },
+	{ "list", cmd_list, "the events that this machine can count" },
 	{ "merge", cmd_merge, "join the captures of several CPUs" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <kbarman/events.h>
@@ -41,58 +42,111 @@ struct generic_event {
 	const char *name;
 	uint32_t type;
 	uint32_t config;
+	const char *description;
 };
 
 static const struct generic_event generic_events[] = {
-	{ "cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-	{ "cpu-cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES },
-	{ "instructions",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS },
-	{ "cache-references",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES },
-	{ "cache-misses",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES },
-	{ "branches",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-	{ "branch-instructions",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS },
-	{ "branch-misses",		PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES },
-	{ "bus-cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES },
-	{ "stalled-cycles-frontend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
-	{ "idle-cycles-frontend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND },
-	{ "stalled-cycles-backend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
-	{ "idle-cycles-backend",	PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND },
-	{ "ref-cycles",			PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES },
-	{ "cpu-clock",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK },
-	{ "task-clock",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK },
-	{ "page-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
-	{ "faults",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS },
-	{ "minor-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN },
-	{ "major-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ },
-	{ "context-switches",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-	{ "cs",				PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES },
-	{ "cpu-migrations",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ "migrations",			PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS },
-	{ "alignment-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS },
-	{ "emulation-faults",		PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS },
+	{ "cycles",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES,
+	  "CPU cycles" },
+	{ "cpu-cycles",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES,
+	  "the same as cycles" },
+	{ "instructions",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS,
+	  "instructions retired" },
+	{ "cache-references",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_REFERENCES,
+	  "accesses of the last-level cache, as the PMU counts them" },
+	{ "cache-misses",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
+	  "of them, those that missed" },
+	{ "branches",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+	  "branches retired" },
+	{ "branch-instructions",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
+	  "the same as branches" },
+	{ "branch-misses",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_MISSES,
+	  "branches that were predicted wrongly" },
+	{ "bus-cycles",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_BUS_CYCLES,
+	  "cycles of the bus" },
+	{ "stalled-cycles-frontend",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
+	  "cycles without an instruction to issue" },
+	{ "idle-cycles-frontend",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_FRONTEND,
+	  "the same as stalled-cycles-frontend" },
+	{ "stalled-cycles-backend",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
+	  "cycles in which nothing could be issued" },
+	{ "idle-cycles-backend",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_STALLED_CYCLES_BACKEND,
+	  "the same as stalled-cycles-backend" },
+	{ "ref-cycles",
+	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_REF_CPU_CYCLES,
+	  "cycles at the reference clock's rate" },
+	{ "cpu-clock",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_CLOCK,
+	  "time, by a timer of each CPU; needs no PMU" },
+	{ "task-clock",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK,
+	  "time that tasks ran" },
+	{ "page-faults",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
+	  "page faults" },
+	{ "faults",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS,
+	  "the same as page-faults" },
+	{ "minor-faults",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MIN,
+	  "page faults without input or output" },
+	{ "major-faults",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS_MAJ,
+	  "page faults that waited for input or output" },
+	{ "context-switches",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES,
+	  "switches to another task" },
+	{ "cs",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CONTEXT_SWITCHES,
+	  "the same as context-switches" },
+	{ "cpu-migrations",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS,
+	  "tasks that came from another CPU" },
+	{ "migrations",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_CPU_MIGRATIONS,
+	  "the same as cpu-migrations" },
+	{ "alignment-faults",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_ALIGNMENT_FAULTS,
+	  "accesses that the kernel had to align" },
+	{ "emulation-faults",
+	  PERF_TYPE_SOFTWARE, PERF_COUNT_SW_EMULATION_FAULTS,
+	  "instructions that the kernel had to emulate" },
 };
 
 /* A generic cache event is CACHE-OPERATION, its config cache | op << 8 | result << 16. */
 static const struct generic_event caches[] = {
-	{ "L1-dcache",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1D },
-	{ "L1-icache",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1I },
-	{ "LLC",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_LL },
-	{ "dTLB",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_DTLB },
-	{ "iTLB",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_ITLB },
-	{ "branch",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_BPU },
-	{ "node",		PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_NODE },
+	{ "L1-dcache", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1D, "level 1 data cache" },
+	{ "L1-icache", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_L1I, "level 1 instruction cache" },
+	{ "LLC", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_LL, "last-level cache" },
+	{ "dTLB", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_DTLB, "data TLB" },
+	{ "iTLB", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_ITLB, "instruction TLB" },
+	{ "branch", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_BPU, "branch predictor" },
+	{ "node", PERF_TYPE_HW_CACHE, PERF_COUNT_HW_CACHE_NODE, "local memory" },
 };
 
 #define CACHE_OP(op, result) \
 	(PERF_COUNT_HW_CACHE_OP_##op << 8 | PERF_COUNT_HW_CACHE_RESULT_##result << 16)
 
 static const struct generic_event cache_operations[] = {
-	{ "loads",		PERF_TYPE_HW_CACHE, CACHE_OP(READ, ACCESS) },
-	{ "load-misses",	PERF_TYPE_HW_CACHE, CACHE_OP(READ, MISS) },
-	{ "stores",		PERF_TYPE_HW_CACHE, CACHE_OP(WRITE, ACCESS) },
-	{ "store-misses",	PERF_TYPE_HW_CACHE, CACHE_OP(WRITE, MISS) },
-	{ "prefetches",		PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, ACCESS) },
-	{ "prefetch-misses",	PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, MISS) },
+	{ "loads", PERF_TYPE_HW_CACHE, CACHE_OP(READ, ACCESS), "loads" },
+	{ "load-misses", PERF_TYPE_HW_CACHE, CACHE_OP(READ, MISS), "load misses" },
+	{ "stores", PERF_TYPE_HW_CACHE, CACHE_OP(WRITE, ACCESS), "stores" },
+	{ "store-misses", PERF_TYPE_HW_CACHE, CACHE_OP(WRITE, MISS), "store misses" },
+	{ "prefetches", PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, ACCESS), "prefetches" },
+	{ "prefetch-misses", PERF_TYPE_HW_CACHE, CACHE_OP(PREFETCH, MISS), "prefetch misses" },
 };
 
 static bool find_generic(struct kbarman_event *event, const char *name)
@@ -464,4 +518,121 @@ int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *
 	}
 	free(copy);
 	return ret ?: (int)nr;
+}
+
+/* ---- what there is ---- */
+
+struct lister {
+	struct parser parser;
+	kb_events_visit visit;
+	void *context;
+};
+
+static int visit_event(const struct lister *l, const char *group, const char *name,
+		       const char *description)
+{
+	struct kb_event_listing listing = { .group = group, .description = description };
+
+	if (kb_events_parse(&listing.event, 1, name, l->parser.sysfs, NULL) != 1)
+		return 0;		/* the PMU says what nobody can count */
+	return l->visit(l->context, &listing);
+}
+
+static int list_caches(const struct lister *l)
+{
+	int ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(caches); i++) {
+		for (size_t j = 0; j < ARRAY_SIZE(cache_operations) && !ret; j++) {
+			char name[64], description[96];
+
+			snprintf(name, sizeof(name), "%s-%s", caches[i].name,
+				 cache_operations[j].name);
+			snprintf(description, sizeof(description), "%s: %s", caches[i].description,
+				 cache_operations[j].description);
+			ret = visit_event(l, "cache", name, description);
+		}
+	}
+	return ret;
+}
+
+/* The events that sysfs has for @pmu: their terms are all that it says of them. */
+static int list_pmu(const struct lister *l, const char *pmu)
+{
+	char path[PATH_MAX], name[2 * NAME_MAX + 4], terms[LINE_BYTES];
+	struct dirent **events;
+	int nr, ret = 0;
+
+	snprintf(path, sizeof(path), "%s/bus/event_source/devices/%s/events", l->parser.sysfs, pmu);
+	nr = scandir(path, &events, NULL, alphasort);
+	for (int i = 0; i < nr; i++) {
+		const char *event = events[i]->d_name;
+
+		/* NAME.unit and NAME.scale are about NAME */
+		if (!ret && !strchr(event, '.') &&
+		    !read_pmu_file(&l->parser, pmu, "events", event, terms)) {
+			snprintf(name, sizeof(name), "%s/%s/", pmu, event);
+			ret = visit_event(l, pmu, name, terms);
+		}
+		free(events[i]);
+	}
+	if (nr >= 0)
+		free(events);
+	return ret;
+}
+
+int kb_events_list(const char *sysfs, kb_events_visit visit, void *context)
+{
+	struct lister l = { { .sysfs = sysfs ?: "/sys" }, visit, context };
+	char path[PATH_MAX];
+	struct dirent **pmus;
+	int nr, ret = 0;
+
+	for (size_t i = 0; i < ARRAY_SIZE(generic_events) && !ret; i++)
+		ret = visit_event(&l, generic_events[i].type == PERF_TYPE_HARDWARE ? "hardware" :
+				  "software", generic_events[i].name, generic_events[i].description);
+	if (!ret)
+		ret = list_caches(&l);
+	snprintf(path, sizeof(path), "%s/bus/event_source/devices", l.parser.sysfs);
+	nr = scandir(path, &pmus, NULL, alphasort);
+	for (int i = 0; i < nr; i++) {
+		if (!ret && *pmus[i]->d_name != '.')
+			ret = list_pmu(&l, pmus[i]->d_name);
+		free(pmus[i]);
+	}
+	if (nr >= 0)
+		free(pmus);
+	return ret;
+}
+
+int kb_event_probe(const struct kbarman_event *event)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof(attr),
+		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
+		.disabled = 1,
+	};
+	/* What counts no single process counts a CPU. */
+	static const struct { pid_t pid; int cpu; } where[] = { { 0, -1 }, { -1, 0 } };
+	int error = ENODEV;
+
+	for (size_t i = 0; i < ARRAY_SIZE(where); i++) {
+		for (int user_only = 0; user_only < 2; user_only++) {
+			int fd;
+
+			attr.exclude_kernel = attr.exclude_hv = user_only;
+			fd = (int)syscall(SYS_perf_event_open, &attr, where[i].pid, where[i].cpu, -1,
+					  PERF_FLAG_FD_CLOEXEC);
+			if (fd >= 0) {
+				close(fd);
+				return 0;
+			}
+			if (error == ENODEV || errno == EACCES || errno == EPERM)
+				error = errno;
+		}
+	}
+	return -error;
 }

@@ -32,6 +32,27 @@ extern "C" {
 int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *list,
 		    const char *sysfs, struct kb_error *err);
 
+struct kb_event_listing {
+	struct kbarman_event event;	/* its name is what kb_events_parse() takes */
+	const char *group;		/* "hardware", "software", "cache", or a PMU of sysfs */
+	const char *description;	/* of a PMU's event: its terms, as sysfs has them */
+};
+
+/* Not 0: no more, kb_events_list() returns it. Pointers hold until it returns. */
+typedef int (*kb_events_visit)(void *context, const struct kb_event_listing *listing);
+
+/*
+ * Every event that has a name, whether this machine can count it or not; @sysfs as
+ * above. Returns 0, or what @visit did.
+ */
+int kb_events_list(const char *sysfs, kb_events_visit visit, void *context);
+
+/*
+ * Can this machine count it? 0; or a negative errno of perf_event_open(2), -EACCES and
+ * -EPERM if only somebody else may know.
+ */
+int kb_event_probe(const struct kbarman_event *event);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,391 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman info: what a capture holds, without names and tables: where it is from,
+ * how long it is, how many records of which kind on which CPU, and what is missing.
+ */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kbarman/barman.h>
+
+#include "analysis/losses.h"
+#include "analysis/names.h"
+#include "cli.h"
+#include "lines.h"
+
+#define NR_TYPES	(KB_EVENT_HALT + 1)
+
+static const char usage[] =
+	"usage: kbarman info [OPTIONS] [FILE]\n"
+	"\n"
+	"Say what the capture FILE (kbarman.cap; `-': standard input) holds: where and when it\n"
+	"was made, its CPUs, counters, records and tables, and what is missing.\n"
+	"\n"
+	"  -i, --input FILE   the same as FILE\n"
+	"  -j, --json         one JSON object a line\n"
+	"  -h, --help         this text\n"
+	"\n"
+	"Exit status: 0 all read; 1 the capture is damaged; 2 it can't be read.\n";
+
+static const char *const type_names[NR_TYPES] = {
+	[KB_EVENT_UNKNOWN] = "unknown",
+	[KB_EVENT_SAMPLE] = "samples",
+	[KB_EVENT_TASK_SWITCH] = "task_switches",
+	[KB_EVENT_CUSTOM_COUNTER] = "custom_counters",
+	[KB_EVENT_ANNOTATION] = "annotations",
+	[KB_EVENT_HALT] = "halts",
+};
+
+struct core {
+	uint64_t records[NR_TYPES];
+	uint64_t nr;
+};
+
+struct info {
+	const char *path;
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_names *names;
+	struct kb_losses losses;
+	struct core *cores;		/* max_cores, then that of records of no core */
+	struct core all;
+	uint32_t nr_cores;		/* with records */
+	uint64_t chains;		/* samples that have one */
+	int64_t first, last;		/* ns */
+	unsigned int damage;
+	struct kb_json json;
+	bool people;
+};
+
+/* ---- reading ---- */
+
+static void count(struct info *info, const struct kb_event *event)
+{
+	uint32_t core = event->core < info->header->max_cores ? event->core :
+			info->header->max_cores;
+	int64_t ns = kb_barman_ns(info->barman, event->timestamp);
+
+	if (!info->cores[core].nr++ && core < info->header->max_cores)
+		info->nr_cores++;
+	info->cores[core].records[event->type]++;
+	info->all.records[event->type]++;
+	info->chains += event->type == KB_EVENT_SAMPLE && event->sample.nr_chain;
+	if (event->type == KB_EVENT_UNKNOWN)
+		return;		/* its time stamp may be none */
+	if (!info->all.nr++) {
+		info->first = info->last = ns;
+		return;
+	}
+	if (ns < info->first)
+		info->first = ns;
+	if (ns > info->last)
+		info->last = ns;
+}
+
+static int read_capture(struct info *info)
+{
+	const struct kb_error *first;
+	struct kb_error err = { 0 };
+	struct kb_event event;
+	int ret;
+
+	if (kb_barman_open(&info->barman, info->path, &err))
+		return cli_fail_error(&err);
+	info->header = kb_barman_header(info->barman);
+	info->cores = calloc((size_t)info->header->max_cores + 1, sizeof(*info->cores));
+	if (!info->cores || kb_losses_read(&info->losses, info->barman))
+		return cli_fail("out of memory");
+	if (kb_names_create(&info->names, info->barman, &err))
+		return cli_fail_error(&err);
+	while ((ret = kb_barman_next(info->barman, &event, &err)) > 0)
+		count(info, &event);
+	info->all.nr += info->all.records[KB_EVENT_UNKNOWN];
+	info->damage = kb_barman_damage(info->barman, &first) + (ret < 0);
+	if (info->damage)
+		cli_warn("%s", ret < 0 ? err.text : first->text);
+	return CLI_OK;
+}
+
+/* ---- what people read ---- */
+
+/* Names come from the file: control characters are not passed on to a terminal. */
+static void line(struct info *info, const char *what, const char *text)
+{
+	char clean[512];
+	size_t i;
+
+	if (!text || !*text)
+		return;
+	for (i = 0; i < sizeof(clean) - 1 && text[i]; i++)
+		clean[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
+	clean[i] = '\0';
+	kb_out_printf(info->json.out, "%-10s %s\n", what, clean);
+}
+
+static void line_of_time(struct info *info)
+{
+	uint64_t duration = (uint64_t)info->last - (uint64_t)info->first;
+	time_t seconds = info->header->unix_base_ns / 1000000000;
+	char text[64] = "";
+	struct tm tm;
+
+	if (info->header->unix_base_ns && gmtime_r(&seconds, &tm))
+		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
+	kb_out_printf(info->json.out, "%-10s %s%.6f s\n", "recorded", text, duration / 1e9);
+}
+
+static void line_of_counters(struct info *info)
+{
+	uint32_t nr = kb_names_nr_counters(info->names);
+	char text[512] = "";
+	size_t used = 0;
+
+	for (uint32_t i = 0; i < nr && used < sizeof(text); i++) {
+		struct kb_text name = kb_names_counter(info->names, i);
+
+		used += (size_t)snprintf(text + used, sizeof(text) - used, "%s%.*s", i ? ", " : "",
+					 (int)name.length, name.data);
+	}
+	line(info, "counters", nr ? text : "none");
+}
+
+static void lines_of_records(struct info *info)
+{
+	double seconds = ((uint64_t)info->last - (uint64_t)info->first) / 1e9;
+	struct kb_out *out = info->json.out;
+
+	kb_out_printf(out, "%-10s %" PRIu64, "records", info->all.nr);
+	if (seconds > 0)
+		kb_out_printf(out, ", %.0f a second", info->all.nr / seconds);
+	kb_out_printf(out, "\n");
+	for (unsigned int i = 0; i < NR_TYPES; i++) {
+		if (!info->all.records[i])
+			continue;
+		kb_out_printf(out, "%10s %" PRIu64 " %s", "", info->all.records[i], type_names[i]);
+		if (i == KB_EVENT_SAMPLE && info->chains)
+			kb_out_printf(out, ", %" PRIu64 " with a call chain", info->chains);
+		kb_out_printf(out, "\n");
+	}
+	for (uint32_t i = 0; i < info->header->max_cores; i++)
+		if (info->cores[i].nr)
+			kb_out_printf(out, "%10s CPU %u: %" PRIu64 "\n", "", i, info->cores[i].nr);
+}
+
+static void lines_of_losses(struct info *info)
+{
+	const struct kb_losses *losses = &info->losses;
+	struct kb_out *out = info->json.out;
+
+	if (!losses->stated)
+		line(info, "lost", "the capture does not say");
+	else
+		kb_out_printf(out, "%-10s %" PRIu64 " of %" PRIu64 " records\n", "lost",
+			      losses->lost, losses->lost + losses->written);
+	for (uint32_t i = 0; i < losses->nr_rows; i++)
+		if (losses->rows[i].count)
+			kb_out_printf(out, "%10s CPU %u: %" PRIu64 " (%s): %s\n", "",
+				      losses->rows[i].core, losses->rows[i].count,
+				      losses->rows[i].what, kb_loss_advice(losses->rows[i].what));
+	if (losses->overwritten)
+		kb_out_printf(out, "%10s %" PRIu64 " older records were overwritten\n", "",
+			      losses->overwritten);
+	for (uint32_t i = 0; i < losses->nr_missed; i++)
+		if (losses->missed[i].count)
+			kb_out_printf(out, "%10s missed %" PRIu64 " (%s): %s\n", "",
+				      losses->missed[i].count, losses->missed[i].what,
+				      kb_loss_advice(losses->missed[i].what));
+}
+
+static const char *fact(const struct info *info, const char *key)
+{
+	return kb_barman_fact(info->barman, key);
+}
+
+static const char *host(const struct info *info)
+{
+	return fact(info, "host") ? fact(info, "host") : info->header->target_name;
+}
+
+/* Is there PATH.SUFFIX, which carries names? */
+static bool has_side(const struct info *info, const char *suffix)
+{
+	char *path;
+	bool there;
+
+	if (asprintf(&path, "%s.%s", info->path, suffix) < 0)
+		return false;
+	there = access(path, R_OK) == 0;
+	free(path);
+	return there;
+}
+
+static void print_text(struct info *info)
+{
+	const struct kb_header *h = info->header;
+	const char *filter = fact(info, "filter");
+	struct kb_out *out = info->json.out;
+	struct stat st;
+
+	kb_out_printf(out, "%-10s Barman protocol %u, %u-bit, %s-endian, %s%s\n", "format",
+		      h->protocol_version, h->word_size * 8, h->big_endian ? "big" : "little",
+		      h->data_store_type == 2 ? "circular" : "linear",
+		      h->extended ? ", with extensions of kbarman" : "");
+	if (strcmp(info->path, "-") && !stat(info->path, &st))
+		kb_out_printf(out, "%-10s %" PRIu64 " bytes\n", "size", (uint64_t)st.st_size);
+	line(info, "host", host(info));
+	line(info, "release", fact(info, "release"));
+	line(info, "command", fact(info, "command"));
+	if (filter && strcmp(filter, "none"))
+		line(info, "filter", filter);
+	line_of_time(info);
+	kb_out_printf(out, "%-10s %u with records, of %u\n", "CPUs", info->nr_cores, h->max_cores);
+	line_of_counters(info);
+	line(info, "fallback", fact(info, "fallback"));
+	for (uint32_t i = 0; i < h->nr_series; i++)
+		line(info, i ? "" : "series", h->series[i].name);
+	kb_out_printf(out, "%-10s %u tasks, %u mappings, %u bytes of strings\n", "tables",
+		      h->nr_tasks, h->nr_maps, h->string_table_length);
+	lines_of_records(info);
+	lines_of_losses(info);
+	line(info, "symbols", !strcmp(info->path, "-") ? NULL : has_side(info, "symbols") ?
+	     "saved beside the capture" : "taken from the images (see kbarman bundle)");
+}
+
+/* ---- what programs read ---- */
+
+static void json_counts(struct info *info, const char *kind, int64_t core, const struct core *counts)
+{
+	struct kb_json *json = &info->json;
+
+	kb_json_begin(json, kind);
+	if (core >= 0)
+		kb_json_i64(json, "core", core);
+	kb_json_u64(json, "records", counts->nr);
+	for (unsigned int i = 0; i < NR_TYPES; i++)
+		kb_json_u64(json, type_names[i], counts->records[i]);
+	if (core < 0)
+		kb_json_u64(json, "call_chains", info->chains);
+	kb_json_end(json);
+}
+
+static void json_losses(struct info *info)
+{
+	const struct kb_losses *losses = &info->losses;
+	struct kb_json *json = &info->json;
+
+	kb_json_begin(json, "losses");
+	kb_json_bool(json, "stated", losses->stated);
+	kb_json_u64(json, "written", losses->written);
+	kb_json_u64(json, "overwritten", losses->overwritten);
+	kb_json_u64(json, "lost", losses->lost);
+	kb_json_u64(json, "damage", info->damage);
+	kb_json_end(json);
+	for (uint32_t i = 0; i < losses->nr_missed; i++) {
+		kb_json_begin(json, "missed");
+		kb_json_string(json, "what", losses->missed[i].what);
+		kb_json_u64(json, "count", losses->missed[i].count);
+		kb_json_end(json);
+	}
+}
+
+static void print_json(struct info *info)
+{
+	const struct kb_header *h = info->header;
+	struct kb_json *json = &info->json;
+
+	kb_json_begin(json, "capture");
+	kb_json_string(json, "file", info->path);
+	kb_json_u64(json, "protocol_version", h->protocol_version);
+	kb_json_u64(json, "word_size", h->word_size);
+	kb_json_string(json, "endian", h->big_endian ? "big" : "little");
+	kb_json_bool(json, "circular", h->data_store_type == 2);
+	kb_json_bool(json, "extended", h->extended);
+	kb_json_string(json, "host", host(info));
+	kb_json_string(json, "release", fact(info, "release"));
+	kb_json_string(json, "command", fact(info, "command"));
+	kb_json_string(json, "filter", fact(info, "filter"));
+	kb_json_string(json, "fallback", fact(info, "fallback"));
+	kb_json_u64(json, "unix_base_ns", h->unix_base_ns);
+	kb_json_i64(json, "first_ns", info->first);
+	kb_json_i64(json, "last_ns", info->last);
+	kb_json_u64(json, "max_cores", h->max_cores);
+	kb_json_u64(json, "cores", info->nr_cores);
+	kb_json_u64(json, "tasks", h->nr_tasks);
+	kb_json_u64(json, "maps", h->nr_maps);
+	kb_json_u64(json, "strings", h->string_table_length);
+	kb_json_array(json, "counters");
+	for (uint32_t i = 0; i < kb_names_nr_counters(info->names); i++) {
+		struct kb_text name = kb_names_counter(info->names, i);
+
+		kb_json_text(json, NULL, name.data, name.length);
+	}
+	kb_json_array_end(json);
+	kb_json_array(json, "series");
+	for (uint32_t i = 0; i < h->nr_series; i++)
+		kb_json_string(json, NULL, h->series[i].name);
+	kb_json_array_end(json);
+	kb_json_end(json);
+	json_counts(info, "records", -1, &info->all);
+	for (uint32_t i = 0; i < h->max_cores; i++)
+		if (info->cores[i].nr)
+			json_counts(info, "core", i, &info->cores[i]);
+	json_losses(info);
+}
+
+static int run(struct info *info)
+{
+	int ret = read_capture(info);
+
+	if (!ret)
+		ret = lines_open(&info->json, info->people);
+	if (ret)
+		return ret;
+	if (info->people)
+		print_text(info);
+	else
+		print_json(info);
+	return lines_close(&info->json, info->damage ? CLI_DAMAGED : CLI_OK);
+}
+
+int cmd_info(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "input", required_argument, NULL, 'i' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct info info = { .people = true };
+	int option, ret;
+
+	while ((option = cli_getopt(argc, argv, "i:jh", options)) != -1) {
+		switch (option) {
+		case 'i':
+			info.path = optarg;
+			break;
+		case 'j':
+			info.people = false;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	if (optind < argc && !info.path)
+		info.path = argv[optind++];
+	if (optind < argc) {
+		cli_warn("one file at a time");
+		return cli_usage(false, usage);
+	}
+	if (!info.path)
+		info.path = "kbarman.cap";
+	ret = run(&info);
+	kb_losses_release(&info.losses);
+	kb_names_destroy(info.names);
+	free(info.cores);
+	kb_barman_close(info.barman);
+	return ret;
+}

@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman list: what -e of record and stat can be given here. The kernel is asked
+ * about each event; what it refuses is left out, or shown with why.
+ */
+#include <errno.h>
+#include <fnmatch.h>
+#include <string.h>
+
+#include <kbarman/events.h>
+
+#include "cli.h"
+#include "lines.h"
+
+static const char usage[] =
+	"usage: kbarman list [OPTIONS] [PATTERN...]\n"
+	"\n"
+	"List the events that this machine can count, by the names that -e takes: all, or\n"
+	"those whose name or group one of the PATTERNs matches, as in list 'cache*' software.\n"
+	"\n"
+	"      --all    also those that it can't count, with why\n"
+	"  -j, --json   one JSON object a line\n"
+	"  -h, --help   this text\n";
+
+struct listing {
+	struct kb_json json;
+	char **patterns;
+	bool all, people;
+	char group[64];			/* of the line before */
+	unsigned int nr, hidden;
+};
+
+static bool is_wanted(const struct listing *list, const struct kb_event_listing *event)
+{
+	if (!*list->patterns)
+		return true;
+	for (char **pattern = list->patterns; *pattern; pattern++)
+		if (!fnmatch(*pattern, event->event.name, 0) ||
+		    !fnmatch(*pattern, event->group, 0))
+			return true;
+	return false;
+}
+
+static const char *refusal(int error)
+{
+	switch (error) {
+	case 0:
+		return NULL;
+	case -EACCES:
+	case -EPERM:
+		return "not allowed: ask as root";
+	case -ENOENT:
+	case -ENODEV:
+	case -EOPNOTSUPP:
+		return "this machine has no such event";
+	default:
+		return strerror(-error);
+	}
+}
+
+static int show(void *context, const struct kb_event_listing *event)
+{
+	struct listing *list = context;
+	const char *why;
+	int error;
+
+	if (!is_wanted(list, event))
+		return 0;
+	error = kb_event_probe(&event->event);
+	why = refusal(error);
+	/* What root may count can be counted. */
+	if (why && error != -EACCES && error != -EPERM && !list->all) {
+		list->hidden++;
+		return 0;
+	}
+	list->nr++;
+	if (!list->people) {
+		kb_json_begin(&list->json, "event");
+		kb_json_string(&list->json, "name", event->event.name);
+		kb_json_string(&list->json, "group", event->group);
+		kb_json_string(&list->json, "description", event->description);
+		kb_json_u64(&list->json, "type", event->event.type);
+		kb_json_u64(&list->json, "config", event->event.config);
+		kb_json_string(&list->json, "refused", why);
+		kb_json_end(&list->json);
+		return 0;
+	}
+	if (strcmp(list->group, event->group))
+		kb_out_printf(list->json.out, "%s%s:\n", *list->group ? "\n" : "", event->group);
+	snprintf(list->group, sizeof(list->group), "%s", event->group);
+	kb_out_printf(list->json.out, "  %-32s %s%s%s%s\n", event->event.name, event->description,
+		      why ? " (" : "", why ? why : "", why ? ")" : "");
+	return 0;
+}
+
+int cmd_list(int argc, char **argv)
+{
+	enum { OPTION_ALL = 256 };
+	static const struct option options[] = {
+		{ "all", no_argument, NULL, OPTION_ALL },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct listing list = { .people = true };
+	int option;
+
+	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+		switch (option) {
+		case OPTION_ALL:
+			list.all = true;
+			break;
+		case 'j':
+			list.people = false;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	list.patterns = argv + optind;
+	if (lines_open(&list.json, list.people))
+		return CLI_IMPOSSIBLE;
+	kb_events_list(NULL, show, &list);
+	if (lines_close(&list.json, CLI_OK))
+		return CLI_IMPOSSIBLE;
+	if (!list.nr && *list.patterns)
+		return cli_fail("no event matches%s", list.hidden ? " that this machine can count "
+				"(see --all)" : "");
+	if (list.hidden)
+		cli_note("%u events that this machine can't count are left out (--all shows them)",
+			 list.hidden);
+	return CLI_OK;
+}
