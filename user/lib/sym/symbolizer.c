@@ -22,6 +22,7 @@
 #include "sym/kallsyms.h"
 #include "sym/kernel.h"
 #include "sym/maps.h"
+#include "sym/place.h"
 #include "sym/tasks.h"
 
 struct kb_symbolizer {
@@ -412,6 +413,16 @@ const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, 
 			     timestamp <= holds->until, 1))
 		return &symbolizer->answer;
 	return resolve_anew(symbolizer, task_id, timestamp, pc);
+}
+
+void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place *place)
+{
+	const struct kb_image *image;
+
+	*place = (struct kb_place) { .row = symbolizer->holds.row };
+	image = place->row ? symbolizer->row_images[symbolizer->holds.index] : NULL;
+	if (image && image->elf.build_id.length)
+		place->build_id = &image->elf.build_id;
 }
 
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
