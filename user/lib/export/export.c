@@ -13,6 +13,7 @@ static const struct kb_export *const exports[] = {
 	&kb_export_tptp,
 	&kb_export_folded,
 	&kb_export_flamegraph,
+	&kb_export_perfetto,
 	NULL,
 };
 

@@ -1,0 +1,274 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""convert --to perfetto: what the trace says is what the capture says."""
+import collections
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import protobuf  # noqa: E402
+import tap  # noqa: E402
+import viewers  # noqa: E402
+from capture_writer import BASE, CaptureWriter  # noqa: E402
+
+# Perfetto's numbers, for the messages that may appear
+STRING = {1: ("iid", "uint"), 2: ("str", "bytes")}
+PACKET = {
+    1: ("ftrace", {
+        1: ("cpu", "uint"),
+        2: ("event", [{
+            1: ("timestamp", "uint"), 2: ("pid", "uint"),
+            4: ("switch", {1: ("prev_comm", "text"), 2: ("prev_pid", "uint"),
+                           4: ("prev_state", "uint"), 5: ("next_comm", "text"),
+                           6: ("next_pid", "uint")}),
+            13: ("idle", {1: ("state", "uint"), 2: ("cpu_id", "uint")})}]),
+        3: ("lost", "uint"), 5: ("clock", "uint")}),
+    2: ("tree", {
+        1: ("processes", [{1: ("pid", "uint"), 3: ("cmdline", ["text"])}]),
+        2: ("threads", [{1: ("tid", "uint"), 2: ("name", "text"), 3: ("tgid", "uint")}])}),
+    6: ("clocks", {1: ("clocks", [{1: ("id", "uint"), 2: ("timestamp", "uint")}]),
+                   2: ("primary", "uint")}),
+    8: ("timestamp", "uint"),
+    10: ("sequence", "uint"),
+    11: ("event", {9: ("type", "uint"), 11: ("track", "uint"), 22: ("categories", ["text"]),
+                   23: ("name", "text"), 30: ("value", "sint"), 44: ("double", "double")}),
+    12: ("interned", {
+        5: ("functions", [STRING]),
+        6: ("frames", [{1: ("iid", "uint"), 2: ("function", "uint"), 3: ("mapping", "uint"),
+                        4: ("rel_pc", "uint")}]),
+        7: ("stacks", [{1: ("iid", "uint"), 2: ("frames", ["uint"])}]),
+        16: ("build_ids", [STRING]),
+        17: ("paths", [STRING]),
+        19: ("mappings", [{1: ("iid", "uint"), 2: ("build_id", "uint"), 3: ("offset", "uint"),
+                           4: ("start", "uint"), 5: ("end", "uint"), 7: ("path", ["uint"])}])}),
+    13: ("flags", "uint"),
+    45: ("system", {1: ("utsname", {1: ("sysname", "text"), 3: ("release", "text")}),
+                    8: ("cpus", "uint")}),
+    58: ("clock", "uint"),
+    60: ("track", {1: ("uuid", "uint"), 2: ("name", "text"),
+                   4: ("thread", {1: ("pid", "uint"), 2: ("tid", "uint")}),
+                   5: ("parent", "uint"),
+                   8: ("counter", {3: ("unit", "uint"), 5: ("incremental", "uint")})}),
+    66: ("sample", {1: ("cpu", "uint"), 2: ("pid", "uint"), 3: ("tid", "uint"),
+                    4: ("stack", "uint"), 5: ("mode", "uint")}),
+}
+BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
+LEFT = 2**32 - 1
+
+
+class Trace:
+    """A trace, with what its packets refer to looked up."""
+
+    def __init__(self, path):
+        with open(path, "rb") as file:
+            self.packets = protobuf.read(file.read(), {1: ("packet", [PACKET])})["packet"]
+        self.switches, self.halts, self.samples, self.events = [], [], [], []
+        self.tracks, self.threads, self.lost = {}, {}, set()
+        self.interned = collections.defaultdict(dict)
+        assert self.packets[0]["flags"] == 1 and "clocks" in self.packets[0]
+        for packet in self.packets:
+            assert packet["sequence"] == 1 and packet["clock" if "timestamp" in packet else
+                                                      "sequence"] in (1, 5)
+            self.take(packet)
+
+    def take(self, packet):
+        for kind, entries in packet.get("interned", {}).items():
+            for entry in entries:
+                assert entry["iid"] not in self.interned[kind], "an entry twice"
+                self.interned[kind][entry["iid"]] = entry
+        for thread in packet.get("tree", {}).get("threads", []):
+            self.threads[thread["tid"]] = thread
+        bundle = packet.get("ftrace", {"event": []})
+        for event in bundle["event"]:
+            if "switch" in event:
+                self.switches.append((event["timestamp"], bundle["cpu"], event["switch"]))
+            else:
+                assert event["idle"]["cpu_id"] == bundle["cpu"]
+                self.halts.append((event["timestamp"], bundle["cpu"], event["idle"]["state"]))
+        if bundle.get("lost"):
+            self.lost.add(bundle["cpu"])
+        if "ftrace" in packet:
+            assert bundle["clock"] == 4     # CLOCK_MONOTONIC_RAW
+        if "sample" in packet:
+            self.samples.append((packet["timestamp"], packet["sample"]))
+            assert packet["sample"]["stack"] in self.interned["stacks"]
+        if "track" in packet:
+            self.tracks.setdefault(packet["track"]["uuid"], {}).update(packet["track"])
+        if "event" in packet:
+            assert packet["event"]["track"] in self.tracks, "a track is used before it is described"
+            self.events.append((packet["timestamp"], packet["event"]))
+
+    def stack(self, iid):
+        """(image, name, address) of its frames, innermost first."""
+        out = []
+        for frame in reversed(self.interned["stacks"][iid]["frames"]):
+            frame = self.interned["frames"][frame]
+            path = self.interned["mappings"][frame["mapping"]]["path"][0]
+            out.append((self.interned["paths"][path]["str"].decode(),
+                        self.interned["functions"][frame["function"]]["str"].decode(),
+                        frame["rel_pc"]))
+        return out
+
+
+def trace_of(tmp, path):
+    out = os.path.join(tmp, "trace.perfetto")
+    viewers.convert(path, "perfetto", out)
+    return Trace(out)
+
+
+def base_of(path):
+    return int(viewers.facts(path).get("raw_base", 0))
+
+
+def scheduling_is_that_of_the_capture(tmp):
+    for path in viewers.all_captures(tmp):
+        said, trace, base = viewers.Said(path), trace_of(tmp, path), base_of(path)
+        want = sorted((max(0, base + ns), core, task) for ns, core, task in said.switches)
+        viewers.same(path, want, sorted((time, core, switch["next_pid"])
+                                        for time, core, switch in trace.switches))
+        want = sorted((max(0, base + ns), core, LEFT if not entered else state or 0)
+                      for ns, core, entered, state in said.halts)
+        viewers.same(path, want, sorted(trace.halts))
+
+
+def who_was_on_the_cpu_is_said_with_every_switch(tmp):
+    trace = trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    shown = [(cpu, s["prev_comm"], s["prev_pid"], s["prev_state"], s["next_comm"])
+             for _, cpu, s in sorted(trace.switches, key=lambda s: s[:2])]
+    assert shown == [
+        (0, "swapper", 0, 0, "alpha"), (1, "swapper", 0, 0, "swapper"),
+        (0, "alpha", 10, 1, "beta"), (1, "swapper", 0, 0, "alpha"),
+        (0, "beta", 11, 0x100, "alpha"), (0, "swapper", 0, 0, "beta"),   # behind the gap
+        (0, "beta", 11, 0x100, "swapper")], shown
+    assert trace.lost == {0}
+
+
+def samples_have_their_stacks(tmp):
+    for path in viewers.all_captures(tmp):
+        said, trace = viewers.Said(path), trace_of(tmp, path)
+        got = collections.Counter((s["cpu"], s["tid"]) for _, s in trace.samples)
+        viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
+        symbols = collections.Counter()
+        for _, sample in trace.samples:
+            image, name, _ = trace.stack(sample["stack"])[0]
+            image = os.path.basename(image)
+            unknown = name == image or name == f"[{image}]"
+            symbols[image, "[unknown]" if unknown else name] += 1
+        if "hostile" not in path and "golden" not in path:  # the report counts those without a PC
+            viewers.same(path, sorted(said.symbols.items()),
+                         sorted((k, symbols[k]) for k in said.symbols))
+    trace = trace_of(tmp, os.path.join(tmp, "small.cap"))
+    assert trace.stack(trace.samples[1][1]["stack"]) == [
+        ("/gone/libbeta.so", "[libbeta.so]", 0x10), ("/gone/alpha", "[alpha]", 0x2677),
+        ("/gone/alpha", "[alpha]", 0x2233)]
+    assert trace.samples[0][1]["pid"] == 10 and trace.samples[1][1] == {
+        "cpu": 0, "pid": 10, "tid": 11, "stack": 2, "mode": 2}
+
+
+def counters_add_up(tmp):
+    for path in viewers.all_captures(tmp):
+        said, trace = viewers.Said(path), trace_of(tmp, path)
+        sums, shown = collections.Counter(), []
+        for time, event in trace.events:
+            if event["type"] != COUNTER:
+                continue
+            track = trace.tracks[event["track"]]
+            name = track["name"].split(" ", 2)[2] if track["name"].startswith("CPU ") \
+                else track["name"]
+            if name in ("cycles", "misses") or name.startswith("PMU"):
+                assert track["counter"]["incremental"]
+                sums[name] += event["value"] % 2**64
+            else:
+                shown.append((time, name))
+        if "golden" not in path and "demo" not in path:
+            assert sorted(filter(None, sums.values())) == viewers.counter_sums(said), path
+            assert len(shown) == len(said.values), path
+    trace = trace_of(tmp, os.path.join(tmp, "small.cap"))
+    assert [e["double"] for _, e in trace.events if "double" in e] == [36.5]
+
+
+def marks_are_slices_and_instants(tmp):
+    path = viewers.small().save(os.path.join(tmp, "a.cap"))
+    trace, marks = trace_of(tmp, path), []
+    for time, event in trace.events:
+        if event["type"] != COUNTER and event.get("name") != "99 records lost" or \
+                event["type"] == INSTANT:
+            track = trace.tracks[event["track"]]
+            thread = trace.tracks[track["parent"]] if "parent" in track else track
+            marks.append((time - viewers.RAW_BASE, event["type"], event.get("name"),
+                          track.get("name"), thread.get("thread", {}).get("tid")))
+    lost = [m for m in marks if m[3] == "CPU 0 lost"]
+    assert [m for m in marks if m not in lost] == [
+        (2500, BEGIN, "hello", "the channel", 11), (2550, INSTANT, "a bookmark", None, 11),
+        (2800, END, None, "the channel", 11), (6000, INSTANT, "99 records lost", None, 0),
+        (7500, BEGIN, "open", None, 10)], marks
+    texts = [(time - viewers.RAW_BASE, event.get("name")) for time, event in trace.events
+             if trace.tracks[event["track"]].get("name") == "CPU 0 lost"]
+    assert texts == [(4000, "99 records lost"), (6000, None)], texts
+
+
+def all_marks_are_there(tmp):
+    path = viewers.random_capture(7).save(os.path.join(tmp, "a.cap"))
+    said, trace = viewers.Said(path), trace_of(tmp, path)
+    want = sorted((ns + viewers.RAW_BASE, text) for ns, _, kind, text in said.marks
+                  if kind != 2 and (text or kind))
+    got = sorted((time, event["name"]) for time, event in trace.events
+                 if event["categories"] == ["mark"])
+    viewers.same("marks", want, got)
+    depth = collections.Counter()
+    for _, event in trace.events:
+        depth[event["track"]] += {BEGIN: 1, END: -1}.get(event["type"], 0)
+        assert 0 <= depth[event["track"]] <= 1
+
+
+def tasks_belong_to_their_processes(tmp):
+    trace = trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    assert trace.threads == {10: {"tid": 10, "name": "alpha", "tgid": 10},
+                             11: {"tid": 11, "name": "beta", "tgid": 10}}, trace.threads
+
+
+def clocks_and_kernel_are_told(tmp):
+    trace = trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    clocks = {c["id"]: c["timestamp"] for c in trace.packets[0]["clocks"]["clocks"]}
+    assert clocks == {5: viewers.RAW_BASE, 1: 1700000000 * 10**9}
+    assert trace.packets[0]["clocks"]["primary"] == 5
+    assert trace.packets[1]["system"] == {
+        "utsname": {"sysname": "Linux", "release": "6.1.0-viewers"}, "cpus": 2}
+
+
+def images_have_the_build_ids_of_their_files(tmp):
+    program = tap.KBARMAN
+    notes = subprocess.run(["readelf", "-n", program], capture_output=True, text=True, check=True)
+    if "Build ID: " not in notes.stdout:
+        raise tap.Skip("the tool was linked without a build-id")
+    c = CaptureWriter()
+    c.task(5, b"t")
+    c.map(5, 0x10000, 2**24, 0, program.encode())
+    c.sample(0, BASE + 1, 5, 0x10000 + 0x20000)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    ids = [entry["str"].hex() for entry in trace.interned["build_ids"].values()]
+    assert ids == [notes.stdout.split("Build ID: ")[1].split()[0]], ids
+
+
+def protoc_takes_every_trace(tmp):
+    viewers.need("protoc")
+    for path in viewers.all_captures(tmp):
+        trace = trace_of(tmp, path)
+        with open(os.path.join(tmp, "trace.perfetto"), "rb") as file:
+            result = subprocess.run(["protoc", "--decode_raw"], stdin=file, capture_output=True,
+                                    text=True, check=False)
+        assert result.returncode == 0, result.stderr
+        packets = [line for line in result.stdout.splitlines() if line.startswith("1 {")]
+        assert len(packets) == len(trace.packets), (path, len(packets), len(trace.packets))
+
+
+def names_are_utf8_and_whole_otherwise(tmp):
+    trace = trace_of(tmp, viewers.hostile().save(os.path.join(tmp, "a.cap")))
+    for number, name in enumerate(viewers.HOSTILE):
+        want = name.decode(errors="replace")[:256]
+        assert trace.threads[100 + number]["name"] == want, (name, trace.threads[100 + number])
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,220 @@
+# SPDX-License-Identifier: MIT
+"""What the tests of the viewers' formats share: captures of all kinds, and what they say,
+taken from the raw dump alone."""
+import collections
+import json
+import os
+import random
+import subprocess
+
+import cross_format
+import tap
+from capture_writer import BASE, CaptureWriter
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+GOLDEN = os.path.join(HERE, "../fuzz/corpus/barman")
+INVALID = 2**64 - 1
+RAW_BASE = 5_000_000_000
+
+# what somebody could call a task, an image or a mark to break who reads it
+HOSTILE = [b"</script><script>alert(1)</script>", b"\"quoted\" and \\", b"\xff\xfe\xc0\xaf\xed\xa0\x80",
+           b"line\nend\ttab\x01\x1b[31m\x7f", b"<!--", b"' onload=x;", "\u2028\u00e9\u5b57".encode(),
+           b"]]>", b"a" * 5000, b"%s%n", b"&amp;&#0;"]
+
+
+def begin(cores=2):
+    """Two counters, a series of values and the one of losses, three tasks, two images."""
+    c = CaptureWriter(cores=cores, counters=2)
+    c.fact("ext", 1)
+    c.fact("raw_base", RAW_BASE)
+    c.fact("release", "6.1.0-viewers")
+    for core in range(cores):
+        c.fact(f"counter.{core}.0", "cycles")
+        c.fact(f"counter.{core}.1", "misses")
+    for task, name in (0, b"swapper"), (10, b"alpha"), (11, b"beta"):
+        c.task(task, name)
+    c.fact("tgid.2", 10)
+    c.custom(b"temperature", multiplier=0.001, series_class=3)
+    c.custom(b"Lost records")
+    c.map(10, 0x10000, 0x1000, 0x2000, b"/gone/alpha")
+    c.map(11, 0x10000, 0x1000, 0x2000, b"/gone/alpha")
+    c.map(11, 0x20000, 0x1000, 0, b"/gone/libbeta.so")
+    return c
+
+
+def small():
+    """All kinds of records, a gap, a mark of each kind."""
+    c, t = begin(), BASE
+    c.switch(0, t, 10)
+    c.switch(1, t, 0)
+    c.halt(1, t + 100, 1, 2)
+    c.sample(0, t + 1000, 10, 0x10234, (50, 5), (0x10234, 0x10678))
+    c.switch(0, t + 2000, 11, blocked=1)
+    c.annotation(0, t + 2400, 11, b"the channel", kind=2, channel=3)
+    c.annotation(0, t + 2500, 11, b"hello", channel=3)
+    c.annotation(0, t + 2550, 11, b"a bookmark", kind=1)
+    c.value(0, t + 2600, 0, 36500, 11)
+    c.sample(0, t + 2700, 11, 0x20010, (70, 7), (0x20010, 0x10678, 0x10234))
+    c.annotation(0, t + 2800, 11, b"", channel=3)
+    c.halt(1, t + 3000, 0)
+    c.switch(1, t + 3000, 10)
+    c.switch(0, t + 4000, 10, blocked=0)
+    c.value(0, t + 6000, 1, 99)
+    c.annotation(0, t + 6000, 0, b"99 records lost", kind=1, colour=0x1bff0000)
+    c.switch(0, t + 6000, 11)
+    c.sample(1, t + 7000, 10, 0x10234, (60, INVALID))
+    c.annotation(1, t + 7500, 10, b"open", channel=0)
+    c.switch(0, t + 8000, 0)
+    return c
+
+
+def random_capture(seed=1, records=3000, cores=3):
+    rng, c, now = random.Random(seed), begin(cores), BASE
+    for task in range(20, 60):
+        c.task(task, b"task%d" % task)
+        c.map(task, 0x10000, 0x8000, 0, b"/gone/program%d" % (task % 3))
+    for _ in range(records):
+        now += rng.randrange(1, 5000)
+        core, what, task = rng.randrange(cores), rng.random(), rng.randrange(20, 60)
+        if what < 0.55:
+            c.switch(core, now, rng.choice((0, task)), blocked=rng.randrange(2))
+        elif what < 0.75:
+            c.halt(core, now, rng.randrange(2), rng.choice((None, 0, 1, 2)))
+        elif what < 0.92:
+            chain = [0x10000 + rng.randrange(0x9000) for _ in range(rng.randrange(8))]
+            c.sample(core, now, task, chain[0] if chain else 0x10010,
+                     (rng.randrange(10**6), rng.choice((rng.randrange(100), INVALID))), chain)
+        elif what < 0.96:
+            c.value(core, now, 0, rng.randrange(50000), task)
+        elif what < 0.99:
+            c.annotation(core, now, task, b"mark %d" % now, kind=rng.randrange(4),
+                         channel=rng.randrange(3))
+        else:
+            c.value(core, now, 1, rng.randrange(1, 100))
+    return c
+
+
+def hostile():
+    """Every name there is, as bad as can be; and times before the base."""
+    c, now = begin(), BASE
+    for number, name in enumerate(HOSTILE):
+        task = 100 + number
+        c.task(task, name)
+        c.map(task, 0x10000, 0x1000, 0, b"/gone/" + name)
+        c.custom(name)
+        c.switch(0, now + 10, task)
+        c.sample(0, now + 20, task, 0x10010, (1, 1), (0x10010, 0x10020))
+        c.annotation(0, now + 30, task, name, kind=number % 3, channel=number)
+        c.value(0, now + 40, 2 + number, number, task)
+        now += 100
+    c.switch(1, BASE - 500, 10)
+    c.switch(1, now, 2**32 - 1)
+    c.sample(1, now, 2**32 - 1, 2**64 - 1, (2**63, 2**64 - 2))
+    return c
+
+
+def all_captures(tmp):
+    """Paths of captures of every kind: small ones, hostile ones, all layouts, the demo's."""
+    made = {"small": small(), "random": random_capture(), "hostile": hostile(),
+            "empty": CaptureWriter(), "only-tables": begin()}
+    for name, capture in made.items():
+        yield capture.save(os.path.join(tmp, name + ".cap"))
+    for name in sorted(os.listdir(GOLDEN)):
+        yield os.path.join(GOLDEN, name)
+    demo = os.path.join(HERE, "../../out/demo/demo.cap")
+    if os.path.exists(demo):
+        yield demo
+
+
+def convert(path, to, out, *options, status=0):
+    result = tap.run("convert", path, "--to", to, "-o", out, *options, errors="replace")
+    assert result.returncode == status, result
+    return result
+
+
+class Said:
+    """What a capture says, record by record. Times are ns since its base."""
+
+    def __init__(self, path):
+        self.switches, self.halts, self.marks, self.values = [], [], [], []
+        self.samples = collections.Counter()      # CPU, task
+        self.totals = collections.Counter()       # counter's name: sum
+        self.series, self.names, self.header = [], {}, None
+        counters = {}
+        for line in cross_format.dump(path):
+            kind = line["kind"]
+            if kind == "header":
+                self.header = line
+            elif kind == "series":
+                self.series.append(line)
+            elif kind == "task":
+                self.names.setdefault(line["task_id"], line["name"])
+            elif kind == "pmu":
+                counters[line["core"]] = line["counter_types"]
+            elif kind == "record":
+                self.record(line, counters)
+        self.truth = cross_format.of_capture(path)
+        self.symbols = cross_format.samples_by_symbol(path)
+
+    def record(self, line, counters):
+        kind, core, ns = line["type"], line["core"], line["ns"]
+        if kind == "task_switch":
+            self.switches.append((ns, core, line["task_id"]))
+        elif kind == "halt":
+            self.halts.append((ns, core, line["entered"], line.get("idle_state")))
+        elif kind == "annotation":
+            self.marks.append((ns, line["task_id"], line["annotation_type"], line["text"]))
+        elif kind == "sample_pc":
+            self.samples[core, line.get("task_id", 0)] += 1
+        if kind in ("sample", "sample_pc"):
+            for index, value in enumerate(line["counters"]):
+                if value != INVALID:
+                    self.totals[counters[core][index]] += value
+        values = list(line.get("custom", []))
+        if kind == "custom_counter":
+            values.append((line["counter"], line["value"]))
+        for index, value in values:
+            self.values.append((ns, core, self.series[index]["name"], value))
+
+
+def counter_sums(said):
+    """The sums of all counters without their names, which are not in the dump."""
+    return sorted(filter(None, said.totals.values()))
+
+
+def facts(path):
+    """The capture's facts, KEY: VALUE."""
+    with open(path, "rb") as file:
+        start = file.read(4 << 20)
+    found = {}
+    for string in start.split(b"\0"):
+        if string.startswith(b"kbarman.") and b"=" in string:
+            key, value = string[8:].split(b"=", 1)
+            found[key.decode()] = value.decode(errors="replace")
+    return found
+
+
+def need(*programs):
+    """Skip where a reader that others wrote is not installed."""
+    for program in programs:
+        try:
+            subprocess.run([program, "--version"], capture_output=True, check=False, timeout=60)
+        except FileNotFoundError:
+            raise tap.Skip(f"no {program} here: scripts/setup installs it") from None
+
+
+def same(what, want, got):
+    assert want == got, (what, [(w, g) for w, g in zip(want, got) if w != g][:3], len(want), len(got))
+
+
+def load_json(path):
+    """Strict: numbers that JSON has not are refused, and so is a key that stands twice."""
+    def refuse(constant):
+        raise ValueError(constant)
+
+    def pairs(items):
+        assert len(dict(items)) == len(items), ("a key twice", items)
+        return dict(items)
+
+    with open(path, encoding="utf-8") as file:
+        return json.load(file, parse_constant=refuse, object_pairs_hook=pairs)

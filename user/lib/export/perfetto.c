@@ -1,0 +1,802 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as a Perfetto trace. Scheduling and idling are written as the kernel's own
+ * trace events, which is what Perfetto understands best; samples with their interned
+ * call chains; counters, marks and losses as tracks.
+ *
+ * Packets are written as records come, bundles of a CPU's trace events when they are
+ * full; memory grows with tasks, counters and different call chains only. Times are
+ * those of CLOCK_MONOTONIC_RAW if the capture knows it, else ns since its base.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names.h"
+#include "analysis/table.h"
+#include "analysis/timeline.h"
+#include "export/callstacks.h"
+#include "export/export.h"
+#include "export/label.h"
+#include "export/perfetto_fields.h"
+#include "format/protobuf.h"
+#include "out.h"
+
+#define SEQUENCE	1	/* all packets are of one */
+#define TEXT		4096	/* the most of a mark's text */
+#define NAME		256	/* of other names */
+#define SMALL		256	/* the room for all numbers of a packet */
+
+/* Trace events of one CPU that wait to be a packet. Two CPUs may have to share it. */
+#define BUNDLES		64U
+#define BUNDLE_BYTES	8192U
+#define FTRACE_BYTES	(SMALL + 2 * NAME)
+
+struct bundle {
+	uint32_t core;
+	bool lost;		/* records, before these */
+	uint32_t length;
+	uint8_t bytes[BUNDLE_BYTES];
+};
+
+/* What the trace knows of a task. */
+struct seen_task {
+	uint64_t key;
+	const char *name;
+	uint32_t tgid;
+	bool track;		/* it has a track for its marks */
+};
+
+/* A track of values, by core and counter or series; or of one channel of marks. */
+struct track {
+	uint64_t key[2];
+	uint64_t uuid;		/* 0: not there yet */
+	bool open;		/* marks: a slice is */
+	double sum;		/* a series of deltas with a multiplier */
+};
+
+enum track_kind {
+	TRACK_COUNTER = 1,
+	TRACK_SERIES,
+	TRACK_CHANNEL,
+	TRACK_THREAD,
+	TRACK_LOST,
+};
+
+struct perfetto {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_symbolizer *symbolizer;
+	struct kb_out *out;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_callstacks stacks;
+	struct kb_table tasks, tracks;
+	struct bundle *bundles;		/* BUNDLES */
+	uint32_t images, frames;	/* of stacks, written */
+	uint32_t callstacks;
+	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
+	uint64_t before;		/* times that had to be made 0 */
+	uint8_t *packet;		/* the one that is being written */
+	bool no_memory;
+};
+
+static uint64_t clock_of(struct perfetto *x, int64_t ns)
+{
+	int64_t time;
+
+	if (!__builtin_add_overflow(ns, x->base, &time) && time >= 0)
+		return (uint64_t)time;
+	x->before++;
+	return 0;
+}
+
+/* A string of at most @max bytes, valid UTF-8. */
+static uint8_t *put_text(uint8_t *at, uint32_t field, struct kb_text text, size_t max)
+{
+	char clean[TEXT];
+
+	return kb_proto_put_bytes(at, field, clean,
+				  kb_label(clean, max, text.data, text.length, false));
+}
+
+/* ---- packets ---- */
+
+/* Begin one with @room bytes for its data; NULL after an error. */
+static uint8_t *begin_packet(struct perfetto *x, size_t room)
+{
+	uint8_t *at = kb_out_reserve(x->out, SMALL + room);
+
+	if (!at)
+		return NULL;
+	x->packet = kb_proto_begin(at, TRACE_PACKET, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(x->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	return kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+}
+
+static uint8_t *begin_timed(struct perfetto *x, size_t room, uint64_t time)
+{
+	uint8_t *at = begin_packet(x, room);
+
+	if (!at)
+		return NULL;
+	at = kb_proto_put_uint(at, PACKET_TIMESTAMP, time);
+	return kb_proto_put_uint(at, PACKET_TIMESTAMP_CLOCK_ID, CLOCK_ID_MONOTONIC_RAW);
+}
+
+static void end_packet(struct perfetto *x, uint8_t *at)
+{
+	kb_out_commit(x->out, kb_proto_end(x->packet, at, KB_PROTO_PACKET));
+}
+
+/* End the only message of a packet, and the packet. */
+static void end_message(struct perfetto *x, uint8_t *message, uint8_t *at)
+{
+	end_packet(x, kb_proto_end(message, at, KB_PROTO_PACKET));
+}
+
+static uint8_t *put_clock(uint8_t *at, uint32_t id, uint64_t time)
+{
+	uint8_t *clock = kb_proto_begin(at, SNAPSHOT_CLOCKS, KB_PROTO_EVENT);
+
+	at = kb_proto_put_uint(clock, CLOCK_ID, id);
+	return kb_proto_end(clock, kb_proto_put_uint(at, CLOCK_TIMESTAMP, time), KB_PROTO_EVENT);
+}
+
+/* What the clocks were at the capture's base: the first packet. */
+static void write_clocks(struct perfetto *x)
+{
+	uint8_t *at = kb_out_reserve(x->out, SMALL), *message;
+
+	if (!at)
+		return;
+	x->packet = kb_proto_begin(at, TRACE_PACKET, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(x->packet, PACKET_SEQUENCE_ID, SEQUENCE);
+	at = kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
+	message = kb_proto_begin(at, PACKET_CLOCK_SNAPSHOT, KB_PROTO_PACKET);
+	at = put_clock(message, CLOCK_ID_MONOTONIC_RAW, (uint64_t)x->base);
+	at = put_clock(at, CLOCK_ID_REALTIME, x->header->unix_base_ns);
+	at = kb_proto_put_uint(at, SNAPSHOT_PRIMARY, CLOCK_ID_MONOTONIC_RAW);
+	end_message(x, message, at);
+}
+
+/* Perfetto reads the states of tasks by the kernel's release. */
+static void write_system(struct perfetto *x)
+{
+	const char *release = kb_barman_fact(x->barman, "release");
+	uint8_t *at = begin_packet(x, NAME), *system, *name;
+
+	if (!at)
+		return;
+	system = kb_proto_begin(at, PACKET_SYSTEM_INFO, KB_PROTO_PACKET);
+	name = kb_proto_begin(system, SYSTEM_UTSNAME, KB_PROTO_EVENT);
+	at = kb_proto_put_bytes(name, UTSNAME_SYSNAME, "Linux", 5);
+	if (release)
+		at = put_text(at, UTSNAME_RELEASE, kb_text(release), NAME);
+	at = kb_proto_end(name, at, KB_PROTO_EVENT);
+	end_message(x, system, kb_proto_put_uint(at, SYSTEM_NUM_CPUS, x->header->max_cores));
+}
+
+/* ---- tasks ---- */
+
+static void write_task(struct perfetto *x, const struct seen_task *task, struct kb_text name,
+		       struct kb_text process, uint64_t time)
+{
+	uint8_t *at = begin_timed(x, 2 * NAME, time), *tree, *part;
+
+	if (!at)
+		return;
+	tree = kb_proto_begin(at, PACKET_PROCESS_TREE, KB_PROTO_PACKET);
+	part = kb_proto_begin(tree, TREE_PROCESSES, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(part, PROCESS_PID, task->tgid);
+	at = put_text(at, PROCESS_CMDLINE, process, NAME);
+	at = kb_proto_end(part, at, KB_PROTO_EVENT);
+	part = kb_proto_begin(at, TREE_THREADS, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(part, THREAD_TID, task->key);
+	at = put_text(at, THREAD_NAME, name, NAME);
+	at = kb_proto_put_uint(at, THREAD_TGID, task->tgid);
+	end_message(x, tree, kb_proto_end(part, at, KB_PROTO_EVENT));
+}
+
+/* The row of a task, which the trace is told of; NULL without memory. */
+static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
+				  uint64_t time, struct kb_text *name)
+{
+	const struct kb_task_name *known = kb_names_task(x->names, task_id, timestamp);
+	struct kb_text own = known->name;
+	uint64_t key = task_id;
+	struct seen_task *task = kb_table_get(&x->tasks, &key);
+	uint32_t tgid = known->tgid;
+
+	if (name)
+		*name = own;
+	if (!task) {
+		x->no_memory = true;
+		return NULL;
+	}
+	if (task->name && task->tgid == tgid)
+		return task;
+	task->name = own.data;
+	task->tgid = tgid;
+	if (task_id)	/* 0 is Perfetto's own */
+		write_task(x, task, own, kb_names_task(x->names, tgid, timestamp)->name, time);
+	return task;
+}
+
+/* ---- trace events ---- */
+
+static void flush_bundle(struct perfetto *x, struct bundle *bundle)
+{
+	uint8_t *at, *message;
+
+	if (!bundle->length)
+		return;
+	at = begin_packet(x, bundle->length);
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PACKET_FTRACE_EVENTS, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(message, BUNDLE_CPU, bundle->core);
+	memcpy(at, bundle->bytes, bundle->length);
+	at += bundle->length;
+	if (bundle->lost)
+		at = kb_proto_put_uint(at, BUNDLE_LOST, true);
+	end_message(x, message, kb_proto_put_uint(at, BUNDLE_CLOCK, FTRACE_CLOCK_MONO_RAW));
+	bundle->length = 0;
+	bundle->lost = false;
+}
+
+/* The bundle of @core, with room for one more event. */
+static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
+{
+	struct bundle *bundle = &x->bundles[core % BUNDLES];
+
+	if (bundle->core != core || BUNDLE_BYTES - bundle->length < FTRACE_BYTES)
+		flush_bundle(x, bundle);
+	bundle->core = core;
+	return bundle;
+}
+
+/* As the trace event has it: bits of /proc's states, 0x100 for preempted. */
+static uint32_t ftrace_state(uint32_t task_id, const struct kb_event *event)
+{
+	int state = event->task_switch.prev_state;
+
+	if (!task_id)
+		return 0;	/* the idle task can always run */
+	if (!event->task_switch.reason)
+		return 0x100;
+	return state > 0 ? (uint32_t)state : 1;
+}
+
+/* @previous: who ran, 0 where nobody knows. */
+static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
+			 uint32_t previous)
+{
+	struct bundle *bundle;
+	uint8_t *at, *message, *body;
+	struct kb_text name;
+
+	see_task(x, event->task_id, event->timestamp, time, NULL);
+	bundle = bundle_of(x, event->core);
+	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, previous);
+	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
+	name = kb_names_task(x->names, previous, event->timestamp)->name;
+	at = put_text(body, SWITCH_PREV_COMM, name, NAME);
+	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
+	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, ftrace_state(previous, event));
+	name = kb_names_task(x->names, event->task_id, event->timestamp)->name;
+	at = put_text(at, SWITCH_NEXT_COMM, name, NAME);
+	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
+	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
+	bundle->length = (uint32_t)(at - bundle->bytes);
+}
+
+static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_t time,
+		       uint32_t running)
+{
+	struct bundle *bundle = bundle_of(x, event->core);
+	uint8_t *message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT,
+					  KB_PROTO_EVENT);
+	uint8_t *at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time), *body;
+	int state = event->halt.idle_state;
+
+	at = kb_proto_put_uint(at, FTRACE_PID, running);
+	body = kb_proto_begin(at, FTRACE_CPU_IDLE, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(body, IDLE_STATE, !event->halt.entered ? UINT32_MAX :
+			       state == KB_STATE_UNKNOWN ? 0 : (uint32_t)state);
+	at = kb_proto_put_uint(at, IDLE_CPU, event->core);
+	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
+	bundle->length = (uint32_t)(at - bundle->bytes);
+}
+
+/* ---- tracks ---- */
+
+/* The track of that kind and key, without its description; NULL without memory. */
+static struct track *find_track(struct perfetto *x, enum track_kind kind, uint32_t id,
+				uint32_t of, bool *is_new)
+{
+	uint64_t key[2] = { (uint64_t)kind << 32 | of, id };
+	struct track *track = kb_table_get(&x->tracks, key);
+
+	if (!track) {
+		x->no_memory = true;
+		return NULL;
+	}
+	*is_new = !track->uuid;
+	if (*is_new)
+		track->uuid = x->tracks.nr;	/* from 1 on: 0 is the trace's own */
+	return track;
+}
+
+static uint8_t *begin_descriptor(struct perfetto *x, uint64_t uuid, uint8_t **message)
+{
+	uint8_t *at = begin_packet(x, NAME + SMALL);
+
+	if (!at)
+		return NULL;
+	*message = kb_proto_begin(at, PACKET_TRACK_DESCRIPTOR, KB_PROTO_PACKET);
+	return kb_proto_put_uint(*message, DESCRIPTOR_UUID, uuid);
+}
+
+/* "CPU 3 NAME", or "NAME" of all CPUs. @sums: values are added to what was. */
+static void describe_values(struct perfetto *x, uint64_t uuid, uint32_t core, struct kb_text name,
+			    bool sums)
+{
+	uint8_t *message, *counter, *at = begin_descriptor(x, uuid, &message);
+	char text[NAME];
+	size_t length = 0;
+
+	if (!at)
+		return;
+	if (core != KB_CORE_NONE)
+		length = (size_t)snprintf(text, sizeof(text), "CPU %" PRIu32 " ", core);
+	length += kb_label(text + length, sizeof(text) - length, name.data, name.length, false);
+	at = kb_proto_put_bytes(at, DESCRIPTOR_NAME, text, length);
+	counter = kb_proto_begin(at, DESCRIPTOR_COUNTER, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(counter, COUNTER_UNIT, UNIT_COUNT);
+	if (sums)
+		at = kb_proto_put_uint(at, COUNTER_IS_INCREMENTAL, true);
+	end_message(x, message, kb_proto_end(counter, at, KB_PROTO_EVENT));
+}
+
+static uint8_t *begin_event(struct perfetto *x, uint64_t time, uint64_t track, uint32_t type,
+			    size_t room, uint8_t **message)
+{
+	uint8_t *at = begin_timed(x, room, time);
+
+	if (!at)
+		return NULL;
+	*message = kb_proto_begin(at, PACKET_TRACK_EVENT, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(*message, EVENT_TYPE, type);
+	return kb_proto_put_uint(at, EVENT_TRACK, track);
+}
+
+/* A counter of the PMU: the track has its sum so far. */
+static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
+			  uint64_t delta)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_COUNTER, id, core, &is_new);
+	uint8_t *message, *at;
+
+	if (!track)
+		return;
+	if (is_new)
+		describe_values(x, track->uuid, core, kb_names_counter(x->names, id), true);
+	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
+	if (at)
+		end_message(x, message, kb_proto_put_uint(at, EVENT_COUNTER, delta));
+}
+
+static bool is_per_cpu(const struct perfetto *x, const struct kb_series *series)
+{
+	return series && series->chart_index < x->header->nr_charts &&
+	       x->header->charts[series->chart_index].boolean_flags & 0x08;
+}
+
+/* A custom series; those of deltas become their sums, as the counters' are. */
+static void write_custom(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
+			 uint64_t value)
+{
+	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
+	bool scaled = series && series->multiplier != 1.0, deltas, is_new;
+	struct track *track;
+	uint8_t *message, *at;
+	struct kb_text name;
+	char text[32];
+
+	if (!is_per_cpu(x, series))
+		core = KB_CORE_NONE;
+	deltas = series && series->series_class == 1;
+	track = find_track(x, TRACK_SERIES, id, core, &is_new);
+	if (!track)
+		return;
+	snprintf(text, sizeof(text), "series %" PRIu32, id);
+	name = kb_text(series && series->name ? series->name : text);
+	if (is_new)
+		describe_values(x, track->uuid, core, name, deltas && !scaled);
+	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
+	if (!at)
+		return;
+	if (scaled) {
+		double shown = (double)value * series->multiplier;
+
+		track->sum = deltas ? track->sum + shown : shown;
+		at = kb_proto_put_double(at, EVENT_DOUBLE_COUNTER, track->sum);
+	} else {
+		at = kb_proto_put_uint(at, EVENT_COUNTER, value);
+	}
+	end_message(x, message, at);
+}
+
+/* ---- samples ---- */
+
+static uint8_t *begin_interned(struct perfetto *x, size_t room, uint8_t **message)
+{
+	uint8_t *at = begin_packet(x, room);
+
+	if (at)
+		*message = kb_proto_begin(at, PACKET_INTERNED_DATA, KB_PROTO_PACKET);
+	return at ? *message : NULL;
+}
+
+static uint8_t *put_string(uint8_t *at, uint32_t field, uint64_t iid, const void *text,
+			   size_t length)
+{
+	uint8_t *string = kb_proto_begin(at, field, KB_PROTO_EVENT);
+
+	at = kb_proto_put_uint(string, INTERNED_IID, iid);
+	return kb_proto_end(string, kb_proto_put_bytes(at, STRING_STR, text, length),
+			    KB_PROTO_EVENT);
+}
+
+static void write_image(struct perfetto *x, uint32_t i)
+{
+	const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
+	uint8_t *message, *mapping, *at;
+	char path[TEXT];
+
+	at = begin_interned(x, TEXT + KB_BUILD_ID_MAX + SMALL, &message);
+	if (!at)
+		return;
+	at = put_string(at, INTERNED_MAPPING_PATHS, i + 1, path,
+			kb_label(path, sizeof(path), image->path, strlen(image->path), false));
+	if (image->build_id)
+		at = put_string(at, INTERNED_BUILD_IDS, i + 1, image->build_id->bytes,
+				image->build_id->length);
+	mapping = kb_proto_begin(at, INTERNED_MAPPINGS, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(mapping, INTERNED_IID, i + 1);
+	if (image->build_id)
+		at = kb_proto_put_uint(at, MAPPING_BUILD_ID, i + 1);
+	at = kb_proto_put_uint(at, MAPPING_START_OFFSET, 0);
+	at = kb_proto_put_uint(at, MAPPING_START, image->start);
+	at = kb_proto_put_uint(at, MAPPING_END, image->end);
+	at = kb_proto_put_uint(at, MAPPING_PATH, i + 1);
+	end_message(x, message, kb_proto_end(mapping, at, KB_PROTO_EVENT));
+}
+
+static void write_frame(struct perfetto *x, uint32_t i)
+{
+	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+	uint8_t *message, *body, *at;
+	char label[KB_STACK_LABEL];
+	size_t length = kb_stack_label(&x->stacks, i, label);
+
+	at = begin_interned(x, length + SMALL, &message);
+	if (!at)
+		return;
+	at = put_string(at, INTERNED_FUNCTION_NAMES, i + 1, label, length);
+	body = kb_proto_begin(at, INTERNED_FRAMES, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(body, INTERNED_IID, i + 1);
+	at = kb_proto_put_uint(at, FRAME_NAME, i + 1);
+	at = kb_proto_put_uint(at, FRAME_MAPPING, frame->image + 1);
+	at = kb_proto_put_uint(at, FRAME_REL_PC, frame->address);
+	end_message(x, message, kb_proto_end(body, at, KB_PROTO_EVENT));
+}
+
+/* A chain and what it is made of, as far as the trace does not have it. Its number. */
+static uint32_t intern_stack(struct perfetto *x, uint32_t node)
+{
+	uint32_t path[KB_CALLSTACKS_DEPTH], depth = kb_stack_node(&x->stacks, node)->depth, i;
+	uint8_t *message, *body, *at;
+
+	if (kb_stack_node(&x->stacks, node)->user)
+		return kb_stack_node(&x->stacks, node)->user;
+	while (x->images < x->stacks.images.nr)
+		write_image(x, x->images++);
+	while (x->frames < x->stacks.frames.nr)
+		write_frame(x, x->frames++);
+	kb_stack_node(&x->stacks, node)->user = ++x->callstacks;
+	for (i = depth; i--; node = kb_stack_node(&x->stacks, node)->parent)
+		path[i] = kb_stack_node(&x->stacks, node)->frame;
+	at = begin_interned(x, depth * KB_PROTO_UINT + SMALL, &message);
+	if (!at)
+		return x->callstacks;
+	body = kb_proto_begin(at, INTERNED_CALLSTACKS, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(body, INTERNED_IID, x->callstacks);
+	for (i = 0; i < depth; i++)	/* outermost first */
+		at = kb_proto_put_uint(at, CALLSTACK_FRAMES, path[i] + 1);
+	end_message(x, message, kb_proto_end(body, at, KB_PROTO_EVENT));
+	return x->callstacks;
+}
+
+static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time, NULL);
+	uint32_t stack, frame;
+	uint8_t *at, *message;
+
+	if (node < 0 || !task) {
+		x->no_memory = true;
+		return;
+	}
+	stack = intern_stack(x, (uint32_t)node);
+	frame = kb_stack_node(&x->stacks, (uint32_t)node)->frame;
+	at = begin_timed(x, SMALL, time);
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PACKET_PERF_SAMPLE, KB_PROTO_PACKET);
+	at = kb_proto_put_uint(message, SAMPLE_CPU, event->core);
+	at = kb_proto_put_uint(at, SAMPLE_PID, task->tgid);
+	at = kb_proto_put_uint(at, SAMPLE_TID, event->task_id);
+	at = kb_proto_put_uint(at, SAMPLE_CALLSTACK, stack);
+	at = kb_proto_put_uint(at, SAMPLE_MODE, kb_stack_frame(&x->stacks, frame)->kernel ?
+			       MODE_KERNEL : MODE_USER);
+	end_message(x, message, at);
+}
+
+static void write_sample(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+
+	if (event->sample.has_pc)
+		write_pc(x, event, time);
+	for (i = 0; i < event->sample.nr_counters && i < known; i++)
+		if (event->sample.counters[i] != KB_COUNTER_INVALID)
+			write_counter(x, event->core, time,
+				      kb_names_counter_id(x->names, event->core, i),
+				      event->sample.counters[i]);
+	for (i = 0; i < event->sample.nr_custom; i++)
+		write_custom(x, event->core, time, event->sample.custom[i].id,
+			     event->sample.custom[i].value);
+}
+
+/* ---- marks ---- */
+
+/* The track of a thread itself, that Perfetto shows with its scheduling. */
+static uint64_t thread_track(struct perfetto *x, uint32_t task_id, uint32_t tgid)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_THREAD, task_id, 0, &is_new);
+	uint8_t *message, *thread, *at;
+
+	if (!track)
+		return 0;
+	at = is_new ? begin_descriptor(x, track->uuid, &message) : NULL;
+	if (at) {
+		thread = kb_proto_begin(at, DESCRIPTOR_THREAD, KB_PROTO_EVENT);
+		at = kb_proto_put_uint(thread, THREAD_TRACK_PID, tgid);
+		at = kb_proto_put_uint(at, THREAD_TRACK_TID, task_id);
+		end_message(x, message, kb_proto_end(thread, at, KB_PROTO_EVENT));
+	}
+	return track->uuid;
+}
+
+/* Channel 0 is the thread's own track, others are tracks below it. */
+static struct track *channel_track(struct perfetto *x, uint32_t task_id, uint32_t channel,
+				   uint64_t thread, struct kb_text name)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_CHANNEL, task_id, channel, &is_new);
+	uint8_t *message, *at;
+	char text[32];
+
+	if (!track)
+		return NULL;
+	if (!channel)
+		track->uuid = thread;
+	snprintf(text, sizeof(text), "channel %" PRIu32, channel);
+	if (!channel || (!is_new && !name.length))
+		return track;
+	at = begin_descriptor(x, track->uuid, &message);
+	if (at) {
+		at = put_text(at, DESCRIPTOR_NAME, name.length ? name : kb_text(text), NAME);
+		end_message(x, message, kb_proto_put_uint(at, DESCRIPTOR_PARENT, thread));
+	}
+	return track;
+}
+
+static void write_mark(struct perfetto *x, uint64_t time, uint64_t track, uint32_t type,
+		       struct kb_text text)
+{
+	uint8_t *message, *at = begin_event(x, time, track, type, TEXT, &message);
+
+	if (!at)
+		return;
+	if (type != TYPE_SLICE_END) {
+		at = kb_proto_put_bytes(at, EVENT_CATEGORIES, "mark", 4);
+		at = put_text(at, EVENT_NAME, text, TEXT);
+	}
+	end_message(x, message, at);
+}
+
+/*
+ * A text holds until the next one of its channel, or an empty one; a bookmark is an
+ * instant; a channel's name is its track's.
+ */
+static void write_annotation(struct perfetto *x, const struct kb_event *event, uint64_t time)
+{
+	struct kb_text text = { event->annotation.text, event->annotation.text_length };
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time, NULL);
+	struct track *channel;
+	uint64_t thread;
+
+	if (!task)
+		return;
+	thread = thread_track(x, event->task_id, task->tgid);
+	if (event->annotation.type == 2) {
+		channel_track(x, event->task_id, event->annotation.channel, thread, text);
+		return;
+	}
+	if (event->annotation.type != 0) {
+		write_mark(x, time, thread, TYPE_INSTANT, text);
+		return;
+	}
+	channel = channel_track(x, event->task_id, event->annotation.channel, thread, kb_text(NULL));
+	if (!channel)
+		return;
+	if (channel->open)
+		write_mark(x, time, channel->uuid, TYPE_SLICE_END, text);
+	channel->open = text.length;
+	if (channel->open)
+		write_mark(x, time, channel->uuid, TYPE_SLICE_BEGIN, text);
+}
+
+/* ---- losses ---- */
+
+/* A slice on a track of the CPU, and a word to who reads its trace events. */
+static void write_lost(struct perfetto *x, const struct kb_slice *slice)
+{
+	bool is_new;
+	struct track *track = find_track(x, TRACK_LOST, slice->core, 0, &is_new);
+	uint8_t *message, *at;
+	char text[48];
+	int length;
+
+	if (!track)
+		return;
+	flush_bundle(x, bundle_of(x, slice->core));
+	bundle_of(x, slice->core)->lost = true;
+	at = is_new ? begin_descriptor(x, track->uuid, &message) : NULL;
+	if (at) {
+		length = snprintf(text, sizeof(text), "CPU %" PRIu32 " lost", slice->core);
+		at = kb_proto_put_bytes(at, DESCRIPTOR_NAME, text, (size_t)length);
+		end_message(x, message, at);
+	}
+	length = snprintf(text, sizeof(text), "%" PRIu64 " records lost", slice->lost);
+	at = begin_event(x, clock_of(x, slice->start), track->uuid, TYPE_SLICE_BEGIN, TEXT, &message);
+	if (at)
+		end_message(x, message, kb_proto_put_bytes(at, EVENT_NAME, text, (size_t)length));
+	at = begin_event(x, clock_of(x, slice->end), track->uuid, TYPE_SLICE_END, 0, &message);
+	if (at)
+		end_message(x, message, at);
+}
+
+/* ---- all of it ---- */
+
+static void write_event(struct perfetto *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	uint64_t time = clock_of(x, ns);
+	uint32_t running = 0;
+	unsigned int n, i;
+
+	if (!kb_timeline_running(x->timeline, event->core, &running))
+		running = 0;
+	n = kb_timeline_feed(x->timeline, event, ns, slices);
+	for (i = 0; i < n; i++)
+		if (slices[i].kind == KB_SLICE_LOST)
+			write_lost(x, &slices[i]);
+	switch (event->type) {
+	case KB_EVENT_TASK_SWITCH:
+		write_switch(x, event, time, running);
+		break;
+	case KB_EVENT_HALT:
+		write_halt(x, event, time, running);
+		break;
+	case KB_EVENT_SAMPLE:
+		write_sample(x, event, time);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		write_custom(x, event->core, time, event->custom_counter.counter,
+			     event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		write_annotation(x, event, time);
+		break;
+	default:
+		break;
+	}
+}
+
+static void write_end(struct perfetto *x)
+{
+	struct kb_slice slice;
+	uint32_t i;
+
+	while (kb_timeline_end(x->timeline, &slice))
+		if (slice.kind == KB_SLICE_LOST)
+			write_lost(x, &slice);
+	for (i = 0; i < BUNDLES; i++)
+		flush_bundle(x, &x->bundles[i]);
+}
+
+static int prepare(struct perfetto *x, struct kb_error *err)
+{
+	const char *base = kb_barman_fact(x->barman, "raw_base");
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	kb_table_init(&x->tasks, sizeof(struct seen_task), 1);
+	kb_table_init(&x->tracks, sizeof(struct track), 2);
+	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
+	if (kb_callstacks_init(&x->stacks, true) || !x->bundles)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
+	if (x->base < 0)
+		x->base = 0;
+	return kb_export_rewind(x->barman, err);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct perfetto x = {
+		.barman = barman,
+		.header = kb_barman_header(barman),
+		.symbolizer = symbolizer,
+		.out = out,
+	};
+	struct kb_event event;
+	int result = prepare(&x, err);
+
+	if (result)
+		goto out;
+	write_clocks(&x);
+	write_system(&x);
+	while (!kb_out_error(out) && !x.no_memory &&
+	       (result = kb_barman_next(barman, &event, err)) > 0)
+		write_event(&x, &event);
+	write_end(&x);
+	if (x.no_memory)
+		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	else
+		result = kb_export_end(barman, out, result, err);
+	if (x.before)
+		kb_export_say(options, "%" PRIu64 " times before the clock's start were written as "
+			      "its start: Perfetto has none before", x.before);
+out:
+	free(x.bundles);
+	kb_callstacks_release(&x.stacks);
+	kb_table_release(&x.tracks);
+	kb_table_release(&x.tasks);
+	kb_timeline_destroy(x.timeline);
+	kb_names_destroy(x.names);
+	return result;
+}
+
+const struct kb_export kb_export_perfetto = {
+	.name = "perfetto",
+	.extension = ".perfetto",
+	.description = "Perfetto: scheduling, idling, samples, counters, marks",
+	.run = run,
+};
