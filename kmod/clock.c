@@ -1,20 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/gcd.h>
-#include <linux/irqflags.h>
-#include <linux/limits.h>
-#include <linux/math64.h>
-
 #include "clock.h"
 
-#if defined(CONFIG_X86)
-#include <asm/cpufeature.h>
-#include <asm/tsc.h>
-#elif defined(CONFIG_ARM_ARCH_TIMER)
-#include <asm/arch_timer.h>
-#endif
-
 #define PAIR_TRIES	8
-#define MULTIPLIER_MAX	(1U << 20)
+#define MULTIPLIER_MAX	((1U << 20) - 1)
 
 bool kbarman_clock_raw __ro_after_init;
 
@@ -78,26 +66,27 @@ void kbarman_clock_read(struct kbarman_clock_pair *pair)
 }
 
 /*
- * The best fraction for numerator / denominator with a numerator below
- * MULTIPLIER_MAX: the last convergent of the continued fraction that has one. It is
- * off by less than one part in its denominator times the next one.
+ * The fraction nearest to numerator / denominator, above 0, of those with a numerator up
+ * to @limit: a convergent of the continued fraction, or one between two of them.
  */
-static void approximate(u64 numerator, u64 denominator, u64 *multiplier, u64 *divisor)
+static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multiplier, u64 *divisor)
 {
 	u64 n0 = 0, n1 = 1, d0 = 1, d1 = 0;
 
 	while (denominator) {
 		u64 rest, quotient = div64_u64_rem(numerator, denominator, &rest);
-		u64 n2, d2;
+		u64 most = n1 ? div64_u64(limit - n0, n1) : U64_MAX;
+		u64 part = min(quotient, most);
 
-		if (n1 && quotient > div64_u64(MULTIPLIER_MAX, n1))
+		/* Up to half of the quotient the last convergent is nearer. */
+		if (part < quotient && part <= quotient / 2 && d1)
 			break;
-		n2 = quotient * n1 + n0;
-		d2 = quotient * d1 + d0;
-		if (n2 >= MULTIPLIER_MAX)
+		swap(n0, n1);
+		swap(d0, d1);
+		n1 += part * n0;
+		d1 += part * d0;
+		if (part < quotient)
 			break;
-		n0 = n1, n1 = n2;
-		d0 = d1, d1 = d2;
 		numerator = denominator;
 		denominator = rest;
 	}
@@ -111,7 +100,7 @@ void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarm
 	u64 hz = kbarman_clock_hz();
 	u64 ticks, ns, nominal, off;
 
-	approximate(NSEC_PER_SEC, hz, multiplier, divisor);
+	approximate(NSEC_PER_SEC, hz, MULTIPLIER_MAX, multiplier, divisor);
 	if (!to || to->timestamp <= from->timestamp || to->raw_ns <= from->raw_ns)
 		return;
 	ticks = to->timestamp - from->timestamp;
@@ -120,5 +109,6 @@ void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarm
 	nominal = mul_u64_u64_div_u64(ticks, NSEC_PER_SEC, hz);
 	off = ns > nominal ? ns - nominal : nominal - ns;
 	if (off <= nominal / 16)
-		approximate(ns, ticks, multiplier, divisor);
+		approximate(ns, ticks, max_t(u64, MULTIPLIER_MAX, div64_u64(U64_MAX, ticks)),
+			    multiplier, divisor);
 }

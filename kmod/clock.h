@@ -8,20 +8,8 @@
 #ifndef KBARMAN_CLOCK_H
 #define KBARMAN_CLOCK_H
 
-#include <linux/ktime.h>
-#include <linux/types.h>
-
+#include "clock_env.h"
 #include "uapi/kbarman.h"
-
-#if defined(CONFIG_X86)
-#include <asm/msr.h>
-#define KBARMAN_COUNTER()	rdtsc()
-#elif defined(CONFIG_ARM_ARCH_TIMER)
-#include <clocksource/arm_arch_timer.h>
-#define KBARMAN_COUNTER()	arch_timer_read_counter()
-#else
-#define KBARMAN_COUNTER()	ktime_get_mono_fast_ns()
-#endif
 
 /* Set once at module init: the counter can be used. */
 extern bool kbarman_clock_raw;
@@ -43,8 +31,9 @@ void kbarman_clock_read(struct kbarman_clock_pair *pair);
 
 /*
  * The fraction that makes ticks nanoseconds: by the nominal rate if @to is NULL,
- * else such that @from and @to fit. The multiplier stays below 2^20, so that a
- * 64-bit product of it does not overflow within an hour.
+ * else such that @from and @to fit. The product of the multiplier and all ticks
+ * between them fits into 64 bits, for readers that have no more; a multiplier
+ * below 2^20 is good in any case, which is so for an hour.
  */
 void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
 		       u64 *multiplier, u64 *divisor);

@@ -401,6 +401,9 @@ static void end_header(struct kbarman_session *session)
 	start->clock_info.timestamp_multiplier = multiplier;
 	start->clock_info.timestamp_divisor = divisor;
 	start->last_timestamp = session->stopped.timestamp;
+	/* For readers with more than 64 bits: the same as the fraction, but exact. */
+	kbarman_header_fact(session->capture, "raw_end", "%llu,%llu", session->stopped.timestamp,
+			    session->stopped.raw_ns);
 	for_each_cpu(cpu, session->cpus)
 		if (per_cpu(kbarman_rings, cpu).data)
 			kbarman_ring_settle(per_cpu_ptr(&kbarman_rings, cpu));

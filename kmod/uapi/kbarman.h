@@ -294,8 +294,13 @@ struct kbarman_stats {
 
 /*
  * KBARMAN_CLOCK: the timestamps' clock against the system's, at start, at stop,
- * and now. Ticks convert as the header's clock_info says; that is exact to a
- * microsecond over an hour after a stop, and by the nominal rate before.
+ * and now. Ticks convert as the header's clock_info says: by the nominal rate before
+ * the stop, then by what was measured, as well as a reader with products of 64 bits
+ * can use it: to a microsecond within three minutes, at nearly all rates within an
+ * hour; next to a rate that is a round number it may be off by
+ * t^2 / 36 ns after t seconds, which is 360 us after an hour.
+ * The two pairs themselves, which are the facts kbarman.raw_base and kbarman.raw_end
+ * of the capture, are exact to a microsecond however long it was.
  *
  *	EINVAL	not configured
  */

@@ -167,7 +167,8 @@ int kb_barman_keep(struct kb_barman *barman, struct kb_error *err);
 
 /*
  * floor((timestamp - timestamp_base) * multiplier / divisor), exact and signed;
- * saturates at the limits of int64_t.
+ * saturates at the limits of int64_t. The fraction is the header's, or the better one
+ * that the facts kbarman.raw_base and kbarman.raw_end make, see kbarman-formats(5).
  */
 int64_t kb_barman_ns(const struct kb_barman *barman, uint64_t timestamp);
 

@@ -114,6 +114,7 @@ static int open_capture(struct kb_barman *b, struct kb_error *err)
 	b->next = instances[h->word_size == 8][h->big_endian != KB_HOST_BIG_ENDIAN];
 	barman_clock_init(&b->clock, h->timestamp_base, h->timestamp_multiplier,
 			  h->timestamp_divisor);
+	barman_clock_measure(b);
 	ret = allocate(b);
 	if (ret)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: out of memory", b->source.name);

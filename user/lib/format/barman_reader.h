@@ -100,6 +100,8 @@ void barman_header_free(struct kb_barman *barman);
 
 void barman_clock_init(struct barman_clock *clock, uint64_t base, uint64_t multiplier,
 		       uint64_t divisor);
+/* Take the fraction from the facts raw_base and raw_end, if they go with the header's. */
+void barman_clock_measure(struct kb_barman *barman);
 
 /* Lay the segments out; before the first record and after every rewind. */
 void barman_cursor_init(struct kb_barman *barman);
