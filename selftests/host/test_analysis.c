@@ -11,7 +11,7 @@
 #include "analysis/losses.h"
 #include "analysis/sched.h"
 #include "analysis/stack.h"
-#include "analysis/table.h"
+#include "table.h"
 
 struct row {
 	uint64_t key[2];

@@ -11,7 +11,7 @@
 #include "analysis/calltree.h"
 #include "analysis/comm.h"
 #include "analysis/stack.h"
-#include "analysis/table.h"
+#include "table.h"
 
 struct kb_calltree {
 	struct kb_tasks *tasks;

@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "analysis/table.h"
+#include "table.h"
 #include "sym/tasks.h"
 
 struct kb_comm {

@@ -6,7 +6,7 @@
 
 #include "analysis/comm.h"
 #include "analysis/hot.h"
-#include "analysis/table.h"
+#include "table.h"
 
 struct kb_hot {
 	unsigned int sort;

@@ -15,7 +15,7 @@
 #include <kbarman/event.h>
 #include <kbarman/symbol.h>
 
-#include "analysis/table.h"
+#include "table.h"
 #include "sym/elf.h"
 
 #define KB_CALLSTACKS_DEPTH	512	/* frames; outer ones beyond are left out */

@@ -15,7 +15,7 @@
 #include <string.h>
 
 #include "analysis/names.h"
-#include "analysis/table.h"
+#include "table.h"
 #include "analysis/timeline.h"
 #include "export/callstacks.h"
 #include "export/export.h"

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Rows found by a key of a few 64-bit words: the accumulators of the analyses. Rows
+ * Rows found by a key of a few 64-bit words: the accumulators of the analyses, and caches. Rows
  * start with their key, come in the order they were first asked for, and move when
  * the table grows. The hash is seeded at random, so that no input can be made to
  * collide; nothing that is printed may depend on it.
  */
-#ifndef KB_LIB_ANALYSIS_TABLE_H
-#define KB_LIB_ANALYSIS_TABLE_H
+#ifndef KB_LIB_TABLE_H
+#define KB_LIB_TABLE_H
 
 #include <stddef.h>
 #include <stdint.h>

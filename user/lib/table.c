@@ -4,7 +4,7 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "analysis/table.h"
+#include "table.h"
 
 #define MAX_ROWS	(1U << 30)
 
