@@ -22,7 +22,7 @@ static const char usage[] =
 	"by task and by symbol, scheduling, idling, and what was lost.\n"
 	"\n"
 	"  -i, --input FILE       the same as FILE\n"
-	"  -s, --sort KEY,...     sum samples up by task, tid, image, symbol, cpu\n"
+	"  -s, --sort KEY,...     sum samples up by task, tid, image, symbol, line, cpu\n"
 	"                         (task,image,symbol)\n"
 	"  -n, --count            count samples, instead of weighing each by its period\n"
 	"  -C, --cpu LIST         only samples on these CPUs, as in 0-3,8\n"
@@ -31,9 +31,12 @@ static const char usage[] =
 	"      --time FROM,TO     only samples in these seconds since the first record; either\n"
 	"                         may be left out\n"
 	"      --children         add to each function what it called; needs call chains\n"
+	"      --lines            tell lines of source files apart, too: as --sort ...,line\n"
+	"      --inline           functions that were inlined count as if they were called\n"
 	"  -g, --call-graph       print the tree of calls, too; needs call chains\n"
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
 	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
+	"      --vmlinux FILE     the kernel's file with debug information, for its lines\n"
 	"      --symfs DIR        look for programs and libraries below DIR\n"
 	"      --no-demangle      C++ and Rust names as the linker has them\n"
 	"  -j, --json             all that is known, one JSON object a line\n"
@@ -51,6 +54,7 @@ static bool parse_sort(const char *text, unsigned int *sort)
 		{ "tid", KB_SORT_TID },		{ "image", KB_SORT_IMAGE },
 		{ "dso", KB_SORT_IMAGE },	{ "symbol", KB_SORT_SYMBOL },
 		{ "sym", KB_SORT_SYMBOL },	{ "cpu", KB_SORT_CPU },
+		{ "line", KB_SORT_LINE },	{ "srcline", KB_SORT_LINE },
 	};
 	size_t i, length, nr = sizeof(keys) / sizeof(keys[0]);
 
@@ -222,20 +226,22 @@ static void close_report(struct report *report)
 /* Everybody who called where the sample fell. */
 static int add_callers(struct report *report, const struct kb_event *event)
 {
-	uint32_t frame, depth = kb_stack_depth(event);
+	uint32_t frame, depth = kb_stack_depth(event), nr, i;
+	const struct kb_frame *frames;
 	int ret = 0;
 
-	for (frame = 1; frame < depth && !ret; frame++)
-		ret = kb_hot_add_caller(report->by_sort, event,
-					kb_symbolizer_resolve(report->symbolizer, event->task_id,
-							      event->timestamp,
-							      kb_stack_lookup(event, frame)));
+	for (frame = 0; frame < depth && !ret; frame++) {
+		nr = kb_symbolizer_frames(report->symbolizer, event->task_id, event->timestamp,
+					  kb_stack_lookup(event, frame), &frames);
+		for (i = frame == 0; i < nr && !ret; i++)
+			ret = kb_hot_add_caller(report->by_sort, event, &frames[i]);
+	}
 	return ret;
 }
 
 static int add_sample(struct report *report, const struct kb_event *event)
 {
-	const struct kb_symbol *symbol;
+	const struct kb_frame *frames;
 	int ret;
 
 	if (!event->sample.has_pc) {
@@ -246,10 +252,10 @@ static int add_sample(struct report *report, const struct kb_event *event)
 		report->filtered++;
 		return 0;
 	}
-	symbol = kb_symbolizer_resolve(report->symbolizer, event->task_id, event->timestamp,
-				       event->sample.pc);
-	ret = kb_hot_add(report->by_sort, event, symbol) ?:
-	      kb_hot_add(report->by_tid, event, symbol);
+	kb_symbolizer_frames(report->symbolizer, event->task_id, event->timestamp,
+			     event->sample.pc, &frames);
+	ret = kb_hot_add(report->by_sort, event, frames) ?:
+	      kb_hot_add(report->by_tid, event, frames);
 	if (!ret && report->children)
 		ret = add_callers(report, event);
 	if (!ret && report->tree)
@@ -361,7 +367,7 @@ static int run(struct report *report, bool json)
 
 enum {
 	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
-	OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW,
+	OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW, OPTION_LINES, OPTION_INLINE, OPTION_VMLINUX,
 };
 
 static const struct option options[] = {
@@ -373,9 +379,12 @@ static const struct option options[] = {
 	{ "tid", required_argument, NULL, OPTION_TID },
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "children", no_argument, NULL, OPTION_CHILDREN },
+	{ "lines", no_argument, NULL, OPTION_LINES },
+	{ "inline", no_argument, NULL, OPTION_INLINE },
 	{ "call-graph", no_argument, NULL, 'g' },
 	{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
 	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
+	{ "vmlinux", required_argument, NULL, OPTION_VMLINUX },
 	{ "symfs", required_argument, NULL, OPTION_SYMFS },
 	{ "no-demangle", no_argument, NULL, OPTION_RAW },
 	{ "json", no_argument, NULL, 'j' },
@@ -426,7 +435,7 @@ int cmd_report(int argc, char **argv)
 		.percent_limit = 0.5,
 		.filter.until = UINT64_MAX,
 	};
-	bool json = false;
+	bool json = false, lines = false;
 	int option, status;
 
 	while ((option = cli_getopt(argc, argv, "i:s:nC:gjh", options)) != -1) {
@@ -436,8 +445,8 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 's':
 			if (!parse_sort(optarg, &report.sort))
-				return cli_fail("`%s': sort by task, tid, image, symbol, cpu, with "
-						"commas between", optarg);
+				return cli_fail("`%s': sort by task, tid, image, symbol, line, cpu, "
+						"with commas between", optarg);
 			break;
 		case 'n':
 			report.count = true;
@@ -448,6 +457,15 @@ int cmd_report(int argc, char **argv)
 		case OPTION_TIME:
 			if (take_filter(&report.filter, option, optarg))
 				return CLI_IMPOSSIBLE;
+			break;
+		case OPTION_LINES:
+			lines = true;
+			break;
+		case OPTION_INLINE:
+			report.symbols.inlined = true;
+			break;
+		case OPTION_VMLINUX:
+			report.symbols.vmlinux = optarg;
 			break;
 		case OPTION_CHILDREN:
 			report.children = true;
@@ -481,6 +499,9 @@ int cmd_report(int argc, char **argv)
 		cli_warn("one file at a time");
 		return cli_usage(false, usage);
 	}
+	if (lines)
+		report.sort |= KB_SORT_LINE;
+	report.symbols.lines = report.sort & KB_SORT_LINE;
 	status = run(&report, json);
 	close_report(&report);
 	return status;

@@ -83,13 +83,19 @@ static void put_row(const struct report *report, struct kb_json *json,
 		kb_json_u64(json, "tid", row->task_id);
 	if (report->sort & KB_SORT_CPU)
 		kb_json_u64(json, "cpu", row->core);
-	if (report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL)) {
+	if (report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE)) {
 		kb_json_string(json, "image", row->image);
 		kb_json_bool(json, "kernel", row->kernel);
 	}
 	if (report->sort & KB_SORT_SYMBOL)
 		kb_json_text(json, "symbol", row->symbol[0] ? row->symbol : NULL,
 			     strlen(row->symbol));
+	if (report->sort & KB_SORT_SYMBOL && report->symbols.inlined)
+		kb_json_bool(json, "inlined", row->inlined);
+	if (report->sort & KB_SORT_LINE) {
+		kb_json_text(json, "file", row->file[0] ? row->file : NULL, strlen(row->file));
+		kb_json_u64(json, "line", row->line);
+	}
 	kb_json_end(json);
 }
 
@@ -114,6 +120,8 @@ static void put_call(struct kb_json *json, const struct kb_calltree_node *node, 
 	if (node->depth > 1) {
 		kb_json_string(json, "image", node->image_base);
 		kb_json_bool(json, "kernel", node->kernel);
+		if (node->inlined)
+			kb_json_bool(json, "inlined", true);
 	}
 	kb_json_double(json, "percent", percent(node->total, all));
 	kb_json_u64(json, "total", node->total);

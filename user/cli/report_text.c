@@ -198,9 +198,22 @@ static void put_weight(const struct report *report)
 
 /* Which columns the table of samples has, and how wide those of names are. */
 struct columns {
-	bool children, ipc, cpu, tid, task, image, symbol;
-	int task_width, image_width;
+	bool children, ipc, cpu, tid, task, image, symbol, line;
+	int task_width, image_width, line_width;
 };
+
+#define LINE_BUFFER	256
+
+/* "FILE:LINE" without directories, as perf does. */
+static const char *line_of(const struct kb_hot_row *row, char buffer[LINE_BUFFER])
+{
+	const char *slash = strrchr(row->file, '/');
+
+	if (!row->file[0])
+		return "[unknown]";
+	snprintf(buffer, LINE_BUFFER, "%s:%u", slash ? slash + 1 : row->file, row->line);
+	return buffer;
+}
 
 static struct columns choose_columns(const struct report *report, uint32_t shown)
 {
@@ -210,16 +223,20 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 		.cpu = report->sort & KB_SORT_CPU,
 		.tid = report->sort & KB_SORT_TID,
 		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),
-		.image = report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL),
+		.image = report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE),
 		.symbol = report->sort & KB_SORT_SYMBOL,
+		.line = report->sort & KB_SORT_LINE,
 		.task_width = 4,
 		.image_width = 5,
+		.line_width = 4,
 	};
+	char line[LINE_BUFFER];
 	uint32_t i;
 
 	for (i = 0; i < shown; i++) {
 		columns.task_width = wider(columns.task_width, report->rows[i].task);
 		columns.image_width = wider(columns.image_width, report->rows[i].image_base);
+		columns.line_width = wider(columns.line_width, line_of(&report->rows[i], line));
 	}
 	return columns;
 }
@@ -239,13 +256,16 @@ static void put_symbols_head(const struct columns *columns)
 	if (columns->task)
 		printf("  %-*s", columns->image ? columns->task_width : 0, "Task");
 	if (columns->image)
-		printf("  %-*s", columns->symbol ? columns->image_width : 0, "Image");
+		printf("  %-*s", columns->symbol || columns->line ? columns->image_width : 0, "Image");
+	if (columns->line)
+		printf("  %-*s", columns->symbol ? columns->line_width : 0, "Line");
 	printf("%s\n#\n", columns->symbol ? "  Symbol" : "");
 }
 
 static void put_symbol_row(const struct report *report, const struct columns *columns,
 			   const struct kb_hot_row *row)
 {
+	char line[LINE_BUFFER];
 	double ipc;
 
 	if (columns->children)
@@ -263,11 +283,17 @@ static void put_symbol_row(const struct report *report, const struct columns *co
 	}
 	if (columns->image) {
 		printf("  ");
-		put(row->image_base, columns->symbol ? columns->image_width : 0);
+		put(row->image_base, columns->symbol || columns->line ? columns->image_width : 0);
+	}
+	if (columns->line) {
+		printf("  ");
+		put(line_of(row, line), columns->symbol ? columns->line_width : 0);
 	}
 	if (columns->symbol) {
 		printf("  [%c] ", row->kernel ? 'k' : '.');
 		put(row->symbol[0] ? row->symbol : "[unknown]", 0);
+		if (row->inlined)
+			printf(" (inlined)");
 	}
 	putchar('\n');
 }
@@ -419,7 +445,7 @@ static void put_tree(const struct report *report)
 		printf("%10.2f%% %9.2f%%  %*s", percent(node->total, all),
 		       percent(node->self, all), 2 * (int)(node->depth - 1), "");
 		put(label, 0);
-		printf("%s\n", node->kernel ? " [k]" : "");
+		printf("%s%s\n", node->kernel ? " [k]" : "", node->inlined ? " (inlined)" : "");
 	}
 }
 

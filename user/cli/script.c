@@ -28,6 +28,9 @@ static const char usage[] =
 	"  -i, --input FILE       the same as FILE\n"
 	"  -e, --events TYPE,...  only: sample, switch, idle, annotation, counter (all)\n"
 	"      --counters         each counter of a sample, not only the one that samples\n"
+	"      --lines            the line of each frame, below it\n"
+	"      --inline           functions that were inlined as frames of their own\n"
+	"      --vmlinux FILE     the kernel's file with debug information, for its lines\n"
 	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
 	"      --symfs DIR        look for programs and libraries below DIR\n"
 	"      --no-demangle      C++ and Rust names as the linker has them\n"
@@ -147,15 +150,9 @@ static void put_head(struct script *script, const struct kb_event *event, uint32
 }
 
 /* "address symbol+0xoffset (image)" */
-static void put_frame(struct script *script, const struct kb_event *event, uint32_t frame,
-		      size_t width)
+static void put_symbol(struct script *script, const struct kb_symbol *symbol, uint64_t pc)
 {
-	uint64_t pc = kb_stack_pc(event, frame);
-	const struct kb_symbol *symbol = kb_symbolizer_resolve(script->symbolizer, event->task_id,
-							       event->timestamp,
-							       kb_stack_lookup(event, frame));
-
-	put_number(script, pc, 16, width, ' ');
+	put_number(script, pc, 16, 16, ' ');
 	put_char(script, ' ');
 	put(script, symbol->name[0] ? symbol->name : "[unknown]");
 	if (symbol->name[0]) {
@@ -163,8 +160,40 @@ static void put_frame(struct script *script, const struct kb_event *event, uint3
 		put_number(script, pc - symbol->address, 16, 0, ' ');
 	}
 	put(script, " (");
-	put(script, symbol->image);
+	put(script, symbol->inlined ? "inlined" : symbol->image);
 	put_char(script, ')');
+}
+
+/* The line of the frame, on a line of its own. */
+static void put_line(struct script *script, const struct kb_frame *frame)
+{
+	const char *slash = strrchr(frame->file, '/');
+
+	if (!frame->file[0])
+		return;
+	end_line(script);
+	put(script, "  ");
+	put(script, slash ? slash + 1 : frame->file);
+	put_char(script, ':');
+	put_number(script, frame->line, 10, 0, ' ');
+}
+
+/* What is at a place of the chain, with what is inlined there; @before each. */
+static void put_frame(struct script *script, const struct kb_event *event, uint32_t frame,
+		      char before)
+{
+	const struct kb_frame *frames;
+	uint32_t nr = kb_symbolizer_frames(script->symbolizer, event->task_id, event->timestamp,
+					   kb_stack_lookup(event, frame), &frames), i;
+
+	for (i = 0; i < nr; i++) {
+		if (i)
+			end_line(script);
+		put_char(script, before);
+		put_symbol(script, &frames[i].symbol, kb_stack_pc(event, frame));
+		if (script->symbols.lines)
+			put_line(script, &frames[i]);
+	}
 }
 
 static void put_sample_of(struct script *script, const struct kb_event *event, int64_t ns,
@@ -180,13 +209,11 @@ static void put_sample_of(struct script *script, const struct kb_event *event, i
 	if (event->sample.has_pc && event->sample.nr_chain) {
 		end_line(script);
 		for (frame = 0; frame < depth; frame++) {
-			put_char(script, '\t');
-			put_frame(script, event, frame, 16);
+			put_frame(script, event, frame, '\t');
 			end_line(script);
 		}
 	} else if (event->sample.has_pc) {
-		put_char(script, ' ');
-		put_frame(script, event, 0, 16);
+		put_frame(script, event, 0, ' ');
 	}
 	end_line(script);
 }
@@ -407,7 +434,10 @@ static bool parse_events(const char *text, unsigned int *events)
 	return *events;
 }
 
-enum { OPTION_COUNTERS = 256, OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW };
+enum {
+	OPTION_COUNTERS = 256, OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW, OPTION_LINES,
+	OPTION_INLINE, OPTION_VMLINUX,
+};
 
 int cmd_script(int argc, char **argv)
 {
@@ -415,6 +445,9 @@ int cmd_script(int argc, char **argv)
 		{ "input", required_argument, NULL, 'i' },
 		{ "events", required_argument, NULL, 'e' },
 		{ "counters", no_argument, NULL, OPTION_COUNTERS },
+		{ "lines", no_argument, NULL, OPTION_LINES },
+		{ "inline", no_argument, NULL, OPTION_INLINE },
+		{ "vmlinux", required_argument, NULL, OPTION_VMLINUX },
 		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
 		{ "symfs", required_argument, NULL, OPTION_SYMFS },
 		{ "no-demangle", no_argument, NULL, OPTION_RAW },
@@ -436,6 +469,15 @@ int cmd_script(int argc, char **argv)
 			break;
 		case OPTION_COUNTERS:
 			script.counters = true;
+			break;
+		case OPTION_LINES:
+			script.symbols.lines = true;
+			break;
+		case OPTION_INLINE:
+			script.symbols.inlined = true;
+			break;
+		case OPTION_VMLINUX:
+			script.symbols.vmlinux = optarg;
 			break;
 		case OPTION_KALLSYMS:
 			script.symbols.kallsyms = optarg;

@@ -24,6 +24,10 @@ struct kb_symbol_options {
 	const char *symfs;	/* look images up below this directory; NULL = "/", but
 				 * only if the capture was made on this host */
 	bool raw_names;		/* leave C++ and Rust names as the linker has them */
+	const char *vmlinux;	/* the kernel's file with DWARF; NULL = where distributions
+				 * put it */
+	bool lines;		/* for kb_symbolizer_frames(): files and lines, from DWARF, */
+	bool inlined;		/* and inlined functions */
 };
 
 /* What an address is. Strings live as long as the symbolizer; none is NULL. */
@@ -37,6 +41,16 @@ struct kb_symbol {
 	bool kernel;
 	uint32_t id;		/* dense, the same for the same (image, symbol); for
 				 * use as an index: below kb_symbolizer_count() */
+	bool inlined;		/* the compiler put it into another one, which is where
+				 * address and size are; kb_symbolizer_frames() only */
+};
+
+/* A function and a place in it. Strings live as long as the symbolizer; none is NULL. */
+struct kb_frame {
+	struct kb_symbol symbol;
+	const char *file;	/* path as the compiler had it, "" where unknown */
+	uint32_t line;		/* 0 where unknown */
+	uint32_t line_id;	/* dense, the same for the same (file, line); 0: unknown */
 };
 
 /* @path: the capture's file name, to find its side file; may be NULL. */
@@ -51,6 +65,15 @@ void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer);
  */
 const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
 					      uint64_t timestamp, uint64_t pc);
+
+/*
+ * The same, with the line of @pc and the functions that were inlined there, as far as
+ * kb_symbol_options asked for them: sets @frames to them, innermost first, returns how
+ * many, at least one. The last one is what kb_symbolizer_resolve() gives; the line of an
+ * outer one is where it calls the one before. They hold until the next call.
+ */
+uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
+			      uint64_t timestamp, uint64_t pc, const struct kb_frame **frames);
 
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
 

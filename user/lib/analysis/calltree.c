@@ -89,7 +89,21 @@ static int64_t find_frame(struct kb_calltree *tree, uint32_t parent,
 		node_at(tree, i)->name = symbol->name;
 		node_at(tree, i)->image_base = symbol->image_base;
 		node_at(tree, i)->kernel = symbol->kernel;
+		node_at(tree, i)->inlined = symbol->inlined;
 	}
+	return i;
+}
+
+/* The function at @pc, and those that are inlined there. */
+static int64_t find_place(struct kb_calltree *tree, int64_t i, const struct kb_event *event,
+			  struct kb_symbolizer *symbolizer, uint64_t pc)
+{
+	const struct kb_frame *frames;
+	uint32_t nr = kb_symbolizer_frames(symbolizer, event->task_id, event->timestamp, pc,
+					   &frames);
+
+	while (nr-- && i >= 0)
+		i = find_frame(tree, i, &frames[nr].symbol);
 	return i;
 }
 
@@ -115,9 +129,7 @@ int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 	if (frame > KB_CALLTREE_DEPTH)
 		frame = KB_CALLTREE_DEPTH;
 	while (frame-- && i >= 0)
-		i = find_frame(tree, i, kb_symbolizer_resolve(symbolizer, event->task_id,
-							      event->timestamp,
-							      kb_stack_lookup(event, frame)));
+		i = find_place(tree, i, event, symbolizer, kb_stack_lookup(event, frame));
 	if (i < 0)
 		return i;
 

@@ -23,6 +23,7 @@ struct kb_calltree_node {
 	const char *name;	/* "" where unknown; of a task, or a symbol */
 	const char *image_base;	/* "" for tasks */
 	bool kernel;
+	bool inlined;
 	uint32_t parent;	/* the root is its own */
 	uint32_t depth;		/* the root has 0, tasks 1 */
 	uint64_t samples;	/* that fell here */

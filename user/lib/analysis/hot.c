@@ -30,7 +30,7 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 	if (!hot)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	hot->sort = sort;
-	kb_table_init(&hot->rows, sizeof(struct kb_hot_row), 3);
+	kb_table_init(&hot->rows, sizeof(struct kb_hot_row), 4);
 	kb_comms_init(&hot->comms, tasks);
 	*out = hot;
 	return 0;
@@ -95,11 +95,12 @@ static int sum_counters(struct kb_hot *hot, const struct kb_event *event,
 
 /* The row of a sample or a frame; NULL without memory. */
 static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *event,
-				   const struct kb_symbol *symbol)
+				   const struct kb_frame *frame)
 {
+	const struct kb_symbol *symbol = &frame->symbol;
 	const struct kb_comm *comm = kb_comms_find(&hot->comms, event->task_id,
 						   event->timestamp);
-	uint64_t key[3] = { 0 };
+	uint64_t key[4] = { 0 };
 	struct kb_hot_row *row;
 
 	if (!comm)
@@ -108,12 +109,14 @@ static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *ev
 		key[0] = (uint64_t)comm->id << 32;
 	if (hot->sort & KB_SORT_TID)
 		key[0] |= event->task_id;
-	if (hot->sort & KB_SORT_IMAGE)
+	if (hot->sort & (KB_SORT_IMAGE | KB_SORT_LINE))
 		key[1] = (uintptr_t)symbol->image;
 	if (hot->sort & KB_SORT_SYMBOL)
 		key[2] = (uint64_t)symbol->id << 32;
 	if (hot->sort & KB_SORT_CPU)
 		key[2] |= event->core;
+	if (hot->sort & KB_SORT_LINE)
+		key[3] = frame->line_id;
 
 	row = kb_table_get(&hot->rows, key);
 	if (row && !row->task) {
@@ -123,6 +126,9 @@ static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *ev
 		row->image_base = symbol->image_base;
 		row->symbol = symbol->name;
 		row->kernel = symbol->kernel;
+		row->inlined = symbol->inlined;
+		row->file = frame->file;
+		row->line = frame->line;
 		row->task_id = event->task_id;
 		row->core = event->core;
 	}
@@ -149,9 +155,9 @@ static void add_to_children(const struct kb_hot *hot, const struct kb_event *eve
 	add_weight(event, &row->children, &row->children_unweighed);
 }
 
-int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol)
+int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame)
 {
-	struct kb_hot_row *row = find_row(hot, event, symbol);
+	struct kb_hot_row *row = find_row(hot, event, frame);
 
 	if (!row)
 		return -ENOMEM;
@@ -163,9 +169,9 @@ int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb
 }
 
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
-		      const struct kb_symbol *symbol)
+		      const struct kb_frame *frame)
 {
-	struct kb_hot_row *row = find_row(hot, event, symbol);
+	struct kb_hot_row *row = find_row(hot, event, frame);
 
 	if (!row)
 		return -ENOMEM;
@@ -182,6 +188,10 @@ static int compare_names(const struct kb_hot_row *a, const struct kb_hot_row *b)
 		order = strcmp(a->image, b->image);
 	if (!order)
 		order = strcmp(a->symbol, b->symbol);
+	if (!order)
+		order = strcmp(a->file, b->file);
+	if (!order)
+		order = (a->line > b->line) - (a->line < b->line);
 	if (!order && a->task_id != b->task_id)
 		order = a->task_id < b->task_id ? -1 : 1;
 	if (!order)

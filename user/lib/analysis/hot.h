@@ -22,13 +22,17 @@
 #define KB_SORT_IMAGE	(1U << 2)
 #define KB_SORT_SYMBOL	(1U << 3)	/* of one image */
 #define KB_SORT_CPU	(1U << 4)
+#define KB_SORT_LINE	(1U << 5)	/* of a source file; includes the image */
 
 /* Fields that are not sorted by are those of the row's first sample. */
 struct kb_hot_row {
-	uint64_t key[3];
+	uint64_t key[4];
 	const char *task;
 	const char *image, *image_base;
 	const char *symbol;	/* "" where unknown */
+	bool inlined;
+	const char *file;	/* "" where unknown, or not asked for */
+	uint32_t line;
 	uint32_t task_id;
 	uint32_t core;
 	bool kernel;
@@ -56,17 +60,17 @@ void kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names);
 /* What counter @id advanced in the samples of @row; invalid values are left out. */
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id);
 
-/* A sample with a PC, which is in @symbol. 0 or -ENOMEM. */
-int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_symbol *symbol);
+/* A sample with a PC, which is in @frame. 0 or -ENOMEM. */
+int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
 
 /* A frame of the call chain of the sample that was added last. 0 or -ENOMEM. */
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
-		      const struct kb_symbol *symbol);
+		      const struct kb_frame *frame);
 
 /*
  * All rows, the heaviest first, with their children if any callers were added, in an
- * order that only the capture decides; by number of samples with @count. Nothing can be added afterwards. The totals' fields other
- * than samples and weight are not set.
+ * order that only the capture decides; by number of samples with @count. Nothing can be
+ * added afterwards. The totals' fields other than samples and weight are not set.
  */
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
 				     struct kb_hot_row *totals);

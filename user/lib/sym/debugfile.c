@@ -9,10 +9,31 @@
 #include <string.h>
 
 #include "sym/debugfile.h"
+#include "sym/debuginfod.h"
 
 #define DEBUG_ROOT	"/usr/lib/debug"
 
-static bool __attribute__((format(printf, 2, 3))) try(struct kb_elf *elf, const char *format, ...)
+/* What is looked for: the first file that @fits. */
+struct search {
+	const struct kb_elf *elf;
+	bool (*fits)(struct search *search, const char *path);
+	struct kb_elf *out;	/* fits_symbols(): where they go */
+	char *found;
+};
+
+/* Takes @path, which is to be freed and may be NULL. */
+static bool try_path(struct search *search, char *path)
+{
+	if (path && search->fits(search, path)) {
+		search->found = path;
+		return true;
+	}
+	free(path);
+	return false;
+}
+
+static bool __attribute__((format(printf, 2, 3))) try(struct search *search, const char *format,
+						      ...)
 {
 	va_list args;
 	char *path;
@@ -21,38 +42,62 @@ static bool __attribute__((format(printf, 2, 3))) try(struct kb_elf *elf, const 
 	va_start(args, format);
 	ret = vasprintf(&path, format, args);
 	va_end(args);
-	if (ret < 0)
-		return false;
-	ret = kb_elf_add_debug(elf, path);
-	free(path);
-	return ret == 0;
+	return try_path(search, ret < 0 ? NULL : path);
 }
 
-static bool try_build_id(struct kb_elf *elf, const char *symfs)
+static bool try_build_id(struct search *search, const char *symfs)
 {
+	const struct kb_build_id *id = &search->elf->build_id;
 	char hex[2 * KB_BUILD_ID_MAX + 1];
 	uint32_t i;
 
-	if (elf->build_id.length < 2)
+	if (id->length < 2)
 		return false;
-	for (i = 0; i < elf->build_id.length; i++)
-		snprintf(hex + 2 * i, 3, "%02x", elf->build_id.bytes[i]);
-	return try(elf, "%s" DEBUG_ROOT "/.build-id/%.2s/%s.debug", symfs, hex, hex + 2);
+	for (i = 0; i < id->length; i++)
+		snprintf(hex + 2 * i, 3, "%02x", id->bytes[i]);
+	return try(search, "%s" DEBUG_ROOT "/.build-id/%.2s/%s.debug", symfs, hex, hex + 2);
 }
 
-static bool try_debuglink(struct kb_elf *elf, const char *symfs, const char *path)
+static bool try_debuglink(struct search *search, const char *symfs, const char *path)
 {
-	const char *slash = strrchr(path, '/'), *link = elf->debuglink;
+	const char *slash = strrchr(path, '/'), *link = search->elf->debuglink;
 	int length = slash ? slash - path : 0;
 
 	if (!link[0])
 		return false;
-	return try(elf, "%s%.*s/%s", symfs, length, path, link) ||
-	       try(elf, "%s%.*s/.debug/%s", symfs, length, path, link) ||
-	       try(elf, "%s" DEBUG_ROOT "%.*s/%s", symfs, length, path, link);
+	return try(search, "%s%.*s/%s", symfs, length, path, link) ||
+	       try(search, "%s%.*s/.debug/%s", symfs, length, path, link) ||
+	       try(search, "%s" DEBUG_ROOT "%.*s/%s", symfs, length, path, link);
+}
+
+static bool find(struct search *search, const char *symfs, const char *path)
+{
+	return try_build_id(search, symfs) || try_debuglink(search, symfs, path) ||
+	       try_path(search, kb_debuginfod_find(&search->elf->build_id));
+}
+
+static bool fits_symbols(struct search *search, const char *path)
+{
+	return kb_elf_add_debug(search->out, path) == 0;
 }
 
 bool kb_debugfile_add(struct kb_elf *elf, const char *symfs, const char *path)
 {
-	return try_build_id(elf, symfs) || try_debuglink(elf, symfs, path);
+	struct search search = { .elf = elf, .fits = fits_symbols, .out = elf };
+	bool found = find(&search, symfs, path);
+
+	free(search.found);
+	return found;
+}
+
+static bool fits_dwarf(struct search *search, const char *path)
+{
+	return kb_elf_check_dwarf(search->elf, path) == 0;
+}
+
+char *kb_debugfile_dwarf(const struct kb_elf *elf, const char *symfs, const char *path)
+{
+	struct search search = { .elf = elf, .fits = fits_dwarf };
+
+	return find(&search, symfs, path) ? search.found : NULL;
 }

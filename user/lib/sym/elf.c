@@ -174,6 +174,8 @@ static int add_symbol(const struct loader *loader, const GElf_Sym *sym, Elf32_Wo
 		end = strchr(name + 1, '@');
 	if (loader->header.e_machine == EM_ARM && GELF_ST_TYPE(sym->st_info) == STT_FUNC)
 		start &= ~(uint64_t)1;	/* Thumb code */
+	if (end - name == 6 && memcmp(name, "_stext", 6) == 0)
+		loader->out->stext = start;
 	return kb_symtab_add(&loader->out->symbols, start, sym->st_size,
 			     section && section->end > start ? section->end : KB_SYMTAB_NO_LIMIT,
 			     name, end - name, rank_of(sym), 0);
@@ -299,6 +301,9 @@ static void load_identity(struct loader *loader)
 			read_debuglink(loader, scn);
 		else if (name && strcmp(name, ".gnu_debugdata") == 0)
 			loader->minidebug = scn;
+		else if (name && shdr.sh_type != SHT_NOBITS &&
+			 (strcmp(name, ".debug_info") == 0 || strcmp(name, ".zdebug_info") == 0))
+			loader->out->has_dwarf = true;
 	}
 }
 
@@ -411,11 +416,11 @@ static bool crc_is(int fd, uint32_t want)
 	return nr == 0 && (uint32_t)crc == want;
 }
 
-static int load_debug(struct loader *loader)
+/* Read who the file is, and whether it is the one that is wanted. */
+static int check_debug(struct loader *loader)
 {
 	const struct kb_elf *wanted = loader->wanted;
 	struct kb_elf *found = loader->out;
-	int ret;
 
 	if (elf_kind(loader->elf) != ELF_K_ELF || !gelf_getehdr(loader->elf, &loader->header))
 		return -ENOEXEC;
@@ -429,7 +434,24 @@ static int load_debug(struct loader *loader)
 	} else if (!wanted->debuglink[0] || !crc_is(loader->fd, wanted->debuglink_crc)) {
 		return -ESTALE;
 	}
-	ret = load_sections(loader);
+	return 0;
+}
+
+static int check_dwarf(struct loader *loader)
+{
+	int ret = check_debug(loader);
+
+	return ret || loader->out->has_dwarf ? ret : -ENODATA;
+}
+
+static int load_debug(struct loader *loader)
+{
+	const struct kb_elf *wanted = loader->wanted;
+	struct kb_elf *found = loader->out;
+	int ret = check_debug(loader);
+
+	if (!ret)
+		ret = load_sections(loader);
 	if (ret)
 		return ret;
 	found->symbols = wanted->symbols;	/* to be added to */
@@ -453,6 +475,14 @@ static int add_debug(struct kb_elf *elf, const char *path, bool trusted)
 int kb_elf_add_debug(struct kb_elf *elf, const char *path)
 {
 	return add_debug(elf, path, false);
+}
+
+int kb_elf_check_dwarf(const struct kb_elf *elf, const char *path)
+{
+	struct kb_elf found = { 0 }, wanted = *elf;
+	struct loader loader = { .out = &found, .wanted = &wanted, .path = path };
+
+	return with_file(&loader, check_dwarf);
 }
 
 void kb_elf_release(struct kb_elf *elf)

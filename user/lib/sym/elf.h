@@ -33,7 +33,9 @@ struct kb_elf {
 	struct kb_elf_segment *segments;
 	uint32_t nr_segments;
 	bool has_symtab;		/* .symtab, not just .dynsym */
+	bool has_dwarf;			/* .debug_info: lines and inlined functions */
 	struct kb_build_id build_id;
+	uint64_t stext;			/* of a kernel: where _stext is; 0: it is none */
 	char debuglink[256];		/* .gnu_debuglink: a file's name, "" = none, ... */
 	uint32_t debuglink_crc;		/* ... and the CRC-32 of it */
 };
@@ -54,6 +56,9 @@ int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err);
  * is not; else as kb_elf_read(). Before the symbols are sorted.
  */
 int kb_elf_add_debug(struct kb_elf *elf, const char *path);
+
+/* Is @path @elf's debug file by the same rule, and has it .debug_info? 0, -ESTALE, -ENODATA. */
+int kb_elf_check_dwarf(const struct kb_elf *elf, const char *path);
 
 void kb_elf_release(struct kb_elf *elf);
 

@@ -102,6 +102,16 @@ void kb_image_complain(struct kb_image *image, const char *format, ...)
 	va_end(args);
 }
 
+static char *path_below(const struct kb_images *images, const char *name)
+{
+	char *path;
+
+	if (!images->symfs[0])
+		return strdup(name);
+	return asprintf(&path, "%s%s%s", images->symfs, name[0] == '/' ? "" : "/", name) < 0 ?
+		NULL : path;
+}
+
 /* Below symfs first by the whole path, then by the last component. */
 static int load_below(const struct kb_images *images, struct kb_image *image,
 		      struct kb_error *err)
@@ -110,13 +120,15 @@ static int load_below(const struct kb_images *images, struct kb_image *image,
 	char *path;
 	int i, ret = 0;
 
-	if (!images->symfs[0])
-		return kb_elf_read(&image->elf, image->name, err);
-	for (i = 0; i < 2; i++) {
-		if (asprintf(&path, "%s%s%s", images->symfs, names[i][0] == '/' ? "" : "/",
-			     names[i]) < 0)
+	for (i = 0; i < (images->symfs[0] ? 2 : 1); i++) {
+		path = path_below(images, names[i]);
+		if (!path)
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		ret = kb_elf_read(&image->elf, path, err);
+		if (!ret) {
+			image->path = path;
+			break;
+		}
 		free(path);
 		if (ret != -ENOENT && ret != -ENOTDIR)
 			break;
@@ -166,6 +178,58 @@ void kb_image_load(struct kb_images *images, struct kb_image *image)
 	image->stripped = image->elf.nr_segments && !image->elf.symbols.nr_symbols;
 }
 
+void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path)
+{
+	struct kb_error err = { 0 };
+	int ret;
+
+	image->lines_tried = true;
+	image->no_lines = true;
+	if (!path)
+		return;
+	ret = kb_lines_open(&image->lines, path, &err);
+	if (ret == -ENOSYS)
+		images->no_libdw = true;
+	else if (ret && ret != -ENODATA)
+		kb_image_complain(image, "%s", err.text);
+	image->no_lines = ret && ret != -ENOSYS;
+	free(path);
+}
+
+/* The image's own file, if it has DWARF. One of another build is not taken, loudly. */
+static char *own_dwarf(const struct kb_images *images, struct kb_image *image)
+{
+	const char *names[] = { image->name, image->base };
+	char *path;
+	int i, ret;
+
+	if (image->path)
+		return image->elf.has_dwarf ? strdup(image->path) : NULL;
+	for (i = 0; !images->foreign && i < (images->symfs[0] ? 2 : 1); i++) {
+		path = path_below(images, names[i]);
+		ret = path ? kb_elf_check_dwarf(&image->elf, path) : -ENOMEM;
+		if (!ret)
+			return path;
+		if (ret == -ESTALE)
+			kb_image_complain(image, "%s is not the file that was recorded, its "
+					  "build-id is another: its lines are not used", path);
+		free(path);
+	}
+	return NULL;
+}
+
+void kb_image_load_lines(struct kb_images *images, struct kb_image *image)
+{
+	char *path;
+
+	if (image->lines_tried)
+		return;
+	path = own_dwarf(images, image);
+	if (!path)
+		path = kb_debugfile_dwarf(&image->elf, images->symfs, image->name);
+	kb_image_take_lines(images, image, path);
+}
+
 bool kb_image_is_anonymous(const struct kb_image *image)
 {
 	return image->kind == KB_IMAGE_OTHER &&
@@ -195,6 +259,8 @@ static void release_image(void *data)
 	struct kb_image *image = data;
 
 	kb_elf_release(&image->elf);
+	kb_lines_close(image->lines);
+	free(image->path);
 	free(image->complaint);
 	free(image->name);
 	free(image);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "sym/elf.h"
+#include "sym/lines.h"
 
 enum kb_image_kind {
 	KB_IMAGE_FILE,		/* a path */
@@ -26,6 +27,9 @@ struct kb_image {
 	uint32_t unknown_id;	/* of addresses that no symbol covers */
 	char *complaint;	/* one sentence, or NULL */
 	bool stripped;		/* it was read, and has no symbols */
+	char *path;		/* the file it was read from; NULL: none, or a bundle */
+	struct kb_lines *lines;	/* NULL: not asked for, or there are none */
+	bool lines_tried, no_lines;
 };
 
 struct kb_images {
@@ -35,6 +39,7 @@ struct kb_images {
 	bool foreign;		/* recorded on another host, and no symfs was given: the
 				 * files here are others, whatever they are called */
 	bool was_foreign;	/* and that mattered */
+	bool no_libdw;		/* that was missing when it was wanted */
 };
 
 /*
@@ -48,6 +53,15 @@ struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool 
  * its complaint.
  */
 void kb_image_load(struct kb_images *images, struct kb_image *image);
+
+/*
+ * Find the DWARF of an image that is a file, and is loaded, unless that was tried. What is
+ * wrong becomes its complaint.
+ */
+void kb_image_load_lines(struct kb_images *images, struct kb_image *image);
+
+/* Take @path, which is to be freed and may be NULL, for the image's DWARF. */
+void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path);
 
 /* Is @image memory that no file stands behind, as JIT compilers use it? */
 bool kb_image_is_anonymous(const struct kb_image *image);

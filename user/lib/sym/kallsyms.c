@@ -136,6 +136,8 @@ static int add_line(struct kb_kallsyms *kallsyms, const struct line *line)
 		return ret;
 	if (rank != KB_RANK_BOUNDARY && line->address < kallsyms->lowest)
 		kallsyms->lowest = line->address;
+	if (!group && line->name_length == 6 && memcmp(line->name, "_stext", 6) == 0)
+		kallsyms->stext = line->address;
 	return kb_symtab_add(&kallsyms->symbols, line->address, 0, KB_SYMTAB_NO_LIMIT, line->name,
 			     rank == KB_RANK_BOUNDARY ? 0 : line->name_length, rank, group);
 }

@@ -21,6 +21,7 @@ struct kb_kallsyms {
 	char **images;			/* KB_KERNEL_IMAGE and "[MODULE]"s */
 	uint32_t nr_images, max_images;
 	uint64_t lowest;		/* address of code */
+	uint64_t stext;			/* where _stext is; 0: it does not say */
 };
 
 /*

@@ -63,3 +63,29 @@ char *kb_kernel_symbols_path(const struct kb_barman *barman, const char *capture
 	}
 	return kb_kernel_is_running(barman) ? strdup("/proc/kallsyms") : NULL;
 }
+
+char *kb_kernel_image_path(const struct kb_barman *barman, const char *symfs, const char *option)
+{
+	static const char *const places[] = {
+		"%s/usr/lib/debug/boot/vmlinux-%s",
+		"%s/usr/lib/debug/lib/modules/%s/vmlinux",
+		"%s/lib/modules/%s/build/vmlinux",
+		"%s/boot/vmlinux-%s",
+	};
+	const char *release = kb_barman_fact(barman, "release");
+	char *path;
+	size_t i;
+
+	if (option)
+		return strdup(option);
+	if (!release || strchr(release, '/'))
+		return NULL;
+	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		if (asprintf(&path, places[i], symfs, release) < 0)
+			return NULL;
+		if (access(path, R_OK) == 0)
+			return path;
+		free(path);
+	}
+	return NULL;
+}

@@ -24,4 +24,10 @@ bool kb_kernel_is_elsewhere(const struct kb_barman *barman);
 char *kb_kernel_symbols_path(const struct kb_barman *barman, const char *capture,
 			     const char *option);
 
+/*
+ * The kernel's own file with DWARF, if it is where distributions put it below @symfs, to
+ * be freed; NULL if there is none or no memory. @option, if not NULL, is the answer.
+ */
+char *kb_kernel_image_path(const struct kb_barman *barman, const char *symfs, const char *option);
+
 #endif

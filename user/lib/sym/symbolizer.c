@@ -18,6 +18,7 @@
 
 #include "sym/bundle.h"
 #include "sym/demangle.h"
+#include "sym/frames.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
 #include "sym/kernel.h"
@@ -51,7 +52,14 @@ struct kb_symbolizer {
 	bool unmapped;			/* an address was in no known mapping */
 	bool nameless_kernel;		/* the kernel was asked for, without its symbols */
 
-	struct kb_symbol answer;
+	bool wants_lines;
+	struct kb_frames frames;
+	char *vmlinux;			/* as the options say; NULL: look for it */
+	struct kb_elf kernel_elf;	/* of vmlinux, for lines */
+
+	struct kb_frame frame;
+	struct kb_image *place;		/* where the answer is, if in a file, ... */
+	uint64_t place_offset;		/* ... at pc + this */
 	struct kb_maps_hit holds;	/* where the answer holds; low > high: nowhere */
 	uint32_t holds_for;		/* task id */
 };
@@ -119,6 +127,14 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 	symbolizer->barman = barman;
 	symbolizer->wide = header->word_size == 8;
 	symbolizer->raw_names = options->raw_names;
+	symbolizer->wants_lines = options->lines || options->inlined;
+	symbolizer->frame.file = "";
+	symbolizer->frames = (struct kb_frames) {
+		.inlined = options->inlined,
+		.demangler = options->raw_names ? NULL : &symbolizer->demangler,
+		.nr_ids = &symbolizer->nr_ids,
+	};
+	kb_frames_init(&symbolizer->frames);
 	symbolizer->images.native = kb_kernel_is_running(barman);
 	symbolizer->images.foreign = !options->symfs && kb_kernel_is_elsewhere(barman);
 	symbolizer->holds.low = 1;
@@ -132,6 +148,10 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 	if (!ret)
 		ret = read_bundle(symbolizer, path);
 	if (ret || !symbolizer->row_images) {
+		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		goto err_destroy;
+	}
+	if (options->vmlinux && !(symbolizer->vmlinux = strdup(options->vmlinux))) {
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
 	}
@@ -159,6 +179,9 @@ void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
 	for (i = 0; i < symbolizer->max_demangled; i++)
 		free(symbolizer->demangled[i]);
 	free(symbolizer->demangled);
+	kb_frames_release(&symbolizer->frames);
+	kb_elf_release(&symbolizer->kernel_elf);
+	free(symbolizer->vmlinux);
 	kb_demangler_release(&symbolizer->demangler);
 	kb_tasks_destroy(symbolizer->tasks);
 	kb_maps_destroy(symbolizer->maps);
@@ -217,7 +240,8 @@ static const char *name_of(struct kb_symbolizer *symbolizer, const struct kb_sym
 /* @image, and nothing about the symbol. */
 static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *image, bool kernel)
 {
-	symbolizer->answer = (struct kb_symbol) {
+	symbolizer->place = NULL;
+	symbolizer->frame.symbol = (struct kb_symbol) {
 		.name = "",
 		.image = image->name,
 		.image_base = image->base,
@@ -238,10 +262,10 @@ static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symt
 		holds->high = pc + (hit->high - address);
 	if (!hit->symbol)
 		return;
-	symbolizer->answer.name = name_of(symbolizer, symtab, hit->symbol);
-	symbolizer->answer.address = pc - (address - hit->symbol->start);
-	symbolizer->answer.size = hit->symbol->size;
-	symbolizer->answer.id = hit->symbol->id;
+	symbolizer->frame.symbol.name = name_of(symbolizer, symtab, hit->symbol);
+	symbolizer->frame.symbol.address = pc - (address - hit->symbol->start);
+	symbolizer->frame.symbol.size = hit->symbol->size;
+	symbolizer->frame.symbol.id = hit->symbol->id;
 }
 
 /* Where no row says so: the upper half, with 32 bits what is as high as its symbols. */
@@ -278,6 +302,8 @@ static int resolve_kernel(struct kb_symbolizer *symbolizer, struct kb_image *ima
 	if (!image)
 		return -ENOMEM;
 	answer_image(symbolizer, image, true);
+	symbolizer->place = image;
+	symbolizer->place_offset = 0;
 	answer_symbol(symbolizer, &symbolizer->kallsyms.symbols, &hit, pc, pc);
 	return 0;
 }
@@ -303,6 +329,8 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 		return;
 	}
 	before = offset - segment->offset;
+	symbolizer->place = image;
+	symbolizer->place_offset = segment->vaddr + before - pc;
 	behind = segment->size - 1 - before;
 	kb_symtab_find(&image->elf.symbols, segment->vaddr + before, &hit);
 	if (before < pc - symbolizer->holds.low)
@@ -394,13 +422,14 @@ resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timest
 	if (resolve(symbolizer, task_id, timestamp, pc)) {
 		/* No memory: what is certain is that nothing is known. */
 		symbolizer->holds = (struct kb_maps_hit) { .low = 1 };
-		symbolizer->answer = (struct kb_symbol) {
+		symbolizer->place = NULL;
+		symbolizer->frame.symbol = (struct kb_symbol) {
 			.name = "",
 			.image = "[unknown]",
 			.image_base = "[unknown]",
 		};
 	}
-	return &symbolizer->answer;
+	return &symbolizer->frame.symbol;
 }
 
 const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
@@ -411,7 +440,7 @@ const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, 
 	if (__builtin_expect(pc >= holds->low && pc <= holds->high &&
 			     task_id == symbolizer->holds_for && timestamp >= holds->since &&
 			     timestamp <= holds->until, 1))
-		return &symbolizer->answer;
+		return &symbolizer->frame.symbol;
 	return resolve_anew(symbolizer, task_id, timestamp, pc);
 }
 
@@ -425,6 +454,79 @@ void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place
 		place->build_id = &image->elf.build_id;
 }
 
+/*
+ * Open the DWARF of the kernel: of the vmlinux that is told, or of one that lies where it
+ * belongs.
+ */
+static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image *image)
+{
+	struct kb_error err = { 0 };
+	char *path;
+
+	if (image->lines_tried)
+		return;
+	path = symbolizer->images.foreign && !symbolizer->vmlinux ? NULL :
+		kb_kernel_image_path(symbolizer->barman, symbolizer->images.symfs,
+				     symbolizer->vmlinux);
+	if (path && kb_elf_load(&symbolizer->kernel_elf, path, &err)) {
+		kb_image_complain(image, "%s", err.text);
+		free(path);
+		path = NULL;
+	}
+	kb_image_take_lines(&symbolizer->images, image, path);
+}
+
+/*
+ * The kernel is somewhere else after each boot. A file whose symbols do not begin where
+ * those of the recorded kernel do is another one; one that is called otherwise may be the
+ * same by another name, but need not.
+ */
+static bool kernel_place(struct kb_symbolizer *symbolizer, struct kb_image *image,
+			 uint64_t *address)
+{
+	const struct kb_symbol *symbol = &symbolizer->frame.symbol;
+	struct kb_symtab_hit hit;
+	uint64_t shift;
+
+	load_kernel_lines(symbolizer, image);
+	if (!image->lines || !symbol->address)
+		return false;
+	shift = symbolizer->kallsyms.stext - symbolizer->kernel_elf.stext;
+	kb_symtab_find(&symbolizer->kernel_elf.symbols, symbol->address - shift, &hit);
+	if (!symbolizer->kallsyms.stext || !symbolizer->kernel_elf.stext || !hit.symbol ||
+	    hit.symbol->start != symbol->address - shift) {
+		kb_image_complain(image, "the kernel's file is not of the kernel that was recorded: "
+				  "its lines are not used");
+		return false;
+	}
+	*address -= shift;
+	return strcmp(kb_symtab_name(&symbolizer->kernel_elf.symbols, hit.symbol),
+		      symbol->name) == 0;
+}
+
+uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
+			      uint64_t timestamp, uint64_t pc, const struct kb_frame **frames)
+{
+	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, task_id, timestamp, pc);
+	struct kb_image *place = symbolizer->place;
+	uint64_t address = pc + symbolizer->place_offset;
+	uint32_t nr = 0;
+
+	*frames = &symbolizer->frame;
+	if (!symbolizer->wants_lines || !place)
+		return 1;
+	if (place->kind == KB_IMAGE_KERNEL) {
+		if (strcmp(place->name, KB_KERNEL_IMAGE) != 0 ||
+		    !kernel_place(symbolizer, place, &address))
+			return 1;
+	} else if (place->kind == KB_IMAGE_FILE) {
+		kb_image_load_lines(&symbolizer->images, place);
+	}
+	if (place->lines)
+		nr = kb_frames_get(&symbolizer->frames, place, address, symbol, frames);
+	return nr ? nr : 1;
+}
+
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
 {
 	return symbolizer->nr_ids;
@@ -433,19 +535,21 @@ uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
 struct listener {
 	void (*say)(void *context, const char *sentence);
 	void *context;
-	char stripped[320];		/* names of images, with ", " between */
-	unsigned int nr_stripped, more;	/* more: those that are not in there */
+	struct list {
+		char names[320];	/* of images, with ", " between */
+		unsigned int nr, more;	/* more: those that are not in there */
+	} stripped, without_lines;
 };
 
-static void note_stripped(struct listener *listener, const char *name)
+static void note(struct list *list, const char *name)
 {
-	size_t used = strlen(listener->stripped), length = strlen(name);
+	size_t used = strlen(list->names), length = strlen(name);
 
-	listener->nr_stripped++;
-	if (used + length + 3 > sizeof(listener->stripped))
-		listener->more++;
+	list->nr++;
+	if (used + length + 3 > sizeof(list->names))
+		list->more++;
 	else
-		sprintf(listener->stripped + used, "%s%s", used ? ", " : "", name);
+		sprintf(list->names + used, "%s%s", used ? ", " : "", name);
 }
 
 static void say_complaint(const void *node, VISIT which, void *closure)
@@ -458,20 +562,21 @@ static void say_complaint(const void *node, VISIT which, void *closure)
 	if (image->complaint)
 		listener->say(listener->context, image->complaint);
 	if (image->stripped && image->unknown_id != KB_SYMTAB_NO_ID)
-		note_stripped(listener, image->name);
+		note(&listener->stripped, image->name);
+	if (image->no_lines && !image->stripped)
+		note(&listener->without_lines, image->name);
 }
 
-static void say_stripped(const struct listener *listener)
+static void say_list(const struct listener *listener, const struct list *list, const char *what)
 {
 	char sentence[512], more[48] = "";
 
-	if (!listener->nr_stripped)
+	if (!list->nr)
 		return;
-	if (listener->more)
-		snprintf(more, sizeof(more), "%sand %u more", listener->stripped[0] ? " " : "",
-			 listener->more);
-	snprintf(sentence, sizeof(sentence), "no symbols, they are stripped (packages with their debug "
-		 "symbols would help): %s%s", listener->stripped, more);
+	if (list->more)
+		snprintf(more, sizeof(more), "%sand %u more", list->names[0] ? " " : "", list->more);
+	snprintf(sentence, sizeof(sentence), "%s (packages with their debug symbols would help): %s%s",
+		 what, list->names, more);
 	listener->say(listener->context, sentence);
 }
 
@@ -484,7 +589,11 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	if (symbolizer->bundle_error.code)
 		say(context, symbolizer->bundle_error.text);
 	twalk_r(symbolizer->images.tree, say_complaint, &listener);
-	say_stripped(&listener);
+	say_list(&listener, &listener.stripped, "no symbols, they are stripped");
+	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
+	if (symbolizer->images.no_libdw)
+		say(context, "no lines, they need libdw: install the package libdw1, or "
+		    "elfutils-libs");
 	if (symbolizer->images.was_foreign) {
 		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: run "
 			 "`kbarman bundle' there, or give that machine's tree with --symfs DIR "

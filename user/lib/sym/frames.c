@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: MIT
+/* Samples fall onto the same addresses again and again, and DWARF is slow to ask. */
+#include <errno.h>
+#include <search.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/frames.h"
+#include "sym/lines.h"
+
+struct cached {
+	uint64_t key[2];
+	uint32_t first, nr;		/* in frames; nr 0: not asked yet */
+};
+
+struct numbered {
+	uint64_t key[2];
+	uint32_t id;			/* + 1 */
+};
+
+void kb_frames_init(struct kb_frames *frames)
+{
+	kb_table_init(&frames->cache, sizeof(struct cached), 2);
+	kb_table_init(&frames->lines, sizeof(struct numbered), 2);
+	kb_table_init(&frames->functions, sizeof(struct numbered), 2);
+}
+
+void kb_frames_release(struct kb_frames *frames)
+{
+	kb_table_release(&frames->cache);
+	kb_table_release(&frames->lines);
+	kb_table_release(&frames->functions);
+	free(frames->frames);
+	tdestroy(frames->strings, free);
+}
+
+static int compare(const void *left, const void *right)
+{
+	return strcmp(left, right);
+}
+
+/* One copy of each string, so that it is its address; "" without memory. */
+static const char *intern(struct kb_frames *frames, const char *text)
+{
+	char **node = tfind(text, &frames->strings, compare), *copy;
+
+	if (node)
+		return *node;
+	copy = strdup(text);
+	if (copy && tsearch(copy, &frames->strings, compare))
+		return copy;
+	free(copy);
+	return "";
+}
+
+static uint32_t line_id(struct kb_frames *frames, const char *file, uint32_t line)
+{
+	uint64_t key[2] = { (uintptr_t)file, line };
+	struct numbered *row;
+
+	if (!*file)
+		return 0;
+	row = kb_table_get(&frames->lines, key);
+	if (row && !row->id)
+		row->id = frames->lines.nr;
+	return row ? row->id : 0;
+}
+
+/* An inlined function of the image and at the place of @symbol. */
+static void name_inlined(struct kb_frames *frames, const struct kb_symbol *symbol,
+			 const char *function, struct kb_symbol *out)
+{
+	char *readable = frames->demangler ? kb_demangle(frames->demangler, function) : NULL;
+	uint64_t key[2];
+	struct numbered *row;
+
+	*out = *symbol;
+	out->name = intern(frames, readable ? readable : function);
+	out->inlined = true;
+	free(readable);
+	key[0] = (uintptr_t)symbol->image;
+	key[1] = (uintptr_t)out->name;
+	row = kb_table_get(&frames->functions, key);
+	if (row && !row->id)
+		row->id = ++*frames->nr_ids;
+	out->id = row ? row->id - 1 : symbol->id;
+}
+
+static int reserve(struct kb_frames *frames, uint32_t nr)
+{
+	uint32_t max = frames->max_frames ? frames->max_frames * 2 : 256;
+	struct kb_frame *grown;
+
+	if (frames->nr_frames + nr <= frames->max_frames)
+		return 0;
+	grown = reallocarray(frames->frames, max, sizeof(*grown));
+	if (!grown)
+		return -ENOMEM;
+	frames->frames = grown;
+	frames->max_frames = max;
+	return 0;
+}
+
+static int ask(struct kb_frames *frames, struct kb_lines *lines, uint64_t address,
+	       const struct kb_symbol *symbol, struct cached *cached)
+{
+	struct kb_lines_frame found[KB_LINES_DEPTH + 1] = { { .file = "" } };
+	uint32_t nr = lines ? kb_lines_find(lines, address, frames->inlined, found) : 1, i;
+
+	if (reserve(frames, nr))
+		return -ENOMEM;
+	cached->first = frames->nr_frames;
+	cached->nr = nr;
+	for (i = 0; i < nr; i++) {
+		struct kb_frame *frame = &frames->frames[frames->nr_frames++];
+
+		*frame = (struct kb_frame) {
+			.symbol = *symbol,
+			.file = *found[i].file ? intern(frames, found[i].file) : "",
+			.line = found[i].line,
+		};
+		frame->line_id = line_id(frames, frame->file, frame->line);
+		if (found[i].function)
+			name_inlined(frames, symbol, found[i].function, &frame->symbol);
+	}
+	return 0;
+}
+
+uint32_t kb_frames_get(struct kb_frames *frames, struct kb_image *image, uint64_t address,
+		       const struct kb_symbol *symbol, const struct kb_frame **out)
+{
+	uint64_t key[2] = { (uintptr_t)image, address };
+	struct cached *cached = kb_table_get(&frames->cache, key);
+	uint32_t i;
+
+	if (!cached || (!cached->nr && ask(frames, image->lines, address, symbol, cached)))
+		return 0;
+	/* Where the image is mapped may have changed. */
+	for (i = cached->first; i < cached->first + cached->nr; i++)
+		frames->frames[i].symbol.address = symbol->address;
+	*out = &frames->frames[cached->first];
+	return cached->nr;
+}

@@ -1,0 +1,394 @@
+// SPDX-License-Identifier: MIT
+/*
+ * An address leads to its compilation unit, by a sorted table of all units' ranges; in
+ * there to its function, by another such table, made when the unit is first asked for;
+ * and from there down through the inlined functions that are around the address. libdw's
+ * own dwarf_getscopes() goes through the whole unit each time.
+ *
+ * In a sound file what comes later in a list is further on in the file; that is checked,
+ * since a loop would never end.
+ */
+#include <dwarf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <libelf.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "sym/libdw.h"
+#include "sym/lines.h"
+
+#define MAX_RANGES	(8U << 20)	/* of units, and of the functions of one */
+#define MAX_NESTING	64		/* of functions, blocks, namespaces and classes */
+
+struct range {
+	uint64_t low, high;		/* exclusive */
+	uint32_t item;			/* index of a unit, or of a function of it */
+};
+
+struct ranges {
+	struct range *ranges;		/* by low, once sorted */
+	uint32_t nr, max;
+};
+
+struct unit {
+	Dwarf_Die die;			/* has the lines ... */
+	Dwarf_Die scope;		/* ... and the functions: not the same in split DWARF */
+	bool scanned;
+	struct ranges ranges;		/* of functions */
+	Dwarf_Die *functions;
+	uint32_t nr_functions, max_functions;
+};
+
+struct kb_lines {
+	const struct kb_libdw *dw;
+	int fd;
+	Elf *elf;
+	Dwarf *dwarf;
+	struct unit *units;
+	uint32_t nr_units, max_units;
+	struct ranges ranges;		/* of units */
+};
+
+/* ---- ranges ---- */
+
+/* Make room for one more item of an array; it may move. */
+static int reserve(void *array, uint32_t nr, uint32_t *max, size_t size)
+{
+	uint32_t wanted = *max ? *max * 2 : 64;
+	void *grown;
+
+	if (nr < *max)
+		return 0;
+	if (nr >= MAX_RANGES)
+		return -EFBIG;
+	grown = reallocarray(*(void **)array, wanted, size);
+	if (!grown)
+		return -ENOMEM;
+	*(void **)array = grown;
+	*max = wanted;
+	return 0;
+}
+
+/* Add what @die covers. How many ranges that were, or a negative errno. */
+static int add_ranges(const struct kb_libdw *dw, struct ranges *ranges, Dwarf_Die *die,
+		      uint32_t item)
+{
+	Dwarf_Addr base, low, high;
+	ptrdiff_t at = 0;
+	int nr = 0, ret;
+
+	while ((at = dw->dwarf_ranges(die, at, &base, &low, &high)) > 0) {
+		if (low >= high)
+			continue;
+		ret = reserve(&ranges->ranges, ranges->nr, &ranges->max, sizeof(*ranges->ranges));
+		if (ret)
+			return ret;
+		ranges->ranges[ranges->nr++] = (struct range) { low, high, item };
+		nr++;
+	}
+	return nr;
+}
+
+static int compare_ranges(const void *left, const void *right)
+{
+	const struct range *a = left, *b = right;
+
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high > b->high ? -1 : 1;
+	return (a->item > b->item) - (a->item < b->item);
+}
+
+/* The range that begins last of those around @address; a few may overlap, not many. */
+static const struct range *find_range(const struct ranges *ranges, uint64_t address)
+{
+	uint32_t low = 0, high = ranges->nr, tries;
+
+	while (low < high) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (ranges->ranges[middle].low <= address)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	for (tries = 0; low && tries < 16; tries++)
+		if (address < ranges->ranges[--low].high)
+			return &ranges->ranges[low];
+	return NULL;
+}
+
+static void sort_ranges(struct ranges *ranges)
+{
+	if (ranges->nr)
+		qsort(ranges->ranges, ranges->nr, sizeof(*ranges->ranges), compare_ranges);
+}
+
+/* ---- units ---- */
+
+static int read_units(struct kb_lines *lines)
+{
+	const struct kb_libdw *dw = lines->dw;
+	Dwarf_CU *cu = NULL, *next;
+	Dwarf_Die die, split;
+	int ret;
+
+	while (dw->dwarf_get_units(lines->dwarf, cu, &next, NULL, NULL, &die, &split) == 0) {
+		cu = next;
+		if (!die.addr)
+			continue;
+		ret = add_ranges(dw, &lines->ranges, &die, lines->nr_units);
+		if (ret < 0)
+			return ret;
+		if (!ret)
+			continue;
+		ret = reserve(&lines->units, lines->nr_units, &lines->max_units,
+			      sizeof(*lines->units));
+		if (ret)
+			return ret;
+		lines->units[lines->nr_units++] = (struct unit) {
+			.die = die,
+			.scope = split.addr ? split : die,
+		};
+	}
+	sort_ranges(&lines->ranges);
+	return 0;
+}
+
+/* Go on to the next child; false behind the last one. */
+static bool next_child(const struct kb_libdw *dw, Dwarf_Die *die)
+{
+	Dwarf_Off before = dw->dwarf_dieoffset(die);
+
+	return dw->dwarf_siblingof(die, die) == 0 && dw->dwarf_dieoffset(die) > before;
+}
+
+static int add_function(const struct kb_libdw *dw, struct unit *unit, Dwarf_Die *die)
+{
+	int ret = add_ranges(dw, &unit->ranges, die, unit->nr_functions);
+
+	if (ret <= 0)
+		return ret;
+	ret = reserve(&unit->functions, unit->nr_functions, &unit->max_functions,
+		      sizeof(*unit->functions));
+	if (!ret)
+		unit->functions[unit->nr_functions++] = *die;
+	return ret;
+}
+
+/* All functions below @parent that have code, wherever languages put them. */
+static int scan(const struct kb_libdw *dw, struct unit *unit, Dwarf_Die *parent, int nesting)
+{
+	Dwarf_Die die;
+	int ret = 0;
+
+	if (nesting > MAX_NESTING || dw->dwarf_child(parent, &die) != 0)
+		return 0;
+	do {
+		switch (dw->dwarf_tag(&die)) {
+		case DW_TAG_subprogram:
+			ret = add_function(dw, unit, &die);
+			if (!ret)	/* functions of local classes, and lambdas */
+				ret = scan(dw, unit, &die, nesting + 1);
+			break;
+		case DW_TAG_lexical_block:
+		case DW_TAG_namespace:
+		case DW_TAG_module:
+		case DW_TAG_class_type:
+		case DW_TAG_structure_type:
+		case DW_TAG_union_type:
+			ret = scan(dw, unit, &die, nesting + 1);
+			break;
+		}
+	} while (!ret && next_child(dw, &die));
+	return ret;
+}
+
+/* The function around @address, NULL if there is none. */
+static Dwarf_Die *find_function(const struct kb_lines *lines, struct unit *unit, uint64_t address)
+{
+	const struct range *range;
+
+	if (!unit->scanned) {
+		unit->scanned = true;
+		scan(lines->dw, unit, &unit->scope, 0);	/* without memory: what there is */
+		sort_ranges(&unit->ranges);
+	}
+	range = find_range(&unit->ranges, address);
+	return range && range->item < unit->nr_functions ? &unit->functions[range->item] : NULL;
+}
+
+/* ---- frames ---- */
+
+/* Turn @die into the inlined function right below it that is at @address. */
+static bool enter_inlined(const struct kb_libdw *dw, Dwarf_Die *die, uint64_t address)
+{
+	int steps;
+
+	for (steps = 0; steps < 8 * KB_LINES_DEPTH; steps++) {
+		bool found = false;
+
+		if (dw->dwarf_child(die, die) != 0)
+			return false;
+		do
+			found = dw->dwarf_haspc(die, address) == 1;
+		while (!found && next_child(dw, die));
+		if (!found)
+			return false;
+		if (dw->dwarf_tag(die) == DW_TAG_inlined_subroutine)
+			return true;
+	}
+	return false;
+}
+
+static const char *function_name(const struct kb_libdw *dw, Dwarf_Die *die)
+{
+	Dwarf_Attribute attribute;
+	const char *name = NULL;
+
+	if (dw->dwarf_attr_integrate(die, DW_AT_linkage_name, &attribute) ||
+	    dw->dwarf_attr_integrate(die, DW_AT_MIPS_linkage_name, &attribute))
+		name = dw->dwarf_formstring(&attribute);
+	if (!name)
+		name = dw->dwarf_diename(die);
+	return name && *name ? name : "[inlined]";
+}
+
+static uint64_t number(const struct kb_libdw *dw, Dwarf_Die *die, unsigned int name)
+{
+	Dwarf_Attribute attribute;
+	Dwarf_Word value;
+
+	return dw->dwarf_attr_integrate(die, name, &attribute) &&
+	       dw->dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+}
+
+/* Where @die, an inlined function, is called. */
+static void take_call_site(const struct kb_libdw *dw, Dwarf_Die *unit, Dwarf_Die *die,
+			   struct kb_lines_frame *frame)
+{
+	uint64_t index = number(dw, die, DW_AT_call_file);
+	const char *file = NULL;
+	Dwarf_Files *files;
+	size_t nr;
+
+	if (dw->dwarf_getsrcfiles(unit, &files, &nr) == 0 && index < nr)
+		file = dw->dwarf_filesrc(files, index, NULL, NULL);
+	frame->file = file ? file : "";
+	frame->line = number(dw, die, DW_AT_call_line);
+}
+
+static void take_line(const struct kb_libdw *dw, Dwarf_Die *unit, uint64_t address,
+		      struct kb_lines_frame *frame)
+{
+	Dwarf_Line *line = dw->dwarf_getsrc_die(unit, address);
+	const char *file = line ? dw->dwarf_linesrc(line, NULL, NULL) : NULL;
+	int number;
+
+	if (!file || dw->dwarf_lineno(line, &number) || number < 0)
+		return;
+	frame->file = file;
+	frame->line = number;
+}
+
+uint32_t kb_lines_find(struct kb_lines *lines, uint64_t address, bool inlined,
+		       struct kb_lines_frame frames[KB_LINES_DEPTH + 1])
+{
+	const struct range *range = find_range(&lines->ranges, address);
+	const struct kb_libdw *dw = lines->dw;
+	Dwarf_Die *function, die, chain[KB_LINES_DEPTH];
+	uint32_t nr = 0, i;
+	struct unit *unit;
+
+	frames[0] = (struct kb_lines_frame) { .file = "" };
+	if (!range || range->item >= lines->nr_units)
+		return 1;
+	unit = &lines->units[range->item];
+	take_line(dw, &unit->die, address, &frames[0]);
+	function = inlined ? find_function(lines, unit, address) : NULL;
+	if (!function)
+		return 1;
+	for (die = *function; nr < KB_LINES_DEPTH && enter_inlined(dw, &die, address); nr++)
+		chain[nr] = die;
+	for (i = 0; i < nr; i++) {	/* the innermost one is last in the chain */
+		frames[i].function = function_name(dw, &chain[nr - 1 - i]);
+		frames[i + 1].function = NULL;
+		take_call_site(dw, &unit->scope, &chain[nr - 1 - i], &frames[i + 1]);
+	}
+	return nr + 1;
+}
+
+/* ---- files ---- */
+
+static int open_dwarf(struct kb_lines *lines, const char *path, struct kb_error *err)
+{
+	struct stat st;
+
+	lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+	if (lines->fd < 0)
+		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be read: %s", path,
+				    strerror(errno));
+	if (fstat(lines->fd, &st) || !S_ISREG(st.st_mode))
+		return kb_error_set(err, -ENODATA, KB_NO_OFFSET, "%s is not a regular file", path);
+	/* Read, not mapped: a file that shrinks meanwhile must not kill the reader. */
+	if (elf_version(EV_CURRENT) != EV_NONE)
+		lines->elf = elf_begin(lines->fd, ELF_C_READ, NULL);
+	if (lines->elf)
+		lines->dwarf = lines->dw->dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
+	if (!lines->dwarf)
+		return kb_error_set(err, -ENODATA, KB_NO_OFFSET, "%s has no debug information",
+				    path);
+	return 0;
+}
+
+int kb_lines_open(struct kb_lines **out, const char *path, struct kb_error *err)
+{
+	const struct kb_libdw *dw = kb_libdw();
+	struct kb_lines *lines;
+	int ret;
+
+	if (!dw)
+		return kb_error_set(err, -ENOSYS, KB_NO_OFFSET, "lines need libdw: install the "
+				    "package libdw1 or elfutils-libs");
+	lines = calloc(1, sizeof(*lines));
+	if (!lines)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	lines->dw = dw;
+	ret = open_dwarf(lines, path, err);
+	if (!ret) {
+		ret = read_units(lines);
+		if (ret)
+			kb_error_set(err, ret, KB_NO_OFFSET, "%s needs more memory than there is",
+				     path);
+	}
+	if (ret) {
+		kb_lines_close(lines);
+		return ret;
+	}
+	*out = lines;
+	return 0;
+}
+
+void kb_lines_close(struct kb_lines *lines)
+{
+	uint32_t i;
+
+	if (!lines)
+		return;
+	for (i = 0; i < lines->nr_units; i++) {
+		free(lines->units[i].ranges.ranges);
+		free(lines->units[i].functions);
+	}
+	free(lines->units);
+	free(lines->ranges.ranges);
+	if (lines->dwarf)
+		lines->dw->dwarf_end(lines->dwarf);
+	elf_end(lines->elf);
+	if (lines->fd >= 0)
+		close(lines->fd);
+	free(lines);
+}
