@@ -15,16 +15,35 @@
 #include "chardev.h"
 #include "compat/mm.h"
 #include "session.h"
+#include "source_marker.h"
 
 #define MAX_PIDS	4096
 #define MAX_ROWS	4096
 #define MAX_IMAGE	4096
 #define MAX_FACTS	4096	/* a call */
+#define MAX_SERIES	4096
+
+static const struct file_operations marker_file_operations;
+
+/* A descriptor that can't read is another kind of file: with what it can do, and no more. */
+static int open_marker(struct inode *inode, struct file *file)
+{
+	struct kbarman_marker *marker = kzalloc(sizeof(*marker), GFP_KERNEL_ACCOUNT);
+
+	if (!marker)
+		return -ENOMEM;
+	file->private_data = marker;
+	file->f_op = &marker_file_operations;	/* of the same module, which is held */
+	return nonseekable_open(inode, file);
+}
 
 static int kbarman_open(struct inode *inode, struct file *file)
 {
 	int error;
 
+	/* The file's mode has decided already. */
+	if (!(file->f_mode & FMODE_READ))
+		return open_marker(inode, file);
 	if (!perfmon_capable())
 		return -EPERM;
 	error = security_locked_down(LOCKDOWN_PERF);
@@ -109,10 +128,11 @@ static int check_config(const struct kbarman_configure *config)
 	bool samples = config->sources & KBARMAN_SOURCE_PMU;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
-	    config->mode > KBARMAN_MODE_STREAM || config->max_stack || config->reserved0 ||
+	    config->mode > KBARMAN_MODE_STREAM || config->max_stack ||
 	    !reserved_zero(config))
 		return -EINVAL;
-	if (config->nr_events > BM_MAX_PMU_COUNTERS || config->nr_pids > MAX_PIDS)
+	if (config->nr_events > BM_MAX_PMU_COUNTERS || config->nr_pids > MAX_PIDS ||
+	    config->max_series > MAX_SERIES)
 		return -E2BIG;
 	if (config->ring_bytes && (config->ring_bytes < KBARMAN_RING_MIN ||
 				   config->ring_bytes > KBARMAN_RING_MAX))
@@ -345,12 +365,24 @@ static long ioctl_add_maps(struct file *file, void __user *argument)
 	return put_struct(argument, &request, sizeof(request)) ?: error;
 }
 
+static long ioctl_mark_series(void __user *argument)
+{
+	struct kbarman_mark_series series;
+	u32 size;
+	int error = get_struct(&series, sizeof(series), argument, &size);
+
+	if (error)
+		return error;
+	if (!reserved_zero(&series) || !all_zero(series.reserved0, sizeof(series.reserved0)))
+		return -EINVAL;
+	error = kbarman_marker_series(&series);
+	return error ?: put_struct(argument, &series, sizeof(series));
+}
+
 static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
 	void __user *user = (void __user *)argument;
 
-	if (!(file->f_mode & FMODE_READ))
-		return -EBADF;
 	switch (command) {
 	case KBARMAN_QUERY:
 		return ioctl_query(file, user);
@@ -370,6 +402,10 @@ static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long
 		return ioctl_task_facts(file, user);
 	case KBARMAN_ADD_MAPS:
 		return ioctl_add_maps(file, user);
+	case KBARMAN_MARK_STATE:
+		return argument ? -EINVAL : kbarman_marker_state();
+	case KBARMAN_MARK_SERIES:
+		return ioctl_mark_series(user);
 	}
 	return -ENOTTY;
 }
@@ -477,10 +513,50 @@ err_capture:
 	return error;
 }
 
+/* ---- marks ---- */
+
+static ssize_t kbarman_write(struct kiocb *kiocb, struct iov_iter *from)
+{
+	return kbarman_marker_write(NULL, from);
+}
+
+static ssize_t marker_write(struct kiocb *kiocb, struct iov_iter *from)
+{
+	return kbarman_marker_write(kiocb->ki_filp->private_data, from);
+}
+
+static long marker_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	switch (command) {
+	case KBARMAN_MARK_STATE:
+		return argument ? -EINVAL : kbarman_marker_state();
+	case KBARMAN_MARK_SERIES:
+		if (!kbarman_marker_may(file->private_data))
+			return -EBUSY;
+		return ioctl_mark_series((void __user *)argument);
+	}
+	return -EBADF;
+}
+
+static int marker_release(struct inode *inode, struct file *file)
+{
+	kfree(file->private_data);
+	return 0;
+}
+
+static const struct file_operations marker_file_operations = {
+	.owner = THIS_MODULE,
+	.release = marker_release,
+	.write_iter = marker_write,
+	.unlocked_ioctl = marker_ioctl,
+	.compat_ioctl = compat_ptr_ioctl,
+};
+
 static const struct file_operations kbarman_file_operations = {
 	.owner = THIS_MODULE,
 	.open = kbarman_open,
 	.release = kbarman_release,
+	.write_iter = kbarman_write,
 	.unlocked_ioctl = kbarman_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.poll = kbarman_poll,

@@ -15,14 +15,8 @@
 #include "header.h"
 #include "record.h"
 
-#define NR_CHARTS		1
 #define MAX_FACT		256
-
-struct charts {
-	__u32 num_custom_charts;
-	struct bm_protocol_header_custom_chart charts[NR_CHARTS];
-	struct bm_protocol_header_custom_chart_series series[KBARMAN_SERIES_COUNT];
-} __packed;
+#define ONE			0x3ff0000000000000ULL	/* the double 1.0 */
 
 /*
  * Everything but the string table is given; the table takes what is left up to a
@@ -34,8 +28,10 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	u64 pmus = (u64)layout->max_cores * sizeof(struct bm_protocol_header_pmu_settings);
 	u64 tasks = 4 + (u64)layout->max_tasks * sizeof(struct bm_protocol_header_task_info);
 	u64 maps = 4 + (u64)layout->max_maps * sizeof(struct bm_protocol_header_mmap_layout);
-	u64 fixed = sizeof(struct bm_protocol_header_start) + pmus + tasks + maps +
-		    sizeof(struct charts);
+	u64 charts = 4 + (u64)layout->max_series *
+			     (sizeof(struct bm_protocol_header_custom_chart) +
+			      sizeof(struct bm_protocol_header_custom_chart_series));
+	u64 fixed = sizeof(struct bm_protocol_header_start) + pmus + tasks + maps + charts;
 	u64 end = PAGE_ALIGN(fixed + ALIGN((u64)layout->max_strings, 4));
 
 	/* header_length is 32 bits wide, and a map is as long as a size_t can say. */
@@ -226,26 +222,157 @@ static u32 intern_literal(struct kbarman_capture *capture, const char *string)
 	return offset < 0 ? 0 : offset;
 }
 
+/* ---- charts and their series ---- */
+
+static u32 *chart_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.charts;
+}
+
+static struct bm_protocol_header_custom_chart *chart_row(struct kbarman_capture *capture, u32 row)
+{
+	return (struct bm_protocol_header_custom_chart *)(chart_count(capture) + 1) + row;
+}
+
+static struct bm_protocol_header_custom_chart_series *series_row(struct kbarman_capture *capture,
+								 u32 row)
+{
+	return (struct bm_protocol_header_custom_chart_series *)
+		       chart_row(capture, capture->layout.max_series) + row;
+}
+
+/* The chart's row, a new one if there is none of that name; -ENOSPC. */
+static s64 add_chart(struct kbarman_capture *capture, const struct kbarman_mark_series *wanted)
+{
+	struct bm_protocol_header_custom_chart *chart;
+	s64 name = intern(capture, wanted->chart, strlen(wanted->chart));
+	u32 row;
+
+	if (name < 0)
+		return name;
+	for (row = 0; row < capture->charts; row++)
+		if (chart_row(capture, row)->name_ptr == name)
+			return row;
+	chart = chart_row(capture, row);
+	chart->series_composition = wanted->series_composition;
+	chart->rendering_type = wanted->rendering_type;
+	chart->boolean_flags = wanted->chart_flags;
+	smp_wmb();	/* what has a name is complete */
+	chart->name_ptr = name;
+	capture->charts++;
+	return row;
+}
+
+static s64 find_series(struct kbarman_capture *capture, u32 chart, u32 name)
+{
+	u32 row;
+
+	for (row = 0; row < capture->series; row++)
+		if (series_row(capture, row)->chart_index == chart &&
+		    series_row(capture, row)->name_ptr == name)
+			return row;
+	return -ENOSPC;
+}
+
+/* As many charts as series can have a name, so there is always room for the chart. */
+static s64 add_series(struct kbarman_capture *capture, const struct kbarman_mark_series *wanted)
+{
+	struct bm_protocol_header_custom_chart_series *series;
+	s64 chart, name, units, description, row;
+
+	chart = add_chart(capture, wanted);
+	name = intern(capture, wanted->name, strlen(wanted->name));
+	if (chart < 0 || name < 0)
+		return -ENOSPC;
+	row = find_series(capture, chart, name);
+	if (row >= 0)
+		return row;
+	units = intern(capture, wanted->units, strlen(wanted->units));
+	description = intern(capture, wanted->description, strlen(wanted->description));
+	if (units < 0 || description < 0)
+		return -ENOSPC;
+	series = series_row(capture, capture->series);
+	series->chart_index = chart;
+	series->units_ptr = units;
+	series->description_ptr = description;
+	series->colour = wanted->colour;
+	series->multiplier = wanted->multiplier;
+	series->series_class = wanted->series_class;
+	series->display = wanted->display;
+	smp_wmb();	/* what has a name is complete */
+	series->name_ptr = name;
+	return capture->series++;
+}
+
+/* The table is full: all that can be had is what is there. */
+static s64 old_series(struct kbarman_capture *capture, const struct kbarman_mark_series *wanted)
+{
+	const char *strings = (const char *)(kbarman_header_start(capture) + 1);
+	u32 row;
+
+	for (row = 0; row < capture->series; row++) {
+		const struct bm_protocol_header_custom_chart_series *series =
+			series_row(capture, row);
+
+		if (!strcmp(strings + series->name_ptr, wanted->name) &&
+		    !strcmp(strings + chart_row(capture, series->chart_index)->name_ptr,
+			    wanted->chart))
+			return row;
+	}
+	return -ENOSPC;
+}
+
+int kbarman_header_add_series(struct kbarman_capture *capture,
+			      const struct kbarman_mark_series *wanted)
+{
+	unsigned long flags;
+	int row;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	row = capture->series < capture->layout.max_series ? add_series(capture, wanted) :
+							     old_series(capture, wanted);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return row;
+}
+
+/* Rows without a name are legal, and mean nothing: their number is the format's constant. */
 static void fill_charts(struct kbarman_capture *capture)
 {
-	struct charts *charts = capture->header + capture->layout.charts;
-
-	charts->charts[0] = (struct bm_protocol_header_custom_chart) {
-		.name_ptr = intern_literal(capture, "kbarman"),
-		.series_composition = BM_SERIES_STACKED,
-		.rendering_type = BM_RENDERING_BAR,
-		.boolean_flags = BM_CHART_PER_CPU,
-	};
-	charts->series[KBARMAN_SERIES_LOST] = (struct bm_protocol_header_custom_chart_series) {
-		.name_ptr = intern_literal(capture, "Lost records"),
-		.units_ptr = intern_literal(capture, "records"),
-		.description_ptr = intern_literal(capture, "Records that found no room in the ring"),
+	static const struct kbarman_mark_series lost = {
 		.colour = BM_SERIES_COLOUR_AUTOMATIC,
-		.multiplier = 0x3ff0000000000000ULL,	/* 1.0 */
+		.multiplier = ONE,
 		.series_class = BM_SERIES_CLASS_INCIDENT,
 		.display = BM_SERIES_DISPLAY_ACCUMULATE,
+		.series_composition = BM_SERIES_STACKED,
+		.rendering_type = BM_RENDERING_BAR,
+		.chart_flags = BM_CHART_PER_CPU,
+		.chart = "kbarman",
+		.name = "Lost records",
+		.units = "records",
+		.description = "Records that found no room in the ring",
 	};
-	charts->num_custom_charts = NR_CHARTS;
+	u32 row, none = intern_literal(capture, "");
+
+	capture->charts = 0;
+	capture->series = 0;
+	for (row = 0; row < capture->layout.max_series; row++) {
+		*chart_row(capture, row) = (struct bm_protocol_header_custom_chart) {
+			.name_ptr = none,
+			.series_composition = BM_SERIES_STACKED,
+			.rendering_type = BM_RENDERING_LINE,
+		};
+		*series_row(capture, row) = (struct bm_protocol_header_custom_chart_series) {
+			.name_ptr = none,
+			.units_ptr = none,
+			.description_ptr = none,
+			.colour = BM_SERIES_COLOUR_AUTOMATIC,
+			.multiplier = ONE,
+			.series_class = BM_SERIES_CLASS_ABSOLUTE,
+			.display = BM_SERIES_DISPLAY_MAXIMUM,
+		};
+	}
+	*chart_count(capture) = capture->layout.max_series;
+	add_series(capture, &lost);
 }
 
 void kbarman_header_reset(struct kbarman_capture *capture, const char *target_name,
@@ -279,7 +406,7 @@ void kbarman_header_reset(struct kbarman_capture *capture, const char *target_na
 			.max_mmap_layout = layout->max_maps,
 			.max_pmu_counters = BM_MAX_PMU_COUNTERS,
 			.max_string_table_length = layout->max_strings,
-			.num_custom_counters = KBARMAN_SERIES_COUNT,
+			.num_custom_counters = layout->max_series,
 		},
 		.clock_info = { .timestamp_multiplier = 1, .timestamp_divisor = 1 },
 	};

@@ -27,6 +27,8 @@ struct kbarman_layout {
 	u32 max_cores;
 	u32 max_tasks;
 	u32 max_maps;
+	u32 max_series;		/* custom ones, and as many charts; KBARMAN_SERIES_COUNT at
+				 * least */
 	u32 max_strings;	/* in: at least; out: such that header_bytes is a page's */
 	unsigned long ring_bytes;	/* a power of two */
 	/* Out: offsets from the start of the header, and sizes. */
@@ -59,6 +61,7 @@ struct kbarman_capture {
 	u32 generation;
 	u32 *string_hash;	/* [string_hash_mask + 1]: offset + 1, 0 = free */
 	u32 string_hash_mask;
+	u32 charts, series;	/* that have a name */
 	struct kbarman_task_fact *facts;	/* [max_tasks] */
 	struct kbarman_rows {	/* by task id: a chain a bucket, elements are row + 1 */
 		u32 *buckets;	/* [1 << bits] */
@@ -116,6 +119,13 @@ void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u3
 int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 task_id,
 			   u64 base_address, u64 length, u64 image_offset,
 			   const char *image, size_t image_length);
+
+/*
+ * The series of that name and chart, made if there is none: its number, or -ENOSPC.
+ * Context: any but NMI.
+ */
+int kbarman_header_add_series(struct kbarman_capture *capture,
+			      const struct kbarman_mark_series *wanted);
 
 /* The entry of @cpu; num_counters last. */
 void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,

@@ -5,6 +5,7 @@
 #include "chardev.h"
 #include "clock.h"
 #include "session.h"
+#include "source_marker.h"
 
 static int __init kbarman_init(void)
 {
@@ -12,6 +13,9 @@ static int __init kbarman_init(void)
 
 	kbarman_clock_init();
 
+	error = kbarman_marker_init();
+	if (error)
+		goto err_marker;
 	error = kbarman_session_init();
 	if (error)
 		goto err_session;
@@ -23,6 +27,8 @@ static int __init kbarman_init(void)
 err_chardev:
 	kbarman_session_exit();
 err_session:
+	kbarman_marker_exit();
+err_marker:
 	return error;
 }
 
@@ -30,6 +36,7 @@ static void __exit kbarman_exit(void)
 {
 	kbarman_chardev_exit();
 	kbarman_session_exit();
+	kbarman_marker_exit();
 }
 
 module_init(kbarman_init);

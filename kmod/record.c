@@ -159,3 +159,44 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
 	kbarman_ring_commit(ring);
 }
+
+void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
+			       const struct kbarman_mark *mark, const char *text)
+{
+	struct bm_protocol_annotation *annotation;
+	unsigned long data = mark->text_bytes ? mark->text_bytes + 1 : 0;
+	unsigned long length = ALIGN(sizeof(*annotation) + data, sizeof(bm_uintptr));
+	struct kbarman_slot slot = begin(ring, length);
+
+	annotation = slot.record;
+	if (!annotation)
+		return;
+	/* The NUL and the padding. */
+	memset((u8 *)annotation + length - sizeof(bm_uintptr), 0, sizeof(bm_uintptr));
+	fill_header(ring, annotation, BM_RECORD_ANNOTATION, slot.timestamp);
+	annotation->task_id = task_id;
+	annotation->data_length = data;
+	annotation->channel = mark->channel;
+	annotation->group = mark->group;
+	annotation->colour = mark->colour;
+	annotation->type = mark->type;
+	memcpy(annotation->data, text, mark->text_bytes);
+	if (data)
+		annotation->data[data - 1] = '\0';
+	kbarman_ring_commit(ring);
+}
+
+void kbarman_record_counter(struct kbarman_ring *ring, u32 task_id, u32 series, u64 value)
+{
+	struct bm_protocol_custom_counter *counter;
+	struct kbarman_slot slot = begin(ring, sizeof(*counter));
+
+	counter = slot.record;
+	if (!counter)
+		return;
+	fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
+	counter->task_id = task_id;
+	counter->counter = series;
+	counter->value = value;
+	kbarman_ring_commit(ring);
+}

@@ -10,7 +10,8 @@
 
 #include "ring.h"
 
-/* The custom series of every capture, in the order of the header's table. */
+/* The custom series of every capture, in the order of the header's table; what programs
+ * define (KBARMAN_MARK_SERIES) comes behind them. */
 enum kbarman_series {
 	KBARMAN_SERIES_LOST = 0,	/* records lost since the series' last value */
 	KBARMAN_SERIES_COUNT,
@@ -25,5 +26,11 @@ void kbarman_record_halt(struct kbarman_ring *ring, bool entered, u8 idle_state)
 /* A sample with PC; @deltas has as many values as the CPU's entry in the PMU table. */
 void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
 			   const u64 *deltas, unsigned int nr_deltas);
+
+/* @text: @mark->text_bytes of it, without a NUL; none: the end of an annotation. */
+void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
+			       const struct kbarman_mark *mark, const char *text);
+
+void kbarman_record_counter(struct kbarman_ring *ring, u32 task_id, u32 series, u64 value);
 
 #endif /* KBARMAN_RECORD_H */

@@ -197,6 +197,17 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 	return enter(ring, length, false);
 }
 
+void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
+{
+	ring->nest++;
+	barrier();
+	local_inc(&ring->lost[reason]);
+	local_inc(&ring->unreported);
+	/* No short way in front of the report. */
+	WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
+	kbarman_ring_commit(ring);
+}
+
 noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before)
 {
 	unsigned long now;

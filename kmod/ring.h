@@ -132,6 +132,9 @@ struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned lon
 /* The same, but a failure is not counted: for records about losses. */
 struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length);
 
+/* Count a record that does not even ask for room. Context: as kbarman_ring_reserve(). */
+void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
+
 /* Publish; for a nested writer, when the outermost one commits. */
 void kbarman_ring_commit(struct kbarman_ring *ring);
 

@@ -24,6 +24,7 @@
 #define DEFAULT_TASKS	16384
 #define DEFAULT_MAPS	65536
 #define DEFAULT_STRINGS	(4U << 20)
+#define DEFAULT_SERIES	64
 
 static unsigned long default_ring_bytes = 1UL << 20;
 module_param_named(ring_bytes, default_ring_bytes, ulong, 0644);
@@ -45,6 +46,7 @@ static const struct kbarman_source *const sources[] = {
 	&kbarman_source_sched,
 	&kbarman_source_idle,
 	&kbarman_source_pmu,
+	&kbarman_source_marker,
 };
 
 /* The ring_first[] of every CPU: kbarman_ring_init() wants them, maps do not show them. */
@@ -280,6 +282,7 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 		.max_tasks = config->max_tasks,
 		.max_maps = config->max_maps,
 		.max_strings = config->max_strings,
+		.max_series = config->max_series,
 		.ring_bytes = config->ring_bytes,
 	};
 	struct kbarman_capture *capture;
@@ -322,6 +325,8 @@ static void fill_defaults(struct kbarman_configure *config)
 		config->max_maps = DEFAULT_MAPS;
 	if (!config->max_strings)
 		config->max_strings = DEFAULT_STRINGS;
+	if (!config->max_series)
+		config->max_series = DEFAULT_SERIES;
 	if (!config->target_name[0])
 		strscpy(config->target_name, init_uts_ns.name.nodename,
 			sizeof(config->target_name));

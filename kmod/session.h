@@ -77,7 +77,7 @@ struct kbarman_source {
 };
 
 extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
-	kbarman_source_pmu, kbarman_source_tasks, kbarman_source_maps;
+	kbarman_source_pmu, kbarman_source_tasks, kbarman_source_maps, kbarman_source_marker;
 
 int kbarman_session_init(void);
 void kbarman_session_exit(void);

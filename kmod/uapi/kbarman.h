@@ -68,6 +68,24 @@
  * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and
  * EPOLLIN | EPOLLHUP when the session is not running.
  *
+ * Marks
+ * -----
+ * A descriptor opened O_WRONLY can write marks and do nothing else: annotations,
+ * bookmarks, names of channels and groups, values of custom counters. The mode of the
+ * device file alone says who may open it so. write() takes one mark or several, each a
+ * struct kbarman_mark with its text behind it; they become records in the ring of the
+ * CPU that the writer is on, with its thread id and the time of the call. Whoever
+ * writes may write, be it one of the tasks that the session records or not; on a CPU
+ * that it does not record nothing is written. Nor is it while no session runs, or
+ * one without KBARMAN_SOURCE_MARKS: write() succeeds then as always, at once.
+ *
+ * A program finds out whether anybody records by the word that KBARMAN_MARK_STATE lets
+ * it map, and stays with its descriptor from session to session.
+ *
+ * A descriptor without read permission has KBARMAN_MARK_BURST marks, and gets
+ * KBARMAN_MARK_RATE a second again; a mark counts once, and once more for every 64 bytes
+ * of its text. What is beyond is lost, and counted as KBARMAN_LOST_RATE.
+ *
  * Structs
  * -------
  * Every struct starts with its own size, set by the caller. Smaller than the
@@ -77,11 +95,12 @@
  *
  * Errors of any call
  * ------------------
- *	EBADF	the descriptor was opened without read permission
+ *	EBADF	the descriptor was opened without read permission, and the call is none
+ *		of KBARMAN_MARK_*
  *	EFAULT	a pointer is bad
  *	EINVAL	an argument is wrong (see the call)
  *	ENOTTY	no such ioctl
- * and of open():
+ * and of open(), unless it is O_WRONLY:
  *	EPERM	the caller has neither CAP_PERFMON nor CAP_SYS_ADMIN, or kernel
  *		lockdown forbids perf
  */
@@ -107,7 +126,8 @@ enum kbarman_loss {
 	KBARMAN_LOST_NESTED	= 1,	/* overwrite mode: all the space there is was
 					 * reserved by the writers it interrupted */
 	KBARMAN_LOST_TOO_BIG	= 2,	/* longer than an eighth of the ring */
-	KBARMAN_LOST_REASONS	= 3,
+	KBARMAN_LOST_RATE	= 3,	/* marks beyond their descriptor's rate */
+	KBARMAN_LOST_REASONS	= 4,
 };
 
 /* Facts that did not get into a table; the index into kbarman_stats.missed. */
@@ -173,7 +193,7 @@ struct kbarman_query {
  *	ENOMEM	the rings do not fit into memory
  *	ESRCH	no such process in pids
  *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
- *	E2BIG	nr_events > 32, nr_pids > 4096, or max_stack > KBARMAN_MAX_STACK or more
+ *	E2BIG	nr_events > 32, nr_pids > 4096, max_series > 4096, or max_stack > KBARMAN_MAX_STACK or more
  *		than fit into a record, which can have an eighth of the ring
  *	EOPNOTSUPP	call chains that this machine's architecture can't give: those
  *		it can are in query.features
@@ -182,7 +202,8 @@ struct kbarman_query {
 #define KBARMAN_SOURCE_IDLE		(1U << 1)	/* halting events */
 #define KBARMAN_SOURCE_PMU		(1U << 2)	/* samples: needs nr_events > 0 */
 #define KBARMAN_SOURCE_MAPS		(1U << 3)	/* executable mappings */
-#define KBARMAN_SOURCE_ALL		0xfU
+#define KBARMAN_SOURCE_MARKS		(1U << 4)	/* what programs write */
+#define KBARMAN_SOURCE_ALL		0x1fU
 
 #define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */
 #define KBARMAN_CONFIGURE_FALLBACK	(1U << 1)	/* no PMU: sample by cpu-clock */
@@ -224,7 +245,7 @@ struct kbarman_configure {
 	char target_name[64];		/* NUL-terminated; "" = the host's name */
 	__u32 max_stack;		/* addresses of a call chain; 0 = 127; only with
 					 * KBARMAN_CONFIGURE_CHAIN_* */
-	__u32 reserved0;
+	__u32 max_series;		/* custom series, for KBARMAN_MARK_SERIES; 0 = 64 */
 	__u64 reserved[3];
 };
 
@@ -368,6 +389,86 @@ struct kbarman_add_maps {
 	__u64 reserved[2];
 };
 
+/*
+ * Marks: what write() takes. One mark is this struct and its text, without a NUL; the
+ * next one begins at the next multiple of 8. KBARMAN_MARK_SIZE is the first version's
+ * size.
+ *
+ *	EINVAL	a size is smaller than that or cuts the mark off, a type, series or flag is
+ *		unknown, a field that the type does not have is not 0, or there is a NUL in
+ *		the text
+ *	EMSGSIZE	more text than KBARMAN_MARK_TEXT_MAX
+ *	E2BIG	the struct is longer than this kernel knows, and the rest not 0
+ * A mark that is refused ends a write() of several at those before it.
+ */
+#define KBARMAN_MARK_SIZE	40
+#define KBARMAN_MARK_TEXT_MAX	4095		/* bytes */
+#define KBARMAN_MARK_RATE	20000		/* marks a second and descriptor */
+#define KBARMAN_MARK_BURST	20000		/* marks at once */
+
+enum kbarman_mark_type {
+	KBARMAN_MARK_STRING	= 0,	/* channel, colour; empty text: the end of the last one */
+	KBARMAN_MARK_BOOKMARK	= 1,	/* colour */
+	KBARMAN_MARK_CHANNEL	= 2,	/* text is the name of `channel`, of group `group` */
+	KBARMAN_MARK_GROUP	= 3,	/* text is the name of `group` */
+	KBARMAN_MARK_COUNTER	= 4,	/* series, value; no text */
+};
+
+struct kbarman_mark {
+	__u32 size;			/* of this struct, without the text */
+	__u32 type;			/* enum kbarman_mark_type */
+	__u32 text_bytes;
+	__u32 channel;
+	__u32 group;
+	__u32 colour;			/* 0xTTRRGGBB; TT 1 to 4: a colour of the viewer's, 0:
+					 * whichever comes next, else RRGGBB */
+	__u32 series;			/* as KBARMAN_MARK_SERIES gave it */
+	__u32 reserved;
+	__u64 value;
+};
+
+/*
+ * KBARMAN_MARK_STATE: the result is a new descriptor, with close-on-exec set, of which
+ * one page can be mapped, PROT_READ and MAP_SHARED: struct kbarman_mark_state. The
+ * argument is 0.
+ */
+struct kbarman_mark_state {
+	__u32 size;			/* bytes of this struct that mean something */
+	__u32 recording;		/* 0: nobody records marks. Else the number of the
+					 * recording, another one for each: names and series
+					 * hold for one */
+};
+
+/*
+ * KBARMAN_MARK_SERIES: the custom series `name` of chart `chart`, made if there is none
+ * yet; then how it is shown is as the first one who asked for it wanted. It holds for
+ * the recording of which `recording` is the number. Strings are NUL-terminated, and
+ * chart and name not empty.
+ *
+ *	EAGAIN	nobody records marks
+ *	EBUSY	more calls than the descriptor's rate allows
+ *	EINVAL	a string without end, an unknown class, display or flag
+ *	ENOSPC	the session has no more series (max_series), or no room for the names
+ */
+struct kbarman_mark_series {
+	__u32 size;
+	__u32 series;			/* out */
+	__u32 recording;		/* out */
+	__u32 colour;			/* 0x00RRGGBB, or ~0: automatic */
+	__u64 multiplier;		/* the bits of an IEEE 754 double */
+	__u8 series_class;		/* enum bm_series_class */
+	__u8 display;			/* enum bm_series_display */
+	__u8 series_composition;	/* of the chart: enum bm_series_composition */
+	__u8 rendering_type;		/* of the chart: enum bm_rendering_type */
+	__u8 chart_flags;		/* BM_CHART_* */
+	__u8 reserved0[7];
+	char chart[64];
+	char name[64];
+	char units[32];
+	char description[128];
+	__u64 reserved[2];
+};
+
 #define KBARMAN_QUERY		_IO('k', 0xb0)	/* struct kbarman_query */
 #define KBARMAN_CONFIGURE	_IO('k', 0xb1)	/* struct kbarman_configure */
 #define KBARMAN_START		_IO('k', 0xb2)	/* struct kbarman_start */
@@ -377,5 +478,8 @@ struct kbarman_add_maps {
 #define KBARMAN_CLOCK		_IO('k', 0xb6)	/* struct kbarman_clock */
 #define KBARMAN_TASK_FACTS	_IO('k', 0xb7)	/* struct kbarman_task_facts */
 #define KBARMAN_ADD_MAPS	_IO('k', 0xb8)	/* struct kbarman_add_maps */
+
+#define KBARMAN_MARK_STATE	_IO('k', 0xb9)	/* 0 */
+#define KBARMAN_MARK_SERIES	_IO('k', 0xba)	/* struct kbarman_mark_series */
 
 #endif /* _UAPI_KBARMAN_H */

@@ -301,6 +301,58 @@ out:
 	close(fds[0]);
 }
 
+/* As many as were named, and the same records. */
+static void compacting_drops_spare_series(bool disk)
+{
+	static const struct kb_barman_layout layout = {
+		.max_cores = 1, .max_task_infos = 8, .max_mmap_layout = 8, .max_pmu_counters = 4,
+		.max_string_table_length = 4096, .max_custom_charts = 8, .max_custom_series = 64,
+		.spare_series = true,
+	};
+	const struct kb_chart chart = { .name = "c", .series_composition = 1, .rendering_type = 1 };
+	struct kb_series series = { .multiplier = 1.0, .series_class = 3, .display = 2 };
+	struct kb_event event = { .type = KB_EVENT_CUSTOM_COUNTER };
+	struct kb_barman_writer *w;
+	struct kb_validation sum;
+	struct kb_barman *barman;
+	struct kb_error err;
+	bool good = false;
+	char path[32];
+	int fds[2];
+
+	if (open_sink(disk ? SINK_DISK : SINK_MEMORY, fds)) {
+		tap_skip("compacting_drops_spare_series", "no temporary file here");
+		return;
+	}
+	if (kb_barman_writer_create(&w, fds[1], &layout, &err) ||
+	    kb_barman_writer_chart(w, &chart))
+		goto out;
+	series.name = "a";
+	good = !kb_barman_writer_series(w, &series);
+	good = good && !kb_barman_writer_sync(w);
+	for (event.timestamp = 0; good && event.timestamp < 1000; event.timestamp++)
+		good = !kb_barman_writer_event(w, &event);
+	series.name = "late";
+	good = good && !kb_barman_writer_series(w, &series);
+	event.custom_counter.counter = 1;
+	good = good && !kb_barman_writer_event(w, &event);
+	good = good && !kb_barman_writer_finish(w, true, &err);
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fds[0]);
+	if (good && !kb_barman_open(&barman, path, &err)) {
+		const struct kb_header *h = kb_barman_header(barman);
+
+		good = !kb_barman_validate(barman, &sum, &err) && sum.records == 1001 &&
+		       h->nr_charts == 1 && h->nr_series == 2 &&
+		       !strcmp(h->series[0].name, "a") && !strcmp(h->series[1].name, "late");
+		kb_barman_close(barman);
+	}
+out:
+	tap_ok(good, disk ? "compacting_drops_spare_series_on_disk"
+			  : "compacting_drops_spare_series");
+	kb_barman_writer_destroy(w);
+	close(fds[0]);
+}
+
 /* Behind something else in the file, from where the descriptor is. */
 static void a_capture_may_start_anywhere(bool disk, bool compact)
 {
@@ -430,6 +482,8 @@ int main(void)
 	}
 	compacting_keeps_what_was_written(false);
 	compacting_keeps_what_was_written(true);
+	compacting_drops_spare_series(false);
+	compacting_drops_spare_series(true);
 	for (int i = 0; i < 4; i++)
 		a_capture_may_start_anywhere(i & 1, i & 2);
 	what_does_not_fit_is_refused_alone();

@@ -554,6 +554,7 @@ static uint64_t say_loss(struct recording *rec, unsigned int reason)
 	static const char *const why[KBARMAN_LOST_REASONS] = {
 		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
 		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
+		[KBARMAN_LOST_RATE] = "programs wrote more marks than their rate allows (20000 a second)",
 		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
 	};
 	struct kbarman_query query;

@@ -51,8 +51,7 @@ struct kb_recorder {
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
 	uint64_t unsynced;		/* bytes of records */
-	bool has_charts;
-	uint32_t strings_done, tasks_done, maps_done;
+	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
 	struct kb_recorder_totals totals;
 };
 
@@ -60,6 +59,7 @@ static const char *const loss_names[] = {
 	[KBARMAN_LOST_FULL]	= "full",
 	[KBARMAN_LOST_NESTED]	= "nested",
 	[KBARMAN_LOST_TOO_BIG]	= "too_big",
+	[KBARMAN_LOST_RATE]	= "rate",
 };
 
 static const char *const miss_names[] = {
@@ -262,15 +262,15 @@ static int set_header(struct kb_recorder *r)
 	return kb_barman_writer_set_header(r->writer, &header);
 }
 
+/* Rows with a name: those without are there for series that programs may define yet. */
 static int copy_charts(struct kb_recorder *r)
 {
 	const struct kb_mapped *m = header_of(r);
+	uint32_t nr_series = m->series ? m->header->config_constants.num_custom_counters : 0;
 	int ret = 0;
 
-	if (r->has_charts || !m->series)
-		return 0;
-	for (uint32_t i = 0; i < m->nr_charts && !ret; i++) {
-		const struct bm_protocol_header_custom_chart *from = &m->charts[i];
+	for (; nr_series && r->charts_done < m->nr_charts && !ret; r->charts_done++) {
+		const struct bm_protocol_header_custom_chart *from = &m->charts[r->charts_done];
 		struct kb_chart chart = {
 			.name = string_at(r, from->name_ptr),
 			.series_composition = from->series_composition,
@@ -278,10 +278,13 @@ static int copy_charts(struct kb_recorder *r)
 			.boolean_flags = from->boolean_flags,
 		};
 
+		if (!*chart.name)
+			break;
 		ret = kb_barman_writer_chart(r->writer, &chart);
 	}
-	for (uint32_t i = 0; i < m->header->config_constants.num_custom_counters && !ret; i++) {
-		const struct bm_protocol_header_custom_chart_series *from = &m->series[i];
+	for (; r->series_done < nr_series && !ret; r->series_done++) {
+		const struct bm_protocol_header_custom_chart_series *from =
+			&m->series[r->series_done];
 		struct kb_series series = {
 			.chart_index = from->chart_index,
 			.name = string_at(r, from->name_ptr),
@@ -293,10 +296,11 @@ static int copy_charts(struct kb_recorder *r)
 			.boolean_flags = from->boolean_flags,
 		};
 
+		if (!*series.name)
+			break;
 		memcpy(&series.multiplier, &from->multiplier, sizeof(series.multiplier));
 		ret = kb_barman_writer_series(r->writer, &series);
 	}
-	r->has_charts = true;
 	return ret;
 }
 
@@ -562,6 +566,7 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 		.max_string_table_length = strings < 1U << 30 ? (uint32_t)strings : 1U << 30,
 		.max_custom_charts = m->nr_charts,
 		.max_custom_series = config->num_custom_counters,
+		.spare_series = true,
 	};
 
 	int ret = kb_barman_writer_create(&r->writer, fd, &layout, err);

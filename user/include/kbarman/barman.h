@@ -233,6 +233,8 @@ struct kb_barman_layout {
 	uint32_t max_pmu_counters;
 	uint32_t max_string_table_length; /* rounded up to a multiple of 4 */
 	uint32_t max_custom_charts, max_custom_series;	/* both 0, or both not */
+	bool spare_series;		/* no record means a series that is not set; what is
+					 * compacted has only those that are */
 };
 
 /*

@@ -12,6 +12,7 @@ static const struct {
 	{ "full", "record with larger rings (-m) or fewer samples (-F, -c)" },
 	{ "nested", "record with larger rings (-m)" },
 	{ "too_big", "record with larger rings (-m) or shorter call chains (--max-stack)" },
+	{ "rate", "have programs write fewer marks: 20000 a second and descriptor are taken" },
 	{ "task", "record for a shorter time or fewer tasks: the task table was full" },
 	{ "map", "record for a shorter time or fewer tasks: the map table was full" },
 	{ "string", "record for a shorter time or fewer tasks: the string table was full" },

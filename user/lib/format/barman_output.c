@@ -259,8 +259,12 @@ static int small_header(const struct kb_barman_writer *w, struct barman_shape *s
 	shape->max_pmu_counters = most;
 	/*
 	 * A table that goes to 0 would take fields out of the records; which custom
-	 * series they refer to isn't known.
+	 * series they refer to isn't known, unless the layout says it.
 	 */
+	if (w->spare_series && shape->num_series) {
+		shape->num_charts = w->nr_charts ? w->nr_charts : 1;
+		shape->num_series = w->nr_series ? w->nr_series : 1;
+	}
 	if (shape->max_task_infos)
 		shape->max_task_infos = w->nr_tasks ? w->nr_tasks : 1;
 	if (shape->max_mmap_layout)
@@ -284,6 +288,7 @@ static int small_header(const struct kb_barman_writer *w, struct barman_shape *s
 	if (shape->num_series) {
 		memcpy(to + places->charts, w->header + p->charts,
 		       4 + (size_t)shape->num_charts * BARMAN_CHART_BYTES);
+		kb_store32(to + places->charts, shape->num_charts, w->swap);
 		memcpy(to + places->series, w->header + p->series,
 		       (size_t)shape->num_series * BARMAN_SERIES_BYTES);
 	}
@@ -292,6 +297,7 @@ static int small_header(const struct kb_barman_writer *w, struct barman_shape *s
 	kb_store32(to + BARMAN_AT_CONFIG + 8, shape->max_mmap_layout, w->swap);
 	kb_store32(to + BARMAN_AT_CONFIG + 12, shape->max_pmu_counters, w->swap);
 	kb_store32(to + BARMAN_AT_CONFIG + 16, shape->max_string_table_length, w->swap);
+	kb_store32(to + BARMAN_AT_CONFIG + 20, shape->num_series, w->swap);
 	return 0;
 }
 

@@ -121,6 +121,7 @@ int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	w->fd = fd;
 	w->swap = layout->big_endian != KB_HOST_BIG_ENDIAN;
+	w->spare_series = layout->spare_series;
 	w->limit = layout->buffer_length && !layout->circular ? layout->buffer_length : UINT64_MAX;
 	w->shape = (struct barman_shape){
 		.word = layout->word_size ? layout->word_size : 8,

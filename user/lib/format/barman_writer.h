@@ -24,6 +24,7 @@ struct kb_barman_writer {
 	bool swap;
 	bool extended;			/* kbarman.ext=1 was given */
 	uint64_t base;			/* of the capture, in the file */
+	bool spare_series;		/* as in the layout */
 	uint64_t limit;			/* of a linear buffer; UINT64_MAX: none */
 
 	/* The header as it will stand in the file. Unused rows are untouched pages. */
