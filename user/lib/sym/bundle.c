@@ -165,8 +165,10 @@ static int finish_image(struct reader *reader)
 	reader->image = NULL;
 	if (!image || reader->skips)
 		return 0;
-	image->stripped = !image->elf.symbols.nr_symbols;
-	return kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
+	image->bundled = true;
+	/* A debug file may have come since. */
+	image->loaded = image->elf.symbols.nr_symbols > image->elf.nr_stubs;
+	return !image->loaded ? 0 : kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
 }
 
 static int take_image(struct reader *reader, char *at)
@@ -215,6 +217,7 @@ static int take_symbol(struct reader *reader, char *at)
 {
 	uint64_t address, size;
 	const char *numbers = at;
+	size_t length;
 
 	if (!reader->image)
 		return -EBADMSG;
@@ -225,8 +228,10 @@ static int take_symbol(struct reader *reader, char *at)
 	at += numbers - at;
 	if (!take_name(at) || !*at)
 		return -EBADMSG;
+	length = strlen(at);
+	reader->image->elf.nr_stubs += length > 4 && strcmp(at + length - 4, "@plt") == 0;
 	return kb_symtab_add(&reader->image->elf.symbols, address, size, KB_SYMTAB_NO_LIMIT, at,
-			     strlen(at), KB_RANK_GLOBAL, 0);
+			     length, KB_RANK_GLOBAL, 0);
 }
 
 static int take_line(struct reader *reader, char *line)

@@ -15,6 +15,7 @@
 
 #include "sym/elf.h"
 #include "sym/minidebug.h"
+#include "sym/plt.h"
 
 #define MAX_SEGMENTS	64U		/* to load; programs have two to five */
 #define MAX_SECTIONS	(1U << 20)
@@ -339,6 +340,12 @@ static int load(struct loader *loader)
 		return ret;
 	load_identity(loader);
 	ret = load_symbol_tables(loader);
+	loader->out->nr_stubs = -loader->out->symbols.nr_symbols;
+	if (!ret)
+		ret = kb_plt_add(&loader->out->symbols, loader->elf);
+	loader->out->nr_stubs += loader->out->symbols.nr_symbols;
+	if (ret == -ENOMEM)
+		return fail(loader, ret, "needs more memory than there is");
 	if (!ret)
 		load_minidebug(loader);
 	return ret;

@@ -30,6 +30,7 @@ struct kb_build_id {
 
 struct kb_elf {
 	struct kb_symtab symbols;	/* by virtual address */
+	uint32_t nr_stubs;		/* of them, at most, those that are NAME@plt */
 	struct kb_elf_segment *segments;
 	uint32_t nr_segments;
 	bool has_symtab;		/* .symtab, not just .dynsym */

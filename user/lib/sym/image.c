@@ -169,13 +169,16 @@ void kb_image_load(struct kb_images *images, struct kb_image *image)
 	if (image->loaded)
 		return;
 	image->loaded = true;
-	if (image->kind == KB_IMAGE_OTHER)
+	if (image->bundled)
+		kb_debugfile_add(&image->elf, images->symfs, image->name);
+	else if (image->kind == KB_IMAGE_OTHER)
 		load_other(images, image);
 	else
 		load_file(images, image);
 	if (kb_symtab_sort(&image->elf.symbols))
 		kb_elf_release(&image->elf);
-	image->stripped = image->elf.nr_segments && !image->elf.symbols.nr_symbols;
+	image->stripped = image->elf.nr_segments &&
+			  image->elf.symbols.nr_symbols <= image->elf.nr_stubs;
 }
 
 void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path)

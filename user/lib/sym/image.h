@@ -23,6 +23,7 @@ struct kb_image {
 	const char *base;	/* the last component of it */
 	enum kb_image_kind kind;
 	bool loaded;		/* tried at least */
+	bool bundled;		/* what it is comes from a bundle */
 	struct kb_elf elf;
 	uint32_t unknown_id;	/* of addresses that no symbol covers */
 	char *complaint;	/* one sentence, or NULL */

@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: MIT
+/* Stubs of shared libraries are called what objdump(1) calls them, however linked. */
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "../lib/tap.h"
+#include "sym/elf.h"
+
+static char directory[] = "/tmp/kbarman-plt-XXXXXX";
+
+static const char source[] =
+	"#include <stdio.h>\n#include <stdlib.h>\n#include <string.h>\n"
+	"int main(int c, char **v)\n"
+	"{\n"
+	"	int (*volatile taken)(const char *) = puts;\n"
+	"	printf(\"%s\", v[0]); puts(v[0]); free(malloc(c)); taken(getenv(\"HOME\"));\n"
+	"	return strlen(v[0]) + abs(atoi(v[0]));\n"
+	"}\n";
+
+static const char *name_at(const struct kb_elf *elf, uint64_t address)
+{
+	struct kb_symtab_hit hit;
+
+	kb_symtab_find(&elf->symbols, address, &hit);
+	return hit.symbol ? kb_symtab_name(&elf->symbols, hit.symbol) : "";
+}
+
+/* All stubs that objdump shows are ours, and others are not. */
+static void check(const char *tools, const char *flags, const char *promise)
+{
+	unsigned int i, stubs = 0, ours = 0, wrong = 0;
+	char command[512], line[512], name[256], path[64];
+	struct kb_error err = { 0 };
+	unsigned long long address;
+	struct kb_elf elf;
+	FILE *objdump;
+
+	snprintf(path, sizeof(path), "%s/a.out", directory);
+	snprintf(command, sizeof(command), "%sgcc -O1 -fno-builtin %s -o %s %s/a.c 2>/dev/null",
+		 tools, flags, path, directory);
+	if (system(command)) {
+		tap_skip(promise, "the compiler can't make it");
+		return;
+	}
+	if (!tap_is(kb_elf_load(&elf, path, &err), 0, "the_file_is_read"))
+		return;
+	snprintf(command, sizeof(command), "%sobjdump -d %s", tools, path);
+	objdump = popen(command, "r");
+	while (objdump && fgets(line, sizeof(line), objdump)) {
+		if (sscanf(line, "%llx <%255[^>]>:", &address, name) != 2 || !strstr(name, "@plt") ||
+		    name[0] == '*' || strchr(name, '-'))
+			continue;
+		stubs++;
+		for (i = 0; i < 8; i++)
+			wrong += strcmp(name_at(&elf, address + i), name) != 0;
+	}
+	if (objdump)
+		pclose(objdump);
+	for (i = 0; i < elf.symbols.nr_symbols; i++)
+		ours += strstr(kb_symtab_name(&elf.symbols, &elf.symbols.symbols[i]), "@plt") != NULL;
+	if (!tap_ok(stubs >= 5 && ours == stubs && !wrong, promise))
+		tap_note("%u stubs, %u ours, %u bytes wrong", stubs, ours, wrong);
+	kb_elf_release(&elf);
+}
+
+int main(void)
+{
+	char path[64];
+	FILE *file;
+
+	if (!mkdtemp(directory))
+		return 2;
+	snprintf(path, sizeof(path), "%s/a.c", directory);
+	file = fopen(path, "w");
+	if (!file || fputs(source, file) < 0 || fclose(file))
+		return 2;
+#ifdef __x86_64__
+	check("", "", "lazy_stubs_have_names");
+	check("", "-Wl,-z,now", "stubs_that_are_bound_at_once_have_names");
+	check("", "-fcf-protection -Wl,-z,ibtplt", "stubs_of_branch_protection_have_names");
+	check("", "-no-pie", "stubs_of_fixed_programs_have_names");
+#endif
+	check("aarch64-linux-gnu-", "", "arm64_stubs_have_names");
+	check("aarch64-linux-gnu-", "-Wl,-z,now", "arm64_stubs_that_are_bound_at_once_have_names");
+	check("aarch64-linux-gnu-", "-mbranch-protection=standard -Wl,-z,force-bti,-z,pac-plt",
+	      "arm64_stubs_of_branch_protection_have_names");
+	check("aarch64-linux-gnu-", "-no-pie -mbranch-protection=bti -Wl,-z,force-bti",
+	      "arm64_stubs_with_landing_pads_have_names");
+	snprintf(path, sizeof(path), "rm -r %s", directory);
+	if (system(path))
+		return 2;
+	return tap_done();
+}

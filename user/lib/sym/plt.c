@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Stubs are found by their jump, not by their number: linkers leave out, add and order
+ * them as they like (.plt.got, .plt.sec, branch protection).
+ */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/plt.h"
+
+#define MAX_SLOTS	(1U << 20)
+#define MAX_NAME	1024
+#define BTI_C		0xd503245fU
+
+struct slot {
+	uint64_t address;	/* of the GOT entry */
+	uint32_t name;		/* offset in .dynstr */
+};
+
+struct plt {
+	struct kb_symtab *symtab;
+	Elf *elf;
+	GElf_Half machine;
+	Elf_Data *strings;
+	struct slot *slots;	/* by address */
+	size_t nr, max;
+};
+
+static int compare_slots(const void *left, const void *right)
+{
+	const struct slot *a = left, *b = right;
+
+	return (a->address > b->address) - (a->address < b->address);
+}
+
+static int add_slot(struct plt *plt, uint64_t address, uint32_t name)
+{
+	size_t max = plt->max ? plt->max * 2 : 64;
+	struct slot *grown;
+
+	if (plt->nr == MAX_SLOTS)
+		return 0;
+	if (plt->nr == plt->max) {
+		grown = reallocarray(plt->slots, max, sizeof(*grown));
+		if (!grown)
+			return -ENOMEM;
+		plt->slots = grown;
+		plt->max = max;
+	}
+	plt->slots[plt->nr++] = (struct slot) { address, name };
+	return 0;
+}
+
+static bool fills_slot(const struct plt *plt, unsigned int type)
+{
+	return plt->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
+		type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+}
+
+/* The slots that the relocations of one section fill with functions of .dynsym. */
+static int read_slots(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data = elf_getdata(scn, NULL), *symbols;
+	Elf_Scn *dynsym = elf_getscn(plt->elf, shdr->sh_link);
+	size_t size = gelf_fsize(plt->elf, ELF_T_RELA, 1, EV_CURRENT), i;
+	GElf_Shdr link;
+	GElf_Rela rela;
+	GElf_Sym sym;
+	int ret = 0;
+
+	if (!data || !size || !dynsym || !gelf_getshdr(dynsym, &link) || link.sh_type != SHT_DYNSYM)
+		return 0;
+	symbols = elf_getdata(dynsym, NULL);
+	plt->strings = elf_getdata(elf_getscn(plt->elf, link.sh_link), NULL);
+	for (i = 0; i < data->d_size / size && i <= INT32_MAX && !ret; i++) {
+		if (!gelf_getrela(data, i, &rela) || !fills_slot(plt, GELF_R_TYPE(rela.r_info)) ||
+		    GELF_R_SYM(rela.r_info) > INT32_MAX ||
+		    !gelf_getsym(symbols, GELF_R_SYM(rela.r_info), &sym))
+			continue;
+		ret = add_slot(plt, rela.r_offset, sym.st_name);
+	}
+	return ret;
+}
+
+static uint32_t load32(const uint8_t *at)
+{
+	return (uint32_t)at[3] << 24 | at[2] << 16 | at[1] << 8 | at[0];
+}
+
+static int add_stub(struct plt *plt, uint64_t address, uint64_t size, uint64_t slot)
+{
+	const struct slot key = { .address = slot };
+	const struct slot *found = bsearch(&key, plt->slots, plt->nr, sizeof(key), compare_slots);
+	char name[MAX_NAME + sizeof("@plt")];
+	const char *text;
+	size_t length;
+
+	if (!found || found->name >= plt->strings->d_size)
+		return 0;
+	text = (const char *)plt->strings->d_buf + found->name;
+	length = strnlen(text, plt->strings->d_size - found->name);
+	if (!length || length > MAX_NAME)
+		return 0;
+	memcpy(name, text, length);
+	memcpy(name + length, "@plt", 4);
+	return kb_symtab_add(plt->symtab, address, size, KB_SYMTAB_NO_LIMIT, name, length + 4,
+			     KB_RANK_LOCAL, 0);
+}
+
+/* "jmp *slot(%rip)", maybe behind endbr64 or bnd, in entries of one size. */
+static int read_x86(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)
+{
+	size_t entry = shdr->sh_entsize == 8 ? 8 : 16, at, i;
+	int ret = 0;
+
+	for (at = 0; at + entry <= size && !ret; at += entry) {
+		for (i = at; i + 6 <= at + entry && (code[i] != 0xff || code[i + 1] != 0x25); i++)
+			;
+		if (i + 6 <= at + entry)
+			ret = add_stub(plt, shdr->sh_addr + at, entry, shdr->sh_addr + i + 6 +
+				       (uint64_t)(int64_t)(int32_t)load32(code + i + 2));
+	}
+	return ret;
+}
+
+/* "adrp x16, page; ldr x17, [x16, #offset]", maybe behind bti; up to the next one. */
+static int read_arm64(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)
+{
+	size_t start = 0, i;
+	uint64_t slot = 0;
+	int ret = 0;
+
+	for (i = 0; i + 8 <= size && !ret; i += 4) {
+		uint32_t adrp = load32(code + i), ldr = load32(code + i + 4);
+		uint64_t pages = (adrp >> 5 & 0x7ffff) << 2 | (adrp >> 29 & 3);
+		size_t here = i >= 4 && load32(code + i - 4) == BTI_C ? i - 4 : i;
+
+		if ((adrp & 0x9f00001f) != 0x90000010 || (ldr & 0xffc003ff) != 0xf9400211)
+			continue;
+		if (slot)
+			ret = add_stub(plt, shdr->sh_addr + start, here - start, slot);
+		start = here;
+		pages = (pages ^ 0x100000) - 0x100000;	/* 21 bits with a sign */
+		slot = ((shdr->sh_addr + i) & ~(uint64_t)4095) + (pages << 12) +
+			(ldr >> 10 & 0xfff) * 8;
+	}
+	if (slot && !ret)
+		ret = add_stub(plt, shdr->sh_addr + start, size - start, slot);
+	return ret;
+}
+
+static int read_stubs(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
+{
+	Elf_Data *data = elf_getdata(scn, NULL);
+
+	if (!data || !data->d_buf)
+		return 0;
+	return plt->machine == EM_X86_64 ? read_x86(plt, shdr, data->d_buf, data->d_size) :
+		read_arm64(plt, shdr, data->d_buf, data->d_size);
+}
+
+static int each_section(struct plt *plt, bool stubs)
+{
+	Elf_Scn *scn = NULL;
+	GElf_Shdr shdr;
+	size_t names;
+	int ret = 0;
+
+	if (elf_getshdrstrndx(plt->elf, &names))
+		return 0;
+	while (!ret && (scn = elf_nextscn(plt->elf, scn))) {
+		const char *name;
+
+		if (!gelf_getshdr(scn, &shdr))
+			continue;
+		name = elf_strptr(plt->elf, names, shdr.sh_name);
+		if (!stubs && shdr.sh_type == SHT_RELA)
+			ret = read_slots(plt, scn, &shdr);
+		else if (stubs && shdr.sh_type == SHT_PROGBITS && shdr.sh_flags & SHF_EXECINSTR &&
+			 name && strncmp(name, ".plt", 4) == 0)
+			ret = read_stubs(plt, scn, &shdr);
+	}
+	return ret;
+}
+
+int kb_plt_add(struct kb_symtab *symtab, Elf *elf)
+{
+	struct plt plt = { .symtab = symtab, .elf = elf };
+	GElf_Ehdr header;
+	int ret;
+
+	if (!gelf_getehdr(elf, &header) || header.e_ident[EI_DATA] != ELFDATA2LSB ||
+	    header.e_ident[EI_CLASS] != ELFCLASS64 ||
+	    (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64))
+		return 0;
+	plt.machine = header.e_machine;
+	ret = each_section(&plt, false);
+	if (!ret && plt.nr && plt.strings && plt.strings->d_buf) {
+		qsort(plt.slots, plt.nr, sizeof(*plt.slots), compare_slots);
+		ret = each_section(&plt, true);
+	}
+	free(plt.slots);
+	return ret;
+}
