@@ -123,6 +123,18 @@ void kb_json_end(struct kb_json *json)
 		kb_out_bytes(json->out, "}\n", 2);
 }
 
+void kb_json_object(struct kb_json *json, const char *key)
+{
+	put_literal(json, key, "{");
+	json->comma = false;
+}
+
+void kb_json_object_end(struct kb_json *json)
+{
+	kb_out_bytes(json->out, "}", 1);
+	json->comma = true;
+}
+
 void kb_json_array(struct kb_json *json, const char *key)
 {
 	put_literal(json, key, "[");
@@ -191,9 +203,9 @@ static uint8_t *put_character(uint8_t *at, uint32_t code)
 		*at++ = escaped[found - plain];
 		return at;
 	}
-	if (code < 0x20 || code == 0x7f) {
+	if (code < 0x20 || code == 0x7f || code == '<') {
 		memcpy(at, "\\u00", 4);
-		at[4] = hex[code >> 4];
+		at[4] = hex[code >> 4 & 15];
 		at[5] = hex[code & 15];
 		return at + 6;
 	}
@@ -201,12 +213,12 @@ static uint8_t *put_character(uint8_t *at, uint32_t code)
 }
 
 /* How many bytes from @text on need no escape: the usual case is all of them. */
-static size_t plain_length(const char *text, size_t length)
+static size_t plain_length(const struct kb_json *json, const char *text, size_t length)
 {
 	size_t i = 0;
 
 	while (i < length && (uint8_t)text[i] >= 0x20 && (uint8_t)text[i] < 0x7f &&
-	       text[i] != '"' && text[i] != '\\')
+	       text[i] != '"' && text[i] != '\\' && (text[i] != '<' || !json->markup))
 		i++;
 	return i;
 }
@@ -230,7 +242,7 @@ void kb_json_text(struct kb_json *json, const char *key, const char *text, size_
 		put_literal(json, key, "null");
 		return;
 	}
-	if (length <= SHORT_TEXT && plain_length(text, length) == length) {
+	if (length <= SHORT_TEXT && plain_length(json, text, length) == length) {
 		/* People need the quotes only where it isn't clear what belongs together. */
 		bool quotes = !json->people || !is_word(text, length);
 
@@ -252,7 +264,7 @@ void kb_json_text(struct kb_json *json, const char *key, const char *text, size_
 	*at++ = '"';
 	kb_out_commit(json->out, at);
 	while (length) {
-		size_t plain = plain_length(text, length);
+		size_t plain = plain_length(json, text, length);
 		uint32_t code;
 
 		kb_out_bytes(json->out, text, plain);

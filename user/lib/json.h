@@ -24,12 +24,17 @@
 struct kb_json {
 	struct kb_out *out;
 	bool people;		/* not JSON */
+	bool markup;		/* stands in HTML: no text has a '<' */
 	bool comma;		/* something is in front of what comes next */
 	unsigned int arrays;	/* open at the moment */
 };
 
 void kb_json_begin(struct kb_json *json, const char *kind);
 void kb_json_end(struct kb_json *json);
+
+/* An object in another one or in an array, or that is a whole document. */
+void kb_json_object(struct kb_json *json, const char *key);
+void kb_json_object_end(struct kb_json *json);
 
 void kb_json_array(struct kb_json *json, const char *key);
 void kb_json_array_end(struct kb_json *json);
