@@ -194,6 +194,22 @@ a_cpu_that_goes_and_comes_is_recorded() {
 	is_whole hot.cap && in_order hot.cap
 }
 
+# "ok", "warn" or "FAIL", as the doctor says of a check
+verdict_of() {
+	"$KBARMAN" doctor | awk -v name="$1" '$2 == name { print $1 }'
+}
+
+the_doctor_finds_nothing_in_the_way_and_then_the_other_recorder() {
+	"$KBARMAN" doctor || return 1
+	[ "$(verdict_of device)" = ok ] && [ "$(verdict_of session)" = ok ] || return 1
+	"$KBARMAN" record -o sys.cap &
+	begun sys.cap || return 1
+	verdict=$(verdict_of session)
+	kill -TERM $!
+	wait $! || return 1
+	[ "$verdict" = FAIL ]
+}
+
 the_example_prints_its_records() {
 	[ -x "$MAP_READER" ] || { echo 'SKIP: it is not built'; return 0; }
 	"$MAP_READER" 0 >printed || return 1

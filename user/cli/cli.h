@@ -35,6 +35,7 @@ extern const char *cli_verb_name;		/* the one that runs; NULL: none yet */
 int cmd_bundle(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_doctor(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_help(int argc, char **argv);
 int cmd_info(int argc, char **argv);

@@ -14,6 +14,7 @@ static const struct cli_verb verbs[] = {
 	{ "bundle", cmd_bundle, "save the symbols that a capture needs elsewhere" },
 	{ "check", cmd_check, "say whether a file is valid, and if not what is wrong" },
 	{ "convert", cmd_convert, "write a capture in another format" },
+	{ "doctor", cmd_doctor, "check what recording needs, and say how to get it" },
 	{ "dump", cmd_dump, "print what a file says, record by record" },
 	{ "help", cmd_help, "this list" },
 	{ "info", cmd_info, "what a capture holds" },

@@ -1,0 +1,467 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman doctor: everything that a recording needs, one line each, and for what is
+ * missing the command that mends it. Each check is a function in one table; it reads
+ * files and asks the device, and changes nothing.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+#include <zlib.h>
+
+#include <kbarman/device.h>
+
+#include "cli.h"
+#include "lines.h"
+
+#define DISK_LOW	(256ULL << 20)
+#define CAP_SYS_ADMIN	21
+#define CAP_SYSLOG	34
+#define CAP_PERFMON	38
+
+static const char usage[] =
+	"usage: kbarman doctor [OPTIONS]\n"
+	"\n"
+	"Check everything that recording needs, and say what to do about what is missing.\n"
+	"\n"
+	"      --root DIR   read the files of /proc, /sys, /boot and /lib below DIR\n"
+	"  -o, --output DIR where captures would go (default: here)\n"
+	"  -j, --json       one JSON object a line\n"
+	"  -h, --help       this text\n"
+	"\n"
+	"Exit status: 0 recording works; 1 something is in its way.\n";
+
+enum verdict {
+	GOOD,
+	WORSE,		/* recording works, but something will be missing */
+	BAD,		/* no recording */
+};
+
+struct doctor {
+	const char *root, *output;
+	struct utsname system;
+	struct kb_device *device;	/* NULL: could not be opened, why is in @error */
+	struct kb_error error;
+	struct kbarman_query query;
+	uint64_t capabilities;		/* effective */
+	/* What a check found. */
+	char found[256], fix[512];
+};
+
+/* ---- what checks read ---- */
+
+/* The beginning of a file as text; false: it can't be read. */
+static bool read_text(const struct doctor *doctor, const char *path, char *text, size_t size)
+{
+	char full[PATH_MAX];
+	ssize_t length;
+	int fd;
+
+	if (snprintf(full, sizeof(full), "%s%s", doctor->root, path) >= (int)sizeof(full))
+		return false;
+	fd = open(full, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	length = read(fd, text, size - 1);
+	close(fd);
+	if (length < 0)
+		return false;
+	text[length] = '\0';
+	return true;
+}
+
+static bool read_number(const struct doctor *doctor, const char *path, long *number)
+{
+	char text[64], *end;
+
+	if (!read_text(doctor, path, text, sizeof(text)))
+		return false;
+	*number = strtol(text, &end, 10);
+	return end != text;
+}
+
+static bool is_there(const struct doctor *doctor, const char *path)
+{
+	char full[PATH_MAX];
+
+	return snprintf(full, sizeof(full), "%s%s", doctor->root, path) < (int)sizeof(full) &&
+	       access(full, F_OK) == 0;
+}
+
+/*
+ * CONFIG_NAME of the running kernel: 'y', 'm', 'n'; 0: nobody knows. gzopen() reads
+ * plain files as well.
+ */
+static char kernel_config(const struct doctor *doctor, const char *name)
+{
+	const char *const places[] = { "/proc/config.gz", "/boot/config-", "/lib/modules/" };
+	char path[PATH_MAX], line[512];
+	size_t length = strlen(name);
+
+	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+		gzFile file;
+		char value = 'n';
+
+		snprintf(path, sizeof(path), "%s%s%s%s", doctor->root, places[i],
+			 i ? doctor->system.release : "", i == 2 ? "/config" : "");
+		file = gzopen(path, "r");
+		if (!file)
+			continue;
+		while (gzgets(file, line, sizeof(line)))
+			if (!strncmp(line, name, length) && line[length] == '=')
+				value = line[length + 1];
+		gzclose(file);
+		return value;
+	}
+	return 0;
+}
+
+__attribute__((format(printf, 3, 4)))
+static enum verdict say(struct doctor *doctor, enum verdict verdict, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(doctor->found, sizeof(doctor->found), format, args);
+	va_end(args);
+	return verdict;
+}
+
+__attribute__((format(printf, 2, 3)))
+static void advise(struct doctor *doctor, const char *format, ...)
+{
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(doctor->fix, sizeof(doctor->fix), format, args);
+	va_end(args);
+}
+
+static bool may(const struct doctor *doctor, unsigned int capability)
+{
+	return doctor->capabilities >> capability & 1;
+}
+
+/* ---- the checks ---- */
+
+static enum verdict check_module(struct doctor *doctor)
+{
+	char version[32] = "";
+
+	if (!is_there(doctor, "/sys/module/kbarman")) {
+		advise(doctor, "load it: `modprobe kbarman', or `insmod kbarman.ko', as root");
+		return say(doctor, BAD, "not loaded");
+	}
+	read_text(doctor, "/sys/module/kbarman/version", version, sizeof(version));
+	version[strcspn(version, "\n")] = '\0';
+	if (strcmp(version, KBARMAN_VERSION)) {
+		advise(doctor, "build and load the module of this release, for it and the tool are "
+		       "made for each other");
+		return say(doctor, WORSE, "version %s, and this tool is %s",
+			   *version ? version : "unknown", KBARMAN_VERSION);
+	}
+	return say(doctor, GOOD, "loaded, version %s", version);
+}
+
+/* Would the kernel take a module that is not signed? */
+static enum verdict check_signature(struct doctor *doctor)
+{
+	char text[16] = "";
+
+	if (is_there(doctor, "/sys/module/kbarman"))
+		return say(doctor, GOOD, "the module is in the kernel, so it was taken");
+	if (read_text(doctor, "/sys/module/module/parameters/sig_enforce", text, sizeof(text)) &&
+	    *text == 'Y') {
+		advise(doctor, "sign it with a key that the kernel knows: `scripts/sign-file sha256 KEY "
+		       "CERT kbarman.ko' of the kernel's headers; see Secure Boot and MOK in your "
+		       "distribution's manual");
+		return say(doctor, WORSE, "the kernel takes only signed modules");
+	}
+	return say(doctor, GOOD, "the kernel takes modules without one");
+}
+
+static enum verdict check_lockdown(struct doctor *doctor)
+{
+	char text[128];
+
+	if (!read_text(doctor, "/sys/kernel/security/lockdown", text, sizeof(text)))
+		return say(doctor, GOOD, "not in this kernel, or not to be seen");
+	if (strstr(text, "[confidentiality]")) {
+		advise(doctor, "boot without lockdown=confidentiality: it forbids to look into the "
+		       "kernel");
+		return say(doctor, BAD, "confidentiality");
+	}
+	return say(doctor, GOOD, "%s", strstr(text, "[integrity]") ? "integrity" : "none");
+}
+
+static enum verdict check_device(struct doctor *doctor)
+{
+	if (!doctor->device) {
+		advise(doctor, "%s", doctor->error.text);
+		return say(doctor, BAD, "%s can't be used", KBARMAN_DEVICE);
+	}
+	return say(doctor, GOOD, "%s, version %u of the ABI", KBARMAN_DEVICE, doctor->query.abi);
+}
+
+static enum verdict check_permission(struct doctor *doctor)
+{
+	if (!may(doctor, CAP_PERFMON) && !may(doctor, CAP_SYS_ADMIN)) {
+		advise(doctor, "run as root, or give the tool the right: `setcap "
+		       "cap_perfmon,cap_syslog+ep kbarman', and let the device's group in by a udev "
+		       "rule");
+		return say(doctor, BAD, "you have neither CAP_PERFMON nor CAP_SYS_ADMIN");
+	}
+	if (!may(doctor, CAP_SYSLOG)) {
+		advise(doctor, "record with CAP_SYSLOG as well, or as root");
+		return say(doctor, WORSE, "without CAP_SYSLOG there are no addresses of the kernel");
+	}
+	return say(doctor, GOOD, "you may record all, the kernel included");
+}
+
+static enum verdict check_session(struct doctor *doctor)
+{
+	if (!doctor->device)
+		return say(doctor, GOOD, "none");
+	if (doctor->query.state & KBARMAN_STATE_OWNED) {
+		advise(doctor, "wait for it to end, or find it with `fuser -v %s'", KBARMAN_DEVICE);
+		return say(doctor, BAD, "another program is recording");
+	}
+	return say(doctor, GOOD, "nobody else is recording");
+}
+
+static enum verdict check_pmu(struct doctor *doctor)
+{
+	if (doctor->device && doctor->query.features & KBARMAN_FEATURE_PMU)
+		return say(doctor, GOOD, "%s", doctor->query.pmu_name);
+	if (!doctor->device && (is_there(doctor, "/sys/bus/event_source/devices/cpu") ||
+				is_there(doctor, "/sys/bus/event_source/devices/armv8_pmuv3_0") ||
+				is_there(doctor, "/sys/bus/event_source/devices/armv8_pmuv3")))
+		return say(doctor, GOOD, "the kernel has one");
+	advise(doctor, "sample by -e cpu-clock, which is what record does by itself; in a virtual "
+	       "machine, have the host pass its PMU on");
+	return say(doctor, WORSE, "none that the kernel knows");
+}
+
+static enum verdict check_kptr(struct doctor *doctor)
+{
+	long restricted;
+
+	if (!read_number(doctor, "/proc/sys/kernel/kptr_restrict", &restricted))
+		return say(doctor, GOOD, "kptr_restrict is not there");
+	if (restricted >= 2 || (restricted == 1 && !may(doctor, CAP_SYSLOG))) {
+		advise(doctor, "`sysctl kernel.kptr_restrict=%d'%s", restricted >= 2 ? 1 : 0,
+		       restricted >= 2 ? "" : ", or record as root");
+		return say(doctor, WORSE, "kptr_restrict is %ld: functions of the kernel have no names",
+			   restricted);
+	}
+	return say(doctor, GOOD, "kptr_restrict is %ld", restricted);
+}
+
+static enum verdict check_paranoid(struct doctor *doctor)
+{
+	long level;
+
+	if (!read_number(doctor, "/proc/sys/kernel/perf_event_paranoid", &level)) {
+		advise(doctor, "a kernel with CONFIG_PERF_EVENTS");
+		return say(doctor, BAD, "this kernel has no perf events: nothing can be sampled");
+	}
+	return say(doctor, GOOD, "perf_event_paranoid is %ld, which does not concern recording", level);
+}
+
+static enum verdict check_clock(struct doctor *doctor)
+{
+	char source[64] = "unknown";
+
+	read_text(doctor, "/sys/devices/system/clocksource/clocksource0/current_clocksource", source,
+		  sizeof(source));
+	source[strcspn(source, "\n")] = '\0';
+	if (doctor->device && !(doctor->query.features & KBARMAN_FEATURE_RAW_CLOCK)) {
+		advise(doctor, "boot with tsc=reliable where you know that it is: each record then costs "
+		       "less");
+		return say(doctor, WORSE, "the CPUs' counter is not trusted; the kernel's clock (%s) "
+			   "serves", source);
+	}
+	if (doctor->device)
+		return say(doctor, GOOD, "the CPUs' counter, %.3f MHz",
+			   (double)doctor->query.clock_hz / 1e6);
+	return say(doctor, GOOD, "the kernel uses %s", source);
+}
+
+static enum verdict check_config(struct doctor *doctor)
+{
+	static const struct {
+		const char *name;
+		bool needed;
+	} options[] = {
+		{ "CONFIG_TRACEPOINTS", true },	{ "CONFIG_PERF_EVENTS", true },
+		{ "CONFIG_MODULES", true },	{ "CONFIG_KPROBES", false },
+		{ "CONFIG_CPU_IDLE", false },	{ "CONFIG_KALLSYMS_ALL", false },
+	};
+	char missing[128] = "";
+	enum verdict verdict = GOOD;
+	size_t used = 0;
+
+	if (!kernel_config(doctor, "CONFIG_MODULES"))
+		return say(doctor, GOOD, "not to be found (/proc/config.gz, /boot/config-%s)",
+			   doctor->system.release);
+	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
+		if (kernel_config(doctor, options[i].name) != 'n')
+			continue;
+		used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %s",
+					 options[i].name);
+		if (options[i].needed)
+			verdict = BAD;
+		else if (verdict == GOOD)
+			verdict = WORSE;
+	}
+	if (verdict == GOOD)
+		return say(doctor, GOOD, "all options that are of use are set");
+	advise(doctor, "a kernel with%s", missing);
+	return say(doctor, verdict, "not set:%s", missing);
+}
+
+static enum verdict check_headers(struct doctor *doctor)
+{
+	char path[PATH_MAX];
+
+	snprintf(path, sizeof(path), "/lib/modules/%s/build/Makefile", doctor->system.release);
+	if (is_there(doctor, path))
+		return say(doctor, GOOD, "there, so the module can be built here");
+	if (is_there(doctor, "/sys/module/kbarman"))
+		return say(doctor, GOOD, "not there, and not needed: the module is loaded");
+	advise(doctor, "`apt-get install linux-headers-%.100s' where the module is to be built",
+	       doctor->system.release);
+	return say(doctor, WORSE, "none for %.100s", doctor->system.release);
+}
+
+static enum verdict check_disk(struct doctor *doctor)
+{
+	struct statvfs fs;
+	uint64_t space;
+
+	if (access(doctor->output, W_OK | X_OK) || statvfs(doctor->output, &fs)) {
+		advise(doctor, "go elsewhere, or record with -o into a folder of yours");
+		return say(doctor, BAD, "%.200s: %s", doctor->output, strerror(errno));
+	}
+	space = (uint64_t)fs.f_bavail * fs.f_frsize;
+	if (space < DISK_LOW) {
+		advise(doctor, "make room: a busy machine fills a megabyte a second and more");
+		return say(doctor, WORSE, "%" PRIu64 " MiB are free", space >> 20);
+	}
+	return say(doctor, GOOD, "%" PRIu64 " MiB are free", space >> 20);
+}
+
+static const struct check {
+	const char *name;
+	enum verdict (*run)(struct doctor *doctor);
+} checks[] = {
+	{ "module", check_module },
+	{ "signature", check_signature },
+	{ "lockdown", check_lockdown },
+	{ "device", check_device },
+	{ "permission", check_permission },
+	{ "session", check_session },
+	{ "pmu", check_pmu },
+	{ "kernel symbols", check_kptr },
+	{ "perf events", check_paranoid },
+	{ "clock", check_clock },
+	{ "kernel config", check_config },
+	{ "kernel headers", check_headers },
+	{ "disk", check_disk },
+};
+
+/* ---- telling ---- */
+
+static void print(struct kb_json *json, const struct doctor *doctor, const char *name,
+		  enum verdict verdict)
+{
+	static const char *const words[] = { "ok", "warn", "FAIL" };
+	static const char *const colours[] = { "\033[32m", "\033[33m", "\033[31m" };
+	bool colour = json->people && cli_color(stdout);
+
+	if (!json->people) {
+		kb_json_begin(json, "check");
+		kb_json_string(json, "name", name);
+		kb_json_string(json, "verdict", verdict == BAD ? "fail" : words[verdict]);
+		kb_json_string(json, "found", doctor->found);
+		kb_json_string(json, "fix", verdict == GOOD ? NULL : doctor->fix);
+		kb_json_end(json);
+		return;
+	}
+	kb_out_printf(json->out, "%s%-4s%s  %-15s %s%s%s\n", colour ? colours[verdict] : "",
+		      words[verdict], colour ? "\033[0m" : "", name, doctor->found,
+		      verdict == GOOD ? "" : "; to do: ", verdict == GOOD ? "" : doctor->fix);
+}
+
+static void look(struct doctor *doctor)
+{
+	char text[4096];
+	const char *at;
+
+	uname(&doctor->system);
+	if (kb_device_open(&doctor->device, &doctor->error) == 0 &&
+	    kb_device_query(doctor->device, &doctor->query, &doctor->error)) {
+		kb_device_close(doctor->device);
+		doctor->device = NULL;
+	}
+	if (read_text(doctor, "/proc/self/status", text, sizeof(text))) {
+		at = strstr(text, "CapEff:");
+		if (at)
+			doctor->capabilities = strtoull(at + 7, NULL, 16);
+	}
+}
+
+int cmd_doctor(int argc, char **argv)
+{
+	enum { OPTION_ROOT = 256 };
+	static const struct option options[] = {
+		{ "root", required_argument, NULL, OPTION_ROOT },
+		{ "output", required_argument, NULL, 'o' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct doctor doctor = { .root = "", .output = "." };
+	int option, status = CLI_OK;
+	struct kb_json json;
+	bool people = true;
+
+	while ((option = cli_getopt(argc, argv, "o:jh", options)) != -1) {
+		switch (option) {
+		case OPTION_ROOT:
+			doctor.root = optarg;
+			break;
+		case 'o':
+			doctor.output = optarg;
+			break;
+		case 'j':
+			people = false;
+			break;
+		default:
+			return cli_usage(option == 'h', usage);
+		}
+	}
+	if (optind < argc) {
+		cli_warn("there is nothing to check about '%s'", argv[optind]);
+		return cli_usage(false, usage);
+	}
+	if (lines_open(&json, people))
+		return CLI_IMPOSSIBLE;
+	look(&doctor);
+	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+		enum verdict verdict = checks[i].run(&doctor);
+
+		print(&json, &doctor, checks[i].name, verdict);
+		if (verdict == BAD)
+			status = CLI_DAMAGED;
+	}
+	kb_device_close(doctor.device);
+	return lines_close(&json, status);
+}
