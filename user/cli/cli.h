@@ -44,6 +44,7 @@ int cmd_merge(int argc, char **argv);
 int cmd_record(int argc, char **argv);
 int cmd_report(int argc, char **argv);
 int cmd_script(int argc, char **argv);
+int cmd_stat(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /*

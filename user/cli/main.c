@@ -23,6 +23,7 @@ static const struct cli_verb verbs[] = {
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
 	{ "script", cmd_script, "print records with names, in the shape of perf script" },
+	{ "stat", cmd_stat, "count events in a command, processes or the system" },
 	{ "version", cmd_version, "the version, and what it can do" },
 	{ 0 },
 };

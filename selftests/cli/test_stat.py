@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""kbarman stat: counts are the kernel's, and the command's exit status is passed on."""
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap  # noqa: E402
+
+
+def stat(*args, **kwargs):
+    done = tap.run("stat", "-j", *args, **kwargs)
+    if done.returncode == 2 and ("not allowed" in done.stderr or "not on this machine" in done.stderr):
+        raise tap.Skip("this machine lets nobody count: " + done.stderr.strip())
+    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    return done, lines
+
+
+def counters(lines):
+    return {line["event"]: line for line in lines if line["kind"] == "counter"}
+
+
+def exit_status_of_the_command_is_passed_on(tmp):
+    for status in (0, 3):
+        assert stat("-e", "task-clock", "sh", "-c", f"exit {status}")[0].returncode == status
+    assert stat("-e", "task-clock", "--", "sh", "-c", "kill -9 $$")[0].returncode == 128 + 9
+    done, _ = stat("-e", "task-clock", "no-such-command-at-all")
+    assert done.returncode == 127 and "can't run" in done.stderr and done.stdout == "", done
+
+
+def page_faults_are_those_the_command_makes(tmp):
+    """Twice the memory touched, at least so many more faults: children included."""
+    def faults(pages):
+        code = f"import mmap; m = mmap.mmap(-1, {pages} * 4096)\n" \
+               f"for i in range({pages}): m[i * 4096] = 1"
+        _, lines = stat("-e", "page-faults", "sh", "-c", f"{sys.executable} -c '{code}'; true")
+        return counters(lines)["page-faults"]["value"]
+    # huge pages may take several at once: a map of that size says nothing of 4 KiB then
+    few, many = faults(16), faults(20000)
+    assert few > 0 and many > few, (few, many)
+
+
+def task_clock_is_the_time_that_the_command_ran(tmp):
+    _, lines = stat("-e", "task-clock", sys.executable, "-c",
+                    "import time\nwhile time.process_time() < 0.3: pass")
+    clock = counters(lines)["task-clock"]["value"] / 1e9
+    elapsed = [line for line in lines if line["kind"] == "elapsed"][0]
+    assert clock >= 0.29, clock
+    assert abs(clock - elapsed["user_s"] - elapsed["system_s"]) < 0.25 * clock + 0.05, (clock, elapsed)
+
+
+def what_this_machine_cannot_count_is_said_not_nought(tmp):
+    done, lines = stat("-e", "task-clock,LLC-prefetch-misses", "true")
+    event = counters(lines)["LLC-prefetch-misses"]
+    if event["value"] is not None:
+        raise tap.Skip("this machine counts even LLC-prefetch-misses")
+    assert done.returncode == 0 and event["why"], event
+    text = tap.run("stat", "-e", "task-clock,LLC-prefetch-misses", "true").stdout
+    assert "-  LLC-prefetch-misses" in text, text
+
+
+def intervals_add_up_to_the_whole(tmp):
+    _, lines = stat("-I", "50", "-e", "page-faults", sys.executable, "-c",
+                    "import time\nfor i in range(6):\n  b = bytearray(4000000); time.sleep(0.05)")
+    parts = [line["value"] for line in lines if line["kind"] == "counter"]
+    at = [line["at_s"] for line in lines if line["kind"] == "counter"]
+    assert len(parts) >= 3 and at == sorted(at), lines
+    _, whole = stat("-e", "page-faults", sys.executable, "-c",
+                    "import time\nfor i in range(6):\n  b = bytearray(4000000); time.sleep(0.05)")
+    value = counters(whole)["page-faults"]["value"]
+    assert abs(sum(parts) - value) < 0.2 * value + 50, (sum(parts), value)
+
+
+def a_process_is_counted_until_it_ends(tmp):
+    with subprocess.Popen([sys.executable, "-c", "import time\nend = time.time() + 0.6\n"
+                           "while time.time() < end: pass"]) as busy:
+        _, lines = stat("-e", "task-clock", "-p", str(busy.pid))
+    assert counters(lines)["task-clock"]["value"] > 0
+
+
+def ctrl_c_ends_with_the_counts(tmp):
+    with subprocess.Popen([tap.KBARMAN, "stat", "-j", "-a", "-e", "cpu-clock"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(0.5)
+        child.send_signal(signal.SIGINT)
+        out, err = child.communicate(timeout=20)
+    if child.returncode == 2:
+        raise tap.Skip("this machine lets nobody count: " + err.strip())
+    assert child.returncode == 0 and '"event":"cpu-clock"' in out, (out, err)
+
+
+def each_cpu_has_a_line_if_asked_for(tmp):
+    _, lines = stat("-A", "-a", "-e", "cpu-clock", "sleep", "0.1")
+    cpus = [line["cpu"] for line in lines if line["kind"] == "counter"]
+    assert len(cpus) == len(set(cpus)) == os.sysconf("SC_NPROCESSORS_ONLN"), cpus
+
+
+def wrong_usage_is_told(tmp):
+    for args, sentence in [((), "count in what?"), (("-p", "x"), "process numbers"),
+                           (("-p", "1", "true"), "excludes"), (("-A", "true"), "-A needs"),
+                           (("-I", "1", "true"), "milliseconds"), (("-e", "xyzzy", "true"), "xyzzy"),
+                           (("-p", "4194304"), "no process")]:
+        done = tap.run("stat", *args)
+        assert done.returncode == 2 and sentence in done.stderr and not done.stdout, (args, done)
+
+
+if __name__ == "__main__":
+    tap.main(globals())
