@@ -13,10 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,13 +27,13 @@
 
 #include "cli.h"
 #include "command.h"
+#include "processes.h"
 #include "record_output.h"
 
 #define DEFAULT_FILE		"kbarman.cap"
 #define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
 #define DEFAULT_RING_BYTES	(4U << 20)
-#define PIDS_MAX		4096
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* with a command that was told to end */
@@ -73,8 +71,7 @@ struct options {
 
 	struct kbarman_event events[KB_EVENTS_MAX];
 	unsigned int nr_events;
-	uint32_t *pids;
-	uint32_t nr_pids;
+	struct processes processes;
 };
 
 /* ---- options ---- */
@@ -88,29 +85,6 @@ static bool parse_positive(const char *text, unsigned long long *value)
 	errno = 0;
 	*value = strtoull(text, &end, 10);
 	return !errno && !*end && *value;
-}
-
-static int parse_pids(struct options *o)
-{
-	const char *at = o->pids_text;
-	char *end;
-
-	o->pids = calloc(PIDS_MAX, sizeof(*o->pids));
-	if (!o->pids)
-		return cli_fail("out of memory");
-	for (;;) {
-		unsigned long pid = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
-
-		if (!pid || pid > INT32_MAX || (*end && *end != ','))
-			return cli_fail("-p %s: not a list of process numbers, as in 12,34",
-					o->pids_text);
-		if (o->nr_pids == PIDS_MAX)
-			return cli_fail("-p: at most %d processes", PIDS_MAX);
-		o->pids[o->nr_pids++] = (uint32_t)pid;
-		if (!*end)
-			return 0;
-		at = end + 1;
-	}
 }
 
 static int parse_option(struct options *o, int option)
@@ -161,7 +135,7 @@ static int check_options(struct options *o)
 		return cli_fail("-p and a command exclude each other");
 	if (o->pids_text && o->all)
 		return cli_fail("-p and -a exclude each other");
-	if (o->pids_text && parse_pids(o))
+	if (o->pids_text && processes_parse(&o->processes, o->pids_text))
 		return CLI_IMPOSSIBLE;
 	nr = kb_events_parse(o->events, KB_EVENTS_MAX, o->events_text ?: DEFAULT_EVENT, NULL, &err);
 	if (nr < 0)
@@ -193,6 +167,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.output = DEFAULT_FILE,
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
+		.processes = { .fd = -1 },
 	};
 	/* "+": what follows COMMAND is its own. */
 	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:h", longs)) != -1) {
@@ -220,8 +195,6 @@ struct recording {
 	struct kb_kernel_maps kernel_maps;
 	sigset_t old_mask;
 	int signals;			/* signalfd */
-	int processes;			/* epoll of the pidfds of -p, -1 = none */
-	unsigned int nr_processes;	/* of them that live */
 	bool started;
 	bool interrupted;
 	uint64_t cpus[KB_CPU_WORDS];
@@ -247,34 +220,6 @@ static int prepare_signals(struct recording *rec)
 	sigprocmask(SIG_BLOCK, &mask, &rec->old_mask);
 	rec->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
-}
-
-static int watch_processes(struct recording *rec)
-{
-	const struct options *o = &rec->options;
-
-	if (!o->nr_pids)
-		return 0;
-	rec->processes = epoll_create1(EPOLL_CLOEXEC);
-	if (rec->processes < 0)
-		return cli_fail("epoll: %s", strerror(errno));
-	for (uint32_t i = 0; i < o->nr_pids; i++) {
-		struct epoll_event event = { .events = EPOLLIN };
-		int fd = (int)syscall(SYS_pidfd_open, o->pids[i], 0);
-
-		if (fd < 0 && errno == ESRCH)
-			return cli_fail("-p: there is no process %u", o->pids[i]);
-		if (fd < 0)
-			return cli_fail("-p: process %u can't be watched (is it a thread?): %s",
-					o->pids[i], strerror(errno));
-		event.data.fd = fd;
-		if (epoll_ctl(rec->processes, EPOLL_CTL_ADD, fd, &event)) {
-			close(fd);
-			return cli_fail("epoll: %s", strerror(errno));
-		}
-		rec->nr_processes++;
-	}
-	return 0;
 }
 
 static int configure(struct recording *rec)
@@ -310,9 +255,9 @@ static int configure(struct recording *rec)
 		configure.flags |= KBARMAN_CONFIGURE_FREQ;
 	if (!o->events_text)
 		configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
-	if (o->nr_pids) {
-		configure.pids_ptr = (uintptr_t)o->pids;
-		configure.nr_pids = o->nr_pids;
+	if (o->processes.nr) {
+		configure.pids_ptr = (uintptr_t)o->processes.pids;
+		configure.nr_pids = o->processes.nr;
 	} else if (rec->command.pid && !o->all) {
 		child = (uint32_t)rec->command.pid;
 		configure.pids_ptr = (uintptr_t)&child;
@@ -331,10 +276,10 @@ static int write_request(struct recording *rec, struct kb_error *err)
 	size_t used = 0;
 	int ret;
 
-	if (o->nr_pids)
+	if (o->processes.nr)
 		snprintf(text, sizeof(text), "pid:%s", o->pids_text);
 	ret = kb_recorder_fact(rec->recorder, "filter",
-			       o->nr_pids ? text : o->command && !o->all ? "command" : "none", err);
+			       o->processes.nr ? text : o->command && !o->all ? "command" : "none", err);
 	if (ret || !o->command)
 		return ret;
 	for (char **word = o->command; *word && used < sizeof(text); word++)
@@ -398,7 +343,8 @@ static int begin(struct recording *rec)
 	struct kb_error err;
 	int ret;
 
-	if (prepare_signals(rec) || watch_processes(rec))
+	if (prepare_signals(rec) ||
+	    (o->pids_text && processes_watch(&rec->options.processes)))
 		return CLI_IMPOSSIBLE;
 	if (kb_device_open(&rec->device, &err))
 		return cli_fail_error(&err);
@@ -452,17 +398,6 @@ static bool signals_say_stop(struct recording *rec)
 	return false;
 }
 
-static bool processes_say_stop(struct recording *rec)
-{
-	struct epoll_event event;
-
-	while (epoll_wait(rec->processes, &event, 1, 0) == 1) {
-		close(event.data.fd);
-		rec->nr_processes--;
-	}
-	return !rec->nr_processes;
-}
-
 static int64_t now_ms(void)
 {
 	struct timespec now;
@@ -478,7 +413,7 @@ static int follow(struct recording *rec, struct kb_error *err)
 	int64_t next_sync = now_ms() + SYNC_MS;
 	struct pollfd fds[3] = {
 		{ .fd = rec->signals, .events = POLLIN },
-		{ .fd = rec->processes, .events = POLLIN },
+		{ .fd = rec->options.processes.fd, .events = POLLIN },
 		/* In overwrite mode a ring is full most of the time: that is no news. */
 		{ .fd = stream ? kb_device_fd(rec->device) : -1, .events = POLLIN },
 	};
@@ -491,7 +426,7 @@ static int follow(struct recording *rec, struct kb_error *err)
 			return kb_error_set(err, -errno, KB_NO_OFFSET, "poll: %s", strerror(errno));
 		if (fds[0].revents && signals_say_stop(rec))
 			return 0;
-		if (fds[1].revents && processes_say_stop(rec))
+		if (fds[1].revents && processes_have_ended(&rec->options.processes))
 			return 0;
 		if (fds[2].revents & (POLLHUP | POLLERR | POLLNVAL))
 			return kb_error_set(err, -EPIPE, KB_NO_OFFSET,
@@ -705,7 +640,7 @@ int cmd_record(int argc, char **argv)
 
 	if (!rec)
 		return cli_fail("out of memory");
-	rec->signals = rec->processes = -1;
+	rec->signals = -1;
 	record_output_init(&rec->output);
 	ret = parse_options(&rec->options, argc, argv, &done);
 	if (!done)
@@ -716,11 +651,9 @@ int cmd_record(int argc, char **argv)
 	command_close(&rec->command);
 	record_output_close(&rec->output);
 	kb_kernel_maps_free(&rec->kernel_maps);
-	if (rec->processes >= 0)
-		close(rec->processes);
 	if (rec->signals >= 0)
 		close(rec->signals);
-	free(rec->options.pids);
+	processes_close(&rec->options.processes);
 	free(rec);
 	return ret;
 }

@@ -27,6 +27,7 @@
 #include "cli.h"
 #include "command.h"
 #include "json.h"
+#include "processes.h"
 
 #define TASK_EVENTS \
 	"task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches," \
@@ -77,6 +78,7 @@ struct stat_run {
 	struct { pid_t pid; int cpu; } *places;
 	size_t nr_places, max_places;
 	struct command command;
+	struct processes processes;
 	sigset_t old_mask;
 	int signals;
 	int64_t begun, since, ended;	/* ns: all of it; what is counted now */
@@ -134,17 +136,17 @@ static int add_cpus(struct stat_run *run)
 }
 
 /* All threads: the kernel lets children inherit, but not those that are there. */
-static int add_process(struct stat_run *run, unsigned long pid)
+static int add_process(struct stat_run *run, uint32_t pid)
 {
 	char path[64];
 	struct dirent *entry;
 	DIR *threads;
 	int ret = 0;
 
-	snprintf(path, sizeof(path), "/proc/%lu/task", pid);
+	snprintf(path, sizeof(path), "/proc/%u/task", pid);
 	threads = opendir(path);
 	if (!threads)
-		return cli_fail("-p: there is no process %lu", pid);
+		return cli_fail("-p: there is no process %u", pid);
 	while (!ret && (entry = readdir(threads)))
 		if (*entry->d_name != '.')
 			ret = add_place(run, atoi(entry->d_name), -1);
@@ -154,20 +156,11 @@ static int add_process(struct stat_run *run, unsigned long pid)
 
 static int add_processes(struct stat_run *run)
 {
-	const char *at = run->pids_text;
-	char *end;
+	int ret = processes_watch(&run->processes);
 
-	for (;; at = end + 1) {
-		unsigned long pid = *at >= '0' && *at <= '9' ? strtoul(at, &end, 10) : 0;
-
-		if (!pid || pid > INT32_MAX || (*end && *end != ','))
-			return cli_fail("-p %s: not a list of process numbers, as in 12,34",
-					run->pids_text);
-		if (add_process(run, pid))
-			return CLI_IMPOSSIBLE;
-		if (!*end)
-			return 0;
-	}
+	for (uint32_t i = 0; i < run->processes.nr && !ret; i++)
+		ret = add_process(run, run->processes.pids[i]);
+	return ret;
 }
 
 /* ---- counting ---- */
@@ -504,29 +497,23 @@ static bool is_over(struct stat_run *run)
 		else if (info.ssi_code != SI_KERNEL)
 			kill(run->command.pid, (int)info.ssi_signo);
 	}
-	if (run->pids_text && !over) {
-		over = true;
-		for (size_t i = 0; i < run->nr_places; i++)
-			if (!kill(run->places[i].pid, 0) || errno == EPERM)
-				over = false;
-	}
-	return over;
+	return over || (run->pids_text && processes_have_ended(&run->processes));
 }
 
 /* Until it is over; a line of results for each interval. */
 static void follow(struct stat_run *run)
 {
-	struct pollfd fd = { .fd = run->signals, .events = POLLIN };
+	struct pollfd fds[2] = {
+		{ .fd = run->signals, .events = POLLIN },
+		{ .fd = run->processes.fd, .events = POLLIN },
+	};
 	int64_t step = run->interval_ms ? (int64_t)run->interval_ms * 1000000 : INT64_MAX / 4;
 	int64_t next = run->begun + step;
 
 	for (;;) {
 		int64_t left = (next - now_ns() + 999999) / 1000000;
 
-		/* Others' processes don't tell us that they end. */
-		if (run->pids_text && left > 100)
-			left = 100;
-		poll(&fd, 1, left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left);
+		poll(fds, 2, left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left);
 		if (is_over(run))
 			return;
 		if (now_ns() >= next) {
@@ -650,7 +637,8 @@ static int take_option(struct stat_run *run, int option)
 		return 0;
 	case 'p':
 		run->pids_text = optarg;
-		return 0;
+		processes_close(&run->processes);
+		return processes_parse(&run->processes, optarg);
 	case 'I':
 		run->interval_ms = strtoull(optarg, &end, 10);
 		return *optarg >= '0' && *optarg <= '9' && !*end && run->interval_ms >= 10 &&
@@ -690,6 +678,7 @@ static void release(struct stat_run *run)
 	command_close(&run->command);
 	kb_out_destroy(run->json.out);
 	cli_output_abandon(&run->output);
+	processes_close(&run->processes);
 	free(run->places);
 	if (run->signals >= 0)
 		close(run->signals);
@@ -717,6 +706,7 @@ int cmd_stat(int argc, char **argv)
 	if (!run)
 		return cli_fail("out of memory");
 	run->people = true;
+	processes_init(&run->processes);
 	run->signals = run->output.fd = -1;
 	run->path = "-";
 	while (!done && (option = cli_getopt(argc, argv, "+e:aC:Ap:I:o:jh", longs)) != -1) {

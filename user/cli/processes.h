@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: MIT */
+/* The processes of an option -p, and their end. */
+#ifndef KBARMAN_CLI_PROCESSES_H
+#define KBARMAN_CLI_PROCESSES_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct processes {
+	uint32_t *pids;
+	uint32_t nr;
+	uint32_t nr_alive;
+	int fd;			/* for poll(): one has ended; -1 = not watched */
+};
+
+void processes_init(struct processes *processes);
+
+/* "12,34"; 0, or CLI_IMPOSSIBLE after a message. */
+int processes_parse(struct processes *processes, const char *text);
+
+/* Begin to watch: 0, or CLI_IMPOSSIBLE after a message if one is not there. */
+int processes_watch(struct processes *processes);
+
+/* Have all of them ended? Doesn't wait. */
+bool processes_have_ended(struct processes *processes);
+
+void processes_close(struct processes *processes);
+
+#endif
