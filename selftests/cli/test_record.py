@@ -91,7 +91,7 @@ def facts_are_in_the_string_table(tmp):
 
 
 def kernel_text_is_mapped(tmp):
-    record(tmp, "sleep", "0.1")
+    record(tmp, "sleep", "0.1", env=fake(FAKE_RATE=1))
     assert "[kernel.kallsyms]" in whole(tmp)[0].images()
     assert os.path.getsize(os.path.join(tmp, "kbarman.cap")) < 100000
     with open(os.path.join(tmp, "kbarman.cap.kallsyms"), encoding="utf-8") as side:
