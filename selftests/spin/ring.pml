@@ -1,30 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * kmod/ring.c as a model: reserve, evict, publish and snapshot, with writers that
- * interrupt each other two deep and one reader on another CPU.
+ * kmod/ring.c as a model: writers that interrupt each other two deep, on one CPU, and a
+ * reader on another one. Here are the writers, reserve and publish; how room is made and
+ * what a reader does is different in the two modes, and so is the memory between them:
+ * overwrite.pml, and with STREAM stream.pml.
  *
  * Every load and store of what writers share is a step, and an interrupt may come
  * between any two steps. Simplified: a block is one slot and so is a page, so there is
- * neither padding nor first[] (the single-step test has those). Overwrite mode, where
- * the reader writes nothing. So the writers need not wait for it: they leave the list of
- * their stores, and when they are done, the reader takes what it could have seen at any
- * moment, in any way that is allowed. It is one snapshot, of which one slot is looked
- * at: the loads of the slots are not ordered, so no other slot could change what is seen.
- *
- * Memory is as weak as arm64's. The writing CPU sees its own stores at once; the reader
- * sees them in any order, but for those to one place, and for
- *	[A] smp_wmb():	stores behind it not before stores in front of it
- *	[B] release:	that store not before any store in front of it
- * The reader's loads are done in any order, but for those of one place, for the address
- * of the data, which is known with read_offset, and for
- *	[B] acquire:	what is behind it not before write_offset
- *	[A] smp_rmb():	read_offset again not before the data
+ * neither padding nor first[] (the single-step test has those).
  *
  * Bounds: SLOTS slots; TASK records of the task, IRQ of interrupts, NMI of interrupts of
- * those or of the task; one snapshot, at any moment. The search is exhaustive for them:
- * 5 M states, half a minute. run.sh goes through more of them, and through what is to go
- * wrong when something is taken away: NO_WMB, NO_RMB, NO_RELEASE, NO_ACQUIRE the barriers
- * above, NO_RECHECK the second look after publishing, and the other names in #if's.
+ * those or of the task. The search is exhaustive for them: some million states, half a
+ * minute. run.sh goes through more of them, and through what is to go wrong when something
+ * is taken away: a barrier, the second look after publishing (NO_RECHECK), and the other
+ * names in #if's.
  */
 #ifndef SLOTS
 #define SLOTS	2
@@ -46,79 +35,20 @@
 #define DATA		2
 #define PLACES		(DATA + SLOTS)
 
-/* All stores to it, in the order of the program. Numbers of stores count from 1. */
-#define STORES	(4 * RECORDS)
-byte place[STORES];
-byte value[STORES];
-byte epoch[STORES];			/* how many [A] were in front of it */
-byte stores;
-byte barriers;
-byte newest[PLACES];			/* store; 0 = none, the place is 0 */
-
 /* The writing CPU's own view. */
 byte w, commit, limit = SLOTS, read_offset, nest;
 byte level;				/* interrupts that are active */
 byte written, lost;
 byte done;				/* levels that have written all */
 
-inline store(p, v)
-{
-	d_step {
-		assert(stores < STORES);
-		place[stores] = p;
-		value[stores] = v;
-		epoch[stores] = barriers;
-		stores++;
-		newest[p] = stores
-	}
-}
-
-inline write_barrier()
-{
-#ifndef NO_WMB
-	barriers++
+/* store(place, value) and make_room(next), which sets `failed` or the limit; the reader. */
+#ifdef STREAM
+#include "stream.pml"
 #else
-	skip
+#include "overwrite.pml"
 #endif
-}
 
-/* ---- the writers: kbarman_ring_reserve(), make_room(), kbarman_ring_commit() ---- */
-
-inline make_room(next)
-{
-	do
-	:: old = read_offset;
-		if
-		:: next - old <= SLOTS -> break
-		:: else
-		fi;
-#ifndef NO_NESTED_LOSS
-		if
-		:: next - commit > SLOTS -> failed = true; break
-		:: else
-		fi;
-#endif
-		target = (next - SLOTS > commit -> commit : next - SLOTS);
-#ifndef PLAIN_READ_OFFSET
-		/* cmpxchg_local() */
-		if
-		:: atomic { read_offset == old -> read_offset = target; store(READ_OFFSET, target) }
-		:: read_offset != old
-		fi
-#else
-		atomic { read_offset = target; store(READ_OFFSET, target) }
-#endif
-	od;
-#ifdef LIMIT_BEFORE_BARRIER
-	if
-	:: !failed -> limit = old + SLOTS; write_barrier()
-#else
-	if
-	:: !failed -> write_barrier(); limit = old + SLOTS
-#endif
-	:: else
-	fi
-}
+/* ---- the writers: kbarman_ring_reserve(), kbarman_ring_commit() ---- */
 
 inline publish()
 {
@@ -263,100 +193,4 @@ active proctype nmi()
 		d_step { level = interrupted; interrupted = 0 }
 	}
 	done++
-}
-
-/* ---- the reader: kbarman_ring_snapshot() ---- */
-
-byte seen[PLACES];		/* the store that the reader has seen at least, by place */
-
-/* What is in front of store number k in the order of the memory has been seen with it. */
-inline see(k)
-{
-	d_step {
-		all = false;
-		j = 0;
-		do
-		:: j < PLACES -> marked[j] = false; j++
-		:: else -> break
-		od;
-		j = k;
-		do
-		:: j > 0 ->
-			if
-			:: j == k || all || epoch[j - 1] < epoch[k - 1] || marked[place[j - 1]] ->
-				marked[place[j - 1]] = true;
-				if
-				:: seen[place[j - 1]] < j -> seen[place[j - 1]] = j
-				:: else
-				fi;
-#ifndef NO_RELEASE
-				if
-				:: place[j - 1] == WRITE_OFFSET -> all = true
-				:: else
-				fi
-#endif
-			:: else
-			fi;
-			j--
-		:: else -> break
-		od
-	}
-}
-
-/* Any store to the place will do that is not older than what has been seen. */
-inline load(p, into)
-{
-	k = seen[p];
-	do
-	:: break
-	:: k < newest[p] ->
-		k++;
-		do
-		:: place[k - 1] == p -> break
-		:: else -> k++
-		od
-	od;
-	see(k);
-	into = (k > 0 -> value[k - 1] : 0)
-}
-
-#ifdef NO_ACQUIRE
-#define BEHIND_ACQUIRE	true
-#else
-#define BEHIND_ACQUIRE	has_end
-#endif
-#ifdef NO_RMB
-#define BEHIND_RMB	true
-#else
-#define BEHIND_RMB	(has_end && has_data)
-#endif
-
-active proctype reader()
-{
-	byte end_, start, oldest, data, at, j, k;
-	bool has_end, has_start, has_data, has_oldest, all, marked[PLACES];
-
-	atomic {
-		done == 3;
-		/* Everything is published and accounted for. */
-		assert(nest == 0 && level == 0);
-		assert(value[newest[WRITE_OFFSET] - 1] == w && commit == w);
-		assert(written == w && written + lost == RECORDS);
-		assert(w - read_offset <= SLOTS);
-
-		select(at : 0 .. RECORDS - 1);
-		do
-		:: !has_end -> load(WRITE_OFFSET, end_); has_end = true
-		:: BEHIND_ACQUIRE && !has_start -> load(READ_OFFSET, start); has_start = true
-		:: has_start && BEHIND_ACQUIRE && !has_data ->
-			load(DATA + at % SLOTS, data); has_data = true
-		:: has_start && BEHIND_RMB && !has_oldest ->
-			load(READ_OFFSET, oldest); has_oldest = true
-		:: has_end && has_data && has_oldest -> break
-		od;
-		if
-		:: at < end_ && at >= start && at >= oldest -> assert(data == at + 1)
-		:: else
-		fi
-	}
 }

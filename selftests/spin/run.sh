@@ -55,15 +55,17 @@ holds() {
 	fi
 }
 
-# breaks NAME DEFINITION
+# breaks NAME DEFINITION...
 breaks() {
-	search "$2"
+	name=$1
+	shift
+	search "$@"
 	# "not completed" is as it should be here: one counterexample is enough
 	if grep -q '^pan.*: assertion violated' out; then
-		result ok "$1"
+		result ok "$name"
 	else
 		sed 's/^/# /' out
-		result 'not ok' "$1"
+		result 'not ok' "$name"
 	fi
 }
 
@@ -82,5 +84,14 @@ breaks with_a_plain_store_of_w_it_breaks -DPLAIN_W
 breaks with_nested_writers_that_publish_it_breaks -DPUBLISH_NESTED
 breaks with_nested_writers_on_the_short_way_it_breaks -DSHORT_IGNORES_NEST
 breaks with_a_short_way_that_says_so_too_late_it_breaks -DSHORT_ACTIVE_TOO_LATE
+
+holds the_stream_holds_with_two_slots -DSTREAM -DSLOTS=2 -DTASK=2 -DIRQ=1 -DNMI=1
+holds the_stream_holds_with_three_slots -DSTREAM -DSLOTS=3 -DTASK=2 -DIRQ=1 -DNMI=1
+breaks without_the_readers_release_C_the_stream_breaks -DSTREAM -DNO_CONSUME_RELEASE
+breaks without_the_writers_control_dependency_C_the_stream_breaks -DSTREAM -DNO_CONTROL
+breaks without_the_release_B_the_stream_breaks -DSTREAM -DNO_RELEASE
+breaks without_the_acquire_B_the_stream_breaks -DSTREAM -DNO_ACQUIRE
+breaks without_the_second_look_after_publishing_the_stream_breaks -DSTREAM -DNO_RECHECK
+breaks a_stream_that_overwrites_breaks -DSTREAM -DSTREAM_OVERWRITES
 echo "1..$count"
 exit $failed
