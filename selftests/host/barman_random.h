@@ -127,6 +127,17 @@ static inline void random_tables(struct random_capture *c)
 	}
 }
 
+/* Half of the time none; how many addresses. */
+static inline uint32_t random_chain(struct random_capture *c, uint32_t index, uint32_t *kernel)
+{
+	uint32_t nr = random_below(2) ? 1 + random_below(5) : 0, i;
+
+	*kernel = nr ? random_below(nr + 1) : 0;
+	for (i = 0; i < nr; i++)
+		c->chains[index][i] = random_address(c);
+	return nr;
+}
+
 static inline void random_sample(struct random_capture *c, uint32_t index)
 {
 	struct kb_event *e = &c->events[index];
@@ -146,12 +157,20 @@ static inline void random_sample(struct random_capture *c, uint32_t index)
 			.value = random_u64(),
 		};
 	e->sample.chain = c->chains[index];
-	if (e->sample.has_pc && c->extended && random_below(2)) {
-		e->sample.nr_chain = 1 + random_below(5);
-		e->sample.nr_chain_kernel = random_below(e->sample.nr_chain + 1);
-		for (uint32_t i = 0; i < e->sample.nr_chain; i++)
-			c->chains[index][i] = random_address(c);
-	}
+	if (e->sample.has_pc && c->extended)
+		e->sample.nr_chain = random_chain(c, index, &e->sample.nr_chain_kernel);
+}
+
+static inline void random_switch(struct random_capture *c, uint32_t index)
+{
+	struct kb_event *e = &c->events[index];
+
+	e->type = KB_EVENT_TASK_SWITCH;
+	e->task_switch.reason = random_below(2);
+	e->task_switch.prev_state = c->extended ? (int)random_below(256) : KB_STATE_UNKNOWN;
+	e->task_switch.chain = c->chains[index];
+	if (c->extended)
+		e->task_switch.nr_chain = random_chain(c, index, &e->task_switch.nr_chain_kernel);
 }
 
 static inline void random_annotation(struct random_capture *c, uint32_t index)
@@ -189,11 +208,9 @@ static inline void random_event(struct random_capture *c, uint32_t index)
 			random_sample(c, index);
 			break;
 		case 1:
-			e->type = KB_EVENT_TASK_SWITCH;
-			e->task_switch.reason = random_below(2);
-			e->task_switch.prev_state = c->extended ? (int)random_below(256)
-								: KB_STATE_UNKNOWN;
 			done = has_tasks;
+			if (done)
+				random_switch(c, index);
 			break;
 		case 2:
 			e->type = KB_EVENT_HALT;
@@ -262,11 +279,7 @@ static inline bool same_sample(const struct kb_event *a, const struct kb_event *
 		    a->sample.custom[i].value != b->sample.custom[i].value)
 			return false;
 	}
-	for (uint32_t i = 0; i < a->sample.nr_chain; i++) {
-		if (a->sample.chain[i] != b->sample.chain[i])
-			return false;
-	}
-	return true;
+	return !memcmp(a->sample.chain, b->sample.chain, a->sample.nr_chain * sizeof(uint64_t));
 }
 
 static inline bool same_event(const struct kb_event *a, const struct kb_event *b)
@@ -279,7 +292,11 @@ static inline bool same_event(const struct kb_event *a, const struct kb_event *b
 		return same_sample(a, b);
 	case KB_EVENT_TASK_SWITCH:
 		return a->task_switch.reason == b->task_switch.reason &&
-		       a->task_switch.prev_state == b->task_switch.prev_state;
+		       a->task_switch.prev_state == b->task_switch.prev_state &&
+		       a->task_switch.nr_chain == b->task_switch.nr_chain &&
+		       a->task_switch.nr_chain_kernel == b->task_switch.nr_chain_kernel &&
+		       !memcmp(a->task_switch.chain, b->task_switch.chain,
+			       a->task_switch.nr_chain * sizeof(uint64_t));
 	case KB_EVENT_CUSTOM_COUNTER:
 		return a->custom_counter.counter == b->custom_counter.counter &&
 		       a->custom_counter.value == b->custom_counter.value;

@@ -54,8 +54,11 @@ class Maker:
             payload += struct.pack(f"<II{len(chain)}Q", len(chain), kernel, *chain)
         self.record(2, core, timestamp, payload)
 
-    def switch(self, core, timestamp, task_id, blocked=False, state=0):
-        self.record(3, core, timestamp, struct.pack("<IBB", task_id, blocked, state))
+    def switch(self, core, timestamp, task_id, blocked=False, state=0, chain=None, kernel=0):
+        payload = struct.pack("<IBB", task_id, blocked, state)
+        if chain is not None:
+            payload += struct.pack(f"<HII{len(chain)}Q", 0, len(chain), kernel, *chain)
+        self.record(3, core, timestamp, payload)
 
     def custom(self, core, timestamp, task_id, counter, value):
         self.record(4, core, timestamp, struct.pack("<IIQ", task_id, counter, value))

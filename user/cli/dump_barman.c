@@ -133,6 +133,18 @@ static void dump_store(struct kb_json *json, const struct kb_header *h)
 	kb_json_end(json);
 }
 
+static void dump_chain(struct kb_json *json, const uint64_t *chain, uint32_t nr)
+{
+	uint32_t i;
+
+	if (!nr)
+		return;
+	kb_json_array(json, "callchain");
+	for (i = 0; i < nr; i++)
+		kb_json_u64(json, NULL, chain[i]);
+	kb_json_array_end(json);
+}
+
 static void dump_sample(struct kb_json *json, const struct kb_header *h,
 			const struct kb_event *event)
 {
@@ -154,12 +166,7 @@ static void dump_sample(struct kb_json *json, const struct kb_header *h,
 		}
 		kb_json_array_end(json);
 	}
-	if (event->sample.nr_chain) {
-		kb_json_array(json, "callchain");
-		for (uint32_t i = 0; i < event->sample.nr_chain; i++)
-			kb_json_u64(json, NULL, event->sample.chain[i]);
-		kb_json_array_end(json);
-	}
+	dump_chain(json, event->sample.chain, event->sample.nr_chain);
 }
 
 static void dump_annotation(struct kb_json *json, const struct kb_header *h,
@@ -213,6 +220,7 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 		kb_json_u64(json, "reason", event->task_switch.reason);
 		if (event->task_switch.prev_state != KB_STATE_UNKNOWN)
 			kb_json_i64(json, "prev_state", event->task_switch.prev_state);
+		dump_chain(json, event->task_switch.chain, event->task_switch.nr_chain);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
 		if (h->max_task_infos)

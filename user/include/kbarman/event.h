@@ -60,6 +60,9 @@ struct kb_event {
 			uint8_t reason;		/* 0 preempted, 1 blocked */
 			int prev_state;		/* low 8 bits of the previous task's
 						 * state, or KB_STATE_UNKNOWN */
+			uint32_t nr_chain;	/* as of a sample: of the previous task, */
+			uint32_t nr_chain_kernel; /* where it went off the CPU; all are */
+			const uint64_t *chain;	/* return addresses, but the first user one */
 		} task_switch;
 		struct {
 			uint32_t counter;	/* index into the custom series, in range */

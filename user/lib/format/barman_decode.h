@@ -12,31 +12,53 @@
 #include "barman_reader.h"
 
 /*
- * What of a call chain is behind a sample's base record. It is an extra: one that
- * can't be right is a finding, and the sample is good without it.
+ * What of a call chain is behind a base record, into b->chain; returns how many addresses
+ * it has. It is an extra: one that can't be right is a finding, and the record is good
+ * without it.
  */
-static kb_always_inline void decode_chain(struct kb_barman *b, struct kb_event *event,
-					  const uint8_t *at, uint64_t left, unsigned int word,
-					  bool swap)
+static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct kb_event *event,
+					      const uint8_t *at, uint64_t left,
+					      unsigned int word, bool swap, uint32_t *kernel)
 {
 	uint32_t nr, nr_kernel;
 
-	event->sample.nr_chain = 0;
-	event->sample.nr_chain_kernel = 0;
-	event->sample.chain = b->chain;
+	*kernel = 0;
 	if (left < sizeof(struct bm_kbarman_callchain))
-		return;
+		return 0;
 	nr = kb_load32(at, swap);
 	nr_kernel = kb_load32(at + 4, swap);
 	if (nr > (left - 8) / word || nr > BARMAN_CHAIN_MAX || nr_kernel > nr) {
 		barman_finding(b, event->offset, "a call chain of %" PRIu32 " addresses, %" PRIu32
 			       " of the kernel, in %" PRIu64 " bytes", nr, nr_kernel, left - 8);
-		return;
+		return 0;
 	}
 	for (uint32_t i = 0; i < nr; i++)
 		b->chain[i] = kb_load_word(at + 8 + (uint64_t)i * word, word, swap);
-	event->sample.nr_chain = nr;
-	event->sample.nr_chain_kernel = nr_kernel;
+	*kernel = nr_kernel;
+	return nr;
+}
+
+static kb_always_inline bool decode_switch(struct kb_barman *b, struct kb_event *event,
+					   const uint8_t *record, uint64_t length,
+					   unsigned int word, bool swap)
+{
+	bool extended = b->header.extended;
+
+	if (length < 21)
+		return false;
+	event->type = KB_EVENT_TASK_SWITCH;
+	event->task_id = kb_load32(record + 16, swap);
+	event->task_switch.reason = record[20];
+	event->task_switch.prev_state = extended && length > 21 ? record[21] : KB_STATE_UNKNOWN;
+	event->task_switch.chain = b->chain;
+	event->task_switch.nr_chain = 0;
+	event->task_switch.nr_chain_kernel = 0;
+	if (kb_unlikely(extended && length > BM_TASK_SWITCH_CHAIN_OFFSET))
+		event->task_switch.nr_chain =
+			decode_chain(b, event, record + BM_TASK_SWITCH_CHAIN_OFFSET,
+				     length - BM_TASK_SWITCH_CHAIN_OFFSET, word, swap,
+				     &event->task_switch.nr_chain_kernel);
+	return true;
 }
 
 static kb_always_inline bool decode_sample(struct kb_barman *b, struct kb_event *event,
@@ -82,7 +104,10 @@ static kb_always_inline bool decode_sample(struct kb_barman *b, struct kb_event 
 	}
 	event->sample.nr_custom = nr_custom;
 	event->sample.custom = b->custom;
-	decode_chain(b, event, at, has_pc && b->header.extended ? left - need : 0, word, swap);
+	event->sample.chain = b->chain;
+	event->sample.nr_chain = decode_chain(b, event, at,
+					      has_pc && b->header.extended ? left - need : 0, word,
+					      swap, &event->sample.nr_chain_kernel);
 	if (kb_unlikely(b->cumulative))
 		barman_counters_delta(b, event->core, b->counters, nr_counters);
 	return true;
@@ -172,14 +197,7 @@ static kb_always_inline bool decode_record(struct kb_barman *b, struct kb_event 
 
 	switch (type) {
 	case BM_RECORD_TASK_SWITCH:
-		if (left < 5)
-			return false;
-		event->type = KB_EVENT_TASK_SWITCH;
-		event->task_id = kb_load32(at, swap);
-		event->task_switch.reason = at[4];
-		event->task_switch.prev_state = b->header.extended && left > 5 ? at[5]
-									       : KB_STATE_UNKNOWN;
-		return true;
+		return decode_switch(b, event, record, length, word, swap);
 	case BM_RECORD_HALTING_EVENT:
 		if (left < 1)
 			return false;

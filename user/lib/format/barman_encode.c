@@ -60,6 +60,17 @@ static kb_always_inline int begin(struct kb_barman_writer *w, const struct kb_ev
 	return 0;
 }
 
+static kb_always_inline void put_chain(struct out *o, const uint64_t *chain, uint32_t nr,
+				       uint32_t nr_kernel)
+{
+	uint32_t i;
+
+	put32(o, nr);
+	put32(o, nr_kernel);
+	for (i = 0; i < nr; i++)
+		put_word(o, chain[i]);
+}
+
 static kb_always_inline int encode_sample(struct kb_barman_writer *w, const struct kb_event *event,
 					  struct out *o)
 {
@@ -98,12 +109,8 @@ static kb_always_inline int encode_sample(struct kb_barman_writer *w, const stru
 		put32(o, event->sample.custom[i].id);
 		put64(o, event->sample.custom[i].value);
 	}
-	if (nr_chain) {
-		put32(o, nr_chain);
-		put32(o, event->sample.nr_chain_kernel);
-		for (uint32_t i = 0; i < nr_chain; i++)
-			put_word(o, event->sample.chain[i]);
-	}
+	if (nr_chain)
+		put_chain(o, event->sample.chain, nr_chain, event->sample.nr_chain_kernel);
 	return 0;
 }
 
@@ -137,16 +144,24 @@ static kb_always_inline int encode_switch(struct kb_barman_writer *w, const stru
 					  struct out *o)
 {
 	bool extra = w->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
+	uint32_t nr_chain = w->extended ? event->task_switch.nr_chain : 0;
 	int ret;
 
-	if (!w->shape.max_task_infos)
+	if (!w->shape.max_task_infos || nr_chain > BARMAN_CHAIN_MAX ||
+	    (nr_chain && event->task_switch.nr_chain_kernel > nr_chain))
 		return -EINVAL;
-	ret = begin(w, event, o, BM_RECORD_TASK_SWITCH, 21);
+	ret = begin(w, event, o, BM_RECORD_TASK_SWITCH,
+		    nr_chain ? BM_TASK_SWITCH_CHAIN_OFFSET + 8 + (uint64_t)nr_chain * o->word : 21);
 	if (ret)
 		return ret;
 	put32(o, event->task_id);
 	put8(o, event->task_switch.reason);
 	put8(o, extra ? event->task_switch.prev_state : 0);
+	if (!nr_chain)
+		return 0;
+	put8(o, 0);
+	put8(o, 0);
+	put_chain(o, event->task_switch.chain, nr_chain, event->task_switch.nr_chain_kernel);
 	return 0;
 }
 
