@@ -28,7 +28,8 @@ USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 		   $(USER_CPPFLAGS)
 USER_LIBS	:= -lelf -lz
 
-LIB_SRC		:= $(wildcard user/lib/*.c user/lib/*/*.c)
+HTML		:= build/gen/html_page.c
+LIB_SRC		:= $(wildcard user/lib/*.c user/lib/*/*.c) $(HTML)
 CLI_SRC		:= $(wildcard user/cli/*.c)
 LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
 CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)
@@ -39,6 +40,11 @@ user: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## build/kbarman, build/
 $(O)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
+
+# The page of `convert --to html`, as C.
+$(HTML): scripts/embed $(wildcard user/lib/export/html/*)
+	@mkdir -p $(@D)
+	scripts/embed kb_html_page user/lib/export/html/page.html >$@
 
 $(O)/libkbarman.a: $(LIB_OBJ)
 	rm -f $@

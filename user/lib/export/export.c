@@ -14,6 +14,7 @@ static const struct kb_export *const exports[] = {
 	&kb_export_folded,
 	&kb_export_flamegraph,
 	&kb_export_perfetto,
+	&kb_export_html,
 	NULL,
 };
 

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""convert --to html: what is in the page, by a reader of its own, and what a browser makes
+of it."""
+import base64
+import collections
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import browser  # noqa: E402
+import tap  # noqa: E402
+import viewers  # noqa: E402
+from protobuf import varint  # noqa: E402
+
+RUN, IDLE, LOST, SAMPLE, COUNTER, SERIES, MARK = range(7)
+
+
+def page_of(tmp, path, name="a.html"):
+    out = os.path.join(tmp, name)
+    viewers.convert(path, "html", out)
+    return out
+
+
+def signed(number):
+    """As 64 bits have it."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+class Data:
+    """The events in a page and the tables behind them."""
+
+    def __init__(self, path):
+        with open(path, encoding="utf-8") as file:
+            text = file.read()
+        events = re.search(r'<script type="text/plain" id="events">\n(.*?)</script>', text, re.S)
+        tables = re.search(r'<script type="application/json" id="tables">\n(.*?)\n?</script>', text, re.S)
+        self.text, self.tables = text, json.loads(tables[1])
+        self.data, self.at = b"".join(map(base64.b64decode, events[1].split())), 0
+        self.cpus = self.tables["facts"]["cpus"]
+        self.last = collections.Counter()
+        self.slices, self.samples, self.values, self.marks = [], [], [], []
+        while self.at < len(self.data):
+            tag = self.number()
+            self.take(tag & 7, tag >> 3)
+
+    def number(self):
+        value, self.at = varint(self.data, self.at)
+        return value
+
+    def time(self, cpu, kind):
+        delta = self.number()
+        self.last[cpu, kind] = signed(self.last[cpu, kind] + (delta >> 1 ^ -(delta & 1)))
+        return self.last[cpu, kind]
+
+    def take(self, kind, cpu):
+        assert cpu < self.cpus or (cpu == self.cpus and kind in (SERIES, MARK)), cpu
+        if kind <= LOST:
+            start, length, what = self.time(cpu, RUN), self.number(), self.number()
+            self.last[cpu, RUN] = signed(start + length)
+            self.slices.append((kind, cpu, start, signed(start + length), what))
+        elif kind == SAMPLE:
+            self.samples.append((cpu, self.time(cpu, kind), self.number(), self.number(), self.number() - 1))
+        elif kind == MARK:
+            when, task, sort, channel, colour, length = (
+                self.time(cpu, kind), *(self.number() for _ in range(5)))
+            text = self.data[self.at:self.at + length].decode()
+            self.at += length
+            self.marks.append((when, self.tables["tasks"][task][0], sort, text))
+            assert channel < 2**32 and colour < 2**32
+        else:
+            self.values.append((kind, cpu, self.time(cpu, kind), self.number(), self.number()))
+
+
+def page_has_what_the_capture_has(tmp):
+    for path in viewers.all_captures(tmp):
+        said, data = viewers.Said(path), Data(page_of(tmp, path))
+        tasks = data.tables["tasks"]
+        idle, run, left, lost = (collections.Counter() for _ in range(4))
+        for kind, cpu, start, end, what in data.slices:
+            assert end >= start
+            if kind == IDLE:
+                idle[cpu] += end - start
+            elif kind == LOST:
+                lost[0] += what
+            else:
+                run[tasks[what >> 2][0]] += end - start
+                if what & 3:
+                    left[tasks[what >> 2][0], (what & 3) - 1] += 1
+        if "golden" not in path:    # whose samples say who runs without a PC, too
+            viewers.same(path, sorted((+said.truth.idle).items()), sorted((+idle).items()))
+            viewers.same(path, sorted((+said.truth.run).items()), sorted((+run).items()))
+            viewers.same(path, sorted((+said.truth.left).items()), sorted(left.items()))
+        assert lost[0] == said.truth.lost == data.tables["facts"]["lost"]
+        got = collections.Counter((cpu, tasks[task][0]) for cpu, _, task, _, _ in data.samples)
+        viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
+        want = [(*mark[:3], mark[3][:1024]) for mark in said.marks]
+        viewers.same(path, sorted(want, key=str), sorted(data.marks, key=str))
+        series = [s["name"] for s in data.tables["series"]]
+        viewers.same(path, sorted((ns, series.index(name), value) for ns, _, name, value in said.values),
+                     sorted((ns, which, value) for kind, _, ns, which, value in data.values if kind == SERIES))
+        if "golden" not in path:    # whose counters are not deltas
+            sums = collections.Counter()
+            for kind, _, _, which, value in data.values:
+                if kind == COUNTER:
+                    sums[which] += value
+            assert sorted(filter(None, sums.values())) == viewers.counter_sums(said), path
+
+
+def samples_have_their_symbols(tmp):
+    for path in viewers.all_captures(tmp):
+        if "golden" in path or "hostile" in path:
+            continue
+        said, data = viewers.Said(path), Data(page_of(tmp, path))
+        symbols = collections.Counter()
+        for _, _, _, node, _ in data.samples:
+            name, image, _ = data.tables["frames"][data.tables["nodes"][node]]
+            image = os.path.basename(image)
+            symbols[image, "[unknown]" if name in (image, f"[{image}]") else name] += 1
+        viewers.same(path, sorted(said.symbols.items()), sorted((k, symbols[k]) for k in said.symbols))
+
+
+def chains_are_callers_first(tmp):
+    data = Data(page_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))))
+    node, names = data.samples[1][3], []
+    while node:
+        names.append(data.tables["frames"][data.tables["nodes"][node]][0])
+        assert data.tables["parents"][node] < node
+        node = data.tables["parents"][node]
+    assert names == ["[libbeta.so]", "[alpha]", "[alpha]"], names
+
+
+def page_needs_nothing_else(tmp):
+    with open(page_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))), encoding="utf-8") as file:
+        text = file.read()
+    assert "default-src 'none'" in text
+    for word in "http:", "https:", "src=", "href=", "url(", "@import", "fetch(", "XMLHttp", "WebSocket":
+        assert word not in text, word
+
+
+def names_stay_out_of_the_markup(tmp):
+    clean = Data(page_of(tmp, viewers.small().save(os.path.join(tmp, "small.cap"))))
+    worst = Data(page_of(tmp, viewers.hostile().save(os.path.join(tmp, "hostile.cap"))))
+    for text in "<script", "</script", "<!--":
+        assert worst.text.count(text) == clean.text.count(text), text
+    names = {task[0]: task[2] for task in worst.tables["tasks"]}
+    for number, name in enumerate(viewers.HOSTILE):
+        assert names[100 + number] == name.decode(errors="replace")[:256], (name, names)
+
+
+def browser_shows_the_tasks(tmp):
+    path = viewers.random_capture(3).save(os.path.join(tmp, "a.cap"))
+    said, dom = viewers.Said(path), browser.dom(page_of(tmp, path))
+    rows, got = browser.Rows(dom).rows, {}
+    for name, tid, _, _, runs, preempted, blocked, samples in rows:
+        got[int(tid)] = (name, int(preempted.replace(",", "")), int(blocked.replace(",", "")),
+                         int(samples.replace(",", "")))
+        assert int(runs.replace(",", "")) >= got[int(tid)][1] + got[int(tid)][2]
+    samples = collections.Counter()
+    for (_, task), number in said.samples.items():
+        samples[task] += number
+    want = {task: (said.names[task], said.truth.left[task, 0], said.truth.left[task, 1], samples[task])
+            for task in set(samples) | set(said.truth.run)}
+    assert got == want, (got, want)
+    assert browser.attribute(dom, "data-ready"), "it did not come to its end"
+
+
+def browser_is_not_fooled_by_names(tmp):
+    paths = [viewers.hostile().save(os.path.join(tmp, "a.cap")),
+             viewers.CaptureWriter().save(os.path.join(tmp, "empty.cap")),
+             os.path.join(viewers.GOLDEN, "golden_32_big_circular")]     # of times without reason
+    for path in paths:
+        dom = browser.dom(page_of(tmp, path))
+        assert browser.attribute(dom, "data-ready"), "it did not come to its end"
+        names = [row[0] for row in browser.Rows(dom).rows]
+        if path.endswith("a.cap"):
+            assert "</script><script>alert(1)</script>" in names, names
+
+
+SCRIPT = """<script>
+const said = [], press = (key, target = document.body) =>
+  target.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+const view = () => [page.timeline.start, page.timeline.end].map(Math.round).join('-');
+said.push(view());
+press('+'); said.push(view());
+press('ArrowRight'); said.push(view());
+press('0'); said.push(view());
+press('/'); said.push(document.activeElement.id);
+byId('search').value = 'beta'; byId('search').dispatchEvent(new Event('input'));
+said.push(byId('found').textContent, byId('found').title);
+byId('search').blur();
+press('+'); press('+'); press('n'); said.push(page.timeline.start > 0);
+press('Escape'); said.push(byId('found').textContent, page.query);
+press('t'); said.push(document.documentElement.className); press('t');
+const row = byId('body').querySelector('tr'); row.focus(); press('Enter', row);
+said.push(page.nameOf(page.chosen), byId('flame-of').textContent);
+press('ArrowDown', byId('body').querySelector('tr')); said.push(document.activeElement.dataset.task !== undefined);
+press('Escape'); press('0'); page.update();
+byId('flame-scroll').focus(); press('ArrowDown', byId('flame-scroll'));
+said.push(byId('flame-at').textContent);
+press('?'); said.push(byId('keys').open);
+document.body.dataset.said = JSON.stringify(said);
+</script>
+"""
+
+
+def keys_work(tmp):
+    page = page_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    with open(page, "a", encoding="utf-8") as file:
+        file.write(SCRIPT)
+    said = json.loads(browser.attribute(browser.dom(page), "data-said"))
+    assert said[:5] == ["0-8000", "1500-6500", "2500-7500", "0-8000", "search"], said
+    assert said[5:7] == ["2 found", "1 tasks, 1 functions, 0 marks"], said
+    assert said[7:10] == [True, "", ""] and said[10] in ("dark", ""), said
+    assert said[11:14] == ["alpha (10)", "of alpha (10)", True], said
+    assert said[14].startswith("[alpha]: /gone/alpha: 100.00 %, 180 cycles"), said
+    assert said[15] is True
+
+
+def dark_and_light_are_drawn(tmp):
+    page, sizes = page_of(tmp, viewers.random_capture(5).save(os.path.join(tmp, "a.cap"))), {}
+    for theme in 0, 1:
+        shot = browser.screenshot(page, os.path.join(tmp, f"{theme}.png"),
+                                  f"--blink-settings=preferredColorScheme={theme}")
+        with open(shot, "rb") as file:
+            sizes[theme] = file.read()
+        assert sizes[theme][:8] == b"\x89PNG\r\n\x1a\n" and len(sizes[theme]) > 20000
+    assert sizes[0] != sizes[1]
+
+
+if __name__ == "__main__":
+    tap.main(globals())

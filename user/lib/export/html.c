@@ -1,0 +1,398 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as a page that shows itself: one HTML file with the timeline of every CPU,
+ * a table of tasks and a flame graph, which needs no network and nothing beside it.
+ *
+ * The page is in html/, made into C by scripts/embed. Into it go the events, as they
+ * come, and behind them the tables that they refer to by number; so memory grows with
+ * tasks and different call chains only. Events are base64 of numbers of 7 bits a byte,
+ * the lowest first (varints), and times are differences, with their sign in the lowest
+ * bit (zigzag):
+ *
+ *	CPU << 3 | kind		and then, by kind,
+ *	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise
+ *	IDLE	gap, length, idle state + 1, 0 = unknown
+ *	LOST	gap, length, records
+ *	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
+ *	COUNTER	time, counter, value
+ *	SERIES	time, series, value
+ *	MARK	time, task, type, channel, colour, length, UTF-8
+ *
+ * A gap is the time since the CPU's slice before; other times are since the event before
+ * of that kind and CPU. The first ones are since the capture's base. What has no CPU has
+ * the number behind the last one.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names.h"
+#include "analysis/timeline.h"
+#include "export/callstacks.h"
+#include "export/export.h"
+#include "export/label.h"
+#include "export/taskids.h"
+#include "format/base64.h"
+#include "format/protobuf.h"
+#include "json.h"
+#include "out.h"
+
+extern const char *const kb_html_page[];	/* before, between and behind the data */
+
+#define CHUNK		(3U << 12)	/* bytes: a multiple of 3 */
+#define EVENT_BYTES	128U		/* the most of one, but for a mark's text */
+#define TEXT		1024U		/* of a mark */
+
+enum kind {
+	RUN,
+	IDLE,
+	LOST,
+	SAMPLE,
+	COUNTER,
+	SERIES,
+	MARK,
+	NR_KINDS,
+};
+
+struct html {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_symbolizer *symbolizer;
+	struct kb_out *out;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_callstacks stacks;
+	struct kb_task_ids tasks;
+	int64_t (*last)[NR_KINDS];	/* by CPU, behind the last one no CPU's; slices: RUN's */
+	uint64_t records, lost;
+	uint32_t filled;		/* of bytes */
+	uint8_t bytes[CHUNK + EVENT_BYTES + TEXT];
+	bool no_memory;
+};
+
+/* ---- the stream ---- */
+
+static void flush(struct html *x, uint32_t length)
+{
+	uint8_t *at = kb_out_reserve(x->out, KB_BASE64_BYTES(length) + 1);
+
+	if (!at)
+		return;
+	kb_base64((char *)at, x->bytes, length);
+	at[KB_BASE64_BYTES(length)] = '\n';
+	kb_out_commit(x->out, at + KB_BASE64_BYTES(length) + 1);
+	x->filled -= length;
+	memmove(x->bytes, x->bytes + length, x->filled);
+}
+
+static uint8_t *put_time(struct html *x, uint8_t *at, uint32_t cpu, enum kind kind, int64_t time)
+{
+	int64_t *last = &x->last[cpu][kind];
+	uint64_t delta = (uint64_t)time - (uint64_t)*last;
+
+	*last = time;
+	return kb_proto_put_varint(at, delta << 1 ^ (uint64_t)((int64_t)delta >> 63));
+}
+
+/* Begin an event on @core. */
+static uint8_t *begin(struct html *x, enum kind kind, uint32_t core, uint32_t *cpu)
+{
+	*cpu = core < x->header->max_cores ? core : x->header->max_cores;
+	return kb_proto_put_varint(x->bytes + x->filled, (uint64_t)*cpu << 3 | kind);
+}
+
+static void end(struct html *x, uint8_t *at)
+{
+	x->filled = (uint32_t)(at - x->bytes);
+	if (x->filled >= CHUNK)
+		flush(x, CHUNK);
+}
+
+static uint32_t task_number(struct html *x, uint32_t task_id, uint64_t timestamp)
+{
+	int64_t number = kb_task_ids_find(&x->tasks, task_id, timestamp);
+
+	x->no_memory |= number < 0;
+	return number < 0 ? 0 : (uint32_t)number;
+}
+
+/* ---- events ---- */
+
+/* @timestamp: ticks, for the task's name. */
+static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t timestamp)
+{
+	static const enum kind kinds[] = {
+		[KB_SLICE_RUN] = RUN,
+		[KB_SLICE_IDLE] = IDLE,
+		[KB_SLICE_LOST] = LOST,
+	};
+	uint64_t what = 0;
+	uint32_t cpu;
+	uint8_t *at;
+
+	switch (slice->kind) {
+	case KB_SLICE_RUN:
+		what = (uint64_t)task_number(x, slice->task_id, timestamp) << 2 |
+		       (slice->how == KB_END_PREEMPTED ? 1 : slice->how == KB_END_BLOCKED ? 2 : 0);
+		break;
+	case KB_SLICE_IDLE:
+		what = (uint64_t)(slice->idle_state + 1);	/* KB_STATE_UNKNOWN is -1 */
+		break;
+	case KB_SLICE_LOST:
+		what = slice->lost;
+		x->lost += slice->lost;
+		break;
+	}
+	at = begin(x, kinds[slice->kind], slice->core, &cpu);
+	at = put_time(x, at, cpu, RUN, slice->start);
+	at = kb_proto_put_varint(at, (uint64_t)slice->end - (uint64_t)slice->start);
+	x->last[cpu][RUN] = slice->end;
+	end(x, kb_proto_put_varint(at, what));
+}
+
+static void put_value(struct html *x, enum kind kind, uint32_t core, int64_t ns, uint32_t id,
+		      uint64_t value)
+{
+	uint32_t cpu;
+	uint8_t *at = begin(x, kind, core, &cpu);
+
+	at = put_time(x, at, cpu, kind, ns);
+	end(x, kb_proto_put_varint(kb_proto_put_varint(at, id), value));
+}
+
+static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), cpu, task, i;
+	const uint64_t *counters = event->sample.counters;
+	int64_t node;
+	uint8_t *at;
+
+	if (known > event->sample.nr_counters)
+		known = event->sample.nr_counters;
+	if (event->sample.has_pc) {
+		node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+		task = task_number(x, event->task_id, event->timestamp);
+		x->no_memory |= node < 0;
+		at = put_time(x, begin(x, SAMPLE, event->core, &cpu), event->core, SAMPLE, ns);
+		at = kb_proto_put_varint(kb_proto_put_varint(at, task), (uint64_t)node);
+		end(x, kb_proto_put_varint(at, known ? counters[0] + 1 : 0));	/* invalid is ~0 */
+	}
+	for (i = 0; i < known; i++)
+		if (counters[i] != KB_COUNTER_INVALID)
+			put_value(x, COUNTER, event->core, ns,
+				  kb_names_counter_id(x->names, event->core, i), counters[i]);
+	for (i = 0; i < event->sample.nr_custom; i++)
+		put_value(x, SERIES, event->core, ns, event->sample.custom[i].id,
+			  event->sample.custom[i].value);
+}
+
+static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t task = task_number(x, event->task_id, event->timestamp), cpu;
+	uint8_t *at = begin(x, MARK, event->core, &cpu);
+	char text[TEXT];
+	size_t length = kb_label(text, sizeof(text), event->annotation.text,
+				 event->annotation.text_length, false);
+
+	at = put_time(x, at, cpu, MARK, ns);
+	at = kb_proto_put_varint(at, task);
+	at = kb_proto_put_varint(at, event->annotation.type);
+	at = kb_proto_put_varint(at, event->annotation.channel);
+	at = kb_proto_put_varint(at, event->annotation.colour);
+	at = kb_proto_put_varint(at, length);
+	memcpy(at, text, length);
+	end(x, at + length);
+}
+
+static void put_event(struct html *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+
+	for (i = 0; i < n; i++)
+		put_slice(x, &slices[i], event->timestamp);
+	switch (event->type) {
+	case KB_EVENT_SAMPLE:
+		put_sample(x, event, ns);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		put_value(x, SERIES, event->core, ns, event->custom_counter.counter,
+			  event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		put_mark(x, event, ns);
+		break;
+	default:
+		break;
+	}
+	x->records++;
+}
+
+/* ---- the tables ---- */
+
+static void put_facts(struct html *x, struct kb_json *json)
+{
+	static const char *const keys[] = { "host", "release", "command" };
+	const char *target = x->header->target_name;
+	size_t i;
+
+	kb_json_object(json, "facts");
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		kb_json_string(json, keys[i], kb_barman_fact(x->barman, keys[i]));
+	kb_json_string(json, "target", target ? target : "");
+	kb_json_u64(json, "cpus", x->header->max_cores);
+	kb_json_u64(json, "records", x->records);
+	kb_json_u64(json, "lost", x->lost);
+	kb_json_double(json, "epoch", (double)x->header->unix_base_ns / 1e6);
+	kb_json_double(json, "first", (double)kb_timeline_first(x->timeline));
+	kb_json_double(json, "last", (double)kb_timeline_last(x->timeline));
+	kb_json_object_end(json);
+}
+
+/* [tid, process, name] */
+static void put_tasks(struct html *x, struct kb_json *json)
+{
+	char label[KB_TASK_LABEL];
+	uint32_t i;
+
+	kb_json_array(json, "tasks");
+	for (i = 0; i < x->tasks.rows.nr; i++) {
+		kb_json_array(json, NULL);
+		kb_json_u64(json, NULL, kb_task_id(&x->tasks, i)->key[0]);
+		kb_json_u64(json, NULL, kb_task_id(&x->tasks, i)->tgid);
+		kb_json_text(json, NULL, label, kb_task_label(&x->tasks, i, label));
+		kb_json_array_end(json);
+	}
+	kb_json_array_end(json);
+}
+
+/* Frames: [name, image, is it the kernel's]; nodes: the parent's and the frame's number. */
+static void put_stacks(struct html *x, struct kb_json *json)
+{
+	char label[KB_STACK_LABEL];
+	uint32_t i;
+
+	kb_json_array(json, "frames");
+	for (i = 0; i < x->stacks.frames.nr; i++) {
+		const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+
+		kb_json_array(json, NULL);
+		kb_json_text(json, NULL, label, kb_stack_label(&x->stacks, i, label));
+		kb_json_string(json, NULL, kb_stack_image(&x->stacks, frame->image)->path);
+		kb_json_u64(json, NULL, frame->kernel);
+		kb_json_array_end(json);
+	}
+	kb_json_array_end(json);
+	kb_json_array(json, "parents");
+	for (i = 0; i < x->stacks.nodes.nr; i++)
+		kb_json_u64(json, NULL, kb_stack_node(&x->stacks, i)->parent);
+	kb_json_array_end(json);
+	kb_json_array(json, "nodes");
+	for (i = 0; i < x->stacks.nodes.nr; i++)
+		kb_json_u64(json, NULL, kb_stack_node(&x->stacks, i)->frame);
+	kb_json_array_end(json);
+}
+
+static void put_values(struct html *x, struct kb_json *json)
+{
+	uint32_t lost = kb_names_lost_series(x->names), i;
+
+	kb_json_array(json, "counters");
+	for (i = 0; i < kb_names_nr_counters(x->names); i++)
+		kb_json_text(json, NULL, kb_names_counter(x->names, i).data,
+			     kb_names_counter(x->names, i).length);
+	kb_json_array_end(json);
+	kb_json_array(json, "series");
+	for (i = 0; i < x->header->nr_series; i++) {
+		const struct kb_series *series = &x->header->series[i];
+		uint8_t flags = series->chart_index < x->header->nr_charts ?
+			x->header->charts[series->chart_index].boolean_flags : 0;
+
+		kb_json_object(json, NULL);
+		kb_json_string(json, "name", series->name ? series->name : "");
+		kb_json_string(json, "units", series->units ? series->units : "");
+		kb_json_double(json, "multiplier", series->multiplier);
+		kb_json_bool(json, "deltas", series->series_class == 1);
+		kb_json_bool(json, "percpu", flags & 0x08);
+		kb_json_bool(json, "hidden", i == lost);	/* the slices tell of it */
+		kb_json_object_end(json);
+	}
+	kb_json_array_end(json);
+}
+
+static void put_end(struct html *x)
+{
+	struct kb_json json = { .out = x->out, .markup = true };
+	struct kb_slice slice;
+
+	while (kb_timeline_end(x->timeline, &slice))
+		put_slice(x, &slice, UINT64_MAX);
+	flush(x, x->filled);
+	kb_out_bytes(x->out, kb_html_page[1], strlen(kb_html_page[1]));
+	kb_json_object(&json, NULL);
+	put_facts(x, &json);
+	put_tasks(x, &json);
+	put_stacks(x, &json);
+	put_values(x, &json);
+	kb_json_object_end(&json);
+	kb_out_bytes(x->out, kb_html_page[2], strlen(kb_html_page[2]));
+}
+
+/* ---- all of it ---- */
+
+static int prepare(struct html *x, struct kb_error *err)
+{
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
+	if (kb_callstacks_init(&x->stacks, false) || !x->last)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_export_rewind(x->barman, err);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct html x = {
+		.barman = barman,
+		.header = kb_barman_header(barman),
+		.symbolizer = symbolizer,
+		.out = out,
+	};
+	struct kb_event event;
+	int result = prepare(&x, err);
+
+	(void)options;
+	if (result)
+		goto out;
+	kb_out_bytes(out, kb_html_page[0], strlen(kb_html_page[0]));
+	while (!kb_out_error(out) && !x.no_memory &&
+	       (result = kb_barman_next(barman, &event, err)) > 0)
+		put_event(&x, &event);
+	put_end(&x);
+	if (x.no_memory)
+		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	else
+		result = kb_export_end(barman, out, result, err);
+out:
+	free(x.last);
+	kb_callstacks_release(&x.stacks);
+	kb_task_ids_release(&x.tasks);
+	kb_timeline_destroy(x.timeline);
+	kb_names_destroy(x.names);
+	return result;
+}
+
+const struct kb_export kb_export_html = {
+	.name = "html",
+	.extension = ".html",
+	.description = "one page with timeline, tasks and flame graph, for any browser",
+	.run = run,
+};

@@ -1,0 +1,233 @@
+// SPDX-License-Identifier: MIT
+// The page: what is chosen and searched, and what keys and the mouse do.
+
+class Page {
+  constructor(capture) {
+    this.capture = capture;
+    this.query = '';
+    this.chosen = undefined;
+    this.colourCache = [];
+    this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
+    this.writeHead();
+    this.timeline = new Timeline(capture, this);
+    this.tasks = new Tasks(capture, this);
+    this.flame = new Flame(capture, this);
+    this.listen();
+    this.fitRows();
+    this.update();
+  }
+
+  writeHead() {
+    const { facts } = this.capture, title = facts.command || facts.target || 'capture';
+    document.title = `${title} — kbarman`;
+    byId('title').textContent = title;
+    const parts = [facts.host, facts.release && `Linux ${facts.release}`, `${facts.cpus} CPU${facts.cpus === 1 ? '' : 's'}`,
+      duration(this.capture.length), `${count(facts.records)} records`, facts.epoch ? new Date(facts.epoch).toISOString().replace('T', ' ').slice(0, 19) + ' UTC' : ''];
+    byId('facts').append(parts.filter(part => part).join(' · '));
+    if (facts.lost) byId('facts').append(' · ', element('span', { className: 'lost' }, `${count(facts.lost)} lost`));
+  }
+
+  // ---- tasks, as the parts ask for them
+
+  nameOf(task) {
+    const [tid, tgid, name] = this.capture.tasks[task];
+    return tgid === tid ? `${name} (${tid})` : `${name} (${tgid}/${tid})`;
+  }
+
+  colourOf(task) { return this.colourCache[task] || (this.colourCache[task] = taskColour(this.capture.tasks[task][2])); }
+  matches(text) { return this.query !== '' && text.toLowerCase().includes(this.query); }
+  searched(task) { return this.hits !== undefined && this.hits[task] === 1; }
+  filtered() { return this.chosen !== undefined || (this.hits !== undefined && this.anyHit); }
+
+  isLit(task) {
+    if (this.chosen !== undefined) return this.capture.tasks[task][0] === this.capture.tasks[this.chosen][0];
+    return this.hits === undefined || !this.anyHit || this.hits[task] === 1;
+  }
+
+  // ---- what changes
+
+  choose(task) {
+    this.chosen = this.chosen === task ? undefined : task;
+    this.timeline.draw();
+    this.tasks.write();
+    this.flame.update();
+  }
+
+  search(text) {
+    this.query = text.trim().toLowerCase();
+    this.hits = this.query ? Uint8Array.from(this.capture.tasks, ([tid, , name]) => this.matches(name) || String(tid) === this.query ? 1 : 0) : undefined;
+    this.anyHit = this.query !== '' && this.hits.includes(1);
+    const tasks = this.query ? this.hits.reduce((a, b) => a + b, 0) : 0;
+    const functions = this.query ? this.capture.frames.filter(frame => this.matches(frame[0])).length : 0;
+    const marks = this.query ? this.capture.marks.filter(mark => this.matches(mark.text)).length : 0;
+    byId('found').textContent = this.query ? `${count(tasks + functions + marks)} found` : '';
+    byId('found').title = this.query ? `${tasks} tasks, ${functions} functions, ${marks} marks` : '';
+    this.timeline.draw();
+    this.tasks.write();
+    this.flame.draw();
+  }
+
+  setTheme(dark) {
+    document.documentElement.classList.toggle('dark', dark);
+    readColours();
+    this.colourCache = [];
+  }
+
+  toggleTheme() {
+    this.setTheme(!colours.dark);
+    this.update();
+  }
+
+  update() {
+    this.timeline.draw();
+    this.tasks.sum(this.timeline.start, this.timeline.end);
+    this.tasks.write();
+    this.flame.update();
+  }
+
+  // The picture at once, the sums when it stands still.
+  viewChanged() {
+    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.timeline.draw(); });
+    clearTimeout(this.later);
+    this.later = setTimeout(() => this.update(), 120);
+  }
+
+  fit() { this.timeline.show(0, this.capture.length); }
+
+  clear() {
+    this.chosen = undefined;
+    byId('search').value = '';
+    this.search('');
+    this.flame.update();
+  }
+
+  // No higher than what is in it, and not more than half.
+  fitRows() {
+    const room = document.querySelector('main').clientHeight;
+    byId('rows').style.height = Math.max(90, Math.min(this.timeline.total, room * 0.52)) + 'px';
+  }
+
+  resizeRows(height) {
+    const room = document.querySelector('main').clientHeight;
+    byId('rows').style.height = Math.max(60, Math.min(height, room - 120)) + 'px';
+    this.timeline.draw();
+    this.flame.draw();
+  }
+
+  // ---- mouse
+
+  listen() {
+    const box = byId('rows'), canvas = byId('timeline');
+    addEventListener('resize', () => { this.fitRows(); this.update(); });
+    matchMedia('(prefers-color-scheme: dark)').addEventListener('change', event => { this.setTheme(event.matches); this.update(); });
+    addEventListener('keydown', event => this.key(event));
+    box.addEventListener('scroll', () => this.timeline.draw());
+    box.addEventListener('wheel', event => this.wheel(event), { passive: false });
+    canvas.addEventListener('pointerdown', event => this.drag(event));
+    canvas.addEventListener('dblclick', () => this.fit());
+    canvas.addEventListener('pointermove', event => {
+      const text = event.buttons ? null : this.timeline.describe(event);
+      if (text) tip.show(event, ...text);
+      else tip.hide();
+    });
+    canvas.addEventListener('pointerleave', tip.hide);
+    byId('overview').addEventListener('pointerdown', event => this.dragOverview(event));
+    byId('split').addEventListener('pointerdown', event => this.follow(event, e => this.resizeRows(e.clientY - box.getBoundingClientRect().top)));
+    byId('split').addEventListener('keydown', event => {
+      const by = { ArrowUp: -30, ArrowDown: 30 }[event.key];
+      if (by) { this.resizeRows(box.clientHeight + by); event.preventDefault(); event.stopPropagation(); }
+    });
+    byId('search').addEventListener('input', event => this.search(event.target.value));
+    byId('in').addEventListener('click', () => this.timeline.zoom(2));
+    byId('out').addEventListener('click', () => this.timeline.zoom(0.5));
+    byId('fit').addEventListener('click', () => this.fit());
+    byId('theme').addEventListener('click', () => this.toggleTheme());
+    byId('help').addEventListener('click', () => byId('keys').showModal());
+  }
+
+  wheel(event) {
+    if (event.altKey) return;	// scrolls
+    event.preventDefault();
+    if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.timeline.move(event.deltaX / this.timeline.width);
+    else this.timeline.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), this.timeline.at(event).time);
+  }
+
+  follow(event, moved, done = () => {}) {
+    const target = event.currentTarget;
+    target.setPointerCapture(event.pointerId);
+    const finish = e => {
+      target.removeEventListener('pointermove', moved);
+      target.removeEventListener('pointerup', finish);
+      target.removeEventListener('pointercancel', finish);
+      done(e);
+    };
+    target.addEventListener('pointermove', moved);
+    target.addEventListener('pointerup', finish);
+    target.addEventListener('pointercancel', finish);
+  }
+
+  drag(event) {
+    if (event.button) return;
+    const { timeline } = this, box = byId('rows'), from = timeline.at(event), view = [timeline.start, timeline.end];
+    const scrolled = box.scrollTop, marking = event.shiftKey;
+    let far = false, to = from.time;
+    tip.hide();
+    this.follow(event, e => {
+      const by = e.clientX - event.clientX;
+      far = far || Math.hypot(by, e.clientY - event.clientY) > 3;
+      if (!far) return;
+      box.classList.add(marking ? 'mark' : 'drag');
+      if (marking) {
+        to = timeline.at(e).time;
+        timeline.draw();
+        const c = timeline.context, x = timeline.x(from.time);
+        c.globalAlpha = 0.2;
+        c.fillStyle = colours.accent;
+        c.fillRect(x, 0, timeline.x(to) - x, timeline.height);
+        c.globalAlpha = 1;
+        return;
+      }
+      timeline.show(view[0] - by / timeline.scale, view[1] - by / timeline.scale);
+      box.scrollTop = scrolled - (e.clientY - event.clientY);
+    }, e => {
+      box.classList.remove('drag', 'mark');
+      if (far && marking) timeline.show(Math.min(from.time, to), Math.max(from.time, to));
+      const task = far ? undefined : timeline.taskAt(e);
+      if (task !== undefined) this.choose(task);
+    });
+  }
+
+  dragOverview(event) {
+    const { timeline } = this, box = event.currentTarget.getBoundingClientRect();
+    const go = e => {
+      const middle = (e.clientX - box.left - GUTTER) / (box.width - GUTTER) * this.capture.length, half = (timeline.end - timeline.start) / 2;
+      timeline.show(middle - half, middle + half);
+    };
+    go(event);
+    this.follow(event, go);
+  }
+
+  // ---- keys
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || byId('keys').open) return;
+    if (event.target === byId('search')) {
+      if (event.key === 'Escape') { this.clear(); byId('search').blur(); }
+      else if (event.key === 'Enter') this.timeline.jump(!event.shiftKey);
+      return;
+    }
+    const action = {
+      ArrowLeft: () => this.timeline.move(-0.2), ArrowRight: () => this.timeline.move(0.2),
+      '+': () => this.timeline.zoom(1.6), '=': () => this.timeline.zoom(1.6), '-': () => this.timeline.zoom(1 / 1.6),
+      0: () => this.fit(), Home: () => this.fit(), '/': () => byId('search').focus(),
+      n: () => this.timeline.jump(true), p: () => this.timeline.jump(false),
+      t: () => this.toggleTheme(), '?': () => byId('keys').showModal(), Escape: () => this.clear(),
+    }[event.key];
+    if (!action || event.target.tagName === 'SELECT') return;
+    event.preventDefault();
+    action();
+  }
+}
+
+const page = new Page(readCapture());
+document.body.dataset.ready = performance.now().toFixed(0);

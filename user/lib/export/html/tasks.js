@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: MIT
+// The table of tasks: what each did in the time in view.
+
+const SHOWN_ROWS = 400;
+
+class Tasks {
+  constructor(capture, page) {
+    this.capture = capture;
+    this.page = page;
+    this.columns = [
+      { key: 'name', title: 'Task', text: true },
+      { key: 'tid', title: 'tid' },
+      { key: 'run', title: 'CPU time', show: row => duration(row.run) },
+      { key: 'part', title: '%', show: row => row.part.toFixed(1) },
+      { key: 'runs', title: 'runs', show: row => count(row.runs) },
+      { key: 'preempted', title: 'preempted', show: row => count(row.preempted) },
+      { key: 'blocked', title: 'blocked', show: row => count(row.blocked) },
+      { key: 'samples', title: 'samples', show: row => count(row.samples) },
+    ];
+    this.order = 'run';
+    this.down = true;
+    this.writeHeads();
+    byId('body').addEventListener('click', event => {
+      const row = event.target.closest('tr');
+      if (row) page.choose(+row.dataset.task);
+    });
+    byId('body').addEventListener('keydown', event => this.key(event));
+  }
+
+  writeHeads() {
+    byId('heads').replaceChildren(element('tr', {}, ...this.columns.map(column => {
+      const head = element('th', { scope: 'col' }, element('button', {
+        type: 'button', textContent: column.title,
+        onclick: () => {
+          this.down = this.order === column.key ? !this.down : !column.text;
+          this.order = column.key;
+          this.write();
+        },
+      }));
+      column.head = head;
+      return head;
+    })));
+  }
+
+  // Sums over the slices and samples between two times; those that are cut count as one.
+  sum(start, end) {
+    const { capture } = this, nr = capture.tasks.length;
+    const run = new Float64Array(nr), runs = new Uint32Array(nr), preempted = new Uint32Array(nr), blocked = new Uint32Array(nr), samples = new Uint32Array(nr);
+    let idle = 0, lost = 0, known = 0;
+    for (const cpu of capture.cpus) {
+      const to = lowerBound(cpu.start, end);
+      for (let i = lowerBound(cpu.end, start); i < to; i++) {
+        const length = Math.min(cpu.end[i], end) - Math.max(cpu.start[i], start), task = cpu.what[i];
+        known += length;
+        if (cpu.kind[i] === IDLE) idle += length;
+        else if (cpu.kind[i] === LOST) lost += length;
+        else {
+          run[task] += length;
+          if (!isBusy(cpu, i, capture)) idle += length;
+          runs[task]++;
+          if (cpu.how[i] === 1) preempted[task]++;
+          else if (cpu.how[i] === 2) blocked[task]++;
+        }
+      }
+      const times = cpu.samples.time, last = lowerBound(times, end);
+      for (let i = lowerBound(times, start); i < last; i++) samples[cpu.samples.task[i]]++;
+      if (end >= capture.length && last < times.length) for (let i = last; i < times.length; i++) samples[cpu.samples.task[i]]++;
+    }
+    this.rows = [];
+    for (let i = 0; i < nr; i++)
+      if (runs[i] || samples[i])
+        this.rows.push({ task: i, tid: capture.tasks[i][0], name: capture.tasks[i][2], run: run[i], part: known ? 100 * run[i] / known : 0, runs: runs[i], preempted: preempted[i], blocked: blocked[i], samples: samples[i] });
+    this.idle = known ? idle / known : 0;
+    this.lost = lost;
+  }
+
+  write() {
+    const { order, down, page } = this, sign = down ? -1 : 1;
+    const rows = page.query ? this.rows.filter(row => page.searched(row.task) || row.task === page.chosen) : this.rows.slice();
+    rows.sort((a, b) => sign * (order === 'name' ? a.name.localeCompare(b.name) : a[order] - b[order]) || a.tid - b.tid);
+    for (const column of this.columns)
+      column.head.setAttribute('aria-sort', column.key === order ? (down ? 'descending' : 'ascending') : 'none');
+    const focused = document.activeElement && document.activeElement.dataset ? document.activeElement.dataset.task : undefined;
+    byId('body').replaceChildren(...rows.slice(0, SHOWN_ROWS).map((row, i) => this.makeRow(row, i)));
+    if (focused !== undefined) {
+      const again = byId('body').querySelector(`[data-task="${focused}"]`);
+      if (again) again.focus();
+    }
+    const more = rows.length > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} of ${count(rows.length)}` : '';
+    byId('range').textContent = `${duration(page.timeline.start, (page.timeline.end - page.timeline.start) / 1000)} to ${duration(page.timeline.end, (page.timeline.end - page.timeline.start) / 1000)}, ${(100 * this.idle).toFixed(0)} % idle${more}`;
+  }
+
+  makeRow(row, i) {
+    const { page } = this, swatch = element('i');
+    swatch.style.background = page.colourOf(row.task);
+    const made = element('tr', { tabIndex: row.task === page.chosen || (page.chosen === undefined && i === 0) ? 0 : -1 },
+      ...this.columns.map(column => column.text ? element('td', { title: row.name }, swatch, row.name) : element('td', {}, column.show ? column.show(row) : String(row[column.key]))));
+    made.dataset.task = row.task;
+    made.setAttribute('aria-selected', row.task === page.chosen);
+    made.classList.toggle('match', page.searched(row.task));
+    return made;
+  }
+
+  key(event) {
+    const row = event.target.closest('tr');
+    if (!row) return;
+    const next = { ArrowDown: row.nextElementSibling, ArrowUp: row.previousElementSibling }[event.key];
+    if (next) next.focus();
+    else if (event.key === 'Enter' || event.key === ' ') this.page.choose(+row.dataset.task);
+    else return;
+    event.preventDefault();
+    event.stopPropagation();
+  }
+}

@@ -1,0 +1,512 @@
+// SPDX-License-Identifier: MIT
+// The timeline. However many events there are, drawing costs a few steps a pixel: slices
+// wider than one are drawn as they are, and of all that share a pixel the height says how
+// busy the CPU was, the colour who had most of it.
+
+const GUTTER = 116, AXIS = 24, CPU_ROW = 30, SAMPLE_ROW = 9, GAP = 7, VALUE_ROW = 34, MARK_ROW = 17;
+const MAX_LANES = 8, LOOK_AT = 64;
+
+class Timeline {
+  constructor(capture, page) {
+    this.capture = capture;
+    this.page = page;
+    this.canvas = byId('timeline');
+    this.box = byId('rows');
+    this.overview = byId('overview');
+    this.start = 0;
+    this.end = capture.length;
+    this.rows = this.layOut();
+    this.hits = [];
+  }
+
+  // ---- what there is, from top to bottom
+
+  layOut() {
+    const { capture } = this, rows = [];
+    let y = AXIS + 4;
+    const add = (height, row) => {
+      rows.push({ ...row, y, height });
+      y += height;
+    };
+    this.lanes = this.layMarks();
+    if (this.lanes) add(this.lanes * MARK_ROW + GAP, { kind: 'marks', label: 'marks' });
+    capture.cpus.forEach((cpu, i) => {
+      if (!cpu.length && !cpu.samples.time.length && capture.cpus.length > 1) return;
+      const sampled = cpu.samples.time.length > 0;
+      add(CPU_ROW + (sampled ? SAMPLE_ROW : 0) + GAP, { kind: 'cpu', label: `CPU ${i}`, cpu, number: i, sampled });
+    });
+    capture.counters.forEach((name, id) => {
+      const tracks = capture.counterTracks.filter(track => track.id === id);
+      if (tracks.length) add(VALUE_ROW + GAP, { kind: 'rate', label: name, tracks });
+    });
+    capture.series.forEach((series, id) => {
+      const tracks = capture.seriesTracks.filter(track => track.id === id);
+      if (!tracks.length) return;
+      if (series.deltas) add(VALUE_ROW + GAP, { kind: 'rate', label: series.name, tracks, scale: series.multiplier, units: series.units });
+      else if (!series.percpu) add(VALUE_ROW + GAP, { kind: 'value', label: series.name, track: this.joined(tracks), series });
+      else for (const track of tracks) add(VALUE_ROW + GAP, { kind: 'value', label: `CPU ${track.cpu} ${series.name}`, track, series });
+    });
+    this.total = y + 4;
+    return rows;
+  }
+
+  // Values of one series, whatever CPU they were written on.
+  joined(tracks) {
+    if (tracks.length === 1) return tracks[0];
+    const all = { time: Float64Array.from(tracks.flatMap(t => [...t.time])), value: Float64Array.from(tracks.flatMap(t => [...t.value])) };
+    sortColumns(all, 'time');
+    return all;
+  }
+
+  // Marks that hold for a time get the first lane that is free.
+  layMarks() {
+    const free = [];
+    for (const mark of this.capture.marks) {
+      let lane = free.findIndex(end => end <= mark.time);
+      if (lane < 0) lane = free.length < MAX_LANES ? free.length : MAX_LANES - 1;
+      mark.lane = lane;
+      free[lane] = Math.max(mark.end, mark.time);
+    }
+    return free.length;
+  }
+
+  // ---- the part in view
+
+  get scale() { return (this.width - GUTTER) / (this.end - this.start); }
+  x(time) { return GUTTER + (time - this.start) * this.scale; }
+  time(x) { return this.start + (x - GUTTER) / this.scale; }
+
+  show(start, end) {
+    const all = this.capture.length, least = Math.min(20, all);
+    let span = Math.max(least, Math.min(end - start, all));
+    if (!(span > 0)) span = all;
+    this.start = Math.max(0, Math.min((start + end) / 2 - span / 2, all - span));
+    this.end = this.start + span;
+    this.page.viewChanged();
+  }
+
+  zoom(factor, at = (this.start + this.end) / 2) {
+    this.show(at - (at - this.start) / factor, at + (this.end - at) / factor);
+  }
+
+  move(part) {
+    const by = (this.end - this.start) * part;
+    this.show(this.start + by, this.end + by);
+  }
+
+  // ---- drawing
+
+  draw() {
+    this.width = this.box.clientWidth;
+    this.height = this.box.clientHeight;
+    byId('height').style.height = Math.max(0, this.total - this.height) + 'px';
+    const c = this.context = prepareCanvas(this.canvas, this.width, this.height);
+    const top = this.box.scrollTop;
+    this.drawGrid(c);
+    for (const row of this.rows) {
+      const y = row.y - top;
+      if (y > this.height || y + row.height < 0) continue;
+      c.save();
+      c.beginPath();
+      c.rect(GUTTER, Math.max(AXIS, y - 1), this.width - GUTTER, row.height);
+      c.clip();
+      if (row.kind === 'cpu') this.drawCpu(c, row, y);
+      else if (row.kind === 'marks') this.drawMarks(c, y);
+      else if (row.kind === 'rate') this.drawRate(c, row, y);
+      else this.drawValues(c, row, y);
+      c.restore();
+      this.drawLabel(c, row, y);
+    }
+    this.drawAxis(c);
+    this.drawOverview();
+  }
+
+  step() {
+    const rough = (this.end - this.start) * 90 / (this.width - GUTTER), power = 10 ** Math.floor(Math.log10(rough));
+    return Math.max(1, [1, 2, 5, 10].find(m => m * power >= rough) * power);
+  }
+
+  drawGrid(c) {
+    const step = this.step();
+    c.fillStyle = colours.line;
+    for (let t = Math.ceil(this.start / step) * step; t < this.end; t += step)
+      c.fillRect(Math.round(this.x(t)), AXIS, 1, this.height);
+  }
+
+  drawAxis(c) {
+    const step = this.step();
+    c.fillStyle = colours.panel;
+    c.fillRect(0, 0, this.width, AXIS);
+    c.fillStyle = colours.line;
+    c.fillRect(0, AXIS - 1, this.width, 1);
+    c.fillRect(GUTTER - 1, 0, 1, this.height);
+    c.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    c.textBaseline = 'middle';
+    c.fillStyle = colours.soft;
+    c.fillText(fitText(c, duration(this.end - this.start) + ' in view', GUTTER - 14), 8, AXIS / 2);
+    for (let t = Math.ceil(this.start / step) * step; t < this.end; t += step) {
+      const x = this.x(t), text = duration(t, step);
+      if (x + c.measureText(text).width + 6 > this.width) continue;
+      c.fillText(text, x + 4, AXIS / 2);
+      c.fillRect(Math.round(x), AXIS - 6, 1, 5);
+    }
+  }
+
+  drawLabel(c, row, y) {
+    c.fillStyle = colours.paper;
+    c.fillRect(0, Math.max(AXIS, y - 1), GUTTER - 1, row.height);
+    c.font = '12px system-ui, "DejaVu Sans", sans-serif';
+    c.textBaseline = 'middle';
+    c.fillStyle = colours.ink;
+    c.fillText(fitText(c, row.label, GUTTER - 14), 8, y + 10);
+    if (!row.note) return;
+    c.font = '10px system-ui, "DejaVu Sans", sans-serif';
+    c.fillStyle = colours.soft;
+    c.fillText(fitText(c, row.note, GUTTER - 14), 8, y + 24);
+  }
+
+  drawCpu(c, row, y) {
+    const { cpu } = row;
+    const from = lowerBound(cpu.end, this.start), to = lowerBound(cpu.start, this.end);
+    row.note = `${(100 * this.busyBetween(cpu, this.start, this.end) / (this.end - this.start)).toFixed(0)} % busy`;
+    c.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    c.textBaseline = 'middle';
+    for (let i = from; i < to;) {
+      const left = this.x(cpu.start[i]), right = this.x(cpu.end[i]);
+      if (right - left >= 1) {
+        this.drawSlice(c, cpu, i++, Math.max(left, GUTTER - 5), Math.min(right, this.width + 5), y);
+        continue;
+      }
+      const column = Math.floor(left);
+      let next = lowerBound(cpu.start, this.time(column + 1), i + 1, to);
+      if (next - 1 > i && (cpu.end[next - 1] - cpu.start[next - 1]) * this.scale >= 1) next--;	// goes on behind the pixel
+      this.drawColumn(c, cpu, i, next, column, y);
+      i = next;
+    }
+    if (row.sampled) this.drawSamples(c, cpu.samples, y + CPU_ROW + 1);
+  }
+
+  drawSlice(c, cpu, i, left, right, y) {
+    const width = Math.max(1, right - left - (right - left > 3 ? 0.6 : 0)), kind = cpu.kind[i];
+    if (kind === IDLE || (kind === RUN && !isBusy(cpu, i, this.capture))) {
+      c.fillStyle = colours.idle;
+      const deep = kind === IDLE ? Math.min(cpu.what[i], 5) : 0;
+      c.fillRect(left, y + CPU_ROW - 5 - 2 * deep, width, 5 + 2 * deep);
+      return;
+    }
+    if (kind === LOST) {
+      c.fillStyle = colours.lost;
+      c.globalAlpha = 0.35;
+      c.fillRect(left, y, width, CPU_ROW);
+      c.globalAlpha = 1;
+      if (width > 40) this.drawText(c, `${count(cpu.what[i])} lost`, left, width, y);
+      return;
+    }
+    const task = cpu.what[i], lit = this.page.isLit(task);
+    c.globalAlpha = lit ? 1 : 0.16;
+    c.fillStyle = this.page.colourOf(task);
+    c.fillRect(left, y, width, CPU_ROW);
+    if (lit && this.page.searched(task)) {
+      c.fillStyle = colours.found;
+      c.fillRect(left, y, width, 3);
+    }
+    if (width > 24) this.drawText(c, this.capture.tasks[task][2], left, width, y);
+    c.globalAlpha = 1;
+  }
+
+  drawText(c, text, left, width, y) {
+    const from = Math.max(left, GUTTER), shown = fitText(c, text, left + width - from - 8);
+    if (!shown) return;
+    c.fillStyle = colours.ink;
+    c.fillText(shown, from + 4, y + CPU_ROW / 2);
+  }
+
+  // All slices of one pixel.
+  drawColumn(c, cpu, from, to, x, y) {
+    const span = 1 / this.scale, stride = Math.max(1, Math.floor((to - from) / LOOK_AT));
+    const filtered = this.page.filtered();
+    let best = -1, most = 0, lost = false, lit = 0;
+    for (let i = from; i < to; i += filtered ? 1 : stride) {
+      const length = cpu.end[i] - cpu.start[i];
+      if (cpu.kind[i] === LOST) lost = true;
+      if (!isBusy(cpu, i, this.capture)) continue;
+      if (filtered) {
+        if (!this.page.isLit(cpu.what[i])) continue;
+        lit += length;
+      }
+      if (length >= most) {
+        most = length;
+        best = cpu.what[i];
+      }
+    }
+    const busy = Math.min(1, (cpu.busy[to] - cpu.busy[from]) / span);
+    if (filtered && busy > 0) this.drawBar(c, colours.soft, 0.16, x, y, busy);
+    if (best >= 0) this.drawBar(c, this.page.colourOf(best), 1, x, y, filtered ? lit / span : busy);
+    else if (!busy) {
+      c.fillStyle = colours.idle;
+      c.fillRect(x, y + CPU_ROW - 5, 1, 5);
+    }
+    if (lost) {
+      c.fillStyle = colours.lost;
+      c.fillRect(x, y, 1, CPU_ROW);
+    }
+  }
+
+  drawBar(c, colour, alpha, x, y, part) {
+    const height = Math.max(2, Math.min(1, part) * CPU_ROW);
+    c.globalAlpha = alpha;
+    c.fillStyle = colour;
+    c.fillRect(x, y + CPU_ROW - height, 1, height);
+    c.globalAlpha = 1;
+  }
+
+  // A tick for each sample; where there are more of them than pixels, the darker the more.
+  drawSamples(c, samples, y) {
+    const from = lowerBound(samples.time, this.start), to = lowerBound(samples.time, this.end);
+    const filtered = this.page.filtered();
+    for (let i = from; i < to;) {
+      const x = Math.floor(this.x(samples.time[i])), next = lowerBound(samples.time, this.time(x + 1), i + 1, to);
+      let kernel = 0, lit = 0;
+      const stride = filtered ? 1 : Math.max(1, Math.floor((next - i) / LOOK_AT));
+      let seen = 0;
+      for (let k = i; k < next; k += stride) {
+        seen++;
+        kernel += this.capture.frames[this.capture.nodes[samples.node[k]]][2];
+        lit += this.page.isLit(samples.task[k]) ? 1 : 0;
+      }
+      c.globalAlpha = (filtered && !lit ? 0.12 : 1) * Math.min(1, 0.55 + 0.15 * (next - i));
+      c.fillStyle = 2 * kernel > seen ? colours.kernel : colours.user;
+      c.fillRect(x, y, 1, SAMPLE_ROW - 2);
+      i = next;
+    }
+    c.globalAlpha = 1;
+  }
+
+  drawMarks(c, y) {
+    c.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    c.textBaseline = 'middle';
+    const filled = [];
+    for (const mark of this.capture.marks) {
+      if (mark.time > this.end) break;
+      if (mark.end < this.start) continue;
+      const left = Math.max(this.x(mark.time), GUTTER - 3), right = Math.min(this.x(mark.end), this.width);
+      const top = y + mark.lane * MARK_ROW, colour = this.markColour(mark), found = this.page.matches(mark.text);
+      if (right - left < 1 && filled[mark.lane] === Math.floor(left) && !found) continue;
+      filled[mark.lane] = Math.floor(left);
+      c.fillStyle = found ? colours.found : colour;
+      c.globalAlpha = mark.end > mark.time ? 0.35 : 1;
+      if (mark.end > mark.time) c.fillRect(left, top, Math.max(1, right - left), MARK_ROW - 3);
+      c.globalAlpha = 1;
+      c.fillRect(left, top, 2, MARK_ROW - 3);
+      const next = this.nextInLane(mark), room = Math.min(right > left + 2 ? right - left : 200, (next ? this.x(next.time) : this.width) - left) - 8;
+      const text = room > 20 ? fitText(c, mark.text, room) : '';
+      if (text) {
+        c.fillStyle = colours.ink;
+        c.fillText(text, left + 5, top + MARK_ROW / 2 - 1);
+      }
+    }
+  }
+
+  nextInLane(mark) {
+    if (!this.nextMarks) {
+      this.nextMarks = new Map();
+      const last = [];
+      for (const m of this.capture.marks) {
+        if (last[m.lane]) this.nextMarks.set(last[m.lane], m);
+        last[m.lane] = m;
+      }
+    }
+    return this.nextMarks.get(mark);
+  }
+
+  markColour(mark) {
+    return mark.colour ? '#' + (mark.colour % 0x1000000).toString(16).padStart(6, '0') : colours.mark;
+  }
+
+  sumAt(track, time) {
+    const i = lowerBound(track.time, time);
+    if (i === 0 || i === track.time.length) return track.sum[i];
+    const from = track.time[i - 1], to = track.time[i];
+    return track.sum[i] + track.value[i] * (to > from ? (time - from) / (to - from) : 1);
+  }
+
+  // Sums of deltas a second, over all CPUs.
+  drawRate(c, row, y) {
+    const pixels = Math.max(1, this.width - GUTTER), rates = new Float64Array(pixels), seconds = 1e-9 / this.scale;
+    for (const track of row.tracks) {
+      let before = this.sumAt(track, this.start);
+      for (let x = 0; x < pixels; x++) {
+        const sum = this.sumAt(track, this.time(GUTTER + x + 1));
+        rates[x] += (sum - before) / seconds * (row.scale || 1);
+        before = sum;
+      }
+    }
+    const most = rates.reduce((a, b) => Math.max(a, b), 0);
+    row.note = `max ${amount(most)}${row.units ? ' ' + row.units : ''}/s`;
+    row.rates = rates;
+    c.fillStyle = colours.counter;
+    for (let x = 0; x < pixels; x++) {
+      const height = most ? rates[x] / most * VALUE_ROW : 0;
+      if (height > 0) c.fillRect(GUTTER + x, y + VALUE_ROW - height, 1, height);
+    }
+    c.fillStyle = colours.line;
+    c.fillRect(GUTTER, y + VALUE_ROW, pixels, 1);
+  }
+
+  // Each value holds until the next one.
+  drawValues(c, row, y) {
+    const { time, value } = row.track, scale = row.series.multiplier, from = Math.max(0, lowerBound(time, this.start) - 1), to = lowerBound(time, this.end);
+    let most = -Infinity, least = 0;
+    for (let i = from; i < to; i++) {
+      most = Math.max(most, value[i] * scale);
+      least = Math.min(least, value[i] * scale);
+    }
+    row.note = to > from ? `max ${amount(most)} ${row.series.units}` : '';
+    const span = Math.max(most - least, 1e-300);
+    c.fillStyle = colours.counter;
+    for (let i = from; i < to;) {
+      const left = Math.max(GUTTER, this.x(time[i]));
+      let next = i + 1, top = value[i];
+      const column = this.time(Math.floor(left) + 1);
+      while (next < to && time[next] < column) top = Math.max(top, value[next++]);
+      const right = next < time.length ? this.x(time[next]) : this.width, height = Math.max(1, (top * scale - least) / span * VALUE_ROW);
+      c.globalAlpha = 0.5;
+      c.fillRect(left, y + VALUE_ROW - height, Math.max(1, right - left), height);
+      c.globalAlpha = 1;
+      c.fillRect(left, y + VALUE_ROW - height, Math.max(1, right - left), 1.5);
+      i = next;
+    }
+    c.fillStyle = colours.line;
+    c.fillRect(GUTTER, y + VALUE_ROW, this.width - GUTTER, 1);
+  }
+
+  busyAt(cpu, time) {
+    const i = lowerBound(cpu.start, time);
+    if (!i) return 0;
+    return cpu.busy[i] - (isBusy(cpu, i - 1, this.capture) ? Math.max(0, cpu.end[i - 1] - time) : 0);
+  }
+
+  busyBetween(cpu, start, end) { return this.busyAt(cpu, end) - this.busyAt(cpu, start); }
+
+  drawOverview() {
+    const width = this.overview.clientWidth, height = 46, c = prepareCanvas(this.overview, width, height);
+    const span = this.capture.length, pixels = width - GUTTER, cpus = this.capture.cpus.filter(cpu => cpu.length);
+    if (!this.load || this.load.length !== pixels) {
+      this.load = new Float64Array(Math.max(1, pixels));
+      for (const cpu of cpus) {
+        let before = 0;
+        for (let x = 0; x < pixels; x++) {
+          const busy = this.busyAt(cpu, (x + 1) / pixels * span);
+          this.load[x] += (busy - before) / (span / pixels) / cpus.length;
+          before = busy;
+        }
+      }
+    }
+    c.fillStyle = colours.soft;
+    c.font = '11px system-ui, "DejaVu Sans", sans-serif';
+    c.textBaseline = 'middle';
+    c.fillText(fitText(c, 'all CPUs', GUTTER - 14), 8, 16);
+    c.fillText(fitText(c, duration(span), GUTTER - 14), 8, 31);
+    c.globalAlpha = 0.75;
+    for (let x = 0; x < pixels; x++) c.fillRect(GUTTER + x, height - 3 - this.load[x] * (height - 8), 1, this.load[x] * (height - 8));
+    const left = GUTTER + this.start / span * pixels, right = GUTTER + this.end / span * pixels;
+    c.globalAlpha = 0.6;
+    c.fillStyle = colours.paper;
+    c.fillRect(GUTTER, 0, left - GUTTER, height);
+    c.fillRect(right, 0, width - right, height);
+    c.globalAlpha = 1;
+    c.strokeStyle = colours.accent;
+    c.lineWidth = 1.5;
+    c.strokeRect(left + 0.75, 2.75, Math.max(2, right - left - 1.5), height - 5.5);
+  }
+
+  // ---- what is where
+
+  at(event) {
+    const box = this.canvas.getBoundingClientRect();
+    const x = event.clientX - box.left, y = event.clientY - box.top + this.box.scrollTop;
+    const row = this.rows.find(r => y >= r.y && y < r.y + r.height);
+    return { x, y, row, time: this.time(x), inside: x >= GUTTER && event.clientY - box.top > AXIS };
+  }
+
+  slice(cpu, time) {
+    const i = lowerBound(cpu.start, time + 1e-6) - 1;
+    return i >= 0 && time < Math.max(cpu.end[i], cpu.start[i] + 1 / this.scale) ? i : -1;
+  }
+
+  sample(cpu, time) {
+    const { samples } = cpu, i = lowerBound(samples.time, time - 2 / this.scale);
+    return i < samples.time.length && samples.time[i] <= time + 2 / this.scale ? i : -1;
+  }
+
+  describe(event) {
+    const { row, y, time, inside, x } = this.at(event);
+    if (!row || !inside) return null;
+    const when = `at ${duration(time, 1 / this.scale)}`;
+    if (row.kind === 'marks') return this.describeMark(x, y, row);
+    if (row.kind === 'rate') return [row.label, `${amount(row.rates ? row.rates[Math.floor(x - GUTTER)] || 0 : 0)} ${row.units || ''}/s ${when}`];
+    if (row.kind === 'value') {
+      const i = lowerBound(row.track.time, time) - 1;
+      return i < 0 ? null : [row.label, `${amount(row.track.value[i] * row.series.multiplier)} ${row.series.units} since ${duration(row.track.time[i])}`];
+    }
+    if (row.sampled && y - row.y > CPU_ROW) {
+      const i = this.sample(row.cpu, time);
+      return i < 0 ? null : this.describeSample(row, i);
+    }
+    const i = this.slice(row.cpu, time);
+    return i < 0 ? null : this.describeSlice(row, i);
+  }
+
+  describeMark(x, y, row) {
+    const lane = Math.floor((y - row.y) / MARK_ROW);
+    const mark = this.capture.marks.findLast(m => m.lane === lane && this.x(m.time) <= x + 2 && this.x(m.end) >= x - 6);
+    if (!mark) return null;
+    const held = mark.end > mark.time ? `for ${duration(mark.end - mark.time)} ` : '';
+    return [mark.text, `${held}at ${duration(mark.time)}, by ${this.page.nameOf(mark.task)}${mark.channelName ? `, ${mark.channelName}` : ''}`];
+  }
+
+  describeSample(row, i) {
+    const { samples } = row.cpu, lines = [];
+    let node = samples.node[i];
+    for (let depth = 0; node && depth < 12; depth++) {
+      lines.push(this.capture.frames[this.capture.nodes[node]][0]);
+      node = this.capture.parents[node];
+    }
+    if (node) lines.push('…');
+    return [`Sample of ${this.page.nameOf(samples.task[i])}`, `at ${duration(samples.time[i], 1 / this.scale)}\n${lines.join('\n')}`];
+  }
+
+  describeSlice(row, i) {
+    const { cpu } = row, length = cpu.end[i] - cpu.start[i], when = `${duration(length)} from ${duration(cpu.start[i], 1 / this.scale)}`;
+    if (cpu.kind[i] === IDLE) return [`CPU ${row.number} idles`, `${when}\n${cpu.what[i] ? `idle state ${cpu.what[i] - 1}` : 'idle state not known'}`];
+    if (cpu.kind[i] === LOST) return [`${count(cpu.what[i])} records lost`, when];
+    return [this.page.nameOf(cpu.what[i]), `${when}\n${['', 'then preempted', 'then blocked'][cpu.how[i]] || ''}`];
+  }
+
+  // The task under the pointer, or undefined.
+  taskAt(event) {
+    const { row, y, time, inside } = this.at(event);
+    if (!row || !inside || row.kind !== 'cpu') return undefined;
+    if (row.sampled && y - row.y > CPU_ROW) {
+      const i = this.sample(row.cpu, time);
+      return i < 0 ? undefined : row.cpu.samples.task[i];
+    }
+    const i = this.slice(row.cpu, time);
+    return i >= 0 && isBusy(row.cpu, i, this.capture) ? row.cpu.what[i] : undefined;
+  }
+
+  // The next (or previous) slice or mark that the search found, brought into view.
+  jump(forwards) {
+    const middle = (this.start + this.end) / 2, span = this.end - this.start, eps = span * 1e-6;
+    let best = null;
+    const consider = time => {
+      if (forwards ? time > middle + eps && (best === null || time < best) : time < middle - eps && (best === null || time > best)) best = time;
+    };
+    for (const mark of this.capture.marks) if (this.page.matches(mark.text)) consider(mark.time);
+    for (const cpu of this.capture.cpus)
+      for (let i = 0; i < cpu.length; i++)
+        if (cpu.kind[i] === RUN && this.page.searched(cpu.what[i])) consider(cpu.start[i]);
+    if (best !== null) this.show(best - span / 2, best + span / 2);
+    return best !== null;
+  }
+}
