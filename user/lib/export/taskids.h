@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "analysis/names.h"
-#include "analysis/table.h"
+#include "table.h"
 
 struct kb_task_id {
 	uint64_t key[2];		/* the task's id; where its name stands */
