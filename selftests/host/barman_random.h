@@ -224,8 +224,9 @@ static inline void random_event(struct random_capture *c, uint32_t index)
 		case 3:
 			e->type = KB_EVENT_CUSTOM_COUNTER;
 			done = c->nr_series > 0;
-			if (done)
-				e->custom_counter.counter = random_below(c->nr_series);
+			if (!done)
+				break;
+			e->custom_counter.counter = random_below(c->nr_series);
 			e->custom_counter.value = random_u64();
 			break;
 		default:
