@@ -168,6 +168,28 @@ void kb_json_put_i64(struct kb_json *json, const char *key, size_t length, int64
 	kb_out_commit(json->out, put_u64(at, value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
+void kb_json_fixed(struct kb_json *json, const char *key, int64_t value, unsigned int digits)
+{
+	uint64_t magnitude = value < 0 ? -(uint64_t)value : (uint64_t)value, power = 1;
+	uint8_t *at = put_key(json, key, key ? strlen(key) : 0, NUMBER_BYTES), *part;
+
+	if (!at)
+		return;
+	for (unsigned int i = 0; i < digits; i++)
+		power *= 10;
+	if (value < 0)
+		*at++ = '-';
+	at = put_u64(at, magnitude / power);
+	magnitude %= power;
+	if (magnitude) {
+		*at++ = '.';
+		for (part = at + digits; part > at; magnitude /= 10)
+			*--part = '0' + magnitude % 10;
+		at += digits;
+	}
+	kb_out_commit(json->out, at);
+}
+
 void kb_json_bool(struct kb_json *json, const char *key, bool value)
 {
 	put_literal(json, key, value ? "true" : "false");

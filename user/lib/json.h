@@ -53,6 +53,9 @@ static inline void kb_json_i64(struct kb_json *json, const char *key, int64_t va
 	kb_json_put_i64(json, key, key ? strlen(key) : 0, value);
 }
 
+/* @value / 10^@digits, exactly; @digits 1 to 9. */
+void kb_json_fixed(struct kb_json *json, const char *key, int64_t value, unsigned int digits);
+
 void kb_json_bool(struct kb_json *json, const char *key, bool value);
 /* The shortest form that reads back as the same number; null if it is not finite. */
 void kb_json_double(struct kb_json *json, const char *key, double value);
