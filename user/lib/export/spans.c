@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: MIT
+/* One row a channel that ever had a text; it has room for the longest. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "export/label.h"
+#include "export/spans.h"
+
+enum { TEXT = 0, CHANNEL_NAME = 2, GROUP_NAME = 3 };	/* types of annotations */
+
+void kb_spans_init(struct kb_spans *spans)
+{
+	*spans = (struct kb_spans) { 0 };
+	kb_table_init(&spans->rows, sizeof(struct kb_span), 2);
+}
+
+static struct kb_span *span_at(const struct kb_spans *spans, uint32_t i)
+{
+	return kb_table_row(&spans->rows, i);
+}
+
+void kb_spans_release(struct kb_spans *spans)
+{
+	uint32_t i;
+
+	for (i = 0; i < spans->rows.nr; i++)
+		free(span_at(spans, i)->text);
+	kb_table_release(&spans->rows);
+}
+
+/* Two texts a row: what ends, and what begins. */
+static int set_text(struct kb_span *span, const struct kb_event *event)
+{
+	if (!span->text)
+		span->text = malloc(2 * KB_SPAN_TEXT);
+	if (!span->text)
+		return -ENOMEM;
+	memcpy(span->text + KB_SPAN_TEXT, span->text, span->length);
+	span->length = (uint32_t)kb_label(span->text, KB_SPAN_TEXT, event->annotation.text,
+					  event->annotation.text_length, false);
+	return 0;
+}
+
+int kb_spans_feed(struct kb_spans *spans, const struct kb_event *event, int64_t ns, uint32_t task,
+		  struct kb_span *done)
+{
+	/* instants have a row of their own: a channel's number has 32 bits */
+	bool instant = event->annotation.type != TEXT, was_open;
+	uint64_t key[2] = { event->task_id, instant ? UINT64_MAX : event->annotation.channel };
+	struct kb_span *span;
+
+	if (event->annotation.type == CHANNEL_NAME || event->annotation.type == GROUP_NAME)
+		return 0;
+	span = kb_table_get(&spans->rows, key);
+	if (!span)
+		return -ENOMEM;
+	*done = *span;
+	if (set_text(span, event))
+		return -ENOMEM;
+	was_open = span->open;
+	span->task = task;
+	span->start = ns;
+	if (instant) {
+		*done = *span;
+		return 1;
+	}
+	done->text = span->text + KB_SPAN_TEXT;
+	span->open = event->annotation.text_length;
+	return was_open;
+}
+
+bool kb_spans_end(struct kb_spans *spans, struct kb_span *done)
+{
+	while (spans->next < spans->rows.nr) {
+		*done = *span_at(spans, spans->next++);
+		if (done->open)
+			return true;
+	}
+	return false;
+}
