@@ -15,6 +15,7 @@ static const struct kb_export *const exports[] = {
 	&kb_export_flamegraph,
 	&kb_export_perfetto,
 	&kb_export_html,
+	&kb_export_chrome,
 	NULL,
 };
 

@@ -1,0 +1,137 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""convert --to chrome: JSON, and what it says is what the capture says."""
+import collections
+import decimal
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap  # noqa: E402
+import viewers  # noqa: E402
+
+CPUS = 0
+
+
+def ns(time):
+    """Times are microseconds, exact to the nanosecond."""
+    scaled = decimal.Decimal(time) * 1000
+    assert scaled == int(scaled), time
+    return int(scaled)
+
+
+class Trace:
+    def __init__(self, tmp, path):
+        out = os.path.join(tmp, "out.json")
+        viewers.convert(path, "chrome", out)
+        viewers.load_json(out)      # strict
+        with open(out, encoding="utf-8") as file:
+            self.document = json.load(file, parse_float=str)
+        self.frames = self.document["stackFrames"]
+        self.slices, self.samples, self.values, self.marks = [], [], [], []
+        self.threads, self.processes = {}, {}
+        for event in self.document["traceEvents"]:
+            self.take(event)
+
+    def take(self, event):
+        phase, category = event["ph"], event.get("cat")
+        if phase == "M":
+            table = self.threads if event["name"] == "thread_name" else self.processes
+            table[event["pid"], event["tid"]] = event["args"]["name"]
+            return
+        time = ns(event["ts"])
+        if phase == "X" and event["pid"] == CPUS and category in ("run", "idle", "lost"):
+            self.slices.append((category, event["tid"], time, ns(event["dur"]), event["name"], event["args"]))
+        elif phase == "P":
+            self.samples.append((event["args"]["cpu"], event["tid"], time, event["sf"], event.get("weight")))
+        elif phase == "C":
+            self.values.append((category, time, event["name"], event["args"]["value"]))
+        else:
+            assert category == "mark" and phase in "Xi", event
+            self.marks.append((time, event["tid"], event["name"], ns(event["dur"]) if phase == "X" else None))
+
+    def stack(self, sf):
+        names = []
+        while sf:
+            frame = self.frames[str(sf)]
+            names.append((os.path.basename(frame["category"]), frame["name"]))
+            sf = frame.get("parent")
+        return names
+
+
+def trace_has_what_the_capture_has(tmp):
+    for path in viewers.all_captures(tmp):
+        said, trace = viewers.Said(path), Trace(tmp, path)
+        idle, run, left, lost = (collections.Counter() for _ in range(4))
+        for category, cpu, _, length, _, args in trace.slices:
+            if category == "idle":
+                idle[cpu] += length
+            elif category == "lost":
+                lost[0] += args["lost"]
+            else:
+                run[args["tid"]] += length
+                if "then" in args:
+                    left[args["tid"], int(args["then"] == "blocked")] += 1
+        if "golden" not in path:
+            viewers.same(path, sorted((+said.truth.idle).items()), sorted((+idle).items()))
+            viewers.same(path, sorted((+said.truth.run).items()), sorted((+run).items()))
+            viewers.same(path, sorted((+said.truth.left).items()), sorted(left.items()))
+        assert lost[0] == said.truth.lost, path
+        got = collections.Counter((cpu, tid) for cpu, tid, *_ in trace.samples)
+        viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
+        assert len([v for v in trace.values if v[0] == "series"]) == len(said.values), path
+        if "golden" not in path:
+            sums = collections.Counter()
+            for category, _, name, value in trace.values:
+                if category == "counter":
+                    sums[name.split(" ", 2)[2]] += value
+            assert sorted(filter(None, sums.values())) == viewers.counter_sums(said), path
+
+
+def samples_have_their_symbols(tmp):
+    for path in viewers.all_captures(tmp):
+        if "golden" in path or "hostile" in path:
+            continue
+        said, trace, symbols = viewers.Said(path), Trace(tmp, path), collections.Counter()
+        for _, _, _, sf, _ in trace.samples:
+            image, name = trace.stack(sf)[0]
+            symbols[image, "[unknown]" if name in (image, f"[{image}]") else name] += 1
+        viewers.same(path, sorted(said.symbols.items()), sorted((k, symbols[k]) for k in said.symbols))
+    trace = Trace(tmp, os.path.join(tmp, "small.cap"))
+    assert trace.stack(trace.samples[1][3]) == [
+        ("libbeta.so", "[libbeta.so]"), ("alpha", "[alpha]"), ("alpha", "[alpha]")]
+
+
+def marks_have_their_times(tmp):
+    trace = Trace(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    assert sorted(trace.marks) == [(2500, 11, "hello", 300), (2550, 11, "a bookmark", None),
+                                   (6000, 0, "99 records lost", None), (7500, 10, "open", 500)]
+    path = viewers.random_capture(9).save(os.path.join(tmp, "b.cap"))
+    want = sorted((time, task, text) for time, task, kind, text in viewers.Said(path).marks
+                  if kind == 1 or (kind == 0 and text))
+    viewers.same("marks", want, sorted(mark[:3] for mark in Trace(tmp, path).marks))
+
+
+def values_are_scaled_and_named(tmp):
+    trace = Trace(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    assert ("series", 2600, "temperature", "36.5") in trace.values or \
+        ("series", 2600, "CPU 0 temperature", "36.5") in trace.values, trace.values
+    assert ("counter", 1000, "CPU 0 cycles", 50) in trace.values
+
+
+def threads_and_cpus_are_named(tmp):
+    trace = Trace(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    assert trace.threads == {(CPUS, 0): "CPU 0", (CPUS, 1): "CPU 1", (10, 10): "alpha", (10, 11): "beta"}
+    assert trace.processes == {(CPUS, 0): "CPUs", (10, 10): "alpha"}
+    assert trace.document["otherData"]["release"] == "6.1.0-viewers"
+
+
+def names_come_through(tmp):
+    trace = Trace(tmp, viewers.hostile().save(os.path.join(tmp, "a.cap")))
+    for number, name in enumerate(viewers.HOSTILE):
+        assert trace.threads[100 + number, 100 + number] == name.decode(errors="replace")[:256]
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture in the Trace Event Format of Chrome, as JSON, which many viewers read. CPUs
+ * are the threads of a process 0, with a complete event for each slice; samples, counters
+ * and marks are events of their phases. Written as records come; memory grows with tasks
+ * and different call chains only.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "analysis/names.h"
+#include "analysis/timeline.h"
+#include "export/callstacks.h"
+#include "export/export.h"
+#include "export/spans.h"
+#include "export/taskids.h"
+#include "json.h"
+
+#define CPUS	0		/* the process that has the CPUs for threads */
+
+struct chrome {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_symbolizer *symbolizer;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_callstacks stacks;
+	struct kb_task_ids tasks;
+	struct kb_spans spans;
+	struct kb_json json;
+	bool no_memory;
+};
+
+/* ---- events ---- */
+
+static void begin(struct chrome *x, const char *phase, uint64_t pid, uint64_t tid)
+{
+	kb_out_bytes(x->json.out, x->json.comma ? ",\n" : "\n", x->json.comma ? 2 : 1);
+	x->json.comma = false;
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "ph", phase);
+	kb_json_u64(&x->json, "pid", pid);
+	kb_json_u64(&x->json, "tid", tid);
+}
+
+static void begin_timed(struct chrome *x, const char *phase, uint64_t pid, uint64_t tid, int64_t ns)
+{
+	begin(x, phase, pid, tid);
+	kb_json_fixed(&x->json, "ts", ns, 3);	/* microseconds */
+}
+
+static void end(struct chrome *x)
+{
+	kb_json_object_end(&x->json);
+}
+
+/* What a process or thread is called, or where it stands. */
+static void write_metadata(struct chrome *x, uint64_t pid, uint64_t tid, const char *what,
+			   const char *name, size_t length)
+{
+	begin(x, "M", pid, tid);
+	kb_json_string(&x->json, "name", what);
+	kb_json_object(&x->json, "args");
+	kb_json_text(&x->json, "name", name, length);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void write_cpus(struct chrome *x)
+{
+	uint32_t core;
+	char name[24];
+
+	write_metadata(x, CPUS, 0, "process_name", "CPUs", 4);
+	for (core = 0; core < x->header->max_cores; core++) {
+		int length = snprintf(name, sizeof(name), "CPU %" PRIu32, core);
+
+		write_metadata(x, CPUS, core, "thread_name", name, (size_t)length);
+	}
+}
+
+/* A task, whose names are told when it is first asked for. */
+static const struct kb_task_id *find_task(struct chrome *x, uint32_t task_id, uint64_t timestamp,
+					  uint32_t *number)
+{
+	static const struct kb_task_id nobody;
+	int64_t i = kb_task_ids_find(&x->tasks, task_id, timestamp);
+	struct kb_task_id *task;
+	char label[KB_TASK_LABEL];
+	size_t length;
+
+	if (i < 0) {
+		x->no_memory = true;
+		*number = 0;
+		return &nobody;
+	}
+	*number = (uint32_t)i;
+	task = kb_task_id(&x->tasks, *number);
+	if (!task->user && task_id) {
+		task->user = true;
+		length = kb_task_label(&x->tasks, *number, label);
+		write_metadata(x, task->tgid, task_id, "thread_name", label, length);
+		if (task->tgid == task_id)
+			write_metadata(x, task->tgid, task_id, "process_name", label, length);
+	}
+	return task;
+}
+
+static void begin_slice(struct chrome *x, const struct kb_slice *slice, const char *category)
+{
+	begin_timed(x, "X", CPUS, slice->core, slice->start);
+	kb_json_fixed(&x->json, "dur", (int64_t)((uint64_t)slice->end - (uint64_t)slice->start), 3);
+	kb_json_string(&x->json, "cat", category);
+}
+
+static void write_run(struct chrome *x, const struct kb_slice *slice, uint64_t timestamp)
+{
+	uint32_t number, tgid = find_task(x, slice->task_id, timestamp, &number)->tgid;
+	char label[KB_TASK_LABEL];
+
+	if (x->no_memory)
+		return;
+	begin_slice(x, slice, "run");
+	kb_json_text(&x->json, "name", label, kb_task_label(&x->tasks, number, label));
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "tid", slice->task_id);
+	kb_json_u64(&x->json, "process", tgid);
+	if (slice->how == KB_END_PREEMPTED || slice->how == KB_END_BLOCKED)
+		kb_json_string(&x->json, "then",
+			       slice->how == KB_END_BLOCKED ? "blocked" : "preempted");
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void write_idle(struct chrome *x, const struct kb_slice *slice)
+{
+	begin_slice(x, slice, "idle");
+	kb_json_string(&x->json, "name", "idle");
+	kb_json_object(&x->json, "args");
+	if (slice->idle_state != KB_STATE_UNKNOWN)
+		kb_json_u64(&x->json, "state", (uint64_t)slice->idle_state);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void write_lost(struct chrome *x, const struct kb_slice *slice)
+{
+	char name[48];
+	int length = snprintf(name, sizeof(name), "%" PRIu64 " records lost", slice->lost);
+
+	begin_slice(x, slice, "lost");
+	kb_json_text(&x->json, "name", name, (size_t)length);
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "lost", slice->lost);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void write_slice(struct chrome *x, const struct kb_slice *slice, uint64_t timestamp)
+{
+	switch (slice->kind) {
+	case KB_SLICE_RUN:
+		write_run(x, slice, timestamp);
+		break;
+	case KB_SLICE_IDLE:
+		write_idle(x, slice);
+		break;
+	case KB_SLICE_LOST:
+		write_lost(x, slice);
+		break;
+	}
+}
+
+/* A value: what a counter of the PMU advanced since the one before, or a series'. */
+static void write_value(struct chrome *x, const char *category, uint32_t core, int64_t ns,
+			struct kb_text name, uint64_t value, double multiplier)
+{
+	char text[KB_TASK_LABEL];
+	size_t length = 0;
+
+	if (core != KB_CORE_NONE)
+		length = (size_t)snprintf(text, sizeof(text), "CPU %" PRIu32 " ", core);
+	if (name.length > sizeof(text) - length)
+		name.length = sizeof(text) - length;
+	memcpy(text + length, name.data, name.length);
+	begin_timed(x, "C", CPUS, 0, ns);
+	kb_json_string(&x->json, "cat", category);
+	kb_json_text(&x->json, "name", text, length + name.length);
+	kb_json_object(&x->json, "args");
+	if (multiplier == 1.0)
+		kb_json_u64(&x->json, "value", value);
+	else
+		kb_json_double(&x->json, "value", (double)value * multiplier);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void write_custom(struct chrome *x, uint32_t core, int64_t ns, uint32_t id, uint64_t value)
+{
+	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
+	char text[32];
+
+	snprintf(text, sizeof(text), "series %" PRIu32, id);
+	if (!series || series->chart_index >= x->header->nr_charts ||
+	    !(x->header->charts[series->chart_index].boolean_flags & 0x08))	/* per CPU */
+		core = KB_CORE_NONE;
+	write_value(x, "series", core, ns, kb_text(series && series->name ? series->name : text),
+		    value, series ? series->multiplier : 1.0);
+}
+
+static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns, uint32_t counters)
+{
+	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+	uint32_t number, tgid = find_task(x, event->task_id, event->timestamp, &number)->tgid;
+	struct kb_text name = kb_text("sample");
+
+	if (node < 0 || x->no_memory) {
+		x->no_memory = true;
+		return;
+	}
+	if (counters)
+		name = kb_names_counter(x->names, kb_names_counter_id(x->names, event->core, 0));
+	begin_timed(x, "P", tgid, event->task_id, ns);
+	kb_json_string(&x->json, "cat", "sample");
+	kb_json_text(&x->json, "name", name.data, name.length);
+	kb_json_u64(&x->json, "sf", (uint64_t)node);
+	if (counters && event->sample.counters[0] != KB_COUNTER_INVALID)
+		kb_json_u64(&x->json, "weight", event->sample.counters[0]);
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "cpu", event->core);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+static void write_sample(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+
+	if (known > event->sample.nr_counters)
+		known = event->sample.nr_counters;
+	if (event->sample.has_pc)
+		write_pc(x, event, ns, known);
+	for (i = 0; i < known; i++)
+		if (event->sample.counters[i] != KB_COUNTER_INVALID)
+			write_value(x, "counter", event->core, ns,
+				    kb_names_counter(x->names,
+						     kb_names_counter_id(x->names, event->core, i)),
+				    event->sample.counters[i], 1.0);
+	for (i = 0; i < event->sample.nr_custom; i++)
+		write_custom(x, event->core, ns, event->sample.custom[i].id,
+			     event->sample.custom[i].value);
+}
+
+/* @ns: where the span ends. */
+static void write_span(struct chrome *x, const struct kb_span *span, int64_t ns, bool instant)
+{
+	const struct kb_task_id *task = kb_task_id(&x->tasks, span->task);
+
+	begin_timed(x, instant ? "i" : "X", task->tgid, task->key[0], span->start);
+	if (instant)
+		kb_json_string(&x->json, "s", "t");	/* of the thread */
+	else
+		kb_json_fixed(&x->json, "dur", (int64_t)((uint64_t)ns - (uint64_t)span->start), 3);
+	kb_json_string(&x->json, "cat", "mark");
+	kb_json_text(&x->json, "name", span->text, span->length);
+	if (!instant) {
+		kb_json_object(&x->json, "args");
+		kb_json_u64(&x->json, "channel", span->key[1]);
+		kb_json_object_end(&x->json);
+	}
+	end(x);
+}
+
+static void write_annotation(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	struct kb_span span;
+	uint32_t task;
+	int done;
+
+	find_task(x, event->task_id, event->timestamp, &task);
+	done = kb_spans_feed(&x->spans, event, ns, task, &span);
+	x->no_memory |= done < 0;
+	if (done > 0)
+		write_span(x, &span, ns, event->annotation.type != 0);
+}
+
+static void write_event(struct chrome *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+
+	for (i = 0; i < n; i++)
+		write_slice(x, &slices[i], event->timestamp);
+	switch (event->type) {
+	case KB_EVENT_SAMPLE:
+		write_sample(x, event, ns);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		write_custom(x, event->core, ns, event->custom_counter.counter,
+			     event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		write_annotation(x, event, ns);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- what stands behind them ---- */
+
+static void write_stacks(struct chrome *x)
+{
+	char id[16], label[KB_STACK_LABEL];
+	uint32_t i;
+
+	kb_json_object(&x->json, "stackFrames");
+	for (i = 1; i < x->stacks.nodes.nr; i++) {
+		const struct kb_stack_node *node = kb_stack_node(&x->stacks, i);
+		const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, node->frame);
+
+		snprintf(id, sizeof(id), "%" PRIu32, i);
+		kb_json_object(&x->json, id);
+		kb_json_text(&x->json, "name", label,
+			     kb_stack_label(&x->stacks, node->frame, label));
+		kb_json_string(&x->json, "category",
+			       kb_stack_image(&x->stacks, frame->image)->path);
+		if (node->parent)
+			kb_json_u64(&x->json, "parent", node->parent);
+		kb_json_object_end(&x->json);
+	}
+	kb_json_object_end(&x->json);
+}
+
+static void write_facts(struct chrome *x)
+{
+	const char *target = x->header->target_name;
+
+	kb_json_object(&x->json, "otherData");
+	kb_json_string(&x->json, "target", target ? target : "");
+	kb_json_string(&x->json, "host", kb_barman_fact(x->barman, "host"));
+	kb_json_string(&x->json, "release", kb_barman_fact(x->barman, "release"));
+	kb_json_string(&x->json, "command", kb_barman_fact(x->barman, "command"));
+	kb_json_u64(&x->json, "epoch_ns", x->header->unix_base_ns);	/* at ts 0 */
+	kb_json_object_end(&x->json);
+}
+
+static void write_end(struct chrome *x)
+{
+	struct kb_slice slice;
+	struct kb_span span;
+
+	while (kb_timeline_end(x->timeline, &slice))
+		write_slice(x, &slice, UINT64_MAX);
+	while (!x->no_memory && kb_spans_end(&x->spans, &span))
+		write_span(x, &span, kb_timeline_last(x->timeline), false);
+	kb_json_array_end(&x->json);
+	kb_json_string(&x->json, "displayTimeUnit", "ns");
+	write_stacks(x);
+	write_facts(x);
+	kb_json_object_end(&x->json);
+	kb_out_bytes(x->json.out, "\n", 1);
+}
+
+static int prepare(struct chrome *x, struct kb_error *err)
+{
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_spans_init(&x->spans);
+	if (kb_callstacks_init(&x->stacks, false))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_export_rewind(x->barman, err);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct chrome x = {
+		.barman = barman,
+		.header = kb_barman_header(barman),
+		.symbolizer = symbolizer,
+		.json.out = out,
+	};
+	struct kb_event event;
+	int result = prepare(&x, err);
+
+	(void)options;
+	if (result)
+		goto out;
+	kb_json_object(&x.json, NULL);
+	kb_json_array(&x.json, "traceEvents");
+	write_cpus(&x);
+	while (!kb_out_error(out) && !x.no_memory &&
+	       (result = kb_barman_next(barman, &event, err)) > 0)
+		write_event(&x, &event);
+	write_end(&x);
+	if (x.no_memory)
+		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	else
+		result = kb_export_end(barman, out, result, err);
+out:
+	kb_spans_release(&x.spans);
+	kb_callstacks_release(&x.stacks);
+	kb_task_ids_release(&x.tasks);
+	kb_timeline_destroy(x.timeline);
+	kb_names_destroy(x.names);
+	return result;
+}
+
+const struct kb_export kb_export_chrome = {
+	.name = "chrome",
+	.extension = ".trace.json",
+	.description = "Chrome's trace events, JSON: slices, samples, counters, marks",
+	.run = run,
+};
