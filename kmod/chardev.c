@@ -12,6 +12,7 @@
 #include <linux/slab.h>
 #include <linux/uaccess.h>
 
+#include "callchain.h"
 #include "chardev.h"
 #include "compat/mm.h"
 #include "session.h"
@@ -124,15 +125,20 @@ static long ioctl_query(struct file *file, void __user *argument)
 static int check_config(const struct kbarman_configure *config)
 {
 	u32 flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK |
-		    KBARMAN_CONFIGURE_INHERIT;
+		    KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
+		    KBARMAN_CONFIGURE_CHAIN_SWITCH;
 	bool samples = config->sources & KBARMAN_SOURCE_PMU;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
-	    config->mode > KBARMAN_MODE_STREAM || config->max_stack ||
-	    !reserved_zero(config))
+	    config->mode > KBARMAN_MODE_STREAM || !reserved_zero(config))
+		return -EINVAL;
+	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
+	    !(config->flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))
+		return -EINVAL;
+	if (config->max_stack && !(config->flags & KBARMAN_CONFIGURE_CHAIN))
 		return -EINVAL;
 	if (config->nr_events > BM_MAX_PMU_COUNTERS || config->nr_pids > MAX_PIDS ||
-	    config->max_series > MAX_SERIES)
+	    config->max_series > MAX_SERIES || config->max_stack > KBARMAN_MAX_STACK)
 		return -E2BIG;
 	if (config->ring_bytes && (config->ring_bytes < KBARMAN_RING_MIN ||
 				   config->ring_bytes > KBARMAN_RING_MAX))

@@ -130,6 +130,23 @@ void kbarman_record_switch(struct kbarman_ring *ring, u32 task_id,
 		     TWO_WORDS(task_id, TWO_BYTES(reason, prev_state)));
 }
 
+void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
+				 enum bm_task_switch_reason reason, u8 prev_state,
+				 const struct bm_kbarman_callchain *chain,
+				 unsigned long chain_bytes)
+{
+	struct kbarman_slot slot = begin(ring, sizeof(struct small_record) + chain_bytes);
+
+	static_assert(sizeof(struct small_record) == BM_TASK_SWITCH_CHAIN_OFFSET);
+
+	if (!slot.record)
+		return;
+	fill_small(ring, slot, BM_RECORD_TASK_SWITCH,
+		   TWO_WORDS(task_id, TWO_BYTES(reason, prev_state)));
+	memcpy(slot.record + sizeof(struct small_record), chain, chain_bytes);
+	kbarman_ring_commit(ring);
+}
+
 void kbarman_record_halt(struct kbarman_ring *ring, bool entered, u8 idle_state)
 {
 	static_assert(offsetof(struct bm_protocol_halting_event, entered_halt) == 16);
@@ -139,15 +156,16 @@ void kbarman_record_halt(struct kbarman_ring *ring, bool entered, u8 idle_state)
 }
 
 void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
-			   const u64 *deltas, unsigned int nr_deltas)
+			   const u64 *deltas, unsigned int nr_deltas,
+			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes)
 {
 	struct {
 		struct bm_protocol_sample sample;
 		bm_uintptr pc;
 		u64 deltas[];
 	} __packed __aligned(4) *record;
-	unsigned long length = sizeof(*record) + nr_deltas * sizeof(*deltas);
-	struct kbarman_slot slot = begin(ring, length);
+	unsigned long base = sizeof(*record) + nr_deltas * sizeof(*deltas);
+	struct kbarman_slot slot = begin(ring, base + chain_bytes);
 
 	record = slot.record;
 	if (!record)
@@ -157,6 +175,8 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	record->sample.num_custom_counters = 0;
 	record->pc = pc;
 	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
+	if (chain_bytes)
+		memcpy(slot.record + base, chain, chain_bytes);
 	kbarman_ring_commit(ring);
 }
 

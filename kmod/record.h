@@ -23,9 +23,19 @@ void kbarman_record_switch(struct kbarman_ring *ring, u32 task_id,
 /* @idle_state: the cpuidle state's index + 1, 0 where it is not known. */
 void kbarman_record_halt(struct kbarman_ring *ring, bool entered, u8 idle_state);
 
-/* A sample with PC; @deltas has as many values as the CPU's entry in the PMU table. */
+/* With the call chain of the task that is switched from, of @chain_bytes. */
+void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
+				 enum bm_task_switch_reason reason, u8 prev_state,
+				 const struct bm_kbarman_callchain *chain,
+				 unsigned long chain_bytes);
+
+/*
+ * A sample with PC; @deltas has as many values as the CPU's entry in the PMU table. @chain:
+ * @chain_bytes, a multiple of the word, that go behind it.
+ */
 void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
-			   const u64 *deltas, unsigned int nr_deltas);
+			   const u64 *deltas, unsigned int nr_deltas,
+			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes);
 
 /* @text: @mark->text_bytes of it, without a NUL; none: the end of an annotation. */
 void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,

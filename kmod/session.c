@@ -15,6 +15,7 @@
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
+#include "callchain.h"
 #include "clock.h"
 #include "session.h"
 #include "source_maps.h"
@@ -255,6 +256,7 @@ static void discard(struct kbarman_session *session)
 	for_each_possible_cpu(cpu)
 		forget_ring(cpu);
 	set_capture(session, NULL);
+	kbarman_callchain_free();
 	forget_tasks(session);
 }
 
@@ -272,6 +274,29 @@ static u64 oldest_record(void)
 			oldest = min(oldest, kbarman_ring_oldest(ring));
 	}
 	return oldest;
+}
+
+/* KBARMAN_CONFIGURE_CHAIN_* that this session's chains consist of. */
+static u32 chain_parts(const struct kbarman_session *session)
+{
+	u32 parts = session->config.flags & KBARMAN_CONFIGURE_CHAIN;
+
+	return session->kernel_addresses ? parts : parts & ~KBARMAN_CONFIGURE_CHAIN_KERNEL;
+}
+
+/* The longest record is a sample with all counters and a chain of max_stack. */
+static int allocate_chains(struct kbarman_session *session)
+{
+	const struct kbarman_configure *config = &session->config;
+	u64 longest = sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
+		      config->nr_events * sizeof(u64) + sizeof(struct kbarman_callchain) +
+		      (u64)config->max_stack * sizeof(bm_uintptr);
+
+	if (!(config->flags & KBARMAN_CONFIGURE_CHAIN))
+		return 0;
+	if (longest > config->ring_bytes / 8)
+		return -E2BIG;
+	return kbarman_callchain_allocate(session->cpus, chain_parts(session), config->max_stack);
 }
 
 static int allocate(struct kbarman_session *session, const u32 *pids)
@@ -308,7 +333,7 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 		reset_ring(session, cpu);
 	}
 	kbarman_header_reset(capture, config->target_name, 0);
-	return allocate_tasks(session, pids);
+	return allocate_chains(session) ?: allocate_tasks(session, pids);
 }
 
 static void fill_defaults(struct kbarman_configure *config)
@@ -327,9 +352,20 @@ static void fill_defaults(struct kbarman_configure *config)
 		config->max_strings = DEFAULT_STRINGS;
 	if (!config->max_series)
 		config->max_series = DEFAULT_SERIES;
+	if (config->flags & KBARMAN_CONFIGURE_CHAIN && !config->max_stack)
+		config->max_stack = KBARMAN_DEFAULT_STACK;
 	if (!config->target_name[0])
 		strscpy(config->target_name, init_uts_ns.name.nodename,
 			sizeof(config->target_name));
+}
+
+static bool chains_possible(u32 flags)
+{
+	if (flags & KBARMAN_CONFIGURE_CHAIN_USER &&
+	    !(kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_USER))
+		return false;
+	return !(flags & KBARMAN_CONFIGURE_CHAIN_KERNEL) ||
+	       kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_KERNEL;
 }
 
 int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
@@ -339,6 +375,8 @@ int kbarman_session_configure(struct file *file, struct kbarman_configure *confi
 	struct kbarman_session *session = &kbarman_session;
 	int error;
 
+	if (!chains_possible(config->flags))
+		return -EOPNOTSUPP;
 	mutex_lock(&session->lock);
 	error = -EBUSY;
 	if (session->running || (session->owner && session->owner != file))
@@ -368,6 +406,20 @@ out:
 
 /* ---- start and stop ---- */
 
+static void tell_of_chains(const struct kbarman_session *session)
+{
+	u32 parts = chain_parts(session);
+
+	if (!parts)
+		return;
+	kbarman_header_fact(session->capture, "callchain", "%s%s",
+			    parts == KBARMAN_CONFIGURE_CHAIN_USER   ? "user" :
+			    parts == KBARMAN_CONFIGURE_CHAIN_KERNEL ? "kernel" : "both",
+			    session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH ?
+				    ",switch" : "");
+	kbarman_header_fact(session->capture, "max_stack", "%u", session->config.max_stack);
+}
+
 static void begin_header(struct kbarman_session *session)
 {
 	struct kbarman_capture *capture = session->capture;
@@ -393,6 +445,7 @@ static void begin_header(struct kbarman_session *session)
 	kbarman_header_fact(capture, "host", "%s", init_uts_ns.name.nodename);
 	kbarman_header_fact(capture, "release", "%s", init_uts_ns.name.release);
 	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
+	tell_of_chains(session);
 }
 
 static void end_header(struct kbarman_session *session)
@@ -595,6 +648,7 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 		query->features |= KBARMAN_FEATURE_PMU;
 	if (maps_are_seen)
 		query->features |= KBARMAN_FEATURE_MAPS;
+	query->features |= kbarman_callchain_features;
 
 	mutex_lock(&session->lock);
 	capture = session->capture;

@@ -24,6 +24,7 @@
 #include <linux/string.h>
 #include <asm/local64.h>
 
+#include "callchain.h"
 #include "clock.h"
 #include "cpu.h"
 #include "record.h"
@@ -86,11 +87,11 @@ static u64 read_delta(struct counters *counters, unsigned int i)
 	return now - before;
 }
 
-static void overflow(struct perf_event *event, struct perf_sample_data *data,
-		     struct pt_regs *regs)
+static __always_inline void sample(struct pt_regs *regs, bool with_chain)
 {
 	struct counters *counters = this_cpu_ptr(&cpu_counters);
 	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_callchain *chain = NULL;
 	u64 deltas[BM_MAX_PMU_COUNTERS];
 	unsigned long pc = 0;
 	unsigned int i, nr;
@@ -110,7 +111,27 @@ static void overflow(struct perf_event *event, struct perf_sample_data *data,
 	} else if (kbarman_session.kernel_addresses) {
 		pc = instruction_pointer(regs);
 	}
-	kbarman_record_sample(ring, current->pid, pc, deltas, nr);
+	if (with_chain)
+		chain = kbarman_callchain_sample(regs);
+	if (with_chain && chain)
+		kbarman_record_sample(ring, current->pid, pc, deltas, nr, &chain->head,
+				      kbarman_callchain_bytes(chain));
+	else
+		kbarman_record_sample(ring, current->pid, pc, deltas, nr, NULL, 0);
+	if (with_chain)
+		kbarman_callchain_put(chain);
+}
+
+static void overflow(struct perf_event *event, struct perf_sample_data *data,
+		     struct pt_regs *regs)
+{
+	sample(regs, false);
+}
+
+static void overflow_chain(struct perf_event *event, struct perf_sample_data *data,
+			   struct pt_regs *regs)
+{
+	sample(regs, true);
 }
 
 /* ---- events ---- */
@@ -157,11 +178,13 @@ static struct perf_event_attr fallback_attr(const struct kbarman_session *sessio
 /* An event that counts on @cpu now, or an ERR_PTR. */
 static struct perf_event *create_event(struct perf_event_attr attr, int cpu)
 {
+	perf_overflow_handler_t handler =
+		kbarman_session.config.flags & KBARMAN_CONFIGURE_CHAIN ? overflow_chain : overflow;
 	struct perf_event *event;
 	int error = 0;
 
 	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
-						 attr.sample_period ? overflow : NULL, NULL);
+						 attr.sample_period ? handler : NULL, NULL);
 	if (IS_ERR(event))
 		return event;
 	/* PMUs outside the CPU can't be read from its overflow handler. */

@@ -8,9 +8,21 @@
 #include <linux/smp.h>
 #include <trace/events/sched.h>
 
+#include "callchain.h"
 #include "compat/tracepoint.h"
 #include "record.h"
 #include "session.h"
+
+/* To be attached; one of two functions. */
+static struct kbarman_probe probes[] = {
+	{ .name = "sched_switch" },
+};
+
+static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
+								unsigned int prev_state)
+{
+	return !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED : BM_TASK_SWITCH_PREEMPTED;
+}
 
 static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 					struct task_struct *next, unsigned int prev_state)
@@ -18,10 +30,29 @@ static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 	struct kbarman_ring *ring = kbarman_this_ring();
 
 	if (likely(ring) && (kbarman_wants(next->pid) || kbarman_wants(prev->pid)))
-		kbarman_record_switch(ring, next->pid,
-				      !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED :
-							       BM_TASK_SWITCH_PREEMPTED,
+		kbarman_record_switch(ring, next->pid, switch_reason(preempt, prev_state),
 				      prev_state);
+}
+
+/* The same, and where @prev, the current task yet, was: other callbacks, so that those
+ * above need not ask. */
+static void task_switch_chain(bool preempt, struct task_struct *prev, struct task_struct *next,
+			      unsigned int prev_state)
+{
+	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_callchain *chain;
+
+	if (!ring || !kbarman_wants(prev->pid) || is_idle_task(prev))
+		chain = NULL;
+	else
+		chain = kbarman_callchain_here(probes[0].tracepoint->iterator);
+	if (!chain) {
+		task_switch(preempt, prev, next, prev_state);
+		return;
+	}
+	kbarman_record_switch_chain(ring, next->pid, switch_reason(preempt, prev_state), prev_state,
+				    &chain->head, kbarman_callchain_bytes(chain));
+	kbarman_callchain_put(chain);
 }
 
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
@@ -31,21 +62,32 @@ static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev
 {
 	task_switch(preempt, prev, next, prev_state);
 }
+
+static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
+				  struct task_struct *next, unsigned int prev_state)
+{
+	task_switch_chain(preempt, prev, next, prev_state);
+}
 #else
 static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
 			    struct task_struct *next)
 {
 	task_switch(preempt, prev, next, READ_ONCE(prev->__state));
 }
-#endif
 
-static struct kbarman_probe probes[] = {
-	{ .name = "sched_switch", .function = on_sched_switch },
-};
+static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
+				  struct task_struct *next)
+{
+	task_switch_chain(preempt, prev, next, READ_ONCE(prev->__state));
+}
+#endif
 
 static int start(struct kbarman_session *session)
 {
 	check_trace_callback_type_sched_switch(on_sched_switch);
+	check_trace_callback_type_sched_switch(on_sched_switch_chain);
+	probes[0].function = session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH ?
+				     (void *)on_sched_switch_chain : (void *)on_sched_switch;
 	return kbarman_probes_attach(probes, ARRAY_SIZE(probes));
 }
 

@@ -3,7 +3,7 @@
 # selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream session tasks samples clock marks permission lockdown
+VM_TESTS	:= load abi map records stream session tasks samples chains clock marks permission lockdown
 GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
 RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture $(if $(filter amd64,$(MACH)),step))
@@ -99,6 +99,9 @@ $(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h \
 			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod $< -o $@
+
+# Chains of known shape, and functions as they stand in the source.
+$(GUEST)/kselftest/kbarman/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder
 
 $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	@mkdir -p $(@D)/kselftest $(@D)/kbarman

@@ -557,6 +557,24 @@ static inline const char *judge_charts(const void *map)
 	return NULL;
 }
 
+/* What is behind @at of the record is nothing, or a call chain and no byte more. */
+static inline const char *judge_chain(const void *map, const union record *r, size_t length,
+				      size_t at)
+{
+	const struct bm_kbarman_callchain *chain = (const void *)((const char *)r + at);
+
+	if (length == at)
+		return NULL;
+	if (!capture_fact(map, "callchain"))
+		return "call chain that nobody asked for";
+	if (length < at + sizeof(*chain))
+		return "call chain shorter than its head";
+	if (!chain->nr || chain->nr_kernel > chain->nr ||
+	    length - at - sizeof(*chain) != chain->nr * sizeof(bm_uintptr))
+		return "call chain not as long as it says";
+	return NULL;
+}
+
 static inline const char *judge_sample(const void *map, uint32_t cpu, const union record *r,
 				       size_t length)
 {
@@ -567,7 +585,9 @@ static inline const char *judge_sample(const void *map, uint32_t cpu, const unio
 	if (length < want)
 		return "sample shorter than its counters";
 	want += r->sample.num_custom_counters * sizeof(struct bm_custom_counter_sample);
-	return length < want ? "sample shorter than its custom counters" : NULL;
+	if (length < want)
+		return "sample shorter than its custom counters";
+	return judge_chain(map, r, length, want);
 }
 
 static inline const char *judge_record(const void *map, uint32_t cpu, const union record *r,
@@ -587,6 +607,14 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 		if (r->task_switch.reason > BM_TASK_SWITCH_BLOCKED)
 			return "task switch for no known reason";
 		known = sizeof(r->task_switch);
+		if (length > BM_TASK_SWITCH_CHAIN_OFFSET) {
+			const char *fault = judge_chain(map, r, length,
+							BM_TASK_SWITCH_CHAIN_OFFSET);
+
+			if (fault)
+				return fault;
+			length = BM_TASK_SWITCH_CHAIN_OFFSET;
+		}
 		break;
 	case BM_RECORD_HALTING_EVENT:
 		if (length < sizeof(r->halt))

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Call chains: see callchain.h for what is promised.
+ *
+ * A chain of frame pointers is what the user's memory says, and that may be anything:
+ * frames must lie ever higher, as they do on a stack, so that none is seen twice, and
+ * their number is limited.
+ */
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/sched/task_stack.h>
+#include <linux/slab.h>
+#include <linux/uaccess.h>
+
+#include "callchain.h"
+#include "source_maps.h"
+
+#define LEVELS		4	/* task, softirq, irq, NMI */
+#define ITERATOR_BYTES	1024	/* more than such a function has; no other one that calls
+				 * probes is that near */
+
+/* Constant while a session runs. */
+static u32 wanted;		/* KBARMAN_CONFIGURE_CHAIN_* */
+static u32 max_addresses;
+
+/* The owning CPU's: who interrupts another one leaves `depth` as it was. */
+struct memory {
+	unsigned int depth;	/* pieces in use */
+	void *bytes;		/* LEVELS pieces, NULL = none */
+};
+
+static DEFINE_PER_CPU(struct memory, memory);
+
+static size_t piece_bytes(void)
+{
+	return sizeof(struct kbarman_callchain) + max_addresses * sizeof(bm_uintptr);
+}
+
+int kbarman_callchain_allocate(const struct cpumask *cpus, u32 flags, u32 max_stack)
+{
+	int cpu;
+
+	wanted = flags;
+	max_addresses = max_stack;
+	for_each_cpu(cpu, cpus) {
+		struct memory *mine = per_cpu_ptr(&memory, cpu);
+
+		mine->depth = 0;
+		mine->bytes = kvzalloc_node(LEVELS * piece_bytes(), GFP_KERNEL, cpu_to_node(cpu));
+		if (!mine->bytes)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+void kbarman_callchain_free(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct memory *mine = per_cpu_ptr(&memory, cpu);
+
+		kvfree(mine->bytes);
+		mine->bytes = NULL;
+	}
+}
+
+/* NULL: no memory, or more levels than there can be. */
+static struct kbarman_callchain *get_piece(void)
+{
+	struct memory *mine = this_cpu_ptr(&memory);
+	struct kbarman_callchain *chain;
+	unsigned int depth = mine->depth;
+
+	if (unlikely(depth >= LEVELS || !mine->bytes))
+		return NULL;
+	/* Who comes in before this takes the same piece, and is done with it by then. */
+	WRITE_ONCE(mine->depth, depth + 1);
+	barrier();
+	chain = mine->bytes + depth * piece_bytes();
+	chain->head.nr = 0;
+	chain->head.nr_kernel = 0;
+	return chain;
+}
+
+void kbarman_callchain_put(struct kbarman_callchain *chain)
+{
+	if (!chain)
+		return;
+	barrier();
+	this_cpu_ptr(&memory)->depth--;
+}
+
+/* ---- frames ---- */
+
+bool kbarman_frames_add(struct kbarman_frames *frames, unsigned long address)
+{
+	if (frames->skip) {
+		if (within_module(address, THIS_MODULE) ||
+		    address - frames->iterator < ITERATOR_BYTES)
+			return true;
+		frames->skip = false;
+	}
+	if (frames->nr == frames->max)
+		return false;
+	frames->addresses[frames->nr++] = address;
+	return true;
+}
+
+/* The frame at @address of the user's stack: that of the next one, 0 = it was the last. */
+static unsigned long read_frame(unsigned long address, unsigned int word,
+				unsigned long *return_address)
+{
+	union {
+		u32 words[2];
+		u64 longs[2];
+	} frame;
+
+	if (!IS_ALIGNED(address, word))
+		return 0;
+	if (word == sizeof(u32)) {
+		if (!kbarman_read_user(&frame, address, sizeof(frame.words)))
+			return 0;
+		*return_address = frame.words[1];
+		return frame.words[0];
+	}
+	if (!kbarman_read_user(&frame, address, sizeof(frame.longs)))
+		return 0;
+	*return_address = frame.longs[1];
+	return frame.longs[0];
+}
+
+static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
+{
+	struct kbarman_user_place place = {};
+	unsigned long frame, next, return_address;
+
+	kbarman_user_place(&place, regs);
+	if (!place.pc || !kbarman_frames_add(frames, place.pc))
+		return;
+	if (place.caller && !kbarman_frames_add(frames, kbarman_plain_address(place.caller)))
+		return;
+	for (frame = place.frame; frame; frame = next > frame ? next : 0) {
+		return_address = 0;
+		next = read_frame(frame, place.word, &return_address);
+		if (!return_address ||
+		    !kbarman_frames_add(frames, kbarman_plain_address(return_address)))
+			return;
+	}
+}
+
+/* What the registers were as the current task left its user's code; NULL: it has none. */
+static struct pt_regs *user_regs(struct pt_regs *regs)
+{
+	if (regs && user_mode(regs))
+		return regs;
+	return current->mm && !(current->flags & PF_KTHREAD) ? task_pt_regs(current) : NULL;
+}
+
+static struct kbarman_callchain *gather(struct pt_regs *regs, const void *iterator)
+{
+	struct kbarman_callchain *chain = get_piece();
+	struct kbarman_frames frames;
+
+	if (unlikely(!chain))
+		return NULL;
+	frames = (struct kbarman_frames) {
+		.addresses = chain->addresses,
+		.max = max_addresses,
+		.skip = !regs,
+		.iterator = (unsigned long)iterator,
+	};
+	if (wanted & KBARMAN_CONFIGURE_CHAIN_KERNEL && !(regs && user_mode(regs)))
+		kbarman_frames_kernel(&frames, regs);
+	chain->head.nr_kernel = frames.nr;
+	regs = user_regs(regs);
+	if (wanted & KBARMAN_CONFIGURE_CHAIN_USER && regs && kbarman_user_is_here()) {
+		/* First, so that no row is stamped later than the record it is for. */
+		kbarman_maps_sampled();
+		frames.skip = false;
+		add_user_frames(&frames, regs);
+	}
+	chain->head.nr = frames.nr;
+	if (frames.nr)
+		return chain;
+	kbarman_callchain_put(chain);
+	return NULL;
+}
+
+struct kbarman_callchain *kbarman_callchain_sample(struct pt_regs *regs)
+{
+	return gather(regs, NULL);
+}
+
+struct kbarman_callchain *kbarman_callchain_here(const void *iterator)
+{
+	return gather(NULL, iterator);
+}

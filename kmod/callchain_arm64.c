@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Call chains on arm64: x29 leads from frame record to frame record, in the kernel as in
+ * user code; the kernel's end with one that is zero. Where 32-bit code keeps its frames
+ * is for nobody to know: of that there are the program counter and the link register.
+ */
+#include <linux/bitops.h>
+#include <linux/hardirq.h>
+#include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/uaccess.h>
+#include <asm/cpufeature.h>
+#include <asm/pgtable.h>
+#include <asm/sysreg.h>
+
+#include "callchain.h"
+
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
+
+#define INSN_BL			0x94000000
+#define INSN_BL_MASK		0xfc000000
+#define INSN_PACIASP		0xd503233f
+#define INSN_AUTIASP		0xd50323bf
+#define INSN_BTI_C		0xd503245f
+#define INSN_RET		0xd65f03c0
+#define INSN_RETAA		0xd65f0bff
+#define INSN_STP_FRAME		0xa9007bfd	/* stp x29, x30, [sp, #imm] */
+#define INSN_STP_FRAME_PRE	0xa9807bfd	/* stp x29, x30, [sp, #imm]! */
+#define INSN_STP_MASK		0xffc07fff
+#define INSN_MOV_FRAME		0x910003fd	/* mov x29, sp; add x29, sp, #imm */
+#define INSN_SUB_STACK		0xd10003ff	/* sub sp, sp, #imm */
+#define INSN_ADD_STACK		0x910003ff	/* add sp, sp, #imm */
+#define INSN_ADD_MASK		0xffc003ff
+
+/* xpaclri, which is a nop where there is no pointer authentication. */
+unsigned long kbarman_plain_address(unsigned long address)
+{
+	register unsigned long link asm("x30") = address;
+
+	asm("hint #7" : "+r" (link));
+	return link;
+}
+
+void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
+{
+	unsigned long frame = (unsigned long)__builtin_frame_address(0);
+	unsigned long record[2];
+
+	if (regs) {
+		if (!kbarman_frames_add(frames, regs->pc))
+			return;
+		frame = regs->regs[29];
+	}
+	while (frame && !copy_from_kernel_nofault(record, (void *)frame, sizeof(record))) {
+		if (!record[1] || !kbarman_frames_add(frames, kbarman_plain_address(record[1])))
+			return;
+		frame = record[0];
+	}
+}
+
+/*
+ * A pseudo-NMI may find the current task's successor's tables loaded already; unless
+ * user memory is mapped at each access only, and then it is the current task's.
+ */
+bool kbarman_user_is_here(void)
+{
+	phys_addr_t tables = virt_to_phys(current->mm->pgd);
+
+	if (!in_nmi() || system_uses_ttbr0_pan())
+		return true;
+	return !((read_sysreg(ttbr0_el1) ^ phys_to_ttbr(tables)) & ~(TTBR_ASID_MASK | TTBR_CNP_BIT));
+}
+
+static bool makes_frame(u32 insn)
+{
+	return (insn & INSN_STP_MASK) == INSN_STP_FRAME ||
+	       (insn & INSN_STP_MASK) == INSN_STP_FRAME_PRE;
+}
+
+/* Before a function has made its frame, and after it has undone it. */
+static bool is_at_edge(u32 insn, u32 next)
+{
+	switch (insn) {
+	case INSN_PACIASP:
+	case INSN_AUTIASP:
+	case INSN_BTI_C:
+	case INSN_RET:
+	case INSN_RETAA:
+		return true;
+	}
+	if (makes_frame(insn) || (insn & INSN_ADD_MASK) == INSN_MOV_FRAME)
+		return true;
+	if ((insn & INSN_ADD_MASK) == INSN_SUB_STACK)
+		return makes_frame(next);
+	if ((insn & INSN_ADD_MASK) == INSN_ADD_STACK)
+		return next == INSN_RET || next == INSN_AUTIASP;
+	return false;
+}
+
+/* In front of @address is a call of the small function that @pc is in. */
+static bool is_behind_call_of(unsigned long address, unsigned long pc)
+{
+	u32 insn;
+
+	if (!kbarman_read_user(&insn, address - sizeof(insn), sizeof(insn)))
+		return false;
+	insn = le32_to_cpu((__force __le32)insn);
+	return (insn & INSN_BL_MASK) == INSN_BL &&
+	       pc - (address - sizeof(insn) + sign_extend64(insn, 25) * 4) < KBARMAN_LEAF_BYTES;
+}
+
+/*
+ * The link register says where a function returns to, at its edges; and all through one
+ * that calls none and makes no frame. In one that has a frame it may say yet what stands
+ * there, too.
+ */
+static bool returns_by_link(const struct pt_regs *regs)
+{
+	unsigned long link = kbarman_plain_address(regs->regs[30]);
+	u64 frame[2];
+	u32 code[2];
+
+	if (!kbarman_read_user(code, regs->pc, sizeof(code)))
+		return false;
+	if (is_at_edge(le32_to_cpu((__force __le32)code[0]), le32_to_cpu((__force __le32)code[1])))
+		return true;
+	if (!is_behind_call_of(link, regs->pc))
+		return false;
+	return !kbarman_read_user(frame, regs->regs[29], sizeof(frame)) ||
+	       kbarman_plain_address(frame[1]) != link;
+}
+
+void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
+{
+	place->pc = regs->pc;
+	if (compat_user_mode(regs)) {
+		place->caller = regs->compat_lr & ~1UL;
+		return;
+	}
+	if (returns_by_link(regs))
+		place->caller = regs->regs[30];
+	place->frame = regs->regs[29];
+	place->word = sizeof(long);
+}

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Call chains elsewhere: the kernel's, as stack_trace_save() finds them. User code there
+ * has no frame pointers that one could rely on.
+ */
+#include <linux/hardirq.h>
+#include <linux/minmax.h>
+#include <linux/ptrace.h>
+#include <linux/stacktrace.h>
+
+#include "callchain.h"
+
+#define OWN_FRAMES	24	/* of the interrupt and its handler, at most */
+
+#ifdef CONFIG_STACKTRACE
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_KERNEL;
+
+/* It begins here; the frame that @regs were taken in is further up. */
+void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
+{
+	unsigned long addresses[OWN_FRAMES + 40];
+	unsigned int nr, i = 0;
+
+	/* Unwinders of these machines may take locks. */
+	if (in_nmi())
+		return;
+	nr = stack_trace_save(addresses, ARRAY_SIZE(addresses), 0);
+	if (regs) {
+		while (i < nr && addresses[i] != instruction_pointer(regs))
+			i++;
+		if (i == nr) {
+			kbarman_frames_add(frames, instruction_pointer(regs));
+			return;
+		}
+	}
+	while (i < nr && kbarman_frames_add(frames, addresses[i]))
+		i++;
+}
+#else
+const u32 kbarman_callchain_features;
+
+void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
+{
+}
+#endif
+
+bool kbarman_user_is_here(void)
+{
+	return false;
+}
+
+void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
+{
+}
+
+unsigned long kbarman_plain_address(unsigned long address)
+{
+	return address;
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* Call chains on x86: the kernel's own unwinder, and %rbp. */
+#include <linux/mm.h>
+#include <linux/ptrace.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/uaccess.h>
+#include <asm/processor.h>
+#include <asm/unwind.h>
+
+#include "callchain.h"
+
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
+
+/* Registers that the machine has saved, not those that a software event makes up. */
+static bool are_real(const struct pt_regs *regs)
+{
+	return regs->flags & X86_EFLAGS_FIXED;
+}
+
+void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
+{
+	struct unwind_state state;
+	unsigned long address;
+
+	if (!regs) {
+		unwind_start(&state, current, NULL, NULL);
+	} else if (are_real(regs)) {
+		if (!kbarman_frames_add(frames, regs->ip))
+			return;
+		unwind_start(&state, current, regs, NULL);
+	} else {
+		unwind_start(&state, current, NULL, (void *)regs->sp);
+	}
+	for (; !unwind_done(&state); unwind_next_frame(&state)) {
+		address = unwind_get_return_address(&state);
+		if (!address || !kbarman_frames_add(frames, address))
+			return;
+	}
+}
+
+/*
+ * An NMI may find the current task's successor's memory mapped already, or none.
+ * In words of the hardware, as nmi_uaccess_okay() is not for modules.
+ */
+bool kbarman_user_is_here(void)
+{
+	return read_cr3_pa() == __pa(current->mm->pgd);
+}
+
+#define CALL_BYTES	6
+
+/* A call instruction may end with @code: of rel32, *reg, or *mem and 0, 1 or 4 bytes. */
+static bool is_call(const u8 code[CALL_BYTES])
+{
+	return code[1] == 0xe8 || code[4] == 0xff || code[3] == 0xff || code[2] == 0xff ||
+	       code[0] == 0xff;
+}
+
+static s32 rel32(const u8 *code)
+{
+	s32 value;
+
+	memcpy(&value, code, sizeof(value));
+	return value;
+}
+
+/* It is one that calls, from in front of @address, the small function that @pc is in. */
+static bool is_call_of(const u8 code[CALL_BYTES], unsigned long address, unsigned long pc)
+{
+	return code[1] == 0xe8 &&
+	       pc - (address + (s32)rel32(code + 2)) < KBARMAN_LEAF_BYTES;
+}
+
+static unsigned long read_word(unsigned long address, unsigned int word)
+{
+	u64 value = 0;
+
+	if (word == sizeof(u32) ? !kbarman_read_user((u32 *)&value, address, sizeof(u32)) :
+				  !kbarman_read_user(&value, address, sizeof(u64)))
+		return 0;
+	return value;
+}
+
+/*
+ * Before a function has made its frame, and after it has undone it, where it returns to
+ * is on top of the stack: at endbr, push %rbp and ret; or below %rbp, at mov %rsp,%rbp. It
+ * is on top, too, all through a function that calls none and makes no frame; and so that
+ * nothing else is taken for it, what stands in front of it must be a call of that function.
+ */
+static unsigned long caller_without_frame(const struct kbarman_user_place *place,
+					  unsigned long stack)
+{
+	u8 code[4], call[CALL_BYTES];
+	unsigned long caller;
+	bool at_edge = false;
+
+	if (!kbarman_read_user(code, place->pc, sizeof(code)))
+		return 0;
+	if (code[0] == 0x55 || code[0] == 0xc3 ||
+	    (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e)) {
+		at_edge = true;
+	} else if (place->word == sizeof(u64) ?
+			   code[0] == 0x48 && code[1] == 0x89 && code[2] == 0xe5 :
+			   code[0] == 0x89 && code[1] == 0xe5) {
+		at_edge = true;
+		stack += place->word;
+	}
+	caller = read_word(stack, place->word);
+	if (!caller || !kbarman_read_user(call, caller - CALL_BYTES, sizeof(call)))
+		return 0;
+	/* Code without frame pointers uses instructions as at the edges elsewhere, too. */
+	if (at_edge ? is_call(call) : is_call_of(call, caller, place->pc))
+		return caller;
+	return 0;
+}
+
+void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
+{
+	place->pc = regs->ip;
+	place->frame = regs->bp;
+	place->word = sizeof(long);
+#ifdef CONFIG_X86_64
+	if (regs->cs == __USER32_CS) {
+		place->word = sizeof(u32);
+		place->frame = (u32)regs->bp;
+	}
+#endif
+	place->caller = caller_without_frame(place, regs->sp);
+}
+
+unsigned long kbarman_plain_address(unsigned long address)
+{
+	return address;
+}

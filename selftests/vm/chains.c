@@ -1,0 +1,616 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Call chains: that those of samples and of task switches are what the program knows of
+ * itself, to the last address; that they are cut where it was said; and what of them is
+ * for whom. Built with frame pointers.
+ */
+#include <linux/capability.h>
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define PERIOD_NS	1000000
+#define DEPTH		100
+#define NOINLINE	__attribute__((noinline, noclone))
+
+static const struct kbarman_event cpu_clock = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
+
+static struct kbarman_configure sampling(uint32_t flags)
+{
+	return (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .flags = flags,
+		.sample = PERIOD_NS, .ring_bytes = 4 * MIB, .nr_events = 1,
+		.events_ptr = (uintptr_t)&cpu_clock };
+}
+
+static struct kbarman_configure switching(uint32_t flags)
+{
+	return (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_SCHED,
+		.flags = flags | KBARMAN_CONFIGURE_CHAIN_SWITCH };
+}
+
+#define USER	KBARMAN_CONFIGURE_CHAIN_USER
+#define KERNEL	KBARMAN_CONFIGURE_CHAIN_KERNEL
+
+/* ---- code that knows where it was called from ---- */
+
+static bm_uintptr truth[DEPTH + 2];	/* return addresses, the innermost first */
+static volatile uint64_t sink;
+
+#define HERE()	((bm_uintptr)__builtin_extract_return_addr(__builtin_return_address(0)))
+
+static inline void __attribute__((always_inline)) burn_cycles(void)
+{
+	uint64_t x = sink;
+
+	for (int i = 0; i < 8; i++)
+		x = x * 6364136223846793005ULL + 1442695040888963407ULL;
+	sink = x;
+}
+
+/* Short, so that their first and last instructions are sampled as well. */
+static void NOINLINE burn(void)
+{
+	burn_cycles();
+}
+static void NOINLINE burn_with_frame(void)
+{
+	asm volatile("" : : "r" (__builtin_frame_address(0)));
+	burn_cycles();
+}
+static void NOINLINE burn_end(void)
+{
+	sink++;
+}
+
+static bool in_burn(uint64_t pc)
+{
+	return pc >= (uintptr_t)burn && pc < (uintptr_t)burn_end;
+}
+
+/* Half in a function that makes no frame, half in one that does. */
+static void NOINLINE burn_a_while(void)
+{
+	truth[1] = HERE();
+	for (int i = 0; i < 10000; i++) {
+		burn();
+		burn_with_frame();
+	}
+	sink++;
+}
+static void NOINLINE burn_a_while_end(void)
+{
+	sink--;
+}
+
+static void NOINLINE descend(unsigned int depth)
+{
+	truth[2 + DEPTH - 1 - depth] = HERE();
+	if (depth == DEPTH - 1)
+		burn_a_while();
+	else
+		descend(depth + 1);
+	sink++;		/* no tail call */
+}
+
+static bm_uintptr raw_call(long number, long a, long b, long c)
+{
+#if defined(__x86_64__)
+	long result;
+
+	asm volatile("syscall" : "=a" (result) : "a" (number), "D" (a), "S" (b), "d" (c)
+		     : "rcx", "r11", "memory");
+	return result;
+#elif defined(__aarch64__)
+	register long x0 asm("x0") = a, x1 asm("x1") = b, x2 asm("x2") = c;
+	register long x8 asm("x8") = number;
+
+	asm volatile("svc #0" : "+r" (x0) : "r" (x1), "r" (x2), "r" (x8) : "memory");
+	return x0;
+#else
+	return syscall(number, a, b, c);
+#endif
+}
+
+/* One frame that goes into the kernel itself, by no wrapper of a library. */
+static void NOINLINE read_some(int fd, void *bytes, size_t length)
+{
+	truth[0] = HERE();
+	if (raw_call(SYS_read, fd, (long)bytes, length) != length)
+		lost("no bytes");
+	sink++;
+}
+static void NOINLINE read_some_end(void)
+{
+	sink--;
+}
+
+/* ---- chains in records ---- */
+
+struct chain {
+	uint32_t task_id;		/* whose it is */
+	bm_uintptr pc;			/* 0 of a switch */
+	uint32_t nr, nr_kernel;
+	const bm_uintptr *addresses;
+	bool blocked;
+};
+
+struct chains {
+	const void *map;
+	struct walk walk;
+	uint32_t current;		/* task on the CPU, by the switches */
+};
+
+static struct chains chains_begin(const void *map)
+{
+	return (struct chains) { .map = map, .walk = walk_begin(map) };
+}
+
+static size_t chain_offset(const void *map, const union record *r)
+{
+	if (r->header.record_type == BM_RECORD_TASK_SWITCH)
+		return BM_TASK_SWITCH_CHAIN_OFFSET;
+	return sizeof(r->sample) + sizeof(bm_uintptr) +
+	       8 * capture_pmu(map, r->header.core)->num_counters;
+}
+
+/* The next sample with a PC or switch; nr is 0 if it has no chain. */
+static bool chains_next(struct chains *chains, struct chain *chain)
+{
+	const struct bm_kbarman_callchain *head;
+	const union record *r;
+	size_t offset;
+
+	do {
+		r = walk_next(&chains->walk);
+		if (!r)
+			return false;
+	} while (r->header.record_type != BM_RECORD_TASK_SWITCH &&
+		 r->header.record_type != BM_RECORD_SAMPLE_WITH_PC);
+	*chain = (struct chain) { .task_id = chains->current };
+	if (r->header.record_type == BM_RECORD_TASK_SWITCH) {
+		chain->blocked = r->task_switch.reason == BM_TASK_SWITCH_BLOCKED;
+		chains->current = r->task_switch.task_id;
+	} else {
+		chain->task_id = r->sample.task_id;
+		memcpy(&chain->pc, &r->sample + 1, sizeof(chain->pc));
+	}
+	offset = chain_offset(chains->map, r);
+	if (chains->walk.length < offset + sizeof(*head))
+		return true;
+	head = (const void *)((const char *)r + offset);
+	chain->nr = head->nr;
+	chain->nr_kernel = head->nr_kernel;
+	chain->addresses = (const void *)(head + 1);
+	return true;
+}
+
+static bool in_kernel(uint64_t pc)
+{
+	return pc >> 63;
+}
+
+static bool is_chain_of_burn(const struct chain *chain)
+{
+	return chain->pc && in_burn(chain->pc) && chain->task_id == (uint32_t)thread_id();
+}
+
+static unsigned int burns_in(const void *map)
+{
+	struct chains chains = chains_begin(map);
+	struct chain chain;
+	unsigned int count = 0;
+
+	while (chains_next(&chains, &chain))
+		count += is_chain_of_burn(&chain);
+	return count;
+}
+
+/* ---- of samples ---- */
+
+FIXTURE(chains)
+{
+	int fd;
+	const void *map;
+};
+
+FIXTURE_SETUP(chains)
+{
+	self->fd = device_open_free();
+	if (!(query(self->fd).features & KBARMAN_FEATURE_CHAIN_USER))
+		SKIP(skip_test(), "user frames can't be followed on this architecture");
+	pin(0);
+}
+
+FIXTURE_TEARDOWN(chains)
+{
+	close(self->fd);
+}
+
+static void begin(struct __test_metadata *_metadata, FIXTURE_DATA(chains) *self,
+		  struct kbarman_configure config)
+{
+	ASSERT_EQ(0, configure(self->fd, config));
+	self->map = map_cpu(self->fd, 0);
+	ASSERT_EQ(0, start(self->fd));
+}
+
+static void end(struct __test_metadata *_metadata, FIXTURE_DATA(chains) *self)
+{
+	struct judgement j;
+
+	ASSERT_EQ(0, stop(self->fd));
+	j = judge_cpu(self->fd, 0);
+	EXPECT_EQ(NULL, j.fault) TH_LOG("at %llu: %s", (unsigned long long)j.at, j.fault);
+}
+
+/* How many of a chain's addresses are as they must be, of DEPTH + 3 that are known. */
+static unsigned int equal_to_truth(const struct chain *chain)
+{
+	unsigned int same = 2;
+
+	if (!chain->nr || chain->nr_kernel || chain->addresses[0] != chain->pc)
+		return 0;
+	if (chain->nr < 2 || chain->addresses[1] < (uintptr_t)burn_a_while ||
+	    chain->addresses[1] >= (uintptr_t)burn_a_while_end)
+		return 1;
+	while (same < DEPTH + 3 && same < chain->nr &&
+	       chain->addresses[same] == truth[same - 1])
+		same++;
+	return same;
+}
+
+TEST_F(chains, a_deep_chain_is_the_truth)
+{
+	unsigned int all = 0, right = 0, same;
+	struct chains chains;
+	struct chain chain;
+
+	begin(_metadata, self, sampling(USER | KERNEL));
+	while (burns_in(self->map) < 200)
+		descend(0);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		if (!is_chain_of_burn(&chain))
+			continue;
+		all++;
+		same = equal_to_truth(&chain);
+		right += same == DEPTH + 3;
+		if (same < DEPTH + 3)
+			TH_LOG("of %u addresses %u are right, at %#llx", chain.nr, same,
+			       (unsigned long long)chain.pc);
+	}
+	TH_LOG("%u of %u chains", right, all);
+	EXPECT_LE(0.99 * all, right);
+}
+
+TEST_F(chains, the_header_says_what_they_consist_of)
+{
+	begin(_metadata, self, sampling(USER | KERNEL));
+	EXPECT_STREQ("both", capture_fact(self->map, "callchain"));
+	EXPECT_STREQ("127", capture_fact(self->map, "max_stack"));
+	end(_metadata, self);
+	begin(_metadata, self, (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_SCHED, .max_stack = 7,
+		.flags = USER | KBARMAN_CONFIGURE_CHAIN_SWITCH });
+	EXPECT_STREQ("user,switch", capture_fact(self->map, "callchain"));
+	EXPECT_STREQ("7", capture_fact(self->map, "max_stack"));
+	end(_metadata, self);
+	begin(_metadata, self, sampling(0));
+	EXPECT_EQ(NULL, capture_fact(self->map, "callchain"));
+	end(_metadata, self);
+}
+
+TEST_F(chains, a_chain_ends_at_max_stack)
+{
+	struct kbarman_configure config = sampling(USER | KERNEL);
+	unsigned int longest = 0;
+	struct chains chains;
+	struct chain chain;
+
+	config.max_stack = 10;
+	begin(_metadata, self, config);
+	while (burns_in(self->map) < 20)
+		descend(0);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		if (chain.nr > longest)
+			longest = chain.nr;
+		if (is_chain_of_burn(&chain)) {
+			EXPECT_EQ(10, chain.nr);
+		}
+	}
+	EXPECT_EQ(10, longest);
+}
+
+TEST_F(chains, without_being_asked_for_there_are_none)
+{
+	struct chains chains;
+	struct chain chain;
+
+	begin(_metadata, self, sampling(0));
+	while (burns_in(self->map) < 20)
+		descend(0);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain))
+		ASSERT_EQ(0, chain.nr);
+}
+
+/* Samples of the kernel that this thread was in by read_some(). */
+static bool is_chain_of_read(const struct chain *chain)
+{
+	uint32_t user = chain->nr_kernel;
+
+	return chain->task_id == (uint32_t)thread_id() && chain->nr > user + 1 &&
+	       chain->addresses[user] >= (uintptr_t)read_some &&
+	       chain->addresses[user] < (uintptr_t)read_some_end &&
+	       chain->addresses[user + 1] == truth[0];
+}
+
+/* Read zeroes until there are @count samples for whose chain @wanted holds. */
+static void NOINLINE read_for(const void *map, unsigned int count,
+			      bool (*wanted)(const struct chain *chain))
+{
+	static char bytes[1 << 20];
+	unsigned int found = 0;
+	int fd = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+
+	while (found < count) {
+		struct chains chains = chains_begin(map);
+		struct chain chain;
+
+		for (int i = 0; i < 20; i++)
+			read_some(fd, bytes, sizeof(bytes));
+		for (found = 0; chains_next(&chains, &chain);)
+			found += wanted(&chain);
+	}
+	close(fd);
+}
+
+static bool is_whole_chain_of_read(const struct chain *chain)
+{
+	return is_chain_of_read(chain) && in_kernel(chain->pc) && chain->nr_kernel >= 3 &&
+	       chain->addresses[0] == chain->pc;
+}
+
+TEST_F(chains, the_kernels_frames_are_in_front_of_the_users)
+{
+	unsigned int of_read = 0, whole = 0;
+	struct chains chains;
+	struct chain chain;
+
+	begin(_metadata, self, sampling(USER | KERNEL));
+	read_for(self->map, 20, is_whole_chain_of_read);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		for (uint32_t i = 0; i < chain.nr; i++)
+			ASSERT_EQ(i < chain.nr_kernel, in_kernel(chain.addresses[i]));
+		if (!in_kernel(chain.pc) || chain.task_id != (uint32_t)thread_id())
+			continue;
+		EXPECT_LE(1, chain.nr_kernel);
+		of_read += is_chain_of_read(&chain);
+		whole += is_whole_chain_of_read(&chain);
+	}
+	TH_LOG("%u of %u", whole, of_read);
+	/* All but those in the first instructions of a call of the kernel. */
+	EXPECT_LE(0.8 * of_read, whole);
+}
+
+static bool is_in_kernel(const struct chain *chain)
+{
+	return in_kernel(chain->pc) && chain->task_id == (uint32_t)thread_id();
+}
+
+TEST_F(chains, of_the_user_only_has_the_user_only)
+{
+	struct chains chains;
+	struct chain chain;
+
+	begin(_metadata, self, sampling(USER));
+	read_for(self->map, 10, is_chain_of_read);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		ASSERT_EQ(0, chain.nr_kernel);
+		for (uint32_t i = 0; i < chain.nr; i++)
+			ASSERT_FALSE(in_kernel(chain.addresses[i]));
+	}
+}
+
+TEST_F(chains, of_the_kernel_only_has_the_kernel_only)
+{
+	struct chains chains;
+	struct chain chain;
+
+	begin(_metadata, self, sampling(KERNEL));
+	read_for(self->map, 10, is_in_kernel);
+	descend(0);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		ASSERT_EQ(chain.nr, chain.nr_kernel);
+		ASSERT_EQ(in_kernel(chain.pc), chain.nr > 0);
+	}
+}
+
+/* A program may have anything where a frame pointer is looked for. */
+TEST_F(chains, nonsense_in_the_frame_pointer_does_no_harm)
+{
+#if defined(__x86_64__) || defined(__aarch64__)
+	static bm_uintptr loop[4];
+	bm_uintptr nonsense[] = { 0, 1, 8, ~7UL, 1UL << 63, 0xdeadbeefUL << 20,
+				  (uintptr_t)loop, (uintptr_t)&loop[1] };
+	struct chains chains;
+	struct chain chain;
+	uint64_t stop_at;
+
+	/* Frames that lead to each other. */
+	loop[0] = (uintptr_t)&loop[2];
+	loop[1] = loop[3] = (uintptr_t)burn;
+	loop[2] = (uintptr_t)&loop[0];
+	begin(_metadata, self, sampling(USER | KERNEL));
+	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
+		stop_at = clock_ns(CLOCK_MONOTONIC) + 20 * PERIOD_NS;
+		do {
+			uint64_t rounds = 20000;
+#if defined(__x86_64__)
+			asm volatile("push %%rbp; mov %1, %%rbp; 1: dec %0; jnz 1b; pop %%rbp"
+				     : "+r" (rounds) : "r" (nonsense[i]) : "cc", "memory");
+#else
+			asm volatile("mov x9, x29; mov x29, %1; 1: subs %0, %0, #1; b.ne 1b; "
+				     "mov x29, x9"
+				     : "+r" (rounds) : "r" (nonsense[i]) : "x9", "cc");
+#endif
+		} while (clock_ns(CLOCK_MONOTONIC) < stop_at);
+	}
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		unsigned int seen = 0;
+
+		for (uint32_t i = chain.nr_kernel; i < chain.nr; i++)
+			seen += chain.addresses[i] == (uintptr_t)burn;
+		ASSERT_GE(2, seen);
+	}
+#endif
+}
+
+/* ---- of switches ---- */
+
+/* A thread that is given back bytes, and how it waits for them. */
+static void NOINLINE wait_for_byte(int fd)
+{
+	char byte;
+
+	read_some(fd, &byte, 1);
+	sink++;
+}
+
+TEST_F(chains, a_wait_has_the_stack_it_began_with)
+{
+	unsigned int of_mine = 0, right = 0;
+	struct chains chains;
+	struct chain chain;
+	struct echo e;
+	char byte = 0;
+
+	begin(_metadata, self, switching(USER | KERNEL));
+	e = echo_create(0);
+	for (int i = 0; i < 300; i++) {
+		if (write(e.there, &byte, 1) != 1)
+			lost("no echo");
+		wait_for_byte(e.back);
+	}
+	echo_destroy(&e);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		for (uint32_t i = 0; i < chain.nr; i++)
+			ASSERT_EQ(i < chain.nr_kernel, in_kernel(chain.addresses[i]));
+		if (chain.task_id != (uint32_t)thread_id() || !chain.blocked)
+			continue;
+		of_mine++;
+		right += chain.nr_kernel >= 3 && is_chain_of_read(&chain);
+	}
+	TH_LOG("%u of %u", right, of_mine);
+	EXPECT_LE(20, of_mine);
+	/* The end of the echo is waited for elsewhere. */
+	EXPECT_LE(of_mine, right + 10);
+}
+
+TEST_F(chains, idling_has_none)
+{
+	struct chains chains;
+	struct chain chain;
+
+	begin(_metadata, self, switching(KERNEL));
+	for (int i = 0; i < 20; i++)
+		usleep(1000);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain))
+		if (!chain.task_id) {
+			EXPECT_EQ(0, chain.nr);
+		}
+}
+
+/* ---- what is refused, and what is for whom ---- */
+
+TEST_F(chains, switches_have_them_only_if_there_are_switches_and_chains)
+{
+	struct kbarman_configure config = switching(0);
+
+	EXPECT_EQ(-EINVAL, configure(self->fd, config));
+	config = sampling(USER | KBARMAN_CONFIGURE_CHAIN_SWITCH);
+	EXPECT_EQ(-EINVAL, configure(self->fd, config));
+	config.sources |= KBARMAN_SOURCE_SCHED;
+	EXPECT_EQ(0, configure(self->fd, config));
+}
+
+TEST_F(chains, max_stack_goes_with_chains_and_into_a_record)
+{
+	struct kbarman_configure config = sampling(0);
+
+	config.max_stack = 10;
+	EXPECT_EQ(-EINVAL, configure(self->fd, config));
+	config.flags = USER;
+	EXPECT_EQ(0, configure(self->fd, config));
+	config.max_stack = KBARMAN_MAX_STACK;
+	EXPECT_EQ(0, configure(self->fd, config));
+	config.max_stack = KBARMAN_MAX_STACK + 1;
+	EXPECT_EQ(-E2BIG, configure(self->fd, config));
+	config.max_stack = 64 * KIB / 8 / sizeof(bm_uintptr);
+	config.ring_bytes = 64 * KIB;
+	EXPECT_EQ(-E2BIG, configure(self->fd, config));
+	config.max_stack -= 10;
+	EXPECT_EQ(0, configure(self->fd, config));
+}
+
+static void drop_syslog(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ ~0U, ~0U, 0 }, { ~0U & ~(1U << (CAP_SYSLOG - 32)), 0, 0 } };
+
+	if (syscall(SYS_capget, &header, data))
+		lost("no capabilities");
+	data[1].effective &= ~(1U << (CAP_SYSLOG - 32));
+	data[1].permitted &= ~(1U << (CAP_SYSLOG - 32));
+	data[0].inheritable = data[1].inheritable = 0;
+	if (syscall(SYS_capset, &header, data))
+		lost("capabilities can't be given up");
+}
+
+TEST_F(chains, without_syslog_there_is_nothing_of_the_kernel)
+{
+	struct chains chains;
+	struct chain chain;
+	unsigned int at_zero = 0;
+
+	close(self->fd);
+	drop_syslog();
+	self->fd = device_open_free();
+	begin(_metadata, self, sampling(USER | KERNEL));
+	EXPECT_STREQ("user", capture_fact(self->map, "callchain"));
+	read_for(self->map, 10, is_chain_of_read);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		at_zero += !chain.pc && is_chain_of_read(&chain);
+		ASSERT_EQ(0, chain.nr_kernel);
+		for (uint32_t i = 0; i < chain.nr; i++)
+			ASSERT_FALSE(in_kernel(chain.addresses[i]));
+	}
+	/* Samples in the kernel say who called it, and not where they were. */
+	EXPECT_LE(1, at_zero);
+}
+
+TEST_HARNESS_MAIN
