@@ -179,9 +179,10 @@ int cli_getopt(int argc, char **argv, const char *shorts, const struct option *l
 {
 	static struct option options[OPTIONS_MAX];
 	static char letters[SHORTS_MAX];
+	static const struct option *merged;
 	int option;
 
-	if (!options[0].name) {
+	if (merged != longs) {
 		bool in_order = *shorts == '+';
 		size_t nr = 0;
 
@@ -196,6 +197,8 @@ int cli_getopt(int argc, char **argv, const char *shorts, const struct option *l
 		for (size_t i = 0; i < sizeof(common_options) / sizeof(common_options[0]); i++)
 			if (nr < OPTIONS_MAX - 1)
 				options[nr++] = common_options[i];
+		options[nr] = (struct option){ 0 };
+		merged = longs;
 		opterr = 0;
 	}
 	do {

@@ -29,6 +29,7 @@
 #include "command.h"
 #include "processes.h"
 #include "record_output.h"
+#include "snapshot.h"
 
 #define DEFAULT_FILE		"kbarman.cap"
 #define DEFAULT_EVENT		"cycles"
@@ -217,6 +218,8 @@ static int prepare_signals(struct recording *rec)
 	/* nohup ignores it; what is blocked is never ignored. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&mask, SIGHUP);
+	if (rec->options.mode == KBARMAN_MODE_OVERWRITE)
+		sigaddset(&mask, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &mask, &rec->old_mask);
 	rec->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
@@ -380,6 +383,34 @@ static void pass_signal_on(struct recording *rec, const struct signalfd_siginfo 
 		kill(rec->command.pid, (int)info->ssi_signo);
 }
 
+/* SIGUSR1: what there is now, to the output's name with the time before its extension. */
+static void take_snapshot(struct recording *rec)
+{
+	const char *name = rec->options.output, *slash = strrchr(name, '/');
+	const char *dot = strrchr(slash ? slash : name, '.');
+	int stem = (int)(dot ? dot - name : (ptrdiff_t)strlen(name));
+	time_t now = time(NULL);
+	char path[4096], text[32];
+	struct tm tm;
+
+	if (rec->output.spooled) {
+		cli_warn("no snapshot: the output is no file that it could stand beside");
+		return;
+	}
+	localtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%Y%m%dT%H%M%S", &tm);
+	for (unsigned int i = 1; i < 100; i++) {
+		char again[8] = "";
+
+		if (i > 1)
+			snprintf(again, sizeof(again), "-%u", i);
+		snprintf(path, sizeof(path), "%.*s-%s%s%s", stem, name, text, again, name + stem);
+		if (access(path, F_OK))
+			break;
+	}
+	snapshot_save(rec->device, path);
+}
+
 /* Does one of the signals that have come mean the end? */
 static bool signals_say_stop(struct recording *rec)
 {
@@ -389,6 +420,10 @@ static bool signals_say_stop(struct recording *rec)
 		if (info.ssi_signo == SIGCHLD) {
 			if (command_has_ended(&rec->command))
 				return true;
+			continue;
+		}
+		if (info.ssi_signo == SIGUSR1) {
+			take_snapshot(rec);
 			continue;
 		}
 		rec->interrupted = true;
@@ -460,9 +495,9 @@ static void wait_for_command(struct recording *rec)
 			patience = -1;
 		}
 		while (read(rec->signals, &info, sizeof(info)) == sizeof(info)) {
-			if (info.ssi_signo != SIGCHLD)
+			if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1)
 				kill(rec->command.pid, rec->interrupted ? SIGKILL : SIGTERM);
-			rec->interrupted |= info.ssi_signo != SIGCHLD;
+			rec->interrupted |= info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1;
 		}
 	}
 }

@@ -23,6 +23,8 @@
 #include <kbarman/merge.h>
 #include <kbarman/recorder.h>
 
+#include "frozen.h"
+
 #define HOLD_BACK_NS	50000000
 #define SYNC_BYTES	(64 << 20)	/* not more is lost if the disk fills up */
 #define FACTS_AT_ONCE	1024
@@ -37,6 +39,7 @@ struct ring {
 	unsigned int cpu;
 	int source;			/* of the merge; -1 = not read yet */
 	uint64_t consumed;
+	uint64_t records;		/* of it in the file */
 	bool has_pmu;			/* its PMU entry was written */
 };
 
@@ -52,6 +55,8 @@ struct kb_recorder {
 	uint64_t hold_back;		/* ticks */
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
+	bool is_frozen;
+	struct kb_frozen frozen;	/* what the rings' views are of, if so */
 	struct kb_recorder_totals totals;
 };
 
@@ -108,6 +113,8 @@ static int add_ring(struct kb_recorder *r, unsigned int cpu, struct kb_error *er
 /* CPUs of the session have a ring from the moment on that there are stats of them. */
 static int find_rings(struct kb_recorder *r, struct kb_error *err)
 {
+	if (r->is_frozen)
+		return 0;
 	for (unsigned int cpu = 0; cpu < r->nr_cpus; cpu++) {
 		struct kbarman_stats stats;
 		int ret;
@@ -165,6 +172,7 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 		}
 		ret = kb_barman_writer_record(r->writer, record.data, record.length);
 		r->totals.records++;
+		r->rings[record.source].records++;
 		r->unsynced += record.length;
 		if (!ret && r->unsynced >= SYNC_BYTES)
 			ret = sync_writer(r);
@@ -486,6 +494,9 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 	ret = kb_device_stats(r->device, ring->cpu, &stats, err);
 	if (ret)
 		return ret;
+	/* A running ring has written more by now, which is not meant. */
+	if (r->is_frozen)
+		stats.written = stats.overwritten + ring->records;
 	ret = number_fact(r, stats.written, "written.%u", ring->cpu);
 	if (!ret && stats.overwritten)
 		ret = number_fact(r, stats.overwritten, "overwritten.%u", ring->cpu);
@@ -510,7 +521,8 @@ static int write_facts(struct kb_recorder *r, struct kb_error *err)
 		ret = write_ring_facts(r, &r->rings[i], err);
 	if (ret)
 		return ret;
-	r->totals.duration_ns = clock.stop.raw_ns - clock.start.raw_ns;
+	r->totals.duration_ns = (r->is_frozen ? clock.now : clock.stop).raw_ns -
+				clock.start.raw_ns;
 	for (unsigned int i = 0; kb_miss_name(i) && !ret; i++) {
 		if (stats.missed[i])
 			ret = number_fact(r, stats.missed[i], "missed.%s", kb_miss_name(i));
@@ -577,8 +589,25 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 	return ret;
 }
 
-int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int fd,
-		       struct kb_error *err)
+/* The views of all rings, live until they are frozen here. */
+static int freeze(struct kb_recorder *r, struct kb_error *err)
+{
+	struct kb_mapped **maps = calloc(r->nr_rings, sizeof(*maps));
+	int ret;
+
+	if (!maps)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	for (unsigned int i = 0; i < r->nr_rings; i++)
+		maps[i] = &r->rings[i].mapped;
+	ret = kb_frozen_create(&r->frozen, r->device, maps, r->nr_rings, err);
+	r->is_frozen = !ret;
+	r->totals.recycled = r->frozen.recycled;
+	free(maps);
+	return ret;
+}
+
+static int create(struct kb_recorder **out, struct kb_device *device, int fd, bool frozen,
+		  struct kb_error *err)
 {
 	struct kb_recorder *r = calloc(1, sizeof(*r));
 	struct kbarman_query query;
@@ -607,6 +636,8 @@ int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int f
 	if (!ret && !r->nr_rings)
 		ret = kb_error_set(err, -ENODEV, KB_NO_OFFSET,
 				   "none of the CPUs to record is there");
+	if (!ret && frozen)
+		ret = freeze(r, err);
 	if (!ret)
 		ret = create_writer(r, fd, err);
 	if (ret)
@@ -619,6 +650,18 @@ err_destroy:
 	return ret;
 }
 
+int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int fd,
+		       struct kb_error *err)
+{
+	return create(out, device, fd, false, err);
+}
+
+int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int fd,
+		       struct kb_error *err)
+{
+	return create(out, device, fd, true, err);
+}
+
 void kb_recorder_destroy(struct kb_recorder *r)
 {
 	if (!r)
@@ -628,6 +671,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 	kb_merge_destroy(r->merge);
 	for (unsigned int i = 0; i < r->nr_rings; i++)
 		kb_mapped_unmap(&r->rings[i].mapped);
+	kb_frozen_release(&r->frozen);
 	free(r->ring_of_cpu);
 	free(r->rings);
 	free(r);

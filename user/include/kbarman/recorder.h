@@ -37,6 +37,14 @@ int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int f
 		       struct kb_error *err);
 void kb_recorder_destroy(struct kb_recorder *recorder);
 
+/*
+ * What the rings of the session in overwrite mode, anybody's and running or not, hold at
+ * this moment, for which kb_recorder_fact() and kb_recorder_finish() are left to do. The
+ * session goes on. -EAGAIN: a ring goes round faster than it can be copied.
+ */
+int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int fd,
+		       struct kb_error *err);
+
 /* The string "kbarman.KEY=VALUE". */
 int kb_recorder_fact(struct kb_recorder *recorder, const char *key, const char *value,
 		     struct kb_error *err);
@@ -70,6 +78,8 @@ struct kb_recorder_totals {
 	uint64_t duration_ns;		/* start to stop; known after finish */
 	uint64_t missed_rows;		/* tasks, maps and facts that did not fit the file */
 	unsigned int nr_cpus;		/* that have a ring */
+	bool recycled;			/* frozen: names of tasks that have ended may be
+					 * missing for the oldest records */
 };
 
 void kb_recorder_totals(const struct kb_recorder *recorder, struct kb_recorder_totals *totals);

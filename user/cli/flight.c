@@ -1,0 +1,336 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman flight: a recorder in the background that keeps the last seconds, for
+ * `kbarman snapshot' to take. It is `record --mode overwrite' in a session of its own,
+ * found again by the file that holds its process number.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kbarman/device.h>
+
+#include "cli.h"
+#include "lines.h"
+
+#define WORDS_MAX	256
+#define BEGIN_MS	20000		/* at most, from start to the first record */
+#define END_MS		60000		/* for the last capture to be written */
+
+static const char usage[] =
+	"usage: kbarman flight start [-o FILE] [RECORD OPTIONS]\n"
+	"       kbarman flight status [-j]\n"
+	"       kbarman flight stop\n"
+	"       kbarman flight run [-o FILE] [RECORD OPTIONS]\n"
+	"\n"
+	"A flight recorder: record the whole system in the background and keep the newest that\n"
+	"fits into the buffers. `kbarman snapshot' takes it at any moment.\n"
+	"\n"
+	"  start    begin; options are those of record (-e, -F, -m, -C, ...); FILE\n"
+	"           (flight.cap) is what is written on stop, and on SIGUSR1\n"
+	"           FILE with the time in its name\n"
+	"  status   is it there, since when, how much it keeps; exit status 1: it is not\n"
+	"  stop     end, and write FILE\n"
+	"  run      the same as start, in the foreground, for a service manager\n"
+	"\n"
+	"  -o, --output FILE   see start; a relative name is from here\n"
+	"  -j, --json          status as a JSON object\n"
+	"  -h, --help          this text\n";
+
+/* ---- the file that names the process ---- */
+
+static const char *run_path(const char *name)
+{
+	static char path[2][PATH_MAX];
+	static unsigned int turn;
+	const char *dir = getenv("KBARMAN_RUNTIME_DIR");
+
+	if (!dir)
+		dir = geteuid() ? getenv("XDG_RUNTIME_DIR") : "/run";
+	turn = !turn;
+	snprintf(path[turn], PATH_MAX, "%s/kbarman-%s", dir ? dir : "/tmp", name);
+	return path[turn];
+}
+
+/*
+ * The recorder holds a lock on the file while it lives, so neither a crash nor a process
+ * with the same number can be taken for it. 0: there is none.
+ */
+static pid_t find_recorder(void)
+{
+	char text[32] = "";
+	pid_t pid = 0;
+	int fd = open(run_path("flight.pid"), O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return 0;
+	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK &&
+	    read(fd, text, sizeof(text) - 1) > 0)
+		pid = (pid_t)strtol(text, NULL, 10);
+	close(fd);
+	return pid;
+}
+
+/* The recorder itself: the descriptor stays open for good. */
+static int hold_pid_file(void)
+{
+	char text[32];
+	int length, fd = open(run_path("flight.pid"),
+			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+
+	if (fd < 0)
+		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
+	if (flock(fd, LOCK_EX | LOCK_NB))
+		return cli_fail("a flight recorder runs already: stop it by `kbarman flight stop'");
+	length = snprintf(text, sizeof(text), "%d\n", getpid());
+	if (ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
+		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
+	return 0;
+}
+
+/* ---- start ---- */
+
+static int run_recorder(int argc, char **argv)
+{
+	static char *words[WORDS_MAX] = { "record", "--mode=overwrite", "--output=flight.cap" };
+	int nr = 3;
+
+	if (argc > WORDS_MAX - nr - 1)
+		return cli_fail("too many options");
+	for (int i = 0; i < argc; i++)
+		words[nr++] = argv[i];
+	words[nr] = NULL;
+	cli_verb_name = "record";
+	optind = 0;	/* begin anew */
+	return cmd_record(nr, words);
+}
+
+/* Where the recorder's complaints go; the one who starts it shows them if it fails. */
+static int open_log(void)
+{
+	return open(run_path("flight.log"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+		    0644);
+}
+
+static void become_daemon(int log)
+{
+	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+
+	setsid();
+	signal(SIGHUP, SIG_IGN);
+	if (null >= 0)
+		dup2(null, STDIN_FILENO);
+	dup2(log, STDOUT_FILENO);
+	dup2(log, STDERR_FILENO);
+}
+
+static void show_log(int log)
+{
+	char text[4096];
+	ssize_t length = pread(log, text, sizeof(text), 0);
+
+	if (length > 0 && write(STDERR_FILENO, text, (size_t)length) < 0)
+		return;
+}
+
+static bool is_recording(void)
+{
+	struct kbarman_query query;
+	struct kb_device *device;
+	bool yes;
+
+	if (kb_device_open(&device, NULL))
+		return false;
+	yes = !kb_device_query(device, &query, NULL) && query.state & KBARMAN_STATE_RUNNING;
+	kb_device_close(device);
+	return yes;
+}
+
+static void nap(void)
+{
+	struct timespec moment = { .tv_nsec = 20000000 };
+
+	nanosleep(&moment, NULL);
+}
+
+static int start(int argc, char **argv)
+{
+	struct kb_device *device;
+	struct kb_error err;
+	int log;
+	pid_t pid;
+
+	if (find_recorder())
+		return cli_fail("a flight recorder runs already (process %d): stop it by "
+				"`kbarman flight stop'", find_recorder());
+	/* What can be said at once is better said here. */
+	if (kb_device_open(&device, &err))
+		return cli_fail_error(&err);
+	kb_device_close(device);
+	log = open_log();
+	if (log < 0)
+		return cli_fail("can't write %s: %s", run_path("flight.log"), strerror(errno));
+	pid = fork();
+	if (pid < 0)
+		return cli_fail("can't fork: %s", strerror(errno));
+	if (!pid) {
+		become_daemon(log);
+		exit(hold_pid_file() ?: run_recorder(argc, argv));
+	}
+	for (int waited = 0; waited < BEGIN_MS; waited += 20) {
+		int status;
+
+		if (waitpid(pid, &status, WNOHANG) == pid) {
+			show_log(log);
+			return CLI_IMPOSSIBLE;
+		}
+		if (find_recorder() == pid && is_recording()) {
+			cli_note("recording (process %d); `kbarman snapshot' takes what it keeps",
+				 pid);
+			return CLI_OK;
+		}
+		nap();
+	}
+	kill(pid, SIGTERM);
+	show_log(log);
+	return cli_fail("the recorder did not begin within %d s", BEGIN_MS / 1000);
+}
+
+/* ---- status and stop ---- */
+
+struct status {
+	pid_t pid;
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	double seconds;			/* since the start */
+};
+
+static int get_status(struct status *status)
+{
+	struct kb_device *device;
+	struct kbarman_clock clock;
+	struct kb_error err;
+	int ret;
+
+	if (kb_device_open(&device, &err))
+		return cli_fail_error(&err);
+	ret = kb_device_query(device, &status->query, &err) ?:
+	      kb_device_stats(device, KBARMAN_CPU_ALL, &status->stats, &err) ?:
+	      kb_device_clock(device, &clock, &err);
+	kb_device_close(device);
+	if (ret)
+		return cli_fail_error(&err);
+	status->seconds = (clock.now.raw_ns - clock.start.raw_ns) / 1e9;
+	return CLI_OK;
+}
+
+static uint64_t sum_of_losses(const struct kbarman_stats *stats)
+{
+	uint64_t lost = 0;
+
+	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
+		lost += stats->lost[i];
+	return lost;
+}
+
+static void print_status(struct kb_json *json, const struct status *status)
+{
+	const struct kbarman_stats *stats = &status->stats;
+	uint64_t kept = stats->written - stats->overwritten;
+	/* As far as the rate so far tells. */
+	double reach = stats->written ? status->seconds * kept / stats->written : status->seconds;
+
+	if (json->people) {
+		kb_out_printf(json->out, "recording for %.1f s (process %d) on %u CPUs, %" PRIu64
+			      " KiB each; keeps %" PRIu64 " records, about the last %.1f s; %" PRIu64
+			      " lost\n", status->seconds, status->pid, stats->online,
+			      (uint64_t)status->query.ring_bytes >> 10, kept, reach,
+			      sum_of_losses(stats));
+		return;
+	}
+	kb_json_begin(json, "flight");
+	kb_json_i64(json, "pid", status->pid);
+	kb_json_double(json, "seconds", status->seconds);
+	kb_json_u64(json, "cpus", stats->online);
+	kb_json_u64(json, "ring_bytes", status->query.ring_bytes);
+	kb_json_u64(json, "written", stats->written);
+	kb_json_u64(json, "kept", kept);
+	kb_json_u64(json, "lost", sum_of_losses(stats));
+	kb_json_double(json, "kept_seconds", reach);
+	kb_json_end(json);
+}
+
+static int show_status(bool people)
+{
+	struct status status = { .pid = find_recorder() };
+	struct kb_json json;
+
+	if (!status.pid) {
+		cli_warn("no flight recorder runs");
+		return CLI_DAMAGED;
+	}
+	if (get_status(&status) || lines_open(&json, people))
+		return CLI_IMPOSSIBLE;
+	print_status(&json, &status);
+	return lines_close(&json, CLI_OK);
+}
+
+static int stop(void)
+{
+	pid_t pid = find_recorder();
+	int log;
+
+	if (!pid)
+		return cli_fail("no flight recorder runs");
+	if (kill(pid, SIGTERM))
+		return cli_fail("can't stop process %d: %s", pid, strerror(errno));
+	for (int waited = 0; find_recorder() == pid; waited += 20) {
+		if (waited > END_MS)
+			return cli_fail("process %d does not end; see %s", pid, run_path("flight.log"));
+		nap();
+	}
+	log = open(run_path("flight.log"), O_RDONLY | O_CLOEXEC);
+	if (log >= 0 && cli_verbosity() >= 0)
+		show_log(log);
+	unlink(run_path("flight.pid"));
+	return CLI_OK;
+}
+
+int cmd_flight(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *what = argc > 1 ? argv[1] : "";
+	bool people = true;
+	int option;
+
+	if (!strcmp(what, "start"))
+		return start(argc - 2, argv + 2);
+	if (!strcmp(what, "run"))
+		return hold_pid_file() ?: run_recorder(argc - 2, argv + 2);
+	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+		if (option != 'j')
+			return cli_usage(option == 'h', usage);
+		people = false;
+	}
+	what = optind == argc - 1 ? argv[optind] : "";
+	if (!strcmp(what, "status"))
+		return show_status(people);
+	if (!strcmp(what, "stop"))
+		return stop();
+	cli_warn("start, status, stop or run?");
+	return cli_usage(false, usage);
+}

@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman snapshot: what a recording in overwrite mode has kept up to now, as a capture,
+ * without stopping it. Any descriptor of the device will do: it need not be ours.
+ */
+#include <inttypes.h>
+#include <string.h>
+
+#include <kbarman/kernel_maps.h>
+#include <kbarman/recorder.h>
+
+#include "cli.h"
+#include "record_output.h"
+#include "snapshot.h"
+
+#define DEFAULT_FILE	"kbarman.cap"
+
+static const char usage[] =
+	"usage: kbarman snapshot [-o FILE]\n"
+	"\n"
+	"Write what the flight recorder, or `record --mode overwrite', has kept up to now.\n"
+	"It goes on recording.\n"
+	"\n"
+	"  -o, --output FILE   where to (default kbarman.cap; `-' is standard output)\n"
+	"  -h, --help          this text\n";
+
+static int check_session(struct kb_device *device)
+{
+	struct kbarman_query query;
+	struct kb_error err;
+
+	if (kb_device_query(device, &query, &err))
+		return cli_fail_error(&err);
+	if (!(query.state & KBARMAN_STATE_CONFIGURED) || !query.session)
+		return cli_fail("nothing was recorded: begin with `kbarman flight start'");
+	if (query.mode != KBARMAN_MODE_OVERWRITE)
+		return cli_fail("the recording is written to a file while it goes on: read its "
+				"FILE.partial; a snapshot is of the flight recorder or of "
+				"`record --mode overwrite'");
+	return 0;
+}
+
+static void save_kernel_symbols(struct record_output *output)
+{
+	struct kb_kernel_maps maps = { 0 };
+	FILE *side = record_output_side(output);
+	struct kb_error err;
+
+	if (!side)
+		return;
+	if (kb_kernel_maps_read(&maps, NULL, side, &err))
+		cli_warn("kernel symbols will be missing: %s", err.text);
+	record_output_side_done(output, maps.nr > 0);
+	kb_kernel_maps_free(&maps);
+}
+
+static int save(struct kb_device *device, struct record_output *output)
+{
+	struct kb_recorder_totals totals;
+	struct kb_recorder *recorder;
+	struct kb_error err;
+	int ret;
+
+	if (kb_recorder_freeze(&recorder, device, output->fd, &err))
+		return cli_fail_error(&err);
+	ret = kb_recorder_fact(recorder, "snapshot", "1", &err) ?:
+	      kb_recorder_finish(recorder, true, &err);
+	kb_recorder_totals(recorder, &totals);
+	kb_recorder_destroy(recorder);
+	if (ret)
+		return cli_fail_error(&err);
+	save_kernel_symbols(output);
+	ret = record_output_commit(output);
+	if (ret)
+		return ret;
+	if (totals.recycled)
+		cli_warn("tasks came and went so fast that names may be missing for the oldest "
+			 "records");
+	if (totals.damaged)
+		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
+			 "please report it", totals.damaged);
+	cli_note("%s: %" PRIu64 " records of %u CPU%s", output->name, totals.records,
+		 totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s");
+	return totals.damaged ? CLI_DAMAGED : CLI_OK;
+}
+
+int snapshot_save(struct kb_device *device, const char *path)
+{
+	struct record_output output;
+	int ret;
+
+	record_output_init(&output);
+	ret = check_session(device) ?: record_output_open(&output, path) ?: save(device, &output);
+	record_output_close(&output);
+	return ret;
+}
+
+int cmd_snapshot(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *path = DEFAULT_FILE;
+	struct kb_device *device;
+	struct kb_error err;
+	int option, ret;
+
+	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+		if (option != 'o')
+			return cli_usage(option == 'h', usage);
+		path = optarg;
+	}
+	if (optind < argc) {
+		cli_warn("what is '%s'?", argv[optind]);
+		return cli_usage(false, usage);
+	}
+	if (kb_device_open(&device, &err))
+		return cli_fail_error(&err);
+	ret = snapshot_save(device, path);
+	kb_device_close(device);
+	return ret;
+}
