@@ -156,9 +156,9 @@ def script_zooms_and_searches(tmp):
     out = json.loads(result.stdout)
     assert out["zoomed"] == ["all", "truth", "[program]", "[program]", "do_syscall_64",
                              "schedule"], out
-    assert out["width"] == 1180 and out["outer"] == 5, out
+    assert out["width"] == 1179.5 and out["outer"] == 5, out
     assert out["matched"] == "matched: 66.67%" and out["unmatched"] == " ", out
-    assert out["all"] == 6 and abs(out["reset"] - 786.667) < .01, out
+    assert out["all"] == 6 and abs(out["reset"] - 786.167) < .01, out
     assert out["details"].startswith("all: 100.00%"), out
 
 

@@ -36,6 +36,8 @@ static const char usage[] =
 	"                          unix:@NAME; annotate: default is the daemon of this machine\n"
 	"      --serve[=[HOST:]PORT] wait for a client that connects, on the loopback\n"
 	"                          interface unless HOST is given; tptp: default is 10002\n"
+	"      --event NAME        folded, flamegraph: weigh samples by this counter\n"
+	"      --inline            folded, flamegraph: functions that were inlined as frames\n"
 	"      --arrays            heph: call chains as arrays, no packet limits; not for\n"
 	"                          existing readers\n"
 	"      --sample-text       annotate: a line of text for each PC sample\n"
@@ -52,6 +54,7 @@ static const char usage[] =
 enum {
 	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
 	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_KALLSYMS, OPTION_SYMFS,
+	OPTION_EVENT, OPTION_INLINE,
 };
 
 static const struct option long_options[] = {
@@ -60,6 +63,8 @@ static const struct option long_options[] = {
 	{ "output", required_argument, NULL, 'o' },
 	{ "connect", optional_argument, NULL, OPTION_CONNECT },
 	{ "serve", optional_argument, NULL, OPTION_SERVE },
+	{ "event", required_argument, NULL, OPTION_EVENT },
+	{ "inline", no_argument, NULL, OPTION_INLINE },
 	{ "arrays", no_argument, NULL, OPTION_ARRAYS },
 	{ "sample-text", no_argument, NULL, OPTION_SAMPLE_TEXT },
 	{ "picture", required_argument, NULL, OPTION_PICTURE },
@@ -152,6 +157,12 @@ static int parse_option(struct convert *c, int option, const char **to)
 	case OPTION_SERVE:
 		c->serve = true;
 		c->where = optarg;
+		return 0;
+	case OPTION_EVENT:
+		c->options.event = optarg;
+		return 0;
+	case OPTION_INLINE:
+		c->symbols.inlined = true;
 		return 0;
 	case OPTION_ARRAYS:
 		c->options.arrays = true;

@@ -31,6 +31,7 @@ static const char usage[] =
 	"      --time FROM,TO     only samples in these seconds since the first record; either\n"
 	"                         may be left out\n"
 	"      --children         add to each function what it called; needs call chains\n"
+	"      --counters         a column for each counter, by symbol and by task\n"
 	"      --lines            tell lines of source files apart, too: as --sort ...,line\n"
 	"      --inline           functions that were inlined count as if they were called\n"
 	"  -g, --call-graph       print the tree of calls, too; needs call chains\n"
@@ -97,7 +98,8 @@ static uint32_t find_counter(const struct kb_names *names, const char *name, con
 	return UINT32_MAX;
 }
 
-bool report_ipc(const struct report *report, const struct kb_hot_row *row, double *ipc)
+bool report_ipc(const struct report *report, const struct kb_hot *hot,
+		const struct kb_hot_row *row, double *ipc)
 {
 	uint64_t cycles;
 
@@ -105,9 +107,8 @@ bool report_ipc(const struct report *report, const struct kb_hot_row *row, doubl
 		return false;
 	if (!row)
 		return true;
-	cycles = kb_hot_counter(report->by_sort, row, report->cycles);
-	*ipc = cycles ? (double)kb_hot_counter(report->by_sort, row, report->instructions) /
-			cycles : 0;
+	cycles = kb_hot_counter(hot, row, report->cycles);
+	*ipc = cycles ? (double)kb_hot_counter(hot, row, report->instructions) / cycles : 0;
 	return true;
 }
 
@@ -157,14 +158,14 @@ static bool note_filter(struct report_filter *filter, const char *name, const ch
 	return true;
 }
 
-static bool is_wanted(const struct report *report, const struct kb_event *event)
+static bool is_wanted(const struct report *report, const struct kb_event *event, bool on_cpu)
 {
 	const struct report_filter *filter = &report->filter;
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct kb_task_hit hit;
 	uint64_t ns;
 
-	if (filter->cpus && (event->core / 64 >= filter->nr_cpu_words ||
+	if (filter->cpus && on_cpu && (event->core / 64 >= filter->nr_cpu_words ||
 			     !(filter->cpus[event->core / 64] >> event->core % 64 & 1)))
 		return false;
 	if (filter->has_tid && event->task_id != filter->tid) {
@@ -178,6 +179,15 @@ static bool is_wanted(const struct report *report, const struct kb_event *event)
 	ns = (uint64_t)kb_barman_ns(report->barman, event->timestamp) -
 	     (uint64_t)kb_timeline_first(report->timeline);
 	return ns >= filter->from && ns <= filter->until;
+}
+
+/* Waits are chosen by their task and their beginning. */
+static bool is_wait_wanted(void *context, const struct kb_wait *wait)
+{
+	const struct report *report = context;
+	struct kb_event event = { .task_id = wait->task_id, .timestamp = wait->ticks };
+
+	return is_wanted(report, &event, false);
 }
 
 static int open_report(struct report *report)
@@ -197,11 +207,16 @@ static int open_report(struct report *report)
 				 &report->symbols, &err) ||
 	    kb_hot_create(&report->by_sort, report->tasks, report->sort, &err) ||
 	    kb_hot_create(&report->by_tid, report->tasks, KB_SORT_TID, &err) ||
-	    kb_sched_create(&report->sched, report->header->max_cores, &err))
+	    kb_sched_create(&report->sched, report->header->max_cores, &err) ||
+	    kb_offcpu_create(&report->offcpu, report->barman, report->symbolizer, report->sched,
+			     &err))
 		return cli_fail_error(&err);
+	if (report->filter.text)
+		kb_offcpu_filter(report->offcpu, is_wait_wanted, report);
 	if (report->call_graph && kb_calltree_create(&report->tree, report->barman, &err))
 		return cli_fail_error(&err);
 	kb_hot_sum_counters(report->by_sort, report->names);
+	kb_hot_sum_counters(report->by_tid, report->names);
 	report->cycles = find_counter(report->names, "cycles", "cpu-cycles");
 	report->instructions = find_counter(report->names, "instructions", "inst_retired");
 	return CLI_OK;
@@ -209,6 +224,7 @@ static int open_report(struct report *report)
 
 static void close_report(struct report *report)
 {
+	kb_offcpu_destroy(report->offcpu);
 	kb_sched_destroy(report->sched);
 	kb_calltree_destroy(report->tree);
 	kb_hot_destroy(report->by_tid);
@@ -248,7 +264,7 @@ static int add_sample(struct report *report, const struct kb_event *event)
 		report->samples_without_pc++;
 		return 0;
 	}
-	if (report->filter.text && !is_wanted(report, event)) {
+	if (report->filter.text && !is_wanted(report, event, true)) {
 		report->filtered++;
 		return 0;
 	}
@@ -279,8 +295,11 @@ static int add_event(struct report *report, const struct kb_event *event)
 		report->last_timestamp = event->timestamp;
 	nr = kb_timeline_feed(report->timeline, event,
 			      kb_barman_ns(report->barman, event->timestamp), slices);
-	for (i = 0; i < nr && !ret; i++)
+	for (i = 0; i < nr && !ret; i++) {
 		ret = kb_sched_add(report->sched, &slices[i], event->timestamp);
+		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
+			ret = kb_offcpu_switch(report->offcpu, event, &slices[i]);
+	}
 	if (!ret && event->type == KB_EVENT_SAMPLE)
 		ret = add_sample(report, event);
 	return ret;
@@ -309,6 +328,12 @@ static int read_events(struct report *report)
 	return CLI_OK;
 }
 
+static bool finish_tree(struct kb_calltree *tree, bool count, struct report_tree *out)
+{
+	out->nodes = kb_calltree_finish(tree, count, &out->nr, &out->order);
+	return out->nodes;
+}
+
 static int order_tables(struct report *report)
 {
 	struct kb_hot_row totals;
@@ -320,10 +345,11 @@ static int order_tables(struct report *report)
 	report->sched_tasks = kb_sched_tasks(report->sched, &report->nr_sched_tasks);
 	report->duration_ns = (uint64_t)kb_timeline_last(report->timeline) -
 			      (uint64_t)kb_timeline_first(report->timeline);
-	if (report->tree)
-		report->nodes = kb_calltree_finish(report->tree, report->count,
-						   &report->nr_nodes, &report->node_order);
-	return report->tree && !report->nodes ? cli_fail("out of memory") : CLI_OK;
+	report->waits = kb_offcpu_longest(report->offcpu, &report->nr_waits);
+	if (!finish_tree(kb_offcpu_tree(report->offcpu), false, &report->waiting) ||
+	    (report->tree && !finish_tree(report->tree, report->count, &report->calls)))
+		return cli_fail("out of memory");
+	return CLI_OK;
 }
 
 struct kb_text report_weight_name(const struct report *report)
@@ -368,6 +394,7 @@ static int run(struct report *report, bool json)
 enum {
 	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
 	OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW, OPTION_LINES, OPTION_INLINE, OPTION_VMLINUX,
+	OPTION_COUNTERS,
 };
 
 static const struct option options[] = {
@@ -379,6 +406,7 @@ static const struct option options[] = {
 	{ "tid", required_argument, NULL, OPTION_TID },
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "children", no_argument, NULL, OPTION_CHILDREN },
+	{ "counters", no_argument, NULL, OPTION_COUNTERS },
 	{ "lines", no_argument, NULL, OPTION_LINES },
 	{ "inline", no_argument, NULL, OPTION_INLINE },
 	{ "call-graph", no_argument, NULL, 'g' },
@@ -457,6 +485,9 @@ int cmd_report(int argc, char **argv)
 		case OPTION_TIME:
 			if (take_filter(&report.filter, option, optarg))
 				return CLI_IMPOSSIBLE;
+			break;
+		case OPTION_COUNTERS:
+			report.counters = true;
 			break;
 		case OPTION_LINES:
 			lines = true;

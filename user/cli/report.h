@@ -17,6 +17,7 @@
 #include "analysis/hot.h"
 #include "analysis/losses.h"
 #include "analysis/names.h"
+#include "analysis/offcpu.h"
 #include "analysis/sched.h"
 #include "analysis/timeline.h"
 #include "sym/tasks.h"
@@ -39,6 +40,7 @@ struct report {
 	bool count;			/* samples, not weights */
 	bool children;			/* with callers */
 	bool call_graph;		/* print the tree of calls */
+	bool counters;			/* a column for each */
 	double percent_limit;
 	struct kb_symbol_options symbols;
 
@@ -51,6 +53,7 @@ struct report {
 	struct kb_hot *by_sort, *by_tid;
 	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;
+	struct kb_offcpu *offcpu;
 	struct kb_losses losses;
 
 	uint64_t events[KB_EVENT_HALT + 1];	/* by enum kb_event_type */
@@ -67,19 +70,24 @@ struct report {
 	const struct kb_hot_row *rows, *task_rows;
 	uint32_t nr_rows, nr_task_rows;
 	struct kb_hot_row totals;	/* of rows */
-	const struct kb_calltree_node *nodes;	/* of tree */
-	const uint32_t *node_order;		/* depth first */
-	uint32_t nr_nodes;
+	struct report_tree {
+		const struct kb_calltree_node *nodes;
+		const uint32_t *order;		/* depth first */
+		uint32_t nr;
+	} calls, waiting;			/* of tree, of offcpu */
+	const struct kb_wait *waits;		/* the longest; marks are nodes of waiting */
+	uint32_t nr_waits;
 	const struct kb_sched_task *sched_tasks;
 	uint32_t nr_sched_tasks;
 	uint64_t duration_ns;
 };
 
 /*
- * Instructions per cycle of a row; false: they were not both counted. In all rows of
+ * Instructions per cycle of a row of @hot; false: they were not both counted. In all rows of
  * a report, or in none: @row NULL asks for that.
  */
-bool report_ipc(const struct report *report, const struct kb_hot_row *row, double *ipc);
+bool report_ipc(const struct report *report, const struct kb_hot *hot,
+		const struct kb_hot_row *row, double *ipc);
 
 /* The event that samples; "samples" where the capture names none, or by count. */
 struct kb_text report_weight_name(const struct report *report);

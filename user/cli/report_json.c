@@ -62,21 +62,31 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
+/* What each counter advanced, and instructions per cycle where both are there. */
+static void put_counters(const struct report *report, struct kb_json *json,
+			 const struct kb_hot *hot, const struct kb_hot_row *row)
+{
+	double ipc;
+	uint32_t i;
+
+	kb_json_array(json, "counters");
+	for (i = 0; i < kb_names_nr_counters(report->names); i++)
+		kb_json_u64(json, NULL, kb_hot_counter(hot, row, i));
+	kb_json_array_end(json);
+	if (report_ipc(report, hot, row, &ipc))
+		kb_json_double(json, "ipc", ipc);
+}
+
 static void put_row(const struct report *report, struct kb_json *json,
 		    const struct kb_hot_row *row)
 {
-	uint32_t i;
-
 	kb_json_begin(json, "symbol");
 	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
 	if (report->children)
 		kb_json_u64(json, "children", row->children);
-	kb_json_array(json, "counters");
-	for (i = 0; i < kb_names_nr_counters(report->names); i++)
-		kb_json_u64(json, NULL, kb_hot_counter(report->by_sort, row, i));
-	kb_json_array_end(json);
+	put_counters(report, json, report->by_sort, row);
 	if (report->sort & (KB_SORT_TASK | KB_SORT_TID))
 		kb_json_string(json, "task", row->task);
 	if (report->sort & KB_SORT_TID)
@@ -112,9 +122,10 @@ static void put_name(const struct report *report, struct kb_json *json, uint32_t
 }
 
 /* Depth first; what is above a row is the last row before it with a lower depth. */
-static void put_call(struct kb_json *json, const struct kb_calltree_node *node, uint64_t all)
+static void put_call(struct kb_json *json, const char *kind, const struct kb_calltree_node *node,
+		     uint64_t all)
 {
-	kb_json_begin(json, "call");
+	kb_json_begin(json, kind);
 	kb_json_u64(json, "depth", node->depth);
 	kb_json_string(json, node->depth == 1 ? "task" : "symbol", node->name);
 	if (node->depth > 1) {
@@ -137,6 +148,31 @@ static void put_task_samples(const struct report *report, struct kb_json *json,
 	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
+	put_counters(report, json, report->by_tid, row);
+	kb_json_end(json);
+}
+
+/* One of the longest waits, with where it was, innermost first. */
+static void put_wait(const struct report *report, struct kb_json *json,
+		     const struct kb_wait *wait)
+{
+	const struct kb_calltree_node *node = &report->waiting.nodes[wait->mark];
+
+	kb_json_begin(json, "wait");
+	put_name(report, json, wait->task_id, wait->ticks);
+	kb_json_bool(json, "blocked", wait->blocked);
+	kb_json_u64(json, "ns", wait->ns);
+	kb_json_i64(json, "at_ns", wait->since);
+	kb_json_array(json, "stack");
+	for (; node->depth > 1; node = &report->waiting.nodes[node->parent]) {
+		char label[512];
+
+		if (!node->image_base[0])
+			continue;
+		kb_calltree_label(node, label, sizeof(label));
+		kb_json_string(json, NULL, label);
+	}
+	kb_json_array_end(json);
 	kb_json_end(json);
 }
 
@@ -158,7 +194,8 @@ static void put_task(const struct report *report, struct kb_json *json,
 	kb_json_end(json);
 }
 
-static void put_cpu(struct kb_json *json, uint32_t core, const struct kb_sched_cpu *cpu)
+static void put_cpu(const struct report *report, struct kb_json *json, uint32_t core,
+		    const struct kb_sched_cpu *cpu)
 {
 	int state;
 
@@ -179,8 +216,20 @@ static void put_cpu(struct kb_json *json, uint32_t core, const struct kb_sched_c
 		kb_json_u64(json, "count", cpu->states[state].count);
 		kb_json_u64(json, "ns", cpu->states[state].ns);
 		kb_json_u64(json, "longest_ns", cpu->states[state].longest_ns);
+		kb_json_double(json, "per_second", report->duration_ns ?
+			       cpu->states[state].count * 1e9 / report->duration_ns : 0);
 		kb_json_end(json);
 	}
+}
+
+static void put_tree(struct kb_json *json, const char *kind, const struct report_tree *tree)
+{
+	uint32_t i;
+
+	for (i = 1; i < tree->nr; i++)
+		if (tree->nodes[tree->order[i]].total)
+			put_call(json, kind, &tree->nodes[tree->order[i]],
+				 tree->nodes[KB_CALLTREE_ROOT].total);
 }
 
 static void put_losses(const struct report *report, struct kb_json *json)
@@ -217,14 +266,17 @@ int report_print_json(const struct report *report)
 		put_row(report, &json, &report->rows[i]);
 	for (i = 0; i < report->nr_task_rows; i++)
 		put_task_samples(report, &json, &report->task_rows[i]);
-	for (i = 1; report->tree && i < report->nr_nodes; i++)
-		put_call(&json, &report->nodes[report->node_order[i]],
-			 report->nodes[KB_CALLTREE_ROOT].total);
+	if (report->tree)
+		put_tree(&json, "call", &report->calls);
 	for (i = 0; i < report->nr_sched_tasks; i++)
 		put_task(report, &json, &report->sched_tasks[i]);
+	for (i = 0; i < report->nr_waits; i++)
+		put_wait(report, &json, &report->waits[i]);
+	if (report->tree && kb_offcpu_has_chains(report->offcpu))
+		put_tree(&json, "wait_call", &report->waiting);
 	for (i = 0; i < report->header->max_cores; i++)
 		if (kb_sched_cpu(report->sched, i)->seen)
-			put_cpu(&json, i, kb_sched_cpu(report->sched, i));
+			put_cpu(report, &json, i, kb_sched_cpu(report->sched, i));
 	put_losses(report, &json);
 	ret = kb_out_flush(json.out);
 	kb_out_destroy(json.out);

@@ -198,9 +198,39 @@ static void put_weight(const struct report *report)
 
 /* Which columns the table of samples has, and how wide those of names are. */
 struct columns {
-	bool children, ipc, cpu, tid, task, image, symbol, line;
+	bool children, counters, ipc, cpu, tid, task, image, symbol, line;
 	int task_width, image_width, line_width;
 };
+
+#define COUNTER_WIDTH	14	/* of a column; longer names are cut */
+
+/* The columns of counters and of what follows from them. */
+static void put_counter_heads(const struct report *report)
+{
+	uint32_t i, nr = report->counters ? kb_names_nr_counters(report->names) : 0;
+
+	for (i = 0; i < nr; i++) {
+		struct kb_text name = kb_names_counter(report->names, i);
+		int length = name.length < COUNTER_WIDTH ? name.length : COUNTER_WIDTH;
+
+		printf("  %*s", COUNTER_WIDTH - length, "");
+		put_padded(name.data, length, 0);
+	}
+	if (report_ipc(report, NULL, NULL, NULL))
+		printf("    IPC");
+}
+
+static void put_counters(const struct report *report, const struct kb_hot *hot,
+			 const struct kb_hot_row *row)
+{
+	uint32_t i, nr = report->counters ? kb_names_nr_counters(report->names) : 0;
+	double ipc;
+
+	for (i = 0; i < nr; i++)
+		printf("  %*" PRIu64, COUNTER_WIDTH, kb_hot_counter(hot, row, i));
+	if (report_ipc(report, hot, row, &ipc))
+		printf("  %5.2f", ipc);
+}
 
 #define LINE_BUFFER	256
 
@@ -219,7 +249,8 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 {
 	struct columns columns = {
 		.children = report->children,
-		.ipc = report_ipc(report, NULL, NULL),
+		.counters = report->counters,
+		.ipc = report_ipc(report, NULL, NULL, NULL),
 		.cpu = report->sort & KB_SORT_CPU,
 		.tid = report->sort & KB_SORT_TID,
 		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),
@@ -241,14 +272,13 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 	return columns;
 }
 
-static void put_symbols_head(const struct columns *columns)
+static void put_symbols_head(const struct report *report, const struct columns *columns)
 {
 	if (columns->children)
 		printf("#  Children       Self   Samples");
 	else
 		printf("#  Overhead   Samples");
-	if (columns->ipc)
-		printf("    IPC");
+	put_counter_heads(report);
 	if (columns->cpu)
 		printf("  CPU");
 	if (columns->tid)
@@ -266,13 +296,11 @@ static void put_symbol_row(const struct report *report, const struct columns *co
 			   const struct kb_hot_row *row)
 {
 	char line[LINE_BUFFER];
-	double ipc;
 
 	if (columns->children)
 		printf("%10.2f%%", percent(row->children, report->totals.weight));
 	printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight), row->samples);
-	if (report_ipc(report, row, &ipc))
-		printf("  %5.2f", ipc);
+	put_counters(report, report->by_sort, row);
 	if (columns->cpu)
 		printf("  %3u", row->core);
 	if (columns->tid)
@@ -307,7 +335,7 @@ static void put_symbols(const struct report *report)
 	       is_shown(report, report->rows[shown].children, report->totals.weight))
 		shown++;
 	columns = choose_columns(report, shown);
-	put_symbols_head(&columns);
+	put_symbols_head(report, &columns);
 	for (i = 0; i < shown; i++)
 		put_symbol_row(report, &columns, &report->rows[i]);
 	put_rest(report, report->rows + shown, report->nr_rows - shown);
@@ -330,7 +358,9 @@ static void put_task_samples(const struct report *report)
 	uint32_t i;
 
 	put_title("Samples by task");
-	printf("#  Overhead   Samples      PID      TID  Task\n#\n");
+	printf("#  Overhead   Samples");
+	put_counter_heads(report);
+	printf("      PID      TID  Task\n#\n");
 	for (i = 0; i < report->nr_task_rows; i++) {
 		const struct kb_hot_row *row = &report->task_rows[i];
 
@@ -338,6 +368,7 @@ static void put_task_samples(const struct report *report)
 			break;
 		printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight),
 		       row->samples);
+		put_counters(report, report->by_tid, row);
 		put_task_name(report, row->task_id, report->last_timestamp);
 	}
 	put_rest(report, report->task_rows + i, report->nr_task_rows - i);
@@ -428,24 +459,67 @@ static void put_idle(const struct report *report)
 }
 
 /* Callers above what they call, each with everything below it. */
-static void put_tree(const struct report *report)
+static void put_tree(const struct report *report, const struct report_tree *tree, bool times)
 {
-	uint64_t all = report->nodes[KB_CALLTREE_ROOT].total;
+	uint64_t all = tree->nodes[KB_CALLTREE_ROOT].total;
 	char label[512];
 	uint32_t i;
 
-	put_title("Calls, callers first");
-	printf("#     Total       Self  Task, and below it functions\n#\n");
-	for (i = 1; i < report->nr_nodes; i++) {
-		const struct kb_calltree_node *node = &report->nodes[report->node_order[i]];
+	put_title(times ? "Waiting, callers first (times in ms)" : "Calls, callers first");
+	printf("#     Total       Self  %sTask, and below it functions\n#\n",
+	       times ? "      Time  " : "");
+	for (i = 1; i < tree->nr; i++) {
+		const struct kb_calltree_node *node = &tree->nodes[tree->order[i]];
 
-		if (!is_shown(report, node->total, all))
+		if (!node->total || !is_shown(report, node->total, all))
 			continue;
 		kb_calltree_label(node, label, sizeof(label));
-		printf("%10.2f%% %9.2f%%  %*s", percent(node->total, all),
-		       percent(node->self, all), 2 * (int)(node->depth - 1), "");
+		printf("%10.2f%% %9.2f%%  ", percent(node->total, all), percent(node->self, all));
+		if (times)
+			printf("%10.3f  ", ms(node->total));
+		printf("%*s", 2 * (int)(node->depth - 1), "");
 		put(label, 0);
 		printf("%s%s\n", node->kernel ? " [k]" : "", node->inlined ? " (inlined)" : "");
+	}
+}
+
+#define WAITS		10	/* that are shown, ... */
+#define WAIT_FRAMES	24	/* ... with that many frames */
+
+/* Where the task waited, innermost first. */
+static void put_wait_stack(const struct report_tree *tree, uint32_t i)
+{
+	const struct kb_calltree_node *node = &tree->nodes[i];
+	unsigned int frames = 0;
+	char label[512];
+
+	for (; node->depth > 1 && frames < WAIT_FRAMES; node = &tree->nodes[node->parent]) {
+		if (!node->image_base[0])
+			continue;	/* it only says why, which the line above did */
+		kb_calltree_label(node, label, sizeof(label));
+		printf("%16s", "");
+		put(label, 0);
+		printf("%s\n", node->kernel ? " [k]" : "");
+		frames++;
+	}
+	if (node->depth > 1)
+		printf("%16s(%u more)\n", "", node->depth - 1);
+}
+
+static void put_waits(const struct report *report)
+{
+	uint32_t i;
+
+	put_title("Longest waits (times in ms since the first record)");
+	printf("#       Wait         Since  Why            PID      TID  Task\n#\n");
+	for (i = 0; i < report->nr_waits && i < WAITS; i++) {
+		const struct kb_wait *wait = &report->waits[i];
+
+		printf("%12.3f  %12.3f  %-9s", ms(wait->ns),
+		       ms((uint64_t)wait->since - (uint64_t)kb_timeline_first(report->timeline)),
+		       wait->blocked ? "blocked" : "preempted");
+		put_task_name(report, wait->task_id, wait->ticks);
+		put_wait_stack(&report->waiting, wait->mark);
 	}
 }
 
@@ -458,12 +532,16 @@ void report_print_text(const struct report *report)
 		put_symbols(report);
 		put_task_samples(report);
 		if (report->tree)
-			put_tree(report);
+			put_tree(report, &report->calls, false);
 	} else {
 		put_title("No samples with an address");
 	}
 	if (report->events[KB_EVENT_TASK_SWITCH]) {
 		put_task_times(report);
+		if (report->nr_waits)
+			put_waits(report);
+		if (report->tree && kb_offcpu_has_chains(report->offcpu))
+			put_tree(report, &report->waiting, true);
 		put_cpus(report);
 	} else {
 		put_title("No task switches");

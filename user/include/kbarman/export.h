@@ -20,6 +20,8 @@ extern "C" {
 /* All zero is the default. An export ignores what does not concern it. */
 struct kb_export_options {
 	const char *format;	/* a variant of the format, such as "binary"; NULL = default */
+	const char *event;	/* folded, flamegraph: the counter that weighs; NULL = the one
+				 * that samples */
 	bool arrays;		/* heph: lift the limits of existing readers */
 	bool sample_text;	/* annotate: a line of text for each PC sample */
 	bool aggregate;		/* tptp: a pair of messages per thread and method */

@@ -21,6 +21,7 @@ struct kb_calltree {
 };
 
 #define TASK_KEY	(1ULL << 32)	/* ids of names, apart from those of symbols */
+#define TEXT_KEY	(1ULL << 63)	/* and addresses of texts */
 
 static struct kb_calltree_node *node_at(const struct kb_calltree *tree, uint32_t i)
 {
@@ -96,24 +97,21 @@ static int64_t find_frame(struct kb_calltree *tree, uint32_t parent,
 
 /* The function at @pc, and those that are inlined there. */
 static int64_t find_place(struct kb_calltree *tree, int64_t i, const struct kb_event *event,
-			  struct kb_symbolizer *symbolizer, uint64_t pc)
+			  uint32_t task_id, struct kb_symbolizer *symbolizer, uint64_t pc)
 {
 	const struct kb_frame *frames;
-	uint32_t nr = kb_symbolizer_frames(symbolizer, event->task_id, event->timestamp, pc,
-					   &frames);
+	uint32_t nr = kb_symbolizer_frames(symbolizer, task_id, event->timestamp, pc, &frames);
 
 	while (nr-- && i >= 0)
 		i = find_frame(tree, i, &frames[nr].symbol);
 	return i;
 }
 
-int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
-		    struct kb_symbolizer *symbolizer)
+int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
+			 uint32_t task_id, struct kb_symbolizer *symbolizer)
 {
-	const struct kb_comm *comm = kb_comms_find(&tree->comms, event->task_id,
-						   event->timestamp);
+	const struct kb_comm *comm = kb_comms_find(&tree->comms, task_id, event->timestamp);
 	uint32_t frame = kb_stack_depth(event);
-	struct kb_calltree_node *node;
 	bool is_new;
 	int64_t i;
 
@@ -129,17 +127,46 @@ int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 	if (frame > KB_CALLTREE_DEPTH)
 		frame = KB_CALLTREE_DEPTH;
 	while (frame-- && i >= 0)
-		i = find_place(tree, i, event, symbolizer, kb_stack_lookup(event, frame));
-	if (i < 0)
-		return i;
+		i = find_place(tree, i, event, task_id, symbolizer, kb_stack_lookup(event, frame));
+	return i;
+}
 
-	node = node_at(tree, i);
+int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text)
+{
+	bool is_new;
+	int64_t i = find_child(tree, node, TEXT_KEY | (uintptr_t)text, &is_new);
+
+	if (i >= 0 && is_new) {
+		node_at(tree, i)->name = text;
+		node_at(tree, i)->image_base = "";
+	}
+	return i;
+}
+
+void kb_calltree_weigh(struct kb_calltree *tree, uint32_t i, uint64_t weight)
+{
+	struct kb_calltree_node *node = node_at(tree, i);
+
 	node->samples++;
-	if (event->sample.nr_counters && event->sample.counters[0] != KB_COUNTER_INVALID &&
-	    event->sample.counters[0] <= UINT64_MAX - node->self)
-		node->self += event->sample.counters[0];
+	if (weight <= UINT64_MAX - node->self)
+		node->self += weight;
 	else
 		node->unweighed++;
+}
+
+int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
+		    struct kb_symbolizer *symbolizer)
+{
+	int64_t i = kb_calltree_find(tree, event, event->task_id, symbolizer);
+
+	if (i < 0)
+		return i;
+	if (event->sample.nr_counters && event->sample.counters[0] != KB_COUNTER_INVALID) {
+		kb_calltree_weigh(tree, i, event->sample.counters[0]);
+	} else {
+		node_at(tree, i)->samples++;
+		node_at(tree, i)->unweighed++;
+	}
 	return 0;
 }
 

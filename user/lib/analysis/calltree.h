@@ -43,6 +43,18 @@ int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 		    struct kb_symbolizer *symbolizer);
 
 /*
+ * The parts of it: the node of the innermost frame of @event, a sample with a PC or a task
+ * switch, below the name of @task_id; its child that is called @text, which stays and is
+ * the same pointer for the same child. -ENOMEM.
+ */
+int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
+			 uint32_t task_id, struct kb_symbolizer *symbolizer);
+int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text);
+
+/* Let one sample of @weight fall there. */
+void kb_calltree_weigh(struct kb_calltree *tree, uint32_t node, uint64_t weight);
+
+/*
  * Settle weights; in samples with @count, or if there are no others. Returns the
  * nodes, parents before their children, and how many there are; sets @order to their
  * numbers, depth first, siblings by name. NULL without memory.

@@ -14,6 +14,8 @@ struct kb_sched {
 	struct kb_table tasks;
 	struct kb_sched_cpu *cpus;
 	uint32_t max_cores;
+	void (*take_wait)(void *context, const struct kb_wait *wait);
+	void *context;
 };
 
 int kb_sched_create(struct kb_sched **out, uint32_t max_cores, struct kb_error *err)
@@ -72,9 +74,17 @@ static int add_idle(struct kb_sched_cpu *cpu, const struct kb_slice *slice)
 }
 
 /* @task runs again: what was it waiting for until now? */
-static void end_wait(struct kb_sched_task *task, int64_t now)
+static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, int64_t now)
 {
 	uint64_t ns = span(task->waits_since, now);
+	struct kb_wait wait = {
+		.task_id = task->key,
+		.mark = task->mark,
+		.ticks = task->mark_ticks,
+		.blocked = task->waits_blocked,
+		.since = task->waits_since,
+		.ns = ns,
+	};
 
 	if (!task->waits || now < task->waits_since)
 		return;
@@ -88,6 +98,8 @@ static void end_wait(struct kb_sched_task *task, int64_t now)
 		task->longest_at = task->waits_since;
 		task->longest_blocked = task->waits_blocked;
 	}
+	if (sched->take_wait)
+		sched->take_wait(sched->context, &wait);
 }
 
 static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
@@ -105,7 +117,7 @@ static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 	if (!slice->task_id)	/* one idle task a CPU shares the id */
 		return 0;
 	if (task->waits)
-		end_wait(task, slice->start);
+		end_wait(sched, task, slice->start);
 	task->migrations += task->seen && task->last_core != slice->core;
 	task->seen = true;
 	task->last_core = slice->core;
@@ -128,6 +140,8 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		task->waits = slice->task_id != 0;
 		task->waits_blocked = slice->how == KB_END_BLOCKED;
 		task->waits_since = slice->end;
+		task->mark = 0;
+		task->mark_ticks = 0;
 	}
 	key = slice->next_task;
 	task = kb_table_get(&sched->tasks, &key);
@@ -162,6 +176,24 @@ int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t 
 	if (!ret && (slice->how == KB_END_PREEMPTED || slice->how == KB_END_BLOCKED))
 		ret = add_switch(sched, cpu, slice, timestamp);
 	return ret;
+}
+
+void kb_sched_on_wait(struct kb_sched *sched,
+		      void (*take)(void *context, const struct kb_wait *wait), void *context)
+{
+	sched->take_wait = take;
+	sched->context = context;
+}
+
+void kb_sched_mark(struct kb_sched *sched, uint32_t task_id, uint32_t mark, uint64_t ticks)
+{
+	uint64_t key = task_id;
+	struct kb_sched_task *task = kb_table_find(&sched->tasks, &key);
+
+	if (!task || !task->waits)
+		return;
+	task->mark = mark;
+	task->mark_ticks = ticks;
 }
 
 static int compare_tasks(const void *left, const void *right)

@@ -27,6 +27,8 @@ struct kb_sched_task {
 
 	/* Not for others: the open wait. */
 	bool waits, waits_blocked, seen;
+	uint32_t mark;
+	uint64_t mark_ticks;
 	uint32_t last_core;
 	int64_t waits_since;
 	uint64_t last_seen;		/* ticks, to name it by */
@@ -51,6 +53,16 @@ struct kb_sched_cpu {
 	struct kb_sched_state *states;	/* KB_SCHED_STATES, NULL: never halted */
 };
 
+/* A wait that is over. */
+struct kb_wait {
+	uint32_t task_id;
+	uint32_t mark;			/* kb_sched_mark()'s, 0: none */
+	uint64_t ticks;			/* kb_sched_mark()'s, else 0 */
+	bool blocked;			/* else preempted */
+	int64_t since;			/* ns */
+	uint64_t ns;
+};
+
 struct kb_sched;
 
 int kb_sched_create(struct kb_sched **out, uint32_t max_cores, struct kb_error *err);
@@ -58,6 +70,13 @@ void kb_sched_destroy(struct kb_sched *sched);
 
 /* @slice as the timeline gives it; @timestamp: ticks of about its end. 0 or -ENOMEM. */
 int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t timestamp);
+
+/* Call @take with each wait that is over from now on; one listener. */
+void kb_sched_on_wait(struct kb_sched *sched,
+		      void (*take)(void *context, const struct kb_wait *wait), void *context);
+
+/* Remember @mark and @ticks with the wait of @task_id that was just begun, if there is one. */
+void kb_sched_mark(struct kb_sched *sched, uint32_t task_id, uint32_t mark, uint64_t ticks);
 
 /* All tasks, those that ran longest first. Nothing can be added afterwards. */
 const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr);

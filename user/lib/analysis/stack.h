@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call chain of a sample as frames, innermost first. Frame 0 is where the sample
- * fell, with or without a chain. Frames of callers are return addresses: the call is
- * in front of them, and where it never returns, the next function begins there. So
- * they are looked up one byte before, except the first frame of user space, which
- * is where the kernel was entered.
+ * The call chain of a sample or a task switch as frames, innermost first. Frame 0 of a
+ * sample is where it fell, with or without a chain; a switch without a chain has none.
+ * Frames of callers are return addresses: the call is in front of them, and where it never
+ * returns, the next function begins there. So they are looked up one byte before, except
+ * the first frame of user space, which is where the CPU was, or entered the kernel.
  */
 #ifndef KB_LIB_ANALYSIS_STACK_H
 #define KB_LIB_ANALYSIS_STACK_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <kbarman/event.h>
 
-/* 1 if the chain does not begin with the PC itself. */
+/* 1 if a sample's chain does not begin with the PC itself. */
 static inline uint32_t kb_stack_extra(const struct kb_event *event)
 {
-	return event->sample.nr_chain == 0 || event->sample.chain[0] != event->sample.pc;
+	return event->type != KB_EVENT_TASK_SWITCH &&
+	       (event->sample.nr_chain == 0 || event->sample.chain[0] != event->sample.pc);
 }
 
 static inline uint32_t kb_stack_depth(const struct kb_event *event)
 {
-	return event->sample.nr_chain + kb_stack_extra(event);
+	return event->type == KB_EVENT_TASK_SWITCH ? event->task_switch.nr_chain :
+		event->sample.nr_chain + kb_stack_extra(event);
 }
 
 /* The address of a frame below the depth. */
@@ -29,16 +32,20 @@ static inline uint64_t kb_stack_pc(const struct kb_event *event, uint32_t frame)
 {
 	uint32_t extra = kb_stack_extra(event);
 
+	if (event->type == KB_EVENT_TASK_SWITCH)
+		return event->task_switch.chain[frame];
 	return frame < extra ? event->sample.pc : event->sample.chain[frame - extra];
 }
 
 /* The address to look it up by. */
 static inline uint64_t kb_stack_lookup(const struct kb_event *event, uint32_t frame)
 {
-	uint32_t entry = event->sample.nr_chain_kernel + kb_stack_extra(event);
+	bool is_switch = event->type == KB_EVENT_TASK_SWITCH;
+	uint32_t kernel = is_switch ? event->task_switch.nr_chain_kernel :
+		event->sample.nr_chain_kernel;
 	uint64_t pc = kb_stack_pc(event, frame);
 
-	return frame == 0 || (frame == entry && event->sample.nr_chain_kernel) || !pc ?
+	return (frame == 0 && !is_switch) || frame == kernel + kb_stack_extra(event) || !pc ?
 		pc : pc - 1;
 }
 

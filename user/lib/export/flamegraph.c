@@ -18,6 +18,7 @@
 #define FOOT		28
 #define ROW		16
 #define LEAST		0.1	/* pixels */
+#define GAP		0.5	/* behind a frame that is wide enough */
 #define CHARACTER	7.2	/* pixels of 12 px monospace */
 #define LONGEST		1024	/* bytes of a name */
 
@@ -54,6 +55,52 @@ static void put_text(struct kb_out *out, const char *text, size_t length)
 			kb_out_bytes(out, c < ' ' || c == 0x7f ? "?" : (char *)&c, 1);
 		}
 	}
+}
+
+/* "1,234,567", or a time. */
+static void put_amount(const struct picture *picture, uint64_t amount)
+{
+	char digits[32], *at = digits + sizeof(digits);
+	unsigned int nr = 0;
+
+	if (picture->stacks->times && amount >= 1000000000) {
+		kb_out_printf(picture->out, "%.3f s", amount / 1e9);
+	} else if (picture->stacks->times) {
+		kb_out_printf(picture->out, amount >= 1000000 ? "%.3f ms" : "%.3f us",
+			      amount >= 1000000 ? amount / 1e6 : amount / 1e3);
+	} else {
+		do {
+			if (nr && nr % 3 == 0)
+				*--at = ',';
+			*--at = '0' + amount % 10;
+			nr++;
+		} while (amount /= 10);
+		kb_out_bytes(picture->out, at, digits + sizeof(digits) - at);
+	}
+}
+
+/* What the width of the picture stands for. */
+static void put_whole(const struct picture *picture)
+{
+	const struct kb_stacks *stacks = picture->stacks;
+	bool counted = stacks->unit.length == 7 && memcmp(stacks->unit.data, "samples", 7) == 0;
+
+	if (stacks->times) {
+		kb_out_printf(picture->out, "off-CPU: ");
+		put_amount(picture, stacks->nodes[KB_CALLTREE_ROOT].total);
+		kb_out_printf(picture->out, " of waiting, %llu waits",
+			      (unsigned long long)stacks->samples);
+		return;
+	}
+	kb_out_printf(picture->out, "on-CPU: ");
+	if (!counted) {
+		put_amount(picture, stacks->nodes[KB_CALLTREE_ROOT].total);
+		kb_out_bytes(picture->out, " ", 1);
+		put_text(picture->out, stacks->unit.data, stacks->unit.length);
+		kb_out_bytes(picture->out, ", ", 2);
+	}
+	put_amount(picture, stacks->samples);
+	kb_out_printf(picture->out, " samples");
 }
 
 /* Grey tasks, blue kernel, warm programs; the same name has the same colour. */
@@ -98,11 +145,13 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
 	put_text(out, label, length);
 	kb_out_bytes(out, "\n", 1);	/* the script takes the first line as the name */
 	put_text(out, node->image_base, strlen(node->image_base));
-	kb_out_printf(out, "%s%.2f%%, %llu; itself %.2f%%</title><rect x=\"%.2f\" y=\"%.0f\" "
-		      "width=\"%.2f\" height=\"%d\" fill=\"",
-		      !node->image_base[0] ? "" : node->kernel ? " [k] " : " ", all ? 100.0 * node->total / all : 0,
-		      (unsigned long long)node->total, all ? 100.0 * node->self / all : 0,
-		      MARGIN + x, y, width, ROW - 1);
+	kb_out_printf(out, "%s%s%.2f%%, ", node->kernel ? " [k]" : "",
+		      node->inlined ? " inlined " : node->image_base[0] ? " " : "",
+		      all ? 100.0 * node->total / all : 0);
+	put_amount(picture, node->total);
+	kb_out_printf(out, "; itself %.2f%%</title><rect x=\"%.2f\" y=\"%.0f\" "
+		      "width=\"%.2f\" height=\"%d\" fill=\"", all ? 100.0 * node->self / all : 0,
+		      MARGIN + x, y, width > 2 ? width - GAP : width, ROW - 1);
 	put_colour(out, node, label);
 	kb_out_printf(out, "\"/><text x=\"%.2f\" y=\"%.0f\">", MARGIN + x + 3, y + 11);
 	if (room >= length) {
@@ -151,8 +200,8 @@ static void put_head(const struct picture *picture, const struct kb_barman *barm
 		      "<text class=\"title\" x=\"%.0f\" y=\"26\">", WIDTH, height, WIDTH, height,
 		      kb_flamegraph_style, WIDTH / 2);
 	put_text(out, command ? command : "", command ? strlen(command) : 0);
-	kb_out_printf(out, "</text>\n<text class=\"sub\" x=\"%.0f\" y=\"44\">%llu samples",
-		      WIDTH / 2, (unsigned long long)picture->stacks->samples);
+	kb_out_printf(out, "</text>\n<text class=\"sub\" x=\"%.0f\" y=\"44\">", WIDTH / 2);
+	put_whole(picture);
 	if (kb_barman_fact(barman, "release")) {
 		kb_out_printf(out, ", Linux ");
 		put_text(out, kb_barman_fact(barman, "release"),
@@ -198,12 +247,12 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	return ret;
 }
 
-static const char *const formats[] = { "weight", ".svg", "samples", ".svg", NULL };
+static const char *const formats[] = KB_STACKS_FORMATS(".svg");
 
 const struct kb_export kb_export_flamegraph = {
 	.name = "flamegraph",
 	.extension = ".svg",
-	.description = "a flame graph, one SVG file with zoom and search (weight, samples)",
+	.description = "a flame graph, one SVG file with zoom and search (weight, samples, offcpu)",
 	.formats = formats,
 	.run = run,
 };

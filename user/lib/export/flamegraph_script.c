@@ -44,7 +44,7 @@ const char kb_flamegraph_script[] =
 	"    const x = outer ? 0 : (f.x - to.x) / to.w * WIDTH;\n"
 	"    const width = outer ? WIDTH : f.w / to.w * WIDTH;\n"
 	"    f.rect.setAttribute('x', MARGIN + x);\n"
-	"    f.rect.setAttribute('width', Math.max(width, 0.1));\n"
+	"    f.rect.setAttribute('width', width > 2 ? width - 0.5 : Math.max(width, 0.1));\n"
 	"    f.text.setAttribute('x', MARGIN + x + 3);\n"
 	"    f.text.textContent = label(f.name, width);\n"
 	"  }\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Folded stacks, the input of flame graph tools: a line for each different stack,
- * "task;outermost;...;innermost WEIGHT". Kernel frames end in "_[k]".
+ * "task;outermost;...;innermost WEIGHT". Kernel frames end in "_[k]", inlined ones in "_[i]".
  */
 #include <string.h>
 
@@ -23,6 +23,8 @@ static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 	kb_out_bytes(out, label, at - label);
 	if (node->kernel)
 		kb_out_bytes(out, "_[k]", 4);
+	else if (node->inlined)
+		kb_out_bytes(out, "_[i]", 4);
 }
 
 static void put_stack(struct kb_out *out, const struct kb_stacks *stacks,
@@ -59,12 +61,12 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	return ret;
 }
 
-static const char *const formats[] = { "weight", ".folded", "samples", ".folded", NULL };
+static const char *const formats[] = KB_STACKS_FORMATS(".folded");
 
 const struct kb_export kb_export_folded = {
 	.name = "folded",
 	.extension = ".folded",
-	.description = "folded stacks, for flame graph tools (weight, samples)",
+	.description = "folded stacks, for flame graph tools (weight, samples, offcpu)",
 	.formats = formats,
 	.run = run,
 };

@@ -1,21 +1,85 @@
 // SPDX-License-Identifier: MIT
 /* One pass over the capture; only the different chains are kept. */
 #include <errno.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "export/stacks.h"
 
-int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
-		   struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-		   struct kb_error *err)
+static bool is_format(const struct kb_export_options *options, const char *format)
 {
-	bool count = options->format && strcmp(options->format, "samples") == 0;
-	bool chains = false;
+	return options->format && strcmp(options->format, format) == 0;
+}
+
+/* The id of the counter that weighs, UINT32_MAX: the one that samples. */
+static int find_event(const struct kb_names *names, const struct kb_export_options *options,
+		      uint32_t *id, struct kb_error *err)
+{
+	uint32_t i, nr = kb_names_nr_counters(names);
+	char list[256] = "";
+	size_t used = 0;
+
+	*id = UINT32_MAX;
+	if (!options->event)
+		return 0;
+	for (i = 0; i < nr; i++) {
+		struct kb_text name = kb_names_counter(names, i);
+
+		if (name.length == strlen(options->event) &&
+		    memcmp(name.data, options->event, name.length) == 0) {
+			*id = i;
+			return 0;
+		}
+		if (used < sizeof(list))
+			used += snprintf(list + used, sizeof(list) - used, "%s%.*s", i ? ", " : "",
+					 (int)name.length, name.data);
+	}
+	return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the capture did not count `%s'; it has: %s",
+			    options->event, nr ? list : "nothing");
+}
+
+/* What counter @id advanced at @event; 0 where it was not read. */
+static uint64_t value_of(const struct kb_names *names, const struct kb_event *event, uint32_t id)
+{
+	uint32_t i, nr = kb_names_of_core(names, event->core);
+
+	for (i = 0; i < nr && i < event->sample.nr_counters; i++)
+		if (kb_names_counter_id(names, event->core, i) == id)
+			return event->sample.counters[i] == KB_COUNTER_INVALID ?
+				0 : event->sample.counters[i];
+	return 0;
+}
+
+static int add_sample(struct kb_stacks *stacks, const struct kb_event *event,
+		      struct kb_symbolizer *symbolizer, uint32_t id)
+{
+	int64_t node;
+
+	stacks->samples++;
+	if (id == UINT32_MAX)
+		return kb_calltree_add(stacks->tree, event, symbolizer);
+	node = kb_calltree_find(stacks->tree, event, event->task_id, symbolizer);
+	if (node < 0)
+		return node;
+	kb_calltree_weigh(stacks->tree, node, value_of(stacks->names, event, id));
+	return 0;
+}
+
+static int out_of_memory(struct kb_error *err)
+{
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+static int read_samples(struct kb_stacks *stacks, struct kb_barman *barman,
+			struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
+			struct kb_error *err)
+{
+	bool count = is_format(options, "samples"), chains = false;
 	struct kb_event event;
+	uint32_t id;
 	int ret;
 
-	*stacks = (struct kb_stacks) { 0 };
-	ret = kb_export_rewind(barman, err);
+	ret = find_event(stacks->names, options, &id, err);
 	if (!ret)
 		ret = kb_calltree_create(&stacks->tree, barman, err);
 	if (ret)
@@ -23,14 +87,21 @@ int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
 	while ((stacks->damage = kb_barman_next(barman, &event, err)) > 0) {
 		if (event.type != KB_EVENT_SAMPLE || !event.sample.has_pc)
 			continue;
-		stacks->samples++;
 		chains |= event.sample.nr_chain > 1;
-		if (kb_calltree_add(stacks->tree, &event, symbolizer))
-			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		if (add_sample(stacks, &event, symbolizer, id))
+			return out_of_memory(err);
+		if (!stacks->unit.length && kb_names_of_core(stacks->names, event.core))
+			stacks->unit = kb_names_counter(stacks->names,
+							kb_names_counter_id(stacks->names,
+									    event.core, 0));
 	}
+	if (id != UINT32_MAX)
+		stacks->unit = kb_names_counter(stacks->names, id);
+	if (count || !stacks->unit.length)
+		stacks->unit = kb_text("samples");
 	stacks->nodes = kb_calltree_finish(stacks->tree, count, &stacks->nr, &stacks->order);
 	if (!stacks->nodes)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		return out_of_memory(err);
 	if (!stacks->samples)
 		kb_export_say(options, "the capture has no samples with an address");
 	else if (!chains)
@@ -39,7 +110,89 @@ int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
 	return 0;
 }
 
+static int add_event(struct kb_stacks *stacks, const struct kb_barman *barman,
+		     const struct kb_event *event)
+{
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int i, nr;
+	int ret = 0;
+
+	nr = kb_timeline_feed(stacks->timeline, event, kb_barman_ns(barman, event->timestamp),
+			      slices);
+	for (i = 0; i < nr && !ret; i++) {
+		ret = kb_sched_add(stacks->sched, &slices[i], event->timestamp);
+		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
+			ret = kb_offcpu_switch(stacks->offcpu, event, &slices[i]);
+	}
+	return ret;
+}
+
+static int read_waits(struct kb_stacks *stacks, struct kb_barman *barman,
+		      struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
+		      struct kb_error *err)
+{
+	struct kb_event event;
+	struct kb_slice slice;
+	uint64_t last = 0;
+	uint32_t i;
+	int ret;
+
+	if (options->event)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "waits are weighed by time: "
+				    "offcpu takes no event");
+	ret = kb_timeline_create(&stacks->timeline, barman, stacks->names, err);
+	if (!ret)
+		ret = kb_sched_create(&stacks->sched, kb_barman_header(barman)->max_cores, err);
+	if (!ret)
+		ret = kb_offcpu_create(&stacks->offcpu, barman, symbolizer, stacks->sched, err);
+	if (ret)
+		return ret;
+	stacks->times = true;
+	while ((stacks->damage = kb_barman_next(barman, &event, err)) > 0) {
+		last = event.timestamp;
+		if (add_event(stacks, barman, &event))
+			return out_of_memory(err);
+	}
+	while (kb_timeline_end(stacks->timeline, &slice))
+		if (kb_sched_add(stacks->sched, &slice, last))
+			return out_of_memory(err);
+	stacks->nodes = kb_calltree_finish(kb_offcpu_tree(stacks->offcpu), false, &stacks->nr,
+					   &stacks->order);
+	if (!stacks->nodes)
+		return out_of_memory(err);
+	for (i = 0; i < stacks->nr; i++)
+		stacks->samples += stacks->nodes[i].samples;
+	if (!stacks->samples)
+		kb_export_say(options, "the capture has no waits: it has no task switches, or no "
+			      "task that was switched away ran again");
+	else if (!kb_offcpu_has_chains(stacks->offcpu))
+		kb_export_say(options, "the capture's task switches have no call chains: record "
+			      "with -g --off-cpu");
+	return 0;
+}
+
+int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
+		   struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
+		   struct kb_error *err)
+{
+	int ret;
+
+	*stacks = (struct kb_stacks) { 0 };
+	ret = kb_export_rewind(barman, err);
+	if (!ret)
+		ret = kb_names_create(&stacks->names, barman, err);
+	if (ret)
+		return ret;
+	return is_format(options, "offcpu") ?
+		read_waits(stacks, barman, symbolizer, options, err) :
+		read_samples(stacks, barman, symbolizer, options, err);
+}
+
 void kb_stacks_release(struct kb_stacks *stacks)
 {
 	kb_calltree_destroy(stacks->tree);
+	kb_offcpu_destroy(stacks->offcpu);
+	kb_sched_destroy(stacks->sched);
+	kb_timeline_destroy(stacks->timeline);
+	kb_names_destroy(stacks->names);
 }

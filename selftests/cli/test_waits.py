@@ -1,0 +1,164 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Where tasks waited, in captures whose switches have call chains."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from make_capture import Maker
+
+KALLSYMS = ("ffffffff81000000 T _stext\nffffffff81000000 T schedule\n"
+            "ffffffff81001000 T do_wait\nffffffff81002000 T do_poll\nffffffff81003000 T _etext\n")
+K = 0xffffffff81000000
+WAIT, POLL, PREEMPTED = [K + 0x10, K + 0x1020], [K + 0x10, K + 0x2020], [K + 0x10]
+
+
+def make(directory, chains=True, repeat=1):
+    """Task 7 waits 1000 ns in do_wait and 400 in do_poll; 8 is preempted for 5000."""
+    path = os.path.join(directory, "kbarman.cap")
+    capture = Maker(cores=2, counters=[17, 8], facts={
+        "host": "elsewhere", "counter.0.0": "cycles", "counter.0.1": "instructions",
+        "counter.1.0": "cycles", "counter.1.1": "instructions"})
+    capture.task(0, "swapper")
+    capture.task(7, "waiter")
+    capture.task(8, "burner")
+    capture.map(0, K, 0x3000, 0, "[kernel.kallsyms]")
+
+    def go(when, task, blocked, chain):
+        capture.switch(0, when, task, blocked=blocked, state=1 if blocked else 0,
+                       chain=chain if chains else None, kernel=len(chain))
+
+    now = 1000
+    capture.switch(0, now, 7)
+    for _ in range(repeat):
+        capture.sample(0, now + 100, 7, K + 0x10, [300, 150])
+        go(now + 1000, 8, True, WAIT)
+        capture.sample(0, now + 1100, 8, K + 0x1010, [500, 1000])
+        go(now + 2000, 7, False, PREEMPTED)
+        go(now + 6600, 0, True, POLL)
+        go(now + 7000, 8, False, [])
+        go(now + 7100, 7, False, PREEMPTED)
+        now += 10000
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write(KALLSYMS)
+    return path
+
+
+def rows(tmp, *args):
+    result = tap.run("report", "--json", *args, cwd=tmp)
+    assert result.returncode == 0 and not result.stderr, result
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def of_kind(table, kind):
+    return [row for row in table if row["kind"] == kind]
+
+
+def longest_waits_have_their_stacks(tmp):
+    make(tmp)
+    waits = of_kind(rows(tmp), "wait")
+    assert [(w["tid"], w["ns"], w["blocked"], w["at_ns"], w["stack"]) for w in waits] == [
+        (8, 5000, False, 3000, ["schedule"]),
+        (7, 1000, True, 2000, ["schedule", "do_wait"]),
+        (7, 500, True, 7600, ["schedule", "do_poll"])], waits
+    assert waits[0]["task"] == "burner"
+
+
+def waits_without_chains_say_why(tmp):
+    make(tmp, chains=False)
+    table = rows(tmp, "--call-graph")
+    assert [(w["ns"], w["stack"]) for w in of_kind(table, "wait")] == [
+        (5000, []), (1000, []), (500, [])]
+    assert not of_kind(table, "wait_call")
+    text = tap.run("report", cwd=tmp).stdout
+    assert re.search(r"^ +0\.005 +0\.002 +preempted +8 +8 +burner$", text, re.M), text
+
+
+def only_the_longest_are_kept(tmp):
+    make(tmp, repeat=200)
+    waits = of_kind(rows(tmp), "wait")
+    assert len(waits) == 32 and {w["ns"] for w in waits} == {5000}, waits
+    assert [w["at_ns"] for w in waits] == [3000 + 10000 * i for i in range(32)], waits
+
+
+def waiting_is_a_tree_of_callers(tmp):
+    make(tmp)
+    flat = [(c["depth"], c.get("task", c.get("symbol")), c["total"], c["self"])
+            for c in of_kind(rows(tmp, "--call-graph"), "wait_call")]
+    assert flat == [(1, "burner", 5000, 0), (2, "schedule", 5000, 5000),
+                    (1, "waiter", 1500, 0), (2, "do_poll", 500, 0), (3, "schedule", 500, 500),
+                    (2, "do_wait", 1000, 0), (3, "schedule", 1000, 1000)], flat
+    text = tap.run("report", "-g", cwd=tmp).stdout
+    assert re.search(r"^ +15\.38% +0\.00% +0\.001 +do_wait \[k\]$", text, re.M), text
+
+
+def text_shows_waits_with_their_stacks(tmp):
+    make(tmp)
+    text = tap.run("report", cwd=tmp).stdout
+    assert re.search(r"^ +0\.001 +0\.001 +blocked +7 +7 +waiter\n +schedule \[k\]\n"
+                     r" +do_wait \[k\]$", text, re.M), text
+
+
+def filters_choose_waits(tmp):
+    make(tmp)
+    assert {w["tid"] for w in of_kind(rows(tmp, "--task", "waiter"), "wait")} == {7}
+    assert {w["tid"] for w in of_kind(rows(tmp, "--tid", 8), "wait")} == {8}
+    assert [w["ns"] for w in of_kind(rows(tmp, "--time", "0.000005,"), "wait")] == [500]
+
+
+def convert(tmp, *args):
+    result = tap.run("convert", "kbarman.cap", *args, "-o", "-", cwd=tmp)
+    assert result.returncode == 0, result
+    return result
+
+
+def folded_off_cpu_is_in_nanoseconds(tmp):
+    make(tmp)
+    result = convert(tmp, "--to", "folded", "--format", "offcpu")
+    assert result.stdout.splitlines() == [
+        "burner;schedule_[k] 5000", "waiter;do_poll_[k];schedule_[k] 500",
+        "waiter;do_wait_[k];schedule_[k] 1000"] and not result.stderr, result
+
+
+def folded_off_cpu_without_chains_says_why(tmp):
+    make(tmp, chains=False)
+    result = convert(tmp, "--to", "folded", "--format", "offcpu")
+    assert result.stdout.splitlines() == ["burner;[preempted] 5000", "waiter;[blocked] 1500"]
+    assert "no call chains" in result.stderr, result
+
+
+def folded_by_counter_sums_that_counter(tmp):
+    make(tmp)
+    for counter, want in ("instructions", [1000, 150]), ("cycles", [500, 300]):
+        result = convert(tmp, "--to", "folded", "--event", counter)
+        assert result.stdout.splitlines() == [
+            f"burner;do_wait_[k] {want[0]}", f"waiter;schedule_[k] {want[1]}"], result
+    bad = tap.run("convert", "kbarman.cap", "--to", "folded", "--event", "nothing", cwd=tmp)
+    assert bad.returncode == 2 and "cycles, instructions" in bad.stderr, bad
+
+
+def flame_graphs_say_what_they_weigh(tmp):
+    make(tmp)
+    svg = convert(tmp, "--to", "flamegraph", "--format", "offcpu").stdout
+    assert "waiting" in svg and "do_poll" in svg and "5.000 us" in svg, svg[:3000]
+    svg = convert(tmp, "--to", "flamegraph", "--event", "instructions").stdout
+    assert "instructions" in svg and "1,150" in svg, svg[:3000]
+
+
+def counters_have_columns_on_request(tmp):
+    make(tmp)
+    text = tap.run("report", "--counters", cwd=tmp).stdout
+    assert re.search(r"Samples +cycles +instructions +IPC", text), text
+    assert re.search(r"^ +62\.50% +1 +500 +1000 +2\.00 +burner .*do_wait$", text, re.M), text
+    assert re.search(r"^ +62\.50% +1 +500 +1000 +2\.00 +8 +8 +burner$", text, re.M), text
+    table = rows(tmp)
+    task = [r for r in of_kind(table, "task_samples") if r["tid"] == 7][0]
+    assert task["counters"] == [300, 150] and task["ipc"] == 0.5, task
+
+
+if __name__ == "__main__":
+    tap.main(globals())

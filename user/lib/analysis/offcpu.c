@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A switch finds the node of its chain at once, as the chain does not last; the scheduling
+ * analysis keeps the node's number with the task and gives it back when the wait is over.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/offcpu.h"
+
+struct kb_offcpu {
+	const struct kb_barman *barman;
+	struct kb_symbolizer *symbolizer;
+	struct kb_sched *sched;
+	struct kb_calltree *tree;
+	bool (*wanted)(void *context, const struct kb_wait *wait);
+	void *context;
+	bool has_chains;
+	struct kb_wait longest[KB_OFFCPU_LONGEST];	/* a heap, the shortest on top */
+	uint32_t nr_longest;
+};
+
+static int compare(const void *left, const void *right)
+{
+	const struct kb_wait *a = left, *b = right;
+
+	if (a->ns != b->ns)
+		return a->ns > b->ns ? -1 : 1;
+	if (a->since != b->since)
+		return a->since < b->since ? -1 : 1;
+	return (a->task_id > b->task_id) - (a->task_id < b->task_id);
+}
+
+/* Let the wait on top sink to where it belongs. */
+static void sink(struct kb_offcpu *offcpu)
+{
+	struct kb_wait *heap = offcpu->longest, moved = heap[0];
+	uint32_t at = 0, child;
+
+	while ((child = 2 * at + 1) < offcpu->nr_longest) {
+		if (child + 1 < offcpu->nr_longest && compare(&heap[child + 1], &heap[child]) > 0)
+			child++;
+		if (compare(&moved, &heap[child]) > 0)
+			break;
+		heap[at] = heap[child];
+		at = child;
+	}
+	heap[at] = moved;
+}
+
+static void remember(struct kb_offcpu *offcpu, const struct kb_wait *wait)
+{
+	uint32_t at, parent;
+
+	if (offcpu->nr_longest == KB_OFFCPU_LONGEST) {
+		if (compare(wait, &offcpu->longest[0]) >= 0)
+			return;
+		offcpu->longest[0] = *wait;
+		sink(offcpu);
+		return;
+	}
+	for (at = offcpu->nr_longest++; at; at = parent) {
+		parent = (at - 1) / 2;
+		if (compare(wait, &offcpu->longest[parent]) <= 0)
+			break;
+		offcpu->longest[at] = offcpu->longest[parent];
+	}
+	offcpu->longest[at] = *wait;
+}
+
+static void take_wait(void *context, const struct kb_wait *wait)
+{
+	struct kb_offcpu *offcpu = context;
+
+	if (!wait->mark || (offcpu->wanted && !offcpu->wanted(offcpu->context, wait)))
+		return;
+	kb_calltree_weigh(offcpu->tree, wait->mark, wait->ns);
+	remember(offcpu, wait);
+}
+
+int kb_offcpu_create(struct kb_offcpu **out, const struct kb_barman *barman,
+		     struct kb_symbolizer *symbolizer, struct kb_sched *sched,
+		     struct kb_error *err)
+{
+	struct kb_offcpu *offcpu = calloc(1, sizeof(*offcpu));
+	int ret;
+
+	if (!offcpu)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	offcpu->barman = barman;
+	offcpu->symbolizer = symbolizer;
+	ret = kb_calltree_create(&offcpu->tree, barman, err);
+	if (ret) {
+		free(offcpu);
+		return ret;
+	}
+	offcpu->sched = sched;
+	kb_sched_on_wait(sched, take_wait, offcpu);
+	*out = offcpu;
+	return 0;
+}
+
+void kb_offcpu_destroy(struct kb_offcpu *offcpu)
+{
+	if (!offcpu)
+		return;
+	kb_calltree_destroy(offcpu->tree);
+	free(offcpu);
+}
+
+void kb_offcpu_filter(struct kb_offcpu *offcpu,
+		      bool (*wanted)(void *context, const struct kb_wait *wait),
+		      void *context)
+{
+	offcpu->wanted = wanted;
+	offcpu->context = context;
+}
+
+int kb_offcpu_switch(struct kb_offcpu *offcpu, const struct kb_event *event,
+		     const struct kb_slice *slice)
+{
+	bool blocked = slice->how == KB_END_BLOCKED;
+	int64_t node;
+
+	if ((!blocked && slice->how != KB_END_PREEMPTED) || !slice->has_task || !slice->task_id)
+		return 0;
+	offcpu->has_chains |= event->task_switch.nr_chain;
+	node = kb_calltree_find(offcpu->tree, event, slice->task_id, offcpu->symbolizer);
+	if (node >= 0 && !event->task_switch.nr_chain)
+		node = kb_calltree_find_text(offcpu->tree, node,
+					     blocked ? "[blocked]" : "[preempted]");
+	if (node < 0)
+		return node;
+	kb_sched_mark(offcpu->sched, slice->task_id, node, event->timestamp);
+	return 0;
+}
+
+const struct kb_wait *kb_offcpu_longest(struct kb_offcpu *offcpu, uint32_t *nr)
+{
+	*nr = offcpu->nr_longest;
+	qsort(offcpu->longest, *nr, sizeof(offcpu->longest[0]), compare);
+	return offcpu->longest;
+}
+
+struct kb_calltree *kb_offcpu_tree(struct kb_offcpu *offcpu)
+{
+	return offcpu->tree;
+}
+
+bool kb_offcpu_has_chains(const struct kb_offcpu *offcpu)
+{
+	return offcpu->has_chains;
+}
