@@ -10,6 +10,7 @@
  *	FAKE_CPUS	how many (2)
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
+ *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
 #include <dlfcn.h>
@@ -254,7 +255,8 @@ static int query(struct kbarman_query *q)
 	*q = (struct kbarman_query){
 		.size = q->size,
 		.abi = KBARMAN_ABI,
-		.features = KBARMAN_FEATURE_PMU | KBARMAN_FEATURE_MAPS,
+		.features = KBARMAN_FEATURE_PMU | KBARMAN_FEATURE_MAPS |
+			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
 		.nr_cpus = fake.nr_cpus,
 		.clock_hz = 1000000000,

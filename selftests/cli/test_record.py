@@ -75,7 +75,8 @@ def everything_is_in_one_file_in_order(tmp):
     assert result.returncode == 0, result
     capture, records = whole(tmp)
     assert {r[1] for r in records} == {0, 1}
-    assert files(tmp) == ["kbarman.cap", "kbarman.cap.kallsyms"], files(tmp)
+    assert files(tmp) == ["kbarman.cap", "kbarman.cap.kallsyms", "kbarman.cap.symbols"], \
+        files(tmp)
     assert capture.task_names() == {0: "swapper", 1: "fake task"}
     assert [p[1] for p in capture.pmus[:3]] == [7, 7, 0]
     assert f"{len(records)} records of 2 CPUs" in result.stderr and \
@@ -341,6 +342,26 @@ def processes_are_followed_to_their_end(tmp):
         result = record(tmp, "-p", f"{process.pid},{other.pid}")
         assert 0.4 < time.monotonic() - begin < 10 and result.returncode == 0, result
     assert whole(tmp)[0].facts()["filter"] == f"pid:{process.pid},{other.pid}"
+
+
+def without_a_bundle_there_is_none_and_no_former_one(tmp):
+    for option, there in ("--bundle", True), ("--no-bundle", False):
+        assert record(tmp, option, "sleep", "0.1").returncode == 0
+        assert ("kbarman.cap.symbols" in files(tmp)) == there, (option, files(tmp))
+
+
+def call_chains_are_those_that_the_machine_can_give(tmp):
+    for features, args, status, says in (
+            (0, ["-g"], 2, "leave it out"),
+            (2, ["-guser"], 2, "-gkernel"),
+            (2, ["-gboth"], 2, "-gkernel"),
+            (2, ["-g"], 0, "no user part"),
+            (2, ["--off-cpu"], 0, "no user part"),
+            (2, ["-gkernel"], 0, "nothing lost"),
+            (3, ["--call-graph", "fp"], 0, "nothing lost")):
+        result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_CHAINS=features))
+        assert result.returncode == status and says in result.stderr, (args, result)
+        assert ("part" in result.stderr) == (says == "no user part"), (args, result)
 
 
 def sizes_and_cpus_out_of_range_are_named(tmp):

@@ -73,6 +73,8 @@ def wrong_values_are_named(tmp):
             "-c": ["0", "x", "-5"],
             "-m": ["0", "x", "-1", "4Q", "99999999999G"],
             "--mode": ["", "fast"],
+            "--call-graph": ["", "dwarf", "lbr"],
+            "--max-stack": ["", "0", "x", "1025"],
             "-p": ["", "0", "1,", "a", "1;2", "99999999999"],
             "-e": ["", "cycles,", "nonsense", "cycles:u", "nopmu/x/"],
     }.items():
@@ -82,6 +84,8 @@ def wrong_values_are_named(tmp):
 
 def contradictions_are_refused(tmp):
     refused(tmp, "-F", "10", "-c", "10", says="-F and -c")
+    refused(tmp, "--max-stack", "5", says="-g")
+    refused(tmp, "-gstack", says="-gkernel")
     refused(tmp, "-p", "1", "-a", says="-p and -a")
     refused(tmp, "-p", "1", "true", says="-p and a command")
     refused(tmp, "-e", "cycles", "-e", "instructions", says="one list")

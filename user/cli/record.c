@@ -58,7 +58,15 @@ static const char usage[] =
 	"  -a, --all-cpus         everything, although there is a COMMAND\n"
 	"  -p, --pid PIDS         these processes, comma-separated, and their children,\n"
 	"                         until they end\n"
+	"  -g[user|kernel|both]   the call chain of each sample, by frame pointers\n"
+	"      --call-graph fp    the same as -g\n"
+	"      --max-stack N      cut call chains to N addresses (default 127)\n"
+	"      --off-cpu          the call chain with which a task leaves its CPU, too\n"
+	"      --no-bundle        don't save the symbols of what was sampled as FILE.symbols\n"
+	"      --bundle           save them (default)\n"
 	"  -h, --help             this\n";
+
+#define CHAIN_PARTS	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
 
 struct options {
 	const char *output;
@@ -67,7 +75,10 @@ struct options {
 	const char *pids_text;
 	unsigned long long frequency, period, ring_bytes;
 	enum kbarman_mode mode;
-	bool all;
+	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
+	bool any_chain;			/* what of it this machine can give */
+	unsigned long long max_stack;	/* 0: the default */
+	bool all, bundle;
 	char **command;			/* NULL: none */
 
 	struct kbarman_event events[KB_EVENTS_MAX];
@@ -86,6 +97,22 @@ static bool parse_positive(const char *text, unsigned long long *value)
 	errno = 0;
 	*value = strtoull(text, &end, 10);
 	return !errno && !*end && *value;
+}
+
+/* What -g says, in one word with it: NULL is everything there is. */
+static int parse_chain(struct options *o, const char *parts)
+{
+	o->any_chain = !parts;
+	o->chain_flags &= ~CHAIN_PARTS;
+	if (!parts || !strcmp(parts, "both"))
+		o->chain_flags |= CHAIN_PARTS;
+	else if (!strcmp(parts, "user"))
+		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_USER;
+	else if (!strcmp(parts, "kernel"))
+		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
+	else
+		return cli_fail("-g%s: there are -g, -guser, -gkernel and -gboth", parts);
+	return 0;
 }
 
 static int parse_option(struct options *o, int option)
@@ -121,6 +148,23 @@ static int parse_option(struct options *o, int option)
 	case 'p':
 		o->pids_text = optarg;
 		return 0;
+	case 'g':
+		return parse_chain(o, optarg);
+	case 'G':
+		return !strcmp(optarg, "fp") ? parse_chain(o, NULL) :
+			cli_fail("--call-graph %s: there are only frame pointers (fp); build programs "
+				 "with -fno-omit-frame-pointer", optarg);
+	case 'S':
+		return parse_positive(optarg, &o->max_stack) && o->max_stack <= KBARMAN_MAX_STACK ? 0 :
+			cli_fail("--max-stack %s: not a number from 1 to %d", optarg,
+				 KBARMAN_MAX_STACK);
+	case 'O':
+		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
+		return 0;
+	case 'b':
+	case 'B':
+		o->bundle = option == 'b';
+		return 0;
 	}
 	return cli_usage(false, usage);
 }
@@ -132,6 +176,10 @@ static int check_options(struct options *o)
 
 	if (o->frequency && o->period)
 		return cli_fail("-F and -c exclude each other: a frequency or a period");
+	if (o->chain_flags == KBARMAN_CONFIGURE_CHAIN_SWITCH)
+		parse_chain(o, NULL);
+	if (o->max_stack && !o->chain_flags)
+		return cli_fail("--max-stack is of call chains: ask for them with -g");
 	if (o->pids_text && o->command)
 		return cli_fail("-p and a command exclude each other");
 	if (o->pids_text && o->all)
@@ -158,6 +206,11 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		{ "cpu",	required_argument, NULL, 'C' },
 		{ "all-cpus",	no_argument,	   NULL, 'a' },
 		{ "pid",	required_argument, NULL, 'p' },
+		{ "call-graph",	required_argument, NULL, 'G' },
+		{ "max-stack",	required_argument, NULL, 'S' },
+		{ "off-cpu",	no_argument,	   NULL, 'O' },
+		{ "bundle",	no_argument,	   NULL, 'b' },
+		{ "no-bundle",	no_argument,	   NULL, 'B' },
 		{ "help",	no_argument,	   NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -168,10 +221,11 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.output = DEFAULT_FILE,
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
+		.bundle = true,
 		.processes = { .fd = -1 },
 	};
 	/* "+": what follows COMMAND is its own. */
-	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:h", longs)) != -1) {
+	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:g::h", longs)) != -1) {
 		if (option == 'h')
 			return cli_usage(true, usage);
 		ret = parse_option(o, option);
@@ -225,6 +279,29 @@ static int prepare_signals(struct recording *rec)
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
 }
 
+/* Of the call chains that were asked for, those that the machine can give. */
+static int choose_chains(struct options *o, const struct kbarman_query *query)
+{
+	uint32_t possible = 0;
+
+	if (query->features & KBARMAN_FEATURE_CHAIN_USER)
+		possible |= KBARMAN_CONFIGURE_CHAIN_USER;
+	if (query->features & KBARMAN_FEATURE_CHAIN_KERNEL)
+		possible |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
+	if (!(o->chain_flags & CHAIN_PARTS & ~possible))
+		return 0;
+	if (!possible)
+		return cli_fail("-g: call chains can't be followed on this architecture: leave it out");
+	if (!o->any_chain)
+		return cli_fail("-g: only call chains of the %s can be followed on this architecture: "
+				"-g%s", possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel",
+				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel");
+	o->chain_flags &= ~CHAIN_PARTS | possible;
+	cli_warn("call chains will have no %s part: it can't be followed on this architecture",
+		 possible & KBARMAN_CONFIGURE_CHAIN_USER ? "kernel" : "user");
+	return 0;
+}
+
 static int configure(struct recording *rec)
 {
 	struct options *o = &rec->options;
@@ -254,6 +331,10 @@ static int configure(struct recording *rec)
 		configure.cpus_ptr = (uintptr_t)rec->cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
+	if (choose_chains(o, &query))
+		return CLI_IMPOSSIBLE;
+	configure.flags |= o->chain_flags;
+	configure.max_stack = (uint32_t)o->max_stack;
 	if (!o->period)
 		configure.flags |= KBARMAN_CONFIGURE_FREQ;
 	if (!o->events_text)
@@ -638,6 +719,7 @@ static int end(struct recording *rec)
 		sigprocmask(SIG_SETMASK, &ours, NULL);
 	if (ret)
 		return ret;
+	record_output_symbols(&rec->output, rec->options.bundle);
 	say_summary(rec, bytes);
 	kb_recorder_totals(rec->recorder, &totals);
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;

@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <kbarman/symbol.h>
+
 #include "cli.h"
 #include "record_output.h"
 
@@ -201,6 +203,23 @@ int record_output_commit(struct record_output *out)
 		return CLI_DAMAGED;
 	}
 	return 0;
+}
+
+void record_output_symbols(struct record_output *out, bool save)
+{
+	struct kb_error err;
+	char *name;
+
+	if (out->spooled)
+		return;
+	if (save && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0) {
+		cli_warn("other machines will not find the names of this capture: %s", err.text);
+		save = false;
+	}
+	if (save || asprintf(&name, "%s.symbols", out->final) < 0)
+		return;
+	unlink(name);
+	free(name);
 }
 
 bool record_output_keep(struct record_output *out)

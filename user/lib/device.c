@@ -131,7 +131,10 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		{ ESRCH, "one of the processes to record does not exist (any more)" },
 		{ EINVAL, "the module refuses the configuration: a CPU that does not exist, or a "
 			  "size, period or frequency that it can't do" },
-		{ E2BIG, "too many events (32 is the most) or processes (4096)" },
+		{ E2BIG, "too many events (32 is the most) or processes (4096), or call chains "
+			 "that fill more than an eighth of a buffer: cut them (--max-stack), or "
+			 "make it larger (-m)" },
+		{ EOPNOTSUPP, "call chains of this kind can't be followed on this architecture" },
 		{ 0, NULL },
 	};
 
