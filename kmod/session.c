@@ -17,6 +17,7 @@
 
 #include "callchain.h"
 #include "clock.h"
+#include "record.h"
 #include "session.h"
 #include "source_maps.h"
 #include "source_pmu.h"
@@ -25,7 +26,6 @@
 #define DEFAULT_TASKS	16384
 #define DEFAULT_MAPS	65536
 #define DEFAULT_STRINGS	(4U << 20)
-#define DEFAULT_SERIES	64
 
 static unsigned long default_ring_bytes = 1UL << 20;
 module_param_named(ring_bytes, default_ring_bytes, ulong, 0644);
@@ -307,7 +307,7 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 		.max_tasks = config->max_tasks,
 		.max_maps = config->max_maps,
 		.max_strings = config->max_strings,
-		.max_series = config->max_series,
+		.max_series = KBARMAN_SERIES_COUNT + config->max_series,
 		.ring_bytes = config->ring_bytes,
 	};
 	struct kbarman_capture *capture;
@@ -350,8 +350,6 @@ static void fill_defaults(struct kbarman_configure *config)
 		config->max_maps = DEFAULT_MAPS;
 	if (!config->max_strings)
 		config->max_strings = DEFAULT_STRINGS;
-	if (!config->max_series)
-		config->max_series = DEFAULT_SERIES;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN && !config->max_stack)
 		config->max_stack = KBARMAN_DEFAULT_STACK;
 	if (!config->target_name[0])

@@ -245,7 +245,7 @@ struct kbarman_configure {
 	char target_name[64];		/* NUL-terminated; "" = the host's name */
 	__u32 max_stack;		/* addresses of a call chain; 0 = 127; only with
 					 * KBARMAN_CONFIGURE_CHAIN_* */
-	__u32 max_series;		/* custom series, for KBARMAN_MARK_SERIES; 0 = 64 */
+	__u32 max_series;		/* that programs may have made: KBARMAN_MARK_SERIES */
 	__u64 reserved[3];
 };
 

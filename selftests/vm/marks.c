@@ -10,7 +10,8 @@
 
 #define MANY	2000
 
-static const struct kbarman_configure only_marks = { .sources = KBARMAN_SOURCE_MARKS };
+static const struct kbarman_configure only_marks = {
+	.sources = KBARMAN_SOURCE_MARKS, .max_series = 8 };
 
 struct text_mark {
 	struct kbarman_mark mark;
@@ -422,7 +423,7 @@ TEST_F(marks, series_end_where_the_table_does)
 	int i;
 
 	ASSERT_EQ(0, stop(self->fd));
-	c.max_series = 4;
+	c.max_series = 3;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
 	for (i = 1; i < 4; i++) {

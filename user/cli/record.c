@@ -34,6 +34,7 @@
 #define DEFAULT_FILE		"kbarman.cap"
 #define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
+#define SERIES			64	/* that programs may have made */
 #define DEFAULT_RING_BYTES	(4U << 20)
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
@@ -309,6 +310,7 @@ static int configure(struct recording *rec)
 		.mode = o->mode,
 		.sources = KBARMAN_SOURCE_ALL,
 		.ring_bytes = o->ring_bytes,
+		.max_series = SERIES,
 		.nr_events = o->nr_events,
 		.events_ptr = (uintptr_t)o->events,
 		.sample = o->period ?: o->frequency ?: DEFAULT_HZ,
