@@ -3,7 +3,7 @@
 # selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream session tasks samples chains clock marks permission lockdown
+VM_TESTS	:= load abi map records stream session tasks samples chains clock marks mark_client permission lockdown
 GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
 RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture $(if $(filter amd64,$(MACH)),step))
@@ -59,7 +59,8 @@ $(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_w
 
 guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
-	$(GUEST)/guest.sh $(GUEST)/test_record_device.sh	## module, tool and tests for a VM, under build/guest/
+	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
+	$(GUEST)/test_marks_device.sh	## module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -86,6 +87,10 @@ $(GUEST)/map_reader: user/examples/map_reader.c kmod/uapi/barman_v2.h kmod/uapi/
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Ikmod -static $< -o $@
 
+$(GUEST)/marks: user/examples/marks.c user/include/kbarman/mark.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Iuser/include -static $< -o $@
+
 $(GUEST)/%.sh: selftests/vm/%.sh
 	@mkdir -p $(@D)
 	cp $< $@
@@ -96,9 +101,10 @@ $(GUEST)/%.sh: selftests/cli/%.sh
 
 # The harness's own header is not for -Wall; and its macros compare what they are given.
 $(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h \
-			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
-	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod $< -o $@
+	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \
+		-Iuser/include $< -o $@
 
 # Chains of known shape, and functions as they stand in the source.
 $(GUEST)/kselftest/kbarman/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder

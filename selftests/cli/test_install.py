@@ -185,6 +185,49 @@ def example_runs_with_the_static_library(tmp):
     assert said == SWITCHES, said
 
 
+def client_header_needs_nothing_else(tmp):
+    """Units of three languages in one program, on a machine without a device."""
+    root, objects = installed(tmp), []
+    flags = [*pkg_config(root, "--cflags"), *STRICT, "-Wpedantic", "-O2", "-c"]
+    for name, compiler in [("c99", ["cc", "-xc", "-std=c99"]), ("gnu11", ["cc", "-xc", "-std=gnu11"]),
+                           ("cxx17", ["c++", "-xc++", "-std=c++17"])]:
+        source = f"""
+            #include <kbarman/mark.h>
+            {'extern "C" int' if name == "cxx17" else 'int'} mark_{name}(void);
+            int mark_{name}(void)
+            {{
+                static struct kb_mark_series series = KB_MARK_SERIES("chart", "name", "units");
+                static struct kb_mark_channel channel = KB_MARK_CHANNEL(1, "name");
+                kb_mark_open();
+                kb_mark_string(1, KB_MARK_RGB(0xff0000), "text");
+                kb_mark_end(1);
+                kb_mark_bookmark(0, "text");
+                kb_mark_name_channel(1, 2, "name");
+                kb_mark_name_group(2, "name");
+                kb_mark_on(&channel, "text");
+                kb_mark_off(&channel);
+                kb_mark_value(&series, 1);
+                return kb_mark_recording() ? 1 : 0;
+            }}"""
+        objects.append(os.path.join(tmp, f"{name}.o"))
+        command(*compiler, *flags, "-", "-o", objects[-1], input=source)
+    main = "int mark_c99(void), mark_gnu11(void), mark_cxx17(void);" \
+           "int main(void) { return mark_c99() + mark_gnu11() + mark_cxx17(); }"
+    program = os.path.join(tmp, "program")
+    command("cc", "-xc", "-", "-xnone", *objects, "-o", program, input=main)
+    command(program)
+    # one descriptor for all units
+    said = command("nm", program)
+    assert len(re.findall(r" [VvWw] kb_mark_fd_$", said, re.M)) == 1, said
+
+
+def client_example_runs_where_nobody_records(tmp):
+    root, program = installed(tmp), os.path.join(tmp, "marks")
+    command("cc", *STRICT, "-O2", os.path.join(TREE, "user", "examples", "marks.c"),
+            *pkg_config(root, "--cflags"), "-o", program)
+    assert command(program) == "216816 primes\n"
+
+
 def example_says_what_it_cannot_open(tmp):
     root, program = installed(tmp), os.path.join(tmp, "dump_switches")
     command("cc", EXAMPLE, *pkg_config(root, "--cflags", "--libs"), "-o", program)
