@@ -32,6 +32,7 @@ const struct cli_verb *cli_verbs(void);
 extern const char *cli_verb_name;		/* the one that runs; NULL: none yet */
 
 /* One line a verb, here and in the table in main.c. */
+int cmd_annotate(int argc, char **argv);
 int cmd_bundle(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_convert(int argc, char **argv);

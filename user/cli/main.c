@@ -11,6 +11,7 @@
 const char *cli_verb_name;
 
 static const struct cli_verb verbs[] = {
+	{ "annotate", cmd_annotate, "write a mark into the recording that runs" },
 	{ "bundle", cmd_bundle, "save the symbols that a capture needs elsewhere" },
 	{ "check", cmd_check, "say whether a file is valid, and if not what is wrong" },
 	{ "convert", cmd_convert, "write a capture in another format" },

@@ -1,0 +1,95 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Marks and charts on a real module: `kbarman annotate`, a program with mark.h. Run it as
+# root where /dev/kbarman is, in a VM for instance. Needs no more than busybox has.
+#
+#	KBARMAN=path of the tool  MARKS=path of the example  TMPDIR=where to work
+
+self=$(readlink -f "$0")
+KBARMAN=$(readlink -f "${KBARMAN:-build/kbarman}")
+MARKS=$(readlink -f "${MARKS:-$(dirname "$KBARMAN")/marks}")
+dir=$(mktemp -d "${TMPDIR:-/tmp}/kbarman-test.XXXXXX") || exit 2
+cd "$dir" || exit 2
+trap 'rm -rf "$dir"' EXIT
+count=0 failed=0
+
+# Run the test of that name, a function that fails by its status; say why on stdout.
+check() {
+	count=$((count + 1))
+	rm -rf ./*
+	if "$1" >.said 2>&1; then
+		echo "ok $count - $1$(sed -n 's/^SKIP/ # SKIP/p' .said)"
+	else
+		echo "not ok $count - $1"
+		sed 's/^/# /' .said
+		failed=$((failed + 1))
+	fi
+}
+
+# said TEXT: the last capture has an annotation or a counter that looks so in `script`
+said() {
+	"$KBARMAN" script -e annotation,counter kbarman.cap >script.txt || return 1
+	grep -q -e "$1" script.txt || { cat script.txt; return 1; }
+}
+
+# ---- promises ----
+
+annotate_reaches_the_recording() {
+	cat >marks.sh <<-END
+		"$KBARMAN" annotate -n 3 --name phase --colour ff8000 "the first phase" &&
+		"$KBARMAN" annotate -b "a moment" &&
+		"$KBARMAN" annotate -c pond:frogs=5 -u frogs &&
+		"$KBARMAN" annotate -c pond:frogs=0x7 &&
+		printf 'line one\\n\\nline two\\n' | "$KBARMAN" annotate - &&
+		"$KBARMAN" annotate -n 3 --end
+	END
+	"$KBARMAN" record sh marks.sh || return 1
+	"$KBARMAN" check kbarman.cap || return 1
+	for text in 'the first phase' phase 'a moment' 'line one' 'line two' frogs=5 frogs=7; do
+		said "$text" || return 1
+	done
+}
+
+nobody_records_is_an_error() {
+	"$KBARMAN" annotate lost >said 2>&1
+	[ $? -eq 2 ] && grep -q 'nobody records' said
+}
+
+who_may_write_may_annotate_and_not_record() {
+	chmod 622 /dev/kbarman
+	"$KBARMAN" record setpriv --reuid 65534 --regid 65534 --clear-groups \
+		"$KBARMAN" annotate -b by-nobody >said 2>&1
+	status=$?
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$KBARMAN" record true >said2 2>&1
+	recorded=$?
+	chmod 600 /dev/kbarman
+	cat said said2
+	[ $status -eq 0 ] && [ $recorded -eq 2 ] && said by-nobody
+}
+
+the_example_marks_itself() {
+	[ -x "$MARKS" ] || { echo 'SKIP: it is not built'; return 0; }
+	"$KBARMAN" record -F 100 "$MARKS" || return 1
+	said phase && said 'million 1' && said 'million 3' && said 'all found' && said found=216816
+}
+
+the_example_needs_no_recording() {
+	[ -x "$MARKS" ] || { echo 'SKIP: it is not built'; return 0; }
+	"$MARKS"
+}
+
+# ---- all of them ----
+
+if [ ! -e /dev/kbarman ]; then
+	echo "1..0 # SKIP there is no /dev/kbarman here"
+	exit 0
+fi
+# shellcheck disable=SC2013 # a word a line
+for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$self"); do
+	case $test in check | said) ;;
+	*) check "$test" ;;
+	esac
+done
+echo "1..$count"
+[ $failed -eq 0 ]

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman annotate: marks from a shell. What a program does through <kbarman/mark.h>,
+ * which forgives everything, this does with a message for everything.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <uapi/barman_v2.h>
+#include <uapi/kbarman.h>
+
+#include "cli.h"
+
+static const char usage[] =
+	"usage: kbarman annotate [OPTIONS] TEXT\n"
+	"       kbarman annotate [OPTIONS] -c NAME=VALUE\n"
+	"\n"
+	"Write an annotation, a bookmark or the value of a counter into the recording that\n"
+	"runs. TEXT `-' is standard input: each line as it comes.\n"
+	"\n"
+	"  -b, --bookmark           a bookmark: a moment, not the beginning of something\n"
+	"  -n, --channel N          the lane that the annotation is on (default 0)\n"
+	"      --name NAME          name the lane, too\n"
+	"      --end                the annotation on the lane is over; no TEXT\n"
+	"      --colour RRGGBB      in this colour\n"
+	"  -c, --counter [CHART:]NAME=VALUE\n"
+	"                           a value, of the chart `annotate' if none is given\n"
+	"  -u, --units UNITS        what the value is counted in\n"
+	"      --delta              VALUE has come since the last one; else it is what there is\n"
+	"  -h, --help               this text\n"
+	"\n"
+	"Exit status: 0 written; 2 nothing was written, as when nobody records.\n";
+
+enum { OPTION_NAME = 256, OPTION_END, OPTION_COLOUR, OPTION_DELTA };
+
+struct annotate {
+	int fd;
+	struct kbarman_mark mark;
+	struct kbarman_mark_series series;
+	const char *text, *lane;
+	const char *counter;
+	uint32_t colour;
+	bool bookmark, end, delta;
+};
+
+static int check_text(const char *text)
+{
+	size_t length = strlen(text);
+
+	if (length <= KBARMAN_MARK_TEXT_MAX)
+		return 0;
+	return cli_fail("a text of %zu bytes: at most %d can be written", length,
+			KBARMAN_MARK_TEXT_MAX);
+}
+
+static int open_device(struct annotate *x)
+{
+	x->fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	if (x->fd >= 0)
+		return 0;
+	if (errno == ENOENT)
+		return cli_fail("no " KBARMAN_DEVICE ": load the module (`insmod kbarman.ko' or "
+				"`modprobe kbarman' as root)");
+	if (errno == EACCES)
+		return cli_fail("the permissions of " KBARMAN_DEVICE " don't let you write to it: "
+				"chmod it (write permission lets write marks, and nothing else), or "
+				"run as root");
+	return cli_fail(KBARMAN_DEVICE ": %s", strerror(errno));
+}
+
+/* The module takes marks without a word when nobody records; here that is an error. */
+static int check_recording(struct annotate *x)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	int fd = ioctl(x->fd, KBARMAN_MARK_STATE, 0);
+	const struct kbarman_mark_state *state =
+		fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
+	uint32_t recording;
+
+	if (fd >= 0)
+		close(fd);
+	if (state == MAP_FAILED)
+		return cli_fail(KBARMAN_DEVICE " can't be asked whether anybody records: %s; is its "
+				"module of the same release as this tool?", strerror(errno));
+	recording = __atomic_load_n(&state->recording, __ATOMIC_RELAXED);
+	munmap((void *)state, page);
+	return recording ? 0 : cli_fail("nobody records now: nothing was written");
+}
+
+static int write_mark(struct annotate *x, const char *text)
+{
+	struct iovec pieces[2] = { { &x->mark, sizeof(x->mark) } };
+
+	x->mark.size = sizeof(x->mark);
+	x->mark.text_bytes = (uint32_t)strlen(text);
+	pieces[1] = (struct iovec){ (char *)text, x->mark.text_bytes };
+	if (writev(x->fd, pieces, 2) >= 0)
+		return 0;
+	return cli_fail(KBARMAN_DEVICE ": the mark is refused: %s", strerror(errno));
+}
+
+/* ---- annotations ---- */
+
+static int name_lane(struct annotate *x)
+{
+	struct annotate lane = { .fd = x->fd };
+
+	if (!x->lane)
+		return 0;
+	lane.mark.type = KBARMAN_MARK_CHANNEL;
+	lane.mark.channel = x->mark.channel;
+	return write_mark(&lane, x->lane);
+}
+
+/* Until there is no more; what is too long for a mark is cut. */
+static int write_lines(struct annotate *x)
+{
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	int ret = 0;
+
+	while (!ret && (length = getline(&line, &room, stdin)) >= 0) {
+		if (length && line[length - 1] == '\n')
+			line[--length] = '\0';
+		if (length > KBARMAN_MARK_TEXT_MAX)
+			line[KBARMAN_MARK_TEXT_MAX] = '\0';
+		/* An empty one would end the annotation that was there. */
+		if (*line)
+			ret = write_mark(x, line);
+	}
+	if (!ret && ferror(stdin))
+		ret = cli_fail("can't read standard input: %s", strerror(errno));
+	free(line);
+	return ret;
+}
+
+static int write_text(struct annotate *x)
+{
+	int ret = name_lane(x);
+
+	if (ret)
+		return ret;
+	x->mark.type = x->bookmark ? KBARMAN_MARK_BOOKMARK : KBARMAN_MARK_STRING;
+	x->mark.colour = x->colour;
+	if (x->end)
+		return write_mark(x, "");
+	return strcmp(x->text, "-") ? write_mark(x, x->text) : write_lines(x);
+}
+
+/* ---- counters ---- */
+
+static bool fits(char *to, size_t room, const char *from, size_t length)
+{
+	if (length >= room)
+		return false;
+	memcpy(to, from, length);
+	return true;
+}
+
+/* [CHART:]NAME=VALUE */
+static int parse_counter(struct annotate *x)
+{
+	struct kbarman_mark_series *series = &x->series;
+	const char *equals = strrchr(x->counter, '='), *colon = strchr(x->counter, ':');
+	const char *name = x->counter;
+	char *end;
+
+	if (!equals || equals[1] < '0' || equals[1] > '9')
+		return cli_fail("-c %s: give a name and a whole number, as in frogs=5", x->counter);
+	errno = 0;
+	x->mark.value = strtoull(equals + 1, &end, 0);
+	if (errno || *end)
+		return cli_fail("-c %s: '%s' is no whole number of 64 bits", x->counter, equals + 1);
+	strcpy(series->chart, "annotate");
+	if (colon && colon < equals) {
+		memset(series->chart, 0, sizeof(series->chart));
+		if (!fits(series->chart, sizeof(series->chart), name, (size_t)(colon - name)))
+			return cli_fail("-c %s: the chart's name has more than %zu bytes",
+					x->counter, sizeof(series->chart) - 1);
+		name = colon + 1;
+	}
+	if (!fits(series->name, sizeof(series->name), name, (size_t)(equals - name)))
+		return cli_fail("-c %s: the name has more than %zu bytes", x->counter,
+				sizeof(series->name) - 1);
+	if (!*series->name || !*series->chart)
+		return cli_fail("-c %s: a name is empty", x->counter);
+	return 0;
+}
+
+static int write_value(struct annotate *x)
+{
+	const double one = 1.0;
+
+	x->series.size = sizeof(x->series);
+	x->series.colour = BM_SERIES_COLOUR_AUTOMATIC;
+	memcpy(&x->series.multiplier, &one, sizeof(one));
+	x->series.series_class = x->delta ? BM_SERIES_CLASS_INCIDENT : BM_SERIES_CLASS_ABSOLUTE;
+	x->series.display = x->delta ? BM_SERIES_DISPLAY_ACCUMULATE : BM_SERIES_DISPLAY_AVERAGE;
+	x->series.series_composition = BM_SERIES_OVERLAY;
+	x->series.rendering_type = x->delta ? BM_RENDERING_BAR : BM_RENDERING_LINE;
+	if (ioctl(x->fd, KBARMAN_MARK_SERIES, &x->series)) {
+		if (errno == ENOSPC)
+			return cli_fail("the recording has no room for another counter");
+		return cli_fail(KBARMAN_DEVICE ": the counter is refused: %s", strerror(errno));
+	}
+	x->mark.type = KBARMAN_MARK_COUNTER;
+	x->mark.series = x->series.series;
+	return write_mark(x, "");
+}
+
+/* ---- options ---- */
+
+static int parse_colour(struct annotate *x, const char *text)
+{
+	if (strlen(text) != 6 || text[strspn(text, "0123456789abcdefABCDEF")])
+		return cli_fail("--colour %s: six digits, as in ff8000", text);
+	x->colour = 0x1b000000 | (uint32_t)strtoul(text, NULL, 16);
+	return 0;
+}
+
+static int parse_channel(struct annotate *x, const char *text)
+{
+	char *end;
+
+	errno = 0;
+	x->mark.channel = (uint32_t)strtoul(text, &end, 10);
+	if (*text < '0' || *text > '9' || errno || *end || strlen(text) > 9)
+		return cli_fail("-n %s: not a number from 0 to 999999999", text);
+	return 0;
+}
+
+static int parse_option(struct annotate *x, int option)
+{
+	switch (option) {
+	case 'b':
+		x->bookmark = true;
+		return 0;
+	case 'n':
+		return parse_channel(x, optarg);
+	case 'c':
+		x->counter = optarg;
+		return 0;
+	case 'u':
+		if (!fits(x->series.units, sizeof(x->series.units), optarg, strlen(optarg)))
+			return cli_fail("-u %s: units have at most %zu bytes", optarg,
+					sizeof(x->series.units) - 1);
+		return 0;
+	case OPTION_NAME:
+		x->lane = optarg;
+		return check_text(optarg);
+	case OPTION_END:
+		x->end = true;
+		return 0;
+	case OPTION_COLOUR:
+		return parse_colour(x, optarg);
+	case OPTION_DELTA:
+		x->delta = true;
+		return 0;
+	}
+	return cli_usage(false, usage);
+}
+
+/* The words behind the options; what goes with what. */
+static int check_words(struct annotate *x, int argc, char **argv)
+{
+	bool text = !x->counter && !x->end;
+
+	if (text != (argc == 1))
+		return cli_fail(text ? "one TEXT is wanted: put it into quotes" :
+				       "there is no TEXT with -c and --end");
+	if (x->counter && (x->bookmark || x->end || x->lane || x->mark.channel || x->colour))
+		return cli_fail("a counter has no lane and no colour: leave out what goes with texts");
+	if (!x->counter && (*x->series.units || x->delta))
+		return cli_fail("-u and --delta go with -c");
+	if (x->bookmark && (x->end || x->lane || x->mark.channel))
+		return cli_fail("a bookmark is on no lane, and does not end");
+	if (x->end && (x->colour || x->lane))
+		return cli_fail("an end has no colour and no name");
+	if (!text)
+		return x->counter ? parse_counter(x) : 0;
+	x->text = argv[0];
+	if (!*x->text)
+		return cli_fail("an empty TEXT would end the annotation: --end does that");
+	return check_text(x->text);
+}
+
+int cmd_annotate(int argc, char **argv)
+{
+	static const struct option longs[] = {
+		{ "bookmark",	no_argument,	   NULL, 'b' },
+		{ "channel",	required_argument, NULL, 'n' },
+		{ "name",	required_argument, NULL, OPTION_NAME },
+		{ "end",	no_argument,	   NULL, OPTION_END },
+		{ "colour",	required_argument, NULL, OPTION_COLOUR },
+		{ "counter",	required_argument, NULL, 'c' },
+		{ "units",	required_argument, NULL, 'u' },
+		{ "delta",	no_argument,	   NULL, OPTION_DELTA },
+		{ "help",	no_argument,	   NULL, 'h' },
+		{ NULL, 0, NULL, 0 },
+	};
+	struct annotate x = { .fd = -1 };
+	int option, ret;
+
+	while ((option = cli_getopt(argc, argv, "bn:c:u:h", longs)) != -1) {
+		if (option == 'h')
+			return cli_usage(true, usage);
+		ret = parse_option(&x, option);
+		if (ret)
+			return ret;
+	}
+	ret = check_words(&x, argc - optind, argv + optind);
+	if (!ret)
+		ret = open_device(&x);
+	if (!ret)
+		ret = check_recording(&x);
+	if (!ret)
+		ret = x.counter ? write_value(&x) : write_text(&x);
+	if (x.fd >= 0)
+		close(x.fd);
+	return ret;
+}
