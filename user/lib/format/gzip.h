@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* An output that packs what is written to it by gzip, into another one. */
+#ifndef KB_LIB_FORMAT_GZIP_H
+#define KB_LIB_FORMAT_GZIP_H
+
+#include <kbarman/out.h>
+
+struct kb_gzip;
+
+/* What is written to *@in goes to @out. *@in lives as long as @gzip. 0 or -ENOMEM. */
+int kb_gzip_create(struct kb_gzip **gzip, struct kb_out *out, struct kb_out **in);
+void kb_gzip_destroy(struct kb_gzip *gzip);
+
+/* Write what is left, and the end of the file. 0 or the first error. */
+int kb_gzip_finish(struct kb_gzip *gzip);
+
+#endif
