@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Three tables; adding a sample is one look-up of its symbol and two of rows a frame. */
+/*
+ * Adding a sample is a look-up of its symbol and two of rows a frame, or one where frames
+ * are addresses, of which there are more than a processor's cache has room for.
+ */
 #include <errno.h>
 #include <string.h>
 
@@ -8,10 +11,18 @@
 #include "export/label.h"
 #include "sym/place.h"
 
-static const struct kb_symbol nothing = {
-	.name = "",
-	.image = "[unknown]",
-	.image_base = "[unknown]",
+static const struct kb_frame nothing = {
+	.symbol = {
+		.name = "",
+		.image = "[unknown]",
+		.image_base = "[unknown]",
+	},
+	.file = "",
+};
+
+struct call {
+	uint64_t key[4];	/* node, address, symbol, mapping */
+	uint32_t node;		/* 0: not known yet */
 };
 
 int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses)
@@ -22,6 +33,7 @@ int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses)
 	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 2);
 	kb_table_init(&stacks->frames, sizeof(struct kb_stack_frame), 3);
 	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 2);
+	kb_table_init(&stacks->calls, sizeof(struct call), 4);
 	root = kb_table_get(&stacks->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
 	return root ? 0 : -ENOMEM;
 }
@@ -31,6 +43,7 @@ void kb_callstacks_release(struct kb_callstacks *stacks)
 	kb_table_release(&stacks->images);
 	kb_table_release(&stacks->frames);
 	kb_table_release(&stacks->nodes);
+	kb_table_release(&stacks->calls);
 }
 
 static uint32_t number_of(const struct kb_table *table, const void *row)
@@ -63,67 +76,115 @@ static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *
 	return number_of(&stacks->images, image);
 }
 
-/* The frame of @pc; -ENOMEM. */
-static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
-			  struct kb_symbolizer *symbolizer)
+/* The row of @frame, which is at @pc and @place; -ENOMEM. */
+static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *frame, uint64_t pc,
+			  const struct kb_place *place)
 {
-	const struct kb_symbol *symbol = !symbolizer ? &nothing :
-		kb_symbolizer_resolve(symbolizer, event->task_id, event->timestamp, pc);
-	uint64_t address = 0, key[3] = { symbol->id };
-	struct kb_stack_frame *frame;
-	struct kb_place place = { 0 };
+	uint64_t address = 0, key[3] = { frame->symbol.id };
+	struct kb_stack_frame *row;
 	int64_t image = -1;
 
 	if (stacks->addresses) {
-		if (symbolizer)
-			kb_symbolizer_place(symbolizer, &place);
-		address = place.row ? pc - place.row->base_address + place.row->image_offset : pc;
-		image = find_image(stacks, symbol, &place);
+		address = !place->row ? pc :
+			pc - place->row->base_address + place->row->image_offset;
+		image = find_image(stacks, &frame->symbol, place);
 		if (image < 0)
 			return image;
 		key[1] = address;
-		key[2] = (uint64_t)image + 1;
+		key[2] = (uint64_t)frame->line_id << 32 | (uint64_t)(image + 1);
 	}
-	frame = kb_table_get(&stacks->frames, key);
-	if (!frame)
+	row = kb_table_get(&stacks->frames, key);
+	if (!row)
 		return -ENOMEM;
-	if (!frame->name) {
+	if (!row->name) {
 		if (image < 0)
-			image = find_image(stacks, symbol, &place);
+			image = find_image(stacks, &frame->symbol, place);
 		if (image < 0)
 			return image;
-		frame->name = symbol->name;
-		frame->address = address;
-		frame->image = (uint32_t)image;
-		frame->kernel = symbol->kernel;
+		row->name = frame->symbol.name;
+		row->file = stacks->addresses ? frame->file : "";
+		row->line = stacks->addresses ? frame->line : 0;
+		row->address = address;
+		row->image = (uint32_t)image;
+		row->kernel = frame->symbol.kernel;
 	}
-	return number_of(&stacks->frames, frame);
+	return number_of(&stacks->frames, row);
+}
+
+/* The node of @frame below @parent; -ENOMEM. */
+static int64_t find_node(struct kb_callstacks *stacks, uint32_t parent, uint32_t frame)
+{
+	uint64_t key[2] = { parent, frame };
+	struct kb_stack_node *row = kb_table_get(&stacks->nodes, key);
+
+	if (!row)
+		return -ENOMEM;
+	if (!row->depth) {
+		row->parent = parent;
+		row->frame = frame;
+		row->depth = kb_stack_node(stacks, parent)->depth + 1;
+	}
+	return number_of(&stacks->nodes, row);
+}
+
+/* All frames at @pc, below @node, those that were inlined last; -ENOMEM. */
+static int64_t add_frames(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
+			  int64_t node, struct kb_symbolizer *symbolizer)
+{
+	const struct kb_frame *frames = &nothing;
+	struct kb_place place = { 0 };
+	uint32_t nr = 1;
+
+	if (symbolizer) {
+		nr = kb_symbolizer_frames(symbolizer, event->task_id, event->timestamp, pc, &frames);
+		kb_symbolizer_place(symbolizer, &place);
+	}
+	while (nr-- && node >= 0) {
+		int64_t frame = find_frame(stacks, &frames[nr], pc, &place);
+
+		node = frame < 0 ? frame : find_node(stacks, (uint32_t)node, (uint32_t)frame);
+	}
+	return node;
+}
+
+/* The same, by a shorter way if the call was seen before. */
+static int64_t add_call(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
+			int64_t node, struct kb_symbolizer *symbolizer)
+{
+	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
+							       event->timestamp, pc);
+	uint64_t key[4] = { (uint64_t)node, pc, symbol->id };
+	struct kb_place place;
+	struct call *call;
+
+	kb_symbolizer_place(symbolizer, &place);
+	key[3] = (uintptr_t)place.row;
+	call = kb_table_get(&stacks->calls, key);
+	if (!call)
+		return -ENOMEM;
+	if (!call->node) {
+		node = add_frames(stacks, event, pc, node, symbolizer);
+		if (node > 0)
+			call->node = (uint32_t)node;
+		return node;
+	}
+	return call->node;
 }
 
 int64_t kb_callstacks_add(struct kb_callstacks *stacks, const struct kb_event *event,
 			  struct kb_symbolizer *symbolizer)
 {
-	uint32_t depth = kb_stack_depth(event), node = KB_CALLSTACKS_ROOT;
+	uint32_t depth = kb_stack_depth(event);
+	int64_t node = KB_CALLSTACKS_ROOT;
 
 	if (depth > KB_CALLSTACKS_DEPTH)
 		depth = KB_CALLSTACKS_DEPTH;
-	while (depth--) {
-		int64_t frame = find_frame(stacks, event, kb_stack_lookup(event, depth),
-					   symbolizer);
-		uint64_t key[2] = { node, (uint64_t)frame };
-		struct kb_stack_node *row;
+	while (depth-- && node >= 0) {
+		uint64_t pc = kb_stack_lookup(event, depth);
 
-		if (frame < 0)
-			return frame;
-		row = kb_table_get(&stacks->nodes, key);
-		if (!row)
-			return -ENOMEM;
-		if (!row->depth) {
-			row->parent = node;
-			row->frame = (uint32_t)frame;
-			row->depth = kb_stack_node(stacks, node)->depth + 1;
-		}
-		node = number_of(&stacks->nodes, row);
+		node = stacks->addresses && symbolizer ?
+			add_call(stacks, event, pc, node, symbolizer) :
+			add_frames(stacks, event, pc, node, symbolizer);
 	}
 	return node;
 }

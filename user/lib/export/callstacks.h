@@ -3,8 +3,9 @@
  * The different call chains of a capture, each once, for formats whose samples refer to
  * them: a tree of frames, and tables of the frames and of the images that they are in.
  * All are numbered densely in the order of their first use, so what is new since an
- * export last looked is behind what it has written. Memory grows with the different
- * chains, not with samples.
+ * export last looked is behind what it has written. Functions that were inlined are
+ * frames, too, if the symbolizer tells of them. Memory grows with the different chains,
+ * not with samples.
  */
 #ifndef KB_LIB_EXPORT_CALLSTACKS_H
 #define KB_LIB_EXPORT_CALLSTACKS_H
@@ -31,9 +32,11 @@ struct kb_stack_image {
 };
 
 struct kb_stack_frame {
-	uint64_t key[3];		/* symbol, address, image */
+	uint64_t key[3];		/* symbol, address, image and line */
 	uint64_t address;		/* in the file; 0 unless they are asked for */
 	const char *name;		/* "" where unknown */
+	const char *file;		/* of the source; "" where unknown, or not asked for */
+	uint32_t line;			/* 0 likewise */
 	uint32_t image;
 	bool kernel;
 };
@@ -49,6 +52,7 @@ struct kb_stack_node {
 struct kb_callstacks {
 	bool addresses;			/* a frame is an address, not only a symbol */
 	struct kb_table images, frames, nodes;
+	struct kb_table calls;		/* with addresses: from a node by an address to a node */
 };
 
 /* 0 or -ENOMEM. */

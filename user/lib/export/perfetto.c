@@ -77,6 +77,7 @@ struct perfetto {
 	struct bundle *bundles;		/* BUNDLES */
 	uint32_t images, frames;	/* of stacks, written */
 	uint32_t callstacks;
+	uint32_t *path;			/* of frames, of the chain that was written last */
 	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint64_t before;		/* times that had to be made 0 */
 	uint8_t *packet;		/* the one that is being written */
@@ -501,8 +502,9 @@ static void write_frame(struct perfetto *x, uint32_t i)
 /* A chain and what it is made of, as far as the trace does not have it. Its number. */
 static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 {
-	uint32_t path[KB_CALLSTACKS_DEPTH], depth = kb_stack_node(&x->stacks, node)->depth, i;
+	uint32_t depth = kb_stack_node(&x->stacks, node)->depth;
 	uint8_t *message, *body, *at;
+	uint32_t *path, i;
 
 	if (kb_stack_node(&x->stacks, node)->user)
 		return kb_stack_node(&x->stacks, node)->user;
@@ -510,6 +512,12 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 		write_image(x, x->images++);
 	while (x->frames < x->stacks.frames.nr)
 		write_frame(x, x->frames++);
+	path = reallocarray(x->path, depth, sizeof(*path));
+	if (!path) {
+		x->no_memory = true;
+		return 0;
+	}
+	x->path = path;
 	kb_stack_node(&x->stacks, node)->user = ++x->callstacks;
 	for (i = depth; i--; node = kb_stack_node(&x->stacks, node)->parent)
 		path[i] = kb_stack_node(&x->stacks, node)->frame;
@@ -785,6 +793,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		kb_export_say(options, "%" PRIu64 " times before the clock's start were written as "
 			      "its start: Perfetto has none before", x.before);
 out:
+	free(x.path);
 	free(x.bundles);
 	kb_callstacks_release(&x.stacks);
 	kb_table_release(&x.tracks);
