@@ -16,6 +16,7 @@ static const struct kb_export *const exports[] = {
 	&kb_export_perfetto,
 	&kb_export_html,
 	&kb_export_chrome,
+	&kb_export_pprof,
 	NULL,
 };
 

@@ -1,0 +1,178 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""convert --to pprof: what the profile says is what the capture says."""
+import collections
+import gzip
+import os
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import protobuf  # noqa: E402
+import tap  # noqa: E402
+import viewers  # noqa: E402
+from capture_writer import BASE, CaptureWriter  # noqa: E402
+
+# pprof's numbers
+TYPE = {1: ("type", "uint"), 2: ("unit", "uint")}
+PROFILE = {
+    1: ("types", [TYPE]),
+    2: ("samples", [{1: ("locations", ["uint"]), 2: ("values", ["uint"]),
+                     3: ("labels", [{1: ("key", "uint"), 2: ("str", "uint"), 3: ("num", "uint")}])}]),
+    3: ("mappings", [{1: ("id", "uint"), 2: ("start", "uint"), 3: ("limit", "uint"), 5: ("file", "uint"),
+                      6: ("build_id", "uint"), 7: ("functions", "uint"), 8: ("files", "uint"),
+                      9: ("lines", "uint")}]),
+    4: ("locations", [{1: ("id", "uint"), 2: ("mapping", "uint"), 3: ("address", "uint"),
+                       4: ("lines", [{1: ("function", "uint"), 2: ("line", "uint")}])}]),
+    5: ("functions", [{1: ("id", "uint"), 2: ("name", "uint"), 3: ("system_name", "uint"),
+                       4: ("file", "uint")}]),
+    6: ("strings", ["text"]),
+    9: ("time", "uint"), 10: ("duration", "uint"), 11: ("period_type", TYPE),
+    13: ("comments", ["uint"]), 14: ("default", "uint"),
+}
+
+
+class Profile:
+    """A profile with everything that it refers to looked up; what is wrong is an error."""
+
+    def __init__(self, tmp, path):
+        out = os.path.join(tmp, "out.pb.gz")
+        viewers.convert(path, "pprof", out)
+        with gzip.open(out) as file:
+            self.raw = file.read()
+        p = self.data = protobuf.read(self.raw, PROFILE)
+        self.strings = p["strings"]
+        assert self.strings[0] == ""
+        self.types = [(self.strings[t["type"]], self.strings[t["unit"]]) for t in p["types"]]
+        self.mappings = self.table("mappings")
+        self.locations = self.table("locations")
+        self.functions = self.table("functions")
+        assert self.strings[p["default"]] in [name for name, _ in self.types]
+        self.samples = [self.sample(s) for s in p["samples"]]
+        keys = [(s["labels"], s["stack"]) for s in self.samples]
+        assert len({str(key) for key in keys}) == len(keys), "two samples of the same"
+
+    def table(self, name):
+        ids = [row["id"] for row in self.data[name]]
+        assert 0 not in ids and len(set(ids)) == len(ids), name
+        return {row["id"]: row for row in self.data[name]}
+
+    def sample(self, sample):
+        assert len(sample["values"]) == len(self.types)
+        stack = []
+        for number in sample["locations"]:
+            location = self.locations[number]
+            mapping = self.mappings[location["mapping"]]
+            assert mapping["start"] <= location["address"] < mapping["limit"] or mapping["limit"] == 2**64 - 1
+            names = [self.strings[self.functions[line["function"]]["name"]] for line in location["lines"]]
+            assert len(names) <= 1 and (names or not mapping["functions"])
+            stack.append((self.strings[mapping["file"]], names[0] if names else None, location["address"]))
+        labels = {}
+        for label in sample["labels"]:
+            labels[self.strings[label["key"]]] = self.strings[label["str"]] if "str" in label else label["num"]
+        return {"values": dict(zip([name for name, _ in self.types], sample["values"])),
+                "stack": stack, "labels": labels}
+
+    def sum(self, name):
+        return sum(sample["values"][name] for sample in self.samples)
+
+
+def sums_are_those_of_the_capture(tmp):
+    for path in viewers.all_captures(tmp):
+        said, profile = viewers.Said(path), Profile(tmp, path)
+        got = collections.Counter()
+        for sample in profile.samples:
+            got[sample["labels"]["cpu"], sample["labels"]["tid"]] += sample["values"]["samples"]
+        viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
+        counters = [name for name, _ in profile.types[2:]]
+        if "golden" not in path and "hostile" not in path:
+            sums = sorted(filter(None, (profile.sum(name) for name in counters)))
+            assert sums == viewers.counter_sums(said), (path, sums)
+
+
+def samples_have_their_symbols(tmp):
+    for path in viewers.all_captures(tmp):
+        if "golden" in path or "hostile" in path:
+            continue
+        said, profile, symbols = viewers.Said(path), Profile(tmp, path), collections.Counter()
+        for sample in profile.samples:
+            image, name, _ = sample["stack"][0]
+            symbols[os.path.basename(image), name or "[unknown]"] += sample["values"]["samples"]
+        viewers.same(path, sorted(said.symbols.items()), sorted((k, symbols[k]) for k in said.symbols))
+
+
+def chains_are_innermost_first_with_addresses_of_their_images(tmp):
+    profile = Profile(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    chain = [sample["stack"] for sample in profile.samples if sample["labels"]["tid"] == 11]
+    # of what was mapped at 0x10000 from 0x2000 on, byte 0 would have been at 0xe000
+    assert chain == [[("/gone/libbeta.so", None, 0x20010), ("/gone/alpha", None, 0x10677),
+                      ("/gone/alpha", None, 0x10233)]], chain
+    labels = [sample["labels"] for sample in profile.samples if sample["labels"]["tid"] == 11]
+    assert labels == [{"thread": "beta", "tid": 11, "pid": 10, "cpu": 0}], labels
+
+
+def cpu_time_is_what_the_scheduler_gave(tmp):
+    profile = Profile(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    # alpha: 1000 to its sample on CPU 0; then 1000 more to its switch, and on CPU 1 the 4000
+    # from 3000 on; back on CPU 0 nobody knows how long it ran, records are lost there
+    times = {(s["labels"]["tid"], s["labels"]["cpu"]): s["values"]["cpu"] for s in profile.samples}
+    assert times[11, 0] == 700, times
+    assert times[10, 0] == 1000, times
+    assert times[10, 1] == 1000 + 4000, times
+
+
+def clocks_count_the_time_themselves(tmp):
+    c = CaptureWriter(counters=1, cores=1)
+    c.fact("ext", 1)
+    c.fact("counter.0.0", "cpu-clock")
+    c.task(5, b"five")
+    c.switch(0, BASE, 5)
+    c.sample(0, BASE + 77, 5, 0x1000, (1000000,))
+    profile = Profile(tmp, c.save(os.path.join(tmp, "a.cap")))
+    assert profile.types == [("samples", "count"), ("cpu", "nanoseconds"), ("cpu-clock", "nanoseconds")]
+    assert profile.samples[0]["values"] == {"samples": 1, "cpu": 1000000, "cpu-clock": 1000000}
+
+
+def times_and_facts_are_there(tmp):
+    profile = Profile(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    assert profile.data["time"] == 1700000000 * 10**9 and profile.data["duration"] == 8000
+    assert [profile.strings[i] for i in profile.data["comments"]] == ["release: 6.1.0-viewers"]
+    assert profile.types == [("samples", "count"), ("cpu", "nanoseconds"), ("cycles", "count"),
+                             ("misses", "count")]
+
+
+def images_have_their_build_ids_and_functions(tmp):
+    notes = subprocess.run(["readelf", "-n", tap.KBARMAN], capture_output=True, text=True, check=True)
+    symbols = subprocess.run(["readelf", "-sW", tap.KBARMAN], capture_output=True, text=True, check=True)
+    main = [line.split() for line in symbols.stdout.splitlines() if line.endswith(" main")]
+    c = CaptureWriter()
+    c.task(5, b"t")
+    c.map(5, 0x10000, 2**24, 0, tap.KBARMAN.encode())
+    c.sample(0, BASE + 1, 5, 0x10000 + int(main[0][1], 16) + 1)
+    profile = Profile(tmp, c.save(os.path.join(tmp, "a.cap")))
+    assert profile.samples[0]["stack"][0][1] == "main", profile.samples
+    mapping, = profile.mappings.values()
+    assert mapping["functions"] == 1
+    if "Build ID: " in notes.stdout:
+        assert profile.strings[mapping["build_id"]] == notes.stdout.split("Build ID: ")[1].split()[0]
+
+
+def names_come_through(tmp):
+    profile = Profile(tmp, viewers.hostile().save(os.path.join(tmp, "a.cap")))
+    names = {sample["labels"]["tid"]: sample["labels"]["thread"] for sample in profile.samples}
+    for number, name in enumerate(viewers.HOSTILE):
+        assert names[100 + number] == name.decode(errors="replace")[:256]
+
+
+def protoc_takes_every_profile(tmp):
+    viewers.need("protoc")
+    for path in viewers.all_captures(tmp):
+        profile = Profile(tmp, path)
+        result = subprocess.run(["protoc", "--decode_raw"], input=profile.raw, capture_output=True, check=False)
+        assert result.returncode == 0, result.stderr
+        found = [line for line in result.stdout.splitlines() if line == b"2 {"]
+        assert len(found) == len(profile.samples), path
+
+
+if __name__ == "__main__":
+    tap.main(globals())

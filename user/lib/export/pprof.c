@@ -1,0 +1,522 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The samples of a capture as a profile in pprof's format, packed by gzip. Samples of
+ * the same task on the same CPU with the same call chain are one, so memory and file
+ * grow with different ones only.
+ *
+ * "cpu" is measured, not guessed: the CPU time that the task had since its sample before,
+ * as the scheduler's records tell it; or what a clock counted, if one samples.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names.h"
+#include "analysis/timeline.h"
+#include "export/callstacks.h"
+#include "export/export.h"
+#include "export/label.h"
+#include "export/taskids.h"
+#include "format/gzip.h"
+#include "format/protobuf.h"
+#include "out.h"
+#include "table.h"
+
+/* Numbers of fields, by message. Source: profile.proto of pprof. */
+enum {
+	PROFILE_SAMPLE_TYPE = 1,
+	PROFILE_SAMPLE = 2,
+	PROFILE_MAPPING = 3,
+	PROFILE_LOCATION = 4,
+	PROFILE_FUNCTION = 5,
+	PROFILE_STRING = 6,
+	PROFILE_TIME = 9,
+	PROFILE_DURATION = 10,
+	PROFILE_PERIOD_TYPE = 11,
+	PROFILE_COMMENT = 13,
+	PROFILE_DEFAULT_TYPE = 14,
+};
+enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
+enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
+enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
+enum {
+	MAPPING_ID = 1,
+	MAPPING_START = 2,
+	MAPPING_LIMIT = 3,
+	MAPPING_FILE = 5,
+	MAPPING_BUILD_ID = 6,
+	MAPPING_HAS_FUNCTIONS = 7,
+	MAPPING_HAS_FILENAMES = 8,
+	MAPPING_HAS_LINES = 9,
+};
+enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
+enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
+enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
+
+#define SMALL		256	/* bytes: room for the numbers of a message */
+#define MAX_COUNTERS	64	/* that become types of values */
+#define NO_STRING	UINT32_MAX
+
+enum { VALUE_SAMPLES, VALUE_CPU, VALUE_COUNTERS };
+
+/* The samples of one task, CPU and chain; values behind it. */
+struct row {
+	uint64_t key[3];	/* task number, core, node */
+	uint64_t values[];
+};
+
+struct task_time {
+	uint64_t key;		/* task id */
+	uint64_t ran;		/* ns, up to its last slice */
+	uint64_t sampled;	/* of these, what its samples have */
+};
+
+struct pprof {
+	struct kb_barman *barman;
+	struct kb_symbolizer *symbolizer;
+	struct kb_out *out;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_callstacks stacks;
+	struct kb_task_ids tasks;
+	struct kb_table rows, times, functions;
+	int64_t *since;		/* by core: where its current slice began, ns */
+	uint8_t *seen;		/* by core: since holds */
+	uint32_t nr_counters;	/* that have values */
+	bool clock;		/* the first counter is one */
+	uint32_t nr_strings;
+	bool no_memory;
+};
+
+/* ---- adding up ---- */
+
+static bool is_clock(struct kb_text name)
+{
+	static const char *const clocks[] = { "cpu-clock", "task-clock" };
+	size_t i;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		if (name.length == strlen(clocks[i]) &&
+		    memcmp(name.data, clocks[i], name.length) == 0)
+			return true;
+	return false;
+}
+
+static struct task_time *time_of(struct pprof *x, uint32_t task_id)
+{
+	uint64_t key = task_id;
+	struct task_time *time = kb_table_get(&x->times, &key);
+
+	x->no_memory |= !time;
+	return time;
+}
+
+/* CPU time of the task of @event since the sample of it before. */
+static uint64_t time_since(struct pprof *x, const struct kb_event *event, int64_t ns)
+{
+	struct task_time *time = time_of(x, event->task_id);
+	uint32_t running;
+	uint64_t ran, since;
+
+	if (!time)
+		return 0;
+	ran = time->ran;
+	if (kb_timeline_running(x->timeline, event->core, &running) && running == event->task_id &&
+	    ns > x->since[event->core])
+		ran += (uint64_t)ns - (uint64_t)x->since[event->core];
+	since = ran > time->sampled ? ran - time->sampled : 0;
+	time->sampled += since;
+	return since;
+}
+
+static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns)
+{
+	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint64_t key[3] = { (uint64_t)task, event->core, (uint64_t)node };
+	const uint64_t *counters = event->sample.counters;
+	struct row *row;
+
+	row = node < 0 || task < 0 ? NULL : kb_table_get(&x->rows, key);
+	if (!row) {
+		x->no_memory = true;
+		return;
+	}
+	row->values[VALUE_SAMPLES]++;
+	if (known > event->sample.nr_counters)
+		known = event->sample.nr_counters;
+	for (i = 0; i < known; i++) {
+		uint32_t id = kb_names_counter_id(x->names, event->core, i);
+
+		if (counters[i] != KB_COUNTER_INVALID && id < x->nr_counters)
+			row->values[VALUE_COUNTERS + id] += counters[i];
+	}
+	if (!x->clock)
+		row->values[VALUE_CPU] += time_since(x, event, ns);
+	else if (known && counters[0] != KB_COUNTER_INVALID)
+		row->values[VALUE_CPU] += counters[0];
+}
+
+static void take_slice(struct pprof *x, const struct kb_slice *slice)
+{
+	struct task_time *time;
+
+	x->since[slice->core] = slice->end;
+	if (slice->kind != KB_SLICE_RUN)
+		return;
+	time = time_of(x, slice->task_id);
+	if (time)
+		time->ran += (uint64_t)slice->end - (uint64_t)slice->start;
+}
+
+static void take_event(struct pprof *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+
+	for (i = 0; i < n; i++)
+		take_slice(x, &slices[i]);
+	if (event->core < kb_barman_header(x->barman)->max_cores && !x->seen[event->core]) {
+		x->seen[event->core] = true;
+		x->since[event->core] = ns;
+	}
+	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
+		add_sample(x, event, ns);
+}
+
+/* ---- writing ---- */
+
+/* The number of a string, which is written: not inside of another message. */
+static uint32_t put_string(struct pprof *x, const char *text, size_t length)
+{
+	uint8_t *at = kb_out_reserve(x->out, length + SMALL);
+
+	if (at)
+		kb_out_commit(x->out, kb_proto_put_bytes(at, PROFILE_STRING, text, length));
+	return x->nr_strings++;
+}
+
+static uint32_t put_text(struct pprof *x, const char *text)
+{
+	char label[KB_STACK_LABEL];
+
+	return put_string(x, label, kb_label(label, sizeof(label), text, strlen(text), false));
+}
+
+static void put_value_type(struct pprof *x, uint32_t field, uint32_t type, uint32_t unit)
+{
+	uint8_t *at = kb_out_reserve(x->out, SMALL), *message;
+
+	if (!at)
+		return;
+	message = kb_proto_begin(at, field, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, TYPE_TYPE, type);
+	kb_out_commit(x->out, kb_proto_end(message, kb_proto_put_uint(at, TYPE_UNIT, unit),
+					   KB_PROTO_EVENT));
+}
+
+/* String 0 is "", and the first ones are what every profile has. */
+static void put_types(struct pprof *x)
+{
+	uint32_t count, nanoseconds, type, cpu, first = NO_STRING, i;
+	struct kb_text name;
+
+	put_text(x, "");
+	count = put_text(x, "count");
+	nanoseconds = put_text(x, "nanoseconds");
+	put_value_type(x, PROFILE_SAMPLE_TYPE, put_text(x, "samples"), count);
+	cpu = put_text(x, "cpu");
+	put_value_type(x, PROFILE_SAMPLE_TYPE, cpu, nanoseconds);
+	for (i = 0; i < x->nr_counters; i++) {
+		char label[KB_STACK_LABEL];
+
+		name = kb_names_counter(x->names, i);
+		type = put_string(x, label, kb_label(label, sizeof(label), name.data, name.length,
+						     false));
+		put_value_type(x, PROFILE_SAMPLE_TYPE, type, is_clock(name) ? nanoseconds : count);
+		if (!i)
+			first = type;
+	}
+	if (first != NO_STRING)
+		put_value_type(x, PROFILE_PERIOD_TYPE, first, x->clock ? nanoseconds : count);
+	else
+		put_value_type(x, PROFILE_PERIOD_TYPE, cpu, nanoseconds);
+	kb_out_commit(x->out, kb_proto_put_uint(kb_out_reserve(x->out, SMALL), PROFILE_DEFAULT_TYPE,
+						cpu));
+}
+
+/* What is known of all frames of an image: servers look up the rest themselves. */
+static void put_images(struct pprof *x)
+{
+	struct { bool nameless, fileless; } *lacks = calloc(x->stacks.images.nr + 1, sizeof(*lacks));
+	uint32_t i, j, file, build_id;
+	char hex[2 * KB_BUILD_ID_MAX + 1];
+	uint8_t *at, *message;
+
+	for (i = 0; lacks && i < x->stacks.frames.nr; i++) {
+		const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+
+		lacks[frame->image].nameless |= !frame->name[0];
+		lacks[frame->image].fileless |= !frame->file[0];
+	}
+	for (i = 0; lacks && i < x->stacks.images.nr; i++) {
+		const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
+
+		for (j = 0; image->build_id && j < image->build_id->length; j++)
+			snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
+		file = put_text(x, image->path);
+		build_id = image->build_id ? put_text(x, hex) : 0;
+		at = kb_out_reserve(x->out, SMALL);
+		if (!at)
+			break;
+		message = kb_proto_begin(at, PROFILE_MAPPING, KB_PROTO_EVENT);
+		at = kb_proto_put_uint(message, MAPPING_ID, i + 1);
+		at = kb_proto_put_uint(at, MAPPING_START, image->start);
+		at = kb_proto_put_uint(at, MAPPING_LIMIT, image->end);
+		at = kb_proto_put_uint(at, MAPPING_FILE, file);
+		if (build_id)
+			at = kb_proto_put_uint(at, MAPPING_BUILD_ID, build_id);
+		at = kb_proto_put_uint(at, MAPPING_HAS_FUNCTIONS, !lacks[i].nameless);
+		at = kb_proto_put_uint(at, MAPPING_HAS_FILENAMES, !lacks[i].fileless);
+		at = kb_proto_put_uint(at, MAPPING_HAS_LINES, !lacks[i].fileless);
+		kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+	}
+	x->no_memory |= !lacks;
+	free(lacks);
+}
+
+/* The number of the function of a frame, written when it is first asked for. */
+static uint32_t put_function(struct pprof *x, uint32_t i)
+{
+	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+	uint64_t *row, key[2] = { frame->key[0], (uintptr_t)frame->file };
+	uint32_t before = x->functions.nr, id, name, file;
+	char label[KB_STACK_LABEL];
+	uint8_t *at, *message;
+
+	row = kb_table_get(&x->functions, key);
+	if (!row) {
+		x->no_memory = true;
+		return 0;
+	}
+	id = (uint32_t)(((char *)row - x->functions.rows) / x->functions.row_size) + 1;
+	if (x->functions.nr == before)
+		return id;
+	name = put_string(x, label, kb_stack_label(&x->stacks, i, label));
+	file = frame->file[0] ? put_text(x, frame->file) : 0;
+	at = kb_out_reserve(x->out, SMALL);
+	if (!at)
+		return id;
+	message = kb_proto_begin(at, PROFILE_FUNCTION, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FUNCTION_ID, id);
+	at = kb_proto_put_uint(at, FUNCTION_NAME, name);
+	at = kb_proto_put_uint(at, FUNCTION_SYSTEM_NAME, name);
+	if (file)
+		at = kb_proto_put_uint(at, FUNCTION_FILE, file);
+	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+	return id;
+}
+
+/* A location is a frame; one without a name has no line, so that servers look it up. */
+static void put_location(struct pprof *x, uint32_t i)
+{
+	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+	uint32_t function = frame->name[0] ? put_function(x, i) : 0;
+	uint8_t *at = kb_out_reserve(x->out, SMALL), *message, *line;
+
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PROFILE_LOCATION, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, LOCATION_ID, i + 1);
+	at = kb_proto_put_uint(at, LOCATION_MAPPING, frame->image + 1);
+	at = kb_proto_put_uint(at, LOCATION_ADDRESS,
+			       kb_stack_image(&x->stacks, frame->image)->start + frame->address);
+	if (function) {
+		line = kb_proto_begin(at, LOCATION_LINE, KB_PROTO_EVENT);
+		at = kb_proto_put_uint(line, LINE_FUNCTION, function);
+		if (frame->line)
+			at = kb_proto_put_uint(at, LINE_LINE, frame->line);
+		at = kb_proto_end(line, at, KB_PROTO_EVENT);
+	}
+	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
+}
+
+struct label_keys {
+	uint32_t thread, tid, pid, cpu;		/* strings */
+};
+
+static uint8_t *put_label(uint8_t *at, uint32_t key, uint32_t field, uint64_t value)
+{
+	uint8_t *label = kb_proto_begin(at, SAMPLE_LABEL, KB_PROTO_EVENT);
+
+	at = kb_proto_put_uint(label, LABEL_KEY, key);
+	return kb_proto_end(label, kb_proto_put_uint(at, field, value), KB_PROTO_EVENT);
+}
+
+static void put_row(struct pprof *x, const struct row *row, const struct label_keys *keys)
+{
+	struct kb_task_id *task = kb_task_id(&x->tasks, (uint32_t)row->key[0]);
+	uint32_t depth = kb_stack_node(&x->stacks, (uint32_t)row->key[2])->depth, node, i;
+	char label[KB_TASK_LABEL];
+	uint8_t *at, *message;
+
+	if (!task->user)	/* the string with its name */
+		task->user = put_string(x, label, kb_task_label(&x->tasks, (uint32_t)row->key[0],
+								label));
+	at = kb_out_reserve(x->out, (depth + MAX_COUNTERS) * KB_PROTO_UINT + SMALL);
+	if (!at)
+		return;
+	message = kb_proto_begin(at, PROFILE_SAMPLE, KB_PROTO_PACKET);
+	at = message;
+	for (node = (uint32_t)row->key[2]; node; node = kb_stack_node(&x->stacks, node)->parent)
+		at = kb_proto_put_uint(at, SAMPLE_LOCATION,
+				       kb_stack_node(&x->stacks, node)->frame + 1);
+	for (i = 0; i < VALUE_COUNTERS + x->nr_counters; i++)
+		at = kb_proto_put_uint(at, SAMPLE_VALUE, row->values[i]);
+	at = put_label(at, keys->thread, LABEL_STR, task->user);
+	at = put_label(at, keys->tid, LABEL_NUM, task->key[0]);
+	at = put_label(at, keys->pid, LABEL_NUM, task->tgid);
+	at = put_label(at, keys->cpu, LABEL_NUM, row->key[1]);
+	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_PACKET));
+}
+
+static void put_rows(struct pprof *x)
+{
+	struct label_keys keys = {
+		.thread = put_text(x, "thread"),
+		.tid = put_text(x, "tid"),
+		.pid = put_text(x, "pid"),
+		.cpu = put_text(x, "cpu"),
+	};
+	uint32_t i;
+
+	for (i = 0; i < x->rows.nr; i++)
+		put_row(x, kb_table_row(&x->rows, i), &keys);
+}
+
+static void put_facts(struct pprof *x)
+{
+	static const char *const keys[] = { "command", "host", "release" };
+	int64_t first = kb_timeline_first(x->timeline), last = kb_timeline_last(x->timeline);
+	uint64_t epoch = kb_barman_header(x->barman)->unix_base_ns;
+	char comment[KB_STACK_LABEL];
+	uint32_t string;
+	uint8_t *at;
+	size_t i;
+
+	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+		const char *fact = kb_barman_fact(x->barman, keys[i]);
+
+		if (!fact)
+			continue;
+		snprintf(comment, sizeof(comment), "%s: %s", keys[i], fact);
+		string = put_text(x, comment);
+		at = kb_out_reserve(x->out, SMALL);
+		if (at)
+			kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_COMMENT, string));
+	}
+	at = kb_out_reserve(x->out, SMALL);
+	if (!at)
+		return;
+	at = kb_proto_put_uint(at, PROFILE_TIME, epoch + (uint64_t)first);
+	kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DURATION,
+						(uint64_t)last - (uint64_t)first));
+}
+
+static void put_all(struct pprof *x)
+{
+	uint32_t i;
+
+	put_types(x);
+	put_facts(x);
+	put_images(x);
+	for (i = 0; i < x->stacks.frames.nr && !x->no_memory; i++)
+		put_location(x, i);
+	put_rows(x);
+}
+
+/* ---- all of it ---- */
+
+static int prepare(struct pprof *x, struct kb_error *err)
+{
+	uint32_t max_cores = kb_barman_header(x->barman)->max_cores;
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	x->nr_counters = kb_names_nr_counters(x->names);
+	if (x->nr_counters > MAX_COUNTERS)
+		x->nr_counters = MAX_COUNTERS;
+	x->clock = x->nr_counters && is_clock(kb_names_counter(x->names, 0));
+	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
+		      sizeof(uint64_t), 3);
+	kb_table_init(&x->times, sizeof(struct task_time), 1);
+	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
+	x->since = calloc((size_t)max_cores + 1, sizeof(*x->since));
+	x->seen = calloc((size_t)max_cores + 1, sizeof(*x->seen));
+	if (kb_callstacks_init(&x->stacks, true) || !x->since || !x->seen)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_export_rewind(x->barman, err);
+}
+
+static void release(struct pprof *x)
+{
+	free(x->seen);
+	free(x->since);
+	kb_table_release(&x->functions);
+	kb_table_release(&x->times);
+	kb_table_release(&x->rows);
+	kb_callstacks_release(&x->stacks);
+	kb_task_ids_release(&x->tasks);
+	kb_timeline_destroy(x->timeline);
+	kb_names_destroy(x->names);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct pprof x = { .barman = barman, .symbolizer = symbolizer };
+	struct kb_gzip *gzip = NULL;
+	struct kb_slice slice;
+	struct kb_event event;
+	int result = prepare(&x, err);
+
+	if (result)
+		goto out;
+	while (!x.no_memory && (result = kb_barman_next(barman, &event, err)) > 0)
+		take_event(&x, &event);
+	while (kb_timeline_end(x.timeline, &slice))
+		;		/* so that the last time is known */
+	if (!x.rows.nr)
+		kb_export_say(options, "the capture has no samples with an address");
+	if (kb_names_nr_counters(x.names) > MAX_COUNTERS)
+		kb_export_say(options, "only the first %d of %u counters were written", MAX_COUNTERS,
+			      kb_names_nr_counters(x.names));
+	x.no_memory |= kb_gzip_create(&gzip, out, &x.out) != 0;
+	if (!x.no_memory) {
+		put_all(&x);
+		kb_gzip_finish(gzip);
+	}
+	if (x.no_memory)
+		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	else
+		result = kb_export_end(barman, out, result, err);
+out:
+	kb_gzip_destroy(gzip);
+	release(&x);
+	return result;
+}
+
+const struct kb_export kb_export_pprof = {
+	.name = "pprof",
+	.extension = ".pb.gz",
+	.description = "a profile for pprof, Pyroscope, Parca: samples, CPU time, counters",
+	.run = run,
+};
