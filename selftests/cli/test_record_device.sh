@@ -244,6 +244,19 @@ flight_recorder_gives_the_last_moment_and_goes_on() {
 	! "$KBARMAN" flight status && ! kill -0 "$pid" 2>/dev/null
 }
 
+top_shows_who_runs() {
+	sh -c 'while [ ! -e stop ]; do :; done' &
+	busy=$!
+	"$KBARMAN" top -n 2 -d 1 >screen || return 1
+	"$KBARMAN" top -j -n 1 -d 1 >lines || return 1
+	touch stop
+	cat screen
+	# half a CPU at least, however slow the machine is
+	awk -v tid=$busy '$5 == tid { gsub("%", "", $1); found = found || $1 > 50 } END { exit !found }' \
+		screen || { echo "task $busy is not seen to run"; return 1; }
+	grep -q "\"kind\":\"task\",\"task_id\":$busy," lines
+}
+
 the_example_prints_its_records() {
 	[ -x "$MAP_READER" ] || { echo 'SKIP: it is not built'; return 0; }
 	"$MAP_READER" 0 >printed || return 1

@@ -27,6 +27,7 @@ static const struct cli_verb verbs[] = {
 	{ "script", cmd_script, "print records with names, in the shape of perf script" },
 	{ "snapshot", cmd_snapshot, "what a recording in overwrite mode has kept up to now" },
 	{ "stat", cmd_stat, "count events in a command, processes or the system" },
+	{ "top", cmd_top, "show where time goes now" },
 	{ "version", cmd_version, "the version, and what it can do" },
 	{ 0 },
 };

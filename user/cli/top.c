@@ -1,0 +1,608 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman top: where time goes now. A session in overwrite mode records into small
+ * buffers; each refresh is a frozen copy of them, which is a capture like any other and
+ * read as one. Where a flight recorder runs, its buffers are looked at instead.
+ *
+ * The screen needs nothing but the escapes for "home" and "erase", so that it works over
+ * a serial line; where output is no terminal, refreshes follow each other.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/signalfd.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kbarman/cpulist.h>
+#include <kbarman/events.h>
+#include <kbarman/kernel_maps.h>
+#include <kbarman/recorder.h>
+
+#include "analysis/hot.h"
+#include "analysis/sched.h"
+#include "cli.h"
+#include "json.h"
+
+#define RING_BYTES	(1U << 20)
+#define DEFAULT_HZ	499	/* no multiple of the tick */
+#define DEFAULT_ROWS	24
+#define DEFAULT_COLUMNS	80
+#define ROWS_OF_JSON	100	/* a table */
+
+static const char usage[] =
+	"usage: kbarman top [OPTIONS]\n"
+	"\n"
+	"Show which tasks and functions take the time now, and how busy the CPUs are, until q\n"
+	"or Ctrl-C.\n"
+	"\n"
+	"  -d, --delay SECONDS   between refreshes (default 2)\n"
+	"  -n, --number N        end after N refreshes\n"
+	"  -e, --event EVENT     what to sample (default cycles, or cpu-clock)\n"
+	"  -F, --freq HZ         samples a second and CPU (default 499)\n"
+	"  -C, --cpu CPUS        only these CPUs, as in 0-3,8\n"
+	"  -j, --json            one JSON object a line\n"
+	"  -h, --help            this text\n";
+
+struct top {
+	double delay;
+	uint64_t number, frequency;
+	const char *events_text, *cpus_text;
+	bool people;
+
+	struct kb_device *device;
+	struct kbarman_query query;
+	bool ours;			/* the session */
+	int signals;
+	bool screen;			/* refresh in place */
+	struct termios terminal;	/* as it was, if screen */
+	unsigned int rows, columns;
+	struct kb_json json;
+
+	uint64_t since;			/* ticks: what is later is new; 0 at first */
+	struct kbarman_stats stats;
+};
+
+/* What one refresh found. */
+struct view {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_names *names;
+	struct kb_tasks *tasks;
+	struct kb_timeline *timeline;
+	struct kb_symbolizer *symbolizer;
+	struct kb_hot *hot;
+	struct kb_sched *sched;
+	uint64_t last;			/* ticks */
+	int64_t from_ns, until_ns;
+	uint64_t records, samples;
+};
+
+/* ---- the session ---- */
+
+static int configure(struct top *top)
+{
+	struct kbarman_configure configure = {
+		.mode = KBARMAN_MODE_OVERWRITE,
+		.sources = KBARMAN_SOURCE_ALL,
+		.ring_bytes = RING_BYTES,
+		.sample = top->frequency,
+		.flags = KBARMAN_CONFIGURE_FREQ |
+			 (top->events_text ? 0 : KBARMAN_CONFIGURE_FALLBACK),
+	};
+	struct kbarman_event events[KB_EVENTS_MAX];
+	uint64_t cpus[KB_CPU_WORDS];
+	struct kb_error err;
+	int nr;
+
+	nr = kb_events_parse(events, KB_EVENTS_MAX, top->events_text ?: "cycles", NULL, &err);
+	if (nr < 0)
+		return cli_fail_error(&err);
+	configure.events_ptr = (uintptr_t)events;
+	configure.nr_events = (uint32_t)nr;
+	if (top->cpus_text) {
+		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
+		if (nr < 0)
+			return cli_fail("-C %s", err.text);
+		configure.cpus_ptr = (uintptr_t)cpus;
+		configure.nr_cpu_words = (uint32_t)nr;
+	}
+	return kb_device_configure(top->device, &configure, &err) ? cli_fail_error(&err) : 0;
+}
+
+static void add_kernel_maps(struct top *top)
+{
+	struct kb_kernel_maps maps = { 0 };
+	struct kb_error err;
+	uint32_t added;
+
+	if (kb_kernel_maps_read(&maps, NULL, NULL, &err) ||
+	    (maps.nr && kb_kernel_maps_add(&maps, top->device, &added, &err)))
+		cli_warn("functions of the kernel will have no names: %s", err.text);
+	kb_kernel_maps_free(&maps);
+}
+
+static int begin(struct top *top)
+{
+	struct kb_error err;
+
+	if (kb_device_open(&top->device, &err) || kb_device_query(top->device, &top->query, &err))
+		return cli_fail_error(&err);
+	if (top->query.state & KBARMAN_STATE_OWNED) {
+		if (top->query.mode == KBARMAN_MODE_OVERWRITE &&
+		    top->query.state & KBARMAN_STATE_RUNNING && !top->events_text && !top->cpus_text)
+			return 0;
+		return cli_fail("another program is recording, and there is one session at a time: "
+				"only a flight recorder can be looked at, without -e and -C");
+	}
+	if (configure(top))
+		return CLI_IMPOSSIBLE;
+	top->ours = true;
+	if (kb_device_start(top->device, &err))
+		return cli_fail_error(&err);
+	add_kernel_maps(top);
+	return 0;
+}
+
+/* ---- a view ---- */
+
+static void close_view(struct view *view)
+{
+	kb_sched_destroy(view->sched);
+	kb_hot_destroy(view->hot);
+	kb_symbolizer_destroy(view->symbolizer);
+	kb_timeline_destroy(view->timeline);
+	kb_tasks_destroy(view->tasks);
+	kb_names_destroy(view->names);
+	kb_barman_close(view->barman);
+}
+
+/* The buffers, frozen, as a capture at /proc/self/fd/FD. */
+static int freeze(struct top *top, int fd)
+{
+	struct kb_recorder *recorder;
+	struct kb_error err;
+	int ret;
+
+	ret = kb_recorder_freeze(&recorder, top->device, fd, &err);
+	if (ret)
+		return cli_fail_error(&err);
+	ret = kb_recorder_finish(recorder, true, &err);
+	kb_recorder_destroy(recorder);
+	return ret ? cli_fail_error(&err) : 0;
+}
+
+static int open_view(struct view *view, const char *path)
+{
+	struct kb_symbol_options symbols = { 0 };
+	struct kb_error err = { 0 };
+
+	if (kb_barman_open(&view->barman, path, &err))
+		return cli_fail_error(&err);
+	view->header = kb_barman_header(view->barman);
+	if (kb_tasks_create(&view->tasks, view->barman))
+		return cli_fail("out of memory");
+	if (kb_names_create(&view->names, view->barman, &err) ||
+	    kb_timeline_create(&view->timeline, view->barman, view->names, &err) ||
+	    kb_symbolizer_create(&view->symbolizer, view->barman, NULL, &symbols, &err) ||
+	    kb_hot_create(&view->hot, view->tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
+			  &err) ||
+	    kb_sched_create(&view->sched, view->header->max_cores, &err))
+		return cli_fail_error(&err);
+	return 0;
+}
+
+/* Of a slice, what is new. */
+static int add_slice(struct view *view, struct kb_slice slice, uint64_t timestamp)
+{
+	if (slice.end <= view->from_ns)
+		return 0;
+	if (slice.start < view->from_ns)
+		slice.start = view->from_ns;
+	return kb_sched_add(view->sched, &slice, timestamp);
+}
+
+static int add_sample(struct view *view, const struct kb_event *event)
+{
+	struct kb_frame frame = {
+		.symbol = *kb_symbolizer_resolve(view->symbolizer, event->task_id,
+						 event->timestamp, event->sample.pc),
+		.file = "",
+	};
+
+	view->samples++;
+	return kb_hot_add(view->hot, event, &frame);
+}
+
+static int add_event(struct top *top, struct view *view, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(view->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int nr;
+	int ret = 0;
+
+	if (event->type == KB_EVENT_UNKNOWN)
+		return 0;
+	if (event->timestamp > view->last)
+		view->last = event->timestamp;
+	nr = kb_timeline_feed(view->timeline, event, ns, slices);
+	for (unsigned int i = 0; i < nr && !ret; i++)
+		ret = add_slice(view, slices[i], event->timestamp);
+	if (event->timestamp <= top->since)
+		return ret;
+	view->records++;
+	if (!ret && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
+		ret = add_sample(view, event);
+	return ret;
+}
+
+static int read_view(struct top *top, struct view *view)
+{
+	struct kb_error err = { 0 };
+	struct kb_event event;
+	struct kb_slice slice;
+	int ret;
+
+	view->from_ns = top->since ? kb_barman_ns(view->barman, top->since) : INT64_MIN;
+	while ((ret = kb_barman_next(view->barman, &event, &err)) > 0)
+		if (add_event(top, view, &event))
+			return cli_fail("out of memory");
+	if (ret < 0)
+		return cli_fail_error(&err);
+	while (kb_timeline_end(view->timeline, &slice))
+		if (add_slice(view, slice, view->last))
+			return cli_fail("out of memory");
+	if (view->from_ns < kb_timeline_first(view->timeline))
+		view->from_ns = kb_timeline_first(view->timeline);
+	view->until_ns = kb_timeline_last(view->timeline);
+	if (view->last > top->since)
+		top->since = view->last;
+	return 0;
+}
+
+/* ---- showing ---- */
+
+static double percent(uint64_t part, uint64_t whole)
+{
+	return whole ? 100.0 * part / whole : 0;
+}
+
+/* A line of the screen: cut where it ends, the rest of it erased. */
+__attribute__((format(printf, 2, 3)))
+static void put(struct top *top, const char *format, ...)
+{
+	char line[512];
+	va_list args;
+	size_t i;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	if (top->columns < sizeof(line))
+		line[top->columns] = '\0';
+	/* Names are whatever programs call themselves. */
+	for (i = 0; line[i]; i++)
+		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
+			line[i] = '?';
+	kb_out_printf(top->json.out, "%s%s", line, top->screen ? "\033[K\r\n" : "\n");
+}
+
+static void put_cpus(struct top *top, struct view *view)
+{
+	char line[512] = "busy ";
+	size_t used = strlen(line);
+
+	for (uint32_t i = 0; i < view->header->max_cores && used < sizeof(line); i++) {
+		const struct kb_sched_cpu *cpu = kb_sched_cpu(view->sched, i);
+		uint64_t all = cpu->busy_ns + cpu->awake_ns + cpu->halted_ns + cpu->lost_ns;
+
+		if (cpu->seen)
+			used += (size_t)snprintf(line + used, sizeof(line) - used, " CPU%u %3.0f%%", i,
+						 percent(cpu->busy_ns, all));
+	}
+	put(top, "%s", line);
+}
+
+static uint64_t lost(const struct kbarman_stats *stats)
+{
+	uint64_t sum = 0;
+
+	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
+		sum += stats->lost[i];
+	return sum;
+}
+
+static void put_head(struct top *top, struct view *view, const struct kbarman_stats *stats)
+{
+	double seconds = (view->until_ns - view->from_ns) / 1e9;
+	time_t now = time(NULL);
+	char text[32];
+	struct tm tm;
+
+	localtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%H:%M:%S", &tm);
+	put(top, "kbarman top  %s  %.1f s: %.0f records/s, %" PRIu64 " samples, %" PRIu64 " lost%s",
+	    text, seconds, seconds > 0 ? view->records / seconds : 0, view->samples,
+	    lost(stats) - lost(&top->stats), top->ours ? "" : "  (flight recorder)");
+	put_cpus(top, view);
+}
+
+static void put_tasks(struct top *top, struct view *view, unsigned int rows)
+{
+	uint64_t all = (uint64_t)(view->until_ns - view->from_ns);
+	char buffer[KB_TASK_NAME_BUFFER];
+	const struct kb_sched_task *tasks;
+	uint32_t nr;
+
+	tasks = kb_sched_tasks(view->sched, &nr);
+	put(top, "%s", "");
+	put(top, "  Run %%    Runs  Preempted  Blocked     TID  Task");
+	for (uint32_t i = 0; i < nr && rows; i++) {
+		if (!tasks[i].run_ns || !tasks[i].key)
+			continue;	/* who idles is told by CPU */
+		put(top, "%6.1f%%  %6" PRIu64 "  %9" PRIu64 "  %7" PRIu64 "  %6" PRIu64 "  %s",
+		    percent(tasks[i].run_ns, all), tasks[i].runs, tasks[i].preempted,
+		    tasks[i].blocked, tasks[i].key,
+		    kb_tasks_name(view->tasks, (uint32_t)tasks[i].key, tasks[i].last_seen, buffer));
+		rows--;
+	}
+}
+
+static void put_symbols(struct top *top, struct view *view, unsigned int rows)
+{
+	const struct kb_hot_row *hot;
+	struct kb_hot_row totals;
+	uint32_t nr;
+
+	hot = kb_hot_rows(view->hot, false, &nr, &totals);
+	put(top, "%s", "");
+	put(top, "Overhead  Task              Image                 Symbol");
+	for (uint32_t i = 0; i < nr && i < rows; i++)
+		put(top, "%7.2f%%  %-16s  %-20s  [%c] %s", percent(hot[i].weight, totals.weight),
+		    hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
+		    *hot[i].symbol ? hot[i].symbol : "[unknown]");
+}
+
+static void show_json(struct top *top, struct view *view, const struct kbarman_stats *stats)
+{
+	struct kb_json *json = &top->json;
+	char buffer[KB_TASK_NAME_BUFFER];
+	const struct kb_sched_task *tasks;
+	const struct kb_hot_row *hot;
+	struct kb_hot_row totals;
+	uint32_t nr;
+
+	kb_json_begin(json, "interval");
+	kb_json_i64(json, "from_ns", view->from_ns);
+	kb_json_i64(json, "until_ns", view->until_ns);
+	kb_json_u64(json, "records", view->records);
+	kb_json_u64(json, "samples", view->samples);
+	kb_json_u64(json, "lost", lost(stats) - lost(&top->stats));
+	kb_json_end(json);
+	for (uint32_t i = 0; i < view->header->max_cores; i++) {
+		const struct kb_sched_cpu *cpu = kb_sched_cpu(view->sched, i);
+
+		if (!cpu->seen)
+			continue;
+		kb_json_begin(json, "cpu");
+		kb_json_u64(json, "cpu", i);
+		kb_json_u64(json, "busy_ns", cpu->busy_ns);
+		kb_json_u64(json, "awake_ns", cpu->awake_ns);
+		kb_json_u64(json, "halted_ns", cpu->halted_ns);
+		kb_json_end(json);
+	}
+	tasks = kb_sched_tasks(view->sched, &nr);
+	for (uint32_t i = 0; i < nr && i < ROWS_OF_JSON; i++) {
+		kb_json_begin(json, "task");
+		kb_json_u64(json, "task_id", tasks[i].key);
+		kb_json_string(json, "name", kb_tasks_name(view->tasks, (uint32_t)tasks[i].key,
+							   tasks[i].last_seen, buffer));
+		kb_json_u64(json, "run_ns", tasks[i].run_ns);
+		kb_json_u64(json, "runs", tasks[i].runs);
+		kb_json_end(json);
+	}
+	hot = kb_hot_rows(view->hot, false, &nr, &totals);
+	for (uint32_t i = 0; i < nr && i < ROWS_OF_JSON; i++) {
+		kb_json_begin(json, "symbol");
+		kb_json_string(json, "task", hot[i].task);
+		kb_json_string(json, "image", hot[i].image);
+		kb_json_string(json, "symbol", *hot[i].symbol ? hot[i].symbol : NULL);
+		kb_json_u64(json, "samples", hot[i].samples);
+		kb_json_double(json, "percent", percent(hot[i].weight, totals.weight));
+		kb_json_end(json);
+	}
+}
+
+static void measure_screen(struct top *top)
+{
+	struct winsize size;
+
+	top->rows = DEFAULT_ROWS;
+	top->columns = top->screen ? DEFAULT_COLUMNS : 200;
+	/* A serial line does not know its size. */
+	if (top->screen && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col) {
+		top->rows = size.ws_row;
+		top->columns = size.ws_col;
+	}
+	if (top->rows < 10)
+		top->rows = 10;
+}
+
+static void show(struct top *top, struct view *view, const struct kbarman_stats *stats)
+{
+	unsigned int rows;
+
+	if (!top->people) {
+		show_json(top, view, stats);
+		return;
+	}
+	measure_screen(top);
+	rows = top->rows - 7;		/* the head, two titles, the line of the cursor */
+	if (top->screen)
+		kb_out_printf(top->json.out, "\033[H");
+	put_head(top, view, stats);
+	put_tasks(top, view, rows / 3);
+	put_symbols(top, view, rows - rows / 3);
+	if (top->screen)
+		kb_out_printf(top->json.out, "\033[J");
+	else
+		put(top, "%s", "");
+}
+
+static int refresh(struct top *top)
+{
+	struct kbarman_stats stats = { 0 };
+	struct view view = { 0 };
+	struct kb_error err;
+	char path[32];
+	int fd, ret;
+
+	fd = memfd_create("kbarman top", MFD_CLOEXEC);
+	if (fd < 0)
+		return cli_fail("memfd_create: %s", strerror(errno));
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	ret = freeze(top, fd);
+	if (!ret && kb_device_stats(top->device, KBARMAN_CPU_ALL, &stats, &err))
+		ret = cli_fail_error(&err);
+	ret = ret ?: open_view(&view, path) ?: read_view(top, &view);
+	if (!ret) {
+		show(top, &view, &stats);
+		top->stats = stats;
+		if (kb_out_flush(top->json.out))
+			ret = cli_fail("can't write standard output: %s",
+				       strerror(-kb_out_error(top->json.out)));
+	}
+	close_view(&view);
+	close(fd);
+	return ret;
+}
+
+/* ---- keys, signals, time ---- */
+
+static int prepare(struct top *top)
+{
+	const char *term = getenv("TERM");
+	struct termios raw;
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGTERM);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	top->signals = signalfd(-1, &mask, SFD_CLOEXEC);
+	if (top->signals < 0)
+		return cli_fail("signalfd: %s", strerror(errno));
+	if (kb_out_fd(&top->json.out, STDOUT_FILENO))
+		return cli_fail("out of memory");
+	top->screen = top->people && isatty(STDOUT_FILENO) && isatty(STDIN_FILENO) && term &&
+		      strcmp(term, "dumb") && !tcgetattr(STDIN_FILENO, &top->terminal);
+	if (!top->screen)
+		return 0;
+	raw = top->terminal;
+	raw.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+	tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	kb_out_printf(top->json.out, "\033[H\033[J");
+	return 0;
+}
+
+/* Until the next refresh; true: the user has had enough. */
+static bool wait_for_more(struct top *top)
+{
+	struct pollfd fds[2] = {
+		{ .fd = top->signals, .events = POLLIN },
+		{ .fd = top->screen ? STDIN_FILENO : -1, .events = POLLIN },
+	};
+	char key;
+
+	if (poll(fds, 2, (int)(top->delay * 1000)) <= 0)
+		return false;
+	if (fds[0].revents)
+		return true;
+	if (read(STDIN_FILENO, &key, 1) != 1)
+		return true;
+	return key == 'q' || key == 'Q' || key == 3;
+}
+
+static int run(struct top *top)
+{
+	int ret = begin(top) ?: prepare(top);
+
+	/* Nothing is there yet: look for the first time after a delay. */
+	for (uint64_t i = 0; !ret && (!top->number || i < top->number); i++) {
+		if (wait_for_more(top))
+			break;
+		ret = refresh(top);
+	}
+	if (top->screen)
+		tcsetattr(STDIN_FILENO, TCSANOW, &top->terminal);
+	return ret;
+}
+
+static int take_option(struct top *top, int option)
+{
+	char *end;
+
+	switch (option) {
+	case 'd':
+		top->delay = strtod(optarg, &end);
+		return end != optarg && !*end && top->delay >= 0.1 && top->delay <= 3600 ? 0 :
+			cli_fail("-d %s: not a number of seconds from 0.1 on", optarg);
+	case 'n':
+		top->number = strtoull(optarg, &end, 10);
+		return *optarg >= '0' && *optarg <= '9' && !*end && top->number ? 0 :
+			cli_fail("-n %s: not a number of refreshes", optarg);
+	case 'F':
+		top->frequency = strtoull(optarg, &end, 10);
+		return *optarg >= '0' && *optarg <= '9' && !*end && top->frequency ? 0 :
+			cli_fail("-F %s: not a number of samples a second", optarg);
+	case 'e':
+		top->events_text = optarg;
+		return 0;
+	case 'C':
+		top->cpus_text = optarg;
+		return 0;
+	case 'j':
+		top->people = false;
+		return 0;
+	}
+	return cli_usage(option == 'h', usage);
+}
+
+int cmd_top(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "delay", required_argument, NULL, 'd' },
+		{ "number", required_argument, NULL, 'n' },
+		{ "event", required_argument, NULL, 'e' },
+		{ "freq", required_argument, NULL, 'F' },
+		{ "cpu", required_argument, NULL, 'C' },
+		{ "json", no_argument, NULL, 'j' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	struct top top = { .delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1 };
+	int option, ret;
+
+	while ((option = cli_getopt(argc, argv, "d:n:e:F:C:jh", options)) != -1) {
+		ret = take_option(&top, option);
+		if (ret || option == 'h')
+			return ret;
+	}
+	if (optind < argc) {
+		cli_warn("what is '%s'?", argv[optind]);
+		return cli_usage(false, usage);
+	}
+	ret = run(&top);
+	kb_out_destroy(top.json.out);
+	kb_device_close(top.device);
+	if (top.signals >= 0)
+		close(top.signals);
+	return ret;
+}
