@@ -285,6 +285,22 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 	return 0;
 }
 
+int kb_device_series(struct kb_device *device, struct kbarman_mark_series *series,
+		     struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ EAGAIN, "nobody records marks now" },
+		{ ENOSPC, "the capture has no room for another series of a chart" },
+		{ EINVAL, "the module refuses the series: a name is missing or too long, or a value is "
+			  "none of those that its field can have" },
+		{ 0, NULL },
+	};
+
+	series->size = sizeof(*series);
+	return ioctl(device->fd, KBARMAN_MARK_SERIES, series) ?
+		       call_failed(err, "series", meanings) : 0;
+}
+
 int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,
 		  struct kb_error *err)
 {

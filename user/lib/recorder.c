@@ -24,8 +24,11 @@
 #include <kbarman/recorder.h>
 
 #include "frozen.h"
+#include "insert.h"
 
 #define HOLD_BACK_NS	50000000
+#define INSERT_BYTES	(16 << 20)	/* of records that wait for their time */
+#define CLOCK_OLD_NS	100000000	/* a pair of readings that is asked for anew */
 #define SYNC_BYTES	(64 << 20)	/* not more is lost if the disk fills up */
 #define FACTS_AT_ONCE	1024
 
@@ -53,6 +56,10 @@ struct kb_recorder {
 	bool stream;
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
+	struct kb_insert insert;
+	int insert_source;		/* of the merge; -1 = none yet */
+	struct kbarman_clock clock;	/* as it was read last */
+	uint64_t clock_hz;
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
 	bool is_frozen;
@@ -182,6 +189,41 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 	return 0;
 }
 
+/* What was inserted up to @horizon goes to the merge; @upto says how far that went. */
+static int extend_inserted(struct kb_recorder *r, uint64_t horizon, uint64_t *upto,
+			   struct kb_error *err)
+{
+	uint64_t position = 0;
+
+	*upto = horizon;
+	if (!r->insert.nr)
+		return 0;
+	if (r->insert_source < 0) {
+		r->insert_source = kb_merge_add(r->merge, r->insert.ring, r->insert.size, 0, err);
+		if (r->insert_source < 0)
+			return r->insert_source;
+	} else {
+		position = kb_merge_position(r->merge, (unsigned int)r->insert_source);
+	}
+	*upto = kb_insert_move(&r->insert, horizon, position);
+	kb_merge_extend(r->merge, (unsigned int)r->insert_source, r->insert.end);
+	return 0;
+}
+
+/* Everything up to @horizon: in turns, if there is more inserted than its ring holds. */
+static int emit_all(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
+{
+	uint64_t upto;
+	int ret;
+
+	do {
+		ret = extend_inserted(r, horizon, &upto, err);
+		if (!ret)
+			ret = emit(r, upto, err);
+	} while (!ret && upto != horizon);
+	return ret;
+}
+
 static int consume(struct kb_recorder *r, struct kb_error *err)
 {
 	for (unsigned int i = 0; i < r->nr_rings; i++) {
@@ -213,23 +255,108 @@ static bool any_ring_full(const struct kb_recorder *r)
 
 int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 {
-	struct kbarman_clock clock;
 	uint64_t now;
 	int ret;
 
 	if (!r->stream)
 		return 0;
 	/* The clock first: what is stamped later than that is no news of the past. */
-	ret = kb_device_clock(r->device, &clock, err);
+	ret = kb_device_clock(r->device, &r->clock, err);
 	if (ret)
 		return ret;
-	now = clock.now.timestamp;
+	now = r->clock.now.timestamp;
 	ret = extend(r, err);
 	if (!ret)
-		ret = emit(r, now > r->hold_back ? now - r->hold_back : 0, err);
+		ret = emit_all(r, now > r->hold_back ? now - r->hold_back : 0, err);
 	if (!ret && any_ring_full(r))
-		ret = emit(r, now, err);
+		ret = emit_all(r, now, err);
 	return ret ?: consume(r, err);
+}
+
+/* ---- records of others ---- */
+
+/*
+ * CLOCK_MONOTONIC_RAW to ticks, by the last pair of readings. Nothing was recorded
+ * before the start, nor is anything after now: who says so is taken for mistaken.
+ */
+static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
+{
+	const struct kbarman_clock_pair *start = &r->clock.start, *now = &r->clock.now;
+	__int128 away, span, rate;
+
+	if (raw_ns > (int64_t)now->raw_ns || raw_ns < (int64_t)now->raw_ns - CLOCK_OLD_NS) {
+		int ret = kb_device_clock(r->device, &r->clock, err);
+
+		if (ret)
+			return ret;
+	}
+	if (raw_ns > (int64_t)now->raw_ns)
+		raw_ns = (int64_t)now->raw_ns;
+	if (raw_ns < (int64_t)start->raw_ns)
+		raw_ns = (int64_t)start->raw_ns;
+	away = (__int128)raw_ns - (int64_t)now->raw_ns;
+	span = (int64_t)(now->raw_ns - start->raw_ns);
+	rate = (int64_t)(now->timestamp - start->timestamp);
+	/* Two readings that are near each other say less than the nominal rate. */
+	if (span < CLOCK_OLD_NS) {
+		span = 1000000000;
+		rate = (int64_t)r->clock_hz;
+	}
+	*ticks = now->timestamp + (uint64_t)(int64_t)(away * rate / span);
+	if (*ticks < start->timestamp)
+		*ticks = start->timestamp;
+	return 0;
+}
+
+static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t type,
+		  uint32_t core, int64_t raw_ns, struct kb_error *err)
+{
+	struct bm_protocol_record_header *header = record;
+	uint64_t ticks;
+	int ret;
+
+	ret = ticks_of(r, raw_ns, &ticks, err);
+	if (ret)
+		return ret;
+	header->record_type = type;
+	header->core = core;
+	header->timestamp = ticks;
+	if (kb_insert_add(&r->insert, record, length))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return 0;
+}
+
+int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_id,
+			   const struct kbarman_mark *mark, const char *text, struct kb_error *err)
+{
+	struct bm_protocol_annotation *annotation;
+	size_t data = mark->text_bytes ? (size_t)mark->text_bytes + 1 : 0;
+	int ret;
+
+	annotation = calloc(1, sizeof(*annotation) + data);
+	if (!annotation)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	annotation->task_id = task_id;
+	annotation->data_length = (bm_uintptr)data;
+	annotation->channel = mark->channel;
+	annotation->group = mark->group;
+	annotation->colour = mark->colour;
+	annotation->type = (uint8_t)mark->type;
+	memcpy(annotation->data, text, mark->text_bytes);
+	ret = insert(r, annotation, sizeof(*annotation) + data, BM_RECORD_ANNOTATION,
+		     r->rings[0].cpu, raw_ns, err);
+	free(annotation);
+	return ret;
+}
+
+int kb_recorder_value(struct kb_recorder *r, int64_t raw_ns, uint32_t core, uint32_t task_id,
+		      uint32_t series, uint64_t value, struct kb_error *err)
+{
+	struct bm_protocol_custom_counter counter = {
+		.task_id = task_id, .counter = series, .value = value };
+
+	return insert(r, &counter, sizeof(counter), BM_RECORD_CUSTOM_COUNTER,
+		      core < r->nr_cpus ? core : r->rings[0].cpu, raw_ns, err);
 }
 
 /* ---- tables ---- */
@@ -529,6 +656,10 @@ static int write_facts(struct kb_recorder *r, struct kb_error *err)
 	}
 	if (!ret && r->totals.unordered)
 		ret = number_fact(r, r->totals.unordered, "unordered");
+	if (!ret && r->totals.inserted)
+		ret = number_fact(r, r->totals.inserted, "inserted");
+	if (!ret && r->totals.dropped)
+		ret = number_fact(r, r->totals.dropped, "inserted.lost");
 	return ret ? write_failed(err, ret) : 0;
 }
 
@@ -540,10 +671,12 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	/* Tables first: from the first sync on, the file is a capture. */
 	ret = ret ?: copy_tables(r, true, err);
 	ret = ret ?: extend(r, err);
-	ret = ret ?: emit(r, UINT64_MAX, err);
+	ret = ret ?: emit_all(r, UINT64_MAX, err);
 	if (!ret && r->stream)
 		ret = consume(r, err);
 	r->totals.unordered = kb_merge_unordered(r->merge);
+	r->totals.inserted = r->insert.count;
+	r->totals.dropped = r->insert.dropped;
 	ret = ret ?: write_facts(r, err);
 	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
 }
@@ -617,12 +750,15 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	if (!r)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	r->device = device;
+	r->insert_source = -1;
 	ret = kb_device_query(device, &query, err);
 	if (ret)
 		goto err_destroy;
 	r->nr_cpus = query.nr_cpus;
 	r->stream = query.mode == KBARMAN_MODE_STREAM;
+	kb_insert_init(&r->insert, INSERT_BYTES, !r->stream);
 	r->watermark = query.ring_bytes / 4;
+	r->clock_hz = query.clock_hz;
 	r->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
 	r->rings = calloc(r->nr_cpus, sizeof(*r->rings));
 	r->ring_of_cpu = calloc(r->nr_cpus, sizeof(*r->ring_of_cpu));
@@ -630,7 +766,7 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
 	}
-	ret = kb_merge_create(&r->merge, r->nr_cpus, err);
+	ret = kb_merge_create(&r->merge, r->nr_cpus + 1, err);
 	if (!ret)
 		ret = find_rings(r, err);
 	if (!ret && !r->nr_rings)
@@ -669,6 +805,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 	if (r->writer)
 		kb_barman_writer_destroy(r->writer);
 	kb_merge_destroy(r->merge);
+	kb_insert_destroy(&r->insert);
 	for (unsigned int i = 0; i < r->nr_rings; i++)
 		kb_mapped_unmap(&r->rings[i].mapped);
 	kb_frozen_release(&r->frozen);

@@ -59,6 +59,13 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 		       uint32_t *count, struct kb_error *err);
 
 /*
+ * The custom series that @series describes, made in the session that runs; its number
+ * is set there. -ENOSPC: the session has no room for it.
+ */
+int kb_device_series(struct kb_device *device, struct kbarman_mark_series *series,
+		     struct kb_error *err);
+
+/*
  * The capture of one CPU as it is mapped, with pointers to its parts. While a
  * session runs, tables grow: read a count with acquire order (kb_mapped_count())
  * before the rows it covers.

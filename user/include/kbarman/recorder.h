@@ -59,6 +59,20 @@ int kb_recorder_pump(struct kb_recorder *recorder, struct kb_error *err);
 int kb_recorder_sync(struct kb_recorder *recorder, struct kb_error *err);
 
 /*
+ * A record of one who is not the kernel, at @raw_ns of CLOCK_MONOTONIC_RAW, into the
+ * capture where its time is: as long as it comes within 50 ms, else it counts as
+ * unordered. Times before the start and in the future are taken for the start and now.
+ * Of @mark type (not KBARMAN_MARK_COUNTER), channel, group, colour and text_bytes count;
+ * unlike the device this takes long texts. Of @core only a CPU's number does. More than
+ * 16 MiB that wait to be pumped are dropped, in overwrite mode the oldest.
+ */
+int kb_recorder_annotation(struct kb_recorder *recorder, int64_t raw_ns, uint32_t task_id,
+			   const struct kbarman_mark *mark, const char *text,
+			   struct kb_error *err);
+int kb_recorder_value(struct kb_recorder *recorder, int64_t raw_ns, uint32_t core,
+		      uint32_t task_id, uint32_t series, uint64_t value, struct kb_error *err);
+
+/*
  * After kb_device_stop(): the rest, and the final header. With @compact the header
  * is left without its unused rows, which are holes otherwise; who is killed at that
  * leaves no capture.
@@ -73,6 +87,8 @@ int kb_recorder_compact(struct kb_recorder *recorder, int fd, struct kb_error *e
 
 struct kb_recorder_totals {
 	uint64_t records;		/* in the file */
+	uint64_t inserted;		/* of them, those that the kernel did not write */
+	uint64_t dropped;		/* inserted, but there was no room */
 	uint64_t unordered;		/* of them, those older than the one before */
 	uint64_t damaged;		/* times that a part of a ring could not be read */
 	uint64_t duration_ns;		/* start to stop; known after finish */
