@@ -16,6 +16,7 @@
 #include "analysis/names.h"
 #include "analysis/timeline.h"
 #include "export/callstacks.h"
+#include "export/cputime.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/taskids.h"
@@ -67,12 +68,6 @@ struct row {
 	uint64_t values[];
 };
 
-struct task_time {
-	uint64_t key;		/* task id */
-	uint64_t ran;		/* ns, up to its last slice */
-	uint64_t sampled;	/* of these, what its samples have */
-};
-
 struct pprof {
 	struct kb_barman *barman;
 	struct kb_symbolizer *symbolizer;
@@ -81,9 +76,8 @@ struct pprof {
 	struct kb_timeline *timeline;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
-	struct kb_table rows, times, functions;
-	int64_t *since;		/* by core: where its current slice began, ns */
-	uint8_t *seen;		/* by core: since holds */
+	struct kb_cputime times;
+	struct kb_table rows, functions;
 	uint32_t nr_counters;	/* that have values */
 	bool clock;		/* the first counter is one */
 	uint32_t nr_strings;
@@ -104,33 +98,6 @@ static bool is_clock(struct kb_text name)
 	return false;
 }
 
-static struct task_time *time_of(struct pprof *x, uint32_t task_id)
-{
-	uint64_t key = task_id;
-	struct task_time *time = kb_table_get(&x->times, &key);
-
-	x->no_memory |= !time;
-	return time;
-}
-
-/* CPU time of the task of @event since the sample of it before. */
-static uint64_t time_since(struct pprof *x, const struct kb_event *event, int64_t ns)
-{
-	struct task_time *time = time_of(x, event->task_id);
-	uint32_t running;
-	uint64_t ran, since;
-
-	if (!time)
-		return 0;
-	ran = time->ran;
-	if (kb_timeline_running(x->timeline, event->core, &running) && running == event->task_id &&
-	    ns > x->since[event->core])
-		ran += (uint64_t)ns - (uint64_t)x->since[event->core];
-	since = ran > time->sampled ? ran - time->sampled : 0;
-	time->sampled += since;
-	return since;
-}
-
 static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns)
 {
 	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
@@ -138,6 +105,7 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 	uint32_t known = kb_names_of_core(x->names, event->core), i;
 	uint64_t key[3] = { (uint64_t)task, event->core, (uint64_t)node };
 	const uint64_t *counters = event->sample.counters;
+	uint64_t since = 0;
 	struct row *row;
 
 	row = node < 0 || task < 0 ? NULL : kb_table_get(&x->rows, key);
@@ -155,35 +123,19 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 			row->values[VALUE_COUNTERS + id] += counters[i];
 	}
 	if (!x->clock)
-		row->values[VALUE_CPU] += time_since(x, event, ns);
+		x->no_memory |= kb_cputime_sample(&x->times, event, ns, &since) != 0;
 	else if (known && counters[0] != KB_COUNTER_INVALID)
-		row->values[VALUE_CPU] += counters[0];
-}
-
-static void take_slice(struct pprof *x, const struct kb_slice *slice)
-{
-	struct task_time *time;
-
-	x->since[slice->core] = slice->end;
-	if (slice->kind != KB_SLICE_RUN)
-		return;
-	time = time_of(x, slice->task_id);
-	if (time)
-		time->ran += (uint64_t)slice->end - (uint64_t)slice->start;
+		since = counters[0];
+	row->values[VALUE_CPU] += since;
 }
 
 static void take_event(struct pprof *x, const struct kb_event *event)
 {
 	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
 	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices);
 
-	for (i = 0; i < n; i++)
-		take_slice(x, &slices[i]);
-	if (event->core < kb_barman_header(x->barman)->max_cores && !x->seen[event->core]) {
-		x->seen[event->core] = true;
-		x->since[event->core] = ns;
-	}
+	x->no_memory |= kb_cputime_feed(&x->times, event, ns, slices, n) != 0;
 	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
 		add_sample(x, event, ns);
 }
@@ -457,22 +409,18 @@ static int prepare(struct pprof *x, struct kb_error *err)
 	kb_task_ids_init(&x->tasks, x->barman, x->names);
 	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
 		      sizeof(uint64_t), 3);
-	kb_table_init(&x->times, sizeof(struct task_time), 1);
 	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
-	x->since = calloc((size_t)max_cores + 1, sizeof(*x->since));
-	x->seen = calloc((size_t)max_cores + 1, sizeof(*x->seen));
-	if (kb_callstacks_init(&x->stacks, true) || !x->since || !x->seen)
+	if (kb_callstacks_init(&x->stacks, true) ||
+	    kb_cputime_init(&x->times, x->timeline, max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return kb_export_rewind(x->barman, err);
 }
 
 static void release(struct pprof *x)
 {
-	free(x->seen);
-	free(x->since);
 	kb_table_release(&x->functions);
-	kb_table_release(&x->times);
 	kb_table_release(&x->rows);
+	kb_cputime_release(&x->times);
 	kb_callstacks_release(&x->stacks);
 	kb_task_ids_release(&x->tasks);
 	kb_timeline_destroy(x->timeline);

@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: MIT
+/* What ran in slices that ended, and what the current one has until now. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+
+#include "export/cputime.h"
+
+struct task_time {
+	uint64_t key;		/* task id */
+	uint64_t ran;		/* ns, up to the end of its last slice */
+	uint64_t sampled;	/* of these, what its samples have */
+};
+
+int kb_cputime_init(struct kb_cputime *times, const struct kb_timeline *timeline,
+		    uint32_t max_cores)
+{
+	times->timeline = timeline;
+	times->max_cores = max_cores;
+	kb_table_init(&times->tasks, sizeof(struct task_time), 1);
+	times->since = calloc((size_t)max_cores + 1, sizeof(*times->since));
+	times->seen = calloc((size_t)max_cores + 1, sizeof(*times->seen));
+	return times->since && times->seen ? 0 : -ENOMEM;
+}
+
+void kb_cputime_release(struct kb_cputime *times)
+{
+	free(times->seen);
+	free(times->since);
+	kb_table_release(&times->tasks);
+}
+
+static struct task_time *time_of(struct kb_cputime *times, uint32_t task_id)
+{
+	return kb_table_get(&times->tasks, &(uint64_t){ task_id });
+}
+
+int kb_cputime_feed(struct kb_cputime *times, const struct kb_event *event, int64_t ns,
+		    const struct kb_slice *slices, unsigned int nr)
+{
+	struct task_time *time;
+	unsigned int i;
+
+	for (i = 0; i < nr; i++) {
+		times->since[slices[i].core] = slices[i].end;
+		if (slices[i].kind != KB_SLICE_RUN)
+			continue;
+		time = time_of(times, slices[i].task_id);
+		if (!time)
+			return -ENOMEM;
+		time->ran += (uint64_t)slices[i].end - (uint64_t)slices[i].start;
+	}
+	if (event->core < times->max_cores && !times->seen[event->core]) {
+		times->seen[event->core] = true;
+		times->since[event->core] = ns;
+	}
+	return 0;
+}
+
+int kb_cputime_sample(struct kb_cputime *times, const struct kb_event *event, int64_t ns,
+		      uint64_t *since)
+{
+	struct task_time *time = time_of(times, event->task_id);
+	uint32_t running;
+	uint64_t ran;
+
+	if (!time)
+		return -ENOMEM;
+	ran = time->ran;
+	if (kb_timeline_running(times->timeline, event->core, &running) &&
+	    running == event->task_id && ns > times->since[event->core])
+		ran += (uint64_t)ns - (uint64_t)times->since[event->core];
+	*since = ran > time->sampled ? ran - time->sampled : 0;
+	time->sampled += *since;
+	return 0;
+}
