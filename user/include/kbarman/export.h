@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Captures in the formats of others: one table, so that a tool needs no code of
- * its own for a format. Exports stream in constant memory, in the capture's order.
+ * its own for a format. Most exports stream, in the capture's order: their memory grows
+ * with different tasks and call chains only.
  */
 #ifndef KBARMAN_EXPORT_H
 #define KBARMAN_EXPORT_H

@@ -17,6 +17,8 @@ static const struct kb_export *const exports[] = {
 	&kb_export_html,
 	&kb_export_chrome,
 	&kb_export_pprof,
+	&kb_export_speedscope,
+	&kb_export_firefox,
 	NULL,
 };
 

@@ -14,6 +14,8 @@ extern const struct kb_export kb_export_perfetto;
 extern const struct kb_export kb_export_html;
 extern const struct kb_export kb_export_chrome;
 extern const struct kb_export kb_export_pprof;
+extern const struct kb_export kb_export_speedscope;
+extern const struct kb_export kb_export_firefox;
 
 /* Hand a sentence to options->say, if there is one. */
 void kb_export_say(const struct kb_export_options *options, const char *format, ...)

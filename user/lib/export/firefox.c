@@ -1,0 +1,762 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as a processed profile of the Firefox Profiler, version 49: a thread for each
+ * task with its samples, the CPU time between them, and its marks; and the counters.
+ *
+ * The format has columns, not rows, by thread; so samples, marks and values are kept in
+ * memory. A thread's tables have only what its own samples refer to.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names.h"
+#include "analysis/timeline.h"
+#include "export/callstacks.h"
+#include "export/cputime.h"
+#include "export/export.h"
+#include "export/keep.h"
+#include "export/spans.h"
+#include "export/taskids.h"
+#include "json.h"
+
+#define VERSION		49	/* of the processed format, and ... */
+#define GECKO_VERSION	24	/* ... of the one that it was made from */
+
+enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL };
+enum { PHASE_INSTANT, PHASE_INTERVAL };
+enum { RESOURCE_LIBRARY = 1 };
+
+struct mark {
+	uint32_t task, channel;
+	bool instant;
+	int64_t start, end;	/* ns */
+	char *text;
+	uint32_t length;
+};
+
+/* What a counter of a CPU advanced. */
+struct value {
+	uint32_t core, id, order;
+	int64_t ns;
+	uint64_t value;
+};
+
+struct list {
+	void *rows;
+	size_t nr, max;
+};
+
+struct firefox {
+	struct kb_barman *barman;
+	struct kb_symbolizer *symbolizer;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_callstacks stacks;
+	struct kb_task_ids tasks;
+	struct kb_spans spans;
+	struct kb_cputime times;
+	struct kb_keep samples;
+	struct list marks, values;
+	struct kb_json json;
+
+	/* Of the thread that is being written: numbers in its own tables, + 1. */
+	uint32_t *own_nodes, *own_frames;
+	uint32_t *nodes, *frames;	/* the nodes and frames that have one, in order */
+	uint32_t nr_nodes, nr_frames;
+};
+
+/* ---- keeping ---- */
+
+/* A new row of @size bytes; NULL without memory. */
+static void *add_row(struct list *list, size_t size)
+{
+	if (list->nr == list->max) {
+		size_t max = list->max ? 2 * list->max : 256;
+		void *rows = reallocarray(list->rows, max, size);
+
+		if (!rows)
+			return NULL;
+		list->rows = rows;
+		list->max = max;
+	}
+	return (char *)list->rows + list->nr++ * size;
+}
+
+static int keep_sample(struct firefox *x, const struct kb_event *event, int64_t ns)
+{
+	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	struct kb_kept sample = { .ns = ns, .task = (uint32_t)task, .node = (uint32_t)node };
+
+	if (node < 0 || task < 0 || kb_cputime_sample(&x->times, event, ns, &sample.cpu_ns))
+		return -ENOMEM;
+	return kb_keep_add(&x->samples, &sample);
+}
+
+static int keep_values(struct firefox *x, const struct kb_event *event, int64_t ns)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+
+	for (i = 0; i < known && i < event->sample.nr_counters; i++) {
+		struct value *value;
+
+		if (event->sample.counters[i] == KB_COUNTER_INVALID)
+			continue;
+		value = add_row(&x->values, sizeof(*value));
+		if (!value)
+			return -ENOMEM;
+		*value = (struct value) {
+			.core = event->core,
+			.id = kb_names_counter_id(x->names, event->core, i),
+			.order = (uint32_t)x->values.nr,
+			.ns = ns,
+			.value = event->sample.counters[i],
+		};
+	}
+	return 0;
+}
+
+static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, bool instant)
+{
+	struct mark *mark = add_row(&x->marks, sizeof(*mark));
+
+	if (!mark)
+		return -ENOMEM;
+	*mark = (struct mark) {
+		.task = span->task,
+		.channel = instant ? 0 : (uint32_t)span->key[1],
+		.instant = instant,
+		.start = span->start,
+		.end = ns,
+		.length = span->length,
+		.text = malloc(span->length + 1),
+	};
+	if (!mark->text)
+		return -ENOMEM;
+	memcpy(mark->text, span->text, span->length);
+	return 0;
+}
+
+static int keep_annotation(struct firefox *x, const struct kb_event *event, int64_t ns)
+{
+	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	struct kb_span span;
+	int done;
+
+	if (task < 0)
+		return -ENOMEM;
+	done = kb_spans_feed(&x->spans, event, ns, (uint32_t)task, &span);
+	return done > 0 ? keep_span(x, &span, ns, event->annotation.type != 0) : done;
+}
+
+static int keep_event(struct firefox *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices);
+	int error = kb_cputime_feed(&x->times, event, ns, slices, n);
+
+	if (!error && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
+		error = keep_sample(x, event, ns);
+	if (!error && event->type == KB_EVENT_SAMPLE)
+		error = keep_values(x, event, ns);
+	if (!error && event->type == KB_EVENT_ANNOTATION)
+		error = keep_annotation(x, event, ns);
+	return error;
+}
+
+static int by_task(const void *left, const void *right)
+{
+	const struct mark *a = left, *b = right;
+
+	if (a->task != b->task)
+		return a->task < b->task ? -1 : 1;
+	if (a->start != b->start)
+		return a->start < b->start ? -1 : 1;
+	return a->end < b->end ? -1 : a->end > b->end;
+}
+
+static int by_counter(const void *left, const void *right)
+{
+	const struct value *a = left, *b = right;
+
+	if (a->core != b->core)
+		return a->core < b->core ? -1 : 1;
+	if (a->id != b->id)
+		return a->id < b->id ? -1 : 1;
+	if (a->ns != b->ns)
+		return a->ns < b->ns ? -1 : 1;
+	return a->order < b->order ? -1 : 1;
+}
+
+/* ---- tables of a thread ---- */
+
+static int compare_numbers(const void *left, const void *right)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+
+	return a < b ? -1 : a > b;
+}
+
+/* Number the nodes that the samples refer to, callers first, and their frames. */
+static void choose_nodes(struct firefox *x, const struct kb_kept *samples, size_t nr)
+{
+	uint32_t i, node, frame;
+	size_t s;
+
+	x->nr_nodes = x->nr_frames = 0;
+	for (s = 0; s < nr; s++) {
+		for (node = samples[s].node; node && !x->own_nodes[node];
+		     node = kb_stack_node(&x->stacks, node)->parent) {
+			x->own_nodes[node] = 1;
+			x->nodes[x->nr_nodes++] = node;
+		}
+	}
+	qsort(x->nodes, x->nr_nodes, sizeof(*x->nodes), compare_numbers);
+	for (i = 0; i < x->nr_nodes; i++) {
+		x->own_nodes[x->nodes[i]] = i + 1;
+		frame = kb_stack_node(&x->stacks, x->nodes[i])->frame;
+		if (x->own_frames[frame])
+			continue;
+		x->frames[x->nr_frames++] = frame;
+		x->own_frames[frame] = x->nr_frames;
+	}
+}
+
+static void forget_nodes(struct firefox *x)
+{
+	uint32_t i;
+
+	for (i = 0; i < x->nr_nodes; i++)
+		x->own_nodes[x->nodes[i]] = 0;
+	for (i = 0; i < x->nr_frames; i++)
+		x->own_frames[x->frames[i]] = 0;
+}
+
+static uint32_t category_of(const struct firefox *x, uint32_t frame)
+{
+	return kb_stack_frame(&x->stacks, frame)->kernel ? CATEGORY_KERNEL : CATEGORY_USER;
+}
+
+/* A column that has the same literal @nr times; an integer, or null with @null. */
+static void write_same(struct firefox *x, const char *key, size_t nr, bool null, int64_t value)
+{
+	kb_json_array(&x->json, key);
+	while (nr--) {
+		if (null)
+			kb_json_string(&x->json, NULL, NULL);
+		else
+			kb_json_i64(&x->json, NULL, value);
+	}
+	kb_json_array_end(&x->json);
+}
+
+static void write_false(struct firefox *x, const char *key, size_t nr)
+{
+	kb_json_array(&x->json, key);
+	while (nr--)
+		kb_json_bool(&x->json, NULL, false);
+	kb_json_array_end(&x->json);
+}
+
+/* 0, 1, 2, … + @first */
+static void write_range(struct firefox *x, const char *key, size_t nr, uint64_t first)
+{
+	size_t i;
+
+	kb_json_array(&x->json, key);
+	for (i = 0; i < nr; i++)
+		kb_json_u64(&x->json, NULL, first + i);
+	kb_json_array_end(&x->json);
+}
+
+static void write_stack_table(struct firefox *x)
+{
+	uint32_t i;
+
+	kb_json_object(&x->json, "stackTable");
+	kb_json_u64(&x->json, "length", x->nr_nodes);
+	kb_json_array(&x->json, "frame");
+	for (i = 0; i < x->nr_nodes; i++)
+		kb_json_u64(&x->json, NULL,
+			    x->own_frames[kb_stack_node(&x->stacks, x->nodes[i])->frame] - 1);
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "prefix");
+	for (i = 0; i < x->nr_nodes; i++) {
+		uint32_t parent = kb_stack_node(&x->stacks, x->nodes[i])->parent;
+
+		if (parent)
+			kb_json_u64(&x->json, NULL, x->own_nodes[parent] - 1);
+		else
+			kb_json_string(&x->json, NULL, NULL);
+	}
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "category");
+	for (i = 0; i < x->nr_nodes; i++)
+		kb_json_u64(&x->json, NULL,
+			    category_of(x, kb_stack_node(&x->stacks, x->nodes[i])->frame));
+	kb_json_array_end(&x->json);
+	write_same(x, "subcategory", x->nr_nodes, false, 0);
+	kb_json_object_end(&x->json);
+}
+
+/* Each frame is a function of its own: strings begin with their names. */
+static void write_frame_tables(struct firefox *x)
+{
+	uint32_t nr = x->nr_frames, i;
+
+	kb_json_object(&x->json, "frameTable");
+	kb_json_u64(&x->json, "length", nr);
+	write_same(x, "address", nr, false, -1);
+	write_same(x, "inlineDepth", nr, false, 0);
+	kb_json_array(&x->json, "category");
+	for (i = 0; i < nr; i++)
+		kb_json_u64(&x->json, NULL, category_of(x, x->frames[i]));
+	kb_json_array_end(&x->json);
+	write_same(x, "subcategory", nr, false, 0);
+	write_range(x, "func", nr, 0);
+	write_same(x, "nativeSymbol", nr, true, 0);
+	write_same(x, "innerWindowID", nr, false, 0);
+	write_same(x, "implementation", nr, true, 0);
+	write_same(x, "line", nr, true, 0);
+	write_same(x, "column", nr, true, 0);
+	kb_json_object_end(&x->json);
+	kb_json_object(&x->json, "funcTable");
+	kb_json_u64(&x->json, "length", nr);
+	write_range(x, "name", nr, 0);
+	write_false(x, "isJS", nr);
+	write_false(x, "relevantForJS", nr);
+	kb_json_array(&x->json, "resource");
+	for (i = 0; i < nr; i++)
+		kb_json_u64(&x->json, NULL, kb_stack_frame(&x->stacks, x->frames[i])->image);
+	kb_json_array_end(&x->json);
+	write_same(x, "fileName", nr, true, 0);
+	write_same(x, "lineNumber", nr, true, 0);
+	write_same(x, "columnNumber", nr, true, 0);
+	kb_json_object_end(&x->json);
+}
+
+/* Strings: names of functions, of all images, of the thread's marks. */
+static void write_strings(struct firefox *x, const struct mark *marks, size_t nr_marks)
+{
+	char label[KB_STACK_LABEL];
+	uint32_t i;
+	size_t m;
+
+	kb_json_array(&x->json, "stringArray");
+	for (i = 0; i < x->nr_frames; i++)
+		kb_json_text(&x->json, NULL, label, kb_stack_label(&x->stacks, x->frames[i], label));
+	for (i = 0; i < x->stacks.images.nr; i++)
+		kb_json_string(&x->json, NULL, kb_stack_image(&x->stacks, i)->base_name);
+	for (m = 0; m < nr_marks; m++)
+		kb_json_text(&x->json, NULL, marks[m].text, marks[m].length);
+	kb_json_array_end(&x->json);
+}
+
+static void write_resources(struct firefox *x)
+{
+	uint32_t nr = x->stacks.images.nr;
+
+	kb_json_object(&x->json, "resourceTable");
+	kb_json_u64(&x->json, "length", nr);
+	write_range(x, "lib", nr, 0);
+	write_range(x, "name", nr, x->nr_frames);
+	write_same(x, "host", nr, true, 0);
+	write_same(x, "type", nr, false, RESOURCE_LIBRARY);
+	kb_json_object_end(&x->json);
+	kb_json_object(&x->json, "nativeSymbols");
+	kb_json_u64(&x->json, "length", 0);
+	write_range(x, "libIndex", 0, 0);
+	write_range(x, "address", 0, 0);
+	write_range(x, "name", 0, 0);
+	write_range(x, "functionSize", 0, 0);
+	kb_json_object_end(&x->json);
+}
+
+static void write_samples(struct firefox *x, const struct kb_kept *samples, size_t nr)
+{
+	size_t i;
+
+	kb_json_object(&x->json, "samples");
+	kb_json_u64(&x->json, "length", nr);
+	kb_json_array(&x->json, "stack");
+	for (i = 0; i < nr; i++)
+		kb_json_u64(&x->json, NULL, x->own_nodes[samples[i].node] - 1);
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "time");
+	for (i = 0; i < nr; i++)
+		kb_json_fixed(&x->json, NULL, samples[i].ns, 6);	/* milliseconds */
+	kb_json_array_end(&x->json);
+	kb_json_string(&x->json, "weight", NULL);
+	kb_json_string(&x->json, "weightType", "samples");
+	kb_json_array(&x->json, "threadCPUDelta");
+	for (i = 0; i < nr; i++)
+		kb_json_fixed(&x->json, NULL, (int64_t)samples[i].cpu_ns, 3);	/* microseconds */
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+static void write_markers(struct firefox *x, const struct mark *marks, size_t nr)
+{
+	size_t i;
+
+	kb_json_object(&x->json, "markers");
+	kb_json_u64(&x->json, "length", nr);
+	write_range(x, "name", nr, x->nr_frames + x->stacks.images.nr);
+	kb_json_array(&x->json, "startTime");
+	for (i = 0; i < nr; i++)
+		kb_json_fixed(&x->json, NULL, marks[i].start, 6);
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "endTime");
+	for (i = 0; i < nr; i++) {
+		if (marks[i].instant)
+			kb_json_string(&x->json, NULL, NULL);
+		else
+			kb_json_fixed(&x->json, NULL, marks[i].end, 6);
+	}
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "phase");
+	for (i = 0; i < nr; i++)
+		kb_json_u64(&x->json, NULL, marks[i].instant ? PHASE_INSTANT : PHASE_INTERVAL);
+	kb_json_array_end(&x->json);
+	write_same(x, "category", nr, false, CATEGORY_OTHER);
+	kb_json_array(&x->json, "data");
+	for (i = 0; i < nr; i++) {
+		kb_json_object(&x->json, NULL);
+		kb_json_string(&x->json, "type", "Mark");
+		kb_json_u64(&x->json, "channel", marks[i].channel);
+		kb_json_object_end(&x->json);
+	}
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+static void write_pid(struct firefox *x, const struct kb_task_id *task)
+{
+	char pid[16];
+
+	snprintf(pid, sizeof(pid), "%" PRIu32, task->tgid);
+	kb_json_string(&x->json, "pid", pid);
+}
+
+static void write_thread(struct firefox *x, uint32_t number, const struct kb_kept *samples,
+			 size_t nr_samples, const struct mark *marks, size_t nr_marks)
+{
+	const struct kb_task_id *task = kb_task_id(&x->tasks, number);
+	struct kb_text process = kb_names_task(x->names, task->tgid, UINT64_MAX)->name;
+	char label[KB_TASK_LABEL];
+
+	choose_nodes(x, samples, nr_samples);
+	kb_json_object(&x->json, NULL);
+	kb_json_text(&x->json, "name", label, kb_task_label(&x->tasks, number, label));
+	kb_json_string(&x->json, "processType", "default");
+	kb_json_text(&x->json, "processName", process.data, process.length);
+	kb_json_bool(&x->json, "isMainThread", task->key[0] == task->tgid);
+	write_pid(x, task);
+	kb_json_u64(&x->json, "tid", task->key[0]);
+	kb_json_fixed(&x->json, "processStartupTime", kb_timeline_first(x->timeline), 6);
+	kb_json_string(&x->json, "processShutdownTime", NULL);
+	kb_json_fixed(&x->json, "registerTime", kb_timeline_first(x->timeline), 6);
+	kb_json_string(&x->json, "unregisterTime", NULL);
+	write_range(x, "pausedRanges", 0, 0);
+	write_samples(x, samples, nr_samples);
+	write_markers(x, marks, nr_marks);
+	write_stack_table(x);
+	write_frame_tables(x);
+	write_resources(x);
+	write_strings(x, marks, nr_marks);
+	kb_json_object_end(&x->json);
+	forget_nodes(x);
+}
+
+/* Samples and marks are both in the order of tasks. */
+static void write_threads(struct firefox *x, uint32_t *first)
+{
+	const struct mark *marks = x->marks.rows;
+	size_t s = 0, m = 0, nr_samples, nr_marks;
+	uint32_t task;
+
+	kb_json_array(&x->json, "threads");
+	while (s < x->samples.nr || m < x->marks.nr) {
+		task = s < x->samples.nr ? x->samples.rows[s].task : UINT32_MAX;
+		if (m < x->marks.nr && marks[m].task < task)
+			task = marks[m].task;
+		if (*first == UINT32_MAX)
+			*first = task;
+		nr_samples = s < x->samples.nr && x->samples.rows[s].task == task ?
+			kb_keep_run(&x->samples, s) : 0;
+		for (nr_marks = 0; m + nr_marks < x->marks.nr && marks[m + nr_marks].task == task;)
+			nr_marks++;
+		write_thread(x, task, x->samples.rows + s, nr_samples, marks + m, nr_marks);
+		s += nr_samples;
+		m += nr_marks;
+	}
+	kb_json_array_end(&x->json);
+}
+
+/* ---- the rest of the profile ---- */
+
+static void write_category(struct firefox *x, const char *name, const char *colour)
+{
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "name", name);
+	kb_json_string(&x->json, "color", colour);
+	kb_json_array(&x->json, "subcategories");
+	kb_json_string(&x->json, NULL, "Other");
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+static void write_marker_schema(struct firefox *x)
+{
+	static const char *const display[] = { "marker-chart", "marker-table", "timeline-overview" };
+	size_t i;
+
+	kb_json_array(&x->json, "markerSchema");
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "name", "Mark");
+	kb_json_string(&x->json, "chartLabel", "{marker.name}");
+	kb_json_string(&x->json, "tooltipLabel", "{marker.name}");
+	kb_json_string(&x->json, "tableLabel", "{marker.name}");
+	kb_json_array(&x->json, "display");
+	for (i = 0; i < sizeof(display) / sizeof(display[0]); i++)
+		kb_json_string(&x->json, NULL, display[i]);
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "data");
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "key", "channel");
+	kb_json_string(&x->json, "label", "Channel");
+	kb_json_string(&x->json, "format", "integer");
+	kb_json_object_end(&x->json);
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+	kb_json_array_end(&x->json);
+}
+
+static void write_meta(struct firefox *x)
+{
+	const char *command = kb_barman_fact(x->barman, "command");
+	const char *target = kb_barman_header(x->barman)->target_name;
+	const char *release = kb_barman_fact(x->barman, "release");
+
+	kb_json_object(&x->json, "meta");
+	kb_json_u64(&x->json, "version", GECKO_VERSION);
+	kb_json_u64(&x->json, "preprocessedProfileVersion", VERSION);
+	kb_json_double(&x->json, "interval", 1.0);	/* ms; samples have their own times */
+	kb_json_fixed(&x->json, "startTime",
+		      (int64_t)kb_barman_header(x->barman)->unix_base_ns, 6);
+	kb_json_u64(&x->json, "processType", 0);
+	kb_json_string(&x->json, "product", command ? command : target ? target : "kbarman");
+	kb_json_string(&x->json, "importedFrom", "kbarman");
+	kb_json_string(&x->json, "oscpu", release ? release : "Linux");
+	kb_json_u64(&x->json, "logicalCPUs", kb_barman_header(x->barman)->max_cores);
+	kb_json_u64(&x->json, "stackwalk", 1);
+	kb_json_bool(&x->json, "debug", false);
+	kb_json_bool(&x->json, "symbolicated", true);
+	kb_json_bool(&x->json, "usesOnlyOneStackType", true);
+	kb_json_bool(&x->json, "sourceCodeIsNotOnSearchfox", true);
+	kb_json_object(&x->json, "sampleUnits");
+	kb_json_string(&x->json, "time", "ms");
+	kb_json_string(&x->json, "eventDelay", "ms");
+	kb_json_string(&x->json, "threadCPUDelta", "µs");
+	kb_json_object_end(&x->json);
+	kb_json_array(&x->json, "categories");
+	write_category(x, "Other", "grey");
+	write_category(x, "User", "yellow");
+	write_category(x, "Kernel", "blue");
+	kb_json_array_end(&x->json);
+	write_marker_schema(x);
+	write_range(x, "pausedRanges", 0, 0);
+	kb_json_object_end(&x->json);
+}
+
+/* A build-id as symbol servers ask for it: three numbers turned round, and an age. */
+static void breakpad_id(const struct kb_build_id *id, char text[34])
+{
+	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
+	int i;
+
+	for (i = 0; i < 16; i++)
+		snprintf(text + 2 * i, 3, "%02X", id && order[i] < id->length ?
+			 id->bytes[order[i]] : 0);
+	strcpy(text + 32, "0");
+}
+
+static void write_libs(struct firefox *x)
+{
+	char id[34], code[2 * KB_BUILD_ID_MAX + 1];
+	uint32_t i, j;
+
+	kb_json_array(&x->json, "libs");
+	for (i = 0; i < x->stacks.images.nr; i++) {
+		const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
+
+		breakpad_id(image->build_id, id);
+		for (j = 0; image->build_id && j < image->build_id->length; j++)
+			snprintf(code + 2 * j, 3, "%02x", image->build_id->bytes[j]);
+		kb_json_object(&x->json, NULL);
+		kb_json_string(&x->json, "name", image->base_name);
+		kb_json_string(&x->json, "path", image->path);
+		kb_json_string(&x->json, "debugName", image->base_name);
+		kb_json_string(&x->json, "debugPath", image->path);
+		kb_json_string(&x->json, "breakpadId", id);
+		kb_json_string(&x->json, "codeId", image->build_id ? code : NULL);
+		kb_json_string(&x->json, "arch", NULL);
+		kb_json_object_end(&x->json);
+	}
+	kb_json_array_end(&x->json);
+}
+
+/* One counter of one CPU. @main: the task of thread 0, as they must have one. */
+static void write_counter(struct firefox *x, const struct value *values, size_t nr, uint32_t main)
+{
+	struct kb_text name = kb_names_counter(x->names, values->id);
+	char text[KB_TASK_LABEL];
+	int cpu = snprintf(text, sizeof(text), "CPU %" PRIu32 " ", values->core);
+	size_t i;
+
+	if (name.length > sizeof(text) - (size_t)cpu)
+		name.length = sizeof(text) - (size_t)cpu;
+	memcpy(text + cpu, name.data, name.length);
+	kb_json_object(&x->json, NULL);
+	kb_json_text(&x->json, "name", text, (size_t)cpu + name.length);
+	kb_json_string(&x->json, "category", "PMU");
+	kb_json_string(&x->json, "description", "what the counter advanced since its value before");
+	write_pid(x, kb_task_id(&x->tasks, main));
+	kb_json_u64(&x->json, "mainThreadIndex", 0);
+	kb_json_object(&x->json, "samples");
+	kb_json_u64(&x->json, "length", nr);
+	kb_json_array(&x->json, "time");
+	for (i = 0; i < nr; i++)
+		kb_json_fixed(&x->json, NULL, values[i].ns, 6);
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "count");
+	for (i = 0; i < nr; i++)
+		kb_json_u64(&x->json, NULL, values[i].value);
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+static void write_counters(struct firefox *x, uint32_t main)
+{
+	const struct value *values = x->values.rows;
+	size_t at, nr;
+
+	kb_json_array(&x->json, "counters");
+	for (at = 0; at < x->values.nr && main != UINT32_MAX; at += nr) {
+		for (nr = 1; at + nr < x->values.nr && values[at + nr].core == values[at].core &&
+		     values[at + nr].id == values[at].id;)
+			nr++;
+		write_counter(x, values + at, nr, main);
+	}
+	kb_json_array_end(&x->json);
+}
+
+static int write_all(struct firefox *x)
+{
+	uint32_t main = UINT32_MAX;
+
+	kb_keep_sort(&x->samples);
+	if (x->marks.nr)
+		qsort(x->marks.rows, x->marks.nr, sizeof(struct mark), by_task);
+	if (x->values.nr)
+		qsort(x->values.rows, x->values.nr, sizeof(struct value), by_counter);
+	x->own_nodes = calloc(x->stacks.nodes.nr, sizeof(*x->own_nodes));
+	x->own_frames = calloc((size_t)x->stacks.frames.nr + 1, sizeof(*x->own_frames));
+	x->nodes = calloc(x->stacks.nodes.nr, sizeof(*x->nodes));
+	x->frames = calloc((size_t)x->stacks.frames.nr + 1, sizeof(*x->frames));
+	if (!x->own_nodes || !x->own_frames || !x->nodes || !x->frames)
+		return -ENOMEM;
+	kb_json_object(&x->json, NULL);
+	write_meta(x);
+	write_libs(x);
+	write_range(x, "pages", 0, 0);
+	write_range(x, "profilerOverhead", 0, 0);
+	write_threads(x, &main);
+	write_counters(x, main);
+	kb_json_object_end(&x->json);
+	kb_out_bytes(x->json.out, "\n", 1);
+	return 0;
+}
+
+/* ---- all of it ---- */
+
+static int prepare(struct firefox *x, struct kb_error *err)
+{
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (error)
+		return error;
+	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_spans_init(&x->spans);
+	if (kb_callstacks_init(&x->stacks, false) ||
+	    kb_cputime_init(&x->times, x->timeline, kb_barman_header(x->barman)->max_cores))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_export_rewind(x->barman, err);
+}
+
+static void release(struct firefox *x)
+{
+	struct mark *marks = x->marks.rows;
+	size_t i;
+
+	for (i = 0; i < x->marks.nr; i++)
+		free(marks[i].text);
+	free(x->marks.rows);
+	free(x->values.rows);
+	free(x->own_nodes);
+	free(x->own_frames);
+	free(x->nodes);
+	free(x->frames);
+	kb_keep_release(&x->samples);
+	kb_cputime_release(&x->times);
+	kb_spans_release(&x->spans);
+	kb_callstacks_release(&x->stacks);
+	kb_task_ids_release(&x->tasks);
+	kb_timeline_destroy(x->timeline);
+	kb_names_destroy(x->names);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct firefox x = { .barman = barman, .symbolizer = symbolizer, .json.out = out };
+	int error = 0, result = prepare(&x, err);
+	struct kb_slice slice;
+	struct kb_event event;
+	struct kb_span span;
+
+	if (result)
+		goto out;
+	while (!error && (result = kb_barman_next(barman, &event, err)) > 0)
+		error = keep_event(&x, &event);
+	while (kb_timeline_end(x.timeline, &slice))
+		;		/* so that the last time is known */
+	while (!error && kb_spans_end(&x.spans, &span))
+		error = keep_span(&x, &span, kb_timeline_last(x.timeline), false);
+	if (!error)
+		error = write_all(&x);
+	if (!x.samples.nr)
+		kb_export_say(options, "the capture has no samples with an address");
+	if (error)
+		result = kb_error_set(err, error, KB_NO_OFFSET, "out of memory for %zu samples",
+				      x.samples.nr);
+	else
+		result = kb_export_end(barman, out, result, err);
+out:
+	release(&x);
+	return result;
+}
+
+const struct kb_export kb_export_firefox = {
+	.name = "firefox",
+	.extension = ".firefox.json",
+	.description = "Firefox Profiler (processed profile 49): samples, CPU time, marks",
+	.run = run,
+};

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The samples of a capture in Speedscope's file format: a sampled profile for each task,
+ * its stacks in the order of time. That order is why samples are kept in memory.
+ */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names.h"
+#include "export/callstacks.h"
+#include "export/export.h"
+#include "export/keep.h"
+#include "export/taskids.h"
+#include "json.h"
+
+struct profile {
+	size_t first, nr;	/* in samples */
+	uint64_t total;		/* weight */
+};
+
+struct speedscope {
+	struct kb_barman *barman;
+	struct kb_symbolizer *symbolizer;
+	struct kb_names *names;
+	struct kb_callstacks stacks;
+	struct kb_task_ids tasks;
+	struct kb_keep samples;
+	struct profile *profiles;
+	size_t nr_profiles;
+	struct kb_json json;
+	bool count;		/* samples weigh 1 each */
+	uint64_t mean;		/* the weight of those that have none */
+};
+
+static int add_sample(struct speedscope *x, const struct kb_event *event)
+{
+	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	struct kb_kept sample = {
+		.ns = kb_barman_ns(x->barman, event->timestamp),
+		.weight = event->sample.nr_counters ? event->sample.counters[0] :
+						      KB_COUNTER_INVALID,
+		.task = (uint32_t)task,
+		.node = (uint32_t)node,
+	};
+
+	if (node < 0 || task < 0)
+		return -ENOMEM;
+	return kb_keep_add(&x->samples, &sample);
+}
+
+static uint64_t weight_of(const struct speedscope *x, const struct kb_kept *sample)
+{
+	if (x->count)
+		return 1;
+	return sample->weight == KB_COUNTER_INVALID ? x->mean : sample->weight;
+}
+
+/* As in a flame graph: without a counter's value a sample has the mean of the others. */
+static void settle(struct speedscope *x)
+{
+	uint64_t weight = 0, weighed = 0;
+	size_t i;
+
+	for (i = 0; i < x->samples.nr && !x->count; i++) {
+		if (x->samples.rows[i].weight == KB_COUNTER_INVALID)
+			continue;
+		weight += x->samples.rows[i].weight;
+		weighed++;
+	}
+	x->count |= !weight;
+	x->mean = weighed ? weight / weighed : 0;
+}
+
+static int heaviest_first(const void *left, const void *right)
+{
+	const struct profile *a = left, *b = right;
+
+	if (a->total != b->total)
+		return a->total > b->total ? -1 : 1;
+	return a->first < b->first ? -1 : 1;
+}
+
+static int divide(struct speedscope *x)
+{
+	size_t at, i, nr;
+
+	kb_keep_sort(&x->samples);
+	x->profiles = reallocarray(NULL, (size_t)x->tasks.rows.nr + 1, sizeof(*x->profiles));
+	if (!x->profiles)
+		return -ENOMEM;
+	for (at = 0; at < x->samples.nr; at += nr) {
+		struct profile *profile = &x->profiles[x->nr_profiles++];
+
+		nr = kb_keep_run(&x->samples, at);
+		*profile = (struct profile) { .first = at, .nr = nr };
+		for (i = at; i < at + nr; i++)
+			profile->total += weight_of(x, &x->samples.rows[i]);
+	}
+	qsort(x->profiles, x->nr_profiles, sizeof(*x->profiles), heaviest_first);
+	return 0;
+}
+
+static void write_frames(struct speedscope *x)
+{
+	char label[KB_STACK_LABEL];
+	uint32_t i;
+
+	kb_json_object(&x->json, "shared");
+	kb_json_array(&x->json, "frames");
+	for (i = 0; i < x->stacks.frames.nr; i++) {
+		const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+
+		kb_json_object(&x->json, NULL);
+		kb_json_text(&x->json, "name", label, kb_stack_label(&x->stacks, i, label));
+		kb_json_string(&x->json, "file", kb_stack_image(&x->stacks, frame->image)->path);
+		kb_json_object_end(&x->json);
+	}
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+/* Outermost first, whence the way is from the other end. */
+static void write_stack(struct speedscope *x, uint32_t node, uint32_t *path)
+{
+	uint32_t depth = kb_stack_node(&x->stacks, node)->depth, i;
+
+	for (i = depth; i--; node = kb_stack_node(&x->stacks, node)->parent)
+		path[i] = kb_stack_node(&x->stacks, node)->frame;
+	kb_json_array(&x->json, NULL);
+	for (i = 0; i < depth; i++)
+		kb_json_u64(&x->json, NULL, path[i]);
+	kb_json_array_end(&x->json);
+}
+
+static void write_profile(struct speedscope *x, const struct profile *profile, const char *unit,
+			  uint32_t *path)
+{
+	const struct kb_kept *samples = x->samples.rows + profile->first;
+	char name[KB_TASK_LABEL + 16] = "no samples";
+	size_t length = strlen(name), i;
+
+	if (profile->nr) {
+		length = kb_task_label(&x->tasks, samples->task, name);
+		length += (size_t)sprintf(name + length, " (%llu)", (unsigned long long)
+					  kb_task_id(&x->tasks, samples->task)->key[0]);
+	}
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "type", "sampled");
+	kb_json_text(&x->json, "name", name, length);
+	kb_json_string(&x->json, "unit", unit);
+	kb_json_u64(&x->json, "startValue", 0);
+	kb_json_u64(&x->json, "endValue", profile->total);
+	kb_json_array(&x->json, "samples");
+	for (i = 0; i < profile->nr; i++)
+		write_stack(x, samples[i].node, path);
+	kb_json_array_end(&x->json);
+	kb_json_array(&x->json, "weights");
+	for (i = 0; i < profile->nr; i++)
+		kb_json_u64(&x->json, NULL, weight_of(x, &samples[i]));
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+/* What weights are in: of clocks, time. */
+static const char *unit_of(const struct speedscope *x)
+{
+	struct kb_text name;
+
+	if (x->count || !kb_names_nr_counters(x->names))
+		return "none";
+	name = kb_names_counter(x->names, 0);
+	if (name.length > 6 && memcmp(name.data + name.length - 6, "-clock", 6) == 0)
+		return "nanoseconds";
+	return "none";
+}
+
+static int write_all(struct speedscope *x)
+{
+	const char *command = kb_barman_fact(x->barman, "command");
+	const char *target = kb_barman_header(x->barman)->target_name;
+	static const struct profile nothing;
+	uint32_t deepest = 1, *path, i;
+	size_t p;
+
+	for (i = 0; i < x->stacks.nodes.nr; i++)
+		if (kb_stack_node(&x->stacks, i)->depth > deepest)
+			deepest = kb_stack_node(&x->stacks, i)->depth;
+	path = reallocarray(NULL, deepest, sizeof(*path));
+	if (!path)
+		return -ENOMEM;
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "$schema", "https://www.speedscope.app/file-format-schema.json");
+	kb_json_string(&x->json, "exporter", "kbarman");
+	kb_json_string(&x->json, "name", command ? command : target ? target : "");
+	kb_json_u64(&x->json, "activeProfileIndex", 0);
+	write_frames(x);
+	kb_json_array(&x->json, "profiles");
+	for (p = 0; p < x->nr_profiles; p++)
+		write_profile(x, &x->profiles[p], unit_of(x), path);
+	if (!x->nr_profiles)	/* a file without profiles is refused */
+		write_profile(x, &nothing, "none", path);
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+	kb_out_bytes(x->json.out, "\n", 1);
+	free(path);
+	return 0;
+}
+
+static int prepare(struct speedscope *x, struct kb_error *err)
+{
+	int error = kb_names_create(&x->names, x->barman, err);
+
+	if (error)
+		return error;
+	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	if (kb_callstacks_init(&x->stacks, false))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_export_rewind(x->barman, err);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct speedscope x = {
+		.barman = barman,
+		.symbolizer = symbolizer,
+		.json.out = out,
+		.count = options->format && strcmp(options->format, "samples") == 0,
+	};
+	int error = 0, result = prepare(&x, err);
+	struct kb_event event;
+
+	if (result)
+		goto out;
+	while (!error && (result = kb_barman_next(barman, &event, err)) > 0)
+		if (event.type == KB_EVENT_SAMPLE && event.sample.has_pc)
+			error = add_sample(&x, &event);
+	settle(&x);
+	if (!error)
+		error = divide(&x);
+	if (!error)
+		error = write_all(&x);
+	if (!x.samples.nr)
+		kb_export_say(options, "the capture has no samples with an address");
+	if (error)
+		result = kb_error_set(err, error, KB_NO_OFFSET, "out of memory for %zu samples",
+				      x.samples.nr);
+	else
+		result = kb_export_end(barman, out, result, err);
+out:
+	free(x.profiles);
+	kb_keep_release(&x.samples);
+	kb_callstacks_release(&x.stacks);
+	kb_task_ids_release(&x.tasks);
+	kb_names_destroy(x.names);
+	return result;
+}
+
+static const char *const formats[] = {
+	"weight", ".speedscope.json", "samples", ".speedscope.json", NULL,
+};
+
+const struct kb_export kb_export_speedscope = {
+	.name = "speedscope",
+	.extension = ".speedscope.json",
+	.description = "Speedscope: a sampled profile for each task (weight, samples)",
+	.formats = formats,
+	.run = run,
+};
