@@ -16,6 +16,9 @@ fuzz: fuzz-targets	## all decoders on hostile input for T=120 seconds in all
 
 fuzz-targets: $(FUZZ_TARGETS)
 
+# not intermediate: the next target needs them as well
+.SECONDARY: $(FUZZ_OBJ)
+
 build/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(FUZZ_CC) $(FUZZ_FLAGS) -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c $< -o $@

@@ -1,13 +1,25 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target of the exports: a capture with whatever in its header and records. What
- * they write of it must be whole in the formats that this project reads.
+ * they write of it must be whole in the formats that this project reads, and text must
+ * be UTF-8. The last byte, which stands behind the records of most captures, says which
+ * variants are written, so that the expensive ones do not slow down the others.
  */
 #include <stdlib.h>
+#include <string.h>
 
 #include <kbarman/annotate.h>
 #include <kbarman/export.h>
 #include <kbarman/heph.h>
+#include <kbarman/tptp.h>
+
+#include "format/utf8.h"
+
+static void must(bool good)
+{
+	if (!good)
+		abort();
+}
 
 static void check_heph(const void *data, size_t size, bool limits)
 {
@@ -17,13 +29,10 @@ static void check_heph(const void *data, size_t size, bool limits)
 	struct kb_error err;
 	int result;
 
-	if (kb_heph_open_memory(&reader, data, size, &err))
-		abort();
+	must(!kb_heph_open_memory(&reader, data, size, &err));
 	while ((result = kb_heph_next(reader, &packet, &err)) > 0)
-		if (limits && packet.size > 128)
-			abort();
-	if (result < 0 || kb_heph_damage(reader, &first))
-		abort();
+		must(!limits || packet.size <= 128);
+	must(!result && !kb_heph_damage(reader, &first));
 	kb_heph_close(reader);
 }
 
@@ -35,46 +44,140 @@ static void check_annotate(const void *data, size_t size)
 	struct kb_error err;
 	int result;
 
-	if (kb_annotate_open_memory(&reader, data, size, &err))
-		abort();
+	must(!kb_annotate_open_memory(&reader, data, size, &err));
 	while ((result = kb_annotate_next(reader, &m, &err)) > 0)
 		;
-	if (result < 0 || kb_annotate_damage(reader, &first))
-		abort();
+	must(!result && !kb_annotate_damage(reader, &first));
 	kb_annotate_close(reader);
 }
 
-static void export(struct kb_barman *barman, const char *name, bool flag)
+/* ---- TPTP ---- */
+
+#define MAX_OPEN	65536
+#define MAX_METHODS	65536
+
+struct tptp_state {
+	struct {
+		int64_t thread, ticket;
+	} open[MAX_OPEN];		/* in the order of their entries */
+	unsigned int nr_open;
+	bool methods[MAX_METHODS];	/* defined */
+};
+
+static void enter(struct tptp_state *state, const union kb_tptp_value *v)
 {
-	struct kb_export_options options = { .arrays = flag, .sample_text = flag };
+	uint64_t method = v[KB_TPTP_METHOD_ENTRY_METHOD_ID].number;
+
+	must(method < MAX_METHODS && state->methods[method]);
+	must(state->nr_open < MAX_OPEN);
+	state->open[state->nr_open].thread = v[KB_TPTP_METHOD_ENTRY_THREAD_ID].number;
+	state->open[state->nr_open++].ticket = v[KB_TPTP_METHOD_ENTRY_TICKET].number;
+}
+
+/* An exit closes the innermost entry that its thread has open. */
+static void leave(struct tptp_state *state, const union kb_tptp_value *v)
+{
+	unsigned int at = state->nr_open;
+
+	while (at && state->open[at - 1].thread != v[KB_TPTP_METHOD_EXIT_THREAD_ID].number)
+		at--;
+	must(at && state->open[at - 1].ticket == v[KB_TPTP_METHOD_EXIT_TICKET].number);
+	memmove(&state->open[at - 1], &state->open[at],
+		(state->nr_open - at) * sizeof(*state->open));
+	state->nr_open--;
+}
+
+static void check_tptp(const void *data, size_t size)
+{
+	struct tptp_state *state = calloc(1, sizeof(*state));
+	struct kb_tptp_message m;
+	struct kb_tptp *tptp;
+	struct kb_error err;
+	int result;
+
+	must(state && !kb_tptp_open_memory(&tptp, data, size, &err));
+	while ((result = kb_tptp_next(tptp, &m, &err)) > 0) {
+		if (m.table->id == KB_TPTP_METHOD_DEF &&
+		    m.values[KB_TPTP_METHOD_DEF_METHOD_ID].number < MAX_METHODS)
+			state->methods[m.values[KB_TPTP_METHOD_DEF_METHOD_ID].number] = true;
+		else if (m.table->id == KB_TPTP_METHOD_ENTRY)
+			enter(state, m.values);
+		else if (m.table->id == KB_TPTP_METHOD_EXIT)
+			leave(state, m.values);
+	}
+	must(!result && !state->nr_open && !kb_tptp_info(tptp)->skipped);
+	kb_tptp_close(tptp);
+	free(state);
+}
+
+/* ---- all of them ---- */
+
+static void check_text(const char *data, size_t size)
+{
+	for (size_t i = 0, length; i < size; i += length) {
+		uint32_t code;
+
+		length = kb_utf8_next(data + i, size - i, &code);
+		/* what stands for broken bytes, not what was written as U+FFFD */
+		must(code != KB_UTF8_REPLACEMENT || (length == 3 && (uint8_t)data[i] == 0xef));
+	}
+}
+
+static void check(const char *name, const void *data, size_t size, bool flag)
+{
+	if (strcmp(name, "heph") == 0)
+		check_heph(data, size, !flag);
+	else if (strcmp(name, "annotate") == 0)
+		check_annotate(data, size);
+	else if (strcmp(name, "tptp") == 0)
+		check_tptp(data, size);
+	else if (strcmp(name, "folded") == 0 || strcmp(name, "flamegraph") == 0)
+		check_text(data, size);
+}
+
+static void export(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+		   const struct kb_export *export, const char *format, bool flag)
+{
+	struct kb_export_options options = {
+		.format = format, .arrays = flag, .sample_text = flag, .aggregate = flag,
+	};
 	struct kb_error err;
 	struct kb_out *out;
 	const void *data;
 	size_t size;
 
-	if (kb_out_memory(&out))
-		abort();
-	if (kb_export_find(name)->run(barman, NULL, &options, out, &err) >= 0) {
+	must(!kb_out_memory(&out));
+	if (export->run(barman, symbolizer, &options, out, &err) >= 0) {
 		data = kb_out_data(out, &size);
-		if (name[0] == 'h')
-			check_heph(data, size, !flag);
-		else
-			check_annotate(data, size);
+		check(export->name, data, size, flag);
 	}
 	kb_out_destroy(out);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+	/* no image of this machine is read, whatever the capture calls for */
+	const struct kb_symbol_options nothing = { .symfs = "/nonexistent" };
+	const struct kb_export *const *e = kb_export_all();
+	struct kb_symbolizer *symbolizer;
 	struct kb_barman *barman;
 	struct kb_error err;
+	unsigned int choice, nr = 0;
 
-	if (kb_barman_open_memory(&barman, data, size, &err))
+	if (!size || kb_barman_open_memory(&barman, data, size, &err))
 		return 0;
-	export(barman, "heph", false);
-	export(barman, "heph", true);
-	export(barman, "annotate", false);
-	export(barman, "annotate", true);
+	if (kb_symbolizer_create(&symbolizer, barman, NULL, &nothing, &err)) {
+		kb_barman_close(barman);
+		return 0;
+	}
+	while (e[nr])
+		nr++;
+	choice = data[size - 1];
+	e += choice / 2 % nr;
+	export(barman, symbolizer, *e, NULL, choice & 1);
+	for (const char *const *f = (*e)->formats; f && *f; f += 2)
+		export(barman, symbolizer, *e, *f, choice & 1);
+	kb_symbolizer_destroy(symbolizer);
 	kb_barman_close(barman);
 	return 0;
 }
