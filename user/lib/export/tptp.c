@@ -165,6 +165,14 @@ static void add_sum(struct tptp *x, struct tptp_thread *thread, uint32_t method,
 	tptp_threads_add(x->threads, thread, method, ns);
 }
 
+/* From @since to @time; what does not fit into a number is its largest. */
+static int64_t time_spent(int64_t since, int64_t time)
+{
+	int64_t ns;
+
+	return __builtin_sub_overflow(time, since, &ns) ? INT64_MAX : ns;
+}
+
 /* Leave the methods that are open on @cpu, down to the outermost @keep. */
 static void leave_methods(struct tptp *x, struct cpu *cpu, uint32_t keep, int64_t time)
 {
@@ -175,7 +183,7 @@ static void leave_methods(struct tptp *x, struct cpu *cpu, uint32_t keep, int64_
 	holder = tptp_threads_find(x->threads, cpu->holder);
 	if (x->options->aggregate) {
 		if (holder && time >= cpu->since)
-			add_sum(x, holder, cpu->frames[0].method, time - cpu->since);
+			add_sum(x, holder, cpu->frames[0].method, time_spent(cpu->since, time));
 		cpu->nr = 0;
 	}
 	while (cpu->nr > keep) {
