@@ -20,6 +20,7 @@
 #include "analysis/timeline.h"
 #include "export/export.h"
 #include "export/label.h"
+#include "format/barman_reader.h"
 #include "format/heph.h"
 #include "out.h"
 
@@ -317,7 +318,7 @@ static void write_annotation(struct heph *x, const struct kb_event *event, uint6
 
 static void write_event(struct heph *x, const struct kb_event *event)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	int64_t ns = barman_clock_ns(&x->barman->clock, event->timestamp);
 	struct kb_slice slices[KB_TIMELINE_SLICES];
 	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
 
@@ -394,7 +395,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	if (result)
 		goto out;
 	kb_heph_write_epoch(out, x.header->unix_base_ns);
-	while (!kb_out_error(out) && (result = kb_barman_next(barman, &event, err)) > 0)
+	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
 		write_event(&x, &event);
 	write_end(&x);
 	result = kb_export_end(barman, out, result, err);

@@ -25,6 +25,7 @@
 #include "export/tptp_frame.h"
 #include "export/tptp_methods.h"
 #include "export/tptp_threads.h"
+#include "format/barman_reader.h"
 #include "format/tptp_codec.h"
 #include "format/wire.h"
 #include "out.h"
@@ -602,7 +603,7 @@ static bool is_of_thread(const struct tptp *x, const struct kb_event *event)
 
 static void write_event(struct tptp *x, const struct kb_event *event)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp), time = trace_time(x, ns);
+	int64_t ns = barman_clock_ns(&x->barman->clock, event->timestamp), time = trace_time(x, ns);
 	struct cpu *cpu = cpu_of(x, event->core);
 	struct kb_slice slices[KB_TIMELINE_SLICES];
 	struct tptp_thread *thread = NULL;
@@ -781,7 +782,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	if (result)
 		goto out;
 	tptp_write_beginning(x->writer, barman, options->aggregate, x->base);
-	while (!out->error && (result = kb_barman_next(barman, &event, err)) > 0)
+	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
 		write_event(x, &event);
 	write_end(x);
 	say_what_was_cut(x);

@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * Ticks to nanoseconds: floor((timestamp - base) * multiplier / divisor), exact
- * for every timestamp. A division of 128 bits a record would cost more than the
- * record, so the quotient is guessed with a reciprocal that is at most one too
- * small, and put right with the remainder.
+ * The clock's preparations, and the times that the short way can't do.
  *
  * The fraction in the header has to do with 64 bits and may be a bit off for that, by
  * some 100 us after an hour. A capture that kbarman stopped says what two looks at the
@@ -13,7 +10,6 @@
 #include <stdio.h>
 
 #include "barman_reader.h"
-#include "wide.h"
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
@@ -49,9 +45,18 @@ void barman_clock_init(struct barman_clock *clock, uint64_t base, uint64_t multi
 	/* Two divisors must fit into 64 bits for the remainder to. */
 	if (clock->divisor >> 63)
 		clock->shift = 0;
+
+	clock->limit = (UINT64_C(1) << clock->shift) - 1;
+	if (clock->limit > UINT64_MAX - base)		/* or times below base would be, too */
+		clock->limit = UINT64_MAX - base;
+	if (!clock->multiplier)
+		return;
+	scaled = kb_wide_div(kb_wide_mul(INT64_MAX, clock->divisor), clock->multiplier, &rest);
+	if (!scaled.high && clock->limit > scaled.low)	/* the quotient has to fit */
+		clock->limit = scaled.low;
 }
 
-static int64_t slow_ns(const struct barman_clock *clock, uint64_t timestamp)
+int64_t barman_clock_slow_ns(const struct barman_clock *clock, uint64_t timestamp)
 {
 	bool negative = timestamp < clock->base;
 	uint64_t distance = negative ? clock->base - timestamp : timestamp - clock->base;
@@ -67,16 +72,7 @@ static int64_t slow_ns(const struct barman_clock *clock, uint64_t timestamp)
 
 int64_t kb_barman_ns(const struct kb_barman *barman, uint64_t timestamp)
 {
-	const struct barman_clock *clock = &barman->clock;
-	uint64_t distance = timestamp - clock->base;
-	uint64_t quotient;
-
-	/* Below the base the distance is huge as well. */
-	if (kb_unlikely(timestamp < clock->base || distance >> clock->shift))
-		return slow_ns(clock, timestamp);
-	quotient = kb_wide_shift_right(kb_wide_mul(distance, clock->reciprocal), clock->shift);
-	quotient += distance * clock->multiplier - quotient * clock->divisor >= clock->divisor;
-	return quotient > INT64_MAX ? INT64_MAX : (int64_t)quotient;
+	return barman_clock_ns(&barman->clock, timestamp);
 }
 
 void barman_clock_measure(struct kb_barman *barman)

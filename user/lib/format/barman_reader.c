@@ -238,15 +238,15 @@ int barman_tell_end(struct kb_barman *b, struct kb_error *err)
 	return b->failure.code;
 }
 
-int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error *err)
+int barman_next_window(struct kb_barman *b, struct kb_event *event, struct kb_error *err)
 {
 	struct kb_error why;
 	int ret = 1;
 
-	if (kb_unlikely(!b->decided) && barman_counters_decide(b, &why))
+	if (!b->decided && barman_counters_decide(b, &why))
 		ret = why.code;
 	while (ret == 1) {
-		if (kb_likely(b->next(b, event) == 1))
+		if (b->next(b, event) == 1)
 			return 1;
 		if (b->ended)
 			return 0;
@@ -259,6 +259,11 @@ int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error 
 	if (err)
 		*err = why;
 	return ret;
+}
+
+int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error *err)
+{
+	return barman_next(b, event, err);
 }
 
 int kb_barman_rewind(struct kb_barman *b)

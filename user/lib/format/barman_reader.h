@@ -7,7 +7,7 @@
  *	barman_decode.h		a block -> struct kb_event, one template
  *	barman_reader.c		the public face, and one instance a layout
  *	barman_counters.c	cumulative counters -> deltas
- *	barman_clock.c		ticks -> nanoseconds
+ *	barman_clock.[ch]	ticks -> nanoseconds
  *	barman_validate.c	the same blocks checked, without events
  */
 #ifndef KBARMAN_BARMAN_READER_H
@@ -15,6 +15,7 @@
 
 #include <kbarman/barman.h>
 
+#include "barman_clock.h"
 #include "barman_places.h"
 #include "source.h"
 #include "wire.h"
@@ -22,14 +23,6 @@
 /* A longer block is passed over; the longest record we know how to use is below. */
 #define BARMAN_BLOCK_MAX	((uint64_t)16 << 20)
 #define BARMAN_FINDINGS_MAX	16U		/* kept; others are counted */
-
-struct barman_clock {
-	uint64_t base;
-	uint64_t multiplier;		/* reduced by their greatest common divisor */
-	uint64_t divisor;
-	uint64_t reciprocal;		/* floor(multiplier * 2^shift / divisor) */
-	unsigned int shift;
-};
 
 /* A run of blocks in the file: a linear store is one, a wrapped ring is two. */
 struct barman_segment {
@@ -84,6 +77,18 @@ struct kb_barman {
 	bool told;
 };
 
+/* kb_barman_next() where the window has no record any more, or the first time. */
+int barman_next_window(struct kb_barman *barman, struct kb_event *event, struct kb_error *err);
+
+/* kb_barman_next() for those who do little with an event. */
+static kb_always_inline int barman_next(struct kb_barman *b, struct kb_event *event,
+					struct kb_error *err)
+{
+	if (kb_likely(b->decided && b->next(b, event) == 1))
+		return 1;
+	return barman_next_window(b, event, err);
+}
+
 /* Count a finding and keep it if it is one of the first. */
 void barman_finding(struct kb_barman *barman, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 3, 4), cold));
@@ -98,8 +103,6 @@ int barman_tell_end(struct kb_barman *barman, struct kb_error *err);
 int barman_header_read(struct kb_barman *barman, struct kb_error *err);
 void barman_header_free(struct kb_barman *barman);
 
-void barman_clock_init(struct barman_clock *clock, uint64_t base, uint64_t multiplier,
-		       uint64_t divisor);
 /* Take the fraction from the facts raw_base and raw_end, if they go with the header's. */
 void barman_clock_measure(struct kb_barman *barman);
 

@@ -69,7 +69,7 @@ static inline struct kb_wide kb_wide_shift_left(uint64_t a, unsigned int by)
 /* The low 64 bits of it. */
 static inline uint64_t kb_wide_shift_right(struct kb_wide a, unsigned int by)
 {
-	return by ? a.high << (64 - by) | a.low >> by : a.low;
+	return a.high << 1 << (63 - by) | a.low >> by;
 }
 
 #endif
