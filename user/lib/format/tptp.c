@@ -90,42 +90,19 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message)
 
 static void plan_wire(struct tptp_plan *plan, unsigned int i)
 {
-	struct tptp_guard *guard = &plan->guards[plan->nr_guards];
-	struct tptp_wire *wire = &plan->wire[i];
+	static const uint8_t sizes[] = {
+		[KB_TPTP_TYPE_BYTE] = 1, [KB_TPTP_TYPE_INTEGER] = 4, [KB_TPTP_TYPE_LONG] = 8,
+		[KB_TPTP_TYPE_TIME] = 8, [KB_TPTP_TYPE_STRING] = 1, [KB_TPTP_TYPE_STRINGS] = 0,
+		[KB_TPTP_TYPE_LONGS] = 0,
+	};
 
-	guard->row = i;
-	switch (plan->type[i]) {
-	case KB_TPTP_TYPE_BYTE:
-		wire->size = 1;
-		guard->high = ~UINT64_C(0xff);
-		break;
-	case KB_TPTP_TYPE_INTEGER:
-		wire->size = 4;
-		guard->bias = UINT64_C(1) << 31;
-		guard->high = ~UINT64_C(0xffffffff);
-		break;
-	case KB_TPTP_TYPE_LONG:
-	case KB_TPTP_TYPE_TIME:
-		wire->size = 8;
-		break;
-	case KB_TPTP_TYPE_STRING:
-		wire->size = 1;
-		guard->length = SIZE_MAX;
-		plan->text[plan->nr_strings++] = i;
-		break;
-	case KB_TPTP_TYPE_STRINGS:	/* stackDepth stands in front of it */
-		plan->arrays = true;
-		guard[-1].bias = 0;
-		guard[-1].high = UINT64_MAX;
-		break;
-	}
-	if (plan->type[i] < KB_TPTP_TYPE_STRING)
-		wire->number = -1;
+	plan->fixed += sizes[plan->type[i]];
 	if (plan->type[i] < KB_TPTP_TYPE_LONG)
 		plan->narrow[plan->nr_narrow++] = i;
-	if (guard->high || guard->length)
-		plan->nr_guards++;
-	plan->fixed += wire->size;
+	else if (plan->type[i] == KB_TPTP_TYPE_STRING)
+		plan->text[plan->nr_strings++] = i;
+	else if (plan->type[i] == KB_TPTP_TYPE_STRINGS)
+		plan->arrays = true;
 }
 
 /* The order of attributes: those with a place first, the others as the rows are. */

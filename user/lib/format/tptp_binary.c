@@ -53,42 +53,60 @@ static inline uint8_t *put_header(uint8_t *p, const struct tptp_plan *plan, size
 }
 
 /*
- * Every row is written as 8 bytes and counts as what it has, so that there is no branch
- * on its type. Inlined, as the other one, into a copy for each byte order.
+ * Most messages have numbers only. A function for each table writes one of these, from the
+ * list of tables, so that every place in it is a constant and nothing in it a branch; what
+ * it can't write adds bits to `trouble`.
  */
-static kb_always_inline uint8_t *put_plain(uint8_t *start, const struct tptp_plan *plan,
-					   const struct kb_tptp_message *message, const bool swap)
-{
-	uint8_t *p = start + TPTP_MESSAGE_BYTES;
-	uint64_t trouble = 0;
+#define PUT_BYTE(v, i)		(*p++ = (uint8_t)v[i].number,				\
+				 trouble |= (uint64_t)v[i].number & ~UINT64_C(0xff))
+#define PUT_INTEGER(v, i)	(kb_store32(p, (uint32_t)v[i].number, swap), p += 4,	\
+				 trouble |= ((uint64_t)v[i].number + 0x80000000u) >> 32)
+#define PUT_LONG(v, i)		(kb_store64(p, (uint64_t)v[i].number, swap), p += 8)
+#define PUT_TIME(v, i)		PUT_LONG(v, i)
+#define PUT_STRING(v, i)	(*p++ = 0, trouble |= v[i].string.length)
+/* stackDepth stands in front of both arrays: of them there is nothing */
+#define PUT_STRINGS(v, i)	(trouble |= (uint64_t)v[(i) - 1].number)
+#define PUT_LONGS(v, i)		((void)0)
 
-	for (unsigned int i = 0; i < plan->nr_guards; i++) {
-		const struct tptp_guard *guard = &plan->guards[i];
-		const union kb_tptp_value *value = &message->values[guard->row];
-
-		if (guard->high)
-			trouble |= (value->number + guard->bias) & guard->high;
-		else
-			trouble |= value->string.length & guard->length;
+#define KB_TPTP_MESSAGE(message, id, element)						\
+	static kb_always_inline uint8_t *plain_##element(uint8_t *start,		\
+							 const union kb_tptp_value *v,	\
+							 const bool swap)		\
+	{										\
+		uint8_t *p = start + TPTP_MESSAGE_BYTES;				\
+		uint64_t trouble = 0;							\
+		const uint16_t number = id;
+#define KB_TPTP_FIELD(message, field, type, name, attribute, place)			\
+		PUT_##type(v, KB_TPTP_##message##_##field);
+#define KB_TPTP_END(message)								\
+		kb_store16(start, number, swap);					\
+		kb_store32(start + 2, (uint32_t)(p - start), swap);			\
+		return trouble ? NULL : p;						\
 	}
-	for (unsigned int i = 0; i < plan->nr; i++) {
-		const struct tptp_wire wire = plan->wire[i];
-		uint64_t number = message->values[i].number & wire.number;
+#include <kbarman/tptp_tables.h>
 
-		if (KB_HOST_BIG_ENDIAN != swap)		/* the first bytes are the high ones */
-			number <<= (64 - 8 * wire.size) & 63;
-		kb_store64(p, number, swap);
-		p += wire.size;
+#define KB_TPTP_MESSAGE(message, id, element)						\
+	static uint8_t *le_##element(uint8_t *p, const union kb_tptp_value *v)		\
+	{										\
+		return plain_##element(p, v, KB_SWAP_LE);				\
+	}										\
+	static uint8_t *be_##element(uint8_t *p, const union kb_tptp_value *v)		\
+	{										\
+		return plain_##element(p, v, KB_SWAP_BE);				\
 	}
-	return trouble ? NULL : put_header(start, plan, p - start, swap);
-}
+#include <kbarman/tptp_tables.h>
 
-uint8_t *tptp_binary_put_plain(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
-			       const struct kb_tptp_message *message)
+const tptp_put_plain *tptp_binary_plain(bool big_endian)
 {
-	if (big_endian)
-		return put_plain(p, plan, message, KB_SWAP_BE);
-	return put_plain(p, plan, message, KB_SWAP_LE);
+	static const tptp_put_plain functions[2][TPTP_NR_TABLES] = { {
+#define KB_TPTP_MESSAGE(message, id, element)	le_##element,
+#include <kbarman/tptp_tables.h>
+	}, {
+#define KB_TPTP_MESSAGE(message, id, element)	be_##element,
+#include <kbarman/tptp_tables.h>
+	} };
+
+	return functions[big_endian];
 }
 
 static kb_always_inline uint8_t *put_message(uint8_t *start, const struct tptp_plan *plan,

@@ -21,23 +21,6 @@
 #define TPTP_MESSAGE_BYTES	6	/* u16 id, u32 length: in front of each message */
 #define TPTP_MAX_ID		32767
 
-/* A row as the binary form has it while its text and arrays are empty. */
-struct tptp_wire {
-	uint8_t size;		/* bytes */
-	int8_t number;		/* -1; 0: it is none, its default is all there is */
-};
-
-/*
- * A row that may not be so simple: any bit that the masks leave of (number + bias) and
- * of a text's length says that it is not.
- */
-struct tptp_guard {
-	uint64_t bias;
-	uint64_t high;		/* mask: bits of a number that does not fit */
-	size_t length;		/* mask */
-	size_t row;
-};
-
 /* What XML has in front of a value, copied as a whole. */
 #define TPTP_PREFIX_BYTES	32
 
@@ -56,9 +39,6 @@ struct tptp_plan {
 	uint16_t fixed;				/* bytes of the binary form without text
 						 * and arrays, header included */
 	uint16_t attributes;			/* most bytes of the element without values */
-	struct tptp_wire wire[KB_TPTP_MAX_FIELDS];
-	unsigned int nr_guards;
-	struct tptp_guard guards[KB_TPTP_MAX_FIELDS];
 	uint8_t narrow[KB_TPTP_MAX_FIELDS];
 	uint8_t text[KB_TPTP_MAX_FIELDS];
 	uint8_t type[KB_TPTP_MAX_FIELDS];
@@ -189,9 +169,12 @@ int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct 
  */
 uint8_t *tptp_binary_put(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
 			 uint32_t depth, const struct kb_tptp_message *message);
-/* The same for one without text and arrays, fast; NULL: it is not so simple. */
-uint8_t *tptp_binary_put_plain(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
-			       const struct kb_tptp_message *message);
+/*
+ * The same for a message of one table without text and arrays, fast; NULL: it is not so
+ * simple. By index; a table of these for each byte order.
+ */
+typedef uint8_t *(*tptp_put_plain)(uint8_t *p, const union kb_tptp_value *values);
+const tptp_put_plain *tptp_binary_plain(bool big_endian);
 uint8_t *tptp_binary_put_header(uint8_t *p, const struct kb_tptp_layout *layout);
 
 uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequency,

@@ -16,6 +16,7 @@ static const char xml_end[] = "</TRACE>\n";
 struct kb_tptp_writer {
 	struct kb_tptp_layout layout;
 	struct kb_out *out;
+	const tptp_put_plain *plain;	/* NULL: XML */
 	struct tptp_plan plans[TPTP_NR_TABLES];
 };
 
@@ -68,14 +69,13 @@ static bool numbers_fit(const struct tptp_plan *plan, const struct kb_tptp_messa
 	return true;
 }
 
-/* The plan of a table, NULL if it is none of ours. */
-static const struct tptp_plan *plan_of(const struct kb_tptp_writer *writer,
-				       const struct kb_tptp_table *table)
+/* The index of a table among the plans, TPTP_NR_TABLES or more if it is none of ours. */
+static size_t index_of(const struct kb_tptp_writer *writer, const struct kb_tptp_table *table)
 {
 	size_t index = ((uintptr_t)table - (uintptr_t)writer->plans[0].table) / sizeof(*table);
 
-	return index < TPTP_NR_TABLES && writer->plans[index].table == table ?
-	       &writer->plans[index] : NULL;
+	return index < TPTP_NR_TABLES && writer->plans[index].table == table ? index :
+									       TPTP_NR_TABLES;
 }
 
 static int note_frequency(struct kb_tptp_writer *writer, const struct kb_tptp_message *message)
@@ -88,7 +88,7 @@ static int note_frequency(struct kb_tptp_writer *writer, const struct kb_tptp_me
 	return 0;
 }
 
-/* Messages with text or arrays, all of XML, and those that are refused. */
+/* Any message. */
 static int put_message(struct kb_tptp_writer *writer, const struct tptp_plan *plan,
 		       const struct kb_tptp_message *message)
 {
@@ -120,26 +120,35 @@ static int put_message(struct kb_tptp_writer *writer, const struct tptp_plan *pl
 	return kb_out_commit(out, p);
 }
 
+static int put_system(struct kb_tptp_writer *writer, const struct tptp_plan *plan,
+		      const struct kb_tptp_message *message)
+{
+	int ret = plan->table->id == KB_TPTP_FREQUENCY ? note_frequency(writer, message) : 0;
+
+	if (ret || !writer->layout.binary)
+		return ret ? ret : writer->out->error;
+	return put_message(writer, plan, message);
+}
+
 int kb_tptp_writer_message(struct kb_tptp_writer *writer, const struct kb_tptp_message *message)
 {
-	const struct tptp_plan *plan = plan_of(writer, message->table);
+	size_t index = index_of(writer, message->table);
+	const struct tptp_plan *plan = &writer->plans[index];
 	uint8_t *p;
 
-	if (!plan)
+	if (index >= TPTP_NR_TABLES)
 		return -EINVAL;
-	if (plan->table->id < KB_TPTP_FIRST_DATA) {
-		int ret = plan->table->id == KB_TPTP_FREQUENCY ? note_frequency(writer, message) : 0;
-
-		if (ret || !writer->layout.binary)
-			return ret ? ret : writer->out->error;
+	if (message->table->id < KB_TPTP_FIRST_DATA)
+		return put_system(writer, plan, message);
+	if (writer->plain) {
+		p = kb_out_reserve(writer->out, tptp_binary_bound(plan, 0, 0));
+		if (!p)
+			return writer->out->error;
+		p = writer->plain[index](p, message->values);
+		if (p)
+			return kb_out_commit(writer->out, p);
 	}
-	if (!writer->layout.binary)
-		return put_message(writer, plan, message);
-	p = kb_out_reserve(writer->out, tptp_binary_bound(plan, 0, 0));
-	if (!p)
-		return writer->out->error;
-	p = tptp_binary_put_plain(p, plan, writer->layout.big_endian, message);
-	return p ? kb_out_commit(writer->out, p) : put_message(writer, plan, message);
+	return put_message(writer, plan, message);
 }
 
 static int start_binary(struct kb_tptp_writer *writer)
@@ -179,6 +188,7 @@ int kb_tptp_writer_create(struct kb_tptp_writer **writer, struct kb_out *out,
 		w->layout.frequency = KB_TPTP_FREQUENCY_NS;
 	w->out = out;
 	tptp_plans_init(w->plans);
+	w->plain = layout->binary ? tptp_binary_plain(layout->big_endian) : NULL;
 	ret = layout->binary ? start_binary(w) : kb_out_bytes(out, xml_start, sizeof(xml_start) - 1);
 	if (ret) {
 		free(w);
