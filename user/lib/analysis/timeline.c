@@ -34,8 +34,8 @@ struct kb_timeline {
 	uint32_t max_cores;
 	uint32_t next;		/* kb_timeline_end(): the next core to close */
 	bool has_tasks;
-	bool fed;		/* anything */
-	int64_t first, last;	/* ns: the earliest and the latest record */
+	int64_t first, last;	/* ns: the earliest and the latest record; first > last:
+				 * there was none */
 	struct cpu *cpus;
 };
 
@@ -62,6 +62,7 @@ int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 {
 	uint32_t max_cores = kb_barman_header(barman)->max_cores;
 	struct kb_timeline *timeline = calloc(1, sizeof(*timeline));
+	uint32_t core;
 
 	if (timeline)
 		timeline->cpus = calloc((size_t)max_cores + 1, sizeof(*timeline->cpus));
@@ -69,6 +70,10 @@ int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 		goto err_memory;
 	timeline->barman = barman;
 	timeline->max_cores = max_cores;
+	timeline->first = INT64_MAX;
+	timeline->last = INT64_MIN;
+	for (core = 0; core < max_cores; core++)
+		timeline->cpus[core].last = INT64_MIN;
 	if (read_losses(timeline))
 		goto err_memory;
 	timeline->lost_series = kb_names_lost_series(names);
@@ -90,15 +95,15 @@ void kb_timeline_destroy(struct kb_timeline *timeline)
 }
 
 /* Close what @cpu does at @now: fills @slice and returns 1, or 0 if it is unknown. */
-static unsigned int close_slice(const struct kb_timeline *timeline, const struct cpu *cpu,
-				int64_t now, enum kb_slice_end how, struct kb_slice *slice)
+static unsigned int close_slice(const struct cpu *cpu, uint32_t core, int64_t now,
+				enum kb_slice_end how, struct kb_slice *slice)
 {
 	if (cpu->state == CPU_UNKNOWN)
 		return 0;
 	*slice = (struct kb_slice){
 		.kind = cpu->state == CPU_HALTS ? KB_SLICE_IDLE : KB_SLICE_RUN,
 		.how = how,
-		.core = (uint32_t)(cpu - timeline->cpus),
+		.core = core,
 		.task_id = cpu->task_id,
 		.has_task = cpu->has_task,
 		.idle_state = cpu->state == CPU_HALTS ? cpu->idle_state : KB_STATE_UNKNOWN,
@@ -109,11 +114,11 @@ static unsigned int close_slice(const struct kb_timeline *timeline, const struct
 	return 1;
 }
 
-static unsigned int feed_switch(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
-				const struct kb_event *event, struct kb_slice *slice)
+static unsigned int feed_switch(struct cpu *cpu, int64_t now, const struct kb_event *event,
+				struct kb_slice *slice)
 {
 	enum kb_slice_end how = event->task_switch.reason ? KB_END_BLOCKED : KB_END_PREEMPTED;
-	unsigned int n = close_slice(timeline, cpu, now, how, slice);
+	unsigned int n = close_slice(cpu, event->core, now, how, slice);
 
 	if (n) {
 		slice->prev_state = event->task_switch.prev_state;
@@ -126,17 +131,17 @@ static unsigned int feed_switch(const struct kb_timeline *timeline, struct cpu *
 	return n;
 }
 
-static unsigned int feed_halt(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
-			      const struct kb_event *event, struct kb_slice *slice)
+static unsigned int feed_halt(struct cpu *cpu, int64_t now, const struct kb_event *event,
+			      struct kb_slice *slice)
 {
 	unsigned int n;
 
 	if (event->halt.entered) {
-		n = close_slice(timeline, cpu, now, KB_END_HALT, slice);
+		n = close_slice(cpu, event->core, now, KB_END_HALT, slice);
 		cpu->state = CPU_HALTS;
 		cpu->idle_state = event->halt.idle_state;
 	} else if (cpu->state == CPU_HALTS) {
-		n = close_slice(timeline, cpu, now, KB_END_RESUME, slice);
+		n = close_slice(cpu, event->core, now, KB_END_RESUME, slice);
 		cpu->state = cpu->has_task ? CPU_RUNS : CPU_UNKNOWN;
 	} else {
 		return 0;	/* its other half is missing */
@@ -176,7 +181,7 @@ static struct kb_slice lost_slice(const struct kb_timeline *timeline, const stru
 static unsigned int feed_loss(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
 			      const struct kb_event *event, struct kb_slice *slices)
 {
-	unsigned int n = close_slice(timeline, cpu, cpu->last, KB_END_LOST, slices);
+	unsigned int n = close_slice(cpu, event->core, cpu->last, KB_END_LOST, slices);
 
 	slices[n] = lost_slice(timeline, cpu, now, event->custom_counter.value);
 	cpu->told += event->custom_counter.value;
@@ -191,22 +196,21 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 	unsigned int n = 0;
 	struct cpu *cpu;
 
-	if (!timeline->fed || ns < timeline->first)
+	if (ns < timeline->first)
 		timeline->first = ns;
-	if (!timeline->fed || ns > timeline->last)
+	if (ns > timeline->last)
 		timeline->last = ns;
-	timeline->fed = true;
 	if (event->core >= timeline->max_cores || event->type == KB_EVENT_UNKNOWN)
 		return 0;
 	cpu = &timeline->cpus[event->core];
-	if (cpu->seen && ns < cpu->last)
+	if (ns < cpu->last)
 		ns = cpu->last;
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
-		n = feed_switch(timeline, cpu, ns, event, slices);
+		n = feed_switch(cpu, ns, event, slices);
 		break;
 	case KB_EVENT_HALT:
-		n = feed_halt(timeline, cpu, ns, event, slices);
+		n = feed_halt(cpu, ns, event, slices);
 		break;
 	case KB_EVENT_SAMPLE:
 		feed_sample(timeline, cpu, ns, event);
@@ -226,20 +230,20 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 
 int64_t kb_timeline_first(const struct kb_timeline *timeline)
 {
-	return timeline->first;
+	return timeline->first > timeline->last ? 0 : timeline->first;
 }
 
 int64_t kb_timeline_last(const struct kb_timeline *timeline)
 {
 	uint64_t ticks = kb_barman_header(timeline->barman)->last_timestamp;
+	int64_t latest = timeline->first > timeline->last ? 0 : timeline->last, ns;
 	const struct kb_error *damage;
-	int64_t ns;
 
 	/* ~0 is no time, and what a cut-off file's header says happened elsewhere */
 	if (ticks == UINT64_MAX || kb_barman_damage(timeline->barman, &damage))
-		return timeline->last;
+		return latest;
 	ns = kb_barman_ns(timeline->barman, ticks);
-	return ns > timeline->last ? ns : timeline->last;
+	return ns > latest ? ns : latest;
 }
 
 /* The next slice of a CPU that is still open, the one behind a loss after that. */
@@ -251,7 +255,7 @@ static bool end_cpu(struct kb_timeline *timeline, struct cpu *cpu, struct kb_sli
 	bool open = cpu->state != CPU_UNKNOWN;
 
 	if (open) {
-		close_slice(timeline, cpu, lost ? cpu->last : last,
+		close_slice(cpu, (uint32_t)(cpu - timeline->cpus), lost ? cpu->last : last,
 			    lost ? KB_END_LOST : KB_END_CAPTURE, slice);
 		cpu->state = CPU_UNKNOWN;
 	} else if (lost) {
