@@ -159,6 +159,33 @@ static void check_random(void)
 	tap_is(bad, 0, "a_million_random_values_read_as_written_in_the_plain_form");
 }
 
+static bool packs(const struct kb_leb *leb, int64_t value)
+{
+	uint8_t want[KB_LEB64_MAX];
+	int length = (int)(kb_leb_put_packed(buffer, leb) - buffer);
+
+	return leb->value == value && length == plain_put(want, value) &&
+	       !memcmp(buffer, want, (size_t)length);
+}
+
+/* Packed from nothing, and from a number near by or far away. */
+static void check_packed(void)
+{
+	struct kb_leb leb = kb_leb_pack(0);
+	int i, bad = 0;
+
+	for (i = 0; i < 1000000; i++) {
+		int64_t value = i & 1 ? (int64_t)random_any() :
+				(int64_t)((uint64_t)leb.value + random_below(1u << 20));
+		struct kb_leb alone = kb_leb_pack(value);
+
+		kb_leb_repack(&leb, value);
+		if ((!packs(&alone, value) || !packs(&leb, value)) && !bad++)
+			tap_note("first bad value: %" PRId64, value);
+	}
+	tap_is(bad, 0, "a_million_packed_numbers_are_copied_as_they_would_be_written");
+}
+
 int main(void)
 {
 	size_t i;
@@ -171,5 +198,6 @@ int main(void)
 	check_examples();
 	check_strictness();
 	check_random();
+	check_packed();
 	return tap_done();
 }

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/random.h>
 
 #include "analysis/names.h"
@@ -49,6 +50,27 @@ struct kb_names {
 
 /* ---- tasks ---- */
 
+/* Printable ASCII that no format has to escape. */
+static bool is_simple(struct kb_text text)
+{
+	size_t i;
+
+	for (i = 0; i < text.length; i++)
+		if (text.data[i] < ' ' || text.data[i] > '~' || strchr("\"\\&<>'%;", text.data[i]))
+			return false;
+	return true;
+}
+
+static void set_label(struct kb_task_name *task)
+{
+	task->label_length = 0;
+	if (task->name.length > KB_SHORT_NAME || !is_simple(task->name))
+		return;
+	memset(task->label, 0, KB_SHORT_NAME);
+	memcpy(task->label, task->name.data, task->name.length);
+	task->label_length = (uint8_t)task->name.length;
+}
+
 static void look_up(struct kb_names *names, struct cached_task *entry, uint32_t task_id,
 		    uint64_t timestamp)
 {
@@ -65,6 +87,7 @@ static void look_up(struct kb_names *names, struct cached_task *entry, uint32_t 
 		snprintf(entry->fallback, sizeof(entry->fallback), "task %u", task_id);
 		entry->name.name = kb_text(entry->fallback);
 	}
+	set_label(&entry->name);
 }
 
 const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_id,

@@ -20,9 +20,13 @@ struct kb_names;
 int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struct kb_error *err);
 void kb_names_destroy(struct kb_names *names);
 
+#define KB_SHORT_NAME	16	/* bytes; Linux' names have 15 at the most */
+
 struct kb_task_name {
 	struct kb_text name;	/* never empty: "task 12" where the capture has none */
 	uint32_t tgid;		/* the task's own id where the capture does not say */
+	uint8_t label_length;	/* 0: the name is not so simple, or is longer than that */
+	char label[KB_SHORT_NAME]; /* the name as every format takes it: to copy as a whole */
 };
 
 /* Task @task_id as of @timestamp (ticks). Holds until the next call. */

@@ -18,6 +18,7 @@
 #include "export/export.h"
 #include "export/label.h"
 #include "format/annotate.h"
+#include "format/barman_reader.h"
 
 #define VIEW		0x6b62		/* uid of the activity map: "kb" */
 #define KEY_ACTIVITY	1
@@ -41,6 +42,8 @@ struct annotate {
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint32_t job;		/* the last one's uid */
 	double *scales;		/* of each series: what its values are multiplied by */
+	struct kb_leb now;	/* of the record that is being written */
+	struct kb_leb *since; /* of each CPU's last switch or halt: slices begin there */
 	char text[TEXT_BYTES];
 };
 
@@ -237,28 +240,26 @@ static void define(struct annotate *x)
 
 /* ---- the capture ---- */
 
-static void write_activity(struct annotate *x, uint32_t core, int64_t ns, int32_t activity,
-			   int32_t tid)
+static void write_activity(struct annotate *x, uint32_t core, int32_t activity, int32_t tid)
 {
 	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED), *at;
 
 	if (!start)
 		return;
 	at = kb_annotate_begin(start, KB_ANNOTATE_ACTIVITY);
-	at = kb_annotate_put_activity(at, at_raw(x, ns), (int32_t)core, KEY_ACTIVITY, activity,
-				      tid);
+	at = kb_annotate_put_activity(at, &x->now, (int32_t)core, KEY_ACTIVITY, activity, tid);
 	kb_annotate_end(start, at, 0);
 	kb_out_commit(x->out, at);
 }
 
-static void write_value(struct annotate *x, uint32_t core, int64_t ns, uint32_t key, int64_t value)
+static void write_value(struct annotate *x, uint32_t core, uint32_t key, int64_t value)
 {
 	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED), *at;
 
 	if (!start)
 		return;
 	at = kb_annotate_begin(start, KB_ANNOTATE_VALUE);
-	at = kb_annotate_put_value(at, at_raw(x, ns), (int32_t)core, (int32_t)key, value);
+	at = kb_annotate_put_value(at, &x->now, (int32_t)core, (int32_t)key, value);
 	kb_annotate_end(start, at, 0);
 	kb_out_commit(x->out, at);
 }
@@ -280,30 +281,66 @@ static int32_t next_job(struct annotate *x)
 	return (int32_t)x->job;
 }
 
+/* The start of a job; it is as short as that because most of it never changes. */
+static uint8_t *begin_job(struct annotate *x, uint8_t *start, const struct kb_slice *slice,
+			  uint32_t color)
+{
+	struct kb_leb *since = &x->since[slice->core];
+	const struct kb_annotate_job job = {
+		.view = VIEW,
+		.job = next_job(x),
+		.track = (int32_t)slice->core + 1,
+		.duration = (int64_t)((uint64_t)slice->end - (uint64_t)slice->start),
+		.color = color,
+		.primary = -1,
+	};
+
+	if (since->value != at_raw(x, slice->start))
+		*since = kb_leb_pack(at_raw(x, slice->start));
+	return kb_annotate_put_job(kb_annotate_begin(start, KB_ANNOTATE_CAM_JOB), &job, since);
+}
+
+static uint8_t *put_run(struct annotate *x, uint8_t *start, const struct kb_slice *slice,
+			uint64_t timestamp)
+{
+	const struct kb_task_name *task = kb_names_task(x->names, slice->task_id, timestamp);
+	uint8_t *at = begin_job(x, start, slice, task_color(slice->task_id));
+
+	if (task->label_length) {
+		memcpy(at, task->label, KB_SHORT_NAME);
+		return at + task->label_length;
+	}
+	return at + kb_label((char *)at, NAME_BYTES, task->name.data, task->name.length, false);
+}
+
+static uint8_t *put_lost(struct annotate *x, uint8_t *start, const struct kb_slice *slice)
+{
+	uint8_t *at = begin_job(x, start, slice, COLOR_LOST);
+
+	return at + snprintf((char *)at, NAME_BYTES, "%" PRIu64 " records lost", slice->lost);
+}
+
+static uint8_t *put_idle(struct annotate *x, uint8_t *start, const struct kb_slice *slice)
+{
+	uint8_t *at = begin_job(x, start, slice, COLOR_IDLE);
+
+	memcpy(at, "idle", 4);
+	return at + 4;
+}
+
 /* @timestamp: ticks, for the task's name. */
 static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64_t timestamp)
 {
 	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED + NAME_BYTES), *at;
-	struct kb_annotate_job job = { .view = VIEW, .color = COLOR_IDLE, .primary = -1 };
-	struct kb_text name = { "idle", 4 };
-	char text[48];
 
 	if (!start)
 		return;
-	if (slice->kind == KB_SLICE_RUN) {
-		name = kb_names_task(x->names, slice->task_id, timestamp)->name;
-		job.color = task_color(slice->task_id);
-	} else if (slice->kind == KB_SLICE_LOST) {
-		snprintf(text, sizeof(text), "%" PRIu64 " records lost", slice->lost);
-		name = kb_text(text);
-		job.color = COLOR_LOST;
-	}
-	job.job = next_job(x);
-	job.track = (int32_t)slice->core + 1;
-	job.start = at_raw(x, slice->start);
-	job.duration = (int64_t)((uint64_t)slice->end - (uint64_t)slice->start);
-	at = kb_annotate_put_job(kb_annotate_begin(start, KB_ANNOTATE_CAM_JOB), &job);
-	at += kb_label((char *)at, NAME_BYTES, name.data, name.length, false);
+	if (slice->kind == KB_SLICE_RUN)
+		at = put_run(x, start, slice, timestamp);
+	else if (slice->kind == KB_SLICE_IDLE)
+		at = put_idle(x, start, slice);
+	else
+		at = put_lost(x, start, slice);
 	kb_annotate_end(start, at, 0);
 	kb_out_commit(x->out, at);
 }
@@ -322,23 +359,22 @@ static int64_t scaled(double scale, uint64_t value)
 	return (int64_t)(shown < 0.0 ? shown - 0.5 : shown + 0.5);
 }
 
-static void write_custom(struct annotate *x, const struct kb_event *event, int64_t ns,
-			 uint32_t id, uint64_t value)
+static void write_custom(struct annotate *x, const struct kb_event *event, uint32_t id,
+			 uint64_t value)
 {
 	if (id < x->header->nr_series)
-		write_value(x, event->core, ns,
-			    KEY_COUNTERS + kb_names_nr_counters(x->names) + id,
+		write_value(x, event->core, KEY_COUNTERS + kb_names_nr_counters(x->names) + id,
 			    scaled(x->scales[id], value));
 }
 
-static void write_note(struct annotate *x, int64_t ns, enum kb_annotate_type type,
+static void write_note(struct annotate *x, enum kb_annotate_type type,
 		       const struct kb_event *event, struct kb_text text)
 {
 	uint32_t colour = event->annotation.colour;
 	struct kb_annotate_message m;
 
 	m.type = type;
-	m.timestamp = at_raw(x, ns);
+	m.timestamp = x->now.value;
 	m.note.channel = (int32_t)event->annotation.channel;
 	m.note.group = (int32_t)event->annotation.group;
 	m.note.color = colour << 8 | colour >> 24;	/* 0xTTRRGGBB -> 0xRRGGBBTT */
@@ -347,29 +383,29 @@ static void write_note(struct annotate *x, int64_t ns, enum kb_annotate_type typ
 	kb_annotate_write(x->out, &m);
 }
 
-static void write_annotation(struct annotate *x, const struct kb_event *event, int64_t ns)
+static void write_annotation(struct annotate *x, const struct kb_event *event)
 {
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
 	bool colour = event->annotation.colour;
 
 	switch (event->annotation.type) {
 	case 1:
-		write_note(x, ns, colour ? KB_ANNOTATE_COLOR_MARKER : KB_ANNOTATE_MARKER, event,
+		write_note(x, colour ? KB_ANNOTATE_COLOR_MARKER : KB_ANNOTATE_MARKER, event,
 			   text);
 		break;
 	case 2:
-		write_note(x, ns, KB_ANNOTATE_CHANNEL, event, text);
+		write_note(x, KB_ANNOTATE_CHANNEL, event, text);
 		break;
 	case 3:
-		write_note(x, ns, KB_ANNOTATE_GROUP, event, text);
+		write_note(x, KB_ANNOTATE_GROUP, event, text);
 		break;
 	default:
-		write_note(x, ns, colour ? KB_ANNOTATE_COLOR_STRING : KB_ANNOTATE_STRING, event,
+		write_note(x, colour ? KB_ANNOTATE_COLOR_STRING : KB_ANNOTATE_STRING, event,
 			   text);
 	}
 }
 
-static void write_sample_text(struct annotate *x, const struct kb_event *event, int64_t ns)
+static void write_sample_text(struct annotate *x, const struct kb_event *event)
 {
 	const struct kb_symbol *symbol = x->symbolizer ?
 		kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
@@ -383,63 +419,66 @@ static void write_sample_text(struct annotate *x, const struct kb_event *event, 
 			  symbol ? symbol->image_base : "[unknown]");
 	if (length >= (int)sizeof(text))
 		length = sizeof(text) - 1;
-	write_note(x, ns, KB_ANNOTATE_STRING, &plain, (struct kb_text){ text, (size_t)length });
+	write_note(x, KB_ANNOTATE_STRING, &plain, (struct kb_text){ text, (size_t)length });
 }
 
-static void write_sample(struct annotate *x, const struct kb_event *event, int64_t ns)
+static void write_sample(struct annotate *x, const struct kb_event *event)
 {
 	uint32_t known = kb_names_of_core(x->names, event->core), i;
 
 	if (event->sample.has_pc) {
-		write_value(x, event->core, ns, KEY_SAMPLES, 1);
+		write_value(x, event->core, KEY_SAMPLES, 1);
 		if (x->options->sample_text)
-			write_sample_text(x, event, ns);
+			write_sample_text(x, event);
 	}
 	for (i = 0; i < event->sample.nr_counters && i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
-			write_value(x, event->core, ns,
+			write_value(x, event->core,
 				    KEY_COUNTERS + kb_names_counter_id(x->names, event->core, i),
 				    (int64_t)event->sample.counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
-		write_custom(x, event, ns, event->sample.custom[i].id,
+		write_custom(x, event, event->sample.custom[i].id,
 			     event->sample.custom[i].value);
 }
 
 /* @ended: a slice ended with it; leaving a halt that nobody saw changes nothing. */
-static void write_halt(struct annotate *x, const struct kb_event *event, int64_t ns, bool ended)
+static void write_halt(struct annotate *x, const struct kb_event *event, bool ended)
 {
 	uint32_t task_id;
 
 	if (event->halt.entered)
-		write_activity(x, event->core, ns, 0, -1);
+		write_activity(x, event->core, 0, -1);
 	else if (ended && kb_timeline_running(x->timeline, event->core, &task_id))
-		write_activity(x, event->core, ns, ACTIVITY_RUNS, (int32_t)task_id);
+		write_activity(x, event->core, ACTIVITY_RUNS, (int32_t)task_id);
 }
 
 static void write_event(struct annotate *x, const struct kb_event *event)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	int64_t ns = barman_clock_ns(&x->barman->clock, event->timestamp);
 	struct kb_slice slices[KB_TIMELINE_SLICES];
 	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
 
+	kb_leb_repack(&x->now, at_raw(x, ns));
 	for (i = 0; i < n; i++)
 		write_slice(x, &slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
-		write_activity(x, event->core, ns, ACTIVITY_RUNS, (int32_t)event->task_id);
+		write_activity(x, event->core, ACTIVITY_RUNS, (int32_t)event->task_id);
+		x->since[event->core] = x->now;
 		break;
 	case KB_EVENT_HALT:
-		write_halt(x, event, ns, n);
+		write_halt(x, event, n);
+		x->since[event->core] = x->now;
 		break;
 	case KB_EVENT_SAMPLE:
-		write_sample(x, event, ns);
+		write_sample(x, event);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		write_custom(x, event, ns, event->custom_counter.counter,
+		write_custom(x, event, event->custom_counter.counter,
 			     event->custom_counter.value);
 		break;
 	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, ns);
+		write_annotation(x, event);
 		break;
 	case KB_EVENT_UNKNOWN:
 		break;
@@ -450,6 +489,7 @@ static int prepare(struct annotate *x, struct kb_error *err)
 {
 	const char *raw_base = kb_barman_fact(x->barman, "raw_base");
 	int error = kb_names_create(&x->names, x->barman, err);
+	uint32_t i;
 
 	if (!error)
 		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
@@ -461,7 +501,11 @@ static int prepare(struct annotate *x, struct kb_error *err)
 		kb_export_say(x->options, "the capture does not know CLOCK_MONOTONIC_RAW: times "
 			      "count from its base");
 	x->scales = calloc((size_t)x->header->nr_series + 1, sizeof(*x->scales));
-	return x->scales ? 0 : kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	x->since = calloc((size_t)x->header->max_cores + 1, sizeof(*x->since));
+	x->now = kb_leb_pack(0);
+	for (i = 0; x->since && i < x->header->max_cores; i++)
+		x->since[i] = kb_leb_pack(0);
+	return x->scales && x->since ? 0 : kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -485,13 +529,14 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	if (result)
 		goto out;
 	define(x);
-	while (!kb_out_error(out) && (result = kb_barman_next(barman, &event, err)) > 0)
+	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
 		write_event(x, &event);
 	while (kb_timeline_end(x->timeline, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	result = kb_export_end(barman, out, result, err);
 out:
 	free(x->scales);
+	free(x->since);
 	kb_timeline_destroy(x->timeline);
 	kb_names_destroy(x->names);
 	free(x);

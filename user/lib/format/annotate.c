@@ -104,9 +104,11 @@ static uint8_t *put_counter(uint8_t *at, const struct kb_annotate_counter *c)
 
 static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
 {
+	struct kb_leb start;
 	uint32_t i;
 
-	at = kb_annotate_put_job(at, job);
+	start = kb_leb_pack(job->start);
+	at = kb_annotate_put_job(at, job, &start);
 	for (i = 0; i < job->nr_deps; i++)
 		at = kb_leb_put(at, job->deps[i]);
 	return put_text(at, job->name);
@@ -115,6 +117,8 @@ static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
 /* Everything behind the length; NULL: no such type. The image follows by itself. */
 static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 {
+	struct kb_leb when;
+
 	switch (m->type) {
 	case KB_ANNOTATE_STRING:
 		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->note.channel);
@@ -138,12 +142,13 @@ static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 	case KB_ANNOTATE_COUNTER:
 		return put_counter(at, &m->counter);
 	case KB_ANNOTATE_VALUE:
-		return kb_annotate_put_value(at, m->timestamp, m->value.core, m->value.key,
+		when = kb_leb_pack(m->timestamp);
+		return kb_annotate_put_value(at, &when, m->value.core, m->value.key,
 					     m->value.value);
 	case KB_ANNOTATE_ACTIVITY:
-		return kb_annotate_put_activity(at, m->timestamp, m->activity.core,
-						m->activity.key, m->activity.activity,
-						m->activity.tid);
+		when = kb_leb_pack(m->timestamp);
+		return kb_annotate_put_activity(at, &when, m->activity.core, m->activity.key,
+						m->activity.activity, m->activity.tid);
 	case KB_ANNOTATE_CAM_TRACK:
 		at = kb_leb_put(kb_leb_put(at, m->track.view), m->track.track);
 		return put_text(kb_leb_put(at, m->track.parent), m->track.name);

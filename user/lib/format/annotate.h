@@ -43,26 +43,28 @@ static inline uint8_t *kb_annotate_put_color(uint8_t *at, uint32_t color)
 	return at + 4;
 }
 
-static inline uint8_t *kb_annotate_put_value(uint8_t *at, int64_t timestamp, int32_t core,
-					     int32_t key, int64_t value)
+static inline uint8_t *kb_annotate_put_value(uint8_t *at, const struct kb_leb *when,
+					     int32_t core, int32_t key, int64_t value)
 {
-	at = kb_leb_put(kb_leb_put(at, timestamp), core);
+	at = kb_leb_put(kb_leb_put_packed(at, when), core);
 	return kb_leb_put(kb_leb_put(at, key), value);
 }
 
-static inline uint8_t *kb_annotate_put_activity(uint8_t *at, int64_t timestamp, int32_t core,
-						int32_t key, int32_t activity, int32_t tid)
+static inline uint8_t *kb_annotate_put_activity(uint8_t *at, const struct kb_leb *when,
+						int32_t core, int32_t key, int32_t activity,
+						int32_t tid)
 {
-	at = kb_leb_put(kb_leb_put(at, timestamp), core);
+	at = kb_leb_put(kb_leb_put_packed(at, when), core);
 	at = kb_leb_put(kb_leb_put(at, key), activity);
 	return kb_leb_put(at, tid);
 }
 
 /* Up to the dependencies; they, if there are any, and the name follow. */
-static inline uint8_t *kb_annotate_put_job(uint8_t *at, const struct kb_annotate_job *job)
+static inline uint8_t *kb_annotate_put_job(uint8_t *at, const struct kb_annotate_job *job,
+					   const struct kb_leb *start)
 {
 	at = kb_leb_put(kb_leb_put(at, job->view), job->job);
-	at = kb_leb_put(kb_leb_put(at, job->track), job->start);
+	at = kb_leb_put_packed(kb_leb_put(at, job->track), start);
 	at = kb_leb_put(at, job->duration);
 	at = kb_annotate_put_color(at, job->color);
 	return kb_leb_put(kb_leb_put(at, job->primary), job->nr_deps);

@@ -14,34 +14,106 @@
 #define KB_LEB32_MAX	5	/* bytes of a packed32 */
 #define KB_LEB64_MAX	10	/* bytes of a packed64, and the room kb_leb_put() needs */
 
+/* A number of any length, with a loop. */
 uint8_t *kb_leb_put_long(uint8_t *at, int64_t value);
 
 /*
+ * Bytes that @magnitude (value ^ sign) takes: the bits that say something, and one for
+ * the sign, in groups of 7. The factor is 1/7 for all numbers of bits that there are.
+ */
+static inline unsigned int kb_leb_bytes(uint64_t magnitude)
+{
+	return (((unsigned int)__builtin_clzll(magnitude << 1 | 1) ^ 63) * 9 + 73) >> 6;
+}
+
+/* The low 28 bits, spread over the bytes of a word, the lowest ones in the lowest. */
+static inline uint32_t kb_leb_spread28(uint32_t value)
+{
+	uint32_t x = (value & 0x3fff) | (value & 0xfffc000) << 2;
+
+	return (x & 0x007f007f) | (x & 0x3f803f80) << 1;
+}
+
+/* The low 56 bits likewise. */
+static inline uint64_t kb_leb_spread56(uint64_t value)
+{
+	uint64_t x = (value & 0x000000000fffffffu) | (value & 0x00fffffff0000000u) << 4;
+
+	x = (x & 0x00003fff00003fffu) | (x & 0x0fffc0000fffc000u) << 2;
+	return (x & 0x007f007f007f007fu) | (x & 0x3f803f803f803f80u) << 1;
+}
+
+/*
  * Write @value in as few bytes as it takes; there must be room for KB_LEB64_MAX.
- * Returns where the next byte goes. Up to 8 groups are spread over the bytes of one
- * word, without a loop.
+ * Returns where the next byte goes. Most numbers have few groups, spread without a loop.
  */
 static inline uint8_t *kb_leb_put(uint8_t *at, int64_t value)
 {
 	uint64_t magnitude = (uint64_t)(value ^ (value >> 63));
-	uint64_t x = (uint64_t)value;
 	unsigned int bytes;
+	uint32_t groups;
 
 	if (magnitude < 64) {
 		*at = (uint8_t)(value & 0x7f);
 		return at + 1;
 	}
-	if (__builtin_expect(magnitude >> 55, 0))
+	if (__builtin_expect(magnitude >= 1u << 27, 0))
 		return kb_leb_put_long(at, value);
-	/* the bits that say something, one for the sign, in groups of 7 */
-	bytes = (64 - (unsigned int)__builtin_clzll(magnitude << 1 | 1) + 6) / 7;
-	x = (x & 0x000000000fffffffu) | (x & 0x00fffffff0000000u) << 4;
-	x = (x & 0x00003fff00003fffu) | (x & 0x0fffc0000fffc000u) << 2;
-	x = (x & 0x007f007f007f007fu) | (x & 0x3f803f803f803f80u) << 1;
-	x |= 0x8080808080808080u & (((uint64_t)1 << (8 * (bytes - 1))) - 1);
-	x = htole64(x);
-	memcpy(at, &x, 8);
+	/* all bytes but the last one say that another one follows */
+	bytes = kb_leb_bytes(magnitude);
+	groups = htole32(kb_leb_spread28((uint32_t)value) | 0x808080u >> 8 * (4 - bytes));
+	memcpy(at, &groups, 4);
 	return at + bytes;
+}
+
+/* A packed number that is written more than once: packed once, then copied. */
+struct kb_leb {
+	int64_t value;
+	uint64_t first;			/* 8 bytes as they are written, */
+	uint16_t rest;			/* and 2 more */
+	uint8_t bytes;
+};
+
+static inline struct kb_leb kb_leb_pack(int64_t value)
+{
+	uint64_t magnitude = (uint64_t)(value ^ (value >> 63));
+	struct kb_leb leb = { .value = value };
+	uint8_t text[KB_LEB64_MAX] = { 0 };
+
+	if (__builtin_expect(magnitude >> 55, 0)) {
+		leb.bytes = (uint8_t)(kb_leb_put_long(text, value) - text);
+		memcpy(&leb.first, text, 8);
+		memcpy(&leb.rest, text + 8, 2);
+		return leb;
+	}
+	leb.bytes = (uint8_t)kb_leb_bytes(magnitude);
+	leb.first = htole64(kb_leb_spread56((uint64_t)value) |
+			    0x80808080808080u >> 8 * (8 - leb.bytes));
+	return leb;
+}
+
+/* The same for the next number in a row whose high bits seldom change, as of time. */
+static inline void kb_leb_repack(struct kb_leb *leb, int64_t value)
+{
+	/* above 4 bytes the length is that of the bits from the 27th on */
+	uint64_t low = kb_leb_spread28((uint32_t)value) | 0x80808080u;
+	const uint64_t four = htole64(0xffffffffu);
+
+	if (__builtin_expect((uint64_t)(value ^ leb->value) >> 27 || leb->bytes < 5, 0)) {
+		*leb = kb_leb_pack(value);
+		return;
+	}
+	leb->value = value;
+	leb->first = (leb->first & ~four) | htole64(low);
+}
+
+/* As kb_leb_put(). */
+static inline uint8_t *kb_leb_put_packed(uint8_t *at, const struct kb_leb *leb)
+{
+	memcpy(at, &leb->first, 8);
+	if (__builtin_expect(leb->bytes > 8, 0))
+		memcpy(at + 8, &leb->rest, 2);
+	return at + leb->bytes;
 }
 
 enum kb_leb_result {
