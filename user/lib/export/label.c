@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Labels: one pass over the bytes, nothing allocated, nothing split. */
+#include <endian.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -32,11 +33,50 @@ static bool is_simple(uint64_t bytes, bool plain)
 	return !odd;
 }
 
+/* The 1 to 7 bytes at @from, above them a harmless one. */
+static uint64_t few_bytes(const char *from, size_t length)
+{
+	uint64_t bytes = EACH('x') << 8 * length;
+	uint32_t low, high;
+
+	if (length >= 4) {
+		memcpy(&low, from, 4);
+		memcpy(&high, from + length - 4, 4);
+		return bytes | le32toh(low) | (uint64_t)le32toh(high) << 8 * (length - 4);
+	}
+	bytes |= (uint8_t)from[0] | (uint64_t)(uint8_t)from[length - 1] << 8 * (length - 1);
+	return bytes | (uint64_t)(uint8_t)from[length / 2] << 8 * (length / 2);
+}
+
+/* The same back to where there is room for no more. */
+static void put_few(char *to, size_t length, uint64_t bytes)
+{
+	uint32_t low = htole32((uint32_t)bytes), high;
+
+	if (length >= 4) {
+		high = htole32((uint32_t)(bytes >> 8 * (length - 4)));
+		memcpy(to, &low, 4);
+		memcpy(to + length - 4, &high, 4);
+		return;
+	}
+	to[0] = (char)bytes;
+	to[length / 2] = (char)(bytes >> 8 * (length / 2));
+	to[length - 1] = (char)(bytes >> 8 * (length - 1));
+}
+
 size_t kb_label(char *to, size_t room, const char *from, size_t length, bool plain)
 {
 	const char *at = from, *end = from + length;
 	char *out = to, *limit = to + room, character[4];
 
+	if (length - 1 < 7 && length <= room) {
+		uint64_t bytes = few_bytes(from, length);
+
+		if (is_simple(bytes, plain)) {
+			put_few(to, length, bytes);
+			return length;
+		}
+	}
 	/* 8 bytes at a time, the last ones over some that were done already */
 	while (length >= 8 && length <= room && at < end) {
 		uint64_t bytes;
