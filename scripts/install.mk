@@ -9,6 +9,13 @@ bindir		= $(exec_prefix)/bin
 libdir		= $(exec_prefix)/lib
 includedir	= $(prefix)/include
 mandir		= $(prefix)/share/man
+bashdir		= $(prefix)/share/bash-completion/completions
+zshdir		= $(prefix)/share/zsh/site-functions
+# the system's own folders, wherever the tool is
+udevdir		= /usr/lib/udev/rules.d
+sysusersdir	= /usr/lib/sysusers.d
+modulesloaddir	= /usr/lib/modules-load.d
+systemdunitdir	= /usr/lib/systemd/system
 pkgconfigdir	= $(libdir)/pkgconfig
 INSTALL		= install
 
@@ -23,7 +30,8 @@ INSTALLED = $(bindir)/kbarman \
 	    $(pkgconfigdir)/kbarman.pc \
 	    $(HEADERS:user/include/%=$(includedir)/%) \
 	    $(UAPI:kmod/%=$(includedir)/kbarman/%) \
-	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN5:user/man/%=$(mandir)/man5/%)
+	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN5:user/man/%=$(mandir)/man5/%) \
+	    $(bashdir)/kbarman $(zshdir)/_kbarman
 
 # The library's headers have the module's beside them in the tree, and below them where
 # they are installed, so that nothing but kbarman/ is taken of the include directory.
@@ -45,6 +53,8 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## tool, library, hea
 	$(INSTALL) -m 644 $(UAPI) $(DESTDIR)$(includedir)/kbarman/uapi
 	$(INSTALL) -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1
 	$(INSTALL) -m 644 $(MAN5) $(DESTDIR)$(mandir)/man5
+	$(INSTALL) -m 644 user/completion/kbarman.bash $(DESTDIR)$(bashdir)/kbarman
+	$(INSTALL) -m 644 user/completion/_kbarman $(DESTDIR)$(zshdir)
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@exec_prefix@|$(exec_prefix)|' \
 	    -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
 	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(filter-out -lelf -lz,$(USER_LIBS))|' \
@@ -54,3 +64,20 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## tool, library, hea
 uninstall:		## what `make install` with the same variables has installed
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(includedir)/kbarman/uapi $(DESTDIR)$(includedir)/kbarman
+
+# What makes the system know the device: for packages, or as root where there is none.
+SYSTEM = $(udevdir)/70-kbarman.rules $(sysusersdir)/kbarman.conf $(modulesloaddir)/kbarman.conf \
+	 $(systemdunitdir)/kbarman-flight.service
+
+.PHONY: install-system uninstall-system
+install-system:		## udev rule, group, module at boot, unit of the flight recorder (DESTDIR=)
+	$(INSTALL) -d $(sort $(dir $(SYSTEM:%=$(DESTDIR)%)))
+	$(INSTALL) -m 644 packaging/70-kbarman.rules $(DESTDIR)$(udevdir)
+	$(INSTALL) -m 644 packaging/kbarman.sysusers $(DESTDIR)$(sysusersdir)/kbarman.conf
+	$(INSTALL) -m 644 packaging/kbarman.modules-load $(DESTDIR)$(modulesloaddir)/kbarman.conf
+	sed 's|@bindir@|$(bindir)|' packaging/kbarman-flight.service \
+		>$(DESTDIR)$(systemdunitdir)/kbarman-flight.service
+	chmod 644 $(DESTDIR)$(systemdunitdir)/kbarman-flight.service
+
+uninstall-system:	## what `make install-system` has installed
+	rm -f $(SYSTEM:%=$(DESTDIR)%)

@@ -128,7 +128,7 @@ static void complain(int what, char **argv, const struct option *options)
 }
 
 /* "--NAME" or "--NAME=" a line, and "-X" or "-X=". */
-static void list_options(const struct option *options)
+static void list_options(const struct option *options, const char *letters)
 {
 	for (; options->name; options++) {
 		const char *value = options->has_arg == no_argument ? "" : "=";
@@ -136,7 +136,7 @@ static void list_options(const struct option *options)
 		if (options->val == OPTION_LIST)
 			continue;
 		printf("--%s%s\n", options->name, value);
-		if (options->val < 0x80)
+		if (options->val < 0x80 && strchr(letters, options->val))
 			printf("-%c%s\n", options->val, value);
 	}
 }
@@ -154,7 +154,7 @@ static void set_color(const char *when)
 }
 
 /* Options that are no verb's business. */
-static bool take_common(int option, const struct option *options)
+static bool take_common(int option, const struct option *options, const char *letters)
 {
 	switch (option) {
 	case 'V':
@@ -169,7 +169,7 @@ static bool take_common(int option, const struct option *options)
 		set_color(optarg);
 		return true;
 	case OPTION_LIST:
-		list_options(options);
+		list_options(options, letters);
 		exit(fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK);
 	}
 	return false;
@@ -207,7 +207,7 @@ int cli_getopt(int argc, char **argv, const char *shorts, const struct option *l
 			complain(option, argv, options);
 			return '?';
 		}
-	} while (take_common(option, options));
+	} while (take_common(option, options, letters));
 	return option;
 }
 
