@@ -87,7 +87,9 @@ def all_that_is_promised_is_installed(tmp):
     wanted = {"usr/local/bin/kbarman"} | {"usr/local/lib/" + name for name in libraries} | \
         there("user/include/kbarman/*.h", "include/kbarman") | \
         there("kmod/uapi/*.h", "include/kbarman/uapi") | \
-        there("user/man/*.1", "share/man/man1") | there("user/man/*.5", "share/man/man5")
+        there("user/man/*.1", "share/man/man1") | there("user/man/*.5", "share/man/man5") | \
+        {"usr/local/share/bash-completion/completions/kbarman",
+         "usr/local/share/zsh/site-functions/_kbarman"}
     assert set(files(root)) == wanted, set(files(root)) ^ wanted
     for name in wanted:
         path = os.path.join(root, name)
