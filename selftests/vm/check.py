@@ -178,6 +178,57 @@ def converts_to_valid_files(name):
 
 # ---- promises of one of them
 
+def shares(counts):
+    """Percent by symbol, of the commands that both looked at."""
+    counts = {key: value for key, value in counts.items() if key[0] not in ("kbarman", "perf")}
+    whole = sum(counts.values())
+    return {key: 100 * value / whole for key, value in counts.items()}, whole
+
+
+def perf_samples():
+    """By command, image and symbol, as perf report says; what has no name together."""
+    counts = {}
+    with open(path("perf.txt"), encoding="utf-8") as file:
+        for line in file:
+            fields = [field.strip() for field in line.split("|")]
+            if len(fields) < 5:
+                continue
+            symbol = re.sub(r"^\[.\] ", "", fields[4])
+            key = fields[2], fields[3], "" if re.match(r"0x[0-9a-f]+$", symbol) else symbol
+            counts[key] = counts.get(key, 0) + int(fields[1])
+    return shares(counts)
+
+
+def our_samples():
+    counts = {}
+    for row in lines("perf.json"):
+        if row["kind"] == "symbol":
+            key = row["task"], os.path.basename(row["image"]), row["symbol"] or ""
+            counts[key] = counts.get(key, 0) + row["samples"]
+    return shares(counts)
+
+
+def agrees_with_perf_within_3_points():
+    """Of the 20 symbols that either has most samples of."""
+    (theirs, their_number), (ours, our_number) = perf_samples(), our_samples()
+    assert their_number > 500 and our_number > 500, (their_number, our_number)
+    for one in theirs, ours:
+        for key in sorted(one, key=one.get, reverse=True)[:20]:
+            assert abs(theirs.get(key, 0) - ours.get(key, 0)) <= 3, (
+                key, theirs.get(key), ours.get(key))
+
+
+def a_bundle_gives_the_same_names_on_this_machine():
+    ran = subprocess.run([TOOL, "report", "--json", "--count", "--sort", "task,image,symbol",
+                          path("perf.cap")], check=False, capture_output=True, text=True)
+    assert ran.returncode == 0, ran
+    here = [row for row in map(json.loads, ran.stdout.splitlines()) if row["kind"] == "symbol"]
+    there = [row for row in lines("perf.json") if row["kind"] == "symbol"]
+    assert here == there and len(there) > 20, [(h, t) for h, t in zip(here, there) if h != t][:2]
+    named = sum(row["samples"] for row in here if row["symbol"] and not row["kernel"])
+    assert named > 100, named
+
+
 def only_the_command_is_sampled():
     allowed = {"truth", "burner-0", "burner-1", "sleeper", "pong", "kbarman"}
     assert {row["task"] for row in rows("command")} <= allowed
@@ -201,7 +252,8 @@ def main():
              if list(inspect.signature(f).parameters) == ["name"] and
              n not in ("path", "lines", "did", "dump", "records", "rows")]
     tests += [(n, f, ()) for n, f in own
-              if not inspect.signature(f).parameters and n != "main"]
+              if not inspect.signature(f).parameters and
+              n not in ("main", "perf_samples", "our_samples")]
     failed = 0
     for number, (n, test, arguments) in enumerate(tests, 1):
         try:

@@ -67,6 +67,25 @@ record_truth() {
 	return "$status"
 }
 
+# Something of everything: a program of ours, the kernel, a shared library.
+workload='../truth -t 1 -s 1 -r 100 -p 100 >/dev/null
+dd if=/dev/zero of=/dev/null bs=4k count=20000 2>/dev/null
+dd if=/dev/zero of=/tmp/zeros bs=64k count=250 2>/dev/null
+openssl dgst -sha256 /tmp/zeros >/dev/null'
+
+# The same execution, sampled by perf and by kbarman at once.
+record_beside_perf() {
+	event=cycles
+	perf stat -e cycles true 2>&1 | grep -q 'not supported' && event=cpu-clock
+	echo -1 >/proc/sys/kernel/perf_event_paranoid
+	perf record -q -e "$event" -c 1000000 -o perf.data -- \
+		../kbarman record -e "$event" -c 1000000 -o perf.cap -- sh -c "$workload" &&
+		perf report -i perf.data --stdio -q -F overhead,sample,comm,dso,symbol -t '|' \
+			>perf.txt &&
+		../kbarman bundle perf.cap &&
+		../kbarman report --json --count --sort task,image,symbol perf.cap >perf.json
+}
+
 tool() {
 	promise records_the_system record_truth all -a
 	promise records_a_command record_truth command
@@ -74,6 +93,7 @@ tool() {
 		promise "reports_$c" sh -c "../kbarman report --json $c.cap >$c.json"
 		promise "reports_${c}_for_people" sh -c "../kbarman report $c.cap >$c.txt"
 	done
+	promise records_beside_perf record_beside_perf
 	echo "1..$count"
 	return "$failed"
 }
