@@ -3,7 +3,7 @@
 # selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream session tasks samples chains clock marks mark_client permission lockdown
+VM_TESTS	:= load abi map records stream torture session tasks samples chains clock marks mark_client permission lockdown
 GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
 RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture $(if $(filter amd64,$(MACH)),step))

@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/perf_event.h>
 #include <sched.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -320,6 +321,28 @@ static inline pid_t ping_pong(uint32_t cpu, unsigned int rounds)
 	echo_rounds(&e, rounds);
 	echo_destroy(&e);
 	return e.echo;
+}
+
+/* The kernel's own count of a CPU's switches, from another hand: a descriptor, its value. */
+static inline int switch_counter(uint32_t cpu)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
+		.config = PERF_COUNT_SW_CONTEXT_SWITCHES };
+	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		lost("no counter of context switches");
+	return fd;
+}
+
+static inline uint64_t switches_now(int counter)
+{
+	uint64_t value;
+
+	if (read(counter, &value, sizeof(value)) != sizeof(value))
+		lost("the counter of context switches can't be read");
+	return value;
 }
 
 /* ---- the mapped capture ---- */

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Stream mode: what a reader keeps up with is all there; what it does not is counted. */
-#include <linux/perf_event.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -121,28 +120,6 @@ TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300)
 
 /* ---- a reader that stops ---- */
 
-/* The kernel's own count of the switches on the writer's CPU, from another hand. */
-static int switch_counter(void)
-{
-	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
-		.config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-	int fd = syscall(SYS_perf_event_open, &attr, -1, WRITER_CPU, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		lost("no counter of context switches");
-	return fd;
-}
-
-static uint64_t switches_now(int counter)
-{
-	uint64_t value;
-
-	if (read(counter, &value, sizeof(value)) != sizeof(value))
-		lost("the counter of context switches can't be read");
-	return value;
-}
-
 /* Fill the ring until at least @losses records are lost. */
 static void overfill(int fd, uint64_t losses)
 {
@@ -181,7 +158,7 @@ TEST_F(stream, a_full_ring_keeps_the_oldest)
 TEST_F(stream, every_switch_is_written_or_counted_as_lost)
 {
 	uint64_t outer, inner, attempts;
-	int counter = switch_counter();
+	int counter = switch_counter(WRITER_CPU);
 	struct seen seen = { 0 };
 	struct kbarman_stats s;
 	const void *map;
@@ -405,6 +382,120 @@ TEST_F(stream, poll_wakes_at_the_watermark)
 		waitpid(writer_create(100), NULL, 0);
 	ASSERT_EQ(0, pthread_join(poller, &events));
 	EXPECT_EQ(POLLIN, (long)events);
+}
+
+/* ---- who wakes ---- */
+
+#define TRACING		"/sys/kernel/tracing/"
+#define WAKEUPS		50
+
+/* Polls and reads, and says if it was woken too early. */
+struct follower {
+	int fd;
+	const void *map;
+	uint64_t watermark;
+	volatile pid_t id;
+	volatile unsigned int wakeups;
+	struct seen seen;
+	bool early;
+};
+
+static void *follow(void *argument)
+{
+	struct follower *f = argument;
+	struct pollfd p = { .fd = f->fd, .events = POLLIN };
+	const struct bm_datastore_header_data *store = capture_store(f->map);
+
+	f->id = thread_id();
+	while (poll(&p, 1, -1) == 1 && !(p.revents & POLLHUP)) {
+		/* Nobody else reads, so that it only grows. */
+		f->early |= store->write_offset - store->read_offset < f->watermark;
+		drain(f->fd, f->map, &f->seen);
+		f->wakeups++;
+	}
+	return NULL;
+}
+
+/*
+ * The next stack of the trace: its functions of the kernel and of the module, innermost
+ * first, in @frames, one after the other, each with a newline. False at the end.
+ */
+static bool next_stack(FILE *trace, char *frames, size_t size)
+{
+	char line[512];
+	size_t used = 0;
+
+	while (fgets(line, sizeof(line), trace)) {
+		if (!strncmp(line, " => ", 4)) {
+			used += snprintf(frames + used, size - used, "%s", line + 4);
+			if (used >= size)
+				lost("a stack is too deep");
+		} else if (used) {
+			return true;
+		}
+	}
+	return used;
+}
+
+/*
+ * Who it was that woke those who poll: irq_work, in an interrupt that may have come in on
+ * anything, a probe of ours too. What it called may have been left by a jump.
+ */
+static bool woken_by_irq_work(const char *frame)
+{
+	while (!strncmp(frame, "__wake_up", 9) || !strncmp(frame, "wake_pollers", 12))
+		frame = strchr(frame, '\n') + 1;
+	return !strncmp(frame, "irq_work_", 9);
+}
+
+/* The kernel says from where: a stack for each wake-up of the poller. */
+TEST_F(stream, poll_is_woken_by_irq_work_and_not_below_the_watermark)
+{
+	struct kbarman_configure c = stream(256 * KIB);
+	struct follower f = { .fd = self->fd, .watermark = 16 * KIB };
+	unsigned int by_irq_work = 0, by_others = 0;
+	char trigger[64], frames[8192];
+	pthread_t poller;
+	FILE *trace;
+
+	c.watermark = f.watermark;
+	ASSERT_EQ(0, configure(self->fd, c));
+	f.map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&poller, NULL, follow, &f));
+	while (!f.id)
+		usleep(1000);
+	snprintf(trigger, sizeof(trigger), "stacktrace if pid == %d", f.id);
+	write_file(TRACING "trace", "\n");
+	write_file(TRACING "events/sched/sched_waking/trigger", trigger);
+	while (f.wakeups < WAKEUPS) {
+		wait_until_asleep(f.id);
+		waitpid(writer_create(100), NULL, 0);
+	}
+	snprintf(trigger, sizeof(trigger), "!stacktrace if pid == %d", f.id);
+	write_file(TRACING "events/sched/sched_waking/trigger", trigger);
+	ASSERT_EQ(0, stop(self->fd));
+	ASSERT_EQ(0, pthread_join(poller, NULL));
+
+	trace = fopen(TRACING "trace", "r");
+	ASSERT_NE(NULL, trace);
+	while (next_stack(trace, frames, sizeof(frames))) {
+		const char *poll = strstr(frames, "pollwake\n");
+
+		/* It may have waited for a lock. */
+		if (!poll)
+			continue;
+		if (woken_by_irq_work(strchr(poll, '\n') + 1))
+			by_irq_work++;
+		else if (!by_others++)
+			TH_LOG("woken by:\n%s", frames);
+	}
+	fclose(trace);
+	EXPECT_EQ(0, by_others);
+	/* Now and then there was enough again before it slept. */
+	EXPECT_LE(WAKEUPS / 5, by_irq_work);
+	EXPECT_EQ(false, f.early);
+	EXPECT_EQ(NULL, f.seen.fault) TH_LOG("%s", f.seen.fault);
 }
 
 TEST_F(stream, poll_wakes_at_stop)
