@@ -34,7 +34,7 @@ def help_and_manual_list_them(tmp):
     text = tap.run("convert", "--help").stdout
     manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../user/man/kbarman-convert.1")
     sections = bytes_of(manual).decode()
-    for name in FORMATS:
+    for name in (*FORMATS, "ctf"):
         assert f"\n  {name} " in text, text
         assert name.upper() in sections, name
 

@@ -18,6 +18,7 @@
 
 #include "cli.h"
 #include "connect.h"
+#include "directory.h"
 #include "serve.h"
 
 #define TPTP_PORT	"10002"	/* of TPTP's Agent Controller */
@@ -243,6 +244,8 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 		c->where = c->output;
 		c->output = NULL;
 	}
+	if (!*status && c->export->directory && (c->connect || c->serve))
+		*status = cli_fail("%s is a directory of files: it can't be sent", c->export->name);
 	if (!*status && c->connect + c->serve + !!c->output > 1)
 		*status = cli_fail("-o, --connect and --serve: give one of them");
 	if (!*status && c->serve && !c->where && strcmp(c->export->name, "tptp") == 0)
@@ -310,6 +313,37 @@ static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symboli
 	result = c->export->run(barman, symbolizer, &c->options, out, err);
 	kb_out_destroy(out);
 	return result;
+}
+
+/* Formats that are a directory of files. */
+static int to_directory(struct convert *c, struct kb_barman *barman,
+			struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
+{
+	char *path = c->output ? strdup(c->output) : default_output(c);
+	struct cli_directory directory;
+	struct kb_out *out;
+	int status;
+
+	if (!path || kb_out_memory(&out)) {
+		free(path);
+		return cli_fail("out of memory");
+	}
+	if (strcmp(path, "-") == 0)
+		status = cli_fail("%s is a directory of files: give its name with -o",
+				  c->export->name);
+	else
+		status = cli_directory_open(&directory, path);
+	free(path);
+	if (!status) {
+		c->options.directory = directory.temporary;
+		*result = c->export->run(barman, symbolizer, &c->options, out, err);
+		if (*result >= 0)
+			status = cli_directory_commit(&directory);
+		else
+			cli_directory_abandon(&directory);
+	}
+	kb_out_destroy(out);
+	return status;
 }
 
 static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -388,7 +422,8 @@ static int convert(struct convert *c)
 		kb_barman_close(barman);
 		return cli_fail_error(&err);
 	}
-	status = (c->connect || c->serve ? to_listener : to_file)(c, barman, symbolizer, &err, &result);
+	status = (c->connect || c->serve ? to_listener : c->export->directory ? to_directory : to_file)(
+		c, barman, symbolizer, &err, &result);
 	if (!status && result < 0) {
 		status = cli_fail_error(&err);
 	} else if (!status) {

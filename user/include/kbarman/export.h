@@ -26,6 +26,7 @@ struct kb_export_options {
 	bool arrays;		/* heph: lift the limits of existing readers */
 	bool sample_text;	/* annotate: a line of text for each PC sample */
 	bool aggregate;		/* tptp: a pair of messages per thread and method */
+	const char *directory;	/* of an export with .directory: an empty one */
 	int32_t tid, pid;	/* annotate: who speaks; 0 in a file */
 	const void *picture;	/* annotate: an image file's bytes; NULL = none */
 	uint64_t picture_bytes;
@@ -42,6 +43,7 @@ struct kb_export {
 	const char *description;	/* one line */
 	const char *const *formats;	/* variants and their extensions in turn, ended by
 					 * NULL; NULL = there is one */
+	bool directory;			/* it fills options->directory, not @out */
 	/*
 	 * Write all of @barman, from its first record on, to @out, and flush it.
 	 * Returns 0; 1 if the capture is damaged: @err says where, what came before

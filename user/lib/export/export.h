@@ -16,6 +16,7 @@ extern const struct kb_export kb_export_chrome;
 extern const struct kb_export kb_export_pprof;
 extern const struct kb_export kb_export_speedscope;
 extern const struct kb_export kb_export_firefox;
+extern const struct kb_export kb_export_ctf;
 
 /* Hand a sentence to options->say, if there is one. */
 void kb_export_say(const struct kb_export_options *options, const char *format, ...)

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""convert --to ctf, as babeltrace2 reads it; and what becomes of the directory."""
+import collections
+import os
+import re
+import resource
+import struct
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap  # noqa: E402
+import viewers  # noqa: E402
+
+LEFT = 2**32 - 1
+LINE = re.compile(r"^\[(\d+)\] \(\+[^)]*\) (?:\S+ )?([\w:]+): \{ cpu_id = (\d+) \}, \{ (.*) \}$")
+
+
+def trace_of(tmp, path, name="trace.ctf"):
+    out = os.path.join(tmp, name)
+    subprocess.run(["rm", "-rf", out], check=True)
+    viewers.convert(path, "ctf", out)
+    return out
+
+
+def fields(text):
+    """The fields of an event, numbers as they are; strings have no escapes here."""
+    found = {}
+    for name, string, number in re.findall(r'(\w+) = (?:"((?:[^"\\]|\\.)*)"|(-?[\w.]+(?:[+-]\d+)?))', text):
+        found[name] = string if not number else float(number) if "." in number else int(number, 0)
+    return found
+
+
+class Trace:
+    """What babeltrace2 says of a trace: (time, event, CPU, fields)."""
+
+    def __init__(self, path):
+        viewers.need("babeltrace2")
+        result = subprocess.run(["babeltrace2", "--clock-cycles", path], capture_output=True, text=True,
+                                errors="replace", check=False)
+        assert result.returncode == 0, result.stderr[-2000:]
+        self.events, self.warnings = [], result.stderr
+        for line in result.stdout.split("\n")[:-1]:
+            match = LINE.match(line)
+            assert match, line
+            self.events.append((int(match[1]), match[2], int(match[3]), fields(match[4])))
+
+    def of(self, name):
+        return [(time, cpu, f) for time, event, cpu, f in self.events if event == name]
+
+
+def clamped(path, records):
+    """Times as the trace has them: not below 0, and on each CPU never before the one before."""
+    base = int(viewers.facts(path).get("raw_base", 0))
+    return sorted((max(0, base + record[0]), *record[1:]) for record in records)
+
+
+def babeltrace_reads_what_the_capture_says(tmp):
+    for path in viewers.all_captures(tmp):
+        if "golden" in path or "hostile" in path:
+            continue    # times out of order are moved
+        said, trace = viewers.Said(path), Trace(trace_of(tmp, path))
+        viewers.same(path, clamped(path, said.switches),
+                     sorted((time, cpu, f["next_tid"]) for time, cpu, f in trace.of("sched_switch")))
+        want = [(ns, core, LEFT if not entered else state or 0) for ns, core, entered, state in said.halts]
+        viewers.same(path, clamped(path, want),
+                     sorted((time, cpu, f["state"]) for time, cpu, f in trace.of("power_cpu_idle")))
+        got = collections.Counter((cpu, f["tid"]) for _, cpu, f in trace.of("kbarman:sample"))
+        viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
+        viewers.same(path, clamped(path, said.values),
+                     sorted((time, cpu, f["name"], f["value"]) for time, cpu, f in trace.of("kbarman:series")))
+        marks = [(*mark[:3], mark[3] or "-") for mark in said.marks]
+        viewers.same(path, clamped(path, marks),
+                     sorted((time, f["tid"], f["type"], f["text"]) for time, _, f in trace.of("kbarman:mark")))
+        sums, symbols = collections.Counter(), collections.Counter()
+        for _, _, f in trace.of("kbarman:counter"):
+            sums[f["name"]] += f["value"]
+        assert sorted(filter(None, sums.values())) == viewers.counter_sums(said)
+        for _, _, f in trace.of("kbarman:sample"):
+            symbols[os.path.basename(f["image"]), f["symbol"]] += 1
+        viewers.same(path, sorted(said.symbols.items()), sorted((k, symbols[k]) for k in said.symbols))
+
+
+def babeltrace_takes_every_capture(tmp):
+    for path in viewers.all_captures(tmp):
+        said, trace = viewers.Said(path), Trace(trace_of(tmp, path))
+        assert len(trace.of("sched_switch")) == len(said.switches), path
+        assert len(trace.of("power_cpu_idle")) == len(said.halts), path
+        assert len(trace.of("kbarman:sample")) == sum(said.samples.values()), path
+        assert len(trace.of("kbarman:mark")) == len(said.marks), path
+        times = [event[0] for event in trace.events]
+        assert times == sorted(times)
+
+
+def who_was_on_the_cpu_is_said_with_every_switch(tmp):
+    trace = Trace(trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))))
+    shown = [(cpu, f["prev_comm"], f["prev_tid"], f["prev_state"], f["next_comm"], f["next_prio"])
+             for _, cpu, f in sorted(trace.of("sched_switch"), key=lambda s: s[:2])]
+    assert shown == [
+        (0, "swapper", 0, 0, "alpha", 20), (1, "swapper", 0, 0, "swapper", 20),
+        (0, "alpha", 10, 1, "beta", 20), (1, "swapper", 0, 0, "alpha", 20),
+        (0, "beta", 11, 0, "alpha", 20), (0, "swapper", 0, 0, "beta", 20),
+        (0, "beta", 11, 0, "swapper", 20)], shown
+    tasks = {(f["tid"], f["pid"], f["name"]) for _, _, f in trace.of("kbarman:task")}
+    assert tasks == {(0, 0, "swapper"), (10, 10, "alpha"), (11, 10, "beta")}, tasks
+
+
+def losses_are_discarded_events(tmp):
+    trace = Trace(trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))))
+    assert "discarded 99 events" in trace.warnings, trace.warnings
+    c = viewers.begin()
+    c.fact("lost.1.full", 7)    # behind the last record
+    c.fact("written", 2)
+    c.switch(1, viewers.BASE + 5, 10)
+    trace = Trace(trace_of(tmp, c.save(os.path.join(tmp, "b.cap"))))
+    assert "discarded 7 events" in trace.warnings, trace.warnings
+
+
+def wall_clock_is_that_of_the_capture(tmp):
+    out = trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
+    result = subprocess.run(["babeltrace2", "--clock-seconds", out], capture_output=True, text=True, check=True)
+    assert result.stdout.startswith("[1700000000.000000000]"), result.stdout[:200]
+
+
+def metadata_survives_any_fact(tmp):
+    c = viewers.small()
+    c.string(b"kbarman.command=" + b"".join(viewers.HOSTILE) + b" \\\" \n };")
+    c.string(b"kbarman.host=\"};env{")
+    assert len(Trace(trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))).events) > 10
+
+
+def long_captures_have_many_packets(tmp):
+    path = viewers.random_capture(6, 30000).save(os.path.join(tmp, "a.cap"))
+    out = trace_of(tmp, path)
+    for name in os.listdir(out):
+        if name == "metadata":
+            continue
+        with open(os.path.join(out, name), "rb") as file:
+            data = file.read()
+        at = packets = 0
+        while at < len(data):
+            magic, stream, first, last, bits = struct.unpack_from("<IIQQQ", data, at)
+            assert (magic, stream) == (0xc1fc1fc1, 0) and first <= last and bits % 8 == 0
+            at, packets = at + bits // 8, packets + 1
+        assert at == len(data) and packets > 3, (name, packets)
+    assert len(Trace(out).of("sched_switch")) == len(viewers.Said(path).switches)
+
+
+def a_directory_is_made_whole_or_not_at_all(tmp):
+    path = viewers.random_capture().save(os.path.join(tmp, "a.cap"))
+    result = tap.run("convert", path, "--to", "ctf")
+    assert result.returncode == 0 and sorted(os.listdir(tmp)) == ["a.cap", "a.ctf"]
+    mask = os.umask(0)
+    os.umask(mask)
+    assert os.stat(os.path.join(tmp, "a.ctf")).st_mode & 0o777 == 0o777 & ~mask
+    again = tap.run("convert", path, "--to", "ctf")
+    assert again.returncode == 2 and "something already" in again.stderr, again
+    os.makedirs(os.path.join(tmp, "empty"))
+    assert tap.run("convert", path, "--to", "ctf", "-o", os.path.join(tmp, "empty/")).returncode == 0
+    for out, why in ("-", "a directory"), ("tcp:127.0.0.1:1", "can't be sent"), ("/nonexistent/x", "can't make"):
+        result = tap.run("convert", path, "--to", "ctf", "-o", out)
+        assert result.returncode == 2 and why in result.stderr, result
+
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+    before = sorted(os.listdir(tmp))
+    result = subprocess.run([tap.KBARMAN, "convert", path, "--to", "ctf", "-o", os.path.join(tmp, "full")],
+                            capture_output=True, text=True, check=False, preexec_fn=limit)
+    assert result.returncode == 2 and "cpu_" in result.stderr and "too large" in result.stderr, result
+    assert sorted(os.listdir(tmp)) == before
+
+
+def what_is_before_the_damage_is_written(tmp):
+    whole = viewers.random_capture().bytes()
+    path, out = os.path.join(tmp, "a.cap"), os.path.join(tmp, "out")
+    with open(path, "wb") as file:
+        file.write(whole[:-len(whole) // 3])
+    result = tap.run("convert", path, "--to", "ctf", "-o", out)
+    assert result.returncode == 1 and result.stderr, result
+    assert len(Trace(out).events) > 1000
+
+
+def memory_does_not_grow_with_the_capture(tmp):
+    c, peaks = viewers.random_capture(records=1000), []
+    for repeat in 1, 200:
+        path = c.save(os.path.join(tmp, "a.cap"), repeat)
+        with subprocess.Popen([tap.KBARMAN, "convert", path, "--to", "ctf", "-o",
+                               os.path.join(tmp, f"{repeat}.ctf")], stderr=subprocess.DEVNULL) as tool:
+            _, status, usage = os.wait4(tool.pid, 0)
+        assert status == 0
+        peaks.append(usage.ru_maxrss)
+    assert peaks[1] < peaks[0] + 12000, peaks
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/* Outputs that are directories: see directory.h. There are none inside of them. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "directory.h"
+
+/* Call @each for what is in @path; 0, or -errno if it can't be read. */
+static int for_each_file(const char *path, void (*each)(int fd, const char *name, void *context),
+			 void *context)
+{
+	DIR *dir = opendir(path);
+	struct dirent *entry;
+
+	if (!dir)
+		return -errno;
+	while ((entry = readdir(dir)))
+		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
+			each(dirfd(dir), entry->d_name, context);
+	closedir(dir);
+	return 0;
+}
+
+static void count_file(int fd, const char *name, void *context)
+{
+	(void)fd;
+	(void)name;
+	++*(unsigned long *)context;
+}
+
+static void remove_file(int fd, const char *name, void *context)
+{
+	(void)context;
+	unlinkat(fd, name, 0);
+}
+
+static void release(struct cli_directory *directory)
+{
+	free(directory->path);
+	free(directory->temporary);
+	*directory = (struct cli_directory) { 0 };
+}
+
+/* Without a slash at its end, which would be in the middle of the temporary name. */
+static char *trimmed(const char *path)
+{
+	size_t length = strlen(path);
+
+	while (length > 1 && path[length - 1] == '/')
+		length--;
+	return strndup(path, length);
+}
+
+int cli_directory_open(struct cli_directory *directory, const char *path)
+{
+	unsigned long files = 0;
+	int error;
+
+	*directory = (struct cli_directory) { .path = trimmed(path) };
+	if (!directory->path || asprintf(&directory->temporary, "%s.XXXXXX", directory->path) < 0) {
+		directory->temporary = NULL;
+		release(directory);
+		return cli_fail("out of memory");
+	}
+	error = for_each_file(directory->path, count_file, &files);
+	if (files || (error && error != -ENOENT)) {
+		cli_warn("%s: there is something already: give another name with -o, or remove it",
+			 path);
+		release(directory);
+		return CLI_IMPOSSIBLE;
+	}
+	if (!mkdtemp(directory->temporary)) {
+		cli_warn("can't make %s: %s", path, strerror(errno));
+		release(directory);
+		return CLI_IMPOSSIBLE;
+	}
+	/* a file that grows too large is an error like others, and the directory goes */
+	signal(SIGXFSZ, SIG_IGN);
+	return 0;
+}
+
+int cli_directory_commit(struct cli_directory *directory)
+{
+	mode_t mask = umask(0);
+	int error = 0;
+
+	umask(mask);
+	if (chmod(directory->temporary, 0777 & ~mask) ||
+	    rename(directory->temporary, directory->path))
+		error = errno;
+	if (error) {
+		cli_warn("can't write %s: %s", directory->path, strerror(error));
+		cli_directory_abandon(directory);
+		return CLI_IMPOSSIBLE;
+	}
+	release(directory);
+	return 0;
+}
+
+void cli_directory_abandon(struct cli_directory *directory)
+{
+	for_each_file(directory->temporary, remove_file, NULL);
+	rmdir(directory->temporary);
+	release(directory);
+}

@@ -1,0 +1,410 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A capture as a CTF trace. Switches and idling are the events of LTTng's kernel tracer,
+ * by name and fields, so that what analyses its traces does these, too; the rest are
+ * events of kbarman. Times are those of CLOCK_MONOTONIC_RAW if the capture knows it,
+ * else ns since its base.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/names.h"
+#include "analysis/stack.h"
+#include "analysis/timeline.h"
+#include "export/export.h"
+#include "export/label.h"
+#include "export/taskids.h"
+#include "format/ctf.h"
+
+#define COMM		16	/* bytes of a task's name in sched_switch, a NUL included */
+#define NAME		1024	/* of other names */
+#define TEXT		16384	/* of a mark */
+#define FRAMES		1024	/* of a call chain */
+#define NUMBERS		128	/* room for all numbers of an event */
+#define UNKNOWN		"[unknown]"
+#define NORMAL_PRIORITY	20	/* as LTTng has it: captures know none */
+
+enum event_id { SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK };
+
+static const char events[] =
+	"event {\n"
+	"\tid = 0;\n"
+	"\tname = \"sched_switch\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { char_t _prev_comm[16]; int32_t _prev_tid; int32_t _prev_prio;"
+	" int64_t _prev_state; char_t _next_comm[16]; int32_t _next_tid; int32_t _next_prio; };\n"
+	"};\n"
+	"event {\n"
+	"\tid = 1;\n"
+	"\tname = \"power_cpu_idle\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { uint32_t _state; uint32_t _cpu_id; };\n"
+	"};\n"
+	"event {\n"
+	"\tid = 2;\n"
+	"\tname = \"kbarman:sample\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { int32_t _tid; address_t _ip; string _symbol; string _image;"
+	" uint64_t _period; uint32_t __chain_length; address_t _chain[__chain_length]; };\n"
+	"};\n"
+	"event {\n"
+	"\tid = 3;\n"
+	"\tname = \"kbarman:counter\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { string _name; uint64_t _value; };\n"
+	"};\n"
+	"event {\n"
+	"\tid = 4;\n"
+	"\tname = \"kbarman:series\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { string _name; uint64_t _value; double_t _scaled; };\n"
+	"};\n"
+	"event {\n"
+	"\tid = 5;\n"
+	"\tname = \"kbarman:mark\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { int32_t _tid; uint32_t _type; uint32_t _channel; uint32_t _group;"
+	" uint32_t _colour; string _text; };\n"
+	"};\n"
+	"event {\n"
+	"\tid = 6;\n"
+	"\tname = \"kbarman:task\";\n"
+	"\tstream_id = 0;\n"
+	"\tfields := struct { int32_t _tid; int32_t _pid; string _name; };\n"
+	"};\n";
+
+struct ctf {
+	struct kb_barman *barman;
+	const struct kb_header *header;
+	struct kb_symbolizer *symbolizer;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_task_ids tasks;
+	struct kb_ctf *trace;
+	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
+	int64_t offset;		/* of the wall clock from that clock */
+	uint64_t outside;	/* times that a trace can't have */
+	bool no_memory;
+};
+
+/* From 0 on; and the wall clock, of whose offset the rest of a second is apart, has 63 bits. */
+static uint64_t clock_of(struct ctf *x, int64_t ns)
+{
+	int64_t last = INT64_MAX - 1000000000 - (x->offset > 0 ? x->offset : 0), time;
+
+	if (__builtin_add_overflow(ns, x->base, &time))
+		time = INT64_MAX;
+	if (time >= 0 && time <= last)
+		return (uint64_t)time;
+	x->outside++;
+	return time < 0 ? 0 : (uint64_t)last;
+}
+
+/* ---- fields ---- */
+
+static uint8_t *put_comm(uint8_t *at, struct kb_text name)
+{
+	memset(at, 0, COMM);
+	kb_label((char *)at, COMM - 1, name.data, name.length, false);
+	return at + COMM;
+}
+
+/* Never "", which babeltrace2 up to 2.0.4 shows as the string that it read before. */
+static uint8_t *put_text(uint8_t *at, const char *text, size_t length, size_t max)
+{
+	if (!length) {
+		text = "-";
+		length = 1;
+	}
+	at += kb_label((char *)at, max, text, length, false);
+	*at = 0;
+	return at + 1;
+}
+
+static uint8_t *put_double(uint8_t *at, double value)
+{
+	uint64_t bits;
+
+	memcpy(&bits, &value, sizeof(bits));
+	return kb_ctf_put64(at, bits);
+}
+
+/* ---- events ---- */
+
+/* A task's name and process, when it is first seen. */
+static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
+{
+	int64_t i = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	char label[KB_TASK_LABEL];
+	struct kb_task_id *task;
+	uint8_t *at;
+
+	x->no_memory |= i < 0;
+	task = i < 0 ? NULL : kb_task_id(&x->tasks, (uint32_t)i);
+	if (!task || task->user)
+		return;
+	task->user = true;
+	at = kb_ctf_begin(x->trace, event->core, TASK, time, NUMBERS + NAME);
+	at = kb_ctf_put32(at, event->task_id);
+	at = kb_ctf_put32(at, task->tgid);
+	kb_ctf_end(x->trace, put_text(at, label, kb_task_label(&x->tasks, (uint32_t)i, label), NAME));
+}
+
+/* @previous: who ran, 0 where nobody knows. */
+static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t time,
+			 uint32_t previous)
+{
+	uint8_t *at = kb_ctf_begin(x->trace, event->core, SWITCH, time, NUMBERS);
+	int state = event->task_switch.prev_state;
+
+	at = put_comm(at, kb_names_task(x->names, previous, event->timestamp)->name);
+	at = kb_ctf_put32(at, previous);
+	at = kb_ctf_put32(at, NORMAL_PRIORITY);
+	at = kb_ctf_put64(at, !previous || !event->task_switch.reason ? 0 :
+			  state > 0 ? (uint64_t)state : 1);
+	at = put_comm(at, kb_names_task(x->names, event->task_id, event->timestamp)->name);
+	at = kb_ctf_put32(at, event->task_id);
+	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));
+}
+
+static void write_halt(struct ctf *x, const struct kb_event *event, uint64_t time)
+{
+	uint8_t *at = kb_ctf_begin(x->trace, event->core, IDLE, time, NUMBERS);
+	int state = event->halt.idle_state;
+
+	at = kb_ctf_put32(at, !event->halt.entered ? UINT32_MAX :
+			  state == KB_STATE_UNKNOWN ? 0 : (uint32_t)state);
+	kb_ctf_end(x->trace, kb_ctf_put32(at, event->core));
+}
+
+static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
+{
+	uint32_t depth = kb_stack_depth(event), i;
+	const struct kb_symbol *symbol = !x->symbolizer ? NULL :
+		kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+				      event->sample.pc);
+	const char *name = symbol && *symbol->name ? symbol->name : UNKNOWN;
+	const char *image = symbol ? symbol->image : UNKNOWN;
+	uint8_t *at;
+
+	if (depth > FRAMES)
+		depth = FRAMES;
+	at = kb_ctf_begin(x->trace, event->core, SAMPLE, time, NUMBERS + 2 * NAME + depth * 8);
+	at = kb_ctf_put32(at, event->task_id);
+	at = kb_ctf_put64(at, event->sample.pc);
+	at = put_text(at, name, strlen(name), NAME);
+	at = put_text(at, image, strlen(image), NAME);
+	at = kb_ctf_put64(at, event->sample.nr_counters &&
+			  event->sample.counters[0] != KB_COUNTER_INVALID ?
+			  event->sample.counters[0] : 0);
+	at = kb_ctf_put32(at, depth);
+	for (i = 0; i < depth; i++)
+		at = kb_ctf_put64(at, kb_stack_pc(event, i));
+	kb_ctf_end(x->trace, at);
+}
+
+static void write_custom(struct ctf *x, uint32_t core, uint64_t time, uint32_t id, uint64_t value)
+{
+	const struct kb_series *series = id < x->header->nr_series ? &x->header->series[id] : NULL;
+	uint8_t *at = kb_ctf_begin(x->trace, core, SERIES, time, NUMBERS + NAME);
+	const char *name = series && series->name ? series->name : "";
+
+	at = put_text(at, name, strlen(name), NAME);
+	at = kb_ctf_put64(at, value);
+	kb_ctf_end(x->trace, put_double(at, (double)value * (series ? series->multiplier : 1.0)));
+}
+
+static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t time)
+{
+	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	struct kb_text name;
+	uint8_t *at;
+
+	if (event->sample.has_pc)
+		write_pc(x, event, time);
+	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
+		if (event->sample.counters[i] == KB_COUNTER_INVALID)
+			continue;
+		name = kb_names_counter(x->names, kb_names_counter_id(x->names, event->core, i));
+		at = kb_ctf_begin(x->trace, event->core, COUNTER, time, NUMBERS + NAME);
+		at = put_text(at, name.data, name.length, NAME);
+		kb_ctf_end(x->trace, kb_ctf_put64(at, event->sample.counters[i]));
+	}
+	for (i = 0; i < event->sample.nr_custom; i++)
+		write_custom(x, event->core, time, event->sample.custom[i].id,
+			     event->sample.custom[i].value);
+}
+
+static void write_mark(struct ctf *x, const struct kb_event *event, uint64_t time)
+{
+	uint8_t *at = kb_ctf_begin(x->trace, event->core, MARK, time, NUMBERS + TEXT);
+
+	at = kb_ctf_put32(at, event->task_id);
+	at = kb_ctf_put32(at, event->annotation.type);
+	at = kb_ctf_put32(at, event->annotation.channel);
+	at = kb_ctf_put32(at, event->annotation.group);
+	at = kb_ctf_put32(at, event->annotation.colour);
+	kb_ctf_end(x->trace, put_text(at, event->annotation.text, event->annotation.text_length,
+				      TEXT));
+}
+
+static void write_event(struct ctf *x, const struct kb_event *event)
+{
+	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
+	struct kb_slice slices[KB_TIMELINE_SLICES];
+	uint64_t time = clock_of(x, ns);
+	uint32_t running = 0;
+	unsigned int n, i;
+
+	if (!kb_timeline_running(x->timeline, event->core, &running))
+		running = 0;
+	n = kb_timeline_feed(x->timeline, event, ns, slices);
+	for (i = 0; i < n; i++)
+		if (slices[i].kind == KB_SLICE_LOST)
+			kb_ctf_discard(x->trace, slices[i].core, slices[i].lost);
+	if (event->type != KB_EVENT_HALT && event->type != KB_EVENT_UNKNOWN)
+		see_task(x, event, time);
+	switch (event->type) {
+	case KB_EVENT_TASK_SWITCH:
+		write_switch(x, event, time, running);
+		break;
+	case KB_EVENT_HALT:
+		write_halt(x, event, time);
+		break;
+	case KB_EVENT_SAMPLE:
+		write_sample(x, event, time);
+		break;
+	case KB_EVENT_CUSTOM_COUNTER:
+		write_custom(x, event->core, time, event->custom_counter.counter,
+			     event->custom_counter.value);
+		break;
+	case KB_EVENT_ANNOTATION:
+		write_mark(x, event, time);
+		break;
+	default:
+		break;
+	}
+}
+
+/* ---- metadata ---- */
+
+/* A string of the format's language; what is no plain ASCII is escaped. */
+static void put_fact(struct kb_out *out, const char *key, const char *value)
+{
+	char clean[NAME];
+	size_t length, i;
+
+	if (!value)
+		return;
+	length = kb_label(clean, sizeof(clean), value, strlen(value), false);
+	kb_out_printf(out, "\t%s = \"", key);
+	for (i = 0; i < length; i++) {
+		unsigned char c = (unsigned char)clean[i];
+
+		if (c >= ' ' && c < 0x7f && c != '"' && c != '\\')
+			kb_out_bytes(out, &c, 1);
+		else
+			kb_out_printf(out, "\\%03o", c);
+	}
+	kb_out_printf(out, "\";\n");
+}
+
+static int finish(struct ctf *x, struct kb_error *err)
+{
+	const char *target = x->header->target_name;
+	struct kb_out *out;
+	size_t size;
+	int error;
+
+	if (kb_out_memory(&out))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	kb_out_printf(out, "env {\n\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"
+		      "\ttracer_name = \"kbarman\";\n\ttracer_major = 0;\n\ttracer_minor = 1;\n");
+	put_fact(out, "hostname", kb_barman_fact(x->barman, "host"));
+	put_fact(out, "kernel_release", kb_barman_fact(x->barman, "release"));
+	put_fact(out, "command", kb_barman_fact(x->barman, "command"));
+	put_fact(out, "target", target && *target ? target : NULL);
+	kb_out_bytes(out, "};\n", 4);	/* with its NUL */
+	error = kb_out_error(out);
+	if (error)
+		kb_error_set(err, error, KB_NO_OFFSET, "out of memory");
+	else
+		error = kb_ctf_finish(x->trace, kb_out_data(out, &size),
+				      x->offset, events, err);
+	kb_out_destroy(out);
+	return error;
+}
+
+/* ---- all of it ---- */
+
+static int prepare(struct ctf *x, const struct kb_export_options *options, struct kb_error *err)
+{
+	const char *base = kb_barman_fact(x->barman, "raw_base");
+	int error;
+
+	if (!options->directory)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a CTF trace is a directory");
+	error = kb_names_create(&x->names, x->barman, err);
+	if (!error)
+		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	if (!error)
+		error = kb_ctf_create(&x->trace, options->directory, err);
+	if (error)
+		return error;
+	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
+	if (x->base < 0)
+		x->base = 0;
+	x->offset = (int64_t)(x->header->unix_base_ns - (uint64_t)x->base);
+	return kb_export_rewind(x->barman, err);
+}
+
+static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+{
+	struct ctf x = {
+		.barman = barman,
+		.header = kb_barman_header(barman),
+		.symbolizer = symbolizer,
+	};
+	int error, result = prepare(&x, options, err);
+	struct kb_error unwritten = { 0 };
+	struct kb_slice slice;
+	struct kb_event event;
+
+	if (result)
+		goto out;
+	while (!x.no_memory && (result = kb_barman_next(barman, &event, err)) > 0)
+		write_event(&x, &event);
+	while (kb_timeline_end(x.timeline, &slice))
+		if (slice.kind == KB_SLICE_LOST)
+			kb_ctf_discard(x.trace, slice.core, slice.lost);
+	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :
+			      finish(&x, &unwritten);
+	result = error ? error : kb_export_end(barman, out, result, err);
+	if (error && err)	/* it may have said where the damage is */
+		*err = unwritten;
+	if (x.outside)
+		kb_export_say(options, "%" PRIu64 " times before the clock's start, or too far behind "
+			      "it, were written as the nearest that CTF has", x.outside);
+	if (kb_ctf_moved(x.trace))
+		kb_export_say(options, "%" PRIu64 " events older than the one before them on their "
+			      "CPU were moved to its time", kb_ctf_moved(x.trace));
+out:
+	kb_ctf_destroy(x.trace);
+	kb_task_ids_release(&x.tasks);
+	kb_timeline_destroy(x.timeline);
+	kb_names_destroy(x.names);
+	return result;
+}
+
+const struct kb_export kb_export_ctf = {
+	.name = "ctf",
+	.extension = ".ctf",
+	.description = "a CTF 1.8 trace, a directory: for babeltrace2, Trace Compass",
+	.directory = true,
+	.run = run,
+};
