@@ -38,6 +38,8 @@ class Truth:
         self.totals = collections.Counter()       # counter: sum
         self.series = collections.Counter()       # series name: sum
         self.notes = collections.Counter()        # CPU, type
+        self.handed = collections.Counter()       # task, reason: left it for another, halted or not
+        self.ended = collections.Counter()        # task: said to have ended
         self.lost = 0
 
 
@@ -61,6 +63,8 @@ def count_scheduling(truth, record, cpu, now):
         leave(truth, core, cpu, now)
         if cpu.state == "runs":
             truth.left[cpu.task, record["reason"]] += 1
+        if cpu.state != "unknown" and cpu.task not in (None, record["task_id"]):
+            truth.handed[cpu.task, record["reason"]] += 1
         cpu.task, cpu.state = record["task_id"], "runs"
         truth.arrivals[cpu.task] += 1
     elif kind == "halt" and record["entered"]:
@@ -84,6 +88,21 @@ def losses_stated(path):
         for core, count in re.findall(rb"kbarman\.lost\.(\d+)\.\w+=(\d+)\0", start):
             lost[int(core)] += int(count)
     return lost
+
+
+def clock_of(path, header):
+    """Ticks to nanoseconds, by what two looks at the clocks gave if the capture has that."""
+    base, multiplier, divisor = (header["timestamp_" + key]
+                                 for key in ("base", "multiplier", "divisor"))
+    with open(path, "rb") as file:
+        start = file.read(16 << 20)
+    looks = re.search(rb"kbarman\.raw_base=(\d+)\0", start), \
+        re.search(rb"kbarman\.raw_end=(\d+),(\d+)\0", start)
+    if all(looks):
+        ticks, ns = int(looks[1][1]) - base, int(looks[1][2]) - int(looks[0][1])
+        if ticks > 0 and ns > 0 and abs(ns - ticks * multiplier // divisor) <= ns // 1000 + 1:
+            multiplier, divisor = ns, ticks
+    return lambda timestamp: (timestamp - base) * multiplier // divisor
 
 
 def of_capture(path):
@@ -121,8 +140,7 @@ def of_capture(path):
             truth.notes[core, line["annotation_type"]] += 1
         cpu.last = now
     if header["last_timestamp"] > latest and latest:
-        last += (header["last_timestamp"] - latest) * header["timestamp_multiplier"] // \
-            header["timestamp_divisor"]
+        last = max(last, clock_of(path, header)(header["last_timestamp"]))
     stated = losses_stated(path)
     for core, cpu in cpus.items():
         behind = max(0, stated[core] - cpu.lost)
@@ -181,6 +199,78 @@ def of_annotate(path):
     return truth
 
 
+class Tptp:
+    """A TPTP trace, in either form, as it is read message by message."""
+
+    def __init__(self):
+        self.truth = Truth()
+        self.classes, self.methods = {}, {}
+        self.halted = {}                          # idle thread: since when
+        self.entries = {}                         # thread: its last message, if an entry
+
+    def sampled(self, thread):
+        """The innermost entry of a thread, which no deeper one followed, was a sample's."""
+        entry = self.entries.pop(thread, None)
+        if entry:
+            task = max(thread, 0)
+            self.truth.pcs[task] += 1
+            self.truth.symbols[self.methods[entry["methodId"]]] += 1
+
+    def enter(self, entry):
+        before = self.entries.get(entry["threadId"])
+        if not before or before["timestamp"] != entry["timestamp"] or \
+                before["stackDepth"] + 1 != entry["stackDepth"]:
+            self.sampled(entry["threadId"])
+        self.entries[entry["threadId"]] = entry
+
+    def wait(self, message, reason):
+        thread = message["threadId"]
+        if thread < 0 and reason == 1 and message["objectId"] == -thread:
+            self.halted[thread] = message["timestamp"]
+        else:
+            self.truth.left[max(thread, 0), reason] += 1
+
+    def waited(self, message):
+        thread = message["threadId"]
+        if thread in self.halted and message["objectId"] == -thread:
+            self.truth.idle[-thread - 1] += message["timestamp"] - self.halted.pop(thread)
+
+    def custom(self, body):
+        words, _, text = body.partition(" name=")
+        kind, *pairs = words.partition(" text=")[0].split(" ")
+        values = dict(pair.split("=", 1) for pair in pairs)
+        if kind == "annotation":
+            self.truth.notes[int(values["cpu"]), int(values["type"])] += 1
+        elif kind == "counter":
+            self.truth.totals[text] += int(values["value"]) % 2**64
+        else:
+            assert kind == "series", body
+            self.truth.series[text] += int(values["value"]) % 2**64
+
+    def read(self, path):
+        for m in dump(path):
+            if m["kind"] != "message":
+                continue
+            if m["id"] == 1011:
+                self.classes[m["classId"]] = m["name"]
+            elif m["id"] == 1012:
+                self.methods[m["methodId"]] = self.classes[m["classId"]], m["name"]
+            elif m["id"] == 1015:
+                self.enter(m)
+            elif m["id"] == 1016:
+                self.sampled(m["threadId"])
+            elif m["id"] == 1010:
+                self.truth.ended[m["threadId"]] += 1
+            elif m["id"] in (1032, 1034):
+                self.wait(m, int(m["id"] == 1032))
+            elif m["id"] in (1033, 1035):
+                self.waited(m)
+            elif m["id"] == 1041:
+                self.custom(m["customBody"])
+        assert not self.entries and not self.halted, (self.entries, self.halted)
+        return self.truth
+
+
 def same(what, want, got):
     want, got = +collections.Counter(want), +collections.Counter(got)
     different = [k for k in want.keys() | got.keys() if want[k] != got[k]]
@@ -199,6 +289,30 @@ def samples_by_symbol(capture):
             if len(image) + len(symbol) < 60:
                 found[image, symbol] += row["samples"]
     return found
+
+
+def without_blanks(name):
+    return "".join("_" if c <= " " or c == "\x7f" else c for c in name)
+
+
+def compare_tptp(form, want, got, symbols):
+    """A thread that ends is not said to wait: then there is one switch less."""
+    for task in {task for task, _ in want.handed} | {task for task, _ in got.left}:
+        missing = [want.handed[task, reason] - got.left[task, reason] for reason in (0, 1)]
+        assert min(missing) >= 0 and sum(missing) <= got.ended[task], \
+            (form, task, missing, got.ended[task])
+    samples = collections.Counter()
+    for (task, _), count in want.pcs.items():
+        samples[task] += count
+    same(form + " samples", samples, got.pcs)
+    same(form + " idle", want.idle, got.idle)
+    same(form + " notes", want.notes, got.notes)
+    same(form + " series", want.series, got.series)
+    assert sorted(filter(None, want.totals.values())) == sorted(filter(None, got.totals.values()))
+    named = collections.Counter()
+    for (image, symbol), count in symbols.items():
+        named[without_blanks(image), without_blanks(symbol)] += count
+    same(form + " symbols", named, {key: got.symbols[key] for key in named})
 
 
 def compare(capture, directory):
@@ -230,6 +344,11 @@ def compare(capture, directory):
     for (_, kind), count in want.notes.items():
         by_type[0, kind] += count
     same("annotate notes", by_type, got.notes)
+    for form in "xml", "binary":
+        path = os.path.join(directory, "export.trc")
+        subprocess.run([KBARMAN, "convert", capture, "--to", "tptp", "--format", form, "-o", path],
+                       check=False, capture_output=True)
+        compare_tptp(form, want, Tptp().read(path), symbols)
 
 
 if __name__ == "__main__":

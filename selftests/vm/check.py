@@ -15,6 +15,9 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../lib"))
+import cross_format  # noqa: E402  pylint: disable=wrong-import-position,import-error
+
 GUEST, TOOL = sys.argv[1:3]
 RESULTS = os.path.join(GUEST, "results")
 NAMES = ("all", "command")
@@ -174,6 +177,14 @@ def converts_to_valid_files(name):
                                  capture_output=True, text=True)
             assert ran.returncode == 0, (to, ran.stderr)
             assert ran.stdout.count("\n") > len(records(name)) / 2, to
+
+
+def every_export_says_what_the_capture_says(name):
+    """Switches by task, samples by symbol, idle time by CPU, totals of counters: counted
+    from the raw records, and from Heph, Annotate, TPTP as XML and TPTP in binary."""
+    cross_format.KBARMAN = os.path.abspath(TOOL)
+    with tempfile.TemporaryDirectory() as scratch:
+        cross_format.compare(path(name + ".cap"), scratch)
 
 
 # ---- promises of one of them
