@@ -138,7 +138,7 @@ static void write_stack(struct speedscope *x, uint32_t node, uint32_t *path)
 static void write_profile(struct speedscope *x, const struct profile *profile, const char *unit,
 			  uint32_t *path)
 {
-	const struct kb_kept *samples = x->samples.rows + profile->first;
+	const struct kb_kept *samples = profile->nr ? x->samples.rows + profile->first : NULL;
 	char name[KB_TASK_LABEL + 16] = "no samples";
 	size_t length = strlen(name), i;
 
