@@ -14,6 +14,7 @@ include scripts/install.mk
 include scripts/module.mk
 include scripts/tests.mk
 include scripts/fuzz.mk
+include scripts/soak.mk
 include scripts/bench.mk
 include scripts/demo.mk
 

@@ -5,7 +5,7 @@
 # directory, by the scripts behind `make test` and its longer sisters.
 #
 #	suite_begin NAME	what programs say is kept in out/NAME/
-#	title, build, tap …
+#	title, build, tap, dmesg_is_clean …
 #	suite_end		prints "N passed, N failed, N skipped"; its status is the run's
 
 # mawk would wait for a block of input before it says anything
@@ -57,6 +57,24 @@ build() {
 	echo "FAIL  build-$name (all of it: $out/build-$name.log)"
 	echo "0 1 0" >>"$out/totals"
 	return 1
+}
+
+# dmesg_is_clean FILE: TAP
+dmesg_is_clean() {
+	# What the module, the kernel about it, and its checkers may have to say. Linux itself
+	# announces modules from outside its tree, and notes that they are not signed.
+	grep -E 'WARNING|BUG:|Oops|INFO: (rcu|task|possible)|[Ll]ockdep|hung_task|blocked for more|detected stalls|Call [Tt]race|KASAN|UBSAN|scheduling while|kbarman' \
+		"$1" | grep -vE 'loading out-of-tree module taints|module verification failed|kselftest: ' \
+		>"$1.found" || :
+	if [ ! -s "$1" ]; then
+		echo 'not ok 1 - the_kernels_messages_are_there'
+	elif [ -s "$1.found" ]; then
+		head -20 "$1.found" | sed 's/^/# /'
+		echo 'not ok 1 - the_kernel_has_nothing_to_complain_of'
+	else
+		echo 'ok 1 - the_kernel_has_nothing_to_complain_of'
+	fi
+	echo 1..1
 }
 
 suite_end() {

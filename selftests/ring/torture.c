@@ -5,7 +5,8 @@
  * mode the reader takes snapshots; in stream mode it consumes, and now and then stops
  * for a while, so that the ring fills up and records are lost.
  *
- *	torture [SECONDS [BLOCKS]]	a mode; goes on until both are reached
+ *	torture [SECONDS [BLOCKS]]	for so long in each mode; and in overwrite mode until
+ *					so many blocks are written, and as many checked
  *
  * Every block read is checked: whole, unchanged, in order of time, and of every
  * level's numbers none is missing but what the ring counted. Prints TAP.
@@ -221,7 +222,8 @@ static void torture(bool overwrite, int seconds, unsigned long blocks)
 		interrupters[i].writer = writer;
 		pthread_create(&threads[i], NULL, interrupt, &interrupters[i]);
 	}
-	while (time(NULL) < end || checked - start < blocks) {
+	while (time(NULL) < end || checked - start < blocks ||
+	       (unsigned long)local_read(&ring.written) < blocks) {
 		for (i = 0; i < 1000; i++)
 			if (overwrite)
 				read_snapshot(copy);
@@ -246,8 +248,8 @@ static void torture(bool overwrite, int seconds, unsigned long blocks)
 		fail("the ring miscounts", local_read(&ring.written), sum(written));
 	if (!overwrite && sum(next) != sum(written))
 		fail("a written record was not delivered", sum(next), sum(written));
-	printf("# %llu written, %llu of them in handlers, %llu lost, %lu blocks checked\n",
-	       (unsigned long long)sum(written), (unsigned long long)(written[1] + written[2]),
+	printf("# %s mode: %llu written, %llu of them in handlers, %llu lost, %lu blocks checked, none torn\n",
+	       overwrite ? "overwrite" : "stream", (unsigned long long)sum(written), (unsigned long long)(written[1] + written[2]),
 	       (unsigned long long)lost, checked - start);
 }
 
@@ -268,7 +270,7 @@ int main(int argc, char **argv)
 	printf("1..2\n");
 	torture(true, seconds, blocks);
 	printf("ok 1 - snapshots of a ring under fire are whole\n");
-	torture(false, seconds, blocks);
+	torture(false, seconds, 0);
 	printf("ok 2 - a stream under fire delivers or counts every record\n");
 	return 0;
 }

@@ -5,7 +5,8 @@
  * Meanwhile others take snapshots of the rings, and in stream mode one reader consumes.
  * Every block that is read is looked at, and every record accounted for.
  *
- * KBARMAN_TORTURE in the environment is how many blocks a test reads, for longer runs.
+ * KBARMAN_TORTURE in the environment is how many blocks of a stream are read, for longer
+ * runs, and ten times as many in snapshots.
  */
 #include <pthread.h>
 #include <sys/resource.h>
@@ -28,7 +29,7 @@ FIXTURE(torture)
 {
 	int fd;
 	uint32_t nr_cpus;
-	uint64_t blocks;		/* to read */
+	uint64_t blocks;		/* of a stream, to read */
 	struct load *load;
 	pid_t children[MAX_CPUS * (2 * SENDERS + 1)];
 	unsigned int nr_children;
@@ -359,7 +360,7 @@ static void *stand_by(void *argument)
 static void bystander_create(struct bystander *by, const FIXTURE_DATA(torture) *self)
 {
 	*by = (struct bystander) {
-		.fd = device_open(), .nr_cpus = self->nr_cpus, .wanted = self->blocks };
+		.fd = device_open(), .nr_cpus = self->nr_cpus, .wanted = 10 * self->blocks };
 	if (pthread_create(&by->thread, NULL, stand_by, by))
 		lost("no thread");
 }
