@@ -13,6 +13,7 @@ include scripts/user.mk
 include scripts/install.mk
 include scripts/module.mk
 include scripts/tests.mk
+include scripts/test-debug.mk
 include scripts/fuzz.mk
 include scripts/soak.mk
 include scripts/bench.mk

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: MIT
+# What breaks the module on purpose: `make test-debug`, and what goes into its VMs.
+# A guest of a debug kernel is made with FLAVOUR=debug GUEST=build/guest/arm64-debug ARCH=arm64.
+
+DEBUG_TESTS	:= $(patsubst selftests/debug/%.c,%,$(wildcard selftests/debug/*.c))
+TEST_TREE	= build/module/$(notdir $(GUEST))-test
+
+.PHONY: test-debug debug-guest debug-module
+test-debug:		## the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="…"; an hour)
+	@CI=$(CI) scripts/test-debug $(PARTS)
+
+debug-guest: guest debug-module $(DEBUG_TESTS:%=$(GUEST)/debug/%) $(GUEST)/debug/guest.sh
+
+# The module as it is shipped, and with what selftests/debug/module adds; the latter counts
+# which of its lines are run (GCOV, KCOV) where the kernel can.
+debug-module: guest-module
+	@mkdir -p $(GUEST)/debug $(TEST_TREE)
+	cp $(GUEST)/kbarman.ko $(GUEST)/debug/shipped.ko
+	cp -rsfu $(CURDIR)/kmod $(TEST_TREE)
+	mkdir -p $(TEST_TREE)/test
+	cp -rsfu $(CURDIR)/selftests/debug/module/* $(TEST_TREE)/test
+	cp -u Kbuild $(TEST_TREE)/kbarman.kbuild
+	cp -u selftests/debug/module/Kbuild $(TEST_TREE)/Kbuild
+	@k=$$(scripts/kernel $(MACH) $(FLAVOUR)) || exit; eval "$$k"; \
+	$(MAKE) --no-print-directory -C $$KDIR M=$(CURDIR)/$(TEST_TREE) ARCH=$$KARCH \
+		CROSS_COMPILE=$$KCROSS GCOV_PROFILE=y KCOV_INSTRUMENT=y modules \
+		>$(GUEST)/debug/module.log 2>&1 || { cat $(GUEST)/debug/module.log >&2; exit 1; }
+	cp $(TEST_TREE)/kbarman.ko $(GUEST)/debug/test.ko
+
+$(GUEST)/debug/%: selftests/debug/%.c $(wildcard selftests/debug/*.h) selftests/vm/lib.h \
+		  selftests/lib/tap.h kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -Ikmod -Iselftests -Iselftests/vm $< -o $@
+
+$(GUEST)/debug/guest.sh: selftests/debug/guest.sh
+	@mkdir -p $(@D)
+	cp $< $@

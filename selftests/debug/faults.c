@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Everything that can fail does, in turn: for each call of the device, and for loading the
+ * module, the first allocation fails, then the second, and so on until none is left to fail
+ * (/proc/thread-self/fail-nth); then the same for each registration (module/faults.c). The
+ * call must end in one of its documented errors or well, and the next one must work.
+ *
+ * Needs fault injection (failslab, fail_page_alloc, fail_usercopy) and the test build.
+ */
+#include <linux/perf_event.h>
+
+#include "lib/tap.h"
+#include "lib.h"
+
+#define DEBUGFS		"/sys/kernel/debug/"
+#define FAULT		"/sys/module/kbarman/parameters/test_fault"
+#define MAX_FAULTS	20000
+
+static const struct kbarman_event events[] = {
+	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
+	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "faults" },
+};
+
+static uint32_t own_pid;
+static uint64_t all_cpus = 1;
+
+static struct kbarman_configure whole_config(void)
+{
+	return (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_ALL, .flags = KBARMAN_CONFIGURE_INHERIT,
+		.ring_bytes = 64 * KIB, .max_tasks = 1024, .max_maps = 1024,
+		.max_strings = 64 * KIB, .nr_cpu_words = 1, .cpus_ptr = (uintptr_t)&all_cpus,
+		.pids_ptr = (uintptr_t)&own_pid, .nr_pids = 1,
+		.events_ptr = (uintptr_t)events, .nr_events = 2, .sample = 10000000 };
+}
+
+/* ---- where the next fault comes from ---- */
+
+/* The nth allocation, or copy from or to user space, of this thread from now on fails. */
+static void fail_allocation(unsigned int n)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", n);
+	write_file("/proc/thread-self/fail-nth", text);
+}
+
+/* True: it has failed. */
+static bool allocation_failed(void)
+{
+	char text[16] = "";
+	int fd = open("/proc/thread-self/fail-nth", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		lost("fail-nth can't be read");
+	close(fd);
+	fail_allocation(0);
+	return atoi(text) == 0;
+}
+
+static char load_arguments[64];
+
+static void fail_registration(unsigned int n)
+{
+	char text[16];
+
+	snprintf(text, sizeof(text), "%u", n);
+	if (!access(FAULT, W_OK))
+		write_file(FAULT, text);
+	/* for a module that is about to be loaded */
+	snprintf(load_arguments, sizeof(load_arguments), "test_fault=%u", n);
+}
+
+/* One that is not loaded any more has failed. */
+static bool registration_failed(void)
+{
+	char text[16] = "0";
+	int fd = open(FAULT, O_RDONLY | O_CLOEXEC);
+
+	load_arguments[0] = '\0';
+	if (fd < 0)
+		return true;
+	if (read(fd, text, sizeof(text) - 1) <= 0)
+		lost("%s can't be read", FAULT);
+	close(fd);
+	write_file(FAULT, "0");
+	return atoi(text) == 0;
+}
+
+/* ---- the calls ---- */
+
+/*
+ * `prepare` and `undo` are not under fault. `call` returns 0 or -errno, and what it did is
+ * undone whether it failed or not.
+ */
+struct step {
+	const char *name;
+	void (*prepare)(void);
+	int (*call)(void);
+	void (*undo)(void);
+};
+
+static int fd = -1;
+static const char *map;
+static struct kbarman_query q;
+
+static void nothing(void)
+{
+}
+
+static void open_device(void)
+{
+	fd = device_open_free();
+}
+
+static void close_device(void)
+{
+	if (fd >= 0)
+		close(fd);
+	fd = -1;
+}
+
+static void configured(void)
+{
+	open_device();
+	if (configure(fd, whole_config()))
+		lost("a configure without a fault failed");
+	q = query(fd);
+}
+
+static void running(void)
+{
+	configured();
+	if (start(fd))
+		lost("a start without a fault failed");
+}
+
+static void mapped(void)
+{
+	configured();
+	map = map_cpu(fd, 0);
+}
+
+static void unmap(void)
+{
+	if (map)
+		munmap((void *)map, q.map_bytes);
+	map = NULL;
+	close_device();
+}
+
+static int load(void)
+{
+	int file = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+	int error = 0;
+
+	if (file < 0)
+		return -errno;
+	if (syscall(SYS_finit_module, file, load_arguments, 0) < 0)
+		error = -errno;
+	close(file);
+	return error;
+}
+
+static void unload(void)
+{
+	int error = module_unload();
+
+	if (error && error != -ENOENT)
+		lost("a module that does not go: %d", error);
+}
+
+static int do_open(void)
+{
+	fd = open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : 0;
+}
+
+static int do_query(void)
+{
+	struct kbarman_query some = { .size = sizeof(some) };
+
+	return call(fd, KBARMAN_QUERY, &some);
+}
+
+static int do_configure(void)
+{
+	return configure(fd, whole_config());
+}
+
+static int do_start(void)
+{
+	return start(fd);
+}
+
+static int do_stop(void)
+{
+	return stop(fd);
+}
+
+static int do_stats(void)
+{
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
+
+	return call(fd, KBARMAN_STATS, &s);
+}
+
+static int do_clock(void)
+{
+	struct kbarman_clock c = { .size = sizeof(c) };
+
+	return call(fd, KBARMAN_CLOCK, &c);
+}
+
+static int do_task_facts(void)
+{
+	static struct kbarman_task_fact facts[1024];
+	struct kbarman_task_facts f = {
+		.size = sizeof(f), .count = 1024, .facts_ptr = (uintptr_t)facts };
+
+	return call(fd, KBARMAN_TASK_FACTS, &f);
+}
+
+static int do_add_maps(void)
+{
+	static const char image[] = "/a/file";
+	struct kbarman_map_row rows[2] = {
+		{ .task_id = 1, .base_address = 4096, .length = 4096,
+		  .image_length = sizeof(image) - 1, .image_ptr = (uintptr_t)image },
+		{ .task_id = 2, .base_address = 4096, .length = 4096,
+		  .image_length = sizeof(image) - 1, .image_ptr = (uintptr_t)image } };
+	struct kbarman_add_maps add = {
+		.size = sizeof(add), .count = 2, .rows_ptr = (uintptr_t)rows };
+
+	return call(fd, KBARMAN_ADD_MAPS, &add);
+}
+
+static int do_map(void)
+{
+	const void *at = try_map(fd, &q, 0);
+
+	if (at == MAP_FAILED)
+		return -errno;
+	map = at;
+	return 0;
+}
+
+/* By the kernel's hand: page tables are allocated, and there is no signal. */
+static int do_touch(void)
+{
+	int pipes[2], error = 0;
+
+	if (pipe2(pipes, O_CLOEXEC))
+		return -errno;
+	if (write(pipes[1], map + q.header_bytes, 4096) < 0)
+		error = -errno;
+	close(pipes[0]);
+	close(pipes[1]);
+	return error;
+}
+
+/* Other processes do what the session's probes and worker see. */
+static int do_fork_and_map(void)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child) {
+		execl("/bin/true", "true", NULL);
+		_exit(0);
+	}
+	if (child < 0)
+		return -errno;
+	waitpid(child, &status, 0);
+	return 0;
+}
+
+static const struct step steps[] = {
+	{ "load", unload, load, unload },
+	{ "open", nothing, do_open, close_device },
+	{ "query", open_device, do_query, close_device },
+	{ "configure", open_device, do_configure, close_device },
+	{ "start", configured, do_start, close_device },
+	{ "stop", running, do_stop, close_device },
+	{ "stats", running, do_stats, close_device },
+	{ "clock", running, do_clock, close_device },
+	{ "task_facts", running, do_task_facts, close_device },
+	{ "add_maps", configured, do_add_maps, close_device },
+	{ "mmap", configured, do_map, unmap },
+	{ "touch", mapped, do_touch, unmap },
+	{ "fork_and_exec", running, do_fork_and_map, close_device },
+};
+
+/* ---- in turn ---- */
+
+/* What a call may say of a fault of ours: see uapi/kbarman.h, and the kernel's own. */
+static bool clean(int error)
+{
+	switch (-error) {
+	case 0: case ENOMEM: case EFAULT: case ENOSPC: case ENFILE: case EBUSY: case EEXIST:
+	case EACCES: case ENXIO: case EAGAIN: case EINTR:
+		return true;
+	}
+	return false;
+}
+
+static void each_fault(const struct step *step, const char *what, void (*fail)(unsigned int n),
+		       bool (*failed)(void))
+{
+	unsigned int n, errors = 0;
+	const char *fault = NULL;
+	char name[64];
+	int error = 0;
+
+	for (n = 1; n < MAX_FAULTS && !fault; n++) {
+		bool more;
+
+		step->prepare();
+		fail(n);
+		error = step->call();
+		more = failed();
+		step->undo();
+		if (!clean(error))
+			fault = "an error that says nothing of a fault";
+		if (!more && error)
+			fault = "an error without a fault";
+		errors += error != 0;
+		if (!more)
+			break;
+		/* The next one works: the last round shows the same of the call itself. */
+		step->prepare();
+		error = step->call();
+		if (error)
+			fault = "an error after the fault";
+		step->undo();
+	}
+	snprintf(name, sizeof(name), "%s_survives_every_%s_that_fails", step->name, what);
+	tap_note("%s: %u faults, %u errors", step->name, n - 1, errors);
+	if (!tap_ok(!fault, name))
+		tap_note("%s, at the %uth: %d (%s)", fault, n, error, strerror(-error));
+}
+
+static void set(const char *path, const char *text)
+{
+	if (access(path, W_OK)) {
+		printf("1..0 # SKIP the kernel injects no faults: %s is not there\n", path);
+		exit(0);
+	}
+	write_file(path, text);
+}
+
+/* Which allocations may fail: all. And nothing is to be printed of it. */
+static void prepare_kernel(void)
+{
+	set(DEBUGFS "failslab/ignore-gfp-wait", "N");
+	set(DEBUGFS "failslab/verbose", "0");
+	set(DEBUGFS "fail_page_alloc/ignore-gfp-wait", "N");
+	set(DEBUGFS "fail_page_alloc/ignore-gfp-highmem", "N");
+	set(DEBUGFS "fail_page_alloc/min-order", "0");
+	set(DEBUGFS "fail_page_alloc/verbose", "0");
+	set(DEBUGFS "fail_usercopy/verbose", "0");
+}
+
+int main(int argc, char **argv)
+{
+	unsigned int i;
+
+	prepare_kernel();
+	own_pid = getpid();
+	pin(0);
+	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {
+		if (argc > 1 && strcmp(argv[1], steps[i].name))
+			continue;
+		module_want();
+		each_fault(&steps[i], "registration", fail_registration, registration_failed);
+		module_want();
+		each_fault(&steps[i], "allocation", fail_allocation, allocation_failed);
+	}
+	module_want();
+	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
+	return tap_done();
+}

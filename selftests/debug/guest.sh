@@ -1,0 +1,174 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Usage: sh debug/guest.sh STEP...
+#
+# What a VM with a debug kernel does, in one boot: the steps, in their order, and then asks
+# the kernel's detectors whether they have anything to say. A step is "vm" (all that
+# selftests/vm/guest.sh does), "test-build" (use the module's test build from here on), "bugs"
+# (its seeded bugs), or a program of this directory, with its arguments behind colons.
+# Prints TAP as run_kselftest.sh does.
+#
+# shellcheck disable=SC2317 # functions are called by name
+
+export KBARMAN_TEST_VM=1
+here=$PWD
+debugfs=/sys/kernel/debug
+mkdir -p /run/kb
+
+# program NAME COMMAND...: a program that prints TAP, as run_kselftest.sh would show it
+program() {
+	name=$1
+	shift
+	echo "# selftests: kbarman: $name"
+	{
+		"$@" 2>&1
+		echo $? >/run/kb/status
+	} | while IFS= read -r line; do
+		printf '# %s\n' "$line"
+	done
+	read -r status </run/kb/status
+	if [ "$status" -eq 0 ]; then
+		echo "ok 1 selftests: kbarman: $name"
+	else
+		echo "not ok 1 selftests: kbarman: $name # exit=$status"
+	fi
+}
+
+count=0 failed=0
+
+# promise NAME COMMAND...: the command ends well; what it said else
+promise() {
+	name=$1
+	shift
+	count=$((count + 1))
+	if "$@" >/run/kb/said 2>&1; then
+		echo "ok $count - $name"
+	else
+		sed 's/^/# /' /run/kb/said | head -60
+		echo "not ok $count - $name"
+		failed=1
+	fi
+}
+
+done_promising() {
+	echo "1..$count"
+	count=0
+	return "$failed"
+}
+
+# ---- the detectors
+
+# An object is a leak when it is some seconds old.
+find_leaks() {
+	[ -w $debugfs/kmemleak ] || return 0
+	sleep 6
+	echo scan >$debugfs/kmemleak
+	echo scan >$debugfs/kmemleak
+	cat $debugfs/kmemleak
+}
+
+# Each of KASAN, KCSAN, UBSAN, lockdep, ODEBUG and the rest begins a report in one of these ways.
+reports() {
+	dmesg | grep -E 'WARNING: |BUG: |UBSAN: |ODEBUG: |INFO: (rcu|task|possible|trying)|Oops|blocked for more|detected stall|kmemleak: .*(disabled|new suspected)|too low'
+}
+
+nothing_reported() {
+	dmesg | tail -n 1 | grep -q . && ! reports
+}
+
+locks_watched() {
+	[ -r /proc/lockdep_stats ] || return 0
+	grep -q 'debug_locks: *1' /proc/lockdep_stats
+}
+
+nothing_leaked() {
+	leaks=$(find_leaks)
+	echo "$leaks"
+	[ -z "$leaks" ]
+}
+
+health() {
+	failed=0
+	promise nothing_leaked nothing_leaked
+	promise lockdep_is_awake_at_the_end locks_watched
+	promise no_detector_has_anything_to_report nothing_reported
+	done_promising
+}
+
+# ---- the seeded bugs: see module/bugs.c
+
+# detected BUG PATTERN: the bug is committed, and the kernel's messages say so
+detected() {
+	# not all come back
+	echo "$1" >/sys/module/kbarman/parameters/test_bug
+	dmesg | grep -E "$2"
+}
+
+leak_detected() {
+	echo leak >/sys/module/kbarman/parameters/test_bug
+	find_leaks | grep -A 8 unreferenced | grep leak
+}
+
+has() {
+	zcat /proc/config.gz | grep -q "^CONFIG_$1=y"
+}
+
+seeded_bugs() {
+	failed=0
+	if has KCSAN; then
+		promise kcsan_finds_a_race detected race 'BUG: KCSAN: data-race in .*racer'
+		done_promising
+		return
+	fi
+	promise lockdep_finds_an_inversion detected inversion 'possible circular locking'
+	promise lockdep_says_that_it_is_off not locks_watched
+	promise atomic_sleep_is_found detected sleep 'BUG: sleeping function called'
+	promise kasan_finds_out_of_bounds detected bounds 'BUG: KASAN: slab-out-of-bounds in out_of_bounds'
+	promise kasan_finds_use_after_free detected after-free 'BUG: KASAN: .*use-after-free in use_after_free'
+	promise kasan_finds_vmalloc_overrun detected vmalloc 'BUG: KASAN: vmalloc-out-of-bounds'
+	promise ubsan_finds_a_shift detected shift 'UBSAN: shift-out-of-bounds'
+	promise ubsan_finds_an_index detected index 'UBSAN: array-index-out-of-bounds'
+	promise debug_objects_find_a_freed_timer detected timer 'ODEBUG: free active'
+	promise kmemleak_finds_a_leak leak_detected
+	promise the_run_would_have_failed not nothing_reported
+	done_promising
+}
+
+not() {
+	! "$@"
+}
+
+# ---- what is to be done
+
+use() {
+	rmmod kbarman 2>/dev/null
+	cp "$1" kselftest/kbarman/kbarman.ko
+	cp "$1" debug/kbarman.ko
+	cp "$1" kbarman.ko
+}
+
+find_leaks >/dev/null
+[ ! -w $debugfs/kmemleak ] || echo clear >$debugfs/kmemleak
+use debug/shipped.ko
+asked=1
+for step; do
+	cd "$here" || exit 1
+	case $step in
+	vm) sh guest.sh ;;
+	test-build) use debug/test.ko ;;
+	bugs)
+		asked=''
+		insmod kbarman.ko
+		program seeded_bugs seeded_bugs
+		;;
+	*)
+		cd debug || exit 1
+		# shellcheck disable=SC2046 # words
+		program "${step%%:*}" $(echo "./$step" | tr : ' ')
+		;;
+	esac
+done
+cd "$here" || exit 1
+[ ! "$asked" ] || program health health
+exit 0

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Which registration fails: the Nth from now on is asked for by writing N to the
+ * parameter test_fault, or at load. Reading it says how many there are left to go: 0 when
+ * it has come, and while none is to fail.
+ */
+#include <linux/atomic.h>
+#include <linux/moduleparam.h>
+
+#include "faults.h"
+
+static atomic_t to_go;
+
+bool kbarman_test_fault(void)
+{
+	return atomic_dec_if_positive(&to_go) == 0;
+}
+
+static int set_fault(const char *value, const struct kernel_param *parameter)
+{
+	unsigned int n;
+	int error = kstrtouint(value, 0, &n);
+
+	if (!error)
+		atomic_set(&to_go, n);
+	return error;
+}
+
+static int get_fault(char *buffer, const struct kernel_param *parameter)
+{
+	return sysfs_emit(buffer, "%d\n", atomic_read(&to_go));
+}
+
+static const struct kernel_param_ops fault_ops = { .set = set_fault, .get = get_fault };
+
+module_param_cb(test_fault, &fault_ops, NULL, 0600);

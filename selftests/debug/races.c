@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: MIT
+/*
+ * races [ROUNDS]: eight threads that open, map, fork, move, protect, unmap, dup and close,
+ * configure, start and stop, all on the same descriptors and maps, 10,000 rounds each. No
+ * call may do anything but succeed or fail cleanly; afterwards nothing is held.
+ *
+ * The maps are looked at by the kernel's hand (process_vm_readv), which tells of a page
+ * that is not there by EFAULT and not by a signal.
+ */
+#include <poll.h>
+#include <pthread.h>
+#include <sys/uio.h>
+
+#include "lib/random.h"
+#include "lib/tap.h"
+#include "lib.h"
+
+#define THREADS	8
+#define FILES	12
+#define MAPS	16
+
+struct map {
+	char *at;
+	size_t length;
+};
+
+/* A descriptor or map has one owner: who takes it out of its slot. */
+static int files[FILES];		/* 0: none */
+static struct map *maps[MAPS];
+static unsigned long rounds = 10000;
+static unsigned long opened, mapped, forked, started;
+static const char *fault;
+
+static int any_file(uint64_t r)
+{
+	return __atomic_load_n(&files[r % FILES], __ATOMIC_RELAXED);
+}
+
+static void put_file(uint64_t r, int fd)
+{
+	fd = __atomic_exchange_n(&files[r % FILES], fd > 0 ? fd : 0, __ATOMIC_ACQ_REL);
+	if (fd > 0)
+		close(fd);
+}
+
+static void put_map(uint64_t r, struct map *map)
+{
+	map = __atomic_exchange_n(&maps[r % MAPS], map, __ATOMIC_ACQ_REL);
+	if (!map)
+		return;
+	if (munmap(map->at, map->length))
+		fault = "a munmap that failed";
+	free(map);
+}
+
+static void make_map(uint64_t r)
+{
+	struct kbarman_query q = { .size = sizeof(q) };
+	struct map *map;
+	void *at;
+
+	if (call(any_file(r), KBARMAN_QUERY, &q) || !q.map_bytes)
+		return;
+	at = mmap(NULL, q.map_bytes, PROT_READ, MAP_SHARED, any_file(r >> 8),
+		  (r >> 16) % q.nr_cpus * q.map_stride);
+	if (at == MAP_FAILED)
+		return;
+	map = malloc(sizeof(*map));
+	*map = (struct map) { .at = at, .length = q.map_bytes };
+	__atomic_add_fetch(&mapped, 1, __ATOMIC_RELAXED);
+	put_map(r >> 24, map);
+}
+
+/* A map out of its slot: this thread's now, to be put back. */
+static struct map *take_map(uint64_t r)
+{
+	return __atomic_exchange_n(&maps[r % MAPS], NULL, __ATOMIC_ACQ_REL);
+}
+
+static void read_map(const struct map *map, uint64_t r, pid_t pid)
+{
+	char bytes[4096];
+	struct iovec to = { bytes, sizeof(bytes) };
+	struct iovec from = { map->at + r % map->length, sizeof(bytes) };
+
+	process_vm_readv(pid, &to, 1, &from, 1, 0);
+}
+
+static void disturb_map(uint64_t r)
+{
+	struct map *map = take_map(r);
+	void *at;
+
+	if (!map)
+		return;
+	switch (r >> 8 & 7) {
+	case 0:
+		at = mremap(map->at, map->length, map->length * 2, MREMAP_MAYMOVE);
+		if (at != MAP_FAILED)
+			fault = "a map that grew";
+		break;
+	case 1:
+		at = mremap(map->at, map->length, map->length / 2 & ~4095UL, 0);
+		if (at != MAP_FAILED)
+			fault = "a map that shrank";
+		break;
+	case 2:
+		if (!mprotect(map->at, map->length, PROT_READ | PROT_WRITE))
+			fault = "a map that became writable";
+		break;
+	case 3:
+		if (!munmap(map->at, 4096))
+			fault = "a map that was split";
+		break;
+	case 4:
+		madvise(map->at, map->length, MADV_DONTNEED);
+		break;
+	case 5:
+		madvise(map->at, map->length, MADV_DONTFORK);
+		break;
+	default:
+		read_map(map, r >> 16, getpid());
+	}
+	put_map(r >> 40, map);
+}
+
+/* The child looks at a map of its parent's, and leaves with all of them. */
+static void fork_once(uint64_t r)
+{
+	struct map *map = take_map(r);
+	pid_t child = fork();
+
+	if (!child) {
+		if (map) {
+			read_map(map, r >> 16, getpid());
+			if (r >> 8 & 1)
+				munmap(map->at, map->length);
+		}
+		_exit(0);
+	}
+	if (child > 0)
+		waitpid(child, NULL, 0);
+	__atomic_add_fetch(&forked, 1, __ATOMIC_RELAXED);
+	if (map)
+		put_map(r >> 40, map);
+}
+
+static void run_session(int fd, uint64_t r)
+{
+	struct kbarman_configure c = {
+		.mode = r & 1, .ring_bytes = 64 * KIB << (r >> 1 & 1),
+		.sources = KBARMAN_SOURCE_SCHED | (r >> 2 & KBARMAN_SOURCE_IDLE),
+		.max_tasks = 64, .max_maps = 64, .max_strings = 4096 };
+
+	switch (r >> 8 & 3) {
+	case 0:
+	case 1:
+		configure(fd, c);
+		break;
+	case 2:
+		if (!start(fd))
+			__atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
+		break;
+	case 3:
+		stop(fd);
+	}
+}
+
+static void one_round(void)
+{
+	uint64_t r = random_u64();
+	struct pollfd p = { .fd = any_file(r >> 8), .events = POLLIN };
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
+
+	switch (r & 15) {
+	case 0:
+	case 1:
+		__atomic_add_fetch(&opened, 1, __ATOMIC_RELAXED);
+		put_file(r >> 8, open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC));
+		break;
+	case 2:
+		put_file(r >> 8, dup(any_file(r >> 16)));
+		break;
+	case 3:
+		put_file(r >> 8, 0);
+		break;
+	case 4:
+	case 5:
+	case 6:
+		make_map(r >> 8);
+		break;
+	case 7:
+		put_map(r >> 8, NULL);
+		break;
+	case 8:
+		fork_once(r >> 8);
+		break;
+	case 9:
+		if (!poll(&p, 1, 0))
+			call(p.fd, KBARMAN_STATS, &s);
+		break;
+	case 10:
+	case 11:
+	case 12:
+		run_session(any_file(r >> 8), r >> 16);
+		break;
+	default:
+		disturb_map(r >> 8);
+	}
+}
+
+static void *run(void *unused)
+{
+	unsigned long i;
+
+	(void)unused;
+	for (i = 0; i < rounds && !fault; i++)
+		one_round();
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	pthread_t threads[THREADS];
+	unsigned int i;
+
+	if (argc > 1)
+		rounds = strtoul(argv[1], NULL, 0);
+	random_start();
+	module_want();
+	for (i = 0; i < THREADS; i++)
+		if (pthread_create(&threads[i], NULL, run, NULL))
+			lost("no thread");
+	for (i = 0; i < THREADS; i++)
+		pthread_join(threads[i], NULL);
+	for (i = 0; i < FILES; i++)
+		put_file(i, 0);
+	for (i = 0; i < MAPS; i++)
+		put_map(i, NULL);
+	tap_note("%d threads, %lu rounds each: %lu opened, %lu mapped, %lu forked, %lu started",
+		 THREADS, rounds, opened, mapped, forked, started);
+	if (!tap_ok(!fault, "racing_calls_succeed_or_fail_cleanly"))
+		tap_note("%s", fault);
+	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
+	return tap_done();
+}
