@@ -22,6 +22,7 @@
 #define MAX_ROWS	4096
 #define MAX_IMAGE	4096
 #define MAX_FACTS	4096	/* a call */
+#define MAX_CPU_WORDS	1024	/* whatever NR_CPUS is, which callers need not know */
 #define MAX_SERIES	4096
 
 static const struct file_operations marker_file_operations;
@@ -177,7 +178,7 @@ static int get_cpus(const struct kbarman_configure *config, struct cpumask *cpus
 		cpumask_copy(cpus, cpu_possible_mask);
 		return 0;
 	}
-	if (words > DIV_ROUND_UP(NR_CPUS, 64))
+	if (words > MAX_CPU_WORDS)
 		return -EINVAL;
 	mask = get_array(config->cpus_ptr, words, sizeof(*mask));
 	if (IS_ERR(mask))
