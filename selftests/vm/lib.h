@@ -666,8 +666,9 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 	default:
 		return "record of no known type";
 	}
-	if (length - known >= sizeof(bm_uintptr))
-		return "more padding than to a word";
+	/* Switches and halts are as long as each other, whatever the word is. */
+	if (length - known >= 8)
+		return "more padding than to eight bytes";
 	for (; known < length; known++)
 		if (((const uint8_t *)r)[known])
 			return "padding that is not zero";
