@@ -14,6 +14,7 @@ include scripts/install.mk
 include scripts/module.mk
 include scripts/tests.mk
 include scripts/test-debug.mk
+include scripts/test-matrix.mk
 include scripts/fuzz.mk
 include scripts/soak.mk
 include scripts/bench.mk

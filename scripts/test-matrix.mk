@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+# All kernels and machines that are claimed: `make test-matrix`. What goes into its VMs needs no
+# library of the target: static programs and the module.
+
+.PHONY: test-matrix matrix-guest
+test-matrix:		## module and VM tests on every kernel and machine (TARGETS="…"; half an hour)
+	@CI=$(CI) scripts/test-matrix $(TARGETS)
+
+matrix-guest: guest-module $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
+	      $(GUEST)/capture $(GUEST)/matrix.sh
+
+$(GUEST)/capture: selftests/matrix/capture.c selftests/vm/lib.h selftests/lib/tap.h \
+		  kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -Ikmod -Iselftests -Iselftests/vm $< -o $@
+
+$(GUEST)/matrix.sh: selftests/matrix/guest.sh
+	@mkdir -p $(@D)
+	cp $< $@
