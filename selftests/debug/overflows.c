@@ -15,7 +15,7 @@
 #include "noise.h"
 #include "reader.h"
 
-#define PERIOD		150000	/* cycles */
+#define PERIOD		400000	/* cycles */
 
 /* The functions that write a record, from the switch probe on. */
 static const char *const writers[] = { "on_sched_switch", "kbarman_record_switch",

@@ -2,7 +2,8 @@
 /*
  * Which registration fails: the Nth from now on is asked for by writing N to the
  * parameter test_fault, or at load. Reading it says how many there are left to go: 0 when
- * it has come, and while none is to fail.
+ * it has come, and while none is to fail. One allocation in N fails, whoever makes it, while
+ * the parameter test_chance is N.
  */
 #include <linux/atomic.h>
 #include <linux/moduleparam.h>
@@ -15,6 +16,18 @@ bool kbarman_test_fault(void)
 {
 	return atomic_dec_if_positive(&to_go) == 0;
 }
+
+static unsigned int chance;
+static atomic_t allocations;
+
+bool kbarman_test_chance(void)
+{
+	unsigned int n = READ_ONCE(chance);
+
+	return n && !(atomic_inc_return(&allocations) % n);
+}
+
+module_param_named(test_chance, chance, uint, 0600);
 
 static int set_fault(const char *value, const struct kernel_param *parameter)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registrations that fail when a test says so. Fault injection of the kernel reaches
- * what they allocate, but not all of them allocate. Put in front of every file of the
- * module (-include) in a test build: the module's own code is as it is shipped.
+ * Registrations and allocations that fail when a test says so. Fault injection of the
+ * kernel reaches what a call allocates, but not all registrations do, and what the
+ * module's worker allocates is in no call. Put in front of every file of the module
+ * (-include) in a test build: the module's own code is as it is shipped.
  */
 #ifndef KBARMAN_TEST_FAULTS_H
 #define KBARMAN_TEST_FAULTS_H
@@ -14,16 +15,22 @@
 #include <linux/miscdevice.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
+#include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/tracepoint.h>
+#include <linux/xarray.h>
 
 /* The registration is the one that is to fail. */
 bool kbarman_test_fault(void);
+
+/* The allocation is one of those that are to fail. */
+bool kbarman_test_chance(void);
 
 #define kbarman_or(error, call)	(kbarman_test_fault() ? (error) : (call))
 
 #define anon_inode_getfile(...) \
 	kbarman_or(ERR_PTR(-ENFILE), anon_inode_getfile(__VA_ARGS__))
+#define anon_inode_getfd(...)	kbarman_or(-EMFILE, anon_inode_getfd(__VA_ARGS__))
 #define cpuhp_setup_state_nocalls(...) \
 	kbarman_or(-ENOSPC, cpuhp_setup_state_nocalls(__VA_ARGS__))
 #define misc_register(...)	kbarman_or(-EBUSY, misc_register(__VA_ARGS__))
@@ -36,5 +43,14 @@ bool kbarman_test_fault(void);
 	kbarman_or(-ENXIO, smp_call_function_single(__VA_ARGS__))
 #define tracepoint_probe_register(...) \
 	kbarman_or(-EEXIST, tracepoint_probe_register(__VA_ARGS__))
+
+#undef kmalloc
+#undef kzalloc
+#define kmalloc(...)		(kbarman_test_chance() ? NULL : kmalloc(__VA_ARGS__))
+#define kzalloc(...)		(kbarman_test_chance() ? NULL : kzalloc(__VA_ARGS__))
+/* In place of something else it needs no memory, which is what flags of 0 say. */
+#define xa_store(array, index, entry, flags) \
+	((flags) && kbarman_test_chance() ? XA_ERROR(-ENOMEM) : \
+					    xa_store(array, index, entry, flags))
 
 #endif

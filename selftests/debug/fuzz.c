@@ -1,0 +1,543 @@
+// SPDX-License-Identifier: MIT
+/*
+ * fuzz [CALLS [SECONDS]]: a fuzzer of the device that knows what its calls take: 100,000
+ * calls. A program is some calls on a few descriptors and maps; each word of it decides how
+ * a valid argument is made wrong: a field, a size, a pointer, or the order. Where the
+ * kernel tells what code a program reached (KCOV), programs that reached new code are kept,
+ * and others are made from them.
+ *
+ * What is checked is that a call ends, and that what is told of itself afterwards fits
+ * together; the kernel's detectors check the rest. SEED repeats a run.
+ */
+#include <linux/perf_event.h>
+#include <poll.h>
+#include <sys/stat.h>
+
+#include "lib/random.h"
+#include "lib/tap.h"
+#include "lib.h"
+
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#define FILES		4
+#define MAPS		4
+#define MAX_CALLS	24	/* of a program */
+#define MAX_CORPUS	4096
+
+struct step {
+	uint64_t what, how;
+};
+
+struct program {
+	unsigned int nr;
+	struct step steps[MAX_CALLS];
+};
+
+static struct program *corpus[MAX_CORPUS];
+static unsigned int nr_corpus;
+static const char *fault;
+
+/* ---- the state that a program works on ---- */
+
+static int files[FILES];		/* -1: none */
+static struct {
+	char *at;
+	size_t length;
+} maps[MAPS];
+static char *edge;	/* a page that is there, and behind it one that is not */
+static size_t page;
+
+/* Bits of a step, used up from below. */
+static unsigned int take(uint64_t *bits, unsigned int n)
+{
+	unsigned int value = *bits % n;
+
+	*bits /= n;
+	return value;
+}
+
+static uint64_t interesting(uint64_t *bits)
+{
+	static const uint64_t values[] = {
+		0, 1, 2, 3, 7, 8, 31, 32, 33, 63, 64, 255, 4095, 4096, 4097, 65535, 65536,
+		1 << 20, INT32_MAX, 0x80000000, UINT32_MAX, 1ULL << 32, INT64_MAX, 1ULL << 63,
+		UINT64_MAX - 4095, UINT64_MAX };
+
+	return values[take(bits, ARRAY_SIZE(values))];
+}
+
+/* ---- arguments ---- */
+
+/*
+ * @size bytes of a struct as the kernel is to get them: at a place where they end at the
+ * edge of what is there, or one byte beyond, or nowhere.
+ */
+static void *placed(const void *bytes, size_t size, uint64_t *bits)
+{
+	char *at = edge + page - size;
+
+	switch (take(bits, 32)) {
+	case 0:
+		return NULL;
+	case 1:
+		return (void *)(uintptr_t)interesting(bits);
+	case 2:
+		at += 1 + take(bits, size);
+		memcpy(at, bytes, edge + page - at);
+		return at;
+	}
+	memcpy(at, bytes, size);
+	return at;
+}
+
+/* Make a word of the struct wrong, or its size, sometimes. */
+static void spoil(void *bytes, size_t size, uint64_t *bits)
+{
+	uint32_t *words = bytes;
+	uint64_t value;
+
+	if (take(bits, 3))
+		return;
+	value = interesting(bits);
+	if (take(bits, 4) == 0)
+		words[0] = value;
+	else
+		words[take(bits, size / 4)] = value;
+}
+
+static const struct kbarman_event events[] = {
+	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
+	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "faults" },
+	{ .type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" },
+	{ .type = 77, .config = ~0ULL, .name = "nothing" },
+};
+
+static int call_configure(int fd, uint64_t bits)
+{
+	static uint32_t pids[4];
+	static uint64_t cpus[2] = { 3, 0 };
+	static struct kbarman_event some[ARRAY_SIZE(events)];
+	struct kbarman_configure c = {
+		.size = sizeof(c), .mode = take(&bits, 2),
+		.sources = take(&bits, KBARMAN_SOURCE_ALL + 1),
+		.flags = take(&bits, 4) ? 0 : take(&bits, 64),
+		.ring_bytes = 64 * KIB << take(&bits, 3), .max_tasks = 1 << take(&bits, 10),
+		.max_maps = 1 << take(&bits, 10), .max_strings = 1024 << take(&bits, 6),
+		.events_ptr = (uintptr_t)some, .cpus_ptr = (uintptr_t)cpus,
+		.pids_ptr = (uintptr_t)pids };
+
+	memcpy(some, events, sizeof(some));
+	pids[0] = getpid();
+	pids[1] = take(&bits, 3) ? 1 : 0;
+	if (c.sources & KBARMAN_SOURCE_PMU) {
+		c.nr_events = 1 + (take(&bits, 4) ? take(&bits, 2) : take(&bits, 4));
+		c.sample = 100000 << take(&bits, 8);
+	}
+	c.nr_cpu_words = take(&bits, 4) ? 0 : take(&bits, 3);
+	c.nr_pids = take(&bits, 4) ? 0 : take(&bits, 4);
+	if (take(&bits, 8) == 0)
+		spoil(some, sizeof(some), &bits);
+	spoil(&c, sizeof(c), &bits);
+	return call(fd, KBARMAN_CONFIGURE, placed(&c, sizeof(c), &bits));
+}
+
+static int call_add_maps(int fd, uint64_t bits)
+{
+	static char image[4096];
+	static struct kbarman_map_row rows[4];
+	struct kbarman_add_maps add = {
+		.size = sizeof(add), .count = 1 + take(&bits, 4), .rows_ptr = (uintptr_t)rows };
+	unsigned int i;
+
+	memset(image, 'a' + take(&bits, 26), sizeof(image));
+	for (i = 0; i < ARRAY_SIZE(rows); i++)
+		rows[i] = (struct kbarman_map_row) {
+			.task_id = take(&bits, 3), .image_length = 1 + take(&bits, 40),
+			.base_address = (uint64_t)take(&bits, 1000) << 12, .length = 4096,
+			.image_ptr = (uintptr_t)image };
+	if (take(&bits, 4) == 0)
+		spoil(rows, sizeof(rows), &bits);
+	spoil(&add, sizeof(add), &bits);
+	return call(fd, KBARMAN_ADD_MAPS, placed(&add, sizeof(add), &bits));
+}
+
+static int call_series(int fd, uint64_t bits)
+{
+	struct kbarman_mark_series s = {
+		.size = sizeof(s), .multiplier = 0x3ff0000000000000ULL, .chart = "chart",
+		.name = "series", .units = "things" };
+
+	s.name[0] = 'a' + take(&bits, 26);
+	s.chart[0] = 'a' + take(&bits, 3);
+	s.series_class = take(&bits, 5);
+	s.display = take(&bits, 6);
+	spoil(&s, sizeof(s), &bits);
+	return call(fd, KBARMAN_MARK_SERIES, placed(&s, sizeof(s), &bits));
+}
+
+/* Of the structs that need no more than their fields. */
+static int call_simple(int fd, unsigned int which, uint64_t bits)
+{
+	static struct kbarman_task_fact facts[64];
+	union {
+		struct kbarman_query query;
+		struct kbarman_start start;
+		struct kbarman_consume consume;
+		struct kbarman_stats stats;
+		struct kbarman_clock clock;
+		struct kbarman_task_facts facts;
+	} u = { .query.size = 0 };
+	size_t size = 0;
+	unsigned long command = 0;
+
+	switch (which) {
+	case 0:
+		command = KBARMAN_QUERY, size = sizeof(u.query);
+		break;
+	case 1:
+		command = KBARMAN_START, size = sizeof(u.start);
+		break;
+	case 2:
+		command = KBARMAN_CONSUME, size = sizeof(u.consume);
+		u.consume.cpu = take(&bits, 3);
+		u.consume.position = take(&bits, 2) ? take(&bits, 65536) : interesting(&bits);
+		break;
+	case 3:
+		command = KBARMAN_STATS, size = sizeof(u.stats);
+		u.stats.cpu = take(&bits, 2) ? KBARMAN_CPU_ALL : take(&bits, 3);
+		break;
+	case 4:
+		command = KBARMAN_CLOCK, size = sizeof(u.clock);
+		break;
+	case 5:
+		command = KBARMAN_TASK_FACTS, size = sizeof(u.facts);
+		u.facts.first = take(&bits, 100);
+		u.facts.count = take(&bits, 64);
+		u.facts.facts_ptr = (uintptr_t)facts;
+		break;
+	}
+	u.query.size = size;
+	spoil(&u, size, &bits);
+	return call(fd, command, placed(&u, size, &bits));
+}
+
+static int call_write(int fd, uint64_t bits)
+{
+	char bytes[1024] = "";
+	struct kbarman_mark mark;
+	size_t at = 0, size;
+
+	do {
+		mark = (struct kbarman_mark) { .size = sizeof(mark), .type = take(&bits, 5) };
+		mark.text_bytes = mark.type == KBARMAN_MARK_COUNTER ? 0 : take(&bits, 300);
+		mark.series = mark.type == KBARMAN_MARK_COUNTER ? take(&bits, 4) : 0;
+		spoil(&mark, sizeof(mark), &bits);
+		size = sizeof(mark) + (mark.text_bytes % 300 + 7) / 8 * 8;
+		memcpy(bytes + at, &mark, sizeof(mark));
+		memset(bytes + at + sizeof(mark), 'x', size - sizeof(mark));
+		at += size;
+	} while (at + 400 < sizeof(bytes) && take(&bits, 2));
+	at -= take(&bits, 4) ? 0 : take(&bits, at);
+	return write(fd, at ? placed(bytes, at, &bits) : bytes, at) < 0 ? -errno : 0;
+}
+
+/* ---- maps ---- */
+
+static void drop_map(unsigned int i)
+{
+	if (maps[i].at)
+		munmap(maps[i].at, maps[i].length);
+	maps[i].at = NULL;
+}
+
+static void make_map(int fd, unsigned int i, uint64_t bits)
+{
+	struct kbarman_query q = { .size = sizeof(q) };
+	int protection = PROT_READ, flags = MAP_SHARED;
+	uint64_t offset;
+	void *at;
+
+	if (call(fd, KBARMAN_QUERY, &q))
+		return;
+	offset = take(&bits, q.nr_cpus ?: 1) * q.map_stride;
+	if (!take(&bits, 4))
+		protection = take(&bits, 8);
+	if (!take(&bits, 6))
+		flags = MAP_PRIVATE;
+	if (!take(&bits, 8))
+		offset = interesting(&bits) & ~(page - 1);
+	if (!take(&bits, 8))
+		q.map_bytes = (interesting(&bits) + page) & 0xffffff000;
+	drop_map(i);
+	at = mmap(NULL, q.map_bytes, protection, flags, fd, offset);
+	if (at == MAP_FAILED)
+		return;
+	if (protection & (PROT_WRITE | PROT_EXEC))
+		fault = "a map that can be written or executed";
+	maps[i].at = at;
+	maps[i].length = q.map_bytes;
+}
+
+static void use_map(unsigned int i, uint64_t bits)
+{
+	char *at;
+	int to;
+
+	if (!maps[i].at)
+		return;
+	at = maps[i].at + take(&bits, maps[i].length / page) * page;
+	switch (take(&bits, 8)) {
+	case 0:
+		if (!mprotect(maps[i].at, maps[i].length, PROT_READ | PROT_WRITE))
+			fault = "a map that became writable";
+		break;
+	case 1:
+		munmap(at, page);
+		break;
+	case 2:
+		if (mremap(maps[i].at, maps[i].length, maps[i].length + page, MREMAP_MAYMOVE) !=
+		    MAP_FAILED)
+			fault = "a map that grew";
+		break;
+	case 3:
+		madvise(at, page, take(&bits, 25));
+		break;
+	case 4:
+		/* writing to it by way of the kernel */
+		to = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+		if (pwrite(to, "x", 1, (off_t)(uintptr_t)at) == 1)
+			fault = "a map that was written to";
+		close(to);
+		break;
+	default:
+		to = open("/proc/self/mem", O_RDONLY | O_CLOEXEC);
+		(void)!pread(to, edge, page, (off_t)(uintptr_t)at);
+		close(to);
+	}
+}
+
+/* ---- calls and programs ---- */
+
+static void reopen(unsigned int i, uint64_t bits)
+{
+	static const int modes[] = { O_RDONLY, O_RDONLY, O_RDWR, O_WRONLY };
+	int mode = modes[take(&bits, 4)];
+
+	if (files[i] >= 0)
+		close(files[i]);
+	files[i] = open(KBARMAN_DEVICE, mode | O_CLOEXEC | (take(&bits, 2) ? O_NONBLOCK : 0));
+}
+
+static void any_call(struct step s)
+{
+	unsigned int kind = take(&s.what, 64), i = take(&s.what, FILES), m = take(&s.what, MAPS);
+	struct pollfd p = { .fd = files[i], .events = POLLIN | POLLOUT };
+	char byte;
+
+	if (files[i] < 0)
+		reopen(i, s.what);
+	switch (kind) {
+	case 0 ... 2:
+		reopen(i, s.how);
+		break;
+	case 3 ... 10:
+		call_configure(files[i], s.how);
+		break;
+	case 11 ... 14:
+		call_simple(files[i], 1, s.how);
+		break;
+	case 15 ... 17:
+		call(files[i], KBARMAN_STOP, take(&s.how, 8) ? NULL : &byte);
+		break;
+	case 18 ... 22:
+		call_add_maps(files[i], s.how);
+		break;
+	case 23 ... 26:
+		call_series(files[i], s.how);
+		break;
+	case 27 ... 33:
+		call_write(files[i], s.how);
+		break;
+	case 34 ... 38:
+		make_map(files[i], m, s.how);
+		break;
+	case 39 ... 44:
+		use_map(m, s.how);
+		break;
+	case 45:
+		drop_map(m);
+		break;
+	case 46 ... 48:
+		poll(&p, 1, 0);
+		break;
+	case 49:
+		(void)!read(files[i], &byte, 1);
+		lseek(files[i], s.how, take(&s.how, 3));
+		break;
+	case 50:
+		call(files[i], s.how, edge);
+		break;
+	case 51:
+		close(call(files[i], KBARMAN_MARK_STATE, NULL));
+		break;
+	case 52:
+		/* work, for what records */
+		usleep(take(&s.how, 3000));
+		break;
+	default:
+		call_simple(files[i], kind % 5 ? 1 + kind % 5 : 0, s.how);
+	}
+}
+
+/* What the device says of itself fits together. */
+static void look_back(void)
+{
+	struct kbarman_query q;
+	struct kbarman_stats s;
+	int fd = device_open();
+
+	q = query(fd);
+	if (q.state & KBARMAN_STATE_RUNNING && !(q.state & KBARMAN_STATE_CONFIGURED))
+		fault = "a session that runs and is not configured";
+	if (q.state & KBARMAN_STATE_CONFIGURED) {
+		s = stats(fd, KBARMAN_CPU_ALL);
+		if (s.written < s.overwritten)
+			fault = "more overwritten than written";
+		if (q.map_bytes < q.header_bytes + q.ring_bytes)
+			fault = "a map that is shorter than what is in it";
+	}
+	close(fd);
+}
+
+static void run(const struct program *program)
+{
+	unsigned int i;
+
+	for (i = 0; i < program->nr && !fault; i++)
+		any_call(program->steps[i]);
+	look_back();
+	for (i = 0; i < FILES; i++) {
+		if (files[i] >= 0)
+			close(files[i]);
+		files[i] = -1;
+	}
+	for (i = 0; i < MAPS; i++)
+		drop_map(i);
+}
+
+static void new_program(struct program *program)
+{
+	const struct program *from = nr_corpus ? corpus[random_below(nr_corpus)] : NULL;
+	unsigned int i, changes;
+
+	if (!from || random_below(4) == 0) {
+		program->nr = 1 + random_below(MAX_CALLS);
+		for (i = 0; i < program->nr; i++)
+			program->steps[i] = (struct step) { random_u64(), random_u64() };
+		return;
+	}
+	*program = *from;
+	for (changes = 1 + random_below(4); changes; changes--) {
+		i = random_below(program->nr);
+		switch (random_below(4)) {
+		case 0:
+			program->steps[i].how = random_u64();
+			break;
+		case 1:
+			program->steps[i] = (struct step) { random_u64(), random_u64() };
+			break;
+		case 2:
+			if (program->nr < MAX_CALLS)
+				program->steps[program->nr++] =
+					(struct step) { random_u64(), random_u64() };
+			break;
+		case 3:
+			program->steps[i].how ^= 1ULL << random_below(64);
+		}
+	}
+}
+
+/* ---- coverage ---- */
+
+#define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
+#define KCOV_ENABLE	_IO('c', 100)
+#define KCOV_TRACE_PC	0
+#define KCOV_WORDS	(64 << 10)
+#define SEEN_BITS	20
+
+static unsigned long *trace;	/* NULL: the kernel has no KCOV */
+static uint8_t seen[1 << SEEN_BITS];
+static unsigned long places;
+
+static void coverage_begin(void)
+{
+	int fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (ioctl(fd, KCOV_INIT_TRACE, KCOV_WORDS))
+		lost("KCOV gives no trace");
+	trace = mmap(NULL, KCOV_WORDS * sizeof(*trace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (trace == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
+		lost("KCOV does not trace");
+}
+
+/* True: the program came to a place where none was before. */
+static bool covered_more(void)
+{
+	unsigned long before = places, i, n;
+
+	if (!trace)
+		return false;
+	n = __atomic_load_n(&trace[0], __ATOMIC_RELAXED);
+	for (i = 0; i < n && i < KCOV_WORDS - 1; i++) {
+		uint32_t slot = trace[i + 1] * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS);
+
+		places += !seen[slot];
+		seen[slot] = 1;
+	}
+	__atomic_store_n(&trace[0], 0, __ATOMIC_RELAXED);
+	return places != before;
+}
+
+static void keep(const struct program *program)
+{
+	if (nr_corpus == MAX_CORPUS)
+		return;
+	corpus[nr_corpus] = malloc(sizeof(*program));
+	*corpus[nr_corpus++] = *program;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long calls = 0, programs = 0;
+	unsigned long wanted = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
+	uint64_t seconds = argc > 2 ? strtoul(argv[2], NULL, 0) : UINT32_MAX;
+	uint64_t end = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000;
+	struct program program;
+	unsigned int i;
+
+	random_start();
+	module_want();
+	page = sysconf(_SC_PAGESIZE);
+	edge = mmap(NULL, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (edge == MAP_FAILED || munmap(edge + page, page))
+		lost("no memory");
+	for (i = 0; i < FILES; i++)
+		files[i] = -1;
+	coverage_begin();
+	while (calls < wanted && !fault && clock_ns(CLOCK_MONOTONIC) < end) {
+		new_program(&program);
+		run(&program);
+		calls += program.nr;
+		programs++;
+		if (covered_more())
+			keep(&program);
+	}
+	tap_note("%lu calls in %lu programs; %lu places reached, %u programs kept%s", calls,
+		 programs, places, nr_corpus, trace ? "" : " (no KCOV)");
+	if (!tap_ok(!fault, "no_sequence_of_calls_breaks_the_device"))
+		tap_note("%s", fault);
+	if (argc <= 2)
+		tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
+	return tap_done();
+}
