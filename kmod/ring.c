@@ -308,6 +308,10 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 	unsigned long target = (unsigned long)position;
 	unsigned long records;
 
+	/* Where a word is too short, readers know the low one; the high one is right or left out. */
+	if (BITS_PER_LONG == 32 && position >> 32 &&
+	    position >> 32 != (u32)(ring->high_words - (target > to)))
+		return -EINVAL;
 	if (ring->overwrite || kbarman_ring_after(target, to) || kbarman_ring_after(from, target))
 		return -EINVAL;
 	if (walk(ring, from, target, &records) != target)
