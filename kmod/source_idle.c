@@ -12,18 +12,30 @@
 #include "record.h"
 #include "session.h"
 
-/* The ring tells whether this CPU is halted. Its CPU's, written with interrupts off. */
-static DEFINE_PER_CPU(bool, state_known);
+/* What the ring tells of this CPU. Its CPU's, written with interrupts off. */
+enum told {
+	TOLD_NOTHING,
+	TOLD_OUT,
+	TOLD_IN,
+};
 
+static DEFINE_PER_CPU(enum told, told);
+
+/*
+ * A tracepoint's places are patched one after the other: while it is attached, and again
+ * while it is detached, halts may be seen to begin that do not end, and the other way
+ * round. What the ring tells already is not told again.
+ */
 static void on_cpu_idle(void *unused, unsigned int state, unsigned int cpu)
 {
-	struct kbarman_ring *ring;
 	bool entered = state != (unsigned int)PWR_EVENT_EXIT;
+	enum told now = entered ? TOLD_IN : TOLD_OUT;
+	struct kbarman_ring *ring;
 
 	preempt_disable_notrace();
 	ring = kbarman_this_ring();
-	if (likely(ring)) {
-		__this_cpu_write(state_known, true);
+	if (likely(ring && __this_cpu_read(told) != now)) {
+		__this_cpu_write(told, now);
 		kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
 	}
 	preempt_enable_notrace();
@@ -39,7 +51,7 @@ static int start(struct kbarman_session *session)
 
 	check_trace_callback_type_cpu_idle(on_cpu_idle);
 	for_each_possible_cpu(cpu)
-		per_cpu(state_known, cpu) = false;
+		per_cpu(told, cpu) = TOLD_NOTHING;
 	return kbarman_probes_attach(probes, ARRAY_SIZE(probes));
 }
 
@@ -57,8 +69,10 @@ static void record_idle(void *unused)
 {
 	struct kbarman_ring *ring = kbarman_this_ring();
 
-	if (ring && !__this_cpu_read(state_known))
-		kbarman_record_halt(ring, is_idle_task(current), 0);
+	if (!ring || __this_cpu_read(told) != TOLD_NOTHING)
+		return;
+	__this_cpu_write(told, is_idle_task(current) ? TOLD_IN : TOLD_OUT);
+	kbarman_record_halt(ring, is_idle_task(current), 0);
 }
 
 static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
