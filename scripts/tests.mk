@@ -110,7 +110,7 @@ $(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h \
 			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \
-		-Iuser/include $< -o $@
+		-Iuser/include $(if $(SLOWNESS),-DSLOWNESS=$(SLOWNESS)) $< -o $@
 
 # Chains of known shape, and functions as they stand in the source.
 $(GUEST)/kselftest/kbarman/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder
@@ -119,7 +119,7 @@ $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	@mkdir -p $(@D)/kselftest $(@D)/kbarman
 	cp $(KSELFTEST)/kselftest/*.sh $(@D)/kselftest
 	printf 'kbarman:%s\n' $(VM_TESTS) >$(@D)/kselftest-list.txt
-	echo timeout=600 >$(@D)/kbarman/settings
+	echo timeout=$$((600 * $(or $(SLOWNESS),1))) >$(@D)/kbarman/settings
 	cp $(KSELFTEST)/run_kselftest.sh $@
 
 vm: demo-guest $(GUEST)/map_reader	## a shell in a VM with the module and the tool (ARCH=…)

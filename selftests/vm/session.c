@@ -399,7 +399,7 @@ TEST_F(hotplug, a_cpu_that_goes_while_stopped_does_not_matter)
 	EXPECT_LE(100, switches_to(self->fd, CPU, before));
 }
 
-TEST_F_TIMEOUT(hotplug, coming_and_going_under_load_loses_nothing, 300)
+TEST_F_TIMEOUT(hotplug, coming_and_going_under_load_loses_nothing, 300 * SLOWNESS)
 {
 	struct kbarman_stats s;
 	struct judgement j;

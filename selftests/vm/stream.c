@@ -91,7 +91,7 @@ static void drain(int fd, const void *map, struct seen *seen)
 }
 
 /* Some ten times what the ring holds, as fast as two processes can switch. */
-TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300)
+TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300 * SLOWNESS)
 {
 	struct seen seen = { 0 };
 	struct kbarman_stats s;

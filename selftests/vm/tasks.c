@@ -266,7 +266,7 @@ static struct kbarman_configure first_cpu(enum kbarman_mode mode, uint32_t max_t
  * two rows: so 4096 rows are enough for ever, if those are used again that no record
  * needs.
  */
-TEST_F_TIMEOUT(tasks, overwrite_uses_rows_again, 300)
+TEST_F_TIMEOUT(tasks, overwrite_uses_rows_again, 300 * SLOWNESS)
 {
 	enum { COUNT = 4500 };
 	static pid_t ids[COUNT];
