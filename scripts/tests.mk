@@ -6,14 +6,9 @@ GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session tasks samples chains clock marks mark_client permission lockdown
 GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
-<<<<<<< HEAD
 RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture stream $(if $(filter amd64,$(MACH)),step))
-TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE -pthread
-=======
-RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture $(if $(filter amd64,$(MACH)),step))
 TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE \
 		  -D_FILE_OFFSET_BITS=64 -pthread
->>>>>>> 2b46f8c (selftests: say sizes and offsets as 32-bit machines have them)
 # of the kernel's source; asked for when first needed, once
 KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
 
