@@ -35,7 +35,7 @@
 #define TASKS		64
 #define MAPS		64
 #define PAGE		65536		/* a page, whatever pages there are */
-#define LOST_SERIES	1
+#define SERIES		65	/* and as many charts; the first one is "Lost records" */
 
 struct tail {
 	struct bm_protocol_header_pmu_settings pmus[MAX_CPUS];
@@ -44,8 +44,8 @@ struct tail {
 	__u32 nr_maps;
 	struct bm_protocol_header_mmap_layout maps[MAPS];
 	__u32 nr_charts;
-	struct bm_protocol_header_custom_chart charts[1];
-	struct bm_protocol_header_custom_chart_series series[LOST_SERIES];
+	struct bm_protocol_header_custom_chart charts[SERIES];
+	struct bm_protocol_header_custom_chart_series series[SERIES];
 } __attribute__((packed, aligned(4)));
 
 /* The string table takes what makes the header end with a page, as the kernel's does. */
@@ -74,6 +74,7 @@ static struct {
 	struct kbarman_clock_pair started, stopped;
 	pthread_t writer;
 	pthread_mutex_t lock;
+	unsigned int nr_series;		/* a chart each */
 	bool running, stop, awake;
 } fake = { .fd = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -163,11 +164,17 @@ static void reset_tables(void)
 		.header_length = HEADER_BYTES + sizeof(struct bm_datastore_header_data),
 		.data_store_type = BM_DATA_STORE_CIRCULAR,
 		.config_constants = { MAX_CPUS, TASKS, MAPS, BM_MAX_PMU_COUNTERS,
-				      sizeof(t->strings), LOST_SERIES },
+				      sizeof(t->strings), SERIES },
 		.clock_info = { fake.started.timestamp, 1, 1, fake.started.realtime_ns },
 	};
 	add_string("fake", 4);
-	t->tail.nr_charts = 1;
+	t->tail.nr_charts = SERIES;
+	fake.nr_series = 1;
+	for (unsigned int i = 0; i < SERIES; i++) {
+		t->tail.charts[i] = (struct bm_protocol_header_custom_chart){ 4, 1, 2, 0 };
+		t->tail.series[i] = (struct bm_protocol_header_custom_chart_series){
+			0, 4, 4, 4, BM_SERIES_COLOUR_AUTOMATIC, 0x3ff0000000000000, 3, 2, 0 };
+	}
 	t->tail.charts[0] = (struct bm_protocol_header_custom_chart){ add_string("Losses", 6), 1, 3, 0 };
 	t->tail.series[0] = (struct bm_protocol_header_custom_chart_series){
 		0, add_string("Lost records", 12), 0, 0, BM_SERIES_COLOUR_AUTOMATIC,
@@ -394,6 +401,41 @@ static int add_maps(struct kbarman_add_maps *a)
 	return 0;
 }
 
+static const char *string_at(uint32_t offset)
+{
+	return fake.tables->strings + offset;
+}
+
+static int mark_series(struct kbarman_mark_series *s)
+{
+	struct tail *t = &fake.tables->tail;
+	unsigned int i;
+
+	if (!fake.running) {
+		errno = EAGAIN;
+		return -1;
+	}
+	for (i = 0; i < fake.nr_series; i++)
+		if (!strcmp(string_at(t->series[i].name_ptr), s->name) &&
+		    !strcmp(string_at(t->charts[i].name_ptr), s->chart))
+			break;
+	if (i == SERIES) {
+		errno = ENOSPC;
+		return -1;
+	}
+	s->series = i;
+	if (i < fake.nr_series)
+		return 0;
+	t->charts[i] = (struct bm_protocol_header_custom_chart){ add_string(s->chart, strlen(s->chart)),
+		s->series_composition, s->rendering_type, s->chart_flags };
+	t->series[i] = (struct bm_protocol_header_custom_chart_series){ i,
+		add_string(s->name, strlen(s->name)), add_string(s->units, strlen(s->units)),
+		add_string(s->description, strlen(s->description)), s->colour, s->multiplier,
+		s->series_class, s->display, 0 };
+	fake.nr_series++;
+	return 0;
+}
+
 static int fake_ioctl(unsigned long request, void *argument)
 {
 	struct kbarman_clock *clock = argument;
@@ -420,6 +462,8 @@ static int fake_ioctl(unsigned long request, void *argument)
 		return task_facts(argument);
 	case KBARMAN_ADD_MAPS:
 		return add_maps(argument);
+	case KBARMAN_MARK_SERIES:
+		return mark_series(argument);
 	}
 	errno = ENOTTY;
 	return -1;

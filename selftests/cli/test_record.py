@@ -372,11 +372,15 @@ def sizes_and_cpus_out_of_range_are_named(tmp):
     assert not files(tmp)
 
 
-if __name__ == "__main__":
+def build_fake():
     subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-fPIC",
                     "-shared", "-I" + os.path.join(HERE, "..", "..", "kmod"),
                     os.path.join(HERE, "fake_device.c"), "-o", FAKE, "-ldl", "-pthread"],
                    check=False)
+
+
+if __name__ == "__main__":
+    build_fake()
     try:
         tap.main(globals())
     finally:

@@ -28,6 +28,7 @@
 #include "cli.h"
 #include "command.h"
 #include "processes.h"
+#include "record_extra.h"
 #include "record_output.h"
 #include "snapshot.h"
 
@@ -39,7 +40,6 @@
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* with a command that was told to end */
-#define LISTED_CPUS		8	/* CPUs that the summary names a line */
 
 static const char usage[] =
 	"usage: kbarman record [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
@@ -59,6 +59,10 @@ static const char usage[] =
 	"  -a, --all-cpus         everything, although there is a COMMAND\n"
 	"  -p, --pid PIDS         these processes, comma-separated, and their children,\n"
 	"                         until they end\n"
+	"      --annotate-socket  take what programs say that are made for Arm's Annotate\n"
+	"      --poll NAME=FILE[@HZ]\n"
+	"                         read the number in FILE now and then (10 times a second)\n"
+	"      --chart LIST       of freq, idle, runnable, memory, irq; as in memory,irq@50\n"
 	"  -g[user|kernel|both]   the call chain of each sample, by frame pointers\n"
 	"      --call-graph fp    the same as -g\n"
 	"      --max-stack N      cut call chains to N addresses (default 127)\n"
@@ -77,6 +81,7 @@ struct options {
 	unsigned long long frequency, period, ring_bytes;
 	enum kbarman_mode mode;
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
+	struct record_extra extra;
 	bool any_chain;			/* what of it this machine can give */
 	unsigned long long max_stack;	/* 0: the default */
 	bool all, bundle;
@@ -162,6 +167,13 @@ static int parse_option(struct options *o, int option)
 	case 'O':
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
 		return 0;
+	case 'A':
+		o->extra.socket = true;
+		return 0;
+	case 'P':
+		return record_extra_poll(&o->extra, optarg);
+	case 'H':
+		return record_extra_chart(&o->extra, optarg);
 	case 'b':
 	case 'B':
 		o->bundle = option == 'b';
@@ -212,6 +224,9 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		{ "off-cpu",	no_argument,	   NULL, 'O' },
 		{ "bundle",	no_argument,	   NULL, 'b' },
 		{ "no-bundle",	no_argument,	   NULL, 'B' },
+		{ "annotate-socket", no_argument,  NULL, 'A' },
+		{ "poll",	required_argument, NULL, 'P' },
+		{ "chart",	required_argument, NULL, 'H' },
 		{ "help",	no_argument,	   NULL, 'h' },
 		{ NULL, 0, NULL, 0 },
 	};
@@ -225,6 +240,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.bundle = true,
 		.processes = { .fd = -1 },
 	};
+	record_extra_init(&o->extra);
 	/* "+": what follows COMMAND is its own. */
 	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:g::h", longs)) != -1) {
 		if (option == 'h')
@@ -434,6 +450,8 @@ static int begin(struct recording *rec)
 		return CLI_IMPOSSIBLE;
 	if (kb_device_open(&rec->device, &err))
 		return cli_fail_error(&err);
+	if (record_extra_open(&rec->options.extra))
+		return CLI_IMPOSSIBLE;
 	if (o->command) {
 		ret = command_prepare(&rec->command, o->command, &rec->old_mask, to_stdout);
 		if (ret)
@@ -451,6 +469,8 @@ static int begin(struct recording *rec)
 		return cli_fail_error(&err);
 	add_kernel_maps(rec);
 	say_what_is_missing(rec);
+	if (record_extra_start(&rec->options.extra, rec->device, rec->recorder, rec->output.final))
+		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
 		return cli_fail_error(&err);
 	rec->started = true;
@@ -529,23 +549,29 @@ static int follow(struct recording *rec, struct kb_error *err)
 {
 	bool stream = rec->options.mode == KBARMAN_MODE_STREAM;
 	int64_t next_sync = now_ms() + SYNC_MS;
-	struct pollfd fds[3] = {
+	struct pollfd fds[4] = {
 		{ .fd = rec->signals, .events = POLLIN },
 		{ .fd = rec->options.processes.fd, .events = POLLIN },
 		/* In overwrite mode a ring is full most of the time: that is no news. */
 		{ .fd = stream ? kb_device_fd(rec->device) : -1, .events = POLLIN },
+		{ .fd = rec->options.extra.epoll, .events = POLLIN },
 	};
 	int ret = 0;
 
 	while (!ret) {
 		int64_t left = next_sync - now_ms();
 
-		if (poll(fds, 3, !stream ? -1 : left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
+		if (poll(fds, 4, !stream ? -1 : left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
 			return kb_error_set(err, -errno, KB_NO_OFFSET, "poll: %s", strerror(errno));
 		if (fds[0].revents && signals_say_stop(rec))
 			return 0;
 		if (fds[1].revents && processes_have_ended(&rec->options.processes))
 			return 0;
+		if (fds[3].revents) {
+			ret = record_extra_serve(&rec->options.extra, err);
+			if (ret)
+				return ret;
+		}
 		if (fds[2].revents & (POLLHUP | POLLERR | POLLNVAL))
 			return kb_error_set(err, -EPIPE, KB_NO_OFFSET,
 					    "the recording session has ended by itself");
@@ -585,104 +611,6 @@ static void wait_for_command(struct recording *rec)
 	}
 }
 
-/* ---- summary ---- */
-
-static const char *human_size(uint64_t bytes, char text[32])
-{
-	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
-	double value = (double)bytes;
-	unsigned int unit = 0;
-
-	while (value >= 1024 && unit < 4) {
-		value /= 1024;
-		unit++;
-	}
-	snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
-	return text;
-}
-
-/* The loss of one reason: how much in all, on which CPUs, what to do. */
-static uint64_t say_loss(struct recording *rec, unsigned int reason)
-{
-	static const char *const why[KBARMAN_LOST_REASONS] = {
-		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
-		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
-		[KBARMAN_LOST_RATE] = "programs wrote more marks than their rate allows (20000 a second)",
-		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
-	};
-	struct kbarman_query query;
-	struct kbarman_stats stats;
-	unsigned int cpus = 0;
-	uint64_t total = 0;
-	char list[512] = "";
-	size_t used = 0;
-
-	if (kb_device_query(rec->device, &query, NULL))
-		return 0;
-	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
-		if (kb_device_stats(rec->device, cpu, &stats, NULL) || !stats.lost[reason])
-			continue;
-		total += stats.lost[reason];
-		if (++cpus > LISTED_CPUS)
-			continue;
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%llu on CPU %u",
-					 used ? ", " : "", (unsigned long long)stats.lost[reason],
-					 cpu);
-	}
-	if (total)
-		cli_warn("lost %" PRIu64 " records (%s%s), as %s", total, list,
-			 cpus > LISTED_CPUS ? ", …" : "", why[reason]);
-	return total;
-}
-
-static void say_misses(struct recording *rec)
-{
-	static const char *const what[KBARMAN_MISS_REASONS] = {
-		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full",
-		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full",
-		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full",
-		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast",
-		[KBARMAN_MISSED_MEMORY] = "mappings are missing: the kernel was short of memory",
-		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
-	};
-	struct kbarman_stats stats;
-
-	if (kb_device_stats(rec->device, KBARMAN_CPU_ALL, &stats, NULL))
-		return;
-	for (unsigned int i = 0; i < KBARMAN_MISS_REASONS; i++) {
-		if (stats.missed[i])
-			cli_warn("%llu %s", (unsigned long long)stats.missed[i], what[i]);
-	}
-}
-
-static void say_summary(struct recording *rec, uint64_t bytes)
-{
-	struct kb_recorder_totals totals;
-	struct kbarman_stats stats;
-	uint64_t lost = 0;
-	char size[32];
-
-	kb_recorder_totals(rec->recorder, &totals);
-	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
-		lost += say_loss(rec, i);
-	say_misses(rec);
-	if (totals.missed_rows)
-		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
-	if (totals.unordered)
-		cli_warn("%" PRIu64 " records came late and are out of order in the file",
-			 totals.unordered);
-	if (totals.damaged)
-		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
-			 "please report it", totals.damaged);
-	if (!kb_device_stats(rec->device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
-		cli_warn("%llu older records were overwritten by these",
-			 (unsigned long long)stats.overwritten);
-	cli_note("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", rec->output.name,
-		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",
-		 (double)totals.duration_ns / 1e9, human_size(bytes, size),
-		 lost ? "" : ", nothing lost");
-}
-
 /* ---- from begin to end ---- */
 
 /* What can still be had of a recording that failed under way. */
@@ -703,6 +631,8 @@ static int end(struct recording *rec)
 	uint64_t bytes;
 	int ret, fd;
 
+	if (record_extra_finish(&rec->options.extra, &err))
+		return fail_partly(rec, &err);
 	if (kb_device_stop(rec->device, &err))
 		return fail_partly(rec, &err);
 	add_kernel_symbols(rec);
@@ -719,10 +649,11 @@ static int end(struct recording *rec)
 	ret = record_output_commit(&rec->output);
 	if (rec->output.spooled)
 		sigprocmask(SIG_SETMASK, &ours, NULL);
+	ret = ret ?: record_extra_commit(&rec->options.extra);
 	if (ret)
 		return ret;
 	record_output_symbols(&rec->output, rec->options.bundle);
-	say_summary(rec, bytes);
+	record_summary(rec->device, rec->recorder, rec->output.name, bytes);
 	kb_recorder_totals(rec->recorder, &totals);
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;
 }
@@ -765,6 +696,7 @@ int cmd_record(int argc, char **argv)
 	if (!done)
 		ret = record(rec);
 
+	record_extra_close(&rec->options.extra, rec->output.kept);
 	kb_recorder_destroy(rec->recorder);
 	kb_device_close(rec->device);
 	command_close(&rec->command);

@@ -63,4 +63,10 @@ bool record_output_keep(struct record_output *out);
 /* Removes what was neither committed nor kept. */
 void record_output_close(struct record_output *out);
 
+/* The last lines on standard error. */
+struct kb_device;
+struct kb_recorder;
+void record_summary(struct kb_device *device, struct kb_recorder *recorder, const char *name,
+		    uint64_t bytes);
+
 #endif

@@ -12,9 +12,15 @@
 #define RING_BYTES	((uint64_t)4 << 20)	/* of address space; pages come with records */
 #define FIRST_ROOM	64
 
-void kb_insert_init(struct kb_insert *insert, size_t limit, bool newest)
+int kb_insert_create(struct kb_insert *insert, size_t limit, bool newest)
 {
-	*insert = (struct kb_insert){ .limit = limit, .newest = newest };
+	*insert = (struct kb_insert){
+		.limit = limit,
+		.newest = newest,
+		.ring = calloc(1, RING_BYTES),
+		.size = RING_BYTES,
+	};
+	return insert->ring ? 0 : -ENOMEM;
 }
 
 void kb_insert_destroy(struct kb_insert *insert)
@@ -41,11 +47,6 @@ static int make_room(struct kb_insert *insert)
 	struct kb_inserted *pending = insert->pending;
 	size_t room = insert->room ? 2 * insert->room : FIRST_ROOM;
 
-	if (!insert->ring)
-		insert->ring = calloc(1, RING_BYTES);
-	if (!insert->ring)
-		return -ENOMEM;
-	insert->size = RING_BYTES;
 	if (insert->first + insert->nr < insert->room)
 		return 0;
 	if (insert->first > insert->room / 2) {

@@ -25,8 +25,8 @@ struct kb_insert {
 	uint64_t size, end;		/* of the ring; a position */
 };
 
-/* Nothing is allocated until there is a record. */
-void kb_insert_init(struct kb_insert *insert, size_t limit, bool newest);
+/* 0 or -ENOMEM; all zero is good to be destroyed, too. */
+int kb_insert_create(struct kb_insert *insert, size_t limit, bool newest);
 void kb_insert_destroy(struct kb_insert *insert);
 
 /*

@@ -18,6 +18,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <kbarman/barman.h>
 #include <kbarman/merge.h>
@@ -52,13 +53,14 @@ struct kb_recorder {
 	struct kb_merge *merge;
 	struct ring *rings;		/* nr_rings of room for nr_cpus */
 	unsigned int *ring_of_cpu;	/* index + 1; 0 = none yet */
+	unsigned int *ring_of_source;	/* the same; 0 = of what is inserted */
 	unsigned int nr_rings, nr_cpus;
 	bool stream;
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
 	struct kb_insert insert;
 	int insert_source;		/* of the merge; -1 = none yet */
-	struct kbarman_clock clock;	/* as it was read last */
+	struct kbarman_clock clock;	/* for them: read now and then */
 	uint64_t clock_hz;
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
@@ -143,7 +145,10 @@ static int add_source(struct kb_recorder *r, struct ring *ring, struct kb_error 
 	ring->consumed = kb_mapped_read_offset(&ring->mapped, 0);
 	ring->source = kb_merge_add(r->merge, ring->mapped.ring, ring->mapped.ring_bytes,
 				    ring->consumed, err);
-	return ring->source < 0 ? ring->source : 0;
+	if (ring->source < 0)
+		return ring->source;
+	r->ring_of_source[ring->source] = (unsigned int)(ring - r->rings) + 1;
+	return 0;
 }
 
 static int extend(struct kb_recorder *r, struct kb_error *err)
@@ -179,7 +184,8 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 		}
 		ret = kb_barman_writer_record(r->writer, record.data, record.length);
 		r->totals.records++;
-		r->rings[record.source].records++;
+		if (r->ring_of_source[record.source])
+			r->rings[r->ring_of_source[record.source] - 1].records++;
 		r->unsynced += record.length;
 		if (!ret && r->unsynced >= SYNC_BYTES)
 			ret = sync_writer(r);
@@ -189,25 +195,16 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 	return 0;
 }
 
-/* What was inserted up to @horizon goes to the merge; @upto says how far that went. */
-static int extend_inserted(struct kb_recorder *r, uint64_t horizon, uint64_t *upto,
-			   struct kb_error *err)
+/* What was inserted up to @horizon goes to the merge; returns how far that went. */
+static uint64_t extend_inserted(struct kb_recorder *r, uint64_t horizon)
 {
-	uint64_t position = 0;
+	unsigned int source = (unsigned int)r->insert_source;
 
-	*upto = horizon;
-	if (!r->insert.nr)
-		return 0;
-	if (r->insert_source < 0) {
-		r->insert_source = kb_merge_add(r->merge, r->insert.ring, r->insert.size, 0, err);
-		if (r->insert_source < 0)
-			return r->insert_source;
-	} else {
-		position = kb_merge_position(r->merge, (unsigned int)r->insert_source);
-	}
-	*upto = kb_insert_move(&r->insert, horizon, position);
-	kb_merge_extend(r->merge, (unsigned int)r->insert_source, r->insert.end);
-	return 0;
+	if (r->insert_source < 0)
+		return horizon;
+	horizon = kb_insert_move(&r->insert, horizon, kb_merge_position(r->merge, source));
+	kb_merge_extend(r->merge, source, r->insert.end);
+	return horizon;
 }
 
 /* Everything up to @horizon: in turns, if there is more inserted than its ring holds. */
@@ -217,9 +214,8 @@ static int emit_all(struct kb_recorder *r, uint64_t horizon, struct kb_error *er
 	int ret;
 
 	do {
-		ret = extend_inserted(r, horizon, &upto, err);
-		if (!ret)
-			ret = emit(r, upto, err);
+		upto = extend_inserted(r, horizon);
+		ret = emit(r, upto, err);
 	} while (!ret && upto != horizon);
 	return ret;
 }
@@ -255,16 +251,17 @@ static bool any_ring_full(const struct kb_recorder *r)
 
 int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 {
+	struct kbarman_clock clock;
 	uint64_t now;
 	int ret;
 
 	if (!r->stream)
 		return 0;
 	/* The clock first: what is stamped later than that is no news of the past. */
-	ret = kb_device_clock(r->device, &r->clock, err);
+	ret = kb_device_clock(r->device, &clock, err);
 	if (ret)
 		return ret;
-	now = r->clock.now.timestamp;
+	now = clock.now.timestamp;
 	ret = extend(r, err);
 	if (!ret)
 		ret = emit_all(r, now > r->hold_back ? now - r->hold_back : 0, err);
@@ -275,34 +272,44 @@ int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 
 /* ---- records of others ---- */
 
+static int64_t raw_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
 /*
- * CLOCK_MONOTONIC_RAW to ticks, by the last pair of readings. Nothing was recorded
- * before the start, nor is anything after now: who says so is taken for mistaken.
+ * CLOCK_MONOTONIC_RAW to ticks, by a pair of readings that is near. Nothing was recorded
+ * before the start, nor is anything later than now: who says so is taken for mistaken.
  */
 static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
 {
-	const struct kbarman_clock_pair *start = &r->clock.start, *now = &r->clock.now;
-	__int128 away, span, rate;
+	const struct kbarman_clock_pair *start = &r->clock.start, *near = &r->clock.now;
+	int64_t now = raw_now();
+	__int128 span, rate;
 
-	if (raw_ns > (int64_t)now->raw_ns || raw_ns < (int64_t)now->raw_ns - CLOCK_OLD_NS) {
+	if (raw_ns > now)
+		raw_ns = now;
+	if (!near->raw_ns || now - (int64_t)near->raw_ns > CLOCK_OLD_NS) {
 		int ret = kb_device_clock(r->device, &r->clock, err);
 
 		if (ret)
 			return ret;
 	}
-	if (raw_ns > (int64_t)now->raw_ns)
-		raw_ns = (int64_t)now->raw_ns;
-	if (raw_ns < (int64_t)start->raw_ns)
-		raw_ns = (int64_t)start->raw_ns;
-	away = (__int128)raw_ns - (int64_t)now->raw_ns;
-	span = (int64_t)(now->raw_ns - start->raw_ns);
-	rate = (int64_t)(now->timestamp - start->timestamp);
+	*ticks = start->timestamp;
+	if (raw_ns <= (int64_t)start->raw_ns)
+		return 0;
+	span = (int64_t)(near->raw_ns - start->raw_ns);
+	rate = (int64_t)(near->timestamp - start->timestamp);
 	/* Two readings that are near each other say less than the nominal rate. */
 	if (span < CLOCK_OLD_NS) {
 		span = 1000000000;
 		rate = (int64_t)r->clock_hz;
 	}
-	*ticks = now->timestamp + (uint64_t)(int64_t)(away * rate / span);
+	*ticks = near->timestamp +
+		 (uint64_t)(int64_t)((raw_ns - (__int128)near->raw_ns) * rate / span);
 	if (*ticks < start->timestamp)
 		*ticks = start->timestamp;
 	return 0;
@@ -318,12 +325,29 @@ static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t t
 	ret = ticks_of(r, raw_ns, &ticks, err);
 	if (ret)
 		return ret;
+	if (r->insert_source < 0)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "no records are expected");
 	header->record_type = type;
 	header->core = core;
 	header->timestamp = ticks;
 	if (kb_insert_add(&r->insert, record, length))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
+}
+
+int kb_recorder_expect(struct kb_recorder *r, unsigned int late_ms, struct kb_error *err)
+{
+	uint64_t late = (uint64_t)((double)r->clock_hz * late_ms / 1e3);
+
+	if (late > r->hold_back)
+		r->hold_back = late;
+	if (r->insert_source >= 0)
+		return 0;
+	if (kb_insert_create(&r->insert, INSERT_BYTES, !r->stream))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	/* From now on it is one of those that may have something older yet. */
+	r->insert_source = kb_merge_add(r->merge, r->insert.ring, r->insert.size, 0, err);
+	return r->insert_source < 0 ? r->insert_source : 0;
 }
 
 int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_id,
@@ -756,13 +780,13 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 		goto err_destroy;
 	r->nr_cpus = query.nr_cpus;
 	r->stream = query.mode == KBARMAN_MODE_STREAM;
-	kb_insert_init(&r->insert, INSERT_BYTES, !r->stream);
 	r->watermark = query.ring_bytes / 4;
 	r->clock_hz = query.clock_hz;
 	r->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
 	r->rings = calloc(r->nr_cpus, sizeof(*r->rings));
 	r->ring_of_cpu = calloc(r->nr_cpus, sizeof(*r->ring_of_cpu));
-	if (!r->rings || !r->ring_of_cpu) {
+	r->ring_of_source = calloc(r->nr_cpus + 1, sizeof(*r->ring_of_source));
+	if (!r->rings || !r->ring_of_cpu || !r->ring_of_source) {
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
 	}
@@ -809,6 +833,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 	for (unsigned int i = 0; i < r->nr_rings; i++)
 		kb_mapped_unmap(&r->rings[i].mapped);
 	kb_frozen_release(&r->frozen);
+	free(r->ring_of_source);
 	free(r->ring_of_cpu);
 	free(r->rings);
 	free(r);

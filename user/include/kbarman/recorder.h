@@ -59,9 +59,15 @@ int kb_recorder_pump(struct kb_recorder *recorder, struct kb_error *err);
 int kb_recorder_sync(struct kb_recorder *recorder, struct kb_error *err);
 
 /*
+ * Before the first pump: records will be inserted, by those who may be so late. For as
+ * long (50 ms at least) all others are held back, unless a ring fills up.
+ */
+int kb_recorder_expect(struct kb_recorder *recorder, unsigned int late_ms, struct kb_error *err);
+
+/*
  * A record of one who is not the kernel, at @raw_ns of CLOCK_MONOTONIC_RAW, into the
- * capture where its time is: as long as it comes within 50 ms, else it counts as
- * unordered. Times before the start and in the future are taken for the start and now.
+ * capture where its time is: as long as it does not come later than the recorder waits,
+ * else it counts as unordered. Times before the start and in the future are taken for the start and now.
  * Of @mark type (not KBARMAN_MARK_COUNTER), channel, group, colour and text_bytes count;
  * unlike the device this takes long texts. Of @core only a CPU's number does. More than
  * 16 MiB that wait to be pumped are dropped, in overwrite mode the oldest.

@@ -1,0 +1,414 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`kbarman record --annotate-socket`, with a client written from the specification alone:
+"Annotate v3 (DS-5 v5.22) Protocol", byte by byte. In a network namespace of its own, so
+that neither gatord nor another of these tests is in the way."""
+import ctypes
+import fcntl
+import os
+import shutil
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+sys.path.insert(0, HERE)
+import tap
+import test_record as recorder
+from capture import Capture
+
+CLONE_NEWUSER, CLONE_NEWNET = 0x10000000, 0x40000000
+SIOCSIFFLAGS, IFF_UP = 0x8914, 1
+
+
+def own_network():
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.unshare(CLONE_NEWNET if os.getuid() == 0 else CLONE_NEWUSER | CLONE_NEWNET):
+        return False
+    with socket.socket() as any_socket:
+        fcntl.ioctl(any_socket, SIOCSIFFLAGS, struct.pack("16sh22x", b"lo", IFF_UP))
+    return True
+
+
+# ---- the client ----
+
+def packed(value):
+    """Seven bits a byte, low ones first; the last byte's bit 6 is the sign."""
+    out = bytearray()
+    while True:
+        byte = value & 0x7f
+        value >>= 7
+        if (value == 0 and not byte & 0x40) or (value == -1 and byte & 0x40):
+            return bytes(out + bytes([byte]))
+        out.append(byte | 0x80)
+
+
+def setup(tid, pid, mangle=0):
+    return b"ANNOTATE 3\n" + struct.pack("<iib", tid, pid, mangle)
+
+
+def message(marker, *parts):
+    body = b"".join(parts)
+    return struct.pack("<Bi", marker, len(body)) + body
+
+
+def now():
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC_RAW)
+
+
+def string(when, channel, text):
+    return message(1, packed(when), packed(channel), text.encode())
+
+
+def counter(key, title, name, kind=2, display=1, modifier=1, activities=(), **flags):
+    return message(8, packed(key), packed(flags.get("per_cpu", 0)), packed(kind), packed(display),
+                   packed(modifier), packed(2), packed(3), packed(1), packed(0), packed(1),
+                   packed(len(activities)), packed(4), b"\x11\x22\x33\x1b",
+                   *[text.encode() + b"\0\1\2\3\x1b" for text in activities],
+                   title.encode() + b"\0", name.encode() + b"\0", b"units\0", b"description")
+
+
+def value(when, core, key, number):
+    return message(9, packed(when), packed(core), packed(key), packed(number))
+
+
+UNIX = (socket.AF_UNIX, "\0streamline-annotate")
+UNIX_PARENT = (socket.AF_UNIX, "\0streamline-annotate-parent")
+TCP = (socket.AF_INET, ("127.0.0.1", 8083))
+TCP_PARENT = (socket.AF_INET, ("127.0.0.1", 8082))
+
+
+def connect(where):
+    client = socket.socket(where[0], socket.SOCK_STREAM)
+    client.settimeout(30)
+    client.connect(where[1])
+    return client
+
+
+# ---- a recording ----
+
+class Recording:
+    def __init__(self, tmp, *args):
+        self.tmp = tmp
+        self.child = subprocess.Popen([tap.KBARMAN, "record", "--annotate-socket", *args,
+                                       "sh", "-c", "touch started; "
+                                       "while [ ! -e stop ]; do sleep 0.05; done"],
+                                      cwd=tmp, env=recorder.fake(FAKE_RATE=1), text=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        while not os.path.exists(os.path.join(tmp, "started")):
+            assert self.child.poll() is None, self.child.communicate()
+            time.sleep(0.01)
+
+    def stop(self, late=False):
+        with open(os.path.join(self.tmp, "stop"), "w", encoding="ascii"):
+            pass
+        out, self.said = self.child.communicate(timeout=60)
+        assert self.child.returncode == 0 and not out, (self.child.returncode, self.said)
+        self.path = os.path.join(self.tmp, "kbarman.cap")
+        self.capture = Capture(self.path)
+        self.records = self.capture.records()
+        times = [when for _, _, when, _ in self.records]
+        assert times == sorted(times) or late, "not in the order of time"
+        done = tap.run("check", self.path)
+        assert done.returncode == 0, done
+        return self
+
+    def raw(self, timestamp):
+        """As the fake's clock is CLOCK_MONOTONIC in ns, and that of clients is not."""
+        return timestamp - time.monotonic_ns() + now()
+
+    def annotations(self):
+        """(type, task, channel, group, colour, text, time)"""
+        found = []
+        for kind, _, when, data in self.records:
+            if kind == "annotation":
+                task, size, channel, group, colour, sort = struct.unpack_from("=IQIIIB", data, 16)
+                text = data[16 + 25:16 + 25 + size]
+                assert len(text) == size and (not size or text[-1] == 0), data
+                found.append((sort, task, channel, group, colour, text[:-1].decode(), when))
+        return found
+
+    def values(self):
+        """(series' name, core, value, time)"""
+        found = []
+        for kind, core, when, data in self.records:
+            if kind == "custom_counter":
+                _, series, number = struct.unpack_from("=IIQ", data, 16)
+                found.append((self.capture.string(self.capture.series[series][1]), core, number,
+                              when))
+        return found
+
+
+def sent(client, *messages):
+    """All of it, in pieces that end anywhere; closed when it was taken."""
+    data = b"".join(messages)
+    for at in range(0, len(data), 7):
+        client.sendall(data[at:at + 7])
+    client.shutdown(socket.SHUT_WR)
+    assert client.recv(1) == b""
+    client.close()
+
+
+def me(tid=0):
+    return setup(tid or os.getpid(), os.getpid())
+
+
+def texts_arrive_with_their_own_times(tmp):
+    recording = Recording(tmp)
+    begin = now()
+    time.sleep(0.02)
+    sent(connect(UNIX), me(4711),
+         message(4, packed(begin + 1000), packed(7), b"a group"),
+         message(3, packed(begin + 2000), packed(3), packed(7), b"a channel"),
+         string(begin + 3000, 3, "plain"),
+         message(2, packed(begin + 4000), packed(3), b"\x10\x20\x30\x1b", "coloured ü".encode()),
+         string(begin + 5000, 3, ""),
+         message(6, packed(begin + 6000), b"a marker"),
+         message(7, packed(begin + 7000), b"\x01\x00\x00\x02", b"a coloured marker"))
+    recording.stop()
+    found = recording.annotations()
+    assert [entry[:6] for entry in found] == [
+        (3, 4711, 0, 7, 0, "a group"),
+        (2, 4711, 3, 7, 0, "a channel"),
+        (0, 4711, 3, 0, 0, "plain"),
+        (0, 4711, 3, 0, 0x1b102030, "coloured ü"),
+        (0, 4711, 3, 0, 0, ""),
+        (1, 4711, 0, 0, 0, "a marker"),
+        (1, 4711, 0, 0, 0x02010000, "a coloured marker")], found
+    # a microsecond apart, as they were sent
+    steps = [b[6] - a[6] for a, b in zip(found, found[1:])]
+    assert all(900 <= step <= 1100 for step in steps), steps
+    off = recording.raw(found[0][6]) - begin
+    assert abs(off) < 3000000, off
+    assert int(recording.capture.facts()["inserted"]) == 7
+    assert not os.path.exists(recording.path + ".annotate")
+
+
+def the_same_by_tcp(tmp):
+    recording = Recording(tmp)
+    sent(connect(TCP), me(), string(now(), 0, "by TCP"))
+    recording.stop()
+    assert [entry[5] for entry in recording.annotations()] == ["by TCP"]
+
+
+def a_client_that_is_late_gets_its_place(tmp):
+    """What comes within the time that records are held back stands in order."""
+    recording = Recording(tmp)
+    first, second = connect(UNIX), connect(UNIX)
+    begin = now()
+    second.sendall(me() + string(begin + 2000000, 0, "second"))
+    first.sendall(me() + string(begin, 0, "first"))
+    time.sleep(0.5)
+    recording.stop()
+    assert [entry[5] for entry in recording.annotations()] == ["first", "second"]
+    assert "unordered" not in recording.capture.facts()
+
+
+def counters_become_series(tmp):
+    recording = Recording(tmp)
+    begin = now()
+    sent(connect(UNIX), me(),
+         counter(1, "Frames", "fps", kind=2, display=4, modifier=10),
+         counter(2, "Frames", "drawn", kind=4, display=2, per_cpu=1),
+         counter(3, "Work", "done", kind=1, display=3),
+         value(begin, 0, 1, 599), value(begin + 1000, 1, 2, 3), value(begin + 2000, 0, 3, 1 << 62),
+         value(begin + 3000, 0, 1, -5), value(begin + 4000, 99, 2, 4))
+    recording.stop()
+    assert [entry[:3] for entry in recording.values()] == [
+        ("fps", 0, 599), ("drawn", 1, 3), ("done", 0, 1 << 62), ("fps", 0, 2**64 - 5),
+        ("drawn", 0, 4)], recording.values()
+    capture = recording.capture
+    rows = {capture.string(row[1]): row for row in capture.series}
+    assert set(rows) == {"Lost records", "fps", "drawn", "done"}, rows
+    assert rows["fps"][4:8] == (0x112233, 0.1, 3, 4), rows["fps"]
+    assert rows["drawn"][6:8] == (2, 1) and rows["done"][6:8] == (1, 3), rows
+    assert capture.string(rows["fps"][2]) == "units"
+    assert capture.string(rows["fps"][3]) == "description"
+    chart = capture.charts[rows["drawn"][0]]
+    assert capture.string(chart[0]) == "Frames" or chart[3] & 8, chart
+
+
+def processes_have_series_of_their_own(tmp):
+    """The same key and name in two processes; a second thread of one of them."""
+    recording = Recording(tmp)
+    begin = now()
+    for pid, number in (10, 1), (20, 2), (10, 3):
+        sent(connect(TCP), setup(pid, pid), counter(1, "Frames", "fps"),
+             value(begin + number, 0, 1, number))
+    recording.stop()
+    assert [entry[:3] for entry in recording.values()] == [
+        ("fps", 0, 1), ("fps (20)", 0, 2), ("fps", 0, 3)], recording.values()
+
+
+VISUAL = "a picture".encode() + b"\0" + bytes(range(256)) * 300
+
+
+def all_thirteen(when):
+    """One message of each type, those first that a capture can hold."""
+    return [string(when, 0, "one"),
+            message(2, packed(when), packed(0), b"\1\2\3\x1b", b"two"),
+            message(3, packed(when), packed(1), packed(2), b"three"),
+            message(4, packed(when), packed(2), b"four"),
+            message(5, packed(when), VISUAL),
+            message(6, packed(when), b"six"),
+            message(7, packed(when), b"\1\2\3\x1b", b"seven"),
+            counter(8, "Title", "eight"),
+            value(when, 0, 8, 9),
+            counter(10, "Activities", "ten", kind=3, activities=("busy", "waits")),
+            message(10, packed(when), packed(0), packed(10), packed(1), packed(77)),
+            message(11, packed(5), packed(1), packed(-1), b"eleven"),
+            message(12, packed(5), packed(1), packed(1), packed(when), packed(1000),
+                    b"\1\2\3\x1b", packed(-1), packed(0), b"twelve"),
+            message(13, packed(5), b"thirteen")]
+
+
+KEPT_ASIDE = (4, 9, 10, 11, 12, 13)	# indices
+
+
+def what_a_capture_cannot_hold_is_beside_it(tmp):
+    recording = Recording(tmp)
+    messages = all_thirteen(now())
+    sent(connect(UNIX), me(), *messages)
+    recording.stop()
+    with open(recording.path + ".annotate", "rb") as file:
+        side = file.read()
+    assert side == me() + b"".join(messages[i] for i in KEPT_ASIDE), len(side)
+    assert sorted(entry[5] for entry in recording.annotations()) == sorted([
+        "one", "two", "three", "four", "a picture", "six", "seven"])
+    assert [entry[:3] for entry in recording.values()] == [("eight", 0, 9)]
+    assert f"{len(KEPT_ASIDE)} of {len(messages)} messages" in recording.said, recording.said
+    assert tap.run("check", recording.path + ".annotate").returncode == 0
+
+
+def each_clients_setup_is_beside_it(tmp):
+    recording = Recording(tmp)
+    first, second = connect(TCP), connect(TCP)
+    view = message(13, packed(5), b"view")
+    for client, data in (first, setup(1, 9) + view), (second, setup(2, 9) + view), (first, view):
+        client.sendall(data)
+        time.sleep(0.3)
+    first.close()
+    second.close()
+    recording.stop()
+    with open(recording.path + ".annotate", "rb") as file:
+        side = file.read()
+    assert side == setup(1, 9) + view + setup(2, 9) + view + setup(1, 9) + view, side
+
+
+def parents_are_told_of_the_end(tmp):
+    recording = Recording(tmp)
+    parents = [connect(UNIX_PARENT), connect(TCP_PARENT)]
+    time.sleep(0.2)
+    recording.stop()
+    for parent in parents:
+        assert parent.recv(10) == b"\0" and parent.recv(10) == b""
+
+
+def what_was_sent_before_the_end_is_there(tmp):
+    recording = Recording(tmp)
+    client = connect(UNIX)
+    client.sendall(me() + b"".join(string(now(), 0, f"number {i}") for i in range(2000)))
+    recording.stop()
+    assert {entry[5] for entry in recording.annotations()} == {f"number {i}" for i in range(2000)}
+    client.close()
+
+
+def a_bad_client_is_dropped_alone(tmp):
+    recording = Recording(tmp)
+    good = connect(UNIX)
+    good.sendall(me() + string(now(), 0, "before"))
+    for rubbish in (b"GET / HTTP/1.0\r\n\r\n" + b" " * 20, b"ANNOTATE 4\n" + b"\0" * 9,
+                    me() + b"\x0e\0\0\0\0", me() + b"\1\xff\xff\xff\x7f", me() + b"\1\xff\xff\xff\xff",
+                    me() + message(1, b"\xff" * 20), me() + message(9, packed(1)),
+                    me() + counter(1, "a", "b")[:-20] + b"\xff" * 20,
+                    me() + b"\5\0\0\0\x70" + b"x" * 100):
+        client = connect(UNIX)
+        client.sendall(rubbish)
+        try:
+            assert client.recv(1) == b""
+        except ConnectionResetError:
+            pass
+        client.close()
+    good.sendall(string(now(), 0, "after"))
+    time.sleep(0.2)
+    recording.stop()
+    assert [entry[5] for entry in recording.annotations()] == ["before", "after"]
+    assert "was dropped" in recording.said, recording.said
+
+
+def times_outside_the_recording_are_at_its_ends(tmp):
+    recording = Recording(tmp)
+    sent(connect(UNIX), me(), string(1, 0, "long ago"), string(now(), 0, "now"),
+         string(2**62, 0, "far off"), string(-5, 0, "before the beginning"))
+    recording.stop(late=True)
+    times = [when for _, _, when, _ in recording.records]
+    found = {entry[5]: entry[6] for entry in recording.annotations()}
+    assert len(found) == 4 and max(found.values()) <= recording.capture.last_timestamp, found
+    assert found["long ago"] == found["before the beginning"] <= found["now"] <= found["far off"]
+    assert max(times) - min(times) < 30e9
+
+
+def who_says_he_is_another_is_not_believed(tmp):
+    recording = Recording(tmp)
+    sent(connect(UNIX), setup(1, 1), string(now(), 0, "I am init"))
+    recording.stop()
+    assert recording.annotations()[0][1] == os.getpid()
+
+
+def one_listens_at_a_time(tmp):
+    with socket.socket(socket.AF_UNIX) as other:
+        other.bind("\0streamline-annotate")
+        other.listen()
+        done = recorder.record(tmp, "--annotate-socket", "true")
+    assert done.returncode == 2 and "gatord" in done.stderr, done
+    with socket.socket() as other:
+        other.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        other.bind(("127.0.0.1", 8083))
+        other.listen()
+        done = recorder.record(tmp, "--annotate-socket", "true")
+    assert done.returncode == 2 and "8083" in done.stderr, done
+
+
+def nothing_listens_unless_asked(tmp):
+    with recorder.start(tmp, env=recorder.fake(FAKE_RATE=1)) as child:
+        for where in UNIX, TCP, UNIX_PARENT, TCP_PARENT:
+            try:
+                connect(where)
+            except ConnectionRefusedError:
+                continue
+            raise AssertionError(where)
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=60)
+
+
+def tcp_listens_on_loopback_only(tmp):
+    recording = Recording(tmp)
+    listening = []
+    with open("/proc/net/tcp", encoding="ascii") as table:
+        for line in table.readlines()[1:]:
+            fields = line.split()
+            if fields[3] == "0A":
+                listening.append(fields[1])
+    recording.stop()
+    assert sorted(listening) == ["0100007F:1F92", "0100007F:1F93"], listening
+
+
+def overwrite_mode_has_them_too(tmp):
+    recording = Recording(tmp, "--mode", "overwrite")
+    begin = now()
+    sent(connect(UNIX), me(), *[string(begin + i, 0, f"number {i}") for i in range(3000)])
+    recording.stop()
+    assert {entry[5] for entry in recording.annotations()} == {f"number {i}" for i in range(3000)}
+
+
+if __name__ == "__main__":
+    own_network()
+    recorder.build_fake()
+    try:
+        tap.main(globals())
+    finally:
+        shutil.rmtree(recorder.BUILT)

@@ -1,0 +1,382 @@
+// SPDX-License-Identifier: MIT
+/* See record_annotate.h. */
+#include <endian.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kbarman/annotate.h>
+
+#include "annotate_server.h"
+#include "cli.h"
+#include "export/annotate_side.h"
+#include "record_annotate.h"
+
+#define COUNTERS_MAX	4096
+#define SAID_MAX	10	/* complaints about clients */
+#define LATE_MS		500	/* from a client's clock to here */
+
+/* A counter that a client has made. */
+struct counter {
+	int32_t pid, key;		/* pid 0: the key is of the whole system */
+	bool side;			/* it and its values are in the side file */
+	uint32_t series;
+};
+
+struct record_annotate {
+	struct annotate_server *server;
+	struct kb_device *device;
+	struct kb_recorder *recorder;
+	struct kb_error *err;		/* of the call that serves */
+	struct counter *counters;	/* nr_counters of room for COUNTERS_MAX */
+	unsigned int nr_counters;
+	char *final, *partial;
+	FILE *side;
+	unsigned int side_client;	/* whose setup was written last, + 1 */
+	uint64_t messages, kept_aside, unheard;
+	unsigned int bad;
+};
+
+/* ---- the side file ---- */
+
+static int side_failed(struct record_annotate *a)
+{
+	return kb_error_set(a->err, -errno, KB_NO_OFFSET, "can't write %s: %s", a->partial,
+			    strerror(errno));
+}
+
+static void put32(uint8_t *at, int32_t value)
+{
+	uint32_t wire = htole32((uint32_t)value);
+
+	memcpy(at, &wire, 4);
+}
+
+/* A stream of another client begins. */
+static int write_setup(struct record_annotate *a, const struct annotate_client *client)
+{
+	uint8_t setup[KB_ANNOTATE_SETUP_BYTES] = "ANNOTATE 3\n";
+
+	put32(setup + 11, client->setup.tid);
+	put32(setup + 15, client->setup.pid);
+	setup[19] = client->setup.dont_mangle;
+	a->side_client = client->number + 1;
+	return fwrite(setup, sizeof(setup), 1, a->side) == 1 ? 0 : side_failed(a);
+}
+
+/* The message as it came. */
+static int keep_aside(struct record_annotate *a, const struct annotate_client *client,
+		      const uint8_t *bytes, size_t length)
+{
+	int ret = 0;
+
+	if (!a->final) {
+		a->unheard++;
+		return 0;
+	}
+	if (!a->side) {
+		a->side = fopen(a->partial, "we");
+		if (!a->side)
+			return side_failed(a);
+	}
+	if (a->side_client != client->number + 1)
+		ret = write_setup(a, client);
+	if (!ret && fwrite(bytes, length, 1, a->side) != 1)
+		ret = side_failed(a);
+	a->kept_aside++;
+	return ret;
+}
+
+/* ---- texts ---- */
+
+/*
+ * The kernel knows the process behind a Unix socket. Who says he is another one is in
+ * another namespace of processes, or lies: then it is as the kernel says.
+ */
+static uint32_t task_of(const struct annotate_client *client)
+{
+	if (client->pid && client->pid != (uint32_t)client->setup.pid)
+		return client->pid;
+	return (uint32_t)client->setup.tid;
+}
+
+static int put_text(struct record_annotate *a, const struct annotate_client *client,
+		    const struct kb_annotate_message *m, uint32_t type, struct kb_text text,
+		    uint32_t group)
+{
+	struct kbarman_mark mark = {
+		.type = type,
+		.text_bytes = (uint32_t)text.length,
+		.channel = (uint32_t)m->note.channel,
+		.group = group,
+		/* 0xRRGGBBTT -> 0xTTRRGGBB */
+		.colour = m->note.color >> 8 | m->note.color << 24,
+	};
+
+	return kb_recorder_annotation(a->recorder, m->timestamp, task_of(client), &mark, text.data,
+				      a->err);
+}
+
+/* Its text, marked as one that is in the side file too, and there the picture. */
+static int put_visual(struct record_annotate *a, const struct annotate_client *client,
+		      const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
+{
+	struct kb_annotate_message line = { .timestamp = m->timestamp };
+	int ret = keep_aside(a, client, bytes, length);
+
+	return ret ?: put_text(a, client, &line, KBARMAN_MARK_STRING, m->visual.text,
+			       a->final ? ANNOTATE_SIDE_GROUP : 0);
+}
+
+/* ---- counters ---- */
+
+static struct counter *find_counter(struct record_annotate *a,
+				    const struct annotate_client *client, int32_t key)
+{
+	int32_t pid = client->setup.dont_mangle ? 0 : client->setup.pid;
+
+	for (unsigned int i = 0; i < a->nr_counters; i++) {
+		if (a->counters[i].key == key && a->counters[i].pid == pid)
+			return &a->counters[i];
+	}
+	return NULL;
+}
+
+/* False: it does not fit, and a shorter one would be another. */
+static bool put_name(char *to, size_t room, struct kb_text text)
+{
+	if (text.length >= room || memchr(text.data, 0, text.length))
+		return false;
+	memcpy(to, text.data, text.length);
+	return true;
+}
+
+/* Another process' counter of that name is another series. */
+static bool name_is_taken(const struct record_annotate *a, uint32_t series)
+{
+	for (unsigned int i = 0; i < a->nr_counters; i++) {
+		if (!a->counters[i].side && a->counters[i].series == series)
+			return true;
+	}
+	return false;
+}
+
+static bool describe(struct kbarman_mark_series *series, const struct kb_annotate_counter *c)
+{
+	static const uint8_t classes[] = { 0, BM_SERIES_CLASS_DELTA, BM_SERIES_CLASS_ABSOLUTE, 0,
+					   BM_SERIES_CLASS_INCIDENT };
+	static const uint8_t displays[] = { 0, BM_SERIES_DISPLAY_AVERAGE,
+					    BM_SERIES_DISPLAY_ACCUMULATE, BM_SERIES_DISPLAY_HERTZ,
+					    BM_SERIES_DISPLAY_MAXIMUM, BM_SERIES_DISPLAY_MINIMUM };
+	double multiplier = c->modifier ? 1.0 / c->modifier : 1.0;
+
+	*series = (struct kbarman_mark_series){
+		.colour = c->color ? c->color >> 8 : BM_SERIES_COLOUR_AUTOMATIC,
+		.series_composition = (uint8_t)c->series_composition,
+		.rendering_type = (uint8_t)c->rendering_type,
+		.chart_flags = (c->average_selection ? BM_CHART_AVERAGE_SELECTION : 0) |
+			       (c->average_cores ? BM_CHART_AVERAGE_CORES : 0) |
+			       (c->percentage ? BM_CHART_PERCENTAGE : 0) |
+			       (c->per_cpu ? BM_CHART_PER_CPU : 0),
+	};
+	memcpy(&series->multiplier, &multiplier, sizeof(multiplier));
+	if (c->series_class < 1 || c->series_class > 4 || !classes[c->series_class] ||
+	    c->display < 1 || c->display > 5 || c->series_composition < 1 ||
+	    c->series_composition > 3 || c->rendering_type < 1 || c->rendering_type > 3 ||
+	    c->nr_activities)
+		return false;
+	series->series_class = classes[c->series_class];
+	series->display = displays[c->display];
+	return put_name(series->chart, sizeof(series->chart), c->title) &&
+	       put_name(series->name, sizeof(series->name), c->name) &&
+	       put_name(series->units, sizeof(series->units), c->units) &&
+	       put_name(series->description, sizeof(series->description), c->description) &&
+	       *series->chart && *series->name;
+}
+
+/* A series of the capture, if that can have it as it is. */
+static bool make_series(struct record_annotate *a, const struct annotate_client *client,
+			const struct kb_annotate_counter *c, uint32_t *number)
+{
+	struct kbarman_mark_series series;
+	char name[64 + 16];
+
+	if (!describe(&series, c) || kb_device_series(a->device, &series, NULL))
+		return false;
+	if (name_is_taken(a, series.series)) {
+		snprintf(name, sizeof(name), "%s (%d)", series.name, client->setup.pid);
+		if (strlen(name) >= sizeof(series.name))
+			return false;
+		strcpy(series.name, name);
+		if (kb_device_series(a->device, &series, NULL) || name_is_taken(a, series.series))
+			return false;
+	}
+	*number = series.series;
+	return true;
+}
+
+static int put_counter(struct record_annotate *a, const struct annotate_client *client,
+		       const struct kb_annotate_counter *c, const uint8_t *bytes, size_t length)
+{
+	struct counter *counter = find_counter(a, client, c->key);
+
+	/* Each thread of a process may say what another one has said already. */
+	if (counter && !counter->side)
+		return 0;
+	if (!counter && a->nr_counters < COUNTERS_MAX) {
+		struct counter new = {
+			.pid = client->setup.dont_mangle ? 0 : client->setup.pid, .key = c->key };
+
+		new.side = !make_series(a, client, c, &new.series);
+		a->counters[a->nr_counters++] = new;
+		if (!new.side)
+			return 0;
+	}
+	return keep_aside(a, client, bytes, length);
+}
+
+static int put_value(struct record_annotate *a, const struct annotate_client *client,
+		     const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
+{
+	const struct counter *counter = find_counter(a, client, m->value.key);
+
+	if (!counter || counter->side)
+		return keep_aside(a, client, bytes, length);
+	return kb_recorder_value(a->recorder, m->timestamp, (uint32_t)m->value.core,
+				 task_of(client), counter->series, (uint64_t)m->value.value, a->err);
+}
+
+/* ---- clients ---- */
+
+static int on_message(void *context, const struct annotate_client *client,
+		      const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
+{
+	struct record_annotate *a = context;
+
+	a->messages++;
+	switch (m->type) {
+	case KB_ANNOTATE_STRING:
+	case KB_ANNOTATE_COLOR_STRING:
+		return put_text(a, client, m, KBARMAN_MARK_STRING, m->note.text, 0) ? 1 : 0;
+	case KB_ANNOTATE_CHANNEL:
+		return put_text(a, client, m, KBARMAN_MARK_CHANNEL, m->note.text,
+				(uint32_t)m->note.group) ? 1 : 0;
+	case KB_ANNOTATE_GROUP:
+		return put_text(a, client, m, KBARMAN_MARK_GROUP, m->note.text,
+				(uint32_t)m->note.group) ? 1 : 0;
+	case KB_ANNOTATE_MARKER:
+	case KB_ANNOTATE_COLOR_MARKER:
+		return put_text(a, client, m, KBARMAN_MARK_BOOKMARK, m->note.text, 0) ? 1 : 0;
+	case KB_ANNOTATE_VISUAL:
+		return put_visual(a, client, m, bytes, length) ? 1 : 0;
+	case KB_ANNOTATE_COUNTER:
+		return put_counter(a, client, &m->counter, bytes, length) ? 1 : 0;
+	case KB_ANNOTATE_VALUE:
+		return put_value(a, client, m, bytes, length) ? 1 : 0;
+	case KB_ANNOTATE_ACTIVITY:
+	case KB_ANNOTATE_CAM_TRACK:
+	case KB_ANNOTATE_CAM_JOB:
+	case KB_ANNOTATE_CAM_VIEW:
+		break;
+	}
+	return keep_aside(a, client, bytes, length) ? 1 : 0;
+}
+
+static void on_bad(void *context, const struct annotate_client *client, const char *why)
+{
+	struct record_annotate *a = context;
+
+	if (a->bad++ < SAID_MAX)
+		cli_warn("an Annotate client (process %d) was dropped: %s",
+			 client->pid ? (int)client->pid : client->setup.pid, why);
+}
+
+int record_annotate_open(struct record_annotate **out)
+{
+	struct record_annotate *a = calloc(1, sizeof(*a));
+	struct annotate_sink sink = { on_message, on_bad, a };
+	struct kb_error err;
+
+	*out = a;
+	if (!a)
+		return cli_fail("out of memory");
+	a->counters = calloc(COUNTERS_MAX, sizeof(*a->counters));
+	if (!a->counters)
+		return cli_fail("out of memory");
+	if (annotate_server_open(&a->server, &sink, &err))
+		return cli_fail("--annotate-socket: %s", err.text);
+	return 0;
+}
+
+int record_annotate_start(struct record_annotate *a, struct kb_device *device,
+			  struct kb_recorder *recorder, const char *final)
+{
+	struct kb_error err;
+
+	a->device = device;
+	a->recorder = recorder;
+	if (!final || asprintf(&a->final, "%s" ANNOTATE_SIDE_SUFFIX, final) < 0)
+		a->final = NULL;
+	if (a->final && asprintf(&a->partial, "%s.partial" ANNOTATE_SIDE_SUFFIX, final) < 0) {
+		free(a->final);
+		a->final = a->partial = NULL;
+	}
+	return kb_recorder_expect(recorder, LATE_MS, &err) ? cli_fail_error(&err) : 0;
+}
+
+int record_annotate_fd(const struct record_annotate *a)
+{
+	return annotate_server_fd(a->server);
+}
+
+int record_annotate_serve(struct record_annotate *a, struct kb_error *err)
+{
+	a->err = err;
+	return annotate_server_serve(a->server) ? err->code : 0;
+}
+
+int record_annotate_finish(struct record_annotate *a, struct kb_error *err)
+{
+	a->err = err;
+	return annotate_server_finish(a->server) ? err->code : 0;
+}
+
+int record_annotate_commit(struct record_annotate *a)
+{
+	int ret = 0;
+
+	if (a->side) {
+		ret = fclose(a->side) ? errno : 0;
+		a->side = NULL;
+		if (!ret && rename(a->partial, a->final))
+			ret = errno;
+		if (ret)
+			return cli_fail("can't write %s: %s", a->final, strerror(ret));
+	}
+	if (a->unheard)
+		cli_warn("%" PRIu64 " messages of Annotate clients have no place in a capture, and "
+			 "there is no file beside standard output for them", a->unheard);
+	if (a->kept_aside)
+		cli_warn("%" PRIu64 " of %" PRIu64 " messages of Annotate clients are beside the "
+			 "capture, in %s", a->kept_aside, a->messages, a->final);
+	return 0;
+}
+
+void record_annotate_close(struct record_annotate *a, bool kept)
+{
+	if (!a)
+		return;
+	annotate_server_close(a->server);
+	if (a->side) {
+		fclose(a->side);
+		if (!kept)
+			unlink(a->partial);
+	}
+	free(a->final);
+	free(a->partial);
+	free(a->counters);
+	free(a);
+}

@@ -1,0 +1,113 @@
+// SPDX-License-Identifier: MIT
+/* What a recording that has ended says of itself: how much there is, and what is not. */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include <kbarman/device.h>
+#include <kbarman/recorder.h>
+
+#include "cli.h"
+#include "record_output.h"
+
+#define LISTED_CPUS		8	/* CPUs that the summary names a line */
+
+
+static const char *human_size(uint64_t bytes, char text[32])
+{
+	static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB" };
+	double value = (double)bytes;
+	unsigned int unit = 0;
+
+	while (value >= 1024 && unit < 4) {
+		value /= 1024;
+		unit++;
+	}
+	snprintf(text, 32, unit ? "%.1f %s" : "%.0f %s", value, units[unit]);
+	return text;
+}
+
+/* The loss of one reason: how much in all, on which CPUs, what to do. */
+static uint64_t say_loss(struct kb_device *device, unsigned int reason)
+{
+	static const char *const why[KBARMAN_LOST_REASONS] = {
+		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
+		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
+		[KBARMAN_LOST_RATE] = "programs wrote more marks than their rate allows (20000 a second)",
+		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
+	};
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	unsigned int cpus = 0;
+	uint64_t total = 0;
+	char list[512] = "";
+	size_t used = 0;
+
+	if (kb_device_query(device, &query, NULL))
+		return 0;
+	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
+		if (kb_device_stats(device, cpu, &stats, NULL) || !stats.lost[reason])
+			continue;
+		total += stats.lost[reason];
+		if (++cpus > LISTED_CPUS)
+			continue;
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%llu on CPU %u",
+					 used ? ", " : "", (unsigned long long)stats.lost[reason],
+					 cpu);
+	}
+	if (total)
+		cli_warn("lost %" PRIu64 " records (%s%s), as %s", total, list,
+			 cpus > LISTED_CPUS ? ", …" : "", why[reason]);
+	return total;
+}
+
+static void say_misses(struct kb_device *device)
+{
+	static const char *const what[KBARMAN_MISS_REASONS] = {
+		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full",
+		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full",
+		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full",
+		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast",
+		[KBARMAN_MISSED_MEMORY] = "mappings are missing: the kernel was short of memory",
+		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
+	};
+	struct kbarman_stats stats;
+
+	if (kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL))
+		return;
+	for (unsigned int i = 0; i < KBARMAN_MISS_REASONS; i++) {
+		if (stats.missed[i])
+			cli_warn("%llu %s", (unsigned long long)stats.missed[i], what[i]);
+	}
+}
+
+void record_summary(struct kb_device *device, struct kb_recorder *recorder, const char *name,
+		    uint64_t bytes)
+{
+	struct kb_recorder_totals totals;
+	struct kbarman_stats stats;
+	uint64_t lost = 0;
+	char size[32];
+
+	kb_recorder_totals(recorder, &totals);
+	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
+		lost += say_loss(device, i);
+	say_misses(device);
+	if (totals.missed_rows)
+		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
+	if (totals.dropped)
+		cli_warn("%" PRIu64 " annotations and values of programs and files found no room",
+			 totals.dropped);
+	if (totals.unordered)
+		cli_warn("%" PRIu64 " records came late and are out of order in the file",
+			 totals.unordered);
+	if (totals.damaged)
+		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
+			 "please report it", totals.damaged);
+	if (!kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
+		cli_warn("%llu older records were overwritten by these",
+			 (unsigned long long)stats.overwritten);
+	cli_note("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", name,
+		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",
+		 (double)totals.duration_ns / 1e9, human_size(bytes, size),
+		 lost ? "" : ", nothing lost");
+}

@@ -1,0 +1,389 @@
+// SPDX-License-Identifier: MIT
+/*
+ * See annotate_server.h. One epoll for all: four listeners (a Unix and a TCP one for the
+ * stream, and for the connection on which clients are told of the end), and the clients.
+ *
+ * A client's bytes are gathered until a message is whole, behind its setup: so that the
+ * reader of streams, which is strict, can be given the two of them as a stream.
+ */
+#include <endian.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include "annotate_server.h"
+
+#define SETUP		KB_ANNOTATE_SETUP_BYTES
+#define START		5			/* marker and length of a message */
+#define PORT		8083
+#define PARENT_PORT	8082
+#define PARENT_SOCKET	KB_ANNOTATE_SOCKET "-parent"
+#define CLIENTS_MAX	256
+#define IMAGE_MAX	(8U << 20)		/* of a visual message, in all */
+#define BUFFERS_MAX	((size_t)64 << 20)	/* of all clients */
+#define READ_BYTES	65536
+#define TURNS		64			/* reads of a client until others get theirs */
+
+enum kind { LISTENER, PARENT_LISTENER, CLIENT, PARENT };
+
+/* Anything in the epoll. */
+struct peer {
+	enum kind kind;
+	int fd;
+	struct peer *next;		/* in the server's list, listeners apart */
+	struct annotate_client client;	/* CLIENT: setup.version 0 until it has come */
+	uint8_t *buffer;		/* the setup, and what has come behind it */
+	size_t used, room;
+};
+
+struct annotate_server {
+	int epoll;
+	struct annotate_sink sink;
+	struct peer listeners[4];
+	struct peer *peers;
+	unsigned int nr_peers, number;
+	size_t buffers;			/* bytes of all peers' */
+};
+
+/* ---- peers ---- */
+
+static void close_peer(struct annotate_server *server, struct peer *peer)
+{
+	struct peer **link = &server->peers;
+
+	while (*link != peer)
+		link = &(*link)->next;
+	*link = peer->next;
+	server->nr_peers--;
+	server->buffers -= peer->room;
+	close(peer->fd);
+	free(peer->buffer);
+	free(peer);
+}
+
+static int watch(struct annotate_server *server, struct peer *peer)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.ptr = peer };
+
+	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, peer->fd, &event) ? -errno : 0;
+}
+
+/* One more may come, if there is a place for it; else it is hung up on. */
+static void take_in(struct annotate_server *server, int fd, enum kind kind)
+{
+	struct peer *peer = server->nr_peers < CLIENTS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	socklen_t length = sizeof(struct ucred);
+	struct ucred who = { 0 };
+
+	if (!peer) {
+		close(fd);
+		return;
+	}
+	peer->kind = kind == LISTENER ? CLIENT : PARENT;
+	peer->fd = fd;
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) && who.pid > 0)
+		peer->client.pid = (uint32_t)who.pid;
+	peer->client.number = server->number++;
+	peer->next = server->peers;
+	server->peers = peer;
+	server->nr_peers++;
+	if (watch(server, peer))
+		close_peer(server, peer);
+}
+
+static void accept_all(struct annotate_server *server, struct peer *listener)
+{
+	for (;;) {
+		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+
+		if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
+			return;
+		if (fd >= 0)
+			take_in(server, fd, listener->kind);
+	}
+}
+
+/* ---- messages ---- */
+
+static uint32_t load32(const uint8_t *at)
+{
+	uint32_t value;
+
+	memcpy(&value, at, 4);
+	return le32toh(value);
+}
+
+/* The bytes of the message at @at that has at least START of them; 0: it is too long. */
+static size_t message_bytes(const uint8_t *at)
+{
+	uint32_t body = load32(at + 1);
+
+	return body > (*at == KB_ANNOTATE_VISUAL ? IMAGE_MAX : KB_ANNOTATE_MAX_BODY) ?
+		       0 : START + (size_t)body;
+}
+
+/* The setup and one message behind it, as a stream. */
+static int decode(struct annotate_server *server, struct peer *peer, size_t length,
+		  struct kb_error *err)
+{
+	struct kb_annotate_message message;
+	struct kb_annotate_reader *reader;
+	int ret;
+
+	ret = kb_annotate_open_memory(&reader, peer->buffer, SETUP + length, err);
+	if (ret)
+		return ret;
+	ret = kb_annotate_next(reader, &message, err);
+	if (ret == 1) {
+		if (message.type == KB_ANNOTATE_VISUAL)
+			message.visual.image = peer->buffer + SETUP + length -
+					       message.visual.image_bytes;
+		ret = server->sink.message(server->sink.context, &peer->client, &message,
+					   peer->buffer + SETUP, length);
+	}
+	kb_annotate_close(reader);
+	return ret;
+}
+
+/* All that is whole. Negative: the client is to be dropped for @err; positive: the sink's. */
+static int take_messages(struct annotate_server *server, struct peer *peer, struct kb_error *err)
+{
+	struct kb_annotate_reader *reader;
+	size_t length;
+	int ret;
+
+	if (!peer->client.setup.version) {
+		if (peer->used < SETUP)
+			return 0;
+		ret = kb_annotate_open_memory(&reader, peer->buffer, SETUP, err);
+		if (ret)
+			return ret < 0 ? ret : -EBADMSG;
+		peer->client.setup = *kb_annotate_setup(reader);
+		kb_annotate_close(reader);
+	}
+	for (size_t at = SETUP;; at += length) {
+		size_t left = peer->used - at;
+
+		length = left >= START ? message_bytes(peer->buffer + at) : START + 1;
+		if (!length)
+			return kb_error_set(err, -EMSGSIZE, KB_NO_OFFSET,
+					    "a message is longer than can be taken");
+		if (length > left) {
+			memmove(peer->buffer + SETUP, peer->buffer + at, left);
+			peer->used = SETUP + left;
+			return 0;
+		}
+		/* It is decoded where it can stand behind the setup. */
+		if (at != SETUP)
+			memmove(peer->buffer + SETUP, peer->buffer + at, length);
+		ret = decode(server, peer, length, err);
+		if (ret)
+			return ret;
+	}
+}
+
+static bool make_room(struct annotate_server *server, struct peer *peer)
+{
+	size_t room = peer->used + READ_BYTES, more;
+	uint8_t *buffer;
+
+	if (room <= peer->room)
+		return true;
+	room += room / 2;
+	more = room - peer->room;
+	buffer = server->buffers + more > BUFFERS_MAX ? NULL : realloc(peer->buffer, room);
+	if (!buffer)
+		return false;
+	peer->buffer = buffer;
+	peer->room = room;
+	server->buffers += more;
+	return true;
+}
+
+static int read_client(struct annotate_server *server, struct peer *peer)
+{
+	struct kb_error err = { .text = "all clients together have more on the way than can be "
+					"kept" };
+
+	for (int turn = 0; turn < TURNS; turn++) {
+		ssize_t n = 0;
+		int ret = -ENOMEM;
+
+		if (make_room(server, peer)) {
+			n = recv(peer->fd, peer->buffer + peer->used, READ_BYTES, 0);
+			if (n < 0 && errno == EINTR)
+				continue;
+			if (n < 0 && (errno == EAGAIN || errno == EWOULDBLOCK))
+				return 0;
+			if (n <= 0) {
+				close_peer(server, peer);
+				return 0;
+			}
+			peer->used += (size_t)n;
+			ret = take_messages(server, peer, &err);
+		}
+		if (ret < 0 && server->sink.bad)
+			server->sink.bad(server->sink.context, &peer->client, err.text);
+		if (ret < 0)
+			close_peer(server, peer);
+		if (ret)
+			return ret < 0 ? 0 : ret;
+	}
+	return 0;
+}
+
+/* What a parent connection says is of no interest; that it is gone is. */
+static void read_parent(struct annotate_server *server, struct peer *peer)
+{
+	char bytes[256];
+	ssize_t n = recv(peer->fd, bytes, sizeof(bytes), 0);
+
+	if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR))
+		close_peer(server, peer);
+}
+
+static int serve(struct annotate_server *server, struct peer *peer)
+{
+	switch (peer->kind) {
+	case LISTENER:
+	case PARENT_LISTENER:
+		accept_all(server, peer);
+		return 0;
+	case PARENT:
+		read_parent(server, peer);
+		return 0;
+	case CLIENT:
+		return read_client(server, peer);
+	}
+	return 0;
+}
+
+int annotate_server_serve(struct annotate_server *server)
+{
+	struct epoll_event events[32];
+	int n = epoll_wait(server->epoll, events, 32, 0), ret = 0;
+
+	/* Serving one peer closes no other. */
+	for (int i = 0; i < n && !ret; i++)
+		ret = serve(server, events[i].data.ptr);
+	return ret;
+}
+
+int annotate_server_finish(struct annotate_server *server)
+{
+	struct peer *peer, *next;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < 4; i++)
+		accept_all(server, &server->listeners[i]);
+	for (peer = server->peers; peer && !ret; peer = next) {
+		next = peer->next;
+		if (peer->kind == CLIENT)
+			ret = read_client(server, peer);
+		else if (send(peer->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			close_peer(server, peer);
+	}
+	return ret;
+}
+
+/* ---- listeners ---- */
+
+static int listen_at(struct annotate_server *server, struct peer *listener, enum kind kind,
+		     const struct sockaddr *address, socklen_t length)
+{
+	int on = 1;
+
+	listener->kind = kind;
+	listener->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (listener->fd < 0)
+		return -errno;
+	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (bind(listener->fd, address, length) || listen(listener->fd, 64))
+		return -errno;
+	return watch(server, listener);
+}
+
+static int listen_unix(struct annotate_server *server, struct peer *listener, enum kind kind,
+		       const char *name, struct kb_error *err)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNIX };
+	size_t length = strlen(name);
+	int ret;
+
+	/* An abstract name begins with a NUL and ends with the address. */
+	memcpy(address.sun_path + 1, name, length);
+	ret = listen_at(server, listener, kind, (const struct sockaddr *)&address,
+			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't listen at the socket @%s: %s", name,
+				  ret == -EADDRINUSE ? "somebody does already, gatord perhaps"
+						     : strerror(-ret)) : 0;
+}
+
+static int listen_tcp(struct annotate_server *server, struct peer *listener, enum kind kind,
+		      uint16_t port, struct kb_error *err)
+{
+	struct sockaddr_in address = {
+		.sin_family = AF_INET,
+		.sin_port = htons(port),
+		.sin_addr.s_addr = htonl(INADDR_LOOPBACK),
+	};
+	int ret = listen_at(server, listener, kind, (const struct sockaddr *)&address,
+			    sizeof(address));
+
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't listen at 127.0.0.1, port %u: %s",
+				  port, ret == -EADDRINUSE ?
+				  "somebody does already, gatord perhaps" : strerror(-ret)) : 0;
+}
+
+int annotate_server_open(struct annotate_server **out, const struct annotate_sink *sink,
+			 struct kb_error *err)
+{
+	struct annotate_server *server = calloc(1, sizeof(*server));
+	int ret;
+
+	*out = NULL;
+	if (!server)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	server->sink = *sink;
+	for (unsigned int i = 0; i < 4; i++)
+		server->listeners[i].fd = -1;
+	server->epoll = epoll_create1(EPOLL_CLOEXEC);
+	ret = server->epoll < 0 ?
+		      kb_error_set(err, -errno, KB_NO_OFFSET, "epoll: %s", strerror(errno)) : 0;
+	ret = ret ?: listen_unix(server, &server->listeners[0], LISTENER, KB_ANNOTATE_SOCKET, err);
+	ret = ret ?: listen_unix(server, &server->listeners[1], PARENT_LISTENER, PARENT_SOCKET, err);
+	ret = ret ?: listen_tcp(server, &server->listeners[2], LISTENER, PORT, err);
+	ret = ret ?: listen_tcp(server, &server->listeners[3], PARENT_LISTENER, PARENT_PORT, err);
+	if (ret) {
+		annotate_server_close(server);
+		return ret;
+	}
+	*out = server;
+	return 0;
+}
+
+int annotate_server_fd(const struct annotate_server *server)
+{
+	return server->epoll;
+}
+
+void annotate_server_close(struct annotate_server *server)
+{
+	if (!server)
+		return;
+	while (server->peers)
+		close_peer(server, server->peers);
+	for (unsigned int i = 0; i < 4; i++) {
+		if (server->listeners[i].fd >= 0)
+			close(server->listeners[i].fd);
+	}
+	if (server->epoll >= 0)
+		close(server->epoll);
+	free(server);
+}
