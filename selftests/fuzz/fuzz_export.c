@@ -131,8 +131,8 @@ static void check(const char *name, const void *data, size_t size, bool flag)
 		check_annotate(data, size);
 	else if (strcmp(name, "tptp") == 0)
 		check_tptp(data, size);
-	else if (strcmp(name, "folded") == 0 || strcmp(name, "flamegraph") == 0)
-		check_text(data, size);
+	else if (strcmp(name, "perfetto") != 0 && strcmp(name, "pprof") != 0)
+		check_text(data, size);		/* those two are binary */
 }
 
 static void export(struct kb_barman *barman, struct kb_symbolizer *symbolizer,

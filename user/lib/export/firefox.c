@@ -490,7 +490,8 @@ static void write_threads(struct firefox *x, uint32_t *first)
 			kb_keep_run(&x->samples, s) : 0;
 		for (nr_marks = 0; m + nr_marks < x->marks.nr && marks[m + nr_marks].task == task;)
 			nr_marks++;
-		write_thread(x, task, x->samples.rows + s, nr_samples, marks + m, nr_marks);
+		write_thread(x, task, nr_samples ? x->samples.rows + s : NULL, nr_samples,
+			     nr_marks ? marks + m : NULL, nr_marks);
 		s += nr_samples;
 		m += nr_marks;
 	}
@@ -651,7 +652,7 @@ static void write_counters(struct firefox *x, uint32_t main)
 		for (nr = 1; at + nr < x->values.nr && values[at + nr].core == values[at].core &&
 		     values[at + nr].id == values[at].id;)
 			nr++;
-		write_counter(x, values + at, nr, main);
+		write_counter(x, &values[at], nr, main);
 	}
 	kb_json_array_end(&x->json);
 }
