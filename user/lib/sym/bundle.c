@@ -184,7 +184,8 @@ static int take_image(struct reader *reader, char *at)
 	reader->image = kb_images_get(reader->images, name, false);
 	if (!reader->image)
 		return -ENOMEM;
-	reader->skips = reader->image->loaded;
+	/* The first one counts. */
+	reader->skips = reader->image->loaded || reader->image->bundled;
 	if (reader->skips)
 		return 0;
 	reader->image->loaded = true;
