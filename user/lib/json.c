@@ -8,49 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/decimal.h"
+#include "format/eight.h"
 #include "format/utf8.h"
 #include "json.h"
 
 #define NUMBER_BYTES	32U	/* of any integer or double */
 #define SHORT_TEXT	256U	/* written in one go if it needs no escape */
-
-static const char digits[] =
-	"0001020304050607080910111213141516171819"
-	"2021222324252627282930313233343536373839"
-	"4041424344454647484950515253545556575859"
-	"6061626364656667686970717273747576777879"
-	"8081828384858687888990919293949596979899";
-
-/* How many digits @value has, four a turn as most have few. */
-static unsigned int count_digits(uint64_t value)
-{
-	for (unsigned int n = 0;; n += 4, value /= 10000) {
-		if (value < 10)
-			return n + 1;
-		if (value < 100)
-			return n + 2;
-		if (value < 1000)
-			return n + 3;
-		if (value < 10000)
-			return n + 4;
-	}
-}
-
-static uint8_t *put_u64(uint8_t *at, uint64_t value)
-{
-	uint8_t *end = at + count_digits(value), *from = end;
-
-	while (value >= 100) {
-		from -= 2;
-		memcpy(from, digits + value % 100 * 2, 2);
-		value /= 100;
-	}
-	if (value >= 10)
-		memcpy(from - 2, digits + value * 2, 2);
-	else
-		from[-1] = '0' + value;
-	return end;
-}
 
 /* Comma, key and colon, with @room bytes behind; NULL after an error. */
 static uint8_t *put_key(struct kb_json *json, const char *key, size_t length, size_t room)
@@ -154,7 +118,7 @@ void kb_json_put_u64(struct kb_json *json, const char *key, size_t length, uint6
 	uint8_t *at = put_key(json, key, length, NUMBER_BYTES);
 
 	if (at)
-		kb_out_commit(json->out, put_u64(at, value));
+		kb_out_commit(json->out, kb_decimal_put(at, value));
 }
 
 void kb_json_put_i64(struct kb_json *json, const char *key, size_t length, int64_t value)
@@ -165,7 +129,7 @@ void kb_json_put_i64(struct kb_json *json, const char *key, size_t length, int64
 		return;
 	if (value < 0)
 		*at++ = '-';
-	kb_out_commit(json->out, put_u64(at, value < 0 ? -(uint64_t)value : (uint64_t)value));
+	kb_out_commit(json->out, kb_decimal_put(at, value < 0 ? -(uint64_t)value : (uint64_t)value));
 }
 
 void kb_json_fixed(struct kb_json *json, const char *key, int64_t value, unsigned int digits)
@@ -179,7 +143,7 @@ void kb_json_fixed(struct kb_json *json, const char *key, int64_t value, unsigne
 		power *= 10;
 	if (value < 0)
 		*at++ = '-';
-	at = put_u64(at, magnitude / power);
+	at = kb_decimal_put(at, magnitude / power);
 	magnitude %= power;
 	if (magnitude) {
 		*at++ = '.';
@@ -239,6 +203,8 @@ static size_t plain_length(const struct kb_json *json, const char *text, size_t 
 {
 	size_t i = 0;
 
+	if (!json->markup && kb_eight_all_simple(text, length))
+		return length;
 	while (i < length && (uint8_t)text[i] >= 0x20 && (uint8_t)text[i] < 0x7f &&
 	       text[i] != '"' && text[i] != '\\' && (text[i] != '<' || !json->markup))
 		i++;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "export/label.h"
+#include "format/eight.h"
 #include "format/utf8.h"
 
 static char plain_byte(uint8_t byte)
@@ -14,41 +15,13 @@ static char plain_byte(uint8_t byte)
 	return byte == '"' ? '\'' : byte == '\\' ? '/' : (char)byte;
 }
 
-#define EACH(byte)	(UINT64_C(0x0101010101010101) * (byte))
-
-/* Not 0 if one of the 8 bytes is, or has its top bit set. */
-static uint64_t has_zero(uint64_t bytes)
-{
-	return ((bytes - EACH(0x01)) | bytes) & EACH(0x80);
-}
-
 /* 8 bytes that can be copied as they are, which most of most names can. */
 static bool is_simple(uint64_t bytes, bool plain)
 {
-	uint64_t odd = has_zero(bytes);
-
-	if (plain && !odd)
-		odd = ((bytes - EACH(0x20)) & EACH(0x80)) | has_zero(bytes ^ EACH('"')) |
-		      has_zero(bytes ^ EACH('\\')) | has_zero(bytes ^ EACH(0x7f));
-	return !odd;
+	return plain ? kb_eight_simple(bytes) : !kb_eight_zero(bytes);
 }
 
-/* The 1 to 7 bytes at @from, above them a harmless one. */
-static uint64_t few_bytes(const char *from, size_t length)
-{
-	uint64_t bytes = EACH('x') << 8 * length;
-	uint32_t low, high;
-
-	if (length >= 4) {
-		memcpy(&low, from, 4);
-		memcpy(&high, from + length - 4, 4);
-		return bytes | le32toh(low) | (uint64_t)le32toh(high) << 8 * (length - 4);
-	}
-	bytes |= (uint8_t)from[0] | (uint64_t)(uint8_t)from[length - 1] << 8 * (length - 1);
-	return bytes | (uint64_t)(uint8_t)from[length / 2] << 8 * (length / 2);
-}
-
-/* The same back to where there is room for no more. */
+/* What kb_eight_of_few() gave back to where there is room for no more. */
 static void put_few(char *to, size_t length, uint64_t bytes)
 {
 	uint32_t low = htole32((uint32_t)bytes), high;
@@ -70,7 +43,7 @@ size_t kb_label(char *to, size_t room, const char *from, size_t length, bool pla
 	char *out = to, *limit = to + room, character[4];
 
 	if (length - 1 < 7 && length <= room) {
-		uint64_t bytes = few_bytes(from, length);
+		uint64_t bytes = kb_eight_of_few(from, length);
 
 		if (is_simple(bytes, plain)) {
 			put_few(to, length, bytes);

@@ -6,7 +6,8 @@
  */
 #include <string.h>
 
-#include "utf8.h"
+#include "format/eight.h"
+#include "format/utf8.h"
 
 size_t kb_utf8_next(const char *text, size_t length, uint32_t *code)
 {
@@ -62,10 +63,12 @@ size_t kb_utf8_valid(const char *text, size_t length)
 
 		if (length - at >= sizeof(eight)) {
 			memcpy(&eight, text + at, sizeof(eight));
-			if (!(eight & UINT64_C(0x8080808080808080))) {
+			if (!(eight & KB_EIGHT(0x80))) {
 				at += sizeof(eight);
 				continue;
 			}
+		} else if (!(kb_eight_of_few(text + at, length - at) & KB_EIGHT(0x80))) {
+			return length;
 		}
 		used = kb_utf8_next(text + at, length - at, &code);
 		/* A real U+FFFD takes three bytes and starts with 0xef. */
