@@ -146,8 +146,10 @@ static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
 	for (frame = place.frame; frame; frame = next > frame ? next : 0) {
 		return_address = 0;
 		next = read_frame(frame, place.word, &return_address);
-		if (!return_address ||
-		    !kbarman_frames_add(frames, kbarman_plain_address(return_address)))
+		return_address = kbarman_plain_address(return_address);
+		/* What can't be the user's code ends it: it could pass for the kernel's. */
+		if (!return_address || !access_ok((void __user *)return_address, 1) ||
+		    !kbarman_frames_add(frames, return_address))
 			return;
 	}
 }

@@ -5,6 +5,8 @@
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session tasks samples chains clock marks mark_client permission lockdown
 GUEST_TESTS	= $(VM_TESTS:%=$(GUEST)/kselftest/kbarman/%)
+NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
+		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
 RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture stream $(if $(filter amd64,$(MACH)),step))
 TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE \
@@ -58,7 +60,7 @@ $(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_w
 
 # ---- what goes into a VM
 
-guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static \
+guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh	## module, tool and tests for a VM, under build/guest/
@@ -83,6 +85,34 @@ $(GUEST)/truth: selftests/truth/truth.c
 $(GUEST)/truth-static: selftests/truth/truth.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -static $< -o $@
+
+# Programs, libraries and names that are known: selftests/truth/names.c says what they are.
+NAMES_CC	= $(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -fno-toplevel-reorder \
+		  -fno-optimize-sibling-calls -Wl,--build-id
+NAMES_LIBRARY	= $(NAMES_CC) -shared -fPIC -DLIBRARY
+NAMES_SRC	:= selftests/truth/part.c selftests/truth/part.h
+
+$(GUEST)/names/names: selftests/truth/names.c selftests/truth/part.h $(GUEST)/names/liblinked.so
+	$(NAMES_CC) $< -o $@ -L$(@D) -llinked -ldl -Wl,-rpath,'$$ORIGIN'
+
+$(GUEST)/names/lib%.so: $(NAMES_SRC)
+	@mkdir -p $(@D)
+	$(NAMES_LIBRARY) -DPART=$* $< -o $@
+
+$(GUEST)/names/part-child: $(NAMES_SRC)
+	@mkdir -p $(@D)
+	$(NAMES_CC) -static -DPART=child -DPART_BURNS=4 $< -o $@
+
+$(GUEST)/names/part-static_pie: $(NAMES_SRC)
+	@mkdir -p $(@D)
+	$(NAMES_CC) -static-pie -fPIE -DPART=static_pie $< -o $@
+
+$(GUEST)/names/part-stripped: $(NAMES_SRC)
+	@mkdir -p $(@D)
+	$(NAMES_CC) -DPART=stripped $< -o $@.whole
+	$(CROSS_COMPILE)objcopy --only-keep-debug $@.whole $@.debug
+	$(CROSS_COMPILE)objcopy --strip-all --add-gnu-debuglink=$@.debug $@.whole $@
+	rm $@.whole
 
 $(GUEST)/map_reader: user/examples/map_reader.c kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
 	@mkdir -p $(@D)

@@ -187,6 +187,120 @@ def every_export_says_what_the_capture_says(name):
         cross_format.compare(path(name + ".cap"), scratch)
 
 
+# ---- promises of names.cap: selftests/truth/names says what its names and chains are
+
+class Sample:
+    """A sample as `script` tells it."""
+
+    def __init__(self, comm):
+        self.comm = comm
+        self.frames = []        # (address, symbol, image), the innermost first
+
+    def user(self):
+        return [f for f in self.frames if f[0] < 1 << 63]
+
+    def in_user(self):
+        return bool(self.frames) and self.frames[0][0] < 1 << 63
+
+
+SAMPLE = re.compile(r" *(.*?) +\d+/\d+ +\[\d+\] ")
+FRAME = re.compile(r"\s+([0-9a-f]+) (.*?)(?:\+0x[0-9a-f]+)? \((.*)\)$")
+
+
+def parse_script(text):
+    samples = []
+    for line in text.splitlines():
+        if line.startswith("\t"):
+            frame = FRAME.match(line)
+            assert frame, line
+            samples[-1].frames.append((int(frame[1], 16), frame[2], frame[3]))
+        elif line:
+            head = SAMPLE.match(line)
+            assert head, line
+            samples.append(Sample(head[1]))
+    return samples
+
+
+_script = []
+
+
+def script():
+    if not _script:
+        with open(path("names.script"), encoding="utf-8") as file:
+            _script.extend(parse_script(file.read()))
+    return _script
+
+
+def phases():
+    """Each phase's chain of functions."""
+    return {name: chain.split(" <- ") for name, chain in did("names").items()
+            if name != "children"}
+
+
+def each_phase_is_in_its_function():
+    """99 of 100 samples of user code have a name, and no other phase's."""
+    functions = {function for chain in phases().values() for function in chain}
+    for name, chain in phases().items():
+        user = [s.frames[0] for s in script() if s.comm == name and s.in_user()]
+        own = sum(f[1] in chain for f in user)
+        others = sum(f[1] not in chain and f[1] in functions for f in user)
+        # Debian's own libraries are stripped: nobody can name all that is in them
+        nameless = sum(f[1] == "[unknown]" and ("/names/" in f[2] or f[2] == "[unknown]")
+                       for f in user)
+        print(f"# {name}: {own} of {len(user)} in its functions, {others} in those of others, "
+              f"{nameless} without a name")
+        assert others + nameless <= 0.01 * len(user), name
+        # which does little but begin and end
+        if name != "part-child":
+            assert own >= 20 and own >= 0.9 * len(user), name
+
+
+def each_short_lived_program_is_named():
+    """1,000 of a few milliseconds, linked statically: all code is their own."""
+    user = [s.frames[0] for s in script() if s.comm == "part-child" and s.in_user()]
+    own = sum(f[2].endswith("/part-child") for f in user)
+    print(f"# {own} of {len(user)}")
+    assert len(user) >= 100, len(user)
+    assert own >= 0.99 * len(user)
+
+
+def each_chain_is_the_truth():
+    whole = right = 0
+    for name, chain in phases().items():
+        mine = [[f[1] for f in s.frames] for s in script()
+                if s.comm == name and s.in_user() and s.frames[0][1] == chain[0]]
+        same = sum(frames[:len(chain)] == chain for frames in mine)
+        print(f"# {name}: {same} of {len(mine)}")
+        for frames in [f for f in mine if f[:len(chain)] != chain][:2]:
+            print("#   ", " <- ".join(frames))
+        assert len(mine) >= 15, name
+        whole += len(mine)
+        right += same
+    assert right >= 0.99 * whole, (right, whole)
+
+
+def the_kernel_is_called_from_the_users_code():
+    """Chains that begin in the kernel go on in the program."""
+    both = [s for s in script() if s.frames and not s.in_user() and s.user() and
+            s.comm in phases()]
+    of_main = sum(any(f[1] == "main" for f in s.user()) for s in both if s.comm != "part-child")
+    print(f"# {len(both)} chains of both, {of_main} from main")
+    assert of_main >= 5
+
+
+def the_bundle_alone_gives_the_same_names():
+    """On another machine, or at least without those programs; JIT code has its map there."""
+    ran = subprocess.run([TOOL, "script", "-e", "sample", path("names.cap")], check=False,
+                         capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    here = parse_script(ran.stdout)
+    assert len(here) == len(script())
+    differ = [(s.comm, f, g) for s, t in zip(script(), here) for f, g in zip(s.frames, t.frames)
+              if f != g]
+    print(f"# {len(differ)} frames differ", *differ[:3])
+    assert not differ
+
+
 # ---- promises of one of them
 
 def shares(counts):
@@ -261,10 +375,11 @@ def main():
            if inspect.isfunction(f) and inspect.getmodule(f) is sys.modules[__name__]]
     tests = [(f"{name}.{n}", f, (name,)) for name in NAMES for n, f in own
              if list(inspect.signature(f).parameters) == ["name"] and
-             n not in ("path", "lines", "did", "dump", "records", "rows")]
+             n not in ("path", "lines", "did", "dump", "records", "rows", "tid",
+                       "parse_script")]
     tests += [(n, f, ()) for n, f in own
               if not inspect.signature(f).parameters and
-              n not in ("main", "perf_samples", "our_samples")]
+              n not in ("main", "perf_samples", "our_samples", "script", "phases")]
     failed = 0
     for number, (n, test, arguments) in enumerate(tests, 1):
         try:
