@@ -34,8 +34,10 @@ static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 				      prev_state);
 }
 
-/* The same, and where @prev, the current task yet, was: other callbacks, so that those
- * above need not ask. */
+/*
+ * The same, and where @prev, the current task yet, was: in callbacks of its own, so that
+ * the others need not ask.
+ */
 static void task_switch_chain(bool preempt, struct task_struct *prev, struct task_struct *next,
 			      unsigned int prev_state)
 {
@@ -45,7 +47,7 @@ static void task_switch_chain(bool preempt, struct task_struct *prev, struct tas
 	if (!ring || !kbarman_wants(prev->pid) || is_idle_task(prev))
 		chain = NULL;
 	else
-		chain = kbarman_callchain_here(probes[0].tracepoint->iterator);
+		chain = kbarman_callchain_here(probes[0].iterator);
 	if (!chain) {
 		task_switch(preempt, prev, next, prev_state);
 		return;

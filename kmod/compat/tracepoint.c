@@ -24,6 +24,7 @@ static int attach(struct kbarman_probe *probe)
 	for_each_kernel_tracepoint(compare, &search);
 	if (!search.found)
 		return -ENOENT;
+	probe->iterator = search.found->iterator;
 	error = tracepoint_probe_register(search.found, probe->function, NULL);
 	if (!error)
 		probe->tracepoint = search.found;

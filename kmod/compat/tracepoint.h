@@ -11,7 +11,11 @@
 struct kbarman_probe {
 	const char *name;		/* of the tracepoint */
 	void *function;
-	struct tracepoint *tracepoint;	/* found and attached; NULL = not */
+	struct tracepoint *tracepoint;	/* found and attached; NULL = not. Nothing for
+					 * the function, which may run before it is set
+					 * and after it is cleared */
+	const void *iterator;		/* what calls the function: set before it may run,
+					 * and stays */
 };
 
 /* Attach all, or none. -ENOENT: this kernel has no such tracepoint. Context: task. */

@@ -526,6 +526,25 @@ TEST_F(chains, a_wait_has_the_stack_it_began_with)
 	EXPECT_LE(of_mine, right + 10);
 }
 
+/* The probe runs before attaching it has returned, and while it is detached. */
+TEST_F(chains, tasks_may_switch_while_recording_begins_and_ends)
+{
+	pid_t switcher = fork();
+
+	if (!switcher) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			ping_pong(0, 1000);
+	}
+	ASSERT_EQ(0, configure(self->fd, switching(USER | KERNEL)));
+	for (int i = 0; i < 20; i++) {
+		ASSERT_EQ(0, start(self->fd));
+		ASSERT_EQ(0, stop(self->fd));
+	}
+	kill(switcher, SIGKILL);
+	waitpid(switcher, NULL, 0);
+}
+
 TEST_F(chains, idling_has_none)
 {
 	struct chains chains;
