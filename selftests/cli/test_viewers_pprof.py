@@ -35,9 +35,9 @@ PROFILE = {
 class Profile:
     """A profile with everything that it refers to looked up; what is wrong is an error."""
 
-    def __init__(self, tmp, path):
+    def __init__(self, tmp, path, *options):
         out = os.path.join(tmp, "out.pb.gz")
-        viewers.convert(path, "pprof", out)
+        viewers.convert(path, "pprof", out, *options)
         with gzip.open(out) as file:
             self.raw = file.read()
         p = self.data = protobuf.read(self.raw, PROFILE)
@@ -155,6 +155,35 @@ def images_have_their_build_ids_and_functions(tmp):
     assert mapping["functions"] == 1
     if "Build ID: " in notes.stdout:
         assert profile.strings[mapping["build_id"]] == notes.stdout.split("Build ID: ")[1].split()[0]
+
+
+def lines_and_inlined_functions_are_there_on_demand(tmp):
+    source, program = os.path.join(tmp, "lines.c"), os.path.join(tmp, "lines")
+    with open(source, "w", encoding="ascii") as file:
+        file.write("volatile int n;\n"
+                   "static inline __attribute__((always_inline)) void inner(void)\n{\n\tn++;\n}\n"
+                   "int main(void)\n{\n\tinner();\n\treturn 0;\n}\n")
+    if subprocess.run(["gcc", "-O1", "-g", "-o", program, source], check=False).returncode:
+        raise tap.Skip("no gcc here")
+    symbols = subprocess.run(["readelf", "-sW", program], capture_output=True, text=True, check=True)
+    main = [line.split() for line in symbols.stdout.splitlines() if line.endswith(" main")][0]
+    c = CaptureWriter()
+    c.task(5, b"t")
+    c.map(5, 0x10000, 2**20, 0, program.encode())
+    for at in range(int(main[2])):
+        c.sample(0, BASE + 1 + at, 5, 0x10000 + int(main[1], 16) + at)
+    path = c.save(os.path.join(tmp, "a.cap"))
+    found = set()
+    profile = Profile(tmp, path, "--lines", "--inline")
+    for location in profile.locations.values():
+        for line in location["lines"]:
+            function = profile.functions[line["function"]]
+            found.add((profile.strings[function["name"]],
+                       os.path.basename(profile.strings[function["file"]]), line["line"]))
+    assert ("inner", "lines.c", 4) in found and ("main", "lines.c", 8) in found, found
+    assert [len(s["stack"]) for s in profile.samples].count(2) > 0
+    assert all("line" not in line for location in Profile(tmp, path).locations.values()
+               for line in location["lines"])
 
 
 def names_come_through(tmp):

@@ -38,7 +38,8 @@ static const char usage[] =
 	"      --serve[=[HOST:]PORT] wait for a client that connects, on the loopback\n"
 	"                          interface unless HOST is given; tptp: default is 10002\n"
 	"      --event NAME        folded, flamegraph: weigh samples by this counter\n"
-	"      --inline            folded, flamegraph: functions that were inlined as frames\n"
+	"      --inline            call chains: functions that were inlined as frames\n"
+	"      --lines             pprof: lines of source files\n"
 	"      --arrays            heph: call chains as arrays, no packet limits; not for\n"
 	"                          existing readers\n"
 	"      --sample-text       annotate: a line of text for each PC sample\n"
@@ -55,7 +56,7 @@ static const char usage[] =
 enum {
 	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
 	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_KALLSYMS, OPTION_SYMFS,
-	OPTION_EVENT, OPTION_INLINE,
+	OPTION_EVENT, OPTION_INLINE, OPTION_LINES,
 };
 
 static const struct option long_options[] = {
@@ -66,6 +67,7 @@ static const struct option long_options[] = {
 	{ "serve", optional_argument, NULL, OPTION_SERVE },
 	{ "event", required_argument, NULL, OPTION_EVENT },
 	{ "inline", no_argument, NULL, OPTION_INLINE },
+	{ "lines", no_argument, NULL, OPTION_LINES },
 	{ "arrays", no_argument, NULL, OPTION_ARRAYS },
 	{ "sample-text", no_argument, NULL, OPTION_SAMPLE_TEXT },
 	{ "picture", required_argument, NULL, OPTION_PICTURE },
@@ -164,6 +166,9 @@ static int parse_option(struct convert *c, int option, const char **to)
 		return 0;
 	case OPTION_INLINE:
 		c->symbols.inlined = true;
+		return 0;
+	case OPTION_LINES:
+		c->symbols.lines = true;
 		return 0;
 	case OPTION_ARRAYS:
 		c->options.arrays = true;
