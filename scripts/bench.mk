@@ -4,7 +4,7 @@
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols
 
 .PHONY: bench
-bench: $(BENCHES)	## figures of speed and memory: a table, and out/bench.json
+bench: user $(BENCHES)	## figures of speed and memory: a table, and out/bench.json
 	@scripts/bench
 
 build/selftests/bench/decode: selftests/bench/decode.c build/libkbarman.a

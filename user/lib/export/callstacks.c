@@ -21,7 +21,7 @@ static const struct kb_frame nothing = {
 };
 
 struct call {
-	uint64_t key[4];	/* node, address, symbol, mapping */
+	uint64_t key[4];	/* node, address, symbol, image */
 	uint32_t node;		/* 0: not known yet */
 };
 
@@ -76,6 +76,12 @@ static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *
 	return number_of(&stacks->images, image);
 }
 
+/* In the file, if there is one. */
+static uint64_t address_of(uint64_t pc, const struct kb_place *place)
+{
+	return place->row ? pc - place->row->base_address + place->row->image_offset : pc;
+}
+
 /* The row of @frame, which is at @pc and @place; -ENOMEM. */
 static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *frame, uint64_t pc,
 			  const struct kb_place *place)
@@ -85,8 +91,7 @@ static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *f
 	int64_t image = -1;
 
 	if (stacks->addresses) {
-		address = !place->row ? pc :
-			pc - place->row->base_address + place->row->image_offset;
+		address = address_of(pc, place);
 		image = find_image(stacks, &frame->symbol, place);
 		if (image < 0)
 			return image;
@@ -153,12 +158,12 @@ static int64_t add_call(struct kb_callstacks *stacks, const struct kb_event *eve
 {
 	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
 							       event->timestamp, pc);
-	uint64_t key[4] = { (uint64_t)node, pc, symbol->id };
+	uint64_t key[4] = { (uint64_t)node, 0, symbol->id, (uintptr_t)symbol->image };
 	struct kb_place place;
 	struct call *call;
 
 	kb_symbolizer_place(symbolizer, &place);
-	key[3] = (uintptr_t)place.row;
+	key[1] = address_of(pc, &place);
 	call = kb_table_get(&stacks->calls, key);
 	if (!call)
 		return -ENOMEM;

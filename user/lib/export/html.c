@@ -314,7 +314,7 @@ static void put_values(struct html *x, struct kb_json *json)
 		kb_json_string(json, "name", series->name ? series->name : "");
 		kb_json_string(json, "units", series->units ? series->units : "");
 		kb_json_double(json, "multiplier", series->multiplier);
-		kb_json_bool(json, "deltas", series->series_class == 1);
+		kb_json_bool(json, "deltas", series->series_class == 1 || series->series_class == 2);
 		kb_json_bool(json, "percpu", flags & 0x08);
 		kb_json_bool(json, "hidden", i == lost);	/* the slices tell of it */
 		kb_json_object_end(json);

@@ -412,7 +412,7 @@ static void write_custom(struct perfetto *x, uint32_t core, uint64_t time, uint3
 
 	if (!is_per_cpu(x, series))
 		core = KB_CORE_NONE;
-	deltas = series && series->series_class == 1;
+	deltas = series && (series->series_class == 1 || series->series_class == 2);
 	track = find_track(x, TRACK_SERIES, id, core, &is_new);
 	if (!track)
 		return;
