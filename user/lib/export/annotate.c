@@ -240,7 +240,8 @@ static void define(struct annotate *x)
 
 /* ---- the capture ---- */
 
-static void write_activity(struct annotate *x, uint32_t core, int32_t activity, int32_t tid)
+static kb_always_inline void write_activity(struct annotate *x, uint32_t core, int32_t activity,
+					    int32_t tid)
 {
 	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED), *at;
 
@@ -281,9 +282,8 @@ static int32_t next_job(struct annotate *x)
 	return (int32_t)x->job;
 }
 
-/* The start of a job; it is as short as that because most of it never changes. */
-static uint8_t *begin_job(struct annotate *x, uint8_t *start, const struct kb_slice *slice,
-			  uint32_t color)
+/* All of a job but its name. */
+static uint8_t *put_job(struct annotate *x, uint8_t *at, const struct kb_slice *slice)
 {
 	struct kb_leb *since = &x->since[slice->core];
 	const struct kb_annotate_job job = {
@@ -291,41 +291,26 @@ static uint8_t *begin_job(struct annotate *x, uint8_t *start, const struct kb_sl
 		.job = next_job(x),
 		.track = (int32_t)slice->core + 1,
 		.duration = (int64_t)((uint64_t)slice->end - (uint64_t)slice->start),
-		.color = color,
+		.color = slice->kind == KB_SLICE_RUN  ? task_color(slice->task_id) :
+			 slice->kind == KB_SLICE_IDLE ? COLOR_IDLE : COLOR_LOST,
 		.primary = -1,
 	};
 
 	if (since->value != at_raw(x, slice->start))
 		*since = kb_leb_pack(at_raw(x, slice->start));
-	return kb_annotate_put_job(kb_annotate_begin(start, KB_ANNOTATE_CAM_JOB), &job, since);
+	return kb_annotate_put_job(at, &job, since);
 }
 
-static uint8_t *put_run(struct annotate *x, uint8_t *start, const struct kb_slice *slice,
-			uint64_t timestamp)
+/* At most NAME_BYTES. */
+static uint8_t *put_task(struct annotate *x, uint8_t *at, uint32_t task_id, uint64_t timestamp)
 {
-	const struct kb_task_name *task = kb_names_task(x->names, slice->task_id, timestamp);
-	uint8_t *at = begin_job(x, start, slice, task_color(slice->task_id));
+	const struct kb_task_name *task = kb_names_task(x->names, task_id, timestamp);
 
 	if (task->label_length) {
 		memcpy(at, task->label, KB_SHORT_NAME);
 		return at + task->label_length;
 	}
 	return at + kb_label((char *)at, NAME_BYTES, task->name.data, task->name.length, false);
-}
-
-static uint8_t *put_lost(struct annotate *x, uint8_t *start, const struct kb_slice *slice)
-{
-	uint8_t *at = begin_job(x, start, slice, COLOR_LOST);
-
-	return at + snprintf((char *)at, NAME_BYTES, "%" PRIu64 " records lost", slice->lost);
-}
-
-static uint8_t *put_idle(struct annotate *x, uint8_t *start, const struct kb_slice *slice)
-{
-	uint8_t *at = begin_job(x, start, slice, COLOR_IDLE);
-
-	memcpy(at, "idle", 4);
-	return at + 4;
 }
 
 /* @timestamp: ticks, for the task's name. */
@@ -335,12 +320,15 @@ static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64
 
 	if (!start)
 		return;
-	if (slice->kind == KB_SLICE_RUN)
-		at = put_run(x, start, slice, timestamp);
-	else if (slice->kind == KB_SLICE_IDLE)
-		at = put_idle(x, start, slice);
-	else
-		at = put_lost(x, start, slice);
+	at = put_job(x, kb_annotate_begin(start, KB_ANNOTATE_CAM_JOB), slice);
+	if (slice->kind == KB_SLICE_RUN) {
+		at = put_task(x, at, slice->task_id, timestamp);
+	} else if (slice->kind == KB_SLICE_IDLE) {
+		memcpy(at, "idle", 4);
+		at += 4;
+	} else {
+		at += snprintf((char *)at, NAME_BYTES, "%" PRIu64 " records lost", slice->lost);
+	}
 	kb_annotate_end(start, at, 0);
 	kb_out_commit(x->out, at);
 }
