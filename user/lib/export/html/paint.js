@@ -62,16 +62,22 @@ function prepareCanvas(canvas, width, height) {
 
 const textWidths = new Map();
 
-// As much of the text as fits.
-function fitText(context, text, room) {
+function textWidth(context, text) {
   const key = context.font + text;
   let width = textWidths.get(key);
   if (width === undefined) {
     if (textWidths.size > 20000) textWidths.clear();
     textWidths.set(key, width = context.measureText(text).width);
   }
+  return width;
+}
+
+// As much of the text as fits.
+function fitText(context, text, room) {
+  const width = textWidth(context, text);
   if (width <= room) return text;
-  const keep = Math.floor(text.length * room / width) - 1;
+  let keep = Math.floor(text.length * room / width) - 1;
+  while (keep >= 3 && textWidth(context, text.slice(0, keep) + '…') > room) keep--;
   return keep >= 3 ? text.slice(0, keep) + '…' : '';
 }
 
