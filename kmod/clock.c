@@ -4,13 +4,24 @@
 #define PAIR_TRIES	8
 #define MULTIPLIER_MAX	((1U << 20) - 1)
 
+/*
+ * Without these bits the rate may change with the CPU's, the counter stop when the CPU
+ * idles, or the virtual machine move: the kernel finds out when it happens.
+ */
+#if defined(CONFIG_X86)
+#define SAYS_INVARIANT	(boot_cpu_has(X86_FEATURE_CONSTANT_TSC) && boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
+
+static bool trust_tsc;
+module_param(trust_tsc, bool, 0444);
+MODULE_PARM_DESC(trust_tsc, "Use a TSC that the CPU does not call invariant");
+#endif
+
 bool kbarman_clock_raw __ro_after_init;
 
 void __init kbarman_clock_init(void)
 {
 #if defined(CONFIG_X86)
-	kbarman_clock_raw = boot_cpu_has(X86_FEATURE_CONSTANT_TSC) &&
-			    boot_cpu_has(X86_FEATURE_NONSTOP_TSC) && !check_tsc_unstable();
+	kbarman_clock_raw = (SAYS_INVARIANT || trust_tsc) && !check_tsc_unstable();
 #elif defined(CONFIG_ARM_ARCH_TIMER)
 	kbarman_clock_raw = arch_timer_get_cntfrq() != 0;
 #endif

@@ -12,6 +12,7 @@
 #include <linux/limits.h>
 #include <linux/math64.h>
 #include <linux/minmax.h>
+#include <linux/moduleparam.h>
 #include <linux/types.h>
 
 #if defined(CONFIG_X86)

@@ -176,4 +176,166 @@ TEST_F(clock, records_lie_between_two_looks_at_the_clock)
 	}
 }
 
+/* ---- what comes first, on whatever CPU, has the earlier time ---- */
+
+#define ROUNDS		10000
+
+/* By CPU: when the task there marked a round, and when it was switched to for that. */
+struct rounds {
+	uint64_t mark[ROUNDS];
+	uint64_t run[ROUNDS];		/* 0: it had not been waiting */
+};
+
+static void mark_round(int fd, uint32_t cpu, uint32_t round)
+{
+	struct {
+		struct kbarman_mark mark;
+		char text[8];
+	} m = { .mark = { .size = sizeof(m.mark), .type = KBARMAN_MARK_STRING, .text_bytes = 1,
+			  .channel = cpu, .colour = round }, .text = "." };
+
+	if (write(fd, &m, sizeof(m.mark) + 1) < 0)
+		lost("no mark");
+}
+
+/*
+ * A byte goes to and fro between this task on CPU 0 and another one on CPU 1; who has it
+ * marks the round, then wakes the other one. Returns the other's id.
+ */
+static pid_t causal_ping_pong(int marks)
+{
+	int there[2], back[2];
+	uint32_t round;
+	pid_t echo;
+	char byte = 0;
+
+	if (pipe2(there, O_CLOEXEC) || pipe2(back, O_CLOEXEC))
+		lost("no pipe");
+	echo = fork();
+	if (echo < 0)
+		lost("no process");
+	if (!echo) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(1);
+		for (round = 0; round < ROUNDS; round++) {
+			if (read(there[0], &byte, 1) != 1)
+				lost("no byte from there");
+			mark_round(marks, 1, round);
+			if (write(back[1], &byte, 1) != 1)
+				lost("no byte back");
+		}
+		_exit(0);
+	}
+	pin(0);
+	for (round = 0; round < ROUNDS; round++) {
+		mark_round(marks, 0, round);
+		if (write(there[1], &byte, 1) != 1 || read(back[0], &byte, 1) != 1)
+			lost("the echo does not answer");
+	}
+	waitpid(echo, NULL, 0);
+	close(there[0]), close(there[1]), close(back[0]), close(back[1]);
+	return echo;
+}
+
+static const char *collect_rounds(const void *map, uint32_t cpu, uint32_t task, struct rounds *rounds)
+{
+	bool current = false, waited = false;
+	uint64_t run = 0, last = 0;
+	const union record *r;
+	uint32_t marked = 0;
+	struct walk walk = walk_begin(map);
+
+	while ((r = walk_next(&walk))) {
+		if (r->header.timestamp < last)
+			return "time goes back on a CPU";
+		last = r->header.timestamp;
+		if (r->header.record_type == BM_RECORD_TASK_SWITCH) {
+			if (r->task_switch.task_id == task && waited)
+				run = last;
+			else if (current)
+				waited = r->task_switch.reason == BM_TASK_SWITCH_BLOCKED;
+			current = r->task_switch.task_id == task;
+		}
+		if (r->header.record_type != BM_RECORD_ANNOTATION || r->annotation.channel != cpu)
+			continue;
+		if (r->annotation.colour != marked || r->annotation.task_id != task)
+			return "a mark is not that of the next round";
+		rounds->mark[marked] = last;
+		rounds->run[marked++] = run;
+		run = 0;
+		waited = false;
+	}
+	return marked == ROUNDS ? walk.damage : "a round is not marked";
+}
+
+TEST_F_TIMEOUT(clock, causes_come_before_effects_on_other_cpus, 600)
+{
+	static struct rounds rounds[2];
+	unsigned int wrong = 0, wakeups = 0, i;
+	int marks = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
+	const char *fault;
+	pid_t echo;
+
+	if (query(self->fd).nr_cpus < 2)
+		SKIP(return, "one CPU only");
+	ASSERT_LE(0, marks);
+	ASSERT_EQ(0, configure(self->fd, (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_MARKS, .ring_bytes = 8 * MIB }));
+	ASSERT_EQ(0, start(self->fd));
+	echo = causal_ping_pong(marks);
+	ASSERT_EQ(0, stop(self->fd));
+	close(marks);
+	fault = collect_rounds(map_cpu(self->fd, 0), 0, thread_id(), &rounds[0]);
+	ASSERT_EQ(NULL, fault) TH_LOG("%s", fault);
+	fault = collect_rounds(map_cpu(self->fd, 1), 1, echo, &rounds[1]);
+	ASSERT_EQ(NULL, fault) TH_LOG("%s", fault);
+
+	for (i = 0; i < ROUNDS; i++) {
+		/* There, and back. */
+		wrong += rounds[0].mark[i] >= rounds[1].mark[i];
+		wrong += i && rounds[1].mark[i - 1] >= rounds[0].mark[i];
+		/* The wake-up is between the mark of the one and the run of the other. */
+		wrong += rounds[1].run[i] && rounds[0].mark[i] >= rounds[1].run[i];
+		wrong += i && rounds[0].run[i] && rounds[1].mark[i - 1] >= rounds[0].run[i];
+		wakeups += !!rounds[1].run[i] + !!rounds[0].run[i];
+	}
+	TH_LOG("%u rounds, %u of their %u wake-ups of one that waited", ROUNDS, wakeups, 2 * ROUNDS);
+	EXPECT_EQ(0, wrong);
+	EXPECT_LE(ROUNDS, wakeups);
+}
+
+#if defined(__x86_64__)
+static bool file_has(const char *path, const char *word)
+{
+	char line[8192] = "";
+	FILE *f = fopen(path, "r");
+	bool found = false;
+
+	if (!f)
+		lost("no %s", path);
+	while (!found && fgets(line, sizeof(line), f))
+		found = strstr(line, word);
+	fclose(f);
+	return found;
+}
+#endif
+
+TEST_F(clock, timestamps_are_ticks_where_the_counter_is_reliable)
+{
+	bool raw = query(self->fd).features & KBARMAN_FEATURE_RAW_CLOCK;
+
+#if defined(__x86_64__)
+	if (file_has("/sys/module/kbarman/parameters/trust_tsc", "Y")) {
+		EXPECT_EQ(file_has("/proc/cmdline", "tsc=reliable"), raw);
+	} else if (!file_has("/proc/cpuinfo", " constant_tsc") ||
+		   !file_has("/proc/cpuinfo", " nonstop_tsc")) {
+		EXPECT_EQ(false, raw);
+	}
+#else
+	EXPECT_EQ(true, raw);
+#endif
+	if (!raw)
+		EXPECT_EQ(1000000000, query(self->fd).clock_hz);
+}
+
 TEST_HARNESS_MAIN
