@@ -5,11 +5,14 @@
 DEBUG_TESTS	:= $(patsubst selftests/debug/%.c,%,$(wildcard selftests/debug/*.c))
 TEST_TREE	= build/module/$(notdir $(GUEST))-test
 
-.PHONY: test-debug debug-guest debug-module
-test-debug:		## the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="…"; an hour)
+.PHONY: test-debug debug-guest debug-programs debug-module
+test-debug:		## the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="…"; hours)
 	@CI=$(CI) scripts/test-debug $(PARTS)
 
-debug-guest: guest debug-module $(DEBUG_TESTS:%=$(GUEST)/debug/%) $(GUEST)/debug/guest.sh
+# with the tool and the VM tests, and without
+debug-guest: guest debug-programs
+debug-programs: debug-module $(DEBUG_TESTS:%=$(GUEST)/debug/%) $(GUEST)/debug/guest.sh \
+		$(GUEST)/debug/soak.sh
 
 # The module as it is shipped, and with what selftests/debug/module adds; the latter counts
 # which of its lines are run (GCOV, KCOV) where the kernel can.
@@ -32,6 +35,6 @@ $(GUEST)/debug/%: selftests/debug/%.c $(wildcard selftests/debug/*.h) selftests/
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -Ikmod -Iselftests -Iselftests/vm $< -o $@
 
-$(GUEST)/debug/guest.sh: selftests/debug/guest.sh
+$(GUEST)/debug/%.sh: selftests/debug/%.sh
 	@mkdir -p $(@D)
 	cp $< $@

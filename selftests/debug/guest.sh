@@ -6,7 +6,8 @@
 # What a VM with a debug kernel does, in one boot: the steps, in their order, and then asks
 # the kernel's detectors whether they have anything to say. A step is "vm" (all that
 # selftests/vm/guest.sh does), "test-build" (use the module's test build from here on), "bugs"
-# (its seeded bugs), or a program of this directory, with its arguments behind colons.
+# (its seeded bugs), "coverage" (leave what GCOV counted in gcda/), or a program of this
+# directory, with its arguments behind colons.
 # Prints TAP as run_kselftest.sh does.
 #
 # shellcheck disable=SC2317 # functions are called by name
@@ -143,9 +144,9 @@ not() {
 
 use() {
 	rmmod kbarman 2>/dev/null
-	cp "$1" kselftest/kbarman/kbarman.ko
-	cp "$1" debug/kbarman.ko
-	cp "$1" kbarman.ko
+	for to in kselftest/kbarman debug .; do
+		[ ! -d $to ] || cp "$1" $to/kbarman.ko
+	done
 }
 
 find_leaks >/dev/null
@@ -157,6 +158,13 @@ for step; do
 	case $step in
 	vm) sh guest.sh ;;
 	test-build) use debug/test.ko ;;
+	coverage)
+		rm -rf gcda
+		mkdir gcda
+		find $debugfs/gcov -path '*/kmod/*.gcda' | while read -r counts; do
+			cat "$counts" >"gcda/${counts##*/}"
+		done
+		;;
 	bugs)
 		asked=''
 		insmod kbarman.ko

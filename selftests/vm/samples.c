@@ -275,7 +275,8 @@ TEST_F(counters, the_second_counter_counts_what_happened)
 	memory = mmap(NULL, pages * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
 		      -1, 0);
 	ASSERT_NE(MAP_FAILED, memory);
-	ASSERT_EQ(0, madvise(memory, pages * page, MADV_NOHUGEPAGE));
+	/* EINVAL: this kernel has no huge pages anyway. */
+	ASSERT_TRUE(!madvise(memory, pages * page, MADV_NOHUGEPAGE) || errno == EINVAL);
 	for (i = 0; i < pages; i++)
 		memory[i * page] = 1;
 	/* The next sample takes them up. */
