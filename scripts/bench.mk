@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 # `make bench`: what a record, decoding, encoding and a look-up cost; see scripts/bench.
 
-BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols
+BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
+	   build/selftests/bench/report build/kbarman
 
 .PHONY: bench
 bench: user $(BENCHES)	## figures of speed and memory: a table, and out/bench.json
@@ -12,6 +13,10 @@ build/selftests/bench/decode: selftests/bench/decode.c build/libkbarman.a
 	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)
 
 # libdw is for the comparison only.
-build/selftests/bench/symbols: selftests/bench/symbols.c build/libkbarman.a
+build/selftests/bench/symbols: selftests/bench/symbols.c selftests/bench/program.h build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS) -ldl
+
+build/selftests/bench/report: selftests/bench/report.c selftests/bench/program.h build/libkbarman.a
+	@mkdir -p $(@D)
+	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)

@@ -11,17 +11,12 @@
  * member of a JSON object.
  */
 #include <dlfcn.h>
-#include <errno.h>
-#include <fcntl.h>
-#include <gelf.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
+
+#include "program.h"
 
 #define ROUNDS		5
 #define FUNCTIONS	20000U
@@ -30,13 +25,7 @@
 #define MAPPED		0x7f0000000000UL
 
 static uint64_t addresses[ADDRESSES];	/* in the program */
-static uint64_t text_offset, text_size;
-
-static void die(const char *what)
-{
-	fprintf(stderr, "symbols: %s: %s\n", what, strerror(errno));
-	exit(1);
-}
+static struct bench_program program;
 
 static double seconds(void)
 {
@@ -46,55 +35,12 @@ static double seconds(void)
 	return now.tv_sec + now.tv_nsec * 1e-9;
 }
 
-/* FUNCTIONS functions of 16 to 700 bytes, with gaps of up to 15 between them. */
-static void make_program(const char *path)
+static void choose_addresses(void)
 {
-	char command[2 * 4096 + 128], source[4096];
-	FILE *file;
 	unsigned int i;
 
-	snprintf(source, sizeof(source), "%s.s", path);
-	file = fopen(source, "w");
-	if (!file)
-		die(source);
-	srand(2);
-	fputs(".text\n.globl _start\n_start:\n", file);
-	for (i = 0; i < FUNCTIONS; i++)
-		fprintf(file, ".balign 16\n.globl function_%u\n.type function_%u, %%function\n"
-			"function_%u:\n.skip %u\n.size function_%u, .-function_%u\n", i, i, i,
-			16 + rand() % 685, i, i);
-	fclose(file);
-	snprintf(command, sizeof(command), "gcc -nostdlib -static -Wl,-Ttext-segment=0x%lx -o %s %s",
-		 TEXT, path, source);
-	if (system(command))
-		die("gcc");
-	unlink(source);
-}
-
-/* Where the code is in the program, and random places in it. */
-static void choose_addresses(const char *path)
-{
-	int fd = open(path, O_RDONLY);
-	Elf *elf;
-	GElf_Phdr phdr;
-	uint64_t vaddr = 0;
-	unsigned int i;
-
-	elf_version(EV_CURRENT);
-	elf = elf_begin(fd, ELF_C_READ, NULL);
-	for (i = 0; gelf_getphdr(elf, i, &phdr); i++) {
-		if (phdr.p_type != PT_LOAD || !(phdr.p_flags & PF_X))
-			continue;
-		vaddr = phdr.p_vaddr;
-		text_offset = phdr.p_offset;
-		text_size = phdr.p_filesz;
-	}
-	elf_end(elf);
-	close(fd);
-	if (!vaddr)
-		die("no code");
 	for (i = 0; i < ADDRESSES; i++)
-		addresses[i] = vaddr + ((uint64_t)rand() << 16 ^ rand()) % text_size;
+		addresses[i] = program.vaddr + ((uint64_t)rand() << 16 ^ rand()) % program.size;
 }
 
 static struct kb_symbolizer *open_symbolizer(const char *path, const char *capture,
@@ -108,8 +54,8 @@ static struct kb_symbolizer *open_symbolizer(const char *path, const char *captu
 		.target_name = "bench", .timestamp_multiplier = 1, .timestamp_divisor = 1,
 	};
 	const struct kb_map map = {
-		.task_id = 1, .base_address = MAPPED, .length = text_size,
-		.image_offset = text_offset, .image = path,
+		.task_id = 1, .base_address = MAPPED, .length = program.size,
+		.image_offset = program.offset, .image = path,
 	};
 	int fd = open(capture, O_RDWR | O_CREAT | O_TRUNC, 0600);
 	struct kb_barman_writer *writer;
@@ -206,9 +152,9 @@ int main(int argc, char **argv)
 	}
 	snprintf(path, sizeof(path), "%s/program", argv[1]);
 	snprintf(capture, sizeof(capture), "%s.cap", path);
-	make_program(path);
-	choose_addresses(path);
-	vaddr = TEXT + text_offset;
+	program = bench_make_program(path, FUNCTIONS, TEXT);
+	choose_addresses();
+	vaddr = TEXT + program.offset;
 	symbolizer = open_symbolizer(path, capture, &barman);
 	printf("\"symbol_lookup_ns\":{\"cold\":%.1f,", measure(symbolizer, MAPPED - vaddr,
 							       ADDRESSES - 1));

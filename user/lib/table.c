@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Open addressing, at most half full, over an array of rows. */
+#include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -36,27 +37,49 @@ static uint64_t hash(const struct kb_table *table, const uint64_t *key)
 	return value;
 }
 
-/* The slot that has @key, or the free one where it belongs. */
-static uint32_t *find_slot(const struct kb_table *table, const uint64_t *key)
+static bool is_key(const struct kb_table *table, uint64_t slot, const uint64_t *key)
 {
-	uint32_t mask = table->nr_slots - 1, i = hash(table, key) & mask;
+	const uint64_t *other = kb_table_row(table, (uint32_t)slot - 1);
+	uint32_t word = 0;
 
-	while (table->slots[i]) {
-		const uint64_t *other = kb_table_row(table, table->slots[i] - 1);
-		uint32_t word = 0;
+	while (word < table->key_words && other[word] == key[word])
+		word++;
+	return word == table->key_words;
+}
 
-		while (word < table->key_words && other[word] == key[word])
-			word++;
-		if (word == table->key_words)
-			break;
+/*
+ * The slot that has @key, whose hash is @value, or the free one where it belongs. Rows of
+ * other keys are seldom looked at: they are far away.
+ */
+static uint64_t *find_slot(const struct kb_table *table, const uint64_t *key, uint64_t value)
+{
+	uint32_t mask = table->nr_slots - 1, i = value & mask;
+
+	while (table->slots[i] &&
+	       (table->slots[i] >> 32 != value >> 32 || !is_key(table, table->slots[i], key)))
 		i = (i + 1) & mask;
-	}
 	return &table->slots[i];
+}
+
+/* The free slot of a table without the row that belongs there. */
+static uint64_t *free_slot(uint64_t *slots, uint32_t nr_slots, uint64_t value)
+{
+	uint32_t i = value & (nr_slots - 1);
+
+	while (slots[i])
+		i = (i + 1) & (nr_slots - 1);
+	return &slots[i];
+}
+
+static uint64_t slot_of(uint64_t value, uint32_t row)
+{
+	return value >> 32 << 32 | (row + 1);
 }
 
 static int grow(struct kb_table *table)
 {
-	uint32_t max = table->max ? table->max * 2 : 64, i, *slots;
+	uint32_t max = table->max ? table->max * 2 : 64, i;
+	uint64_t *slots;
 	char *rows;
 
 	if (max > MAX_ROWS)
@@ -72,36 +95,38 @@ static int grow(struct kb_table *table)
 	table->max = max;
 	table->slots = slots;
 	table->nr_slots = max * 2;
-	for (i = 0; i < table->nr; i++)
-		*find_slot(table, kb_table_row(table, i)) = i + 1;
+	for (i = 0; i < table->nr; i++) {
+		uint64_t value = hash(table, kb_table_row(table, i));
+
+		*free_slot(slots, table->nr_slots, value) = slot_of(value, i);
+	}
 	return 0;
 }
 
 void *kb_table_find(const struct kb_table *table, const uint64_t *key)
 {
-	uint32_t *slot = table->nr ? find_slot(table, key) : NULL;
+	uint64_t slot = table->nr ? *find_slot(table, key, hash(table, key)) : 0;
 
-	return slot && *slot ? kb_table_row(table, *slot - 1) : NULL;
+	return slot ? kb_table_row(table, (uint32_t)slot - 1) : NULL;
 }
 
 void *kb_table_get(struct kb_table *table, const uint64_t *key)
 {
-	uint32_t *slot;
+	uint64_t value = hash(table, key), *slot = NULL;
 	char *row;
 
+	if (table->nr_slots)
+		slot = find_slot(table, key, value);
+	if (slot && *slot)
+		return kb_table_row(table, (uint32_t)*slot - 1);
 	if (table->nr == table->max) {
-		row = kb_table_find(table, key);
-		if (row)
-			return row;
 		if (grow(table))
 			return NULL;
+		slot = free_slot(table->slots, table->nr_slots, value);
 	}
-	slot = find_slot(table, key);
-	if (*slot)
-		return kb_table_row(table, *slot - 1);
 	row = kb_table_row(table, table->nr);
 	memset(row, 0, table->row_size);
 	memcpy(row, key, table->key_words * sizeof(*key));
-	*slot = ++table->nr;
+	*slot = slot_of(value, table->nr++);
 	return row;
 }

@@ -16,7 +16,8 @@ struct kb_table {
 	uint32_t nr, max;
 	uint32_t row_size;	/* bytes, a multiple of 8 */
 	uint32_t key_words;
-	uint32_t *slots;	/* row number + 1, 0 = free; a power of two of them */
+	uint64_t *slots;	/* row number + 1, 0 = free, and above it the upper half of
+				 * the key's hash; a power of two of them */
 	uint32_t nr_slots;
 	uint64_t seed;
 };

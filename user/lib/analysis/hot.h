@@ -27,24 +27,26 @@
 /* Fields that are not sorted by are those of the row's first sample. */
 struct kb_hot_row {
 	uint64_t key[4];
+
+	/* What each sample changes, in one line of the cache with the key. */
+	uint64_t samples;
+	uint64_t weight;
+	uint64_t children;	/* weight of the samples here and in what was called from
+				 * here; only if callers were added */
+	uint64_t last_sample;	/* that was added to children: recursion counts once */
+
+	uint64_t nr_children;	/* samples among them */
+	uint64_t unweighed;	/* samples without a weight */
+	uint64_t children_unweighed;
 	const char *task;
 	const char *image, *image_base;
 	const char *symbol;	/* "" where unknown */
-	bool inlined;
 	const char *file;	/* "" where unknown, or not asked for */
 	uint32_t line;
 	uint32_t task_id;
 	uint32_t core;
-	bool kernel;
-	uint64_t samples;
-	uint64_t unweighed;	/* of them, those without a weight */
-	uint64_t weight;
-	uint64_t children;	/* weight of the samples here and in what was called from
-				 * here; only if callers were added */
-	uint64_t nr_children;	/* samples among them */
-	uint64_t children_unweighed;
 	uint32_t sums;		/* kb_hot_counter()'s */
-	uint64_t last_sample;	/* that was added to children: recursion counts once */
+	bool kernel, inlined;
 };
 
 struct kb_hot;
