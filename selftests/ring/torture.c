@@ -44,6 +44,7 @@ static struct kbarman_ring ring;
 /* The writing thread's, each level's own. */
 static u64 asked[LEVELS], written[LEVELS];
 static volatile bool done;
+static volatile bool pending[LEVELS];	/* a signal of that level is on its way */
 static unsigned long checked;
 
 u64 ring_clock(void)
@@ -105,6 +106,7 @@ static void on_signal(int signal)
 {
 	unsigned int level = signal - SIGRTMIN, i;
 
+	pending[level] = false;
 	for (i = 0; i < 1 + level * 2; i++)
 		write_one(level);
 }
@@ -183,14 +185,20 @@ struct interrupter {
 	unsigned int level;
 };
 
-/* Signals in bursts, with pauses so that the writer gets somewhere. */
+/*
+ * Signals with pauses, so that the writer gets somewhere; and one at a time, or they would
+ * queue up by the ten thousands while it is kept from running.
+ */
 static void *interrupt(void *context)
 {
 	const struct interrupter *interrupter = context;
 	struct timespec pause = { .tv_nsec = 20000 * interrupter->level };
 
 	while (!done) {
-		pthread_kill(interrupter->writer, SIGNAL(interrupter->level));
+		if (!pending[interrupter->level]) {
+			pending[interrupter->level] = true;
+			pthread_kill(interrupter->writer, SIGNAL(interrupter->level));
+		}
 		nanosleep(&pause, NULL);
 	}
 	return NULL;
@@ -214,6 +222,7 @@ static void torture(bool overwrite, int seconds, unsigned long blocks)
 	memset(&memory, 0, sizeof(memory));
 	memset(asked, 0, sizeof(asked));
 	memset(written, 0, sizeof(written));
+	memset((void *)pending, 0, sizeof(pending));
 	done = false;
 	last_timestamp = 0;
 	kbarman_ring_init(&ring, &memory, first, SIZE, 0, overwrite);
