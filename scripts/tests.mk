@@ -70,8 +70,13 @@ guest-module:
 	@mkdir -p $(GUEST)
 	@k=$$(scripts/kernel $(MACH) $(FLAVOUR)) || exit; eval "$$k"; \
 	$(MAKE) --no-print-directory module MODULE_DIR=$(GUEST) KDIR=$$KDIR CROSS_COMPILE=$$KCROSS \
-		>$(GUEST)/module.log 2>&1 || { cat $(GUEST)/module.log >&2; exit 1; }
-	@mkdir -p $(GUEST)/kselftest/kbarman
+		>$(GUEST)/module.log 2>&1 || { cat $(GUEST)/module.log >&2; exit 1; }; \
+	mkdir -p $(GUEST)/kselftest/kbarman; \
+	other=$$(find "$$MODROOT/lib/modules/$$KREL" -name 'minix.ko*' | head -n 1); \
+	case $$other in \
+	*.xz) xz -dc "$$other" >$(GUEST)/kselftest/kbarman/other.ko ;; \
+	?*) cp "$$other" $(GUEST)/kselftest/kbarman/other.ko ;; \
+	esac
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
 
 $(GUEST)/kbarman: $(O)/kbarman

@@ -597,6 +597,135 @@ TEST_F(rows, a_mapping_made_later_has_a_row)
 	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
 }
 
+static char *map_own_code(void *at, off_t offset)
+{
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *code = mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), exe,
+			  offset);
+
+	if (code == MAP_FAILED)
+		lost("the program can't be mapped");
+	close(exe);
+	return code;
+}
+
+TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	uint64_t page = query(self->fd).page_size, first;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = map_own_code(NULL, page);
+	while (!row_of(self->map, getpid(), (uintptr_t)code))
+		usleep(1000);
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	EXPECT_EQ(page, row->image_offset + ((uintptr_t)code - row->base_address));
+	first = row->timestamp;
+	/* Over it, and once more where it was given back. */
+	map_own_code(code, 2 * page);
+	ASSERT_EQ(0, munmap(code, 4096));
+	map_own_code(code, 3 * page);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	EXPECT_EQ(3 * page, row->image_offset + ((uintptr_t)code - row->base_address));
+	EXPECT_LT(first, row->timestamp);
+}
+
+TEST_F(rows, memory_that_is_made_executable_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	ASSERT_EQ(0, mprotect(code, 1 << 16, PROT_READ | PROT_EXEC));
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	ASSERT_NE(NULL, row);
+	EXPECT_STREQ("//anon", capture_strings(self->map) + row->image_ptr);
+}
+
+/* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
+static pid_t burn_as(pid_t wanted, const void *map)
+{
+	char before[16];
+	pid_t child;
+
+	snprintf(before, sizeof(before), "%d", wanted - 1);
+	write_file("/proc/sys/kernel/ns_last_pid", before);
+	child = fork();
+	if (!child) {
+		map_own_code(NULL, 0);
+		burn_for(map, samples_of(map, thread_id(), in_burn) + 3);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	return child == wanted ? child : 0;
+}
+
+TEST_F(rows, a_thread_id_that_comes_again_has_rows_of_its_own)
+{
+	uint64_t first = 0, between, sampled = 0;
+	const union record *r;
+	struct walk walk;
+	pid_t id;
+
+	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+		SKIP(return, "thread ids can't be chosen on this kernel");
+	ASSERT_EQ(0, start(self->fd));
+	do {
+		id = getpid() + 1000;
+		while (!burn_as(id, self->map))
+			id += 10;
+		between = clocks(self->fd).now.timestamp;
+	} while (!burn_as(id, self->map));
+	ASSERT_EQ(0, stop(self->fd));
+	/* The first sample of the second one has a row already, of its own time. */
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk)) && !sampled)
+		if (r->sample.task_id == (uint32_t)id && in_burn(sample_pc(r)) &&
+		    r->header.timestamp > between)
+			sampled = r->header.timestamp;
+	ASSERT_NE(0, sampled);
+	for (uint32_t i = 0; i < *capture_map_count(self->map); i++) {
+		const struct bm_protocol_header_mmap_layout *row = capture_maps(self->map) + i;
+
+		if (row->task_id == (uint32_t)id && row->timestamp > between && !first &&
+		    (uintptr_t)burn - row->base_address < row->length)
+			first = row->timestamp;
+	}
+	EXPECT_LT(between, first);
+	EXPECT_GE(sampled, first);
+}
+
+TEST_F(rows, a_module_loaded_meanwhile_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	bool found = false;
+	int other = open("other.ko", O_RDONLY | O_CLOEXEC);
+
+	if (other < 0)
+		SKIP(return, "there is no other module to load");
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, syscall(SYS_finit_module, other, "", 0));
+	close(other);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, syscall(SYS_delete_module, "minix", O_NONBLOCK));
+	for (row = capture_maps(self->map);
+	     row < capture_maps(self->map) + *capture_map_count(self->map); row++)
+		found |= !row->task_id && row->length &&
+			 !strcmp("[minix]", capture_strings(self->map) + row->image_ptr);
+	EXPECT_TRUE(found);
+}
+
 TEST_F(rows, every_place_of_a_sample_has_a_row)
 {
 	struct walk walk;
