@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """kbarman convert, from outside: files, pipes, sockets, damage; Heph by the limits of its
 existing reader; Annotate by its text."""
+import gzip
 import json
 import os
 import random
@@ -172,6 +173,41 @@ def captures_cut_or_flipped_anywhere_end(tmp):
 def an_empty_capture_is_exported(tmp):
     _, events = heph_model.read(heph(tmp, CaptureWriter()))
     assert [e[5] for e in events] == ["target"]
+
+
+def all_bytes(path):
+    """What an export wrote: a file, maybe packed by gzip, or the files of a directory."""
+    names = [path] if os.path.isfile(path) else \
+        [os.path.join(path, name) for name in sorted(os.listdir(path))]
+    data = b""
+    for name in names:
+        with open(name, "rb") as file:
+            data += file.read()
+    return gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data
+
+
+def broken_text_becomes_u_fffd_in_every_export(tmp):
+    c = CaptureWriter(cores=1, counters=1)
+    c.fact("ext", 1)
+    c.task(0, b"swapper")
+    c.task(10, b"bro\xffken")
+    c.map(10, 0x1000, 0x1000, 0, b"[im\xffage]")
+    for i in range(4):
+        c.switch(0, BASE + 1000 * i, 10 if i % 2 else 0)
+        c.annotation(0, BASE + 1000 * i + 200, 10, b"no\xffte")
+        c.sample(0, BASE + 1000 * i + 500, 10, 0x1100, (50,))
+    exports = [line.split()[0] for line in
+               tap.run("convert", "--help").stdout.split("formats:\n")[1].splitlines()
+               if line.startswith("  ") and line[2] != " "]
+    assert len(exports) >= 5, exports
+    for export in exports:
+        out = os.path.join(tmp, "out." + export)
+        convert(tmp, c, "--to", export, "-o", out)
+        data = all_bytes(out)
+        for broken in b"bro\xffken", b"im\xffage", b"no\xffte":
+            assert broken not in data, (export, broken)
+        text = data.decode("utf-8", "replace").replace("\\ufffd", "\ufffd")
+        assert "bro\ufffdken" in text or "im\ufffdage" in text, export
 
 
 def exports_say_what_the_capture_says(tmp):

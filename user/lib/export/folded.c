@@ -6,12 +6,14 @@
 #include <string.h>
 
 #include "export/stacks.h"
+#include "format/utf8.h"
 #include "out.h"
 
 /* ';' and line ends are taken; the last blank is where the weight begins. */
 static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 {
-	char label[1024], *at;
+	char label[1024], clean[KB_UTF8_GROWTH * sizeof(label)], *at;
+	size_t length;
 
 	kb_calltree_label(node, label, sizeof(label));
 	for (at = label; *at; at++) {
@@ -20,7 +22,8 @@ static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 		else if ((unsigned char)*at < ' ' || *at == 0x7f)
 			*at = '?';
 	}
-	kb_out_bytes(out, label, at - label);
+	length = kb_utf8_clean(clean, label, (size_t)(at - label));
+	kb_out_bytes(out, clean, length);
 	if (node->kernel)
 		kb_out_bytes(out, "_[k]", 4);
 	else if (node->inlined)
