@@ -44,7 +44,7 @@ $(O)/obj/%.o: %.c
 # The page of `convert --to html`, as C.
 $(HTML): scripts/embed $(wildcard user/lib/export/html/*)
 	@mkdir -p $(@D)
-	scripts/embed kb_html_page user/lib/export/html/page.html >$@
+	scripts/embed kb_html_page user/lib/export/html/page.html >$@.$$$$ && mv $@.$$$$ $@
 
 $(O)/libkbarman.a: $(LIB_OBJ)
 	rm -f $@

@@ -18,7 +18,7 @@ TYPE = {1: ("type", "uint"), 2: ("unit", "uint")}
 PROFILE = {
     1: ("types", [TYPE]),
     2: ("samples", [{1: ("locations", ["uint"]), 2: ("values", ["uint"]),
-                     3: ("labels", [{1: ("key", "uint"), 2: ("str", "uint"), 3: ("num", "uint")}])}]),
+                     3: ("labels", [{1: ("key", "uint"), 2: ("str", "uint")}])}]),
     3: ("mappings", [{1: ("id", "uint"), 2: ("start", "uint"), 3: ("limit", "uint"), 5: ("file", "uint"),
                       6: ("build_id", "uint"), 7: ("functions", "uint"), 8: ("files", "uint"),
                       9: ("lines", "uint")}]),
@@ -67,9 +67,9 @@ class Profile:
             names = [self.strings[self.functions[line["function"]]["name"]] for line in location["lines"]]
             assert len(names) <= 1 and (names or not mapping["functions"])
             stack.append((self.strings[mapping["file"]], names[0] if names else None, location["address"]))
-        labels = {}
-        for label in sample["labels"]:
-            labels[self.strings[label["key"]]] = self.strings[label["str"]] if "str" in label else label["num"]
+        labels = {self.strings[label["key"]]: self.strings[label["str"]] for label in sample["labels"]}
+        for key in "cpu", "tid", "pid":
+            labels[key] = int(labels[key])
         return {"values": dict(zip([name for name, _ in self.types], sample["values"])),
                 "stack": stack, "labels": labels}
 

@@ -41,7 +41,7 @@ enum {
 };
 enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
 enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STR = 2, LABEL_NUM = 3 };
+enum { LABEL_KEY = 1, LABEL_STR = 2 };
 enum {
 	MAPPING_ID = 1,
 	MAPPING_START = 2,
@@ -297,28 +297,50 @@ static void put_location(struct pprof *x, uint32_t i)
 	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));
 }
 
-struct label_keys {
-	uint32_t thread, tid, pid, cpu;		/* strings */
+/*
+ * Labels are text, numbers too: a number that is 0 is none in this format. Strings of
+ * what they are called, and of CPU 0, behind which the others follow.
+ */
+struct labels {
+	uint32_t thread, tid, pid, cpu;
+	uint32_t cpu_0;
 };
 
-static uint8_t *put_label(uint8_t *at, uint32_t key, uint32_t field, uint64_t value)
+static uint32_t put_number(struct pprof *x, uint64_t number)
+{
+	char text[24];
+
+	return put_string(x, text, (size_t)snprintf(text, sizeof(text), "%" PRIu64, number));
+}
+
+static uint8_t *put_label(uint8_t *at, uint32_t key, uint32_t string)
 {
 	uint8_t *label = kb_proto_begin(at, SAMPLE_LABEL, KB_PROTO_EVENT);
 
 	at = kb_proto_put_uint(label, LABEL_KEY, key);
-	return kb_proto_end(label, kb_proto_put_uint(at, field, value), KB_PROTO_EVENT);
+	return kb_proto_end(label, kb_proto_put_uint(at, LABEL_STR, string), KB_PROTO_EVENT);
 }
 
-static void put_row(struct pprof *x, const struct row *row, const struct label_keys *keys)
+/* The string with a task's name; behind it are its own number and its process's. */
+static uint32_t put_task(struct pprof *x, uint32_t i)
 {
-	struct kb_task_id *task = kb_task_id(&x->tasks, (uint32_t)row->key[0]);
-	uint32_t depth = kb_stack_node(&x->stacks, (uint32_t)row->key[2])->depth, node, i;
+	struct kb_task_id *task = kb_task_id(&x->tasks, i);
 	char label[KB_TASK_LABEL];
+
+	if (task->user)
+		return task->user;
+	task->user = put_string(x, label, kb_task_label(&x->tasks, i, label));
+	put_number(x, task->key[0]);
+	put_number(x, task->tgid);
+	return task->user;
+}
+
+static void put_row(struct pprof *x, const struct row *row, const struct labels *labels)
+{
+	uint32_t depth = kb_stack_node(&x->stacks, (uint32_t)row->key[2])->depth, node, i;
+	uint32_t task = put_task(x, (uint32_t)row->key[0]);
 	uint8_t *at, *message;
 
-	if (!task->user)	/* the string with its name */
-		task->user = put_string(x, label, kb_task_label(&x->tasks, (uint32_t)row->key[0],
-								label));
 	at = kb_out_reserve(x->out, (depth + MAX_COUNTERS) * KB_PROTO_UINT + SMALL);
 	if (!at)
 		return;
@@ -329,25 +351,34 @@ static void put_row(struct pprof *x, const struct row *row, const struct label_k
 				       kb_stack_node(&x->stacks, node)->frame + 1);
 	for (i = 0; i < VALUE_COUNTERS + x->nr_counters; i++)
 		at = kb_proto_put_uint(at, SAMPLE_VALUE, row->values[i]);
-	at = put_label(at, keys->thread, LABEL_STR, task->user);
-	at = put_label(at, keys->tid, LABEL_NUM, task->key[0]);
-	at = put_label(at, keys->pid, LABEL_NUM, task->tgid);
-	at = put_label(at, keys->cpu, LABEL_NUM, row->key[1]);
+	at = put_label(at, labels->thread, task);
+	at = put_label(at, labels->tid, task + 1);
+	at = put_label(at, labels->pid, task + 2);
+	at = put_label(at, labels->cpu, labels->cpu_0 + (uint32_t)row->key[1]);
 	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_PACKET));
 }
 
 static void put_rows(struct pprof *x)
 {
-	struct label_keys keys = {
+	struct labels labels = {
 		.thread = put_text(x, "thread"),
 		.tid = put_text(x, "tid"),
 		.pid = put_text(x, "pid"),
 		.cpu = put_text(x, "cpu"),
 	};
-	uint32_t i;
+	uint64_t cpus = 0, i;
 
+	for (i = 0; i < x->rows.nr; i++) {
+		const struct row *row = kb_table_row(&x->rows, (uint32_t)i);
+
+		if (row->key[1] >= cpus)
+			cpus = row->key[1] + 1;
+	}
+	labels.cpu_0 = x->nr_strings;
+	for (i = 0; i < cpus; i++)
+		put_number(x, i);
 	for (i = 0; i < x->rows.nr; i++)
-		put_row(x, kb_table_row(&x->rows, i), &keys);
+		put_row(x, kb_table_row(&x->rows, (uint32_t)i), &labels);
 }
 
 static void put_facts(struct pprof *x)
