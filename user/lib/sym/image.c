@@ -9,6 +9,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include "sym/debugfile.h"
 #include "sym/image.h"
@@ -136,13 +138,73 @@ static int load_below(const struct kb_images *images, struct kb_image *image,
 	return ret;
 }
 
+/* Read @path, which is to be freed and may be NULL, as the image's file. */
+static bool read_live(struct kb_image *image, char *path)
+{
+	if (path && !kb_elf_read(&image->elf, path, NULL)) {
+		image->path = path;
+		return true;
+	}
+	free(path);
+	return false;
+}
+
+/* Does the link show the file that was mapped as @name, which may be gone since? */
+static bool is_link_to(const char *path, const char *name)
+{
+	char text[4096];
+	ssize_t length = readlink(path, text, sizeof(text) - 1);
+	size_t same = strlen(name);
+
+	if (length < (ssize_t)same)
+		return false;
+	text[length] = '\0';
+	return memcmp(text, name, same) == 0 &&
+	       (!text[same] || strcmp(text + same, " (deleted)") == 0);
+}
+
+/* Is the root of that process, as in a container, another directory than ours? */
+static bool has_other_root(uint32_t task_id)
+{
+	struct stat ours, theirs;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/%u/root", task_id);
+	return stat("/", &ours) == 0 && stat(path, &theirs) == 0 &&
+	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
+}
+
+/*
+ * While a process lives that has the image mapped, the kernel shows the very file, be it
+ * deleted, replaced, or seen by that process only; and else at least its root.
+ */
+static bool load_live(const struct kb_images *images, struct kb_image *image)
+{
+	const struct kb_map *row = image->row;
+	char *path;
+
+	if (!images->native || images->symfs[0] || !row)
+		return false;
+	if (asprintf(&path, "/proc/%u/map_files/%llx-%llx", row->task_id,
+		     (unsigned long long)row->base_address,
+		     (unsigned long long)(row->base_address + row->length)) < 0)
+		return false;
+	if (is_link_to(path, image->name))
+		return read_live(image, path);
+	free(path);
+	if (image->name[0] != '/' || !has_other_root(row->task_id) ||
+	    asprintf(&path, "/proc/%u/root%s", row->task_id, image->name) < 0)
+		return false;
+	return read_live(image, path);
+}
+
 /* Memory without a file. */
 static void load_other(const struct kb_images *images, struct kb_image *image)
 {
 	if (images->native && strcmp(image->name, "[vdso]") == 0)
 		kb_vdso_read(&image->elf);
 	else if (ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
-		 strncmp(image->name, "/memfd:", 7) != 0)
+		 strncmp(image->name, "/memfd:", 7) != 0 && !load_live(images, image))
 		kb_image_complain(image, "%s: the file was replaced or deleted while it was in "
 				  "use, its symbols are gone", image->name);
 }
@@ -155,7 +217,7 @@ static void load_file(struct kb_images *images, struct kb_image *image)
 		images->was_foreign = true;
 		return;
 	}
-	if (load_below(images, image, &err)) {
+	if (!load_live(images, image) && load_below(images, image, &err)) {
 		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
 				  "DIR", err.text);
 		return;

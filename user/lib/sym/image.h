@@ -9,6 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <kbarman/barman.h>
+
 #include "sym/elf.h"
 #include "sym/lines.h"
 
@@ -27,6 +29,7 @@ struct kb_image {
 	struct kb_elf elf;
 	uint32_t unknown_id;	/* of addresses that no symbol covers */
 	char *complaint;	/* one sentence, or NULL */
+	const struct kb_map *row;	/* one that shows it, NULL: none, or of the kernel */
 	bool stripped;		/* it was read, and has no symbols */
 	char *path;		/* the file it was read from; NULL: none, or a bundle */
 	struct kb_lines *lines;	/* NULL: not asked for, or there are none */

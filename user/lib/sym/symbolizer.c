@@ -369,6 +369,8 @@ static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct
 
 	if (!*image)
 		*image = kb_images_get(&symbolizer->images, hit->row->image, !hit->row->task_id);
+	if (*image && !(*image)->row && hit->row->task_id)
+		(*image)->row = hit->row;
 	return *image;
 }
 
