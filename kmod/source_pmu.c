@@ -34,6 +34,7 @@
 
 #define UNREADABLE		U64_MAX		/* as a delta */
 #define SOFTWARE_COUNTER	0x80000000U	/* in counter_types: or PERF_COUNT_SW_* */
+#define TRACEPOINT_COUNTER	0xc0000000U	/* or the tracepoint's number */
 #define FALLBACK_NAME		"cpu-clock"
 #define FALLBACK_MIN_NS		100000
 
@@ -272,6 +273,8 @@ static u32 counter_type(const struct perf_event *event)
 {
 	if (event->attr.type == PERF_TYPE_SOFTWARE)
 		return SOFTWARE_COUNTER | event->attr.config;
+	if (event->attr.type == PERF_TYPE_TRACEPOINT)
+		return TRACEPOINT_COUNTER | event->attr.config;
 	if (event->pmu->task_ctx_nr != perf_hw_context)
 		return event->attr.config;
 	/* The number the hardware goes by, whatever name the event was asked for by. */

@@ -51,6 +51,8 @@ static void make_sysfs(void)
 	put("split/format/mad", "config:9-5\n");
 	put("split/cpumask", "0\n");
 	put("split/events/uncore_only", "event=1\n");
+	put("../../../kernel/tracing/events/sched/sched_wakeup/id", "314\n");
+	put("../../../kernel/tracing/events/sched/broken/id", "no number\n");
 }
 
 static int parse(const char *list)
@@ -109,6 +111,19 @@ static void raw_numbers(void)
 	tap_ok(refused("r", -ENOENT) && refused("rxyz", -ENOENT) && refused("r0x11", -ENOENT) &&
 	       refused("r-1", -ENOENT) && refused("r10000000000000000", -ENOENT),
 	       "what_only_looks_raw_is_refused");
+}
+
+static void tracepoints(void)
+{
+	tap_ok(parse("cycles,sched:sched_wakeup") == 2 &&
+	       is(1, PERF_TYPE_TRACEPOINT, 314, "sched:sched_wakeup"),
+	       "tracepoints_have_tracefs_numbers");
+	tap_ok(refused("sched:nothing", -ENOENT) && refused("nothing:sched_wakeup", -ENOENT) &&
+	       refused(":", -ENOENT) && refused("sched:", -ENOENT) &&
+	       refused(":sched_wakeup", -ENOENT) && refused("cycles:u", -ENOENT) &&
+	       refused("..:sched_wakeup", -ENOENT) && refused("sched:..", -ENOENT),
+	       "other_names_with_a_colon_are_refused");
+	tap_ok(refused("sched:broken", -EINVAL), "a_tracepoint_without_a_number_is_refused");
 }
 
 static void sysfs_events(void)
@@ -174,6 +189,7 @@ int main(void)
 	generic_names();
 	raw_numbers();
 	sysfs_events();
+	tracepoints();
 	mistakes();
 	snprintf(command, sizeof(command), "rm -r %s", sysfs);
 	ret = tap_done();

@@ -445,6 +445,58 @@ static int find_alias(const struct parser *p, struct kbarman_event *event, const
 	return ret;
 }
 
+/* Where tracefs is, below the sysfs; NULL: nowhere. */
+static const char *find_tracefs(const struct parser *p)
+{
+	static const char *const places[] = { "kernel/tracing", "kernel/debug/tracing" };
+	char path[PATH_MAX];
+
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
+		snprintf(path, sizeof(path), "%s/%s/events", p->sysfs, places[i]);
+		if (!access(path, F_OK))
+			return places[i];
+	}
+	return NULL;
+}
+
+/* SYSTEM:NAME: one of the kernel's tracepoints, by the number that tracefs gives it. */
+static int parse_tracepoint(const struct parser *p, struct kbarman_event *event, const char *text)
+{
+	const char *tracefs = find_tracefs(p), *name = strchr(text, ':') + 1;
+	char path[PATH_MAX], system[64], line[32] = "";
+	size_t length = (size_t)(name - 1 - text);
+	uint64_t id;
+	int fd;
+
+	if (!tracefs)
+		return fail(p, -ENOENT,
+			    "tracepoints can't be looked up: as root, `mount -t tracefs nodev "
+			    "/sys/kernel/tracing'");
+	if (length >= sizeof(system))
+		return fail(p, -ENOENT, "no such tracepoint");
+	memcpy(system, text, length);
+	system[length] = '\0';
+	fd = -1;
+	if (is_file_name(system) && is_file_name(name) &&
+	    snprintf(path, sizeof(path), "%s/%s/events/%s/%s/id", p->sysfs, tracefs, system,
+		     name) < (int)sizeof(path))
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 && errno == EACCES)
+		return fail(p, -EACCES, "tracefs is root's alone: ask as root");
+	if (fd < 0)
+		return fail(p, -ENOENT,
+			    "no such tracepoint: see /sys/kernel/tracing/events; and modifiers as in "
+			    "cycles:u are not supported, user and kernel are both counted");
+	if (read(fd, line, sizeof(line) - 1) > 0)
+		line[strcspn(line, "\n")] = '\0';
+	close(fd);
+	if (!parse_number(line, 0, &id))
+		return fail(p, -EINVAL, "its number in tracefs is none");
+	event->type = PERF_TYPE_TRACEPOINT;
+	event->config = id;
+	return set_name(p, event, text);
+}
+
 static int parse_element(const struct parser *p, struct kbarman_event *event, char *text)
 {
 	int ret;
@@ -458,8 +510,7 @@ static int parse_element(const struct parser *p, struct kbarman_event *event, ch
 	if (!find_generic(event, text) && !find_cache(event, text) && !find_raw(event, text)) {
 		ret = find_alias(p, event, text);
 		if (ret == NO_SUCH_TERM && strchr(text, ':'))
-			return fail(p, -ENOENT,
-				    "modifiers and tracepoints are not supported, and no event has a ':'");
+			return parse_tracepoint(p, event, text);
 		if (ret == NO_SUCH_TERM)
 			return fail(p, -ENOENT,
 				    "no such event: generic names are perf's (cycles, cpu-clock, "

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: MIT
+/* Tracepoints as counters: every hit counts, on the CPU it was on, and none twice. */
+#include <linux/perf_event.h>
+#include <sys/mount.h>
+
+#include "kselftest_harness.h"
+#include "lib.h"
+
+#define ROUNDS	3000
+#define EVENTS	"/sys/kernel/tracing/events"
+
+static uint64_t tracepoint_id(const char *name)
+{
+	char path[256], text[32] = "";
+	int fd;
+
+	if (access(EVENTS, F_OK) && mount("nodev", "/sys/kernel/tracing", "tracefs", 0, NULL))
+		lost("no tracefs");
+	snprintf(path, sizeof(path), EVENTS "/%s/id", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		lost("no %s", path);
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+FIXTURE(tracepoints)
+{
+	struct kbarman_event events[2];
+	int fd;
+};
+
+FIXTURE_SETUP(tracepoints)
+{
+	pin(0);
+	self->fd = device_open_free();
+	self->events[0] = (struct kbarman_event){ .type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
+	self->events[1] = (struct kbarman_event){ .type = PERF_TYPE_TRACEPOINT,
+		.config = tracepoint_id("sched/sched_switch"), .name = "sched:sched_switch" };
+}
+
+FIXTURE_TEARDOWN(tracepoints)
+{
+	close(self->fd);
+}
+
+static struct kbarman_configure counting(const struct kbarman_event *events, uint32_t nr,
+					 uint64_t period)
+{
+	return (struct kbarman_configure){
+		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_PMU, .ring_bytes = 4 * MIB,
+		.nr_events = nr, .events_ptr = (uintptr_t)events, .sample = period };
+}
+
+static uint64_t counter(const union record *r, unsigned int i)
+{
+	uint64_t value;
+
+	memcpy(&value, (const char *)(&r->sample + 1) + sizeof(bm_uintptr) + i * 8, 8);
+	return value;
+}
+
+/* Between two samples there are as many switches in the ring as the counter says. */
+TEST_F(tracepoints, each_hit_is_counted_once)
+{
+	unsigned int samples = 0;
+	uint64_t switches = 0;
+	const union record *r;
+	struct judgement j;
+	struct walk walk;
+
+	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
+	ASSERT_EQ(0, start(self->fd));
+	/* What is halted for good has no clock that ticks: until there are enough. */
+	do {
+		ping_pong(0, ROUNDS);
+	} while (judge_cpu(self->fd, 0).by_type[BM_RECORD_SAMPLE_WITH_PC] < 5);
+	ASSERT_EQ(0, stop(self->fd));
+	j = judge_cpu(self->fd, 0);
+	ASSERT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+	ASSERT_EQ(0, stats(self->fd, 0).overwritten);
+	walk = walk_begin(map_cpu(self->fd, 0));
+	while ((r = walk_next(&walk))) {
+		switches += r->header.record_type == BM_RECORD_TASK_SWITCH;
+		if (r->header.record_type != BM_RECORD_SAMPLE_WITH_PC)
+			continue;
+		/* The first one counts from when the event was made. */
+		if (samples++)
+			ASSERT_EQ(switches, counter(r, 1)) TH_LOG("sample %u", samples);
+		switches = 0;
+	}
+	EXPECT_LE(5, samples);
+}
+
+TEST_F(tracepoints, header_has_their_numbers_and_names)
+{
+	const void *map;
+
+	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
+	ASSERT_EQ(0, start(self->fd));
+	map = map_cpu(self->fd, 0);
+	EXPECT_EQ(0xc0000000 | self->events[1].config, capture_pmu(map, 0)->counter_types[1]);
+	EXPECT_STREQ("sched:sched_switch", capture_fact(map, "counter.0.1"));
+}
+
+/* It may sample itself, from where it is hit: with locks of the scheduler held. */
+TEST_F(tracepoints, the_first_event_may_be_one)
+{
+	unsigned int samples = 0;
+	const union record *r;
+	struct judgement j;
+	struct walk walk;
+
+	ASSERT_EQ(0, configure(self->fd, counting(self->events + 1, 1, 10)));
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, stop(self->fd));
+	j = judge_cpu(self->fd, 0);
+	ASSERT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
+	walk = walk_begin(map_cpu(self->fd, 0));
+	while ((r = walk_next(&walk)))
+		if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC && samples++)
+			ASSERT_EQ(10, counter(r, 0));
+	EXPECT_LE(2 * ROUNDS / 10, samples);
+}
+
+TEST_F(tracepoints, those_that_are_not_there_are_refused)
+{
+	struct kbarman_start s = { .size = sizeof(s) };
+
+	self->events[1].config = 0xfffffff;
+	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
+	EXPECT_NE(0, call(self->fd, KBARMAN_START, &s));
+	EXPECT_EQ(1, s.event);
+}
+
+TEST_HARNESS_MAIN
