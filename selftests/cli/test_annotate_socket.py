@@ -185,7 +185,7 @@ def texts_arrive_with_their_own_times(tmp):
     off = recording.raw(found[0][6]) - begin
     assert abs(off) < 3000000, off
     assert int(recording.capture.facts()["inserted"]) == 7
-    assert not os.path.exists(recording.path + ".annotate")
+    assert not os.path.exists(recording.path + ".annotate-side")
 
 
 def the_same_by_tcp(tmp):
@@ -274,14 +274,89 @@ def what_a_capture_cannot_hold_is_beside_it(tmp):
     messages = all_thirteen(now())
     sent(connect(UNIX), me(), *messages)
     recording.stop()
-    with open(recording.path + ".annotate", "rb") as file:
+    with open(recording.path + ".annotate-side", "rb") as file:
         side = file.read()
     assert side == me() + b"".join(messages[i] for i in KEPT_ASIDE), len(side)
     assert sorted(entry[5] for entry in recording.annotations()) == sorted([
         "one", "two", "three", "four", "a picture", "six", "seven"])
     assert [entry[:3] for entry in recording.values()] == [("eight", 0, 9)]
     assert f"{len(KEPT_ASIDE)} of {len(messages)} messages" in recording.said, recording.said
-    assert tap.run("check", recording.path + ".annotate").returncode == 0
+    assert tap.run("check", recording.path + ".annotate-side").returncode == 0
+
+
+def unpacked(body, at):
+    value = shift = 0
+    while True:
+        byte = body[at]
+        value |= (byte & 0x7f) << shift
+        shift, at = shift + 7, at + 1
+        if not byte & 0x80:
+            return value - (1 << shift if byte & 0x40 else 0), at
+
+
+def stream(data):
+    """(type, body) of the messages behind the setup."""
+    assert data.startswith(b"ANNOTATE 3\n")
+    at, found = 20, []
+    while at < len(data):
+        marker, length = struct.unpack_from("<Bi", data, at)
+        found.append((marker, data[at + 5:at + 5 + length]))
+        at += 5 + length
+    assert at == len(data)
+    return found
+
+
+def all_of_it_comes_back_as_annotate(tmp):
+    recording = Recording(tmp)
+    begin = now()
+    messages = all_thirteen(begin)
+    sent(connect(UNIX), me(), *messages)
+    # another process with a counter of that key
+    sent(connect(TCP), setup(5, 5), counter(10, "Other", "activity", kind=3, activities=("x",)),
+         message(10, packed(begin), packed(0), packed(10), packed(1), packed(78)))
+    recording.stop()
+    out = os.path.join(tmp, "out.annotate")
+    done = tap.run("convert", recording.path, "--to", "annotate", "-o", out)
+    assert done.returncode == 0, done
+    assert tap.run("check", out).returncode == 0
+    with open(out, "rb") as file:
+        found = stream(file.read())
+    assert {marker for marker, _ in found} == set(range(1, 14)), found
+    for index in 4, 11, 12, 13:
+        wanted = (messages[index][0], messages[index][5:])
+        assert found.count(wanted) == 1, index
+    assert sum(b"a picture" in body for _, body in found) == 1
+    for text in b"one", b"two", b"three", b"four", b"six", b"seven", b"eight", b"ten":
+        assert any(text in body for _, body in found), text
+    # each activity is of the counter of its own process
+    keys = {}
+    for name in b"Activities", b"Other":
+        body, = (body for marker, body in found if marker == 8 and name + b"\0" in body)
+        keys[name] = unpacked(body, 0)[0]
+    tids = {}
+    for marker, body in found:
+        if marker == 10:
+            at, fields = 0, []
+            while at < len(body):
+                field, at = unpacked(body, at)
+                fields.append(field)
+            tids.setdefault(fields[2], set()).add(fields[4])
+    assert tids[keys[b"Activities"]] == {77} and tids[keys[b"Other"]] == {78}, (keys, tids)
+
+
+def what_is_beside_a_capture_may_be_damaged(tmp):
+    recording = Recording(tmp)
+    sent(connect(UNIX), me(), *all_thirteen(now()))
+    recording.stop()
+    out = os.path.join(tmp, "out.annotate")
+    with open(recording.path + ".annotate-side", "rb") as file:
+        side = file.read()
+    for damaged in side[:-3], side[:15], b"A" * 40, b"", side + b"ANNOTATE 9\n" + b"\0" * 9:
+        with open(recording.path + ".annotate-side", "wb") as file:
+            file.write(damaged)
+        done = tap.run("convert", recording.path, "--to", "annotate", "-o", out)
+        assert done.returncode in (0, 1) and done.stderr, (damaged[:40], done)
+        assert tap.run("check", out).returncode == 0
 
 
 def each_clients_setup_is_beside_it(tmp):
@@ -294,7 +369,7 @@ def each_clients_setup_is_beside_it(tmp):
     first.close()
     second.close()
     recording.stop()
-    with open(recording.path + ".annotate", "rb") as file:
+    with open(recording.path + ".annotate-side", "rb") as file:
         side = file.read()
     assert side == setup(1, 9) + view + setup(2, 9) + view + setup(1, 9) + view, side
 

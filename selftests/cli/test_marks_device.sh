@@ -79,6 +79,54 @@ the_example_needs_no_recording() {
 	"$MARKS"
 }
 
+tracepoints_are_counted_by_name() {
+	[ -e /sys/kernel/tracing/events ] || mount -t tracefs nodev /sys/kernel/tracing || return 1
+	"$KBARMAN" record -a -e cpu-clock,sched:sched_wakeup,sched:sched_switch \
+		sh -c 'for i in 1 2 3 4 5 6 7 8; do sleep 0.05; done' || return 1
+	"$KBARMAN" check kbarman.cap || return 1
+	for event in sched:sched_wakeup sched:sched_switch; do
+		"$KBARMAN" dump --json kbarman.cap | grep -q "counter.0.[12]=$event" || return 1
+	done
+	"$KBARMAN" record -e cpu-clock,sched:nothing true 2>said2
+	[ $? -eq 2 ] && grep -q 'no such tracepoint' said2
+}
+
+files_and_charts_are_polled() {
+	echo 17.5 >number
+	"$KBARMAN" record -a --poll "pond:frogs=$PWD/number@50" --chart runnable,memory,irq@20 \
+		sh -c 'sleep 0.5; echo 23.5 >number; sleep 0.5' || return 1
+	"$KBARMAN" check kbarman.cap || return 1
+	for text in 'frogs=17.5' 'frogs=23.5' 'runnable=' 'used=' 'interrupts='; do
+		said "$text" || return 1
+	done
+}
+
+# A driver that this machine does not have: its files, for a while.
+frequencies_and_idle_states_are_polled() {
+	mount -t tmpfs nodev /sys/devices/system/cpu || return 1
+	for cpu in 0 1; do
+		at=/sys/devices/system/cpu/cpu$cpu
+		mkdir -p $at/cpufreq $at/cpuidle/state0 $at/cpuidle/state1
+		echo 1${cpu}00000 >$at/cpufreq/scaling_cur_freq
+		echo C1 >$at/cpuidle/state0/name
+		echo C6 >$at/cpuidle/state1/name
+		echo 1000 >$at/cpuidle/state0/time
+		echo 2000 >$at/cpuidle/state1/time
+	done
+	"$KBARMAN" record -a --chart freq@20,idle@20 sh -c "sleep 0.5
+		echo 1500 >/sys/devices/system/cpu/cpu0/cpuidle/state0/time
+		echo 2700 >/sys/devices/system/cpu/cpu1/cpuidle/state1/time
+		sleep 0.5" >said2 2>&1
+	status=$?
+	umount /sys/devices/system/cpu
+	cat said2
+	[ $status -eq 0 ] || return 1
+	for text in '000.*frequency=1000000000' '001.*frequency=1100000000' '000.*C1=0.0005' \
+		'001.*C6=0.0007'; do
+		said "$text" || return 1
+	done
+}
+
 # ---- all of them ----
 
 if [ ! -e /dev/kbarman ]; then

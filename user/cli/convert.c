@@ -17,6 +17,7 @@
 #include <kbarman/tptp.h>
 
 #include "cli.h"
+#include "export/annotate_side.h"
 #include "connect.h"
 #include "directory.h"
 #include "serve.h"
@@ -307,16 +308,34 @@ static int map_picture(struct convert *c)
 	return 0;
 }
 
+/* What Annotate clients said during the recording, if there is something, to be freed. */
+static char *find_beside(const struct convert *c)
+{
+	char *path;
+
+	if (strcmp(c->export->name, "annotate") || !strcmp(c->input, "-") ||
+	    asprintf(&path, "%s" ANNOTATE_SIDE_SUFFIX, c->input) < 0)
+		return NULL;
+	if (!access(path, F_OK))
+		return path;
+	free(path);
+	return NULL;
+}
+
 static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		  int fd, struct kb_error *err)
 {
 	struct kb_out *out;
 	int result = kb_out_fd(&out, fd);
+	char *beside;
 
 	if (result)
 		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
+	beside = find_beside(c);
+	c->options.beside = beside;
 	result = c->export->run(barman, symbolizer, &c->options, out, err);
 	kb_out_destroy(out);
+	free(beside);
 	return result;
 }
 

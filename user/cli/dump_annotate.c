@@ -150,12 +150,18 @@ int dump_annotate(const char *path, struct kb_json *json)
 	const struct kb_error *first;
 	struct kb_error err = { 0 };
 	unsigned int findings;
+	struct kb_annotate_setup setup;
 	uint64_t index = 0;
 
 	if (kb_annotate_open(&reader, path, &err))
 		return cli_fail_error(&err);
-	put_setup(json, kb_annotate_setup(reader));
+	setup = *kb_annotate_setup(reader);
+	put_setup(json, &setup);
 	while (!kb_out_error(json->out) && kb_annotate_next(reader, &m, &err) > 0) {
+		if (memcmp(&setup, kb_annotate_setup(reader), sizeof(setup))) {
+			setup = *kb_annotate_setup(reader);
+			put_setup(json, &setup);
+		}
 		kb_json_begin(json, "message");
 		kb_json_u64(json, "index", index++);
 		kb_json_u64(json, "type", m.type);

@@ -157,13 +157,15 @@ struct kb_annotate_reader;
 /*
  * Open the stream at @path ("-" is standard input) or in memory, which must stay, and
  * read its setup. Memory use does not depend on the stream. -ENODATA: it is not an
- * Annotate stream; -EPROTONOSUPPORT: one of another version than 3.
+ * Annotate stream; -EPROTONOSUPPORT: one of another version than 3. A file may have
+ * several streams, one behind the other, each with its setup (CAPTURE.annotate-side has).
  */
 int kb_annotate_open(struct kb_annotate_reader **reader, const char *path, struct kb_error *err);
 int kb_annotate_open_memory(struct kb_annotate_reader **reader, const void *data, size_t size,
 			    struct kb_error *err);
 void kb_annotate_close(struct kb_annotate_reader *reader);
 
+/* That of the stream which the message given last is of. */
 const struct kb_annotate_setup *kb_annotate_setup(const struct kb_annotate_reader *reader);
 
 /*

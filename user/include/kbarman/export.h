@@ -28,6 +28,7 @@ struct kb_export_options {
 	bool aggregate;		/* tptp: a pair of messages per thread and method */
 	const char *directory;	/* of an export with .directory: an empty one */
 	int32_t tid, pid;	/* annotate: who speaks; 0 in a file */
+	const char *beside;	/* annotate: CAPTURE.annotate-side; NULL = none */
 	const void *picture;	/* annotate: an image file's bytes; NULL = none */
 	uint64_t picture_bytes;
 	const char *picture_text;	/* beside it; NULL = "" */

@@ -15,6 +15,7 @@
 
 #include "analysis/names.h"
 #include "analysis/timeline.h"
+#include "export/annotate_side.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "format/annotate.h"
@@ -376,6 +377,10 @@ static void write_annotation(struct annotate *x, const struct kb_event *event)
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
 	bool colour = event->annotation.colour;
 
+	/* The picture that it belongs to has it, too. */
+	if (x->options->beside && event->annotation.group == ANNOTATE_SIDE_GROUP &&
+	    !event->annotation.type)
+		return;
 	switch (event->annotation.type) {
 	case 1:
 		write_note(x, colour ? KB_ANNOTATE_COLOR_MARKER : KB_ANNOTATE_MARKER, event,
@@ -517,6 +522,10 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	if (result)
 		goto out;
 	define(x);
+	if (x->options->beside)
+		annotate_side_write(x->options->beside, options, out,
+				    KEY_COUNTERS + kb_names_nr_counters(x->names) +
+				    x->header->nr_series, VIEW);
 	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
 		write_event(x, &event);
 	while (kb_timeline_end(x->timeline, &slice))

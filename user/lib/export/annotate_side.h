@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * CAPTURE.annotate: what Annotate clients said during a recording and a capture has no
+ * CAPTURE.annotate-side: what Annotate clients said during a recording and a capture has no
  * place for. Streams of Annotate v3 one behind the other, each with its setup: where a
  * message would begin and an 'A' stands, the next one does. An annotation of the capture
  * whose group is ANNOTATE_SIDE_GROUP is the text of a picture that is in there.
@@ -8,7 +8,20 @@
 #ifndef KB_LIB_EXPORT_ANNOTATE_SIDE_H
 #define KB_LIB_EXPORT_ANNOTATE_SIDE_H
 
-#define ANNOTATE_SIDE_SUFFIX	".annotate"
+#include <stdint.h>
+
+#include <kbarman/annotate.h>
+
+struct kb_export_options;
+
+#define ANNOTATE_SIDE_SUFFIX	".annotate-side"
 #define ANNOTATE_SIDE_GROUP	0x76697375U	/* "visu" */
+
+/*
+ * All messages of the file at @path to @out, where their counters have keys from
+ * @first_key on and no activity map is @own_view. Damage is said, and ends it.
+ */
+void annotate_side_write(const char *path, const struct kb_export_options *options,
+			 struct kb_out *out, uint32_t first_key, int32_t own_view);
 
 #endif

@@ -370,56 +370,6 @@ static int leave(struct kb_annotate_reader *reader, struct kb_error *err)
 			    kb_in_name(in), (unsigned long long)kb_in_offset(in));
 }
 
-int kb_annotate_next(struct kb_annotate_reader *reader, struct kb_annotate_message *message,
-		     struct kb_error *err)
-{
-	struct kb_in *in = &reader->in;
-	int result;
-
-	memset(message, 0, sizeof(*message));
-	if (reader->over)
-		return 0;
-	result = leave(reader, err);
-	if (!result && kb_in_want(in, 1))
-		result = get_message(reader, message, err);
-	else if (!result && in->error)
-		result = kb_in_error(in, err);
-	reader->over = result <= 0;
-	return result;
-}
-
-size_t kb_annotate_read_image(struct kb_annotate_reader *reader, void *to, size_t size)
-{
-	struct kb_in *in = &reader->in;
-	size_t there;
-
-	if (!reader->image)
-		return 0;
-	in->at += reader->taken;
-	reader->taken = 0;
-	there = kb_in_want(in, 1);
-	if (size > there)
-		size = there;
-	if (size > reader->image)
-		size = (size_t)reader->image;
-	memcpy(to, in->at, size);
-	in->at += size;
-	reader->image -= size;
-	return size;
-}
-
-const struct kb_annotate_setup *kb_annotate_setup(const struct kb_annotate_reader *reader)
-{
-	return &reader->setup;
-}
-
-unsigned int kb_annotate_damage(const struct kb_annotate_reader *reader,
-				const struct kb_error **first)
-{
-	*first = reader->findings ? &reader->first : NULL;
-	return reader->findings;
-}
-
 static int32_t plain32(const uint8_t *at)
 {
 	uint32_t value;
@@ -459,6 +409,72 @@ static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct k
 	setup->dont_mangle = in->at[19];
 	in->at += KB_ANNOTATE_SETUP_BYTES;
 	return 0;
+}
+
+/* No message has the type 'A': another stream begins. */
+static int next_stream(struct kb_annotate_reader *reader, struct kb_error *err)
+{
+	uint64_t offset = kb_in_offset(&reader->in);
+	int ret = get_setup(&reader->in, &reader->setup, err);
+
+	if (ret != -ENODATA)
+		return ret;
+	return kb_error_set(err, -EBADMSG, offset,
+			    "%s: damaged at byte %llu: neither a message of Annotate v3 nor "
+			    "another stream begins here", kb_in_name(&reader->in),
+			    (unsigned long long)offset);
+}
+
+int kb_annotate_next(struct kb_annotate_reader *reader, struct kb_annotate_message *message,
+		     struct kb_error *err)
+{
+	struct kb_in *in = &reader->in;
+	int result;
+
+	memset(message, 0, sizeof(*message));
+	if (reader->over)
+		return 0;
+	result = leave(reader, err);
+	while (!result && kb_in_want(in, 1) && *in->at == 'A')
+		result = next_stream(reader, err);
+	if (!result && kb_in_want(in, 1))
+		result = get_message(reader, message, err);
+	else if (!result && in->error)
+		result = kb_in_error(in, err);
+	reader->over = result <= 0;
+	return result;
+}
+
+size_t kb_annotate_read_image(struct kb_annotate_reader *reader, void *to, size_t size)
+{
+	struct kb_in *in = &reader->in;
+	size_t there;
+
+	if (!reader->image)
+		return 0;
+	in->at += reader->taken;
+	reader->taken = 0;
+	there = kb_in_want(in, 1);
+	if (size > there)
+		size = there;
+	if (size > reader->image)
+		size = (size_t)reader->image;
+	memcpy(to, in->at, size);
+	in->at += size;
+	reader->image -= size;
+	return size;
+}
+
+const struct kb_annotate_setup *kb_annotate_setup(const struct kb_annotate_reader *reader)
+{
+	return &reader->setup;
+}
+
+unsigned int kb_annotate_damage(const struct kb_annotate_reader *reader,
+				const struct kb_error **first)
+{
+	*first = reader->findings ? &reader->first : NULL;
+	return reader->findings;
 }
 
 /* Takes over @in. */
