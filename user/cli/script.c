@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <uapi/barman_v2.h>
+
 #include <kbarman/out.h>
 #include <kbarman/symbol.h>
 
@@ -298,9 +300,34 @@ static void put_halt(struct script *script, const struct kb_event *event, int64_
 static void put_annotation(struct script *script, const struct kb_event *event, int64_t ns)
 {
 	put_head(script, event, event->task_id, ns);
-	put(script, "kbarman:annotation: ");
+	switch (event->annotation.type) {
+	case BM_ANNOTATION_BOOKMARK:
+		put(script, "kbarman:bookmark: ");
+		break;
+	case BM_ANNOTATION_CHANNEL:
+		put(script, "kbarman:channel: ");
+		break;
+	case BM_ANNOTATION_GROUP:
+		put(script, "kbarman:group: ");
+		break;
+	default:
+		put(script, "kbarman:annotation: ");
+	}
 	put_bytes(script, event->annotation.text, event->annotation.text_length);
 	end_line(script);
+}
+
+/* As it is meant: with a multiplier that is no 1, values below 0 are possible as well. */
+static void put_value(struct script *script, uint64_t value, double multiplier)
+{
+	char text[32];
+
+	if (multiplier == 1.0) {
+		put_number(script, value, 10, 0, ' ');
+		return;
+	}
+	snprintf(text, sizeof(text), "%.12g", (double)(int64_t)value * multiplier);
+	put(script, text);
 }
 
 static void put_counter(struct script *script, const struct kb_event *event, int64_t ns)
@@ -312,7 +339,8 @@ static void put_counter(struct script *script, const struct kb_event *event, int
 	put(script, "kbarman:counter: ");
 	put(script, i < header->nr_series && header->series[i].name ? header->series[i].name : "?");
 	put_char(script, '=');
-	put_number(script, event->custom_counter.value, 10, 0, ' ');
+	put_value(script, event->custom_counter.value,
+		  i < header->nr_series ? header->series[i].multiplier : 1.0);
 	end_line(script);
 }
 
