@@ -1,0 +1,87 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Runs under systemd, where the packages are installed and the module is loaded. Prints TAP.
+
+count=0
+cd /tmp || exit
+
+check() {
+	count=$((count + 1))
+	if "$1" >/tmp/said 2>&1; then
+		echo "ok - $1"
+	else
+		tail -n 30 /tmp/said | sed 's/^/# /'
+		echo "not ok - $1"
+	fi
+}
+
+the_tool_and_its_manual_are_there() {
+	kbarman version && [ -s /usr/share/man/man1/kbarman-flight.1.gz ] &&
+		[ -s /usr/share/bash-completion/completions/kbarman ]
+}
+
+the_module_is_that_of_dkms() {
+	modinfo -F filename kbarman | grep updates/dkms &&
+		[ "$(cat /sys/module/kbarman/srcversion)" = "$(modinfo -F srcversion kbarman)" ]
+}
+
+udev_gives_the_device_to_its_group() {
+	stat -c '%G %a' /dev/kbarman | grep 'kbarman 660'
+}
+
+the_flight_recorder_starts_in_its_sandbox() {
+	systemctl start kbarman-flight || { journalctl --no-pager -n 20; return 1; }
+	pid=$(systemctl show -P MainPID kbarman-flight)
+	until kbarman doctor | grep 'session.*another program'; do sleep 0.2; done
+	systemctl status --no-pager kbarman-flight
+	grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' "/proc/$pid/status"
+	# not root; three capabilities, no way to more; system calls filtered
+	! grep -q '^Uid:.0' "/proc/$pid/status" && grep -q '^NoNewPrivs:.1' "/proc/$pid/status" &&
+		grep -q '^Seccomp:.2' "/proc/$pid/status" &&
+		grep -q '^CapBnd:.0000004400800000$' "/proc/$pid/status"
+}
+
+a_snapshot_under_load_has_the_last_moment_before_the_request() {
+	for i in 1 2 3 4; do
+		sh -c 'while :; do /bin/true; done' &
+		load="$load $!"
+	done
+	sleep 2
+	ok=0
+	for i in 1 2 3; do
+		kbarman annotate "the last word $i"
+		kbarman snapshot -o snap$i.cap || ok=1
+		kbarman check snap$i.cap || ok=1
+		kbarman dump -j snap$i.cap | grep -q "the last word $i" || {
+			echo "the mark in front of snapshot $i is not in it"; ok=1; }
+	done
+	# shellcheck disable=SC2086 # a list
+	kill $load
+	return $ok
+}
+
+a_reload_leaves_a_snapshot_in_its_folder() {
+	systemctl reload kbarman-flight || return
+	i=0
+	until ls /var/lib/kbarman/flight-*.cap; do
+		i=$((i + 1)); sleep 0.2
+		[ $i -lt 100 ] || return 1
+	done
+	systemctl is-active kbarman-flight
+}
+
+stopping_it_leaves_the_last_seconds() {
+	systemctl stop kbarman-flight && kbarman check /var/lib/kbarman/flight.cap
+}
+
+purging_leaves_nothing() {
+	dpkg --purge kbarman kbarman-dkms libkbarman-dev || return
+	! find /usr /lib/modules -name '*kbarman*' | grep .
+}
+
+# shellcheck disable=SC2013 # one word a line
+for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$0"); do
+	[ "$test" = check ] || check "$test"
+done
+echo "1..$count"

@@ -1,0 +1,84 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# Usage: selftests/package/test.sh
+#
+# The Debian packages: built from this tree, installed into a Debian of their own, which then
+# boots in a VM with systemd: inside.sh is what is tried there. Prints TAP.
+
+set -u
+cd "$(dirname -- "$0")/../.." || exit
+here=$PWD/selftests/package
+work=$(mktemp -d) || exit
+trap 'rm -rf "$work"' EXIT
+trap 'exit 143' INT TERM HUP
+
+# result STATUS NAME: with what was said, if it was in vain
+result() {
+	if [ "$1" -eq 0 ]; then
+		echo "ok - $2"
+	else
+		tail -n 30 "$work/said" | sed 's/^/# /'
+		echo "not ok - $2"
+	fi
+	return "$1"
+}
+
+# what git has, and nothing that was built
+build_packages() {
+	mkdir "$work/source" && git ls-files -z | xargs -0 cp --parents -t "$work/source" &&
+		cd "$work/source" && nice dpkg-buildpackage -b -us -uc -d
+}
+
+# The kernel and its headers, as their packages would have put them there.
+add_kernel() {
+	kernel=$(scripts/kernel "$(dpkg --print-architecture)") && eval "$kernel" || return
+	unpacked=${KDIR%/usr/src/*}
+	release=${KDIR##*/linux-headers-}
+	cp -a "$unpacked/usr/src/." "$root/usr/src/" &&
+		cp -a "$unpacked"/usr/lib/linux-kbuild-* "$root/usr/lib/" &&
+		mkdir -p "$root/lib/modules" &&
+		cp -a "$unpacked/lib/modules/$release" "$root/lib/modules/" &&
+		cp -a "$unpacked/boot/." "$root/boot/" &&
+		ln -sfn "/usr/src/linux-headers-$release" "$root/lib/modules/$release/build"
+}
+
+install_packages() {
+	root=$work/root
+	cp -a --reflink=auto "$(scripts/package-root)" "$root" && add_kernel &&
+		mkdir "$root/packages" && cp "$work"/*.deb "$root/packages" || return
+	rm -f "$root"/packages/*dbgsym*
+	unshare --mount sh -c "mount --bind /proc '$root/proc' && mount --bind /dev '$root/dev' &&
+		exec chroot '$root' sh -c 'DEBIAN_FRONTEND=noninteractive dpkg -i /packages/*.deb'"
+}
+
+built_for_the_kernel() {
+	find "$root/lib/modules" -path '*updates/dkms/kbarman.ko*' | grep .
+}
+
+boot() {
+	mkdir "$work/share" && cp "$here/boot.sh" "$here/inside.sh" "$work/share" &&
+		scripts/vm --arch "$(dpkg --print-architecture)" --root "$root" --mem 1536 \
+			--share "$work/share" --timeout 500 -- sh boot.sh
+}
+
+if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh_dkms >/dev/null; then
+	echo 'ok - packages_are_built # SKIP debhelper or dh-dkms is not installed (scripts/setup)'
+	exit 0
+fi
+build_packages >"$work/said" 2>&1 </dev/null
+result $? packages_are_built || exit
+if [ "$(id -u)" -ne 0 ]; then
+	echo 'ok - packages_are_installed # SKIP only root can install a Debian to try them on'
+	exit 0
+fi
+install_packages >"$work/said" 2>&1 </dev/null
+result $? packages_are_installed || exit
+built_for_the_kernel >>"$work/said" 2>&1
+result $? dkms_builds_the_module_for_the_kernel || exit
+boot >"$work/booted" 2>"$work/said" </dev/null
+status=$?
+cat "$work/share/inside.tap" 2>/dev/null
+cat "$work/booted" >>"$work/said"
+grep -q '^1\.\.' "$work/share/inside.tap" 2>/dev/null && [ $status -eq 0 ]
+result $? the_installed_system_boots_and_ends
