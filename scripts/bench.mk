@@ -4,9 +4,48 @@
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
 	   build/selftests/bench/report build/kbarman
 
-.PHONY: bench
-bench: user $(BENCHES)	## figures of speed and memory: a table, and out/bench.json
+.PHONY: bench bench-profile bench-switch bench-guest
+bench: user $(BENCHES) bench-switch	## figures of speed and memory, beside others: a table, and out/bench.json
 	@scripts/bench
+
+TRACER		?= kbarman
+WORKLOAD	?= yield
+bench-profile: bench-switch	## where the instructions of a switch are (TRACER=kbarman, ftrace … WORKLOAD=yield, pipe …)
+	@scripts/bench-switches --profile $(TRACER) $(WORKLOAD)
+
+# What scripts/bench-switches runs, here and in an amd64 guest.
+BENCH_GUEST	:= build/bench/guest
+BENCH_PROBE	:= build/bench/probe
+SWITCH		:= selftests/bench/switch
+
+bench-switch: build/bench/count.so build/bench/rate user
+	@$(MAKE) --no-print-directory ARCH=amd64 bench-guest
+
+build/bench/count.so: $(SWITCH)/count.c $(SWITCH)/plugin_api.h $(SWITCH)/mark.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden $< -o $@
+
+build/bench/rate: $(SWITCH)/rate.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) $< -o $@
+
+bench-guest: $(BENCH_GUEST)/measure $(BENCH_GUEST)/hold_kbarman $(BENCH_GUEST)/hold_bpf \
+	     $(BENCH_GUEST)/empty_probe.ko
+	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=$(BENCH_GUEST) guest-module \
+		$(BENCH_GUEST)/kbarman
+
+$(BENCH_GUEST)/%: $(SWITCH)/%.c $(SWITCH)/mark.h $(SWITCH)/hold.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Ikmod -static $< -o $@
+
+$(BENCH_GUEST)/empty_probe.ko: $(wildcard $(SWITCH)/probe/*) kmod/compat/tracepoint.c \
+			       kmod/compat/tracepoint.h
+	@mkdir -p $(@D) $(BENCH_PROBE)
+	@cp -rsfu $(addprefix $(CURDIR)/,$(wildcard $(SWITCH)/probe/*) kmod) $(BENCH_PROBE)
+	@k=$$(scripts/kernel amd64) || exit; eval "$$k"; \
+	$(MAKE) -C $$KDIR M=$(CURDIR)/$(BENCH_PROBE) ARCH=x86_64 CROSS_COMPILE=$$KCROSS modules \
+		>$(BENCH_PROBE).log 2>&1 || { cat $(BENCH_PROBE).log >&2; exit 1; }
+	cp $(BENCH_PROBE)/empty_probe.ko $@
 
 build/selftests/bench/decode: selftests/bench/decode.c build/libkbarman.a
 	@mkdir -p $(@D)

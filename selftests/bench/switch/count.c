@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A plugin for QEMU that counts the instructions which the guest executes between two marks
+ * (mark.h), in the kernel and in programs:
+ *
+ *	-plugin count.so,out=FILE[,addresses=PREFIX]
+ *
+ * FILE gets a line "SECTION INSTRUCTIONS" at every end mark; sections count from 0. On request
+ * PREFIX.SECTION gets a line "ADDRESS COUNT DISASSEMBLY" for every kernel instruction that was
+ * executed there.
+ *
+ * An instruction with a repeat prefix counts once, however often it repeats: a processor
+ * copies many bytes a step, and who copies by `rep movsb` is not to look the dearer for it.
+ *
+ * The counters are plain numbers that translated code adds to: for one vCPU.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "mark.h"
+#include "plugin_api.h"
+
+#define BUCKETS		(1U << 18)
+#define KERNEL		(1ULL << 63)	/* and above */
+
+/* How often the instruction at an address was executed. */
+struct counter {
+	struct counter *next;
+	uint64_t address, count;
+	char *text;
+};
+
+PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+static struct counter *counters[BUCKETS];
+static uint64_t total;
+static unsigned int section;
+static FILE *out;
+static const char *addresses;		/* NULL = not asked for */
+
+static struct counter *counter_of(const struct qemu_plugin_insn *insn)
+{
+	uint64_t address = qemu_plugin_insn_vaddr(insn);
+	struct counter **bucket = &counters[(address * 0x9e3779b97f4a7c15ULL) >> 46];
+	struct counter *counter = *bucket;
+
+	while (counter && counter->address != address)
+		counter = counter->next;
+	if (!counter) {
+		counter = calloc(1, sizeof(*counter));
+		if (!counter)
+			abort();
+		counter->address = address;
+		counter->next = *bucket;
+		*bucket = counter;
+	}
+	/* Linux patches its code, and what is translated last is what is executed. */
+	free(counter->text);
+	counter->text = qemu_plugin_insn_disas(insn);
+	return counter;
+}
+
+static void begin(unsigned int vcpu, void *context)
+{
+	(void)vcpu;
+	(void)context;
+	total = 0;
+	for (struct counter **bucket = counters; bucket < counters + BUCKETS; bucket++)
+		for (struct counter *counter = *bucket; counter; counter = counter->next)
+			counter->count = 0;
+}
+
+static void write_addresses(void)
+{
+	char path[4096];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s.%u", addresses, section);
+	file = fopen(path, "w");
+	if (!file) {
+		perror(path);
+		return;
+	}
+	for (struct counter **bucket = counters; bucket < counters + BUCKETS; bucket++)
+		for (struct counter *counter = *bucket; counter; counter = counter->next)
+			if (counter->count)
+				fprintf(file, "%016" PRIx64 " %" PRIu64 " %s\n", counter->address,
+					counter->count, counter->text);
+	if (fclose(file))
+		perror(path);
+}
+
+static void end(unsigned int vcpu, void *context)
+{
+	(void)vcpu;
+	(void)context;
+	fprintf(out, "%u %" PRIu64 "\n", section, total);
+	fflush(out);
+	if (addresses)
+		write_addresses();
+	section++;
+}
+
+static const uint8_t *without_prefixes(const uint8_t *at, const uint8_t *end_of_insn, bool *repeats)
+{
+	*repeats = false;
+	for (; at < end_of_insn; at++)
+		if (*at == 0xf2 || *at == 0xf3)
+			*repeats = true;
+		else if ((*at & 0xf0) != 0x40 && *at != 0x66 && *at != 0x67)
+			break;
+	return at;
+}
+
+/* A string instruction or one of I/O, with a repeat prefix. */
+static bool repeats(const struct qemu_plugin_insn *insn)
+{
+	const uint8_t *data = qemu_plugin_insn_data(insn);
+	const uint8_t *last = data + qemu_plugin_insn_size(insn);
+	bool prefix;
+	const uint8_t *opcode = without_prefixes(data, last, &prefix);
+
+	if (!prefix || opcode == last)
+		return false;
+	return (*opcode >= 0x6c && *opcode <= 0x6f) || (*opcode >= 0xa4 && *opcode <= 0xa7) ||
+	       (*opcode >= 0xaa && *opcode <= 0xaf);
+}
+
+/* QEMU executes it anew for every repetition. If nothing else came since, it is one. */
+static void count_repeating(unsigned int vcpu, void *context)
+{
+	static const struct counter *last;
+	static uint64_t last_total;
+	struct counter *counter = context;
+
+	(void)vcpu;
+	if (counter == last && total == last_total)
+		return;
+	counter->count++;
+	last = counter;
+	last_total = ++total;
+}
+
+static void translate_insn(struct qemu_plugin_insn *insn)
+{
+	uint32_t words[2];
+
+	if (qemu_plugin_insn_size(insn) == sizeof(words)) {
+		memcpy(words, qemu_plugin_insn_data(insn), sizeof(words));
+		if (words[0] == MARK_OPCODE && (words[1] == MARK_BEGIN || words[1] == MARK_END)) {
+			qemu_plugin_register_vcpu_insn_exec_cb(insn,
+							       words[1] == MARK_BEGIN ? begin : end,
+							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+			return;
+		}
+	}
+	if (repeats(insn)) {
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, count_repeating,
+						       QEMU_PLUGIN_CB_NO_REGS, counter_of(insn));
+		return;
+	}
+	qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &total, 1);
+	if (addresses && qemu_plugin_insn_vaddr(insn) >= KERNEL)
+		qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64,
+							   &counter_of(insn)->count, 1);
+}
+
+static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
+	for (size_t i = 0; i < n; i++)
+		translate_insn(qemu_plugin_tb_get_insn(tb, i));
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc, char **argv)
+{
+	const char *path = NULL;
+
+	for (int i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4))
+			path = argv[i] + 4;
+		else if (!strncmp(argv[i], "addresses=", 10))
+			addresses = strdup(argv[i] + 10);
+		else
+			path = NULL;
+	}
+	if (!path || strcmp(info->target_name, "x86_64") || info->system.max_vcpus != 1) {
+		fprintf(stderr, "count: wants out=FILE[,addresses=PREFIX], on one x86_64 vCPU\n");
+		return -1;
+	}
+	out = fopen(path, "w");
+	if (!out) {
+		perror(path);
+		return -1;
+	}
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate);
+	return 0;
+}

@@ -1,0 +1,239 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# What the guests of scripts/bench-switches do, in the directory with the programs.
+#
+#	guest.sh count [-k] WORKLOADS USUAL TRACER...
+#		workloads that switch tasks, with each tracer; those of USUAL with those that
+#		record what is usual with them
+#	guest.sh record TIMES
+#		one of them, recorded by all, for decoding
+#
+# Prints, a line each:
+#
+#	count TRACER WORKLOAD SWITCHES	in the order in which the plugin counts sections
+#	bytes TRACER SWITCHES BYTES	what a tracer wrote of how many switches
+#	why TRACER REASON		it cannot run here
+#
+# -k leaves the kernel's symbols of each tracer's run in kallsyms.TRACER.
+#
+# A tracer is a pair of functions, NAME_on and NAME_off; the first says why when it fails.
+# None of them has a reader that runs meanwhile: all but BPF's overwrite what is oldest, and
+# BPF's buffer has room for all.
+#
+# shellcheck disable=SC2317,SC2012 # functions are called by name; ls has sizes
+
+tracing=/sys/kernel/tracing
+here=$PWD
+
+# ---- programs that keep a tracer running
+
+# hold COMMAND...: it says "ready", runs until its input ends, and says what it has done
+hold() {
+	mkfifo in out
+	"$@" <in >out 2>why &
+	held=$!
+	exec 8>in 9<out
+	rm in out
+	read -r word <&9 && [ "$word" = ready ] && return
+	release
+	cat why
+	return 1
+}
+
+# release [NAME]: with a name, what it said of its records and bytes
+release() {
+	exec 8>&-
+	cat <&9 >said
+	exec 9<&-
+	wait "$held"
+	[ $# -eq 0 ] || echo "bytes $1 $(cat said)"
+}
+
+# ---- tracers: of sched_switch alone, as each is when nothing else is asked for
+
+off_on() { :; }
+off_off() { :; }
+
+empty_probe_on() { insmod empty_probe.ko 2>&1; }
+empty_probe_off() { rmmod empty_probe; }
+
+kbarman_on() { hold ./hold_kbarman sched; }
+kbarman_off() { release kbarman; }
+
+bpf_ringbuf_on() { hold ./hold_bpf; }
+bpf_ringbuf_off() { release bpf_ringbuf; }
+
+# ftrace EVENTS KIB
+ftrace() {
+	echo "$2" >$tracing/buffer_size_kb &&
+	: >$tracing/trace &&
+	echo 1 >"$tracing/events/$1/enable"
+} 2>&1
+ftrace_on() { ftrace sched/sched_switch 4096; }
+ftrace_off() { echo 0 >$tracing/events/enable; }
+
+# perf_hold EVENTS
+perf_hold() {
+	hold perf record -q -a --overwrite -m 4M -e "$1" -o perf.data -- sh -c 'echo ready; cat'
+}
+perf_on() { perf_hold sched:sched_switch; }
+perf_off() { release; }
+
+lttng_daemon() {
+	[ -d lttng ] || {
+		echo "its modules do not build for this kernel"
+		return 1
+	}
+	modules=/lib/modules/$(uname -r)
+	[ -e "$modules/lttng" ] || {
+		mkdir -p "$modules" && cp -r lttng "$modules" &&
+		touch "$modules/modules.order" "$modules/modules.builtin" \
+			"$modules/modules.builtin.modinfo" && depmod || return
+	}
+	lttng-sessiond --daemonize
+}
+
+# lttng_session EVENTS SUBBUFFER CREATE-OPTION...
+lttng_session() {
+	events=$1 subbuffer=$2
+	shift 2
+	lttng_daemon &&
+	lttng create bench "$@" &&
+	lttng enable-channel --kernel --subbuf-size="$subbuffer" --num-subbuf=4 bench &&
+	lttng enable-event --kernel --channel=bench "$events" &&
+	lttng start
+} >why 2>&1
+lttng_on() { lttng_session sched_switch 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
+lttng_off() {
+	lttng destroy bench
+	daemon=$(cat /var/run/lttng/lttng-sessiond.pid)
+	kill "$daemon"
+	while [ -d "/proc/$daemon" ]; do sleep 0.1; done
+} >/dev/null
+
+# ---- and of what each has to say of scheduling
+
+kbarman_usual_on() { hold ./hold_kbarman usual; }
+kbarman_usual_off() { release; }
+
+ftrace_usual_on() { ftrace sched 4096; }
+ftrace_usual_off() { ftrace_off; }
+
+perf_usual_on() { perf_hold 'sched:*'; }
+perf_usual_off() { perf_off; }
+
+lttng_usual_on() { lttng_session 'sched_*' 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
+lttng_usual_off() { lttng_off; }
+
+# ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
+
+yield() { ./measure yield 20000; }
+pipe() { ./measure run root perf bench -f simple sched pipe -l 20000 | tail -n 1; }
+# With so little room in a socket a writer soon waits for its reader.
+hackbench() {
+	echo 4608 >/proc/sys/net/core/wmem_default
+	./measure run root hackbench -g 1 -f 5 -l 2000 -s 1024 | tail -n 1
+}
+
+make_root() {
+	mkdir -p root/proc root/sys
+	mount --bind /proc root/proc
+	mount --bind /sys root/sys
+	for program in /usr/bin/perf /usr/bin/hackbench; do
+		echo $program
+		ldd $program | grep -o '/[^ ]*'
+	done | sort -u | while read -r file; do
+		cp --parents -L "$file" root
+	done
+}
+
+count() {
+	workloads=$(echo "$1" | tr , ' ') usual_workloads=$(echo "$2" | tr , ' ')
+	shift 2
+	make_root
+	# what they leave warm is warm for all
+	for workload in $workloads; do
+		echo "count warm_up $workload $($workload)"
+	done
+	for tracer; do
+		"${tracer}_on" >failed || {
+			echo "why $tracer $(tail -n 1 failed)"
+			continue
+		}
+		[ ! "$keep" ] || cat /proc/kallsyms >"$here/kallsyms.$tracer"
+		case $tracer in
+		*_usual) these=$usual_workloads ;;
+		*) these=$workloads ;;
+		esac
+		for workload in $these; do
+			echo "count $tracer $workload $($workload)"
+		done
+		"${tracer}_off"
+	done
+}
+
+# ---- recordings, left where the programs were
+
+# said NAME SWITCHES BYTES
+bytes_of() {
+	[ "$3" -gt 0 ] && echo "bytes $*"
+}
+
+# the section with the data, as the file's header says
+perf_data_bytes() {
+	od -A n -t u8 -j 48 -N 8 "$1" | tr -d ' '
+}
+
+record() {
+	for tracer in kbarman bpf_ringbuf; do
+		if "${tracer}_on" >failed; then
+			./measure yield "$1" >/dev/null
+			"${tracer}_off"
+		else
+			echo "why $tracer $(tail -n 1 failed)"
+		fi
+	done
+
+	if ftrace sched/sched_switch 131072 >failed; then
+		n=$(./measure yield "$1")
+		ftrace_off
+		# what is there, and no waiting for more
+		timeout 20 dd if=$tracing/per_cpu/cpu0/trace_pipe_raw of=ftrace.raw bs=4096 iflag=nonblock \
+			2>/dev/null
+		bytes_of ftrace "$n" "$(wc -c <ftrace.raw)"
+		rm ftrace.raw
+		echo 1 >$tracing/buffer_size_kb
+	else
+		echo "why ftrace $(tail -n 1 failed)"
+	fi
+
+	if n=$(perf record -q -a -m 128M -e sched:sched_switch -o "$here/perf.data" -- \
+		./measure yield "$1" 2>why); then
+		bytes_of perf "$n" "$(perf_data_bytes "$here/perf.data")"
+	else
+		echo "why perf $(tail -n 1 why)"
+	fi
+
+	if lttng_session sched_switch 64M --output="$here/lttng-trace"; then
+		n=$(./measure yield "$1")
+		lttng_off
+		bytes_of lttng "$n" "$(cat "$here"/lttng-trace/kernel/bench_* | wc -c)"
+	else
+		echo "why lttng $(tail -n 1 why)"
+	fi
+
+	"$here/kbarman" record -a -m 64M -o "$here/kbarman.cap" -- ./measure yield "$1" >/dev/null 2>why ||
+		echo "why kbarman $(tail -n 1 why)"
+}
+
+mode=$1 keep=
+shift
+[ "$1" != -k ] || { keep=1; shift; }
+echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+mkdir /tmp/bench
+cp measure hold_* ./*.ko /tmp/bench
+[ ! -d lttng ] || cp -r lttng /tmp/bench
+cd /tmp/bench || exit
+insmod kbarman.ko || exit
+"$mode" "$@"

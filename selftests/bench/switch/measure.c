@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: MIT
+/*
+ * One workload between two marks for the plugin that counts instructions; prints how many
+ * times the machine switched tasks meanwhile.
+ *
+ *	measure yield TIMES		two threads on one CPU, each giving way to the other
+ *	measure run ROOT COMMAND...	a command, from its start to its end, with ROOT as root
+ */
+#include <fcntl.h>
+#include <pthread.h>
+#include <sched.h>
+#include <spawn.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "mark.h"
+
+extern char **environ;
+
+static _Atomic bool running, over;
+
+static void __attribute__((noreturn)) die(const char *what)
+{
+	perror(what);
+	exit(1);
+}
+
+/* Of all CPUs since boot, as the kernel counts. */
+static unsigned long long switches(void)
+{
+	static char text[1 << 16];
+	ssize_t length;
+	char *line;
+	int fd = open("/proc/stat", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		die("/proc/stat");
+	length = read(fd, text, sizeof(text) - 1);
+	close(fd);
+	if (length <= 0)
+		die("/proc/stat");
+	text[length] = '\0';
+	line = strstr(text, "\nctxt ");
+	return line ? strtoull(line + 6, NULL, 10) : 0;
+}
+
+static void *give_way(void *unused)
+{
+	running = true;
+	while (!over)
+		sched_yield();
+	return unused;
+}
+
+/*
+ * Nothing else comes in between, and who runs next is not up to a clock: so the same work takes
+ * the same switches every time, with a tracer and without.
+ */
+static void be_undisturbed(void)
+{
+	const struct sched_param lowest = { .sched_priority = 1 };
+
+	if (sched_setscheduler(0, SCHED_FIFO, &lowest))
+		die("SCHED_FIFO");
+}
+
+static unsigned long long yield(unsigned long times)
+{
+	unsigned long long before;
+	cpu_set_t first;
+	pthread_t other;
+
+	CPU_ZERO(&first);
+	CPU_SET(0, &first);
+	if (sched_setaffinity(0, sizeof(first), &first) ||
+	    pthread_create(&other, NULL, give_way, NULL))
+		die("yield");
+	while (!running)
+		sched_yield();
+	before = switches();
+	MARK(MARK_BEGIN);
+	while (times--)
+		sched_yield();
+	MARK(MARK_END);
+	before = switches() - before;
+	over = true;
+	pthread_join(other, NULL);
+	return before;
+}
+
+static unsigned long long run(const char *root, char **command)
+{
+	unsigned long long before = switches();
+	int status = 0, error;
+	pid_t pid;
+
+	if (chroot(root) || chdir("/"))
+		die(root);
+	MARK(MARK_BEGIN);
+	error = posix_spawnp(&pid, command[0], NULL, NULL, command, environ);
+	if (!error)
+		waitpid(pid, &status, 0);
+	MARK(MARK_END);
+	before = switches() - before;
+	if (error || status) {
+		fprintf(stderr, "measure: %s failed\n", command[0]);
+		exit(1);
+	}
+	return before;
+}
+
+int main(int argc, char **argv)
+{
+	unsigned long long count;
+
+	be_undisturbed();
+	if (argc == 3 && !strcmp(argv[1], "yield")) {
+		count = yield(strtoul(argv[2], NULL, 0));
+	} else if (argc > 3 && !strcmp(argv[1], "run")) {
+		count = run(argv[2], argv + 3);
+	} else {
+		fprintf(stderr, "usage: measure yield TIMES | run ROOT COMMAND...\n");
+		return 2;
+	}
+	printf("%llu\n", count);
+	return 0;
+}
