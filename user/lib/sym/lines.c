@@ -21,6 +21,8 @@
 #include "sym/lines.h"
 
 #define MAX_RANGES	(8U << 20)	/* of units, and of the functions of one */
+#define MAX_FILE	(4ULL << 30)
+#define PADDING		4096		/* zeros behind the file */
 #define MAX_NESTING	64		/* of functions, blocks, namespaces and classes */
 
 struct range {
@@ -44,7 +46,8 @@ struct unit {
 
 struct kb_lines {
 	const struct kb_libdw *dw;
-	int fd;
+	char *image;			/* of the file */
+	size_t size;
 	Elf *elf;
 	Dwarf *dwarf;
 	struct unit *units;
@@ -324,19 +327,43 @@ uint32_t kb_lines_find(struct kb_lines *lines, uint64_t address, bool inlined,
 
 /* ---- files ---- */
 
+/*
+ * The whole file, with zeros behind it. Read, not mapped: a file that shrinks meanwhile
+ * must not kill the reader. libdw takes for granted that strings in sections end, so what
+ * is behind the last section has to.
+ */
+static int read_file(struct kb_lines *lines, int fd, uint64_t size)
+{
+	ssize_t nr = 1;
+
+	if (size > MAX_FILE)
+		return -EFBIG;
+	lines->image = calloc(1, size + PADDING);
+	if (!lines->image)
+		return -ENOMEM;
+	while (lines->size < size && nr > 0) {
+		nr = pread(fd, lines->image + lines->size, size - lines->size, lines->size);
+		lines->size += nr > 0 ? nr : 0;
+	}
+	return nr < 0 ? -errno : 0;
+}
+
 static int open_dwarf(struct kb_lines *lines, const char *path, struct kb_error *err)
 {
+	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret;
 	struct stat st;
 
-	lines->fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (lines->fd < 0)
+	if (fd < 0)
 		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be read: %s", path,
 				    strerror(errno));
-	if (fstat(lines->fd, &st) || !S_ISREG(st.st_mode))
-		return kb_error_set(err, -ENODATA, KB_NO_OFFSET, "%s is not a regular file", path);
-	/* Read, not mapped: a file that shrinks meanwhile must not kill the reader. */
+	ret = fstat(fd, &st) || !S_ISREG(st.st_mode) ? -ENODATA :
+		read_file(lines, fd, st.st_size);
+	close(fd);
+	if (ret)
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s can't be read: %s", path,
+				    strerror(-ret));
 	if (elf_version(EV_CURRENT) != EV_NONE)
-		lines->elf = elf_begin(lines->fd, ELF_C_READ, NULL);
+		lines->elf = elf_memory(lines->image, lines->size);
 	if (lines->elf)
 		lines->dwarf = lines->dw->dwarf_begin_elf(lines->elf, DWARF_C_READ, NULL);
 	if (!lines->dwarf)
@@ -388,7 +415,6 @@ void kb_lines_close(struct kb_lines *lines)
 	if (lines->dwarf)
 		lines->dw->dwarf_end(lines->dwarf);
 	elf_end(lines->elf);
-	if (lines->fd >= 0)
-		close(lines->fd);
+	free(lines->image);
 	free(lines);
 }
