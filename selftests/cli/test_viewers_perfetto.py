@@ -251,6 +251,17 @@ def images_have_the_build_ids_of_their_files(tmp):
     assert ids == [notes.stdout.split("Build ID: ")[1].split()[0]], ids
 
 
+def cpus_that_perfetto_has_not_are_told(tmp):
+    c = viewers.begin(cores=1030)
+    c.switch(1023, BASE, 10)
+    c.switch(1024, BASE, 10)
+    c.switch(1024, BASE + 5, 11)
+    path = c.save(os.path.join(tmp, "a.cap"))
+    result = viewers.convert(path, "perfetto", os.path.join(tmp, "out"))
+    assert "2 switches and halts of CPUs from 1024 on" in result.stderr, result.stderr
+    assert [cpu for _, cpu, _ in trace_of(tmp, path).switches] == [1023]
+
+
 def protoc_takes_every_trace(tmp):
     viewers.need("protoc")
     for path in viewers.all_captures(tmp):

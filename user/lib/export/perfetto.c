@@ -29,6 +29,9 @@
 #define NAME		256	/* of other names */
 #define SMALL		256	/* the room for all numbers of a packet */
 
+/* Perfetto refuses a trace that has events of a CPU above. */
+#define MAX_CPUS	1024U
+
 /* Trace events of one CPU that wait to be a packet. Two CPUs may have to share it. */
 #define BUNDLES		64U
 #define BUNDLE_BYTES	8192U
@@ -37,6 +40,7 @@
 struct bundle {
 	uint32_t core;
 	bool lost;		/* records, before these */
+	uint32_t events;
 	uint32_t length;
 	uint8_t bytes[BUNDLE_BYTES];
 };
@@ -80,6 +84,7 @@ struct perfetto {
 	uint32_t *path;			/* of frames, of the chain that was written last */
 	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint64_t before;		/* times that had to be made 0 */
+	uint64_t above;			/* events of CPUs that Perfetto has not */
 	uint8_t *packet;		/* the one that is being written */
 	bool no_memory;
 };
@@ -234,6 +239,11 @@ static void flush_bundle(struct perfetto *x, struct bundle *bundle)
 
 	if (!bundle->length)
 		return;
+	if (bundle->core >= MAX_CPUS) {
+		x->above += bundle->events;
+		bundle->events = bundle->length = 0;
+		return;
+	}
 	at = begin_packet(x, bundle->length);
 	if (!at)
 		return;
@@ -244,7 +254,7 @@ static void flush_bundle(struct perfetto *x, struct bundle *bundle)
 	if (bundle->lost)
 		at = kb_proto_put_uint(at, BUNDLE_LOST, true);
 	end_message(x, message, kb_proto_put_uint(at, BUNDLE_CLOCK, FTRACE_CLOCK_MONO_RAW));
-	bundle->length = 0;
+	bundle->events = bundle->length = 0;
 	bundle->lost = false;
 }
 
@@ -255,7 +265,10 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 
 	if (bundle->core != core || BUNDLE_BYTES - bundle->length < FTRACE_BYTES)
 		flush_bundle(x, bundle);
+	if (bundle->core != core)
+		bundle->lost = false;	/* the track of its losses tells */
 	bundle->core = core;
+	bundle->events++;
 	return bundle;
 }
 
@@ -672,14 +685,17 @@ static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 {
 	bool is_new;
 	struct track *track = find_track(x, TRACK_LOST, slice->core, 0, &is_new);
+	struct bundle *bundle;
 	uint8_t *message, *at;
 	char text[48];
 	int length;
 
 	if (!track)
 		return;
-	flush_bundle(x, bundle_of(x, slice->core));
-	bundle_of(x, slice->core)->lost = true;
+	bundle = &x->bundles[slice->core % BUNDLES];
+	flush_bundle(x, bundle);
+	bundle->core = slice->core;
+	bundle->lost = true;
 	at = is_new ? begin_descriptor(x, track->uuid, &message) : NULL;
 	if (at) {
 		length = snprintf(text, sizeof(text), "CPU %" PRIu32 " lost", slice->core);
@@ -789,6 +805,9 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	else
 		result = kb_export_end(barman, out, result, err);
+	if (x.above)
+		kb_export_say(options, "%" PRIu64 " switches and halts of CPUs from %u on were left "
+			      "out: Perfetto takes no trace with them", x.above, MAX_CPUS);
 	if (x.before)
 		kb_export_say(options, "%" PRIu64 " times before the clock's start were written as "
 			      "its start: Perfetto has none before", x.before);
