@@ -11,6 +11,7 @@
 #include <dwarf.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <gelf.h>
 #include <libelf.h>
 #include <stdlib.h>
 #include <string.h>
@@ -348,6 +349,35 @@ static int read_file(struct kb_lines *lines, int fd, uint64_t size)
 	return nr < 0 ? -errno : 0;
 }
 
+/*
+ * Do the sections of strings end with the end of one? Those that were packed have no zeros
+ * behind them. After dwarf_begin_elf(), which unpacks them.
+ */
+static bool strings_end(Elf *elf)
+{
+	Elf_Scn *section = NULL;
+	size_t names;
+
+	if (elf_getshdrstrndx(elf, &names))
+		return false;
+	while ((section = elf_nextscn(elf, section))) {
+		const char *name;
+		Elf_Data *data;
+		GElf_Shdr header;
+
+		if (!gelf_getshdr(section, &header) || header.sh_type == SHT_NOBITS)
+			continue;
+		name = elf_strptr(elf, names, header.sh_name);
+		if (!name || (strcmp(name, ".debug_str") && strcmp(name, ".debug_line_str") &&
+			      strcmp(name, ".zdebug_str") && strcmp(name, ".zdebug_line_str")))
+			continue;
+		data = elf_getdata(section, NULL);
+		if (data && data->d_size && ((const char *)data->d_buf)[data->d_size - 1])
+			return false;
+	}
+	return true;
+}
+
 static int open_dwarf(struct kb_lines *lines, const char *path, struct kb_error *err)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY), ret;
@@ -369,6 +399,9 @@ static int open_dwarf(struct kb_lines *lines, const char *path, struct kb_error 
 	if (!lines->dwarf)
 		return kb_error_set(err, -ENODATA, KB_NO_OFFSET, "%s has no debug information",
 				    path);
+	if (!strings_end(lines->elf))
+		return kb_error_set(err, -EBADMSG, KB_NO_OFFSET, "%s is damaged: the last string of "
+				    "its debug information has no end", path);
 	return 0;
 }
 
