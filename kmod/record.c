@@ -5,34 +5,6 @@
 static const char lost_text[] = "records lost";
 
 /*
- * Two words, or two bytes and padding, as they stand one behind the other in memory: to
- * be stored at once.
- */
-#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-#define TWO_WORDS(first, second)	((u64)(first) << 32 | (u32)(second))
-#define TWO_BYTES(first, second)	((u32)(first) << 24 | (u32)(second) << 16)
-#else
-#define TWO_WORDS(first, second)	((u32)(first) | (u64)(second) << 32)
-#define TWO_BYTES(first, second)	((u32)(first) | (u32)(second) << 8)
-#endif
-
-static __always_inline void fill_header(const struct kbarman_ring *ring, void *record, u32 type,
-					u64 timestamp)
-{
-	struct {
-		u64 type_and_core;
-		u64 timestamp;
-	} __packed __aligned(4) *header = record;
-
-	static_assert(offsetof(struct bm_protocol_record_header, record_type) == 0);
-	static_assert(offsetof(struct bm_protocol_record_header, core) == 4);
-	static_assert(offsetof(struct bm_protocol_record_header, timestamp) == 8);
-
-	header->type_and_core = TWO_WORDS(type, ring->cpu);
-	header->timestamp = timestamp;
-}
-
-/*
  * Losses become part of the capture where they happened: in front of the first
  * record that found room again. What finds none itself is told the next time.
  */
@@ -52,7 +24,7 @@ static noinline void record_losses(struct kbarman_ring *ring)
 		local_add(lost, &ring->unreported);
 		return;
 	}
-	fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
+	kbarman_fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
 	counter->task_id = 0;
 	counter->counter = KBARMAN_SERIES_LOST;
 	counter->value = lost;
@@ -64,7 +36,7 @@ static noinline void record_losses(struct kbarman_ring *ring)
 	if (!bookmark)
 		return;
 	memset(bookmark, 0, length);
-	fill_header(ring, bookmark, BM_RECORD_ANNOTATION, slot.timestamp);
+	kbarman_fill_header(ring, bookmark, BM_RECORD_ANNOTATION, slot.timestamp);
 	bookmark->data_length = sizeof(lost_text);
 	bookmark->type = BM_ANNOTATION_BOOKMARK;
 	memcpy(bookmark->data, lost_text, sizeof(lost_text));
@@ -78,56 +50,22 @@ static struct kbarman_slot begin(struct kbarman_ring *ring, unsigned long length
 	return kbarman_ring_reserve(ring, length);
 }
 
-/*
- * What there is most of is of one size: the header and eight bytes, which are given as
- * the number that they are in memory, to stay in a register all the way.
- */
-struct small_record {
-	struct bm_protocol_record_header header;
-	u64 tail;
-} __packed __aligned(4);
-
-static __always_inline void fill_small(const struct kbarman_ring *ring, struct kbarman_slot slot,
-				       u32 type, u64 tail)
+noinline void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64 tail)
 {
-	struct small_record *record = slot.record;
+	struct kbarman_slot slot;
 
-	fill_header(ring, record, type, slot.timestamp);
-	record->tail = tail;
-}
-
-static noinline void record_small_slow(struct kbarman_ring *ring, u32 type, u64 tail)
-{
-	struct kbarman_slot slot = begin(ring, sizeof(struct small_record));
-
+	if (!kbarman_ring_ready(ring))
+		return;
+	slot = begin(ring, sizeof(struct kbarman_small_record));
 	if (!slot.record)
 		return;
-	fill_small(ring, slot, type, tail);
+	kbarman_fill_small(ring, slot, type, tail);
 	kbarman_ring_commit(ring);
 }
 
-static __always_inline void record_small(struct kbarman_ring *ring, u32 type, u64 tail)
+noinline void kbarman_record_small_call(struct kbarman_ring *ring, u32 type, u64 tail)
 {
-	struct kbarman_slot slot = kbarman_ring_reserve_short(ring, sizeof(struct small_record));
-
-	if (unlikely(!slot.record)) {
-		/* Nothing is left to be done behind it: a jump, with no registers saved. */
-		record_small_slow(ring, type, tail);
-		return;
-	}
-	fill_small(ring, slot, type, tail);
-	kbarman_ring_commit_short(ring, slot.end);
-}
-
-void kbarman_record_switch(struct kbarman_ring *ring, u32 task_id,
-			   enum bm_task_switch_reason reason, u8 prev_state)
-{
-	static_assert(offsetof(struct bm_protocol_task_switch, task_id) == 16);
-	static_assert(offsetof(struct bm_protocol_task_switch, reason) == 20);
-	static_assert(offsetof(struct bm_protocol_task_switch, prev_state) == 21);
-
-	record_small(ring, BM_RECORD_TASK_SWITCH,
-		     TWO_WORDS(task_id, TWO_BYTES(reason, prev_state)));
+	kbarman_record_short(ring, type, tail);
 }
 
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
@@ -135,24 +73,16 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 const struct bm_kbarman_callchain *chain,
 				 unsigned long chain_bytes)
 {
-	struct kbarman_slot slot = begin(ring, sizeof(struct small_record) + chain_bytes);
+	struct kbarman_slot slot = begin(ring, sizeof(struct kbarman_small_record) + chain_bytes);
 
-	static_assert(sizeof(struct small_record) == BM_TASK_SWITCH_CHAIN_OFFSET);
+	static_assert(sizeof(struct kbarman_small_record) == BM_TASK_SWITCH_CHAIN_OFFSET);
 
 	if (!slot.record)
 		return;
-	fill_small(ring, slot, BM_RECORD_TASK_SWITCH,
-		   TWO_WORDS(task_id, TWO_BYTES(reason, prev_state)));
-	memcpy(slot.record + sizeof(struct small_record), chain, chain_bytes);
+	kbarman_fill_small(ring, slot, BM_RECORD_TASK_SWITCH,
+			   KBARMAN_TWO_WORDS(task_id, KBARMAN_TWO_BYTES(reason, prev_state)));
+	memcpy(slot.record + sizeof(struct kbarman_small_record), chain, chain_bytes);
 	kbarman_ring_commit(ring);
-}
-
-void kbarman_record_halt(struct kbarman_ring *ring, bool entered, u8 idle_state)
-{
-	static_assert(offsetof(struct bm_protocol_halting_event, entered_halt) == 16);
-	static_assert(offsetof(struct bm_protocol_halting_event, idle_state) == 17);
-
-	record_small(ring, BM_RECORD_HALTING_EVENT, TWO_WORDS(TWO_BYTES(entered, idle_state), 0));
 }
 
 void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
@@ -170,7 +100,7 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	record = slot.record;
 	if (!record)
 		return;
-	fill_header(ring, record, BM_RECORD_SAMPLE_WITH_PC, slot.timestamp);
+	kbarman_fill_header(ring, record, BM_RECORD_SAMPLE_WITH_PC, slot.timestamp);
 	record->sample.task_id = task_id;
 	record->sample.num_custom_counters = 0;
 	record->pc = pc;
@@ -193,7 +123,7 @@ void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 		return;
 	/* The NUL and the padding. */
 	memset((u8 *)annotation + length - sizeof(bm_uintptr), 0, sizeof(bm_uintptr));
-	fill_header(ring, annotation, BM_RECORD_ANNOTATION, slot.timestamp);
+	kbarman_fill_header(ring, annotation, BM_RECORD_ANNOTATION, slot.timestamp);
 	annotation->task_id = task_id;
 	annotation->data_length = data;
 	annotation->channel = mark->channel;
@@ -214,7 +144,7 @@ void kbarman_record_counter(struct kbarman_ring *ring, u32 task_id, u32 series, 
 	counter = slot.record;
 	if (!counter)
 		return;
-	fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
+	kbarman_fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
 	counter->task_id = task_id;
 	counter->counter = series;
 	counter->value = value;

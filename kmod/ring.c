@@ -49,7 +49,7 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 	memset(ring->header, 0, sizeof(*ring->header));
 	ring->header->buffer_length = size;
 	memset(first, 0, (size >> KBARMAN_RING_PAGE_SHIFT) * sizeof(*first));
-	/* Last: a ring with data is one that can be used. */
+	/* Last: a ring with data is one that can be used (kbarman_ring_ready()). */
 	smp_store_release(&ring->data, (u8 *)(ring->header + 1));
 }
 

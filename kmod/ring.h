@@ -66,6 +66,12 @@ struct kbarman_ring {
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *first,
 		       unsigned long size, u32 cpu, bool overwrite);
 
+/* It was initialised, whoever did it: pairs with kbarman_ring_init(). */
+static __always_inline bool kbarman_ring_ready(const struct kbarman_ring *ring)
+{
+	return smp_load_acquire(&ring->data);
+}
+
 /*
  * The low word of an offset in the header, the only part that is live on a 32-bit
  * machine: an unsigned long can be stored and exchanged at once everywhere.
@@ -85,10 +91,10 @@ static __always_inline bm_uintptr *kbarman_ring_word(const struct kbarman_ring *
 	return (bm_uintptr *)(ring->data + (position & ring->mask));
 }
 
-/* a > b, for positions less than half the number range apart. */
+/* a > b, for positions less than half the number range apart. The sign is a flag. */
 static __always_inline bool kbarman_ring_after(unsigned long a, unsigned long b)
 {
-	return (long)(a - b) > 0;
+	return (long)(b - a) < 0;
 }
 
 /* The positions lie in different pages of the ring. */
@@ -140,13 +146,14 @@ void kbarman_ring_commit(struct kbarman_ring *ring);
 
 /*
  * The short way, for the writer that interrupts no other, is not interrupted itself, and
- * stays within a page: nearly all of them. With a record, kbarman_ring_commit_short()
- * follows; without one, kbarman_ring_reserve(), as if this had not been called.
+ * stays within a page: nearly all of them. If true, kbarman_ring_commit_short() follows;
+ * else kbarman_ring_reserve(), as if this had not been called. A ring of zeros, which was
+ * not initialised yet, may be asked as well: it has no short way.
  */
-static __always_inline struct kbarman_slot kbarman_ring_reserve_short(struct kbarman_ring *ring,
-								      unsigned long length)
+static __always_inline bool kbarman_ring_reserve_short(struct kbarman_ring *ring,
+						       unsigned long length,
+						       struct kbarman_slot *slot)
 {
-	const struct kbarman_slot none = { .record = NULL };
 	unsigned long head, end;
 	bm_uintptr *word;
 	u64 now;
@@ -154,7 +161,7 @@ static __always_inline struct kbarman_slot kbarman_ring_reserve_short(struct kba
 	/* All that is reserved is published, or the exchange will fail. */
 	head = READ_ONCE(ring->commit);
 	if (unlikely(READ_ONCE(ring->nest)))
-		return none;
+		return false;
 	/* Behind `head`: whoever comes in between has a later clock and this block's
 	 * place, so the exchange fails, and the clock is read again. */
 	now = ring_clock();
@@ -162,18 +169,19 @@ static __always_inline struct kbarman_slot kbarman_ring_reserve_short(struct kba
 	/* A block within one page needs no padding, is no page's last, and is not too
 	 * big: an eighth of the smallest ring is more than a page. */
 	if (unlikely(kbarman_ring_after(end, READ_ONCE(ring->short_limit))))
-		return none;
+		return false;
 	/* Who came in before this was the outermost writer, and has published. */
 	WRITE_ONCE(ring->nest, 1);
 	barrier();
 	if (unlikely(cmpxchg_local(&ring->w, head, end) != head)) {
 		WRITE_ONCE(ring->nest, 0);
-		return none;
+		return false;
 	}
 	local_inc(&ring->written);
 	word = kbarman_ring_word(ring, head);
 	*word = length;
-	return (struct kbarman_slot) { .record = word + 1, .timestamp = now, .end = end };
+	*slot = (struct kbarman_slot) { .record = word + 1, .timestamp = now, .end = end };
+	return true;
 }
 
 /*

@@ -24,6 +24,8 @@
 #include "wake.h"
 
 #define ring_clock()		kbarman_clock()
+/* It is no instruction here, but a function. */
+#define ring_clock_is_called()	unlikely(!kbarman_clock_raw)
 #define ring_page_crossed(ring)	kbarman_wake()
 
 #endif /* KBARMAN_RING_ENV_H */

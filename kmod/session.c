@@ -269,8 +269,8 @@ static u64 oldest_record(void)
 	for_each_possible_cpu(cpu) {
 		const struct kbarman_ring *ring = per_cpu_ptr(&kbarman_rings, cpu);
 
-		/* Pairs with kbarman_ring_init(): a CPU may be coming online. */
-		if (smp_load_acquire(&ring->data))
+		/* A CPU may be coming online. */
+		if (kbarman_ring_ready(ring))
 			oldest = min(oldest, kbarman_ring_oldest(ring));
 	}
 	return oldest;
@@ -610,8 +610,8 @@ static struct kbarman_ring *ring_of(struct kbarman_session *session, u32 cpu)
 	if (!session->capture || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return NULL;
 	ring = per_cpu_ptr(&kbarman_rings, cpu);
-	/* Pairs with kbarman_ring_init(): a CPU may be coming online. */
-	return smp_load_acquire(&ring->data) ? ring : NULL;
+	/* A CPU may be coming online. */
+	return kbarman_ring_ready(ring) ? ring : NULL;
 }
 
 int kbarman_session_consume(struct file *file, u32 cpu, u64 position)

@@ -42,13 +42,18 @@ struct kbarman_session {
 extern struct kbarman_session kbarman_session;
 DECLARE_PER_CPU(struct kbarman_ring, kbarman_rings);
 
-/* This CPU records: its ring is there, and it is in session.cpus. Preemption off. */
+/* This CPU's ring, ready or not. Preemption off. */
+static __always_inline struct kbarman_ring *kbarman_own_ring(void)
+{
+	return this_cpu_ptr(&kbarman_rings);
+}
+
+/* The same, if this CPU records: its ring is there, and it is in session.cpus. */
 static __always_inline struct kbarman_ring *kbarman_this_ring(void)
 {
-	struct kbarman_ring *ring = this_cpu_ptr(&kbarman_rings);
+	struct kbarman_ring *ring = kbarman_own_ring();
 
-	/* Pairs with kbarman_ring_init(): a CPU that came gets its ring from another one. */
-	return likely(smp_load_acquire(&ring->data)) ? ring : NULL;
+	return likely(kbarman_ring_ready(ring)) ? ring : NULL;
 }
 
 /* The session records thread @task_id. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * CPU idling.
- * Context of the probe: the idle task, interrupts off, no sleeping, no printk.
+ * Context of the probe: the idle task, which is never preempted; no sleeping, no printk.
  */
 #include <linux/cpuidle.h>
 #include <linux/sched.h>
@@ -30,15 +30,12 @@ static void on_cpu_idle(void *unused, unsigned int state, unsigned int cpu)
 {
 	bool entered = state != (unsigned int)PWR_EVENT_EXIT;
 	enum told now = entered ? TOLD_IN : TOLD_OUT;
-	struct kbarman_ring *ring;
+	struct kbarman_ring *ring = kbarman_this_ring();
 
-	preempt_disable_notrace();
-	ring = kbarman_this_ring();
 	if (likely(ring && __this_cpu_read(told) != now)) {
 		__this_cpu_write(told, now);
 		kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
 	}
-	preempt_enable_notrace();
 }
 
 static struct kbarman_probe probes[] = {

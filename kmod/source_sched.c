@@ -13,7 +13,7 @@
 #include "record.h"
 #include "session.h"
 
-/* To be attached; one of two functions. */
+/* To be attached; one of three functions. */
 static struct kbarman_probe probes[] = {
 	{ .name = "sched_switch" },
 };
@@ -27,17 +27,21 @@ static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
 static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 					struct task_struct *next, unsigned int prev_state)
 {
-	struct kbarman_ring *ring = kbarman_this_ring();
-
-	if (likely(ring) && (kbarman_wants(next->pid) || kbarman_wants(prev->pid)))
-		kbarman_record_switch(ring, next->pid, switch_reason(preempt, prev_state),
-				      prev_state);
+	kbarman_record_switch(kbarman_own_ring(), next->pid, switch_reason(preempt, prev_state),
+			      prev_state);
 }
 
 /*
- * The same, and where @prev, the current task yet, was: in callbacks of its own, so that
- * the others need not ask.
+ * Of chosen tasks; and where @prev, the current task yet, was: in callbacks of their own, so
+ * that the one of all tasks need not ask.
  */
+static void task_switch_chosen(bool preempt, struct task_struct *prev, struct task_struct *next,
+			       unsigned int prev_state)
+{
+	if (kbarman_wants(next->pid) || kbarman_wants(prev->pid))
+		task_switch(preempt, prev, next, prev_state);
+}
+
 static void task_switch_chain(bool preempt, struct task_struct *prev, struct task_struct *next,
 			      unsigned int prev_state)
 {
@@ -49,7 +53,7 @@ static void task_switch_chain(bool preempt, struct task_struct *prev, struct tas
 	else
 		chain = kbarman_callchain_here(probes[0].iterator);
 	if (!chain) {
-		task_switch(preempt, prev, next, prev_state);
+		task_switch_chosen(preempt, prev, next, prev_state);
 		return;
 	}
 	kbarman_record_switch_chain(ring, next->pid, switch_reason(preempt, prev_state), prev_state,
@@ -65,6 +69,12 @@ static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev
 	task_switch(preempt, prev, next, prev_state);
 }
 
+static void on_sched_switch_chosen(void *unused, bool preempt, struct task_struct *prev,
+				   struct task_struct *next, unsigned int prev_state)
+{
+	task_switch_chosen(preempt, prev, next, prev_state);
+}
+
 static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
 				  struct task_struct *next, unsigned int prev_state)
 {
@@ -77,6 +87,12 @@ static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev
 	task_switch(preempt, prev, next, READ_ONCE(prev->__state));
 }
 
+static void on_sched_switch_chosen(void *unused, bool preempt, struct task_struct *prev,
+				   struct task_struct *next)
+{
+	task_switch_chosen(preempt, prev, next, READ_ONCE(prev->__state));
+}
+
 static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
 				  struct task_struct *next)
 {
@@ -87,9 +103,14 @@ static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct
 static int start(struct kbarman_session *session)
 {
 	check_trace_callback_type_sched_switch(on_sched_switch);
+	check_trace_callback_type_sched_switch(on_sched_switch_chosen);
 	check_trace_callback_type_sched_switch(on_sched_switch_chain);
-	probes[0].function = session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH ?
-				     (void *)on_sched_switch_chain : (void *)on_sched_switch;
+	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
+		probes[0].function = on_sched_switch_chain;
+	else if (session->tasks)
+		probes[0].function = on_sched_switch_chosen;
+	else
+		probes[0].function = on_sched_switch;
 	return kbarman_probes_attach(probes, ARRAY_SIZE(probes));
 }
 

@@ -107,8 +107,8 @@ static unsigned long position_of(const u64 *word)
 static noinline void write_id(u32 id, u32 length)
 {
 	struct record *record;
-	struct kbarman_slot slot = kbarman_ring_reserve_short(&ring, length);
-	bool shortly = slot.record;
+	struct kbarman_slot slot;
+	bool shortly = kbarman_ring_reserve_short(&ring, length, &slot);
 	u64 *words;
 	u32 i;
 
@@ -539,6 +539,18 @@ static void consumer(void)
 	}
 }
 
+/* ---- before there is a ring ---- */
+
+static void not_ready(void)
+{
+	static struct kbarman_ring zeros;
+	struct kbarman_slot slot;
+
+	if (kbarman_ring_ready(&zeros) || kbarman_ring_reserve_short(&zeros, 24, &slot) ||
+	    zeros.w || zeros.nest)
+		fail("a ring of zeros takes a record", zeros.w, zeros.nest);
+}
+
 int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = on_trap, .sa_flags = SA_SIGINFO | SA_NODEFER };
@@ -549,7 +561,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGTRAP, &action, NULL);
 	signal(SIGPROF, on_limit);
-	printf("1..5\n# seed %llu\n", (unsigned long long)random_state);
+	printf("1..6\n# seed %llu\n", (unsigned long long)random_state);
 
 	watch(20);
 	overtaken_reader();
@@ -565,6 +577,8 @@ int main(int argc, char **argv)
 	printf("ok 4 - what finds no room between unfinished writers is counted\n");
 	two_deep(seconds);
 	printf("ok 5 - a writer may interrupt one that interrupts (%lu runs)\n", runs);
+	not_ready();
+	printf("ok 6 - a ring that is not ready yet has no short way\n");
 	printf("# %lu records validated\n", validated);
 	return 0;
 }

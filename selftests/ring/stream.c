@@ -99,8 +99,8 @@ static u64 lost(const struct cpu *cpu)
 
 static void write_one(struct cpu *cpu)
 {
-	struct kbarman_slot slot = kbarman_ring_reserve_short(&cpu->ring, sizeof(struct record));
-	bool shortly = slot.record;
+	struct kbarman_slot slot;
+	bool shortly = kbarman_ring_reserve_short(&cpu->ring, sizeof(struct record), &slot);
 	struct record *record;
 
 	if (!shortly)

@@ -82,8 +82,8 @@ static void fail(const char *what, u64 a, u64 b)
 static void write_one(unsigned int level)
 {
 	unsigned int words = (asked[level] * 7 + level) % 13, i;
-	struct kbarman_slot slot = kbarman_ring_reserve_short(&ring, 16 + words * 8);
-	bool shortly = slot.record;
+	struct kbarman_slot slot;
+	bool shortly = kbarman_ring_reserve_short(&ring, 16 + words * 8, &slot);
 	struct record *record;
 
 	asked[level]++;
