@@ -49,6 +49,30 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	return 0;
 }
 
+static u32 string_hash_size(const struct kbarman_layout *layout)
+{
+	return roundup_pow_of_two(max(layout->max_strings / 16, 1024U));
+}
+
+/* Of `count` rows: see create_rows(). */
+static u64 rows_bytes(u32 count)
+{
+	const struct kbarman_rows *rows;
+	const struct kbarman_over *over;
+
+	return (u64)count * (sizeof(*rows->buckets) + sizeof(*rows->next) +
+			     sizeof(*over->next) + sizeof(*over->until));
+}
+
+u64 kbarman_layout_memory(const struct kbarman_layout *layout)
+{
+	const struct kbarman_capture *capture;
+
+	return layout->header_bytes + rows_bytes(layout->max_tasks) + rows_bytes(layout->max_maps) +
+	       (u64)layout->max_tasks * sizeof(*capture->facts) +
+	       (u64)string_hash_size(layout) * sizeof(*capture->string_hash);
+}
+
 static bool create_rows(struct kbarman_rows *rows, struct kbarman_over *over, u32 count)
 {
 	rows->bits = max(ilog2(count), 1);
@@ -80,7 +104,7 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 					       u64 (*oldest_record)(void))
 {
 	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL);
-	u32 hash_size = roundup_pow_of_two(max(layout->max_strings / 16, 1024U));
+	u32 hash_size = string_hash_size(layout);
 
 	if (!capture)
 		return ERR_PTR(-ENOMEM);

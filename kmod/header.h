@@ -83,6 +83,9 @@ struct kbarman_capture {
  */
 int kbarman_layout_init(struct kbarman_layout *layout);
 
+/* The bytes that kbarman_capture_create() takes for it; rings come on top. */
+u64 kbarman_layout_memory(const struct kbarman_layout *layout);
+
 /* Allocate header and tables, no rings yet. Returns an ERR_PTR. Context: task. */
 struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout,
 					       u64 (*oldest_record)(void));

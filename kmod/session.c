@@ -317,7 +317,8 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 	if (error)
 		return error;
 	/* Refuse now what would drive the machine out of memory later. */
-	if (cpumask_weight(session->cpus) * (u64)config->ring_bytes + layout.header_bytes >
+	if (cpumask_weight(session->cpus) * (u64)config->ring_bytes +
+	    kbarman_layout_memory(&layout) >
 	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
 		return -ENOMEM;
 	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE ?
