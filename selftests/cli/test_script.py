@@ -73,6 +73,24 @@ def switches_and_idling_are_tracepoints(tmp):
     assert lines[2].endswith("state=3 cpu_id=0") and "state=4294967295" in lines[3], lines
 
 
+def a_switch_has_the_chain_of_the_task_that_goes(tmp):
+    path = os.path.join(tmp, "off.cap")
+    capture = Maker(counters=[17])
+    capture.task(0, "swapper")
+    capture.task(8, "a thread")
+    capture.map(0, 0xffffffff81000000, 0x2000, 0, "[kernel.kallsyms]")
+    capture.switch(0, 1000, 8)
+    capture.switch(0, 2000, 0, blocked=True, state=1,
+                   chain=[0xffffffff81000010, 0xffffffff81001000], kernel=2)
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write("ffffffff81000000 T callee\nffffffff81000800 T caller\n")
+    lines = tap.run("script", path).stdout.splitlines()
+    assert len(lines) == 5 and HEAD.match(lines[1]).group(1) == "a thread", lines
+    names = [FRAME.match(line).group(2) for line in lines[2:4]]
+    assert names == ["callee", "caller"] and lines[4] == "", lines
+
+
 def counters_are_printed_on_request(tmp):
     lines = script(tmp, "-e", "sample", "--counters")
     heads = [HEAD.match(line).groups()[5:] for line in lines if HEAD.match(line)]

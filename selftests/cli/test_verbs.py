@@ -134,6 +134,12 @@ def new_output_has_the_usual_mode(tmp):
     assert os.stat(out).st_mode & 0o777 == 0o640
 
 
+def what_is_said_cannot_steer_a_terminal(tmp):
+    done = tap.run("check", "no\x1b[2Jsuch\nfile", cwd=tmp)
+    assert done.returncode == 2 and "\x1b" not in done.stderr, done
+    assert "no?[2Jsuch?file" in done.stderr and done.stderr.count("\n") == 1, done
+
+
 def failure_leaves_the_old_file(tmp):
     out = os.path.join(tmp, "out.cap")
     with open(out, "w", encoding="utf-8") as file:

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target of the Annotate reader. A stream that it finds nothing wrong with, the
- * encoder writes again as the same bytes.
+ * encoder writes again as the same bytes; of several in one file the reader tells only the
+ * setups of those that have messages, so they are but read.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -58,6 +59,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		free(image);
 	}
 	if (!result && !kb_annotate_damage(reader, &first) &&
+	    !memmem(data + 1, size - 1, "ANNOTATE 3\n", 11) &&
 	    (memcmp(kb_out_data(out, &written), data, size) != 0 || written != size))
 		abort();
 	kb_out_destroy(out);

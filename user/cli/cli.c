@@ -15,13 +15,20 @@
 
 #include "cli.h"
 
+/* Names come from files and from other programs: a terminal is not to obey them. */
 static void say(const char *format, va_list args)
 {
+	char *text;
+
+	if (vasprintf(&text, format, args) < 0)
+		return;
+	for (char *at = text; *at; at++)
+		if ((unsigned char)*at < ' ' || *at == 0x7f)
+			*at = '?';
 	fflush(stdout);
-	fprintf(stderr, cli_verb_name ? "kbarman %s: " : "kbarman%s: ",
-		cli_verb_name ? cli_verb_name : "");
-	vfprintf(stderr, format, args);
-	fputc('\n', stderr);
+	fprintf(stderr, "kbarman%s%s: %s\n", cli_verb_name ? " " : "",
+		cli_verb_name ? cli_verb_name : "", text);
+	free(text);
 }
 
 void cli_warn(const char *format, ...)

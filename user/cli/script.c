@@ -180,12 +180,12 @@ static void put_line(struct script *script, const struct kb_frame *frame)
 	put_number(script, frame->line, 10, 0, ' ');
 }
 
-/* What is at a place of the chain, with what is inlined there; @before each. */
-static void put_frame(struct script *script, const struct kb_event *event, uint32_t frame,
-		      char before)
+/* What is at a place of @task's chain, with what is inlined there; @before each. */
+static void put_frame(struct script *script, const struct kb_event *event, uint32_t task,
+		      uint32_t frame, char before)
 {
 	const struct kb_frame *frames;
-	uint32_t nr = kb_symbolizer_frames(script->symbolizer, event->task_id, event->timestamp,
+	uint32_t nr = kb_symbolizer_frames(script->symbolizer, task, event->timestamp,
 					   kb_stack_lookup(event, frame), &frames), i;
 
 	for (i = 0; i < nr; i++) {
@@ -198,25 +198,30 @@ static void put_frame(struct script *script, const struct kb_event *event, uint3
 	}
 }
 
-static void put_sample_of(struct script *script, const struct kb_event *event, int64_t ns,
-			  uint64_t period, const char *name, size_t length)
+/* The chain, a frame a line, behind the line that is open. */
+static void put_chain(struct script *script, const struct kb_event *event, uint32_t task)
 {
 	uint32_t frame, depth = kb_stack_depth(event);
 
+	end_line(script);
+	for (frame = 0; frame < depth; frame++) {
+		put_frame(script, event, task, frame, '\t');
+		end_line(script);
+	}
+}
+
+static void put_sample_of(struct script *script, const struct kb_event *event, int64_t ns,
+			  uint64_t period, const char *name, size_t length)
+{
 	put_head(script, event, event->task_id, ns);
 	put_number(script, period, 10, 10, ' ');
 	put_char(script, ' ');
 	put_bytes(script, name, length);
 	put(script, ": ");
-	if (event->sample.has_pc && event->sample.nr_chain) {
-		end_line(script);
-		for (frame = 0; frame < depth; frame++) {
-			put_frame(script, event, frame, '\t');
-			end_line(script);
-		}
-	} else if (event->sample.has_pc) {
-		put_frame(script, event, 0, ' ');
-	}
+	if (event->sample.has_pc && event->sample.nr_chain)
+		put_chain(script, event, event->task_id);
+	else if (event->sample.has_pc)
+		put_frame(script, event, event->task_id, 0, ' ');
 	end_line(script);
 }
 
@@ -278,6 +283,9 @@ static void put_switch(struct script *script, const struct kb_event *event, int6
 	put_task(script, event->task_id, event->timestamp);
 	put(script, " next_pid=");
 	put_number(script, event->task_id, 10, 0, ' ');
+	/* It is the chain of who goes, whom the line is about. */
+	if (event->task_switch.nr_chain && known)
+		put_chain(script, event, running);
 	end_line(script);
 }
 
