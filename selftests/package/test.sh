@@ -78,7 +78,8 @@ built_for_the_kernel >>"$work/said" 2>&1
 result $? dkms_builds_the_module_for_the_kernel || exit
 boot >"$work/booted" 2>"$work/said" </dev/null
 status=$?
-cat "$work/share/inside.tap" 2>/dev/null
+# without its plan, which is not that of all of these
+grep -v '^1\.\.' "$work/share/inside.tap" 2>/dev/null
 cat "$work/booted" >>"$work/said"
 grep -q '^1\.\.' "$work/share/inside.tap" 2>/dev/null && [ $status -eq 0 ]
 result $? the_installed_system_boots_and_ends
