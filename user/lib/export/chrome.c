@@ -9,12 +9,11 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "analysis/names.h"
-#include "analysis/timeline.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/spans.h"
 #include "export/taskids.h"
+#include "export/walk.h"
 #include "json.h"
 
 #define CPUS	0		/* the process that has the CPUs for threads */
@@ -23,8 +22,7 @@ struct chrome {
 	struct kb_barman *barman;
 	const struct kb_header *header;
 	struct kb_symbolizer *symbolizer;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
+	struct kb_walk walk;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	struct kb_spans spans;
@@ -220,7 +218,8 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 		return;
 	}
 	if (counters)
-		name = kb_names_counter(x->names, kb_names_counter_id(x->names, event->core, 0));
+		name = kb_names_counter(x->walk.names,
+					kb_names_counter_id(x->walk.names, event->core, 0));
 	begin_timed(x, "P", tgid, event->task_id, ns);
 	kb_json_string(&x->json, "cat", "sample");
 	kb_json_text(&x->json, "name", name.data, name.length);
@@ -235,7 +234,7 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 
 static void write_sample(struct chrome *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
 
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
@@ -244,8 +243,9 @@ static void write_sample(struct chrome *x, const struct kb_event *event, int64_t
 	for (i = 0; i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_value(x, "counter", event->core, ns,
-				    kb_names_counter(x->names,
-						     kb_names_counter_id(x->names, event->core, i)),
+				    kb_names_counter(x->walk.names,
+						     kb_names_counter_id(x->walk.names,
+									 event->core, i)),
 				    event->sample.counters[i], 1.0);
 	for (i = 0; i < event->sample.nr_custom; i++)
 		write_custom(x, event->core, ns, event->sample.custom[i].id,
@@ -285,24 +285,24 @@ static void write_annotation(struct chrome *x, const struct kb_event *event, int
 		write_span(x, &span, ns, event->annotation.type != 0);
 }
 
-static void write_event(struct chrome *x, const struct kb_event *event)
+static void write_event(struct chrome *x)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+	const struct kb_walk *walk = &x->walk;
+	const struct kb_event *event = &walk->event;
+	unsigned int i;
 
-	for (i = 0; i < n; i++)
-		write_slice(x, &slices[i], event->timestamp);
+	for (i = 0; i < walk->nr_slices; i++)
+		write_slice(x, &walk->slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
-		write_sample(x, event, ns);
+		write_sample(x, event, walk->ns);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		write_custom(x, event->core, ns, event->custom_counter.counter,
+		write_custom(x, event->core, walk->ns, event->custom_counter.counter,
 			     event->custom_counter.value);
 		break;
 	case KB_EVENT_ANNOTATION:
-		write_annotation(x, event, ns);
+		write_annotation(x, event, walk->ns);
 		break;
 	default:
 		break;
@@ -352,10 +352,10 @@ static void write_end(struct chrome *x)
 	struct kb_slice slice;
 	struct kb_span span;
 
-	while (kb_timeline_end(x->timeline, &slice))
+	while (kb_timeline_end(x->walk.timeline, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	while (!x->no_memory && kb_spans_end(&x->spans, &span))
-		write_span(x, &span, kb_timeline_last(x->timeline), false);
+		write_span(x, &span, kb_timeline_last(x->walk.timeline), false);
 	kb_json_array_end(&x->json);
 	kb_json_string(&x->json, "displayTimeUnit", "ns");
 	write_stacks(x);
@@ -366,17 +366,15 @@ static void write_end(struct chrome *x)
 
 static int prepare(struct chrome *x, struct kb_error *err)
 {
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_walk_init(&x->walk, x->barman, err);
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	kb_spans_init(&x->spans);
 	if (kb_callstacks_init(&x->stacks, false))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_export_rewind(x->barman, err);
+	return 0;
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -388,7 +386,6 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		.symbolizer = symbolizer,
 		.json.out = out,
 	};
-	struct kb_event event;
 	int result = prepare(&x, err);
 
 	(void)options;
@@ -397,20 +394,15 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	kb_json_object(&x.json, NULL);
 	kb_json_array(&x.json, "traceEvents");
 	write_cpus(&x);
-	while (!kb_out_error(out) && !x.no_memory &&
-	       (result = kb_barman_next(barman, &event, err)) > 0)
-		write_event(&x, &event);
+	while (!kb_out_error(out) && !x.no_memory && kb_walk_next(&x.walk, err))
+		write_event(&x);
 	write_end(&x);
-	if (x.no_memory)
-		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	else
-		result = kb_export_end(barman, out, result, err);
+	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 out:
 	kb_spans_release(&x.spans);
 	kb_callstacks_release(&x.stacks);
 	kb_task_ids_release(&x.tasks);
-	kb_timeline_destroy(x.timeline);
-	kb_names_destroy(x.names);
+	kb_walk_release(&x.walk);
 	return result;
 }
 

@@ -35,24 +35,24 @@ static struct task_time *time_of(struct kb_cputime *times, uint32_t task_id)
 	return kb_table_get(&times->tasks, &(uint64_t){ task_id });
 }
 
-int kb_cputime_feed(struct kb_cputime *times, const struct kb_event *event, int64_t ns,
-		    const struct kb_slice *slices, unsigned int nr)
+int kb_cputime_feed(struct kb_cputime *times, const struct kb_walk *walk)
 {
+	const struct kb_slice *slice = walk->slices, *end = slice + walk->nr_slices;
+	uint32_t core = walk->event.core;
 	struct task_time *time;
-	unsigned int i;
 
-	for (i = 0; i < nr; i++) {
-		times->since[slices[i].core] = slices[i].end;
-		if (slices[i].kind != KB_SLICE_RUN)
+	for (; slice < end; slice++) {
+		times->since[slice->core] = slice->end;
+		if (slice->kind != KB_SLICE_RUN)
 			continue;
-		time = time_of(times, slices[i].task_id);
+		time = time_of(times, slice->task_id);
 		if (!time)
 			return -ENOMEM;
-		time->ran += (uint64_t)slices[i].end - (uint64_t)slices[i].start;
+		time->ran += (uint64_t)slice->end - (uint64_t)slice->start;
 	}
-	if (event->core < times->max_cores && !times->seen[event->core]) {
-		times->seen[event->core] = true;
-		times->since[event->core] = ns;
+	if (core < times->max_cores && !times->seen[core]) {
+		times->seen[core] = true;
+		times->since[core] = walk->ns;
 	}
 	return 0;
 }

@@ -5,7 +5,7 @@
 
 #include <stdint.h>
 
-#include "analysis/timeline.h"
+#include "export/walk.h"
 #include "table.h"
 
 struct kb_cputime {
@@ -21,12 +21,8 @@ int kb_cputime_init(struct kb_cputime *times, const struct kb_timeline *timeline
 		    uint32_t max_cores);
 void kb_cputime_release(struct kb_cputime *times);
 
-/*
- * After @timeline was fed with @event, which is at @ns, and gave these slices. 0 or
- * -ENOMEM.
- */
-int kb_cputime_feed(struct kb_cputime *times, const struct kb_event *event, int64_t ns,
-		    const struct kb_slice *slices, unsigned int nr);
+/* Of each record of @walk, which has the timeline of these times. 0 or -ENOMEM. */
+int kb_cputime_feed(struct kb_cputime *times, const struct kb_walk *walk);
 
 /* Behind that, of the task of a sample: ns since its sample before. 0 or -ENOMEM. */
 int kb_cputime_sample(struct kb_cputime *times, const struct kb_event *event, int64_t ns,

@@ -11,12 +11,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
 #include "analysis/stack.h"
-#include "analysis/timeline.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/taskids.h"
+#include "export/walk.h"
 #include "format/ctf.h"
 
 #define COMM		16	/* bytes of a task's name in sched_switch, a NUL included */
@@ -80,8 +79,7 @@ struct ctf {
 	struct kb_barman *barman;
 	const struct kb_header *header;
 	struct kb_symbolizer *symbolizer;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
+	struct kb_walk walk;
 	struct kb_task_ids tasks;
 	struct kb_ctf *trace;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
@@ -160,12 +158,12 @@ static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t t
 	uint8_t *at = kb_ctf_begin(x->trace, event->core, SWITCH, time, NUMBERS);
 	int state = event->task_switch.prev_state;
 
-	at = put_comm(at, kb_names_task(x->names, previous, event->timestamp)->name);
+	at = put_comm(at, kb_names_task(x->walk.names, previous, event->timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
 	at = kb_ctf_put64(at, !previous || !event->task_switch.reason ? 0 :
 			  state > 0 ? (uint64_t)state : 1);
-	at = put_comm(at, kb_names_task(x->names, event->task_id, event->timestamp)->name);
+	at = put_comm(at, kb_names_task(x->walk.names, event->task_id, event->timestamp)->name);
 	at = kb_ctf_put32(at, event->task_id);
 	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));
 }
@@ -219,7 +217,7 @@ static void write_custom(struct ctf *x, uint32_t core, uint64_t time, uint32_t i
 
 static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
 	struct kb_text name;
 	uint8_t *at;
 
@@ -228,7 +226,8 @@ static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t t
 	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
 		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			continue;
-		name = kb_names_counter(x->names, kb_names_counter_id(x->names, event->core, i));
+		name = kb_names_counter(x->walk.names,
+					kb_names_counter_id(x->walk.names, event->core, i));
 		at = kb_ctf_begin(x->trace, event->core, COUNTER, time, NUMBERS + NAME);
 		at = put_text(at, name.data, name.length, NAME);
 		kb_ctf_end(x->trace, kb_ctf_put64(at, event->sample.counters[i]));
@@ -251,25 +250,21 @@ static void write_mark(struct ctf *x, const struct kb_event *event, uint64_t tim
 				      TEXT));
 }
 
-static void write_event(struct ctf *x, const struct kb_event *event)
+static void write_event(struct ctf *x)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	uint64_t time = clock_of(x, ns);
-	uint32_t running = 0;
-	unsigned int n, i;
+	const struct kb_walk *walk = &x->walk;
+	const struct kb_event *event = &walk->event;
+	uint64_t time = clock_of(x, walk->ns);
+	unsigned int i;
 
-	if (!kb_timeline_running(x->timeline, event->core, &running))
-		running = 0;
-	n = kb_timeline_feed(x->timeline, event, ns, slices);
-	for (i = 0; i < n; i++)
-		if (slices[i].kind == KB_SLICE_LOST)
-			kb_ctf_discard(x->trace, slices[i].core, slices[i].lost);
+	for (i = 0; i < walk->nr_slices; i++)
+		if (walk->slices[i].kind == KB_SLICE_LOST)
+			kb_ctf_discard(x->trace, walk->slices[i].core, walk->slices[i].lost);
 	if (event->type != KB_EVENT_HALT && event->type != KB_EVENT_UNKNOWN)
 		see_task(x, event, time);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
-		write_switch(x, event, time, running);
+		write_switch(x, event, time, walk->running);
 		break;
 	case KB_EVENT_HALT:
 		write_halt(x, event, time);
@@ -347,19 +342,17 @@ static int prepare(struct ctf *x, const struct kb_export_options *options, struc
 
 	if (!options->directory)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a CTF trace is a directory");
-	error = kb_names_create(&x->names, x->barman, err);
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
+	error = kb_walk_init(&x->walk, x->barman, err);
 	if (!error)
 		error = kb_ctf_create(&x->trace, options->directory, err);
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
 	x->offset = (int64_t)(x->header->unix_base_ns - (uint64_t)x->base);
-	return kb_export_rewind(x->barman, err);
+	return 0;
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -373,18 +366,17 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	int error, result = prepare(&x, options, err);
 	struct kb_error unwritten = { 0 };
 	struct kb_slice slice;
-	struct kb_event event;
 
 	if (result)
 		goto out;
-	while (!x.no_memory && (result = kb_barman_next(barman, &event, err)) > 0)
-		write_event(&x, &event);
-	while (kb_timeline_end(x.timeline, &slice))
+	while (!x.no_memory && kb_walk_next(&x.walk, err))
+		write_event(&x);
+	while (kb_timeline_end(x.walk.timeline, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			kb_ctf_discard(x.trace, slice.core, slice.lost);
 	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :
 			      finish(&x, &unwritten);
-	result = error ? error : kb_export_end(barman, out, result, err);
+	result = error ? error : kb_export_end(barman, out, x.walk.damage, err);
 	if (error && err)	/* it may have said where the damage is */
 		*err = unwritten;
 	if (x.outside)
@@ -396,8 +388,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 out:
 	kb_ctf_destroy(x.trace);
 	kb_task_ids_release(&x.tasks);
-	kb_timeline_destroy(x.timeline);
-	kb_names_destroy(x.names);
+	kb_walk_release(&x.walk);
 	return result;
 }
 

@@ -12,14 +12,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
-#include "analysis/timeline.h"
 #include "export/callstacks.h"
 #include "export/cputime.h"
 #include "export/export.h"
 #include "export/keep.h"
 #include "export/spans.h"
 #include "export/taskids.h"
+#include "export/walk.h"
 #include "json.h"
 
 #define VERSION		49	/* of the processed format, and ... */
@@ -52,8 +51,7 @@ struct list {
 struct firefox {
 	struct kb_barman *barman;
 	struct kb_symbolizer *symbolizer;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
+	struct kb_walk walk;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	struct kb_spans spans;
@@ -98,7 +96,7 @@ static int keep_sample(struct firefox *x, const struct kb_event *event, int64_t 
 
 static int keep_values(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
 
 	for (i = 0; i < known && i < event->sample.nr_counters; i++) {
 		struct value *value;
@@ -110,7 +108,7 @@ static int keep_values(struct firefox *x, const struct kb_event *event, int64_t 
 			return -ENOMEM;
 		*value = (struct value) {
 			.core = event->core,
-			.id = kb_names_counter_id(x->names, event->core, i),
+			.id = kb_names_counter_id(x->walk.names, event->core, i),
 			.order = (uint32_t)x->values.nr,
 			.ns = ns,
 			.value = event->sample.counters[i],
@@ -152,19 +150,18 @@ static int keep_annotation(struct firefox *x, const struct kb_event *event, int6
 	return done > 0 ? keep_span(x, &span, ns, event->annotation.type != 0) : done;
 }
 
-static int keep_event(struct firefox *x, const struct kb_event *event)
+static int keep_event(struct firefox *x)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices);
-	int error = kb_cputime_feed(&x->times, event, ns, slices, n);
+	const struct kb_walk *walk = &x->walk;
+	const struct kb_event *event = &walk->event;
+	int error = kb_cputime_feed(&x->times, walk);
 
 	if (!error && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		error = keep_sample(x, event, ns);
+		error = keep_sample(x, event, walk->ns);
 	if (!error && event->type == KB_EVENT_SAMPLE)
-		error = keep_values(x, event, ns);
+		error = keep_values(x, event, walk->ns);
 	if (!error && event->type == KB_EVENT_ANNOTATION)
-		error = keep_annotation(x, event, ns);
+		error = keep_annotation(x, event, walk->ns);
 	return error;
 }
 
@@ -446,7 +443,7 @@ static void write_thread(struct firefox *x, uint32_t number, const struct kb_kep
 			 size_t nr_samples, const struct mark *marks, size_t nr_marks)
 {
 	const struct kb_task_id *task = kb_task_id(&x->tasks, number);
-	struct kb_text process = kb_names_task(x->names, task->tgid, UINT64_MAX)->name;
+	struct kb_text process = kb_names_task(x->walk.names, task->tgid, UINT64_MAX)->name;
 	char label[KB_TASK_LABEL];
 
 	choose_nodes(x, samples, nr_samples);
@@ -457,9 +454,9 @@ static void write_thread(struct firefox *x, uint32_t number, const struct kb_kep
 	kb_json_bool(&x->json, "isMainThread", task->key[0] == task->tgid);
 	write_pid(x, task);
 	kb_json_u64(&x->json, "tid", task->key[0]);
-	kb_json_fixed(&x->json, "processStartupTime", kb_timeline_first(x->timeline), 6);
+	kb_json_fixed(&x->json, "processStartupTime", kb_timeline_first(x->walk.timeline), 6);
 	kb_json_string(&x->json, "processShutdownTime", NULL);
-	kb_json_fixed(&x->json, "registerTime", kb_timeline_first(x->timeline), 6);
+	kb_json_fixed(&x->json, "registerTime", kb_timeline_first(x->walk.timeline), 6);
 	kb_json_string(&x->json, "unregisterTime", NULL);
 	write_range(x, "pausedRanges", 0, 0);
 	write_samples(x, samples, nr_samples);
@@ -614,7 +611,7 @@ static void write_libs(struct firefox *x)
 /* One counter of one CPU. @main: the task of thread 0, as they must have one. */
 static void write_counter(struct firefox *x, const struct value *values, size_t nr, uint32_t main)
 {
-	struct kb_text name = kb_names_counter(x->names, values->id);
+	struct kb_text name = kb_names_counter(x->walk.names, values->id);
 	char text[KB_TASK_LABEL];
 	int cpu = snprintf(text, sizeof(text), "CPU %" PRIu32 " ", values->core);
 	size_t i;
@@ -688,18 +685,16 @@ static int write_all(struct firefox *x)
 
 static int prepare(struct firefox *x, struct kb_error *err)
 {
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_walk_init(&x->walk, x->barman, err);
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	kb_spans_init(&x->spans);
 	if (kb_callstacks_init(&x->stacks, false) ||
-	    kb_cputime_init(&x->times, x->timeline, kb_barman_header(x->barman)->max_cores))
+	    kb_cputime_init(&x->times, x->walk.timeline, kb_barman_header(x->barman)->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_export_rewind(x->barman, err);
+	return 0;
 }
 
 static void release(struct firefox *x)
@@ -720,8 +715,7 @@ static void release(struct firefox *x)
 	kb_spans_release(&x->spans);
 	kb_callstacks_release(&x->stacks);
 	kb_task_ids_release(&x->tasks);
-	kb_timeline_destroy(x->timeline);
-	kb_names_destroy(x->names);
+	kb_walk_release(&x->walk);
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -730,17 +724,16 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	struct firefox x = { .barman = barman, .symbolizer = symbolizer, .json.out = out };
 	int error = 0, result = prepare(&x, err);
 	struct kb_slice slice;
-	struct kb_event event;
 	struct kb_span span;
 
 	if (result)
 		goto out;
-	while (!error && (result = kb_barman_next(barman, &event, err)) > 0)
-		error = keep_event(&x, &event);
-	while (kb_timeline_end(x.timeline, &slice))
+	while (!error && kb_walk_next(&x.walk, err))
+		error = keep_event(&x);
+	while (kb_timeline_end(x.walk.timeline, &slice))
 		;		/* so that the last time is known */
 	while (!error && kb_spans_end(&x.spans, &span))
-		error = keep_span(&x, &span, kb_timeline_last(x.timeline), false);
+		error = keep_span(&x, &span, kb_timeline_last(x.walk.timeline), false);
 	if (!error)
 		error = write_all(&x);
 	if (!x.samples.nr)
@@ -749,7 +742,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		result = kb_error_set(err, error, KB_NO_OFFSET, "out of memory for %zu samples",
 				      x.samples.nr);
 	else
-		result = kb_export_end(barman, out, result, err);
+		result = kb_export_end(barman, out, x.walk.damage, err);
 out:
 	release(&x);
 	return result;

@@ -27,12 +27,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
-#include "analysis/timeline.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/taskids.h"
+#include "export/walk.h"
 #include "format/base64.h"
 #include "format/protobuf.h"
 #include "json.h"
@@ -60,8 +59,7 @@ struct html {
 	const struct kb_header *header;
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
+	struct kb_walk walk;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	int64_t (*last)[NR_KINDS];	/* by CPU, behind the last one no CPU's; slices: RUN's */
@@ -163,7 +161,7 @@ static void put_value(struct html *x, enum kind kind, uint32_t core, int64_t ns,
 
 static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), cpu, task, i;
+	uint32_t known = kb_names_of_core(x->walk.names, event->core), cpu, task, i;
 	const uint64_t *counters = event->sample.counters;
 	int64_t node;
 	uint8_t *at;
@@ -181,7 +179,7 @@ static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 	for (i = 0; i < known; i++)
 		if (counters[i] != KB_COUNTER_INVALID)
 			put_value(x, COUNTER, event->core, ns,
-				  kb_names_counter_id(x->names, event->core, i), counters[i]);
+				  kb_names_counter_id(x->walk.names, event->core, i), counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
 		put_value(x, SERIES, event->core, ns, event->sample.custom[i].id,
 			  event->sample.custom[i].value);
@@ -205,24 +203,24 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 	end(x, at + length);
 }
 
-static void put_event(struct html *x, const struct kb_event *event)
+static void put_event(struct html *x)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+	const struct kb_walk *walk = &x->walk;
+	const struct kb_event *event = &walk->event;
+	unsigned int i;
 
-	for (i = 0; i < n; i++)
-		put_slice(x, &slices[i], event->timestamp);
+	for (i = 0; i < walk->nr_slices; i++)
+		put_slice(x, &walk->slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
-		put_sample(x, event, ns);
+		put_sample(x, event, walk->ns);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		put_value(x, SERIES, event->core, ns, event->custom_counter.counter,
+		put_value(x, SERIES, event->core, walk->ns, event->custom_counter.counter,
 			  event->custom_counter.value);
 		break;
 	case KB_EVENT_ANNOTATION:
-		put_mark(x, event, ns);
+		put_mark(x, event, walk->ns);
 		break;
 	default:
 		break;
@@ -246,8 +244,8 @@ static void put_facts(struct html *x, struct kb_json *json)
 	kb_json_u64(json, "records", x->records);
 	kb_json_u64(json, "lost", x->lost);
 	kb_json_double(json, "epoch", (double)x->header->unix_base_ns / 1e6);
-	kb_json_double(json, "first", (double)kb_timeline_first(x->timeline));
-	kb_json_double(json, "last", (double)kb_timeline_last(x->timeline));
+	kb_json_double(json, "first", (double)kb_timeline_first(x->walk.timeline));
+	kb_json_double(json, "last", (double)kb_timeline_last(x->walk.timeline));
 	kb_json_object_end(json);
 }
 
@@ -297,12 +295,12 @@ static void put_stacks(struct html *x, struct kb_json *json)
 
 static void put_values(struct html *x, struct kb_json *json)
 {
-	uint32_t lost = kb_names_lost_series(x->names), i;
+	uint32_t lost = kb_names_lost_series(x->walk.names), i;
 
 	kb_json_array(json, "counters");
-	for (i = 0; i < kb_names_nr_counters(x->names); i++)
-		kb_json_text(json, NULL, kb_names_counter(x->names, i).data,
-			     kb_names_counter(x->names, i).length);
+	for (i = 0; i < kb_names_nr_counters(x->walk.names); i++)
+		kb_json_text(json, NULL, kb_names_counter(x->walk.names, i).data,
+			     kb_names_counter(x->walk.names, i).length);
 	kb_json_array_end(json);
 	kb_json_array(json, "series");
 	for (i = 0; i < x->header->nr_series; i++) {
@@ -327,7 +325,7 @@ static void put_end(struct html *x)
 	struct kb_json json = { .out = x->out, .markup = true };
 	struct kb_slice slice;
 
-	while (kb_timeline_end(x->timeline, &slice))
+	while (kb_timeline_end(x->walk.timeline, &slice))
 		put_slice(x, &slice, UINT64_MAX);
 	flush(x, x->filled);
 	kb_out_bytes(x->out, kb_html_page[1], strlen(kb_html_page[1]));
@@ -344,17 +342,15 @@ static void put_end(struct html *x)
 
 static int prepare(struct html *x, struct kb_error *err)
 {
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_walk_init(&x->walk, x->barman, err);
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
 	if (kb_callstacks_init(&x->stacks, false) || !x->last)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_export_rewind(x->barman, err);
+	return 0;
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -366,27 +362,21 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		.symbolizer = symbolizer,
 		.out = out,
 	};
-	struct kb_event event;
 	int result = prepare(&x, err);
 
 	(void)options;
 	if (result)
 		goto out;
 	kb_out_bytes(out, kb_html_page[0], strlen(kb_html_page[0]));
-	while (!kb_out_error(out) && !x.no_memory &&
-	       (result = kb_barman_next(barman, &event, err)) > 0)
-		put_event(&x, &event);
+	while (!kb_out_error(out) && !x.no_memory && kb_walk_next(&x.walk, err))
+		put_event(&x);
 	put_end(&x);
-	if (x.no_memory)
-		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	else
-		result = kb_export_end(barman, out, result, err);
+	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 out:
 	free(x.last);
 	kb_callstacks_release(&x.stacks);
 	kb_task_ids_release(&x.tasks);
-	kb_timeline_destroy(x.timeline);
-	kb_names_destroy(x.names);
+	kb_walk_release(&x.walk);
 	return result;
 }
 

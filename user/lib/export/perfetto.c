@@ -14,15 +14,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
-#include "table.h"
-#include "analysis/timeline.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/perfetto_fields.h"
+#include "export/walk.h"
 #include "format/protobuf.h"
 #include "out.h"
+#include "table.h"
 
 #define SEQUENCE	1	/* all packets are of one */
 #define TEXT		4096	/* the most of a mark's text */
@@ -74,8 +73,7 @@ struct perfetto {
 	const struct kb_header *header;
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
+	struct kb_walk walk;
 	struct kb_callstacks stacks;
 	struct kb_table tasks, tracks;
 	struct bundle *bundles;		/* BUNDLES */
@@ -210,7 +208,7 @@ static void write_task(struct perfetto *x, const struct seen_task *task, struct 
 static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
 				  uint64_t time, struct kb_text *name)
 {
-	const struct kb_task_name *known = kb_names_task(x->names, task_id, timestamp);
+	const struct kb_task_name *known = kb_names_task(x->walk.names, task_id, timestamp);
 	struct kb_text own = known->name;
 	uint64_t key = task_id;
 	struct seen_task *task = kb_table_get(&x->tasks, &key);
@@ -227,7 +225,7 @@ static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t
 	task->name = own.data;
 	task->tgid = tgid;
 	if (task_id)	/* 0 is Perfetto's own */
-		write_task(x, task, own, kb_names_task(x->names, tgid, timestamp)->name, time);
+		write_task(x, task, own, kb_names_task(x->walk.names, tgid, timestamp)->name, time);
 	return task;
 }
 
@@ -298,11 +296,11 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
 	at = kb_proto_put_uint(at, FTRACE_PID, previous);
 	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
-	name = kb_names_task(x->names, previous, event->timestamp)->name;
+	name = kb_names_task(x->walk.names, previous, event->timestamp)->name;
 	at = put_text(body, SWITCH_PREV_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
 	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, ftrace_state(previous, event));
-	name = kb_names_task(x->names, event->task_id, event->timestamp)->name;
+	name = kb_names_task(x->walk.names, event->task_id, event->timestamp)->name;
 	at = put_text(at, SWITCH_NEXT_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
 	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
@@ -400,7 +398,7 @@ static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint
 	if (!track)
 		return;
 	if (is_new)
-		describe_values(x, track->uuid, core, kb_names_counter(x->names, id), true);
+		describe_values(x, track->uuid, core, kb_names_counter(x->walk.names, id), true);
 	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
 	if (at)
 		end_message(x, message, kb_proto_put_uint(at, EVENT_COUNTER, delta));
@@ -573,14 +571,14 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 
 static void write_sample(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
 
 	if (event->sample.has_pc)
 		write_pc(x, event, time);
 	for (i = 0; i < event->sample.nr_counters && i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_counter(x, event->core, time,
-				      kb_names_counter_id(x->names, event->core, i),
+				      kb_names_counter_id(x->walk.names, event->core, i),
 				      event->sample.counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
 		write_custom(x, event->core, time, event->sample.custom[i].id,
@@ -713,26 +711,22 @@ static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 
 /* ---- all of it ---- */
 
-static void write_event(struct perfetto *x, const struct kb_event *event)
+static void write_event(struct perfetto *x)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	uint64_t time = clock_of(x, ns);
-	uint32_t running = 0;
-	unsigned int n, i;
+	const struct kb_walk *walk = &x->walk;
+	const struct kb_event *event = &walk->event;
+	uint64_t time = clock_of(x, walk->ns);
+	unsigned int i;
 
-	if (!kb_timeline_running(x->timeline, event->core, &running))
-		running = 0;
-	n = kb_timeline_feed(x->timeline, event, ns, slices);
-	for (i = 0; i < n; i++)
-		if (slices[i].kind == KB_SLICE_LOST)
-			write_lost(x, &slices[i]);
+	for (i = 0; i < walk->nr_slices; i++)
+		if (walk->slices[i].kind == KB_SLICE_LOST)
+			write_lost(x, &walk->slices[i]);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
-		write_switch(x, event, time, running);
+		write_switch(x, event, time, walk->running);
 		break;
 	case KB_EVENT_HALT:
-		write_halt(x, event, time, running);
+		write_halt(x, event, time, walk->running);
 		break;
 	case KB_EVENT_SAMPLE:
 		write_sample(x, event, time);
@@ -754,7 +748,7 @@ static void write_end(struct perfetto *x)
 	struct kb_slice slice;
 	uint32_t i;
 
-	while (kb_timeline_end(x->timeline, &slice))
+	while (kb_timeline_end(x->walk.timeline, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			write_lost(x, &slice);
 	for (i = 0; i < BUNDLES; i++)
@@ -764,10 +758,8 @@ static void write_end(struct perfetto *x)
 static int prepare(struct perfetto *x, struct kb_error *err)
 {
 	const char *base = kb_barman_fact(x->barman, "raw_base");
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_walk_init(&x->walk, x->barman, err);
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
 	kb_table_init(&x->tasks, sizeof(struct seen_task), 1);
@@ -778,7 +770,7 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
-	return kb_export_rewind(x->barman, err);
+	return 0;
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -790,21 +782,16 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		.symbolizer = symbolizer,
 		.out = out,
 	};
-	struct kb_event event;
 	int result = prepare(&x, err);
 
 	if (result)
 		goto out;
 	write_clocks(&x);
 	write_system(&x);
-	while (!kb_out_error(out) && !x.no_memory &&
-	       (result = kb_barman_next(barman, &event, err)) > 0)
-		write_event(&x, &event);
+	while (!kb_out_error(out) && !x.no_memory && kb_walk_next(&x.walk, err))
+		write_event(&x);
 	write_end(&x);
-	if (x.no_memory)
-		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	else
-		result = kb_export_end(barman, out, result, err);
+	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 	if (x.above)
 		kb_export_say(options, "%" PRIu64 " switches and halts of CPUs from %u on were left "
 			      "out: Perfetto takes no trace with them", x.above, MAX_CPUS);
@@ -817,8 +804,7 @@ out:
 	kb_callstacks_release(&x.stacks);
 	kb_table_release(&x.tracks);
 	kb_table_release(&x.tasks);
-	kb_timeline_destroy(x.timeline);
-	kb_names_destroy(x.names);
+	kb_walk_release(&x.walk);
 	return result;
 }
 

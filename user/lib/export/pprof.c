@@ -13,13 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
-#include "analysis/timeline.h"
 #include "export/callstacks.h"
 #include "export/cputime.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/taskids.h"
+#include "export/walk.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
 #include "out.h"
@@ -72,8 +71,7 @@ struct pprof {
 	struct kb_barman *barman;
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
+	struct kb_walk walk;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	struct kb_cputime times;
@@ -102,7 +100,7 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 {
 	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
 	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
 	uint64_t key[3] = { (uint64_t)task, event->core, (uint64_t)node };
 	const uint64_t *counters = event->sample.counters;
 	uint64_t since = 0;
@@ -117,7 +115,7 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
 	for (i = 0; i < known; i++) {
-		uint32_t id = kb_names_counter_id(x->names, event->core, i);
+		uint32_t id = kb_names_counter_id(x->walk.names, event->core, i);
 
 		if (counters[i] != KB_COUNTER_INVALID && id < x->nr_counters)
 			row->values[VALUE_COUNTERS + id] += counters[i];
@@ -129,15 +127,14 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 	row->values[VALUE_CPU] += since;
 }
 
-static void take_event(struct pprof *x, const struct kb_event *event)
+static void take_event(struct pprof *x)
 {
-	int64_t ns = kb_barman_ns(x->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices);
+	const struct kb_walk *walk = &x->walk;
+	const struct kb_event *event = &walk->event;
 
-	x->no_memory |= kb_cputime_feed(&x->times, event, ns, slices, n) != 0;
+	x->no_memory |= kb_cputime_feed(&x->times, walk) != 0;
 	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		add_sample(x, event, ns);
+		add_sample(x, event, walk->ns);
 }
 
 /* ---- writing ---- */
@@ -186,7 +183,7 @@ static void put_types(struct pprof *x)
 	for (i = 0; i < x->nr_counters; i++) {
 		char label[KB_STACK_LABEL];
 
-		name = kb_names_counter(x->names, i);
+		name = kb_names_counter(x->walk.names, i);
 		type = put_string(x, label, kb_label(label, sizeof(label), name.data, name.length,
 						     false));
 		put_value_type(x, PROFILE_SAMPLE_TYPE, type, is_clock(name) ? nanoseconds : count);
@@ -384,7 +381,8 @@ static void put_rows(struct pprof *x)
 static void put_facts(struct pprof *x)
 {
 	static const char *const keys[] = { "command", "host", "release" };
-	int64_t first = kb_timeline_first(x->timeline), last = kb_timeline_last(x->timeline);
+	int64_t first = kb_timeline_first(x->walk.timeline);
+	int64_t last = kb_timeline_last(x->walk.timeline);
 	uint64_t epoch = kb_barman_header(x->barman)->unix_base_ns;
 	char comment[KB_STACK_LABEL];
 	uint32_t string;
@@ -427,24 +425,22 @@ static void put_all(struct pprof *x)
 static int prepare(struct pprof *x, struct kb_error *err)
 {
 	uint32_t max_cores = kb_barman_header(x->barman)->max_cores;
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_walk_init(&x->walk, x->barman, err);
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
-	x->nr_counters = kb_names_nr_counters(x->names);
+	x->nr_counters = kb_names_nr_counters(x->walk.names);
 	if (x->nr_counters > MAX_COUNTERS)
 		x->nr_counters = MAX_COUNTERS;
-	x->clock = x->nr_counters && is_clock(kb_names_counter(x->names, 0));
-	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	x->clock = x->nr_counters && is_clock(kb_names_counter(x->walk.names, 0));
+	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
 		      sizeof(uint64_t), 3);
 	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
 	if (kb_callstacks_init(&x->stacks, true) ||
-	    kb_cputime_init(&x->times, x->timeline, max_cores))
+	    kb_cputime_init(&x->times, x->walk.timeline, max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_export_rewind(x->barman, err);
+	return 0;
 }
 
 static void release(struct pprof *x)
@@ -454,8 +450,7 @@ static void release(struct pprof *x)
 	kb_cputime_release(&x->times);
 	kb_callstacks_release(&x->stacks);
 	kb_task_ids_release(&x->tasks);
-	kb_timeline_destroy(x->timeline);
-	kb_names_destroy(x->names);
+	kb_walk_release(&x->walk);
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -464,29 +459,25 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	struct pprof x = { .barman = barman, .symbolizer = symbolizer };
 	struct kb_gzip *gzip = NULL;
 	struct kb_slice slice;
-	struct kb_event event;
 	int result = prepare(&x, err);
 
 	if (result)
 		goto out;
-	while (!x.no_memory && (result = kb_barman_next(barman, &event, err)) > 0)
-		take_event(&x, &event);
-	while (kb_timeline_end(x.timeline, &slice))
+	while (!x.no_memory && kb_walk_next(&x.walk, err))
+		take_event(&x);
+	while (kb_timeline_end(x.walk.timeline, &slice))
 		;		/* so that the last time is known */
 	if (!x.rows.nr)
 		kb_export_say(options, "the capture has no samples with an address");
-	if (kb_names_nr_counters(x.names) > MAX_COUNTERS)
+	if (kb_names_nr_counters(x.walk.names) > MAX_COUNTERS)
 		kb_export_say(options, "only the first %d of %u counters were written", MAX_COUNTERS,
-			      kb_names_nr_counters(x.names));
+			      kb_names_nr_counters(x.walk.names));
 	x.no_memory |= kb_gzip_create(&gzip, out, &x.out) != 0;
 	if (!x.no_memory) {
 		put_all(&x);
 		kb_gzip_finish(gzip);
 	}
-	if (x.no_memory)
-		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	else
-		result = kb_export_end(barman, out, result, err);
+	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 out:
 	kb_gzip_destroy(gzip);
 	release(&x);

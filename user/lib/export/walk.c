@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+/* The frame that exports share; what they write of each record is theirs. */
+#include <errno.h>
+
+#include "export/walk.h"
+
+int kb_walk_init(struct kb_walk *walk, struct kb_barman *barman, struct kb_error *err)
+{
+	int error;
+
+	*walk = (struct kb_walk) { .barman = barman };
+	error = kb_names_create(&walk->names, barman, err);
+	if (!error)
+		error = kb_timeline_create(&walk->timeline, barman, walk->names, err);
+	return error ? error : kb_export_rewind(barman, err);
+}
+
+void kb_walk_release(struct kb_walk *walk)
+{
+	kb_timeline_destroy(walk->timeline);
+	kb_names_destroy(walk->names);
+}
+
+bool kb_walk_next(struct kb_walk *walk, struct kb_error *err)
+{
+	walk->damage = kb_barman_next(walk->barman, &walk->event, err);
+	if (walk->damage <= 0)
+		return false;
+	walk->ns = kb_barman_ns(walk->barman, walk->event.timestamp);
+	if (!kb_timeline_running(walk->timeline, walk->event.core, &walk->running))
+		walk->running = 0;
+	walk->nr_slices = kb_timeline_feed(walk->timeline, &walk->event, walk->ns, walk->slices);
+	return true;
+}
+
+int kb_walk_end(const struct kb_walk *walk, struct kb_out *out, bool no_memory,
+		struct kb_error *err)
+{
+	if (no_memory)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_export_end(walk->barman, out, walk->damage, err);
+}
