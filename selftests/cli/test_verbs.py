@@ -49,6 +49,12 @@ def every_verb_has_a_manual_page_with_its_options(tmp):
             assert long in manual and short in manual, (verb, short, long)
 
 
+def the_first_manual_page_names_all_the_others(tmp):
+    with open(os.path.join(MANUALS, "kbarman.1"), encoding="utf-8") as file:
+        named = set(re.findall(r"kbarman-(\w+) \(1\)", file.read()))
+    assert named == set(verbs()) - {"help"}, named ^ set(verbs())
+
+
 def wrong_usage_is_2_and_one_sentence(tmp):
     for args in [(), ("nothing",), ("dump", "--nothing"), ("merge", "--nothing"),
                  ("check", "--nothing")]:
