@@ -104,6 +104,13 @@ def an_idle_cpu_holds_nothing_back(tmp):
     assert {r[1] for r in whole(tmp)[1]} == {1}
 
 
+def verbose_tells_of_each_cpu_and_quiet_of_none(tmp):
+    loud, quiet = record(tmp, "-v", "sleep", "0.1"), record(tmp, "-q", "sleep", "0.1")
+    told = [line for line in loud.stderr.splitlines() if "overwritten" in line]
+    assert [line.split(":")[1].strip() for line in told] == ["CPU 0", "CPU 1"], loud.stderr
+    assert "records of 2 CPUs" in loud.stderr and "records of" not in quiet.stderr, quiet.stderr
+
+
 def two_hundred_cpus_are_merged(tmp):
     result = record(tmp, "-m", "64K", "sleep", "0.5", env=fake(FAKE_CPUS=200, FAKE_RATE=2))
     assert result.returncode == 0, result

@@ -80,6 +80,28 @@ static void say_misses(struct kb_device *device)
 	}
 }
 
+/* With -v: what became of each CPU's records. */
+static void say_cpus(struct kb_device *device)
+{
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	char size[32];
+
+	if (cli_verbosity() < 1 || kb_device_query(device, &query, NULL))
+		return;
+	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
+		uint64_t lost = 0;
+
+		if (kb_device_stats(device, cpu, &stats, NULL))
+			continue;
+		for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
+			lost += stats.lost[i];
+		cli_note("CPU %u: %llu records, %s, %llu overwritten, %" PRIu64 " lost", cpu,
+			 (unsigned long long)stats.written, human_size(stats.bytes, size),
+			 (unsigned long long)stats.overwritten, lost);
+	}
+}
+
 void record_summary(struct kb_device *device, struct kb_recorder *recorder, const char *name,
 		    uint64_t bytes)
 {
@@ -92,6 +114,7 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
 		lost += say_loss(device, i);
 	say_misses(device);
+	say_cpus(device);
 	if (totals.missed_rows)
 		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
 	if (totals.dropped)
