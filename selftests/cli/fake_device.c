@@ -319,6 +319,8 @@ static int start(struct kbarman_start *s)
 		fake.tables->tail.pmus[cpu] = (struct bm_protocol_header_pmu_settings){
 			.midr = 7, .num_counters = 1, .counter_types = { 0x11 } };
 	fake.running = true;
+	/* As in a kernel, every CPU says at once who runs, however short the session is. */
+	write_burst();
 	return pthread_create(&fake.writer, NULL, write_records, NULL);
 }
 
