@@ -233,15 +233,6 @@ static int get_status(struct status *status)
 	return CLI_OK;
 }
 
-static uint64_t sum_of_losses(const struct kbarman_stats *stats)
-{
-	uint64_t lost = 0;
-
-	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
-		lost += stats->lost[i];
-	return lost;
-}
-
 static void print_status(struct kb_json *json, const struct status *status)
 {
 	const struct kbarman_stats *stats = &status->stats;
@@ -254,7 +245,7 @@ static void print_status(struct kb_json *json, const struct status *status)
 			      " KiB each; keeps %" PRIu64 " records, about the last %.1f s; %" PRIu64
 			      " lost\n", status->seconds, status->pid, stats->online,
 			      (uint64_t)status->query.ring_bytes >> 10, kept, reach,
-			      sum_of_losses(stats));
+			      kb_stats_lost(stats));
 		return;
 	}
 	kb_json_begin(json, "flight");
@@ -264,7 +255,7 @@ static void print_status(struct kb_json *json, const struct status *status)
 	kb_json_u64(json, "ring_bytes", status->query.ring_bytes);
 	kb_json_u64(json, "written", stats->written);
 	kb_json_u64(json, "kept", kept);
-	kb_json_u64(json, "lost", sum_of_losses(stats));
+	kb_json_u64(json, "lost", kb_stats_lost(stats));
 	kb_json_double(json, "kept_seconds", reach);
 	kb_json_end(json);
 }

@@ -90,15 +90,11 @@ static void say_cpus(struct kb_device *device)
 	if (cli_verbosity() < 1 || kb_device_query(device, &query, NULL))
 		return;
 	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
-		uint64_t lost = 0;
-
 		if (kb_device_stats(device, cpu, &stats, NULL))
 			continue;
-		for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
-			lost += stats.lost[i];
 		cli_note("CPU %u: %llu records, %s, %llu overwritten, %" PRIu64 " lost", cpu,
 			 (unsigned long long)stats.written, human_size(stats.bytes, size),
-			 (unsigned long long)stats.overwritten, lost);
+			 (unsigned long long)stats.overwritten, kb_stats_lost(&stats));
 	}
 }
 

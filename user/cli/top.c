@@ -310,15 +310,6 @@ static void put_cpus(struct top *top, struct view *view)
 	put(top, "%s", line);
 }
 
-static uint64_t lost(const struct kbarman_stats *stats)
-{
-	uint64_t sum = 0;
-
-	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
-		sum += stats->lost[i];
-	return sum;
-}
-
 static void put_head(struct top *top, struct view *view, const struct kbarman_stats *stats)
 {
 	double seconds = (view->until_ns - view->from_ns) / 1e9;
@@ -330,7 +321,7 @@ static void put_head(struct top *top, struct view *view, const struct kbarman_st
 	strftime(text, sizeof(text), "%H:%M:%S", &tm);
 	put(top, "kbarman top  %s  %.1f s: %.0f records/s, %" PRIu64 " samples, %" PRIu64 " lost%s",
 	    text, seconds, seconds > 0 ? view->records / seconds : 0, view->samples,
-	    lost(stats) - lost(&top->stats), top->ours ? "" : "  (flight recorder)");
+	    kb_stats_lost(stats) - kb_stats_lost(&top->stats), top->ours ? "" : "  (flight recorder)");
 	put_cpus(top, view);
 }
 
@@ -384,7 +375,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 	kb_json_i64(json, "until_ns", view->until_ns);
 	kb_json_u64(json, "records", view->records);
 	kb_json_u64(json, "samples", view->samples);
-	kb_json_u64(json, "lost", lost(stats) - lost(&top->stats));
+	kb_json_u64(json, "lost", kb_stats_lost(stats) - kb_stats_lost(&top->stats));
 	kb_json_end(json);
 	for (uint32_t i = 0; i < view->header->max_cores; i++) {
 		const struct kb_sched_cpu *cpu = kb_sched_cpu(view->sched, i);

@@ -50,6 +50,17 @@ int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t posit
 		      struct kb_error *err);
 int kb_device_stats(struct kb_device *device, unsigned int cpu, struct kbarman_stats *stats,
 		    struct kb_error *err);
+
+/* Records that were lost, for whatever reason. */
+static inline uint64_t kb_stats_lost(const struct kbarman_stats *stats)
+{
+	uint64_t lost = 0;
+
+	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
+		lost += stats->lost[i];
+	return lost;
+}
+
 int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struct kb_error *err);
 /* Rows from @first on; @count: how many fit, then how many there were. */
 int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarman_task_fact *facts,
