@@ -338,19 +338,33 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 
 static struct kprobe mmap_probe;
 
-static int attach_mmap_probe(void)
+static int register_mmap_probe(kprobe_pre_handler_t handler)
 {
 	/* Unregistering leaves things in it that registering does not take. */
 	mmap_probe = (struct kprobe) {
 		.symbol_name = "perf_event_mmap",
-		.pre_handler = on_mmap,
+		.pre_handler = handler,
 	};
 	return register_kprobe(&mmap_probe);
+}
+
+static int attach_mmap_probe(void)
+{
+	return register_mmap_probe(on_mmap);
 }
 
 static void detach_mmap_probe(void)
 {
 	unregister_kprobe(&mmap_probe);
+}
+
+/* Without a handler: programs map things meanwhile, and there is no queue. */
+bool kbarman_maps_possible(void)
+{
+	if (register_mmap_probe(NULL))
+		return false;
+	detach_mmap_probe();
+	return true;
 }
 #else
 static int attach_mmap_probe(void)
@@ -360,6 +374,11 @@ static int attach_mmap_probe(void)
 
 static void detach_mmap_probe(void)
 {
+}
+
+bool kbarman_maps_possible(void)
+{
+	return false;
 }
 #endif
 
@@ -452,11 +471,3 @@ const struct kbarman_source kbarman_source_maps = {
 	.start = start,
 	.stop = stop,
 };
-
-bool kbarman_maps_possible(void)
-{
-	if (attach_mmap_probe())
-		return false;
-	detach_mmap_probe();
-	return true;
-}

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* The module comes and goes. Runs first, and leaves it loaded for the others. */
+#include <signal.h>
+
 #include "kselftest_harness.h"
 #include "lib.h"
 
@@ -41,6 +43,28 @@ TEST_F(load, module_loads_and_unloads_many_times)
 		ASSERT_EQ(0, module_load());
 		ASSERT_EQ(0, module_unload());
 	}
+}
+
+/* Whatever is tried at load must not fall over what other processes do meanwhile. */
+TEST_F(load, module_loads_while_programs_map_code)
+{
+	int i, status, fd = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	pid_t mapper = fork();
+
+	if (!mapper) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			munmap(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0), 4096);
+	}
+	ASSERT_LT(0, mapper);
+	for (i = 0; i < 5; i++) {
+		EXPECT_EQ(0, module_load());
+		EXPECT_EQ(0, module_unload());
+	}
+	EXPECT_EQ(0, waitpid(mapper, &status, WNOHANG));
+	kill(mapper, SIGKILL);
+	waitpid(mapper, &status, 0);
+	close(fd);
 }
 
 TEST_F(load, second_load_is_refused)
