@@ -37,4 +37,4 @@ $(GUEST)/debug/%: selftests/debug/%.c $(wildcard selftests/debug/*.h) selftests/
 
 $(GUEST)/debug/%.sh: selftests/debug/%.sh
 	@mkdir -p $(@D)
-	cp $< $@
+	install -m 755 $< $@

@@ -332,6 +332,7 @@ static void any_call(struct step s)
 	unsigned int kind = take(&s.what, 64), i = take(&s.what, FILES), m = take(&s.what, MAPS);
 	struct pollfd p = { .fd = files[i], .events = POLLIN | POLLOUT };
 	char byte;
+	int fd;
 
 	if (files[i] < 0)
 		reopen(i, s.what);
@@ -377,7 +378,9 @@ static void any_call(struct step s)
 		call(files[i], s.how, edge);
 		break;
 	case 51:
-		close(call(files[i], KBARMAN_MARK_STATE, NULL));
+		fd = ioctl(files[i], KBARMAN_MARK_STATE, take(&s.how, 8) ? NULL : &byte);
+		if (fd >= 0)
+			close(fd);
 		break;
 	case 52:
 		/* work, for what records */
