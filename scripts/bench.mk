@@ -58,4 +58,4 @@ build/selftests/bench/symbols: selftests/bench/symbols.c selftests/bench/program
 
 build/selftests/bench/report: selftests/bench/report.c selftests/bench/program.h build/libkbarman.a
 	@mkdir -p $(@D)
-	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)
+	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS) -lm

@@ -215,8 +215,9 @@ static int open_report(struct report *report)
 		kb_offcpu_filter(report->offcpu, is_wait_wanted, report);
 	if (report->call_graph && kb_calltree_create(&report->tree, report->barman, &err))
 		return cli_fail_error(&err);
-	kb_hot_sum_counters(report->by_sort, report->names);
-	kb_hot_sum_counters(report->by_tid, report->names);
+	if (kb_hot_sum_counters(report->by_sort, report->names, report->header->max_cores) ||
+	    kb_hot_sum_counters(report->by_tid, report->names, report->header->max_cores))
+		return cli_fail("out of memory");
 	report->cycles = find_counter(report->names, "cycles", "cpu-cycles");
 	report->instructions = find_counter(report->names, "instructions", "inst_retired");
 	return CLI_OK;
@@ -346,7 +347,8 @@ static int order_tables(struct report *report)
 	report->duration_ns = (uint64_t)kb_timeline_last(report->timeline) -
 			      (uint64_t)kb_timeline_first(report->timeline);
 	report->waits = kb_offcpu_longest(report->offcpu, &report->nr_waits);
-	if (!finish_tree(kb_offcpu_tree(report->offcpu), false, &report->waiting) ||
+	if (!report->rows || !report->task_rows ||
+	    !finish_tree(kb_offcpu_tree(report->offcpu), false, &report->waiting) ||
 	    (report->tree && !finish_tree(report->tree, report->count, &report->calls)))
 		return cli_fail("out of memory");
 	return CLI_OK;

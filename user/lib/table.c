@@ -8,6 +8,7 @@
 #include "table.h"
 
 #define MAX_ROWS	(1U << 30)
+#define LINE		64U	/* bytes in a line of the cache, mostly */
 
 void kb_table_init(struct kb_table *table, uint32_t row_size, uint32_t key_words)
 {
@@ -25,7 +26,7 @@ void kb_table_release(struct kb_table *table)
 	table->nr = table->max = table->nr_slots = 0;
 }
 
-static uint64_t hash(const struct kb_table *table, const uint64_t *key)
+uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key)
 {
 	uint64_t value = table->seed;
 	uint32_t i;
@@ -96,7 +97,7 @@ static int grow(struct kb_table *table)
 	table->slots = slots;
 	table->nr_slots = max * 2;
 	for (i = 0; i < table->nr; i++) {
-		uint64_t value = hash(table, kb_table_row(table, i));
+		uint64_t value = kb_table_hash(table, kb_table_row(table, i));
 
 		*free_slot(slots, table->nr_slots, value) = slot_of(value, i);
 	}
@@ -105,28 +106,60 @@ static int grow(struct kb_table *table)
 
 void *kb_table_find(const struct kb_table *table, const uint64_t *key)
 {
-	uint64_t slot = table->nr ? *find_slot(table, key, hash(table, key)) : 0;
+	uint64_t slot = table->nr ? *find_slot(table, key, kb_table_hash(table, key)) : 0;
 
 	return slot ? kb_table_row(table, (uint32_t)slot - 1) : NULL;
 }
 
-void *kb_table_get(struct kb_table *table, const uint64_t *key)
+uint32_t kb_table_number(struct kb_table *table, const uint64_t *key, uint64_t hash)
 {
-	uint64_t value = hash(table, key), *slot = NULL;
+	uint64_t *slot = NULL;
 	char *row;
 
 	if (table->nr_slots)
-		slot = find_slot(table, key, value);
+		slot = find_slot(table, key, hash);
 	if (slot && *slot)
-		return kb_table_row(table, (uint32_t)*slot - 1);
+		return (uint32_t)*slot - 1;
 	if (table->nr == table->max) {
 		if (grow(table))
-			return NULL;
-		slot = free_slot(table->slots, table->nr_slots, value);
+			return KB_TABLE_NONE;
+		slot = free_slot(table->slots, table->nr_slots, hash);
 	}
 	row = kb_table_row(table, table->nr);
 	memset(row, 0, table->row_size);
 	memcpy(row, key, table->key_words * sizeof(*key));
-	*slot = slot_of(value, table->nr++);
-	return row;
+	*slot = slot_of(hash, table->nr);
+	return table->nr++;
+}
+
+void *kb_table_get(struct kb_table *table, const uint64_t *key)
+{
+	uint32_t number = kb_table_number(table, key, kb_table_hash(table, key));
+
+	return number == KB_TABLE_NONE ? NULL : kb_table_row(table, number);
+}
+
+void kb_table_fetch_slot(const struct kb_table *table, uint64_t hash)
+{
+	if (table->nr_slots)
+		__builtin_prefetch(&table->slots[hash & (table->nr_slots - 1)]);
+}
+
+uint32_t kb_table_fetch_row(const struct kb_table *table, uint64_t hash)
+{
+	uint32_t mask = table->nr_slots - 1, i = hash & mask, number;
+	const char *row;
+
+	if (!table->nr_slots)
+		return KB_TABLE_NONE;
+	while (table->slots[i] && table->slots[i] >> 32 != hash >> 32)
+		i = (i + 1) & mask;
+	if (!table->slots[i])
+		return KB_TABLE_NONE;
+	number = (uint32_t)table->slots[i] - 1;
+	row = kb_table_row(table, number);
+	/* as much as a line has, which may lie across two */
+	__builtin_prefetch(row, 1);
+	__builtin_prefetch(row + (table->row_size < LINE ? table->row_size : LINE) - 1, 1);
+	return number;
 }

@@ -31,6 +31,22 @@ void *kb_table_get(struct kb_table *table, const uint64_t *key);
 /* The same, NULL if there is no such row. */
 void *kb_table_find(const struct kb_table *table, const uint64_t *key);
 
+/*
+ * kb_table_get() in steps, for those who know what they will ask for: rows of a large table
+ * are far apart in memory, which takes its time. Start with the slot, some time later go on with the
+ * row, then ask; meanwhile do something else.
+ */
+#define KB_TABLE_NONE	UINT32_MAX
+
+uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key);
+void kb_table_fetch_slot(const struct kb_table *table, uint64_t hash);
+
+/* The number of the row that it most likely will be, KB_TABLE_NONE: most likely a new one. */
+uint32_t kb_table_fetch_row(const struct kb_table *table, uint64_t hash);
+
+/* The number of the row with @key, whose hash is @hash; KB_TABLE_NONE without memory. */
+uint32_t kb_table_number(struct kb_table *table, const uint64_t *key, uint64_t hash);
+
 static inline void *kb_table_row(const struct kb_table *table, uint32_t i)
 {
 	return table->rows + (size_t)i * table->row_size;

@@ -52,21 +52,26 @@ static const struct kb_comm *intern(struct kb_comms *comms, const char *name)
 const struct kb_comm *kb_comms_find(struct kb_comms *comms, uint32_t task_id,
 				    uint64_t timestamp)
 {
+	struct kb_comms_answer *cached = &comms->cache[task_id % KB_COMMS_CACHED];
 	char buffer[KB_TASK_NAME_BUFFER];
+	struct kb_task_hit hit;
 	struct comm_row *row;
 	uint64_t key;
 
-	if (comms->last && task_id == comms->last_task && timestamp >= comms->last_hit.since &&
-	    timestamp <= comms->last_hit.until)
-		return comms->last;
+	if (cached->comm && task_id == cached->task_id && timestamp >= cached->since &&
+	    timestamp <= cached->until)
+		return cached->comm;
 
-	kb_tasks_find(comms->tasks, task_id, timestamp, &comms->last_hit);
-	key = comms->last_hit.row && comms->last_hit.row->name ?
-		comms->last_hit.row->name_ptr : NO_ROW_KEY | task_id;
+	kb_tasks_find(comms->tasks, task_id, timestamp, &hit);
+	key = hit.row && hit.row->name ? hit.row->name_ptr : NO_ROW_KEY | task_id;
 	row = kb_table_get(&comms->rows, &key);
 	if (row && !row->comm)
 		row->comm = intern(comms, kb_tasks_name(comms->tasks, task_id, timestamp, buffer));
-	comms->last_task = task_id;
-	comms->last = row ? row->comm : NULL;
-	return comms->last;
+	*cached = (struct kb_comms_answer) {
+		.comm = row ? row->comm : NULL,
+		.since = hit.since,
+		.until = hit.until,
+		.task_id = task_id,
+	};
+	return cached->comm;
 }

@@ -16,16 +16,20 @@ struct kb_comm {
 	char name[];
 };
 
+#define KB_COMMS_CACHED	64U	/* a power of two */
+
 struct kb_comms {
 	const struct kb_tasks *tasks;
 	struct kb_table rows;		/* where a name comes from, to the name */
 	void *comms;			/* by name: tsearch(3) */
 	uint32_t nr;
 
-	/* The task asked last: the same answer holds for a while. */
-	uint32_t last_task;
-	struct kb_task_hit last_hit;
-	const struct kb_comm *last;	/* NULL: there was none */
+	/* Answers that hold for a while, by task: CPUs take turns with their questions. */
+	struct kb_comms_answer {
+		const struct kb_comm *comm;	/* NULL: there is none */
+		uint64_t since, until;		/* ticks, inclusive */
+		uint32_t task_id;
+	} cache[KB_COMMS_CACHED];
 };
 
 /* @tasks must stay. */

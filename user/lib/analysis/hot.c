@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* One hash table, whose rows are few compared to samples. */
+/*
+ * One hash table. Its rows may be many more than a cache holds, and a sample falls onto any of
+ * them: once there are enough of them, samples wait in a queue until their row is near.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,15 +11,35 @@
 #include "analysis/hot.h"
 #include "table.h"
 
+#define QUEUE		32U	/* frames that wait, a power of two */
+#define FEW_ROWS	512U	/* are near anyway */
+
+/* A frame that is to be added to its row. */
+struct waiting {
+	uint64_t key[4], hash;
+	uint64_t sample;		/* its number, from 1 on */
+	uint64_t weight;
+	bool weighed;
+	bool caller;			/* not where the sample fell */
+	uint32_t task_id, core;
+	const char *task;
+	struct kb_frame frame;
+	uint32_t nr_counters;		/* in kb_hot.counters */
+};
+
 struct kb_hot {
 	unsigned int sort;
 	struct kb_table rows;
 	struct kb_comms comms;
-	uint64_t samples;		/* added so far */
-	bool has_callers;
+	uint64_t samples;		/* added so far, and waiting */
+
+	struct waiting queue[QUEUE];	/* a ring: of number n at n % QUEUE */
+	uint64_t first, next;		/* numbers in it: those waiting */
 
 	const struct kb_names *names;	/* NULL: only the first counter matters */
 	uint32_t nr_counters;
+	uint32_t max_of_core;		/* counters that a core has at most */
+	uint64_t *counters;		/* of the queue: max_of_core each */
 	uint64_t *sums;			/* of row r: from sums[r * nr_counters] on, where r
 					 * is its number before they were ordered */
 	uint32_t max_sums;		/* rows there is room for */
@@ -42,14 +65,27 @@ void kb_hot_destroy(struct kb_hot *hot)
 		return;
 	kb_table_release(&hot->rows);
 	kb_comms_release(&hot->comms);
+	free(hot->counters);
 	free(hot->sums);
 	free(hot);
 }
 
-void kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names)
+int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names,
+			uint32_t max_cores)
 {
+	uint32_t core, nr;
+
+	for (core = 0; core < max_cores; core++) {
+		nr = kb_names_of_core(names, core);
+		if (nr > hot->max_of_core)
+			hot->max_of_core = nr;
+	}
+	hot->counters = calloc(hot->max_of_core + 1, QUEUE * sizeof(*hot->counters));
+	if (!hot->counters)
+		return -ENOMEM;
 	hot->names = names;
 	hot->nr_counters = kb_names_nr_counters(names);
+	return 0;
 }
 
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id)
@@ -75,109 +111,169 @@ static int reserve_sums(struct kb_hot *hot, uint32_t row)
 	return 0;
 }
 
-static int sum_counters(struct kb_hot *hot, const struct kb_event *event,
-			const struct kb_hot_row *row)
+static uint64_t *counters_of(const struct kb_hot *hot, const struct waiting *frame)
 {
-	uint32_t nr = kb_names_of_core(hot->names, event->core), i;
-	uint64_t *sums;
+	return hot->counters + (frame - hot->queue) * hot->max_of_core;
+}
 
-	if (!hot->nr_counters)
-		return 0;
-	if (reserve_sums(hot, row->sums))
+static int sum_counters(struct kb_hot *hot, const struct waiting *frame, uint32_t row)
+{
+	const uint64_t *counters = counters_of(hot, frame);
+	uint64_t *sums;
+	uint32_t i;
+
+	if (reserve_sums(hot, row))
 		return -ENOMEM;
-	sums = hot->sums + (size_t)row->sums * hot->nr_counters;
-	for (i = 0; i < nr && i < event->sample.nr_counters; i++)
-		if (event->sample.counters[i] != KB_COUNTER_INVALID)
-			sums[kb_names_counter_id(hot->names, event->core, i)] +=
-				event->sample.counters[i];
+	sums = hot->sums + (size_t)row * hot->nr_counters;
+	for (i = 0; i < frame->nr_counters; i++)
+		if (counters[i] != KB_COUNTER_INVALID)
+			sums[kb_names_counter_id(hot->names, frame->core, i)] += counters[i];
 	return 0;
 }
 
-/* The row of a sample or a frame; NULL without memory. */
-static struct kb_hot_row *find_row(struct kb_hot *hot, const struct kb_event *event,
-				   const struct kb_frame *frame)
-{
-	const struct kb_symbol *symbol = &frame->symbol;
-	const struct kb_comm *comm = kb_comms_find(&hot->comms, event->task_id,
-						   event->timestamp);
-	uint64_t key[4] = { 0 };
-	struct kb_hot_row *row;
-
-	if (!comm)
-		return NULL;
-	if (hot->sort & KB_SORT_TASK)
-		key[0] = (uint64_t)comm->id << 32;
-	if (hot->sort & KB_SORT_TID)
-		key[0] |= event->task_id;
-	if (hot->sort & (KB_SORT_IMAGE | KB_SORT_LINE))
-		key[1] = (uintptr_t)symbol->image;
-	if (hot->sort & KB_SORT_SYMBOL)
-		key[2] = (uint64_t)symbol->id << 32;
-	if (hot->sort & KB_SORT_CPU)
-		key[2] |= event->core;
-	if (hot->sort & KB_SORT_LINE)
-		key[3] = frame->line_id;
-
-	row = kb_table_get(&hot->rows, key);
-	if (row && !row->task) {
-		row->sums = hot->rows.nr - 1;
-		row->task = comm->name;
-		row->image = symbol->image;
-		row->image_base = symbol->image_base;
-		row->symbol = symbol->name;
-		row->kernel = symbol->kernel;
-		row->inlined = symbol->inlined;
-		row->file = frame->file;
-		row->line = frame->line;
-		row->task_id = event->task_id;
-		row->core = event->core;
-	}
-	return row;
-}
-
 /* Add the sample to a sum, or to the number of those without a weight. */
-static void add_weight(const struct kb_event *event, uint64_t *sum, uint64_t *unweighed)
+static void add_weight(const struct waiting *frame, uint64_t *sum, uint64_t *unweighed)
 {
-	if (event->sample.nr_counters && event->sample.counters[0] != KB_COUNTER_INVALID &&
-	    event->sample.counters[0] <= UINT64_MAX - *sum)
-		*sum += event->sample.counters[0];
+	if (frame->weighed && frame->weight <= UINT64_MAX - *sum)
+		*sum += frame->weight;
 	else
 		++*unweighed;
 }
 
-static void add_to_children(const struct kb_hot *hot, const struct kb_event *event,
-			    struct kb_hot_row *row)
+static void describe(struct kb_hot_row *row, uint32_t number, const struct waiting *frame)
 {
-	if (row->last_sample == hot->samples)
-		return;
-	row->last_sample = hot->samples;
-	row->nr_children++;
-	add_weight(event, &row->children, &row->children_unweighed);
+	const struct kb_symbol *symbol = &frame->frame.symbol;
+
+	row->sums = number;
+	row->task = frame->task;
+	row->image = symbol->image;
+	row->image_base = symbol->image_base;
+	row->symbol = symbol->name;
+	row->kernel = symbol->kernel;
+	row->inlined = symbol->inlined;
+	row->file = frame->frame.file;
+	row->line = frame->frame.line;
+	row->task_id = frame->task_id;
+	row->core = frame->core;
+}
+
+/* Bring a frame to its row. */
+static int add_frame(struct kb_hot *hot, const struct waiting *frame)
+{
+	uint32_t before = hot->rows.nr, number;
+	struct kb_hot_row *row;
+
+	number = kb_table_number(&hot->rows, frame->key, frame->hash);
+	if (number == KB_TABLE_NONE)
+		return -ENOMEM;
+	row = kb_table_row(&hot->rows, number);
+	if (number == before)
+		describe(row, number, frame);
+	if (!frame->caller) {
+		row->samples++;
+		row->last_sample = frame->sample;
+		add_weight(frame, &row->weight, &row->unweighed);
+	} else if (row->last_sample != frame->sample) {
+		row->last_sample = frame->sample;
+		row->nr_callers++;
+		add_weight(frame, &row->children, &row->callers_unweighed);
+	}
+	return frame->nr_counters ? sum_counters(hot, frame, number) : 0;
+}
+
+static int add_first(struct kb_hot *hot)
+{
+	return add_frame(hot, &hot->queue[hot->first++ % QUEUE]);
+}
+
+/* The frame in the middle of a full queue knows its slot by now. */
+static void fetch_row(const struct kb_hot *hot)
+{
+	uint64_t hash = hot->queue[(hot->next - QUEUE / 2) % QUEUE].hash;
+	uint32_t number = kb_table_fetch_row(&hot->rows, hash);
+
+	if (number < hot->max_sums)
+		__builtin_prefetch(&hot->sums[(size_t)number * hot->nr_counters], 1);
+}
+
+static int enqueue(struct kb_hot *hot, const struct waiting *frame)
+{
+	if (hot->first == hot->next && hot->rows.nr < FEW_ROWS)
+		return add_frame(hot, frame);
+	kb_table_fetch_slot(&hot->rows, frame->hash);
+	hot->next++;
+	if (hot->next - hot->first < QUEUE)
+		return 0;
+	fetch_row(hot);
+	return add_first(hot);
+}
+
+/* Who waits next, as far as a sample or a frame tells; NULL without memory. */
+static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *event,
+				  const struct kb_frame *frame, bool caller)
+{
+	struct waiting *waiting = &hot->queue[hot->next % QUEUE];
+	const struct kb_symbol *symbol = &frame->symbol;
+	const struct kb_comm *comm = kb_comms_find(&hot->comms, event->task_id,
+						   event->timestamp);
+	uint64_t *key = waiting->key;
+
+	if (!comm)
+		return NULL;
+	key[0] = hot->sort & KB_SORT_TASK ? (uint64_t)comm->id << 32 : 0;
+	if (hot->sort & KB_SORT_TID)
+		key[0] |= event->task_id;
+	key[1] = hot->sort & (KB_SORT_IMAGE | KB_SORT_LINE) ? (uintptr_t)symbol->image : 0;
+	key[2] = hot->sort & KB_SORT_SYMBOL ? (uint64_t)symbol->id << 32 : 0;
+	if (hot->sort & KB_SORT_CPU)
+		key[2] |= event->core;
+	key[3] = hot->sort & KB_SORT_LINE ? frame->line_id : 0;
+
+	waiting->hash = kb_table_hash(&hot->rows, key);
+	waiting->sample = hot->samples;
+	waiting->weighed = event->sample.nr_counters &&
+			   event->sample.counters[0] != KB_COUNTER_INVALID;
+	waiting->weight = waiting->weighed ? event->sample.counters[0] : 0;
+	waiting->caller = caller;
+	waiting->task_id = event->task_id;
+	waiting->core = event->core;
+	waiting->task = comm->name;
+	waiting->frame = *frame;
+	waiting->nr_counters = 0;
+	return waiting;
+}
+
+/* The counters that the header has for its core. */
+static void take_counters(struct kb_hot *hot, const struct kb_event *event,
+			  struct waiting *frame)
+{
+	uint32_t nr = kb_names_of_core(hot->names, event->core);
+
+	if (nr > event->sample.nr_counters)
+		nr = event->sample.nr_counters;
+	frame->nr_counters = nr;
+	memcpy(counters_of(hot, frame), event->sample.counters, nr * sizeof(uint64_t));
 }
 
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame)
 {
-	struct kb_hot_row *row = find_row(hot, event, frame);
+	struct waiting *waiting;
 
-	if (!row)
-		return -ENOMEM;
 	hot->samples++;
-	row->samples++;
-	add_weight(event, &row->weight, &row->unweighed);
-	add_to_children(hot, event, row);
-	return hot->names ? sum_counters(hot, event, row) : 0;
+	waiting = take_frame(hot, event, frame, false);
+	if (!waiting)
+		return -ENOMEM;
+	if (hot->names && event->sample.nr_counters)
+		take_counters(hot, event, waiting);
+	return enqueue(hot, waiting);
 }
 
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
 		      const struct kb_frame *frame)
 {
-	struct kb_hot_row *row = find_row(hot, event, frame);
+	struct waiting *waiting = take_frame(hot, event, frame, true);
 
-	if (!row)
-		return -ENOMEM;
-	hot->has_callers = true;
-	add_to_children(hot, event, row);
-	return 0;
+	return waiting ? enqueue(hot, waiting) : -ENOMEM;
 }
 
 static int compare_names(const struct kb_hot_row *a, const struct kb_hot_row *b)
@@ -218,28 +314,32 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 }
 
 /* Turn what was summed up into final weights: in samples with @count. */
-static void settle(const struct kb_hot *hot, struct kb_hot_row *row, bool count, uint64_t mean)
+static void settle(struct kb_hot_row *row, bool count, uint64_t mean)
 {
-	if (count)
+	if (count) {
 		row->weight = row->samples;
-	else
+		row->children = row->nr_callers;
+	} else {
 		row->weight = add_up(row->weight, mean * row->unweighed);
-	if (!hot->has_callers)
-		row->children = row->weight;
-	else if (count)
-		row->children = row->nr_children;
-	else
-		row->children = add_up(row->children, mean * row->children_unweighed);
+		row->children = add_up(row->children, mean * row->callers_unweighed);
+	}
+	row->children = add_up(row->children, row->weight);
 }
 
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
 				     struct kb_hot_row *totals)
 {
-	struct kb_hot_row *rows = (struct kb_hot_row *)hot->rows.rows;
+	static const struct kb_hot_row none;
+	struct kb_hot_row *rows;
 	uint64_t weighed = 0, mean;
 	uint32_t i;
 
 	*totals = (struct kb_hot_row) { 0 };
+	*nr = 0;
+	while (hot->first != hot->next)
+		if (add_first(hot))
+			return NULL;
+	rows = (struct kb_hot_row *)hot->rows.rows;
 	*nr = hot->rows.nr;
 	for (i = 0; i < *nr; i++) {
 		totals->samples += rows[i].samples;
@@ -250,10 +350,11 @@ const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *n
 	mean = weighed ? totals->weight / weighed : 0;
 	totals->weight = 0;
 	for (i = 0; i < *nr; i++) {
-		settle(hot, &rows[i], count, mean);
+		settle(&rows[i], count, mean);
 		totals->weight = add_up(totals->weight, rows[i].weight);
 	}
-	if (*nr)
-		qsort(rows, *nr, sizeof(*rows), compare_rows);
+	if (!*nr)
+		return &none;
+	qsort(rows, *nr, sizeof(*rows), compare_rows);
 	return rows;
 }

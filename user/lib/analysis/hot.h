@@ -28,16 +28,16 @@
 struct kb_hot_row {
 	uint64_t key[4];
 
-	/* What each sample changes, in one line of the cache with the key. */
+	/* What each sample changes, as much as a line of the cache has with the key. */
 	uint64_t samples;
 	uint64_t weight;
-	uint64_t children;	/* weight of the samples here and in what was called from
-				 * here; only if callers were added */
-	uint64_t last_sample;	/* that was added to children: recursion counts once */
-
-	uint64_t nr_children;	/* samples among them */
 	uint64_t unweighed;	/* samples without a weight */
-	uint64_t children_unweighed;
+	uint64_t last_sample;	/* that was added here: recursion counts once */
+
+	uint64_t children;	/* weight of the samples here and in what was called from
+				 * here; before the end, only of the latter */
+	uint64_t nr_callers;	/* samples among those */
+	uint64_t callers_unweighed;
 	const char *task;
 	const char *image, *image_base;
 	const char *symbol;	/* "" where unknown */
@@ -56,8 +56,12 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 		  struct kb_error *err);
 void kb_hot_destroy(struct kb_hot *hot);
 
-/* From now on, before any sample, sum up all counters: by the ids of @names, which stay. */
-void kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names);
+/*
+ * From now on, before any sample, sum up all counters of @max_cores cores: by the ids of
+ * @names, which stay. 0 or -ENOMEM.
+ */
+int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names,
+			uint32_t max_cores);
 
 /* What counter @id advanced in the samples of @row; invalid values are left out. */
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id);
@@ -70,9 +74,9 @@ int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
 		      const struct kb_frame *frame);
 
 /*
- * All rows, the heaviest first, with their children if any callers were added, in an
- * order that only the capture decides; by number of samples with @count. Nothing can be
- * added afterwards. The totals' fields other than samples and weight are not set.
+ * All rows, the heaviest first, in an order that only the capture decides; by number of
+ * samples with @count. NULL without memory. Nothing can be added afterwards. The totals'
+ * fields other than samples and weight are not set.
  */
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
 				     struct kb_hot_row *totals);

@@ -14,6 +14,7 @@
 
 #define NO_ROW		UINT32_MAX
 #define MANY_ROWS	(UINT32_MAX - 1)
+#define CACHED		512U		/* a power of two */
 #define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; keeps sums in 32 bits */
 
 struct tree {
@@ -27,15 +28,23 @@ struct tree {
 	struct kb_maps_hit last;
 };
 
+/* An answer to somebody's question. */
+struct cached {
+	uint32_t task_id;
+	struct kb_maps_hit hit;		/* low > high: none */
+};
+
 struct kb_maps {
 	const struct kb_map *rows;
 	uint32_t *order;	/* rows by (task_id, timestamp, index), empty ones left out */
 	uint32_t nr;
 	struct tree *trees;	/* by task_id */
 	uint32_t nr_trees;
-	struct tree *last;	/* the tree asked last */
 	struct tree *everyones;	/* of task 0, or NULL */
+	struct cached cache[CACHED];
 };
+
+static const struct kb_maps_hit no_hit = { .low = 1 };	/* holds for no address */
 
 static int compare_rows(const void *left, const void *right, void *context)
 {
@@ -83,6 +92,8 @@ int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
 	if (!maps)
 		return -ENOMEM;
 	maps->rows = header->maps;
+	for (i = 0; i < CACHED; i++)
+		maps->cache[i].hit = no_hit;
 	maps->order = reallocarray(NULL, header->nr_maps + 1, sizeof(*maps->order));
 	if (!maps->order)
 		goto err_memory;
@@ -107,7 +118,7 @@ int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
 			maps->trees[maps->nr_trees++] = (struct tree) {
 				.task_id = task_id,
 				.first = i,
-				.last = { .low = 1 },	/* no address: empty */
+				.last = no_hit,
 			};
 		maps->trees[maps->nr_trees - 1].nr++;
 	}
@@ -376,29 +387,53 @@ static int consider(const struct kb_maps *maps, struct tree *tree, uint64_t time
 	return hit->row->timestamp <= timestamp;
 }
 
+/*
+ * CPUs take turns with their questions, and most tasks run in a few places: those of a task
+ * in 64 KiB share an entry.
+ */
+static struct cached *cached_answer(struct kb_maps *maps, uint32_t task_id, uint64_t pc)
+{
+	uint64_t hash = ((uint64_t)task_id << 32 ^ pc >> 16) * 0x9e3779b97f4a7c15U;
+
+	return &maps->cache[hash >> 32 & (CACHED - 1)];
+}
+
+static int find_anew(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_t task_id,
+		     uint64_t timestamp, uint64_t pc, struct kb_maps_hit *hit)
+{
+	struct kb_task_hit task;
+	int ret;
+
+	*hit = (struct kb_maps_hit) { .high = UINT64_MAX, .until = UINT64_MAX };
+	if (!task_id)
+		return consider(maps, maps->everyones, timestamp, pc, hit);
+	ret = consider(maps, find_tree(maps, task_id), timestamp, pc, hit);
+	if (ret)
+		return ret;
+	kb_tasks_find(tasks, task_id, timestamp, &task);
+	if (task.since > hit->since)
+		hit->since = task.since;
+	if (task.until < hit->until)
+		hit->until = task.until;
+	if (task.tgid != task_id)
+		ret = consider(maps, find_tree(maps, task.tgid), timestamp, pc, hit);
+	return ret ? ret : consider(maps, maps->everyones, timestamp, pc, hit);
+}
+
 int kb_maps_find(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_t task_id,
 		 uint64_t timestamp, uint64_t pc, struct kb_maps_hit *hit)
 {
-	struct kb_task_hit task;
-	int ret = 0;
+	struct cached *cached = cached_answer(maps, task_id, pc);
+	int ret;
 
-	*hit = (struct kb_maps_hit) { .high = UINT64_MAX, .until = UINT64_MAX };
-	if (task_id) {
-		if (!maps->last || maps->last->task_id != task_id)
-			maps->last = find_tree(maps, task_id);
-		ret = consider(maps, maps->last, timestamp, pc, hit);
-		if (ret)
-			return ret < 0 ? ret : 0;
-
-		kb_tasks_find(tasks, task_id, timestamp, &task);
-		if (task.since > hit->since)
-			hit->since = task.since;
-		if (task.until < hit->until)
-			hit->until = task.until;
-		if (task.tgid != task_id)
-			ret = consider(maps, find_tree(maps, task.tgid), timestamp, pc, hit);
+	if (cached->task_id != task_id || !holds(&cached->hit, timestamp, pc)) {
+		cached->task_id = task_id;
+		ret = find_anew(maps, tasks, task_id, timestamp, pc, &cached->hit);
+		if (ret < 0) {
+			cached->hit = no_hit;
+			return ret;
+		}
 	}
-	if (!ret)
-		ret = consider(maps, maps->everyones, timestamp, pc, hit);
-	return ret < 0 ? ret : 0;
+	*hit = cached->hit;
+	return 0;
 }

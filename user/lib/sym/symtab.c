@@ -186,16 +186,15 @@ static void close_open(struct kb_symtab *symtab)
 	symtab->nr_symbols = nr;
 }
 
-static void add_piece(struct kb_symtab *symtab, uint64_t key, uint32_t owner)
+static void add_piece(struct kb_symtab *symtab, uint64_t start, uint32_t owner)
 {
 	uint32_t nr = symtab->nr_pieces;
 
-	if (nr && symtab->keys[nr - 1] == key)
+	if (nr && symtab->pieces[nr - 1].start == start)
 		symtab->nr_pieces = --nr;	/* that one turned out empty */
-	if (nr && symtab->owners[nr - 1] == owner)
+	if (nr && symtab->pieces[nr - 1].owner == owner)
 		return;
-	symtab->keys[nr] = key;
-	symtab->owners[nr] = owner;
+	symtab->pieces[nr] = (struct kb_symtab_piece) { .start = start, .owner = owner };
 	symtab->nr_pieces++;
 }
 
@@ -230,9 +229,8 @@ static int flatten(struct kb_symtab *symtab)
 	uint32_t *stack, height = 0, i, nr = symtab->nr_symbols;
 
 	stack = reallocarray(NULL, nr + 1, sizeof(*stack));
-	symtab->keys = reallocarray(NULL, 2 * (size_t)nr + 1, sizeof(*symtab->keys));
-	symtab->owners = reallocarray(NULL, 2 * (size_t)nr + 1, sizeof(*symtab->owners));
-	if (!stack || !symtab->keys || !symtab->owners) {
+	symtab->pieces = reallocarray(NULL, 2 * (size_t)nr + 1, sizeof(*symtab->pieces));
+	if (!stack || !symtab->pieces) {
 		free(stack);
 		return -ENOMEM;
 	}
@@ -256,7 +254,8 @@ static int build_buckets(struct kb_symtab *symtab)
 
 	if (!symtab->nr_pieces)
 		return 0;
-	span = symtab->keys[symtab->nr_pieces - 1] - symtab->keys[0];
+	symtab->first = symtab->pieces[0].start;
+	span = symtab->pieces[symtab->nr_pieces - 1].start - symtab->first;
 	while (span >> symtab->bucket_shift >= 2 * (uint64_t)symtab->nr_pieces)
 		symtab->bucket_shift++;
 	symtab->nr_buckets = (span >> symtab->bucket_shift) + 1;
@@ -265,9 +264,9 @@ static int build_buckets(struct kb_symtab *symtab)
 		return -ENOMEM;
 
 	for (b = 0, i = 0; b < symtab->nr_buckets; b++) {
-		uint64_t from = symtab->keys[0] + ((uint64_t)b << symtab->bucket_shift);
+		uint64_t from = symtab->first + ((uint64_t)b << symtab->bucket_shift);
 
-		while (i + 1 < symtab->nr_pieces && symtab->keys[i + 1] <= from)
+		while (i + 1 < symtab->nr_pieces && symtab->pieces[i + 1].start <= from)
 			i++;
 		symtab->buckets[b] = i;
 	}
@@ -297,36 +296,35 @@ void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_
 	*hit = (struct kb_symtab_hit) { .high = UINT64_MAX };
 	if (!symtab->nr_pieces)
 		return;
-	if (address < symtab->keys[0]) {
-		hit->high = symtab->keys[0] - 1;
+	if (address < symtab->first) {
+		hit->high = symtab->first - 1;
 		return;
 	}
-	bucket = (address - symtab->keys[0]) >> symtab->bucket_shift;
+	bucket = (address - symtab->first) >> symtab->bucket_shift;
 	if (bucket >= symtab->nr_buckets)
 		bucket = symtab->nr_buckets - 1;
 	low = symtab->buckets[bucket];
 	high = symtab->buckets[bucket + 1];
-	while (low < high) {		/* the last key <= address is in [low, high] */
+	while (low < high) {		/* the last start <= address is in [low, high] */
 		uint32_t middle = high - (high - low) / 2;
 
-		if (symtab->keys[middle] <= address)
+		if (symtab->pieces[middle].start <= address)
 			low = middle;
 		else
 			high = middle - 1;
 	}
-	hit->low = symtab->keys[low];
+	hit->low = symtab->pieces[low].start;
 	if (low < last)
-		hit->high = symtab->keys[low + 1] - 1;
-	if (symtab->owners[low] != NOBODY)
-		hit->symbol = &symtab->symbols[symtab->owners[low]];
+		hit->high = symtab->pieces[low + 1].start - 1;
+	if (symtab->pieces[low].owner != NOBODY)
+		hit->symbol = &symtab->symbols[symtab->pieces[low].owner];
 }
 
 void kb_symtab_release(struct kb_symtab *symtab)
 {
 	free(symtab->symbols);
 	free(symtab->names);
-	free(symtab->keys);
-	free(symtab->owners);
+	free(symtab->pieces);
 	free(symtab->buckets);
 	*symtab = (struct kb_symtab) { 0 };
 }

@@ -36,6 +36,12 @@ struct kb_symtab_symbol {
 	uint8_t open;		/* added without a size */
 };
 
+/* Addresses from @start to the next piece's are all of symbol @owner. */
+struct kb_symtab_piece {
+	uint64_t start;
+	uint32_t owner;			/* UINT32_MAX: no symbol is there */
+};
+
 struct kb_symtab {
 	struct kb_symtab_symbol *symbols;	/* by start, once sorted */
 	uint32_t nr_symbols;
@@ -43,12 +49,11 @@ struct kb_symtab {
 	char *names;
 	size_t names_length, names_max;
 
-	/* Once sorted: piece i is [keys[i], keys[i + 1]) and all of symbol owners[i]. */
-	uint64_t *keys;
-	uint32_t *owners;		/* or UINT32_MAX: no symbol there */
+	struct kb_symtab_piece *pieces;	/* once sorted */
 	uint32_t nr_pieces;
+	uint64_t first;			/* where the first piece starts */
 	uint32_t *buckets;		/* bucket b begins in piece buckets[b] */
-	unsigned int bucket_shift;	/* of (address - keys[0]) */
+	unsigned int bucket_shift;	/* of (address - first) */
 	uint32_t nr_buckets;
 };
 

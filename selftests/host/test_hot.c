@@ -1,0 +1,162 @@
+// SPDX-License-Identifier: MIT
+/* The table of samples, beside one that is kept in plain arrays. */
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <kbarman/barman.h>
+
+#include "../lib/random.h"
+#include "../lib/tap.h"
+#include "analysis/hot.h"
+
+#define CORES		2U
+#define COUNTERS	3U	/* of each core */
+#define TASKS		7U
+#define SYMBOLS		900U
+#define SAMPLES		60000U
+#define DEPTH		6U
+
+struct expected {
+	uint64_t samples, weight, children, counters[COUNTERS];
+	uint64_t last;
+};
+
+static struct kb_barman *open_capture(void)
+{
+	const struct kb_barman_layout layout = {
+		.max_cores = CORES, .max_pmu_counters = COUNTERS, .max_string_table_length = 64,
+	};
+	const struct kb_header header = {
+		.target_name = "t", .timestamp_multiplier = 1, .timestamp_divisor = 1,
+	};
+	uint32_t types[COUNTERS] = { 10, 11, 12 }, core;
+	int fd = memfd_create("capture", 0);
+	struct kb_barman_writer *writer;
+	struct kb_barman *barman;
+	struct kb_error err;
+	char path[32];
+
+	if (kb_barman_writer_create(&writer, fd, &layout, &err) ||
+	    kb_barman_writer_set_header(writer, &header))
+		abort();
+	for (core = 0; core < CORES; core++)
+		if (kb_barman_writer_pmu(writer, core, &(struct kb_pmu) {
+			.num_counters = COUNTERS, .counter_types = types }))
+			abort();
+	if (kb_barman_writer_finish(writer, true, &err))
+		abort();
+	kb_barman_writer_destroy(writer);
+	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
+	if (kb_barman_open(&barman, path, &err))
+		abort();
+	close(fd);
+	return barman;
+}
+
+static char names[SYMBOLS][16];
+
+static struct kb_frame frame_of(uint32_t symbol)
+{
+	return (struct kb_frame) {
+		.symbol = {
+			.name = names[symbol], .image = "/image", .image_base = "image",
+			.id = symbol,
+		},
+		.file = "",
+	};
+}
+
+/* One sample with its callers, to both. */
+static void add_sample(struct kb_hot *hot, struct expected expected[TASKS][SYMBOLS],
+		       uint64_t number)
+{
+	uint64_t counters[COUNTERS] = { random_below(1000) + 1, random_below(1ULL << 40), KB_COUNTER_INVALID };
+	uint32_t task = random_below(TASKS), depth = random_below(DEPTH), i, symbol = 0;
+	const struct kb_event event = {
+		.type = KB_EVENT_SAMPLE, .task_id = task + 1, .core = random_below(CORES),
+		.timestamp = number,
+		.sample = { .has_pc = true, .nr_counters = COUNTERS, .counters = counters },
+	};
+	struct kb_frame frame;
+
+	for (i = 0; i <= depth; i++) {
+		struct expected *row;
+
+		/* recursion now and then */
+		symbol = !i || random_below(4) ? random_below(SYMBOLS) : symbol;
+		row = &expected[task][symbol];
+		frame = frame_of(symbol);
+		if (i ? kb_hot_add_caller(hot, &event, &frame) : kb_hot_add(hot, &event, &frame))
+			abort();
+		if (row->last != number)
+			row->children += counters[0];
+		row->last = number;
+		if (i)
+			continue;
+		row->samples++;
+		row->weight += counters[0];
+		row->counters[0] += counters[0];
+		row->counters[1] += counters[1];
+	}
+}
+
+static unsigned int count_wrong(const struct kb_hot *hot, const struct kb_hot_row *rows,
+				uint32_t nr, struct expected expected[TASKS][SYMBOLS])
+{
+	unsigned int wrong = 0, id;
+	uint32_t i;
+
+	for (i = 0; i < nr; i++) {
+		const struct kb_hot_row *row = &rows[i];
+		struct expected *own = &expected[row->task_id - 1][atoi(row->symbol)];
+
+		wrong += row->samples != own->samples || row->weight != own->weight ||
+			 row->children != own->children;
+		for (id = 0; id < COUNTERS; id++)
+			wrong += kb_hot_counter(hot, row, id) != own->counters[id];
+		wrong += i && rows[i - 1].children < row->children;
+		own->last = 0;		/* found */
+	}
+	for (i = 0; i < TASKS * SYMBOLS; i++)
+		wrong += expected[i / SYMBOLS][i % SYMBOLS].last != 0;
+	return wrong;
+}
+
+int main(void)
+{
+	static struct expected expected[TASKS][SYMBOLS];
+	struct kb_barman *barman = open_capture();
+	const struct kb_hot_row *rows;
+	struct kb_hot_row totals;
+	struct kb_tasks *tasks;
+	struct kb_names *kb_names;
+	struct kb_hot *hot;
+	uint64_t n;
+	uint32_t nr;
+
+	random_start();
+	if (kb_tasks_create(&tasks, barman) || kb_names_create(&kb_names, barman, NULL) ||
+	    kb_hot_create(&hot, tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL, NULL) ||
+	    kb_hot_sum_counters(hot, kb_names, CORES))
+		abort();
+	for (n = 0; n < SYMBOLS; n++)
+		snprintf(names[n], sizeof(names[n]), "%u", (unsigned int)n);
+	for (n = 1; n <= SAMPLES; n++)
+		add_sample(hot, expected, n);
+	rows = kb_hot_rows(hot, false, &nr, &totals);
+	tap_is(totals.samples, SAMPLES, "no_sample_stays_behind");
+	tap_ok(nr > 1000, "there_are_more_rows_than_are_near");
+	tap_is(count_wrong(hot, rows, nr, expected), 0, "rows_have_the_sums_of_their_samples");
+	kb_hot_destroy(hot);
+	kb_names_destroy(kb_names);
+
+	if (kb_hot_create(&hot, tasks, KB_SORT_TID, NULL))
+		abort();
+	rows = kb_hot_rows(hot, false, &nr, &totals);
+	tap_ok(rows && !nr && !totals.samples, "without_samples_there_are_no_rows");
+	kb_hot_destroy(hot);
+	kb_tasks_destroy(tasks);
+	kb_barman_close(barman);
+	return tap_done();
+}
