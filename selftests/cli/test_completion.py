@@ -36,7 +36,7 @@ def verbs():
 
 def verbs_are_offered(tmp):
     assert offers("") == verbs() | {"--help", "--version"}
-    assert offers("rec") == {"record"}
+    assert offers("rec") == {"record", "recover"}
 
 
 def options_are_those_of_the_verb(tmp):

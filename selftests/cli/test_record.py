@@ -3,7 +3,6 @@
 """`kbarman record` from its first to its last byte, on a device that is not there:
 fake_device.c, preloaded. What only a kernel can tell is tested in a VM."""
 import os
-import random
 import resource
 import shutil
 import signal
@@ -228,25 +227,6 @@ def a_killed_recorder_leaves_a_capture(tmp):
     assert files(tmp) == ["kbarman.cap.partial", "kbarman.cap.partial.kallsyms"], files(tmp)
     _, records = check(os.path.join(tmp, "kbarman.cap.partial"))
     assert len(records) > 10000, len(records)
-
-
-def killed_at_any_moment_it_leaves_a_capture(tmp):
-    """While it records, and while it ends."""
-    chance = random.Random(int(os.environ.get("KBARMAN_SEED", "1")))
-    for _ in range(25):
-        child = start(tmp, env=fake(FAKE_RATE=100))
-        time.sleep(chance.uniform(0, 0.4))
-        if chance.random() < 0.7:
-            child.send_signal(signal.SIGTERM)
-            time.sleep(chance.uniform(0, 0.03))
-        child.kill()
-        child.communicate()
-        names = [name for name in files(tmp)
-                 if name in ("kbarman.cap", "kbarman.cap.partial")]
-        assert len(names) == 1, names
-        check(os.path.join(tmp, names[0]))
-        for name in files(tmp):
-            os.unlink(os.path.join(tmp, name))
 
 
 def a_killed_recorder_leaves_no_command_behind(tmp):

@@ -52,6 +52,26 @@ static struct kb_barman_writer *writer_like(const struct kb_header *h, int fd)
 	return w;
 }
 
+/* Of what was cut off, no more than there is; and it ends without an error of its end. */
+static void salvage(struct kb_barman *barman, size_t size)
+{
+	uint64_t records = 0, again = 0;
+	struct kb_salvage salvage;
+	struct kb_validation sum;
+	struct kb_event event;
+
+	must(!kb_barman_salvage(barman, &salvage, NULL));
+	must(salvage.told <= size && salvage.untold <= size - salvage.told &&
+	     salvage.dropped <= size);
+	while (kb_barman_next(barman, &event, NULL) == 1)
+		records++;
+	kb_barman_validate(barman, &sum, NULL);
+	must(!kb_barman_rewind(barman));
+	while (kb_barman_next(barman, &event, NULL) == 1)
+		again++;
+	must(sum.records == records && again == records);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int nowhere = -1;
@@ -91,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (w)
 		must(!kb_barman_writer_finish(w, records & 1, &err));
 	kb_barman_writer_destroy(w);
+	salvage(barman, size);
 	kb_barman_close(barman);
 	return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* kbarman dump of a Barman capture: header, tables, store, records. */
+#include <inttypes.h>
 #include <string.h>
 
 #include <kbarman/barman.h>
@@ -293,6 +294,32 @@ int dump_barman(const char *path, struct kb_json *json)
 	return status;
 }
 
+/*
+ * A capture that was cut off: how much of it is whole, and what to do. Damage within is
+ * no news to those who have read the findings.
+ */
+static void say_what_is_whole(struct kb_barman *barman, const char *path,
+			      const struct kb_validation *sum, void (*say)(const char *sentence))
+{
+	struct kb_validation whole;
+	struct kb_salvage salvage;
+	char text[4096 + 256];
+
+	if (kb_barman_salvage(barman, &salvage, NULL) ||
+	    !(salvage.untold + salvage.dropped + salvage.missing))
+		return;
+	kb_barman_validate(barman, &whole, NULL);
+	if (salvage.missing + salvage.dropped)
+		snprintf(text, sizeof(text), "%s: cut off: %" PRIu64 " records in %" PRIu64 " bytes are "
+			 "whole; `kbarman recover' makes a capture of them", path, whole.records,
+			 salvage.told + salvage.untold);
+	else
+		snprintf(text, sizeof(text), "%s: cut off: %" PRIu64 " records in %" PRIu64 " bytes are "
+			 "whole behind the %" PRIu64 " that the header tells of; `kbarman recover' takes "
+			 "them in", path, whole.records - sum->records, salvage.untold, sum->records);
+	say(text);
+}
+
 int check_barman(const char *path, void (*say)(const char *sentence))
 {
 	struct kb_barman *barman;
@@ -306,6 +333,7 @@ int check_barman(const char *path, void (*say)(const char *sentence))
 	}
 	kb_barman_validate(barman, &sum, NULL);
 	status = complain(barman, say);
+	say_what_is_whole(barman, path, &sum, say);
 	kb_barman_close(barman);
 	return status;
 }

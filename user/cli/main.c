@@ -23,6 +23,7 @@ static const struct cli_verb verbs[] = {
 	{ "list", cmd_list, "the events that this machine can count" },
 	{ "merge", cmd_merge, "join the captures of several CPUs" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
+	{ "recover", cmd_recover, "make a capture of what a recording left that was cut off" },
 	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
 	{ "script", cmd_script, "print records with names, in the shape of perf script" },
 	{ "snapshot", cmd_snapshot, "what a recording in overwrite mode has kept up to now" },

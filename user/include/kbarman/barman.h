@@ -199,6 +199,22 @@ struct kb_validation {
 int kb_barman_validate(struct kb_barman *barman, struct kb_validation *sum, struct kb_error *err);
 
 /*
+ * For a capture whose recording was cut off: the recorder killed, the disk full, the
+ * power gone. From here on the reader takes all blocks that are whole, also those that
+ * the header does not tell of yet, and ends in front of what is not, without an error.
+ * The reader is at the first record behind it, as after a rewind; what comes down a pipe
+ * goes to a temporary file first. Fills @salvage: bytes of the record buffer.
+ */
+struct kb_salvage {
+	uint64_t told;			/* in whole blocks that the header tells of */
+	uint64_t untold;		/* in whole blocks behind those */
+	uint64_t dropped;		/* in the file, and not in a whole block */
+	uint64_t missing;		/* that the header tells of and the file has not */
+};
+
+int kb_barman_salvage(struct kb_barman *barman, struct kb_salvage *salvage, struct kb_error *err);
+
+/*
  * A number for an event's content, the same in all four layouts. A sum over many
  * tells whether two captures have the same records, in whatever order.
  */

@@ -99,17 +99,11 @@ static void ring_segments(struct kb_barman *b)
 	}
 }
 
-void barman_cursor_init(struct kb_barman *b)
+static void lay_out(struct kb_barman *b)
 {
 	const struct kb_header *h = &b->header;
 
 	b->nr_segments = 0;
-	b->segment = 0;
-	b->ended = false;
-	b->told = false;
-	b->failure.code = 0;
-	b->window_offset = 0;
-	b->nr_findings = b->nr_header_findings;
 	if (h->buffer_length > BARMAN_OPEN_END)
 		barman_finding(b, KB_NO_OFFSET, "a buffer of %" PRIu64 " bytes can't be",
 			       h->buffer_length);
@@ -117,6 +111,20 @@ void barman_cursor_init(struct kb_barman *b)
 		linear_segments(b);
 	else
 		ring_segments(b);
+}
+
+void barman_cursor_init(struct kb_barman *b)
+{
+	const struct kb_header *h = &b->header;
+
+	b->segment = 0;
+	b->ended = false;
+	b->told = false;
+	b->failure.code = 0;
+	b->window_offset = 0;
+	b->nr_findings = b->nr_header_findings;
+	if (!b->salvaged)
+		lay_out(b);
 	b->at = b->end = b->window = NULL;
 	b->window_offset = b->nr_segments ? b->segments[0].start : h->buffer_start;
 }

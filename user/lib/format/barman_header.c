@@ -30,6 +30,7 @@ static const uint8_t *header_at(struct kb_barman *b, uint64_t offset, size_t len
 	struct kb_error why;
 	size_t got;
 	const uint8_t *at = kb_source_at(&b->source, offset, length, &got, &why);
+	uint64_t end;
 
 	if (got >= length)
 		return at;
@@ -38,9 +39,10 @@ static const uint8_t *header_at(struct kb_barman *b, uint64_t offset, size_t len
 			*err = why;
 		return NULL;
 	}
-	kb_error_set(err, -EBADMSG, offset + got,
+	end = offset + got < b->source.size ? offset + got : b->source.size;
+	kb_error_set(err, -EBADMSG, end,
 		     "%s ends at byte %" PRIu64 ", inside its header: it was cut short",
-		     b->source.name, offset + got);
+		     b->source.name, end);
 	return NULL;
 }
 

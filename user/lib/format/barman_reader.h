@@ -9,6 +9,7 @@
  *	barman_counters.c	cumulative counters -> deltas
  *	barman_clock.[ch]	ticks -> nanoseconds
  *	barman_validate.c	the same blocks checked, without events
+ *	barman_salvage.c	how far the blocks of a capture go that was cut off
  */
 #ifndef KBARMAN_BARMAN_READER_H
 #define KBARMAN_BARMAN_READER_H
@@ -55,6 +56,7 @@ struct kb_barman {
 	struct barman_segment segments[2];
 	unsigned int nr_segments, segment;
 	bool open_ended;		/* ends with the file */
+	bool salvaged;			/* segments are what is there, not what the header says */
 	bool ended;
 
 	/* What events point to. */

@@ -1,0 +1,307 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman recover: a valid capture of what a recording that was cut off has left. All
+ * that is whole is taken over, record by record, with the tables; the input is only read.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <kbarman/barman.h>
+
+#include "cli.h"
+
+#define PARTIAL		".partial"	/* what record adds to a name until it has ended */
+#define SYMBOLS		".kallsyms"
+
+static const char usage[] =
+	"usage: kbarman recover [-o OUT] FILE\n"
+	"\n"
+	"Make a valid capture of what a recording has left that was cut off: the recorder\n"
+	"was killed, the disk was full, the power went. FILE, for example kbarman.cap.partial,\n"
+	"stays as it is.\n"
+	"\n"
+	"  -o, --output OUT   the file to write, `-' is standard output; by default FILE without\n"
+	"                     .partial, else FILE.recovered, if there is no such file yet\n"
+	"  -h, --help         this text\n"
+	"\n"
+	"Exit status: 0 recovered; 1 in part, something before the end was damaged; 2 there\n"
+	"was nothing to recover, and nothing was written.\n";
+
+struct recovered {
+	struct kb_salvage salvage;
+	uint64_t records, untold;	/* of them, those that the header did not tell of */
+	uint64_t refused;		/* that contradict the header, as damage does */
+	int64_t first_ns, last_ns;
+};
+
+/* ---- tables ---- */
+
+/* Room for what is there; without a table at all records would lose a field. */
+static uint32_t rows(uint32_t max, uint32_t used)
+{
+	return max ? used ?: 1 : 0;
+}
+
+static struct kb_barman_layout layout_of(const struct kb_header *h)
+{
+	return (struct kb_barman_layout){
+		.word_size = h->word_size,
+		.big_endian = h->big_endian,
+		.max_cores = h->max_cores,
+		.max_task_infos = rows(h->max_task_infos, h->nr_tasks),
+		.max_mmap_layout = rows(h->max_mmap_layout, h->nr_maps),
+		.max_pmu_counters = h->max_pmu_counters,
+		/* Strings that are in no row are left out, those in two are there once. */
+		.max_string_table_length = h->string_table_length + 64,
+		.max_custom_charts = h->nr_series ? h->nr_charts ?: 1 : 0,
+		.max_custom_series = h->nr_series,
+	};
+}
+
+static int write_facts(const struct kb_header *h, struct kb_barman_writer *writer)
+{
+	const char *at = h->strings, *end = h->strings + h->string_table_length;
+	int64_t ret = 0;
+
+	for (; ret >= 0 && at < end; at += strlen(at) + 1) {
+		if (strncmp(at, "kbarman.", strlen("kbarman.")) == 0)
+			ret = kb_barman_writer_string(writer, at);
+	}
+	return ret < 0 ? (int)ret : 0;
+}
+
+/* Each row where it was: facts speak of tasks by their row. */
+static int write_tables(const struct kb_header *h, struct kb_barman_writer *writer)
+{
+	int ret = kb_barman_writer_set_header(writer, h);
+
+	if (!ret)
+		ret = write_facts(h, writer);
+	for (uint32_t i = 0; !ret && i < h->max_cores; i++)
+		ret = kb_barman_writer_pmu(writer, i, &h->pmus[i]);
+	for (uint32_t i = 0; !ret && i < h->nr_tasks; i++)
+		ret = kb_barman_writer_task(writer, &h->tasks[i]);
+	for (uint32_t i = 0; !ret && i < h->nr_maps; i++)
+		ret = kb_barman_writer_map(writer, &h->maps[i]);
+	for (uint32_t i = 0; !ret && h->nr_series && i < h->nr_charts; i++)
+		ret = kb_barman_writer_chart(writer, &h->charts[i]);
+	for (uint32_t i = 0; !ret && i < h->nr_series; i++)
+		ret = kb_barman_writer_series(writer, &h->series[i]);
+	return ret;
+}
+
+/* ---- records ---- */
+
+static int write_records(struct kb_barman *from, struct kb_barman_writer *writer,
+			 struct recovered *sum)
+{
+	uint64_t told = kb_barman_header(from)->buffer_start + kb_barman_header(from)->read_offset +
+			sum->salvage.told;
+	struct kb_event event;
+	int ret = 0;
+
+	while (!ret && kb_barman_next(from, &event, NULL) == 1) {
+		ret = kb_barman_writer_event(writer, &event);
+		if (ret == -EINVAL || ret == -ERANGE || ret == -E2BIG) {
+			sum->refused++;
+			ret = 0;
+			continue;
+		}
+		/* "The last time that was known", as version 3 writes it, is no time. */
+		if (event.timestamp != UINT64_MAX) {
+			sum->last_ns = kb_barman_ns(from, event.timestamp);
+			if (!sum->records)
+				sum->first_ns = sum->last_ns;
+		}
+		sum->records++;
+		sum->untold += sum->salvage.untold && event.offset >= told;
+	}
+	return ret;
+}
+
+static int recover(struct kb_barman *from, const struct cli_output *out, struct recovered *sum)
+{
+	struct kb_barman_layout layout = layout_of(kb_barman_header(from));
+	struct kb_barman_writer *writer;
+	struct kb_error err = { 0 };
+	int ret;
+
+	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
+	if (ret)
+		return cli_fail("%s: %s", out->path, err.text);
+	ret = write_tables(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
+	/* The error of the file itself is known to finish, with its sentence. */
+	if (!ret || ret == kb_barman_writer_sync(writer))
+		ret = kb_barman_writer_finish(writer, true, &err);
+	kb_barman_writer_destroy(writer);
+	return ret ? cli_fail("%s: %s", out->path, err.code ? err.text : strerror(-ret)) : 0;
+}
+
+/* ---- files ---- */
+
+/* OUT where none was given, malloc()ed; NULL after a complaint. */
+static char *default_output(const char *file)
+{
+	size_t length = strlen(file), partial = strlen(PARTIAL);
+	char *name = NULL;
+
+	if (strcmp(file, "-") == 0) {
+		cli_fail("where to? Standard input has no name: use -o OUT");
+		return NULL;
+	}
+	if (length > partial && strcmp(file + length - partial, PARTIAL) == 0)
+		name = strndup(file, length - partial);
+	else if (asprintf(&name, "%s.recovered", file) < 0)
+		name = NULL;
+	if (!name) {
+		cli_fail("out of memory");
+		return NULL;
+	}
+	if (access(name, F_OK) == 0) {
+		cli_fail("%s is there already: say with -o OUT where to", name);
+		free(name);
+		return NULL;
+	}
+	return name;
+}
+
+static bool same_file(const char *a, const char *b)
+{
+	struct stat left, right;
+
+	return strcmp(a, "-") && strcmp(b, "-") && !stat(a, &left) && !stat(b, &right) &&
+	       left.st_dev == right.st_dev && left.st_ino == right.st_ino;
+}
+
+/* The kernel's symbols stand beside a capture: they are not in it. */
+static void copy_symbols(const char *from, const char *to)
+{
+	char *source = NULL, *copy = NULL, piece[65536];
+	struct cli_output out;
+	FILE *in = NULL;
+	size_t length;
+
+	if (asprintf(&source, "%s" SYMBOLS, from) < 0 || asprintf(&copy, "%s" SYMBOLS, to) < 0 ||
+	    !(in = fopen(source, "re")) || cli_output_open(&out, copy))
+		goto out;
+	while ((length = fread(piece, 1, sizeof(piece), in)))
+		fwrite(piece, 1, length, out.stream);
+	if (ferror(in)) {
+		cli_warn("kernel symbols will be missing: can't read %s", source);
+		cli_output_abandon(&out);
+	} else {
+		cli_output_commit(&out);
+	}
+out:
+	if (in)
+		fclose(in);
+	free(source);
+	free(copy);
+}
+
+static void say_what_was_kept(const char *name, const struct recovered *sum)
+{
+	const struct kb_salvage *s = &sum->salvage;
+
+	cli_note("%s: %" PRIu64 " records kept, %.3f s of %" PRIu64 " bytes", name, sum->records,
+		 (double)(sum->last_ns - sum->first_ns) / 1e9, s->told + s->untold);
+	if (sum->untold)
+		cli_note("%" PRIu64 " of them stand behind what the header tells of", sum->untold);
+	if (s->dropped)
+		cli_note("%" PRIu64 " bytes dropped: no whole block is in them", s->dropped);
+	if (s->missing)
+		cli_note("%" PRIu64 " bytes that the header tells of are not in the file",
+			 s->missing);
+}
+
+/* What was wrong before the end, and so is missing in the middle. */
+static int complain(const struct kb_barman *from, const struct recovered *sum)
+{
+	const struct kb_error *first;
+	unsigned int findings = kb_barman_damage(from, &first);
+
+	if (findings == 1)
+		cli_warn("left out: %s", first->text);
+	else if (findings)
+		cli_warn("left out: %s (and %u findings more)", first->text, findings - 1);
+	if (sum->refused)
+		cli_warn("left out: %" PRIu64 " records that contradict the header", sum->refused);
+	return findings || sum->refused ? CLI_DAMAGED : CLI_OK;
+}
+
+static int recover_file(const char *file, const char *output)
+{
+	struct recovered sum = { 0 };
+	struct kb_barman *from;
+	struct cli_output out;
+	struct kb_error err;
+	struct stat st;
+	int status;
+
+	if (!stat(file, &st) && S_ISREG(st.st_mode) && !st.st_size)
+		return cli_fail("%s is empty: nothing was written yet (in overwrite mode nothing is, "
+				"before the end)", file);
+	if (kb_barman_open(&from, file, &err)) {
+		cli_fail_error(&err);
+		if (err.code == -EBADMSG)
+			cli_warn("there is nothing to recover: records stand behind the header");
+		return CLI_IMPOSSIBLE;
+	}
+	/* The values as they stand in the file. */
+	kb_barman_set_counters(from, KB_COUNTERS_DELTA);
+	status = kb_barman_salvage(from, &sum.salvage, &err) ? cli_fail_error(&err) :
+		 cli_output_open(&out, output);
+	if (!status) {
+		status = recover(from, &out, &sum);
+		if (status)
+			cli_output_abandon(&out);
+		else
+			status = cli_output_commit(&out);
+		if (!status) {
+			if (strcmp(output, "-") && strcmp(file, "-"))
+				copy_symbols(file, output);
+			say_what_was_kept(strcmp(output, "-") ? output : "standard output", &sum);
+			status = complain(from, &sum);
+		}
+	}
+	kb_barman_close(from);
+	return status;
+}
+
+int cmd_recover(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "output", required_argument, NULL, 'o' },
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const char *output = NULL, *file;
+	char *otherwise = NULL;
+	int option, status;
+
+	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+		if (option != 'o')
+			return cli_usage(option == 'h', usage);
+		output = optarg;
+	}
+	if (optind + 1 != argc) {
+		cli_warn(optind == argc ? "which file?" : "one file at a time");
+		return cli_usage(false, usage);
+	}
+	file = argv[optind];
+	if (output && same_file(file, output))
+		return cli_fail("%s can't be the input and the output", file);
+	if (output && !strcmp(output, "-") && isatty(STDOUT_FILENO))
+		return cli_fail("a capture is nothing for a terminal: use -o FILE");
+	if (!output)
+		output = otherwise = default_output(file);
+	if (!output)
+		return CLI_IMPOSSIBLE;
+	status = recover_file(file, output);
+	free(otherwise);
+	return status;
+}

@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What can be had of a capture that was cut off. Its header is brought up to date
+ * now and then only, so blocks may stand behind those that it tells of; and the last
+ * ones may be missing, in half, or be bytes that were never written. This walks over
+ * the blocks once, and makes the reader end behind the last one that is whole.
+ *
+ * What the header tells of was whole at that time: a single record there that can't
+ * be decoded is passed over, as ever. Behind that, the first one is the end.
+ */
+#include <errno.h>
+
+#include "barman_decode.h"
+
+/* Is this a record, as those of a recorder are? */
+static bool is_record(struct kb_barman *b, const uint8_t *record, uint64_t length, uint64_t at)
+{
+	unsigned int word = b->header.word_size;
+	bool swap = b->header.big_endian != KB_HOST_BIG_ENDIAN;
+	struct kb_event event = { .offset = at };
+
+	return decode_record(b, &event, record, length, word, swap) &&
+	       event.type != KB_EVENT_UNKNOWN;
+}
+
+/*
+ * The length of the block at @at that ends before @end, 0 if there is none; with @strict
+ * it must be a record.
+ */
+static uint64_t whole_block(struct kb_barman *b, uint64_t at, uint64_t end, bool strict,
+			    struct kb_error *why)
+{
+	unsigned int word = b->header.word_size;
+	bool swap = b->header.big_endian != KB_HOST_BIG_ENDIAN;
+	uint64_t padding_bit = UINT64_C(1) << (word * 8 - 1), length, whole;
+	const uint8_t *bytes;
+	size_t got;
+
+	why->code = 0;
+	if (end - at < word)
+		return 0;
+	bytes = kb_source_at(&b->source, at, word, &got, why);
+	if (got < word)
+		return 0;
+	length = kb_load_word(bytes, word, swap);
+	whole = word + (length & ~padding_bit);
+	/* Nobody writes blocks of nothing: these are zeros of the file system. */
+	if (!length || whole < word || whole > end - at)
+		return 0;
+	if (!strict)
+		return whole;
+	if (length & padding_bit || whole > BARMAN_BLOCK_MAX)
+		return 0;
+	bytes = kb_source_at(&b->source, at, whole, &got, why);
+	return got >= whole && is_record(b, bytes + word, length, at) ? whole : 0;
+}
+
+/* Where the blocks from @at to @end, of those that are in the file, cease to be whole. */
+static int walk(struct kb_barman *b, uint64_t *at, uint64_t end, bool strict,
+		struct kb_error *err)
+{
+	struct kb_error why;
+	uint64_t whole;
+
+	why.code = 0;
+	if (end > b->source.size)
+		end = b->source.size;
+	while (*at < end && (whole = whole_block(b, *at, end, strict, &why)))
+		*at += whole;
+	if (why.code && err)
+		*err = why;
+	return why.code;
+}
+
+/*
+ * May there be more behind the store? It is one that grows, as the recorder's does;
+ * one of a given length that is not full has what was there before.
+ */
+static bool grows(const struct kb_barman *b)
+{
+	const struct kb_header *h = &b->header;
+
+	return h->data_store_type == BM_DATA_STORE_LINEAR && !b->open_ended &&
+	       h->write_offset == h->buffer_length;
+}
+
+static int salvage_segment(struct kb_barman *b, struct barman_segment *segment,
+			   struct kb_salvage *salvage, struct kb_error *err)
+{
+	uint64_t size = b->source.size, at = segment->start, told, end = segment->end;
+	int ret = walk(b, &at, end, false, err);
+
+	told = at;
+	if (!ret && at == end && grows(b)) {
+		ret = walk(b, &at, UINT64_MAX, true, err);
+		end = size > at ? size : at;
+	}
+	segment->end = at;
+	salvage->told += told - segment->start;
+	salvage->untold += at - told;
+	if (size < end && !b->open_ended)
+		salvage->missing += end - (size > at ? size : at);
+	salvage->dropped += (size < end ? size : end) > at ? (size < end ? size : end) - at : 0;
+	return ret;
+}
+
+int kb_barman_salvage(struct kb_barman *b, struct kb_salvage *salvage, struct kb_error *err)
+{
+	int ret;
+
+	*salvage = (struct kb_salvage){ 0 };
+	b->salvaged = false;
+	ret = kb_barman_rewind(b);
+	if (ret)
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: can't be read twice",
+				    b->source.name);
+	ret = kb_source_spool(&b->source, err);
+	/* An empty store has no segment, but perhaps something behind it. */
+	if (!b->nr_segments)
+		b->segments[b->nr_segments++] = (struct barman_segment){
+			b->header.buffer_start, b->header.buffer_start };
+	for (unsigned int i = 0; i < b->nr_segments && !ret; i++)
+		ret = salvage_segment(b, &b->segments[i], salvage, err);
+	b->salvaged = true;
+	barman_cursor_init(b);
+	return ret;
+}
