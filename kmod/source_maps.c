@@ -3,11 +3,12 @@
  * Executable mappings: see source_maps.h for what is promised.
  *
  * perf_event_mmap() is called for every new mapping, whoever makes it and however, and
- * a kprobe there sees them all, of a process too that lives a few milliseconds. What
- * the kprobe, the fork probe and the overflow handler see goes through one queue to a
- * worker, which may sleep: paths are told there, and rows made (spaces.c). The order in
- * the queue is that in which places were claimed, so what came after something else,
- * on whatever CPU, stands behind it.
+ * a kprobe there sees them all, of a process too that lives a few milliseconds; but for
+ * those that mremap() moves, which copy_vma() is called for. One that mremap() makes longer
+ * in its place is seen by nobody. What the kprobes, the fork probe and the overflow
+ * handler see goes through one queue to a worker, which may sleep: paths are told there,
+ * and rows made (spaces.c). The order in the queue is that in which places were claimed,
+ * so what came after something else, on whatever CPU, stands behind it.
  *
  * Without kprobes the worker looks at the mappings of a thread when it is sampled for
  * the first time, and again when it has executed a new image.
@@ -306,8 +307,8 @@ void kbarman_maps_exit(u32 task_id)
 
 /* ---- the kprobe ---- */
 
-#if IS_ENABLED(CONFIG_KPROBES) && defined(kbarman_first_argument)
-static void push_map(struct vm_area_struct *vma)
+#if IS_ENABLED(CONFIG_KPROBES) && defined(kbarman_argument)
+static void push_map(struct mm_struct *mm, const struct kbarman_mapping *mapping)
 {
 	struct fact *fact = claim();
 
@@ -315,9 +316,9 @@ static void push_map(struct vm_area_struct *vma)
 		leave_out_for_good();
 		return;
 	}
-	mmgrab(vma->vm_mm);
-	fact->mm = vma->vm_mm;
-	kbarman_mapping_init(&fact->mapping, vma);
+	mmgrab(mm);
+	fact->mm = mm;
+	fact->mapping = *mapping;
 	if (fact->mapping.file)
 		get_file(fact->mapping.file);
 	publish(fact, FACT_MAP);
@@ -329,50 +330,98 @@ static void push_map(struct vm_area_struct *vma)
  */
 static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 {
-	struct vm_area_struct *vma = (struct vm_area_struct *)kbarman_first_argument(regs);
+	struct vm_area_struct *vma = (struct vm_area_struct *)kbarman_argument(regs, 0);
+	struct kbarman_mapping mapping;
 
-	if (vma->vm_flags & VM_EXEC && kbarman_wants(current->pid))
-		push_map(vma);
+	if (vma->vm_flags & VM_EXEC && kbarman_wants(current->pid)) {
+		kbarman_mapping_init(&mapping, vma);
+		push_map(vma->vm_mm, &mapping);
+	}
 	return 0;
 }
 
-static struct kprobe mmap_probe;
-
-static int register_mmap_probe(kprobe_pre_handler_t handler)
+/*
+ * copy_vma(&vma, address, length, page offset, ...): a part of the mapping is about to
+ * move, which can fail; it is nowhere else then, and nobody runs there.
+ * Context: as on_mmap().
+ */
+static int on_move(struct kprobe *unused, struct pt_regs *regs)
 {
+	struct vm_area_struct *vma = *(struct vm_area_struct **)kbarman_argument(regs, 0);
+	struct kbarman_mapping mapping;
+
+	if (vma->vm_flags & VM_EXEC && kbarman_wants(current->pid)) {
+		kbarman_mapping_init(&mapping, vma);
+		mapping.start = kbarman_argument(regs, 1);
+		mapping.end = mapping.start + kbarman_argument(regs, 2);
+		mapping.offset = (u64)kbarman_argument(regs, 3) << PAGE_SHIFT;
+		push_map(vma->vm_mm, &mapping);
+	}
+	return 0;
+}
+
+static struct probe {
+	const char *symbol;
+	kprobe_pre_handler_t handler;
+	bool attached;
+	struct kprobe kprobe;
+} probes[] = {
+	{ "perf_event_mmap", on_mmap },
+	{ "copy_vma", on_move },	/* mremap(2), of which perf says nothing */
+};
+
+static int attach_probe(struct probe *probe, kprobe_pre_handler_t handler)
+{
+	int error;
+
 	/* Unregistering leaves things in it that registering does not take. */
-	mmap_probe = (struct kprobe) {
-		.symbol_name = "perf_event_mmap",
+	probe->kprobe = (struct kprobe) {
+		.symbol_name = probe->symbol,
 		.pre_handler = handler,
 	};
-	return register_kprobe(&mmap_probe);
+	error = register_kprobe(&probe->kprobe);
+	probe->attached = !error;
+	return error;
 }
 
-static int attach_mmap_probe(void)
+static void detach_probe(struct probe *probe)
 {
-	return register_mmap_probe(on_mmap);
+	if (probe->attached)
+		unregister_kprobe(&probe->kprobe);
+	probe->attached = false;
 }
 
-static void detach_mmap_probe(void)
+/* Whichever there are. */
+static void attach_probes(void)
 {
-	unregister_kprobe(&mmap_probe);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		attach_probe(&probes[i], probes[i].handler);
+}
+
+static void detach_probes(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		detach_probe(&probes[i]);
 }
 
 /* Without a handler: programs map things meanwhile, and there is no queue. */
 bool kbarman_maps_possible(void)
 {
-	if (register_mmap_probe(NULL))
+	if (attach_probe(&probes[0], NULL))
 		return false;
-	detach_mmap_probe();
+	detach_probe(&probes[0]);
 	return true;
 }
 #else
-static int attach_mmap_probe(void)
+static void attach_probes(void)
 {
-	return -EOPNOTSUPP;
 }
 
-static void detach_mmap_probe(void)
+static void detach_probes(void)
 {
 }
 
@@ -381,8 +430,6 @@ bool kbarman_maps_possible(void)
 	return false;
 }
 #endif
-
-static bool mmap_probe_attached;
 
 /* ---- modules ---- */
 
@@ -431,8 +478,8 @@ static int start(struct kbarman_session *session)
 	 * READ_ONCE() and the address dependency.
 	 */
 	smp_store_release(&sampled_tasks, sampled);
-	mmap_probe_attached = !attach_mmap_probe();
-	/* Not before the probe, so that nothing is missed between the two. */
+	attach_probes();
+	/* Not before the probes, so that nothing is missed between the two. */
 	set_bit(WANTED_WALK, &wanted);
 	queue_work(system_unbound_wq, &worker);
 	return 0;
@@ -450,8 +497,7 @@ static void stop(struct kbarman_session *session)
 {
 	unsigned long *sampled = sampled_tasks;
 
-	if (mmap_probe_attached)
-		detach_mmap_probe();
+	detach_probes();
 	if (session->kernel_addresses)
 		unregister_module_notifier(&module_notifier);
 	WRITE_ONCE(sampled_tasks, NULL);

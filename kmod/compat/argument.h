@@ -4,13 +4,14 @@
 
 #include <linux/ptrace.h>
 
+/* Of a function that a kprobe is at the beginning of: argument @n, one of the first four. */
 #if defined(CONFIG_S390)
 /* Has regs_get_kernel_argument(), but it calls what modules may not. */
-#define kbarman_first_argument(regs)	((regs)->gprs[2])
+#define kbarman_argument(regs, n)	((regs)->gprs[2 + (n)])
 #elif defined(CONFIG_ARM)
-#define kbarman_first_argument(regs)	((regs)->ARM_r0)
+#define kbarman_argument(regs, n)	((regs)->uregs[n])
 #elif defined(KBARMAN_HAVE_KERNEL_ARGUMENT)
-#define kbarman_first_argument(regs)	regs_get_kernel_argument(regs, 0)
+#define kbarman_argument(regs, n)	regs_get_kernel_argument(regs, n)
 #endif
 /* Else not defined: what needs it must do without. */
 

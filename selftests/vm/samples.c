@@ -653,6 +653,35 @@ TEST_F(rows, memory_that_is_made_executable_has_a_row)
 	EXPECT_STREQ("//anon", capture_strings(self->map) + row->image_ptr);
 }
 
+TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	size_t page = query(self->fd).page_size;
+	char *code, *place;
+	int exe;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	code = mmap(NULL, 4 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE, exe, page);
+	ASSERT_NE(MAP_FAILED, code);
+	place = mmap(NULL, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, place);
+	/* The two pages in the middle. */
+	ASSERT_EQ(place, mremap(code + page, 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+				place));
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)place);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(place, (char *)(uintptr_t)row->base_address);
+	EXPECT_EQ(2 * page, row->length);
+	EXPECT_EQ(2 * page, row->image_offset);
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
+	close(exe);
+}
+
 /* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
 static pid_t burn_as(pid_t wanted, const void *map)
 {
