@@ -7,6 +7,7 @@
 
 #include "cli.h"
 #include "formats.h"
+#include "sandbox.h"
 
 static const char usage[] =
 	"usage: kbarman check FILE…\n"
@@ -21,6 +22,15 @@ static const char usage[] =
 static void say(const char *sentence)
 {
 	puts(sentence);
+}
+
+/* Looking at the first bytes of a pipe takes a process of its own. */
+static bool pipe_follows(int argc, char **argv, int i)
+{
+	while (++i < argc)
+		if (cli_is_pipe(argv[i]))
+			return true;
+	return false;
 }
 
 int cmd_check(int argc, char **argv)
@@ -40,7 +50,11 @@ int cmd_check(int argc, char **argv)
 	for (; optind < argc; optind++) {
 		const char *name = argv[optind], *path = name;
 		const struct cli_format *format = cli_format_of(&path);
-		int status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
+		int status;
+
+		if (format && !pipe_follows(argc, argv, optind))
+			cli_sandbox_reading(path);
+		status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
 
 		if (status == CLI_OK)
 			printf("%s: a valid %s\n", strcmp(name, "-") ? name : "standard input",

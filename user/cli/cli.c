@@ -112,7 +112,7 @@ bool cli_parse_size(const char *text, unsigned long long *value)
  */
 static char *volatile temporaries[8];
 
-static void remove_temporaries(void)
+void cli_output_remove_all(void)
 {
 	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
 		if (temporaries[i])
@@ -122,7 +122,7 @@ static void remove_temporaries(void)
 
 static void remove_and_die(int number)
 {
-	remove_temporaries();
+	cli_output_remove_all();
 	signal(number, SIG_DFL);
 	raise(number);
 }
@@ -133,7 +133,7 @@ static bool remember(char *temporary)
 	static bool prepared;
 
 	if (!prepared) {
-		atexit(remove_temporaries);
+		atexit(cli_output_remove_all);
 		for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
 			struct sigaction old;
 

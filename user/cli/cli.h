@@ -117,5 +117,7 @@ int cli_output_open(struct cli_output *out, const char *path);
 /* Flushes, notices a full disk, renames; 0, or CLI_IMPOSSIBLE after a message. */
 int cli_output_commit(struct cli_output *out);
 void cli_output_abandon(struct cli_output *out);
+/* What is not committed, for those who end at once. Context: signals too. */
+void cli_output_remove_all(void);
 
 #endif

@@ -20,6 +20,7 @@
 #include "export/annotate_side.h"
 #include "connect.h"
 #include "directory.h"
+#include "sandbox.h"
 #include "serve.h"
 
 #define TPTP_PORT	"10002"	/* of TPTP's Agent Controller */
@@ -430,6 +431,17 @@ static int to_listener(struct convert *c, struct kb_barman *barman,
 	return 0;
 }
 
+static void confine(const struct convert *c)
+{
+	struct cli_sandbox limits = { .inputs = &c->input, .nr_inputs = 1,
+				      .network = c->connect || c->serve };
+	char *path = limits.network ? NULL : c->output ? strdup(c->output) : default_output(c);
+
+	limits.output = path;
+	cli_sandbox(&limits);
+	free(path);
+}
+
 static int convert(struct convert *c)
 {
 	struct kb_symbolizer *symbolizer = NULL;
@@ -439,6 +451,7 @@ static int convert(struct convert *c)
 
 	if (c->picture && map_picture(c))
 		return CLI_IMPOSSIBLE;
+	confine(c);
 	if (kb_barman_open(&barman, c->input, &err) < 0)
 		return cli_fail_error(&err);
 	kb_barman_set_counters(barman, c->counters);

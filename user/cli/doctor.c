@@ -20,6 +20,7 @@
 
 #include "cli.h"
 #include "lines.h"
+#include "sandbox.h"
 
 #define DISK_LOW	(256ULL << 20)
 #define CAP_SYS_ADMIN	21
@@ -341,6 +342,21 @@ static enum verdict check_headers(struct doctor *doctor)
 	return say(doctor, WORSE, "none for %.100s", doctor->system.release);
 }
 
+/* What keeps a file that was made to do harm from doing it; recording does without. */
+static enum verdict check_sandbox(struct doctor *doctor)
+{
+	bool seccomp;
+	int landlock;
+
+	cli_sandbox_features(&seccomp, &landlock);
+	if (seccomp && landlock)
+		return say(doctor, GOOD, "files are decoded in one: seccomp, and Landlock %d", landlock);
+	advise(doctor, "read files that others made elsewhere, or boot a kernel with %s",
+	       seccomp ? "lsm=landlock,..." : "CONFIG_SECCOMP_FILTER");
+	return say(doctor, WORSE, "%s", seccomp ? "seccomp only: `convert' can write more than its output" :
+						  "none: this kernel or build has no seccomp");
+}
+
 static enum verdict check_disk(struct doctor *doctor)
 {
 	struct statvfs fs;
@@ -375,6 +391,7 @@ static const struct check {
 	{ "kernel config", check_config },
 	{ "kernel headers", check_headers },
 	{ "disk", check_disk },
+	{ "sandbox", check_sandbox },
 };
 
 /* ---- telling ---- */

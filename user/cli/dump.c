@@ -6,6 +6,7 @@
 #include "cli.h"
 #include "formats.h"
 #include "lines.h"
+#include "sandbox.h"
 
 static const char usage[] =
 	"usage: kbarman dump [--json] FILE\n"
@@ -49,6 +50,7 @@ int cmd_dump(int argc, char **argv)
 	format = cli_format_of(&path);
 	if (!format)
 		return CLI_IMPOSSIBLE;
+	cli_sandbox_reading(path);
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;
 	return lines_close(&json, format->dump(path, &json));

@@ -16,6 +16,7 @@
 #include "analysis/names.h"
 #include "cli.h"
 #include "lines.h"
+#include "sandbox.h"
 
 #define NR_TYPES	(KB_EVENT_HALT + 1)
 
@@ -93,6 +94,7 @@ static int read_capture(struct info *info)
 	struct kb_event event;
 	int ret;
 
+	cli_sandbox_reading(info->path);
 	if (kb_barman_open(&info->barman, info->path, &err))
 		return cli_fail_error(&err);
 	info->header = kb_barman_header(info->barman);

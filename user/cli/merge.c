@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "merge.h"
+#include "sandbox.h"
 
 #define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, where it goes */
 
@@ -191,6 +192,8 @@ int cmd_merge(int argc, char **argv)
 	inputs = calloc(count, sizeof(*inputs));
 	if (!inputs)
 		return cli_fail("out of memory");
+	cli_sandbox(&(struct cli_sandbox) { .inputs = (const char *const *)argv + optind,
+					    .nr_inputs = (int)count, .output = output });
 	if (open_inputs(inputs, count, argv + optind))
 		status = write_merged(inputs, count, output);
 	if (!status)

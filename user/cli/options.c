@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "sandbox.h"
 
 #define OPTIONS_MAX	64	/* of one verb, the common ones included */
 #define SHORTS_MAX	96
@@ -18,6 +19,7 @@
 enum {
 	OPTION_COLOR = 0x10000,
 	OPTION_LIST,
+	OPTION_NO_SANDBOX,
 };
 
 static const struct option common_options[] = {
@@ -25,6 +27,7 @@ static const struct option common_options[] = {
 	{ "verbose",	  no_argument,	     NULL, 'v' },
 	{ "quiet",	  no_argument,	     NULL, 'q' },
 	{ "color",	  optional_argument, NULL, OPTION_COLOR },
+	{ "no-sandbox",	  no_argument,	     NULL, OPTION_NO_SANDBOX },
 	{ "list-options", no_argument,	     NULL, OPTION_LIST },	/* for completion */
 };
 
@@ -167,6 +170,9 @@ static bool take_common(int option, const struct option *options, const char *le
 		return true;
 	case OPTION_COLOR:
 		set_color(optarg);
+		return true;
+	case OPTION_NO_SANDBOX:
+		cli_sandbox_off();
 		return true;
 	case OPTION_LIST:
 		list_options(options, letters);

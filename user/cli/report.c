@@ -14,6 +14,7 @@
 #include "analysis/stack.h"
 #include "cli.h"
 #include "report.h"
+#include "sandbox.h"
 
 static const char usage[] =
 	"usage: kbarman report [OPTIONS] [FILE]\n"
@@ -194,6 +195,7 @@ static int open_report(struct report *report)
 {
 	struct kb_error err = { 0 };
 
+	cli_sandbox_reading(report->path);
 	if (kb_barman_open(&report->barman, report->path, &err))
 		return cli_fail_error(&err);
 	report->header = kb_barman_header(report->barman);

@@ -20,6 +20,7 @@
 #include "analysis/timeline.h"
 #include "cli.h"
 #include "sym/tasks.h"
+#include "sandbox.h"
 
 static const char usage[] =
 	"usage: kbarman script [OPTIONS] [FILE]\n"
@@ -390,6 +391,7 @@ static int open_script(struct script *script)
 	struct kb_error err = { 0 };
 	const char *base;
 
+	cli_sandbox_reading(script->path);
 	if (kb_barman_open(&script->barman, script->path, &err))
 		return cli_fail_error(&err);
 	if (kb_tasks_create(&script->tasks, script->barman) ||

@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "formats.h"
 #include "lines.h"
+#include "sandbox.h"
 
 static const char usage[] =
 	"usage: kbarman version [OPTIONS]\n"
@@ -21,6 +22,8 @@ static const char usage[] =
 static void print_features(struct kb_json *json)
 {
 	const struct kb_export *const *export;
+	bool seccomp;
+	int landlock;
 
 	kb_json_begin(json, "version");
 	kb_json_string(json, "version", KBARMAN_VERSION);
@@ -39,6 +42,11 @@ static void print_features(struct kb_json *json)
 		kb_json_string(json, "description", (*export)->description);
 		kb_json_end(json);
 	}
+	cli_sandbox_features(&seccomp, &landlock);
+	kb_json_begin(json, "sandbox");
+	kb_json_bool(json, "seccomp", seccomp);
+	kb_json_u64(json, "landlock", (uint64_t)landlock);
+	kb_json_end(json);
 	kb_json_begin(json, "reads");
 	kb_json_array(json, "formats");
 	for (const struct cli_format *format = cli_formats(); format->name; format++)

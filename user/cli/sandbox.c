@@ -1,0 +1,516 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The sandbox: see sandbox.h. A filter of system calls has three answers. What decoding
+ * needs is done. What only an attacker would want ends the process with a message: he may
+ * have taken the handler away, but he doesn't get what he asked for. All else is answered
+ * as by a kernel that does not have it, which libraries are used to; and what would change
+ * files, with "not permitted".
+ *
+ * A filter sees numbers, not names of files: where files may be made, Landlock says which.
+ */
+#include <asm/termbits.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/audit.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <signal.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#if __has_include(<linux/landlock.h>)
+#include <linux/landlock.h>
+#endif
+
+#include "cli.h"
+#include "sandbox.h"
+
+#if defined(__x86_64__) && !defined(__ILP32__)
+#define ARCH	AUDIT_ARCH_X86_64
+#elif defined(__i386__)
+#define ARCH	AUDIT_ARCH_I386
+#elif defined(__aarch64__) && !defined(__AARCH64EB__)
+#define ARCH	AUDIT_ARCH_AARCH64
+#elif defined(__arm__) && !defined(__ARMEB__)
+#define ARCH	AUDIT_ARCH_ARM
+#elif defined(__s390x__)
+#define ARCH	AUDIT_ARCH_S390X
+#endif
+
+/* What watches over a program from inside of it needs more than the program. */
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#undef ARCH
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(memory_sanitizer) || \
+	__has_feature(thread_sanitizer)
+#undef ARCH
+#endif
+#endif
+
+static bool off;
+
+void cli_sandbox_off(void)
+{
+	off = true;
+}
+
+bool cli_is_pipe(const char *path)
+{
+	struct stat st;
+
+	if (strcmp(path, "-") ? stat(path, &st) : fstat(STDIN_FILENO, &st))
+		return false;
+	return !S_ISREG(st.st_mode);
+}
+
+void cli_sandbox_reading(const char *input)
+{
+	cli_sandbox(&(struct cli_sandbox) { .inputs = &input, .nr_inputs = 1 });
+}
+
+static bool debuginfod_wanted(void)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	return urls && *urls;
+}
+
+#ifdef ARCH
+
+/* ---- the calls; 32-bit machines have other names for some, new ones lack the oldest ---- */
+
+static const int harmless[] = {
+	/* files that are open, or are opened to be read */
+	SYS_read, SYS_readv, SYS_pread64, SYS_preadv, SYS_write, SYS_writev, SYS_pwrite64,
+	SYS_pwritev, SYS_lseek, SYS_close, SYS_close_range, SYS_fstat, SYS_statx, SYS_fstatfs,
+	SYS_statfs, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getcwd, SYS_getdents64,
+	SYS_dup, SYS_dup3, SYS_ftruncate, SYS_fallocate, SYS_fsync, SYS_fdatasync, SYS_sendfile,
+	SYS_copy_file_range, SYS_memfd_create, SYS_pselect6, SYS_ppoll,
+	/* memory */
+	SYS_brk, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_mincore, SYS_msync,
+	/* itself */
+	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
+	SYS_restart_syscall, SYS_exit, SYS_exit_group, SYS_getpid, SYS_getppid, SYS_gettid,
+	SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getrusage, SYS_times, SYS_umask,
+	SYS_futex, SYS_set_robust_list, SYS_set_tid_address, SYS_rseq, SYS_membarrier,
+	SYS_sched_yield, SYS_sched_getaffinity, SYS_getcpu, SYS_getrandom, SYS_uname, SYS_sysinfo,
+	SYS_clock_gettime, SYS_clock_getres, SYS_clock_nanosleep, SYS_nanosleep,
+	SYS_gettimeofday,
+#ifdef SYS_mmap
+	SYS_mmap,
+#endif
+#ifdef SYS_newfstatat
+	SYS_newfstatat,
+#endif
+#ifdef SYS_fadvise64
+	SYS_fadvise64,
+#endif
+#ifdef SYS_open
+	SYS_access, SYS_readlink, SYS_stat, SYS_lstat, SYS_poll, SYS_dup2,
+#endif
+#ifdef SYS_time
+	SYS_time,
+#endif
+#ifdef SYS_select
+	SYS_select,
+#endif
+#ifdef SYS_mmap2
+	SYS_mmap2, SYS__llseek, SYS_stat64, SYS_lstat64, SYS_fstat64, SYS_fstatat64,
+	SYS_statfs64, SYS_fstatfs64, SYS_ftruncate64, SYS_sendfile64, SYS_getuid32,
+	SYS_geteuid32, SYS_getgid32, SYS_getegid32, SYS_ugetrlimit, SYS_sigreturn,
+	SYS_clock_gettime64, SYS_clock_getres_time64, SYS_clock_nanosleep_time64, SYS_futex_time64,
+	SYS_ppoll_time64, SYS_pselect6_time64,
+#endif
+#ifdef __arm__
+	SYS_arm_fadvise64_64, __ARM_NR_cacheflush, __ARM_NR_set_tls,
+#elif defined(__i386__)
+	SYS_fadvise64_64, SYS_set_thread_area,
+#elif defined(__x86_64__)
+	SYS_arch_prctl,
+#endif
+};
+
+/* What comes to the output's name, and takes it away again. */
+static const int change_files[] = {
+	SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_fchmod, SYS_fchmodat, SYS_utimensat,
+#ifdef SYS_renameat
+	SYS_renameat,
+#endif
+#ifdef SYS_open
+	SYS_creat, SYS_unlink, SYS_rename, SYS_mkdir, SYS_rmdir, SYS_chmod,
+#endif
+};
+
+/* What libraries need that talk to a server. */
+static const int talk[] = {
+	SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept4, SYS_getsockname,
+	SYS_getpeername, SYS_setsockopt, SYS_getsockopt, SYS_sendto, SYS_recvfrom, SYS_sendmsg,
+	SYS_recvmsg, SYS_sendmmsg, SYS_recvmmsg, SYS_shutdown, SYS_pipe2, SYS_eventfd2,
+	SYS_epoll_create1, SYS_epoll_ctl, SYS_epoll_pwait,
+#ifdef SYS_accept
+	SYS_accept,
+#endif
+#ifdef SYS_socketcall
+	SYS_socketcall,
+#endif
+#ifdef SYS_open
+	SYS_pipe, SYS_epoll_wait,
+#endif
+#ifdef SYS_recvmmsg_time64
+	SYS_recvmmsg_time64,
+#endif
+};
+
+static const struct deadly {
+	int number;
+	const char *deed;
+} deadly[] = {
+	{ SYS_execve, "start a program" },
+	{ SYS_execveat, "start a program" },
+	{ SYS_clone, "start a process" },
+	{ SYS_unshare, "start a process" },
+	{ SYS_socket, "make a connection" },
+	{ SYS_socketpair, "make a connection" },
+	{ SYS_connect, "make a connection" },
+	{ SYS_bind, "make a connection" },
+	{ SYS_kill, "signal a process" },
+	{ SYS_tkill, "signal a process" },
+	{ SYS_tgkill, "signal a process" },
+	{ SYS_rt_sigqueueinfo, "signal a process" },
+	{ SYS_ptrace, "look into a process" },
+	{ SYS_process_vm_readv, "look into a process" },
+	{ SYS_process_vm_writev, "change a process" },
+	{ SYS_init_module, "change the kernel" },
+	{ SYS_finit_module, "change the kernel" },
+	{ SYS_bpf, "change the kernel" },
+	{ SYS_mount, "change the file system" },
+	{ SYS_setuid, "become another user" },
+	{ SYS_setresuid, "become another user" },
+#ifdef SYS_fork
+	{ SYS_fork, "start a process" },
+	{ SYS_vfork, "start a process" },
+#endif
+#ifdef SYS_socketcall
+	{ SYS_socketcall, "make a connection" },
+#endif
+};
+
+/* ---- the message ---- */
+
+static void put(const char *text)
+{
+	if (write(STDERR_FILENO, text, strlen(text)) < 0)
+		_exit(CLI_IMPOSSIBLE);
+}
+
+/* Of SIGSYS, in a process that may be somebody else's by now. */
+static void stopped(int signal, siginfo_t *info, void *context)
+{
+	const char *deed = "do what reading never needs";
+
+	(void)signal;
+	(void)context;
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+		if (deadly[i].number == info->si_syscall)
+			deed = deadly[i].deed;
+	put("kbarman ");
+	put(cli_verb_name);
+	put(": stopped by the sandbox: something tried to ");
+	put(deed);
+	put(", which reading a file never needs: the file may have been made to do harm\n");
+	cli_output_remove_all();
+	_exit(CLI_IMPOSSIBLE);
+}
+
+/* ---- the filter ---- */
+
+/* A filter ends after four thousand; this is some three hundred. */
+struct filter {
+	struct sock_filter code[512];
+	unsigned short nr;
+};
+
+#define ALLOW		SECCOMP_RET_ALLOW
+#define TRAP		SECCOMP_RET_TRAP
+#define REFUSE(error)	(SECCOMP_RET_ERRNO | (error))
+
+static void add(struct filter *filter, unsigned short code, uint32_t k, uint8_t yes, uint8_t no)
+{
+	if (filter->nr < sizeof(filter->code) / sizeof(filter->code[0]))
+		filter->code[filter->nr++] = (struct sock_filter) { code, yes, no, k };
+}
+
+static void load(struct filter *filter, size_t offset)
+{
+	add(filter, BPF_LD | BPF_W | BPF_ABS, (uint32_t)offset, 0, 0);
+}
+
+static void answer(struct filter *filter, uint32_t what)
+{
+	add(filter, BPF_RET | BPF_K, what, 0, 0);
+}
+
+/* The low half of an argument: all that the kernel looks at of those that are asked for here. */
+static void load_argument(struct filter *filter, unsigned int n)
+{
+	size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
+
+	load(filter, offsetof(struct seccomp_data, args) + n * sizeof(uint64_t) + low);
+}
+
+static void answer_call(struct filter *filter, int number, uint32_t what)
+{
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 1);
+	answer(filter, what);
+}
+
+static void answer_calls(struct filter *filter, const int *numbers, size_t count, uint32_t what)
+{
+	for (size_t i = 0; i < count; i++)
+		answer_call(filter, numbers[i], what);
+}
+
+#define ANSWER_CALLS(filter, list, what) \
+	answer_calls(filter, list, sizeof(list) / sizeof((list)[0]), what)
+
+/* @number is done if its argument @n has one of @values. */
+static void allow_values(struct filter *filter, int number, unsigned int n, const uint32_t *values,
+			 unsigned int count, uint32_t otherwise)
+{
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, (uint8_t)(2 * count + 2));
+	load_argument(filter, n);
+	for (unsigned int i = 0; i < count; i++)
+		answer_call(filter, (int)values[i], ALLOW);
+	answer(filter, otherwise);
+}
+
+/* To read; or a file without a name, which nobody else can ever see. */
+static void allow_reading(struct filter *filter, int number, unsigned int n)
+{
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 8);
+	load_argument(filter, n);
+	add(filter, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, 0, 0);
+	answer_call(filter, O_TMPFILE | O_RDWR, ALLOW);
+	/* one bit of O_TMPFILE is O_DIRECTORY, which is for reading */
+	add(filter, BPF_ALU | BPF_AND | BPF_K,
+	    O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 0, 0);
+	answer_call(filter, O_RDONLY, ALLOW);
+	answer(filter, REFUSE(EPERM));
+}
+
+/* A thread of this process, as opposed to a process: a flag says so. */
+static void allow_threads(struct filter *filter)
+{
+#ifdef __s390x__
+	const unsigned int flags = 1;
+#else
+	const unsigned int flags = 0;
+#endif
+
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, SYS_clone, 0, 4);
+	load_argument(filter, flags);
+	add(filter, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
+	answer(filter, ALLOW);
+	answer(filter, TRAP);
+}
+
+static void build(struct filter *filter, bool files, bool network, bool threads)
+{
+	/* the last two of sockets */
+	static const uint32_t asked[] = { TCGETS, TCGETS2, TIOCGWINSZ, FIONREAD, FIONBIO };
+	static const uint32_t asked_of_files[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD,
+						   F_GETFL, F_SETFL };
+	static const uint32_t self[] = { 0 };
+	uint32_t pid = (uint32_t)getpid();
+
+	load(filter, offsetof(struct seccomp_data, arch));
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
+	answer(filter, TRAP);
+	load(filter, offsetof(struct seccomp_data, nr));
+	ANSWER_CALLS(filter, harmless, ALLOW);
+	ANSWER_CALLS(filter, change_files, files ? ALLOW : REFUSE(EPERM));
+	if (network)
+		ANSWER_CALLS(filter, talk, ALLOW);
+	if (threads)
+		allow_threads(filter);
+	allow_values(filter, SYS_tgkill, 0, &pid, 1, TRAP);
+	allow_values(filter, SYS_prlimit64, 0, self, 1, REFUSE(EPERM));
+	allow_values(filter, SYS_fcntl, 1, asked_of_files, 6, REFUSE(EINVAL));
+#ifdef SYS_fcntl64
+	allow_values(filter, SYS_fcntl64, 1, asked_of_files, 6, REFUSE(EINVAL));
+#endif
+	allow_values(filter, SYS_ioctl, 1, asked, network ? 5 : 3, REFUSE(ENOTTY));
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+		answer_call(filter, deadly[i].number, TRAP);
+	if (files) {
+		answer_call(filter, SYS_openat, ALLOW);
+#ifdef SYS_open
+		answer_call(filter, SYS_open, ALLOW);
+#endif
+	} else {
+		allow_reading(filter, SYS_openat, 2);
+#ifdef SYS_open
+		allow_reading(filter, SYS_open, 1);
+#endif
+	}
+	/* What has been loaded may be an argument by now: no call may be asked for from here. */
+	answer(filter, REFUSE(ENOSYS));
+}
+
+static bool confine_calls(bool files, bool network, bool threads)
+{
+	static struct filter filter;
+	struct sock_fprog program = { .filter = filter.code };
+	struct sigaction action = { .sa_sigaction = stopped, .sa_flags = SA_SIGINFO };
+
+	build(&filter, files, network, threads);
+	program.len = filter.nr;
+	sigaction(SIGSYS, &action, NULL);
+	return syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program) == 0;
+}
+
+/* ---- files ---- */
+
+#ifdef LANDLOCK_ACCESS_FS_WRITE_FILE
+
+#define FILE_RIGHTS	LANDLOCK_ACCESS_FS_WRITE_FILE
+#define FOLDER_RIGHTS	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | \
+			 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
+			 LANDLOCK_ACCESS_FS_REMOVE_DIR)
+#define ALL_RIGHTS	(FOLDER_RIGHTS | LANDLOCK_ACCESS_FS_EXECUTE | \
+			 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | \
+			 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
+			 LANDLOCK_ACCESS_FS_MAKE_SYM)
+#define TRUNCATE_RIGHT	(1ULL << 14)	/* from version 3 on, and not in older headers */
+
+static int landlock_version(void)
+{
+	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+static void permit(int ruleset, const char *path, uint64_t rights)
+{
+	struct landlock_path_beneath_attr beneath = { .allowed_access = rights };
+
+	beneath.parent_fd = open(path, O_PATH | O_CLOEXEC);
+	if (beneath.parent_fd < 0)
+		return;
+	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
+	close(beneath.parent_fd);
+}
+
+/* The folder of @path, what is a link being followed, as the output's opening does. */
+static void permit_folder_of(int ruleset, const char *path, uint64_t rights)
+{
+	char *real = realpath(path, NULL), *folder = real ? real : strdup(path), *slash;
+	size_t length = folder ? strlen(folder) : 0;
+
+	while (length > 1 && folder[length - 1] == '/')
+		folder[--length] = 0;
+	slash = folder ? strrchr(folder, '/') : NULL;
+	if (slash)
+		slash[slash == folder] = 0;
+	if (folder)
+		permit(ruleset, slash ? folder : ".", rights);
+	free(folder);
+}
+
+static void confine_files(const struct cli_sandbox *wanted, const char *spool)
+{
+	uint64_t more = landlock_version() >= 3 ? TRUNCATE_RIGHT : 0;
+	struct landlock_ruleset_attr attr = { .handled_access_fs = ALL_RIGHTS | more };
+	struct stat st;
+	int ruleset;
+
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &attr, sizeof(attr), 0);
+	if (ruleset < 0)
+		return;
+	if (wanted->output && stat(wanted->output, &st) == 0 && !S_ISREG(st.st_mode) &&
+	    !S_ISDIR(st.st_mode))
+		permit(ruleset, wanted->output, FILE_RIGHTS | more);
+	else if (wanted->output)
+		permit_folder_of(ruleset, wanted->output, FOLDER_RIGHTS | more);
+	if (spool)
+		permit(ruleset, spool, FOLDER_RIGHTS | more);
+	syscall(SYS_landlock_restrict_self, ruleset, 0);
+	close(ruleset);
+}
+
+#else
+
+static int landlock_version(void)
+{
+	return 0;
+}
+
+static void confine_files(const struct cli_sandbox *wanted, const char *spool)
+{
+	(void)wanted;
+	(void)spool;
+}
+
+#endif
+
+/* Where what comes through pipes is kept, NULL if nothing does. */
+static const char *spool_of(const struct cli_sandbox *wanted)
+{
+	const char *folder = getenv("TMPDIR");
+
+	for (int i = 0; i < wanted->nr_inputs; i++)
+		if (cli_is_pipe(wanted->inputs[i]))
+			return folder && *folder ? folder : "/tmp";
+	return NULL;
+}
+
+void cli_sandbox(const struct cli_sandbox *wanted)
+{
+	bool debuginfod = debuginfod_wanted();
+	struct cli_sandbox limits = *wanted;
+	static bool done;
+	const char *spool;
+
+	if (off || done || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return;
+	done = true;
+	if (limits.output && strcmp(limits.output, "-") == 0)
+		limits.output = NULL;
+	spool = spool_of(&limits);
+	/* libdebuginfod's files are where the user's settings say: too many places to know */
+	if (!debuginfod)
+		confine_files(&limits, spool);
+	confine_calls(limits.output || spool || debuginfod, limits.network || debuginfod,
+		      debuginfod);
+}
+
+void cli_sandbox_features(bool *seccomp, int *landlock)
+{
+	uint32_t trap = SECCOMP_RET_TRAP;
+
+	*seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &trap) == 0;
+	*landlock = landlock_version();
+	if (*landlock < 0)
+		*landlock = 0;
+}
+
+#else
+
+void cli_sandbox(const struct cli_sandbox *wanted)
+{
+	(void)wanted;
+	(void)debuginfod_wanted;
+}
+
+void cli_sandbox_features(bool *seccomp, int *landlock)
+{
+	*seccomp = false;
+	*landlock = 0;
+}
+
+#endif
