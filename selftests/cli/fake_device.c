@@ -11,6 +11,7 @@
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
  *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
+ *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
 #include <dlfcn.h>
@@ -520,6 +521,19 @@ int ioctl(int fd, unsigned long request, ...)
 	argument = va_arg(args, void *);
 	va_end(args);
 	return fd >= 0 && fd == fake.fd ? fake_ioctl(request, argument) : real(fd, request, argument);
+}
+
+/* The disk, which may stall: soon after the beginning, in the middle of records. */
+ssize_t pwrite64(int fd, const void *data, size_t length, off_t offset)
+{
+	ssize_t (*real)(int, const void *, size_t, off_t) = next("pwrite64");
+	static unsigned int calls;
+	unsigned int ms = setting("FAKE_STALL", 0);
+
+	/* the first sync has some; behind it is the recording */
+	if (ms && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == 20)
+		nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+	return real(fd, data, length, offset);
 }
 
 void *mmap64(void *address, size_t length, int protection, int flags, int fd, off_t offset)

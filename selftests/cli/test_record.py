@@ -123,6 +123,13 @@ def a_small_buffer_goes_round_without_loss(tmp):
     assert len(whole(tmp)[1]) > 15000
 
 
+def a_disk_that_stalls_loses_nothing(tmp):
+    """For thrice as long as the buffers last: 65536 records a CPU, filled in 0.65 s."""
+    result = record(tmp, "-m", "2M", "sleep", "3", env=fake(FAKE_RATE=100, FAKE_STALL=2000))
+    assert result.returncode == 0 and "nothing lost" in result.stderr, result
+    assert len(whole(tmp)[1]) > 100000
+
+
 def losses_are_counted_and_said(tmp):
     """A burst that is larger than the buffer."""
     result = record(tmp, "-m", "64K", "sleep", "0.2", env=fake(FAKE_RATE=5000))

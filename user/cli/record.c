@@ -619,7 +619,8 @@ static int fail_partly(struct recording *rec, const struct kb_error *err)
 	cli_fail_error(err);
 	if (!record_output_keep(&rec->output))
 		return CLI_IMPOSSIBLE;
-	cli_warn("what was recorded up to then is in %s", rec->output.partial);
+	cli_warn("what was recorded up to then is in %s: `kbarman recover %s' makes a capture of it",
+		 rec->output.partial, rec->output.partial);
 	return CLI_DAMAGED;
 }
 

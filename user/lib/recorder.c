@@ -3,6 +3,8 @@
  * The loop body of a recorder: rings -> merge -> writer, and the header's tables
  * after them, so that what is in the file never refers to a row that is not.
  *
+ * A thread does the writing (behind.c), and the waiting for the disk.
+ *
  * In stream mode the space of a ring that was not given back can't be written by
  * the kernel, so records go from the map to the writer's buffer directly; space is
  * given back once a round and CPU.
@@ -13,93 +15,18 @@
  * except when a ring fills up: then order has to yield to completeness.
  */
 #include <errno.h>
-#include <inttypes.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
-#include <time.h>
 
-#include <kbarman/barman.h>
-#include <kbarman/merge.h>
-#include <kbarman/recorder.h>
-
-#include "frozen.h"
-#include "insert.h"
+#include "format/barman_writer.h"
+#include "recorder_inside.h"
 
 #define HOLD_BACK_NS	50000000
-#define INSERT_BYTES	(16 << 20)	/* of records that wait for their time */
-#define CLOCK_OLD_NS	100000000	/* a pair of readings that is asked for anew */
 #define SYNC_BYTES	(64 << 20)	/* not more is lost if the disk fills up */
-#define FACTS_AT_ONCE	1024
 
 /* Strings of ours beside the kernel's: tgid and exit of each row, a few a CPU. */
 #define TASK_STRING_BYTES	96
 #define CPU_STRING_BYTES	512
 #define OTHER_STRING_BYTES	65536
-
-struct ring {
-	struct kb_mapped mapped;
-	unsigned int cpu;
-	int source;			/* of the merge; -1 = not read yet */
-	uint64_t consumed;
-	uint64_t records;		/* of it in the file */
-	bool has_pmu;			/* its PMU entry was written */
-};
-
-struct kb_recorder {
-	struct kb_device *device;
-	struct kb_barman_writer *writer;
-	struct kb_merge *merge;
-	struct ring *rings;		/* nr_rings of room for nr_cpus */
-	unsigned int *ring_of_cpu;	/* index + 1; 0 = none yet */
-	unsigned int *ring_of_source;	/* the same; 0 = of what is inserted */
-	unsigned int nr_rings, nr_cpus;
-	bool stream;
-	uint64_t watermark;
-	uint64_t hold_back;		/* ticks */
-	struct kb_insert insert;
-	int insert_source;		/* of the merge; -1 = none yet */
-	struct kbarman_clock clock;	/* for them: read now and then */
-	uint64_t clock_hz;
-	uint64_t unsynced;		/* bytes of records */
-	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
-	bool is_frozen;
-	struct kb_frozen frozen;	/* what the rings' views are of, if so */
-	struct kb_recorder_totals totals;
-};
-
-static const char *const loss_names[] = {
-	[KBARMAN_LOST_FULL]	= "full",
-	[KBARMAN_LOST_NESTED]	= "nested",
-	[KBARMAN_LOST_TOO_BIG]	= "too_big",
-	[KBARMAN_LOST_RATE]	= "rate",
-};
-
-static const char *const miss_names[] = {
-	[KBARMAN_MISSED_TASK]	= "task",
-	[KBARMAN_MISSED_MAP]	= "map",
-	[KBARMAN_MISSED_STRING]	= "string",
-	[KBARMAN_MISSED_QUEUE]	= "queue",
-	[KBARMAN_MISSED_MEMORY]	= "memory",
-	[KBARMAN_MISSED_COUNTER] = "counter",
-};
-
-const char *kb_loss_name(unsigned int loss)
-{
-	return loss < KBARMAN_LOST_REASONS ? loss_names[loss] : NULL;
-}
-
-const char *kb_miss_name(unsigned int miss)
-{
-	return miss < KBARMAN_MISS_REASONS ? miss_names[miss] : NULL;
-}
-
-static int write_failed(struct kb_error *err, int ret)
-{
-	return kb_error_set(err, ret, KB_NO_OFFSET, "the capture can't be written: %s",
-			    strerror(-ret));
-}
 
 /* ---- rings ---- */
 
@@ -190,7 +117,7 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 		if (!ret && r->unsynced >= SYNC_BYTES)
 			ret = sync_writer(r);
 		if (ret)
-			return write_failed(err, ret);
+			return recorder_write_failed(err, ret);
 	}
 	return 0;
 }
@@ -270,311 +197,6 @@ int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 	return ret ?: consume(r, err);
 }
 
-/* ---- records of others ---- */
-
-static int64_t raw_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
-/*
- * CLOCK_MONOTONIC_RAW to ticks, by a pair of readings that is near. Nothing was recorded
- * before the start, nor is anything later than now: who says so is taken for mistaken.
- */
-static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
-{
-	const struct kbarman_clock_pair *start = &r->clock.start, *near = &r->clock.now;
-	int64_t now = raw_now();
-	__int128 span, rate;
-
-	if (raw_ns > now)
-		raw_ns = now;
-	if (!near->raw_ns || now - (int64_t)near->raw_ns > CLOCK_OLD_NS) {
-		int ret = kb_device_clock(r->device, &r->clock, err);
-
-		if (ret)
-			return ret;
-	}
-	*ticks = start->timestamp;
-	if (raw_ns <= (int64_t)start->raw_ns)
-		return 0;
-	span = (int64_t)(near->raw_ns - start->raw_ns);
-	rate = (int64_t)(near->timestamp - start->timestamp);
-	/* Two readings that are near each other say less than the nominal rate. */
-	if (span < CLOCK_OLD_NS) {
-		span = 1000000000;
-		rate = (int64_t)r->clock_hz;
-	}
-	*ticks = near->timestamp +
-		 (uint64_t)(int64_t)((raw_ns - (__int128)near->raw_ns) * rate / span);
-	if (*ticks < start->timestamp)
-		*ticks = start->timestamp;
-	return 0;
-}
-
-static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t type,
-		  uint32_t core, int64_t raw_ns, struct kb_error *err)
-{
-	struct bm_protocol_record_header *header = record;
-	uint64_t ticks;
-	int ret;
-
-	ret = ticks_of(r, raw_ns, &ticks, err);
-	if (ret)
-		return ret;
-	if (r->insert_source < 0)
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "no records are expected");
-	header->record_type = type;
-	header->core = core;
-	header->timestamp = ticks;
-	if (kb_insert_add(&r->insert, record, length))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return 0;
-}
-
-int kb_recorder_expect(struct kb_recorder *r, unsigned int late_ms, struct kb_error *err)
-{
-	uint64_t late = (uint64_t)((double)r->clock_hz * late_ms / 1e3);
-
-	if (late > r->hold_back)
-		r->hold_back = late;
-	if (r->insert_source >= 0)
-		return 0;
-	if (kb_insert_create(&r->insert, INSERT_BYTES, !r->stream))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	/* From now on it is one of those that may have something older yet. */
-	r->insert_source = kb_merge_add(r->merge, r->insert.ring, r->insert.size, 0, err);
-	return r->insert_source < 0 ? r->insert_source : 0;
-}
-
-int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_id,
-			   const struct kbarman_mark *mark, const char *text, struct kb_error *err)
-{
-	struct bm_protocol_annotation *annotation;
-	size_t data = mark->text_bytes ? (size_t)mark->text_bytes + 1 : 0;
-	int ret;
-
-	annotation = calloc(1, sizeof(*annotation) + data);
-	if (!annotation)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	annotation->task_id = task_id;
-	annotation->data_length = (bm_uintptr)data;
-	annotation->channel = mark->channel;
-	annotation->group = mark->group;
-	annotation->colour = mark->colour;
-	annotation->type = (uint8_t)mark->type;
-	memcpy(annotation->data, text, mark->text_bytes);
-	ret = insert(r, annotation, sizeof(*annotation) + data, BM_RECORD_ANNOTATION,
-		     r->rings[0].cpu, raw_ns, err);
-	free(annotation);
-	return ret;
-}
-
-int kb_recorder_value(struct kb_recorder *r, int64_t raw_ns, uint32_t core, uint32_t task_id,
-		      uint32_t series, uint64_t value, struct kb_error *err)
-{
-	struct bm_protocol_custom_counter counter = {
-		.task_id = task_id, .counter = series, .value = value };
-
-	return insert(r, &counter, sizeof(counter), BM_RECORD_CUSTOM_COUNTER,
-		      core < r->nr_cpus ? core : r->rings[0].cpu, raw_ns, err);
-}
-
-/* ---- tables ---- */
-
-/* Any of the maps: they share the header. */
-static const struct kb_mapped *header_of(const struct kb_recorder *r)
-{
-	return &r->rings[0].mapped;
-}
-
-static const char *string_at(const struct kb_recorder *r, uint32_t offset)
-{
-	return kb_mapped_string(header_of(r), offset) ?: "";
-}
-
-/* A row that finds no room in the file is counted; other errors end the recording. */
-static int added(struct kb_recorder *r, int ret)
-{
-	if (ret != -ENOSPC)
-		return ret;
-	r->totals.missed_rows++;
-	return 0;
-}
-
-static int set_header(struct kb_recorder *r)
-{
-	const struct bm_protocol_header_start *start = header_of(r)->header;
-	struct kb_header header = {
-		.target_name = string_at(r, start->target_name_ptr),
-		.last_timestamp = start->last_timestamp,
-		.timer_sample_rate = start->timer_sample_rate,
-		.timestamp_base = start->clock_info.timestamp_base,
-		.timestamp_multiplier = start->clock_info.timestamp_multiplier,
-		.timestamp_divisor = start->clock_info.timestamp_divisor,
-		.unix_base_ns = start->clock_info.unix_base_ns,
-	};
-
-	return kb_barman_writer_set_header(r->writer, &header);
-}
-
-/* Rows with a name: those without are there for series that programs may define yet. */
-static int copy_charts(struct kb_recorder *r)
-{
-	const struct kb_mapped *m = header_of(r);
-	uint32_t nr_series = m->series ? m->header->config_constants.num_custom_counters : 0;
-	int ret = 0;
-
-	for (; nr_series && r->charts_done < m->nr_charts && !ret; r->charts_done++) {
-		const struct bm_protocol_header_custom_chart *from = &m->charts[r->charts_done];
-		struct kb_chart chart = {
-			.name = string_at(r, from->name_ptr),
-			.series_composition = from->series_composition,
-			.rendering_type = from->rendering_type,
-			.boolean_flags = from->boolean_flags,
-		};
-
-		if (!*chart.name)
-			break;
-		ret = kb_barman_writer_chart(r->writer, &chart);
-	}
-	for (; r->series_done < nr_series && !ret; r->series_done++) {
-		const struct bm_protocol_header_custom_chart_series *from =
-			&m->series[r->series_done];
-		struct kb_series series = {
-			.chart_index = from->chart_index,
-			.name = string_at(r, from->name_ptr),
-			.units = string_at(r, from->units_ptr),
-			.description = string_at(r, from->description_ptr),
-			.colour = from->colour,
-			.series_class = from->series_class,
-			.display = from->display,
-			.boolean_flags = from->boolean_flags,
-		};
-
-		if (!*series.name)
-			break;
-		memcpy(&series.multiplier, &from->multiplier, sizeof(series.multiplier));
-		ret = kb_barman_writer_series(r->writer, &series);
-	}
-	return ret;
-}
-
-/* The strings "kbarman.KEY=VALUE" that have come since the last time. */
-static int copy_facts(struct kb_recorder *r)
-{
-	static const char prefix[] = "kbarman.";
-	const char *string;
-	char fact[512];
-	int ret = 0;
-
-	while (!ret && (string = kb_mapped_string(header_of(r), r->strings_done))) {
-		size_t length = strlen(string);
-		char *equals;
-
-		r->strings_done += (uint32_t)length + 1;
-		if (strncmp(string, prefix, strlen(prefix)) || length >= sizeof(fact))
-			continue;
-		strcpy(fact, string);
-		equals = strchr(fact, '=');
-		if (!equals)
-			continue;
-		*equals = '\0';
-		ret = added(r, kb_barman_writer_fact(r->writer, fact + strlen(prefix), equals + 1));
-	}
-	return ret;
-}
-
-static int copy_tasks(struct kb_recorder *r)
-{
-	const struct kb_mapped *m = header_of(r);
-	uint32_t count = kb_mapped_count(m->nr_tasks);
-	int ret = 0;
-
-	if (count > m->header->config_constants.max_task_infos)
-		count = m->header->config_constants.max_task_infos;
-	for (; r->tasks_done < count && !ret; r->tasks_done++) {
-		const struct bm_protocol_header_task_info *from = &m->tasks[r->tasks_done];
-		struct kb_task task = {
-			.timestamp = from->timestamp,
-			.task_id = from->task_id,
-			.name = string_at(r, from->task_name_ptr),
-		};
-
-		ret = added(r, kb_barman_writer_task(r->writer, &task));
-	}
-	return ret;
-}
-
-static int copy_maps(struct kb_recorder *r)
-{
-	const struct kb_mapped *m = header_of(r);
-	uint32_t count = m->nr_maps ? kb_mapped_count(m->nr_maps) : 0;
-	int ret = 0;
-
-	if (count > m->header->config_constants.max_mmap_layout)
-		count = m->header->config_constants.max_mmap_layout;
-	for (; r->maps_done < count && !ret; r->maps_done++) {
-		const struct bm_protocol_header_mmap_layout *from = &m->maps[r->maps_done];
-		struct kb_map map = {
-			.timestamp = from->timestamp,
-			.task_id = from->task_id,
-			.base_address = from->base_address,
-			.length = from->length,
-			.image_offset = from->image_offset,
-			.image = string_at(r, from->image_ptr),
-		};
-
-		ret = added(r, kb_barman_writer_map(r->writer, &map));
-	}
-	return ret;
-}
-
-/* The PMU entry of each CPU, when it is there; @again: those written already, too. */
-static int copy_pmus(struct kb_recorder *r, bool again)
-{
-	for (unsigned int i = 0; i < r->nr_rings; i++) {
-		struct ring *ring = &r->rings[i];
-		const struct bm_protocol_header_pmu_settings *from =
-			&header_of(r)->pmus[ring->cpu];
-		uint32_t types[BM_MAX_PMU_COUNTERS];
-		struct kb_pmu pmu = {
-			.num_counters = kb_mapped_count(&from->num_counters),
-			.counter_types = types,
-		};
-		int ret;
-
-		if (!pmu.num_counters || pmu.num_counters > BM_MAX_PMU_COUNTERS ||
-		    (ring->has_pmu && !again))
-			continue;
-		pmu.configuration_timestamp = from->configuration_timestamp;
-		pmu.midr = from->midr;
-		pmu.mpidr = from->mpidr;
-		pmu.cluster_id = from->cluster_id;
-		memcpy(types, from->counter_types, sizeof(types));
-		ret = kb_barman_writer_pmu(r->writer, ring->cpu, &pmu);
-		if (ret)
-			return ret;
-		ring->has_pmu = true;
-	}
-	return 0;
-}
-
-static int copy_tables(struct kb_recorder *r, bool last, struct kb_error *err)
-{
-	int ret = set_header(r);
-
-	ret = ret ?: copy_charts(r);
-	ret = ret ?: copy_pmus(r, last);
-	ret = ret ?: copy_tasks(r);
-	ret = ret ?: copy_maps(r);
-	ret = ret ?: copy_facts(r);
-	return ret ? write_failed(err, ret) : 0;
-}
-
 int kb_recorder_sync(struct kb_recorder *r, struct kb_error *err)
 {
 	int ret = 0;
@@ -583,108 +205,15 @@ int kb_recorder_sync(struct kb_recorder *r, struct kb_error *err)
 		return 0;	/* rows may be used again until the stop */
 	ret = find_rings(r, err);
 	if (!ret)
-		ret = copy_tables(r, false, err);
+		ret = recorder_copy_tables(r, false, err);
 	if (ret)
 		return ret;
 	ret = sync_writer(r);
-	return ret ? write_failed(err, ret) : 0;
-}
-
-/* ---- facts ---- */
-
-int kb_recorder_fact(struct kb_recorder *r, const char *key, const char *value,
-		     struct kb_error *err)
-{
-	int ret = added(r, kb_barman_writer_fact(r->writer, key, value));
-
-	return ret ? write_failed(err, ret) : 0;
-}
-
-__attribute__((format(printf, 3, 4)))
-static int number_fact(struct kb_recorder *r, uint64_t value, const char *format, ...)
-{
-	char key[64], text[24];
-	va_list args;
-
-	va_start(args, format);
-	vsnprintf(key, sizeof(key), format, args);
-	va_end(args);
-	snprintf(text, sizeof(text), "%" PRIu64, value);
-	return added(r, kb_barman_writer_fact(r->writer, key, text));
-}
-
-static int write_task_facts(struct kb_recorder *r, struct kb_error *err)
-{
-	struct kbarman_task_fact *facts = calloc(FACTS_AT_ONCE, sizeof(*facts));
-	uint32_t row = 0, count;
-	int ret;
-
-	if (!facts)
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	do {
-		count = FACTS_AT_ONCE;
-		ret = kb_device_task_facts(r->device, row, facts, &count, err);
-		for (uint32_t i = 0; i < count && !ret; i++, row++) {
-			if (facts[i].tgid != facts[i].task_id)
-				ret = number_fact(r, facts[i].tgid, "tgid.%u", row);
-			if (!ret && facts[i].exit_timestamp)
-				ret = number_fact(r, facts[i].exit_timestamp, "exit.%u", row);
-			if (ret)
-				write_failed(err, ret);
-		}
-	} while (!ret && count);
-	free(facts);
-	return ret;
-}
-
-static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, struct kb_error *err)
-{
-	struct kbarman_stats stats;
-	int ret;
-
-	ret = kb_device_stats(r->device, ring->cpu, &stats, err);
-	if (ret)
-		return ret;
-	/* A running ring has written more by now, which is not meant. */
-	if (r->is_frozen)
-		stats.written = stats.overwritten + ring->records;
-	ret = number_fact(r, stats.written, "written.%u", ring->cpu);
-	if (!ret && stats.overwritten)
-		ret = number_fact(r, stats.overwritten, "overwritten.%u", ring->cpu);
-	for (unsigned int i = 0; kb_loss_name(i) && !ret; i++) {
-		if (stats.lost[i])
-			ret = number_fact(r, stats.lost[i], "lost.%u.%s", ring->cpu,
-					  kb_loss_name(i));
-	}
-	return ret ? write_failed(err, ret) : 0;
-}
-
-static int write_facts(struct kb_recorder *r, struct kb_error *err)
-{
-	struct kbarman_stats stats;
-	struct kbarman_clock clock;
-	int ret;
-
-	ret = kb_device_clock(r->device, &clock, err) ?:
-	      kb_device_stats(r->device, KBARMAN_CPU_ALL, &stats, err) ?:
-	      write_task_facts(r, err);
-	for (unsigned int i = 0; i < r->nr_rings && !ret; i++)
-		ret = write_ring_facts(r, &r->rings[i], err);
-	if (ret)
-		return ret;
-	r->totals.duration_ns = (r->is_frozen ? clock.now : clock.stop).raw_ns -
-				clock.start.raw_ns;
-	for (unsigned int i = 0; kb_miss_name(i) && !ret; i++) {
-		if (stats.missed[i])
-			ret = number_fact(r, stats.missed[i], "missed.%s", kb_miss_name(i));
-	}
-	if (!ret && r->totals.unordered)
-		ret = number_fact(r, r->totals.unordered, "unordered");
-	if (!ret && r->totals.inserted)
-		ret = number_fact(r, r->totals.inserted, "inserted");
-	if (!ret && r->totals.dropped)
-		ret = number_fact(r, r->totals.dropped, "inserted.lost");
-	return ret ? write_failed(err, ret) : 0;
+	/* A file that can't be written is found before anything runs that is to be recorded. */
+	if (!ret && !r->synced)
+		ret = barman_wait(r->writer);
+	r->synced = true;
+	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
 int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err)
@@ -693,7 +222,7 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 
 	ret = find_rings(r, err);
 	/* Tables first: from the first sync on, the file is a capture. */
-	ret = ret ?: copy_tables(r, true, err);
+	ret = ret ?: recorder_copy_tables(r, true, err);
 	ret = ret ?: extend(r, err);
 	ret = ret ?: emit_all(r, UINT64_MAX, err);
 	if (!ret && r->stream)
@@ -701,7 +230,7 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	r->totals.unordered = kb_merge_unordered(r->merge);
 	r->totals.inserted = r->insert.count;
 	r->totals.dropped = r->insert.dropped;
-	ret = ret ?: write_facts(r, err);
+	ret = ret ?: recorder_write_facts(r, err);
 	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
 }
 
@@ -720,7 +249,7 @@ void kb_recorder_totals(const struct kb_recorder *r, struct kb_recorder_totals *
 
 static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 {
-	const struct kb_mapped *m = header_of(r);
+	const struct kb_mapped *m = recorder_header(r);
 	const struct bm_protocol_config_values *config = &m->header->config_constants;
 	uint64_t strings = (uint64_t)config->max_string_table_length + OTHER_STRING_BYTES +
 			   (uint64_t)config->max_task_infos * TASK_STRING_BYTES +
@@ -740,10 +269,14 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 
 	int ret = kb_barman_writer_create(&r->writer, fd, &layout, err);
 
+	if (ret)
+		return ret;
 	/* The target's name has to be the first string. */
-	if (!ret && (ret = set_header(r)))
-		write_failed(err, ret);
-	return ret;
+	ret = recorder_set_header(r);
+	/* A disk that stalls must not keep the rings from being read. */
+	if (!ret && r->stream)
+		ret = barman_write_behind(r->writer);
+	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
 /* The views of all rings, live until they are frozen here. */

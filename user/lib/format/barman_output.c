@@ -31,6 +31,11 @@ static int put(struct kb_barman_writer *w, const void *data, size_t length, uint
 
 	if (w->error.code)
 		return w->error.code;
+	if (w->behind) {
+		int ret = kb_behind_write(w->behind, data, length, w->base + offset);
+
+		return ret ? io_error(w, -ret) : 0;
+	}
 	while (length) {
 		ssize_t n = w->seekable ? pwrite(w->fd, from, length, w->base + offset)
 					: write(w->fd, from, length);
@@ -105,8 +110,8 @@ static int put_rows(struct kb_barman_writer *w, uint64_t table, uint64_t row_byt
 		   table + 4 + from * row_bytes);
 }
 
-/* What has changed of the header: rows first, then what makes them count. */
-int barman_write_header(struct kb_barman_writer *w)
+/* What has changed of the header, but for what makes it count. */
+int barman_write_rows(struct kb_barman_writer *w)
 {
 	const struct barman_places *p = &w->places;
 	int ret;
@@ -122,7 +127,17 @@ int barman_write_header(struct kb_barman_writer *w)
 		ret = put(w, w->header + p->pmus, p->tasks - p->pmus, p->pmus);
 	if (!ret && !w->synced_rest)
 		ret = put(w, w->header + p->charts, p->store - p->charts, p->charts);
-	if (!ret && w->shape.max_task_infos)
+	return ret;
+}
+
+/* That: how many rows, strings and bytes of records there are. */
+int barman_write_header(struct kb_barman_writer *w)
+{
+	const struct barman_places *p = &w->places;
+	int ret = 0;
+
+	set_store(w);
+	if (w->shape.max_task_infos)
 		ret = put(w, w->header + p->tasks, 4, p->tasks);
 	if (!ret && w->shape.max_mmap_layout)
 		ret = put(w, w->header + p->maps, 4, p->maps);
@@ -400,6 +415,33 @@ static void compact_header(struct kb_barman_writer *w)
 	w->synced_ring = 0;
 }
 
+int barman_write_behind(struct kb_barman_writer *w)
+{
+	return w->seekable ? kb_behind_create(&w->behind, w->fd) : 0;
+}
+
+int barman_wait(struct kb_barman_writer *w)
+{
+	int ret = w->behind ? kb_behind_drain(w->behind) : 0;
+
+	return ret ? io_error(w, -ret) : 0;
+}
+
+/*
+ * Who writes behind has time: what the header tells of is on the disk before it is told,
+ * so that it is there when the power goes. But for the first time, when somebody waits.
+ */
+int barman_sync_output(struct kb_barman_writer *w)
+{
+	int ret = w->ring ? barman_write_ring(w) : barman_flush(w);
+
+	if (!ret)
+		ret = barman_write_rows(w);
+	if (!ret && w->behind && w->synced_strings && kb_behind_sync(w->behind))
+		ret = barman_wait(w);
+	return ret ? ret : barman_write_header(w);
+}
+
 /* The end: data, sync, header. The file's position is behind the capture then. */
 int barman_finish_output(struct kb_barman_writer *w, bool compact)
 {
@@ -418,9 +460,17 @@ int barman_finish_output(struct kb_barman_writer *w, bool compact)
 				   0);
 		return ret ? ret : barman_flush(w);
 	}
+	/* What is left is done here and now, and some of it is not just written. */
+	ret = barman_wait(w);
+	kb_behind_destroy(w->behind);
+	w->behind = NULL;
+	if (ret)
+		return ret;
 	if (compact)
 		compact_header(w);
 	ret = w->ring ? barman_write_ring(w) : barman_flush(w);
+	if (!ret && !compact)
+		ret = barman_write_rows(w);
 	if (!ret && fdatasync(w->fd))
 		ret = io_error(w, errno);
 	if (ret)

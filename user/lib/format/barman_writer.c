@@ -156,6 +156,7 @@ void kb_barman_writer_destroy(struct kb_barman_writer *w)
 {
 	if (!w)
 		return;
+	kb_behind_destroy(w->behind);
 	free(w->header);
 	free(w->num_counters);
 	free(w->string_index);
@@ -460,8 +461,7 @@ int kb_barman_writer_sync(struct kb_barman_writer *w)
 		return ret;
 	if (!w->seekable)
 		return w->ring ? 0 : barman_flush(w);
-	ret = w->ring ? barman_write_ring(w) : barman_flush(w);
-	return ret ? ret : barman_write_header(w);
+	return barman_sync_output(w);
 }
 
 int kb_barman_writer_finish(struct kb_barman_writer *w, bool compact, struct kb_error *err)

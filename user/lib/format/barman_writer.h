@@ -11,6 +11,7 @@
 
 #include <kbarman/barman.h>
 
+#include "behind.h"
 #include "barman_places.h"
 #include "wire.h"
 
@@ -51,6 +52,7 @@ struct kb_barman_writer {
 	uint8_t *ring;
 	uint64_t ring_bytes, write, read, synced_ring;
 
+	struct kb_behind *behind;	/* NULL: what is written is written at once */
 	struct kb_error error;		/* of input/output: the first one */
 };
 
@@ -69,6 +71,15 @@ uint8_t *barman_reserve(struct kb_barman_writer *writer, uint64_t length, int *e
 /* Flush buffered blocks; sends the header first where it can't come last. */
 int barman_flush(struct kb_barman_writer *writer);
 
+/*
+ * From now on, until finish, a thread writes to the file if it is a regular one, and errors
+ * are told later; wait until it has done all of which it knows.
+ */
+int barman_write_behind(struct kb_barman_writer *writer);
+int barman_wait(struct kb_barman_writer *writer);
+
+int barman_sync_output(struct kb_barman_writer *writer);
+int barman_write_rows(struct kb_barman_writer *writer);
 int barman_write_header(struct kb_barman_writer *writer);
 int barman_write_ring(struct kb_barman_writer *writer);
 int barman_finish_output(struct kb_barman_writer *writer, bool compact);

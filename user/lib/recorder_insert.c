@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Records of those who are not the kernel: they get the timestamp that the kernel would
+ * have given them, and wait for their turn in a ring of their own.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "recorder_inside.h"
+
+#define INSERT_BYTES	(16 << 20)	/* of records that wait for their time */
+#define CLOCK_OLD_NS	100000000	/* a pair of readings that is asked for anew */
+
+static int64_t raw_now(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+}
+
+/*
+ * CLOCK_MONOTONIC_RAW to ticks, by a pair of readings that is near. Nothing was recorded
+ * before the start, nor is anything later than now: who says so is taken for mistaken.
+ */
+static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
+{
+	const struct kbarman_clock_pair *start = &r->clock.start, *near = &r->clock.now;
+	int64_t now = raw_now();
+	__int128 span, rate;
+
+	if (raw_ns > now)
+		raw_ns = now;
+	if (!near->raw_ns || now - (int64_t)near->raw_ns > CLOCK_OLD_NS) {
+		int ret = kb_device_clock(r->device, &r->clock, err);
+
+		if (ret)
+			return ret;
+	}
+	*ticks = start->timestamp;
+	if (raw_ns <= (int64_t)start->raw_ns)
+		return 0;
+	span = (int64_t)(near->raw_ns - start->raw_ns);
+	rate = (int64_t)(near->timestamp - start->timestamp);
+	/* Two readings that are near each other say less than the nominal rate. */
+	if (span < CLOCK_OLD_NS) {
+		span = 1000000000;
+		rate = (int64_t)r->clock_hz;
+	}
+	*ticks = near->timestamp +
+		 (uint64_t)(int64_t)((raw_ns - (__int128)near->raw_ns) * rate / span);
+	if (*ticks < start->timestamp)
+		*ticks = start->timestamp;
+	return 0;
+}
+
+static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t type,
+		  uint32_t core, int64_t raw_ns, struct kb_error *err)
+{
+	struct bm_protocol_record_header *header = record;
+	uint64_t ticks;
+	int ret;
+
+	ret = ticks_of(r, raw_ns, &ticks, err);
+	if (ret)
+		return ret;
+	if (r->insert_source < 0)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "no records are expected");
+	header->record_type = type;
+	header->core = core;
+	header->timestamp = ticks;
+	if (kb_insert_add(&r->insert, record, length))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return 0;
+}
+
+int kb_recorder_expect(struct kb_recorder *r, unsigned int late_ms, struct kb_error *err)
+{
+	uint64_t late = (uint64_t)((double)r->clock_hz * late_ms / 1e3);
+
+	if (late > r->hold_back)
+		r->hold_back = late;
+	if (r->insert_source >= 0)
+		return 0;
+	if (kb_insert_create(&r->insert, INSERT_BYTES, !r->stream))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	/* From now on it is one of those that may have something older yet. */
+	r->insert_source = kb_merge_add(r->merge, r->insert.ring, r->insert.size, 0, err);
+	return r->insert_source < 0 ? r->insert_source : 0;
+}
+
+int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_id,
+			   const struct kbarman_mark *mark, const char *text, struct kb_error *err)
+{
+	struct bm_protocol_annotation *annotation;
+	size_t data = mark->text_bytes ? (size_t)mark->text_bytes + 1 : 0;
+	int ret;
+
+	annotation = calloc(1, sizeof(*annotation) + data);
+	if (!annotation)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	annotation->task_id = task_id;
+	annotation->data_length = (bm_uintptr)data;
+	annotation->channel = mark->channel;
+	annotation->group = mark->group;
+	annotation->colour = mark->colour;
+	annotation->type = (uint8_t)mark->type;
+	memcpy(annotation->data, text, mark->text_bytes);
+	ret = insert(r, annotation, sizeof(*annotation) + data, BM_RECORD_ANNOTATION,
+		     r->rings[0].cpu, raw_ns, err);
+	free(annotation);
+	return ret;
+}
+
+int kb_recorder_value(struct kb_recorder *r, int64_t raw_ns, uint32_t core, uint32_t task_id,
+		      uint32_t series, uint64_t value, struct kb_error *err)
+{
+	struct bm_protocol_custom_counter counter = {
+		.task_id = task_id, .counter = series, .value = value };
+
+	return insert(r, &counter, sizeof(counter), BM_RECORD_CUSTOM_COUNTER,
+		      core < r->nr_cpus ? core : r->rings[0].cpu, raw_ns, err);
+}
