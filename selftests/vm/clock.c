@@ -178,7 +178,7 @@ TEST_F(clock, records_lie_between_two_looks_at_the_clock)
 
 /* ---- what comes first, on whatever CPU, has the earlier time ---- */
 
-#define ROUNDS		10000
+#define ROUNDS		SLOWED(10000)
 
 /* By CPU: when the task there marked a round, and when it was switched to for that. */
 struct rounds {

@@ -37,6 +37,8 @@
 #ifndef SLOWNESS
 #define SLOWNESS		1	/* more on kernels that watch over everything */
 #endif
+/* Rounds of what shows itself in fewer as well, where they are that slow. */
+#define SLOWED(rounds)		((rounds) / SLOWNESS)
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	(150 * SLOWNESS)
 

@@ -91,6 +91,10 @@ static void drain(int fd, const void *map, struct seen *seen)
 }
 
 /* Some ten times what the ring holds, as fast as two processes can switch. */
+#define SWITCHES	SLOWED(160000)
+#define RING		((SLOWNESS > 1 ? 128 : 512) * KIB)
+
+
 TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300 * SLOWNESS)
 {
 	struct seen seen = { 0 };
@@ -98,10 +102,10 @@ TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300 * SLOWNESS)
 	const void *map;
 	pid_t writer;
 
-	ASSERT_EQ(0, configure(self->fd, stream(512 * KIB)));
+	ASSERT_EQ(0, configure(self->fd, stream(RING)));
 	map = map_cpu(self->fd, WRITER_CPU);
 	ASSERT_EQ(0, start(self->fd));
-	writer = writer_create(80000);
+	writer = writer_create(SWITCHES / 2);
 	while (!waitpid(writer, NULL, WNOHANG)) {
 		struct pollfd p = { .fd = self->fd, .events = POLLIN };
 
@@ -114,7 +118,7 @@ TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300 * SLOWNESS)
 	EXPECT_EQ(NULL, seen.fault) TH_LOG("%s", seen.fault);
 	EXPECT_EQ(0, lost_records(&s));
 	EXPECT_EQ(s.written, seen.records);
-	EXPECT_LE(160000, seen.switches);
+	EXPECT_LE(SWITCHES, seen.switches);
 	EXPECT_EQ(0, seen.losses);
 }
 

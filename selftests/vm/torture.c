@@ -16,7 +16,7 @@
 
 #define MAX_CPUS	64
 #define SENDERS		3		/* of a group of the crowd, and as many receivers */
-#define BLOCKS		100000
+#define BLOCKS		SLOWED(100000)
 #define MESSAGE		100
 
 /* Shared with the processes that make the load. */
