@@ -270,7 +270,8 @@ def no_file_is_made_but_where_the_output_is(tmp):
     os.mkdir(os.path.join(tmp, "out"))
     victim = os.path.join(tmp, "elsewhere", "victim")
     for args in [("convert", path, "--to", "heph", "-o", "out/out.heph"),
-                 ("merge", path, "-o", "out/out.cap")]:
+                 ("merge", path, "-o", "out/out.cap"),
+                 ("recover", path, "-o", "out/recovered.cap")]:
         refused(tmp, MAKING, *args, at=victim, prepare=lambda: remove(victim))
         # permissions are not Landlock's business, and truncating is since its third version
         changing = [deed for deed in CHANGING if deed != "chmod" and

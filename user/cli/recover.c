@@ -13,6 +13,7 @@
 #include <kbarman/barman.h>
 
 #include "cli.h"
+#include "sandbox.h"
 
 #define PARTIAL		".partial"	/* what record adds to a name until it has ended */
 #define SYMBOLS		".kallsyms"
@@ -301,6 +302,7 @@ int cmd_recover(int argc, char **argv)
 		output = otherwise = default_output(file);
 	if (!output)
 		return CLI_IMPOSSIBLE;
+	cli_sandbox(&(struct cli_sandbox) { .inputs = &file, .nr_inputs = 1, .output = output });
 	status = recover_file(file, output);
 	free(otherwise);
 	return status;
