@@ -46,12 +46,18 @@ static long deed(const char *name)
 	if (!strcmp(name, "execveat"))
 		return syscall(SYS_execveat, AT_FDCWD, "/bin/touch", arguments, NULL, 0);
 	if (!strcmp(name, "fork")) {
-		if (!fork())
+		long child = fork();
+
+		if (!child)
 			_exit(0);
-		return 0;
+		return child;
 	}
+	if (!strcmp(name, "system"))
+		return system("true") ? -1 : 0;
+	if (!strcmp(name, "popen"))
+		return popen("true", "r") ? 0 : -1;
 	if (!strcmp(name, "vfork"))
-		return syscall(SYS_clone, CLONE_VM | SIGCHLD, 0, 0, 0, 0) < 0;
+		return syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0) ?: (_exit(0), 0);
 	if (!strcmp(name, "unix-socket"))
 		return socket(AF_UNIX, SOCK_STREAM, 0);
 	if (!strcmp(name, "inet-socket"))
@@ -203,16 +209,13 @@ def program_is_not_started(tmp):
         assert os.path.exists(os.path.join(tmp, "victim"))
 
 
-def process_is_not_started(tmp):
-    deadly(tmp, "fork", "vfork", "unshare")
-
 
 def connection_is_not_made(tmp):
     deadly(tmp, "inet-socket", "unix-socket")
 
 
 def others_are_not_touched(tmp):
-    deadly(tmp, "kill", "tgkill", "ptrace", "process_vm_readv")
+    deadly(tmp, "kill", "tgkill", "ptrace", "process_vm_readv", "unshare")
 
 
 def calls_by_another_numbering_are_stopped(tmp):
@@ -235,6 +238,12 @@ def refused(tmp, deeds, *args, at, prepare):
         prepare()
         done = commit(tmp, deed, *args, "--no-sandbox", at=at)
         assert done.returncode == 0 and "deed: done" in done.stderr, (deed, done)
+
+
+def process_is_not_started(tmp):
+    want()
+    refused(tmp, ("fork", "vfork", "system", "popen"), "info", capture(tmp), at=None,
+            prepare=lambda: None)
 
 
 def remove(path):

@@ -4,7 +4,7 @@
  * needs is done. What only an attacker would want ends the process with a message: he may
  * have taken the handler away, but he doesn't get what he asked for. All else is answered
  * as by a kernel that does not have it, which libraries are used to; and what would change
- * files, with "not permitted".
+ * files or start a process, with "not permitted".
  *
  * A filter sees numbers, not names of files: where files may be made, Landlock says which.
  */
@@ -168,14 +168,23 @@ static const int talk[] = {
 #endif
 };
 
+/*
+ * Without a program a process is no harm; and libraries block all signals first, so that
+ * there would be no message.
+ */
+static const int processes[] = {
+	SYS_clone, SYS_clone3,
+#ifdef SYS_fork
+	SYS_fork, SYS_vfork,
+#endif
+};
+
 static const struct deadly {
 	int number;
 	const char *deed;
 } deadly[] = {
 	{ SYS_execve, "start a program" },
 	{ SYS_execveat, "start a program" },
-	{ SYS_clone, "start a process" },
-	{ SYS_unshare, "start a process" },
 	{ SYS_socket, "make a connection" },
 	{ SYS_socketpair, "make a connection" },
 	{ SYS_connect, "make a connection" },
@@ -191,12 +200,9 @@ static const struct deadly {
 	{ SYS_finit_module, "change the kernel" },
 	{ SYS_bpf, "change the kernel" },
 	{ SYS_mount, "change the file system" },
+	{ SYS_unshare, "become another user" },
 	{ SYS_setuid, "become another user" },
 	{ SYS_setresuid, "become another user" },
-#ifdef SYS_fork
-	{ SYS_fork, "start a process" },
-	{ SYS_vfork, "start a process" },
-#endif
 #ifdef SYS_socketcall
 	{ SYS_socketcall, "make a connection" },
 #endif
@@ -318,7 +324,9 @@ static void allow_threads(struct filter *filter)
 	load_argument(filter, flags);
 	add(filter, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
 	answer(filter, ALLOW);
-	answer(filter, TRAP);
+	answer(filter, REFUSE(EPERM));
+	/* its flags can't be seen: libraries go back to the other one */
+	answer_call(filter, SYS_clone3, REFUSE(ENOSYS));
 }
 
 static void build(struct filter *filter, bool files, bool network, bool threads)
@@ -340,6 +348,7 @@ static void build(struct filter *filter, bool files, bool network, bool threads)
 		ANSWER_CALLS(filter, talk, ALLOW);
 	if (threads)
 		allow_threads(filter);
+	ANSWER_CALLS(filter, processes, REFUSE(EPERM));
 	allow_values(filter, SYS_tgkill, 0, &pid, 1, TRAP);
 	allow_values(filter, SYS_prlimit64, 0, self, 1, REFUSE(EPERM));
 	allow_values(filter, SYS_fcntl, 1, asked_of_files, 6, REFUSE(EINVAL));
@@ -458,6 +467,17 @@ static void confine_files(const struct cli_sandbox *wanted, const char *spool)
 
 #endif
 
+/* Files without a name need no right to make others; few file systems have none. */
+static bool names_needed(const char *spool)
+{
+	int fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return true;
+	close(fd);
+	return false;
+}
+
 /* Where what comes through pipes is kept, NULL if nothing does. */
 static const char *spool_of(const struct cli_sandbox *wanted)
 {
@@ -475,6 +495,7 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	struct cli_sandbox limits = *wanted;
 	static bool done;
 	const char *spool;
+	bool files;
 
 	if (off || done || prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return;
@@ -482,11 +503,11 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	if (limits.output && strcmp(limits.output, "-") == 0)
 		limits.output = NULL;
 	spool = spool_of(&limits);
+	files = limits.output || (spool && names_needed(spool)) || debuginfod;
 	/* libdebuginfod's files are where the user's settings say: too many places to know */
 	if (!debuginfod)
 		confine_files(&limits, spool);
-	confine_calls(limits.output || spool || debuginfod, limits.network || debuginfod,
-		      debuginfod);
+	confine_calls(files, limits.network || debuginfod, debuginfod);
 }
 
 void cli_sandbox_features(bool *seccomp, int *landlock)
