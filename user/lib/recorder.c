@@ -206,6 +206,9 @@ int kb_recorder_sync(struct kb_recorder *r, struct kb_error *err)
 	ret = find_rings(r, err);
 	if (!ret)
 		ret = recorder_copy_tables(r, false, err);
+	/* Who is killed tells nothing at the end. */
+	if (!ret)
+		ret = recorder_write_threads(r, err);
 	if (ret)
 		return ret;
 	ret = sync_writer(r);

@@ -43,6 +43,7 @@ struct kb_recorder {
 	uint64_t clock_hz;
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
+	uint32_t task_facts_done;
 	bool is_frozen;
 	struct kb_frozen frozen;	/* what the rings' views are of, if so */
 	struct kb_recorder_totals totals;
@@ -61,6 +62,9 @@ int recorder_set_header(struct kb_recorder *recorder);
 
 /* Rows that have come since the last time, and what has changed; @last: all of it. */
 int recorder_copy_tables(struct kb_recorder *recorder, bool last, struct kb_error *err);
+
+/* Which threads are of one process, of rows that have come since the last time. */
+int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
 
 /* What is known at the end only. */
 int recorder_write_facts(struct kb_recorder *recorder, struct kb_error *err);

@@ -255,10 +255,14 @@ static int number_fact(struct kb_recorder *r, uint64_t value, const char *format
 	return added(r, kb_barman_writer_fact(r->writer, key, text));
 }
 
-static int write_task_facts(struct kb_recorder *r, struct kb_error *err)
+/*
+ * Whose threads the tasks of the rows from @row on are, and in the @end when they ended.
+ * Told twice makes no difference to a capture: a string is there once.
+ */
+static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struct kb_error *err)
 {
 	struct kbarman_task_fact *facts = calloc(FACTS_AT_ONCE, sizeof(*facts));
-	uint32_t row = 0, count;
+	uint32_t count;
 	int ret;
 
 	if (!facts)
@@ -269,14 +273,23 @@ static int write_task_facts(struct kb_recorder *r, struct kb_error *err)
 		for (uint32_t i = 0; i < count && !ret; i++, row++) {
 			if (facts[i].tgid != facts[i].task_id)
 				ret = number_fact(r, facts[i].tgid, "tgid.%u", row);
-			if (!ret && facts[i].exit_timestamp)
+			if (!ret && end && facts[i].exit_timestamp)
 				ret = number_fact(r, facts[i].exit_timestamp, "exit.%u", row);
 			if (ret)
 				recorder_write_failed(err, ret);
 		}
 	} while (!ret && count);
+	if (!ret)
+		r->task_facts_done = row;
 	free(facts);
 	return ret;
+}
+
+int recorder_write_threads(struct kb_recorder *r, struct kb_error *err)
+{
+	if (r->task_facts_done >= r->tasks_done)
+		return 0;
+	return write_task_facts(r, r->task_facts_done, false, err);
 }
 
 static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, struct kb_error *err)
@@ -309,7 +322,7 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 
 	ret = kb_device_clock(r->device, &clock, err) ?:
 	      kb_device_stats(r->device, KBARMAN_CPU_ALL, &stats, err) ?:
-	      write_task_facts(r, err);
+	      write_task_facts(r, 0, true, err);
 	for (unsigned int i = 0; i < r->nr_rings && !ret; i++)
 		ret = write_ring_facts(r, &r->rings[i], err);
 	if (ret)
