@@ -393,6 +393,68 @@ static void records_lie(unsigned int word, bool big)
 	}
 }
 
+/* What validation makes of a switch with two addresses, that says it has @nr. */
+static struct kb_validation validate_chain(unsigned int word, bool big, uint32_t nr,
+					   uint32_t nr_kernel, uint64_t address,
+					   uint64_t *checksum, bool *damaged)
+{
+	static const struct image_header header = {
+		.version = 2, .store_type = 1, .cores = 2, .tasks = 4, .multiplier = 1,
+		.divisor = 1, .strings = "kbarman.ext=1", .strings_used = 14, .strings_max = 16,
+	};
+	struct image im = { .word = word, .big = big };
+	struct kb_validation sum = { 0 };
+	const struct kb_error *first;
+	struct kb_barman *barman;
+	struct kb_event event;
+	struct kb_error err;
+	size_t start;
+
+	image_header(&im, &header);
+	start = image_begin(&im);
+	image_record(&im, 3, 1, 2);
+	image_u32(&im, 5);
+	image_u32(&im, 0);
+	image_u32(&im, nr);
+	image_u32(&im, nr_kernel);
+	image_word(&im, 0x1000);
+	image_word(&im, address);
+	image_end(&im, start);
+	image_linear(&im);
+	*checksum = 0;
+	if (kb_barman_open_memory(&barman, im.data, im.length, &err) == 0) {
+		if (kb_barman_next(barman, &event, &err) == 1)
+			*checksum = kb_event_checksum(&event);
+		kb_barman_close(barman);
+	}
+	*damaged = false;
+	if (kb_barman_open_memory(&barman, im.data, im.length, &err) == 0) {
+		kb_barman_validate(barman, &sum, &err);
+		*damaged = kb_barman_damage(barman, &first);
+		kb_barman_close(barman);
+	}
+	image_free(&im);
+	return sum;
+}
+
+static void chains_of_switches(unsigned int word, bool big)
+{
+	uint64_t events[3];
+	bool damaged[4];
+	struct kb_validation one = validate_chain(word, big, 2, 1, 0x2000, &events[0], &damaged[0]);
+	struct kb_validation two = validate_chain(word, big, 2, 1, 0x2001, &events[1], &damaged[1]);
+	struct kb_validation three = validate_chain(word, big, 2, 2, 0x2000, &events[2],
+						    &damaged[2]);
+
+	tap_ok(one.checksum != two.checksum && one.checksum != three.checksum &&
+	       one.checksum == events[0] && two.checksum == events[1] &&
+	       three.checksum == events[2],
+	       named(word, big, false, "chains_of_switches_are_in_the_checksum"));
+	one = validate_chain(word, big, UINT32_MAX, 0, 0x2000, events, &damaged[3]);
+	tap_ok(!damaged[0] && !damaged[1] && !damaged[2] && damaged[3] && one.records == 1,
+	       named(word, big, false, "a_switch_with_too_long_a_chain_is_found"));
+}
+
 /* A file of a terabyte that consists of holes and claims. */
 static void holes_cost_nothing(void)
 {
@@ -456,6 +518,7 @@ int main(void)
 			headers_lie(word, big);
 			counts_are_cut_to_their_tables(word, big);
 			records_lie(word, big);
+			chains_of_switches(word, big);
 		}
 	}
 	holes_cost_nothing();

@@ -2,7 +2,7 @@
 /*
  * A capture checked at memory speed: every field of every record is visited and
  * goes into the checksum, and what the format does not allow is a finding. The two
- * records that make up most of a capture, task switches and halting events, have a
+ * records that make up most of a capture, task switches and halting events without more, have a
  * path of their own without a branch that depends on which of the two it is; all
  * others, and whatever looks odd, are decoded as kb_barman_next() does it.
  */
@@ -27,6 +27,15 @@ static uint64_t hash_bytes(const char *text, uint32_t length)
 	return hash;
 }
 
+static uint64_t hash_chain(const uint64_t *chain, uint32_t nr, uint32_t nr_kernel)
+{
+	uint64_t hash = 0;
+
+	for (uint32_t i = 0; i < nr; i++)
+		hash += (chain[i] + nr_kernel) * (MIX_HEAD + 2 * (i + 1));
+	return hash;
+}
+
 static uint64_t hash_sample(const struct kb_event *event)
 {
 	uint64_t body = event->task_id | (uint64_t)event->sample.nr_counters << 32;
@@ -37,10 +46,8 @@ static uint64_t hash_sample(const struct kb_event *event)
 	for (uint32_t i = 0; i < event->sample.nr_custom; i++)
 		hash += (event->sample.custom[i].id * MIX_TIME + event->sample.custom[i].value) *
 			(MIX_MORE + 2 * (i + 1));
-	for (uint32_t i = 0; i < event->sample.nr_chain; i++)
-		hash += (event->sample.chain[i] + event->sample.nr_chain_kernel) *
-			(MIX_HEAD + 2 * (i + 1));
-	return hash;
+	return hash + hash_chain(event->sample.chain, event->sample.nr_chain,
+				 event->sample.nr_chain_kernel);
 }
 
 static uint32_t record_type(const struct kb_event *event)
@@ -73,7 +80,9 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 		body = event->task_id | (uint64_t)event->task_switch.reason << 32;
 		if (event->task_switch.prev_state != KB_STATE_UNKNOWN)
 			body |= (uint64_t)(uint8_t)event->task_switch.prev_state << 40;
-		return hash + body * MIX_BODY;
+		return hash + body * MIX_BODY +
+		       hash_chain(event->task_switch.chain, event->task_switch.nr_chain,
+				  event->task_switch.nr_chain_kernel);
 	case KB_EVENT_HALT:
 		body = event->halt.entered | (uint64_t)(event->halt.idle_state + 1) << 8;
 		return hash + body * MIX_BODY;
@@ -177,6 +186,7 @@ struct rules {
 	uint32_t fast;		/* the bits of these types are set */
 	uint64_t keep[8];	/* what counts of a fast body, by record type */
 	uint64_t wrong[8];	/* what must be 0 of it */
+	uint64_t slow;		/* bytes from which on it may have a call chain */
 	uint32_t max_cores;
 	bool has_tasks;
 	uint32_t custom_bytes;	/* of a sample's number of custom values */
@@ -192,6 +202,8 @@ static void make_rules(const struct kb_barman *b, struct rules *rules)
 			1U << BM_RECORD_HALTING_EVENT,
 		.keep[BM_RECORD_TASK_SWITCH] = extended ? 0xffffffffffff : 0xffffffffff,
 		.keep[BM_RECORD_HALTING_EVENT] = extended ? 0xffff : 0xff,
+		.slow = extended ? BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain) :
+				   UINT64_MAX,
 		.wrong[BM_RECORD_TASK_SWITCH] = 0xfe00000000,
 		.wrong[BM_RECORD_HALTING_EVENT] = 0xfe,
 		.max_cores = b->header.max_cores,
@@ -259,7 +271,7 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 			bool is_switch = type == BM_RECORD_TASK_SWITCH;
 
 			body = fast_body(record, is_switch, swap);
-			if (kb_unlikely(body & rules.wrong[type])) {
+			if (kb_unlikely(body & rules.wrong[type] || length >= rules.slow)) {
 				slowly(b, sum, latest, record, length);
 				continue;
 			}
