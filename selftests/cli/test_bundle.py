@@ -9,7 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
 from make_capture import Maker
-from test_report import lines, make, only
+from test_report import build, lines, make, only
 
 MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "user", "man",
                       "kbarman-bundle.1")
@@ -28,6 +28,21 @@ def names_are_the_same_without_the_images(tmp):
     os.remove(program)
     assert lines(tmp) == before
     assert only(before[0], kind="symbol", symbol="burn_sixty")["samples"] == 60
+
+
+def programs_that_only_waited_are_in_it(tmp):
+    program, symbols, offset, vaddr, size = build(tmp, "-pie", "-fPIE")
+    capture = Maker()
+    capture.task(7, "truth")
+    capture.map(7, 0x1000, size, offset, program)
+    capture.switch(0, 1000, 7)
+    place = 0x1000 + symbols["burn_sixty"] - vaddr + 1
+    capture.switch(0, 2000, 0, blocked=True, chain=[place])
+    capture.switch(0, 3000, 7)
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+    assert tap.run("bundle", cwd=tmp).returncode == 0
+    os.remove(program)
+    assert "burn_sixty" in tap.run("script", cwd=tmp).stdout
 
 
 def a_replaced_program_does_not_change_names(tmp):

@@ -3,25 +3,44 @@
  * Saving what resolution needs: the capture is read once, every address in it is
  * resolved, and the images that this has loaded are saved.
  */
+#include <errno.h>
+#include <stdlib.h>
+
 #include <kbarman/symbol.h>
 
 #include "analysis/stack.h"
 
+static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
+			  uint32_t task_id)
+{
+	uint32_t frame, depth = kb_stack_depth(event);
+
+	for (frame = 0; frame < depth; frame++)
+		kb_symbolizer_resolve(symbolizer, task_id, event->timestamp,
+				      kb_stack_lookup(event, frame));
+}
+
+/* 0, 1 if the capture is damaged, or -ENOMEM. */
 static int resolve_all(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		       struct kb_error *err)
 {
+	uint32_t max_cores = kb_barman_header(barman)->max_cores;
+	uint32_t *running = calloc((size_t)max_cores + 1, sizeof(*running));
 	struct kb_event event;
-	uint32_t frame, depth;
 	int ret;
 
+	if (!running)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	while ((ret = kb_barman_next(barman, &event, err)) > 0) {
-		if (event.type != KB_EVENT_SAMPLE || !event.sample.has_pc)
+		if (event.type == KB_EVENT_SAMPLE && event.sample.has_pc)
+			resolve_stack(symbolizer, &event, event.task_id);
+		if (event.type != KB_EVENT_TASK_SWITCH || event.core >= max_cores)
 			continue;
-		depth = kb_stack_depth(&event);
-		for (frame = 0; frame < depth; frame++)
-			kb_symbolizer_resolve(symbolizer, event.task_id, event.timestamp,
-					      kb_stack_lookup(&event, frame));
+		/* its chain is that of the task that goes */
+		resolve_stack(symbolizer, &event, running[event.core]);
+		running[event.core] = event.task_id;
 	}
+	free(running);
 	return ret < 0;
 }
 
@@ -42,8 +61,8 @@ int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options 
 		struct kb_error write_error = { 0 };
 
 		damaged = resolve_all(barman, symbolizer, err);
-		ret = kb_symbolizer_save(symbolizer, capture, &write_error);
-		if (ret && err)
+		ret = damaged < 0 ? damaged : kb_symbolizer_save(symbolizer, capture, &write_error);
+		if (ret && damaged >= 0 && err)
 			*err = write_error;
 		else if (!ret)
 			ret = damaged;
