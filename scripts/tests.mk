@@ -104,6 +104,9 @@ $(GUEST)/names/lib%.so: $(NAMES_SRC)
 	@mkdir -p $(@D)
 	$(NAMES_LIBRARY) -DPART=$* $< -o $@
 
+# As prelink leaves libraries: they don't begin at 0; and headers and code are one segment.
+$(GUEST)/names/liblinked.so: NAMES_LIBRARY += -Wl,-Ttext-segment=0x41000000 -Wl,-z,noseparate-code
+
 $(GUEST)/names/part-child: $(NAMES_SRC)
 	@mkdir -p $(@D)
 	$(NAMES_CC) -static -DPART=child -DPART_BURNS=4 $< -o $@
