@@ -504,8 +504,11 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 		limits.output = NULL;
 	spool = spool_of(&limits);
 	files = limits.output || (spool && names_needed(spool)) || debuginfod;
-	/* libdebuginfod's files are where the user's settings say: too many places to know */
-	if (!debuginfod)
+	/*
+	 * Without an output and a pipe the filter lets no file be opened to be written.
+	 * libdebuginfod's files are where the user's settings say: too many places to know.
+	 */
+	if (!debuginfod && !limits.processes && (limits.output || spool))
 		confine_files(&limits, spool);
 	confine_calls(files, limits.network || debuginfod, debuginfod);
 }

@@ -19,6 +19,8 @@ struct cli_sandbox {
 	const char *output;	/* file or folder that is written under this name; NULL: none,
 				 * "-": standard output */
 	bool network;		/* the output goes to a connection */
+	bool processes;		/* living ones are asked for the files that they have mapped:
+				 * nobody under Landlock may */
 };
 
 /*
