@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Files that only a living process still has: deleted and replaced ones."""
+"""Files that only a living process still has: deleted, replaced, a container's."""
+import json
 import os
 import shutil
 import subprocess
@@ -110,6 +111,107 @@ def processes_of_an_earlier_boot_are_not_asked(tmp):
         process.capture(unix_base=1_500_000_000_000_000_000)
         found, errors = names(tmp)
         assert found == [None] and "replaced or deleted" in errors, (found, errors)
+
+
+class Container(Process):
+    """Another program of the same path, in a mount namespace of its own."""
+
+    def __init__(self, process):
+        self.directory = os.path.join(process.directory, "image")
+        os.mkdir(self.directory)
+        super().__init__(self.directory)
+        self.place = process.program
+
+    def __enter__(self):
+        self.child = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", 'mount --bind "$0" "$1" && exec "$1"',
+             self.program, self.place], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        if self.child.stdout.read(1) != b"x":
+            self.__exit__()
+            raise tap.Skip("no mount namespace may be made here")
+        return self
+
+
+def fill(maker, process, path, timestamp):
+    """What the module would record of a process that runs @path, and a sample in it."""
+    pid, bias = process.child.pid, None
+    maker.task(pid, "program")
+    with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
+        for line in maps:
+            place, flags, offset, device, inode, *name = line.split(None, 5)
+            if not name or name[0].strip() != path:
+                continue
+            low, high = (int(part, 16) for part in place.split("-"))
+            major, minor = (int(part, 16) for part in device.split(":"))
+            bias = low if bias is None else bias
+            if "x" in flags:
+                maker.map(pid, low, high - low, int(offset, 16), path,
+                          file=f"{major}:{minor}:{inode}")
+    maker.sample(0, timestamp, pid, bias + process.symbol)
+
+
+def both(tmp, process, container):
+    uname = os.uname()
+    maker = Maker(facts={"host": uname.nodename, "release": uname.release},
+                  unix_base=time.time_ns())
+    fill(maker, process, process.program, 1000)
+    fill(maker, container, process.program, 2000)
+    maker.save(os.path.join(tmp, "kbarman.cap"))
+
+
+def with_container(directory):
+    """The host's program has only_here(), the container's its_own() in that place."""
+    process = Process(directory)
+    container = Container(process)
+    with open(container.program + ".c", "w", encoding="ascii") as file:
+        file.write(SOURCE.replace("only_here", "its_own"))
+    subprocess.run(["gcc", "-O1", "-o", container.program, container.program + ".c"], check=True)
+    return process, container
+
+
+def two_files_of_one_path_are_two_images(tmp):
+    process, container = with_container(tmp)
+    with process, container:
+        process.is_readable()
+        both(tmp, process, container)
+        found, errors = names(tmp)
+        assert (sorted(found), errors) == (["its_own", "only_here"], "")
+        assert tap.run("bundle", cwd=tmp).returncode == 0
+    found, errors = names(tmp)
+    assert (sorted(found), errors) == (["its_own", "only_here"], "")
+
+
+def a_container_that_is_gone_has_no_names_of_the_host(tmp):
+    process, container = with_container(tmp)
+    with process:
+        process.is_readable()
+        with container:
+            both(tmp, process, container)
+        found, errors = names(tmp)
+        assert sorted(found, key=str) == [None, "only_here"], found
+        assert "is not the file that was recorded" in errors, errors
+    # nor those that have come into the place of others
+    with open(process.program + ".new", "wb") as file, open("/bin/true", "rb") as other:
+        shutil.copyfileobj(other, file)
+    os.replace(process.program + ".new", process.program)
+    assert names(tmp)[0] == [None, None] or names(tmp)[0] == [None], names(tmp)
+
+
+def files_of_one_path_stay_two_when_captures_are_merged(tmp):
+    files = []
+    for i in range(2):
+        maker = Maker()
+        for file in "8:1:77", "0:33:77":
+            maker.map(7 + i, 0x1000, 0x1000, 0, "/lib/a", file=file)
+        maker.sample(0, 1000 + i, 7 + i, 0x1000)
+        files.append(maker.save(os.path.join(tmp, f"{i}.cap")))
+    merged = os.path.join(tmp, "both.cap")
+    assert tap.run("merge", "-o", merged, *files).returncode == 0
+    dump = tap.run("dump", "-j", merged)
+    rows = [json.loads(line) for line in dump.stdout.splitlines()]
+    found = [(row["task_id"], row["image"], row["file"]) for row in rows if row["kind"] == "mmap"]
+    assert sorted(found) == [(7, "/lib/a", "0:33:77"), (7, "/lib/a", "8:1:77"),
+                             (8, "/lib/a", "0:33:77"), (8, "/lib/a", "8:1:77")], found
 
 
 if __name__ == "__main__":

@@ -64,11 +64,11 @@ static void open_session(struct session *session, const struct kb_symbol_options
 		.target_name = "test", .timestamp_multiplier = 1, .timestamp_divisor = 1,
 	};
 	static const struct kb_map others[] = {
-		{ 10, TASK, 0, JIT, 0x1000, 0, "" },
-		{ 10, TASK, 0, JIT + 0x1000, 0x1000, 0, "/gone/program" },
-		{ 10, TASK, 0, JIT + 0x2000, 0x1000, 0, "/usr/bin/old (deleted)" },
-		{ 10, 0, 0, 0xffffffff81000000, 0x10000, 0, "[kernel.kallsyms]" },
-		{ 10, 0, 0, 0xffffffffc0000000, 0x1000, 0, "[some_module]" },
+		{ 10, TASK, 0, JIT, 0x1000, 0, "", { NULL, 0 } },
+		{ 10, TASK, 0, JIT + 0x1000, 0x1000, 0, "/gone/program", { NULL, 0 } },
+		{ 10, TASK, 0, JIT + 0x2000, 0x1000, 0, "/usr/bin/old (deleted)", { NULL, 0 } },
+		{ 10, 0, 0, 0xffffffff81000000, 0x10000, 0, "[kernel.kallsyms]", { NULL, 0 } },
+		{ 10, 0, 0, 0xffffffffc0000000, 0x1000, 0, "[some_module]", { NULL, 0 } },
 	};
 	struct kb_barman_writer *writer;
 	struct kb_error err = { 0 };

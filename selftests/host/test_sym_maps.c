@@ -181,10 +181,10 @@ static void test_order_of_preference(void)
 	struct capture capture;
 	struct kb_maps_hit hit;
 
-	rows[0] = (struct kb_map) { 10, 7, 0, 0x1000, 0x1000, 0, "first" };
-	rows[1] = (struct kb_map) { 20, 7, 0, 0x1800, 0x100, 0, "over it" };
-	rows[2] = (struct kb_map) { 0, 5, 0, 0x4000, 0x1000, 0, "the group's" };
-	rows[3] = (struct kb_map) { 0, 0, 0, 1ULL << 63, 0x1000, 0, "[kernel.kallsyms]" };
+	rows[0] = (struct kb_map) { 10, 7, 0, 0x1000, 0x1000, 0, "first", { NULL, 0 } };
+	rows[1] = (struct kb_map) { 20, 7, 0, 0x1800, 0x100, 0, "over it", { NULL, 0 } };
+	rows[2] = (struct kb_map) { 0, 5, 0, 0x4000, 0x1000, 0, "the group's", { NULL, 0 } };
+	rows[3] = (struct kb_map) { 0, 0, 0, 1ULL << 63, 0x1000, 0, "[kernel.kallsyms]", { NULL, 0 } };
 	tasks[0] = (struct kb_task) { 0, 7, 0, "seven" };
 	tgids[0].row = 0;
 	tgids[0].tgid = 5;
@@ -222,7 +222,7 @@ static void test_worst_case(void)
 	double begin;
 
 	for (i = 0; i < MOST_ROWS; i++)
-		rows[i] = (struct kb_map) { i, 1, 0, i, 2 * (MOST_ROWS - i), 0, "nested" };
+		rows[i] = (struct kb_map) { i, 1, 0, i, 2 * (MOST_ROWS - i), 0, "nested", { NULL, 0 } };
 	tasks[0] = (struct kb_task) { 0, 1, 0, "one" };
 	make_capture(&capture, MOST_ROWS, 1, 0);
 	begin = seconds();

@@ -35,9 +35,10 @@ class Maker:
     def task(self, task_id, name, timestamp=0):
         self.tasks.append(struct.pack("<QII", timestamp, task_id, self.string(name)))
 
-    def map(self, task_id, base, length, offset, image, timestamp=0):
-        self.maps.append(struct.pack("<QIQQQI", timestamp, task_id, base, length, offset,
-                                     self.string(image)))
+    def map(self, task_id, base, length, offset, image, timestamp=0, file=None):
+        front = f"kbarman.file={file}:" if file else ""
+        name = self.string(front + image) + len(front)
+        self.maps.append(struct.pack("<QIQQQI", timestamp, task_id, base, length, offset, name))
 
     def record(self, kind, core, timestamp, payload):
         record = struct.pack("<IIQ", kind, core, timestamp) + payload

@@ -91,6 +91,8 @@ static void dump_maps(struct kb_json *json, const struct kb_header *h)
 		kb_json_u64(json, "length", map->length);
 		kb_json_u64(json, "image_offset", map->image_offset);
 		kb_json_string(json, "image", map->image);
+		if (map->file.length)
+			kb_json_text(json, "file", map->file.data, map->file.length);
 		kb_json_end(json);
 	}
 }

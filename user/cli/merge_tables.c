@@ -158,7 +158,11 @@ static int compare_maps(const void *left, const void *right)
 		order = compare_u64(a->length, b->length);
 	if (!order)
 		order = compare_u64(a->image_offset, b->image_offset);
-	return order ? order : compare_names(a->image, b->image);
+	if (!order)
+		order = compare_names(a->image, b->image);
+	if (!order)
+		order = compare_u64(a->file.length, b->file.length);
+	return order ? order : memcmp(a->file.data ?: "", b->file.data ?: "", a->file.length);
 }
 
 static int merge_tasks(const struct merge_input *inputs, unsigned int count,
@@ -240,7 +244,8 @@ static int merge_facts(const struct kb_header *h, struct kb_barman_writer *write
 	int64_t ret = 0;
 
 	for (; ret >= 0 && at < end; at += strlen(at) + 1) {
-		if (strncmp(at, "kbarman.", 8) == 0)
+		/* files come with their rows */
+		if (strncmp(at, "kbarman.", 8) == 0 && strncmp(at, "kbarman.file=", 13) != 0)
 			ret = kb_barman_writer_string(writer, at);
 	}
 	return ret < 0 ? (int)ret : 0;

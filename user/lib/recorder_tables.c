@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "format/barman_file.h"
 #include "recorder_inside.h"
 
 #define FACTS_AT_ONCE	1024
@@ -133,7 +134,9 @@ static int copy_facts(struct kb_recorder *r)
 		char *equals;
 
 		r->strings_done += (uint32_t)length + 1;
-		if (strncmp(string, prefix, strlen(prefix)) || length >= sizeof(fact))
+		/* Files come with their rows. */
+		if (strncmp(string, prefix, strlen(prefix)) || length >= sizeof(fact) ||
+		    strncmp(string, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) == 0)
 			continue;
 		strcpy(fact, string);
 		equals = strchr(fact, '=');
@@ -184,6 +187,9 @@ static int copy_maps(struct kb_recorder *r)
 			.image_offset = from->image_offset,
 			.image = string_at(r, from->image_ptr),
 		};
+
+		if (map.image[0])
+			map.file = barman_file_of(m->strings, from->image_ptr);
 
 		ret = added(r, kb_barman_writer_map(r->writer, &map));
 	}

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "barman_file.h"
 #include "barman_reader.h"
 
 #define PIECE		((size_t)1 << 20)	/* strings are read so many bytes at a time */
@@ -184,14 +185,15 @@ static const char *string_at(struct kb_barman *b, uint32_t ptr, uint64_t offset)
 	return NULL;
 }
 
-/* The strings "kbarman.KEY=VALUE", found once. */
+/* The strings "kbarman.KEY=VALUE", found once; those of files belong to rows. */
 static int collect_facts(struct kb_barman *b)
 {
 	const char *at = b->strings, *end = b->strings + b->header.string_table_length;
 	size_t room = 0;
 
 	while (at < end && b->nr_facts < FACTS_MAX) {
-		if (strncmp(at, "kbarman.", 8) == 0) {
+		if (strncmp(at, "kbarman.", 8) == 0 &&
+		    strncmp(at, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) != 0) {
 			if (b->nr_facts == room) {
 				void *more;
 
@@ -405,6 +407,9 @@ static int read_maps(struct kb_barman *b, const struct barman_places *p, struct 
 	for (uint32_t i = 0; i < h->nr_maps; i++)
 		h->maps[i].image = string_at(b, h->maps[i].image_ptr,
 					     p->maps + 4 + i * p->map_bytes + base + 3 * word);
+	for (uint32_t i = 0; i < h->nr_maps; i++)
+		if (h->maps[i].image && h->maps[i].image[0])
+			h->maps[i].file = barman_file_of(b->strings, h->maps[i].image_ptr);
 	return 0;
 }
 

@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "barman_file.h"
 #include "barman_writer.h"
 
 #define STRING_SLOTS	1024U		/* to begin with; a power of two */
@@ -321,6 +322,23 @@ int kb_barman_writer_task(struct kb_barman_writer *w, const struct kb_task *task
 	return 0;
 }
 
+/* The image of a row; with its file in front of it, if that is known. */
+static int image_field(struct kb_barman_writer *w, const struct kb_map *map, uint32_t *ptr)
+{
+	char *string;
+	int ret;
+
+	if (!map->file.length || !map->image)
+		return string_field(w, map->image, ptr);
+	if (asprintf(&string, BARMAN_FILE_FACT "%.*s:%s", (int)map->file.length, map->file.data,
+		     map->image) < 0)
+		return -ENOMEM;
+	ret = string_field(w, string, ptr);
+	*ptr += strlen(string) - strlen(map->image);
+	free(string);
+	return ret;
+}
+
 int kb_barman_writer_map(struct kb_barman_writer *w, const struct kb_map *map)
 {
 	uint64_t at = w->places.maps + 4 + w->nr_maps * w->places.map_bytes;
@@ -333,7 +351,7 @@ int kb_barman_writer_map(struct kb_barman_writer *w, const struct kb_map *map)
 	if (!ret && word == 4 && (map->base_address | map->length | map->image_offset) > UINT32_MAX)
 		ret = -ERANGE;
 	if (!ret)
-		ret = string_field(w, map->image, &image);
+		ret = image_field(w, map, &image);
 	if (ret)
 		return ret;
 	if (w->shape.max_task_infos) {

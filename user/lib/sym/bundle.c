@@ -40,7 +40,11 @@ static void put_image(gzFile file, const struct kb_image *image)
 	gzputs(file, "image ");
 	for (i = 0; i < elf->build_id.length; i++)
 		gzprintf(file, "%02x", elf->build_id.bytes[i]);
-	gzputs(file, elf->build_id.length ? " " : "- ");
+	if (!elf->build_id.length)
+		gzputc(file, '-');
+	if (image->file[0])
+		gzprintf(file, "@%s", image->file);
+	gzputc(file, ' ');
 	put_name(file, image->name);
 	for (i = 0; i < elf->nr_segments; i++) {
 		const struct kb_elf_segment *segment = &elf->segments[i];
@@ -174,14 +178,20 @@ static int finish_image(struct reader *reader)
 static int take_image(struct reader *reader, char *at)
 {
 	struct kb_build_id id = { 0 };
-	char *name = strchr(at, ' ');
+	char *name = strchr(at, ' '), *file;
+	struct kb_text which = { 0 };
 	int ret = finish_image(reader);
 
 	if (ret)
 		return ret;
-	if (!name || !take_build_id(at, name - at, &id) || !take_name(++name) || !*name)
+	if (!name)
 		return -EBADMSG;
-	reader->image = kb_images_get(reader->images, name, false);
+	file = memchr(at, '@', name - at);
+	if (file)
+		which = (struct kb_text) { file + 1, name - file - 1 };
+	if (!take_build_id(at, (file ? file : name) - at, &id) || !take_name(++name) || !*name)
+		return -EBADMSG;
+	reader->image = kb_images_get_file(reader->images, name, which, false);
 	if (!reader->image)
 		return -ENOMEM;
 	/* The first one counts. */

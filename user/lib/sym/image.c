@@ -13,16 +13,19 @@
 #include <unistd.h>
 
 #include "sym/debugfile.h"
+#include "sym/file_id.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
 #include "sym/perfmap.h"
 #include "sym/vdso.h"
 
+#define LIVE_TRIES	1000U	/* tasks that are asked for a file that is gone */
+
 static int compare(const void *left, const void *right)
 {
 	const struct kb_image *a = left, *b = right;
 
-	return strcmp(a->name, b->name);
+	return strcmp(a->name, b->name) ?: strcmp(a->file, b->file);
 }
 
 /* Bracketed names of user space; every other one is the kernel's or a module's. */
@@ -69,22 +72,38 @@ static const char *base_of(const char *name)
 	return slash && slash[1] ? slash + 1 : name;
 }
 
+static void release_image(void *data)
+{
+	struct kb_image *image = data;
+
+	kb_elf_release(&image->elf);
+	kb_lines_close(image->lines);
+	free(image->path);
+	free(image->complaint);
+	free(image->name);
+	free(image->file);
+	free(image);
+}
+
 struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel)
 {
-	struct kb_image key = { .name = (char *)(name && *name ? name : "[anon]") };
-	struct kb_image *image;
-	struct kb_image **node = tfind(&key, &images->tree, compare);
+	return kb_images_get_file(images, name, kb_text(NULL), kernel);
+}
 
-	if (node)
-		return *node;
-	image = calloc(1, sizeof(*image));
+struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
+				    struct kb_text file, bool kernel)
+{
+	struct kb_image *image = calloc(1, sizeof(*image)), **node = NULL;
+
 	if (!image)
 		return NULL;
-	image->name = strdup(key.name);
-	if (!image->name || !tsearch(image, &images->tree, compare)) {
-		free(image->name);
-		free(image);
-		return NULL;
+	image->name = strdup(name && *name ? name : "[anon]");
+	image->file = strndup(file.data ? file.data : "", file.length);
+	if (image->name && image->file)
+		node = tsearch(image, &images->tree, compare);
+	if (!node || *node != image) {
+		release_image(image);
+		return node ? *node : NULL;
 	}
 	image->base = base_of(image->name);
 	image->kind = kind_of(image->name, kernel);
@@ -174,17 +193,22 @@ static bool has_other_root(uint32_t task_id)
 	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
 }
 
+/* False too if it can't be told. */
+static bool is_the_file(const struct kb_image *image, const char *path)
+{
+	char file[KB_FILE_ID];
+
+	return !image->file[0] || (kb_file_id(path, file) && strcmp(file, image->file) == 0);
+}
+
 /*
  * While a process lives that has the image mapped, the kernel shows the very file, be it
  * deleted, replaced, or seen by that process only; and else at least its root.
  */
-static bool load_live(const struct kb_images *images, struct kb_image *image)
+static bool load_from(struct kb_image *image, const struct kb_map *row)
 {
-	const struct kb_map *row = image->row;
 	char *path;
 
-	if (!images->native || images->symfs[0] || !row)
-		return false;
 	if (asprintf(&path, "/proc/%u/map_files/%llx-%llx", row->task_id,
 		     (unsigned long long)row->base_address,
 		     (unsigned long long)(row->base_address + row->length)) < 0)
@@ -192,10 +216,37 @@ static bool load_live(const struct kb_images *images, struct kb_image *image)
 	if (is_link_to(path, image->name))
 		return read_live(image, path);
 	free(path);
-	if (image->name[0] != '/' || !has_other_root(row->task_id) ||
+	if (image->name[0] != '/' || !(image->file[0] || has_other_root(row->task_id)) ||
 	    asprintf(&path, "/proc/%u/root%s", row->task_id, image->name) < 0)
 		return false;
-	return read_live(image, path);
+	if (is_the_file(image, path))
+		return read_live(image, path);
+	free(path);
+	return false;
+}
+
+/* By any task that has it mapped; those that came last are likely to live. */
+static bool load_live(const struct kb_images *images, struct kb_image *image)
+{
+	const struct kb_map *row = image->row;
+	unsigned int tries = LIVE_TRIES;
+	uint32_t i;
+
+	if (!images->native || images->symfs[0] || !row)
+		return false;
+	if (load_from(image, row))
+		return true;
+	for (i = images->header ? images->header->nr_maps : 0; i && tries; i--) {
+		const struct kb_map *other = &images->header->maps[i - 1];
+
+		if (other->image_ptr != image->row->image_ptr || other->task_id == row->task_id)
+			continue;
+		if (load_from(image, other))
+			return true;
+		row = other;
+		tries--;
+	}
+	return false;
 }
 
 /* Memory without a file. */
@@ -209,6 +260,15 @@ static void load_other(const struct kb_images *images, struct kb_image *image)
 				  "use, its symbols are gone", image->name);
 }
 
+/* No other file has taken the place of the image's, as far as this machine can tell. */
+static bool may_be_here(const struct kb_images *images, const struct kb_image *image)
+{
+	char file[KB_FILE_ID];
+
+	return !images->native || images->symfs[0] || !image->file[0] ||
+	       !kb_file_id(image->name, file) || strcmp(file, image->file) == 0;
+}
+
 static void load_file(struct kb_images *images, struct kb_image *image)
 {
 	struct kb_error err = { 0 };
@@ -217,7 +277,13 @@ static void load_file(struct kb_images *images, struct kb_image *image)
 		images->was_foreign = true;
 		return;
 	}
-	if (!load_live(images, image) && load_below(images, image, &err)) {
+	if (!load_live(images, image) && !may_be_here(images, image)) {
+		kb_image_complain(image, "%s is not the file that was recorded: it was replaced "
+				  "since, or is another one in the container of a process that "
+				  "is gone", image->name);
+		return;
+	}
+	if (!image->path && load_below(images, image, &err)) {
 		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
 				  "DIR", err.text);
 		return;
@@ -317,18 +383,6 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 	if (!images->foreign && kb_perfmap_read(&image->elf.symbols, images->symfs, pid))
 		kb_symtab_release(&image->elf.symbols);
 	return image;
-}
-
-static void release_image(void *data)
-{
-	struct kb_image *image = data;
-
-	kb_elf_release(&image->elf);
-	kb_lines_close(image->lines);
-	free(image->path);
-	free(image->complaint);
-	free(image->name);
-	free(image);
 }
 
 void kb_images_release(struct kb_images *images)

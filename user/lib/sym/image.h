@@ -22,6 +22,7 @@ enum kb_image_kind {
 
 struct kb_image {
 	char *name;		/* as mapped */
+	char *file;		/* which of the files of that name, as in struct kb_map; "" */
 	const char *base;	/* the last component of it */
 	enum kb_image_kind kind;
 	bool loaded;		/* tried at least */
@@ -37,7 +38,8 @@ struct kb_image {
 };
 
 struct kb_images {
-	void *tree;		/* by name: tsearch(3) */
+	void *tree;		/* by name and file: tsearch(3) */
+	const struct kb_header *header;	/* of the capture; NULL: none */
 	char *symfs;		/* "" for the root itself */
 	bool native;		/* recorded on the kernel that runs here */
 	bool foreign;		/* recorded on another host, and no symfs was given: the
@@ -51,6 +53,10 @@ struct kb_images {
  * the name and @kernel tell. NULL without memory.
  */
 struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel);
+
+/* The same of one of several files of that name. */
+struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
+				    struct kb_text file, bool kernel);
 
 /*
  * Read the symbols of an image, unless they are there already. What is wrong becomes

@@ -135,6 +135,7 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 		.nr_ids = &symbolizer->nr_ids,
 	};
 	kb_frames_init(&symbolizer->frames);
+	symbolizer->images.header = header;
 	symbolizer->images.native = kb_kernel_is_running(barman);
 	symbolizer->images.foreign = !options->symfs && kb_kernel_is_elsewhere(barman);
 	symbolizer->holds.low = 1;
@@ -368,7 +369,8 @@ static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct
 	struct kb_image **image = &symbolizer->row_images[hit->index];
 
 	if (!*image)
-		*image = kb_images_get(&symbolizer->images, hit->row->image, !hit->row->task_id);
+		*image = kb_images_get_file(&symbolizer->images, hit->row->image, hit->row->file,
+					    !hit->row->task_id);
 	if (*image && !(*image)->row && hit->row->task_id)
 		(*image)->row = hit->row;
 	return *image;

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Two files may have one path: in containers, or after an update. Where the capture tells
+ * them apart, the name of an image is the end of a string "kbarman.file=MAJOR:MINOR:INODE:PATH",
+ * whose beginning is of no concern to readers that do not look for it.
+ */
+#ifndef KBARMAN_BARMAN_FILE_H
+#define KBARMAN_BARMAN_FILE_H
+
+#include <stdint.h>
+
+#include <kbarman/text.h>
+
+#define BARMAN_FILE_FACT	"kbarman.file="
+#define BARMAN_FILE_MAX		64U	/* bytes of numbers, at most */
+
+/* What is in front of the name at @ptr of the string table; empty if that begins there. */
+static inline struct kb_text barman_file_of(const char *strings, uint32_t ptr)
+{
+	const size_t length = sizeof(BARMAN_FILE_FACT) - 1;
+	uint32_t start = ptr;
+
+	/* back over "MAJOR:MINOR:INODE:" */
+	while (start && ptr - start < BARMAN_FILE_MAX &&
+	       (strings[start - 1] == ':' || (strings[start - 1] >= '0' && strings[start - 1] <= '9')))
+		start--;
+	if (ptr - start < 2 || strings[ptr - 1] != ':' || start < length ||
+	    memcmp(strings + start - length, BARMAN_FILE_FACT, length) != 0 ||
+	    (start > length && strings[start - length - 1]))
+		return kb_text(NULL);
+	return (struct kb_text) { strings + start, ptr - 1 - start };
+}
+
+#endif
