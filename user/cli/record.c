@@ -472,7 +472,8 @@ static int begin(struct recording *rec)
 	if (record_extra_start(&rec->options.extra, rec->device, rec->recorder, rec->output.final))
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
-		return cli_fail_error(&err);
+		return cli_fail("%s: %s%s", rec->output.name, err.text,
+				rec->output.spooled ? "; set TMPDIR to a place with room for it" : "");
 	rec->started = true;
 	if (rec->command.pid)
 		command_release(&rec->command);
@@ -617,8 +618,11 @@ static void wait_for_command(struct recording *rec)
 static int fail_partly(struct recording *rec, const struct kb_error *err)
 {
 	cli_fail_error(err);
-	if (!record_output_keep(&rec->output))
+	if (!record_output_keep(&rec->output)) {
+		cli_warn("what was recorded is lost: captures for %s are kept in TMPDIR up to their end, "
+			 "which needs room for them", rec->output.name);
 		return CLI_IMPOSSIBLE;
+	}
 	cli_warn("what was recorded up to then is in %s: `kbarman recover %s' makes a capture of it",
 		 rec->output.partial, rec->output.partial);
 	return CLI_DAMAGED;

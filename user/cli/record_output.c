@@ -108,7 +108,8 @@ void record_output_side_done(struct record_output *out, bool useful)
 	broken |= fclose(out->side) != 0;
 	out->side = NULL;
 	if (useful && broken)
-		cli_warn("kernel symbols will be missing: can't write %s", out->side_partial);
+		cli_warn("kernel symbols will be missing: can't write %s; is there room for it?",
+			 out->side_partial);
 	out->has_side = useful && !broken;
 	if (!out->has_side)
 		unlink(out->side_partial);
