@@ -251,8 +251,9 @@ static void copy_out(const struct kbarman_ring *ring, u8 *to, unsigned long from
 	unsigned long start = from & ring->mask;
 	unsigned long part = min(length, kbarman_ring_size(ring) - start);
 
-	memcpy(to, ring->data + start, part);
-	memcpy(to + part, ring->data, length - part);
+	/* What is overwritten meanwhile is not kept. */
+	data_race(memcpy(to, ring->data + start, part));
+	data_race(memcpy(to + part, ring->data, length - part));
 }
 
 long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned long *position)
@@ -292,7 +293,9 @@ static unsigned long walk(const struct kbarman_ring *ring, unsigned long from, u
 	bm_uintptr word;
 
 	for (*records = 0; kbarman_ring_after(to, from); from += WORD + (word & ~BM_BLOCK_PADDING)) {
-		word = READ_ONCE(*kbarman_ring_word(ring, from));
+		/* A writer may be at work there by now: the caller finds out, and what it
+		 * makes of any word is checked. */
+		word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
 		if ((word & ~BM_BLOCK_PADDING) > kbarman_ring_size(ring) || word % WORD)
 			return from;
 		if (!(word & BM_BLOCK_PADDING))
@@ -343,7 +346,7 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, unsigned long to)
 {
 	const struct bm_protocol_record_header *record;
-	bm_uintptr word = READ_ONCE(*kbarman_ring_word(ring, from));
+	bm_uintptr word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
 
 	/* Padding goes up to the end of the ring, so there is never more than one. */
 	if (word & BM_BLOCK_PADDING)
@@ -351,7 +354,7 @@ static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, 
 	if (!kbarman_ring_after(to, from))
 		return U64_MAX;
 	record = (const void *)(kbarman_ring_word(ring, from) + 1);
-	return record->timestamp;
+	return data_race(record->timestamp);
 }
 
 u64 kbarman_ring_oldest(const struct kbarman_ring *ring)

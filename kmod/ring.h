@@ -110,7 +110,7 @@ static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, un
 	struct bm_datastore_header_data *header = (void *)(ring->data - sizeof(*header));
 
 	smp_store_release(kbarman_ring_low_word(&header->write_offset), end);	/* [B] */
-	*kbarman_ring_low_word(&header->total_written) = end;
+	WRITE_ONCE(*kbarman_ring_low_word(&header->total_written), end);
 	if (BITS_PER_LONG == 32 && end < ring->commit)
 		ring->high_words++;
 	WRITE_ONCE(ring->commit, end);

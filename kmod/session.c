@@ -681,7 +681,7 @@ static void add_ring_stats(struct kbarman_stats *stats, const struct kbarman_rin
 	int reason;
 
 	stats->written += written;
-	stats->bytes += ring->header->total_written;
+	stats->bytes += READ_ONCE(ring->header->total_written);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
 		stats->lost[reason] += local_read(&ring->lost[reason]);
 	if (!ring->overwrite)

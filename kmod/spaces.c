@@ -443,7 +443,8 @@ static unsigned int collect_threads(struct task_struct **found, unsigned int roo
 	for_each_process(process) {
 		if (count == room)
 			break;
-		if (process->flags & PF_KTHREAD || !kbarman_wants(process->pid))
+		/* Others of its flags come and go, this one does not. */
+		if (data_race(process->flags) & PF_KTHREAD || !kbarman_wants(process->pid))
 			continue;
 		for_each_thread(process, thread) {
 			if (!READ_ONCE(thread->mm))

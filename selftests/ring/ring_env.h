@@ -35,6 +35,7 @@ typedef int64_t s64;
 #define min(a, b)		((a) < (b) ? (a) : (b))
 
 #define barrier()		__asm__ volatile("" ::: "memory")
+#define data_race(x)		(x)
 #define READ_ONCE(x)		(*(const volatile __typeof__(x) *)&(x))
 #define WRITE_ONCE(x, value)	(*(volatile __typeof__(x) *)&(x) = (value))
 #define smp_load_acquire(p)	__atomic_load_n(p, __ATOMIC_ACQUIRE)
