@@ -69,9 +69,18 @@ find_leaks() {
 	cat $debugfs/kmemleak
 }
 
+# Linux has races of its own: of the race detector's reports, those with code of ours in them.
+kernel_log() {
+	dmesg | awk '
+		/BUG: KCSAN: / { report = $0; ours = 0; next }
+		report && /======/ { if (ours) print report; report = ""; next }
+		report { ours += /\[kbarman\]/; if (ours) report = report "\n" $0; next }
+		{ print }'
+}
+
 # Each of KASAN, KCSAN, UBSAN, lockdep, ODEBUG and the rest begins a report in one of these ways.
 reports() {
-	dmesg | grep -E 'WARNING: |BUG: |UBSAN: |ODEBUG: |INFO: (rcu|task|possible|trying)|Oops|blocked for more|detected stall|kmemleak: .*(disabled|new suspected)|too low'
+	kernel_log | grep -E 'WARNING: |BUG: |UBSAN: |ODEBUG: |INFO: (rcu|task|possible|trying)|Oops|blocked for more|detected stall|kmemleak: .*(disabled|new suspected)|too low'
 }
 
 nothing_reported() {
