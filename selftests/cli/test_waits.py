@@ -9,6 +9,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
 from make_capture import Maker
+from test_viewers_pprof import Profile
 
 KALLSYMS = ("ffffffff81000000 T _stext\nffffffff81000000 T schedule\n"
             "ffffffff81001000 T do_wait\nffffffff81002000 T do_poll\nffffffff81003000 T _etext\n")
@@ -129,6 +130,36 @@ def folded_off_cpu_without_chains_says_why(tmp):
     result = convert(tmp, "--to", "folded", "--format", "offcpu")
     assert result.stdout.splitlines() == ["burner;[preempted] 5000", "waiter;[blocked] 1500"]
     assert "no call chains" in result.stderr, result
+
+
+def speedscope_off_cpu_has_waits_in_nanoseconds(tmp):
+    make(tmp)
+    out = os.path.join(tmp, "out.json")
+    assert tap.run("convert", "kbarman.cap", "--to", "speedscope", "--format", "offcpu", "-o", out,
+                   cwd=tmp).returncode == 0
+    with open(out, encoding="utf-8") as file:
+        document = json.load(file)
+    names = [frame["name"] for frame in document["shared"]["frames"]]
+    found = {profile["name"]: list(zip([[names[frame] for frame in stack]
+                                        for stack in profile["samples"]], profile["weights"]))
+             for profile in document["profiles"]}
+    assert found == {"burner (8)": [(["schedule"], 5000)],
+                     "waiter (7)": [(["do_wait", "schedule"], 1000),
+                                    (["do_poll", "schedule"], 500)]}, found
+    assert {profile["unit"] for profile in document["profiles"]} == {"nanoseconds"}, document
+
+
+def pprof_has_the_time_of_waits_beside_that_of_samples(tmp):
+    profile = Profile(tmp, make(tmp))
+    waits = {(sample["labels"]["thread"], *(frame[1] for frame in sample["stack"])):
+             (sample["values"]["waits"], sample["values"]["off-cpu"])
+             for sample in profile.samples if sample["values"]["waits"]}
+    assert waits == {("burner", "schedule"): (1, 5000),
+                     ("waiter", "schedule", "do_wait"): (1, 1000),
+                     ("waiter", "schedule", "do_poll"): (1, 500)}, waits
+    assert sum(sample["values"]["samples"] for sample in profile.samples) == 2
+    assert not [name for name, _ in Profile(tmp, make(tmp, chains=False)).types
+                if name in ("waits", "off-cpu")]
 
 
 def folded_by_counter_sums_that_counter(tmp):

@@ -79,6 +79,7 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 	uint64_t ns = span(task->waits_since, now);
 	struct kb_wait wait = {
 		.task_id = task->key,
+		.core = task->last_core,
 		.mark = task->mark,
 		.ticks = task->mark_ticks,
 		.blocked = task->waits_blocked,

@@ -56,6 +56,7 @@ struct kb_sched_cpu {
 /* A wait that is over. */
 struct kb_wait {
 	uint32_t task_id;
+	uint32_t core;			/* where it began */
 	uint32_t mark;			/* kb_sched_mark()'s, 0: none */
 	uint64_t ticks;			/* kb_sched_mark()'s, else 0 */
 	bool blocked;			/* else preempted */

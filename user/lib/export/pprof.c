@@ -5,7 +5,8 @@
  * grow with different ones only.
  *
  * "cpu" is measured, not guessed: the CPU time that the task had since its sample before,
- * as the scheduler's records tell it; or what a clock counted, if one samples.
+ * as the scheduler's records tell it; or what a clock counted, if one samples. Where task
+ * switches have call chains, waits are samples with a time of their own, "off-cpu".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +19,7 @@
 #include "export/export.h"
 #include "export/label.h"
 #include "export/taskids.h"
+#include "export/waits.h"
 #include "export/walk.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
@@ -59,7 +61,7 @@ enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FI
 #define MAX_COUNTERS	64	/* that become types of values */
 #define NO_STRING	UINT32_MAX
 
-enum { VALUE_SAMPLES, VALUE_CPU, VALUE_COUNTERS };
+enum { VALUE_SAMPLES, VALUE_CPU, VALUE_WAITS, VALUE_OFF_CPU, VALUE_COUNTERS };
 
 /* The samples of one task, CPU and chain; values behind it. */
 struct row {
@@ -75,6 +77,7 @@ struct pprof {
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	struct kb_cputime times;
+	struct kb_waits waits;
 	struct kb_table rows, functions;
 	uint32_t nr_counters;	/* that have values */
 	bool clock;		/* the first counter is one */
@@ -96,21 +99,38 @@ static bool is_clock(struct kb_text name)
 	return false;
 }
 
+static struct row *find_row(struct pprof *x, uint32_t task_id, uint64_t timestamp,
+			    uint32_t core, int64_t node)
+{
+	int64_t task = kb_task_ids_find(&x->tasks, task_id, timestamp);
+	uint64_t key[3] = { (uint64_t)task, core, (uint64_t)node };
+	struct row *row = node < 0 || task < 0 ? NULL : kb_table_get(&x->rows, key);
+
+	x->no_memory |= !row;
+	return row;
+}
+
+static void take_wait(void *context, const struct kb_wait *wait)
+{
+	struct pprof *x = context;
+	struct row *row = find_row(x, wait->task_id, wait->ticks, wait->core, wait->mark);
+
+	if (!row)
+		return;
+	row->values[VALUE_WAITS]++;
+	row->values[VALUE_OFF_CPU] += wait->ns;
+}
+
 static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns)
 {
-	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
-	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	struct row *row = find_row(x, event->task_id, event->timestamp, event->core,
+				   kb_callstacks_add(&x->stacks, event, x->symbolizer));
 	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
-	uint64_t key[3] = { (uint64_t)task, event->core, (uint64_t)node };
 	const uint64_t *counters = event->sample.counters;
 	uint64_t since = 0;
-	struct row *row;
 
-	row = node < 0 || task < 0 ? NULL : kb_table_get(&x->rows, key);
-	if (!row) {
-		x->no_memory = true;
+	if (!row)
 		return;
-	}
 	row->values[VALUE_SAMPLES]++;
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
@@ -135,6 +155,8 @@ static void take_event(struct pprof *x)
 	x->no_memory |= kb_cputime_feed(&x->times, walk) != 0;
 	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
 		add_sample(x, event, walk->ns);
+	kb_waits_feed(&x->waits, walk);
+	x->no_memory |= x->waits.no_memory;
 }
 
 /* ---- writing ---- */
@@ -180,6 +202,10 @@ static void put_types(struct pprof *x)
 	put_value_type(x, PROFILE_SAMPLE_TYPE, put_text(x, "samples"), count);
 	cpu = put_text(x, "cpu");
 	put_value_type(x, PROFILE_SAMPLE_TYPE, cpu, nanoseconds);
+	if (x->waits.nr) {
+		put_value_type(x, PROFILE_SAMPLE_TYPE, put_text(x, "waits"), count);
+		put_value_type(x, PROFILE_SAMPLE_TYPE, put_text(x, "off-cpu"), nanoseconds);
+	}
 	for (i = 0; i < x->nr_counters; i++) {
 		char label[KB_STACK_LABEL];
 
@@ -347,7 +373,8 @@ static void put_row(struct pprof *x, const struct row *row, const struct labels 
 		at = kb_proto_put_uint(at, SAMPLE_LOCATION,
 				       kb_stack_node(&x->stacks, node)->frame + 1);
 	for (i = 0; i < VALUE_COUNTERS + x->nr_counters; i++)
-		at = kb_proto_put_uint(at, SAMPLE_VALUE, row->values[i]);
+		if (x->waits.nr || (i != VALUE_WAITS && i != VALUE_OFF_CPU))
+			at = kb_proto_put_uint(at, SAMPLE_VALUE, row->values[i]);
 	at = put_label(at, labels->thread, task);
 	at = put_label(at, labels->tid, task + 1);
 	at = put_label(at, labels->pid, task + 2);
@@ -440,13 +467,14 @@ static int prepare(struct pprof *x, struct kb_error *err)
 	if (kb_callstacks_init(&x->stacks, true) ||
 	    kb_cputime_init(&x->times, x->walk.timeline, max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return 0;
+	return kb_waits_init(&x->waits, max_cores, &x->stacks, x->symbolizer, take_wait, x, err);
 }
 
 static void release(struct pprof *x)
 {
 	kb_table_release(&x->functions);
 	kb_table_release(&x->rows);
+	kb_waits_release(&x->waits);
 	kb_cputime_release(&x->times);
 	kb_callstacks_release(&x->stacks);
 	kb_task_ids_release(&x->tasks);
@@ -458,15 +486,14 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 {
 	struct pprof x = { .barman = barman, .symbolizer = symbolizer };
 	struct kb_gzip *gzip = NULL;
-	struct kb_slice slice;
 	int result = prepare(&x, err);
 
 	if (result)
 		goto out;
 	while (!x.no_memory && kb_walk_next(&x.walk, err))
 		take_event(&x);
-	while (kb_timeline_end(x.walk.timeline, &slice))
-		;		/* so that the last time is known */
+	kb_waits_end(&x.waits, &x.walk);	/* the last time is known then, too */
+	x.no_memory |= x.waits.no_memory;
 	if (!x.rows.nr)
 		kb_export_say(options, "the capture has no samples with an address");
 	if (kb_names_nr_counters(x.walk.names) > MAX_COUNTERS)

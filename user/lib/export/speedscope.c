@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The samples of a capture in Speedscope's file format: a sampled profile for each task,
- * its stacks in the order of time. That order is why samples are kept in memory.
+ * its stacks in the order of time. That order is why samples are kept in memory. Or its
+ * waits in the place of samples, as long as they took.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -13,6 +14,8 @@
 #include "export/export.h"
 #include "export/keep.h"
 #include "export/taskids.h"
+#include "export/waits.h"
+#include "export/walk.h"
 #include "json.h"
 
 struct profile {
@@ -23,7 +26,8 @@ struct profile {
 struct speedscope {
 	struct kb_barman *barman;
 	struct kb_symbolizer *symbolizer;
-	struct kb_names *names;
+	struct kb_walk walk;
+	struct kb_waits waits;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	struct kb_keep samples;
@@ -31,10 +35,30 @@ struct speedscope {
 	size_t nr_profiles;
 	struct kb_json json;
 	bool count;		/* samples weigh 1 each */
+	bool offcpu;		/* waits take the place of samples */
+	bool no_memory;
 	uint64_t mean;		/* the weight of those that have none */
 };
 
-static int add_sample(struct speedscope *x, const struct kb_event *event)
+static void keep(struct speedscope *x, const struct kb_kept *sample)
+{
+	x->no_memory |= kb_keep_add(&x->samples, sample) != 0;
+}
+
+static void take_wait(void *context, const struct kb_wait *wait)
+{
+	struct speedscope *x = context;
+	int64_t task = kb_task_ids_find(&x->tasks, wait->task_id, wait->ticks);
+
+	x->no_memory |= task < 0;
+	if (task >= 0)
+		keep(x, &(struct kb_kept) {
+			.ns = wait->since, .weight = wait->ns, .task = (uint32_t)task,
+			.node = wait->mark,
+		});
+}
+
+static void add_sample(struct speedscope *x, const struct kb_event *event)
 {
 	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
 	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
@@ -46,9 +70,9 @@ static int add_sample(struct speedscope *x, const struct kb_event *event)
 		.node = (uint32_t)node,
 	};
 
-	if (node < 0 || task < 0)
-		return -ENOMEM;
-	return kb_keep_add(&x->samples, &sample);
+	x->no_memory |= node < 0 || task < 0;
+	if (!x->no_memory)
+		keep(x, &sample);
 }
 
 static uint64_t weight_of(const struct speedscope *x, const struct kb_kept *sample)
@@ -169,9 +193,11 @@ static const char *unit_of(const struct speedscope *x)
 {
 	struct kb_text name;
 
-	if (x->count || !kb_names_nr_counters(x->names))
+	if (x->offcpu)
+		return "nanoseconds";
+	if (x->count || !kb_names_nr_counters(x->walk.names))
 		return "none";
-	name = kb_names_counter(x->names, 0);
+	name = kb_names_counter(x->walk.names, 0);
 	if (name.length > 6 && memcmp(name.data + name.length - 6, "-clock", 6) == 0)
 		return "nanoseconds";
 	return "none";
@@ -211,14 +237,25 @@ static int write_all(struct speedscope *x)
 
 static int prepare(struct speedscope *x, struct kb_error *err)
 {
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_walk_init(&x->walk, x->barman, err);
 
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->names);
+	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	if (kb_callstacks_init(&x->stacks, false))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_export_rewind(x->barman, err);
+	return x->offcpu ? kb_waits_init(&x->waits, kb_barman_header(x->barman)->max_cores,
+					 &x->stacks, x->symbolizer, take_wait, x, err) : 0;
+}
+
+static void take_event(struct speedscope *x)
+{
+	const struct kb_event *event = &x->walk.event;
+
+	if (x->offcpu)
+		kb_waits_feed(&x->waits, &x->walk);
+	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
+		add_sample(x, event);
 }
 
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -229,44 +266,44 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		.symbolizer = symbolizer,
 		.json.out = out,
 		.count = options->format && strcmp(options->format, "samples") == 0,
+		.offcpu = options->format && strcmp(options->format, "offcpu") == 0,
 	};
-	int error = 0, result = prepare(&x, err);
-	struct kb_event event;
+	int result = prepare(&x, err);
 
 	if (result)
 		goto out;
-	while (!error && (result = kb_barman_next(barman, &event, err)) > 0)
-		if (event.type == KB_EVENT_SAMPLE && event.sample.has_pc)
-			error = add_sample(&x, &event);
+	while (!x.no_memory && !x.waits.no_memory && kb_walk_next(&x.walk, err))
+		take_event(&x);
+	if (x.offcpu)
+		kb_waits_end(&x.waits, &x.walk);
 	settle(&x);
-	if (!error)
-		error = divide(&x);
-	if (!error)
-		error = write_all(&x);
+	x.no_memory |= x.waits.no_memory;
+	if (!x.no_memory)
+		x.no_memory = divide(&x) || write_all(&x);
 	if (!x.samples.nr)
-		kb_export_say(options, "the capture has no samples with an address");
-	if (error)
-		result = kb_error_set(err, error, KB_NO_OFFSET, "out of memory for %zu samples",
-				      x.samples.nr);
-	else
-		result = kb_export_end(barman, out, result, err);
+		kb_export_say(options, x.offcpu ? "the capture has no waits with a call chain: "
+			      "record with -g --off-cpu" :
+			      "the capture has no samples with an address");
+	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 out:
+	kb_waits_release(&x.waits);
 	free(x.profiles);
 	kb_keep_release(&x.samples);
 	kb_callstacks_release(&x.stacks);
 	kb_task_ids_release(&x.tasks);
-	kb_names_destroy(x.names);
+	kb_walk_release(&x.walk);
 	return result;
 }
 
 static const char *const formats[] = {
-	"weight", ".speedscope.json", "samples", ".speedscope.json", NULL,
+	"weight", ".speedscope.json", "samples", ".speedscope.json",
+	"offcpu", ".speedscope.json", NULL,
 };
 
 const struct kb_export kb_export_speedscope = {
 	.name = "speedscope",
 	.extension = ".speedscope.json",
-	.description = "Speedscope: a sampled profile for each task (weight, samples)",
+	.description = "Speedscope: a sampled profile for each task (weight, samples, offcpu)",
 	.formats = formats,
 	.run = run,
 };

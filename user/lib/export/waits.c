@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: MIT
+/* A node is the mark of the wait that its switch begins. */
+#include "export/waits.h"
+
+static void take_wait(void *context, const struct kb_wait *wait)
+{
+	struct kb_waits *waits = context;
+
+	if (!wait->mark)
+		return;
+	waits->nr++;
+	waits->take(waits->context, wait);
+}
+
+int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_callstacks *stacks,
+		  struct kb_symbolizer *symbolizer,
+		  void (*take)(void *context, const struct kb_wait *wait), void *context,
+		  struct kb_error *err)
+{
+	int ret;
+
+	*waits = (struct kb_waits) {
+		.stacks = stacks, .symbolizer = symbolizer, .take = take, .context = context,
+	};
+	ret = kb_sched_create(&waits->sched, max_cores, err);
+	if (!ret)
+		kb_sched_on_wait(waits->sched, take_wait, waits);
+	return ret;
+}
+
+void kb_waits_release(struct kb_waits *waits)
+{
+	kb_sched_destroy(waits->sched);
+	waits->sched = NULL;
+}
+
+/* The chain is that of the task that goes. */
+static void mark(struct kb_waits *waits, const struct kb_event *event, uint32_t task_id)
+{
+	struct kb_event gone = *event;
+	int64_t node;
+
+	gone.task_id = task_id;
+	node = kb_callstacks_add(waits->stacks, &gone, waits->symbolizer);
+	waits->no_memory |= node < 0;
+	if (node > 0)
+		kb_sched_mark(waits->sched, task_id, (uint32_t)node, event->timestamp);
+}
+
+void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk)
+{
+	const struct kb_event *event = &walk->event;
+	unsigned int i;
+
+	for (i = 0; i < walk->nr_slices; i++) {
+		const struct kb_slice *slice = &walk->slices[i];
+
+		waits->no_memory |= kb_sched_add(waits->sched, slice, event->timestamp) != 0;
+		if (event->type == KB_EVENT_TASK_SWITCH && event->task_switch.nr_chain &&
+		    slice->has_task && slice->task_id &&
+		    (slice->how == KB_END_BLOCKED || slice->how == KB_END_PREEMPTED))
+			mark(waits, event, slice->task_id);
+	}
+}
+
+void kb_waits_end(struct kb_waits *waits, const struct kb_walk *walk)
+{
+	struct kb_slice slice;
+
+	/* Who runs in the end has ended a wait. */
+	while (kb_timeline_end(walk->timeline, &slice))
+		waits->no_memory |= kb_sched_add(waits->sched, &slice,
+						 walk->event.timestamp) != 0;
+}
