@@ -31,7 +31,7 @@ struct kb_behind {
 	pthread_t thread;
 	pthread_mutex_t lock;		/* of all below */
 	pthread_cond_t work, done;
-	struct piece *first, **last;	/* the first one is being written */
+	struct piece *first, *last;	/* the first one is being written */
 	struct piece *spare;
 	unsigned int nr_pieces, nr_spare;
 	int error;
@@ -68,7 +68,7 @@ static void release_first(struct kb_behind *b)
 
 	b->first = piece->next;
 	if (!b->first)
-		b->last = &b->first;
+		b->last = NULL;
 	b->nr_pieces--;
 	if (b->nr_spare == SPARE_MAX) {
 		free(piece);
@@ -135,8 +135,11 @@ static int add_piece(struct kb_behind *b, const void *data, size_t length, uint6
 		piece->length = length;
 		if (length)
 			memcpy(piece->data, data, length);
-		*b->last = piece;
-		b->last = &piece->next;
+		if (b->last)
+			b->last->next = piece;
+		else
+			b->first = piece;
+		b->last = piece;
 		b->nr_pieces++;
 		pthread_cond_signal(&b->work);
 	} else if (!ret) {
@@ -189,7 +192,6 @@ int kb_behind_create(struct kb_behind **out, int fd)
 	if (!b)
 		return -ENOMEM;
 	b->fd = fd;
-	b->last = &b->first;
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);
 	pthread_cond_init(&b->done, NULL);
