@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What `kbarman script` prints, as readers of perf script would take it."""
+import collections
 import os
+import random
 import re
 import subprocess
 import sys
@@ -62,6 +64,73 @@ def chains_are_those_of_perf(tmp):
     assert frames == [("ffffffff81000010", "callee", "10", "[kernel.kallsyms]"),
                       ("ffffffff81001000", "caller", "800", "[kernel.kallsyms]"),
                       ("1234", "[unknown]", None, "[unknown]")], frames
+
+
+def collapse(text):
+    """Folded stacks, by the grammar that tools which collapse perf's text go by.
+
+    A line that begins with no blank, but a task and its ids, begins an event, which ends with
+    an empty line; what is in front of the colon that ends it is the event's name, behind an
+    optional period. All others are frames: a number, a function with its offset, a file in
+    parentheses.
+    """
+    stacks, task, weight, frames = collections.Counter(), None, 0, []
+    for line in [*text.splitlines(), ""]:
+        if not line.strip():
+            if task is not None and frames:
+                stacks[";".join([task, *reversed(frames)])] += weight
+            task, frames = None, []
+            continue
+        event = re.match(r"(\S.*?)\s+(\d+)(?:/(\d+))?\s+\[\d+\]\s+\d+\.\d+:\s+(?:(\d+)\s+)?"
+                         r"[\w\-:./]+:\s*$", line)
+        frame = re.match(r"\s*(\w+)\s*(.+) \((.*)\)", line)
+        if event:
+            task, weight, frames = event.group(1), int(event.group(4) or 1), []
+        elif frame and task is not None:
+            name = re.sub(r"\+0x[0-9a-f]+$", "", frame.group(2))
+            if name == "[unknown]" and frame.group(3) != "[unknown]":
+                name = f"[{os.path.basename(frame.group(3)).strip('[]')}]"
+            kernel = "_[k]" if frame.group(3).startswith("[kernel") else ""
+            frames.append(name.replace(";", ":") + kernel)
+        else:
+            raise AssertionError(f"neither an event nor a frame: {line!r}")
+    return stacks
+
+
+def collapsed_text_is_the_folded_stacks(tmp):
+    """With names that look like something else."""
+    path, root = os.path.join(tmp, "kbarman.cap"), os.path.join(tmp, "root")
+    capture = Maker(counters=[17], facts={"counter.0.0": "cycles"})
+    names = {7: "two words", 8: "9/9 [000] 1.0:", 9: "(paren) x"}
+    functions = ["std::f<int, (char)40>::operator()(int) const", "a+0x10", "Lcom/x/Y;::z(I)V",
+                 "operator()", "LazyCompile:*f /srv/a b.js:1:2"]
+    os.makedirs(os.path.join(root, "tmp"))
+    for task, name in names.items():
+        capture.task(task, name)
+        capture.map(task, 0x1000, 0x10000, 0, "//anon")
+        capture.map(task, 0x100000, 0x1000, 0, "/opt/a b/gone.so")
+        with open(os.path.join(root, "tmp", f"perf-{task}.map"), "w", encoding="ascii") as file:
+            for i, function in enumerate(functions):
+                file.write(f"{0x1000 + 0x100 * i:x} 100 {function}\n")
+    capture.map(0, 0xffffffff81000000, 0x2000, 0, "[kernel.kallsyms]")
+    rng = random.Random(4)
+    for i in range(200):
+        chain = [0x1000 + 0x100 * rng.randrange(5) + rng.randrange(1, 0x100)
+                 for _ in range(rng.randrange(1, 6))] + [0x100010, 0x100020]
+        kernel = [0xffffffff81000010, 0xffffffff81001010][:rng.randrange(3)]
+        chain = kernel + chain
+        capture.sample(0, 1000 + i, rng.choice(list(names)), chain[0], [rng.randrange(1, 9)],
+                       chain, len(kernel))
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write("ffffffff81000000 T callee\nffffffff81001000 T next\n")
+    text = tap.run("script", "--symfs", root, cwd=tmp).stdout
+    folded = tap.run("convert", path, "--to", "folded", "--symfs", root, "-o", "-").stdout
+    expected = collections.Counter({stack: int(weight) for stack, weight in
+                                    (line.rsplit(" ", 1) for line in folded.splitlines())})
+    assert len(expected) > 100 and collapse(text) == expected, (
+        [(key, value) for key, value in expected.items() if collapse(text)[key] != value][:3],
+        [key for key in collapse(text) if key not in expected][:3])
 
 
 def switches_and_idling_are_tracepoints(tmp):

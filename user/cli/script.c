@@ -121,7 +121,17 @@ static void put_task(struct script *script, uint32_t task_id, uint64_t timestamp
 	put(script, name);
 }
 
-/* "            comm   pid/tid   [cpu] seconds.micros: ", about 60 bytes */
+static bool has_chain(const struct kb_event *event)
+{
+	return event->type == KB_EVENT_TASK_SWITCH ? event->task_switch.nr_chain :
+	       event->type == KB_EVENT_SAMPLE && event->sample.has_pc && event->sample.nr_chain;
+}
+
+/*
+ * "            comm   pid/tid   [cpu] seconds.micros: ", about 60 bytes. Lines that a call
+ * chain follows don't begin with blanks, as perf's: it is by them that readers tell these from
+ * frames.
+ */
 static void put_head(struct script *script, const struct kb_event *event, uint32_t task_id,
 		     int64_t ns)
 {
@@ -132,7 +142,7 @@ static void put_head(struct script *script, const struct kb_event *event, uint32
 	size_t start;
 
 	kb_tasks_find(script->tasks, task_id, event->timestamp, &hit);
-	put_right(script, name, strlen(name), 16);
+	put_right(script, name, strlen(name), has_chain(event) ? 0 : 16);
 	put_char(script, ' ');
 	put_number(script, hit.tgid, 10, 5, ' ');
 	put_char(script, '/');
@@ -219,7 +229,7 @@ static void put_sample_of(struct script *script, const struct kb_event *event, i
 	put_char(script, ' ');
 	put_bytes(script, name, length);
 	put(script, ": ");
-	if (event->sample.has_pc && event->sample.nr_chain)
+	if (has_chain(event))
 		put_chain(script, event, event->task_id);
 	else if (event->sample.has_pc)
 		put_frame(script, event, event->task_id, 0, ' ');
@@ -285,7 +295,7 @@ static void put_switch(struct script *script, const struct kb_event *event, int6
 	put(script, " next_pid=");
 	put_number(script, event->task_id, 10, 0, ' ');
 	/* It is the chain of who goes, whom the line is about. */
-	if (event->task_switch.nr_chain && known)
+	if (has_chain(event) && known)
 		put_chain(script, event, running);
 	end_line(script);
 }
