@@ -43,6 +43,19 @@ static void identify(void *to)
 	if (ebx)
 		settings->mpidr = edx;	/* all 32 */
 }
+#elif defined(CONFIG_S390)
+#include <asm/processor.h>
+
+static void identify(void *to)
+{
+	struct bm_protocol_header_pmu_settings *settings = to;
+	struct cpuid id;
+
+	get_cpu_id(&id);
+	settings->midr = id.machine;	/* the type of the machine: 0x8561 is a z15 */
+	settings->mpidr = stap();
+	settings->cluster_id = topology_physical_package_id(smp_processor_id());
+}
 #else
 static void identify(void *to)
 {
