@@ -150,20 +150,11 @@ static struct chains chains_begin(const void *map)
 	return (struct chains) { .map = map, .walk = walk_begin(map) };
 }
 
-static size_t chain_offset(const void *map, const union record *r)
-{
-	if (r->header.record_type == BM_RECORD_TASK_SWITCH)
-		return BM_TASK_SWITCH_CHAIN_OFFSET;
-	return sizeof(r->sample) + sizeof(bm_uintptr) +
-	       8 * capture_pmu(map, r->header.core)->num_counters;
-}
-
 /* The next sample with a PC or switch; nr is 0 if it has no chain. */
 static bool chains_next(struct chains *chains, struct chain *chain)
 {
 	const struct bm_kbarman_callchain *head;
 	const union record *r;
-	size_t offset;
 
 	do {
 		r = walk_next(&chains->walk);
@@ -179,19 +170,13 @@ static bool chains_next(struct chains *chains, struct chain *chain)
 		chain->task_id = r->sample.task_id;
 		memcpy(&chain->pc, &r->sample + 1, sizeof(chain->pc));
 	}
-	offset = chain_offset(chains->map, r);
-	if (chains->walk.length < offset + sizeof(*head))
+	head = walk_chain(&chains->walk, r);
+	if (!head)
 		return true;
-	head = (const void *)((const char *)r + offset);
 	chain->nr = head->nr;
 	chain->nr_kernel = head->nr_kernel;
 	chain->addresses = (const void *)(head + 1);
 	return true;
-}
-
-static bool in_kernel(uint64_t pc)
-{
-	return pc >> 63;
 }
 
 static bool is_chain_of_burn(const struct chain *chain)
@@ -376,7 +361,7 @@ static void NOINLINE read_for(const void *map, unsigned int count,
 
 static bool is_whole_chain_of_read(const struct chain *chain)
 {
-	return is_chain_of_read(chain) && in_kernel(chain->pc) && chain->nr_kernel >= 3 &&
+	return is_chain_of_read(chain) && is_kernel_address(chain->pc) && chain->nr_kernel >= 3 &&
 	       chain->addresses[0] == chain->pc;
 }
 
@@ -392,8 +377,8 @@ TEST_F(chains, the_kernels_frames_are_in_front_of_the_users)
 	chains = chains_begin(self->map);
 	while (chains_next(&chains, &chain)) {
 		for (uint32_t i = 0; i < chain.nr; i++)
-			ASSERT_EQ(i < chain.nr_kernel, in_kernel(chain.addresses[i]));
-		if (!in_kernel(chain.pc) || chain.task_id != (uint32_t)thread_id())
+			ASSERT_EQ(i < chain.nr_kernel, is_kernel_address(chain.addresses[i]));
+		if (!is_kernel_address(chain.pc) || chain.task_id != (uint32_t)thread_id())
 			continue;
 		EXPECT_LE(1, chain.nr_kernel);
 		of_read += is_chain_of_read(&chain);
@@ -406,7 +391,7 @@ TEST_F(chains, the_kernels_frames_are_in_front_of_the_users)
 
 static bool is_in_kernel(const struct chain *chain)
 {
-	return in_kernel(chain->pc) && chain->task_id == (uint32_t)thread_id();
+	return is_kernel_address(chain->pc) && chain->task_id == (uint32_t)thread_id();
 }
 
 TEST_F(chains, of_the_user_only_has_the_user_only)
@@ -421,7 +406,7 @@ TEST_F(chains, of_the_user_only_has_the_user_only)
 	while (chains_next(&chains, &chain)) {
 		ASSERT_EQ(0, chain.nr_kernel);
 		for (uint32_t i = 0; i < chain.nr; i++)
-			ASSERT_FALSE(in_kernel(chain.addresses[i]));
+			ASSERT_FALSE(is_kernel_address(chain.addresses[i]));
 	}
 }
 
@@ -437,7 +422,7 @@ TEST_F(chains, of_the_kernel_only_has_the_kernel_only)
 	chains = chains_begin(self->map);
 	while (chains_next(&chains, &chain)) {
 		ASSERT_EQ(chain.nr, chain.nr_kernel);
-		ASSERT_EQ(in_kernel(chain.pc), chain.nr > 0);
+		ASSERT_EQ(is_kernel_address(chain.pc), chain.nr > 0);
 	}
 }
 
@@ -514,7 +499,7 @@ TEST_F(chains, a_wait_has_the_stack_it_began_with)
 	chains = chains_begin(self->map);
 	while (chains_next(&chains, &chain)) {
 		for (uint32_t i = 0; i < chain.nr; i++)
-			ASSERT_EQ(i < chain.nr_kernel, in_kernel(chain.addresses[i]));
+			ASSERT_EQ(i < chain.nr_kernel, is_kernel_address(chain.addresses[i]));
 		if (chain.task_id != (uint32_t)thread_id() || !chain.blocked)
 			continue;
 		of_mine++;
@@ -626,7 +611,7 @@ TEST_F(chains, without_syslog_there_is_nothing_of_the_kernel)
 		at_zero += !chain.pc && is_chain_of_read(&chain);
 		ASSERT_EQ(0, chain.nr_kernel);
 		for (uint32_t i = 0; i < chain.nr; i++)
-			ASSERT_FALSE(in_kernel(chain.addresses[i]));
+			ASSERT_FALSE(is_kernel_address(chain.addresses[i]));
 	}
 	/* Samples in the kernel say who called it, and not where they were. */
 	EXPECT_LE(1, at_zero);

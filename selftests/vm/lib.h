@@ -450,6 +450,7 @@ union record {
 };
 
 struct walk {
+	const void *map;
 	const uint8_t *data;
 	uint64_t mask, at, end;		/* at: behind the record that was returned last */
 	size_t length;			/* of that record */
@@ -461,6 +462,7 @@ static inline struct walk walk_from(const void *map, uint64_t from)
 	const struct bm_datastore_header_data *store = capture_store(map);
 
 	return (struct walk) {
+		.map = map,
 		.data = (const uint8_t *)(store + 1),
 		.mask = store->buffer_length - 1,
 		.at = from,
@@ -497,6 +499,41 @@ static inline const union record *walk_next(struct walk *walk)
 			return (const union record *)(block + sizeof(word));
 	}
 	return NULL;
+}
+
+/* Where the chain of a switch or of a sample with a PC begins, if the record is that long. */
+static inline size_t chain_offset(const struct walk *walk, const union record *r)
+{
+	if (r->header.record_type == BM_RECORD_TASK_SWITCH)
+		return BM_TASK_SWITCH_CHAIN_OFFSET;
+	return sizeof(r->sample) + sizeof(bm_uintptr) +
+	       8 * capture_pmu(walk->map, r->header.core)->num_counters;
+}
+
+/* The chain of the record that @walk returned last, NULL: it has none. */
+static inline const struct bm_kbarman_callchain *walk_chain(const struct walk *walk,
+							    const union record *r)
+{
+	size_t offset = chain_offset(walk, r);
+
+	return walk->length < offset + sizeof(struct bm_kbarman_callchain) ? NULL :
+		(const void *)((const char *)r + offset);
+}
+
+/*
+ * The kernel's, by its address? With 32 bits it has the upper quarter, and on arm its modules
+ * the 16 MiB below. On s390x the kernel's addresses are like the user's, as each has a space of
+ * its own: what is whose can't be seen by an address there.
+ */
+static inline bool is_kernel_address(uint64_t address)
+{
+#if defined(__s390x__)
+	return false;
+#elif UINTPTR_MAX == UINT32_MAX
+	return address >= 0xbf000000;
+#else
+	return address >> 63;
+#endif
 }
 
 /* ---- is it a Barman v2 capture, and does everything in it hold? ---- */

@@ -632,28 +632,33 @@ TEST_F(marks, each_cpus_are_all_there_in_order)
 	}
 }
 
-/* @count bookmarks, a thousand at a time. */
+/* Texts make marks dear: a slow machine, too, writes more of them than it earns meanwhile. */
+#define FLOOD_TEXT	960
+#define FLOOD_COST	(1 + FLOOD_TEXT / 64)
+#define FLOOD_BEYOND	(3 * KBARMAN_MARK_BURST / FLOOD_COST)	/* that nobody earns */
+
+/* @count bookmarks, 250 at a time. */
 static void flood(struct __test_metadata *_metadata, int fd, unsigned int count)
 {
 	static struct {
 		struct kbarman_mark mark;
-		char text[8];
-	} marks[1000];
+		char text[FLOOD_TEXT];
+	} marks[250];
 	unsigned int i;
 
-	for (i = 0; i < 1000; i++) {
+	for (i = 0; i < 250; i++) {
 		marks[i].mark = (struct kbarman_mark){ .size = sizeof(marks[i].mark),
-			.type = KBARMAN_MARK_BOOKMARK, .text_bytes = 5 };
-		strcpy(marks[i].text, "flood");
+			.type = KBARMAN_MARK_BOOKMARK, .text_bytes = FLOOD_TEXT };
+		memset(marks[i].text, 'f', FLOOD_TEXT);
 	}
-	for (i = 0; i < count; i += 1000)
+	for (i = 0; i < count; i += 250)
 		ASSERT_EQ(sizeof(marks), write(fd, marks, sizeof(marks)));
 }
 
 TEST_F(marks, what_is_beyond_the_rate_is_counted_as_lost)
 {
 	struct kbarman_configure c = only_marks;
-	unsigned int told = 0, count = 3 * KBARMAN_MARK_BURST;
+	unsigned int told = 0, count = FLOOD_BEYOND;
 	struct kbarman_stats s;
 	const union record *r;
 	struct judgement j;
@@ -675,7 +680,7 @@ TEST_F(marks, what_is_beyond_the_rate_is_counted_as_lost)
 	}
 	ASSERT_EQ(0, stop(self->fd));
 	s = stats(self->fd, 0);
-	EXPECT_LE(KBARMAN_MARK_BURST, s.written);
+	EXPECT_LE(KBARMAN_MARK_BURST / FLOOD_COST, s.written);
 	EXPECT_LT(0, s.lost[KBARMAN_LOST_RATE]);
 	EXPECT_EQ(s.lost[KBARMAN_LOST_RATE], lost_records(&s));
 	j = judge_cpu(self->fd, 0);
@@ -693,7 +698,7 @@ TEST_F(marks, each_descriptor_has_a_rate_of_its_own)
 {
 	int other = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
 
-	flood(_metadata, self->writer, 3 * KBARMAN_MARK_BURST);
+	flood(_metadata, self->writer, FLOOD_BEYOND);
 	EXPECT_LT(0, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
 	ASSERT_EQ(0, stop(self->fd));
 	ASSERT_EQ(0, start(self->fd));
@@ -718,8 +723,8 @@ TEST_F(marks, who_may_record_has_no_rate)
 	int rw = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
 
 	ASSERT_LE(0, rw);
-	flood(_metadata, rw, 3 * KBARMAN_MARK_BURST);
-	EXPECT_EQ(3 * KBARMAN_MARK_BURST, stats(self->fd, 0).written);
+	flood(_metadata, rw, FLOOD_BEYOND);
+	EXPECT_EQ(FLOOD_BEYOND, stats(self->fd, 0).written);
 	EXPECT_EQ(0, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
 }
 

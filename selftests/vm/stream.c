@@ -486,10 +486,14 @@ TEST_F(stream, poll_is_woken_by_irq_work_and_not_below_the_watermark)
 	while (next_stack(trace, frames, sizeof(frames))) {
 		const char *poll = strstr(frames, "pollwake\n");
 
-		/* It may have waited for a lock. */
-		if (!poll)
-			continue;
-		if (woken_by_irq_work(strchr(poll, '\n') + 1))
+		/* s390x's stacks begin further up, at who called it. */
+		if (poll)
+			poll = strchr(poll, '\n') + 1;
+		else if (!strncmp(frames, "__wake_up", 9))
+			poll = frames;
+		else
+			continue;	/* it waited for a lock */
+		if (woken_by_irq_work(poll))
 			by_irq_work++;
 		else if (!by_others++)
 			TH_LOG("woken by:\n%s", frames);
