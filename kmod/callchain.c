@@ -122,12 +122,12 @@ static unsigned long read_frame(unsigned long address, unsigned int word,
 	if (!IS_ALIGNED(address, word))
 		return 0;
 	if (word == sizeof(u32)) {
-		if (!kbarman_read_user(&frame, address, sizeof(frame.words)))
+		if (!kbarman_read_user(&frame.words, address))
 			return 0;
 		*return_address = frame.words[1];
 		return frame.words[0];
 	}
-	if (!kbarman_read_user(&frame, address, sizeof(frame.longs)))
+	if (!kbarman_read_user(&frame.longs, address))
 		return 0;
 	*return_address = frame.longs[1];
 	return frame.longs[0];

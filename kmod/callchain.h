@@ -98,20 +98,20 @@ bool kbarman_user_is_here(void);
 unsigned long kbarman_plain_address(unsigned long address);
 
 /*
- * Read @size bytes, a constant, of the current task's memory at @from.
+ * Read what @to points to of the current task's memory at @from.
  *
  * Not copy_from_user_nofault(): before 6.4 the hardening of usercopy looks at where the
  * bytes go to, and takes a lock for that. It leaves constant sizes alone.
  */
-#define kbarman_read_user(to, from, size)						\
+#define kbarman_read_user(to, from)							\
 ({											\
 	const void __user *__from = (const void __user *)(from);			\
+	typeof(to) __to = (to);								\
 	bool __read;									\
 											\
-	BUILD_BUG_ON(!__builtin_constant_p(size));					\
 	pagefault_disable();								\
-	__read = access_ok(__from, size) &&						\
-		 !__copy_from_user_inatomic(to, __from, size);				\
+	__read = access_ok(__from, sizeof(*__to)) &&					\
+		 !__copy_from_user_inatomic(__to, __from, sizeof(*__to));		\
 	pagefault_enable();								\
 	__read;										\
 })

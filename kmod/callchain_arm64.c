@@ -69,7 +69,8 @@ bool kbarman_user_is_here(void)
 
 	if (!in_nmi() || system_uses_ttbr0_pan())
 		return true;
-	return !((read_sysreg(ttbr0_el1) ^ phys_to_ttbr(tables)) & ~(TTBR_ASID_MASK | TTBR_CNP_BIT));
+	return !((read_sysreg(ttbr0_el1) ^ phys_to_ttbr(tables)) &
+		 ~(TTBR_ASID_MASK | TTBR_CNP_BIT));
 }
 
 static bool makes_frame(u32 insn)
@@ -103,7 +104,7 @@ static bool is_behind_call_of(unsigned long address, unsigned long pc)
 {
 	u32 insn;
 
-	if (!kbarman_read_user(&insn, address - sizeof(insn), sizeof(insn)))
+	if (!kbarman_read_user(&insn, address - sizeof(insn)))
 		return false;
 	insn = le32_to_cpu((__force __le32)insn);
 	return (insn & INSN_BL_MASK) == INSN_BL &&
@@ -121,13 +122,13 @@ static bool returns_by_link(const struct pt_regs *regs)
 	u64 frame[2];
 	u32 code[2];
 
-	if (!kbarman_read_user(code, regs->pc, sizeof(code)))
+	if (!kbarman_read_user(&code, regs->pc))
 		return false;
 	if (is_at_edge(le32_to_cpu((__force __le32)code[0]), le32_to_cpu((__force __le32)code[1])))
 		return true;
 	if (!is_behind_call_of(link, regs->pc))
 		return false;
-	return !kbarman_read_user(frame, regs->regs[29], sizeof(frame)) ||
+	return !kbarman_read_user(&frame, regs->regs[29]) ||
 	       kbarman_plain_address(frame[1]) != link;
 }
 

@@ -76,8 +76,8 @@ static unsigned long read_word(unsigned long address, unsigned int word)
 {
 	u64 value = 0;
 
-	if (word == sizeof(u32) ? !kbarman_read_user((u32 *)&value, address, sizeof(u32)) :
-				  !kbarman_read_user(&value, address, sizeof(u64)))
+	if (word == sizeof(u32) ? !kbarman_read_user((u32 *)&value, address) :
+				  !kbarman_read_user(&value, address))
 		return 0;
 	return value;
 }
@@ -95,7 +95,7 @@ static unsigned long caller_without_frame(const struct kbarman_user_place *place
 	unsigned long caller;
 	bool at_edge = false;
 
-	if (!kbarman_read_user(code, place->pc, sizeof(code)))
+	if (!kbarman_read_user(&code, place->pc))
 		return 0;
 	if (code[0] == 0x55 || code[0] == 0xc3 ||
 	    (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e)) {
@@ -107,7 +107,7 @@ static unsigned long caller_without_frame(const struct kbarman_user_place *place
 		stack += place->word;
 	}
 	caller = read_word(stack, place->word);
-	if (!caller || !kbarman_read_user(call, caller - CALL_BYTES, sizeof(call)))
+	if (!caller || !kbarman_read_user(&call, caller - CALL_BYTES))
 		return 0;
 	/* Code without frame pointers uses instructions as at the edges elsewhere, too. */
 	if (at_edge ? is_call(call) : is_call_of(call, caller, place->pc))

@@ -483,8 +483,10 @@ static int check_range(const struct kbarman_capture *capture, const struct vm_ar
 	if (vma->vm_end - vma->vm_start != capture->layout.map_bytes)
 		return -EINVAL;
 	cpu = div64_u64_rem(start, capture->layout.map_bytes, &offset);
-	if (offset || cpu >= capture->layout.max_cores ||
-	    !smp_load_acquire(&capture->rings[cpu]))
+	if (offset || cpu >= capture->layout.max_cores)
+		return -EINVAL;
+	/* All of the ring is there if it is: pairs with kbarman_capture_add_ring(). */
+	if (!smp_load_acquire(&capture->rings[cpu]))
 		return -EINVAL;
 	return 0;
 }

@@ -9,7 +9,8 @@
  * idles, or the virtual machine move: the kernel finds out when it happens.
  */
 #if defined(CONFIG_X86)
-#define SAYS_INVARIANT	(boot_cpu_has(X86_FEATURE_CONSTANT_TSC) && boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
+#define SAYS_INVARIANT	(boot_cpu_has(X86_FEATURE_CONSTANT_TSC) && \
+			 boot_cpu_has(X86_FEATURE_NONSTOP_TSC))
 
 static bool trust_tsc;
 module_param(trust_tsc, bool, 0444);

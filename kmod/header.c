@@ -173,7 +173,7 @@ struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size
 
 	if (offset < capture->layout.header_bytes)
 		return vmalloc_to_page(capture->header + offset);
-	ring = smp_load_acquire(&capture->rings[cpu]);
+	ring = smp_load_acquire(&capture->rings[cpu]);	/* pairs with add_ring() */
 	if (!ring || offset >= capture->layout.map_bytes)
 		return NULL;
 	return vmalloc_to_page(ring + (offset - capture->layout.header_bytes));

@@ -89,11 +89,12 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes)
 {
-	struct {
+	struct sample {
 		struct bm_protocol_sample sample;
 		bm_uintptr pc;
 		u64 deltas[];
-	} __packed __aligned(4) *record;
+	} __packed __aligned(4);
+	struct sample *record;
 	unsigned long base = sizeof(*record) + nr_deltas * sizeof(*deltas);
 	struct kbarman_slot slot = begin(ring, base + chain_bytes);
 

@@ -32,10 +32,11 @@ enum kbarman_series {
 static __always_inline void kbarman_fill_header(const struct kbarman_ring *ring, void *record,
 						u32 type, u64 timestamp)
 {
-	struct {
+	struct header {
 		u64 type_and_core;
 		u64 timestamp;
-	} __packed __aligned(4) *header = record;
+	} __packed __aligned(4);
+	struct header *header = record;
 
 	static_assert(offsetof(struct bm_protocol_record_header, record_type) == 0);
 	static_assert(offsetof(struct bm_protocol_record_header, core) == 4);
@@ -70,7 +71,8 @@ static __always_inline void kbarman_record_short(struct kbarman_ring *ring, u32 
 {
 	struct kbarman_slot slot;
 
-	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_small_record), &slot))) {
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_small_record),
+						 &slot))) {
 		kbarman_record_small_slow(ring, type, tail);
 		return;
 	}

@@ -30,7 +30,8 @@ static __always_inline unsigned long *write_offset(const struct kbarman_ring *ri
 	return kbarman_ring_low_word(&ring->header->write_offset);
 }
 
-static __always_inline unsigned long page_of(const struct kbarman_ring *ring, unsigned long position)
+static __always_inline unsigned long page_of(const struct kbarman_ring *ring,
+					     unsigned long position)
 {
 	return (position & ring->mask) >> KBARMAN_RING_PAGE_SHIFT;
 }
@@ -77,15 +78,16 @@ static unsigned long evict_target(const struct kbarman_ring *ring, unsigned long
 	if (kbarman_ring_after(target, commit))
 		return commit;
 	target = ring->first[page_of(ring, target)];
-	return kbarman_ring_after(target, commit) || kbarman_ring_after(needed, target) ? commit : target;
+	if (kbarman_ring_after(target, commit) || kbarman_ring_after(needed, target))
+		return commit;
+	return target;
 }
 
 /*
  * Make [.., end) free of blocks that a reader may still take for whole. Returns
  * false, with the reason, if that can't be.
  */
-static bool make_room(struct kbarman_ring *ring, unsigned long end,
-			       enum kbarman_loss *reason)
+static bool make_room(struct kbarman_ring *ring, unsigned long end, enum kbarman_loss *reason)
 {
 	unsigned long size = kbarman_ring_size(ring);
 	unsigned long oldest;
@@ -290,13 +292,14 @@ long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned l
 static unsigned long walk(const struct kbarman_ring *ring, unsigned long from, unsigned long to,
 			  unsigned long *records)
 {
-	bm_uintptr word;
+	bm_uintptr word, length;
 
-	for (*records = 0; kbarman_ring_after(to, from); from += WORD + (word & ~BM_BLOCK_PADDING)) {
+	for (*records = 0; kbarman_ring_after(to, from); from += WORD + length) {
 		/* A writer may be at work there by now: the caller finds out, and what it
 		 * makes of any word is checked. */
 		word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
-		if ((word & ~BM_BLOCK_PADDING) > kbarman_ring_size(ring) || word % WORD)
+		length = word & ~BM_BLOCK_PADDING;
+		if (length > kbarman_ring_size(ring) || word % WORD)
 			return from;
 		if (!(word & BM_BLOCK_PADDING))
 			++*records;
@@ -311,7 +314,7 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 	unsigned long target = (unsigned long)position;
 	unsigned long records;
 
-	/* Where a word is too short, readers know the low one; the high one is right or left out. */
+	/* With 32 bits readers know the low word; the high one is right or left out. */
 	if (BITS_PER_LONG == 32 && position >> 32 &&
 	    position >> 32 != (u32)(ring->high_words - (target > to)))
 		return -EINVAL;

@@ -66,10 +66,10 @@ struct kbarman_ring {
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *first,
 		       unsigned long size, u32 cpu, bool overwrite);
 
-/* It was initialised, whoever did it: pairs with kbarman_ring_init(). */
+/* It was initialised, whoever did it. */
 static __always_inline bool kbarman_ring_ready(const struct kbarman_ring *ring)
 {
-	return smp_load_acquire(&ring->data);
+	return smp_load_acquire(&ring->data);	/* pairs with kbarman_ring_init() */
 }
 
 /*

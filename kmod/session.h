@@ -19,7 +19,7 @@
  * a tracepoint and the making of an event take: no source is called under that.
  */
 struct kbarman_session {
-	struct mutex lock;
+	struct mutex lock;		/* of all of this */
 	unsigned int files;		/* open; with the last one the capture goes */
 	struct file *owner;		/* NULL = free */
 	u64 id;				/* counts the configurations */

@@ -13,7 +13,7 @@ static void wake_pollers(struct irq_work *work)
 int kbarman_wake_armed;
 DEFINE_IRQ_WORK(kbarman_wake_work, wake_pollers);
 
-void kbarman_wake_arm(struct file *file, poll_table *wait)
+void kbarman_wake_arm(struct file *file, struct poll_table_struct *wait)
 {
 	poll_wait(file, &pollers, wait);
 	/* Armed before the caller reads the offsets: pairs with kbarman_wake(). */

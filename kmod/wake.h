@@ -24,7 +24,7 @@ static inline void kbarman_wake(void)
 }
 
 /* A poller registers, and only then looks whether there is something for it. */
-void kbarman_wake_arm(struct file *file, poll_table *wait);
+void kbarman_wake_arm(struct file *file, struct poll_table_struct *wait);
 
 /* Wake all pollers now. Context: task. */
 void kbarman_wake_all(void);

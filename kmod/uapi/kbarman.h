@@ -90,7 +90,8 @@
  * -------
  * Every struct starts with its own size, set by the caller. Smaller than the
  * first version: EINVAL. Larger than the kernel knows: accepted if the rest is
- * zero and it is no more than a page, else E2BIG. Reserved fields and unknown flags must be zero, else EINVAL.
+ * zero and it is no more than a page, else E2BIG. Reserved fields and unknown
+ * flags must be zero, else EINVAL.
  * A 64-bit field named *_ptr holds a user address.
  *
  * Errors of any call
@@ -193,8 +194,9 @@ struct kbarman_query {
  *	ENOMEM	the rings do not fit into memory
  *	ESRCH	no such process in pids
  *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
- *	E2BIG	nr_events > 32, nr_pids > 4096, max_series > 4096, or max_stack > KBARMAN_MAX_STACK or more
- *		than fit into a record, which can have an eighth of the ring
+ *	E2BIG	nr_events > 32, nr_pids > 4096, max_series > 4096, or max_stack >
+ *		KBARMAN_MAX_STACK or more than fit into a record, which can have an
+ *		eighth of the ring
  *	EOPNOTSUPP	call chains that this machine's architecture can't give: those
  *		it can are in query.features
  */
