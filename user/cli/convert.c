@@ -293,20 +293,27 @@ static int map_picture(struct convert *c)
 {
 	int fd = open(c->picture, O_RDONLY | O_CLOEXEC);
 	struct stat st;
+	int status = 0;
 	void *map;
 
-	if (fd < 0 || fstat(fd, &st) < 0)
+	if (fd < 0)
 		return cli_fail("%s: %s", c->picture, strerror(errno));
-	if (!S_ISREG(st.st_mode) || !st.st_size)
-		return cli_fail("%s: not an image: give a regular file that is not empty",
-				c->picture);
-	map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+	if (fstat(fd, &st) < 0) {
+		status = cli_fail("%s: %s", c->picture, strerror(errno));
+	} else if (!S_ISREG(st.st_mode) || !st.st_size) {
+		status = cli_fail("%s: not an image: give a regular file that is not empty",
+				  c->picture);
+	} else {
+		map = mmap(NULL, (size_t)st.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
+		if (map == MAP_FAILED) {
+			status = cli_fail("%s: %s", c->picture, strerror(errno));
+		} else {
+			c->options.picture = map;
+			c->options.picture_bytes = (uint64_t)st.st_size;
+		}
+	}
 	close(fd);
-	if (map == MAP_FAILED)
-		return cli_fail("%s: %s", c->picture, strerror(errno));
-	c->options.picture = map;
-	c->options.picture_bytes = (uint64_t)st.st_size;
-	return 0;
+	return status;
 }
 
 /* What Annotate clients said during the recording, if there is something, to be freed. */
@@ -345,7 +352,7 @@ static int to_directory(struct convert *c, struct kb_barman *barman,
 			struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
 {
 	char *path = c->output ? strdup(c->output) : default_output(c);
-	struct cli_directory directory;
+	struct cli_directory directory = { 0 };
 	struct kb_out *out;
 	int status;
 

@@ -83,10 +83,11 @@ static pid_t find_recorder(void)
 /* The recorder itself: the descriptor stays open for good. */
 static int hold_pid_file(void)
 {
+	static int fd;
 	char text[32];
-	int length, fd = open(run_path("flight.pid"),
-			      O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+	int length;
 
+	fd = open(run_path("flight.pid"), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
 	if (flock(fd, LOCK_EX | LOCK_NB))

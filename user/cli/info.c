@@ -122,6 +122,7 @@ static void line(struct info *info, const char *what, const char *text)
 
 	if (!text || !*text)
 		return;
+	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; it stops at the NUL */
 	for (i = 0; i < sizeof(clean) - 1 && text[i]; i++)
 		clean[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
 	clean[i] = '\0';

@@ -40,7 +40,7 @@ static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
  */
 static size_t distance(const char *a, const char *b)
 {
-	size_t rows[3][WORD_MAX + 1];
+	size_t rows[3][WORD_MAX + 1] = { 0 };
 	size_t la = strnlen(a, WORD_MAX), lb = strnlen(b, WORD_MAX);
 
 	for (size_t j = 0; j <= lb; j++)
@@ -196,7 +196,7 @@ int cli_getopt(int argc, char **argv, const char *shorts, const struct option *l
 		snprintf(letters, sizeof(letters), "%s:%s%s%s%s", in_order ? "+" : "",
 			 shorts + in_order, strchr(shorts, 'V') ? "" : "V",
 			 strchr(shorts, 'v') ? "" : "v", strchr(shorts, 'q') ? "" : "q");
-		while (longs[nr].name && nr < OPTIONS_MAX - 1) {
+		while (nr < OPTIONS_MAX - 1 && longs[nr].name) {
 			options[nr] = longs[nr];
 			nr++;
 		}

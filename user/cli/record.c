@@ -96,13 +96,13 @@ struct options {
 
 static bool parse_positive(const char *text, unsigned long long *value)
 {
-	char *end;
+	char *rest;
 
 	if (*text < '0' || *text > '9')
 		return false;
 	errno = 0;
-	*value = strtoull(text, &end, 10);
-	return !errno && !*end && *value;
+	*value = strtoull(text, &rest, 10);
+	return !errno && !*rest && *value;
 }
 
 /* What -g says, in one word with it: NULL is everything there is. */

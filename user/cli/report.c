@@ -252,7 +252,7 @@ static int add_callers(struct report *report, const struct kb_event *event)
 	for (frame = 0; frame < depth && !ret; frame++) {
 		nr = kb_symbolizer_frames(report->symbolizer, event->task_id, event->timestamp,
 					  kb_stack_lookup(event, frame), &frames);
-		for (i = frame == 0; i < nr && !ret; i++)
+		for (i = frame ? 0 : 1; i < nr && !ret; i++)
 			ret = kb_hot_add_caller(report->by_sort, event, &frames[i]);
 	}
 	return ret;

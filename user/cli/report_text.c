@@ -198,7 +198,7 @@ static void put_weight(const struct report *report)
 
 /* Which columns the table of samples has, and how wide those of names are. */
 struct columns {
-	bool children, counters, ipc, cpu, tid, task, image, symbol, line;
+	bool children, cpu, tid, task, image, symbol, line;
 	int task_width, image_width, line_width;
 };
 
@@ -249,8 +249,6 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 {
 	struct columns columns = {
 		.children = report->children,
-		.counters = report->counters,
-		.ipc = report_ipc(report, NULL, NULL, NULL),
 		.cpu = report->sort & KB_SORT_CPU,
 		.tid = report->sort & KB_SORT_TID,
 		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),

@@ -98,6 +98,7 @@ int cli_serve(const char *where)
 	}
 	announce(listener);
 	do {
+		/* cppcheck-suppress nullPointer ; who it is need not be told */
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)

@@ -446,16 +446,16 @@ static void put_results(struct stat_run *run)
 static void put_end(struct stat_run *run)
 {
 	double seconds = (run->ended - run->begun) / 1e9;
-	struct rusage usage = { 0 };
+	struct rusage used = { 0 };
 
 	if (run->argv)
-		getrusage(RUSAGE_CHILDREN, &usage);
+		getrusage(RUSAGE_CHILDREN, &used);
 	if (!run->people) {
 		kb_json_begin(&run->json, "elapsed");
 		kb_json_double(&run->json, "seconds", seconds);
-		kb_json_double(&run->json, "user_s", usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6);
+		kb_json_double(&run->json, "user_s", used.ru_utime.tv_sec + used.ru_utime.tv_usec / 1e6);
 		kb_json_double(&run->json, "system_s",
-			       usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6);
+			       used.ru_stime.tv_sec + used.ru_stime.tv_usec / 1e6);
 		kb_json_end(&run->json);
 		return;
 	}
@@ -463,8 +463,8 @@ static void put_end(struct stat_run *run)
 	if (run->argv)
 		kb_out_printf(run->json.out, "%20.6f  seconds of them in user space\n"
 			      "%20.6f  seconds in the kernel\n",
-			      usage.ru_utime.tv_sec + usage.ru_utime.tv_usec / 1e6,
-			      usage.ru_stime.tv_sec + usage.ru_stime.tv_usec / 1e6);
+			      used.ru_utime.tv_sec + used.ru_utime.tv_usec / 1e6,
+			      used.ru_stime.tv_sec + used.ru_stime.tv_usec / 1e6);
 }
 
 /* ---- a run ---- */

@@ -100,6 +100,7 @@ static void take_in(struct annotate_server *server, int fd, enum kind kind)
 static void accept_all(struct annotate_server *server, struct peer *listener)
 {
 	for (;;) {
+		/* cppcheck-suppress nullPointer ; who it is need not be told */
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0 && errno != EINTR && errno != ECONNABORTED)

@@ -263,7 +263,8 @@ static int set_field(const struct parser *p, struct kbarman_event *event, char *
 		return fail(p, -EINVAL, why);
 
 	for (range = strtok_r(bits, ",", &rest); range; range = strtok_r(NULL, ",", &rest)) {
-		unsigned int low, high, n = 0;
+		unsigned int low, high;
+		int n = 0;
 		uint64_t mask;
 
 		if (sscanf(range, "%u%n-%u%n", &low, &n, &high, &n) < 2)
@@ -374,10 +375,10 @@ static int set_name(const struct parser *p, struct kbarman_event *event, const c
 	return 0;
 }
 
-/* PMU/TERM,TERM=VALUE,…/ */
-static int parse_pmu(const struct parser *p, struct kbarman_event *event, char *text)
+/* PMU/TERM,TERM=VALUE,…/; @slash is the first one */
+static int parse_pmu(const struct parser *p, struct kbarman_event *event, char *text, char *slash)
 {
-	char *slash = strchr(text, '/'), *terms = slash + 1, *end = strchr(terms, '/');
+	char *terms = slash + 1, *end = strchr(terms, '/');
 	const char *name = NULL;
 	char *term, *rest;
 	int ret;
@@ -499,14 +500,16 @@ static int parse_tracepoint(const struct parser *p, struct kbarman_event *event,
 
 static int parse_element(const struct parser *p, struct kbarman_event *event, char *text)
 {
+	char *slash;
 	int ret;
 
 	memset(event, 0, sizeof(*event));
 	if (!*text)
 		return kb_error_set(p->err, -EINVAL, KB_NO_OFFSET,
 				    "an event has no name: give them as in cycles,instructions");
-	if (strchr(text, '/'))
-		return parse_pmu(p, event, text);
+	slash = strchr(text, '/');
+	if (slash)
+		return parse_pmu(p, event, text, slash);
 	if (!find_generic(event, text) && !find_cache(event, text) && !find_raw(event, text)) {
 		ret = find_alias(p, event, text);
 		if (ret == NO_SUCH_TERM && strchr(text, ':'))

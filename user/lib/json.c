@@ -143,6 +143,7 @@ void kb_json_fixed(struct kb_json *json, const char *key, int64_t value, unsigne
 		power *= 10;
 	if (value < 0)
 		*at++ = '-';
+	/* cppcheck-suppress zerodivcond ; the rest of it may be 0, the power is not */
 	at = kb_decimal_put(at, magnitude / power);
 	magnitude %= power;
 	if (magnitude) {

@@ -120,7 +120,7 @@ uint32_t kb_table_number(struct kb_table *table, const uint64_t *key, uint64_t h
 		slot = find_slot(table, key, hash);
 	if (slot && *slot)
 		return (uint32_t)*slot - 1;
-	if (table->nr == table->max) {
+	if (!slot || table->nr == table->max) {
 		if (grow(table))
 			return KB_TABLE_NONE;
 		slot = free_slot(table->slots, table->nr_slots, hash);

@@ -18,7 +18,6 @@ struct key {
 
 struct side {
 	struct kb_annotate_reader *reader;
-	const struct kb_export_options *options;
 	struct kb_out *out;
 	uint32_t first_key;
 	int32_t own_view;
@@ -121,8 +120,7 @@ static bool write_message(struct side *side, struct kb_annotate_message *m)
 void annotate_side_write(const char *path, const struct kb_export_options *options,
 			 struct kb_out *out, uint32_t first_key, int32_t own_view)
 {
-	struct side side = { .options = options, .out = out, .first_key = first_key,
-			     .own_view = own_view };
+	struct side side = { .out = out, .first_key = first_key, .own_view = own_view };
 	struct kb_annotate_message message;
 	struct kb_error damage;
 	int ret;

@@ -538,7 +538,7 @@ static void write_meta(struct firefox *x)
 {
 	const char *command = kb_barman_fact(x->barman, "command");
 	const char *target = kb_barman_header(x->barman)->target_name;
-	const char *release = kb_barman_fact(x->barman, "release");
+	const char *kernel = kb_barman_fact(x->barman, "release");
 
 	kb_json_object(&x->json, "meta");
 	kb_json_u64(&x->json, "version", GECKO_VERSION);
@@ -549,7 +549,7 @@ static void write_meta(struct firefox *x)
 	kb_json_u64(&x->json, "processType", 0);
 	kb_json_string(&x->json, "product", command ? command : target ? target : "kbarman");
 	kb_json_string(&x->json, "importedFrom", "kbarman");
-	kb_json_string(&x->json, "oscpu", release ? release : "Linux");
+	kb_json_string(&x->json, "oscpu", kernel ? kernel : "Linux");
 	kb_json_u64(&x->json, "logicalCPUs", kb_barman_header(x->barman)->max_cores);
 	kb_json_u64(&x->json, "stackwalk", 1);
 	kb_json_bool(&x->json, "debug", false);

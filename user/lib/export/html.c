@@ -100,7 +100,7 @@ static uint8_t *begin(struct html *x, enum kind kind, uint32_t core, uint32_t *c
 	return kb_proto_put_varint(x->bytes + x->filled, (uint64_t)*cpu << 3 | kind);
 }
 
-static void end(struct html *x, uint8_t *at)
+static void end(struct html *x, const uint8_t *at)
 {
 	x->filled = (uint32_t)(at - x->bytes);
 	if (x->filled >= CHUNK)

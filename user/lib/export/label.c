@@ -40,7 +40,7 @@ static void put_few(char *to, size_t length, uint64_t bytes)
 size_t kb_label(char *to, size_t room, const char *from, size_t length, bool plain)
 {
 	const char *at = from, *end = from + length;
-	char *out = to, *limit = to + room, character[4];
+	char *out, *limit = to + room, character[4];
 
 	if (length - 1 < 7 && length <= room) {
 		uint64_t bytes = kb_eight_of_few(from, length);

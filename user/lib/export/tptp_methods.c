@@ -115,6 +115,7 @@ static uint32_t class_of_image(struct tptp_methods *methods, const char *image,
 		return 0;
 	slot = find_slot(methods, image);
 	if (*slot)
+		/* cppcheck-suppress identicalInnerCondition ; it is a slot, not the pointer to it */
 		return *slot;
 	methods->images[methods->nr_classes++] = image;
 	*slot = methods->nr_classes;

@@ -8,7 +8,7 @@
 struct kb_gzip;
 
 /* What is written to *@in goes to @out. *@in lives as long as @gzip. 0 or -ENOMEM. */
-int kb_gzip_create(struct kb_gzip **gzip, struct kb_out *out, struct kb_out **in);
+int kb_gzip_create(struct kb_gzip **out, struct kb_out *to, struct kb_out **in);
 void kb_gzip_destroy(struct kb_gzip *gzip);
 
 /* Write what is left, and the end of the file. 0 or the first error. */

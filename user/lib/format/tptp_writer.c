@@ -62,6 +62,7 @@ static bool numbers_fit(const struct tptp_plan *plan, const struct kb_tptp_messa
 		unsigned int i = plan->narrow[k];
 		int64_t number = message->values[i].number;
 
+		/* cppcheck-suppress duplicateValueTernary ; of another width */
 		if (plan->type[i] == KB_TPTP_TYPE_BYTE ? number != (uint8_t)number :
 							 number != (int32_t)number)
 			return false;

@@ -543,7 +543,7 @@ int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct 
 static int read_declaration(struct kb_tptp *tptp, struct kb_error *err)
 {
 	static const char *const encodings[] = { "UTF-8", "UTF8", "US-ASCII", "ASCII" };
-	char text[256];
+	char text[256] = "";
 	const char *encoding;
 	size_t length = 0;
 

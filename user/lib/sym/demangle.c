@@ -50,6 +50,7 @@ static char *demangle_cxx(struct kb_demangler *demangler, const char *name)
 
 	if (!is_harmless(name) || !open_library(demangler))
 		return NULL;
+	/* cppcheck-suppress returnDanglingLifetime ; it returns memory of its own */
 	return demangler->cxx(name, NULL, NULL, &status);
 }
 

@@ -54,7 +54,7 @@ static char *end_text(struct text *text, bool good)
 
 /* ---- legacy ---- */
 
-static const struct {
+static const struct escape {
 	const char *code, *text;
 } escapes[] = {
 	{ "$SP$", "@" }, { "$BP$", "*" }, { "$RF$", "&" }, { "$LT$", "<" }, { "$GT$", ">" },
@@ -63,24 +63,31 @@ static const struct {
 	{ "$u7b$", "{" }, { "$u7d$", "}" }, { "$u7e$", "~" },
 };
 
+/* The escape that begins at @at, NULL: none does. */
+static const struct escape *find_escape(const char *at, const char *end)
+{
+	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
+		size_t size = strlen(escapes[i].code);
+
+		if ((size_t)(end - at) >= size && memcmp(at, escapes[i].code, size) == 0)
+			return &escapes[i];
+	}
+	return NULL;
+}
+
 /* One component of a path. */
 static void put_legacy(struct text *text, const char *at, size_t length)
 {
 	const char *end = at + length;
-	size_t i, nr = sizeof(escapes) / sizeof(escapes[0]);
 
 	if (length > 1 && at[0] == '_' && at[1] == '$')
 		at++;
 	while (at < end) {
-		for (i = 0; i < nr; i++) {
-			size_t size = strlen(escapes[i].code);
+		const struct escape *escape = find_escape(at, end);
 
-			if ((size_t)(end - at) >= size && memcmp(at, escapes[i].code, size) == 0)
-				break;
-		}
-		if (i < nr) {
-			put(text, escapes[i].text);
-			at += strlen(escapes[i].code);
+		if (escape) {
+			put(text, escape->text);
+			at += strlen(escape->code);
 		} else if (end - at >= 2 && at[0] == '.' && at[1] == '.') {
 			put(text, "::");
 			at += 2;
@@ -426,6 +433,7 @@ static void put_path(struct parser *parser, bool in_value)
 static const char *basic_type(char c)
 {
 	static const char *const names[26] = {
+		/* cppcheck-suppress duplicateExpression ; the first of the letters */
 		['a' - 'a'] = "i8", ['b' - 'a'] = "bool", ['c' - 'a'] = "char",
 		['d' - 'a'] = "f64", ['e' - 'a'] = "str", ['f' - 'a'] = "f32",
 		['h' - 'a'] = "u8", ['i' - 'a'] = "isize", ['j' - 'a'] = "usize",

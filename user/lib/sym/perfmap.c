@@ -168,6 +168,7 @@ int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid)
 	ret = fd < 0 ? -errno : 0;
 	free(path);
 	if (ret)
+		/* cppcheck-suppress resourceLeak ; it was not opened */
 		return ret;
 	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
 		ret = -EINVAL;
