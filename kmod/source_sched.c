@@ -24,11 +24,21 @@ static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
 	return !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED : BM_TASK_SWITCH_PREEMPTED;
 }
 
+/* What of it is told. PREEMPT_RT waits for its locks in a state that Linux shows as this one. */
+static __always_inline u8 told_state(unsigned int prev_state)
+{
+#ifdef CONFIG_PREEMPT_RT
+	if (prev_state & TASK_RTLOCK_WAIT)
+		return TASK_UNINTERRUPTIBLE;
+#endif
+	return prev_state;
+}
+
 static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 					struct task_struct *next, unsigned int prev_state)
 {
 	kbarman_record_switch(kbarman_own_ring(), next->pid, switch_reason(preempt, prev_state),
-			      prev_state);
+			      told_state(prev_state));
 }
 
 /*
@@ -56,8 +66,9 @@ static void task_switch_chain(bool preempt, struct task_struct *prev, struct tas
 		task_switch_chosen(preempt, prev, next, prev_state);
 		return;
 	}
-	kbarman_record_switch_chain(ring, next->pid, switch_reason(preempt, prev_state), prev_state,
-				    &chain->head, kbarman_callchain_bytes(chain));
+	kbarman_record_switch_chain(ring, next->pid, switch_reason(preempt, prev_state),
+				    told_state(prev_state), &chain->head,
+				    kbarman_callchain_bytes(chain));
 	kbarman_callchain_put(chain);
 }
 

@@ -218,7 +218,8 @@ struct bm_protocol_task_switch {
 	struct bm_protocol_record_header header;
 	__u32 task_id;			/* of the task that is switched to */
 	__u8 reason;			/* enum bm_task_switch_reason */
-	__u8 prev_state;		/* low 8 bits of the previous task's state */
+	__u8 prev_state;		/* low 8 bits of the previous task's state; 2 (D) where it
+				 * waits for a lock of PREEMPT_RT */
 } __attribute__((packed));
 
 struct bm_protocol_custom_counter {
