@@ -269,21 +269,22 @@ static int create_events(struct kbarman_session *session, int cpu, struct counte
 
 /* ---- the entry in the header ---- */
 
-static u32 counter_type(const struct perf_event *event)
+/* Of @event, which was made as @wanted: perf may have moved it to another PMU's type since. */
+static u32 counter_type(const struct perf_event *event, const struct kbarman_event *wanted)
 {
-	if (event->attr.type == PERF_TYPE_SOFTWARE)
-		return SOFTWARE_COUNTER | event->attr.config;
-	if (event->attr.type == PERF_TYPE_TRACEPOINT)
-		return TRACEPOINT_COUNTER | event->attr.config;
+	if (wanted->type == PERF_TYPE_SOFTWARE)
+		return SOFTWARE_COUNTER | wanted->config;
+	if (wanted->type == PERF_TYPE_TRACEPOINT)
+		return TRACEPOINT_COUNTER | wanted->config;
 	if (event->pmu->task_ctx_nr != perf_hw_context)
-		return event->attr.config;
+		return wanted->config;
 	/* The number the hardware goes by, whatever name the event was asked for by. */
 #if defined(CONFIG_ARM64) || defined(CONFIG_ARM)
 	return event->hw.config_base & 0xffff;
 #elif defined(CONFIG_X86)
 	return event->hw.config & 0xffff;
 #else
-	return event->attr.config;
+	return wanted->config;
 #endif
 }
 
@@ -293,15 +294,21 @@ static void publish(struct kbarman_session *session, int cpu, struct counters *c
 		.configuration_timestamp = kbarman_clock(),
 		.num_counters = counters->nr,
 	};
+	static const struct kbarman_event fallback = {
+		.type = PERF_TYPE_SOFTWARE,
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.name = FALLBACK_NAME,
+	};
 	char key[32];
 	unsigned int i;
 
 	for (i = 0; i < counters->nr; i++) {
-		settings.counter_types[i] = counter_type(counters->events[i]);
+		const struct kbarman_event *event =
+			!i && counters->fallback ? &fallback : &session->events[i];
+
+		settings.counter_types[i] = counter_type(counters->events[i], event);
 		snprintf(key, sizeof(key), "counter.%d.%u", cpu, i);
-		kbarman_header_fact(session->capture, key, "%s",
-				    !i && counters->fallback ? FALLBACK_NAME :
-							       session->events[i].name);
+		kbarman_header_fact(session->capture, key, "%s", event->name);
 	}
 	if (counters->fallback) {
 		session->fallback = true;
