@@ -111,6 +111,12 @@ static bm_uintptr raw_call(long number, long a, long b, long c)
 
 	asm volatile("svc #0" : "+r" (x0) : "r" (x1), "r" (x2), "r" (x8) : "memory");
 	return x0;
+#elif defined(__i386__)
+	long result;
+
+	asm volatile("int $0x80" : "=a" (result) : "a" (number), "b" (a), "c" (b), "d" (c)
+		     : "memory");
+	return result;
 #else
 	return syscall(number, a, b, c);
 #endif
@@ -574,7 +580,7 @@ TEST_F(chains, max_stack_goes_with_chains_and_into_a_record)
 	config.max_stack = 64 * KIB / 8 / sizeof(bm_uintptr);
 	config.ring_bytes = 64 * KIB;
 	EXPECT_EQ(-E2BIG, configure(self->fd, config));
-	config.max_stack -= 10;
+	config.max_stack -= 80 / sizeof(bm_uintptr);
 	EXPECT_EQ(0, configure(self->fd, config));
 }
 
