@@ -456,7 +456,7 @@ int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const 
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	offset = intern(capture, fact, length);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
-	return offset < 0 ? offset : 0;
+	return min_t(s64, offset, 0);
 }
 
 /* ---- rows by task id, and rows that can be used again ---- */
