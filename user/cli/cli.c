@@ -51,7 +51,7 @@ void cli_note(const char *format, ...)
 	va_end(args);
 }
 
-int cli_fail(const char *format, ...)
+int (cli_fail)(const char *format, ...)
 {
 	va_list args;
 

@@ -58,6 +58,9 @@ int cmd_version(int argc, char **argv);
  */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#ifdef __clang_analyzer__	/* it sees one file at a time */
+#define cli_fail(...)	(cli_fail(__VA_ARGS__), CLI_IMPOSSIBLE)
+#endif
 /* The same with the sentence of the library. */
 int cli_fail_error(const struct kb_error *err);
 

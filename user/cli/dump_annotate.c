@@ -35,6 +35,12 @@ static void put_setup(struct kb_json *json, const struct kb_annotate_setup *setu
 	kb_json_end(json);
 }
 
+static bool same_setup(const struct kb_annotate_setup *a, const struct kb_annotate_setup *b)
+{
+	return a->version == b->version && a->tid == b->tid && a->pid == b->pid &&
+	       a->dont_mangle == b->dont_mangle;
+}
+
 static void put_note(struct kb_json *json, const struct kb_annotate_message *m)
 {
 	kb_json_i64(json, "timestamp", m->timestamp);
@@ -158,7 +164,7 @@ int dump_annotate(const char *path, struct kb_json *json)
 	setup = *kb_annotate_setup(reader);
 	put_setup(json, &setup);
 	while (!kb_out_error(json->out) && kb_annotate_next(reader, &m, &err) > 0) {
-		if (memcmp(&setup, kb_annotate_setup(reader), sizeof(setup))) {
+		if (!same_setup(&setup, kb_annotate_setup(reader))) {
 			setup = *kb_annotate_setup(reader);
 			put_setup(json, &setup);
 		}

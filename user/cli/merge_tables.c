@@ -36,7 +36,8 @@ static bool same_custom(const struct kb_header *a, const struct kb_header *b)
 
 		if (x->chart_index != y->chart_index || !same_name(x->name, y->name) ||
 		    x->series_class != y->series_class || x->display != y->display ||
-		    memcmp(&x->multiplier, &y->multiplier, sizeof(x->multiplier)))
+		    memcmp(&x->multiplier, &y->multiplier,	/* NOLINT: the bits, a NaN's too */
+			   sizeof(x->multiplier)))
 			return false;
 	}
 	return true;

@@ -210,7 +210,7 @@ static bool make_series(struct record_annotate *a, const struct annotate_client 
 		snprintf(name, sizeof(name), "%s (%d)", series.name, client->setup.pid);
 		if (strlen(name) >= sizeof(series.name))
 			return false;
-		strcpy(series.name, name);
+		memcpy(series.name, name, strlen(name) + 1);
 		if (kb_device_series(a->device, &series, NULL) || name_is_taken(a, series.series))
 			return false;
 	}

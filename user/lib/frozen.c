@@ -32,7 +32,7 @@ static int copy_ring(void *copy, const struct kb_mapped *live, struct kb_error *
 	if (kb_mapped_snapshot(live, ring_of(copy), &start, &length))
 		return kb_error_set(err, -EAGAIN, KB_NO_OFFSET, "a buffer goes round faster than it "
 				    "can be copied: give it more (-m), or sample less (-F)");
-	memset(store, 0, sizeof(*store));
+	memset(store, 0, sizeof(*store));	/* NOLINT: as many were allocated */
 	store->buffer_length = live->ring_bytes;
 	store->read_offset = start;
 	store->write_offset = store->total_written = start + length;
@@ -73,7 +73,7 @@ static int allocate(struct kb_frozen *frozen, struct kb_mapped **maps, unsigned 
 #define MOVE(at, from, to) \
 	((at) = (at) ? (const void *)((to) + ((const uint8_t *)(at) - (from))) : NULL)
 
-static void show_copy(struct kb_mapped *m, uint8_t *header, void *ring)
+static void show_copy(struct kb_mapped *m, const uint8_t *header, void *ring)
 {
 	const uint8_t *from = m->bytes;
 	struct kb_mapped live = *m;

@@ -174,7 +174,7 @@ void kb_json_double(struct kb_json *json, const char *key, double value)
 			break;
 	}
 	if (!strpbrk(text, ".e"))
-		strcat(text, ".0");
+		memcpy(text + strlen(text), ".0", 3);
 	put_literal(json, key, text);
 }
 

@@ -285,7 +285,7 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 /* The views of all rings, live until they are frozen here. */
 static int freeze(struct kb_recorder *r, struct kb_error *err)
 {
-	struct kb_mapped **maps = calloc(r->nr_rings, sizeof(*maps));
+	struct kb_mapped **maps = calloc(r->nr_rings, sizeof(*maps));	/* NOLINT: not 0 */
 	int ret;
 
 	if (!maps)

@@ -138,7 +138,7 @@ static int copy_facts(struct kb_recorder *r)
 		if (strncmp(string, prefix, strlen(prefix)) || length >= sizeof(fact) ||
 		    strncmp(string, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) == 0)
 			continue;
-		strcpy(fact, string);
+		memcpy(fact, string, length + 1);
 		equals = strchr(fact, '=');
 		if (!equals)
 			continue;

@@ -51,8 +51,8 @@ int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 			 uint32_t task_id, struct kb_symbolizer *symbolizer);
 int64_t kb_calltree_find_text(struct kb_calltree *tree, uint32_t node, const char *text);
 
-/* Let one sample of @weight fall there. */
-void kb_calltree_weigh(struct kb_calltree *tree, uint32_t node, uint64_t weight);
+/* Let one sample of @weight fall on node @i. */
+void kb_calltree_weigh(struct kb_calltree *tree, uint32_t i, uint64_t weight);
 
 /*
  * Settle weights; in samples with @count, or if there are no others. Returns the

@@ -580,7 +580,7 @@ static void breakpad_id(const struct kb_build_id *id, char text[34])
 	for (i = 0; i < 16; i++)
 		snprintf(text + 2 * i, 3, "%02X", id && order[i] < id->length ?
 			 id->bytes[order[i]] : 0);
-	strcpy(text + 32, "0");
+	memcpy(text + 32, "0", 2);
 }
 
 static void write_libs(struct firefox *x)

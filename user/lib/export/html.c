@@ -135,7 +135,7 @@ static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t tim
 		       (slice->how == KB_END_PREEMPTED ? 1 : slice->how == KB_END_BLOCKED ? 2 : 0);
 		break;
 	case KB_SLICE_IDLE:
-		what = (uint64_t)(slice->idle_state + 1);	/* KB_STATE_UNKNOWN is -1 */
+		what = (uint64_t)slice->idle_state + 1;	/* KB_STATE_UNKNOWN is -1 */
 		break;
 	case KB_SLICE_LOST:
 		what = slice->lost;

@@ -195,6 +195,7 @@ static void put_types(struct pprof *x)
 {
 	uint32_t count, nanoseconds, type, cpu, first = NO_STRING, i;
 	struct kb_text name;
+	uint8_t *at;
 
 	put_text(x, "");
 	count = put_text(x, "count");
@@ -220,8 +221,9 @@ static void put_types(struct pprof *x)
 		put_value_type(x, PROFILE_PERIOD_TYPE, first, x->clock ? nanoseconds : count);
 	else
 		put_value_type(x, PROFILE_PERIOD_TYPE, cpu, nanoseconds);
-	kb_out_commit(x->out, kb_proto_put_uint(kb_out_reserve(x->out, SMALL), PROFILE_DEFAULT_TYPE,
-						cpu));
+	at = kb_out_reserve(x->out, SMALL);
+	if (at)
+		kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DEFAULT_TYPE, cpu));
 }
 
 /* What is known of all frames of an image: servers look up the rest themselves. */

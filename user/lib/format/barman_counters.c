@@ -75,7 +75,7 @@ static int probe(struct kb_barman *b, struct vote *votes, struct kb_error *err)
 		b->probe_end = b->segments[0].start + got;
 	}
 	for (uint32_t n = 0; n < PROBE_RECORDS; n++) {
-		while ((ret = b->next(b, &event)) == 0) {
+		while (b->next(b, &event) == 0) {
 			ret = barman_cursor_advance(b, err);
 			if (ret <= 0)
 				goto out;

@@ -199,7 +199,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 			*err = why;
 			return why.code;
 		}
-		if (got < word) {
+		if (!bytes || got < word) {
 			cut_short(b, at, got);
 			continue;
 		}

@@ -51,7 +51,7 @@ static kb_always_inline int begin(struct kb_barman_writer *w, const struct kb_ev
 
 	o->at = barman_reserve(w, whole, &error);
 	if (kb_unlikely(!o->at))
-		return error;
+		return error ?: -EIO;
 	/* Both lengths are at least 16; the last word holds all the padding. */
 	kb_store_word(o->at + whole - o->word, 0, o->word, false);
 	put32(o, type);

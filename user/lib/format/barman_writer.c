@@ -87,7 +87,7 @@ static int allocate(struct kb_barman_writer *w, const struct kb_barman_layout *l
 	w->string_index = calloc(w->string_slots, sizeof(*w->string_index));
 	if (layout->circular) {
 		w->ring_bytes = layout->buffer_length & ~(uint64_t)(w->shape.word - 1);
-		w->ring = calloc(1, w->ring_bytes);
+		w->ring = calloc(1, w->ring_bytes);	/* NOLINT: check_layout() refused 0 */
 	} else {
 		w->room = BARMAN_OUT_BYTES;
 		w->buffer = malloc(w->room);

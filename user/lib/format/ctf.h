@@ -18,7 +18,7 @@
 struct kb_ctf;
 
 /* The trace in the empty directory @path. 0 or a negative errno and @err. */
-int kb_ctf_create(struct kb_ctf **ctf, const char *path, struct kb_error *err);
+int kb_ctf_create(struct kb_ctf **out, const char *path, struct kb_error *err);
 void kb_ctf_destroy(struct kb_ctf *ctf);
 
 /*

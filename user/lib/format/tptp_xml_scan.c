@@ -337,7 +337,7 @@ static int decode_values(struct kb_tptp *tptp, size_t size, struct kb_error *err
 	to = xml->scratch;
 	for (unsigned int i = 0; i < xml->tag.nr; i++) {
 		struct tptp_attribute *attribute = &xml->tag.attributes[i];
-		const uint8_t *bad = NULL;
+		const uint8_t *bad = tptp->in.at;
 
 		if (!attribute->classes)
 			continue;

@@ -4,6 +4,7 @@
  * kernel's or memory without a file. Each one is looked for once.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -209,9 +210,8 @@ static bool load_from(struct kb_image *image, const struct kb_map *row)
 {
 	char *path;
 
-	if (asprintf(&path, "/proc/%u/map_files/%llx-%llx", row->task_id,
-		     (unsigned long long)row->base_address,
-		     (unsigned long long)(row->base_address + row->length)) < 0)
+	if (asprintf(&path, "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, row->task_id,
+		     row->base_address, row->base_address + row->length) < 0)
 		return false;
 	if (is_link_to(path, image->name))
 		return read_live(image, path);

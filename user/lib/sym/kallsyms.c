@@ -216,6 +216,7 @@ static int read_text(const char *path, char **text, size_t *size, struct kb_erro
 			if (!grown) {
 				gzclose(file);
 				free(*text);
+				*text = NULL;
 				return kb_error_set(err, -EFBIG, KB_NO_OFFSET,
 						    "%s is too large for symbols of a kernel", path);
 			}
@@ -227,6 +228,7 @@ static int read_text(const char *path, char **text, size_t *size, struct kb_erro
 	if (nr == 0)
 		return 0;
 	free(*text);
+	*text = NULL;
 	return kb_error_set(err, -EIO, KB_NO_OFFSET, "%s can't be read to its end", path);
 }
 
