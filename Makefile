@@ -15,6 +15,7 @@ include scripts/module.mk
 include scripts/tests.mk
 include scripts/test-debug.mk
 include scripts/test-matrix.mk
+include scripts/analyze.mk
 include scripts/fuzz.mk
 include scripts/soak.mk
 include scripts/bench.mk

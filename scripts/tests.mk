@@ -18,7 +18,7 @@ KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
 test:			## all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
 	@CI=$(CI) scripts/test $(SUITES)
 
-check:			## static checks: W=1 and sparse on the module, shellcheck
+check:			## static checks: W=1 and sparse on the module, cppcheck, shellcheck …
 	@CI=$(CI) scripts/test static
 
 host-tests: $(HOST_TESTS) $(RING_TESTS)	## the tests that run here, not run

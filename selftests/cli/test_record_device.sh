@@ -73,6 +73,7 @@ in_order() {
 # ---- promises ----
 
 a_command_is_recorded_whole() {
+	# shellcheck disable=SC2016 # the other shell's
 	record -- sh -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done' || return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1
 	[ "$(sum_of kbarman.cap '^lost')" -eq 0 ] || return 1
@@ -211,7 +212,7 @@ the_doctor_finds_nothing_in_the_way_and_then_the_other_recorder() {
 }
 
 flight_recorder_gives_the_last_moment_and_goes_on() {
-	export KBARMAN_RUNTIME_DIR=$PWD
+	export KBARMAN_RUNTIME_DIR="$PWD"
 	"$KBARMAN" flight status && { echo 'status before start'; return 1; }
 	"$KBARMAN" flight start -m 256K || return 1
 	"$KBARMAN" flight start && { echo 'a second one'; return 1; }
@@ -270,6 +271,7 @@ if [ ! -e /dev/kbarman ]; then
 	echo "1..0 # SKIP there is no /dev/kbarman here"
 	exit 0
 fi
+# shellcheck disable=SC2013 # a word a line
 for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$self"); do
 	case $test in check | record | begun | facts | sum_of | records_in | is_whole | in_order | verdict_of) ;;
 	*) check "$test" ;;

@@ -1,0 +1,67 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# What reads the code without running it, each a function that prints one test of TAP: sourced
+# behind suite.sh by scripts/analyze, and by scripts/test for those that are quick. Those of
+# the module want $kernel, the kernel's source.
+#
+# shellcheck disable=SC2154 # $out is of suite.sh, $kernel of scripts/analyze
+
+# judge NAME FILE...: no finding, a line "FILE:LINE...: error|warning|CHECK...: ...", but in
+# selftests/analyze/, where there must be one, or the analyzer is none
+judge() {
+	name=$1
+	shift
+	cat -- "$@" | sed "s|$PWD/||g" |
+		grep -E '^[^ :]+:[0-9]+[:0-9-]*: *(warning|error|WARNING|ERROR|CHECK)' | sort -u >"$out/$name.all" || :
+	grep -v '^selftests/analyze/' "$out/$name.all" >"$out/$name.found" || :
+	if cmp -s "$out/$name.all" "$out/$name.found"; then
+		echo "# nothing is found in selftests/analyze, where there is something"
+		echo "not ok - $name"
+	elif [ -s "$out/$name.found" ]; then
+		head -40 "$out/$name.found" | sed 's/^/# /'
+		echo "not ok - $name"
+	else
+		echo "ok - $name"
+	fi
+}
+
+# analyzed NAME TARGET SUFFIX: by make, one log a file
+analyzed() {
+	rm -rf build/analyze
+	if make --no-print-directory -j2 "$2" >"$out/$2.log" 2>&1; then
+		# shellcheck disable=SC2046 # a list
+		judge "$1" $(find build/analyze -name "*.$3" | sort)
+	else
+		tail -n 20 "$out/$2.log" | sed 's/^/# /'
+		echo "not ok - $1 (it does not run: $out/$2.log)"
+	fi
+}
+
+user_is_clean_with_cppcheck() {
+	analyzed user_is_clean_with_cppcheck analyze-cppcheck cppcheck
+}
+
+user_is_clean_with_fanalyzer() {
+	analyzed user_is_clean_with_fanalyzer analyze-fanalyzer fanalyzer
+}
+
+user_is_clean_with_clang_tidy() {
+	analyzed user_is_clean_with_clang_tidy analyze-tidy tidy
+}
+
+# .checkpatch.conf says what is not asked.
+module_is_clean_with_checkpatch() {
+	perl "$kernel/scripts/checkpatch.pl" --terse -f kmod/*.[ch] kmod/*/*.[ch] \
+		selftests/analyze/module.c >"$out/checkpatch.log" 2>&1 || :
+	judge module_is_clean_with_checkpatch "$out/checkpatch.log"
+}
+
+# All of the kernel's semantic patches, as `make coccicheck M=` runs them.
+module_is_clean_with_coccinelle() {
+	for dir in kmod selftests/analyze; do
+		srctree=$kernel KBUILD_EXTMOD=$PWD/$dir LINUXINCLUDE="-I$kernel/include -I$PWD/kmod" \
+			MODE=report C=0 J=$(nproc) V=0 bash "$kernel/scripts/coccicheck"
+	done >"$out/coccinelle.log" 2>&1 || :
+	judge module_is_clean_with_coccinelle "$out/coccinelle.log"
+}
