@@ -240,7 +240,7 @@ int kb_kallsyms_load(struct kb_kallsyms *kallsyms, const char *path, struct kb_e
 
 	*kallsyms = (struct kb_kallsyms) { 0 };
 	ret = read_text(path, &text, &size, err);
-	if (ret)
+	if (!text)
 		return ret;
 	ret = kb_kallsyms_parse(kallsyms, text, size, path, err);
 	free(text);
