@@ -132,7 +132,7 @@ class Container(Process):
         return self
 
 
-def fill(maker, process, path, timestamp):
+def fill(maker, process, path, timestamp, shift=0):
     """What the module would record of a process that runs @path, and a sample in it."""
     pid, bias = process.child.pid, None
     maker.task(pid, "program")
@@ -143,9 +143,9 @@ def fill(maker, process, path, timestamp):
                 continue
             low, high = (int(part, 16) for part in place.split("-"))
             major, minor = (int(part, 16) for part in device.split(":"))
-            bias = low if bias is None else bias
+            bias = low + shift if bias is None else bias
             if "x" in flags:
-                maker.map(pid, low, high - low, int(offset, 16), path,
+                maker.map(pid, low + shift, high - low, int(offset, 16), path,
                           file=f"{major}:{minor}:{inode}")
     maker.sample(0, timestamp, pid, bias + process.symbol)
 
@@ -195,6 +195,42 @@ def a_container_that_is_gone_has_no_names_of_the_host(tmp):
         shutil.copyfileobj(other, file)
     os.replace(process.program + ".new", process.program)
     assert names(tmp)[0] == [None, None] or names(tmp)[0] == [None], names(tmp)
+
+
+def files_are_found_below_the_root_of_their_process(tmp):
+    """Of a mapping that is there no more: the process has gone on to another one."""
+    process, container = with_container(tmp)
+    with process, container:
+        process.is_readable()
+        uname = os.uname()
+        maker = Maker(facts={"host": uname.nodename, "release": uname.release},
+                      unix_base=time.time_ns())
+        fill(maker, container, process.program, 1000, shift=0x10000000)
+        maker.save(os.path.join(tmp, "kbarman.cap"))
+        assert names(tmp) == (["its_own"], "")
+
+
+def the_vdso_has_names(tmp):
+    with open("/proc/self/maps", encoding="ascii") as maps, open("/proc/self/mem", "rb") as memory:
+        place = [line.split()[0] for line in maps if line.rstrip().endswith("[vdso]")]
+        if not place:
+            raise tap.Skip("there is no vdso here")
+        low, high = (int(part, 16) for part in place[0].split("-"))
+        memory.seek(low)
+        image = os.path.join(tmp, "vdso")
+        with open(image, "wb") as file:
+            file.write(memory.read(high - low))
+    symbols = subprocess.run(["nm", "-D", "--defined-only", image], check=True, capture_output=True,
+                             text=True).stdout
+    at = [int(line.split()[0], 16) for line in symbols.splitlines() if "clock_gettime" in line][0]
+    uname = os.uname()
+    maker = Maker(facts={"host": uname.nodename, "release": uname.release},
+                  unix_base=time.time_ns())
+    maker.map(7, 0x70000000, high - low, 0, "[vdso]")
+    maker.sample(0, 1000, 7, 0x70000000 + at)
+    maker.save(os.path.join(tmp, "kbarman.cap"))
+    found, errors = names(tmp)
+    assert "clock_gettime" in (found[0] or "") and not errors, (found, errors)
 
 
 def files_of_one_path_stay_two_when_captures_are_merged(tmp):
