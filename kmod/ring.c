@@ -255,6 +255,7 @@ static void copy_out(const struct kbarman_ring *ring, u8 *to, unsigned long from
 
 	/* What is overwritten meanwhile is not kept. */
 	data_race(memcpy(to, ring->data + start, part));
+	/* Nor is this. */
 	data_race(memcpy(to + part, ring->data, length - part));
 }
 
@@ -349,14 +350,17 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, unsigned long to)
 {
 	const struct bm_protocol_record_header *record;
-	bm_uintptr word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
+	bm_uintptr word;
 
+	/* The caller asks afterwards, here and below. */
+	word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
 	/* Padding goes up to the end of the ring, so there is never more than one. */
 	if (word & BM_BLOCK_PADDING)
 		from = ALIGN(from + 1, kbarman_ring_size(ring));
 	if (!kbarman_ring_after(to, from))
 		return U64_MAX;
 	record = (const void *)(kbarman_ring_word(ring, from) + 1);
+	/* as above */
 	return data_race(record->timestamp);
 }
 
