@@ -97,7 +97,7 @@ tool() {
 	# from memory: 9p takes a while to start a thousand programs
 	cp -r ../names /run/names
 	promise records_names_and_call_chains sh -c '../kbarman record -F 1000 -g -o names.cap \
-		-- /run/names/names -s 0.4 -c 1000 >names.out 2>names.err || { cat names.err; exit 1; }'
+		-- /run/names/names -s 0.4 -c '"${CHILDREN:-1000}"' >names.out 2>names.err || { cat names.err; exit 1; }'
 	promise tells_names_and_call_chains sh -c \
 		'../kbarman script -e sample names.cap >names.script 2>names.said'
 	echo "1..$count"
