@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/capability.h>
-#include <linux/cpu.h>
-#include <linux/cpuhotplug.h>
 #include <linux/err.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -13,7 +11,6 @@
 #include <linux/threads.h>
 #include <linux/utsname.h>
 #include <linux/vmalloc.h>
-#include <linux/workqueue.h>
 
 #include "callchain.h"
 #include "clock.h"
@@ -21,6 +18,7 @@
 #include "session.h"
 #include "source_maps.h"
 #include "source_pmu.h"
+#include "sources.h"
 #include "wake.h"
 
 #define DEFAULT_TASKS	16384
@@ -40,23 +38,8 @@ DEFINE_PER_CPU_ALIGNED(struct kbarman_ring, kbarman_rings);
 /* New mappings are seen as they are made: found out once, at init. */
 static bool maps_are_seen __ro_after_init;
 
-/* Started from first to last, stopped from last to first. */
-static const struct kbarman_source *const sources[] = {
-	&kbarman_source_tasks,
-	&kbarman_source_maps,
-	&kbarman_source_sched,
-	&kbarman_source_idle,
-	&kbarman_source_pmu,
-	&kbarman_source_marker,
-};
-
 /* The ring_first[] of every CPU: kbarman_ring_init() wants them, maps do not show them. */
 static DEFINE_PER_CPU(unsigned long *, ring_boundaries);
-
-static bool enabled(const struct kbarman_session *session, const struct kbarman_source *source)
-{
-	return !source->bit || session->config.sources & source->bit;
-}
 
 /* ---- one CPU ---- */
 
@@ -86,97 +69,13 @@ static void reset_ring(struct kbarman_session *session, int cpu)
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
 }
 
-static void stop_cpu(struct kbarman_session *session, int cpu)
+int kbarman_session_add_ring(struct kbarman_session *session, int cpu)
 {
-	int i;
+	int error = allocate_ring(session, cpu);
 
-	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
-		if (enabled(session, sources[i]) && sources[i]->cpu_stop)
-			sources[i]->cpu_stop(session, cpu);
-}
-
-static int start_cpu(struct kbarman_session *session, int cpu, struct kbarman_start *report)
-{
-	int i, error;
-
-	for (i = 0; i < ARRAY_SIZE(sources); i++) {
-		if (!enabled(session, sources[i]) || !sources[i]->cpu_start)
-			continue;
-		error = sources[i]->cpu_start(session, cpu, report);
-		if (error) {
-			stop_cpu(session, cpu);
-			return error;
-		}
-	}
-	return 0;
-}
-
-/* ---- CPUs that come and go ---- */
-
-/* Those that record now. Under the session's lock. */
-static cpumask_var_t recording;
-
-/* Those that went offline since the last look: their events died with it. */
-static cpumask_var_t gone;
-
-/*
- * @cpu came online. What it lacks, it goes without: a recorder is no reason to keep a
- * CPU out.
- */
-static void take_in(struct kbarman_session *session, int cpu)
-{
-	struct kbarman_start report;
-	int error = 0;
-
-	if (!per_cpu(kbarman_rings, cpu).data) {
-		error = allocate_ring(session, cpu);
-		if (!error)
-			reset_ring(session, cpu);
-	}
-	cpumask_clear_cpu(cpu, gone);
 	if (!error)
-		error = start_cpu(session, cpu, &report);
-	if (!error)
-		cpumask_set_cpu(cpu, recording);
-	else if (cpu_online(cpu))
-		pr_warn("CPU %d is online but not recorded whole (error %d)\n", cpu, error);
-}
-
-/*
- * Follow what became of the CPUs. Outside the hotplug callbacks: software events and
- * tracepoints take cpu_hotplug_lock themselves when they are made and released.
- */
-static void follow_cpus(struct work_struct *unused)
-{
-	struct kbarman_session *session = &kbarman_session;
-	int cpu;
-
-	mutex_lock(&session->lock);
-	for_each_cpu(cpu, recording)
-		if (cpumask_test_and_clear_cpu(cpu, gone)) {
-			cpumask_clear_cpu(cpu, recording);
-			stop_cpu(session, cpu);
-		}
-	if (session->running)
-		for_each_cpu_and(cpu, session->cpus, cpu_online_mask)
-			if (!cpumask_test_cpu(cpu, recording))
-				take_in(session, cpu);
-	mutex_unlock(&session->lock);
-}
-
-static DECLARE_WORK(cpus_changed, follow_cpus);
-
-static int cpu_comes(unsigned int cpu)
-{
-	schedule_work(&cpus_changed);
-	return 0;
-}
-
-static int cpu_goes(unsigned int cpu)
-{
-	cpumask_set_cpu(cpu, gone);
-	schedule_work(&cpus_changed);
-	return 0;
+		reset_ring(session, cpu);
+	return error;
 }
 
 /* ---- configure ---- */
@@ -328,10 +227,9 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 	set_capture(session, capture);
 
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
-		error = allocate_ring(session, cpu);
+		error = kbarman_session_add_ring(session, cpu);
 		if (error)
 			return error;
-		reset_ring(session, cpu);
 	}
 	kbarman_header_reset(capture, config->target_name, 0);
 	return allocate_chains(session) ?: allocate_tasks(session, pids);
@@ -466,61 +364,6 @@ static void end_header(struct kbarman_session *session)
 			kbarman_ring_settle(per_cpu_ptr(&kbarman_rings, cpu));
 }
 
-/* Stop the sources of sources[0 .. count). */
-static void stop_sources(struct kbarman_session *session, int count)
-{
-	while (count-- > 0)
-		if (enabled(session, sources[count]) && sources[count]->stop)
-			sources[count]->stop(session);
-}
-
-static int start_sources(struct kbarman_session *session)
-{
-	int i, error;
-
-	for (i = 0; i < ARRAY_SIZE(sources); i++) {
-		if (!enabled(session, sources[i]) || !sources[i]->start)
-			continue;
-		error = sources[i]->start(session);
-		if (error) {
-			stop_sources(session, i);
-			return error;
-		}
-	}
-	return 0;
-}
-
-static void stop_cpus(struct kbarman_session *session)
-{
-	int cpu;
-
-	for_each_cpu(cpu, recording)
-		stop_cpu(session, cpu);
-	cpumask_clear(recording);
-}
-
-/* A CPU that goes meanwhile is no error; one that comes is taken in later. */
-static int start_cpus(struct kbarman_session *session, struct kbarman_start *report)
-{
-	int cpu, error;
-
-	cpumask_clear(gone);
-	for_each_cpu_and(cpu, session->cpus, cpu_online_mask) {
-		if (!per_cpu(kbarman_rings, cpu).data)
-			continue;
-		error = start_cpu(session, cpu, report);
-		if (!error) {
-			cpumask_set_cpu(cpu, recording);
-		} else if (cpu_online(cpu)) {
-			stop_cpus(session);
-			return error;
-		}
-	}
-	report->event = ~0U;
-	report->cpu = ~0U;
-	return cpumask_empty(recording) ? -ENODEV : 0;
-}
-
 int kbarman_session_start(struct file *file, struct kbarman_start *report)
 {
 	struct kbarman_session *session = &kbarman_session;
@@ -538,15 +381,15 @@ int kbarman_session_start(struct file *file, struct kbarman_start *report)
 		if (per_cpu(kbarman_rings, cpu).data)
 			reset_ring(session, cpu);
 	begin_header(session);
-	error = start_sources(session);
+	error = kbarman_sources_attach(session);
 	if (error)
 		goto out;
 	/* Threads made since configure, while no probe saw them. */
 	choose_tasks(session);
-	error = start_cpus(session, report);
+	error = kbarman_sources_start(session, report);
 	session->running = !error;
 	if (error)
-		stop_sources(session, ARRAY_SIZE(sources));
+		kbarman_sources_detach(session);
 out:
 	mutex_unlock(&session->lock);
 	return error;
@@ -557,9 +400,9 @@ static void stop_locked(struct kbarman_session *session)
 	lockdep_assert_held(&session->lock);
 	if (!session->running)
 		return;
-	stop_cpus(session);
+	kbarman_sources_stop(session);
 	session->running = false;
-	stop_sources(session, ARRAY_SIZE(sources));
+	kbarman_sources_detach(session);
 	kbarman_wake_sync();
 	end_header(session);
 	kbarman_wake_all();
@@ -811,38 +654,21 @@ __poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait)
 
 /* ---- init and exit ---- */
 
-static enum cpuhp_state cpuhp_state;
-
-static void free_masks(void)
-{
-	free_cpumask_var(gone);
-	free_cpumask_var(recording);
-	free_cpumask_var(kbarman_session.cpus);
-}
-
 int __init kbarman_session_init(void)
 {
-	int state = -ENOMEM;
+	int error;
 
 	maps_are_seen = kbarman_maps_possible();
-	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL) ||
-	    !zalloc_cpumask_var(&recording, GFP_KERNEL) || !zalloc_cpumask_var(&gone, GFP_KERNEL))
-		goto err_state;
-	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kbarman:online", cpu_comes,
-					  cpu_goes);
-	if (state < 0)
-		goto err_state;
-	cpuhp_state = state;
-	return 0;
-
-err_state:
-	free_masks();
-	return state;
+	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL))
+		return -ENOMEM;
+	error = kbarman_sources_init();
+	if (error)
+		free_cpumask_var(kbarman_session.cpus);
+	return error;
 }
 
 void kbarman_session_exit(void)
 {
-	cpuhp_remove_state_nocalls(cpuhp_state);
-	cancel_work_sync(&cpus_changed);
-	free_masks();
+	kbarman_sources_exit();
+	free_cpumask_var(kbarman_session.cpus);
 }

@@ -64,26 +64,6 @@ static __always_inline bool kbarman_wants(u32 task_id)
 	return likely(!tasks) || test_bit(task_id, tasks);
 }
 
-/*
- * An event source. Starts in the order of the table in session.c and stops in the
- * reverse. start() is called with the session's lock held and everything
- * allocated, before any CPU; when stop() returns, no probe of it runs any
- * more. cpu_start() runs for every CPU that records, at start and when it comes
- * online later, in a task that may sleep; cpu_stop() when it goes offline and
- * before stop().
- */
-struct kbarman_source {
-	const char *name;
-	u32 bit;			/* KBARMAN_SOURCE_*; 0 = always */
-	int (*start)(struct kbarman_session *session);
-	void (*stop)(struct kbarman_session *session);
-	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
-	void (*cpu_stop)(struct kbarman_session *session, int cpu);
-};
-
-extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
-	kbarman_source_pmu, kbarman_source_tasks, kbarman_source_maps, kbarman_source_marker;
-
 int kbarman_session_init(void);
 void kbarman_session_exit(void);
 
@@ -101,6 +81,9 @@ int kbarman_session_check_owner(struct file *file);
 int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row,
 			    const char *image);
 int kbarman_session_clock(struct kbarman_clock *clock);
+
+/* A ring for @cpu, empty. Under the lock. */
+int kbarman_session_add_ring(struct kbarman_session *session, int cpu);
 
 /* The capture as it is now, with a reference, or NULL before the first configure. */
 struct kbarman_capture *kbarman_session_capture(void);

@@ -11,6 +11,7 @@
 #include "compat/tracepoint.h"
 #include "record.h"
 #include "session.h"
+#include "sources.h"
 
 /* What the ring tells of this CPU. Its CPU's, written with interrupts off. */
 enum told {

@@ -34,6 +34,7 @@
 #include "compat/module.h"
 #include "session.h"
 #include "source_maps.h"
+#include "sources.h"
 #include "spaces.h"
 
 #define QUEUE_SIZE	4096U	/* a power of two */

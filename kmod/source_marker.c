@@ -26,6 +26,7 @@
 #include "record.h"
 #include "session.h"
 #include "source_marker.h"
+#include "sources.h"
 
 #define NS_A_MARK	(NSEC_PER_SEC / KBARMAN_MARK_RATE)
 #define BURST_NS	((s64)KBARMAN_MARK_BURST * NS_A_MARK)

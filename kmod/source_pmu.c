@@ -31,6 +31,7 @@
 #include "session.h"
 #include "source_maps.h"
 #include "source_pmu.h"
+#include "sources.h"
 
 #define UNREADABLE		U64_MAX		/* as a delta */
 #define SOFTWARE_COUNTER	0x80000000U	/* in counter_types: or PERF_COUNT_SW_* */

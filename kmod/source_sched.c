@@ -12,6 +12,7 @@
 #include "compat/tracepoint.h"
 #include "record.h"
 #include "session.h"
+#include "sources.h"
 
 /* To be attached; one of three functions. */
 static struct kbarman_probe probes[] = {

@@ -19,6 +19,7 @@
 #include "compat/tracepoint.h"
 #include "session.h"
 #include "source_maps.h"
+#include "sources.h"
 
 static void add_task(u64 timestamp, const struct task_struct *task, const char *name)
 {
