@@ -9,6 +9,7 @@
 #include <poll.h>
 
 #include "lib.h"
+#include "lib/tap.h"
 
 #define READER_CPUS	64
 
@@ -109,6 +110,25 @@ static inline void reader_wait(struct reader *reader, int milliseconds)
 	poll(&p, 1, milliseconds);
 }
 
+/* RECORDS of the environment, or a million. */
+static inline uint64_t reader_wanted(void)
+{
+	const char *text = getenv("RECORDS");
+
+	return text ? strtoull(text, NULL, 0) : 1000000;
+}
+
+/* Take what comes until there are so many records, or one is wrong. */
+static inline void reader_take_wanted(struct reader *reader)
+{
+	uint64_t wanted = reader_wanted();
+
+	while (reader->records < wanted && !reader->fault) {
+		reader_wait(reader, 200);
+		reader_take(reader);
+	}
+}
+
 /* Of a session that is stopped, and whose rings were taken: what does not add up. */
 static inline void reader_settle(struct reader *reader)
 {
@@ -126,6 +146,14 @@ static inline void reader_settle(struct reader *reader)
 		if (lost_records(&s) < c->losses)
 			reader_blame(reader, cpu, c->losses, "losses told that were none");
 	}
+}
+
+/* The promise that all readers keep, with what is wrong where it is broken. */
+static inline void reader_promise(const struct reader *reader)
+{
+	if (!tap_ok(!reader->fault, "every_record_is_whole_in_order_and_accounted_for"))
+		tap_note("CPU %u, position %llu: %s", reader->fault_cpu,
+			 (unsigned long long)reader->fault_at, reader->fault);
 }
 
 static inline void reader_end(struct reader *reader)
