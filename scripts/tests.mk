@@ -63,7 +63,7 @@ $(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_w
 guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
-	$(GUEST)/test_marks_device.sh	## module, tool and tests for a VM, under build/guest/
+	$(GUEST)/test_marks_device.sh $(GUEST)/device_test.sh	## module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -131,6 +131,10 @@ $(GUEST)/marks: user/examples/marks.c user/include/kbarman/mark.h
 	$(USER_CC) $(TEST_CFLAGS) -Iuser/include -static $< -o $@
 
 $(GUEST)/%.sh: selftests/vm/%.sh
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(GUEST)/%.sh: selftests/lib/%.sh
 	@mkdir -p $(@D)
 	cp $< $@
 

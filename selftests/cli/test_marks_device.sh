@@ -6,26 +6,11 @@
 #
 #	KBARMAN=path of the tool  MARKS=path of the example  TMPDIR=where to work
 
-self=$(readlink -f "$0")
-KBARMAN=$(readlink -f "${KBARMAN:-build/kbarman}")
-MARKS=$(readlink -f "${MARKS:-$(dirname "$KBARMAN")/marks}")
-dir=$(mktemp -d "${TMPDIR:-/tmp}/kbarman-test.XXXXXX") || exit 2
-cd "$dir" || exit 2
-trap 'rm -rf "$dir"' EXIT
-count=0 failed=0
-
-# Run the test of that name, a function that fails by its status; say why on stdout.
-check() {
-	count=$((count + 1))
-	rm -rf ./*
-	if "$1" >.said 2>&1; then
-		echo "ok $count - $1$(sed -n 's/^SKIP/ # SKIP/p' .said)"
-	else
-		echo "not ok $count - $1"
-		sed 's/^/# /' .said
-		failed=$((failed + 1))
-	fi
-}
+# with what is beside it in the guest, or in the tree
+lib=$(dirname "$0")/device_test.sh
+[ -e "$lib" ] || lib=$(dirname "$0")/../lib/device_test.sh
+. "$lib"
+built_beside MARKS marks
 
 # said TEXT: the last capture has an annotation or a counter that looks so in `script`
 said() {
@@ -129,15 +114,4 @@ frequencies_and_idle_states_are_polled() {
 
 # ---- all of them ----
 
-if [ ! -e /dev/kbarman ]; then
-	echo "1..0 # SKIP there is no /dev/kbarman here"
-	exit 0
-fi
-# shellcheck disable=SC2013 # a word a line
-for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$self"); do
-	case $test in check | said) ;;
-	*) check "$test" ;;
-	esac
-done
-echo "1..$count"
-[ $failed -eq 0 ]
+run_tests said
