@@ -346,6 +346,25 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 	return -EAGAIN;
 }
 
+bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks)
+{
+	unsigned long at = READ_ONCE(*read_offset(ring));
+	unsigned long end = smp_load_acquire(write_offset(ring));	/* [B] */
+	bm_uintptr word;
+
+	for (; blocks && kbarman_ring_after(end, at); blocks--) {
+		word = READ_ONCE(*kbarman_ring_word(ring, at));
+		/* A writer that came in may have overwritten it. */
+		if ((word & ~BM_BLOCK_PADDING) > kbarman_ring_size(ring) || word % WORD)
+			return false;
+		if (!(word & BM_BLOCK_PADDING) &&
+		    READ_ONCE(*(u32 *)kbarman_ring_word(ring, at + WORD)) == type)
+			return true;
+		at += WORD + (word & ~BM_BLOCK_PADDING);
+	}
+	return false;
+}
+
 /* The timestamp of the first record in [from, to), whole if nobody overwrote it. */
 static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, unsigned long to)
 {

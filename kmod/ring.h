@@ -226,6 +226,12 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position);
 long kbarman_ring_count(const struct kbarman_ring *ring);
 
 /*
+ * One of the oldest @blocks is a record of @type. False if a writer came in that
+ * overwrote them. Context: the owning CPU, preemption off.
+ */
+bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks);
+
+/*
  * The timestamp of the oldest record: U64_MAX if there is none, 0 if the writer was
  * faster sixteen times in a row. Context: any CPU, any time.
  */

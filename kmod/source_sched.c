@@ -14,6 +14,8 @@
 #include "session.h"
 #include "sources.h"
 
+#define FIRST_BLOCKS	256
+
 /* To be attached; one of three functions. */
 static struct kbarman_probe probes[] = {
 	{ .name = "sched_switch" },
@@ -133,13 +135,15 @@ static void stop(struct kbarman_session *session)
 
 /*
  * Who runs as the recording begins, written by the CPU itself. The task that the
- * interrupt came in on is the one that runs, whoever asked.
+ * interrupt came in on is the one that runs, whoever asked. If it was switched to since
+ * the probe is attached, the ring tells already, among its first records: there are as many
+ * as came while all sources were started.
  */
 static void record_current(void *unused)
 {
 	struct kbarman_ring *ring = kbarman_this_ring();
 
-	if (ring)
+	if (ring && !kbarman_ring_holds(ring, BM_RECORD_TASK_SWITCH, FIRST_BLOCKS))
 		kbarman_record_switch(ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
 }
 

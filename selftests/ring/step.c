@@ -328,6 +328,18 @@ static void prepare(const struct start *start)
 	}
 }
 
+/* A record's id is where its type would be. */
+static void check_holds(u64 oldest)
+{
+	u32 id = runs / 16 % nr_asked;
+	bool there = asked[id].timestamp >= oldest;
+
+	if (kbarman_ring_holds(&ring, id, SIZE) != there)
+		fail("the ring does not know what it holds", id, there);
+	if (kbarman_ring_holds(&ring, id, 0))
+		fail("the ring looks further than it was told", id, 0);
+}
+
 /*
  * What must be true when no writer is active: every record is written or counted as
  * lost; what the ring holds are the newest ones, as many as it can hold but for a
@@ -351,6 +363,8 @@ static void check_ring(const struct start *start, u32 longest)
 	count = check_blocks(copy, length, &oldest);
 	if ((long)count != kbarman_ring_count(&ring))
 		fail("the ring counts otherwise", kbarman_ring_count(&ring), count);
+	if (runs % 16 == 0)
+		check_holds(oldest);
 
 	for (i = 0; i < nr_asked; i++) {
 		if (!asked[i].timestamp)
