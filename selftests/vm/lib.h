@@ -655,11 +655,14 @@ static inline const char *judge_sample(const void *map, uint32_t cpu, const unio
 	return judge_chain(map, r, length, want);
 }
 
+/* Switches and halts are as long as each other, where the word is half of this, too. */
+#define SMALL_RECORD_UNIT	8
+
 static inline const char *judge_record(const void *map, uint32_t cpu, const union record *r,
 				       size_t length)
 {
 	/* What follows the format's last byte is an announced extension, then zero. */
-	size_t known;
+	size_t known, unit = sizeof(bm_uintptr);
 
 	if (length < sizeof(r->header))
 		return "record shorter than its head";
@@ -672,6 +675,7 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 		if (r->task_switch.reason > BM_TASK_SWITCH_BLOCKED)
 			return "task switch for no known reason";
 		known = sizeof(r->task_switch);
+		unit = SMALL_RECORD_UNIT;
 		if (length > BM_TASK_SWITCH_CHAIN_OFFSET) {
 			const char *fault = judge_chain(map, r, length,
 							BM_TASK_SWITCH_CHAIN_OFFSET);
@@ -687,6 +691,7 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 		if (r->halt.entered_halt > 1)
 			return "halting event neither in nor out";
 		known = sizeof(r->halt);
+		unit = SMALL_RECORD_UNIT;
 		break;
 	case BM_RECORD_SAMPLE:
 	case BM_RECORD_SAMPLE_WITH_PC:
@@ -708,9 +713,8 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 	default:
 		return "record of no known type";
 	}
-	/* Switches and halts are as long as each other, whatever the word is. */
-	if (length - known >= 8)
-		return "more padding than to eight bytes";
+	if (length - known >= unit)
+		return "more padding than there need be";
 	for (; known < length; known++)
 		if (((const uint8_t *)r)[known])
 			return "padding that is not zero";
