@@ -54,6 +54,8 @@ release() {
 
 off_on() { :; }
 off_off() { :; }
+off_usual_on() { :; }
+off_usual_off() { :; }
 
 empty_probe_on() { insmod empty_probe.ko 2>&1; }
 empty_probe_off() { rmmod empty_probe; }
@@ -128,12 +130,12 @@ lttng_usual_off() { lttng_off; }
 
 # ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
 
-yield() { ./measure yield 20000; }
-pipe() { ./measure run root perf bench -f simple sched pipe -l 20000 | tail -n 1; }
+yield() { ./measure yield 60000; }
+pipe() { ./measure run root perf bench -f simple sched pipe -l 40000 | tail -n 1; }
 # With so little room in a socket a writer soon waits for its reader.
 hackbench() {
 	echo 4608 >/proc/sys/net/core/wmem_default
-	./measure run root hackbench -g 1 -f 5 -l 2000 -s 1024 | tail -n 1
+	./measure run root hackbench -g 1 -f 5 -l 8000 -s 1024 | tail -n 1
 }
 
 make_root() {
