@@ -131,11 +131,11 @@ lttng_usual_off() { lttng_off; }
 # ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
 
 yield() { ./measure yield 60000; }
-pipe() { ./measure run root perf bench -f simple sched pipe -l 40000 | tail -n 1; }
+pipe() { ./measure run root perf bench -f simple sched pipe -l 60000 | tail -n 1; }
 # With so little room in a socket a writer soon waits for its reader.
 hackbench() {
 	echo 4608 >/proc/sys/net/core/wmem_default
-	./measure run root hackbench -g 1 -f 5 -l 8000 -s 1024 | tail -n 1
+	./measure run root hackbench -g 1 -f 5 -l 10000 -s 1024 | tail -n 1
 }
 
 make_root() {
@@ -163,6 +163,8 @@ count() {
 			echo "why $tracer $(tail -n 1 failed)"
 			continue
 		}
+		# what the one before leaves to be done later is done now
+		sleep 1
 		[ ! "$keep" ] || cat /proc/kallsyms >"$here/kallsyms.$tracer"
 		case $tracer in
 		*_usual) these=$usual_workloads ;;
