@@ -41,7 +41,7 @@ struct kb_maps {
 	struct tree *trees;	/* by task_id */
 	uint32_t nr_trees;
 	struct tree *everyones;	/* of task 0, or NULL */
-	struct cached cache[CACHED];
+	struct cached cache[CACHED], *last;
 };
 
 static const struct kb_maps_hit no_hit = { .low = 1 };	/* holds for no address */
@@ -94,6 +94,7 @@ int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
 	maps->rows = header->maps;
 	for (i = 0; i < CACHED; i++)
 		maps->cache[i].hit = no_hit;
+	maps->last = maps->cache;
 	maps->order = reallocarray(NULL, header->nr_maps + 1, sizeof(*maps->order));
 	if (!maps->order)
 		goto err_memory;
@@ -423,9 +424,11 @@ static int find_anew(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_
 int kb_maps_find(struct kb_maps *maps, const struct kb_tasks *tasks, uint32_t task_id,
 		 uint64_t timestamp, uint64_t pc, struct kb_maps_hit *hit)
 {
-	struct cached *cached = cached_answer(maps, task_id, pc);
+	struct cached *cached = maps->last;
 	int ret;
 
+	if (cached->task_id != task_id || !holds(&cached->hit, timestamp, pc))
+		cached = maps->last = cached_answer(maps, task_id, pc);
 	if (cached->task_id != task_id || !holds(&cached->hit, timestamp, pc)) {
 		cached->task_id = task_id;
 		ret = find_anew(maps, tasks, task_id, timestamp, pc, &cached->hit);
