@@ -249,8 +249,8 @@ static int flatten(struct kb_symtab *symtab)
 /* Buckets, one or two for a piece on average. */
 static int build_buckets(struct kb_symtab *symtab)
 {
+	uint32_t b, i, near = 0;
 	uint64_t span;
-	uint32_t b, i;
 
 	if (!symtab->nr_pieces)
 		return 0;
@@ -268,9 +268,12 @@ static int build_buckets(struct kb_symtab *symtab)
 
 		while (i + 1 < symtab->nr_pieces && symtab->pieces[i + 1].start <= from)
 			i++;
-		symtab->buckets[b] = i;
+		symtab->buckets[b].piece = i;
+		if (symtab->pieces[i].owner != NOBODY)
+			near = symtab->pieces[i].owner;
+		symtab->buckets[b].near = near;
 	}
-	symtab->buckets[b] = symtab->nr_pieces - 1;
+	symtab->buckets[b].piece = symtab->nr_pieces - 1;
 	return 0;
 }
 
@@ -303,8 +306,10 @@ void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_
 	bucket = (address - symtab->first) >> symtab->bucket_shift;
 	if (bucket >= symtab->nr_buckets)
 		bucket = symtab->nr_buckets - 1;
-	low = symtab->buckets[bucket];
-	high = symtab->buckets[bucket + 1];
+	/* Who asks for the symbol will look at it: let it come together with the pieces. */
+	__builtin_prefetch(&symtab->symbols[symtab->buckets[bucket].near]);
+	low = symtab->buckets[bucket].piece;
+	high = symtab->buckets[bucket + 1].piece;
 	while (low < high) {		/* the last start <= address is in [low, high] */
 		uint32_t middle = high - (high - low) / 2;
 

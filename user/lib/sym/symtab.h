@@ -52,7 +52,10 @@ struct kb_symtab {
 	struct kb_symtab_piece *pieces;	/* once sorted */
 	uint32_t nr_pieces;
 	uint64_t first;			/* where the first piece starts */
-	uint32_t *buckets;		/* bucket b begins in piece buckets[b] */
+	struct kb_symtab_bucket {
+		uint32_t piece;		/* the bucket begins in it, ... */
+		uint32_t near;		/* ... and its symbols are about this one */
+	} *buckets;
 	unsigned int bucket_shift;	/* of (address - first) */
 	uint32_t nr_buckets;
 };
