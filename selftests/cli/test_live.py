@@ -233,6 +233,16 @@ def the_vdso_has_names(tmp):
     assert "clock_gettime" in (found[0] or "") and not errors, (found, errors)
 
 
+def memory_without_a_path_is_one_image(tmp):
+    maker = Maker()
+    for i in range(2):
+        maker.map(7, 0x1000 * (i + 1), 0x1000, 0, "/memfd:code (deleted)", file=f"0:1:{i + 4}")
+        maker.sample(0, 1000 + i, 7, 0x1000 * (i + 1))
+    maker.save(os.path.join(tmp, "kbarman.cap"))
+    rows = [row for row in lines(tmp)[0] if row["kind"] == "symbol"]
+    assert [row["samples"] for row in rows] == [2], rows
+
+
 def files_of_one_path_stay_two_when_captures_are_merged(tmp):
     files = []
     for i in range(2):

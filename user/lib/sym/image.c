@@ -59,6 +59,15 @@ static bool is_no_file(const char *name)
 	       strncmp(name, "/dev/", 5) == 0 || ends_in(name, " (deleted)");
 }
 
+/* Which file of a name it is matters where there is one to be read. */
+static bool is_path(const char *name)
+{
+	return name[0] == '/' && (!is_no_file(name) || (ends_in(name, " (deleted)") &&
+							 strncmp(name, "/memfd:", 7) != 0 &&
+							 strncmp(name, "/dev/", 5) != 0 &&
+							 strncmp(name, "/SYSV", 5) != 0));
+}
+
 static enum kb_image_kind kind_of(const char *name, bool kernel)
 {
 	if (name[0] == '[' && ends_in(name, "]"))
@@ -99,7 +108,8 @@ struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 	if (!image)
 		return NULL;
 	image->name = strdup(name && *name ? name : "[anon]");
-	image->file = strndup(file.data ? file.data : "", file.length);
+	image->file = strndup(file.length ? file.data : "",
+			      image->name && is_path(image->name) ? file.length : 0);
 	if (image->name && image->file)
 		node = tsearch(image, &images->tree, compare);
 	if (!node || *node != image) {
