@@ -368,10 +368,12 @@ static int read_pmu_type(const struct parser *p, struct kbarman_event *event, co
 
 static int set_name(const struct parser *p, struct kbarman_event *event, const char *name)
 {
-	if (!*name || strlen(name) >= sizeof(event->name))
+	size_t length = strlen(name);
+
+	if (!length || length >= sizeof(event->name))
 		return fail(p, -EINVAL, "the name must have 1 to 63 bytes; give another by name=");
 	memset(event->name, 0, sizeof(event->name));
-	strcpy(event->name, name);
+	memcpy(event->name, name, length);
 	return 0;
 }
 
