@@ -502,6 +502,10 @@ static int kbarman_mmap(struct file *file, struct vm_area_struct *vma)
 	capture = kbarman_session_capture();
 	if (!capture)
 		return -EINVAL;
+	/* Whoever opened this descriptor may have fewer rights than the session's owner. */
+	error = -EPERM;
+	if (capture->kernel_addresses && !file_ns_capable(file, &init_user_ns, CAP_SYSLOG))
+		goto err_capture;
 	error = check_range(capture, vma);
 	if (error)
 		goto err_capture;

@@ -48,6 +48,8 @@ struct kbarman_capture {
 	struct kref ref;
 	struct kbarman_layout layout;
 	void *header;		/* layout.header_bytes, shared by all CPUs */
+	bool kernel_addresses;	/* the kernel's are in it, or come: constant, set by the session
+				 * before anybody can see it */
 	void **rings;		/* [max_cores]: map_bytes - header_bytes, or NULL; set
 				 * once, under the session's lock */
 

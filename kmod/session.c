@@ -224,6 +224,7 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 							  oldest_record : NULL);
 	if (IS_ERR(capture))
 		return PTR_ERR(capture);
+	capture->kernel_addresses = session->kernel_addresses;
 	set_capture(session, capture);
 
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {

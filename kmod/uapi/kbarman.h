@@ -23,6 +23,8 @@
  * good: PROT_WRITE and PROT_EXEC are refused (EPERM, or EACCES where Linux itself
  * does it, as a later mprotect()); it can't be split, moved or grown (EINVAL); it
  * survives fork() and close(), and shows the session it was made of to its end.
+ * One whose owner had CAP_SYSLOG when it opened the device has addresses of the
+ * kernel in it: a descriptor that was opened without does not map it (EPERM).
  *
  * The mapped bytes of one CPU are a Barman v2 capture (barman_v2.h) with a
  * circular record buffer. The first query.header_bytes bytes are the same

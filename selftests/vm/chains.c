@@ -4,7 +4,6 @@
  * itself, to the last address; that they are cut where it was said; and what of them is
  * for whom. Built with frame pointers.
  */
-#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 
@@ -585,21 +584,6 @@ TEST_F(chains, max_stack_goes_with_chains_and_into_a_record)
 	EXPECT_EQ(0, configure(self->fd, config));
 }
 
-static void drop_syslog(void)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {
-		{ ~0U, ~0U, 0 }, { ~0U & ~(1U << (CAP_SYSLOG - 32)), 0, 0 } };
-
-	if (syscall(SYS_capget, &header, data))
-		lost("no capabilities");
-	data[1].effective &= ~(1U << (CAP_SYSLOG - 32));
-	data[1].permitted &= ~(1U << (CAP_SYSLOG - 32));
-	data[0].inheritable = data[1].inheritable = 0;
-	if (syscall(SYS_capset, &header, data))
-		lost("capabilities can't be given up");
-}
-
 TEST_F(chains, without_syslog_there_is_nothing_of_the_kernel)
 {
 	struct chains chains;
@@ -607,7 +591,7 @@ TEST_F(chains, without_syslog_there_is_nothing_of_the_kernel)
 	unsigned int at_zero = 0;
 
 	close(self->fd);
-	drop_syslog();
+	keep_only(ALL_CAPABILITIES & ~CAPABILITY(CAP_SYSLOG));
 	self->fd = device_open_free();
 	begin(_metadata, self, sampling(USER | KERNEL));
 	EXPECT_STREQ("user", capture_fact(self->map, "callchain"));

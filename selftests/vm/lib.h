@@ -14,6 +14,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <sched.h>
 #include <stdarg.h>
@@ -257,6 +258,32 @@ static inline void cpu_set_online(uint32_t cpu, bool online)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
 	write_file(path, online ? "1" : "0");
+}
+
+/* ---- who one is ---- */
+
+#ifndef CAP_PERFMON
+#define CAP_PERFMON	38
+#endif
+#define CAPABILITY(n)		(1ULL << (n))
+#define ALL_CAPABILITIES	(CAPABILITY(41) - 1)	/* those there are; more would be refused */
+
+/* From the kernel's point of view: what counts now, and what can be had back. */
+static inline void set_capabilities(uint64_t effective, uint64_t permitted)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2] = {
+		{ .effective = effective, .permitted = permitted },
+		{ .effective = effective >> 32, .permitted = permitted >> 32 } };
+
+	if (syscall(SYS_capset, &header, data))
+		lost("capabilities can't be given up");
+}
+
+/* Be root still, but with no other capabilities than these. */
+static inline void keep_only(uint64_t capabilities)
+{
+	set_capabilities(capabilities, capabilities);
 }
 
 /* ---- workloads with known switches ---- */

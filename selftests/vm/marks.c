@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Marks: who may write them, that they can do nothing else, and what becomes of them. */
-#include <linux/capability.h>
 #include <stddef.h>
 #include <sys/stat.h>
 #include <sys/uio.h>

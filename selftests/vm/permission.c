@@ -1,31 +1,13 @@
 // SPDX-License-Identifier: MIT
 /* Who may open the device, and who may see addresses of the kernel. */
-#include <linux/capability.h>
 #include <linux/perf_event.h>
+#include <sched.h>
 #include <sys/stat.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
 
-#ifndef CAP_PERFMON
-#define CAP_PERFMON	38
-#endif
-
-#define BIT64(n)	(1ULL << (n))
-
 extern const char __executable_start[], etext[];	/* of this program's code */
-
-/* Be root still, but with no other capabilities than these. */
-static void keep_only(uint64_t capabilities)
-{
-	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
-	struct __user_cap_data_struct data[2] = {
-		{ .effective = capabilities, .permitted = capabilities },
-		{ .effective = capabilities >> 32, .permitted = capabilities >> 32 } };
-
-	if (syscall(SYS_capset, &header, data))
-		lost("capabilities can't be given up");
-}
 
 static int try_open(void)
 {
@@ -69,7 +51,7 @@ TEST_F(permission, root_without_capabilities_does_not_get_in)
 
 TEST_F(permission, other_capabilities_do_not_help)
 {
-	keep_only(~(BIT64(CAP_PERFMON) | BIT64(CAP_SYS_ADMIN)) & (BIT64(40) - 1));
+	keep_only(~(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_SYS_ADMIN)) & ALL_CAPABILITIES);
 	EXPECT_EQ(-EPERM, try_open());
 }
 
@@ -77,7 +59,7 @@ TEST_F(permission, perfmon_is_enough)
 {
 	int fd;
 
-	keep_only(BIT64(CAP_PERFMON));
+	keep_only(CAPABILITY(CAP_PERFMON));
 	fd = try_open();
 	ASSERT_LE(0, fd);
 	EXPECT_EQ(0, configure(fd, (struct kbarman_configure) {
@@ -87,8 +69,180 @@ TEST_F(permission, perfmon_is_enough)
 
 TEST_F(permission, sys_admin_is_enough)
 {
-	keep_only(BIT64(CAP_SYS_ADMIN));
+	keep_only(CAPABILITY(CAP_SYS_ADMIN));
 	EXPECT_LE(0, try_open());
+}
+
+/* The status of a child that does this. */
+static int in_a_child(int (*act)(unsigned int), unsigned int argument)
+{
+	pid_t child = fork();
+	int status;
+
+	if (!child)
+		_exit(act(argument));
+	if (child < 0 || waitpid(child, &status, 0) != child)
+		lost("no child");
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+static int gets_in_with_only(unsigned int capability)
+{
+	keep_only(CAPABILITY(capability));
+	return try_open() >= 0;
+}
+
+TEST_F(permission, each_capability_alone_lets_in_if_it_is_one_of_the_two)
+{
+	for (unsigned int i = 0; i <= 40; i++) {
+		EXPECT_EQ(i == CAP_PERFMON || i == CAP_SYS_ADMIN, in_a_child(gets_in_with_only, i))
+			TH_LOG("capability %u", i);
+	}
+}
+
+/* All that a recorder does; 0 if it can. */
+static int records_without(unsigned int capability)
+{
+	const void *map;
+	int fd;
+
+	keep_only(ALL_CAPABILITIES & ~CAPABILITY(capability));
+	fd = try_open();
+	if (fd < 0 || configure(fd, (struct kbarman_configure) { .sources = KBARMAN_SOURCE_SCHED,
+								 .ring_bytes = MIB }))
+		return 1;
+	map = map_cpu(fd, 0);
+	if (start(fd) || stop(fd))
+		return 2;
+	return judge(map, query(fd).map_bytes, 0).fault ? 3 : 0;
+}
+
+TEST_F(permission, no_other_capability_is_needed)
+{
+	static const unsigned int dropped[] = {
+		CAP_DAC_OVERRIDE, CAP_IPC_LOCK, CAP_PERFMON, CAP_SYSLOG, CAP_SYS_ADMIN,
+		CAP_SYS_MODULE, CAP_SYS_NICE, CAP_SYS_PTRACE, CAP_SYS_RAWIO, CAP_SYS_RESOURCE };
+
+	for (unsigned int i = 0; i < sizeof(dropped) / sizeof(dropped[0]); i++) {
+		EXPECT_EQ(0, in_a_child(records_without, dropped[i]))
+			TH_LOG("without capability %u", dropped[i]);
+	}
+}
+
+/* ---- in a user namespace ---- */
+
+/* Root in a namespace of its own, who was @user before: all capabilities, and none outside. */
+static void become_root_of_a_namespace(uid_t user)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct data[2];
+	char map[32];
+
+	if (user && (setgid(user) || setuid(user)))
+		lost("no way to become user %u", user);
+	/* or its files in /proc would be root's */
+	prctl(PR_SET_DUMPABLE, 1);
+	if (unshare(CLONE_NEWUSER))
+		lost("no user namespace");
+	snprintf(map, sizeof(map), "0 %u 1", user);
+	write_file("/proc/self/uid_map", map);
+	if (getuid() || syscall(SYS_capget, &header, data) ||
+	    !(data[1].effective & 1U << (CAP_PERFMON - 32)) ||
+	    !(data[0].effective & 1U << CAP_SYS_ADMIN))
+		lost("not root of the namespace");
+}
+
+static void want_namespaces(void)
+{
+	char allowed = '1';
+	int fd = open("/proc/sys/user/max_user_namespaces", O_RDONLY | O_CLOEXEC);
+
+	if (fd < 0 || read(fd, &allowed, 1) != 1 || allowed == '0') {
+		printf("#      SKIP      this kernel has no user namespaces\n");
+		skip_test();
+	}
+	close(fd);
+}
+
+TEST_F(permission, rights_in_a_namespace_of_roots_own_are_none)
+{
+	want_namespaces();
+	become_root_of_a_namespace(0);
+	EXPECT_EQ(-EPERM, try_open());
+	EXPECT_EQ(-1, open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC));
+	EXPECT_EQ(EPERM, errno);
+}
+
+TEST_F(permission, rights_in_a_users_own_namespace_are_none)
+{
+	want_namespaces();
+	become_root_of_a_namespace(65534);
+	EXPECT_EQ(-EACCES, try_open());
+}
+
+static int error_in_a_namespace(unsigned int user)
+{
+	become_root_of_a_namespace(user);
+	return -try_open();
+}
+
+static int error_of_user(unsigned int user)
+{
+	if (setgid(user) || setuid(user))
+		return 0;
+	return -try_open();
+}
+
+TEST_F(permission, mode_of_the_file_is_not_enough_in_a_namespace_either)
+{
+	int error;
+
+	want_namespaces();
+	ASSERT_EQ(0, chmod(KBARMAN_DEVICE, 0666));
+	error = in_a_child(error_in_a_namespace, 65534);
+	ASSERT_EQ(0, chmod(KBARMAN_DEVICE, 0600));
+	EXPECT_EQ(EPERM, error);
+}
+
+/* ---- what perf lets its users do ---- */
+
+static void read_setting(const char *path, char *value, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, value, size - 1);
+
+	if (got <= 0)
+		lost("%s can't be read", path);
+	value[got] = 0;
+	close(fd);
+}
+
+#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
+
+TEST_F(permission, generosity_of_perf_lets_nobody_in)
+{
+	char before[16];
+	int error;
+
+	read_setting(PARANOID, before, sizeof(before));
+	write_file(PARANOID, "-1");
+	ASSERT_EQ(0, chmod(KBARMAN_DEVICE, 0666));
+	error = in_a_child(error_of_user, 65534);
+	ASSERT_EQ(0, chmod(KBARMAN_DEVICE, 0600));
+	write_file(PARANOID, before);
+	EXPECT_EQ(EPERM, error);
+}
+
+TEST_F(permission, paranoia_of_perf_keeps_nobody_out_who_may)
+{
+	char before[16];
+	int in;
+
+	read_setting(PARANOID, before, sizeof(before));
+	write_file(PARANOID, "2");
+	in = in_a_child(gets_in_with_only, CAP_PERFMON);
+	write_file(PARANOID, before);
+	EXPECT_EQ(1, in);
 }
 
 /* ---- without CAP_SYSLOG ---- */
@@ -99,7 +253,6 @@ static const struct kbarman_event cpu_clock = {
 static const struct kbarman_configure sampling = {
 	.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .sample = 1000000, .nr_events = 1 };
 
-/* It was another one who had the right: what counts is who opened the descriptor. */
 TEST_F(permission, kernel_places_are_zero_without_syslog)
 {
 	struct kbarman_configure c = sampling;
@@ -112,7 +265,7 @@ TEST_F(permission, kernel_places_are_zero_without_syslog)
 
 	pin(0);
 	zeroes = open("/dev/zero", O_RDONLY | O_CLOEXEC);
-	keep_only(BIT64(CAP_PERFMON) | BIT64(CAP_SYS_ADMIN));
+	keep_only(CAPABILITY(CAP_PERFMON) | CAPABILITY(CAP_SYS_ADMIN));
 	fd = try_open();
 	ASSERT_LE(0, fd);
 	c.events_ptr = (uintptr_t)&cpu_clock;
@@ -146,7 +299,7 @@ TEST_F(permission, kernel_rows_are_refused_without_syslog)
 	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1, .rows_ptr = (uintptr_t)&row };
 	int fd;
 
-	keep_only(BIT64(CAP_PERFMON));
+	keep_only(CAPABILITY(CAP_PERFMON));
 	fd = try_open();
 	ASSERT_LE(0, fd);
 	ASSERT_EQ(0, configure(fd, (struct kbarman_configure) {
@@ -157,6 +310,83 @@ TEST_F(permission, kernel_rows_are_refused_without_syslog)
 	m.count = 1;
 	EXPECT_EQ(0, call(fd, KBARMAN_ADD_MAPS, &m));
 	EXPECT_EQ(1, stats(fd, KBARMAN_CPU_ALL).maps);
+}
+
+static const struct kbarman_configure switches = {
+	.sources = KBARMAN_SOURCE_SCHED, .ring_bytes = 64 * KIB };
+
+/* What counts is who opened the descriptor, not who uses it. */
+TEST_F(permission, rights_are_those_of_the_opener)
+{
+	struct kbarman_map_row row = {
+		.image_length = 6, .base_address = ~0xfffffULL, .length = 0x1000,
+		.image_ptr = (uintptr_t)"kernel" };
+	struct kbarman_add_maps m = { .size = sizeof(m), .count = 1, .rows_ptr = (uintptr_t)&row };
+	int fd;
+
+	set_capabilities(ALL_CAPABILITIES & ~CAPABILITY(CAP_SYSLOG), ALL_CAPABILITIES);
+	fd = device_open_free();
+	set_capabilities(ALL_CAPABILITIES, ALL_CAPABILITIES);
+	ASSERT_EQ(0, configure(fd, switches));
+	EXPECT_EQ(-EPERM, call(fd, KBARMAN_ADD_MAPS, &m));
+	close(fd);
+
+	fd = device_open_free();
+	ASSERT_EQ(0, configure(fd, switches));
+	keep_only(0);
+	m.count = 1;
+	EXPECT_EQ(0, call(fd, KBARMAN_ADD_MAPS, &m));
+}
+
+/* Whoever was given one can't make a better one of it. */
+TEST_F(permission, opening_a_descriptor_again_asks_again)
+{
+	int all = device_open(), writer = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC), i;
+	int given[] = { all, writer };
+	char path[32];
+
+	ASSERT_LE(0, writer);
+	keep_only(0);
+	for (i = 0; i < 2; i++) {
+		snprintf(path, sizeof(path), "/proc/self/fd/%d", given[i]);
+		EXPECT_EQ(-1, open(path, O_RDONLY | O_CLOEXEC));
+		EXPECT_EQ(EPERM, errno);
+	}
+}
+
+static int error_of_mapping(int fd)
+{
+	struct kbarman_query q = query(fd);
+
+	return try_map(fd, &q, 0) == MAP_FAILED ? -errno : 0;
+}
+
+/* A session of somebody who may see them is full of them. */
+TEST_F(permission, others_maps_are_refused_without_syslog)
+{
+	int owner = device_open_free(), other;
+
+	ASSERT_EQ(0, configure(owner, switches));
+	set_capabilities(CAPABILITY(CAP_PERFMON), ALL_CAPABILITIES);
+	other = try_open();
+	ASSERT_LE(0, other);
+	set_capabilities(ALL_CAPABILITIES, ALL_CAPABILITIES);
+	EXPECT_EQ(-EPERM, error_of_mapping(other));
+	EXPECT_EQ(0, error_of_mapping(owner));
+	/* what is no address is told */
+	EXPECT_EQ(0, stats(other, KBARMAN_CPU_ALL).written);
+}
+
+TEST_F(permission, maps_without_kernel_addresses_are_anybodys_who_may_open)
+{
+	int owner, other;
+
+	set_capabilities(CAPABILITY(CAP_PERFMON), ALL_CAPABILITIES);
+	owner = device_open_free();
+	other = try_open();
+	ASSERT_EQ(0, configure(owner, switches));
+	EXPECT_EQ(0, error_of_mapping(owner));
+	EXPECT_EQ(0, error_of_mapping(other));
 }
 
 TEST_F(permission, kernel_rows_are_accepted_with_syslog)

@@ -316,7 +316,9 @@ int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *
 		     (off_t)(cpu * query.map_stride));
 	if (bytes == MAP_FAILED)
 		return kb_error_set(err, -errno, KB_NO_OFFSET, "the buffer of CPU %u can't be mapped: %s",
-				    cpu, strerror(errno));
+				    cpu, errno == EPERM ? "there are kernel addresses in it, which take "
+							  "CAP_SYSLOG: run as root" :
+							  strerror(errno));
 	ret = kb_mapped_view(mapped, bytes, query.map_bytes, err);
 	if (ret) {
 		munmap(bytes, query.map_bytes);
