@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* What can be mapped, what a map shows, and that nothing can be done to it. */
+#include <linux/io_uring.h>
+#include <sys/ptrace.h>
 #include <sys/uio.h>
 
 #include "kselftest_harness.h"
@@ -239,6 +241,160 @@ TEST_F(fixed, writes_of_the_kernel_for_a_process_are_refused)
 	EXPECT_EQ(-1, read(zero, self->map, 16));
 	EXPECT_EQ(BM_PROTOCOL_MAGIC_BYTES, capture_header(self->map)->magic_bytes);
 	close(zero);
+}
+
+/* Nothing of what is tried changes a byte of it, and a plain store kills. */
+static void expect_untouched(struct __test_metadata *_metadata, FIXTURE_DATA(fixed) *self,
+			     const char *before)
+{
+	int status;
+	pid_t child = fork();
+
+	if (!child) {
+		prctl(PR_SET_DUMPABLE, 0);
+		*(volatile char *)self->map = 'x';
+		_exit(0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV);
+	EXPECT_EQ(0, memcmp(before, self->map, self->length));
+}
+
+static char *copy_of(FIXTURE_DATA(fixed) *self)
+{
+	char *copy = malloc(self->length);
+
+	if (!copy)
+		lost("no memory");
+	return memcpy(copy, self->map, self->length);
+}
+
+TEST_F(fixed, writes_by_a_tracer_are_refused)
+{
+	char *before = copy_of(self);
+	struct iovec from, to;
+	long junk = 0x66666666;
+	char path[32];
+	pid_t child;
+	int status, mem;
+
+	child = fork();
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, 0, 0);
+		raise(SIGSTOP);
+		_exit(memcmp(before, self->map, self->length) != 0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	EXPECT_EQ(-1, ptrace(PTRACE_POKEDATA, child, self->map, junk));
+	EXPECT_EQ(EIO, errno);
+	from = (struct iovec) { &junk, sizeof(junk) };
+	to = (struct iovec) { self->map, sizeof(junk) };
+	EXPECT_EQ(-1, process_vm_writev(child, &from, 1, &to, 1, 0));
+	snprintf(path, sizeof(path), "/proc/%d/mem", child);
+	mem = open(path, O_RDWR | O_CLOEXEC);
+	ASSERT_LE(0, mem);
+	EXPECT_EQ(-1, pwrite(mem, &junk, sizeof(junk), (uintptr_t)self->map));
+	EXPECT_EQ(0, ptrace(PTRACE_CONT, child, 0, 0));
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	close(mem);
+	expect_untouched(_metadata, self, before);
+}
+
+/* A private map that was copied on a write would be a fake one, and pass for the true one. */
+TEST_F(fixed, a_childs_is_as_read_only)
+{
+	char *before = copy_of(self);
+	long junk = 0x66666666;
+	int status, mem;
+	pid_t child;
+
+	child = fork();
+	if (!child) {
+		mem = open("/proc/self/mem", O_RDWR | O_CLOEXEC);
+		if (mem < 0 || pwrite(mem, &junk, sizeof(junk), (uintptr_t)self->map) >= 0)
+			_exit(1);
+		if (!mprotect(self->map, self->length, PROT_READ | PROT_WRITE))
+			_exit(2);
+		_exit(memcmp(before, self->map, self->length) ? 3 : 0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	expect_untouched(_metadata, self, before);
+}
+
+TEST_F(fixed, no_advice_makes_it_another_one)
+{
+	char *before = copy_of(self);
+	int advice;
+
+	/* from 100 on they are orders to the machine's memory, not advice */
+	for (advice = 0; advice < 32; advice++) {
+		if (advice == MADV_DONTFORK)
+			continue;	/* the child at the end is to have it */
+		madvise(self->map, self->length, advice);
+		madvise(self->map + self->length - self->page, self->page, advice);
+	}
+	EXPECT_EQ(-1, madvise(self->map, self->length, 23 /* MADV_POPULATE_WRITE */));
+	expect_untouched(_metadata, self, before);
+}
+
+TEST_F(fixed, pages_can_not_be_rearranged)
+{
+	char *before = copy_of(self);
+
+	EXPECT_EQ(-1, syscall(SYS_remap_file_pages, self->map, self->length, 0, 1, 0));
+	EXPECT_EQ(-1, syscall(SYS_remap_file_pages, self->map, self->page, 0, 1, 0));
+	expect_untouched(_metadata, self, before);
+}
+
+/* What /proc shows as the file of the map is no way to another map of it. */
+TEST_F(fixed, file_of_the_map_can_not_be_opened)
+{
+	char path[96];
+
+	snprintf(path, sizeof(path), "/proc/self/map_files/%lx-%lx", (unsigned long)self->map,
+		 (unsigned long)self->map + self->length);
+	EXPECT_EQ(-1, open(path, O_RDWR | O_CLOEXEC));
+	EXPECT_NE(ENOENT, errno);
+	EXPECT_EQ(-1, open(path, O_RDONLY | O_CLOEXEC));
+}
+
+/* Pages that were given to a pipe are nobody's to write, and not the receiver's to keep. */
+TEST_F(fixed, pages_in_a_pipe_stay_as_they_are)
+{
+	struct iovec pages = { self->map, 2 * self->page };
+	char *before = copy_of(self), bytes[64];
+	int ends[2], file;
+	loff_t at = 0;
+
+	ASSERT_EQ(0, pipe(ends));
+	ASSERT_EQ(2 * self->page, vmsplice(ends[1], &pages, 1, SPLICE_F_GIFT));
+	/* would go on in the last page, if that could be merged with */
+	ASSERT_EQ(8, write(ends[1], "overdone", 8));
+	file = memfd_create("thief", MFD_CLOEXEC);
+	ASSERT_LE(0, file);
+	ASSERT_EQ(2 * self->page, splice(ends[0], NULL, file, &at, 2 * self->page, SPLICE_F_MOVE));
+	ASSERT_EQ(64, pread(file, bytes, 64, 0));
+	EXPECT_EQ(0, memcmp(bytes, before, 64));
+	memset(bytes, 0x66, sizeof(bytes));
+	ASSERT_EQ(64, pwrite(file, bytes, 64, 0));
+	ASSERT_EQ(8, read(ends[0], bytes, 64));
+	expect_untouched(_metadata, self, before);
+}
+
+TEST_F(fixed, io_uring_takes_no_buffers_there)
+{
+	struct io_uring_params params = { 0 };
+	struct iovec pages = { self->map, self->page };
+	int ring = syscall(__NR_io_uring_setup, 4, &params);
+
+	if (ring < 0)
+		SKIP(return, "this kernel has no io_uring");
+	EXPECT_EQ(-1, syscall(__NR_io_uring_register, ring, IORING_REGISTER_BUFFERS, &pages, 1));
+	EXPECT_EQ(EFAULT, errno);
+	close(ring);
 }
 
 TEST_F(fixed, pages_come_back_after_they_are_dropped)
