@@ -169,7 +169,7 @@ for step; do
 	cd "$here" || exit 1
 	case $step in
 	# a thousand programs take minutes here, and nobody asks them for a profile
-	vm) CHILDREN=50 sh guest.sh ;;
+	vm) CHILDREN=50 KBARMAN_UNLOADS=100 sh guest.sh ;;
 	test-build) use debug/test.ko ;;
 	coverage)
 		rm -rf gcda

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The module comes and goes. Runs first, and leaves it loaded for the others. */
+#include <poll.h>
 #include <signal.h>
 
 #include "kselftest_harness.h"
@@ -109,6 +110,79 @@ TEST_F(load, unload_while_mapped_is_refused)
 	EXPECT_EQ(BM_PROTOCOL_MAGIC_BYTES, capture_header(map)->magic_bytes);
 	ASSERT_EQ(0, munmap((void *)map, q.map_bytes));
 	EXPECT_EQ(0, module_unload());
+}
+
+/* ---- unload as a race ---- */
+
+/* Open the device, do what there is to be done with it, close it, and rest; until killed. */
+static void __attribute__((noreturn)) use_device(unsigned int who)
+{
+	struct kbarman_configure c = {
+		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE, .ring_bytes = 64 * KIB,
+		.max_tasks = 64, .max_maps = 64, .max_strings = 4096 };
+	struct kbarman_query q;
+	struct pollfd p;
+	void *map;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	for (;; who++) {
+		usleep(1000 + who * 7919 % 20000);
+		p = (struct pollfd) { .events = POLLIN, .fd = open(KBARMAN_DEVICE,
+			(who & 3 ? O_RDONLY : O_WRONLY) | O_CLOEXEC) };
+		if (p.fd < 0)
+			continue;
+		q = (struct kbarman_query) { .size = sizeof(q) };
+		map = MAP_FAILED;
+		/* the end of a session that ran waits for all CPUs */
+		if (!configure(p.fd, c) && who % 16 == 1)
+			start(p.fd);
+		if (!call(p.fd, KBARMAN_QUERY, &q) && q.map_bytes)
+			map = mmap(NULL, q.map_bytes, PROT_READ, MAP_SHARED, p.fd, 0);
+		poll(&p, 1, 0);
+		close(p.fd);
+		/* what is mapped is there, whoever wanted to unload it meanwhile */
+		if (map != MAP_FAILED) {
+			(void)*(volatile const char *)capture_store(map);
+			munmap(map, q.map_bytes);
+		}
+	}
+}
+
+/* That a call finds the module gone, or going, is all that may happen. KBARMAN_UNLOADS: how
+ * often it is to go. */
+TEST_F_TIMEOUT(load, unload_is_never_in_the_middle_of_a_call, 300 * SLOWNESS)
+{
+	unsigned int wanted = getenv("KBARMAN_UNLOADS") ? atoi(getenv("KBARMAN_UNLOADS")) : 20;
+	unsigned int unloaded = 0, refused = 0, i;
+	pid_t users[3];
+	int error;
+
+	for (i = 0; i < 3; i++) {
+		users[i] = fork();
+		ASSERT_LE(0, users[i]);
+		if (!users[i])
+			use_device(i);
+	}
+	while (unloaded < wanted) {
+		if (access("/sys/module/kbarman", F_OK)) {
+			ASSERT_EQ(0, module_load());
+		}
+		usleep(500 * (refused % 8));
+		error = module_unload();
+		ASSERT_TRUE(!error || error == -EAGAIN)
+			TH_LOG("errno %d", -error);
+		unloaded += !error;
+		refused += !!error;
+	}
+	for (i = 0; i < 3; i++) {
+		EXPECT_EQ(0, waitpid(users[i], NULL, WNOHANG));
+		kill(users[i], SIGKILL);
+		ASSERT_EQ(users[i], waitpid(users[i], NULL, 0));
+	}
+	error = module_unload();
+	EXPECT_TRUE(!error || error == -ENOENT);
+	EXPECT_LT(0, refused);
+	TH_LOG("%u times it went, %u times it was held", unloaded, refused);
 }
 
 TEST_F(load, unload_after_a_session_of_everything)
