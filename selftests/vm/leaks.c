@@ -31,10 +31,11 @@ static void add_range(uint64_t first, uint64_t last)
 static void find_ranges(void)
 {
 	unsigned long long first = 0, at, to, size;
-	char line[512], name[128];
+	char line[512], name[128], restricted[16];
 	FILE *file;
 
-	write_file("/proc/sys/kernel/kptr_restrict", "0");
+	read_file(KPTR_RESTRICT, restricted, sizeof(restricted));
+	write_file(KPTR_RESTRICT, "0");
 	file = fopen("/proc/kallsyms", "r");
 	while (file && fgets(line, sizeof(line), file)) {
 		if (sscanf(line, "%llx %*c %127s", &at, name) != 2)
@@ -58,6 +59,7 @@ static void find_ranges(void)
 			add_range(at, to);
 	if (file)
 		fclose(file);
+	write_file(KPTR_RESTRICT, restricted);
 	if (!first)
 		lost("no _stext in /proc/kallsyms");
 }
@@ -165,6 +167,7 @@ static unsigned int addresses_in_maps(int fd)
 FIXTURE(addresses)
 {
 	int fd;
+	char restricted[16], paranoid[16];
 };
 
 FIXTURE_VARIANT(addresses)
@@ -183,8 +186,11 @@ FIXTURE_SETUP(addresses)
 	find_ranges();
 	if (!nr_ranges)
 		SKIP(skip_test(), "this kernel's addresses are small numbers");
-	/* What perf is allowed to show is another matter. */
-	write_file("/proc/sys/kernel/perf_event_paranoid", "-1");
+	/* What others are allowed to show is another matter. */
+	read_file(KPTR_RESTRICT, self->restricted, sizeof(self->restricted));
+	read_file(PARANOID, self->paranoid, sizeof(self->paranoid));
+	write_file(KPTR_RESTRICT, "0");
+	write_file(PARANOID, "-1");
 	set_capabilities(ALL_CAPABILITIES & ~(variant->may ? 0 : CAPABILITY(CAP_SYSLOG)),
 			 ALL_CAPABILITIES);
 	self->fd = device_open_free();
@@ -193,6 +199,9 @@ FIXTURE_SETUP(addresses)
 
 FIXTURE_TEARDOWN(addresses)
 {
+	set_capabilities(ALL_CAPABILITIES, ALL_CAPABILITIES);
+	write_file(KPTR_RESTRICT, self->restricted);
+	write_file(PARANOID, self->paranoid);
 	close(self->fd);
 }
 

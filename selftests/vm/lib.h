@@ -234,6 +234,21 @@ static inline void write_file(const char *path, const char *text)
 	close(fd);
 }
 
+/* To be given back by write_file(). */
+static inline void read_file(const char *path, char *value, size_t size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, value, size - 1);
+
+	if (got <= 0)
+		lost("%s can't be read", path);
+	value[got] = 0;
+	close(fd);
+}
+
+#define KPTR_RESTRICT		"/proc/sys/kernel/kptr_restrict"
+#define PARANOID		"/proc/sys/kernel/perf_event_paranoid"
+
 static inline bool cpu_online(uint32_t cpu)
 {
 	char path[64], state = '1';

@@ -206,25 +206,12 @@ TEST_F(permission, mode_of_the_file_is_not_enough_in_a_namespace_either)
 
 /* ---- what perf lets its users do ---- */
 
-static void read_setting(const char *path, char *value, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, value, size - 1);
-
-	if (got <= 0)
-		lost("%s can't be read", path);
-	value[got] = 0;
-	close(fd);
-}
-
-#define PARANOID	"/proc/sys/kernel/perf_event_paranoid"
-
 TEST_F(permission, generosity_of_perf_lets_nobody_in)
 {
 	char before[16];
 	int error;
 
-	read_setting(PARANOID, before, sizeof(before));
+	read_file(PARANOID, before, sizeof(before));
 	write_file(PARANOID, "-1");
 	ASSERT_EQ(0, chmod(KBARMAN_DEVICE, 0666));
 	error = in_a_child(error_of_user, 65534);
@@ -238,7 +225,7 @@ TEST_F(permission, paranoia_of_perf_keeps_nobody_out_who_may)
 	char before[16];
 	int in;
 
-	read_setting(PARANOID, before, sizeof(before));
+	read_file(PARANOID, before, sizeof(before));
 	write_file(PARANOID, "2");
 	in = in_a_child(gets_in_with_only, CAP_PERFMON);
 	write_file(PARANOID, before);
