@@ -21,18 +21,18 @@ analyze:		## clang-tidy, cppcheck, gcc -fanalyzer, coccinelle, checkpatch (PARTS
 	@CI=$(CI) scripts/analyze $(PARTS)
 
 analyze-cppcheck:
-	@mkdir -p build/analyze
-	cppcheck $(CPPCHECK_FLAGS) user selftests/analyze/user.c 2>build/analyze/all.cppcheck
+	@mkdir -p build/analyze/cppcheck
+	cppcheck $(CPPCHECK_FLAGS) user selftests/analyze/user.c 2>build/analyze/cppcheck/all
 
-analyze-fanalyzer: $(ANALYZED:%=build/analyze/%.fanalyzer)
-analyze-tidy: $(ANALYZED:%=build/analyze/%.tidy)
+analyze-fanalyzer: $(ANALYZED:%=build/analyze/fanalyzer/%)
+analyze-tidy: $(ANALYZED:%=build/analyze/tidy/%)
 
 # gcc 12 loses sight of memory that a structure holds which it knows by a pointer, and calls it
 # leaked; the sanitizers of `make fuzz` see what leaks.
-build/analyze/%.fanalyzer: %
+build/analyze/fanalyzer/%: %
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -fanalyzer -Wno-analyzer-malloc-leak -c $< -o /dev/null 2>$@
 
-build/analyze/%.tidy: %
+build/analyze/tidy/%: %
 	@mkdir -p $(@D)
-	clang-tidy --quiet $< -- $(USER_CFLAGS) >$@ 2>$@.err
+	clang-tidy --quiet $< -- $(USER_CFLAGS) >$@ 2>/dev/null

@@ -26,12 +26,12 @@ judge() {
 	fi
 }
 
-# analyzed NAME TARGET SUFFIX: by make, one log a file
+# analyzed NAME ANALYZER: by make, one log a file
 analyzed() {
-	rm -rf build/analyze
-	if make --no-print-directory -j2 "$2" >"$out/$2.log" 2>&1; then
+	rm -rf "build/analyze/$2"
+	if make --no-print-directory -j2 "analyze-$2" >"$out/$2.log" 2>&1; then
 		# shellcheck disable=SC2046 # a list
-		judge "$1" $(find build/analyze -name "*.$3" | sort)
+		judge "$1" $(find "build/analyze/$2" -type f | sort)
 	else
 		tail -n 20 "$out/$2.log" | sed 's/^/# /'
 		echo "not ok - $1 (it does not run: $out/$2.log)"
@@ -39,15 +39,15 @@ analyzed() {
 }
 
 user_is_clean_with_cppcheck() {
-	analyzed user_is_clean_with_cppcheck analyze-cppcheck cppcheck
+	analyzed user_is_clean_with_cppcheck cppcheck
 }
 
 user_is_clean_with_fanalyzer() {
-	analyzed user_is_clean_with_fanalyzer analyze-fanalyzer fanalyzer
+	analyzed user_is_clean_with_fanalyzer fanalyzer
 }
 
 user_is_clean_with_clang_tidy() {
-	analyzed user_is_clean_with_clang_tidy analyze-tidy tidy
+	analyzed user_is_clean_with_clang_tidy tidy
 }
 
 # .checkpatch.conf says what is not asked.

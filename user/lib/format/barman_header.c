@@ -71,7 +71,7 @@ static int read_magic(struct kb_barman *b, struct kb_error *err)
 			*err = why;
 		return why.code;
 	}
-	for (int big = 0; got >= 8 && big < 2; big++) {
+	for (int big = 0; at && got >= 8 && big < 2; big++) {
 		uint64_t magic = kb_load64(at, big ? KB_SWAP_BE : KB_SWAP_LE);
 
 		for (size_t i = 0; i < 2; i++) {
