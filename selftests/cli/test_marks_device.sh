@@ -9,6 +9,7 @@
 # with what is beside it in the guest, or in the tree
 lib=$(dirname "$0")/device_test.sh
 [ -e "$lib" ] || lib=$(dirname "$0")/../lib/device_test.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/device_test.sh
 . "$lib"
 built_beside MARKS marks
 
