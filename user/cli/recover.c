@@ -182,7 +182,7 @@ static bool same_file(const char *a, const char *b)
 static void copy_symbols(const char *from, const char *to)
 {
 	char *source = NULL, *copy = NULL, piece[65536];
-	struct cli_output out;
+	struct cli_output out = { .fd = -1 };
 	FILE *in = NULL;
 	size_t length;
 
@@ -238,7 +238,7 @@ static int recover_file(const char *file, const char *output)
 {
 	struct recovered sum = { 0 };
 	struct kb_barman *from;
-	struct cli_output out;
+	struct cli_output out = { .fd = -1 };
 	struct kb_error err;
 	struct stat st;
 	int status;
