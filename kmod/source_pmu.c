@@ -228,7 +228,8 @@ static struct perf_event *create_first(struct kbarman_session *session, int cpu,
 			return event;
 	}
 	event = create_event(fallback_attr(session), cpu);
-	counters->fallback = !IS_ERR(event);
+	if (!IS_ERR(event))
+		counters->fallback = true;
 	return event;
 }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#define pr_fmt(fmt) KBUILD_MODNAME ": " fmt
+
 #include <linux/cpu.h>
 #include <linux/cpuhotplug.h>
 #include <linux/cpumask.h>
@@ -84,7 +86,13 @@ static int start_cpu(struct kbarman_session *session, int cpu, struct kbarman_st
 /* Those that record now. Under the session's lock. */
 static cpumask_var_t recording;
 
-/* Those that went offline since the last look: their events died with it. */
+/*
+ * Those that are here to stay for now. One that goes is not here before it is offline: what
+ * would be made for it meanwhile dies with it.
+ */
+static cpumask_var_t here;
+
+/* Those that went since the last look, whether or not they are back: their events died. */
 static cpumask_var_t gone;
 
 /*
@@ -98,12 +106,11 @@ static void take_in(struct kbarman_session *session, int cpu)
 
 	if (!per_cpu(kbarman_rings, cpu).data)
 		error = kbarman_session_add_ring(session, cpu);
-	cpumask_clear_cpu(cpu, gone);
 	if (!error)
 		error = start_cpu(session, cpu, &report);
 	if (!error)
 		cpumask_set_cpu(cpu, recording);
-	else if (cpu_online(cpu))
+	else if (cpumask_test_cpu(cpu, here))
 		pr_warn("CPU %d is online but not recorded whole (error %d)\n", cpu, error);
 }
 
@@ -117,13 +124,12 @@ static void follow_cpus(struct work_struct *unused)
 	int cpu;
 
 	mutex_lock(&session->lock);
-	for_each_cpu(cpu, recording)
-		if (cpumask_test_and_clear_cpu(cpu, gone)) {
-			cpumask_clear_cpu(cpu, recording);
+	for_each_possible_cpu(cpu)
+		if (cpumask_test_and_clear_cpu(cpu, gone) &&
+		    cpumask_test_and_clear_cpu(cpu, recording))
 			stop_cpu(session, cpu);
-		}
 	if (session->running)
-		for_each_cpu_and(cpu, session->cpus, cpu_online_mask)
+		for_each_cpu_and(cpu, session->cpus, here)
 			if (!cpumask_test_cpu(cpu, recording))
 				take_in(session, cpu);
 	mutex_unlock(&session->lock);
@@ -133,12 +139,14 @@ static DECLARE_WORK(cpus_changed, follow_cpus);
 
 static int cpu_comes(unsigned int cpu)
 {
+	cpumask_set_cpu(cpu, here);
 	schedule_work(&cpus_changed);
 	return 0;
 }
 
 static int cpu_goes(unsigned int cpu)
 {
+	cpumask_clear_cpu(cpu, here);
 	cpumask_set_cpu(cpu, gone);
 	schedule_work(&cpus_changed);
 	return 0;
@@ -160,13 +168,13 @@ int kbarman_sources_start(struct kbarman_session *session, struct kbarman_start 
 	int cpu, error;
 
 	cpumask_clear(gone);
-	for_each_cpu_and(cpu, session->cpus, cpu_online_mask) {
+	for_each_cpu_and(cpu, session->cpus, here) {
 		if (!per_cpu(kbarman_rings, cpu).data)
 			continue;
 		error = start_cpu(session, cpu, report);
 		if (!error) {
 			cpumask_set_cpu(cpu, recording);
-		} else if (cpu_online(cpu)) {
+		} else if (cpumask_test_cpu(cpu, here)) {
 			kbarman_sources_stop(session);
 			return error;
 		}
@@ -183,6 +191,7 @@ static enum cpuhp_state cpuhp_state;
 static void free_masks(void)
 {
 	free_cpumask_var(gone);
+	free_cpumask_var(here);
 	free_cpumask_var(recording);
 }
 
@@ -190,10 +199,11 @@ int __init kbarman_sources_init(void)
 {
 	int state = -ENOMEM;
 
-	if (!zalloc_cpumask_var(&recording, GFP_KERNEL) || !zalloc_cpumask_var(&gone, GFP_KERNEL))
+	if (!zalloc_cpumask_var(&recording, GFP_KERNEL) ||
+	    !zalloc_cpumask_var(&here, GFP_KERNEL) || !zalloc_cpumask_var(&gone, GFP_KERNEL))
 		goto err_state;
-	state = cpuhp_setup_state_nocalls(CPUHP_AP_ONLINE_DYN, "kbarman:online", cpu_comes,
-					  cpu_goes);
+	/* Calls cpu_comes() for those that are there. */
+	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kbarman:online", cpu_comes, cpu_goes);
 	if (state < 0)
 		goto err_state;
 	cpuhp_state = state;

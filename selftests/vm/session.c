@@ -355,6 +355,52 @@ TEST_F(hotplug, software_counters_let_a_cpu_go_and_come)
 	EXPECT_EQ(NULL, judge_cpu(self->fd, CPU).fault);
 }
 
+/* The timestamp of the newest sample of @cpu, 0 if there is none. */
+static uint64_t last_sample(int fd, uint32_t cpu)
+{
+	const void *map = map_cpu(fd, cpu);
+	struct walk walk = walk_begin(map);
+	uint64_t last = 0;
+	const union record *r;
+
+	while ((r = walk_next(&walk)))
+		if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC)
+			last = r->header.timestamp;
+	munmap((void *)map, query(fd).map_bytes);
+	return last;
+}
+
+/*
+ * By whatever the first event became, PMU or none. Who follows the CPUs may look at one that
+ * is going and not gone.
+ */
+TEST_F(hotplug, a_returning_cpu_is_sampled_again)
+{
+	const struct kbarman_event cycles = {
+		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
+	struct kbarman_configure c = {
+		.sources = KBARMAN_SOURCE_ALL,
+		.flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK,
+		.sample = 1000,
+		.nr_events = 1,
+		.events_ptr = (uintptr_t)&cycles,
+	};
+	unsigned int turn, try;
+	uint64_t back;
+
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	for (turn = 0; turn < 10; turn++) {
+		cpu_set_online(CPU, false);
+		cpu_set_online(CPU, true);
+		back = clocks(self->fd).now.timestamp;
+		for (try = 0; try < 100 && last_sample(self->fd, CPU) <= back; try++)
+			work_there();
+		ASSERT_LT(back, last_sample(self->fd, CPU))
+			TH_LOG("no sample after it came back for the %uth time", turn + 1);
+	}
+}
+
 TEST_F(hotplug, a_cpu_that_was_off_at_the_start_is_recorded_when_it_comes)
 {
 	pid_t after;
