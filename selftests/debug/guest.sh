@@ -189,6 +189,8 @@ for step; do
 		program "${step%%:*}" $(echo "./$step" | tr : ' ')
 		;;
 	esac
+	# should the machine not live to the end
+	dmesg >"$here/dmesg.so-far"
 done
 cd "$here" || exit 1
 [ ! "$asked" ] || program health health

@@ -297,9 +297,10 @@ TEST_F_TIMEOUT(tasks, overwrite_uses_rows_again, 300 * SLOWNESS)
 
 		EXPECT_NE(NULL, capture_task(map, r->task_switch.task_id, NULL))
 			TH_LOG("task %u has no row", r->task_switch.task_id);
-		for (i = 0; i < COUNT && ids[i] != (pid_t)r->task_switch.task_id; i++)
+		/* Where there are fewer ids than that, the last owner of one is meant. */
+		for (i = COUNT - 1; i >= 0 && ids[i] != (pid_t)r->task_switch.task_id; i--)
 			;
-		if (i == COUNT)
+		if (i < 0)
 			continue;
 		snprintf(name, sizeof(name), "named-%d", i);
 		EXPECT_NE(NULL, capture_task(map, ids[i], name)) TH_LOG("%s", name);
