@@ -8,6 +8,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "format/wide.h"
 #include "recorder_inside.h"
 
 #define INSERT_BYTES	(16 << 20)	/* of records that wait for their time */
@@ -21,6 +22,15 @@ static int64_t raw_now(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
+/* @ns, which may be below zero, as ticks: @rate of them are in @span ns. */
+static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
+{
+	uint64_t length = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, rest;
+	uint64_t ticks = kb_wide_div(kb_wide_mul(length, rate), span, &rest).low;
+
+	return (int64_t)(ns < 0 ? -ticks : ticks);
+}
+
 /*
  * CLOCK_MONOTONIC_RAW to ticks, by a pair of readings that is near. Nothing was recorded
  * before the start, nor is anything later than now: who says so is taken for mistaken.
@@ -29,7 +39,7 @@ static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, stru
 {
 	const struct kbarman_clock_pair *start = &r->clock.start, *near = &r->clock.now;
 	int64_t now = raw_now();
-	__int128 span, rate;
+	uint64_t span, rate;
 
 	if (raw_ns > now)
 		raw_ns = now;
@@ -42,15 +52,15 @@ static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, stru
 	*ticks = start->timestamp;
 	if (raw_ns <= (int64_t)start->raw_ns)
 		return 0;
-	span = (int64_t)(near->raw_ns - start->raw_ns);
-	rate = (int64_t)(near->timestamp - start->timestamp);
+	span = near->raw_ns - start->raw_ns;
+	rate = near->timestamp - start->timestamp;
 	/* Two readings that are near each other say less than the nominal rate. */
 	if (span < CLOCK_OLD_NS) {
 		span = 1000000000;
-		rate = (int64_t)r->clock_hz;
+		rate = r->clock_hz;
 	}
 	*ticks = near->timestamp +
-		 (uint64_t)(int64_t)((raw_ns - (__int128)near->raw_ns) * rate / span);
+		 (uint64_t)ticks_in(raw_ns - (int64_t)near->raw_ns, rate, span);
 	if (*ticks < start->timestamp)
 		*ticks = start->timestamp;
 	return 0;
