@@ -173,7 +173,7 @@ static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length
 	enum kbarman_loss reason = KBARMAN_LOST_FULL;
 	struct kbarman_slot slot;
 
-	ring->nest++;
+	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
 	barrier();
 	slot = reserve(ring, length, &reason);
 	if (slot.record)
@@ -201,7 +201,7 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 {
-	ring->nest++;
+	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
 	barrier();
 	local_inc(&ring->lost[reason]);
 	local_inc(&ring->unreported);
@@ -215,7 +215,7 @@ noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long befo
 	unsigned long now;
 
 	do {
-		ring->nest = 1;
+		WRITE_ONCE(ring->nest, 1);
 		barrier();
 		now = READ_ONCE(ring->w);
 		kbarman_ring_store_end(ring, now);
@@ -228,11 +228,11 @@ noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long befo
 void kbarman_ring_commit(struct kbarman_ring *ring)
 {
 	barrier();
-	if (unlikely(ring->nest > 1)) {
-		ring->nest--;
+	if (unlikely(READ_ONCE(ring->nest) > 1)) {
+		WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) - 1);
 		return;
 	}
-	kbarman_ring_publish(ring, ring->commit);
+	kbarman_ring_publish(ring, READ_ONCE(ring->commit));
 }
 
 void kbarman_ring_settle(struct kbarman_ring *ring)

@@ -115,7 +115,7 @@ static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, un
 		ring->high_words++;
 	WRITE_ONCE(ring->commit, end);
 	barrier();
-	ring->nest = 0;
+	WRITE_ONCE(ring->nest, 0);
 	barrier();
 }
 

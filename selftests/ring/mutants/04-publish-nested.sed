@@ -1,2 +1,2 @@
 # a nested writer publishes
-/if (unlikely(ring->nest > 1)) {/,/^	}/c\	if (ring->nest > 1)\n		ring->nest--;
+/if (unlikely(READ_ONCE(ring->nest) > 1)) {/,/^	}/c\	if (ring->nest > 1)\n		ring->nest--;
