@@ -67,10 +67,11 @@ record_truth() {
 	return "$status"
 }
 
-# Something of everything: a program of ours, the kernel, a shared library.
-workload='../truth -t 1 -s 1 -r 100 -p 100 >/dev/null
-dd if=/dev/zero of=/dev/null bs=4k count=20000 2>/dev/null
-dd if=/dev/zero of=/tmp/zeros bs=64k count=250 2>/dev/null
+# Something of everything: a program of ours, the kernel, a shared library; long enough for
+# the shares of thousands of samples, which chance moves by less than a point.
+workload='../truth -t 1 -s 3 -r 100 -p 100 >/dev/null
+dd if=/dev/zero of=/dev/null bs=4k count=60000 2>/dev/null
+dd if=/dev/zero of=/tmp/zeros bs=64k count=750 2>/dev/null
 openssl dgst -sha256 /tmp/zeros >/dev/null'
 
 # The same execution, sampled by perf and by kbarman at once.
