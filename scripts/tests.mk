@@ -63,7 +63,8 @@ $(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_w
 guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
-	$(GUEST)/test_marks_device.sh $(GUEST)/device_test.sh	## module, tool and tests for a VM, under build/guest/
+	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
+	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -141,6 +142,10 @@ $(GUEST)/%.sh: selftests/lib/%.sh
 $(GUEST)/%.sh: selftests/cli/%.sh
 	@mkdir -p $(@D)
 	cp $< $@
+
+$(GUEST)/threads: selftests/vm/threads.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
 # The harness's own header is not for -Wall; and its macros compare what they are given.
 $(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h \

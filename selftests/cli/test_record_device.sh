@@ -11,50 +11,9 @@ lib=$(dirname "$0")/device_test.sh
 [ -e "$lib" ] || lib=$(dirname "$0")/../lib/device_test.sh
 # shellcheck source-path=SCRIPTDIR source=../lib/device_test.sh
 . "$lib"
+# shellcheck source-path=SCRIPTDIR source=../lib/device_record.sh
+. "${lib%test.sh}record.sh"
 built_beside MAP_READER map_reader
-
-# In the foreground only: $! has to be the tool, not a shell.
-record() {
-	"$KBARMAN" record "$@"
-}
-
-# Wait until the recording in FILE.partial has begun, at most 20 s; the first sync is there.
-begun() {
-	i=0
-	until [ -s "$1.partial" ]; do
-		i=$((i + 1))
-		[ $i -lt 200 ] || { echo "no $1.partial"; return 1; }
-		sleep 0.1
-	done
-}
-
-# The facts of a capture, "KEY=VALUE" a line.
-facts() {
-	tr '\0' '\n' <"$1" | sed -n 's/^kbarman\.//p'
-}
-
-# The sum of the facts whose key matches.
-sum_of() {
-	facts "$1" | awk -F= -v key="$2" '$1 ~ key { n += $2 } END { print n + 0 }'
-}
-
-records_in() {
-	"$KBARMAN" dump --json "$1" | grep -c '"kind":"record"'
-}
-
-# It decodes to its last byte, and has as many records as the module counted.
-is_whole() {
-	"$KBARMAN" check "$1" || return 1
-	in_file=$(records_in "$1")
-	written=$(($(sum_of "$1" '^written') - $(sum_of "$1" '^overwritten')))
-	echo "$1: $in_file records, $written written"
-	[ "$in_file" -eq "$written" ] && [ "$in_file" -gt 0 ]
-}
-
-in_order() {
-	"$KBARMAN" dump --json "$1" | sed -n 's/.*"kind":"record".*"timestamp":\([0-9]*\).*/\1/p' |
-		sort -n -c
-}
 
 # ---- promises ----
 
@@ -124,49 +83,11 @@ standard_output_gets_it_too() {
 	is_whole x.cap
 }
 
-one_session_at_a_time() {
-	"$KBARMAN" record -o first.cap &
-	begun first.cap || return 1
-	record -o second.cap true >said 2>&1
-	status=$?
-	kill -TERM $!
-	wait $!
-	cat said
-	[ $status -eq 2 ] && grep -q 'another program owns' said && [ ! -e second.cap.partial ]
-}
-
 what_the_hardware_cannot_do_is_named() {
 	record -e r01,r02,r03,r04,r05,r06,r07,r08,r09,r0a,r0b,r0c,r0d,r0e,r0f,r10 true >said 2>&1
 	[ $? -eq 2 ] || return 1
 	cat said
 	grep -q "event 'r[0-9a-f]*' on CPU" said && [ "$(wc -l <said)" -eq 1 ]
-}
-
-a_killed_recorder_leaves_a_capture_and_a_free_device() {
-	"$KBARMAN" record -a sleep 30 &
-	begun kbarman.cap || return 1
-	sleep 2.5
-	kill -KILL $!
-	wait $!
-	"$KBARMAN" check kbarman.cap.partial || return 1
-	[ "$(records_in kbarman.cap.partial)" -gt 10 ] || return 1
-	record -o next.cap true && is_whole next.cap
-}
-
-what_a_stopped_reader_loses_is_counted() {
-	"$KBARMAN" record -m 64K -F 10000 -a sh -c 'while [ ! -e stop ]; do :; done' 2>said &
-	begun kbarman.cap || return 1
-	kill -STOP $!
-	sleep 3
-	kill -CONT $!
-	sleep 1
-	touch stop
-	wait $! || return 1
-	cat said
-	is_whole kbarman.cap || return 1
-	lost=$(sum_of kbarman.cap '^lost')
-	[ "$lost" -gt 0 ] || { echo 'SKIP: this machine does not fill a buffer in 3 s'; return 0; }
-	grep -q "lost $lost records" said
 }
 
 a_cpu_that_goes_and_comes_is_recorded() {
@@ -253,4 +174,4 @@ the_example_prints_its_records() {
 
 # ---- all of them ----
 
-run_tests record begun facts sum_of records_in is_whole in_order verdict_of
+run_tests verdict_of

@@ -6,6 +6,7 @@
 # and need no more than busybox has.
 #
 #	KBARMAN=path of the tool  TMPDIR=where to work
+#	ONLY="name ..."  LONG=1, for those too whose name begins with long_
 #
 # This is sourced in front of the functions; behind them comes `run_tests HELPER...` with
 # those that are no tests.
@@ -42,8 +43,12 @@ run_tests() {
 	cd "$dir" || exit 2
 	trap 'rm -rf "$dir"' EXIT
 	# shellcheck disable=SC2013 # a word a line
-	for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$self"); do
-		case " $* " in *" $test "*) ;; *) check "$test" ;; esac
+	for test in ${ONLY-$(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$self")}; do
+		case " $* ${LONG-long_}" in
+		*" $test "*) ;;
+		*long_) case $test in long_*) ;; *) check "$test" ;; esac ;;
+		*) check "$test" ;;
+		esac
 	done
 	echo "1..$count"
 	[ $failed -eq 0 ]

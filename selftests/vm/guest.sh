@@ -118,6 +118,7 @@ without_module() {
 program tool tool
 cd "$here" || exit 1
 KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp program record_device sh test_record_device.sh
+KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
 KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
 cd results || exit 1
 program without_module without_module

@@ -1,0 +1,48 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# What tests of recordings on a real module have in common, beside device_test.sh: to wait
+# until one runs, and to look whether a capture has all that the module says it wrote.
+
+# In the foreground only: $! has to be the tool, not a shell.
+record() {
+	"$KBARMAN" record "$@"
+}
+
+# Wait until the recording in FILE.partial has begun, at most 20 s; the first sync is there.
+begun() {
+	i=0
+	until [ -s "$1.partial" ]; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "no $1.partial"; return 1; }
+		sleep 0.1
+	done
+}
+
+# The facts of a capture, "KEY=VALUE" a line.
+facts() {
+	tr '\0' '\n' <"$1" | sed -n 's/^kbarman\.//p'
+}
+
+# The sum of the facts whose key matches.
+sum_of() {
+	facts "$1" | awk -F= -v key="$2" '$1 ~ key { n += $2 } END { print n + 0 }'
+}
+
+records_in() {
+	"$KBARMAN" dump --json "$1" | grep -c '"kind":"record"'
+}
+
+# It decodes to its last byte, and has as many records as the module counted.
+is_whole() {
+	"$KBARMAN" check "$1" || return 1
+	in_file=$(records_in "$1")
+	written=$(($(sum_of "$1" '^written') - $(sum_of "$1" '^overwritten')))
+	echo "$1: $in_file records, $written written"
+	[ "$in_file" -eq "$written" ] && [ "$in_file" -gt 0 ]
+}
+
+in_order() {
+	"$KBARMAN" dump --json "$1" | sed -n 's/.*"kind":"record".*"timestamp":\([0-9]*\).*/\1/p' |
+		sort -n -c
+}
