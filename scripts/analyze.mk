@@ -28,10 +28,10 @@ analyze-fanalyzer: $(ANALYZED:%=build/analyze/fanalyzer/%)
 analyze-tidy: $(ANALYZED:%=build/analyze/tidy/%)
 
 # gcc 12 loses sight of memory that a structure holds which it knows by a pointer, and calls it
-# leaked; the sanitizers of `make fuzz` see what leaks.
+# leaked; the sanitizers of `make fuzz` see what leaks. What it finds is read, and fails nothing here.
 build/analyze/fanalyzer/%: %
 	@mkdir -p $(@D)
-	$(USER_CC) $(USER_CFLAGS) -fanalyzer -Wno-analyzer-malloc-leak -c $< -o /dev/null 2>$@
+	$(USER_CC) $(filter-out -Werror,$(USER_CFLAGS)) -fanalyzer -Wno-analyzer-malloc-leak -c $< -o /dev/null 2>$@
 
 build/analyze/tidy/%: %
 	@mkdir -p $(@D)
