@@ -45,6 +45,25 @@ def programs_that_only_waited_are_in_it(tmp):
     assert "burn_sixty" in tap.run("script", cwd=tmp).stdout
 
 
+def another_machine_does_not_overwrite_it(tmp):
+    _, path = bundle(tmp)
+    with open(path, "rb") as file:
+        saved = file.read()
+    name = os.path.join(tmp, "kbarman.cap")
+    with open(name, "rb") as file:
+        capture = file.read()
+    host = os.uname().nodename.encode()
+    assert b"host=" + host in capture
+    with open(name, "wb") as file:
+        file.write(capture.replace(b"host=" + host, b"host=" + host[:-1] + b"~"))
+    result = tap.run("bundle", cwd=tmp)
+    assert result.returncode == 2 and "nothing was saved" in result.stderr, result
+    with open(path, "rb") as file:
+        assert file.read() == saved
+    # unless it is told to have that machine's files
+    assert tap.run("bundle", "--symfs", "/", cwd=tmp).returncode == 0
+
+
 def a_replaced_program_does_not_change_names(tmp):
     program, _ = bundle(tmp)
     before = lines(tmp)

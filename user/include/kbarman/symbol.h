@@ -87,7 +87,8 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 /*
  * Write CAPTURE.symbols beside the capture called @capture: the symbols of every image
  * that was asked for so far, so that other machines find the same names without the
- * images. kb_symbolizer_create() reads it. 0 or a negative errno.
+ * images. kb_symbolizer_create() reads it. 0 or a negative errno: -EXDEV if the capture
+ * was made on another machine, whose files were not told of by symfs.
  */
 int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
 		       struct kb_error *err);

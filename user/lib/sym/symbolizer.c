@@ -621,6 +621,10 @@ int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *captu
 	char *path;
 	int ret;
 
+	/* What the machine that recorded has saved is not to give way to nothing. */
+	if (symbolizer->images.was_foreign)
+		return kb_error_set(err, -EXDEV, KB_NO_OFFSET, "nothing was saved: the files of the "
+				    "machine that recorded %s are not here", capture);
 	if (asprintf(&path, "%s" KB_BUNDLE_SUFFIX, capture) < 0)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	ret = kb_bundle_write(&symbolizer->images, path, err);
