@@ -40,15 +40,15 @@ modules() {
 in_guest='
 	for m in $(cat power/order); do insmod power/$m; done
 	insmod kbarman.ko
-	mkdir -p /tmp/disk && mount -t ext4 /dev/vda /tmp/disk || exit 1
-	./kbarman record -a -o /tmp/disk/x.cap sh -c "while :; do /bin/true; done" &
+	disk=$(mktemp -d) && mount -t ext4 /dev/vda "$disk" || exit 1
+	./kbarman record -a -o "$disk/x.cap" sh -c "while :; do env true; done" &
 	# at least one sync behind the first one has to be through
 	i=0
-	while [ $i -lt 5 ] || ! ./kbarman check /tmp/disk/x.cap.partial >/dev/null; do
+	while [ $i -lt 5 ] || ! ./kbarman check "$disk/x.cap.partial" >/dev/null; do
 		i=$((i + 1))
 		sleep 1
 	done
-	cp /tmp/disk/x.cap.partial power/seen && mv power/seen power/begun
+	cp "$disk/x.cap.partial" power/seen && mv power/seen power/begun
 	sleep 600'
 
 # Record, and let the power go at a moment.
