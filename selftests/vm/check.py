@@ -249,11 +249,9 @@ def each_phase_is_in_its_function():
                        for f in user)
         print(f"# {name}: {own} of {len(user)} in its functions, {others} in those of others, "
               f"{nameless} without a name")
-        # It does little but begin and end: a static program's stubs (IRELATIVE), which have no
-        # symbols, are a part of that.
-        short = name == "part-child"
-        assert others + nameless <= (0.03 if short else 0.01) * len(user), name
-        if not short:
+        assert others + nameless <= 0.01 * len(user), name
+        # which does little but begin and end
+        if name != "part-child":
             assert own >= 20 and own >= 0.9 * len(user), name
 
 

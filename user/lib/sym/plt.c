@@ -6,18 +6,20 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "sym/plt.h"
 
 #define MAX_SLOTS	(1U << 20)
-#define MAX_NAME	1024
+#define MAX_NAME	1024	/* of a function, with "@plt" */
 #define BTI_C		0xd503245fU
 
 struct slot {
 	uint64_t address;	/* of the GOT entry */
-	uint32_t name;		/* offset in .dynstr */
+	uint64_t resolver;	/* of a function without a symbol (IRELATIVE); or 0, and ... */
+	uint32_t name;		/* ... offset in .dynstr */
 };
 
 struct plt {
@@ -36,7 +38,7 @@ static int compare_slots(const void *left, const void *right)
 	return (a->address > b->address) - (a->address < b->address);
 }
 
-static int add_slot(struct plt *plt, uint64_t address, uint32_t name)
+static int add_slot(struct plt *plt, struct slot slot)
 {
 	size_t max = plt->max ? plt->max * 2 : 64;
 	struct slot *grown;
@@ -50,7 +52,7 @@ static int add_slot(struct plt *plt, uint64_t address, uint32_t name)
 		plt->slots = grown;
 		plt->max = max;
 	}
-	plt->slots[plt->nr++] = (struct slot) { address, name };
+	plt->slots[plt->nr++] = slot;
 	return 0;
 }
 
@@ -60,27 +62,45 @@ static bool fills_slot(const struct plt *plt, unsigned int type)
 		type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
 }
 
-/* The slots that the relocations of one section fill with functions of .dynsym. */
+static bool fills_slot_by_resolver(const struct plt *plt, unsigned int type)
+{
+	return plt->machine == EM_X86_64 ? type == R_X86_64_IRELATIVE : type == R_AARCH64_IRELATIVE;
+}
+
+/* The .dynsym of these relocations, whose strings are .dynstr's; NULL in a static program. */
+static Elf_Data *functions(struct plt *plt, const GElf_Shdr *shdr)
+{
+	Elf_Scn *dynsym = elf_getscn(plt->elf, shdr->sh_link);
+	GElf_Shdr link;
+
+	if (!dynsym || !gelf_getshdr(dynsym, &link) || link.sh_type != SHT_DYNSYM)
+		return NULL;
+	plt->strings = elf_getdata(elf_getscn(plt->elf, link.sh_link), NULL);
+	return elf_getdata(dynsym, NULL);
+}
+
+/* The slots that the relocations of one section fill with functions. */
 static int read_slots(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
-	Elf_Data *data = elf_getdata(scn, NULL), *symbols;
-	Elf_Scn *dynsym = elf_getscn(plt->elf, shdr->sh_link);
+	Elf_Data *data = elf_getdata(scn, NULL), *symbols = functions(plt, shdr);
 	size_t size = gelf_fsize(plt->elf, ELF_T_RELA, 1, EV_CURRENT), i;
-	GElf_Shdr link;
 	GElf_Rela rela;
 	GElf_Sym sym;
 	int ret = 0;
 
-	if (!data || !size || !dynsym || !gelf_getshdr(dynsym, &link) || link.sh_type != SHT_DYNSYM)
+	if (!data || !size)
 		return 0;
-	symbols = elf_getdata(dynsym, NULL);
-	plt->strings = elf_getdata(elf_getscn(plt->elf, link.sh_link), NULL);
 	for (i = 0; i < data->d_size / size && i <= INT32_MAX && !ret; i++) {
-		if (!gelf_getrela(data, i, &rela) || !fills_slot(plt, GELF_R_TYPE(rela.r_info)) ||
-		    GELF_R_SYM(rela.r_info) > INT32_MAX ||
-		    !gelf_getsym(symbols, GELF_R_SYM(rela.r_info), &sym))
+		if (!gelf_getrela(data, i, &rela))
 			continue;
-		ret = add_slot(plt, rela.r_offset, sym.st_name);
+		if (fills_slot_by_resolver(plt, GELF_R_TYPE(rela.r_info)))
+			ret = add_slot(plt, (struct slot) {
+				.address = rela.r_offset, .resolver = rela.r_addend });
+		else if (symbols && fills_slot(plt, GELF_R_TYPE(rela.r_info)) &&
+			 GELF_R_SYM(rela.r_info) <= INT32_MAX &&
+			 gelf_getsym(symbols, GELF_R_SYM(rela.r_info), &sym))
+			ret = add_slot(plt, (struct slot) {
+				.address = rela.r_offset, .name = sym.st_name });
 	}
 	return ret;
 }
@@ -90,33 +110,55 @@ static uint32_t load32(const uint8_t *at)
 	return (uint32_t)at[3] << 24 | at[2] << 16 | at[1] << 8 | at[0];
 }
 
+/* "NAME@plt", or "*ABS*+0xRESOLVER@plt" as objdump has it: the length, 0 without a name. */
+static size_t stub_name(const struct plt *plt, const struct slot *slot, char *name, size_t size)
+{
+	const char *text;
+	size_t length;
+
+	if (slot->resolver)
+		return snprintf(name, size, "*ABS*+%#llx@plt", (unsigned long long)slot->resolver);
+	if (!plt->strings || !plt->strings->d_buf || slot->name >= plt->strings->d_size)
+		return 0;
+	text = (const char *)plt->strings->d_buf + slot->name;
+	length = strnlen(text, plt->strings->d_size - slot->name);
+	if (!length || length + sizeof("@plt") > size)
+		return 0;
+	memcpy(name, text, length);
+	memcpy(name + length, "@plt", 4);
+	return length + 4;
+}
+
 static int add_stub(struct plt *plt, uint64_t address, uint64_t size, uint64_t slot)
 {
 	const struct slot key = { .address = slot };
 	const struct slot *found = bsearch(&key, plt->slots, plt->nr, sizeof(key), compare_slots);
-	char name[MAX_NAME + sizeof("@plt")];
-	const char *text;
-	size_t length;
+	char name[MAX_NAME];
+	size_t length = found ? stub_name(plt, found, name, sizeof(name)) : 0;
 
-	if (!found || found->name >= plt->strings->d_size)
+	if (!length)
 		return 0;
-	text = (const char *)plt->strings->d_buf + found->name;
-	length = strnlen(text, plt->strings->d_size - found->name);
-	if (!length || length > MAX_NAME)
-		return 0;
-	memcpy(name, text, length);
-	memcpy(name + length, "@plt", 4);
-	return kb_symtab_add(plt->symtab, address, size, KB_SYMTAB_NO_LIMIT, name, length + 4,
+	return kb_symtab_add(plt->symtab, address, size, KB_SYMTAB_NO_LIMIT, name, length,
 			     KB_RANK_LOCAL, 0);
 }
 
-/* "jmp *slot(%rip)", maybe behind endbr64 or bnd, in entries of one size. */
+/* A jump and a nop of two bytes: what static programs have, in sections that don't tell. */
+static bool is_short(const GElf_Shdr *shdr, const uint8_t *code)
+{
+	return shdr->sh_entsize == 8 ||
+		(code[0] == 0xff && code[1] == 0x25 && code[6] == 0x66 && code[7] == 0x90);
+}
+
+/* "jmp *slot(%rip)", maybe behind endbr64 or bnd, in entries of 8 or 16 bytes. */
 static int read_x86(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)
 {
-	size_t entry = shdr->sh_entsize == 8 ? 8 : 16, at, i;
+	size_t entry, at, i;
 	int ret = 0;
 
-	for (at = 0; at + entry <= size && !ret; at += entry) {
+	for (at = 0; at + 8 <= size && !ret; at += entry) {
+		entry = is_short(shdr, code + at) ? 8 : 16;
+		if (at + entry > size)
+			break;
 		for (i = at; i + 6 <= at + entry && (code[i] != 0xff || code[i + 1] != 0x25); i++)
 			;
 		if (i + 6 <= at + entry)
@@ -198,7 +240,7 @@ int kb_plt_add(struct kb_symtab *symtab, Elf *elf)
 		return 0;
 	plt.machine = header.e_machine;
 	ret = each_section(&plt, false);
-	if (!ret && plt.nr && plt.strings && plt.strings->d_buf) {
+	if (!ret && plt.nr) {
 		qsort(plt.slots, plt.nr, sizeof(*plt.slots), compare_slots);
 		ret = each_section(&plt, true);
 	}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the stubs through which a program calls shared libraries: "puts@plt". No
+ * Names for the stubs through which a program calls shared libraries: "puts@plt", and
+ * functions that are chosen at its start: "*ABS*+0x401000@plt", as objdump(1) has them. No
  * symbol covers them; what a stub does says which slot it jumps through, and the
  * relocation of that slot says whose it is. Of x86-64 and arm64, as GNU and LLVM link.
  */
