@@ -7,13 +7,13 @@
 #include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
 
 #include "../lib/tap.h"
+#include "analysis/sample_queue.h"
 
 #define TASK	42
 #define JIT	0x7000000000UL
@@ -232,38 +232,53 @@ static void test_kernel(void)
 	unlink(path);
 }
 
-static double ns_per_lookup(struct session *session, const uint64_t *pcs, unsigned int mask)
+/* What comes out of a queue of samples: each once, as it went in, and in order. */
+static void take_sample(const struct kb_event *event, uint64_t *taken, unsigned int *wrong)
 {
-	enum { LOOKUPS = 2000000 };
-	struct timespec begin, end;
-	uint64_t sum = 0;
-	unsigned int i;
+	uint32_t i;
 
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (i = 0; i < LOOKUPS; i++)
-		sum += resolve(session, pcs[i & mask])->id;
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	if (!sum)
-		tap_note("nothing was found");
-	return ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / LOOKUPS;
+	*wrong += event->timestamp != ++*taken || event->sample.pc != event->timestamp * 64;
+	for (i = 0; i < event->sample.nr_counters; i++)
+		*wrong += event->sample.counters[i] != event->timestamp + i;
 }
 
-/* Orders of magnitude: machines are shared. */
-static void test_speed(struct session *session)
+static void test_queue(struct session *session)
 {
-	static uint64_t pcs[1 << 14];
-	uintptr_t libc = (uintptr_t)dlsym(RTLD_DEFAULT, "abort");
-	double cold, cached;
-	unsigned int i;
+	uint64_t counters[KB_SAMPLE_COUNTERS + 1], chain = 4096, taken = 0, n;
+	struct kb_sample_queue queue = { .first = 0 };
+	const struct kb_event *out;
+	unsigned int wrong = 0, waited = 0, i;
 
-	srand(6);
-	for (i = 0; i < 1 << 14; i++)
-		pcs[i] = libc + rand() % 1000000;
-	cold = ns_per_lookup(session, pcs, (1 << 14) - 1);
-	cached = ns_per_lookup(session, pcs, 0);
-	tap_ok(cold < 1000, "lookups_are_fast");
-	tap_ok(cached < 100, "the_same_symbol_again_is_faster");
-	tap_note("%.1f ns cold, %.1f ns cached", cold, cached);
+	for (n = 1; n <= 10000; n++) {
+		struct kb_event event = {
+			.type = KB_EVENT_SAMPLE, .task_id = n % 3, .timestamp = n,
+			.sample = { .has_pc = true, .pc = n * 64, .counters = counters,
+				    .nr_counters = n % (KB_SAMPLE_COUNTERS + 1) },
+		};
+
+		for (i = 0; i <= KB_SAMPLE_COUNTERS; i++)
+			counters[i] = n + i;
+		out = kb_sample_queue_put(&queue, session->symbolizer, &event);
+		memset(counters, 0xff, sizeof(counters));
+		waited += !out || out->timestamp != n;
+		if (out)
+			take_sample(out, &taken, &wrong);
+	}
+	while ((out = kb_sample_queue_take(&queue)))
+		take_sample(out, &taken, &wrong);
+	tap_ok(taken == 10000 && waited == 10000 && !wrong, "samples_that_wait_come_as_they_came");
+
+	wrong = 0;
+	for (i = 0; i < 2; i++) {
+		struct kb_event event = {
+			.type = KB_EVENT_SAMPLE,
+			.sample = { .has_pc = true, .counters = counters, .chain = &chain,
+				    .nr_chain = !i, .nr_counters = i ? KB_SAMPLE_COUNTERS + 1 : 0 },
+		};
+
+		wrong += kb_sample_queue_put(&queue, session->symbolizer, &event) != &event;
+	}
+	tap_is(wrong, 0, "samples_with_much_to_carry_do_not_wait");
 }
 
 int main(void)
@@ -276,7 +291,7 @@ int main(void)
 	test_ids(&session);
 	test_no_symbols(&session);
 	test_complaints(&session);
-	test_speed(&session);
+	test_queue(&session);
 	close_session(&session);
 	test_kernel();
 	return tap_done();

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The symbol table: which name wins, where symbols end, and that searches are right. */
 #include <stdlib.h>
-#include <time.h>
 
 #include "../lib/tap.h"
 #include "sym/symtab.h"
@@ -152,57 +151,6 @@ static void test_hostile(void)
 	kb_symtab_release(&symtab);
 }
 
-static double ns_per_find(const struct kb_symtab *symtab, const uint64_t *addresses,
-			  unsigned int mask)
-{
-	enum { FINDS = 4000000 };
-	struct timespec begin, end;
-	struct kb_symtab_hit hit;
-	uint64_t sum = 0;
-	unsigned int i;
-
-	clock_gettime(CLOCK_MONOTONIC, &begin);
-	for (i = 0; i < FINDS; i++) {
-		kb_symtab_find(symtab, addresses[(i + (sum & 1)) & mask], &hit);
-		sum += (uintptr_t)hit.symbol >> 20;	/* each one waits for the one before */
-	}
-	clock_gettime(CLOCK_MONOTONIC, &end);
-	return ((end.tv_sec - begin.tv_sec) * 1e9 + (end.tv_nsec - begin.tv_nsec)) / FINDS;
-}
-
-/* Only an order of magnitude is promised here: machines are shared. */
-static void test_speed(void)
-{
-	enum { SYMBOLS = 20000, ADDRESSES = 1 << 16 };
-	struct kb_symtab symtab = { 0 };
-	static uint64_t addresses[ADDRESSES];
-	uint64_t at = 0x400000;
-	double best = 1e9;
-	unsigned int i;
-
-	srand(2);
-	for (i = 0; i < SYMBOLS; i++) {
-		char name[32];
-		unsigned int size = 16 + rand() % 700;
-
-		snprintf(name, sizeof(name), "function_%u", i);
-		add(&symtab, at, size - rand() % 16, name, KB_RANK_GLOBAL);
-		at += (size + 15) & ~15U;
-	}
-	kb_symtab_sort(&symtab);
-	for (i = 0; i < ADDRESSES; i++)
-		addresses[i] = 0x400000 + ((uint64_t)rand() << 16 ^ rand()) % (at - 0x400000);
-	for (i = 0; i < 5; i++) {
-		double ns = ns_per_find(&symtab, addresses, ADDRESSES - 1);
-
-		best = ns < best ? ns : best;
-	}
-	if (!tap_ok(best < 500, "random_searches_of_20000_symbols_are_fast"))
-		tap_note("that is no noise");
-	tap_note("%.1f ns a search", best);
-	kb_symtab_release(&symtab);
-}
-
 int main(void)
 {
 	test_empty();
@@ -210,6 +158,5 @@ int main(void)
 	test_extents();
 	test_against_naive_search();
 	test_hostile();
-	test_speed();
 	return tap_done();
 }

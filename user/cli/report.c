@@ -258,19 +258,11 @@ static int add_callers(struct report *report, const struct kb_event *event)
 	return ret;
 }
 
-static int add_sample(struct report *report, const struct kb_event *event)
+static int count_sample(struct report *report, const struct kb_event *event)
 {
 	const struct kb_frame *frames;
 	int ret;
 
-	if (!event->sample.has_pc) {
-		report->samples_without_pc++;
-		return 0;
-	}
-	if (report->filter.text && !is_wanted(report, event, true)) {
-		report->filtered++;
-		return 0;
-	}
 	kb_symbolizer_frames(report->symbolizer, event->task_id, event->timestamp,
 			     event->sample.pc, &frames);
 	ret = kb_hot_add(report->by_sort, event, frames) ?:
@@ -280,6 +272,20 @@ static int add_sample(struct report *report, const struct kb_event *event)
 	if (!ret && report->tree)
 		ret = kb_calltree_add(report->tree, event, report->symbolizer);
 	return ret;
+}
+
+static int add_sample(struct report *report, const struct kb_event *event)
+{
+	if (!event->sample.has_pc) {
+		report->samples_without_pc++;
+		return 0;
+	}
+	if (report->filter.text && !is_wanted(report, event, true)) {
+		report->filtered++;
+		return 0;
+	}
+	event = kb_sample_queue_put(&report->samples, report->symbolizer, event);
+	return event ? count_sample(report, event) : 0;
 }
 
 static int add_event(struct report *report, const struct kb_event *event)
@@ -313,12 +319,16 @@ static int read_events(struct report *report)
 {
 	const struct kb_error *first;
 	struct kb_error err = { 0 };
+	const struct kb_event *sample;
 	struct kb_event event;
 	struct kb_slice slice;
 	int ret;
 
 	while ((ret = kb_barman_next(report->barman, &event, &err)) > 0)
 		if (add_event(report, &event))
+			return cli_fail("out of memory");
+	while ((sample = kb_sample_queue_take(&report->samples)))
+		if (count_sample(report, sample))
 			return cli_fail("out of memory");
 	report->damaged = ret < 0 || kb_barman_damage(report->barman, &first);
 	if (ret < 0)

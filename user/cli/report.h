@@ -18,6 +18,7 @@
 #include "analysis/losses.h"
 #include "analysis/names.h"
 #include "analysis/offcpu.h"
+#include "analysis/sample_queue.h"
 #include "analysis/sched.h"
 #include "analysis/timeline.h"
 #include "sym/tasks.h"
@@ -50,6 +51,7 @@ struct report {
 	struct kb_tasks *tasks;
 	struct kb_timeline *timeline;
 	struct kb_symbolizer *symbolizer;
+	struct kb_sample_queue samples;	/* whose symbols are far away yet */
 	struct kb_hot *by_sort, *by_tid;
 	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;

@@ -16,6 +16,7 @@
 
 #include <kbarman/symbol.h>
 
+#include "sym/ahead.h"
 #include "sym/bundle.h"
 #include "sym/demangle.h"
 #include "sym/frames.h"
@@ -446,6 +447,34 @@ const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, 
 			     timestamp <= holds->until, 1))
 		return &symbolizer->frame.symbol;
 	return resolve_anew(symbolizer, task_id, timestamp, pc);
+}
+
+void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
+			 uint64_t pc, struct kb_ahead *ahead)
+{
+	const struct kb_elf_segment *segment;
+	const struct kb_image *image;
+	struct kb_maps_hit hit;
+	uint64_t offset;
+
+	ahead->symtab = NULL;
+	if (kb_maps_find(symbolizer->maps, symbolizer->tasks, task_id, timestamp, pc, &hit))
+		return;
+	image = hit.row ? symbolizer->row_images[hit.index] : NULL;
+	if (image && image->kind != KB_IMAGE_KERNEL) {
+		offset = pc - hit.row->base_address + hit.row->image_offset;
+		segment = kb_elf_segment_at(&image->elf, offset);
+		if (!segment)
+			return;
+		ahead->symtab = &image->elf.symbols;
+		ahead->address = segment->vaddr + (offset - segment->offset);
+	} else if (image || (!hit.row && symbolizer->wide && pc >> 63)) {
+		ahead->symtab = &symbolizer->kallsyms.symbols;
+		ahead->address = pc;
+	} else {
+		return;
+	}
+	kb_symtab_fetch_bucket(ahead->symtab, ahead->address);
 }
 
 void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place *place)

@@ -291,10 +291,35 @@ int kb_symtab_sort(struct kb_symtab *symtab)
 	return ret ? ret : build_buckets(symtab);
 }
 
+/* The bucket that @address, from symtab->first on, is in. */
+static const struct kb_symtab_bucket *bucket_of(const struct kb_symtab *symtab, uint64_t address)
+{
+	uint64_t bucket = (address - symtab->first) >> symtab->bucket_shift;
+
+	return &symtab->buckets[bucket < symtab->nr_buckets ? bucket : symtab->nr_buckets - 1];
+}
+
+void kb_symtab_fetch_bucket(const struct kb_symtab *symtab, uint64_t address)
+{
+	if (symtab->nr_pieces && address >= symtab->first)
+		__builtin_prefetch(bucket_of(symtab, address));
+}
+
+void kb_symtab_fetch_pieces(const struct kb_symtab *symtab, uint64_t address)
+{
+	const struct kb_symtab_bucket *bucket;
+
+	if (!symtab->nr_pieces || address < symtab->first)
+		return;
+	bucket = bucket_of(symtab, address);
+	__builtin_prefetch(&symtab->pieces[bucket->piece]);
+	__builtin_prefetch(&symtab->symbols[bucket->near]);
+}
+
 void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_symtab_hit *hit)
 {
 	uint32_t low, high, last = symtab->nr_pieces - 1;
-	uint64_t bucket;
+	const struct kb_symtab_bucket *bucket;
 
 	*hit = (struct kb_symtab_hit) { .high = UINT64_MAX };
 	if (!symtab->nr_pieces)
@@ -303,13 +328,11 @@ void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_
 		hit->high = symtab->first - 1;
 		return;
 	}
-	bucket = (address - symtab->first) >> symtab->bucket_shift;
-	if (bucket >= symtab->nr_buckets)
-		bucket = symtab->nr_buckets - 1;
+	bucket = bucket_of(symtab, address);
 	/* Who asks for the symbol will look at it: let it come together with the pieces. */
-	__builtin_prefetch(&symtab->symbols[symtab->buckets[bucket].near]);
-	low = symtab->buckets[bucket].piece;
-	high = symtab->buckets[bucket + 1].piece;
+	__builtin_prefetch(&symtab->symbols[bucket->near]);
+	low = bucket[0].piece;
+	high = bucket[1].piece;
 	while (low < high) {		/* the last start <= address is in [low, high] */
 		uint32_t middle = high - (high - low) / 2;
 

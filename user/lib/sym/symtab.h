@@ -80,6 +80,13 @@ struct kb_symtab_hit {
 
 void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_symtab_hit *hit);
 
+/*
+ * For who knows early what will be asked: have its bucket come near; later, when that is there,
+ * have the pieces and the symbol come.
+ */
+void kb_symtab_fetch_bucket(const struct kb_symtab *symtab, uint64_t address);
+void kb_symtab_fetch_pieces(const struct kb_symtab *symtab, uint64_t address);
+
 static inline const char *kb_symtab_name(const struct kb_symtab *symtab,
 					 const struct kb_symtab_symbol *symbol)
 {
