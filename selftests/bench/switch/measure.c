@@ -4,6 +4,7 @@
  * times the machine switched tasks meanwhile.
  *
  *	measure yield TIMES		two threads on one CPU, each giving way to the other
+ *	measure fill TIMES		the same, without marks
  *	measure run ROOT COMMAND...	a command, from its start to its end, with ROOT as root
  */
 #include <fcntl.h>
@@ -68,7 +69,7 @@ static void be_undisturbed(void)
 		die("SCHED_FIFO");
 }
 
-static unsigned long long yield(unsigned long times)
+static unsigned long long yield(unsigned long times, bool marked)
 {
 	unsigned long long before;
 	cpu_set_t first;
@@ -82,10 +83,12 @@ static unsigned long long yield(unsigned long times)
 	while (!running)
 		sched_yield();
 	before = switches();
-	MARK(MARK_BEGIN);
+	if (marked)
+		MARK(MARK_BEGIN);
 	while (times--)
 		sched_yield();
-	MARK(MARK_END);
+	if (marked)
+		MARK(MARK_END);
 	before = switches() - before;
 	over = true;
 	pthread_join(other, NULL);
@@ -118,12 +121,12 @@ int main(int argc, char **argv)
 	unsigned long long count;
 
 	be_undisturbed();
-	if (argc == 3 && !strcmp(argv[1], "yield")) {
-		count = yield(strtoul(argv[2], NULL, 0));
+	if (argc == 3 && (!strcmp(argv[1], "yield") || !strcmp(argv[1], "fill"))) {
+		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
 	} else if (argc > 3 && !strcmp(argv[1], "run")) {
 		count = run(argv[2], argv + 3);
 	} else {
-		fprintf(stderr, "usage: measure yield TIMES | run ROOT COMMAND...\n");
+		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND...\n");
 		return 2;
 	}
 	printf("%llu\n", count);
