@@ -91,11 +91,17 @@ apt_get() {
 	fi
 }
 
+# Not while another run reads new lists: there are none meanwhile.
 apt_cache() {
-	APT_CONFIG=$KB_CACHE/apt/$1/apt.conf apt-cache "$2" "$3"
+	locked "apt.$1" env APT_CONFIG="$KB_CACHE/apt/$1/apt.conf" apt-cache "$2" "$3"
+}
+
+apt_is_new() {
+	[ "$(find "$KB_CACHE/apt/$1/updated" -mmin -60 2>/dev/null)" ]
 }
 
 apt_update_now() {
+	! apt_is_new "$1" || return 0	# by who had the lock before
 	say "reading Debian's package lists for $1"
 	apt_root "$1"
 	# without this, apt calls it a success when there is no network at all
@@ -113,8 +119,7 @@ apt_update_now() {
 
 # apt_update ARCH: lists of the last hour are new enough
 apt_update() {
-	[ -z "$(find "$KB_CACHE/apt/$1/updated" -mmin -60 2>/dev/null)" ] || return 0
-	locked "apt.$1" apt_update_now "$1"
+	apt_is_new "$1" || locked "apt.$1" apt_update_now "$1"
 }
 
 # apt_failed ARCH WHAT: the lists may be out of date, so the next run reads them again
