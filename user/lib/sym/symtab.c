@@ -296,7 +296,9 @@ static const struct kb_symtab_bucket *bucket_of(const struct kb_symtab *symtab, 
 {
 	uint64_t bucket = (address - symtab->first) >> symtab->bucket_shift;
 
-	return &symtab->buckets[bucket < symtab->nr_buckets ? bucket : symtab->nr_buckets - 1];
+	if (bucket >= symtab->nr_buckets)
+		bucket = symtab->nr_buckets - 1;
+	return &symtab->buckets[bucket];
 }
 
 void kb_symtab_fetch_bucket(const struct kb_symtab *symtab, uint64_t address)
