@@ -4,13 +4,19 @@
 # Running suites of tests and counting what they say: sourced behind lib.sh, in the top
 # directory, by the scripts behind `make test` and its longer sisters.
 #
-#	suite_begin NAME	what programs say is kept in out/NAME/
-#	title, build, tap, dmesg_is_clean …
+#	suite_begin NAME	what programs say is kept in out/NAME/; $scrap is a directory for
+#				what is of no use afterwards
+#	title, build, tap, figures, dmesg_is_clean …
 #	suite_end		prints "N passed, N failed, N skipped"; its status is the run's
+#
+# A signal ends the run and all that it has started: programs, VMs, makes.
 
 # mawk would wait for a block of input before it says anything
 KB_AWK='awk'
 ! awk -W version 2>&1 | grep -q mawk || KB_AWK='awk -W interactive'
+
+# What a shell starts in the background ignores most of these, and so would all that it starts.
+KB_SIGNALS='env --default-signal=INT,QUIT,HUP'
 
 suite_begin() {
 	out=$PWD/out/$1
@@ -18,10 +24,50 @@ suite_begin() {
 	mkdir -p "$out"
 	: >"$out/totals"
 	begun=$(date +%s)
-	trap 'exit 130' INT
-	trap 'exit 143' TERM HUP
+	scrap=$(mktemp -d "${TMPDIR:-/tmp}/kbarman-$1.XXXXXX")
+	trap 'rm -rf "$scrap"' EXIT
+	trap 'interrupted 130' INT
+	trap 'interrupted 143' TERM
+	trap 'interrupted 129' HUP
 	# what make was asked for (ARCH=) is not for each of the makes here
 	unset MAKEFLAGS MFLAGS MAKEOVERRIDES ARCH CROSS_COMPILE KDIR
+}
+
+# family: $they, all that this process has started, and what that has, as long as they are there:
+# also those who have lost their parents meanwhile
+family() {
+	cat /proc/[0-9]*/stat >"$scrap/family" 2>/dev/null || :
+	known=$they they=
+	for pid in $known $(sed -n 's/^\([0-9]*\) (.*) [^Z] \([0-9]*\) .*/\1 \2/p' "$scrap/family" | awk -v me=$$ '
+		{ parent[$1] = $2 }
+		END {
+			for (pid in parent) {
+				for (p = pid; p in parent && p != me; p = parent[p])
+					;
+				if (p == me && pid != me)
+					print pid
+			}
+		}'); do
+		case "$they " in *" $pid "*) continue ;; esac
+		[ ! -d "/proc/$pid" ] || they="$they $pid"
+	done
+}
+
+# A shell hears of signals while it waits, but not while it runs something: so what takes time
+# runs in the background. Who is told to end may have things to put away; who has not heard of it
+# is told again; who does not listen is killed.
+# shellcheck disable=SC2317 # called by the traps
+interrupted() {
+	trap '' INT TERM HUP
+	they=
+	for signal in TERM 0 0 0 0 0 TERM 0 0 0 0 0 TERM 0 0 0 0 0 0 0 KILL 0; do
+		family
+		[ "$they" ] || break
+		# shellcheck disable=SC2086 # a list
+		kill -s $signal $they 2>/dev/null || :
+		sleep 0.5
+	done
+	exit "$1"
 }
 
 title() {
@@ -33,16 +79,21 @@ tap() {
 	name=$1 seconds=$2
 	shift 2
 	log=$out/$(echo "$name" | tr / -).tap
+	# who hangs up is not to orphan what runs here
+	trap '' HUP
 	{
 		r=0
+		# shellcheck disable=SC2086 # words
 		case $seconds in
 		0) "$@" </dev/null 2>&1 || r=$? ;;
-		*) timeout -k 5 "$seconds" "$@" </dev/null 2>&1 || r=$? ;;
+		*) timeout -k 5 "$seconds" $KB_SIGNALS "$@" </dev/null 2>&1 || r=$? ;;
 		esac
 		echo
 		echo "exit $r"
 	} | tee "$log" | $KB_AWK -f scripts/tap.awk -v suite="$name" -v nested="${nested-}" \
-		-v totals="$out/totals"
+		-v totals="$out/totals" &
+	trap 'interrupted 129' HUP
+	wait $!
 }
 
 # build NAME TARGET...: make; that it fails is a failed test
@@ -50,13 +101,19 @@ build() {
 	name=$1
 	shift
 	title "building $name"
-	if make --no-print-directory -j2 "$@" >"$out/build-$name.log" 2>&1; then
+	$KB_SIGNALS make --no-print-directory -j2 "$@" >"$out/build-$name.log" 2>&1 &
+	if wait $!; then
 		return 0
 	fi
 	grep -E '(error|warning): |\*\*\*|cannot find' "$out/build-$name.log" | head -20 || :
 	echo "FAIL  build-$name (all of it: $out/build-$name.log)"
 	echo "0 1 0" >>"$out/totals"
 	return 1
+}
+
+# figures FILE WORDS: what a program counted
+figures() {
+	sed -n "s/^# \(# \)*\(.*[0-9] \($2\).*\)/      \2/p" "$1"
 }
 
 # dmesg_is_clean FILE: TAP
