@@ -145,25 +145,33 @@ static void fork_once(uint64_t r)
 		put_map(r >> 40, map);
 }
 
-static void run_session(int fd, uint64_t r)
+static void open_file(uint64_t r)
 {
+	__atomic_add_fetch(&opened, 1, __ATOMIC_RELAXED);
+	put_file(r, open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC));
+}
+
+/*
+ * The steps of a session, on one descriptor, so that many come as far as to record; some stop
+ * short of it, and others are at the same descriptor. Who owns the session keeps the others out
+ * until it is closed.
+ */
+static void run_session(uint64_t slot, uint64_t r)
+{
+	int fd = any_file(slot);
 	struct kbarman_configure c = {
 		.mode = r & 1, .ring_bytes = 64 * KIB << (r >> 1 & 1),
 		.sources = KBARMAN_SOURCE_SCHED | (r >> 2 & KBARMAN_SOURCE_IDLE),
 		.max_tasks = 64, .max_maps = 64, .max_strings = 4096 };
 
-	switch (r >> 8 & 3) {
-	case 0:
-	case 1:
-		configure(fd, c);
-		break;
-	case 2:
-		if (!start(fd))
-			__atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
-		break;
-	case 3:
+	if (r >> 8 & 7 && configure(fd, c))
+		return;
+	if (r >> 16 & 7 && !start(fd))
+		__atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
+	if (r >> 24 & 1)
 		stop(fd);
-	}
+	if (r >> 25 & 3)
+		open_file(slot);
 }
 
 static void one_round(void)
@@ -175,8 +183,7 @@ static void one_round(void)
 	switch (r & 15) {
 	case 0:
 	case 1:
-		__atomic_add_fetch(&opened, 1, __ATOMIC_RELAXED);
-		put_file(r >> 8, open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC));
+		open_file(r >> 8);
 		break;
 	case 2:
 		put_file(r >> 8, dup(any_file(r >> 16)));
@@ -202,7 +209,7 @@ static void one_round(void)
 	case 10:
 	case 11:
 	case 12:
-		run_session(any_file(r >> 8), r >> 16);
+		run_session(r >> 8, r >> 16);
 		break;
 	default:
 		disturb_map(r >> 8);
@@ -241,6 +248,7 @@ int main(int argc, char **argv)
 		 THREADS, rounds, opened, mapped, forked, started);
 	if (!tap_ok(!fault, "racing_calls_succeed_or_fail_cleanly"))
 		tap_note("%s", fault);
+	tap_ok(started * 100 >= rounds, "and_sessions_start_meanwhile");
 	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
 	return tap_done();
 }
