@@ -27,7 +27,10 @@ static uint64_t all_cpus = 1;
 static struct kbarman_configure whole_config(void)
 {
 	return (struct kbarman_configure) {
-		.sources = KBARMAN_SOURCE_ALL, .flags = KBARMAN_CONFIGURE_INHERIT,
+		.sources = KBARMAN_SOURCE_ALL,
+		.flags = KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN_USER |
+			 KBARMAN_CONFIGURE_CHAIN_KERNEL | KBARMAN_CONFIGURE_CHAIN_SWITCH,
+		.max_series = 4,
 		.ring_bytes = 64 * KIB, .max_tasks = 1024, .max_maps = 1024,
 		.max_strings = 64 * KIB, .nr_cpu_words = 1, .cpus_ptr = (uintptr_t)&all_cpus,
 		.pids_ptr = (uintptr_t)&own_pid, .nr_pids = 1,
@@ -263,6 +266,47 @@ static int do_touch(void)
 	return error;
 }
 
+static int do_open_for_marks(void)
+{
+	fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	return fd < 0 ? -errno : 0;
+}
+
+static int do_mark_state(void)
+{
+	int state = ioctl(fd, KBARMAN_MARK_STATE, NULL);
+
+	if (state < 0)
+		return -errno;
+	close(state);
+	return 0;
+}
+
+static int do_mark_series(void)
+{
+	struct kbarman_mark_series s = {
+		.size = sizeof(s), .multiplier = 0x3ff0000000000000ULL, .chart = "chart",
+		.name = "series", .units = "things", .series_class = BM_SERIES_CLASS_DELTA,
+		.display = BM_SERIES_DISPLAY_ACCUMULATE,
+		.series_composition = BM_SERIES_STACKED,
+		.rendering_type = BM_RENDERING_LINE };
+
+	return call(fd, KBARMAN_MARK_SERIES, &s);
+}
+
+/* Longer than what needs no memory. */
+static int do_mark(void)
+{
+	struct {
+		struct kbarman_mark mark;
+		char text[512];
+	} m = { .mark = { .size = sizeof(m.mark), .type = KBARMAN_MARK_STRING,
+			  .text_bytes = sizeof(m.text) } };
+
+	memset(m.text, 'x', sizeof(m.text));
+	return write(fd, &m, sizeof(m)) < 0 ? -errno : 0;
+}
+
 /* Other processes do what the session's probes and worker see. */
 static int do_fork_and_map(void)
 {
@@ -292,6 +336,10 @@ static const struct step steps[] = {
 	{ "add_maps", configured, do_add_maps, close_device },
 	{ "mmap", configured, do_map, unmap },
 	{ "touch", mapped, do_touch, unmap },
+	{ "open_for_marks", nothing, do_open_for_marks, close_device },
+	{ "mark_state", open_device, do_mark_state, close_device },
+	{ "mark_series", running, do_mark_series, close_device },
+	{ "mark", running, do_mark, close_device },
 	{ "fork_and_exec", running, do_fork_and_map, close_device },
 };
 
@@ -301,7 +349,8 @@ static const struct step steps[] = {
 static bool clean(int error)
 {
 	switch (-error) {
-	case 0: case ENOMEM: case EFAULT: case ENOSPC: case ENFILE: case EBUSY: case EEXIST:
+	case 0: case ENOMEM: case EFAULT: case ENOSPC: case ENFILE: case EMFILE: case EBUSY:
+	case EEXIST:
 	case EACCES: case ENXIO: case EAGAIN: case EINTR:
 		return true;
 	}
@@ -378,8 +427,8 @@ int main(int argc, char **argv)
 		module_want();
 		each_fault(&steps[i], "registration", fail_registration, registration_failed);
 		/*
-		 * Loading allocates a thousand times before the module has its turn, and what
-		 * that has allocated for it is what it registers: that was above.
+		 * Loading allocates a thousand times before the module has its turn; what the
+		 * module allocates itself was above.
 		 */
 		if (steps[i].call == load)
 			continue;

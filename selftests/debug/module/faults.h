@@ -10,7 +10,9 @@
 
 #include <linux/anon_inodes.h>
 #include <linux/cpuhotplug.h>
+#include <linux/cpumask.h>
 #include <linux/err.h>
+#include <linux/gfp.h>
 #include <linux/kprobes.h>
 #include <linux/miscdevice.h>
 #include <linux/module.h>
@@ -28,6 +30,10 @@ bool kbarman_test_chance(void);
 
 #define kbarman_or(error, call)	(kbarman_test_fault() ? (error) : (call))
 
+/* Some kernels have no memory to ask for here, and loading asks for too much before it is us. */
+#define alloc_cpumask_var(...)	kbarman_or(false, alloc_cpumask_var(__VA_ARGS__))
+#define zalloc_cpumask_var(...)	kbarman_or(false, zalloc_cpumask_var(__VA_ARGS__))
+#define get_zeroed_page(...)	kbarman_or(0, get_zeroed_page(__VA_ARGS__))
 #define anon_inode_getfile(...) \
 	kbarman_or(ERR_PTR(-ENFILE), anon_inode_getfile(__VA_ARGS__))
 #define anon_inode_getfd(...)	kbarman_or(-EMFILE, anon_inode_getfd(__VA_ARGS__))
