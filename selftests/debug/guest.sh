@@ -6,8 +6,8 @@
 # What a VM with a debug kernel does, in one boot: the steps, in their order, and then asks
 # the kernel's detectors whether they have anything to say. A step is "vm" (all that
 # selftests/vm/guest.sh does), "test-build" (use the module's test build from here on), "bugs"
-# (its seeded bugs), "coverage" (leave what GCOV counted in gcda/), or a program of this
-# directory, with its arguments behind colons.
+# (its seeded bugs), "coverage:NAME" (leave what GCOV counted in gcda/NAME), or a program of
+# this directory, with its arguments behind colons.
 # Prints TAP as run_kselftest.sh does.
 #
 # shellcheck disable=SC2317 # functions are called by name
@@ -172,11 +172,12 @@ for step; do
 	# a thousand programs take minutes here, and nobody asks them for a profile
 	vm) CHILDREN=50 KBARMAN_UNLOADS=100 sh guest.sh ;;
 	test-build) use debug/test.ko ;;
-	coverage)
-		rm -rf gcda
-		mkdir gcda
+	coverage:*)
+		to=gcda/${step#*:}
+		rm -rf "$to"
+		mkdir -p "$to"
 		find $debugfs/gcov -path '*/kmod/*.gcda' | while read -r counts; do
-			cat "$counts" >"gcda/${counts##*/}"
+			cat "$counts" >"$to/${counts##*/}"
 		done
 		;;
 	bugs)
