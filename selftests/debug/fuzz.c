@@ -126,6 +126,8 @@ static int call_configure(int fd, uint64_t bits)
 		.pids_ptr = (uintptr_t)pids };
 
 	memcpy(some, events, sizeof(some));
+	/* the first one is special: it samples */
+	some[0] = events[take(&bits, 8) ? 0 : take(&bits, ARRAY_SIZE(events))];
 	pids[0] = getpid();
 	pids[1] = take(&bits, 3) ? 1 : 0;
 	if (c.sources & KBARMAN_SOURCE_PMU) {

@@ -15,6 +15,7 @@
 #include <linux/gfp.h>
 #include <linux/kprobes.h>
 #include <linux/miscdevice.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/slab.h>
@@ -52,6 +53,7 @@ bool kbarman_test_chance(void);
 #undef kmalloc
 #undef kzalloc
 #define kmalloc(...)		(kbarman_test_chance() ? NULL : kmalloc(__VA_ARGS__))
+#define kvmalloc_array(...)	(kbarman_test_chance() ? NULL : kvmalloc_array(__VA_ARGS__))
 #define kzalloc(...)		(kbarman_test_chance() ? NULL : kzalloc(__VA_ARGS__))
 /* In place of something else it needs no memory, which is what flags of 0 say. */
 #define xa_store(array, index, entry, flags) \

@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What hardly ever happens is made to happen, while everything is recorded: the module's worker
+ * finds no memory, a process maps without end or never lets go of its address space, a CPU
+ * comes online and can't be recorded, an event has no PMU. Each time what is missing is counted,
+ * and what is recorded is a capture.
+ *
+ * Needs the test build (module/faults.c).
+ */
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include "lib/tap.h"
+#include "noise.h"
+
+#define PARAMETERS	"/sys/module/kbarman/parameters/"
+#define CPU		1	/* comes and goes */
+#define MANY		4400	/* more mappings than the module keeps of an address space */
+
+static struct kbarman_configure config(const struct kbarman_event *event)
+{
+	return (struct kbarman_configure) {
+		.sources = KBARMAN_SOURCE_ALL, .ring_bytes = 256 * KIB,
+		.events_ptr = (uintptr_t)event, .nr_events = 1, .sample = 200000 };
+}
+
+static int configured(void)
+{
+	static const struct kbarman_event clock = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
+		.name = "cpu-clock" };
+	int fd = device_open_free();
+
+	if (configure(fd, config(&clock)))
+		lost("no configure");
+	return fd;
+}
+
+static int running(void)
+{
+	int fd = configured();
+
+	if (start(fd))
+		lost("no start");
+	return fd;
+}
+
+/* Of a session that @fd runs, which ends here. */
+static void promise_capture(int fd, const char *name)
+{
+	const char *fault = stop(fd) ? "a stop that failed" : NULL;
+	uint32_t cpu, nr = query(fd).nr_cpus;
+	struct kbarman_stats s;
+
+	for (cpu = 0; cpu < nr && !fault; cpu++) {
+		s = (struct kbarman_stats) { .size = sizeof(s), .cpu = cpu };
+		if (!call(fd, KBARMAN_STATS, &s))
+			fault = judge_cpu(fd, cpu).fault;
+	}
+	if (!tap_ok(!fault, name))
+		tap_note("CPU %u: %s", cpu - 1, fault);
+	close(fd);
+}
+
+static uint64_t missed(int fd, unsigned int what)
+{
+	return stats(fd, KBARMAN_CPU_ALL).missed[what];
+}
+
+static void wait_for_missed(int fd, unsigned int what, uint64_t count)
+{
+	while (missed(fd, what) < count)
+		usleep(10000);
+}
+
+/* ---- no memory ---- */
+
+/* Every third allocation of the module's fails while programs come and go. */
+static void worker_without_memory(void)
+{
+	struct noise noise = { .nr = 0 };
+	int fd = running();
+
+	noise_forks(&noise);
+	noise_forks(&noise);
+	write_file(PARAMETERS "test_chance", "3");
+	wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 100);
+	write_file(PARAMETERS "test_chance", "0");
+	noise_end(&noise);
+	promise_capture(fd, "a_worker_that_finds_no_memory_counts_what_it_leaves_out");
+}
+
+/* Every second one fails, so that of the start some do, and what follows a good one. */
+static void start_without_memory(void)
+{
+	unsigned int refused = 0, odd = 0, i;
+
+	for (i = 0; i < 20; i++) {
+		int fd = configured(), error;
+
+		write_file(PARAMETERS "test_chance", "2");
+		error = start(fd);
+		if (!error)
+			wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 1);
+		write_file(PARAMETERS "test_chance", "0");
+		refused += !!error;
+		odd += error && error != -ENOMEM;
+		close(fd);
+	}
+	tap_note("%u starts of %u were refused", refused, i);
+	tap_is(odd, 0, "a_start_without_memory_fails_for_that_or_works");
+	tap_ok(refused && refused < i, "and_both_were_seen");
+}
+
+/* ---- processes that are hard to follow ---- */
+
+/* Code in MANY places, no two of them side by side, at a pace that can be followed. */
+static void map_without_end(void)
+{
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *places = mmap(NULL, 2 * MANY * page, PROT_NONE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (places == MAP_FAILED)
+		lost("no room");
+	for (i = 0; i < MANY; i++) {
+		if (mmap(places + 2 * i * page, page, PROT_READ | PROT_EXEC,
+			 MAP_PRIVATE | MAP_FIXED, exe, 0) == MAP_FAILED)
+			lost("the program can't be mapped");
+		if (i % 64 == 0)
+			usleep(10000);
+	}
+	for (;;)
+		pause();
+}
+
+static void mappings_without_end(void)
+{
+	struct noise noise = { .nr = 0 };
+	int fd = running();
+
+	if (!noise_process(&noise))
+		map_without_end();
+	wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 100);
+	noise_end(&noise);
+	promise_capture(fd, "of_mappings_without_end_the_oldest_ones_go_and_are_counted");
+}
+
+/* Holds its mmap_lock most of the time, and runs in between. */
+static void change_memory(void)
+{
+	size_t bytes = 32 * MIB;
+	char *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	volatile unsigned int i;
+
+	if (memory == MAP_FAILED)
+		lost("no memory");
+	for (;;) {
+		if (mprotect(memory, bytes, PROT_READ) ||
+		    mprotect(memory, bytes, PROT_READ | PROT_WRITE))
+			lost("no protection");
+		for (i = 0; i < 10000; i++)
+			;
+	}
+}
+
+static bool has_row(const void *map, uint32_t task_id)
+{
+	const struct bm_protocol_header_mmap_layout *row = capture_maps(map);
+	uint32_t i;
+
+	for (i = 0; i < *capture_map_count(map); i++)
+		if (row[i].task_id == task_id)
+			return true;
+	return false;
+}
+
+static void busy_address_space(void)
+{
+	struct noise noise = { .nr = 0 };
+	pid_t pid = noise_process(&noise);
+	struct kbarman_query q;
+	unsigned int i;
+	int fd;
+
+	if (!pid)
+		change_memory();
+	for (i = 0; i < 10; i++) {
+		const void *map;
+
+		fd = running();
+		q = query(fd);
+		map = map_cpu(fd, 0);
+		while (!has_row(map, pid))
+			usleep(10000);
+		munmap((void *)map, q.map_bytes);
+		if (i < 9)
+			close(fd);
+	}
+	noise_end(&noise);
+	promise_capture(fd, "an_address_space_that_is_never_free_is_told_in_the_end");
+}
+
+/* ---- CPUs and events ---- */
+
+/* Nothing here may register anything but what the CPU that comes needs. */
+static void cpu_that_is_refused(void)
+{
+	char left[16] = "1";
+	int fd = running();
+
+	cpu_set_online(CPU, false);
+	while (stats(fd, CPU).online)
+		usleep(10000);
+	/* what is to be done about the CPU that went is done */
+	usleep(200000);
+	write_file(PARAMETERS "test_fault", "1");
+	cpu_set_online(CPU, true);
+	while (atoi(left)) {
+		usleep(10000);
+		read_file(PARAMETERS "test_fault", left, sizeof(left));
+	}
+	tap_ok(cpu_online(CPU), "a_cpu_that_can_t_be_recorded_is_online_all_the_same");
+	cpu_set_online(CPU, false);
+	cpu_set_online(CPU, true);
+	while (!stats(fd, CPU).online)
+		usleep(10000);
+	promise_capture(fd, "and_what_is_recorded_is_whole");
+}
+
+static void event_without_pmu(void)
+{
+	static const struct kbarman_event nowhere = {
+		.type = 77, .config = 1, .name = "nowhere" };
+	struct kbarman_configure c = config(&nowhere);
+	int fd = device_open_free();
+
+	if (configure(fd, c))
+		lost("no configure");
+	tap_is(start(fd), -ENOENT, "an_event_that_no_pmu_has_is_refused");
+	c.flags = KBARMAN_CONFIGURE_FALLBACK;
+	if (configure(fd, c))
+		lost("no configure");
+	tap_is(start(fd), 0, "or_another_one_takes_its_place_if_that_was_asked_for");
+	tap_ok(query(fd).state & KBARMAN_STATE_FALLBACK, "and_the_session_says_so");
+	promise_capture(fd, "and_what_it_samples_is_a_capture");
+}
+
+static void period_without_end(void)
+{
+	static const struct kbarman_event clock = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
+		.name = "cpu-clock" };
+	struct kbarman_configure c = config(&clock);
+	int fd = device_open_free();
+
+	c.sample = 1ULL << 63;
+	if (configure(fd, c))
+		lost("no configure");
+	tap_is(start(fd), -EINVAL, "a_period_that_is_negative_to_perf_is_refused");
+	close(fd);
+}
+
+int main(void)
+{
+	module_want();
+	if (access(PARAMETERS "test_chance", W_OK)) {
+		printf("1..0 # SKIP this is not the test build of the module\n");
+		return 0;
+	}
+	worker_without_memory();
+	start_without_memory();
+	mappings_without_end();
+	busy_address_space();
+	cpu_that_is_refused();
+	event_without_pmu();
+	period_without_end();
+	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
+	return tap_done();
+}
