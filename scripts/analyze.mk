@@ -18,7 +18,7 @@ CPPCHECK_FLAGS	:= --quiet -j2 --inline-suppr --enable=warning,style,performance,
 
 .PHONY: analyze analyze-cppcheck analyze-fanalyzer analyze-tidy
 analyze:		## clang-tidy, cppcheck, gcc -fanalyzer, coccinelle, checkpatch (PARTS="…")
-	@CI=$(CI) scripts/analyze $(PARTS)
+	@exec env CI=$(CI) scripts/analyze $(PARTS)
 
 analyze-cppcheck:
 	@mkdir -p build/analyze/cppcheck

@@ -4,4 +4,4 @@
 
 .PHONY: soak
 soak:			## the ring and the device under load for long (T=60 seconds a part, PARTS=…)
-	@CI=$(CI) scripts/soak $(if $(filter command environment,$(origin T)),-t $(T)) $(PARTS)
+	@exec env CI=$(CI) scripts/soak $(if $(filter command environment,$(origin T)),-t $(T)) $(PARTS)

@@ -7,7 +7,7 @@ TEST_TREE	= build/module/$(notdir $(GUEST))-test
 
 .PHONY: test-debug debug-guest debug-programs debug-module
 test-debug:		## the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="…"; hours)
-	@CI=$(CI) scripts/test-debug $(PARTS)
+	@exec env CI=$(CI) scripts/test-debug $(PARTS)
 
 # with the tool and the VM tests, and without
 debug-guest: guest debug-programs

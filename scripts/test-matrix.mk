@@ -4,7 +4,7 @@
 
 .PHONY: test-matrix matrix-guest
 test-matrix:		## module and VM tests on every kernel and machine (TARGETS="…"; half an hour)
-	@CI=$(CI) scripts/test-matrix $(TARGETS)
+	@exec env CI=$(CI) scripts/test-matrix $(TARGETS)
 
 matrix-guest: guest-module $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	      $(GUEST)/capture $(GUEST)/matrix.sh

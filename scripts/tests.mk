@@ -16,10 +16,10 @@ KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
 
 .PHONY: test check host-tests guest vm
 test:			## all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
-	@CI=$(CI) scripts/test $(SUITES)
+	@exec env CI=$(CI) scripts/test $(SUITES)
 
 check:			## static checks: W=1 and sparse on the module, cppcheck, shellcheck …
-	@CI=$(CI) scripts/test static
+	@exec env CI=$(CI) scripts/test static
 
 host-tests: $(HOST_TESTS) $(RING_TESTS)	## the tests that run here, not run
 

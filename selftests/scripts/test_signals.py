@@ -100,5 +100,16 @@ def term_ends_a_suite_and_what_it_makes(tmp):
     ends(tmp, f"build it -f {tmp}/Makefile all", signal.SIGTERM, False)
 
 
+def term_reaches_through_make(tmp):
+    """make ends its own child and nobody else: that has to be the script, not a shell."""
+    targets = ["test", "check", "soak", "test-debug", "test-matrix", "analyze"]
+    said = subprocess.run(["make", "-n", "-C", TOP, *targets], capture_output=True, text=True,
+                          check=True).stdout
+    lines = [line for line in said.splitlines() if "scripts/" in line]
+    assert len(lines) == len(targets), (tmp, lines)
+    for line in lines:
+        assert line.startswith("exec "), line
+
+
 if __name__ == "__main__":
     tap.main(globals())
