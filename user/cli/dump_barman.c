@@ -311,7 +311,7 @@ static void say_what_is_whole(struct kb_barman *barman, const char *path,
 	    !(salvage.untold + salvage.dropped + salvage.missing))
 		return;
 	kb_barman_validate(barman, &whole, NULL);
-	if (salvage.missing + salvage.dropped)
+	if (salvage.missing || !salvage.untold)
 		snprintf(text, sizeof(text), "%s: cut off: %" PRIu64 " records in %" PRIu64 " bytes are "
 			 "whole; `kbarman recover' makes a capture of them", path, whole.records,
 			 salvage.told + salvage.untold);
