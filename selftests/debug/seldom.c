@@ -90,7 +90,7 @@ static void worker_without_memory(void)
 	promise_capture(fd, "a_worker_that_finds_no_memory_counts_what_it_leaves_out");
 }
 
-/* Every second one fails, so that of the start some do, and what follows a good one. */
+/* All of them fail; or every second one, so that what follows a good start does. */
 static void start_without_memory(void)
 {
 	unsigned int refused = 0, odd = 0, i;
@@ -98,7 +98,7 @@ static void start_without_memory(void)
 	for (i = 0; i < 20; i++) {
 		int fd = configured(), error;
 
-		write_file(PARAMETERS "test_chance", "2");
+		write_file(PARAMETERS "test_chance", i % 2 ? "2" : "1");
 		error = start(fd);
 		if (!error)
 			wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 1);
@@ -114,7 +114,10 @@ static void start_without_memory(void)
 
 /* ---- processes that are hard to follow ---- */
 
-/* Code in MANY places, no two of them side by side, at a pace that can be followed. */
+/*
+ * Code in MANY places, no two of them side by side; in batches that the worker's queue holds,
+ * with time to work them off, or it would have to look at all of them again and again.
+ */
 static void map_without_end(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE), i;
@@ -128,8 +131,8 @@ static void map_without_end(void)
 		if (mmap(places + 2 * i * page, page, PROT_READ | PROT_EXEC,
 			 MAP_PRIVATE | MAP_FIXED, exe, 0) == MAP_FAILED)
 			lost("the program can't be mapped");
-		if (i % 64 == 0)
-			usleep(10000);
+		if (i % 256 == 0)
+			usleep(500000);
 	}
 	for (;;)
 		pause();
@@ -143,6 +146,8 @@ static void mappings_without_end(void)
 	if (!noise_process(&noise))
 		map_without_end();
 	wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 100);
+	tap_note("%llu found no place in the queue",
+		 (unsigned long long)missed(fd, KBARMAN_MISSED_QUEUE));
 	noise_end(&noise);
 	promise_capture(fd, "of_mappings_without_end_the_oldest_ones_go_and_are_counted");
 }
