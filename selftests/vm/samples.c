@@ -611,38 +611,34 @@ TEST_F(rows, a_program_that_has_ended_has_rows)
 	EXPECT_LE(1, found);
 }
 
-TEST_F(rows, a_mapping_made_later_has_a_row)
-{
-	const struct bm_protocol_header_mmap_layout *row;
-	void (*copy)(void);
-	char *file;
-	int exe;
-
-	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
-		SKIP(return, "new mappings are not seen without kprobes");
-	ASSERT_EQ(0, start(self->fd));
-	burn_for(self->map, 2);
-	exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	file = mmap(NULL, 8192, PROT_READ | PROT_EXEC, MAP_PRIVATE, exe, 4096);
-	ASSERT_NE(MAP_FAILED, file);
-	copy = (void (*)(void))file;
-	ASSERT_EQ(0, stop(self->fd));
-	row = row_of(self->map, getpid(), (uintptr_t)copy);
-	ASSERT_NE(NULL, row);
-	EXPECT_EQ(4096, row->image_offset + ((uintptr_t)copy - row->base_address));
-	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
-}
-
-static char *map_own_code(void *at, off_t offset)
+/* @length bytes of this program from @offset on, as code; where the kernel likes or at @at. */
+static char *map_own_code(void *at, size_t length, off_t offset)
 {
 	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	char *code = mmap(at, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0), exe,
-			  offset);
+	char *code = mmap(at, length, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0),
+			  exe, offset);
 
 	if (code == MAP_FAILED)
 		lost("the program can't be mapped");
 	close(exe);
 	return code;
+}
+
+TEST_F(rows, a_mapping_made_later_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = map_own_code(NULL, 8192, 4096);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(4096, row->image_offset + ((uintptr_t)code - row->base_address));
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
 }
 
 TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)
@@ -655,16 +651,16 @@ TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)
 		SKIP(return, "new mappings are not seen without kprobes");
 	ASSERT_EQ(0, start(self->fd));
 	burn_for(self->map, 2);
-	code = map_own_code(NULL, page);
+	code = map_own_code(NULL, 4096, page);
 	while (!row_of(self->map, getpid(), (uintptr_t)code))
 		usleep(1000);
 	row = row_of(self->map, getpid(), (uintptr_t)code);
 	EXPECT_EQ(page, row->image_offset + ((uintptr_t)code - row->base_address));
 	first = row->timestamp;
 	/* Over it, and once more where it was given back. */
-	map_own_code(code, 2 * page);
+	map_own_code(code, 4096, 2 * page);
 	ASSERT_EQ(0, munmap(code, 4096));
-	map_own_code(code, 3 * page);
+	map_own_code(code, 4096, 3 * page);
 	ASSERT_EQ(0, stop(self->fd));
 	row = row_of(self->map, getpid(), (uintptr_t)code);
 	EXPECT_EQ(3 * page, row->image_offset + ((uintptr_t)code - row->base_address));
@@ -694,15 +690,12 @@ TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
 	const struct bm_protocol_header_mmap_layout *row;
 	size_t page = query(self->fd).page_size;
 	char *code, *place;
-	int exe;
 
 	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
 		SKIP(return, "new mappings are not seen without kprobes");
 	ASSERT_EQ(0, start(self->fd));
 	burn_for(self->map, 2);
-	exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
-	code = mmap(NULL, 4 * page, PROT_READ | PROT_EXEC, MAP_PRIVATE, exe, page);
-	ASSERT_NE(MAP_FAILED, code);
+	code = map_own_code(NULL, 4 * page, page);
 	place = mmap(NULL, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, place);
 	/* The two pages in the middle. */
@@ -715,7 +708,47 @@ TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
 	EXPECT_EQ(2 * page, row->length);
 	EXPECT_EQ(2 * page, row->image_offset);
 	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/samples"));
-	close(exe);
+}
+
+/* Map code in more places than the queue holds, before who reads it has a turn. */
+static void map_in_a_burst(void)
+{
+	const struct sched_param urgent = { .sched_priority = 1 };
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *places = mmap(NULL, 100 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (places == MAP_FAILED || sched_setscheduler(0, SCHED_FIFO, &urgent))
+		lost("the program can't be made urgent");
+	for (i = 0; i < 20000; i++)
+		if (mmap(places + i % 50 * 2 * page, page, PROT_READ | PROT_EXEC,
+			 MAP_PRIVATE | MAP_FIXED, exe, (1 + i % 2) * page) == MAP_FAILED)
+			lost("the program can't be mapped");
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
+{
+	pid_t child[2];
+	int i, status;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 2; i++) {
+		child[i] = fork();
+		if (!child[i]) {
+			pin(i % sysconf(_SC_NPROCESSORS_ONLN));
+			map_in_a_burst();
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(child[i], waitpid(child[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	while (!stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE])
+		usleep(10000);
+	ASSERT_EQ(0, stop(self->fd));
 }
 
 /* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
@@ -728,7 +761,7 @@ static pid_t burn_as(pid_t wanted, const void *map)
 	write_file("/proc/sys/kernel/ns_last_pid", before);
 	child = fork();
 	if (!child) {
-		map_own_code(NULL, 0);
+		map_own_code(NULL, 4096, 0);
 		burn_for(map, samples_of(map, thread_id(), is_in_burn) + 3);
 		_exit(0);
 	}
