@@ -75,6 +75,7 @@ def wrong_values_are_named(tmp):
             "--mode": ["", "fast"],
             "--call-graph": ["", "dwarf", "lbr"],
             "--max-stack": ["", "0", "x", "1025"],
+            "--max-tasks": ["", "0", "x", "262145"],
             "-p": ["", "0", "1,", "a", "1;2", "99999999999"],
             "-e": ["", "cycles,", "nonsense", "cycles:u", "nopmu/x/"],
     }.items():

@@ -37,6 +37,10 @@
 #define DEFAULT_HZ		1000
 #define SERIES			64	/* that programs may have made */
 #define DEFAULT_RING_BYTES	(4U << 20)
+#define TASKS_MAX		(1U << 18)	/* of whose mappings there are as many as are read */
+#define MAPS_A_TASK		4
+#define STRINGS_A_TASK		64		/* bytes */
+#define STRINGS_MIN		(4U << 20)
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* with a command that was told to end */
@@ -66,6 +70,8 @@ static const char usage[] =
 	"  -g[user|kernel|both]   the call chain of each sample, by frame pointers\n"
 	"      --call-graph fp    the same as -g\n"
 	"      --max-stack N      cut call chains to N addresses (default 127)\n"
+	"      --max-tasks N      room for N tasks and four times as many mappings\n"
+	"                         (default 16384)\n"
 	"      --off-cpu          the call chain with which a task leaves its CPU, too\n"
 	"      --no-bundle        don't save the symbols of what was sampled as FILE.symbols\n"
 	"      --bundle           save them (default)\n"
@@ -84,6 +90,7 @@ struct options {
 	struct record_extra extra;
 	bool any_chain;			/* what of it this machine can give */
 	unsigned long long max_stack;	/* 0: the default */
+	unsigned long long max_tasks;	/* 0: the default */
 	bool all, bundle;
 	char **command;			/* NULL: none */
 
@@ -164,6 +171,9 @@ static int parse_option(struct options *o, int option)
 		return parse_positive(optarg, &o->max_stack) && o->max_stack <= KBARMAN_MAX_STACK ? 0 :
 			cli_fail("--max-stack %s: not a number from 1 to %d", optarg,
 				 KBARMAN_MAX_STACK);
+	case 'T':
+		return parse_positive(optarg, &o->max_tasks) && o->max_tasks <= TASKS_MAX ? 0 :
+			cli_fail("--max-tasks %s: not a number from 1 to %u", optarg, TASKS_MAX);
 	case 'O':
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
 		return 0;
@@ -221,6 +231,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		{ "pid",	required_argument, NULL, 'p' },
 		{ "call-graph",	required_argument, NULL, 'G' },
 		{ "max-stack",	required_argument, NULL, 'S' },
+		{ "max-tasks",	required_argument, NULL, 'T' },
 		{ "off-cpu",	no_argument,	   NULL, 'O' },
 		{ "bundle",	no_argument,	   NULL, 'b' },
 		{ "no-bundle",	no_argument,	   NULL, 'B' },
@@ -326,6 +337,8 @@ static int configure(struct recording *rec)
 		.mode = o->mode,
 		.sources = KBARMAN_SOURCE_ALL,
 		.ring_bytes = o->ring_bytes,
+		.max_tasks = (uint32_t)o->max_tasks,
+		.max_maps = (uint32_t)o->max_tasks * MAPS_A_TASK,
 		.max_series = SERIES,
 		.nr_events = o->nr_events,
 		.events_ptr = (uintptr_t)o->events,
@@ -342,6 +355,8 @@ static int configure(struct recording *rec)
 		return cli_fail("-m: a buffer can have %" PRIu64 "K to %" PRIu64 "M",
 				(uint64_t)query.min_ring_bytes >> 10,
 				(uint64_t)query.max_ring_bytes >> 20);
+	if (o->max_tasks > STRINGS_MIN / STRINGS_A_TASK)
+		configure.max_strings = (uint32_t)o->max_tasks * STRINGS_A_TASK;
 	if (o->cpus_text) {
 		words = kb_cpulist_parse(rec->cpus, o->cpus_text, query.nr_cpus, &err);
 		if (words < 0)

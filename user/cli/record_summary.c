@@ -63,9 +63,9 @@ static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 static void say_misses(struct kb_device *device)
 {
 	static const char *const what[KBARMAN_MISS_REASONS] = {
-		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full",
-		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full",
-		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full",
+		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full (--max-tasks)",
+		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full (--max-tasks)",
+		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full (--max-tasks)",
 		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast",
 		[KBARMAN_MISSED_MEMORY] = "mappings are missing: the kernel was short of memory",
 		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
