@@ -11,6 +11,8 @@
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
  *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
+ *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
+ *			counter went on, its clocks did not
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
@@ -73,6 +75,7 @@ static struct {
 	struct bm_datastore_header_data *stores[MAX_CPUS];
 	uint64_t written[MAX_CPUS], overwritten[MAX_CPUS], lost[MAX_CPUS];
 	struct kbarman_clock_pair started, stopped;
+	uint64_t sleep;			/* ns */
 	pthread_t writer;
 	pthread_mutex_t lock;
 	unsigned int nr_series;		/* a chart each */
@@ -105,11 +108,20 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+/* The machine's counter, in ns. */
+static uint64_t ticks(void)
+{
+	uint64_t t = now(CLOCK_MONOTONIC);
+
+	return fake.sleep && fake.started.timestamp &&
+	       t > fake.started.timestamp + 200000000 ? t + fake.sleep : t;
+}
+
 static void read_clock(struct kbarman_clock_pair *pair)
 {
-	pair->timestamp = now(CLOCK_MONOTONIC);
+	pair->timestamp = ticks();
 	pair->raw_ns = now(CLOCK_MONOTONIC_RAW);
-	pair->monotonic_ns = pair->timestamp;
+	pair->monotonic_ns = now(CLOCK_MONOTONIC);
 	pair->realtime_ns = now(CLOCK_REALTIME);
 }
 
@@ -236,7 +248,7 @@ static void write_burst(void)
 	for (unsigned int i = 0; i < fake.rate; i++)
 		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 			if (cpu != fake.idle)
-				write_record(cpu, now(CLOCK_MONOTONIC), i % 2);
+				write_record(cpu, ticks(), i % 2);
 	pthread_mutex_unlock(&fake.lock);
 }
 
@@ -495,6 +507,7 @@ static int fake_open(void)
 	fake.nr_cpus = setting("FAKE_CPUS", 2);
 	fake.rate = setting("FAKE_RATE", 10);
 	fake.idle = setting("FAKE_IDLE", MAX_CPUS);
+	fake.sleep = setting("FAKE_SLEEP", 0) * 1000000ULL;
 	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	return fake.fd;
 }

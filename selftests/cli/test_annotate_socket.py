@@ -92,12 +92,12 @@ def connect(where):
 # ---- a recording ----
 
 class Recording:
-    def __init__(self, tmp, *args):
+    def __init__(self, tmp, *args, **device):
         self.tmp = tmp
         self.child = subprocess.Popen([tap.KBARMAN, "record", "--annotate-socket", *args,
                                        "sh", "-c", "touch started; "
                                        "while [ ! -e stop ]; do sleep 0.05; done"],
-                                      cwd=tmp, env=recorder.fake(FAKE_RATE=1), text=True,
+                                      cwd=tmp, env=recorder.fake(FAKE_RATE=1, **device), text=True,
                                       stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         while not os.path.exists(os.path.join(tmp, "started")):
             assert self.child.poll() is None, self.child.communicate()
@@ -207,6 +207,22 @@ def a_client_that_is_late_gets_its_place(tmp):
     recording.stop()
     assert [entry[5] for entry in recording.annotations()] == ["first", "second"]
     assert "unordered" not in recording.capture.facts()
+
+
+def a_machine_that_slept_leaves_times_as_they_were(tmp):
+    """The counter went on, the clients' clock did not: a second is one all the same."""
+    recording = Recording(tmp, FAKE_SLEEP=20000)
+    time.sleep(0.5)
+    begin = now()
+    time.sleep(0.08)
+    client = connect(UNIX)
+    client.sendall(me() + b"".join(string(begin + step * 10000000, 0, str(step))
+                                   for step in range(8)))
+    time.sleep(0.5)
+    recording.stop()
+    times = [entry[6] for entry in recording.annotations()]
+    steps = [b - a for a, b in zip(times, times[1:])]
+    assert len(steps) == 7 and all(9900000 <= step <= 10100000 for step in steps), steps
 
 
 def counters_become_series(tmp):

@@ -14,11 +14,11 @@
 #define INSERT_BYTES	(16 << 20)	/* of records that wait for their time */
 #define CLOCK_OLD_NS	100000000	/* a pair of readings that is asked for anew */
 
-static int64_t raw_now(void)
+static int64_t clock_now(clockid_t clock)
 {
 	struct timespec now;
 
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
+	clock_gettime(clock, &now);
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
@@ -31,6 +31,19 @@ static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
 	return (int64_t)(ns < 0 ? -ticks : ticks);
 }
 
+/* @rate ticks took @span ns; if that can't be, the nominal rate: the machine slept meanwhile. */
+static void plausible_rate(const struct kb_recorder *r, uint64_t *rate, uint64_t *span)
+{
+	uint64_t nominal = (uint64_t)ticks_in((int64_t)*span, r->clock_hz, 1000000000);
+	uint64_t off = *rate > nominal ? *rate - nominal : nominal - *rate;
+
+	/* Two readings that are near each other say less than that, too. */
+	if (*span >= CLOCK_OLD_NS && off <= nominal / 1000)
+		return;
+	*span = 1000000000;
+	*rate = r->clock_hz;
+}
+
 /*
  * CLOCK_MONOTONIC_RAW to ticks, by a pair of readings that is near. Nothing was recorded
  * before the start, nor is anything later than now: who says so is taken for mistaken.
@@ -38,27 +51,24 @@ static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
 static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
 {
 	const struct kbarman_clock_pair *start = &r->clock.start, *near = &r->clock.now;
-	int64_t now = raw_now();
+	int64_t now = clock_now(CLOCK_MONOTONIC_RAW), read_now = clock_now(CLOCK_BOOTTIME);
 	uint64_t span, rate;
 
 	if (raw_ns > now)
 		raw_ns = now;
-	if (!near->raw_ns || now - (int64_t)near->raw_ns > CLOCK_OLD_NS) {
+	if (!near->raw_ns || read_now - r->clock_read > CLOCK_OLD_NS) {
 		int ret = kb_device_clock(r->device, &r->clock, err);
 
 		if (ret)
 			return ret;
+		r->clock_read = read_now;
 	}
 	*ticks = start->timestamp;
 	if (raw_ns <= (int64_t)start->raw_ns)
 		return 0;
 	span = near->raw_ns - start->raw_ns;
 	rate = near->timestamp - start->timestamp;
-	/* Two readings that are near each other say less than the nominal rate. */
-	if (span < CLOCK_OLD_NS) {
-		span = 1000000000;
-		rate = r->clock_hz;
-	}
+	plausible_rate(r, &rate, &span);
 	*ticks = near->timestamp +
 		 (uint64_t)ticks_in(raw_ns - (int64_t)near->raw_ns, rate, span);
 	if (*ticks < start->timestamp)

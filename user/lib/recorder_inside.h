@@ -40,6 +40,7 @@ struct kb_recorder {
 	struct kb_insert insert;
 	int insert_source;		/* of the merge; -1 = none yet */
 	struct kbarman_clock clock;	/* for them: read now and then */
+	int64_t clock_read;		/* when: CLOCK_BOOTTIME, which does not stand still */
 	uint64_t clock_hz;
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
