@@ -1,8 +1,10 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Files that only a living process still has: deleted, replaced, a container's."""
+import gzip
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -132,28 +134,37 @@ class Container(Process):
         return self
 
 
-def fill(maker, process, path, timestamp, shift=0):
-    """What the module would record of a process that runs @path, and a sample in it."""
+def facts():
+    """A capture of this machine, made now."""
+    uname = os.uname()
+    return Maker(facts={"host": uname.nodename, "release": uname.release},
+                 unix_base=time.time_ns())
+
+
+def fill(maker, process, path, timestamp, shift=0, inode=None):
+    """What the module would record of a process that runs @path, and a sample in it.
+
+    @inode: as if the file had had that one.
+    """
     pid, bias = process.child.pid, None
     maker.task(pid, "program")
+    found = os.stat(f"/proc/{pid}/root{path}")
     with open(f"/proc/{pid}/maps", encoding="ascii") as maps:
         for line in maps:
-            place, flags, offset, device, inode, *name = line.split(None, 5)
+            place, flags, offset, device, number, *name = line.split(None, 5)
             if not name or name[0].strip() != path:
                 continue
             low, high = (int(part, 16) for part in place.split("-"))
             major, minor = (int(part, 16) for part in device.split(":"))
             bias = low + shift if bias is None else bias
             if "x" in flags:
-                maker.map(pid, low + shift, high - low, int(offset, 16), path,
-                          file=f"{major}:{minor}:{inode}")
+                file = f"{major}:{minor}:{inode or number}:{found.st_size}:{found.st_mtime_ns}"
+                maker.map(pid, low + shift, high - low, int(offset, 16), path, timestamp, file)
     maker.sample(0, timestamp, pid, bias + process.symbol)
 
 
 def both(tmp, process, container):
-    uname = os.uname()
-    maker = Maker(facts={"host": uname.nodename, "release": uname.release},
-                  unix_base=time.time_ns())
+    maker = facts()
     fill(maker, process, process.program, 1000)
     fill(maker, container, process.program, 2000)
     maker.save(os.path.join(tmp, "kbarman.cap"))
@@ -181,6 +192,72 @@ def two_files_of_one_path_are_two_images(tmp):
     assert (sorted(found), errors) == (["its_own", "only_here"], "")
 
 
+def on_another_machine(directory):
+    """The capture there: what it says of its host is not of this one."""
+    name = os.path.join(directory, "kbarman.cap")
+    with open(name, "rb") as file:
+        capture = file.read()
+    host = b"host=" + os.uname().nodename.encode()
+    assert host in capture
+    with open(name, "wb") as file:
+        file.write(capture.replace(host, host[:-1] + b"~"))
+
+
+def two_files_of_one_path_are_two_images_on_another_machine(tmp):
+    process, container = with_container(tmp)
+    with process, container:
+        process.is_readable()
+        both(tmp, process, container)
+        assert tap.run("bundle", cwd=tmp).returncode == 0
+    os.remove(process.program)
+    on_another_machine(tmp)
+    found, errors = names(tmp)
+    assert (sorted(found), errors) == (["its_own", "only_here"], "")
+    with gzip.open(os.path.join(tmp, "kbarman.cap.symbols"), "rt") as file:
+        images = [line.split() for line in file if line.startswith("image ")]
+    assert [image[2] for image in images] == [process.program] * 2, images
+    assert all(re.search(r"@\d+:\d+:\d+:\d+:\d+$", image[1]) for image in images), images
+
+
+def before_and_after_an_update_each_has_its_names(tmp):
+    old = Process(tmp)
+    with old:
+        old.is_readable()
+        with open(old.program + ".c", "w", encoding="ascii") as file:
+            file.write(SOURCE.replace("only_here", "its_own"))
+        new = Process.__new__(Process)
+        new.directory, new.program, new.symbol = old.directory, old.program, old.symbol
+        maker = facts()
+        fill(maker, old, old.program, 1000)
+        os.rename(old.program, old.program + ".old")
+        subprocess.run(["gcc", "-O1", "-o", new.program, old.program + ".c"], check=True)
+        os.remove(old.program + ".old")
+        with new:
+            fill(maker, new, new.program, 2000)
+            maker.save(os.path.join(tmp, "kbarman.cap"))
+            found, errors = names(tmp)
+        assert (sorted(found), errors) == (["its_own", "only_here"], "")
+    # the old one is nowhere now
+    found, errors = names(tmp)
+    assert sorted(found, key=str) == [None, "its_own"], found
+    assert "one of 2 of that name" in errors and len(errors.splitlines()) == 1, errors
+
+
+def samples_from_before_and_after_a_copy_up_are_of_one_image(tmp):
+    """Such as a hard link to it makes where / is an overlay: only the inode is another."""
+    with Process(tmp) as process:
+        process.is_readable()
+        maker = facts()
+        fill(maker, process, process.program, 1000, inode=1)
+        fill(maker, process, process.program, 2000)
+        maker.save(os.path.join(tmp, "kbarman.cap"))
+    assert names(tmp) == (["only_here"], "")
+    assert tap.run("bundle", cwd=tmp).returncode == 0
+    os.remove(process.program)
+    on_another_machine(tmp)
+    assert names(tmp) == (["only_here"], "")
+
+
 def a_container_that_is_gone_has_no_names_of_the_host(tmp):
     process, container = with_container(tmp)
     with process:
@@ -189,7 +266,8 @@ def a_container_that_is_gone_has_no_names_of_the_host(tmp):
             both(tmp, process, container)
         found, errors = names(tmp)
         assert sorted(found, key=str) == [None, "only_here"], found
-        assert "is not the file that was recorded" in errors, errors
+        assert f"{process.program} is not the file that was recorded" in errors, errors
+        assert "one of 2 of that name" in errors and "`kbarman bundle' saves" in errors, errors
     # nor those that have come into the place of others
     with open(process.program + ".new", "wb") as file, open("/bin/true", "rb") as other:
         shutil.copyfileobj(other, file)
@@ -202,9 +280,7 @@ def files_are_found_below_the_root_of_their_process(tmp):
     process, container = with_container(tmp)
     with process, container:
         process.is_readable()
-        uname = os.uname()
-        maker = Maker(facts={"host": uname.nodename, "release": uname.release},
-                      unix_base=time.time_ns())
+        maker = facts()
         fill(maker, container, process.program, 1000, shift=0x10000000)
         maker.save(os.path.join(tmp, "kbarman.cap"))
         assert names(tmp) == (["its_own"], "")
@@ -223,9 +299,7 @@ def the_vdso_has_names(tmp):
     symbols = subprocess.run(["nm", "-D", "--defined-only", image], check=True, capture_output=True,
                              text=True).stdout
     at = [int(line.split()[0], 16) for line in symbols.splitlines() if "clock_gettime" in line][0]
-    uname = os.uname()
-    maker = Maker(facts={"host": uname.nodename, "release": uname.release},
-                  unix_base=time.time_ns())
+    maker = facts()
     maker.map(7, 0x70000000, high - low, 0, "[vdso]")
     maker.sample(0, 1000, 7, 0x70000000 + at)
     maker.save(os.path.join(tmp, "kbarman.cap"))
@@ -244,20 +318,19 @@ def memory_without_a_path_is_one_image(tmp):
 
 
 def files_of_one_path_stay_two_when_captures_are_merged(tmp):
-    files = []
+    files, captures = ("0:33:77:100:1", "8:1:77:100:1600000000000000000"), []
     for i in range(2):
         maker = Maker()
-        for file in "8:1:77", "0:33:77":
+        for file in files:
             maker.map(7 + i, 0x1000, 0x1000, 0, "/lib/a", file=file)
         maker.sample(0, 1000 + i, 7 + i, 0x1000)
-        files.append(maker.save(os.path.join(tmp, f"{i}.cap")))
+        captures.append(maker.save(os.path.join(tmp, f"{i}.cap")))
     merged = os.path.join(tmp, "both.cap")
-    assert tap.run("merge", "-o", merged, *files).returncode == 0
+    assert tap.run("merge", "-o", merged, *captures).returncode == 0
     dump = tap.run("dump", "-j", merged)
     rows = [json.loads(line) for line in dump.stdout.splitlines()]
     found = [(row["task_id"], row["image"], row["file"]) for row in rows if row["kind"] == "mmap"]
-    assert sorted(found) == [(7, "/lib/a", "0:33:77"), (7, "/lib/a", "8:1:77"),
-                             (8, "/lib/a", "0:33:77"), (8, "/lib/a", "8:1:77")], found
+    assert sorted(found) == [(task, "/lib/a", file) for task in (7, 8) for file in files], found
 
 
 if __name__ == "__main__":

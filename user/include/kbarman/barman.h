@@ -35,9 +35,9 @@ struct kb_map {
 	uint64_t length;
 	uint64_t image_offset;		/* of base_address, in the file */
 	const char *image;
-	struct kb_text file;		/* which of all files that are called so, as the kernel
-					 * tells them apart: "MAJOR:MINOR:INODE"; empty where
-					 * the capture does not say. See kbarman-formats(5) */
+	struct kb_text file;		/* which of all files that are called so:
+					 * "MAJOR:MINOR:INODE:SIZE:MTIME"; empty where the
+					 * capture does not say. See kbarman-formats(5) */
 };
 
 struct kb_pmu {

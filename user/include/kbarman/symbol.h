@@ -22,7 +22,9 @@ struct kb_symbol_options {
 	const char *kallsyms;	/* file; NULL = the capture's side file, else, if the
 				 * capture was made by this running kernel, its own */
 	const char *symfs;	/* look images up below this directory; NULL = "/", but
-				 * only if the capture was made on this host */
+				 * only if the capture was made on this host. Of several
+				 * files of a path only the one of that size and time is
+				 * taken from there */
 	bool raw_names;		/* leave C++ and Rust names as the linker has them */
 	const char *vmlinux;	/* the kernel's file with DWARF; NULL = where distributions
 				 * put it */

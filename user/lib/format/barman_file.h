@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Two files may have one path: in containers, or after an update. Where the capture tells
- * them apart, the name of an image is the end of a string "kbarman.file=MAJOR:MINOR:INODE:PATH",
- * whose beginning is of no concern to readers that do not look for it.
+ * them apart, the name of an image is the end of a string
+ * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:PATH", whose beginning is of no concern to readers
+ * that do not look for it.
  */
 #ifndef KBARMAN_BARMAN_FILE_H
 #define KBARMAN_BARMAN_FILE_H
@@ -12,7 +13,7 @@
 #include <kbarman/text.h>
 
 #define BARMAN_FILE_FACT	"kbarman.file="
-#define BARMAN_FILE_MAX		64U	/* bytes of numbers, at most */
+#define BARMAN_FILE_MAX		96U	/* bytes of numbers, at most */
 
 /* What is in front of the name at @ptr of the string table; empty if that begins there. */
 static inline struct kb_text barman_file_of(const char *strings, uint32_t ptr)
@@ -20,7 +21,7 @@ static inline struct kb_text barman_file_of(const char *strings, uint32_t ptr)
 	const size_t length = sizeof(BARMAN_FILE_FACT) - 1;
 	uint32_t start = ptr;
 
-	/* back over "MAJOR:MINOR:INODE:" */
+	/* back over "MAJOR:MINOR:INODE:SIZE:MTIME:" */
 	while (start && ptr - start < BARMAN_FILE_MAX &&
 	       (strings[start - 1] == ':' || (strings[start - 1] >= '0' && strings[start - 1] <= '9')))
 		start--;

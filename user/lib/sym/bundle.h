@@ -4,7 +4,8 @@
  * text, packed by gzip, made to be looked at with zcat:
  *
  *	kbarman-symbols 1
- *	image BUILD_ID NAME		a path as it was mapped; BUILD_ID "-": none
+ *	image BUILD_ID NAME		a path as it was mapped; BUILD_ID "-": none;
+ *					"@FILE" behind it: which file, as in struct kb_map
  *	segment OFFSET VADDR SIZE FLAGS	FLAGS "x" or "-": executable or not
  *	symbol ADDRESS SIZE NAME	ADDRESS as in the file
  *

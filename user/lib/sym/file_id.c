@@ -5,13 +5,17 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "sym/file_id.h"
 
-/* What /proc/self/maps says of the mapping at @address. */
-static bool find_mapping(uintptr_t address, char id[KB_FILE_ID])
+#define NO_TIME_NS	2000000000ULL	/* earlier ones are made up */
+
+/* What /proc/self/maps says of the mapping of @st at @address. */
+static bool find_mapping(uintptr_t address, const struct stat *st, char id[KB_FILE_ID])
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
 	unsigned int major, minor;
@@ -25,7 +29,9 @@ static bool find_mapping(uintptr_t address, char id[KB_FILE_ID])
 		found = sscanf(line, "%" SCNxPTR "-%*x %*s %*x %x:%x %" SCNu64, &low, &major,
 			       &minor, &inode) == 4 && low == address;
 	if (found)
-		snprintf(id, KB_FILE_ID, "%u:%u:%" PRIu64, major, minor, inode);
+		snprintf(id, KB_FILE_ID, "%u:%u:%" PRIu64 ":%llu:%" PRIu64, major, minor, inode,
+			 (unsigned long long)st->st_size,
+			 (uint64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
 	free(line);
 	if (maps)
 		fclose(maps);
@@ -36,16 +42,44 @@ bool kb_file_id(const char *path, char id[KB_FILE_ID])
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	bool found = false;
+	struct stat st;
 	void *page;
 
 	if (fd < 0)
 		return false;
-	/* Beyond the end of a short file nothing is read, only mapped. */
-	page = mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0);
+	/* Devices may not like to be mapped. Beyond the end of a file nothing is read. */
+	page = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
+		mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	if (page != MAP_FAILED) {
-		found = find_mapping((uintptr_t)page, id);
+		found = find_mapping((uintptr_t)page, &st, id);
 		munmap(page, 1);
 	}
 	close(fd);
 	return found;
+}
+
+/* "SIZE:MTIME" at the end of an id; empty if there is none. */
+static struct kb_text content_of(struct kb_text id)
+{
+	const char *end = id.data + id.length, *at = id.data;
+	int i;
+
+	for (i = 0; i < 3 && at; i++) {
+		at = memchr(at, ':', end - at);
+		at = at ? at + 1 : NULL;
+	}
+	return at ? (struct kb_text) { at, end - at } : kb_text(NULL);
+}
+
+bool kb_file_id_alike(struct kb_text a, struct kb_text b)
+{
+	struct kb_text left = content_of(a), right = content_of(b);
+	const char *mtime;
+
+	if (!left.length || left.length != right.length ||
+	    memcmp(left.data, right.data, left.length) != 0)
+		return false;
+	mtime = memchr(left.data, ':', left.length);
+	/* Something that is no digit follows it, or the end of the string. */
+	return mtime && strtoull(mtime + 1, NULL, 10) >= NO_TIME_NS;
 }

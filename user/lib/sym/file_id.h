@@ -1,16 +1,27 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which file the kernel takes a path for. stat(2) tells something else on file systems
- * of several layers or volumes; /proc/PID/maps has what the module records.
+ * Which file the kernel takes a path for, as the module records it:
+ * "MAJOR:MINOR:INODE:SIZE:MTIME", the first three as in /proc/PID/maps, since stat(2) tells
+ * something else on file systems of several layers or volumes; bytes; and ns since 1970 of
+ * the last change.
  */
 #ifndef KBARMAN_SYM_FILE_ID_H
 #define KBARMAN_SYM_FILE_ID_H
 
 #include <stdbool.h>
 
-#define KB_FILE_ID	64	/* bytes */
+#include <kbarman/text.h>
 
-/* "MAJOR:MINOR:INODE" of the file at @path; false if it can't be told. */
-bool kb_file_id(const char *path, char file[KB_FILE_ID]);
+#define KB_FILE_ID	96	/* bytes */
+
+/* Of the file at @path; false if it can't be told. */
+bool kb_file_id(const char *path, char id[KB_FILE_ID]);
+
+/*
+ * Has the one as much in it as the other, and since the same moment? So has a file that
+ * overlayfs copied up, or a copy that kept its time, with another inode. False too if one of
+ * them does not say so, or if the time says nothing: some tools set it to 0 or 1 s everywhere.
+ */
+bool kb_file_id_alike(struct kb_text a, struct kb_text b);
 
 #endif

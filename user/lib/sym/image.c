@@ -4,23 +4,19 @@
  * kernel's or memory without a file. Each one is looked for once.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <search.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "sym/debugfile.h"
 #include "sym/file_id.h"
 #include "sym/image.h"
 #include "sym/kallsyms.h"
+#include "sym/locate.h"
 #include "sym/perfmap.h"
 #include "sym/vdso.h"
-
-#define LIVE_TRIES	1000U	/* tasks that are asked for a file that is gone */
 
 static int compare(const void *left, const void *right)
 {
@@ -134,189 +130,132 @@ void kb_image_complain(struct kb_image *image, const char *format, ...)
 	va_end(args);
 }
 
-static char *path_below(const struct kb_images *images, const char *name)
+static bool is_read(const struct kb_image *image)
 {
-	char *path;
-
-	if (!images->symfs[0])
-		return strdup(name);
-	return asprintf(&path, "%s%s%s", images->symfs, name[0] == '/' ? "" : "/", name) < 0 ?
-		NULL : path;
+	return image->elf.nr_segments || image->elf.symbols.nr_symbols;
 }
 
-/* Below symfs first by the whole path, then by the last component. */
-static int load_below(const struct kb_images *images, struct kb_image *image,
-		      struct kb_error *err)
+/* Read the file that was found. */
+static void take(struct kb_image *image)
 {
-	const char *names[] = { image->name, image->base };
-	char *path;
-	int i, ret = 0;
+	struct kb_error err = { 0 };
 
-	for (i = 0; i < (images->symfs[0] ? 2 : 1); i++) {
-		path = path_below(images, names[i]);
-		if (!path)
-			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-		ret = kb_elf_read(&image->elf, path, err);
-		if (!ret) {
-			image->path = path;
-			break;
-		}
-		free(path);
-		if (ret != -ENOENT && ret != -ENOTDIR)
-			break;
-	}
-	return ret;
+	if (!kb_elf_read(&image->elf, image->path, &err))
+		return;
+	if (image->kind == KB_IMAGE_FILE)
+		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
+				  "DIR", err.text);
+	free(image->path);
+	image->path = NULL;
+	image->fit = KB_FIT_NONE;
 }
 
-/* Read @path, which is to be freed and may be NULL, as the image's file. */
-static bool read_live(struct kb_image *image, char *path)
+/* Look for the image's file, once, and read it if there is no doubt. */
+static void seek(struct kb_images *images, struct kb_image *image)
 {
-	if (path && !kb_elf_read(&image->elf, path, NULL)) {
-		image->path = path;
-		return true;
-	}
-	free(path);
-	return false;
-}
-
-/* Does the link show the file that was mapped as @name, which may be gone since? */
-static bool is_link_to(const char *path, const char *name)
-{
-	char text[4096];
-	ssize_t length = readlink(path, text, sizeof(text) - 1);
-	size_t same = strlen(name);
-
-	if (length < (ssize_t)same)
-		return false;
-	text[length] = '\0';
-	return memcmp(text, name, same) == 0 &&
-	       (!text[same] || strcmp(text + same, " (deleted)") == 0);
-}
-
-/* Is the root of that process, as in a container, another directory than ours? */
-static bool has_other_root(uint32_t task_id)
-{
-	struct stat ours, theirs;
-	char path[32];
-
-	snprintf(path, sizeof(path), "/proc/%u/root", task_id);
-	return stat("/", &ours) == 0 && stat(path, &theirs) == 0 &&
-	       (ours.st_dev != theirs.st_dev || ours.st_ino != theirs.st_ino);
-}
-
-/* False too if it can't be told. */
-static bool is_the_file(const struct kb_image *image, const char *path)
-{
-	char file[KB_FILE_ID];
-
-	return !image->file[0] || (kb_file_id(path, file) && strcmp(file, image->file) == 0);
+	if (image->sought || image->bundled || images->foreign)
+		return;
+	image->sought = true;
+	kb_locate(images, image);
+	if (image->fit == KB_FIT_SAME)
+		take(image);
 }
 
 /*
- * While a process lives that has the image mapped, the kernel shows the very file, be it
- * deleted, replaced, or seen by that process only; and else at least its root.
+ * An image whose file is found, and which @image is before it was copied up, or a copy of.
+ * NULL: there is none.
  */
-static bool load_from(struct kb_image *image, const struct kb_map *row)
+static struct kb_image *find_copy(struct kb_images *images, const struct kb_image *image)
 {
-	char *path;
+	const struct kb_map *const *rows;
+	uint32_t i, nr = 0;
 
-	if (asprintf(&path, "/proc/%u/map_files/%" PRIx64 "-%" PRIx64, row->task_id,
-		     row->base_address, row->base_address + row->length) < 0)
-		return false;
-	if (is_link_to(path, image->name))
-		return read_live(image, path);
-	free(path);
-	if (image->name[0] != '/' || !(image->file[0] || has_other_root(row->task_id)) ||
-	    asprintf(&path, "/proc/%u/root%s", row->task_id, image->name) < 0)
-		return false;
-	if (is_the_file(image, path))
-		return read_live(image, path);
-	free(path);
-	return false;
-}
+	if (image->file[0])
+		nr = kb_namesakes_find(&images->namesakes, images->header, image->name, &rows);
+	for (i = 0; i < nr; i++) {
+		struct kb_image *other;
 
-/* By any task that has it mapped; those that came last are likely to live. */
-static bool load_live(const struct kb_images *images, struct kb_image *image)
-{
-	const struct kb_map *row = image->row;
-	unsigned int tries = LIVE_TRIES;
-	uint32_t i;
-
-	if (!images->native || images->symfs[0] || !row)
-		return false;
-	if (load_from(image, row))
-		return true;
-	for (i = images->header ? images->header->nr_maps : 0; i && tries; i--) {
-		const struct kb_map *other = &images->header->maps[i - 1];
-
-		if (other->image_ptr != image->row->image_ptr || other->task_id == row->task_id)
+		if (!kb_file_id_alike(rows[i]->file, kb_text(image->file)))
 			continue;
-		if (load_from(image, other))
-			return true;
-		row = other;
-		tries--;
+		other = kb_images_get_file(images, rows[i]->image, rows[i]->file, false);
+		if (!other || other == image)
+			continue;
+		if (!other->row)
+			other->row = rows[i];
+		seek(images, other);
+		if (is_read(other))
+			return kb_image_load(images, other);
 	}
-	return false;
+	return NULL;
 }
 
-/* Memory without a file. */
-static void load_other(const struct kb_images *images, struct kb_image *image)
+static void complain_of_absence(struct kb_images *images, struct kb_image *image)
 {
-	if (images->native && strcmp(image->name, "[vdso]") == 0)
-		kb_vdso_read(&image->elf);
-	else if (ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
-		 strncmp(image->name, "/memfd:", 7) != 0 && !load_live(images, image))
-		kb_image_complain(image, "%s: the file was replaced or deleted while it was in "
-				  "use, its symbols are gone", image->name);
+	const struct kb_map *const *rows;
+
+	if (image->kind == KB_IMAGE_OTHER)
+		kb_image_complain(image, "%s: the file was replaced or deleted while it was in use, "
+				  "its symbols are gone", image->name);
+	else
+		kb_image_complain(image, "%s%s is not the file that was recorded (%s, one of %u of "
+				  "that name): it was replaced since, or is another one in the "
+				  "container of a process that is gone; `kbarman bundle' saves the "
+				  "symbols while such processes live", images->symfs, image->name,
+				  image->file, kb_namesakes_find(&images->namesakes, images->header,
+								 image->name, &rows));
 }
 
-/* No other file has taken the place of the image's, as far as this machine can tell. */
-static bool may_be_here(const struct kb_images *images, const struct kb_image *image)
+/* Read what is called so, though it can't be told to be what was recorded. */
+static void guess(const struct kb_images *images, struct kb_image *image)
 {
-	char file[KB_FILE_ID];
-
-	return !images->native || images->symfs[0] || !image->file[0] ||
-	       !kb_file_id(image->name, file) || strcmp(file, image->file) == 0;
+	take(image);
+	/* Its own id says of itself whether it says anything. */
+	if (image->path && image->fit < KB_FIT_ALIKE && !images->symfs[0] &&
+	    kb_file_id_alike(kb_text(image->file), kb_text(image->file)))
+		kb_image_complain(image, "%s was changed or replaced since it was recorded: names "
+				  "may be those of other code", image->name);
 }
 
 static void load_file(struct kb_images *images, struct kb_image *image)
 {
-	struct kb_error err = { 0 };
-
-	if (images->foreign) {
-		images->was_foreign = true;
-		return;
+	seek(images, image);
+	if (!is_read(image))
+		image->same = find_copy(images, image);
+	if (!is_read(image) && !image->same) {
+		if (images->foreign && image->kind == KB_IMAGE_FILE)
+			images->was_foreign = true;
+		else if (!image->path)
+			complain_of_absence(images, image);
+		else if (image->fit != KB_FIT_SAME)
+			guess(images, image);
 	}
-	if (!load_live(images, image) && !may_be_here(images, image)) {
-		kb_image_complain(image, "%s is not the file that was recorded: it was replaced "
-				  "since, or is another one in the container of a process that "
-				  "is gone", image->name);
-		return;
-	}
-	if (!image->path && load_below(images, image, &err)) {
-		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
-				  "DIR", err.text);
-		return;
-	}
-	if (!image->elf.has_symtab)
+	if (image->path && !image->elf.has_symtab)
 		kb_debugfile_add(&image->elf, images->symfs, image->name);
 }
 
-void kb_image_load(struct kb_images *images, struct kb_image *image)
+/* Was it a file, and might it be had from a process? */
+static bool was_file(const struct kb_image *image)
+{
+	return ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
+	       strncmp(image->name, "/memfd:", 7) != 0;
+}
+
+struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
 {
 	if (image->loaded)
-		return;
+		return image->same ? image->same : image;
 	image->loaded = true;
 	if (image->bundled)
 		kb_debugfile_add(&image->elf, images->symfs, image->name);
-	else if (image->kind == KB_IMAGE_OTHER)
-		load_other(images, image);
-	else
+	else if (image->kind == KB_IMAGE_FILE || was_file(image))
 		load_file(images, image);
+	else if (images->native && strcmp(image->name, "[vdso]") == 0)
+		kb_vdso_read(&image->elf);
 	if (kb_symtab_sort(&image->elf.symbols))
 		kb_elf_release(&image->elf);
 	image->stripped = image->elf.nr_segments &&
 			  image->elf.symbols.nr_symbols <= image->elf.nr_stubs;
+	return image->same ? image->same : image;
 }
 
 void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path)
@@ -347,7 +286,7 @@ static char *own_dwarf(const struct kb_images *images, struct kb_image *image)
 	if (image->path)
 		return image->elf.has_dwarf ? strdup(image->path) : NULL;
 	for (i = 0; !images->foreign && i < (images->symfs[0] ? 2 : 1); i++) {
-		path = path_below(images, names[i]);
+		path = kb_locate_below(images, names[i]);
 		ret = path ? kb_elf_check_dwarf(&image->elf, path) : -ENOMEM;
 		if (!ret)
 			return path;
@@ -398,6 +337,7 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 void kb_images_release(struct kb_images *images)
 {
 	tdestroy(images->tree, release_image);
+	kb_namesakes_release(&images->namesakes);
 	images->tree = NULL;
 	free(images->symfs);
 	images->symfs = NULL;

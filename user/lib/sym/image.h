@@ -13,6 +13,7 @@
 
 #include "sym/elf.h"
 #include "sym/lines.h"
+#include "sym/namesakes.h"
 
 enum kb_image_kind {
 	KB_IMAGE_FILE,		/* a path */
@@ -20,11 +21,22 @@ enum kb_image_kind {
 	KB_IMAGE_OTHER,		/* "[vdso]", "[anon]", what was deleted: no file to read */
 };
 
+/* What speaks for the file that an image is read from. */
+enum kb_fit {
+	KB_FIT_NONE,		/* there is none */
+	KB_FIT_NAME,		/* it has that path */
+	KB_FIT_SEEN,		/* in the root of a process that had it mapped */
+	KB_FIT_MAPPED,		/* a process has it mapped there now */
+	KB_FIT_ALIKE,		/* it is as long, and was last changed at the same time */
+	KB_FIT_SAME,		/* it is the one that was recorded */
+};
+
 struct kb_image {
 	char *name;		/* as mapped */
 	char *file;		/* which of the files of that name, as in struct kb_map; "" */
 	const char *base;	/* the last component of it */
 	enum kb_image_kind kind;
+	bool sought;		/* what there is on this machine was looked at */
 	bool loaded;		/* tried at least */
 	bool bundled;		/* what it is comes from a bundle */
 	struct kb_elf elf;
@@ -33,12 +45,15 @@ struct kb_image {
 	const struct kb_map *row;	/* one that shows it, NULL: none, or of the kernel */
 	bool stripped;		/* it was read, and has no symbols */
 	char *path;		/* the file it was read from; NULL: none, or a bundle */
+	enum kb_fit fit;	/* of path */
+	struct kb_image *same;	/* the one that it is a copy of, and has its symbols; or NULL */
 	struct kb_lines *lines;	/* NULL: not asked for, or there are none */
 	bool lines_tried, no_lines;
 };
 
 struct kb_images {
 	void *tree;		/* by name and file: tsearch(3) */
+	struct kb_namesakes namesakes;
 	const struct kb_header *header;	/* of the capture; NULL: none */
 	char *symfs;		/* "" for the root itself */
 	bool native;		/* recorded on the kernel that runs here */
@@ -59,10 +74,11 @@ struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 				    struct kb_text file, bool kernel);
 
 /*
- * Read the symbols of an image, unless they are there already. What is wrong becomes
- * its complaint.
+ * Read the symbols of an image, unless they are there already, and return it; or another one
+ * of that name, if it was copied up or copied and only that is to be had. What is wrong
+ * becomes its complaint.
  */
-void kb_image_load(struct kb_images *images, struct kb_image *image);
+struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image);
 
 /*
  * Find the DWARF of an image that is a file, and is loaded, unless that was tried. What is

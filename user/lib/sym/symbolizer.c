@@ -319,7 +319,6 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	uint64_t before, behind;
 
 	answer_image(symbolizer, image, false);
-	kb_image_load(&symbolizer->images, image);
 	segment = kb_elf_segment_at(&image->elf, offset);
 	if (!segment) {
 		if (image->elf.nr_segments)
@@ -364,17 +363,21 @@ static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint
 	return true;
 }
 
-/* The image of a row of the mmap table. */
+/* The image of a row of the mmap table, loaded. */
 static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct kb_maps_hit *hit)
 {
-	struct kb_image **image = &symbolizer->row_images[hit->index];
+	struct kb_image **known = &symbolizer->row_images[hit->index], *image;
 
-	if (!*image)
-		*image = kb_images_get_file(&symbolizer->images, hit->row->image, hit->row->file,
-					    !hit->row->task_id);
-	if (*image && !(*image)->row && hit->row->task_id)
-		(*image)->row = hit->row;
-	return *image;
+	if (*known)
+		return *known;
+	image = kb_images_get_file(&symbolizer->images, hit->row->image, hit->row->file,
+				   !hit->row->task_id);
+	if (!image)
+		return NULL;
+	if (!image->row && hit->row->task_id)
+		image->row = hit->row;
+	*known = kb_image_load(&symbolizer->images, image);
+	return *known;
 }
 
 static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,

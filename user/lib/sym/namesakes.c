@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Rows are many and files are few: what a row is called is compared only where its string
+ * was not seen before.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/namesakes.h"
+
+static int by_name(const void *left, const void *right)
+{
+	const struct kb_map *a = *(const struct kb_map *const *)left;
+	const struct kb_map *b = *(const struct kb_map *const *)right;
+	size_t shorter = a->file.length < b->file.length ? a->file.length : b->file.length;
+
+	return strcmp(a->image, b->image) ?: memcmp(a->file.data, b->file.data, shorter) ?:
+		(a->file.length > b->file.length) - (a->file.length < b->file.length);
+}
+
+/* One row of each string, in the order of the table. */
+static void collect(struct kb_namesakes *namesakes, const struct kb_header *header)
+{
+	uint8_t *seen = calloc(header->string_table_length / 8 + 1, 1);
+	uint32_t i, room = 0;
+
+	for (i = 0; seen && i < header->nr_maps; i++) {
+		const struct kb_map *row = &header->maps[i];
+		uint8_t *byte = &seen[row->image_ptr / 8], bit = 1U << row->image_ptr % 8;
+
+		/* A row with a file has a name that is inside the table. */
+		if (!row->file.length || *byte & bit)
+			continue;
+		*byte |= bit;
+		if (namesakes->nr == room) {
+			void *more;
+
+			room = room ? room * 2 : 64;
+			more = reallocarray(namesakes->rows, room, sizeof(*namesakes->rows));
+			if (!more)
+				break;
+			namesakes->rows = more;
+		}
+		namesakes->rows[namesakes->nr++] = row;
+	}
+	free(seen);
+}
+
+static void make(struct kb_namesakes *namesakes, const struct kb_header *header)
+{
+	uint32_t i, kept = 0;
+
+	namesakes->made = true;
+	collect(namesakes, header);
+	if (!namesakes->nr)
+		return;
+	qsort(namesakes->rows, namesakes->nr, sizeof(*namesakes->rows), by_name);
+	/* The same string may be there twice. */
+	for (i = 0; i < namesakes->nr; i++)
+		if (!kept || by_name(&namesakes->rows[kept - 1], &namesakes->rows[i]))
+			namesakes->rows[kept++] = namesakes->rows[i];
+	namesakes->nr = kept;
+}
+
+uint32_t kb_namesakes_find(struct kb_namesakes *namesakes, const struct kb_header *header,
+			   const char *name, const struct kb_map *const **rows)
+{
+	uint32_t low = 0, high, count = 0;
+
+	if (!namesakes->made && header)
+		make(namesakes, header);
+	for (high = namesakes->nr; low < high;) {
+		uint32_t middle = low + (high - low) / 2;
+
+		if (strcmp(namesakes->rows[middle]->image, name) < 0)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	while (count < KB_NAMESAKES_MAX && low + count < namesakes->nr &&
+	       strcmp(namesakes->rows[low + count]->image, name) == 0)
+		count++;
+	*rows = count ? namesakes->rows + low : NULL;
+	return count;
+}
+
+void kb_namesakes_release(struct kb_namesakes *namesakes)
+{
+	free(namesakes->rows);
+	*namesakes = (struct kb_namesakes) { 0 };
+}
