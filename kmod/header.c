@@ -645,7 +645,7 @@ static void track_map_row(struct kbarman_capture *capture, u32 task_id, u32 row)
 
 int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 task_id,
 			   u64 base_address, u64 length, u64 image_offset,
-			   const char *image, size_t image_length)
+			   const char *image, size_t image_length, size_t name_at)
 {
 	unsigned long flags;
 	int error = -ENOSPC;
@@ -666,7 +666,7 @@ int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 t
 		.base_address = base_address,
 		.length = length,
 		.image_offset = image_offset,
-		.image_ptr = string,
+		.image_ptr = string + name_at,
 	};
 	track_map_row(capture, task_id, row);
 	if (row == *map_count(capture)) {

@@ -120,10 +120,13 @@ int kbarman_header_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 /* The newest row of @task_id: it exited at @timestamp. */
 void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id);
 
-/* A row: @task_id has @image, of @length bytes without NUL, mapped. 0 or -ENOSPC. */
+/*
+ * A row: @task_id has @image, of @image_length bytes without NUL, mapped, whose name
+ * begins at @name_at; in front of it may be which file it is. 0 or -ENOSPC.
+ */
 int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 task_id,
 			   u64 base_address, u64 length, u64 image_offset,
-			   const char *image, size_t image_length);
+			   const char *image, size_t image_length, size_t name_at);
 
 /*
  * The series of that name and chart, made if there is none: its number, or -ENOSPC.

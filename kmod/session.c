@@ -627,7 +627,7 @@ int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row
 	if (!error)
 		error = kbarman_header_add_map(session->capture, session->started.timestamp,
 					       row->task_id, row->base_address, row->length,
-					       row->image_offset, image, row->image_length);
+					       row->image_offset, image, row->image_length, 0);
 	mutex_unlock(&session->lock);
 	return error;
 }

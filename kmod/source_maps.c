@@ -446,7 +446,7 @@ static int on_module(struct notifier_block *unused, unsigned long state, void *a
 	start = kbarman_module_text(module, &length);
 	name_length = scnprintf(name, sizeof(name), "[%s]", module->name);
 	kbarman_header_add_map(kbarman_session.capture, kbarman_clock(), 0, start, length, 0, name,
-			       name_length);
+			       name_length, 0);
 	return NOTIFY_OK;
 }
 

@@ -25,13 +25,15 @@
 #define MAX_MAPPINGS	4096	/* an address space; the oldest ones go */
 #define LOCK_TRIES	4
 #define MIN_GRAVES	64
+#define FILE_BYTES	104	/* in front of a path, at most */
 
-/* The name of what is mapped, once for all mappings of it. */
+/* What is mapped, once for all mappings of it. */
 struct image {
 	struct hlist_node node;		/* in images */
 	unsigned int users;		/* mappings */
 	unsigned int length;
-	char name[];
+	unsigned int name_at;
+	char name[];			/* from name_at on; in front of it, which file it is */
 };
 
 struct mapping {
@@ -70,7 +72,7 @@ static DEFINE_HASHTABLE(images, 10);
 static DEFINE_HASHTABLE(spaces, 10);
 static DEFINE_XARRAY(threads);		/* by task id: struct thread or HAD_ROWS */
 static struct kbarman_capture *capture;
-static char *path_buffer;		/* PATH_MAX */
+static char *path_buffer;		/* FILE_BYTES + PATH_MAX */
 static unsigned int nr_spaces;
 static unsigned int look_at;		/* that many spaces: time to look for dead ones */
 static bool all_seen;			/* an address space that is not here is new */
@@ -82,7 +84,7 @@ static void out_of_memory(void)
 
 /* ---- images ---- */
 
-static struct image *image_get(const char *name)
+static struct image *image_get(const char *name, unsigned int name_at)
 {
 	unsigned int length = strlen(name);
 	u32 hash = full_name_hash(NULL, name, length);
@@ -96,6 +98,7 @@ static struct image *image_get(const char *name)
 		return NULL;
 	image->users = 0;
 	image->length = length;
+	image->name_at = name_at;
 	memcpy(image->name, name, length + 1);
 	hash_add(images, &image->node, hash);
 found:
@@ -111,15 +114,39 @@ static void image_put(struct image *image)
 	kfree(image);
 }
 
-/* A path that can't be told is no reason to leave the mapping out. */
-static const char *name_of(const struct kbarman_mapping *from)
+/*
+ * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". Inodes are used again, and overlayfs gives a
+ * file another one when it copies it up; size and time of the last change stay with what is
+ * in it.
+ */
+static unsigned int print_file(char *buffer, struct file *file)
 {
-	const char *path;
+	const struct inode *inode = kbarman_file_inode(file);
+	/* Who writes to it may be at work on that: it is another file then, either way. */
+	struct timespec64 mtime = data_race(kbarman_inode_mtime(inode));
+
+	/* Memory that no path leads to is nobody's to look for. */
+	if (inode->i_sb->s_flags & SB_NOUSER)
+		return 0;
+	return scnprintf(buffer, FILE_BYTES, "kbarman.file=%u:%u:%lu:%llu:%llu:",
+			 MAJOR(inode->i_sb->s_dev), MINOR(inode->i_sb->s_dev), inode->i_ino,
+			 i_size_read(inode),
+			 (u64)mtime.tv_sec * NSEC_PER_SEC + mtime.tv_nsec);
+}
+
+/* A path that can't be told is no reason to leave the mapping out. */
+static struct image *image_of(const struct kbarman_mapping *from)
+{
+	char front[FILE_BYTES], *path;
+	unsigned int length;
 
 	if (!from->file)
-		return from->name;
-	path = d_path(kbarman_file_path(from->file), path_buffer, PATH_MAX);
-	return IS_ERR(path) ? unknown : path;
+		return image_get(from->name, 0);
+	path = d_path(kbarman_file_path(from->file), path_buffer + FILE_BYTES, PATH_MAX);
+	if (IS_ERR(path))
+		return image_get(unknown, 0);
+	length = print_file(front, from->file);
+	return image_get(memcpy(path - length, front, length), length);
 }
 
 /* ---- mappings ---- */
@@ -145,7 +172,8 @@ static void add_row(const struct thread *thread, const struct mapping *mapping)
 {
 	kbarman_header_add_map(capture, max(mapping->timestamp, thread->since), thread->task_id,
 			       mapping->start, mapping->end - mapping->start, mapping->offset,
-			       mapping->image->name, mapping->image->length);
+			       mapping->image->name, mapping->image->length,
+			       mapping->image->name_at);
 }
 
 static void mapping_free(struct space *space, struct mapping *mapping)
@@ -209,7 +237,7 @@ static void cut(struct space *space, struct mapping *mapping, unsigned long star
 
 static void space_map(struct space *space, const struct kbarman_mapping *from, u64 timestamp)
 {
-	struct image *image = image_get(name_of(from));
+	struct image *image = image_of(from);
 	struct mapping *mapping, *next;
 	struct thread *thread;
 
@@ -371,7 +399,7 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 static void disown_rows(const struct thread *thread, const struct space *space)
 {
 	kbarman_header_add_map(capture, thread->since - 1, thread->task_id, 0,
-			       space->mm->task_size, 0, unknown, strlen(unknown));
+			       space->mm->task_size, 0, unknown, strlen(unknown), 0);
 }
 
 /* @thread was sampled in @space: it belongs there from now on. */
@@ -543,7 +571,7 @@ void kbarman_spaces_bury(void)
 
 int kbarman_spaces_create(struct kbarman_capture *to)
 {
-	path_buffer = kmalloc(PATH_MAX, GFP_KERNEL);
+	path_buffer = kmalloc(FILE_BYTES + PATH_MAX, GFP_KERNEL);
 	if (!path_buffer)
 		return -ENOMEM;
 	capture = to;

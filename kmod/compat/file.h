@@ -14,4 +14,23 @@ static inline const struct path *kbarman_file_path(struct file *file)
 #endif
 }
 
+/* The inode that /proc/PID/maps has for it. */
+static inline const struct inode *kbarman_file_inode(struct file *file)
+{
+#ifdef KBARMAN_HAVE_FILE_USER_PATH
+	return d_inode(file_user_path(file)->dentry);
+#else
+	return file_inode(file);
+#endif
+}
+
+static inline struct timespec64 kbarman_inode_mtime(const struct inode *inode)
+{
+#ifdef KBARMAN_HAVE_INODE_MTIME
+	return inode_get_mtime(inode);
+#else
+	return inode->i_mtime;
+#endif
+}
+
 #endif /* KBARMAN_COMPAT_FILE_H */

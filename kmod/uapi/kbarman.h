@@ -50,6 +50,11 @@
  * overwrite mode, where rows of tasks that left before the oldest record may be
  * used again: copy, and copy again if query.generation has changed in between.
  *
+ * The name of a mapped file is its path. It is the end of a string that begins with
+ * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:", in decimal: device and inode as in
+ * /proc/PID/maps, bytes, and ns since 1970 of the last change. Files of one path, as in
+ * containers, so have rows with different image_ptr.
+ *
  * Two modes
  * ---------
  * KBARMAN_MODE_OVERWRITE keeps the newest records; what they overwrote is counted,

@@ -5,6 +5,7 @@
 # /dev/kbarman is, in a VM for instance. Needs no more than busybox has.
 #
 #	KBARMAN=path of the tool  MAP_READER=path of the example  TMPDIR=where to work
+#	CHILD, PIE=two programs of selftests/truth/part.c, which burn in functions of their own
 
 # with what is beside it in the guest, or in the tree
 lib=$(dirname "$0")/device_test.sh
@@ -14,6 +15,8 @@ lib=$(dirname "$0")/device_test.sh
 # shellcheck source-path=SCRIPTDIR source=../lib/device_record.sh
 . "${lib%test.sh}record.sh"
 built_beside MAP_READER map_reader
+built_beside CHILD names/part-child
+built_beside PIE names/part-static_pie
 
 # ---- promises ----
 
@@ -172,6 +175,74 @@ the_example_prints_its_records() {
 	grep -q 'task switch to task' printed && grep -q 'sample with PC' printed
 }
 
+# Two programs at one path, one of them for who is in a mount namespace of its own.
+# shellcheck disable=SC2016 # the other shell's
+run_two='./program 1000000 & one=$!
+unshare -m sh -c "mount --bind other/program program && exec ./program 1000000" & two=$!
+echo $one $two >pids
+for pid in $one $two; do
+	until awk "{ exit \$14 < 30 }" /proc/$pid/stat; do
+		[ -e /proc/$pid ] || exit 1
+		sleep 0.1
+	done
+done'
+
+# The capture has samples in the functions of both, and complains of nothing.
+has_both() {
+	"$KBARMAN" report --json --sort image,symbol kbarman.cap >json 2>said || return 1
+	cat said
+	grep '"symbol":"child_burn"' json | grep -q "\"$dir/program\"" &&
+		grep '"symbol":"static_pie_burn"' json | grep -q "\"$dir/program\"" &&
+		! grep -q '/program' said
+}
+
+programs_of_one_path_have_names_of_their_own() {
+	[ -x "$PIE" ] || { echo 'SKIP: the programs are not built'; return 0; }
+	mkdir other && cp "$CHILD" program && cp "$PIE" other/program
+	record -F 1000 -o kbarman.cap sh -c "$run_two" 2>said
+	status=$?
+	cat said
+	files=$("$KBARMAN" dump --json kbarman.cap | grep "\"$dir/program\"" |
+		grep -o '"file":"[^"]*"' | sort -u)
+	mv kbarman.cap.symbols saved
+	# as they are there, and with what was saved when they are gone
+	has_both
+	alive=$?
+	# shellcheck disable=SC2046 # two of them
+	kill -KILL $(cat pids)
+	mv saved kbarman.cap.symbols
+	rm program other/program
+	[ $status -eq 0 ] && [ $alive -eq 0 ] && has_both || return 1
+	echo "$files"
+	[ "$(echo "$files" | wc -l)" -eq 2 ] || return 1
+	"$KBARMAN" convert --to folded -o folded kbarman.cap || return 1
+	grep -q 'child_burn' folded && ! grep -q 'kbarman.file' folded
+}
+
+a_program_that_is_copied_up_meanwhile_keeps_its_name() {
+	[ -x "$CHILD" ] || { echo 'SKIP: the program is not built'; return 0; }
+	grep -q overlay /proc/filesystems || { echo 'SKIP: no overlayfs here'; return 0; }
+	mkdir disk merged && mount -t tmpfs tmpfs disk || return 1
+	mkdir disk/lower disk/upper disk/work && cp "$CHILD" disk/lower/program
+	mount -t overlay -o lowerdir=disk/lower,upperdir=disk/upper,workdir=disk/work overlay merged
+	record -F 1000 sh -c 'merged/program 500; ln merged/program merged/link && merged/program 500'
+	"$KBARMAN" dump --json kbarman.cap | grep "$dir/merged/program" | grep -o '"file":"[^"]*"' |
+		sort | uniq -c
+	mv kbarman.cap.symbols saved
+	"$KBARMAN" report --json --sort image,symbol kbarman.cap >json 2>said
+	mv saved kbarman.cap.symbols
+	copied=$(ls disk/upper)
+	umount merged
+	umount disk
+	"$KBARMAN" report --json --sort image,symbol kbarman.cap >bundled 2>>said
+	cat said
+	for file in json bundled; do
+		grep "$dir/merged/program" $file
+		[ "$(grep -c '"symbol":"child_burn"' $file)" -eq 1 ] || return 1
+	done
+	echo "$copied" | grep -q program && ! grep -q /program said
+}
+
 # ---- all of them ----
 
-run_tests verdict_of
+run_tests verdict_of has_both

@@ -6,6 +6,8 @@
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
@@ -749,6 +751,92 @@ TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 	while (!stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE])
 		usleep(10000);
 	ASSERT_EQ(0, stop(self->fd));
+}
+
+/* Another file, for this process only, where @path is; nothing of it but its first page. */
+static void cover(const char *path)
+{
+	char code[4096] = { 0 };
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    (mkdir("/cover", 0700) && errno != EEXIST) ||
+	    mount("cover", "/cover", "tmpfs", 0, NULL))
+		lost("no other file can be put over one");
+	fd = open("/cover/other", O_WRONLY | O_CREAT, 0700);
+	if (write(fd, code, sizeof(code)) != sizeof(code) || close(fd) ||
+	    mount("/cover/other", path, NULL, MS_BIND, NULL))
+		lost("no other file can be put over one");
+}
+
+/* "ADDRESS kbarman.file=...:PATH" of the file that @fd is, as code at @code. */
+static void tell_file(char *text, size_t room, const void *code, int fd, const char *path)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int major, minor;
+	unsigned long inode;
+	char line[512];
+	struct stat st;
+	void *at;
+
+	if (!maps || fstat(fd, &st))
+		lost("the program can't be looked at");
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%p-%*s %*s %*s %x:%x %lu", &at, &major, &minor, &inode) == 4 &&
+		    at == code)
+			snprintf(text, room, "%p kbarman.file=%u:%u:%lu:%llu:%llu:%s", code, major,
+				 minor, inode, (unsigned long long)st.st_size,
+				 st.st_mtim.tv_sec * 1000000000ULL + st.st_mtim.tv_nsec, path);
+	fclose(maps);
+}
+
+TEST_F(rows, files_of_one_path_are_told_apart)
+{
+	const struct bm_protocol_header_mmap_layout *row[2];
+	char path[256] = "", expected[2][512];
+	pid_t pid[2], i;
+	void *code;
+	int fd;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_LT(0, readlink("/proc/self/exe", path, sizeof(path) - 1));
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 2; i++) {
+		int tell[2];
+
+		ASSERT_EQ(0, pipe(tell));
+		pid[i] = fork();
+		if (!pid[i]) {
+			if (i)
+				cover(path);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+			if (code == MAP_FAILED)
+				lost("the program can't be mapped");
+			burn_for(self->map, 2);
+			tell_file(expected[i], sizeof(expected[i]), code, fd, path);
+			if (write(tell[1], expected[i], sizeof(expected[i])) < 0)
+				_exit(1);
+			_exit(0);
+		}
+		close(tell[1]);
+		ASSERT_EQ(sizeof(expected[i]), read(tell[0], expected[i], sizeof(expected[i])));
+		waitpid(pid[i], NULL, 0);
+		close(tell[0]);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	for (i = 0; i < 2; i++) {
+		const char *fact = strchr(expected[i], ' ') + 1, *name;
+
+		row[i] = row_of(self->map, pid[i], strtoull(expected[i], NULL, 16));
+		ASSERT_NE(NULL, row[i]);
+		name = capture_strings(self->map) + row[i]->image_ptr;
+		EXPECT_STREQ(path, name);
+		EXPECT_STREQ(fact, name - (strlen(fact) - strlen(path)));
+	}
+	EXPECT_NE(row[0]->image_ptr, row[1]->image_ptr);
+	rmdir("/cover");
 }
 
 /* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
