@@ -216,7 +216,7 @@ programs_of_one_path_have_names_of_their_own() {
 	echo "$files"
 	[ "$(echo "$files" | wc -l)" -eq 2 ] || return 1
 	"$KBARMAN" convert --to folded -o folded kbarman.cap || return 1
-	grep -q 'child_burn' folded && ! grep -q 'kbarman.file' folded
+	grep -q 'child_burn' folded && ! grep -qF 'kbarman.file=' folded
 }
 
 a_program_that_is_copied_up_meanwhile_keeps_its_name() {
