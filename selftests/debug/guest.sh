@@ -4,8 +4,9 @@
 # Usage: sh debug/guest.sh STEP...
 #
 # What a VM with a debug kernel does, in one boot: the steps, in their order, and then asks
-# the kernel's detectors whether they have anything to say. A step is "vm" (all that
-# selftests/vm/guest.sh does), "test-build" (use the module's test build from here on), "bugs"
+# the kernel's detectors whether they have anything to say. A step is "vm", "tool" (what
+# selftests/vm/guest.sh does of the module, or with the tool), "lockdown" (after all that, as
+# detectors are out of reach then), "test-build" (use the module's test build from here on), "bugs"
 # (its seeded bugs), "coverage:NAME" (leave what GCOV counted in gcda/NAME), or a program of
 # this directory, with its arguments behind colons.
 # Prints TAP as run_kselftest.sh does.
@@ -64,9 +65,8 @@ done_promising() {
 find_leaks() {
 	[ -w $debugfs/kmemleak ] || return 0
 	sleep 6
-	echo scan >$debugfs/kmemleak
-	echo scan >$debugfs/kmemleak
-	cat $debugfs/kmemleak
+	echo scan >$debugfs/kmemleak && echo scan >$debugfs/kmemleak && cat $debugfs/kmemleak ||
+		echo 'kmemleak does not look'
 }
 
 # Linux has races of its own: of the race detector's reports, those with code of ours in them;
@@ -104,6 +104,13 @@ health() {
 	promise nothing_leaked nothing_leaked
 	promise lockdep_is_awake_at_the_end locks_watched
 	promise no_detector_has_anything_to_report nothing_reported
+	done_promising
+}
+
+# Of a kernel that lets nobody look at leaks any more.
+health_behind_lockdown() {
+	failed=0
+	promise nothing_is_reported_of_lockdown nothing_reported
 	done_promising
 }
 
@@ -165,12 +172,14 @@ use() {
 find_leaks >/dev/null
 [ ! -w $debugfs/kmemleak ] || echo clear >$debugfs/kmemleak
 use debug/shipped.ko
-asked=1
+asked=1 lockdown=
 for step; do
 	cd "$here" || exit 1
 	case $step in
 	# a thousand programs take minutes here, and nobody asks them for a profile
-	vm) CHILDREN=50 KBARMAN_UNLOADS=100 sh guest.sh ;;
+	vm) KBARMAN_UNLOADS=100 sh guest.sh module ;;
+	tool) CHILDREN=50 sh guest.sh tool ;;
+	lockdown) lockdown=1 ;;
 	test-build) use debug/test.ko ;;
 	coverage:*)
 		to=gcda/${step#*:}
@@ -196,4 +205,8 @@ for step; do
 done
 cd "$here" || exit 1
 [ ! "$asked" ] || program health health
+if [ "$lockdown" ]; then
+	sh guest.sh lockdown
+	program health_behind_lockdown health_behind_lockdown
+fi
 exit 0

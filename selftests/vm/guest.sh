@@ -1,21 +1,32 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
+# Usage: sh guest.sh [module | tool | lockdown]...
+#
 # What a VM does in a test run, in one boot: the kselftests of the module, then the tool on
-# the real thing. Prints TAP as run_kselftest.sh does. Captures and reports are left in
-# results/ for selftests/vm/check.py, which looks into them on the host.
+# the real thing, then what there is no way back from. Prints TAP as run_kselftest.sh does.
+# Captures and reports are left in results/ for selftests/vm/check.py, which looks into them on
+# the host.
 #
 # shellcheck disable=SC2317 # functions are called by name
 
 export KBARMAN_TEST_VM=1
 here=$PWD
-tests=
-# shellcheck disable=SC2013 # one word a line
-for t in $(cat kselftest/kselftest-list.txt); do
-	case $t in *:lockdown) ;; *) tests="$tests -t $t" ;; esac
-done
-# shellcheck disable=SC2086 # a list
-sh kselftest/run_kselftest.sh $tests
+rooms=${*:-module tool lockdown}
+
+module() {
+	tests=
+	# shellcheck disable=SC2013 # one word a line
+	for t in $(cat kselftest/kselftest-list.txt); do
+		case $t in *:lockdown) ;; *) tests="$tests -t $t" ;; esac
+	done
+	# shellcheck disable=SC2086 # a list
+	sh kselftest/run_kselftest.sh $tests
+}
+
+lockdown() {
+	sh kselftest/run_kselftest.sh -t kbarman:lockdown
+}
 
 # ---- the tool
 
@@ -36,9 +47,6 @@ program() {
 	fi
 }
 
-rm -rf results
-mkdir results
-cd results || exit 1
 count=0 failed=0
 
 # promise NAME COMMAND...: the command ends well
@@ -87,7 +95,7 @@ record_beside_perf() {
 		../kbarman report --json --count --sort task,image,symbol perf.cap >perf.json
 }
 
-tool() {
+records_and_reports() {
 	promise records_the_system record_truth all -a
 	promise records_a_command record_truth command
 	for c in all command; do
@@ -114,15 +122,23 @@ without_module() {
 	return "$failed"
 }
 
-[ -e /dev/kbarman ] || insmod ../kbarman.ko
-program tool tool
-cd "$here" || exit 1
-KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp program record_device sh test_record_device.sh
-KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
-KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
-cd results || exit 1
-program without_module without_module
+tool() {
+	rm -rf results
+	mkdir results
+	[ -e /dev/kbarman ] || insmod kbarman.ko
+	cd results || exit 1
+	program tool records_and_reports
+	cd "$here" || exit 1
+	KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
+		program record_device sh test_record_device.sh
+	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
+	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+	cd results || exit 1
+	program without_module without_module
+	cd "$here" || exit 1
+}
 
-cd "$here" || exit 1
-sh kselftest/run_kselftest.sh -t kbarman:lockdown
+for room in $rooms; do
+	$room
+done
 exit 0
