@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What hardly ever happens is made to happen, while everything is recorded: the module's worker
- * finds no memory, a process maps without end or never lets go of its address space, a CPU
- * comes online and can't be recorded, an event has no PMU. Each time what is missing is counted,
+ * finds no memory, a process maps without end or never lets go of its address space, marks come
+ * too fast, a CPU comes online and can't be recorded, an event has no PMU. Each time what is missing is counted,
  * and what is recorded is a capture.
  *
  * Needs the test build (module/faults.c).
@@ -211,6 +211,30 @@ static void busy_address_space(void)
 	promise_capture(fd, "an_address_space_that_is_never_free_is_told_in_the_end");
 }
 
+/* Marks as long as they may be are paid for like 64 short ones. */
+static void marks_beyond_the_rate(void)
+{
+	static struct {
+		struct kbarman_mark mark;
+		char text[KBARMAN_MARK_TEXT_MAX + 1];	/* with what is in front of the next one */
+	} marks[16];
+	int fd = running(), to = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	unsigned int i;
+
+	for (i = 0; i < 16; i++) {
+		marks[i].mark = (struct kbarman_mark) {
+			.size = sizeof(marks[i].mark), .type = KBARMAN_MARK_STRING,
+			.text_bytes = KBARMAN_MARK_TEXT_MAX };
+		memset(marks[i].text, 'x', KBARMAN_MARK_TEXT_MAX);
+	}
+	while (!stats(fd, KBARMAN_CPU_ALL).lost[KBARMAN_LOST_RATE])
+		for (i = 0; i < 20; i++)
+			if (write(to, marks, sizeof(marks)) != sizeof(marks))
+				lost("marks are not taken");
+	close(to);
+	promise_capture(fd, "marks_beyond_their_rate_are_lost_and_counted");
+}
+
 /* ---- CPUs and events ---- */
 
 /* Nothing here may register anything but what the CPU that comes needs. */
@@ -282,6 +306,7 @@ int main(void)
 	start_without_memory();
 	mappings_without_end();
 	busy_address_space();
+	marks_beyond_the_rate();
 	cpu_that_is_refused();
 	event_without_pmu();
 	period_without_end();
