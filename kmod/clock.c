@@ -17,20 +17,52 @@ module_param(trust_tsc, bool, 0444);
 MODULE_PARM_DESC(trust_tsc, "Use a TSC that the CPU does not call invariant");
 #endif
 
-bool kbarman_clock_raw __ro_after_init;
+bool kbarman_clock_raw __read_mostly;
+
+static bool counts __ro_after_init;
+
+/* Written while there is one CPU, with interrupts off. */
+static u64 missing;		/* that the counter lacks since it began anew */
+static u64 fell_asleep;
 
 void __init kbarman_clock_init(void)
 {
 #if defined(CONFIG_X86)
-	kbarman_clock_raw = (SAYS_INVARIANT || trust_tsc) && !check_tsc_unstable();
+	counts = (SAYS_INVARIANT || trust_tsc) && !check_tsc_unstable();
 #elif defined(CONFIG_ARM_ARCH_TIMER)
-	kbarman_clock_raw = arch_timer_get_cntfrq() != 0;
+	counts = arch_timer_get_cntfrq() != 0;
 #endif
+	kbarman_clock_raw = counts;
+}
+
+bool kbarman_clock_counts(void)
+{
+	return counts;
+}
+
+u64 kbarman_clock_called(void)
+{
+	return counts ? KBARMAN_COUNTER() + missing : ktime_get_mono_fast_ns();
+}
+
+void kbarman_clock_suspend(void)
+{
+	fell_asleep = kbarman_clock();
+}
+
+void kbarman_clock_resume(void)
+{
+	u64 now = kbarman_clock();
+
+	if (now >= fell_asleep)
+		return;
+	missing += fell_asleep - now;
+	kbarman_clock_raw = false;
 }
 
 u64 kbarman_clock_hz(void)
 {
-	if (kbarman_clock_raw) {
+	if (counts) {
 #if defined(CONFIG_X86)
 		return tsc_khz * 1000ULL;
 #elif defined(CONFIG_ARM_ARCH_TIMER)
@@ -106,21 +138,45 @@ static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multipli
 	*divisor = d1;
 }
 
-void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
-		       u64 *multiplier, u64 *divisor)
+/*
+ * How many ticks took how many nanoseconds while the machine was awake; false: the pairs
+ * don't say, and *@ticks and *@ns are as they were.
+ */
+static bool measure(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
+		    const struct kbarman_clock_sleep *asleep, u64 *ticks, u64 *ns)
 {
-	u64 hz = kbarman_clock_hz();
-	u64 ticks, ns, nominal, off;
+	u64 awake = to->timestamp - from->timestamp - asleep->ticks;
+	u64 took = to->raw_ns - from->raw_ns - asleep->raw_ns;
+	u64 nominal, off;
 
-	approximate(NSEC_PER_SEC, hz, MULTIPLIER_MAX, multiplier, divisor);
-	if (!to || to->timestamp <= from->timestamp || to->raw_ns <= from->raw_ns)
-		return;
-	ticks = to->timestamp - from->timestamp;
-	ns = to->raw_ns - from->raw_ns;
+	if (to->timestamp <= from->timestamp || to->raw_ns <= from->raw_ns || !awake || !took)
+		return false;
 	/* Further off than one part in 16 is no drift: the session was too short. */
-	nominal = mul_u64_u64_div_u64(ticks, NSEC_PER_SEC, hz);
-	off = ns > nominal ? ns - nominal : nominal - ns;
-	if (off <= nominal / 16)
-		approximate(ns, ticks, max_t(u64, MULTIPLIER_MAX, div64_u64(U64_MAX, ticks)),
-			    multiplier, divisor);
+	nominal = mul_u64_u64_div_u64(awake, NSEC_PER_SEC, kbarman_clock_hz());
+	off = took > nominal ? took - nominal : nominal - took;
+	if (off > nominal / 16)
+		return false;
+	*ticks = awake;
+	*ns = took;
+	return true;
+}
+
+void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
+		       const struct kbarman_clock_sleep *asleep, u64 *multiplier, u64 *divisor)
+{
+	u64 ticks = kbarman_clock_hz(), ns = NSEC_PER_SEC, limit = MULTIPLIER_MAX;
+
+	if (to && measure(from, to, asleep, &ticks, &ns))
+		limit = max_t(u64, limit, div64_u64(U64_MAX, to->timestamp - from->timestamp));
+	approximate(ns, ticks, limit, multiplier, divisor);
+}
+
+u64 kbarman_clock_slept(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
+			const struct kbarman_clock_sleep *asleep)
+{
+	u64 ticks = kbarman_clock_hz(), ns = NSEC_PER_SEC;
+
+	measure(from, to, asleep, &ticks, &ns);
+	ns = mul_u64_u64_div_u64(asleep->ticks, ns, ticks);
+	return ns > asleep->raw_ns ? ns - asleep->raw_ns : 0;
 }

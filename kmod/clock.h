@@ -11,17 +11,30 @@
 #include "clock_env.h"
 #include "uapi/kbarman.h"
 
-/* Set once at module init: the counter can be used. */
+/* The counter is the clock as it is. */
 extern bool kbarman_clock_raw;
+
+/* Ticks where it is not. Context: any, NMI included. */
+u64 kbarman_clock_called(void);
 
 /* Ticks now. Context: any, NMI included. */
 static __always_inline u64 kbarman_clock(void)
 {
-	return likely(kbarman_clock_raw) ? KBARMAN_COUNTER() : ktime_get_mono_fast_ns();
+	return likely(kbarman_clock_raw) ? KBARMAN_COUNTER() : kbarman_clock_called();
 }
 
 /* Choose the clock. */
 void kbarman_clock_init(void);
+
+/* Ticks are the counter's, not CLOCK_MONOTONIC's. */
+bool kbarman_clock_counts(void);
+
+/*
+ * Before and after a sleep in which the counter may begin anew, as TSCs do that lose their
+ * power: time goes on from where it was. Context: one CPU is there, interrupts are off.
+ */
+void kbarman_clock_suspend(void);
+void kbarman_clock_resume(void);
 
 /* Its nominal rate. */
 u64 kbarman_clock_hz(void);
@@ -30,12 +43,25 @@ u64 kbarman_clock_hz(void);
 void kbarman_clock_read(struct kbarman_clock_pair *pair);
 
 /*
+ * How far the clocks went, altogether, while the machine was suspended:
+ * CLOCK_MONOTONIC_RAW stands still then, a counter may go on.
+ */
+struct kbarman_clock_sleep {
+	u64 ticks;
+	u64 raw_ns;
+};
+
+/*
  * The fraction that makes ticks nanoseconds: by the nominal rate if @to is NULL,
- * else such that @from and @to fit. The product of the multiplier and all ticks
- * between them fits into 64 bits, for readers that have no more; a multiplier
- * below 2^20 is good in any case, which is so for an hour.
+ * else such that @from and @to fit, but for what was @asleep between them. The product
+ * of the multiplier and all ticks between them fits into 64 bits, for readers that have
+ * no more; a multiplier below 2^20 is good in any case, which is so for an hour.
  */
 void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
-		       u64 *multiplier, u64 *divisor);
+		       const struct kbarman_clock_sleep *asleep, u64 *multiplier, u64 *divisor);
+
+/* Nanoseconds that the ticks went on between the pairs while CLOCK_MONOTONIC_RAW stood still. */
+u64 kbarman_clock_slept(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
+			const struct kbarman_clock_sleep *asleep);
 
 #endif /* KBARMAN_CLOCK_H */

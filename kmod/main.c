@@ -6,6 +6,7 @@
 #include "clock.h"
 #include "session.h"
 #include "source_marker.h"
+#include "suspend.h"
 
 static int __init kbarman_init(void)
 {
@@ -19,12 +20,17 @@ static int __init kbarman_init(void)
 	error = kbarman_session_init();
 	if (error)
 		goto err_session;
+	error = kbarman_suspend_init();
+	if (error)
+		goto err_suspend;
 	error = kbarman_chardev_init();
 	if (error)
 		goto err_chardev;
 	return 0;
 
 err_chardev:
+	kbarman_suspend_exit();
+err_suspend:
 	kbarman_session_exit();
 err_session:
 	kbarman_marker_exit();
@@ -35,6 +41,7 @@ err_marker:
 static void __exit kbarman_exit(void)
 {
 	kbarman_chardev_exit();
+	kbarman_suspend_exit();
 	kbarman_session_exit();
 	kbarman_marker_exit();
 }

@@ -19,6 +19,7 @@
 #include "source_maps.h"
 #include "source_pmu.h"
 #include "sources.h"
+#include "suspend.h"
 #include "wake.h"
 
 #define DEFAULT_TASKS	16384
@@ -329,7 +330,8 @@ static void begin_header(struct kbarman_session *session)
 				     session->config.sample : 0);
 	kbarman_clock_read(&session->started);
 	memset(&session->stopped, 0, sizeof(session->stopped));
-	kbarman_clock_fit(&session->started, NULL, &multiplier, &divisor);
+	kbarman_suspend_session_starts(session);
+	kbarman_clock_fit(&session->started, NULL, &session->asleep, &multiplier, &divisor);
 	start->clock_info = (struct bm_protocol_clock_info) {
 		.timestamp_base = session->started.timestamp,
 		.timestamp_multiplier = multiplier,
@@ -349,17 +351,25 @@ static void begin_header(struct kbarman_session *session)
 static void end_header(struct kbarman_session *session)
 {
 	struct bm_protocol_header_start *start = kbarman_header_start(session->capture);
-	u64 multiplier, divisor;
+	u64 multiplier, divisor, slept;
 	int cpu;
 
 	kbarman_clock_read(&session->stopped);
-	kbarman_clock_fit(&session->started, &session->stopped, &multiplier, &divisor);
+	kbarman_suspend_session_stops(session);
+	kbarman_clock_fit(&session->started, &session->stopped, &session->asleep,
+			  &multiplier, &divisor);
+	slept = kbarman_clock_slept(&session->started, &session->stopped, &session->asleep);
 	start->clock_info.timestamp_multiplier = multiplier;
 	start->clock_info.timestamp_divisor = divisor;
 	start->last_timestamp = session->stopped.timestamp;
-	/* For readers with more than 64 bits: the same as the fraction, but exact. */
+	/*
+	 * For readers with more than 64 bits: the same as the fraction, but exact, and as if
+	 * CLOCK_MONOTONIC_RAW had gone on while the machine slept.
+	 */
 	kbarman_header_fact(session->capture, "raw_end", "%llu,%llu", session->stopped.timestamp,
-			    session->stopped.raw_ns);
+			    session->stopped.raw_ns + slept);
+	if (session->sleeps)
+		kbarman_header_fact(session->capture, "asleep", "%u,%llu", session->sleeps, slept);
 	for_each_cpu(cpu, session->cpus)
 		if (per_cpu(kbarman_rings, cpu).data)
 			kbarman_ring_settle(per_cpu_ptr(&kbarman_rings, cpu));
@@ -485,7 +495,7 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 	query->clock_hz = kbarman_clock_hz();
 	query->min_ring_bytes = KBARMAN_RING_MIN;
 	query->max_ring_bytes = KBARMAN_RING_MAX;
-	if (kbarman_clock_raw)
+	if (kbarman_clock_counts())
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
 	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
 		query->features |= KBARMAN_FEATURE_PMU;

@@ -11,6 +11,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 
+#include "clock.h"
 #include "header.h"
 #include "ring.h"
 
@@ -37,6 +38,8 @@ struct kbarman_session {
 	struct kbarman_capture *capture;
 
 	struct kbarman_clock_pair started, stopped;
+	struct kbarman_clock_sleep asleep;	/* since the start */
+	unsigned int sleeps;
 };
 
 extern struct kbarman_session kbarman_session;

@@ -331,6 +331,8 @@ struct kbarman_stats {
  * t^2 / 36 ns after t seconds, which is 360 us after an hour.
  * The two pairs themselves, which are the facts kbarman.raw_base and kbarman.raw_end
  * of the capture, are exact to a microsecond however long it was.
+ * CLOCK_MONOTONIC_RAW stands still while the machine is suspended, the timestamps may go on:
+ * the fraction is of the time awake, and kbarman.raw_end as if that clock had gone on, too.
  *
  *	EINVAL	not configured
  */

@@ -406,6 +406,16 @@ def output_is_the_same_every_time(tmp):
         assert len({tap.run("report", *args, cwd=tmp).stdout for _ in range(4)}) == 1, args
 
 
+def a_sleep_of_the_machine_is_told(tmp):
+    for fact, said in (("2,3500000000", "2 times; CLOCK_MONOTONIC_RAW stood still for 3.500000 s"),
+                       ("1,0", "1 time;"), ("none", None), (None, None)):
+        path = Maker(facts={"asleep": fact} if fact else {}).save(os.path.join(tmp, "x.cap"))
+        text = tap.run("report", path).stdout
+        assert (said in text) if said else ("asleep" not in text), (fact, text)
+        head = json.loads(tap.run("report", "--json", path).stdout.splitlines()[0])
+        assert head.get("asleep") == fact, head
+
+
 def an_empty_capture_is_reported(tmp):
     path = Maker().save(os.path.join(tmp, "empty.cap"))
     result = tap.run("report", path)

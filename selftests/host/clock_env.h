@@ -20,6 +20,7 @@ typedef __u64 u64;
 #define __always_inline		inline __attribute__((always_inline))
 #define __init
 #define __ro_after_init
+#define __read_mostly
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define U64_MAX			UINT64_MAX
 #define NSEC_PER_SEC		1000000000L

@@ -21,6 +21,7 @@ static struct {
 	u64 ticks;			/* now */
 	u64 num, den;			/* CLOCK_MONOTONIC_RAW is ticks * num / den + raw */
 	u64 raw, monotonic, real;	/* what the clocks were at tick 0 */
+	u64 asleep;			/* the clocks stood still that long, in ns */
 	u32 pause;			/* ticks lost now and then */
 } machine;
 
@@ -60,7 +61,7 @@ static u64 system_clock(u64 offset)
 	u64 value;
 
 	pass_time();
-	value = raw_at(machine.ticks) - machine.raw + offset;
+	value = raw_at(machine.ticks) - machine.raw - machine.asleep + offset;
 	pass_time();
 	return value;
 }
@@ -98,7 +99,9 @@ static void machine_init(u32 hz, u64 num, u64 den)
 	machine.raw = random_below(UINT64_C(1) << 50);
 	machine.monotonic = random_below(UINT64_C(1) << 50);
 	machine.real = UINT64_C(1700000000) * NSEC_PER_SEC;
+	machine.asleep = 0;
 	machine.pause = 0;
+	missing = 0;
 	kbarman_clock_init();
 }
 
@@ -144,17 +147,68 @@ static void machine_of_turn(u32 turn)
 
 struct session {
 	struct kbarman_clock_pair start, stop;
+	struct kbarman_clock_sleep asleep;
 	u64 multiplier, divisor;
 };
 
-static struct session record(u64 seconds)
+static void stay_awake(u64 seconds)
 {
-	struct session s;
+	machine.ticks += seconds * machine.hz + random_below(machine.hz);
+}
+
+/* The counter goes on, the clocks made of it do not: see kmod/suspend.c. */
+static void sleep_for(struct session *s, u64 seconds)
+{
+	u64 ticks = seconds * machine.hz + random_below(machine.hz);
+	struct kbarman_clock_pair before, after;
+
+	kbarman_clock_read(&before);
+	machine.ticks += ticks;
+	machine.asleep += scale(ticks, machine.num, machine.den);
+	kbarman_clock_read(&after);
+	s->asleep.ticks += after.timestamp - before.timestamp;
+	s->asleep.raw_ns += after.raw_ns - before.raw_ns;
+}
+
+/* The counter went on for up to a second, or begins anew and is anything up to where it was. */
+static void sleep_deeply(struct session *s)
+{
+	struct kbarman_clock_pair before, after;
+	u64 fell, kept;
+
+	kbarman_clock_read(&before);
+	kbarman_clock_suspend();
+	fell = machine.ticks;
+	kept = raw_at(fell);
+	machine.ticks = random_below(4) ? random_below(fell) : fell + random_below(machine.hz);
+	/* What the kernel makes of it goes on from where it was. */
+	machine.raw += kept - raw_at(machine.ticks);
+	kbarman_clock_resume();
+	kbarman_clock_read(&after);
+	s->asleep.ticks += after.timestamp - before.timestamp;
+	s->asleep.raw_ns += after.raw_ns - before.raw_ns;
+}
+
+static struct session begin(void)
+{
+	struct session s = { .multiplier = 0 };
 
 	kbarman_clock_read(&s.start);
-	machine.ticks += seconds * machine.hz + random_below(machine.hz);
-	kbarman_clock_read(&s.stop);
-	kbarman_clock_fit(&s.start, &s.stop, &s.multiplier, &s.divisor);
+	return s;
+}
+
+static void end(struct session *s)
+{
+	kbarman_clock_read(&s->stop);
+	kbarman_clock_fit(&s->start, &s->stop, &s->asleep, &s->multiplier, &s->divisor);
+}
+
+static struct session record(u64 seconds)
+{
+	struct session s = begin();
+
+	stay_awake(seconds);
+	end(&s);
 	return s;
 }
 
@@ -284,7 +338,7 @@ static void nominal_rates(void)
 	for (u32 turn = 0; good && turn < TURNS; turn++) {
 		machine_of_turn(turn);
 		machine.hz = turn < 32 ? 1U << turn : machine.hz;
-		kbarman_clock_fit(NULL, NULL, &multiplier, &divisor);
+		kbarman_clock_fit(NULL, NULL, NULL, &multiplier, &divisor);
 		good = multiplier && multiplier <= 1 << 20 && divisor;
 		/* To a part in a million, where a fraction can be. */
 		if (good && machine.hz >= 1000000)
@@ -299,18 +353,23 @@ static void nominal_rates(void)
 static void odd_pairs(void)
 {
 	struct kbarman_clock_pair from = { .timestamp = 1000, .raw_ns = 1000 }, to = from;
+	struct kbarman_clock_sleep asleep = { .ticks = 0 };
 	u64 multiplier, divisor;
 
 	machine_of_rate(50000000);
 	to.raw_ns += 1000;
-	kbarman_clock_fit(&from, &to, &multiplier, &divisor);
+	kbarman_clock_fit(&from, &to, &asleep, &multiplier, &divisor);
 	tap_ok(multiplier == 20 && divisor == 1, "no_ticks_between_pairs_mean_the_nominal_rate");
 	to = (struct kbarman_clock_pair) { .timestamp = 500, .raw_ns = 500 };
-	kbarman_clock_fit(&from, &to, &multiplier, &divisor);
+	kbarman_clock_fit(&from, &to, &asleep, &multiplier, &divisor);
 	tap_ok(multiplier == 20 && divisor == 1, "pairs_in_disorder_mean_the_nominal_rate");
 	to = (struct kbarman_clock_pair) { .timestamp = 1100, .raw_ns = 4000 };
-	kbarman_clock_fit(&from, &to, &multiplier, &divisor);
+	kbarman_clock_fit(&from, &to, &asleep, &multiplier, &divisor);
 	tap_ok(multiplier == 20 && divisor == 1, "an_absurd_drift_means_the_nominal_rate");
+	asleep = (struct kbarman_clock_sleep) { .ticks = 100, .raw_ns = 3000 };
+	kbarman_clock_fit(&from, &to, &asleep, &multiplier, &divisor);
+	tap_ok(multiplier == 20 && divisor == 1 && kbarman_clock_slept(&from, &to, &asleep) == 0,
+	       "a_session_that_slept_all_the_time_means_the_nominal_rate");
 }
 
 /* ---- the library, which knows where the capture ended ---- */
@@ -376,6 +435,75 @@ static void hours_are_exact_by_the_library(void)
 		tell(&s, error);
 }
 
+/*
+ * What was recorded is in its place by the counter, which did not stand still: the stop's
+ * CLOCK_MONOTONIC_RAW is as if it had gone on, too.
+ */
+static void sleeps_move_no_record(void)
+{
+	const u64 allowed = 2 * MICROSECOND;
+	u64 header = 0, library = 0, slept = 0;
+	struct session s;
+
+	for (u32 turn = 0; turn < TURNS; turn++) {
+		if (header > allowed || library > allowed || slept > allowed)
+			break;
+		machine_of_turn(turn);
+		s = begin();
+		for (u32 i = 0; i < 3; i++) {
+			stay_awake(30);
+			sleep_for(&s, random_below(i == 2 ? 60 : 4));
+		}
+		stay_awake(0);
+		end(&s);
+		slept = kbarman_clock_slept(&s.start, &s.stop, &s.asleep);
+		s.stop.raw_ns += slept;
+		slept = difference(slept, machine.asleep);
+		header = error_of_header(&s);
+		library = error_of_library(&s);
+	}
+	if (!tap_ok(header <= allowed, "a_sleep_does_not_move_what_was_recorded"))
+		tell(&s, header);
+	if (!tap_ok(library <= allowed, "nor_does_it_by_the_library"))
+		tell(&s, library);
+	if (!tap_ok(slept <= allowed, "how_long_it_slept_is_known"))
+		tell(&s, slept);
+}
+
+/* A record each second: their order, and how far apart they are. */
+static void counters_that_begin_anew(void)
+{
+	bool forth = true, exact = true;
+
+	for (u32 turn = 0; forth && exact && turn < TURNS; turn++) {
+		struct session s;
+		u64 stamps[40], raw[40];
+
+		machine_of_turn(turn);
+		s = begin();
+		for (u32 i = 0; i < 40; i++) {
+			if (i == 10 || i == 20 || i == 30)
+				sleep_deeply(&s);
+			machine.ticks += machine.hz;
+			stamps[i] = kbarman_clock();
+			raw[i] = raw_at(machine.ticks);
+			forth &= stamps[i] > (i ? stamps[i - 1] : s.start.timestamp);
+		}
+		end(&s);
+		forth &= s.stop.timestamp >= stamps[39];
+		for (u32 i = 1; forth && i < 40; i++) {
+			u64 from = (stamps[i - 1] - s.start.timestamp) * s.multiplier / s.divisor;
+			u64 to = (stamps[i] - s.start.timestamp) * s.multiplier / s.divisor;
+
+			if (i == 10 || i == 20 || i == 30)
+				continue;
+			exact &= difference(to - from, raw[i] - raw[i - 1]) <= MICROSECOND;
+		}
+	}
+	tap_ok(forth, "a_counter_that_begins_anew_does_not_turn_time_back");
+	tap_ok(exact, "nor_does_it_change_what_a_second_is");
+}
+
 /* An end that does not go with the header is none. */
 static void hostile_ends(void)
 {
@@ -409,6 +537,8 @@ int main(void)
 	nominal_rates();
 	odd_pairs();
 	hours_are_exact_by_the_library();
+	sleeps_move_no_record();
+	counters_that_begin_anew();
 	hostile_ends();
 	return tap_done();
 }

@@ -86,6 +86,17 @@ static void put_clock(const struct report *report)
 	putchar('\n');
 }
 
+static void put_sleeps(const struct report *report)
+{
+	const char *asleep = kb_barman_fact(report->barman, "asleep");
+	unsigned int times;
+	uint64_t ns;
+
+	if (asleep && sscanf(asleep, "%u,%" SCNu64, &times, &ns) == 2)
+		printf("# asleep   : %u time%s; CLOCK_MONOTONIC_RAW stood still for %.6f s of the above\n",
+		       times, times == 1 ? "" : "s", ns / 1e9);
+}
+
 static void put_events(const struct report *report)
 {
 	uint32_t i, nr = kb_names_nr_counters(report->names);
@@ -118,6 +129,7 @@ static void put_head(const struct report *report)
 		put_head_line("filter", filter);
 	put_time(report);
 	put_clock(report);
+	put_sleeps(report);
 	put_events(report);
 	printf("# records  : %" PRIu64 ": %" PRIu64 " samples, %" PRIu64 " switches, %" PRIu64
 	       " halts, %" PRIu64 " others\n", report->nr_events, events[KB_EVENT_SAMPLE],

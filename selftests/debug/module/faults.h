@@ -20,6 +20,7 @@
 #include <linux/perf_event.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
+#include <linux/suspend.h>
 #include <linux/tracepoint.h>
 #include <linux/xarray.h>
 
@@ -39,6 +40,7 @@ bool kbarman_test_chance(void);
 	kbarman_or(ERR_PTR(-ENFILE), anon_inode_getfile(__VA_ARGS__))
 #define anon_inode_getfd(...)	kbarman_or(-EMFILE, anon_inode_getfd(__VA_ARGS__))
 #define cpuhp_setup_state(...)	kbarman_or(-ENOSPC, cpuhp_setup_state(__VA_ARGS__))
+#define register_pm_notifier(...)	kbarman_or(-EEXIST, register_pm_notifier(__VA_ARGS__))
 #define misc_register(...)	kbarman_or(-EBUSY, misc_register(__VA_ARGS__))
 #define perf_event_create_kernel_counter(...) \
 	kbarman_or(ERR_PTR(-EACCES), perf_event_create_kernel_counter(__VA_ARGS__))
