@@ -294,6 +294,22 @@ static int do_mark_series(void)
 	return call(fd, KBARMAN_MARK_SERIES, &s);
 }
 
+static int marks_fd = -1;
+
+static void running_with_marks(void)
+{
+	running();
+	marks_fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	if (marks_fd < 0)
+		lost("no descriptor for marks");
+}
+
+static void close_both(void)
+{
+	close(marks_fd);
+	close_device();
+}
+
 /* Longer than what needs no memory. */
 static int do_mark(void)
 {
@@ -304,7 +320,7 @@ static int do_mark(void)
 			  .text_bytes = sizeof(m.text) } };
 
 	memset(m.text, 'x', sizeof(m.text));
-	return write(fd, &m, sizeof(m)) < 0 ? -errno : 0;
+	return write(marks_fd, &m, sizeof(m)) < 0 ? -errno : 0;
 }
 
 /* Other processes do what the session's probes and worker see. */
@@ -339,7 +355,7 @@ static const struct step steps[] = {
 	{ "open_for_marks", nothing, do_open_for_marks, close_device },
 	{ "mark_state", open_device, do_mark_state, close_device },
 	{ "mark_series", running, do_mark_series, close_device },
-	{ "mark", running, do_mark, close_device },
+	{ "mark", running_with_marks, do_mark, close_both },
 	{ "fork_and_exec", running, do_fork_and_map, close_device },
 };
 
