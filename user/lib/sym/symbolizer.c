@@ -366,18 +366,19 @@ static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint
 /* The image of a row of the mmap table, loaded. */
 static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct kb_maps_hit *hit)
 {
-	struct kb_image **known = &symbolizer->row_images[hit->index], *image;
+	struct kb_image *image = symbolizer->row_images[hit->index];
 
-	if (*known)
-		return *known;
+	if (image)
+		return image;
 	image = kb_images_get_file(&symbolizer->images, hit->row->image, hit->row->file,
 				   !hit->row->task_id);
 	if (!image)
 		return NULL;
 	if (!image->row && hit->row->task_id)
 		image->row = hit->row;
-	*known = kb_image_load(&symbolizer->images, image);
-	return *known;
+	image = kb_image_load(&symbolizer->images, image);
+	symbolizer->row_images[hit->index] = image;
+	return image;
 }
 
 static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
