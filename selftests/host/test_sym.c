@@ -17,6 +17,8 @@
 
 #define TASK	42
 #define JIT	0x7000000000UL
+#define SPAN	0x7100000000UL	/* of this program: more than it has */
+#define BEYOND	0x7200000000UL	/* what this program has not */
 
 struct session {
 	struct kb_barman *barman;
@@ -67,6 +69,8 @@ static void open_session(struct session *session, const struct kb_symbol_options
 		{ 10, TASK, 0, JIT, 0x1000, 0, "", { NULL, 0 } },
 		{ 10, TASK, 0, JIT + 0x1000, 0x1000, 0, "/gone/program", { NULL, 0 } },
 		{ 10, TASK, 0, JIT + 0x2000, 0x1000, 0, "/usr/bin/old (deleted)", { NULL, 0 } },
+		{ 10, TASK, 0, SPAN, 1 << 30, 0, "/proc/self/exe", { NULL, 0 } },
+		{ 10, TASK, 0, BEYOND, 0x1000, 1 << 30, "/proc/thread-self/exe", { NULL, 0 } },
 		{ 10, 0, 0, 0xffffffff81000000, 0x10000, 0, "[kernel.kallsyms]", { NULL, 0 } },
 		{ 10, 0, 0, 0xffffffffc0000000, 0x1000, 0, "[some_module]", { NULL, 0 } },
 	};
@@ -178,7 +182,7 @@ static void test_no_symbols(struct session *session)
 }
 
 struct said {
-	unsigned int gone, deleted, kernel, other;
+	unsigned int gone, deleted, kernel, span, beyond, other;
 };
 
 static void listen(void *context, const char *sentence)
@@ -189,6 +193,10 @@ static void listen(void *context, const char *sentence)
 		said->gone++;
 	else if (strstr(sentence, "/usr/bin/old"))
 		said->deleted++;
+	else if (strstr(sentence, "/proc/self/exe"))
+		said->span++;
+	else if (strstr(sentence, "/proc/thread-self/exe"))
+		said->beyond++;
 	else if (strstr(sentence, "kernel"))
 		said->kernel++;
 	else
@@ -204,6 +212,22 @@ static void test_complaints(struct session *session)
 	tap_is(said.deleted, 1, "a_deleted_image_is_said_once");
 	tap_is(said.kernel, 1, "missing_kernel_symbols_are_said");
 	tap_is(said.other, 1, "unmapped_addresses_are_said");
+}
+
+/*
+ * Loaders map a file's whole span as code first, and its data over it: an address there, as a
+ * chain may have it, says nothing of the file. That a mapping begins where the file has nothing
+ * does.
+ */
+static void test_spans(struct session *session)
+{
+	struct said said = { 0 };
+
+	tap_is_string(resolve(session, SPAN + (1 << 29))->name, "", "behind_a_file_is_no_symbol");
+	tap_is_string(resolve(session, BEYOND)->name, "", "beyond_a_file_is_no_symbol");
+	kb_symbolizer_complaints(session->symbolizer, listen, &said);
+	tap_is(said.span, 0, "addresses_behind_a_file_are_no_sign_of_another_one");
+	tap_is(said.beyond, 1, "mappings_beyond_a_file_are");
 }
 
 static void test_kernel(void)
@@ -291,6 +315,7 @@ int main(void)
 	test_ids(&session);
 	test_no_symbols(&session);
 	test_complaints(&session);
+	test_spans(&session);
 	test_queue(&session);
 	close_session(&session);
 	test_kernel();

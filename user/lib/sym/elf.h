@@ -69,4 +69,8 @@ void kb_elf_release(struct kb_elf *elf);
  */
 const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset);
 
+/* Does any of it stand in the page of the file that begins at @offset? */
+#define KB_ELF_PAGE	4096U	/* as small as any */
+bool kb_elf_maps_page(const struct kb_elf *elf, uint64_t offset);
+
 #endif

@@ -321,12 +321,14 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	answer_image(symbolizer, image, false);
 	segment = kb_elf_segment_at(&image->elf, offset);
 	if (!segment) {
-		if (image->elf.nr_segments)
+		if (!image->elf.nr_segments)
+			return;
+		/* A row may be longer than what is mapped there: data was mapped over its end. */
+		if (!kb_elf_maps_page(&image->elf, row->image_offset))
 			kb_image_complain(image, "%s is not the file that was recorded: nothing of "
 					  "it is mapped from offset 0x%llx", image->name,
-					  (unsigned long long)offset);
-		if (image->elf.nr_segments)
-			symbolizer->holds.low = symbolizer->holds.high = pc;
+					  (unsigned long long)row->image_offset);
+		symbolizer->holds.low = symbolizer->holds.high = pc;
 		return;
 	}
 	before = offset - segment->offset;
