@@ -283,6 +283,28 @@ static void event_without_pmu(void)
 	promise_capture(fd, "and_what_it_samples_is_a_capture");
 }
 
+/* Where there are NMIs, user code is interrupted by them, and its stack looked at from there. */
+static void chains_from_overflows(void)
+{
+	static const struct kbarman_event cycles = {
+		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
+	struct kbarman_configure c = config(&cycles);
+	struct noise noise = { .nr = 0 };
+	int fd = device_open_free();
+
+	c.flags = KBARMAN_CONFIGURE_FALLBACK | KBARMAN_CONFIGURE_CHAIN_USER |
+		  KBARMAN_CONFIGURE_CHAIN_KERNEL;
+	c.sources = KBARMAN_SOURCE_PMU;
+	c.sample = 400000;
+	if (configure(fd, c) || start(fd))
+		lost("no session");
+	noise_forks(&noise);
+	while (stats(fd, KBARMAN_CPU_ALL).written < 1000)
+		usleep(100000);
+	noise_end(&noise);
+	promise_capture(fd, "chains_that_overflows_find_are_a_capture");
+}
+
 static void period_without_end(void)
 {
 	static const struct kbarman_event clock = {
@@ -312,6 +334,7 @@ int main(void)
 	marks_beyond_the_rate();
 	cpu_that_is_refused();
 	event_without_pmu();
+	chains_from_overflows();
 	period_without_end();
 	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
 	return tap_done();
