@@ -541,7 +541,8 @@ static void add_ring_stats(struct kbarman_stats *stats, const struct kbarman_rin
 	if (!ring->overwrite)
 		return;
 	present = kbarman_ring_count(ring);
-	if (present >= 0)
+	/* Some of them may have come since. */
+	if (present >= 0 && written > present)
 		stats->overwritten += written - present;
 }
 

@@ -28,6 +28,34 @@ FIXTURE_TEARDOWN(session)
 	close(self->other);
 }
 
+/* ---- what is told of one that runs ---- */
+
+TEST_F(session, what_is_overwritten_was_written)
+{
+	struct kbarman_configure c = all;
+	struct kbarman_stats s;
+	pid_t child;
+
+	c.mode = KBARMAN_MODE_OVERWRITE;
+	c.ring_bytes = 4 * MIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			ping_pong(sysconf(_SC_NPROCESSORS_ONLN) - 1, 100);
+	}
+	/* Records come while they are counted, which takes the longer the more there are. */
+	do {
+		s = stats(self->fd, KBARMAN_CPU_ALL);
+		ASSERT_GE(s.written, s.overwritten);
+	} while (s.written < 10000);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 /* ---- two descriptors ---- */
 
 TEST_F(session, a_second_descriptor_is_busy)
