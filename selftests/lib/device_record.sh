@@ -9,10 +9,15 @@ record() {
 	"$KBARMAN" record "$@"
 }
 
+# The file has what a capture begins with: it is written when all before it is on the disk.
+has_header() {
+	[ -e "$1" ] && [ "$(head -c 8 "$1" | tr -d '\0')" ]
+}
+
 # Wait until the recording in FILE.partial has begun, at most 20 s; the first sync is there.
 begun() {
 	i=0
-	until [ -s "$1.partial" ]; do
+	until has_header "$1.partial"; do
 		i=$((i + 1))
 		[ $i -lt 200 ] || { echo "no $1.partial"; return 1; }
 		sleep 0.1
@@ -30,7 +35,7 @@ sum_of() {
 }
 
 records_in() {
-	"$KBARMAN" dump --json "$1" | grep -c '"kind":"record"'
+	"$KBARMAN" info --json "$1" | sed -n 's/^{"kind":"records","records":\([0-9]*\),.*/\1/p'
 }
 
 # It decodes to its last byte, and has as many records as the module counted.

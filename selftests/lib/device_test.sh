@@ -21,11 +21,13 @@ built_beside() {
 
 count=0 failed=0
 
-# Run the test of that name, a function that fails by its status; say why on stdout.
+# Run the test of that name, a function that fails by its status; say why on stdout. Lines
+# that begin with NOTE or SKIP are shown in any case.
 check() {
 	count=$((count + 1))
 	rm -rf ./*
 	if "$1" >.said 2>&1; then
+		sed -n 's/^NOTE/#/p' .said
 		echo "ok $count - $1$(sed -n 's/^SKIP/ # SKIP/p' .said)"
 	else
 		echo "not ok $count - $1"
