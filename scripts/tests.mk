@@ -3,7 +3,7 @@
 # selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream torture session cpus tasks samples chains tracepoints clock marks mark_client permission leaks lockdown
+VM_TESTS	:= load abi map records stream torture session cpus tasks samples rows chains tracepoints clock marks mark_client permission leaks lockdown
 GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend)
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
@@ -148,7 +148,7 @@ $(GUEST)/threads: selftests/vm/threads.c
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
 # The harness's own header is not for -Wall; and its macros compare what they are given.
-$(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h \
+$(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h \
 			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \

@@ -1,0 +1,489 @@
+// SPDX-License-Identifier: MIT
+/* Rows of the mmap table: that every place a sample may be at has one, of its file and time. */
+#include <linux/perf_event.h>
+#include <pthread.h>
+#include <sys/mman.h>
+#include <sys/mount.h>
+#include <sys/stat.h>
+
+#include "burn.h"
+#include "kselftest_harness.h"
+
+/* @task has a row for @pc, from before @timestamp on. */
+static const struct bm_protocol_header_mmap_layout *row_of(const void *map, uint32_t task,
+							   uint64_t pc)
+{
+	const struct bm_protocol_header_mmap_layout *row =
+		capture_maps(map) + *capture_map_count(map);
+
+	while (row-- > capture_maps(map))
+		if (row->task_id == task && pc - row->base_address < row->length)
+			return row;
+	return NULL;
+}
+
+static bool ends_in(const char *path, const char *name)
+{
+	size_t length = strlen(name);
+
+	return strlen(path) >= length && !strcmp(path + strlen(path) - length, name);
+}
+
+FIXTURE(rows)
+{
+	int fd;
+	const void *map;
+};
+
+FIXTURE_SETUP(rows)
+{
+	self->fd = device_open_free();
+	ASSERT_EQ(0, configure(self->fd, sampling(&cpu_clock, 1)));
+	self->map = map_cpu(self->fd, 0);
+	pin(0);
+}
+
+FIXTURE_TEARDOWN(rows)
+{
+	close(self->fd);
+}
+
+TEST_F(rows, a_program_there_at_start_has_rows)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)burn);
+	ASSERT_NE(NULL, row);
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
+}
+
+TEST_F(rows, a_row_says_where_in_the_file)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	uint8_t bytes[32];
+	uint64_t offset;
+	int exe;
+
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)burn);
+	ASSERT_NE(NULL, row);
+	/* The bytes of burn() stand there. */
+	offset = (uintptr_t)burn - row->base_address + row->image_offset;
+	exe = open(capture_strings(self->map) + row->image_ptr, O_RDONLY | O_CLOEXEC);
+	ASSERT_LE(0, exe);
+	ASSERT_EQ(sizeof(bytes), pread(exe, bytes, sizeof(bytes), offset));
+	EXPECT_EQ(0, memcmp(bytes, burn, sizeof(bytes)));
+	close(exe);
+}
+
+static void *burn_in_thread(void *argument)
+{
+	FIXTURE_DATA(rows) *self = argument;
+
+	pin(0);
+	burn_for(self->map, 2);
+	return (void *)(long)thread_id();
+}
+
+TEST_F(rows, a_thread_that_is_sampled_has_rows_of_its_own)
+{
+	pthread_t thread;
+	void *id;
+
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&thread, NULL, burn_in_thread, self));
+	ASSERT_EQ(0, pthread_join(thread, &id));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, row_of(self->map, (long)id, (uintptr_t)burn));
+}
+
+TEST_F(rows, a_forked_child_that_is_sampled_has_rows)
+{
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		burn_for(self->map, 2);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, row_of(self->map, child, (uintptr_t)burn));
+}
+
+/* The program is gone when anybody looks; its row is there all the same. */
+TEST_F(rows, a_program_that_has_ended_has_rows)
+{
+	struct walk walk;
+	const union record *r;
+	unsigned int found = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		setenv("KBARMAN_TEST_BURN", "1", 1);
+		execl("/proc/self/exe", "whatever", NULL);
+		_exit(1);
+	}
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk))) {
+		uint64_t pc = sample_pc(r);
+
+		if (r->sample.task_id != (uint32_t)child || !pc || is_in_kernel(&walk, r))
+			continue;
+		found++;
+		EXPECT_NE(NULL, row_of(self->map, child, pc))
+			TH_LOG("0x%llx", (unsigned long long)pc);
+	}
+	EXPECT_LE(1, found);
+}
+
+/* @length bytes of this program from @offset on, as code; where the kernel likes or at @at. */
+static char *map_own_code(void *at, size_t length, off_t offset)
+{
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *code = mmap(at, length, PROT_READ | PROT_EXEC, MAP_PRIVATE | (at ? MAP_FIXED : 0),
+			  exe, offset);
+
+	if (code == MAP_FAILED)
+		lost("the program can't be mapped");
+	close(exe);
+	return code;
+}
+
+TEST_F(rows, a_mapping_made_later_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = map_own_code(NULL, 8192, 4096);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(4096, row->image_offset + ((uintptr_t)code - row->base_address));
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
+}
+
+TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	uint64_t page = query(self->fd).page_size, first;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = map_own_code(NULL, 4096, page);
+	while (!row_of(self->map, getpid(), (uintptr_t)code))
+		usleep(1000);
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	EXPECT_EQ(page, row->image_offset + ((uintptr_t)code - row->base_address));
+	first = row->timestamp;
+	/* Over it, and once more where it was given back. */
+	map_own_code(code, 4096, 2 * page);
+	ASSERT_EQ(0, munmap(code, 4096));
+	map_own_code(code, 4096, 3 * page);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	EXPECT_EQ(3 * page, row->image_offset + ((uintptr_t)code - row->base_address));
+	EXPECT_LT(first, row->timestamp);
+}
+
+TEST_F(rows, memory_that_is_made_executable_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, code);
+	ASSERT_EQ(0, mprotect(code, 1 << 16, PROT_READ | PROT_EXEC));
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)code);
+	ASSERT_NE(NULL, row);
+	EXPECT_STREQ("//anon", capture_strings(self->map) + row->image_ptr);
+}
+
+TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	size_t page = query(self->fd).page_size;
+	char *code, *place;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	code = map_own_code(NULL, 4 * page, page);
+	place = mmap(NULL, 4 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(MAP_FAILED, place);
+	/* The two pages in the middle. */
+	ASSERT_EQ(place, mremap(code + page, 2 * page, 2 * page, MREMAP_MAYMOVE | MREMAP_FIXED,
+				place));
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, getpid(), (uintptr_t)place);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ(place, (char *)(uintptr_t)row->base_address);
+	EXPECT_EQ(2 * page, row->length);
+	EXPECT_EQ(2 * page, row->image_offset);
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
+}
+
+/* Map code in more places than the queue holds, before who reads it has a turn. */
+static void map_in_a_burst(void)
+{
+	const struct sched_param urgent = { .sched_priority = 1 };
+	size_t page = sysconf(_SC_PAGESIZE), i;
+	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	char *places = mmap(NULL, 100 * page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (places == MAP_FAILED || sched_setscheduler(0, SCHED_FIFO, &urgent))
+		lost("the program can't be made urgent");
+	for (i = 0; i < 20000; i++)
+		if (mmap(places + i % 50 * 2 * page, page, PROT_READ | PROT_EXEC,
+			 MAP_PRIVATE | MAP_FIXED, exe, (1 + i % 2) * page) == MAP_FAILED)
+			lost("the program can't be mapped");
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
+{
+	pid_t child[2];
+	int i, status;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 2; i++) {
+		child[i] = fork();
+		if (!child[i]) {
+			pin(i % sysconf(_SC_NPROCESSORS_ONLN));
+			map_in_a_burst();
+		}
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(child[i], waitpid(child[i], &status, 0));
+		EXPECT_EQ(0, status);
+	}
+	while (!stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE])
+		usleep(10000);
+	ASSERT_EQ(0, stop(self->fd));
+}
+
+/* Another file, for this process only, where @path is; nothing of it but its first page. */
+static void cover(const char *path)
+{
+	char code[4096] = { 0 };
+	int fd;
+
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    (mkdir("/cover", 0700) && errno != EEXIST) ||
+	    mount("cover", "/cover", "tmpfs", 0, NULL))
+		lost("no other file can be put over one");
+	fd = open("/cover/other", O_WRONLY | O_CREAT, 0700);
+	if (write(fd, code, sizeof(code)) != sizeof(code) || close(fd) ||
+	    mount("/cover/other", path, NULL, MS_BIND, NULL))
+		lost("no other file can be put over one");
+}
+
+/* "ADDRESS kbarman.file=...:PATH" of the file that @fd is, as code at @code. */
+static void tell_file(char *text, size_t room, const void *code, int fd, const char *path)
+{
+	FILE *maps = fopen("/proc/self/maps", "re");
+	unsigned int major, minor;
+	unsigned long inode;
+	char line[512];
+	struct stat st;
+	void *at;
+
+	if (!maps || fstat(fd, &st))
+		lost("the program can't be looked at");
+	while (fgets(line, sizeof(line), maps))
+		if (sscanf(line, "%p-%*s %*s %*s %x:%x %lu", &at, &major, &minor, &inode) == 4 &&
+		    at == code)
+			snprintf(text, room, "%p kbarman.file=%u:%u:%lu:%llu:%llu:%s", code, major,
+				 minor, inode, (unsigned long long)st.st_size,
+				 st.st_mtim.tv_sec * 1000000000ULL + st.st_mtim.tv_nsec, path);
+	fclose(maps);
+}
+
+TEST_F(rows, files_of_one_path_are_told_apart)
+{
+	const struct bm_protocol_header_mmap_layout *row[2];
+	char path[256] = "", expected[2][512];
+	pid_t pid[2], i;
+	void *code;
+	int fd;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_LT(0, readlink("/proc/self/exe", path, sizeof(path) - 1));
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 2; i++) {
+		int tell[2];
+
+		ASSERT_EQ(0, pipe(tell));
+		pid[i] = fork();
+		if (!pid[i]) {
+			if (i)
+				cover(path);
+			fd = open(path, O_RDONLY | O_CLOEXEC);
+			code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0);
+			if (code == MAP_FAILED)
+				lost("the program can't be mapped");
+			burn_for(self->map, 2);
+			tell_file(expected[i], sizeof(expected[i]), code, fd, path);
+			if (write(tell[1], expected[i], sizeof(expected[i])) < 0)
+				_exit(1);
+			_exit(0);
+		}
+		close(tell[1]);
+		ASSERT_EQ(sizeof(expected[i]), read(tell[0], expected[i], sizeof(expected[i])));
+		waitpid(pid[i], NULL, 0);
+		close(tell[0]);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	for (i = 0; i < 2; i++) {
+		const char *fact = strchr(expected[i], ' ') + 1, *name;
+
+		row[i] = row_of(self->map, pid[i], strtoull(expected[i], NULL, 16));
+		ASSERT_NE(NULL, row[i]);
+		name = capture_strings(self->map) + row[i]->image_ptr;
+		EXPECT_STREQ(path, name);
+		EXPECT_STREQ(fact, name - (strlen(fact) - strlen(path)));
+	}
+	EXPECT_NE(row[0]->image_ptr, row[1]->image_ptr);
+	rmdir("/cover");
+}
+
+/* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
+static pid_t burn_as(pid_t wanted, const void *map)
+{
+	char before[16];
+	pid_t child;
+
+	snprintf(before, sizeof(before), "%d", wanted - 1);
+	write_file("/proc/sys/kernel/ns_last_pid", before);
+	child = fork();
+	if (!child) {
+		map_own_code(NULL, 4096, 0);
+		burn_for(map, samples_of(map, thread_id(), is_in_burn) + 3);
+		_exit(0);
+	}
+	waitpid(child, NULL, 0);
+	return child == wanted ? child : 0;
+}
+
+TEST_F(rows, a_thread_id_that_comes_again_has_rows_of_its_own)
+{
+	uint64_t first = 0, between, sampled = 0;
+	const union record *r;
+	struct walk walk;
+	pid_t id;
+
+	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+		SKIP(return, "thread ids can't be chosen on this kernel");
+	ASSERT_EQ(0, start(self->fd));
+	do {
+		id = getpid() + 1000;
+		while (!burn_as(id, self->map))
+			id += 10;
+		between = clocks(self->fd).now.timestamp;
+	} while (!burn_as(id, self->map));
+	ASSERT_EQ(0, stop(self->fd));
+	/* The first sample of the second one has a row already, of its own time. */
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk)) && !sampled)
+		if (r->sample.task_id == (uint32_t)id && in_burn(sample_pc(r)) &&
+		    r->header.timestamp > between)
+			sampled = r->header.timestamp;
+	ASSERT_NE(0, sampled);
+	for (uint32_t i = 0; i < *capture_map_count(self->map); i++) {
+		const struct bm_protocol_header_mmap_layout *row = capture_maps(self->map) + i;
+
+		if (row->task_id == (uint32_t)id && row->timestamp > between && !first &&
+		    (uintptr_t)burn - row->base_address < row->length)
+			first = row->timestamp;
+	}
+	EXPECT_LT(between, first);
+	EXPECT_GE(sampled, first);
+}
+
+TEST_F(rows, a_module_loaded_meanwhile_has_a_row)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	bool found = false;
+	int other = open("other.ko", O_RDONLY | O_CLOEXEC);
+
+	if (other < 0)
+		SKIP(return, "there is no other module to load");
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, syscall(SYS_finit_module, other, "", 0));
+	close(other);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, syscall(SYS_delete_module, "minix", O_NONBLOCK));
+	for (row = capture_maps(self->map);
+	     row < capture_maps(self->map) + *capture_map_count(self->map); row++)
+		found |= !row->task_id && row->length &&
+			 !strcmp("[minix]", capture_strings(self->map) + row->image_ptr);
+	EXPECT_TRUE(found);
+}
+
+TEST_F(rows, every_place_of_a_sample_has_a_row)
+{
+	struct walk walk;
+	const union record *r;
+	unsigned int places = 0;
+	pid_t child;
+
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		setenv("KBARMAN_TEST_BURN", "1", 1);
+		execl("/proc/self/exe", "whatever", NULL);
+		_exit(1);
+	}
+	burn_for(self->map, 10);
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	walk = walk_begin(self->map);
+	while ((r = next_sample(&walk))) {
+		uint64_t pc = sample_pc(r);
+
+		if (!pc || is_in_kernel(&walk, r))
+			continue;
+		places++;
+		EXPECT_NE(NULL, row_of(self->map, r->sample.task_id, pc))
+			TH_LOG("task %u at 0x%llx", r->sample.task_id, (unsigned long long)pc);
+	}
+	EXPECT_LE(10, places);
+}
+
+/* For the tests of exec: be a program that burns 50 ms of its CPU's time and ends. */
+static void __attribute__((constructor)) burn_if_told(void)
+{
+	if (!getenv("KBARMAN_TEST_BURN"))
+		return;
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < 50 * PERIOD_NS)
+		burn();
+	_exit(0);
+}
+
+TEST_HARNESS_MAIN
