@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* 6.19 gave the callbacks of the system's core an argument, and their list another struct. */
+/*
+ * 6.19 gave the callbacks of the system's core an argument, and their list another struct; a
+ * late 6.12 has it, too.
+ */
 #include <linux/syscore_ops.h>
 
 static int suspend(void *data)
@@ -7,11 +10,11 @@ static int suspend(void *data)
 	return 0;
 }
 
-static const struct syscore_ops ops = { .suspend = suspend };
-static struct syscore probe = { .ops = &ops };
-
-void compat(void);
-void compat(void)
+void compat(struct syscore *syscore);
+void compat(struct syscore *syscore)
 {
-	register_syscore(&probe);
+	static const struct syscore_ops ops = { .suspend = suspend };
+
+	syscore->ops = &ops;
+	register_syscore(syscore);
 }
