@@ -159,7 +159,9 @@ static struct pt_regs *user_regs(struct pt_regs *regs)
 {
 	if (regs && user_mode(regs))
 		return regs;
-	return current->mm && !(current->flags & PF_KTHREAD) ? task_pt_regs(current) : NULL;
+	/* The task may be about to write other flags of its own. */
+	return current->mm && !(data_race(current->flags) & PF_KTHREAD) ? task_pt_regs(current) :
+		NULL;
 }
 
 static struct kbarman_callchain *gather(struct pt_regs *regs, const void *iterator)
