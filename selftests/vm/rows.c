@@ -117,6 +117,29 @@ TEST_F(rows, a_forked_child_that_is_sampled_has_rows)
 	EXPECT_NE(NULL, row_of(self->map, child, (uintptr_t)burn));
 }
 
+/* For the tests of exec: be a program that burns 50 ms of its CPU's time and ends. */
+static void __attribute__((constructor)) burn_if_told(void)
+{
+	if (!getenv("KBARMAN_TEST_BURN"))
+		return;
+	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < 50 * PERIOD_NS)
+		burn();
+	_exit(0);
+}
+
+/* A child that becomes that program. */
+static pid_t exec_burner(void)
+{
+	pid_t child = fork();
+
+	if (!child) {
+		setenv("KBARMAN_TEST_BURN", "1", 1);
+		execl("/proc/self/exe", "whatever", NULL);
+		_exit(1);
+	}
+	return child;
+}
+
 /* The program is gone when anybody looks; its row is there all the same. */
 TEST_F(rows, a_program_that_has_ended_has_rows)
 {
@@ -126,12 +149,7 @@ TEST_F(rows, a_program_that_has_ended_has_rows)
 	pid_t child;
 
 	ASSERT_EQ(0, start(self->fd));
-	child = fork();
-	if (!child) {
-		setenv("KBARMAN_TEST_BURN", "1", 1);
-		execl("/proc/self/exe", "whatever", NULL);
-		_exit(1);
-	}
+	child = exec_burner();
 	waitpid(child, NULL, 0);
 	ASSERT_EQ(0, stop(self->fd));
 	walk = walk_begin(self->map);
@@ -454,12 +472,7 @@ TEST_F(rows, every_place_of_a_sample_has_a_row)
 	pid_t child;
 
 	ASSERT_EQ(0, start(self->fd));
-	child = fork();
-	if (!child) {
-		setenv("KBARMAN_TEST_BURN", "1", 1);
-		execl("/proc/self/exe", "whatever", NULL);
-		_exit(1);
-	}
+	child = exec_burner();
 	burn_for(self->map, 10);
 	waitpid(child, NULL, 0);
 	ASSERT_EQ(0, stop(self->fd));
@@ -474,16 +487,6 @@ TEST_F(rows, every_place_of_a_sample_has_a_row)
 			TH_LOG("task %u at 0x%llx", r->sample.task_id, (unsigned long long)pc);
 	}
 	EXPECT_LE(10, places);
-}
-
-/* For the tests of exec: be a program that burns 50 ms of its CPU's time and ends. */
-static void __attribute__((constructor)) burn_if_told(void)
-{
-	if (!getenv("KBARMAN_TEST_BURN"))
-		return;
-	while (clock_ns(CLOCK_PROCESS_CPUTIME_ID) < 50 * PERIOD_NS)
-		burn();
-	_exit(0);
 }
 
 TEST_HARNESS_MAIN
