@@ -47,28 +47,30 @@ static bool ends_in(const char *name, const char *ending)
 	return length >= tail && strcmp(name + length - tail, ending) == 0;
 }
 
-/* The kernel makes paths up for memory that has no file. */
-static bool is_no_file(const char *name)
+/* The kernel makes names up for memory that no path leads to. */
+static bool is_memory(const char *name)
 {
 	return strncmp(name, "//", 2) == 0 || strncmp(name, "/memfd:", 7) == 0 ||
 	       strncmp(name, "/SYSV", 5) == 0 || strncmp(name, "anon_inode:", 11) == 0 ||
-	       strncmp(name, "/dev/", 5) == 0 || ends_in(name, " (deleted)");
+	       strncmp(name, "/dev/", 5) == 0;
 }
 
-/* Which file of a name it is matters where there is one to be read. */
+static bool is_deleted(const char *name)
+{
+	return ends_in(name, " (deleted)");
+}
+
+/* Which file of a name it is matters where there is, or was, one to be read. */
 static bool is_path(const char *name)
 {
-	return name[0] == '/' && (!is_no_file(name) || (ends_in(name, " (deleted)") &&
-							 strncmp(name, "/memfd:", 7) != 0 &&
-							 strncmp(name, "/dev/", 5) != 0 &&
-							 strncmp(name, "/SYSV", 5) != 0));
+	return name[0] == '/' && !is_memory(name);
 }
 
 static enum kb_image_kind kind_of(const char *name, bool kernel)
 {
 	if (name[0] == '[' && ends_in(name, "]"))
 		return kernel && !is_user_special(name) ? KB_IMAGE_KERNEL : KB_IMAGE_OTHER;
-	return is_no_file(name) ? KB_IMAGE_OTHER : KB_IMAGE_FILE;
+	return is_memory(name) || is_deleted(name) ? KB_IMAGE_OTHER : KB_IMAGE_FILE;
 }
 
 static const char *base_of(const char *name)
@@ -236,7 +238,7 @@ static void load_file(struct kb_images *images, struct kb_image *image)
 /* Was it a file, and might it be had from a process? */
 static bool was_file(const struct kb_image *image)
 {
-	return ends_in(image->name, " (deleted)") && image->name[0] == '/' &&
+	return is_deleted(image->name) && image->name[0] == '/' &&
 	       strncmp(image->name, "/memfd:", 7) != 0;
 }
 

@@ -310,16 +310,26 @@ static int resolve_kernel(struct kb_symbolizer *symbolizer, struct kb_image *ima
 	return 0;
 }
 
+/* The segment of @image that @row shows at @pc, which is *@before bytes behind its beginning. */
+static const struct kb_elf_segment *segment_at(const struct kb_image *image,
+					       const struct kb_map *row, uint64_t pc,
+					       uint64_t *before)
+{
+	uint64_t offset = pc - row->base_address + row->image_offset;
+	const struct kb_elf_segment *segment = kb_elf_segment_at(&image->elf, offset);
+
+	*before = segment ? offset - segment->offset : 0;
+	return segment;
+}
+
 static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *image,
 			 const struct kb_map *row, uint64_t pc)
 {
-	uint64_t offset = pc - row->base_address + row->image_offset;
-	const struct kb_elf_segment *segment;
-	struct kb_symtab_hit hit;
 	uint64_t before, behind;
+	const struct kb_elf_segment *segment = segment_at(image, row, pc, &before);
+	struct kb_symtab_hit hit;
 
 	answer_image(symbolizer, image, false);
-	segment = kb_elf_segment_at(&image->elf, offset);
 	if (!segment) {
 		if (!image->elf.nr_segments)
 			return;
@@ -331,7 +341,6 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 		symbolizer->holds.low = symbolizer->holds.high = pc;
 		return;
 	}
-	before = offset - segment->offset;
 	symbolizer->place = image;
 	symbolizer->place_offset = segment->vaddr + before - pc;
 	behind = segment->size - 1 - before;
@@ -461,19 +470,18 @@ void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uin
 	const struct kb_elf_segment *segment;
 	const struct kb_image *image;
 	struct kb_maps_hit hit;
-	uint64_t offset;
+	uint64_t before;
 
 	ahead->symtab = NULL;
 	if (kb_maps_find(symbolizer->maps, symbolizer->tasks, task_id, timestamp, pc, &hit))
 		return;
 	image = hit.row ? symbolizer->row_images[hit.index] : NULL;
 	if (image && image->kind != KB_IMAGE_KERNEL) {
-		offset = pc - hit.row->base_address + hit.row->image_offset;
-		segment = kb_elf_segment_at(&image->elf, offset);
+		segment = segment_at(image, hit.row, pc, &before);
 		if (!segment)
 			return;
 		ahead->symtab = &image->elf.symbols;
-		ahead->address = segment->vaddr + (offset - segment->offset);
+		ahead->address = segment->vaddr + before;
 	} else if (image || (!hit.row && symbolizer->wide && pc >> 63)) {
 		ahead->symtab = &symbolizer->kallsyms.symbols;
 		ahead->address = pc;
