@@ -12,7 +12,7 @@ test-debug:		## the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="
 # with the tool and the VM tests, and without
 debug-guest: guest debug-programs
 debug-programs: debug-module $(DEBUG_TESTS:%=$(GUEST)/debug/%) $(GUEST)/debug/guest.sh \
-		$(GUEST)/debug/soak.sh
+		$(GUEST)/debug/soak.sh $(GUEST)/debug/kcsan.awk
 
 # The module as it is shipped, and with what selftests/debug/module adds; the latter counts
 # which of its lines are run (GCOV, KCOV) where the kernel can.
@@ -36,6 +36,6 @@ $(GUEST)/debug/%: selftests/debug/%.c $(wildcard selftests/debug/*.h) selftests/
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -Ikmod -Iselftests -Iselftests/vm $< -o $@
 
-$(GUEST)/debug/%.sh: selftests/debug/%.sh
+$(GUEST)/debug/%: selftests/debug/%
 	@mkdir -p $(@D)
 	install -m 755 $< $@

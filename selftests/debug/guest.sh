@@ -69,14 +69,9 @@ find_leaks() {
 		echo 'kmemleak does not look'
 }
 
-# Linux has races of its own: of the race detector's reports, those with code of ours in them;
-# but for capable(), which marks whoever calls it in flags that a task switch looks at.
+# All of it but Linux's own races.
 kernel_log() {
-	dmesg | awk '
-		/BUG: KCSAN: / { report = $0; ours = 0; theirs = / capable( |$)/; next }
-		report && /======/ { if (ours) print report; report = ""; next }
-		report { ours += /\[kbarman\]/ && !theirs; if (ours) report = report "\n" $0; next }
-		{ print }'
+	dmesg | awk -f "$here/debug/kcsan.awk"
 }
 
 # Each of KASAN, KCSAN, UBSAN, lockdep, ODEBUG and the rest begins a report in one of these ways.
@@ -136,6 +131,7 @@ seeded_bugs() {
 	failed=0
 	if has KCSAN; then
 		promise kcsan_finds_a_race detected race 'BUG: KCSAN: data-race in .*racer'
+		promise the_run_would_have_failed not nothing_reported
 		done_promising
 		return
 	fi
