@@ -7,7 +7,8 @@
  * and others are made from them.
  *
  * What is checked is that a call ends, and that what is told of itself afterwards fits
- * together; the kernel's detectors check the rest. SEED repeats a run.
+ * together; the kernel's detectors check the rest. SEED repeats a run. CORPUS is a file: the
+ * programs in it are run first and kept, and those that are kept in the end are left in it.
  */
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -516,12 +517,45 @@ static void keep(const struct program *program)
 	*corpus[nr_corpus++] = *program;
 }
 
+/* What an earlier run kept, on whatever kernel. Returns how many calls were made. */
+static unsigned long corpus_read(const char *path)
+{
+	struct program program;
+	unsigned long calls = 0;
+	FILE *f = fopen(path, "r");
+
+	if (!f)
+		return 0;
+	while (!fault && fread(&program, sizeof(program), 1, f) == 1) {
+		if (program.nr < 1 || program.nr > MAX_CALLS)
+			lost("CORPUS is none");
+		run(&program);
+		calls += program.nr;
+		covered_more();
+		keep(&program);
+	}
+	fclose(f);
+	return calls;
+}
+
+static void corpus_write(const char *path)
+{
+	FILE *f = fopen(path, "w");
+	unsigned int i;
+
+	for (i = 0; f && i < nr_corpus; i++)
+		fwrite(corpus[i], sizeof(*corpus[i]), 1, f);
+	if (!f || fclose(f))
+		lost("CORPUS can't be written");
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long calls = 0, programs = 0;
 	unsigned long wanted = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	uint64_t seconds = argc > 2 ? strtoul(argv[2], NULL, 0) : UINT32_MAX;
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000;
+	const char *path = getenv("CORPUS");
 	struct program program;
 	unsigned int i;
 
@@ -534,6 +568,8 @@ int main(int argc, char **argv)
 	for (i = 0; i < FILES; i++)
 		files[i] = -1;
 	coverage_begin();
+	if (path)
+		calls = corpus_read(path);
 	while (calls < wanted && !fault && clock_ns(CLOCK_MONOTONIC) < end) {
 		new_program(&program);
 		run(&program);
@@ -542,6 +578,8 @@ int main(int argc, char **argv)
 		if (covered_more())
 			keep(&program);
 	}
+	if (path)
+		corpus_write(path);
 	tap_note("%lu calls in %lu programs; %lu places reached, %u programs kept%s", calls,
 		 programs, places, nr_corpus, trace ? "" : " (no KCOV)");
 	if (!tap_ok(!fault, "no_sequence_of_calls_breaks_the_device"))
