@@ -69,6 +69,7 @@ static void open_session(struct session *session, const struct kb_symbol_options
 		{ 10, TASK, 0, JIT, 0x1000, 0, "", { NULL, 0 } },
 		{ 10, TASK, 0, JIT + 0x1000, 0x1000, 0, "/gone/program", { NULL, 0 } },
 		{ 10, TASK, 0, JIT + 0x2000, 0x1000, 0, "/usr/bin/old (deleted)", { NULL, 0 } },
+		{ 10, TASK, 0, JIT + 0x3000, 0x1000, 0, "/SYSV00000000 (deleted)", { NULL, 0 } },
 		{ 10, TASK, 0, SPAN, 1 << 30, 0, "/proc/self/exe", { NULL, 0 } },
 		{ 10, TASK, 0, BEYOND, 0x1000, 1 << 30, "/proc/thread-self/exe", { NULL, 0 } },
 		{ 10, 0, 0, 0xffffffff81000000, 0x10000, 0, "[kernel.kallsyms]", { NULL, 0 } },
@@ -173,6 +174,8 @@ static void test_no_symbols(struct session *session)
 	tap_is_string(symbol->image_base, "program", "and_its_base_name");
 	tap_is_string(resolve(session, JIT + 0x2005)->image, "/usr/bin/old (deleted)",
 		      "a_deleted_image_has_its_name");
+	tap_is_string(resolve(session, JIT + 0x3005)->image, "/SYSV00000000 (deleted)",
+		      "shared_memory_has_its_name");
 	tap_is_string(resolve(session, 1)->image, "[unknown]", "what_is_not_mapped_is_unknown");
 	tap_ok(!resolve(session, 1)->kernel, "low_addresses_are_not_the_kernels");
 	symbol = resolve(session, 0xffffffffa0000000);
@@ -182,7 +185,7 @@ static void test_no_symbols(struct session *session)
 }
 
 struct said {
-	unsigned int gone, deleted, kernel, span, beyond, other;
+	unsigned int gone, deleted, memory, kernel, span, beyond, other;
 };
 
 static void listen(void *context, const char *sentence)
@@ -193,6 +196,8 @@ static void listen(void *context, const char *sentence)
 		said->gone++;
 	else if (strstr(sentence, "/usr/bin/old"))
 		said->deleted++;
+	else if (strstr(sentence, "/SYSV"))
+		said->memory++;
 	else if (strstr(sentence, "/proc/self/exe"))
 		said->span++;
 	else if (strstr(sentence, "/proc/thread-self/exe"))
@@ -210,6 +215,7 @@ static void test_complaints(struct session *session)
 	kb_symbolizer_complaints(session->symbolizer, listen, &said);
 	tap_is(said.gone, 1, "a_missing_image_is_said_once");
 	tap_is(said.deleted, 1, "a_deleted_image_is_said_once");
+	tap_is(said.memory, 0, "memory_that_never_was_a_file_is_not_missed");
 	tap_is(said.kernel, 1, "missing_kernel_symbols_are_said");
 	tap_is(said.other, 1, "unmapped_addresses_are_said");
 }

@@ -238,8 +238,7 @@ static void load_file(struct kb_images *images, struct kb_image *image)
 /* Was it a file, and might it be had from a process? */
 static bool was_file(const struct kb_image *image)
 {
-	return is_deleted(image->name) && image->name[0] == '/' &&
-	       strncmp(image->name, "/memfd:", 7) != 0;
+	return is_deleted(image->name) && is_path(image->name);
 }
 
 struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
