@@ -147,8 +147,9 @@ static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
 		return_address = 0;
 		next = read_frame(frame, place.word, &return_address);
 		return_address = kbarman_plain_address(return_address);
-		/* What can't be the user's code ends it: it could pass for the kernel's. */
-		if (!return_address || !access_ok((void __user *)return_address, 1) ||
+		/* What can't be the user's code ends it: it could pass for the kernel's. Not
+		 * access_ok(), which warns of interrupts. */
+		if (!return_address || return_address >= TASK_SIZE_MAX ||
 		    !kbarman_frames_add(frames, return_address))
 			return;
 	}
