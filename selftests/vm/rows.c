@@ -264,22 +264,33 @@ TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
 	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
 }
 
+#define MAX_CPUS	64
+
+struct burst {
+	unsigned int ready, made;
+};
+
 /*
- * Make memory executable, together with others who count in @made, more often than the queue
+ * Make memory executable, together with others, one on each CPU, more often than the queue
  * holds, before who reads it has a turn. Of all mapping this is what takes the least, and
- * waits for nobody.
+ * waits for nobody. It begins when nobody can write to the pipe @go any more: for all at once.
  */
-static void map_in_a_burst(unsigned int *made)
+static void map_in_a_burst(struct burst *burst, const int go[2])
 {
 	const struct sched_param urgent = { .sched_priority = 1 };
 	const int other[] = { PROT_READ | PROT_EXEC, PROT_READ | PROT_WRITE | PROT_EXEC };
 	size_t page = sysconf(_SC_PAGESIZE);
 	char *place = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	unsigned int i;
+	char byte;
 
+	close(go[1]);
 	if (place == MAP_FAILED || sched_setscheduler(0, SCHED_FIFO, &urgent))
 		lost("the program can't be made urgent");
-	for (i = 0; __atomic_fetch_add(made, 1, __ATOMIC_RELAXED) < 4096 + 500; i++)
+	__atomic_fetch_add(&burst->ready, 1, __ATOMIC_RELEASE);
+	if (read(go[0], &byte, 1) != 0)
+		lost("no end of a pipe");
+	for (i = 0; __atomic_fetch_add(&burst->made, 1, __ATOMIC_RELAXED) < 4096 + 500; i++)
 		if (mprotect(place, page, other[i % 2]))
 			lost("the program can't make memory executable");
 	_exit(0);
@@ -288,27 +299,33 @@ static void map_in_a_burst(unsigned int *made)
 TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 {
 	static const char realtime[] = "/proc/sys/kernel/sched_rt_runtime_us";
-	unsigned int *made = mmap(NULL, sizeof(*made), PROT_READ | PROT_WRITE,
-				  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	struct burst *burst = mmap(NULL, sizeof(*burst), PROT_READ | PROT_WRITE,
+				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	unsigned int i, all = sysconf(_SC_NPROCESSORS_ONLN);
 	char had_realtime[32];
-	pid_t child[2];
-	int i, status;
+	pid_t child[MAX_CPUS];
+	int go[2], status;
 
 	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
 		SKIP(return, "new mappings are not seen without kprobes");
-	ASSERT_NE(MAP_FAILED, made);
+	ASSERT_NE(MAP_FAILED, burst);
+	ASSERT_GE(MAX_CPUS, all);
+	ASSERT_EQ(0, pipe(go));
 	ASSERT_EQ(0, start(self->fd));
 	/* A slow machine would take its CPUs away from the urgent, and give them to the reader. */
 	read_file(realtime, had_realtime, sizeof(had_realtime));
 	write_file(realtime, "-1");
-	for (i = 0; i < 2; i++) {
+	for (i = 0; i < all; i++) {
 		child[i] = fork();
 		if (!child[i]) {
-			pin(i % sysconf(_SC_NPROCESSORS_ONLN));
-			map_in_a_burst(made);
+			pin(i);
+			map_in_a_burst(burst, go);
 		}
 	}
-	for (i = 0; i < 2; i++) {
+	while (__atomic_load_n(&burst->ready, __ATOMIC_ACQUIRE) < all)
+		usleep(1000);
+	close(go[1]);
+	for (i = 0; i < all; i++) {
 		ASSERT_EQ(child[i], waitpid(child[i], &status, 0));
 		EXPECT_EQ(0, status);
 	}
