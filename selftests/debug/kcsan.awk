@@ -4,10 +4,11 @@
 # are not the module's. Linux has races of its own, some within what the module calls, or
 # what an interrupt calls that came while the module ran: a frame of the module in a report
 # says nothing. A race is the module's when the module's code made one of its two accesses,
-# by itself or through a function that copies, compares or links what it is given.
+# by itself or through a function that copies, compares or links what it is given and touches
+# nothing else (copy_from_kernel_nofault() counts in the current task).
 
 BEGIN {
-	helper = "^(mem|str|_*copy_|_*list_|_*rb_|_*bitmap_|_*find_|_*(set|clear|test)_bit)"
+	helper = "^(mem[a-z]+|str[a-z]+|_*(arch_)?copy_(to|from)_user|_*list_[a-z_]+|_*bitmap_[a-z_]+|_*rb_[a-z_]+)\\+"
 }
 
 /BUG: KCSAN: / {

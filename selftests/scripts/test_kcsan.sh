@@ -50,9 +50,16 @@ promise a_race_of_the_module_with_itself_is_shown KCSAN 1
 report 'schedule / memcpy' 'schedule' 'memcpy copy_out@ ioctl' >"$reports"
 promise a_copy_for_the_module_is_its_own_access KCSAN 1
 
+report 'schedule / __arch_copy_to_user' 'schedule' '__arch_copy_to_user stats@ ioctl' >"$reports"
+promise so_is_one_to_a_user KCSAN 1
+
 report '__hrtimer_run_queues / hrtimer_active' '__hrtimer_run_queues hrtimer_interrupt' \
 	'hrtimer_active hrtimer_try_to_cancel perf_event_stop end_session@ ioctl' >"$reports"
 promise a_race_within_what_the_module_calls_is_not_shown KCSAN 0
+
+report 'copy_from_kernel_nofault / do_page_fault' \
+	'copy_from_kernel_nofault kbarman_frames_kernel@ gather@' 'do_page_fault do_mem_abort' >"$reports"
+promise what_a_task_counts_of_its_faults_is_linuxs_own KCSAN 0
 
 report 'tick_sched_timer / do_idle' 'tick_sched_timer irq on_sched_switch@ schedule' 'do_idle' \
 	>"$reports"
