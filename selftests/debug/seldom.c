@@ -2,8 +2,8 @@
 /*
  * What hardly ever happens is made to happen, while everything is recorded: the module's worker
  * finds no memory, a process maps without end or never lets go of its address space, marks come
- * too fast, a CPU comes online and can't be recorded, an event has no PMU. Each time what is missing is counted,
- * and what is recorded is a capture.
+ * too fast, a CPU comes online and can't be recorded, an event has no PMU. Each time what is
+ * missing is counted, and what is recorded is a capture.
  *
  * Needs the test build (module/faults.c).
  */
@@ -15,7 +15,7 @@
 
 #define PARAMETERS	"/sys/module/kbarman/parameters/"
 #define CPU		1	/* comes and goes */
-#define MANY		4400	/* more mappings than the module keeps of an address space */
+#define MANY		8192	/* twice what the module keeps of an address space */
 
 static struct kbarman_configure config(const struct kbarman_event *event)
 {
@@ -115,25 +115,25 @@ static void start_without_memory(void)
 /* ---- processes that are hard to follow ---- */
 
 /*
- * Code in MANY places, no two of them side by side. The module does not hear of what is unmapped,
- * which it is at once: the kernel's own checks look at all that is mapped. In batches that the
- * worker's queue holds, with time to work them off.
+ * Code in ever more places, no two of them side by side: memory that is made executable, which
+ * takes the least. The module does not hear that it is so no more, which it is at once: the
+ * kernel's own checks look at all that is mapped. In batches that the worker's queue holds,
+ * with time to work them off.
  */
 static void map_without_end(void)
 {
 	size_t page = sysconf(_SC_PAGESIZE), i;
-	int exe = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
 	char *places = mmap(NULL, 2 * MANY * page, PROT_NONE,
 			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
-	if (places == MAP_FAILED || munmap(places, 2 * MANY * page))
+	if (places == MAP_FAILED)
 		lost("no room");
 	for (i = 0; i < MANY; i++) {
 		char *place = places + 2 * i * page;
 
-		if (mmap(place, page, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_FIXED, exe, 0) !=
-		    place || munmap(place, page))
-			lost("the program can't be mapped");
+		if (mprotect(place, page, PROT_READ | PROT_EXEC) ||
+		    mprotect(place, page, PROT_NONE))
+			lost("the program can't make memory executable");
 		if (i % 256 == 0)
 			usleep(500000);
 	}
