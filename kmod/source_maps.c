@@ -387,8 +387,22 @@ static int attach_probe(struct probe *probe, kprobe_pre_handler_t handler)
 
 static void detach_probe(struct probe *probe)
 {
-	if (probe->attached)
-		unregister_kprobe(&probe->kprobe);
+	struct kprobe *kprobe = &probe->kprobe;
+	kprobe_opcode_t *address = kprobe->addr;
+
+	if (!probe->attached)
+		return;
+	unregister_kprobe(kprobe);
+	if (!kprobe->addr) {
+		/*
+		 * ftrace had no memory to let go of the function, so the probe is still to be
+		 * found, though its module may go. As one that is off it needs no ftrace to
+		 * leave; what ftrace keeps finds nobody to call.
+		 */
+		kprobe->addr = address;
+		kprobe->flags |= KPROBE_FLAG_DISABLED;
+		unregister_kprobe(kprobe);
+	}
 	probe->attached = false;
 }
 
