@@ -8,6 +8,7 @@
  * Needs fault injection (failslab, fail_page_alloc, fail_usercopy) and the test build.
  */
 #include <linux/perf_event.h>
+#include <sys/rseq.h>
 
 #include "lib/tap.h"
 #include "lib.h"
@@ -430,10 +431,26 @@ static void prepare_kernel(void)
 	set(DEBUGFS "fail_usercopy/verbose", "0");
 }
 
+/*
+ * The kernel writes to the memory of restartable sequences as a task goes on after a switch,
+ * and kills the task where that takes a page that is not to be had.
+ */
+static void without_rseq(char **argv)
+{
+	if (!__rseq_size)
+		return;
+	if (getenv("GLIBC_TUNABLES"))
+		lost("restartable sequences can't be switched off");
+	setenv("GLIBC_TUNABLES", "glibc.pthread.rseq=0", 1);
+	execv("/proc/self/exe", argv);
+	lost("the program does not begin anew");
+}
+
 int main(int argc, char **argv)
 {
 	unsigned int i;
 
+	without_rseq(argv);
 	prepare_kernel();
 	own_pid = getpid();
 	pin(0);
