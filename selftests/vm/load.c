@@ -149,7 +149,7 @@ static void __attribute__((noreturn)) use_device(unsigned int who)
 }
 
 /* That a call finds the module gone, or going, is all that may happen. KBARMAN_UNLOADS: how
- * often it is to go. */
+ * often it is to go; that somebody holds it has to be seen, too. */
 TEST_F_TIMEOUT(load, unload_is_never_in_the_middle_of_a_call, 300 * SLOWNESS)
 {
 	unsigned int wanted = getenv("KBARMAN_UNLOADS") ? atoi(getenv("KBARMAN_UNLOADS")) : 20;
@@ -163,11 +163,11 @@ TEST_F_TIMEOUT(load, unload_is_never_in_the_middle_of_a_call, 300 * SLOWNESS)
 		if (!users[i])
 			use_device(i);
 	}
-	while (unloaded < wanted) {
+	while (unloaded < wanted || !refused) {
 		if (access("/sys/module/kbarman", F_OK)) {
 			ASSERT_EQ(0, module_load());
 		}
-		usleep(500 * (refused % 8));
+		usleep(500 * ((unloaded + refused) % 8));
 		error = module_unload();
 		ASSERT_TRUE(!error || error == -EAGAIN)
 			TH_LOG("errno %d", -error);
@@ -181,7 +181,6 @@ TEST_F_TIMEOUT(load, unload_is_never_in_the_middle_of_a_call, 300 * SLOWNESS)
 	}
 	error = module_unload();
 	EXPECT_TRUE(!error || error == -ENOENT);
-	EXPECT_LT(0, refused);
 	TH_LOG("%u times it went, %u times it was held", unloaded, refused);
 }
 
