@@ -77,9 +77,14 @@ TEST_F(samples, samples_are_of_the_task_and_place_that_burn)
 	EXPECT_LE(20, j.by_type[BM_RECORD_SAMPLE_WITH_PC]);
 }
 
-/* One that came late makes the next interval short; but none comes before its time. */
+/*
+ * One that came late makes the next interval short; but none comes before its time. That of
+ * cpu-clock comes by one of the kernel's clocks and counts by another: where the TSC is not the
+ * first, they were seen to be 1 % apart.
+ */
 TEST_F(samples, as_many_periods_have_passed_as_there_are_samples)
 {
+	uint64_t period = variant->event == &cycles ? PERIOD_NS : PERIOD_NS / 100 * 95;
 	uint64_t counted = 0, count = 0;
 	const union record *r;
 	struct walk walk;
@@ -90,7 +95,7 @@ TEST_F(samples, as_many_periods_have_passed_as_there_are_samples)
 	while ((r = next_sample(&walk))) {
 		EXPECT_GT(1ULL << 40, sample_delta(r, 0));
 		counted += sample_delta(r, 0);
-		EXPECT_LE(++count * PERIOD_NS, counted);
+		EXPECT_LE(++count * period, counted);
 	}
 }
 
