@@ -120,7 +120,7 @@ figures() {
 dmesg_is_clean() {
 	# What the module, the kernel about it, and its checkers may have to say. Linux itself
 	# announces modules from outside its tree, and notes that they are not signed.
-	grep -E 'WARNING|BUG[: ]|Oops|INFO: (rcu|task|possible)|[Ll]ockdep|hung_task|blocked for more|detected stalls|Call [Tt]race|KASAN|UBSAN|scheduling while|kbarman' \
+	grep -E 'WARNING|\<BUG[: ]|Oops|INFO: (rcu|task|possible)|[Ll]ockdep|hung_task|blocked for more|detected stalls|Call [Tt]race|KASAN|UBSAN|scheduling while|kbarman' \
 		"$1" | grep -vE 'loading out-of-tree module taints|module verification failed|kselftest: ' \
 		>"$1.found" || :
 	if [ ! -s "$1" ]; then

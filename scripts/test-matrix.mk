@@ -3,7 +3,7 @@
 # library of the target: static programs and the module.
 
 .PHONY: test-matrix matrix-guest
-test-matrix:		## module and VM tests on every kernel and machine (TARGETS="…"; half an hour)
+test-matrix:		## module and VM tests on every kernel and machine (TARGETS="…"; an hour)
 	@exec env CI=$(CI) scripts/test-matrix $(TARGETS)
 
 matrix-guest: guest-module $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \

@@ -35,6 +35,7 @@ struct program {
 
 static struct program *corpus[MAX_CORPUS];
 static unsigned int nr_corpus;
+static unsigned long nr_calls, nr_programs;	/* that were run */
 static const char *fault;
 
 /* ---- the state that a program works on ---- */
@@ -397,12 +398,11 @@ static void any_call(struct step s)
 /* What the device says of itself fits together: asked now and then, as no call is dearer. */
 static void look_back(void)
 {
-	static unsigned int programs;
 	struct kbarman_query q;
 	struct kbarman_stats s;
 	int fd;
 
-	if (++programs % 8)
+	if (nr_programs % 8)
 		return;
 	fd = device_open();
 	q = query(fd);
@@ -422,6 +422,8 @@ static void run(const struct program *program)
 {
 	unsigned int i;
 
+	nr_calls += program->nr;
+	nr_programs++;
 	for (i = 0; i < program->nr && !fault; i++)
 		any_call(program->steps[i]);
 	look_back();
@@ -517,25 +519,22 @@ static void keep(const struct program *program)
 	*corpus[nr_corpus++] = *program;
 }
 
-/* What an earlier run kept, on whatever kernel. Returns how many calls were made. */
-static unsigned long corpus_read(const char *path)
+/* What an earlier run kept, on whatever kernel. */
+static void corpus_read(const char *path)
 {
 	struct program program;
-	unsigned long calls = 0;
 	FILE *f = fopen(path, "r");
 
 	if (!f)
-		return 0;
+		return;
 	while (!fault && fread(&program, sizeof(program), 1, f) == 1) {
 		if (program.nr < 1 || program.nr > MAX_CALLS)
 			lost("CORPUS is none");
 		run(&program);
-		calls += program.nr;
 		covered_more();
 		keep(&program);
 	}
 	fclose(f);
-	return calls;
 }
 
 static void corpus_write(const char *path)
@@ -551,7 +550,6 @@ static void corpus_write(const char *path)
 
 int main(int argc, char **argv)
 {
-	unsigned long calls = 0, programs = 0;
 	unsigned long wanted = argc > 1 ? strtoul(argv[1], NULL, 0) : 100000;
 	uint64_t seconds = argc > 2 ? strtoul(argv[2], NULL, 0) : UINT32_MAX;
 	uint64_t end = clock_ns(CLOCK_MONOTONIC) + seconds * 1000000000;
@@ -569,19 +567,17 @@ int main(int argc, char **argv)
 		files[i] = -1;
 	coverage_begin();
 	if (path)
-		calls = corpus_read(path);
-	while (calls < wanted && !fault && clock_ns(CLOCK_MONOTONIC) < end) {
+		corpus_read(path);
+	while (nr_calls < wanted && !fault && clock_ns(CLOCK_MONOTONIC) < end) {
 		new_program(&program);
 		run(&program);
-		calls += program.nr;
-		programs++;
 		if (covered_more())
 			keep(&program);
 	}
 	if (path)
 		corpus_write(path);
-	tap_note("%lu calls in %lu programs; %lu places reached, %u programs kept%s", calls,
-		 programs, places, nr_corpus, trace ? "" : " (no KCOV)");
+	tap_note("%lu calls in %lu programs; %lu places reached, %u programs kept%s",
+		 nr_calls, nr_programs, places, nr_corpus, trace ? "" : " (no KCOV)");
 	if (!tap_ok(!fault, "no_sequence_of_calls_breaks_the_device"))
 		tap_note("%s", fault);
 	if (argc <= 2)

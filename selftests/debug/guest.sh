@@ -69,14 +69,14 @@ find_leaks() {
 		echo 'kmemleak does not look'
 }
 
-# All of it but Linux's own races, and that Linux, too, tells of memory it was not given.
+# All of it but Linux's own races, and its warning where faults.c leaves it without memory.
 kernel_log() {
 	dmesg | awk -f "$here/debug/kcsan.awk" | grep -v 'WARNING: .* at __disarm_kprobe_ftrace'
 }
 
 # Each of KASAN, KCSAN, UBSAN, lockdep, ODEBUG and the rest begins a report in one of these ways.
 reports() {
-	kernel_log | grep -E 'WARNING: |BUG: |UBSAN: |ODEBUG: |INFO: (rcu|task|possible|trying)|Oops|blocked for more|detected stall|kmemleak: .*(disabled|new suspected)|too low'
+	kernel_log | grep -E 'WARNING: |\<BUG[: ]|UBSAN: |ODEBUG: |INFO: (rcu|task|possible|trying)|Oops|blocked for more|detected stall|kmemleak: .*(disabled|new suspected)|too low'
 }
 
 nothing_reported() {

@@ -8,7 +8,7 @@
 # nothing else (copy_from_kernel_nofault() counts in the current task).
 
 BEGIN {
-	helper = "^(mem[a-z]+|str[a-z]+|_*(arch_)?copy_(to|from)_user|_*list_[a-z_]+|_*bitmap_[a-z_]+|_*rb_[a-z_]+)\\+"
+	helper = "^(_*(mem|str)[a-z]+|_*(arch_)?copy_(to|from)_user|_*list_[a-z_]+|_*bitmap_[a-z_]+|_*rb_[a-z_]+)\\+"
 }
 
 /BUG: KCSAN: / {
