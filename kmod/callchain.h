@@ -109,10 +109,11 @@ unsigned long kbarman_plain_address(unsigned long address);
 	typeof(to) __to = (to);								\
 	bool __read;									\
 											\
-	/* Who is interrupted finds its task's count as it was. */			\
+	/* An interrupt takes its count back before its task goes on. */			\
 	data_race((pagefault_disable(), 0));						\
 	__read = access_ok(__from, sizeof(*__to)) &&					\
 		 !__copy_from_user_inatomic(__to, __from, sizeof(*__to));		\
+	/* Here it does: the task finds what it had. */					\
 	data_race((pagefault_enable(), 0));						\
 	__read;										\
 })
