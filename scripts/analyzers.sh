@@ -61,7 +61,9 @@ module_is_clean_with_checkpatch() {
 module_is_clean_with_coccinelle() {
 	for dir in kmod selftests/analyze; do
 		srctree=$kernel KBUILD_EXTMOD=$PWD/$dir LINUXINCLUDE="-I$kernel/include -I$PWD/kmod" \
-			MODE=report C=0 J=$(nproc) V=0 bash "$kernel/scripts/coccicheck"
-	done >"$out/coccinelle.log" 2>&1 || :
+			MODE=report C=0 J=$(nproc) V=0 bash "$kernel/scripts/coccicheck" && continue
+		echo "not ok - module_is_clean_with_coccinelle (it does not run: $out/coccinelle.log)" >&3
+		return
+	done 3>&1 >"$out/coccinelle.log" 2>&1
 	judge module_is_clean_with_coccinelle "$out/coccinelle.log"
 }
