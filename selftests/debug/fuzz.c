@@ -6,9 +6,10 @@
  * kernel tells what code a program reached (KCOV), programs that reached new code are kept,
  * and others are made from them.
  *
- * What is checked is that a call ends, and that what is told of itself afterwards fits
- * together; the kernel's detectors check the rest. SEED repeats a run. CORPUS is a file: the
- * programs in it are run first and kept, and those that are kept in the end are left in it.
+ * What is checked is that a call ends, that what is told of itself afterwards fits together,
+ * and that of some thousand calls each kind is accepted; the kernel's detectors check the rest.
+ * SEED repeats a run. CORPUS is a file: the programs in it are run first and kept, and those
+ * that are kept in the end are left in it.
  */
 #include <linux/perf_event.h>
 #include <poll.h>
@@ -37,6 +38,74 @@ static struct program *corpus[MAX_CORPUS];
 static unsigned int nr_corpus;
 static unsigned long nr_calls, nr_programs;	/* that were run */
 static const char *fault;
+static size_t page;
+
+/* ---- what was accepted: ioctls by their numbers, marks by their types ---- */
+
+#define CALL(command)	(_IOC_NR(command) - _IOC_NR(KBARMAN_QUERY))
+#define MARK(type)	(CALL(KBARMAN_MARK_SERIES) + 1 + (type))
+#define MAP		MARK(KBARMAN_MARK_COUNTER + 1)
+
+static const char *const kinds[] = {
+	[CALL(KBARMAN_QUERY)] = "query",
+	[CALL(KBARMAN_CONFIGURE)] = "configure",
+	[CALL(KBARMAN_START)] = "start",
+	[CALL(KBARMAN_STOP)] = "stop",
+	[CALL(KBARMAN_CONSUME)] = "consume",
+	[CALL(KBARMAN_STATS)] = "stats",
+	[CALL(KBARMAN_CLOCK)] = "clock",
+	[CALL(KBARMAN_TASK_FACTS)] = "task facts",
+	[CALL(KBARMAN_ADD_MAPS)] = "add maps",
+	[CALL(KBARMAN_MARK_STATE)] = "mark state",
+	[CALL(KBARMAN_MARK_SERIES)] = "mark series",
+	[MARK(KBARMAN_MARK_STRING)] = "string",
+	[MARK(KBARMAN_MARK_BOOKMARK)] = "bookmark",
+	[MARK(KBARMAN_MARK_CHANNEL)] = "channel",
+	[MARK(KBARMAN_MARK_GROUP)] = "group",
+	[MARK(KBARMAN_MARK_COUNTER)] = "counter",
+	[MAP] = "map",
+};
+static unsigned long accepted[ARRAY_SIZE(kinds)];
+static const struct kbarman_mark_state *marks;
+
+/* As call(), and counted. */
+static int counted(int fd, unsigned long command, void *argument)
+{
+	int error = call(fd, command, argument);
+
+	accepted[CALL(command)] += !error;
+	return error;
+}
+
+/* The number of the recording, or 0: whoever does not record accepts any mark. */
+static uint32_t recording(void)
+{
+	return __atomic_load_n(&marks->recording, __ATOMIC_RELAXED);
+}
+
+static void marks_begin(void)
+{
+	int fd = device_open(), word = ioctl(fd, KBARMAN_MARK_STATE, 0);
+
+	marks = mmap(NULL, page, PROT_READ, MAP_SHARED, word, 0);
+	if (marks == MAP_FAILED)
+		lost("nobody says whether marks are recorded");
+	close(word);
+	close(fd);
+}
+
+static void each_was_accepted(void)
+{
+	bool all = true;
+	unsigned int i;
+
+	fputs("# accepted:", stdout);
+	for (i = 0; i < ARRAY_SIZE(kinds); i++) {
+		printf(" %lu %s%s", accepted[i], kinds[i], i < ARRAY_SIZE(kinds) - 1 ? "," : "\n");
+		all &= accepted[i] > 0;
+	}
+	tap_ok(all, "no_kind_of_call_is_always_refused");
+}
 
 /* ---- the state that a program works on ---- */
 
@@ -46,13 +115,17 @@ static struct {
 	size_t length;
 } maps[MAPS];
 static char *edge;	/* a page that is there, and behind it one that is not */
-static size_t page;
+
+static uint64_t more;	/* makes bits for a step that takes more than it has, the same each time */
 
 /* Bits of a step, used up from below. */
 static unsigned int take(uint64_t *bits, unsigned int n)
 {
-	unsigned int value = *bits % n;
+	unsigned int value;
 
+	if (*bits < n)
+		*bits = random_next(&more);
+	value = *bits % n;
 	*bits /= n;
 	return value;
 }
@@ -97,13 +170,19 @@ static void spoil(void *bytes, size_t size, uint64_t *bits)
 	uint32_t *words = bytes;
 	uint64_t value;
 
-	if (take(bits, 3))
+	if (take(bits, 6))
 		return;
 	value = interesting(bits);
 	if (take(bits, 4) == 0)
 		words[0] = value;
 	else
 		words[take(bits, size / 4)] = value;
+}
+
+/* One of the format's numbers, which begin with 1. */
+static unsigned int one_of(unsigned int last, uint64_t *bits)
+{
+	return take(bits, 32) ? 1 + take(bits, last) : take(bits, 256);
 }
 
 static const struct kbarman_event events[] = {
@@ -120,13 +199,18 @@ static int call_configure(int fd, uint64_t bits)
 	static struct kbarman_event some[ARRAY_SIZE(events)];
 	struct kbarman_configure c = {
 		.size = sizeof(c), .mode = take(&bits, 2),
-		.sources = take(&bits, KBARMAN_SOURCE_ALL + 1),
+		.sources = take(&bits, KBARMAN_SOURCE_ALL + 1) |
+			(take(&bits, 2) ? KBARMAN_SOURCE_MARKS : 0),
 		.flags = take(&bits, 4) ? 0 : take(&bits, 64),
 		.ring_bytes = 64 * KIB << take(&bits, 3), .max_tasks = 1 << take(&bits, 10),
 		.max_maps = 1 << take(&bits, 10), .max_strings = 1024 << take(&bits, 6),
+		.max_series = take(&bits, 8) ? 1 << take(&bits, 13) : 0,
+		.watermark = take(&bits, 4) ? 0 : 1 << take(&bits, 20),
 		.events_ptr = (uintptr_t)some, .cpus_ptr = (uintptr_t)cpus,
 		.pids_ptr = (uintptr_t)pids };
 
+	if (c.flags & (KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL))
+		c.max_stack = take(&bits, 4) ? 1 << take(&bits, 11) : 0;
 	memcpy(some, events, sizeof(some));
 	/* the first one is special: it samples */
 	some[0] = events[take(&bits, 8) ? 0 : take(&bits, ARRAY_SIZE(events))];
@@ -141,7 +225,7 @@ static int call_configure(int fd, uint64_t bits)
 	if (take(&bits, 8) == 0)
 		spoil(some, sizeof(some), &bits);
 	spoil(&c, sizeof(c), &bits);
-	return call(fd, KBARMAN_CONFIGURE, placed(&c, sizeof(c), &bits));
+	return counted(fd, KBARMAN_CONFIGURE, placed(&c, sizeof(c), &bits));
 }
 
 static int call_add_maps(int fd, uint64_t bits)
@@ -161,7 +245,7 @@ static int call_add_maps(int fd, uint64_t bits)
 	if (take(&bits, 4) == 0)
 		spoil(rows, sizeof(rows), &bits);
 	spoil(&add, sizeof(add), &bits);
-	return call(fd, KBARMAN_ADD_MAPS, placed(&add, sizeof(add), &bits));
+	return counted(fd, KBARMAN_ADD_MAPS, placed(&add, sizeof(add), &bits));
 }
 
 static int call_series(int fd, uint64_t bits)
@@ -172,10 +256,27 @@ static int call_series(int fd, uint64_t bits)
 
 	s.name[0] = 'a' + take(&bits, 26);
 	s.chart[0] = 'a' + take(&bits, 3);
-	s.series_class = take(&bits, 5);
-	s.display = take(&bits, 6);
+	s.series_class = one_of(BM_SERIES_CLASS_ABSOLUTE, &bits);
+	s.display = one_of(BM_SERIES_DISPLAY_MINIMUM, &bits);
+	s.series_composition = one_of(BM_SERIES_LOG10, &bits);
+	s.rendering_type = one_of(BM_RENDERING_BAR, &bits);
+	s.chart_flags = take(&bits, 17);
 	spoil(&s, sizeof(s), &bits);
-	return call(fd, KBARMAN_MARK_SERIES, placed(&s, sizeof(s), &bits));
+	return counted(fd, KBARMAN_MARK_SERIES, placed(&s, sizeof(s), &bits));
+}
+
+/* Up to where to consume: often to the end of what was written. */
+static uint64_t position(int fd, uint32_t cpu, uint64_t *bits)
+{
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = cpu };
+
+	switch (take(bits, 4)) {
+	case 0:
+		return interesting(bits);
+	case 1:
+		return take(bits, 65536);
+	}
+	return call(fd, KBARMAN_STATS, &s) ? 0 : s.bytes;
 }
 
 /* Of the structs that need no more than their fields. */
@@ -203,7 +304,7 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 	case 2:
 		command = KBARMAN_CONSUME, size = sizeof(u.consume);
 		u.consume.cpu = take(&bits, 3);
-		u.consume.position = take(&bits, 2) ? take(&bits, 65536) : interesting(&bits);
+		u.consume.position = position(fd, u.consume.cpu, &bits);
 		break;
 	case 3:
 		command = KBARMAN_STATS, size = sizeof(u.stats);
@@ -221,19 +322,25 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 	}
 	u.query.size = size;
 	spoil(&u, size, &bits);
-	return call(fd, command, placed(&u, size, &bits));
+	return counted(fd, command, placed(&u, size, &bits));
 }
 
 static int call_write(int fd, uint64_t bits)
 {
 	char bytes[1024] = "";
 	struct kbarman_mark mark;
+	uint32_t before = recording();
 	size_t at = 0, size;
+	ssize_t done;
 
 	do {
-		mark = (struct kbarman_mark) { .size = sizeof(mark), .type = take(&bits, 5) };
-		mark.text_bytes = mark.type == KBARMAN_MARK_COUNTER ? 0 : take(&bits, 300);
-		mark.series = mark.type == KBARMAN_MARK_COUNTER ? take(&bits, 4) : 0;
+		mark = (struct kbarman_mark) { .size = sizeof(mark), .type = KBARMAN_MARK_COUNTER };
+		if (take(&bits, 2)) {
+			mark.type = take(&bits, KBARMAN_MARK_COUNTER);
+			mark.text_bytes = take(&bits, 300);
+		} else {
+			mark.series = take(&bits, 2) ? 1 : take(&bits, 8);
+		}
 		spoil(&mark, sizeof(mark), &bits);
 		size = sizeof(mark) + (mark.text_bytes % 300 + 7) / 8 * 8;
 		memcpy(bytes + at, &mark, sizeof(mark));
@@ -241,7 +348,11 @@ static int call_write(int fd, uint64_t bits)
 		at += size;
 	} while (at + 400 < sizeof(bytes) && take(&bits, 2));
 	at -= take(&bits, 4) ? 0 : take(&bits, at);
-	return write(fd, at ? placed(bytes, at, &bits) : bytes, at) < 0 ? -errno : 0;
+	done = write(fd, at ? placed(bytes, at, &bits) : bytes, at);
+	/* the first one at least */
+	if (done > 0 && before && before == recording())
+		accepted[MARK(((struct kbarman_mark *)bytes)->type)]++;
+	return done < 0 ? -errno : 0;
 }
 
 /* ---- maps ---- */
@@ -277,6 +388,7 @@ static void make_map(int fd, unsigned int i, uint64_t bits)
 		return;
 	if (protection & (PROT_WRITE | PROT_EXEC))
 		fault = "a map that can be written or executed";
+	accepted[MAP]++;
 	maps[i].at = at;
 	maps[i].length = q.map_bytes;
 }
@@ -323,43 +435,53 @@ static void use_map(unsigned int i, uint64_t bits)
 
 static void reopen(unsigned int i, uint64_t bits)
 {
-	static const int modes[] = { O_RDONLY, O_RDONLY, O_RDWR, O_WRONLY };
-	int mode = modes[take(&bits, 4)];
+	static const int modes[] = { O_RDONLY, O_RDWR, O_RDWR, O_RDWR, O_WRONLY };
+	int mode = modes[take(&bits, ARRAY_SIZE(modes))];
 
 	if (files[i] >= 0)
 		close(files[i]);
 	files[i] = open(KBARMAN_DEVICE, mode | O_CLOEXEC | (take(&bits, 2) ? O_NONBLOCK : 0));
 }
 
+/* The first ones of their kinds, of 64. */
+enum { CONFIGURES = 3, STARTS = 11, MAKES_SERIES = 23, WRITES = 27, CONSUMES = 56 };
+
+/* With the first descriptor a program gets furthest. */
+#define FIRST_FILE	64
+
 static void any_call(struct step s)
 {
-	unsigned int kind = take(&s.what, 64), i = take(&s.what, FILES), m = take(&s.what, MAPS);
-	struct pollfd p = { .fd = files[i], .events = POLLIN | POLLOUT };
+	unsigned int kind, i, m;
+	struct pollfd p = { .events = POLLIN | POLLOUT };
 	char byte;
 	int fd;
 
+	more = s.what;
+	kind = take(&s.what, 64);
+	i = take(&s.what, 2) ? 0 : take(&s.what, FILES);
+	m = take(&s.what, MAPS);
 	if (files[i] < 0)
 		reopen(i, s.what);
 	switch (kind) {
 	case 0 ... 2:
 		reopen(i, s.how);
 		break;
-	case 3 ... 10:
+	case CONFIGURES ... 10:
 		call_configure(files[i], s.how);
 		break;
-	case 11 ... 14:
+	case STARTS ... 14:
 		call_simple(files[i], 1, s.how);
 		break;
 	case 15 ... 17:
-		call(files[i], KBARMAN_STOP, take(&s.how, 8) ? NULL : &byte);
+		counted(files[i], KBARMAN_STOP, take(&s.how, 8) ? NULL : &byte);
 		break;
 	case 18 ... 22:
 		call_add_maps(files[i], s.how);
 		break;
-	case 23 ... 26:
+	case MAKES_SERIES ... 26:
 		call_series(files[i], s.how);
 		break;
-	case 27 ... 33:
+	case WRITES ... 33:
 		call_write(files[i], s.how);
 		break;
 	case 34 ... 38:
@@ -372,6 +494,7 @@ static void any_call(struct step s)
 		drop_map(m);
 		break;
 	case 46 ... 48:
+		p.fd = files[i];
 		poll(&p, 1, 0);
 		break;
 	case 49:
@@ -383,8 +506,10 @@ static void any_call(struct step s)
 		break;
 	case 51:
 		fd = ioctl(files[i], KBARMAN_MARK_STATE, take(&s.how, 8) ? NULL : &byte);
-		if (fd >= 0)
-			close(fd);
+		if (fd < 0)
+			break;
+		accepted[CALL(KBARMAN_MARK_STATE)]++;
+		close(fd);
 		break;
 	case 52:
 		/* work, for what records */
@@ -436,6 +561,16 @@ static void run(const struct program *program)
 		drop_map(i);
 }
 
+/* Much is refused unless somebody records: so most programs begin like a recorder. */
+static void begin_recording(struct program *program)
+{
+	static const unsigned int first[] = { CONFIGURES, STARTS, MAKES_SERIES, WRITES, CONSUMES };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(first) && i < program->nr; i++)
+		program->steps[i].what = (program->steps[i].what & -128ULL) | FIRST_FILE | first[i];
+}
+
 static void new_program(struct program *program)
 {
 	const struct program *from = nr_corpus ? corpus[random_below(nr_corpus)] : NULL;
@@ -445,6 +580,8 @@ static void new_program(struct program *program)
 		program->nr = 1 + random_below(MAX_CALLS);
 		for (i = 0; i < program->nr; i++)
 			program->steps[i] = (struct step) { random_u64(), random_u64() };
+		if (random_below(4))
+			begin_recording(program);
 		return;
 	}
 	*program = *from;
@@ -565,6 +702,7 @@ int main(int argc, char **argv)
 		lost("no memory");
 	for (i = 0; i < FILES; i++)
 		files[i] = -1;
+	marks_begin();
 	coverage_begin();
 	if (path)
 		corpus_read(path);
@@ -580,6 +718,8 @@ int main(int argc, char **argv)
 		 nr_calls, nr_programs, places, nr_corpus, trace ? "" : " (no KCOV)");
 	if (!tap_ok(!fault, "no_sequence_of_calls_breaks_the_device"))
 		tap_note("%s", fault);
+	each_was_accepted();
+	munmap((void *)marks, page);
 	if (argc <= 2)
 		tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
 	return tap_done();

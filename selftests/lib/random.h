@@ -23,13 +23,18 @@ static inline void random_start(void)
 }
 
 /* splitmix64: any state will do, 0 too */
-static inline uint64_t random_u64(void)
+static inline uint64_t random_next(uint64_t *state)
 {
-	uint64_t z = random_state += UINT64_C(0x9e3779b97f4a7c15);
+	uint64_t z = *state += UINT64_C(0x9e3779b97f4a7c15);
 
 	z = (z ^ z >> 30) * UINT64_C(0xbf58476d1ce4e5b9);
 	z = (z ^ z >> 27) * UINT64_C(0x94d049bb133111eb);
 	return z ^ z >> 31;
+}
+
+static inline uint64_t random_u64(void)
+{
+	return random_next(&random_state);
 }
 
 /* 0 <= result < n */
