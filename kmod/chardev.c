@@ -380,7 +380,8 @@ static long ioctl_mark_series(void __user *argument)
 
 	if (error)
 		return error;
-	if (!reserved_zero(&series) || !all_zero(series.reserved0, sizeof(series.reserved0)))
+	if (!reserved_zero(&series) || !all_zero(series.reserved0, sizeof(series.reserved0)) ||
+	    series.reserved1)
 		return -EINVAL;
 	error = kbarman_marker_series(&series);
 	return error ?: put_struct(argument, &series, sizeof(series));

@@ -477,6 +477,7 @@ struct kbarman_mark_series {
 	char name[64];
 	char units[32];
 	char description[128];
+	__u32 reserved1;
 	__u64 reserved[2];
 };
 

@@ -27,6 +27,27 @@ FIXTURE(call)
 	};
 };
 
+/*
+ * One kernel serves programs of 32 bits and of 64: to both a struct is the same. i386 aligns
+ * 64-bit numbers to four bytes, so a hole in one of these shows itself there.
+ */
+#define LENGTH(type, bytes) _Static_assert(sizeof(struct type) == (bytes), #type)
+LENGTH(kbarman_query, 168);
+LENGTH(kbarman_event, 96);
+LENGTH(kbarman_configure, 184);
+LENGTH(kbarman_start, 32);
+LENGTH(kbarman_consume, 32);
+LENGTH(kbarman_stats, 208);
+LENGTH(kbarman_clock_pair, 32);
+LENGTH(kbarman_clock, 136);
+LENGTH(kbarman_task_fact, 16);
+LENGTH(kbarman_task_facts, 40);
+LENGTH(kbarman_map_row, 40);
+LENGTH(kbarman_add_maps, 32);
+LENGTH(kbarman_mark, 40);
+LENGTH(kbarman_mark_state, 8);
+LENGTH(kbarman_mark_series, 344);
+
 FIXTURE_VARIANT(call)
 {
 	unsigned long command;

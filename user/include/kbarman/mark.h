@@ -96,6 +96,7 @@ struct kb_mark_wire_series_ {
 	uint8_t series_class, display, series_composition, rendering_type, chart_flags;
 	uint8_t reserved0[7];
 	char chart[64], name[64], units[32], description[128];
+	uint32_t reserved1;
 	uint64_t reserved[2];
 };
 
