@@ -392,6 +392,9 @@ int kbarman_session_start(struct file *file, struct kbarman_start *report)
 		if (per_cpu(kbarman_rings, cpu).data)
 			reset_ring(session, cpu);
 	begin_header(session);
+	/* Whose ids these were, and their children's, may be gone by now. */
+	if (session->tasks)
+		bitmap_zero(session->tasks, PID_MAX_LIMIT);
 	error = kbarman_sources_attach(session);
 	if (error)
 		goto out;

@@ -535,6 +535,42 @@ TEST_F(filter, threads_made_between_configure_and_start_are_recorded)
 	EXPECT_LE(100, switches_to(self->fd, 0, player.id));
 }
 
+/* While nothing is recorded nobody sees an id go to somebody else. */
+TEST_F(filter, an_id_that_comes_again_between_two_recordings_is_not_recorded)
+{
+	char before[16], byte;
+	struct echo e;
+	pid_t again;
+	int go[2];
+
+	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+		SKIP(return, "thread ids can't be chosen on this kernel");
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	do {
+		ASSERT_EQ(0, start(self->fd));
+		e = echo_create(0);
+		echo_rounds(&e, 100);
+		ASSERT_EQ(0, stop(self->fd));
+		ASSERT_LE(100, switches_to(self->fd, 0, e.echo));
+		echo_destroy(&e);
+		ASSERT_EQ(0, pipe(go));
+		snprintf(before, sizeof(before), "%d", e.echo - 1);
+		write_file("/proc/sys/kernel/ns_last_pid", before);
+		again = fork();
+		if (!again) {
+			pin(1);
+			_exit(read(go[0], &byte, 1) != 1);
+		}
+		ASSERT_EQ(0, start(self->fd));
+		ASSERT_EQ(1, write(go[1], "", 1));
+		waitpid(again, NULL, 0);
+		ASSERT_EQ(0, stop(self->fd));
+		close(go[0]);
+		close(go[1]);
+	} while (again != e.echo);
+	EXPECT_EQ(0, switches_to(self->fd, 1, again));
+}
+
 /* For the tests of exec: be a program that ends. */
 static void __attribute__((constructor)) exit_if_told(void)
 {
