@@ -163,7 +163,8 @@ static void discard(struct kbarman_session *session)
 /* Of all rings: what is older than that no record can mean. Context: any but NMI. */
 static u64 oldest_record(void)
 {
-	u64 oldest = U64_MAX;
+	/* Before it looks: what comes into an empty ring is younger. */
+	u64 oldest = kbarman_clock();
 	int cpu;
 
 	for_each_possible_cpu(cpu) {

@@ -309,6 +309,34 @@ TEST_F_TIMEOUT(tasks, overwrite_uses_rows_again, 300 * SLOWNESS)
 	EXPECT_LE(100, found);
 }
 
+/* Rows may be asked for again before there is any record that could want one. */
+TEST_F(tasks, overwrite_keeps_the_row_of_the_first_record)
+{
+	struct kbarman_configure config = first_cpu(KBARMAN_MODE_OVERWRITE, 256);
+	struct kbarman_mark mark = { .size = sizeof(mark), .type = KBARMAN_MARK_STRING };
+	static pid_t ids[300];
+	int status;
+	pid_t writer;
+
+	config.sources = KBARMAN_SOURCE_MARKS;
+	ASSERT_EQ(0, configure(self->fd, config));
+	ASSERT_EQ(0, start(self->fd));
+	make_named(ids, 300);
+	ASSERT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).written);
+	writer = fork();
+	if (!writer) {
+		prctl(PR_SET_NAME, "writer");
+		_exit(write(open(KBARMAN_DEVICE, O_WRONLY), &mark, sizeof(mark)) !=
+		      sizeof(mark));
+	}
+	ASSERT_EQ(writer, waitpid(writer, &status, 0));
+	ASSERT_EQ(0, status);
+	make_named(ids, 300);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).written);
+	EXPECT_NE(NULL, capture_task(map_cpu(self->fd, 0), writer, "writer"));
+}
+
 /* There the reader may still want what it has not read: rows stay. */
 TEST_F(tasks, stream_counts_what_finds_no_row)
 {
