@@ -185,11 +185,11 @@ static u32 chain_parts(const struct kbarman_session *session)
 	return session->kernel_addresses ? parts : parts & ~KBARMAN_CONFIGURE_CHAIN_KERNEL;
 }
 
-/* The longest record is a sample with all counters and a chain of max_stack. */
+/* The longest block is a sample with all counters and a chain of max_stack. */
 static int allocate_chains(struct kbarman_session *session)
 {
 	const struct kbarman_configure *config = &session->config;
-	u64 longest = sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
+	u64 longest = sizeof(bm_uintptr) + sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
 		      config->nr_events * sizeof(u64) + sizeof(struct kbarman_callchain) +
 		      (u64)config->max_stack * sizeof(bm_uintptr);
 

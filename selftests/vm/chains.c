@@ -584,6 +584,49 @@ TEST_F(chains, max_stack_goes_with_chains_and_into_a_record)
 	EXPECT_EQ(0, configure(self->fd, config));
 }
 
+static uint64_t tried(int fd)
+{
+	struct kbarman_stats s = stats(fd, 0);
+
+	return s.written + s.lost[KBARMAN_LOST_TOO_BIG];
+}
+
+/* Be sampled below @depth callers. */
+static void NOINLINE burn_below(unsigned int depth, int fd)
+{
+	if (depth) {
+		burn_below(depth - 1, fd);
+	} else {
+		uint64_t enough = tried(fd) + 5;
+
+		while (tried(fd) < enough)
+			burn_a_while();
+	}
+	sink++;		/* no tail call */
+}
+
+TEST_F(chains, the_longest_chain_that_is_accepted_is_recorded)
+{
+	struct kbarman_configure config = sampling(USER);
+	unsigned int longest = 0;
+	struct chains chains;
+	struct chain chain;
+
+	config.ring_bytes = 64 * KIB;
+	config.max_stack = KBARMAN_MAX_STACK;
+	while (configure(self->fd, config) == -E2BIG)
+		config.max_stack--;
+	begin(_metadata, self, config);
+	burn_below(config.max_stack, self->fd);
+	EXPECT_EQ(0, stats(self->fd, 0).lost[KBARMAN_LOST_TOO_BIG]);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain))
+		if (chain.nr > longest)
+			longest = chain.nr;
+	EXPECT_EQ(config.max_stack, longest);
+}
+
 TEST_F(chains, without_syslog_there_is_nothing_of_the_kernel)
 {
 	struct chains chains;
