@@ -18,7 +18,11 @@ extern struct irq_work kbarman_wake_work;
 /* Called once for every page of a ring. Context: any, NMI included. */
 static inline void kbarman_wake(void)
 {
-	/* Pairs with smp_store_mb() in kbarman_wake_arm(). */
+	/*
+	 * What was written is to be seen before it is asked who waits: pairs with
+	 * smp_store_mb() in kbarman_wake_arm(), behind which the poller looks.
+	 */
+	smp_mb();
 	if (READ_ONCE(kbarman_wake_armed) && xchg(&kbarman_wake_armed, 0))
 		irq_work_queue(&kbarman_wake_work);
 }

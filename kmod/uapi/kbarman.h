@@ -73,7 +73,8 @@
  * the kernel its chains begin with where the user's code went in.
  *
  * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and
- * EPOLLIN | EPOLLHUP when the session is not running.
+ * EPOLLIN | EPOLLHUP when the session is not running. Who sleeps in it is woken whenever
+ * a writer comes to another 4 KiB of its ring, and looks then.
  *
  * Marks
  * -----
