@@ -95,15 +95,18 @@ static __always_inline void sample(struct pt_regs *regs, bool with_chain)
 	struct kbarman_ring *ring = kbarman_this_ring();
 	struct kbarman_callchain *chain = NULL;
 	u64 deltas[BM_MAX_PMU_COUNTERS];
-	unsigned long pc = 0;
+	unsigned long pc = 0, flags;
 	unsigned int i, nr;
 
 	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
 	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
 		return;
 	nr = kbarman_session.config.nr_events;
+	/* A software event's overflow can be interrupted: by stop(), which takes them away. */
+	raw_local_irq_save(flags);
 	for (i = 0; i < nr; i++)
 		deltas[i] = read_delta(counters, i);
+	raw_local_irq_restore(flags);
 	if (!kbarman_wants(current->pid))
 		return;
 	if (user_mode(regs)) {
@@ -189,8 +192,10 @@ static struct perf_event *create_event(struct perf_event_attr attr, int cpu)
 						 attr.sample_period ? handler : NULL, NULL);
 	if (IS_ERR(event))
 		return event;
-	/* PMUs outside the CPU can't be read from its overflow handler. */
-	if (event->pmu->task_ctx_nr == perf_invalid_context || event->cpu != cpu)
+	/* PMUs outside the CPU can't be read from its overflow handler; and there is none
+	 * where a PMU has no interrupt, which perf only asks about for user space. */
+	if (event->pmu->task_ctx_nr == perf_invalid_context || event->cpu != cpu ||
+	    (attr.sample_period && event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT))
 		error = -EOPNOTSUPP;
 	/* Pinned, and not to be had at the same time as those before it. */
 	else if (READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR)
