@@ -534,14 +534,15 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 
 static void add_ring_stats(struct kbarman_stats *stats, const struct kbarman_ring *ring)
 {
-	u64 written = local_read(&ring->written);
+	/* A long, which grows beyond its sign on machines of 32 bits. */
+	u64 written = (unsigned long)local_read(&ring->written);
 	long present;
 	int reason;
 
 	stats->written += written;
 	stats->bytes += READ_ONCE(ring->header->total_written);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
-		stats->lost[reason] += local_read(&ring->lost[reason]);
+		stats->lost[reason] += (unsigned long)local_read(&ring->lost[reason]);
 	if (!ring->overwrite)
 		return;
 	present = kbarman_ring_count(ring);
@@ -572,6 +573,8 @@ int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats)
 				continue;
 			add_ring_stats(stats, ring);
 			stats->online += session->running && cpu_online(cpu);
+			/* A gigabyte was walked through, it may be. */
+			cond_resched();
 		}
 		kbarman_header_stats(session->capture, stats);
 		stats->missed[KBARMAN_MISSED_COUNTER] += kbarman_pmu_unreadable();

@@ -387,7 +387,7 @@ u64 kbarman_pmu_unreadable(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += local_read(&per_cpu(cpu_counters, cpu).unreadable);
+		sum += (unsigned long)local_read(&per_cpu(cpu_counters, cpu).unreadable);
 	return sum;
 }
 
