@@ -437,13 +437,15 @@ int kbarman_session_stop(struct file *file)
 	return error;
 }
 
+/*
+ * Without the lock: Linux opens under one of all misc devices, none of which is to wait for a
+ * session. Who opens it while the last descriptor goes has come too late: the lock is held from
+ * the count of 0 until the capture is gone, so what is configured is a new one. A map that was
+ * faster has a reference.
+ */
 void kbarman_session_open(void)
 {
-	struct kbarman_session *session = &kbarman_session;
-
-	mutex_lock(&session->lock);
-	session->files++;
-	mutex_unlock(&session->lock);
+	atomic_inc(&kbarman_session.files);
 }
 
 void kbarman_session_release(struct file *file)
@@ -455,7 +457,7 @@ void kbarman_session_release(struct file *file)
 		stop_locked(session);
 		session->owner = NULL;
 	}
-	if (!--session->files)
+	if (atomic_dec_and_test(&session->files))
 		discard(session);
 	mutex_unlock(&session->lock);
 }

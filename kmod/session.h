@@ -6,6 +6,7 @@
 #ifndef KBARMAN_SESSION_H
 #define KBARMAN_SESSION_H
 
+#include <linux/atomic.h>
 #include <linux/cpumask.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
@@ -21,7 +22,8 @@
  */
 struct kbarman_session {
 	struct mutex lock;		/* of all of this */
-	unsigned int files;		/* open; with the last one the capture goes */
+	atomic_t files;			/* open; with the last one the capture goes. Counted
+					 * up without the lock */
 	struct file *owner;		/* NULL = free */
 	u64 id;				/* counts the configurations */
 	bool running;

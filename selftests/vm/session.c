@@ -264,6 +264,43 @@ TEST_F(session, memory_comes_back_with_the_last_descriptor)
 	self->other = device_open();
 }
 
+/*
+ * Linux opens under a lock of all misc devices, so who waits there makes kvm and fuse wait. This
+ * program is urgent, and who configures on the same CPU is not: where its memory is seen to be
+ * half there, it is in the middle of the call, and stays there.
+ */
+TEST_F(session, opening_does_not_wait_for_one_who_configures)
+{
+	const struct sched_param urgent = { .sched_priority = 1 };
+	struct kbarman_configure big = all;
+	uint64_t half, whole;
+	pid_t child;
+	int third;
+
+	big.ring_bytes = 16 * MIB;
+	ASSERT_EQ(0, configure(self->fd, big));
+	whole = module_memory();
+	pin(0);
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		while (!configure(self->fd, big))
+			;
+		_exit(1);
+	}
+	ASSERT_EQ(0, sched_setscheduler(0, SCHED_FIFO, &urgent));
+	do {
+		usleep(1000);
+		half = module_memory();
+	} while (!half || half >= whole);
+	third = device_open();
+	EXPECT_EQ(half, module_memory());
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	close(third);
+}
+
 /* ---- CPUs that come and go ---- */
 
 #define CPU	1	/* the one that does */
