@@ -16,7 +16,9 @@
  * is never disabled from there (kernels 6.16 to 6.17 hang).
  */
 #include <linux/cpumask.h>
+#include <linux/device.h>
 #include <linux/err.h>
+#include <linux/kernel.h>
 #include <linux/perf_event.h>
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
@@ -180,14 +182,59 @@ static struct perf_event_attr fallback_attr(const struct kbarman_session *sessio
 	};
 }
 
+/*
+ * PMUs that take config1 for the address of a name, and copy that from the user's memory. Which
+ * could make us wait for ever, with the session's lock held (FUSE, userfaultfd); and the worker
+ * that follows the CPUs has no such memory of its own.
+ */
+static const char *const naming_pmus[] = { "kprobe", "uprobe" };
+
+static bool is_pmu(const struct device *any, const char *name, u32 type)
+{
+	struct device *device = bus_find_device_by_name(any->bus, NULL, name);
+	const struct pmu *pmu = device ? dev_get_drvdata(device) : NULL;
+	bool same = pmu && pmu->type == type;
+
+	put_device(device);
+	return same;
+}
+
+/* -EFAULT for an event that is named in memory of the user's. */
+static int check_name(const struct perf_event_attr *attr, int cpu)
+{
+	struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(dummy),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+	};
+	struct perf_event *event;
+	unsigned int i;
+	int error = 0;
+
+	if (attr->type < PERF_TYPE_MAX || !attr->config1)
+		return 0;
+	/* All PMUs are on one bus, and this is a way to it. */
+	event = perf_event_create_kernel_counter(&dummy, cpu, NULL, NULL, NULL);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	for (i = 0; i < ARRAY_SIZE(naming_pmus); i++)
+		if (!event->pmu->dev || is_pmu(event->pmu->dev, naming_pmus[i], attr->type))
+			error = -EFAULT;
+	perf_event_release_kernel(event);
+	return error;
+}
+
 /* An event that counts on @cpu now, or an ERR_PTR. */
 static struct perf_event *create_event(struct perf_event_attr attr, int cpu)
 {
 	perf_overflow_handler_t handler =
 		kbarman_session.config.flags & KBARMAN_CONFIGURE_CHAIN ? overflow_chain : overflow;
+	int error = check_name(&attr, cpu);
 	struct perf_event *event;
-	int error = 0;
 
+	if (error)
+		return ERR_PTR(error);
 	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
 						 attr.sample_period ? handler : NULL, NULL);
 	if (IS_ERR(event))

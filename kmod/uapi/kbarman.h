@@ -269,6 +269,8 @@ struct kbarman_configure {
  * and for the event with index `event` on CPU `cpu`:
  *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU
  *	ENOSPC	the PMU can't count it at the same time as those before it
+ *	EFAULT	config1 is an address of the caller's, where the PMU, "kprobe" or "uprobe",
+ *		would look for a name
  *	others	as perf_event_open(2)
  */
 struct kbarman_start {

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Tracepoints as counters: every hit counts, on the CPU it was on, and none twice. */
+/*
+ * Tracepoints as counters: every hit counts, on the CPU it was on, and none twice. Probes made on
+ * the spot are refused where they are named in the caller's memory.
+ */
 #include <linux/perf_event.h>
 #include <sys/mount.h>
 
@@ -133,6 +136,48 @@ TEST_F(tracepoints, those_that_are_not_there_are_refused)
 	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
 	EXPECT_NE(0, call(self->fd, KBARMAN_START, &s));
 	EXPECT_EQ(1, s.event);
+}
+
+/* By the number that sysfs has for it, 0: it has none. */
+static uint32_t pmu_type(const char *name)
+{
+	char path[256], text[32];
+
+	snprintf(path, sizeof(path), "/sys/bus/event_source/devices/%s/type", name);
+	if (access(path, F_OK))
+		return 0;
+	read_file(path, text, sizeof(text));
+	return strtoul(text, NULL, 10);
+}
+
+/*
+ * Such memory is read while others wait, and it may be a page that somebody has to send for
+ * (FUSE, userfaultfd), and never does.
+ */
+TEST_F(tracepoints, probes_that_the_callers_memory_names_are_refused)
+{
+	static const char *const probes[][2] = {
+		{ "kprobe", "kernel_clone" },
+		{ "uprobe", "/proc/self/exe" },
+	};
+	unsigned int i, tried = 0;
+
+	for (i = 0; i < 2; i++) {
+		struct kbarman_start s = { .size = sizeof(s) };
+
+		self->events[1] = (struct kbarman_event){
+			.type = pmu_type(probes[i][0]), .config1 = (uintptr_t)probes[i][1] };
+		if (!self->events[1].type)
+			continue;
+		tried++;
+		strcpy(self->events[1].name, probes[i][0]);
+		ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
+		EXPECT_EQ(-EFAULT, call(self->fd, KBARMAN_START, &s)) TH_LOG("%s", probes[i][0]);
+		EXPECT_EQ(1, s.event);
+		stop(self->fd);
+	}
+	if (!tried)
+		SKIP(return, "this kernel makes no probes for perf");
 }
 
 TEST_HARNESS_MAIN

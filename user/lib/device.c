@@ -167,6 +167,10 @@ static int event_failed(struct kb_error *err, const char *name, unsigned int cpu
 		why = "its number, period or frequency is refused: see the PMU's events in sysfs, and "
 		      "/proc/sys/kernel/perf_event_max_sample_rate";
 		break;
+	case EFAULT:
+		why = "kprobe and uprobe can't be given the address of a name (config1): make a tracepoint "
+		      "of it, in kprobe_events or uprobe_events of tracefs";
+		break;
 	case EBUSY:
 		why = "another program has the PMU for itself";
 		break;
