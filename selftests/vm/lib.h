@@ -281,7 +281,16 @@ static inline void cpu_set_online(uint32_t cpu, bool online)
 #define CAP_PERFMON	38
 #endif
 #define CAPABILITY(n)		(1ULL << (n))
-#define ALL_CAPABILITIES	(CAPABILITY(41) - 1)	/* those there are; more would be refused */
+#define ALL_CAPABILITIES	(2 * CAPABILITY(last_capability()) - 1)
+
+/* Of those that this kernel has; more would be refused. */
+static inline unsigned int last_capability(void)
+{
+	char number[16];
+
+	read_file("/proc/sys/kernel/cap_last_cap", number, sizeof(number));
+	return atoi(number);
+}
 
 /* From the kernel's point of view: what counts now, and what can be had back. */
 static inline void set_capabilities(uint64_t effective, uint64_t permitted)
