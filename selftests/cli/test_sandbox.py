@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """A decoder that was taken over: a library that does, in the middle of reading a file, what
 an attacker would. With --no-sandbox it gets through, so each deed is a true one."""
+import ctypes
 import json
 import os
 import platform
@@ -154,11 +155,32 @@ def is_here():
     return next(line for line in told if line["kind"] == "sandbox")
 
 
-def want(what="seccomp"):
-    if not is_here()[what]:
-        raise tap.Skip(f"this kernel or build has no {what}")
+def of_the_kernel():
+    """What a sandbox can be made of here: not by the tool's word, which may be wrong."""
+    actions = "/proc/sys/kernel/seccomp/actions_avail"
+    seccomp = ""
+    if os.path.exists(actions):
+        with open(actions, encoding="ascii") as file:
+            seccomp = file.read()
+    # landlock_create_ruleset(NULL, 0, LANDLOCK_CREATE_RULESET_VERSION), of all machines
+    version = ctypes.CDLL(None).syscall(444, None, ctypes.c_size_t(0), 1)
+    return {"seccomp": "trap" in seccomp.split(), "landlock": max(version, 0)}
+
+
+def want_a_build_with_one():
     if platform.machine() not in ("x86_64", "aarch64", "s390x"):
         raise tap.Skip("the library here makes calls of 64-bit machines")
+    with open(tap.KBARMAN, "rb") as file:
+        program = file.read()
+    for sanitizer in ("asan", "msan", "tsan"):
+        if b"__%s_init" % sanitizer.encode() in program:
+            raise tap.Skip(f"a build with a sanitizer ({sanitizer}) has no sandbox")
+
+
+def want(what="seccomp"):
+    want_a_build_with_one()
+    if not of_the_kernel()[what]:
+        raise tap.Skip(f"this kernel has no {what}")
 
 
 def villain(directory):
@@ -284,7 +306,7 @@ def no_file_is_made_but_where_the_output_is(tmp):
         refused(tmp, MAKING, *args, at=victim, prepare=lambda: remove(victim))
         # permissions are not Landlock's business, and truncating is since its third version
         changing = [deed for deed in CHANGING if deed != "chmod" and
-                    (is_here()["landlock"] >= 3 or deed != "truncate")]
+                    (of_the_kernel()["landlock"] >= 3 or deed != "truncate")]
         refused(tmp, changing, *args, at=victim, prepare=lambda: filled(victim))
 
 
@@ -358,6 +380,12 @@ def a_signal_still_ends_it_as_signals_do(tmp):
             pass
         tool.send_signal(signal.SIGTERM)
         assert tool.wait(timeout=60) == -signal.SIGTERM
+
+
+def version_says_what_the_kernel_has(tmp):  # pylint: disable=unused-argument
+    want_a_build_with_one()
+    told = is_here()
+    assert {what: told[what] for what in ("seccomp", "landlock")} == of_the_kernel(), told
 
 
 def doctor_says_whether_it_is_on(tmp):
