@@ -28,8 +28,14 @@ struct map {
 static int files[FILES];		/* 0: none */
 static struct map *maps[MAPS];
 static unsigned long rounds = 10000;
-static unsigned long opened, mapped, forked, started;
+/* What succeeded; and changes to a map that were refused, as all have to be. */
+static unsigned long opened, duplicated, mapped, looked, refused, forked, started;
 static const char *fault;
+
+static void count(unsigned long *what)
+{
+	__atomic_add_fetch(what, 1, __ATOMIC_RELAXED);
+}
 
 static int any_file(uint64_t r)
 {
@@ -67,7 +73,7 @@ static void make_map(uint64_t r)
 		return;
 	map = malloc(sizeof(*map));
 	*map = (struct map) { .at = at, .length = q.map_bytes };
-	__atomic_add_fetch(&mapped, 1, __ATOMIC_RELAXED);
+	count(&mapped);
 	put_map(r >> 24, map);
 }
 
@@ -77,40 +83,48 @@ static struct map *take_map(uint64_t r)
 	return __atomic_exchange_n(&maps[r % MAPS], NULL, __ATOMIC_ACQ_REL);
 }
 
-static void read_map(const struct map *map, uint64_t r, pid_t pid)
+/* False: neither read nor EFAULT. */
+static bool read_map(const struct map *map, uint64_t r)
 {
 	char bytes[4096];
 	struct iovec to = { bytes, sizeof(bytes) };
 	struct iovec from = { map->at + r % map->length, sizeof(bytes) };
 
-	process_vm_readv(pid, &to, 1, &from, 1, 0);
+	if (process_vm_readv(getpid(), &to, 1, &from, 1, 0) <= 0)
+		return errno == EFAULT;
+	count(&looked);
+	return true;
+}
+
+static void must_fail(bool failed, const char *otherwise)
+{
+	if (failed)
+		count(&refused);
+	else
+		fault = otherwise;
 }
 
 static void disturb_map(uint64_t r)
 {
 	struct map *map = take_map(r);
-	void *at;
 
 	if (!map)
 		return;
 	switch (r >> 8 & 7) {
 	case 0:
-		at = mremap(map->at, map->length, map->length * 2, MREMAP_MAYMOVE);
-		if (at != MAP_FAILED)
-			fault = "a map that grew";
+		must_fail(mremap(map->at, map->length, map->length * 2, MREMAP_MAYMOVE) ==
+			  MAP_FAILED, "a map that grew");
 		break;
 	case 1:
-		at = mremap(map->at, map->length, map->length / 2 & ~4095UL, 0);
-		if (at != MAP_FAILED)
-			fault = "a map that shrank";
+		must_fail(mremap(map->at, map->length, map->length / 2 & ~4095UL, 0) ==
+			  MAP_FAILED, "a map that shrank");
 		break;
 	case 2:
-		if (!mprotect(map->at, map->length, PROT_READ | PROT_WRITE))
-			fault = "a map that became writable";
+		must_fail(mprotect(map->at, map->length, PROT_READ | PROT_WRITE),
+			  "a map that became writable");
 		break;
 	case 3:
-		if (!munmap(map->at, 4096))
-			fault = "a map that was split";
+		must_fail(munmap(map->at, 4096), "a map that was split");
 		break;
 	case 4:
 		madvise(map->at, map->length, MADV_DONTNEED);
@@ -119,7 +133,8 @@ static void disturb_map(uint64_t r)
 		madvise(map->at, map->length, MADV_DONTFORK);
 		break;
 	default:
-		read_map(map, r >> 16, getpid());
+		if (!read_map(map, r >> 16))
+			fault = "a map that can't be looked at";
 	}
 	put_map(r >> 40, map);
 }
@@ -129,26 +144,37 @@ static void fork_once(uint64_t r)
 {
 	struct map *map = take_map(r);
 	pid_t child = fork();
+	int status;
 
-	if (!child) {
-		if (map) {
-			read_map(map, r >> 16, getpid());
-			if (r >> 8 & 1)
-				munmap(map->at, map->length);
-		}
-		_exit(0);
+	if (!child)
+		_exit(map && (!read_map(map, r >> 16) ||
+			      (r >> 8 & 1 && munmap(map->at, map->length))));
+	if (child > 0) {
+		if (waitpid(child, &status, 0) == child && !status)
+			count(&forked);
+		else
+			fault = "a child that did not end well";
 	}
-	if (child > 0)
-		waitpid(child, NULL, 0);
-	__atomic_add_fetch(&forked, 1, __ATOMIC_RELAXED);
 	if (map)
 		put_map(r >> 40, map);
 }
 
 static void open_file(uint64_t r)
 {
-	__atomic_add_fetch(&opened, 1, __ATOMIC_RELAXED);
-	put_file(r, open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC));
+	int fd = open(KBARMAN_DEVICE, O_RDONLY | O_CLOEXEC);
+
+	if (fd > 0)
+		count(&opened);
+	put_file(r, fd);
+}
+
+static void duplicate_file(uint64_t r)
+{
+	int from = any_file(r >> 8), fd = from ? dup(from) : 0;
+
+	if (fd > 0)
+		count(&duplicated);
+	put_file(r, fd);
 }
 
 /*
@@ -167,7 +193,7 @@ static void run_session(uint64_t slot, uint64_t r)
 	if (r >> 8 & 7 && configure(fd, c))
 		return;
 	if (r >> 16 & 7 && !start(fd))
-		__atomic_add_fetch(&started, 1, __ATOMIC_RELAXED);
+		count(&started);
 	if (r >> 24 & 1)
 		stop(fd);
 	if (r >> 25 & 3)
@@ -186,7 +212,7 @@ static void one_round(void)
 		open_file(r >> 8);
 		break;
 	case 2:
-		put_file(r >> 8, dup(any_file(r >> 16)));
+		duplicate_file(r >> 8);
 		break;
 	case 3:
 		put_file(r >> 8, 0);
@@ -244,10 +270,13 @@ int main(int argc, char **argv)
 		put_file(i, 0);
 	for (i = 0; i < MAPS; i++)
 		put_map(i, NULL);
-	tap_note("%d threads, %lu rounds each: %lu opened, %lu mapped, %lu forked, %lu started",
-		 THREADS, rounds, opened, mapped, forked, started);
+	tap_note("%d threads, %lu rounds each: %lu opened, %lu duplicated, %lu mapped, "
+		 "%lu looked at, %lu changes refused, %lu forked, %lu started",
+		 THREADS, rounds, opened, duplicated, mapped, looked, refused, forked, started);
 	if (!tap_ok(!fault, "racing_calls_succeed_or_fail_cleanly"))
 		tap_note("%s", fault);
+	tap_ok(opened && duplicated && mapped && looked && refused && forked,
+	       "and_all_kinds_of_them_succeed_meanwhile");
 	tap_ok(started * 100 >= rounds, "and_sessions_start_meanwhile");
 	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
 	return tap_done();
