@@ -3,13 +3,17 @@
  * There are no locks here: all belongs to the one task that may call (see spaces.h).
  * Memory is bounded by what lives: MAX_MAPPINGS an address space, a quarter more address
  * spaces than were alive at the last look, and one word for every thread id that ever
- * got rows.
+ * got rows. Mappings and their names together have MAX_BYTES, however many live: a path can
+ * take 8 KiB, and any user can make them, at nobody's expense. Dead ones go when half of what
+ * there was left is taken; where that does not do, the address space that has most gives
+ * its oldest mappings, which are counted, and others keep theirs.
  */
 #include <linux/dcache.h>
 #include <linux/delay.h>
 #include <linux/err.h>
 #include <linux/hashtable.h>
 #include <linux/list.h>
+#include <linux/log2.h>
 #include <linux/mm.h>
 #include <linux/sched/mm.h>
 #include <linux/sched/signal.h>
@@ -23,6 +27,7 @@
 #include "spaces.h"
 
 #define MAX_MAPPINGS	4096	/* an address space; the oldest ones go */
+#define MAX_BYTES	(64U << 20)	/* of mappings and images */
 #define LOCK_TRIES	4
 #define MIN_GRAVES	64
 #define FILE_BYTES	104	/* in front of a path, at most */
@@ -31,6 +36,7 @@
 struct image {
 	struct hlist_node node;		/* in images */
 	unsigned int users;		/* mappings */
+	unsigned int bytes;		/* of memory */
 	unsigned int length;
 	unsigned int name_at;
 	char name[];			/* from name_at on; in front of it, which file it is */
@@ -50,7 +56,9 @@ struct space {
 	struct list_head mappings;	/* oldest first; none overlaps another */
 	struct list_head threads;	/* sampled here last */
 	unsigned int nr_mappings;
-	bool complete;			/* nothing mapped is missing */
+	size_t bytes;			/* theirs, each with all of its image */
+	bool complete;			/* nothing mapped is missing, */
+	bool trimmed;			/* but what there was no room for */
 	bool condemned;
 };
 
@@ -74,13 +82,18 @@ static DEFINE_XARRAY(threads);		/* by task id: struct thread or HAD_ROWS */
 static struct kbarman_capture *capture;
 static char *path_buffer;		/* FILE_BYTES + PATH_MAX */
 static unsigned int nr_spaces;
-static unsigned int look_at;		/* that many spaces: time to look for dead ones */
+static size_t nr_bytes;			/* of all mappings and images */
+static unsigned int look_at;		/* that many spaces: time to look for dead ones, */
+static size_t look_at_bytes;		/* and that many bytes */
 static bool all_seen;			/* an address space that is not here is new */
 
 static void out_of_memory(void)
 {
 	kbarman_header_miss(capture, KBARMAN_MISSED_MEMORY);
 }
+
+/* What kmalloc() makes of it, at most. */
+#define MEMORY_OF(size)	roundup_pow_of_two(size)
 
 /* ---- images ---- */
 
@@ -89,18 +102,21 @@ static struct image *image_get(const char *name, unsigned int name_at)
 	unsigned int length = strlen(name);
 	u32 hash = full_name_hash(NULL, name, length);
 	struct image *image;
+	size_t size = struct_size(image, name, length + 1);
 
 	hash_for_each_possible(images, image, node, hash)
 		if (image->length == length && !memcmp(image->name, name, length))
 			goto found;
-	image = kmalloc(struct_size(image, name, length + 1), GFP_KERNEL);
+	image = kmalloc(size, GFP_KERNEL);
 	if (!image)
 		return NULL;
 	image->users = 0;
+	image->bytes = MEMORY_OF(size);
 	image->length = length;
 	image->name_at = name_at;
 	memcpy(image->name, name, length + 1);
 	hash_add(images, &image->node, hash);
+	nr_bytes += image->bytes;
 found:
 	image->users++;
 	return image;
@@ -111,6 +127,7 @@ static void image_put(struct image *image)
 	if (--image->users)
 		return;
 	hash_del(&image->node);
+	nr_bytes -= image->bytes;
 	kfree(image);
 }
 
@@ -176,10 +193,20 @@ static void add_row(const struct thread *thread, const struct mapping *mapping)
 			       mapping->image->name_at);
 }
 
+/* @mapping is one more of @space, or one less. */
+static void account(struct space *space, const struct mapping *mapping, int sign)
+{
+	const size_t bytes = MEMORY_OF(sizeof(*mapping));
+
+	space->nr_mappings += sign;
+	space->bytes += sign * (bytes + mapping->image->bytes);
+	nr_bytes += sign * bytes;
+}
+
 static void mapping_free(struct space *space, struct mapping *mapping)
 {
 	list_del(&mapping->node);
-	space->nr_mappings--;
+	account(space, mapping, -1);
 	image_put(mapping->image);
 	kfree(mapping);
 }
@@ -204,8 +231,43 @@ static struct mapping *mapping_add(struct space *space, struct image *image, u64
 		.offset = offset,
 	};
 	list_add_tail(&mapping->node, &space->mappings);
-	space->nr_mappings++;
+	account(space, mapping, 1);
 	return mapping;
+}
+
+static void drop_oldest(struct space *space)
+{
+	mapping_free(space, list_first_entry(&space->mappings, struct mapping, node));
+	space->trimmed = true;
+	out_of_memory();
+}
+
+/* NULL: nobody has anything. */
+static struct space *largest_space(void)
+{
+	struct space *space, *largest = NULL;
+	size_t bytes = 0;
+	int bucket;
+
+	hash_for_each(spaces, bucket, space, node)
+		if (space->bytes > bytes) {
+			bytes = space->bytes;
+			largest = space;
+		}
+	return largest;
+}
+
+/* Half of what it has at once, for there may be many address spaces to look at. */
+static void keep_to_limit(void)
+{
+	struct space *largest;
+	unsigned int count;
+
+	while (nr_bytes > MAX_BYTES && (largest = largest_space())) {
+		for (count = DIV_ROUND_UP(largest->nr_mappings, 2); count; count--)
+			drop_oldest(largest);
+		cond_resched();
+	}
 }
 
 /* @mapping says it all already: there is nothing new in [start, end). */
@@ -255,15 +317,14 @@ static void space_map(struct space *space, const struct kbarman_mapping *from, u
 		}
 		cut(space, mapping, from->start, from->end);
 	}
-	if (space->nr_mappings >= MAX_MAPPINGS) {
-		mapping_free(space, list_first_entry(&space->mappings, struct mapping, node));
-		out_of_memory();
-	}
+	if (space->nr_mappings >= MAX_MAPPINGS)
+		drop_oldest(space);
 	mapping = mapping_add(space, image, timestamp, from->start, from->end, from->offset);
 	if (!mapping)
 		return;
 	list_for_each_entry(thread, &space->threads, node)
 		add_row(thread, mapping);
+	keep_to_limit();
 }
 
 static void thread_free(struct thread *thread)
@@ -347,6 +408,7 @@ static void space_walk(struct space *space, u64 timestamp)
 		return;
 	if (lock_mappings(space->mm)) {
 		space->complete = true;
+		space->trimmed = false;
 		/* One by one: the same on kernels with and without a list of them. */
 		for (vma = find_vma(space->mm, 0); vma; vma = find_vma(space->mm, vma->vm_end)) {
 			if (!(vma->vm_flags & VM_EXEC))
@@ -383,11 +445,13 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 	if (!from || !to || !list_empty(&to->mappings))
 		return;
 	to->complete = from->complete;
+	to->trimmed = from->trimmed;
 	list_for_each_entry(mapping, &from->mappings, node) {
 		mapping->image->users++;
 		mapping_add(to, mapping->image, timestamp, mapping->start, mapping->end,
 			    mapping->offset);
 	}
+	keep_to_limit();
 }
 
 /* ---- threads ---- */
@@ -407,7 +471,7 @@ static void settle(struct thread *thread, struct space *space)
 {
 	struct mapping *mapping;
 
-	if (thread->since && !space->complete)
+	if (thread->since && (!space->complete || space->trimmed))
 		disown_rows(thread, space);
 	thread->space = space;
 	list_add_tail(&thread->node, &space->threads);
@@ -540,12 +604,18 @@ void kbarman_spaces_distrust(u64 timestamp)
 	}
 }
 
+static void look_again_later(void)
+{
+	look_at = nr_spaces + max(nr_spaces / 4, (unsigned int)MIN_GRAVES);
+	look_at_bytes = nr_bytes / 2 + MAX_BYTES / 2;
+}
+
 bool kbarman_spaces_condemn(void)
 {
 	struct space *space;
 	int bucket;
 
-	if (nr_spaces < look_at)
+	if (nr_spaces < look_at && nr_bytes < look_at_bytes)
 		return false;
 	hash_for_each(spaces, bucket, space, node)
 		space->condemned = !atomic_read(&space->mm->mm_users);
@@ -566,7 +636,7 @@ void kbarman_spaces_bury(void)
 	hash_for_each_safe(spaces, bucket, next, space, node)
 		if (space->condemned)
 			space_free(space);
-	look_at = nr_spaces + max(nr_spaces / 4, (unsigned int)MIN_GRAVES);
+	look_again_later();
 }
 
 int kbarman_spaces_create(struct kbarman_capture *to)
@@ -575,7 +645,7 @@ int kbarman_spaces_create(struct kbarman_capture *to)
 	if (!path_buffer)
 		return -ENOMEM;
 	capture = to;
-	look_at = MIN_GRAVES;
+	look_again_later();
 	all_seen = false;
 	return 0;
 }

@@ -145,7 +145,8 @@ enum kbarman_miss {
 	KBARMAN_MISSED_MAP	= 1,	/* mmap table full */
 	KBARMAN_MISSED_STRING	= 2,	/* string table full */
 	KBARMAN_MISSED_QUEUE	= 3,	/* queue of facts to be completed full */
-	KBARMAN_MISSED_MEMORY	= 4,	/* no memory to remember a mapping */
+	KBARMAN_MISSED_MEMORY	= 4,	/* no memory to remember a mapping, or all of what
+					 * there is for them taken */
 	KBARMAN_MISSED_COUNTER	= 5,	/* a counter could not be read at an overflow;
 					 * its value is ~0 in that sample */
 	KBARMAN_MISS_REASONS	= 6,

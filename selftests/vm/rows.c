@@ -335,16 +335,22 @@ TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
 }
 
+/* A file system that nobody but this process sees, at /cover. */
+static void mount_own(void)
+{
+	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
+	    (mkdir("/cover", 0700) && errno != EEXIST) ||
+	    mount("cover", "/cover", "tmpfs", 0, NULL))
+		lost("no file system of its own");
+}
+
 /* Another file, for this process only, where @path is; nothing of it but its first page. */
 static void cover(const char *path)
 {
 	char code[4096] = { 0 };
 	int fd;
 
-	if (unshare(CLONE_NEWNS) || mount("none", "/", NULL, MS_REC | MS_PRIVATE, NULL) ||
-	    (mkdir("/cover", 0700) && errno != EEXIST) ||
-	    mount("cover", "/cover", "tmpfs", 0, NULL))
-		lost("no other file can be put over one");
+	mount_own();
 	fd = open("/cover/other", O_WRONLY | O_CREAT, 0700);
 	if (write(fd, code, sizeof(code)) != sizeof(code) || close(fd) ||
 	    mount("/cover/other", path, NULL, MS_BIND, NULL))
@@ -420,6 +426,146 @@ TEST_F(rows, files_of_one_path_are_told_apart)
 	EXPECT_NE(row[0]->image_ptr, row[1]->image_ptr);
 	rmdir("/cover");
 }
+
+/* ---- memory ---- */
+
+/* Map @count files as code whose paths are about as long as there can be: 4047 bytes. */
+static void map_long_paths(unsigned int count)
+{
+	char name[256];
+	int fd;
+
+	mount_own();
+	if (chdir("/cover"))
+		lost("no way to /cover");
+	memset(name, 'd', 255);
+	name[255] = 0;
+	for (int i = 0; i < 15; i++)
+		if (mkdir(name, 0700) || chdir(name))
+			lost("no directory");
+	while (count--) {
+		snprintf(name, sizeof(name), "%0200u", count);
+		fd = open(name, O_RDONLY | O_CREAT | O_CLOEXEC, 0700);
+		if (fd < 0 ||
+		    mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, 0) == MAP_FAILED)
+			lost("%u files can't be mapped", count);
+		close(fd);
+	}
+}
+
+/* With fewer samples than the others have: thousands of mappings take a while as it is. */
+static int start_with_few_samples(FIXTURE_DATA(rows) *self)
+{
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+
+	c.sample = 10 * PERIOD_NS;
+	if (configure(self->fd, c))
+		lost("no session");
+	self->map = map_cpu(self->fd, 0);
+	return start(self->fd);
+}
+
+/* A process that has done so, and is known to the module with all of it. */
+static pid_t long_paths(FIXTURE_DATA(rows) *self, unsigned int count)
+{
+	pid_t child;
+	int done[2];
+	char *code, byte;
+
+	if (pipe(done))
+		lost("no pipe");
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		map_long_paths(count);
+		while (write(done[1], "", 1) == 1)
+			pause();
+	}
+	close(done[1]);
+	if (child < 0 || read(done[0], &byte, 1) != 1)
+		lost("no process that maps");
+	close(done[0]);
+	/* What is told later has a row later. */
+	code = map_own_code(NULL, 4096, 0);
+	while (!row_of(self->map, getpid(), (uintptr_t)code))
+		usleep(1000);
+	return child;
+}
+
+/*
+ * In the kernel's objects of 8 KiB, each of which holds one such path. Kernels that watch have
+ * larger ones, and keep what is freed: 0.
+ */
+static uint64_t path_memory(void)
+{
+	FILE *f = fopen("/proc/slabinfo", "re");
+	unsigned long active, size;
+	char line[512], name[64];
+	uint64_t sum = 0;
+
+	if (!f)
+		lost("no slabinfo");
+	while (fgets(line, sizeof(line), f))
+		if (sscanf(line, "%63s %lu %*u %lu", name, &active, &size) == 3 &&
+		    ends_in(name, "-8k") && size == 8 * KIB)
+			sum += active * size;
+	fclose(f);
+	return sum;
+}
+
+#define PATHS		3600		/* the queue holds more, so no fact is left out */
+#define PATHS_MEMORY	(64 * MIB)	/* what there is for them: kmod/spaces.c */
+#define OTHERS_MEMORY	(8 * MIB)	/* more than others take meanwhile */
+
+TEST_F_TIMEOUT(rows, memory_for_long_paths_is_bounded_and_others_keep_their_rows, 300 * SLOWNESS)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+	uint64_t before = path_memory();
+	pid_t children[3], other;
+	unsigned int i;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start_with_few_samples(self));
+	burn_for(self->map, 2);
+	for (i = 0; i < 3; i++) {
+		children[i] = long_paths(self, PATHS);
+		EXPECT_GT(before + PATHS_MEMORY + OTHERS_MEMORY, path_memory());
+	}
+	other = exec_burner();
+	waitpid(other, NULL, 0);
+	for (i = 0; i < 3; i++) {
+		kill(children[i], SIGKILL);
+		waitpid(children[i], NULL, 0);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MEMORY]);
+	row = row_of(self->map, other, (uintptr_t)burn);
+	ASSERT_NE(NULL, row);
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
+	rmdir("/cover");
+}
+
+TEST_F_TIMEOUT(rows, dead_programs_make_room_for_long_paths, 300 * SLOWNESS)
+{
+	unsigned int i;
+	pid_t child;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	ASSERT_EQ(0, start_with_few_samples(self));
+	burn_for(self->map, 2);
+	for (i = 0; i < 9; i++) {
+		child = long_paths(self, 1000);
+		kill(child, SIGKILL);
+		waitpid(child, NULL, 0);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MEMORY]);
+	rmdir("/cover");
+}
+
+/* ---- ids and modules ---- */
 
 /* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
 static pid_t burn_as(pid_t wanted, const void *map)
