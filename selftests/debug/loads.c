@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * loads [TIMES]: the module comes and goes, 200 times, on a machine that has a lot to do;
- * every other time it has recorded in between, and is asked to go while it still does.
+ * loads [TIMES]: the module comes and goes, 200 times, on a machine that has a lot to do:
+ * hackbench with four groups, of twenty processes each, and one process that makes others without
+ * end. Every other time it has recorded in between, and is asked to go while it still does.
  */
-#include <sys/resource.h>
-
 #include "lib/tap.h"
 #include "noise.h"
 
@@ -36,10 +35,10 @@ int main(int argc, char **argv)
 	struct noise noise = { .nr = 0 };
 
 	module_unload();
-	noise_pipes(&noise, 3);
-	noise_forks(&noise);
 	/* The noise has all that this leaves: the other CPU, and whenever this waits. */
 	setpriority(PRIO_PROCESS, 0, -20);
+	noise_hackbench(&noise, 4);
+	noise_forks(&noise);
 	for (i = 0; i < times && !fault; i++)
 		fault = once(i % 2);
 	noise_end(&noise);

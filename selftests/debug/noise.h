@@ -1,20 +1,24 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a machine does while a test is at work: hackbench's load, which is processes that
- * wake each other through pipes, and processes that are made, map things and end.
+ * What a machine does while a test is at work: processes that wake each other through pipes,
+ * hackbench's load, and processes that are made, map things and end.
  */
 #ifndef KBARMAN_NOISE_H
 #define KBARMAN_NOISE_H
 
 #include <signal.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
 
 #include "lib.h"
 
-#define NOISE_MAX	64
+#define NOISE_MAX	256
+#define NOISE_FAN	10	/* senders of a group, and receivers */
 
 struct noise {
 	pid_t processes[NOISE_MAX];
 	unsigned int nr;
+	int nice;	/* whatever that of the test */
 };
 
 static inline pid_t noise_process(struct noise *noise)
@@ -32,6 +36,7 @@ static inline pid_t noise_process(struct noise *noise)
 		return pid;
 	}
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	setpriority(PRIO_PROCESS, 0, noise->nice);
 	return 0;
 }
 
@@ -66,6 +71,38 @@ static inline void noise_pipes(struct noise *noise, unsigned int groups)
 	}
 }
 
+/*
+ * What `hackbench -g GROUPS -f 10` does, for good: each sender of a group gives each of its receivers
+ * a hundred bytes in turn, through sockets. Nearly all of them want to run at any time.
+ */
+static inline void noise_hackbench(struct noise *noise, unsigned int groups)
+{
+	char message[100] = "";
+
+	while (groups--) {
+		int sockets[NOISE_FAN][2], i, to;
+
+		for (i = 0; i < NOISE_FAN; i++) {
+			if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, sockets[i]))
+				lost("no sockets");
+			if (noise_process(noise))
+				continue;
+			while (read(sockets[i][0], message, sizeof(message)) > 0)
+				;
+			_exit(1);
+		}
+		for (i = 0; i < NOISE_FAN; i++)
+			if (!noise_process(noise))
+				for (to = 0;; to = (to + 1) % NOISE_FAN)
+					if (write(sockets[to][1], message, sizeof(message)) < 0)
+						_exit(1);
+		for (i = 0; i < NOISE_FAN; i++) {
+			close(sockets[i][0]);
+			close(sockets[i][1]);
+		}
+	}
+}
+
 /* A process whose children map and unmap code, change their names and end, one by one. */
 static inline void noise_forks(struct noise *noise)
 {
@@ -90,14 +127,17 @@ static inline void noise_forks(struct noise *noise)
 	}
 }
 
+/* All of it was there until now. */
 static inline void noise_end(struct noise *noise)
 {
 	unsigned int i;
+	int status;
 
 	for (i = 0; i < noise->nr; i++)
 		kill(noise->processes[i], SIGKILL);
 	for (i = 0; i < noise->nr; i++)
-		waitpid(noise->processes[i], NULL, 0);
+		if (waitpid(noise->processes[i], &status, 0) < 0 || status != SIGKILL)
+			lost("noise that ended before its time: status %#x", status);
 	noise->nr = 0;
 }
 
