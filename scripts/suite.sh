@@ -6,7 +6,7 @@
 #
 #	suite_begin NAME	what programs say is kept in out/NAME/; $scrap is a directory for
 #				what is of no use afterwards
-#	title, build, tap, figures, dmesg_is_clean …
+#	title, build, tap, boot, figures, dmesg_is_clean …
 #	suite_end		prints "N passed, N failed, N skipped"; its status is the run's
 #
 # A signal ends the run and all that it has started: programs, VMs, makes.
@@ -134,6 +134,23 @@ dmesg_is_clean() {
 		echo 'ok 1 - the_kernel_has_nothing_to_complain_of'
 	fi
 	echo 1..1
+}
+
+# boot ARCH NAME SECONDS COMMAND OPTION...: one program in a VM, and its kernel is content
+boot() {
+	arch=$1 boot=$2 seconds=$3 command=$4
+	shift 4
+	dmesg=$out/$(echo "$boot" | tr / -).dmesg
+	tap "$boot" $((seconds + 60)) scripts/vm --arch "$arch" --share "build/guest/$arch" \
+		--dmesg "$dmesg" --timeout "$seconds" "$@" -- sh -c "$command"
+	tap "$boot/dmesg" 0 dmesg_is_clean "$dmesg"
+}
+
+# device_tree ARCH FILE: what QEMU tells a VM of itself; fdtput(1) changes it
+device_tree() {
+	arch_table "$1"
+	"qemu-system-$A_QEMU" -M "$A_MACHINE,dumpdtb=$2" -cpu "$A_CPU" -smp 2 -m 1024 -display none \
+		-nodefaults >/dev/null 2>&1
 }
 
 suite_end() {
