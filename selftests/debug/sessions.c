@@ -9,7 +9,6 @@
 #include <linux/perf_event.h>
 
 #include "lib/random.h"
-#include "lib/tap.h"
 #include "told.h"
 
 static const struct kbarman_event events[] = {
@@ -83,8 +82,7 @@ static const char *once(void)
 	int fd, error;
 
 	fd = device_open();
-	while ((error = configure(fd, c)) == -EBUSY && !told_to_end)
-		usleep(2000);
+	error = told_configure(fd, c);
 	if (error == -EBUSY)
 		goto out;
 	if (error)

@@ -37,13 +37,11 @@ static const char *once(struct reader *reader)
 	const char *fault = NULL;
 	int fd = device_open(), error;
 
-	while ((error = configure(fd, (struct kbarman_configure) {
-			.mode = KBARMAN_MODE_STREAM, .ring_bytes = MIB, .max_tasks = 1024,
-			.max_maps = 1024, .max_strings = 64 * KIB,
-			.sources = KBARMAN_SOURCE_ALL, .flags = KBARMAN_CONFIGURE_FALLBACK,
-			.events_ptr = (uintptr_t)&cycles, .nr_events = 1,
-			.sample = 1000000 })) == -EBUSY && !told_to_end)
-		usleep(2000);
+	error = told_configure(fd, (struct kbarman_configure) {
+		.mode = KBARMAN_MODE_STREAM, .ring_bytes = MIB, .max_tasks = 1024,
+		.max_maps = 1024, .max_strings = 64 * KIB,
+		.sources = KBARMAN_SOURCE_ALL, .flags = KBARMAN_CONFIGURE_FALLBACK,
+		.events_ptr = (uintptr_t)&cycles, .nr_events = 1, .sample = 1000000 });
 	if (error) {
 		close(fd);
 		return error == -EBUSY ? NULL : "a configure that failed";

@@ -31,6 +31,16 @@ static inline void told_begin(const unsigned long *count)
 	signal(SIGTERM, told);
 }
 
+/* As configure(), when it is our turn: -EBUSY only if the end comes first. */
+static inline int told_configure(int fd, struct kbarman_configure config)
+{
+	int error;
+
+	while ((error = configure(fd, config)) == -EBUSY && !told_to_end)
+		usleep(2000);
+	return error;
+}
+
 /* The last promise: the module is free then, where there are no others. */
 static inline int told_done(void)
 {
