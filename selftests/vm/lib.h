@@ -246,6 +246,17 @@ static inline void read_file(const char *path, char *value, size_t size)
 	close(fd);
 }
 
+#define LAST_ID			"/proc/sys/kernel/ns_last_pid"	/* not on every kernel */
+
+/* The thread id of who is made next, unless somebody else is faster. */
+static inline void choose_id(pid_t id)
+{
+	char before[16];
+
+	snprintf(before, sizeof(before), "%d", id - 1);
+	write_file(LAST_ID, before);
+}
+
 #define KPTR_RESTRICT		"/proc/sys/kernel/kptr_restrict"
 #define PARANOID		"/proc/sys/kernel/perf_event_paranoid"
 

@@ -570,11 +570,9 @@ TEST_F_TIMEOUT(rows, dead_programs_make_room_for_long_paths, 300 * SLOWNESS)
 /* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
 static pid_t burn_as(pid_t wanted, const void *map)
 {
-	char before[16];
 	pid_t child;
 
-	snprintf(before, sizeof(before), "%d", wanted - 1);
-	write_file("/proc/sys/kernel/ns_last_pid", before);
+	choose_id(wanted);
 	child = fork();
 	if (!child) {
 		map_own_code(NULL, 4096, 0);
@@ -592,7 +590,7 @@ TEST_F(rows, a_thread_id_that_comes_again_has_rows_of_its_own)
 	struct walk walk;
 	pid_t id;
 
-	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+	if (access(LAST_ID, W_OK))
 		SKIP(return, "thread ids can't be chosen on this kernel");
 	ASSERT_EQ(0, start(self->fd));
 	do {

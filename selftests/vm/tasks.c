@@ -566,12 +566,12 @@ TEST_F(filter, threads_made_between_configure_and_start_are_recorded)
 /* While nothing is recorded nobody sees an id go to somebody else. */
 TEST_F(filter, an_id_that_comes_again_between_two_recordings_is_not_recorded)
 {
-	char before[16], byte;
 	struct echo e;
+	char byte;
 	pid_t again;
 	int go[2];
 
-	if (access("/proc/sys/kernel/ns_last_pid", W_OK))
+	if (access(LAST_ID, W_OK))
 		SKIP(return, "thread ids can't be chosen on this kernel");
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	do {
@@ -582,8 +582,7 @@ TEST_F(filter, an_id_that_comes_again_between_two_recordings_is_not_recorded)
 		ASSERT_LE(100, switches_to(self->fd, 0, e.echo));
 		echo_destroy(&e);
 		ASSERT_EQ(0, pipe(go));
-		snprintf(before, sizeof(before), "%d", e.echo - 1);
-		write_file("/proc/sys/kernel/ns_last_pid", before);
+		choose_id(e.echo);
 		again = fork();
 		if (!again) {
 			pin(1);
