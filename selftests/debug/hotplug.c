@@ -3,7 +3,6 @@
  * hotplug [TIMES]: a CPU goes and comes back, 100 times, while everything is recorded and
  * read. All that was written comes out whole, and the CPU records again each time.
  */
-#include <linux/perf_event.h>
 
 #include "noise.h"
 #include "reader.h"
@@ -52,8 +51,6 @@ static const char *once(struct reader *reader)
 
 int main(int argc, char **argv)
 {
-	static const struct kbarman_event cycles = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
 	unsigned int i, times = argc > 1 ? atoi(argv[1]) : 100;
 	struct noise noise = { .nr = 0 };
 	static struct reader reader;

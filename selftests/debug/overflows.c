@@ -9,7 +9,6 @@
  *
  * RECORDS: how many, instead of a million.
  */
-#include <linux/perf_event.h>
 
 #include "noise.h"
 #include "reader.h"
@@ -112,8 +111,6 @@ static void record(struct reader *reader, int fd)
 
 int main(void)
 {
-	static const struct kbarman_event cycles = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
 	static struct reader reader = { .look = look };
 	struct kbarman_stats s;
 	int fd = device_open();

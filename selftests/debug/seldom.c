@@ -7,7 +7,6 @@
  *
  * Needs the test build (module/faults.c).
  */
-#include <linux/perf_event.h>
 #include <sys/mman.h>
 
 #include "lib/tap.h"
@@ -26,12 +25,9 @@ static struct kbarman_configure config(const struct kbarman_event *event)
 
 static int configured(void)
 {
-	static const struct kbarman_event clock = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
-		.name = "cpu-clock" };
 	int fd = device_open_free();
 
-	if (configure(fd, config(&clock)))
+	if (configure(fd, config(&cpu_clock)))
 		lost("no configure");
 	return fd;
 }
@@ -286,8 +282,6 @@ static void event_without_pmu(void)
 /* Where there are NMIs, user code is interrupted by them, and its stack looked at from there. */
 static void chains_from_overflows(void)
 {
-	static const struct kbarman_event cycles = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
 	struct kbarman_configure c = config(&cycles);
 	struct noise noise = { .nr = 0 };
 	int fd = device_open_free();
@@ -307,10 +301,7 @@ static void chains_from_overflows(void)
 
 static void period_without_end(void)
 {
-	static const struct kbarman_event clock = {
-		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK,
-		.name = "cpu-clock" };
-	struct kbarman_configure c = config(&clock);
+	struct kbarman_configure c = config(&cpu_clock);
 	int fd = device_open_free();
 
 	c.sample = 1ULL << 63;

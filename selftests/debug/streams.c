@@ -7,14 +7,10 @@
  *
  * Waits for its turn where somebody else has a session: also made to run beside others.
  */
-#include <linux/perf_event.h>
 
 #include "noise.h"
 #include "reader.h"
 #include "told.h"
-
-static const struct kbarman_event cycles = {
-	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
 
 /* Marks that nobody records are taken as well. */
 static void send_marks(struct noise *noise)

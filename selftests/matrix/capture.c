@@ -5,7 +5,6 @@
  * must be found in it in DIRECTORY/cpuN.truth: lines "KEY VALUE", for selftests/matrix/check.py
  * on another machine, of another word size and byte order.
  */
-#include <linux/perf_event.h>
 #include <sys/stat.h>
 
 #include "lib/tap.h"
@@ -55,8 +54,6 @@ static void save(const char *directory, int fd, const struct kbarman_query *q, u
 
 int main(int argc, char **argv)
 {
-	static const struct kbarman_event cycles = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
 	int fd = device_open_free();
 	struct kbarman_query q;
 	pid_t echo;

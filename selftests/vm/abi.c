@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Every call's good and bad arguments, and every error that kbarman.h names. */
-#include <linux/perf_event.h>
 #include <stddef.h>
 
 #include "kselftest_harness.h"
@@ -460,9 +459,6 @@ TEST_F(abi, a_refused_reconfigure_leaves_the_session_as_it_was)
 }
 
 /* ---- events ---- */
-
-static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
 
 static struct kbarman_configure sampling(const struct kbarman_event *event)
 {

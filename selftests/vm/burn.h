@@ -14,9 +14,6 @@
 #define TELL_KERNEL	0
 #endif
 
-static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
-
 static inline struct kbarman_configure sampling(const struct kbarman_event *events, uint32_t count)
 {
 	return (struct kbarman_configure) {

@@ -4,7 +4,6 @@
  * itself, to the last address; that they are cut where it was said; and what of them is
  * for whom. Built with frame pointers.
  */
-#include <linux/perf_event.h>
 #include <sys/mman.h>
 
 #include "kselftest_harness.h"
@@ -13,9 +12,6 @@
 #define PERIOD_NS	1000000
 #define DEPTH		100
 #define NOINLINE	__attribute__((noinline, noclone))
-
-static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
 
 static struct kbarman_configure sampling(uint32_t flags)
 {

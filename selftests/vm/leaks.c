@@ -100,9 +100,6 @@ static unsigned int count_addresses(const void *bytes, size_t length)
 
 /* ---- a session of everything ---- */
 
-static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
-
 static void busy_in_the_kernel(void)
 {
 	static char bytes[1 << 16];

@@ -94,6 +94,11 @@ static inline void module_want(void)
 
 /* ---- the device's calls: 0 or -errno ---- */
 
+static const struct kbarman_event cpu_clock = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
+static const struct kbarman_event cycles = {
+	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
+
 static inline int device_open(void)
 {
 	int fd;

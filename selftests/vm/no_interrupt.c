@@ -6,9 +6,6 @@
 #include "burn.h"
 #include "kselftest_harness.h"
 
-static const struct kbarman_event cycles = {
-	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
-
 FIXTURE(no_interrupt)
 {
 	int fd;

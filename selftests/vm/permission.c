@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* Who may open the device, and who may see addresses of the kernel. */
-#include <linux/perf_event.h>
 #include <sched.h>
 #include <sys/stat.h>
 
@@ -242,9 +241,6 @@ TEST_F(permission, paranoia_of_perf_keeps_nobody_out_who_may)
 }
 
 /* ---- without CAP_SYSLOG ---- */
-
-static const struct kbarman_event cpu_clock = {
-	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" };
 
 static const struct kbarman_configure sampling = {
 	.sources = KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, .sample = 1000000, .nr_events = 1 };

@@ -441,8 +441,6 @@ static uint64_t last_sample(int fd, uint32_t cpu)
  */
 TEST_F(hotplug, a_returning_cpu_is_sampled_again)
 {
-	const struct kbarman_event cycles = {
-		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
 	struct kbarman_configure c = {
 		.sources = KBARMAN_SOURCE_ALL,
 		.flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK,

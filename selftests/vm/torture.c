@@ -374,9 +374,6 @@ static void bystander_destroy(struct bystander *by)
 
 /* ---- overwrite mode ---- */
 
-static const struct kbarman_event cycles = {
-	.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_CPU_CYCLES, .name = "cycles" };
-
 #define EVERYTHING								\
 	.flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK,		\
 	.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE |			\
