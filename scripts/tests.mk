@@ -8,7 +8,7 @@ GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_i
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
-RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture stream $(if $(filter amd64,$(MACH)),step))
+RING_TESTS	:= $(patsubst %,$(O)/selftests/ring/%,torture stream poll $(if $(filter amd64,$(MACH)),step))
 TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE \
 		  -D_FILE_OFFSET_BITS=64 -pthread
 # of the kernel's source; asked for when first needed, once
@@ -27,15 +27,19 @@ build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
 
-# The module's own ring, in user space: see selftests/ring/.
+# The module's own ring, and what wakes its pollers, in user space: see selftests/ring/.
 # Single steps are x86's.
 RING_SRC	:= kmod/ring.c kmod/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \
 		   kmod/uapi/kbarman.h
+RING_TESTED	= kmod/ring.c
 
+$(O)/selftests/ring/poll: RING_TESTED = kmod/wake.c
+$(O)/selftests/ring/poll: kmod/wake.c kmod/wake.h $(wildcard selftests/ring/linux/*.h)
 $(O)/selftests/ring/%: selftests/ring/%.c $(RING_SRC)
 	@mkdir -p $(@D)
-	$(USER_CC) $(TEST_CFLAGS) -include selftests/ring/ring_env.h -Iselftests/ring -Ikmod \
-		$(if $(filter $(HOST),$(MACH)),,-static) $< kmod/ring.c -o $@
+	$(USER_CC) $(TEST_CFLAGS) -Wno-unused-parameter -include selftests/ring/ring_env.h \
+		-Iselftests/ring -Ikmod $(if $(filter $(HOST),$(MACH)),,-static) \
+		$< $(RING_TESTED) -o $@
 
 # With the clock and without it, in one program: each with a ring of its own inside.
 BENCH_RING	:= $(O)/selftests/bench/ring

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Every seeded bug in mutants/ must be found by the single-step test: a test that can't
-# fail proves nothing. Prints TAP, with what gave each one away.
+# Every seeded bug in mutants/ must be found, by the single-step test, or by the one of polling
+# if it is the wake-up's: a test that can't fail proves nothing. Prints TAP, with what gave
+# each one away.
 #
 #	mutants.sh DIRECTORY	where the mutants are built
 set -eu
@@ -24,20 +25,31 @@ for mutant in "$here"/mutants/*.sed; do
 	name=$(basename "$mutant" .sed)
 	what=$(sed -n '1s/^# //p' "$mutant")
 	mkdir -p "$build/$name"
-	changed=
-	for file in ring.c ring.h; do
+	program=
+	for file in ring.c ring.h wake.c wake.h; do
 		sed -f "$mutant" "$kmod/$file" >"$build/$name/$file"
-		cmp -s "$build/$name/$file" "$kmod/$file" || changed=1
+		cmp -s "$build/$name/$file" "$kmod/$file" && continue
+		case $file in
+		ring.*) program=step tested=ring.c arguments='5 1' ;;
+		wake.*) program=poll tested=wake.c arguments=20 ;;
+		esac
 	done
-	if [ -z "$changed" ]; then
+	if [ -z "$program" ]; then
 		result "not ok" "$name changes nothing: the ring has moved on, mend the mutant"
 		continue
 	fi
 	"${CC:-gcc}" -std=gnu11 -O2 -w -D_GNU_SOURCE -include "$here/ring_env.h" -I"$build/$name" \
-		-I"$here" -I"$kmod" "$here/step.c" "$build/$name/ring.c" -o "$build/$name/step"
+		-I"$here" -I"$kmod" "$here/$program.c" "$build/$name/$tested" -pthread \
+		-o "$build/$name/$program"
 	status=0
-	timeout 120 "$build/$name/step" 5 1 >"$build/$name/out" 2>&1 || status=$?
+	# shellcheck disable=SC2086 # words
+	timeout 120 "$build/$name/$program" $arguments >"$build/$name/out" 2>&1 || status=$?
 	sed -n 's/^not ok - /# /p' "$build/$name/out"
+	skip=$(sed -n 's/^ok.*\(# SKIP .*\)/\1/p' "$build/$name/out")
+	if [ "$skip" ]; then
+		result ok "found: $what $skip"
+		continue
+	fi
 	case $status in
 	0 | 124)
 		echo "# exit status $status"

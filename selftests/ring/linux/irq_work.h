@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* For kmod/wake.h in user space: work is done where it is queued. */
+struct irq_work {
+	void (*func)(struct irq_work *work);
+};
+
+#define DEFINE_IRQ_WORK(name, func)	struct irq_work name = { func }
+
+static inline void irq_work_queue(struct irq_work *work)
+{
+	work->func(work);
+}
+
+static inline void irq_work_sync(struct irq_work *work)
+{
+	(void)work;
+}

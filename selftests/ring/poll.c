@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A writer and a poller meet, again and again: the one comes to another page of its ring,
+ * the other arms the wake-up and looks at the ring. Whatever way they meet, the poller has
+ * seen the page or is woken for it. One CPU is not enough to show that they miss each other,
+ * and it takes millions of times: the store has to stay in the writer's CPU for longer
+ * than it takes to ask who waits.
+ *
+ *	poll [SECONDS]
+ *
+ * The wake-up is the module's own (wake.c), with linux/ beside this file. Prints TAP.
+ */
+#include <pthread.h>
+#include <sched.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "wake.h"
+#include <linux/wait.h>
+
+#define LATEST	256	/* turns of a loop by which one of them comes later */
+
+/* A cache line each, as it is in the module. */
+static unsigned long page __aligned(64);	/* the ring's: of the round that it is */
+static unsigned long begun __aligned(64);	/* the round that both may go into */
+static unsigned long written __aligned(64);	/* the round that the writer is through with */
+static bool done __aligned(64);
+static bool woken;
+
+void wake_up_interruptible_all(struct wait_queue *queue)
+{
+	WRITE_ONCE(woken, true);
+}
+
+static void wait_for(const unsigned long *round, unsigned long value)
+{
+	unsigned int turns = 0;
+
+	while (__atomic_load_n(round, __ATOMIC_ACQUIRE) != value)
+		if (++turns % 4096 == 0)
+			sched_yield();	/* somebody else has the other CPU */
+}
+
+static void come_later(unsigned int *random)
+{
+	unsigned int turns = rand_r(random) % LATEST;
+
+	while (turns--)
+		barrier();
+}
+
+static void *writer(void *unused)
+{
+	unsigned int random = 1;
+	unsigned long round;
+
+	for (round = 1;; round++) {
+		wait_for(&begun, round);
+		if (done)
+			return unused;
+		come_later(&random);
+		WRITE_ONCE(page, round);
+		kbarman_wake();
+		__atomic_store_n(&written, round, __ATOMIC_RELEASE);
+	}
+}
+
+int main(int argc, char **argv)
+{
+	double seconds = argc > 1 ? atof(argv[1]) : 5;
+	unsigned long round, seen = 0, called = 0, missed = 0;
+	struct timespec begin, now;
+	unsigned int random = 2;
+	pthread_t thread;
+	cpu_set_t cpus;
+
+	if (!sched_getaffinity(0, sizeof(cpus), &cpus) && CPU_COUNT(&cpus) < 2) {
+		puts("1..1\nok 1 - no writer and poller pass each other # SKIP there is one CPU");
+		return 0;
+	}
+	if (pthread_create(&thread, NULL, writer, NULL))
+		return 2;
+	clock_gettime(CLOCK_MONOTONIC, &begin);
+	for (round = 1;; round++) {
+		clock_gettime(CLOCK_MONOTONIC, &now);
+		if (now.tv_sec - begin.tv_sec + (now.tv_nsec - begin.tv_nsec) * 1e-9 >= seconds)
+			break;
+		WRITE_ONCE(woken, false);
+		kbarman_wake_armed = 0;
+		__atomic_store_n(&begun, round, __ATOMIC_RELEASE);
+		come_later(&random);
+		kbarman_wake_arm(NULL, NULL);
+		if (READ_ONCE(page) == round)
+			seen++;
+		else if (wait_for(&written, round), READ_ONCE(woken))
+			called++;
+		else
+			missed++;
+		wait_for(&written, round);
+	}
+	done = true;
+	__atomic_store_n(&begun, round, __ATOMIC_RELEASE);
+	pthread_join(thread, NULL);
+
+	printf("# %lu times: %lu seen, %lu woken, %lu missed\n", round - 1, seen, called,
+	       missed);
+	printf("%s 1 - no writer and poller pass each other\n",
+	       !missed && seen && called ? "ok" : "not ok");
+	puts("1..1");
+	return missed || !seen || !called;
+}
