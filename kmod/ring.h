@@ -66,6 +66,12 @@ struct kbarman_ring {
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *first,
 		       unsigned long size, u32 cpu, bool overwrite);
 
+/* What has been counted: in a long, which grows beyond its sign where it has 32 bits. */
+static inline u64 kbarman_counted(const local_t *counter)
+{
+	return (unsigned long)local_read(counter);
+}
+
 /* It was initialised, whoever did it. */
 static __always_inline bool kbarman_ring_ready(const struct kbarman_ring *ring)
 {

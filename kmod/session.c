@@ -536,15 +536,14 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 
 static void add_ring_stats(struct kbarman_stats *stats, const struct kbarman_ring *ring)
 {
-	/* A long, which grows beyond its sign on machines of 32 bits. */
-	u64 written = (unsigned long)local_read(&ring->written);
+	u64 written = kbarman_counted(&ring->written);
 	long present;
 	int reason;
 
 	stats->written += written;
 	stats->bytes += READ_ONCE(ring->header->total_written);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
-		stats->lost[reason] += (unsigned long)local_read(&ring->lost[reason]);
+		stats->lost[reason] += kbarman_counted(&ring->lost[reason]);
 	if (!ring->overwrite)
 		return;
 	present = kbarman_ring_count(ring);

@@ -434,7 +434,7 @@ u64 kbarman_pmu_unreadable(void)
 	int cpu;
 
 	for_each_possible_cpu(cpu)
-		sum += (unsigned long)local_read(&per_cpu(cpu_counters, cpu).unreadable);
+		sum += kbarman_counted(&per_cpu(cpu_counters, cpu).unreadable);
 	return sum;
 }
 
