@@ -57,7 +57,7 @@ static __always_inline long local_read(const local_t *l)
 #if defined(__x86_64__) || defined(__i386__)
 static __always_inline void local_add(long n, local_t *l)
 {
-	__asm__ volatile("add %1, %0" : "+m"(l->value) : "er"(n));
+	__asm__ volatile("add%z0 %1, %0" : "+m"(l->value) : "er"(n));
 }
 
 static __always_inline void local_inc(local_t *l)
