@@ -181,7 +181,13 @@ run_two='./program 1000000 & one=$!
 unshare -m sh -c "mount --bind other/program program && exec ./program 1000000" & two=$!
 echo $one $two >pids
 for pid in $one $two; do
-	until awk "{ exit \$14 < 30 }" /proc/$pid/stat; do
+	until grep -qx program /proc/$pid/comm; do
+		[ -e /proc/$pid ] || exit 1
+		sleep 0.1
+	done
+	# the shell that it was before has run, too
+	before=$(awk "{ print \$14 }" /proc/$pid/stat)
+	until awk "{ exit \$14 < $before + 30 }" /proc/$pid/stat; do
 		[ -e /proc/$pid ] || exit 1
 		sleep 0.1
 	done
