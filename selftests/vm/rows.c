@@ -22,6 +22,17 @@ static const struct bm_protocol_header_mmap_layout *row_of(const void *map, uint
 	return NULL;
 }
 
+/* Wait for it: the worker tells mappings a moment after they were made. */
+static const struct bm_protocol_header_mmap_layout *row_in_time(const void *map, uint32_t task,
+								const void *code)
+{
+	const struct bm_protocol_header_mmap_layout *row;
+
+	while (!(row = row_of(map, task, (uintptr_t)code)))
+		usleep(1000);
+	return row;
+}
+
 static bool ends_in(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -209,9 +220,7 @@ TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)
 	ASSERT_EQ(0, start(self->fd));
 	burn_for(self->map, 2);
 	code = map_own_code(NULL, 4096, page);
-	while (!row_of(self->map, getpid(), (uintptr_t)code))
-		usleep(1000);
-	row = row_of(self->map, getpid(), (uintptr_t)code);
+	row = row_in_time(self->map, getpid(), code);
 	EXPECT_EQ(page, row->image_offset + ((uintptr_t)code - row->base_address));
 	first = row->timestamp;
 	/* Over it, and once more where it was given back. */
@@ -403,6 +412,8 @@ TEST_F(rows, files_of_one_path_are_told_apart)
 			if (code == MAP_FAILED)
 				lost("the program can't be mapped");
 			burn_for(self->map, 2);
+			/* What is mounted here is nowhere once its last process is gone. */
+			row_in_time(self->map, getpid(), code);
 			tell_file(expected[i], sizeof(expected[i]), code, fd, path);
 			if (write(tell[1], expected[i], sizeof(expected[i])) < 0)
 				_exit(1);
@@ -487,8 +498,7 @@ static pid_t long_paths(FIXTURE_DATA(rows) *self, unsigned int count)
 	close(done[0]);
 	/* What is told later has a row later. */
 	code = map_own_code(NULL, 4096, 0);
-	while (!row_of(self->map, getpid(), (uintptr_t)code))
-		usleep(1000);
+	row_in_time(self->map, getpid(), code);
 	return child;
 }
 
