@@ -132,8 +132,10 @@ static void NOINLINE read_some_end(void)
 
 /* ---- chains in records ---- */
 
+#define NOBODY	UINT32_MAX
+
 struct chain {
-	uint32_t task_id;		/* whose it is */
+	uint32_t task_id;		/* whose it is; NOBODY of a first switch */
 	bm_uintptr pc;			/* 0 of a switch */
 	uint32_t nr, nr_kernel;
 	const bm_uintptr *addresses;
@@ -143,12 +145,12 @@ struct chain {
 struct chains {
 	const void *map;
 	struct walk walk;
-	uint32_t current;		/* task on the CPU, by the switches */
+	uint32_t current;		/* task on the CPU, by the switches; NOBODY before */
 };
 
 static struct chains chains_begin(const void *map)
 {
-	return (struct chains) { .map = map, .walk = walk_begin(map) };
+	return (struct chains) { .map = map, .walk = walk_begin(map), .current = NOBODY };
 }
 
 /* The next sample with a PC or switch; nr is 0 if it has no chain. */
@@ -533,6 +535,7 @@ TEST_F(chains, tasks_may_switch_while_recording_begins_and_ends)
 
 TEST_F(chains, idling_has_none)
 {
+	unsigned int idle = 0;
 	struct chains chains;
 	struct chain chain;
 
@@ -541,10 +544,13 @@ TEST_F(chains, idling_has_none)
 		usleep(1000);
 	end(_metadata, self);
 	chains = chains_begin(self->map);
-	while (chains_next(&chains, &chain))
-		if (!chain.task_id) {
-			EXPECT_EQ(0, chain.nr);
-		}
+	while (chains_next(&chains, &chain)) {
+		if (chain.task_id)
+			continue;
+		idle++;
+		EXPECT_EQ(0, chain.nr);
+	}
+	EXPECT_LT(0, idle);
 }
 
 /* ---- what is refused, and what is for whom ---- */
