@@ -23,12 +23,12 @@ static const struct bm_protocol_header_mmap_layout *row_of(const void *map, uint
 }
 
 /* Wait for it: the worker tells mappings a moment after they were made. */
-static const struct bm_protocol_header_mmap_layout *row_in_time(const void *map, uint32_t task,
-								const void *code)
+static const struct bm_protocol_header_mmap_layout *own_row_in_time(const void *map,
+								    const void *code)
 {
 	const struct bm_protocol_header_mmap_layout *row;
 
-	while (!(row = row_of(map, task, (uintptr_t)code)))
+	while (!(row = row_of(map, getpid(), (uintptr_t)code)))
 		usleep(1000);
 	return row;
 }
@@ -220,7 +220,7 @@ TEST_F(rows, a_mapping_in_the_place_of_another_is_the_newer_row)
 	ASSERT_EQ(0, start(self->fd));
 	burn_for(self->map, 2);
 	code = map_own_code(NULL, 4096, page);
-	row = row_in_time(self->map, getpid(), code);
+	row = own_row_in_time(self->map, code);
 	EXPECT_EQ(page, row->image_offset + ((uintptr_t)code - row->base_address));
 	first = row->timestamp;
 	/* Over it, and once more where it was given back. */
@@ -413,7 +413,7 @@ TEST_F(rows, files_of_one_path_are_told_apart)
 				lost("the program can't be mapped");
 			burn_for(self->map, 2);
 			/* What is mounted here is nowhere once its last process is gone. */
-			row_in_time(self->map, getpid(), code);
+			own_row_in_time(self->map, code);
 			tell_file(expected[i], sizeof(expected[i]), code, fd, path);
 			if (write(tell[1], expected[i], sizeof(expected[i])) < 0)
 				_exit(1);
@@ -498,7 +498,7 @@ static pid_t long_paths(FIXTURE_DATA(rows) *self, unsigned int count)
 	close(done[0]);
 	/* What is told later has a row later. */
 	code = map_own_code(NULL, 4096, 0);
-	row_in_time(self->map, getpid(), code);
+	own_row_in_time(self->map, code);
 	return child;
 }
 
