@@ -31,7 +31,7 @@ for mutant in "$here"/mutants/*.sed; do
 		cmp -s "$build/$name/$file" "$kmod/$file" && continue
 		case $file in
 		ring.*) program=step tested=ring.c arguments='5 1' ;;
-		wake.*) program=poll tested=wake.c arguments=20 ;;
+		wake.*) program=poll tested=wake.c arguments=100 ;;
 		esac
 	done
 	if [ -z "$program" ]; then
