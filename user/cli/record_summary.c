@@ -67,8 +67,7 @@ static void say_misses(struct kb_device *device)
 		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full (--max-tasks)",
 		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full (--max-tasks)",
 		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast",
-		[KBARMAN_MISSED_MEMORY] = "mappings are missing: the kernel was short of memory, or "
-					  "programs had too many",
+		[KBARMAN_MISSED_MEMORY] = "mappings are missing: too many for the memory there is",
 		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
 	};
 	struct kbarman_stats stats;
