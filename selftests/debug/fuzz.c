@@ -430,6 +430,49 @@ static void use_map(unsigned int i, uint64_t bits)
 	}
 }
 
+/* ---- coverage ---- */
+
+#define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
+#define KCOV_ENABLE	_IO('c', 100)
+#define KCOV_TRACE_PC	0
+#define KCOV_WORDS	(64 << 10)
+#define SEEN_BITS	20
+
+static unsigned long *trace;	/* NULL: the kernel has no KCOV */
+static uint8_t seen[1 << SEEN_BITS];
+static unsigned long places;
+
+static void coverage_begin(void)
+{
+	int fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (ioctl(fd, KCOV_INIT_TRACE, KCOV_WORDS))
+		lost("KCOV gives no trace");
+	trace = mmap(NULL, KCOV_WORDS * sizeof(*trace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (trace == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
+		lost("KCOV does not trace");
+}
+
+/* True: the program came to a place where none was before. */
+static bool covered_more(void)
+{
+	unsigned long before = places, i, n;
+
+	if (!trace)
+		return false;
+	n = __atomic_load_n(&trace[0], __ATOMIC_RELAXED);
+	for (i = 0; i < n && i < KCOV_WORDS - 1; i++) {
+		uint32_t slot = trace[i + 1] * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS);
+
+		places += !seen[slot];
+		seen[slot] = 1;
+	}
+	__atomic_store_n(&trace[0], 0, __ATOMIC_RELAXED);
+	return places != before;
+}
+
 /* ---- calls and programs ---- */
 
 static void reopen(unsigned int i, uint64_t bits)
@@ -542,6 +585,23 @@ static void look_back(void)
 	close(fd);
 }
 
+static void close_all(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < FILES; i++) {
+		if (files[i] >= 0)
+			close(files[i]);
+		files[i] = -1;
+	}
+	for (i = 0; i < MAPS; i++)
+		drop_map(i);
+}
+
+/*
+ * Where the kernel tells what it reached, each program begins anew. Elsewhere most go on with
+ * what those before them left: sessions take longer then, and to begin one is what takes time.
+ */
 static void run(const struct program *program)
 {
 	unsigned int i;
@@ -551,13 +611,8 @@ static void run(const struct program *program)
 	for (i = 0; i < program->nr && !fault; i++)
 		any_call(program->steps[i]);
 	look_back();
-	for (i = 0; i < FILES; i++) {
-		if (files[i] >= 0)
-			close(files[i]);
-		files[i] = -1;
-	}
-	for (i = 0; i < MAPS; i++)
-		drop_map(i);
+	if (trace || !random_below(16))
+		close_all();
 }
 
 /* Much is refused unless somebody records: so most programs begin like a recorder. */
@@ -604,48 +659,7 @@ static void new_program(struct program *program)
 	}
 }
 
-/* ---- coverage ---- */
-
-#define KCOV_INIT_TRACE	_IOR('c', 1, unsigned long)
-#define KCOV_ENABLE	_IO('c', 100)
-#define KCOV_TRACE_PC	0
-#define KCOV_WORDS	(64 << 10)
-#define SEEN_BITS	20
-
-static unsigned long *trace;	/* NULL: the kernel has no KCOV */
-static uint8_t seen[1 << SEEN_BITS];
-static unsigned long places;
-
-static void coverage_begin(void)
-{
-	int fd = open("/sys/kernel/debug/kcov", O_RDWR | O_CLOEXEC);
-
-	if (fd < 0)
-		return;
-	if (ioctl(fd, KCOV_INIT_TRACE, KCOV_WORDS))
-		lost("KCOV gives no trace");
-	trace = mmap(NULL, KCOV_WORDS * sizeof(*trace), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	if (trace == MAP_FAILED || ioctl(fd, KCOV_ENABLE, KCOV_TRACE_PC))
-		lost("KCOV does not trace");
-}
-
-/* True: the program came to a place where none was before. */
-static bool covered_more(void)
-{
-	unsigned long before = places, i, n;
-
-	if (!trace)
-		return false;
-	n = __atomic_load_n(&trace[0], __ATOMIC_RELAXED);
-	for (i = 0; i < n && i < KCOV_WORDS - 1; i++) {
-		uint32_t slot = trace[i + 1] * UINT64_C(0x9e3779b97f4a7c15) >> (64 - SEEN_BITS);
-
-		places += !seen[slot];
-		seen[slot] = 1;
-	}
-	__atomic_store_n(&trace[0], 0, __ATOMIC_RELAXED);
-	return places != before;
-}
+/* ---- programs that are kept ---- */
 
 static void keep(const struct program *program)
 {
@@ -710,6 +724,7 @@ int main(int argc, char **argv)
 		if (covered_more())
 			keep(&program);
 	}
+	close_all();
 	if (path)
 		corpus_write(path);
 	tap_note("%lu calls in %lu programs; %lu places reached, %u programs kept%s",
