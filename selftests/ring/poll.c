@@ -51,7 +51,7 @@ static void come_later(unsigned int turns)
 		barrier();
 }
 
-/* A CPU each: one after the other on one of them they never meet. */
+/* A CPU each: one after the other on one of them they never meet. A thread inherits the choice. */
 static void run_on(unsigned int nth)
 {
 	cpu_set_t cpus, one;
