@@ -104,7 +104,7 @@ static __always_inline void sample(struct pt_regs *regs, bool with_chain)
 	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
 		return;
 	nr = kbarman_session.config.nr_events;
-	/* A software event's overflow can be interrupted: by stop(), which takes them away. */
+	/* Older kernels let stop() interrupt a software event's overflow, and take them away. */
 	raw_local_irq_save(flags);
 	for (i = 0; i < nr; i++)
 		deltas[i] = read_delta(counters, i);

@@ -11,10 +11,10 @@
 #include <sys/rseq.h>
 
 #include "lib/tap.h"
-#include "lib.h"
+#include "parameters.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
-#define FAULT		"/sys/module/kbarman/parameters/test_fault"
+#define FAULT		PARAMETERS "test_fault"
 #define MAX_FAULTS	20000
 
 static const struct kbarman_event events[] = {
@@ -82,14 +82,14 @@ static void fail_registration(unsigned int n)
 /* One that is not loaded any more has failed. */
 static bool registration_failed(void)
 {
-	char text[16];
+	bool failed;
 
 	load_arguments[0] = '\0';
 	if (access("/sys/module/kbarman", F_OK))
 		return true;
-	read_file(FAULT, text, sizeof(text));
-	write_file(FAULT, "0");
-	return atoi(text) == 0;
+	failed = parameter("test_fault") == 0;
+	write_parameter("test_fault", "0");
+	return failed;
 }
 
 /* ---- the calls ---- */

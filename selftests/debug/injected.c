@@ -9,12 +9,12 @@
  * all kinds, instead of a million.
  */
 #include "noise.h"
+#include "parameters.h"
 #include "reader.h"
 
 #define TASK_BASE	0x40000000U
 #define TASK_MASK	0x0fffffffU
 #define SIGN		"inject"
-#define PARAMETERS	"/sys/module/kbarman/parameters/"
 
 static uint64_t injected;	/* records of NMIs that came out */
 static uint64_t missing;	/* numbers that were left out */
@@ -34,17 +34,6 @@ static void look(struct reader *reader, uint32_t cpu, const union record *r)
 	injected++;
 }
 
-static uint64_t parameter(const char *path)
-{
-	char text[32] = "";
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		lost("%s can't be read: is this the test build?", path);
-	close(fd);
-	return strtoull(text, NULL, 0);
-}
-
 static void record(struct reader *reader, int fd)
 {
 	struct noise noise = { .nr = 0 };
@@ -53,11 +42,11 @@ static void record(struct reader *reader, int fd)
 	reader_begin(reader, fd);
 	if (start(fd))
 		lost("no start");
-	write_file(PARAMETERS "test_nmi", "1");
+	write_parameter("test_nmi", "1");
 	close(open(SIGN, O_CREAT | O_WRONLY | O_CLOEXEC, 0644));
 	reader_take_wanted(reader);
 	unlink(SIGN);
-	write_file(PARAMETERS "test_nmi", "0");
+	write_parameter("test_nmi", "0");
 	if (stop(fd))
 		lost("no stop");
 	noise_end(&noise);
@@ -80,8 +69,8 @@ int main(void)
 		lost("configure: %d", error);
 	record(&reader, fd);
 	s = stats(fd, KBARMAN_CPU_ALL);
-	attempts = parameter(PARAMETERS "test_nmi_attempts");
-	nested = parameter(PARAMETERS "test_nmi_nested");
+	attempts = parameter("test_nmi_attempts");
+	nested = parameter("test_nmi_nested");
 	tap_note("%llu records, %llu of them of NMIs; %llu NMIs inside a writer; %llu lost",
 		 (unsigned long long)s.written, (unsigned long long)injected,
 		 (unsigned long long)nested, (unsigned long long)lost_records(&s));

@@ -11,8 +11,8 @@
 
 #include "lib/tap.h"
 #include "noise.h"
+#include "parameters.h"
 
-#define PARAMETERS	"/sys/module/kbarman/parameters/"
 #define CPU		1	/* comes and goes */
 #define MANY		8192	/* twice what the module keeps of an address space */
 
@@ -79,9 +79,9 @@ static void worker_without_memory(void)
 
 	noise_forks(&noise);
 	noise_forks(&noise);
-	write_file(PARAMETERS "test_chance", "3");
+	write_parameter("test_chance", "3");
 	wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 100);
-	write_file(PARAMETERS "test_chance", "0");
+	write_parameter("test_chance", "0");
 	noise_end(&noise);
 	promise_capture(fd, "a_worker_that_finds_no_memory_counts_what_it_leaves_out");
 }
@@ -94,11 +94,11 @@ static void start_without_memory(void)
 	for (i = 0; i < 20; i++) {
 		int fd = configured(), error;
 
-		write_file(PARAMETERS "test_chance", i % 2 ? "3" : "1");
+		write_parameter("test_chance", i % 2 ? "3" : "1");
 		error = start(fd);
 		if (!error)
 			wait_for_missed(fd, KBARMAN_MISSED_MEMORY, 1);
-		write_file(PARAMETERS "test_chance", "0");
+		write_parameter("test_chance", "0");
 		refused += !!error;
 		odd += error && error != -ENOMEM;
 		close(fd);
@@ -239,7 +239,6 @@ static void marks_beyond_the_rate(void)
 /* Nothing here may register anything but what the CPU that comes needs. */
 static void cpu_that_is_refused(void)
 {
-	char left[16] = "1";
 	int fd = running();
 
 	cpu_set_online(CPU, false);
@@ -247,12 +246,11 @@ static void cpu_that_is_refused(void)
 		usleep(10000);
 	/* what is to be done about the CPU that went is done */
 	usleep(200000);
-	write_file(PARAMETERS "test_fault", "1");
+	write_parameter("test_fault", "1");
 	cpu_set_online(CPU, true);
-	while (atoi(left)) {
+	do
 		usleep(10000);
-		read_file(PARAMETERS "test_fault", left, sizeof(left));
-	}
+	while (parameter("test_fault"));
 	tap_ok(cpu_online(CPU), "a_cpu_that_can_t_be_recorded_is_online_all_the_same");
 	cpu_set_online(CPU, false);
 	cpu_set_online(CPU, true);
