@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A sample reads the counters of its CPU, which stop() takes away by interrupting. A software
- * event's overflow can be interrupted on kernels older than those of our VMs: so what it reads
- * it has to read with interrupts off, whatever the kernel.
+ * event's overflow can be interrupted on kernels older than those that watch over this test: so
+ * what it reads it has to read with interrupts off, whatever the kernel.
  *
  * Needs the test build, which has a PMU that overflows like that, and looks (module/pmu.c).
  */
@@ -18,7 +18,7 @@ int main(void)
 	unsigned int i;
 	int fd;
 
-	module_want();
+	test_build_want();
 	write_parameter("test_pmu", "1");
 	events[0].type = events[1].type = read_number(PMU_TYPE);
 	fd = device_open_free();

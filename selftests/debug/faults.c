@@ -14,7 +14,6 @@
 #include "parameters.h"
 
 #define DEBUGFS		"/sys/kernel/debug/"
-#define FAULT		PARAMETERS "test_fault"
 #define MAX_FAULTS	20000
 
 static const struct kbarman_event events[] = {
@@ -73,8 +72,8 @@ static void fail_registration(unsigned int n)
 	char text[16];
 
 	snprintf(text, sizeof(text), "%u", n);
-	if (!access(FAULT, W_OK))
-		write_file(FAULT, text);
+	if (!access(PARAMETERS "test_fault", W_OK))
+		write_parameter("test_fault", text);
 	/* for a module that is about to be loaded */
 	snprintf(load_arguments, sizeof(load_arguments), "test_fault=%u", n);
 }
@@ -442,9 +441,7 @@ int main(int argc, char **argv)
 
 	without_rseq(argv);
 	prepare_kernel();
-	module_want();
-	if (access(FAULT, W_OK))
-		lost("this is not the test build of the module");
+	test_build_want();
 	own_pid = getpid();
 	pin(0);
 	for (i = 0; i < sizeof(steps) / sizeof(steps[0]); i++) {

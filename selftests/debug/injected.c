@@ -59,9 +59,10 @@ int main(void)
 	static struct reader reader = { .look = look };
 	uint64_t attempts, nested;
 	struct kbarman_stats s;
-	int fd = device_open();
-	int error;
+	int fd, error;
 
+	test_build_want();
+	fd = device_open();
 	error = configure(fd, (struct kbarman_configure) {
 		.mode = KBARMAN_MODE_STREAM, .ring_bytes = 4 * MIB, .watermark = 256 * KIB,
 		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS });

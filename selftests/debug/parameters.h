@@ -15,7 +15,14 @@ static inline uint64_t read_number(const char *path)
 	return strtoull(text, NULL, 0);
 }
 
-/* The test ends where the module is not the test build. */
+/* The module is loaded, and has parameters to ask; the program ends where it has none. */
+static inline void test_build_want(void)
+{
+	module_want();
+	if (access(PARAMETERS "test_fault", W_OK))
+		lost("this is not the test build of the module");
+}
+
 static inline uint64_t parameter(const char *name)
 {
 	char path[128];

@@ -311,9 +311,7 @@ static void period_without_end(void)
 
 int main(void)
 {
-	module_want();
-	if (access(PARAMETERS "test_chance", W_OK))
-		lost("this is not the test build of the module");
+	test_build_want();
 	worker_without_memory();
 	start_without_memory();
 	mappings_without_end();

@@ -56,7 +56,10 @@ static void delete_counter(struct perf_event *event, int flags)
 		this_cpu_write(sampling_event, NULL);
 }
 
-static int init_event(struct perf_event *event);
+static int init_event(struct perf_event *event)
+{
+	return event->attr.type == event->pmu->type ? 0 : -ENOENT;
+}
 
 static struct pmu pmu = {
 	.module = THIS_MODULE,
@@ -68,11 +71,6 @@ static struct pmu pmu = {
 	.stop = stop_counter,
 	.read = read_counter,
 };
-
-static int init_event(struct perf_event *event)
-{
-	return event->attr.type == pmu.type ? 0 : -ENOENT;
-}
 
 /* ---- what the test asks of it ---- */
 
