@@ -21,7 +21,7 @@ static noinline void record_losses(struct kbarman_ring *ring)
 	slot = kbarman_ring_try_reserve(ring, sizeof(*counter));
 	counter = slot.record;
 	if (!counter) {
-		local_add(lost, &ring->unreported);
+		kbarman_ring_report_later(ring, lost);
 		return;
 	}
 	kbarman_fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);

@@ -117,9 +117,16 @@ static bool make_room(struct kbarman_ring *ring, unsigned long end, enum kbarman
 	return true;
 }
 
+/* No short way in front of the report of a loss. */
+static void close_short(struct kbarman_ring *ring)
+{
+	WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
+}
+
 /*
  * The short way is open again, up to the end of the page that @position is in. If another
- * writer comes in between, the older value is too low for what follows, never too high.
+ * writer comes in between, the older value is too low for what follows, never too high. If
+ * that one lost a record and closed the way, it is closed again.
  */
 static void open_short(struct kbarman_ring *ring, unsigned long position)
 {
@@ -127,6 +134,9 @@ static void open_short(struct kbarman_ring *ring, unsigned long position)
 	unsigned long limit = READ_ONCE(ring->limit);
 
 	WRITE_ONCE(ring->short_limit, kbarman_ring_after(last, limit) ? limit : last);
+	barrier();
+	if (unlikely(local_read(&ring->unreported)))
+		close_short(ring);
 }
 
 /* Reserve, whatever it takes. The caller is counted in ring->nest already. */
@@ -168,6 +178,12 @@ static struct kbarman_slot reserve(struct kbarman_ring *ring, unsigned long leng
 	return (struct kbarman_slot) { .record = word + 1, .timestamp = now };
 }
 
+void kbarman_ring_report_later(struct kbarman_ring *ring, long lost)
+{
+	local_add(lost, &ring->unreported);
+	close_short(ring);
+}
+
 static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length, bool counted)
 {
 	enum kbarman_loss reason = KBARMAN_LOST_FULL;
@@ -180,9 +196,7 @@ static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length
 		return slot;
 	if (counted) {
 		local_inc(&ring->lost[reason]);
-		local_inc(&ring->unreported);
-		/* No short way in front of the report. */
-		WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
+		kbarman_ring_report_later(ring, 1);
 	}
 	/* Others may have written meanwhile and left it to this one to publish. */
 	kbarman_ring_commit(ring);
@@ -204,9 +218,7 @@ void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
 	barrier();
 	local_inc(&ring->lost[reason]);
-	local_inc(&ring->unreported);
-	/* No short way in front of the report. */
-	WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
+	kbarman_ring_report_later(ring, 1);
 	kbarman_ring_commit(ring);
 }
 

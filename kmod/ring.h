@@ -147,6 +147,12 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 /* Count a record that does not even ask for room. Context: as kbarman_ring_reserve(). */
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
 
+/*
+ * @lost records more are to be reported: in front of the next record, which can't go the
+ * short way. Context: as kbarman_ring_reserve().
+ */
+void kbarman_ring_report_later(struct kbarman_ring *ring, long lost);
+
 /* Publish; for a nested writer, when the outermost one commits. */
 void kbarman_ring_commit(struct kbarman_ring *ring);
 
