@@ -11,6 +11,8 @@
  *	    reader:  write_offset before the data (smp_load_acquire)
  *	[C] consume: the reader's copy before read_offset (smp_store_release)
  *	    reserve: read_offset before new data, by control dependency
+ *	[D] publish: a page's new `end` before its new `records` (smp_wmb)
+ *	    reader:  `records` before `end` again (smp_rmb)
  *
  * Order between a writer and those that interrupt it is program order of one CPU:
  * barrier() keeps the compiler from changing it.
@@ -36,12 +38,12 @@ static __always_inline unsigned long page_of(const struct kbarman_ring *ring,
 	return (position & ring->mask) >> KBARMAN_RING_PAGE_SHIFT;
 }
 
-void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *first,
+void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_ring_page *pages,
 		       unsigned long size, u32 cpu, bool overwrite)
 {
 	memset(ring, 0, sizeof(*ring));
 	ring->header = memory;
-	ring->first = first;
+	ring->pages = pages;
 	ring->mask = size - 1;
 	ring->limit = size;
 	ring->cpu = cpu;
@@ -49,7 +51,7 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *f
 
 	memset(ring->header, 0, sizeof(*ring->header));
 	ring->header->buffer_length = size;
-	memset(first, 0, (size >> KBARMAN_RING_PAGE_SHIFT) * sizeof(*first));
+	memset(pages, 0, (size >> KBARMAN_RING_PAGE_SHIFT) * sizeof(*pages));
 	/* Last: a ring with data is one that can be used (kbarman_ring_ready()). */
 	smp_store_release(&ring->data, (u8 *)(ring->header + 1));
 }
@@ -61,7 +63,7 @@ static void note_boundaries(struct kbarman_ring *ring, unsigned long position, u
 
 	for (boundary = ALIGN_DOWN(next, KBARMAN_RING_PAGE); kbarman_ring_after(boundary, position);
 	     boundary -= KBARMAN_RING_PAGE)
-		ring->first[page_of(ring, boundary)] = next;
+		ring->pages[page_of(ring, boundary)].first = next;
 }
 
 /*
@@ -77,7 +79,7 @@ static unsigned long evict_target(const struct kbarman_ring *ring, unsigned long
 
 	if (kbarman_ring_after(target, commit))
 		return commit;
-	target = ring->first[page_of(ring, target)];
+	target = ring->pages[page_of(ring, target)].first;
 	if (kbarman_ring_after(target, commit) || kbarman_ring_after(needed, target))
 		return commit;
 	return target;
@@ -222,6 +224,28 @@ void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 	kbarman_ring_commit(ring);
 }
 
+/*
+ * How many records are in front of what is published next, and where that ends. Every writer
+ * but the outermost one, which calls this, has counted its record by the time that it is
+ * back; none has come in between if `w` is still the same.
+ */
+static unsigned long note_records(struct kbarman_ring *ring)
+{
+	struct kbarman_ring_page *page;
+	unsigned long end, records;
+
+	do {
+		end = READ_ONCE(ring->w);
+		records = local_read(&ring->written);
+	} while (unlikely(end != READ_ONCE(ring->w)));
+	/* This writer is the outermost one: nobody comes in who writes here, too. */
+	page = &ring->pages[page_of(ring, end - 1)];
+	WRITE_ONCE(page->end, end);
+	smp_wmb();							/* [D] */
+	WRITE_ONCE(page->records, records);
+	return end;
+}
+
 noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before)
 {
 	unsigned long now;
@@ -230,6 +254,8 @@ noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long befo
 		WRITE_ONCE(ring->nest, 1);
 		barrier();
 		now = READ_ONCE(ring->w);
+		if (kbarman_ring_crosses(before, now))
+			now = note_records(ring);
 		kbarman_ring_store_end(ring, now);
 		/* Who reserved behind `now` meanwhile saw that a writer was active. */
 	} while (unlikely(now != READ_ONCE(ring->w)));
@@ -339,7 +365,38 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 	return 0;
 }
 
-long kbarman_ring_count(const struct kbarman_ring *ring)
+/*
+ * The records in front of @start, which read_offset was. False if none of the pages up to
+ * @end, which write_offset was, says how many are in front of its own end; or if a writer came
+ * there meanwhile, which the caller may find out, too.
+ */
+static bool records_before(const struct kbarman_ring *ring, unsigned long start,
+			   unsigned long end, unsigned long *records)
+{
+	unsigned long boundary = ALIGN_DOWN(start - 1, KBARMAN_RING_PAGE);
+	unsigned long page_end, behind;
+
+	for (; kbarman_ring_after(end, boundary); boundary += KBARMAN_RING_PAGE) {
+		const struct kbarman_ring_page *page = &ring->pages[page_of(ring, boundary)];
+
+		page_end = READ_ONCE(page->end);
+		/* Of this round it is, and not in front of @start. What is not behind @end was
+		 * stored before that was. */
+		if (page_end - boundary - 1 >= KBARMAN_RING_PAGE ||
+		    kbarman_ring_after(start, page_end) || kbarman_ring_after(page_end, end))
+			continue;
+		*records = READ_ONCE(page->records);
+		smp_rmb();						/* [D] */
+		if (READ_ONCE(page->end) != page_end ||
+		    walk(ring, start, page_end, &behind) != page_end)
+			return false;
+		*records -= behind;
+		return true;
+	}
+	return false;
+}
+
+unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring)
 {
 	unsigned long start, end, records;
 	int tries;
@@ -347,15 +404,16 @@ long kbarman_ring_count(const struct kbarman_ring *ring)
 	for (tries = 0; tries < SNAPSHOT_TRIES; tries++) {
 		end = smp_load_acquire(write_offset(ring));		/* [B] */
 		start = smp_load_acquire(read_offset(ring));
-		if (kbarman_ring_after(start, end))
-			continue;
-		if (walk(ring, start, end, &records) != end)
+		if (kbarman_ring_after(start, end) ||
+		    !records_before(ring, start, end, &records))
 			continue;
 		smp_rmb();						/* [A] */
-		if (READ_ONCE(*read_offset(ring)) == start)
-			return records;
+		if (READ_ONCE(*read_offset(ring)) != start)
+			continue;
+		ring->overwritten = records;
+		break;
 	}
-	return -EAGAIN;
+	return ring->overwritten;
 }
 
 bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks)

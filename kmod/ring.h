@@ -25,6 +25,14 @@
 #define KBARMAN_RING_MIN	(64UL << 10)
 #define KBARMAN_RING_MAX	(1UL << 30)
 
+/* Of one page of the ring, by the newest round that came there. */
+struct kbarman_ring_page {
+	unsigned long first;	/* where the first block at or behind its start begins */
+	unsigned long end;	/* of what was published when a writer came out of it: behind
+				 * its start, and no later than its end */
+	unsigned long records;	/* written in front of `end`, since the ring's init */
+};
+
 struct kbarman_ring {
 	/* What the short way needs is in one cache line. Constant from init on: */
 	u8 *data;		/* mapped */
@@ -53,17 +61,19 @@ struct kbarman_ring {
 	/* Constant from init on. */
 	bool overwrite;
 	struct bm_datastore_header_data *header;	/* mapped, in front of data */
-	unsigned long *first;	/* [size >> KBARMAN_RING_PAGE_SHIFT]: where the first
-				 * block at or behind each boundary starts */
+	struct kbarman_ring_page *pages;	/* [size >> KBARMAN_RING_PAGE_SHIFT] */
+
+	/* Of kbarman_ring_overwritten() alone. */
+	unsigned long overwritten;
 } __aligned(64);
 
 /*
  * @memory: struct bm_datastore_header_data and @size bytes behind it, zeroed;
- * @first: @size >> KBARMAN_RING_PAGE_SHIFT elements; both stay the caller's.
+ * @pages: @size >> KBARMAN_RING_PAGE_SHIFT elements; both stay the caller's.
  * @size is a power of two from KBARMAN_RING_MIN to KBARMAN_RING_MAX. No writer and
  * no reader may be active.
  */
-void kbarman_ring_init(struct kbarman_ring *ring, void *memory, unsigned long *first,
+void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_ring_page *pages,
 		       unsigned long size, u32 cpu, bool overwrite);
 
 /* What has been counted: in a long, which grows beyond its sign where it has 32 bits. */
@@ -232,10 +242,13 @@ long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned l
 int kbarman_ring_consume(struct kbarman_ring *ring, u64 position);
 
 /*
- * The number of records that the ring holds. Exact while no writer is active,
- * -EAGAIN if the writer was faster sixteen times in a row.
+ * How many records were written in front of read_offset, so are not in the ring any more: in
+ * overwrite mode, those that were overwritten. Exact at some moment of the call, whatever the
+ * writer does meanwhile; it looks at a page or two of the ring, not at all of it. If the writer
+ * was faster sixteen times in a row, it is what an earlier call found, so never too many.
+ * One caller at a time.
  */
-long kbarman_ring_count(const struct kbarman_ring *ring);
+unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring);
 
 /*
  * One of the oldest @blocks is a record of @type. False if a writer came in that

@@ -39,26 +39,26 @@ DEFINE_PER_CPU_ALIGNED(struct kbarman_ring, kbarman_rings);
 /* New mappings are seen as they are made: found out once, at init. */
 static bool maps_are_seen __ro_after_init;
 
-/* The ring_first[] of every CPU: kbarman_ring_init() wants them, maps do not show them. */
-static DEFINE_PER_CPU(unsigned long *, ring_boundaries);
+/* What kbarman_ring_init() wants for every CPU's ring, and maps do not show. */
+static DEFINE_PER_CPU(struct kbarman_ring_page *, ring_pages);
 
 /* ---- one CPU ---- */
 
 static void forget_ring(int cpu)
 {
 	memset(per_cpu_ptr(&kbarman_rings, cpu), 0, sizeof(struct kbarman_ring));
-	kvfree(per_cpu(ring_boundaries, cpu));
-	per_cpu(ring_boundaries, cpu) = NULL;
+	kvfree(per_cpu(ring_pages, cpu));
+	per_cpu(ring_pages, cpu) = NULL;
 }
 
 static int allocate_ring(struct kbarman_session *session, int cpu)
 {
 	unsigned long pages = session->config.ring_bytes >> KBARMAN_RING_PAGE_SHIFT;
 
-	if (!per_cpu(ring_boundaries, cpu))
-		per_cpu(ring_boundaries, cpu) =
-			kvcalloc(pages, sizeof(unsigned long), GFP_KERNEL);
-	if (!per_cpu(ring_boundaries, cpu))
+	if (!per_cpu(ring_pages, cpu))
+		per_cpu(ring_pages, cpu) =
+			kvcalloc(pages, sizeof(struct kbarman_ring_page), GFP_KERNEL);
+	if (!per_cpu(ring_pages, cpu))
 		return -ENOMEM;
 	return kbarman_capture_add_ring(session->capture, cpu);
 }
@@ -66,7 +66,7 @@ static int allocate_ring(struct kbarman_session *session, int cpu)
 static void reset_ring(struct kbarman_session *session, int cpu)
 {
 	kbarman_ring_init(per_cpu_ptr(&kbarman_rings, cpu), session->capture->rings[cpu],
-			  per_cpu(ring_boundaries, cpu), session->config.ring_bytes, cpu,
+			  per_cpu(ring_pages, cpu), session->config.ring_bytes, cpu,
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
 }
 
@@ -534,22 +534,18 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 	mutex_unlock(&session->lock);
 }
 
-static void add_ring_stats(struct kbarman_stats *stats, const struct kbarman_ring *ring)
+static void add_ring_stats(struct kbarman_stats *stats, struct kbarman_ring *ring)
 {
+	u64 overwritten = ring->overwrite ? kbarman_ring_overwritten(ring) : 0;
+	/* Behind it: no more are overwritten than were written. */
 	u64 written = kbarman_counted(&ring->written);
-	long present;
 	int reason;
 
 	stats->written += written;
+	stats->overwritten += min(overwritten, written);
 	stats->bytes += READ_ONCE(ring->header->total_written);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
 		stats->lost[reason] += kbarman_counted(&ring->lost[reason]);
-	if (!ring->overwrite)
-		return;
-	present = kbarman_ring_count(ring);
-	/* Some of them may have come since. */
-	if (present >= 0 && written > present)
-		stats->overwritten += written - present;
 }
 
 int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats)
@@ -574,8 +570,6 @@ int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats)
 				continue;
 			add_ring_stats(stats, ring);
 			stats->online += session->running && cpu_online(cpu);
-			/* A gigabyte was walked through, it may be. */
-			cond_resched();
 		}
 		kbarman_header_stats(session->capture, stats);
 		stats->missed[KBARMAN_MISSED_COUNTER] += kbarman_pmu_unreadable();

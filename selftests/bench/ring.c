@@ -70,7 +70,7 @@ static double read_clocks(u32 times)
 
 static void prepare(void)
 {
-	static unsigned long first[SIZE >> KBARMAN_RING_PAGE_SHIFT];
+	static struct kbarman_ring_page pages[SIZE >> KBARMAN_RING_PAGE_SHIFT];
 	void *memory = mmap(NULL, sizeof(struct bm_datastore_header_data) + SIZE,
 			    PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
 
@@ -78,7 +78,7 @@ static void prepare(void)
 		perror("ring: mmap");
 		exit(1);
 	}
-	kbarman_ring_init(&ring, memory, first, SIZE, 0, true);
+	kbarman_ring_init(&ring, memory, pages, SIZE, 0, true);
 	while (ring.w < 2 * SIZE)
 		writer_with_clock(&ring, 0, 0);
 }

@@ -34,7 +34,7 @@ struct record {
 
 static struct cpu {
 	struct kbarman_ring ring;
-	unsigned long first[SIZE >> KBARMAN_RING_PAGE_SHIFT];
+	struct kbarman_ring_page pages[SIZE >> KBARMAN_RING_PAGE_SHIFT];
 	pthread_t thread;
 	u64 records;		/* to write */
 	u64 asked;		/* the writer's */
@@ -83,7 +83,7 @@ static void cpu_init(struct cpu *cpu, u64 records)
 		exit(1);
 	}
 	memset(cpu, 0, sizeof(*cpu));
-	kbarman_ring_init(&cpu->ring, memory[i], cpu->first, SIZE, i, false);
+	kbarman_ring_init(&cpu->ring, memory[i], cpu->pages, SIZE, i, false);
 	cpu->records = records;
 }
 

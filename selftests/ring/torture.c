@@ -39,7 +39,7 @@ static struct {
 	struct bm_datastore_header_data header;
 	u8 data[SIZE];
 } __aligned(64) memory;
-static unsigned long first[SIZE >> KBARMAN_RING_PAGE_SHIFT];
+static struct kbarman_ring_page pages[SIZE >> KBARMAN_RING_PAGE_SHIFT];
 static struct kbarman_ring ring;
 
 /* The writing thread's, each level's own. */
@@ -47,6 +47,7 @@ static u64 asked[LEVELS], written[LEVELS];
 static volatile bool done;
 static volatile bool pending[LEVELS];	/* a signal of that level is on its way */
 static unsigned long checked;
+static unsigned long counted_exactly;	/* snapshots in front of which was as much as was told */
 
 u64 ring_clock(void)
 {
@@ -157,16 +158,61 @@ static void check_blocks(const u8 *from, long length, u64 next[LEVELS])
 	}
 }
 
+/*
+ * Written in front of the copy's first block: each level's records bear the number of those
+ * in front of them. False: the copy does not say.
+ */
+static bool written_before(const u8 *from, long length, u64 *count)
+{
+	unsigned int seen = 0;
+
+	*count = 0;
+	while (length > 0 && seen != (1U << LEVELS) - 1) {
+		bm_uintptr word = *(const bm_uintptr *)from;
+		unsigned long payload = word & ~BM_BLOCK_PADDING;
+		const struct record *record = (const void *)(from + sizeof(word));
+		unsigned int level = record->level_and_number >> 56;
+
+		if (!(word & BM_BLOCK_PADDING) && !(seen & 1U << level)) {
+			seen |= 1U << level;
+			*count += record->level_and_number & ~(0xffULL << 56);
+		}
+		from += sizeof(word) + payload;
+		length -= sizeof(word) + payload;
+	}
+	return seen == (1U << LEVELS) - 1;
+}
+
+static u64 overwritten(void)
+{
+	return kbarman_ring_overwritten(&ring) - COUNTED_BEFORE;
+}
+
+/*
+ * What is overwritten before is in front of the copy, and what is in front of the copy is
+ * overwritten afterwards.
+ */
 static void read_snapshot(u8 *copy)
 {
 	u64 next[LEVELS] = { ~0ULL, ~0ULL, ~0ULL };
+	u64 before = overwritten(), count;
 	unsigned long position;
 	long length = kbarman_ring_snapshot(&ring, copy, &position);
+	u64 after = overwritten();
 
 	if (length < 0)
 		return;		/* the writer was faster: what it says is checked at the end */
 	last_timestamp = 0;
 	check_blocks(copy, length, next);
+	if (!position || !written_before(copy, length, &count))
+		return;
+	/* Nothing was overwritten yet as `before` was asked for: it lacks what was counted before. */
+	if (before < COUNTED_BEFORE && before > count)
+		fail("more is overwritten than was written before", before, count);
+	/* The writer was faster than the second count, then. */
+	if (after < count && after != before)
+		fail("less is overwritten than was written before", after, count);
+	counted_exactly += before == after;
 }
 
 static void read_stream(u8 *copy, u64 next[LEVELS])
@@ -231,7 +277,7 @@ static void torture(bool overwrite, int seconds, unsigned long blocks)
 	memset((void *)pending, 0, sizeof(pending));
 	done = false;
 	last_timestamp = 0;
-	kbarman_ring_init(&ring, &memory, first, SIZE, 0, overwrite);
+	kbarman_ring_init(&ring, &memory, pages, SIZE, 0, overwrite);
 	local_add(COUNTED_BEFORE, &ring.written);
 	for (i = 0; i < KBARMAN_LOST_REASONS; i++)
 		local_add(COUNTED_BEFORE, &ring.lost[i]);
@@ -264,6 +310,8 @@ static void torture(bool overwrite, int seconds, unsigned long blocks)
 		fail("asked is not written and lost", sum(asked), sum(written) + lost);
 	if (counted(&ring.written) != sum(written))
 		fail("the ring miscounts", counted(&ring.written), sum(written));
+	if (overwrite && !counted_exactly)
+		fail("no snapshot stood still for a count", checked, 0);
 	if (!overwrite && sum(next) != sum(written))
 		fail("a written record was not delivered", sum(next), sum(written));
 	printf("# %s mode: %llu written, %llu of them in handlers, %llu lost, %lu blocks checked, none torn\n",

@@ -56,6 +56,41 @@ TEST_F(session, what_is_overwritten_was_written)
 	waitpid(child, NULL, 0);
 }
 
+/* A busy writer hides nothing: what the ring has no room for has been overwritten. */
+TEST_F(session, what_a_full_ring_overwrites_is_told_at_once)
+{
+	const uint64_t ring = 2 * MIB, smallest = 24 + sizeof(long);
+	struct kbarman_configure c = all;
+	struct kbarman_stats before, s;
+	unsigned int cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1, asked = 0;
+	pid_t child;
+
+	c.mode = KBARMAN_MODE_OVERWRITE;
+	c.ring_bytes = ring;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			ping_pong(cpu, 100);
+	}
+	do {
+		before = stats(self->fd, cpu);
+		s = stats(self->fd, cpu);
+		if (before.bytes < 2 * ring) {
+			usleep(1000);
+			continue;
+		}
+		ASSERT_LE(before.written - ring / smallest, s.overwritten);
+		ASSERT_GE(s.written, s.overwritten);
+		asked++;
+	} while (asked < 50);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
 /* ---- two descriptors ---- */
 
 TEST_F(session, a_second_descriptor_is_busy)
