@@ -346,6 +346,7 @@ static void begin_header(struct kbarman_session *session)
 	kbarman_header_fact(capture, "host", "%s", init_uts_ns.name.nodename);
 	kbarman_header_fact(capture, "release", "%s", init_uts_ns.name.release);
 	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
+	kbarman_sched_tell_states(capture);
 	tell_of_chains(session);
 }
 

@@ -16,6 +16,13 @@
 
 #define FIRST_BLOCKS	256
 
+/* 6.1: frozen tasks have a state of their own, which Linux shows as the other one. */
+#ifdef TASK_FROZEN
+#define FROZEN		TASK_FROZEN
+#else
+#define FROZEN		TASK_UNINTERRUPTIBLE
+#endif
+
 /* To be attached; one of three functions. */
 static struct kbarman_probe probes[] = {
 	{ .name = "sched_switch" },
@@ -28,7 +35,7 @@ static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
 }
 
 /* What of it is told. PREEMPT_RT waits for its locks in a state that Linux shows as this one. */
-static __always_inline u8 told_state(unsigned int prev_state)
+static __always_inline unsigned int told_state(unsigned int prev_state)
 {
 #ifdef CONFIG_PREEMPT_RT
 	if (prev_state & TASK_RTLOCK_WAIT)
@@ -113,6 +120,17 @@ static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct
 	task_switch_chain(preempt, prev, next, READ_ONCE(prev->__state));
 }
 #endif
+
+/*
+ * What the bits of this kernel's states mean, by the letters of ps(1): the first that fits.
+ * Other kernels have them elsewhere.
+ */
+void kbarman_sched_tell_states(struct kbarman_capture *capture)
+{
+	kbarman_header_fact(capture, "states", "I%x,D%x,D%x,S%x,T%x,t%x,P%x,X%x",
+			    TASK_IDLE, TASK_UNINTERRUPTIBLE, FROZEN, TASK_INTERRUPTIBLE,
+			    __TASK_STOPPED, __TASK_TRACED, TASK_PARKED, TASK_DEAD);
+}
 
 static int start(struct kbarman_session *session)
 {

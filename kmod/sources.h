@@ -28,6 +28,9 @@ struct kbarman_source {
 extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
 	kbarman_source_pmu, kbarman_source_tasks, kbarman_source_maps, kbarman_source_marker;
 
+/* The fact that says what prev_state of a task switch means. */
+void kbarman_sched_tell_states(struct kbarman_capture *capture);
+
 int kbarman_sources_init(void);
 void kbarman_sources_exit(void);
 

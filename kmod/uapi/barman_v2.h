@@ -211,15 +211,17 @@ enum bm_task_switch_reason {
 };
 
 /*
- * prev_state: announced by kbarman.ext=1, outside the 21 bytes of the format. Two zero
- * bytes behind it, a call chain may follow: of the task that is switched from.
+ * prev_state: announced by kbarman.ext=1, outside the 21 bytes of the format. What its bits
+ * mean is said by the string kbarman.states, without which there is no high byte. Behind a
+ * zero byte a call chain may follow: of the task that is switched from.
  */
 struct bm_protocol_task_switch {
 	struct bm_protocol_record_header header;
 	__u32 task_id;			/* of the task that is switched to */
 	__u8 reason;			/* enum bm_task_switch_reason */
 	__u8 prev_state;		/* low 8 bits of the previous task's state; 2 (D) where it
-				 * waits for a lock of PREEMPT_RT */
+					 * waits for a lock of PREEMPT_RT */
+	__u8 prev_state_high;		/* the next 8 */
 } __attribute__((packed));
 
 struct bm_protocol_custom_counter {
@@ -284,7 +286,7 @@ _Static_assert(sizeof(struct bm_datastore_header_data) == 40, "datastore");
 _Static_assert(sizeof(struct bm_protocol_record_header) == 16, "record_header");
 _Static_assert(sizeof(struct bm_custom_counter_sample) == 12, "counter_sample");
 _Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
-_Static_assert(sizeof(struct bm_protocol_task_switch) == 22, "task_switch, 21 and prev_state");
+_Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 and prev_state");
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");

@@ -39,6 +39,8 @@ static struct kb_barman_writer *writer_like(const struct kb_header *h, int fd)
 	must(!kb_barman_writer_set_header(w, h));
 	if (h->extended)
 		kb_barman_writer_fact(w, "ext", "1");
+	if (h->wide_states)
+		kb_barman_writer_fact(w, "states", "S1");
 	for (uint32_t i = 0; i < h->max_cores; i++)
 		must(!kb_barman_writer_pmu(w, i, &h->pmus[i]));
 	for (uint32_t i = 0; i < h->nr_tasks; i++)

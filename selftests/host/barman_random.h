@@ -21,6 +21,7 @@ struct random_capture {
 	struct kb_barman_layout layout;
 	struct kb_header header;
 	bool extended;
+	bool wide_states;		/* with 16 bits of a task's state */
 	struct kb_pmu pmus[8];
 	uint32_t counter_types[8][6];
 	struct kb_task tasks[RANDOM_ROWS];
@@ -167,7 +168,8 @@ static inline void random_switch(struct random_capture *c, uint32_t index)
 
 	e->type = KB_EVENT_TASK_SWITCH;
 	e->task_switch.reason = random_below(2);
-	e->task_switch.prev_state = c->extended ? (int)random_below(256) : KB_STATE_UNKNOWN;
+	e->task_switch.prev_state = !c->extended ? KB_STATE_UNKNOWN :
+				    (int)random_below(c->wide_states ? 65536 : 256);
 	e->task_switch.chain = c->chains[index];
 	if (c->extended)
 		e->task_switch.nr_chain = random_chain(c, index, &e->task_switch.nr_chain_kernel);
@@ -257,6 +259,7 @@ static inline void random_capture(struct random_capture *c, unsigned int word, b
 		c->layout.max_custom_series = 1 + random_below(6);
 	}
 	c->extended = random_below(2);
+	c->wide_states = random_below(2);
 	random_tables(c);
 	c->nr_events = random_below(RANDOM_EVENTS + 1);
 	for (uint32_t i = 0; i < c->nr_events; i++)

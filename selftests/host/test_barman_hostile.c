@@ -46,6 +46,8 @@ static bool make_golden(struct golden *g, unsigned int word, bool big, bool circ
 		return false;
 	kb_barman_writer_set_header(w, &capture.header);
 	kb_barman_writer_fact(w, "ext", "1");
+	if (capture.wide_states)
+		kb_barman_writer_fact(w, "states", "I402,D2,S1");
 	for (uint32_t i = 0; i < capture.layout.max_cores; i++)
 		kb_barman_writer_pmu(w, i, &capture.pmus[i]);
 	for (uint32_t i = 0; i < capture.nr_tasks && i < 3; i++)

@@ -28,6 +28,8 @@ static bool write_tables(struct kb_barman_writer *w, const struct random_capture
 
 	if (!ret && c->extended)
 		ret = kb_barman_writer_fact(w, "ext", "1");
+	if (!ret && c->wide_states)
+		ret = kb_barman_writer_fact(w, "states", "I402,D2,S1");
 	if (!ret)
 		ret = kb_barman_writer_fact(w, "host", "somewhere");
 	for (uint32_t i = 0; !ret && i < c->layout.max_cores; i++)

@@ -56,9 +56,9 @@ class Maker:
         self.record(2, core, timestamp, payload)
 
     def switch(self, core, timestamp, task_id, blocked=False, state=0, chain=None, kernel=0):
-        payload = struct.pack("<IBB", task_id, blocked, state)
+        payload = struct.pack("<IBH", task_id, blocked, state)
         if chain is not None:
-            payload += struct.pack(f"<HII{len(chain)}Q", 0, len(chain), kernel, *chain)
+            payload += struct.pack(f"<BII{len(chain)}Q", 0, len(chain), kernel, *chain)
         self.record(3, core, timestamp, payload)
 
     def custom(self, core, timestamp, task_id, counter, value):

@@ -166,6 +166,82 @@ TEST_F(records, blocked_means_that_it_did_not_want_to_run)
 	EXPECT_LT(blocked, count);
 }
 
+/* By the first pair of the fact's letters and bits that fits; '?': none does. */
+static char state_letter(const char *states, unsigned int state)
+{
+	while (states && *states) {
+		char *end;
+		unsigned long bits = strtoul(states + 1, &end, 16);
+
+		if ((state & bits) == bits)
+			return *states;
+		states = *end ? end + 1 : end;
+	}
+	return state ? '?' : 'R';
+}
+
+static bool is_worker(const void *map, uint32_t task_id)
+{
+	const struct bm_protocol_header_task_info *row = capture_task(map, task_id, NULL);
+
+	return row && !strncmp(capture_strings(map) + row->task_name_ptr, "kworker/", 8);
+}
+
+/* An idle kworker is no task that waits for a disk, and a dead one no idle one. */
+TEST_F(records, who_goes_is_in_the_state_that_the_kernel_calls_it)
+{
+	unsigned int workers = 0;
+	char of_child[256] = "";
+	uint32_t running = ~0U;
+	const union record *r;
+	const void *map;
+	const char *states;
+	struct walk walk;
+	pid_t child;
+	int status;
+
+	ASSERT_EQ(0, configure(self->fd, switches));
+	ASSERT_EQ(0, start(self->fd));
+	child = fork();
+	if (!child) {
+		pin(0);
+		usleep(1000);
+		raise(SIGSTOP);
+		_exit(0);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, WUNTRACED));
+	ASSERT_TRUE(WIFSTOPPED(status));
+	kill(child, SIGCONT);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	/* Each CPU's worker runs, and then has nothing to do. */
+	write_file("/proc/sys/vm/stat_refresh", "1");
+	ASSERT_EQ(0, stop(self->fd));
+
+	map = map_cpu(self->fd, 0);
+	states = capture_fact(map, "states");
+	ASSERT_NE(NULL, states);
+	walk = walk_begin(map);
+	while ((r = walk_next(&walk))) {
+		unsigned int state = r->task_switch.prev_state |
+				     r->task_switch.prev_state_high << 8;
+		char letter = state_letter(states, state);
+
+		if (r->task_switch.reason == BM_TASK_SWITCH_BLOCKED && is_worker(map, running)) {
+			EXPECT_EQ('I', letter) TH_LOG("a worker went in %#x", state);
+			workers++;
+		}
+		if (r->task_switch.reason == BM_TASK_SWITCH_BLOCKED && running == (uint32_t)child &&
+		    strlen(of_child) < sizeof(of_child) - 1)
+			of_child[strlen(of_child)] = letter;
+		running = r->task_switch.task_id;
+	}
+	EXPECT_LT(0, workers);
+	EXPECT_NE(NULL, strchr(of_child, 'S')) TH_LOG("'%s'", of_child);
+	EXPECT_NE(NULL, strchr(of_child, 'T')) TH_LOG("'%s'", of_child);
+	EXPECT_EQ('X', of_child[strlen(of_child) - 1]) TH_LOG("'%s'", of_child);
+	EXPECT_EQ(NULL, strchr(of_child, 'I')) TH_LOG("'%s'", of_child);
+}
+
 TEST_F(records, recording_begins_with_who_runs_and_whether_it_idles)
 {
 	uint32_t cpu, nr_cpus;

@@ -203,6 +203,15 @@ static const char *type_name(const struct kb_event *event)
 	}
 }
 
+/* The number as it was recorded, and what it meant. */
+static void dump_state(struct kb_json *json, const struct kb_header *h, int state)
+{
+	const char letter[] = { kb_state_letter(h, state), '\0' };
+
+	kb_json_i64(json, "prev_state", state);
+	kb_json_string(json, "prev_state_letter", letter);
+}
+
 static void dump_event(struct kb_json *json, const struct kb_barman *barman, uint64_t index,
 		       const struct kb_event *event)
 {
@@ -222,7 +231,7 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 		kb_json_u64(json, "task_id", event->task_id);
 		kb_json_u64(json, "reason", event->task_switch.reason);
 		if (event->task_switch.prev_state != KB_STATE_UNKNOWN)
-			kb_json_i64(json, "prev_state", event->task_switch.prev_state);
+			dump_state(json, h, event->task_switch.prev_state);
 		dump_chain(json, event->task_switch.chain, event->task_switch.nr_chain);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:

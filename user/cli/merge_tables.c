@@ -60,6 +60,13 @@ static bool same_counters(const struct kb_header *a, const struct kb_header *b)
 	return true;
 }
 
+static bool same_states(const struct kb_barman *a, const struct kb_barman *b)
+{
+	const char *of_a = kb_barman_fact(a, "states"), *of_b = kb_barman_fact(b, "states");
+
+	return of_a && of_b ? strcmp(of_a, of_b) == 0 : of_a == of_b;
+}
+
 bool merge_check(const struct merge_input *inputs, unsigned int count)
 {
 	const struct merge_input *first = &inputs[0];
@@ -78,6 +85,9 @@ bool merge_check(const struct merge_input *inputs, unsigned int count)
 		if (!a->max_task_infos != !b->max_task_infos || a->extended != b->extended)
 			return refuse(first, &inputs[i], "only one of them has tasks, or "
 				      "kbarman.ext=1");
+		if (!same_states(inputs[0].barman, inputs[i].barman))
+			return refuse(first, &inputs[i], "the states of tasks are others in their "
+				      "kernels");
 		if (!same_custom(a, b))
 			return refuse(first, &inputs[i], "their custom charts differ");
 	}

@@ -258,23 +258,6 @@ static void put_sample(struct script *script, const struct kb_event *event, int6
 	}
 }
 
-/* As perf and ftrace print a state; "?" where it is not known. */
-static void put_state(struct script *script, int state)
-{
-	static const char letters[] = "SDTtXZPI";
-	int bit;
-
-	if (state == KB_STATE_UNKNOWN) {
-		put_char(script, '?');
-		return;
-	}
-	if (!state)
-		put_char(script, 'R');
-	for (bit = 0; bit < 8; bit++)
-		if (state & 1 << bit)
-			put_char(script, letters[bit]);
-}
-
 /* @running: who ran before, if @known. */
 static void put_switch(struct script *script, const struct kb_event *event, int64_t ns,
 		       uint32_t running, bool known)
@@ -287,7 +270,8 @@ static void put_switch(struct script *script, const struct kb_event *event, int6
 		put(script, " prev_pid=");
 		put_number(script, running, 10, 0, ' ');
 		put(script, " prev_state=");
-		put_state(script, event->task_switch.prev_state);
+		put_char(script, kb_state_letter(kb_barman_header(script->barman),
+					 event->task_switch.prev_state));
 		put(script, " ==> ");
 	}
 	put(script, "next_comm=");

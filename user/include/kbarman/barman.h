@@ -69,6 +69,18 @@ struct kb_series {
 };
 
 /* A capture's header, decoded. Strings and arrays belong to the reader. */
+/*
+ * A task with all of `bits` in its state is in the one that Linux calls by that letter: S
+ * (sleeps), D (waits, not to be interrupted), I (as D, but idle), T (stopped), t (traced), P
+ * (parked), X (dead), Z (a zombie).
+ */
+struct kb_state {
+	uint16_t bits;
+	char letter;
+};
+
+#define KB_STATES_MAX	16
+
 struct kb_header {
 	uint8_t word_size;		/* 4 or 8 */
 	bool big_endian;
@@ -102,6 +114,12 @@ struct kb_header {
 	uint64_t buffer_start;		/* offset of the record buffer in the file */
 
 	bool extended;			/* kbarman.ext=1: trailing bytes have a meaning */
+
+	/* kbarman.states: task switches have 16 bits of the previous state, not 8, and what
+	 * they meant to the kernel, the first that fits; see kb_state_letter(). */
+	bool wide_states;
+	uint32_t nr_states;
+	struct kb_state states[KB_STATES_MAX];
 };
 
 struct kb_barman;
@@ -145,6 +163,18 @@ void kb_barman_set_counters(struct kb_barman *barman, enum kb_counters how);
 void kb_barman_set_window(struct kb_barman *barman, size_t bytes);
 
 const struct kb_header *kb_barman_header(const struct kb_barman *barman);
+
+/*
+ * The letter of a task's @state, which is a prev_state of the capture's; R: it can run; ? if it
+ * is not known, be it KB_STATE_UNKNOWN or a bit that nobody told of.
+ */
+char kb_state_letter(const struct kb_header *header, int state);
+
+/*
+ * The same in the bits of the trace event sched_switch from Linux 4.14 on, for a task that is
+ * blocked: one whose state is not known, or which could run, sleeps.
+ */
+uint32_t kb_state_ftrace(const struct kb_header *header, int state);
 
 /*
  * The value of the string "kbarman.KEY=VALUE" of the header, NULL if there is
@@ -285,7 +315,8 @@ int kb_barman_writer_chart(struct kb_barman_writer *writer, const struct kb_char
 int kb_barman_writer_series(struct kb_barman_writer *writer, const struct kb_series *series);
 /*
  * The string "kbarman.KEY=VALUE". Only behind the fact ext=1 do records carry
- * their prev_state, idle_state and chain.
+ * their prev_state, idle_state and chain, and only behind the fact states more of prev_state
+ * than its lowest byte.
  */
 int kb_barman_writer_fact(struct kb_barman_writer *writer, const char *key, const char *value);
 

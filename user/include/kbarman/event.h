@@ -58,8 +58,10 @@ struct kb_event {
 		} sample;
 		struct {
 			uint8_t reason;		/* 0 preempted, 1 blocked */
-			int prev_state;		/* low 8 bits of the previous task's
-						 * state, or KB_STATE_UNKNOWN */
+			int prev_state;		/* of the previous task, as its kernel has it:
+						 * 16 bits, or 8 of an older capture, or
+						 * KB_STATE_UNKNOWN; kb_state_letter() says
+						 * what it means */
 			uint32_t nr_chain;	/* as of a sample: of the previous task, */
 			uint32_t nr_chain_kernel; /* where it went off the CPU; all are */
 			const uint64_t *chain;	/* return addresses, but the first user one */

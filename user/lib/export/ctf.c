@@ -156,13 +156,12 @@ static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t t
 			 uint32_t previous)
 {
 	uint8_t *at = kb_ctf_begin(x->trace, event->core, SWITCH, time, NUMBERS);
-	int state = event->task_switch.prev_state;
 
 	at = put_comm(at, kb_names_task(x->walk.names, previous, event->timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
 	at = kb_ctf_put64(at, !previous || !event->task_switch.reason ? 0 :
-			  state > 0 ? (uint64_t)state : 1);
+			  kb_state_ftrace(x->header, event->task_switch.prev_state));
 	at = put_comm(at, kb_names_task(x->walk.names, event->task_id, event->timestamp)->name);
 	at = kb_ctf_put32(at, event->task_id);
 	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));

@@ -270,16 +270,15 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 	return bundle;
 }
 
-/* As the trace event has it: bits of /proc's states, 0x100 for preempted. */
-static uint32_t ftrace_state(uint32_t task_id, const struct kb_event *event)
+/* As the trace event has it: 0x100 for preempted. */
+static uint32_t ftrace_state(const struct perfetto *x, uint32_t task_id,
+			     const struct kb_event *event)
 {
-	int state = event->task_switch.prev_state;
-
 	if (!task_id)
 		return 0;	/* the idle task can always run */
 	if (!event->task_switch.reason)
 		return 0x100;
-	return state > 0 ? (uint32_t)state : 1;
+	return kb_state_ftrace(x->header, event->task_switch.prev_state);
 }
 
 /* @previous: who ran, 0 where nobody knows. */
@@ -299,7 +298,7 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	name = kb_names_task(x->walk.names, previous, event->timestamp)->name;
 	at = put_text(body, SWITCH_PREV_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
-	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, ftrace_state(previous, event));
+	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, ftrace_state(x, previous, event));
 	name = kb_names_task(x->walk.names, event->task_id, event->timestamp)->name;
 	at = put_text(at, SWITCH_NEXT_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);

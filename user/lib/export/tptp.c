@@ -32,7 +32,6 @@
 
 #define MAX_FRAMES	512		/* of a call chain; outer ones are left out */
 #define BODY_BYTES	65536		/* of a custom message */
-#define TASK_DEAD	0x80		/* state of a task that is never switched to again */
 
 struct frame {
 	uint32_t method;
@@ -386,7 +385,7 @@ static void switch_out(struct tptp *x, const struct kb_slice *slice, uint64_t ti
 		       int64_t time)
 {
 	struct tptp_thread *thread = thread_of(x, slice->task_id, slice->core, timestamp, time);
-	bool dead = slice->prev_state != KB_STATE_UNKNOWN && slice->prev_state & TASK_DEAD;
+	bool dead = kb_state_letter(x->header, slice->prev_state) == 'X';
 	int64_t next = slice->next_task ? (int64_t)slice->next_task : -(int64_t)slice->core - 1;
 
 	if (thread->id == next)

@@ -50,6 +50,8 @@ static kb_always_inline bool decode_switch(struct kb_barman *b, struct kb_event 
 	event->task_id = kb_load32(record + 16, swap);
 	event->task_switch.reason = record[20];
 	event->task_switch.prev_state = extended && length > 21 ? record[21] : KB_STATE_UNKNOWN;
+	if (b->header.wide_states && extended && length > 22)
+		event->task_switch.prev_state |= record[22] << 8;
 	event->task_switch.chain = b->chain;
 	event->task_switch.nr_chain = 0;
 	event->task_switch.nr_chain_kernel = 0;

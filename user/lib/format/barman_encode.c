@@ -144,6 +144,7 @@ static kb_always_inline int encode_switch(struct kb_barman_writer *w, const stru
 					  struct out *o)
 {
 	bool extra = w->extended && event->task_switch.prev_state != KB_STATE_UNKNOWN;
+	int state = extra ? event->task_switch.prev_state : 0;
 	uint32_t nr_chain = w->extended ? event->task_switch.nr_chain : 0;
 	int ret;
 
@@ -156,10 +157,10 @@ static kb_always_inline int encode_switch(struct kb_barman_writer *w, const stru
 		return ret;
 	put32(o, event->task_id);
 	put8(o, event->task_switch.reason);
-	put8(o, extra ? event->task_switch.prev_state : 0);
+	put8(o, state);
+	put8(o, w->wide_states ? state >> 8 : 0);
 	if (!nr_chain)
 		return 0;
-	put8(o, 0);
 	put8(o, 0);
 	put_chain(o, event->task_switch.chain, nr_chain, event->task_switch.nr_chain_kernel);
 	return 0;

@@ -13,6 +13,7 @@
 #include <kbarman/text.h>
 
 #define BARMAN_FILE_FACT	"kbarman.file="
+#define BARMAN_STATES_FACT	"kbarman.states="
 #define BARMAN_FILE_MAX		96U	/* bytes of numbers, at most */
 
 /* What is in front of the name at @ptr of the string table; empty if that begins there. */

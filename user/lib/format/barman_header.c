@@ -206,6 +206,8 @@ static int collect_facts(struct kb_barman *b)
 			b->facts[b->nr_facts++] = at;
 			if (strcmp(at, "kbarman.ext=1") == 0)
 				b->header.extended = true;
+			if (strncmp(at, BARMAN_STATES_FACT, strlen(BARMAN_STATES_FACT)) == 0)
+				barman_read_states(&b->header, at + strlen(BARMAN_STATES_FACT));
 		}
 		at += strlen(at) + 1;
 	}

@@ -105,6 +105,9 @@ int barman_tell_end(struct kb_barman *barman, struct kb_error *err);
 int barman_header_read(struct kb_barman *barman, struct kb_error *err);
 void barman_header_free(struct kb_barman *barman);
 
+/* The value of the fact states. */
+void barman_read_states(struct kb_header *header, const char *fact);
+
 /* Take the fraction from the facts raw_base and raw_end, if they go with the header's. */
 void barman_clock_measure(struct kb_barman *barman);
 

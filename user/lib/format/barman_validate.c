@@ -79,7 +79,7 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 	case KB_EVENT_TASK_SWITCH:
 		body = event->task_id | (uint64_t)event->task_switch.reason << 32;
 		if (event->task_switch.prev_state != KB_STATE_UNKNOWN)
-			body |= (uint64_t)(uint8_t)event->task_switch.prev_state << 40;
+			body |= (uint64_t)(uint16_t)event->task_switch.prev_state << 40;
 		return hash + body * MIX_BODY +
 		       hash_chain(event->task_switch.chain, event->task_switch.nr_chain,
 				  event->task_switch.nr_chain_kernel);
@@ -177,7 +177,7 @@ static kb_always_inline uint64_t fast_body(const uint8_t *record, bool is_switch
 		return kb_load64(record + 16, false);
 	halt = record[16] | (uint64_t)record[17] << 8;
 	task_switch = kb_load32(record + 16, swap) | (uint64_t)record[20] << 32 |
-		      (uint64_t)record[21] << 40;
+		      (uint64_t)record[21] << 40 | (uint64_t)record[22] << 48;
 	return is_switch ? task_switch : halt;
 }
 
@@ -200,7 +200,8 @@ static void make_rules(const struct kb_barman *b, struct rules *rules)
 	*rules = (struct rules){
 		.fast = (b->has_tasks ? 1U << BM_RECORD_TASK_SWITCH : 0) |
 			1U << BM_RECORD_HALTING_EVENT,
-		.keep[BM_RECORD_TASK_SWITCH] = extended ? 0xffffffffffff : 0xffffffffff,
+		.keep[BM_RECORD_TASK_SWITCH] = !extended ? 0xffffffffff :
+			b->header.wide_states ? 0xffffffffffffff : 0xffffffffffff,
 		.keep[BM_RECORD_HALTING_EVENT] = extended ? 0xffff : 0xff,
 		.slow = extended ? BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain) :
 				   UINT64_MAX,

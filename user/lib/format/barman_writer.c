@@ -245,6 +245,8 @@ int64_t kb_barman_writer_string(struct kb_barman_writer *w, const char *string)
 	w->nr_strings++;
 	if (strcmp(string, "kbarman.ext=1") == 0)
 		w->extended = true;
+	if (strncmp(string, BARMAN_STATES_FACT, strlen(BARMAN_STATES_FACT)) == 0)
+		w->wide_states = true;
 	return *slot - 1;
 }
 

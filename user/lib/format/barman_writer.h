@@ -24,6 +24,7 @@ struct kb_barman_writer {
 	bool header_sent;		/* to what can't seek */
 	bool swap;
 	bool extended;			/* kbarman.ext=1 was given */
+	bool wide_states;		/* kbarman.states was */
 	uint64_t base;			/* of the capture, in the file */
 	bool spare_series;		/* as in the layout */
 	uint64_t limit;			/* of a linear buffer; UINT64_MAX: none */
