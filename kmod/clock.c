@@ -19,7 +19,7 @@ MODULE_PARM_DESC(trust_tsc, "Use a TSC that the CPU does not call invariant");
 
 bool kbarman_clock_raw __read_mostly;
 
-static bool counts __ro_after_init;
+static bool counts __read_mostly;
 
 /* Written while there is one CPU, with interrupts off. */
 static u64 missing;		/* that the counter lacks since it began anew */
@@ -28,11 +28,25 @@ static u64 fell_asleep;
 void __init kbarman_clock_init(void)
 {
 #if defined(CONFIG_X86)
-	counts = (SAYS_INVARIANT || trust_tsc) && !check_tsc_unstable();
+	counts = SAYS_INVARIANT || trust_tsc;
 #elif defined(CONFIG_ARM_ARCH_TIMER)
 	counts = arch_timer_get_cntfrq() != 0;
 #endif
 	kbarman_clock_raw = counts;
+	kbarman_clock_choose();
+}
+
+void kbarman_clock_choose(void)
+{
+	if (!kbarman_clock_is_unsteady())
+		return;
+	counts = false;
+	kbarman_clock_raw = false;
+}
+
+bool kbarman_clock_is_unsteady(void)
+{
+	return counts && !KBARMAN_COUNTER_IS_STEADY();
 }
 
 bool kbarman_clock_counts(void)

@@ -26,6 +26,12 @@ static __always_inline u64 kbarman_clock(void)
 /* Choose the clock. */
 void kbarman_clock_init(void);
 
+/* Choose it anew, by what is known of the counter now. Context: task; nobody records. */
+void kbarman_clock_choose(void);
+
+/* Ticks are the counter's, and it turned out since that it can't be trusted. Context: any. */
+bool kbarman_clock_is_unsteady(void);
+
 /* Ticks are the counter's, not CLOCK_MONOTONIC's. */
 bool kbarman_clock_counts(void);
 

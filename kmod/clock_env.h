@@ -32,4 +32,11 @@
 #define KBARMAN_COUNTER()	ktime_get_mono_fast_ns()
 #endif
 
+/* What Linux knows by now: its watchdog compares a TSC with other clocks all the time. */
+#if defined(CONFIG_X86)
+#define KBARMAN_COUNTER_IS_STEADY()	(!check_tsc_unstable())
+#else
+#define KBARMAN_COUNTER_IS_STEADY()	true
+#endif
+
 #endif /* KBARMAN_CLOCK_ENV_H */

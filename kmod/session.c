@@ -286,6 +286,8 @@ int kbarman_session_configure(struct file *file, struct kbarman_configure *confi
 	session->owner = file;
 	session->id++;
 	session->fallback = false;
+	session->unsteady = false;
+	kbarman_clock_choose();
 	session->kernel_addresses = file_ns_capable(file, &init_user_ns, CAP_SYSLOG);
 	memset(&session->started, 0, sizeof(session->started));
 	memset(&session->stopped, 0, sizeof(session->stopped));
@@ -329,6 +331,8 @@ static void begin_header(struct kbarman_session *session)
 	kbarman_header_reset(capture, session->config.target_name,
 			     session->config.flags & KBARMAN_CONFIGURE_FREQ ?
 				     session->config.sample : 0);
+	session->unsteady = false;
+	kbarman_clock_choose();
 	kbarman_clock_read(&session->started);
 	memset(&session->stopped, 0, sizeof(session->stopped));
 	kbarman_suspend_session_starts(session);
@@ -370,6 +374,9 @@ static void end_header(struct kbarman_session *session)
 	 */
 	kbarman_header_fact(session->capture, "raw_end", "%llu,%llu", session->stopped.timestamp,
 			    session->stopped.raw_ns + slept);
+	session->unsteady = kbarman_clock_is_unsteady();
+	if (session->unsteady)
+		kbarman_header_fact(session->capture, "clock_unsteady", "1");
 	if (session->sleeps)
 		kbarman_header_fact(session->capture, "asleep", "%u,%llu", session->sleeps, slept);
 	for_each_cpu(cpu, session->cpus)
@@ -522,6 +529,8 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 		query->state |= KBARMAN_STATE_CONFIGURED;
 		if (session->fallback)
 			query->state |= KBARMAN_STATE_FALLBACK;
+		if (session->unsteady || (session->running && kbarman_clock_is_unsteady()))
+			query->state |= KBARMAN_STATE_UNSTEADY;
 		query->mode = session->config.mode;
 		query->sources = session->config.sources;
 		query->nr_events = session->config.nr_events;

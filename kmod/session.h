@@ -29,6 +29,7 @@ struct kbarman_session {
 	bool running;
 	bool kernel_addresses;		/* the owner may see them (CAP_SYSLOG) */
 	bool fallback;			/* sampled by cpu-clock for want of a PMU */
+	bool unsteady;			/* its clock was not to be trusted in the end */
 
 	/* As configured; constant while running, so probes read them as they are. */
 	struct kbarman_configure config;	/* with sizes as they came out */

@@ -154,7 +154,8 @@ enum kbarman_miss {
 
 /*
  * KBARMAN_QUERY: the device and the session.
- * Before the first configure everything from `mode` on is 0.
+ * Before the first configure everything from `mode` on is 0. The clock is chosen at configure
+ * and again at start: clock_hz and KBARMAN_FEATURE_RAW_CLOCK are of that choice.
  */
 #define KBARMAN_FEATURE_PMU		(1U << 0)	/* a hardware PMU is there */
 #define KBARMAN_FEATURE_RAW_CLOCK	(1U << 1)	/* timestamps are counter ticks */
@@ -170,6 +171,9 @@ enum kbarman_miss {
 #define KBARMAN_STATE_MINE		(1U << 3)	/* by this one */
 #define KBARMAN_STATE_FALLBACK		(1U << 4)	/* sampled by cpu-clock, as there
 							 * is no PMU */
+#define KBARMAN_STATE_UNSTEADY		(1U << 5)	/* Linux found out while it ran that
+							 * the counter that timestamps are
+							 * can't be trusted (x86: TSC) */
 
 struct kbarman_query {
 	__u32 size;

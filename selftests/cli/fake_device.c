@@ -13,6 +13,7 @@
  *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
  *			counter went on, its clocks did not
+ *	FAKE_UNSTEADY	its kernel found the counter unstable
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
@@ -282,6 +283,7 @@ static int query(struct kbarman_query *q)
 		.clock_hz = 1000000000,
 		.min_ring_bytes = 65536,
 		.max_ring_bytes = 1 << 30,
+		.state = setting("FAKE_UNSTEADY", 0) ? KBARMAN_STATE_UNSTEADY : 0,
 		.mode = fake.config.mode,
 		.ring_bytes = fake.config.ring_bytes,
 		.header_bytes = HEADER_BYTES,

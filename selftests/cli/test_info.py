@@ -9,6 +9,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import tap  # noqa: E402
 from barman_image import Image  # noqa: E402
+from make_capture import Maker  # noqa: E402
 
 
 def capture(tmp, **kwargs):
@@ -74,6 +75,18 @@ def standard_input_works(tmp):
     with open(capture(tmp), "rb") as file:
         done, kinds, _ = objects("-", stdin=file)
     assert done.returncode == 0 and kinds["records"]["records"] == 34
+
+
+def times_of_an_unstable_counter_are_doubted(tmp):
+    for facts, doubted in ({}, False), ({"clock_unsteady": "1"}, True):
+        maker = Maker(facts=facts)
+        maker.switch(0, 1000, 0)
+        path = maker.save(os.path.join(tmp, "kbarman.cap"))
+        for verb in "info", "report":
+            text = tap.run(verb, path).stdout
+            assert ("unstable" in text) == doubted, text
+            said = json.loads(tap.run(verb, "--json", path).stdout.splitlines()[0])
+            assert said.get("clock_unsteady") == ("1" if doubted else None), said
 
 
 if __name__ == "__main__":

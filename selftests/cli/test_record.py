@@ -103,6 +103,12 @@ def an_idle_cpu_holds_nothing_back(tmp):
     assert {r[1] for r in whole(tmp)[1]} == {1}
 
 
+def a_counter_that_turned_out_unstable_is_told_of(tmp):
+    sound = record(tmp, "-o", "sound.cap", "sleep", "0.1")
+    told = record(tmp, "-o", "told.cap", "sleep", "0.1", env=fake(FAKE_UNSTEADY=1))
+    assert "unstable" in told.stderr and "unstable" not in sound.stderr, (told, sound)
+
+
 def verbose_tells_of_each_cpu_and_quiet_of_none(tmp):
     loud, quiet = record(tmp, "-v", "sleep", "0.1"), record(tmp, "-q", "sleep", "0.1")
     told = [line for line in loud.stderr.splitlines() if "overwritten" in line]

@@ -23,6 +23,7 @@ static struct {
 	u64 raw, monotonic, real;	/* what the clocks were at tick 0 */
 	u64 asleep;			/* the clocks stood still that long, in ns */
 	u32 pause;			/* ticks lost now and then */
+	bool unsteady;			/* Linux found that out */
 } machine;
 
 static u64 scale(u64 value, u64 num, u64 den)
@@ -49,6 +50,11 @@ u64 arch_timer_read_counter(void)
 {
 	pass_time();
 	return machine.ticks;
+}
+
+bool counter_is_steady(void)
+{
+	return !machine.unsteady;
 }
 
 u32 arch_timer_get_cntfrq(void)
@@ -101,6 +107,7 @@ static void machine_init(u32 hz, u64 num, u64 den)
 	machine.real = UINT64_C(1700000000) * NSEC_PER_SEC;
 	machine.asleep = 0;
 	machine.pause = 0;
+	machine.unsteady = false;
 	missing = 0;
 	kbarman_clock_init();
 }
@@ -504,6 +511,44 @@ static void counters_that_begin_anew(void)
 	tap_ok(exact, "nor_does_it_change_what_a_second_is");
 }
 
+/*
+ * Linux may find out at any time that a counter is not to be trusted: a session that runs is
+ * told so, and the next one has another clock.
+ */
+static void verdicts(void)
+{
+	struct kbarman_clock_pair from, to;
+	bool chosen;
+
+	machine_of_rate(2111998000);
+	kbarman_clock_choose();
+	tap_ok(kbarman_clock_counts() && !kbarman_clock_is_unsteady() &&
+	       kbarman_clock_hz() == 2111998000, "a_steady_counter_is_the_clock");
+	machine.unsteady = true;
+	kbarman_clock_read(&from);
+	tap_ok(kbarman_clock_is_unsteady() && kbarman_clock_counts() && kbarman_clock_raw &&
+	       from.timestamp > machine.ticks - machine.hz,
+	       "a_session_is_told_of_a_verdict_and_keeps_its_clock");
+	kbarman_clock_choose();
+	chosen = !kbarman_clock_counts() && !kbarman_clock_raw && !kbarman_clock_is_unsteady() &&
+		 kbarman_clock_hz() == NSEC_PER_SEC;
+	kbarman_clock_read(&from);
+	machine.ticks += machine.hz;
+	kbarman_clock_read(&to);
+	tap_ok(chosen && difference(from.timestamp, from.monotonic_ns) <= MICROSECOND &&
+	       difference(to.timestamp, to.monotonic_ns) <= MICROSECOND &&
+	       to.timestamp - from.timestamp >= NSEC_PER_SEC,
+	       "the_next_one_has_CLOCK_MONOTONIC");
+	machine.unsteady = false;
+	kbarman_clock_choose();
+	tap_ok(!kbarman_clock_counts(), "nobody_goes_back_to_a_counter_that_was_not_steady");
+	machine_of_rate(1000000000);
+	machine.unsteady = true;
+	kbarman_clock_init();
+	tap_ok(!kbarman_clock_counts() && !kbarman_clock_is_unsteady(),
+	       "a_counter_that_is_not_steady_at_first_is_never_the_clock");
+}
+
 /* An end that does not go with the header is none. */
 static void hostile_ends(void)
 {
@@ -539,6 +584,7 @@ int main(void)
 	hours_are_exact_by_the_library();
 	sleeps_move_no_record();
 	counters_that_begin_anew();
+	verdicts();
 	hostile_ends();
 	return tap_done();
 }

@@ -245,6 +245,9 @@ static void print_text(struct info *info)
 	if (filter && strcmp(filter, "none"))
 		line(info, "filter", filter);
 	line_of_time(info);
+	if (fact(info, "clock_unsteady"))
+		line(info, "clock", "the kernel found the CPU's counter (TSC) unstable meanwhile; "
+		     "times may be wrong");
 	kb_out_printf(out, "%-10s %u with records, of %u\n", "CPUs", info->nr_cores, h->max_cores);
 	line_of_counters(info);
 	line(info, "fallback", fact(info, "fallback"));
@@ -312,6 +315,7 @@ static void print_json(struct info *info)
 	kb_json_string(json, "command", fact(info, "command"));
 	kb_json_string(json, "filter", fact(info, "filter"));
 	kb_json_string(json, "fallback", fact(info, "fallback"));
+	kb_json_string(json, "clock_unsteady", fact(info, "clock_unsteady"));
 	kb_json_u64(json, "unix_base_ns", h->unix_base_ns);
 	kb_json_i64(json, "first_ns", info->first);
 	kb_json_i64(json, "last_ns", info->last);

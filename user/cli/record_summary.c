@@ -102,6 +102,7 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 		    uint64_t bytes)
 {
 	struct kb_recorder_totals totals;
+	struct kbarman_query query;
 	struct kbarman_stats stats;
 	uint64_t lost = 0;
 	char size[32];
@@ -122,6 +123,9 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 	if (totals.damaged)
 		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
 			 "please report it", totals.damaged);
+	if (!kb_device_query(device, &query, NULL) && query.state & KBARMAN_STATE_UNSTEADY)
+		cli_warn("the kernel found the CPU's counter (TSC) unstable meanwhile: times in "
+			 "this capture may be wrong, those of the next one won't be");
 	if (!kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
 		cli_warn("%llu older records were overwritten by these",
 			 (unsigned long long)stats.overwritten);

@@ -32,6 +32,7 @@ static void put_head(const struct report *report, struct kb_json *json)
 	put_fact(report, json, "filter");
 	put_fact(report, json, "fallback");
 	put_fact(report, json, "asleep");
+	put_fact(report, json, "clock_unsteady");
 	kb_json_u64(json, "unix_base_ns", header->unix_base_ns);
 	kb_json_u64(json, "duration_ns", report->duration_ns);
 	kb_json_u64(json, "cpus", report->nr_cores);

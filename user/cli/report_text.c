@@ -97,6 +97,13 @@ static void put_sleeps(const struct report *report)
 		       times, times == 1 ? "" : "s", ns / 1e9);
 }
 
+static void put_unsteady(const struct report *report)
+{
+	if (kb_barman_fact(report->barman, "clock_unsteady"))
+		puts("# clock    : the kernel found the CPU's counter (TSC) unstable meanwhile; times "
+		     "may be wrong");
+}
+
 static void put_events(const struct report *report)
 {
 	uint32_t i, nr = kb_names_nr_counters(report->names);
@@ -130,6 +137,7 @@ static void put_head(const struct report *report)
 	put_time(report);
 	put_clock(report);
 	put_sleeps(report);
+	put_unsteady(report);
 	put_events(report);
 	printf("# records  : %" PRIu64 ": %" PRIu64 " samples, %" PRIu64 " switches, %" PRIu64
 	       " halts, %" PRIu64 " others\n", report->nr_events, events[KB_EVENT_SAMPLE],
