@@ -59,36 +59,44 @@ TEST_F(session, what_is_overwritten_was_written)
 /* A busy writer hides nothing: what the ring has no room for has been overwritten. */
 TEST_F(session, what_a_full_ring_overwrites_is_told_at_once)
 {
-	const uint64_t ring = 2 * MIB, smallest = 24 + sizeof(long);
+	const uint64_t ring = 8 * MIB, smallest = 24 + sizeof(long);
 	struct kbarman_configure c = all;
 	struct kbarman_stats before, s;
-	unsigned int cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1, asked = 0;
-	pid_t child;
+	unsigned int cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1, asked = 0, i;
+	pid_t writers[2];
 
 	c.mode = KBARMAN_MODE_OVERWRITE;
+	c.sources = KBARMAN_SOURCE_SCHED;
 	c.ring_bytes = ring;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
-	child = fork();
-	ASSERT_LE(0, child);
-	if (!child) {
-		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			ping_pong(cpu, 100);
+	/* They give way to each other. */
+	for (i = 0; i < 2; i++) {
+		writers[i] = fork();
+		ASSERT_LE(0, writers[i]);
+		if (!writers[i]) {
+			prctl(PR_SET_PDEATHSIG, SIGKILL);
+			pin(cpu);
+			for (;;)
+				sched_yield();
+		}
 	}
+	pin(0);
 	do {
 		before = stats(self->fd, cpu);
 		s = stats(self->fd, cpu);
-		if (before.bytes < 2 * ring) {
-			usleep(1000);
+		if (before.bytes < ring + ring / 8) {
+			usleep(10000);
 			continue;
 		}
 		ASSERT_LE(before.written - ring / smallest, s.overwritten);
 		ASSERT_GE(s.written, s.overwritten);
 		asked++;
 	} while (asked < 50);
-	kill(child, SIGKILL);
-	waitpid(child, NULL, 0);
+	for (i = 0; i < 2; i++) {
+		kill(writers[i], SIGKILL);
+		waitpid(writers[i], NULL, 0);
+	}
 }
 
 /* ---- two descriptors ---- */
