@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Call chains on arm64: x29 leads from frame record to frame record, in the kernel as in
- * user code; the kernel's end with one that is zero. Where 32-bit code keeps its frames
- * is for nobody to know: of that there are the program counter and the link register.
+ * user code; the kernel's end with one that is zero, or where they leave the task's stack and
+ * the interrupts'. Where 32-bit code keeps its frames is for nobody to know: of that there are
+ * the program counter and the link register.
  */
+#include <linux/align.h>
 #include <linux/bitops.h>
 #include <linux/hardirq.h>
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/sched/task_stack.h>
 #include <linux/uaccess.h>
 #include <asm/cpufeature.h>
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
 
 #include "callchain.h"
+#include "stack.h"
 
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
 
@@ -42,17 +46,32 @@ unsigned long kbarman_plain_address(unsigned long address)
 	return link;
 }
 
+/*
+ * Of the interrupts' stack that @sp is on: where it lies is not for modules to know, but it is as
+ * large as a task's, and aligned as that one if it is made in the same way.
+ */
+static unsigned long stack_end(unsigned long sp)
+{
+	return (IS_ENABLED(CONFIG_VMAP_STACK) ? ALIGN_DOWN(sp, THREAD_SIZE) : sp) + THREAD_SIZE;
+}
+
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 {
-	unsigned long frame = (unsigned long)__builtin_frame_address(0);
+	unsigned long task = (unsigned long)task_stack_page(current);
+	unsigned long frame = (unsigned long)__builtin_frame_address(0), sp = frame;
+	struct kbarman_stacks stacks;
 	unsigned long record[2];
 
 	if (regs) {
 		if (!kbarman_frames_add(frames, regs->pc))
 			return;
 		frame = regs->regs[29];
+		sp = regs->sp;
 	}
-	while (frame && !copy_from_kernel_nofault(record, (void *)frame, sizeof(record))) {
+	stacks = kbarman_stacks_from(sp, stack_end(sp),
+				     (struct kbarman_stack) { task, task + THREAD_SIZE });
+	while (kbarman_stacks_lead_to(&stacks, frame) &&
+	       !copy_from_kernel_nofault(record, (void *)frame, sizeof(record))) {
 		if (!record[1] || !kbarman_frames_add(frames, kbarman_plain_address(record[1])))
 			return;
 		frame = record[0];
