@@ -212,14 +212,17 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 		.ring_bytes = config->ring_bytes,
 	};
 	struct kbarman_capture *capture;
+	unsigned int rings = 0;
 	int cpu, error;
 
 	error = kbarman_layout_init(&layout);
 	if (error)
 		return error;
+	/* Those that may be plugged in later get theirs then, or go without. */
+	for_each_cpu_and(cpu, session->cpus, cpu_present_mask)
+		rings++;
 	/* Refuse now what would drive the machine out of memory later. */
-	if (cpumask_weight(session->cpus) * (u64)config->ring_bytes +
-	    kbarman_layout_memory(&layout) >
+	if (rings * (u64)config->ring_bytes + kbarman_layout_memory(&layout) >
 	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
 		return -ENOMEM;
 	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE ?

@@ -4,7 +4,7 @@
 
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session cpus tasks samples rows chains tracepoints clock marks mark_client permission leaks lockdown
-GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt)
+GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room)
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
