@@ -133,8 +133,8 @@ static void forget_tasks(struct kbarman_session *session)
 }
 
 /*
- * The capture as others see it: a fault and mmap() ask for it under mmap_lock, which
- * the session's lock comes before.
+ * The capture as others see it: mmap() asks for it under mmap_lock, which the session's lock
+ * comes before. A fault does not ask: the map's own file has the capture.
  */
 static DEFINE_SPINLOCK(capture_lock);
 
