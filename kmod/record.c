@@ -80,7 +80,7 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 	if (!slot.record)
 		return;
 	kbarman_fill_small(ring, slot, BM_RECORD_TASK_SWITCH,
-			   KBARMAN_TWO_WORDS(task_id, KBARMAN_REASON_STATE(reason, prev_state)));
+			   KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
 	memcpy(slot.record + sizeof(struct kbarman_small_record), chain, chain_bytes);
 	kbarman_ring_commit(ring);
 }

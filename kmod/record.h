@@ -19,19 +19,26 @@ enum kbarman_series {
 
 /*
  * Two words, or two bytes and padding, as they stand one behind the other in memory: to
- * be stored at once. A reason and the two bytes of a state are so, too, the lower one first
- * whatever the byte order.
+ * be stored at once.
  */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define KBARMAN_TWO_WORDS(first, second)	((u64)(first) << 32 | (u32)(second))
 #define KBARMAN_TWO_BYTES(first, second)	((u32)(first) << 24 | (u32)(second) << 16)
-#define KBARMAN_REASON_STATE(reason, state)						\
-	((u32)(reason) << 24 | (u32)(u8)(state) << 16 | ((u32)(state) & 0xff00))
 #else
 #define KBARMAN_TWO_WORDS(first, second)	((u32)(first) | (u64)(second) << 32)
 #define KBARMAN_TWO_BYTES(first, second)	((u32)(first) | (u32)(second) << 8)
-#define KBARMAN_REASON_STATE(reason, state)	((u32)(reason) | (u32)(u16)(state) << 8)
 #endif
+
+/* So are these: the lower byte of the state first, whatever the byte order. */
+static __always_inline u32 kbarman_reason_state(enum bm_task_switch_reason reason,
+						unsigned int state)
+{
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return (u32)reason << 24 | (u32)(u8)state << 16 | (state & 0xff00);
+#else
+	return reason | (u32)(u16)state << 8;
+#endif
+}
 
 static __always_inline void kbarman_fill_header(const struct kbarman_ring *ring, void *record,
 						u32 type, u64 timestamp)
@@ -110,7 +117,7 @@ static __always_inline void kbarman_record_switch(struct kbarman_ring *ring, u32
 	static_assert(offsetof(struct bm_protocol_task_switch, prev_state_high) == 22);
 
 	kbarman_record_small(ring, BM_RECORD_TASK_SWITCH,
-			     KBARMAN_TWO_WORDS(task_id, KBARMAN_REASON_STATE(reason, prev_state)));
+			     KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
 }
 
 /* @ring: this CPU's, ready or not. @idle_state: the cpuidle state's index + 1, 0: not known. */
