@@ -375,6 +375,19 @@ static void fill_charts(struct kbarman_capture *capture)
 		.units = "records",
 		.description = "Records that found no room in the ring",
 	};
+	static const struct kbarman_mark_series stopped = {
+		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.multiplier = ONE,
+		.series_class = BM_SERIES_CLASS_ABSOLUTE,
+		.display = BM_SERIES_DISPLAY_MAXIMUM,
+		.series_composition = BM_SERIES_STACKED,
+		.rendering_type = BM_RENDERING_BAR,
+		.chart_flags = BM_CHART_PER_CPU,
+		.chart = "kbarman counters",
+		.name = "Counters stopped",
+		.units = "reason",
+		.description = "0: they count; 1: throttled; 2: off the PMU; 3: CPU offline",
+	};
 	u32 row, none = intern_literal(capture, "");
 
 	capture->charts = 0;
@@ -396,7 +409,9 @@ static void fill_charts(struct kbarman_capture *capture)
 		};
 	}
 	*chart_count(capture) = capture->layout.max_series;
+	/* In the order of enum kbarman_series. */
 	add_series(capture, &lost);
+	add_series(capture, &stopped);
 }
 
 void kbarman_header_reset(struct kbarman_capture *capture, const char *target_name,

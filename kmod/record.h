@@ -14,6 +14,7 @@
  * define (KBARMAN_MARK_SERIES) comes behind them. */
 enum kbarman_series {
 	KBARMAN_SERIES_LOST = 0,	/* records lost since the series' last value */
+	KBARMAN_SERIES_STOPPED,		/* the first counter stands still: enum kbarman_stop + 1 */
 	KBARMAN_SERIES_COUNT,
 };
 

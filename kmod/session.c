@@ -559,6 +559,8 @@ static void add_ring_stats(struct kbarman_stats *stats, struct kbarman_ring *rin
 	stats->bytes += READ_ONCE(ring->header->total_written);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
 		stats->lost[reason] += kbarman_counted(&ring->lost[reason]);
+	for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)
+		stats->stopped[reason] += kbarman_pmu_stops(ring->cpu, reason);
 }
 
 int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats)

@@ -11,6 +11,10 @@
  * tasks that are not recorded are read all the same, so that what those tasks did is
  * not put down to the next task that is.
  *
+ * The first counter may stand still while the others go on: when Linux throttles it, when it
+ * loses its place on the PMU, when its CPU goes. Each time is counted and told in the ring, by
+ * a series whose value is the reason until the counter has overflowed again.
+ *
  * Context of overflow(): the CPU of the event, in an interrupt or an NMI, or with
  * preemption off for software events. No lock, no memory, no printing; and the event
  * is never disabled from there (kernels 6.16 to 6.17 hang).
@@ -23,7 +27,9 @@
 #include <linux/ptrace.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 #include <asm/local64.h>
 
 #include "callchain.h"
@@ -40,6 +46,8 @@
 #define TRACEPOINT_COUNTER	0xc0000000U	/* or the tracepoint's number */
 #define FALLBACK_NAME		"cpu-clock"
 #define FALLBACK_MIN_NS		100000
+#define THROTTLED		U64_MAX		/* MAX_INTERRUPTS of perf's, in hw.interrupts */
+#define LOOK_EVERY		HZ		/* at events that say nothing any more */
 
 /* The counters of one CPU. */
 struct counters {
@@ -53,9 +61,104 @@ struct counters {
 	/* The owning CPU's, any level up to NMI. */
 	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last overflow */
 	local_t unreadable;
+	u32 told;		/* what the ring tells of the first one: 0: it counts, else it
+				 * stands still for this enum kbarman_stop, + 1 */
+	u64 bookmarked;		/* when there was a bookmark of that */
+	local_t stops[KBARMAN_STOP_REASONS];
 };
 
 static DEFINE_PER_CPU(struct counters, cpu_counters);
+
+/* ---- a counter that stands still ---- */
+
+static void bookmark_stop(struct kbarman_ring *ring, struct counters *counters,
+			  enum kbarman_stop reason)
+{
+	static const char *const texts[KBARMAN_STOP_REASONS] = {
+		[KBARMAN_STOPPED_THROTTLED] = "counter throttled",
+		[KBARMAN_STOPPED_ERROR] = "counter lost its place on the PMU",
+		[KBARMAN_STOPPED_OFFLINE] = "CPU goes offline",
+	};
+	const struct kbarman_mark mark = {
+		.type = KBARMAN_MARK_BOOKMARK,
+		.text_bytes = strlen(texts[reason]),
+	};
+	u64 now = kbarman_clock();
+
+	/* One a second: a counter may be throttled at every tick, and the series tells of each. */
+	if (counters->bookmarked && now - counters->bookmarked < kbarman_clock_hz())
+		return;
+	counters->bookmarked = now;
+	kbarman_record_annotation(ring, 0, &mark, texts[reason]);
+}
+
+/* Context: the CPU, preemption off, any level up to NMI. */
+static noinline void tell_stop(struct kbarman_ring *ring, struct counters *counters,
+			       enum kbarman_stop reason)
+{
+	local_inc(&counters->stops[reason]);
+	counters->told = reason + 1;
+	kbarman_record_counter(ring, 0, KBARMAN_SERIES_STOPPED, reason + 1);
+	bookmark_stop(ring, counters, reason);
+}
+
+/* It has overflowed, so it counted. Context: as tell_stop(). */
+static noinline void tell_overflow(struct kbarman_ring *ring, struct counters *counters,
+				   bool throttled)
+{
+	if (throttled) {
+		tell_stop(ring, counters, KBARMAN_STOPPED_THROTTLED);
+		return;
+	}
+	counters->told = 0;
+	kbarman_record_counter(ring, 0, KBARMAN_SERIES_STOPPED, 0);
+}
+
+static bool has_lost_place(const struct perf_event *event)
+{
+	return READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR;
+}
+
+/* The CPU's own look at its first counter. Context: interrupts off. */
+static void tell_if_lost(void *unused)
+{
+	struct counters *counters = this_cpu_ptr(&cpu_counters);
+	struct kbarman_ring *ring = kbarman_this_ring();
+
+	if (ring && smp_load_acquire(&counters->ready) && has_lost_place(counters->events[0]) &&
+	    counters->told != KBARMAN_STOPPED_ERROR + 1)
+		tell_stop(ring, counters, KBARMAN_STOPPED_ERROR);
+}
+
+/* Under the session's lock. Where nothing is wrong the CPU is left alone. */
+static void look_at_counters(struct counters *counters, int cpu)
+{
+	unsigned int i;
+
+	for (i = 0; i < counters->nr; i++) {
+		if (!has_lost_place(counters->events[i]))
+			continue;
+		if (!i)
+			smp_call_function_single(cpu, tell_if_lost, NULL, true);
+		/* There may be room again. */
+		perf_event_enable(counters->events[i]);
+	}
+}
+
+static void look(struct work_struct *work)
+{
+	int cpu;
+
+	/* Who holds the lock may wait for this to end. */
+	if (mutex_trylock(&kbarman_session.lock)) {
+		for_each_online_cpu(cpu)
+			look_at_counters(per_cpu_ptr(&cpu_counters, cpu), cpu);
+		mutex_unlock(&kbarman_session.lock);
+	}
+	schedule_delayed_work(to_delayed_work(work), LOOK_EVERY);
+}
+
+static DECLARE_DEFERRABLE_WORK(looker, look);
 
 /* ---- an overflow ---- */
 
@@ -91,26 +194,12 @@ static u64 read_delta(struct counters *counters, unsigned int i)
 	return now - before;
 }
 
-static __always_inline void sample(struct pt_regs *regs, bool with_chain)
+static __always_inline void sample(struct kbarman_ring *ring, struct pt_regs *regs,
+				   const u64 *deltas, unsigned int nr, bool with_chain)
 {
-	struct counters *counters = this_cpu_ptr(&cpu_counters);
-	struct kbarman_ring *ring = kbarman_this_ring();
 	struct kbarman_callchain *chain = NULL;
-	u64 deltas[BM_MAX_PMU_COUNTERS];
-	unsigned long pc = 0, flags;
-	unsigned int i, nr;
+	unsigned long pc = 0;
 
-	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
-	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
-		return;
-	nr = kbarman_session.config.nr_events;
-	/* Older kernels let stop() interrupt a software event's overflow, and take them away. */
-	raw_local_irq_save(flags);
-	for (i = 0; i < nr; i++)
-		deltas[i] = read_delta(counters, i);
-	raw_local_irq_restore(flags);
-	if (!kbarman_wants(current->pid))
-		return;
 	if (user_mode(regs)) {
 		pc = instruction_pointer(regs);
 		/* First, so that no row is stamped later than the sample it is for. */
@@ -129,16 +218,42 @@ static __always_inline void sample(struct pt_regs *regs, bool with_chain)
 		kbarman_callchain_put(chain);
 }
 
+static __always_inline void take(struct perf_event *event, struct pt_regs *regs, bool with_chain)
+{
+	struct counters *counters = this_cpu_ptr(&cpu_counters);
+	struct kbarman_ring *ring = kbarman_this_ring();
+	u64 deltas[BM_MAX_PMU_COUNTERS];
+	unsigned int i, nr;
+	unsigned long flags;
+	bool throttled;
+
+	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
+	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
+		return;
+	nr = kbarman_session.config.nr_events;
+	/* Older kernels let stop() interrupt a software event's overflow, and take them away. */
+	raw_local_irq_save(flags);
+	for (i = 0; i < nr; i++)
+		deltas[i] = read_delta(counters, i);
+	raw_local_irq_restore(flags);
+	/* perf has decided already, and stops the counter when this returns. */
+	throttled = READ_ONCE(event->hw.interrupts) == THROTTLED;
+	if (kbarman_wants(current->pid))
+		sample(ring, regs, deltas, nr, with_chain);
+	if (unlikely(throttled || counters->told))
+		tell_overflow(ring, counters, throttled);
+}
+
 static void overflow(struct perf_event *event, struct perf_sample_data *data,
 		     struct pt_regs *regs)
 {
-	sample(regs, false);
+	take(event, regs, false);
 }
 
 static void overflow_chain(struct perf_event *event, struct perf_sample_data *data,
 			   struct pt_regs *regs)
 {
-	sample(regs, true);
+	take(event, regs, true);
 }
 
 /* ---- events ---- */
@@ -375,13 +490,42 @@ static void publish(struct kbarman_session *session, int cpu, struct counters *c
 
 /* ---- the source ---- */
 
+/* -ERANGE for a frequency above perf's limit, which it asks for user space's events alone. */
+static int check_frequency(const struct kbarman_session *session)
+{
+	struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(dummy),
+		.config = PERF_COUNT_SW_DUMMY,
+		.freq = 1,
+		.sample_freq = 1,
+		.disabled = 1,
+	};
+	struct perf_event *event;
+	int error;
+
+	if (!(session->config.flags & KBARMAN_CONFIGURE_FREQ))
+		return 0;
+	event = perf_event_create_kernel_counter(&dummy, cpumask_any(cpu_online_mask), NULL,
+						 overflow, NULL);
+	/* What is wrong there the events themselves will say. */
+	if (IS_ERR(event))
+		return 0;
+	error = perf_event_period(event, session->config.sample);
+	perf_event_release_kernel(event);
+	return error == -EINVAL ? -ERANGE : 0;
+}
+
 static int start(struct kbarman_session *session)
 {
-	int cpu;
+	int cpu, reason, error;
 
 	/* Beyond it the period would be negative to perf. */
 	if (session->config.sample > S64_MAX)
 		return -EINVAL;
+	error = check_frequency(session);
+	if (error)
+		return error;
 	session->fallback = false;
 	for_each_possible_cpu(cpu) {
 		struct counters *counters = per_cpu_ptr(&cpu_counters, cpu);
@@ -389,7 +533,12 @@ static int start(struct kbarman_session *session)
 		counters->published = false;
 		counters->fallback = false;
 		local_set(&counters->unreadable, 0);
+		counters->told = 0;
+		counters->bookmarked = 0;
+		for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)
+			local_set(&counters->stops[reason], 0);
 	}
+	schedule_delayed_work(&looker, LOOK_EVERY);
 	return 0;
 }
 
@@ -410,11 +559,33 @@ static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_st
 
 static void cpu_stop(struct kbarman_session *session, int cpu)
 {
-	release_events(per_cpu_ptr(&cpu_counters, cpu));
+	struct counters *counters = per_cpu_ptr(&cpu_counters, cpu);
+
+	/* Lost since the last look. */
+	if (counters->nr && has_lost_place(counters->events[0]))
+		smp_call_function_single(cpu, tell_if_lost, NULL, true);
+	release_events(counters);
+}
+
+/* The events are still there; but from here on they say nothing, and soon they are gone. */
+static void cpu_goes(void)
+{
+	struct counters *counters;
+	struct kbarman_ring *ring;
+
+	preempt_disable();
+	counters = this_cpu_ptr(&cpu_counters);
+	ring = kbarman_this_ring();
+	if (ring && smp_load_acquire(&counters->ready)) {
+		WRITE_ONCE(counters->ready, false);
+		tell_stop(ring, counters, KBARMAN_STOPPED_OFFLINE);
+	}
+	preempt_enable();
 }
 
 static void stop(struct kbarman_session *session)
 {
+	cancel_delayed_work_sync(&looker);
 	/* For the last overflow(), which has preemption off at least. */
 	synchronize_rcu();
 }
@@ -426,7 +597,13 @@ const struct kbarman_source kbarman_source_pmu = {
 	.stop = stop,
 	.cpu_start = cpu_start,
 	.cpu_stop = cpu_stop,
+	.cpu_goes = cpu_goes,
 };
+
+u64 kbarman_pmu_stops(int cpu, enum kbarman_stop reason)
+{
+	return kbarman_counted(&per_cpu(cpu_counters, cpu).stops[reason]);
+}
 
 u64 kbarman_pmu_unreadable(void)
 {

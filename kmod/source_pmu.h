@@ -4,6 +4,8 @@
 
 #include <linux/types.h>
 
+#include "uapi/kbarman.h"
+
 /* There is a hardware PMU: its name goes to @name, of @size bytes. Context: task. */
 bool kbarman_pmu_present(char *name, size_t size);
 
@@ -12,5 +14,8 @@ bool kbarman_pmu_present(char *name, size_t size);
  * those samples. KBARMAN_MISSED_COUNTER of the stats. Context: any.
  */
 u64 kbarman_pmu_unreadable(void);
+
+/* Times that the first counter of @cpu stood still, since start. Context: any. */
+u64 kbarman_pmu_stops(int cpu, enum kbarman_stop reason);
 
 #endif /* KBARMAN_SOURCE_PMU_H */

@@ -146,6 +146,11 @@ static int cpu_comes(unsigned int cpu)
 
 static int cpu_goes(unsigned int cpu)
 {
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->cpu_goes)
+			sources[i]->cpu_goes();
 	cpumask_clear_cpu(cpu, here);
 	cpumask_set_cpu(cpu, gone);
 	schedule_work(&cpus_changed);

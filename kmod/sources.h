@@ -14,7 +14,8 @@
  * allocated, before any CPU; when stop() returns, no probe of it runs any
  * more. cpu_start() runs for every CPU that records, at start and when it comes
  * online later, in a task that may sleep; cpu_stop() when it goes offline and
- * before stop().
+ * before stop(). cpu_goes() runs on a CPU that is about to go offline, in a task, without the
+ * session's lock and whether or not the source records: cpu_stop() follows when it has gone.
  */
 struct kbarman_source {
 	const char *name;
@@ -23,6 +24,7 @@ struct kbarman_source {
 	void (*stop)(struct kbarman_session *session);
 	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
 	void (*cpu_stop)(struct kbarman_session *session, int cpu);
+	void (*cpu_goes)(void);
 };
 
 extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,

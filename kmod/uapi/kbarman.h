@@ -153,6 +153,21 @@ enum kbarman_miss {
 };
 
 /*
+ * Why a CPU's first counter, the one that samples, stood still; the index into
+ * kbarman_stats.stopped. The series "Counters stopped" tells where: its value is the reason + 1
+ * from the stop on, and 0 from the next overflow on. The counters of an overflow in between do
+ * not cover the same time.
+ */
+enum kbarman_stop {
+	KBARMAN_STOPPED_THROTTLED = 0,	/* it overflowed more often than Linux takes
+					 * (kernel.perf_event_max_sample_rate): Linux lets it
+					 * count again at a later tick of that CPU */
+	KBARMAN_STOPPED_ERROR	= 1,	/* it lost its place on the PMU; looked at every second */
+	KBARMAN_STOPPED_OFFLINE	= 2,	/* its CPU went offline */
+	KBARMAN_STOP_REASONS	= 3,
+};
+
+/*
  * KBARMAN_QUERY: the device and the session.
  * Before the first configure everything from `mode` on is 0. The clock is chosen at configure
  * and again at start: clock_hz and KBARMAN_FEATURE_RAW_CLOCK are of that choice.
@@ -271,6 +286,7 @@ struct kbarman_configure {
  *	EBUSY	not the owner, or already running
  *	EINVAL	not configured
  *	ENODEV	no CPU of the session is online
+ *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
  * and for the event with index `event` on CPU `cpu`:
  *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU
  *	ENOSPC	the PMU can't count it at the same time as those before it
@@ -327,7 +343,8 @@ struct kbarman_stats {
 	__u32 maps;
 	__u32 strings;			/* bytes in use */
 	__u32 online;			/* CPUs that record */
-	__u64 reserved[4];
+	__u64 stopped[3];		/* times, by enum kbarman_stop */
+	__u64 reserved[1];
 };
 
 /*

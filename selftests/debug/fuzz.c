@@ -338,7 +338,7 @@ static int call_write(int fd, uint64_t bits)
 			mark.type = take(&bits, KBARMAN_MARK_COUNTER);
 			mark.text_bytes = take(&bits, 300);
 		} else {
-			mark.series = take(&bits, 2) ? 1 : take(&bits, 8);
+			mark.series = take(&bits, 2) ? 2 : take(&bits, 8);
 		}
 		spoil(&mark, sizeof(mark), &bits);
 		size = sizeof(mark) + (mark.text_bytes % 300 + 7) / 8 * 8;

@@ -47,6 +47,8 @@
 #define KIB		1024ULL
 #define MIB		(1024 * KIB)
 
+#define FIRST_SERIES	2	/* of a program: behind those of the module */
+
 static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const char *format, ...)
 {
 	va_list args;

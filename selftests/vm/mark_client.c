@@ -110,8 +110,8 @@ TEST_F(client, marks_are_recorded_in_order)
 	EXPECT_NOTE(&walk, BM_ANNOTATION_BOOKMARK, 0, "here");
 	EXPECT_NOTE(&walk, BM_ANNOTATION_GROUP, 0, "group");
 	EXPECT_NOTE(&walk, BM_ANNOTATION_CHANNEL, 3, "channel");
-	EXPECT_VALUE(&walk, 1, 1);
-	EXPECT_VALUE(&walk, 1, ~0ULL);
+	EXPECT_VALUE(&walk, FIRST_SERIES, 1);
+	EXPECT_VALUE(&walk, FIRST_SERIES, ~0ULL);
 	EXPECT_NOTE(&walk, BM_ANNOTATION_STRING, 3, "");
 	EXPECT_EQ(NULL, walk_next(&walk));
 }
@@ -164,7 +164,7 @@ TEST_F(client, each_recording_gets_names_and_series)
 		EXPECT_NOTE(&walk, BM_ANNOTATION_STRING, 1, "read");
 		EXPECT_NOTE(&walk, BM_ANNOTATION_STRING, 1, "write");
 		EXPECT_NOTE(&walk, BM_ANNOTATION_STRING, 1, "");
-		EXPECT_VALUE(&walk, 1, 5);
+		EXPECT_VALUE(&walk, FIRST_SERIES, 5);
 		EXPECT_EQ(NULL, walk_next(&walk));
 	}
 }

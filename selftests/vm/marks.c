@@ -377,11 +377,11 @@ TEST_F(marks, series_stands_in_the_header_and_takes_values)
 	const void *map;
 	uint32_t charts;
 
-	ASSERT_EQ(1, define(self->writer, "pond", "frogs"));
-	EXPECT_EQ(0, put_value(self->writer, 1, 0x123456789abcdefULL));
+	ASSERT_EQ(FIRST_SERIES, define(self->writer, "pond", "frogs"));
+	EXPECT_EQ(0, put_value(self->writer, FIRST_SERIES, 0x123456789abcdefULL));
 	r = only_record(_metadata, self->fd);
 	EXPECT_EQ(BM_RECORD_CUSTOM_COUNTER, r->header.record_type);
-	EXPECT_EQ(1, r->counter.counter);
+	EXPECT_EQ(FIRST_SERIES, r->counter.counter);
 	EXPECT_EQ(0x123456789abcdefULL, r->counter.value);
 	EXPECT_EQ(thread_id(), r->counter.task_id);
 
@@ -391,27 +391,27 @@ TEST_F(marks, series_stands_in_the_header_and_takes_values)
 		capture_header(map)->config_constants.max_mmap_layout) + sizeof(charts));
 	memcpy(&charts, (const char *)chart - sizeof(charts), sizeof(charts));
 	series = (const void *)(chart + charts);
-	EXPECT_STREQ("pond", strings + chart[1].name_ptr);
-	EXPECT_EQ(BM_CHART_PERCENTAGE, chart[1].boolean_flags);
-	EXPECT_EQ(BM_SERIES_OVERLAY, chart[1].series_composition);
-	EXPECT_EQ(BM_RENDERING_LINE, chart[1].rendering_type);
-	EXPECT_EQ(1, series[1].chart_index);
-	EXPECT_STREQ("frogs", strings + series[1].name_ptr);
-	EXPECT_STREQ("frogs", strings + series[1].units_ptr);
-	EXPECT_STREQ("in the pond", strings + series[1].description_ptr);
-	EXPECT_EQ(BM_SERIES_CLASS_ABSOLUTE, series[1].series_class);
-	EXPECT_EQ(BM_SERIES_DISPLAY_AVERAGE, series[1].display);
+	EXPECT_STREQ("pond", strings + chart[FIRST_SERIES].name_ptr);
+	EXPECT_EQ(BM_CHART_PERCENTAGE, chart[FIRST_SERIES].boolean_flags);
+	EXPECT_EQ(BM_SERIES_OVERLAY, chart[FIRST_SERIES].series_composition);
+	EXPECT_EQ(BM_RENDERING_LINE, chart[FIRST_SERIES].rendering_type);
+	EXPECT_EQ(FIRST_SERIES, series[FIRST_SERIES].chart_index);
+	EXPECT_STREQ("frogs", strings + series[FIRST_SERIES].name_ptr);
+	EXPECT_STREQ("frogs", strings + series[FIRST_SERIES].units_ptr);
+	EXPECT_STREQ("in the pond", strings + series[FIRST_SERIES].description_ptr);
+	EXPECT_EQ(BM_SERIES_CLASS_ABSOLUTE, series[FIRST_SERIES].series_class);
+	EXPECT_EQ(BM_SERIES_DISPLAY_AVERAGE, series[FIRST_SERIES].display);
 }
 
 TEST_F(marks, same_name_is_the_same_series)
 {
 	int other = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
 
-	EXPECT_EQ(1, define(self->writer, "pond", "frogs"));
-	EXPECT_EQ(1, define(other, "pond", "frogs"));
-	EXPECT_EQ(2, define(other, "pond", "newts"));
-	EXPECT_EQ(3, define(other, "lake", "frogs"));
-	EXPECT_EQ(1, define(self->fd, "pond", "frogs"));
+	EXPECT_EQ(FIRST_SERIES, define(self->writer, "pond", "frogs"));
+	EXPECT_EQ(FIRST_SERIES, define(other, "pond", "frogs"));
+	EXPECT_EQ(FIRST_SERIES + 1, define(other, "pond", "newts"));
+	EXPECT_EQ(FIRST_SERIES + 2, define(other, "lake", "frogs"));
+	EXPECT_EQ(FIRST_SERIES, define(self->fd, "pond", "frogs"));
 	close(other);
 }
 
@@ -425,20 +425,23 @@ TEST_F(marks, series_end_where_the_table_does)
 	c.max_series = 3;
 	ASSERT_EQ(0, configure(self->fd, c));
 	ASSERT_EQ(0, start(self->fd));
-	for (i = 1; i < 4; i++) {
+	for (i = 0; i < 3; i++) {
 		snprintf(name, sizeof(name), "s%d", i);
-		EXPECT_EQ(i, define(self->writer, name, name));
+		EXPECT_EQ(FIRST_SERIES + i, define(self->writer, name, name));
 	}
-	EXPECT_EQ(-ENOSPC, define(self->writer, "c", "s4"));
-	EXPECT_EQ(2, define(self->writer, "s2", "s2"));
-	EXPECT_EQ(0, put_value(self->writer, 3, 5));
+	EXPECT_EQ(-ENOSPC, define(self->writer, "c", "s3"));
+	EXPECT_EQ(FIRST_SERIES + 1, define(self->writer, "s1", "s1"));
+	EXPECT_EQ(0, put_value(self->writer, FIRST_SERIES + 2, 5));
 	only_record(_metadata, self->fd);
 }
 
 TEST_F(marks, series_that_nobody_made_are_refused)
 {
-	EXPECT_EQ(-EINVAL, put_value(self->writer, 0, 1));	/* "Lost records" is the module's */
-	EXPECT_EQ(-EINVAL, put_value(self->writer, 1, 1));
+	uint32_t series;
+
+	/* Those before it are the module's. */
+	for (series = 0; series <= FIRST_SERIES; series++)
+		EXPECT_EQ(-EINVAL, put_value(self->writer, series, 1));
 	EXPECT_EQ(-EINVAL, put_value(self->writer, ~0U, 1));
 }
 
@@ -469,7 +472,7 @@ TEST_F(marks, malformed_series_are_refused)
 	EXPECT_BAD_SERIES(name[0], '\0');
 	memset(s.description, 'x', sizeof(s.description));
 	EXPECT_EQ(-EINVAL, call(self->writer, KBARMAN_MARK_SERIES, &s));
-	EXPECT_EQ(1, define(self->writer, "pond", "frogs"));
+	EXPECT_EQ(FIRST_SERIES, define(self->writer, "pond", "frogs"));
 }
 
 /* ---- when ---- */

@@ -6,6 +6,9 @@
  * test_pmu is 1 there is one, by the name of kbarman_test, whose counter counts how often it is
  * read; it overflows once a write to test_pmu_overflow, on the writer's CPU.
  *
+ * While test_pmu_refuse is 1 no counter finds a place on it: perf takes a pinned one off for good
+ * when it schedules anew.
+ *
  * test_pmu_reads says how many reads there were, of all counters since it was set,
  * test_pmu_interruptible how many of them with interrupts on.
  */
@@ -19,6 +22,7 @@
 
 static atomic_t reads;
 static atomic_t interruptible;
+static bool refuse;
 static DEFINE_PER_CPU(struct perf_event *, sampling_event);
 
 /* ---- what perf asks of a PMU ---- */
@@ -43,6 +47,8 @@ static void stop_counter(struct perf_event *event, int flags)
 
 static int add_counter(struct perf_event *event, int flags)
 {
+	if (READ_ONCE(refuse))
+		return -EAGAIN;
 	if (is_sampling_event(event))
 		this_cpu_write(sampling_event, event);
 	start_counter(event, flags);
@@ -98,6 +104,7 @@ static int set_pmu(const char *value, const struct kernel_param *parameter)
 static const struct kernel_param_ops pmu_ops = { .set = set_pmu };
 
 module_param_cb(test_pmu, &pmu_ops, NULL, 0200);
+module_param_named(test_pmu_refuse, refuse, bool, 0600);
 
 static int overflow(const char *value, const struct kernel_param *parameter)
 {
