@@ -514,13 +514,13 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 	query->max_ring_bytes = KBARMAN_RING_MAX;
 	if (kbarman_clock_counts())
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
-	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
-		query->features |= KBARMAN_FEATURE_PMU;
 	if (maps_are_seen)
 		query->features |= KBARMAN_FEATURE_MAPS;
 	query->features |= kbarman_callchain_features;
 
 	mutex_lock(&session->lock);
+	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
+		query->features |= KBARMAN_FEATURE_PMU;
 	capture = session->capture;
 	if (session->running)
 		query->state |= KBARMAN_STATE_RUNNING;
@@ -688,6 +688,7 @@ int __init kbarman_session_init(void)
 	int error;
 
 	maps_are_seen = kbarman_maps_possible();
+	kbarman_pmu_find();
 	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL))
 		return -ENOMEM;
 	error = kbarman_sources_init();

@@ -615,7 +615,13 @@ u64 kbarman_pmu_unreadable(void)
 	return sum;
 }
 
-bool kbarman_pmu_present(char *name, size_t size)
+/* What machine this is. Under the session's lock, but at init. */
+static struct {
+	bool known, present;
+	char name[32];
+} cpu_pmu;
+
+void kbarman_pmu_find(void)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_HARDWARE,
@@ -625,11 +631,23 @@ bool kbarman_pmu_present(char *name, size_t size)
 	};
 	struct perf_event *event;
 
+	if (cpu_pmu.known)
+		return;
 	event = perf_event_create_kernel_counter(&attr, cpumask_any(cpu_online_mask), NULL, NULL,
 						 NULL);
-	if (IS_ERR(event))
-		return false;
-	strscpy(name, event->pmu->name, size);
-	perf_event_release_kernel(event);
-	return true;
+	if (!IS_ERR(event)) {
+		strscpy(cpu_pmu.name, event->pmu->name, sizeof(cpu_pmu.name));
+		perf_event_release_kernel(event);
+		cpu_pmu.present = true;
+	}
+	/* No memory, or a CPU that goes, says nothing about the machine. */
+	cpu_pmu.known = !IS_ERR(event) || PTR_ERR(event) == -ENOENT ||
+			PTR_ERR(event) == -EOPNOTSUPP;
+}
+
+bool kbarman_pmu_present(char *name, size_t size)
+{
+	kbarman_pmu_find();
+	strscpy(name, cpu_pmu.name, size);
+	return cpu_pmu.present;
 }

@@ -6,7 +6,13 @@
 
 #include "uapi/kbarman.h"
 
-/* There is a hardware PMU: its name goes to @name, of @size bytes. Context: task. */
+/* Find out whether there is a hardware PMU, once. Context: init, or the session's lock held. */
+void kbarman_pmu_find(void);
+
+/*
+ * There is one: its name goes to @name, of @size bytes. Makes no event, unless the one that was
+ * to tell could not be made. Context: the session's lock held.
+ */
 bool kbarman_pmu_present(char *name, size_t size);
 
 /*

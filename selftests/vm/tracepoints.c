@@ -180,4 +180,47 @@ TEST_F(tracepoints, probes_that_the_callers_memory_names_are_refused)
 		SKIP(return, "this kernel makes no probes for perf");
 }
 
+/* ---- what a query costs ---- */
+
+#define MAKER		"perf_event_create_kernel_counter"
+#define PROBES		"/sys/kernel/tracing/kprobe_events"
+#define PROBE_SWITCH	EVENTS "/kbarman_test/made/enable"
+
+/* Events that modules have made since the probe was switched on. */
+static unsigned long events_made(void)
+{
+	char line[256];
+	unsigned long hits, missed;
+	FILE *profile = fopen("/sys/kernel/tracing/kprobe_profile", "re");
+
+	while (profile && fgets(line, sizeof(line), profile)) {
+		if (sscanf(line, " made %lu %lu", &hits, &missed) == 2) {
+			fclose(profile);
+			return hits;
+		}
+	}
+	lost("the probe is not in kprobe_profile");
+}
+
+/* Anybody who may open the device may ask as often as they like. */
+TEST_F(tracepoints, a_query_makes_no_event)
+{
+	unsigned int i;
+
+	if (access(PROBES, W_OK))
+		SKIP(return, "this kernel makes no probes");
+	write_file(PROBES, "p:kbarman_test/made " MAKER);
+	write_file(PROBE_SWITCH, "1");
+	for (i = 0; i < 10; i++)
+		query(self->fd);
+	EXPECT_EQ(0, events_made());
+	/* The probe sees those that are made. */
+	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
+	EXPECT_EQ(0, start(self->fd));
+	EXPECT_LE(2, events_made());
+	EXPECT_EQ(0, stop(self->fd));
+	write_file(PROBE_SWITCH, "0");
+	write_file(PROBES, "-:kbarman_test/made");
+}
+
 TEST_HARNESS_MAIN
