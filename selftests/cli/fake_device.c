@@ -14,6 +14,7 @@
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
  *			counter went on, its clocks did not
  *	FAKE_UNSTEADY	its kernel found the counter unstable
+ *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
@@ -387,6 +388,8 @@ static int stats(struct kbarman_stats *s)
 		s->written += fake.written[cpu];
 		s->overwritten += fake.overwritten[cpu];
 		s->lost[KBARMAN_LOST_FULL] += fake.lost[cpu];
+		if (cpu == 1)
+			s->stopped[KBARMAN_STOPPED_THROTTLED] += setting("FAKE_STOPS", 0);
 	}
 	pthread_mutex_unlock(&fake.lock);
 	return 0;

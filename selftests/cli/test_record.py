@@ -146,6 +146,16 @@ def losses_are_counted_and_said(tmp):
     assert "nothing lost" not in result.stderr
 
 
+def counters_that_stood_still_are_said(tmp):
+    result = record(tmp, "sleep", "0.1", env=fake(FAKE_STOPS=7))
+    assert result.returncode == 0, result
+    assert "counters stood still 7 times (7 on CPU 1), as Linux throttled them" in result.stderr
+    assert "nothing lost" not in result.stderr, result
+    assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["stopped.1.throttled"] == "7"
+    result = record(tmp, "sleep", "0.1")
+    assert "stood still" not in result.stderr and "nothing lost" in result.stderr, result
+
+
 def overwrite_keeps_newest(tmp):
     result = record(tmp, "--mode", "overwrite", "-m", "64K", "sleep", "0.5",
                     env=fake(FAKE_RATE=50))

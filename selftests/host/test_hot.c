@@ -123,6 +123,46 @@ static unsigned int count_wrong(const struct kb_hot *hot, const struct kb_hot_ro
 	return wrong;
 }
 
+/* Samples of few rows and of many, the last one of each row partial. */
+static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb_names)
+{
+	uint64_t counters[COUNTERS] = { 10, 3, KB_COUNTER_INVALID };
+	struct kb_event event = {
+		.type = KB_EVENT_SAMPLE, .task_id = 1,
+		.sample = { .has_pc = true, .nr_counters = COUNTERS, .counters = counters },
+	};
+	const struct kb_hot_row *rows;
+	struct kb_hot_row totals;
+	struct kb_hot *hot;
+	unsigned int wrong = 0;
+	uint32_t nr, i, symbol;
+
+	if (kb_hot_create(&hot, tasks, KB_SORT_SYMBOL, NULL) ||
+	    kb_hot_sum_counters(hot, kb_names, CORES))
+		abort();
+	for (i = 0; i < 3; i++) {
+		for (symbol = 0; symbol < SYMBOLS; symbol++) {
+			struct kb_frame frame = frame_of(symbol);
+
+			counters[1] = symbol;
+			if ((i < 2 ? kb_hot_add : kb_hot_add_partial)(hot, &event, &frame))
+				abort();
+		}
+	}
+	rows = kb_hot_rows(hot, false, &nr, &totals);
+	for (i = 0; i < nr; i++) {
+		symbol = atoi(rows[i].symbol);
+		wrong += rows[i].partial != 1 || kb_hot_counter(hot, &rows[i], 0) != 30 ||
+			 kb_hot_whole_counter(hot, &rows[i], 0) != 20 ||
+			 kb_hot_counter(hot, &rows[i], 1) != 3 * symbol ||
+			 kb_hot_whole_counter(hot, &rows[i], 1) != 2 * symbol ||
+			 kb_hot_whole_counter(hot, &rows[i], 2) != 0;
+	}
+	tap_ok(nr == SYMBOLS && !wrong, "whole_counters_are_without_partial_samples");
+	tap_is(totals.partial, SYMBOLS, "partial_samples_are_counted");
+	kb_hot_destroy(hot);
+}
+
 int main(void)
 {
 	static struct expected expected[TASKS][SYMBOLS];
@@ -149,6 +189,7 @@ int main(void)
 	tap_ok(nr > 1000, "there_are_more_rows_than_are_near");
 	tap_is(count_wrong(hot, rows, nr, expected), 0, "rows_have_the_sums_of_their_samples");
 	kb_hot_destroy(hot);
+	test_partial(tasks, kb_names);
 	kb_names_destroy(kb_names);
 
 	if (kb_hot_create(&hot, tasks, KB_SORT_TID, NULL))

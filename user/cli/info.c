@@ -14,6 +14,7 @@
 
 #include "analysis/losses.h"
 #include "analysis/names.h"
+#include "analysis/stops.h"
 #include "cli.h"
 #include "lines.h"
 #include "sandbox.h"
@@ -52,6 +53,7 @@ struct info {
 	const struct kb_header *header;
 	struct kb_names *names;
 	struct kb_losses losses;
+	struct kb_stops *stops;
 	struct core *cores;		/* max_cores, then that of records of no core */
 	struct core all;
 	uint32_t nr_cores;		/* with records */
@@ -75,6 +77,7 @@ static void count(struct info *info, const struct kb_event *event)
 	info->cores[core].records[event->type]++;
 	info->all.records[event->type]++;
 	info->chains += event->type == KB_EVENT_SAMPLE && event->sample.nr_chain;
+	kb_stops_feed(info->stops, event, ns);
 	if (event->type == KB_EVENT_UNKNOWN)
 		return;		/* its time stamp may be none */
 	if (!info->all.nr++) {
@@ -101,10 +104,12 @@ static int read_capture(struct info *info)
 	info->cores = calloc((size_t)info->header->max_cores + 1, sizeof(*info->cores));
 	if (!info->cores || kb_losses_read(&info->losses, info->barman))
 		return cli_fail("out of memory");
-	if (kb_names_create(&info->names, info->barman, &err))
+	if (kb_names_create(&info->names, info->barman, &err) ||
+	    kb_stops_create(&info->stops, info->barman, &err))
 		return cli_fail_error(&err);
 	while ((ret = kb_barman_next(info->barman, &event, &err)) > 0)
 		count(info, &event);
+	kb_stops_end(info->stops, info->last);
 	info->all.nr += info->all.records[KB_EVENT_UNKNOWN];
 	info->damage = kb_barman_damage(info->barman, &first) + (ret < 0);
 	if (info->damage)
@@ -203,6 +208,20 @@ static void lines_of_losses(struct info *info)
 				      kb_loss_advice(losses->missed[i].what));
 }
 
+static void lines_of_stops(struct info *info)
+{
+	struct kb_out *out = info->json.out;
+	struct kb_stop stop;
+
+	for (uint32_t i = 0; kb_stops_get(info->stops, i, &stop); i++) {
+		kb_out_printf(out, "%-10s CPU %u: %" PRIu64 " time%s (%s)", i ? "" : "stopped",
+			      stop.core, stop.times, stop.times == 1 ? "" : "s", stop.reason);
+		if (stop.ns)
+			kb_out_printf(out, ", %.3f ms at most", stop.ns / 1e6);
+		kb_out_printf(out, ": %s\n", kb_stop_advice(stop.reason));
+	}
+}
+
 static const char *fact(const struct info *info, const char *key)
 {
 	return kb_barman_fact(info->barman, key);
@@ -257,6 +276,7 @@ static void print_text(struct info *info)
 		      h->nr_tasks, h->nr_maps, h->string_table_length);
 	lines_of_records(info);
 	lines_of_losses(info);
+	lines_of_stops(info);
 	line(info, "symbols", !strcmp(info->path, "-") ? NULL : has_side(info, "symbols") ?
 	     "saved beside the capture" : "taken from the images (see kbarman bundle)");
 }
@@ -294,6 +314,21 @@ static void json_losses(struct info *info)
 		kb_json_begin(json, "missed");
 		kb_json_string(json, "what", losses->missed[i].what);
 		kb_json_u64(json, "count", losses->missed[i].count);
+		kb_json_end(json);
+	}
+}
+
+static void json_stops(struct info *info)
+{
+	struct kb_json *json = &info->json;
+	struct kb_stop stop;
+
+	for (uint32_t i = 0; kb_stops_get(info->stops, i, &stop); i++) {
+		kb_json_begin(json, "stopped");
+		kb_json_u64(json, "core", stop.core);
+		kb_json_string(json, "reason", stop.reason);
+		kb_json_u64(json, "times", stop.times);
+		kb_json_u64(json, "ns", stop.ns);
 		kb_json_end(json);
 	}
 }
@@ -341,6 +376,7 @@ static void print_json(struct info *info)
 		if (info->cores[i].nr)
 			json_counts(info, "core", i, &info->cores[i]);
 	json_losses(info);
+	json_stops(info);
 }
 
 static int run(struct info *info)
@@ -391,6 +427,7 @@ int cmd_info(int argc, char **argv)
 		info.path = "kbarman.cap";
 	ret = run(&info);
 	kb_losses_release(&info.losses);
+	kb_stops_destroy(info.stops);
 	kb_names_destroy(info.names);
 	free(info.cores);
 	kb_barman_close(info.barman);

@@ -26,15 +26,21 @@ static const char *human_size(uint64_t bytes, char text[32])
 	return text;
 }
 
-/* The loss of one reason: how much in all, on which CPUs, what to do. */
-static uint64_t say_loss(struct kb_device *device, unsigned int reason)
+static uint64_t get_lost(const struct kbarman_stats *stats, unsigned int reason)
 {
-	static const char *const why[KBARMAN_LOST_REASONS] = {
-		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
-		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
-		[KBARMAN_LOST_RATE] = "programs wrote more marks than their rate allows (20000 a second)",
-		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
-	};
+	return stats->lost[reason];
+}
+
+static uint64_t get_stops(const struct kbarman_stats *stats, unsigned int reason)
+{
+	return stats->stopped[reason];
+}
+
+/* "@verb N @unit (n on CPU c, ...), as @why", if there were any; returns N. */
+static uint64_t say_by_cpu(struct kb_device *device,
+			   uint64_t (*get)(const struct kbarman_stats *stats, unsigned int reason),
+			   unsigned int reason, const char *verb, const char *unit, const char *why)
+{
 	struct kbarman_query query;
 	struct kbarman_stats stats;
 	unsigned int cpus = 0;
@@ -45,19 +51,44 @@ static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 	if (kb_device_query(device, &query, NULL))
 		return 0;
 	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
-		if (kb_device_stats(device, cpu, &stats, NULL) || !stats.lost[reason])
+		if (kb_device_stats(device, cpu, &stats, NULL) || !get(&stats, reason))
 			continue;
-		total += stats.lost[reason];
+		total += get(&stats, reason);
 		if (++cpus > LISTED_CPUS)
 			continue;
-		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%llu on CPU %u",
-					 used ? ", " : "", (unsigned long long)stats.lost[reason],
-					 cpu);
+		used += (size_t)snprintf(list + used, sizeof(list) - used, "%s%" PRIu64 " on CPU %u",
+					 used ? ", " : "", get(&stats, reason), cpu);
 	}
 	if (total)
-		cli_warn("lost %" PRIu64 " records (%s%s), as %s", total, list,
-			 cpus > LISTED_CPUS ? ", …" : "", why[reason]);
+		cli_warn("%s %" PRIu64 " %s (%s%s), as %s", verb, total, unit, list,
+			 cpus > LISTED_CPUS ? ", …" : "", why);
 	return total;
+}
+
+/* The loss of one reason: how much in all, on which CPUs, what to do. */
+static uint64_t say_loss(struct kb_device *device, unsigned int reason)
+{
+	static const char *const why[KBARMAN_LOST_REASONS] = {
+		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
+		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
+		[KBARMAN_LOST_RATE] = "programs wrote more marks than their rate allows (20000 a second)",
+		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
+	};
+
+	return say_by_cpu(device, get_lost, reason, "lost", "records", why[reason]);
+}
+
+/* Counters that stood still for one reason: how often in all, on which CPUs. */
+static uint64_t say_stops(struct kb_device *device, unsigned int reason)
+{
+	static const char *const why[KBARMAN_STOP_REASONS] = {
+		[KBARMAN_STOPPED_THROTTLED] = "Linux throttled them: sample less (-F, -c), or raise "
+					      "kernel.perf_event_max_sample_rate",
+		[KBARMAN_STOPPED_ERROR] = "they lost their place on the PMU to somebody else",
+		[KBARMAN_STOPPED_OFFLINE] = "the CPU went offline",
+	};
+
+	return say_by_cpu(device, get_stops, reason, "counters stood still", "times", why[reason]);
 }
 
 static void say_misses(struct kb_device *device)
@@ -104,12 +135,14 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 	struct kb_recorder_totals totals;
 	struct kbarman_query query;
 	struct kbarman_stats stats;
-	uint64_t lost = 0;
+	uint64_t lost = 0;	/* records, and stops of counters */
 	char size[32];
 
 	kb_recorder_totals(recorder, &totals);
 	for (unsigned int i = 0; i < KBARMAN_LOST_REASONS; i++)
 		lost += say_loss(device, i);
+	for (unsigned int i = 0; i < KBARMAN_STOP_REASONS; i++)
+		lost += say_stops(device, i);
 	say_misses(device);
 	say_cpus(device);
 	if (totals.missed_rows)

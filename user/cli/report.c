@@ -5,6 +5,7 @@
  * and symbols, not with records.
  */
 #include <errno.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -108,8 +109,11 @@ bool report_ipc(const struct report *report, const struct kb_hot *hot,
 		return false;
 	if (!row)
 		return true;
-	cycles = kb_hot_counter(hot, row, report->cycles);
-	*ipc = cycles ? (double)kb_hot_counter(hot, row, report->instructions) / cycles : 0;
+	cycles = kb_hot_whole_counter(hot, row, report->cycles);
+	if (cycles)
+		*ipc = (double)kb_hot_whole_counter(hot, row, report->instructions) / cycles;
+	else
+		*ipc = row->partial ? NAN : 0;
 	return true;
 }
 
@@ -205,6 +209,7 @@ static int open_report(struct report *report)
 		return cli_fail("out of memory");
 	if (kb_names_create(&report->names, report->barman, &err) ||
 	    kb_timeline_create(&report->timeline, report->barman, report->names, &err) ||
+	    kb_stops_create(&report->stops, report->barman, &err) ||
 	    kb_symbolizer_create(&report->symbolizer, report->barman, report->path,
 				 &report->symbols, &err) ||
 	    kb_hot_create(&report->by_sort, report->tasks, report->sort, &err) ||
@@ -234,6 +239,7 @@ static void close_report(struct report *report)
 	kb_hot_destroy(report->by_sort);
 	kb_symbolizer_destroy(report->symbolizer);
 	kb_timeline_destroy(report->timeline);
+	kb_stops_destroy(report->stops);
 	kb_names_destroy(report->names);
 	kb_losses_release(&report->losses);
 	kb_tasks_destroy(report->tasks);
@@ -258,15 +264,30 @@ static int add_callers(struct report *report, const struct kb_event *event)
 	return ret;
 }
 
-static int count_sample(struct report *report, const struct kb_event *event)
+/* Its cycles and instructions were not both read. */
+static bool is_half_read(const struct report *report, const struct kb_event *event)
 {
+	uint32_t i, id, nr = kb_names_of_core(report->names, event->core);
+
+	for (i = 0; i < nr && i < event->sample.nr_counters; i++) {
+		id = kb_names_counter_id(report->names, event->core, i);
+		if ((id == report->cycles || id == report->instructions) &&
+		    event->sample.counters[i] == KB_COUNTER_INVALID)
+			return true;
+	}
+	return false;
+}
+
+static int count_sample(struct report *report, const struct kb_event *event, bool partial)
+{
+	int (*add)(struct kb_hot *, const struct kb_event *, const struct kb_frame *) =
+		partial || is_half_read(report, event) ? kb_hot_add_partial : kb_hot_add;
 	const struct kb_frame *frames;
 	int ret;
 
 	kb_symbolizer_frames(report->symbolizer, event->task_id, event->timestamp,
 			     event->sample.pc, &frames);
-	ret = kb_hot_add(report->by_sort, event, frames) ?:
-	      kb_hot_add(report->by_tid, event, frames);
+	ret = add(report->by_sort, event, frames) ?: add(report->by_tid, event, frames);
 	if (!ret && report->children)
 		ret = add_callers(report, event);
 	if (!ret && report->tree)
@@ -274,7 +295,7 @@ static int count_sample(struct report *report, const struct kb_event *event)
 	return ret;
 }
 
-static int add_sample(struct report *report, const struct kb_event *event)
+static int add_sample(struct report *report, const struct kb_event *event, bool partial)
 {
 	if (!event->sample.has_pc) {
 		report->samples_without_pc++;
@@ -284,14 +305,19 @@ static int add_sample(struct report *report, const struct kb_event *event)
 		report->filtered++;
 		return 0;
 	}
+	/* There are few of them, and the queue's order does not matter. */
+	if (partial)
+		return count_sample(report, event, true);
 	event = kb_sample_queue_put(&report->samples, report->symbolizer, event);
-	return event ? count_sample(report, event) : 0;
+	return event ? count_sample(report, event, false) : 0;
 }
 
 static int add_event(struct report *report, const struct kb_event *event)
 {
 	struct kb_slice slices[KB_TIMELINE_SLICES];
+	int64_t ns = kb_barman_ns(report->barman, event->timestamp);
 	unsigned int i, nr;
+	bool partial;
 	int ret = 0;
 
 	report->nr_events++;
@@ -302,15 +328,15 @@ static int add_event(struct report *report, const struct kb_event *event)
 	}
 	if (event->timestamp > report->last_timestamp && event->type != KB_EVENT_UNKNOWN)
 		report->last_timestamp = event->timestamp;
-	nr = kb_timeline_feed(report->timeline, event,
-			      kb_barman_ns(report->barman, event->timestamp), slices);
+	partial = kb_stops_feed(report->stops, event, ns);
+	nr = kb_timeline_feed(report->timeline, event, ns, slices);
 	for (i = 0; i < nr && !ret; i++) {
 		ret = kb_sched_add(report->sched, &slices[i], event->timestamp);
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
 			ret = kb_offcpu_switch(report->offcpu, event, &slices[i]);
 	}
 	if (!ret && event->type == KB_EVENT_SAMPLE)
-		ret = add_sample(report, event);
+		ret = add_sample(report, event, partial);
 	return ret;
 }
 
@@ -328,7 +354,7 @@ static int read_events(struct report *report)
 		if (add_event(report, &event))
 			return cli_fail("out of memory");
 	while ((sample = kb_sample_queue_take(&report->samples)))
-		if (count_sample(report, sample))
+		if (count_sample(report, sample, false))
 			return cli_fail("out of memory");
 	report->damaged = ret < 0 || kb_barman_damage(report->barman, &first);
 	if (ret < 0)
@@ -338,6 +364,7 @@ static int read_events(struct report *report)
 	while (kb_timeline_end(report->timeline, &slice))
 		if (kb_sched_add(report->sched, &slice, report->last_timestamp))
 			return cli_fail("out of memory");
+	kb_stops_end(report->stops, kb_timeline_last(report->timeline));
 	return CLI_OK;
 }
 

@@ -20,6 +20,7 @@
 #include "analysis/offcpu.h"
 #include "analysis/sample_queue.h"
 #include "analysis/sched.h"
+#include "analysis/stops.h"
 #include "analysis/timeline.h"
 #include "sym/tasks.h"
 
@@ -57,6 +58,7 @@ struct report {
 	struct kb_sched *sched;
 	struct kb_offcpu *offcpu;
 	struct kb_losses losses;
+	struct kb_stops *stops;
 
 	uint64_t events[KB_EVENT_HALT + 1];	/* by enum kb_event_type */
 	uint64_t nr_events;
@@ -85,8 +87,9 @@ struct report {
 };
 
 /*
- * Instructions per cycle of a row of @hot; false: they were not both counted. In all rows of
- * a report, or in none: @row NULL asks for that.
+ * Instructions per cycle of a row of @hot, without the samples whose counters do not cover the same
+ * time; NAN if there are no others. False: they were not both counted. In all rows of a report,
+ * or in none: @row NULL asks for that.
  */
 bool report_ipc(const struct report *report, const struct kb_hot *hot,
 		const struct kb_hot_row *row, double *ipc);

@@ -3,6 +3,7 @@
  * The report for programs: JSON, one object a line, described in kbarman-report(1).
  * Nothing is left out, whatever the percent limit.
  */
+#include <math.h>
 #include <unistd.h>
 
 #include <kbarman/out.h>
@@ -40,6 +41,7 @@ static void put_head(const struct report *report, struct kb_json *json)
 	kb_json_u64(json, "samples", report->events[KB_EVENT_SAMPLE]);
 	kb_json_u64(json, "samples_without_pc", report->samples_without_pc);
 	kb_json_u64(json, "samples_filtered", report->filtered);
+	kb_json_u64(json, "samples_partial", report->totals.partial);
 	kb_json_u64(json, "switches", report->events[KB_EVENT_TASK_SWITCH]);
 	kb_json_u64(json, "halts", report->events[KB_EVENT_HALT]);
 	kb_json_u64(json, "annotations", report->events[KB_EVENT_ANNOTATION]);
@@ -64,7 +66,10 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-/* What each counter advanced, and instructions per cycle where both are there. */
+/*
+ * What each counter advanced, and instructions per cycle where both are there; how many samples
+ * that leaves out.
+ */
 static void put_counters(const struct report *report, struct kb_json *json,
 			 const struct kb_hot *hot, const struct kb_hot_row *row)
 {
@@ -75,8 +80,9 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	for (i = 0; i < kb_names_nr_counters(report->names); i++)
 		kb_json_u64(json, NULL, kb_hot_counter(hot, row, i));
 	kb_json_array_end(json);
-	if (report_ipc(report, hot, row, &ipc))
+	if (report_ipc(report, hot, row, &ipc) && !isnan(ipc))
 		kb_json_double(json, "ipc", ipc);
+	kb_json_u64(json, "partial", row->partial);
 }
 
 static void put_row(const struct report *report, struct kb_json *json,
@@ -254,6 +260,25 @@ static void put_losses(const struct report *report, struct kb_json *json)
 	}
 }
 
+static void put_stops(const struct report *report, struct kb_json *json)
+{
+	struct kb_stop stop;
+	uint32_t i;
+
+	for (i = 0; kb_stops_get(report->stops, i, &stop); i++) {
+		kb_json_begin(json, "stopped");
+		kb_json_u64(json, "cpu", stop.core);
+		kb_json_string(json, "reason", stop.reason);
+		kb_json_u64(json, "times", stop.times);
+		kb_json_u64(json, "ns", stop.ns);
+		if (stop.ns) {
+			kb_json_i64(json, "first_ns", stop.first);
+			kb_json_i64(json, "last_ns", stop.last);
+		}
+		kb_json_end(json);
+	}
+}
+
 int report_print_json(const struct report *report)
 {
 	struct kb_json json = { 0 };
@@ -280,6 +305,7 @@ int report_print_json(const struct report *report)
 		if (kb_sched_cpu(report->sched, i)->seen)
 			put_cpu(report, &json, i, kb_sched_cpu(report->sched, i));
 	put_losses(report, &json);
+	put_stops(report, &json);
 	ret = kb_out_flush(json.out);
 	kb_out_destroy(json.out);
 	return ret;

@@ -5,6 +5,7 @@
  * in them are not passed on to the terminal.
  */
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -173,6 +174,32 @@ static void put_losses(const struct report *report)
 			       losses->missed[i].what, kb_loss_advice(losses->missed[i].what));
 }
 
+static double seconds_since_start(const struct report *report, int64_t ns)
+{
+	return ((uint64_t)ns - (uint64_t)kb_timeline_first(report->timeline)) / 1e9;
+}
+
+/* Where counters stood still, and what that means for numbers below. */
+static void put_stops(const struct report *report)
+{
+	struct kb_stop stop;
+	uint32_t i;
+
+	for (i = 0; kb_stops_get(report->stops, i, &stop); i++) {
+		printf("# %-9s%c CPU %u: %" PRIu64 " time%s (%s)", i ? "" : "stopped", i ? ' ' : ':',
+		       stop.core, stop.times, stop.times == 1 ? "" : "s", stop.reason);
+		if (stop.ns)
+			printf(", %.3f ms at most, from %.6f s to %.6f s", ms(stop.ns),
+			       seconds_since_start(report, stop.first),
+			       seconds_since_start(report, stop.last));
+		printf(": %s\n", kb_stop_advice(stop.reason));
+	}
+	if (report->totals.partial && report_ipc(report, NULL, NULL, NULL))
+		printf("#            IPC leaves out %" PRIu64 " of %" PRIu64 " samples, as their counters"
+		       " do not cover the same time\n", report->totals.partial,
+		       report->totals.samples);
+}
+
 static void put_title(const char *title)
 {
 	printf("#\n# %s\n#\n", title);
@@ -248,7 +275,11 @@ static void put_counters(const struct report *report, const struct kb_hot *hot,
 
 	for (i = 0; i < nr; i++)
 		printf("  %*" PRIu64, COUNTER_WIDTH, kb_hot_counter(hot, row, i));
-	if (report_ipc(report, hot, row, &ipc))
+	if (!report_ipc(report, hot, row, &ipc))
+		return;
+	if (isnan(ipc))
+		printf("      -");
+	else
 		printf("  %5.2f", ipc);
 }
 
@@ -545,6 +576,7 @@ void report_print_text(const struct report *report)
 {
 	put_head(report);
 	put_losses(report);
+	put_stops(report);
 	if (report->totals.samples || report->filtered) {
 		put_weight(report);
 		put_symbols(report);

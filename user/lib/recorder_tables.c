@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/stops.h"
 #include "format/barman_file.h"
 #include "recorder_inside.h"
 
@@ -316,6 +317,11 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 		if (stats.lost[i])
 			ret = number_fact(r, stats.lost[i], "lost.%u.%s", ring->cpu,
 					  kb_loss_name(i));
+	}
+	for (unsigned int i = 0; kb_stop_name(i) && !ret; i++) {
+		if (stats.stopped[i])
+			ret = number_fact(r, stats.stopped[i], "stopped.%u.%s", ring->cpu,
+					  kb_stop_name(i));
 	}
 	return ret ? recorder_write_failed(err, ret) : 0;
 }

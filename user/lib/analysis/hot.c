@@ -21,6 +21,7 @@ struct waiting {
 	uint64_t weight;
 	bool weighed;
 	bool caller;			/* not where the sample fell */
+	bool partial;			/* its counters do not cover the same time */
 	uint32_t task_id, core;
 	const char *task;
 	struct kb_frame frame;
@@ -43,6 +44,9 @@ struct kb_hot {
 	uint64_t *sums;			/* of row r: from sums[r * nr_counters] on, where r
 					 * is its number before they were ordered */
 	uint32_t max_sums;		/* rows there is room for */
+	uint64_t *partial;		/* as sums, what partial samples have added to them;
+					 * NULL: there was none yet */
+	uint32_t max_partial;
 };
 
 int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
@@ -67,6 +71,7 @@ void kb_hot_destroy(struct kb_hot *hot)
 	kb_comms_release(&hot->comms);
 	free(hot->counters);
 	free(hot->sums);
+	free(hot->partial);
 	free(hot);
 }
 
@@ -94,20 +99,31 @@ uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, 
 		hot->sums[(size_t)row->sums * hot->nr_counters + id] : 0;
 }
 
-/* Room for the sums of row number @row. */
-static int reserve_sums(struct kb_hot *hot, uint32_t row)
+uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_hot_row *row,
+			      uint32_t id)
 {
-	size_t nr = hot->nr_counters, max = hot->max_sums ? hot->max_sums * 2 : 64;
+	uint64_t partial = row->sums < hot->max_partial && id < hot->nr_counters ?
+		hot->partial[(size_t)row->sums * hot->nr_counters + id] : 0;
+
+	return kb_hot_counter(hot, row, id) - partial;
+}
+
+/* Room for the sums of row number @row in @sums, which has @max. */
+static int reserve_sums(const struct kb_hot *hot, uint64_t **sums, uint32_t *max, uint32_t row)
+{
+	size_t nr = hot->nr_counters, wanted = *max ? *max : 64;
 	uint64_t *grown;
 
-	if (row < hot->max_sums)
+	if (row < *max)
 		return 0;
-	grown = reallocarray(hot->sums, max * nr, sizeof(*grown));
+	while (wanted <= row)
+		wanted *= 2;
+	grown = reallocarray(*sums, wanted * nr, sizeof(*grown));
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + hot->max_sums * nr, 0, (max - hot->max_sums) * nr * sizeof(*grown));
-	hot->sums = grown;
-	hot->max_sums = max;
+	memset(grown + *max * nr, 0, (wanted - *max) * nr * sizeof(*grown));
+	*sums = grown;
+	*max = wanted;
 	return 0;
 }
 
@@ -116,18 +132,28 @@ static uint64_t *counters_of(const struct kb_hot *hot, const struct waiting *fra
 	return hot->counters + (frame - hot->queue) * hot->max_of_core;
 }
 
-static int sum_counters(struct kb_hot *hot, const struct waiting *frame, uint32_t row)
+static void add_counters(const struct kb_hot *hot, const struct waiting *frame, uint64_t *sums)
 {
 	const uint64_t *counters = counters_of(hot, frame);
-	uint64_t *sums;
 	uint32_t i;
 
-	if (reserve_sums(hot, row))
-		return -ENOMEM;
-	sums = hot->sums + (size_t)row * hot->nr_counters;
 	for (i = 0; i < frame->nr_counters; i++)
 		if (counters[i] != KB_COUNTER_INVALID)
 			sums[kb_names_counter_id(hot->names, frame->core, i)] += counters[i];
+}
+
+static int sum_counters(struct kb_hot *hot, const struct waiting *frame, uint32_t row)
+{
+	size_t at = (size_t)row * hot->nr_counters;
+
+	if (reserve_sums(hot, &hot->sums, &hot->max_sums, row))
+		return -ENOMEM;
+	add_counters(hot, frame, hot->sums + at);
+	if (!frame->partial)
+		return 0;
+	if (reserve_sums(hot, &hot->partial, &hot->max_partial, row))
+		return -ENOMEM;
+	add_counters(hot, frame, hot->partial + at);
 	return 0;
 }
 
@@ -171,6 +197,7 @@ static int add_frame(struct kb_hot *hot, const struct waiting *frame)
 		describe(row, number, frame);
 	if (!frame->caller) {
 		row->samples++;
+		row->partial += frame->partial;
 		row->last_sample = frame->sample;
 		add_weight(frame, &row->weight, &row->unweighed);
 	} else if (row->last_sample != frame->sample) {
@@ -235,6 +262,7 @@ static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *eve
 			   event->sample.counters[0] != KB_COUNTER_INVALID;
 	waiting->weight = waiting->weighed ? event->sample.counters[0] : 0;
 	waiting->caller = caller;
+	waiting->partial = false;
 	waiting->task_id = event->task_id;
 	waiting->core = event->core;
 	waiting->task = comm->name;
@@ -255,7 +283,8 @@ static void take_counters(struct kb_hot *hot, const struct kb_event *event,
 	memcpy(counters_of(hot, frame), event->sample.counters, nr * sizeof(uint64_t));
 }
 
-int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame)
+static int add_sample(struct kb_hot *hot, const struct kb_event *event,
+		      const struct kb_frame *frame, bool partial)
 {
 	struct waiting *waiting;
 
@@ -263,9 +292,21 @@ int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb
 	waiting = take_frame(hot, event, frame, false);
 	if (!waiting)
 		return -ENOMEM;
+	waiting->partial = partial;
 	if (hot->names && event->sample.nr_counters)
 		take_counters(hot, event, waiting);
 	return enqueue(hot, waiting);
+}
+
+int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame)
+{
+	return add_sample(hot, event, frame, false);
+}
+
+int kb_hot_add_partial(struct kb_hot *hot, const struct kb_event *event,
+		       const struct kb_frame *frame)
+{
+	return add_sample(hot, event, frame, true);
 }
 
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
@@ -343,6 +384,7 @@ const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *n
 	*nr = hot->rows.nr;
 	for (i = 0; i < *nr; i++) {
 		totals->samples += rows[i].samples;
+		totals->partial += rows[i].partial;
 		totals->weight = add_up(totals->weight, rows[i].weight);
 		weighed += rows[i].samples - rows[i].unweighed;
 	}

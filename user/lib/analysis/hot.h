@@ -32,6 +32,7 @@ struct kb_hot_row {
 	uint64_t samples;
 	uint64_t weight;
 	uint64_t unweighed;	/* samples without a weight */
+	uint64_t partial;	/* samples of kb_hot_add_partial() */
 	uint64_t last_sample;	/* that was added here: recursion counts once */
 
 	uint64_t children;	/* weight of the samples here and in what was called from
@@ -66,8 +67,16 @@ int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names,
 /* What counter @id advanced in the samples of @row; invalid values are left out. */
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id);
 
+/* The same without the samples of kb_hot_add_partial(): for quotients of two counters. */
+uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_hot_row *row,
+			      uint32_t id);
+
 /* A sample with a PC, which is in @frame. 0 or -ENOMEM. */
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
+
+/* The same, and its counters do not cover the same time. */
+int kb_hot_add_partial(struct kb_hot *hot, const struct kb_event *event,
+		       const struct kb_frame *frame);
 
 /* A frame of the call chain of the sample that was added last. 0 or -ENOMEM. */
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
@@ -76,7 +85,7 @@ int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
 /*
  * All rows, the heaviest first, in an order that only the capture decides; by number of
  * samples with @count. NULL without memory. Nothing can be added afterwards. The totals'
- * fields other than samples and weight are not set.
+ * fields other than samples, weight and partial are not set.
  */
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
 				     struct kb_hot_row *totals);

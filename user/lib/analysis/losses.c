@@ -97,6 +97,12 @@ static int take_fact(struct kb_losses *losses, const char *string)
 		losses->lost += count;
 		return add_row(&losses->rows, &losses->nr_rows, core, at + 1, equals - at - 1,
 			       count);
+	} else if (strncmp(fact, "stopped.", 8) == 0) {
+		at = fact + 8;
+		if (!parse_core(&at, &core) || *at != '.')
+			return 0;
+		return add_row(&losses->stopped, &losses->nr_stopped, core, at + 1,
+			       equals - at - 1, count);
 	}
 	return 0;
 }
@@ -133,5 +139,6 @@ void kb_losses_release(struct kb_losses *losses)
 {
 	free(losses->rows);
 	free(losses->missed);
+	free(losses->stopped);
 	*losses = (struct kb_losses) { 0 };
 }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What is not in a capture, as far as the capture itself says: the facts
- * kbarman.lost.CPU.REASON, kbarman.overwritten.CPU and kbarman.missed.WHAT.
+ * kbarman.lost.CPU.REASON, kbarman.overwritten.CPU and kbarman.missed.WHAT. And what its counters
+ * did not count: kbarman.stopped.CPU.REASON.
  */
 #ifndef KB_LIB_ANALYSIS_LOSSES_H
 #define KB_LIB_ANALYSIS_LOSSES_H
@@ -26,6 +27,8 @@ struct kb_losses {
 	uint32_t nr_rows;
 	struct kb_loss *missed;	/* facts that did not get into a table, by name */
 	uint32_t nr_missed;
+	struct kb_loss *stopped; /* times that the first counter stood still, as `rows` */
+	uint32_t nr_stopped;
 };
 
 /* 0 or -ENOMEM. */
