@@ -14,6 +14,8 @@
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
  *			counter went on, its clocks did not
  *	FAKE_UNSTEADY	its kernel found the counter unstable
+ *	FAKE_LIMIT	samples a second that Linux takes (100000)
+ *	FAKE_KHZ	CPUs run at that most (not known)
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
@@ -321,6 +323,8 @@ static int configure(const struct kbarman_configure *config)
 
 static int start(struct kbarman_start *s)
 {
+	char sample[64];
+
 	if (fails("start")) {
 		s->event = 0;
 		s->cpu = 1;
@@ -331,6 +335,9 @@ static int start(struct kbarman_start *s)
 	add_task(0, "swapper");
 	add_task(1, "fake task");
 	add_string("kbarman.ext=1", 13);
+	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
+					    (unsigned long long)fake.config.sample,
+					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));
 	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 		fake.tables->tail.pmus[cpu] = (struct bm_protocol_header_pmu_settings){
 			.midr = 7, .num_counters = 1, .counter_types = { 0x11 } };
@@ -517,6 +524,23 @@ static int fake_open(void)
 	return fake.fd;
 }
 
+/* A file with a number. */
+static int open_number(unsigned int number)
+{
+	int fd = memfd_create("number", MFD_CLOEXEC);
+
+	if (fd >= 0) {
+		dprintf(fd, "%u\n", number);
+		lseek(fd, 0, SEEK_SET);
+	}
+	return fd;
+}
+
+static bool ends_with(const char *path, const char *end)
+{
+	return strlen(path) >= strlen(end) && !strcmp(path + strlen(path) - strlen(end), end);
+}
+
 int open64(const char *path, int flags, ...)
 {
 	int (*real)(const char *, int, ...) = next("open64");
@@ -526,6 +550,10 @@ int open64(const char *path, int flags, ...)
 	va_start(args, flags);
 	mode = va_arg(args, int);
 	va_end(args);
+	if (ends_with(path, "/perf_event_max_sample_rate"))
+		return open_number(setting("FAKE_LIMIT", 100000));
+	if (ends_with(path, "/cpuinfo_max_freq"))
+		return open_number(setting("FAKE_KHZ", 0));
 	return strcmp(path, KBARMAN_DEVICE) ? real(path, flags, mode) : fake_open();
 }
 

@@ -375,6 +375,28 @@ def call_chains_are_those_that_the_machine_can_give(tmp):
         assert ("part" in result.stderr) == (says == "no user part"), (args, result)
 
 
+def a_rate_above_the_limit_is_lowered_in_words(tmp):
+    """As perf does; -c of cycles is a rate that nobody knows before."""
+    for args, env, sample, said in [
+            ([], {}, "1000Hz", None),
+            (["-F", "100000"], {}, "100000Hz", None),
+            (["-F", "100001"], {}, "100000Hz", "sampling 100000 times a second"),
+            ([], {"FAKE_LIMIT": 250}, "250Hz", "sampling 250 times a second"),
+            (["-e", "cpu-clock", "-c", "10000"], {}, "10000", None),
+            (["-e", "cpu-clock", "-c", "9999"], {}, "10000", "sampling every 10000 ns"),
+            (["-e", "cpu-clock", "-c", "5"], {"FAKE_LIMIT": 300}, "3333334", "every 3333334 ns"),
+            (["-e", "cycles", "-c", "10000"], {}, "10000", None),
+            (["-e", "cycles", "-c", "10000"], {"FAKE_KHZ": 1000000}, "10000", None),
+            (["-e", "cycles", "-c", "10000"], {"FAKE_KHZ": 2000000}, "10000",
+             "may be 200000 samples a second, and Linux takes 100000"),
+            (["-e", "page-faults", "-c", "1"], {"FAKE_KHZ": 2000000}, "1", None)]:
+        result = record(tmp, *args, "true", env=fake(**env))
+        assert result.returncode == 0, (args, result)
+        assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["sample"] == sample, args
+        assert not said or said in result.stderr, (args, result.stderr)
+        assert ("max_sample_rate" in result.stderr) == bool(said), (args, result.stderr)
+
+
 def sizes_and_cpus_out_of_range_are_named(tmp):
     for args, says in (["-m", "1K"], "64K to 1024M"), (["-m", "2G"], "64K to 1024M"), \
             (["-C", "0-5"], "no CPU 5"), (["-C", "x"], "0-3,8"):

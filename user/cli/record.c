@@ -30,6 +30,7 @@
 #include "processes.h"
 #include "record_extra.h"
 #include "record_output.h"
+#include "sample_rate.h"
 #include "snapshot.h"
 
 #define DEFAULT_FILE		"kbarman.cap"
@@ -372,6 +373,7 @@ static int configure(struct recording *rec)
 		configure.flags |= KBARMAN_CONFIGURE_FREQ;
 	if (!o->events_text)
 		configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
+	limit_sample_rate(&configure);
 	if (o->processes.nr) {
 		configure.pids_ptr = (uintptr_t)o->processes.pids;
 		configure.nr_pids = o->processes.nr;

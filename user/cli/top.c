@@ -30,6 +30,7 @@
 #include "analysis/sched.h"
 #include "cli.h"
 #include "json.h"
+#include "sample_rate.h"
 
 #define RING_BYTES	(1U << 20)
 #define DEFAULT_HZ	499	/* no multiple of the tick */
@@ -107,6 +108,7 @@ static int configure(struct top *top)
 		return cli_fail_error(&err);
 	configure.events_ptr = (uintptr_t)events;
 	configure.nr_events = (uint32_t)nr;
+	limit_sample_rate(&configure);
 	if (top->cpus_text) {
 		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
 		if (nr < 0)

@@ -186,6 +186,8 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 		{ EBUSY, OWNED_BY_ANOTHER },
 		{ EINVAL, "the session is not configured" },
 		{ ENODEV, "none of the CPUs to record is online" },
+		{ ERANGE, "the frequency is above what Linux takes "
+			  "(kernel.perf_event_max_sample_rate): sample less often (-F)" },
 		{ 0, NULL },
 	};
 	struct kbarman_start start = { .size = sizeof(start), .event = ~0U, .cpu = ~0U };

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: MIT
+#include <fcntl.h>
+#include <inttypes.h>
+#include <linux/perf_event.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "sample_rate.h"
+
+#define LIMIT_NAME	"kernel.perf_event_max_sample_rate"
+#define LIMIT_FILE	"/proc/sys/kernel/perf_event_max_sample_rate"
+#define NS_PER_S	1000000000ULL
+
+/* 0: it can't be read, or is none. */
+static uint64_t read_number(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	char text[32] = "";
+
+	if (fd < 0)
+		return 0;
+	if (read(fd, text, sizeof(text) - 1) < 0)
+		text[0] = '\0';
+	close(fd);
+	return strtoull(text, NULL, 10);
+}
+
+/* Of the fastest CPU, in Hz; 0: nobody says. */
+static uint64_t fastest_cpu(void)
+{
+	long nr = sysconf(_SC_NPROCESSORS_CONF);
+	uint64_t khz, most = 0;
+	char path[96];
+
+	for (long cpu = 0; cpu < nr; cpu++) {
+		snprintf(path, sizeof(path),
+			 "/sys/devices/system/cpu/cpu%ld/cpufreq/cpuinfo_max_freq", cpu);
+		khz = read_number(path);
+		if (khz > most)
+			most = khz;
+	}
+	return most * 1000;
+}
+
+/* How often the event may come, a second; 0: nobody knows. */
+static uint64_t events_a_second(const struct kbarman_event *event)
+{
+	if (event->type == PERF_TYPE_HARDWARE && event->config == PERF_COUNT_HW_CPU_CYCLES)
+		return fastest_cpu();
+	return 0;
+}
+
+static bool counts_ns(const struct kbarman_event *event)
+{
+	return event->type == PERF_TYPE_SOFTWARE && (event->config == PERF_COUNT_SW_CPU_CLOCK ||
+						     event->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+void limit_sample_rate(struct kbarman_configure *configure)
+{
+	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
+	uint64_t limit = read_number(LIMIT_FILE), asked = configure->sample, least, rate;
+
+	if (!limit || !configure->nr_events)
+		return;
+	if (configure->flags & KBARMAN_CONFIGURE_FREQ) {
+		if (asked <= limit)
+			return;
+		configure->sample = limit;
+		cli_warn("%" PRIu64 " samples a second are more than Linux takes (" LIMIT_NAME
+			 "): sampling %" PRIu64 " times a second", asked, limit);
+		return;
+	}
+	if (counts_ns(event)) {
+		least = (NS_PER_S + limit - 1) / limit;
+		if (asked >= least)
+			return;
+		configure->sample = least;
+		cli_warn("a sample every %" PRIu64 " ns is more than Linux takes (" LIMIT_NAME
+			 "): sampling every %" PRIu64 " ns", asked, least);
+		return;
+	}
+	rate = events_a_second(event) / asked;
+	if (rate > limit)
+		cli_warn("-c %" PRIu64 " may be %" PRIu64 " samples a second, and Linux takes %"
+			 PRIu64 " (" LIMIT_NAME "): the counter will stand still at times, which is "
+			 "counted and told", asked, rate, limit);
+}
