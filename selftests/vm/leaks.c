@@ -148,13 +148,15 @@ static void record_everything(int fd)
 
 /*
  * A copy of @map in which all rows and records are of the time 0: for 65 us of every 4 s the
- * lower half of a time in nanoseconds looks like the upper one of an address.
+ * lower half of a time in nanoseconds looks like the upper one of an address. And so do two bytes of
+ * a series' colour, which is all ones.
  */
-static void *without_times(const void *map, size_t length)
+static void *without_lookalikes(const void *map, size_t length)
 {
 	char *copy = malloc(length);
 	struct bm_protocol_header_task_info *tasks;
 	struct bm_protocol_header_mmap_layout *maps;
+	struct bm_protocol_header_custom_chart_series *series;
 	struct walk walk;
 	const union record *r;
 	uint32_t i;
@@ -168,6 +170,9 @@ static void *without_times(const void *map, size_t length)
 	maps = (void *)capture_maps(copy);
 	for (i = 0; i < *capture_map_count(copy); i++)
 		maps[i].timestamp = 0;
+	series = (void *)capture_series(copy);
+	for (i = 0; i < capture_header(copy)->config_constants.num_custom_counters; i++)
+		series[i].colour = 0;
 	walk = walk_begin(copy);
 	while ((r = walk_next(&walk)))
 		((union record *)r)->header.timestamp = 0;
@@ -184,7 +189,7 @@ static unsigned int addresses_in_maps(int fd)
 		const void *map = try_map(fd, &q, cpu);
 
 		if (map != MAP_FAILED) {
-			void *copy = without_times(map, q.map_bytes);
+			void *copy = without_lookalikes(map, q.map_bytes);
 
 			count += count_addresses(copy, q.map_bytes);
 			free(copy);

@@ -489,6 +489,18 @@ static inline const struct bm_protocol_header_task_info *capture_task(const void
 	return NULL;
 }
 
+/* config_constants.num_custom_counters rows, behind the charts. */
+static inline const struct bm_protocol_header_custom_chart_series *capture_series(const void *map)
+{
+	const uint8_t *at = (const uint8_t *)(capture_maps(map) +
+		capture_header(map)->config_constants.max_mmap_layout);
+	uint32_t charts;
+
+	memcpy(&charts, at, sizeof(charts));
+	return (const void *)(at + sizeof(charts) +
+			      charts * sizeof(struct bm_protocol_header_custom_chart));
+}
+
 static inline const struct bm_datastore_header_data *capture_store(const void *map)
 {
 	return (const void *)((const char *)map + capture_header(map)->header_length -

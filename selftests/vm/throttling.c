@@ -21,15 +21,10 @@ static void set_rate(const char *rate)
 /* The row of the series "Counters stopped". */
 static uint32_t series_of_stops(const void *map)
 {
-	const struct bm_protocol_config_values *c = &capture_header(map)->config_constants;
-	const uint8_t *at = (const uint8_t *)(capture_maps(map) + c->max_mmap_layout);
-	const struct bm_protocol_header_custom_chart_series *series;
-	uint32_t charts, row;
+	const struct bm_protocol_header_custom_chart_series *series = capture_series(map);
+	uint32_t row, nr = capture_header(map)->config_constants.num_custom_counters;
 
-	memcpy(&charts, at, sizeof(charts));
-	series = (const void *)(at + sizeof(charts) +
-				charts * sizeof(struct bm_protocol_header_custom_chart));
-	for (row = 0; row < c->num_custom_counters; row++)
+	for (row = 0; row < nr; row++)
 		if (!strcmp(capture_strings(map) + series[row].name_ptr, "Counters stopped"))
 			return row;
 	lost("no series of stopped counters");
