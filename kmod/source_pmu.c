@@ -125,6 +125,7 @@ static void tell_if_lost(void *unused)
 	struct counters *counters = this_cpu_ptr(&cpu_counters);
 	struct kbarman_ring *ring = kbarman_this_ring();
 
+	/* As in take(). */
 	if (ring && smp_load_acquire(&counters->ready) && has_lost_place(counters->events[0]) &&
 	    counters->told != KBARMAN_STOPPED_ERROR + 1)
 		tell_stop(ring, counters, KBARMAN_STOPPED_ERROR);
@@ -552,7 +553,7 @@ static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_st
 		return error;
 	if (!counters->published)
 		publish(session, cpu, counters);
-	/* Pairs with overflow(): a sample has as many deltas as the entry says. */
+	/* Pairs with take(): a sample has as many deltas as the entry says. */
 	smp_store_release(&counters->ready, true);
 	return 0;
 }
@@ -576,6 +577,7 @@ static void cpu_goes(void)
 	preempt_disable();
 	counters = this_cpu_ptr(&cpu_counters);
 	ring = kbarman_this_ring();
+	/* As in take(). */
 	if (ring && smp_load_acquire(&counters->ready)) {
 		WRITE_ONCE(counters->ready, false);
 		tell_stop(ring, counters, KBARMAN_STOPPED_OFFLINE);

@@ -68,6 +68,16 @@ static struct told tell(const void *map)
 	return told;
 }
 
+/* Work until the ring tells of @count times that the counter was throttled. */
+static struct told burn_until_throttled(const void *map, unsigned int count)
+{
+	struct told told;
+
+	while ((told = tell(map)).by_reason[KBARMAN_STOPPED_THROTTLED] < count)
+		burn();
+	return told;
+}
+
 /* ---- throttling, by the CPU's PMU and by cpu-clock ---- */
 
 FIXTURE(throttling)
@@ -104,30 +114,30 @@ FIXTURE_TEARDOWN(throttling)
 	close(self->fd);
 }
 
-/* With so low a rate each overflow is one too many. */
+/* With so low a rate each overflow is one too many; to some kernels the second one of a tick. */
 TEST_F(throttling, each_time_is_counted_and_told_behind_its_sample)
 {
 	struct kbarman_stats s;
 	struct told told;
+	unsigned int stops;
 
 	set_rate("1");
 	ASSERT_EQ(0, start(self->fd));
-	burn_for(self->map, 20);
+	burn_until_throttled(self->map, 20);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_EQ(NULL, judge_cpu(self->fd, 0).fault);
 	told = tell(self->map);
-	EXPECT_LE(20, told.samples);
-	EXPECT_EQ(told.samples, told.by_reason[KBARMAN_STOPPED_THROTTLED]);
-	/* The first one counted from the beginning, and all that follow behind a stop. */
-	EXPECT_EQ(1, told.whole);
+	stops = told.by_reason[KBARMAN_STOPPED_THROTTLED];
+	EXPECT_GE(told.samples, stops);
+	/* Behind each stop there is one sample that is not whole, but for the last one. */
+	EXPECT_EQ(stops - !!told.state, told.samples - told.whole);
 	EXPECT_LE(1, told.bookmarks);
-	EXPECT_GE(told.samples, told.bookmarks);
+	EXPECT_GE(stops, told.bookmarks);
 	s = stats(self->fd, 0);
-	EXPECT_EQ(told.samples, s.stopped[KBARMAN_STOPPED_THROTTLED]);
+	EXPECT_EQ(stops, s.stopped[KBARMAN_STOPPED_THROTTLED]);
 	EXPECT_EQ(0, s.stopped[KBARMAN_STOPPED_ERROR]);
 	EXPECT_EQ(0, s.stopped[KBARMAN_STOPPED_OFFLINE]);
-	EXPECT_LE(told.samples,
-		  stats(self->fd, KBARMAN_CPU_ALL).stopped[KBARMAN_STOPPED_THROTTLED]);
+	EXPECT_LE(stops, stats(self->fd, KBARMAN_CPU_ALL).stopped[KBARMAN_STOPPED_THROTTLED]);
 }
 
 TEST_F(throttling, the_end_of_it_is_told_too)
@@ -136,7 +146,7 @@ TEST_F(throttling, the_end_of_it_is_told_too)
 
 	set_rate("1");
 	ASSERT_EQ(0, start(self->fd));
-	burn_for(self->map, 5);
+	burn_until_throttled(self->map, 5);
 	set_rate(UNLIMITED);
 	while ((told = tell(self->map)).state)
 		burn();
@@ -171,9 +181,9 @@ TEST_F(throttling, a_new_session_counts_anew)
 {
 	set_rate("1");
 	ASSERT_EQ(0, start(self->fd));
-	burn_for(self->map, 2);
+	burn_until_throttled(self->map, 2);
 	ASSERT_EQ(0, stop(self->fd));
-	EXPECT_NE(0, stats(self->fd, 0).stopped[KBARMAN_STOPPED_THROTTLED]);
+	EXPECT_LE(2, stats(self->fd, 0).stopped[KBARMAN_STOPPED_THROTTLED]);
 	set_rate(UNLIMITED);
 	ASSERT_EQ(0, start(self->fd));
 	burn_for(self->map, 2);
