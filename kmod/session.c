@@ -81,7 +81,10 @@ int kbarman_session_add_ring(struct kbarman_session *session, int cpu)
 
 /* ---- configure ---- */
 
-/* All threads there are now of the processes to record. -ESRCH: one is not there. */
+/*
+ * All threads there are now of the processes to record. -ESRCH: one is not there. In the order in
+ * which they were made, and fully ordered: inherit_filter() counts on that.
+ */
 static int choose_tasks(struct kbarman_session *session)
 {
 	struct task_struct *leader, *thread;
@@ -96,7 +99,7 @@ static int choose_tasks(struct kbarman_session *session)
 			continue;
 		}
 		for_each_thread(leader, thread)
-			set_bit(thread->pid, session->tasks);
+			test_and_set_bit(thread->pid, session->tasks);
 	}
 	rcu_read_unlock();
 	return error;
@@ -404,14 +407,17 @@ int kbarman_session_start(struct file *file, struct kbarman_start *report)
 		if (per_cpu(kbarman_rings, cpu).data)
 			reset_ring(session, cpu);
 	begin_header(session);
-	/* Whose ids these were, and their children's, may be gone by now. */
+	/* The threads that configure or the last start chose may be gone, and their ids others'. */
 	if (session->tasks)
 		bitmap_zero(session->tasks, PID_MAX_LIMIT);
+	/* Before a probe asks who is recorded: what a chosen process does is seen from then on. */
+	choose_tasks(session);
 	error = kbarman_sources_attach(session);
 	if (error)
 		goto out;
-	/* Threads made since configure, while no probe saw them. */
+	/* The threads that were made between the two, by a thread that was not chosen yet. */
 	choose_tasks(session);
+	kbarman_maps_begin();
 	error = kbarman_sources_start(session, report);
 	session->running = !error;
 	if (error)

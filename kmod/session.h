@@ -35,8 +35,9 @@ struct kbarman_session {
 	struct kbarman_configure config;	/* with sizes as they came out */
 	struct kbarman_event events[BM_MAX_PMU_COUNTERS];
 	cpumask_var_t cpus;
-	unsigned long *tasks;		/* bit = thread id: record it; NULL = all. The
-					 * fork probe sets and clears, all others test */
+	unsigned long *tasks;		/* bit = thread id: record it; NULL = all. Start
+					 * sets, the fork probe sets and clears, all
+					 * others test */
 	struct pid **pids;		/* [config.nr_pids] */
 	struct kbarman_capture *capture;
 

@@ -494,9 +494,6 @@ static int start(struct kbarman_session *session)
 	 */
 	smp_store_release(&sampled_tasks, sampled);
 	attach_probes();
-	/* Not before the probes, so that nothing is missed between the two. */
-	set_bit(WANTED_WALK, &wanted);
-	queue_work(system_unbound_wq, &worker);
 	return 0;
 
 err_notifier:
@@ -506,6 +503,15 @@ err_memory:
 	queue = NULL;
 	vfree(sampled);
 	return error;
+}
+
+/* Not before the probes, so that nothing is missed between the two. */
+void kbarman_maps_begin(void)
+{
+	if (!sampled_tasks)
+		return;
+	set_bit(WANTED_WALK, &wanted);
+	queue_work(system_unbound_wq, &worker);
 }
 
 static void stop(struct kbarman_session *session)

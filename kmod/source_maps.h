@@ -14,6 +14,12 @@
 bool kbarman_maps_possible(void);
 
 /*
+ * All who are recorded are chosen: what they have mapped by now is looked at. What they mapped
+ * before that may not have been seen. Context: task.
+ */
+void kbarman_maps_begin(void);
+
+/*
  * The current thread is about to be sampled in user space: its rows will be wanted.
  * A bit test, but for the first time. To be called before the record is made: rows
  * that replace those of a former owner of the thread id are stamped with this moment.

@@ -34,23 +34,40 @@ static void get_name(char name[TASK_COMM_LEN], const struct task_struct *task)
 	name[TASK_COMM_LEN - 1] = '\0';
 }
 
+/* @child is the first thread of a process that was asked for by its id. */
+static bool asked_for(const struct kbarman_session *session, struct task_struct *child)
+{
+	u32 i;
+
+	for (i = 0; i < session->config.nr_pids; i++)
+		if (session->pids[i] == task_pid(child))
+			return true;
+	return false;
+}
+
 /*
  * The child is recorded if its parent is, and it is a thread of the same process or
  * inheriting was asked for. The bit is written at every fork, so that what a former
- * owner of the thread id left there does not count; and nowhere else while the session
- * runs.
+ * owner of the thread id left there does not count.
+ *
+ * At start choose_tasks() sets bits meanwhile. It sets the one of a parent before those of the
+ * threads that the parent made. So the child's is cleared before the parent's is read: whichever
+ * of the two comes first at the child's bit, the child's is set in the end. A process that was
+ * asked for while it was being made has nobody to inherit from.
  */
 static void inherit_filter(const struct task_struct *parent, struct task_struct *child)
 {
 	struct kbarman_session *session = &kbarman_session;
+	bool chosen;
 
 	if (!session->tasks)
 		return;
-	if (kbarman_wants(parent->pid) && (session->config.flags & KBARMAN_CONFIGURE_INHERIT ||
-					   parent->tgid == child->tgid))
+	/* Fully ordered, as is the setting. */
+	chosen = test_and_clear_bit(child->pid, session->tasks);
+	if ((kbarman_wants(parent->pid) && (session->config.flags & KBARMAN_CONFIGURE_INHERIT ||
+					    parent->tgid == child->tgid)) ||
+	    (chosen && asked_for(session, child)))
 		set_bit(child->pid, session->tasks);
-	else
-		clear_bit(child->pid, session->tasks);
 }
 
 /* The child has not run yet. */

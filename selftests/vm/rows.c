@@ -276,6 +276,62 @@ TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
 	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
 }
 
+/* It sleeps at start; what it does first when it runs is to map code, and its samples come later. */
+TEST_F(rows, a_chosen_process_that_maps_code_before_its_first_sample_has_rows_of_all)
+{
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	const struct bm_protocol_header_mmap_layout *row;
+	struct {
+		char *code;
+		void *program;
+	} places;
+	int go[2], done[2];
+	uint32_t child;
+	char byte;
+
+	ASSERT_EQ(0, pipe(go));
+	ASSERT_EQ(0, pipe(done));
+	child = fork();
+	if (!child) {
+		pin(0);
+		if (read(go[0], &byte, 1) != 1)
+			_exit(1);
+		places.code = map_own_code(NULL, 4096, 4096);
+		places.program = burn;
+		/* The parent looks at the same ring, and says when it has seen enough. */
+		if (write(done[1], &places, sizeof(places)) != sizeof(places))
+			_exit(1);
+		for (;;)
+			burn();
+	}
+	c.sample = 20 * PERIOD_NS;
+	c.pids_ptr = (uintptr_t)&child;
+	c.nr_pids = 1;
+	/* All of them, so that the start takes a while. */
+	c.sources = KBARMAN_SOURCE_ALL;
+	ASSERT_EQ(0, configure(self->fd, c));
+	self->map = map_cpu(self->fd, 0);
+	ASSERT_EQ(0, start(self->fd));
+	/* Time for the module to look at who is there, and to see that it need not look again. */
+	usleep(500000);
+	ASSERT_EQ(1, write(go[1], "", 1));
+	ASSERT_EQ(sizeof(places), read(done[0], &places, sizeof(places)));
+	while (samples_of(self->map, child, is_in_burn) < 3)
+		usleep(10000);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	row = row_of(self->map, child, (uintptr_t)places.program);
+	ASSERT_NE(NULL, row);
+	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
+	if (query(self->fd).features & KBARMAN_FEATURE_MAPS)
+		EXPECT_NE(NULL, row_of(self->map, child, (uintptr_t)places.code));
+	close(go[0]);
+	close(go[1]);
+	close(done[0]);
+	close(done[1]);
+}
+
 struct burst {
 	unsigned int ready, made;
 };

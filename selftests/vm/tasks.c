@@ -563,6 +563,69 @@ TEST_F(filter, threads_made_between_configure_and_start_are_recorded)
 	EXPECT_LE(100, switches_to(self->fd, 0, player.id));
 }
 
+#define CROWD	64
+
+struct crowd {
+	pid_t ids[CROWD];
+	volatile unsigned int made;
+	volatile bool go;
+};
+
+struct member {
+	struct crowd *crowd;
+	unsigned int number;
+};
+
+/* Each makes the next one, so that who makes a thread may itself have been made a moment ago. */
+static void *join_crowd(void *argument)
+{
+	struct member *own = argument, next = { own->crowd, own->number + 1 };
+	struct crowd *crowd = own->crowd;
+	pthread_t thread;
+	unsigned int i;
+
+	crowd->ids[own->number] = thread_id();
+	crowd->made = next.number;
+	if (next.number < CROWD && pthread_create(&thread, NULL, join_crowd, &next))
+		lost("no thread");
+	while (!crowd->go)
+		usleep(10000);
+	for (i = 0; i < 3; i++)
+		usleep(1000);
+	if (next.number < CROWD)
+		pthread_join(thread, NULL);
+	return NULL;
+}
+
+/* Whatever start is at when they are made. */
+TEST_F(filter, threads_made_while_the_recording_starts_are_recorded)
+{
+	struct crowd crowd;
+	struct member first = { &crowd, 0 };
+	unsigned int round, i;
+	pthread_t thread;
+
+	self->config.flags = 0;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	for (round = 0; round < 5; round++) {
+		memset(&crowd, 0, sizeof(crowd));
+		pin(1);
+		ASSERT_EQ(0, pthread_create(&thread, NULL, join_crowd, &first));
+		pin(0);
+		while (crowd.made < round)
+			sched_yield();
+		ASSERT_EQ(0, start(self->fd));
+		while (crowd.made < CROWD)
+			sched_yield();
+		crowd.go = true;
+		ASSERT_EQ(0, pthread_join(thread, NULL));
+		ASSERT_EQ(0, stop(self->fd));
+		for (i = 0; i < CROWD; i++)
+			EXPECT_LE(3, switches_to(self->fd, 1, crowd.ids[i]))
+				TH_LOG("thread %u of round %u", i, round);
+	}
+}
+
 /* While nothing is recorded nobody sees an id go to somebody else. */
 TEST_F(filter, an_id_that_comes_again_between_two_recordings_is_not_recorded)
 {
