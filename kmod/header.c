@@ -16,6 +16,7 @@
 #include "record.h"
 
 #define MAX_FACT		256
+#define ENDED_AT_ONCE		256	/* rows, with interrupts off */
 #define ONE			0x3ff0000000000000ULL	/* the double 1.0 */
 
 /*
@@ -604,21 +605,23 @@ out:
 	return error;
 }
 
-/* All mappings of @task_id. */
-static void end_map_rows(struct kbarman_capture *capture, u32 task_id, u64 until)
+/* All mappings of @task_id, or @most of them: true if that many were found. */
+static bool end_map_rows(struct kbarman_capture *capture, u32 task_id, u64 until, u32 most)
 {
 	u32 *link = bucket_of(&capture->maps, task_id);
 
-	while (*link) {
+	while (*link && most) {
 		u32 row = *link - 1;
 
 		if (map_row(capture, row)->task_id == task_id) {
 			*link = capture->maps.next[row];
 			end_row(&capture->maps_over, row, until);
+			most--;
 		} else {
 			link = &capture->maps.next[row];
 		}
 	}
+	return !most;
 }
 
 void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id)
@@ -632,7 +635,7 @@ void kbarman_header_exit_task(struct kbarman_capture *capture, u64 timestamp, u3
 		fact->exit_timestamp = timestamp;
 		end_task_row(capture, fact - capture->facts, timestamp);
 	}
-	end_map_rows(capture, task_id, timestamp);
+	end_map_rows(capture, task_id, timestamp, U32_MAX);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 
@@ -694,6 +697,18 @@ out:
 	return error;
 }
 
+void kbarman_header_end_maps(struct kbarman_capture *capture, u64 timestamp, u32 task_id)
+{
+	unsigned long flags;
+	bool more;
+
+	do {
+		raw_spin_lock_irqsave(&capture->lock, flags);
+		more = end_map_rows(capture, task_id, timestamp, ENDED_AT_ONCE);
+		raw_spin_unlock_irqrestore(&capture->lock, flags);
+	} while (more);
+}
+
 /* ---- the rest ---- */
 
 void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
@@ -716,12 +731,12 @@ void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 
-void kbarman_header_miss(struct kbarman_capture *capture, enum kbarman_miss what)
+void kbarman_header_miss(struct kbarman_capture *capture, enum kbarman_miss what, u64 count)
 {
 	unsigned long flags;
 
 	raw_spin_lock_irqsave(&capture->lock, flags);
-	capture->missed[what]++;
+	capture->missed[what] += count;
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 

@@ -128,6 +128,9 @@ int kbarman_header_add_map(struct kbarman_capture *capture, u64 timestamp, u32 t
 			   u64 base_address, u64 length, u64 image_offset,
 			   const char *image, size_t image_length, size_t name_at);
 
+/* The rows that @task_id has by now say nothing of what comes after @timestamp. */
+void kbarman_header_end_maps(struct kbarman_capture *capture, u64 timestamp, u32 task_id);
+
 /*
  * The series of that name and chart, made if there is none: its number, or -ENOSPC.
  * Context: any but NMI.
@@ -139,8 +142,8 @@ int kbarman_header_add_series(struct kbarman_capture *capture,
 void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
 			    const struct bm_protocol_header_pmu_settings *settings);
 
-/* Count a fact that went into no table. Context: any but NMI. */
-void kbarman_header_miss(struct kbarman_capture *capture, enum kbarman_miss what);
+/* Count @count facts that went into no table. Context: any but NMI. */
+void kbarman_header_miss(struct kbarman_capture *capture, enum kbarman_miss what, u64 count);
 
 /* Table fill and misses into @stats. */
 void kbarman_header_stats(struct kbarman_capture *capture, struct kbarman_stats *stats);

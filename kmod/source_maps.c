@@ -17,11 +17,13 @@
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
+#include <linux/hash.h>
 #include <linux/file.h>
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
@@ -38,6 +40,9 @@
 #include "spaces.h"
 
 #define QUEUE_SIZE	4096U	/* a power of two */
+#define SHARE_BITS	10
+#define GAP_BITS	8
+#define GAP_TRIES	8
 
 enum fact_kind {
 	FACT_NONE,		/* the place is free, or its fact not written yet */
@@ -51,6 +56,7 @@ enum fact_kind {
 struct fact {
 	enum fact_kind kind;	/* released last by its writer */
 	u32 task_id;		/* FACT_SAMPLED, FACT_EXIT */
+	u32 share;		/* whose place it is */
 	u64 timestamp;
 	struct mm_struct *mm;	/* all but FACT_EXIT */
 	union {
@@ -68,6 +74,20 @@ static unsigned int queue_head;	/* the next place to be claimed; moved by cmpxch
 static unsigned int queue_tail;	/* the worker's: the next place to be read */
 
 /*
+ * Places that a process has. No process gets more than it leaves free, so one that maps or forks
+ * without end fills half of the queue, and two of them two thirds. By a hash, with salt, as who
+ * forks can choose its id.
+ */
+static atomic_t shares[1 << SHARE_BITS];
+static u32 share_salt;
+
+/*
+ * Address spaces that facts were left out about, with a reference (mm_count). Where there is
+ * no room it may have been any of them: WANTED_DISTRUST.
+ */
+static struct mm_struct *gaps[1 << GAP_BITS];
+
+/*
  * Bit = thread id: the worker knows, or will, that it was sampled. Cleared when the id
  * gets a new owner or image. NULL while the source does not run; freed an RCU grace
  * period later.
@@ -77,20 +97,27 @@ static unsigned long *sampled_tasks;
 /* What the worker is to do beside the queue: bits, set before it is kicked. */
 enum {
 	WANTED_WALK,		/* look at what there was at start */
-	WANTED_DISTRUST,	/* a mapping or a fork was left out */
+	WANTED_GAPS,		/* a mapping or a fork was left out: see gaps[] */
+	WANTED_DISTRUST,	/* or was of nobody knows whom */
+	WANTED_EXITS,		/* an exit was left out */
 };
 
 static unsigned long wanted;
+
+/* The worker runs for the last time, and is not to be called again. */
+static bool stopping;
 
 /* Facts that found no place; the worker counts them where it may. */
 static atomic_t left_out;
 
 /* ---- the queue ---- */
 
-/* NULL: full. */
+/* For the current process. NULL: there is no place, or it has had its share. */
 static struct fact *claim(void)
 {
 	unsigned int head = READ_ONCE(queue_head);
+	u32 share = hash_32(current->tgid ^ share_salt, SHARE_BITS);
+	int has = atomic_inc_return(&shares[share]);
 	struct fact *fact;
 
 	do {
@@ -98,10 +125,15 @@ static struct fact *claim(void)
 		 * Pairs with the release in drain(): the place is free. A head that was
 		 * passed meanwhile gives a negative difference, and is then refused.
 		 */
-		if ((int)(head - smp_load_acquire(&queue_tail)) >= (int)QUEUE_SIZE)
+		int taken = head - smp_load_acquire(&queue_tail);
+
+		if (taken + has > (int)QUEUE_SIZE) {
+			atomic_dec(&shares[share]);
 			return NULL;
+		}
 	} while (!try_cmpxchg(&queue_head, &head, head + 1));
 	fact = &queue[head % QUEUE_SIZE];
+	fact->share = share;
 	fact->timestamp = kbarman_clock();
 	return fact;
 }
@@ -122,10 +154,33 @@ static void leave_out(void)
 	irq_work_queue(&kick);
 }
 
-/* One that the thread will not bring up again: what it says later is not all. */
-static void leave_out_for_good(void)
+static bool remember_gap(struct mm_struct *mm)
 {
-	set_bit(WANTED_DISTRUST, &wanted);
+	unsigned int i, at = hash_ptr(mm, GAP_BITS);
+
+	for (i = 0; i < GAP_TRIES; i++) {
+		struct mm_struct **gap = &gaps[(at + i) % ARRAY_SIZE(gaps)], *other = NULL;
+
+		if (READ_ONCE(*gap) == mm)
+			return true;
+		mmgrab(mm);
+		if (try_cmpxchg(gap, &other, mm))
+			return true;
+		/* Never the last reference: its owner is who calls, or the child of that. */
+		mmdrop(mm);
+		if (other == mm)
+			return true;
+	}
+	return false;
+}
+
+/*
+ * One about @mm that nobody will bring up again.
+ * Context: a task whose own @mm is, or its child's that has not run yet; preemption off.
+ */
+static void leave_out_for_good(struct mm_struct *mm)
+{
+	set_bit(remember_gap(mm) ? WANTED_GAPS : WANTED_DISTRUST, &wanted);
 	leave_out();
 }
 
@@ -171,8 +226,19 @@ static void handle(const struct fact *fact)
  */
 static void heed_gaps(u64 timestamp)
 {
-	if (unlikely(test_and_clear_bit(WANTED_DISTRUST, &wanted)))
-		kbarman_spaces_distrust(timestamp);
+	struct mm_struct *mm;
+	unsigned int i;
+
+	if (likely(!test_bit(WANTED_GAPS, &wanted)) ||
+	    !test_and_clear_bit(WANTED_GAPS, &wanted))
+		return;
+	for (i = 0; i < ARRAY_SIZE(gaps); i++) {
+		mm = READ_ONCE(gaps[i]) ? xchg(&gaps[i], NULL) : NULL;
+		if (!mm)
+			continue;
+		kbarman_spaces_distrust(mm, timestamp);
+		mmdrop(mm);
+	}
 }
 
 /*
@@ -191,6 +257,7 @@ static bool drain(void)
 			return false;
 		fact = *place;
 		WRITE_ONCE(place->kind, FACT_NONE);
+		atomic_dec(&shares[fact.share]);
 		/* Pairs with the acquire in claim(). */
 		smp_store_release(&queue_tail, ++tail);
 		heed_gaps(fact.timestamp);
@@ -200,22 +267,59 @@ static bool drain(void)
 	return true;
 }
 
-static void work(struct work_struct *unused)
+/*
+ * What looks at everything: not with every fact, or somebody who makes it necessary would have
+ * the worker do nothing else. Returns in how many jiffies it wants to be called again.
+ */
+static unsigned long look_at_all(void)
 {
-	int missed;
+	const unsigned long *sampled = READ_ONCE(sampled_tasks);
+	u64 now = get_jiffies_64();
+	static u64 due;
 
-	/* First of all: what is in the queue is about later. */
-	if (test_and_clear_bit(WANTED_WALK, &wanted))
-		kbarman_spaces_walk_all(kbarman_session.started.timestamp);
-	drain();
-	heed_gaps(kbarman_clock());
-	for (missed = atomic_xchg(&left_out, 0); missed; missed--)
-		kbarman_header_miss(kbarman_session.capture, KBARMAN_MISSED_QUEUE);
-	if (kbarman_spaces_condemn() && drain())
-		kbarman_spaces_bury();
+	if (!test_bit(WANTED_DISTRUST, &wanted) && !test_bit(WANTED_EXITS, &wanted))
+		return MAX_SCHEDULE_TIMEOUT;
+	if (now < due)
+		return due - now;
+	if (test_and_clear_bit(WANTED_DISTRUST, &wanted))
+		kbarman_spaces_distrust_all(kbarman_clock());
+	if (test_and_clear_bit(WANTED_EXITS, &wanted) && sampled)
+		kbarman_spaces_exits(sampled);
+	due = get_jiffies_64() + HZ;
+	return MAX_SCHEDULE_TIMEOUT;
 }
 
+static void work(struct work_struct *unused);
 static DECLARE_WORK(worker, work);
+
+static void work_again(struct work_struct *unused)
+{
+	queue_work(system_unbound_wq, &worker);
+}
+
+/* Never runs beside the worker: it only starts that. */
+static DECLARE_DELAYED_WORK(later, work_again);
+
+static void work(struct work_struct *unused)
+{
+	unsigned long pause, other_pause;
+
+	if (test_and_clear_bit(WANTED_WALK, &wanted))
+		kbarman_spaces_walk_all(kbarman_session.started.timestamp);
+	/* Facts are in the way of others; so they are handled between any two slices of walks. */
+	do {
+		drain();
+		heed_gaps(kbarman_clock());
+		kbarman_header_miss(kbarman_session.capture, KBARMAN_MISSED_QUEUE,
+				    atomic_xchg(&left_out, 0));
+		if (kbarman_spaces_condemn() && drain())
+			kbarman_spaces_bury();
+		other_pause = look_at_all();
+	} while (kbarman_spaces_walk(&pause));
+	pause = min(pause, other_pause);
+	if (pause != MAX_SCHEDULE_TIMEOUT && !READ_ONCE(stopping))
+		mod_delayed_work(system_unbound_wq, &later, pause);
+}
 
 /* Context: hard interrupt, a thread on PREEMPT_RT. */
 static void kick_worker(struct irq_work *unused)
@@ -252,7 +356,7 @@ static void push_fork(struct mm_struct *parent, struct mm_struct *child)
 	struct fact *fact = claim();
 
 	if (!fact) {
-		leave_out_for_good();
+		leave_out_for_good(child);
 		return;
 	}
 	mmgrab(parent);
@@ -288,7 +392,7 @@ void kbarman_maps_exec(struct task_struct *task)
 	preempt_enable_notrace();
 }
 
-/* Left out if there is no room: a dead thread costs rows that nobody needs, no more. */
+/* Where there is no room, who has no bit is found to be dead later. */
 void kbarman_maps_exit(u32 task_id)
 {
 	unsigned long *sampled;
@@ -301,6 +405,10 @@ void kbarman_maps_exit(u32 task_id)
 		if (fact) {
 			fact->task_id = task_id;
 			publish(fact, FACT_EXIT);
+		} else {
+			clear_bit(task_id, sampled);
+			set_bit(WANTED_EXITS, &wanted);
+			irq_work_queue(&kick);
 		}
 	}
 	preempt_enable_notrace();
@@ -314,7 +422,7 @@ static void push_map(struct mm_struct *mm, const struct kbarman_mapping *mapping
 	struct fact *fact = claim();
 
 	if (!fact) {
-		leave_out_for_good();
+		leave_out_for_good(mm);
 		return;
 	}
 	mmgrab(mm);
@@ -478,7 +586,10 @@ static int start(struct kbarman_session *session)
 		goto err_memory;
 	queue_head = 0;
 	queue_tail = 0;
+	memset(shares, 0, sizeof(shares));
+	share_salt = get_random_u32();
 	wanted = 0;
+	stopping = false;
 	atomic_set(&left_out, 0);
 	error = kbarman_spaces_create(session->capture);
 	if (error)
@@ -525,6 +636,12 @@ static void stop(struct kbarman_session *session)
 	/* Whoever found it is done, and has kicked the worker. */
 	synchronize_rcu();
 	irq_work_sync(&kick);
+	/* What the worker has to do beside the facts, it does once more, and then no more. */
+	kbarman_spaces_hurry();
+	WRITE_ONCE(stopping, true);
+	queue_work(system_unbound_wq, &worker);
+	flush_work(&worker);
+	cancel_delayed_work_sync(&later);
 	flush_work(&worker);
 	kbarman_spaces_destroy();
 	vfree(queue);

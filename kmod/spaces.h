@@ -58,11 +58,30 @@ bool kbarman_spaces_sampled(struct mm_struct *mm, u32 task_id, u64 timestamp);
 /* Thread @task_id is no more. */
 void kbarman_spaces_exit(u32 task_id);
 
-/* Look at all processes that are recorded: what they have mapped is as of @timestamp. */
+/* Some of these were left out: threads whose bit is not in @live are no more. */
+void kbarman_spaces_exits(const unsigned long *live);
+
+/* All processes that are recorded are to be walked: what they have mapped is as of @timestamp. */
 void kbarman_spaces_walk_all(u64 timestamp);
 
-/* Calls of the above were left out: look at the processes of sampled threads again. */
-void kbarman_spaces_distrust(u64 timestamp);
+/*
+ * A call of the above was left out that was about @mm, or about nobody knows which: walk
+ * it again, or all, if a thread was sampled there.
+ */
+void kbarman_spaces_distrust(struct mm_struct *mm, u64 timestamp);
+void kbarman_spaces_distrust_all(u64 timestamp);
+
+/*
+ * Do a slice of the walks that are due. False if there was none: @pause says in how many jiffies
+ * there will be one, MAX_SCHEDULE_TIMEOUT: none is wanted.
+ */
+bool kbarman_spaces_walk(unsigned long *pause);
+
+/*
+ * Somebody waits for the caller of the above: all of them, together, do no more than takes some
+ * 100 ms from now on. What is left out is counted. Context: any task.
+ */
+void kbarman_spaces_hurry(void);
 
 /*
  * If it is time for it, find the address spaces that nobody lives in any more. When

@@ -33,6 +33,20 @@ static const struct bm_protocol_header_mmap_layout *own_row_in_time(const void *
 	return row;
 }
 
+/* By time: where rows are used again, their order says nothing. */
+static const struct bm_protocol_header_mmap_layout *newest_row(const void *map, uint32_t task,
+							       uint64_t pc)
+{
+	const struct bm_protocol_header_mmap_layout *rows = capture_maps(map), *newest = NULL;
+	uint32_t i;
+
+	for (i = 0; i < *capture_map_count(map); i++)
+		if (rows[i].task_id == task && pc - rows[i].base_address < rows[i].length &&
+		    (!newest || rows[i].timestamp >= newest->timestamp))
+			newest = &rows[i];
+	return newest;
+}
+
 static bool ends_in(const char *path, const char *name)
 {
 	size_t length = strlen(name);
@@ -398,6 +412,274 @@ TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 	write_file(realtime, had_realtime);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
+}
+
+/* ---- storms ---- */
+
+struct storm {
+	unsigned int ready, made;
+	bool over;
+	char *code;		/* what another process maps in it */
+};
+
+static void be_urgent(uint32_t cpu, int priority)
+{
+	const struct sched_param urgent = { .sched_priority = priority };
+
+	pin(cpu);
+	if (sched_setscheduler(0, SCHED_FIFO, &urgent))
+		lost("the program can't be made urgent");
+}
+
+/* Make a page executable, as often as can be, until it is over. */
+static void make_storm(struct storm *storm)
+{
+	const int other[] = { PROT_READ | PROT_EXEC, PROT_READ | PROT_WRITE | PROT_EXEC };
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *place = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	unsigned int i;
+
+	if (place == MAP_FAILED)
+		lost("no storm");
+	for (i = 0; !__atomic_load_n(&storm->over, __ATOMIC_RELAXED); i++) {
+		if (mprotect(place, page, other[i % 2]))
+			lost("the program can't make memory executable");
+		__atomic_fetch_add(&storm->made, 1, __ATOMIC_RELAXED);
+	}
+}
+
+static void *shared_memory(size_t bytes)
+{
+	void *memory = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+
+	if (memory == MAP_FAILED)
+		lost("no shared memory");
+	return memory;
+}
+
+/* It is there at start, maps code while the queue is full of another's, runs and ends. */
+static void map_in_a_storm(const void *map, struct storm *storm)
+{
+	be_urgent(0, 2);
+	while (__atomic_load_n(&storm->made, __ATOMIC_RELAXED) < 2 * 4096)
+		usleep(10000);
+	storm->code = map_own_code(NULL, 4096, 4096);
+	burn_for(map, 2);
+	/* Nobody who looks later finds any of it. */
+	_exit(0);
+}
+
+TEST_F_TIMEOUT(rows, a_storm_of_one_process_leaves_others_their_rows, 300 * SLOWNESS)
+{
+	static const char realtime[] = "/proc/sys/kernel/sched_rt_runtime_us";
+	unsigned int i, all = sysconf(_SC_NPROCESSORS_ONLN);
+	struct storm *storm = shared_memory(sizeof(*storm));
+	char had_realtime[32];
+	pid_t quiet;
+	int status;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	quiet = fork();
+	if (!quiet)
+		map_in_a_storm(self->map, storm);
+	ASSERT_EQ(0, start(self->fd));
+	/* Time to look at who is there. */
+	usleep(500000);
+	read_file(realtime, had_realtime, sizeof(had_realtime));
+	write_file(realtime, "-1");
+	/* More urgent than those that leave no CPU to who reads the queue. */
+	be_urgent(0, 3);
+	for (i = 0; i < all; i++)
+		if (!fork()) {
+			be_urgent(i, 1);
+			__atomic_fetch_add(&storm->ready, 1, __ATOMIC_RELAXED);
+			while (!i && __atomic_load_n(&storm->ready, __ATOMIC_RELAXED) < all)
+				;
+			if (!i)
+				make_storm(storm);
+			while (!__atomic_load_n(&storm->over, __ATOMIC_RELAXED))
+				;
+			_exit(0);
+		}
+	ASSERT_EQ(quiet, waitpid(quiet, &status, 0));
+	EXPECT_EQ(0, status);
+	storm->over = true;
+	while (wait(NULL) > 0)
+		;
+	write_file(realtime, had_realtime);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
+	EXPECT_NE(NULL, row_of(self->map, quiet, (uintptr_t)storm->code));
+	EXPECT_NE(NULL, row_of(self->map, quiet, (uintptr_t)burn));
+}
+
+/* @count pages of this program as code, no two of them to be one mapping. */
+static void map_many(unsigned int count)
+{
+	size_t page = sysconf(_SC_PAGESIZE);
+	char *place = mmap(NULL, 2 * count * page, PROT_NONE,
+			   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+
+	if (place == MAP_FAILED)
+		lost("no room");
+	while (count--)
+		map_own_code(place + 2 * count * page, page, page);
+}
+
+/* One that has so many mappings and is sampled for ever. */
+static pid_t process_with_mappings(unsigned int count)
+{
+	int done[2];
+	pid_t child;
+	char byte;
+
+	if (pipe(done))
+		lost("no pipe");
+	child = fork();
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(0);
+		map_many(count);
+		if (write(done[1], "", 1) != 1)
+			_exit(1);
+		for (;;) {
+			burn();
+			usleep(20000);
+		}
+	}
+	if (child < 0 || read(done[0], &byte, 1) != 1)
+		lost("no process with mappings");
+	close(done[0]);
+	close(done[1]);
+	return child;
+}
+
+#define CROWD		4
+#define CROWD_MAPS	3500
+
+/*
+ * While facts are left out all the time, others' come to their rows: the processes with many
+ * mappings lose nothing by it, and are not looked at again and again.
+ */
+TEST_F_TIMEOUT(rows, a_storm_without_end_does_not_keep_others_waiting, 400 * SLOWNESS)
+{
+	struct storm *storm = shared_memory(sizeof(*storm));
+	unsigned int i, rounds;
+	pid_t crowd[CROWD], noise;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	if (query(self->fd).nr_cpus < 2)
+		SKIP(return, "one CPU only");
+	for (i = 0; i < CROWD; i++)
+		crowd[i] = process_with_mappings(CROWD_MAPS);
+	ASSERT_EQ(0, start(self->fd));
+	burn_for(self->map, 2);
+	for (i = 0; i < CROWD; i++)
+		while (!row_of(self->map, crowd[i], (uintptr_t)burn))
+			usleep(10000);
+	noise = fork();
+	if (!noise) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		pin(1);
+		make_storm(storm);
+		_exit(0);
+	}
+	while (!stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE])
+		usleep(10000);
+	for (rounds = 0; rounds < 5; rounds++)
+		own_row_in_time(self->map, map_own_code(NULL, 4096, 4096));
+	ASSERT_EQ(0, stop(self->fd));
+	kill(noise, SIGKILL);
+	waitpid(noise, NULL, 0);
+	for (i = 0; i < CROWD; i++) {
+		kill(crowd[i], SIGKILL);
+		waitpid(crowd[i], NULL, 0);
+	}
+}
+
+static int start_with(FIXTURE_DATA(rows) *self, struct kbarman_configure c)
+{
+	if (configure(self->fd, c))
+		lost("no session");
+	self->map = map_cpu(self->fd, 0);
+	return start(self->fd);
+}
+
+/* Where no row comes back: it gets what it leaves to others, and the rest is counted. */
+TEST_F_TIMEOUT(rows, one_process_does_not_take_all_rows, 300 * SLOWNESS)
+{
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	const struct bm_protocol_header_mmap_layout *row;
+	unsigned int i, own = 0;
+	pid_t other;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	c.mode = KBARMAN_MODE_STREAM;
+	c.max_maps = 1024;
+	ASSERT_EQ(0, start_with(self, c));
+	burn_for(self->map, 2);
+	for (i = 0; i < 10; i++) {
+		map_many(200);
+		usleep(100000);
+	}
+	while (!stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MAP])
+		usleep(10000);
+	other = exec_burner();
+	waitpid(other, NULL, 0);
+	ASSERT_EQ(0, stop(self->fd));
+	for (row = capture_maps(self->map);
+	     row < capture_maps(self->map) + *capture_map_count(self->map); row++)
+		own += row->task_id == (uint32_t)getpid();
+	EXPECT_LT(100, own);
+	EXPECT_GE(512, own);
+	EXPECT_NE(NULL, row_of(self->map, other, (uintptr_t)burn));
+}
+
+/* Until none of the records that there are now is there any more. */
+static void turn_ring(const void *map)
+{
+	const struct bm_datastore_header_data *store = capture_store(map);
+	uint64_t end = __atomic_load_n(&store->write_offset, __ATOMIC_ACQUIRE);
+
+	while (__atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE) < end)
+		usleep(1);
+}
+
+/* The table has place for few of the rows that it ever makes. */
+TEST_F_TIMEOUT(rows, a_program_that_maps_for_ever_has_rows_for_ever, 400 * SLOWNESS)
+{
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	uint64_t first = 1, page = query(self->fd).page_size;
+	const struct bm_protocol_header_mmap_layout *row;
+	unsigned int i;
+	char *code;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_MAPS))
+		SKIP(return, "new mappings are not seen without kprobes");
+	c.sources |= KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE;
+	c.max_maps = 512;
+	c.ring_bytes = 64 * KIB;
+	c.cpus_ptr = (uintptr_t)&first;
+	c.nr_cpu_words = 1;
+	ASSERT_EQ(0, start_with(self, c));
+	burn_for(self->map, 2);
+	code = map_own_code(NULL, page, page);
+	for (i = 0; i < 2000; i++) {
+		map_own_code(code, page, (1 + i % 3) * page);
+		if (i % 40 == 39)
+			turn_ring(self->map);
+	}
+	burn_for(self->map, 2);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_MAP]);
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
+	row = newest_row(self->map, getpid(), (uintptr_t)code);
+	ASSERT_NE(NULL, row);
+	EXPECT_EQ((1 + (i - 1) % 3) * page, row->image_offset);
+	EXPECT_NE(NULL, row_of(self->map, getpid(), (uintptr_t)burn));
 }
 
 /* A file system that nobody but this process sees, at /cover. */

@@ -95,9 +95,11 @@ static void say_misses(struct kb_device *device)
 {
 	static const char *const what[KBARMAN_MISS_REASONS] = {
 		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full (--max-tasks)",
-		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full (--max-tasks)",
+		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full, or a process had its "
+				       "share of it (--max-tasks)",
 		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full (--max-tasks)",
-		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast",
+		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast, or the stop did not "
+					 "wait for them",
 		[KBARMAN_MISSED_MEMORY] = "mappings are missing: too many for the memory there is",
 		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
 	};
