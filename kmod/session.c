@@ -36,9 +36,6 @@ struct kbarman_session kbarman_session = {
 
 DEFINE_PER_CPU_ALIGNED(struct kbarman_ring, kbarman_rings);
 
-/* New mappings are seen as they are made: found out once, at init. */
-static bool maps_are_seen __ro_after_init;
-
 /* What kbarman_ring_init() wants for every CPU's ring, and maps do not show. */
 static DEFINE_PER_CPU(struct kbarman_ring_page *, ring_pages);
 
@@ -520,9 +517,7 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 	query->max_ring_bytes = KBARMAN_RING_MAX;
 	if (kbarman_clock_counts())
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
-	if (maps_are_seen)
-		query->features |= KBARMAN_FEATURE_MAPS;
-	query->features |= kbarman_callchain_features;
+	query->features |= kbarman_maps_features() | kbarman_callchain_features;
 
 	mutex_lock(&session->lock);
 	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
@@ -693,7 +688,7 @@ int __init kbarman_session_init(void)
 {
 	int error;
 
-	maps_are_seen = kbarman_maps_possible();
+	kbarman_maps_probe();
 	kbarman_pmu_find();
 	if (!zalloc_cpumask_var(&kbarman_session.cpus, GFP_KERNEL))
 		return -ENOMEM;

@@ -414,7 +414,20 @@ void kbarman_maps_exit(u32 task_id)
 	preempt_enable_notrace();
 }
 
-/* ---- the kprobe ---- */
+/* ---- the kprobes ---- */
+
+static u32 features;
+
+static void __maybe_unused set_features(bool made, bool moved)
+{
+	WRITE_ONCE(features, (made ? KBARMAN_FEATURE_MAPS_MADE : 0) |
+			     (made && moved ? KBARMAN_FEATURE_MAPS : 0));
+}
+
+u32 kbarman_maps_features(void)
+{
+	return READ_ONCE(features);
+}
 
 #if IS_ENABLED(CONFIG_KPROBES) && defined(kbarman_argument)
 static void push_map(struct mm_struct *mm, const struct kbarman_mapping *mapping)
@@ -514,15 +527,6 @@ static void detach_probe(struct probe *probe)
 	probe->attached = false;
 }
 
-/* Whichever there are. */
-static void attach_probes(void)
-{
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		attach_probe(&probes[i], probes[i].handler);
-}
-
 static void detach_probes(void)
 {
 	unsigned int i;
@@ -531,13 +535,25 @@ static void detach_probes(void)
 		detach_probe(&probes[i]);
 }
 
-/* Without a handler: programs map things meanwhile, and there is no queue. */
-bool kbarman_maps_possible(void)
+/* Whichever there are. */
+static void attach_probes(void)
 {
-	if (attach_probe(&probes[0], NULL))
-		return false;
-	detach_probe(&probes[0]);
-	return true;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		attach_probe(&probes[i], probes[i].handler);
+	set_features(probes[0].attached, probes[1].attached);
+}
+
+/* Without handlers: programs map things meanwhile, and there is no queue. */
+void kbarman_maps_probe(void)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(probes); i++)
+		attach_probe(&probes[i], NULL);
+	set_features(probes[0].attached, probes[1].attached);
+	detach_probes();
 }
 #else
 static void attach_probes(void)
@@ -548,11 +564,20 @@ static void detach_probes(void)
 {
 }
 
-bool kbarman_maps_possible(void)
+void kbarman_maps_probe(void)
 {
-	return false;
 }
 #endif
+
+/* What is not seen is said in the capture as well. */
+static void tell_of_probes(struct kbarman_capture *capture)
+{
+	u32 seen = kbarman_maps_features();
+
+	if (!(seen & KBARMAN_FEATURE_MAPS))
+		kbarman_header_fact(capture, "maps", "%s",
+				    seen & KBARMAN_FEATURE_MAPS_MADE ? "made" : "start");
+}
 
 /* ---- modules ---- */
 
@@ -605,6 +630,7 @@ static int start(struct kbarman_session *session)
 	 */
 	smp_store_release(&sampled_tasks, sampled);
 	attach_probes();
+	tell_of_probes(session->capture);
 	return 0;
 
 err_notifier:

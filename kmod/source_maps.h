@@ -10,8 +10,11 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
-/* New mappings can be seen as they are made. Context: task, at module init. */
-bool kbarman_maps_possible(void);
+/* Find out whether new mappings can be seen as they are made. Context: task, at module init. */
+void kbarman_maps_probe(void);
+
+/* KBARMAN_FEATURE_MAPS*: as found then, or when the source last started. Context: any. */
+u32 kbarman_maps_features(void);
 
 /*
  * All who are recorded are chosen: what they have mapped by now is looked at. What they mapped

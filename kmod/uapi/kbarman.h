@@ -174,9 +174,13 @@ enum kbarman_stop {
  */
 #define KBARMAN_FEATURE_PMU		(1U << 0)	/* a hardware PMU is there */
 #define KBARMAN_FEATURE_RAW_CLOCK	(1U << 1)	/* timestamps are counter ticks */
-#define KBARMAN_FEATURE_MAPS		(1U << 2)	/* new mappings are seen as they
-							 * are made; else only those
-							 * there at start */
+#define KBARMAN_FEATURE_MAPS		(1U << 2)	/* new mappings are seen, however
+							 * they are made; else only those
+							 * there at start, and what the
+							 * next one says */
+#define KBARMAN_FEATURE_MAPS_MADE	(1U << 5)	/* they are seen, but for those that
+							 * mremap(2) moves if the other
+							 * one is not set */
 #define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* user frames can be followed */
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* the kernel's can */
 

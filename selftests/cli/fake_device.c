@@ -11,6 +11,7 @@
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
  *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
+ *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
  *			counter went on, its clocks did not
  *	FAKE_UNSTEADY	its kernel found the counter unstable
@@ -279,7 +280,9 @@ static int query(struct kbarman_query *q)
 	*q = (struct kbarman_query){
 		.size = q->size,
 		.abi = KBARMAN_ABI,
-		.features = KBARMAN_FEATURE_PMU | KBARMAN_FEATURE_MAPS |
+		.features = KBARMAN_FEATURE_PMU |
+			    (setting("FAKE_MAPS", 2) > 1 ? KBARMAN_FEATURE_MAPS : 0) |
+			    (setting("FAKE_MAPS", 2) ? KBARMAN_FEATURE_MAPS_MADE : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
 		.nr_cpus = fake.nr_cpus,

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 """`kbarman record` from its first to its last byte, on a device that is not there:
 fake_device.c, preloaded. What only a kernel can tell is tested in a VM."""
+import json
 import os
 import resource
 import shutil
@@ -395,6 +396,22 @@ def a_rate_above_the_limit_is_lowered_in_words(tmp):
         assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["sample"] == sample, args
         assert not said or said in result.stderr, (args, result.stderr)
         assert ("max_sample_rate" in result.stderr) == bool(said), (args, result.stderr)
+
+
+def mappings_that_are_not_seen_are_said(tmp):
+    for seen, recording, doctor in (
+            (0, "no kprobes", "only those that are there at the start"),
+            (1, "mremap(2)", "none that mremap(2) moves"),
+            (2, None, "new ones are seen as they are made")):
+        result = record(tmp, "sleep", "0.1", env=fake(FAKE_MAPS=seen))
+        assert result.returncode == 0, result
+        assert (recording is None) == ("has no image" not in result.stderr), result
+        assert recording is None or recording in result.stderr, result
+        result = tap.run("doctor", "-j", cwd=tmp, env=fake(FAKE_MAPS=seen))
+        said = [json.loads(line) for line in result.stdout.splitlines()]
+        mappings, = [check for check in said if check["name"] == "mappings"]
+        assert doctor in mappings["found"], mappings
+        assert mappings["verdict"] == ("ok" if seen == 2 else "warn"), mappings
 
 
 def sizes_and_cpus_out_of_range_are_named(tmp):

@@ -234,6 +234,46 @@ static void marks_beyond_the_rate(void)
 	promise_capture(fd, "marks_of_any_length_and_number_leave_a_capture");
 }
 
+/*
+ * The kernel does not take one of the two probes. Which registration that is depends on what comes
+ * before it: so each fails in turn, and those that the start can do without are told.
+ */
+static void probe_that_is_refused(void)
+{
+	unsigned int nth, made = 0, none = 0, wrong = 0;
+	const uint32_t both = KBARMAN_FEATURE_MAPS | KBARMAN_FEATURE_MAPS_MADE;
+
+	for (nth = 1; nth < 64; nth++) {
+		int fd = configured(), error;
+		char text[16];
+
+		snprintf(text, sizeof(text), "%u", nth);
+		write_parameter("test_fault", text);
+		error = start(fd);
+		if (parameter("test_fault")) {
+			/* There are not so many. */
+			write_parameter("test_fault", "0");
+			close(fd);
+			break;
+		}
+		if (!error) {
+			uint32_t seen = query(fd).features & both;
+			const void *map = map_cpu(fd, 0);
+			const char *fact = capture_fact(map, "maps");
+
+			made += seen == KBARMAN_FEATURE_MAPS_MADE;
+			none += !seen;
+			if (seen != both)
+				wrong += !fact || strcmp(fact, seen ? "made" : "start");
+			munmap((void *)map, query(fd).map_bytes);
+		}
+		close(fd);
+	}
+	tap_is(made, 1, "without_the_probe_of_moves_only_new_mappings_are_claimed");
+	tap_is(none, 1, "without_the_probe_of_mappings_nothing_is_claimed");
+	tap_is(wrong, 0, "and_the_capture_says_so_too");
+}
+
 /* ---- CPUs and events ---- */
 
 /* Nothing here may register anything but what the CPU that comes needs. */
@@ -317,6 +357,7 @@ int main(void)
 	mappings_without_end();
 	busy_address_space();
 	marks_beyond_the_rate();
+	probe_that_is_refused();
 	cpu_that_is_refused();
 	event_without_pmu();
 	chains_from_overflows();

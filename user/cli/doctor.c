@@ -295,6 +295,22 @@ static enum verdict check_clock(struct doctor *doctor)
 	return say(doctor, GOOD, "the kernel uses %s", source);
 }
 
+static enum verdict check_maps(struct doctor *doctor)
+{
+	if (!doctor->device)
+		return say(doctor, GOOD, "not to be found without the device");
+	if (doctor->query.features & KBARMAN_FEATURE_MAPS)
+		return say(doctor, GOOD, "new ones are seen as they are made");
+	if (doctor->query.features & KBARMAN_FEATURE_MAPS_MADE) {
+		advise(doctor, "a kernel in which copy_vma() takes a kprobe; till then samples in code "
+		       "that a program has moved have no image");
+		return say(doctor, WORSE, "new ones are seen, but none that mremap(2) moves");
+	}
+	advise(doctor, "a kernel with CONFIG_KPROBES; till then what programs load after the start has "
+	       "no image");
+	return say(doctor, WORSE, "only those that are there at the start are seen");
+}
+
 static enum verdict check_config(struct doctor *doctor)
 {
 	static const struct {
@@ -388,6 +404,7 @@ static const struct check {
 	{ "kernel symbols", check_kptr },
 	{ "perf events", check_paranoid },
 	{ "clock", check_clock },
+	{ "mappings", check_maps },
 	{ "kernel config", check_config },
 	{ "kernel headers", check_headers },
 	{ "disk", check_disk },

@@ -450,8 +450,10 @@ static void say_what_is_missing(struct recording *rec)
 		return;
 	if (query.state & KBARMAN_STATE_FALLBACK)
 		cli_warn("there is no PMU: sampling by cpu-clock instead of cycles");
-	if (!(query.features & KBARMAN_FEATURE_MAPS))
+	if (!(query.features & (KBARMAN_FEATURE_MAPS | KBARMAN_FEATURE_MAPS_MADE)))
 		cli_warn("this kernel has no kprobes: code that is loaded from now on has no image");
+	else if (!(query.features & KBARMAN_FEATURE_MAPS))
+		cli_warn("the module can't follow mremap(2): code that a program moves has no image");
 }
 
 /* Up to the moment in which everything runs. */
