@@ -142,9 +142,12 @@ enum kbarman_loss {
 /* Facts that did not get into a table; the index into kbarman_stats.missed. */
 enum kbarman_miss {
 	KBARMAN_MISSED_TASK	= 0,	/* task table full */
-	KBARMAN_MISSED_MAP	= 1,	/* mmap table full */
+	KBARMAN_MISSED_MAP	= 1,	/* mmap table full, or a process has as many rows as
+					 * it leaves free */
 	KBARMAN_MISSED_STRING	= 2,	/* string table full */
-	KBARMAN_MISSED_QUEUE	= 3,	/* queue of facts to be completed full */
+	KBARMAN_MISSED_QUEUE	= 3,	/* queue of facts to be completed full, or a process
+					 * has as many of its places as it leaves free; or
+					 * the stop did not wait */
 	KBARMAN_MISSED_MEMORY	= 4,	/* no memory to remember a mapping, or all of what
 					 * there is for them taken */
 	KBARMAN_MISSED_COUNTER	= 5,	/* a counter could not be read at an overflow;
