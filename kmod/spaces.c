@@ -857,6 +857,8 @@ static void settle(struct thread *thread, struct space *space)
 {
 	thread->space = space;
 	list_add_tail(&thread->node, &space->threads);
+	if (thread->since && capture->oldest_record)
+		kbarman_header_end_maps(capture, thread->since, thread->task_id);
 	if (thread->since && (!is_complete(space) || space->trimmed))
 		disown_rows(thread);
 	add_rows(thread);
@@ -891,8 +893,6 @@ bool kbarman_spaces_sampled(struct mm_struct *mm, u32 task_id, u64 timestamp)
 	if (!thread)
 		return add_thread(space, task_id, timestamp);
 	/* A new image, or a new thread with an old id, whose end was left out. */
-	if (capture->oldest_record)
-		kbarman_header_end_maps(capture, timestamp, task_id);
 	rows_over(thread, timestamp);
 	list_del(&thread->node);
 	thread->since = timestamp;
