@@ -119,14 +119,14 @@ static struct fact *claim(void)
 	u32 share = hash_32(current->tgid ^ share_salt, SHARE_BITS);
 	int has = atomic_inc_return(&shares[share]);
 	struct fact *fact;
+	int taken;
 
 	do {
 		/*
 		 * Pairs with the release in drain(): the place is free. A head that was
 		 * passed meanwhile gives a negative difference, and is then refused.
 		 */
-		int taken = head - smp_load_acquire(&queue_tail);
-
+		taken = head - smp_load_acquire(&queue_tail);
 		if (taken + has > (int)QUEUE_SIZE) {
 			atomic_dec(&shares[share]);
 			return NULL;

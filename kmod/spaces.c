@@ -122,7 +122,7 @@ static const char unknown[] = "[unknown]";
 static struct tables {
 	struct hlist_head images[1 << IMAGE_BITS];
 	struct hlist_head spaces[1 << SPACE_BITS];
-	unsigned long had_rows[BITS_TO_LONGS(PID_MAX_LIMIT)];	/* by task id: it ever got any */
+	unsigned long had_rows[BITS_TO_LONGS(PID_MAX_LIMIT)];	/* by task id: it ever had */
 } *tables;
 
 static siphash_key_t salt;		/* of images: paths are what others like */
@@ -263,12 +263,14 @@ void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct
 /* The oldest record there is; rows that were over before can be used again. */
 static u64 oldest_record(void)
 {
+	u64 now = get_jiffies_64();
+
 	if (!capture->oldest_record)
 		return 0;
 	/* It takes a look at all CPUs. */
-	if (oldest_asked != get_jiffies_64())
+	if (oldest_asked != now)
 		oldest = capture->oldest_record();
-	oldest_asked = get_jiffies_64();
+	oldest_asked = now;
 	return oldest;
 }
 
@@ -746,7 +748,7 @@ static void walk(struct space *space)
 
 static bool walk_is_due(const struct space *space)
 {
-	return get_jiffies_64() >= space->walk_due || READ_ONCE(hurry);
+	return time_after_eq64(get_jiffies_64(), space->walk_due) || READ_ONCE(hurry);
 }
 
 /* Know all of @space, if that can be had by a look at it now; else it comes later. */
@@ -1029,7 +1031,7 @@ bool kbarman_spaces_condemn(void)
 	unsigned int i;
 
 	if (nr_spaces < look_at &&
-	    (nr_bytes < look_at_bytes || get_jiffies_64() < looked + LOOK_PAUSE))
+	    (nr_bytes < look_at_bytes || time_before64(get_jiffies_64(), looked + LOOK_PAUSE)))
 		return false;
 	for (i = 0; i < ARRAY_SIZE(tables->spaces); i++) {
 		hlist_for_each_entry(space, &tables->spaces[i], node)

@@ -290,7 +290,7 @@ TEST_F(rows, code_that_is_moved_has_a_row_where_it_is)
 	EXPECT_TRUE(ends_in(capture_strings(self->map) + row->image_ptr, "/rows"));
 }
 
-/* It sleeps at start; what it does first when it runs is to map code, and its samples come later. */
+/* It sleeps at start, then maps code, and is sampled after that. */
 TEST_F(rows, a_chosen_process_that_maps_code_before_its_first_sample_has_rows_of_all)
 {
 	struct kbarman_configure c = sampling(&cpu_clock, 1);
