@@ -61,6 +61,17 @@ def fractions_and_signs_are_kept(tmp):
                                                                        ("two", -4.5)}, values
 
 
+def an_at_sign_in_a_path_is_no_rate(tmp):
+    os.makedirs(os.path.join(tmp, "soc@0"))
+    path = write(os.path.join(tmp, "soc@0", "temp"), "41")
+    last = write(os.path.join(tmp, "bus@x"), "42")
+    number = write(os.path.join(tmp, "cpu@5"), "43")
+    values = recorded(tmp, "--poll", f"heat={path}", "--poll", f"fast={path}@20", "--poll",
+                      f"bus={last}", "--poll", f"cpu={number}@10")[2]
+    assert {(name, value) for name, _, value, _ in values} == \
+        {("heat", 41), ("fast", 41), ("bus", 42), ("cpu", 43)}, values
+
+
 def the_rate_is_as_asked(tmp):
     path = write(os.path.join(tmp, "number"), "1")
     values = recorded(tmp, "--poll", f"slow={path}@2", "--poll", f"fast={path}@20",

@@ -513,17 +513,27 @@ static struct source *add_source(struct record_polls *polls, const struct kind *
 	return source;
 }
 
-/* Cuts "@HZ" off; 0: it is no rate. */
-static unsigned int take_hz(char *text)
+/* What stands behind the last '@', as a rate; 0: it is none that can be had. */
+static unsigned int parse_hz(const char *text)
 {
-	char *at = strrchr(text, '@'), *end;
-	unsigned long hz;
+	char *end;
+	unsigned long hz = *text >= '0' && *text <= '9' ? strtoul(text, &end, 10) : 0;
 
-	if (!at)
+	return hz && !*end && hz <= HZ_MAX ? (unsigned int)hz : 0;
+}
+
+/*
+ * Cuts "@HZ" off; 0: it is no rate. A path may have '@' in it (soc@0/temp): only a number at
+ * its very end is a rate.
+ */
+static unsigned int take_hz(char *text, bool path)
+{
+	char *at = strrchr(text, '@');
+
+	if (!at || (path && (!at[1] || at[1 + strspn(at + 1, "0123456789")])))
 		return DEFAULT_HZ;
 	*at = '\0';
-	hz = at[1] >= '0' && at[1] <= '9' ? strtoul(at + 1, &end, 10) : 0;
-	return hz && !*end && hz <= HZ_MAX ? (unsigned int)hz : 0;
+	return parse_hz(at + 1);
 }
 
 int record_polls_add_file(struct record_polls *polls, const char *text)
@@ -536,7 +546,7 @@ int record_polls_add_file(struct record_polls *polls, const char *text)
 	if (!copy)
 		return cli_fail("out of memory");
 	path = strchr(copy, '=');
-	hz = path ? take_hz(path + 1) : 1;
+	hz = path ? take_hz(path + 1, true) : 1;
 	if (!path || path == copy || !path[1] || !hz) {
 		free(copy);
 		return cli_fail(hz ? "--poll %s: give a name and a file, as in heat=/sys/class/thermal/"
@@ -565,7 +575,7 @@ int record_polls_add_file(struct record_polls *polls, const char *text)
 
 static int add_chart(struct record_polls *polls, char *name)
 {
-	unsigned int hz = take_hz(name);
+	unsigned int hz = take_hz(name, false);
 
 	if (!hz)
 		return cli_fail("--chart %s: a rate has 1 to 1000 readings a second", name);
