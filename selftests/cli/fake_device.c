@@ -19,12 +19,16 @@
  *	FAKE_KHZ	CPUs run at that most (not known)
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
+ *	FAKE_STOP	the process stops (SIGSTOP) before it closes this file
+ *	FAKE_READS	appends to this file the path of each file that is opened for reading
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -544,6 +548,42 @@ static bool ends_with(const char *path, const char *end)
 	return strlen(path) >= strlen(end) && !strcmp(path + strlen(path) - strlen(end), end);
 }
 
+static void note_read(const char *path)
+{
+	int (*real)(const char *, int, ...) = next("open64");
+	const char *log = getenv("FAKE_READS");
+	int fd = log ? real(log, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+	char line[PATH_MAX + 1];
+	int length = snprintf(line, sizeof(line), "%s\n", path);
+
+	if (fd < 0)
+		return;
+	if (write(fd, line, (size_t)length) != length)
+		abort();
+	close(fd);
+}
+
+FILE *fopen64(const char *path, const char *mode)
+{
+	FILE *(*real)(const char *, const char *) = next("fopen64");
+
+	if (*mode == 'r')
+		note_read(path);
+	return real(path, mode);
+}
+
+int close(int fd)
+{
+	int (*real)(int) = next("close");
+	const char *stop = getenv("FAKE_STOP");
+	char link[64], path[PATH_MAX] = "";
+
+	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
+	if (stop && readlink(link, path, sizeof(path) - 1) > 0 && !strcmp(path, stop))
+		raise(SIGSTOP);
+	return real(fd);
+}
+
 int open64(const char *path, int flags, ...)
 {
 	int (*real)(const char *, int, ...) = next("open64");
@@ -557,6 +597,8 @@ int open64(const char *path, int flags, ...)
 		return open_number(setting("FAKE_LIMIT", 100000));
 	if (ends_with(path, "/cpuinfo_max_freq"))
 		return open_number(setting("FAKE_KHZ", 0));
+	if (!(flags & (O_WRONLY | O_RDWR)))
+		note_read(path);
 	return strcmp(path, KBARMAN_DEVICE) ? real(path, flags, mode) : fake_open();
 }
 

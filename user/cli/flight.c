@@ -11,7 +11,6 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -63,17 +62,19 @@ static const char *run_path(const char *name)
 
 /*
  * The recorder holds a lock on the file while it lives, so neither a crash nor a process
- * with the same number can be taken for it. 0: there is none.
+ * with the same number can be taken for it. The lock is only asked about, never taken: a
+ * recorder that begins at the same moment must get it. 0: there is none.
  */
 static pid_t find_recorder(void)
 {
+	struct flock lock = { .l_type = F_WRLCK };
 	char text[32] = "";
 	pid_t pid = 0;
 	int fd = open(run_path("flight.pid"), O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return 0;
-	if (flock(fd, LOCK_EX | LOCK_NB) && errno == EWOULDBLOCK &&
+	if (!fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK &&
 	    read(fd, text, sizeof(text) - 1) > 0)
 		pid = (pid_t)strtol(text, NULL, 10);
 	close(fd);
@@ -83,6 +84,7 @@ static pid_t find_recorder(void)
 /* The recorder itself: the descriptor stays open for good. */
 static int hold_pid_file(void)
 {
+	struct flock lock = { .l_type = F_WRLCK };
 	static int fd;
 	char text[32];
 	int length;
@@ -90,7 +92,7 @@ static int hold_pid_file(void)
 	fd = open(run_path("flight.pid"), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
-	if (flock(fd, LOCK_EX | LOCK_NB))
+	if (fcntl(fd, F_OFD_SETLK, &lock))
 		return cli_fail("a flight recorder runs already: stop it by `kbarman flight stop'");
 	length = snprintf(text, sizeof(text), "%d\n", getpid());
 	if (ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
