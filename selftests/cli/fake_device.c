@@ -26,6 +26,7 @@
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <pthread.h>
 #include <signal.h>
@@ -146,6 +147,17 @@ static uint32_t add_string(const char *string, size_t length)
 	memcpy(fake.tables->strings + at, string, length);
 	__atomic_store_n(&start->string_table_length, at + (uint32_t)length + 1, __ATOMIC_RELEASE);
 	return at;
+}
+
+__attribute__((format(printf, 1, 2)))
+static void add_fact(const char *format, ...)
+{
+	char text[256];
+	va_list args;
+
+	va_start(args, format);
+	add_string(text, (size_t)vsnprintf(text, sizeof(text), format, args));
+	va_end(args);
 }
 
 static void add_task(uint32_t id, const char *name)
@@ -341,7 +353,8 @@ static int start(struct kbarman_start *s)
 	reset_tables();
 	add_task(0, "swapper");
 	add_task(1, "fake task");
-	add_string("kbarman.ext=1", 13);
+	add_fact("kbarman.ext=1");
+	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
 					    (unsigned long long)fake.config.sample,
 					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));
@@ -364,6 +377,9 @@ static int stop(void)
 		fake.running = false;
 		read_clock(&fake.stopped);
 		fake.tables->start.last_timestamp = fake.stopped.timestamp;
+		/* As if the clock had gone on while the machine slept. */
+		add_fact("kbarman.raw_end=%" PRIu64 ",%" PRIu64, (uint64_t)fake.stopped.timestamp,
+			 fake.started.raw_ns + fake.stopped.timestamp - fake.started.timestamp);
 	}
 	return 0;
 }

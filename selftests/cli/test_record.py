@@ -4,6 +4,7 @@
 fake_device.c, preloaded. What only a kernel can tell is tested in a VM."""
 import json
 import os
+import re
 import resource
 import shutil
 import signal
@@ -97,6 +98,35 @@ def kernel_text_is_mapped(tmp):
     assert os.path.getsize(os.path.join(tmp, "kbarman.cap")) < 100000
     with open(os.path.join(tmp, "kbarman.cap.kallsyms"), encoding="utf-8") as side:
         assert " _stext\n" in side.read()
+
+
+def spans_agree(tmp, *args, **settings):
+    """From when to when, by record, info, report and an export; returns it in ns."""
+    done = record(tmp, *args, "sleep", "0.5", env=fake(**settings))
+    said = float(re.search(r" in ([0-9.]+) s", done.stderr).group(1))
+    info = json.loads(tap.run("info", "-j", cwd=tmp).stdout.splitlines()[0])
+    text = tap.run("info", cwd=tmp).stdout
+    report = json.loads(tap.run("report", "-j", cwd=tmp).stdout.splitlines()[0])
+    span = info["last_ns"] - info["first_ns"]
+    assert span == report["duration_ns"] == info.get("duration_ns"), (info, report)
+    assert f" {span / 1e9:.6f} s" in re.search("^recorded .*$", text, re.M).group(0), text
+    assert f" {span / 1e9:.6f} s, " in tap.run("report", cwd=tmp).stdout
+    assert abs(said * 1e9 - span) < 1e6, (said, span)
+    return span
+
+
+def recorded_is_from_the_first_to_the_last_moment_in_all_verbs(tmp):
+    # a session in which nothing happens is as long as any
+    assert spans_agree(tmp, FAKE_RATE=0) >= 5e8 and not whole(tmp, least=0)[1]
+    assert spans_agree(tmp) >= 5e8
+
+
+def recorded_is_from_the_first_record_where_older_ones_were_overwritten(tmp):
+    span = spans_agree(tmp, "--mode", "overwrite", "-m", "64K", FAKE_RATE=100)
+    capture, records = check(os.path.join(tmp, "kbarman.cap"))
+    assert any(key.startswith("overwritten.") for key in capture.facts())
+    end = int(capture.facts()["raw_end"].split(",")[0])
+    assert span == end - records[0][2], (span, end, records[0][2])
 
 
 def an_idle_cpu_holds_nothing_back(tmp):

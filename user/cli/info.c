@@ -14,6 +14,7 @@
 
 #include "analysis/losses.h"
 #include "analysis/names.h"
+#include "analysis/recorded.h"
 #include "analysis/stops.h"
 #include "cli.h"
 #include "lines.h"
@@ -58,7 +59,7 @@ struct info {
 	struct core all;
 	uint32_t nr_cores;		/* with records */
 	uint64_t chains;		/* samples that have one */
-	int64_t first, last;		/* ns */
+	struct kb_recorded recorded;
 	unsigned int damage;
 	struct kb_json json;
 	bool people;
@@ -70,7 +71,6 @@ static void count(struct info *info, const struct kb_event *event)
 {
 	uint32_t core = event->core < info->header->max_cores ? event->core :
 			info->header->max_cores;
-	int64_t ns = kb_barman_ns(info->barman, event->timestamp);
 
 	if (!info->cores[core].nr++ && core < info->header->max_cores)
 		info->nr_cores++;
@@ -80,14 +80,8 @@ static void count(struct info *info, const struct kb_event *event)
 	kb_stops_feed(info->stops, event, ns);
 	if (event->type == KB_EVENT_UNKNOWN)
 		return;		/* its time stamp may be none */
-	if (!info->all.nr++) {
-		info->first = info->last = ns;
-		return;
-	}
-	if (ns < info->first)
-		info->first = ns;
-	if (ns > info->last)
-		info->last = ns;
+	info->all.nr++;
+	kb_recorded_add(&info->recorded, kb_barman_ns(info->barman, event->timestamp));
 }
 
 static int read_capture(struct info *info)
@@ -102,7 +96,8 @@ static int read_capture(struct info *info)
 		return cli_fail_error(&err);
 	info->header = kb_barman_header(info->barman);
 	info->cores = calloc((size_t)info->header->max_cores + 1, sizeof(*info->cores));
-	if (!info->cores || kb_losses_read(&info->losses, info->barman))
+	if (!info->cores || kb_losses_read(&info->losses, info->barman) ||
+	    kb_recorded_init(&info->recorded, info->barman))
 		return cli_fail("out of memory");
 	if (kb_names_create(&info->names, info->barman, &err) ||
 	    kb_stops_create(&info->stops, info->barman, &err))
@@ -136,7 +131,7 @@ static void line(struct info *info, const char *what, const char *text)
 
 static void line_of_time(struct info *info)
 {
-	uint64_t duration = (uint64_t)info->last - (uint64_t)info->first;
+	uint64_t duration = kb_recorded_duration(&info->recorded);
 	time_t seconds = info->header->unix_base_ns / 1000000000;
 	char text[64] = "";
 	struct tm tm;
@@ -163,7 +158,7 @@ static void line_of_counters(struct info *info)
 
 static void lines_of_records(struct info *info)
 {
-	double seconds = ((uint64_t)info->last - (uint64_t)info->first) / 1e9;
+	double seconds = kb_recorded_duration(&info->recorded) / 1e9;
 	struct kb_out *out = info->json.out;
 
 	kb_out_printf(out, "%-10s %" PRIu64, "records", info->all.nr);
@@ -352,8 +347,9 @@ static void print_json(struct info *info)
 	kb_json_string(json, "fallback", fact(info, "fallback"));
 	kb_json_string(json, "clock_unsteady", fact(info, "clock_unsteady"));
 	kb_json_u64(json, "unix_base_ns", h->unix_base_ns);
-	kb_json_i64(json, "first_ns", info->first);
-	kb_json_i64(json, "last_ns", info->last);
+	kb_json_i64(json, "first_ns", kb_recorded_first(&info->recorded));
+	kb_json_i64(json, "last_ns", kb_recorded_last(&info->recorded));
+	kb_json_u64(json, "duration_ns", kb_recorded_duration(&info->recorded));
 	kb_json_u64(json, "max_cores", h->max_cores);
 	kb_json_u64(json, "cores", info->nr_cores);
 	kb_json_u64(json, "tasks", h->nr_tasks);

@@ -12,6 +12,7 @@
 
 #include <kbarman/barman.h>
 
+#include "analysis/recorded.h"
 #include "cli.h"
 #include "sandbox.h"
 
@@ -36,7 +37,7 @@ struct recovered {
 	struct kb_salvage salvage;
 	uint64_t records, untold;	/* of them, those that the header did not tell of */
 	uint64_t refused;		/* that contradict the header, as damage does */
-	int64_t first_ns, last_ns;
+	struct kb_recorded recorded;
 };
 
 /* ---- tables ---- */
@@ -113,11 +114,8 @@ static int write_records(struct kb_barman *from, struct kb_barman_writer *writer
 			continue;
 		}
 		/* "The last time that was known", as version 3 writes it, is no time. */
-		if (event.timestamp != UINT64_MAX) {
-			sum->last_ns = kb_barman_ns(from, event.timestamp);
-			if (!sum->records)
-				sum->first_ns = sum->last_ns;
-		}
+		if (event.timestamp != UINT64_MAX)
+			kb_recorded_add(&sum->recorded, kb_barman_ns(from, event.timestamp));
 		sum->records++;
 		sum->untold += sum->salvage.untold && event.offset >= told;
 	}
@@ -131,6 +129,8 @@ static int recover(struct kb_barman *from, const struct cli_output *out, struct 
 	struct kb_error err = { 0 };
 	int ret;
 
+	if (kb_recorded_init(&sum->recorded, from))
+		return cli_fail("out of memory");
 	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
 	if (ret)
 		return cli_fail("%s: %s", out->path, err.text);
@@ -209,7 +209,7 @@ static void say_what_was_kept(const char *name, const struct recovered *sum)
 	const struct kb_salvage *s = &sum->salvage;
 
 	cli_note("%s: %" PRIu64 " records kept, %.3f s of %" PRIu64 " bytes", name, sum->records,
-		 (double)(sum->last_ns - sum->first_ns) / 1e9, s->told + s->untold);
+		 (double)kb_recorded_duration(&sum->recorded) / 1e9, s->told + s->untold);
 	if (sum->untold)
 		cli_note("%" PRIu64 " of them stand behind what the header tells of", sum->untold);
 	if (s->dropped)

@@ -30,8 +30,8 @@ static const char usage[] =
 	"  -C, --cpu LIST         only samples on these CPUs, as in 0-3,8\n"
 	"      --task NAME        only samples of tasks of this name\n"
 	"      --tid ID           only samples of this task, or of this process\n"
-	"      --time FROM,TO     only samples in these seconds since the first record; either\n"
-	"                         may be left out\n"
+	"      --time FROM,TO     only samples in these seconds since the beginning; either may\n"
+	"                         be left out\n"
 	"      --children         add to each function what it called; needs call chains\n"
 	"      --counters         a column for each counter, by symbol and by task\n"
 	"      --lines            tell lines of source files apart, too: as --sort ...,line\n"
@@ -383,8 +383,7 @@ static int order_tables(struct report *report)
 	report->task_rows = kb_hot_rows(report->by_tid, report->count, &report->nr_task_rows,
 					&totals);
 	report->sched_tasks = kb_sched_tasks(report->sched, &report->nr_sched_tasks);
-	report->duration_ns = (uint64_t)kb_timeline_last(report->timeline) -
-			      (uint64_t)kb_timeline_first(report->timeline);
+	report->duration_ns = kb_timeline_duration(report->timeline);
 	report->waits = kb_offcpu_longest(report->offcpu, &report->nr_waits);
 	if (!report->rows || !report->task_rows ||
 	    !finish_tree(kb_offcpu_tree(report->offcpu), false, &report->waiting) ||

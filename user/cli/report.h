@@ -24,7 +24,7 @@
 #include "analysis/timeline.h"
 #include "sym/tasks.h"
 
-/* Which samples count. Times are ns since the first record. */
+/* Which samples count. Times are ns since the beginning. */
 struct report_filter {
 	const uint64_t *cpus;		/* bit map as of kb_cpulist_parse(); NULL: all */
 	unsigned int nr_cpu_words;
@@ -83,7 +83,7 @@ struct report {
 	uint32_t nr_waits;
 	const struct kb_sched_task *sched_tasks;
 	uint32_t nr_sched_tasks;
-	uint64_t duration_ns;
+	uint64_t duration_ns;		/* that was recorded: analysis/recorded.h */
 };
 
 /*

@@ -559,7 +559,7 @@ static void put_waits(const struct report *report)
 {
 	uint32_t i;
 
-	put_title("Longest waits (times in ms since the first record)");
+	put_title("Longest waits (times in ms since the beginning)");
 	printf("#       Wait         Since  Why            PID      TID  Task\n#\n");
 	for (i = 0; i < report->nr_waits && i < WAITS; i++) {
 		const struct kb_wait *wait = &report->waits[i];

@@ -111,6 +111,8 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 		}
 		ret = kb_barman_writer_record(r->writer, record.data, record.length);
 		r->totals.records++;
+		if (!r->first_timestamp)
+			r->first_timestamp = record.timestamp;
 		if (r->ring_of_source[record.source])
 			r->rings[r->ring_of_source[record.source] - 1].records++;
 		r->unsynced += record.length;

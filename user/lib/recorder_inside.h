@@ -45,6 +45,7 @@ struct kb_recorder {
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
 	uint32_t task_facts_done;
+	uint64_t first_timestamp;	/* ticks, of the records in the file; 0: none yet */
 	bool is_frozen;
 	struct kb_frozen frozen;	/* what the rings' views are of, if so */
 	struct kb_recorder_totals totals;

@@ -326,6 +326,20 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
+/* What readers will make of the file: see analysis/recorded.h. */
+static uint64_t recorded_ns(const struct kb_recorder *r, uint64_t from, uint64_t until,
+			    bool overwritten)
+{
+	const struct bm_protocol_clock_info *clock = &recorder_header(r)->header->clock_info;
+
+	if (overwritten && r->first_timestamp > from)
+		from = r->first_timestamp;
+	if (until <= from || !clock->timestamp_divisor)
+		return 0;
+	return (uint64_t)((double)(until - from) * (double)clock->timestamp_multiplier /
+			  (double)clock->timestamp_divisor);
+}
+
 int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 {
 	struct kbarman_stats stats;
@@ -339,8 +353,9 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 		ret = write_ring_facts(r, &r->rings[i], err);
 	if (ret)
 		return ret;
-	r->totals.duration_ns = (r->is_frozen ? clock.now : clock.stop).raw_ns -
-				clock.start.raw_ns;
+	r->totals.duration_ns = recorded_ns(r, clock.start.timestamp, r->is_frozen ?
+					    clock.now.timestamp : clock.stop.timestamp,
+					    stats.overwritten);
 	for (unsigned int i = 0; kb_miss_name(i) && !ret; i++) {
 		if (stats.missed[i])
 			ret = number_fact(r, stats.missed[i], "missed.%s", kb_miss_name(i));

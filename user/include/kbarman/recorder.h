@@ -97,7 +97,8 @@ struct kb_recorder_totals {
 	uint64_t dropped;		/* inserted, but there was no room */
 	uint64_t unordered;		/* of them, those older than the one before */
 	uint64_t damaged;		/* times that a part of a ring could not be read */
-	uint64_t duration_ns;		/* start to stop; known after finish */
+	uint64_t duration_ns;		/* start to stop; if older records were overwritten,
+					 * from the first record on; known after finish */
 	uint64_t missed_rows;		/* tasks, maps and facts that did not fit the file */
 	unsigned int nr_cpus;		/* that have a ring */
 	bool recycled;			/* frozen: names of tasks that have ended may be

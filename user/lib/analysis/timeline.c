@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/losses.h"
+#include "analysis/recorded.h"
 #include "analysis/timeline.h"
 
 enum cpu_state {
@@ -34,8 +35,7 @@ struct kb_timeline {
 	uint32_t max_cores;
 	uint32_t next;		/* kb_timeline_end(): the next core to close */
 	bool has_tasks;
-	int64_t first, last;	/* ns: the earliest and the latest record; first > last:
-				 * there was none */
+	struct kb_recorded recorded;
 	struct cpu *cpus;
 };
 
@@ -70,11 +70,9 @@ int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 		goto err_memory;
 	timeline->barman = barman;
 	timeline->max_cores = max_cores;
-	timeline->first = INT64_MAX;
-	timeline->last = INT64_MIN;
 	for (core = 0; core < max_cores; core++)
 		timeline->cpus[core].last = INT64_MIN;
-	if (read_losses(timeline))
+	if (read_losses(timeline) || kb_recorded_init(&timeline->recorded, barman))
 		goto err_memory;
 	timeline->lost_series = kb_names_lost_series(names);
 	timeline->has_tasks = kb_barman_header(barman)->max_task_infos;
@@ -196,10 +194,7 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 	unsigned int n = 0;
 	struct cpu *cpu;
 
-	if (ns < timeline->first)
-		timeline->first = ns;
-	if (ns > timeline->last)
-		timeline->last = ns;
+	kb_recorded_add(&timeline->recorded, ns);
 	if (event->core >= timeline->max_cores || event->type == KB_EVENT_UNKNOWN)
 		return 0;
 	cpu = &timeline->cpus[event->core];
@@ -230,20 +225,17 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 
 int64_t kb_timeline_first(const struct kb_timeline *timeline)
 {
-	return timeline->first > timeline->last ? 0 : timeline->first;
+	return kb_recorded_first(&timeline->recorded);
 }
 
 int64_t kb_timeline_last(const struct kb_timeline *timeline)
 {
-	uint64_t ticks = kb_barman_header(timeline->barman)->last_timestamp;
-	int64_t latest = timeline->first > timeline->last ? 0 : timeline->last, ns;
-	const struct kb_error *damage;
+	return kb_recorded_last(&timeline->recorded);
+}
 
-	/* ~0 is no time, and what a cut-off file's header says happened elsewhere */
-	if (ticks == UINT64_MAX || kb_barman_damage(timeline->barman, &damage))
-		return latest;
-	ns = kb_barman_ns(timeline->barman, ticks);
-	return ns > latest ? ns : latest;
+uint64_t kb_timeline_duration(const struct kb_timeline *timeline)
+{
+	return kb_recorded_duration(&timeline->recorded);
 }
 
 /* The next slice of a CPU that is still open, the one behind a loss after that. */

@@ -66,9 +66,10 @@ unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_even
 /* After the last event, until it returns false: the slices that are still open. */
 bool kb_timeline_end(struct kb_timeline *timeline, struct kb_slice *slice);
 
-/* When the capture starts and ends: ns, of the events fed so far and of its header. */
+/* From when to when it was recorded: see analysis/recorded.h. ns, by the events so far. */
 int64_t kb_timeline_first(const struct kb_timeline *timeline);
 int64_t kb_timeline_last(const struct kb_timeline *timeline);
+uint64_t kb_timeline_duration(const struct kb_timeline *timeline);
 
 /* Who runs on @core after the events fed so far; false: unknown. */
 bool kb_timeline_running(const struct kb_timeline *timeline, uint32_t core, uint32_t *task_id);

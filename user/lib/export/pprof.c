@@ -411,7 +411,6 @@ static void put_facts(struct pprof *x)
 {
 	static const char *const keys[] = { "command", "host", "release" };
 	int64_t first = kb_timeline_first(x->walk.timeline);
-	int64_t last = kb_timeline_last(x->walk.timeline);
 	uint64_t epoch = kb_barman_header(x->barman)->unix_base_ns;
 	char comment[KB_STACK_LABEL];
 	uint32_t string;
@@ -434,7 +433,7 @@ static void put_facts(struct pprof *x)
 		return;
 	at = kb_proto_put_uint(at, PROFILE_TIME, epoch + (uint64_t)first);
 	kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DURATION,
-						(uint64_t)last - (uint64_t)first));
+						kb_timeline_duration(x->walk.timeline)));
 }
 
 static void put_all(struct pprof *x)

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: MIT
+/* See recorded.h: the one place that knows what "recorded" means. */
+#include "analysis/losses.h"
+#include "analysis/recorded.h"
+
+int kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman)
+{
+	struct kb_losses losses;
+	int ret = kb_losses_read(&losses, barman);
+
+	if (ret)
+		return ret;
+	*recorded = (struct kb_recorded){
+		.barman = barman,
+		/* The kernel module sets the time's base and this fact at the same moment. */
+		.from_start = kb_barman_fact(barman, "raw_base") && !losses.overwritten,
+		.first = INT64_MAX,
+		.last = INT64_MIN,
+	};
+	kb_losses_release(&losses);
+	return 0;
+}
+
+int64_t kb_recorded_first(const struct kb_recorded *recorded)
+{
+	int64_t first = recorded->first > recorded->last ? 0 : recorded->first;
+
+	return recorded->from_start && first > 0 ? 0 : first;
+}
+
+int64_t kb_recorded_last(const struct kb_recorded *recorded)
+{
+	uint64_t ticks = kb_barman_header(recorded->barman)->last_timestamp;
+	int64_t last = recorded->first > recorded->last ? 0 : recorded->last, ns;
+	const struct kb_error *damage;
+
+	/* ~0 is no time, and what a cut-off file's header says happened elsewhere */
+	if (ticks == UINT64_MAX || kb_barman_damage(recorded->barman, &damage))
+		return last;
+	ns = kb_barman_ns(recorded->barman, ticks);
+	return ns > last ? ns : last;
+}
+
+uint64_t kb_recorded_duration(const struct kb_recorded *recorded)
+{
+	return (uint64_t)kb_recorded_last(recorded) - (uint64_t)kb_recorded_first(recorded);
+}
