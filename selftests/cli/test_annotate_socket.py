@@ -376,6 +376,23 @@ def what_is_beside_a_capture_may_be_damaged(tmp):
         assert tap.run("check", out).returncode == 0
 
 
+def pictures_survive_a_renamed_capture_and_are_missed_without_their_file(tmp):
+    recording = Recording(tmp)
+    sent(connect(UNIX), me(), *all_thirteen(now()))
+    recording.stop()
+    outs = [os.path.join(tmp, f"{number}.annotate") for number in range(2)]
+    assert tap.run("convert", recording.path, "--to", "annotate", "-o", outs[0]).returncode == 0
+    renamed = os.path.join(tmp, "renamed.cap")
+    os.rename(recording.path, renamed)
+    done = tap.run("convert", renamed, "--to", "annotate", "-o", outs[1])
+    with open(outs[0], "rb") as one, open(outs[1], "rb") as other:
+        assert done.returncode == 0 and one.read() == other.read(), done
+    os.remove(recording.path + ".annotate-side")
+    done = tap.run("convert", renamed, "--to", "annotate", "-o", outs[1])
+    name = os.path.basename(recording.path) + ".annotate-side"
+    assert f"there is no {name} beside the capture" in done.stderr, done
+
+
 def each_clients_setup_is_beside_it(tmp):
     recording = Recording(tmp)
     first, second = connect(TCP), connect(TCP)

@@ -4,6 +4,7 @@
 import gzip
 import os
 import random
+import shutil
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -62,6 +63,46 @@ def another_machine_does_not_overwrite_it(tmp):
         assert file.read() == saved
     # unless it is told to have that machine's files
     assert tap.run("bundle", "--symfs", "/", cwd=tmp).returncode == 0
+
+
+def moved(tmp, *suffixes, host="elsewhere"):
+    """A capture of another machine, renamed; these of its side files came along."""
+    name = os.path.join(tmp, "kbarman.cap")
+    program = make(tmp, name, name="kbarman.cap", host=os.uname().nodename)
+    assert tap.run("bundle", cwd=tmp).returncode == 0
+    make(tmp, name, name="kbarman.cap", host=host)
+    os.remove(program)
+    os.mkdir(os.path.join(tmp, "far"))
+    for suffix in suffixes:
+        os.rename(name + suffix, os.path.join(tmp, "far", "kbarman.cap" + suffix))
+    os.rename(name, os.path.join(tmp, "far", "renamed.cap"))
+    return os.path.join(tmp, "far", "renamed.cap")
+
+
+def a_renamed_capture_finds_what_was_beside_it(tmp):
+    path = moved(tmp, ".kallsyms", ".symbols")
+    rows, errors = lines(tmp, path)
+    found = {row["symbol"] for row in rows if row["kind"] == "symbol"}
+    assert {"burn_sixty", "schedule", "mod_work"} <= found and not errors, (found, errors)
+    info = tap.run("info", path).stdout
+    assert "kbarman.cap.symbols" in info and "taken from" not in info, info
+
+
+def what_another_capture_of_that_name_has_is_not_taken(tmp):
+    path = moved(tmp, ".kallsyms", ".symbols")
+    shutil.copy(path, os.path.join(tmp, "far", "kbarman.cap"))
+    rows, _ = lines(tmp, path)
+    assert not {row["symbol"] for row in rows if row["kind"] == "symbol"} - {None}, rows
+
+
+def a_side_file_that_is_missing_is_named(tmp):
+    path = moved(tmp)
+    _, errors = lines(tmp, path)
+    assert "bring kbarman.cap.symbols along" in errors, errors
+    assert "no kbarman.cap.kallsyms beside the capture" in errors, errors
+    info = tap.run("info", path).stdout
+    assert "made on elsewhere; bring kbarman.cap.symbols along" in info, info
+    assert "taken from" not in info, info
 
 
 def a_replaced_program_does_not_change_names(tmp):

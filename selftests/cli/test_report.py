@@ -43,14 +43,14 @@ def build(tmp, *flags):
     return program, symbols, offset, vaddr, (size + 4095) // 4096 * 4096
 
 
-def make(tmp, path, weights=((60, 1000), (30, 1000), (10, 1000))):
+def make(tmp, path, weights=((60, 1000), (30, 1000), (10, 1000)), **facts):
     """60/30/10 samples of a PIE in task 7, kernel samples in task 8 and idle."""
     program, symbols, offset, vaddr, size = build(tmp, "-pie", "-fPIE")
     capture = Maker(cores=2, counters=[17, 8], facts={
         "host": HOST, "release": "6.1.0-test", "command": "./truth", "filter": "none",
         "counter.0.0": "cycles", "counter.0.1": "instructions",
         "counter.1.0": "cycles", "counter.1.1": "instructions",
-        "written.0": "1000", "written.1": "10", "tgid.1": "7", "tgid.2": "7"})
+        "written.0": "1000", "written.1": "10", "tgid.1": "7", "tgid.2": "7", **facts})
     capture.task(0, "swapper")
     capture.task(7, "truth")
     capture.task(8, "thread")

@@ -18,6 +18,7 @@
 
 #include "cli.h"
 #include "export/annotate_side.h"
+#include "sym/side.h"
 #include "connect.h"
 #include "directory.h"
 #include "sandbox.h"
@@ -317,17 +318,11 @@ static int map_picture(struct convert *c)
 }
 
 /* What Annotate clients said during the recording, if there is something, to be freed. */
-static char *find_beside(const struct convert *c)
+static char *find_beside(const struct convert *c, const struct kb_barman *barman)
 {
-	char *path;
-
-	if (strcmp(c->export->name, "annotate") || !strcmp(c->input, "-") ||
-	    asprintf(&path, "%s" ANNOTATE_SIDE_SUFFIX, c->input) < 0)
+	if (strcmp(c->export->name, "annotate"))
 		return NULL;
-	if (!access(path, F_OK))
-		return path;
-	free(path);
-	return NULL;
+	return kb_side_find(barman, c->input, ANNOTATE_SIDE_SUFFIX);
 }
 
 static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
@@ -339,7 +334,7 @@ static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symboli
 
 	if (result)
 		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
-	beside = find_beside(c);
+	beside = find_beside(c, barman);
 	c->options.beside = beside;
 	result = c->export->run(barman, symbolizer, &c->options, out, err);
 	kb_out_destroy(out);

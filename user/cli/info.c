@@ -8,7 +8,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <kbarman/barman.h>
 
@@ -19,6 +18,9 @@
 #include "cli.h"
 #include "lines.h"
 #include "sandbox.h"
+#include "sym/bundle.h"
+#include "sym/kernel.h"
+#include "sym/side.h"
 
 #define NR_TYPES	(KB_EVENT_HALT + 1)
 
@@ -227,17 +229,23 @@ static const char *host(const struct info *info)
 	return fact(info, "host") ? fact(info, "host") : info->header->target_name;
 }
 
-/* Is there PATH.SUFFIX, which carries names? */
-static bool has_side(const struct info *info, const char *suffix)
+/* Where the verbs that resolve addresses will find the names of programs and libraries. */
+static void line_of_symbols(struct info *info)
 {
-	char *path;
-	bool there;
+	char *saved = kb_side_find(info->barman, info->path, KB_BUNDLE_SUFFIX), text[640];
+	const char *name = kb_side_name(info->barman);
 
-	if (asprintf(&path, "%s.%s", info->path, suffix) < 0)
-		return false;
-	there = access(path, R_OK) == 0;
-	free(path);
-	return there;
+	if (saved)
+		snprintf(text, sizeof(text), "saved beside the capture, in %s", saved);
+	else if (kb_kernel_is_elsewhere(info->barman))
+		snprintf(text, sizeof(text), "not here: the capture was made on %.100s; bring "
+			 "%.200s" KB_BUNDLE_SUFFIX " along (see kbarman bundle)", host(info),
+			 name ? name : "CAPTURE");
+	else
+		snprintf(text, sizeof(text), "taken from the images (see kbarman bundle)");
+	free(saved);
+	if (strcmp(info->path, "-"))
+		line(info, "symbols", text);
 }
 
 static void print_text(struct info *info)
@@ -272,8 +280,7 @@ static void print_text(struct info *info)
 	lines_of_records(info);
 	lines_of_losses(info);
 	lines_of_stops(info);
-	line(info, "symbols", !strcmp(info->path, "-") ? NULL : has_side(info, "symbols") ?
-	     "saved beside the capture" : "taken from the images (see kbarman bundle)");
+	line_of_symbols(info);
 }
 
 /* ---- what programs read ---- */

@@ -391,10 +391,13 @@ static int configure(struct recording *rec)
 static int write_request(struct recording *rec, struct kb_error *err)
 {
 	const struct options *o = &rec->options;
+	const char *name = record_output_name(&rec->output);
 	char text[4096];
 	size_t used = 0;
-	int ret;
+	int ret = name ? kb_recorder_fact(rec->recorder, "name", name, err) : 0;
 
+	if (ret)
+		return ret;
 	if (o->processes.nr)
 		snprintf(text, sizeof(text), "pid:%s", o->pids_text);
 	ret = kb_recorder_fact(rec->recorder, "filter",

@@ -115,6 +115,13 @@ void record_output_side_done(struct record_output *out, bool useful)
 		unlink(out->side_partial);
 }
 
+const char *record_output_name(const struct record_output *out)
+{
+	const char *slash = out->spooled ? NULL : strrchr(out->final, '/');
+
+	return out->spooled ? NULL : slash ? slash + 1 : out->final;
+}
+
 uint64_t record_output_size(const struct record_output *out)
 {
 	struct stat st;

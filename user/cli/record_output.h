@@ -38,6 +38,9 @@ FILE *record_output_side_again(struct record_output *out);
 /* It is written; keep it only if it is @useful. */
 void record_output_side_done(struct record_output *out, bool useful);
 
+/* What the capture is called, without directories, for the fact "name"; NULL: nothing. */
+const char *record_output_name(const struct record_output *out);
+
 /* Bytes of the capture. */
 uint64_t record_output_size(const struct record_output *out);
 

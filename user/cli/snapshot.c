@@ -56,6 +56,7 @@ static void save_kernel_symbols(struct record_output *output)
 
 static int save(struct kb_device *device, struct record_output *output)
 {
+	const char *name = record_output_name(output);
 	struct kb_recorder_totals totals;
 	struct kb_recorder *recorder;
 	struct kb_error err;
@@ -64,6 +65,7 @@ static int save(struct kb_device *device, struct record_output *output)
 	if (kb_recorder_freeze(&recorder, device, output->fd, &err))
 		return cli_fail_error(&err);
 	ret = kb_recorder_fact(recorder, "snapshot", "1", &err) ?:
+	      (name ? kb_recorder_fact(recorder, "name", name, &err) : 0) ?:
 	      kb_recorder_finish(recorder, true, &err);
 	kb_recorder_totals(recorder, &totals);
 	kb_recorder_destroy(recorder);

@@ -20,6 +20,7 @@
 #include "export/label.h"
 #include "format/annotate.h"
 #include "format/barman_reader.h"
+#include "sym/side.h"
 
 #define VIEW		0x6b62		/* uid of the activity map: "kb" */
 #define KEY_ACTIVITY	1
@@ -42,6 +43,7 @@ struct annotate {
 	struct kb_timeline *timeline;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint32_t job;		/* the last one's uid */
+	bool no_pictures;	/* there were some, which are not here */
 	double *scales;		/* of each series: what its values are multiplied by */
 	struct kb_leb now;	/* of the record that is being written */
 	struct kb_leb *since; /* of each CPU's last switch or halt: slices begin there */
@@ -378,9 +380,11 @@ static void write_annotation(struct annotate *x, const struct kb_event *event)
 	bool colour = event->annotation.colour;
 
 	/* The picture that it belongs to has it, too. */
-	if (x->options->beside && event->annotation.group == ANNOTATE_SIDE_GROUP &&
-	    !event->annotation.type)
-		return;
+	if (event->annotation.group == ANNOTATE_SIDE_GROUP && !event->annotation.type) {
+		if (x->options->beside)
+			return;
+		x->no_pictures = true;
+	}
 	switch (event->annotation.type) {
 	case 1:
 		write_note(x, colour ? KB_ANNOTATE_COLOR_MARKER : KB_ANNOTATE_MARKER, event,
@@ -530,6 +534,10 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		write_event(x, &event);
 	while (kb_timeline_end(x->timeline, &slice))
 		write_slice(x, &slice, UINT64_MAX);
+	if (x->no_pictures)
+		kb_export_say(options, "pictures that programs sent are missing: there is no %.200s"
+			      ANNOTATE_SIDE_SUFFIX " beside the capture: move it along",
+			      kb_side_name(barman) ?: "CAPTURE");
 	result = kb_export_end(barman, out, result, err);
 out:
 	free(x->scales);

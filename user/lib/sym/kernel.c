@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "sym/kernel.h"
+#include "sym/side.h"
 
 static bool fact_is(const struct kb_barman *barman, const char *key, const char *value)
 {
@@ -54,13 +55,9 @@ char *kb_kernel_symbols_path(const struct kb_barman *barman, const char *capture
 
 	if (option)
 		return strdup(option);
-	if (capture && strcmp(capture, "-") != 0) {
-		if (asprintf(&path, "%s.kallsyms", capture) < 0)
-			return NULL;
-		if (access(path, F_OK) == 0)
-			return path;
-		free(path);
-	}
+	path = kb_side_find(barman, capture, ".kallsyms");
+	if (path)
+		return path;
 	return kb_kernel_is_running(barman) ? strdup("/proc/kallsyms") : NULL;
 }
 

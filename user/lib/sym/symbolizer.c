@@ -25,6 +25,7 @@
 #include "sym/kernel.h"
 #include "sym/maps.h"
 #include "sym/place.h"
+#include "sym/side.h"
 #include "sym/tasks.h"
 
 struct kb_symbolizer {
@@ -83,8 +84,9 @@ static int load_kallsyms(struct kb_symbolizer *symbolizer)
 	symbolizer->kallsyms_tried = true;
 	if (!symbolizer->kallsyms_path)
 		return kb_error_set(&symbolizer->kallsyms_error, -ENOENT, KB_NO_OFFSET,
-				    "there is no CAPTURE.kallsyms beside the capture: give the "
-				    "kernel's symbols with --kallsyms FILE");
+				    "there is no %.200s.kallsyms beside the capture: move it along, "
+				    "or give the kernel's symbols with --kallsyms FILE",
+				    kb_side_name(symbolizer->barman) ?: "CAPTURE");
 	ret = kb_kallsyms_load(kallsyms, symbolizer->kallsyms_path, &symbolizer->kallsyms_error);
 	if (ret)
 		return ret;
@@ -97,18 +99,13 @@ static int load_kallsyms(struct kb_symbolizer *symbolizer)
 }
 
 /* CAPTURE.symbols, if it is there. What is wrong with it is no reason to stop. */
-static int read_bundle(struct kb_symbolizer *symbolizer, const char *capture)
+static void read_bundle(struct kb_symbolizer *symbolizer, const char *capture)
 {
-	char *path;
+	char *path = kb_side_find(symbolizer->barman, capture, KB_BUNDLE_SUFFIX);
 
-	if (!capture || strcmp(capture, "-") == 0)
-		return 0;
-	if (asprintf(&path, "%s" KB_BUNDLE_SUFFIX, capture) < 0)
-		return -ENOMEM;
-	if (access(path, F_OK) == 0)
+	if (path)
 		kb_bundle_read(&symbolizer->images, path, &symbolizer->bundle_error);
 	free(path);
-	return 0;
 }
 
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
@@ -148,7 +145,7 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 	if (!ret)
 		ret = set_symfs(symbolizer, options->symfs);
 	if (!ret)
-		ret = read_bundle(symbolizer, path);
+		read_bundle(symbolizer, path);
 	if (ret || !symbolizer->row_images) {
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 		goto err_destroy;
@@ -631,7 +628,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context)
 {
 	struct listener listener = { .say = say, .context = context };
-	char sentence[512];
+	char sentence[640];
 
 	if (symbolizer->bundle_error.code)
 		say(context, symbolizer->bundle_error.text);
@@ -642,10 +639,11 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 		say(context, "no lines, they need libdw: install the package libdw1, or "
 		    "elfutils-libs");
 	if (symbolizer->images.was_foreign) {
-		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: run "
-			 "`kbarman bundle' there, or give that machine's tree with --symfs DIR "
-			 "(/: the files of this one will do)",
-			 kb_barman_fact(symbolizer->barman, "host"));
+		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: bring "
+			 "%.200s.symbols along, which `kbarman bundle' there makes, or give that "
+			 "machine's tree with --symfs DIR (/: the files of this one will do)",
+			 kb_barman_fact(symbolizer->barman, "host"),
+			 kb_side_name(symbolizer->barman) ?: "CAPTURE");
 		say(context, sentence);
 	}
 	if (symbolizer->nameless_kernel) {
