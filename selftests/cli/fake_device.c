@@ -19,6 +19,7 @@
  *	FAKE_KHZ	CPUs run at that most (not known)
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
+ *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
  *	FAKE_STOP	the process stops (SIGSTOP) before it closes this file
  *	FAKE_READS	appends to this file the path of each file that is opened for reading
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
@@ -38,6 +39,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -86,6 +88,7 @@ static struct {
 	uint64_t written[MAX_CPUS], overwritten[MAX_CPUS], lost[MAX_CPUS];
 	struct kbarman_clock_pair started, stopped;
 	uint64_t sleep;			/* ns */
+	bm_uintptr pc;
 	pthread_t writer;
 	pthread_mutex_t lock;
 	unsigned int nr_series;		/* a chart each */
@@ -233,14 +236,20 @@ static void wake(void)
 		return;
 }
 
-static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task)
+struct sample {
+	struct bm_protocol_sample fields;
+	bm_uintptr pc;
+	__u64 counter;
+} __attribute__((packed, aligned(4)));
+
+static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bool sample)
 {
 	struct bm_datastore_header_data *store = fake.stores[cpu];
 	uint64_t w = store->write_offset, r = __atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE);
 	struct bm_protocol_task_switch *record;
 
 	/* Blocks are of one size that divides the ring: no padding, no straddling. */
-	const uint64_t block = 32, length = block - sizeof(bm_uintptr);
+	const uint64_t block = fake.pc ? 64 : 32, length = block - sizeof(bm_uintptr);
 
 	if (w + block - r > store->buffer_length) {
 		if (fake.config.mode == KBARMAN_MODE_STREAM) {
@@ -256,6 +265,10 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task)
 	record = (void *)(word_at(cpu, w) + 1);
 	*record = (struct bm_protocol_task_switch){
 		.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
+	if (sample)
+		*(struct sample *)(void *)record = (struct sample){
+			.fields = { { BM_RECORD_SAMPLE_WITH_PC, cpu, timestamp }, task, 0 },
+			.pc = fake.pc, .counter = 1000 };
 	store->total_written += block;
 	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);
 	fake.written[cpu]++;
@@ -269,7 +282,7 @@ static void write_burst(void)
 	for (unsigned int i = 0; i < fake.rate; i++)
 		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 			if (cpu != fake.idle)
-				write_record(cpu, ticks(), i % 2);
+				write_record(cpu, ticks(), i % 2, fake.pc && i % 4 == 3);
 	pthread_mutex_unlock(&fake.lock);
 }
 
@@ -343,6 +356,7 @@ static int configure(const struct kbarman_configure *config)
 static int start(struct kbarman_start *s)
 {
 	char sample[64];
+	struct utsname name;
 
 	if (fails("start")) {
 		s->event = 0;
@@ -358,6 +372,10 @@ static int start(struct kbarman_start *s)
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
 					    (unsigned long long)fake.config.sample,
 					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));
+	if (fake.pc && !uname(&name)) {
+		add_fact("kbarman.host=%s", name.nodename);
+		add_fact("kbarman.release=%s", name.release);
+	}
 	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 		fake.tables->tail.pmus[cpu] = (struct bm_protocol_header_pmu_settings){
 			.midr = 7, .num_counters = 1, .counter_types = { 0x11 } };
@@ -543,6 +561,7 @@ static int fake_open(void)
 	fake.rate = setting("FAKE_RATE", 10);
 	fake.idle = setting("FAKE_IDLE", MAX_CPUS);
 	fake.sleep = setting("FAKE_SLEEP", 0) * 1000000ULL;
+	fake.pc = getenv("FAKE_PC") ? (bm_uintptr)strtoull(getenv("FAKE_PC"), NULL, 0) : 0;
 	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	return fake.fd;
 }
@@ -598,6 +617,21 @@ int close(int fd)
 	if (stop && readlink(link, path, sizeof(path) - 1) > 0 && !strcmp(path, stop))
 		raise(SIGSTOP);
 	return real(fd);
+}
+
+/* libz's */
+int open(const char *path, int flags, ...)
+{
+	int (*real)(const char *, int, ...) = next("open");
+	va_list args;
+	int mode;
+
+	va_start(args, flags);
+	mode = va_arg(args, int);
+	va_end(args);
+	if (!(flags & (O_WRONLY | O_RDWR)))
+		note_read(path);
+	return real(path, flags, mode);
 }
 
 int open64(const char *path, int flags, ...)

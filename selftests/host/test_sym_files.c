@@ -330,6 +330,26 @@ static void test_namesakes(void)
 	tap_is(kb_namesakes_find(&namesakes, NULL, "/a", &rows), 0, "nor_is_there_one_without_rows");
 }
 
+/* Another capture, as `kbarman top` has one at each refresh: what was read is not read again. */
+static void test_renewed(void)
+{
+	struct session first = *begin(NULL, 1, (const char *[]){ real_id }), second;
+	const struct kb_symbol *symbol;
+	struct kb_error err;
+	uint32_t id;
+
+	id = resolve(&first, 0)->id;
+	second = *begin(NULL, 2, (const char *[]){ other_id(7, 8, 9), real_id });
+	tap_is(kb_symbolizer_renew(first.symbolizer, second.barman, &err), 0, "another_capture_can_come");
+	must(!unlink(path), path);
+	symbol = resolve(&first, 1);
+	tap_is_string(symbol->name, "one_of_ours", "images_that_were_read_stay");
+	tap_is(symbol->id, id, "with_their_ids");
+	tap_is_string(resolve(&first, 0)->name, "", "another_file_of_that_name_is_another_one");
+	end(&first);
+	end(&second);
+}
+
 int main(void)
 {
 	must(mkdtemp(dir), dir);
@@ -345,6 +365,7 @@ int main(void)
 	test_many();
 	test_alike();
 	test_namesakes();
+	test_renewed();
 	unlink(path);
 	rmdir(dir);
 	return tap_done();

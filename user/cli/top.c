@@ -67,6 +67,7 @@ struct top {
 	unsigned int rows, columns;
 	struct kb_json json;
 
+	struct kb_symbolizer *symbolizer;	/* of all refreshes: symbols are read once */
 	uint64_t since;			/* ticks: what is later is new; 0 at first */
 	struct kbarman_stats stats;
 };
@@ -78,7 +79,6 @@ struct view {
 	struct kb_names *names;
 	struct kb_tasks *tasks;
 	struct kb_timeline *timeline;
-	struct kb_symbolizer *symbolizer;
 	struct kb_hot *hot;
 	struct kb_sched *sched;
 	uint64_t last;			/* ticks */
@@ -159,7 +159,6 @@ static void close_view(struct view *view)
 {
 	kb_sched_destroy(view->sched);
 	kb_hot_destroy(view->hot);
-	kb_symbolizer_destroy(view->symbolizer);
 	kb_timeline_destroy(view->timeline);
 	kb_tasks_destroy(view->tasks);
 	kb_names_destroy(view->names);
@@ -181,9 +180,16 @@ static int freeze(struct top *top, int fd)
 	return ret ? cli_fail_error(&err) : 0;
 }
 
-static int open_view(struct view *view, const char *path)
+static int renew_symbolizer(struct top *top, const struct kb_barman *barman, struct kb_error *err)
 {
 	struct kb_symbol_options symbols = { 0 };
+
+	return top->symbolizer ? kb_symbolizer_renew(top->symbolizer, barman, err) :
+		kb_symbolizer_create(&top->symbolizer, barman, NULL, &symbols, err);
+}
+
+static int open_view(struct top *top, struct view *view, const char *path)
+{
 	struct kb_error err = { 0 };
 
 	if (kb_barman_open(&view->barman, path, &err))
@@ -193,7 +199,7 @@ static int open_view(struct view *view, const char *path)
 		return cli_fail("out of memory");
 	if (kb_names_create(&view->names, view->barman, &err) ||
 	    kb_timeline_create(&view->timeline, view->barman, view->names, &err) ||
-	    kb_symbolizer_create(&view->symbolizer, view->barman, NULL, &symbols, &err) ||
+	    renew_symbolizer(top, view->barman, &err) ||
 	    kb_hot_create(&view->hot, view->tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
 			  &err) ||
 	    kb_sched_create(&view->sched, view->header->max_cores, &err))
@@ -211,10 +217,10 @@ static int add_slice(struct view *view, struct kb_slice slice, uint64_t timestam
 	return kb_sched_add(view->sched, &slice, timestamp);
 }
 
-static int add_sample(struct view *view, const struct kb_event *event)
+static int add_sample(struct top *top, struct view *view, const struct kb_event *event)
 {
 	struct kb_frame frame = {
-		.symbol = *kb_symbolizer_resolve(view->symbolizer, event->task_id,
+		.symbol = *kb_symbolizer_resolve(top->symbolizer, event->task_id,
 						 event->timestamp, event->sample.pc),
 		.file = "",
 	};
@@ -241,7 +247,7 @@ static int add_event(struct top *top, struct view *view, const struct kb_event *
 		return ret;
 	view->records++;
 	if (!ret && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		ret = add_sample(view, event);
+		ret = add_sample(top, view, event);
 	return ret;
 }
 
@@ -464,7 +470,7 @@ static int refresh(struct top *top)
 	ret = freeze(top, fd);
 	if (!ret && kb_device_stats(top->device, KBARMAN_CPU_ALL, &stats, &err))
 		ret = cli_fail_error(&err);
-	ret = ret ?: open_view(&view, path) ?: read_view(top, &view);
+	ret = ret ?: open_view(top, &view, path) ?: read_view(top, &view);
 	if (!ret) {
 		show(top, &view, &stats);
 		top->stats = stats;
@@ -593,6 +599,7 @@ int cmd_top(int argc, char **argv)
 		return cli_usage(false, usage);
 	}
 	ret = run(&top);
+	kb_symbolizer_destroy(top.symbolizer);
 	kb_out_destroy(top.json.out);
 	kb_device_close(top.device);
 	if (top.signals >= 0)

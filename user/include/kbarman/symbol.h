@@ -62,6 +62,15 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer);
 
 /*
+ * From now on @symbolizer, which must have been made without a path, answers about @barman:
+ * a later capture of the same machine since the same boot. The images that were read stay,
+ * and the kernel's symbols as long as its modules do. What was answered before holds no
+ * longer. 0, or -ENOMEM, and nothing has changed.
+ */
+int kb_symbolizer_renew(struct kb_symbolizer *symbolizer, const struct kb_barman *barman,
+			struct kb_error *err);
+
+/*
  * Resolve @pc of @task_id at @timestamp (ticks). Never fails: see kb_symbol. The
  * struct holds until the next call, its strings and its id for good.
  */

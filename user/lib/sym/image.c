@@ -114,6 +114,7 @@ struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 		release_image(image);
 		return node ? *node : NULL;
 	}
+	images->nr++;
 	image->base = base_of(image->name);
 	image->kind = kind_of(image->name, kernel);
 	image->unknown_id = KB_SYMTAB_NO_ID;
@@ -329,17 +330,45 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 	if (!image || image->loaded)
 		return image;
 	image->loaded = true;
+	image->written = true;
 	image->kind = KB_IMAGE_OTHER;
 	if (!images->foreign && kb_perfmap_read(&image->elf.symbols, images->symfs, pid))
 		kb_symtab_release(&image->elf.symbols);
 	return image;
 }
 
-void kb_images_release(struct kb_images *images)
+static void renew_image(const void *node, VISIT which, void *closure)
+{
+	struct kb_image *image = *(struct kb_image *const *)node;
+
+	(void)closure;
+	if (which != postorder && which != leaf)
+		return;
+	image->row = NULL;		/* of the capture before */
+	if (image->written)
+		kb_symtab_release(&image->elf.symbols);
+	if (image->written || (!is_read(image) && !image->same && !image->bundled))
+		image->sought = image->loaded = false;
+}
+
+void kb_images_renew(struct kb_images *images, const struct kb_header *header)
+{
+	kb_namesakes_release(&images->namesakes);
+	images->header = header;
+	twalk_r(images->tree, renew_image, NULL);
+}
+
+void kb_images_forget(struct kb_images *images)
 {
 	tdestroy(images->tree, release_image);
 	kb_namesakes_release(&images->namesakes);
 	images->tree = NULL;
+	images->nr = 0;
+}
+
+void kb_images_release(struct kb_images *images)
+{
+	kb_images_forget(images);
 	free(images->symfs);
 	images->symfs = NULL;
 }

@@ -39,6 +39,7 @@ struct kb_image {
 	bool sought;		/* what there is on this machine was looked at */
 	bool loaded;		/* tried at least */
 	bool bundled;		/* what it is comes from a bundle */
+	bool written;		/* by a process that runs: a perf map, which grows */
 	struct kb_elf elf;
 	uint32_t unknown_id;	/* of addresses that no symbol covers */
 	char *complaint;	/* one sentence, or NULL */
@@ -53,6 +54,7 @@ struct kb_image {
 
 struct kb_images {
 	void *tree;		/* by name and file: tsearch(3) */
+	uint32_t nr;		/* in it */
 	struct kb_namesakes namesakes;
 	const struct kb_header *header;	/* of the capture; NULL: none */
 	char *symfs;		/* "" for the root itself */
@@ -101,6 +103,15 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
 /* Give @image a complaint, if it has none. */
 void kb_image_complain(struct kb_image *image, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
+
+/*
+ * From now on the images are of another capture of the same machine, with @header: what was
+ * read stays; what was not found, and what processes write themselves, is looked for again.
+ */
+void kb_images_renew(struct kb_images *images, const struct kb_header *header);
+
+/* All of them, but not symfs: as after a start. */
+void kb_images_forget(struct kb_images *images);
 
 void kb_images_release(struct kb_images *images);
 

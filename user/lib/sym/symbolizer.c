@@ -28,6 +28,10 @@
 #include "sym/side.h"
 #include "sym/tasks.h"
 
+/* What is kept at most when a capture takes the place of another one. */
+#define RENEWED_IMAGES	4096U
+#define RENEWED_IDS	(1U << 20)
+
 struct kb_symbolizer {
 	struct kb_tasks *tasks;
 	struct kb_maps *maps;
@@ -41,6 +45,7 @@ struct kb_symbolizer {
 	const struct kb_barman *barman;
 	char *kallsyms_path;		/* NULL: the kernel's symbols are not to be had */
 	bool kallsyms_tried;
+	uint64_t modules;		/* modules_now() of then, if it is this machine's */
 	struct kb_kallsyms kallsyms;
 	struct kb_error kallsyms_error;
 	struct kb_error bundle_error;
@@ -76,12 +81,28 @@ static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
 	return symbolizer->images.symfs ? 0 : -ENOMEM;
 }
 
+/* /proc/modules, as a number: what it says has changed if that has. */
+static uint64_t modules_now(void)
+{
+	uint64_t hash = 0xcbf29ce484222325;	/* FNV-1a */
+	FILE *file = fopen("/proc/modules", "re");
+	int c;
+
+	while (file && (c = getc_unlocked(file)) != EOF)
+		hash = (hash ^ (uint8_t)c) * 0x100000001b3;
+	if (file)
+		fclose(file);
+	return hash;
+}
+
 static int load_kallsyms(struct kb_symbolizer *symbolizer)
 {
 	struct kb_kallsyms *kallsyms = &symbolizer->kallsyms;
 	int ret;
 
 	symbolizer->kallsyms_tried = true;
+	if (symbolizer->images.native)
+		symbolizer->modules = modules_now();
 	if (!symbolizer->kallsyms_path)
 		return kb_error_set(&symbolizer->kallsyms_error, -ENOENT, KB_NO_OFFSET,
 				    "there is no %.200s.kallsyms beside the capture: move it along, "
@@ -190,6 +211,63 @@ void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
 	free(symbolizer->kernel_images);
 	free(symbolizer->row_images);
 	free(symbolizer);
+}
+
+static void forget_kernel(struct kb_symbolizer *symbolizer)
+{
+	kb_kallsyms_release(&symbolizer->kallsyms);
+	free(symbolizer->kernel_images);
+	symbolizer->kernel_images = NULL;
+	symbolizer->kallsyms_tried = false;
+	symbolizer->nameless_kernel = false;
+}
+
+/* Whoever renews for weeks sees programs come and go without end. */
+static void forget_all(struct kb_symbolizer *symbolizer)
+{
+	forget_kernel(symbolizer);
+	kb_frames_release(&symbolizer->frames);
+	kb_frames_init(&symbolizer->frames);
+	kb_images_forget(&symbolizer->images);
+	for (uint32_t i = 0; i < symbolizer->max_demangled; i++)
+		free(symbolizer->demangled[i]);
+	free(symbolizer->demangled);
+	symbolizer->demangled = NULL;
+	symbolizer->max_demangled = 0;
+	symbolizer->nr_ids = 1;
+}
+
+int kb_symbolizer_renew(struct kb_symbolizer *symbolizer, const struct kb_barman *barman,
+			struct kb_error *err)
+{
+	const struct kb_header *header = kb_barman_header(barman);
+	struct kb_image **row_images = calloc(header->nr_maps + 1, sizeof(*row_images));
+	struct kb_tasks *tasks = NULL;
+	struct kb_maps *maps = NULL;
+
+	if (!row_images || kb_tasks_create(&tasks, barman) || kb_maps_create(&maps, barman)) {
+		kb_tasks_destroy(tasks);
+		free(row_images);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	}
+	kb_tasks_destroy(symbolizer->tasks);
+	kb_maps_destroy(symbolizer->maps);
+	free(symbolizer->row_images);
+	symbolizer->barman = barman;
+	symbolizer->tasks = tasks;
+	symbolizer->maps = maps;
+	symbolizer->row_images = row_images;
+	symbolizer->jit = NULL;
+	symbolizer->place = NULL;
+	symbolizer->holds = (struct kb_maps_hit){ .low = 1 };
+	symbolizer->unmapped = false;
+	kb_images_renew(&symbolizer->images, header);
+	if (symbolizer->kallsyms_tried && symbolizer->images.native &&
+	    symbolizer->modules != modules_now())
+		forget_kernel(symbolizer);
+	if (symbolizer->images.nr > RENEWED_IMAGES || symbolizer->nr_ids > RENEWED_IDS)
+		forget_all(symbolizer);
+	return 0;
 }
 
 static uint32_t id_of(struct kb_symbolizer *symbolizer, uint32_t *id)
