@@ -20,6 +20,7 @@
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
+ *	FAKE_TASK	of that task (1)
  *	FAKE_STOP	the process stops (SIGSTOP) before it closes this file
  *	FAKE_READS	appends to this file the path of each file that is opened for reading
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
@@ -267,7 +268,8 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bo
 		.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
 	if (sample)
 		*(struct sample *)(void *)record = (struct sample){
-			.fields = { { BM_RECORD_SAMPLE_WITH_PC, cpu, timestamp }, task, 0 },
+			.fields = { { BM_RECORD_SAMPLE_WITH_PC, cpu, timestamp },
+				    setting("FAKE_TASK", 1), 0 },
 			.pc = fake.pc, .counter = 1000 };
 	store->total_written += block;
 	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);

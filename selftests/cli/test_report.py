@@ -97,6 +97,54 @@ def only(rows, **wanted):
     return found[0]
 
 
+def with_idle(tmp):
+    """Six samples in the idle loop of two CPUs, two of an interrupt there, two of a task."""
+    path = os.path.join(tmp, "kbarman.cap")
+    capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles"})
+    capture.task(0, "swapper")
+    capture.task(7, "truth")
+    capture.map(0, 0xffffffff81000000, 0x2000, 0, "[kernel.kallsyms]")
+    capture.switch(0, 1000, 7)
+    chain = [0xffffffff81000000]
+    for number in range(6):
+        capture.sample(number % 2, 2000 + number, 0, 0xffffffff81001004, [1000], chain, 1)
+    for number in range(2):
+        capture.sample(1, 3000 + number, 0, 0xffffffff81000004, [1000], [], 0)
+        capture.sample(0, 4000 + number, 7, 0xffffffff81000004, [1000], [], 0)
+    capture.save(path)
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write(KALLSYMS)
+
+
+def the_idle_loop_is_told_from_work(tmp):
+    with_idle(tmp)
+    text = tap.run("report", "-g", cwd=tmp).stdout
+    assert "# Idle loop: 60.00% of them, 6 samples" in text, text
+    table = text[text.index("#  Overhead"):]
+    assert "do_idle" not in table and "20.00%" in table, text
+    assert re.search(r"60\.00% +60\.00% +\[idle\]$", table, re.M), text
+    rows = [line for line in table.splitlines() if not line.startswith("#")]
+    assert [line.split()[2:] for line in rows[:2]] == [
+        ["swapper", "[kernel.kallsyms]", "[k]", "schedule"],
+        ["truth", "[kernel.kallsyms]", "[k]", "schedule"]], rows
+    # interrupts of an idle CPU are work, and nothing is lost of the sums
+    listed = tap.run("report", "--idle", cwd=tmp).stdout
+    assert "do_idle" in listed and "Idle loop" not in listed, listed
+
+
+def the_idle_loop_is_marked_for_programs(tmp):
+    with_idle(tmp)
+    for sort in "task,image,symbol", "cpu", "image":
+        rows, _ = lines(tmp, "--sort", sort)
+        head = only(rows, kind="report")
+        for kind in "symbol", "task_samples":
+            rest = [row for row in rows if row["kind"] == kind]
+            assert sum(row["weight"] for row in rest) == head["weight"] == 10000, rest
+            assert sum(row["samples"] for row in rest if row["idle"]) == 6, rest
+        assert head["idle_samples"] == 6 and head["idle_weight"] == 6000, head
+    assert not any(row.get("idle") for row in lines(tmp, "--idle")[0])
+
+
 def names_and_shares_are_the_true_ones(tmp):
     program = make(tmp, os.path.join(tmp, "kbarman.cap"))
     rows, errors = lines(tmp)

@@ -13,18 +13,18 @@ import tap
 import test_record as recorder
 
 
-def kernel_function():
-    """A function of this kernel: its name, and an address in it."""
+def kernel_function(*names):
+    """The first function of these that this kernel has, and an address in it."""
     with open("/proc/kallsyms", encoding="ascii") as file:
         for line in file:
             address, kind, name = line.split()[:3]
-            if name == "schedule" and kind in "tT" and int(address, 16):
+            if name in names and kind in "tT" and int(address, 16):
                 return name, int(address, 16) + 4
     raise tap.Skip("the kernel hides its addresses")
 
 
-def top(tmp, *args, **settings):
-    name, address = kernel_function()
+def top(tmp, *args, names=("schedule",), **settings):
+    name, address = kernel_function(*names)
     log = os.path.join(tmp, "reads")
     done = tap.run("top", "-d", "0.2", *args, cwd=tmp,
                    env=recorder.fake(FAKE_PC=hex(address), FAKE_READS=log, **settings))
@@ -40,6 +40,21 @@ def the_kernels_symbols_are_read_once_for_all_refreshes(tmp):
     assert sum(row["kind"] == "symbol" and row["symbol"] == name for row in rows) >= 5, rows
     # where the kernel's text is, before all, and the names
     assert reads.count("/proc/kallsyms") == 2, reads
+
+
+def the_idle_loop_is_told_from_work(tmp):
+    idle = {"names": ("do_idle", "call_cpuidle", "default_idle_call", "cpu_do_idle"),
+            "FAKE_TASK": 0}
+    name, done, _ = top(tmp, "-n", "1", **idle)
+    assert "(idle loop: 100.00%)" in done.stdout and name not in done.stdout, done
+    name, done, _ = top(tmp, "-n", "1", "-j", **idle)
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    assert [(row["symbol"], row["idle"]) for row in rows if row["kind"] == "symbol"] == \
+        [(name, True)], rows
+    # the idle task's work is work, and a task's is
+    for task in 0, 1:
+        _, done, _ = top(tmp, "-n", "1", FAKE_TASK=task)
+        assert "(idle loop: 0.00%)" in done.stdout and "schedule" in done.stdout, done
 
 
 if __name__ == "__main__":

@@ -34,6 +34,7 @@ static const char usage[] =
 	"                         be left out\n"
 	"      --children         add to each function what it called; needs call chains\n"
 	"      --counters         a column for each counter, by symbol and by task\n"
+	"      --idle             list the idle loop among the functions, as if it were work\n"
 	"      --lines            tell lines of source files apart, too: as --sort ...,line\n"
 	"      --inline           functions that were inlined count as if they were called\n"
 	"  -g, --call-graph       print the tree of calls, too; needs call chains\n"
@@ -197,6 +198,7 @@ static bool is_wait_wanted(void *context, const struct kb_wait *wait)
 
 static int open_report(struct report *report)
 {
+	unsigned int apart = report->idle ? 0 : KB_SORT_IDLE;
 	struct kb_error err = { 0 };
 
 	cli_sandbox_reading(report->path);
@@ -212,8 +214,8 @@ static int open_report(struct report *report)
 	    kb_stops_create(&report->stops, report->barman, &err) ||
 	    kb_symbolizer_create(&report->symbolizer, report->barman, report->path,
 				 &report->symbols, &err) ||
-	    kb_hot_create(&report->by_sort, report->tasks, report->sort, &err) ||
-	    kb_hot_create(&report->by_tid, report->tasks, KB_SORT_TID, &err) ||
+	    kb_hot_create(&report->by_sort, report->tasks, report->sort | apart, &err) ||
+	    kb_hot_create(&report->by_tid, report->tasks, KB_SORT_TID | apart, &err) ||
 	    kb_sched_create(&report->sched, report->header->max_cores, &err) ||
 	    kb_offcpu_create(&report->offcpu, report->barman, report->symbolizer, report->sched,
 			     &err))
@@ -222,6 +224,8 @@ static int open_report(struct report *report)
 		kb_offcpu_filter(report->offcpu, is_wait_wanted, report);
 	if (report->call_graph && kb_calltree_create(&report->tree, report->barman, &err))
 		return cli_fail_error(&err);
+	if (report->tree && !report->idle)
+		kb_calltree_idle_apart(report->tree);
 	if (kb_hot_sum_counters(report->by_sort, report->names, report->header->max_cores) ||
 	    kb_hot_sum_counters(report->by_tid, report->names, report->header->max_cores))
 		return cli_fail("out of memory");
@@ -382,6 +386,12 @@ static int order_tables(struct report *report)
 				   &report->totals);
 	report->task_rows = kb_hot_rows(report->by_tid, report->count, &report->nr_task_rows,
 					&totals);
+	report->nr_work_rows = kb_hot_work(report->rows, report->nr_rows);
+	for (uint32_t i = report->nr_work_rows; i < report->nr_rows; i++) {
+		report->idle_samples += report->rows[i].samples;
+		report->idle_weight += report->rows[i].weight;
+	}
+	report->nr_work_task_rows = kb_hot_work(report->task_rows, report->nr_task_rows);
 	report->sched_tasks = kb_sched_tasks(report->sched, &report->nr_sched_tasks);
 	report->duration_ns = kb_timeline_duration(report->timeline);
 	report->waits = kb_offcpu_longest(report->offcpu, &report->nr_waits);
@@ -434,7 +444,7 @@ static int run(struct report *report, bool json)
 enum {
 	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
 	OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW, OPTION_LINES, OPTION_INLINE, OPTION_VMLINUX,
-	OPTION_COUNTERS,
+	OPTION_COUNTERS, OPTION_IDLE,
 };
 
 static const struct option options[] = {
@@ -447,6 +457,7 @@ static const struct option options[] = {
 	{ "time", required_argument, NULL, OPTION_TIME },
 	{ "children", no_argument, NULL, OPTION_CHILDREN },
 	{ "counters", no_argument, NULL, OPTION_COUNTERS },
+	{ "idle", no_argument, NULL, OPTION_IDLE },
 	{ "lines", no_argument, NULL, OPTION_LINES },
 	{ "inline", no_argument, NULL, OPTION_INLINE },
 	{ "call-graph", no_argument, NULL, 'g' },
@@ -528,6 +539,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_COUNTERS:
 			report.counters = true;
+			break;
+		case OPTION_IDLE:
+			report.idle = true;
 			break;
 		case OPTION_LINES:
 			lines = true;

@@ -43,6 +43,7 @@ struct report {
 	bool children;			/* with callers */
 	bool call_graph;		/* print the tree of calls */
 	bool counters;			/* a column for each */
+	bool idle;			/* the idle loop is not told apart */
 	double percent_limit;
 	struct kb_symbol_options symbols;
 
@@ -72,8 +73,10 @@ struct report {
 
 	/* When all is read: the tables, ordered. */
 	const struct kb_hot_row *rows, *task_rows;
-	uint32_t nr_rows, nr_task_rows;
+	uint32_t nr_rows, nr_task_rows;		/* the last ones are of the idle loop: */
+	uint32_t nr_work_rows, nr_work_task_rows;	/* how many are not */
 	struct kb_hot_row totals;	/* of rows */
+	uint64_t idle_samples, idle_weight;	/* of the idle loop's rows, if they are apart */
 	struct report_tree {
 		const struct kb_calltree_node *nodes;
 		const uint32_t *order;		/* depth first */

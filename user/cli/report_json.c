@@ -49,6 +49,8 @@ static void put_head(const struct report *report, struct kb_json *json)
 	kb_json_u64(json, "unknown", report->events[KB_EVENT_UNKNOWN]);
 	kb_json_text(json, "weight_of", weight.data, weight.length);
 	kb_json_u64(json, "weight", report->totals.weight);
+	kb_json_u64(json, "idle_samples", report->idle_samples);
+	kb_json_u64(json, "idle_weight", report->idle_weight);
 	kb_json_array(json, "counters");
 	for (i = 0; i < kb_names_nr_counters(report->names); i++) {
 		struct kb_text name = kb_names_counter(report->names, i);
@@ -92,6 +94,7 @@ static void put_row(const struct report *report, struct kb_json *json,
 	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
+	kb_json_bool(json, "idle", row->idle);
 	if (report->children)
 		kb_json_u64(json, "children", row->children);
 	put_counters(report, json, report->by_sort, row);
@@ -156,6 +159,7 @@ static void put_task_samples(const struct report *report, struct kb_json *json,
 	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
+	kb_json_bool(json, "idle", row->idle);
 	put_counters(report, json, report->by_tid, row);
 	kb_json_end(json);
 }

@@ -224,6 +224,15 @@ static void put_rest(const struct report *report, const struct kb_hot_row *rows,
 		       report->percent_limit);
 }
 
+/* What is in no table, as nobody can make it faster. */
+static void put_idle_loop(const struct report *report)
+{
+	if (report->idle_samples)
+		printf("# Idle loop: %.2f%% of them, %" PRIu64 " samples: not in these tables, "
+		       "--idle lists them\n", percent(report->idle_weight, report->totals.weight),
+		       report->idle_samples);
+}
+
 static void put_weight(const struct report *report)
 {
 	struct kb_text weight = report_weight_name(report);
@@ -235,12 +244,14 @@ static void put_weight(const struct report *report)
 		printf(" (%" PRIu64 " others), ", report->filtered);
 	}
 	if (report->count || report->totals.weight == report->totals.samples) {
-		printf("counted\n#\n");
-		return;
+		printf("counted\n");
+	} else {
+		printf("weighed by ");
+		put_padded(weight.data, weight.length, 0);
+		printf(": %" PRIu64 "\n", report->totals.weight);
 	}
-	printf("weighed by ");
-	put_padded(weight.data, weight.length, 0);
-	printf(": %" PRIu64 "\n#\n", report->totals.weight);
+	put_idle_loop(report);
+	printf("#\n");
 }
 
 /* Which columns the table of samples has, and how wide those of names are. */
@@ -380,14 +391,14 @@ static void put_symbols(const struct report *report)
 	struct columns columns;
 	uint32_t i, shown = 0;
 
-	while (shown < report->nr_rows &&
+	while (shown < report->nr_work_rows &&
 	       is_shown(report, report->rows[shown].children, report->totals.weight))
 		shown++;
 	columns = choose_columns(report, shown);
 	put_symbols_head(report, &columns);
 	for (i = 0; i < shown; i++)
 		put_symbol_row(report, &columns, &report->rows[i]);
-	put_rest(report, report->rows + shown, report->nr_rows - shown);
+	put_rest(report, report->rows + shown, report->nr_work_rows - shown);
 }
 
 /* "PID  TID  NAME" and the end of the line. */
@@ -410,7 +421,7 @@ static void put_task_samples(const struct report *report)
 	printf("#  Overhead   Samples");
 	put_counter_heads(report);
 	printf("      PID      TID  Task\n#\n");
-	for (i = 0; i < report->nr_task_rows; i++) {
+	for (i = 0; i < report->nr_work_task_rows; i++) {
 		const struct kb_hot_row *row = &report->task_rows[i];
 
 		if (!is_shown(report, row->weight, report->totals.weight))
@@ -420,7 +431,7 @@ static void put_task_samples(const struct report *report)
 		put_counters(report, report->by_tid, row);
 		put_task_name(report, row->task_id, report->last_timestamp);
 	}
-	put_rest(report, report->task_rows + i, report->nr_task_rows - i);
+	put_rest(report, report->task_rows + i, report->nr_work_task_rows - i);
 }
 
 /*

@@ -84,6 +84,11 @@ struct view {
 	uint64_t last;			/* ticks */
 	int64_t from_ns, until_ns;
 	uint64_t records, samples;
+
+	/* When all is read: the table of samples, the idle loop's rows behind the others. */
+	const struct kb_hot_row *rows;
+	uint32_t nr_rows, nr_work_rows;
+	struct kb_hot_row totals;
 };
 
 /* ---- the session ---- */
@@ -200,8 +205,8 @@ static int open_view(struct top *top, struct view *view, const char *path)
 	if (kb_names_create(&view->names, view->barman, &err) ||
 	    kb_timeline_create(&view->timeline, view->barman, view->names, &err) ||
 	    renew_symbolizer(top, view->barman, &err) ||
-	    kb_hot_create(&view->hot, view->tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
-			  &err) ||
+	    kb_hot_create(&view->hot, view->tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL |
+			  KB_SORT_IDLE, &err) ||
 	    kb_sched_create(&view->sched, view->header->max_cores, &err))
 		return cli_fail_error(&err);
 	return 0;
@@ -267,6 +272,10 @@ static int read_view(struct top *top, struct view *view)
 	while (kb_timeline_end(view->timeline, &slice))
 		if (add_slice(view, slice, view->last))
 			return cli_fail("out of memory");
+	view->rows = kb_hot_rows(view->hot, false, &view->nr_rows, &view->totals);
+	if (!view->rows)
+		return cli_fail("out of memory");
+	view->nr_work_rows = kb_hot_work(view->rows, view->nr_rows);
 	if (view->from_ns < kb_timeline_first(view->timeline))
 		view->from_ns = kb_timeline_first(view->timeline);
 	view->until_ns = kb_timeline_last(view->timeline);
@@ -356,15 +365,16 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 
 static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 {
-	const struct kb_hot_row *hot;
-	struct kb_hot_row totals;
-	uint32_t nr;
+	const struct kb_hot_row *hot = view->rows;
+	uint64_t idle = 0;
 
-	hot = kb_hot_rows(view->hot, false, &nr, &totals);
+	for (uint32_t i = view->nr_work_rows; i < view->nr_rows; i++)
+		idle += hot[i].weight;
 	put(top, "%s", "");
-	put(top, "Overhead  Task              Image                 Symbol");
-	for (uint32_t i = 0; i < nr && i < rows; i++)
-		put(top, "%7.2f%%  %-16s  %-20s  [%c] %s", percent(hot[i].weight, totals.weight),
+	put(top, "Overhead  Task              Image                 Symbol  (idle loop: %.2f%%)",
+	    percent(idle, view->totals.weight));
+	for (uint32_t i = 0; i < view->nr_work_rows && i < rows; i++)
+		put(top, "%7.2f%%  %-16s  %-20s  [%c] %s", percent(hot[i].weight, view->totals.weight),
 		    hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
 		    *hot[i].symbol ? hot[i].symbol : "[unknown]");
 }
@@ -373,10 +383,9 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 {
 	struct kb_json *json = &top->json;
 	char buffer[KB_TASK_NAME_BUFFER];
+	const struct kb_hot_row *hot = view->rows;
 	const struct kb_sched_task *tasks;
-	const struct kb_hot_row *hot;
-	struct kb_hot_row totals;
-	uint32_t nr;
+	uint32_t nr, listed = 0;
 
 	kb_json_begin(json, "interval");
 	kb_json_i64(json, "from_ns", view->from_ns);
@@ -407,14 +416,17 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_u64(json, "runs", tasks[i].runs);
 		kb_json_end(json);
 	}
-	hot = kb_hot_rows(view->hot, false, &nr, &totals);
-	for (uint32_t i = 0; i < nr && i < ROWS_OF_JSON; i++) {
+	for (uint32_t i = 0; i < view->nr_rows; i++) {
+		/* Of work so many; the idle loop's rows are few. */
+		if (!hot[i].idle && listed++ >= ROWS_OF_JSON)
+			continue;
 		kb_json_begin(json, "symbol");
 		kb_json_string(json, "task", hot[i].task);
 		kb_json_string(json, "image", hot[i].image);
 		kb_json_string(json, "symbol", *hot[i].symbol ? hot[i].symbol : NULL);
 		kb_json_u64(json, "samples", hot[i].samples);
-		kb_json_double(json, "percent", percent(hot[i].weight, totals.weight));
+		kb_json_double(json, "percent", percent(hot[i].weight, view->totals.weight));
+		kb_json_bool(json, "idle", hot[i].idle);
 		kb_json_end(json);
 	}
 }

@@ -10,6 +10,7 @@
 
 #include "analysis/calltree.h"
 #include "analysis/comm.h"
+#include "analysis/idle.h"
 #include "analysis/stack.h"
 #include "table.h"
 
@@ -18,6 +19,7 @@ struct kb_calltree {
 	struct kb_comms comms;
 	struct kb_table nodes;
 	uint32_t *order;
+	bool idle_apart;
 };
 
 #define TASK_KEY	(1ULL << 32)	/* ids of names, apart from those of symbols */
@@ -154,10 +156,24 @@ void kb_calltree_weigh(struct kb_calltree *tree, uint32_t i, uint64_t weight)
 		node->unweighed++;
 }
 
+void kb_calltree_idle_apart(struct kb_calltree *tree)
+{
+	tree->idle_apart = true;
+}
+
+static bool is_idle(const struct kb_event *event, struct kb_symbolizer *symbolizer)
+{
+	return !event->task_id &&
+	       kb_idle_symbol(kb_symbolizer_resolve(symbolizer, 0, event->timestamp,
+						    event->sample.pc));
+}
+
 int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 		    struct kb_symbolizer *symbolizer)
 {
-	int64_t i = kb_calltree_find(tree, event, event->task_id, symbolizer);
+	int64_t i = tree->idle_apart && is_idle(event, symbolizer) ?
+		kb_calltree_find_text(tree, KB_CALLTREE_ROOT, KB_CALLTREE_IDLE) :
+		kb_calltree_find(tree, event, event->task_id, symbolizer);
 
 	if (i < 0)
 		return i;

@@ -38,6 +38,14 @@ int kb_calltree_create(struct kb_calltree **out, const struct kb_barman *barman,
 		       struct kb_error *err);
 void kb_calltree_destroy(struct kb_calltree *tree);
 
+#define KB_CALLTREE_IDLE	"[idle]"
+
+/*
+ * From now on, before any sample, those of the idle loop fall on a node of their own below
+ * the root, called KB_CALLTREE_IDLE, whatever called what there.
+ */
+void kb_calltree_idle_apart(struct kb_calltree *tree);
+
 /* A sample with a PC. 0 or -ENOMEM. */
 int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 		    struct kb_symbolizer *symbolizer);

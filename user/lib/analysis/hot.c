@@ -9,6 +9,7 @@
 
 #include "analysis/comm.h"
 #include "analysis/hot.h"
+#include "analysis/idle.h"
 #include "table.h"
 
 #define QUEUE		32U	/* frames that wait, a power of two */
@@ -22,6 +23,7 @@ struct waiting {
 	bool weighed;
 	bool caller;			/* not where the sample fell */
 	bool partial;			/* its counters do not cover the same time */
+	bool idle;
 	uint32_t task_id, core;
 	const char *task;
 	struct kb_frame frame;
@@ -33,6 +35,7 @@ struct kb_hot {
 	struct kb_table rows;
 	struct kb_comms comms;
 	uint64_t samples;		/* added so far, and waiting */
+	bool idle;			/* the last of them, if that matters */
 
 	struct waiting queue[QUEUE];	/* a ring: of number n at n % QUEUE */
 	uint64_t first, next;		/* numbers in it: those waiting */
@@ -181,6 +184,7 @@ static void describe(struct kb_hot_row *row, uint32_t number, const struct waiti
 	row->line = frame->frame.line;
 	row->task_id = frame->task_id;
 	row->core = frame->core;
+	row->idle = frame->idle;
 }
 
 /* Bring a frame to its row. */
@@ -255,6 +259,7 @@ static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *eve
 	if (hot->sort & KB_SORT_CPU)
 		key[2] |= event->core;
 	key[3] = hot->sort & KB_SORT_LINE ? frame->line_id : 0;
+	key[3] |= (uint64_t)hot->idle << 32;
 
 	waiting->hash = kb_table_hash(&hot->rows, key);
 	waiting->sample = hot->samples;
@@ -263,6 +268,7 @@ static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *eve
 	waiting->weight = waiting->weighed ? event->sample.counters[0] : 0;
 	waiting->caller = caller;
 	waiting->partial = false;
+	waiting->idle = hot->idle;
 	waiting->task_id = event->task_id;
 	waiting->core = event->core;
 	waiting->task = comm->name;
@@ -289,6 +295,7 @@ static int add_sample(struct kb_hot *hot, const struct kb_event *event,
 	struct waiting *waiting;
 
 	hot->samples++;
+	hot->idle = hot->sort & KB_SORT_IDLE && kb_idle_sample(event, &frame->symbol);
 	waiting = take_frame(hot, event, frame, false);
 	if (!waiting)
 		return -ENOMEM;
@@ -340,6 +347,8 @@ static int compare_rows(const void *left, const void *right)
 {
 	const struct kb_hot_row *a = left, *b = right;
 
+	if (a->idle != b->idle)
+		return a->idle - b->idle;
 	if (a->children != b->children)
 		return a->children > b->children ? -1 : 1;
 	if (a->weight != b->weight)
@@ -399,4 +408,11 @@ const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *n
 		return &none;
 	qsort(rows, *nr, sizeof(*rows), compare_rows);
 	return rows;
+}
+
+uint32_t kb_hot_work(const struct kb_hot_row *rows, uint32_t nr)
+{
+	while (nr && rows[nr - 1].idle)
+		nr--;
+	return nr;
 }

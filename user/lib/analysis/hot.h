@@ -23,6 +23,7 @@
 #define KB_SORT_SYMBOL	(1U << 3)	/* of one image */
 #define KB_SORT_CPU	(1U << 4)
 #define KB_SORT_LINE	(1U << 5)	/* of a source file; includes the image */
+#define KB_SORT_IDLE	(1U << 6)	/* the idle loop has rows of its own, behind all others */
 
 /* Fields that are not sorted by are those of the row's first sample. */
 struct kb_hot_row {
@@ -48,6 +49,7 @@ struct kb_hot_row {
 	uint32_t core;
 	uint32_t sums;		/* kb_hot_counter()'s */
 	bool kernel, inlined;
+	bool idle;		/* only with KB_SORT_IDLE */
 };
 
 struct kb_hot;
@@ -89,5 +91,8 @@ int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
  */
 const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
 				     struct kb_hot_row *totals);
+
+/* How many of those rows are not of the idle loop; they come first. */
+uint32_t kb_hot_work(const struct kb_hot_row *rows, uint32_t nr);
 
 #endif
