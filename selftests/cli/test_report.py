@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """What `kbarman report` says about captures whose content is known."""
+import gzip
 import json
 import os
 import re
@@ -130,6 +131,24 @@ def the_idle_loop_is_told_from_work(tmp):
     # interrupts of an idle CPU are work, and nothing is lost of the sums
     listed = tap.run("report", "--idle", cwd=tmp).stdout
     assert "do_idle" in listed and "Idle loop" not in listed, listed
+
+
+def the_idle_loop_is_marked_for_firefox(tmp):
+    with_idle(tmp)
+    out = os.path.join(tmp, "out.json")
+    assert tap.run("convert", "--to", "firefox", "-o", out, "kbarman.cap", cwd=tmp).returncode == 0
+    with open(out, "rb") as file:
+        profile = file.read()
+    profile = json.loads(gzip.decompress(profile) if profile[:2] == b"\x1f\x8b" else profile)
+    categories = [category["name"] for category in profile["meta"]["categories"]]
+    found = {}
+    for thread in profile["threads"]:
+        frames, stacks = thread["frameTable"], thread["stackTable"]
+        for stack in thread["samples"]["stack"]:
+            func = frames["func"][stacks["frame"][stack]]
+            name = thread["stringArray"][thread["funcTable"]["name"][func]]
+            found.setdefault(name, set()).add(categories[stacks["category"][stack]])
+    assert found == {"do_idle": {"Idle"}, "schedule": {"Kernel"}}, found
 
 
 def the_idle_loop_is_marked_for_programs(tmp):

@@ -35,15 +35,20 @@ static bool is_arm(const char *name)
 	       strcmp(name + length - 8, "_do_idle") == 0;
 }
 
-bool kb_idle_symbol(const struct kb_symbol *symbol)
+bool kb_idle_name(const char *symbol)
 {
-	size_t length = strcspn(symbol->name, ".");	/* do_idle.isra.0 is do_idle, too */
+	size_t length = strcspn(symbol, ".");	/* do_idle.isra.0 is do_idle, too */
 	char name[NAME_MAX_BYTES];
 
-	if (!symbol->kernel || length >= sizeof(name))
+	if (length >= sizeof(name))
 		return false;
-	memcpy(name, symbol->name, length);
+	memcpy(name, symbol, length);
 	name[length] = '\0';
 	return bsearch(name, names, sizeof(names) / sizeof(names[0]), sizeof(names[0]), compare) ||
 	       is_arm(name);
+}
+
+bool kb_idle_symbol(const struct kb_symbol *symbol)
+{
+	return symbol->kernel && kb_idle_name(symbol->name);
 }

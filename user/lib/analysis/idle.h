@@ -13,6 +13,9 @@
 #include <kbarman/event.h>
 #include <kbarman/symbol.h>
 
+/* The same by name, of a function of the kernel. */
+bool kb_idle_name(const char *name);
+
 /* Is that a function in which the idle loop waits? */
 bool kb_idle_symbol(const struct kb_symbol *symbol);
 

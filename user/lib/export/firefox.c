@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/idle.h"
 #include "export/callstacks.h"
 #include "export/cputime.h"
 #include "export/export.h"
@@ -24,7 +25,7 @@
 #define VERSION		49	/* of the processed format, and ... */
 #define GECKO_VERSION	24	/* ... of the one that it was made from */
 
-enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL };
+enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_IDLE };
 enum { PHASE_INSTANT, PHASE_INTERVAL };
 enum { RESOURCE_LIBRARY = 1 };
 
@@ -235,7 +236,11 @@ static void forget_nodes(struct firefox *x)
 
 static uint32_t category_of(const struct firefox *x, uint32_t frame)
 {
-	return kb_stack_frame(&x->stacks, frame)->kernel ? CATEGORY_KERNEL : CATEGORY_USER;
+	const struct kb_stack_frame *of = kb_stack_frame(&x->stacks, frame);
+
+	if (!of->kernel)
+		return CATEGORY_USER;
+	return kb_idle_name(of->name) ? CATEGORY_IDLE : CATEGORY_KERNEL;
 }
 
 /* A column that has the same literal @nr times; an integer, or null with @null. */
@@ -565,6 +570,7 @@ static void write_meta(struct firefox *x)
 	write_category(x, "Other", "grey");
 	write_category(x, "User", "yellow");
 	write_category(x, "Kernel", "blue");
+	write_category(x, "Idle", "transparent");
 	kb_json_array_end(&x->json);
 	write_marker_schema(x);
 	write_range(x, "pausedRanges", 0, 0);
