@@ -17,7 +17,7 @@ def stat(*args, **kwargs):
     done = tap.run("stat", "-j", *args, **kwargs)
     if done.returncode == 2 and ("not allowed" in done.stderr or "not on this machine" in done.stderr):
         raise tap.Skip("this machine lets nobody count: " + done.stderr.strip())
-    lines = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+    lines = [json.loads(line) for line in done.stderr.splitlines() if line.startswith("{")]
     return done, lines
 
 
@@ -31,6 +31,22 @@ def exit_status_of_the_command_is_passed_on(tmp):
     assert stat("-e", "task-clock", "--", "sh", "-c", "kill -9 $$")[0].returncode == 128 + 9
     done, _ = stat("-e", "task-clock", "no-such-command-at-all")
     assert done.returncode == 127 and "can't run" in done.stderr and done.stdout == "", done
+
+
+def the_commands_output_is_left_alone(tmp):
+    for options in (), ("-j",):
+        done, _ = stat("-e", "task-clock", "true")
+        assert done.returncode == 0
+        done = tap.run("stat", *options, "-e", "task-clock", "sh", "-c", "echo its own")
+        assert done.stdout == "its own\n" and "task-clock" in done.stderr, done
+        path = os.path.join(tmp, "counts")
+        done = tap.run("stat", *options, "-o", path, "-e", "task-clock", "sh", "-c", "echo its own")
+        with open(path, encoding="utf-8") as file:
+            assert "task-clock" in file.read()
+        assert done.stdout == "its own\n" and not done.stderr, done
+        # who asks for it gets it
+        done = tap.run("stat", *options, "-o", "-", "-e", "task-clock", "true")
+        assert "task-clock" in done.stdout and not done.stderr, done
 
 
 def page_faults_are_those_the_command_makes(tmp):
@@ -60,7 +76,7 @@ def what_this_machine_cannot_count_is_said_not_nought(tmp):
     if event["value"] is not None:
         raise tap.Skip("this machine counts even LLC-prefetch-misses")
     assert done.returncode == 0 and event["why"], event
-    text = tap.run("stat", "-e", "task-clock,LLC-prefetch-misses", "true").stdout
+    text = tap.run("stat", "-e", "task-clock,LLC-prefetch-misses", "true").stderr
     assert "-  LLC-prefetch-misses" in text, text
 
 
@@ -91,7 +107,7 @@ def ctrl_c_ends_with_the_counts(tmp):
         out, err = child.communicate(timeout=20)
     if child.returncode == 2:
         raise tap.Skip("this machine lets nobody count: " + err.strip())
-    assert child.returncode == 0 and '"event":"cpu-clock"' in out, (out, err)
+    assert child.returncode == 0 and '"event":"cpu-clock"' in err and not out, (out, err)
 
 
 def each_cpu_has_a_line_if_asked_for(tmp):

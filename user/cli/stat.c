@@ -47,7 +47,7 @@ static const char usage[] =
 	"  -A, --per-cpu        a line for each CPU (with -a or -C)\n"
 	"  -p, --pid PIDS       in these processes, comma-separated\n"
 	"  -I, --interval MS    what was counted in each MS milliseconds\n"
-	"  -o, --output FILE    where to (default: standard output)\n"
+	"  -o, --output FILE    where to (`-' is standard output; default: standard error)\n"
 	"  -j, --json           one JSON object a line\n"
 	"  -h, --help           this text\n"
 	"\n"
@@ -68,7 +68,8 @@ struct event {
 };
 
 struct stat_run {
-	const char *events_text, *cpus_text, *pids_text, *path;
+	const char *events_text, *cpus_text, *pids_text;
+	const char *path;		/* NULL: standard error */
 	bool all, per_cpu, people;
 	uint64_t interval_ms;
 	char **argv;			/* NULL: no command */
@@ -589,9 +590,10 @@ static int count(struct stat_run *run)
 		if (ret)
 			return cli_fail("can't fork: %s", strerror(-ret));
 	}
-	if (open_all(run) || cli_output_open(&run->output, run->path))
+	/* Standard output is the command's. */
+	if (open_all(run) || (run->path && cli_output_open(&run->output, run->path)))
 		return CLI_IMPOSSIBLE;
-	if (kb_out_fd(&run->json.out, run->output.fd))
+	if (kb_out_fd(&run->json.out, run->path ? run->output.fd : STDERR_FILENO))
 		return cli_fail("out of memory");
 	run->json.people = run->people;
 	run->begun = run->ended = now_ns();
@@ -613,7 +615,8 @@ static int count(struct stat_run *run)
 	put_end(run);
 	ret = kb_out_flush(run->json.out);
 	if (ret)
-		return cli_fail("can't write %s: %s", run->output.path, strerror(-ret));
+		return cli_fail("can't write %s: %s", run->path ? run->output.path : "standard error",
+				strerror(-ret));
 	ret = cli_output_commit(&run->output);
 	return ret ? ret : run->command.pid ? command_exit_status(&run->command) : CLI_OK;
 }
@@ -708,7 +711,6 @@ int cmd_stat(int argc, char **argv)
 	run->people = true;
 	processes_init(&run->processes);
 	run->signals = run->output.fd = -1;
-	run->path = "-";
 	while (!done && (option = cli_getopt(argc, argv, "+e:aC:Ap:I:o:jh", longs)) != -1) {
 		ret = take_option(run, option);
 		done = ret || option == 'h';
