@@ -183,5 +183,14 @@ def a_signal_leaves_nothing_behind(tmp):
     assert os.listdir(tmp) == ["a.cap"]
 
 
+def verbs_that_resolve_symbols_take_the_same_options(tmp):
+    names = {"--kallsyms=", "--vmlinux=", "--symfs=", "--no-demangle"}
+    for verb in "report", "script", "convert", "bundle", "top":
+        offered = set(tap.run(verb, "--list-options").stdout.split())
+        assert names <= offered, (verb, names - offered)
+        said = tap.run(verb, "--help").stdout
+        assert all(name.rstrip("=") in said for name in names), said
+
+
 if __name__ == "__main__":
     tap.main(globals())

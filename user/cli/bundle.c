@@ -9,14 +9,15 @@
 
 #include "cli.h"
 #include "sandbox.h"
+#include "symbols.h"
 
 static const char usage[] =
-	"usage: kbarman bundle [--symfs DIR] [FILE]\n"
+	"usage: kbarman bundle [OPTIONS] [FILE]\n"
 	"\n"
 	"Save the symbols of all programs and libraries that samples of the capture FILE\n"
 	"(kbarman.cap) fell into as FILE.symbols, so that other machines find the names.\n"
 	"\n"
-	"      --symfs DIR        look for programs and libraries below DIR\n"
+	SYMBOLS_USAGE(" ")
 	"  -h, --help             this text\n"
 	"\n"
 	"Exit status: 0 saved; 1 the capture is damaged, the rest is saved; 2 not saved.\n";
@@ -32,7 +33,7 @@ static void complain(void *context, const char *sentence)
 int cmd_bundle(int argc, char **argv)
 {
 	static const struct option options[] = {
-		{ "symfs", required_argument, NULL, 's' },
+		SYMBOLS_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -41,15 +42,9 @@ int cmd_bundle(int argc, char **argv)
 	struct kb_error err = { 0 };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "h", options)) != -1) {
-		switch (option) {
-		case 's':
-			symbols.symfs = optarg;
-			break;
-		default:
+	while ((option = cli_getopt(argc, argv, "h", options)) != -1)
+		if (!symbols_take(&symbols, option, optarg))
 			return cli_usage(option == 'h', usage);
-		}
-	}
 	if (optind < argc)
 		path = argv[optind++];
 	if (optind < argc) {

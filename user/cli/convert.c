@@ -23,6 +23,7 @@
 #include "directory.h"
 #include "sandbox.h"
 #include "serve.h"
+#include "symbols.h"
 
 #define TPTP_PORT	"10002"	/* of TPTP's Agent Controller */
 #define NEGOTIATION_MS	2000
@@ -50,16 +51,15 @@ static const char usage[] =
 	"      --picture-text TEXT annotate: the text beside it\n"
 	"      --aggregate         tptp: one pair of messages for each thread and method\n"
 	"      --counters HOW      counter values of FILE are: delta, cumulative or auto\n"
-	"      --kallsyms FILE     the kernel's symbols\n"
-	"      --symfs DIR         look for images below DIR\n"
+	SYMBOLS_USAGE("  ")
 	"  -h, --help              this text\n"
 	"\n"
 	"formats:\n";
 
 enum {
 	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
-	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_KALLSYMS, OPTION_SYMFS,
-	OPTION_EVENT, OPTION_INLINE, OPTION_LINES,
+	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_EVENT, OPTION_INLINE,
+	OPTION_LINES,
 };
 
 static const struct option long_options[] = {
@@ -77,8 +77,7 @@ static const struct option long_options[] = {
 	{ "picture-text", required_argument, NULL, OPTION_PICTURE_TEXT },
 	{ "aggregate", no_argument, NULL, OPTION_AGGREGATE },
 	{ "counters", required_argument, NULL, OPTION_COUNTERS },
-	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
-	{ "symfs", required_argument, NULL, OPTION_SYMFS },
+	SYMBOLS_OPTIONS,
 	{ "help", no_argument, NULL, 'h' },
 	{ NULL, 0, NULL, 0 },
 };
@@ -192,14 +191,8 @@ static int parse_option(struct convert *c, int option, const char **to)
 		if (parse_counters(optarg, &c->counters))
 			return 0;
 		return cli_fail("--counters %s: give delta, cumulative or auto", optarg);
-	case OPTION_KALLSYMS:
-		c->symbols.kallsyms = optarg;
-		return 0;
-	case OPTION_SYMFS:
-		c->symbols.symfs = optarg;
-		return 0;
 	}
-	return cli_usage(false, NULL);
+	return symbols_take(&c->symbols, option, optarg) ? 0 : cli_usage(false, NULL);
 }
 
 /* The export and its variant by name. */

@@ -16,6 +16,7 @@
 #include "cli.h"
 #include "report.h"
 #include "sandbox.h"
+#include "symbols.h"
 
 static const char usage[] =
 	"usage: kbarman report [OPTIONS] [FILE]\n"
@@ -39,10 +40,7 @@ static const char usage[] =
 	"      --inline           functions that were inlined count as if they were called\n"
 	"  -g, --call-graph       print the tree of calls, too; needs call chains\n"
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
-	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
-	"      --vmlinux FILE     the kernel's file with debug information, for its lines\n"
-	"      --symfs DIR        look for programs and libraries below DIR\n"
-	"      --no-demangle      C++ and Rust names as the linker has them\n"
+	SYMBOLS_USAGE(" ")
 	"  -j, --json             all that is known, one JSON object a line\n"
 	"  -h, --help             this text\n"
 	"\n"
@@ -443,8 +441,7 @@ static int run(struct report *report, bool json)
 
 enum {
 	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
-	OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW, OPTION_LINES, OPTION_INLINE, OPTION_VMLINUX,
-	OPTION_COUNTERS, OPTION_IDLE,
+	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE,
 };
 
 static const struct option options[] = {
@@ -462,10 +459,7 @@ static const struct option options[] = {
 	{ "inline", no_argument, NULL, OPTION_INLINE },
 	{ "call-graph", no_argument, NULL, 'g' },
 	{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
-	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
-	{ "vmlinux", required_argument, NULL, OPTION_VMLINUX },
-	{ "symfs", required_argument, NULL, OPTION_SYMFS },
-	{ "no-demangle", no_argument, NULL, OPTION_RAW },
+	SYMBOLS_OPTIONS,
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },
@@ -549,9 +543,6 @@ int cmd_report(int argc, char **argv)
 		case OPTION_INLINE:
 			report.symbols.inlined = true;
 			break;
-		case OPTION_VMLINUX:
-			report.symbols.vmlinux = optarg;
-			break;
 		case OPTION_CHILDREN:
 			report.children = true;
 			break;
@@ -562,19 +553,12 @@ int cmd_report(int argc, char **argv)
 			if (!parse_percent(optarg, &report.percent_limit))
 				return cli_fail("`%s' is no percentage", optarg);
 			break;
-		case OPTION_KALLSYMS:
-			report.symbols.kallsyms = optarg;
-			break;
-		case OPTION_SYMFS:
-			report.symbols.symfs = optarg;
-			break;
-		case OPTION_RAW:
-			report.symbols.raw_names = true;
-			break;
 		case 'j':
 			json = true;
 			break;
 		default:
+			if (symbols_take(&report.symbols, option, optarg))
+				break;
 			return cli_usage(option == 'h', usage);
 		}
 	}

@@ -21,6 +21,7 @@
 #include "cli.h"
 #include "sym/tasks.h"
 #include "sandbox.h"
+#include "symbols.h"
 
 static const char usage[] =
 	"usage: kbarman script [OPTIONS] [FILE]\n"
@@ -33,10 +34,7 @@ static const char usage[] =
 	"      --counters         each counter of a sample, not only the one that samples\n"
 	"      --lines            the line of each frame, below it\n"
 	"      --inline           functions that were inlined as frames of their own\n"
-	"      --vmlinux FILE     the kernel's file with debug information, for its lines\n"
-	"      --kallsyms FILE    the kernel's symbols, in the format of /proc/kallsyms\n"
-	"      --symfs DIR        look for programs and libraries below DIR\n"
-	"      --no-demangle      C++ and Rust names as the linker has them\n"
+	SYMBOLS_USAGE(" ")
 	"  -h, --help             this text\n"
 	"\n"
 	"Exit status: 0 all read; 1 the capture is damaged, the rest is printed; 2 nothing.\n";
@@ -467,8 +465,7 @@ static bool parse_events(const char *text, unsigned int *events)
 }
 
 enum {
-	OPTION_COUNTERS = 256, OPTION_KALLSYMS, OPTION_SYMFS, OPTION_RAW, OPTION_LINES,
-	OPTION_INLINE, OPTION_VMLINUX,
+	OPTION_COUNTERS = 256, OPTION_LINES, OPTION_INLINE,
 };
 
 int cmd_script(int argc, char **argv)
@@ -479,10 +476,7 @@ int cmd_script(int argc, char **argv)
 		{ "counters", no_argument, NULL, OPTION_COUNTERS },
 		{ "lines", no_argument, NULL, OPTION_LINES },
 		{ "inline", no_argument, NULL, OPTION_INLINE },
-		{ "vmlinux", required_argument, NULL, OPTION_VMLINUX },
-		{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS },
-		{ "symfs", required_argument, NULL, OPTION_SYMFS },
-		{ "no-demangle", no_argument, NULL, OPTION_RAW },
+		SYMBOLS_OPTIONS,
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
@@ -508,19 +502,9 @@ int cmd_script(int argc, char **argv)
 		case OPTION_INLINE:
 			script.symbols.inlined = true;
 			break;
-		case OPTION_VMLINUX:
-			script.symbols.vmlinux = optarg;
-			break;
-		case OPTION_KALLSYMS:
-			script.symbols.kallsyms = optarg;
-			break;
-		case OPTION_SYMFS:
-			script.symbols.symfs = optarg;
-			break;
-		case OPTION_RAW:
-			script.symbols.raw_names = true;
-			break;
 		default:
+			if (symbols_take(&script.symbols, option, optarg))
+				break;
 			return cli_usage(option == 'h', usage);
 		}
 	}

@@ -31,6 +31,7 @@
 #include "cli.h"
 #include "json.h"
 #include "sample_rate.h"
+#include "symbols.h"
 
 #define RING_BYTES	(1U << 20)
 #define DEFAULT_HZ	499	/* no multiple of the tick */
@@ -49,6 +50,7 @@ static const char usage[] =
 	"  -e, --event EVENT     what to sample (default cycles, or cpu-clock)\n"
 	"  -F, --freq HZ         samples a second and CPU (default 499)\n"
 	"  -C, --cpu CPUS        only these CPUs, as in 0-3,8\n"
+	SYMBOLS_USAGE("")
 	"  -j, --json            one JSON object a line\n"
 	"  -h, --help            this text\n";
 
@@ -57,6 +59,7 @@ struct top {
 	uint64_t number, frequency;
 	const char *events_text, *cpus_text;
 	bool people;
+	struct kb_symbol_options symbols;
 
 	struct kb_device *device;
 	struct kbarman_query query;
@@ -187,10 +190,8 @@ static int freeze(struct top *top, int fd)
 
 static int renew_symbolizer(struct top *top, const struct kb_barman *barman, struct kb_error *err)
 {
-	struct kb_symbol_options symbols = { 0 };
-
 	return top->symbolizer ? kb_symbolizer_renew(top->symbolizer, barman, err) :
-		kb_symbolizer_create(&top->symbolizer, barman, NULL, &symbols, err);
+		kb_symbolizer_create(&top->symbolizer, barman, NULL, &top->symbols, err);
 }
 
 static int open_view(struct top *top, struct view *view, const char *path)
@@ -583,7 +584,7 @@ static int take_option(struct top *top, int option)
 		top->people = false;
 		return 0;
 	}
-	return cli_usage(option == 'h', usage);
+	return symbols_take(&top->symbols, option, optarg) ? 0 : cli_usage(option == 'h', usage);
 }
 
 int cmd_top(int argc, char **argv)
@@ -594,6 +595,7 @@ int cmd_top(int argc, char **argv)
 		{ "event", required_argument, NULL, 'e' },
 		{ "freq", required_argument, NULL, 'F' },
 		{ "cpu", required_argument, NULL, 'C' },
+		SYMBOLS_OPTIONS,
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },

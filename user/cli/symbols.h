@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The options that say where names come from: the same ones for every verb that resolves
+ * addresses, whether it prints lines or not.
+ */
+#ifndef KBARMAN_CLI_SYMBOLS_H
+#define KBARMAN_CLI_SYMBOLS_H
+
+#include <stdbool.h>
+
+#include <kbarman/symbol.h>
+
+enum {
+	OPTION_KALLSYMS = 0x1000, OPTION_VMLINUX, OPTION_SYMFS, OPTION_NO_DEMANGLE,
+};
+
+/* For a table of options. */
+#define SYMBOLS_OPTIONS \
+	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS }, \
+	{ "vmlinux", required_argument, NULL, OPTION_VMLINUX }, \
+	{ "symfs", required_argument, NULL, OPTION_SYMFS }, \
+	{ "no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE }
+
+/* For a usage; @pad: blanks, to come to the column of the verb's other options. */
+#define SYMBOLS_USAGE(pad) \
+	"      --kallsyms FILE   " pad "the kernel's symbols, in the format of /proc/kallsyms\n" \
+	"      --vmlinux FILE    " pad "the kernel's file with debug information, for its lines\n" \
+	"      --symfs DIR       " pad "look for programs and libraries below DIR\n" \
+	"      --no-demangle     " pad "C++ and Rust names as the linker has them\n"
+
+/* Takes @option with its value if it is one of these; false: it is none. */
+bool symbols_take(struct kb_symbol_options *symbols, int option, const char *value);
+
+#endif
