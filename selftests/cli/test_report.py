@@ -164,6 +164,46 @@ def the_idle_loop_is_marked_for_programs(tmp):
     assert not any(row.get("idle") for row in lines(tmp, "--idle")[0])
 
 
+def only_the_cpus_that_were_asked_for_are_in_any_table(tmp):
+    capture = Maker(cores=2)
+    capture.task(0, "swapper")
+    for task in 7, 8:
+        capture.task(task, f"on cpu {task - 7}")
+    for cpu in 0, 1:
+        capture.switch(cpu, 1000 + cpu, 7 + cpu)
+        capture.switch(cpu, 5000 + cpu, 0, blocked=True, state=1)
+        capture.halt(cpu, 6000 + cpu, True, 1)
+        capture.halt(cpu, 7000 + cpu, False)
+        capture.switch(cpu, 8000 + cpu, 7 + cpu)
+        capture.switch(cpu, 9000 + cpu, 0, blocked=True, state=1)
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+    for cpu in 0, 1:
+        rows, _ = lines(tmp, "-C", cpu)
+        assert {row["cpu"] for row in rows if row["kind"] in ("cpu", "idle")} == {cpu}, rows
+        assert {row["tid"] for row in rows if row["kind"] in ("task_time", "wait")} == \
+            {0, 7 + cpu}, rows
+        text = tap.run("report", "-C", cpu, cwd=tmp).stdout
+        assert f"on cpu {1 - cpu}" not in text and f"on cpu {cpu}" in text, text
+        tables = text[text.index("# CPUs"):]
+        assert {line.split()[0] for line in tables.splitlines() if line[0] == " "} == {str(cpu)}, text
+    rows, _ = lines(tmp, "-C", "0-1")
+    assert rows == [{**row} for row in lines(tmp)[0]], rows
+
+
+def a_migrated_tasks_waits_are_those_that_began_on_the_cpus(tmp):
+    capture = Maker(cores=2)
+    capture.task(7, "mover")
+    capture.switch(0, 1000, 7)
+    capture.switch(0, 2000, 0)              # preempted, until it runs on the other one
+    capture.switch(1, 2500, 7)
+    capture.switch(1, 4000, 0)
+    capture.switch(0, 7000, 7)
+    capture.save(os.path.join(tmp, "kbarman.cap"))
+    for cpu, ran, waited in (0, 1000, 500), (1, 1500, 3000):
+        task = only(lines(tmp, "-C", cpu)[0], kind="task_time", tid=7)
+        assert (task["run_ns"], task["preempted_ns"]) == (ran, waited), task
+
+
 def names_and_shares_are_the_true_ones(tmp):
     program = make(tmp, os.path.join(tmp, "kbarman.cap"))
     rows, errors = lines(tmp)

@@ -81,8 +81,10 @@ def waits_without_chains_say_why(tmp):
 
 def only_the_longest_are_kept(tmp):
     make(tmp, repeat=200)
-    waits = of_kind(rows(tmp), "wait")
+    both = of_kind(rows(tmp), "wait")
+    waits, sleeps = [w for w in both if not w["asleep"]], [w for w in both if w["asleep"]]
     assert len(waits) == 32 and {w["ns"] for w in waits} == {5000}, waits
+    assert len(sleeps) == 32 and {w["ns"] for w in sleeps} == {1000}, sleeps
     assert [w["at_ns"] for w in waits] == [3000 + 10000 * i for i in range(32)], waits
 
 
@@ -100,8 +102,29 @@ def waiting_is_a_tree_of_callers(tmp):
 def text_shows_waits_with_their_stacks(tmp):
     make(tmp)
     text = tap.run("report", cwd=tmp).stdout
-    assert re.search(r"^ +0\.001 +0\.001 +blocked +7 +7 +waiter\n +schedule \[k\]\n"
+    assert re.search(r"^ +0\.001 +0\.001 +asleep +7 +7 +waiter\n +schedule \[k\]\n"
                      r" +do_wait \[k\]$", text, re.M), text
+
+
+def sleeping_daemons_are_told_from_those_who_wait(tmp):
+    path = os.path.join(tmp, "kbarman.cap")
+    capture = Maker()
+    for task, name in (0, "swapper"), (7, "daemon"), (8, "reader"), (9, "worker"):
+        capture.task(task, name)
+    now = 1000
+    # a daemon sleeps for a second, a reader waits for its disk, a worker for its CPU
+    for when, task, blocked, state in ((0, 7, False, 0), (1000, 8, True, 1), (2000, 9, True, 2),
+                                       (3000, 8, False, 0), (9000, 9, True, 16),
+                                       (1000000000, 7, True, 2), (1000001000, 0, True, 1)):
+        capture.switch(0, now + when, task, blocked=blocked, state=state)
+    capture.save(path)
+    text = tap.run("report", cwd=tmp).stdout
+    waits = text[text.index("# Longest waits"):text.index("# Longest sleeps")]
+    assert [line.split()[2:] for line in waits.splitlines() if line[0] == " "] == [
+        ["preempted", "9", "9", "worker"], ["blocked", "8", "8", "reader"]], waits
+    sleeps = text[text.index("# Longest sleeps"):text.index("# CPUs")]
+    assert [line.split()[2:] for line in sleeps.splitlines() if line[0] == " "] == [
+        ["asleep", "7", "7", "daemon"]], sleeps
 
 
 def filters_choose_waits(tmp):

@@ -28,7 +28,7 @@ static const char usage[] =
 	"  -s, --sort KEY,...     sum samples up by task, tid, image, symbol, line, cpu\n"
 	"                         (task,image,symbol)\n"
 	"  -n, --count            count samples, instead of weighing each by its period\n"
-	"  -C, --cpu LIST         only samples on these CPUs, as in 0-3,8\n"
+	"  -C, --cpu LIST         only these CPUs, as in 0-3,8, in all tables\n"
 	"      --task NAME        only samples of tasks of this name\n"
 	"      --tid ID           only samples of this task, or of this process\n"
 	"      --time FROM,TO     only samples in these seconds since the beginning; either may\n"
@@ -218,6 +218,7 @@ static int open_report(struct report *report)
 	    kb_offcpu_create(&report->offcpu, report->barman, report->symbolizer, report->sched,
 			     &err))
 		return cli_fail_error(&err);
+	kb_sched_only(report->sched, report->filter.cpus, report->filter.nr_cpu_words);
 	if (report->filter.text)
 		kb_offcpu_filter(report->offcpu, is_wait_wanted, report);
 	if (report->call_graph && kb_calltree_create(&report->tree, report->barman, &err))
@@ -392,7 +393,8 @@ static int order_tables(struct report *report)
 	report->nr_work_task_rows = kb_hot_work(report->task_rows, report->nr_task_rows);
 	report->sched_tasks = kb_sched_tasks(report->sched, &report->nr_sched_tasks);
 	report->duration_ns = kb_timeline_duration(report->timeline);
-	report->waits = kb_offcpu_longest(report->offcpu, &report->nr_waits);
+	report->waits = kb_offcpu_longest(report->offcpu, false, &report->nr_waits);
+	report->sleeps = kb_offcpu_longest(report->offcpu, true, &report->nr_sleeps);
 	if (!report->rows || !report->task_rows ||
 	    !finish_tree(kb_offcpu_tree(report->offcpu), false, &report->waiting) ||
 	    (report->tree && !finish_tree(report->tree, report->count, &report->calls)))

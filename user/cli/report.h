@@ -82,8 +82,8 @@ struct report {
 		const uint32_t *order;		/* depth first */
 		uint32_t nr;
 	} calls, waiting;			/* of tree, of offcpu */
-	const struct kb_wait *waits;		/* the longest; marks are nodes of waiting */
-	uint32_t nr_waits;
+	const struct kb_wait *waits, *sleeps;	/* the longest; marks are nodes of waiting */
+	uint32_t nr_waits, nr_sleeps;
 	const struct kb_sched_task *sched_tasks;
 	uint32_t nr_sched_tasks;
 	uint64_t duration_ns;		/* that was recorded: analysis/recorded.h */

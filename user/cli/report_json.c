@@ -173,6 +173,7 @@ static void put_wait(const struct report *report, struct kb_json *json,
 	kb_json_begin(json, "wait");
 	put_name(report, json, wait->task_id, wait->ticks);
 	kb_json_bool(json, "blocked", wait->blocked);
+	kb_json_bool(json, "asleep", wait->asleep);
 	kb_json_u64(json, "ns", wait->ns);
 	kb_json_i64(json, "at_ns", wait->since);
 	kb_json_array(json, "stack");
@@ -202,6 +203,7 @@ static void put_task(const struct report *report, struct kb_json *json,
 	kb_json_u64(json, "longest_wait_ns", task->longest_ns);
 	kb_json_i64(json, "longest_wait_at_ns", task->longest_at);
 	kb_json_bool(json, "longest_wait_blocked", task->longest_blocked);
+	kb_json_bool(json, "longest_wait_asleep", task->longest_asleep);
 	kb_json_u64(json, "migrations", task->migrations);
 	kb_json_end(json);
 }
@@ -303,6 +305,8 @@ int report_print_json(const struct report *report)
 		put_task(report, &json, &report->sched_tasks[i]);
 	for (i = 0; i < report->nr_waits; i++)
 		put_wait(report, &json, &report->waits[i]);
+	for (i = 0; i < report->nr_sleeps; i++)
+		put_wait(report, &json, &report->sleeps[i]);
 	if (report->tree && kb_offcpu_has_chains(report->offcpu))
 		put_tree(&json, "wait_call", &report->waiting);
 	for (i = 0; i < report->header->max_cores; i++)

@@ -454,7 +454,8 @@ static void put_task_times(const struct report *report)
 		       "  %10.3f  %10.3f %s", percent(task->run_ns, report->duration_ns),
 		       ms(task->run_ns), task->runs, task->preempted, ms(task->preempted_ns),
 		       task->blocked, ms(task->blocked_ns), ms(task->longest_ns),
-		       !task->longest_ns ? "-" : task->longest_blocked ? "b" : "p");
+		       !task->longest_ns ? "-" : task->longest_asleep ? "s" :
+		       task->longest_blocked ? "b" : "p");
 		put_task_name(report, task->key, task->last_seen);
 	}
 	if (i < report->nr_sched_tasks)
@@ -566,18 +567,21 @@ static void put_wait_stack(const struct report_tree *tree, uint32_t i)
 		printf("%16s(%u more)\n", "", node->depth - 1);
 }
 
-static void put_waits(const struct report *report)
+static void put_waits(const struct report *report, const char *title, const struct kb_wait *waits,
+		      uint32_t nr)
 {
 	uint32_t i;
 
-	put_title("Longest waits (times in ms since the beginning)");
+	if (!nr)
+		return;
+	put_title(title);
 	printf("#       Wait         Since  Why            PID      TID  Task\n#\n");
-	for (i = 0; i < report->nr_waits && i < WAITS; i++) {
-		const struct kb_wait *wait = &report->waits[i];
+	for (i = 0; i < nr && i < WAITS; i++) {
+		const struct kb_wait *wait = &waits[i];
 
 		printf("%12.3f  %12.3f  %-9s", ms(wait->ns),
 		       ms((uint64_t)wait->since - (uint64_t)kb_timeline_first(report->timeline)),
-		       wait->blocked ? "blocked" : "preempted");
+		       wait->asleep ? "asleep" : wait->blocked ? "blocked" : "preempted");
 		put_task_name(report, wait->task_id, wait->ticks);
 		put_wait_stack(&report->waiting, wait->mark);
 	}
@@ -599,8 +603,10 @@ void report_print_text(const struct report *report)
 	}
 	if (report->events[KB_EVENT_TASK_SWITCH]) {
 		put_task_times(report);
-		if (report->nr_waits)
-			put_waits(report);
+		put_waits(report, "Longest waits (times in ms since the beginning)", report->waits,
+			  report->nr_waits);
+		put_waits(report, "Longest sleeps, until an event or a time (times in ms since the "
+			  "beginning)", report->sleeps, report->nr_sleeps);
 		if (report->tree && kb_offcpu_has_chains(report->offcpu))
 			put_tree(report, &report->waiting, true);
 		put_cpus(report);

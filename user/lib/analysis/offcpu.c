@@ -16,8 +16,10 @@ struct kb_offcpu {
 	bool (*wanted)(void *context, const struct kb_wait *wait);
 	void *context;
 	bool has_chains;
-	struct kb_wait longest[KB_OFFCPU_LONGEST];	/* a heap, the shortest on top */
-	uint32_t nr_longest;
+	struct longest {
+		struct kb_wait waits[KB_OFFCPU_LONGEST];	/* a heap, the shortest on top */
+		uint32_t nr;
+	} longest, sleeps;
 };
 
 static int compare(const void *left, const void *right)
@@ -32,13 +34,13 @@ static int compare(const void *left, const void *right)
 }
 
 /* Let the wait on top sink to where it belongs. */
-static void sink(struct kb_offcpu *offcpu)
+static void sink(struct longest *longest)
 {
-	struct kb_wait *heap = offcpu->longest, moved = heap[0];
+	struct kb_wait *heap = longest->waits, moved = heap[0];
 	uint32_t at = 0, child;
 
-	while ((child = 2 * at + 1) < offcpu->nr_longest) {
-		if (child + 1 < offcpu->nr_longest && compare(&heap[child + 1], &heap[child]) > 0)
+	while ((child = 2 * at + 1) < longest->nr) {
+		if (child + 1 < longest->nr && compare(&heap[child + 1], &heap[child]) > 0)
 			child++;
 		if (compare(&moved, &heap[child]) > 0)
 			break;
@@ -48,24 +50,25 @@ static void sink(struct kb_offcpu *offcpu)
 	heap[at] = moved;
 }
 
-static void remember(struct kb_offcpu *offcpu, const struct kb_wait *wait)
+static void remember(struct longest *longest, const struct kb_wait *wait)
 {
+	struct kb_wait *heap = longest->waits;
 	uint32_t at, parent;
 
-	if (offcpu->nr_longest == KB_OFFCPU_LONGEST) {
-		if (compare(wait, &offcpu->longest[0]) >= 0)
+	if (longest->nr == KB_OFFCPU_LONGEST) {
+		if (compare(wait, &heap[0]) >= 0)
 			return;
-		offcpu->longest[0] = *wait;
-		sink(offcpu);
+		heap[0] = *wait;
+		sink(longest);
 		return;
 	}
-	for (at = offcpu->nr_longest++; at; at = parent) {
+	for (at = longest->nr++; at; at = parent) {
 		parent = (at - 1) / 2;
-		if (compare(wait, &offcpu->longest[parent]) <= 0)
+		if (compare(wait, &heap[parent]) <= 0)
 			break;
-		offcpu->longest[at] = offcpu->longest[parent];
+		heap[at] = heap[parent];
 	}
-	offcpu->longest[at] = *wait;
+	heap[at] = *wait;
 }
 
 static void take_wait(void *context, const struct kb_wait *wait)
@@ -75,7 +78,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	if (!wait->mark || (offcpu->wanted && !offcpu->wanted(offcpu->context, wait)))
 		return;
 	kb_calltree_weigh(offcpu->tree, wait->mark, wait->ns);
-	remember(offcpu, wait);
+	remember(wait->asleep ? &offcpu->sleeps : &offcpu->longest, wait);
 }
 
 int kb_offcpu_create(struct kb_offcpu **out, const struct kb_barman *barman,
@@ -135,11 +138,13 @@ int kb_offcpu_switch(struct kb_offcpu *offcpu, const struct kb_event *event,
 	return 0;
 }
 
-const struct kb_wait *kb_offcpu_longest(struct kb_offcpu *offcpu, uint32_t *nr)
+const struct kb_wait *kb_offcpu_longest(struct kb_offcpu *offcpu, bool asleep, uint32_t *nr)
 {
-	*nr = offcpu->nr_longest;
-	qsort(offcpu->longest, *nr, sizeof(offcpu->longest[0]), compare);
-	return offcpu->longest;
+	struct longest *longest = asleep ? &offcpu->sleeps : &offcpu->longest;
+
+	*nr = longest->nr;
+	qsort(longest->waits, *nr, sizeof(longest->waits[0]), compare);
+	return longest->waits;
 }
 
 struct kb_calltree *kb_offcpu_tree(struct kb_offcpu *offcpu)

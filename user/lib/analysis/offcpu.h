@@ -33,8 +33,11 @@ void kb_offcpu_filter(struct kb_offcpu *offcpu,
 int kb_offcpu_switch(struct kb_offcpu *offcpu, const struct kb_event *event,
 		     const struct kb_slice *slice);
 
-/* The longest first; their marks are nodes of the tree. Nothing can be added afterwards. */
-const struct kb_wait *kb_offcpu_longest(struct kb_offcpu *offcpu, uint32_t *nr);
+/*
+ * Those in which the task was asleep, or the others; the longest first. Their marks are nodes
+ * of the tree. Nothing can be added afterwards.
+ */
+const struct kb_wait *kb_offcpu_longest(struct kb_offcpu *offcpu, bool asleep, uint32_t *nr);
 
 struct kb_calltree *kb_offcpu_tree(struct kb_offcpu *offcpu);
 

@@ -14,6 +14,8 @@ struct kb_sched {
 	struct kb_table tasks;
 	struct kb_sched_cpu *cpus;
 	uint32_t max_cores;
+	const uint64_t *only;		/* CPUs that count; NULL: all */
+	unsigned int only_words;
 	void (*take_wait)(void *context, const struct kb_wait *wait);
 	void *context;
 };
@@ -46,6 +48,18 @@ void kb_sched_destroy(struct kb_sched *sched)
 	free(sched->cpus);
 	kb_table_release(&sched->tasks);
 	free(sched);
+}
+
+void kb_sched_only(struct kb_sched *sched, const uint64_t *cpus, unsigned int nr_words)
+{
+	sched->only = cpus;
+	sched->only_words = nr_words;
+}
+
+static bool counts(const struct kb_sched *sched, uint32_t core)
+{
+	return !sched->only || (core / 64 < sched->only_words &&
+				sched->only[core / 64] >> core % 64 & 1);
 }
 
 /* Times of a hostile capture may be 2^64 apart. */
@@ -83,6 +97,7 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 		.mark = task->mark,
 		.ticks = task->mark_ticks,
 		.blocked = task->waits_blocked,
+		.asleep = task->waits_asleep,
 		.since = task->waits_since,
 		.ns = ns,
 	};
@@ -90,6 +105,8 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 	if (!task->waits || now < task->waits_since)
 		return;
 	task->waits = false;
+	if (!counts(sched, task->last_core))
+		return;
 	if (task->waits_blocked)
 		task->blocked_ns += ns;
 	else
@@ -98,6 +115,7 @@ static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, i
 		task->longest_ns = ns;
 		task->longest_at = task->waits_since;
 		task->longest_blocked = task->waits_blocked;
+		task->longest_asleep = task->waits_asleep;
 	}
 	if (sched->take_wait)
 		sched->take_wait(sched->context, &wait);
@@ -112,17 +130,29 @@ static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 
 	if (!task)
 		return -ENOMEM;
-	*(slice->task_id ? &cpu->busy_ns : &cpu->awake_ns) += ns;
-	task->run_ns += ns;
+	if (counts(sched, slice->core)) {
+		*(slice->task_id ? &cpu->busy_ns : &cpu->awake_ns) += ns;
+		task->run_ns += ns;
+	}
 	task->last_seen = timestamp;
 	if (!slice->task_id)	/* one idle task a CPU shares the id */
 		return 0;
 	if (task->waits)
 		end_wait(sched, task, slice->start);
-	task->migrations += task->seen && task->last_core != slice->core;
+	task->migrations += task->seen && task->last_core != slice->core &&
+			    counts(sched, slice->core);
 	task->seen = true;
 	task->last_core = slice->core;
 	return 0;
+}
+
+/*
+ * Is the task asleep that a switch took off in @state? TASK_UNINTERRUPTIBLE (2) is not, unless
+ * it is TASK_IDLE (0x402): a kernel thread's way to sleep.
+ */
+static bool is_asleep(int state)
+{
+	return state > 0 && !((state & 2) && !(state & 0x400));
 }
 
 /* The switch that ended @slice, a run or a halt of the idle task. */
@@ -130,16 +160,18 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		      const struct kb_slice *slice, uint64_t timestamp)
 {
 	uint64_t key = slice->task_id;
+	const unsigned int once = counts(sched, slice->core);
 	struct kb_sched_task *task;
 
-	cpu->switches++;
+	cpu->switches += once;
 	if (slice->has_task) {
 		task = kb_table_get(&sched->tasks, &key);
 		if (!task)
 			return -ENOMEM;
-		*(slice->how == KB_END_BLOCKED ? &task->blocked : &task->preempted) += 1;
+		*(slice->how == KB_END_BLOCKED ? &task->blocked : &task->preempted) += once;
 		task->waits = slice->task_id != 0;
 		task->waits_blocked = slice->how == KB_END_BLOCKED;
+		task->waits_asleep = task->waits_blocked && is_asleep(slice->prev_state);
 		task->waits_since = slice->end;
 		task->mark = 0;
 		task->mark_ticks = 0;
@@ -148,7 +180,7 @@ static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 	task = kb_table_get(&sched->tasks, &key);
 	if (!task)
 		return -ENOMEM;
-	task->runs++;
+	task->runs += once;
 	task->last_seen = timestamp;
 	return 0;
 }
@@ -161,13 +193,13 @@ int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t 
 	if (slice->core >= sched->max_cores || slice->end < slice->start)
 		return 0;
 	cpu = &sched->cpus[slice->core];
-	cpu->seen = true;
+	cpu->seen |= counts(sched, slice->core);
 	switch (slice->kind) {
 	case KB_SLICE_RUN:
 		ret = add_run(sched, cpu, slice, timestamp);
 		break;
 	case KB_SLICE_IDLE:
-		ret = add_idle(cpu, slice);
+		ret = counts(sched, slice->core) ? add_idle(cpu, slice) : 0;
 		break;
 	case KB_SLICE_LOST:
 		cpu->lost_ns += span(slice->start, slice->end);
@@ -206,11 +238,19 @@ static int compare_tasks(const void *left, const void *right)
 	return (a->key > b->key) - (a->key < b->key);
 }
 
+/* It was on other CPUs than those that count. */
+static bool is_empty(const struct kb_sched_task *task)
+{
+	return !task->run_ns && !task->runs && !task->preempted && !task->blocked;
+}
+
 const struct kb_sched_task *kb_sched_tasks(struct kb_sched *sched, uint32_t *nr)
 {
 	*nr = sched->tasks.nr;
 	if (*nr)
 		qsort(sched->tasks.rows, *nr, sizeof(struct kb_sched_task), compare_tasks);
+	while (sched->only && *nr && is_empty(kb_table_row(&sched->tasks, *nr - 1)))
+		--*nr;
 	return (const struct kb_sched_task *)sched->tasks.rows;
 }
 

@@ -22,11 +22,11 @@ struct kb_sched_task {
 	uint64_t blocked_ns;		/* the same, blocked */
 	uint64_t longest_ns;		/* the longest of these waits, ... */
 	int64_t longest_at;		/* ... which began then, ns, ... */
-	bool longest_blocked;		/* ... and why */
+	bool longest_blocked, longest_asleep;	/* ... and why */
 	uint32_t migrations;		/* times that it ran on another CPU than before */
 
 	/* Not for others: the open wait. */
-	bool waits, waits_blocked, seen;
+	bool waits, waits_blocked, waits_asleep, seen;
 	uint32_t mark;
 	uint64_t mark_ticks;
 	uint32_t last_core;
@@ -60,6 +60,8 @@ struct kb_wait {
 	uint32_t mark;			/* kb_sched_mark()'s, 0: none */
 	uint64_t ticks;			/* kb_sched_mark()'s, else 0 */
 	bool blocked;			/* else preempted */
+	bool asleep;			/* blocked, and a signal could have ended it: it had
+					 * nothing to do, as far as the kernel knows */
 	int64_t since;			/* ns */
 	uint64_t ns;
 };
@@ -68,6 +70,12 @@ struct kb_sched;
 
 int kb_sched_create(struct kb_sched **out, uint32_t max_cores, struct kb_error *err);
 void kb_sched_destroy(struct kb_sched *sched);
+
+/*
+ * From now on, before any slice, count only what was on these CPUs (NULL: all; a map as of
+ * kb_cpulist_parse()), and waits that began there. @cpus must stay.
+ */
+void kb_sched_only(struct kb_sched *sched, const uint64_t *cpus, unsigned int nr_words);
 
 /* @slice as the timeline gives it; @timestamp: ticks of about its end. 0 or -ENOMEM. */
 int kb_sched_add(struct kb_sched *sched, const struct kb_slice *slice, uint64_t timestamp);
