@@ -164,6 +164,14 @@ def the_idle_loop_is_marked_for_programs(tmp):
     assert not any(row.get("idle") for row in lines(tmp, "--idle")[0])
 
 
+def shares_have_colours_for_those_who_want_them(tmp):
+    with_idle(tmp)
+    text = tap.run("report", "-g", cwd=tmp).stdout
+    coloured = tap.run("report", "-g", "--color=always", cwd=tmp).stdout
+    assert "\033" not in text and "\033[31m     20.00%\033[m" in coloured, coloured
+    assert re.sub("\033\\[[0-9]*m", "", coloured) == text, coloured
+
+
 def only_the_cpus_that_were_asked_for_are_in_any_table(tmp):
     capture = Maker(cores=2)
     capture.task(0, "swapper")

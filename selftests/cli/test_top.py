@@ -57,6 +57,12 @@ def the_idle_loop_is_told_from_work(tmp):
         assert "(idle loop: 0.00%)" in done.stdout and "schedule" in done.stdout, done
 
 
+def shares_have_colours_for_those_who_want_them(tmp):
+    for option, coloured in ("--color", True), ("--color=never", False), ("-d0.2", False):
+        _, done, _ = top(tmp, "-n", "1", option)
+        assert ("\033[31m 100.00%\033[m" in done.stdout) == coloured, done
+
+
 if __name__ == "__main__":
     recorder.build_fake()
     try:

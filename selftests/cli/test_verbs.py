@@ -94,7 +94,7 @@ def what_is_wrong_with_an_option_is_said(tmp):
     for args, sentence in [(("report", "--c"), "--count and --cpu"), (("dump", "--json=1"), "no value"),
                            (("report", "--sort"), "needs a value"), (("dump", "-Z"), "-Z"),
                            (("report", "-s"), "needs a value"),
-                           (("dump", "--color=pink"), "always")]:
+                           (("report", "--color=pink"), "always")]:
         done = tap.run(*args, cwd=tmp)
         assert done.returncode == 2 and sentence in done.stderr, done
 
@@ -105,7 +105,7 @@ def completion_knows_the_options_of_the_help(tmp):
                               re.M))
         listed = tap.run(verb, "--list-options", cwd=tmp).stdout.split()
         names = {name.rstrip("=") for name in listed if name.startswith("--")}
-        common = {"--version", "--verbose", "--quiet", "--color", "--no-sandbox"}
+        common = {"--version", "--verbose", "--quiet", "--no-sandbox"}
         assert common <= names and names - common <= told | {"--help"}, (verb, names ^ told)
         assert told <= names, (verb, told - names)
 
@@ -181,6 +181,14 @@ def a_signal_leaves_nothing_behind(tmp):
     os.close(read_end)
     os.close(write_end)
     assert os.listdir(tmp) == ["a.cap"]
+
+
+def colours_are_offered_by_verbs_that_have_some(tmp):
+    offering = {verb for verb in verbs()
+                if "--color=" in tap.run(verb, "--list-options", cwd=tmp).stdout.split()}
+    assert offering == {"doctor", "report", "top"}, offering
+    done = tap.run("dump", "--color=always", cwd=tmp)
+    assert done.returncode == 2 and "no option --color" in done.stderr, done
 
 
 def verbs_that_resolve_symbols_take_the_same_options(tmp):

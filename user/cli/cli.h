@@ -68,7 +68,16 @@ int cli_fail_error(const struct kb_error *err);
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * getopt_long() for verbs: also takes -V, -v, -q and --color, and says itself what is
+ * For the table of options and the usage of a verb that has colours. @pad: blanks, to come to
+ * the column of its other options.
+ */
+#define CLI_OPTION_COLOR	0x10000
+#define CLI_COLOR_OPTION	{ "color", optional_argument, NULL, CLI_OPTION_COLOR }
+#define CLI_COLOR_USAGE(pad) \
+	"      --color[=WHEN]    " pad "always, never or auto: on a terminal only (auto)\n"
+
+/*
+ * getopt_long() for verbs: also takes -V, -v and -q (and --color), and says itself what is
  * wrong before it returns '?', for which the answer is cli_usage(false, …).
  */
 int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
@@ -78,6 +87,10 @@ int cli_verbosity(void);
 
 /* May what goes to @stream have colours? */
 bool cli_color(FILE *stream);
+
+/* The escape in front of a share of that size, for CLI_COLOR_END behind it; NULL: none. */
+#define CLI_COLOR_END	"\033[m"
+const char *cli_share_color(FILE *stream, double percent);
 
 /* The name most like @word of those tried; NULL if none is at all like it. */
 struct cli_nearest {

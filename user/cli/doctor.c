@@ -34,6 +34,8 @@ static const char usage[] =
 	"\n"
 	"      --root DIR   read the files of /proc, /sys, /boot and /lib below DIR\n"
 	"  -o, --output DIR where captures would go (default: here)\n"
+	"      --color[=WHEN]\n"
+	"                   always, never or auto: on a terminal only (auto)\n"
 	"  -j, --json       one JSON object a line\n"
 	"  -h, --help       this text\n"
 	"\n"
@@ -458,6 +460,7 @@ int cmd_doctor(int argc, char **argv)
 	static const struct option options[] = {
 		{ "root", required_argument, NULL, OPTION_ROOT },
 		{ "output", required_argument, NULL, 'o' },
+		CLI_COLOR_OPTION,
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },

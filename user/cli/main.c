@@ -51,8 +51,8 @@ int cmd_help(int argc, char **argv)
 	printf("usage: kbarman VERB [ARGUMENTS]\n\n");
 	for (const struct cli_verb *verb = verbs; verb->name; verb++)
 		printf("  %-10s %s\n", verb->name, verb->summary);
-	printf("\n`kbarman VERB --help' says more. Every verb takes -V (version), -v (say more), -q\n"
-	       "(only complaints) and --color=always|never|auto.\n");
+	printf("\n`kbarman VERB --help' says more. Every verb takes -V (version), -v (say more) and\n"
+	       "-q (only complaints).\n");
 	return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
 }
 

@@ -17,8 +17,7 @@
 #define WORD_MAX	32	/* bytes of a word that is compared */
 
 enum {
-	OPTION_COLOR = 0x10000,
-	OPTION_LIST,
+	OPTION_LIST = CLI_OPTION_COLOR + 1,
 	OPTION_NO_SANDBOX,
 };
 
@@ -26,7 +25,6 @@ static const struct option common_options[] = {
 	{ "version",	  no_argument,	     NULL, 'V' },
 	{ "verbose",	  no_argument,	     NULL, 'v' },
 	{ "quiet",	  no_argument,	     NULL, 'q' },
-	{ "color",	  optional_argument, NULL, OPTION_COLOR },
 	{ "no-sandbox",	  no_argument,	     NULL, OPTION_NO_SANDBOX },
 	{ "list-options", no_argument,	     NULL, OPTION_LIST },	/* for completion */
 };
@@ -168,7 +166,7 @@ static bool take_common(int option, const struct option *options, const char *le
 	case 'q':
 		verbosity = -1;
 		return true;
-	case OPTION_COLOR:
+	case CLI_OPTION_COLOR:
 		set_color(optarg);
 		return true;
 	case OPTION_NO_SANDBOX:
@@ -230,4 +228,12 @@ bool cli_color(FILE *stream)
 	if (color != COLOR_AUTO)
 		return color == COLOR_ALWAYS;
 	return !(no_color && *no_color) && term && strcmp(term, "dumb") && isatty(fileno(stream));
+}
+
+/* As perf has it: what is worth a look, and what is worth one more than the rest. */
+const char *cli_share_color(FILE *stream, double percent)
+{
+	if (percent < 0.5 || !cli_color(stream))
+		return NULL;
+	return percent >= 5 ? "\033[31m" : "\033[32m";
 }

@@ -41,6 +41,7 @@ static const char usage[] =
 	"  -g, --call-graph       print the tree of calls, too; needs call chains\n"
 	"      --percent-limit N  leave out what is below N percent (0.5; 0: show all)\n"
 	SYMBOLS_USAGE(" ")
+	CLI_COLOR_USAGE(" ")
 	"  -j, --json             all that is known, one JSON object a line\n"
 	"  -h, --help             this text\n"
 	"\n"
@@ -462,6 +463,7 @@ static const struct option options[] = {
 	{ "call-graph", no_argument, NULL, 'g' },
 	{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
 	SYMBOLS_OPTIONS,
+	CLI_COLOR_OPTION,
 	{ "json", no_argument, NULL, 'j' },
 	{ "help", no_argument, NULL, 'h' },
 	{ 0 },

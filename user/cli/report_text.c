@@ -10,6 +10,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "cli.h"
 #include "report.h"
 
 #define WIDEST		48	/* of a column; longer names push the rest of their line */
@@ -45,6 +46,15 @@ static int wider(int width, const char *text)
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * part / whole : 0;
+}
+
+/* "  12.34%", so wide, maybe with a colour. */
+static void put_share(uint64_t part, uint64_t whole, int width)
+{
+	const char *color = cli_share_color(stdout, percent(part, whole));
+
+	printf("%s%*.2f%%%s", color ? color : "", width, percent(part, whole),
+	       color ? CLI_COLOR_END : "");
 }
 
 static double ms(uint64_t ns)
@@ -358,8 +368,9 @@ static void put_symbol_row(const struct report *report, const struct columns *co
 	char line[LINE_BUFFER];
 
 	if (columns->children)
-		printf("%10.2f%%", percent(row->children, report->totals.weight));
-	printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight), row->samples);
+		put_share(row->children, report->totals.weight, 10);
+	put_share(row->weight, report->totals.weight, 10);
+	printf("  %8" PRIu64, row->samples);
 	put_counters(report, report->by_sort, row);
 	if (columns->cpu)
 		printf("  %3u", row->core);
@@ -426,8 +437,8 @@ static void put_task_samples(const struct report *report)
 
 		if (!is_shown(report, row->weight, report->totals.weight))
 			break;
-		printf("%10.2f%%  %8" PRIu64, percent(row->weight, report->totals.weight),
-		       row->samples);
+		put_share(row->weight, report->totals.weight, 10);
+		printf("  %8" PRIu64, row->samples);
 		put_counters(report, report->by_tid, row);
 		put_task_name(report, row->task_id, report->last_timestamp);
 	}
@@ -535,7 +546,10 @@ static void put_tree(const struct report *report, const struct report_tree *tree
 		if (!node->total || !is_shown(report, node->total, all))
 			continue;
 		kb_calltree_label(node, label, sizeof(label));
-		printf("%10.2f%% %9.2f%%  ", percent(node->total, all), percent(node->self, all));
+		put_share(node->total, all, 10);
+		printf(" ");
+		put_share(node->self, all, 9);
+		printf("  ");
 		if (times)
 			printf("%10.3f  ", ms(node->total));
 		printf("%*s", 2 * (int)(node->depth - 1), "");

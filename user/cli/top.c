@@ -51,6 +51,7 @@ static const char usage[] =
 	"  -F, --freq HZ         samples a second and CPU (default 499)\n"
 	"  -C, --cpu CPUS        only these CPUs, as in 0-3,8\n"
 	SYMBOLS_USAGE("")
+	CLI_COLOR_USAGE("")
 	"  -j, --json            one JSON object a line\n"
 	"  -h, --help            this text\n";
 
@@ -312,6 +313,25 @@ static void put(struct top *top, const char *format, ...)
 	kb_out_printf(top->json.out, "%s%s", line, top->screen ? "\033[K\r\n" : "\n");
 }
 
+/* The same, behind a share that may have a colour. */
+__attribute__((format(printf, 3, 4)))
+static void put_share(struct top *top, double share, const char *format, ...)
+{
+	const char *color = cli_share_color(stdout, share);
+	const unsigned int width = 8, columns = top->columns;
+	char line[512];
+	va_list args;
+
+	va_start(args, format);
+	vsnprintf(line, sizeof(line), format, args);
+	va_end(args);
+	kb_out_printf(top->json.out, "%s%7.2f%%%s", color ? color : "", share,
+		      color ? CLI_COLOR_END : "");
+	top->columns = columns > width ? columns - width : 0;
+	put(top, "%s", line);
+	top->columns = columns;
+}
+
 static void put_cpus(struct top *top, struct view *view)
 {
 	char line[512] = "busy ";
@@ -375,9 +395,9 @@ static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 	put(top, "Overhead  Task              Image                 Symbol  (idle loop: %.2f%%)",
 	    percent(idle, view->totals.weight));
 	for (uint32_t i = 0; i < view->nr_work_rows && i < rows; i++)
-		put(top, "%7.2f%%  %-16s  %-20s  [%c] %s", percent(hot[i].weight, view->totals.weight),
-		    hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
-		    *hot[i].symbol ? hot[i].symbol : "[unknown]");
+		put_share(top, percent(hot[i].weight, view->totals.weight), "  %-16s  %-20s  [%c] %s",
+			  hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
+			  *hot[i].symbol ? hot[i].symbol : "[unknown]");
 }
 
 static void show_json(struct top *top, struct view *view, const struct kbarman_stats *stats)
@@ -596,6 +616,7 @@ int cmd_top(int argc, char **argv)
 		{ "freq", required_argument, NULL, 'F' },
 		{ "cpu", required_argument, NULL, 'C' },
 		SYMBOLS_OPTIONS,
+		CLI_COLOR_OPTION,
 		{ "json", no_argument, NULL, 'j' },
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
