@@ -4,9 +4,11 @@
 import ctypes.util
 import http.server
 import os
+import pty
 import subprocess
 import sys
 import threading
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
@@ -16,8 +18,8 @@ from test_lines import C_SOURCE, build, capture, code, frames, plain, truth
 class Server(http.server.ThreadingHTTPServer):
     """Serves files as /buildid/ID/debuginfo and counts what it is asked for."""
 
-    def __init__(self, files):
-        self.files, self.asked = files, []
+    def __init__(self, files, seconds=0):
+        self.files, self.asked, self.seconds = files, [], seconds
         super().__init__(("127.0.0.1", 0), Handler)
 
     def __enter__(self):
@@ -34,6 +36,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def do_GET(self):
         self.server.asked.append(self.path)
+        time.sleep(self.server.seconds)
         content = self.server.files.get(self.path)
         self.send_response(200 if content is not None else 404)
         self.send_header("Content-Length", str(len(content or b"")))
@@ -100,6 +103,25 @@ def a_server_without_the_file_is_no_error(tmp):
         got, errors = with_server(tmp, server)
         assert server.asked and len(got) == len(want), server.asked
         assert len(errors.splitlines()) == 1 and "stripped" in errors, errors
+
+
+def a_slow_server_is_told_of_on_a_terminal(tmp):
+    _, _, build_id, debug = stripped(tmp)
+    ours, theirs = pty.openpty()
+    with Server({f"/buildid/{build_id}/debuginfo": debug}, seconds=2) as server:
+        env = {**os.environ, "DEBUGINFOD_CACHE_PATH": os.path.join(tmp, "cache"),
+               "DEBUGINFOD_URLS": f"http://127.0.0.1:{server.server_port}"}
+        with subprocess.Popen([tap.KBARMAN, "report"], stdout=subprocess.DEVNULL, stderr=theirs,
+                              cwd=tmp, env=env) as child:
+            os.close(theirs)
+            said = b""
+            try:
+                while piece := os.read(ours, 4096):
+                    said += piece
+            except OSError:         # how a terminal ends
+                pass
+    os.close(ours)
+    assert child.returncode == 0 and b"fetching debug information" in said, said
 
 
 def nobody_is_asked_unless_the_user_wants_it(tmp):

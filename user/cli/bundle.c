@@ -54,9 +54,11 @@ int cmd_bundle(int argc, char **argv)
 	if (strcmp(path, "-") == 0)
 		return cli_fail("a capture on standard input has no name to put the symbols "
 				"beside: give the file");
+	cli_progress("saving symbols", false);
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &path, .nr_inputs = 1, .output = path,
 					    .processes = true });
 	ret = kb_capture_save_symbols(path, &symbols, complain, NULL, &err);
+	cli_progress_end();
 	if (ret < 0)
 		return cli_fail_error(&err);
 	if (ret)

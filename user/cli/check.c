@@ -21,6 +21,7 @@ static const char usage[] =
 
 static void say(const char *sentence)
 {
+	cli_progress_clear();
 	puts(sentence);
 }
 
@@ -49,13 +50,16 @@ int cmd_check(int argc, char **argv)
 	}
 	for (; optind < argc; optind++) {
 		const char *name = argv[optind], *path = name;
-		const struct cli_format *format = cli_format_of(&path);
+		const struct cli_format *format;
 		int status;
+
+		cli_progress(NULL, false);
+		format = cli_format_of(&path);
 
 		if (format && !pipe_follows(argc, argv, optind))
 			cli_sandbox_reading(path);
 		status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
-
+		cli_progress_end();
 		if (status == CLI_OK)
 			printf("%s: a valid %s\n", strcmp(name, "-") ? name : "standard input",
 			       format->name);

@@ -26,6 +26,7 @@ static void say(const char *format, va_list args)
 		if ((unsigned char)*at < ' ' || *at == 0x7f)
 			*at = '?';
 	fflush(stdout);
+	cli_progress_clear();
 	fprintf(stderr, "kbarman%s%s: %s\n", cli_verb_name ? " " : "",
 		cli_verb_name ? cli_verb_name : "", text);
 	free(text);

@@ -68,6 +68,16 @@ int cli_fail_error(const struct kb_error *err);
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
+ * From now on, what the library is at is said on standard error, if that is a terminal, the
+ * user did not say -q, and it takes longer than a second: one line, called @what or, if that
+ * is NULL, what the library calls it. @prints: the verb prints meanwhile. Before cli_sandbox().
+ */
+void cli_progress(const char *what, bool prints);
+/* Takes the line away, before something else is printed; and that for good. */
+void cli_progress_clear(void);
+void cli_progress_end(void);
+
+/*
  * For the table of options and the usage of a verb that has colours. @pad: blanks, to come to
  * the column of its other options.
  */

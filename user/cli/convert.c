@@ -446,6 +446,7 @@ static int convert(struct convert *c)
 
 	if (c->picture && map_picture(c))
 		return CLI_IMPOSSIBLE;
+	cli_progress(NULL, c->output && strcmp(c->output, "-") == 0);
 	confine(c);
 	if (kb_barman_open(&barman, c->input, &err) < 0)
 		return cli_fail_error(&err);
@@ -456,6 +457,7 @@ static int convert(struct convert *c)
 	}
 	status = (c->connect || c->serve ? to_listener : c->export->directory ? to_directory : to_file)(
 		c, barman, symbolizer, &err, &result);
+	cli_progress_end();
 	if (!status && result < 0) {
 		status = cli_fail_error(&err);
 	} else if (!status) {

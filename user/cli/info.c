@@ -93,6 +93,7 @@ static int read_capture(struct info *info)
 	struct kb_event event;
 	int ret;
 
+	cli_progress(NULL, false);
 	cli_sandbox_reading(info->path);
 	if (kb_barman_open(&info->barman, info->path, &err))
 		return cli_fail_error(&err);
@@ -106,7 +107,8 @@ static int read_capture(struct info *info)
 		return cli_fail_error(&err);
 	while ((ret = kb_barman_next(info->barman, &event, &err)) > 0)
 		count(info, &event);
-	kb_stops_end(info->stops, info->last);
+	kb_stops_end(info->stops, kb_recorded_last(&info->recorded));
+	cli_progress_end();
 	info->all.nr += info->all.records[KB_EVENT_UNKNOWN];
 	info->damage = kb_barman_damage(info->barman, &first) + (ret < 0);
 	if (info->damage)

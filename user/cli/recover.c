@@ -302,8 +302,10 @@ int cmd_recover(int argc, char **argv)
 		output = otherwise = default_output(file);
 	if (!output)
 		return CLI_IMPOSSIBLE;
+	cli_progress("recovering", !strcmp(output, "-"));
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &file, .nr_inputs = 1, .output = output });
 	status = recover_file(file, output);
+	cli_progress_end();
 	free(otherwise);
 	return status;
 }

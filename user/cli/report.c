@@ -200,6 +200,7 @@ static int open_report(struct report *report)
 	unsigned int apart = report->idle ? 0 : KB_SORT_IDLE;
 	struct kb_error err = { 0 };
 
+	cli_progress(NULL, false);
 	cli_sandbox_reading(report->path);
 	if (kb_barman_open(&report->barman, report->path, &err))
 		return cli_fail_error(&err);
@@ -426,6 +427,7 @@ static int run(struct report *report, bool json)
 
 	if (!ret)
 		ret = read_events(report);
+	cli_progress_end();
 	if (!ret)
 		ret = order_tables(report);
 	if (ret)

@@ -383,6 +383,7 @@ static int open_script(struct script *script)
 	struct kb_error err = { 0 };
 	const char *base;
 
+	cli_progress(NULL, true);
 	cli_sandbox_reading(script->path);
 	if (kb_barman_open(&script->barman, script->path, &err))
 		return cli_fail_error(&err);
@@ -515,6 +516,7 @@ int cmd_script(int argc, char **argv)
 		return cli_usage(false, usage);
 	}
 	status = run(&script);
+	cli_progress_end();
 	close_script(&script);
 	return status;
 }

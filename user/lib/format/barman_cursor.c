@@ -9,6 +9,7 @@
 #include <inttypes.h>
 
 #include "barman_reader.h"
+#include "progress.h"
 
 /* Offsets in the file are sums with it; they must not wrap. */
 static uint64_t buffer_length(const struct kb_barman *b)
@@ -164,6 +165,21 @@ static void cut_short(struct kb_barman *b, uint64_t block, size_t got)
 		       b->segments[b->segment].end - end);
 }
 
+static void tell_progress(const struct kb_barman *b, uint64_t at)
+{
+	uint64_t done = 0, total = 0;
+
+	for (unsigned int i = 0; i < b->nr_segments; i++) {
+		total += b->segments[i].end - b->segments[i].start;
+		if (i < b->segment)
+			done = total;
+	}
+	/* Where it ends is not known of what comes down a pipe. */
+	if (b->open_ended)
+		total = 0;
+	kb_progress_tell("reading", done + at - b->segments[b->segment].start, total);
+}
+
 int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 {
 	unsigned int word = b->header.word_size;
@@ -230,6 +246,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 			cut_short(b, at, got);
 			continue;
 		}
+		tell_progress(b, at);
 		b->at = b->window = bytes;
 		b->end = bytes + (got < left ? got : left);
 		b->window_offset = at;

@@ -10,6 +10,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "progress.h"
 #include "sym/bundle.h"
 
 #define MAGIC		"kbarman-symbols 1\n"
@@ -67,8 +68,10 @@ static void visit_image(const void *node, VISIT which, void *file)
 	const struct kb_image *image = *(const struct kb_image *const *)node;
 
 	if ((which == postorder || which == leaf) &&
-	    (image->elf.nr_segments || image->elf.symbols.nr_symbols))
+	    (image->elf.nr_segments || image->elf.symbols.nr_symbols)) {
+		kb_progress_tell("saving symbols", 0, 0);
 		put_image(file, image);
+	}
 }
 
 int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_error *err)

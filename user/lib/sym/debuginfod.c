@@ -11,6 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "progress.h"
 #include "sym/debuginfod.h"
 
 #define PATIENCE	10	/* seconds without a byte, then the servers are given up */
@@ -55,7 +56,8 @@ static int watch(struct debuginfod_client *client, long done, long all)
 	struct timespec now;
 
 	(void)client;
-	(void)all;
+	kb_progress_tell("fetching debug information", done > 0 ? (uint64_t)done : 0,
+			 all > 0 ? (uint64_t)all : 0);
 	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (done != received) {
 		received = done;

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: MIT
+/*
+ * What takes longer than a second says how far it is, in one line of the terminal that goes
+ * away again. Where standard error is no terminal, and with -q, it says nothing.
+ */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <kbarman/progress.h>
+
+#include "cli.h"
+
+#define PATIENCE_MS	1000	/* what is over sooner says nothing */
+#define EVERY_MS	250
+#define LINE_BYTES	160
+
+static int64_t began, said;		/* ms; said 0: not yet */
+static const char *label;
+static bool shown;
+
+static int64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+static void put(const char *line)
+{
+	if (write(STDERR_FILENO, line, strlen(line)) < 0)
+		kb_progress_listen(NULL, NULL);
+}
+
+static void tell(void *context, const char *what, uint64_t done, uint64_t total)
+{
+	int64_t now = now_ms();
+	char line[LINE_BYTES], share[16] = "";
+
+	(void)context;
+	if (now - began < PATIENCE_MS || now - said < EVERY_MS)
+		return;
+	said = now;
+	shown = true;
+	if (total)
+		snprintf(share, sizeof(share), ", %.0f%%", 100.0 * (double)done / (double)total);
+	snprintf(line, sizeof(line), "\r\033[Kkbarman %s: %s%s", cli_verb_name,
+		 label ? label : what, share);
+	put(line);
+}
+
+void cli_progress(const char *what, bool prints)
+{
+	cli_progress_clear();
+	label = what;
+	began = now_ms();
+	said = 0;
+	if (cli_verbosity() >= 0 && isatty(STDERR_FILENO) && !(prints && isatty(STDOUT_FILENO)))
+		kb_progress_listen(tell, NULL);
+}
+
+void cli_progress_clear(void)
+{
+	if (shown)
+		put("\r\033[K");
+	shown = false;
+}
+
+void cli_progress_end(void)
+{
+	kb_progress_listen(NULL, NULL);
+	cli_progress_clear();
+}
