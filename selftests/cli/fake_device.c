@@ -23,6 +23,8 @@
  *	FAKE_TASK	of that task (1)
  *	FAKE_STOP	the process stops (SIGSTOP) before it closes this file
  *	FAKE_READS	appends to this file the path of each file that is opened for reading
+ *	FAKE_MODULES	/proc/modules has one module: "same", whose use count is another one each
+ *			time; "other", another module each time
  *	FAKE_FAIL	CALL:ERRNO, for configure, start, stop, consume, add_maps
  */
 #include <dlfcn.h>
@@ -264,6 +266,7 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bo
 	}
 	*word_at(cpu, w) = (bm_uintptr)length;
 	record = (void *)(word_at(cpu, w) + 1);
+	memset(record, 0, length);	/* what was there is not a part of it */
 	*record = (struct bm_protocol_task_switch){
 		.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
 	if (sample)
@@ -600,12 +603,25 @@ static void note_read(const char *path)
 	close(fd);
 }
 
+static FILE *fake_modules(bool same)
+{
+	static char text[128];
+	static unsigned int times;
+	int length = snprintf(text, sizeof(text), "fake%u 4096 %u - Live 0xffffffffc0000000\n",
+			      same ? 0 : times, times);
+
+	times++;
+	return fmemopen(text, (size_t)length, "r");
+}
+
 FILE *fopen64(const char *path, const char *mode)
 {
 	FILE *(*real)(const char *, const char *) = next("fopen64");
 
 	if (*mode == 'r')
 		note_read(path);
+	if (getenv("FAKE_MODULES") && !strcmp(path, "/proc/modules"))
+		return fake_modules(!strcmp(getenv("FAKE_MODULES"), "same"));
 	return real(path, mode);
 }
 
@@ -621,30 +637,10 @@ int close(int fd)
 	return real(fd);
 }
 
-/* libz's */
-int open(const char *path, int flags, ...)
+static int open_by(const char *function, const char *path, int flags, int mode)
 {
-	int (*real)(const char *, int, ...) = next("open");
-	va_list args;
-	int mode;
+	int (*real)(const char *, int, ...) = next(function);
 
-	va_start(args, flags);
-	mode = va_arg(args, int);
-	va_end(args);
-	if (!(flags & (O_WRONLY | O_RDWR)))
-		note_read(path);
-	return real(path, flags, mode);
-}
-
-int open64(const char *path, int flags, ...)
-{
-	int (*real)(const char *, int, ...) = next("open64");
-	va_list args;
-	int mode;
-
-	va_start(args, flags);
-	mode = va_arg(args, int);
-	va_end(args);
 	if (ends_with(path, "/perf_event_max_sample_rate"))
 		return open_number(setting("FAKE_LIMIT", 100000));
 	if (ends_with(path, "/cpuinfo_max_freq"))
@@ -653,6 +649,21 @@ int open64(const char *path, int flags, ...)
 		note_read(path);
 	return strcmp(path, KBARMAN_DEVICE) ? real(path, flags, mode) : fake_open();
 }
+
+#define OPEN(function) \
+int function(const char *path, int flags, ...) \
+{ \
+	va_list args; \
+	int mode; \
+\
+	va_start(args, flags); \
+	mode = va_arg(args, int); \
+	va_end(args); \
+	return open_by(#function, path, flags, mode); \
+}
+
+OPEN(open)		/* libz's */
+OPEN(open64)
 
 int ioctl(int fd, unsigned long request, ...)
 {

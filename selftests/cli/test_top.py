@@ -42,6 +42,15 @@ def the_kernels_symbols_are_read_once_for_all_refreshes(tmp):
     assert reads.count("/proc/kallsyms") == 2, reads
 
 
+def they_are_read_again_when_modules_come_or_go(tmp):
+    _, _, reads = top(tmp, "-j", "-n", "5", FAKE_MODULES="other")
+    assert reads.count("/proc/kallsyms") == 6, reads
+    # one that is used by more or by fewer is the same
+    os.remove(os.path.join(tmp, "reads"))
+    _, _, reads = top(tmp, "-j", "-n", "5", FAKE_MODULES="same")
+    assert reads.count("/proc/kallsyms") == 2, reads
+
+
 def the_idle_loop_is_told_from_work(tmp):
     idle = {"names": ("do_idle", "call_cpuidle", "default_idle_call", "cpu_do_idle"),
             "FAKE_TASK": 0}

@@ -81,15 +81,22 @@ static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
 	return symbolizer->images.symfs ? 0 : -ENOMEM;
 }
 
-/* /proc/modules, as a number: what it says has changed if that has. */
+/*
+ * /proc/modules, as a number: which modules there are and where. Its third and fourth words
+ * say who uses them, which changes all the time.
+ */
 static uint64_t modules_now(void)
 {
-	uint64_t hash = 0xcbf29ce484222325;	/* FNV-1a */
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);	/* FNV-1a */
 	FILE *file = fopen("/proc/modules", "re");
+	unsigned int word = 0;
 	int c;
 
-	while (file && (c = getc_unlocked(file)) != EOF)
-		hash = (hash ^ (uint8_t)c) * 0x100000001b3;
+	while (file && (c = getc_unlocked(file)) != EOF) {
+		word = c == '\n' ? 0 : word + (c == ' ');
+		if (word != 2 && word != 3)
+			hash = (hash ^ (uint8_t)c) * UINT64_C(0x100000001b3);
+	}
 	if (file)
 		fclose(file);
 	return hash;
@@ -228,6 +235,7 @@ static void forget_all(struct kb_symbolizer *symbolizer)
 	forget_kernel(symbolizer);
 	kb_frames_release(&symbolizer->frames);
 	kb_frames_init(&symbolizer->frames);
+	kb_elf_release(&symbolizer->kernel_elf);
 	kb_images_forget(&symbolizer->images);
 	for (uint32_t i = 0; i < symbolizer->max_demangled; i++)
 		free(symbolizer->demangled[i]);
