@@ -114,13 +114,7 @@ def a_slow_server_is_told_of_on_a_terminal(tmp):
         with subprocess.Popen([tap.KBARMAN, "report"], stdout=subprocess.DEVNULL, stderr=theirs,
                               cwd=tmp, env=env) as child:
             os.close(theirs)
-            said = b""
-            try:
-                while piece := os.read(ours, 4096):
-                    said += piece
-            except OSError:         # how a terminal ends
-                pass
-    os.close(ours)
+            said = tap.read_all(ours)
     assert child.returncode == 0 and b"fetching debug information" in said, said
 
 

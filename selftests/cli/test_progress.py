@@ -31,13 +31,7 @@ def slow(tmp, *args, terminal=True):
         time.sleep(1.2)
         child.stdin.write(data)
         child.stdin.close()
-        said = b""
-        try:
-            while piece := os.read(ours, 4096):
-                said += piece
-        except OSError:         # how a terminal ends
-            pass
-        os.close(ours)
+        said = tap.read_all(ours)
     return child.returncode, said.decode()
 
 

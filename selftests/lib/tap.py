@@ -33,6 +33,18 @@ def run(*args, **kwargs):
     return subprocess.run([KBARMAN, *map(str, args)], **kwargs)
 
 
+def read_all(fd):
+    """Everything up to the end of a pipe or a terminal, which is closed then."""
+    said = b""
+    try:
+        while piece := os.read(fd, 4096):
+            said += piece
+    except OSError:         # how a terminal ends
+        pass
+    os.close(fd)
+    return said
+
+
 def main(namespace):
     """Run every function of the namespace that takes one argument, `tmp`."""
     tests = [(name, f) for name, f in namespace.items()
