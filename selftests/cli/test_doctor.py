@@ -102,6 +102,25 @@ def a_module_that_is_not_there_needs_headers_and_maybe_a_signature(tmp):
     assert "sign-file" in checks["signature"]["fix"]
 
 
+def a_locked_down_kernel_takes_no_unsigned_module(tmp):
+    """Whatever sig_enforce says: either of the two levels forbids it."""
+    for i, level in enumerate(["integrity", "confidentiality"]):
+        text = "none integrity confidentiality\n".replace(level, f"[{level}]")
+        root = machine(os.path.join(tmp, str(i)), module=("sys/module/kbarman/version", None),
+                       lockdown=("sys/kernel/security/lockdown", text))
+        _, checks = doctor(root, cwd=tmp)
+        assert checks["signature"]["verdict"] == "warn", (level, checks["signature"])
+        assert level in checks["signature"]["found"], checks["signature"]
+        assert "sign-file" in checks["signature"]["fix"], checks["signature"]
+
+
+def a_module_that_is_in_the_kernel_was_taken_though_it_is_locked_down(tmp):
+    root = machine(tmp, lockdown=("sys/kernel/security/lockdown",
+                                  "none [integrity] confidentiality\n"))
+    _, checks = doctor(root, cwd=tmp)
+    assert checks["signature"]["verdict"] == "ok", checks["signature"]
+
+
 def the_configuration_may_be_packed_in_proc(tmp):
     root = machine(tmp, config=(f"boot/config-{RELEASE}", None))
     with gzip.open(os.path.join(root, "proc", "config.gz"), "wt") as file:

@@ -173,35 +173,52 @@ static enum verdict check_module(struct doctor *doctor)
 	return say(doctor, GOOD, "loaded, version %s", version);
 }
 
-/* Would the kernel take a module that is not signed? */
+/* The level of lockdown that is chosen, "" where the kernel has none. */
+static const char *lockdown_level(const struct doctor *doctor)
+{
+	char text[128];
+
+	if (!read_text(doctor, "/sys/kernel/security/lockdown", text, sizeof(text)))
+		return "";
+	return strstr(text, "[confidentiality]") ? "confidentiality" :
+	       strstr(text, "[integrity]") ? "integrity" : "none";
+}
+
+/*
+ * Would the kernel take a module that is not signed? sig_enforce forbids it, and so does each
+ * level of lockdown, which leaves sig_enforce at N.
+ */
 static enum verdict check_signature(struct doctor *doctor)
 {
+	const char *level = lockdown_level(doctor);
+	bool locked = *level && strcmp(level, "none");
 	char text[16] = "";
 
 	if (is_there(doctor, "/sys/module/kbarman"))
 		return say(doctor, GOOD, "the module is in the kernel, so it was taken");
-	if (read_text(doctor, "/sys/module/module/parameters/sig_enforce", text, sizeof(text)) &&
-	    *text == 'Y') {
+	read_text(doctor, "/sys/module/module/parameters/sig_enforce", text, sizeof(text));
+	if (*text == 'Y' || locked) {
 		advise(doctor, "sign it with a key that the kernel knows: `scripts/sign-file sha256 KEY "
 		       "CERT kbarman.ko' of the kernel's headers; see Secure Boot and MOK in your "
 		       "distribution's manual");
-		return say(doctor, WORSE, "the kernel takes only signed modules");
+		return say(doctor, WORSE, "the kernel takes only signed modules (%s%s)",
+			   locked ? "lockdown=" : "sig_enforce", locked ? level : "");
 	}
 	return say(doctor, GOOD, "the kernel takes modules without one");
 }
 
 static enum verdict check_lockdown(struct doctor *doctor)
 {
-	char text[128];
+	const char *level = lockdown_level(doctor);
 
-	if (!read_text(doctor, "/sys/kernel/security/lockdown", text, sizeof(text)))
+	if (!*level)
 		return say(doctor, GOOD, "not in this kernel, or not to be seen");
-	if (strstr(text, "[confidentiality]")) {
+	if (!strcmp(level, "confidentiality")) {
 		advise(doctor, "boot without lockdown=confidentiality: it forbids to look into the "
 		       "kernel");
 		return say(doctor, BAD, "confidentiality");
 	}
-	return say(doctor, GOOD, "%s", strstr(text, "[integrity]") ? "integrity" : "none");
+	return say(doctor, GOOD, "%s", level);
 }
 
 static enum verdict check_device(struct doctor *doctor)
