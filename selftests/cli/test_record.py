@@ -393,6 +393,21 @@ def without_a_bundle_there_is_none_and_no_former_one(tmp):
         assert ("kbarman.cap.symbols" in files(tmp)) == there, (option, files(tmp))
 
 
+def nothing_of_a_former_recording_stands_beside_a_capture(tmp):
+    """A recording with Annotate clients left a file beside its capture, and one that was killed
+    left one beside its partial file: the next recording of that name has neither."""
+    former = "kbarman.cap.annotate-side", "kbarman.cap.partial.annotate-side"
+    for name in former:
+        with open(os.path.join(tmp, name), "wb") as file:
+            file.write(b"ANNOTATE 3\n" + bytes(9) + b"\x0d\x06\0\0\0\x05view\0")
+    child = start(tmp)
+    assert former[0] in files(tmp) and former[1] not in files(tmp), files(tmp)
+    child.send_signal(signal.SIGINT)
+    assert child.wait(30) == 0
+    child.communicate()
+    assert not set(former) & set(files(tmp)), files(tmp)
+
+
 def call_chains_are_those_that_the_machine_can_give(tmp):
     for features, args, status, says in (
             (0, ["-g"], 2, "leave it out"),

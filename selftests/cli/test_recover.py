@@ -141,6 +141,33 @@ def a_killed_recording_gets_its_name_and_symbols(tmp):
     assert again.returncode == 2 and "-o OUT" in again.stderr, again
 
 
+def what_stands_beside_a_recovered_capture_is_its_own(tmp):
+    """Copies of what stood beside the input, and nothing that was there under its name."""
+    image = Image()
+    image.record(3, 0, 1000, "IB", 1, 0)
+    image.save(os.path.join(tmp, "x.cap"))
+    for there, gone in ("annotate-side", "kallsyms"), ("kallsyms", "annotate-side"):
+        for suffix in "annotate-side", "kallsyms", "symbols":
+            put(os.path.join(tmp, f"out.cap.{suffix}"), b"stale")
+        put(os.path.join(tmp, f"x.cap.{there}"), there.encode())
+        assert recover(tmp, "-o", "out.cap", "x.cap").returncode == 0
+        os.unlink(os.path.join(tmp, f"x.cap.{there}"))
+        with open(os.path.join(tmp, f"out.cap.{there}"), "rb") as file:
+            assert file.read() == there.encode()
+        left = {"out.cap", f"out.cap.{there}", "x.cap"}
+        assert set(os.listdir(tmp)) == left, (gone, os.listdir(tmp))
+
+
+def a_merged_capture_has_nothing_of_another_beside_it(tmp):
+    image = Image()
+    image.record(3, 0, 1000, "IB", 1, 0)
+    image.save(os.path.join(tmp, "x.cap"))
+    for suffix in "annotate-side", "kallsyms", "symbols":
+        put(os.path.join(tmp, f"out.cap.{suffix}"), b"stale")
+    assert tap.run("merge", "-o", "out.cap", "x.cap", cwd=tmp).returncode == 0
+    assert sorted(os.listdir(tmp)) == ["out.cap", "x.cap"], os.listdir(tmp)
+
+
 def a_killed_recording_in_overwrite_mode_has_nothing_and_says_so(tmp):
     env = recorder.fake()
     child = subprocess.Popen([tap.KBARMAN, "record", "--mode", "overwrite"], cwd=tmp, env=env,

@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "merge.h"
 #include "sandbox.h"
+#include "sides.h"
 
 #define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, where it goes */
 
@@ -161,6 +162,15 @@ static bool open_inputs(struct merge_input *inputs, unsigned int count, char **p
 	return merge_check(inputs, count);
 }
 
+/* What stands beside a capture that is merged into itself is of it still. */
+static bool is_input(const char *output, const struct merge_input *inputs, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		if (strcmp(inputs[i].path, output) == 0)
+			return true;
+	return strcmp(output, "-") == 0;
+}
+
 int cmd_merge(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -196,8 +206,11 @@ int cmd_merge(int argc, char **argv)
 					    .nr_inputs = (int)count, .output = output });
 	if (open_inputs(inputs, count, argv + optind))
 		status = write_merged(inputs, count, output);
-	if (!status)
+	if (!status) {
+		if (!is_input(output, inputs, count))
+			sides_remove(output);
 		status = complain(inputs, count);
+	}
 	for (unsigned int i = 0; i < count; i++)
 		kb_barman_close(inputs[i].barman);
 	free(inputs);

@@ -679,9 +679,11 @@ static int end(struct recording *rec)
 	ret = ret ?: record_extra_commit(&rec->options.extra);
 	if (ret)
 		return ret;
-	cli_progress("saving symbols", false);
-	record_output_symbols(&rec->output, rec->options.bundle);
-	cli_progress_end();
+	if (rec->options.bundle) {
+		cli_progress("saving symbols", false);
+		record_output_symbols(&rec->output);
+		cli_progress_end();
+	}
 	record_summary(rec->device, rec->recorder, rec->output.name, bytes);
 	kb_recorder_totals(rec->recorder, &totals);
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;

@@ -11,6 +11,9 @@
 
 #include "cli.h"
 #include "record_output.h"
+#include "export/annotate_side.h"
+#include "sides.h"
+#include "sym/bundle.h"
 
 #define COPY_BYTES	(256 << 10)
 
@@ -49,6 +52,8 @@ static int open_partial(struct record_output *out)
 		out->partial = NULL;
 		return CLI_IMPOSSIBLE;
 	}
+	/* of a recorder that was killed */
+	side_remove(out->partial, ANNOTATE_SIDE_SUFFIX);
 	return 0;
 }
 
@@ -205,6 +210,8 @@ int record_output_commit(struct record_output *out)
 	} else {
 		unlink(out->side_final);	/* of another capture of that name */
 	}
+	side_remove(out->final, KB_BUNDLE_SUFFIX);
+	side_remove(out->final, ANNOTATE_SIDE_SUFFIX);
 	out->kept = true;
 	if (rename(out->partial, out->final)) {
 		cli_warn("the capture stays in %s: %s", out->partial, strerror(errno));
@@ -213,21 +220,12 @@ int record_output_commit(struct record_output *out)
 	return 0;
 }
 
-void record_output_symbols(struct record_output *out, bool save)
+void record_output_symbols(struct record_output *out)
 {
 	struct kb_error err;
-	char *name;
 
-	if (out->spooled)
-		return;
-	if (save && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0) {
+	if (!out->spooled && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
 		cli_warn("other machines will not find the names of this capture: %s", err.text);
-		save = false;
-	}
-	if (save || asprintf(&name, "%s.symbols", out->final) < 0)
-		return;
-	unlink(name);
-	free(name);
 }
 
 bool record_output_keep(struct record_output *out)

@@ -51,14 +51,14 @@ uint64_t record_output_size(const struct record_output *out);
 int record_output_compact(struct record_output *out);
 void record_output_compact_done(struct record_output *out, int fd, bool whole);
 
-/* Final names, or all of it to where it goes. 0, or an exit status after a message. */
+/*
+ * Final names, or all of it to where it goes; nothing stays beside it of another capture of
+ * that name. 0, or an exit status after a message.
+ */
 int record_output_commit(struct record_output *out);
 
-/*
- * After a commit: @save the symbols of what the samples hit beside the capture, or see to
- * it that none are there of another capture of that name.
- */
-void record_output_symbols(struct record_output *out, bool save);
+/* After a commit: save the symbols of what the samples hit beside the capture. */
+void record_output_symbols(struct record_output *out);
 
 /* The partial file is to stay as it is; false if there is none. */
 bool record_output_keep(struct record_output *out);

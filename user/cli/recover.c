@@ -15,9 +15,9 @@
 #include "analysis/recorded.h"
 #include "cli.h"
 #include "sandbox.h"
+#include "sides.h"
 
 #define PARTIAL		".partial"	/* what record adds to a name until it has ended */
-#define SYMBOLS		".kallsyms"
 
 static const char usage[] =
 	"usage: kbarman recover [-o OUT] FILE\n"
@@ -178,32 +178,6 @@ static bool same_file(const char *a, const char *b)
 	       left.st_dev == right.st_dev && left.st_ino == right.st_ino;
 }
 
-/* The kernel's symbols stand beside a capture: they are not in it. */
-static void copy_symbols(const char *from, const char *to)
-{
-	char *source = NULL, *copy = NULL, piece[65536];
-	struct cli_output out = { .fd = -1 };
-	FILE *in = NULL;
-	size_t length;
-
-	if (asprintf(&source, "%s" SYMBOLS, from) < 0 || asprintf(&copy, "%s" SYMBOLS, to) < 0 ||
-	    !(in = fopen(source, "re")) || cli_output_open(&out, copy))
-		goto out;
-	while ((length = fread(piece, 1, sizeof(piece), in)))
-		fwrite(piece, 1, length, out.stream);
-	if (ferror(in)) {
-		cli_warn("kernel symbols will be missing: can't read %s", source);
-		cli_output_abandon(&out);
-	} else {
-		cli_output_commit(&out);
-	}
-out:
-	if (in)
-		fclose(in);
-	free(source);
-	free(copy);
-}
-
 static void say_what_was_kept(const char *name, const struct recovered *sum)
 {
 	const struct kb_salvage *s = &sum->salvage;
@@ -264,7 +238,9 @@ static int recover_file(const char *file, const char *output)
 			status = cli_output_commit(&out);
 		if (!status) {
 			if (strcmp(output, "-") && strcmp(file, "-"))
-				copy_symbols(file, output);
+				sides_copy(file, output);
+			else if (strcmp(output, "-"))
+				sides_remove(output);
 			say_what_was_kept(strcmp(output, "-") ? output : "standard output", &sum);
 			status = complain(from, &sum);
 		}

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+/* See sides.h. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "export/annotate_side.h"
+#include "sides.h"
+#include "sym/bundle.h"
+
+static const char *const suffixes[] = { ".kallsyms", KB_BUNDLE_SUFFIX, ANNOTATE_SIDE_SUFFIX };
+
+#define NR_SUFFIXES	(sizeof(suffixes) / sizeof(suffixes[0]))
+
+void side_remove(const char *capture, const char *suffix)
+{
+	char *path;
+
+	if (asprintf(&path, "%s%s", capture, suffix) < 0)
+		return;
+	if (unlink(path) && errno != ENOENT)
+		cli_warn("%s is of another capture, and can't be removed: %s", path, strerror(errno));
+	free(path);
+}
+
+void sides_remove(const char *capture)
+{
+	for (size_t i = 0; i < NR_SUFFIXES; i++)
+		side_remove(capture, suffixes[i]);
+}
+
+static void copy(FILE *in, const char *source, const char *path)
+{
+	struct cli_output out;
+	char piece[65536];
+	size_t length;
+
+	if (cli_output_open(&out, path))
+		return;
+	while ((length = fread(piece, 1, sizeof(piece), in)))
+		fwrite(piece, 1, length, out.stream);
+	if (ferror(in)) {
+		cli_warn("can't read %s: what is in it will be missing", source);
+		cli_output_abandon(&out);
+	} else {
+		cli_output_commit(&out);
+	}
+}
+
+void sides_copy(const char *from, const char *to)
+{
+	for (size_t i = 0; i < NR_SUFFIXES; i++) {
+		char *source = NULL, *path = NULL;
+		FILE *in = NULL;
+
+		side_remove(to, suffixes[i]);
+		if (asprintf(&source, "%s%s", from, suffixes[i]) < 0)
+			source = NULL;
+		if (asprintf(&path, "%s%s", to, suffixes[i]) < 0)
+			path = NULL;
+		if (source && path)
+			in = fopen(source, "re");
+		if (in) {
+			copy(in, source, path);
+			fclose(in);
+		}
+		free(source);
+		free(path);
+	}
+}
