@@ -42,6 +42,20 @@ the_flight_recorder_starts_in_its_sandbox() {
 		grep -q '^CapBnd:.0000004400800000$' "/proc/$pid/status"
 }
 
+the_tool_finds_the_flight_recorder_of_the_service() {
+	pid=$(systemctl show -P MainPID kbarman-flight)
+	kbarman flight status | grep "(process $pid)" || return
+	if kbarman flight start; then echo 'a second one'; return 1; fi
+	# nobody may neither ask what it keeps nor stop it, and is told that it is there
+	for verb in status stop; do
+		setpriv --reuid=nobody --regid=nogroup --clear-groups \
+			kbarman flight $verb 2>told && return 1
+		cat told
+		grep "flight recorder.*(process $pid)" told || return
+	done
+	systemctl is-active kbarman-flight
+}
+
 a_snapshot_under_load_has_the_last_moment_before_the_request() {
 	for i in 1 2 3 4; do
 		sh -c 'while :; do /bin/true; done' &
@@ -73,6 +87,12 @@ a_reload_leaves_a_snapshot_in_its_folder() {
 
 stopping_it_leaves_the_last_seconds() {
 	systemctl stop kbarman-flight && kbarman check /var/lib/kbarman/flight.cap
+}
+
+the_tool_stops_the_flight_recorder_of_the_service() {
+	rm /var/lib/kbarman/flight.cap && systemctl start kbarman-flight || return
+	until kbarman flight status; do sleep 0.2; done
+	kbarman flight stop && kbarman check /var/lib/kbarman/flight.cap
 }
 
 purging_leaves_nothing() {

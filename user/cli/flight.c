@@ -47,17 +47,54 @@ static const char usage[] =
 
 /* ---- the file that names the process ---- */
 
-static const char *run_path(const char *name)
+/* The folders of the packaged service, and of a recorder that root has started. */
+#define SERVICE_DIR	"/run/kbarman"
+#define ROOT_DIR	"/run"
+
+/* Where a recorder of ours has its files. */
+static const char *own_dir(void)
 {
-	static char path[2][PATH_MAX];
-	static unsigned int turn;
 	const char *dir = getenv("KBARMAN_RUNTIME_DIR");
 
 	if (!dir)
-		dir = geteuid() ? getenv("XDG_RUNTIME_DIR") : "/run";
+		dir = geteuid() ? getenv("XDG_RUNTIME_DIR") : ROOT_DIR;
+	return dir ?: "/tmp";
+}
+
+static const char *path_in(const char *dir, const char *name)
+{
+	static char path[2][PATH_MAX];
+	static unsigned int turn;
+
 	turn = !turn;
-	snprintf(path[turn], PATH_MAX, "%s/kbarman-%s", dir ? dir : "/tmp", name);
+	snprintf(path[turn], PATH_MAX, "%s/kbarman-%s", dir, name);
 	return path[turn];
+}
+
+static const char *run_path(const char *name)
+{
+	return path_in(own_dir(), name);
+}
+
+/*
+ * Is it a process of this user? Whoever may write the file must not choose whom root's
+ * `stop' ends.
+ */
+static bool is_of(pid_t pid, uid_t user)
+{
+	unsigned long effective = (unsigned long)-1;
+	char path[64], line[256];
+	FILE *status;
+
+	snprintf(path, sizeof(path), "/proc/%d/status", pid);
+	status = fopen(path, "re");
+	if (!status)
+		return false;
+	while (fgets(line, sizeof(line), status))
+		if (sscanf(line, "Uid: %*u %lu", &effective) == 1)
+			break;
+	fclose(status);
+	return effective == user;
 }
 
 /*
@@ -65,20 +102,47 @@ static const char *run_path(const char *name)
  * with the same number can be taken for it. The lock is only asked about, never taken: a
  * recorder that begins at the same moment must get it. 0: there is none.
  */
-static pid_t find_recorder(void)
+static pid_t recorder_in(const char *dir)
 {
 	struct flock lock = { .l_type = F_WRLCK };
+	int fd = open(path_in(dir, "flight.pid"), O_RDONLY | O_CLOEXEC);
 	char text[32] = "";
+	struct stat st;
 	pid_t pid = 0;
-	int fd = open(run_path("flight.pid"), O_RDONLY | O_CLOEXEC);
 
 	if (fd < 0)
 		return 0;
 	if (!fcntl(fd, F_OFD_GETLK, &lock) && lock.l_type != F_UNLCK &&
 	    read(fd, text, sizeof(text) - 1) > 0)
 		pid = (pid_t)strtol(text, NULL, 10);
+	if (pid <= 0 || fstat(fd, &st) || !is_of(pid, st.st_uid))
+		pid = 0;
 	close(fd);
 	return pid;
+}
+
+/* Ours, the packaged service's, or root's: there is one device. *@dir: where its files are. */
+static pid_t find_recorder_dir(const char **dir)
+{
+	const char *const dirs[] = { own_dir(), SERVICE_DIR, ROOT_DIR };
+	/* Who names a folder means that one. */
+	size_t nr = getenv("KBARMAN_RUNTIME_DIR") ? 1 : sizeof(dirs) / sizeof(dirs[0]);
+
+	for (size_t i = 0; i < nr; i++) {
+		pid_t pid = recorder_in(dirs[i]);
+
+		*dir = dirs[i];
+		if (pid)
+			return pid;
+	}
+	return 0;
+}
+
+static pid_t find_recorder(void)
+{
+	const char *dir;
+
+	return find_recorder_dir(&dir);
 }
 
 /* The recorder itself: the descriptor stays open for good. */
@@ -95,7 +159,8 @@ static int hold_pid_file(void)
 	if (fcntl(fd, F_OFD_SETLK, &lock))
 		return cli_fail("a flight recorder runs already: stop it by `kbarman flight stop'");
 	length = snprintf(text, sizeof(text), "%d\n", getpid());
-	if (ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
+	/* Whatever the umask: others may know that it runs. */
+	if (fchmod(fd, 0644) || ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
 	return 0;
 }
@@ -225,7 +290,8 @@ static int get_status(struct status *status)
 	int ret;
 
 	if (kb_device_open(&device, &err))
-		return cli_fail_error(&err);
+		return cli_fail("a flight recorder runs (process %d), but what it keeps can't be asked: "
+				"%s", status->pid, err.text);
 	ret = kb_device_query(device, &status->query, &err) ?:
 	      kb_device_stats(device, KBARMAN_CPU_ALL, &status->stats, &err) ?:
 	      kb_device_clock(device, &clock, &err);
@@ -280,22 +346,31 @@ static int show_status(bool people)
 
 static int stop(void)
 {
-	pid_t pid = find_recorder();
+	const char *dir;
+	pid_t pid = find_recorder_dir(&dir);
+	bool is_service = !strcmp(dir, SERVICE_DIR);
 	int log;
 
 	if (!pid)
 		return cli_fail("no flight recorder runs");
 	if (kill(pid, SIGTERM))
-		return cli_fail("can't stop process %d: %s", pid, strerror(errno));
+		return errno == EPERM ?
+		       cli_fail("the flight recorder (process %d) is another user's: stop it as root%s",
+				pid, is_service ? ", or by `systemctl stop kbarman-flight'" : "") :
+		       cli_fail("can't stop process %d: %s", pid, strerror(errno));
 	for (int waited = 0; find_recorder() == pid; waited += 20) {
 		if (waited > END_MS)
-			return cli_fail("process %d does not end; see %s", pid, run_path("flight.log"));
+			return cli_fail("process %d does not end; see %s", pid,
+					path_in(dir, "flight.log"));
 		nap();
 	}
-	log = open(run_path("flight.log"), O_RDONLY | O_CLOEXEC);
+	log = open(path_in(dir, "flight.log"), O_RDONLY | O_CLOEXEC);
 	if (log >= 0 && cli_verbosity() >= 0)
 		show_log(log);
-	unlink(run_path("flight.pid"));
+	unlink(path_in(dir, "flight.pid"));
+	if (is_service)
+		cli_note("it was the service kbarman-flight: its capture is in the service's folder, "
+			 "/var/lib/kbarman as packaged");
 	return CLI_OK;
 }
 
