@@ -3,9 +3,12 @@
  * kbarman check: is a file what its format's text wants it to be? All of it is
  * read; what is wrong is said in sentences, with the offset.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "cli.h"
+#include "format/utf8.h"
 #include "formats.h"
 #include "sandbox.h"
 
@@ -19,10 +22,28 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0 all are valid; 1 something is damaged; 2 something can't be read.\n";
 
+/* Names of files, and names in them, are not to steer the terminal. */
 static void say(const char *sentence)
 {
+	char *shown = strdup(sentence);
+
+	if (!shown)
+		return;
+	shown[kb_utf8_shown(shown, shown, strlen(shown))] = '\0';
 	cli_progress_clear();
-	puts(sentence);
+	puts(shown);
+	free(shown);
+}
+
+static void say_valid(const char *name, const char *format)
+{
+	char *sentence;
+
+	if (asprintf(&sentence, "%s: a valid %s", strcmp(name, "-") ? name : "standard input",
+		     format) < 0)
+		return;
+	say(sentence);
+	free(sentence);
 }
 
 /* Looking at the first bytes of a pipe takes a process of its own. */
@@ -61,8 +82,7 @@ int cmd_check(int argc, char **argv)
 		status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
 		cli_progress_end();
 		if (status == CLI_OK)
-			printf("%s: a valid %s\n", strcmp(name, "-") ? name : "standard input",
-			       format->name);
+			say_valid(name, format->name);
 		if (status > worst)
 			worst = status;
 	}

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "format/utf8.h"
 
 /* Names come from files and from other programs: a terminal is not to obey them. */
 static void say(const char *format, va_list args)
@@ -22,9 +23,7 @@ static void say(const char *format, va_list args)
 
 	if (vasprintf(&text, format, args) < 0)
 		return;
-	for (char *at = text; *at; at++)
-		if ((unsigned char)*at < ' ' || *at == 0x7f)
-			*at = '?';
+	text[kb_utf8_shown(text, text, strlen(text))] = '\0';
 	fflush(stdout);
 	cli_progress_clear();
 	fprintf(stderr, "kbarman%s%s: %s\n", cli_verb_name ? " " : "",

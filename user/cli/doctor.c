@@ -19,6 +19,7 @@
 #include <kbarman/device.h>
 
 #include "cli.h"
+#include "format/utf8.h"
 #include "lines.h"
 #include "sandbox.h"
 
@@ -126,6 +127,12 @@ static char kernel_config(const struct doctor *doctor, const char *name)
 	return 0;
 }
 
+/* Names of files and devices are not to steer the terminal. */
+static void show(char *text)
+{
+	text[kb_utf8_shown(text, text, strlen(text))] = '\0';
+}
+
 __attribute__((format(printf, 3, 4)))
 static enum verdict say(struct doctor *doctor, enum verdict verdict, const char *format, ...)
 {
@@ -134,6 +141,7 @@ static enum verdict say(struct doctor *doctor, enum verdict verdict, const char 
 	va_start(args, format);
 	vsnprintf(doctor->found, sizeof(doctor->found), format, args);
 	va_end(args);
+	show(doctor->found);
 	return verdict;
 }
 
@@ -145,6 +153,7 @@ static void advise(struct doctor *doctor, const char *format, ...)
 	va_start(args, format);
 	vsnprintf(doctor->fix, sizeof(doctor->fix), format, args);
 	va_end(args);
+	show(doctor->fix);
 }
 
 static bool may(const struct doctor *doctor, unsigned int capability)

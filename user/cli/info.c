@@ -16,6 +16,7 @@
 #include "analysis/recorded.h"
 #include "analysis/stops.h"
 #include "cli.h"
+#include "format/utf8.h"
 #include "lines.h"
 #include "sandbox.h"
 #include "sym/bundle.h"
@@ -118,18 +119,16 @@ static int read_capture(struct info *info)
 
 /* ---- what people read ---- */
 
-/* Names come from the file: control characters are not passed on to a terminal. */
+/* Names come from the file: what would steer a terminal is not passed on to it. */
 static void line(struct info *info, const char *what, const char *text)
 {
 	char clean[512];
-	size_t i;
+	size_t length = text ? strlen(text) : 0;
 
-	if (!text || !*text)
+	if (!length)
 		return;
-	/* cppcheck-suppress arrayIndexOutOfBoundsCond ; it stops at the NUL */
-	for (i = 0; i < sizeof(clean) - 1 && text[i]; i++)
-		clean[i] = (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i];
-	clean[i] = '\0';
+	length = kb_utf8_shown(clean, text, length < sizeof(clean) ? length : sizeof(clean) - 1);
+	clean[length] = '\0';
 	kb_out_printf(info->json.out, "%-10s %s\n", what, clean);
 }
 

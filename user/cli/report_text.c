@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * The report for people, in the manner of perf report: what the lines beginning with
- * '#' say is about the lines below them. Names come from files, so control characters
- * in them are not passed on to the terminal.
+ * '#' say is about the lines below them. Names come from files, so what would steer the
+ * terminal is not passed on to it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -11,6 +11,7 @@
 #include <time.h>
 
 #include "cli.h"
+#include "format/utf8.h"
 #include "report.h"
 
 #define WIDEST		48	/* of a column; longer names push the rest of their line */
@@ -18,14 +19,18 @@
 /* @text and blanks up to @width; 0 width: nothing behind it. */
 static void put_padded(const char *text, size_t length, int width)
 {
-	size_t i;
-	int columns = 0;
+	char shown[4];
+	size_t taken;
+	int columns;
 
-	for (i = 0; i < length; i++) {
-		unsigned char c = text[i];
-
-		putchar(c < ' ' || c == 0x7f ? '?' : c);
-		columns += (c & 0xc0) != 0x80;	/* UTF-8 goes on */
+	for (columns = 0; length; columns++) {
+		taken = 1;
+		if (kb_utf8_is_plain(*text))
+			putchar(*text);
+		else
+			fwrite(shown, 1, kb_utf8_shown_next(shown, text, length, &taken), stdout);
+		text += taken;
+		length -= taken;
 	}
 	for (; columns < width; columns++)
 		putchar(' ');
@@ -128,8 +133,11 @@ static void put_events(const struct report *report)
 		put_padded(name.data, name.length, 0);
 	}
 	printf("%s", nr ? "" : "none");
-	if (fallback)
-		printf(" (there was no PMU: sampled by %s)", fallback);
+	if (fallback) {
+		printf(" (there was no PMU: sampled by ");
+		put(fallback, 0);
+		putchar(')');
+	}
 	putchar('\n');
 }
 

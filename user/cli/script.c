@@ -19,6 +19,7 @@
 #include "analysis/stack.h"
 #include "analysis/timeline.h"
 #include "cli.h"
+#include "format/utf8.h"
 #include "sym/tasks.h"
 #include "sandbox.h"
 #include "symbols.h"
@@ -65,13 +66,25 @@ static void put_char(struct script *script, char c)
 		script->line[script->length++] = c;
 }
 
-/* Control characters would reach the terminal, or end the line. */
+/* Names come from files: they are not to steer the terminal, nor to end the line. */
 static void put_bytes(struct script *script, const char *text, size_t length)
 {
-	size_t i;
+	for (size_t i = 0, taken; i < length; i += taken) {
+		char shown[4];
+		size_t size;
 
-	for (i = 0; i < length; i++)
-		put_char(script, (unsigned char)text[i] < ' ' || text[i] == 0x7f ? '?' : text[i]);
+		taken = 1;
+		if (kb_utf8_is_plain(text[i])) {
+			put_char(script, text[i]);
+			continue;
+		}
+		size = kb_utf8_shown_next(shown, text + i, length - i, &taken);
+		/* whole, or not at all */
+		if (size > sizeof(script->line) - script->length)
+			break;
+		memcpy(script->line + script->length, shown, size);
+		script->length += size;
+	}
 }
 
 static void put(struct script *script, const char *text)

@@ -26,6 +26,7 @@
 
 #include "cli.h"
 #include "command.h"
+#include "format/utf8.h"
 #include "json.h"
 #include "processes.h"
 
@@ -560,6 +561,14 @@ static int open_all(struct stat_run *run)
 	return ret;
 }
 
+static void put_command(struct kb_out *out, const char *name)
+{
+	char shown[256];
+	size_t length = kb_utf8_shown(shown, name, strnlen(name, sizeof(shown)));
+
+	kb_out_printf(out, "in '%.*s'", (int)length, shown);
+}
+
 static void say_title(struct stat_run *run)
 {
 	struct kb_out *out = run->json.out;
@@ -574,7 +583,7 @@ static void say_title(struct stat_run *run)
 	else if (run->all)
 		kb_out_printf(out, "in the whole system");
 	else
-		kb_out_printf(out, "in '%s'", run->argv[0]);
+		put_command(out, run->argv[0]);
 	kb_out_printf(out, ":\n\n");
 }
 

@@ -29,6 +29,7 @@
 #include "analysis/hot.h"
 #include "analysis/sched.h"
 #include "cli.h"
+#include "format/utf8.h"
 #include "json.h"
 #include "sample_rate.h"
 #include "symbols.h"
@@ -299,7 +300,6 @@ static void put(struct top *top, const char *format, ...)
 {
 	char line[512];
 	va_list args;
-	size_t i;
 
 	va_start(args, format);
 	vsnprintf(line, sizeof(line), format, args);
@@ -307,9 +307,7 @@ static void put(struct top *top, const char *format, ...)
 	if (top->columns < sizeof(line))
 		line[top->columns] = '\0';
 	/* Names are whatever programs call themselves. */
-	for (i = 0; line[i]; i++)
-		if ((unsigned char)line[i] < ' ' || line[i] == 0x7f)
-			line[i] = '?';
+	line[kb_utf8_shown(line, line, strlen(line))] = '\0';
 	kb_out_printf(top->json.out, "%s%s", line, top->screen ? "\033[K\r\n" : "\n");
 }
 

@@ -178,10 +178,24 @@ void kb_json_double(struct kb_json *json, const char *key, double value)
 	put_literal(json, key, text);
 }
 
-/* One character as JSON has it inside quotes: at most 6 bytes. */
-static uint8_t *put_character(uint8_t *at, uint32_t code)
+/* \uXXXX of 16 bits. */
+static uint8_t *put_escape(uint8_t *at, uint32_t code)
 {
 	static const char hex[] = "0123456789abcdef";
+
+	*at++ = '\\';
+	*at++ = 'u';
+	for (int shift = 12; shift >= 0; shift -= 4)
+		*at++ = hex[code >> shift & 15];
+	return at;
+}
+
+/*
+ * One character as JSON has it inside quotes: at most 12 bytes. What would steer a terminal is
+ * escaped, for it may be one that it is printed to.
+ */
+static uint8_t *put_character(uint8_t *at, uint32_t code)
+{
 	static const char plain[] = "\"\\\b\f\n\r\t", escaped[] = "\"\\bfnrt";
 	const char *found = code && code < 0x80 ? strchr(plain, (int)code) : NULL;
 
@@ -190,11 +204,12 @@ static uint8_t *put_character(uint8_t *at, uint32_t code)
 		*at++ = escaped[found - plain];
 		return at;
 	}
-	if (code < 0x20 || code == 0x7f || code == '<') {
-		memcpy(at, "\\u00", 4);
-		at[4] = hex[code >> 4 & 15];
-		at[5] = hex[code & 15];
-		return at + 6;
+	if (code == '<' || kb_utf8_steers(code)) {
+		if (code >= 0x10000) {
+			at = put_escape(at, 0xd7c0 + (code >> 10));
+			code = 0xdc00 | (code & 0x3ff);
+		}
+		return put_escape(at, code);
 	}
 	return at + kb_utf8_put((char *)at, code);
 }
@@ -262,7 +277,7 @@ void kb_json_text(struct kb_json *json, const char *key, const char *text, size_
 		if (!length)
 			break;
 		plain = kb_utf8_next(text, length, &code);
-		at = kb_out_reserve(json->out, 8);
+		at = kb_out_reserve(json->out, 16);
 		if (!at)
 			return;
 		kb_out_commit(json->out, put_character(at, code));

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/losses.h"
+#include "format/utf8.h"
 
 static const struct {
 	const char *what, *advice;
@@ -65,7 +66,8 @@ static int add_row(struct kb_loss **rows, uint32_t *nr, uint32_t core, const cha
 	*rows = grown;
 	row = &grown[(*nr)++];
 	*row = (struct kb_loss) { .core = core, .count = count };
-	memcpy(row->what, what, length < sizeof(row->what) ? length : sizeof(row->what) - 1);
+	/* It is printed as it is here. */
+	kb_utf8_shown(row->what, what, length < sizeof(row->what) ? length : sizeof(row->what) - 1);
 	return 0;
 }
 

@@ -29,16 +29,14 @@ struct picture {
 	uint32_t depth;		/* of the deepest frame that is drawn */
 };
 
-/* Text in XML: valid UTF-8, nothing of markup, no control characters. */
+/* Text in XML: valid UTF-8, nothing of markup, nothing that steers. */
 static void put_text(struct kb_out *out, const char *text, size_t length)
 {
-	char clean[KB_UTF8_GROWTH * LONGEST];
-	size_t i, size = kb_utf8_clean(clean, text, length > LONGEST ? LONGEST : length);
+	char shown[LONGEST];
+	size_t i, size = kb_utf8_shown(shown, text, length > LONGEST ? LONGEST : length);
 
 	for (i = 0; i < size; i++) {
-		unsigned char c = clean[i];
-
-		switch (c) {
+		switch (shown[i]) {
 		case '<':
 			kb_out_bytes(out, "&lt;", 4);
 			break;
@@ -52,7 +50,7 @@ static void put_text(struct kb_out *out, const char *text, size_t length)
 			kb_out_bytes(out, "&quot;", 6);
 			break;
 		default:
-			kb_out_bytes(out, c < ' ' || c == 0x7f ? "?" : (char *)&c, 1);
+			kb_out_bytes(out, shown + i, 1);
 		}
 	}
 }

@@ -4,9 +4,11 @@
  * order in which files of the profiler have them. What comes out is well-formed
  * whatever is in the strings.
  */
+#include <stdio.h>
 #include <string.h>
 
 #include "format/tptp_codec.h"
+#include "format/utf8.h"
 
 /* What a byte of text takes. */
 enum {
@@ -17,11 +19,21 @@ enum {
 
 static const uint8_t text_class[256] = {
 	[0 ... 0x1f] = WORK, ['"'] = WORK, ['&'] = WORK, ['<'] = WORK, ['>'] = WORK,
-	['\''] = WORK, [0x7f] = PLAIN, [0x80 ... 0xff] = WORK,
+	['\''] = WORK, [0x7f ... 0xff] = WORK,
 	[' '] = LIST, ['%'] = LIST,
 };
 
 #define PUT(p, literal) (memcpy(p, literal, sizeof(literal) - 1), (p) + sizeof(literal) - 1)
+
+/* As a number: XML may be printed to a terminal, which is not to obey it. At most 9 bytes. */
+static uint8_t *put_reference(uint8_t *p, uint32_t code)
+{
+	char reference[16];
+	int length = snprintf(reference, sizeof(reference), "&#%u;", code);
+
+	memcpy(p, reference, (size_t)length);
+	return p + length;
+}
 
 /* One character that is not PLAIN: at most 6 bytes for each that it takes from @s. */
 static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
@@ -32,7 +44,9 @@ static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
 
 	if (c >= 0x80) {
 		length = tptp_utf8(*s, end - *s, &code);
-		if (length > 0 && tptp_xml_char(code)) {
+		if (length > 0 && kb_utf8_steers(code)) {
+			p = put_reference(p, code);
+		} else if (length > 0 && tptp_xml_char(code)) {
 			memcpy(p, *s, length);
 			p += length;
 		} else {
@@ -63,6 +77,8 @@ static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
 		return PUT(p, "%20");
 	case '%':
 		return PUT(p, "%25");
+	case 0x7f:
+		return put_reference(p, c);
 	default:
 		return PUT(p, TPTP_REPLACEMENT);
 	}

@@ -52,6 +52,12 @@ size_t kb_utf8_next(const char *text, size_t length, uint32_t *code)
 	return need;
 }
 
+/* Was @code put for what is no UTF-8? A real U+FFFD takes three bytes and starts with 0xef. */
+static bool is_replaced(const char *text, uint32_t code, size_t taken)
+{
+	return code == KB_UTF8_REPLACEMENT && (taken != 3 || (uint8_t)text[0] != 0xef);
+}
+
 size_t kb_utf8_valid(const char *text, size_t length)
 {
 	size_t at = 0;
@@ -71,8 +77,7 @@ size_t kb_utf8_valid(const char *text, size_t length)
 			return length;
 		}
 		used = kb_utf8_next(text + at, length - at, &code);
-		/* A real U+FFFD takes three bytes and starts with 0xef. */
-		if (code == KB_UTF8_REPLACEMENT && (used != 3 || (uint8_t)text[at] != 0xef))
+		if (is_replaced(text + at, code, used))
 			break;
 		at += used;
 	}
@@ -118,6 +123,50 @@ size_t kb_utf8_clean(char *to, const char *text, size_t length)
 			break;
 		at += kb_utf8_next(text + at, length - at, &code);
 		out += kb_utf8_put(to + out, KB_UTF8_REPLACEMENT);
+	}
+	return out;
+}
+
+bool kb_utf8_steers(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} ranges[] = {
+		{ 0x0000, 0x001f }, { 0x007f, 0x009f }, { 0x061c, 0x061c }, { 0x200b, 0x200b },
+		{ 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2060, 0x206f }, { 0xfeff, 0xfeff },
+		{ 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
+	};
+
+	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+		if (code >= ranges[i].first && code <= ranges[i].last)
+			return true;
+	return false;
+}
+
+size_t kb_utf8_shown_next(char *to, const char *text, size_t length, size_t *taken)
+{
+	uint32_t code;
+
+	*taken = kb_utf8_next(text, length, &code);
+	if (kb_utf8_steers(code) || is_replaced(text, code, *taken)) {
+		*to = '?';
+		return 1;
+	}
+	memmove(to, text, *taken);
+	return *taken;
+}
+
+size_t kb_utf8_shown(char *to, const char *text, size_t length)
+{
+	size_t out = 0, at = 0, taken;
+
+	while (at < length) {
+		if (kb_utf8_is_plain(text[at])) {
+			to[out++] = text[at++];
+			continue;
+		}
+		out += kb_utf8_shown_next(to + out, text + at, length - at, &taken);
+		at += taken;
 	}
 	return out;
 }

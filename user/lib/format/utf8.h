@@ -6,6 +6,7 @@
 #ifndef KBARMAN_UTF8_H
 #define KBARMAN_UTF8_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -31,5 +32,27 @@ size_t kb_utf8_put(char *to, uint32_t code);
  * KB_UTF8_GROWTH * @length bytes; returns how many were written, adds no NUL.
  */
 size_t kb_utf8_clean(char *to, const char *text, size_t length);
+
+/*
+ * A character that steers a terminal (C0, DEL, C1), or makes it show text in another order,
+ * on another line or not at all: marks, overrides and isolates of direction, line and
+ * paragraph separators, zero width, tags. Who chooses a name is not to choose what is around it.
+ */
+bool kb_utf8_steers(uint32_t code);
+
+/*
+ * For whatever people read: copy with '?' in the place of each character that steers, and of
+ * what is no UTF-8. Never longer than @text, which may be @to; returns the length, adds no NUL.
+ */
+size_t kb_utf8_shown(char *to, const char *text, size_t length);
+
+/* The same of the first character alone, to @to with room for 4 bytes; @taken: of @text. */
+size_t kb_utf8_shown_next(char *to, const char *text, size_t length, size_t *taken);
+
+/* One that is shown as it is, as nearly all are. */
+static inline bool kb_utf8_is_plain(char byte)
+{
+	return byte >= ' ' && byte < 0x7f;
+}
 
 #endif
