@@ -21,6 +21,13 @@ the_tool_and_its_manual_are_there() {
 		[ -s /usr/share/bash-completion/completions/kbarman ]
 }
 
+a_program_that_takes_the_library_runs() {
+	printf '%s\n' '#include <kbarman/device.h>' 'int main(void) { kb_device_close(0); return 0; }' >try.c
+	flags=$(pkg-config --cflags --libs kbarman 2>/dev/null || echo -lkbarman)
+	# shellcheck disable=SC2086 # words
+	gcc-12 try.c $flags -o try && ldd try | grep 'libkbarman.so.0 => /' && ./try
+}
+
 the_module_is_that_of_dkms() {
 	modinfo -F filename kbarman | grep updates/dkms &&
 		[ "$(cat /sys/module/kbarman/srcversion)" = "$(modinfo -F srcversion kbarman)" ]
@@ -96,7 +103,7 @@ the_tool_stops_the_flight_recorder_of_the_service() {
 }
 
 purging_leaves_nothing() {
-	dpkg --purge kbarman kbarman-dkms libkbarman-dev || return
+	dpkg --purge kbarman kbarman-dkms libkbarman-dev libkbarman0 || return
 	! find /usr /lib/modules -name '*kbarman*' | grep .
 }
 

@@ -30,6 +30,41 @@ build_packages() {
 		cd "$work/source" && nice dpkg-buildpackage -b -us -uc -d
 }
 
+# in_package NAME PATTERN: does the package's list of files have such a line?
+in_package() {
+	dpkg-deb --fsys-tarfile "$work"/"$1"_[0-9]*.deb | tar -t | grep -E "$2"
+}
+
+the_library_is_a_package_of_its_own() {
+	in_package libkbarman0 '/libkbarman\.so\.0$' &&
+		! in_package libkbarman-dev '/libkbarman\.so\.[0-9]' &&
+		in_package libkbarman-dev '/libkbarman\.so$' &&
+		in_package libkbarman-dev '/libkbarman\.a$' &&
+		dpkg-deb -f "$work"/libkbarman-dev_*.deb Depends | grep 'libkbarman0 (= '
+}
+
+# What is opened at run time no dependency of the linker's tells of.
+libraries_opened_at_run_time_are_recommended() {
+	opened=0
+	# shellcheck disable=SC2013 # one word a line
+	for soname in $(grep -rhoE 'dlopen\("[^"]+"' user | cut -d'"' -f2); do
+		# one of two libraries that do the same; the other one comes with the compiler
+		[ "$soname" = libc++abi.so.1 ] && continue
+		opened=$((opened + 1))
+		provider=$(dpkg -S "*/$(dpkg-architecture -qDEB_HOST_MULTIARCH)/$soname" | head -n 1)
+		provider=${provider%%:*}
+		[ "$provider" ] || { echo "no package has $soname"; return 1; }
+		for package in kbarman libkbarman0; do
+			dpkg-deb -f "$work/${package}"_[0-9]*.deb Depends Recommends Suggests |
+				grep -w "$provider" || {
+				echo "$package opens $soname and does not name $provider"
+				return 1
+			}
+		done
+	done
+	[ $opened -ge 4 ]
+}
+
 # The kernel and its headers, as their packages would have put them there.
 add_kernel() {
 	kernel=$(scripts/kernel "$(dpkg --print-architecture)") && eval "$kernel" || return
@@ -68,6 +103,10 @@ if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh_dkms >/dev/null;
 fi
 build_packages >"$work/said" 2>&1 </dev/null
 result $? packages_are_built || exit
+for test in the_library_is_a_package_of_its_own libraries_opened_at_run_time_are_recommended; do
+	$test >"$work/said" 2>&1
+	result $? $test
+done
 if [ "$(id -u)" -ne 0 ]; then
 	echo 'ok - packages_are_installed # SKIP only root can install a Debian to try them on'
 	exit 0
