@@ -350,6 +350,35 @@ def stripped_images_are_told_in_one_line(tmp):
     assert re.search(r" and \d+ more$", errors.strip()), errors
 
 
+def stripped_libraries_are_told_where_names_are_missing(tmp):
+    """What a library exports has names when it is stripped, its other functions have not."""
+    source = ("static __attribute__((noinline)) int inner(int x) { return x * 7 + 1; }\n"
+              "__attribute__((aligned(64))) int outer(int x) { return inner(x) + 3; }\n")
+    places = {}
+    for name, flags in ("libwhole.so", []), ("libexports.so", ["-s"]), ("libinner.so", ["-s"]):
+        path = os.path.join(tmp, name)
+        subprocess.run(["gcc", "-O1", "-shared", "-fPIC", "-xc", "-", "-o", path], check=True,
+                       text=True, input=source)
+        nm = subprocess.run(["nm", path], check=True, capture_output=True, text=True).stdout
+        places[path] = {line.split()[2]: int(line.split()[0], 16)
+                        for line in nm.splitlines() if len(line.split()) == 3}
+        if flags:
+            subprocess.run(["strip", path], check=True)
+    capture = Maker()
+    capture.task(7, "x")
+    for number, (path, symbols) in enumerate(places.items(), 1):
+        # as it is in the file: one segment of all of it will do
+        capture.map(7, number << 20, 0x10000, 0, path)
+        for function in ["outer"] if "exports" in path else ["outer", "inner"]:
+            capture.sample(0, number, 7, (number << 20) + symbols[function])
+    rows, errors = lines(tmp, capture.save(os.path.join(tmp, "stripped.cap")))
+    symbols = {(row["image"], row["symbol"]) for row in rows if row["kind"] == "symbol"}
+    assert symbols == {(path, "outer") for path in places} | {
+        (os.path.join(tmp, "libwhole.so"), "inner"), (os.path.join(tmp, "libinner.so"), None)}, symbols
+    assert "libinner.so" in errors and "stripped" in errors, errors
+    assert "libexports.so" not in errors and "libwhole.so" not in errors, errors
+
+
 def filters_choose_samples(tmp):
     make(tmp, os.path.join(tmp, "kbarman.cap"))
     for args, want in [(["--task", "thread"], 3), (["--tid", "8"], 3), (["--tid", "7"], 103),

@@ -242,6 +242,15 @@ static bool was_file(const struct kb_image *image)
 	return is_deleted(image->name) && is_path(image->name);
 }
 
+/* Has it lost symbols? A bundle does not say what else the file had. */
+static bool is_stripped(const struct kb_image *image)
+{
+	if (!image->elf.nr_segments)
+		return false;
+	return image->elf.symbols.nr_symbols <= image->elf.nr_stubs ||
+	       (image->path && !image->elf.has_symtab);
+}
+
 struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
 {
 	if (image->loaded)
@@ -255,8 +264,7 @@ struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
 		kb_vdso_read(&image->elf);
 	if (kb_symtab_sort(&image->elf.symbols))
 		kb_elf_release(&image->elf);
-	image->stripped = image->elf.nr_segments &&
-			  image->elf.symbols.nr_symbols <= image->elf.nr_stubs;
+	image->stripped = is_stripped(image);
 	return image->same ? image->same : image;
 }
 

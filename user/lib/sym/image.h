@@ -44,7 +44,8 @@ struct kb_image {
 	uint32_t unknown_id;	/* of addresses that no symbol covers */
 	char *complaint;	/* one sentence, or NULL */
 	const struct kb_map *row;	/* one that shows it, NULL: none, or of the kernel */
-	bool stripped;		/* it was read, and has no symbols */
+	bool stripped;		/* it was read, and has none, or those that it exports */
+	bool lacks_names;	/* for an address that was asked for */
 	char *path;		/* the file it was read from; NULL: none, or a bundle */
 	enum kb_fit fit;	/* of path */
 	struct kb_image *same;	/* the one that it is a copy of, and has its symbols; or NULL */

@@ -507,6 +507,7 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 	}
 	if (image) {
 		resolve_file(symbolizer, image, holds->row, pc);
+		image->lacks_names |= !*symbolizer->frame.symbol.name;
 		return 0;
 	}
 	symbolizer->unmapped = true;
@@ -685,15 +686,16 @@ static void note(struct list *list, const char *name)
 static void say_complaint(const void *node, VISIT which, void *closure)
 {
 	const struct kb_image *image = *(const struct kb_image *const *)node;
+	bool lacks_names = image->stripped && image->lacks_names;
 	struct listener *listener = closure;
 
 	if (which != postorder && which != leaf)
 		return;
 	if (image->complaint)
 		listener->say(listener->context, image->complaint);
-	if (image->stripped && image->unknown_id != KB_SYMTAB_NO_ID)
+	if (lacks_names)
 		note(&listener->stripped, image->name);
-	if (image->no_lines && !image->stripped)
+	if (image->no_lines && !lacks_names)
 		note(&listener->without_lines, image->name);
 }
 
@@ -719,7 +721,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	if (symbolizer->bundle_error.code)
 		say(context, symbolizer->bundle_error.text);
 	twalk_r(symbolizer->images.tree, say_complaint, &listener);
-	say_list(&listener, &listener.stripped, "no symbols, they are stripped");
+	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
 	if (symbolizer->images.no_libdw)
 		say(context, "no lines, they need libdw: install the package libdw1, or "
