@@ -32,8 +32,10 @@ struct picture {
 /* Text in XML: valid UTF-8, nothing of markup, nothing that steers. */
 static void put_text(struct kb_out *out, const char *text, size_t length)
 {
-	char shown[LONGEST];
-	size_t i, size = kb_utf8_shown(shown, text, length > LONGEST ? LONGEST : length);
+	char shown[KB_UTF8_GROWTH * LONGEST];
+	size_t i, size = kb_utf8_clean(shown, text, length > LONGEST ? LONGEST : length);
+
+	size = kb_utf8_shown(shown, shown, size);
 
 	for (i = 0; i < size; i++) {
 		switch (shown[i]) {

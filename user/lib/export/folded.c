@@ -12,13 +12,15 @@
 /* ';' and line ends are taken; the last blank is where the weight begins. */
 static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 {
-	char label[1024], *at;
+	char label[1024], clean[KB_UTF8_GROWTH * sizeof(label)], *at;
+	size_t length;
 
 	kb_calltree_label(node, label, sizeof(label));
 	for (at = label; *at; at++)
 		if (*at == ';')
 			*at = ':';
-	kb_out_bytes(out, label, kb_utf8_shown(label, label, (size_t)(at - label)));
+	length = kb_utf8_clean(clean, label, (size_t)(at - label));
+	kb_out_bytes(out, clean, kb_utf8_shown(clean, clean, length));
 	if (node->kernel)
 		kb_out_bytes(out, "_[k]", 4);
 	else if (node->inlined)
