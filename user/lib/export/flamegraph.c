@@ -33,10 +33,10 @@ struct picture {
 static void put_text(struct kb_out *out, const char *text, size_t length)
 {
 	char shown[KB_UTF8_GROWTH * LONGEST];
-	size_t i, size = kb_utf8_clean(shown, text, length > LONGEST ? LONGEST : length);
+	size_t i, size;
 
+	size = kb_utf8_clean(shown, text, length > LONGEST ? LONGEST : length);
 	size = kb_utf8_shown(shown, shown, size);
-
 	for (i = 0; i < size; i++) {
 		switch (shown[i]) {
 		case '<':
