@@ -329,7 +329,7 @@ def what_can_not_be_recovered_is_named(tmp):
     put(os.path.join(tmp, "x.cap"), image(8, "<").bytes())
     for args, says in (("empty",), "is empty"), (("zeros",), "zeros is not a Barman"), \
             (("text",), "text is not a Barman"), (("nothing",), "nothing: No such file"), \
-            (("-o", "nodir/y", "x.cap"), "nodir/y: No such file"), ((), "which file"), \
+            (("-o", "nodir/y", "x.cap"), "nodir/y: No such file"), ((), "no kbarman.cap.partial here"), \
             (("-o", "/dev/full", "x.cap"), "No space left"), (("x.cap", "x.cap"), "one file"), \
             (("-",), "-o OUT"):
         done = recover(tmp, *args)

@@ -56,11 +56,68 @@ def the_first_manual_page_names_all_the_others(tmp):
 
 
 def wrong_usage_is_2_and_one_sentence(tmp):
-    for args in [(), ("nothing",), ("dump", "--nothing"), ("merge", "--nothing"),
+    for args in [("nothing",), ("dump", "--nothing"), ("merge", "--nothing"),
                  ("check", "--nothing")]:
         done = tap.run(*args, cwd=tmp)
         assert done.returncode == 2 and done.stdout == "", (args, done)
         assert done.stderr.startswith("kbarman") and done.stderr.count("\n") <= 2, done
+
+
+def alone_it_lists_the_verbs(tmp):
+    done = tap.run(cwd=tmp)
+    assert done.returncode == 2 and done.stdout == "", done
+    assert done.stderr == tap.run("help", cwd=tmp).stdout, done
+
+
+def help_with_a_verb_is_that_verbs_help(tmp):
+    for verb in verbs():
+        want = tap.run(verb, "--help", cwd=tmp).stdout
+        for args in ("help", verb), ("--help", verb), ("-h", verb):
+            done = tap.run(*args, cwd=tmp)
+            assert done.returncode == 0 and done.stdout == want and not done.stderr, (args, done)
+
+
+def help_of_no_verb_is_2_and_one_sentence(tmp):
+    for args, sentence in [(("help", "recrod"), "did you mean 'record'"), (("help", "xyzzy"), "xyzzy"),
+                           (("help", "report", "script"), "one verb at a time")]:
+        done = tap.run(*args, cwd=tmp)
+        assert done.returncode == 2 and done.stdout == "" and sentence in done.stderr, done
+        assert done.stderr.count("\n") == 1, done
+
+
+def what_reads_a_capture_reads_kbarman_cap_unless_told_otherwise(tmp):
+    os.rename(capture(tmp), os.path.join(tmp, "kbarman.cap"))
+    for args in [("report",), ("script",), ("info",), ("dump",), ("check",), ("bundle",),
+                 ("convert", "--to", "heph"), ("convert", "--to", "heph", "-o", "app.heph")]:
+        done, named = tap.run(*args, cwd=tmp), tap.run(*args, "kbarman.cap", cwd=tmp)
+        assert done.returncode == 0 and done.stdout == named.stdout, (args, done)
+    assert {"kbarman.heph", "app.heph"} <= set(os.listdir(tmp)), os.listdir(tmp)
+
+
+def recover_reads_what_record_left_unless_told_otherwise(tmp):
+    os.rename(capture(tmp), os.path.join(tmp, "kbarman.cap.partial"))
+    done = tap.run("recover", cwd=tmp)
+    assert done.returncode == 0 and "kbarman.cap" in os.listdir(tmp), done
+
+
+def a_capture_that_is_not_there_is_told_by_its_name(tmp):
+    for args in [("report",), ("script",), ("info",), ("dump",), ("check",), ("bundle",),
+                 ("convert", "--to", "heph")]:
+        done = tap.run(*args, cwd=tmp)
+        assert done.returncode == 2 and done.stderr.count("\n") == 1, (args, done)
+        assert "there is no kbarman.cap here: give the name of a capture" in done.stderr, done
+    done = tap.run("recover", cwd=tmp)
+    assert done.returncode == 2 and "there is no kbarman.cap.partial here" in done.stderr, done
+    assert not os.listdir(tmp)
+
+
+def an_output_in_the_place_of_the_capture_is_told(tmp):
+    """The argument is what is read, so -o is what was forgotten."""
+    os.rename(capture(tmp), os.path.join(tmp, "kbarman.cap"))
+    for args in [("app.heph",), ("kbarman.cap", "app.heph")]:
+        done = tap.run("convert", "--to", "heph", *args, cwd=tmp)
+        assert done.returncode == 2 and "-o app.heph" in done.stderr, done
+    assert os.listdir(tmp) == ["kbarman.cap"]
 
 
 def version_is_told(tmp):

@@ -38,19 +38,16 @@ int cmd_bundle(int argc, char **argv)
 		{ 0 },
 	};
 	struct kb_symbol_options symbols = { 0 };
-	const char *path = "kbarman.cap";
+	const char *path;
 	struct kb_error err = { 0 };
 	int option, ret;
 
 	while ((option = cli_getopt(argc, argv, "h", options)) != -1)
 		if (!symbols_take(&symbols, option, optarg))
 			return cli_usage(option == 'h', usage);
-	if (optind < argc)
-		path = argv[optind++];
-	if (optind < argc) {
-		cli_warn("one file at a time");
-		return cli_usage(false, usage);
-	}
+	path = cli_input(NULL, argc, argv, CLI_CAPTURE);
+	if (!path)
+		return CLI_IMPOSSIBLE;
 	if (strcmp(path, "-") == 0)
 		return cli_fail("a capture on standard input has no name to put the symbols "
 				"beside: give the file");

@@ -13,10 +13,10 @@
 #include "sandbox.h"
 
 static const char usage[] =
-	"usage: kbarman check FILE…\n"
+	"usage: kbarman check [FILE…]\n"
 	"\n"
-	"Say whether each FILE (`-': standard input) is valid in its format, which is\n"
-	"recognised by its content, and if not what is wrong at which byte.\n"
+	"Say whether each FILE (kbarman.cap; `-': standard input) is valid in its format, which\n"
+	"is recognised by its content, and if not what is wrong at which byte.\n"
 	"\n"
 	"  -h, --help   this text\n"
 	"\n"
@@ -55,6 +55,25 @@ static bool pipe_follows(int argc, char **argv, int i)
 	return false;
 }
 
+/* NULL: there is none, which was said. */
+static int check(const char *name, bool is_last_pipe)
+{
+	const char *path = name;
+	const struct cli_format *format = name ? cli_format_of(&path) : NULL;
+	int status;
+
+	if (!format)
+		return CLI_IMPOSSIBLE;
+	if (is_last_pipe)
+		cli_sandbox_reading(path);
+	cli_progress(NULL, false);
+	status = format->check(path, say);
+	cli_progress_end();
+	if (status == CLI_OK)
+		say_valid(name, format->name);
+	return status;
+}
+
 int cmd_check(int argc, char **argv)
 {
 	static const struct option options[] = {
@@ -65,24 +84,11 @@ int cmd_check(int argc, char **argv)
 
 	while ((option = cli_getopt(argc, argv, "h", options)) != -1)
 		return cli_usage(option == 'h', usage);
-	if (optind == argc) {
-		cli_warn("which file?");
-		return cli_usage(false, usage);
-	}
+	if (optind == argc)
+		worst = check(cli_input(NULL, argc, argv, CLI_CAPTURE), true);
 	for (; optind < argc; optind++) {
-		const char *name = argv[optind], *path = name;
-		const struct cli_format *format;
-		int status;
+		int status = check(argv[optind], !pipe_follows(argc, argv, optind));
 
-		cli_progress(NULL, false);
-		format = cli_format_of(&path);
-
-		if (format && !pipe_follows(argc, argv, optind))
-			cli_sandbox_reading(path);
-		status = format ? format->check(path, say) : CLI_IMPOSSIBLE;
-		cli_progress_end();
-		if (status == CLI_OK)
-			say_valid(name, format->name);
 		if (status > worst)
 			worst = status;
 	}

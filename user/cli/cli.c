@@ -75,6 +75,23 @@ int cli_usage(bool asked, const char *text)
 	return cli_fail("try `kbarman %s --help'", cli_verb_name);
 }
 
+const char *cli_input(const char *given, int argc, char **argv, const char *otherwise)
+{
+	if (!given && optind < argc)
+		given = argv[optind++];
+	if (optind < argc) {
+		cli_fail("one file at a time: what is '%s'?", argv[optind]);
+		return NULL;
+	}
+	if (given)
+		return given;
+	if (access(otherwise, F_OK) && errno == ENOENT) {
+		cli_fail("there is no %s here: give the name of a capture", otherwise);
+		return NULL;
+	}
+	return otherwise;
+}
+
 bool cli_parse_size(const char *text, unsigned long long *value)
 {
 	unsigned int shift = 0;

@@ -120,6 +120,15 @@ int cli_version(bool json);
  */
 int cli_usage(bool asked, const char *text);
 
+#define CLI_CAPTURE	"kbarman.cap"	/* what record writes, and others read, unless told */
+
+/*
+ * The one file that a verb reads: @given (by an option; NULL: not), or the word at
+ * argv[optind], or @otherwise, which is to be there. NULL after a message, also if it is given
+ * twice.
+ */
+const char *cli_input(const char *given, int argc, char **argv, const char *otherwise);
+
 /* A number with an optional suffix K, M, G (powers of 1024); false: not one. */
 bool cli_parse_size(const char *text, unsigned long long *value);
 

@@ -29,9 +29,9 @@
 #define NEGOTIATION_MS	2000
 
 static const char usage[] =
-	"usage: kbarman convert FILE --to FORMAT [-o OUT]\n"
+	"usage: kbarman convert [FILE] --to FORMAT [-o OUT]\n"
 	"\n"
-	"Write the capture FILE (`-': standard input) in another format.\n"
+	"Write the capture FILE (kbarman.cap; `-': standard input) in another format.\n"
 	"\n"
 	"  -t, --to FORMAT         one of those below\n"
 	"  -f, --format VARIANT    a variant of the format\n"
@@ -218,6 +218,21 @@ static int find_export(struct convert *c, const char *to)
 			c->options.format);
 }
 
+/* The argument is the capture. Who gives the output there is told of -o. NULL: said. */
+static const char *find_input(const struct convert *c, int argc, char **argv)
+{
+	const char *last = optind < argc ? argv[argc - 1] : NULL;
+	bool two = optind + 2 == argc;
+	bool gone = optind + 1 == argc && strcmp(last, "-") && access(last, F_OK) && errno == ENOENT;
+
+	if (!c->output && !c->connect && !c->serve && (two || gone)) {
+		cli_fail("%s%s: the argument is the capture to read; to write a file of that name, "
+			 "give -o %s", last, gone ? " is not there" : "", last);
+		return NULL;
+	}
+	return cli_input(NULL, argc, argv, CLI_CAPTURE);
+}
+
 /* Returns 0 and sets *@status when there is nothing left to do. */
 static bool parse(struct convert *c, int argc, char **argv, int *status)
 {
@@ -233,13 +248,8 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 		if (*status)
 			return false;
 	}
-	if (optind + 1 != argc) {
-		*status = cli_fail(optind == argc ? "which capture? give FILE, or - for standard "
-				   "input" : "one capture at a time");
-		return false;
-	}
-	c->input = argv[optind];
-	*status = find_export(c, to);
+	c->input = find_input(c, argc, argv);
+	*status = c->input ? find_export(c, to) : CLI_IMPOSSIBLE;
 	if (!*status && c->output && cli_is_connection(c->output)) {
 		c->connect = true;
 		c->where = c->output;

@@ -9,10 +9,10 @@
 #include "sandbox.h"
 
 static const char usage[] =
-	"usage: kbarman dump [--json] FILE\n"
+	"usage: kbarman dump [--json] [FILE]\n"
 	"\n"
-	"Print every fact of FILE (`-': standard input), whose format is recognised by its\n"
-	"content, a line each.\n"
+	"Print every fact of FILE (kbarman.cap; `-': standard input), whose format is recognised\n"
+	"by its content, a line each.\n"
 	"\n"
 	"  -j, --json   one JSON object a line\n"
 	"  -h, --help   this text\n"
@@ -42,11 +42,9 @@ int cmd_dump(int argc, char **argv)
 			return cli_usage(option == 'h', usage);
 		}
 	}
-	if (optind != argc - 1) {
-		cli_warn(optind == argc ? "which file?" : "one file at a time");
-		return cli_usage(false, usage);
-	}
-	path = argv[optind];
+	path = cli_input(NULL, argc, argv, CLI_CAPTURE);
+	if (!path)
+		return CLI_IMPOSSIBLE;
 	format = cli_format_of(&path);
 	if (!format)
 		return CLI_IMPOSSIBLE;

@@ -421,14 +421,9 @@ int cmd_info(int argc, char **argv)
 			return cli_usage(option == 'h', usage);
 		}
 	}
-	if (optind < argc && !info.path)
-		info.path = argv[optind++];
-	if (optind < argc) {
-		cli_warn("one file at a time");
-		return cli_usage(false, usage);
-	}
+	info.path = cli_input(info.path, argc, argv, CLI_CAPTURE);
 	if (!info.path)
-		info.path = "kbarman.cap";
+		return CLI_IMPOSSIBLE;
 	ret = run(&info);
 	kb_losses_release(&info.losses);
 	kb_stops_destroy(info.stops);

@@ -18,7 +18,7 @@ static const struct cli_verb verbs[] = {
 	{ "doctor", cmd_doctor, "check what recording needs, and say how to get it" },
 	{ "dump", cmd_dump, "print what a file says, record by record" },
 	{ "flight", cmd_flight, "a recorder in the background that keeps the last seconds" },
-	{ "help", cmd_help, "this list" },
+	{ "help", cmd_help, "this list, or what a verb takes: help VERB" },
 	{ "info", cmd_info, "what a capture holds" },
 	{ "list", cmd_list, "the events that this machine can count" },
 	{ "merge", cmd_merge, "join the captures of several CPUs" },
@@ -38,22 +38,13 @@ const struct cli_verb *cli_verbs(void)
 	return verbs;
 }
 
-int cmd_help(int argc, char **argv)
+static void list_verbs(FILE *stream)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-
-	if (cli_verb_name)
-		while (cli_getopt(argc, argv, "h", options) == '?')
-			return CLI_IMPOSSIBLE;
-	printf("usage: kbarman VERB [ARGUMENTS]\n\n");
+	fprintf(stream, "usage: kbarman VERB [ARGUMENTS]\n\n");
 	for (const struct cli_verb *verb = verbs; verb->name; verb++)
-		printf("  %-10s %s\n", verb->name, verb->summary);
-	printf("\n`kbarman VERB --help' says more. Every verb takes -V (version), -v (say more) and\n"
-	       "-q (only complaints).\n");
-	return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+		fprintf(stream, "  %-10s %s\n", verb->name, verb->summary);
+	fprintf(stream, "\n`kbarman help VERB' says more. Every verb takes -V (version), -v (say more) and\n"
+		"-q (only complaints).\n");
 }
 
 static int no_such_verb(const char *word)
@@ -67,20 +58,53 @@ static int no_such_verb(const char *word)
 	return cli_fail("no verb '%s': try `kbarman --help'", word);
 }
 
-int main(int argc, char **argv)
+static int run(int argc, char **argv)
 {
-	if (argc < 2)
-		return cli_fail("no verb: try `kbarman --help'");
-	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
-		return cmd_help(argc, argv);
-	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-		return cli_version(false);
 	for (const struct cli_verb *verb = verbs; verb->name; verb++) {
-		if (strcmp(argv[1], verb->name) == 0) {
+		if (strcmp(argv[0], verb->name) == 0) {
 			cli_verb_name = verb->name;
-			optind = 1;
-			return verb->run(argc - 1, argv + 1);
+			optind = 0;
+			return verb->run(argc, argv);
 		}
 	}
-	return no_such_verb(argv[1]);
+	return no_such_verb(argv[0]);
+}
+
+/* Of the tool without @word, else of that verb. */
+static int help(char *word)
+{
+	char ask[] = "--help", *argv[] = { word, ask, NULL };
+
+	/* There is no more to say of the list than the list. */
+	if (word && strcmp(word, "help"))
+		return run(2, argv);
+	list_verbs(stdout);
+	return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+}
+
+int cmd_help(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+
+	while (cli_getopt(argc, argv, "h", options) == '?')
+		return CLI_IMPOSSIBLE;
+	if (optind + 1 < argc)
+		return cli_fail("one verb at a time");
+	return help(argv[optind]);
+}
+
+int main(int argc, char **argv)
+{
+	if (argc < 2) {
+		list_verbs(stderr);
+		return CLI_IMPOSSIBLE;
+	}
+	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
+		return help(argv[2]);
+	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
+		return cli_version(false);
+	return run(argc - 1, argv + 1);
 }

@@ -33,7 +33,6 @@
 #include "sample_rate.h"
 #include "snapshot.h"
 
-#define DEFAULT_FILE		"kbarman.cap"
 #define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
 #define SERIES			64	/* that programs may have made */
@@ -246,7 +245,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 
 	*done = true;
 	*o = (struct options){
-		.output = DEFAULT_FILE,
+		.output = CLI_CAPTURE,
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
 		.bundle = true,

@@ -20,11 +20,11 @@
 #define PARTIAL		".partial"	/* what record adds to a name until it has ended */
 
 static const char usage[] =
-	"usage: kbarman recover [-o OUT] FILE\n"
+	"usage: kbarman recover [-o OUT] [FILE]\n"
 	"\n"
 	"Make a valid capture of what a recording has left that was cut off: the recorder\n"
-	"was killed, the disk was full, the power went. FILE, for example kbarman.cap.partial,\n"
-	"stays as it is.\n"
+	"was killed, the disk was full, the power went. FILE (kbarman.cap.partial) stays as it\n"
+	"is.\n"
 	"\n"
 	"  -o, --output OUT   the file to write, `-' is standard output; by default FILE without\n"
 	"                     .partial, else FILE.recovered, if there is no such file yet\n"
@@ -265,11 +265,9 @@ int cmd_recover(int argc, char **argv)
 			return cli_usage(option == 'h', usage);
 		output = optarg;
 	}
-	if (optind + 1 != argc) {
-		cli_warn(optind == argc ? "which file?" : "one file at a time");
-		return cli_usage(false, usage);
-	}
-	file = argv[optind];
+	file = cli_input(NULL, argc, argv, CLI_CAPTURE PARTIAL);
+	if (!file)
+		return CLI_IMPOSSIBLE;
 	if (output && same_file(file, output))
 		return cli_fail("%s can't be the input and the output", file);
 	if (output && !strcmp(output, "-") && isatty(STDOUT_FILENO))

@@ -509,7 +509,6 @@ static int take_filter(struct report_filter *filter, int option, const char *val
 int cmd_report(int argc, char **argv)
 {
 	struct report report = {
-		.path = "kbarman.cap",
 		.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
 		.percent_limit = 0.5,
 		.filter.until = UINT64_MAX,
@@ -568,12 +567,9 @@ int cmd_report(int argc, char **argv)
 			return cli_usage(option == 'h', usage);
 		}
 	}
-	if (optind < argc)
-		report.path = argv[optind++];
-	if (optind < argc) {
-		cli_warn("one file at a time");
-		return cli_usage(false, usage);
-	}
+	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
+	if (!report.path)
+		return CLI_IMPOSSIBLE;
 	if (lines)
 		report.sort |= KB_SORT_LINE;
 	report.symbols.lines = report.sort & KB_SORT_LINE;

@@ -494,7 +494,7 @@ int cmd_script(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	static struct script script = { .path = "kbarman.cap", .events = ~0U };
+	static struct script script = { .events = ~0U };
 	int option, status;
 
 	while ((option = cli_getopt(argc, argv, "i:e:h", options)) != -1) {
@@ -522,12 +522,9 @@ int cmd_script(int argc, char **argv)
 			return cli_usage(option == 'h', usage);
 		}
 	}
-	if (optind < argc)
-		script.path = argv[optind++];
-	if (optind < argc) {
-		cli_warn("one file at a time");
-		return cli_usage(false, usage);
-	}
+	script.path = cli_input(script.path, argc, argv, CLI_CAPTURE);
+	if (!script.path)
+		return CLI_IMPOSSIBLE;
 	status = run(&script);
 	cli_progress_end();
 	close_script(&script);

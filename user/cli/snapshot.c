@@ -13,8 +13,6 @@
 #include "record_output.h"
 #include "snapshot.h"
 
-#define DEFAULT_FILE	"kbarman.cap"
-
 static const char usage[] =
 	"usage: kbarman snapshot [-o FILE]\n"
 	"\n"
@@ -104,7 +102,7 @@ int cmd_snapshot(int argc, char **argv)
 		{ "help", no_argument, NULL, 'h' },
 		{ 0 },
 	};
-	const char *path = DEFAULT_FILE;
+	const char *path = CLI_CAPTURE;
 	struct kb_device *device;
 	struct kb_error err;
 	int option, ret;
