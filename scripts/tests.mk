@@ -68,6 +68,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
+	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
@@ -146,6 +147,10 @@ $(GUEST)/%.sh: selftests/lib/%.sh
 $(GUEST)/%.sh: selftests/cli/%.sh
 	@mkdir -p $(@D)
 	cp $< $@
+
+$(GUEST)/examples.txt: selftests/lib/examples.py README.md $(wildcard user/man/*)
+	@mkdir -p $(@D)
+	python3 $< device >$@
 
 $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)

@@ -133,6 +133,8 @@ tool() {
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+	KBARMAN=./kbarman EXAMPLES=./examples.txt TMPDIR=/tmp program examples_device \
+		sh test_examples_device.sh
 	cd results || exit 1
 	program without_module without_module
 	cd "$here" || exit 1

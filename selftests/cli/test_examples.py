@@ -1,0 +1,181 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Every example of README.md and the manual works as it is written.
+
+What reads files runs here, each example in a folder of its own, on a capture that a VM test has
+recorded (build/guest/*/results) or else on one that is made. What speaks to the module runs in a
+VM: test_examples_device.sh."""
+import glob
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+TREE = os.path.normpath(os.path.join(HERE, "..", ".."))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+sys.path.insert(0, HERE)
+import tap
+from examples import COMMAND, examples, needs_device
+from make_capture import Maker
+from test_annotate_socket import own_network
+
+DEVICE_TEST = "test_examples_device.sh"
+# Each kbarman of an example leaves its status: a pipe ends with that of another program.
+WRAPPER = """#!/bin/sh
+"$KBARMAN" "$@"
+status=$?
+echo "$status $*" >>"$STATUSES"
+exit $status
+"""
+# Programs of others, where they are not installed: they read what they are given.
+STAND_IN = """#!/bin/sh
+echo "a stand-in of ${0##*/}"
+cat >/dev/null
+"""
+OTHERS = ["jq", "stackcollapse-perf.pl", "flamegraph.pl"]
+
+
+def real_capture():
+    """The smallest of those that were recorded in a VM; None: there is none."""
+    found = glob.glob(os.path.join(TREE, "build", "guest", "*", "results", "*.cap"))
+    return min(found, key=os.path.getsize, default=None)
+
+
+def made_capture(path):
+    capture = Maker(cores=2, counters=[17], facts={"counter.0.0": "cycles", "tgid.1": "7",
+                                                   "command": "./app"})
+    capture.task(0, "swapper")
+    capture.task(7, "app")
+    capture.map(7, 0x400000, 0x1000, 0, "/bin/true")
+    for at in range(200):
+        capture.switch(at % 2, 1000 + 30 * at, 7 if at % 4 < 2 else 0, blocked=at % 4 > 1, state=1)
+        if at % 4 < 2:
+            capture.sample(at % 2, 1010 + 30 * at, 7, 0x400010, [1000 + at])
+    return capture.save(path)
+
+
+def listeners():
+    """Who takes what is sent: an Annotate daemon, and `collector`. A network of our own."""
+    if not own_network():
+        raise tap.Skip("a network of our own takes rights")
+    daemon = socket.socket(socket.AF_UNIX)
+    daemon.bind("\0streamline-annotate")
+    daemon.listen(4)
+    packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    packets.bind(("127.0.0.1", 4000))
+    got = {"daemon": 0, "collector": 0}
+
+    def serve():
+        while True:
+            client, _ = daemon.accept()
+            with client:
+                while data := client.recv(65536):
+                    got["daemon"] += len(data)
+
+    def collect():
+        while True:
+            got["collector"] += len(packets.recv(65536))
+
+    for work in serve, collect:
+        threading.Thread(target=work, daemon=True).start()
+    return got
+
+
+def prepare(folder, example):
+    """The files that an example speaks of, and programs in front of $PATH."""
+    programs = os.path.join(folder, ".bin")
+    os.makedirs(programs)
+    scripts = {"kbarman": WRAPPER}
+    scripts.update((name, STAND_IN) for name in OTHERS if not shutil.which(name))
+    for name, text in scripts.items():
+        with open(os.path.join(programs, name), "w", encoding="ascii") as file:
+            file.write(text)
+        os.chmod(os.path.join(programs, name), 0o755)
+    names = set(re.findall(r"(?<![\w./])[\w-]+\.cap(?:\.partial)?\b", example))
+    names -= set(re.findall(r"-o (\S+)", example))
+    if "kbarman recover" in example:
+        names = {"kbarman.cap.partial"}
+    elif not names:
+        names = {"kbarman.cap"}
+    source = real_capture()
+    for name in names:
+        path = os.path.join(folder, name)
+        if source:
+            shutil.copy(source, path)
+        else:
+            made_capture(path)
+    return programs
+
+
+def run_example(folder, place, example):
+    """Run it; a failure says which, and what it said."""
+    programs = prepare(folder, example)
+    statuses = os.path.join(folder, ".statuses")
+    # there is no such machine
+    script = example.replace(":collector:", ":127.0.0.1:")
+    done = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True,
+                          timeout=120, stdin=subprocess.DEVNULL, check=False,
+                          env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
+                               "KBARMAN": tap.KBARMAN, "STATUSES": statuses})
+    assert done.returncode == 0, (place, example, done)
+    with open(statuses, encoding="utf-8") as file:
+        ended = [int(line.split()[0]) for line in file]
+    assert len(ended) == len(COMMAND.findall(example)), (place, example, ended)
+    # who is piped to `head` is told by a signal that it has seen enough
+    good = {0, 141} if "| head" in example else {0}
+    assert set(ended) <= good, (place, example, ended, done.stderr)
+    return done
+
+
+def all_examples():
+    found = list(examples())
+    # there are some in each of the places, or they are not found any more
+    for part in "README.md", "kbarman.1", "kbarman-record.1", "kbarman-convert.1", "kbarman-dump.1":
+        assert any(f"{part}:" in place for place, _ in found), part
+    return found
+
+
+def examples_that_read_files_work_as_they_are_written(tmp):
+    got = listeners()
+    print(f"# on {real_capture() or 'a capture that is made: no VM test has left one'}")
+    ran = 0
+    for number, (place, example) in enumerate(all_examples()):
+        if needs_device(example):
+            continue
+        folder = os.path.join(tmp, str(number))
+        run_example(folder, place, example)
+        for output in re.findall(r"(?:-o|>) ([\w-]+\.\w+)", example):
+            assert os.path.getsize(os.path.join(folder, output)), (place, example, output)
+        ran += 1
+    assert ran > 10, ran
+    assert got["daemon"] and got["collector"], got
+
+
+def examples_that_record_are_run_in_a_vm(tmp):
+    """By name; the list that goes into the VM is made by the same program."""
+    wanted = [(place, example) for place, example in all_examples() if needs_device(example)]
+    for place, example in wanted:
+        print(f"# in the VM: {place}: {example}")
+    listed = subprocess.run([sys.executable, os.path.join(TREE, "selftests", "lib", "examples.py"),
+                             "device"], cwd=tmp, capture_output=True, text=True, check=True).stdout
+    assert listed.splitlines() == ["\t".join(pair) for pair in wanted]
+    with open(os.path.join(TREE, "selftests", "vm", "guest.sh"), encoding="utf-8") as file:
+        assert DEVICE_TEST in file.read()
+
+
+def an_example_that_fails_is_found(tmp):
+    for number, wrong in enumerate(["kbarman report --no-such-option", "kbarman dump ./no.cap | sort",
+                                    "kbarman convert --to nothing", "true"]):
+        try:
+            run_example(os.path.join(tmp, str(number)), "here:1", wrong)
+        except (AssertionError, FileNotFoundError):
+            continue
+        raise AssertionError(wrong)
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,68 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""The examples of README.md and the manual, as they are written there.
+
+Usage: examples.py device      those that need /dev/kbarman, a line each: PLACE<tab>COMMAND
+
+An example is a line of a code block (in README.md also a word in backticks) with a `kbarman VERB`
+in it. What only sets the machine up (make, insmod) is none."""
+import glob
+import os
+import re
+import sys
+
+TREE = os.path.normpath(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", ".."))
+# A command begins here: at the start of a line or behind what ends another one.
+COMMAND = re.compile(r"(?:^|[|;&]\s*)(?:build/)?kbarman ([a-z]+)")
+# Verbs that speak to the module; the others read files.
+DEVICE = {"record", "annotate", "snapshot", "flight", "top", "stat", "list", "doctor"}
+
+
+def of_readme(path):
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    for match in re.finditer(r"^ {4}(\S.*)$|(?<!`)`(kbarman\s[^`]*)`(?!`)", text, re.M):
+        line = text.count("\n", 0, match.start()) + 1
+        yield line, " ".join((match.group(1) or match.group(2)).split())
+
+
+def of_manual(path):
+    within = False
+    with open(path, encoding="utf-8") as file:
+        for number, line in enumerate(file, 1):
+            word = line.split()[0] if line.split() else ""
+            if word in (".nf", ".EX"):
+                within = True
+            elif word in (".fi", ".EE"):
+                within = False
+            elif within:
+                yield number, unroffed(line.strip())
+
+
+def unroffed(line):
+    for escape, character in (r"\-", "-"), (r"\(aq", "'"), (r"\&", ""), (r"\(bq", "`"), (r"\e", "\\"):
+        line = line.replace(escape, character)
+    return line
+
+
+def examples(tree=TREE):
+    """(place, command) of each; the same command may be in several places."""
+    places = [os.path.join(tree, "README.md"), *sorted(glob.glob(os.path.join(tree, "user", "man", "*")))]
+    for path in places:
+        reader = of_readme if path.endswith(".md") else of_manual
+        for line, command in reader(path):
+            # what stands behind it is said to people
+            command = re.sub(r"\s+# .*$", "", command)
+            if COMMAND.search(command):
+                yield f"{os.path.relpath(path, tree)}:{line}", command.replace("build/kbarman", "kbarman")
+
+
+def needs_device(command):
+    return bool(set(COMMAND.findall(command)) & DEVICE)
+
+
+if __name__ == "__main__":
+    assert sys.argv[1:] == ["device"], __doc__
+    for where, what in examples():
+        if needs_device(what):
+            print(f"{where}\t{what}")
