@@ -300,7 +300,7 @@ def a_full_disk_keeps_what_was_recorded(tmp):
     result = record(tmp, "sleep", "4", env=fake(FAKE_RATE=100), preexec_fn=limited)
     assert result.returncode == 1, result
     assert "kbarman.cap.partial" in result.stderr and "File too large" in result.stderr, result
-    assert "`kbarman recover kbarman.cap.partial'" in result.stderr, result
+    assert "'kbarman recover kbarman.cap.partial'" in result.stderr, result
     assert "kbarman.cap" not in files(tmp)
     _, records = check(os.path.join(tmp, "kbarman.cap.partial"))
     assert len(records) > 50000, len(records)

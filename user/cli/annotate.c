@@ -23,7 +23,7 @@ static const char usage[] =
 	"       kbarman annotate [OPTIONS] -c NAME=VALUE\n"
 	"\n"
 	"Write an annotation, a bookmark or the value of a counter into the recording that\n"
-	"runs. TEXT `-' is standard input: each line as it comes.\n"
+	"runs. TEXT '-' is standard input: each line as it comes.\n"
 	"\n"
 	"  -b, --bookmark           a bookmark: a moment, not the beginning of something\n"
 	"  -n, --channel N          the lane that the annotation is on (default 0)\n"
@@ -31,7 +31,7 @@ static const char usage[] =
 	"      --end                the annotation on the lane is over; no TEXT\n"
 	"      --colour RRGGBB      in this colour\n"
 	"  -c, --counter [CHART:]NAME=VALUE\n"
-	"                           a value, of the chart `annotate' if none is given\n"
+	"                           a value, of the chart 'annotate' if none is given\n"
 	"  -u, --units UNITS        what the value is counted in\n"
 	"      --delta              VALUE has come since the last one; else it is what there is\n"
 	"  -h, --help               this text\n"
@@ -66,8 +66,8 @@ static int open_device(struct annotate *x)
 	if (x->fd >= 0)
 		return 0;
 	if (errno == ENOENT)
-		return cli_fail("no " KBARMAN_DEVICE ": load the module (`insmod kbarman.ko' or "
-				"`modprobe kbarman' as root)");
+		return cli_fail("no " KBARMAN_DEVICE ": load the module ('insmod kbarman.ko' or "
+				"'modprobe kbarman' as root)");
 	if (errno == EACCES)
 		return cli_fail("the permissions of " KBARMAN_DEVICE " don't let you write to it: "
 				"chmod it (write permission lets write marks, and nothing else), or "

@@ -15,7 +15,7 @@
 static const char usage[] =
 	"usage: kbarman check [FILE…]\n"
 	"\n"
-	"Say whether each FILE (kbarman.cap; `-': standard input) is valid in its format, which\n"
+	"Say whether each FILE (kbarman.cap; '-': standard input) is valid in its format, which\n"
 	"is recognised by its content, and if not what is wrong at which byte.\n"
 	"\n"
 	"  -h, --help   this text\n"

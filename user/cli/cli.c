@@ -72,7 +72,7 @@ int cli_usage(bool asked, const char *text)
 		fputs(text, stdout);
 		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
 	}
-	return cli_fail("try `kbarman %s --help'", cli_verb_name);
+	return cli_fail("try 'kbarman %s --help'", cli_verb_name);
 }
 
 const char *cli_input(const char *given, int argc, char **argv, const char *otherwise)

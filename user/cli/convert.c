@@ -31,11 +31,11 @@
 static const char usage[] =
 	"usage: kbarman convert [FILE] --to FORMAT [-o OUT]\n"
 	"\n"
-	"Write the capture FILE (kbarman.cap; `-': standard input) in another format.\n"
+	"Write the capture FILE (kbarman.cap; '-': standard input) in another format.\n"
 	"\n"
 	"  -t, --to FORMAT         one of those below\n"
 	"  -f, --format VARIANT    a variant of the format\n"
-	"  -o, --output OUT        file, `-' for standard output, or as --connect; default:\n"
+	"  -o, --output OUT        file, '-' for standard output, or as --connect; default:\n"
 	"                          FILE with the format's extension\n"
 	"      --connect[=WHERE]   send it to WHERE: tcp:HOST:PORT, udp:HOST:PORT, unix:PATH,\n"
 	"                          unix:@NAME; annotate: default is the daemon of this machine\n"
@@ -204,7 +204,7 @@ static int find_export(struct convert *c, const char *to)
 		return cli_fail("convert to what? give --to and one of: %s", export_names());
 	c->export = kb_export_find(to);
 	if (!c->export)
-		return cli_fail("there is no format `%s': give one of: %s", to, export_names());
+		return cli_fail("there is no format '%s': give one of: %s", to, export_names());
 	c->extension = c->export->extension;
 	if (!c->options.format)
 		return 0;
@@ -214,7 +214,7 @@ static int find_export(struct convert *c, const char *to)
 			return 0;
 		}
 	}
-	return cli_fail("%s has no variant `%s': see `kbarman convert --help'", to,
+	return cli_fail("%s has no variant '%s': see 'kbarman convert --help'", to,
 			c->options.format);
 }
 

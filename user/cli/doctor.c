@@ -168,7 +168,7 @@ static enum verdict check_module(struct doctor *doctor)
 	char version[32] = "";
 
 	if (!is_there(doctor, "/sys/module/kbarman")) {
-		advise(doctor, "load it: `modprobe kbarman', or `insmod kbarman.ko', as root");
+		advise(doctor, "load it: 'modprobe kbarman', or 'insmod kbarman.ko', as root");
 		return say(doctor, BAD, "not loaded");
 	}
 	read_text(doctor, "/sys/module/kbarman/version", version, sizeof(version));
@@ -207,7 +207,7 @@ static enum verdict check_signature(struct doctor *doctor)
 		return say(doctor, GOOD, "the module is in the kernel, so it was taken");
 	read_text(doctor, "/sys/module/module/parameters/sig_enforce", text, sizeof(text));
 	if (*text == 'Y' || locked) {
-		advise(doctor, "sign it with a key that the kernel knows: `scripts/sign-file sha256 KEY "
+		advise(doctor, "sign it with a key that the kernel knows: 'scripts/sign-file sha256 KEY "
 		       "CERT kbarman.ko' of the kernel's headers; see Secure Boot and MOK in your "
 		       "distribution's manual");
 		return say(doctor, WORSE, "the kernel takes only signed modules (%s%s)",
@@ -242,7 +242,7 @@ static enum verdict check_device(struct doctor *doctor)
 static enum verdict check_permission(struct doctor *doctor)
 {
 	if (!may(doctor, CAP_PERFMON) && !may(doctor, CAP_SYS_ADMIN)) {
-		advise(doctor, "run as root, or give the tool the right: `setcap "
+		advise(doctor, "run as root, or give the tool the right: 'setcap "
 		       "cap_perfmon,cap_syslog+ep kbarman', and let the device's group in by a udev "
 		       "rule");
 		return say(doctor, BAD, "you have neither CAP_PERFMON nor CAP_SYS_ADMIN");
@@ -259,7 +259,7 @@ static enum verdict check_session(struct doctor *doctor)
 	if (!doctor->device)
 		return say(doctor, GOOD, "none");
 	if (doctor->query.state & KBARMAN_STATE_OWNED) {
-		advise(doctor, "wait for it to end, or find it with `fuser -v %s'", KBARMAN_DEVICE);
+		advise(doctor, "wait for it to end, or find it with 'fuser -v %s'", KBARMAN_DEVICE);
 		return say(doctor, BAD, "another program is recording");
 	}
 	return say(doctor, GOOD, "nobody else is recording");
@@ -285,7 +285,7 @@ static enum verdict check_kptr(struct doctor *doctor)
 	if (!read_number(doctor, "/proc/sys/kernel/kptr_restrict", &restricted))
 		return say(doctor, GOOD, "kptr_restrict is not there");
 	if (restricted >= 2 || (restricted == 1 && !may(doctor, CAP_SYSLOG))) {
-		advise(doctor, "`sysctl kernel.kptr_restrict=%d'%s", restricted >= 2 ? 1 : 0,
+		advise(doctor, "'sysctl kernel.kptr_restrict=%d'%s", restricted >= 2 ? 1 : 0,
 		       restricted >= 2 ? "" : ", or record as root");
 		return say(doctor, WORSE, "kptr_restrict is %ld: functions of the kernel have no names",
 			   restricted);
@@ -381,7 +381,7 @@ static enum verdict check_headers(struct doctor *doctor)
 		return say(doctor, GOOD, "there, so the module can be built here");
 	if (is_there(doctor, "/sys/module/kbarman"))
 		return say(doctor, GOOD, "not there, and not needed: the module is loaded");
-	advise(doctor, "`apt-get install linux-headers-%.100s' where the module is to be built",
+	advise(doctor, "'apt-get install linux-headers-%.100s' where the module is to be built",
 	       doctor->system.release);
 	return say(doctor, WORSE, "none for %.100s", doctor->system.release);
 }
@@ -397,7 +397,7 @@ static enum verdict check_sandbox(struct doctor *doctor)
 		return say(doctor, GOOD, "files are decoded in one: seccomp, and Landlock %d", landlock);
 	advise(doctor, "read files that others made elsewhere, or boot a kernel with %s",
 	       seccomp ? "lsm=landlock,..." : "CONFIG_SECCOMP_FILTER");
-	return say(doctor, WORSE, "%s", seccomp ? "seccomp only: `convert' can write more than its output" :
+	return say(doctor, WORSE, "%s", seccomp ? "seccomp only: 'convert' can write more than its output" :
 						  "none: this kernel or build has no seccomp");
 }
 

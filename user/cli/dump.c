@@ -11,7 +11,7 @@
 static const char usage[] =
 	"usage: kbarman dump [--json] [FILE]\n"
 	"\n"
-	"Print every fact of FILE (kbarman.cap; `-': standard input), whose format is recognised\n"
+	"Print every fact of FILE (kbarman.cap; '-': standard input), whose format is recognised\n"
 	"by its content, a line each.\n"
 	"\n"
 	"  -j, --json   one JSON object a line\n"

@@ -322,11 +322,11 @@ static void say_what_is_whole(struct kb_barman *barman, const char *path,
 	kb_barman_validate(barman, &whole, NULL);
 	if (salvage.missing || !salvage.untold)
 		snprintf(text, sizeof(text), "%s: cut off: %" PRIu64 " records in %" PRIu64 " bytes are "
-			 "whole; `kbarman recover' makes a capture of them", path, whole.records,
+			 "whole; 'kbarman recover' makes a capture of them", path, whole.records,
 			 salvage.told + salvage.untold);
 	else
 		snprintf(text, sizeof(text), "%s: cut off: %" PRIu64 " records in %" PRIu64 " bytes are "
-			 "whole behind the %" PRIu64 " that the header tells of; `kbarman recover' takes "
+			 "whole behind the %" PRIu64 " that the header tells of; 'kbarman recover' takes "
 			 "them in", path, whole.records - sum->records, salvage.untold, sum->records);
 	say(text);
 }

@@ -32,7 +32,7 @@ static const char usage[] =
 	"       kbarman flight run [-o FILE] [RECORD OPTIONS]\n"
 	"\n"
 	"A flight recorder: record the whole system in the background and keep the newest that\n"
-	"fits into the buffers. `kbarman snapshot' takes it at any moment.\n"
+	"fits into the buffers. 'kbarman snapshot' takes it at any moment.\n"
 	"\n"
 	"  start    begin; options are those of record (-e, -F, -m, -C, ...); FILE\n"
 	"           (flight.cap) is what is written on stop, and on SIGUSR1\n"
@@ -157,7 +157,7 @@ static int hold_pid_file(void)
 	if (fd < 0)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
 	if (fcntl(fd, F_OFD_SETLK, &lock))
-		return cli_fail("a flight recorder runs already: stop it by `kbarman flight stop'");
+		return cli_fail("a flight recorder runs already: stop it by 'kbarman flight stop'");
 	length = snprintf(text, sizeof(text), "%d\n", getpid());
 	/* Whatever the umask: others may know that it runs. */
 	if (fchmod(fd, 0644) || ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
@@ -239,7 +239,7 @@ static int start(int argc, char **argv)
 
 	if (find_recorder())
 		return cli_fail("a flight recorder runs already (process %d): stop it by "
-				"`kbarman flight stop'", find_recorder());
+				"'kbarman flight stop'", find_recorder());
 	/* What can be said at once is better said here. */
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
@@ -262,7 +262,7 @@ static int start(int argc, char **argv)
 			return CLI_IMPOSSIBLE;
 		}
 		if (find_recorder() == pid && is_recording()) {
-			cli_note("recording (process %d); `kbarman snapshot' takes what it keeps",
+			cli_note("recording (process %d); 'kbarman snapshot' takes what it keeps",
 				 pid);
 			return CLI_OK;
 		}
@@ -356,7 +356,7 @@ static int stop(void)
 	if (kill(pid, SIGTERM))
 		return errno == EPERM ?
 		       cli_fail("the flight recorder (process %d) is another user's: stop it as root%s",
-				pid, is_service ? ", or by `systemctl stop kbarman-flight'" : "") :
+				pid, is_service ? ", or by 'systemctl stop kbarman-flight'" : "") :
 		       cli_fail("can't stop process %d: %s", pid, strerror(errno));
 	for (int waited = 0; find_recorder() == pid; waited += 20) {
 		if (waited > END_MS)

@@ -28,7 +28,7 @@
 static const char usage[] =
 	"usage: kbarman info [OPTIONS] [FILE]\n"
 	"\n"
-	"Say what the capture FILE (kbarman.cap; `-': standard input) holds: where and when it\n"
+	"Say what the capture FILE (kbarman.cap; '-': standard input) holds: where and when it\n"
 	"was made, its CPUs, counters, records and tables, and what is missing.\n"
 	"\n"
 	"  -i, --input FILE   the same as FILE\n"

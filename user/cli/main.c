@@ -43,7 +43,7 @@ static void list_verbs(FILE *stream)
 	fprintf(stream, "usage: kbarman VERB [ARGUMENTS]\n\n");
 	for (const struct cli_verb *verb = verbs; verb->name; verb++)
 		fprintf(stream, "  %-10s %s\n", verb->name, verb->summary);
-	fprintf(stream, "\n`kbarman help VERB' says more. Every verb takes -V (version), -v (say more) and\n"
+	fprintf(stream, "\n'kbarman help VERB' says more. Every verb takes -V (version), -v (say more) and\n"
 		"-q (only complaints).\n");
 }
 
@@ -55,7 +55,7 @@ static int no_such_verb(const char *word)
 		cli_nearest_try(&nearest, verb->name);
 	if (nearest.name)
 		return cli_fail("no verb '%s': did you mean '%s'?", word, nearest.name);
-	return cli_fail("no verb '%s': try `kbarman --help'", word);
+	return cli_fail("no verb '%s': try 'kbarman --help'", word);
 }
 
 static int run(int argc, char **argv)

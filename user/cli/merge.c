@@ -23,7 +23,7 @@ static const char usage[] =
 	"Join Barman captures of one session, such as the saved maps of its CPUs, into one\n"
 	"linear capture in the order of time. Tables are joined, each row is taken once.\n"
 	"\n"
-	"  -o, --output OUT   the file to write; `-', the default, is standard output\n"
+	"  -o, --output OUT   the file to write; '-', the default, is standard output\n"
 	"  -h, --help         this text\n"
 	"\n"
 	"Exit status: 0 merged; 1 an input is damaged, what is whole was merged; 2 nothing\n"

@@ -51,7 +51,7 @@ static const char usage[] =
 	"Record scheduling, idling and sampled code into a Barman v2 capture: of COMMAND\n"
 	"and its children while it runs, or of the whole system until Ctrl-C.\n"
 	"\n"
-	"  -o, --output FILE      where to (default kbarman.cap; `-' is standard output)\n"
+	"  -o, --output FILE      where to (default kbarman.cap; '-' is standard output)\n"
 	"  -e, --event EVENTS     what to count, comma-separated; the first one samples\n"
 	"                         (default cycles, or cpu-clock where there is no PMU)\n"
 	"  -F, --freq HZ          samples a second and CPU (default 1000)\n"
@@ -419,7 +419,7 @@ static void read_kernel_maps(struct recording *rec)
 		cli_warn("kernel symbols will be missing: %s", err.text);
 	else if (rec->kernel_maps.hidden)
 		cli_warn("kernel symbols will be missing: the kernel hides its addresses; record as "
-			 "root, or `sysctl kernel.kptr_restrict=0'");
+			 "root, or 'sysctl kernel.kptr_restrict=0'");
 	record_output_side_done(&rec->output, rec->kernel_maps.nr > 0);
 }
 
@@ -644,7 +644,7 @@ static int fail_partly(struct recording *rec, const struct kb_error *err)
 			 "which needs room for them", rec->output.name);
 		return CLI_IMPOSSIBLE;
 	}
-	cli_warn("what was recorded up to then is in %s: `kbarman recover %s' makes a capture of it",
+	cli_warn("what was recorded up to then is in %s: 'kbarman recover %s' makes a capture of it",
 		 rec->output.partial, rec->output.partial);
 	return CLI_DAMAGED;
 }

@@ -26,7 +26,7 @@ static const char usage[] =
 	"was killed, the disk was full, the power went. FILE (kbarman.cap.partial) stays as it\n"
 	"is.\n"
 	"\n"
-	"  -o, --output OUT   the file to write, `-' is standard output; by default FILE without\n"
+	"  -o, --output OUT   the file to write, '-' is standard output; by default FILE without\n"
 	"                     .partial, else FILE.recovered, if there is no such file yet\n"
 	"  -h, --help         this text\n"
 	"\n"

@@ -21,7 +21,7 @@
 static const char usage[] =
 	"usage: kbarman report [OPTIONS] [FILE]\n"
 	"\n"
-	"Tell where time went in the capture FILE (kbarman.cap; `-': standard input): samples\n"
+	"Tell where time went in the capture FILE (kbarman.cap; '-': standard input): samples\n"
 	"by task and by symbol, scheduling, idling, and what was lost.\n"
 	"\n"
 	"  -i, --input FILE       the same as FILE\n"
@@ -495,12 +495,12 @@ static int take_filter(struct report_filter *filter, int option, const char *val
 		name = "tid";
 		filter->has_tid = true;
 		if (!parse_id(value, &filter->tid))
-			return cli_fail("`%s' is no task's number", value);
+			return cli_fail("'%s' is no task's number", value);
 		break;
 	default:
 		name = "time";
 		if (!parse_time(value, &filter->from, &filter->until))
-			return cli_fail("`%s' is no time: give FROM,TO in seconds", value);
+			return cli_fail("'%s' is no time: give FROM,TO in seconds", value);
 		break;
 	}
 	return note_filter(filter, name, value) ? CLI_OK : cli_fail("out of memory");
@@ -523,7 +523,7 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 's':
 			if (!parse_sort(optarg, &report.sort))
-				return cli_fail("`%s': sort by task, tid, image, symbol, line, cpu, "
+				return cli_fail("'%s': sort by task, tid, image, symbol, line, cpu, "
 						"with commas between", optarg);
 			break;
 		case 'n':
@@ -556,7 +556,7 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_PERCENT:
 			if (!parse_percent(optarg, &report.percent_limit))
-				return cli_fail("`%s' is no percentage", optarg);
+				return cli_fail("'%s' is no percentage", optarg);
 			break;
 		case 'j':
 			json = true;

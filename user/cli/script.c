@@ -27,7 +27,7 @@
 static const char usage[] =
 	"usage: kbarman script [OPTIONS] [FILE]\n"
 	"\n"
-	"Print the records of the capture FILE (kbarman.cap; `-': standard input) in the shape\n"
+	"Print the records of the capture FILE (kbarman.cap; '-': standard input) in the shape\n"
 	"of perf script, call chains included.\n"
 	"\n"
 	"  -i, --input FILE       the same as FILE\n"
@@ -504,7 +504,7 @@ int cmd_script(int argc, char **argv)
 			break;
 		case 'e':
 			if (!parse_events(optarg, &script.events))
-				return cli_fail("`%s': give some of sample, switch, idle, annotation, "
+				return cli_fail("'%s': give some of sample, switch, idle, annotation, "
 						"counter, with commas between", optarg);
 			break;
 		case OPTION_COUNTERS:

@@ -16,10 +16,10 @@
 static const char usage[] =
 	"usage: kbarman snapshot [-o FILE]\n"
 	"\n"
-	"Write what the flight recorder, or `record --mode overwrite', has kept up to now.\n"
+	"Write what the flight recorder, or 'record --mode overwrite', has kept up to now.\n"
 	"It goes on recording.\n"
 	"\n"
-	"  -o, --output FILE   where to (default kbarman.cap; `-' is standard output)\n"
+	"  -o, --output FILE   where to (default kbarman.cap; '-' is standard output)\n"
 	"  -h, --help          this text\n";
 
 static int check_session(struct kb_device *device)
@@ -30,11 +30,11 @@ static int check_session(struct kb_device *device)
 	if (kb_device_query(device, &query, &err))
 		return cli_fail_error(&err);
 	if (!(query.state & KBARMAN_STATE_CONFIGURED) || !query.session)
-		return cli_fail("nothing was recorded: begin with `kbarman flight start'");
+		return cli_fail("nothing was recorded: begin with 'kbarman flight start'");
 	if (query.mode != KBARMAN_MODE_OVERWRITE)
 		return cli_fail("the recording is written to a file while it goes on: read its "
 				"FILE.partial; a snapshot is of the flight recorder or of "
-				"`record --mode overwrite'");
+				"'record --mode overwrite'");
 	return 0;
 }
 

@@ -207,7 +207,7 @@ static int open_event(struct stat_run *run, struct event *event)
 		}
 		if (counter->fd < 0 && errno == EMFILE)
 			return cli_fail("too many open files: %zu counters are needed; "
-					"raise `ulimit -n'", run->nr_places * run->nr_events);
+					"raise 'ulimit -n'", run->nr_places * run->nr_events);
 		if (counter->fd < 0 && !event->error)
 			event->error = errno;
 		opened |= counter->fd >= 0;

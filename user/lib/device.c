@@ -30,7 +30,7 @@ struct meaning {
 
 #define OWNED_BY_ANOTHER \
 	"another program owns the recording session, and there is one at a time: wait for it " \
-	"to end, or find it with `fuser -v " KBARMAN_DEVICE "'"
+	"to end, or find it with 'fuser -v " KBARMAN_DEVICE "'"
 
 /* Fill @err for a call that failed with errno; the list ends with error 0. */
 static int call_failed(struct kb_error *err, const char *call, const struct meaning *meanings)
@@ -54,7 +54,7 @@ static const struct meaning no_meanings[] = { { 0, NULL } };
 static int open_failed(struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ ENOENT, "no " KBARMAN_DEVICE ": load the module (`insmod kbarman.ko' or `modprobe "
+		{ ENOENT, "no " KBARMAN_DEVICE ": load the module ('insmod kbarman.ko' or 'modprobe "
 			  "kbarman' as root)" },
 		{ ENODEV, "the module behind " KBARMAN_DEVICE " is gone: load it again" },
 		{ ENXIO, "the module behind " KBARMAN_DEVICE " is gone: load it again" },

@@ -473,7 +473,7 @@ static int parse_tracepoint(const struct parser *p, struct kbarman_event *event,
 
 	if (!tracefs)
 		return fail(p, -ENOENT,
-			    "tracepoints can't be looked up: as root, `mount -t tracefs nodev "
+			    "tracepoints can't be looked up: as root, 'mount -t tracefs nodev "
 			    "/sys/kernel/tracing'");
 	if (length >= sizeof(system))
 		return fail(p, -ENOENT, "no such tracepoint");

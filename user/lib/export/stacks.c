@@ -34,7 +34,7 @@ static int find_event(const struct kb_names *names, const struct kb_export_optio
 			used += snprintf(list + used, sizeof(list) - used, "%s%.*s", i ? ", " : "",
 					 (int)name.length, name.data);
 	}
-	return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the capture did not count `%s'; it has: %s",
+	return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the capture did not count '%s'; it has: %s",
 			    options->event, nr ? list : "nothing");
 }
 

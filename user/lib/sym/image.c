@@ -202,7 +202,7 @@ static void complain_of_absence(struct kb_images *images, struct kb_image *image
 	else
 		kb_image_complain(image, "%s%s is not the file that was recorded (%s, one of %u of "
 				  "that name): it was replaced since, or is another one in the "
-				  "container of a process that is gone; `kbarman bundle' saves the "
+				  "container of a process that is gone; 'kbarman bundle' saves the "
 				  "symbols while such processes live", images->symfs, image->name,
 				  image->file, kb_namesakes_find(&images->namesakes, images->header,
 								 image->name, &rows));

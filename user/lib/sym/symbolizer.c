@@ -728,7 +728,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 		    "elfutils-libs");
 	if (symbolizer->images.was_foreign) {
 		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: bring "
-			 "%.200s.symbols along, which `kbarman bundle' there makes, or give that "
+			 "%.200s.symbols along, which 'kbarman bundle' there makes, or give that "
 			 "machine's tree with --symfs DIR (/: the files of this one will do)",
 			 kb_barman_fact(symbolizer->barman, "host"),
 			 kb_side_name(symbolizer->barman) ?: "CAPTURE");
