@@ -221,11 +221,11 @@ static int find_export(struct convert *c, const char *to)
 /* The argument is the capture. Who gives the output there is told of -o. NULL: said. */
 static const char *find_input(const struct convert *c, int argc, char **argv)
 {
-	const char *last = optind < argc ? argv[argc - 1] : NULL;
-	bool two = optind + 2 == argc;
-	bool gone = optind + 1 == argc && strcmp(last, "-") && access(last, F_OK) && errno == ENOENT;
+	const char *last = argv[argc - 1];
+	int words = argc - optind;
+	bool gone = words == 1 && strcmp(last, "-") && access(last, F_OK) && errno == ENOENT;
 
-	if (!c->output && !c->connect && !c->serve && (two || gone)) {
+	if (!c->output && !c->connect && !c->serve && (words == 2 || gone)) {
 		cli_fail("%s%s: the argument is the capture to read; to write a file of that name, "
 			 "give -o %s", last, gone ? " is not there" : "", last);
 		return NULL;

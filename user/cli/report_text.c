@@ -20,15 +20,17 @@
 static void put_padded(const char *text, size_t length, int width)
 {
 	char shown[4];
-	size_t taken;
+	size_t taken, size;
 	int columns;
 
 	for (columns = 0; length; columns++) {
 		taken = 1;
-		if (kb_utf8_is_plain(*text))
+		if (kb_utf8_is_plain(*text)) {
 			putchar(*text);
-		else
-			fwrite(shown, 1, kb_utf8_shown_next(shown, text, length, &taken), stdout);
+		} else {
+			size = kb_utf8_shown_next(shown, text, length, &taken);
+			fwrite(shown, 1, size, stdout);
+		}
 		text += taken;
 		length -= taken;
 	}
