@@ -36,12 +36,13 @@ PACKET = {
     12: ("interned", {
         5: ("functions", [STRING]),
         6: ("frames", [{1: ("iid", "uint"), 2: ("function", "uint"), 3: ("mapping", "uint"),
-                        4: ("rel_pc", "uint")}]),
+                        4: ("rel_pc", "uint"), 7: ("kind", "uint")}]),
         7: ("stacks", [{1: ("iid", "uint"), 2: ("frames", ["uint"])}]),
         16: ("build_ids", [STRING]),
         17: ("paths", [STRING]),
         19: ("mappings", [{1: ("iid", "uint"), 2: ("build_id", "uint"), 3: ("offset", "uint"),
-                           4: ("start", "uint"), 5: ("end", "uint"), 7: ("path", ["uint"])}])}),
+                           4: ("start", "uint"), 5: ("end", "uint"), 7: ("path", ["uint"]),
+                           8: ("exact_offset", "uint")}])}),
     13: ("flags", "uint"),
     45: ("system", {1: ("utsname", {1: ("sysname", "text"), 3: ("release", "text")}),
                     8: ("cpus", "uint")}),
@@ -152,7 +153,7 @@ def samples_have_their_stacks(tmp):
         symbols = collections.Counter()
         for _, sample in trace.samples:
             image, name, _ = trace.stack(sample["stack"])[0]
-            image = os.path.basename(image)
+            image = "[kernel.kallsyms]" if image == "/kernel" else os.path.basename(image)
             unknown = name == image or name == f"[{image}]"
             symbols[image, "[unknown]" if unknown else name] += 1
         if "hostile" not in path and "golden" not in path:  # the report counts those without a PC
@@ -164,6 +165,38 @@ def samples_have_their_stacks(tmp):
         ("/gone/alpha", "[alpha]", 0x2233)]
     assert trace.samples[0][1]["pid"] == 10 and trace.samples[1][1] == {
         "cpu": 0, "pid": 10, "tid": 11, "stack": 2, "mode": 2}
+
+
+def addresses_are_of_the_file_or_else_whole(tmp):
+    trace = trace_of(tmp, viewers.save_kernel(tmp))
+    got = [trace.stack(sample["stack"])[0] for _, sample in trace.samples]
+    assert got == [
+        ("/kernel", "start_kernel", viewers.START_KERNEL),
+        ("/kernel", "first", viewers.KERNEL + 0x40),
+        ("[module]", "probe", 0xffffffffc0000010), ("/gone/alpha", "[alpha]", 0x3010),
+        ("/gone/alpha", "[alpha]", 0x3010), ("/gone/alpha", "[alpha]", 0xaff8),
+        ("[anon]", "[anon]", 0x20), ("[anon]", "[anon]", 0x20),
+        ("[unknown]", "[unknown]", 0x999990)], got
+    kinds = {trace.interned["functions"][f["function"]]["str"]: f["kind"]
+             for f in trace.interned["frames"].values()}
+    native, kernel = 1, 2
+    assert kinds == {b"start_kernel": kernel, b"first": kernel, b"probe": kernel,
+                     b"[alpha]": native, b"[anon]": native, b"[unknown]": native}, kinds
+
+
+# trace_processor has what has limits once a process; the kernel, which it knows by its name, no
+# limits and no build-id, it has once
+def what_is_of_all_processes_has_no_limits(tmp):
+    trace = trace_of(tmp, viewers.save_kernel(tmp))
+    got = set()
+    for mapping in trace.interned["mappings"].values():
+        path = trace.interned["paths"][mapping["path"][0]]["str"].decode()
+        assert mapping["offset"] == 0 and "build_id" not in mapping
+        got.add((path, mapping["start"], mapping["end"], mapping["exact_offset"]))
+    assert got == {
+        ("/kernel", 0, 0, 0), ("[module]", 0, 0, 0), ("[unknown]", 0, 0, 0),
+        ("/gone/alpha", 0x10000, 0x11000, 0x3000), ("/gone/alpha", 0x58000, 0x5a000, 0x9000),
+        ("[anon]", 0x710000, 0x711000, 0), ("[anon]", 0x750000, 0x751000, 0)}, got
 
 
 def counters_add_up(tmp):

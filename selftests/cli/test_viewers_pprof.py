@@ -19,9 +19,9 @@ PROFILE = {
     1: ("types", [TYPE]),
     2: ("samples", [{1: ("locations", ["uint"]), 2: ("values", ["uint"]),
                      3: ("labels", [{1: ("key", "uint"), 2: ("str", "uint")}])}]),
-    3: ("mappings", [{1: ("id", "uint"), 2: ("start", "uint"), 3: ("limit", "uint"), 5: ("file", "uint"),
-                      6: ("build_id", "uint"), 7: ("functions", "uint"), 8: ("files", "uint"),
-                      9: ("lines", "uint")}]),
+    3: ("mappings", [{1: ("id", "uint"), 2: ("start", "uint"), 3: ("limit", "uint"),
+                      4: ("offset", "uint"), 5: ("file", "uint"), 6: ("build_id", "uint"),
+                      7: ("functions", "uint"), 8: ("files", "uint"), 9: ("lines", "uint")}]),
     4: ("locations", [{1: ("id", "uint"), 2: ("mapping", "uint"), 3: ("address", "uint"),
                        4: ("lines", [{1: ("function", "uint"), 2: ("line", "uint")}])}]),
     5: ("functions", [{1: ("id", "uint"), 2: ("name", "uint"), 3: ("system_name", "uint"),
@@ -30,6 +30,8 @@ PROFILE = {
     9: ("time", "uint"), 10: ("duration", "uint"), 11: ("period_type", TYPE),
     13: ("comments", ["uint"]), 14: ("default", "uint"),
 }
+# of a location that is in no mapping
+UNMAPPED = {"file": 0, "functions": 0}
 
 
 class Profile:
@@ -62,11 +64,12 @@ class Profile:
         stack = []
         for number in sample["locations"]:
             location = self.locations[number]
-            mapping = self.mappings[location["mapping"]]
-            assert mapping["start"] <= location["address"] < mapping["limit"] or mapping["limit"] == 2**64 - 1
+            mapping = self.mappings.get(location.get("mapping"), UNMAPPED)
+            assert mapping is UNMAPPED or mapping["start"] <= location["address"] < mapping["limit"]
             names = [self.strings[self.functions[line["function"]]["name"]] for line in location["lines"]]
             assert len(names) <= 1 and (names or not mapping["functions"])
-            stack.append((self.strings[mapping["file"]], names[0] if names else None, location["address"]))
+            file = self.strings[mapping["file"]]
+            stack.append((file, names[0] if names else None, location["address"]))
         labels = {self.strings[label["key"]]: self.strings[label["str"]] for label in sample["labels"]}
         for key in "cpu", "tid", "pid":
             labels[key] = int(labels[key])
@@ -98,17 +101,45 @@ def samples_have_their_symbols(tmp):
         for sample in profile.samples:
             image, name, _ = sample["stack"][0]
             symbols[os.path.basename(image), name or "[unknown]"] += sample["values"]["samples"]
-        viewers.same(path, sorted(said.symbols.items()), sorted((k, symbols[k]) for k in said.symbols))
+        unmapped = collections.Counter({name: nr for (image, name), nr in symbols.items() if not image})
+        missing = collections.Counter()
+        for (image, name), samples in said.symbols.items():
+            missing[name] += samples - symbols[image, name]
+        viewers.same(path, sorted((+missing).items()), sorted(unmapped.items()))
 
 
 def chains_are_innermost_first_with_addresses_of_their_images(tmp):
     profile = Profile(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     chain = [sample["stack"] for sample in profile.samples if sample["labels"]["tid"] == 11]
-    # of what was mapped at 0x10000 from 0x2000 on, byte 0 would have been at 0xe000
     assert chain == [[("/gone/libbeta.so", None, 0x20010), ("/gone/alpha", None, 0x10677),
                       ("/gone/alpha", None, 0x10233)]], chain
     labels = [sample["labels"] for sample in profile.samples if sample["labels"]["tid"] == 11]
     assert labels == [{"thread": "beta", "tid": 11, "pid": 10, "cpu": 0}], labels
+
+
+def addresses_are_those_of_the_kernel_and_of_the_first_mapping_of_a_file(tmp):
+    profile = Profile(tmp, viewers.save_kernel(tmp))
+    got = sorted((s["stack"][0][2], s["stack"][0][0], s["stack"][0][1], s["values"]["samples"],
+                  s["labels"]["tid"]) for s in profile.samples)
+    assert got == [
+        (0x10010, "/gone/alpha", None, 1, 10), (0x10010, "/gone/alpha", None, 1, 11),
+        (0x59ff8, "/gone/alpha", None, 1, 11),
+        (0x710020, "[anon]", None, 1, 10), (0x750020, "[anon]", None, 1, 11),
+        (0x999990, "", None, 1, 11),
+        (viewers.KERNEL + 0x40, "[kernel.kallsyms]", "first", 1, 10),
+        (viewers.START_KERNEL, "", "start_kernel", 1, 10),
+        (0xffffffffc0000010, "[module]", "probe", 1, 10)], got
+
+
+def mappings_are_those_of_the_capture(tmp):
+    profile = Profile(tmp, viewers.save_kernel(tmp))
+    got = sorted((m["start"], m["limit"], m["offset"], profile.strings[m["file"]])
+                 for m in profile.mappings.values())
+    assert got == [
+        (0x10000, 0x11000, 0x3000, "/gone/alpha"), (0x58000, 0x5a000, 0x9000, "/gone/alpha"),
+        (0x710000, 0x711000, 0, "[anon]"), (0x750000, 0x751000, 0, "[anon]"),
+        (viewers.KERNEL, viewers.KERNEL + 0x1000000, 0, "[kernel.kallsyms]"),
+        (0xffffffffc0000000, 0xffffffffc0002000, 0, "[module]")], got
 
 
 def cpu_time_is_what_the_scheduler_gave(tmp):

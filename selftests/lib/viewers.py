@@ -113,10 +113,43 @@ def hostile():
     return c
 
 
+KERNEL = 0xffffffff81000000     # its text is 16 MiB long
+START_KERNEL = 0xffffffff8307a540       # behind it, where no row is
+
+
+def kernel():
+    """A program in two tasks, one of which has it elsewhere, code without a file twice; and the
+    kernel, whose first sample is where no mapping is."""
+    c = CaptureWriter(cores=1, counters=1)
+    for task, name in (0, b"swapper"), (10, b"alpha"), (11, b"beta"):
+        c.task(task, name)
+    c.map(0, KERNEL, 0x1000000, 0, b"[kernel.kallsyms]")
+    c.map(0, 0xffffffffc0000000, 0x2000, 0, b"[module]")
+    for task, base in (10, 0x10000), (11, 0x50000):
+        c.map(task, base, 0x1000, 0x3000, b"/gone/alpha")
+        c.map(task, base + 0x8000, 0x2000, 0x9000, b"/gone/alpha")
+        c.map(task, 0x700000 + base, 0x1000, 0, b"[anon]")
+    pcs = [(10, START_KERNEL), (10, KERNEL + 0x40), (10, 0xffffffffc0000010), (10, 0x10010),
+           (11, 0x50010), (11, 0x59ff8), (10, 0x710020), (11, 0x750020), (11, 0x999990)]
+    for at, (task, pc) in enumerate(pcs):
+        c.sample(0, BASE + at, task, pc, (1,))
+    return c
+
+
+def save_kernel(tmp):
+    path = kernel().save(os.path.join(tmp, "kernel.cap"))
+    with open(path + ".kallsyms", "w", encoding="ascii") as file:
+        file.write(f"{KERNEL:x} T _stext\n{KERNEL + 0x20:x} t first\n{KERNEL + 0x1000000:x} T _etext\n"
+                   f"{START_KERNEL:x} T start_kernel\n"
+                   "ffffffffc0000000 t probe\t[module]\n")
+    return path
+
+
 def all_captures(tmp):
     """Paths of captures of every kind: small ones, hostile ones, all layouts, the demo's."""
     made = {"small": small(), "random": random_capture(), "hostile": hostile(),
             "empty": CaptureWriter(), "only-tables": begin()}
+    yield save_kernel(tmp)
     for name, capture in made.items():
         yield capture.save(os.path.join(tmp, name + ".cap"))
     for name in sorted(os.listdir(GOLDEN)):

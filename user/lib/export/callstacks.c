@@ -30,7 +30,7 @@ int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses)
 	struct kb_stack_node *root;
 
 	stacks->addresses = addresses;
-	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 2);
+	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 3);
 	kb_table_init(&stacks->frames, sizeof(struct kb_stack_frame), 3);
 	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 2);
 	kb_table_init(&stacks->calls, sizeof(struct call), 4);
@@ -51,14 +51,36 @@ static uint32_t number_of(const struct kb_table *table, const void *row)
 	return (uint32_t)(((const char *)row - table->rows) / table->row_size);
 }
 
-/* The image of @symbol, which is at @place; -ENOMEM. */
-static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *symbol,
-			  const struct kb_place *place)
+/*
+ * The row that shows @symbol: kallsyms may name another image than the row that covers the
+ * address, and then the row says nothing of that image.
+ */
+static const struct kb_map *row_of(const struct kb_symbol *symbol, const struct kb_place *place)
 {
-	uint64_t key[2] = { (uintptr_t)symbol->image, (uintptr_t)place->build_id };
-	const struct kb_map *row = place->row;
-	struct kb_stack_image *image = kb_table_get(&stacks->images, key);
+	if (place->row && symbol->kernel && strcmp(place->row->image, symbol->image) != 0)
+		return NULL;
+	return place->row;
+}
 
+/*
+ * A file is at the same place in itself wherever it is mapped. Memory that no file stands
+ * behind is another one at each address.
+ */
+static uint64_t part_of(const struct kb_map *row, const struct kb_place *place)
+{
+	return place->anonymous ? row->base_address : row->image_offset;
+}
+
+/* The image of @symbol, which @row shows if it is not NULL; -ENOMEM. */
+static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *symbol,
+			  const struct kb_place *place, const struct kb_map *row)
+{
+	uint64_t key[3] = { (uintptr_t)symbol->image, (uintptr_t)place->build_id };
+	struct kb_stack_image *image;
+
+	if (stacks->addresses)
+		key[2] = row ? part_of(row, place) : UINT64_MAX;
+	image = kb_table_get(&stacks->images, key);
 	if (!image)
 		return -ENOMEM;
 	if (!image->path) {
@@ -66,35 +88,37 @@ static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *
 		image->base_name = symbol->image_base;
 		image->build_id = place->build_id;
 		image->kernel = symbol->kernel;
-		if (row && row->base_address >= row->image_offset)
-			image->start = row->base_address - row->image_offset;
+		image->mapped = row;
+		image->start = row ? row->base_address : 0;
+		image->offset = row ? row->image_offset : 0;
 	}
-	if (!row)
-		image->end = UINT64_MAX;
-	else if (image->start + row->image_offset + row->length > image->end)
-		image->end = image->start + row->image_offset + row->length;
+	if (row && image->start + row->length > image->end)
+		image->end = image->start + row->length;
 	return number_of(&stacks->images, image);
 }
 
-/* In the file, if there is one. */
+/* The same of all calls of one instruction of one image. */
 static uint64_t address_of(uint64_t pc, const struct kb_place *place)
 {
-	return place->row ? pc - place->row->base_address + place->row->image_offset : pc;
+	return place->row && !place->anonymous ?
+		pc - place->row->base_address + place->row->image_offset : pc;
 }
 
 /* The row of @frame, which is at @pc and @place; -ENOMEM. */
 static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *frame, uint64_t pc,
 			  const struct kb_place *place)
 {
+	const struct kb_map *map = row_of(&frame->symbol, place);
 	uint64_t address = 0, key[3] = { frame->symbol.id };
 	struct kb_stack_frame *row;
 	int64_t image = -1;
 
 	if (stacks->addresses) {
-		address = address_of(pc, place);
-		image = find_image(stacks, &frame->symbol, place);
+		image = find_image(stacks, &frame->symbol, place, map);
 		if (image < 0)
 			return image;
+		address = map ? pc - map->base_address +
+			kb_stack_image(stacks, (uint32_t)image)->start : pc;
 		key[1] = address;
 		key[2] = (uint64_t)frame->line_id << 32 | (uint64_t)(image + 1);
 	}
@@ -103,7 +127,7 @@ static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *f
 		return -ENOMEM;
 	if (!row->name) {
 		if (image < 0)
-			image = find_image(stacks, &frame->symbol, place);
+			image = find_image(stacks, &frame->symbol, place, map);
 		if (image < 0)
 			return image;
 		row->name = frame->symbol.name;

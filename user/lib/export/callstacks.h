@@ -23,17 +23,21 @@
 #define KB_CALLSTACKS_ROOT	0U
 
 struct kb_stack_image {
-	uint64_t key[2];		/* the pointers below */
+	uint64_t key[3];		/* path, build_id, part */
 	const char *path, *base_name;	/* as kb_symbol has them */
 	const struct kb_build_id *build_id;	/* NULL: not known */
-	uint64_t start;			/* where byte 0 of the file was, the first time */
-	uint64_t end;			/* behind the last byte that was mapped */
+	/* With addresses an image is what one mapping shows of a file, or what none shows. */
+	bool mapped;			/* false: there is no row, and the next three are 0 */
+	uint64_t start;			/* where it was, the first time */
+	uint64_t end;			/* behind its last byte, of the longest such mapping */
+	uint64_t offset;		/* of start, in the file */
 	bool kernel;
 };
 
 struct kb_stack_frame {
 	uint64_t key[3];		/* symbol, address, image and line */
-	uint64_t address;		/* in the file; 0 unless they are asked for */
+	uint64_t address;		/* as if the image were always at its start; the PC itself
+					 * if it is not mapped; 0 unless addresses are asked for */
 	const char *name;		/* "" where unknown */
 	const char *file;		/* of the source; "" where unknown, or not asked for */
 	uint32_t line;			/* 0 likewise */

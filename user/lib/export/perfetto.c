@@ -21,9 +21,11 @@
 #include "export/walk.h"
 #include "format/protobuf.h"
 #include "out.h"
+#include "sym/kallsyms.h"
 #include "table.h"
 
 #define SEQUENCE	1	/* all packets are of one */
+#define KERNEL_MAPPING	"/kernel"
 #define TEXT		4096	/* the most of a mark's text */
 #define NAME		256	/* of other names */
 #define SMALL		256	/* the room for all numbers of a packet */
@@ -465,9 +467,26 @@ static uint8_t *put_string(uint8_t *at, uint32_t field, uint64_t iid, const void
 			    KB_PROTO_EVENT);
 }
 
+static bool is_kernel(const struct kb_stack_image *image)
+{
+	return image->kernel && strcmp(image->path, KB_KERNEL_IMAGE) == 0;
+}
+
+static bool has_limits(const struct kb_stack_image *image)
+{
+	return image->mapped && !image->kernel;
+}
+
+/*
+ * The kernel is one mapping without limits, called as Perfetto's own profiler calls it: by
+ * that name the importer knows it, and has it once, not once a process. What has no limits
+ * is of no process, so modules and what nothing maps have none either.
+ */
 static void write_image(struct perfetto *x, uint32_t i)
 {
 	const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
+	const char *name = is_kernel(image) ? KERNEL_MAPPING : image->path;
+	const struct kb_build_id *build_id = image->kernel ? NULL : image->build_id;
 	uint8_t *message, *mapping, *at;
 	char path[TEXT];
 
@@ -475,24 +494,31 @@ static void write_image(struct perfetto *x, uint32_t i)
 	if (!at)
 		return;
 	at = put_string(at, INTERNED_MAPPING_PATHS, i + 1, path,
-			kb_label(path, sizeof(path), image->path, strlen(image->path), false));
-	if (image->build_id)
-		at = put_string(at, INTERNED_BUILD_IDS, i + 1, image->build_id->bytes,
-				image->build_id->length);
+			kb_label(path, sizeof(path), name, strlen(name), false));
+	if (build_id)
+		at = put_string(at, INTERNED_BUILD_IDS, i + 1, build_id->bytes, build_id->length);
 	mapping = kb_proto_begin(at, INTERNED_MAPPINGS, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(mapping, INTERNED_IID, i + 1);
-	if (image->build_id)
+	if (build_id)
 		at = kb_proto_put_uint(at, MAPPING_BUILD_ID, i + 1);
 	at = kb_proto_put_uint(at, MAPPING_START_OFFSET, 0);
-	at = kb_proto_put_uint(at, MAPPING_START, image->start);
-	at = kb_proto_put_uint(at, MAPPING_END, image->end);
+	at = kb_proto_put_uint(at, MAPPING_START, has_limits(image) ? image->start : 0);
+	at = kb_proto_put_uint(at, MAPPING_END, has_limits(image) ? image->end : 0);
 	at = kb_proto_put_uint(at, MAPPING_PATH, i + 1);
+	at = kb_proto_put_uint(at, MAPPING_EXACT_OFFSET, has_limits(image) ? image->offset : 0);
 	end_message(x, message, kb_proto_end(mapping, at, KB_PROTO_EVENT));
+}
+
+/* The address in the file, or the whole one where the mapping has no limits. */
+static uint64_t relative_pc(const struct kb_stack_frame *frame, const struct kb_stack_image *image)
+{
+	return has_limits(image) ? frame->address - image->start + image->offset : frame->address;
 }
 
 static void write_frame(struct perfetto *x, uint32_t i)
 {
 	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
+	const struct kb_stack_image *image = kb_stack_image(&x->stacks, frame->image);
 	uint8_t *message, *body, *at;
 	char label[KB_STACK_LABEL];
 	size_t length = kb_stack_label(&x->stacks, i, label);
@@ -505,7 +531,8 @@ static void write_frame(struct perfetto *x, uint32_t i)
 	at = kb_proto_put_uint(body, INTERNED_IID, i + 1);
 	at = kb_proto_put_uint(at, FRAME_NAME, i + 1);
 	at = kb_proto_put_uint(at, FRAME_MAPPING, frame->image + 1);
-	at = kb_proto_put_uint(at, FRAME_REL_PC, frame->address);
+	at = kb_proto_put_uint(at, FRAME_REL_PC, relative_pc(frame, image));
+	at = kb_proto_put_uint(at, FRAME_KIND, frame->kernel ? KIND_KERNEL : KIND_NATIVE);
 	end_message(x, message, kb_proto_end(body, at, KB_PROTO_EVENT));
 }
 

@@ -47,6 +47,7 @@ enum {
 	MAPPING_ID = 1,
 	MAPPING_START = 2,
 	MAPPING_LIMIT = 3,
+	MAPPING_OFFSET = 4,
 	MAPPING_FILE = 5,
 	MAPPING_BUILD_ID = 6,
 	MAPPING_HAS_FUNCTIONS = 7,
@@ -226,7 +227,10 @@ static void put_types(struct pprof *x)
 		kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DEFAULT_TYPE, cpu));
 }
 
-/* What is known of all frames of an image: servers look up the rest themselves. */
+/*
+ * What is known of all frames of an image: servers look up the rest themselves. One that no
+ * mapping shows is none in this format: it would have to say where it begins and ends.
+ */
 static void put_images(struct pprof *x)
 {
 	struct { bool nameless, fileless; } *lacks = calloc(x->stacks.images.nr + 1, sizeof(*lacks));
@@ -243,6 +247,8 @@ static void put_images(struct pprof *x)
 	for (i = 0; lacks && i < x->stacks.images.nr; i++) {
 		const struct kb_stack_image *image = kb_stack_image(&x->stacks, i);
 
+		if (!image->mapped)
+			continue;
 		for (j = 0; image->build_id && j < image->build_id->length; j++)
 			snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
 		file = put_text(x, image->path);
@@ -254,6 +260,7 @@ static void put_images(struct pprof *x)
 		at = kb_proto_put_uint(message, MAPPING_ID, i + 1);
 		at = kb_proto_put_uint(at, MAPPING_START, image->start);
 		at = kb_proto_put_uint(at, MAPPING_LIMIT, image->end);
+		at = kb_proto_put_uint(at, MAPPING_OFFSET, image->offset);
 		at = kb_proto_put_uint(at, MAPPING_FILE, file);
 		if (build_id)
 			at = kb_proto_put_uint(at, MAPPING_BUILD_ID, build_id);
@@ -309,9 +316,9 @@ static void put_location(struct pprof *x, uint32_t i)
 		return;
 	message = kb_proto_begin(at, PROFILE_LOCATION, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, LOCATION_ID, i + 1);
-	at = kb_proto_put_uint(at, LOCATION_MAPPING, frame->image + 1);
-	at = kb_proto_put_uint(at, LOCATION_ADDRESS,
-			       kb_stack_image(&x->stacks, frame->image)->start + frame->address);
+	if (kb_stack_image(&x->stacks, frame->image)->mapped)
+		at = kb_proto_put_uint(at, LOCATION_MAPPING, frame->image + 1);
+	at = kb_proto_put_uint(at, LOCATION_ADDRESS, frame->address);
 	if (function) {
 		line = kb_proto_begin(at, LOCATION_LINE, KB_PROTO_EVENT);
 		at = kb_proto_put_uint(line, LINE_FUNCTION, function);

@@ -3,6 +3,8 @@
 #ifndef KBARMAN_SYM_PLACE_H
 #define KBARMAN_SYM_PLACE_H
 
+#include <stdbool.h>
+
 #include <kbarman/symbol.h>
 
 #include "sym/elf.h"
@@ -10,6 +12,7 @@
 struct kb_place {
 	const struct kb_map *row;		/* the mapping; NULL: none is known */
 	const struct kb_build_id *build_id;	/* of its image; NULL: not known */
+	bool anonymous;				/* no file stands behind its memory */
 };
 
 /* Of the address that @symbolizer resolved last. */

@@ -583,6 +583,7 @@ void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place
 	image = place->row ? symbolizer->row_images[symbolizer->holds.index] : NULL;
 	if (image && image->elf.build_id.length)
 		place->build_id = &image->elf.build_id;
+	place->anonymous = image && kb_image_is_anonymous(image);
 }
 
 /*
