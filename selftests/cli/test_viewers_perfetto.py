@@ -47,12 +47,14 @@ PACKET = {
     45: ("system", {1: ("utsname", {1: ("sysname", "text"), 3: ("release", "text")}),
                     8: ("cpus", "uint")}),
     58: ("clock", "uint"),
+    59: ("defaults", {12: ("samples", {1: ("timebase", {4: ("counter", "uint"),
+                                                        10: ("name", "text")})})}),
     60: ("track", {1: ("uuid", "uint"), 2: ("name", "text"),
                    4: ("thread", {1: ("pid", "uint"), 2: ("tid", "uint")}),
                    5: ("parent", "uint"),
                    8: ("counter", {3: ("unit", "uint"), 5: ("incremental", "uint")})}),
     66: ("sample", {1: ("cpu", "uint"), 2: ("pid", "uint"), 3: ("tid", "uint"),
-                    4: ("stack", "uint"), 5: ("mode", "uint")}),
+                    4: ("stack", "uint"), 5: ("mode", "uint"), 6: ("count", "uint")}),
 }
 BEGIN, END, INSTANT, COUNTER = 1, 2, 3, 4
 LEFT = 2**32 - 1
@@ -65,7 +67,7 @@ class Trace:
         with open(path, "rb") as file:
             self.packets = protobuf.read(file.read(), {1: ("packet", [PACKET])})["packet"]
         self.switches, self.halts, self.samples, self.events = [], [], [], []
-        self.tracks, self.threads, self.lost = {}, {}, set()
+        self.tracks, self.threads, self.processes, self.lost = {}, {}, {}, set()
         self.interned = collections.defaultdict(dict)
         assert self.packets[0]["flags"] == 1 and "clocks" in self.packets[0]
         for packet in self.packets:
@@ -80,6 +82,8 @@ class Trace:
                 self.interned[kind][entry["iid"]] = entry
         for thread in packet.get("tree", {}).get("threads", []):
             self.threads[thread["tid"]] = thread
+        for process in packet.get("tree", {}).get("processes", []):
+            self.processes[process["pid"]] = process["cmdline"]
         bundle = packet.get("ftrace", {"event": []})
         for event in bundle["event"]:
             if "switch" in event:
@@ -164,7 +168,7 @@ def samples_have_their_stacks(tmp):
         ("/gone/libbeta.so", "[libbeta.so]", 0x10), ("/gone/alpha", "[alpha]", 0x2677),
         ("/gone/alpha", "[alpha]", 0x2233)]
     assert trace.samples[0][1]["pid"] == 10 and trace.samples[1][1] == {
-        "cpu": 0, "pid": 10, "tid": 11, "stack": 2, "mode": 2}
+        "cpu": 0, "pid": 10, "tid": 11, "stack": 2, "mode": 2, "count": 120}
 
 
 def addresses_are_of_the_file_or_else_whole(tmp):
@@ -261,10 +265,92 @@ def tasks_belong_to_their_processes(tmp):
                              11: {"tid": 11, "name": "beta", "tgid": 10}}, trace.threads
 
 
+def a_task_has_the_name_that_it_had_last(tmp):
+    c = CaptureWriter(cores=1)
+    c.task(10, b"sh")
+    c.fact("tgid.1", 10)
+    c.task(11, b"helper")
+    c.switch(0, BASE, 10)
+    c.switch(0, BASE + 10, 11)
+    c.switch(0, BASE + 20, 10)
+    c.task(10, b"xz", BASE + 25)        # and it does not come to a CPU again
+    c.switch(0, BASE + 30, 0)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    assert trace.threads[10]["name"] == "xz" and trace.threads[11]["name"] == "helper", trace.threads
+    assert trace.processes[10] == ["xz"], trace.processes
+    c.switch(0, BASE + 40, 11)
+    trees = [packet["tree"] for packet in trace_of(tmp, c.save(os.path.join(tmp, "a.cap"))).packets
+             if "tree" in packet]
+    names = [(tree["threads"][0]["name"], tree["processes"][0]["cmdline"]) for tree in trees]
+    assert names == [("sh", ["sh"]), ("helper", ["sh"]), ("xz", ["xz"]), ("helper", ["xz"])], names
+
+
+def states_of(tmp, release, states):
+    """What is written for a task of each state, a preempted one, and a dead main thread."""
+    c = CaptureWriter(cores=1)
+    c.fact("ext", 1)
+    if release:
+        c.fact("release", release)
+    for task in 10, 11:
+        c.task(task, b"task")
+    c.fact("tgid.1", 10)
+    now = BASE
+    for state in states:
+        c.switch(0, now, 11)
+        c.switch(0, now + 1, 0, blocked=1, state=state)
+        now += 10
+    c.switch(0, now, 11)
+    c.switch(0, now + 1, 10)
+    c.switch(0, now + 2, 0, blocked=1, state=0x80)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    return [s["prev_state"] for _, _, s in sorted(trace.switches, key=lambda s: s[0])
+            if s["prev_pid"]]
+
+
+def states_are_those_of_the_kernels_trace_event(tmp):
+    # a thread that ends is dead (0x10), a process is a zombie (0x20); 0x100 is preempted
+    got = states_of(tmp, "6.1.0-viewers", [0, 1, 2, 4, 8, 0x40, 0x80])
+    assert got == [1, 1, 2, 4, 8, 0x40, 0x10, 0x100, 0x20], got
+
+
+def states_are_those_of_linux_4_4_where_no_release_is_told(tmp):
+    # so trace_processor reads them then: parked is 0x200 and preempted 0x800
+    for release in None, "unknown":
+        got = states_of(tmp, release, [0, 1, 2, 4, 8, 0x40, 0x80])
+        assert got == [1, 1, 2, 4, 8, 0x200, 0x10, 0x800, 0x20], (release, got)
+
+
+def samples_say_what_they_come_by(tmp):
+    clock, cycles = 1, 10       # in Perfetto's numbers
+    for name, want in ("cpu-clock", {"counter": clock, "name": "cpu-clock"}), \
+            ("cycles", {"counter": cycles, "name": "cycles"}), ("L1-misses", {"name": "L1-misses"}):
+        c = CaptureWriter(cores=2, counters=1)
+        c.fact("counter.0.0", name)
+        c.fact("counter.1.0", name)
+        c.task(5, b"five")
+        for at, count in enumerate((7, 8, viewers.INVALID, 9)):
+            c.sample(0, BASE + at, 5, 0x1000, (count,))
+        c.sample(1, BASE + 9, 5, 0x1000, (100,))
+        trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+        assert trace.packets[0]["defaults"]["samples"]["timebase"] == want
+        assert [(s["cpu"], s.get("count")) for _, s in trace.samples] == [
+            (0, 7), (0, 15), (0, None), (0, 24), (1, 100)]
+
+
+def samples_without_counters_count_themselves(tmp):
+    c = CaptureWriter(cores=1)
+    for at in range(3):
+        c.sample(0, BASE + at, 5, 0x1000)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    assert trace.packets[0]["defaults"]["samples"]["timebase"] == {"name": "samples"}
+    assert [s["count"] for _, s in trace.samples] == [1, 2, 3]
+
+
 def clocks_and_kernel_are_told(tmp):
     trace = trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     clocks = {c["id"]: c["timestamp"] for c in trace.packets[0]["clocks"]["clocks"]}
-    assert clocks == {5: viewers.RAW_BASE, 1: 1700000000 * 10**9}
+    # trace_processor wants to relate all clocks to CLOCK_BOOTTIME (6)
+    assert clocks == {5: viewers.RAW_BASE, 6: viewers.RAW_BASE, 1: 1700000000 * 10**9}
     assert trace.packets[0]["clocks"]["primary"] == 5
     assert trace.packets[1]["system"] == {
         "utsname": {"sysname": "Linux", "release": "6.1.0-viewers"}, "cpus": 2}

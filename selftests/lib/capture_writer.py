@@ -47,8 +47,8 @@ class CaptureWriter:
         self.records += struct.pack("<Q", len(data)) + data
         self.last = max(self.last, timestamp)
 
-    def switch(self, core, timestamp, task_id, blocked=0):
-        self.record(3, core, timestamp, struct.pack("<IB", task_id, blocked))
+    def switch(self, core, timestamp, task_id, blocked=0, state=0):
+        self.record(3, core, timestamp, struct.pack("<IBB", task_id, blocked, state))
 
     def halt(self, core, timestamp, entered, idle_state=None):
         self.record(6, core, timestamp, bytes([entered, 0 if idle_state is None

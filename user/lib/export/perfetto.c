@@ -33,6 +33,15 @@
 /* Perfetto refuses a trace that has events of a CPU above. */
 #define MAX_CPUS	1024U
 
+/* States of tasks in the kernel, and as its trace event has them since Linux 4.14. */
+enum {
+	REPORT_DEAD = 0x10,
+	REPORT_ZOMBIE = 0x20,
+	REPORT_PARKED = 0x40,
+	REPORT_IDLE = 0x80,
+	REPORT_PREEMPTED = 0x100,
+};
+
 /* Trace events of one CPU that wait to be a packet. Two CPUs may have to share it. */
 #define BUNDLES		64U
 #define BUNDLE_BYTES	8192U
@@ -49,7 +58,7 @@ struct bundle {
 /* What the trace knows of a task. */
 struct seen_task {
 	uint64_t key;
-	const char *name;
+	const char *name, *process;	/* what it was told last; name is NULL before that */
 	uint32_t tgid;
 	bool track;		/* it has a track for its marks */
 };
@@ -60,6 +69,7 @@ struct track {
 	uint64_t uuid;		/* 0: not there yet */
 	bool open;		/* marks: a slice is */
 	double sum;		/* a series of deltas with a multiplier */
+	uint64_t count;		/* what samples come by, so far */
 };
 
 enum track_kind {
@@ -68,6 +78,7 @@ enum track_kind {
 	TRACK_CHANNEL,
 	TRACK_THREAD,
 	TRACK_LOST,
+	TRACK_TIMEBASE,		/* of no description: Perfetto makes it from the samples */
 };
 
 struct perfetto {
@@ -86,6 +97,7 @@ struct perfetto {
 	uint64_t before;		/* times that had to be made 0 */
 	uint64_t above;			/* events of CPUs that Perfetto has not */
 	uint8_t *packet;		/* the one that is being written */
+	bool has_release;		/* of the kernel, that Perfetto can read */
 	bool no_memory;
 };
 
@@ -151,10 +163,51 @@ static uint8_t *put_clock(uint8_t *at, uint32_t id, uint64_t time)
 	return kb_proto_end(clock, kb_proto_put_uint(at, CLOCK_TIMESTAMP, time), KB_PROTO_EVENT);
 }
 
-/* What the clocks were at the capture's base: the first packet. */
+/* What it is for Perfetto, which knows the units of those; 0: none of them. */
+static uint32_t known_counter(struct kb_text name)
+{
+	static const struct {
+		const char *name;
+		uint32_t counter;
+	} known[] = {
+		{ "cpu-clock", SW_CPU_CLOCK },
+		{ "task-clock", SW_TASK_CLOCK },
+		{ "cycles", HW_CPU_CYCLES },
+		{ "instructions", HW_INSTRUCTIONS },
+	};
+	size_t i;
+
+	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+		if (name.length == strlen(known[i].name) &&
+		    memcmp(name.data, known[i].name, name.length) == 0)
+			return known[i].counter;
+	return 0;
+}
+
+/*
+ * What samples come by: the first counter, or nothing else than samples. Perfetto takes it
+ * for cpu-clock where a trace does not say.
+ */
+static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
+{
+	bool counts = kb_names_nr_counters(x->walk.names);
+	struct kb_text name = counts ? kb_names_counter(x->walk.names, 0) : kb_text("samples");
+	uint32_t counter = counts ? known_counter(name) : 0;
+	uint8_t *defaults = kb_proto_begin(at, PACKET_DEFAULTS, KB_PROTO_PACKET);
+	uint8_t *samples = kb_proto_begin(defaults, DEFAULTS_PERF_SAMPLE, KB_PROTO_PACKET);
+	uint8_t *timebase = kb_proto_begin(samples, SAMPLES_TIMEBASE, KB_PROTO_PACKET);
+
+	at = timebase;
+	if (counter)
+		at = kb_proto_put_uint(at, TIMEBASE_COUNTER, counter);
+	at = kb_proto_end(timebase, put_text(at, TIMEBASE_NAME, name, NAME), KB_PROTO_PACKET);
+	return kb_proto_end(defaults, kb_proto_end(samples, at, KB_PROTO_PACKET), KB_PROTO_PACKET);
+}
+
+/* What the clocks were at the capture's base, and the defaults: the first packet. */
 static void write_clocks(struct perfetto *x)
 {
-	uint8_t *at = kb_out_reserve(x->out, SMALL), *message;
+	uint8_t *at = kb_out_reserve(x->out, 2 * SMALL + NAME), *message;
 
 	if (!at)
 		return;
@@ -163,9 +216,12 @@ static void write_clocks(struct perfetto *x)
 	at = kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
 	message = kb_proto_begin(at, PACKET_CLOCK_SNAPSHOT, KB_PROTO_PACKET);
 	at = put_clock(message, CLOCK_ID_MONOTONIC_RAW, (uint64_t)x->base);
+	/* Perfetto relates all clocks to this one, which a capture does not know. */
+	at = put_clock(at, CLOCK_ID_BOOTTIME, (uint64_t)x->base);
 	at = put_clock(at, CLOCK_ID_REALTIME, x->header->unix_base_ns);
 	at = kb_proto_put_uint(at, SNAPSHOT_PRIMARY, CLOCK_ID_MONOTONIC_RAW);
-	end_message(x, message, at);
+	at = kb_proto_end(message, at, KB_PROTO_PACKET);
+	end_packet(x, put_defaults(x, at));
 }
 
 /* Perfetto reads the states of tasks by the kernel's release. */
@@ -173,7 +229,9 @@ static void write_system(struct perfetto *x)
 {
 	const char *release = kb_barman_fact(x->barman, "release");
 	uint8_t *at = begin_packet(x, NAME), *system, *name;
+	unsigned int major, minor;
 
+	x->has_release = release && sscanf(release, "%u.%u", &major, &minor) == 2;
 	if (!at)
 		return;
 	system = kb_proto_begin(at, PACKET_SYSTEM_INFO, KB_PROTO_PACKET);
@@ -187,9 +245,10 @@ static void write_system(struct perfetto *x)
 
 /* ---- tasks ---- */
 
-static void write_task(struct perfetto *x, const struct seen_task *task, struct kb_text name,
-		       struct kb_text process, uint64_t time)
+static void write_task(struct perfetto *x, const struct seen_task *task, uint64_t timestamp,
+		       uint64_t time)
 {
+	uint32_t id = (uint32_t)task->key;
 	uint8_t *at = begin_timed(x, 2 * NAME, time), *tree, *part;
 
 	if (!at)
@@ -197,37 +256,42 @@ static void write_task(struct perfetto *x, const struct seen_task *task, struct 
 	tree = kb_proto_begin(at, PACKET_PROCESS_TREE, KB_PROTO_PACKET);
 	part = kb_proto_begin(tree, TREE_PROCESSES, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(part, PROCESS_PID, task->tgid);
-	at = put_text(at, PROCESS_CMDLINE, process, NAME);
+	at = put_text(at, PROCESS_CMDLINE,
+		      kb_names_task(x->walk.names, task->tgid, timestamp)->name, NAME);
 	at = kb_proto_end(part, at, KB_PROTO_EVENT);
 	part = kb_proto_begin(at, TREE_THREADS, KB_PROTO_EVENT);
-	at = kb_proto_put_uint(part, THREAD_TID, task->key);
-	at = put_text(at, THREAD_NAME, name, NAME);
+	at = kb_proto_put_uint(part, THREAD_TID, id);
+	at = put_text(at, THREAD_NAME, kb_names_task(x->walk.names, id, timestamp)->name, NAME);
 	at = kb_proto_put_uint(at, THREAD_TGID, task->tgid);
 	end_message(x, tree, kb_proto_end(part, at, KB_PROTO_EVENT));
 }
 
-/* The row of a task, which the trace is told of; NULL without memory. */
+/*
+ * The row of a task, which the trace is told of; NULL without memory. Perfetto takes these
+ * names before those in the scheduler's events, so it is told of each new one.
+ */
 static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
-				  uint64_t time, struct kb_text *name)
+				  uint64_t time)
 {
 	const struct kb_task_name *known = kb_names_task(x->walk.names, task_id, timestamp);
-	struct kb_text own = known->name;
+	const char *name = known->name.data, *process = name;
 	uint64_t key = task_id;
 	struct seen_task *task = kb_table_get(&x->tasks, &key);
 	uint32_t tgid = known->tgid;
 
-	if (name)
-		*name = own;
 	if (!task) {
 		x->no_memory = true;
 		return NULL;
 	}
-	if (task->name && task->tgid == tgid)
+	if (tgid != task_id)
+		process = kb_names_task(x->walk.names, tgid, timestamp)->name.data;
+	if (task->name == name && task->process == process && task->tgid == tgid)
 		return task;
-	task->name = own.data;
+	task->name = name;
+	task->process = process;
 	task->tgid = tgid;
 	if (task_id)	/* 0 is Perfetto's own */
-		write_task(x, task, own, kb_names_task(x->walk.names, tgid, timestamp)->name, time);
+		write_task(x, task, timestamp, time);
 	return task;
 }
 
@@ -272,26 +336,49 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 	return bundle;
 }
 
-/* As the trace event has it: 0x100 for preempted. */
-static uint32_t ftrace_state(const struct perfetto *x, uint32_t task_id,
-			     const struct kb_event *event)
+/*
+ * As the trace event has it. A task that ends has TASK_DEAD, which the trace event does not
+ * show: what it shows is the first thread of a process as a zombie, until its parent has
+ * waited for it, and all others as dead.
+ */
+static uint32_t ftrace_state(struct perfetto *x, uint32_t task_id, const struct kb_event *event)
 {
 	if (!task_id)
 		return 0;	/* the idle task can always run */
 	if (!event->task_switch.reason)
-		return 0x100;
+		return REPORT_PREEMPTED;
+	if (kb_state_letter(x->header, event->task_switch.prev_state) == 'X')
+		return kb_names_task(x->walk.names, task_id, event->timestamp)->tgid == task_id ?
+			REPORT_ZOMBIE : REPORT_DEAD;
 	return kb_state_ftrace(x->header, event->task_switch.prev_state);
+}
+
+/* The same for a trace without a release, which Perfetto reads as one of Linux 4.4. */
+static uint32_t old_state(uint32_t state)
+{
+	switch (state) {
+	case REPORT_PARKED:
+		return 0x200;
+	case REPORT_IDLE:
+		return 0x402;	/* TASK_UNINTERRUPTIBLE | TASK_NOLOAD */
+	case REPORT_PREEMPTED:
+		return 0x800;
+	default:
+		return state;
+	}
 }
 
 /* @previous: who ran, 0 where nobody knows. */
 static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
 {
+	uint32_t state = ftrace_state(x, previous, event);
 	struct bundle *bundle;
 	uint8_t *at, *message, *body;
 	struct kb_text name;
 
-	see_task(x, event->task_id, event->timestamp, time, NULL);
+	see_task(x, previous, event->timestamp, time);	/* it may have another name by now */
+	see_task(x, event->task_id, event->timestamp, time);
 	bundle = bundle_of(x, event->core);
 	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
@@ -300,7 +387,7 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	name = kb_names_task(x->walk.names, previous, event->timestamp)->name;
 	at = put_text(body, SWITCH_PREV_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
-	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, ftrace_state(x, previous, event));
+	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, x->has_release ? state : old_state(state));
 	name = kb_names_task(x->walk.names, event->task_id, event->timestamp)->name;
 	at = put_text(at, SWITCH_NEXT_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
@@ -569,10 +656,33 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 	return x->callstacks;
 }
 
-static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time)
+/* What samples come by counted so far on the CPU; NULL: @event does not say. */
+static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
+{
+	const struct kb_names *names = x->walk.names;
+	bool counts = kb_names_nr_counters(names), is_new;
+	uint64_t advance = event->sample.has_pc;
+	struct track *track;
+
+	if (counts) {
+		if (!event->sample.nr_counters || !kb_names_of_core(names, event->core) ||
+		    kb_names_counter_id(names, event->core, 0) != 0 ||
+		    event->sample.counters[0] == KB_COUNTER_INVALID)
+			return NULL;
+		advance = event->sample.counters[0];
+	}
+	track = find_track(x, TRACK_TIMEBASE, 0, event->core, &is_new);
+	if (!track)
+		return NULL;
+	track->count += advance;
+	return &track->count;
+}
+
+static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time,
+		     const uint64_t *count)
 {
 	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
-	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time, NULL);
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
 	uint32_t stack, frame;
 	uint8_t *at, *message;
 
@@ -592,15 +702,18 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 	at = kb_proto_put_uint(at, SAMPLE_CALLSTACK, stack);
 	at = kb_proto_put_uint(at, SAMPLE_MODE, kb_stack_frame(&x->stacks, frame)->kernel ?
 			       MODE_KERNEL : MODE_USER);
+	if (count)
+		at = kb_proto_put_uint(at, SAMPLE_TIMEBASE_COUNT, *count);
 	end_message(x, message, at);
 }
 
 static void write_sample(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
 	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
+	const uint64_t *count = count_timebase(x, event);
 
 	if (event->sample.has_pc)
-		write_pc(x, event, time);
+		write_pc(x, event, time, count);
 	for (i = 0; i < event->sample.nr_counters && i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_counter(x, event->core, time,
@@ -677,7 +790,7 @@ static void write_mark(struct perfetto *x, uint64_t time, uint64_t track, uint32
 static void write_annotation(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
-	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time, NULL);
+	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
 	struct track *channel;
 	uint64_t thread;
 
