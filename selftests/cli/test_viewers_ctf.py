@@ -107,6 +107,19 @@ def who_was_on_the_cpu_is_said_with_every_switch(tmp):
     assert tasks == {(0, 0, "swapper"), (10, 10, "alpha"), (11, 10, "beta")}, tasks
 
 
+def states_are_those_of_lttng(tmp):
+    c = viewers.begin(cores=1)
+    now = viewers.BASE
+    for task, state in (11, 1), (11, 2), (11, 0x40), (11, 0x80), (10, 0x80):
+        c.switch(0, now, task)
+        c.switch(0, now + 1, 0, blocked=1, state=state)
+        now += 10
+    trace = Trace(trace_of(tmp, c.save(os.path.join(tmp, "a.cap"))))
+    shown = [f["prev_state"] for _, _, f in trace.of("sched_switch") if f["prev_tid"]]
+    # a thread that ends is dead (0x10), a process is a zombie (0x20)
+    assert shown == [1, 2, 0x40, 0x10, 0x20], shown
+
+
 def losses_are_discarded_events(tmp):
     trace = Trace(trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))))
     assert "discarded 99 events" in trace.warnings, trace.warnings

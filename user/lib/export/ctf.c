@@ -26,6 +26,8 @@
 #define UNKNOWN		"[unknown]"
 #define NORMAL_PRIORITY	20	/* as LTTng has it: captures know none */
 
+enum { EXIT_DEAD = 0x10, EXIT_ZOMBIE = 0x20, TASK_DEAD = 0x80 };	/* the kernel's states */
+
 enum event_id { SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK };
 
 static const char events[] =
@@ -151,6 +153,20 @@ static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 	kb_ctf_end(x->trace, put_text(at, label, kb_task_label(&x->tasks, (uint32_t)i, label), NAME));
 }
 
+/*
+ * As LTTng has it. A task that ends has TASK_DEAD, which the kernel does not show: LTTng has
+ * the first thread of a process as a zombie, and all others as dead.
+ */
+static uint64_t lttng_state(struct ctf *x, uint32_t task_id, const struct kb_event *event)
+{
+	if (!task_id || !event->task_switch.reason)
+		return 0;
+	if (kb_state_letter(x->header, event->task_switch.prev_state) == 'X')
+		return kb_names_task(x->walk.names, task_id, event->timestamp)->tgid == task_id ?
+			EXIT_ZOMBIE : EXIT_DEAD;
+	return kb_state_ftrace(x->header, event->task_switch.prev_state);
+}
+
 /* @previous: who ran, 0 where nobody knows. */
 static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
@@ -160,8 +176,7 @@ static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t t
 	at = put_comm(at, kb_names_task(x->walk.names, previous, event->timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
-	at = kb_ctf_put64(at, !previous || !event->task_switch.reason ? 0 :
-			  kb_state_ftrace(x->header, event->task_switch.prev_state));
+	at = kb_ctf_put64(at, lttng_state(x, previous, event));
 	at = put_comm(at, kb_names_task(x->walk.names, event->task_id, event->timestamp)->name);
 	at = kb_ctf_put32(at, event->task_id);
 	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));

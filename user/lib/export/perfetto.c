@@ -33,7 +33,7 @@
 /* Perfetto refuses a trace that has events of a CPU above. */
 #define MAX_CPUS	1024U
 
-/* States of tasks in the kernel, and as its trace event has them since Linux 4.14. */
+/* States of tasks as the trace event has them since Linux 4.14. */
 enum {
 	REPORT_DEAD = 0x10,
 	REPORT_ZOMBIE = 0x20,
