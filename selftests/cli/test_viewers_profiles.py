@@ -180,6 +180,30 @@ def firefox_libraries_have_the_ids_of_symbol_servers(tmp):
     assert lib["breakpadId"] == (b[3::-1] + b[5:3:-1] + b[7:5:-1] + b[8:16]).hex().upper() + "0", lib
 
 
+def firefox_has_the_time_that_a_clock_counted(tmp):
+    c = viewers.CaptureWriter(counters=1, cores=1)
+    c.fact("counter.0.0", "cpu-clock")
+    c.task(5, b"five")
+    c.switch(0, viewers.BASE, 5)
+    for at, value in (77, 1000000), (88, 2500000), (99, viewers.INVALID):
+        c.sample(0, viewers.BASE + at, 5, 0x1000, (value,))
+    thread, = firefox(tmp, c.save(os.path.join(tmp, "a.cap")))["threads"]
+    assert thread["samples"]["threadCPUDelta"] == [1000, 2500, 0]     # microseconds
+
+
+def firefox_shows_counters_with_the_busiest_thread(tmp):
+    c = viewers.CaptureWriter(counters=1, cores=1)
+    c.fact("counter.0.0", "cycles")
+    for task in 5, 6, 7:
+        c.task(task, b"task")
+    for at, (task, ran) in enumerate(((5, 10), (6, 400), (7, 20))):
+        c.switch(0, viewers.BASE + 1000 * at, task)
+        c.sample(0, viewers.BASE + 1000 * at + ran, task, 0x1000, (3,))
+    doc = firefox(tmp, c.save(os.path.join(tmp, "a.cap")))
+    assert [(counter["pid"], counter["mainThreadIndex"]) for counter in doc["counters"]] == [("6", 1)]
+    assert doc["threads"][1]["tid"] == 6
+
+
 def names_come_through(tmp):
     path = viewers.hostile().save(os.path.join(tmp, "a.cap"))
     names = {thread["tid"]: thread["name"] for thread in firefox(tmp, path)["threads"]}

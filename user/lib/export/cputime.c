@@ -3,6 +3,7 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "export/cputime.h"
 
@@ -12,10 +13,24 @@ struct task_time {
 	uint64_t sampled;	/* of these, what its samples have */
 };
 
-int kb_cputime_init(struct kb_cputime *times, const struct kb_timeline *timeline,
-		    uint32_t max_cores)
+bool kb_cputime_is_clock(struct kb_text name)
 {
-	times->timeline = timeline;
+	static const char *const clocks[] = { "cpu-clock", "task-clock" };
+	size_t i;
+
+	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+		if (name.length == strlen(clocks[i]) &&
+		    memcmp(name.data, clocks[i], name.length) == 0)
+			return true;
+	return false;
+}
+
+int kb_cputime_init(struct kb_cputime *times, const struct kb_walk *walk, uint32_t max_cores)
+{
+	times->timeline = walk->timeline;
+	times->names = walk->names;
+	times->clock = kb_names_nr_counters(walk->names) &&
+		       kb_cputime_is_clock(kb_names_counter(walk->names, 0));
 	times->max_cores = max_cores;
 	kb_table_init(&times->tasks, sizeof(struct task_time), 1);
 	times->since = calloc((size_t)max_cores + 1, sizeof(*times->since));
@@ -60,10 +75,19 @@ int kb_cputime_feed(struct kb_cputime *times, const struct kb_walk *walk)
 int kb_cputime_sample(struct kb_cputime *times, const struct kb_event *event, int64_t ns,
 		      uint64_t *since)
 {
-	struct task_time *time = time_of(times, event->task_id);
+	struct task_time *time;
 	uint32_t running;
 	uint64_t ran;
 
+	if (times->clock) {
+		bool counted = event->sample.nr_counters &&
+			       kb_names_of_core(times->names, event->core) &&
+			       event->sample.counters[0] != KB_COUNTER_INVALID;
+
+		*since = counted ? event->sample.counters[0] : 0;
+		return 0;
+	}
+	time = time_of(times, event->task_id);
 	if (!time)
 		return -ENOMEM;
 	ran = time->ran;

@@ -26,7 +26,7 @@
 #define UNKNOWN		"[unknown]"
 #define NORMAL_PRIORITY	20	/* as LTTng has it: captures know none */
 
-enum { EXIT_DEAD = 0x10, EXIT_ZOMBIE = 0x20, TASK_DEAD = 0x80 };	/* the kernel's states */
+enum { EXIT_DEAD = 0x10, EXIT_ZOMBIE = 0x20 };	/* the kernel's states */
 
 enum event_id { SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK };
 

@@ -44,6 +44,14 @@ struct value {
 	uint64_t value;
 };
 
+/* The thread that counters belong to. */
+struct main_thread {
+	uint32_t task;		/* UINT32_MAX: there is none */
+	uint32_t index;
+	uint64_t cpu_ns;
+	size_t samples;
+};
+
 struct list {
 	void *rows;
 	size_t nr, max;
@@ -474,11 +482,21 @@ static void write_thread(struct firefox *x, uint32_t number, const struct kb_kep
 	forget_nodes(x);
 }
 
-/* Samples and marks are both in the order of tasks. */
-static void write_threads(struct firefox *x, uint32_t *first)
+static bool is_busier(const struct main_thread *thread, const struct main_thread *than)
 {
+	return thread->cpu_ns > than->cpu_ns ||
+	       (thread->cpu_ns == than->cpu_ns && thread->samples > than->samples);
+}
+
+/*
+ * Samples and marks are both in the order of tasks. The profiler shows the tracks of a process
+ * that has a busy thread, so the busiest one is the counters'.
+ */
+static void write_threads(struct firefox *x, struct main_thread *main)
+{
+	struct main_thread thread = { 0 };
 	const struct mark *marks = x->marks.rows;
-	size_t s = 0, m = 0, nr_samples, nr_marks;
+	size_t s = 0, m = 0, i, nr_samples, nr_marks;
 	uint32_t task;
 
 	kb_json_array(&x->json, "threads");
@@ -486,14 +504,20 @@ static void write_threads(struct firefox *x, uint32_t *first)
 		task = s < x->samples.nr ? x->samples.rows[s].task : UINT32_MAX;
 		if (m < x->marks.nr && marks[m].task < task)
 			task = marks[m].task;
-		if (*first == UINT32_MAX)
-			*first = task;
 		nr_samples = s < x->samples.nr && x->samples.rows[s].task == task ?
 			kb_keep_run(&x->samples, s) : 0;
 		for (nr_marks = 0; m + nr_marks < x->marks.nr && marks[m + nr_marks].task == task;)
 			nr_marks++;
 		write_thread(x, task, nr_samples ? x->samples.rows + s : NULL, nr_samples,
 			     nr_marks ? marks + m : NULL, nr_marks);
+		thread.task = task;
+		thread.samples = nr_samples;
+		thread.cpu_ns = 0;
+		for (i = 0; i < nr_samples; i++)
+			thread.cpu_ns += x->samples.rows[s + i].cpu_ns;
+		if (!thread.index || is_busier(&thread, main))
+			*main = thread;
+		thread.index++;
 		s += nr_samples;
 		m += nr_marks;
 	}
@@ -614,8 +638,9 @@ static void write_libs(struct firefox *x)
 	kb_json_array_end(&x->json);
 }
 
-/* One counter of one CPU. @main: the task of thread 0, as they must have one. */
-static void write_counter(struct firefox *x, const struct value *values, size_t nr, uint32_t main)
+/* One counter of one CPU. @main: it must have a thread. */
+static void write_counter(struct firefox *x, const struct value *values, size_t nr,
+			  const struct main_thread *main)
 {
 	struct kb_text name = kb_names_counter(x->walk.names, values->id);
 	char text[KB_TASK_LABEL];
@@ -629,8 +654,8 @@ static void write_counter(struct firefox *x, const struct value *values, size_t 
 	kb_json_text(&x->json, "name", text, (size_t)cpu + name.length);
 	kb_json_string(&x->json, "category", "PMU");
 	kb_json_string(&x->json, "description", "what the counter advanced since its value before");
-	write_pid(x, kb_task_id(&x->tasks, main));
-	kb_json_u64(&x->json, "mainThreadIndex", 0);
+	write_pid(x, kb_task_id(&x->tasks, main->task));
+	kb_json_u64(&x->json, "mainThreadIndex", main->index);
 	kb_json_object(&x->json, "samples");
 	kb_json_u64(&x->json, "length", nr);
 	kb_json_array(&x->json, "time");
@@ -645,13 +670,14 @@ static void write_counter(struct firefox *x, const struct value *values, size_t 
 	kb_json_object_end(&x->json);
 }
 
-static void write_counters(struct firefox *x, uint32_t main)
+/* Without a thread there is no place for them. */
+static void write_counters(struct firefox *x, const struct main_thread *main)
 {
 	const struct value *values = x->values.rows;
 	size_t at, nr;
 
 	kb_json_array(&x->json, "counters");
-	for (at = 0; at < x->values.nr && main != UINT32_MAX; at += nr) {
+	for (at = 0; at < x->values.nr && main->task != UINT32_MAX; at += nr) {
 		for (nr = 1; at + nr < x->values.nr && values[at + nr].core == values[at].core &&
 		     values[at + nr].id == values[at].id;)
 			nr++;
@@ -662,7 +688,7 @@ static void write_counters(struct firefox *x, uint32_t main)
 
 static int write_all(struct firefox *x)
 {
-	uint32_t main = UINT32_MAX;
+	struct main_thread main = { .task = UINT32_MAX };
 
 	kb_keep_sort(&x->samples);
 	if (x->marks.nr)
@@ -681,7 +707,7 @@ static int write_all(struct firefox *x)
 	write_range(x, "pages", 0, 0);
 	write_range(x, "profilerOverhead", 0, 0);
 	write_threads(x, &main);
-	write_counters(x, main);
+	write_counters(x, &main);
 	kb_json_object_end(&x->json);
 	kb_out_bytes(x->json.out, "\n", 1);
 	return 0;
@@ -698,7 +724,7 @@ static int prepare(struct firefox *x, struct kb_error *err)
 	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	kb_spans_init(&x->spans);
 	if (kb_callstacks_init(&x->stacks, false) ||
-	    kb_cputime_init(&x->times, x->walk.timeline, kb_barman_header(x->barman)->max_cores))
+	    kb_cputime_init(&x->times, &x->walk, kb_barman_header(x->barman)->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }

@@ -81,24 +81,11 @@ struct pprof {
 	struct kb_waits waits;
 	struct kb_table rows, functions;
 	uint32_t nr_counters;	/* that have values */
-	bool clock;		/* the first counter is one */
 	uint32_t nr_strings;
 	bool no_memory;
 };
 
 /* ---- adding up ---- */
-
-static bool is_clock(struct kb_text name)
-{
-	static const char *const clocks[] = { "cpu-clock", "task-clock" };
-	size_t i;
-
-	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
-		if (name.length == strlen(clocks[i]) &&
-		    memcmp(name.data, clocks[i], name.length) == 0)
-			return true;
-	return false;
-}
 
 static struct row *find_row(struct pprof *x, uint32_t task_id, uint64_t timestamp,
 			    uint32_t core, int64_t node)
@@ -141,10 +128,7 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 		if (counters[i] != KB_COUNTER_INVALID && id < x->nr_counters)
 			row->values[VALUE_COUNTERS + id] += counters[i];
 	}
-	if (!x->clock)
-		x->no_memory |= kb_cputime_sample(&x->times, event, ns, &since) != 0;
-	else if (known && counters[0] != KB_COUNTER_INVALID)
-		since = counters[0];
+	x->no_memory |= kb_cputime_sample(&x->times, event, ns, &since) != 0;
 	row->values[VALUE_CPU] += since;
 }
 
@@ -214,12 +198,12 @@ static void put_types(struct pprof *x)
 		name = kb_names_counter(x->walk.names, i);
 		type = put_string(x, label, kb_label(label, sizeof(label), name.data, name.length,
 						     false));
-		put_value_type(x, PROFILE_SAMPLE_TYPE, type, is_clock(name) ? nanoseconds : count);
+		put_value_type(x, PROFILE_SAMPLE_TYPE, type, kb_cputime_is_clock(name) ? nanoseconds : count);
 		if (!i)
 			first = type;
 	}
 	if (first != NO_STRING)
-		put_value_type(x, PROFILE_PERIOD_TYPE, first, x->clock ? nanoseconds : count);
+		put_value_type(x, PROFILE_PERIOD_TYPE, first, x->times.clock ? nanoseconds : count);
 	else
 		put_value_type(x, PROFILE_PERIOD_TYPE, cpu, nanoseconds);
 	at = kb_out_reserve(x->out, SMALL);
@@ -467,13 +451,12 @@ static int prepare(struct pprof *x, struct kb_error *err)
 	x->nr_counters = kb_names_nr_counters(x->walk.names);
 	if (x->nr_counters > MAX_COUNTERS)
 		x->nr_counters = MAX_COUNTERS;
-	x->clock = x->nr_counters && is_clock(kb_names_counter(x->walk.names, 0));
 	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
 		      sizeof(uint64_t), 3);
 	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
 	if (kb_callstacks_init(&x->stacks, true) ||
-	    kb_cputime_init(&x->times, x->walk.timeline, max_cores))
+	    kb_cputime_init(&x->times, &x->walk, max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return kb_waits_init(&x->waits, max_cores, &x->stacks, x->symbolizer, take_wait, x, err);
 }
