@@ -31,6 +31,7 @@ class Trace:
         self.frames = self.document["stackFrames"]
         self.slices, self.samples, self.values, self.marks = [], [], [], []
         self.threads, self.processes = {}, {}
+        self.profiles = {}      # by process and session: thread, time, nodes
         for event in self.document["traceEvents"]:
             self.take(event)
 
@@ -43,13 +44,35 @@ class Trace:
         time = ns(event["ts"])
         if phase == "X" and event["pid"] == CPUS and category in ("run", "idle", "lost"):
             self.slices.append((category, event["tid"], time, ns(event["dur"]), event["name"], event["args"]))
+        elif phase == "P" and event["name"] == "Profile":
+            assert event["id"] not in [session for _, session in self.profiles], "an id twice"
+            assert int(event["id"], 16) > 0
+            self.profiles[event["pid"], event["id"]] = [event["tid"], event["args"]["data"]["startTime"], {}]
         elif phase == "P":
-            self.samples.append((event["args"]["cpu"], event["tid"], time, event["sf"], event.get("weight")))
+            self.take_sample(event, time)
         elif phase == "C":
             self.values.append((category, time, event["name"], event["args"]["value"]))
         else:
             assert category == "mark" and phase in "Xi", event
             self.marks.append((time, event["tid"], event["name"], ns(event["dur"]) if phase == "X" else None))
+
+    def take_sample(self, event, time):
+        """As trace_processor's and Speedscope's importers of V8's profiles do."""
+        profile, data = self.profiles[event["pid"], event["id"]], event["args"]["data"]
+        assert event["name"] == "ProfileChunk" and event["tid"] == profile[0]
+        for node in data["cpuProfile"]["nodes"]:
+            assert node["id"] not in profile[2] and node.get("parent", node["id"]) in {node["id"], *profile[2]}
+            profile[2][node["id"]] = node
+        (number,), (delta,) = data["cpuProfile"]["samples"], data["timeDeltas"]
+        profile[1] += delta
+        assert profile[1] == time // 1000
+        frame, node = event["sf"], number
+        while frame:
+            call, shown = profile[2][node]["callFrame"], self.frames[str(frame)]
+            assert call == {"functionName": shown["name"], "url": shown["category"]}
+            frame, node = shown.get("parent"), profile[2][node].get("parent")
+        assert node is None
+        self.samples.append((event["args"]["cpu"], event["tid"], time, event["sf"], event.get("weight")))
 
     def stack(self, sf):
         names = []
@@ -79,7 +102,10 @@ def trace_has_what_the_capture_has(tmp):
             viewers.same(path, sorted((+said.truth.left).items()), sorted(left.items()))
         assert lost[0] == said.truth.lost, path
         got = collections.Counter((cpu, tid) for cpu, tid, *_ in trace.samples)
-        viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
+        want = collections.Counter()
+        for (cpu, task), count in said.samples.items():
+            want[cpu, task or cpu] += count
+        viewers.same(path, sorted(want.items()), sorted(got.items()))
         assert len([v for v in trace.values if v[0] == "series"]) == len(said.values), path
         if "golden" not in path:
             sums = collections.Counter()
@@ -87,6 +113,17 @@ def trace_has_what_the_capture_has(tmp):
                 if category == "counter":
                     sums[name.split(" ", 2)[2]] += value
             assert sorted(filter(None, sums.values())) == viewers.counter_sums(said), path
+
+
+def samples_of_the_idle_task_are_in_the_threads_of_the_cpus(tmp):
+    c = viewers.begin()
+    for cpu in 1, 0, 1:
+        c.sample(cpu, viewers.BASE + 1000 * cpu, 0, 0x999000, (1, 1), (0x999000,))
+    c.sample(1, viewers.BASE + 9000, 1, 0x999000, (1, 1), (0x999000,))     # thread 1 is another one
+    trace = Trace(tmp, c.save(os.path.join(tmp, "a.cap")))
+    assert [sample[:2] for sample in trace.samples] == [(1, 1), (0, 0), (1, 1), (1, 1)], trace.samples
+    assert sorted((pid, profile[0]) for (pid, _), profile in trace.profiles.items()) == [
+        (CPUS, 0), (CPUS, 1), (1, 1)]
 
 
 def samples_have_their_symbols(tmp):

@@ -3,11 +3,15 @@
  * A capture in the Trace Event Format of Chrome, as JSON, which many viewers read. CPUs
  * are the threads of a process 0, with a complete event for each slice; samples, counters
  * and marks are events of their phases. Written as records come; memory grows with tasks
- * and different call chains only.
+ * and their different call chains only.
+ *
+ * Samples are the chunks of a profile for each thread, as V8 writes them, which is what
+ * Perfetto and Speedscope read; and they have their stack in "stackFrames", too.
  */
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "export/callstacks.h"
 #include "export/export.h"
@@ -15,8 +19,22 @@
 #include "export/taskids.h"
 #include "export/walk.h"
 #include "json.h"
+#include "table.h"
 
 #define CPUS	0		/* the process that has the CPUs for threads */
+
+/* The profile of a thread: its session is its number among them, from 1 on. */
+struct profile {
+	uint64_t key[2];	/* process, thread */
+	int64_t last;		/* us: its last sample */
+	uint64_t begun;		/* there was one */
+};
+
+/* A node of the call chains that a profile knows. */
+struct known_node {
+	uint64_t key;		/* session, node */
+	uint64_t written;
+};
 
 struct chrome {
 	struct kb_barman *barman;
@@ -26,6 +44,8 @@ struct chrome {
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
 	struct kb_spans spans;
+	struct kb_table profiles, known_nodes;
+	uint32_t *path;			/* of nodes, of the chain that was written last */
 	struct kb_json json;
 	bool no_memory;
 };
@@ -207,27 +227,139 @@ static void write_custom(struct chrome *x, uint32_t core, int64_t ns, uint32_t i
 		    value, series ? series->multiplier : 1.0);
 }
 
-static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns, uint32_t counters)
+/* The idle task is another one on each CPU, and its thread is that of the CPU. */
+static uint64_t thread_of(uint32_t task_id, uint32_t core)
 {
-	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
-	uint32_t number, tgid = find_task(x, event->task_id, event->timestamp, &number)->tgid;
-	struct kb_text name = kb_text("sample");
+	return task_id ? task_id : core;
+}
 
-	if (node < 0 || x->no_memory) {
+static void write_session(struct chrome *x, uint64_t session)
+{
+	char id[24];
+
+	snprintf(id, sizeof(id), "0x%" PRIx64, session);
+	kb_json_string(&x->json, "id", id);
+}
+
+/* The session of a thread's profile, which begins with its first sample; 0 without memory. */
+static uint64_t find_session(struct chrome *x, uint64_t pid, uint64_t tid, int64_t us,
+			     int64_t *since)
+{
+	struct profile *profile = kb_table_get(&x->profiles, (uint64_t[]) { pid, tid });
+	uint64_t session;
+
+	if (!profile)
+		return 0;
+	session = (uint64_t)((char *)profile - x->profiles.rows) / x->profiles.row_size + 1;
+	if (!profile->begun) {
+		profile->begun = true;
+		profile->last = us;
+		begin_timed(x, "P", pid, tid, us * 1000);
+		kb_json_string(&x->json, "cat", "sample");
+		kb_json_string(&x->json, "name", "Profile");
+		write_session(x, session);
+		kb_json_object(&x->json, "args");
+		kb_json_object(&x->json, "data");
+		kb_json_i64(&x->json, "startTime", us);
+		kb_json_object_end(&x->json);
+		kb_json_object_end(&x->json);
+		end(x);
+	}
+	*since = us - profile->last;
+	profile->last = us;
+	return session;
+}
+
+static void write_node(struct chrome *x, uint32_t number)
+{
+	const struct kb_stack_node *node = kb_stack_node(&x->stacks, number);
+	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, node->frame);
+	char label[KB_STACK_LABEL];
+
+	kb_json_object(&x->json, NULL);
+	kb_json_u64(&x->json, "id", number);
+	if (node->parent)
+		kb_json_u64(&x->json, "parent", node->parent);
+	kb_json_object(&x->json, "callFrame");
+	kb_json_text(&x->json, "functionName", label, kb_stack_label(&x->stacks, node->frame, label));
+	kb_json_string(&x->json, "url", kb_stack_image(&x->stacks, frame->image)->path);
+	kb_json_object_end(&x->json);
+	kb_json_object_end(&x->json);
+}
+
+/* What the session does not know of the chain, callers first. */
+static void write_nodes(struct chrome *x, uint64_t session, uint32_t number)
+{
+	uint32_t depth = kb_stack_node(&x->stacks, number)->depth, nr = 0;
+	uint32_t *path = reallocarray(x->path, depth, sizeof(*path));
+
+	if (!path) {
 		x->no_memory = true;
 		return;
 	}
-	if (counters)
-		name = kb_names_counter(x->walk.names,
-					kb_names_counter_id(x->walk.names, event->core, 0));
-	begin_timed(x, "P", tgid, event->task_id, ns);
+	x->path = path;
+	for (; number; number = kb_stack_node(&x->stacks, number)->parent) {
+		uint64_t key = session << 32 | number;
+		struct known_node *known = kb_table_get(&x->known_nodes, &key);
+
+		if (!known) {
+			x->no_memory = true;
+			return;
+		}
+		if (known->written)
+			break;
+		known->written = true;
+		path[nr++] = number;
+	}
+	kb_json_array(&x->json, "nodes");
+	while (nr)
+		write_node(x, path[--nr]);
+	kb_json_array_end(&x->json);
+}
+
+/* Times of profiles are whole microseconds. */
+static int64_t whole_us(int64_t ns)
+{
+	return ns / 1000 - (ns % 1000 < 0);
+}
+
+static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns, uint32_t counters)
+{
+	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer), since;
+	uint32_t number, tgid = find_task(x, event->task_id, event->timestamp, &number)->tgid;
+	uint64_t tid = thread_of(event->task_id, event->core), session;
+	struct kb_text name;
+
+	session = find_session(x, tgid, tid, whole_us(ns), &since);
+	if (node < 0 || !session || x->no_memory) {
+		x->no_memory = true;
+		return;
+	}
+	begin_timed(x, "P", tgid, tid, ns);
 	kb_json_string(&x->json, "cat", "sample");
-	kb_json_text(&x->json, "name", name.data, name.length);
+	kb_json_string(&x->json, "name", "ProfileChunk");
+	write_session(x, session);
 	kb_json_u64(&x->json, "sf", (uint64_t)node);
 	if (counters && event->sample.counters[0] != KB_COUNTER_INVALID)
 		kb_json_u64(&x->json, "weight", event->sample.counters[0]);
 	kb_json_object(&x->json, "args");
 	kb_json_u64(&x->json, "cpu", event->core);
+	if (counters) {
+		name = kb_names_counter(x->walk.names,
+					kb_names_counter_id(x->walk.names, event->core, 0));
+		kb_json_text(&x->json, "weight_of", name.data, name.length);
+	}
+	kb_json_object(&x->json, "data");
+	kb_json_object(&x->json, "cpuProfile");
+	write_nodes(x, session, (uint32_t)node);
+	kb_json_array(&x->json, "samples");
+	kb_json_u64(&x->json, NULL, (uint64_t)node);
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
+	kb_json_array(&x->json, "timeDeltas");
+	kb_json_i64(&x->json, NULL, since);
+	kb_json_array_end(&x->json);
+	kb_json_object_end(&x->json);
 	kb_json_object_end(&x->json);
 	end(x);
 }
@@ -372,6 +504,8 @@ static int prepare(struct chrome *x, struct kb_error *err)
 		return error;
 	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
 	kb_spans_init(&x->spans);
+	kb_table_init(&x->profiles, sizeof(struct profile), 2);
+	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
 	if (kb_callstacks_init(&x->stacks, false))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
@@ -399,6 +533,9 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	write_end(&x);
 	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 out:
+	free(x.path);
+	kb_table_release(&x.known_nodes);
+	kb_table_release(&x.profiles);
 	kb_spans_release(&x.spans);
 	kb_callstacks_release(&x.stacks);
 	kb_task_ids_release(&x.tasks);
