@@ -231,6 +231,17 @@ def names_and_shares_are_the_true_ones(tmp):
     assert not errors, errors
 
 
+def kernel_functions_of_one_name_have_their_addresses(tmp):
+    program = make(tmp, os.path.join(tmp, "kbarman.cap"))
+    with open(os.path.join(tmp, "kbarman.cap.kallsyms"), "w", encoding="ascii") as file:
+        file.write("ffffffff81000000 T _stext\nffffffff81000008 t show\nffffffffc0000010 t show\t[mymod]\n")
+    rows, _ = lines(tmp, "--sort", "symbol")
+    found = [row["address"] for row in rows if row.get("symbol") == "show"]
+    assert sorted(found) == ["0xffffffff81000008", "0xffffffffc0000010"], rows
+    assert not any("address" in row for row in rows if row.get("image") == program)
+    assert not any("address" in row for row in lines(tmp, "--sort", "image")[0])
+
+
 def threads_use_the_maps_of_their_group(tmp):
     make(tmp, os.path.join(tmp, "kbarman.cap"))
     rows, _ = lines(tmp)

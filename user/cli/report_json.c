@@ -3,7 +3,9 @@
  * The report for programs: JSON, one object a line, described in kbarman-report(1).
  * Nothing is left out, whatever the percent limit.
  */
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include <kbarman/out.h>
@@ -87,6 +89,15 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	kb_json_u64(json, "partial", row->partial);
 }
 
+/* A string: programs that take all numbers for doubles would round it. */
+static void put_address(struct kb_json *json, uint64_t address)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "0x%" PRIx64, address);
+	kb_json_string(json, "address", text);
+}
+
 static void put_row(const struct report *report, struct kb_json *json,
 		    const struct kb_hot_row *row)
 {
@@ -111,6 +122,8 @@ static void put_row(const struct report *report, struct kb_json *json,
 	if (report->sort & KB_SORT_SYMBOL)
 		kb_json_text(json, "symbol", row->symbol[0] ? row->symbol : NULL,
 			     strlen(row->symbol));
+	if (report->sort & KB_SORT_SYMBOL && row->address && row->symbol[0])
+		put_address(json, row->address);
 	if (report->sort & KB_SORT_SYMBOL && report->symbols.inlined)
 		kb_json_bool(json, "inlined", row->inlined);
 	if (report->sort & KB_SORT_LINE) {

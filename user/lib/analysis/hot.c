@@ -181,6 +181,7 @@ static void describe(struct kb_hot_row *row, uint32_t number, const struct waiti
 	row->kernel = symbol->kernel;
 	row->inlined = symbol->inlined;
 	row->file = frame->frame.file;
+	row->address = symbol->kernel ? symbol->address : 0;
 	row->line = frame->frame.line;
 	row->task_id = frame->task_id;
 	row->core = frame->core;

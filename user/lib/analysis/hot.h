@@ -43,6 +43,7 @@ struct kb_hot_row {
 	const char *task;
 	const char *image, *image_base;
 	const char *symbol;	/* "" where unknown */
+	uint64_t address;	/* where it begins, in the kernel; 0 elsewhere */
 	const char *file;	/* "" where unknown, or not asked for */
 	uint32_t line;
 	uint32_t task_id;
