@@ -31,7 +31,10 @@ class Trace:
         self.frames = self.document["stackFrames"]
         self.slices, self.samples, self.values, self.marks = [], [], [], []
         self.threads, self.processes = {}, {}
-        self.profiles = {}      # by process and session: thread, time, nodes
+        self.profiles = {}      # by process and session: thread, time, nodes, has samples
+        # Speedscope takes it for a timeline by that, and by a profile in it
+        assert {"pid", "tid", "ph", "cat"} <= set(self.document["traceEvents"][0])
+        assert all("ts" in event for event in self.document["traceEvents"]), "it sorts all by time"
         for event in self.document["traceEvents"]:
             self.take(event)
 
@@ -47,7 +50,8 @@ class Trace:
         elif phase == "P" and event["name"] == "Profile":
             assert event["id"] not in [session for _, session in self.profiles], "an id twice"
             assert int(event["id"], 16) > 0
-            self.profiles[event["pid"], event["id"]] = [event["tid"], event["args"]["data"]["startTime"], {}]
+            self.profiles[event["pid"], event["id"]] = [event["tid"], event["args"]["data"]["startTime"], {},
+                                                        False]
         elif phase == "P":
             self.take_sample(event, time)
         elif phase == "C":
@@ -64,6 +68,8 @@ class Trace:
             assert node["id"] not in profile[2] and node.get("parent", node["id"]) in {node["id"], *profile[2]}
             profile[2][node["id"]] = node
         (number,), (delta,) = data["cpuProfile"]["samples"], data["timeDeltas"]
+        assert delta > 0 or profile[3], "Speedscope fails on a profile of no length"
+        profile[3] = True
         profile[1] += delta
         assert profile[1] == time // 1000
         frame, node = event["sf"], number

@@ -77,7 +77,8 @@ static void end(struct chrome *x)
 static void write_metadata(struct chrome *x, uint64_t pid, uint64_t tid, const char *what,
 			   const char *name, size_t length)
 {
-	begin(x, "M", pid, tid);
+	begin_timed(x, "M", pid, tid, 0);
+	kb_json_string(&x->json, "cat", "__metadata");
 	kb_json_string(&x->json, "name", what);
 	kb_json_object(&x->json, "args");
 	kb_json_text(&x->json, "name", name, length);
@@ -241,7 +242,10 @@ static void write_session(struct chrome *x, uint64_t session)
 	kb_json_string(&x->json, "id", id);
 }
 
-/* The session of a thread's profile, which begins with its first sample; 0 without memory. */
+/*
+ * The session of a thread's profile; 0 without memory. It begins a microsecond before its first
+ * sample: Speedscope fails on a profile that is over at its start.
+ */
 static uint64_t find_session(struct chrome *x, uint64_t pid, uint64_t tid, int64_t us,
 			     int64_t *since)
 {
@@ -253,14 +257,14 @@ static uint64_t find_session(struct chrome *x, uint64_t pid, uint64_t tid, int64
 	session = (uint64_t)((char *)profile - x->profiles.rows) / x->profiles.row_size + 1;
 	if (!profile->begun) {
 		profile->begun = true;
-		profile->last = us;
-		begin_timed(x, "P", pid, tid, us * 1000);
+		profile->last = us - 1;
+		begin_timed(x, "P", pid, tid, profile->last * 1000);
 		kb_json_string(&x->json, "cat", "sample");
 		kb_json_string(&x->json, "name", "Profile");
 		write_session(x, session);
 		kb_json_object(&x->json, "args");
 		kb_json_object(&x->json, "data");
-		kb_json_i64(&x->json, "startTime", us);
+		kb_json_i64(&x->json, "startTime", profile->last);
 		kb_json_object_end(&x->json);
 		kb_json_object_end(&x->json);
 		end(x);
