@@ -179,7 +179,7 @@ def addresses_are_of_the_file_or_else_whole(tmp):
         ("/kernel", "first", viewers.KERNEL + 0x40),
         ("[module]", "probe", 0xffffffffc0000010), ("/gone/alpha", "[alpha]", 0x3010),
         ("/gone/alpha", "[alpha]", 0x3010), ("/gone/alpha", "[alpha]", 0xaff8),
-        ("[anon]", "[anon]", 0x20), ("[anon]", "[anon]", 0x20),
+        ("[anon]", "[anon]", 0x710020), ("[anon]", "[anon]", 0x750020),
         ("[unknown]", "[unknown]", 0x999990)], got
     kinds = {trace.interned["functions"][f["function"]]["str"]: f["kind"]
              for f in trace.interned["frames"].values()}
@@ -200,7 +200,7 @@ def what_is_of_all_processes_has_no_limits(tmp):
     assert got == {
         ("/kernel", 0, 0, 0), ("[module]", 0, 0, 0), ("[unknown]", 0, 0, 0),
         ("/gone/alpha", 0x10000, 0x11000, 0x3000), ("/gone/alpha", 0x58000, 0x5a000, 0x9000),
-        ("[anon]", 0x710000, 0x711000, 0), ("[anon]", 0x750000, 0x751000, 0)}, got
+        ("[anon]", 0x710000, 0x711000, 0x710000), ("[anon]", 0x750000, 0x751000, 0x750000)}, got
 
 
 def counters_add_up(tmp):

@@ -4,6 +4,8 @@
 import collections
 import gzip
 import os
+import re
+import shutil
 import subprocess
 import sys
 
@@ -137,7 +139,7 @@ def mappings_are_those_of_the_capture(tmp):
                  for m in profile.mappings.values())
     assert got == [
         (0x10000, 0x11000, 0x3000, "/gone/alpha"), (0x58000, 0x5a000, 0x9000, "/gone/alpha"),
-        (0x710000, 0x711000, 0, "[anon]"), (0x750000, 0x751000, 0, "[anon]"),
+        (0x710000, 0x711000, 0x710000, "[anon]"), (0x750000, 0x751000, 0x750000, "[anon]"),
         (viewers.KERNEL, viewers.KERNEL + 0x1000000, 0, "[kernel.kallsyms]"),
         (0xffffffffc0000000, 0xffffffffc0002000, 0, "[module]")], got
 
@@ -232,6 +234,26 @@ def protoc_takes_every_profile(tmp):
         assert result.returncode == 0, result.stderr
         found = [line for line in result.stdout.splitlines() if line == b"2 {"]
         assert len(found) == len(profile.samples), path
+
+
+def pprof_itself_reads_every_profile(tmp):
+    if not shutil.which("go"):
+        raise tap.Skip("no go here: golang-go, which has pprof, is too large for scripts/setup")
+    for path in viewers.all_captures(tmp):
+        profile = Profile(tmp, path)
+        result = subprocess.run(["go", "tool", "pprof", "-raw", os.path.join(tmp, "out.pb.gz")], text=True,
+                                errors="replace", capture_output=True, check=False, timeout=120,
+                                env={**os.environ, "PPROF_TMPDIR": tmp})
+        assert result.returncode == 0, result.stderr[-2000:]
+        _, _, tables = result.stdout.partition("\nLocations\n")
+        locations, _, mappings = tables.partition("Mappings\n")
+        got = sorted(int(line.split()[1], 16) for line in locations.splitlines() if re.match(r" *\d+: 0x", line))
+        viewers.same(path, sorted(location["address"] for location in profile.locations.values()), got)
+        want = sorted((m["start"], m["limit"], m["offset"]) for m in profile.mappings.values())
+        got = sorted(tuple(int(number, 16) for number in line.split()[1].split("/"))
+                     for line in mappings.splitlines() if re.match(r"\d+: 0x", line))
+        if want:    # pprof makes one up where there is none
+            viewers.same(path, want, got)
 
 
 if __name__ == "__main__":

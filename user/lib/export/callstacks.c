@@ -63,10 +63,10 @@ static const struct kb_map *row_of(const struct kb_symbol *symbol, const struct 
 }
 
 /*
- * A file is at the same place in itself wherever it is mapped. Memory that no file stands
- * behind is another one at each address.
+ * What tells mappings of one image apart: a file is at the same offset wherever it is mapped;
+ * memory that no file stands behind is another one at each address, as if that were its offset.
  */
-static uint64_t part_of(const struct kb_map *row, const struct kb_place *place)
+static uint64_t offset_of(const struct kb_map *row, const struct kb_place *place)
 {
 	return place->anonymous ? row->base_address : row->image_offset;
 }
@@ -79,7 +79,7 @@ static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *
 	struct kb_stack_image *image;
 
 	if (stacks->addresses)
-		key[2] = row ? part_of(row, place) : UINT64_MAX;
+		key[2] = row ? offset_of(row, place) : UINT64_MAX;
 	image = kb_table_get(&stacks->images, key);
 	if (!image)
 		return -ENOMEM;
@@ -90,7 +90,7 @@ static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *
 		image->kernel = symbol->kernel;
 		image->mapped = row;
 		image->start = row ? row->base_address : 0;
-		image->offset = row ? row->image_offset : 0;
+		image->offset = row ? offset_of(row, place) : 0;
 	}
 	if (row && image->start + row->length > image->end)
 		image->end = image->start + row->length;

@@ -23,14 +23,14 @@
 #define KB_CALLSTACKS_ROOT	0U
 
 struct kb_stack_image {
-	uint64_t key[3];		/* path, build_id, part */
+	uint64_t key[3];		/* path, build_id, offset */
 	const char *path, *base_name;	/* as kb_symbol has them */
 	const struct kb_build_id *build_id;	/* NULL: not known */
 	/* With addresses an image is what one mapping shows of a file, or what none shows. */
 	bool mapped;			/* false: there is no row, and the next three are 0 */
 	uint64_t start;			/* where it was, the first time */
 	uint64_t end;			/* behind its last byte, of the longest such mapping */
-	uint64_t offset;		/* of start, in the file */
+	uint64_t offset;		/* of start, in the file; start itself if there is none */
 	bool kernel;
 };
 
