@@ -108,12 +108,13 @@ static uint64_t address_of(uint64_t pc, const struct kb_place *place)
 static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *frame, uint64_t pc,
 			  const struct kb_place *place)
 {
-	const struct kb_map *map = row_of(&frame->symbol, place);
 	uint64_t address = 0, key[3] = { frame->symbol.id };
+	const struct kb_map *map = NULL;
 	struct kb_stack_frame *row;
 	int64_t image = -1;
 
 	if (stacks->addresses) {
+		map = row_of(&frame->symbol, place);
 		image = find_image(stacks, &frame->symbol, place, map);
 		if (image < 0)
 			return image;

@@ -163,7 +163,7 @@ static uint8_t *put_clock(uint8_t *at, uint32_t id, uint64_t time)
 	return kb_proto_end(clock, kb_proto_put_uint(at, CLOCK_TIMESTAMP, time), KB_PROTO_EVENT);
 }
 
-/* What it is for Perfetto, which knows the units of those; 0: none of them. */
+/* The number of a counter whose unit Perfetto knows; 0: it is another one. */
 static uint32_t known_counter(struct kb_text name)
 {
 	static const struct {
@@ -216,7 +216,10 @@ static void write_clocks(struct perfetto *x)
 	at = kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
 	message = kb_proto_begin(at, PACKET_CLOCK_SNAPSHOT, KB_PROTO_PACKET);
 	at = put_clock(message, CLOCK_ID_MONOTONIC_RAW, (uint64_t)x->base);
-	/* Perfetto relates all clocks to this one, which a capture does not know. */
+	/*
+	 * Perfetto wants to relate all clocks to this one. A capture does not know it: as if the
+	 * machine had never been suspended.
+	 */
 	at = put_clock(at, CLOCK_ID_BOOTTIME, (uint64_t)x->base);
 	at = put_clock(at, CLOCK_ID_REALTIME, x->header->unix_base_ns);
 	at = kb_proto_put_uint(at, SNAPSHOT_PRIMARY, CLOCK_ID_MONOTONIC_RAW);
@@ -656,7 +659,10 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 	return x->callstacks;
 }
 
-/* What samples come by counted so far on the CPU; NULL: @event does not say. */
+/*
+ * What samples come by counted so far on the CPU; NULL: @event does not say. Holds until the
+ * next track is asked for.
+ */
 static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
 {
 	const struct kb_names *names = x->walk.names;

@@ -198,7 +198,8 @@ static void put_types(struct pprof *x)
 		name = kb_names_counter(x->walk.names, i);
 		type = put_string(x, label, kb_label(label, sizeof(label), name.data, name.length,
 						     false));
-		put_value_type(x, PROFILE_SAMPLE_TYPE, type, kb_cputime_is_clock(name) ? nanoseconds : count);
+		put_value_type(x, PROFILE_SAMPLE_TYPE, type,
+			       kb_cputime_is_clock(name) ? nanoseconds : count);
 		if (!i)
 			first = type;
 	}
