@@ -146,6 +146,13 @@ def samples_have_their_symbols(tmp):
         ("libbeta.so", "[libbeta.so]"), ("alpha", "[alpha]"), ("alpha", "[alpha]")]
 
 
+def bookmarks_of_the_idle_task_are_in_the_threads_of_the_cpus(tmp):
+    c = viewers.begin()
+    for cpu in 1, 0:
+        c.annotation(cpu, viewers.BASE + cpu, 0, b"lost", kind=1)
+    assert [mark[:2] for mark in Trace(tmp, c.save(os.path.join(tmp, "a.cap"))).marks] == [(1, 1), (0, 0)]
+
+
 def marks_have_their_times(tmp):
     trace = Trace(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     assert sorted(trace.marks) == [(2500, 11, "hello", 300), (2550, 11, "a bookmark", None),

@@ -388,12 +388,14 @@ static void write_sample(struct chrome *x, const struct kb_event *event, int64_t
 			     event->sample.custom[i].value);
 }
 
-/* @ns: where the span ends. */
-static void write_span(struct chrome *x, const struct kb_span *span, int64_t ns, bool instant)
+/* @ns: where the span ends. @core: where it is, if that is an instant. */
+static void write_span(struct chrome *x, const struct kb_span *span, int64_t ns, bool instant,
+		       uint32_t core)
 {
 	const struct kb_task_id *task = kb_task_id(&x->tasks, span->task);
+	uint64_t tid = thread_of((uint32_t)task->key[0], instant ? core : 0);
 
-	begin_timed(x, instant ? "i" : "X", task->tgid, task->key[0], span->start);
+	begin_timed(x, instant ? "i" : "X", task->tgid, tid, span->start);
 	if (instant)
 		kb_json_string(&x->json, "s", "t");	/* of the thread */
 	else
@@ -418,7 +420,7 @@ static void write_annotation(struct chrome *x, const struct kb_event *event, int
 	done = kb_spans_feed(&x->spans, event, ns, task, &span);
 	x->no_memory |= done < 0;
 	if (done > 0)
-		write_span(x, &span, ns, event->annotation.type != 0);
+		write_span(x, &span, ns, event->annotation.type != 0, event->core);
 }
 
 static void write_event(struct chrome *x)
@@ -491,7 +493,7 @@ static void write_end(struct chrome *x)
 	while (kb_timeline_end(x->walk.timeline, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	while (!x->no_memory && kb_spans_end(&x->spans, &span))
-		write_span(x, &span, kb_timeline_last(x->walk.timeline), false);
+		write_span(x, &span, kb_timeline_last(x->walk.timeline), false, 0);
 	kb_json_array_end(&x->json);
 	kb_json_string(&x->json, "displayTimeUnit", "ns");
 	write_stacks(x);
