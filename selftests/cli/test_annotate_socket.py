@@ -1,7 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """`kbarman record --annotate-socket`, with a client written from the specification alone:
-"Annotate v3 (DS-5 v5.22) Protocol", byte by byte. In a network namespace of its own, so
+"Annotate v3 (DS-5 v5.22) Protocol", byte by byte, and what its siblings for v1 (5.20) and v2
+(5.21) have otherwise. There is no text for v4 (gator 5.24) and v5 (7.9): what Arm's client of these
+releases sends is the fact, with the setup's 20 bytes of v3. v4 has the messages 0x0e (a job starts:
+view, job, track, time, colour, name), 0x0f (its dependencies: view, job, time, primary, their
+number, they) and 0x10 (it stops: view, job, time); v5's client has counter values of 64 bits. In a network namespace of its own, so
 that neither gatord nor another of these tests is in the way."""
 import ctypes
 import fcntl
@@ -47,8 +51,9 @@ def packed(value):
         out.append(byte | 0x80)
 
 
-def setup(tid, pid, mangle=0):
-    return b"ANNOTATE 3\n" + struct.pack("<iib", tid, pid, mangle)
+def setup(tid, pid, mangle=0, version=3):
+    ids = struct.pack("<ii", tid, pid)
+    return b"ANNOTATE %d\n" % version + ids + (bytes([mangle]) if version >= 3 else b"")
 
 
 def message(marker, *parts):
@@ -67,8 +72,9 @@ def string(when, channel, text):
 def counter(key, title, name, kind=2, display=1, modifier=1, activities=(), **flags):
     return message(8, packed(key), packed(flags.get("per_cpu", 0)), packed(kind), packed(display),
                    packed(modifier), packed(2), packed(3), packed(1), packed(0), packed(1),
-                   packed(len(activities)), packed(4), b"\x11\x22\x33\x1b",
-                   *[text.encode() + b"\0\1\2\3\x1b" for text in activities],
+                   packed(len(activities)), packed(flags.get("cores", 1)), b"\x11\x22\x33\x1b",
+                   *[text.encode() + b"\0" + flags.get("color", b"\1\2\3\x1b")
+                     for text in activities],
                    title.encode() + b"\0", name.encode() + b"\0", b"units\0", b"description")
 
 
@@ -154,8 +160,8 @@ def sent(client, *messages):
     client.close()
 
 
-def me(tid=0):
-    return setup(tid or os.getpid(), os.getpid())
+def me(tid=0, version=3):
+    return setup(tid or os.getpid(), os.getpid(), version=version)
 
 
 def texts_arrive_with_their_own_times(tmp):
@@ -261,6 +267,69 @@ def processes_have_series_of_their_own(tmp):
         ("fps", 0, 1), ("fps (20)", 0, 2), ("fps", 0, 3)], recording.values()
 
 
+def values_of_64_bits_are_whole(tmp):
+    """Of a client of any version: all texts have 64 bits, and so has v5's client."""
+    numbers = (1 << 31, (1 << 40) + 7, (1 << 63) - 1, -(1 << 40))
+    for version in 1, 3, 4, 5:
+        recording = Recording(tmp)
+        begin = now()
+        sent(connect(UNIX), me(version=version), counter(1, "Frames", "fps"),
+             *[value(begin + 1000 * i, 0, 1, number) for i, number in enumerate(numbers)])
+        recording.stop()
+        assert [entry[2] for entry in recording.values()] == [n % 2**64 for n in numbers], version
+        assert "negative" not in recording.said, recording.said
+        out = os.path.join(tmp, "out.annotate")
+        done = tap.run("convert", recording.path, "--to", "annotate", "-o", out)
+        assert done.returncode == 0 and "more than 32 bits (4)" in done.stderr, done
+        with open(out, "rb") as file:
+            data = file.read()
+        found = []
+        for marker, body in stream(data):
+            fields, at = [], 0
+            while marker == 9 and at < len(body):
+                field, at = unpacked(body, at)
+                fields.append(field)
+            found += fields[3:]
+        assert found == list(numbers), found
+        os.unlink(os.path.join(tmp, "stop"))
+        os.unlink(os.path.join(tmp, "started"))
+
+
+def values_that_a_client_has_cut_are_said(tmp):
+    """Arm's client for v3 and v4 takes uint32_t and packs that as int32: 2^31 is -2^31."""
+    for version, said in (3, True), (4, True), (5, False):
+        recording = Recording(tmp)
+        sent(connect(UNIX), me(version=version), counter(1, "Memory", "bytes"),
+             value(now(), 0, 1, 5), value(now(), 0, 1, -(1 << 31)), value(now(), 0, 1, -1))
+        recording.stop()
+        assert ("negative values (2)" in recording.said) == said, recording.said
+        os.unlink(os.path.join(tmp, "stop"))
+        os.unlink(os.path.join(tmp, "started"))
+
+
+def cores_that_the_machine_has_not_are_kept_apart(tmp):
+    """A GPU's, for example: the capture has two CPUs."""
+    recording = Recording(tmp)
+    begin = now()
+    sent(connect(UNIX), me(), counter(1, "GPU", "busy", per_cpu=1, cores=4),
+         *[value(begin + core, core, 1, 100 + core) for core in range(4)])
+    recording.stop()
+    assert not recording.values()
+    out = os.path.join(tmp, "out.annotate")
+    done = tap.run("convert", recording.path, "--to", "annotate", "-o", out)
+    assert done.returncode == 0, done
+    found = []
+    with open(out, "rb") as file:
+        for marker, body in stream(file.read()):
+            at, fields = 0, []
+            while marker == 9 and at < len(body):
+                field, at = unpacked(body, at)
+                fields.append(field)
+            if fields:
+                found.append((fields[1], fields[3]))
+    assert found == [(core, 100 + core) for core in range(4)], found
+
+
 VISUAL = "a picture".encode() + b"\0" + bytes(range(256)) * 300
 
 
@@ -283,6 +352,14 @@ def all_thirteen(when):
             message(13, packed(5), b"thirteen")]
 
 
+def steps(when):
+    """A job in three steps, as version 4 has it."""
+    return [message(14, packed(5), packed(2), packed(1), packed(when), b"\1\2\3\x1b", b"fourteen"),
+            message(15, packed(5), packed(2), packed(when + 1), packed(-1), packed(2), packed(1),
+                    packed(7)),
+            message(16, packed(5), packed(2), packed(when + 2))]
+
+
 KEPT_ASIDE = (4, 9, 10, 11, 12, 13)	# indices
 
 
@@ -301,6 +378,65 @@ def what_a_capture_cannot_hold_is_beside_it(tmp):
     assert tap.run("check", recording.path + ".annotate-side").returncode == 0
 
 
+def every_version_is_taken(tmp):
+    for version, last in (1, 9), (2, 13), (3, 13), (4, 16), (5, 16):
+        recording = Recording(tmp)
+        when = now()
+        # the activities of a counter are not in the list of version 1: its colours differ
+        messages = [m for m in all_thirteen(when) + steps(when)
+                    if m[0] <= last and not (version == 1 and b"ten\0" in m)]
+        sent(connect(UNIX), me(version=version), *messages)
+        recording.stop()
+        assert sorted(entry[5] for entry in recording.annotations()) == sorted([
+            "one", "two", "three", "four", "a picture", "six", "seven"]), version
+        assert [entry[:3] for entry in recording.values()] == [("eight", 0, 9)], version
+        with open(recording.path + ".annotate-side", "rb") as file:
+            side = file.read()
+        aside = [m for m in messages if m[0] in (5, 10, 11, 12, 13, 14, 15, 16) or b"ten\0" in m]
+        assert side == me(version=version) + b"".join(aside), (version, side)
+        done = tap.run("check", recording.path + ".annotate-side")
+        assert done.returncode == 0, done
+        out = os.path.join(tmp, "out.annotate")
+        done = tap.run("convert", recording.path, "--to", "annotate", "-o", out)
+        assert done.returncode == 0 and tap.run("check", out).returncode == 0, done
+        with open(out, "rb") as file:
+            data = file.read()
+        # no more than it needs
+        assert data.startswith(b"ANNOTATE 4\n" if last == 16 else b"ANNOTATE 3\n"), data[:11]
+        found = stream(data)
+        for one in messages:
+            if one[0] in (5, 11, 12, 13, 14, 15, 16):
+                assert found.count((one[0], one[5:])) == 1, one
+        os.unlink(os.path.join(tmp, "stop"))
+        os.unlink(os.path.join(tmp, "started"))
+
+
+def activities_of_version_1_have_short_colours(tmp):
+    """Three bytes by its text, and four from version 2 on: the export has four."""
+    recording = Recording(tmp)
+    sent(connect(UNIX), me(version=1),
+         counter(10, "Activities", "ten", kind=3, activities=("busy", "waits"),
+                 color=b"\1\2\3"))
+    recording.stop()
+    out = os.path.join(tmp, "out.annotate")
+    done = tap.run("convert", recording.path, "--to", "annotate", "-o", out)
+    assert done.returncode == 0, done
+    with open(out, "rb") as file:
+        assert any(b"busy\0\1\2\3\x1bwaits\0\1\2\3\x1b" in body
+                   for _, body in stream(file.read()))
+
+
+def a_stream_of_its_version_has_its_messages_only(tmp):
+    when = now()
+    for version, marker in (1, 10), (1, 13), (2, 14), (3, 14), (3, 16), (4, 17), (5, 17):
+        one = next((m for m in all_thirteen(when) + steps(when) if m[0] == marker),
+                   message(17, packed(1)))
+        with open(os.path.join(tmp, "stream"), "wb") as file:
+            file.write(me(version=version) + one)
+        done = tap.run("check", os.path.join(tmp, "stream"))
+        assert done.returncode == 1 and "version" in done.stdout + done.stderr, (version, done)
+
+
 def unpacked(body, at):
     value = shift = 0
     while True:
@@ -313,7 +449,7 @@ def unpacked(body, at):
 
 def stream(data):
     """(type, body) of the messages behind the setup."""
-    assert data.startswith(b"ANNOTATE 3\n")
+    assert data.startswith((b"ANNOTATE 3\n", b"ANNOTATE 4\n")), data[:20]
     at, found = 20, []
     while at < len(data):
         marker, length = struct.unpack_from("<Bi", data, at)
@@ -430,7 +566,7 @@ def a_bad_client_is_dropped_alone(tmp):
     recording = Recording(tmp)
     good = connect(UNIX)
     good.sendall(me() + string(now(), 0, "before"))
-    for rubbish in (b"GET / HTTP/1.0\r\n\r\n" + b" " * 20, b"ANNOTATE 4\n" + b"\0" * 9,
+    for rubbish in (b"GET / HTTP/1.0\r\n\r\n" + b" " * 20, b"ANNOTATE 6\n" + b"\0" * 9,
                     me() + b"\x0e\0\0\0\0", me() + b"\1\xff\xff\xff\x7f", me() + b"\1\xff\xff\xff\xff",
                     me() + message(1, b"\xff" * 20), me() + message(9, packed(1)),
                     me() + counter(1, "a", "b")[:-20] + b"\xff" * 20,

@@ -2,7 +2,8 @@
 /*
  * Fuzz target of the Annotate reader. A stream that it finds nothing wrong with, the
  * encoder writes again as the same bytes; of several in one file the reader tells only the
- * setups of those that have messages, so they are but read.
+ * setups of those that have messages, so they are but read, and so are the versions 1 and 2,
+ * which are not written.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct kb_out *out;
 	uint8_t *image;
 	size_t written;
+	bool as_it_is;
 	int result;
 
 	if (kb_annotate_open_memory(&reader, data, size, &err))
@@ -47,6 +49,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (kb_out_memory(&out))
 		abort();
 	kb_annotate_write_setup(out, kb_annotate_setup(reader));
+	as_it_is = kb_annotate_setup(reader)->version >= 3 && !memmem(data + 1, size - 1, "ANNOTATE ", 9);
 	while ((result = kb_annotate_next(reader, &m, &err)) > 0) {
 		image = NULL;
 		if (m.type == KB_ANNOTATE_VISUAL) {
@@ -58,8 +61,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			abort();
 		free(image);
 	}
-	if (!result && !kb_annotate_damage(reader, &first) &&
-	    !memmem(data + 1, size - 1, "ANNOTATE 3\n", 11) &&
+	if (!result && !kb_annotate_damage(reader, &first) && as_it_is &&
 	    (memcmp(kb_out_data(out, &written), data, size) != 0 || written != size))
 		abort();
 	kb_out_destroy(out);

@@ -83,22 +83,42 @@ static void put_counter(struct kb_json *json, const struct kb_annotate_counter *
 	put_text(json, "description", c->description);
 }
 
-static void put_job(struct kb_json *json, const struct kb_annotate_job *job)
+static void put_deps(struct kb_json *json, const struct kb_annotate_job *job)
 {
 	uint32_t i;
 
+	kb_json_i64(json, "primary", job->primary);
+	kb_json_array(json, "deps");
+	for (i = 0; i < job->nr_deps; i++)
+		kb_json_i64(json, NULL, job->deps[i]);
+	kb_json_array_end(json);
+}
+
+static void put_job(struct kb_json *json, const struct kb_annotate_job *job)
+{
 	kb_json_i64(json, "view", job->view);
 	kb_json_i64(json, "job", job->job);
 	kb_json_i64(json, "track", job->track);
 	kb_json_i64(json, "start", job->start);
 	kb_json_i64(json, "duration", job->duration);
 	put_color(json, "color", job->color);
-	kb_json_i64(json, "primary", job->primary);
-	kb_json_array(json, "deps");
-	for (i = 0; i < job->nr_deps; i++)
-		kb_json_i64(json, NULL, job->deps[i]);
-	kb_json_array_end(json);
+	put_deps(json, job);
 	put_text(json, "name", job->name);
+}
+
+/* A job whose parts come one by one. */
+static void put_step(struct kb_json *json, const struct kb_annotate_message *m)
+{
+	kb_json_i64(json, "timestamp", m->timestamp);
+	kb_json_i64(json, "view", m->job.view);
+	kb_json_i64(json, "job", m->job.job);
+	if (m->type == KB_ANNOTATE_CAM_DEPS)
+		put_deps(json, &m->job);
+	if (m->type != KB_ANNOTATE_CAM_START)
+		return;
+	kb_json_i64(json, "track", m->job.track);
+	put_color(json, "color", m->job.color);
+	put_text(json, "name", m->job.name);
 }
 
 static void put_body(struct kb_json *json, const struct kb_annotate_message *m)
@@ -145,6 +165,11 @@ static void put_body(struct kb_json *json, const struct kb_annotate_message *m)
 	case KB_ANNOTATE_CAM_VIEW:
 		kb_json_i64(json, "view", m->view.view);
 		put_text(json, "name", m->view.name);
+		break;
+	case KB_ANNOTATE_CAM_START:
+	case KB_ANNOTATE_CAM_DEPS:
+	case KB_ANNOTATE_CAM_STOP:
+		put_step(json, m);
 		break;
 	}
 }

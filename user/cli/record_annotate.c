@@ -37,6 +37,8 @@ struct record_annotate {
 	FILE *side;
 	unsigned int side_client;	/* whose setup was written last, + 1 */
 	uint64_t messages, kept_aside, unheard;
+	uint64_t negative;		/* values of clients before version 5 */
+	unsigned int nr_cpus;
 	unsigned int bad;
 };
 
@@ -59,12 +61,14 @@ static void put32(uint8_t *at, int32_t value)
 static int write_setup(struct record_annotate *a, const struct annotate_client *client)
 {
 	uint8_t setup[KB_ANNOTATE_SETUP_BYTES] = "ANNOTATE 3\n";
+	size_t length = annotate_setup_bytes(client->setup.version);
 
+	setup[9] = (uint8_t)('0' + client->setup.version);
 	put32(setup + 11, client->setup.tid);
 	put32(setup + 15, client->setup.pid);
 	setup[19] = client->setup.dont_mangle;
 	a->side_client = client->number + 1;
-	return fwrite(setup, sizeof(setup), 1, a->side) == 1 ? 0 : side_failed(a);
+	return fwrite(setup, length, 1, a->side) == 1 ? 0 : side_failed(a);
 }
 
 /* The message as it came. */
@@ -197,13 +201,15 @@ static bool describe(struct kbarman_mark_series *series, const struct kb_annotat
 	       *series->chart && *series->name;
 }
 
-/* A series of the capture, if that can have it as it is. */
+/* A series of the capture, if that can have it as it is: a GPU may have more cores. */
 static bool make_series(struct record_annotate *a, const struct annotate_client *client,
 			const struct kb_annotate_counter *c, uint32_t *number)
 {
 	struct kbarman_mark_series series;
 	char name[64 + 16];
 
+	if (c->per_cpu && c->cores > 0 && (uint32_t)c->cores > a->nr_cpus)
+		return false;
 	if (!describe(&series, c) || kb_device_series(a->device, &series, NULL))
 		return false;
 	if (name_is_taken(a, series.series)) {
@@ -243,6 +249,8 @@ static int put_value(struct record_annotate *a, const struct annotate_client *cl
 {
 	const struct counter *counter = find_counter(a, client, m->value.key);
 
+	if (client->setup.version < 5 && m->value.value < 0 && m->value.value >= INT32_MIN)
+		a->negative++;
 	if (!counter || counter->side)
 		return keep_aside(a, client, bytes, length);
 	return kb_recorder_value(a->recorder, m->timestamp, (uint32_t)m->value.core,
@@ -280,6 +288,9 @@ static int on_message(void *context, const struct annotate_client *client,
 	case KB_ANNOTATE_CAM_TRACK:
 	case KB_ANNOTATE_CAM_JOB:
 	case KB_ANNOTATE_CAM_VIEW:
+	case KB_ANNOTATE_CAM_START:
+	case KB_ANNOTATE_CAM_DEPS:
+	case KB_ANNOTATE_CAM_STOP:
 		break;
 	}
 	return keep_aside(a, client, bytes, length) ? 1 : 0;
@@ -314,10 +325,13 @@ int record_annotate_open(struct record_annotate **out)
 int record_annotate_start(struct record_annotate *a, struct kb_device *device,
 			  struct kb_recorder *recorder, const char *final)
 {
+	struct kb_recorder_totals totals;
 	struct kb_error err;
 
 	a->device = device;
 	a->recorder = recorder;
+	kb_recorder_totals(recorder, &totals);
+	a->nr_cpus = totals.nr_cpus;
 	if (!final || asprintf(&a->final, "%s" ANNOTATE_SIDE_SUFFIX, final) < 0)
 		a->final = NULL;
 	if (a->final && asprintf(&a->partial, "%s.partial" ANNOTATE_SIDE_SUFFIX, final) < 0) {
@@ -356,6 +370,10 @@ int record_annotate_commit(struct record_annotate *a)
 		if (ret)
 			return cli_fail("can't write %s: %s", a->final, strerror(ret));
 	}
+	if (a->negative)
+		cli_warn("Annotate clients of a version before 5 sent negative values (%" PRIu64 "): "
+			 "if these are Arm's clients, which send 32 bits, the values were 4294967296 "
+			 "more", a->negative);
 	if (a->unheard)
 		cli_warn("%" PRIu64 " messages of Annotate clients have no place in a capture, and "
 			 "there is no file beside standard output for them", a->unheard);

@@ -19,7 +19,8 @@
 
 #include "annotate_server.h"
 
-#define SETUP		KB_ANNOTATE_SETUP_BYTES
+#define VERSION_AT	9			/* the digit in a setup */
+#define VERSION_BYTES	11			/* "ANNOTATE 3\n" */
 #define START		5			/* marker and length of a message */
 #define PORT		8083
 #define PARENT_PORT	8082
@@ -39,7 +40,7 @@ struct peer {
 	struct peer *next;		/* in the server's list, listeners apart */
 	struct annotate_client client;	/* CLIENT: setup.version 0 until it has come */
 	uint8_t *buffer;		/* the setup, and what has come behind it */
-	size_t used, room;
+	size_t used, room, setup;	/* bytes; setup: of it, in the buffer's front */
 };
 
 struct annotate_server {
@@ -137,38 +138,53 @@ static int decode(struct annotate_server *server, struct peer *peer, size_t leng
 	struct kb_annotate_reader *reader;
 	int ret;
 
-	ret = kb_annotate_open_memory(&reader, peer->buffer, SETUP + length, err);
+	ret = kb_annotate_open_memory(&reader, peer->buffer, peer->setup + length, err);
 	if (ret)
 		return ret;
 	ret = kb_annotate_next(reader, &message, err);
 	if (ret == 1) {
 		if (message.type == KB_ANNOTATE_VISUAL)
-			message.visual.image = peer->buffer + SETUP + length -
+			message.visual.image = peer->buffer + peer->setup + length -
 					       message.visual.image_bytes;
 		ret = server->sink.message(server->sink.context, &peer->client, &message,
-					   peer->buffer + SETUP, length);
+					   peer->buffer + peer->setup, length);
 	}
 	kb_annotate_close(reader);
 	return ret;
 }
 
+/* 1: it was there; 0: it is not whole yet. */
+static int take_setup(struct peer *peer, struct kb_error *err)
+{
+	struct kb_annotate_reader *reader;
+	int ret;
+
+	if (peer->used < VERSION_BYTES)
+		return 0;
+	/* A digit that is none is the reader's to refuse. */
+	peer->setup = annotate_setup_bytes(peer->buffer[VERSION_AT] - '0');
+	if (peer->used < peer->setup)
+		return 0;
+	ret = kb_annotate_open_memory(&reader, peer->buffer, peer->setup, err);
+	if (ret)
+		return ret < 0 ? ret : -EBADMSG;
+	peer->client.setup = *kb_annotate_setup(reader);
+	kb_annotate_close(reader);
+	return 1;
+}
+
 /* All that is whole. Negative: the client is to be dropped for @err; positive: the sink's. */
 static int take_messages(struct annotate_server *server, struct peer *peer, struct kb_error *err)
 {
-	struct kb_annotate_reader *reader;
 	size_t length;
 	int ret;
 
 	if (!peer->client.setup.version) {
-		if (peer->used < SETUP)
-			return 0;
-		ret = kb_annotate_open_memory(&reader, peer->buffer, SETUP, err);
-		if (ret)
-			return ret < 0 ? ret : -EBADMSG;
-		peer->client.setup = *kb_annotate_setup(reader);
-		kb_annotate_close(reader);
+		ret = take_setup(peer, err);
+		if (ret <= 0)
+			return ret;
 	}
-	for (size_t at = SETUP;; at += length) {
+	for (size_t at = peer->setup;; at += length) {
 		size_t left = peer->used - at;
 
 		length = left >= START ? message_bytes(peer->buffer + at) : START + 1;
@@ -176,13 +192,13 @@ static int take_messages(struct annotate_server *server, struct peer *peer, stru
 			return kb_error_set(err, -EMSGSIZE, KB_NO_OFFSET,
 					    "a message is longer than can be taken");
 		if (length > left) {
-			memmove(peer->buffer + SETUP, peer->buffer + at, left);
-			peer->used = SETUP + left;
+			memmove(peer->buffer + peer->setup, peer->buffer + at, left);
+			peer->used = peer->setup + left;
 			return 0;
 		}
 		/* It is decoded where it can stand behind the setup. */
-		if (at != SETUP)
-			memmove(peer->buffer + SETUP, peer->buffer + at, length);
+		if (at != peer->setup)
+			memmove(peer->buffer + peer->setup, peer->buffer + at, length);
 		ret = decode(server, peer, length, err);
 		if (ret)
 			return ret;

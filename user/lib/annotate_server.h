@@ -15,6 +15,12 @@
 #include <kbarman/annotate.h>
 #include <kbarman/error.h>
 
+/* The length of a client's setup: before version 3 it ends with the pid. */
+static inline size_t annotate_setup_bytes(int32_t version)
+{
+	return KB_ANNOTATE_SETUP_BYTES - (version < 3);
+}
+
 struct annotate_client {
 	unsigned int number;		/* counts all that ever came */
 	struct kb_annotate_setup setup;

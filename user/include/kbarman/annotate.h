@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Annotate v3, what gatord (DS-5 5.22 and later) is told by those it profiles: read
- * and write. A stream is one setup and then messages, thirteen types of them. Source:
- * "Annotate v3 (DS-5 v5.22) Protocol".
+ * Annotate, what gatord is told by those it profiles: read and write. A stream is one
+ * setup, which says the version, and then messages. Sources: the texts "Annotate v1 (DS-5
+ * v5.20) Protocol", v2 (5.21) and v3 (5.22); Arm's client for the versions that have no text.
+ *
+ *   v1  messages 0x1 to 0x9, a setup of 19 bytes
+ *   v2  0xa to 0xd, the class "incident"
+ *   v3  a setup of 20 bytes (dont_mangle), the composition "log10"
+ *   v4  0xe to 0x10 (gator 5.24)
+ *   v5  the client's counter values have 64 bits (gator 7.9); in all the texts they have
  *
  * Texts are UTF-8 by the protocol. The encoder writes them as they are given, those
  * that the protocol ends with a NUL up to their first NUL.
@@ -23,7 +29,8 @@ extern "C" {
 
 #define KB_ANNOTATE_SOCKET	"streamline-annotate"	/* abstract, behind a NUL */
 #define KB_ANNOTATE_PORT	"8083"			/* the same by TCP, loopback */
-#define KB_ANNOTATE_SETUP_BYTES	20
+#define KB_ANNOTATE_VERSION_MAX	5		/* 1 to this are read */
+#define KB_ANNOTATE_SETUP_BYTES	20		/* 19 before version 3 */
 #define KB_ANNOTATE_MAX_BODY	(1u << 20)	/* the reader's limit, image bytes apart */
 
 enum kb_annotate_type {
@@ -40,6 +47,9 @@ enum kb_annotate_type {
 	KB_ANNOTATE_CAM_TRACK	= 0xb,
 	KB_ANNOTATE_CAM_JOB	= 0xc,
 	KB_ANNOTATE_CAM_VIEW	= 0xd,
+	KB_ANNOTATE_CAM_START	= 0xe,	/* from here on: version 4 */
+	KB_ANNOTATE_CAM_DEPS	= 0xf,
+	KB_ANNOTATE_CAM_STOP	= 0x10,
 };
 
 enum kb_annotate_class {
@@ -66,9 +76,9 @@ enum kb_annotate_rendering {
 #define KB_ANNOTATE_RGB(rgb)	((uint32_t)(rgb) << 8 | 0x1b)
 
 struct kb_annotate_setup {
-	int32_t version;	/* 3; the encoder writes 3 whatever it is */
+	int32_t version;	/* 1 to 5; encoder: 4 and 5 are written, others as 3 */
 	int32_t tid, pid;
-	uint8_t dont_mangle;	/* keys are unique in the whole system already */
+	uint8_t dont_mangle;	/* keys are unique in the whole system; 0 before version 3 */
 };
 
 struct kb_annotate_activity {
@@ -92,10 +102,14 @@ struct kb_annotate_counter {
 	struct kb_text title, name, units, description;
 };
 
+/*
+ * A job that is told whole (0xc), or when it starts (0xe: view, track, job, color, name),
+ * what it depends on (0xf: view, job, primary, deps) and when it stops (0x10: view, job).
+ */
 struct kb_annotate_job {
 	int32_t view, track;		/* track 0: none */
 	int32_t job;
-	int64_t start, duration;	/* ns */
+	int64_t start, duration;	/* ns, 0xc only: the others have a timestamp */
 	uint32_t color;
 	int32_t primary;		/* job, -1: none */
 	uint32_t nr_deps;
@@ -107,7 +121,7 @@ struct kb_annotate_job {
 struct kb_annotate_message {
 	enum kb_annotate_type type;
 	uint64_t offset;		/* reader: of the message in the input */
-	int64_t timestamp;		/* CLOCK_MONOTONIC_RAW ns; none in 0x8, CAM */
+	int64_t timestamp;		/* CLOCK_MONOTONIC_RAW ns; none in 0x8, 0xb to 0xd */
 	union {
 		struct {		/* 0x1 to 0x4, 0x6, 0x7 */
 			int32_t channel;	/* 0x1 to 0x3 */
@@ -136,7 +150,7 @@ struct kb_annotate_message {
 			int32_t parent;		/* track, -1: none */
 			struct kb_text name;
 		} track;
-		struct kb_annotate_job job;	/* 0xc */
+		struct kb_annotate_job job;	/* 0xc, 0xe to 0x10 */
 		struct {		/* 0xd */
 			int32_t view;
 			struct kb_text name;
@@ -157,7 +171,7 @@ struct kb_annotate_reader;
 /*
  * Open the stream at @path ("-" is standard input) or in memory, which must stay, and
  * read its setup. Memory use does not depend on the stream. -ENODATA: it is not an
- * Annotate stream; -EPROTONOSUPPORT: one of another version than 3. A file may have
+ * Annotate stream; -EPROTONOSUPPORT: one of a version that is not known. A file may have
  * several streams, one behind the other, each with its setup (CAPTURE.annotate-side has).
  */
 int kb_annotate_open(struct kb_annotate_reader **reader, const char *path, struct kb_error *err);

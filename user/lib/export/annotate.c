@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as an Annotate v3 stream: definitions first, then one pass. Task switches
+ * A capture as an Annotate v3 stream (v4 if clients told jobs of activity maps by their
+ * start and stop, which v3 has no messages for): definitions first, then one pass. Task switches
  * and halts are switches of one activity counter, and slices of them jobs on a track a
  * CPU of the activity map "Scheduling"; counters are counters, annotations themselves.
  *
@@ -47,6 +48,7 @@ struct annotate {
 	double *scales;		/* of each series: what its values are multiplied by */
 	struct kb_leb now;	/* of the record that is being written */
 	struct kb_leb *since; /* of each CPU's last switch or halt: slices begin there */
+	uint64_t wide;		/* values that need more than 32 bits */
 	char text[TEXT_BYTES];
 };
 
@@ -229,7 +231,9 @@ static void define_picture(struct annotate *x)
 
 static void define(struct annotate *x)
 {
-	struct kb_annotate_setup setup = { .tid = x->options->tid, .pid = x->options->pid };
+	const char *beside = x->options->beside;
+	struct kb_annotate_setup setup = { .version = beside ? annotate_side_version(beside) : 3,
+					   .tid = x->options->tid, .pid = x->options->pid };
 	uint32_t i;
 
 	kb_annotate_write_setup(x->out, &setup);
@@ -262,6 +266,7 @@ static void write_value(struct annotate *x, uint32_t core, uint32_t key, int64_t
 
 	if (!start)
 		return;
+	x->wide += value != (int32_t)value;
 	at = kb_annotate_begin(start, KB_ANNOTATE_VALUE);
 	at = kb_annotate_put_value(at, &x->now, (int32_t)core, (int32_t)key, value);
 	kb_annotate_end(start, at, 0);
@@ -538,6 +543,10 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		kb_export_say(options, "pictures that programs sent are missing: there is no %.200s"
 			      ANNOTATE_SIDE_SUFFIX " beside the capture: move it along",
 			      kb_side_name(barman) ?: "CAPTURE");
+	if (x->wide)
+		kb_export_say(options, "values that need more than 32 bits (%" PRIu64 ") are written "
+			      "whole, as the text of Annotate v3 says; Arm's own client sends such "
+			      "values from version 5 on only", x->wide);
 	result = kb_export_end(barman, out, result, err);
 out:
 	free(x->scales);

@@ -106,6 +106,9 @@ static bool write_message(struct side *side, struct kb_annotate_message *m)
 		new_view(side, &m->track.view);
 		break;
 	case KB_ANNOTATE_CAM_JOB:
+	case KB_ANNOTATE_CAM_START:
+	case KB_ANNOTATE_CAM_DEPS:
+	case KB_ANNOTATE_CAM_STOP:
 		new_view(side, &m->job.view);
 		break;
 	case KB_ANNOTATE_CAM_VIEW:
@@ -115,6 +118,21 @@ static bool write_message(struct side *side, struct kb_annotate_message *m)
 		break;
 	}
 	return !kb_annotate_write(side->out, m);
+}
+
+int32_t annotate_side_version(const char *path)
+{
+	struct kb_annotate_reader *reader;
+	struct kb_annotate_message message;
+	int32_t version = 3;
+
+	/* What is damaged is said when it is written. */
+	if (kb_annotate_open(&reader, path, NULL))
+		return version;
+	while (version < 4 && kb_annotate_next(reader, &message, NULL) == 1)
+		version = message.type >= KB_ANNOTATE_CAM_START ? 4 : 3;
+	kb_annotate_close(reader);
+	return version;
 }
 
 void annotate_side_write(const char *path, const struct kb_export_options *options,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The Annotate v3 encoder. Each message is written behind five bytes that are left
+ * The Annotate encoder. Each message is written behind five bytes that are left
  * for its marker and length; room for the most it can take is reserved before, so
  * that a message is in the output whole or not at all.
  */
@@ -34,6 +34,8 @@ int kb_annotate_write_setup(struct kb_out *out, const struct kb_annotate_setup *
 	if (!at)
 		return out->error;
 	memcpy(at, "ANNOTATE 3\n", 11);
+	if (setup->version > 3 && setup->version <= KB_ANNOTATE_VERSION_MAX)
+		at[9] = (uint8_t)('0' + setup->version);
 	ids[0] = htole32((uint32_t)setup->tid);
 	ids[1] = htole32((uint32_t)setup->pid);
 	memcpy(at + 11, ids, 8);
@@ -68,6 +70,10 @@ static uint64_t variable_bytes(const struct kb_annotate_message *m)
 		return m->track.name.length;
 	case KB_ANNOTATE_CAM_JOB:
 		return m->job.name.length + (uint64_t)m->job.nr_deps * KB_LEB32_MAX;
+	case KB_ANNOTATE_CAM_START:
+		return m->job.name.length;
+	case KB_ANNOTATE_CAM_DEPS:
+		return (uint64_t)m->job.nr_deps * KB_LEB32_MAX;
 	case KB_ANNOTATE_CAM_VIEW:
 		return m->view.name.length;
 	default:
@@ -102,16 +108,21 @@ static uint8_t *put_counter(uint8_t *at, const struct kb_annotate_counter *c)
 	return put_text(at, c->description);
 }
 
+static uint8_t *put_deps(uint8_t *at, const struct kb_annotate_job *job)
+{
+	uint32_t i;
+
+	for (i = 0; i < job->nr_deps; i++)
+		at = kb_leb_put(at, job->deps[i]);
+	return at;
+}
+
 static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
 {
 	struct kb_leb start;
-	uint32_t i;
 
 	start = kb_leb_pack(job->start);
-	at = kb_annotate_put_job(at, job, &start);
-	for (i = 0; i < job->nr_deps; i++)
-		at = kb_leb_put(at, job->deps[i]);
-	return put_text(at, job->name);
+	return put_text(put_deps(kb_annotate_put_job(at, job, &start), job), job->name);
 }
 
 /* Everything behind the length; NULL: no such type. The image follows by itself. */
@@ -156,6 +167,17 @@ static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 		return put_job(at, &m->job);
 	case KB_ANNOTATE_CAM_VIEW:
 		return put_text(kb_leb_put(at, m->view.view), m->view.name);
+	case KB_ANNOTATE_CAM_START:
+		at = kb_leb_put(kb_leb_put(at, m->job.view), m->job.job);
+		at = kb_leb_put(kb_leb_put(at, m->job.track), m->timestamp);
+		return put_text(kb_annotate_put_color(at, m->job.color), m->job.name);
+	case KB_ANNOTATE_CAM_DEPS:
+		at = kb_leb_put(kb_leb_put(at, m->job.view), m->job.job);
+		at = kb_leb_put(kb_leb_put(at, m->timestamp), m->job.primary);
+		return put_deps(kb_leb_put(at, m->job.nr_deps), &m->job);
+	case KB_ANNOTATE_CAM_STOP:
+		at = kb_leb_put(kb_leb_put(at, m->job.view), m->job.job);
+		return kb_leb_put(at, m->timestamp);
 	}
 	return NULL;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * The Annotate v3 reader, strict: every byte of a message is accounted for. It is
+ * The Annotate reader, strict: every byte of a message is accounted for. It is
  * what proves the encoder, as the daemon that the protocol is made for checks nothing.
  * Memory: one message (KB_ANNOTATE_MAX_BODY) and its lists; images pass through.
  */
@@ -177,17 +177,36 @@ static void *get_list(struct cursor *c, uint32_t count, size_t size, size_t leas
 	return reader->list;
 }
 
+/* In the text of v1 an activity's colour is three bytes. */
+static uint32_t get_activity_color(struct cursor *c)
+{
+	uint8_t rgb[3];
+
+	if (c->reader->setup.version > 1 || c->why)
+		return get_color(c);
+	if (c->end - c->at < 3) {
+		damaged(c, "a colour goes beyond its message");
+		return 0;
+	}
+	memcpy(rgb, c->at, 3);
+	c->at += 3;
+	return KB_ANNOTATE_RGB(rgb[0] << 16 | rgb[1] << 8 | rgb[2]);
+}
+
 static void get_counter(struct cursor *c, struct kb_annotate_counter *counter)
 {
+	int32_t version = c->reader->setup.version;
 	struct kb_annotate_activity *activities;
 	uint32_t i;
 
 	counter->key = get32(c);
 	counter->per_cpu = get_between(c, 0, 1);
-	counter->series_class = get_between(c, KB_ANNOTATE_DELTA, KB_ANNOTATE_INCIDENT);
+	counter->series_class = get_between(c, KB_ANNOTATE_DELTA, version < 2 ?
+					    KB_ANNOTATE_ACTIVITIES : KB_ANNOTATE_INCIDENT);
 	counter->display = get_between(c, KB_ANNOTATE_AVERAGE, KB_ANNOTATE_MINIMUM);
 	counter->modifier = get32(c);
-	counter->series_composition = get_between(c, KB_ANNOTATE_STACKED, KB_ANNOTATE_LOG10);
+	counter->series_composition = get_between(c, KB_ANNOTATE_STACKED, version < 3 ?
+						  KB_ANNOTATE_OVERLAY : KB_ANNOTATE_LOG10);
 	counter->rendering_type = get_between(c, KB_ANNOTATE_FILLED, KB_ANNOTATE_BAR);
 	counter->average_selection = get_between(c, 0, 1);
 	counter->average_cores = get_between(c, 0, 1);
@@ -195,11 +214,11 @@ static void get_counter(struct cursor *c, struct kb_annotate_counter *counter)
 	counter->nr_activities = get_count(c);
 	counter->cores = get32(c);
 	counter->color = get_color(c);
-	activities = get_list(c, counter->nr_activities, sizeof(*activities), 5);
+	activities = get_list(c, counter->nr_activities, sizeof(*activities), version > 1 ? 5 : 4);
 	counter->activities = activities;
 	for (i = 0; activities && i < counter->nr_activities && !c->why; i++) {
 		activities[i].name = get_string(c);
-		activities[i].color = get_color(c);
+		activities[i].color = get_activity_color(c);
 	}
 	counter->title = get_string(c);
 	counter->name = get_string(c);
@@ -207,23 +226,28 @@ static void get_counter(struct cursor *c, struct kb_annotate_counter *counter)
 	counter->description = get_text(c);
 }
 
-static void get_job(struct cursor *c, struct kb_annotate_job *job)
+static void get_deps(struct cursor *c, struct kb_annotate_job *job)
 {
 	int32_t *deps;
 	uint32_t i;
 
-	job->view = get32(c);
-	job->job = get32(c);
-	job->track = get_between(c, 0, INT32_MAX);
-	job->start = get64(c);
-	job->duration = get64(c);
-	job->color = get_color(c);
 	job->primary = get32(c);
 	job->nr_deps = get_count(c);
 	deps = get_list(c, job->nr_deps, sizeof(*deps), 1);
 	job->deps = deps;
 	for (i = 0; deps && i < job->nr_deps && !c->why; i++)
 		deps[i] = get32(c);
+}
+
+static void get_job(struct cursor *c, struct kb_annotate_job *job)
+{
+	job->view = get32(c);
+	job->job = get32(c);
+	job->track = get_between(c, 0, INT32_MAX);
+	job->start = get64(c);
+	job->duration = get64(c);
+	job->color = get_color(c);
+	get_deps(c, job);
 	job->name = get_text(c);
 }
 
@@ -285,6 +309,25 @@ static void get_body(struct cursor *c, struct kb_annotate_message *m)
 		m->view.view = get32(c);
 		m->view.name = get_text(c);
 		break;
+	case KB_ANNOTATE_CAM_START:
+		m->job.view = get32(c);
+		m->job.job = get32(c);
+		m->job.track = get_between(c, 0, INT32_MAX);
+		m->timestamp = get64(c);
+		m->job.color = get_color(c);
+		m->job.name = get_text(c);
+		break;
+	case KB_ANNOTATE_CAM_DEPS:
+		m->job.view = get32(c);
+		m->job.job = get32(c);
+		m->timestamp = get64(c);
+		get_deps(c, &m->job);
+		break;
+	case KB_ANNOTATE_CAM_STOP:
+		m->job.view = get32(c);
+		m->job.job = get32(c);
+		m->timestamp = get64(c);
+		break;
 	}
 	if (c->at != c->end)
 		damaged(c, "a message has more bytes than its fields");
@@ -302,6 +345,14 @@ static int report(struct cursor *c, struct kb_error *err)
 			    (unsigned long long)c->offset);
 }
 
+/* The last type of a message that a stream of @version can have. */
+static uint8_t last_type(int32_t version)
+{
+	if (version < 2)
+		return KB_ANNOTATE_VALUE;
+	return version < 4 ? KB_ANNOTATE_CAM_VIEW : KB_ANNOTATE_CAM_STOP;
+}
+
 /* The message at the window's start, from marker to the last byte before an image. */
 static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_message *m,
 		       struct kb_error *err)
@@ -313,8 +364,8 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 
 	c.start = c.at = in->at;
 	c.end = in->end;
-	if (c.at[0] < KB_ANNOTATE_STRING || c.at[0] > KB_ANNOTATE_CAM_VIEW) {
-		damaged(&c, "no message of Annotate v3 has this marker");
+	if (c.at[0] < KB_ANNOTATE_STRING || c.at[0] > last_type(reader->setup.version)) {
+		damaged(&c, "no message of the stream's version has this marker");
 		return report(&c, err);
 	}
 	if (there < KB_ANNOTATE_START) {
@@ -378,11 +429,12 @@ static int32_t plain32(const uint8_t *at)
 	return (int32_t)le32toh(value);
 }
 
-/* Read the setup: "ANNOTATE 3\n" and nine bytes. */
+/* Read the setup: "ANNOTATE 3\n" and nine bytes, before that version eight. */
 static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct kb_error *err)
 {
 	size_t there = kb_in_want(in, KB_ANNOTATE_SETUP_BYTES);
 	const uint8_t *digit = in->at + 9;
+	size_t bytes = KB_ANNOTATE_SETUP_BYTES;
 	int version = 0;
 
 	if (in->error)
@@ -395,19 +447,20 @@ static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct k
 	if (digit == in->at + 9 || in->at[9] == '0' || digit == in->end || *digit != '\n')
 		return kb_error_set(err, -ENODATA, 0, "%s is no Annotate stream",
 				    kb_in_name(in));
-	if (version != 3)
+	if (version > KB_ANNOTATE_VERSION_MAX)
 		return kb_error_set(err, -EPROTONOSUPPORT, 9,
-				    "%s is Annotate v%d: only v3 can be read", kb_in_name(in),
-				    version);
-	if (there < KB_ANNOTATE_SETUP_BYTES)
+				    "%s is Annotate v%d: v1 to v%d can be read", kb_in_name(in),
+				    version, KB_ANNOTATE_VERSION_MAX);
+	bytes -= version < 3;
+	if (there < bytes)
 		return kb_error_set(err, -EBADMSG, there,
 				    "%s: damaged at byte %zu: the stream ends inside its setup",
 				    kb_in_name(in), there);
 	setup->version = version;
 	setup->tid = plain32(in->at + 11);
 	setup->pid = plain32(in->at + 15);
-	setup->dont_mangle = in->at[19];
-	in->at += KB_ANNOTATE_SETUP_BYTES;
+	setup->dont_mangle = version < 3 ? 0 : in->at[19];
+	in->at += bytes;
 	return 0;
 }
 
@@ -420,7 +473,7 @@ static int next_stream(struct kb_annotate_reader *reader, struct kb_error *err)
 	if (ret != -ENODATA)
 		return ret;
 	return kb_error_set(err, -EBADMSG, offset,
-			    "%s: damaged at byte %llu: neither a message of Annotate v3 nor "
+			    "%s: damaged at byte %llu: neither a message of Annotate nor "
 			    "another stream begins here", kb_in_name(&reader->in),
 			    (unsigned long long)offset);
 }
