@@ -5,8 +5,10 @@
 (5.21) have otherwise. There is no text for v4 (gator 5.24) and v5 (7.9): what Arm's client of these
 releases sends is the fact, with the setup's 20 bytes of v3. v4 has the messages 0x0e (a job starts:
 view, job, track, time, colour, name), 0x0f (its dependencies: view, job, time, primary, their
-number, they) and 0x10 (it stops: view, job, time); v5's client has counter values of 64 bits. In a network namespace of its own, so
-that neither gatord nor another of these tests is in the way."""
+number, they) and 0x10 (it stops: view, job, time); v5's client has counter values of 64 bits. What
+gatord answers: a byte 0 to the parents' connections when a capture begins, and when it ends if it
+is of one application. In a network
+namespace of its own, so that neither gatord nor another of these tests is in the way."""
 import ctypes
 import fcntl
 import os
@@ -16,6 +18,7 @@ import socket
 import struct
 import subprocess
 import sys
+import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -542,6 +545,34 @@ def each_clients_setup_is_beside_it(tmp):
     with open(recording.path + ".annotate-side", "rb") as file:
         side = file.read()
     assert side == setup(1, 9) + view + setup(2, 9) + view + setup(1, 9) + view, side
+
+
+def parents_are_told_of_the_beginning(tmp):
+    """Who asks before the recording begins: which is soon, so it is tried some times."""
+    for attempt in range(20):
+        told = []
+
+        def ask():
+            end = time.monotonic() + 30
+            while time.monotonic() < end:
+                try:
+                    parent = connect(UNIX_PARENT)
+                except ConnectionRefusedError:
+                    continue
+                while not told or told[-1]:
+                    told.append(parent.recv(10))
+                return
+
+        asking = threading.Thread(target=ask)
+        asking.start()
+        folder = os.path.join(tmp, str(attempt))
+        os.mkdir(folder)
+        Recording(folder).stop()
+        asking.join()
+        if b"".join(told) == b"\0\0":
+            return
+        assert b"".join(told) == b"\0", told
+    raise AssertionError("nobody was told")
 
 
 def parents_are_told_of_the_end(tmp):

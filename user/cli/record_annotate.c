@@ -338,6 +338,7 @@ int record_annotate_start(struct record_annotate *a, struct kb_device *device,
 		free(a->final);
 		a->final = a->partial = NULL;
 	}
+	annotate_server_begin(a->server);
 	return kb_recorder_expect(recorder, LATE_MS, &err) ? cli_fail_error(&err) : 0;
 }
 
@@ -370,6 +371,8 @@ int record_annotate_commit(struct record_annotate *a)
 		if (ret)
 			return cli_fail("can't write %s: %s", a->final, strerror(ret));
 	}
+	if (a->bad > SAID_MAX)
+		cli_warn("%u connections of Annotate clients were dropped in all", a->bad);
 	if (a->negative)
 		cli_warn("Annotate clients of a version before 5 sent negative values (%" PRIu64 "): "
 			 "if these are Arm's clients, which send 32 bits, the values were 4294967296 "

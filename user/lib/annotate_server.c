@@ -25,13 +25,19 @@
 #define PORT		8083
 #define PARENT_PORT	8082
 #define PARENT_SOCKET	KB_ANNOTATE_SOCKET "-parent"
-#define CLIENTS_MAX	256
+#define CLIENTS_MAX	512
+#define USER_CLIENTS_MAX (CLIENTS_MAX / 2)	/* of a user; of all that come by TCP */
 #define IMAGE_MAX	(8U << 20)		/* of a visual message, in all */
-#define BUFFERS_MAX	((size_t)64 << 20)	/* of all clients */
-#define READ_BYTES	65536
+#define READ_BYTES	32768
+#define SMALL		((size_t)3 * READ_BYTES) /* each client's; what is above is for pictures */
+#define LARGE_MAX	((size_t)64 << 20)	/* above, of all clients */
+#define USER_LARGE_MAX	(LARGE_MAX / 2)
 #define TURNS		64			/* reads of a client until others get theirs */
+#define BACKLOG		64			/* and as many are accepted in a turn */
 
 enum kind { LISTENER, PARENT_LISTENER, CLIENT, PARENT };
+
+#define TCP_USER ((uid_t)-1)
 
 /* Anything in the epoll. */
 struct peer {
@@ -40,6 +46,7 @@ struct peer {
 	struct peer *next;		/* in the server's list, listeners apart */
 	struct annotate_client client;	/* CLIENT: setup.version 0 until it has come */
 	uint8_t *buffer;		/* the setup, and what has come behind it */
+	uid_t user;			/* TCP_USER: not known */
 	size_t used, room, setup;	/* bytes; setup: of it, in the buffer's front */
 };
 
@@ -49,7 +56,6 @@ struct annotate_server {
 	struct peer listeners[4];
 	struct peer *peers;
 	unsigned int nr_peers, number;
-	size_t buffers;			/* bytes of all peers' */
 };
 
 /* ---- peers ---- */
@@ -62,7 +68,6 @@ static void close_peer(struct annotate_server *server, struct peer *peer)
 		link = &(*link)->next;
 	*link = peer->next;
 	server->nr_peers--;
-	server->buffers -= peer->room;
 	close(peer->fd);
 	free(peer->buffer);
 	free(peer);
@@ -75,22 +80,49 @@ static int watch(struct annotate_server *server, struct peer *peer)
 	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, peer->fd, &event) ? -errno : 0;
 }
 
+/* What a user has of what is bounded. */
+struct share {
+	unsigned int peers;
+	size_t large;
+};
+
+static struct share share_of(const struct annotate_server *server, uid_t user)
+{
+	struct share share = { 0 };
+
+	for (const struct peer *peer = server->peers; peer; peer = peer->next) {
+		if (peer->user != user)
+			continue;
+		share.peers++;
+		share.large += peer->room > SMALL ? peer->room - SMALL : 0;
+	}
+	return share;
+}
+
 /* One more may come, if there is a place for it; else it is hung up on. */
 static void take_in(struct annotate_server *server, int fd, enum kind kind)
 {
-	struct peer *peer = server->nr_peers < CLIENTS_MAX ? calloc(1, sizeof(*peer)) : NULL;
+	struct annotate_client client = { .number = server->number++ };
 	socklen_t length = sizeof(struct ucred);
-	struct ucred who = { 0 };
+	struct ucred who = { .uid = TCP_USER };
+	struct peer *peer = NULL;
 
+	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) && who.pid > 0)
+		client.pid = (uint32_t)who.pid;
+	if (server->nr_peers < CLIENTS_MAX &&
+	    share_of(server, who.uid).peers < USER_CLIENTS_MAX)
+		peer = calloc(1, sizeof(*peer));
 	if (!peer) {
 		close(fd);
+		if (server->sink.bad)
+			server->sink.bad(server->sink.context, &client,
+					 "there are too many connections");
 		return;
 	}
 	peer->kind = kind == LISTENER ? CLIENT : PARENT;
 	peer->fd = fd;
-	if (!getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &who, &length) && who.pid > 0)
-		peer->client.pid = (uint32_t)who.pid;
-	peer->client.number = server->number++;
+	peer->user = who.uid;
+	peer->client = client;
 	peer->next = server->peers;
 	server->peers = peer;
 	server->nr_peers++;
@@ -100,7 +132,8 @@ static void take_in(struct annotate_server *server, int fd, enum kind kind)
 
 static void accept_all(struct annotate_server *server, struct peer *listener)
 {
-	for (;;) {
+	/* Who connects without end is not to keep the others waiting. */
+	for (int turn = 0; turn <= BACKLOG; turn++) {
 		/* cppcheck-suppress nullPointer ; who it is need not be told */
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
@@ -205,27 +238,49 @@ static int take_messages(struct annotate_server *server, struct peer *peer, stru
 	}
 }
 
-static bool make_room(struct annotate_server *server, struct peer *peer)
+/* May @peer's buffer be of @room bytes, beside what others have? */
+static bool may_have(const struct annotate_server *server, const struct peer *peer, size_t room)
 {
-	size_t room = peer->used + READ_BYTES, more;
-	uint8_t *buffer;
+	size_t all = 0;
 
-	if (room <= peer->room)
+	if (room <= SMALL)
 		return true;
-	room += room / 2;
-	more = room - peer->room;
-	buffer = server->buffers + more > BUFFERS_MAX ? NULL : realloc(peer->buffer, room);
+	room -= SMALL + (peer->room > SMALL ? peer->room - SMALL : 0);
+	for (const struct peer *other = server->peers; other; other = other->next)
+		all += other->room > SMALL ? other->room - SMALL : 0;
+	return all + room <= LARGE_MAX && share_of(server, peer->user).large + room <= USER_LARGE_MAX;
+}
+
+static bool resize(struct peer *peer, size_t room)
+{
+	uint8_t *buffer = realloc(peer->buffer, room);
+
 	if (!buffer)
 		return false;
 	peer->buffer = buffer;
 	peer->room = room;
-	server->buffers += more;
 	return true;
+}
+
+static bool make_room(struct annotate_server *server, struct peer *peer)
+{
+	size_t room = peer->used + READ_BYTES;
+
+	/* A picture is over: others need the room for theirs. */
+	if (peer->room > SMALL && room <= SMALL)
+		return resize(peer, SMALL);
+	if (room <= peer->room)
+		return true;
+	if (room > SMALL)
+		room += room / 2;
+	else
+		room = room > SMALL / 2 ? SMALL : SMALL / 2;
+	return may_have(server, peer, room) && resize(peer, room);
 }
 
 static int read_client(struct annotate_server *server, struct peer *peer)
 {
-	struct kb_error err = { .text = "all clients together have more on the way than can be "
+	struct kb_error err = { .text = "its user's clients have more on the way than can be "
 					"kept" };
 
 	for (int turn = 0; turn < TURNS; turn++) {
@@ -292,6 +347,47 @@ int annotate_server_serve(struct annotate_server *server)
 	return ret;
 }
 
+static void tell_parents(struct annotate_server *server)
+{
+	struct peer *peer, *next;
+
+	for (peer = server->peers; peer; peer = next) {
+		next = peer->next;
+		if (peer->kind == PARENT &&
+		    send(peer->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
+			close_peer(server, peer);
+	}
+}
+
+void annotate_server_begin(struct annotate_server *server)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		if (server->listeners[i].kind == PARENT_LISTENER)
+			accept_all(server, &server->listeners[i]);
+	}
+	tell_parents(server);
+}
+
+static void close_listeners(struct annotate_server *server)
+{
+	for (unsigned int i = 0; i < 4; i++) {
+		if (server->listeners[i].fd >= 0)
+			close(server->listeners[i].fd);
+		server->listeners[i].fd = -1;
+	}
+}
+
+static void close_peers(struct annotate_server *server, enum kind kind)
+{
+	struct peer *peer, *next;
+
+	for (peer = server->peers; peer; peer = next) {
+		next = peer->next;
+		if (peer->kind == kind)
+			close_peer(server, peer);
+	}
+}
+
 int annotate_server_finish(struct annotate_server *server)
 {
 	struct peer *peer, *next;
@@ -303,9 +399,12 @@ int annotate_server_finish(struct annotate_server *server)
 		next = peer->next;
 		if (peer->kind == CLIENT)
 			ret = read_client(server, peer);
-		else if (send(peer->fd, "", 1, MSG_NOSIGNAL | MSG_DONTWAIT) < 0)
-			close_peer(server, peer);
 	}
+	/* Who is told finds nobody to connect to, and its other connections closed. */
+	close_listeners(server);
+	close_peers(server, CLIENT);
+	tell_parents(server);
+	close_peers(server, PARENT);
 	return ret;
 }
 
@@ -321,7 +420,7 @@ static int listen_at(struct annotate_server *server, struct peer *listener, enum
 	if (listener->fd < 0)
 		return -errno;
 	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener->fd, address, length) || listen(listener->fd, 64))
+	if (bind(listener->fd, address, length) || listen(listener->fd, BACKLOG))
 		return -errno;
 	return watch(server, listener);
 }
@@ -394,12 +493,9 @@ void annotate_server_close(struct annotate_server *server)
 {
 	if (!server)
 		return;
-	while (server->peers)
-		close_peer(server, server->peers);
-	for (unsigned int i = 0; i < 4; i++) {
-		if (server->listeners[i].fd >= 0)
-			close(server->listeners[i].fd);
-	}
+	close_listeners(server);
+	close_peers(server, CLIENT);
+	close_peers(server, PARENT);
 	if (server->epoll >= 0)
 		close(server->epoll);
 	free(server);

@@ -3,8 +3,8 @@
  * The other end of Annotate clients: listens where gatord would, and gives out what they
  * say, message by message.
  *
- * Clients are strangers: each has a bounded buffer, there are at most so many of them, and
- * one that breaks the protocol is dropped, alone.
+ * Clients are strangers: each has a bounded buffer, there are at most so many of them, one
+ * user has at most half of what there is, and one that breaks the protocol is dropped, alone.
  */
 #ifndef KB_LIB_ANNOTATE_SERVER_H
 #define KB_LIB_ANNOTATE_SERVER_H
@@ -49,12 +49,19 @@ int annotate_server_open(struct annotate_server **out, const struct annotate_sin
 /* For poll(): POLLIN when there is something to serve. */
 int annotate_server_fd(const struct annotate_server *server);
 
+/*
+ * The recording has begun: those who asked to be told are, as gatord does. Arm's client that
+ * lost its connection tries again then.
+ */
+void annotate_server_begin(struct annotate_server *server);
+
 /* Take what there is, without waiting. */
 int annotate_server_serve(struct annotate_server *server);
 
 /*
- * The recording is over: tell those who asked to be told, and take what has been sent
- * up to now. No client is taken any more.
+ * The recording is over: take what has been sent up to now, and hang up, so that no client
+ * waits for somebody who does not read any more. Then those who asked to be told are, as
+ * gatord's agent for captures of one application does.
  */
 int annotate_server_finish(struct annotate_server *server);
 
