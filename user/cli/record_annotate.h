@@ -2,7 +2,7 @@
 /*
  * What Annotate clients say, into the capture that is recorded: texts, bookmarks, names
  * and values as its records, at the clients' own times. What Barman has no place for
- * goes to a side file, FILE.annotate-side: streams of Annotate v3 one behind the other, of
+ * goes to a side file, FILE.annotate-side: streams of Annotate one behind the other, of
  * which kbarman-formats(5) tells.
  */
 #ifndef KBARMAN_CLI_RECORD_ANNOTATE_H

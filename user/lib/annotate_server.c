@@ -32,7 +32,7 @@
 #define SMALL		((size_t)3 * READ_BYTES) /* each client's; what is above is for pictures */
 #define LARGE_MAX	((size_t)64 << 20)	/* above, of all clients */
 #define USER_LARGE_MAX	(LARGE_MAX / 2)
-#define TURNS		64			/* reads of a client until others get theirs */
+#define TURNS		128			/* reads of a client until others get theirs */
 #define BACKLOG		64			/* and as many are accepted in a turn */
 
 enum kind { LISTENER, PARENT_LISTENER, CLIENT, PARENT };
