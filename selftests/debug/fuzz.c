@@ -6,14 +6,23 @@
  * kernel tells what code a program reached (KCOV), programs that reached new code are kept,
  * and others are made from them.
  *
+ * Tables are often as small as can be, and filled: with names of falling length, until the
+ * last byte is taken, or with names that a hash without a salt puts into one place. Meanwhile
+ * other processes, of other users, write marks and make series on descriptors that they can
+ * only write to, take other names and leave children behind.
+ *
  * What is checked is that a call ends, that what is told of itself afterwards fits together,
  * and that of some thousand calls each kind is accepted; the kernel's detectors check the rest.
  * SEED repeats a run. CORPUS is a file: the programs in it are run first and kept, and those
  * that are kept in the end are left in it.
  */
+#include <linux/capability.h>
 #include <linux/perf_event.h>
 #include <poll.h>
+#include <sys/prctl.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
 
 #include "lib/random.h"
 #include "told.h"
@@ -23,6 +32,10 @@
 #define MAPS		4
 #define MAX_CALLS	24	/* of a program */
 #define MAX_CORPUS	4096
+#define FAMILY		96	/* names in one place of a hash: more than are looked at */
+#define FAMILY_BITS	12	/* of that place: as many as the hash of small tables has, or more */
+#define FILLS		200	/* names at most with which a step fills a table */
+#define WRITERS		3
 
 struct step {
 	uint64_t what, how;
@@ -184,6 +197,59 @@ static unsigned int one_of(unsigned int last, uint64_t *bits)
 	return take(bits, 32) ? 1 + take(bits, last) : take(bits, 256);
 }
 
+/* ---- names ---- */
+
+static char family[FAMILY][8];
+
+/*
+ * Linux's full_name_hash() of less than eight bytes without a salt, where a word has 64 bits
+ * and its low byte comes first: anybody can work out beforehand which names meet.
+ */
+static uint32_t unsalted_hash(const char *name)
+{
+	const uint64_t golden = UINT64_C(0x61c8864680b583eb);
+	uint64_t word = 0;
+
+	memcpy(&word, name, strlen(name));
+	return word * golden * golden >> 32;
+}
+
+static void family_begin(void)
+{
+	unsigned int n = 0;
+	uint32_t first = 0;
+	uint64_t i;
+
+	for (i = 0; n < FAMILY; i++) {
+		char name[sizeof(family[0])];
+
+		snprintf(name, sizeof(name), "%07" PRIx64, i & 0xfffffff);
+		if (!n)
+			first = unsalted_hash(name);
+		if ((unsalted_hash(name) ^ first) & ((1 << FAMILY_BITS) - 1))
+			continue;
+		memcpy(family[n++], name, sizeof(name));
+	}
+}
+
+/* The @i-th name of a row of them, of at most @room - 1 bytes: @row 0 is the family. */
+static void make_name(char *to, size_t room, unsigned int row, unsigned int i)
+{
+	size_t length = 1 + (row + FILLS - i % FILLS) % (room - 1);
+
+	if (!row) {
+		snprintf(to, room, "%s", family[i % FAMILY]);
+		return;
+	}
+	memset(to, 'a' + row % 26, length);
+	to[length] = '\0';
+	/* as many as can be told apart in that length */
+	for (; i && length--; i /= 26)
+		to[length] = 'A' + i % 26;
+}
+
+/* ---- calls ---- */
+
 static const struct kbarman_event events[] = {
 	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock" },
 	{ .type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "faults" },
@@ -208,6 +274,13 @@ static int call_configure(int fd, uint64_t bits)
 		.events_ptr = (uintptr_t)some, .cpus_ptr = (uintptr_t)cpus,
 		.pids_ptr = (uintptr_t)pids };
 
+	if (!take(&bits, 3)) {
+		/* so small that they are full soon */
+		c.max_tasks = 1 << take(&bits, 4);
+		c.max_maps = 1 << take(&bits, 4);
+		c.max_strings = 1024;
+		c.max_series = 1 << take(&bits, 9);
+	}
 	if (c.flags & (KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL))
 		c.max_stack = take(&bits, 4) ? 1 << take(&bits, 11) : 0;
 	memcpy(some, events, sizeof(some));
@@ -262,6 +335,79 @@ static int call_series(int fd, uint64_t bits)
 	s.chart_flags = take(&bits, 17);
 	spoil(&s, sizeof(s), &bits);
 	return counted(fd, KBARMAN_MARK_SERIES, placed(&s, sizeof(s), &bits));
+}
+
+/* ---- full tables ---- */
+
+static int make_series(int fd, const char *chart, const char *name)
+{
+	struct kbarman_mark_series s = {
+		.size = sizeof(s), .multiplier = 0x3ff0000000000000ULL, .series_class = 1,
+		.display = 1, .series_composition = 1, .rendering_type = 1 };
+
+	snprintf(s.chart, sizeof(s.chart), "%s", chart);
+	snprintf(s.name, sizeof(s.name), "%s", name);
+	return call(fd, KBARMAN_MARK_SERIES, &s);
+}
+
+/* Series of one chart or of one each, until a name of one byte does not fit any more. */
+static void fill_series(int fd, uint64_t bits)
+{
+	unsigned int row = take(&bits, 8), own_chart = take(&bits, 2), n = 1 + take(&bits, FILLS), i;
+	unsigned int refused = 0;
+	char chart[64], name[64];
+
+	for (i = 0; i < n && refused < 70; i++) {
+		make_name(name, sizeof(name), row, i);
+		make_name(chart, own_chart ? sizeof(chart) - 30 : 2, row + 1, own_chart ? i : 0);
+		refused += make_series(fd, chart, name) == -ENOSPC;
+	}
+}
+
+static void fill_maps(int fd, uint64_t bits)
+{
+	unsigned int row = take(&bits, 8), n = 1 + take(&bits, FILLS), i;
+	char name[256];
+
+	for (i = 0; i < n; i++) {
+		struct kbarman_map_row map = {
+			.task_id = take(&bits, 3) ? (uint32_t)getpid() : i,
+			.base_address = (uint64_t)i << 12, .length = 4096, .image_ptr = (uintptr_t)name };
+		struct kbarman_add_maps add = { .size = sizeof(add), .count = 1,
+						.rows_ptr = (uintptr_t)&map };
+
+		make_name(name, sizeof(name), row, i);
+		map.image_length = strlen(name);
+		if (call(fd, KBARMAN_ADD_MAPS, &add) && i > 20)
+			break;
+	}
+}
+
+/* Other names for this task, of which each needs a row and a string. */
+static void fill_tasks(uint64_t bits)
+{
+	unsigned int row = take(&bits, 8), n = 1 + take(&bits, FILLS), i;
+	char name[16];
+
+	for (i = 0; i < n; i++) {
+		make_name(name, sizeof(name), row, i);
+		prctl(PR_SET_NAME, name);
+	}
+	prctl(PR_SET_NAME, "fuzz");
+}
+
+static void fill(int fd, uint64_t bits)
+{
+	switch (take(&bits, 4)) {
+	case 0:
+		fill_maps(fd, bits);
+		break;
+	case 1:
+		fill_tasks(bits);
+		break;
+	default:
+		fill_series(fd, bits);
+	}
 }
 
 /* Up to where to consume: often to the end of what was written. */
@@ -486,7 +632,8 @@ static void reopen(unsigned int i, uint64_t bits)
 }
 
 /* The first ones of their kinds, of 64. */
-enum { CONFIGURES = 3, STARTS = 11, MAKES_SERIES = 23, WRITES = 27, CONSUMES = 56 };
+enum { CONFIGURES = 3, STARTS = 11, MAKES_SERIES = 23, WRITES = 27, FILLS_TABLE = 53,
+       CONSUMES = 56 };
 
 /* With the first descriptor a program gets furthest. */
 #define FIRST_FILE	64
@@ -553,6 +700,9 @@ static void any_call(struct step s)
 		accepted[CALL(KBARMAN_MARK_STATE)]++;
 		close(fd);
 		break;
+	case 53:
+		fill(files[i], s.how);
+		break;
 	case 52:
 		/* work, for what records */
 		usleep(take(&s.how, 3000));
@@ -560,6 +710,126 @@ static void any_call(struct step s)
 	default:
 		call_simple(files[i], kind % 5 ? 1 + kind % 5 : 0, s.how);
 	}
+}
+
+/* ---- many writers ---- */
+
+static pid_t writers[WRITERS];
+
+/* Some marks in one write(), to series that there may be. */
+static void write_some(int fd, uint64_t *state)
+{
+	uint64_t bits = random_next(state), bytes[128] = { 0 };
+	unsigned int n = 1 + take(&bits, 4), i;
+	size_t at = 0;
+
+	for (i = 0; i < n; i++) {
+		struct kbarman_mark mark = { .size = sizeof(mark), .type = take(&bits, 5) };
+
+		if (mark.type == KBARMAN_MARK_COUNTER)
+			mark.series = take(&bits, 64);
+		else
+			mark.text_bytes = take(&bits, 200);
+		memcpy((char *)bytes + at, &mark, sizeof(mark));
+		memset((char *)bytes + at + sizeof(mark), 'w', mark.text_bytes);
+		at += sizeof(mark) + (mark.text_bytes + 7) / 8 * 8;
+	}
+	(void)!write(fd, bytes, at);
+}
+
+/* Another user, whom the mode of the device does not stop. */
+static bool become(uid_t user)
+{
+	struct __user_cap_header_struct header = { _LINUX_CAPABILITY_VERSION_3, 0 };
+	struct __user_cap_data_struct data[2] = { { .effective = 1 << CAP_DAC_OVERRIDE,
+						    .permitted = 1 << CAP_DAC_OVERRIDE } };
+
+	return !prctl(PR_SET_KEEPCAPS, 1) && !setresuid(user, user, user) &&
+	       !syscall(SYS_capset, &header, data);
+}
+
+/* One that may do no more than write: never a recorder. It goes on until it is killed. */
+static void write_on(unsigned int number, uint64_t state, pid_t parent)
+{
+	int fd = -1;
+
+	signal(SIGUSR1, SIG_DFL);
+	signal(SIGTERM, SIG_DFL);
+	/* Two of them are one user. What root may write is left to the programs. */
+	if (!become(1000 + number / 2))
+		_exit(1);
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	while (getppid() == parent) {
+		uint64_t bits = random_next(&state);
+		char chart[64], name[64];
+		pid_t child;
+
+		more = state;
+		if (fd < 0 || !take(&bits, 32)) {
+			if (fd >= 0)
+				close(fd);
+			fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+		}
+		switch (take(&bits, 8)) {
+		case 0:
+			make_name(chart, take(&bits, 2) ? 2 : sizeof(chart), take(&bits, 4), bits % 7);
+			make_name(name, sizeof(name), take(&bits, 6), bits % FILLS);
+			make_series(fd, chart, name);
+			break;
+		case 1:
+			fill_series(fd, bits);
+			break;
+		case 2:
+			make_name(name, 16, take(&bits, 4), bits % FILLS);
+			prctl(PR_SET_NAME, name);
+			break;
+		case 3:
+			child = fork();
+			if (!child)
+				_exit(0);
+			if (child > 0)
+				waitpid(child, NULL, 0);
+			break;
+		default:
+			write_some(fd, &state);
+		}
+		usleep(200 + bits % 2000);
+	}
+	_exit(0);
+}
+
+static void writers_begin(void)
+{
+	pid_t parent = getpid();
+	unsigned int i;
+
+	/* Whom a writer leaves behind is waited for, too: it has the device open. */
+	prctl(PR_SET_CHILD_SUBREAPER, 1);
+	for (i = 0; i < WRITERS; i++) {
+		uint64_t seed = random_u64();
+
+		fflush(stdout);
+		writers[i] = fork();
+		if (!writers[i])
+			write_on(i, seed, parent);
+	}
+}
+
+static void writers_end(void)
+{
+	unsigned int i;
+	int status;
+
+	for (i = 0; i < WRITERS; i++) {
+		if (writers[i] <= 0)
+			continue;
+		kill(writers[i], SIGKILL);
+		waitpid(writers[i], &status, 0);
+		if (!fault && WIFEXITED(status))
+			fault = "a writer that ended before the others";
+	}
+	while (wait(&status) > 0)
+		;
 }
 
 /* What the device says of itself fits together: asked now and then, as no call is dearer. */
@@ -618,8 +888,11 @@ static void run(const struct program *program)
 /* Much is refused unless somebody records: so most programs begin like a recorder. */
 static void begin_recording(struct program *program)
 {
-	static const unsigned int first[] = { CONFIGURES, STARTS, MAKES_SERIES, WRITES, CONSUMES };
+	unsigned int first[] = { CONFIGURES, STARTS, MAKES_SERIES, WRITES, CONSUMES };
 	unsigned int i;
+
+	if (!random_below(4))
+		first[2] = FILLS_TABLE;
 
 	for (i = 0; i < ARRAY_SIZE(first) && i < program->nr; i++)
 		program->steps[i].what = (program->steps[i].what & -128ULL) | FIRST_FILE | first[i];
@@ -713,7 +986,9 @@ int main(int argc, char **argv)
 		lost("no memory");
 	for (i = 0; i < FILES; i++)
 		files[i] = -1;
+	family_begin();
 	marks_begin();
+	writers_begin();
 	coverage_begin();
 	if (path)
 		corpus_read(path);
@@ -725,6 +1000,7 @@ int main(int argc, char **argv)
 			keep(&program);
 	}
 	close_all();
+	writers_end();
 	if (path)
 		corpus_write(path);
 	tap_note("%lu calls in %lu programs; %lu places reached, %u programs kept%s",
