@@ -18,6 +18,9 @@
  *	FAKE_LIMIT	samples a second that Linux takes (100000)
  *	FAKE_KHZ	CPUs run at that most (not known)
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
+ *	FAKE_IMAGES	files, with ':' between them: the fake task has the first bytes of each
+ *			mapped, and there is a sample in each of them each millisecond
+ *	FAKE_RUNNING	somebody else records already, in overwrite mode
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
  *	FAKE_TASK	of that task (1)
@@ -92,6 +95,8 @@ static struct {
 	struct kbarman_clock_pair started, stopped;
 	uint64_t sleep;			/* ns */
 	bm_uintptr pc;
+	unsigned int nr_images;
+	uint64_t block;			/* bytes of a record */
 	pthread_t writer;
 	pthread_mutex_t lock;
 	unsigned int nr_series;		/* a chart each */
@@ -193,6 +198,28 @@ static bool add_row(const struct kbarman_map_row *row)
 	return true;
 }
 
+#define IMAGE_BYTES	0x4000
+#define IMAGE_BASE	0x10000000ULL
+
+/* A file of FAKE_IMAGES each, with as much room behind it. */
+static void add_images(void)
+{
+	const char *path = getenv("FAKE_IMAGES"), *end;
+
+	for (fake.nr_images = 0; path && *path; path = *end ? end + 1 : end) {
+		struct kbarman_map_row row = {
+			.task_id = 1,
+			.base_address = IMAGE_BASE + 2ULL * IMAGE_BYTES * fake.nr_images,
+			.length = IMAGE_BYTES,
+			.image_ptr = (uintptr_t)path,
+		};
+
+		end = strchrnul(path, ':');
+		row.image_length = (uint32_t)(end - path);
+		fake.nr_images += add_row(&row);
+	}
+}
+
 static void reset_tables(void)
 {
 	struct tables *t = fake.tables;
@@ -245,14 +272,15 @@ struct sample {
 	__u64 counter;
 } __attribute__((packed, aligned(4)));
 
-static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bool sample)
+/* @pc: of a sample of @task; 0: a switch to it. */
+static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm_uintptr pc,
+			 uint64_t counter)
 {
 	struct bm_datastore_header_data *store = fake.stores[cpu];
 	uint64_t w = store->write_offset, r = __atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE);
-	struct bm_protocol_task_switch *record;
-
 	/* Blocks are of one size that divides the ring: no padding, no straddling. */
-	const uint64_t block = fake.pc ? 64 : 32, length = block - sizeof(bm_uintptr);
+	const uint64_t block = fake.block, length = block - sizeof(bm_uintptr);
+	void *record;
 
 	if (w + block - r > store->buffer_length) {
 		if (fake.config.mode == KBARMAN_MODE_STREAM) {
@@ -267,18 +295,33 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bo
 	*word_at(cpu, w) = (bm_uintptr)length;
 	record = (void *)(word_at(cpu, w) + 1);
 	memset(record, 0, length);	/* what was there is not a part of it */
-	*record = (struct bm_protocol_task_switch){
-		.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
-	if (sample)
-		*(struct sample *)(void *)record = (struct sample){
-			.fields = { { BM_RECORD_SAMPLE_WITH_PC, cpu, timestamp },
-				    setting("FAKE_TASK", 1), 0 },
-			.pc = fake.pc, .counter = 1000 };
+	if (pc)
+		*(struct sample *)record = (struct sample){
+			.fields = { { BM_RECORD_SAMPLE_WITH_PC, cpu, timestamp }, task, 0 },
+			.pc = pc, .counter = counter };
+	else
+		*(struct bm_protocol_task_switch *)record = (struct bm_protocol_task_switch){
+			.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
 	store->total_written += block;
 	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);
 	fake.written[cpu]++;
 	if (w + block - r >= fake.config.watermark)
 		wake();
+}
+
+/* The @number-th of a burst. */
+static void write_fake(unsigned int cpu, unsigned int number)
+{
+	if (fake.pc && number % 4 == 3)
+		write_record(cpu, ticks(), setting("FAKE_TASK", 1), fake.pc, 1000);
+	else
+		write_record(cpu, ticks(), number % 2, 0, 0);
+}
+
+/* It goes through the image, and through each of its symbols. */
+static bm_uintptr image_pc(unsigned int cpu, unsigned int image)
+{
+	return IMAGE_BASE + 2ULL * IMAGE_BYTES * image + fake.written[cpu] * 16 % IMAGE_BYTES;
 }
 
 static void write_burst(void)
@@ -287,7 +330,11 @@ static void write_burst(void)
 	for (unsigned int i = 0; i < fake.rate; i++)
 		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 			if (cpu != fake.idle)
-				write_record(cpu, ticks(), i % 2, fake.pc && i % 4 == 3);
+				write_fake(cpu, i);
+	for (unsigned int i = 0; i < fake.nr_images; i++)
+		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
+			if (cpu != fake.idle)
+				write_record(cpu, ticks(), 1, image_pc(cpu, i), 1);
 	pthread_mutex_unlock(&fake.lock);
 }
 
@@ -323,8 +370,11 @@ static int query(struct kbarman_query *q)
 		.clock_hz = 1000000000,
 		.min_ring_bytes = 65536,
 		.max_ring_bytes = 1 << 30,
-		.state = setting("FAKE_UNSTEADY", 0) ? KBARMAN_STATE_UNSTEADY : 0,
 		.mode = fake.config.mode,
+		.state = (setting("FAKE_UNSTEADY", 0) ? KBARMAN_STATE_UNSTEADY : 0) |
+			 (fake.tables ? KBARMAN_STATE_CONFIGURED : 0) |
+			 (fake.running ? KBARMAN_STATE_RUNNING : 0),
+		.session = fake.tables != NULL,
 		.ring_bytes = fake.config.ring_bytes,
 		.header_bytes = HEADER_BYTES,
 		.map_bytes = HEADER_BYTES + fake.own_bytes,
@@ -372,6 +422,7 @@ static int start(struct kbarman_start *s)
 	reset_tables();
 	add_task(0, "swapper");
 	add_task(1, "fake task");
+	add_images();
 	add_fact("kbarman.ext=1");
 	add_fact("kbarman.raw_base=%" PRIu64, (uint64_t)fake.started.raw_ns);
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
@@ -415,7 +466,7 @@ static int consume(const struct kbarman_consume *c)
 	if (fails("consume"))
 		return -1;
 	if (c->position < store->read_offset || c->position > store->write_offset ||
-	    c->position % 32) {
+	    c->position % fake.block) {
 		errno = EINVAL;
 		return -1;
 	}
@@ -560,6 +611,15 @@ static void *next(const char *name)
 	return dlsym(RTLD_NEXT, name);
 }
 
+static void begin_elsewhere(void)
+{
+	struct kbarman_configure config = { .mode = KBARMAN_MODE_OVERWRITE, .ring_bytes = 1 << 20 };
+	struct kbarman_start begin = { 0 };
+
+	configure(&config);
+	start(&begin);
+}
+
 static int fake_open(void)
 {
 	fake.nr_cpus = setting("FAKE_CPUS", 2);
@@ -567,7 +627,10 @@ static int fake_open(void)
 	fake.idle = setting("FAKE_IDLE", MAX_CPUS);
 	fake.sleep = setting("FAKE_SLEEP", 0) * 1000000ULL;
 	fake.pc = getenv("FAKE_PC") ? (bm_uintptr)strtoull(getenv("FAKE_PC"), NULL, 0) : 0;
+	fake.block = getenv("FAKE_IMAGES") || fake.pc ? 64 : 32;
 	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (setting("FAKE_RUNNING", 0))
+		begin_elsewhere();
 	return fake.fd;
 }
 

@@ -15,7 +15,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap
 from make_capture import Maker
 
-SOURCE = r"""
+DEEDS = r"""
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -35,6 +35,8 @@ SOURCE = r"""
 #include <unistd.h>
 
 static const char *path;
+
+static long more(const char *name);
 
 static long deed(const char *name)
 {
@@ -120,6 +122,12 @@ static long deed(const char *name)
 		return unshare(CLONE_NEWUSER);
 	if (!strcmp(name, "push-input"))
 		return ioctl(0, TIOCSTI, "x") && errno != ENOTTY ? 0 : -1;
+	return more(name);
+}
+"""
+SOURCE = DEEDS + r"""
+static long more(const char *name)
+{
 	fprintf(stderr, "no such deed: %s\n", name);
 	abort();
 }
@@ -183,12 +191,12 @@ def want(what="seccomp"):
         raise tap.Skip(f"this kernel has no {what}")
 
 
-def villain(directory):
+def villain(directory, text=SOURCE):
     path = os.path.join(directory, "villain.so")
     source = os.path.join(directory, "villain.c")
     if not os.path.exists(path):
         with open(source, "w", encoding="ascii") as file:
-            file.write(SOURCE)
+            file.write(text)
         subprocess.run(["cc", "-shared", "-fPIC", "-w", "-o", path, source], check=True)
     return path
 

@@ -8,6 +8,7 @@
 #include <kbarman/symbol.h>
 
 #include "cli.h"
+#include "decoder.h"
 #include "sandbox.h"
 #include "symbols.h"
 
@@ -51,11 +52,13 @@ int cmd_bundle(int argc, char **argv)
 	if (strcmp(path, "-") == 0)
 		return cli_fail("a capture on standard input has no name to put the symbols "
 				"beside: give the file");
+	cli_decoder_start();
 	cli_progress("saving symbols", false);
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &path, .nr_inputs = 1, .output = path,
-					    .processes = true });
+					    .processes = true, .decoder = true });
 	ret = kb_capture_save_symbols(path, &symbols, complain, NULL, &err);
 	cli_progress_end();
+	cli_decoder_report();
 	if (ret < 0)
 		return cli_fail_error(&err);
 	if (ret)

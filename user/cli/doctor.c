@@ -386,7 +386,7 @@ static enum verdict check_headers(struct doctor *doctor)
 	return say(doctor, WORSE, "none for %.100s", doctor->system.release);
 }
 
-/* What keeps a file that was made to do harm from doing it; recording does without. */
+/* What keeps a file that was made to do harm from doing it. */
 static enum verdict check_sandbox(struct doctor *doctor)
 {
 	bool seccomp;

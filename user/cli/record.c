@@ -27,6 +27,7 @@
 
 #include "cli.h"
 #include "command.h"
+#include "decoder.h"
 #include "processes.h"
 #include "record_extra.h"
 #include "record_output.h"
@@ -723,6 +724,8 @@ int cmd_record(int argc, char **argv)
 	rec->signals = -1;
 	record_output_init(&rec->output);
 	ret = parse_options(&rec->options, argc, argv, &done);
+	if (!done && rec->options.bundle)
+		cli_decoder_start();
 	if (!done)
 		ret = record(rec);
 

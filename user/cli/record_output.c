@@ -10,6 +10,7 @@
 #include <kbarman/symbol.h>
 
 #include "cli.h"
+#include "decoder.h"
 #include "record_output.h"
 #include "export/annotate_side.h"
 #include "sides.h"
@@ -226,6 +227,7 @@ void record_output_symbols(struct record_output *out)
 
 	if (!out->spooled && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
 		cli_warn("other machines will not find the names of this capture: %s", err.text);
+	cli_decoder_report();
 }
 
 bool record_output_keep(struct record_output *out)

@@ -11,7 +11,9 @@
 #include <asm/termbits.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <grp.h>
 #include <linux/audit.h>
+#include <linux/capability.h>
 #include <linux/filter.h>
 #include <linux/seccomp.h>
 #include <sched.h>
@@ -21,6 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -54,6 +57,8 @@
 #endif
 #endif
 
+#define NOBODY	65534		/* the user and the group of whom the kernel does not know */
+
 static bool off;
 
 void cli_sandbox_off(void)
@@ -80,6 +85,15 @@ static bool debuginfod_wanted(void)
 	const char *urls = getenv("DEBUGINFOD_URLS");
 
 	return urls && *urls;
+}
+
+bool cli_sandbox_is_on(void)
+{
+#ifdef ARCH
+	return !off;
+#else
+	return false;
+#endif
 }
 
 #ifdef ARCH
@@ -179,6 +193,40 @@ static const int processes[] = {
 #endif
 };
 
+/* What asks another process to decode. */
+static const int ask[] = { SYS_pipe2, SYS_sendmsg, SYS_recvmsg };
+
+/*
+ * All that a decoder may do: read and write what it was given, and have memory. What it has open
+ * is its file, the pipe for its answer, and /dev/null.
+ */
+static const int decode[] = {
+	SYS_read, SYS_pread64, SYS_lseek, SYS_fstat, SYS_statx, SYS_write, SYS_writev, SYS_close,
+	SYS_brk, SYS_munmap, SYS_mremap, SYS_madvise,
+	SYS_rt_sigreturn, SYS_rt_sigprocmask, SYS_restart_syscall, SYS_exit, SYS_exit_group,
+	SYS_getpid, SYS_gettid, SYS_futex, SYS_sched_yield, SYS_getrandom, SYS_sysinfo,
+	SYS_clock_gettime, SYS_gettimeofday,
+#ifdef SYS_newfstatat
+	SYS_newfstatat,
+#endif
+#ifdef SYS_mmap2
+	SYS__llseek, SYS_fstat64, SYS_fstatat64, SYS_sigreturn, SYS_clock_gettime64,
+	SYS_futex_time64,
+#endif
+};
+
+/* What its keeper does beside that. No decoder may. */
+static const int keep[] = {
+	SYS_wait4, SYS_waitid, SYS_kill, SYS_sendmsg, SYS_recvmsg, SYS_ppoll, SYS_prlimit64,
+	SYS_seccomp, SYS_prctl, SYS_set_robust_list, SYS_getppid, SYS_clone,
+#ifdef SYS_open
+	SYS_poll, SYS_fork, SYS_vfork,
+#endif
+#ifdef SYS_mmap2
+	SYS_ppoll_time64, SYS_ugetrlimit, SYS_setrlimit,
+#endif
+};
+
 static const struct deadly {
 	int number;
 	const char *deed;
@@ -245,6 +293,7 @@ struct filter {
 
 #define ALLOW		SECCOMP_RET_ALLOW
 #define TRAP		SECCOMP_RET_TRAP
+#define KILL		SECCOMP_RET_KILL_PROCESS
 #define REFUSE(error)	(SECCOMP_RET_ERRNO | (error))
 
 static void add(struct filter *filter, unsigned short code, uint32_t k, uint8_t yes, uint8_t no)
@@ -329,7 +378,15 @@ static void allow_threads(struct filter *filter)
 	answer_call(filter, SYS_clone3, REFUSE(ENOSYS));
 }
 
-static void build(struct filter *filter, bool files, bool network, bool threads)
+static void check_machine(struct filter *filter, uint32_t otherwise)
+{
+	load(filter, offsetof(struct seccomp_data, arch));
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
+	answer(filter, otherwise);
+	load(filter, offsetof(struct seccomp_data, nr));
+}
+
+static void build(struct filter *filter, bool files, bool network, bool threads, bool decoder)
 {
 	/* the last two of sockets */
 	static const uint32_t asked[] = { TCGETS, TCGETS2, TIOCGWINSZ, FIONREAD, FIONBIO };
@@ -338,14 +395,13 @@ static void build(struct filter *filter, bool files, bool network, bool threads)
 	static const uint32_t self[] = { 0 };
 	uint32_t pid = (uint32_t)getpid();
 
-	load(filter, offsetof(struct seccomp_data, arch));
-	add(filter, BPF_JMP | BPF_JEQ | BPF_K, ARCH, 1, 0);
-	answer(filter, TRAP);
-	load(filter, offsetof(struct seccomp_data, nr));
+	check_machine(filter, TRAP);
 	ANSWER_CALLS(filter, harmless, ALLOW);
 	ANSWER_CALLS(filter, change_files, files ? ALLOW : REFUSE(EPERM));
 	if (network)
 		ANSWER_CALLS(filter, talk, ALLOW);
+	if (decoder)
+		ANSWER_CALLS(filter, ask, ALLOW);
 	if (threads)
 		allow_threads(filter);
 	ANSWER_CALLS(filter, processes, REFUSE(EPERM));
@@ -373,16 +429,67 @@ static void build(struct filter *filter, bool files, bool network, bool threads)
 	answer(filter, REFUSE(ENOSYS));
 }
 
-static void confine_calls(bool files, bool network, bool threads)
+static void install(struct filter *filter)
+{
+	struct sock_fprog program = { .filter = filter->code, .len = filter->nr };
+
+	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+}
+
+static void confine_calls(bool files, bool network, bool threads, bool decoder)
 {
 	static struct filter filter;
-	struct sock_fprog program = { .filter = filter.code };
 	struct sigaction action = { .sa_sigaction = stopped, .sa_flags = SA_SIGINFO };
 
-	build(&filter, files, network, threads);
-	program.len = filter.nr;
+	build(&filter, files, network, threads, decoder);
 	sigaction(SIGSYS, &action, NULL);
-	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
+	install(&filter);
+}
+
+/* Memory of any kind but code. */
+static void allow_data(struct filter *filter, int number)
+{
+	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
+	load_argument(filter, 2);
+	add(filter, BPF_JMP | BPF_JSET | BPF_K, PROT_EXEC, 0, 1);
+	answer(filter, REFUSE(EPERM));
+	answer(filter, ALLOW);
+}
+
+/* All in one, as it is made once: a decoder adds no more than confine_decoder(). */
+static void confine_keeper(void)
+{
+	static const uint32_t asked_of_files[] = { F_GETFD, F_GETFL };
+	static struct filter filter;
+
+	check_machine(&filter, KILL);
+	ANSWER_CALLS(&filter, decode, ALLOW);
+	ANSWER_CALLS(&filter, keep, ALLOW);
+#ifdef SYS_mmap
+	allow_data(&filter, SYS_mmap);
+#endif
+#ifdef SYS_mmap2
+	allow_data(&filter, SYS_mmap2);
+#endif
+	allow_data(&filter, SYS_mprotect);
+	allow_values(&filter, SYS_fcntl, 1, asked_of_files, 2, REFUSE(EINVAL));
+#ifdef SYS_fcntl64
+	allow_values(&filter, SYS_fcntl64, 1, asked_of_files, 2, REFUSE(EINVAL));
+#endif
+	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+		answer_call(&filter, deadly[i].number, KILL);
+	answer(&filter, REFUSE(ENOSYS));
+	install(&filter);
+}
+
+static void confine_decoder(void)
+{
+	static struct filter filter;
+
+	check_machine(&filter, KILL);
+	ANSWER_CALLS(&filter, keep, KILL);
+	answer(&filter, ALLOW);
+	install(&filter);
 }
 
 /* ---- files ---- */
@@ -397,11 +504,40 @@ static void confine_calls(bool files, bool network, bool threads)
 			 LANDLOCK_ACCESS_FS_MAKE_CHAR | LANDLOCK_ACCESS_FS_MAKE_SOCK | \
 			 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
 			 LANDLOCK_ACCESS_FS_MAKE_SYM)
-#define TRUNCATE_RIGHT	(1ULL << 14)	/* from version 3 on, and not in older headers */
+#define READ_RIGHTS	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
+/* from later versions on, and not in older headers */
+#define REFER_RIGHT	(1ULL << 13)
+#define TRUNCATE_RIGHT	(1ULL << 14)
+#define IOCTL_RIGHT	(1ULL << 15)
 
 static int landlock_version(void)
 {
 	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
+}
+
+/* No file, and where the kernel knows of that: no connection, and no signal to others. */
+static void confine_to_nothing(void)
+{
+	/* longer than older headers have it: see landlock(7) */
+	struct { uint64_t files, network, scopes; } all = { .files = ALL_RIGHTS | READ_RIGHTS };
+	int version = landlock_version(), ruleset;
+
+	if (version >= 2)
+		all.files |= REFER_RIGHT;
+	if (version >= 3)
+		all.files |= TRUNCATE_RIGHT;
+	if (version >= 5)
+		all.files |= IOCTL_RIGHT;
+	if (version >= 4)
+		all.network = 3;	/* to bind, to connect */
+	if (version >= 6)
+		all.scopes = 3;		/* abstract sockets, signals */
+	ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, version >= 6 ? sizeof(all) :
+			       version >= 4 ? 2 * sizeof(uint64_t) : sizeof(uint64_t), 0);
+	if (ruleset < 0)
+		return;
+	syscall(SYS_landlock_restrict_self, ruleset, 0);
+	close(ruleset);
 }
 
 static void permit(int ruleset, const char *path, uint64_t rights)
@@ -465,6 +601,10 @@ static void confine_files(const struct cli_sandbox *wanted, const char *spool)
 	(void)spool;
 }
 
+static void confine_to_nothing(void)
+{
+}
+
 #endif
 
 /* Files without a name need no right to make others; few file systems have none. */
@@ -510,7 +650,36 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	 */
 	if (!debuginfod && !limits.processes && (limits.output || spool))
 		confine_files(&limits, spool);
-	confine_calls(files, limits.network || debuginfod, debuginfod);
+	confine_calls(files, limits.network || debuginfod, debuginfod, limits.decoder);
+}
+
+/* Nobody in particular: where the kernel has no sandbox, files of others are still closed. */
+static void give_up_user(void)
+{
+	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
+	struct __user_cap_data_struct none[2] = { 0 };
+
+	if (!geteuid() && !setgroups(0, NULL) && !setresgid(NOBODY, NOBODY, NOBODY) &&
+	    setresuid(NOBODY, NOBODY, NOBODY))
+		_exit(CLI_IMPOSSIBLE);
+	prctl(PR_CAP_AMBIENT, PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0);
+	syscall(SYS_capset, &header, none);
+}
+
+void cli_sandbox_keeper(void)
+{
+	give_up_user();
+	/* No core of it is dumped, and nobody looks into it. */
+	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
+	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
+		return;
+	confine_to_nothing();
+	confine_keeper();
+}
+
+void cli_sandbox_decoder(void)
+{
+	confine_decoder();
 }
 
 void cli_sandbox_features(bool *seccomp, int *landlock)
@@ -530,6 +699,15 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 {
 	(void)wanted;
 	(void)debuginfod_wanted;
+	(void)off;
+}
+
+void cli_sandbox_keeper(void)
+{
+}
+
+void cli_sandbox_decoder(void)
+{
 }
 
 void cli_sandbox_features(bool *seccomp, int *landlock)

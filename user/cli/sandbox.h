@@ -21,6 +21,7 @@ struct cli_sandbox {
 	bool network;		/* the output goes to a connection */
 	bool processes;		/* living ones are asked for the files that they have mapped:
 				 * nobody under Landlock may */
+	bool decoder;		/* ELF files are decoded by somebody else: decoder.h */
 };
 
 /*
@@ -37,6 +38,18 @@ bool cli_is_pipe(const char *path);
 
 /* --no-sandbox, for all verbs. */
 void cli_sandbox_off(void);
+
+/* Is there one to be had in this build, and was it not switched off? */
+bool cli_sandbox_is_on(void);
+
+/*
+ * For the keeper of decoders (decoder.h): gives up all rights but to answer its parent and to
+ * start decoders, which inherit what it has left. It can open no file.
+ */
+void cli_sandbox_keeper(void);
+
+/* For a decoder, which can use what it has open, and memory. */
+void cli_sandbox_decoder(void);
 
 /* What the kernel has of it. @landlock: its version, 0 if it has none. */
 void cli_sandbox_features(bool *seccomp, int *landlock);

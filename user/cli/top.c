@@ -10,6 +10,7 @@
 #include <errno.h>
 #include <inttypes.h>
 #include <poll.h>
+#include <search.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -29,9 +30,11 @@
 #include "analysis/hot.h"
 #include "analysis/sched.h"
 #include "cli.h"
+#include "decoder.h"
 #include "format/utf8.h"
 #include "json.h"
 #include "sample_rate.h"
+#include "sym/demangle.h"
 #include "symbols.h"
 
 #define RING_BYTES	(1U << 20)
@@ -61,7 +64,8 @@ struct top {
 	uint64_t number, frequency;
 	const char *events_text, *cpus_text;
 	bool people;
-	struct kb_symbol_options symbols;
+	struct kb_symbol_options symbols;	/* with raw names: see readable() */
+	bool raw_names;			/* asked for */
 
 	struct kb_device *device;
 	struct kbarman_query query;
@@ -73,6 +77,9 @@ struct top {
 	struct kb_json json;
 
 	struct kb_symbolizer *symbolizer;	/* of all refreshes: symbols are read once */
+	struct kb_demangler demangler;
+	void *names;			/* as people write them: tsearch(3) */
+
 	uint64_t since;			/* ticks: what is later is new; 0 at first */
 	struct kbarman_stats stats;
 };
@@ -382,6 +389,46 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 	}
 }
 
+struct name {
+	char *raw, *readable;		/* readable NULL: it is as good */
+};
+
+static int compare_names(const void *left, const void *right)
+{
+	return strcmp(((const struct name *)left)->raw, ((const struct name *)right)->raw);
+}
+
+static void free_name(void *data)
+{
+	struct name *name = data;
+
+	free(name->raw);
+	free(name->readable);
+	free(name);
+}
+
+/* A symbol for people. To ask takes a process each time: only for what is shown, and once. */
+static const char *readable(struct top *top, const char *raw)
+{
+	struct name key = { .raw = (char *)raw }, *name, **node;
+
+	if (raw[0] != '_' || top->raw_names)
+		return raw;
+	node = tfind(&key, &top->names, compare_names);
+	if (node)
+		return (*node)->readable ?: raw;
+	name = calloc(1, sizeof(*name));
+	if (!name)
+		return raw;
+	name->raw = strdup(raw);
+	name->readable = kb_demangle(&top->demangler, raw);
+	if (!name->raw || !tsearch(name, &top->names, compare_names)) {
+		free_name(name);
+		return raw;
+	}
+	return name->readable ?: raw;
+}
+
 static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 {
 	const struct kb_hot_row *hot = view->rows;
@@ -395,7 +442,7 @@ static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 	for (uint32_t i = 0; i < view->nr_work_rows && i < rows; i++)
 		put_share(top, percent(hot[i].weight, view->totals.weight), "  %-16s  %-20s  [%c] %s",
 			  hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
-			  *hot[i].symbol ? hot[i].symbol : "[unknown]");
+			  *hot[i].symbol ? readable(top, hot[i].symbol) : "[unknown]");
 }
 
 static void show_json(struct top *top, struct view *view, const struct kbarman_stats *stats)
@@ -442,7 +489,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_begin(json, "symbol");
 		kb_json_string(json, "task", hot[i].task);
 		kb_json_string(json, "image", hot[i].image);
-		kb_json_string(json, "symbol", *hot[i].symbol ? hot[i].symbol : NULL);
+		kb_json_string(json, "symbol", *hot[i].symbol ? readable(top, hot[i].symbol) : NULL);
 		kb_json_u64(json, "samples", hot[i].samples);
 		kb_json_double(json, "percent", percent(hot[i].weight, view->totals.weight));
 		kb_json_bool(json, "idle", hot[i].idle);
@@ -631,8 +678,14 @@ int cmd_top(int argc, char **argv)
 		cli_warn("what is '%s'?", argv[optind]);
 		return cli_usage(false, usage);
 	}
+	top.raw_names = top.symbols.raw_names;
+	top.symbols.raw_names = true;
+	cli_decoder_start();
 	ret = run(&top);
+	cli_decoder_report();
 	kb_symbolizer_destroy(top.symbolizer);
+	tdestroy(top.names, free_name);
+	kb_demangler_release(&top.demangler);
 	kb_out_destroy(top.json.out);
 	kb_device_close(top.device);
 	if (top.signals >= 0)

@@ -48,15 +48,19 @@ int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options 
 			    void (*say)(void *context, const char *sentence), void *context,
 			    struct kb_error *err)
 {
+	struct kb_symbol_options as_they_are = options ? *options : (struct kb_symbol_options) { 0 };
 	struct kb_symbolizer *symbolizer;
 	struct kb_barman *barman;
 	int damaged, ret;
+
+	/* What is saved are the linker's names. */
+	as_they_are.raw_names = true;
 
 	ret = kb_barman_open(&barman, capture, err);
 	if (ret)
 		return ret;
 	/* No capture's name: an older CAPTURE.symbols must not be taken for the truth. */
-	ret = kb_symbolizer_create(&symbolizer, barman, NULL, options, err);
+	ret = kb_symbolizer_create(&symbolizer, barman, NULL, &as_they_are, err);
 	if (!ret) {
 		struct kb_error write_error = { 0 };
 

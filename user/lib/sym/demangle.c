@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "sym/decode.h"
 #include "sym/demangle.h"
 #include "sym/demangle_rust.h"
 
@@ -71,12 +72,30 @@ static char *demangle_stem(struct kb_demangler *demangler, const char *name)
 	return text;
 }
 
+/* Some other process tells, by a symbol of that name. */
+static char *demangle_elsewhere(const char *name)
+{
+	struct kb_question question = { .what = KB_QUESTION_NAME };
+	struct kb_elf found = { 0 };
+	char *text = NULL;
+
+	if ((name[1] != 'R' && name[1] != 'Z') || strlen(name) >= sizeof(question.name))
+		return NULL;
+	strcpy(question.name, name);
+	if (!kb_decode_elsewhere(&question, -1, name, &found, NULL) && found.symbols.nr_symbols == 1)
+		text = strdup(kb_symtab_name(&found.symbols, &found.symbols.symbols[0]));
+	kb_elf_release(&found);
+	return text;
+}
+
 char *kb_demangle(struct kb_demangler *demangler, const char *name)
 {
 	char *text;
 
 	if (name[0] != '_')
 		return NULL;
+	if (kb_decodes_elsewhere())
+		return demangle_elsewhere(name);
 	if (name[1] == 'R')
 		return kb_demangle_rust(name);
 	if (name[1] != 'Z')

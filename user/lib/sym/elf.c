@@ -4,23 +4,19 @@
  * are read, not mapped, so that one that shrinks meanwhile can't kill the reader.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <gelf.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include <zlib.h>
 
+#include "sym/decode.h"
 #include "sym/elf.h"
 #include "sym/minidebug.h"
 #include "sym/plt.h"
+#include "sym/regular.h"
 
-#define MAX_SEGMENTS	64U		/* to load; programs have two to five */
 #define MAX_SECTIONS	(1U << 20)
-
-static int add_debug(struct kb_elf *elf, const char *path, bool trusted);
 
 /* A symbol needs its section's limits, and whether there is code in it. */
 struct section {
@@ -60,7 +56,7 @@ static int load_segments(struct loader *loader)
 
 	if (elf_getphdrnum(loader->elf, &nr))
 		return damaged(loader, "program headers");
-	out->segments = calloc(MAX_SEGMENTS, sizeof(*out->segments));
+	out->segments = calloc(KB_ELF_MAX_SEGMENTS, sizeof(*out->segments));
 	if (!out->segments)
 		return fail(loader, -ENOMEM, "needs more memory than there is");
 	for (i = 0; i < nr && i <= INT32_MAX; i++) {
@@ -71,7 +67,7 @@ static int load_segments(struct loader *loader)
 		if (phdr.p_type != PT_LOAD || !phdr.p_filesz ||
 		    phdr.p_filesz > UINT64_MAX - phdr.p_offset)
 			continue;
-		if (out->nr_segments == MAX_SEGMENTS)
+		if (out->nr_segments == KB_ELF_MAX_SEGMENTS)
 			return fail(loader, -EBADMSG, "is damaged: it has too many segments");
 		out->segments[out->nr_segments++] = (struct kb_elf_segment) {
 			.offset = phdr.p_offset,
@@ -308,21 +304,25 @@ static void load_identity(struct loader *loader)
 	}
 }
 
+static int with_elf(struct loader *loader, Elf *elf, int (*what)(struct loader *loader));
+static int load_debug(struct loader *loader);
+
 /* Symbols of the file that is packed in this one. Damage in there is no error. */
 static void load_minidebug(const struct loader *loader)
 {
 	Elf_Data *data = loader->minidebug ? elf_rawdata(loader->minidebug, NULL) : NULL;
-	char path[32];
-	int fd;
+	struct kb_elf found = { 0 };
+	struct loader inner = {
+		.out = &found, .wanted = loader->out, .path = loader->path, .trusted = true,
+	};
+	uint8_t *image;
+	size_t size;
 
-	if (!data || !data->d_buf || loader->out->has_symtab)
+	if (!data || !data->d_buf || loader->out->has_symtab ||
+	    kb_minidebug_unpack(data->d_buf, data->d_size, &image, &size))
 		return;
-	fd = kb_minidebug_unpack(data->d_buf, data->d_size);
-	if (fd < 0)
-		return;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	add_debug(loader->out, path, true);
-	close(fd);
+	with_elf(&inner, elf_memory((char *)image, size), load_debug);
+	free(image);
 }
 
 static int load(struct loader *loader)
@@ -351,49 +351,65 @@ static int load(struct loader *loader)
 	return ret;
 }
 
-/* Regular files only: anything else may block, or have effects of being read. */
-static int open_regular(const struct loader *loader, int *fd)
+/* Run @what on @elf, which it ends. */
+static int with_elf(struct loader *loader, Elf *elf, int (*what)(struct loader *loader))
 {
-	struct stat st;
+	int ret;
 
-	*fd = open(loader->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-	if (*fd < 0)
-		return kb_error_set(loader->err, -errno, KB_NO_OFFSET, "%s can't be read: %s",
-				    loader->path, strerror(errno));
-	if (fstat(*fd, &st) == 0 && S_ISREG(st.st_mode))
-		return 0;
-	close(*fd);
-	return fail(loader, -ENOEXEC, "is not a regular file");
-}
-
-/* Run @what on the file at loader->path. */
-static int with_file(struct loader *loader, int (*what)(struct loader *loader))
-{
-	int fd, ret;
-
-	if (elf_version(EV_CURRENT) == EV_NONE)
-		return damaged(loader, "libelf");
-	ret = open_regular(loader, &fd);
-	if (ret)
-		return ret;
-	loader->fd = fd;
-	loader->elf = elf_begin(fd, ELF_C_READ, NULL);
-	ret = loader->elf ? what(loader) : fail(loader, -ENOEXEC, "is not an ELF file");
-	elf_end(loader->elf);
-	close(fd);
+	loader->elf = elf;
+	ret = elf ? what(loader) : fail(loader, -ENOEXEC, "is not an ELF file");
+	elf_end(elf);
 	free(loader->sections);
 	return ret;
 }
 
-int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err)
+/* The same on the file that is open as @fd. */
+static int with_fd(struct loader *loader, int fd, int (*what)(struct loader *loader))
+{
+	if (elf_version(EV_CURRENT) == EV_NONE)
+		return damaged(loader, "libelf");
+	loader->fd = fd;
+	return with_elf(loader, elf_begin(fd, ELF_C_READ, NULL), what);
+}
+
+/* Open the file at @path, or say why not. */
+static int open_file(const char *path, struct kb_error *err)
+{
+	int fd = kb_open_regular(path, 0);
+
+	if (fd == -ENOTSUP)
+		return kb_error_set(err, -ENOEXEC, KB_NO_OFFSET, "%s is not a regular file", path);
+	if (fd < 0)
+		return kb_error_set(err, fd, KB_NO_OFFSET, "%s can't be read: %s", path,
+				    strerror(-fd));
+	return fd;
+}
+
+int kb_elf_read_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err)
 {
 	struct loader loader = { .out = elf, .path = path, .err = err };
 	int ret;
 
 	*elf = (struct kb_elf) { 0 };
-	ret = with_file(&loader, load);
+	ret = with_fd(&loader, fd, load);
 	if (ret)
 		kb_elf_release(elf);
+	return ret;
+}
+
+int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err)
+{
+	const struct kb_question question = { .what = KB_QUESTION_ELF };
+	int fd = open_file(path, err), ret;
+
+	*elf = (struct kb_elf) { 0 };
+	if (fd < 0)
+		return fd;
+	if (kb_decodes_elsewhere())
+		ret = kb_decode_elsewhere(&question, fd, path, elf, err);
+	else
+		ret = kb_elf_read_fd(elf, fd, path, err);
+	close(fd);
 	return ret;
 }
 
@@ -467,29 +483,59 @@ static int load_debug(struct loader *loader)
 	return ret;
 }
 
-static int add_debug(struct kb_elf *elf, const char *path, bool trusted)
+int kb_elf_add_debug_fd(struct kb_elf *elf, int fd)
 {
 	struct kb_elf found = { 0 };
-	struct loader loader = {
-		.out = &found, .wanted = elf, .path = path, .trusted = trusted,
-	};
-	int ret = with_file(&loader, load_debug);
+	struct loader loader = { .out = &found, .wanted = elf, .path = "" };
+	int ret = with_fd(&loader, fd, load_debug);
 
-	elf->has_symtab |= !ret && found.has_symtab && !trusted;
+	elf->has_symtab |= !ret && found.has_symtab;
+	return ret;
+}
+
+/* The same of a file that somebody else decodes. */
+static int add_debug_elsewhere(struct kb_elf *elf, int fd, const char *path)
+{
+	struct kb_question question = {
+		.what = KB_QUESTION_DEBUG, .build_id = elf->build_id,
+		.has_debuglink = elf->debuglink[0], .debuglink_crc = elf->debuglink_crc,
+	};
+	struct kb_elf found = { 0 };
+	int ret = kb_decode_elsewhere(&question, fd, path, &found, NULL);
+
+	if (!ret)
+		ret = kb_symtab_append(&elf->symbols, &found.symbols);
+	elf->has_symtab |= !ret && found.has_symtab;
+	kb_elf_release(&found);
 	return ret;
 }
 
 int kb_elf_add_debug(struct kb_elf *elf, const char *path)
 {
-	return add_debug(elf, path, false);
+	int fd = open_file(path, NULL), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = kb_decodes_elsewhere() ? add_debug_elsewhere(elf, fd, path) :
+		kb_elf_add_debug_fd(elf, fd);
+	close(fd);
+	return ret;
 }
 
 int kb_elf_check_dwarf(const struct kb_elf *elf, const char *path)
 {
 	struct kb_elf found = { 0 }, wanted = *elf;
 	struct loader loader = { .out = &found, .wanted = &wanted, .path = path };
+	int fd, ret;
 
-	return with_file(&loader, check_dwarf);
+	if (kb_decodes_elsewhere())	/* who does so has no lines */
+		return -ENODATA;
+	fd = open_file(path, NULL);
+	if (fd < 0)
+		return fd;
+	ret = with_fd(&loader, fd, check_dwarf);
+	close(fd);
+	return ret;
 }
 
 void kb_elf_release(struct kb_elf *elf)

@@ -20,6 +20,7 @@ struct kb_elf_segment {
 	bool executable;
 };
 
+#define KB_ELF_MAX_SEGMENTS	64U	/* to load; programs have two to five */
 #define KB_BUILD_ID_MAX	64
 
 /* What the linker says a file is; length 0: nothing. */
@@ -48,7 +49,10 @@ struct kb_elf {
  */
 int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err);
 
-/* The same, and sort. */
+/* The same of the file that is open as @fd, in this process; @path is what messages call it. */
+int kb_elf_read_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err);
+
+/* As kb_elf_read(), and sort. */
 int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err);
 
 /*
@@ -57,6 +61,7 @@ int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err);
  * is not; else as kb_elf_read(). Before the symbols are sorted.
  */
 int kb_elf_add_debug(struct kb_elf *elf, const char *path);
+int kb_elf_add_debug_fd(struct kb_elf *elf, int fd);	/* in this process */
 
 /* Is @path @elf's debug file by the same rule, and has it .debug_info? 0, -ESTALE, -ENODATA. */
 int kb_elf_check_dwarf(const struct kb_elf *elf, const char *path);

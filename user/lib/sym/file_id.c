@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* The file is mapped for a moment, to find it among our own mappings. */
-#include <fcntl.h>
 #include <inttypes.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,26 +9,32 @@
 #include <unistd.h>
 
 #include "sym/file_id.h"
+#include "sym/regular.h"
 
 #define NO_TIME_NS	2000000000ULL	/* earlier ones are made up */
+
+bool kb_file_id_of_line(const char *line, uintptr_t address, struct kb_device_inode *found)
+{
+	uintptr_t low;
+
+	return sscanf(line, "%" SCNxPTR "-%*x %*s %*x %x:%x %" SCNu64, &low, &found->major,
+		      &found->minor, &found->inode) == 4 && low == address;
+}
 
 /* What /proc/self/maps says of the mapping of @st at @address. */
 static bool find_mapping(uintptr_t address, const struct stat *st, char id[KB_FILE_ID])
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
-	unsigned int major, minor;
+	struct kb_device_inode inode;
 	bool found = false;
 	char *line = NULL;
-	uint64_t inode;
-	uintptr_t low;
 	size_t size = 0;
 
 	while (maps && !found && getline(&line, &size, maps) > 0)
-		found = sscanf(line, "%" SCNxPTR "-%*x %*s %*x %x:%x %" SCNu64, &low, &major,
-			       &minor, &inode) == 4 && low == address;
+		found = kb_file_id_of_line(line, address, &inode);
 	if (found)
-		snprintf(id, KB_FILE_ID, "%u:%u:%" PRIu64 ":%llu:%" PRIu64, major, minor, inode,
-			 (unsigned long long)st->st_size,
+		snprintf(id, KB_FILE_ID, "%u:%u:%" PRIu64 ":%llu:%" PRIu64, inode.major,
+			 inode.minor, inode.inode, (unsigned long long)st->st_size,
 			 (uint64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec);
 	free(line);
 	if (maps)
@@ -40,16 +44,15 @@ static bool find_mapping(uintptr_t address, const struct stat *st, char id[KB_FI
 
 bool kb_file_id(const char *path, char id[KB_FILE_ID])
 {
-	int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	int fd = kb_open_regular(path, 0);
 	bool found = false;
 	struct stat st;
 	void *page;
 
 	if (fd < 0)
 		return false;
-	/* Devices may not like to be mapped. Beyond the end of a file nothing is read. */
-	page = fstat(fd, &st) == 0 && S_ISREG(st.st_mode) ?
-		mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
+	/* Beyond the end of a file nothing is read. */
+	page = fstat(fd, &st) == 0 ? mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	if (page != MAP_FAILED) {
 		found = find_mapping((uintptr_t)page, &st, id);
 		munmap(page, 1);

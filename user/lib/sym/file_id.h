@@ -9,6 +9,7 @@
 #define KBARMAN_SYM_FILE_ID_H
 
 #include <stdbool.h>
+#include <stdint.h>
 
 #include <kbarman/text.h>
 
@@ -16,6 +17,14 @@
 
 /* Of the file at @path; false if it can't be told. */
 bool kb_file_id(const char *path, char id[KB_FILE_ID]);
+
+/* Does @line of /proc/PID/maps tell of the mapping that begins at @address, and of what file? */
+struct kb_device_inode {
+	unsigned int major, minor;
+	uint64_t inode;
+};
+
+bool kb_file_id_of_line(const char *line, uintptr_t address, struct kb_device_inode *found);
 
 /*
  * Has the one as much in it as the other, and since the same moment? So has a file that

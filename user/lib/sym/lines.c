@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "sym/decode.h"
 #include "sym/libdw.h"
 #include "sym/lines.h"
 
@@ -411,6 +412,8 @@ int kb_lines_open(struct kb_lines **out, const char *path, struct kb_error *err)
 	struct kb_lines *lines;
 	int ret;
 
+	if (kb_decodes_elsewhere())	/* who does so has no lines */
+		return -ENODATA;
 	if (!dw)
 		return kb_error_set(err, -ENOSYS, KB_NO_OFFSET, "lines need libdw: install the "
 				    "package libdw1 or elfutils-libs");

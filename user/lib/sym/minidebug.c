@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: MIT
-/* liblzma is opened when the first such section comes: few machines have any. */
+/*
+ * liblzma is opened when the first such section comes: few machines have any. Never closed
+ * again: it is asked for once.
+ */
 #include <dlfcn.h>
 #include <errno.h>
-#include <stdint.h>
+#include <pthread.h>
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "sym/minidebug.h"
 
@@ -19,22 +20,10 @@ typedef int (*buffer_decode)(uint64_t *memory_limit, uint32_t flags, const void 
 			     const uint8_t *in, size_t *in_at, size_t in_size, uint8_t *out,
 			     size_t *out_at, size_t out_size);
 
-static int write_all(int fd, const uint8_t *data, size_t size)
-{
-	while (size) {
-		ssize_t written = write(fd, data, size);
-
-		if (written <= 0)
-			return written ? -errno : -EIO;
-		data += written;
-		size -= written;
-	}
-	return 0;
-}
+static buffer_decode decode;
 
 /* Unpack with more and more room; @out is to be freed. */
-static int unpack(buffer_decode decode, const void *data, size_t size, uint8_t **out,
-		  size_t *unpacked)
+static int unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked)
 {
 	size_t room = size < 1 << 16 ? 1 << 19 : size * 8;
 	int ret = LZMA_BUF_ERROR;
@@ -54,29 +43,30 @@ static int unpack(buffer_decode decode, const void *data, size_t size, uint8_t *
 	return ret == LZMA_OK ? 0 : -EBADMSG;
 }
 
-int kb_minidebug_unpack(const void *data, size_t size)
+static void open_library(void)
 {
 	void *library = dlopen("liblzma.so.5", RTLD_LAZY | RTLD_LOCAL);
-	buffer_decode decode;
-	uint8_t *out = NULL;
-	size_t unpacked = 0;
-	int fd = -ENOSYS, ret;
 
-	if (!library)
+	if (library)
+		*(void **)&decode = dlsym(library, "lzma_stream_buffer_decode");
+}
+
+void kb_minidebug_prepare(void)
+{
+	static pthread_once_t once = PTHREAD_ONCE_INIT;
+
+	pthread_once(&once, open_library);
+}
+
+int kb_minidebug_unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked)
+{
+	int ret;
+
+	kb_minidebug_prepare();
+	if (!decode)
 		return -ENOSYS;
-	*(void **)&decode = dlsym(library, "lzma_stream_buffer_decode");
-	if (decode) {
-		ret = unpack(decode, data, size, &out, &unpacked);
-		fd = ret ? ret : memfd_create("minidebug", MFD_CLOEXEC);
-		if (!ret && fd < 0)
-			fd = -errno;
-		ret = fd < 0 ? 0 : write_all(fd, out, unpacked);
-		if (ret) {
-			close(fd);
-			fd = ret;
-		}
-		free(out);
-	}
-	dlclose(library);
-	return fd;
+	ret = unpack(data, size, out, unpacked);
+	if (ret)
+		free(*out);
+	return ret;
 }

@@ -7,12 +7,16 @@
 #define KBARMAN_SYM_MINIDEBUG_H
 
 #include <stddef.h>
+#include <stdint.h>
+
+/* Open liblzma, for who will not be able to open files any more. */
+void kb_minidebug_prepare(void);
 
 /*
- * Unpack @size bytes of such a section into a memory file. Returns its descriptor,
- * the caller's to close; -ENOSYS if liblzma is not on this machine, -EBADMSG if the
- * section is damaged or too large, or another negative errno.
+ * Unpack @size bytes of such a section into *@out, which is to be freed. 0; -ENOSYS if
+ * liblzma is not on this machine, -EBADMSG if the section is damaged or too large, or
+ * -ENOMEM.
  */
-int kb_minidebug_unpack(const void *data, size_t size);
+int kb_minidebug_unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked);
 
 #endif

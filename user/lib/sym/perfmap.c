@@ -10,10 +10,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "sym/decode.h"
 #include "sym/perfmap.h"
+#include "sym/regular.h"
 
 #define MAX_TEXT	(256U << 20)	/* bytes */
 
@@ -155,28 +156,42 @@ static int read_text(int fd, char **text, size_t *size)
 	return nr ? -errno : 0;
 }
 
+int kb_perfmap_read_fd(struct kb_symtab *symtab, int fd)
+{
+	char *text = NULL;
+	size_t size = 0;
+	int ret = read_text(fd, &text, &size);
+
+	if (!ret)
+		ret = kb_perfmap_parse(symtab, text, size);
+	free(text);
+	return ret;
+}
+
+static int read_elsewhere(struct kb_symtab *symtab, int fd, const char *path)
+{
+	const struct kb_question question = { .what = KB_QUESTION_PERFMAP };
+	struct kb_elf found = { 0 };
+	int ret = kb_decode_elsewhere(&question, fd, path, &found, NULL);
+
+	if (ret)
+		return ret;
+	*symtab = found.symbols;
+	return kb_symtab_sort(symtab);
+}
+
 int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid)
 {
-	size_t size = 0;
-	char *path, *text = NULL;
-	struct stat st;
+	char *path;
 	int fd, ret;
 
 	if (asprintf(&path, "%s/tmp/perf-%u.map", symfs, pid) < 0)
 		return -ENOMEM;
-	fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOFOLLOW);
-	ret = fd < 0 ? -errno : 0;
+	fd = kb_open_regular(path, O_NOFOLLOW);
+	ret = fd < 0 ? fd : kb_decodes_elsewhere() ? read_elsewhere(symtab, fd, path) :
+		kb_perfmap_read_fd(symtab, fd);
+	if (fd >= 0)
+		close(fd);
 	free(path);
-	if (ret)
-		/* cppcheck-suppress resourceLeak ; it was not opened */
-		return ret;
-	if (fstat(fd, &st) || !S_ISREG(st.st_mode))
-		ret = -EINVAL;
-	if (!ret)
-		ret = read_text(fd, &text, &size);
-	close(fd);
-	if (!ret)
-		ret = kb_perfmap_parse(symtab, text, size);
-	free(text);
 	return ret;
 }

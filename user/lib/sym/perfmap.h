@@ -15,6 +15,9 @@
  */
 int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid);
 
+/* The same of the map that is open as @fd, in this process. */
+int kb_perfmap_read_fd(struct kb_symtab *symtab, int fd);
+
 /* The same for @size bytes of text. */
 int kb_perfmap_parse(struct kb_symtab *symtab, const char *text, size_t size);
 

@@ -89,6 +89,22 @@ int kb_symtab_add(struct kb_symtab *symtab, uint64_t start, uint64_t size, uint6
 	return 0;
 }
 
+int kb_symtab_append(struct kb_symtab *symtab, const struct kb_symtab *more)
+{
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < more->nr_symbols && !ret; i++) {
+		const struct kb_symtab_symbol *symbol = &more->symbols[i];
+		const char *name = kb_symtab_name(more, symbol);
+
+		ret = kb_symtab_add(symtab, symbol->start, symbol->open ? 0 : symbol->size,
+				    symbol->open ? symbol->size : KB_SYMTAB_NO_LIMIT, name,
+				    strlen(name), symbol->rank, symbol->group);
+	}
+	return ret;
+}
+
 /*
  * Which of two names for one address: < 0 if it is @a's. What has a size comes
  * before a mere label, then binding counts; then perf's taste: the fewest leading

@@ -69,6 +69,9 @@ struct kb_symtab {
 int kb_symtab_add(struct kb_symtab *symtab, uint64_t start, uint64_t size, uint64_t limit,
 		  const char *name, size_t length, enum kb_symtab_rank rank, uint32_t group);
 
+/* Add all symbols of @more, which was not sorted. 0, -ENOMEM or -EFBIG. */
+int kb_symtab_append(struct kb_symtab *symtab, const struct kb_symtab *more);
+
 /* 0 or -ENOMEM. Nothing can be added afterwards. */
 int kb_symtab_sort(struct kb_symtab *symtab);
 

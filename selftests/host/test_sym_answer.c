@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Answers of a decoder, honest and other ones; and the library's readers with a decoder that is
+ * this process, so that all of their bytes go through an answer.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/tap.h"
+#include "sym/answer.h"
+#include "sym/decode.h"
+#include "sym/demangle.h"
+#include "sym/perfmap.h"
+
+struct bytes {
+	const uint8_t *at;
+	size_t left, piece;
+};
+
+static ssize_t some(void *context, void *to, size_t size)
+{
+	struct bytes *bytes = context;
+
+	if (size > bytes->piece)
+		size = bytes->piece;
+	if (size > bytes->left)
+		size = bytes->left;
+	memcpy(to, bytes->at, size);
+	bytes->at += size;
+	bytes->left -= size;
+	return size;
+}
+
+static int read_back(struct kb_elf *found, const uint8_t *data, size_t size, size_t piece)
+{
+	struct bytes bytes = { data, size, piece };
+
+	return kb_answer_read(found, some, &bytes);
+}
+
+/* ---- an answer that is written here ---- */
+
+static struct image {
+	struct kb_answer_head head;
+	struct kb_answer_segment segments[2];
+	struct kb_answer_symbol symbols[3];
+	char names[16];
+} __attribute__((packed)) good = {
+	.head = {
+		.magic = KB_ANSWER_MAGIC, .flags = KB_ANSWER_SYMTAB, .nr_segments = 2, .nr_symbols = 3,
+		.nr_stubs = 1, .build_id_length = 20, .names_length = 16, .debuglink = "a.debug",
+	},
+	.segments = { { 0, 0, 10, 0 }, { 0x1000, 0x2000, 0x100, 1 } },
+	.symbols = {
+		{ 0x2000, 0x10, 4, KB_RANK_GLOBAL, 0 },
+		{ 0x2010, UINT64_MAX, 3, KB_RANK_LOCAL, 1 },
+		{ UINT64_MAX - 1, 1, 6, KB_RANK_WEAK, 0 },
+	},
+	.names = "main\0two\0third!",
+};
+
+static int read_image(struct kb_elf *found, const struct image *image)
+{
+	return read_back(found, (const uint8_t *)image, sizeof(*image), SIZE_MAX);
+}
+
+static bool is_empty(const struct kb_elf *found)
+{
+	static const struct kb_elf none;
+
+	return memcmp(found, &none, sizeof(none)) == 0;
+}
+
+#define REFUSED(change, name) do {						\
+	struct image image = good;						\
+										\
+	change;									\
+	tap_ok(read_image(&found, &image) == -EPROTO && is_empty(&found), name);\
+} while (0)
+
+static void test_lies(void)
+{
+	struct kb_elf found;
+	size_t size;
+	bool all = true;
+
+	if (tap_is(read_image(&found, &good), 0, "a_good_answer_is_taken")) {
+		tap_is(found.symbols.nr_symbols, 3, "all_symbols_are_taken");
+		tap_is_string(kb_symtab_name(&found.symbols, &found.symbols.symbols[2]), "third!",
+			      "names_are_those_of_their_symbols");
+		tap_is(kb_symtab_sort(&found.symbols), 0, "they_can_be_sorted");
+		kb_elf_release(&found);
+	}
+	REFUSED(image.head.magic++, "another_magic_is_refused");
+	REFUSED(image.head.code = 1, "a_code_that_is_no_error_is_refused");
+	REFUSED(image.head.code = -EPERM, "an_error_that_no_decoder_has_is_refused");
+	REFUSED(image.head.flags = 4, "unknown_flags_are_refused");
+	REFUSED(image.head.nr_segments = KB_ELF_MAX_SEGMENTS + 1, "too_many_segments_are_refused");
+	REFUSED(image.head.nr_symbols = KB_SYMTAB_MAX + 1, "too_many_symbols_are_refused");
+	REFUSED(image.head.nr_symbols = 4, "symbols_that_are_not_there_are_refused");
+	REFUSED(image.head.nr_stubs = 4, "more_stubs_than_symbols_are_refused");
+	REFUSED(image.head.build_id_length = KB_BUILD_ID_MAX + 1, "a_long_build_id_is_refused");
+	REFUSED(image.head.names_length = UINT32_MAX, "too_long_names_are_refused");
+	REFUSED(image.head.names_length = 15, "names_without_an_end_are_refused");
+	REFUSED(strcpy(image.head.debuglink, "../../x"), "a_debuglink_into_a_folder_is_refused");
+	REFUSED(memset(image.head.debuglink, 'x', 256), "a_debuglink_without_an_end_is_refused");
+	REFUSED(image.segments[0].size = 0, "an_empty_segment_is_refused");
+	REFUSED(image.segments[1].size = UINT64_MAX, "a_segment_beyond_the_end_is_refused");
+	REFUSED(image.segments[1].executable = 2, "another_truth_is_refused");
+	REFUSED(image.symbols[0].size = 0, "an_empty_symbol_is_refused");
+	REFUSED(image.symbols[2].size = 2, "a_symbol_beyond_the_end_is_refused");
+	REFUSED(image.symbols[1].start = UINT64_MAX, "a_symbol_at_the_end_is_refused");
+	REFUSED(image.symbols[0].rank = KB_RANK_BOUNDARY, "a_boundary_is_refused");
+	REFUSED(image.symbols[0].rank = KB_RANK_GLOBAL + 1, "another_rank_is_refused");
+	REFUSED(image.symbols[1].open = 2, "another_kind_of_symbol_is_refused");
+	REFUSED(image.symbols[0].name_length = 0, "a_symbol_without_a_name_is_refused");
+	REFUSED(image.symbols[0].name_length = UINT32_MAX, "a_name_beyond_all_is_refused");
+	REFUSED(image.symbols[2].name_length = 5, "names_that_are_left_over_are_refused");
+	REFUSED(image.names[4] = 'x', "a_name_that_goes_on_is_refused");
+	REFUSED(image.names[0] = '\0', "an_empty_name_is_refused");
+	REFUSED(image.names[15] = 'x', "a_last_name_without_an_end_is_refused");
+
+	for (size = 0; size < sizeof(good); size++)
+		all &= read_back(&found, (uint8_t *)&good, size, SIZE_MAX) == -EPROTO &&
+		       is_empty(&found);
+	tap_ok(all, "an_answer_that_is_cut_anywhere_is_refused");
+	{
+		uint8_t more[sizeof(good) + 1] = { 0 };
+
+		memcpy(more, &good, sizeof(good));
+		tap_is(read_back(&found, more, sizeof(more), SIZE_MAX), -EPROTO,
+		       "an_answer_that_goes_on_is_refused");
+	}
+	{
+		struct kb_answer_head head = { .magic = KB_ANSWER_MAGIC, .code = -EBADMSG };
+
+		tap_is(read_back(&found, (uint8_t *)&head, sizeof(head), SIZE_MAX), -EBADMSG,
+		       "an_error_is_passed_on");
+	}
+}
+
+/* ---- whole ways ---- */
+
+static uint32_t asked;
+static size_t piece_size;
+
+/* A kb_decoder. */
+static int decode_here(void *context, const struct kb_question *question, int fd, const char *label,
+		       struct kb_elf *found)
+{
+	int answer = memfd_create("answer", 0), ret;
+	struct stat st;
+	uint8_t *data;
+
+	(void)label;
+	asked++;
+	kb_decode_by(NULL, NULL);
+	ret = kb_decode_answer(question, fd, answer);
+	kb_decode_by(decode_here, context);
+	if (ret || fstat(answer, &st))
+		exit(2);
+	data = mmap(NULL, st.st_size, PROT_READ, MAP_SHARED, answer, 0);
+	ret = read_back(found, data, st.st_size, piece_size);
+	munmap(data, st.st_size);
+	close(answer);
+	return ret;
+}
+
+static bool are_same(const struct kb_elf *a, const struct kb_elf *b)
+{
+	uint32_t i;
+
+	if (a->nr_segments != b->nr_segments || a->symbols.nr_symbols != b->symbols.nr_symbols ||
+	    memcmp(a->segments, b->segments, a->nr_segments * sizeof(*a->segments)) ||
+	    memcmp(&a->build_id, &b->build_id, sizeof(a->build_id)) ||
+	    a->nr_stubs != b->nr_stubs || a->has_symtab != b->has_symtab ||
+	    a->has_dwarf != b->has_dwarf || strcmp(a->debuglink, b->debuglink))
+		return false;
+	for (i = 0; i < a->symbols.nr_symbols; i++) {
+		const struct kb_symtab_symbol *x = &a->symbols.symbols[i];
+		const struct kb_symtab_symbol *y = &b->symbols.symbols[i];
+
+		if (x->start != y->start || x->size != y->size ||
+		    strcmp(kb_symtab_name(&a->symbols, x), kb_symtab_name(&b->symbols, y)))
+			return false;
+	}
+	return true;
+}
+
+static void test_elf(void)
+{
+	struct kb_elf here, there;
+	struct kb_error err;
+
+	if (kb_elf_load(&here, "/proc/self/exe", &err)) {
+		tap_ok(false, "this_program_is_read");
+		return;
+	}
+	kb_decode_by(decode_here, NULL);
+	for (piece_size = 1; piece_size <= 1 << 20; piece_size <<= 10) {
+		if (tap_is(kb_elf_load(&there, "/proc/self/exe", &err), 0, "it_is_read_elsewhere")) {
+			tap_ok(are_same(&here, &there), "it_is_the_same_elsewhere");
+			kb_elf_release(&there);
+		}
+	}
+	tap_is(kb_elf_load(&there, "/etc/passwd", &err), -ENOEXEC, "text_is_no_elf_file_elsewhere");
+	tap_ok(strstr(err.text, "/etc/passwd is neither"), "the_message_names_the_file");
+	asked = 0;
+	tap_is(kb_elf_load(&there, "/dev/zero", &err), -ENOEXEC, "a_device_is_refused");
+	tap_is(asked, 0, "a_device_is_not_handed_over");
+	tap_is(kb_elf_check_dwarf(&here, "/proc/self/exe"), -ENODATA, "lines_are_not_read_here");
+	/* with itself for a debug file: each symbol is there twice, until they are sorted */
+	tap_is(kb_elf_read(&there, "/proc/self/exe", &err), 0, "it_is_read_again");
+	tap_is(kb_elf_add_debug(&there, "/proc/self/exe"), here.build_id.length ? 0 : -ESTALE,
+	       "a_debug_file_is_read_elsewhere");
+	tap_ok(kb_symtab_sort(&there.symbols) == 0 && are_same(&here, &there),
+	       "its_symbols_are_added");
+	there.build_id.bytes[0] ^= 1;
+	tap_is(kb_elf_add_debug(&there, "/proc/self/exe"), -ESTALE,
+	       "that_of_another_file_is_refused_elsewhere");
+	kb_elf_release(&there);
+	kb_decode_by(NULL, NULL);
+	kb_elf_release(&here);
+}
+
+static void test_perfmap(void)
+{
+	char directory[] = "/tmp/kbarman-answer-XXXXXX", path[128];
+	struct kb_symtab symtab = { 0 };
+	struct kb_symtab_hit hit;
+	FILE *file;
+
+	if (!mkdtemp(directory))
+		exit(2);
+	snprintf(path, sizeof(path), "%s/tmp", directory);
+	mkdir(path, 0700);
+	snprintf(path, sizeof(path), "%s/tmp/perf-77.map", directory);
+	file = fopen(path, "w");
+	fputs("1000 100 first\n2000 80 second, older\n2000 80 second, newer\n", file);
+	fclose(file);
+	kb_decode_by(decode_here, NULL);
+	asked = 0;
+	tap_is(kb_perfmap_read(&symtab, directory, 77), 0, "a_map_is_read_elsewhere");
+	tap_is(asked, 1, "a_map_is_handed_over");
+	kb_decode_by(NULL, NULL);
+	kb_symtab_find(&symtab, 0x2010, &hit);
+	tap_is_string(hit.symbol ? kb_symtab_name(&symtab, hit.symbol) : NULL, "second, newer",
+		      "what_was_read_is_found");
+	kb_symtab_release(&symtab);
+	unlink(path);
+	*strrchr(path, '/') = '\0';
+	rmdir(path);
+	rmdir(directory);
+}
+
+static void test_names(void)
+{
+	static const char rust[] = "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE";
+	struct kb_demangler demangler = { 0 };
+	char *text, *wanted = kb_demangle(&demangler, rust), longest[2000];
+
+	kb_decode_by(decode_here, NULL);
+	text = kb_demangle(&demangler, rust);
+	tap_is_string(text, wanted, "a_name_is_demangled_elsewhere");
+	free(text);
+	text = kb_demangle(&demangler, "_Zx");
+	tap_is_string(text, NULL, "a_name_that_is_none_stays");
+	free(text);
+	asked = 0;
+	text = kb_demangle(&demangler, "_start");
+	tap_ok(!text && !asked, "nobody_is_asked_for_a_plain_name");
+	free(text);
+	memset(longest, 'x', sizeof(longest) - 1);
+	longest[sizeof(longest) - 1] = '\0';
+	memcpy(longest, "_Z", 2);
+	text = kb_demangle(&demangler, longest);
+	tap_ok(!text && !asked, "nobody_is_asked_for_an_endless_name");
+	free(text);
+	kb_decode_by(NULL, NULL);
+	kb_demangler_release(&demangler);
+	free(wanted);
+}
+
+int main(void)
+{
+	piece_size = SIZE_MAX;
+	test_lies();
+	test_elf();
+	piece_size = SIZE_MAX;
+	test_perfmap();
+	test_names();
+	return tap_done();
+}

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: MIT
+/* A decoder's own words are not repeated: they would be its file's. Its error becomes ours. */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/answer.h"
+#include "sym/decode.h"
+#include "sym/demangle.h"
+#include "sym/minidebug.h"
+#include "sym/perfmap.h"
+
+static kb_decoder decoder;
+static void *decoder_context;
+static struct kb_demangler demangler;
+
+void kb_decode_by(kb_decoder by, void *context)
+{
+	decoder = by;
+	decoder_context = context;
+}
+
+bool kb_decodes_elsewhere(void)
+{
+	return decoder;
+}
+
+static const char *explain(int code)
+{
+	switch (code) {
+	case -ENOEXEC:
+		return "is neither a program nor a shared library";
+	case -EBADMSG:
+		return "is damaged";
+	case -EFBIG:
+		return "has too many symbols";
+	case -ENOMEM:
+		return "needs more memory than there is";
+	case KB_DECODER_FORBIDDEN:
+		return "may have been made to do harm: its reader was stopped by the sandbox";
+	case KB_DECODER_DIED:
+		return "can't be read: its reader crashed";
+	case KB_DECODER_HUNG:
+		return "can't be read: that took too long";
+	case KB_DECODER_LIED:
+		return "can't be read: its reader gave no valid answer";
+	case KB_DECODER_NONE:
+		return "can't be read: its reader could not be started";
+	default:
+		return "can't be read";
+	}
+}
+
+int kb_decode_elsewhere(const struct kb_question *question, int fd, const char *label,
+			struct kb_elf *found, struct kb_error *err)
+{
+	int ret = decoder(decoder_context, question, fd, label, found);
+
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "%s %s", label, explain(ret)) : 0;
+}
+
+void kb_decode_prepare(void)
+{
+	kb_minidebug_prepare();
+	free(kb_demangle(&demangler, "_Z1av"));
+}
+
+static int read_debug(const struct kb_question *question, int fd, struct kb_elf *found)
+{
+	found->build_id = question->build_id;
+	found->debuglink[0] = question->has_debuglink ? '?' : '\0';
+	found->debuglink_crc = question->debuglink_crc;
+	return kb_elf_add_debug_fd(found, fd);
+}
+
+static int demangle(const char *name, struct kb_elf *found)
+{
+	char *text = kb_demangle(&demangler, name);
+	int ret = 0;
+
+	if (text && *text)
+		ret = kb_symtab_add(&found->symbols, 0, 1, KB_SYMTAB_NO_LIMIT, text, strlen(text),
+				    KB_RANK_GLOBAL, 0);
+	free(text);
+	return ret;
+}
+
+static int decode(const struct kb_question *question, int fd, struct kb_elf *found)
+{
+	switch (question->what) {
+	case KB_QUESTION_ELF:
+		return kb_elf_read_fd(found, fd, "", NULL);
+	case KB_QUESTION_DEBUG:
+		return read_debug(question, fd, found);
+	case KB_QUESTION_PERFMAP:
+		return kb_perfmap_read_fd(&found->symbols, fd);
+	case KB_QUESTION_NAME:
+		return demangle(question->name, found);
+	}
+	return -EINVAL;
+}
+
+int kb_decode_answer(const struct kb_question *question, int fd, int out)
+{
+	struct kb_elf found = { 0 };
+	int code = decode(question, fd, &found);
+	int ret = kb_answer_write(out, code, &found);
+
+	kb_elf_release(&found);
+	return ret;
+}
