@@ -120,12 +120,12 @@ int kb_perfmap_parse(struct kb_symtab *symtab, const char *text, size_t size)
 		if (!newline)
 			break;		/* still being written */
 		if (!take_number(&at, newline, &entry.start) ||
-		    !take_number(&at, newline, &length) || at == newline || !length ||
+		    !take_number(&at, newline, &length) || at == newline || !*at || !length ||
 		    length > UINT64_MAX - entry.start)
 			continue;
 		entry.end = entry.start + length;
 		entry.name = at;
-		entry.length = newline - at;
+		entry.length = strnlen(at, newline - at);
 		ret = add_entry(&entries, entry);
 	}
 	if (!ret)
