@@ -161,7 +161,13 @@ void *elf_begin(int fd, int command, void *reference)
 """
 PROGRAM = """
 __attribute__((noinline)) int its_own_function(int x) { return x * 6 + 1; }
-int main(int c, char **v) { return its_own_function(c); }
+__attribute__((noinline, aligned(64))) int _ZN5space4burnEi(int x)
+{
+	for (int i = 0; i < x; i++)
+		x = (x + i) * 7 % (x | i | 1) + (x - i) * 5 % (x | 3) + i;
+	return x;
+}
+int main(int c, char **v) { return its_own_function(c) + _ZN5space4burnEi(c); }
 """
 CONNECTING = ["unix-socket", "inet-socket", "connect"]
 STARTING = ["execve", "execveat", "fork", "vfork", "system", "popen"]
@@ -280,6 +286,14 @@ def run_record(attack, *options):
     return done, images_with_names(os.path.join(attack.tmp, "out.cap.symbols"))
 
 
+def children_of(pid):
+    found = []
+    for task in os.listdir(f"/proc/{pid}/task"):
+        with open(f"/proc/{pid}/task/{task}/children", encoding="ascii") as file:
+            found += map(int, file.read().split())
+    return found
+
+
 def wait_for(folder, pattern):
     for _ in range(1000):
         if glob.glob(os.path.join(folder, pattern)):
@@ -302,11 +316,11 @@ def run_flight(attack, *options):
             images_with_names(os.path.join(attack.tmp, "flight.cap.symbols")))
 
 
-def run_top(attack, *options):
+def run_top(attack, *options, what="image"):
     done = tap.run("top", "-j", "-n", "1", "-d", "0.5", *options, cwd=attack.tmp,
                    env=attack.with_device(FAKE_RATE="1"))
     rows = [json.loads(line) for line in done.stdout.splitlines()]
-    return done, {row["image"] for row in rows
+    return done, {row[what] for row in rows
                   if row["kind"] == "symbol" and row["symbol"] is not None}
 
 
@@ -410,14 +424,33 @@ def signals_to_the_group_leave_the_names(tmp):
                           env=attack.with_device(), start_new_session=True,
                           stderr=subprocess.PIPE, text=True) as tool:
         wait_for(tmp, "out.cap.partial")
-        children = []
-        for task in os.listdir(f"/proc/{tool.pid}/task"):
-            with open(f"/proc/{tool.pid}/task/{task}/children", encoding="ascii") as file:
-                children += file.read().split()
-        for pid in [tool.pid, *map(int, children)]:
+        for pid in [tool.pid, *children_of(tool.pid)]:
             os.kill(pid, signal.SIGTERM)
         _, err = tool.communicate(timeout=120)
     assert images_with_names(os.path.join(tmp, "out.cap.symbols")) == set(attack.images), err
+
+
+def keeper_that_was_killed_is_replaced(tmp):
+    """As when memory was short."""
+    want()
+    attack = Attack(tmp, ["nothing"])
+    with subprocess.Popen([tap.KBARMAN, "record", "-a", "-o", "out.cap", "sleep", "60"], cwd=tmp,
+                          env=attack.with_device(), stderr=subprocess.PIPE, text=True) as tool:
+        wait_for(tmp, "out.cap.partial")
+        keepers = [pid for pid in children_of(tool.pid) if os.getsid(pid) == pid]
+        assert len(keepers) == 1, keepers
+        os.kill(keepers[0], signal.SIGKILL)
+        tool.send_signal(signal.SIGTERM)
+        _, err = tool.communicate(timeout=120)
+    assert images_with_names(os.path.join(tmp, "out.cap.symbols")) == set(attack.images), err
+
+
+def names_are_readable(tmp):
+    """What people read in `top` has gone through a decoder, too."""
+    attack = Attack(tmp, ["nothing"])
+    for options in ((), ("--no-sandbox",)):
+        _, names = run_top(attack, "-d", "1.5", *options, what="symbol")
+        assert "space::burn(int)" in names, names
 
 
 def without_a_sandbox_names_are_the_same(tmp):

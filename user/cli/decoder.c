@@ -116,6 +116,22 @@ static int64_t now_ms(void)
 
 /* ---- the decoder ---- */
 
+static uint64_t own_memory;		/* of the keeper, which a decoder begins with */
+
+/* Address space, as RLIMIT_AS counts it. */
+static uint64_t memory_in_use(void)
+{
+	FILE *file = fopen("/proc/self/statm", "re");
+	unsigned long long pages = 0;
+
+	if (!file)
+		return 0;
+	if (fscanf(file, "%llu", &pages) != 1)
+		pages = 0;
+	fclose(file);
+	return pages * (uint64_t)sysconf(_SC_PAGESIZE);
+}
+
 static void limit(int resource, rlim_t most)
 {
 	setrlimit((__rlimit_resource_t)resource, &(struct rlimit) { most, most });
@@ -126,7 +142,7 @@ static void decode(const struct request *request, const int *fds, unsigned int n
 {
 	close(CONTROL);
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
-	limit(RLIMIT_AS, (rlim_t)request->memory);
+	limit(RLIMIT_AS, (rlim_t)(request->memory + own_memory));
 	limit(RLIMIT_CPU, request->patience_ms / 1000 + 1);
 	limit(RLIMIT_FSIZE, 0);
 	limit(RLIMIT_NOFILE, 0);
@@ -224,6 +240,7 @@ static void keep(int control)
 	be_expendable();
 	kb_decode_by(NULL, NULL);
 	kb_decode_prepare();
+	own_memory = memory_in_use();
 	cli_sandbox_keeper();
 	for (;;) {
 		struct request request;
@@ -278,7 +295,8 @@ static int start_keeper(void)
 {
 	int ends[2];
 
-	if (keeper.started == KEEPERS || socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
+	if (keeper.started == KEEPERS || cli_sandbox_is_entered() ||
+	    socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends))
 		return -EAGAIN;
 	keeper.started++;
 	keeper.pid = fork();

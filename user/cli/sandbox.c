@@ -59,7 +59,7 @@
 
 #define NOBODY	65534		/* the user and the group of whom the kernel does not know */
 
-static bool off;
+static bool off, done;
 
 void cli_sandbox_off(void)
 {
@@ -85,6 +85,11 @@ static bool debuginfod_wanted(void)
 	const char *urls = getenv("DEBUGINFOD_URLS");
 
 	return urls && *urls;
+}
+
+bool cli_sandbox_is_entered(void)
+{
+	return done;
 }
 
 bool cli_sandbox_is_on(void)
@@ -633,7 +638,6 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 {
 	bool debuginfod = debuginfod_wanted();
 	struct cli_sandbox limits = *wanted;
-	static bool done;
 	const char *spool;
 	bool files;
 
@@ -700,6 +704,7 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	(void)wanted;
 	(void)debuginfod_wanted;
 	(void)off;
+	(void)done;
 }
 
 void cli_sandbox_keeper(void)

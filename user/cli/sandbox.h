@@ -42,6 +42,9 @@ void cli_sandbox_off(void);
 /* Is there one to be had in this build, and was it not switched off? */
 bool cli_sandbox_is_on(void);
 
+/* Has cli_sandbox() taken rights away? */
+bool cli_sandbox_is_entered(void);
+
 /*
  * For the keeper of decoders (decoder.h): gives up all rights but to answer its parent and to
  * start decoders, which inherit what it has left. It can open no file.
