@@ -65,6 +65,7 @@ static ssize_t send_packet(int fd, const void *data, size_t size, const int *fds
 {
 	union {
 		struct cmsghdr header;
+		/* cppcheck-suppress unusedStructMember ; it is what the size comes from */
 		char space[CMSG_SPACE(FDS * sizeof(int))];
 	} control = { 0 };
 	struct iovec part = { .iov_base = (void *)data, .iov_len = size };
@@ -86,6 +87,7 @@ static ssize_t take_packet(int fd, void *data, size_t size, int *fds, unsigned i
 {
 	union {
 		struct cmsghdr header;
+		/* cppcheck-suppress unusedStructMember ; it is what the size comes from */
 		char space[CMSG_SPACE(FDS * sizeof(int))];
 	} control;
 	struct iovec part = { .iov_base = data, .iov_len = size };
