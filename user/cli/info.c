@@ -74,6 +74,7 @@ static void count(struct info *info, const struct kb_event *event)
 {
 	uint32_t core = event->core < info->header->max_cores ? event->core :
 			info->header->max_cores;
+	int64_t ns = kb_barman_ns(info->barman, event->timestamp);
 
 	if (!info->cores[core].nr++ && core < info->header->max_cores)
 		info->nr_cores++;
@@ -84,7 +85,7 @@ static void count(struct info *info, const struct kb_event *event)
 	if (event->type == KB_EVENT_UNKNOWN)
 		return;		/* its time stamp may be none */
 	info->all.nr++;
-	kb_recorded_add(&info->recorded, kb_barman_ns(info->barman, event->timestamp));
+	kb_recorded_add(&info->recorded, ns);
 }
 
 static int read_capture(struct info *info)

@@ -48,7 +48,7 @@ static const char usage[] =
 	"  -A, --per-cpu        a line for each CPU (with -a or -C)\n"
 	"  -p, --pid PIDS       in these processes, comma-separated\n"
 	"  -I, --interval MS    what was counted in each MS milliseconds\n"
-	"  -o, --output FILE    where to (`-' is standard output; default: standard error)\n"
+	"  -o, --output FILE    where to ('-' is standard output; default: standard error)\n"
 	"  -j, --json           one JSON object a line\n"
 	"  -h, --help           this text\n"
 	"\n"
