@@ -12,24 +12,25 @@ from make_capture import Maker  # noqa: E402
 import test_viewers_ctf as ctf  # noqa: E402
 import test_viewers_perfetto as perfetto  # noqa: E402
 
-# as Linux 6.1 has them, and what ftrace calls and shows them
+# as Linux 6.1 has them, and what ftrace calls and shows them: the first thread of a process that
+# has ended is a zombie
 LINUX_6_1 = "I402,D2,S1,T4,t8,P40,Z20,X10,X80,D8000"
 STATES = [(0x402, "I", 0x80), (0x2402, "I", 0x80), (0x2, "D", 2), (0x102, "D", 2), (0x8000, "D", 2),
           (0x1, "S", 1), (0x2001, "S", 1), (0x104, "T", 4), (0x8, "t", 8), (0x40, "P", 0x40),
-          (0x80, "X", 0x10), (0x20, "Z", 0x20), (0x0, "R", 0)]
+          (0x80, "X", 0x20), (0x20, "Z", 0x20), (0x0, "R", 0)]
 # A kernel where the bits are others.
 ELSEWHERE = "D200,I8,S80,X1"
-MOVED = [(0x200, "D", 2), (0x8, "I", 0x80), (0x80, "S", 1), (0x1, "X", 0x10)]
+MOVED = [(0x200, "D", 2), (0x8, "I", 0x80), (0x80, "S", 1), (0x1, "X", 0x20)]
 # Captures of before: the lowest byte only, of Linux from 4.14 on.
 OLD = [(0x2, "D", 2), (0x1, "S", 1), (0x4, "T", 4), (0x8, "t", 8), (0x40, "P", 0x40),
-       (0x80, "X", 0x10), (0x0, "R", 0)]
+       (0x80, "X", 0x20), (0x0, "R", 0)]
 PREEMPTED = 0x100
 KINDS = [(LINUX_6_1, STATES), (ELSEWHERE, MOVED), (None, OLD)]
 
 
 def save(tmp, facts, states):
     """Task 7 goes in each state in turn, and the idle task in between."""
-    capture = Maker(facts={"states": facts} if facts else None)
+    capture = Maker(facts={"release": "6.1.0", **({"states": facts} if facts else {})})
     capture.task(0, "swapper")
     capture.task(7, "seven")
     for i, (state, _, _) in enumerate(states):

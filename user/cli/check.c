@@ -59,14 +59,17 @@ static bool pipe_follows(int argc, char **argv, int i)
 static int check(const char *name, bool is_last_pipe)
 {
 	const char *path = name;
-	const struct cli_format *format = name ? cli_format_of(&path) : NULL;
+	const struct cli_format *format;
 	int status;
 
+	if (!name)
+		return CLI_IMPOSSIBLE;
+	cli_progress(NULL, false);
+	format = cli_format_of(&path);
 	if (!format)
 		return CLI_IMPOSSIBLE;
 	if (is_last_pipe)
 		cli_sandbox_reading(path);
-	cli_progress(NULL, false);
 	status = format->check(path, say);
 	cli_progress_end();
 	if (status == CLI_OK)

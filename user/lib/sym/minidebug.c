@@ -49,6 +49,7 @@ static void open_library(void)
 
 	if (library)
 		*(void **)&decode = dlsym(library, "lzma_stream_buffer_decode");
+	/* cppcheck-suppress resourceLeak ; for as long as the program runs */
 }
 
 void kb_minidebug_prepare(void)
