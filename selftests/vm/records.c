@@ -187,6 +187,16 @@ static bool is_worker(const void *map, uint32_t task_id)
 	return row && !strncmp(capture_strings(map) + row->task_name_ptr, "kworker/", 8);
 }
 
+/* @task sleeps, by what /proc says of it. */
+static bool is_asleep(pid_t task)
+{
+	char path[64], text[256];
+
+	snprintf(path, sizeof(path), "/proc/%d/stat", task);
+	read_file(path, text, sizeof(text));
+	return strstr(text, ") S ");
+}
+
 /* An idle kworker is no task that waits for a disk, and a dead one no idle one. */
 TEST_F(records, who_goes_is_in_the_state_that_the_kernel_calls_it)
 {
@@ -197,18 +207,23 @@ TEST_F(records, who_goes_is_in_the_state_that_the_kernel_calls_it)
 	const void *map;
 	const char *states;
 	struct walk walk;
+	int status, wake[2];
 	pid_t child;
-	int status;
+	char byte = 0;
 
+	ASSERT_EQ(0, pipe(wake));
 	ASSERT_EQ(0, configure(self->fd, switches));
 	ASSERT_EQ(0, start(self->fd));
 	child = fork();
 	if (!child) {
 		pin(0);
-		usleep(1000);
-		raise(SIGSTOP);
+		if (read(wake[0], &byte, 1) == 1)
+			raise(SIGSTOP);
 		_exit(0);
 	}
+	while (!is_asleep(child))
+		usleep(1000);
+	ASSERT_EQ(1, write(wake[1], &byte, 1));
 	ASSERT_EQ(child, waitpid(child, &status, WUNTRACED));
 	ASSERT_TRUE(WIFSTOPPED(status));
 	kill(child, SIGCONT);

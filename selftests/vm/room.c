@@ -28,7 +28,7 @@ TEST(cpus_that_are_not_there_need_no_room)
 {
 	struct kbarman_configure c = { .sources = KBARMAN_SOURCE_SCHED, .ring_bytes = RING };
 	int fd = device_open_free();
-	uint32_t possible = query(fd).nr_cpus, there = sysconf(_SC_NPROCESSORS_CONF);
+	uint32_t possible = query(fd).nr_cpus, there = sysconf(_SC_NPROCESSORS_ONLN);
 
 	if (possible * RING / 3 < available_bytes() || there * RING * 2 > available_bytes())
 		SKIP(return, "%u CPUs of %u possible ones decide nothing here", there, possible);
