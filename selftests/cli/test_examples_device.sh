@@ -31,7 +31,12 @@ prepare() {
 	END
 	printf '#!/bin/sh\nsleep 0.5\n' >app
 	cp app deploy
-	chmod +x bin/kbarman app deploy
+	# a small Debian has none
+	cat >bin/pidof <<-'END'
+		#!/bin/sh
+		grep -lx "$1" /proc/[0-9]*/comm | sed 's,[^0-9],,g' | tr '\n' ' '
+	END
+	chmod +x bin/kbarman bin/pidof app deploy
 	cp "$(command -v sleep)" server
 }
 
