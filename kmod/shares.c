@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "shares.h"
+
+#define ROOT	0
+#define REST	(KBARMAN_PAYERS - 1)
+
+/* What @payer may have in all, given what the others have. */
+static u32 limit_of(const struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
+{
+	u32 others = shares->used[what] - shares->payers[payer].used[what];
+	u32 left = shares->size[what] - others;
+
+	if (payer == ROOT)
+		return left;
+	if (shares->payers[payer].user == KBARMAN_USER_UNWANTED)
+		return left / 4;
+	return left - left / 4;
+}
+
+static void set_alarm(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
+{
+	struct kbarman_payer *it = &shares->payers[payer];
+	u32 limit = limit_of(shares, payer, what);
+	u32 left = limit - min(limit, it->used[what]);
+
+	it->alarm[what] = it->used[what] + max(left / 2, 1U);
+}
+
+static void set_alarms(struct kbarman_shares *shares, u8 payer)
+{
+	int what;
+
+	for (what = 0; what < KBARMAN_SHARES; what++)
+		set_alarm(shares, payer, what);
+}
+
+void kbarman_shares_init(struct kbarman_shares *shares, const u32 size[KBARMAN_SHARES])
+{
+	memset(shares, 0, sizeof(*shares));
+	memcpy(shares->size, size, sizeof(shares->size));
+	set_alarms(shares, ROOT);
+}
+
+static bool is_idle(const struct kbarman_payer *payer)
+{
+	int what;
+
+	for (what = 0; what < KBARMAN_SHARES; what++)
+		if (payer->used[what])
+			return false;
+	return true;
+}
+
+u8 kbarman_shares_payer(struct kbarman_shares *shares, u32 user)
+{
+	u8 payer, idle = REST;
+
+	if (user == KBARMAN_USER_ROOT)
+		return ROOT;
+	for (payer = REST - 1; payer > ROOT; payer--) {
+		if (shares->payers[payer].user == user)
+			return payer;
+		if (is_idle(&shares->payers[payer]))
+			idle = payer;
+	}
+	if (idle != REST) {
+		shares->payers[idle].user = user;
+		set_alarms(shares, idle);
+	}
+	return idle;
+}
+
+bool kbarman_shares_take(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what,
+			 u32 count, bool *low)
+{
+	struct kbarman_payer *it = &shares->payers[payer];
+	bool may = it->used[what] + count <= limit_of(shares, payer, what);
+
+	if (may) {
+		it->used[what] += count;
+		shares->used[what] += count;
+	}
+	if (!may || it->used[what] >= it->alarm[what]) {
+		*low = true;
+		set_alarm(shares, payer, what);
+	}
+	return may;
+}
+
+void kbarman_shares_give(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what,
+			 u32 count)
+{
+	shares->payers[payer].used[what] -= count;
+	shares->used[what] -= count;
+}
+
+void kbarman_shares_looked(struct kbarman_shares *shares)
+{
+	u8 payer;
+
+	for (payer = 0; payer < KBARMAN_PAYERS; payer++)
+		set_alarms(shares, payer);
+}

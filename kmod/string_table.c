@@ -1,0 +1,216 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include "string_table.h"
+
+#define STRING_ORDER	0x0f
+#define STRING_FREE	0x10	/* a free block begins here */
+#define STRING_USED	0x20	/* a string begins here */
+
+u32 kbarman_strings_buckets(u32 bytes)
+{
+	return roundup_pow_of_two(max(bytes / KBARMAN_STRING_UNIT / 4, 1024U));
+}
+
+/* ---- blocks ---- */
+
+static void push(struct kbarman_strings *strings, u32 unit, u32 order)
+{
+	struct kbarman_string *block = &strings->blocks[unit];
+
+	block->state = STRING_FREE | order;
+	block->previous = 0;
+	block->next = strings->free[order];
+	if (block->next)
+		strings->blocks[block->next - 1].previous = unit + 1;
+	strings->free[order] = unit + 1;
+}
+
+static void unlink_free(struct kbarman_strings *strings, u32 unit, u32 order)
+{
+	struct kbarman_string *block = &strings->blocks[unit];
+
+	if (block->previous)
+		strings->blocks[block->previous - 1].next = block->next;
+	else
+		strings->free[order] = block->next;
+	if (block->next)
+		strings->blocks[block->next - 1].previous = block->previous;
+	block->state = 0;
+}
+
+/* The smallest that fits, split as often as that can be: the lower half is used. */
+static s64 take_block(struct kbarman_strings *strings, u32 order)
+{
+	u32 larger, unit;
+
+	for (larger = order; larger < KBARMAN_STRING_ORDERS; larger++)
+		if (strings->free[larger])
+			break;
+	if (larger == KBARMAN_STRING_ORDERS)
+		return -ENOSPC;
+	unit = strings->free[larger] - 1;
+	unlink_free(strings, unit, larger);
+	while (larger > order) {
+		larger--;
+		push(strings, unit + (1U << larger), larger);
+	}
+	strings->used += 1U << order;
+	return unit;
+}
+
+static void give_block(struct kbarman_strings *strings, u32 unit, u32 order)
+{
+	strings->used -= 1U << order;
+	for (; order < KBARMAN_STRING_ORDERS - 1; order++) {
+		u32 buddy = unit ^ (1U << order);
+
+		if (buddy >= strings->units || strings->blocks[buddy].state != (STRING_FREE | order))
+			break;
+		unlink_free(strings, buddy, order);
+		unit = min(unit, buddy);
+	}
+	push(strings, unit, order);
+}
+
+void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 bytes, u32 *end,
+			  bool grows)
+{
+	const u32 largest = 1U << (KBARMAN_STRING_ORDERS - 1);
+	u32 unit, order;
+
+	strings->table = table;
+	strings->end = end;
+	strings->grows = grows;
+	strings->units = bytes / KBARMAN_STRING_UNIT;
+	strings->used = 0;
+	memset(strings->free, 0, sizeof(strings->free));
+	get_random_bytes(&strings->key, sizeof(strings->key));
+	*end = 0;
+	if (grows)
+		return;
+
+	/* From the end to the start: the last one that is pushed is the first one used. */
+	unit = strings->units;
+	for (order = 0; order < KBARMAN_STRING_ORDERS - 1; order++)
+		if (unit & (1U << order)) {
+			unit -= 1U << order;
+			push(strings, unit, order);
+		}
+	while (unit) {
+		unit -= largest;
+		push(strings, unit, order);
+	}
+}
+
+/* ---- strings ---- */
+
+static u32 *bucket_of(const struct kbarman_strings *strings, const char *text, size_t length)
+{
+	return &strings->buckets[siphash(text, length, &strings->key) & strings->mask];
+}
+
+static char *text_of(const struct kbarman_strings *strings, u32 unit)
+{
+	return strings->table + unit * KBARMAN_STRING_UNIT;
+}
+
+/* The unit of @text in @bucket, or -ENOENT. */
+static s64 find_in(const struct kbarman_strings *strings, u32 bucket, const char *text,
+		   size_t length)
+{
+	while (bucket) {
+		const struct kbarman_string *block = &strings->blocks[bucket - 1];
+
+		if (block->length == length && !memcmp(text_of(strings, bucket - 1), text, length))
+			return bucket - 1;
+		bucket = block->next;
+	}
+	return -ENOENT;
+}
+
+s64 kbarman_strings_find(const struct kbarman_strings *strings, const char *text, size_t length)
+{
+	s64 unit = find_in(strings, *bucket_of(strings, text, length), text, length);
+
+	return unit < 0 ? unit : unit * KBARMAN_STRING_UNIT;
+}
+
+static u32 order_of(size_t length)
+{
+	return length < KBARMAN_STRING_UNIT ? 0 : ilog2(length / KBARMAN_STRING_UNIT) + 1;
+}
+
+u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length)
+{
+	return strings->grows ? length / KBARMAN_STRING_UNIT + 1 : 1U << order_of(length);
+}
+
+bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units)
+{
+	return units <= strings->units - strings->used;
+}
+
+/* The unit where a string of @length bytes goes, or -ENOSPC. */
+static s64 take_room(struct kbarman_strings *strings, size_t length)
+{
+	u32 unit = strings->used, units = kbarman_strings_units(strings, length);
+
+	if (!strings->grows)
+		return order_of(length) < KBARMAN_STRING_ORDERS ?
+			       take_block(strings, order_of(length)) : -ENOSPC;
+	if (!kbarman_strings_has_room(strings, units))
+		return -ENOSPC;
+	strings->used += units;
+	return unit;
+}
+
+s64 kbarman_strings_get(struct kbarman_strings *strings, const char *text, size_t length,
+			u8 payer)
+{
+	u32 *bucket = bucket_of(strings, text, length), offset;
+	s64 unit = find_in(strings, *bucket, text, length);
+	struct kbarman_string *block;
+
+	if (unit >= 0) {
+		strings->blocks[unit].refs++;
+		return unit * KBARMAN_STRING_UNIT;
+	}
+	unit = take_room(strings, length);
+	if (unit < 0)
+		return unit;
+	block = &strings->blocks[unit];
+	block->state = STRING_USED | (strings->grows ? 0 : order_of(length));
+	block->refs = 1;
+	block->length = length;
+	block->payer = payer;
+	block->next = *bucket;
+	*bucket = unit + 1;
+
+	offset = unit * KBARMAN_STRING_UNIT;
+	memcpy(strings->table + offset, text, length);	/* the NUL is there */
+	if (*strings->end < offset + length + 1) {
+		smp_wmb();	/* the bytes before the length */
+		WRITE_ONCE(*strings->end, offset + length + 1);
+	}
+	return offset;
+}
+
+u32 kbarman_strings_put(struct kbarman_strings *strings, u32 offset, u8 *payer)
+{
+	u32 unit = offset / KBARMAN_STRING_UNIT, order, *link;
+	struct kbarman_string *block = &strings->blocks[unit];
+	char *text = text_of(strings, unit);
+
+	if (WARN_ON_ONCE(unit >= strings->units || !(block->state & STRING_USED)))
+		return 0;
+	if (--block->refs || strings->grows)
+		return 0;
+	link = bucket_of(strings, text, block->length);
+	while (*link != unit + 1)
+		link = &strings->blocks[*link - 1].next;
+	*link = block->next;
+	memset(text, 0, block->length);
+	*payer = block->payer;
+	order = block->state & STRING_ORDER;
+	give_block(strings, unit, order);
+	return 1U << order;
+}
