@@ -30,7 +30,7 @@ static const struct file_operations marker_file_operations;
 /* A descriptor that can't read is another kind of file: with what it can do, and no more. */
 static int open_marker(struct inode *inode, struct file *file)
 {
-	struct kbarman_marker *marker = kzalloc(sizeof(*marker), GFP_KERNEL_ACCOUNT);
+	struct kbarman_marker *marker = kbarman_marker_open(file->f_cred);
 
 	if (!marker)
 		return -ENOMEM;
@@ -321,7 +321,7 @@ static long ioctl_task_facts(struct file *file, void __user *argument)
 	error = -ENOMEM;
 	if (!facts)
 		goto out;
-	request.count = kbarman_header_task_facts(capture, request.first, request.count, facts);
+	request.count = kbarman_tables_task_facts(capture, request.first, request.count, facts);
 	error = -EFAULT;
 	if (!copy_to_user(u64_to_user_ptr(request.facts_ptr), facts,
 			  request.count * sizeof(*facts)))
@@ -372,7 +372,7 @@ static long ioctl_add_maps(struct file *file, void __user *argument)
 	return put_struct(argument, &request, sizeof(request)) ?: error;
 }
 
-static long ioctl_mark_series(void __user *argument)
+static long ioctl_mark_series(const struct kbarman_marker *marker, void __user *argument)
 {
 	struct kbarman_mark_series series;
 	u32 size;
@@ -383,7 +383,7 @@ static long ioctl_mark_series(void __user *argument)
 	if (!reserved_zero(&series) || !all_zero(series.reserved0, sizeof(series.reserved0)) ||
 	    series.reserved1)
 		return -EINVAL;
-	error = kbarman_marker_series(&series);
+	error = kbarman_marker_series(marker, &series);
 	return error ?: put_struct(argument, &series, sizeof(series));
 }
 
@@ -413,7 +413,7 @@ static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long
 	case KBARMAN_MARK_STATE:
 		return argument ? -EINVAL : kbarman_marker_state();
 	case KBARMAN_MARK_SERIES:
-		return ioctl_mark_series(user);
+		return ioctl_mark_series(NULL, user);
 	}
 	return -ENOTTY;
 }
@@ -547,14 +547,14 @@ static long marker_ioctl(struct file *file, unsigned int command, unsigned long 
 	case KBARMAN_MARK_SERIES:
 		if (!kbarman_marker_may(file->private_data))
 			return -EBUSY;
-		return ioctl_mark_series((void __user *)argument);
+		return ioctl_mark_series(file->private_data, (void __user *)argument);
 	}
 	return -EBADF;
 }
 
 static int marker_release(struct inode *inode, struct file *file)
 {
-	kfree(file->private_data);
+	kbarman_marker_close(file->private_data);
 	return 0;
 }
 

@@ -217,10 +217,14 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 {
+	local_inc(&ring->lost[reason]);
+}
+
+void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost)
+{
 	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
 	barrier();
-	local_inc(&ring->lost[reason]);
-	kbarman_ring_report_later(ring, 1);
+	kbarman_ring_report_later(ring, lost);
 	kbarman_ring_commit(ring);
 }
 
@@ -435,42 +439,27 @@ bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int 
 	return false;
 }
 
-/* The timestamp of the first record in [from, to), whole if nobody overwrote it. */
-static u64 first_timestamp(const struct kbarman_ring *ring, unsigned long from, unsigned long to)
+unsigned long kbarman_ring_bounds(const struct kbarman_ring *ring, unsigned long *start)
 {
-	const struct bm_protocol_record_header *record;
-	bm_uintptr word;
+	unsigned long end = smp_load_acquire(write_offset(ring));	/* [B] */
 
-	/* The caller asks afterwards, here and below. */
-	word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
-	/* Padding goes up to the end of the ring, so there is never more than one. */
-	if (word & BM_BLOCK_PADDING)
-		from = ALIGN(from + 1, kbarman_ring_size(ring));
-	if (!kbarman_ring_after(to, from))
-		return U64_MAX;
-	record = (const void *)(kbarman_ring_word(ring, from) + 1);
-	/* as above */
-	return data_race(record->timestamp);
+	*start = smp_load_acquire(read_offset(ring));
+	if (kbarman_ring_after(*start, end))
+		*start = end;
+	return end;
 }
 
-u64 kbarman_ring_oldest(const struct kbarman_ring *ring)
+unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *position,
+				unsigned long end, void *to, unsigned long size)
 {
-	unsigned long start, end;
-	u64 timestamp;
-	int tries;
+	unsigned long length = min(end - *position, size), oldest;
 
-	for (tries = 0; tries < SNAPSHOT_TRIES; tries++) {
-		end = smp_load_acquire(write_offset(ring));		/* [B] */
-		start = smp_load_acquire(read_offset(ring));
-		if (start == end)
-			return U64_MAX;
-		if (kbarman_ring_after(start, end))
-			continue;
-		timestamp = first_timestamp(ring, start, end);
-		smp_rmb();						/* [A] */
-		if (READ_ONCE(*read_offset(ring)) == start)
-			return timestamp;
-	}
+	copy_out(ring, to, *position, length);
+	smp_rmb();							/* [A] */
+	oldest = READ_ONCE(*read_offset(ring));
+	if (!kbarman_ring_after(oldest, *position))
+		return length;
+	*position = oldest;
 	return 0;
 }
 

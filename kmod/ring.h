@@ -154,7 +154,10 @@ struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned lon
 /* The same, but a failure is not counted: for records about losses. */
 struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length);
 
-/* Count a record that does not even ask for room. Context: as kbarman_ring_reserve(). */
+/*
+ * Count a record that does not even ask for room. The ring does not tell of it before
+ * kbarman_ring_owe(). Context: as kbarman_ring_reserve().
+ */
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
 
 /*
@@ -162,6 +165,9 @@ void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
  * short way. Context: as kbarman_ring_reserve().
  */
 void kbarman_ring_report_later(struct kbarman_ring *ring, long lost);
+
+/* The next record is preceded by one that tells of @lost ones more. Context: as above. */
+void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost);
 
 /* Publish; for a nested writer, when the outermost one commits. */
 void kbarman_ring_commit(struct kbarman_ring *ring);
@@ -257,10 +263,18 @@ unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring);
 bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks);
 
 /*
- * The timestamp of the oldest record: U64_MAX if there is none, 0 if the writer was
- * faster sixteen times in a row. Context: any CPU, any time.
+ * What there is now: from @start on, a block boundary, to the position that is returned.
+ * Context: any CPU, any time.
  */
-u64 kbarman_ring_oldest(const struct kbarman_ring *ring);
+unsigned long kbarman_ring_bounds(const struct kbarman_ring *ring, unsigned long *start);
+
+/*
+ * Copy what stands at @position, a block boundary, at most @size bytes and up to @end, of
+ * kbarman_ring_bounds(), to @to. Returns how many; the last block may be cut off. 0 if it was
+ * overwritten: @position is then that of the oldest block, which may be behind @end.
+ */
+unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *position,
+				unsigned long end, void *to, unsigned long size);
 
 /* The number of bytes between read_offset and write_offset. Context: any. */
 unsigned long kbarman_ring_fill(const struct kbarman_ring *ring);

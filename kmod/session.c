@@ -14,6 +14,7 @@
 
 #include "callchain.h"
 #include "clock.h"
+#include "collect.h"
 #include "record.h"
 #include "session.h"
 #include "source_maps.h"
@@ -160,23 +161,6 @@ static void discard(struct kbarman_session *session)
 	forget_tasks(session);
 }
 
-/* Of all rings: what is older than that no record can mean. Context: any but NMI. */
-static u64 oldest_record(void)
-{
-	/* Before it looks: what comes into an empty ring is younger. */
-	u64 oldest = kbarman_clock();
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		const struct kbarman_ring *ring = per_cpu_ptr(&kbarman_rings, cpu);
-
-		/* A CPU may be coming online. */
-		if (kbarman_ring_ready(ring))
-			oldest = min(oldest, kbarman_ring_oldest(ring));
-	}
-	return oldest;
-}
-
 /* KBARMAN_CONFIGURE_CHAIN_* that this session's chains consist of. */
 static u32 chain_parts(const struct kbarman_session *session)
 {
@@ -225,8 +209,7 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 	if (rings * (u64)config->ring_bytes + kbarman_layout_memory(&layout) >
 	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
 		return -ENOMEM;
-	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE ?
-							  oldest_record : NULL);
+	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE);
 	if (IS_ERR(capture))
 		return PTR_ERR(capture);
 	capture->kernel_addresses = session->kernel_addresses;
@@ -407,18 +390,22 @@ int kbarman_session_start(struct file *file, struct kbarman_start *report)
 	/* The threads that configure or the last start chose may be gone, and their ids others'. */
 	if (session->tasks)
 		bitmap_zero(session->tasks, PID_MAX_LIMIT);
+	kbarman_collect_start(session->capture);
 	/* Before a probe asks who is recorded: what a chosen process does is seen from then on. */
 	choose_tasks(session);
 	error = kbarman_sources_attach(session);
 	if (error)
-		goto out;
+		goto err_collect;
 	/* The threads that were made between the two, by a thread that was not chosen yet. */
 	choose_tasks(session);
 	kbarman_maps_begin();
 	error = kbarman_sources_start(session, report);
 	session->running = !error;
-	if (error)
-		kbarman_sources_detach(session);
+	if (!error)
+		goto out;
+	kbarman_sources_detach(session);
+err_collect:
+	kbarman_collect_stop(session->capture);
 out:
 	mutex_unlock(&session->lock);
 	return error;
@@ -432,6 +419,7 @@ static void stop_locked(struct kbarman_session *session)
 	kbarman_sources_stop(session);
 	session->running = false;
 	kbarman_sources_detach(session);
+	kbarman_collect_stop(session->capture);
 	kbarman_wake_sync();
 	end_header(session);
 	kbarman_wake_all();
@@ -654,7 +642,8 @@ int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row
 	if (!error && !row->task_id && !session->kernel_addresses)
 		error = -EPERM;
 	if (!error)
-		error = kbarman_header_add_map(session->capture, session->started.timestamp,
+		error = kbarman_tables_add_map(session->capture, session->started.timestamp,
+					       KBARMAN_USER_ROOT,
 					       row->task_id, row->base_address, row->length,
 					       row->image_offset, image, row->image_length, 0);
 	mutex_unlock(&session->lock);

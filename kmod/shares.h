@@ -54,7 +54,7 @@ bool kbarman_shares_take(struct kbarman_shares *shares, u8 payer, enum kbarman_r
 void kbarman_shares_give(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what,
 			 u32 count);
 
-/* All that can be given back has been. */
+/* What could be given back has been: the next look is at half of what is left now. */
 void kbarman_shares_looked(struct kbarman_shares *shares);
 
 #endif /* KBARMAN_SHARES_H */

@@ -592,7 +592,8 @@ static int on_module(struct notifier_block *unused, unsigned long state, void *a
 		return NOTIFY_DONE;
 	start = kbarman_module_text(module, &length);
 	name_length = scnprintf(name, sizeof(name), "[%s]", module->name);
-	kbarman_header_add_map(kbarman_session.capture, kbarman_clock(), 0, start, length, 0, name,
+	kbarman_tables_add_map(kbarman_session.capture, kbarman_clock(), KBARMAN_USER_ROOT, 0,
+			       start, length, 0, name,
 			       name_length, 0);
 	return NOTIFY_OK;
 }

@@ -4,7 +4,8 @@
  *
  * Who writes may be anybody that the mode of the device file lets, so nothing is
  * believed: a mark is copied in whole and checked before it is looked at by anyone else,
- * it says who wrote it and when by itself, and comes at a bounded rate.
+ * it says who wrote it and when by itself, and comes at a bounded rate. The rate is the
+ * user's who opened the descriptor, over all of that user's descriptors.
  *
  * A record is written with preemption off and `recording` seen set; stop() clears that
  * and waits for an RCU grace period, so none is written behind the end. Nobody records:
@@ -15,11 +16,13 @@
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
 #include <linux/ktime.h>
+#include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
+#include <linux/spinlock.h>
 #include <linux/string.h>
 
 #include "compat/mm.h"
@@ -27,9 +30,13 @@
 #include "session.h"
 #include "source_marker.h"
 #include "sources.h"
+#include "tables.h"
+#include "users.h"
 
 #define NS_A_MARK	(NSEC_PER_SEC / KBARMAN_MARK_RATE)
 #define BURST_NS	((s64)KBARMAN_MARK_BURST * NS_A_MARK)
+#define TELL_NS		((s64)NSEC_PER_SEC / 10)	/* between two records of losses */
+#define TELL_MARKS	3	/* what such a record costs */
 #define SHORT_TEXT	256	/* bytes that need no memory */
 
 /* The word that programs map, on a page of its own; 0: nobody records marks. */
@@ -39,23 +46,132 @@ static u32 recordings;		/* counted; under the session's lock */
 
 /* ---- the rate ---- */
 
+/* What a user has written, by whatever descriptor. */
+struct account {
+	struct list_head list;	/* of accounts */
+	u32 user;
+	unsigned int markers;	/* open descriptors; under accounts_lock */
+	atomic64_t paid;	/* ns of ktime: what was written is paid for up to then */
+	u32 recording;		/* that the two below are about */
+	atomic_t untold;	/* marks lost that no ring tells of yet */
+	s64 told;		/* ns of ktime: when a ring last told of some */
+};
+
+/* One whose last descriptor was closed stays until what it has written is paid for. */
+static LIST_HEAD(accounts);
+static DEFINE_SPINLOCK(accounts_lock);
+
+static bool is_over(const struct account *account)
+{
+	return !account->markers && atomic64_read(&account->paid) <= ktime_get_ns();
+}
+
+/* The one of @user, @spare if there is none. Those that are over are moved to @old. */
+static struct account *find_account(u32 user, struct account *spare, struct list_head *old)
+{
+	struct account *account, *next, *found = NULL;
+
+	lockdep_assert_held(&accounts_lock);
+	list_for_each_entry_safe(account, next, &accounts, list) {
+		if (account->user == user)
+			found = account;
+		else if (is_over(account))
+			list_move(&account->list, old);
+	}
+	if (!found) {
+		spare->user = user;
+		list_add(&spare->list, &accounts);
+		found = spare;
+	}
+	return found;
+}
+
+static void free_accounts(struct list_head *list)
+{
+	struct account *account, *next;
+
+	list_for_each_entry_safe(account, next, list, list)
+		kfree(account);
+}
+
+struct kbarman_marker *kbarman_marker_open(const struct cred *cred)
+{
+	struct kbarman_marker *marker = kzalloc(sizeof(*marker), GFP_KERNEL_ACCOUNT);
+	struct account *spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
+	LIST_HEAD(old);
+
+	if (!marker || !spare) {
+		kfree(spare);
+		kfree(marker);
+		return NULL;
+	}
+	marker->user = kbarman_user_of(cred);
+	spin_lock(&accounts_lock);
+	marker->account = find_account(marker->user, spare, &old);
+	marker->account->markers++;
+	spin_unlock(&accounts_lock);
+	if (marker->account != spare)
+		kfree(spare);
+	free_accounts(&old);
+	return marker;
+}
+
+void kbarman_marker_close(struct kbarman_marker *marker)
+{
+	spin_lock(&accounts_lock);
+	marker->account->markers--;
+	spin_unlock(&accounts_lock);
+	kfree(marker);
+}
+
 /* Every mark is paid for with the time that it takes to earn one, up to BURST_NS ahead. */
-static bool pay(struct kbarman_marker *marker, u32 marks)
+static bool pay(struct account *account, u32 marks)
 {
 	s64 now = ktime_get_ns();
-	s64 paid = atomic64_read(&marker->paid), then;
+	s64 paid = atomic64_read(&account->paid), then;
 
 	do {
 		then = max(paid, now) + (s64)marks * NS_A_MARK;
 		if (then - now > BURST_NS)
 			return false;
-	} while (!atomic64_try_cmpxchg(&marker->paid, &paid, then));
+	} while (!atomic64_try_cmpxchg(&account->paid, &paid, then));
 	return true;
 }
 
 bool kbarman_marker_may(struct kbarman_marker *marker)
 {
-	return pay(marker, 1);
+	return pay(marker->account, 1);
+}
+
+/*
+ * A mark that is lost is counted, and costs nobody else anything: the record that tells of
+ * losses is paid for by who lost them, with one of the next marks.
+ */
+static void lose(struct kbarman_ring *ring, struct account *account)
+{
+	u32 recording = READ_ONCE(state->recording);
+
+	kbarman_ring_lose(ring, KBARMAN_LOST_RATE);
+	if (READ_ONCE(account->recording) != recording) {
+		WRITE_ONCE(account->recording, recording);
+		atomic_set(&account->untold, 0);
+	}
+	atomic_inc(&account->untold);
+}
+
+/* It is time to tell of losses. */
+static bool wants_to_tell(const struct account *account)
+{
+	return account && atomic_read(&account->untold) &&
+	       READ_ONCE(account->recording) == READ_ONCE(state->recording) &&
+	       (s64)ktime_get_ns() - READ_ONCE(account->told) > TELL_NS;
+}
+
+/* With the record that @ring gets next. */
+static void tell(struct kbarman_ring *ring, struct account *account)
+{
+	WRITE_ONCE(account->told, ktime_get_ns());
+	kbarman_ring_owe(ring, atomic_xchg(&account->untold, 0));
 }
 
 /* ---- a mark ---- */
@@ -134,14 +250,21 @@ static int take_mark(struct kbarman_mark *mark, struct iov_iter *from)
 static bool good_series(u32 series)
 {
 	return series >= KBARMAN_SERIES_COUNT &&
-	       series < READ_ONCE(kbarman_session.capture->series);
+	       series < READ_ONCE(kbarman_session.capture->nr_series);
 }
 
-/* Into the ring; or, if it may not, among what is lost. */
-static int record_mark(const struct kbarman_mark *mark, const char *text, bool may)
+/*
+ * Into the ring; or, if it can't be paid for, among what is lost. @account NULL: it need
+ * not be.
+ */
+static int record_mark(const struct kbarman_mark *mark, const char *text, struct account *account)
 {
+	bool telling = wants_to_tell(account);
 	struct kbarman_ring *ring;
 	int error = 0;
+	bool may;
+
+	may = !account || pay(account, 1 + mark->text_bytes / 64 + (telling ? TELL_MARKS : 0));
 
 	preempt_disable();
 	if (!READ_ONCE(state->recording))
@@ -153,8 +276,10 @@ static int record_mark(const struct kbarman_mark *mark, const char *text, bool m
 	ring = kbarman_this_ring();
 	if (!ring)
 		goto out;	/* a CPU that is not recorded */
+	if (may && telling)
+		tell(ring, account);
 	if (!may)
-		kbarman_ring_lose(ring, KBARMAN_LOST_RATE);
+		lose(ring, account);
 	else if (mark->type == KBARMAN_MARK_COUNTER)
 		kbarman_record_counter(ring, current->pid, mark->series, mark->value);
 	else
@@ -181,7 +306,6 @@ static int write_mark(struct kbarman_marker *marker, struct iov_iter *from)
 {
 	char some[SHORT_TEXT], *text = some;
 	struct kbarman_mark mark;
-	bool may;
 	int error;
 
 	error = take_mark(&mark, from);
@@ -193,10 +317,8 @@ static int write_mark(struct kbarman_marker *marker, struct iov_iter *from)
 			return -ENOMEM;
 	}
 	error = take_text(text, &mark, from);
-	if (!error) {
-		may = !marker || pay(marker, 1 + mark.text_bytes / 64);
-		error = record_mark(&mark, text, may);
-	}
+	if (!error)
+		error = record_mark(&mark, text, marker ? marker->account : NULL);
 	if (text != some)
 		kfree(text);
 	return error;
@@ -227,7 +349,7 @@ static bool ends(const char *string, size_t size)
 	return strnlen(string, size) < size;
 }
 
-int kbarman_marker_series(struct kbarman_mark_series *series)
+int kbarman_marker_series(const struct kbarman_marker *marker, struct kbarman_mark_series *series)
 {
 	int row = -EAGAIN;
 
@@ -253,7 +375,8 @@ int kbarman_marker_series(struct kbarman_mark_series *series)
 	preempt_disable();
 	series->recording = READ_ONCE(state->recording);
 	if (series->recording)
-		row = kbarman_header_add_series(kbarman_session.capture, series);
+		row = kbarman_tables_add_series(kbarman_session.capture,
+						marker ? marker->user : KBARMAN_USER_ROOT, series);
 	preempt_enable();
 	if (row < 0)
 		return row;
@@ -335,5 +458,6 @@ int __init kbarman_marker_init(void)
 
 void kbarman_marker_exit(void)
 {
+	free_accounts(&accounts);
 	free_page((unsigned long)state);
 }

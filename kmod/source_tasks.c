@@ -20,10 +20,26 @@
 #include "session.h"
 #include "source_maps.h"
 #include "sources.h"
+#include "tables.h"
+#include "users.h"
+
+/* Tasks that are not recorded are named where one that is gives way to them. */
+static u32 user_of(const struct task_struct *task)
+{
+	u32 user = KBARMAN_USER_UNWANTED;
+
+	if (kbarman_wants(task->pid)) {
+		rcu_read_lock();
+		user = kbarman_user_of(__task_cred(task));
+		rcu_read_unlock();
+	}
+	return user;
+}
 
 static void add_task(u64 timestamp, const struct task_struct *task, const char *name)
 {
-	kbarman_header_add_task(kbarman_session.capture, timestamp, task->pid, task->tgid, name);
+	kbarman_tables_add_task(kbarman_session.capture, timestamp, task->pid, task->tgid,
+				user_of(task), name);
 }
 
 /* The name as it is now. */
@@ -102,7 +118,8 @@ static void on_exec(void *unused, struct task_struct *task, pid_t old_pid,
 		u64 now = kbarman_clock();
 		char name[TASK_COMM_LEN];
 
-		kbarman_header_exit_task(kbarman_session.capture, now, old_pid);
+		kbarman_tables_exit_task(kbarman_session.capture, now, old_pid);
+		kbarman_tables_free_task(kbarman_session.capture, now, old_pid);
 		kbarman_maps_exit(old_pid);
 		get_name(name, task);
 		add_task(now, task, name);
@@ -112,7 +129,7 @@ static void on_exec(void *unused, struct task_struct *task, pid_t old_pid,
 
 static void task_exits(const struct task_struct *task)
 {
-	kbarman_header_exit_task(kbarman_session.capture, kbarman_clock(), task->pid);
+	kbarman_tables_exit_task(kbarman_session.capture, kbarman_clock(), task->pid);
 	kbarman_maps_exit(task->pid);
 }
 
@@ -128,11 +145,18 @@ static void on_exit(void *unused, struct task_struct *task)
 }
 #endif
 
+/* Nobody runs it any more: its last switch was a grace period ago. Context: softirq. */
+static void on_free(void *unused, struct task_struct *task)
+{
+	kbarman_tables_free_task(kbarman_session.capture, kbarman_clock(), task->pid);
+}
+
 static struct kbarman_probe probes[] = {
 	{ .name = "sched_process_fork", .function = on_fork },
 	{ .name = "task_rename", .function = on_rename },
 	{ .name = "sched_process_exec", .function = on_exec },
 	{ .name = "sched_process_exit", .function = on_exit },
+	{ .name = "sched_process_free", .function = on_free },
 };
 
 /*
@@ -144,7 +168,8 @@ static void add_all_tasks(u64 timestamp)
 	struct task_struct *process, *thread;
 	char name[TASK_COMM_LEN];
 
-	kbarman_header_add_task(kbarman_session.capture, timestamp, 0, 0, "swapper");
+	kbarman_tables_add_task(kbarman_session.capture, timestamp, 0, 0, KBARMAN_USER_ROOT,
+				"swapper");
 	rcu_read_lock();
 	for_each_process_thread(process, thread) {
 		get_name(name, thread);
@@ -161,6 +186,7 @@ static int start(struct kbarman_session *session)
 	check_trace_callback_type_task_rename(on_rename);
 	check_trace_callback_type_sched_process_exec(on_exec);
 	check_trace_callback_type_sched_process_exit(on_exit);
+	check_trace_callback_type_sched_process_free(on_free);
 	error = kbarman_probes_attach(probes, ARRAY_SIZE(probes));
 	if (!error)
 		add_all_tasks(session->started.timestamp);

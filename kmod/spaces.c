@@ -75,12 +75,6 @@ struct mapping {
 	u64 offset;
 };
 
-/* Rows whose time is over, in two lots: how many, and until when the last of them was of use. */
-struct past {
-	u32 rows[2];
-	u64 until[2];
-};
-
 struct space {
 	struct hlist_node node;		/* in spaces */
 	struct list_head size;		/* in sizes */
@@ -91,8 +85,7 @@ struct space {
 	struct list_head threads;	/* sampled here last */
 	unsigned int nr_mappings;
 	size_t bytes;			/* theirs, each with all of its image */
-	u32 rows;			/* that its threads had and that can't be used again */
-	struct past past;		/* of these */
+	u32 rows;			/* of its threads; in stream mode all that they ever had */
 	u64 walk_since;			/* what a walk finds was there then */
 	u64 walk_due;			/* in jiffies: not before */
 	unsigned long walk_at;		/* where it goes on */
@@ -133,12 +126,10 @@ static struct kbarman_capture *capture;
 static char *path_buffer;		/* FILE_BYTES + PATH_MAX */
 static unsigned int nr_spaces;
 static size_t nr_bytes;			/* of all mappings and images */
-static u32 nr_rows;			/* of all that can't be used again */
-static struct past past_rows;		/* of these */
+static u32 nr_rows;			/* of all spaces; in stream mode of all that ever were */
 static unsigned int look_at;		/* that many spaces: time to look for dead ones, */
 static size_t look_at_bytes;		/* and that many bytes, */
 static u64 looked;			/* but not too soon, in jiffies */
-static u64 oldest, oldest_asked;	/* record, when last asked (in jiffies) */
 static bool all_seen;			/* an address space that is not here is new */
 static bool hurry;			/* somebody waits */
 static int steps_left, tries_left;	/* then */
@@ -260,49 +251,12 @@ void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct
 
 /* ---- rows ---- */
 
-/* The oldest record there is; rows that were over before can be used again. */
-static u64 oldest_record(void)
-{
-	u64 now = get_jiffies_64();
-
-	if (!capture->oldest_record)
-		return 0;
-	/* It takes a look at all CPUs. */
-	if (oldest_asked != now)
-		oldest = capture->oldest_record();
-	oldest_asked = now;
-	return oldest;
-}
-
-/* How many of @past have come back by now. */
-static u32 come_back(struct past *past)
-{
-	u32 rows = past->rows[0];
-
-	if (past->until[0] >= oldest_record())
-		return 0;
-	past->rows[0] = past->rows[1];
-	past->until[0] = past->until[1];
-	past->rows[1] = 0;
-	return rows;
-}
-
-static void pass(struct past *past, u32 rows, u64 until)
-{
-	int lot = !!past->rows[0];
-
-	if (!rows)
-		return;
-	past->rows[lot] += rows;
-	past->until[lot] = until;
-}
-
 /* The rows that @thread has got are over. They come back if the session overwrites. */
-static void rows_over(struct thread *thread, u64 until)
+static void rows_over(struct thread *thread)
 {
-	if (capture->oldest_record) {
-		pass(&thread->space->past, thread->rows, until);
-		pass(&past_rows, thread->rows, until);
+	if (capture->collector) {
+		thread->space->rows -= thread->rows;
+		nr_rows -= thread->rows;
 	}
 	thread->rows = 0;
 }
@@ -315,8 +269,6 @@ static bool may_have_rows(struct space *space, u32 count)
 {
 	const u32 all = capture->layout.max_maps;
 
-	space->rows -= come_back(&space->past);
-	nr_rows -= come_back(&past_rows);
 	return kbarman_session.tasks || (u64)nr_rows + space->rows + 2 * count <= all + 1;
 }
 
@@ -327,8 +279,8 @@ static void make_row(struct thread *thread, u64 timestamp, u64 start, u64 length
 		kbarman_header_miss(capture, KBARMAN_MISSED_MAP, 1);
 		return;
 	}
-	if (kbarman_header_add_map(capture, timestamp, thread->task_id, start, length, offset,
-				   image, image_length, name_at))
+	if (kbarman_tables_add_map(capture, timestamp, KBARMAN_USER_UNWANTED, thread->task_id,
+				   start, length, offset, image, image_length, name_at))
 		return;
 	thread->rows++;
 	thread->space->rows++;
@@ -360,12 +312,12 @@ static void renew_rows(struct thread *thread)
 	struct space *space = thread->space;
 	u64 now;
 
-	if (!capture->oldest_record || thread->rows <= 2 * space->nr_mappings + 64 ||
+	if (!capture->collector || thread->rows <= 2 * space->nr_mappings + 64 ||
 	    !may_have_rows(space, space->nr_mappings))
 		return;
 	now = kbarman_clock();
-	kbarman_header_end_maps(capture, now, thread->task_id);
-	rows_over(thread, now);
+	kbarman_tables_end_maps(capture, now, thread->task_id);
+	rows_over(thread);
 	thread->since = now;
 	add_rows(thread);
 }
@@ -566,7 +518,7 @@ static void space_map(struct space *space, const struct kbarman_mapping *from, u
 
 static void thread_free(struct thread *thread)
 {
-	rows_over(thread, kbarman_clock());
+	rows_over(thread);
 	xa_erase(&threads, thread->task_id);
 	list_del(&thread->node);
 	kfree(thread);
@@ -859,8 +811,8 @@ static void settle(struct thread *thread, struct space *space)
 {
 	thread->space = space;
 	list_add_tail(&thread->node, &space->threads);
-	if (thread->since && capture->oldest_record)
-		kbarman_header_end_maps(capture, thread->since, thread->task_id);
+	if (thread->since && capture->collector)
+		kbarman_tables_end_maps(capture, thread->since - 1, thread->task_id);
 	if (thread->since && (!is_complete(space) || space->trimmed))
 		disown_rows(thread);
 	add_rows(thread);
@@ -895,7 +847,7 @@ bool kbarman_spaces_sampled(struct mm_struct *mm, u32 task_id, u64 timestamp)
 	if (!thread)
 		return add_thread(space, task_id, timestamp);
 	/* A new image, or a new thread with an old id, whose end was left out. */
-	rows_over(thread, timestamp);
+	rows_over(thread);
 	list_del(&thread->node);
 	thread->since = timestamp;
 	settle(thread, space);
@@ -1082,8 +1034,6 @@ int kbarman_spaces_create(struct kbarman_capture *to)
 	get_random_bytes(&salt, sizeof(salt));
 	capture = to;
 	nr_rows = 0;
-	past_rows = (struct past) { };
-	oldest_asked = 0;
 	hurry = false;
 	steps_left = HURRY_STEPS;
 	tries_left = HURRY_TRIES;

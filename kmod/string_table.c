@@ -88,6 +88,9 @@ void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 byte
 	if (grows)
 		return;
 
+	/* Small blocks at the end would be used first, and readers see a long table. */
+	if (strings->units >= 4 * largest)
+		strings->units -= strings->units % largest;
 	/* From the end to the start: the last one that is pushed is the first one used. */
 	unit = strings->units;
 	for (order = 0; order < KBARMAN_STRING_ORDERS - 1; order++)

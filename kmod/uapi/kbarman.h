@@ -47,8 +47,14 @@
  *
  * Tables in the header (strings, tasks, maps, PMU) only ever grow while a session
  * runs: a row is complete before the count that covers it. The one exception is
- * overwrite mode, where rows of tasks that left before the oldest record may be
- * used again: copy, and copy again if query.generation has changed in between.
+ * overwrite mode, where a row that no record in any ring needs is emptied, and it and
+ * its string's place are used again later: query.generation changes when rows are emptied. An empty row has the
+ * task id KBARMAN_NO_TASK. Copy the rings, then the tables, and copy both again if
+ * query.generation has changed in between.
+ *
+ * One user can't fill a table: a user other than root gets at most three quarters of
+ * what the others leave, of each table. With KBARMAN_CONFIGURE pids, the tasks that are
+ * not recorded get a quarter, all together. What finds no row is counted.
  *
  * The name of a mapped file is its path. It is the end of a string that begins with
  * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:", in decimal: device and inode as in
@@ -90,9 +96,10 @@
  * A program finds out whether anybody records by the word that KBARMAN_MARK_STATE lets
  * it map, and stays with its descriptor from session to session.
  *
- * A descriptor without read permission has KBARMAN_MARK_BURST marks, and gets
- * KBARMAN_MARK_RATE a second again; a mark counts once, and once more for every 64 bytes
- * of its text. What is beyond is lost, and counted as KBARMAN_LOST_RATE.
+ * A user has KBARMAN_MARK_BURST marks for all descriptors without read permission that the
+ * user has opened, and gets KBARMAN_MARK_RATE a second again; a mark counts once, and once more
+ * for every 64 bytes of its text. What is beyond is lost, and counted as KBARMAN_LOST_RATE. The
+ * ring tells of it with a later mark of that user, which pays for that too.
  *
  * Structs
  * -------
@@ -123,6 +130,7 @@
 #define KBARMAN_ABI		1
 
 #define KBARMAN_CPU_ALL		0xffffffffU
+#define KBARMAN_NO_TASK		0xffffffffU	/* whose row is empty */
 
 enum kbarman_mode {
 	KBARMAN_MODE_OVERWRITE	= 0,
@@ -135,16 +143,17 @@ enum kbarman_loss {
 	KBARMAN_LOST_NESTED	= 1,	/* overwrite mode: all the space there is was
 					 * reserved by the writers it interrupted */
 	KBARMAN_LOST_TOO_BIG	= 2,	/* longer than an eighth of the ring */
-	KBARMAN_LOST_RATE	= 3,	/* marks beyond their descriptor's rate */
+	KBARMAN_LOST_RATE	= 3,	/* marks beyond their user's rate */
 	KBARMAN_LOST_REASONS	= 4,
 };
 
 /* Facts that did not get into a table; the index into kbarman_stats.missed. */
 enum kbarman_miss {
-	KBARMAN_MISSED_TASK	= 0,	/* task table full */
-	KBARMAN_MISSED_MAP	= 1,	/* mmap table full, or a process has as many rows as
-					 * it leaves free */
-	KBARMAN_MISSED_STRING	= 2,	/* string table full */
+	/* These three: the table is full, or the user has all that others leave one user. */
+	KBARMAN_MISSED_TASK	= 0,	/* task table */
+	KBARMAN_MISSED_MAP	= 1,	/* mmap table; or a process has as many rows as it
+					 * leaves free */
+	KBARMAN_MISSED_STRING	= 2,	/* string table */
 	KBARMAN_MISSED_QUEUE	= 3,	/* queue of facts to be completed full, or a process
 					 * has as many of its places as it leaves free; or
 					 * the stop did not wait */
@@ -152,7 +161,8 @@ enum kbarman_miss {
 					 * there is for them taken */
 	KBARMAN_MISSED_COUNTER	= 5,	/* a counter could not be read at an overflow;
 					 * its value is ~0 in that sample */
-	KBARMAN_MISS_REASONS	= 6,
+	KBARMAN_MISSED_SERIES	= 6,	/* no custom series left for who asked for one */
+	KBARMAN_MISS_REASONS	= 7,
 };
 
 /*
@@ -446,7 +456,7 @@ struct kbarman_add_maps {
  */
 #define KBARMAN_MARK_SIZE	40
 #define KBARMAN_MARK_TEXT_MAX	4095		/* bytes */
-#define KBARMAN_MARK_RATE	20000		/* marks a second and descriptor */
+#define KBARMAN_MARK_RATE	20000		/* marks a second and user */
 #define KBARMAN_MARK_BURST	20000		/* marks at once */
 
 enum kbarman_mark_type {
@@ -489,7 +499,7 @@ struct kbarman_mark_state {
  * chart and name not empty.
  *
  *	EAGAIN	nobody records marks
- *	EBUSY	more calls than the descriptor's rate allows
+ *	EBUSY	more calls than the user's rate allows
  *	EINVAL	a string without end, an unknown class, display or flag
  *	ENOSPC	the session has no more series (max_series), or no room for the names
  */

@@ -668,7 +668,8 @@ static inline const char *judge_header(const void *map, size_t length)
 		return "num_mmap_layout_entries";
 	for (i = 0; i < *capture_map_count(map); i++)
 		if (!string_good(map, capture_maps(map)[i].image_ptr) ||
-		    !capture_maps(map)[i].length)
+		    !capture_maps(map)[i].length !=
+		    (capture_maps(map)[i].task_id == KBARMAN_NO_TASK))
 			return "mmap row";
 	return NULL;
 }

@@ -71,6 +71,21 @@ static int put_value(int fd, uint32_t series, uint64_t value)
 	return write(fd, &m, sizeof(m)) < 0 ? -errno : 0;
 }
 
+/* A descriptor for marks that @user opened. */
+static int open_as(uid_t user)
+{
+	int fd;
+
+	if (chmod(KBARMAN_DEVICE, 0622) || setresuid(user, user, 0))
+		lost("user %u is not to be had", user);
+	fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	if (fd < 0)
+		lost("user %u can't open the device", user);
+	if (setresuid(0, 0, 0) || chmod(KBARMAN_DEVICE, 0600))
+		lost("root is not to be had back");
+	return fd;
+}
+
 static const struct kbarman_mark_state *map_state(int fd)
 {
 	int word = ioctl(fd, KBARMAN_MARK_STATE, 0);
@@ -88,6 +103,19 @@ static const struct kbarman_mark_state *map_state(int fd)
 static uint32_t recording(const struct kbarman_mark_state *state)
 {
 	return __atomic_load_n(&state->recording, __ATOMIC_RELAXED);
+}
+
+static const struct bm_protocol_header_custom_chart *
+capture_charts(const void *map, const struct bm_protocol_header_custom_chart_series **series)
+{
+	const char *at = (const char *)(capture_maps(map) +
+					capture_header(map)->config_constants.max_mmap_layout);
+	const struct bm_protocol_header_custom_chart *charts = (const void *)(at + 4);
+	uint32_t nr;
+
+	memcpy(&nr, at, sizeof(nr));
+	*series = (const void *)(charts + nr);
+	return charts;
 }
 
 FIXTURE(marks)
@@ -375,7 +403,6 @@ TEST_F(marks, series_stands_in_the_header_and_takes_values)
 	const char *strings;
 	const union record *r;
 	const void *map;
-	uint32_t charts;
 
 	ASSERT_EQ(FIRST_SERIES, define(self->writer, "pond", "frogs"));
 	EXPECT_EQ(0, put_value(self->writer, FIRST_SERIES, 0x123456789abcdefULL));
@@ -387,10 +414,7 @@ TEST_F(marks, series_stands_in_the_header_and_takes_values)
 
 	map = map_cpu(self->fd, 0);
 	strings = capture_strings(map);
-	chart = (const void *)((const char *)(capture_maps(map) +
-		capture_header(map)->config_constants.max_mmap_layout) + sizeof(charts));
-	memcpy(&charts, (const char *)chart - sizeof(charts), sizeof(charts));
-	series = (const void *)(chart + charts);
+	chart = capture_charts(map, &series);
 	EXPECT_STREQ("pond", strings + chart[FIRST_SERIES].name_ptr);
 	EXPECT_EQ(BM_CHART_PERCENTAGE, chart[FIRST_SERIES].boolean_flags);
 	EXPECT_EQ(BM_SERIES_OVERLAY, chart[FIRST_SERIES].series_composition);
@@ -433,6 +457,60 @@ TEST_F(marks, series_end_where_the_table_does)
 	EXPECT_EQ(FIRST_SERIES + 1, define(self->writer, "s1", "s1"));
 	EXPECT_EQ(0, put_value(self->writer, FIRST_SERIES + 2, 5));
 	only_record(_metadata, self->fd);
+}
+
+/* Names that nobody had before, as any task can have them, until @left bytes are free. */
+static void fill_string_table(int fd, uint32_t left)
+{
+	uint32_t size = capture_header(map_cpu(fd, 0))->config_constants.max_string_table_length;
+	char name[16];
+	unsigned int i;
+
+	for (i = 0; stats(fd, KBARMAN_CPU_ALL).strings + left <= size; i++) {
+		snprintf(name, sizeof(name), "n%014u", i);
+		prctl(PR_SET_NAME, name);
+	}
+}
+
+/*
+ * A chart's name fits yet, and the description of its series does not. Such charts were
+ * counted in, and written behind the table's end.
+ */
+TEST_F(marks, series_that_find_no_room_leave_nothing_behind)
+{
+	const struct bm_protocol_header_custom_chart_series *series;
+	const struct bm_protocol_header_custom_chart *charts;
+	struct kbarman_configure c = only_marks;
+	uint32_t used;
+	const void *map;
+	char chart;
+
+	ASSERT_EQ(0, stop(self->fd));
+	c.mode = KBARMAN_MODE_STREAM;
+	c.max_tasks = 65536;	/* more than names */
+	c.max_strings = 20 * KIB;
+	c.max_series = 1;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	fill_string_table(self->fd, 128);
+	used = stats(self->fd, KBARMAN_CPU_ALL).strings;
+	for (chart = 'A'; chart <= 'z'; chart++) {
+		struct kbarman_mark_series s = series_of((char[]){ chart, 0 }, "n");
+
+		s.units[0] = '\0';
+		memset(s.description, 'd', sizeof(s.description) - 1);
+		EXPECT_EQ(-ENOSPC, call(self->writer, KBARMAN_MARK_SERIES, &s));
+	}
+	EXPECT_EQ(used, stats(self->fd, KBARMAN_CPU_ALL).strings);
+	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_STRING]);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(NULL, judge_cpu(self->fd, 0).fault);
+	map = map_cpu(self->fd, 0);
+	charts = capture_charts(map, &series);
+	EXPECT_STREQ("kbarman", capture_strings(map) + charts[0].name_ptr);
+	EXPECT_STREQ("Lost records", capture_strings(map) + series[0].name_ptr);
+	EXPECT_STREQ("", capture_strings(map) + charts[FIRST_SERIES].name_ptr);
+	EXPECT_STREQ("", capture_strings(map) + series[FIRST_SERIES].name_ptr);
 }
 
 TEST_F(marks, series_that_nobody_made_are_refused)
@@ -610,10 +688,11 @@ TEST_F(marks, each_cpus_are_all_there_in_order)
 	int status;
 
 	for (cpu = 0; cpu < nr && cpu < 16; cpu++) {
+		int writer = open_as(1000 + cpu);	/* a user each, so a rate each */
+
 		children[cpu] = fork();
 		if (!children[cpu]) {
-			/* A descriptor each, so a rate each. */
-			put_numbers(open(KBARMAN_DEVICE, O_WRONLY), cpu);
+			put_numbers(writer, cpu);
 		}
 	}
 	for (cpu = 0; cpu < nr && cpu < 16; cpu++) {
@@ -690,7 +769,7 @@ TEST_F(marks, what_is_beyond_the_rate_is_counted_as_lost)
 	/* It earns more in a while; and then the ring says what it did not get. */
 	for (;;) {
 		s = stats(self->fd, 0);
-		usleep(10000);
+		usleep(200000);
 		EXPECT_LT(0, put_text(self->writer, KBARMAN_MARK_BOOKMARK, "again"));
 		count++;
 		if (stats(self->fd, 0).lost[KBARMAN_LOST_RATE] == s.lost[KBARMAN_LOST_RATE])
@@ -712,18 +791,96 @@ TEST_F(marks, what_is_beyond_the_rate_is_counted_as_lost)
 	EXPECT_EQ(count, s.written + told - 2 * j.by_type[BM_RECORD_CUSTOM_COUNTER]);
 }
 
-TEST_F(marks, each_descriptor_has_a_rate_of_its_own)
+TEST_F(marks, descriptors_of_a_user_have_one_rate)
 {
 	int other = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	uint64_t lost;
 
 	if (!flood(_metadata, self->writer, FLOOD_BEYOND))
 		SKIP(return, TOO_SLOW);
-	EXPECT_LT(0, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
-	ASSERT_EQ(0, stop(self->fd));
-	ASSERT_EQ(0, start(self->fd));
-	flood(_metadata, other, 1000);
-	EXPECT_EQ(0, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
+	lost = stats(self->fd, 0).lost[KBARMAN_LOST_RATE];
+	EXPECT_LT(0, lost);
+	/* At once, and so little that it was no loss by a rate of its own. */
+	flood(_metadata, other, 250);
+	EXPECT_LT(lost, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
 	close(other);
+}
+
+TEST_F(marks, opening_again_gives_no_new_rate)
+{
+	uint64_t lost;
+
+	if (!flood(_metadata, self->writer, FLOOD_BEYOND))
+		SKIP(return, TOO_SLOW);
+	close(self->writer);
+	self->writer = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	lost = stats(self->fd, 0).lost[KBARMAN_LOST_RATE];
+	flood(_metadata, self->writer, 250);
+	EXPECT_LT(lost, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
+}
+
+TEST_F(marks, each_user_has_a_rate_of_its_own)
+{
+	int one = open_as(1000), other = open_as(1001);
+	uint64_t lost;
+
+	if (!flood(_metadata, one, FLOOD_BEYOND))
+		SKIP(return, TOO_SLOW);
+	lost = stats(self->fd, 0).lost[KBARMAN_LOST_RATE];
+	EXPECT_LT(0, lost);
+	flood(_metadata, other, 1000);
+	EXPECT_EQ(lost, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
+	close(other);
+	close(one);
+}
+
+TEST_F(marks, what_is_lost_costs_others_nothing)
+{
+	int rw = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
+	struct kbarman_configure c = only_marks;
+	uint64_t written;
+	unsigned int i;
+
+	ASSERT_EQ(0, stop(self->fd));
+	c.ring_bytes = 16 * MIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	if (!flood(_metadata, self->writer, FLOOD_BEYOND))
+		SKIP(return, TOO_SLOW);
+	EXPECT_LT(0, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
+	written = stats(self->fd, 0).written;
+	for (i = 1; i <= 100; i++) {
+		EXPECT_LT(0, put_text(rw, KBARMAN_MARK_BOOKMARK, "another's"));
+		EXPECT_EQ(written + i, stats(self->fd, 0).written);
+	}
+	close(rw);
+}
+
+TEST_F(marks, one_user_does_not_get_all_series)
+{
+	int one = open_as(1000), other = open_as(1001), made;
+	struct kbarman_configure c = only_marks;
+	char name[16];
+
+	ASSERT_EQ(0, stop(self->fd));
+	c.max_series = 63;	/* and the module's own */
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	for (made = 0;; made++) {
+		snprintf(name, sizeof(name), "s%d", made);
+		if (define(one, "mine", name) < 0)
+			break;
+	}
+	EXPECT_EQ(-ENOSPC, define(one, "mine", "another"));
+	EXPECT_LE(32, made);
+	EXPECT_GE(48, made);
+	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_SERIES]);
+	EXPECT_LT(0, define(other, "theirs", "first"));
+	/* What there is, everybody has. */
+	EXPECT_LT(0, define(other, "mine", "s0"));
+	EXPECT_LT(0, define(one, "theirs", "first"));
+	close(other);
+	close(one);
 }
 
 TEST_F(marks, long_texts_count_more)

@@ -350,6 +350,49 @@ TEST_F(tasks, stream_counts_what_finds_no_row)
 	EXPECT_LE(300, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
 }
 
+/* A child of user @user takes @names names, one after the other. */
+static void rename_as(uid_t user, unsigned int names)
+{
+	pid_t child = fork();
+	char name[16];
+	unsigned int i;
+	int status;
+
+	if (!child) {
+		if (setresuid(user, user, user))
+			_exit(1);
+		for (i = 0; i < names; i++) {
+			snprintf(name, sizeof(name), "r%u-%u", user, i);
+			prctl(PR_SET_NAME, name);
+		}
+		_exit(0);
+	}
+	if (waitpid(child, &status, 0) != child || status)
+		lost("the child did not rename itself");
+}
+
+TEST_F(tasks, a_user_that_takes_many_names_leaves_rows_for_others)
+{
+	enum { ROWS = 1024 };
+	pid_t child;
+	struct kbarman_stats s;
+
+	ASSERT_EQ(0, configure(self->fd, first_cpu(KBARMAN_MODE_STREAM, ROWS)));
+	ASSERT_EQ(0, start(self->fd));
+	rename_as(1000, 2 * ROWS);
+	s = stats(self->fd, KBARMAN_CPU_ALL);
+	EXPECT_LE(ROWS, s.missed[KBARMAN_MISSED_TASK]);
+	EXPECT_GE(ROWS - ROWS / 8, s.tasks);
+	rename_as(1001, 1);
+	EXPECT_EQ(s.missed[KBARMAN_MISSED_TASK],
+		  stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
+	make_named(&child, 1);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, capture_task(map_cpu(self->fd, 0), child, "named-0"));
+	/* Nor do names without a row take room. */
+	EXPECT_GE(32 * KIB, stats(self->fd, KBARMAN_CPU_ALL).strings);
+}
+
 TEST_F(tasks, nothing_is_missed_with_the_default_tables)
 {
 	struct kbarman_stats s;
@@ -376,6 +419,19 @@ FIXTURE(filter)
 	uint32_t pid;
 };
 
+/* The calling task has @names names, one after the other. */
+static pid_t take_names(unsigned int names)
+{
+	char name[16];
+	unsigned int i;
+
+	for (i = 0; i < names; i++) {
+		snprintf(name, sizeof(name), "noise-%u", i);
+		prctl(PR_SET_NAME, name);
+	}
+	return getpid();
+}
+
 FIXTURE_SETUP(filter)
 {
 	int go[2], done[2];
@@ -391,7 +447,7 @@ FIXTURE_SETUP(filter)
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		pin(1);
 		while (read(go[0], &byte, 1) == 1) {
-			pid_t echo = ping_pong(1, 200);
+			pid_t echo = byte == 'n' ? take_names(2000) : ping_pong(1, 200);
 
 			if (write(done[1], &echo, sizeof(echo)) != sizeof(echo))
 				break;
@@ -415,14 +471,19 @@ FIXTURE_TEARDOWN(filter)
 	close(self->fd);
 }
 
-/* Returns the noise's child. */
-static pid_t make_noise(int go, int done)
+static pid_t tell_noise(int go, int done, char what)
 {
 	pid_t echo;
 
-	if (write(go, "", 1) != 1 || read(done, &echo, sizeof(echo)) != sizeof(echo))
+	if (write(go, &what, 1) != 1 || read(done, &echo, sizeof(echo)) != sizeof(echo))
 		lost("the noise does not answer");
 	return echo;
+}
+
+/* Returns the noise's child. */
+static pid_t make_noise(int go, int done)
+{
+	return tell_noise(go, done, 'p');
 }
 
 static unsigned int switches_to(int fd, uint32_t cpu, pid_t task)
@@ -530,6 +591,28 @@ static void *ping_pong_in_thread(void *argument)
 		sched_yield();
 	ping_pong(0, 100);
 	return NULL;
+}
+
+TEST_F(filter, others_leave_rows_for_those_that_are_recorded)
+{
+	pid_t child, named[3];
+	int status;
+
+	self->config.mode = KBARMAN_MODE_STREAM;
+	self->config.max_tasks = 1024;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	tell_noise(self->go, self->done, 'n');
+	EXPECT_LE(1000, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
+	EXPECT_GE(300, stats(self->fd, KBARMAN_CPU_ALL).tasks);
+	make_named(named, 3);
+	child = fork();
+	if (!child)
+		_exit(0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, capture_task(map_cpu(self->fd, 0), named[2], "named-2"));
+	EXPECT_NE(NULL, capture_task(map_cpu(self->fd, 0), child, NULL));
 }
 
 TEST_F(filter, threads_made_later_are_recorded)

@@ -102,6 +102,7 @@ static void say_misses(struct kb_device *device)
 					 "wait for them",
 		[KBARMAN_MISSED_MEMORY] = "mappings are missing: too many for the memory there is",
 		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
+		[KBARMAN_MISSED_SERIES] = "counters of programs have no series: there are no more",
 	};
 	struct kbarman_stats stats;
 

@@ -30,6 +30,7 @@ static const char *const miss_names[] = {
 	[KBARMAN_MISSED_QUEUE]	= "queue",
 	[KBARMAN_MISSED_MEMORY]	= "memory",
 	[KBARMAN_MISSED_COUNTER] = "counter",
+	[KBARMAN_MISSED_SERIES] = "series",
 };
 
 const char *kb_loss_name(unsigned int loss)
@@ -165,7 +166,8 @@ static int copy_tasks(struct kb_recorder *r)
 			.name = string_at(r, from->task_name_ptr),
 		};
 
-		ret = added(r, kb_barman_writer_task(r->writer, &task));
+		if (task.task_id != KBARMAN_NO_TASK)
+			ret = added(r, kb_barman_writer_task(r->writer, &task));
 	}
 	return ret;
 }
@@ -189,6 +191,8 @@ static int copy_maps(struct kb_recorder *r)
 			.image = string_at(r, from->image_ptr),
 		};
 
+		if (map.task_id == KBARMAN_NO_TASK)
+			continue;
 		if (map.image[0])
 			map.file = barman_file_of(m->strings, from->image_ptr);
 
@@ -262,6 +266,22 @@ static int number_fact(struct kb_recorder *r, uint64_t value, const char *format
 	return added(r, kb_barman_writer_fact(r->writer, key, text));
 }
 
+/* The row of a task, not an empty one that the next task gets. */
+static bool is_used(const struct kb_recorder *r, uint32_t row)
+{
+	return recorder_header(r)->tasks[row].task_id != KBARMAN_NO_TASK;
+}
+
+/* The file has no empty rows: which row is @row there? */
+static uint32_t row_in_file(const struct kb_recorder *r, uint32_t row)
+{
+	uint32_t used = 0;
+
+	for (uint32_t i = 0; i < row; i++)
+		used += is_used(r, i);
+	return used;
+}
+
 /*
  * Whose threads the tasks of the rows from @row on are, and in the @end when they ended.
  * Told twice makes no difference to a capture: a string is there once.
@@ -269,7 +289,7 @@ static int number_fact(struct kb_recorder *r, uint64_t value, const char *format
 static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struct kb_error *err)
 {
 	struct kbarman_task_fact *facts = calloc(FACTS_AT_ONCE, sizeof(*facts));
-	uint32_t count;
+	uint32_t count, to = row_in_file(r, row);
 	int ret;
 
 	if (!facts)
@@ -277,15 +297,21 @@ static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struc
 	do {
 		count = FACTS_AT_ONCE;
 		ret = kb_device_task_facts(r->device, row, facts, &count, err);
-		for (uint32_t i = 0; i < count && !ret; i++, row++) {
-			if (facts[i].tgid != facts[i].task_id)
-				ret = number_fact(r, facts[i].tgid, "tgid.%u", row);
-			if (!ret && end && facts[i].exit_timestamp)
-				ret = number_fact(r, facts[i].exit_timestamp, "exit.%u", row);
+		for (uint32_t i = 0; i < count && row < r->tasks_done && !ret; i++, row++) {
+			/* A frozen copy may be older: the row may be another task's by now. */
+			bool same = facts[i].task_id == recorder_header(r)->tasks[row].task_id;
+
+			if (!is_used(r, row))
+				continue;
+			if (same && facts[i].tgid != facts[i].task_id)
+				ret = number_fact(r, facts[i].tgid, "tgid.%u", to);
+			if (!ret && same && end && facts[i].exit_timestamp)
+				ret = number_fact(r, facts[i].exit_timestamp, "exit.%u", to);
 			if (ret)
 				recorder_write_failed(err, ret);
+			to++;
 		}
-	} while (!ret && count);
+	} while (!ret && count && row < r->tasks_done);
 	if (!ret)
 		r->task_facts_done = row;
 	free(facts);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Custom charts and their series: rows without a name until a program asks for one, as the
+ * format's constant says how many there are. As many charts as series can have a name.
+ */
+#include <linux/spinlock.h>
+#include <linux/string.h>
+
+#include "header.h"
+#include "record.h"
+#include "tables.h"
+
+#define ONE	0x3ff0000000000000ULL	/* the double 1.0 */
+
+static u32 *chart_count(struct kbarman_capture *capture)
+{
+	return capture->header + capture->layout.charts;
+}
+
+static struct bm_protocol_header_custom_chart *chart_row(struct kbarman_capture *capture, u32 row)
+{
+	return (struct bm_protocol_header_custom_chart *)(chart_count(capture) + 1) + row;
+}
+
+static struct bm_protocol_header_custom_chart_series *series_row(struct kbarman_capture *capture,
+								 u32 row)
+{
+	return (struct bm_protocol_header_custom_chart_series *)
+		       chart_row(capture, capture->layout.max_series) + row;
+}
+
+static s64 find_string(struct kbarman_capture *capture, const char *text)
+{
+	return kbarman_strings_find(&capture->strings, text, strlen(text));
+}
+
+static s64 find_chart(struct kbarman_capture *capture, s64 name)
+{
+	u32 next = *kbarman_rows_bucket(&capture->charts, name, 0);
+
+	while (next && chart_row(capture, next - 1)->name_ptr != name)
+		next = capture->charts.next[next - 1];
+	return (s64)next - 1;
+}
+
+static s64 find_series(struct kbarman_capture *capture, s64 chart, s64 name)
+{
+	u32 next = *kbarman_rows_bucket(&capture->series, chart, name);
+
+	for (; next; next = capture->series.next[next - 1])
+		if (series_row(capture, next - 1)->chart_index == chart &&
+		    series_row(capture, next - 1)->name_ptr == name)
+			break;
+	return (s64)next - 1;
+}
+
+/* The row that there is, or -ENOENT. */
+static s64 look_up(struct kbarman_capture *capture, const struct kbarman_mark_series *wanted)
+{
+	s64 chart = find_string(capture, wanted->chart), name = find_string(capture, wanted->name);
+	s64 row = -1;
+
+	if (chart >= 0 && name >= 0)
+		chart = find_chart(capture, chart);
+	if (chart >= 0 && name >= 0)
+		row = find_series(capture, chart, name);
+	return row >= 0 ? row : -ENOENT;
+}
+
+/* Offsets of the four texts. */
+struct texts {
+	s64 chart, name, units, description;
+};
+
+/* All or none. */
+static int intern_texts(struct kbarman_capture *capture, u8 payer,
+			const struct kbarman_mark_series *wanted, struct texts *texts)
+{
+	const char *text[] = { wanted->chart, wanted->name, wanted->units, wanted->description };
+	s64 *offset[] = { &texts->chart, &texts->name, &texts->units, &texts->description };
+	u32 units = 0;
+	int i;
+
+	/* A table that only grows would keep those before the one that does not fit. */
+	for (i = 0; i < ARRAY_SIZE(text); i++)
+		if (find_string(capture, text[i]) < 0)
+			units += kbarman_strings_units(&capture->strings, strlen(text[i]));
+	if (!kbarman_strings_has_room(&capture->strings, units)) {
+		capture->missed[KBARMAN_MISSED_STRING]++;
+		return -ENOSPC;
+	}
+	for (i = 0; i < ARRAY_SIZE(text); i++) {
+		*offset[i] = kbarman_intern(capture, text[i], strlen(text[i]), payer);
+		if (*offset[i] < 0)
+			goto err_strings;
+	}
+	return 0;
+
+err_strings:
+	while (i--)
+		kbarman_forget(capture, *offset[i]);
+	return -ENOSPC;
+}
+
+/* The chart's row, a new one if there is none of that name. There are as many as series. */
+static u32 add_chart(struct kbarman_capture *capture, u32 name,
+		     const struct kbarman_mark_series *wanted)
+{
+	s64 row = find_chart(capture, name);
+	struct bm_protocol_header_custom_chart *chart;
+
+	if (row >= 0)
+		return row;
+	row = capture->nr_charts++;
+	chart = chart_row(capture, row);
+	chart->series_composition = wanted->series_composition;
+	chart->rendering_type = wanted->rendering_type;
+	chart->boolean_flags = wanted->chart_flags;
+	smp_wmb();	/* what has a name is complete */
+	chart->name_ptr = name;
+	kbarman_rows_link(&capture->charts, kbarman_rows_bucket(&capture->charts, name, 0), row);
+	return row;
+}
+
+/* There is a row for it, and for its chart: each series makes one chart at most. */
+static u32 fill_series(struct kbarman_capture *capture, const struct texts *texts,
+		       const struct kbarman_mark_series *wanted)
+{
+	u32 chart = add_chart(capture, texts->chart, wanted), row = capture->nr_series;
+	struct bm_protocol_header_custom_chart_series *series = series_row(capture, row);
+
+	series->chart_index = chart;
+	series->units_ptr = texts->units;
+	series->description_ptr = texts->description;
+	series->colour = wanted->colour;
+	series->multiplier = wanted->multiplier;
+	series->series_class = wanted->series_class;
+	series->display = wanted->display;
+	smp_wmb();	/* what has a name is complete */
+	series->name_ptr = texts->name;
+	kbarman_rows_link(&capture->series,
+			  kbarman_rows_bucket(&capture->series, chart, texts->name), row);
+	WRITE_ONCE(capture->nr_series, row + 1);
+	return row;
+}
+
+static s64 add_series(struct kbarman_capture *capture, u32 user,
+		      const struct kbarman_mark_series *wanted)
+{
+	s64 row = look_up(capture, wanted);
+	struct texts texts;
+	bool low;
+	u8 payer;
+
+	if (row >= 0)
+		return row;
+	payer = kbarman_shares_payer(&capture->shares, user);
+	if (capture->nr_series >= capture->layout.max_series ||
+	    capture->nr_charts >= capture->layout.max_series ||
+	    !kbarman_shares_take(&capture->shares, payer, KBARMAN_SHARE_SERIES, 1, &low)) {
+		capture->missed[KBARMAN_MISSED_SERIES]++;
+		return -ENOSPC;
+	}
+	if (intern_texts(capture, payer, wanted, &texts)) {
+		kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_SERIES, 1);
+		return -ENOSPC;
+	}
+	return fill_series(capture, &texts, wanted);
+}
+
+int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
+			      const struct kbarman_mark_series *wanted)
+{
+	unsigned long flags;
+	int row;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	row = add_series(capture, user, wanted);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+	return row;
+}
+
+void kbarman_series_reset(struct kbarman_capture *capture)
+{
+	static const struct kbarman_mark_series lost = {
+		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.multiplier = ONE,
+		.series_class = BM_SERIES_CLASS_INCIDENT,
+		.display = BM_SERIES_DISPLAY_ACCUMULATE,
+		.series_composition = BM_SERIES_STACKED,
+		.rendering_type = BM_RENDERING_BAR,
+		.chart_flags = BM_CHART_PER_CPU,
+		.chart = "kbarman",
+		.name = "Lost records",
+		.units = "records",
+		.description = "Records that found no room in the ring",
+	};
+	static const struct kbarman_mark_series stopped = {
+		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.multiplier = ONE,
+		.series_class = BM_SERIES_CLASS_ABSOLUTE,
+		.display = BM_SERIES_DISPLAY_MAXIMUM,
+		.series_composition = BM_SERIES_STACKED,
+		.rendering_type = BM_RENDERING_BAR,
+		.chart_flags = BM_CHART_PER_CPU,
+		.chart = "kbarman counters",
+		.name = "Counters stopped",
+		.units = "reason",
+		.description = "0: they count; 1: throttled; 2: off the PMU; 3: CPU offline",
+	};
+	u32 row, none = capture->no_string;
+
+	kbarman_rows_reset(&capture->charts);
+	kbarman_rows_reset(&capture->series);
+	capture->nr_charts = 0;
+	capture->nr_series = 0;
+	for (row = 0; row < capture->layout.max_series; row++) {
+		*chart_row(capture, row) = (struct bm_protocol_header_custom_chart) {
+			.name_ptr = none,
+			.series_composition = BM_SERIES_STACKED,
+			.rendering_type = BM_RENDERING_LINE,
+		};
+		*series_row(capture, row) = (struct bm_protocol_header_custom_chart_series) {
+			.name_ptr = none,
+			.units_ptr = none,
+			.description_ptr = none,
+			.colour = BM_SERIES_COLOUR_AUTOMATIC,
+			.multiplier = ONE,
+			.series_class = BM_SERIES_CLASS_ABSOLUTE,
+			.display = BM_SERIES_DISPLAY_MAXIMUM,
+		};
+	}
+	*chart_count(capture) = capture->layout.max_series;
+	/* In the order of enum kbarman_series. */
+	kbarman_tables_add_series(capture, KBARMAN_USER_ROOT, &lost);
+	kbarman_tables_add_series(capture, KBARMAN_USER_ROOT, &stopped);
+}
