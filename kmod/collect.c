@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/bitmap.h>
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
 #include <linux/overflow.h>
