@@ -127,8 +127,9 @@ static int check_config(const struct kbarman_configure *config)
 {
 	u32 flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK |
 		    KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
-		    KBARMAN_CONFIGURE_CHAIN_SWITCH;
-	bool samples = config->sources & KBARMAN_SOURCE_PMU;
+		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH;
+	bool counters = config->sources & KBARMAN_SOURCE_PMU;
+	bool counts = config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
 	    config->mode > KBARMAN_MODE_STREAM || !reserved_zero(config))
@@ -147,7 +148,10 @@ static int check_config(const struct kbarman_configure *config)
 	if (config->watermark > KBARMAN_RING_MAX || config->max_tasks > INT_MAX ||
 	    config->max_maps > INT_MAX || config->max_strings > INT_MAX)
 		return -EINVAL;
-	if (samples != (config->nr_events > 0) || samples != (config->sample > 0))
+	if (counters != (config->nr_events > 0) || counters != (config->sample > 0 || counts))
+		return -EINVAL;
+	if (config->count_ns && (config->count_ns < KBARMAN_COUNT_NS_MIN ||
+				 config->count_ns > KBARMAN_COUNT_NS_MAX))
 		return -EINVAL;
 	if (config->flags & KBARMAN_CONFIGURE_FREQ && config->sample > U32_MAX)
 		return -EINVAL;

@@ -111,6 +111,25 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	kbarman_ring_commit(ring);
 }
 
+void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
+			   unsigned int nr_deltas)
+{
+	struct counts {
+		struct bm_protocol_sample sample;
+		u64 deltas[];
+	} __packed __aligned(4);
+	struct kbarman_slot slot = begin(ring, sizeof(struct counts) + nr_deltas * sizeof(*deltas));
+	struct counts *record = slot.record;
+
+	if (!record)
+		return;
+	kbarman_fill_header(ring, record, BM_RECORD_SAMPLE, slot.timestamp);
+	record->sample.task_id = task_id;
+	record->sample.num_custom_counters = 0;
+	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
+	kbarman_ring_commit(ring);
+}
+
 void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 			       const struct kbarman_mark *mark, const char *text)
 {

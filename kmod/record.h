@@ -146,6 +146,10 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes);
 
+/* A sample without PC; @deltas as above. */
+void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
+			   unsigned int nr_deltas);
+
 /* @text: @mark->text_bytes of it, without a NUL; none: the end of an annotation. */
 void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 			       const struct kbarman_mark *mark, const char *text);

@@ -505,7 +505,8 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 	query->max_ring_bytes = KBARMAN_RING_MAX;
 	if (kbarman_clock_counts())
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
-	query->features |= kbarman_maps_features() | kbarman_callchain_features;
+	query->features |= kbarman_maps_features() | kbarman_callchain_features |
+			   KBARMAN_FEATURE_COUNTS;
 
 	mutex_lock(&session->lock);
 	if (kbarman_pmu_present(query->pmu_name, sizeof(query->pmu_name)))

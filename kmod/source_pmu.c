@@ -219,30 +219,53 @@ static __always_inline void sample(struct kbarman_ring *ring, struct pt_regs *re
 		kbarman_callchain_put(chain);
 }
 
-static __always_inline void take(struct perf_event *event, struct pt_regs *regs, bool with_chain)
+/* All counters, into @deltas. Returns how many. */
+static __always_inline unsigned int read_deltas(struct counters *counters, u64 *deltas)
 {
-	struct counters *counters = this_cpu_ptr(&cpu_counters);
-	struct kbarman_ring *ring = kbarman_this_ring();
-	u64 deltas[BM_MAX_PMU_COUNTERS];
-	unsigned int i, nr;
+	unsigned int i, nr = kbarman_session.config.nr_events;
 	unsigned long flags;
-	bool throttled;
 
-	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
-	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
-		return;
-	nr = kbarman_session.config.nr_events;
 	/* Older kernels let stop() interrupt a software event's overflow, and take them away. */
 	raw_local_irq_save(flags);
 	for (i = 0; i < nr; i++)
 		deltas[i] = read_delta(counters, i);
 	raw_local_irq_restore(flags);
+	return nr;
+}
+
+static __always_inline void take(struct perf_event *event, struct pt_regs *regs, bool with_chain)
+{
+	struct counters *counters = this_cpu_ptr(&cpu_counters);
+	struct kbarman_ring *ring = kbarman_this_ring();
+	u64 deltas[BM_MAX_PMU_COUNTERS];
+	unsigned int nr;
+	bool throttled;
+
+	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
+	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
+		return;
+	nr = read_deltas(counters, deltas);
 	/* perf has decided already, and stops the counter when this returns. */
 	throttled = READ_ONCE(event->hw.interrupts) == THROTTLED;
 	if (kbarman_wants(current->pid))
 		sample(ring, regs, deltas, nr, with_chain);
 	if (unlikely(throttled || counters->told))
 		tell_overflow(ring, counters, throttled);
+}
+
+void kbarman_pmu_count(void)
+{
+	struct counters *counters = this_cpu_ptr(&cpu_counters);
+	struct kbarman_ring *ring = kbarman_this_ring();
+	u64 deltas[BM_MAX_PMU_COUNTERS];
+	unsigned int nr;
+
+	/* As in take(). */
+	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
+		return;
+	nr = read_deltas(counters, deltas);
+	if (kbarman_wants(current->pid))
+		kbarman_record_counts(ring, current->pid, deltas, nr);
 }
 
 static void overflow(struct perf_event *event, struct perf_sample_data *data,
@@ -271,7 +294,7 @@ static struct perf_event_attr wanted_attr(const struct kbarman_session *session,
 		.pinned = 1,
 	};
 
-	if (i > 0)
+	if (i > 0 || !session->config.sample)
 		return attr;
 	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
 		attr.freq = 1;
@@ -292,7 +315,7 @@ static struct perf_event_attr fallback_attr(const struct kbarman_session *sessio
 		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
 		.pinned = 1,
-		.sample_period = session->config.flags & KBARMAN_CONFIGURE_FREQ ?
+		.sample_period = !sample ? 0 : session->config.flags & KBARMAN_CONFIGURE_FREQ ?
 					 max(div64_u64(NSEC_PER_SEC, sample), 1ULL) :
 					 max_t(u64, sample, FALLBACK_MIN_NS),
 	};
@@ -505,7 +528,7 @@ static int check_frequency(const struct kbarman_session *session)
 	struct perf_event *event;
 	int error;
 
-	if (!(session->config.flags & KBARMAN_CONFIGURE_FREQ))
+	if (!(session->config.flags & KBARMAN_CONFIGURE_FREQ) || !session->config.sample)
 		return 0;
 	event = perf_event_create_kernel_counter(&dummy, cpumask_any(cpu_online_mask), NULL,
 						 overflow, NULL);

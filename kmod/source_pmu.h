@@ -16,6 +16,13 @@ void kbarman_pmu_find(void);
 bool kbarman_pmu_present(char *name, size_t size);
 
 /*
+ * Read this CPU's counters: what they counted since they were last read is the current task's,
+ * and becomes a sample without PC. Nothing, unless they count.
+ * Context: the CPU, preemption off, any level up to NMI.
+ */
+void kbarman_pmu_count(void);
+
+/*
  * Counters that could not be read at an overflow, since start: their values are ~0 in
  * those samples. KBARMAN_MISSED_COUNTER of the stats. Context: any.
  */

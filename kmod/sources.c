@@ -15,6 +15,7 @@ static const struct kbarman_source *const sources[] = {
 	&kbarman_source_sched,
 	&kbarman_source_idle,
 	&kbarman_source_pmu,
+	&kbarman_source_counts,
 	&kbarman_source_marker,
 };
 
@@ -148,7 +149,7 @@ static int cpu_goes(unsigned int cpu)
 {
 	int i;
 
-	for (i = 0; i < ARRAY_SIZE(sources); i++)
+	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
 		if (sources[i]->cpu_goes)
 			sources[i]->cpu_goes();
 	cpumask_clear_cpu(cpu, here);

@@ -14,8 +14,9 @@
  * allocated, before any CPU; when stop() returns, no probe of it runs any
  * more. cpu_start() runs for every CPU that records, at start and when it comes
  * online later, in a task that may sleep; cpu_stop() when it goes offline and
- * before stop(). cpu_goes() runs on a CPU that is about to go offline, in a task, without the
- * session's lock and whether or not the source records: cpu_stop() follows when it has gone.
+ * before stop(). cpu_goes() runs on a CPU that is about to go offline, in a task, in the order of
+ * stop(), without the session's lock and whether or not the source records: cpu_stop() follows
+ * when it has gone.
  */
 struct kbarman_source {
 	const char *name;
@@ -28,7 +29,8 @@ struct kbarman_source {
 };
 
 extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
-	kbarman_source_pmu, kbarman_source_tasks, kbarman_source_maps, kbarman_source_marker;
+	kbarman_source_pmu, kbarman_source_counts, kbarman_source_tasks,
+	kbarman_source_maps, kbarman_source_marker;
 
 /* The fact that says what prev_state of a task switch means. */
 void kbarman_sched_tell_states(struct kbarman_capture *capture);

@@ -3,7 +3,7 @@
 # selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream torture session cpus tasks samples throttling rows chains tracepoints clock marks mark_client permission leaks year lockdown
+VM_TESTS	:= load abi map records stream torture session cpus tasks samples counts throttling rows chains tracepoints clock marks mark_client permission leaks year lockdown
 GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room)
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)

@@ -25,7 +25,8 @@ static int attach(struct kbarman_probe *probe)
 	if (!search.found)
 		return -ENOENT;
 	probe->iterator = search.found->iterator;
-	error = tracepoint_probe_register(search.found, probe->function, NULL);
+	error = tracepoint_probe_register_prio(search.found, probe->function, NULL,
+					       TRACEPOINT_DEFAULT_PRIO + probe->early);
 	if (!error)
 		probe->tracepoint = search.found;
 	return error;

@@ -11,6 +11,7 @@
 struct kbarman_probe {
 	const char *name;		/* of the tracepoint */
 	void *function;
+	bool early;			/* in front of those that are not */
 	struct tracepoint *tracepoint;	/* found and attached; NULL = not. Nothing for
 					 * the function, which may run before it is set
 					 * and after it is cleared */

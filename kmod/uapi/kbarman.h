@@ -78,6 +78,15 @@
  * owner lacked CAP_SYSLOG when it opened the device gets no kernel frames; in code of
  * the kernel its chains begin with where the user's code went in.
  *
+ * Samples without PC
+ * ------------------
+ * With KBARMAN_CONFIGURE_COUNT_SWITCH the counters of a CPU are read at every task switch, and
+ * with `count_ns` periodically. A BM_RECORD_SAMPLE says what they counted since they were last
+ * read, by whatever record; that is its task's. At a switch it stands in front of the switch's
+ * record. STOP reads them once more. So the values of all samples of a CPU, with PC or without,
+ * add up to what its counters have counted. A session with chosen tasks has the records of these
+ * only. The capture says "kbarman.counts=switch,NS", or NS alone, which is `count_ns`.
+ *
  * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and
  * EPOLLIN | EPOLLHUP when the session is not running. Who sleeps in it is woken whenever
  * a writer comes to another 4 KiB of its ring, and looks then.
@@ -196,6 +205,7 @@ enum kbarman_stop {
 							 * one is not set */
 #define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* user frames can be followed */
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* the kernel's can */
+#define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* samples without PC can be had */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -260,6 +270,11 @@ struct kbarman_query {
 #define KBARMAN_CONFIGURE_CHAIN_SWITCH	(1U << 5)	/* of task switches too; goes with
 							 * one of the two above */
 
+#define KBARMAN_CONFIGURE_COUNT_SWITCH	(1U << 6)	/* read the counters at task switches */
+
+#define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
+#define KBARMAN_COUNT_NS_MAX		10000000000ULL
+
 #define KBARMAN_DEFAULT_STACK		127
 #define KBARMAN_MAX_STACK		1024
 
@@ -288,12 +303,15 @@ struct kbarman_configure {
 	__u32 nr_pids;			/* 0 = every task */
 	__u32 nr_events;
 	__u64 events_ptr;		/* struct kbarman_event[]; the first one samples */
-	__u64 sample;			/* period of the first event, or Hz */
+	__u64 sample;			/* period of the first event, or Hz; 0 = it only counts:
+					 * only with COUNT_SWITCH or count_ns */
 	char target_name[64];		/* NUL-terminated; "" = the host's name */
 	__u32 max_stack;		/* addresses of a call chain; 0 = 127; only with
 					 * KBARMAN_CONFIGURE_CHAIN_* */
 	__u32 max_series;		/* that programs may have made: KBARMAN_MARK_SERIES */
-	__u64 reserved[3];
+	__u64 count_ns;			/* read the counters each time that so much has passed;
+					 * 0 = don't */
+	__u64 reserved[2];
 };
 
 /*

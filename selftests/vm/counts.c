@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+/* Samples without PC: counters that are read at task switches, and periodically. */
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include "burn.h"
+#include "kselftest_harness.h"
+
+#define PAGES	500		/* that a child touches between two switches */
+#define ROUNDS	20
+#define TICK_NS	1000000
+
+static const struct kbarman_event faults = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" };
+
+/* The kernel's own count of @event, from another hand: of @task on any CPU, or of all on @cpu. */
+static int other_counter(const struct kbarman_event *event, pid_t task, int cpu)
+{
+	struct perf_event_attr attr = {
+		.type = event->type, .size = sizeof(attr), .config = event->config };
+	int fd = syscall(SYS_perf_event_open, &attr, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd < 0)
+		lost("no counter of %s", event->name);
+	return fd;
+}
+
+static uint64_t delta_of(const union record *r, unsigned int i)
+{
+	const uint8_t *at = (const uint8_t *)(&r->sample + 1);
+	uint64_t value;
+
+	if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC)
+		at += sizeof(bm_uintptr);
+	memcpy(&value, at + 8 * i, 8);
+	return value;
+}
+
+static bool is_sample(const union record *r)
+{
+	return r->header.record_type == BM_RECORD_SAMPLE ||
+	       r->header.record_type == BM_RECORD_SAMPLE_WITH_PC;
+}
+
+/* What counter @i of @cpu counted in @task, or in all (~0U). */
+static uint64_t sum_of(int fd, uint32_t cpu, uint32_t task, unsigned int i)
+{
+	const void *map = map_cpu(fd, cpu);
+	struct walk walk = walk_begin(map);
+	const union record *r;
+	uint64_t sum = 0;
+
+	while ((r = walk_next(&walk)))
+		if (is_sample(r) && (task == ~0U || r->sample.task_id == task))
+			sum += delta_of(r, i);
+	munmap((void *)map, query(fd).map_bytes);
+	return sum;
+}
+
+static unsigned int count_of(int fd, uint32_t cpu, uint32_t type)
+{
+	return judge_cpu(fd, cpu).by_type[type];
+}
+
+FIXTURE(counts)
+{
+	int fd;
+	struct kbarman_configure config;
+};
+
+FIXTURE_SETUP(counts)
+{
+	self->fd = device_open_free();
+	if (!(query(self->fd).features & KBARMAN_FEATURE_COUNTS))
+		lost("the module says that it has no such samples");
+	pin(0);
+	self->config = sampling(&faults, 1);
+	self->config.sources |= KBARMAN_SOURCE_SCHED;
+	self->config.sample = 0;
+	self->config.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
+	self->config.ring_bytes = 16 << 20;
+}
+
+FIXTURE_TEARDOWN(counts)
+{
+	close(self->fd);
+}
+
+/*
+ * A child on CPU 0 that touches pages between switches and is gone, and what the kernel's own
+ * counter of its @event says.
+ */
+static pid_t touch_pages(const struct kbarman_event *event, uint64_t *counted)
+{
+	int begin[2], counter, status;
+	size_t page = getpagesize();
+	unsigned int round;
+	pid_t child;
+	char byte;
+
+	if (pipe(begin))
+		lost("no pipe");
+	child = fork();
+	if (!child) {
+		if (read(begin[0], &byte, 1) != 1)
+			_exit(1);
+		for (round = 0; round < ROUNDS; round++) {
+			char *pages = mmap(NULL, PAGES * page, PROT_READ | PROT_WRITE,
+					   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+			/* One by one: huge pages would make one fault of them. */
+			madvise(pages, PAGES * page, MADV_NOHUGEPAGE);
+			for (size_t i = 0; i < PAGES; i++)
+				pages[i * page] = 1;
+			munmap(pages, PAGES * page);
+			burn();
+			usleep(100);
+		}
+		_exit(0);
+	}
+	/* It sleeps in read() by then: what it does from here on is counted by both. */
+	usleep(100000);
+	counter = other_counter(event, child, -1);
+	if (write(begin[1], "", 1) != 1 || waitpid(child, &status, 0) != child || status)
+		lost("the child did not touch its pages");
+	*counted = switches_now(counter);
+	close(counter);
+	close(begin[0]);
+	close(begin[1]);
+	return child;
+}
+
+/* Nothing of what the test wants to see was overwritten or lost. */
+static void expect_whole(struct __test_metadata *_metadata, int fd)
+{
+	struct kbarman_stats s = stats(fd, 0);
+	struct judgement j = judge_cpu(fd, 0);
+
+	ASSERT_EQ(0, s.overwritten);
+	ASSERT_EQ(0, lost_records(&s));
+	EXPECT_EQ(NULL, j.fault) TH_LOG("at %llu: %s", (unsigned long long)j.at, j.fault);
+}
+
+TEST_F(counts, what_a_task_did_between_switches_is_the_tasks)
+{
+	uint64_t counted;
+	pid_t child;
+
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	child = touch_pages(&faults, &counted);
+	ASSERT_EQ(0, stop(self->fd));
+	expect_whole(_metadata, self->fd);
+	EXPECT_LE(PAGES * ROUNDS, counted);
+	/* Before it was counted by the other hand it was forked, and it had run into read(). */
+	EXPECT_LE(counted, sum_of(self->fd, 0, child, 0));
+	EXPECT_GE(counted + 200, sum_of(self->fd, 0, child, 0));
+	EXPECT_EQ(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+}
+
+/* Each value is the outgoing task's, so it stands in front of the switch from it. */
+TEST_F(counts, a_sample_stands_in_front_of_each_switch)
+{
+	uint32_t sampled = ~0U, runs = ~0U;
+	unsigned int switches = 0, left;
+	const union record *r;
+	struct walk walk;
+
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	ping_pong(0, 100);
+	ASSERT_EQ(0, stop(self->fd));
+	expect_whole(_metadata, self->fd);
+	/* Switches may come before the counters do, and when they are gone. */
+	left = count_of(self->fd, 0, BM_RECORD_SAMPLE);
+	walk = walk_begin(map_cpu(self->fd, 0));
+	while (left && (r = walk_next(&walk))) {
+		if (r->header.record_type == BM_RECORD_SAMPLE) {
+			sampled = r->sample.task_id;
+			left--;
+		} else if (r->header.record_type == BM_RECORD_TASK_SWITCH) {
+			if (switches || (sampled != ~0U && sampled == runs)) {
+				EXPECT_EQ(runs, sampled);
+				switches++;
+			}
+			runs = r->task_switch.task_id;
+			sampled = ~0U;
+		}
+	}
+	EXPECT_LE(200, switches);
+}
+
+/* With overflows as well: nothing is counted twice, and nothing falls in between. */
+TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
+{
+	const struct kbarman_event events[] = { cpu_clock, faults };
+	uint64_t before, inside[2], after, counted, sum;
+	int counter = other_counter(&faults, -1, 0);
+	pid_t child;
+
+	self->config.events_ptr = (uintptr_t)events;
+	self->config.nr_events = 2;
+	self->config.sample = PERIOD_NS;
+	self->config.count_ns = TICK_NS;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	before = switches_now(counter);
+	ASSERT_EQ(0, start(self->fd));
+	inside[0] = switches_now(counter);
+	child = touch_pages(&faults, &counted);
+	inside[1] = switches_now(counter);
+	ASSERT_EQ(0, stop(self->fd));
+	after = switches_now(counter);
+	expect_whole(_metadata, self->fd);
+	sum = sum_of(self->fd, 0, ~0U, 1);
+	EXPECT_LE(inside[1] - inside[0], sum);
+	EXPECT_GE(after - before, sum);
+	EXPECT_LE(counted, sum_of(self->fd, 0, child, 1));
+	EXPECT_GE(counted + 200, sum_of(self->fd, 0, child, 1));
+	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE));
+	close(counter);
+}
+
+/* The same by the hardware, whose overflows are NMIs where there are any. */
+TEST_F(counts, cycles_of_a_task_add_up)
+{
+	uint64_t counted, sum;
+	pid_t child;
+
+	if (!(query(self->fd).features & KBARMAN_FEATURE_PMU))
+		SKIP(skip_test(), "no hardware PMU");
+	self->config.events_ptr = (uintptr_t)&cycles;
+	self->config.sample = 200000;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	child = touch_pages(&cycles, &counted);
+	ASSERT_EQ(0, stop(self->fd));
+	expect_whole(_metadata, self->fd);
+	sum = sum_of(self->fd, 0, child, 0);
+	/* At each switch the other hand leaves off later, and comes back earlier. */
+	EXPECT_LE(counted - counted / 4, sum);
+	EXPECT_GE(counted + counted / 4, sum);
+	EXPECT_LE(1000000, counted);
+	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+}
+
+TEST_F(counts, periodic_samples_come_on_an_idle_cpu_too)
+{
+	uint32_t cpu, nr = query(self->fd).nr_cpus;
+
+	self->config.flags &= ~KBARMAN_CONFIGURE_COUNT_SWITCH;
+	self->config.count_ns = TICK_NS;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	for (cpu = 0; cpu < nr; cpu++)
+		while (count_of(self->fd, cpu, BM_RECORD_SAMPLE) < 20)
+			usleep(10000);
+	ASSERT_EQ(0, stop(self->fd));
+	expect_whole(_metadata, self->fd);
+	EXPECT_STREQ("1000000", capture_fact(map_cpu(self->fd, 0), "counts"));
+}
+
+TEST_F(counts, chosen_tasks_get_nothing_of_the_others)
+{
+	uint32_t other, me = getpid();
+	uint64_t counted, before;
+	const union record *r;
+	struct walk walk;
+
+	self->config.pids_ptr = (uintptr_t)&me;
+	self->config.nr_pids = 1;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	before = sum_of(self->fd, 0, me, 0);
+	other = touch_pages(&faults, &counted);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(0, sum_of(self->fd, 0, other, 0));
+	/* fork() and two pipes: not what the child did meanwhile. */
+	EXPECT_GE(before + PAGES * ROUNDS / 10, sum_of(self->fd, 0, me, 0));
+	walk = walk_begin(map_cpu(self->fd, 0));
+	while ((r = walk_next(&walk)))
+		if (is_sample(r))
+			EXPECT_EQ(me, r->sample.task_id);
+}
+
+TEST_F(counts, a_cpu_that_goes_leaves_its_last_counts)
+{
+	uint32_t last = query(self->fd).nr_cpus - 1;
+	uint64_t counted;
+	pid_t child;
+
+	if (!last)
+		SKIP(skip_test(), "one CPU only");
+	self->config.flags &= ~KBARMAN_CONFIGURE_COUNT_SWITCH;
+	/* No tick comes before the end: the last samples are all that there is. */
+	self->config.count_ns = KBARMAN_COUNT_NS_MAX;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	pin(last);
+	ASSERT_EQ(0, start(self->fd));
+	child = touch_pages(&faults, &counted);
+	pin(0);
+	cpu_set_online(last, false);
+	EXPECT_LE(counted, sum_of(self->fd, last, ~0U, 0));
+	cpu_set_online(last, true);
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_LE(counted, sum_of(self->fd, last, ~0U, 0));
+	EXPECT_LE(PAGES * ROUNDS, counted);
+	EXPECT_LT(0, child);
+}
+
+TEST_F(counts, what_makes_no_sense_is_refused)
+{
+	struct kbarman_configure c = self->config;
+
+	c.flags &= ~KBARMAN_CONFIGURE_COUNT_SWITCH;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));	/* no sample at all */
+	c.count_ns = KBARMAN_COUNT_NS_MIN - 1;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c.count_ns = KBARMAN_COUNT_NS_MAX + 1;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c = self->config;
+	c.nr_events = 0;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));	/* nothing to read */
+	c = self->config;
+	c.sources &= ~KBARMAN_SOURCE_PMU;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
+TEST_HARNESS_MAIN
