@@ -41,6 +41,34 @@ kernel_text_and_symbols_are_there() {
 		grep -q ' _stext$' kbarman.cap.kallsyms
 }
 
+# The value of counter $1 of all records of kind $2, or of the task $3 alone
+counts() {
+	"$KBARMAN" dump --json kbarman.cap | grep "\"type\":\"$2\"" | grep "${3:+\"task_id\":$3,}" |
+		sed -n "s/.*\"counters\":\[\([^]]*\)\].*/\1/p" |
+		awk -F, -v i="$1" '{ sum += $i } END { print sum + 0 }'
+}
+
+counters_are_read_at_switches_and_belong_to_tasks() {
+	record -e page-faults,context-switches -F 0 --counters switch -- \
+		sh -c 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); sleep 0; done' || return 1
+	is_whole kbarman.cap && in_order kbarman.cap || return 1
+	"$KBARMAN" report kbarman.cap >said && "$KBARMAN" report --json kbarman.cap >json || return 1
+	cat said
+	grep -q '^# Counters by task' said && grep -q 'No samples with an address' said || return 1
+	# what the report adds up is what the records say, and a program that runs has faults
+	all=$(counts 1 sample)
+	sum=$(sed -n 's/.*"kind":"task_counters".*"counters":\[\([0-9]*\),.*/\1/p' json |
+		awk '{ sum += $1 } END { print sum + 0 }')
+	[ "$all" -gt 1000 ] && [ "$sum" -eq "$all" ] && [ "$(counts 1 sample_pc)" -eq 0 ]
+}
+
+counters_are_read_periodically_beside_samples() {
+	record -a -e cpu-clock,page-faults -F 100 --counters 500 sleep 1 || return 1
+	is_whole kbarman.cap && in_order kbarman.cap || return 1
+	[ "$(facts kbarman.cap | sed -n 's/^counts=//p')" = 2000000 ] || return 1
+	[ "$(counts 1 sample)" -gt 0 ] && [ "$(counts 1 sample_pc)" -gt 0 ]
+}
+
 the_exit_status_passes_through() {
 	record sh -c 'exit 7'
 	[ $? -eq 7 ] || return 1
@@ -251,4 +279,4 @@ a_program_that_is_copied_up_meanwhile_keeps_its_name() {
 
 # ---- all of them ----
 
-run_tests verdict_of has_both
+run_tests verdict_of has_both counts

@@ -69,10 +69,11 @@ def unknown_options_are_refused(tmp):
 
 def wrong_values_are_named(tmp):
     for option, values in {
-            "-F": ["0", "-1", "1k", "abc", "", "99999999999999999999"],
+            "-F": ["-1", "1k", "abc", "", "99999999999999999999"],
             "-c": ["0", "x", "-5"],
             "-m": ["0", "x", "-1", "4Q", "99999999999G"],
             "--mode": ["", "fast"],
+            "--counters": ["", "0", "x", "switch,", "switches", "switch,0", "10001", "10,switch"],
             "--call-graph": ["", "dwarf", "lbr"],
             "--max-stack": ["", "0", "x", "1025"],
             "--max-tasks": ["", "0", "x", "262145"],
@@ -86,6 +87,8 @@ def wrong_values_are_named(tmp):
 def contradictions_are_refused(tmp):
     refused(tmp, "-F", "10", "-c", "10", says="-F and -c")
     refused(tmp, "--max-stack", "5", says="-g")
+    refused(tmp, "-F", "0", says="--counters")
+    refused(tmp, "-F", "0", "-c", "10", "--counters", "switch", says="-F 0")
     refused(tmp, "-gstack", says="-gkernel")
     refused(tmp, "-p", "1", "-a", says="-p and -a")
     refused(tmp, "-p", "1", "true", says="-p and a command")

@@ -47,13 +47,16 @@ class Maker:
         self.last = max(self.last, timestamp)
 
     def sample(self, core, timestamp, task_id, pc, values=(), chain=None, kernel=0):
+        """@pc None: there is none."""
         payload = struct.pack("<I", task_id)
         if self.series:
             payload += struct.pack("<I", 0)
-        payload += struct.pack("<Q", pc) + struct.pack(f"<{len(values)}Q", *values)
+        if pc is not None:
+            payload += struct.pack("<Q", pc)
+        payload += struct.pack(f"<{len(values)}Q", *values)
         if chain is not None:
             payload += struct.pack(f"<II{len(chain)}Q", len(chain), kernel, *chain)
-        self.record(2, core, timestamp, payload)
+        self.record(1 if pc is None else 2, core, timestamp, payload)
 
     def switch(self, core, timestamp, task_id, blocked=False, state=0, chain=None, kernel=0):
         payload = struct.pack("<IBH", task_id, blocked, state)

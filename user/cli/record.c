@@ -36,6 +36,7 @@
 
 #define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
+#define COUNTERS_HZ_MAX		(1000000000 / KBARMAN_COUNT_NS_MIN)
 #define SERIES			64	/* that programs may have made */
 #define DEFAULT_RING_BYTES	(4U << 20)
 #define TASKS_MAX		(1U << 18)	/* of whose mappings there are as many as are read */
@@ -55,8 +56,11 @@ static const char usage[] =
 	"  -o, --output FILE      where to (default kbarman.cap; '-' is standard output)\n"
 	"  -e, --event EVENTS     what to count, comma-separated; the first one samples\n"
 	"                         (default cycles, or cpu-clock where there is no PMU)\n"
-	"  -F, --freq HZ          samples a second and CPU (default 1000)\n"
+	"  -F, --freq HZ          samples a second and CPU (default 1000; 0: no samples of code,\n"
+	"                         with --counters)\n"
 	"  -c, --count PERIOD     sample every PERIOD events instead\n"
+	"      --counters WHEN    read all counters at each task switch (switch), HZ times a\n"
+	"                         second and CPU (a number), or both (switch,HZ)\n"
 	"  -m, --buffer SIZE      buffer of each CPU, with suffix K, M or G (default 4M)\n"
 	"      --mode MODE        stream: write while recording (default)\n"
 	"                         overwrite: keep the newest, write at the end\n"
@@ -86,6 +90,9 @@ struct options {
 	const char *cpus_text;
 	const char *pids_text;
 	unsigned long long frequency, period, ring_bytes;
+	bool no_samples;		/* of code: -F 0 */
+	bool counters_switch;		/* when counters are read: at task switches; */
+	unsigned long long counters_hz;	/* so many times a second, 0: not that */
 	enum kbarman_mode mode;
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
 	struct record_extra extra;
@@ -129,6 +136,24 @@ static int parse_chain(struct options *o, const char *parts)
 	return 0;
 }
 
+/* What --counters says: "switch", a number, or both. */
+static int parse_counters(struct options *o, const char *when)
+{
+	static const char at_switches[] = "switch";
+	size_t length = sizeof(at_switches) - 1;
+
+	o->counters_switch = !strncmp(when, at_switches, length) &&
+			     (!when[length] || when[length] == ',');
+	o->counters_hz = 0;
+	if (o->counters_switch && !when[length])
+		return 0;
+	if (o->counters_switch)
+		when += length + 1;
+	return parse_positive(when, &o->counters_hz) && o->counters_hz <= COUNTERS_HZ_MAX ? 0 :
+		cli_fail("--counters %s: there are switch, a number from 1 to %llu (times a second), "
+			 "and switch,NUMBER", optarg, COUNTERS_HZ_MAX);
+}
+
 static int parse_option(struct options *o, int option)
 {
 	switch (option) {
@@ -141,11 +166,14 @@ static int parse_option(struct options *o, int option)
 		o->events_text = optarg;
 		return 0;
 	case 'F':
-		return parse_positive(optarg, &o->frequency) ? 0 :
+		o->no_samples = !strcmp(optarg, "0");
+		return o->no_samples || parse_positive(optarg, &o->frequency) ? 0 :
 			cli_fail("-F %s: not a number of samples a second", optarg);
 	case 'c':
 		return parse_positive(optarg, &o->period) ? 0 :
 			cli_fail("-c %s: not a number of events", optarg);
+	case 'N':
+		return parse_counters(o, optarg);
 	case 'm':
 		return cli_parse_size(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
@@ -200,6 +228,10 @@ static int check_options(struct options *o)
 
 	if (o->frequency && o->period)
 		return cli_fail("-F and -c exclude each other: a frequency or a period");
+	if (o->no_samples && (o->frequency || o->period))
+		return cli_fail("-F 0 says that no code is sampled: leave out the other -F or -c");
+	if (o->no_samples && !o->counters_switch && !o->counters_hz)
+		return cli_fail("-F 0 is for --counters: without that nothing would be counted");
 	if (o->chain_flags == KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		parse_chain(o, NULL);
 	if (o->max_stack && !o->chain_flags)
@@ -225,6 +257,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		{ "event",	required_argument, NULL, 'e' },
 		{ "freq",	required_argument, NULL, 'F' },
 		{ "count",	required_argument, NULL, 'c' },
+		{ "counters",	required_argument, NULL, 'N' },
 		{ "buffer",	required_argument, NULL, 'm' },
 		{ "mode",	required_argument, NULL, 'M' },
 		{ "cpu",	required_argument, NULL, 'C' },
@@ -343,7 +376,8 @@ static int configure(struct recording *rec)
 		.max_series = SERIES,
 		.nr_events = o->nr_events,
 		.events_ptr = (uintptr_t)o->events,
-		.sample = o->period ?: o->frequency ?: DEFAULT_HZ,
+		.sample = o->no_samples ? 0 : o->period ?: o->frequency ?: DEFAULT_HZ,
+		.count_ns = o->counters_hz ? 1000000000 / o->counters_hz : 0,
 	};
 	struct kbarman_query query;
 	struct kb_error err;
@@ -365,6 +399,11 @@ static int configure(struct recording *rec)
 		configure.cpus_ptr = (uintptr_t)rec->cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
+	if ((o->counters_switch || o->counters_hz) && !(query.features & KBARMAN_FEATURE_COUNTS))
+		return cli_fail("--counters: the module that is loaded is too old to read counters at "
+				"task switches; build and load the one of this version");
+	if (o->counters_switch)
+		configure.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
 	if (choose_chains(o, &query))
 		return CLI_IMPOSSIBLE;
 	configure.flags |= o->chain_flags;

@@ -12,6 +12,7 @@
 
 #include <kbarman/cpulist.h>
 
+#include "analysis/carry.h"
 #include "analysis/stack.h"
 #include "cli.h"
 #include "report.h"
@@ -195,6 +196,22 @@ static bool is_wait_wanted(void *context, const struct kb_wait *wait)
 	return is_wanted(report, &event, false);
 }
 
+/* There are samples without PC. */
+static int begin_counts(struct report *report)
+{
+	uint32_t core, max = 0, cores = report->header->max_cores;
+	struct kb_error err = { 0 };
+
+	for (core = 0; core < cores; core++)
+		if (kb_names_of_core(report->names, core) > max)
+			max = kb_names_of_core(report->names, core);
+	report->carry = kb_carry_create(cores, max);
+	if (!report->carry || kb_hot_create(&report->counts, report->tasks, KB_SORT_TID, &err) ||
+	    kb_hot_sum_counters(report->counts, report->names, cores))
+		return cli_fail("out of memory");
+	return CLI_OK;
+}
+
 static int open_report(struct report *report)
 {
 	unsigned int apart = report->idle ? 0 : KB_SORT_IDLE;
@@ -230,6 +247,8 @@ static int open_report(struct report *report)
 	if (kb_hot_sum_counters(report->by_sort, report->names, report->header->max_cores) ||
 	    kb_hot_sum_counters(report->by_tid, report->names, report->header->max_cores))
 		return cli_fail("out of memory");
+	if (kb_barman_fact(report->barman, "counts") && begin_counts(report))
+		return CLI_IMPOSSIBLE;
 	report->cycles = find_counter(report->names, "cycles", "cpu-cycles");
 	report->instructions = find_counter(report->names, "instructions", "inst_retired");
 	return CLI_OK;
@@ -240,6 +259,8 @@ static void close_report(struct report *report)
 	kb_offcpu_destroy(report->offcpu);
 	kb_sched_destroy(report->sched);
 	kb_calltree_destroy(report->tree);
+	kb_carry_destroy(report->carry);
+	kb_hot_destroy(report->counts);
 	kb_hot_destroy(report->by_tid);
 	kb_hot_destroy(report->by_sort);
 	kb_symbolizer_destroy(report->symbolizer);
@@ -300,15 +321,41 @@ static int count_sample(struct report *report, const struct kb_event *event, boo
 	return ret;
 }
 
+/* What every sample says of its task's counters, with PC or without. */
+static int add_counts(struct report *report, const struct kb_event *event, bool partial)
+{
+	static const struct kb_frame nowhere = {
+		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
+
+	return (partial || is_half_read(report, event) ? kb_hot_add_partial : kb_hot_add)(
+		report->counts, event, &nowhere);
+}
+
 static int add_sample(struct report *report, const struct kb_event *event, bool partial)
 {
+	bool wanted = !report->filter.text || is_wanted(report, event, true);
+	struct kb_event carried;
+	int ret;
+
+	/* Of another writer, the first sample tells. */
+	if (!event->sample.has_pc && !report->counts && report->events[KB_EVENT_SAMPLE] == 1 &&
+	    begin_counts(report))
+		return -ENOMEM;
+	ret = wanted && report->counts ? add_counts(report, event, partial) : 0;
 	if (!event->sample.has_pc) {
 		report->samples_without_pc++;
-		return 0;
+		if (report->carry)
+			kb_carry_add(report->carry, event);
+		return ret;
 	}
-	if (report->filter.text && !is_wanted(report, event, true)) {
-		report->filtered++;
-		return 0;
+	if (report->carry) {
+		carried = *event;
+		kb_carry_take(report->carry, &carried);
+		event = &carried;
+	}
+	if (ret || !wanted) {
+		report->filtered += !wanted;
+		return ret;
 	}
 	/* There are few of them, and the queue's order does not matter. */
 	if (partial)
@@ -387,6 +434,9 @@ static int order_tables(struct report *report)
 				   &report->totals);
 	report->task_rows = kb_hot_rows(report->by_tid, report->count, &report->nr_task_rows,
 					&totals);
+	if (report->counts)
+		report->count_rows = kb_hot_rows(report->counts, false, &report->nr_count_rows,
+						 &totals);
 	report->nr_work_rows = kb_hot_work(report->rows, report->nr_rows);
 	for (uint32_t i = report->nr_work_rows; i < report->nr_rows; i++) {
 		report->idle_samples += report->rows[i].samples;
@@ -397,7 +447,7 @@ static int order_tables(struct report *report)
 	report->duration_ns = kb_timeline_duration(report->timeline);
 	report->waits = kb_offcpu_longest(report->offcpu, false, &report->nr_waits);
 	report->sleeps = kb_offcpu_longest(report->offcpu, true, &report->nr_sleeps);
-	if (!report->rows || !report->task_rows ||
+	if (!report->rows || !report->task_rows || (report->counts && !report->count_rows) ||
 	    !finish_tree(kb_offcpu_tree(report->offcpu), false, &report->waiting) ||
 	    (report->tree && !finish_tree(report->tree, report->count, &report->calls)))
 		return cli_fail("out of memory");

@@ -54,7 +54,9 @@ struct report {
 	struct kb_timeline *timeline;
 	struct kb_symbolizer *symbolizer;
 	struct kb_sample_queue samples;	/* whose symbols are far away yet */
-	struct kb_hot *by_sort, *by_tid;
+	struct kb_hot *by_sort, *by_tid;	/* of samples with a PC */
+	struct kb_hot *counts;		/* of all samples, by task; NULL: all have a PC */
+	struct kb_carry *carry;		/* as above */
 	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;
 	struct kb_offcpu *offcpu;
@@ -73,6 +75,8 @@ struct report {
 
 	/* When all is read: the tables, ordered. */
 	const struct kb_hot_row *rows, *task_rows;
+	const struct kb_hot_row *count_rows;
+	uint32_t nr_count_rows;
 	uint32_t nr_rows, nr_task_rows;		/* the last ones are of the idle loop: */
 	uint32_t nr_work_rows, nr_work_task_rows;	/* how many are not */
 	struct kb_hot_row totals;	/* of rows */

@@ -177,6 +177,16 @@ static void put_task_samples(const struct report *report, struct kb_json *json,
 	kb_json_end(json);
 }
 
+static void put_task_counts(const struct report *report, struct kb_json *json,
+			    const struct kb_hot_row *row)
+{
+	kb_json_begin(json, "task_counters");
+	put_name(report, json, row->task_id, report->last_timestamp);
+	kb_json_u64(json, "samples", row->samples);
+	put_counters(report, json, report->counts, row);
+	kb_json_end(json);
+}
+
 /* One of the longest waits, with where it was, innermost first. */
 static void put_wait(const struct report *report, struct kb_json *json,
 		     const struct kb_wait *wait)
@@ -312,6 +322,8 @@ int report_print_json(const struct report *report)
 		put_row(report, &json, &report->rows[i]);
 	for (i = 0; i < report->nr_task_rows; i++)
 		put_task_samples(report, &json, &report->task_rows[i]);
+	for (i = 0; i < report->nr_count_rows; i++)
+		put_task_counts(report, &json, &report->count_rows[i]);
 	if (report->tree)
 		put_tree(&json, "call", &report->calls);
 	for (i = 0; i < report->nr_sched_tasks; i++)

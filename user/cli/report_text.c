@@ -231,7 +231,8 @@ static bool is_shown(const struct report *report, uint64_t part, uint64_t whole)
 }
 
 /* The rows of a table that are below the limit, from the first of them on. */
-static void put_rest(const struct report *report, const struct kb_hot_row *rows, uint32_t nr)
+static void put_rest(const struct report *report, const struct kb_hot_row *rows, uint32_t nr,
+		     uint64_t all)
 {
 	uint64_t rest = 0;
 	uint32_t i;
@@ -240,7 +241,7 @@ static void put_rest(const struct report *report, const struct kb_hot_row *rows,
 		rest += rows[i].weight;
 	if (nr)
 		printf("# %8.2f%%  in %u more row%s below %g%%: --percent-limit 0 shows all\n",
-		       percent(rest, report->totals.weight), nr, nr == 1 ? "" : "s",
+		       percent(rest, all), nr, nr == 1 ? "" : "s",
 		       report->percent_limit);
 }
 
@@ -282,10 +283,10 @@ struct columns {
 
 #define COUNTER_WIDTH	14	/* of a column; longer names are cut */
 
-/* The columns of counters and of what follows from them. */
-static void put_counter_heads(const struct report *report)
+/* The columns of counters, if @all are wanted, and of what follows from them. */
+static void put_counter_heads(const struct report *report, bool all)
 {
-	uint32_t i, nr = report->counters ? kb_names_nr_counters(report->names) : 0;
+	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
 
 	for (i = 0; i < nr; i++) {
 		struct kb_text name = kb_names_counter(report->names, i);
@@ -299,9 +300,9 @@ static void put_counter_heads(const struct report *report)
 }
 
 static void put_counters(const struct report *report, const struct kb_hot *hot,
-			 const struct kb_hot_row *row)
+			 const struct kb_hot_row *row, bool all)
 {
-	uint32_t i, nr = report->counters ? kb_names_nr_counters(report->names) : 0;
+	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
 	double ipc;
 
 	for (i = 0; i < nr; i++)
@@ -358,7 +359,7 @@ static void put_symbols_head(const struct report *report, const struct columns *
 		printf("#  Children       Self   Samples");
 	else
 		printf("#  Overhead   Samples");
-	put_counter_heads(report);
+	put_counter_heads(report, report->counters);
 	if (columns->cpu)
 		printf("  CPU");
 	if (columns->tid)
@@ -381,7 +382,7 @@ static void put_symbol_row(const struct report *report, const struct columns *co
 		put_share(row->children, report->totals.weight, 10);
 	put_share(row->weight, report->totals.weight, 10);
 	printf("  %8" PRIu64, row->samples);
-	put_counters(report, report->by_sort, row);
+	put_counters(report, report->by_sort, row, report->counters);
 	if (columns->cpu)
 		printf("  %3u", row->core);
 	if (columns->tid)
@@ -419,7 +420,8 @@ static void put_symbols(const struct report *report)
 	put_symbols_head(report, &columns);
 	for (i = 0; i < shown; i++)
 		put_symbol_row(report, &columns, &report->rows[i]);
-	put_rest(report, report->rows + shown, report->nr_work_rows - shown);
+	put_rest(report, report->rows + shown, report->nr_work_rows - shown,
+		 report->totals.weight);
 }
 
 /* "PID  TID  NAME" and the end of the line. */
@@ -440,7 +442,7 @@ static void put_task_samples(const struct report *report)
 
 	put_title("Samples by task");
 	printf("#  Overhead   Samples");
-	put_counter_heads(report);
+	put_counter_heads(report, report->counters);
 	printf("      PID      TID  Task\n#\n");
 	for (i = 0; i < report->nr_work_task_rows; i++) {
 		const struct kb_hot_row *row = &report->task_rows[i];
@@ -449,10 +451,35 @@ static void put_task_samples(const struct report *report)
 			break;
 		put_share(row->weight, report->totals.weight, 10);
 		printf("  %8" PRIu64, row->samples);
-		put_counters(report, report->by_tid, row);
+		put_counters(report, report->by_tid, row, report->counters);
 		put_task_name(report, row->task_id, report->last_timestamp);
 	}
-	put_rest(report, report->task_rows + i, report->nr_work_task_rows - i);
+	put_rest(report, report->task_rows + i, report->nr_work_task_rows - i,
+		 report->totals.weight);
+}
+
+/* All that the counters counted in a task: they were read at switches, or periodically. */
+static void put_task_counts(const struct report *report)
+{
+	uint64_t all = 0;
+	uint32_t i;
+
+	put_title("Counters by task");
+	for (i = 0; i < report->nr_count_rows; i++)
+		all += report->count_rows[i].weight;
+	printf("#   Share");
+	put_counter_heads(report, true);
+	printf("      PID      TID  Task\n#\n");
+	for (i = 0; i < report->nr_count_rows; i++) {
+		const struct kb_hot_row *row = &report->count_rows[i];
+
+		if (!is_shown(report, row->weight, all))
+			break;
+		put_share(row->weight, all, 9);
+		put_counters(report, report->counts, row, true);
+		put_task_name(report, row->task_id, report->last_timestamp);
+	}
+	put_rest(report, report->count_rows + i, report->nr_count_rows - i, all);
 }
 
 /*
@@ -625,6 +652,8 @@ void report_print_text(const struct report *report)
 	} else {
 		put_title("No samples with an address");
 	}
+	if (report->counts)
+		put_task_counts(report);
 	if (report->events[KB_EVENT_TASK_SWITCH]) {
 		put_task_times(report);
 		put_waits(report, "Longest waits (times in ms since the beginning)", report->waits,

@@ -63,7 +63,7 @@ void limit_sample_rate(struct kbarman_configure *configure)
 	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
 	uint64_t limit = read_number(LIMIT_FILE), asked = configure->sample, least, rate;
 
-	if (!limit || !configure->nr_events)
+	if (!limit || !configure->nr_events || !asked)
 		return;
 	if (configure->flags & KBARMAN_CONFIGURE_FREQ) {
 		if (asked <= limit)

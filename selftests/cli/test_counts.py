@@ -1,0 +1,102 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Samples without PC, which say what a task's counters counted: `kbarman report`. What the
+module writes is in selftests/vm/counts.c."""
+import json
+import os
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from make_capture import Maker
+
+MS = 1_000_000
+INVALID = 0xffffffffffffffff
+
+
+def maker(**facts):
+    capture = Maker(cores=2, counters=[17, 8], facts={
+        **{f"counter.{c}.{i}": name for c in range(2)
+           for i, name in enumerate(["cycles", "instructions"])}, **facts})
+    capture.task(7, "worker")
+    capture.task(8, "other")
+    return capture
+
+
+def report(tmp, capture, *options):
+    capture.save(os.path.join(tmp, "a.cap"))
+    done = tap.run("report", *options, "a.cap", cwd=tmp)
+    assert done.returncode == 0, done
+    return done.stdout
+
+
+def objects(tmp, capture, kind, *options):
+    return [row for row in map(json.loads, report(tmp, capture, "--json", *options).splitlines())
+            if row["kind"] == kind]
+
+
+def mixed(**facts):
+    """Task 7 is sampled at 3 and 9 ms; counters are read in between, too, on another core as well."""
+    capture = maker(**(facts or {"counts": "switch,0"}))
+    capture.sample(0, 1 * MS, 8, None, [300, 30])
+    capture.sample(1, 2 * MS, 8, None, [5000, 500])
+    capture.sample(0, 3 * MS, 7, 0x1000, [700, 70])
+    capture.sample(0, 5 * MS, 7, None, [400, 40])
+    capture.sample(0, 8 * MS, 8, None, [500, INVALID])
+    capture.sample(0, 9 * MS, 7, 0x2000, [100, 10])
+    return capture
+
+
+def a_task_has_all_that_its_counters_counted(tmp):
+    rows = {row["tid"]: row for row in objects(tmp, mixed(), "task_counters")}
+    assert rows[7]["counters"] == [1200, 120] and rows[7]["samples"] == 3, rows
+    assert rows[8]["counters"] == [5800, 530] and rows[8]["samples"] == 3, rows
+    assert rows[7]["ipc"] == 0.1 and rows[8]["partial"] == 1, rows
+    text = report(tmp, mixed())
+    table = text[text.index("# Counters by task"):].split("\n\n")[0].splitlines()
+    shares = [line.split() for line in table if not line.startswith("#")]
+    assert [(row[0], row[1], row[2], row[-1]) for row in shares] == [
+        ("82.86%", "5800", "530", "other"), ("17.14%", "1200", "120", "worker")], table
+
+
+def a_sample_of_code_weighs_what_passed_since_the_last_one(tmp):
+    """Not only since the counters were read last; of its own core, whoever's that was."""
+    rows = objects(tmp, mixed(), "symbol", "--sort", "tid")
+    assert [(row["samples"], row["weight"]) for row in rows] == [(2, 1000 + 1000)], rows
+    rows, = objects(tmp, mixed(), "task_samples")
+    assert rows["weight"] == 2000 and rows["counters"] == [2000, 150], rows
+
+
+def filters_hold_for_counters_too(tmp):
+    rows = objects(tmp, mixed(), "task_counters", "--tid", "7")
+    assert [row["tid"] for row in rows] == [7], rows
+
+
+def captures_without_such_samples_have_no_such_table(tmp):
+    capture = maker()
+    capture.sample(0, 1 * MS, 7, 0x1000, [1000, 100])
+    assert not objects(tmp, capture, "task_counters")
+    assert "Counters by task" not in report(tmp, capture)
+
+
+def captures_of_other_writers_have_it_too(tmp):
+    """Barman's own agent has no fact for it: the first sample tells."""
+    capture = maker()
+    capture.sample(0, 1 * MS, 7, None, [1000, 100])
+    capture.sample(0, 2 * MS, 7, None, [1000, 100])
+    row, = objects(tmp, capture, "task_counters")
+    assert row["counters"] == [2000, 200], row
+    assert "No samples with an address" in report(tmp, capture)
+
+
+def a_counter_that_could_not_be_read_takes_nothing_from_the_carry(tmp):
+    capture = maker(counts="switch,0")
+    capture.sample(0, 1 * MS, 8, None, [300, 30])
+    capture.sample(0, 2 * MS, 7, 0x1000, [INVALID, 70])
+    capture.sample(0, 3 * MS, 7, 0x1000, [100, 10])
+    row, = objects(tmp, capture, "task_samples")
+    assert row["counters"] == [400, 110], row
+
+
+if __name__ == "__main__":
+    tap.main(globals())
