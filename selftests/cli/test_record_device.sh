@@ -45,7 +45,7 @@ kernel_text_and_symbols_are_there() {
 counts() {
 	"$KBARMAN" dump --json kbarman.cap | grep "\"type\":\"$2\"" | grep "${3:+\"task_id\":$3,}" |
 		sed -n "s/.*\"counters\":\[\([^]]*\)\].*/\1/p" |
-		awk -F, -v i="$1" '{ sum += $i } END { print sum + 0 }'
+		awk -F, -v i="$1" '{ sum += $i } END { printf "%.0f\n", sum }'
 }
 
 counters_are_read_at_switches_and_belong_to_tasks() {
@@ -58,7 +58,7 @@ counters_are_read_at_switches_and_belong_to_tasks() {
 	# what the report adds up is what the records say, and a program that runs has faults
 	all=$(counts 1 sample)
 	sum=$(sed -n 's/.*"kind":"task_counters".*"counters":\[\([0-9]*\),.*/\1/p' json |
-		awk '{ sum += $1 } END { print sum + 0 }')
+		awk '{ sum += $1 } END { printf "%.0f\n", sum }')
 	[ "$all" -gt 1000 ] && [ "$sum" -eq "$all" ] && [ "$(counts 1 sample_pc)" -eq 0 ]
 }
 
