@@ -29,7 +29,9 @@ static struct kbarman_configure whole_config(void)
 	return (struct kbarman_configure) {
 		.sources = KBARMAN_SOURCE_ALL,
 		.flags = KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN_USER |
-			 KBARMAN_CONFIGURE_CHAIN_KERNEL | KBARMAN_CONFIGURE_CHAIN_SWITCH,
+			 KBARMAN_CONFIGURE_CHAIN_KERNEL | KBARMAN_CONFIGURE_CHAIN_SWITCH |
+			 KBARMAN_CONFIGURE_COUNT_SWITCH,
+		.count_ns = 10000000,
 		.max_series = 4,
 		.ring_bytes = 64 * KIB, .max_tasks = 1024, .max_maps = 1024,
 		.max_strings = 64 * KIB, .nr_cpu_words = 1, .cpus_ptr = (uintptr_t)&all_cpus,

@@ -266,7 +266,7 @@ static int call_configure(int fd, uint64_t bits)
 		.size = sizeof(c), .mode = take(&bits, 2),
 		.sources = take(&bits, KBARMAN_SOURCE_ALL + 1) |
 			(take(&bits, 2) ? KBARMAN_SOURCE_MARKS : 0),
-		.flags = take(&bits, 4) ? 0 : take(&bits, 64),
+		.flags = take(&bits, 4) ? 0 : take(&bits, 128),
 		.ring_bytes = 64 * KIB << take(&bits, 3), .max_tasks = 1 << take(&bits, 10),
 		.max_maps = 1 << take(&bits, 10), .max_strings = 1024 << take(&bits, 6),
 		.max_series = take(&bits, 8) ? 1 << take(&bits, 13) : 0,
@@ -291,6 +291,7 @@ static int call_configure(int fd, uint64_t bits)
 	if (c.sources & KBARMAN_SOURCE_PMU) {
 		c.nr_events = 1 + (take(&bits, 4) ? take(&bits, 2) : take(&bits, 4));
 		c.sample = 100000 << take(&bits, 8);
+		c.count_ns = take(&bits, 4) ? 0 : KBARMAN_COUNT_NS_MIN << take(&bits, 8);
 	}
 	c.nr_cpu_words = take(&bits, 4) ? 0 : take(&bits, 3);
 	c.nr_pids = take(&bits, 4) ? 0 : take(&bits, 4);

@@ -136,7 +136,7 @@ static void record_everything(int fd)
 		flags |= KBARMAN_CONFIGURE_CHAIN_USER;
 	if (features & KBARMAN_FEATURE_CHAIN_KERNEL)
 		flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
-	c.flags = flags ? flags | KBARMAN_CONFIGURE_CHAIN_SWITCH : 0;
+	c.flags = KBARMAN_CONFIGURE_COUNT_SWITCH | (flags ? flags | KBARMAN_CONFIGURE_CHAIN_SWITCH : 0);
 	if (configure(fd, c) || start(fd))
 		lost("no session of everything");
 	ping_pong(0, 100);
