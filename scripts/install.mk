@@ -23,6 +23,7 @@ HEADERS		:= $(wildcard user/include/kbarman/*.h)
 UAPI		:= $(wildcard kmod/uapi/*.h)
 MAN1		:= $(wildcard user/man/*.1)
 MAN5		:= $(wildcard user/man/*.5)
+MAN7		:= $(wildcard user/man/*.7)
 
 # Every file, as it is called on the machine it is for.
 INSTALLED = $(bindir)/kbarman \
@@ -31,6 +32,7 @@ INSTALLED = $(bindir)/kbarman \
 	    $(HEADERS:user/include/%=$(includedir)/%) \
 	    $(UAPI:kmod/%=$(includedir)/kbarman/%) \
 	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN5:user/man/%=$(mandir)/man5/%) \
+	    $(MAN7:user/man/%=$(mandir)/man7/%) \
 	    $(bashdir)/kbarman $(zshdir)/_kbarman
 
 # The library's headers have the module's beside them in the tree, and below them where
@@ -53,6 +55,7 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## tool, library, hea
 	$(INSTALL) -m 644 $(UAPI) $(DESTDIR)$(includedir)/kbarman/uapi
 	$(INSTALL) -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1
 	$(INSTALL) -m 644 $(MAN5) $(DESTDIR)$(mandir)/man5
+	$(INSTALL) -m 644 $(MAN7) $(DESTDIR)$(mandir)/man7
 	$(INSTALL) -m 644 user/completion/kbarman.bash $(DESTDIR)$(bashdir)/kbarman
 	$(INSTALL) -m 644 user/completion/_kbarman $(DESTDIR)$(zshdir)
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@exec_prefix@|$(exec_prefix)|' \

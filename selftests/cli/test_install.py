@@ -88,6 +88,7 @@ def all_that_is_promised_is_installed(tmp):
         there("user/include/kbarman/*.h", "include/kbarman") | \
         there("kmod/uapi/*.h", "include/kbarman/uapi") | \
         there("user/man/*.1", "share/man/man1") | there("user/man/*.5", "share/man/man5") | \
+        there("user/man/*.7", "share/man/man7") | \
         {"usr/local/share/bash-completion/completions/kbarman",
          "usr/local/share/zsh/site-functions/_kbarman"}
     assert set(files(root)) == wanted, set(files(root)) ^ wanted
