@@ -485,6 +485,26 @@ def code_made_at_run_time_has_names(tmp):
     assert lines(tmp, path)[0] == rows
 
 
+def kernel_addresses_without_a_mapping_are_not_taken_for_unknown_ones(tmp):
+    """Nor unknown ones for the kernel's, whichever comes first."""
+    for order in (0, 1), (1, 0):
+        capture = Maker()
+        capture.task(7, "app")
+        capture.map(7, 0x400000, 0x1000, 0, "[anon]")
+        for number, which in enumerate(order):
+            capture.sample(0, 1000 + number, 7, (0x7ffff000, 0xffffffff81000010)[which])
+        path = capture.save(os.path.join(tmp, "kbarman.cap"))
+        for symbols in None, KALLSYMS:
+            if symbols:
+                with open(path + ".kallsyms", "w", encoding="ascii") as file:
+                    file.write(symbols)
+            rows, _ = lines(tmp, "--sort", "image,symbol")
+            found = {(row["image"], row["symbol"]) for row in rows if row["kind"] == "symbol"}
+            assert found == {("[unknown]", None),
+                             ("[kernel.kallsyms]", "schedule" if symbols else None)}, (order, found)
+        os.remove(path + ".kallsyms")
+
+
 def kernel_without_symbols_says_what_to_do(tmp):
     path = os.path.join(tmp, "kbarman.cap")
     make(tmp, path)

@@ -353,14 +353,30 @@ static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symt
 	symbolizer->frame.symbol.id = hit->symbol->id;
 }
 
-/* Where no row says so: the upper half, with 32 bits what is as high as its symbols. */
+/*
+ * Where no row says so: the upper half, with 32 bits what is as high as its symbols. An answer
+ * holds on one side of that border only.
+ */
 static bool is_kernel_address(struct kb_symbolizer *symbolizer, uint64_t pc)
 {
-	if (symbolizer->wide)
-		return pc >> 63;
-	if (!symbolizer->kallsyms_tried)
-		load_kallsyms(symbolizer);
-	return symbolizer->kallsyms.nr_images && pc >= symbolizer->kallsyms.lowest;
+	struct kb_maps_hit *holds = &symbolizer->holds;
+	uint64_t lowest = UINT64_C(1) << 63;
+
+	if (!symbolizer->wide) {
+		if (!symbolizer->kallsyms_tried)
+			load_kallsyms(symbolizer);
+		if (!symbolizer->kallsyms.nr_images)
+			return false;
+		lowest = symbolizer->kallsyms.lowest;
+	}
+	if (pc >= lowest) {
+		if (holds->low < lowest)
+			holds->low = lowest;
+		return true;
+	}
+	if (holds->high >= lowest)
+		holds->high = lowest - 1;
+	return false;
 }
 
 /* The image of a kernel symbol, as kallsyms tells it. */
