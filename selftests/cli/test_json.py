@@ -47,10 +47,10 @@ def keys_of(text):
     return keys
 
 
-def read_page(path=PAGE):
+def read_page():
     """{section: {kind: {key: Key}}}; a kind is "record" or, where a type adds keys, "record sample"."""
     sections, kinds, heads, expects_head = {}, {}, [], False
-    with open(path, encoding="utf-8") as file:
+    with open(PAGE, encoding="utf-8") as file:
         text = re.sub(r"\\([-e])", r"\1", file.read())
     for line in text.splitlines() + [".SH END"]:
         if line.startswith(".SH "):

@@ -40,8 +40,8 @@ def references_lead_to_pages_that_are_there(tmp):
 
 
 def every_page_is_named_by_the_first_one(tmp):
-    named = set(re.findall(r"^\.BR (kbarman-\w+) \((\d)\)", read(os.path.join(TREE, "user", "man", "kbarman.1")),
-                           re.M))
+    first = read(os.path.join(TREE, "user", "man", "kbarman.1"))
+    named = set(re.findall(r"^\.BR (kbarman-\w+) \((\d)\)", first, re.M))
     there = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} - {("kbarman", "1")}
     assert named == there, named ^ there
 
@@ -70,7 +70,7 @@ def messages_about_unknown_names_are_those_of_the_tool(tmp):
     said, checked = literals(), 0
     for sentence in quoted_sentences(os.path.join(TREE, "user", "man", "kbarman-unknown.7")):
         # what is filled in stands in capitals, and parts of a sentence may be made in several places
-        for part in re.split(r"\b[A-Z]{1,}\b(?!-)|\.\.\.|[(),:;]", sentence):
+        for part in re.split(r"\b[A-Z]+\b(?!-)|\.\.\.|[(),:;]", sentence):
             part = part.strip()
             if len(part.split()) > 2:
                 assert part in said, (sentence, part)
