@@ -197,7 +197,7 @@ def make_report_capture(directory):
     host, kernel, ms = os.uname().nodename, 0xffffffff81000000, 1_000_000
     capture = Maker(cores=2, counters=[17, 8], series=["Lost records", "Counters stopped"], facts={
         "host": host, "release": "6.1.0", "command": "./a", "filter": "command", "asleep": "1,1000",
-        "fallback": "cpu-clock", "clock_unsteady": "1",
+        "fallback": "cpu-clock", "clock_unsteady": "1", "counts": "switch,0",
         **{f"counter.{core}.{i}": name for core in (0, 1)
            for i, name in enumerate(["cycles", "instructions"])},
         "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1"})
@@ -211,6 +211,7 @@ def make_report_capture(directory):
         now += ms
         address += test_lines.BASE
         capture.sample(0, now, 7, address, [1000, 500], [address, address])
+    capture.sample(0, now, 7, None, [10, 5])
     capture.sample(0, now + ms, 7, kernel + 8, [1000, 500], [kernel + 8], kernel=1)
     capture.sample(0, now + 2 * ms, 7, 0x10, [1000, 500])
     capture.custom(0, now + 2 * ms, 7, 1, 1)
