@@ -13,7 +13,7 @@ static const struct {
 	{ "full", "record with larger rings (-m) or fewer samples (-F, -c)" },
 	{ "nested", "record with larger rings (-m)" },
 	{ "too_big", "record with larger rings (-m) or shorter call chains (--max-stack)" },
-	{ "rate", "have programs write fewer marks: 20000 a second and descriptor are taken" },
+	{ "rate", "have programs write fewer marks: 20000 a second and user are taken" },
 	{ "task", "record with room for more tasks (--max-tasks): the task table was full" },
 	{ "map", "record with room for more tasks (--max-tasks): the map table was full" },
 	{ "string", "record with room for more tasks (--max-tasks): the string table was full" },
