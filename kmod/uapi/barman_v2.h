@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only WITH Linux-syscall-note */
 /*
- * The Barman v2 wire format, as a capture of this machine's own word size and
- * byte order has it.
+ * The Barman v2 wire format. The types here have the word size and byte order of this machine.
  *
  * A capture is one header and one record buffer:
  *
@@ -19,10 +18,9 @@
  *	struct bm_datastore_header_data
  *	the record buffer: blocks, each a length word and that many bytes
  *
- * Names are the format's own. The structs are packed because the format is;
- * those that stand at an aligned place in every capture that kbarman writes say
- * so. Structs that depend on max_task_infos are given for max_task_infos > 0,
- * which kbarman always has.
+ * All names are the format's own names. The structs are packed because the format is packed. A
+ * struct that is aligned in every capture of kbarman has an aligned attribute. Fields that exist
+ * only if max_task_infos > 0 are always declared, because kbarman always has max_task_infos > 0.
  */
 #ifndef _UAPI_BARMAN_V2_H
 #define _UAPI_BARMAN_V2_H
@@ -63,11 +61,11 @@ struct bm_protocol_clock_info {
 	__u64 unix_base_ns;		/* CLOCK_REALTIME at timestamp_base */
 } __attribute__((packed));
 
-/* The part of the header whose layout depends on nothing: 96 bytes. */
+/* The part of the header with a fixed layout: 96 bytes. */
 struct bm_protocol_header_start {
 	__u64 magic_bytes;
 	__u32 protocol_version;
-	__u32 header_length;		/* up to and with bm_datastore_header_data */
+	__u32 header_length;		/* bytes, up to and including bm_datastore_header_data */
 	__u32 data_store_type;		/* enum bm_data_store_type */
 	__u32 target_name_ptr;
 	__u64 last_timestamp;
@@ -97,7 +95,7 @@ struct bm_protocol_header_mmap_layout {
 	__u32 task_id;
 	bm_uintptr base_address;
 	bm_uintptr length;
-	bm_uintptr image_offset;	/* of base_address, in the file */
+	bm_uintptr image_offset;	/* file offset of base_address */
 	__u32 image_ptr;
 } __attribute__((packed, aligned(4)));
 
@@ -154,22 +152,22 @@ struct bm_protocol_header_custom_chart_series {
 	__u8 boolean_flags;		/* BM_SERIES_SAMPLED */
 } __attribute__((packed));
 
-/* Offsets are monotonic byte counts, reduced modulo buffer_length on use. */
+/* Offsets count bytes and never decrease. Readers and writers reduce them modulo buffer_length. */
 struct bm_datastore_header_data {
 	__u64 buffer_length;
 	__u64 write_offset;
 	__u64 read_offset;
 	__u64 total_written;
-	bm_uintptr base_pointer;	/* 0: means nothing outside the writer */
+	bm_uintptr base_pointer;	/* 0; has no meaning outside of the writer */
 #if __BITS_PER_LONG == 32
 	__u32 __pad;
 #endif
 } __attribute__((aligned(8)));
 
 /*
- * A block is a length word of the target's pointer size, which does not count
- * itself, and that many bytes, a multiple of the word. The top bit marks a block
- * without a record: padding, or one whose writer has not finished.
+ * A block is a length word of the target's pointer size and that many bytes. The length does not
+ * include the length word itself, and is a multiple of the word's size. The top bit marks a block
+ * without a record: padding, or a record that its writer has not finished.
  */
 #define BM_BLOCK_PADDING	((bm_uintptr)1 << (sizeof(bm_uintptr) * 8 - 1))
 
@@ -194,10 +192,10 @@ struct bm_custom_counter_sample {
 } __attribute__((packed, aligned(4)));
 
 /*
- * A sample goes on behind these fields: BM_RECORD_SAMPLE_WITH_PC has bm_uintptr
- * pc_sample; both have __u64 pmu_counter_delta_value[], as many as the core's
- * num_counters, and struct bm_custom_counter_sample[num_custom_counters].
- * num_custom_counters itself is there only if the header's is not 0.
+ * More fields follow this struct. BM_RECORD_SAMPLE_WITH_PC has bm_uintptr pc_sample first. Both
+ * kinds of samples then have __u64 pmu_counter_delta_value[], with the core's num_counters
+ * elements, and struct bm_custom_counter_sample[num_custom_counters]. The field num_custom_counters
+ * exists only if num_custom_counters in the header is not 0.
  */
 struct bm_protocol_sample {
 	struct bm_protocol_record_header header;
@@ -211,17 +209,18 @@ enum bm_task_switch_reason {
 };
 
 /*
- * prev_state: announced by kbarman.ext=1, outside the 21 bytes of the format. What its bits
- * mean is said by the string kbarman.states, without which there is no high byte. Behind a
- * zero byte a call chain may follow: of the task that is switched from.
+ * The format defines the first 21 bytes. prev_state and prev_state_high are an extension that the
+ * string kbarman.ext=1 announces. The string kbarman.states says what the bits of prev_state mean.
+ * Without this string there is no prev_state_high. The call chain of the previous task may follow
+ * at byte BM_TASK_SWITCH_CHAIN_OFFSET, after a zero byte.
  */
 struct bm_protocol_task_switch {
 	struct bm_protocol_record_header header;
-	__u32 task_id;			/* of the task that is switched to */
+	__u32 task_id;			/* of the next task */
 	__u8 reason;			/* enum bm_task_switch_reason */
-	__u8 prev_state;		/* low 8 bits of the previous task's state; 2 (D) where it
-					 * waits for a lock of PREEMPT_RT */
-	__u8 prev_state_high;		/* the next 8 */
+	__u8 prev_state;		/* low 8 bits of the previous task's state; 2 (D) if that
+					 * task waits for a lock of PREEMPT_RT */
+	__u8 prev_state_high;		/* the next 8 bits */
 } __attribute__((packed));
 
 struct bm_protocol_custom_counter {
@@ -241,7 +240,7 @@ enum bm_annotation_type {
 struct bm_protocol_annotation {
 	struct bm_protocol_record_header header;
 	__u32 task_id;
-	bm_uintptr data_length;		/* the text with its NUL; 0 ends the annotation */
+	bm_uintptr data_length;		/* bytes of the text with its NUL; 0 ends the annotation */
 	__u32 channel;
 	__u32 group;
 	__u32 colour;			/* 0xTTRRGGBB */
@@ -249,7 +248,10 @@ struct bm_protocol_annotation {
 	__u8 data[];
 } __attribute__((packed));
 
-/* idle_state: announced by kbarman.ext=1, outside the 17 bytes of the format. */
+/*
+ * The format defines the first 17 bytes. idle_state is an extension that the string kbarman.ext=1
+ * announces.
+ */
 struct bm_protocol_halting_event {
 	struct bm_protocol_record_header header;
 	__u8 entered_halt;		/* 1 entered, 0 left */
@@ -257,12 +259,14 @@ struct bm_protocol_halting_event {
 } __attribute__((packed));
 
 /*
- * Behind the base record of a PC sample, and at byte 24 of a task switch, if
- * kbarman.ext=1 announces it and the block is long enough: __u32 nr, __u32 nr_kernel,
- * then nr bm_uintptr addresses, innermost first, of which the first nr_kernel are kernel
- * addresses. Addresses are return addresses, but for those that the CPU was at: the
- * first one of a sample's chain, if the chain begins where the sample fell, and the
- * first one of the user's part.
+ * A call chain, if kbarman.ext=1 announces chains and the block is long enough. It follows the
+ * fields of a PC sample, or begins at byte BM_TASK_SWITCH_CHAIN_OFFSET of a task switch. nr
+ * bm_uintptr addresses follow this struct, innermost first; the first nr_kernel of them are kernel
+ * addresses.
+ *
+ * Most addresses are return addresses. Two are the address of the instruction at which the CPU was:
+ * the first address of a sample's chain, if the chain begins at the sample's PC, and the first user
+ * address.
  */
 struct bm_kbarman_callchain {
 	__u32 nr;
