@@ -21,13 +21,16 @@
 #define MAX_PIDS	4096
 #define MAX_ROWS	4096
 #define MAX_IMAGE	4096
-#define MAX_FACTS	4096	/* a call */
-#define MAX_CPU_WORDS	1024	/* whatever NR_CPUS is, which callers need not know */
+#define MAX_FACTS	4096	/* per call */
+#define MAX_CPU_WORDS	1024	/* independent of NR_CPUS, which callers need not know */
 #define MAX_SERIES	4096
 
 static const struct file_operations marker_file_operations;
 
-/* A descriptor that can't read is another kind of file: with what it can do, and no more. */
+/*
+ * A descriptor without read permission gets file operations of its own, which can write marks and
+ * nothing else.
+ */
 static int open_marker(struct inode *inode, struct file *file)
 {
 	struct kbarman_marker *marker = kbarman_marker_open(file->f_cred);
@@ -35,7 +38,8 @@ static int open_marker(struct inode *inode, struct file *file)
 	if (!marker)
 		return -ENOMEM;
 	file->private_data = marker;
-	file->f_op = &marker_file_operations;	/* of the same module, which is held */
+	file->f_op = &marker_file_operations;	/* belongs to this module too, on which the file
+						 * holds a reference */
 	return nonseekable_open(inode, file);
 }
 
@@ -43,7 +47,7 @@ static int kbarman_open(struct inode *inode, struct file *file)
 {
 	int error;
 
-	/* The file's mode has decided already. */
+	/* The mode of the device file has already decided who may open for writing. */
 	if (!(file->f_mode & FMODE_READ))
 		return open_marker(inode, file);
 	if (!perfmon_capable())
@@ -64,8 +68,9 @@ static int kbarman_release(struct inode *inode, struct file *file)
 /* ---- ioctl ---- */
 
 /*
- * A struct whose first field is its own size, as the caller knows it: see "Structs"
- * in the UAPI header. @known is what this kernel knows, and the first version's.
+ * Copy a struct from user space. Its first field is its own size, as the caller knows the struct:
+ * see "Structs" in the UAPI header. @known is the size that this kernel knows, which is still the
+ * size of the first version.
  */
 static int get_struct(void *to, size_t known, const void __user *from, u32 *size)
 {
@@ -90,7 +95,10 @@ static bool all_zero(const void *bytes, size_t length)
 
 #define reserved_zero(s)	all_zero((s)->reserved, sizeof((s)->reserved))
 
-/* An array of @count elements at @user, to be freed with kvfree(). NULL for none. */
+/*
+ * Copy an array of @count elements from user address @user. The caller frees it with kvfree().
+ * Returns NULL for no elements, or an ERR_PTR.
+ */
 static void *get_array(u64 user, size_t count, size_t element)
 {
 	void *array;
@@ -172,7 +180,7 @@ static int check_events(const struct kbarman_event *events, u32 count)
 	return 0;
 }
 
-/* The CPUs of the __u64 words at cpus_ptr; all possible ones for none. */
+/* The CPUs of the __u64 words at cpus_ptr; all possible CPUs if there are no words. */
 static int get_cpus(const struct kbarman_configure *config, struct cpumask *cpus)
 {
 	u32 words = config->nr_cpu_words, bit;
@@ -254,7 +262,7 @@ static long ioctl_start(struct file *file, void __user *argument)
 	error = kbarman_session_start(file, &start);
 	if (!put_struct(argument, &start, sizeof(start)))
 		return error;
-	/* A caller that is told of an error has started nothing. */
+	/* The caller gets an error, so the session must not run. */
 	if (!error)
 		kbarman_session_stop(file);
 	return -EFAULT;
@@ -430,10 +438,10 @@ static __poll_t kbarman_poll(struct file *file, poll_table *wait)
 /* ---- mmap ---- */
 
 /*
- * What a mapping shows is a capture, not the device: it is of a file of its own,
- * which holds the capture, so the descriptor it was made with can be closed and the
- * session be configured anew. Pages come one by one on a fault: a vm_insert_page()
- * of all of them would be undone for good by MADV_DONTNEED.
+ * A mapping shows a capture, not the device. Each mapping has a file of its own that holds a
+ * reference to the capture. So the descriptor can be closed and the session can be configured again
+ * while the mapping exists. Page faults insert the pages one by one: pages that vm_insert_page()
+ * had inserted in advance would be lost for good after MADV_DONTNEED.
  */
 static int capture_release(struct inode *inode, struct file *file)
 {
@@ -490,7 +498,10 @@ static int check_range(const struct kbarman_capture *capture, const struct vm_ar
 	cpu = div64_u64_rem(start, capture->layout.map_bytes, &offset);
 	if (offset || cpu >= capture->layout.max_cores)
 		return -EINVAL;
-	/* All of the ring is there if it is: pairs with kbarman_capture_add_ring(). */
+	/*
+	 * The ring's memory is complete if the pointer is set. Pairs with the release in
+	 * kbarman_capture_add_ring().
+	 */
 	if (!smp_load_acquire(&capture->rings[cpu]))
 		return -EINVAL;
 	return 0;
@@ -507,7 +518,7 @@ static int kbarman_mmap(struct file *file, struct vm_area_struct *vma)
 	capture = kbarman_session_capture();
 	if (!capture)
 		return -EINVAL;
-	/* Whoever opened this descriptor may have fewer rights than the session's owner. */
+	/* The opener of this descriptor may have fewer rights than the session's owner. */
 	error = -EPERM;
 	if (capture->kernel_addresses && !file_ns_capable(file, &init_user_ns, CAP_SYSLOG))
 		goto err_capture;

@@ -17,9 +17,9 @@
 #define MAX_FACT		256
 
 /*
- * Everything but the string table is given; the table takes what is left up to a
- * page's end. It is a multiple of 4 long, so that what follows is aligned as the
- * structs say; the up to 7 bytes that are missing then are the format's own padding.
+ * All sizes but that of the string table are given. The string table is extended to the end of a
+ * page. Its length is a multiple of 4, so the structs behind it have the alignment they declare. Up
+ * to 7 bytes may then remain before the page's end; they are the padding that the format has there.
  */
 int kbarman_layout_init(struct kbarman_layout *layout)
 {
@@ -32,7 +32,7 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	u64 fixed = sizeof(struct bm_protocol_header_start) + pmus + tasks + maps + charts;
 	u64 end = PAGE_ALIGN(fixed + ALIGN((u64)layout->max_strings, 4));
 
-	/* header_length is 32 bits wide, and a map is as long as a size_t can say. */
+	/* header_length has 32 bits, and the length of a map must fit into a size_t. */
 	if (end + PAGE_SIZE > U32_MAX || end + layout->ring_bytes + PAGE_SIZE > SIZE_MAX)
 		return -EINVAL;
 
@@ -47,7 +47,7 @@ int kbarman_layout_init(struct kbarman_layout *layout)
 	return 0;
 }
 
-/* Of a table's rows: see kbarman_rows_create(). */
+/* Bytes that kbarman_rows_create() allocates for @count rows. */
 static u64 rows_bytes(u32 count)
 {
 	const struct kbarman_rows *rows;
@@ -151,7 +151,10 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 			    cpu_to_node(cpu));
 	if (!ring)
 		return -ENOMEM;
-	/* A fault on a map of this CPU may look at any time. */
+	/*
+	 * Pairs with the acquire in kbarman_capture_page(): a page fault may read the pointer at
+	 * any time.
+	 */
 	smp_store_release(&capture->rings[cpu], ring);
 	return 0;
 }
@@ -162,7 +165,8 @@ struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size
 
 	if (offset < capture->layout.header_bytes)
 		return vmalloc_to_page(capture->header + offset);
-	ring = smp_load_acquire(&capture->rings[cpu]);	/* pairs with add_ring() */
+	ring = smp_load_acquire(&capture->rings[cpu]);	/* pairs with the release in
+							 * kbarman_capture_add_ring() */
 	if (!ring || offset >= capture->layout.map_bytes)
 		return NULL;
 	return vmalloc_to_page(ring + (offset - capture->layout.header_bytes));
@@ -181,8 +185,8 @@ static u32 intern_literal(struct kbarman_capture *capture, const char *text)
 }
 
 /*
- * What nobody adds to meanwhile is cleared without the lock: it is megabytes. Who reads the
- * tables sees them empty first.
+ * Empty the tables. Readers see the counts of 0 first. What no task writes at this time is then
+ * cleared without the lock, because it is megabytes.
  */
 static void empty_tables(struct kbarman_capture *capture)
 {
@@ -204,7 +208,7 @@ static void empty_tables(struct kbarman_capture *capture)
 	memset(strings->blocks, 0,
 	       (size_t)layout->max_strings / KBARMAN_STRING_UNIT * sizeof(*strings->blocks));
 	memset(strings->buckets, 0, (strings->mask + 1) * sizeof(*strings->buckets));
-	/* These ask for random numbers, which takes locks that may sleep on PREEMPT_RT. */
+	/* Not under the raw lock: these get random numbers, which may sleep on PREEMPT_RT. */
 	kbarman_strings_init(strings, (char *)(start + 1), layout->max_strings,
 			     &start->string_table_length, !capture->collector);
 	kbarman_rows_reset(&capture->tasks);
@@ -243,7 +247,9 @@ void kbarman_header_reset(struct kbarman_capture *capture, const char *target_na
 		.clock_info = { .timestamp_multiplier = 1, .timestamp_divisor = 1 },
 	};
 	kbarman_shares_init(&capture->shares, sizes);
-	/* The target's name is the first string: nothing is interned before it. */
+	/*
+	 * No string is interned before the target's name, so it is the first string of the table.
+	 */
 	start->target_name_ptr = intern_literal(capture, target_name);
 	capture->no_string = intern_literal(capture, "");
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
@@ -278,13 +284,13 @@ void kbarman_header_set_pmu(struct kbarman_capture *capture, int cpu,
 	entry += cpu;
 	raw_spin_lock_irqsave(&capture->lock, flags);
 	WRITE_ONCE(entry->num_counters, 0);
-	smp_wmb();	/* no count of the old entry with types of the new one */
+	smp_wmb();	/* the old entry's count must not cover the new entry's types */
 	entry->configuration_timestamp = settings->configuration_timestamp;
 	entry->midr = settings->midr;
 	entry->mpidr = settings->mpidr;
 	entry->cluster_id = settings->cluster_id;
 	memcpy(entry->counter_types, settings->counter_types, sizeof(entry->counter_types));
-	smp_wmb();	/* the entry before its count */
+	smp_wmb();	/* the entry is complete before its count covers it */
 	WRITE_ONCE(entry->num_counters, settings->num_counters);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }

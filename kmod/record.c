@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Pure like ring.c: what it needs of its surroundings is in ring_env.h. */
+/* Pure like ring.c: ring_env.h declares all that this file needs of the kernel. */
 #include "record.h"
 
 static const char lost_text[] = "records lost";
 
 /*
- * Losses become part of the capture where they happened: in front of the first
- * record that found room again. What finds none itself is told the next time.
+ * Writes a record of the losses before the next record. If there is no space for the record of the
+ * losses, they are reported before a later record.
  */
 static noinline void record_losses(struct kbarman_ring *ring)
 {
@@ -141,7 +141,7 @@ void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 	annotation = slot.record;
 	if (!annotation)
 		return;
-	/* The NUL and the padding. */
+	/* Clear the last word, which has the NUL and the padding. */
 	memset((u8 *)annotation + length - sizeof(bm_uintptr), 0, sizeof(bm_uintptr));
 	kbarman_fill_header(ring, annotation, BM_RECORD_ANNOTATION, slot.timestamp);
 	annotation->task_id = task_id;

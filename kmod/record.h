@@ -1,26 +1,29 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Facts to record bytes. Each function writes one record of the Barman format into
- * the ring, whole and with its padding zeroed, or counts it as lost.
+ * Writes records. Each function writes one record of the Barman format into the ring, complete and
+ * with its padding zeroed, or counts the record as lost.
  *
- * Context of all: the ring's CPU, preemption off, any level up to NMI.
+ * Context of all functions: the ring's CPU, preemption off, any level up to NMI.
  */
 #ifndef KBARMAN_RECORD_H
 #define KBARMAN_RECORD_H
 
 #include "ring.h"
 
-/* The custom series of every capture, in the order of the header's table; what programs
- * define (KBARMAN_MARK_SERIES) comes behind them. */
+/*
+ * The custom series of every capture, in the order of the header's table. The series that programs
+ * create (KBARMAN_MARK_SERIES) follow them.
+ */
 enum kbarman_series {
-	KBARMAN_SERIES_LOST = 0,	/* records lost since the series' last value */
-	KBARMAN_SERIES_STOPPED,		/* the first counter stands still: enum kbarman_stop + 1 */
+	KBARMAN_SERIES_LOST = 0,	/* records lost since the last value of this series */
+	KBARMAN_SERIES_STOPPED,		/* why the first counter stopped: enum kbarman_stop + 1; 0:
+					 * it counts */
 	KBARMAN_SERIES_COUNT,
 };
 
 /*
- * Two words, or two bytes and padding, as they stand one behind the other in memory: to
- * be stored at once.
+ * Two words, or two bytes and padding, as one number. Storing this number writes the two one behind
+ * the other in memory.
  */
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 #define KBARMAN_TWO_WORDS(first, second)	((u64)(first) << 32 | (u32)(second))
@@ -30,7 +33,10 @@ enum kbarman_series {
 #define KBARMAN_TWO_BYTES(first, second)	((u32)(first) | (u32)(second) << 8)
 #endif
 
-/* So are these: the lower byte of the state first, whatever the byte order. */
+/*
+ * The reason and the state as one number, as above. The lower byte of the state is first in memory,
+ * with either byte order.
+ */
 static __always_inline u32 kbarman_reason_state(enum bm_task_switch_reason reason,
 						unsigned int state)
 {
@@ -59,8 +65,8 @@ static __always_inline void kbarman_fill_header(const struct kbarman_ring *ring,
 }
 
 /*
- * What there is most of is of one size: the header and eight bytes, which are given as
- * the number that they are in memory, to stay in a register all the way.
+ * Most records have one size: the header and eight bytes. The eight bytes are passed as the number
+ * that they are in memory, so that they stay in a register.
  */
 struct kbarman_small_record {
 	struct bm_protocol_record_header header;
@@ -76,7 +82,7 @@ static __always_inline void kbarman_fill_small(const struct kbarman_ring *ring,
 	record->tail = tail;
 }
 
-/* Whatever it takes; nothing, if the ring is not ready. */
+/* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
 void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64 tail);
 
 static __always_inline void kbarman_record_short(struct kbarman_ring *ring, u32 type, u64 tail)
@@ -92,12 +98,12 @@ static __always_inline void kbarman_record_short(struct kbarman_ring *ring, u32 
 	kbarman_ring_commit_short(ring, slot.end);
 }
 
-/* kbarman_record_short() as a function. */
+/* kbarman_record_short() as a function call. */
 void kbarman_record_small_call(struct kbarman_ring *ring, u32 type, u64 tail);
 
 /*
- * In line where it is short. Whatever else there is to call is called last, by a jump: so
- * no register needs to be saved.
+ * The short way is inlined. Every other function is called as a tail call, so the probe need not
+ * save a register.
  */
 static __always_inline void kbarman_record_small(struct kbarman_ring *ring, u32 type, u64 tail)
 {
@@ -107,7 +113,7 @@ static __always_inline void kbarman_record_small(struct kbarman_ring *ring, u32 
 		kbarman_record_short(ring, type, tail);
 }
 
-/* @ring: this CPU's, ready or not. */
+/* @ring is this CPU's ring; it may not be ready. */
 static __always_inline void kbarman_record_switch(struct kbarman_ring *ring, u32 task_id,
 						  enum bm_task_switch_reason reason,
 						  unsigned int prev_state)
@@ -121,7 +127,10 @@ static __always_inline void kbarman_record_switch(struct kbarman_ring *ring, u32
 			     KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
 }
 
-/* @ring: this CPU's, ready or not. @idle_state: the cpuidle state's index + 1, 0: not known. */
+/*
+ * @ring is this CPU's ring; it may not be ready. @idle_state is the index of the cpuidle state + 1,
+ * or 0 if the state is not known.
+ */
 static __always_inline void kbarman_record_halt(struct kbarman_ring *ring, bool entered,
 						u8 idle_state)
 {
@@ -132,25 +141,25 @@ static __always_inline void kbarman_record_halt(struct kbarman_ring *ring, bool 
 			     KBARMAN_TWO_WORDS(KBARMAN_TWO_BYTES(entered, idle_state), 0));
 }
 
-/* With the call chain of the task that is switched from, of @chain_bytes. */
+/* A task switch with the call chain of the previous task. @chain_bytes is the chain's length. */
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 enum bm_task_switch_reason reason, unsigned int prev_state,
 				 const struct bm_kbarman_callchain *chain,
 				 unsigned long chain_bytes);
 
 /*
- * A sample with PC; @deltas has as many values as the CPU's entry in the PMU table. @chain:
- * @chain_bytes, a multiple of the word, that go behind it.
+ * A sample with PC. @deltas has as many values as the CPU's entry in the PMU table. The
+ * @chain_bytes bytes at @chain, a multiple of the word size, are written behind the sample.
  */
 void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes);
 
-/* A sample without PC; @deltas as above. */
+/* Write a sample without PC. @deltas: as of kbarman_record_sample(). */
 void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
 			   unsigned int nr_deltas);
 
-/* @text: @mark->text_bytes of it, without a NUL; none: the end of an annotation. */
+/* @text has @mark->text_bytes bytes, without a NUL. 0 bytes end the channel's annotation. */
 void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 			       const struct kbarman_mark *mark, const char *text);
 

@@ -37,7 +37,7 @@ struct kbarman_session kbarman_session = {
 
 DEFINE_PER_CPU_ALIGNED(struct kbarman_ring, kbarman_rings);
 
-/* What kbarman_ring_init() wants for every CPU's ring, and maps do not show. */
+/* Memory that kbarman_ring_init() needs for the ring of each CPU. Maps do not show this memory. */
 static DEFINE_PER_CPU(struct kbarman_ring_page *, ring_pages);
 
 /* ---- one CPU ---- */
@@ -80,8 +80,9 @@ int kbarman_session_add_ring(struct kbarman_session *session, int cpu)
 /* ---- configure ---- */
 
 /*
- * All threads there are now of the processes to record. -ESRCH: one is not there. In the order in
- * which they were made, and fully ordered: inherit_filter() counts on that.
+ * Choose all current threads of the processes to record. -ESRCH if one of the processes does not
+ * exist; the others are chosen all the same. The threads of a process are chosen in the order of
+ * their creation, and each bit is set with full ordering: inherit_filter() relies on both.
  */
 static int choose_tasks(struct kbarman_session *session)
 {
@@ -134,8 +135,9 @@ static void forget_tasks(struct kbarman_session *session)
 }
 
 /*
- * The capture as others see it: mmap() asks for it under mmap_lock, which the session's lock
- * comes before. A fault does not ask: the map's own file has the capture.
+ * Protects session->capture for readers without the session's lock. mmap() needs the capture under
+ * mmap_lock, and the session's lock comes before mmap_lock. A page fault does not take
+ * capture_lock: the file of the mapping holds the capture.
  */
 static DEFINE_SPINLOCK(capture_lock);
 
@@ -161,7 +163,7 @@ static void discard(struct kbarman_session *session)
 	forget_tasks(session);
 }
 
-/* KBARMAN_CONFIGURE_CHAIN_* that this session's chains consist of. */
+/* KBARMAN_CONFIGURE_CHAIN_* of which this session's chains consist. */
 static u32 chain_parts(const struct kbarman_session *session)
 {
 	u32 parts = session->config.flags & KBARMAN_CONFIGURE_CHAIN;
@@ -169,7 +171,7 @@ static u32 chain_parts(const struct kbarman_session *session)
 	return session->kernel_addresses ? parts : parts & ~KBARMAN_CONFIGURE_CHAIN_KERNEL;
 }
 
-/* The longest block is a sample with all counters and a chain of max_stack. */
+/* The longest block is a sample with all counters and a chain of max_stack addresses. */
 static int allocate_chains(struct kbarman_session *session)
 {
 	const struct kbarman_configure *config = &session->config;
@@ -202,10 +204,13 @@ static int allocate(struct kbarman_session *session, const u32 *pids)
 	error = kbarman_layout_init(&layout);
 	if (error)
 		return error;
-	/* Those that may be plugged in later get theirs then, or go without. */
+	/*
+	 * A CPU that is not present yet gets its ring when it comes online. If that fails, the CPU
+	 * does not record.
+	 */
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask)
 		rings++;
-	/* Refuse now what would drive the machine out of memory later. */
+	/* Refuse now a configuration that would use up the machine's memory later. */
 	if (rings * (u64)config->ring_bytes + kbarman_layout_memory(&layout) >
 	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
 		return -ENOMEM;
@@ -355,8 +360,9 @@ static void end_header(struct kbarman_session *session)
 	start->clock_info.timestamp_divisor = divisor;
 	start->last_timestamp = session->stopped.timestamp;
 	/*
-	 * For readers with more than 64 bits: the same as the fraction, but exact, and as if
-	 * CLOCK_MONOTONIC_RAW had gone on while the machine slept.
+	 * For readers with more than 64 bits of arithmetic: the two readings that the fraction
+	 * approximates. raw_end is given as if CLOCK_MONOTONIC_RAW had gone on while the machine
+	 * was suspended.
 	 */
 	kbarman_header_fact(session->capture, "raw_end", "%llu,%llu", session->stopped.timestamp,
 			    session->stopped.raw_ns + slept);
@@ -387,16 +393,25 @@ int kbarman_session_start(struct file *file, struct kbarman_start *report)
 		if (per_cpu(kbarman_rings, cpu).data)
 			reset_ring(session, cpu);
 	begin_header(session);
-	/* The threads that configure or the last start chose may be gone, and their ids others'. */
+	/*
+	 * The bits are from configure or from the last start. The threads that they name may have
+	 * exited since, and other threads may have the same ids now.
+	 */
 	if (session->tasks)
 		bitmap_zero(session->tasks, PID_MAX_LIMIT);
 	kbarman_collect_start(session->capture);
-	/* Before a probe asks who is recorded: what a chosen process does is seen from then on. */
+	/*
+	 * Choose before a probe asks who is recorded: everything that a chosen process does from
+	 * now on is seen.
+	 */
 	choose_tasks(session);
 	error = kbarman_sources_attach(session);
 	if (error)
 		goto err_collect;
-	/* The threads that were made between the two, by a thread that was not chosen yet. */
+	/*
+	 * Choose again, for threads that were created since the first choice: the fork probe was
+	 * not attached yet, or the creating thread was not chosen yet.
+	 */
 	choose_tasks(session);
 	kbarman_maps_begin();
 	error = kbarman_sources_start(session, report);
@@ -440,10 +455,11 @@ int kbarman_session_stop(struct file *file)
 }
 
 /*
- * Without the lock: Linux opens under one of all misc devices, none of which is to wait for a
- * session. Who opens it while the last descriptor goes has come too late: the lock is held from
- * the count of 0 until the capture is gone, so what is configured is a new one. A map that was
- * faster has a reference.
+ * Does not take the session's lock: Linux calls open() with the lock of all misc devices held, and
+ * other devices must not wait for a session. An open() during the close of the last descriptor is
+ * too late to keep the capture: release holds the session's lock from the count of 0 until the
+ * capture is gone, and a later configure makes a new capture. An mmap() before that has a reference
+ * to the old capture.
  */
 void kbarman_session_open(void)
 {
@@ -473,7 +489,7 @@ static struct kbarman_ring *ring_of(struct kbarman_session *session, u32 cpu)
 	if (!session->capture || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return NULL;
 	ring = per_cpu_ptr(&kbarman_rings, cpu);
-	/* A CPU may be coming online. */
+	/* The ring of a CPU that is coming online may not be ready. */
 	return kbarman_ring_ready(ring) ? ring : NULL;
 }
 
@@ -540,7 +556,10 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 static void add_ring_stats(struct kbarman_stats *stats, struct kbarman_ring *ring)
 {
 	u64 overwritten = ring->overwrite ? kbarman_ring_overwritten(ring) : 0;
-	/* Behind it: no more are overwritten than were written. */
+	/*
+	 * Read after `overwritten`, so that the result has no more overwritten than written
+	 * records.
+	 */
 	u64 written = kbarman_counted(&ring->written);
 	int reason;
 

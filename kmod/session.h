@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One capture: configure, start, stop. There is one session, so the rings are
- * plain per-CPU variables, which is the cheapest way for a probe to find its own.
+ * One capture: configure, start, stop. Only one session exists, so the rings are plain per-CPU
+ * variables. This is the cheapest way for a probe to find the ring of its CPU.
  */
 #ifndef KBARMAN_SESSION_H
 #define KBARMAN_SESSION_H
@@ -17,45 +17,53 @@
 #include "ring.h"
 
 /*
- * `lock` protects all of it. It comes before cpu_hotplug_lock, which the attaching of
- * a tracepoint and the making of an event take: no source is called under that.
+ * Lock order: `lock` is taken before cpu_hotplug_lock. Attaching a tracepoint and creating a perf
+ * event take cpu_hotplug_lock, so no source is called with cpu_hotplug_lock held.
  */
 struct kbarman_session {
-	struct mutex lock;		/* of all of this */
-	atomic_t files;			/* open; with the last one the capture goes. Counted
-					 * up without the lock */
-	struct file *owner;		/* NULL = free */
-	u64 id;				/* counts the configurations */
+	struct mutex lock;		/* protects all fields */
+	atomic_t files;			/* number of open descriptors. The capture is freed with the
+					 * last one. open() increments without `lock` */
+	struct file *owner;		/* the descriptor that configured; NULL = no owner */
+	u64 id;				/* number of configurations so far */
 	bool running;
-	bool kernel_addresses;		/* the owner may see them (CAP_SYSLOG) */
-	bool fallback;			/* sampled by cpu-clock for want of a PMU */
-	bool unsteady;			/* its clock was not to be trusted in the end */
+	bool kernel_addresses;		/* the owner may see kernel addresses (CAP_SYSLOG) */
+	bool fallback;			/* cpu-clock samples, because there is no PMU */
+	bool unsteady;			/* Linux found that the counter behind the timestamps can't
+					 * be trusted; set at stop */
 
-	/* As configured; constant while running, so probes read them as they are. */
-	struct kbarman_configure config;	/* with sizes as they came out */
+	/*
+	 * As configured. Constant while the session runs, so probes read these fields without
+	 * `lock`.
+	 */
+	struct kbarman_configure config;	/* with defaults filled in and sizes rounded */
 	struct kbarman_event events[BM_MAX_PMU_COUNTERS];
 	cpumask_var_t cpus;
-	unsigned long *tasks;		/* bit = thread id: record it; NULL = all. Start
-					 * sets, the fork probe sets and clears, all
-					 * others test */
-	struct pid **pids;		/* [config.nr_pids] */
+	unsigned long *tasks;		/* bit = thread id: record this thread; NULL = record all.
+					 * Start and the fork probe change bits, all others only
+					 * test them */
+	struct pid **pids;		/* [config.nr_pids], with references */
 	struct kbarman_capture *capture;
 
 	struct kbarman_clock_pair started, stopped;
-	struct kbarman_clock_sleep asleep;	/* since the start */
+	struct kbarman_clock_sleep asleep;	/* time that the machine was suspended since the
+						 * start */
 	unsigned int sleeps;
 };
 
 extern struct kbarman_session kbarman_session;
 DECLARE_PER_CPU(struct kbarman_ring, kbarman_rings);
 
-/* This CPU's ring, ready or not. Preemption off. */
+/* This CPU's ring. It may not be ready. Context: preemption off. */
 static __always_inline struct kbarman_ring *kbarman_own_ring(void)
 {
 	return this_cpu_ptr(&kbarman_rings);
 }
 
-/* The same, if this CPU records: its ring is there, and it is in session.cpus. */
+/*
+ * This CPU's ring, or NULL if this CPU has none. A CPU of session.cpus has a ring, unless it came
+ * online later and there was no memory for one. Context: preemption off.
+ */
 static __always_inline struct kbarman_ring *kbarman_this_ring(void)
 {
 	struct kbarman_ring *ring = kbarman_own_ring();
@@ -63,7 +71,7 @@ static __always_inline struct kbarman_ring *kbarman_this_ring(void)
 	return likely(kbarman_ring_ready(ring)) ? ring : NULL;
 }
 
-/* The session records thread @task_id. */
+/* True if the session records thread @task_id. Context: any. */
 static __always_inline bool kbarman_wants(u32 task_id)
 {
 	const unsigned long *tasks = kbarman_session.tasks;
@@ -74,7 +82,10 @@ static __always_inline bool kbarman_wants(u32 task_id)
 int kbarman_session_init(void);
 void kbarman_session_exit(void);
 
-/* The ioctls, arguments checked but for what the session alone can know. */
+/*
+ * The ioctls. The caller has checked the arguments, except for what depends on the session's state.
+ * Context: task, without the session's lock.
+ */
 int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
 			      const struct kbarman_event *events, const struct cpumask *cpus,
 			      const u32 *pids);
@@ -83,22 +94,28 @@ int kbarman_session_stop(struct file *file);
 int kbarman_session_consume(struct file *file, u32 cpu, u64 position);
 void kbarman_session_query(struct file *file, struct kbarman_query *query);
 int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats);
-/* 0 if @file may change the session, else -EINVAL (none) or -EBUSY. */
+/* 0 if @file may change the session, -EINVAL if none is configured, else -EBUSY. */
 int kbarman_session_check_owner(struct file *file);
 int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row,
 			    const char *image);
 int kbarman_session_clock(struct kbarman_clock *clock);
 
-/* A ring for @cpu, empty. Under the lock. */
+/* Give @cpu an empty ring. 0 or -ENOMEM. Context: task, session's lock held. */
 int kbarman_session_add_ring(struct kbarman_session *session, int cpu);
 
-/* The capture as it is now, with a reference, or NULL before the first configure. */
+/*
+ * The current capture with a reference, or NULL if none is configured. Context: task, with or
+ * without mmap_lock and the session's lock.
+ */
 struct kbarman_capture *kbarman_session_capture(void);
 
-/* EPOLL* as the header says. */
+/* EPOLL* as the UAPI header says. */
 __poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait);
 
-/* A descriptor comes; it goes: stop the session if it is the owner's. */
+/*
+ * A descriptor is opened; a descriptor is closed. If the closed one owns the session, the session
+ * stops.
+ */
 void kbarman_session_open(void);
 void kbarman_session_release(struct file *file);
 

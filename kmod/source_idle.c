@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * CPU idling.
+ *
  * Context of the probe: the idle task, which is never preempted; no sleeping, no printk.
  */
 #include <linux/cpuidle.h>
@@ -13,7 +14,7 @@
 #include "session.h"
 #include "sources.h"
 
-/* What the ring tells of this CPU. Its CPU's, written with interrupts off. */
+/* The last state of this CPU that the ring holds. Written by this CPU, with interrupts off. */
 enum told {
 	TOLD_NOTHING,
 	TOLD_OUT,
@@ -23,9 +24,9 @@ enum told {
 static DEFINE_PER_CPU(enum told, told);
 
 /*
- * A tracepoint's places are patched one after the other: while it is attached, and again
- * while it is detached, halts may be seen to begin that do not end, and the other way
- * round. What the ring tells already is not told again.
+ * Linux patches the call sites of a tracepoint one after the other. So while the probe is attached
+ * or detached, it may see the begin of a halt without its end, or the end without its begin. A
+ * state that the ring already holds is not recorded again.
  */
 static void on_cpu_idle(void *unused, unsigned int state, unsigned int cpu)
 {
@@ -59,9 +60,9 @@ static void stop(struct kbarman_session *session)
 }
 
 /*
- * Whether the CPU was halted as the recording began. Some machines take the interrupt
- * inside the halt, and the probe sees the end of it later; others leave it first,
- * which the probe has recorded by now.
+ * Records whether the CPU was halted when the recording began. On some machines this interrupt is
+ * handled inside the halt, and the probe sees the end of the halt later. Other machines leave the
+ * halt before they handle the interrupt, so the probe has already recorded its end.
  */
 static void record_idle(void *unused)
 {

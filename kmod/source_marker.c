@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What programs write about themselves: annotations and values of custom counters.
+ * Annotations and values of custom counters that programs write.
  *
- * Who writes may be anybody that the mode of the device file lets, so nothing is
- * believed: a mark is copied in whole and checked before it is looked at by anyone else,
- * it says who wrote it and when by itself, and comes at a bounded rate. The rate is the
- * user's who opened the descriptor, over all of that user's descriptors.
+ * The mode of the device file may allow anybody to write, so the input is not trusted. A mark is
+ * copied completely and checked before it is used. The kernel adds the writer's thread id and the
+ * time. Each user has a bounded rate, for all descriptors that this user has opened.
  *
- * A record is written with preemption off and `recording` seen set; stop() clears that
- * and waits for an RCU grace period, so none is written behind the end. Nobody records:
- * a write() looks at one word, and a program that has mapped that word does not even come
- * here.
+ * A record is written with preemption off, after `recording` was seen set. stop() clears
+ * `recording` and waits for an RCU grace period, so no record is written after the end. While
+ * nobody records, write() reads one word. A program that has mapped this word does not even call
+ * write().
  */
 #include <linux/align.h>
 #include <linux/anon_inodes.h>
@@ -35,29 +34,33 @@
 
 #define NS_A_MARK	(NSEC_PER_SEC / KBARMAN_MARK_RATE)
 #define BURST_NS	((s64)KBARMAN_MARK_BURST * NS_A_MARK)
-#define TELL_NS		((s64)NSEC_PER_SEC / 10)	/* between two records of losses */
-#define TELL_MARKS	3	/* what such a record costs */
-#define SHORT_TEXT	256	/* bytes that need no memory */
+#define TELL_NS		((s64)NSEC_PER_SEC / 10)	/* from one record of losses to the next */
+#define TELL_MARKS	3	/* charge for a record of losses, in marks */
+#define SHORT_TEXT	256	/* bytes that fit onto the stack */
 
-/* The word that programs map, on a page of its own; 0: nobody records marks. */
+/* The word that programs map, on a page of its own. 0: nobody records marks. */
 static struct kbarman_mark_state *state __ro_after_init;
 
-static u32 recordings;		/* counted; under the session's lock */
+static u32 recordings;		/* number of recordings so far. Protected by the session's lock */
 
 /* ---- the rate ---- */
 
-/* What a user has written, by whatever descriptor. */
+/* What a user has written, with all descriptors. */
 struct account {
-	struct list_head list;	/* of accounts */
+	struct list_head list;	/* in accounts */
 	u32 user;
-	unsigned int markers;	/* open descriptors; under accounts_lock */
-	atomic64_t paid;	/* ns of ktime: what was written is paid for up to then */
-	u32 recording;		/* that the two below are about */
-	atomic_t untold;	/* marks lost that no ring tells of yet */
-	s64 told;		/* ns of ktime: when a ring last told of some */
+	unsigned int markers;	/* open descriptors. Protected by accounts_lock */
+	atomic64_t paid;	/* time in ns of ktime_get_ns() up to which the user's rate is
+				 * used */
+	u32 recording;		/* number of the recording to which the next two fields belong */
+	atomic_t untold;	/* lost marks that no ring has a record of yet */
+	s64 told;		/* ns of ktime_get_ns() when a ring last got a record of losses */
 };
 
-/* One whose last descriptor was closed stays until what it has written is paid for. */
+/*
+ * An account without open descriptors stays until `paid` has passed: closing and opening again does
+ * not give a user more marks.
+ */
 static LIST_HEAD(accounts);
 static DEFINE_SPINLOCK(accounts_lock);
 
@@ -66,7 +69,10 @@ static bool is_over(const struct account *account)
 	return !account->markers && atomic64_read(&account->paid) <= ktime_get_ns();
 }
 
-/* The one of @user, @spare if there is none. Those that are over are moved to @old. */
+/*
+ * The account of @user. If there is none, @spare becomes the account. Accounts that are over are
+ * moved to @old, for the caller to free.
+ */
 static struct account *find_account(u32 user, struct account *spare, struct list_head *old)
 {
 	struct account *account, *next, *found = NULL;
@@ -124,7 +130,10 @@ void kbarman_marker_close(struct kbarman_marker *marker)
 	kfree(marker);
 }
 
-/* Every mark is paid for with the time that it takes to earn one, up to BURST_NS ahead. */
+/*
+ * A mark costs NS_A_MARK ns of the user's time. A user can spend at most BURST_NS in advance.
+ * Returns false if the user can't pay for @marks marks.
+ */
 static bool pay(struct account *account, u32 marks)
 {
 	s64 now = ktime_get_ns();
@@ -144,8 +153,8 @@ bool kbarman_marker_may(struct kbarman_marker *marker)
 }
 
 /*
- * A mark that is lost is counted, and costs nobody else anything: the record that tells of
- * losses is paid for by who lost them, with one of the next marks.
+ * Counts a lost mark. A lost mark costs other users nothing: the record of losses is charged to the
+ * user who lost marks, together with one of that user's next marks.
  */
 static void lose(struct kbarman_ring *ring, struct account *account)
 {
@@ -159,7 +168,7 @@ static void lose(struct kbarman_ring *ring, struct account *account)
 	atomic_inc(&account->untold);
 }
 
-/* It is time to tell of losses. */
+/* True if it is time for a record of losses. */
 static bool wants_to_tell(const struct account *account)
 {
 	return account && atomic_read(&account->untold) &&
@@ -167,7 +176,7 @@ static bool wants_to_tell(const struct account *account)
 	       (s64)ktime_get_ns() - READ_ONCE(account->told) > TELL_NS;
 }
 
-/* With the record that @ring gets next. */
+/* The next record in @ring is preceded by a record of losses. */
 static void tell(struct kbarman_ring *ring, struct account *account)
 {
 	WRITE_ONCE(account->told, ktime_get_ns());
@@ -176,7 +185,7 @@ static void tell(struct kbarman_ring *ring, struct account *account)
 
 /* ---- a mark ---- */
 
-/* Fields that the type does not have are 0. */
+/* True if the fields that the type does not use are 0. */
 static bool good_fields(const struct kbarman_mark *mark)
 {
 	bool channel = false, group = false, colour = false;
@@ -206,7 +215,7 @@ static bool good_fields(const struct kbarman_mark *mark)
 	       (colour || !mark->colour) && !mark->series && !mark->value && !mark->reserved;
 }
 
-/* The @count bytes of a struct that is longer than we know it. */
+/* Skips the @count bytes by which the struct is longer than this kernel knows. They must be 0. */
 static int take_zeroes(struct iov_iter *from, size_t count)
 {
 	u8 bytes[64];
@@ -223,7 +232,7 @@ static int take_zeroes(struct iov_iter *from, size_t count)
 	return 0;
 }
 
-/* The struct in front of a text, checked. */
+/* Copies and checks the struct in front of a text. */
 static int take_mark(struct kbarman_mark *mark, struct iov_iter *from)
 {
 	size_t there = iov_iter_count(from);
@@ -246,7 +255,7 @@ static int take_mark(struct kbarman_mark *mark, struct iov_iter *from)
 	return 0;
 }
 
-/* A series that a program has had made, and not one of ours. */
+/* True if a program created @series: not a series of the module, and it exists. */
 static bool good_series(u32 series)
 {
 	return series >= KBARMAN_SERIES_COUNT &&
@@ -254,8 +263,8 @@ static bool good_series(u32 series)
 }
 
 /*
- * Into the ring; or, if it can't be paid for, among what is lost. @account NULL: it need
- * not be.
+ * Writes the mark into the ring, or counts it as lost if @account can't pay for it. @account is
+ * NULL for a descriptor that has no rate.
  */
 static int record_mark(const struct kbarman_mark *mark, const char *text, struct account *account)
 {
@@ -275,7 +284,7 @@ static int record_mark(const struct kbarman_mark *mark, const char *text, struct
 	}
 	ring = kbarman_this_ring();
 	if (!ring)
-		goto out;	/* a CPU that is not recorded */
+		goto out;	/* this CPU is not recorded */
 	if (may && telling)
 		tell(ring, account);
 	if (!may)
@@ -297,7 +306,7 @@ static int take_text(char *text, const struct kbarman_mark *mark, struct iov_ite
 		return -EFAULT;
 	if (memchr(text, 0, mark->text_bytes))
 		return -EINVAL;
-	/* The last mark may go without what is in front of the next one. */
+	/* The padding behind the last mark may be missing. */
 	iov_iter_advance(from, min(ALIGN(end, 8) - end, iov_iter_count(from)));
 	return 0;
 }
@@ -371,7 +380,7 @@ int kbarman_marker_series(const struct kbarman_marker *marker, struct kbarman_ma
 				    BM_CHART_PERCENTAGE | BM_CHART_PER_CPU))
 		return -EINVAL;
 
-	/* A table is still when the session is: see stop(). */
+	/* stop() waits for this section, so the tables do not change after stop(). */
 	preempt_disable();
 	series->recording = READ_ONCE(state->recording);
 	if (series->recording)
@@ -384,7 +393,7 @@ int kbarman_marker_series(const struct kbarman_marker *marker, struct kbarman_ma
 	return 0;
 }
 
-/* ---- the word ---- */
+/* ---- the mapped word ---- */
 
 static vm_fault_t state_fault(struct vm_fault *fault)
 {
@@ -436,7 +445,7 @@ static int start(struct kbarman_session *session)
 static void stop(struct kbarman_session *session)
 {
 	WRITE_ONCE(state->recording, 0);
-	/* For the last record_mark() and kbarman_marker_series(). */
+	/* Wait for record_mark() and kbarman_marker_series() on all CPUs. */
 	synchronize_rcu();
 }
 

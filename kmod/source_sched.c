@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Task switches.
+ *
  * Context of the probe: rq lock held, interrupts off, no sleeping, no printk.
  */
-#include <linux/mm_types.h>	/* 6.12: for <trace/events/sched.h> */
+#include <linux/mm_types.h>	/* 6.12: <trace/events/sched.h> needs this */
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <trace/events/sched.h>
@@ -16,14 +17,14 @@
 
 #define FIRST_BLOCKS	256
 
-/* 6.1: frozen tasks have a state of their own, which Linux shows as the other one. */
+/* 6.1 gave frozen tasks a state of their own. Linux shows this state as TASK_UNINTERRUPTIBLE. */
 #ifdef TASK_FROZEN
 #define FROZEN		TASK_FROZEN
 #else
 #define FROZEN		TASK_UNINTERRUPTIBLE
 #endif
 
-/* To be attached; one of three functions. */
+/* start() chooses one of three functions. */
 static struct kbarman_probe probes[] = {
 	{ .name = "sched_switch" },
 };
@@ -34,7 +35,10 @@ static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
 	return !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED : BM_TASK_SWITCH_PREEMPTED;
 }
 
-/* What of it is told. PREEMPT_RT waits for its locks in a state that Linux shows as this one. */
+/*
+ * The state that is recorded. A task of PREEMPT_RT that waits for a lock has a state of its own,
+ * which Linux shows as TASK_UNINTERRUPTIBLE.
+ */
 static __always_inline unsigned int told_state(unsigned int prev_state)
 {
 #ifdef CONFIG_PREEMPT_RT
@@ -52,8 +56,9 @@ static __always_inline void task_switch(bool preempt, struct task_struct *prev,
 }
 
 /*
- * Of chosen tasks; and where @prev, the current task yet, was: in callbacks of their own, so
- * that the one of all tasks need not ask.
+ * The callbacks for chosen tasks and for call chains. Call chains are those of @prev, which is
+ * still the current task. These callbacks are separate, so that the callback for all tasks need not
+ * check what to do.
  */
 static void task_switch_chosen(bool preempt, struct task_struct *prev, struct task_struct *next,
 			       unsigned int prev_state)
@@ -83,7 +88,10 @@ static void task_switch_chain(bool preempt, struct task_struct *prev, struct tas
 }
 
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
-/* 5.18: prev_state is what __schedule() decided by; prev->__state may have changed. */
+/*
+ * 5.18: prev_state is the value on which __schedule() decided; prev->__state may have changed
+ * since.
+ */
 static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
 			    struct task_struct *next, unsigned int prev_state)
 {
@@ -122,8 +130,8 @@ static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct
 #endif
 
 /*
- * What the bits of this kernel's states mean, by the letters of ps(1): the first that fits.
- * Other kernels have them elsewhere.
+ * Records what the bits of this kernel's task states mean. Each entry is a letter of ps(1) and a
+ * mask of bits; the first mask that fits applies. Other kernels use other bits.
  */
 void kbarman_sched_tell_states(struct kbarman_capture *capture)
 {
@@ -152,10 +160,10 @@ static void stop(struct kbarman_session *session)
 }
 
 /*
- * Who runs as the recording begins, written by the CPU itself. The task that the
- * interrupt came in on is the one that runs, whoever asked. If it was switched to since
- * the probe is attached, the ring tells already, among its first records: there are as many
- * as came while all sources were started.
+ * Records the task that runs when the recording begins. The CPU writes this record itself, in an
+ * interrupt: the interrupted task is the one that runs. If the ring already holds a task switch
+ * since the probe was attached, this record is not needed. That switch is among the first
+ * FIRST_BLOCKS blocks, unless more blocks were written while the sources were started.
  */
 static void record_current(void *unused)
 {

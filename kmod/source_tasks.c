@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Tasks: a row for every one there is at start, that is made, or that changes its
- * name; the end of each; and which of them the session records.
+ * Tasks. Adds a row for every task that exists at start, is created, or changes its name; notes the
+ * end of each task; and decides which tasks the session records.
  *
- * Context of the probes: the task itself, or its parent at fork; no sleeping.
- * on_rename() runs under task_lock(). Raw spinlocks are all that may be taken.
+ * Context of the probes: the task itself, or its parent at fork; no sleeping. on_rename() runs
+ * under task_lock(). The probes may take raw spinlocks and no other locks.
  */
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
@@ -23,7 +23,11 @@
 #include "tables.h"
 #include "users.h"
 
-/* Tasks that are not recorded are named where one that is gives way to them. */
+/*
+ * The user that is charged for the rows of @task. Tasks that are not recorded need rows too,
+ * because task switches from a recorded task name them. All of them are charged to
+ * KBARMAN_USER_UNWANTED.
+ */
 static u32 user_of(const struct task_struct *task)
 {
 	u32 user = KBARMAN_USER_UNWANTED;
@@ -42,15 +46,15 @@ static void add_task(u64 timestamp, const struct task_struct *task, const char *
 				user_of(task), name);
 }
 
-/* The name as it is now. */
+/* Copy the task's current name. */
 static void get_name(char name[TASK_COMM_LEN], const struct task_struct *task)
 {
-	/* If another CPU changes it just now, on_rename() adds the right row. */
+	/* If another CPU changes the name at this moment, on_rename() adds the right row. */
 	data_race(memcpy(name, task->comm, TASK_COMM_LEN));
 	name[TASK_COMM_LEN - 1] = '\0';
 }
 
-/* @child is the first thread of a process that was asked for by its id. */
+/* True if @child is the first thread of a process whose id was in the configuration. */
 static bool asked_for(const struct kbarman_session *session, struct task_struct *child)
 {
 	u32 i;
@@ -62,14 +66,15 @@ static bool asked_for(const struct kbarman_session *session, struct task_struct 
 }
 
 /*
- * The child is recorded if its parent is, and it is a thread of the same process or
- * inheriting was asked for. The bit is written at every fork, so that what a former
- * owner of the thread id left there does not count.
+ * The child is recorded if its parent is recorded, and the child is a thread of the same process or
+ * KBARMAN_CONFIGURE_INHERIT is set. The bit is written at every fork: a former owner of the thread
+ * id may have left another value.
  *
- * At start choose_tasks() sets bits meanwhile. It sets the one of a parent before those of the
- * threads that the parent made. So the child's is cleared before the parent's is read: whichever
- * of the two comes first at the child's bit, the child's is set in the end. A process that was
- * asked for while it was being made has nobody to inherit from.
+ * At start, choose_tasks() sets bits at the same time. It sets the bit of a parent before the bits
+ * of the threads that the parent created. This function clears the child's bit before it reads the
+ * parent's bit. So the child's bit is set in the end, in whichever order the two write it. A
+ * process of the configuration may be in creation at this moment. It keeps its bit, even if its
+ * parent is not recorded.
  */
 static void inherit_filter(const struct task_struct *parent, struct task_struct *child)
 {
@@ -78,7 +83,7 @@ static void inherit_filter(const struct task_struct *parent, struct task_struct 
 
 	if (!session->tasks)
 		return;
-	/* Fully ordered, as is the setting. */
+	/* Fully ordered, like the setting of bits in choose_tasks(). */
 	chosen = test_and_clear_bit(child->pid, session->tasks);
 	if ((kbarman_wants(parent->pid) && (session->config.flags & KBARMAN_CONFIGURE_INHERIT ||
 					    parent->tgid == child->tgid)) ||
@@ -86,7 +91,7 @@ static void inherit_filter(const struct task_struct *parent, struct task_struct 
 		set_bit(child->pid, session->tasks);
 }
 
-/* The child has not run yet. */
+/* The child has not run yet. Context: the parent. */
 static void on_fork(void *unused, struct task_struct *parent, struct task_struct *child)
 {
 	char name[TASK_COMM_LEN];
@@ -97,7 +102,7 @@ static void on_fork(void *unused, struct task_struct *parent, struct task_struct
 	kbarman_maps_fork(parent, child);
 }
 
-/* @new is the name that @task is about to get, if need be cut to what there is room for. */
+/* @new is the new name of @task; it may be longer than TASK_COMM_LEN and is then cut. */
 static void on_rename(void *unused, struct task_struct *task, const char *new)
 {
 	char name[TASK_COMM_LEN];
@@ -108,8 +113,9 @@ static void on_rename(void *unused, struct task_struct *task, const char *new)
 }
 
 /*
- * A thread that is not the leader takes the leader's id over: its own ends here,
- * without an exit, and the leader's, which has seen one, goes on.
+ * In an exec, a thread that is not the leader takes over the leader's id. The thread's own id ends
+ * here, without sched_process_exit. The leader's id, for which there was a sched_process_exit, goes
+ * on.
  */
 static void on_exec(void *unused, struct task_struct *task, pid_t old_pid,
 		    struct linux_binprm *bprm)
@@ -145,7 +151,7 @@ static void on_exit(void *unused, struct task_struct *task)
 }
 #endif
 
-/* Nobody runs it any more: its last switch was a grace period ago. Context: softirq. */
+/* No CPU runs @task any more: its last switch was an RCU grace period ago. Context: softirq. */
 static void on_free(void *unused, struct task_struct *task)
 {
 	kbarman_tables_free_task(kbarman_session.capture, kbarman_clock(), task->pid);
@@ -160,8 +166,8 @@ static struct kbarman_probe probes[] = {
 };
 
 /*
- * With the probes attached, so that none is missed; who is seen twice gets one row, as
- * a row that says nothing new is dropped.
+ * Called with the probes attached, so that no task is missed. A task that is seen twice gets one
+ * row: a row without a change is dropped.
  */
 static void add_all_tasks(u64 timestamp)
 {

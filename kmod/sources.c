@@ -26,7 +26,7 @@ static bool enabled(const struct kbarman_session *session, const struct kbarman_
 
 /* ---- all CPUs ---- */
 
-/* Those of sources[0 .. count). */
+/* Stop the sources sources[0 .. count), last one first. */
 static void detach(struct kbarman_session *session, int count)
 {
 	while (count-- > 0)
@@ -84,21 +84,24 @@ static int start_cpu(struct kbarman_session *session, int cpu, struct kbarman_st
 
 /* ---- CPUs that come and go ---- */
 
-/* Those that record now. Under the session's lock. */
+/* CPUs that record now. Protected by the session's lock. */
 static cpumask_var_t recording;
 
 /*
- * Those that are here to stay for now. One that goes is not here before it is offline: what
- * would be made for it meanwhile dies with it.
+ * CPUs that are online and not about to go offline. A CPU loses its bit before it goes offline:
+ * perf events that would be created for it after that are lost with the CPU.
  */
 static cpumask_var_t here;
 
-/* Those that went since the last look, whether or not they are back: their events died. */
+/*
+ * CPUs that have gone offline since the last follow_cpus(), even if they are online again: their
+ * perf events are lost.
+ */
 static cpumask_var_t gone;
 
 /*
- * @cpu came online. What it lacks, it goes without: a recorder is no reason to keep a
- * CPU out.
+ * Record @cpu, which has come online. An error does not keep the CPU offline; the CPU is then not
+ * recorded, or not completely.
  */
 static void take_in(struct kbarman_session *session, int cpu)
 {
@@ -116,8 +119,8 @@ static void take_in(struct kbarman_session *session, int cpu)
 }
 
 /*
- * Follow what became of the CPUs. Outside the hotplug callbacks: software events and
- * tracepoints take cpu_hotplug_lock themselves when they are made and released.
+ * Follow the changes of CPUs. This is a work item and not a hotplug callback: creating and
+ * releasing software events and tracepoints takes cpu_hotplug_lock.
  */
 static void follow_cpus(struct work_struct *unused)
 {
@@ -158,7 +161,7 @@ static int cpu_goes(unsigned int cpu)
 	return 0;
 }
 
-/* ---- those that are there ---- */
+/* ---- start and stop of all CPUs ---- */
 
 void kbarman_sources_stop(struct kbarman_session *session)
 {
@@ -208,7 +211,7 @@ int __init kbarman_sources_init(void)
 	if (!zalloc_cpumask_var(&recording, GFP_KERNEL) ||
 	    !zalloc_cpumask_var(&here, GFP_KERNEL) || !zalloc_cpumask_var(&gone, GFP_KERNEL))
 		goto err_state;
-	/* Calls cpu_comes() for those that are there. */
+	/* Calls cpu_comes() for each CPU that is online. */
 	state = cpuhp_setup_state(CPUHP_AP_ONLINE_DYN, "kbarman:online", cpu_comes, cpu_goes);
 	if (state < 0)
 		goto err_state;
