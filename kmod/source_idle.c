@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * CPU idling.
- *
  * Context of the probe: the idle task, which is never preempted; no sleeping, no printk.
  */
 #include <linux/cpuidle.h>

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Executable mappings: see source_maps.h for what is promised.
+ * Executable mappings: see source_maps.h.
  *
- * perf_event_mmap() is called for every new mapping, whoever makes it and however, and
- * a kprobe there sees them all, of a process too that lives a few milliseconds; but for
- * those that mremap() moves, which copy_vma() is called for. One that mremap() makes longer
- * in its place is seen by nobody. What the kprobes, the fork probe and the overflow
- * handler see goes through one queue to a worker, which may sleep: paths are told there,
- * and rows made (spaces.c). The order in the queue is that in which places were claimed,
- * so what came after something else, on whatever CPU, stands behind it.
+ * Linux calls perf_event_mmap() for every new mapping, whatever creates it. A kprobe there sees all
+ * mappings, even of a process that lives for a few milliseconds. There are two exceptions. Mappings
+ * that mremap() moves are seen by a kprobe at copy_vma(). Mappings that mremap() extends in place
+ * are not seen.
  *
- * Without kprobes the worker looks at the mappings of a thread when it is sampled for
- * the first time, and again when it has executed a new image.
+ * The kprobes, the fork probe and the overflow handler put facts into one queue. A worker, which
+ * may sleep, takes them out, looks up paths and adds rows (spaces.c). The order in the queue is the
+ * order in which places were claimed. So a fact that happened after another one, on whatever CPU,
+ * is behind it in the queue.
  *
- * Modules of the kernel that are loaded meanwhile get rows of task 0.
+ * Without kprobes the worker looks up the mappings of a thread at the thread's first sample, and
+ * again at the first sample after it has executed a new image.
+ *
+ * Kernel modules that are loaded during the session get rows of task 0.
  */
 #include <linux/atomic.h>
 #include <linux/bitops.h>
@@ -45,20 +47,20 @@
 #define GAP_TRIES	8
 
 enum fact_kind {
-	FACT_NONE,		/* the place is free, or its fact not written yet */
+	FACT_NONE,		/* the place is free, or its fact is not written yet */
 	FACT_MAP,
 	FACT_FORK,
 	FACT_SAMPLED,
 	FACT_EXIT,
 };
 
-/* With references to the mm's (mm_count) and the mapping's file. */
+/* Holds references to the mm's (mm_count) and to the mapping's file. */
 struct fact {
-	enum fact_kind kind;	/* released last by its writer */
+	enum fact_kind kind;	/* written last, with release */
 	u32 task_id;		/* FACT_SAMPLED, FACT_EXIT */
-	u32 share;		/* whose place it is */
+	u32 share;		/* index in shares[] of the process that has the place */
 	u64 timestamp;
-	struct mm_struct *mm;	/* all but FACT_EXIT */
+	struct mm_struct *mm;	/* not for FACT_EXIT */
 	union {
 		struct mm_struct *parent;		/* FACT_FORK */
 		struct kbarman_mapping mapping;		/* FACT_MAP */
@@ -66,53 +68,54 @@ struct fact {
 };
 
 /*
- * Many writers, of any level up to NMI; one reader, the worker. Writers have
- * preemption off from claim() to publish(), so that the reader never waits long.
+ * The queue has many writers, at any level up to NMI, and one reader, the worker. A writer has
+ * preemption off from claim() to publish(), so the reader never waits long.
  */
 static struct fact *queue;	/* [QUEUE_SIZE] */
-static unsigned int queue_head;	/* the next place to be claimed; moved by cmpxchg */
-static unsigned int queue_tail;	/* the worker's: the next place to be read */
+static unsigned int queue_head;	/* the next place to claim; advanced by cmpxchg */
+static unsigned int queue_tail;	/* the next place to read; written by the worker */
 
 /*
- * Places that a process has. No process gets more than it leaves free, so one that maps or forks
- * without end fills half of the queue, and two of them two thirds. By a hash, with salt, as who
- * forks can choose its id.
+ * Number of places that a process has in the queue. No process gets more places than are free. So
+ * one process that maps or forks without end fills half of the queue, and two such processes fill
+ * two thirds. Processes are told apart by a salted hash of their id, because a process that forks
+ * can choose ids.
  */
 static atomic_t shares[1 << SHARE_BITS];
 static u32 share_salt;
 
 /*
- * Address spaces that facts were left out about, with a reference (mm_count). Where there is
- * no room it may have been any of them: WANTED_DISTRUST.
+ * Address spaces with facts that were left out, each with a reference (mm_count). If the array has
+ * no room, WANTED_DISTRUST is set, because any address space may be meant.
  */
 static struct mm_struct *gaps[1 << GAP_BITS];
 
 /*
- * Bit = thread id: the worker knows, or will, that it was sampled. Cleared when the id
- * gets a new owner or image. NULL while the source does not run; freed an RCU grace
- * period later.
+ * Bit = thread id: the worker knows that this thread was sampled, or a fact that says so is queued.
+ * Cleared when the id gets a new owner or a new image. NULL while the source does not run. Freed an
+ * RCU grace period after it becomes NULL.
  */
 static unsigned long *sampled_tasks;
 
-/* What the worker is to do beside the queue: bits, set before it is kicked. */
+/* Other work of the worker: bits, set before the worker is kicked. */
 enum {
-	WANTED_WALK,		/* look at what there was at start */
+	WANTED_WALK,		/* look up the mappings that existed at start */
 	WANTED_GAPS,		/* a mapping or a fork was left out: see gaps[] */
-	WANTED_DISTRUST,	/* or was of nobody knows whom */
+	WANTED_DISTRUST,	/* a fact of an unknown address space was left out */
 	WANTED_EXITS,		/* an exit was left out */
 };
 
 static unsigned long wanted;
 
-/* The worker runs for the last time, and is not to be called again. */
+/* The worker runs for the last time and must not be queued again. */
 static bool stopping;
 
-/* Facts that found no place; the worker counts them where it may. */
+/* Facts that got no place. The worker adds them to the capture's missed facts. */
 static atomic_t left_out;
 
 /* ---- the queue ---- */
 
-/* For the current process. NULL: there is no place, or it has had its share. */
+/* Claim a place for the current process. NULL if the queue is full or the process has its share. */
 static struct fact *claim(void)
 {
 	unsigned int head = READ_ONCE(queue_head);
@@ -123,8 +126,8 @@ static struct fact *claim(void)
 
 	do {
 		/*
-		 * Pairs with the release in drain(): the place is free. A head that was
-		 * passed meanwhile gives a negative difference, and is then refused.
+		 * Pairs with the release in drain(): the place is free. If queue_tail has passed
+		 * `head` in the meantime, the difference is negative, and the cmpxchg below fails.
 		 */
 		taken = head - smp_load_acquire(&queue_tail);
 		if (taken + has > (int)QUEUE_SIZE) {
@@ -166,7 +169,7 @@ static bool remember_gap(struct mm_struct *mm)
 		mmgrab(mm);
 		if (try_cmpxchg(gap, &other, mm))
 			return true;
-		/* Never the last reference: its owner is who calls, or the child of that. */
+		/* Never the last reference: the caller or its child owns the address space. */
 		mmdrop(mm);
 		if (other == mm)
 			return true;
@@ -175,8 +178,9 @@ static bool remember_gap(struct mm_struct *mm)
 }
 
 /*
- * One about @mm that nobody will bring up again.
- * Context: a task whose own @mm is, or its child's that has not run yet; preemption off.
+ * Leaves out a fact about @mm that will not be reported again.
+ * Context: the task that owns @mm, or the parent of a task that owns @mm and has not run yet;
+ * preemption off.
  */
 static void leave_out_for_good(struct mm_struct *mm)
 {
@@ -184,7 +188,7 @@ static void leave_out_for_good(struct mm_struct *mm)
 	leave_out();
 }
 
-/* What could not be had now may be at the thread's next sample. */
+/* There was no memory for the thread. Its next sample reports it again. */
 static void ask_again(u32 task_id)
 {
 	unsigned long *sampled = READ_ONCE(sampled_tasks);
@@ -221,8 +225,8 @@ static void handle(const struct fact *fact)
 }
 
 /*
- * Before what comes behind a gap is handled: set_bit() came before the publish() of
- * whatever the same thread said next.
+ * Heeds gaps before the facts that come after them: the thread that left out a fact did set_bit()
+ * before its next publish().
  */
 static void heed_gaps(u64 timestamp)
 {
@@ -242,8 +246,8 @@ static void heed_gaps(u64 timestamp)
 }
 
 /*
- * Handle all facts whose places are claimed by now. False if there is one among them
- * that is not written yet; its writer will kick the worker when it is.
+ * Handles all facts whose places are claimed by now. Returns false if one of them is not written
+ * yet; its writer kicks the worker afterwards.
  */
 static bool drain(void)
 {
@@ -268,8 +272,9 @@ static bool drain(void)
 }
 
 /*
- * What looks at everything: not with every fact, or somebody who makes it necessary would have
- * the worker do nothing else. Returns in how many jiffies it wants to be called again.
+ * Work on all address spaces or threads, at most once a second: otherwise a process that makes it
+ * necessary all the time could keep the worker busy with it. Returns in how many jiffies it must be
+ * called again.
  */
 static unsigned long look_at_all(void)
 {
@@ -297,7 +302,7 @@ static void work_again(struct work_struct *unused)
 	queue_work(system_unbound_wq, &worker);
 }
 
-/* Never runs beside the worker: it only starts that. */
+/* Only queues the worker, so it never does the worker's work at the same time. */
 static DECLARE_DELAYED_WORK(later, work_again);
 
 static void work(struct work_struct *unused)
@@ -306,7 +311,10 @@ static void work(struct work_struct *unused)
 
 	if (test_and_clear_bit(WANTED_WALK, &wanted))
 		kbarman_spaces_walk_all(kbarman_session.started.timestamp);
-	/* Facts are in the way of others; so they are handled between any two slices of walks. */
+	/*
+	 * Facts occupy places in the queue that others need. So facts are handled between any two
+	 * slices of walks.
+	 */
 	do {
 		drain();
 		heed_gaps(kbarman_clock());
@@ -321,13 +329,13 @@ static void work(struct work_struct *unused)
 		mod_delayed_work(system_unbound_wq, &later, pause);
 }
 
-/* Context: hard interrupt, a thread on PREEMPT_RT. */
+/* Context: hard interrupt; a thread on PREEMPT_RT. */
 static void kick_worker(struct irq_work *unused)
 {
 	queue_work(system_unbound_wq, &worker);
 }
 
-/* ---- what the others see ---- */
+/* ---- reports of other sources ---- */
 
 void kbarman_maps_sampled(void)
 {
@@ -392,7 +400,10 @@ void kbarman_maps_exec(struct task_struct *task)
 	preempt_enable_notrace();
 }
 
-/* Where there is no room, who has no bit is found to be dead later. */
+/*
+ * If the queue is full, the thread's bit in sampled_tasks is cleared instead, and the worker later
+ * finds the threads whose bit is cleared.
+ */
 void kbarman_maps_exit(u32 task_id)
 {
 	unsigned long *sampled;
@@ -448,7 +459,7 @@ static void push_map(struct mm_struct *mm, const struct kbarman_mapping *mapping
 
 /*
  * perf_event_mmap(vma).
- * Context: a task that holds its mmap_lock; preemption or interrupts off.
+ * Context: a task that holds the mmap_lock of the vma; preemption or interrupts off.
  */
 static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 {
@@ -463,8 +474,9 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 }
 
 /*
- * copy_vma(&vma, address, length, page offset, ...): a part of the mapping is about to
- * move, which can fail; it is nowhere else then, and nobody runs there.
+ * copy_vma(&vma, address, length, page offset, ...): mremap() is about to move a part of the
+ * mapping. If the move fails afterwards, nothing is mapped at the new address and no code runs
+ * there, so the row does no harm.
  * Context: as on_mmap().
  */
 static int on_move(struct kprobe *unused, struct pt_regs *regs)
@@ -489,14 +501,14 @@ static struct probe {
 	struct kprobe kprobe;
 } probes[] = {
 	{ "perf_event_mmap", on_mmap },
-	{ "copy_vma", on_move },	/* mremap(2), of which perf says nothing */
+	{ "copy_vma", on_move },	/* mremap(2), which does not call perf_event_mmap() */
 };
 
 static int attach_probe(struct probe *probe, kprobe_pre_handler_t handler)
 {
 	int error;
 
-	/* Unregistering leaves things in it that registering does not take. */
+	/* Unregistering leaves values in the struct that registering refuses. */
 	probe->kprobe = (struct kprobe) {
 		.symbol_name = probe->symbol,
 		.pre_handler = handler,
@@ -516,9 +528,9 @@ static void detach_probe(struct probe *probe)
 	unregister_kprobe(kprobe);
 	if (!kprobe->addr) {
 		/*
-		 * ftrace had no memory to let go of the function, so the probe is still to be
-		 * found, though its module may go. As one that is off it needs no ftrace to
-		 * leave; what ftrace keeps finds nobody to call.
+		 * ftrace had no memory to release the function. The kprobe is then still
+		 * registered, although its module may be unloaded. Marked as disabled, the kprobe
+		 * can be unregistered without ftrace. What ftrace keeps then calls no handler.
 		 */
 		kprobe->addr = address;
 		kprobe->flags |= KPROBE_FLAG_DISABLED;
@@ -535,7 +547,7 @@ static void detach_probes(void)
 		detach_probe(&probes[i]);
 }
 
-/* Whichever there are. */
+/* Attach those that this kernel has. */
 static void attach_probes(void)
 {
 	unsigned int i;
@@ -545,7 +557,7 @@ static void attach_probes(void)
 	set_features(probes[0].attached, probes[1].attached);
 }
 
-/* Without handlers: programs map things meanwhile, and there is no queue. */
+/* The kprobes have no handlers here: programs map files at this time, and there is no queue. */
 void kbarman_maps_probe(void)
 {
 	unsigned int i;
@@ -569,7 +581,7 @@ void kbarman_maps_probe(void)
 }
 #endif
 
-/* What is not seen is said in the capture as well. */
+/* Writes into the capture which mappings are not seen. */
 static void tell_of_probes(struct kbarman_capture *capture)
 {
 	u32 seen = kbarman_maps_features();
@@ -626,8 +638,8 @@ static int start(struct kbarman_session *session)
 			goto err_notifier;
 	}
 	/*
-	 * Queue and bitmap are there before a probe can find them: pairs with its
-	 * READ_ONCE() and the address dependency.
+	 * The queue and the bitmap exist before a probe can find them. Pairs with the probe's
+	 * READ_ONCE() and its address dependency.
 	 */
 	smp_store_release(&sampled_tasks, sampled);
 	attach_probes();
@@ -643,7 +655,7 @@ err_memory:
 	return error;
 }
 
-/* Not before the probes, so that nothing is missed between the two. */
+/* Called after the probes are attached, so that no mapping is missed in between. */
 void kbarman_maps_begin(void)
 {
 	if (!sampled_tasks)
@@ -660,10 +672,10 @@ static void stop(struct kbarman_session *session)
 	if (session->kernel_addresses)
 		unregister_module_notifier(&module_notifier);
 	WRITE_ONCE(sampled_tasks, NULL);
-	/* Whoever found it is done, and has kicked the worker. */
+	/* All probes that saw the pointer have finished, and have kicked the worker. */
 	synchronize_rcu();
 	irq_work_sync(&kick);
-	/* What the worker has to do beside the facts, it does once more, and then no more. */
+	/* The worker does its other work once more, in bounded time, and then stops. */
 	kbarman_spaces_hurry();
 	WRITE_ONCE(stopping, true);
 	queue_work(system_unbound_wq, &worker);

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Samples: on every CPU that records a set of counters of which the first one
- * overflows, and all are read when it does.
+ * Samples. Every CPU that records has a set of counters. An overflow of the first counter makes a
+ * sample, for which all counters of the set are read.
  *
- * The counters are pinned: what the hardware can't count at the same time is
- * refused by name at start. So there is no multiplexing, and every number is a
- * count, not an estimate.
+ * The counters are pinned. If the hardware can't count all of them at the same time, start fails
+ * and names the counter. So nothing is multiplexed, and every number is a count and not an
+ * estimate.
  *
- * A sample's deltas cover the time since the last overflow on its CPU. Overflows in
- * tasks that are not recorded are read all the same, so that what those tasks did is
- * not put down to the next task that is.
+ * The deltas of a sample cover the time since the last overflow on its CPU. Overflows in tasks that
+ * are not recorded are read too, so that their counts do not go to the next recorded task.
  *
- * The first counter may stand still while the others go on: when Linux throttles it, when it
- * loses its place on the PMU, when its CPU goes. Each time is counted and told in the ring, by
- * a series whose value is the reason until the counter has overflowed again.
+ * The first counter may stop while the others go on: when Linux throttles it, when it loses its
+ * place on the PMU, or when its CPU goes offline. Each stop is counted and recorded in the ring:
+ * the value of a series is the reason of the stop until the counter overflows again.
  *
- * Context of overflow(): the CPU of the event, in an interrupt or an NMI, or with
- * preemption off for software events. No lock, no memory, no printing; and the event
- * is never disabled from there (kernels 6.16 to 6.17 hang).
+ * Context of overflow(): the CPU of the event, in an interrupt or an NMI; for software events any
+ * context with preemption off. It takes no lock, allocates nothing, prints nothing, and never
+ * disables the event (kernels 6.16 to 6.17 hang then).
  */
 #include <linux/cpumask.h>
 #include <linux/device.h>
@@ -41,35 +40,37 @@
 #include "source_pmu.h"
 #include "sources.h"
 
-#define UNREADABLE		U64_MAX		/* as a delta */
-#define SOFTWARE_COUNTER	0x80000000U	/* in counter_types: or PERF_COUNT_SW_* */
-#define TRACEPOINT_COUNTER	0xc0000000U	/* or the tracepoint's number */
+#define UNREADABLE		U64_MAX		/* value of a delta */
+#define SOFTWARE_COUNTER	0x80000000U	/* in counter_types, ORed with PERF_COUNT_SW_* */
+#define TRACEPOINT_COUNTER	0xc0000000U	/* ORed with the tracepoint's number */
 #define FALLBACK_NAME		"cpu-clock"
 #define FALLBACK_MIN_NS		100000
-#define THROTTLED		U64_MAX		/* MAX_INTERRUPTS of perf's, in hw.interrupts */
-#define LOOK_EVERY		HZ		/* at events that say nothing any more */
+#define THROTTLED		U64_MAX		/* hw.interrupts of a throttled event: perf's
+						 * MAX_INTERRUPTS */
+#define LOOK_EVERY		HZ		/* jiffies from one check for events without a place
+						 * on the PMU to the next */
 
 /* The counters of one CPU. */
 struct counters {
 	struct perf_event *events[BM_MAX_PMU_COUNTERS];
-	unsigned int nr;	/* created */
-	bool ready;		/* all that are configured are: released last, and
-				 * cleared before the first one goes */
-	bool fallback;		/* the first one is cpu-clock for want of a PMU */
-	bool published;		/* the capture has the CPU's entry; it stays as it is
+	unsigned int nr;	/* number of events created */
+	bool ready;		/* all configured events exist. Set with release after the last one
+				 * is created, cleared before the first one is released */
+	bool fallback;		/* the first counter is cpu-clock, because there is no PMU */
+	bool published;		/* the capture has the entry of this CPU. The entry does not change
 				 * until the session ends */
-	/* The owning CPU's, any level up to NMI. */
+	/* Used by the owning CPU only, at any level up to NMI. */
 	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last overflow */
 	local_t unreadable;
-	u32 told;		/* what the ring tells of the first one: 0: it counts, else it
-				 * stands still for this enum kbarman_stop, + 1 */
-	u64 bookmarked;		/* when there was a bookmark of that */
+	u32 told;		/* what the ring says about the first counter: 0: it counts; else
+				 * enum kbarman_stop + 1 */
+	u64 bookmarked;		/* timestamp of the last bookmark of a stop */
 	local_t stops[KBARMAN_STOP_REASONS];
 };
 
 static DEFINE_PER_CPU(struct counters, cpu_counters);
 
-/* ---- a counter that stands still ---- */
+/* ---- a counter that stops ---- */
 
 static void bookmark_stop(struct kbarman_ring *ring, struct counters *counters,
 			  enum kbarman_stop reason)
@@ -85,7 +86,10 @@ static void bookmark_stop(struct kbarman_ring *ring, struct counters *counters,
 	};
 	u64 now = kbarman_clock();
 
-	/* One a second: a counter may be throttled at every tick, and the series tells of each. */
+	/*
+	 * At most one bookmark a second: a counter may be throttled at every tick. The series has
+	 * all of the stops.
+	 */
 	if (counters->bookmarked && now - counters->bookmarked < kbarman_clock_hz())
 		return;
 	counters->bookmarked = now;
@@ -102,7 +106,7 @@ static noinline void tell_stop(struct kbarman_ring *ring, struct counters *count
 	bookmark_stop(ring, counters, reason);
 }
 
-/* It has overflowed, so it counted. Context: as tell_stop(). */
+/* The first counter has overflowed, so it counted. Context: as tell_stop(). */
 static noinline void tell_overflow(struct kbarman_ring *ring, struct counters *counters,
 				   bool throttled)
 {
@@ -119,19 +123,22 @@ static bool has_lost_place(const struct perf_event *event)
 	return READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR;
 }
 
-/* The CPU's own look at its first counter. Context: interrupts off. */
+/* The CPU checks its own first counter. Context: interrupts off. */
 static void tell_if_lost(void *unused)
 {
 	struct counters *counters = this_cpu_ptr(&cpu_counters);
 	struct kbarman_ring *ring = kbarman_this_ring();
 
-	/* As in take(). */
+	/* Pairs with the release in cpu_start(). */
 	if (ring && smp_load_acquire(&counters->ready) && has_lost_place(counters->events[0]) &&
 	    counters->told != KBARMAN_STOPPED_ERROR + 1)
 		tell_stop(ring, counters, KBARMAN_STOPPED_ERROR);
 }
 
-/* Under the session's lock. Where nothing is wrong the CPU is left alone. */
+/*
+ * Context: task, session's lock held. @cpu is interrupted only if its first counter has lost its
+ * place.
+ */
 static void look_at_counters(struct counters *counters, int cpu)
 {
 	unsigned int i;
@@ -141,7 +148,7 @@ static void look_at_counters(struct counters *counters, int cpu)
 			continue;
 		if (!i)
 			smp_call_function_single(cpu, tell_if_lost, NULL, true);
-		/* There may be room again. */
+		/* The PMU may have a place for the event again. */
 		perf_event_enable(counters->events[i]);
 	}
 }
@@ -150,7 +157,7 @@ static void look(struct work_struct *work)
 {
 	int cpu;
 
-	/* Who holds the lock may wait for this to end. */
+	/* Only try the lock: its holder may be waiting for this work to end. */
 	if (mutex_trylock(&kbarman_session.lock)) {
 		for_each_online_cpu(cpu)
 			look_at_counters(per_cpu_ptr(&cpu_counters, cpu), cpu);
@@ -163,20 +170,23 @@ static DECLARE_DEFERRABLE_WORK(looker, look);
 
 /* ---- an overflow ---- */
 
-/* Only an event that counts on this very CPU can be read here. */
+/* Only an event that counts on this CPU can be read here. */
 static bool readable(const struct perf_event *event)
 {
 	if (READ_ONCE(event->state) != PERF_EVENT_STATE_ACTIVE ||
 	    READ_ONCE(event->oncpu) != smp_processor_id())
 		return false;
-	/* hw.idx is the counter's number, but memory of something else elsewhere. */
+	/*
+	 * hw.idx is the number of a hardware counter. Events of other PMUs use this memory for
+	 * something else.
+	 */
 	return event->pmu->task_ctx_nr != perf_hw_context || READ_ONCE(event->hw.idx) >= 0;
 }
 
 /*
- * What the counter counted since it was last asked. An NMI that asks in between
- * makes the exchange fail, and then the counter is read again, so the answer is never
- * negative and nothing is counted twice.
+ * Returns the counts since the last read. If an NMI reads the counter in between, the exchange
+ * fails and the counter is read again. So the result is never negative, and nothing is counted
+ * twice.
  */
 static u64 read_delta(struct counters *counters, unsigned int i)
 {
@@ -203,7 +213,10 @@ static __always_inline void sample(struct kbarman_ring *ring, struct pt_regs *re
 
 	if (user_mode(regs)) {
 		pc = instruction_pointer(regs);
-		/* First, so that no row is stamped later than the sample it is for. */
+		/*
+		 * Before the record is made, so that no mapping row is stamped later than its
+		 * sample.
+		 */
 		kbarman_maps_sampled();
 	} else if (kbarman_session.kernel_addresses) {
 		pc = instruction_pointer(regs);
@@ -219,13 +232,16 @@ static __always_inline void sample(struct kbarman_ring *ring, struct pt_regs *re
 		kbarman_callchain_put(chain);
 }
 
-/* All counters, into @deltas. Returns how many. */
+/* Read all counters into @deltas. Returns the number of counters. */
 static __always_inline unsigned int read_deltas(struct counters *counters, u64 *deltas)
 {
 	unsigned int i, nr = kbarman_session.config.nr_events;
 	unsigned long flags;
 
-	/* Older kernels let stop() interrupt a software event's overflow, and take them away. */
+	/*
+	 * On older kernels cpu_stop() can remove the events by an interrupt, even during the
+	 * overflow of a software event.
+	 */
 	raw_local_irq_save(flags);
 	for (i = 0; i < nr; i++)
 		deltas[i] = read_delta(counters, i);
@@ -241,11 +257,17 @@ static __always_inline void take(struct perf_event *event, struct pt_regs *regs,
 	unsigned int nr;
 	bool throttled;
 
-	/* Pairs with the release in cpu_start(): the events, the entry in the header. */
+	/*
+	 * Pairs with the release in cpu_start(): the events and the entry in the header are
+	 * complete.
+	 */
 	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
 		return;
 	nr = read_deltas(counters, deltas);
-	/* perf has decided already, and stops the counter when this returns. */
+	/*
+	 * perf has already decided to throttle the event, and stops the event when this handler
+	 * returns.
+	 */
 	throttled = READ_ONCE(event->hw.interrupts) == THROTTLED;
 	if (kbarman_wants(current->pid))
 		sample(ring, regs, deltas, nr, with_chain);
@@ -305,7 +327,7 @@ static struct perf_event_attr wanted_attr(const struct kbarman_session *session,
 	return attr;
 }
 
-/* A period meant for cycles is taken for nanoseconds: the right order of magnitude. */
+/* A period in cycles is used as a period in ns: the order of magnitude is right. */
 static struct perf_event_attr fallback_attr(const struct kbarman_session *session)
 {
 	u64 sample = session->config.sample;
@@ -322,9 +344,9 @@ static struct perf_event_attr fallback_attr(const struct kbarman_session *sessio
 }
 
 /*
- * PMUs that take config1 for the address of a name, and copy that from the user's memory. Which
- * could make us wait for ever, with the session's lock held (FUSE, userfaultfd); and the worker
- * that follows the CPUs has no such memory of its own.
+ * PMUs that take config1 for the user address of a name and copy this name. With FUSE or
+ * userfaultfd that copy could wait forever, while the session's lock is held. The worker that
+ * follows the CPUs has no user memory at all.
  */
 static const char *const naming_pmus[] = { "kprobe", "uprobe" };
 
@@ -338,7 +360,7 @@ static bool is_pmu(const struct device *any, const char *name, u32 type)
 	return same;
 }
 
-/* -EFAULT for an event that is named in memory of the user's. */
+/* -EFAULT for an event whose name is in user memory. */
 static int check_name(const struct perf_event_attr *attr, int cpu)
 {
 	struct perf_event_attr dummy = {
@@ -353,7 +375,7 @@ static int check_name(const struct perf_event_attr *attr, int cpu)
 
 	if (attr->type < PERF_TYPE_MAX || !attr->config1)
 		return 0;
-	/* All PMUs are on one bus, and this is a way to it. */
+	/* All PMUs are on one bus. The device of any PMU leads to this bus. */
 	event = perf_event_create_kernel_counter(&dummy, cpu, NULL, NULL, NULL);
 	if (IS_ERR(event))
 		return PTR_ERR(event);
@@ -364,7 +386,7 @@ static int check_name(const struct perf_event_attr *attr, int cpu)
 	return error;
 }
 
-/* An event that counts on @cpu now, or an ERR_PTR. */
+/* Create an event that counts on @cpu from now on. Returns an ERR_PTR. */
 static struct perf_event *create_event(struct perf_event_attr attr, int cpu)
 {
 	perf_overflow_handler_t handler =
@@ -378,12 +400,14 @@ static struct perf_event *create_event(struct perf_event_attr attr, int cpu)
 						 attr.sample_period ? handler : NULL, NULL);
 	if (IS_ERR(event))
 		return event;
-	/* PMUs outside the CPU can't be read from its overflow handler; and there is none
-	 * where a PMU has no interrupt, which perf only asks about for user space. */
+	/*
+	 * The overflow handler can't read PMUs outside of the CPU. A PMU without an interrupt never
+	 * calls the handler; perf checks this only for events of user space.
+	 */
 	if (event->pmu->task_ctx_nr == perf_invalid_context || event->cpu != cpu ||
 	    (attr.sample_period && event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT))
 		error = -EOPNOTSUPP;
-	/* Pinned, and not to be had at the same time as those before it. */
+	/* A pinned event that can't count at the same time as the events before it. */
 	else if (READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR)
 		error = -ENOSPC;
 	if (!error)
@@ -398,7 +422,7 @@ static bool is_hardware(const struct kbarman_event *event)
 	       event->type != PERF_TYPE_BREAKPOINT;
 }
 
-/* @error from the first event says that there is no PMU that could sample it. */
+/* True if @error of the first event says that no PMU can sample it. */
 static bool may_fall_back(const struct kbarman_session *session, int error)
 {
 	return session->config.flags & KBARMAN_CONFIGURE_FALLBACK &&
@@ -411,7 +435,7 @@ static struct perf_event *create_first(struct kbarman_session *session, int cpu,
 {
 	struct perf_event *event;
 
-	/* A CPU that comes back goes on with what its entry says. */
+	/* A CPU that comes online again keeps the first counter that its entry names. */
 	if (!counters->published || !counters->fallback) {
 		event = create_event(wanted_attr(session, 0), cpu);
 		if (!IS_ERR(event) || counters->published ||
@@ -425,8 +449,8 @@ static struct perf_event *create_first(struct kbarman_session *session, int cpu,
 }
 
 /*
- * An overflow may be under way yet, if it is a software event's: it finds the events
- * switched off. Their memory goes an RCU grace period later, so the pointers stay.
+ * A software event may be in its overflow handler during this. The handler finds the events
+ * inactive. Their memory is freed an RCU grace period later, so counters->events[] is not cleared.
  */
 static void release_events(struct counters *counters)
 {
@@ -462,7 +486,10 @@ static int create_events(struct kbarman_session *session, int cpu, struct counte
 
 /* ---- the entry in the header ---- */
 
-/* Of @event, which was made as @wanted: perf may have moved it to another PMU's type since. */
+/*
+ * The Barman type of @event, which was created for @wanted. perf may have changed the event's own
+ * type to that of another PMU.
+ */
 static u32 counter_type(const struct perf_event *event, const struct kbarman_event *wanted)
 {
 	if (wanted->type == PERF_TYPE_SOFTWARE)
@@ -471,7 +498,9 @@ static u32 counter_type(const struct perf_event *event, const struct kbarman_eve
 		return TRACEPOINT_COUNTER | wanted->config;
 	if (event->pmu->task_ctx_nr != perf_hw_context)
 		return wanted->config;
-	/* The number the hardware goes by, whatever name the event was asked for by. */
+	/*
+	 * The event's number in the hardware, even if the event was requested by a generic number.
+	 */
 #if defined(CONFIG_ARM64) || defined(CONFIG_ARM)
 	return event->hw.config_base & 0xffff;
 #elif defined(CONFIG_X86)
@@ -514,7 +543,10 @@ static void publish(struct kbarman_session *session, int cpu, struct counters *c
 
 /* ---- the source ---- */
 
-/* -ERANGE for a frequency above perf's limit, which it asks for user space's events alone. */
+/*
+ * -ERANGE for a frequency above kernel.perf_event_max_sample_rate. perf itself checks this limit
+ * only for events of user space.
+ */
 static int check_frequency(const struct kbarman_session *session)
 {
 	struct perf_event_attr dummy = {
@@ -532,7 +564,7 @@ static int check_frequency(const struct kbarman_session *session)
 		return 0;
 	event = perf_event_create_kernel_counter(&dummy, cpumask_any(cpu_online_mask), NULL,
 						 overflow, NULL);
-	/* What is wrong there the events themselves will say. */
+	/* The session's own events will report this error. */
 	if (IS_ERR(event))
 		return 0;
 	error = perf_event_period(event, session->config.sample);
@@ -544,7 +576,7 @@ static int start(struct kbarman_session *session)
 {
 	int cpu, reason, error;
 
-	/* Beyond it the period would be negative to perf. */
+	/* perf would take a larger period for a negative number. */
 	if (session->config.sample > S64_MAX)
 		return -EINVAL;
 	error = check_frequency(session);
@@ -576,7 +608,7 @@ static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_st
 		return error;
 	if (!counters->published)
 		publish(session, cpu, counters);
-	/* Pairs with take(): a sample has as many deltas as the entry says. */
+	/* Pairs with the acquire in take(): a sample has as many deltas as the entry says. */
 	smp_store_release(&counters->ready, true);
 	return 0;
 }
@@ -585,13 +617,16 @@ static void cpu_stop(struct kbarman_session *session, int cpu)
 {
 	struct counters *counters = per_cpu_ptr(&cpu_counters, cpu);
 
-	/* Lost since the last look. */
+	/* The first counter may have lost its place since the last look(). */
 	if (counters->nr && has_lost_place(counters->events[0]))
 		smp_call_function_single(cpu, tell_if_lost, NULL, true);
 	release_events(counters);
 }
 
-/* The events are still there; but from here on they say nothing, and soon they are gone. */
+/*
+ * The CPU goes offline. Its events still exist, but are removed soon and do not count from here on.
+ * Context: the CPU, in a task.
+ */
 static void cpu_goes(void)
 {
 	struct counters *counters;
@@ -600,7 +635,7 @@ static void cpu_goes(void)
 	preempt_disable();
 	counters = this_cpu_ptr(&cpu_counters);
 	ring = kbarman_this_ring();
-	/* As in take(). */
+	/* Pairs with the release in cpu_start(). */
 	if (ring && smp_load_acquire(&counters->ready)) {
 		WRITE_ONCE(counters->ready, false);
 		tell_stop(ring, counters, KBARMAN_STOPPED_OFFLINE);
@@ -611,7 +646,7 @@ static void cpu_goes(void)
 static void stop(struct kbarman_session *session)
 {
 	cancel_delayed_work_sync(&looker);
-	/* For the last overflow(), which has preemption off at least. */
+	/* Wait for the last overflow(), which runs with preemption off. */
 	synchronize_rcu();
 }
 
@@ -640,7 +675,7 @@ u64 kbarman_pmu_unreadable(void)
 	return sum;
 }
 
-/* What machine this is. Under the session's lock, but at init. */
+/* The PMU of the CPUs. Written at init, and later with the session's lock held. */
 static struct {
 	bool known, present;
 	char name[32];
@@ -665,7 +700,9 @@ void kbarman_pmu_find(void)
 		perf_event_release_kernel(event);
 		cpu_pmu.present = true;
 	}
-	/* No memory, or a CPU that goes, says nothing about the machine. */
+	/*
+	 * Other errors, as for no memory or a CPU that goes offline, say nothing about the machine.
+	 */
 	cpu_pmu.known = !IS_ERR(event) || PTR_ERR(event) == -ENOENT ||
 			PTR_ERR(event) == -EOPNOTSUPP;
 }

@@ -6,29 +6,30 @@
 
 #include "uapi/kbarman.h"
 
-/* Find out whether there is a hardware PMU, once. Context: init, or the session's lock held. */
+/* Find out, once, whether there is a hardware PMU. Context: task; init, or session's lock held. */
 void kbarman_pmu_find(void);
 
 /*
- * There is one: its name goes to @name, of @size bytes. Makes no event, unless the one that was
- * to tell could not be made. Context: the session's lock held.
+ * True if there is a hardware PMU. Its name is copied to @name, which has @size bytes. Creates a
+ * perf event only if the earlier tries to find out gave no answer. Context: task, session's lock
+ * held.
  */
 bool kbarman_pmu_present(char *name, size_t size);
 
 /*
- * Read this CPU's counters: what they counted since they were last read is the current task's,
- * and becomes a sample without PC. Nothing, unless they count.
+ * Read this CPU's counters and write a sample without PC: what they counted since they were last
+ * read belongs to the current task. Does nothing if the CPU has no counters.
  * Context: the CPU, preemption off, any level up to NMI.
  */
 void kbarman_pmu_count(void);
 
 /*
- * Counters that could not be read at an overflow, since start: their values are ~0 in
- * those samples. KBARMAN_MISSED_COUNTER of the stats. Context: any.
+ * Number of counters that could not be read, at an overflow or for a sample without PC, since the
+ * start. Their values in these samples are ~0. KBARMAN_MISSED_COUNTER in the stats. Context: any.
  */
 u64 kbarman_pmu_unreadable(void);
 
-/* Times that the first counter of @cpu stood still, since start. Context: any. */
+/* Number of times that the first counter of @cpu stopped since the start. Context: any. */
 u64 kbarman_pmu_stops(int cpu, enum kbarman_stop reason);
 
 #endif /* KBARMAN_SOURCE_PMU_H */

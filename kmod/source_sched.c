@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Task switches.
- *
  * Context of the probe: rq lock held, interrupts off, no sleeping, no printk.
  */
 #include <linux/mm_types.h>	/* 6.12: <trace/events/sched.h> needs this */
@@ -131,7 +130,7 @@ static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct
 
 /*
  * Records what the bits of this kernel's task states mean. Each entry is a letter of ps(1) and a
- * mask of bits; the first mask that fits applies. Other kernels use other bits.
+ * mask of bits; the first mask whose bits are all set applies. Other kernels use other bits.
  */
 void kbarman_sched_tell_states(struct kbarman_capture *capture)
 {

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * There are no locks here: all belongs to the one task that may call (see spaces.h).
+ * No locks are needed here: all calls are made by one task at a time (see spaces.h).
  *
- * Memory is bounded by what lives: MAX_MAPPINGS an address space, a quarter more address
- * spaces than were alive at the last look, and one bit for every thread id there can be.
- * Mappings and their names together have MAX_BYTES, however many live: a path can
- * take 8 KiB, and any user can make them, at nobody's expense. Dead ones go when half of what
- * there was left is taken; where that does not do, an address space that has most (or half as
- * much) gives its oldest mappings, which are counted, and others keep theirs.
+ * Memory is bounded. An address space has at most MAX_MAPPINGS mappings. The number of address
+ * spaces is at most a quarter, or MIN_GRAVES, larger than at the last look for dead ones. Each
+ * possible thread id has one bit. All mappings and their names together have at most MAX_BYTES: a
+ * path can take 8 KiB, any user can create paths, and no user is charged for this memory. The last
+ * look for dead address spaces left some bytes free; when half of these are used, the next look
+ * frees dead address spaces. If that is not enough, one of the largest address spaces loses its
+ * oldest mappings, which are counted as missed; other address spaces keep theirs.
  *
- * Time is bounded as well: a fact about a mapping takes O(log n) steps, and one for each row that
- * it makes. An address space has no more rows in the mmap table than it leaves free for all
- * others. Where something was left out, the address space that it was about is walked, in slices
- * between which the caller sees to its other work, and once in WALK_PAUSE.
+ * Time is bounded as well. A fact about a mapping takes O(log n) steps, and one step for each row
+ * that it makes. An address space has at most as many rows in the mmap table as are free. An
+ * address space with facts that were left out is walked, at most once in WALK_PAUSE. A walk is done
+ * in slices, and the caller does its other work between two slices.
  */
 #include <linux/bitops.h>
 #include <linux/dcache.h>
@@ -38,32 +39,35 @@
 #include "session.h"
 #include "spaces.h"
 
-#define MAX_MAPPINGS	4096	/* an address space; the oldest ones go */
+#define MAX_MAPPINGS	4096	/* of an address space; the oldest ones are dropped */
 #define MAX_BYTES	(64U << 20)	/* of mappings and images */
 #define MIN_GRAVES	64
-#define LOOK_PAUSE	(HZ / 10)	/* from one look for dead ones to the next */
-#define FILE_BYTES	104	/* in front of a path, at most */
+#define LOOK_PAUSE	(HZ / 10)	/* jiffies from one look for dead address spaces to the
+					 * next */
+#define FILE_BYTES	104	/* most bytes in front of a path */
 
-#define WALK_SLICE	1024	/* mappings of whatever kind that are looked at in one go */
-#define WALK_PAUSE	HZ	/* from the end of a walk to the next one in the same place */
+#define WALK_SLICE	1024	/* mappings of any kind that one slice looks at */
+#define WALK_PAUSE	HZ	/* jiffies from the end of a walk to the next walk of the same
+				 * address space */
 #define MAX_PAUSE	(2 * HZ)
-#define LOCK_PAUSE	(HZ / 100 + 1)	/* until a busy address space is tried again */
+#define LOCK_PAUSE	(HZ / 100 + 1)	/* jiffies until a busy mmap_lock is tried again */
 
 /*
- * What is still done after kbarman_spaces_hurry(): a step is a mapping that is looked at or told
- * of, or a row; some 100 ms.
+ * Steps that are still done after kbarman_spaces_hurry(), which take some 100 ms. A step is one
+ * mapping that is looked at or reported, or one row.
  */
 #define HURRY_STEPS	65536
-#define HURRY_TRIES	16	/* to get at busy address spaces, a millisecond each */
+#define HURRY_TRIES	16	/* tries to lock busy address spaces, up to a millisecond each */
 
-/* What is mapped, once for all mappings of it. */
+/* The name of what is mapped. All mappings of it share one image. */
 struct image {
 	struct hlist_node node;		/* in images */
-	unsigned int users;		/* mappings */
-	unsigned int bytes;		/* of memory */
+	unsigned int users;		/* number of mappings */
+	unsigned int bytes;		/* bytes of memory */
 	unsigned int length;
 	unsigned int name_at;
-	char name[];			/* from name_at on; in front of it, which file it is */
+	char name[];			/* the name begins at name_at; the bytes before it say which
+					 * file it is */
 };
 
 struct mapping {
@@ -77,23 +81,25 @@ struct mapping {
 
 struct space {
 	struct hlist_node node;		/* in spaces */
-	struct list_head size;		/* in sizes */
+	struct list_head size;		/* in sizes[] */
 	struct list_head pending;	/* in to_walk, or empty */
 	struct mm_struct *mm;		/* with a reference (mm_count) */
-	struct rb_root mappings;	/* by address; none overlaps another */
-	struct list_head by_age;	/* the same, oldest first */
-	struct list_head threads;	/* sampled here last */
+	struct rb_root mappings;	/* by address; mappings do not overlap */
+	struct list_head by_age;	/* the same mappings, oldest first */
+	struct list_head threads;	/* threads whose last sample was in this address space */
 	unsigned int nr_mappings;
-	size_t bytes;			/* theirs, each with all of its image */
-	u32 rows;			/* of its threads; in stream mode all that they ever had */
-	u64 walk_since;			/* what a walk finds was there then */
-	u64 walk_due;			/* in jiffies: not before */
-	unsigned long walk_at;		/* where it goes on */
-	u32 walk_left;			/* mappings that it found no room for, */
-	u32 left;			/* and that are counted */
-	bool complete;			/* nothing mapped is missing, */
-	bool trimmed;			/* but what there was no room for */
-	bool gap;			/* something was left out since the walk began */
+	size_t bytes;			/* bytes of its mappings; each one counts its whole image */
+	u32 rows;			/* of its threads; stream mode: with rows that have ended */
+	u64 walk_since;			/* time that a walk assigns to the mappings it finds */
+	u64 walk_due;			/* jiffies64 before which no walk is made */
+	unsigned long walk_at;		/* address at which the walk goes on */
+	u32 walk_left;			/* mappings for which the walk found no room */
+	u32 left;			/* number of these that were counted as missed */
+	bool complete;			/* all mappings are known, except for those that `trimmed`
+					 * stands for */
+	bool trimmed;			/* mappings were dropped or left out because there was no
+					 * room */
+	bool gap;			/* a fact was left out since the walk began */
 	bool condemned;
 };
 
@@ -101,12 +107,13 @@ struct thread {
 	struct list_head node;		/* in space->threads */
 	struct space *space;
 	u32 task_id;
-	u32 rows;			/* made since they were last ended */
-	u64 since;			/* no row is stamped earlier: the id has rows from
-					 * before that, which they replace. 0 = it has none */
+	u32 rows;			/* made and not ended yet */
+	u64 since;			/* the thread's rows are not stamped earlier: its id had
+					 * rows before, which they replace. 0 = the id had no
+					 * rows */
 };
 
-/* What can't be told, and must not be left out. */
+/* Name of a mapping whose path can't be determined. */
 static const char unknown[] = "[unknown]";
 
 #define IMAGE_BITS	14
@@ -115,38 +122,42 @@ static const char unknown[] = "[unknown]";
 static struct tables {
 	struct hlist_head images[1 << IMAGE_BITS];
 	struct hlist_head spaces[1 << SPACE_BITS];
-	unsigned long had_rows[BITS_TO_LONGS(PID_MAX_LIMIT)];	/* by task id: it ever had */
+	unsigned long had_rows[BITS_TO_LONGS(PID_MAX_LIMIT)];	/* bit = task id: the id has had
+								 * rows */
 } *tables;
 
-static siphash_key_t salt;		/* of images: paths are what others like */
-static struct list_head sizes[BITS_PER_LONG + 1];	/* of spaces, by fls_long(bytes) */
+static siphash_key_t salt;		/* of the hash of images, because users choose paths */
+static struct list_head sizes[BITS_PER_LONG + 1];	/* address spaces by fls_long(bytes) */
 static LIST_HEAD(to_walk);
 static DEFINE_XARRAY(threads);		/* by task id */
 static struct kbarman_capture *capture;
 static char *path_buffer;		/* FILE_BYTES + PATH_MAX */
 static unsigned int nr_spaces;
-static size_t nr_bytes;			/* of all mappings and images */
-static u32 nr_rows;			/* of all spaces; in stream mode of all that ever were */
-static unsigned int look_at;		/* that many spaces: time to look for dead ones, */
-static size_t look_at_bytes;		/* and that many bytes, */
-static u64 looked;			/* but not too soon, in jiffies */
-static bool all_seen;			/* an address space that is not here is new */
-static bool hurry;			/* somebody waits */
-static int steps_left, tries_left;	/* then */
+static size_t nr_bytes;			/* bytes of all mappings and images */
+static u32 nr_rows;			/* rows of all address spaces; stream mode: with rows that
+					 * have ended */
+static unsigned int look_at;		/* number of address spaces at which to look for dead
+					 * ones */
+static size_t look_at_bytes;		/* nr_bytes at which to look for them */
+static u64 looked;			/* jiffies64 of the last look */
+static bool all_seen;			/* all address spaces are known: one that is not in `spaces`
+					 * is new */
+static bool hurry;			/* a task waits: steps are limited */
+static int steps_left, tries_left;	/* what is left of HURRY_STEPS and HURRY_TRIES */
 
 static void out_of_memory(void)
 {
 	kbarman_header_miss(capture, KBARMAN_MISSED_MEMORY, 1);
 }
 
-/* False: somebody has waited long enough. */
+/* Count a step. False if no more work may be done. */
 static bool step(void)
 {
 	cond_resched();
 	return !READ_ONCE(hurry) || steps_left-- > 0;
 }
 
-/* The same, for a whole fact. */
+/* The same, for a whole fact. A fact that is dropped is counted as missed. */
 static bool fact_step(void)
 {
 	if (step())
@@ -155,7 +166,7 @@ static bool fact_step(void)
 	return false;
 }
 
-/* What kmalloc() makes of it, at most. */
+/* The most memory that kmalloc() uses for @size bytes. */
 #define MEMORY_OF(size)	roundup_pow_of_two(size)
 
 /* ---- images ---- */
@@ -196,17 +207,20 @@ static void image_put(struct image *image)
 }
 
 /*
- * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". Inodes are used again, and overlayfs gives a
- * file another one when it copies it up; size and time of the last change stay with what is
- * in it.
+ * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". Inode numbers are used again, and overlayfs gives a
+ * file a new inode when it copies the file up. Size and time of the last change belong to the
+ * contents.
  */
 static unsigned int print_file(char *buffer, struct file *file)
 {
 	const struct inode *inode = kbarman_file_inode(file);
-	/* Who writes to it may be at work on that: it is another file then, either way. */
+	/*
+	 * A writer may change the time at this moment. The file is a different one then, whichever
+	 * time is read.
+	 */
 	struct timespec64 mtime = data_race(kbarman_inode_mtime(inode));
 
-	/* Memory that no path leads to is nobody's to look for. */
+	/* Memory files on internal mounts have no path by which a reader could find them. */
 	if (inode->i_sb->s_flags & SB_NOUSER)
 		return 0;
 	return scnprintf(buffer, FILE_BYTES, "kbarman.file=%u:%u:%lu:%llu:%llu:",
@@ -215,7 +229,7 @@ static unsigned int print_file(char *buffer, struct file *file)
 			 (u64)mtime.tv_sec * NSEC_PER_SEC + mtime.tv_nsec);
 }
 
-/* A path that can't be told is no reason to leave the mapping out. */
+/* A mapping whose path can't be determined is kept, and named `unknown`. */
 static struct image *image_of(const struct kbarman_mapping *from)
 {
 	char front[FILE_BYTES], *path;
@@ -251,7 +265,7 @@ void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct
 
 /* ---- rows ---- */
 
-/* The rows that @thread has got are over. They come back if the session overwrites. */
+/* The rows of @thread have ended. In overwrite mode they can be used again. */
 static void rows_over(struct thread *thread)
 {
 	if (capture->collector) {
@@ -262,8 +276,8 @@ static void rows_over(struct thread *thread)
 }
 
 /*
- * @space may have @count rows more: it has no more than it leaves to all others. Who records some
- * processes only may give them all there is.
+ * True if @space may have @count more rows. An address space has at most as many rows as are free.
+ * A session of chosen processes has no such limit.
  */
 static bool may_have_rows(struct space *space, u32 count)
 {
@@ -303,9 +317,9 @@ static void add_rows(struct thread *thread)
 }
 
 /*
- * Where rows can be used again: end those of @thread that say what is mapped no more, by ending
- * all and making those anew that say what is. So a thread has twice the rows that it needs, at
- * most, however long it runs and maps.
+ * For overwrite mode, where rows can be used again. Ends all rows of @thread and makes new rows for
+ * what is mapped now, so that rows of former mappings end. A thread thus has at most twice the rows
+ * that it needs, and some, however long it runs and maps.
  */
 static void renew_rows(struct thread *thread)
 {
@@ -324,7 +338,7 @@ static void renew_rows(struct thread *thread)
 
 /* ---- mappings of an address space ---- */
 
-/* @mapping is one more of @space, or one less. */
+/* Add @mapping to the counts of @space (@sign is 1), or remove it (@sign is -1). */
 static void account(struct space *space, const struct mapping *mapping, int sign)
 {
 	const size_t bytes = MEMORY_OF(sizeof(*mapping));
@@ -335,7 +349,7 @@ static void account(struct space *space, const struct mapping *mapping, int sign
 	nr_bytes += sign * bytes;
 }
 
-/* The first one that ends behind @address, or NULL. */
+/* The first mapping that ends behind @address, or NULL. */
 static struct mapping *mapping_behind(const struct space *space, unsigned long address)
 {
 	struct rb_node *node = space->mappings.rb_node;
@@ -380,7 +394,7 @@ static void mapping_free(struct space *space, struct mapping *mapping)
 	kfree(mapping);
 }
 
-/* Ask for a walk, which tells what was there at @since. */
+/* Ask for a walk of @space. Mappings that the walk finds count as made at @since. */
 static void want_walk(struct space *space, u64 since)
 {
 	if (!list_empty(&space->pending))
@@ -390,7 +404,7 @@ static void want_walk(struct space *space, u64 since)
 	list_add_tail(&space->pending, &to_walk);
 }
 
-/* Something of @space was left out. */
+/* A fact about @space was left out. */
 static void distrust(struct space *space, u64 timestamp)
 {
 	space->complete = false;
@@ -399,7 +413,10 @@ static void distrust(struct space *space, u64 timestamp)
 		want_walk(space, timestamp);
 }
 
-/* Takes over the caller's reference to @image. NULL: out of memory, counted. */
+/*
+ * Takes over the caller's reference to @image. Returns NULL if there is no memory, which is
+ * counted.
+ */
 static struct mapping *mapping_add(struct space *space, struct image *image, u64 timestamp,
 				   unsigned long start, unsigned long end, u64 offset)
 {
@@ -429,7 +446,9 @@ static void drop_oldest(struct space *space)
 	out_of_memory();
 }
 
-/* One that has most, or half as much. NULL: nobody has anything. */
+/*
+ * The address space with the most bytes, or one with more than half as many. NULL if none has any.
+ */
 static struct space *large_space(void)
 {
 	int size;
@@ -440,7 +459,10 @@ static struct space *large_space(void)
 	return NULL;
 }
 
-/* Half of what it has at once, as others may have as much. */
+/*
+ * Drops half of the mappings of a large address space at once: other address spaces may be as
+ * large.
+ */
 static void keep_to_limit(void)
 {
 	struct space *large;
@@ -453,7 +475,7 @@ static void keep_to_limit(void)
 		}
 }
 
-/* @mapping says it all already: there is nothing new in [start, end). */
+/* True if @mapping already has all of [start, end) with this image and offset. */
 static bool covers(const struct mapping *mapping, const struct image *image, unsigned long start,
 		   unsigned long end, u64 offset)
 {
@@ -461,7 +483,7 @@ static bool covers(const struct mapping *mapping, const struct image *image, uns
 	       mapping->offset + (start - mapping->start) == offset;
 }
 
-/* Cut [start, end) out of what @mapping has, on either side of which some may be left. */
+/* Remove [start, end) from @mapping, which may keep a part on either side. */
 static void cut(struct space *space, struct mapping *mapping, unsigned long start,
 		unsigned long end)
 {
@@ -499,7 +521,7 @@ static void space_map(struct space *space, const struct kbarman_mapping *from, u
 			return;
 		}
 		next = rb_next(&mapping->node);
-		/* A walk finds what came after it was asked for, too. */
+		/* A walk also finds mappings that were made after the time that it assigns. */
 		timestamp = max(timestamp, mapping->timestamp);
 		cut(space, mapping, from->start, from->end);
 		cond_resched();
@@ -595,8 +617,8 @@ static void end_walk(struct space *space)
 }
 
 /*
- * The mmap_lock, but not at any price: its owner may be at the mercy of a network or
- * of another process.
+ * Takes mmap_lock without waiting, except for some short tries if `hurry` is set. The owner of the
+ * lock may itself wait for a network or for another process.
  */
 static bool lock_mappings(struct mm_struct *mm)
 {
@@ -610,7 +632,7 @@ static bool lock_mappings(struct mm_struct *mm)
 	return false;
 }
 
-/* What there is no room for is counted, and others that are known stay. */
+/* If there is no room, the new mapping is counted and left out, and the known ones stay. */
 static void walk_vma(struct space *space, struct vm_area_struct *vma)
 {
 	struct kbarman_mapping mapping;
@@ -628,7 +650,7 @@ static void walk_vma(struct space *space, struct vm_area_struct *vma)
 	space_map(space, &mapping, space->walk_since);
 }
 
-/* What the walk found no room for, once for all walks that find the same. */
+/* Counts the mappings for which a walk found no room. The next walk does not count them again. */
 static void count_left(struct space *space)
 {
 	if (space->walk_left > space->left) {
@@ -637,14 +659,14 @@ static void count_left(struct space *space)
 	}
 }
 
-/* There will be no walk: nobody is left to ask, or no time. */
+/* The walk is not made: no thread needs it any more, or there is no time left. */
 static void give_up_walk(struct space *space)
 {
 	space->complete = false;
 	end_walk(space);
 }
 
-/* False: it is not over, or was not begun. Context: mmap_lock is held. */
+/* True if the walk has reached the end. Context: mmap_lock held. */
 static bool walk_slice(struct space *space)
 {
 	struct vm_area_struct *vma;
@@ -656,7 +678,7 @@ static bool walk_slice(struct space *space)
 		space->trimmed = false;
 		space->walk_left = 0;
 	}
-	/* One by one: the same on kernels with and without a list of them. */
+	/* find_vma() works on kernels with a list of mappings and on kernels without one. */
 	for (vma = find_vma(space->mm, space->walk_at); vma;
 	     vma = find_vma(space->mm, space->walk_at)) {
 		if (count++ >= WALK_SLICE || !step())
@@ -668,7 +690,7 @@ static bool walk_slice(struct space *space)
 	return true;
 }
 
-/* A slice of the walk of @space. */
+/* Do a slice of the walk of @space. */
 static void walk(struct space *space)
 {
 	bool locked, done = false;
@@ -703,7 +725,10 @@ static bool walk_is_due(const struct space *space)
 	return time_after_eq64(get_jiffies_64(), space->walk_due) || READ_ONCE(hurry);
 }
 
-/* Know all of @space, if that can be had by a look at it now; else it comes later. */
+/*
+ * Asks for a walk of @space unless all its mappings are known. If the walk is due, its first slice
+ * is done now.
+ */
 static void know_all(struct space *space, u64 since)
 {
 	if (space->complete && list_empty(&space->pending))
@@ -713,7 +738,7 @@ static void know_all(struct space *space, u64 since)
 		walk(space);
 }
 
-/* Nothing that it has mapped is missing. */
+/* True if all mappings of @space are known. */
 static bool is_complete(const struct space *space)
 {
 	return space->complete && list_empty(&space->pending);
@@ -725,7 +750,7 @@ bool kbarman_spaces_walk(unsigned long *pause)
 	struct space *space, *other;
 
 	list_for_each_entry_safe(space, other, &to_walk, pending) {
-		/* Nobody will want to know any more. */
+		/* No thread needs the walk any more, or there is no time left. */
 		if (READ_ONCE(hurry) && (list_empty(&space->threads) || steps_left <= 0)) {
 			if (!list_empty(&space->threads))
 				kbarman_header_miss(capture, KBARMAN_MISSED_QUEUE, 1);
@@ -733,7 +758,7 @@ bool kbarman_spaces_walk(unsigned long *pause)
 			continue;
 		}
 		if (walk_is_due(space)) {
-			/* To the end, for others to have their turn. */
+			/* Move @space to the end, so that others get their turn. */
 			list_move_tail(&space->pending, &to_walk);
 			walk(space);
 			return true;
@@ -760,7 +785,10 @@ void kbarman_spaces_map(struct mm_struct *mm, const struct kbarman_mapping *mapp
 		space = space_get(mm);
 		if (!space)
 			return;
-		/* Else what it had before is found when it is sampled. */
+		/*
+		 * If not all address spaces are known, a walk finds the earlier mappings at the
+		 * first sample.
+		 */
 		space->complete = all_seen;
 	}
 	space_map(space, mapping, timestamp);
@@ -775,7 +803,7 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 		return;
 	from = space_find(parent);
 	to = space_get(child);
-	/* A look at all processes may have been faster. */
+	/* A walk of all processes may have found the child's mappings already. */
 	if (!from || !to || !list_empty(&to->by_age))
 		return;
 	if (!list_empty(&from->pending) && walk_is_due(from))
@@ -797,8 +825,8 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 /* ---- threads ---- */
 
 /*
- * The rows that the id has are of another image, and some may be missing that would
- * replace them: where nothing is known, it is better to say so than to let them stand.
+ * The thread's id has rows of another image. Rows that would replace them may be missing. So a row
+ * named `unknown` replaces all of them first.
  */
 static void disown_rows(struct thread *thread)
 {
@@ -806,7 +834,7 @@ static void disown_rows(struct thread *thread)
 		 strlen(unknown), 0);
 }
 
-/* @thread was sampled in @space: it belongs there from now on. */
+/* @thread was sampled in @space, and belongs to @space from now on. */
 static void settle(struct thread *thread, struct space *space)
 {
 	thread->space = space;
@@ -846,7 +874,7 @@ bool kbarman_spaces_sampled(struct mm_struct *mm, u32 task_id, u64 timestamp)
 	know_all(space, timestamp);
 	if (!thread)
 		return add_thread(space, task_id, timestamp);
-	/* A new image, or a new thread with an old id, whose end was left out. */
+	/* A new image; or a new thread with an id whose former owner's exit was left out. */
 	rows_over(thread);
 	list_del(&thread->node);
 	thread->since = timestamp;
@@ -874,9 +902,12 @@ void kbarman_spaces_exits(const unsigned long *live)
 	}
 }
 
-/* ---- all of them ---- */
+/* ---- all address spaces ---- */
 
-/* A thread that has memory yet, of every process that is recorded: with a reference. */
+/*
+ * Finds a thread that still has memory, of every process that is recorded. Takes references to the
+ * threads. Returns their number, at most @room.
+ */
 static unsigned int collect_threads(struct task_struct **found, unsigned int room)
 {
 	struct task_struct *process, *thread;
@@ -886,7 +917,7 @@ static unsigned int collect_threads(struct task_struct **found, unsigned int roo
 	for_each_process(process) {
 		if (count == room)
 			break;
-		/* Others of its flags come and go, this one does not. */
+		/* Other bits of `flags` may change at this moment; PF_KTHREAD does not. */
 		if (data_race(process->flags) & PF_KTHREAD || !kbarman_wants(process->pid))
 			continue;
 		for_each_thread(process, thread) {
@@ -913,13 +944,16 @@ static unsigned int count_processes(void)
 	return count;
 }
 
-/* All that are recorded have an address space here; it is walked, or when it is sampled. */
+/*
+ * Makes an entry for the address space of every process that is recorded. With @walk_them, asks for
+ * walks of them; without, each one is walked when a thread is sampled there.
+ */
 static void collect(u64 timestamp, bool walk_them)
 {
 	unsigned int i, count, room = count_processes();
 	struct task_struct **found;
 
-	/* Who is made meanwhile is a copy of a process that is seen. */
+	/* A process that is created meanwhile is a copy of one that is counted. */
 	room += room / 8 + 64;
 	found = kvmalloc_array(room, sizeof(*found), GFP_KERNEL);
 	if (!found) {
@@ -991,8 +1025,8 @@ bool kbarman_spaces_condemn(void)
 		cond_resched();
 	}
 	/*
-	 * Whoever lived there has said what it had to say before it let go: pairs with
-	 * the atomic_dec_and_test() of mmput().
+	 * Tasks that used the address space have reported their facts before they dropped mm_users.
+	 * Pairs with the atomic_dec_and_test() of mmput().
 	 */
 	smp_rmb();
 	return true;

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The registry behind source_maps.c: which executable mappings an address space has,
- * and which threads were sampled in it. Every thread sampled gets a row in the mmap
- * table of every mapping, so that a reader need know nothing of processes.
+ * The registry of source_maps.c. It knows the executable mappings of each address space, and the
+ * threads that were sampled in it. Every sampled thread gets a row in the mmap table for each of
+ * these mappings, so a reader need not know which threads share an address space.
  *
- * An address space is known by its mm_struct. The registry holds a reference (of the
- * struct, not of the memory), and callers hold theirs, so an address never comes to
- * mean another one; fork, exec, vfork and reused ids need no care.
+ * The mm_struct identifies an address space. The registry holds a reference to the mm_struct
+ * (mm_count), not to the memory, and callers hold their own reference. So the address of an
+ * mm_struct always means the same address space, whatever fork, exec, vfork and reused ids do.
  *
- * Context of all: one task at a time, which may sleep.
+ * Context of all functions: one task at a time, which may sleep.
  */
 #ifndef KBARMAN_SPACES_H
 #define KBARMAN_SPACES_H
@@ -26,21 +26,21 @@ struct vm_area_struct;
 /* An executable mapping as it was made. */
 struct kbarman_mapping {
 	unsigned long start, end;
-	u64 offset;			/* of start, in the file */
-	struct file *file;		/* NULL = none: it has a name */
+	u64 offset;			/* file offset of `start` */
+	struct file *file;		/* NULL = no file, `name` is used */
 	char name[KBARMAN_MAPPING_NAME];	/* "[vdso]" or "//anon" */
 };
 
-/* Describe @vma, with no reference to its file. Context: its mmap_lock is held. */
+/* Describe @vma. Takes no reference to the file. Context: mmap_lock of @vma held. */
 void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct *vma);
 
-/* An empty registry for rows in @capture. 0 or -ENOMEM. */
+/* Create an empty registry, which adds rows to @capture. 0 or -ENOMEM. */
 int kbarman_spaces_create(struct kbarman_capture *capture);
 void kbarman_spaces_destroy(void);
 
 /*
- * @mm has @mapping since @timestamp; it replaces what was in its place. Those who say
- * so are taken to say it of all that is mapped after kbarman_spaces_walk_all(), until
+ * @mm has @mapping since @timestamp. The mapping replaces what was at its addresses. After
+ * kbarman_spaces_walk_all(), the registry assumes that all new mappings are reported here, until
  * kbarman_spaces_distrust() says otherwise.
  */
 void kbarman_spaces_map(struct mm_struct *mm, const struct kbarman_mapping *mapping,
@@ -50,43 +50,48 @@ void kbarman_spaces_map(struct mm_struct *mm, const struct kbarman_mapping *mapp
 void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 timestamp);
 
 /*
- * Thread @task_id was sampled in @mm at @timestamp, for the first time since it was
- * made or had a new image. False if not all rows could be had: tell it again.
+ * Thread @task_id was sampled in @mm at @timestamp, for the first time since it was created or
+ * executed a new image. Returns false if there was no memory to remember the thread; the caller
+ * then calls again at the thread's next sample.
  */
 bool kbarman_spaces_sampled(struct mm_struct *mm, u32 task_id, u64 timestamp);
 
-/* Thread @task_id is no more. */
+/* Thread @task_id has exited. */
 void kbarman_spaces_exit(u32 task_id);
 
-/* Some of these were left out: threads whose bit is not in @live are no more. */
+/* Some exits were not reported: threads whose bit in @live is not set have exited. */
 void kbarman_spaces_exits(const unsigned long *live);
 
-/* All processes that are recorded are to be walked: what they have mapped is as of @timestamp. */
+/*
+ * Ask for walks of all processes that are recorded. The mappings that a walk finds count as made at
+ * @timestamp.
+ */
 void kbarman_spaces_walk_all(u64 timestamp);
 
 /*
- * A call of the above was left out that was about @mm, or about nobody knows which: walk
- * it again, or all, if a thread was sampled there.
+ * A call of the functions above was left out. It was about @mm, or about an unknown address space.
+ * @mm, or all address spaces, are walked again if a thread was sampled there.
  */
 void kbarman_spaces_distrust(struct mm_struct *mm, u64 timestamp);
 void kbarman_spaces_distrust_all(u64 timestamp);
 
 /*
- * Do a slice of the walks that are due. False if there was none: @pause says in how many jiffies
- * there will be one, MAX_SCHEDULE_TIMEOUT: none is wanted.
+ * Do a slice of the walks that are due. If no walk is due, the function returns false, and @pause
+ * is the number of jiffies until one is due, or MAX_SCHEDULE_TIMEOUT if no walk is wanted.
  */
 bool kbarman_spaces_walk(unsigned long *pause);
 
 /*
- * Somebody waits for the caller of the above: all of them, together, do no more than takes some
- * 100 ms from now on. What is left out is counted. Context: any task.
+ * Limit the work of all functions above from now on, for a task that waits for their caller:
+ * together they take some 100 ms more. Work that is not done is counted as missed. Context: any
+ * task.
  */
 void kbarman_spaces_hurry(void);
 
 /*
- * If it is time for it, find the address spaces that nobody lives in any more. When
- * that returns true the caller passes on everything that was said of them before, and
- * then they can be buried.
+ * kbarman_spaces_condemn() marks the address spaces that no task uses any more, if it is time to
+ * look for them. When it returns true, the caller first passes on all facts that were reported
+ * before, and then calls kbarman_spaces_bury(), which frees the marked address spaces.
  */
 bool kbarman_spaces_condemn(void);
 void kbarman_spaces_bury(void);
