@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Call chains: see callchain.h for what is promised.
+ * Call chains: see callchain.h.
  *
- * A chain of frame pointers is what the user's memory says, and that may be anything:
- * frames must lie ever higher, as they do on a stack, so that none is seen twice, and
- * their number is limited.
+ * User memory determines a chain of frame pointers, and it may contain anything. So each frame must
+ * be at a higher address than the one before it, as on a stack; then no frame is seen twice. The
+ * number of frames is limited, too.
  */
 #include <linux/mm.h>
 #include <linux/module.h>
@@ -19,14 +19,14 @@
 #include "source_maps.h"
 
 #define LEVELS		4	/* task, softirq, irq, NMI */
-#define ITERATOR_BYTES	1024	/* more than such a function has; no other one that calls
-				 * probes is that near */
+#define ITERATOR_BYTES	1024	/* longer than the function that calls the probes of a tracepoint;
+				 * the next function of this kind is farther away */
 
 /* Constant while a session runs. */
 static u32 wanted;		/* KBARMAN_CONFIGURE_CHAIN_* */
 static u32 max_addresses;
 
-/* The owning CPU's: who interrupts another one leaves `depth` as it was. */
+/* Used by the owning CPU only. An interrupt leaves `depth` as it was. */
 struct memory {
 	unsigned int depth;	/* pieces in use */
 	void *bytes;		/* LEVELS pieces, NULL = none */
@@ -68,7 +68,7 @@ void kbarman_callchain_free(void)
 	}
 }
 
-/* NULL: no memory, or more levels than there can be. */
+/* Returns NULL if there is no memory, or if writers nest deeper than LEVELS. */
 static struct kbarman_callchain *get_piece(void)
 {
 	struct memory *mine = this_cpu_ptr(&memory);
@@ -77,7 +77,9 @@ static struct kbarman_callchain *get_piece(void)
 
 	if (unlikely(depth >= LEVELS || !mine->bytes))
 		return NULL;
-	/* Who comes in before this takes the same piece, and is done with it by then. */
+	/*
+	 * An interrupt before this store uses the same piece, and gives it back before it returns.
+	 */
 	WRITE_ONCE(mine->depth, depth + 1);
 	barrier();
 	chain = mine->bytes + depth * piece_bytes();
@@ -110,7 +112,10 @@ bool kbarman_frames_add(struct kbarman_frames *frames, unsigned long address)
 	return true;
 }
 
-/* The frame at @address of the user's stack: that of the next one, 0 = it was the last. */
+/*
+ * Read the frame record at @address of the user's stack. Returns the address of the next record, or
+ * 0 if this is the last one or can't be read.
+ */
 static unsigned long read_frame(unsigned long address, unsigned int word,
 				unsigned long *return_address)
 {
@@ -147,20 +152,24 @@ static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
 		return_address = 0;
 		next = read_frame(frame, place.word, &return_address);
 		return_address = kbarman_plain_address(return_address);
-		/* What can't be the user's code ends it: it could pass for the kernel's. Not
-		 * access_ok(), which warns of interrupts. */
+		/*
+		 * An address outside of user space ends the chain: readers could take it for a
+		 * kernel address. access_ok() is not used, because it warns in interrupts.
+		 */
 		if (!return_address || return_address >= TASK_SIZE_MAX ||
 		    !kbarman_frames_add(frames, return_address))
 			return;
 	}
 }
 
-/* What the registers were as the current task left its user's code; NULL: it has none. */
+/*
+ * The registers with which the current task left its user code. NULL if the task has no user code.
+ */
 static struct pt_regs *user_regs(struct pt_regs *regs)
 {
 	if (regs && user_mode(regs))
 		return regs;
-	/* The task may be about to write other flags of its own. */
+	/* The task may be changing other bits of its flags. */
 	return current->mm && !(data_race(current->flags) & PF_KTHREAD) ? task_pt_regs(current) :
 		NULL;
 }
@@ -183,7 +192,10 @@ static struct kbarman_callchain *gather(struct pt_regs *regs, const void *iterat
 	chain->head.nr_kernel = frames.nr;
 	regs = user_regs(regs);
 	if (wanted & KBARMAN_CONFIGURE_CHAIN_USER && regs && kbarman_user_is_here()) {
-		/* First, so that no row is stamped later than the record it is for. */
+		/*
+		 * Before the record is made, so that no mapping row is stamped later than its
+		 * record.
+		 */
 		kbarman_maps_sampled();
 		frames.skip = false;
 		add_user_frames(&frames, regs);

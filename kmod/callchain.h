@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Call chains of the current task, for samples and task switches. They are gathered
- * before a place in the ring is reserved, into memory of the CPU's own: one piece for
- * each level at which writers nest, so a probe allocates nothing and waits for nobody.
+ * Call chains of the current task, for samples and task switches. A chain is gathered before space
+ * in the ring is reserved. Each CPU has memory for one chain at each level at which writers can
+ * nest, so a probe allocates nothing and waits for nothing.
  *
- * Frames of the user's code are followed by their frame pointers, those of the kernel
- * as the architecture can (callchain_x86.c, callchain_arm64.c, callchain_other.c).
+ * Frames of user code are followed by frame pointers. Frames of the kernel are found as the
+ * architecture allows (callchain_x86.c, callchain_arm64.c, callchain_other.c).
  *
- * Context of all but allocate and free: preemption off, any level up to NMI.
+ * Context of all functions but allocate and free: preemption off, any level up to NMI.
  */
 #ifndef KBARMAN_CALLCHAIN_H
 #define KBARMAN_CALLCHAIN_H
@@ -22,7 +22,7 @@
 
 struct pt_regs;
 
-/* As it stands in a record, with room for max_stack addresses. */
+/* The chain as a record has it, with room for max_stack addresses. */
 struct kbarman_callchain {
 	struct bm_kbarman_callchain head;
 	bm_uintptr addresses[];
@@ -34,74 +34,75 @@ static inline unsigned long kbarman_callchain_bytes(const struct kbarman_callcha
 }
 
 /*
- * Memory for chains of at most @max_stack addresses on the CPUs of @cpus; @flags: which
- * of KBARMAN_CONFIGURE_CHAIN they consist of. 0 or -ENOMEM; either way
- * kbarman_callchain_free() follows. Context: task; no chain is being gathered.
+ * Allocate memory for chains of at most @max_stack addresses on the CPUs of @cpus. @flags are the
+ * KBARMAN_CONFIGURE_CHAIN_* of which the chains consist. 0 or -ENOMEM; after either,
+ * kbarman_callchain_free() must be called. Context: task; no chain is being gathered.
  */
 int kbarman_callchain_allocate(const struct cpumask *cpus, u32 flags, u32 max_stack);
 void kbarman_callchain_free(void);
 
 /*
- * The chain from @regs on, or NULL if there is none. kbarman_callchain_put() gives it
- * back, in the reverse order of getting.
+ * The chain from @regs on, or NULL if there is none. Chains are given back by
+ * kbarman_callchain_put(), the last one first.
  */
 struct kbarman_callchain *kbarman_callchain_sample(struct pt_regs *regs);
 
 /*
- * The chain from the caller of the probe on: frames of this module, and of @iterator,
- * the function that calls the probes of a tracepoint, are left out.
+ * The chain from the caller of the probe on. Leaves out frames of this module and of @iterator, the
+ * function that calls the probes of a tracepoint.
  */
 struct kbarman_callchain *kbarman_callchain_here(const void *iterator);
 
-void kbarman_callchain_put(struct kbarman_callchain *chain);	/* NULL is fine */
+void kbarman_callchain_put(struct kbarman_callchain *chain);	/* NULL is allowed */
 
-/* ---- what an architecture knows ---- */
+/* ---- per architecture ---- */
 
-/* KBARMAN_FEATURE_CHAIN_*: what can be had. */
+/* KBARMAN_FEATURE_CHAIN_* of this architecture. */
 extern const u32 kbarman_callchain_features;
 
 /*
- * A function that makes no frame is a small one: as far behind its first instruction as
- * this at most is it taken for one.
+ * A function without a frame is assumed to be small: the PC is less than this many bytes behind the
+ * function's first instruction.
  */
 #define KBARMAN_LEAF_BYTES	2048
 
 struct kbarman_frames {
 	bm_uintptr *addresses;
 	unsigned int nr, max;
-	bool skip;		/* those that kbarman_callchain_here() leaves out */
+	bool skip;		/* skip frames that kbarman_callchain_here() leaves out */
 	unsigned long iterator;
 };
 
-/* The next frame's @address. False: no more. */
+/* Add the @address of the next frame. False if there is no room. */
 bool kbarman_frames_add(struct kbarman_frames *frames, unsigned long address);
 
-/* Frames of the kernel: the one that @regs were taken in, or else the caller's, and up. */
+/* Add the kernel frames, innermost first: from @regs on, or from the caller on if @regs is NULL. */
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs);
 
-/* Where a task is in its user's code. */
+/* Where a task is in its user code. */
 struct kbarman_user_place {
 	unsigned long pc;
-	unsigned long caller;	/* where it will return to, if that stands in no frame;
-				 * else 0 */
-	unsigned long frame;	/* address of the innermost frame: that of the next one
-				 * and a return address, both of @word bytes; 0 = none */
+	unsigned long caller;	/* return address that is not in a frame yet or any more; 0 =
+				 * none */
+	unsigned long frame;	/* address of the innermost frame record, 0 = none. A record has two
+				 * words of @word bytes: the address of the next record, and a
+				 * return address */
 	unsigned int word;
 };
 
 void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs);
 
-/* The user's memory that is mapped now is the current task's. */
+/* True if the user memory that is mapped now belongs to the current task. */
 bool kbarman_user_is_here(void);
 
-/* A return address as it is without the signature that some machines put into it. */
+/* @address without a pointer authentication code. */
 unsigned long kbarman_plain_address(unsigned long address);
 
 /*
- * Read what @to points to of the current task's memory at @from.
+ * Read *@to from address @from of the current task's memory. True if all bytes were read.
  *
- * Not copy_from_user_nofault(): before 6.4 the hardening of usercopy looks at where the
- * bytes go to, and takes a lock for that. It leaves constant sizes alone.
+ * copy_from_user_nofault() can't be used: before 6.4, hardened usercopy takes a lock to check the
+ * destination. Copies of constant size are not checked.
  */
 #define kbarman_read_user(to, from)							\
 ({											\
@@ -109,11 +110,11 @@ unsigned long kbarman_plain_address(unsigned long address);
 	typeof(to) __to = (to);								\
 	bool __read;									\
 											\
-	/* An interrupt takes its count back before its task goes on. */			\
+	/* An interrupt leaves the count as it was. */					\
 	data_race((pagefault_disable(), 0));						\
 	__read = access_ok(__from, sizeof(*__to)) &&					\
 		 !__copy_from_user_inatomic(__to, __from, sizeof(*__to));		\
-	/* Here it does: the task finds what it had. */					\
+	/* As above. */									\
 	data_race((pagefault_enable(), 0));						\
 	__read;										\
 })

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Call chains on arm64: x29 leads from frame record to frame record, in the kernel as in
- * user code; the kernel's end with one that is zero, or where they leave the task's stack and
- * the interrupts'. Where 32-bit code keeps its frames is for nobody to know: of that there are
+ * Call chains on arm64. x29 points to a frame record, which points to the next one, in the kernel
+ * and in user code. A kernel chain ends with a record of zeros, or where it leaves the stacks of
+ * the task and of interrupts. 32-bit code has no fixed place for frames, so its chains have only
  * the program counter and the link register.
  */
 #include <linux/align.h>
@@ -37,7 +37,7 @@ const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEAT
 #define INSN_ADD_STACK		0x910003ff	/* add sp, sp, #imm */
 #define INSN_ADD_MASK		0xffc003ff
 
-/* xpaclri, which is a nop where there is no pointer authentication. */
+/* xpaclri, which is a nop on CPUs without pointer authentication. */
 unsigned long kbarman_plain_address(unsigned long address)
 {
 	register unsigned long link asm("x30") = address;
@@ -47,8 +47,9 @@ unsigned long kbarman_plain_address(unsigned long address)
 }
 
 /*
- * Of the interrupts' stack that @sp is on: where it lies is not for modules to know, but it is as
- * large as a task's, and aligned as that one if it is made in the same way.
+ * The end of the interrupt stack that @sp is on. The kernel does not export the address of this
+ * stack. The stack is as large as a task's stack, and has the same alignment if it is allocated in
+ * the same way.
  */
 static unsigned long stack_end(unsigned long sp)
 {
@@ -79,8 +80,8 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 }
 
 /*
- * A pseudo-NMI may find the current task's successor's tables loaded already; unless
- * user memory is mapped at each access only, and then it is the current task's.
+ * In a pseudo-NMI, the page tables of the next task may already be loaded. If the kernel maps user
+ * memory for each access only (software PAN), the mapped memory is always that of the current task.
  */
 bool kbarman_user_is_here(void)
 {
@@ -98,7 +99,7 @@ static bool makes_frame(u32 insn)
 	       (insn & INSN_STP_MASK) == INSN_STP_FRAME_PRE;
 }
 
-/* Before a function has made its frame, and after it has undone it. */
+/* True before a function has made its frame, and after it has removed its frame. */
 static bool is_at_edge(u32 insn, u32 next)
 {
 	switch (insn) {
@@ -118,7 +119,7 @@ static bool is_at_edge(u32 insn, u32 next)
 	return false;
 }
 
-/* In front of @address is a call of the small function that @pc is in. */
+/* True if the instruction before @address calls the small function that @pc is in. */
 static bool is_behind_call_of(unsigned long address, unsigned long pc)
 {
 	u32 insn;
@@ -131,9 +132,9 @@ static bool is_behind_call_of(unsigned long address, unsigned long pc)
 }
 
 /*
- * The link register says where a function returns to, at its edges; and all through one
- * that calls none and makes no frame. In one that has a frame it may say yet what stands
- * there, too.
+ * True if the link register has a return address that is in no frame record. It has one at the
+ * edges of a function, and everywhere in a function that makes neither calls nor a frame. In a
+ * function with a frame, the link register may still have the same address as the frame record.
  */
 static bool returns_by_link(const struct pt_regs *regs)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Call chains elsewhere: the kernel's, as stack_trace_save() finds them. User code there
- * has no frame pointers that one could rely on.
+ * Call chains on other architectures: kernel frames only, from stack_trace_save(). User code there
+ * has no reliable frame pointers.
  */
 #include <linux/hardirq.h>
 #include <linux/minmax.h>
@@ -10,18 +10,18 @@
 
 #include "callchain.h"
 
-#define OWN_FRAMES	24	/* of the interrupt and its handler, at most */
+#define OWN_FRAMES	24	/* most frames of an interrupt and its handler */
 
 #ifdef CONFIG_STACKTRACE
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_KERNEL;
 
-/* It begins here; the frame that @regs were taken in is further up. */
+/* stack_trace_save() begins with this function. The frames before the one of @regs are skipped. */
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	unsigned long addresses[OWN_FRAMES + 40];
 	unsigned int nr, i = 0;
 
-	/* Unwinders of these machines may take locks. */
+	/* The unwinders of these architectures may take locks. */
 	if (in_nmi())
 		return;
 	nr = stack_trace_save(addresses, ARRAY_SIZE(addresses), 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Call chains on x86: the kernel's own unwinder, and %rbp. */
+/* Call chains on x86: the kernel's unwinder for kernel frames, %rbp for user frames. */
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
@@ -12,7 +12,7 @@
 
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
 
-/* Registers that the machine has saved, not those that a software event makes up. */
+/* True if the machine saved these registers. Software events make up theirs. */
 static bool are_real(const struct pt_regs *regs)
 {
 	return regs->flags & X86_EFLAGS_FIXED;
@@ -40,8 +40,8 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 }
 
 /*
- * An NMI may find the current task's successor's memory mapped already, or none.
- * In words of the hardware, as nmi_uaccess_okay() is not for modules.
+ * In an NMI, the memory of the next task may already be mapped, or none. This compares CR3 itself,
+ * because nmi_uaccess_okay() can't be called from modules.
  */
 bool kbarman_user_is_here(void)
 {
@@ -50,7 +50,9 @@ bool kbarman_user_is_here(void)
 
 #define CALL_BYTES	6
 
-/* A call instruction may end with @code: of rel32, *reg, or *mem and 0, 1 or 4 bytes. */
+/*
+ * True if @code can end with a call: of rel32, *reg, or *mem with 0, 1 or 4 bytes of displacement.
+ */
 static bool is_call(const u8 code[CALL_BYTES])
 {
 	return code[1] == 0xe8 || code[4] == 0xff || code[3] == 0xff || code[2] == 0xff ||
@@ -65,7 +67,7 @@ static s32 rel32(const u8 *code)
 	return value;
 }
 
-/* It is one that calls, from in front of @address, the small function that @pc is in. */
+/* True if @code, which ends at @address, ends with a call of the small function that @pc is in. */
 static bool is_call_of(const u8 code[CALL_BYTES], unsigned long address, unsigned long pc)
 {
 	return code[1] == 0xe8 &&
@@ -83,10 +85,13 @@ static unsigned long read_word(unsigned long address, unsigned int word)
 }
 
 /*
- * Before a function has made its frame, and after it has undone it, where it returns to
- * is on top of the stack: at endbr, push %rbp and ret; or below %rbp, at mov %rsp,%rbp. It
- * is on top, too, all through a function that calls none and makes no frame; and so that
- * nothing else is taken for it, what stands in front of it must be a call of that function.
+ * Returns the return address if it is in no frame record, else 0.
+ *
+ * Before a function has made its frame, and after it has removed its frame, the return address is
+ * on top of the stack: at endbr, push %rbp and ret. At mov %rsp,%rbp it is one word above the top,
+ * behind the saved %rbp. It is on top of the stack everywhere in a function that makes neither
+ * calls nor a frame. Any other word could look like a return address there, so a call of that very
+ * function must precede the address.
  */
 static unsigned long caller_without_frame(const struct kbarman_user_place *place,
 					  unsigned long stack)
@@ -109,7 +114,10 @@ static unsigned long caller_without_frame(const struct kbarman_user_place *place
 	caller = read_word(stack, place->word);
 	if (!caller || !kbarman_read_user(&call, caller - CALL_BYTES))
 		return 0;
-	/* Code without frame pointers uses instructions as at the edges elsewhere, too. */
+	/*
+	 * Code without frame pointers uses the instructions of the edges elsewhere, too. So at an
+	 * edge some call must precede the address.
+	 */
 	if (at_edge ? is_call(call) : is_call_of(call, caller, place->pc))
 		return caller;
 	return 0;

@@ -5,8 +5,9 @@
 #define MULTIPLIER_MAX	((1U << 20) - 1)
 
 /*
- * Without these bits the rate may change with the CPU's, the counter stop when the CPU
- * idles, or the virtual machine move: the kernel finds out when it happens.
+ * On a CPU without these bits, the TSC's rate may change with the CPU's frequency, the TSC may stop
+ * when the CPU idles, or the move of a virtual machine may change it. Linux notices this only
+ * afterwards.
  */
 #if defined(CONFIG_X86)
 #define SAYS_INVARIANT	(boot_cpu_has(X86_FEATURE_CONSTANT_TSC) && \
@@ -21,8 +22,8 @@ bool kbarman_clock_raw __read_mostly;
 
 static bool counts __read_mostly;
 
-/* Written while there is one CPU, with interrupts off. */
-static u64 missing;		/* that the counter lacks since it began anew */
+/* Written with one CPU online and interrupts off. */
+static u64 missing;		/* ticks to add to the counter, because it restarted in a suspend */
 static u64 fell_asleep;
 
 void __init kbarman_clock_init(void)
@@ -86,7 +87,10 @@ u64 kbarman_clock_hz(void)
 	return NSEC_PER_SEC;
 }
 
-/* @now of the system's clocks in the middle of the shortest of some tries in ticks. */
+/*
+ * Read the clock @now between two reads of the ticks. Of some tries, the one with the fewest ticks
+ * is used. Returns the ticks in the middle between its two reads, and stores the reading in *@ns.
+ */
 static u64 bracket(u64 (*now)(void), u64 *ns)
 {
 	u64 best = U64_MAX, middle = 0;
@@ -116,7 +120,7 @@ void kbarman_clock_read(struct kbarman_clock_pair *pair)
 	u64 ticks;
 
 	pair->timestamp = bracket(ktime_get_raw_ns, &pair->raw_ns);
-	/* The other two a moment later, brought back to the first one's. */
+	/* The other two clocks are read a moment later; subtract that moment. */
 	ticks = bracket(ktime_get_ns, &pair->monotonic_ns) - pair->timestamp;
 	pair->monotonic_ns -= mul_u64_u64_div_u64(ticks, NSEC_PER_SEC, hz);
 	ticks = bracket(ktime_get_real_ns, &pair->realtime_ns) - pair->timestamp;
@@ -124,8 +128,8 @@ void kbarman_clock_read(struct kbarman_clock_pair *pair)
 }
 
 /*
- * The fraction nearest to numerator / denominator, above 0, of those with a numerator up
- * to @limit: a convergent of the continued fraction, or one between two of them.
+ * The fraction nearest to numerator / denominator and above 0 whose numerator is at most @limit. It
+ * is a convergent of the continued fraction, or lies between two convergents.
  */
 static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multiplier, u64 *divisor)
 {
@@ -136,7 +140,7 @@ static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multipli
 		u64 most = n1 ? div64_u64(limit - n0, n1) : U64_MAX;
 		u64 part = min(quotient, most);
 
-		/* Up to half of the quotient the last convergent is nearer. */
+		/* With no more than half of the quotient, the last convergent is nearer. */
 		if (part < quotient && part <= quotient / 2 && d1)
 			break;
 		swap(n0, n1);
@@ -153,8 +157,8 @@ static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multipli
 }
 
 /*
- * How many ticks took how many nanoseconds while the machine was awake; false: the pairs
- * don't say, and *@ticks and *@ns are as they were.
+ * The numbers of ticks and of ns that passed while the machine was awake. Returns false and leaves
+ * *@ticks and *@ns alone if the pairs do not allow a measurement.
  */
 static bool measure(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
 		    const struct kbarman_clock_sleep *asleep, u64 *ticks, u64 *ns)
@@ -165,7 +169,9 @@ static bool measure(const struct kbarman_clock_pair *from, const struct kbarman_
 
 	if (to->timestamp <= from->timestamp || to->raw_ns <= from->raw_ns || !awake || !took)
 		return false;
-	/* Further off than one part in 16 is no drift: the session was too short. */
+	/*
+	 * An error of more than one part in 16 is no drift: the session was too short to measure.
+	 */
 	nominal = mul_u64_u64_div_u64(awake, NSEC_PER_SEC, kbarman_clock_hz());
 	off = took > nominal ? took - nominal : nominal - took;
 	if (off > nominal / 16)

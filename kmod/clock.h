@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The clock of the timestamps: the machine's counter as it is where it counts at
- * one rate on all CPUs, else CLOCK_MONOTONIC. It is made nanoseconds of
- * CLOCK_MONOTONIC_RAW after the fact, from pairs of both taken at start and stop:
- * the probe does no arithmetic.
+ * The clock of the timestamps. This is the machine's counter, if the counter has the same rate on
+ * all CPUs, else CLOCK_MONOTONIC. Probes store its ticks without arithmetic. Ticks are converted to
+ * ns of CLOCK_MONOTONIC_RAW later, by pairs of readings of both clocks that are taken at start and
+ * stop.
  */
 #ifndef KBARMAN_CLOCK_H
 #define KBARMAN_CLOCK_H
@@ -11,46 +11,54 @@
 #include "clock_env.h"
 #include "uapi/kbarman.h"
 
-/* The counter is the clock as it is. */
+/* The clock is the counter without a correction. */
 extern bool kbarman_clock_raw;
 
-/* Ticks where it is not. Context: any, NMI included. */
+/* kbarman_clock() for all other cases. Context: any, NMI included. */
 u64 kbarman_clock_called(void);
 
-/* Ticks now. Context: any, NMI included. */
+/* The time now, in ticks. Context: any, NMI included. */
 static __always_inline u64 kbarman_clock(void)
 {
 	return likely(kbarman_clock_raw) ? KBARMAN_COUNTER() : kbarman_clock_called();
 }
 
-/* Choose the clock. */
+/* Choose the clock. Context: module init. */
 void kbarman_clock_init(void);
 
-/* Choose it anew, by what is known of the counter now. Context: task; nobody records. */
+/*
+ * Choose the clock again, by what Linux knows of the counter now. Context: task, no session runs;
+ * module init, or session's lock held.
+ */
 void kbarman_clock_choose(void);
 
-/* Ticks are the counter's, and it turned out since that it can't be trusted. Context: any. */
+/*
+ * True if ticks are those of the counter, and Linux has found since that the counter can't be
+ * trusted.
+ * Context: any.
+ */
 bool kbarman_clock_is_unsteady(void);
 
-/* Ticks are the counter's, not CLOCK_MONOTONIC's. */
+/* True if ticks are those of the counter, not of CLOCK_MONOTONIC. */
 bool kbarman_clock_counts(void);
 
 /*
- * Before and after a sleep in which the counter may begin anew, as TSCs do that lose their
- * power: time goes on from where it was. Context: one CPU is there, interrupts are off.
+ * Called before and after a suspend in which the counter may restart, as a TSC does that loses its
+ * power. Timestamps go on from the value before the suspend. Context: one CPU online, interrupts
+ * off.
  */
 void kbarman_clock_suspend(void);
 void kbarman_clock_resume(void);
 
-/* Its nominal rate. */
+/* The nominal rate, in ticks per second. */
 u64 kbarman_clock_hz(void);
 
-/* Read all clocks at, as near as can be, one moment. Context: task. */
+/* Read all clocks at the same moment, as nearly as possible. Context: task. */
 void kbarman_clock_read(struct kbarman_clock_pair *pair);
 
 /*
- * How far the clocks went, altogether, while the machine was suspended:
- * CLOCK_MONOTONIC_RAW stands still then, a counter may go on.
+ * How far the clocks advanced while the machine was suspended, in all suspends together.
+ * CLOCK_MONOTONIC_RAW stands still during a suspend, a counter may go on.
  */
 struct kbarman_clock_sleep {
 	u64 ticks;
@@ -58,15 +66,15 @@ struct kbarman_clock_sleep {
 };
 
 /*
- * The fraction that makes ticks nanoseconds: by the nominal rate if @to is NULL,
- * else such that @from and @to fit, but for what was @asleep between them. The product
- * of the multiplier and all ticks between them fits into 64 bits, for readers that have
- * no more; a multiplier below 2^20 is good in any case, which is so for an hour.
+ * The fraction that converts ticks to ns. If @to is NULL, this is the nominal rate. Otherwise it is
+ * the rate between @from and @to, without the time @asleep. The multiplier times all ticks between
+ * @from and @to fits into 64 bits, for readers without wider arithmetic. The multiplier may always
+ * be as large as 2^20 - 1, because the product then fits for about an hour or more.
  */
 void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
 		       const struct kbarman_clock_sleep *asleep, u64 *multiplier, u64 *divisor);
 
-/* Nanoseconds that the ticks went on between the pairs while CLOCK_MONOTONIC_RAW stood still. */
+/* Nanoseconds that the ticks advanced between the pairs while CLOCK_MONOTONIC_RAW stood still. */
 u64 kbarman_clock_slept(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
 			const struct kbarman_clock_sleep *asleep);
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that clock.c knows of its surroundings: the machine's counter and the system's
- * clocks. User space compiles the very same file with a header of its own in this
- * one's place.
+ * All that clock.c uses of the kernel: the machine's counter and the system's clocks. A test
+ * compiles clock.c in user space with another header of this name.
  */
 #ifndef KBARMAN_CLOCK_ENV_H
 #define KBARMAN_CLOCK_ENV_H
@@ -32,7 +31,7 @@
 #define KBARMAN_COUNTER()	ktime_get_mono_fast_ns()
 #endif
 
-/* What Linux knows by now: its watchdog compares a TSC with other clocks all the time. */
+/* What Linux knows now. Its watchdog compares the TSC with other clocks all the time. */
 #if defined(CONFIG_X86)
 #define KBARMAN_COUNTER_IS_STEADY()	(!check_tsc_unstable())
 #else

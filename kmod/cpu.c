@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * What a core says of itself. Only the core can tell, so it is asked where it is.
- * The fields are Arm's; other machines put what comes nearest there.
+ * Identification of a core. A core can read only its own identification, so this runs on that core.
+ * The fields are Arm's; other architectures fill in their nearest equivalents.
  */
 #include <linux/smp.h>
 #include <linux/topology.h>
@@ -35,13 +35,13 @@ static void identify(void *to)
 
 	cpuid(1, &eax, &ebx, &ecx, &edx);
 	settings->midr = eax;
-	settings->mpidr = ebx >> 24;	/* the 8 bits of the APIC id that always are */
+	settings->mpidr = ebx >> 24;	/* 8 bits of the APIC id, which every CPU has */
 	settings->cluster_id = topology_physical_package_id(smp_processor_id());
 	if (cpuid_eax(0) < CPUID_TOPOLOGY)
 		return;
 	cpuid_count(CPUID_TOPOLOGY, 0, &eax, &ebx, &ecx, &edx);
 	if (ebx)
-		settings->mpidr = edx;	/* all 32 */
+		settings->mpidr = edx;	/* all 32 bits */
 }
 #elif defined(CONFIG_S390)
 #include <asm/processor.h>
@@ -52,7 +52,7 @@ static void identify(void *to)
 	struct cpuid id;
 
 	get_cpu_id(&id);
-	settings->midr = id.machine;	/* the type of the machine: 0x8561 is a z15 */
+	settings->midr = id.machine;	/* machine type: 0x8561 is a z15 */
 	settings->mpidr = stap();
 	settings->cluster_id = topology_physical_package_id(smp_processor_id());
 }

@@ -5,9 +5,8 @@
 #include "uapi/barman_v2.h"
 
 /*
- * Fill in what kind of core @cpu is and where in the machine: midr, mpidr and
- * cluster_id; 0 where the architecture or an offline CPU has no answer.
- * Context: task.
+ * Fill in midr, mpidr and cluster_id: the kind of core that @cpu is, and its place in the machine.
+ * A field is 0 if the architecture does not have it or @cpu is offline. Context: task.
  */
 void kbarman_cpu_identify(int cpu, struct bm_protocol_header_pmu_settings *settings);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Init and exit: the module's table of contents. */
+/* Init and exit of the module. */
 #include <linux/module.h>
 
 #include "chardev.h"

@@ -1,25 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Where a chain of frame records may lead: up the stack that it begins on, and from an
- * interrupt's stack once to that of the task. A register that holds something else for a moment,
- * or memory that somebody wrote to, ends the chain, and leads nowhere. Pure.
+ * Where the frame records of a kernel call chain may be. A chain leads up the stack on which it
+ * begins, and from an interrupt's stack once to the task's stack. A register may hold another value
+ * for a moment, and memory may be overwritten. Such a value ends the chain, and its target is not
+ * read. Pure code.
  */
 #ifndef KBARMAN_STACK_H
 #define KBARMAN_STACK_H
 
-/* Nothing below @low is looked at any more, nor anything from @high on. */
+/* Records in [low, high) may be read. */
 struct kbarman_stack {
 	unsigned long low, high;
 };
 
 struct kbarman_stacks {
 	struct kbarman_stack now;
-	struct kbarman_stack task;	/* empty once the chain is there */
+	struct kbarman_stack task;	/* empty once the chain has reached it */
 };
 
 /*
- * For a chain that begins above the stack pointer @sp; @task: all of the task's stack. @end: of the
- * stack that @sp is on, if that is another one.
+ * For a chain that begins above the stack pointer @sp. @task is the whole stack of the task. @end
+ * is the end of the stack of @sp, if that is not the task's stack.
  */
 static inline struct kbarman_stacks kbarman_stacks_from(unsigned long sp, unsigned long end,
 							struct kbarman_stack task)
@@ -39,7 +40,10 @@ static inline bool kbarman_stack_holds(const struct kbarman_stack *stack, unsign
 	       stack->high - frame >= 2 * sizeof(long);
 }
 
-/* The record of two words at @frame may be read as the next one. */
+/*
+ * True if the record of two words at @frame may be read as the next one. Then only records above
+ * this one may follow.
+ */
 static inline bool kbarman_stacks_lead_to(struct kbarman_stacks *stacks, unsigned long frame)
 {
 	if (frame % sizeof(long))

@@ -9,11 +9,12 @@
 #include "suspend.h"
 
 /*
- * From before tasks are frozen until after they run again: a session may start in that
- * time, or stop. Under the session's lock.
+ * True from before tasks are frozen until after they run again. A session may start or stop in that
+ * time. Protected by the session's lock.
  */
 static bool suspending;
-static struct kbarman_clock_pair before;	/* or the start of the session, if that is later */
+static struct kbarman_clock_pair before;	/* clocks when the suspend began, or when the
+						 * session started if that was later */
 
 static void add_sleep(struct kbarman_session *session, const struct kbarman_clock_pair *after)
 {
@@ -65,8 +66,8 @@ static struct notifier_block notifier = {
 };
 
 /*
- * The last thing before the machine sleeps deeply, and the first one behind it: no record is
- * made in between. Suspend to idle stops no counter, and does not come here.
+ * The last call before a deep suspend, and the first call after it: no record is made in between.
+ * Suspend to idle stops no counter, and does not make these calls.
  */
 static int before_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
 {

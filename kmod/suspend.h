@@ -1,16 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The machine sleeps while a session runs, for seconds or for a night: suspend to idle or
- * to memory, hibernation. What is recorded goes on behind it as if nothing had been, CPUs
- * are followed as in any hotplug; but of the clocks some stood still, and what they say
- * together has to do without that time.
+ * Suspends of the machine during a session: to idle, to memory, or to disk. The session records
+ * again after the suspend, and CPUs are followed as in any hotplug. Some clocks stand still during
+ * a suspend, so the time of the suspend is left out when clocks are compared.
  */
 #ifndef KBARMAN_SUSPEND_H
 #define KBARMAN_SUSPEND_H
 
 struct kbarman_session;
 
-/* The session has started; it has stopped: both clock pairs are taken. Under its lock. */
+/*
+ * The session has started, and session->started is set; the session has stopped, and
+ * session->stopped is set. Context: task, session's lock held.
+ */
 void kbarman_suspend_session_starts(struct kbarman_session *session);
 void kbarman_suspend_session_stops(struct kbarman_session *session);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who pays for what a task does: see shares.h for tables, source_marker.c for marks.
+ * The user who is charged for what a task does: see shares.h for tables, source_marker.c for marks.
  */
 #ifndef KBARMAN_USERS_H
 #define KBARMAN_USERS_H
@@ -12,9 +12,10 @@
 #include "shares.h"
 
 /*
- * The user by number: KBARMAN_USER_ROOT, or somebody else. Who has made a user namespace can
- * have many user ids in it, so those all are of whoever made the first one; root's own are
- * told apart by who is root in there. Context: any; @cred is held, or RCU.
+ * The number of the user: KBARMAN_USER_ROOT, or a user id. A user can create a user namespace and
+ * have many user ids in it. So all ids in a namespace are charged to the creator of the outermost
+ * namespace around it, below the initial one. Namespaces that root created are charged to the user
+ * id that is root inside. Context: any; @cred is held, or RCU.
  */
 static inline u32 kbarman_user_of(const struct cred *cred)
 {
@@ -25,7 +26,7 @@ static inline u32 kbarman_user_of(const struct cred *cred)
 		while (space->parent != &init_user_ns)
 			space = space->parent;
 		user = uid_eq(space->owner, GLOBAL_ROOT_UID) ? make_kuid(space, 0) : space->owner;
-		/* A container that nobody is root in, or the machine's root is. */
+		/* The namespace has no root, or its root is the machine's root. */
 		if (!uid_valid(user) || uid_eq(user, GLOBAL_ROOT_UID))
 			user = cred->uid;
 	}

@@ -16,7 +16,9 @@ DEFINE_IRQ_WORK(kbarman_wake_work, wake_pollers);
 void kbarman_wake_arm(struct file *file, struct poll_table_struct *wait)
 {
 	poll_wait(file, &pollers, wait);
-	/* Armed before the caller reads the offsets: pairs with kbarman_wake(). */
+	/*
+	 * Set the flag before the caller reads the offsets. Pairs with smp_mb() in kbarman_wake().
+	 */
 	smp_store_mb(kbarman_wake_armed, 1);
 }
 

@@ -4,15 +4,15 @@
 
 #include <linux/ptrace.h>
 
-/* Of a function that a kprobe is at the beginning of: argument @n, one of the first four. */
+/* Argument @n, 0 to 3, of a function. A kprobe at the function's first instruction got @regs. */
 #if defined(CONFIG_S390)
-/* Has regs_get_kernel_argument(), but it calls what modules may not. */
+/* s390's regs_get_kernel_argument() calls a function that is not exported to modules. */
 #define kbarman_argument(regs, n)	((regs)->gprs[2 + (n)])
 #elif defined(CONFIG_ARM)
 #define kbarman_argument(regs, n)	((regs)->uregs[n])
 #elif defined(KBARMAN_HAVE_KERNEL_ARGUMENT)
 #define kbarman_argument(regs, n)	regs_get_kernel_argument(regs, n)
 #endif
-/* Else not defined: what needs it must do without. */
+/* Not defined on other architectures. Code that needs it must check. */
 
 #endif /* KBARMAN_COMPAT_ARGUMENT_H */

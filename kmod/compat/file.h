@@ -4,7 +4,7 @@
 
 #include <linux/fs.h>
 
-/* The path of what a user mapped, not of the file below that backs it. */
+/* The path that a user mapped, not the path of the file that backs it (overlayfs). */
 static inline const struct path *kbarman_file_path(struct file *file)
 {
 #ifdef KBARMAN_HAVE_FILE_USER_PATH
@@ -14,7 +14,7 @@ static inline const struct path *kbarman_file_path(struct file *file)
 #endif
 }
 
-/* The inode that /proc/PID/maps has for it. */
+/* The inode that /proc/PID/maps shows. */
 static inline const struct inode *kbarman_file_inode(struct file *file)
 {
 #ifdef KBARMAN_HAVE_FILE_USER_PATH

@@ -4,7 +4,7 @@
 
 #include <linux/module.h>
 
-/* Where the code of @module is that stays after its init. */
+/* Start and length of the code of @module that stays after its init. */
 static inline unsigned long kbarman_module_text(const struct module *module, unsigned long *length)
 {
 #ifdef KBARMAN_HAVE_MODULE_MEMORY

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* 6.16 told sched_process_exit whether the thread is the last one of its group. */
+/* 6.16 added an argument to sched_process_exit: whether the thread is the last one of its group. */
 #include <linux/mm_types.h>
 #include <trace/events/sched.h>
 

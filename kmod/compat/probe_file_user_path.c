@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* 6.8 (def3ae83da02) parted the path that a user sees from that of a backing file. */
+/* 6.8 (def3ae83da02) separated the path that a user sees from the path of a backing file. */
 #include <linux/fs.h>
 
 const struct path *compat(struct file *file);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* 6.7 (077c212f0344) took the time of an inode's change behind functions. */
+/* 6.7 (077c212f0344) added functions that read and set the times of an inode. */
 #include <linux/fs.h>
 
 struct timespec64 compat(const struct inode *inode);

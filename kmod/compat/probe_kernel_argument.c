@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* Not every architecture that has kprobes says where a function's arguments are. */
+/* Some architectures with kprobes do not have regs_get_kernel_argument(). */
 #include <linux/ptrace.h>
 
 unsigned long compat(struct pt_regs *regs);

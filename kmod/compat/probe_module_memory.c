@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* 6.4 (ac3b43283923) made a module's core_layout and init_layout an array by kind. */
+/* 6.4 (ac3b43283923) replaced a module's core_layout and init_layout by an array. */
 #include <linux/module.h>
 
 void *compat(struct module *module);

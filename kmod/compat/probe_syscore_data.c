@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * 6.19 gave the callbacks of the system's core an argument, and their list another struct; a
- * late 6.12 has it, too.
+ * 6.19 added an argument to the syscore callbacks and another struct to register them. A late 6.12
+ * has both, too.
  */
 #include <linux/syscore_ops.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
-/* 6.3 (bc292ab00f6c) made vma->vm_flags const and gave it functions. */
+/* 6.3 (bc292ab00f6c) made vma->vm_flags const and added functions that change it. */
 #include <linux/mm.h>
 
 void compat(struct vm_area_struct *vma);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * KBARMAN_SYSCORE(NAME, SUSPEND, RESUME) makes NAME, to be registered and unregistered:
- * callbacks, whose parameter list is (KBARMAN_SYSCORE_ARGUMENT).
+ * KBARMAN_SYSCORE(NAME, SUSPEND, RESUME) defines NAME, which kbarman_syscore_register() takes. The
+ * parameter list of the callbacks SUSPEND and RESUME is (KBARMAN_SYSCORE_ARGUMENT).
  */
 #ifndef KBARMAN_COMPAT_SYSCORE_H
 #define KBARMAN_COMPAT_SYSCORE_H
