@@ -15,7 +15,7 @@
 
 static bool trust_tsc;
 module_param(trust_tsc, bool, 0444);
-MODULE_PARM_DESC(trust_tsc, "Use a TSC that the CPU does not call invariant");
+MODULE_PARM_DESC(trust_tsc, "Use the TSC even if the CPU does not report it as invariant");
 #endif
 
 bool kbarman_clock_raw __read_mostly;

@@ -165,8 +165,7 @@ struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size
 
 	if (offset < capture->layout.header_bytes)
 		return vmalloc_to_page(capture->header + offset);
-	ring = smp_load_acquire(&capture->rings[cpu]);	/* pairs with the release in
-							 * kbarman_capture_add_ring() */
+	ring = smp_load_acquire(&capture->rings[cpu]);	/* pairs with kbarman_capture_add_ring() */
 	if (!ring || offset >= capture->layout.map_bytes)
 		return NULL;
 	return vmalloc_to_page(ring + (offset - capture->layout.header_bytes));

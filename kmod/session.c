@@ -29,7 +29,7 @@
 
 static unsigned long default_ring_bytes = 1UL << 20;
 module_param_named(ring_bytes, default_ring_bytes, ulong, 0644);
-MODULE_PARM_DESC(ring_bytes, "Ring of a CPU where a session does not say (default 1 MiB)");
+MODULE_PARM_DESC(ring_bytes, "Bytes of a CPU's ring if the session sets none (default 1 MiB)");
 
 struct kbarman_session kbarman_session = {
 	.lock = __MUTEX_INITIALIZER(kbarman_session.lock),

@@ -115,7 +115,7 @@ static void take_in(struct kbarman_session *session, int cpu)
 	if (!error)
 		cpumask_set_cpu(cpu, recording);
 	else if (cpumask_test_cpu(cpu, here))
-		pr_warn("CPU %d is online but not recorded whole (error %d)\n", cpu, error);
+		pr_warn("CPU %d is online, but not all of it is recorded (error %d)\n", cpu, error);
 }
 
 /*
