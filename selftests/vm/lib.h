@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the tests of the module share: the device's calls, a walk over the records of
- * a mapped CPU, a judge of the mapped bytes, and workloads whose switches are known.
+ * Shared code of the module's tests: the device's calls, a walk over the records of a mapped CPU, a
+ * check of the mapped bytes, and workloads whose switches are known.
  *
- * On purpose it knows of kbarman no more than the two UAPI headers say, and nothing of
- * the library in user/: what it finds wrong, any program of anybody would find wrong.
+ * This file uses only what the two UAPI headers say, and nothing of the library in user/. So each
+ * fault that it finds is one that any program could find.
  *
- * Helpers end the test by abort() where the ground that a test stands on is missing,
- * with a line that says what; what a test promises is asserted by the test itself.
+ * A helper aborts the test, with a message, if something that the test needs is missing. The test
+ * itself asserts what it promises.
  */
 #ifndef KBARMAN_VM_LIB_H
 #define KBARMAN_VM_LIB_H
@@ -34,11 +34,11 @@
 #include "uapi/barman_v2.h"
 #include "uapi/kbarman.h"
 
-/* Emulated CPUs of a host with other things to do are slow; a hang is one for long. */
+/* Emulated CPUs on a busy host are slow, so only a long wait counts as a hang. */
 #ifndef SLOWNESS
-#define SLOWNESS		1	/* more on kernels that watch over everything */
+#define SLOWNESS		1	/* larger on debug kernels */
 #endif
-/* Rounds of what shows itself in fewer as well, where they are that slow. */
+/* Rounds on slow kernels, for tests that show a fault in fewer rounds as well. */
 #define SLOWED(rounds)		((rounds) / SLOWNESS)
 #undef TEST_TIMEOUT_DEFAULT
 #define TEST_TIMEOUT_DEFAULT	(150 * SLOWNESS)
@@ -47,7 +47,8 @@
 #define KIB		1024ULL
 #define MIB		(1024 * KIB)
 
-#define FIRST_SERIES	2	/* of a program: behind those of the module */
+#define FIRST_SERIES	2	/* the first series that a program creates; the module's own come
+				 * before it */
 
 static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const char *format, ...)
 {
@@ -61,7 +62,7 @@ static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const ch
 	abort();
 }
 
-/* For SKIP() in a fixture's setup: the harness would go on to the test otherwise. */
+/* Replaces SKIP() in a fixture's setup, after which the harness would run the test all the same. */
 static inline void __attribute__((noreturn)) skip_test(void)
 {
 	_exit(255);
@@ -87,7 +88,7 @@ static inline int module_unload(void)
 	return syscall(SYS_delete_module, "kbarman", O_NONBLOCK) < 0 ? -errno : 0;
 }
 
-/* A test program finds the module loaded, whichever of them runs first. */
+/* Load the module unless another test program has loaded it. */
 static inline void module_want(void)
 {
 	if (access(KBARMAN_DEVICE, F_OK) && module_load())
@@ -145,8 +146,8 @@ static inline int stop(int fd)
 }
 
 /*
- * For the start of a test: with nobody's session there any more. Whoever was made by a
- * test that has ended may hold its descriptor for a moment yet.
+ * For the start of a test: opens the device and waits until the session has no owner. A process of
+ * an earlier test may still hold its descriptor for a moment.
  */
 static inline int device_open_free(void)
 {
@@ -241,7 +242,7 @@ static inline void write_file(const char *path, const char *text)
 	close(fd);
 }
 
-/* To be given back by write_file(). */
+/* write_file() can restore the value. */
 static inline void read_file(const char *path, char *value, size_t size)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -255,7 +256,7 @@ static inline void read_file(const char *path, char *value, size_t size)
 
 #define LAST_ID			"/proc/sys/kernel/ns_last_pid"	/* not on every kernel */
 
-/* The thread id of who is made next, unless somebody else is faster. */
+/* Make @id the id of the next thread, unless another program creates one first. */
 static inline void choose_id(pid_t id)
 {
 	char before[16];
@@ -293,7 +294,7 @@ static inline void cpu_set_online(uint32_t cpu, bool online)
 	write_file(path, online ? "1" : "0");
 }
 
-/* ---- who one is ---- */
+/* ---- capabilities ---- */
 
 #ifndef CAP_PERFMON
 #define CAP_PERFMON	38
@@ -301,7 +302,7 @@ static inline void cpu_set_online(uint32_t cpu, bool online)
 #define CAPABILITY(n)		(1ULL << (n))
 #define ALL_CAPABILITIES	(2 * CAPABILITY(last_capability()) - 1)
 
-/* Of those that this kernel has; more would be refused. */
+/* The last capability that this kernel has. capset() refuses higher ones. */
 static inline unsigned int last_capability(void)
 {
 	char number[16];
@@ -310,7 +311,7 @@ static inline unsigned int last_capability(void)
 	return atoi(number);
 }
 
-/* From the kernel's point of view: what counts now, and what can be had back. */
+/* @effective: in force now. @permitted: can be put in force again. */
 static inline void set_capabilities(uint64_t effective, uint64_t permitted)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -322,7 +323,7 @@ static inline void set_capabilities(uint64_t effective, uint64_t permitted)
 		lost("capabilities can't be given up");
 }
 
-/* Be root still, but with no other capabilities than these. */
+/* Stay root, with these capabilities only. */
 static inline void keep_only(uint64_t capabilities)
 {
 	set_capabilities(capabilities, capabilities);
@@ -331,8 +332,8 @@ static inline void keep_only(uint64_t capabilities)
 /* ---- workloads with known switches ---- */
 
 /*
- * A pair of pipes and a process behind them that gives every byte back. `echo` is its
- * id. Ends when the pipes are closed.
+ * Two pipes, and a process that returns every byte. `echo` is the id of the process. The process
+ * ends when the pipes are closed.
  */
 struct echo {
 	int there, back;
@@ -383,8 +384,8 @@ static inline void echo_destroy(const struct echo *e)
 }
 
 /*
- * @rounds ping-pongs between this thread and a new process, both on @cpu, so that
- * every round is at least one switch to each. Returns the process's id.
+ * Do @rounds ping-pongs between this thread and a new process, both on @cpu: each round has at
+ * least one switch to each of them. Returns the id of the process.
  */
 static inline pid_t ping_pong(uint32_t cpu, unsigned int rounds)
 {
@@ -397,7 +398,10 @@ static inline pid_t ping_pong(uint32_t cpu, unsigned int rounds)
 	return e.echo;
 }
 
-/* The kernel's own count of a CPU's switches, from another hand: a descriptor, its value. */
+/*
+ * The kernel's own count of the switches of a CPU, independent of the module. switch_counter()
+ * returns a descriptor, switches_now() its value.
+ */
 static inline int switch_counter(uint32_t cpu)
 {
 	struct perf_event_attr attr = {
@@ -489,7 +493,7 @@ static inline const struct bm_protocol_header_task_info *capture_task(const void
 	return NULL;
 }
 
-/* config_constants.num_custom_counters rows, behind the charts. */
+/* config_constants.num_custom_counters rows, which follow the charts. */
 static inline const struct bm_protocol_header_custom_chart_series *capture_series(const void *map)
 {
 	const uint8_t *at = (const uint8_t *)(capture_maps(map) +
@@ -507,7 +511,7 @@ static inline const struct bm_datastore_header_data *capture_store(const void *m
 			      sizeof(struct bm_datastore_header_data));
 }
 
-/* Ticks to CLOCK_MONOTONIC_RAW, as the header says. */
+/* A timestamp in ns of CLOCK_MONOTONIC_RAW, converted as the capture's header says. */
 static inline uint64_t capture_ns(const void *map, uint64_t timestamp)
 {
 	const struct bm_protocol_clock_info *clock = &capture_header(map)->clock_info;
@@ -519,7 +523,7 @@ static inline uint64_t capture_ns(const void *map, uint64_t timestamp)
 		clock->timestamp_multiplier / clock->timestamp_divisor;
 }
 
-/* ---- a walk over the records of a ring that is still, or only grows ---- */
+/* ---- a walk over the records of a ring that is stopped, or only grows ---- */
 
 union record {
 	struct bm_protocol_record_header header;
@@ -533,7 +537,7 @@ union record {
 struct walk {
 	const void *map;
 	const uint8_t *data;
-	uint64_t mask, at, end;		/* at: behind the record that was returned last */
+	uint64_t mask, at, end;		/* at: the end of the last record returned */
 	size_t length;			/* of that record */
 	const char *damage;		/* why the walk ended early, or NULL */
 };
@@ -556,7 +560,7 @@ static inline struct walk walk_begin(const void *map)
 	return walk_from(map, capture_store(map)->read_offset);
 }
 
-/* The next record, NULL at the end. */
+/* The next record, or NULL at the end. */
 static inline const union record *walk_next(struct walk *walk)
 {
 	while (walk->at < walk->end) {
@@ -582,7 +586,7 @@ static inline const union record *walk_next(struct walk *walk)
 	return NULL;
 }
 
-/* Where the chain of a switch or of a sample with a PC begins, if the record is that long. */
+/* Offset of the call chain in a task switch or a sample with PC, if the record is that long. */
 static inline size_t chain_offset(const struct walk *walk, const union record *r)
 {
 	if (r->header.record_type == BM_RECORD_TASK_SWITCH)
@@ -591,7 +595,7 @@ static inline size_t chain_offset(const struct walk *walk, const union record *r
 	       8 * capture_pmu(walk->map, r->header.core)->num_counters;
 }
 
-/* The chain of the record that @walk returned last, NULL: it has none. */
+/* The call chain of the record that @walk returned last, or NULL. */
 static inline const struct bm_kbarman_callchain *walk_chain(const struct walk *walk,
 							    const union record *r)
 {
@@ -602,9 +606,9 @@ static inline const struct bm_kbarman_callchain *walk_chain(const struct walk *w
 }
 
 /*
- * The kernel's, by its address? With 32 bits it has the upper quarter, and on arm its modules
- * the 16 MiB below. On s390x the kernel's addresses are like the user's, as each has a space of
- * its own: what is whose can't be seen by an address there.
+ * True if @address is a kernel address. On 32-bit machines the kernel has the upper quarter, and
+ * its modules on arm the 16 MiB below it. On s390x the kernel and each process have an address
+ * space of their own, so an address does not tell.
  */
 static inline bool is_kernel_address(uint64_t address)
 {
@@ -617,11 +621,11 @@ static inline bool is_kernel_address(uint64_t address)
 #endif
 }
 
-/* ---- is it a Barman v2 capture, and does everything in it hold? ---- */
+/* ---- is this a correct Barman v2 capture? ---- */
 
 struct judgement {
-	const char *fault;		/* the first thing wrong, NULL if there is none */
-	uint64_t at;			/* the ring position it was found at, if in the ring */
+	const char *fault;		/* the first fault, or NULL */
+	uint64_t at;			/* ring position of the fault, if it is in the ring */
 	uint64_t records;
 	uint64_t by_type[8];
 };
@@ -674,7 +678,7 @@ static inline const char *judge_header(const void *map, size_t length)
 	return NULL;
 }
 
-/* The charts end, but for up to 7 bytes, where struct bm_datastore_header_data begins. */
+/* The charts end at most 7 bytes before struct bm_datastore_header_data. */
 static inline const char *judge_charts(const void *map)
 {
 	const struct bm_protocol_header_start *h = map;
@@ -704,7 +708,7 @@ static inline const char *judge_charts(const void *map)
 	return NULL;
 }
 
-/* What is behind @at of the record is nothing, or a call chain and no byte more. */
+/* The record has nothing behind @at, or one call chain and nothing more. */
 static inline const char *judge_chain(const void *map, const union record *r, size_t length,
 				      size_t at)
 {
@@ -737,13 +741,13 @@ static inline const char *judge_sample(const void *map, uint32_t cpu, const unio
 	return judge_chain(map, r, length, want);
 }
 
-/* Switches and halts are as long as each other, where the word is half of this, too. */
+/* Task switches and halting events are padded to this, also if a word has 4 bytes. */
 #define SMALL_RECORD_UNIT	8
 
 static inline const char *judge_record(const void *map, uint32_t cpu, const union record *r,
 				       size_t length)
 {
-	/* What follows the format's last byte is an announced extension, then zero. */
+	/* Behind the format's last byte are the announced extension and zeros. */
 	size_t known, unit = sizeof(bm_uintptr);
 
 	if (length < sizeof(r->header))
@@ -804,8 +808,8 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 }
 
 /*
- * Judge @length bytes at @map as a capture of @cpu, from these bytes alone: they may
- * as well be a copy in a file.
+ * Check @length bytes at @map as a capture of @cpu. Uses these bytes only, so they may be a copy in
+ * a file.
  */
 static inline struct judgement judge(const void *map, size_t length, uint32_t cpu)
 {
@@ -846,7 +850,7 @@ static inline struct judgement judge(const void *map, size_t length, uint32_t cp
 	return j;
 }
 
-/* The same of the CPU's map. */
+/* Check the map of @cpu. */
 static inline struct judgement judge_cpu(int fd, uint32_t cpu)
 {
 	struct kbarman_query q = query(fd);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * One bug of each kind that a detector of the debug kernels is there for. Writing its name
- * to the parameter test_bug makes the module commit it: a test run whose detectors say
- * nothing of it proves nothing.
+ * One bug for each kind of detector of the debug kernels. Writing a bug's name to the parameter
+ * test_bug makes the module commit this bug. A test run whose detectors report nothing of it proves
+ * nothing.
  */
 #include <linux/delay.h>
 #include <linux/kthread.h>
@@ -17,7 +17,7 @@
 
 #include "session.h"
 
-/* What the compiler must not know, or it would see the bug itself. */
+/* volatile, so that the compiler does not find the bugs. */
 static volatile unsigned int forty = 40;
 
 /* ---- memory ---- */
@@ -44,7 +44,7 @@ static void use_after_vfree(void)
 {
 	volatile char *bytes = vmalloc(64);
 
-	/* Behind what was asked for, but within the page: else there is a fault as well. */
+	/* Behind the 64 bytes, but within the page: otherwise there is a page fault, too. */
 	if (bytes)
 		bytes[64 + forty] = 1;
 	vfree((void *)bytes);
@@ -55,7 +55,7 @@ static void leak(void)
 	static void *volatile forgotten;
 	int i;
 
-	/* Registers and the stack may remember the last of them. */
+	/* Several: registers and the stack may still hold the address of the last one. */
 	for (i = 0; i < 16; i++)
 		forgotten = kzalloc(forty * 8, GFP_KERNEL);
 	forgotten = NULL;
@@ -105,7 +105,7 @@ static void index_bounds(void)
 	sink[forty] = 0;
 }
 
-/* ---- life times ---- */
+/* ---- lifetimes ---- */
 
 static void on_timer(struct timer_list *unused)
 {

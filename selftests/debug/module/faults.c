@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Which registration fails: the Nth from now on is asked for by writing N to the
- * parameter test_fault, or at load. Reading it says how many there are left to go: 0 when
- * it has come, and while none is to fail. One allocation in N fails, whoever makes it, while
- * the parameter test_chance is N.
+ * Decides which calls fail. Writing N to the parameter test_fault, or setting it at load, makes the
+ * Nth registration from then on fail. Reading test_fault returns how many registrations remain
+ * until then; 0 if the registration has failed, or if none is to fail. While the parameter
+ * test_chance is N, one allocation in N fails, whichever code makes it.
  */
 #include <linux/atomic.h>
 #include <linux/moduleparam.h>

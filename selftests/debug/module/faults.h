@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Registrations and allocations that fail when a test says so. Fault injection of the
- * kernel reaches what a call allocates, but not all registrations do, and what the
- * module's worker allocates is in no call. Put in front of every file of the module
- * (-include) in a test build: the module's own code is as it is shipped.
+ * Registrations and allocations that fail when a test asks for it. The kernel's own fault injection
+ * reaches the allocations of a system call. It does not reach all registrations, nor the
+ * allocations of the module's worker, which is in no system call. A test build includes this file
+ * in front of every file of the module (-include), so the module's own code is that of the shipped
+ * module.
  */
 #ifndef KBARMAN_TEST_FAULTS_H
 #define KBARMAN_TEST_FAULTS_H
@@ -24,15 +25,18 @@
 #include <linux/tracepoint.h>
 #include <linux/xarray.h>
 
-/* The registration is the one that is to fail. */
+/* True if this registration must fail. */
 bool kbarman_test_fault(void);
 
-/* The allocation is one of those that are to fail. */
+/* True if this allocation must fail. */
 bool kbarman_test_chance(void);
 
 #define kbarman_or(error, call)	(kbarman_test_fault() ? (error) : (call))
 
-/* Some kernels have no memory to ask for here, and loading asks for too much before it is us. */
+/*
+ * Fault injection does not reach these. On some kernels they allocate nothing, and at module load
+ * too many other allocations come before the module's own.
+ */
 #define alloc_cpumask_var(...)	kbarman_or(false, alloc_cpumask_var(__VA_ARGS__))
 #define zalloc_cpumask_var(...)	kbarman_or(false, zalloc_cpumask_var(__VA_ARGS__))
 #define get_zeroed_page(...)	kbarman_or(0, get_zeroed_page(__VA_ARGS__))
@@ -57,7 +61,7 @@ bool kbarman_test_chance(void);
 #define kmalloc(...)		(kbarman_test_chance() ? NULL : kmalloc(__VA_ARGS__))
 #define kvmalloc_array(...)	(kbarman_test_chance() ? NULL : kvmalloc_array(__VA_ARGS__))
 #define kzalloc(...)		(kbarman_test_chance() ? NULL : kzalloc(__VA_ARGS__))
-/* In place of something else it needs no memory, which is what flags of 0 say. */
+/* flags of 0 say that the store replaces an entry and needs no memory. */
 #define xa_store(array, index, entry, flags) \
 	((flags) && kbarman_test_chance() ? XA_ERROR(-ENOMEM) : \
 					    xa_store(array, index, entry, flags))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A module that does nothing, under the name of one of Debian's that a VM test loads to see
- * that it is recorded: the debug kernels are made without any.
+ * A module that does nothing. A VM test loads a module of Debian's with this name, to see that the
+ * load is recorded. The debug kernels are built without modules of their own.
  */
 #include <linux/module.h>
 

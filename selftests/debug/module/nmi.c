@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A writer in an NMI, for emulated CPUs that have no counters to overflow: every NMI that
- * comes while the parameter test_nmi is 1 writes task switches into its CPU's ring, to
- * tasks that do not exist. Their numbers count up, so that a reader sees what is missing.
+ * A writer in an NMI, for emulated CPUs without counters that could overflow. While the parameter
+ * test_nmi is 1, every NMI writes task switches to tasks that do not exist into the ring of its
+ * CPU. The ids of these tasks count up, so that a reader sees what is missing.
  *
- * test_nmi_attempts says how many records were tried, test_nmi_nested how many NMIs came
- * while another writer was at work on the same ring: all CPUs together.
+ * test_nmi_attempts is the number of records tried. test_nmi_nested is the number of NMIs that came
+ * while another writer used the same ring. Both are sums over all CPUs.
  */
 #include <linux/module.h>
 #include <linux/percpu.h>
@@ -15,9 +15,9 @@
 #include "record.h"
 #include "session.h"
 
-#define TASK_BASE	0x40000000U	/* no pid is that high */
+#define TASK_BASE	0x40000000U	/* higher than any pid */
 #define TASK_MASK	0x0fffffffU
-#define RECORDS		16		/* of an NMI */
+#define RECORDS		16		/* of each NMI */
 
 static DEFINE_PER_CPU(local_t, attempts);
 static DEFINE_PER_CPU(local_t, nested);

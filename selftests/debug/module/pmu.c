@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * A PMU that overflows with interrupts on, as software events of older kernels do, and looks at
- * who reads its counter: stop() takes counters away by interrupting, so an overflow handler that
- * lets interrupts through while it reads may be left with nothing to read. While the parameter
- * test_pmu is 1 there is one, by the name of kbarman_test, whose counter counts how often it is
- * read; it overflows once a write to test_pmu_overflow, on the writer's CPU.
+ * A PMU that overflows with interrupts on, as software events of older kernels do. It counts the
+ * reads of its counters. cpu_stop() removes counters by an interrupt. So an overflow handler that
+ * reads them with interrupts on may find no counter.
  *
- * While test_pmu_refuse is 1 no counter finds a place on it: perf takes a pinned one off for good
- * when it schedules anew.
+ * While the parameter test_pmu is 1, the PMU exists, under the name kbarman_test. The value of each
+ * of its counters is the number of reads of this counter. Each write to test_pmu_overflow makes one
+ * overflow, on the CPU of the writer.
  *
- * test_pmu_reads says how many reads there were, of all counters since it was set,
- * test_pmu_interruptible how many of them with interrupts on.
+ * While test_pmu_refuse is 1, the PMU has no place for counters: perf then gives up a pinned
+ * counter when it schedules the counters again.
+ *
+ * test_pmu_reads is the number of reads of all counters since test_pmu was set.
+ * test_pmu_interruptible is the number of those with interrupts on.
  */
 #include <linux/atomic.h>
 #include <linux/irqflags.h>
@@ -25,7 +27,7 @@ static atomic_t interruptible;
 static bool refuse;
 static DEFINE_PER_CPU(struct perf_event *, sampling_event);
 
-/* ---- what perf asks of a PMU ---- */
+/* ---- calls of perf ---- */
 
 static void read_counter(struct perf_event *event)
 {
@@ -78,7 +80,7 @@ static struct pmu pmu = {
 	.read = read_counter,
 };
 
-/* ---- what the test asks of it ---- */
+/* ---- calls of the test ---- */
 
 static bool registered;
 
