@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that clock.c uses of the kernel: the machine's counter and the system's clocks. A test
- * compiles clock.c in user space with another header of this name.
+ * All that clock.c uses of the kernel: the machine's counter and the system's clocks. User-space
+ * builds compile the same clock.c: they include a header of their own first, which has the same
+ * include guard.
  */
 #ifndef KBARMAN_CLOCK_ENV_H
 #define KBARMAN_CLOCK_ENV_H

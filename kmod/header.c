@@ -19,7 +19,7 @@
 /*
  * All sizes but that of the string table are given. The string table is extended to the end of a
  * page. Its length is a multiple of 4, so the structs behind it have the alignment they declare. Up
- * to 7 bytes may then remain before the page's end; they are the padding that the format has there.
+ * to 3 bytes then remain before the page's end. The format pads there to a multiple of 8.
  */
 int kbarman_layout_init(struct kbarman_layout *layout)
 {

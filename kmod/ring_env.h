@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * All that ring.c and record.c know of their surroundings. User space compiles the
- * very same two files with a header of its own in this one's place.
+ * All that ring.c and record.c use of the kernel. User-space builds compile the same two files:
+ * they include a header of their own first, which has the same include guard.
  */
 #ifndef KBARMAN_RING_ENV_H
 #define KBARMAN_RING_ENV_H
@@ -24,7 +24,7 @@
 #include "wake.h"
 
 #define ring_clock()		kbarman_clock()
-/* It is no instruction here, but a function. */
+/* In the kernel, reading the clock may be a function call instead of an instruction. */
 #define ring_clock_is_called()	unlikely(!kbarman_clock_raw)
 #define ring_page_crossed(ring)	kbarman_wake()
 

@@ -14,10 +14,10 @@
  *
  * start() is called before cpu_start() of any CPU, with everything allocated. When stop() returns,
  * no probe of the source runs any more. cpu_start() is called for every CPU that records: when the
- * session starts, and when a CPU comes online later. cpu_stop() is called after a CPU has gone
- * offline, and before stop(). cpu_goes() is called on a CPU that is about to go offline, in a task,
- * in the order of stop(), without the session's lock, and even if the source does not record.
- * cpu_stop() follows.
+ * session starts, and when a CPU comes online later. cpu_stop() is called for a CPU that goes
+ * offline, and for each CPU that records before stop(). cpu_goes() is called on a CPU that is about
+ * to go offline, in a task, in the order of stop(), without the session's lock, and even if the
+ * source does not record. cpu_stop() follows, from a work item.
  */
 struct kbarman_source {
 	const char *name;

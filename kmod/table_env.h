@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What string_table.c and shares.c need of their surroundings. The host tests have a file of
- * this include guard of their own, so they compile the very same sources.
+ * All that string_table.c and shares.c use of the kernel. User-space builds compile the same two
+ * files: they include a header of their own first, which has the same include guard.
  */
 #ifndef KBARMAN_TABLE_ENV_H
 #define KBARMAN_TABLE_ENV_H

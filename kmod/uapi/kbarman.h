@@ -102,8 +102,8 @@
  * device file decides who may open the device O_WRONLY. write() takes one mark or several; each
  * mark is a struct kbarman_mark with its text behind it. A mark becomes a record in the ring of the
  * CPU on which the writer runs, with the writer's thread id and the time of the call. The writer
- * need not be a task that the session records. write() succeeds at once and records nothing on a
- * CPU that the session does not record, while no session runs, and in a session without
+ * need not be a task that the session records. write() succeeds and records nothing on a CPU that
+ * the session does not record, while no session runs, and in a session without
  * KBARMAN_SOURCE_MARKS.
  *
  * KBARMAN_MARK_STATE lets a program map a word that says whether somebody records marks. The
