@@ -70,14 +70,14 @@
  *
  * Call chains
  * -----------
- * With KBARMAN_CONFIGURE_CHAIN_USER or KBARMAN_CONFIGURE_CHAIN_KERNEL each sample has a call chain
- * behind it. With KBARMAN_CONFIGURE_CHAIN_SWITCH each task switch has the call chain of the
- * previous task, which shows where that task began to sleep or was preempted. struct
- * bm_kbarman_callchain in barman_v2.h describes the layout. User frames are found by frame
- * pointers, so user code must be compiled to keep them. A chain has at most `max_stack` addresses,
- * kernel and user frames together, innermost first. If the session's owner lacked CAP_SYSLOG when
- * it opened the device, chains have no kernel frames. The chain of a sample in kernel code then
- * begins with the user address at which the thread entered the kernel.
+ * With KBARMAN_CONFIGURE_CHAIN_USER or KBARMAN_CONFIGURE_CHAIN_KERNEL samples have a call chain
+ * behind them. With KBARMAN_CONFIGURE_CHAIN_SWITCH task switches have the call chain of the
+ * previous task, which shows where that task began to sleep or was preempted. A record for which no
+ * address is found has no chain. struct bm_kbarman_callchain in barman_v2.h describes the layout.
+ * User frames are found by frame pointers, so user code must be compiled to keep them. A chain has
+ * at most `max_stack` addresses, kernel and user frames together, innermost first. If the session's
+ * owner lacked CAP_SYSLOG when it opened the device, chains have no kernel frames. The chain of a
+ * sample in kernel code then begins with the user address at which the thread entered the kernel.
  *
  * Samples without PC
  * ------------------
