@@ -2,7 +2,7 @@
 # The kernel module: `make module` for the running kernel,
 # `make module KDIR=… [ARCH=…] [CROSS_COMPILE=…]` for any other one.
 #
-# Kbuild writes its objects beside the sources, so it builds in a tree of links to them.
+# Kbuild leaves its objects beside the sources, so it is given a tree of links.
 
 KREL		?= $(shell uname -r)
 KDIR		?= /lib/modules/$(KREL)/build
@@ -14,7 +14,7 @@ MODULE_DIR	= $(O)
 module:			## kbarman.ko, under build/
 	@test -e $(KDIR)/Makefile || { \
 		echo "make module: no kernel headers in $(KDIR)" >&2; \
-		echo "  install them (apt-get install linux-headers-$(KREL)) or set KDIR=…" >&2; \
+		echo "  install them (apt-get install linux-headers-$(KREL)) or say KDIR=…" >&2; \
 		exit 2; }
 	@mkdir -p $(MODULE_TREE)
 	@cp -rsfu $(CURDIR)/Kbuild $(CURDIR)/kmod $(MODULE_TREE)
