@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Samples without a PC: the session's counters are read at every task switch, or
- * periodically, or both. What they counted since they were last read is the task's that runs:
- * so the values of a CPU's records add up to what its counters counted, and those of a task to
- * what it did there. Overflows (source_pmu.c) read the same counters, and take part in that.
+ * Samples without a PC. The module reads the session's counters at every task switch, or
+ * periodically, or both. What the counters counted since the last reading belongs to the current
+ * task. So the values of a CPU's samples add up to what its counters counted, and the values of a
+ * task's samples to what the task did. Overflows (source_pmu.c) read the same counters, and their
+ * samples are part of these sums.
  *
- * The last sample of a CPU is taken when the session stops, or before the CPU goes.
+ * A CPU's last sample is written when the session stops, or before the CPU goes offline.
  */
 #include <linux/err.h>
 #include <linux/mm_types.h>	/* 6.12: for <trace/events/sched.h> */
@@ -25,7 +26,7 @@ static DEFINE_PER_CPU(struct perf_event *, tickers);
 
 /* ---- at switches ---- */
 
-/* Context: rq lock held, interrupts off. The task that is switched from is the current one. */
+/* Context: rq lock held, interrupts off. The outgoing task is still the current one. */
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
 static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
 			    struct task_struct *next, unsigned int prev_state)
@@ -37,7 +38,7 @@ static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev
 	kbarman_pmu_count();
 }
 
-/* In front of the one that records the switch: what was counted is the outgoing task's. */
+/* Runs before the probe that records the switch: the sample of the outgoing task comes first. */
 static struct kbarman_probe probes[] = {
 	{ .name = "sched_switch", .function = on_sched_switch, .early = true },
 };
@@ -109,7 +110,7 @@ static void cpu_stop(struct kbarman_session *session, int cpu)
 	if (ticker)
 		perf_event_release_kernel(ticker);
 	per_cpu(tickers, cpu) = NULL;
-	/* One that is offline has counted when it went. */
+	/* A CPU that is offline has written its last sample in cpu_goes(). */
 	if (counting)
 		smp_call_function_single(cpu, count, NULL, true);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What counters advanced between two samples with a PC, where samples without a PC come in
- * between and read the same counters (kbarman record --counters). A value in the capture covers
- * the time since the counters were last read, so a sample that weighs as much as its own values
- * would weigh the less the shorter ago that was. The carry adds up what came before, core by core.
+ * For captures in which samples without a PC read the same counters as samples with a PC (kbarman
+ * record --counters). A value in the capture covers the time since the last reading. So the own
+ * values of a sample with a PC depend on how long ago that was, and are no good as its weight. The
+ * carry adds the values of the readings in between, for each core.
  */
 #ifndef KB_LIB_ANALYSIS_CARRY_H
 #define KB_LIB_ANALYSIS_CARRY_H
@@ -20,9 +20,9 @@ void kb_carry_destroy(struct kb_carry *carry);
 void kb_carry_add(struct kb_carry *carry, const struct kb_event *event);
 
 /*
- * The values of the sample with a PC @event cover the time since the last such sample on its
- * core from now on. They hold until the next call. A value that could not be read stays so, and
- * what was carried of it goes to the next one.
+ * Make the values of @event, a sample with a PC, cover the time since the last sample with a PC on
+ * its core. The new values hold until the next call. A value that could not be read stays
+ * KB_COUNTER_INVALID, and the next sample gets what was carried.
  */
 void kb_carry_take(struct kb_carry *carry, struct kb_event *event);
 
