@@ -22,21 +22,21 @@ static const char usage[] =
 	"usage: kbarman annotate [OPTIONS] TEXT\n"
 	"       kbarman annotate [OPTIONS] -c NAME=VALUE\n"
 	"\n"
-	"Write an annotation, a bookmark or the value of a counter into the recording that\n"
-	"runs. TEXT '-' is standard input: each line as it comes.\n"
+	"Write an annotation, a bookmark or a counter value into the running recording. If TEXT\n"
+	"is '-', each line of standard input is written as it arrives.\n"
 	"\n"
-	"  -b, --bookmark           a bookmark: a moment, not the beginning of something\n"
-	"  -n, --channel N          the lane that the annotation is on (default 0)\n"
-	"      --name NAME          name the lane, too\n"
-	"      --end                the annotation on the lane is over; no TEXT\n"
-	"      --colour RRGGBB      in this colour\n"
+	"  -b, --bookmark           write a bookmark: it marks a moment and is on no lane\n"
+	"  -n, --channel N          put the annotation on lane N (default 0)\n"
+	"      --name NAME          also give the lane this name\n"
+	"      --end                end the annotation on the lane; takes no TEXT\n"
+	"      --colour RRGGBB      show the mark in this colour\n"
 	"  -c, --counter [CHART:]NAME=VALUE\n"
-	"                           a value, of the chart 'annotate' if none is given\n"
-	"  -u, --units UNITS        what the value is counted in\n"
-	"      --delta              VALUE has come since the last one; else it is what there is\n"
+	"                           write VALUE of the counter NAME (default CHART: annotate)\n"
+	"  -u, --units UNITS        the units of VALUE\n"
+	"      --delta              VALUE is an increase; without --delta it is a level\n"
 	"  -h, --help               this text\n"
 	"\n"
-	"Exit status: 0 written; 2 nothing was written, as when nobody records.\n";
+	"Exit status: 0 written; 2 not written, for example because nothing is recording.\n";
 
 enum { OPTION_NAME = 256, OPTION_END, OPTION_COLOUR, OPTION_DELTA };
 

@@ -15,13 +15,15 @@
 static const char usage[] =
 	"usage: kbarman bundle [OPTIONS] [FILE]\n"
 	"\n"
-	"Save the symbols of all programs and libraries that samples of the capture FILE\n"
-	"(kbarman.cap) fell into as FILE.symbols, so that other machines find the names.\n"
+	"Save symbols for the capture FILE (default kbarman.cap): those of all programs and\n"
+	"libraries that its samples hit. They are saved as FILE.symbols. Other machines take the\n"
+	"names from there.\n"
 	"\n"
 	SYMBOLS_USAGE(" ")
 	"  -h, --help             this text\n"
 	"\n"
-	"Exit status: 0 saved; 1 the capture is damaged, the rest is saved; 2 not saved.\n";
+	"Exit status: 0 saved; 1 the capture is damaged, symbols of its undamaged part are\n"
+	"saved; 2 not saved.\n";
 
 /* Kernel symbols are saved by `record`; here they are not looked for. */
 static void complain(void *context, const char *sentence)

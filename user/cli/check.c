@@ -15,12 +15,12 @@
 static const char usage[] =
 	"usage: kbarman check [FILE…]\n"
 	"\n"
-	"Say whether each FILE (kbarman.cap; '-': standard input) is valid in its format, which\n"
-	"is recognised by its content, and if not what is wrong at which byte.\n"
+	"Check whether each FILE (default kbarman.cap; '-' is standard input) is valid. Its\n"
+	"format is recognised by its content. Each error is printed with its byte offset.\n"
 	"\n"
 	"  -h, --help   this text\n"
 	"\n"
-	"Exit status: 0 all are valid; 1 something is damaged; 2 something can't be read.\n";
+	"Exit status: 0 all files are valid; 1 a file is damaged; 2 a file can't be read.\n";
 
 /* Names of files, and names in them, are not to steer the terminal. */
 static void say(const char *sentence)

@@ -84,7 +84,7 @@ void cli_progress_end(void);
 #define CLI_OPTION_COLOR	0x10000
 #define CLI_COLOR_OPTION	{ "color", optional_argument, NULL, CLI_OPTION_COLOR }
 #define CLI_COLOR_USAGE(pad) \
-	"      --color[=WHEN]    " pad "always, never or auto: on a terminal only (auto)\n"
+	"      --color[=WHEN]    " pad "always, never or auto (default; only on a terminal)\n"
 
 /*
  * getopt_long() for verbs: also takes -V, -v and -q (and --color), and says itself what is

@@ -31,16 +31,16 @@
 static const char usage[] =
 	"usage: kbarman doctor [OPTIONS]\n"
 	"\n"
-	"Check everything that recording needs, and say what to do about what is missing.\n"
+	"Check everything that recording needs. Print what is missing and how to fix it.\n"
 	"\n"
 	"      --root DIR   read the files of /proc, /sys, /boot and /lib below DIR\n"
-	"  -o, --output DIR where captures would go (default: here)\n"
+	"  -o, --output DIR check whether captures can be written to DIR (default: this folder)\n"
 	"      --color[=WHEN]\n"
-	"                   always, never or auto: on a terminal only (auto)\n"
-	"  -j, --json       one JSON object a line\n"
+	"                   always, never or auto (default; only on a terminal)\n"
+	"  -j, --json       one JSON object per line\n"
 	"  -h, --help       this text\n"
 	"\n"
-	"Exit status: 0 recording works; 1 something is in its way.\n";
+	"Exit status: 0 recording works; 1 recording does not work.\n";
 
 enum verdict {
 	GOOD,

@@ -11,14 +11,14 @@
 static const char usage[] =
 	"usage: kbarman dump [--json] [FILE]\n"
 	"\n"
-	"Print every fact of FILE (kbarman.cap; '-': standard input), whose format is recognised\n"
-	"by its content, a line each.\n"
+	"Print everything that FILE (default kbarman.cap; '-' is standard input) contains, one\n"
+	"line for each row and record. The format of FILE is recognised by its content.\n"
 	"\n"
-	"  -j, --json   one JSON object a line\n"
+	"  -j, --json   one JSON object per line\n"
 	"  -h, --help   this text\n"
 	"\n"
-	"Exit status: 0 decoded whole; 1 decoded with damage, which is told on standard\n"
-	"error; 2 can't be decoded.\n";
+	"Exit status: 0 FILE was decoded; 1 FILE is damaged, its undamaged part was decoded;\n"
+	"2 FILE can't be decoded.\n";
 
 int cmd_dump(int argc, char **argv)
 {

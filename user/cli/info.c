@@ -28,14 +28,14 @@
 static const char usage[] =
 	"usage: kbarman info [OPTIONS] [FILE]\n"
 	"\n"
-	"Say what the capture FILE (kbarman.cap; '-': standard input) holds: where and when it\n"
-	"was made, its CPUs, counters, records and tables, and what is missing.\n"
+	"Print what the capture FILE (default kbarman.cap; '-' is standard input) contains: where\n"
+	"and when it was recorded, its CPUs, counters, records and tables, and what is missing.\n"
 	"\n"
-	"  -i, --input FILE   the same as FILE\n"
-	"  -j, --json         one JSON object a line\n"
+	"  -i, --input FILE   the same as the argument FILE\n"
+	"  -j, --json         one JSON object per line\n"
 	"  -h, --help         this text\n"
 	"\n"
-	"Exit status: 0 all read; 1 the capture is damaged; 2 it can't be read.\n";
+	"Exit status: 0 FILE was read; 1 FILE is damaged; 2 FILE can't be read.\n";
 
 static const char *const type_names[NR_TYPES] = {
 	[KB_EVENT_UNKNOWN] = "unknown",

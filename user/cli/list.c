@@ -15,11 +15,11 @@
 static const char usage[] =
 	"usage: kbarman list [OPTIONS] [PATTERN...]\n"
 	"\n"
-	"List the events that this machine can count, by the names that -e takes: all, or\n"
-	"those whose name or group one of the PATTERNs matches, as in list 'cache*' software.\n"
+	"List the events that this machine can count, by the names that -e takes. With PATTERNs,\n"
+	"list only events whose name or group matches one of them, as in: list 'cache*' software\n"
 	"\n"
-	"      --all    also those that it can't count, with why\n"
-	"  -j, --json   one JSON object a line\n"
+	"      --all    also list events that this machine can't count, and say why\n"
+	"  -j, --json   one JSON object per line\n"
 	"  -h, --help   this text\n";
 
 struct listing {

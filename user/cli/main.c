@@ -11,25 +11,25 @@
 const char *cli_verb_name;
 
 static const struct cli_verb verbs[] = {
-	{ "annotate", cmd_annotate, "write a mark into the recording that runs" },
-	{ "bundle", cmd_bundle, "save the symbols that a capture needs elsewhere" },
-	{ "check", cmd_check, "say whether a file is valid, and if not what is wrong" },
-	{ "convert", cmd_convert, "write a capture in another format" },
-	{ "doctor", cmd_doctor, "check what recording needs, and say how to get it" },
-	{ "dump", cmd_dump, "print what a file says, record by record" },
-	{ "flight", cmd_flight, "a recorder in the background that keeps the last seconds" },
-	{ "help", cmd_help, "this list, or what a verb takes: help VERB" },
-	{ "info", cmd_info, "what a capture holds" },
-	{ "list", cmd_list, "the events that this machine can count" },
-	{ "merge", cmd_merge, "join the captures of several CPUs" },
+	{ "annotate", cmd_annotate, "write a mark into the running recording" },
+	{ "bundle", cmd_bundle, "save symbols with a capture, for other machines" },
+	{ "check", cmd_check, "check whether a file is valid" },
+	{ "convert", cmd_convert, "convert a capture to another format" },
+	{ "doctor", cmd_doctor, "check what recording needs, and say how to fix it" },
+	{ "dump", cmd_dump, "print everything that a file contains" },
+	{ "flight", cmd_flight, "record in the background and keep the newest seconds" },
+	{ "help", cmd_help, "print this list, or the options of a verb: help VERB" },
+	{ "info", cmd_info, "print a summary of a capture" },
+	{ "list", cmd_list, "list the events that this machine can count" },
+	{ "merge", cmd_merge, "merge the captures of several CPUs" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
-	{ "recover", cmd_recover, "make a capture of what a recording left that was cut off" },
-	{ "report", cmd_report, "tell where time went, who waited, and what is missing" },
-	{ "script", cmd_script, "print records with names, in the shape of perf script" },
-	{ "snapshot", cmd_snapshot, "what a recording in overwrite mode has kept up to now" },
+	{ "recover", cmd_recover, "make a capture from an interrupted recording" },
+	{ "report", cmd_report, "show where time went, which tasks waited, what is missing" },
+	{ "script", cmd_script, "print records with names, in the format of perf script" },
+	{ "snapshot", cmd_snapshot, "write what a recording in overwrite mode keeps now" },
 	{ "stat", cmd_stat, "count events in a command, processes or the system" },
 	{ "top", cmd_top, "show where time goes now" },
-	{ "version", cmd_version, "the version, and what it can do" },
+	{ "version", cmd_version, "print the version and what this build can do" },
 	{ 0 },
 };
 
@@ -43,8 +43,8 @@ static void list_verbs(FILE *stream)
 	fprintf(stream, "usage: kbarman VERB [ARGUMENTS]\n\n");
 	for (const struct cli_verb *verb = verbs; verb->name; verb++)
 		fprintf(stream, "  %-10s %s\n", verb->name, verb->summary);
-	fprintf(stream, "\n'kbarman help VERB' says more. Every verb takes -V (version), -v (say more) and\n"
-		"-q (only complaints).\n");
+	fprintf(stream, "\n'kbarman help VERB' prints the options of VERB.\n"
+		"Every verb takes -V (version), -v (more messages) and -q (fewer messages).\n");
 }
 
 static int no_such_verb(const char *word)

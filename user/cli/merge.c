@@ -20,13 +20,13 @@
 static const char usage[] =
 	"usage: kbarman merge [-o OUT] FILE…\n"
 	"\n"
-	"Join Barman captures of one session, such as the saved maps of its CPUs, into one\n"
-	"linear capture in the order of time. Tables are joined, each row is taken once.\n"
+	"Merge Barman captures of one session, such as the saved maps of its CPUs, into one\n"
+	"linear capture in time order. A row that is in several tables is written once.\n"
 	"\n"
-	"  -o, --output OUT   the file to write; '-', the default, is standard output\n"
+	"  -o, --output OUT   write to the file OUT (default '-', which is standard output)\n"
 	"  -h, --help         this text\n"
 	"\n"
-	"Exit status: 0 merged; 1 an input is damaged, what is whole was merged; 2 nothing\n"
+	"Exit status: 0 merged; 1 an input is damaged, its undamaged part was merged; 2 nothing\n"
 	"was written.\n";
 
 struct heap {

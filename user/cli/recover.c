@@ -22,16 +22,17 @@
 static const char usage[] =
 	"usage: kbarman recover [-o OUT] [FILE]\n"
 	"\n"
-	"Make a valid capture of what a recording has left that was cut off: the recorder\n"
-	"was killed, the disk was full, the power went. FILE (kbarman.cap.partial) stays as it\n"
-	"is.\n"
+	"Make a valid capture from FILE (default kbarman.cap.partial), which an interrupted\n"
+	"recording left: the recorder was killed, the disk was full, or the power failed.\n"
+	"FILE is not changed.\n"
 	"\n"
-	"  -o, --output OUT   the file to write, '-' is standard output; by default FILE without\n"
-	"                     .partial, else FILE.recovered, if there is no such file yet\n"
+	"  -o, --output OUT   write to the file OUT; '-' is standard output. The default is FILE\n"
+	"                     without .partial, or else FILE.recovered. A file that exists is\n"
+	"                     replaced only if it is given with -o.\n"
 	"  -h, --help         this text\n"
 	"\n"
-	"Exit status: 0 recovered; 1 in part, something before the end was damaged; 2 there\n"
-	"was nothing to recover, and nothing was written.\n";
+	"Exit status: 0 recovered; 1 recovered in part: something before the end is damaged; 2\n"
+	"nothing could be recovered and nothing was written.\n";
 
 struct recovered {
 	struct kb_salvage salvage;

@@ -27,18 +27,20 @@
 static const char usage[] =
 	"usage: kbarman script [OPTIONS] [FILE]\n"
 	"\n"
-	"Print the records of the capture FILE (kbarman.cap; '-': standard input) in the shape\n"
-	"of perf script, call chains included.\n"
+	"Print the records of the capture FILE (default kbarman.cap; '-' is standard input) in\n"
+	"the format of perf script, with call chains.\n"
 	"\n"
-	"  -i, --input FILE       the same as FILE\n"
-	"  -e, --events TYPE,...  only: sample, switch, idle, annotation, counter (all)\n"
-	"      --counters         each counter of a sample, not only the one that samples\n"
-	"      --lines            the line of each frame, below it\n"
-	"      --inline           functions that were inlined as frames of their own\n"
+	"  -i, --input FILE       the same as the argument FILE\n"
+	"  -e, --events TYPE,...  print only these types (default all): sample, switch, idle,\n"
+	"                         annotation, counter\n"
+	"      --counters         print all counters of a sample, not only the sampling one\n"
+	"      --lines            print the source line of each frame below it\n"
+	"      --inline           print inlined functions as frames of their own\n"
 	SYMBOLS_USAGE(" ")
 	"  -h, --help             this text\n"
 	"\n"
-	"Exit status: 0 all read; 1 the capture is damaged, the rest is printed; 2 nothing.\n";
+	"Exit status: 0 FILE was read; 1 FILE is damaged, its undamaged part is printed;\n"
+	"2 nothing was printed.\n";
 
 struct script {
 	const char *path;

@@ -16,10 +16,10 @@
 static const char usage[] =
 	"usage: kbarman snapshot [-o FILE]\n"
 	"\n"
-	"Write what the flight recorder, or 'record --mode overwrite', has kept up to now.\n"
-	"It goes on recording.\n"
+	"Write the records that the flight recorder, or 'record --mode overwrite', keeps at this\n"
+	"moment. The recording continues.\n"
 	"\n"
-	"  -o, --output FILE   where to (default kbarman.cap; '-' is standard output)\n"
+	"  -o, --output FILE   write to FILE (default kbarman.cap; '-' is standard output)\n"
 	"  -h, --help          this text\n";
 
 static int check_session(struct kb_device *device)

@@ -23,10 +23,10 @@ enum {
 
 /* For a usage; @pad: blanks, to come to the column of the verb's other options. */
 #define SYMBOLS_USAGE(pad) \
-	"      --kallsyms FILE   " pad "the kernel's symbols, in the format of /proc/kallsyms\n" \
-	"      --vmlinux FILE    " pad "the kernel's file with debug information, for its lines\n" \
+	"      --kallsyms FILE   " pad "kernel symbols, in the format of /proc/kallsyms\n" \
+	"      --vmlinux FILE    " pad "the kernel with debug information, for source lines\n" \
 	"      --symfs DIR       " pad "look for programs and libraries below DIR\n" \
-	"      --no-demangle     " pad "C++ and Rust names as the linker has them\n"
+	"      --no-demangle     " pad "keep C++ and Rust names mangled\n"
 
 /* Takes @option with its value if it is one of these; false: it is none. */
 bool symbols_take(struct kb_symbol_options *symbols, int option, const char *value);

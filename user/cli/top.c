@@ -46,17 +46,17 @@
 static const char usage[] =
 	"usage: kbarman top [OPTIONS]\n"
 	"\n"
-	"Show which tasks and functions take the time now, and how busy the CPUs are, until q\n"
-	"or Ctrl-C.\n"
+	"Show which tasks and functions use the CPUs now, and how busy the CPUs are. Press q or\n"
+	"Ctrl-C to end.\n"
 	"\n"
-	"  -d, --delay SECONDS   between refreshes (default 2)\n"
+	"  -d, --delay SECONDS   time between refreshes (default 2)\n"
 	"  -n, --number N        end after N refreshes\n"
-	"  -e, --event EVENT     what to sample (default cycles, or cpu-clock)\n"
-	"  -F, --freq HZ         samples a second and CPU (default 499)\n"
-	"  -C, --cpu CPUS        only these CPUs, as in 0-3,8\n"
+	"  -e, --event EVENT     sample by this event (default cycles, or cpu-clock)\n"
+	"  -F, --freq HZ         take HZ samples per second and CPU (default 499)\n"
+	"  -C, --cpu CPUS        show only these CPUs, as in 0-3,8\n"
 	SYMBOLS_USAGE("")
 	CLI_COLOR_USAGE("")
-	"  -j, --json            one JSON object a line\n"
+	"  -j, --json            one JSON object per line\n"
 	"  -h, --help            this text\n";
 
 struct top {

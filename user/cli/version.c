@@ -15,7 +15,7 @@ static const char usage[] =
 	"\n"
 	"Print the version.\n"
 	"\n"
-	"  -j, --json   and what this build can do, one JSON object a line\n"
+	"  -j, --json   also print what this build can do, one JSON object per line\n"
 	"  -h, --help   this text\n";
 
 /* Formats that `convert --to` and `dump` know, and verbs: for scripts that must ask. */
