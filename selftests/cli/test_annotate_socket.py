@@ -305,7 +305,7 @@ def values_that_a_client_has_cut_are_said(tmp):
         sent(connect(UNIX), me(version=version), counter(1, "Memory", "bytes"),
              value(now(), 0, 1, 5), value(now(), 0, 1, -(1 << 31)), value(now(), 0, 1, -1))
         recording.stop()
-        assert ("negative values (2)" in recording.said) == said, recording.said
+        assert ("sent 2 negative values" in recording.said) == said, recording.said
         os.unlink(os.path.join(tmp, "stop"))
         os.unlink(os.path.join(tmp, "started"))
 

@@ -101,7 +101,7 @@ def a_side_file_that_is_missing_is_named(tmp):
     assert "bring kbarman.cap.symbols along" in errors, errors
     assert "no kbarman.cap.kallsyms beside the capture" in errors, errors
     info = tap.run("info", path).stdout
-    assert "made on elsewhere; bring kbarman.cap.symbols along" in info, info
+    assert "made on elsewhere; copy kbarman.cap.symbols from there" in info, info
     assert "taken from" not in info, info
 
 

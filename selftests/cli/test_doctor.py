@@ -71,7 +71,7 @@ def a_good_machine_is_ok_but_for_the_device(tmp):
 def each_lack_is_found_and_has_a_remedy(tmp):
     config = GOOD[f"boot/config-{RELEASE}"]
     lacks = [
-        ("module", "warn", "sys/module/kbarman/version", "0.0.0\n", "of this release"),
+        ("module", "warn", "sys/module/kbarman/version", "0.0.0\n", "of this tool's release"),
         ("lockdown", "fail", "sys/kernel/security/lockdown",
          "none integrity [confidentiality]\n", "boot without"),
         ("kernel symbols", "warn", "proc/sys/kernel/kptr_restrict", "2\n", "kptr_restrict=1"),

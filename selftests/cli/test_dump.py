@@ -236,7 +236,7 @@ def impossible_is_2_with_a_sentence(tmp):
     path = os.path.join(tmp, "text")
     with open(path, "w", encoding="utf-8") as file:
         file.write("this is no capture")
-    assert "no format" in sentence("dump", path)
+    assert "a format that kbarman does not know" in sentence("dump", path)
     with open(path, "w", encoding="utf-8"):
         pass
     assert "empty" in sentence("dump", path)

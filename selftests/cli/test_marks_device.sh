@@ -39,7 +39,7 @@ annotate_reaches_the_recording() {
 
 nobody_records_is_an_error() {
 	"$KBARMAN" annotate lost >said 2>&1
-	[ $? -eq 2 ] && grep -q 'nobody records' said
+	[ $? -eq 2 ] && grep -q 'no recording runs' said
 }
 
 who_may_write_may_annotate_and_not_record() {

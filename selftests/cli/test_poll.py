@@ -133,7 +133,7 @@ def what_is_wrong_is_named_before_anything_runs(tmp):
             (["--poll", f":x={good}"], "name"), (["--poll", f"{'x' * 64}={good}"], "63"),
             (["--poll", f"x={good}@0"], "1 to 1000"), (["--poll", f"x={good}@1001"], "1 to 1000"),
             (["--chart", ""], "list"), (["--chart", "weather"], "freq"),
-            (["--chart", "irq@x"], "1 to 1000"), (["--chart", "irq,irq"], "already")):
+            (["--chart", "irq@x"], "1 to 1000"), (["--chart", "irq,irq"], "once")):
         done = recorder.record(tmp, *args, "touch", "ran")
         assert done.returncode == 2 and says in done.stderr, (args, done)
     assert sorted(os.listdir(tmp)) == ["good", "text"], os.listdir(tmp)

@@ -181,7 +181,7 @@ def losses_are_counted_and_said(tmp):
 def counters_that_stood_still_are_said(tmp):
     result = record(tmp, "sleep", "0.1", env=fake(FAKE_STOPS=7))
     assert result.returncode == 0, result
-    assert "counters stood still 7 times (7 on CPU 1), as Linux throttled them" in result.stderr
+    assert "counters stood still 7 times (7 on CPU 1): Linux throttled them" in result.stderr
     assert "nothing lost" not in result.stderr, result
     assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["stopped.1.throttled"] == "7"
     result = record(tmp, "sleep", "0.1")
@@ -410,7 +410,7 @@ def nothing_of_a_former_recording_stands_beside_a_capture(tmp):
 
 def call_chains_are_those_that_the_machine_can_give(tmp):
     for features, args, status, says in (
-            (0, ["-g"], 2, "leave it out"),
+            (0, ["-g"], 2, "leave out -g"),
             (2, ["-guser"], 2, "-gkernel"),
             (2, ["-gboth"], 2, "-gkernel"),
             (2, ["-g"], 0, "no user part"),
@@ -427,15 +427,15 @@ def a_rate_above_the_limit_is_lowered_in_words(tmp):
     for args, env, sample, said in [
             ([], {}, "1000Hz", None),
             (["-F", "100000"], {}, "100000Hz", None),
-            (["-F", "100001"], {}, "100000Hz", "sampling 100000 times a second"),
-            ([], {"FAKE_LIMIT": 250}, "250Hz", "sampling 250 times a second"),
+            (["-F", "100001"], {}, "100000Hz", "sampling 100000 times per second"),
+            ([], {"FAKE_LIMIT": 250}, "250Hz", "sampling 250 times per second"),
             (["-e", "cpu-clock", "-c", "10000"], {}, "10000", None),
             (["-e", "cpu-clock", "-c", "9999"], {}, "10000", "sampling every 10000 ns"),
             (["-e", "cpu-clock", "-c", "5"], {"FAKE_LIMIT": 300}, "3333334", "every 3333334 ns"),
             (["-e", "cycles", "-c", "10000"], {}, "10000", None),
             (["-e", "cycles", "-c", "10000"], {"FAKE_KHZ": 1000000}, "10000", None),
             (["-e", "cycles", "-c", "10000"], {"FAKE_KHZ": 2000000}, "10000",
-             "may be 200000 samples a second, and Linux takes 100000"),
+             "can give 200000 samples per second, and Linux's limit is 100000"),
             (["-e", "page-faults", "-c", "1"], {"FAKE_KHZ": 2000000}, "1", None)]:
         result = record(tmp, *args, "true", env=fake(**env))
         assert result.returncode == 0, (args, result)
@@ -446,9 +446,9 @@ def a_rate_above_the_limit_is_lowered_in_words(tmp):
 
 def mappings_that_are_not_seen_are_said(tmp):
     for seen, recording, doctor in (
-            (0, "no kprobes", "only those that are there at the start"),
-            (1, "mremap(2)", "none that mremap(2) moves"),
-            (2, None, "new ones are seen as they are made")):
+            (0, "no kprobes", "only those that exist when the recording starts"),
+            (1, "mremap(2)", "except what mremap(2) moves"),
+            (2, None, "all new ones are recorded")):
         result = record(tmp, "sleep", "0.1", env=fake(FAKE_MAPS=seen))
         assert result.returncode == 0, result
         assert (recording is None) == ("has no image" not in result.stderr), result

@@ -85,13 +85,13 @@ def wrong_values_are_named(tmp):
 
 
 def contradictions_are_refused(tmp):
-    refused(tmp, "-F", "10", "-c", "10", says="-F and -c")
+    refused(tmp, "-F", "10", "-c", "10", says="not both")
     refused(tmp, "--max-stack", "5", says="-g")
     refused(tmp, "-F", "0", says="--counters")
     refused(tmp, "-F", "0", "-c", "10", "--counters", "switch", says="-F 0")
     refused(tmp, "-gstack", says="-gkernel")
-    refused(tmp, "-p", "1", "-a", says="-p and -a")
-    refused(tmp, "-p", "1", "true", says="-p and a command")
+    refused(tmp, "-p", "1", "-a", says="-p or -a, not both")
+    refused(tmp, "-p", "1", "true", says="-p or a command, not both")
     refused(tmp, "-e", "cycles", "-e", "instructions", says="one list")
 
 

@@ -120,7 +120,7 @@ def with_idle(tmp):
 def the_idle_loop_is_told_from_work(tmp):
     with_idle(tmp)
     text = tap.run("report", "-g", cwd=tmp).stdout
-    assert "# Idle loop: 60.00% of them, 6 samples" in text, text
+    assert "# Idle loop: 60.00%, 6 samples" in text, text
     table = text[text.index("#  Overhead"):]
     assert "do_idle" not in table and "20.00%" in table, text
     assert re.search(r"60\.00% +60\.00% +\[idle\]$", table, re.M), text
@@ -400,7 +400,7 @@ def filters_choose_samples(tmp):
         assert sum(r["samples"] for r in rows if r["kind"] == "symbol") == want, (args, want)
         assert only(rows, kind="report")["samples_filtered"] == 103 - want, args
     text = tap.run("report", "--task", "thread", cwd=tmp).stdout
-    assert "# Samples: 3, those of task thread (100 others), " in text, text
+    assert "# Samples: 3, only those of task thread (100 others), " in text, text
     for bad in (["--tid", "x"], ["--tid", "-1"], ["--time", "3"], ["--time", "2,1"],
                 ["--time", "a,b"], ["--cpu", "z"]):
         assert tap.run("report", *bad, cwd=tmp).returncode == 2, bad

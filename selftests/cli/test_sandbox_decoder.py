@@ -347,8 +347,8 @@ def refused_in(tmp, deeds, verbs=None):
         assert not attack.connections(), verb
         stopped = [deed for deed, result in results.items() if result in ("tried", "done")]
         if stopped:
-            assert "stopped by the sandbox" in done.stderr, (verb, results, done)
-            assert len(stopped) == 1 or f" with {len(stopped) - 1} more" in done.stderr, \
+            assert "the sandbox stopped" in done.stderr, (verb, results, done)
+            assert len(stopped) == 1 or f" to {len(stopped) - 1} more" in done.stderr, \
                 (verb, results, done)
 
 
@@ -391,7 +391,7 @@ def decoder_that_ends_badly_costs_the_names_of_its_file_only(tmp):
         attack = Attack(tmp, deeds)
         done, named = VERBS[verb](attack)
         assert done.returncode == 0, done
-        for says in ("its reader crashed", "no valid answer", "stopped by the sandbox"):
+        for says in ("its decoder crashed", "no valid answer", "the sandbox stopped"):
             assert says in done.stderr, (verb, says, done)
         lost = {line.split(" has no names")[0].split(": ", 1)[1]
                 for line in done.stderr.splitlines() if " has no names" in line}

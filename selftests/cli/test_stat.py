@@ -117,8 +117,8 @@ def each_cpu_has_a_line_if_asked_for(tmp):
 
 
 def wrong_usage_is_told(tmp):
-    for args, sentence in [((), "count in what?"), (("-p", "x"), "process numbers"),
-                           (("-p", "1", "true"), "excludes"), (("-A", "true"), "-A needs"),
+    for args, sentence in [((), "give a command"), (("-p", "x"), "process numbers"),
+                           (("-p", "1", "true"), "-p takes no"), (("-A", "true"), "-A needs"),
                            (("-I", "1", "true"), "milliseconds"), (("-e", "xyzzy", "true"), "xyzzy"),
                            (("-p", "4194304"), "no process")]:
         done = tap.run("stat", *args)

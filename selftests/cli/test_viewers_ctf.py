@@ -169,7 +169,7 @@ def a_directory_is_made_whole_or_not_at_all(tmp):
     os.umask(mask)
     assert os.stat(os.path.join(tmp, "a.ctf")).st_mode & 0o777 == 0o777 & ~mask
     again = tap.run("convert", path, "--to", "ctf")
-    assert again.returncode == 2 and "something already" in again.stderr, again
+    assert again.returncode == 2 and "exists already" in again.stderr, again
     os.makedirs(os.path.join(tmp, "empty"))
     assert tap.run("convert", path, "--to", "ctf", "-o", os.path.join(tmp, "empty/")).returncode == 0
     for out, why in ("-", "a directory"), ("tcp:127.0.0.1:1", "can't be sent"), ("/nonexistent/x", "can't make"):

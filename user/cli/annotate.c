@@ -56,7 +56,7 @@ static int check_text(const char *text)
 
 	if (length <= KBARMAN_MARK_TEXT_MAX)
 		return 0;
-	return cli_fail("a text of %zu bytes: at most %d can be written", length,
+	return cli_fail("the text has %zu bytes: shorten it to %d bytes at most", length,
 			KBARMAN_MARK_TEXT_MAX);
 }
 
@@ -69,9 +69,8 @@ static int open_device(struct annotate *x)
 		return cli_fail("no " KBARMAN_DEVICE ": load the module ('insmod kbarman.ko' or "
 				"'modprobe kbarman' as root)");
 	if (errno == EACCES)
-		return cli_fail("the permissions of " KBARMAN_DEVICE " don't let you write to it: "
-				"chmod it (write permission lets write marks, and nothing else), or "
-				"run as root");
+		return cli_fail("you have no write permission for " KBARMAN_DEVICE ": run as root, "
+				"or let root chmod it (this allows marks and nothing else)");
 	return cli_fail(KBARMAN_DEVICE ": %s", strerror(errno));
 }
 
@@ -87,11 +86,12 @@ static int check_recording(struct annotate *x)
 	if (fd >= 0)
 		close(fd);
 	if (state == MAP_FAILED)
-		return cli_fail(KBARMAN_DEVICE " can't be asked whether anybody records: %s; is its "
-				"module of the same release as this tool?", strerror(errno));
+		return cli_fail(KBARMAN_DEVICE ": can't find out whether a recording runs: %s; "
+				"load the module of this tool's release", strerror(errno));
 	recording = __atomic_load_n(&state->recording, __ATOMIC_RELAXED);
 	munmap((void *)state, page);
-	return recording ? 0 : cli_fail("nobody records now: nothing was written");
+	return recording ? 0 : cli_fail("no recording runs, so nothing was written: start 'kbarman "
+					"record' or 'kbarman flight start' first");
 }
 
 static int write_mark(struct annotate *x, const char *text)
@@ -103,7 +103,7 @@ static int write_mark(struct annotate *x, const char *text)
 	pieces[1] = (struct iovec){ (char *)text, x->mark.text_bytes };
 	if (writev(x->fd, pieces, 2) >= 0)
 		return 0;
-	return cli_fail(KBARMAN_DEVICE ": the mark is refused: %s", strerror(errno));
+	return cli_fail(KBARMAN_DEVICE " refused the mark: %s", strerror(errno));
 }
 
 /* ---- annotations ---- */
@@ -178,7 +178,8 @@ static int parse_counter(struct annotate *x)
 	errno = 0;
 	x->mark.value = strtoull(equals + 1, &end, 0);
 	if (errno || *end)
-		return cli_fail("-c %s: '%s' is no whole number of 64 bits", x->counter, equals + 1);
+		return cli_fail("-c %s: '%s' is not a whole number of at most 64 bits", x->counter,
+				equals + 1);
 	strcpy(series->chart, "annotate");
 	if (colon && colon < equals) {
 		memset(series->chart, 0, sizeof(series->chart));
@@ -208,8 +209,8 @@ static int write_value(struct annotate *x)
 	x->series.rendering_type = x->delta ? BM_RENDERING_BAR : BM_RENDERING_LINE;
 	if (ioctl(x->fd, KBARMAN_MARK_SERIES, &x->series)) {
 		if (errno == ENOSPC)
-			return cli_fail("the recording has no room for another counter");
-		return cli_fail(KBARMAN_DEVICE ": the counter is refused: %s", strerror(errno));
+			return cli_fail("the recording has no room for another counter: use fewer");
+		return cli_fail(KBARMAN_DEVICE " refused the counter: %s", strerror(errno));
 	}
 	x->mark.type = KBARMAN_MARK_COUNTER;
 	x->mark.series = x->series.series;
@@ -221,7 +222,7 @@ static int write_value(struct annotate *x)
 static int parse_colour(struct annotate *x, const char *text)
 {
 	if (strlen(text) != 6 || text[strspn(text, "0123456789abcdefABCDEF")])
-		return cli_fail("--colour %s: six digits, as in ff8000", text);
+		return cli_fail("--colour %s: give six hexadecimal digits, as in ff8000", text);
 	x->colour = 0x1b000000 | (uint32_t)strtoul(text, NULL, 16);
 	return 0;
 }
@@ -274,21 +275,21 @@ static int check_words(struct annotate *x, int argc, char **argv)
 	bool text = !x->counter && !x->end;
 
 	if (text != (argc == 1))
-		return cli_fail(text ? "one TEXT is wanted: put it into quotes" :
-				       "there is no TEXT with -c and --end");
+		return cli_fail(text ? "give one TEXT: put several words into quotes" :
+				       "-c and --end take no TEXT");
 	if (x->counter && (x->bookmark || x->end || x->lane || x->mark.channel || x->colour))
-		return cli_fail("a counter has no lane and no colour: leave out what goes with texts");
+		return cli_fail("-c takes no -b, -n, --name, --end and --colour: leave them out");
 	if (!x->counter && (*x->series.units || x->delta))
-		return cli_fail("-u and --delta go with -c");
+		return cli_fail("-u and --delta need -c");
 	if (x->bookmark && (x->end || x->lane || x->mark.channel))
-		return cli_fail("a bookmark is on no lane, and does not end");
+		return cli_fail("-b takes no -n, --name and --end: a bookmark is on no lane");
 	if (x->end && (x->colour || x->lane))
-		return cli_fail("an end has no colour and no name");
+		return cli_fail("--end takes no --colour and no --name");
 	if (!text)
 		return x->counter ? parse_counter(x) : 0;
 	x->text = argv[0];
 	if (!*x->text)
-		return cli_fail("an empty TEXT would end the annotation: --end does that");
+		return cli_fail("the TEXT is empty: give a text, or --end to end the annotation");
 	return check_text(x->text);
 }
 

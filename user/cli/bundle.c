@@ -52,8 +52,8 @@ int cmd_bundle(int argc, char **argv)
 	if (!path)
 		return CLI_IMPOSSIBLE;
 	if (strcmp(path, "-") == 0)
-		return cli_fail("a capture on standard input has no name to put the symbols "
-				"beside: give the file");
+		return cli_fail("symbols are saved beside the capture, and standard input has no "
+				"name: give a FILE");
 	cli_decoder_start();
 	cli_progress("saving symbols", false);
 	cli_sandbox(&(struct cli_sandbox) { .inputs = &path, .nr_inputs = 1, .output = path,

@@ -80,7 +80,7 @@ const char *cli_input(const char *given, int argc, char **argv, const char *othe
 	if (!given && optind < argc)
 		given = argv[optind++];
 	if (optind < argc) {
-		cli_fail("one file at a time: what is '%s'?", argv[optind]);
+		cli_fail("one FILE at a time: leave out '%s'", argv[optind]);
 		return NULL;
 	}
 	if (given)

@@ -116,8 +116,9 @@ int cli_connect(const char *where)
 		}
 		if (!split(name, &host, &port)) {
 			free(name);
-			cli_fail("%s: not a place to connect to: give tcp:HOST:PORT, "
-				 "udp:HOST:PORT or unix:PATH", where);
+			cli_fail("%s: not an address: give tcp:HOST:PORT, udp:HOST:PORT or "
+				 "unix:PATH",
+				 where);
 			return -1;
 		}
 		fd = connect_inet(host, port, udp ? SOCK_DGRAM : SOCK_STREAM, &why);

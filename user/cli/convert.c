@@ -203,7 +203,7 @@ static int find_export(struct convert *c, const char *to)
 	const char *const *format;
 
 	if (!to)
-		return cli_fail("convert to what? give --to and one of: %s", export_names());
+		return cli_fail("no format is given: give --to and one of: %s", export_names());
 	c->export = kb_export_find(to);
 	if (!c->export)
 		return cli_fail("there is no format '%s': give one of: %s", to, export_names());
@@ -258,15 +258,16 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 		c->output = NULL;
 	}
 	if (!*status && c->export->directory && (c->connect || c->serve))
-		*status = cli_fail("%s is a directory of files: it can't be sent", c->export->name);
+		*status = cli_fail("%s is a directory and can't be sent: give -o DIRECTORY",
+				   c->export->name);
 	if (!*status && c->connect + c->serve + !!c->output > 1)
-		*status = cli_fail("-o, --connect and --serve: give one of them");
+		*status = cli_fail("give only one of -o, --connect and --serve");
 	if (!*status && c->serve && !c->where && strcmp(c->export->name, "tptp") == 0)
 		c->where = TPTP_PORT;
 	if (!*status && c->serve && !c->where)
-		*status = cli_fail("serve where? give --serve=PORT");
+		*status = cli_fail("--serve needs a port: give --serve=PORT");
 	if (!*status && c->connect && !c->where && strcmp(c->export->name, "annotate") != 0)
-		*status = cli_fail("connect to whom? give --connect=tcp:HOST:PORT");
+		*status = cli_fail("--connect needs an address: give --connect=tcp:HOST:PORT");
 	return *status == 0;
 }
 
@@ -361,8 +362,7 @@ static int to_directory(struct convert *c, struct kb_barman *barman,
 		return cli_fail("out of memory");
 	}
 	if (strcmp(path, "-") == 0)
-		status = cli_fail("%s is a directory of files: give its name with -o",
-				  c->export->name);
+		status = cli_fail("%s is a directory of files: give -o DIRECTORY", c->export->name);
 	else
 		status = cli_directory_open(&directory, path);
 	free(path);
@@ -388,7 +388,7 @@ static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbol
 	if (!path)
 		return cli_fail("out of memory");
 	if (same_file(c->input, path)) {
-		status = cli_fail("%s: that is the capture itself: give another file with -o", path);
+		status = cli_fail("%s is the capture itself: give another file with -o", path);
 		free(path);
 		return status;
 	}
@@ -411,7 +411,7 @@ static void negotiate(struct convert *c, int fd)
 	if (kb_tptp_negotiate(fd, want_binary, NEGOTIATION_MS) > 0)
 		return;
 	if (want_binary)
-		cli_warn("the client did not say that it takes the binary form: it gets XML");
+		cli_warn("the client did not say that it takes the binary form: sending XML");
 	c->options.format = NULL;
 }
 

@@ -284,12 +284,12 @@ static struct {
 	.control = -1,
 	.patience_ms = PATIENCE_MS,
 	.reasons = {
-		{ KB_DECODER_FORBIDDEN, "its reader was stopped by the sandbox: it may have been made "
-		  "to do harm" },
-		{ KB_DECODER_DIED, "its reader crashed" },
-		{ KB_DECODER_HUNG, "reading it took too long" },
-		{ KB_DECODER_LIED, "its reader gave no valid answer" },
-		{ KB_DECODER_NONE, "no reader could be started" },
+		{ KB_DECODER_FORBIDDEN,
+		  "the sandbox stopped its decoder; the file may be malicious" },
+		{ KB_DECODER_DIED, "its decoder crashed" },
+		{ KB_DECODER_HUNG, "its decoder took too long" },
+		{ KB_DECODER_LIED, "its decoder gave no valid answer" },
+		{ KB_DECODER_NONE, "no decoder could be started" },
 	},
 };
 
@@ -504,10 +504,10 @@ void cli_decoder_report(void)
 		struct reason *reason = &keeper.reasons[i];
 
 		if (reason->nr > 1)
-			cli_warn("%s has no names, %s; so it was with %u more", reason->first,
+			cli_warn("%s has no names: %s; the same happened to %u more", reason->first,
 				 reason->text, reason->nr - 1);
 		else if (reason->nr)
-			cli_warn("%s has no names, %s", reason->first, reason->text);
+			cli_warn("%s has no names: %s", reason->first, reason->text);
 		reason->nr = 0;
 	}
 }

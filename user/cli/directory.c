@@ -71,7 +71,7 @@ int cli_directory_open(struct cli_directory *directory, const char *path)
 	}
 	error = for_each_file(directory->path, count_file, &files);
 	if (files || (error && error != -ENOENT)) {
-		cli_warn("%s: there is something already: give another name with -o, or remove it",
+		cli_warn("%s exists already: remove it, or give another name with -o",
 			 path);
 		release(directory);
 		return CLI_IMPOSSIBLE;

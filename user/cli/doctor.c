@@ -174,8 +174,7 @@ static enum verdict check_module(struct doctor *doctor)
 	read_text(doctor, "/sys/module/kbarman/version", version, sizeof(version));
 	version[strcspn(version, "\n")] = '\0';
 	if (strcmp(version, KBARMAN_VERSION)) {
-		advise(doctor, "build and load the module of this release, for it and the tool are "
-		       "made for each other");
+		advise(doctor, "build and load the module of this tool's release");
 		return say(doctor, WORSE, "version %s, and this tool is %s",
 			   *version ? version : "unknown", KBARMAN_VERSION);
 	}
@@ -204,7 +203,7 @@ static enum verdict check_signature(struct doctor *doctor)
 	char text[16] = "";
 
 	if (is_there(doctor, "/sys/module/kbarman"))
-		return say(doctor, GOOD, "the module is in the kernel, so it was taken");
+		return say(doctor, GOOD, "the kernel has loaded the module");
 	read_text(doctor, "/sys/module/module/parameters/sig_enforce", text, sizeof(text));
 	if (*text == 'Y' || locked) {
 		advise(doctor, "sign it with a key that the kernel knows: 'scripts/sign-file sha256 KEY "
@@ -213,7 +212,7 @@ static enum verdict check_signature(struct doctor *doctor)
 		return say(doctor, WORSE, "the kernel takes only signed modules (%s%s)",
 			   locked ? "lockdown=" : "sig_enforce", locked ? level : "");
 	}
-	return say(doctor, GOOD, "the kernel takes modules without one");
+	return say(doctor, GOOD, "the kernel takes unsigned modules");
 }
 
 static enum verdict check_lockdown(struct doctor *doctor)
@@ -221,10 +220,9 @@ static enum verdict check_lockdown(struct doctor *doctor)
 	const char *level = lockdown_level(doctor);
 
 	if (!*level)
-		return say(doctor, GOOD, "not in this kernel, or not to be seen");
+		return say(doctor, GOOD, "this kernel has none, or you may not read its state");
 	if (!strcmp(level, "confidentiality")) {
-		advise(doctor, "boot without lockdown=confidentiality: it forbids to look into the "
-		       "kernel");
+		advise(doctor, "boot without lockdown=confidentiality: this level forbids tracing");
 		return say(doctor, BAD, "confidentiality");
 	}
 	return say(doctor, GOOD, "%s", level);
@@ -242,16 +240,15 @@ static enum verdict check_device(struct doctor *doctor)
 static enum verdict check_permission(struct doctor *doctor)
 {
 	if (!may(doctor, CAP_PERFMON) && !may(doctor, CAP_SYS_ADMIN)) {
-		advise(doctor, "run as root, or give the tool the right: 'setcap "
-		       "cap_perfmon,cap_syslog+ep kbarman', and let the device's group in by a udev "
-		       "rule");
+		advise(doctor, "run as root; or run 'setcap cap_perfmon,cap_syslog+ep kbarman' and "
+		       "give your group access to the device with a udev rule");
 		return say(doctor, BAD, "you have neither CAP_PERFMON nor CAP_SYS_ADMIN");
 	}
 	if (!may(doctor, CAP_SYSLOG)) {
 		advise(doctor, "record with CAP_SYSLOG as well, or as root");
-		return say(doctor, WORSE, "without CAP_SYSLOG there are no addresses of the kernel");
+		return say(doctor, WORSE, "without CAP_SYSLOG kernel addresses are not recorded");
 	}
-	return say(doctor, GOOD, "you may record all, the kernel included");
+	return say(doctor, GOOD, "you may record everything, including the kernel");
 }
 
 static enum verdict check_session(struct doctor *doctor)
@@ -259,10 +256,11 @@ static enum verdict check_session(struct doctor *doctor)
 	if (!doctor->device)
 		return say(doctor, GOOD, "none");
 	if (doctor->query.state & KBARMAN_STATE_OWNED) {
-		advise(doctor, "wait for it to end, or find it with 'fuser -v %s'", KBARMAN_DEVICE);
+		advise(doctor, "wait until that program ends, or find it with 'fuser -v %s'",
+		       KBARMAN_DEVICE);
 		return say(doctor, BAD, "another program is recording");
 	}
-	return say(doctor, GOOD, "nobody else is recording");
+	return say(doctor, GOOD, "no other program is recording");
 }
 
 static enum verdict check_pmu(struct doctor *doctor)
@@ -273,9 +271,9 @@ static enum verdict check_pmu(struct doctor *doctor)
 				is_there(doctor, "/sys/bus/event_source/devices/armv8_pmuv3_0") ||
 				is_there(doctor, "/sys/bus/event_source/devices/armv8_pmuv3")))
 		return say(doctor, GOOD, "the kernel has one");
-	advise(doctor, "sample by -e cpu-clock, which is what record does by itself; in a virtual "
-	       "machine, have the host pass its PMU on");
-	return say(doctor, WORSE, "none that the kernel knows");
+	advise(doctor, "sample by cpu-clock, which is the default without a PMU; in a virtual "
+	       "machine, let the host pass its PMU to the guest");
+	return say(doctor, WORSE, "the kernel knows none");
 }
 
 static enum verdict check_kptr(struct doctor *doctor)
@@ -283,11 +281,11 @@ static enum verdict check_kptr(struct doctor *doctor)
 	long restricted;
 
 	if (!read_number(doctor, "/proc/sys/kernel/kptr_restrict", &restricted))
-		return say(doctor, GOOD, "kptr_restrict is not there");
+		return say(doctor, GOOD, "this kernel has no kptr_restrict");
 	if (restricted >= 2 || (restricted == 1 && !may(doctor, CAP_SYSLOG))) {
 		advise(doctor, "'sysctl kernel.kptr_restrict=%d'%s", restricted >= 2 ? 1 : 0,
 		       restricted >= 2 ? "" : ", or record as root");
-		return say(doctor, WORSE, "kptr_restrict is %ld: functions of the kernel have no names",
+		return say(doctor, WORSE, "kptr_restrict is %ld: kernel functions have no names",
 			   restricted);
 	}
 	return say(doctor, GOOD, "kptr_restrict is %ld", restricted);
@@ -298,10 +296,11 @@ static enum verdict check_paranoid(struct doctor *doctor)
 	long level;
 
 	if (!read_number(doctor, "/proc/sys/kernel/perf_event_paranoid", &level)) {
-		advise(doctor, "a kernel with CONFIG_PERF_EVENTS");
+		advise(doctor, "boot a kernel with CONFIG_PERF_EVENTS");
 		return say(doctor, BAD, "this kernel has no perf events: nothing can be sampled");
 	}
-	return say(doctor, GOOD, "perf_event_paranoid is %ld, which does not concern recording", level);
+	return say(doctor, GOOD, "perf_event_paranoid is %ld, recording does not depend on it",
+		   level);
 }
 
 static enum verdict check_clock(struct doctor *doctor)
@@ -312,10 +311,10 @@ static enum verdict check_clock(struct doctor *doctor)
 		  sizeof(source));
 	source[strcspn(source, "\n")] = '\0';
 	if (doctor->device && !(doctor->query.features & KBARMAN_FEATURE_RAW_CLOCK)) {
-		advise(doctor, "boot with tsc=reliable where you know that it is: each record then costs "
-		       "less");
-		return say(doctor, WORSE, "the CPUs' counter is not trusted; the kernel's clock (%s) "
-			   "serves", source);
+		advise(doctor, "if you know that the counter (TSC) is reliable, boot with "
+		       "tsc=reliable: each record then costs less");
+		return say(doctor, WORSE, "the kernel does not trust the CPUs' counter; its clock "
+			   "%s is used", source);
 	}
 	if (doctor->device)
 		return say(doctor, GOOD, "the CPUs' counter, %.3f MHz",
@@ -326,17 +325,17 @@ static enum verdict check_clock(struct doctor *doctor)
 static enum verdict check_maps(struct doctor *doctor)
 {
 	if (!doctor->device)
-		return say(doctor, GOOD, "not to be found without the device");
+		return say(doctor, GOOD, "unknown without the device");
 	if (doctor->query.features & KBARMAN_FEATURE_MAPS)
-		return say(doctor, GOOD, "new ones are seen as they are made");
+		return say(doctor, GOOD, "all new ones are recorded");
 	if (doctor->query.features & KBARMAN_FEATURE_MAPS_MADE) {
-		advise(doctor, "a kernel in which copy_vma() takes a kprobe; till then samples in code "
-		       "that a program has moved have no image");
-		return say(doctor, WORSE, "new ones are seen, but none that mremap(2) moves");
+		advise(doctor, "boot a kernel in which copy_vma() takes a kprobe; without it "
+		       "samples in code that mremap(2) has moved have no image");
+		return say(doctor, WORSE, "new ones are recorded, except what mremap(2) moves");
 	}
-	advise(doctor, "a kernel with CONFIG_KPROBES; till then what programs load after the start has "
-	       "no image");
-	return say(doctor, WORSE, "only those that are there at the start are seen");
+	advise(doctor, "boot a kernel with CONFIG_KPROBES; without it code that programs load "
+	       "after the start has no image");
+	return say(doctor, WORSE, "only those that exist when the recording starts are recorded");
 }
 
 static enum verdict check_config(struct doctor *doctor)
@@ -354,7 +353,7 @@ static enum verdict check_config(struct doctor *doctor)
 	size_t used = 0;
 
 	if (!kernel_config(doctor, "CONFIG_MODULES"))
-		return say(doctor, GOOD, "not to be found (/proc/config.gz, /boot/config-%s)",
+		return say(doctor, GOOD, "not found (/proc/config.gz, /boot/config-%s)",
 			   doctor->system.release);
 	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
 		if (kernel_config(doctor, options[i].name) != 'n')
@@ -367,8 +366,8 @@ static enum verdict check_config(struct doctor *doctor)
 			verdict = WORSE;
 	}
 	if (verdict == GOOD)
-		return say(doctor, GOOD, "all options that are of use are set");
-	advise(doctor, "a kernel with%s", missing);
+		return say(doctor, GOOD, "all useful options are set");
+	advise(doctor, "boot a kernel with%s", missing);
 	return say(doctor, verdict, "not set:%s", missing);
 }
 
@@ -378,10 +377,10 @@ static enum verdict check_headers(struct doctor *doctor)
 
 	snprintf(path, sizeof(path), "/lib/modules/%s/build/Makefile", doctor->system.release);
 	if (is_there(doctor, path))
-		return say(doctor, GOOD, "there, so the module can be built here");
+		return say(doctor, GOOD, "installed: the module can be built here");
 	if (is_there(doctor, "/sys/module/kbarman"))
-		return say(doctor, GOOD, "not there, and not needed: the module is loaded");
-	advise(doctor, "'apt-get install linux-headers-%.100s' where the module is to be built",
+		return say(doctor, GOOD, "not installed, not needed: the module is loaded");
+	advise(doctor, "'apt-get install linux-headers-%.100s' where you build the module",
 	       doctor->system.release);
 	return say(doctor, WORSE, "none for %.100s", doctor->system.release);
 }
@@ -394,8 +393,9 @@ static enum verdict check_sandbox(struct doctor *doctor)
 
 	cli_sandbox_features(&seccomp, &landlock);
 	if (seccomp && landlock)
-		return say(doctor, GOOD, "files are decoded in one: seccomp, and Landlock %d", landlock);
-	advise(doctor, "read files that others made elsewhere, or boot a kernel with %s",
+		return say(doctor, GOOD, "seccomp and Landlock %d confine the decoding of files",
+			   landlock);
+	advise(doctor, "read other people's files on another machine, or boot a kernel with %s",
 	       seccomp ? "lsm=landlock,..." : "CONFIG_SECCOMP_FILTER");
 	return say(doctor, WORSE, "%s", seccomp ? "seccomp only: 'convert' can write more than its output" :
 						  "none: this kernel or build has no seccomp");
@@ -407,12 +407,12 @@ static enum verdict check_disk(struct doctor *doctor)
 	uint64_t space;
 
 	if (access(doctor->output, W_OK | X_OK) || statvfs(doctor->output, &fs)) {
-		advise(doctor, "go elsewhere, or record with -o into a folder of yours");
+		advise(doctor, "go to a folder that you may write to, or record to one with -o");
 		return say(doctor, BAD, "%.200s: %s", doctor->output, strerror(errno));
 	}
 	space = (uint64_t)fs.f_bavail * fs.f_frsize;
 	if (space < DISK_LOW) {
-		advise(doctor, "make room: a busy machine fills a megabyte a second and more");
+		advise(doctor, "free some space: a busy machine records 1 MiB per second or more");
 		return say(doctor, WORSE, "%" PRIu64 " MiB are free", space >> 20);
 	}
 	return say(doctor, GOOD, "%" PRIu64 " MiB are free", space >> 20);
@@ -512,7 +512,7 @@ int cmd_doctor(int argc, char **argv)
 		}
 	}
 	if (optind < argc) {
-		cli_warn("there is nothing to check about '%s'", argv[optind]);
+		cli_warn("leave out '%s': doctor takes only options", argv[optind]);
 		return cli_usage(false, usage);
 	}
 	if (lines_open(&json, people))

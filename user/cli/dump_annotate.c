@@ -202,7 +202,7 @@ int dump_annotate(const char *path, struct kb_json *json)
 	kb_out_flush(json->out);
 	findings = kb_annotate_damage(reader, &first);
 	if (findings)
-		cli_warn("%s (%u findings in all)", first->text, findings);
+		cli_warn("%s (and %u more findings)", first->text, findings - 1);
 	if (err.code)
 		cli_warn("%s", err.text);
 	kb_annotate_close(reader);

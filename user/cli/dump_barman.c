@@ -268,7 +268,7 @@ static int complain(const struct kb_barman *barman, void (*say)(const char *sent
 		told++;
 	}
 	if (count > told) {
-		snprintf(more, sizeof(more), "and %u findings more", count - told);
+		snprintf(more, sizeof(more), "and %u more findings", count - told);
 		say(more);
 	}
 	return count ? CLI_DAMAGED : CLI_OK;
@@ -326,8 +326,9 @@ static void say_what_is_whole(struct kb_barman *barman, const char *path,
 			 salvage.told + salvage.untold);
 	else
 		snprintf(text, sizeof(text), "%s: cut off: %" PRIu64 " records in %" PRIu64 " bytes are "
-			 "whole behind the %" PRIu64 " that the header tells of; 'kbarman recover' takes "
-			 "them in", path, whole.records - sum->records, salvage.untold, sum->records);
+			 "whole after the %" PRIu64 " records that the header counts; 'kbarman "
+			 "recover' adds them", path, whole.records - sum->records, salvage.untold,
+			 sum->records);
 	say(text);
 }
 

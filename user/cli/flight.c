@@ -157,7 +157,8 @@ static int hold_pid_file(void)
 	if (fd < 0)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
 	if (fcntl(fd, F_OFD_SETLK, &lock))
-		return cli_fail("a flight recorder runs already: stop it by 'kbarman flight stop'");
+		return cli_fail("a flight recorder runs already: stop it with 'kbarman flight "
+				"stop'");
 	length = snprintf(text, sizeof(text), "%d\n", getpid());
 	/* Whatever the umask: others may know that it runs. */
 	if (fchmod(fd, 0644) || ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
@@ -238,7 +239,7 @@ static int start(int argc, char **argv)
 	pid_t pid;
 
 	if (find_recorder())
-		return cli_fail("a flight recorder runs already (process %d): stop it by "
+		return cli_fail("a flight recorder runs already (process %d): stop it with "
 				"'kbarman flight stop'", find_recorder());
 	/* What can be said at once is better said here. */
 	if (kb_device_open(&device, &err))
@@ -262,7 +263,7 @@ static int start(int argc, char **argv)
 			return CLI_IMPOSSIBLE;
 		}
 		if (find_recorder() == pid && is_recording()) {
-			cli_note("recording (process %d); 'kbarman snapshot' takes what it keeps",
+			cli_note("recording (process %d); 'kbarman snapshot' writes what it keeps",
 				 pid);
 			return CLI_OK;
 		}
@@ -270,7 +271,7 @@ static int start(int argc, char **argv)
 	}
 	kill(pid, SIGTERM);
 	show_log(log);
-	return cli_fail("the recorder did not begin within %d s", BEGIN_MS / 1000);
+	return cli_fail("the recorder did not start within %d s", BEGIN_MS / 1000);
 }
 
 /* ---- status and stop ---- */
@@ -290,7 +291,7 @@ static int get_status(struct status *status)
 	int ret;
 
 	if (kb_device_open(&device, &err))
-		return cli_fail("a flight recorder runs (process %d), but what it keeps can't be asked: "
+		return cli_fail("a flight recorder runs (process %d), but its state can't be read: "
 				"%s", status->pid, err.text);
 	ret = kb_device_query(device, &status->query, &err) ?:
 	      kb_device_stats(device, KBARMAN_CPU_ALL, &status->stats, &err) ?:
@@ -369,8 +370,8 @@ static int stop(void)
 		show_log(log);
 	unlink(path_in(dir, "flight.pid"));
 	if (is_service)
-		cli_note("it was the service kbarman-flight: its capture is in the service's folder, "
-			 "/var/lib/kbarman as packaged");
+		cli_note("the recorder was the service kbarman-flight: its capture is in the "
+			 "folder of the service (/var/lib/kbarman in the package)");
 	return CLI_OK;
 }
 
@@ -400,6 +401,6 @@ int cmd_flight(int argc, char **argv)
 		return show_status(people);
 	if (!strcmp(what, "stop"))
 		return stop();
-	cli_warn("start, status, stop or run?");
+	cli_warn("give one of start, status, stop and run");
 	return cli_usage(false, usage);
 }

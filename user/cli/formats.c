@@ -143,7 +143,6 @@ const struct cli_format *cli_format_of(const char **path)
 		if (format->probe(start, got))
 			return format;
 	}
-	cli_warn("%s is %s", name,
-		 got ? "of no format that is known here" : "empty");
+	cli_warn("%s %s", name, got ? "has a format that kbarman does not know" : "is empty");
 	return NULL;
 }

@@ -240,9 +240,9 @@ static void line_of_symbols(struct info *info)
 	if (saved)
 		snprintf(text, sizeof(text), "saved beside the capture, in %s", saved);
 	else if (kb_kernel_is_elsewhere(info->barman))
-		snprintf(text, sizeof(text), "not here: the capture was made on %.100s; bring "
-			 "%.200s" KB_BUNDLE_SUFFIX " along (see kbarman bundle)", host(info),
-			 name ? name : "CAPTURE");
+		snprintf(text, sizeof(text), "not on this machine: the capture was made on %.100s; "
+			 "copy %.200s" KB_BUNDLE_SUFFIX " from there (see kbarman bundle)",
+			 host(info), name ? name : "CAPTURE");
 	else
 		snprintf(text, sizeof(text), "taken from the images (see kbarman bundle)");
 	free(saved);
@@ -270,8 +270,8 @@ static void print_text(struct info *info)
 		line(info, "filter", filter);
 	line_of_time(info);
 	if (fact(info, "clock_unsteady"))
-		line(info, "clock", "the kernel found the CPU's counter (TSC) unstable meanwhile; "
-		     "times may be wrong");
+		line(info, "clock", "during the recording the kernel found the CPU's counter (TSC) "
+		     "unstable; times may be wrong");
 	kb_out_printf(out, "%-10s %u with records, of %u\n", "CPUs", info->nr_cores, h->max_cores);
 	line_of_counters(info);
 	line(info, "fallback", fact(info, "fallback"));

@@ -48,7 +48,7 @@ static const char *refusal(int error)
 		return NULL;
 	case -EACCES:
 	case -EPERM:
-		return "not allowed: ask as root";
+		return "not allowed: run as root";
 	case -ENOENT:
 	case -ENODEV:
 	case -EOPNOTSUPP:

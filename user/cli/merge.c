@@ -139,7 +139,7 @@ static int complain(const struct merge_input *inputs, unsigned int count)
 		if (findings == 1)
 			cli_warn("%s", first->text);
 		else
-			cli_warn("%s (and %u findings more)", first->text, findings - 1);
+			cli_warn("%s (and %u more findings)", first->text, findings - 1);
 		status = CLI_DAMAGED;
 	}
 	return status;
@@ -193,11 +193,11 @@ int cmd_merge(int argc, char **argv)
 		}
 	}
 	if (optind == argc) {
-		cli_warn("which files?");
+		cli_warn("give the FILEs to merge");
 		return cli_usage(false, usage);
 	}
 	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-		return cli_fail("a capture is nothing for a terminal: use -o FILE");
+		return cli_fail("won't write a capture to a terminal: give -o FILE");
 	count = argc - optind;
 	inputs = calloc(count, sizeof(*inputs));
 	if (!inputs)

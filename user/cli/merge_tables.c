@@ -80,14 +80,14 @@ bool merge_check(const struct merge_input *inputs, unsigned int count)
 		if (a->timestamp_base != b->timestamp_base ||
 		    a->timestamp_multiplier != b->timestamp_multiplier ||
 		    a->timestamp_divisor != b->timestamp_divisor)
-			return refuse(first, &inputs[i], "their clocks differ, they are not of "
-				      "one session");
+			return refuse(first, &inputs[i], "their clocks differ: they are not of one "
+				      "session");
 		if (!a->max_task_infos != !b->max_task_infos || a->extended != b->extended)
-			return refuse(first, &inputs[i], "only one of them has tasks, or "
-				      "kbarman.ext=1");
+			return refuse(first, &inputs[i], "only one of them has a table of tasks, or "
+				      "only one has kbarman.ext=1");
 		if (!same_states(inputs[0].barman, inputs[i].barman))
-			return refuse(first, &inputs[i], "the states of tasks are others in their "
-				      "kernels");
+			return refuse(first, &inputs[i], "their kernels number the states of tasks "
+				      "differently");
 		if (!same_custom(a, b))
 			return refuse(first, &inputs[i], "their custom charts differ");
 	}
@@ -95,7 +95,7 @@ bool merge_check(const struct merge_input *inputs, unsigned int count)
 		for (unsigned int k = 0; k < i; k++) {
 			if (!same_counters(inputs[k].header, inputs[i].header))
 				return refuse(&inputs[k], &inputs[i],
-					      "a core has different counters in them");
+					      "their counters of a core differ");
 		}
 	}
 	return true;

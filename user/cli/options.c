@@ -98,8 +98,8 @@ static void complain_long(const char *word, const struct option *options)
 		if (strncmp(option->name, word, length))
 			continue;
 		if (first) {
-			cli_warn("--%s can be --%s and --%s: write it out", name, first->name,
-				 option->name);
+			cli_warn("--%s can be --%s and --%s: write the whole name", name,
+				 first->name, option->name);
 			return;
 		}
 		first = option;
@@ -151,7 +151,7 @@ static void set_color(const char *when)
 	else if (!strcmp(when, "auto"))
 		color = COLOR_AUTO;
 	else
-		exit(cli_fail("--color=%s: there are always, never and auto", when));
+		exit(cli_fail("--color=%s: give always, never or auto", when));
 }
 
 /* Options that are no verb's business. */

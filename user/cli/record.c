@@ -134,7 +134,7 @@ static int parse_chain(struct options *o, const char *parts)
 	else if (!strcmp(parts, "kernel"))
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
 	else
-		return cli_fail("-g%s: there are -g, -guser, -gkernel and -gboth", parts);
+		return cli_fail("-g%s: give -g, -guser, -gkernel or -gboth", parts);
 	return 0;
 }
 
@@ -170,7 +170,7 @@ static int parse_option(struct options *o, int option)
 	case 'F':
 		o->no_samples = !strcmp(optarg, "0");
 		return o->no_samples || parse_positive(optarg, &o->frequency) ? 0 :
-			cli_fail("-F %s: not a number of samples a second", optarg);
+			cli_fail("-F %s: not a number of samples per second", optarg);
 	case 'c':
 		return parse_positive(optarg, &o->period) ? 0 :
 			cli_fail("-c %s: not a number of events", optarg);
@@ -182,7 +182,7 @@ static int parse_option(struct options *o, int option)
 	case 'M':
 		o->mode = strcmp(optarg, "stream") ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM;
 		return o->mode == KBARMAN_MODE_STREAM || !strcmp(optarg, "overwrite") ? 0 :
-			cli_fail("--mode %s: there are stream and overwrite", optarg);
+			cli_fail("--mode %s: give stream or overwrite", optarg);
 	case 'C':
 		o->cpus_text = optarg;
 		return 0;
@@ -196,8 +196,8 @@ static int parse_option(struct options *o, int option)
 		return parse_chain(o, optarg);
 	case 'G':
 		return !strcmp(optarg, "fp") ? parse_chain(o, NULL) :
-			cli_fail("--call-graph %s: there are only frame pointers (fp); build programs "
-				 "with -fno-omit-frame-pointer", optarg);
+			cli_fail("--call-graph %s: give fp (frame pointers), the only method; "
+				 "build programs with -fno-omit-frame-pointer", optarg);
 	case 'S':
 		return parse_positive(optarg, &o->max_stack) && o->max_stack <= KBARMAN_MAX_STACK ? 0 :
 			cli_fail("--max-stack %s: not a number from 1 to %d", optarg,
@@ -229,19 +229,20 @@ static int check_options(struct options *o)
 	int nr;
 
 	if (o->frequency && o->period)
-		return cli_fail("-F and -c exclude each other: a frequency or a period");
+		return cli_fail("give -F (a frequency) or -c (a period), not both");
 	if (o->no_samples && (o->frequency || o->period))
-		return cli_fail("-F 0 says that no code is sampled: leave out the other -F or -c");
+		return cli_fail("-F 0 takes no samples of code: leave out the other -F or -c");
 	if (o->no_samples && !o->counters_switch && !o->counters_hz)
-		return cli_fail("-F 0 is for --counters: without that nothing would be counted");
+		return cli_fail("-F 0 takes no samples of code: give --counters too, or nothing is "
+				"counted");
 	if (o->chain_flags == KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		parse_chain(o, NULL);
 	if (o->max_stack && !o->chain_flags)
-		return cli_fail("--max-stack is of call chains: ask for them with -g");
+		return cli_fail("--max-stack needs call chains: give -g as well");
 	if (o->pids_text && o->command)
-		return cli_fail("-p and a command exclude each other");
+		return cli_fail("give -p or a command, not both");
 	if (o->pids_text && o->all)
-		return cli_fail("-p and -a exclude each other");
+		return cli_fail("give -p or -a, not both");
 	if (o->pids_text && processes_parse(&o->processes, o->pids_text))
 		return CLI_IMPOSSIBLE;
 	nr = kb_events_parse(o->events, KB_EVENTS_MAX, o->events_text ?: DEFAULT_EVENT, NULL, &err);
@@ -355,13 +356,13 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 	if (!(o->chain_flags & CHAIN_PARTS & ~possible))
 		return 0;
 	if (!possible)
-		return cli_fail("-g: call chains can't be followed on this architecture: leave it out");
+		return cli_fail("-g: this architecture has no call chains: leave out -g");
 	if (!o->any_chain)
-		return cli_fail("-g: only call chains of the %s can be followed on this architecture: "
-				"-g%s", possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel",
+		return cli_fail("-g: this architecture has call chains of %s code only: give -g%s",
+				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel");
 	o->chain_flags &= ~CHAIN_PARTS | possible;
-	cli_warn("call chains will have no %s part: it can't be followed on this architecture",
+	cli_warn("call chains will have no %s part on this architecture",
 		 possible & KBARMAN_CONFIGURE_CHAIN_USER ? "kernel" : "user");
 	return 0;
 }
@@ -389,7 +390,7 @@ static int configure(struct recording *rec)
 	if (kb_device_query(rec->device, &query, &err))
 		return cli_fail_error(&err);
 	if (o->ring_bytes < query.min_ring_bytes || o->ring_bytes > query.max_ring_bytes)
-		return cli_fail("-m: a buffer can have %" PRIu64 "K to %" PRIu64 "M",
+		return cli_fail("-m: give a size from %" PRIu64 "K to %" PRIu64 "M",
 				(uint64_t)query.min_ring_bytes >> 10,
 				(uint64_t)query.max_ring_bytes >> 20);
 	if (o->max_tasks > STRINGS_MIN / STRINGS_A_TASK)
@@ -536,7 +537,7 @@ static int begin(struct recording *rec)
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
 		return cli_fail("%s: %s%s", rec->output.name, err.text,
-				rec->output.spooled ? "; set TMPDIR to a place with room for it" : "");
+				rec->output.spooled ? "; set TMPDIR to a folder with space" : "");
 	rec->started = true;
 	if (rec->command.pid)
 		command_release(&rec->command);
@@ -561,7 +562,8 @@ static void take_snapshot(struct recording *rec)
 	struct tm tm;
 
 	if (rec->output.spooled) {
-		cli_warn("no snapshot: the output is no file that it could stand beside");
+		cli_warn("no snapshot was written: the output is not a file; use 'kbarman "
+			 "snapshot'");
 		return;
 	}
 	localtime_r(&now, &tm);
@@ -682,11 +684,11 @@ static int fail_partly(struct recording *rec, const struct kb_error *err)
 {
 	cli_fail_error(err);
 	if (!record_output_keep(&rec->output)) {
-		cli_warn("what was recorded is lost: captures for %s are kept in TMPDIR up to their end, "
-			 "which needs room for them", rec->output.name);
+		cli_warn("the recording is lost: a capture for %s is kept in TMPDIR until it is "
+			 "complete; set TMPDIR to a folder with enough space", rec->output.name);
 		return CLI_IMPOSSIBLE;
 	}
-	cli_warn("what was recorded up to then is in %s: 'kbarman recover %s' makes a capture of it",
+	cli_warn("the records up to then are in %s: 'kbarman recover %s' makes a capture of them",
 		 rec->output.partial, rec->output.partial);
 	return CLI_DAMAGED;
 }

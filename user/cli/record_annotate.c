@@ -374,15 +374,15 @@ int record_annotate_commit(struct record_annotate *a)
 	if (a->bad > SAID_MAX)
 		cli_warn("%u connections of Annotate clients were dropped in all", a->bad);
 	if (a->negative)
-		cli_warn("Annotate clients of a version before 5 sent negative values (%" PRIu64 "): "
-			 "if these are Arm's clients, which send 32 bits, the values were 4294967296 "
-			 "more", a->negative);
+		cli_warn("Annotate clients of a version before 5 sent %" PRIu64 " negative values: "
+			 "if these are Arm's clients, which send 32 bits, add 4294967296 to each "
+			 "value", a->negative);
 	if (a->unheard)
-		cli_warn("%" PRIu64 " messages of Annotate clients have no place in a capture, and "
-			 "there is no file beside standard output for them", a->unheard);
+		cli_warn("%" PRIu64 " messages of Annotate clients were dropped: a capture has no "
+			 "place for them; record to a file, which gets a side file", a->unheard);
 	if (a->kept_aside)
-		cli_warn("%" PRIu64 " of %" PRIu64 " messages of Annotate clients are beside the "
-			 "capture, in %s", a->kept_aside, a->messages, a->final);
+		cli_warn("%" PRIu64 " of %" PRIu64 " messages of Annotate clients are in the side "
+			 "file %s", a->kept_aside, a->messages, a->final);
 	return 0;
 }
 

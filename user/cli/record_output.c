@@ -32,7 +32,7 @@ static int open_spool(struct record_output *out)
 	snprintf(path, sizeof(path), "%s/kbarman.XXXXXX", dir && *dir ? dir : "/tmp");
 	out->fd = mkostemp(path, O_CLOEXEC);
 	if (out->fd < 0)
-		return cli_fail("can't write %s: %s; set TMPDIR to a place with room for the capture",
+		return cli_fail("can't write %s: %s; set TMPDIR to a folder with enough space",
 				path, strerror(errno));
 	unlink(path);
 	out->spooled = true;
@@ -114,7 +114,7 @@ void record_output_side_done(struct record_output *out, bool useful)
 	broken |= fclose(out->side) != 0;
 	out->side = NULL;
 	if (useful && broken)
-		cli_warn("kernel symbols will be missing: can't write %s; is there room for it?",
+		cli_warn("kernel symbols will be missing: can't write %s; check the free space",
 			 out->side_partial);
 	out->has_side = useful && !broken;
 	if (!out->has_side)
@@ -207,7 +207,8 @@ int record_output_commit(struct record_output *out)
 	/* The symbols first: the capture's name is the sign that all is there. */
 	if (out->has_side) {
 		if (rename(out->side_partial, out->side_final))
-			cli_warn("kernel symbols stay in %s: %s", out->side_partial, strerror(errno));
+			cli_warn("can't rename %s, kernel symbols stay there: %s",
+				 out->side_partial, strerror(errno));
 	} else {
 		unlink(out->side_final);	/* of another capture of that name */
 	}
@@ -215,7 +216,8 @@ int record_output_commit(struct record_output *out)
 	side_remove(out->final, ANNOTATE_SIDE_SUFFIX);
 	out->kept = true;
 	if (rename(out->partial, out->final)) {
-		cli_warn("the capture stays in %s: %s", out->partial, strerror(errno));
+		cli_warn("can't rename %s, the capture stays there: %s", out->partial,
+			 strerror(errno));
 		return CLI_DAMAGED;
 	}
 	return 0;
@@ -226,7 +228,7 @@ void record_output_symbols(struct record_output *out)
 	struct kb_error err;
 
 	if (!out->spooled && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
-		cli_warn("other machines will not find the names of this capture: %s", err.text);
+		cli_warn("other machines will not find names for this capture: %s", err.text);
 	cli_decoder_report();
 }
 

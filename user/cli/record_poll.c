@@ -259,7 +259,7 @@ static int open_freq(struct source *source)
 			return cli_fail("out of memory");
 		any |= file->fd >= 0;
 	}
-	return any ? 0 : cli_fail("--chart freq: no CPU here tells its frequency (there is no "
+	return any ? 0 : cli_fail("--chart freq: no CPU here has a frequency to read (there is no "
 				  "cpufreq driver)");
 }
 
@@ -323,8 +323,8 @@ static int open_idle(struct source *source)
 		}
 	}
 	return source->nr_files ? 0 :
-		cli_fail("--chart idle: no CPU here tells of its idle states (there is no cpuidle "
-			 "driver); that it idles is recorded in any case");
+		cli_fail("--chart idle: no CPU here has idle states (there is no cpuidle driver); "
+			 "leave out --chart idle, idling itself is recorded");
 }
 
 static int read_growths(struct source *source, struct kb_error *err)
@@ -551,7 +551,8 @@ int record_polls_add_file(struct record_polls *polls, const char *text)
 		free(copy);
 		return cli_fail(hz ? "--poll %s: give a name and a file, as in heat=/sys/class/thermal/"
 				     "thermal_zone0/temp@10" :
-				     "--poll %s: a rate has 1 to 1000 readings a second", text);
+				     "--poll %s: give a rate from 1 to 1000 readings per second",
+				     text);
 	}
 	*path++ = '\0';
 	colon = strchr(copy, ':');
@@ -578,18 +579,18 @@ static int add_chart(struct record_polls *polls, char *name)
 	unsigned int hz = take_hz(name, false);
 
 	if (!hz)
-		return cli_fail("--chart %s: a rate has 1 to 1000 readings a second", name);
+		return cli_fail("--chart %s: give a rate from 1 to 1000 readings per second", name);
 	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
 		if (strcmp(charts[i].name, name))
 			continue;
 		for (unsigned int j = 0; j < polls->nr; j++) {
 			if (polls->sources[j].kind == &charts[i])
-				return cli_fail("--chart %s: it is there already", name);
+				return cli_fail("--chart %s: give each chart once", name);
 		}
 		return add_source(polls, &charts[i], hz) ? 0 :
 			cli_fail("--chart: at most %d files and charts", SOURCES_MAX);
 	}
-	return cli_fail("--chart %s: there are freq, idle, runnable, memory and irq", name);
+	return cli_fail("--chart %s: give some of freq, idle, runnable, memory and irq", name);
 }
 
 int record_polls_add_charts(struct record_polls *polls, const char *text)
@@ -614,7 +615,7 @@ int record_polls_open(struct record_polls *polls)
 	polls->text = malloc(TEXT_BYTES);
 	polls->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (!polls->text || polls->epoll < 0)
-		return cli_fail("out of memory or files");
+		return cli_fail("out of memory or file descriptors");
 	for (unsigned int i = 0; i < polls->nr && !ret; i++)
 		ret = polls->sources[i].kind->open(&polls->sources[i]);
 	return ret;
@@ -632,7 +633,7 @@ static int start_timer(struct source *source)
 	source->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (source->timer < 0 || timerfd_settime(source->timer, 0, &times, NULL) ||
 	    epoll_ctl(source->polls->epoll, EPOLL_CTL_ADD, source->timer, &event))
-		return cli_fail("no timer: %s", strerror(errno));
+		return cli_fail("can't make a timer: %s", strerror(errno));
 	return 0;
 }
 

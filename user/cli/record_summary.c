@@ -36,7 +36,7 @@ static uint64_t get_stops(const struct kbarman_stats *stats, unsigned int reason
 	return stats->stopped[reason];
 }
 
-/* "@verb N @unit (n on CPU c, ...), as @why", if there were any; returns N. */
+/* Prints "@verb N @unit (n on CPU c, ...): @why" if there were any. Returns N. */
 static uint64_t say_by_cpu(struct kb_device *device,
 			   uint64_t (*get)(const struct kbarman_stats *stats, unsigned int reason),
 			   unsigned int reason, const char *verb, const char *unit, const char *why)
@@ -60,7 +60,7 @@ static uint64_t say_by_cpu(struct kb_device *device,
 					 used ? ", " : "", get(&stats, reason), cpu);
 	}
 	if (total)
-		cli_warn("%s %" PRIu64 " %s (%s%s), as %s", verb, total, unit, list,
+		cli_warn("%s %" PRIu64 " %s (%s%s): %s", verb, total, unit, list,
 			 cpus > LISTED_CPUS ? ", …" : "", why);
 	return total;
 }
@@ -69,10 +69,10 @@ static uint64_t say_by_cpu(struct kb_device *device,
 static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 {
 	static const char *const why[KBARMAN_LOST_REASONS] = {
-		[KBARMAN_LOST_FULL] = "the buffer was full: give it more (-m), or sample less (-F)",
-		[KBARMAN_LOST_NESTED] = "interrupts in interrupts filled the buffer: give it more (-m)",
-		[KBARMAN_LOST_RATE] = "programs wrote more marks than their rate allows (20000 a second)",
-		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer: give it more (-m)",
+		[KBARMAN_LOST_FULL] = "the buffer was full; raise -m or lower -F",
+		[KBARMAN_LOST_NESTED] = "nested interrupts filled the buffer; raise -m",
+		[KBARMAN_LOST_RATE] = "programs wrote more than 20000 marks per second",
+		[KBARMAN_LOST_TOO_BIG] = "they were longer than an eighth of the buffer; raise -m",
 	};
 
 	return say_by_cpu(device, get_lost, reason, "lost", "records", why[reason]);
@@ -82,9 +82,9 @@ static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 static uint64_t say_stops(struct kb_device *device, unsigned int reason)
 {
 	static const char *const why[KBARMAN_STOP_REASONS] = {
-		[KBARMAN_STOPPED_THROTTLED] = "Linux throttled them: sample less (-F, -c), or raise "
+		[KBARMAN_STOPPED_THROTTLED] = "Linux throttled them; sample less (-F, -c) or raise "
 					      "kernel.perf_event_max_sample_rate",
-		[KBARMAN_STOPPED_ERROR] = "they lost their place on the PMU to somebody else",
+		[KBARMAN_STOPPED_ERROR] = "another user of the PMU took their place",
 		[KBARMAN_STOPPED_OFFLINE] = "the CPU went offline",
 	};
 
@@ -94,15 +94,17 @@ static uint64_t say_stops(struct kb_device *device, unsigned int reason)
 static void say_misses(struct kb_device *device)
 {
 	static const char *const what[KBARMAN_MISS_REASONS] = {
-		[KBARMAN_MISSED_TASK] = "tasks are without a name: the task table is full (--max-tasks)",
-		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full, or a process had its "
-				       "share of it (--max-tasks)",
-		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full (--max-tasks)",
-		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: they came too fast, or the stop did not "
-					 "wait for them",
-		[KBARMAN_MISSED_MEMORY] = "mappings are missing: too many for the memory there is",
+		[KBARMAN_MISSED_TASK] = "tasks have no name: the task table is full; raise "
+					"--max-tasks",
+		[KBARMAN_MISSED_MAP] = "mappings are missing: the table of mappings is full, or a "
+				       "process used up its share of it; raise --max-tasks",
+		[KBARMAN_MISSED_STRING] = "names are missing: the string table is full; raise "
+					  "--max-tasks",
+		[KBARMAN_MISSED_QUEUE] = "facts about tasks are missing: the module's queue was "
+					 "full, or the recording ended before it was empty",
+		[KBARMAN_MISSED_MEMORY] = "mappings are missing: the module had no memory for them",
 		[KBARMAN_MISSED_COUNTER] = "counter values could not be read",
-		[KBARMAN_MISSED_SERIES] = "counters of programs have no series: there are no more",
+		[KBARMAN_MISSED_SERIES] = "counters of programs are missing: all series are in use",
 	};
 	struct kbarman_stats stats;
 
@@ -151,19 +153,20 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 	if (totals.missed_rows)
 		cli_warn("%" PRIu64 " rows of tables did not fit into the file", totals.missed_rows);
 	if (totals.dropped)
-		cli_warn("%" PRIu64 " annotations and values of programs and files found no room",
-			 totals.dropped);
+		cli_warn("%" PRIu64 " annotations and counter values were dropped: too many waited "
+			 "to be written", totals.dropped);
 	if (totals.unordered)
 		cli_warn("%" PRIu64 " records came late and are out of order in the file",
 			 totals.unordered);
 	if (totals.damaged)
-		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
-			 "please report it", totals.damaged);
+		cli_warn("buffers were damaged in %" PRIu64 " places, records there were skipped: "
+			 "please report this bug", totals.damaged);
 	if (!kb_device_query(device, &query, NULL) && query.state & KBARMAN_STATE_UNSTEADY)
-		cli_warn("the kernel found the CPU's counter (TSC) unstable meanwhile: times in "
-			 "this capture may be wrong, those of the next one won't be");
+		cli_warn("during the recording the kernel found the CPU's counter (TSC) unstable: "
+			 "times in this capture may be wrong; record again, the next capture uses "
+			 "another clock");
 	if (!kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
-		cli_warn("%llu older records were overwritten by these",
+		cli_warn("%llu older records were overwritten by newer ones",
 			 (unsigned long long)stats.overwritten);
 	cli_note("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", name,
 		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",

@@ -152,7 +152,7 @@ static char *default_output(const char *file)
 	char *name = NULL;
 
 	if (strcmp(file, "-") == 0) {
-		cli_fail("where to? Standard input has no name: use -o OUT");
+		cli_fail("standard input has no name to make an output name of: give -o OUT");
 		return NULL;
 	}
 	if (length > partial && strcmp(file + length - partial, PARTIAL) == 0)
@@ -164,7 +164,7 @@ static char *default_output(const char *file)
 		return NULL;
 	}
 	if (access(name, F_OK) == 0) {
-		cli_fail("%s is there already: say with -o OUT where to", name);
+		cli_fail("%s exists already: give the output with -o OUT", name);
 		free(name);
 		return NULL;
 	}
@@ -183,14 +183,15 @@ static void say_what_was_kept(const char *name, const struct recovered *sum)
 {
 	const struct kb_salvage *s = &sum->salvage;
 
-	cli_note("%s: %" PRIu64 " records kept, %.3f s of %" PRIu64 " bytes", name, sum->records,
+	cli_note("%s: kept %" PRIu64 " records, %.3f s, of %" PRIu64 " bytes", name, sum->records,
 		 (double)kb_recorded_duration(&sum->recorded) / 1e9, s->told + s->untold);
 	if (sum->untold)
-		cli_note("%" PRIu64 " of them stand behind what the header tells of", sum->untold);
+		cli_note("%" PRIu64 " of these records were not yet counted in the header",
+			 sum->untold);
 	if (s->dropped)
-		cli_note("%" PRIu64 " bytes dropped: no whole block is in them", s->dropped);
+		cli_note("dropped %" PRIu64 " bytes that contain no whole block", s->dropped);
 	if (s->missing)
-		cli_note("%" PRIu64 " bytes that the header tells of are not in the file",
+		cli_note("%" PRIu64 " bytes that the header counts are not in the file",
 			 s->missing);
 }
 
@@ -203,7 +204,7 @@ static int complain(const struct kb_barman *from, const struct recovered *sum)
 	if (findings == 1)
 		cli_warn("left out: %s", first->text);
 	else if (findings)
-		cli_warn("left out: %s (and %u findings more)", first->text, findings - 1);
+		cli_warn("left out: %s (and %u more findings)", first->text, findings - 1);
 	if (sum->refused)
 		cli_warn("left out: %" PRIu64 " records that contradict the header", sum->refused);
 	return findings || sum->refused ? CLI_DAMAGED : CLI_OK;
@@ -219,12 +220,12 @@ static int recover_file(const char *file, const char *output)
 	int status;
 
 	if (!stat(file, &st) && S_ISREG(st.st_mode) && !st.st_size)
-		return cli_fail("%s is empty: nothing was written yet (in overwrite mode nothing is, "
-				"before the end)", file);
+		return cli_fail("%s is empty, there is nothing to recover: overwrite mode writes "
+				"only at the end", file);
 	if (kb_barman_open(&from, file, &err)) {
 		cli_fail_error(&err);
 		if (err.code == -EBADMSG)
-			cli_warn("there is nothing to recover: records stand behind the header");
+			cli_warn("nothing can be recovered without a valid header");
 		return CLI_IMPOSSIBLE;
 	}
 	/* The values as they stand in the file. */
@@ -270,9 +271,9 @@ int cmd_recover(int argc, char **argv)
 	if (!file)
 		return CLI_IMPOSSIBLE;
 	if (output && same_file(file, output))
-		return cli_fail("%s can't be the input and the output", file);
+		return cli_fail("%s is the input: give another file with -o", file);
 	if (output && !strcmp(output, "-") && isatty(STDOUT_FILENO))
-		return cli_fail("a capture is nothing for a terminal: use -o FILE");
+		return cli_fail("won't write a capture to a terminal: give -o FILE");
 	if (!output)
 		output = otherwise = default_output(file);
 	if (!output)

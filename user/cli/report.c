@@ -546,12 +546,12 @@ static int take_filter(struct report_filter *filter, int option, const char *val
 		name = "tid";
 		filter->has_tid = true;
 		if (!parse_id(value, &filter->tid))
-			return cli_fail("'%s' is no task's number", value);
+			return cli_fail("--tid %s: give the number of a task or process", value);
 		break;
 	default:
 		name = "time";
 		if (!parse_time(value, &filter->from, &filter->until))
-			return cli_fail("'%s' is no time: give FROM,TO in seconds", value);
+			return cli_fail("--time %s: give FROM,TO in seconds", value);
 		break;
 	}
 	return note_filter(filter, name, value) ? CLI_OK : cli_fail("out of memory");
@@ -607,7 +607,8 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_PERCENT:
 			if (!parse_percent(optarg, &report.percent_limit))
-				return cli_fail("'%s' is no percentage", optarg);
+				return cli_fail("--percent-limit %s: give a number from 0 to 100",
+						optarg);
 			break;
 		case 'j':
 			json = true;

@@ -118,8 +118,8 @@ static void put_sleeps(const struct report *report)
 static void put_unsteady(const struct report *report)
 {
 	if (kb_barman_fact(report->barman, "clock_unsteady"))
-		puts("# clock    : the kernel found the CPU's counter (TSC) unstable meanwhile; times "
-		     "may be wrong");
+		puts("# clock    : during the recording the kernel found the CPU's counter (TSC) "
+		     "unstable; times may be wrong");
 }
 
 static void put_events(const struct report *report)
@@ -186,7 +186,7 @@ static void put_losses(const struct report *report)
 			       losses->rows[i].count, losses->rows[i].what,
 			       kb_loss_advice(losses->rows[i].what));
 	if (losses->overwritten)
-		printf("#            %" PRIu64 " older records were overwritten, as asked for\n",
+		printf("#            %" PRIu64 " older records were overwritten by newer ones\n",
 		       losses->overwritten);
 	for (i = 0; i < losses->nr_missed; i++)
 		if (losses->missed[i].count)
@@ -215,8 +215,8 @@ static void put_stops(const struct report *report)
 		printf(": %s\n", kb_stop_advice(stop.reason));
 	}
 	if (report->totals.partial && report_ipc(report, NULL, NULL, NULL))
-		printf("#            IPC leaves out %" PRIu64 " of %" PRIu64 " samples, as their counters"
-		       " do not cover the same time\n", report->totals.partial,
+		printf("#            IPC leaves out %" PRIu64 " of %" PRIu64 " samples: their "
+		       "counters did not all run at the same time\n", report->totals.partial,
 		       report->totals.samples);
 }
 
@@ -249,7 +249,7 @@ static void put_rest(const struct report *report, const struct kb_hot_row *rows,
 static void put_idle_loop(const struct report *report)
 {
 	if (report->idle_samples)
-		printf("# Idle loop: %.2f%% of them, %" PRIu64 " samples: not in these tables, "
+		printf("# Idle loop: %.2f%%, %" PRIu64 " samples; the tables leave them out, "
 		       "--idle lists them\n", percent(report->idle_weight, report->totals.weight),
 		       report->idle_samples);
 }
@@ -260,7 +260,7 @@ static void put_weight(const struct report *report)
 
 	printf("#\n# Samples: %" PRIu64 ", ", report->totals.samples);
 	if (report->filter.text) {
-		printf("those of ");
+		printf("only those of ");
 		put(report->filter.text, 0);
 		printf(" (%" PRIu64 " others), ", report->filtered);
 	}

@@ -69,8 +69,8 @@ void limit_sample_rate(struct kbarman_configure *configure)
 		if (asked <= limit)
 			return;
 		configure->sample = limit;
-		cli_warn("%" PRIu64 " samples a second are more than Linux takes (" LIMIT_NAME
-			 "): sampling %" PRIu64 " times a second", asked, limit);
+		cli_warn("%" PRIu64 " samples per second exceed Linux's limit (" LIMIT_NAME
+			 "): sampling %" PRIu64 " times per second", asked, limit);
 		return;
 	}
 	if (counts_ns(event)) {
@@ -78,13 +78,13 @@ void limit_sample_rate(struct kbarman_configure *configure)
 		if (asked >= least)
 			return;
 		configure->sample = least;
-		cli_warn("a sample every %" PRIu64 " ns is more than Linux takes (" LIMIT_NAME
+		cli_warn("a sample every %" PRIu64 " ns exceeds Linux's limit (" LIMIT_NAME
 			 "): sampling every %" PRIu64 " ns", asked, least);
 		return;
 	}
 	rate = events_a_second(event) / asked;
 	if (rate > limit)
-		cli_warn("-c %" PRIu64 " may be %" PRIu64 " samples a second, and Linux takes %"
-			 PRIu64 " (" LIMIT_NAME "): the counter will stand still at times, which is "
-			 "counted and told", asked, rate, limit);
+		cli_warn("-c %" PRIu64 " can give %" PRIu64 " samples per second, and Linux's "
+			 "limit is %" PRIu64 " (" LIMIT_NAME "): Linux may stop the counter at "
+			 "times; the summary counts these stops", asked, rate, limit);
 }

@@ -79,7 +79,7 @@ int cli_serve(const char *where)
 		return -1;
 	}
 	if (!split(name, &host, &port)) {
-		cli_fail("--serve=%s: not a place to serve at: give [HOST:]PORT", where);
+		cli_fail("--serve=%s: not an address: give [HOST:]PORT", where);
 		free(name);
 		return -1;
 	}

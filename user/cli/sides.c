@@ -21,7 +21,8 @@ void side_remove(const char *capture, const char *suffix)
 	if (asprintf(&path, "%s%s", capture, suffix) < 0)
 		return;
 	if (unlink(path) && errno != ENOENT)
-		cli_warn("%s is of another capture, and can't be removed: %s", path, strerror(errno));
+		cli_warn("%s belongs to another capture and can't be removed: %s", path,
+			 strerror(errno));
 	free(path);
 }
 
@@ -42,7 +43,7 @@ static void copy(FILE *in, const char *source, const char *path)
 	while ((length = fread(piece, 1, sizeof(piece), in)))
 		fwrite(piece, 1, length, out.stream);
 	if (ferror(in)) {
-		cli_warn("can't read %s: what is in it will be missing", source);
+		cli_warn("can't read %s: its content will be missing", source);
 		cli_output_abandon(&out);
 	} else {
 		cli_output_commit(&out);

@@ -30,11 +30,10 @@ static int check_session(struct kb_device *device)
 	if (kb_device_query(device, &query, &err))
 		return cli_fail_error(&err);
 	if (!(query.state & KBARMAN_STATE_CONFIGURED) || !query.session)
-		return cli_fail("nothing was recorded: begin with 'kbarman flight start'");
+		return cli_fail("nothing was recorded: start with 'kbarman flight start'");
 	if (query.mode != KBARMAN_MODE_OVERWRITE)
-		return cli_fail("the recording is written to a file while it goes on: read its "
-				"FILE.partial; a snapshot is of the flight recorder or of "
-				"'record --mode overwrite'");
+		return cli_fail("the recording runs in stream mode, which has no snapshots: read "
+				"its FILE.partial instead");
 	return 0;
 }
 
@@ -77,8 +76,8 @@ static int save(struct kb_device *device, struct record_output *output)
 		cli_warn("tasks came and went so fast that names may be missing for the oldest "
 			 "records");
 	if (totals.damaged)
-		cli_warn("buffers were damaged in %" PRIu64 " places, and records there skipped; "
-			 "please report it", totals.damaged);
+		cli_warn("buffers were damaged in %" PRIu64 " places, records there were skipped: "
+			 "please report this bug", totals.damaged);
 	cli_note("%s: %" PRIu64 " records of %u CPU%s", output->name, totals.records,
 		 totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s");
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;
@@ -113,7 +112,7 @@ int cmd_snapshot(int argc, char **argv)
 		path = optarg;
 	}
 	if (optind < argc) {
-		cli_warn("what is '%s'?", argv[optind]);
+		cli_warn("leave out '%s': snapshot takes only options", argv[optind]);
 		return cli_usage(false, usage);
 	}
 	if (kb_device_open(&device, &err))

@@ -346,7 +346,7 @@ static const char *why_not(const struct event *event)
 		return "not on this machine";
 	case EACCES:
 	case EPERM:
-		return "not allowed; be root";
+		return "not allowed: run as root";
 	case ESRCH:
 		return "no such task";
 	default:
@@ -367,7 +367,7 @@ static void put_json(struct stat_run *run, const struct event *event, const stru
 		kb_json_double(json, "at_s", (run->ended - run->begun) / 1e9);
 	if (event->error || !result->known) {
 		kb_json_string(json, "value", NULL);
-		kb_json_string(json, "why", event->error ? why_not(event) : "never had a counter");
+		kb_json_string(json, "why", event->error ? why_not(event) : "never got a counter");
 	} else {
 		kb_json_u64(json, "value", (uint64_t)(result->value + 0.5));
 		kb_json_u64(json, "enabled_ns", result->enabled);
@@ -410,7 +410,7 @@ static void put_line(struct stat_run *run, const struct event *event, int cpu)
 	snprintf(name, sizeof(name), "%s%s", event->event.name, event->user_only ? ":u" : "");
 	if (event->error || !result.known) {
 		kb_out_printf(out, "%20s  %-28s # %s\n", "-", name,
-			      event->error ? why_not(event) : "never had a counter");
+			      event->error ? why_not(event) : "never got a counter");
 		return;
 	}
 	put_metric(run, event, result.value, cpu, metric, sizeof(metric));
@@ -423,7 +423,7 @@ static void put_line(struct stat_run *run, const struct event *event, int cpu)
 	else
 		kb_out_printf(out, "%s", name);
 	if (result.running < result.enabled)
-		kb_out_printf(out, " (%.0f%% of the time, the rest extrapolated)",
+		kb_out_printf(out, " (counted %.0f%% of the time, extrapolated)",
 			      100.0 * result.running / result.enabled);
 	kb_out_printf(out, "\n");
 }
@@ -464,8 +464,8 @@ static void put_end(struct stat_run *run)
 	}
 	kb_out_printf(run->json.out, "\n%20.6f  seconds elapsed\n", seconds);
 	if (run->argv)
-		kb_out_printf(run->json.out, "%20.6f  seconds of them in user space\n"
-			      "%20.6f  seconds in the kernel\n",
+		kb_out_printf(run->json.out, "%20.6f  seconds of CPU time in user space\n"
+			      "%20.6f  seconds of CPU time in the kernel\n",
 			      used.ru_utime.tv_sec + used.ru_utime.tv_usec / 1e6,
 			      used.ru_stime.tv_sec + used.ru_stime.tv_usec / 1e6);
 }
@@ -656,7 +656,7 @@ static int take_option(struct stat_run *run, int option)
 		run->interval_ms = strtoull(optarg, &end, 10);
 		return *optarg >= '0' && *optarg <= '9' && !*end && run->interval_ms >= 10 &&
 		       run->interval_ms <= 3600000 ? 0 :
-			cli_fail("-I %s: not a number of milliseconds from 10 on", optarg);
+			cli_fail("-I %s: give milliseconds, from 10 to 3600000", optarg);
 	case 'o':
 		run->path = optarg;
 		return 0;
@@ -670,11 +670,11 @@ static int take_option(struct stat_run *run, int option)
 static int check_options(const struct stat_run *run)
 {
 	if (run->pids_text && (run->all || run->cpus_text || run->argv))
-		return cli_fail("-p excludes -a, -C and a command");
+		return cli_fail("-p takes no -a, no -C and no command");
 	if (run->per_cpu && !run->all && !run->cpus_text)
 		return cli_fail("-A needs -a or -C");
 	if (!run->argv && !run->pids_text && !run->all && !run->cpus_text) {
-		cli_warn("count in what? A command, -p, -C or -a");
+		cli_warn("give a command, -p, -C or -a");
 		return cli_usage(false, usage);
 	}
 	return 0;

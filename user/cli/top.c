@@ -144,7 +144,7 @@ static void add_kernel_maps(struct top *top)
 
 	if (kb_kernel_maps_read(&maps, NULL, NULL, &err) ||
 	    (maps.nr && kb_kernel_maps_add(&maps, top->device, &added, &err)))
-		cli_warn("functions of the kernel will have no names: %s", err.text);
+		cli_warn("kernel functions will have no names: %s", err.text);
 	kb_kernel_maps_free(&maps);
 }
 
@@ -158,8 +158,9 @@ static int begin(struct top *top)
 		if (top->query.mode == KBARMAN_MODE_OVERWRITE &&
 		    top->query.state & KBARMAN_STATE_RUNNING && !top->events_text && !top->cpus_text)
 			return 0;
-		return cli_fail("another program is recording, and there is one session at a time: "
-				"only a flight recorder can be looked at, without -e and -C");
+		return cli_fail("another recording runs, and only one can run at a time: wait "
+				"until it ends (a flight recorder can be watched, without -e and "
+				"-C)");
 	}
 	if (configure(top))
 		return CLI_IMPOSSIBLE;
@@ -630,7 +631,7 @@ static int take_option(struct top *top, int option)
 	case 'd':
 		top->delay = strtod(optarg, &end);
 		return end != optarg && !*end && top->delay >= 0.1 && top->delay <= 3600 ? 0 :
-			cli_fail("-d %s: not a number of seconds from 0.1 on", optarg);
+			cli_fail("-d %s: give seconds, from 0.1 on", optarg);
 	case 'n':
 		top->number = strtoull(optarg, &end, 10);
 		return *optarg >= '0' && *optarg <= '9' && !*end && top->number ? 0 :
@@ -638,7 +639,7 @@ static int take_option(struct top *top, int option)
 	case 'F':
 		top->frequency = strtoull(optarg, &end, 10);
 		return *optarg >= '0' && *optarg <= '9' && !*end && top->frequency ? 0 :
-			cli_fail("-F %s: not a number of samples a second", optarg);
+			cli_fail("-F %s: not a number of samples per second", optarg);
 	case 'e':
 		top->events_text = optarg;
 		return 0;
@@ -675,7 +676,7 @@ int cmd_top(int argc, char **argv)
 			return ret;
 	}
 	if (optind < argc) {
-		cli_warn("what is '%s'?", argv[optind]);
+		cli_warn("leave out '%s': top takes only options", argv[optind]);
 		return cli_usage(false, usage);
 	}
 	top.raw_names = top.symbols.raw_names;

@@ -85,7 +85,7 @@ int cmd_version(int argc, char **argv)
 		json = true;
 	}
 	if (optind < argc) {
-		cli_warn("there is nothing to say about '%s'", argv[optind]);
+		cli_warn("leave out '%s': version takes only options", argv[optind]);
 		return cli_usage(false, usage);
 	}
 	return cli_version(json);
