@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# What can be made here: `make help`. Everything made is under build/ and out/.
+# `make help` lists all targets. Everything that make creates is under build/ and out/.
 
 ARCH	?= $(shell dpkg --print-architecture 2>/dev/null || uname -m)
 MACH	:= $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(ARCH)))
@@ -22,9 +22,9 @@ include scripts/bench.mk
 include scripts/demo.mk
 
 .PHONY: all help clean
-all: user module	## the tool, the library and the module for this machine
+all: user module	## build the tool, the library and the module for this machine
 
-help:			## this list
+help:			## print this list
 	@sed -n 's/^\([a-z_-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 16
 
 clean:			## remove build/ and out/

@@ -1,14 +1,14 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# What reads the code without running it, each a function that prints one test of TAP: sourced
-# behind suite.sh by scripts/analyze, and by scripts/test for those that are quick. Those of
-# the module want $kernel, the kernel's source.
+# The static analyzers. Each one is a function that prints one TAP test. scripts/analyze sources
+# this file after suite.sh; so does scripts/test, which runs the quick analyzers. Analyzers of the
+# module need $kernel, the directory of the kernel's source.
 #
 # shellcheck disable=SC2154 # $out is of suite.sh, $kernel of scripts/analyze
 
-# judge NAME FILE...: no finding, a line "FILE:LINE...: error|warning|CHECK...: ...", but in
-# selftests/analyze/, where there must be one, or the analyzer is none
+# judge NAME FILE...: a finding is a line "FILE:LINE...: error|warning|CHECK...: ...". There must
+# be none in the code, and at least one in selftests/analyze/, which shows that the analyzer works.
 judge() {
 	name=$1
 	shift
@@ -16,7 +16,7 @@ judge() {
 		grep -E '^[^ :]+:[0-9]+[:0-9-]*: *(warning|error|WARNING|ERROR|CHECK)' | sort -u >"$out/$name.all" || :
 	grep -v '^selftests/analyze/' "$out/$name.all" >"$out/$name.found" || :
 	if cmp -s "$out/$name.all" "$out/$name.found"; then
-		echo "# nothing is found in selftests/analyze, where there is something"
+		echo "# the analyzer does not find the bugs in selftests/analyze"
 		echo "not ok - $name"
 	elif [ -s "$out/$name.found" ]; then
 		head -40 "$out/$name.found" | sed 's/^/# /'
@@ -26,7 +26,7 @@ judge() {
 	fi
 }
 
-# analyzed NAME ANALYZER: by make, one log a file
+# analyzed NAME ANALYZER: make runs the analyzer, with one log per file
 analyzed() {
 	rm -rf "build/analyze/$2"
 	if make --no-print-directory -j2 "analyze-$2" >"$out/$2.log" 2>&1; then
@@ -50,7 +50,7 @@ user_is_clean_with_clang_tidy() {
 	analyzed user_is_clean_with_clang_tidy tidy
 }
 
-# .checkpatch.conf says what is not asked.
+# .checkpatch.conf lists the checks that are switched off.
 module_is_clean_with_checkpatch() {
 	perl "$kernel/scripts/checkpatch.pl" --terse -f kmod/*.[ch] kmod/*/*.[ch] \
 		selftests/analyze/module.c >"$out/checkpatch.log" 2>&1 || :

@@ -1,16 +1,16 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# Debian packages of any architecture, fetched without root and without touching the host's
-# package state: apt-get runs on lists, status and caches of its own, below the cache.
-# The host's mirror, proxy, credentials and keys for Debian bookworm are used where it has
-# them, deb.debian.org otherwise. Sourced after lib.sh.
+# Fetches Debian packages of any architecture, without root and without changing the host's
+# package state: apt-get uses its own lists, status and caches below the cache. It uses the host's
+# mirror, proxy, credentials and keys for Debian bookworm if the host has them, and deb.debian.org
+# otherwise. Source this file after lib.sh.
 
 KB_SUITES='bookworm bookworm-updates bookworm-security'
 KB_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# "URI suite signed-by" of every Debian bookworm source that the host has. apt leaves a
-# $(VARIABLE) as it is where a source does not have it.
+# Prints "URI suite signed-by" for every Debian bookworm source of the host. apt leaves
+# $(VARIABLE) unchanged if a source does not set it.
 # shellcheck disable=SC2016
 apt_host_sources() {
 	apt-get indextargets --format '$(REPO_URI) $(RELEASE) $(COMPONENT) $(ORIGIN) $(SIGNED_BY)' \
@@ -76,8 +76,8 @@ apt_root() {
 	} >"$root/apt.conf"
 }
 
-# apt_get ARCH ARG...: apt-get on the private root. A terminal gets its progress; anything
-# else gets the end of what it said, and only if it failed.
+# apt_get ARCH ARG...: apt-get on the private root. A terminal shows its progress. Any other
+# output gets the last lines, and only if apt-get failed.
 apt_get() {
 	conf=$KB_CACHE/apt/$1/apt.conf log=$KB_CACHE/apt/$1/log
 	shift
@@ -91,7 +91,7 @@ apt_get() {
 	fi
 }
 
-# Not while another run reads new lists: there are none meanwhile.
+# Takes the lock: while another run reads new lists, there are no lists.
 apt_cache() {
 	locked "apt.$1" env APT_CONFIG="$KB_CACHE/apt/$1/apt.conf" apt-cache "$2" "$3"
 }
@@ -101,35 +101,36 @@ apt_is_new() {
 }
 
 apt_update_now() {
-	! apt_is_new "$1" || return 0	# by who had the lock before
+	! apt_is_new "$1" || return 0	# the previous holder of the lock has read them
 	say "reading Debian's package lists for $1"
 	apt_root "$1"
-	# without this, apt calls it a success when there is no network at all
+	# without this option apt reports success even without a network
 	if apt_get "$1" update -o APT::Update::Error-Mode=any; then
 		touch "$KB_CACHE/apt/$1/updated"
 		return 0
 	fi
-	# The security suite's lists of the smaller architectures are broken now and then; what
-	# the main suite has will do.
+	# The security suite's lists of the smaller architectures are broken at times. The lists of
+	# the main suite are enough.
 	ls "$KB_CACHE/apt/$1"/state/lists/*_bookworm_main_binary-"$1"_Packages* >/dev/null 2>&1 ||
 		die "cannot read Debian's package lists" \
 			"check the network (and the proxy in apt's configuration), then run this again"
-	say 'going on without the lists that could not be read'
+	say 'continuing without the package lists that could not be read'
 }
 
-# apt_update ARCH: lists of the last hour are new enough
+# apt_update ARCH: reads new package lists if the lists are older than an hour
 apt_update() {
 	apt_is_new "$1" || locked "apt.$1" apt_update_now "$1"
 }
 
-# apt_failed ARCH WHAT: the lists may be out of date, so the next run reads them again
+# apt_failed ARCH WHAT: ends with a message. The lists may be out of date: the next run reads new
+# ones.
 apt_failed() {
 	rm -f "$KB_CACHE/apt/$1/updated"
 	die "cannot download $2" \
 		"check the network and the free space in $KB_CACHE, then run this again"
 }
 
-# apt_fetch ARCH DIR PACKAGE...: these packages as DIR/*.deb, nothing they depend on
+# apt_fetch ARCH DIR PACKAGE...: downloads these packages to DIR/*.deb, without dependencies
 apt_fetch() (
 	arch=$1
 	cd "$2" || exit
@@ -138,7 +139,7 @@ apt_fetch() (
 	locked "apt.$arch" apt_get "$arch" download "$@" || apt_failed "$arch" "$*"
 )
 
-# apt_fetch_all ARCH DIR PACKAGE...: these packages and all they depend on as DIR/*.deb
+# apt_fetch_all ARCH DIR PACKAGE...: downloads these packages and all dependencies to DIR/*.deb
 apt_fetch_all() (
 	arch=$1 dir=$2
 	shift 2
@@ -147,7 +148,7 @@ apt_fetch_all() (
 		-o Dir::Cache::archives="$dir" "$@" || apt_failed "$arch" "packages for $arch"
 )
 
-# apt_depends ARCH PACKAGE PATTERN: first package that PACKAGE depends on and that matches
+# apt_depends ARCH PACKAGE PATTERN: prints the first dependency of PACKAGE that matches PATTERN
 apt_depends() {
 	apt_cache "$1" show "$2" | awk -v p="$3" '
 		/^$/ { exit }	# only the newest version

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: MIT
-# `make bench`: what a record, decoding, encoding and a look-up cost; see scripts/bench.
+# `make bench`: the cost of a record, of decoding, encoding and look-ups; see scripts/bench.
 
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
 	   build/selftests/bench/report build/kbarman
 
 .PHONY: bench bench-profile bench-switch bench-guest
-bench: user $(BENCHES) bench-switch	## figures of speed and memory, beside others: a table, and out/bench.json
+bench: user $(BENCHES) bench-switch	## measure speed and memory, also of other tracers; results in out/bench.json
 	@scripts/bench
 
 TRACER		?= kbarman
 WORKLOAD	?= yield
-bench-profile: bench-switch	## where the instructions of a switch are (TRACER=kbarman, ftrace … WORKLOAD=yield, pipe …)
+bench-profile: bench-switch	## list the instructions of a context switch (TRACER=kbarman, ftrace … WORKLOAD=yield, pipe …)
 	@scripts/bench-switches --profile $(TRACER) $(WORKLOAD)
 
-# What scripts/bench-switches runs, here and in an amd64 guest.
+# The programs that scripts/bench-switches runs, on this machine and in an amd64 guest.
 BENCH_GUEST	:= build/bench/guest
 BENCH_PROBE	:= build/bench/probe
 SWITCH		:= selftests/bench/switch

@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The demo: `make demo`, on arm64, whose emulated PMU really overflows, if ARCH does not say
-# otherwise.
+# The demo: `make demo`. The default of ARCH is arm64, whose emulated PMU has real overflows.
 
 DEMO_ARCH	= $(if $(filter command environment,$(origin ARCH)),$(MACH),arm64)
 

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Fuzz targets: one a decoder, selftests/fuzz/fuzz_NAME.c, with all of the library built
-# for it. `make fuzz T=600` runs them for that many seconds in all.
+# Fuzz targets: selftests/fuzz/fuzz_NAME.c is the target of one decoder. The whole library is built
+# with the fuzzer's flags. `make fuzz T=600` runs all targets for 600 seconds in all.
 
 T		?= 120
 FUZZ_CC		:= clang
@@ -11,12 +11,12 @@ FUZZ_TARGETS	:= $(patsubst selftests/fuzz/%.c,build/fuzz/%,$(wildcard selftests/
 FUZZ_OBJ	:= $(LIB_SRC:%.c=build/fuzz/obj/%.o)
 
 .PHONY: fuzz fuzz-targets
-fuzz: fuzz-targets	## all decoders on hostile input for T=120 seconds in all
+fuzz: fuzz-targets	## run all decoders on hostile input, T=120 seconds in all
 	@scripts/fuzz $(T)
 
 fuzz-targets: $(FUZZ_TARGETS)
 
-# not intermediate: the next target needs them as well
+# not intermediate: the next target needs these files as well
 .SECONDARY: $(FUZZ_OBJ)
 
 build/fuzz/obj/%.o: %.c

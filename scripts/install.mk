@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# The tool, the library with its headers, and the manual: `make install`, with GNU's
-# variables (DESTDIR, prefix, libdir, …); with the same ones `make uninstall` takes all
-# of it away. Nothing here concerns the module.
+# `make install` installs the tool, the library with its headers, and the manual. It takes GNU's
+# variables (DESTDIR, prefix, libdir, …). `make uninstall` with the same variables removes all of
+# these files. This file does not install the module.
 
 prefix		= /usr/local
 exec_prefix	= $(prefix)
@@ -11,7 +11,7 @@ includedir	= $(prefix)/include
 mandir		= $(prefix)/share/man
 bashdir		= $(prefix)/share/bash-completion/completions
 zshdir		= $(prefix)/share/zsh/site-functions
-# the system's own folders, wherever the tool is
+# folders of the system, which do not depend on prefix
 udevdir		= /usr/lib/udev/rules.d
 sysusersdir	= /usr/lib/sysusers.d
 modulesloaddir	= /usr/lib/modules-load.d
@@ -25,7 +25,7 @@ MAN1		:= $(wildcard user/man/*.1)
 MAN5		:= $(wildcard user/man/*.5)
 MAN7		:= $(wildcard user/man/*.7)
 
-# Every file, as it is called on the machine it is for.
+# Every file, by its name on the target machine.
 INSTALLED = $(bindir)/kbarman \
 	    $(addprefix $(libdir)/,libkbarman.a libkbarman.so $(SONAME) libkbarman.so.$(VERSION)) \
 	    $(pkgconfigdir)/kbarman.pc \
@@ -35,8 +35,8 @@ INSTALLED = $(bindir)/kbarman \
 	    $(MAN7:user/man/%=$(mandir)/man7/%) \
 	    $(bashdir)/kbarman $(zshdir)/_kbarman
 
-# The library's headers have the module's beside them in the tree, and below them where
-# they are installed, so that nothing but kbarman/ is taken of the include directory.
+# In the tree, the module's headers are beside the library's. Installed, they are below kbarman/, so
+# that kbarman/ is the only new entry of the include directory.
 define install_header
 sed 's|<uapi/|<kbarman/uapi/|' $1 >$2/$(notdir $1)
 chmod 644 $2/$(notdir $1)
@@ -44,7 +44,7 @@ chmod 644 $2/$(notdir $1)
 endef
 
 .PHONY: install uninstall
-install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## tool, library, headers, manual (DESTDIR=, prefix=)
+install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## install tool, library, headers, manual (DESTDIR=, prefix=)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(INSTALL) -m 755 $(O)/kbarman $(DESTDIR)$(bindir)
 	$(INSTALL) -m 644 $(O)/libkbarman.a $(DESTDIR)$(libdir)
@@ -64,16 +64,17 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## tool, library, hea
 	    user/kbarman.pc.in >$(DESTDIR)$(pkgconfigdir)/kbarman.pc
 	chmod 644 $(DESTDIR)$(pkgconfigdir)/kbarman.pc
 
-uninstall:		## what `make install` with the same variables has installed
+uninstall:		## remove what `make install` with the same variables has installed
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
 	-rmdir $(DESTDIR)$(includedir)/kbarman/uapi $(DESTDIR)$(includedir)/kbarman
 
-# What makes the system know the device: for packages, or as root where there is none.
+# Files with which the system sets up the device. Packages install them; without a package, root
+# does.
 SYSTEM = $(udevdir)/70-kbarman.rules $(sysusersdir)/kbarman.conf $(modulesloaddir)/kbarman.conf \
 	 $(systemdunitdir)/kbarman-flight.service
 
 .PHONY: install-system uninstall-system
-install-system:		## udev rule, group, module at boot, unit of the flight recorder (DESTDIR=)
+install-system:		## install udev rule, group, module at boot, unit of the flight recorder (DESTDIR=)
 	$(INSTALL) -d $(sort $(dir $(SYSTEM:%=$(DESTDIR)%)))
 	$(INSTALL) -m 644 packaging/70-kbarman.rules $(DESTDIR)$(udevdir)
 	$(INSTALL) -m 644 packaging/kbarman.sysusers $(DESTDIR)$(sysusersdir)/kbarman.conf
@@ -82,5 +83,5 @@ install-system:		## udev rule, group, module at boot, unit of the flight recorde
 		>$(DESTDIR)$(systemdunitdir)/kbarman-flight.service
 	chmod 644 $(DESTDIR)$(systemdunitdir)/kbarman-flight.service
 
-uninstall-system:	## what `make install-system` has installed
+uninstall-system:	## remove what `make install-system` has installed
 	rm -f $(SYSTEM:%=$(DESTDIR)%)

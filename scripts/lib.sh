@@ -1,14 +1,14 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# What all scripts here share: messages, the table of architectures, and a cache whose entries
-# are either complete or absent. Sourced, never run; the script that sources it has set -eu.
+# The common part of all scripts: messages, the table of architectures, and a cache whose entries
+# are either complete or absent. Scripts that have set -eu source this file; it is never run.
 #
-# Cache rule: an entry is a directory, built beside its final name and moved there when it is
-# complete. So its existence means it can be used, a run that was killed leaves only a *.tmp
-# behind, and two runs that want the same entry wait for each other instead of colliding.
+# Cache rule: an entry is a directory. It is built beside its final name and renamed when it is
+# complete. So an entry that exists can be used, a killed run leaves only a *.tmp, and a lock
+# makes two runs that want the same entry wait for each other.
 
-# Ordinary users have no sbin in their PATH; depmod and modprobe live there.
+# Ordinary users have no sbin in their PATH; depmod and modprobe are there.
 PATH=$PATH:/usr/sbin:/sbin
 
 KB_ME=${0##*/}
@@ -27,12 +27,12 @@ die() {
 	exit 1
 }
 
-# need PROGRAM PACKAGE: fail early and with the remedy, not in the middle of a step
+# need PROGRAM PACKAGE: ends with a message that names PACKAGE if PROGRAM is not installed
 need() {
 	command -v "$1" >/dev/null || die "$1 is not installed" "run scripts/setup (package $2)"
 }
 
-# usage: print the comment block at the head of the script, which is its manual
+# usage STATUS: prints the comment block at the head of the script and exits
 usage() {
 	sed -n '/^# Usage:/,/^[^#]/{/^#/!d;s/^# \{0,1\}//;p;}' "$0"
 	exit "${1:-0}"
@@ -48,8 +48,8 @@ host_arch() {
 	esac
 }
 
-# The one place that knows what an architecture is called by whom. Debian names it DEB; QEMU,
-# the kernel's build (ARCH=), GNU tools and Debian's kernel packages each have their own word.
+# The names of an architecture. Debian's name is DEB; QEMU, the kernel's build (ARCH=), GNU tools
+# and Debian's kernel packages each have their own name.
 # arch_table DEB sets: A_QEMU A_KBUILD A_GNU A_LINUX A_CONSOLE A_MACHINE A_CPU
 arch_table() {
 	case $1 in
@@ -70,7 +70,7 @@ locked() (
 	lock=$KB_CACHE/lock/$1
 	mkdir -p "${lock%/*}" 2>/dev/null || die "cannot create ${lock%/*}" \
 		"make it writable, or point XDG_CACHE_HOME at a directory that is"
-	[ -w "${lock%/*}" ] || die "$KB_CACHE belongs to somebody else" \
+	[ -w "${lock%/*}" ] || die "you may not write to $KB_CACHE" \
 		"run this as its owner, remove it, or set XDG_CACHE_HOME"
 	shift
 	exec 9>"$lock"
@@ -78,9 +78,9 @@ locked() (
 	"$@" 9>&-
 )
 
-# cache_make ENTRY BUILDER [ARG...]: makes sure $KB_CACHE/ENTRY is there. The builder gets a
-# new directory as its first argument and fills it. Not to be called where the shell ignores
-# set -e (in a condition): a failed step of the builder must end it.
+# cache_make ENTRY BUILDER [ARG...]: makes $KB_CACHE/ENTRY unless it exists. The builder gets a new
+# directory as its first argument and fills it. Don't call this function in a condition: the shell
+# ignores set -e there, and a failed step must end the builder.
 cache_make() {
 	[ ! -e "$KB_CACHE/$1" ] || return 0
 	need flock util-linux
@@ -95,7 +95,7 @@ cache_build() {
 	[ "$(df -Pk "$KB_CACHE" | awk 'NR == 2 { print $4 }')" -gt 800000 ] ||
 		die "less than 800 MB are free in $KB_CACHE" \
 			'make room, or point XDG_CACHE_HOME somewhere else'
-	# we hold the lock, so what lies here was left by a run that was killed
+	# This run holds the lock, so a killed run has left this directory.
 	rm -rf "$entry".tmp.*
 	tmp=$entry.tmp.$$
 	trap 'chmod -R u+rwX "$tmp" 2>/dev/null; rm -rf "$tmp"' EXIT
@@ -107,7 +107,7 @@ cache_build() {
 	trap - EXIT
 }
 
-# stamp FILE...: a short name for the contents of files, for entries that depend on them
+# stamp FILE...: prints a checksum of the files, for the names of entries that depend on them
 stamp() {
 	cat -- "$@" | cksum | cut -d' ' -f1
 }

@@ -2,7 +2,7 @@
 # The kernel module: `make module` for the running kernel,
 # `make module KDIR=… [ARCH=…] [CROSS_COMPILE=…]` for any other one.
 #
-# Kbuild leaves its objects beside the sources, so it is given a tree of links.
+# Kbuild writes objects beside the sources, so it builds in a tree of links.
 
 KREL		?= $(shell uname -r)
 KDIR		?= /lib/modules/$(KREL)/build
@@ -11,10 +11,10 @@ MODULE_TREE	= build/module/$(MACH)-$(notdir $(patsubst %/build,%,$(KDIR)))
 MODULE_DIR	= $(O)
 
 .PHONY: module
-module:			## kbarman.ko, under build/
+module:			## build build/kbarman.ko
 	@test -e $(KDIR)/Makefile || { \
 		echo "make module: no kernel headers in $(KDIR)" >&2; \
-		echo "  install them (apt-get install linux-headers-$(KREL)) or say KDIR=…" >&2; \
+		echo "  install them (apt-get install linux-headers-$(KREL)) or give KDIR=…" >&2; \
 		exit 2; }
 	@mkdir -p $(MODULE_TREE)
 	@cp -rsfu $(CURDIR)/Kbuild $(CURDIR)/kmod $(MODULE_TREE)

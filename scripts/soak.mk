@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
-# `make soak`: what `make test` does for seconds, for as long as one likes: `make soak T=600`
-# for ten minutes a part, PARTS="ring vm-arm64" for some of them.
+# `make soak` runs tests of `make test` for a long time: `make soak T=600` runs each part for ten
+# minutes, PARTS="ring vm-arm64" selects parts.
 
 .PHONY: soak
-soak:			## the ring and the device under load for long (T=60 seconds a part, PARTS=…)
+soak:			## run the ring and the device under load for long (T=60 seconds per part, PARTS=…)
 	@exec env CI=$(CI) scripts/soak $(if $(filter command environment,$(origin T)),-t $(T)) $(PARTS)

@@ -1,21 +1,21 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# Running suites of tests and counting what they say: sourced behind lib.sh, in the top
-# directory, by the scripts behind `make test` and its longer sisters.
+# Runs suites of tests and counts their results. The scripts of `make test`, `make soak` and the
+# other long tests source this file in the top directory, after lib.sh.
 #
-#	suite_begin NAME	what programs say is kept in out/NAME/; $scrap is a directory for
-#				what is of no use afterwards
+#	suite_begin NAME	the output of programs goes to out/NAME/; $scrap is a directory for
+#				temporary files
 #	title, build, tap, boot, figures, dmesg_is_clean …
-#	suite_end		prints "N passed, N failed, N skipped"; its status is the run's
+#	suite_end		prints "N passed, N failed, N skipped" and returns the status of the run
 #
-# A signal ends the run and all that it has started: programs, VMs, makes.
+# A signal ends the run and all processes that the run has started: programs, VMs, makes.
 
-# mawk would wait for a block of input before it says anything
+# mawk would wait for a whole block of input before it prints
 KB_AWK='awk'
 ! awk -W version 2>&1 | grep -q mawk || KB_AWK='awk -W interactive'
 
-# What a shell starts in the background ignores most of these, and so would all that it starts.
+# A background process of a shell ignores most of these signals, and so would its children.
 KB_SIGNALS='env --default-signal=INT,QUIT,HUP'
 
 suite_begin() {
@@ -29,12 +29,12 @@ suite_begin() {
 	trap 'interrupted 130' INT
 	trap 'interrupted 143' TERM
 	trap 'interrupted 129' HUP
-	# what make was asked for (ARCH=) is not for each of the makes here
+	# the settings of the calling make (ARCH=) must not reach the makes here
 	unset MAKEFLAGS MFLAGS MAKEOVERRIDES ARCH CROSS_COMPILE KDIR
 }
 
-# family: $they, all that this process has started, and what that has, as long as they are there:
-# also those who have lost their parents meanwhile
+# family: sets $they to the living descendants of this process. A descendant stays in $they when
+# its parent has ended.
 family() {
 	cat /proc/[0-9]*/stat >"$scrap/family" 2>/dev/null || :
 	known=$they they=
@@ -53,9 +53,9 @@ family() {
 	done
 }
 
-# A shell hears of signals while it waits, but not while it runs something: so what takes time
-# runs in the background. Who is told to end may have things to put away; who has not heard of it
-# is told again; who does not listen is killed.
+# A shell handles signals while it waits, but not while it runs a program in the foreground. So long
+# programs run in the background. Processes get SIGTERM and time to clean up, then SIGTERM again,
+# and SIGKILL in the end.
 # shellcheck disable=SC2317 # called by the traps
 interrupted() {
 	trap '' INT TERM HUP
@@ -74,12 +74,12 @@ title() {
 	printf '== %s (%d s)\n' "$*" $(($(date +%s) - begun))
 }
 
-# tap NAME SECONDS COMMAND...: a program that prints TAP; or, with 0 seconds, a function
+# tap NAME SECONDS COMMAND...: runs a program that prints TAP, or with 0 seconds a function
 tap() {
 	name=$1 seconds=$2
 	shift 2
 	log=$out/$(echo "$name" | tr / -).tap
-	# who hangs up is not to orphan what runs here
+	# a hangup of the terminal must end these processes as well
 	trap '' HUP
 	{
 		r=0
@@ -96,7 +96,7 @@ tap() {
 	wait $!
 }
 
-# build NAME TARGET...: make; that it fails is a failed test
+# build NAME TARGET...: runs make; a failed make is a failed test
 build() {
 	name=$1
 	shift
@@ -106,20 +106,20 @@ build() {
 		return 0
 	fi
 	grep -E '(error|warning): |\*\*\*|cannot find' "$out/build-$name.log" | head -20 || :
-	echo "FAIL  build-$name (all of it: $out/build-$name.log)"
+	echo "FAIL  build-$name (the whole output is in $out/build-$name.log)"
 	echo "0 1 0" >>"$out/totals"
 	return 1
 }
 
-# figures FILE WORDS: what a program counted
+# figures FILE WORDS: prints the lines of FILE in which a program counts WORDS
 figures() {
 	sed -n "s/^# \(# \)*\(.*[0-9] \($2\).*\)/      \2/p" "$1"
 }
 
-# dmesg_is_clean FILE: TAP
+# dmesg_is_clean FILE: prints one TAP test
 dmesg_is_clean() {
-	# What the module, the kernel about it, and its checkers may have to say from its load on.
-	# Linux itself announces modules from outside its tree, and notes that they are not signed.
+	# Looks for messages of the module, reports about it, and reports of checkers, from its load
+	# on. Linux logs that a module is from outside its tree and not signed: this is expected.
 	awk '/kbarman: loading out-of-tree module/ { from = FNR } NR > FNR && FNR >= from' \
 		"$1" "$1" >"$1.of-it"
 	grep -E 'WARNING|\<BUG[: ]|Oops|INFO: (rcu|task|possible)|[Ll]ockdep|hung_task|blocked for more|detected stalls|Call [Tt]race|KASAN|UBSAN|scheduling while|kbarman' \
@@ -136,7 +136,7 @@ dmesg_is_clean() {
 	echo 1..1
 }
 
-# boot ARCH NAME SECONDS COMMAND OPTION...: one program in a VM, and its kernel is content
+# boot ARCH NAME SECONDS COMMAND OPTION...: runs one program in a VM and checks the kernel's log
 boot() {
 	arch=$1 boot=$2 seconds=$3 command=$4
 	shift 4
@@ -146,7 +146,7 @@ boot() {
 	tap "$boot/dmesg" 0 dmesg_is_clean "$dmesg"
 }
 
-# device_tree ARCH FILE: what QEMU tells a VM of itself; fdtput(1) changes it
+# device_tree ARCH FILE: writes the device tree that QEMU gives a VM, for fdtput(1) to change
 device_tree() {
 	arch_table "$1"
 	"qemu-system-$A_QEMU" -M "$A_MACHINE,dumpdtb=$2" -cpu "$A_CPU" -smp 2 -m 1024 -display none \

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
 #
-# Reads the TAP of one suite as it comes, shows one line a program and the reasons of what
-# failed, and appends "PASSED FAILED SKIPPED" to the file `totals`.
+# Reads the TAP of one suite while it runs, prints one line per program and the reasons of
+# failures, and appends "PASSED FAILED SKIPPED" to the file `totals`.
 #
-#   suite=NAME   what to call it
-#   nested=1     the TAP is that of run_kselftest.sh: each program's is indented by "# "
+#   suite=NAME   the name of the suite
+#   nested=1     the TAP is from run_kselftest.sh: the TAP of each program is indented by "# "
 #   totals=FILE
 #
-# The line "exit STATUS" behind the TAP is the program's exit status. A program that failed
-# without saying so, that printed no or not all results, counts as one failure.
+# The line "exit STATUS" after the TAP is the program's exit status. A program counts as one
+# failure if it exits with an error but reports none, or if some of its results are missing.
 
 function begin(name) {
 	program = name

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: MIT
-# What breaks the module on purpose: `make test-debug`, and what goes into its VMs.
-# A guest of a debug kernel is made with FLAVOUR=debug GUEST=build/guest/arm64-debug ARCH=arm64.
+# `make test-debug`, which tries to break the module, and the files of its VMs. This makes the files
+# of a guest with a debug kernel: FLAVOUR=debug GUEST=build/guest/arm64-debug ARCH=arm64.
 
 DEBUG_TESTS	:= $(patsubst selftests/debug/%.c,%,$(wildcard selftests/debug/*.c))
 TEST_TREE	= build/module/$(notdir $(GUEST))-test
 
 .PHONY: test-debug debug-guest debug-programs debug-module
-test-debug:		## the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="…"; hours)
+test-debug:		## test the module under KASAN, lockdep, KCSAN, faults and NMIs (PARTS="…"; hours)
 	@exec env CI=$(CI) scripts/test-debug $(PARTS)
 
 # with the tool and the VM tests, and without
@@ -14,8 +14,8 @@ debug-guest: guest debug-programs
 debug-programs: debug-module $(DEBUG_TESTS:%=$(GUEST)/debug/%) $(GUEST)/debug/guest.sh \
 		$(GUEST)/debug/soak.sh $(GUEST)/debug/kcsan.awk
 
-# The module as it is shipped, and with what selftests/debug/module adds; the latter counts
-# which of its lines are run (GCOV, KCOV) where the kernel can.
+# The module as it is shipped, and the test build with selftests/debug/module. The test build counts
+# which lines run (GCOV, KCOV) if the kernel can.
 debug-module: guest-module
 	@mkdir -p $(GUEST)/debug $(TEST_TREE)
 	cp $(GUEST)/kbarman.ko $(GUEST)/debug/shipped.ko

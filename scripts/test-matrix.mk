@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: MIT
-# All kernels and machines that are claimed: `make test-matrix`. What goes into its VMs needs no
-# library of the target: static programs and the module.
+# `make test-matrix` tests all supported kernels and machines. Its VMs get static programs and the
+# module, so no library of the target is needed.
 
 .PHONY: test-matrix matrix-guest
-test-matrix:		## module and VM tests on every kernel and machine (TARGETS="…"; an hour)
+test-matrix:		## run the VM tests on every kernel and machine (TARGETS="…"; an hour)
 	@exec env CI=$(CI) scripts/test-matrix $(TARGETS)
 
 matrix-guest: guest-module $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \

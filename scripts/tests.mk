@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-# Tests: `make test` runs them all, `make test SUITES="host cli"` some. The programs of
-# selftests/host run here, those of selftests/vm in a VM with what is in $(GUEST).
+# Tests: `make test` runs all of them, `make test SUITES="host cli"` two suites. The programs of
+# selftests/host run on this machine, those of selftests/vm in a VM with the files in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session cpus tasks samples counts throttling rows chains tracepoints clock marks mark_client permission leaks year lockdown
@@ -15,20 +15,20 @@ TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE 
 KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
 
 .PHONY: test check host-tests guest vm
-test:			## all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
+test:			## run all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
 	@exec env CI=$(CI) scripts/test $(SUITES)
 
 check:			## static checks: W=1 and sparse on the module, cppcheck, shellcheck …
 	@exec env CI=$(CI) scripts/test static
 
-host-tests: $(HOST_TESTS) $(RING_TESTS)	## the tests that run here, not run
+host-tests: $(HOST_TESTS) $(RING_TESTS)	## build the tests that run on this machine
 
 build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
 
-# The module's own ring, and what wakes its pollers, in user space: see selftests/ring/.
-# Single steps are x86's.
+# The module's ring and the code that wakes its pollers, built for user space: see selftests/ring/.
+# Only x86 can single-step.
 RING_SRC	:= kmod/ring.c kmod/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \
 		   kmod/uapi/kbarman.h
 RING_TESTED	= kmod/ring.c
@@ -69,7 +69,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
-	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## module, tool and tests for a VM, under build/guest/
+	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## build module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -97,7 +97,7 @@ $(GUEST)/truth-static: selftests/truth/truth.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -static $< -o $@
 
-# Programs, libraries and names that are known: selftests/truth/names.c says what they are.
+# Programs and libraries with known names: selftests/truth/names.c describes them.
 NAMES_CC	= $(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -fno-toplevel-reorder \
 		  -fno-optimize-sibling-calls -Wl,--build-id
 NAMES_LIBRARY	= $(NAMES_CC) -shared -fPIC -DLIBRARY
@@ -110,7 +110,7 @@ $(GUEST)/names/lib%.so: $(NAMES_SRC)
 	@mkdir -p $(@D)
 	$(NAMES_LIBRARY) -DPART=$* $< -o $@
 
-# As prelink leaves libraries: they don't begin at 0; and headers and code are one segment.
+# Libraries as prelink makes them: they don't begin at 0, and headers and code are one segment.
 $(GUEST)/names/liblinked.so: NAMES_LIBRARY += -Wl,-Ttext-segment=0x41000000 -Wl,-z,noseparate-code
 
 $(GUEST)/names/part-child: $(NAMES_SRC)
@@ -156,7 +156,7 @@ $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
-# The harness's own header is not for -Wall; and its macros compare what they are given.
+# The harness's header has warnings with -Wall, and its macros compare signed with unsigned.
 $(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h \
 			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
@@ -173,7 +173,7 @@ $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	echo timeout=$$((600 * $(or $(SLOWNESS),1))) >$(@D)/kbarman/settings
 	cp $(KSELFTEST)/run_kselftest.sh $@
 
-vm: demo-guest $(GUEST)/map_reader	## a shell in a VM with the module and the tool (ARCH=…)
+vm: demo-guest $(GUEST)/map_reader	## start a shell in a VM with the module and the tool (ARCH=…)
 	@scripts/vm --arch $(MACH) --root debian --share $(GUEST) --timeout 0 --shell -- \
 		sh -c 'insmod kbarman.ko; PATH=/host:$$PATH; export PATH; \
 		echo "the module is loaded; kbarman, truth and map_reader are in the path"; \

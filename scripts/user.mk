@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-# The library and the tool: `make user`, for another machine `make user ARCH=arm64`.
+# The library and the tool: `make user`; for another architecture `make user ARCH=arm64`.
 
 ifeq ($(MACH),$(HOST))
 O		:= build
@@ -35,13 +35,13 @@ LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
 CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)
 
 .PHONY: user
-user: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## build/kbarman, build/libkbarman.{a,so}
+user: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## build build/kbarman, build/libkbarman.{a,so}
 
 $(O)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
 
-# The page of `convert --to html`, as C.
+# The page of `convert --to html` as C source.
 $(HTML): scripts/embed $(wildcard user/lib/export/html/*)
 	@mkdir -p $(@D)
 	scripts/embed kb_html_page user/lib/export/html/page.html >$@.$$$$ && mv $@.$$$$ $@
@@ -57,7 +57,7 @@ $(O)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
 $(O)/kbarman: $(CLI_OBJ) $(O)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
-# The example of the README: nothing but the two UAPI headers.
+# The README's example, which needs only the two UAPI headers.
 user: $(O)/map_reader
 $(O)/map_reader: user/examples/map_reader.c $(wildcard kmod/uapi/*.h)
 	@mkdir -p $(@D)
