@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman annotate: marks from a shell. What a program does through <kbarman/mark.h>,
- * which forgives everything, this does with a message for everything.
+ * kbarman annotate: writes marks from a shell. <kbarman/mark.h>, which programs use, ignores
+ * errors; this verb reports each error in a message.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -74,7 +74,7 @@ static int open_device(struct annotate *x)
 	return cli_fail(KBARMAN_DEVICE ": %s", strerror(errno));
 }
 
-/* The module takes marks without a word when nobody records; here that is an error. */
+/* Without a recording the module drops marks silently. For this verb that is an error. */
 static int check_recording(struct annotate *x)
 {
 	size_t page = (size_t)sysconf(_SC_PAGESIZE);
@@ -119,7 +119,7 @@ static int name_lane(struct annotate *x)
 	return write_mark(&lane, x->lane);
 }
 
-/* Until there is no more; what is too long for a mark is cut. */
+/* Writes a mark for each line of standard input. Cuts lines that are too long for a mark. */
 static int write_lines(struct annotate *x)
 {
 	char *line = NULL;
@@ -132,7 +132,7 @@ static int write_lines(struct annotate *x)
 			line[--length] = '\0';
 		if (length > KBARMAN_MARK_TEXT_MAX)
 			line[KBARMAN_MARK_TEXT_MAX] = '\0';
-		/* An empty one would end the annotation that was there. */
+		/* An empty text would end the annotation on the lane. */
 		if (*line)
 			ret = write_mark(x, line);
 	}
@@ -269,7 +269,7 @@ static int parse_option(struct annotate *x, int option)
 	return cli_usage(false, usage);
 }
 
-/* The words behind the options; what goes with what. */
+/* Checks the arguments after the options, and which options go together. */
 static int check_words(struct annotate *x, int argc, char **argv)
 {
 	bool text = !x->counter && !x->end;

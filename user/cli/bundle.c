@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman bundle: on the recorded machine, leave beside a capture what another machine
- * needs to give the same names.
+ * kbarman bundle: runs on the recorded machine and saves symbols beside a capture, so that
+ * another machine finds the same names.
  */
 #include <string.h>
 
@@ -25,7 +25,7 @@ static const char usage[] =
 	"Exit status: 0 saved; 1 the capture is damaged, symbols of its undamaged part are\n"
 	"saved; 2 not saved.\n";
 
-/* Kernel symbols are saved by `record`; here they are not looked for. */
+/* Drops complaints about kernel symbols: `record` saves them, this verb does not. */
 static void complain(void *context, const char *sentence)
 {
 	(void)context;

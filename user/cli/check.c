@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman check: is a file what its format's text wants it to be? All of it is
- * read; what is wrong is said in sentences, with the offset.
+ * kbarman check: checks whether a file is valid in its format. Reads the whole file and prints a
+ * sentence with the offset for each error.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,7 +22,7 @@ static const char usage[] =
 	"\n"
 	"Exit status: 0 all files are valid; 1 a file is damaged; 2 a file can't be read.\n";
 
-/* Names of files, and names in them, are not to steer the terminal. */
+/* Names of files, and names in files, must not control the terminal. */
 static void say(const char *sentence)
 {
 	char *shown = strdup(sentence);
@@ -46,7 +46,10 @@ static void say_valid(const char *name, const char *format)
 	free(sentence);
 }
 
-/* Looking at the first bytes of a pipe takes a process of its own. */
+/*
+ * Is one of the files after argv[i] a pipe? Looking at the first bytes of a pipe takes a process,
+ * which the sandbox forbids.
+ */
 static bool pipe_follows(int argc, char **argv, int i)
 {
 	while (++i < argc)
@@ -55,7 +58,7 @@ static bool pipe_follows(int argc, char **argv, int i)
 	return false;
 }
 
-/* NULL: there is none, which was said. */
+/* @name NULL: there is no file, and the message is printed. */
 static int check(const char *name, bool is_last_pipe)
 {
 	const char *path = name;

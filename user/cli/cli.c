@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What the verbs share: see cli.h. This is the only place that prints complaints,
- * and the only one that knows how an output file comes to its name.
+ * The common part of the verbs: see cli.h. Only this file prints complaints, and only this file
+ * gives output files their final names.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,7 +16,7 @@
 #include "cli.h"
 #include "format/utf8.h"
 
-/* Names come from files and from other programs: a terminal is not to obey them. */
+/* Names come from files and from other programs, and must not control the terminal. */
 static void say(const char *format, va_list args)
 {
 	char *text;
@@ -124,8 +124,8 @@ bool cli_parse_size(const char *text, unsigned long long *value)
 }
 
 /*
- * Temporary names that exist at the moment, for the exit and signal paths; a verb
- * has a handful of outputs at most.
+ * The temporary files that exist now, for the exit and signal paths. A verb has only a few
+ * outputs.
  */
 static char *volatile temporaries[8];
 
@@ -154,7 +154,7 @@ static bool remember(char *temporary)
 		for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
 			struct sigaction old;
 
-			/* A verb that handles the signal itself ends by exit(). */
+			/* A verb that handles the signal itself ends with exit(). */
 			if (sigaction(deadly[i], NULL, &old) == 0 && old.sa_handler == SIG_DFL)
 				signal(deadly[i], remove_and_die);
 		}
@@ -197,7 +197,7 @@ static mode_t default_mode(void)
 
 static int open_temporary(struct cli_output *out, const struct stat *existing)
 {
-	/* A link is followed, so that what it points to is replaced and not it. */
+	/* Follows a link: the target of the link is replaced, not the link. */
 	out->final = existing ? realpath(out->path, NULL) : strdup(out->path);
 	if (!out->final || asprintf(&out->temporary, "%s.XXXXXX", out->final) < 0)
 		return -ENOMEM;
@@ -208,7 +208,7 @@ static int open_temporary(struct cli_output *out, const struct stat *existing)
 		unlink(out->temporary);
 		return -EMFILE;
 	}
-	/* Best effort: a file system without modes is no reason to fail. */
+	/* Ignores errors: on a file system without modes the output is good all the same. */
 	if (fchmod(out->fd, existing ? existing->st_mode & 0777 : default_mode()))
 		errno = 0;
 	out->regular = true;
@@ -237,7 +237,7 @@ int cli_output_open(struct cli_output *out, const char *path)
 	if (stat(path, &st)) {
 		ret = errno == ENOENT ? open_temporary(out, NULL) : -errno;
 	} else if (S_ISREG(st.st_mode)) {
-		/* Renaming over it would get around its write protection. */
+		/* A rename over the file would replace it in spite of its write protection. */
 		ret = access(path, W_OK) ? -errno : open_temporary(out, &st);
 	} else {
 		out->fd = open(path, O_WRONLY | O_CLOEXEC);

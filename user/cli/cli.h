@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the verbs share: the table's prototypes, complaints, and output that is
- * under its final name only when it is whole.
+ * The common part of the verbs: prototypes of the verbs, complaints, and output files that get
+ * their final names only when they are complete.
  */
 #ifndef KBARMAN_CLI_H
 #define KBARMAN_CLI_H
@@ -16,8 +16,8 @@
 /* Exit statuses of every verb. */
 enum cli_status {
 	CLI_OK		= 0,
-	CLI_DAMAGED	= 1,	/* done in part: something in the input was damaged */
-	CLI_IMPOSSIBLE	= 2,	/* not done at all, wrong usage included */
+	CLI_DAMAGED	= 1,	/* done in part: the input is damaged */
+	CLI_IMPOSSIBLE	= 2,	/* not done, for example because of wrong usage */
 };
 
 struct cli_verb {
@@ -26,12 +26,12 @@ struct cli_verb {
 	const char *summary;			/* one line for `kbarman help` */
 };
 
-/* All of them; behind the last one there is one without a name. */
+/* All verbs. The last entry has no name. */
 const struct cli_verb *cli_verbs(void);
 
-extern const char *cli_verb_name;		/* the one that runs; NULL: none yet */
+extern const char *cli_verb_name;		/* the verb that runs; NULL: none yet */
 
-/* One line a verb, here and in the table in main.c. */
+/* Each verb has one line here and one in the table in main.c. */
 int cmd_annotate(int argc, char **argv);
 int cmd_bundle(int argc, char **argv);
 int cmd_check(int argc, char **argv);
@@ -53,33 +53,34 @@ int cmd_top(int argc, char **argv);
 int cmd_version(int argc, char **argv);
 
 /*
- * Everything that the tool says on standard error goes through these: one line,
+ * The tool prints all messages on standard error through these functions, as one line
  * "kbarman VERB: …". cli_fail() returns CLI_IMPOSSIBLE, for `return cli_fail(…)`.
  */
 void cli_warn(const char *format, ...) __attribute__((format(printf, 1, 2)));
 int cli_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));
-#ifdef __clang_analyzer__	/* it sees one file at a time */
+#ifdef __clang_analyzer__	/* the analyzer sees one file at a time */
 #define cli_fail(...)	(cli_fail(__VA_ARGS__), CLI_IMPOSSIBLE)
 #endif
-/* The same with the sentence of the library. */
+/* The same with the message of a library error. */
 int cli_fail_error(const struct kb_error *err);
 
-/* What is not a complaint, a summary for example: -q keeps it away. */
+/* A message that is not a complaint, such as a summary. -q suppresses it. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /*
- * From now on, what the library is at is said on standard error, if that is a terminal, the
- * user did not say -q, and it takes longer than a second: one line, called @what or, if that
- * is NULL, what the library calls it. @prints: the verb prints meanwhile. Before cli_sandbox().
+ * From now on, show the progress of the library in one line on standard error. The line appears
+ * after a second, on a terminal only, and not with -q. @what: the name of the task, NULL: the
+ * library's name for it. @prints: the verb prints to standard output meanwhile; then there is no
+ * line if standard output is a terminal. Call this function before cli_sandbox().
  */
 void cli_progress(const char *what, bool prints);
-/* Takes the line away, before something else is printed; and that for good. */
+/* cli_progress_clear(): erase the line before other output. cli_progress_end(): for good. */
 void cli_progress_clear(void);
 void cli_progress_end(void);
 
 /*
- * For the table of options and the usage of a verb that has colours. @pad: blanks, to come to
- * the column of its other options.
+ * For the table of options and the usage of a verb with colours. @pad: blanks that align the text
+ * with the verb's other options.
  */
 #define CLI_OPTION_COLOR	0x10000
 #define CLI_COLOR_OPTION	{ "color", optional_argument, NULL, CLI_OPTION_COLOR }
@@ -87,22 +88,22 @@ void cli_progress_end(void);
 	"      --color[=WHEN]    " pad "always, never or auto (default; only on a terminal)\n"
 
 /*
- * getopt_long() for verbs: also takes -V, -v and -q (and --color), and says itself what is
- * wrong before it returns '?', for which the answer is cli_usage(false, …).
+ * getopt_long() for verbs. Also handles -V, -v, -q and --color. Prints a message before it returns
+ * '?'; the verb then returns cli_usage(false, …).
  */
 int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
 
-/* -1 with -q, else the number of -v. */
+/* Returns -1 with -q, else how often -v was given. */
 int cli_verbosity(void);
 
-/* May what goes to @stream have colours? */
+/* May the output to @stream have colours? */
 bool cli_color(FILE *stream);
 
-/* The escape in front of a share of that size, for CLI_COLOR_END behind it; NULL: none. */
+/* The escape sequence before a share of this size, which CLI_COLOR_END ends. NULL: no colour. */
 #define CLI_COLOR_END	"\033[m"
 const char *cli_share_color(FILE *stream, double percent);
 
-/* The name most like @word of those tried; NULL if none is at all like it. */
+/* Finds the name most like @word among the names tried; NULL if no name is like it. */
 struct cli_nearest {
 	const char *word;
 	const char *name;
@@ -111,48 +112,47 @@ struct cli_nearest {
 
 void cli_nearest_try(struct cli_nearest *nearest, const char *name);
 
-/* Print the version, with @json what was built in. Returns an exit status. */
+/* Prints the version, with @json also what was built in. Returns an exit status. */
 int cli_version(bool json);
 
 /*
- * Usage: @text to stdout if the user asked for it (CLI_OK), else "try --help" to
- * stderr (CLI_IMPOSSIBLE), behind what getopt_long() has already said.
+ * If the user asked for the usage, prints @text to stdout and returns CLI_OK. Otherwise prints "try
+ * --help" to stderr, after getopt's message, and returns CLI_IMPOSSIBLE.
  */
 int cli_usage(bool asked, const char *text);
 
-#define CLI_CAPTURE	"kbarman.cap"	/* what record writes, and others read, unless told */
+#define CLI_CAPTURE	"kbarman.cap"	/* default of record and of the verbs that read */
 
 /*
- * The one file that a verb reads: @given (by an option; NULL: not), or the word at
- * argv[optind], or @otherwise, which is to be there. NULL after a message, also if it is given
- * twice.
+ * Returns the one file that a verb reads: @given (by an option, or NULL), else argv[optind], else
+ * @otherwise, which must exist. Returns NULL after a message if there is no file, or two.
  */
 const char *cli_input(const char *given, int argc, char **argv, const char *otherwise);
 
-/* A number with an optional suffix K, M, G (powers of 1024); false: not one. */
+/* Parses a number with an optional suffix K, M, G (powers of 1024). False: not a number. */
 bool cli_parse_size(const char *text, unsigned long long *value);
 
 /*
- * An output file. A regular file is written under a temporary name beside its
- * final one, and gets that by cli_output_commit(); until then, and after
- * cli_output_abandon(), a signal or an exit(), there is nothing under either.
- * "-" is standard output; pipes and devices are written directly.
+ * An output file. A regular file is written under a temporary name in the folder of its final name.
+ * cli_output_commit() renames it. cli_output_abandon(), a signal and exit() remove the temporary
+ * file; a file that had the final name stays. "-" is standard output. Pipes and devices are written
+ * directly.
  */
 struct cli_output {
 	FILE *stream;		/* for stdio */
 	int fd;			/* the same file for write(); don't mix them unflushed */
 	bool regular;
-	char *path;		/* as messages say it */
-	char *final;		/* NULL: written directly */
+	char *path;		/* the name for messages */
+	char *final;		/* NULL: the file is written directly */
 	char *temporary;
 };
 
-/* 0, or CLI_IMPOSSIBLE after a message. */
+/* Returns 0, or CLI_IMPOSSIBLE after a message. */
 int cli_output_open(struct cli_output *out, const char *path);
-/* Flushes, notices a full disk, renames; 0, or CLI_IMPOSSIBLE after a message. */
+/* Flushes, checks for errors such as a full disk, renames. The same results. */
 int cli_output_commit(struct cli_output *out);
 void cli_output_abandon(struct cli_output *out);
-/* What is not committed, for those who end at once. Context: signals too. */
+/* Removes all outputs that are not committed, before an immediate end. Context: signals too. */
 void cli_output_remove_all(void);
 
 #endif

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two pipes: the child reads the first before it executes, and writes the errno of
- * a failed exec to the second, which a successful exec closes. If we die, the first
- * one ends without a byte, and the child goes without having done anything.
+ * Two pipes connect parent and child. The child reads the first pipe before it executes the
+ * command, and writes the errno of a failed exec to the second, which a successful exec closes. If
+ * the parent dies, the first pipe ends without a byte, and the child exits without running the
+ * command.
  */
 #include <errno.h>
 #include <fcntl.h>

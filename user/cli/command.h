@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A command that is there before it runs: forked at once, so that it can be
- * recorded from its first instruction on, and executed when told.
+ * A command whose process exists before the command runs. It is forked at once and executed later,
+ * so that it can be recorded from its first instruction on.
  */
 #ifndef KBARMAN_CLI_COMMAND_H
 #define KBARMAN_CLI_COMMAND_H
@@ -11,32 +11,32 @@
 #include <sys/types.h>
 
 struct command {
-	pid_t pid;		/* 0: there is none */
-	int go;			/* a byte lets it run; closed: it goes away */
-	int failure;		/* the errno of a failed exec comes out of it */
+	pid_t pid;		/* 0: there is no command */
+	int go;			/* pipe: a byte starts the command, closing it ends the child */
+	int failure;		/* pipe: the errno of a failed exec */
 	bool ended;
-	int status;		/* as of waitpid(), once it has ended */
+	int status;		/* that of waitpid(), once the command has ended */
 };
 
 /*
- * Fork; the child will have signal mask @mask and run @argv, with its standard
- * output on standard error if @to_stderr. 0 or negative errno.
+ * Forks. The child will run @argv with the signal mask @mask; with @to_stderr its standard output
+ * goes to standard error. Returns 0 or a negative errno.
  */
 int command_prepare(struct command *command, char **argv, const sigset_t *mask, bool to_stderr);
 
-/* Let it run. */
+/* Starts the command. */
 void command_release(struct command *command);
 
-/* Has it ended? Doesn't wait. */
+/* Has the command ended? Doesn't wait. */
 bool command_has_ended(struct command *command);
 
-/* After its end: the errno if it could not be executed, else 0. */
+/* After the end of the command: the errno if it could not be executed, else 0. */
 int command_exec_error(const struct command *command);
 
-/* After its end: what a shell would call its exit status. */
+/* After the end of the command: its exit status as a shell reports it. */
 int command_exit_status(const struct command *command);
 
-/* If it was not released, it will not run at all. */
+/* A command that was not released will not run. */
 void command_close(struct command *command);
 
 #endif

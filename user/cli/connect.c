@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * How the tool connects: by a name that says the transport. When it can't, the message
- * says to whom, why, and what would have to run there.
+ * Connections to an address that names the transport. If a connection fails, the message says
+ * to which address, why, and which program must run there.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -18,7 +18,7 @@
 #include "cli.h"
 #include "connect.h"
 
-/* What follows @scheme in @where, NULL if it does not start with it. */
+/* Returns what follows @scheme in @where, or NULL if @where does not start with @scheme. */
 static const char *after(const char *where, const char *scheme)
 {
 	size_t length = strlen(scheme);
@@ -59,7 +59,7 @@ static int connect_unix(const char *name)
 	return error;
 }
 
-/* Returns the socket, a negative errno, or sets *@why where there is no errno. */
+/* Returns the socket or a negative errno. Sets *@why for errors that have no errno. */
 static int connect_inet(const char *host, const char *port, int type, const char **why)
 {
 	struct addrinfo hints = { .ai_socktype = type }, *list, *at;
@@ -82,7 +82,7 @@ static int connect_inet(const char *host, const char *port, int type, const char
 	return at ? fd : error;
 }
 
-/* Split "HOST:PORT" or "[HOST]:PORT" in place; false if it is neither. */
+/* Splits "HOST:PORT" or "[HOST]:PORT" in place. False: it is neither. */
 static bool split(char *name, char **host, char **port)
 {
 	char *colon = strrchr(name, ':');

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman convert: a capture in the format of others, to a file or to who listens. All
- * knowledge of formats is in the library's table of exports.
+ * kbarman convert: converts a capture to another format, and writes it to a file or to a program
+ * that listens. The library's table of exports describes the formats.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -144,7 +144,7 @@ static bool parse_counters(const char *text, enum kb_counters *counters)
 	return false;
 }
 
-/* One option. Returns 0, or a status with the message said. */
+/* Takes one option. Returns 0, or an exit status after a message. */
 static int parse_option(struct convert *c, int option, const char **to)
 {
 	switch (option) {
@@ -197,7 +197,7 @@ static int parse_option(struct convert *c, int option, const char **to)
 	return symbols_take(&c->symbols, option, optarg) ? 0 : cli_usage(false, NULL);
 }
 
-/* The export and its variant by name. */
+/* Finds the export and its variant by name. */
 static int find_export(struct convert *c, const char *to)
 {
 	const char *const *format;
@@ -220,7 +220,10 @@ static int find_export(struct convert *c, const char *to)
 			c->options.format);
 }
 
-/* The argument is the capture. Who gives the output there is told of -o. NULL: said. */
+/*
+ * Returns the argument, which is the capture; NULL after a message. The message mentions -o if the
+ * argument seems to be the name of the output.
+ */
 static const char *find_input(const struct convert *c, int argc, char **argv)
 {
 	const char *last = argv[argc - 1];
@@ -235,7 +238,7 @@ static const char *find_input(const struct convert *c, int argc, char **argv)
 	return cli_input(NULL, argc, argv, CLI_CAPTURE);
 }
 
-/* Returns 0 and sets *@status when there is nothing left to do. */
+/* Returns false and sets *@status if nothing is left to do. */
 static bool parse(struct convert *c, int argc, char **argv, int *status)
 {
 	const char *to = NULL;
@@ -271,7 +274,7 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 	return *status == 0;
 }
 
-/* FILE with the extension of the format, to be freed; standard output for a pipe. */
+/* Returns FILE with the extension of the format, or "-" for standard input, to be freed. */
 static char *default_output(const struct convert *c)
 {
 	const char *slash = strrchr(c->input, '/');
@@ -323,7 +326,7 @@ static int map_picture(struct convert *c)
 	return status;
 }
 
-/* What Annotate clients said during the recording, if there is something, to be freed. */
+/* The side file with messages of Annotate clients, to be freed. NULL: there is none. */
 static char *find_beside(const struct convert *c, const struct kb_barman *barman)
 {
 	if (strcmp(c->export->name, "annotate"))
@@ -348,7 +351,7 @@ static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symboli
 	return result;
 }
 
-/* Formats that are a directory of files. */
+/* Runs an export that writes a directory of files. */
 static int to_directory(struct convert *c, struct kb_barman *barman,
 			struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
 {
@@ -403,7 +406,7 @@ static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbol
 	return 0;
 }
 
-/* TPTP is XML unless the client said that it can take the binary form. */
+/* TPTP is sent as XML unless the client has said that it takes the binary form. */
 static void negotiate(struct convert *c, int fd)
 {
 	bool want_binary = c->options.format && strcmp(c->options.format, "binary") == 0;

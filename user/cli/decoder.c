@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * Parent and keeper talk over a socket of packets. A packet of the parent's is a request, with the
- * descriptors that the decoder gets, or a single byte: the decoder shall end. For each request the
- * keeper sends one packet: how the decoder ended. The decoder's answer goes past the keeper, from
- * the decoder to the parent, through a pipe.
+ * Parent and keeper exchange packets over a socket. The parent sends requests, with the
+ * descriptors for the decoder. A packet of a single byte tells the keeper to end the decoder. The
+ * keeper answers each request with one packet that says how the decoder ended. The decoder's
+ * answer does not pass the keeper: the decoder sends it to the parent through a pipe.
  *
- * The parent may be in a sandbox that knows only some ways to send a packet (sandbox.c), so system
- * calls are asked for by number.
+ * The parent may be in a sandbox that allows only some system calls for packets (sandbox.c), so
+ * this file makes system calls by number.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -31,16 +31,16 @@
 #include "sym/answer.h"
 #include "sym/decode.h"
 
-#define PATIENCE_MS	10000U		/* with a decoder; half of it after each that hung, ... */
-#define LEAST_MS	300U		/* ... and no less than this */
-#define BYTES_A_MS	8192U		/* as much longer as a large file takes, ... */
-#define LARGE_MS	60000U		/* ... up to this */
+#define PATIENCE_MS	10000U		/* limit of a decoder; a decoder that hangs halves it, */
+#define LEAST_MS	300U		/* but not below this */
+#define BYTES_A_MS	8192U		/* a large file gets a ms more for so many bytes, */
+#define LARGE_MS	60000U		/* up to this */
 #define KEEPER_MS	2000		/* more than the keeper needs to end a decoder */
-#define KEEPERS		4		/* that are started, as one after the other is killed */
-#define MEMORY		(512ULL << 20)	/* of a decoder, beside twice its file's size, ... */
-#define MEMORY_MOST	(sizeof(void *) == 8 ? 6ULL << 30 : 2ULL << 30)	/* ... up to this */
+#define KEEPERS		4		/* limit for new keepers, if keepers are killed */
+#define MEMORY		(512ULL << 20)	/* of a decoder, plus twice the size of its file, */
+#define MEMORY_MOST	(sizeof(void *) == 8 ? 6ULL << 30 : 2ULL << 30)	/* up to this */
 #define PIPE_BYTES	(1 << 20)
-#define FAILED_MAX	256		/* files that are remembered, not to be tried again */
+#define FAILED_MAX	256		/* remembered files, which are not tried again */
 #define CONTROL		3		/* the keeper's descriptor */
 
 struct request {
@@ -51,8 +51,8 @@ struct request {
 
 /* How a decoder ended. */
 struct end {
-	int32_t status;			/* as waitpid() tells */
-	int32_t killed;			/* by the keeper: enum why */
+	int32_t status;			/* that of waitpid() */
+	int32_t killed;			/* enum why: did the keeper kill the decoder? */
 };
 
 enum why { ENDED, HUNG, TOLD };
@@ -82,7 +82,7 @@ static ssize_t send_packet(int fd, const void *data, size_t size, const int *fds
 	return syscall(SYS_sendmsg, fd, &message, MSG_NOSIGNAL);
 }
 
-/* @fds, of which there is room for FDS, gets @nr descriptors, or is NULL. */
+/* @fds has room for FDS descriptors and gets @nr; it may be NULL. */
 static ssize_t take_packet(int fd, void *data, size_t size, int *fds, unsigned int *nr)
 {
 	union {
@@ -118,7 +118,7 @@ static int64_t now_ms(void)
 
 /* ---- the decoder ---- */
 
-static uint64_t own_memory;		/* of the keeper, which a decoder begins with */
+static uint64_t own_memory;		/* memory of the keeper, with which a decoder begins */
 
 /* Address space, as RLIMIT_AS counts it. */
 static uint64_t memory_in_use(void)
@@ -150,7 +150,7 @@ static void decode(const struct request *request, const int *fds, unsigned int n
 	limit(RLIMIT_NOFILE, 0);
 	limit(RLIMIT_CORE, 0);
 	cli_sandbox_decoder();
-	/* the answer's is the last one */
+	/* the last descriptor is the pipe for the answer */
 	_exit(kb_decode_answer(&request->question, nr == 2 ? fds[0] : -1, fds[nr - 1]) ? 1 : 0);
 }
 
@@ -161,7 +161,7 @@ static void woken(int signal)
 	(void)signal;
 }
 
-/* Wait until @pid ends; end it if it takes too long, or if that is wanted. */
+/* Waits until @pid ends. Kills it if it takes too long or if the parent sends a packet. */
 static void wait_for(pid_t pid, uint32_t patience_ms, const sigset_t *mask, struct end *end)
 {
 	int64_t until = now_ms() + patience_ms;
@@ -198,7 +198,7 @@ static void serve(const struct request *request, const int *fds, unsigned int nr
 		_exit(0);
 }
 
-/* Nothing of the parent's is left open but @control, which becomes CONTROL. */
+/* Closes all descriptors of the parent except @control, which becomes CONTROL. */
 static void close_all(int control)
 {
 	int null = open("/dev/null", O_RDWR);
@@ -213,7 +213,7 @@ static void close_all(int control)
 			close(fd);
 }
 
-/* Of all that run when memory is short, these can be done without. */
+/* When memory is short, the kernel shall kill decoders first. */
 static void be_expendable(void)
 {
 	int fd = open("/proc/self/oom_score_adj", O_WRONLY | O_CLOEXEC);
@@ -231,7 +231,10 @@ static void keep(int control)
 	struct sigaction action = { .sa_handler = woken };
 	sigset_t all, mask;
 
-	/* A terminal's and a service manager's signals are for the parent: it goes on for a while. */
+	/*
+	 * Signals of a terminal or a service manager must not end the keeper: the parent handles
+	 * them and needs the keeper for a while.
+	 */
 	setsid();
 	sigfillset(&all);
 	sigprocmask(SIG_SETMASK, &all, NULL);
@@ -251,7 +254,7 @@ static void keep(int control)
 		ssize_t length = take_packet(CONTROL, &request, sizeof(request), fds, &nr);
 
 		if (!length || (length < 0 && errno != EINTR))
-			_exit(0);	/* the parent is gone */
+			_exit(0);	/* the parent has ended */
 		if (length == sizeof(request) && nr)
 			serve(&request, fds, nr, &mask);
 	}
@@ -315,7 +318,7 @@ static int start_keeper(void)
 	return -EAGAIN;
 }
 
-/* It sees that its socket is closed, and goes. */
+/* Closes the socket. The keeper notices that and exits. */
 static void lose_keeper(void)
 {
 	close(keeper.control);
@@ -328,7 +331,7 @@ struct source {
 	int64_t until;
 };
 
-/* Wait for something to read from @fd. */
+/* Waits until @fd can be read. */
 static int wait_until(int fd, int64_t until)
 {
 	struct pollfd poller = { .fd = fd, .events = POLLIN };
@@ -348,7 +351,7 @@ static ssize_t some_bytes(void *context, void *to, size_t size)
 	ssize_t nr;
 	int ret;
 
-	/* Those that are there need no waiting for. */
+	/* Reads without waiting what is in the pipe already. */
 	do {
 		ret = 0;
 		nr = read(source->fd, to, size);
@@ -358,10 +361,10 @@ static ssize_t some_bytes(void *context, void *to, size_t size)
 	return ret ? ret : nr < 0 ? -errno : nr;
 }
 
-/* What is to be thought of an answer that was read with the result @ret. */
+/* The result of a question whose answer was read with the result @ret. */
 static int judge(int ret, const struct end *end)
 {
-	/* Those that had died already did not die of being killed. */
+	/* A decoder that had died before the keeper killed it has another status. */
 	if (end->killed && WIFSIGNALED(end->status) && WTERMSIG(end->status) == SIGKILL)
 		return end->killed == HUNG ? KB_DECODER_HUNG : ret;
 	if (end->status == -1)
@@ -371,7 +374,7 @@ static int judge(int ret, const struct end *end)
 	return end->status ? KB_DECODER_DIED : ret;
 }
 
-/* Hand the question over, read the answer. */
+/* Sends the question and reads the answer. */
 static int ask_keeper(const struct request *request, int fd, struct kb_elf *found)
 {
 	int64_t until = now_ms() + request->patience_ms + KEEPER_MS / 2;
@@ -396,7 +399,7 @@ static int ask_keeper(const struct request *request, int fd, struct kb_elf *foun
 	source = (struct source) { .fd = ends[0], .until = until };
 	ret = kb_answer_read(found, some_bytes, &source);
 	close(ends[0]);
-	/* What it would say yet is of no use. */
+	/* The rest of the decoder's answer is of no use. */
 	if (ret == KB_DECODER_LIED || ret == KB_DECODER_HUNG || ret == -ENOMEM)
 		send_packet(keeper.control, "", 1, NULL, 0);
 	if (wait_until(keeper.control, now_ms() + KEEPER_MS) ||
@@ -427,7 +430,7 @@ static struct failed identity(const struct stat *st, int code)
 	};
 }
 
-/* What came of it when it was tried; 0: it was not, or went well. */
+/* The failure of this file, if it was tried before and failed; else 0. */
 static int failure_of(const struct stat *st)
 {
 	struct failed file = identity(st, 0);
@@ -443,7 +446,7 @@ static int failure_of(const struct stat *st)
 	return 0;
 }
 
-/* Count it if the decoder failed, and not the file alone. */
+/* Counts failures of decoders; other errors are those of the file. */
 static void note(int code, const char *label, const struct stat *st)
 {
 	for (size_t i = 0; i < sizeof(keeper.reasons) / sizeof(keeper.reasons[0]); i++) {
@@ -494,7 +497,9 @@ void cli_decoder_start(void)
 	if (!cli_sandbox_is_on() || keeper.control >= 0)
 		return;
 	start_keeper();
-	/* Without one there are no names: that is better than to read files with all rights. */
+	/*
+	 * Without a keeper there are no names: this is better than reading files with all rights.
+	 */
 	kb_decode_by(ask, NULL);
 }
 

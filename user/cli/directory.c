@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Outputs that are directories: see directory.h. There are none inside of them. */
+/* Outputs that are directories: see directory.h. They contain only files. */
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -12,7 +12,7 @@
 #include "cli.h"
 #include "directory.h"
 
-/* Call @each for what is in @path; 0, or -errno if it can't be read. */
+/* Calls @each for each entry of @path. Returns 0, or -errno if @path can't be read. */
 static int for_each_file(const char *path, void (*each)(int fd, const char *name, void *context),
 			 void *context)
 {
@@ -48,7 +48,7 @@ static void release(struct cli_directory *directory)
 	*directory = (struct cli_directory) { 0 };
 }
 
-/* Without a slash at its end, which would be in the middle of the temporary name. */
+/* Removes slashes at the end: they would be in the middle of the temporary name. */
 static char *trimmed(const char *path)
 {
 	size_t length = strlen(path);
@@ -81,7 +81,7 @@ int cli_directory_open(struct cli_directory *directory, const char *path)
 		release(directory);
 		return CLI_IMPOSSIBLE;
 	}
-	/* a file that grows too large is an error like others, and the directory goes */
+	/* A file that grows too large must be an error, after which the directory is removed. */
 	signal(SIGXFSZ, SIG_IGN);
 	return 0;
 }

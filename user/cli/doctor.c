@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman doctor: everything that a recording needs, one line each, and for what is
- * missing the command that mends it. Each check is a function in one table; it reads
- * files and asks the device, and changes nothing.
+ * kbarman doctor: checks everything that a recording needs and prints one line for each check. If
+ * something is missing, the line says how to fix it. Each check is a function in one table. Checks
+ * read files and query the device, and change nothing.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -51,17 +51,17 @@ enum verdict {
 struct doctor {
 	const char *root, *output;
 	struct utsname system;
-	struct kb_device *device;	/* NULL: could not be opened, why is in @error */
+	struct kb_device *device;	/* NULL: could not be opened; @error says why */
 	struct kb_error error;
 	struct kbarman_query query;
 	uint64_t capabilities;		/* effective */
-	/* What a check found. */
+	/* The result of a check. */
 	char found[256], fix[512];
 };
 
-/* ---- what checks read ---- */
+/* ---- files that checks read ---- */
 
-/* The beginning of a file as text; false: it can't be read. */
+/* Reads the beginning of a file as text. False: the file can't be read. */
 static bool read_text(const struct doctor *doctor, const char *path, char *text, size_t size)
 {
 	char full[PATH_MAX];
@@ -100,8 +100,7 @@ static bool is_there(const struct doctor *doctor, const char *path)
 }
 
 /*
- * CONFIG_NAME of the running kernel: 'y', 'm', 'n'; 0: nobody knows. gzopen() reads
- * plain files as well.
+ * CONFIG_NAME of the running kernel: 'y', 'm' or 'n'; 0: unknown. gzopen() also reads plain files.
  */
 static char kernel_config(const struct doctor *doctor, const char *name)
 {
@@ -127,7 +126,7 @@ static char kernel_config(const struct doctor *doctor, const char *name)
 	return 0;
 }
 
-/* Names of files and devices are not to steer the terminal. */
+/* Names of files and devices must not control the terminal. */
 static void show(char *text)
 {
 	text[kb_utf8_shown(text, text, strlen(text))] = '\0';
@@ -181,7 +180,7 @@ static enum verdict check_module(struct doctor *doctor)
 	return say(doctor, GOOD, "loaded, version %s", version);
 }
 
-/* The level of lockdown that is chosen, "" where the kernel has none. */
+/* The current level of lockdown; "": the kernel has no lockdown. */
 static const char *lockdown_level(const struct doctor *doctor)
 {
 	char text[128];
@@ -193,8 +192,8 @@ static const char *lockdown_level(const struct doctor *doctor)
 }
 
 /*
- * Would the kernel take a module that is not signed? sig_enforce forbids it, and so does each
- * level of lockdown, which leaves sig_enforce at N.
+ * Would the kernel take an unsigned module? sig_enforce forbids it. Each level of lockdown forbids
+ * it too, although sig_enforce stays N.
  */
 static enum verdict check_signature(struct doctor *doctor)
 {
@@ -385,7 +384,7 @@ static enum verdict check_headers(struct doctor *doctor)
 	return say(doctor, WORSE, "none for %.100s", doctor->system.release);
 }
 
-/* What keeps a file that was made to do harm from doing it. */
+/* The sandbox, which protects against malicious files. */
 static enum verdict check_sandbox(struct doctor *doctor)
 {
 	bool seccomp;
@@ -439,7 +438,7 @@ static const struct check {
 	{ "sandbox", check_sandbox },
 };
 
-/* ---- telling ---- */
+/* ---- output ---- */
 
 static void print(struct kb_json *json, const struct doctor *doctor, const char *name,
 		  enum verdict verdict)

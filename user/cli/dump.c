@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman dump: what a file says, fact by fact, nothing interpreted. The formats
- * are in formats.c; a format's own lines are in dump_FORMAT.c.
+ * kbarman dump: prints the content of a file without interpreting it. formats.c has the table of
+ * formats; dump_FORMAT.c prints the lines of a format.
  */
 #include "cli.h"
 #include "formats.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* kbarman dump and check of an Annotate stream: messages as they stand. */
+/* kbarman dump and check of an Annotate stream: the messages as they are in the stream. */
 #include <string.h>
 
 #include <kbarman/annotate.h>
@@ -106,7 +106,7 @@ static void put_job(struct kb_json *json, const struct kb_annotate_job *job)
 	put_text(json, "name", job->name);
 }
 
-/* A job whose parts come one by one. */
+/* A job whose parts come in separate messages. */
 static void put_step(struct kb_json *json, const struct kb_annotate_message *m)
 {
 	kb_json_i64(json, "timestamp", m->timestamp);

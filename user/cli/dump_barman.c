@@ -203,7 +203,7 @@ static const char *type_name(const struct kb_event *event)
 	}
 }
 
-/* The number as it was recorded, and what it meant. */
+/* The recorded number, and the letter of the state that it means. */
 static void dump_state(struct kb_json *json, const struct kb_header *h, int state)
 {
 	const char letter[] = { kb_state_letter(h, state), '\0' };
@@ -256,7 +256,7 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 	kb_json_end(json);
 }
 
-/* Say what was found, and how much more there is. */
+/* Prints the findings, and how many more there are. */
 static int complain(const struct kb_barman *barman, void (*say)(const char *sentence))
 {
 	unsigned int count = kb_barman_damage(barman, NULL), told = 0;
@@ -289,7 +289,7 @@ int dump_barman(const char *path, struct kb_json *json)
 
 	if (kb_barman_open(&barman, path, &err))
 		return cli_fail_error(&err);
-	/* The values as they stand in the file. */
+	/* The values as they are in the file. */
 	kb_barman_set_counters(barman, KB_COUNTERS_DELTA);
 	dump_header(json, kb_barman_header(barman));
 	dump_pmus(json, kb_barman_header(barman));
@@ -306,8 +306,8 @@ int dump_barman(const char *path, struct kb_json *json)
 }
 
 /*
- * A capture that was cut off: how much of it is whole, and what to do. Damage within is
- * no news to those who have read the findings.
+ * For a capture that was cut off, says how much of it is whole and what to do. The findings have
+ * reported other damage already.
  */
 static void say_what_is_whole(struct kb_barman *barman, const char *path,
 			      const struct kb_validation *sum, void (*say)(const char *sentence))

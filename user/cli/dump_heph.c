@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* kbarman dump and check of a Heph trace: packets as they stand. */
+/* kbarman dump and check of a Heph trace: the packets as they are in the file. */
 #include <string.h>
 
 #include <kbarman/heph.h>
@@ -21,7 +21,7 @@ static void put_metadata(struct kb_json *json, const struct kb_heph_packet *pack
 	kb_json_text(json, "option", packet->metadata.option.data, packet->metadata.option.length);
 	if (packet->metadata.is_epoch) {
 		kb_json_u64(json, "value", packet->metadata.epoch);
-	} else {	/* nobody knows what it means */
+	} else {	/* an option whose meaning is not known */
 		kb_json_text(json, "value", NULL, 0);
 		kb_json_u64(json, "length", packet->metadata.value_bytes);
 	}

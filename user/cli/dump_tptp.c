@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* kbarman dump and check of a TPTP trace, binary or XML: messages as they stand. */
+/* kbarman dump and check of a TPTP trace, binary or XML: the messages as they are in the file. */
 #include <string.h>
 
 #include <kbarman/tptp.h>
@@ -7,7 +7,7 @@
 #include "cli.h"
 #include "formats.h"
 
-/* The magic, or XML that has <TRACE in what can be seen of it. */
+/* The magic number, or XML with <TRACE in its first bytes. */
 bool probe_tptp(const uint8_t *start, size_t length)
 {
 	size_t at = 0;

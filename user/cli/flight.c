@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman flight: a recorder in the background that keeps the last seconds, for
- * `kbarman snapshot' to take. It is `record --mode overwrite' in a session of its own,
- * found again by the file that holds its process number.
+ * kbarman flight: a recorder in the background that keeps the last seconds, which `kbarman
+ * snapshot' writes. The recorder is `record --mode overwrite' in a session of its own. A file holds
+ * its process number, by which other verbs find the recorder.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,8 +22,8 @@
 #include "lines.h"
 
 #define WORDS_MAX	256
-#define BEGIN_MS	20000		/* at most, from start to the first record */
-#define END_MS		60000		/* for the last capture to be written */
+#define BEGIN_MS	20000		/* limit from the start to the first record */
+#define END_MS		60000		/* limit for writing the last capture */
 
 static const char usage[] =
 	"usage: kbarman flight start [-o FILE] [RECORD OPTIONS]\n"
@@ -47,11 +47,11 @@ static const char usage[] =
 
 /* ---- the file that names the process ---- */
 
-/* The folders of the packaged service, and of a recorder that root has started. */
+/* The folders of the packaged service and of a recorder that root has started. */
 #define SERVICE_DIR	"/run/kbarman"
 #define ROOT_DIR	"/run"
 
-/* Where a recorder of ours has its files. */
+/* The folder for the files of this user's recorder. */
 static const char *own_dir(void)
 {
 	const char *dir = getenv("KBARMAN_RUNTIME_DIR");
@@ -77,8 +77,8 @@ static const char *run_path(const char *name)
 }
 
 /*
- * Is it a process of this user? Whoever may write the file must not choose whom root's
- * `stop' ends.
+ * Does the process belong to @user? A user who may write the file with its number must not make
+ * root's `stop' end the process of somebody else.
  */
 static bool is_of(pid_t pid, uid_t user)
 {
@@ -98,9 +98,10 @@ static bool is_of(pid_t pid, uid_t user)
 }
 
 /*
- * The recorder holds a lock on the file while it lives, so neither a crash nor a process
- * with the same number can be taken for it. The lock is only asked about, never taken: a
- * recorder that begins at the same moment must get it. 0: there is none.
+ * The recorder holds a lock on the file while it runs, so neither the file of a crashed recorder
+ * nor a later process with the same number is mistaken for a recorder. This function only queries
+ * the lock and never takes it: a recorder that starts at the same moment must get the lock. Returns
+ * the process number, 0: no recorder runs.
  */
 static pid_t recorder_in(const char *dir)
 {
@@ -121,11 +122,14 @@ static pid_t recorder_in(const char *dir)
 	return pid;
 }
 
-/* Ours, the packaged service's, or root's: there is one device. *@dir: where its files are. */
+/*
+ * Finds this user's recorder, the packaged service's or root's: there is only one device. *@dir is
+ * the folder of its files.
+ */
 static pid_t find_recorder_dir(const char **dir)
 {
 	const char *const dirs[] = { own_dir(), SERVICE_DIR, ROOT_DIR };
-	/* Who names a folder means that one. */
+	/* If the user names a folder, only this one counts. */
 	size_t nr = getenv("KBARMAN_RUNTIME_DIR") ? 1 : sizeof(dirs) / sizeof(dirs[0]);
 
 	for (size_t i = 0; i < nr; i++) {
@@ -145,7 +149,7 @@ static pid_t find_recorder(void)
 	return find_recorder_dir(&dir);
 }
 
-/* The recorder itself: the descriptor stays open for good. */
+/* Runs in the recorder itself. The descriptor stays open until the recorder ends. */
 static int hold_pid_file(void)
 {
 	struct flock lock = { .l_type = F_WRLCK };
@@ -160,7 +164,7 @@ static int hold_pid_file(void)
 		return cli_fail("a flight recorder runs already: stop it with 'kbarman flight "
 				"stop'");
 	length = snprintf(text, sizeof(text), "%d\n", getpid());
-	/* Whatever the umask: others may know that it runs. */
+	/* Independent of the umask: other users may see that the recorder runs. */
 	if (fchmod(fd, 0644) || ftruncate(fd, 0) || write(fd, text, (size_t)length) != length)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));
 	return 0;
@@ -179,11 +183,11 @@ static int run_recorder(int argc, char **argv)
 		words[nr++] = argv[i];
 	words[nr] = NULL;
 	cli_verb_name = "record";
-	optind = 0;	/* begin anew */
+	optind = 0;	/* restart getopt */
 	return cmd_record(nr, words);
 }
 
-/* Where the recorder's complaints go; the one who starts it shows them if it fails. */
+/* The log gets the recorder's messages. `start' prints the log if the recorder fails. */
 static int open_log(void)
 {
 	return open(run_path("flight.log"), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
@@ -241,7 +245,7 @@ static int start(int argc, char **argv)
 	if (find_recorder())
 		return cli_fail("a flight recorder runs already (process %d): stop it with "
 				"'kbarman flight stop'", find_recorder());
-	/* What can be said at once is better said here. */
+	/* Errors of the device are reported here, before the fork. */
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
 	kb_device_close(device);
@@ -307,7 +311,7 @@ static void print_status(struct kb_json *json, const struct status *status)
 {
 	const struct kbarman_stats *stats = &status->stats;
 	uint64_t kept = stats->written - stats->overwritten;
-	/* As far as the rate so far tells. */
+	/* An estimate from the average rate so far. */
 	double reach = stats->written ? status->seconds * kept / stats->written : status->seconds;
 
 	if (json->people) {

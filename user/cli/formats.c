@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The table of the formats that are recognised by content, and the look at the
- * first bytes of a file, which leaves standard input as it was.
+ * The table of the formats that are recognised by content, and the function that reads the first
+ * bytes of a file. Standard input can be read from its beginning afterwards.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,7 +26,7 @@ const struct cli_format *cli_formats(void)
 	return formats;
 }
 
-/* As much of @room as there is; negative errno. */
+/* Reads up to @room bytes. Returns how many, or a negative errno. */
 static ssize_t read_full(int fd, uint8_t *to, size_t room)
 {
 	size_t got = 0;
@@ -61,8 +61,9 @@ static bool write_full(int fd, const uint8_t *from, size_t length)
 }
 
 /*
- * Put what was read back in front of standard input: a child feeds it, and then
- * the rest, into a pipe. It ends with its input, or when nobody reads any more.
+ * Puts @start back in front of standard input: standard input becomes a pipe, and a child writes
+ * @start and then the rest of the input to it. The child ends at the end of its input, or when the
+ * pipe has no reader.
  */
 static int unread(const uint8_t *start, size_t length)
 {
@@ -84,14 +85,16 @@ static int unread(const uint8_t *start, size_t length)
 		ssize_t n = length;
 
 		close(ends[0]);
-		/* Who reads our output must not wait for a child that has none. */
+		/*
+		 * The reader of the tool's output must not wait for this child, which writes none.
+		 */
 		close(STDOUT_FILENO);
 		signal(SIGPIPE, SIG_DFL);
 		prctl(PR_SET_PDEATHSIG, SIGTERM);
 		if (getppid() != parent)
 			_exit(0);
 		memcpy(piece, start, length);
-		/* What is there is passed on at once: somebody may watch. */
+		/* Passes input on at once: a user may watch the output. */
 		while ((n > 0 && write_full(ends[1], piece, n)) || (n < 0 && errno == EINTR))
 			n = read(STDIN_FILENO, piece, sizeof(piece));
 		_exit(0);
@@ -102,7 +105,7 @@ static int unread(const uint8_t *start, size_t length)
 	return 0;
 }
 
-/* The first bytes of the file at *@path, which can be read again afterwards. */
+/* Reads the first bytes of the file at *@path, which can be read again afterwards. */
 static ssize_t peek(const char **path, uint8_t *start)
 {
 	bool is_stdin = strcmp(*path, "-") == 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `dump` and `check` know: one row a format in formats.c. A new format is a
- * row there, a dump function and a check function here.
+ * The formats of `dump` and `check`: formats.c has one row for each format. A new format needs a
+ * row there, and a dump and a check function here.
  */
 #ifndef KBARMAN_CLI_FORMATS_H
 #define KBARMAN_CLI_FORMATS_H
@@ -15,31 +15,32 @@
 #define FORMAT_PROBE_BYTES	4096
 
 struct cli_format {
-	const char *name;	/* as people say it: "Barman capture" */
+	const char *name;	/* the name for messages: "Barman capture" */
 	/*
-	 * Do these first bytes (FORMAT_PROBE_BYTES, less only if the file is shorter)
-	 * look like it? Rows are asked in order: strict ones come first.
+	 * Are these the first bytes (FORMAT_PROBE_BYTES, fewer only if the file is shorter) of a
+	 * file of this format? The probes are called in the order of the rows: strict ones come
+	 * first.
 	 */
 	bool (*probe)(const uint8_t *start, size_t length);
 	/*
-	 * Print all of the file at @path ("-": standard input) to @json. Complains
-	 * with cli_warn(). Returns an exit status.
+	 * Prints the content of the file at @path ("-": standard input) to @json. Complains with
+	 * cli_warn(). Returns an exit status.
 	 */
 	int (*dump)(const char *path, struct kb_json *json);
 	/*
-	 * Read all of it and print nothing. What is wrong goes to @say, one sentence
-	 * each with the offset in it. Returns an exit status: CLI_OK is a valid file.
+	 * Reads the whole file and prints nothing. Calls @say for each error, with one sentence
+	 * that has the offset. Returns an exit status; CLI_OK: the file is valid.
 	 */
 	int (*check)(const char *path, void (*say)(const char *sentence));
 };
 
 /*
- * The format of the file at *@path; NULL after a complaint. A pipe can be read from
- * its beginning afterwards; a named one has become standard input, *@path "-".
+ * Returns the format of the file at *@path, or NULL after a message. A pipe can be read from its
+ * beginning afterwards. A named pipe becomes standard input, and *@path "-".
  */
 const struct cli_format *cli_format_of(const char **path);
 
-/* All of them; behind the last one there is one without a name. */
+/* All formats. The last entry has no name. */
 const struct cli_format *cli_formats(void);
 
 bool probe_barman(const uint8_t *start, size_t length);

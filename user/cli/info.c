@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman info: what a capture holds, without names and tables: where it is from,
- * how long it is, how many records of which kind on which CPU, and what is missing.
+ * kbarman info: prints a summary of a capture, without names and tables: where it was made, how
+ * long it is, how many records of each kind each CPU has, and what is missing.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -58,10 +58,10 @@ struct info {
 	struct kb_names *names;
 	struct kb_losses losses;
 	struct kb_stops *stops;
-	struct core *cores;		/* max_cores, then that of records of no core */
+	struct core *cores;		/* max_cores entries, and one for records of no core */
 	struct core all;
-	uint32_t nr_cores;		/* with records */
-	uint64_t chains;		/* samples that have one */
+	uint32_t nr_cores;		/* cores with records */
+	uint64_t chains;		/* samples with a call chain */
 	struct kb_recorded recorded;
 	unsigned int damage;
 	struct kb_json json;
@@ -83,7 +83,7 @@ static void count(struct info *info, const struct kb_event *event)
 	info->chains += event->type == KB_EVENT_SAMPLE && event->sample.nr_chain;
 	kb_stops_feed(info->stops, event, ns);
 	if (event->type == KB_EVENT_UNKNOWN)
-		return;		/* its time stamp may be none */
+		return;		/* an unknown record may have no timestamp */
 	info->all.nr++;
 	kb_recorded_add(&info->recorded, ns);
 }
@@ -118,9 +118,9 @@ static int read_capture(struct info *info)
 	return CLI_OK;
 }
 
-/* ---- what people read ---- */
+/* ---- output for people ---- */
 
-/* Names come from the file: what would steer a terminal is not passed on to it. */
+/* Names come from the file and must not control the terminal. */
 static void line(struct info *info, const char *what, const char *text)
 {
 	char clean[512];
@@ -231,7 +231,7 @@ static const char *host(const struct info *info)
 	return fact(info, "host") ? fact(info, "host") : info->header->target_name;
 }
 
-/* Where the verbs that resolve addresses will find the names of programs and libraries. */
+/* Where verbs that resolve addresses will find the names of programs and libraries. */
 static void line_of_symbols(struct info *info)
 {
 	char *saved = kb_side_find(info->barman, info->path, KB_BUNDLE_SUFFIX), text[640];
@@ -285,7 +285,7 @@ static void print_text(struct info *info)
 	line_of_symbols(info);
 }
 
-/* ---- what programs read ---- */
+/* ---- output for programs ---- */
 
 static void json_counts(struct info *info, const char *kind, int64_t core, const struct core *counts)
 {

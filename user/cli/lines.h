@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of facts on standard output, as JSON or for people: see lib/json.h. */
+/* Lines of facts on standard output, as JSON or as text for people: see lib/json.h. */
 #ifndef KBARMAN_CLI_LINES_H
 #define KBARMAN_CLI_LINES_H
 
 #include "json.h"
 
-/* 0, or CLI_IMPOSSIBLE after a message. */
+/* Returns 0, or CLI_IMPOSSIBLE after a message. */
 int lines_open(struct kb_json *json, bool people);
 
-/* Returns @status, or CLI_IMPOSSIBLE after a message if not all could be written. */
+/* Returns @status, or CLI_IMPOSSIBLE after a message if the output could not be written. */
 int lines_close(struct kb_json *json, int status);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman list: what -e of record and stat can be given here. The kernel is asked
- * about each event; what it refuses is left out, or shown with why.
+ * kbarman list: lists the events that -e of record and stat takes on this machine. The verb asks
+ * the kernel about each event. It leaves out refused events, or prints them with the reason.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -26,7 +26,7 @@ struct listing {
 	struct kb_json json;
 	char **patterns;
 	bool all, people;
-	char group[64];			/* of the line before */
+	char group[64];			/* the group of the last line */
 	unsigned int nr, hidden;
 };
 
@@ -68,7 +68,7 @@ static int show(void *context, const struct kb_event_listing *event)
 		return 0;
 	error = kb_event_probe(&event->event);
 	why = refusal(error);
-	/* What root may count can be counted. */
+	/* An event that only root may count can be counted. */
 	if (why && error != -EACCES && error != -EPERM && !list->all) {
 		list->hidden++;
 		return 0;

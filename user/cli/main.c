@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman: the table of its verbs. Each verb is a file of its own; this one only
- * finds it and calls it.
+ * kbarman: the table of verbs. Each verb has a file of its own. This file finds the verb and calls
+ * it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -70,12 +70,12 @@ static int run(int argc, char **argv)
 	return no_such_verb(argv[0]);
 }
 
-/* Of the tool without @word, else of that verb. */
+/* Prints the help of the verb @word, or without @word that of the tool. */
 static int help(char *word)
 {
 	char ask[] = "--help", *argv[] = { word, ask, NULL };
 
-	/* There is no more to say of the list than the list. */
+	/* The help of `help` is the list of verbs. */
 	if (word && strcmp(word, "help"))
 		return run(2, argv);
 	list_verbs(stdout);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman merge: the captures of a session's CPUs as one, in the order of time.
- * Each input is read once, in its own order; the heap holds the next record of
- * each. Memory is a window of each input, whatever their sizes.
+ * kbarman merge: merges the captures of a session's CPUs into one, in time order. Each input is
+ * read once, in its own order, and a heap holds the next record of each input. Memory use is a
+ * window of each input and does not depend on their sizes.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -15,7 +15,7 @@
 #include "sandbox.h"
 #include "sides.h"
 
-#define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, where it goes */
+#define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, if possible */
 
 static const char usage[] =
 	"usage: kbarman merge [-o OUT] FILE…\n"
@@ -59,12 +59,12 @@ static void sift_down(struct heap *heap, unsigned int at)
 	heap->inputs[at] = moved;
 }
 
-/* The input's next record; false at its end. */
+/* Reads the input's next record. False: the input has ended. */
 static bool advance(struct merge_input *input)
 {
 	if (kb_barman_next(input->barman, &input->event, NULL) != 1)
 		return false;
-	/* "The last time that was known", as version 3 writes it, has no order. */
+	/* Version 3 may write "the last known time" as a timestamp, which has no order. */
 	if (input->event.timestamp != UINT64_MAX)
 		input->order = input->event.timestamp;
 	return true;
@@ -112,7 +112,7 @@ static int write_merged(struct merge_input *inputs, unsigned int count, const ch
 		ret = merge_tables(inputs, count, writer);
 		if (!ret)
 			ret = merge_records(inputs, count, writer);
-		/* The error of the file itself is known to finish, with its sentence. */
+		/* kb_barman_writer_finish() knows the error of the file and its message. */
 		if (!ret || ret == kb_barman_writer_sync(writer))
 			ret = kb_barman_writer_finish(writer, true, &err);
 		kb_barman_writer_destroy(writer);
@@ -125,7 +125,7 @@ static int write_merged(struct merge_input *inputs, unsigned int count, const ch
 	return cli_output_commit(&out);
 }
 
-/* What was wrong with the inputs, once they have been read. */
+/* Reports the errors of the inputs after they were read. */
 static int complain(const struct merge_input *inputs, unsigned int count)
 {
 	int status = CLI_OK;
@@ -162,7 +162,7 @@ static bool open_inputs(struct merge_input *inputs, unsigned int count, char **p
 	return merge_check(inputs, count);
 }
 
-/* What stands beside a capture that is merged into itself is of it still. */
+/* If the output is one of the inputs, the files beside it still belong to it. */
 static bool is_input(const char *output, const struct merge_input *inputs, unsigned int count)
 {
 	for (unsigned int i = 0; i < count; i++)

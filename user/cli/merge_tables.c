@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of several captures as one. Captures of one session share their
- * tables, perhaps copied at different times, so that some have more rows: each row
- * is taken once, in the order of its timestamp.
+ * Merges the tables of several captures. Captures of one session share their tables. If these were
+ * copied at different times, some captures have more rows. Each row is taken once, in the order of
+ * timestamps.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -117,7 +117,7 @@ void merge_layout(const struct merge_input *inputs, unsigned int count,
 		.max_custom_charts = first->nr_charts,
 		.max_custom_series = first->nr_series,
 	};
-	/* Rows that are in all of them are counted often; compacting takes them out. */
+	/* Counts rows that are in several captures several times; compacting removes the copies. */
 	for (unsigned int i = 0; i < count; i++) {
 		const struct kb_header *h = inputs[i].header;
 
@@ -127,7 +127,7 @@ void merge_layout(const struct merge_input *inputs, unsigned int count,
 		layout->max_mmap_layout += h->nr_maps;
 		layout->max_string_table_length += h->string_table_length + 64;
 	}
-	/* Without the table records would lose a field. */
+	/* Without this table records would lose a field. */
 	if (first->max_task_infos && !layout->max_task_infos)
 		layout->max_task_infos = 1;
 	if (first->max_mmap_layout && !layout->max_mmap_layout)
@@ -228,7 +228,7 @@ static int merge_maps(const struct merge_input *inputs, unsigned int count,
 	return ret;
 }
 
-/* Of each core's entries the first one that has counters, else the first. */
+/* Takes the first entry of each core that has counters, else its first entry. */
 static int merge_pmus(const struct merge_input *inputs, unsigned int count, uint32_t max_cores,
 		      struct kb_barman_writer *writer)
 {
@@ -248,14 +248,14 @@ static int merge_pmus(const struct merge_input *inputs, unsigned int count, uint
 	return ret;
 }
 
-/* "kbarman.KEY=VALUE": the first one is the one that readers find. */
+/* Facts "kbarman.KEY=VALUE": readers use the first one of each KEY. */
 static int merge_facts(const struct kb_header *h, struct kb_barman_writer *writer)
 {
 	const char *at = h->strings, *end = h->strings + h->string_table_length;
 	int64_t ret = 0;
 
 	for (; ret >= 0 && at < end; at += strlen(at) + 1) {
-		/* files come with their rows */
+		/* facts about files are copied with their rows */
 		if (strncmp(at, "kbarman.", 8) == 0 && strncmp(at, "kbarman.file=", 13) != 0)
 			ret = kb_barman_writer_string(writer, at);
 	}

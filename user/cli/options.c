@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options, the same for every verb: what getopt_long() finds wrong is said in our
- * words, with the nearest name that there is, and a few options need no verb to
- * know them. The tables that verbs give are what completion is made of.
+ * Options of all verbs. This file prints its own messages for the errors of getopt_long(), with the
+ * nearest option name, and handles the options that are common to all verbs. The shells' completion
+ * uses the verbs' tables of options.
  */
 #include <getopt.h>
 #include <stdlib.h>
@@ -12,9 +12,9 @@
 #include "cli.h"
 #include "sandbox.h"
 
-#define OPTIONS_MAX	64	/* of one verb, the common ones included */
+#define OPTIONS_MAX	64	/* of one verb, including the common ones */
 #define SHORTS_MAX	96
-#define WORD_MAX	32	/* bytes of a word that is compared */
+#define WORD_MAX	32	/* compared bytes of a word */
 
 enum {
 	OPTION_LIST = CLI_OPTION_COLOR + 1,
@@ -33,8 +33,8 @@ static int verbosity;
 static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
 
 /*
- * Letters to change, to add, to leave out or to swap with their neighbour, to come
- * from one word to the other.
+ * The number of letters to change, to add, to leave out or to swap with a neighbour that turns one
+ * word into the other.
  */
 static size_t distance(const char *a, const char *b)
 {
@@ -67,7 +67,7 @@ void cli_nearest_try(struct cli_nearest *nearest, const char *name)
 {
 	size_t length = strlen(nearest->word), far = distance(nearest->word, name);
 
-	/* The beginning of a name is as good as a slip of the finger. */
+	/* The beginning of a name counts as one wrong letter. */
 	if (length > 1 && strncmp(nearest->word, name, length) == 0)
 		far = 1;
 	if (far <= (length < 3 ? 1 : 1 + length / 4) && (!nearest->name || far < nearest->far)) {
@@ -112,7 +112,7 @@ static void complain_long(const char *word, const struct option *options)
 		cli_warn("no option --%s", name);
 }
 
-/* What getopt_long() has just returned ':' or '?' for. */
+/* Prints why getopt_long() has just returned ':' or '?'. */
 static void complain(int what, char **argv, const struct option *options)
 {
 	const char *word = argv[optind - 1];
@@ -128,7 +128,7 @@ static void complain(int what, char **argv, const struct option *options)
 		complain_long(word + 2, options);
 }
 
-/* "--NAME" or "--NAME=" a line, and "-X" or "-X=". */
+/* Prints a line "--NAME" or "--NAME=" for each option, and "-X" or "-X=". */
 static void list_options(const struct option *options, const char *letters)
 {
 	for (; options->name; options++) {
@@ -154,7 +154,7 @@ static void set_color(const char *when)
 		exit(cli_fail("--color=%s: give always, never or auto", when));
 }
 
-/* Options that are no verb's business. */
+/* Handles the common options. */
 static bool take_common(int option, const struct option *options, const char *letters)
 {
 	switch (option) {
@@ -190,7 +190,9 @@ int cli_getopt(int argc, char **argv, const char *shorts, const struct option *l
 		bool in_order = *shorts == '+';
 		size_t nr = 0;
 
-		/* ':' in front: tell a missing value from an option that there isn't. */
+		/*
+		 * ':' in front: getopt returns ':' for a missing value, '?' for an unknown option.
+		 */
 		snprintf(letters, sizeof(letters), "%s:%s%s%s%s", in_order ? "+" : "",
 			 shorts + in_order, strchr(shorts, 'V') ? "" : "V",
 			 strchr(shorts, 'v') ? "" : "v", strchr(shorts, 'q') ? "" : "q");
@@ -220,7 +222,7 @@ int cli_verbosity(void)
 	return verbosity;
 }
 
-/* no-color.org: the variable's being there and not empty is enough. */
+/* no-color.org: any value of NO_COLOR that is not empty switches colours off. */
 bool cli_color(FILE *stream)
 {
 	const char *no_color = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -230,7 +232,7 @@ bool cli_color(FILE *stream)
 	return !(no_color && *no_color) && term && strcmp(term, "dumb") && isatty(fileno(stream));
 }
 
-/* As perf has it: what is worth a look, and what is worth one more than the rest. */
+/* The same limits as in perf: green from 0.5 %, red from 5 %. */
 const char *cli_share_color(FILE *stream, double percent)
 {
 	if (percent < 0.5 || !cli_color(stream))

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Other people's processes: a pidfd each, which also tells of the end of one that is
- * not our child and has left a zombie behind, in one epoll.
+ * Watches processes that are not children of this one. Each has a pidfd, which also reports the end
+ * of a process that stays as a zombie. All pidfds are in one epoll.
  */
 #include <errno.h>
 #include <stdlib.h>

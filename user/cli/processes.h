@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The processes of an option -p, and their end. */
+/* The processes of the option -p. */
 #ifndef KBARMAN_CLI_PROCESSES_H
 #define KBARMAN_CLI_PROCESSES_H
 
@@ -10,15 +10,15 @@ struct processes {
 	uint32_t *pids;
 	uint32_t nr;
 	uint32_t nr_alive;
-	int fd;			/* for poll(): one has ended; -1 = not watched */
+	int fd;			/* for poll(): readable when one has ended; -1: not watched */
 };
 
 void processes_init(struct processes *processes);
 
-/* "12,34"; 0, or CLI_IMPOSSIBLE after a message. */
+/* Parses "12,34". Returns 0, or CLI_IMPOSSIBLE after a message. */
 int processes_parse(struct processes *processes, const char *text);
 
-/* Begin to watch: 0, or CLI_IMPOSSIBLE after a message if one is not there. */
+/* Starts to watch. Returns 0, or CLI_IMPOSSIBLE after a message if a process does not exist. */
 int processes_watch(struct processes *processes);
 
 /* Have all of them ended? Doesn't wait. */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What takes longer than a second says how far it is, in one line of the terminal that goes
- * away again. Where standard error is no terminal, and with -q, it says nothing.
+ * Shows the progress of tasks that take longer than a second, in one line of the terminal, which is
+ * erased at the end. Shows nothing if standard error is not a terminal, and with -q.
  */
 #include <stdio.h>
 #include <string.h>
@@ -12,11 +12,11 @@
 
 #include "cli.h"
 
-#define PATIENCE_MS	1000	/* what is over sooner says nothing */
+#define PATIENCE_MS	1000	/* a shorter task shows no progress */
 #define EVERY_MS	250
 #define LINE_BYTES	160
 
-static int64_t began, said;		/* ms; said 0: not yet */
+static int64_t began, said;		/* ms; said 0: nothing was shown yet */
 static const char *label;
 static bool shown;
 
