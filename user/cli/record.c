@@ -2,9 +2,8 @@
 /*
  * kbarman record: options, one recording from configure to the last byte, summary.
  *
- * All waiting is one poll(): on the device, on a signalfd (which is how Ctrl-C and
- * the end of the command come) and on the processes of -p. Nothing is done in a
- * signal handler.
+ * One poll() waits for the device, for a signalfd, which reports Ctrl-C and the end of the command,
+ * and for the processes of -p. There are no signal handlers.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,15 +36,15 @@
 #define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
 #define COUNTERS_HZ_MAX		(1000000000 / KBARMAN_COUNT_NS_MIN)
-#define SERIES			64	/* that programs may have made */
+#define SERIES			64	/* custom series that programs may make */
 #define DEFAULT_RING_BYTES	(4U << 20)
-#define TASKS_MAX		(1U << 18)	/* of whose mappings there are as many as are read */
+#define TASKS_MAX		(1U << 18)	/* readers take no more mappings than these have */
 #define MAPS_A_TASK		4
 #define STRINGS_A_TASK		64		/* bytes */
 #define STRINGS_MIN		(4U << 20)
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
-#define PATIENCE_MS		1000	/* with a command that was told to end */
+#define PATIENCE_MS		1000	/* before the message that a command does not end */
 
 static const char usage[] =
 	"usage: kbarman record [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
@@ -98,7 +97,7 @@ struct options {
 	enum kbarman_mode mode;
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
 	struct record_extra extra;
-	bool any_chain;			/* what of it this machine can give */
+	bool any_chain;			/* take the parts that this machine can give */
 	unsigned long long max_stack;	/* 0: the default */
 	unsigned long long max_tasks;	/* 0: the default */
 	bool all, bundle;
@@ -122,7 +121,7 @@ static bool parse_positive(const char *text, unsigned long long *value)
 	return !errno && !*rest && *value;
 }
 
-/* What -g says, in one word with it: NULL is everything there is. */
+/* Parses the value of -g, which is in the same word; NULL: all parts. */
 static int parse_chain(struct options *o, const char *parts)
 {
 	o->any_chain = !parts;
@@ -252,7 +251,7 @@ static int check_options(struct options *o)
 	return 0;
 }
 
-/* 0, or with @done what to exit with. */
+/* Returns 0. With @done set, the result is the exit status. */
 static int parse_options(struct options *o, int argc, char **argv, bool *done)
 {
 	static const struct option longs[] = {
@@ -289,7 +288,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.processes = { .fd = -1 },
 	};
 	record_extra_init(&o->extra);
-	/* "+": what follows COMMAND is its own. */
+	/* "+": options after COMMAND belong to COMMAND. */
 	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:g::h", longs)) != -1) {
 		if (option == 'h')
 			return cli_usage(true, usage);
@@ -325,16 +324,16 @@ static int prepare_signals(struct recording *rec)
 	struct sigaction hangup;
 	sigset_t mask;
 
-	/* An end of the command that we don't hear of would be no end. */
+	/* If SIGCHLD were ignored, the end of the command would not be reported. */
 	signal(SIGCHLD, SIG_DFL);
-	/* Writing says by itself what is wrong. */
+	/* write() reports these errors. */
 	signal(SIGPIPE, SIG_IGN);
 	signal(SIGXFSZ, SIG_IGN);
 	sigemptyset(&mask);
 	sigaddset(&mask, SIGCHLD);
 	sigaddset(&mask, SIGINT);
 	sigaddset(&mask, SIGTERM);
-	/* nohup ignores it; what is blocked is never ignored. */
+	/* nohup ignores SIGHUP. The mask leaves it out then: a blocked signal is not ignored. */
 	if (!sigaction(SIGHUP, NULL, &hangup) && hangup.sa_handler != SIG_IGN)
 		sigaddset(&mask, SIGHUP);
 	if (rec->options.mode == KBARMAN_MODE_OVERWRITE)
@@ -344,7 +343,7 @@ static int prepare_signals(struct recording *rec)
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
 }
 
-/* Of the call chains that were asked for, those that the machine can give. */
+/* Reduces the requested parts of call chains to those that the machine can give. */
 static int choose_chains(struct options *o, const struct kbarman_query *query)
 {
 	uint32_t possible = 0;
@@ -429,7 +428,7 @@ static int configure(struct recording *rec)
 	return kb_device_configure(rec->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
 
-/* What was asked for, as facts of the capture. */
+/* Writes the settings of the recording as facts of the capture. */
 static int write_request(struct recording *rec, struct kb_error *err)
 {
 	const struct options *o = &rec->options;
@@ -452,7 +451,7 @@ static int write_request(struct recording *rec, struct kb_error *err)
 	return kb_recorder_fact(rec->recorder, "command", text, err);
 }
 
-/* Kernel symbols and text: a capture without them is a capture, too. */
+/* Reads kernel symbols and text. A capture without them is valid, so errors are warnings. */
 static void read_kernel_maps(struct recording *rec)
 {
 	struct kb_error err;
@@ -466,7 +465,7 @@ static void read_kernel_maps(struct recording *rec)
 	record_output_side_done(&rec->output, rec->kernel_maps.nr > 0);
 }
 
-/* Of modules that came while recording, the module itself adds the rows. */
+/* Adds symbols of kernel modules that were loaded meanwhile. kbarman.ko adds their rows. */
 static void add_kernel_symbols(struct recording *rec)
 {
 	FILE *side = record_output_side_again(&rec->output);
@@ -501,7 +500,7 @@ static void say_what_is_missing(struct recording *rec)
 		cli_warn("the module can't follow mremap(2): code that a program moves has no image");
 }
 
-/* Up to the moment in which everything runs. */
+/* Sets everything up and starts the recording and the command. */
 static int begin(struct recording *rec)
 {
 	const struct options *o = &rec->options;
@@ -521,9 +520,9 @@ static int begin(struct recording *rec)
 		if (ret)
 			return cli_fail("can't fork: %s", strerror(-ret));
 	}
-	/* Where there is more to do than time, who records must not wait long: best effort. */
+	/* On a busy machine the recorder must run before the buffers are full. Ignores errors. */
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-	/* The session is ours before the file is: two recorders, one name, no clash. */
+	/* Takes the session before the file: of two recorders, only one opens the output. */
 	if (configure(rec) || record_output_open(&rec->output, o->output))
 		return CLI_IMPOSSIBLE;
 	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
@@ -546,12 +545,12 @@ static int begin(struct recording *rec)
 
 static void pass_signal_on(struct recording *rec, const struct signalfd_siginfo *info)
 {
-	/* What the terminal sends goes to the whole foreground group anyway. */
+	/* The terminal has already sent its signals to the whole foreground group. */
 	if (rec->command.pid && !rec->command.ended && info->ssi_code != SI_KERNEL)
 		kill(rec->command.pid, (int)info->ssi_signo);
 }
 
-/* SIGUSR1: what there is now, to the output's name with the time before its extension. */
+/* SIGUSR1: writes a snapshot to the output's name with the time before its extension. */
 static void take_snapshot(struct recording *rec)
 {
 	const char *name = rec->options.output, *slash = strrchr(name, '/');
@@ -580,7 +579,7 @@ static void take_snapshot(struct recording *rec)
 	snapshot_save(rec->device, path);
 }
 
-/* Does one of the signals that have come mean the end? */
+/* Handles the signals that have come. Does one of them end the recording? */
 static bool signals_say_stop(struct recording *rec)
 {
 	struct signalfd_siginfo info;
@@ -610,7 +609,7 @@ static int64_t now_ms(void)
 	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-/* Until there is a reason to end. */
+/* Records until there is a reason to end. */
 static int follow(struct recording *rec, struct kb_error *err)
 {
 	bool stream = rec->options.mode == KBARMAN_MODE_STREAM;
@@ -618,7 +617,7 @@ static int follow(struct recording *rec, struct kb_error *err)
 	struct pollfd fds[4] = {
 		{ .fd = rec->signals, .events = POLLIN },
 		{ .fd = rec->options.processes.fd, .events = POLLIN },
-		/* In overwrite mode a ring is full most of the time: that is no news. */
+		/* In overwrite mode rings are full most of the time, so poll() would not wait. */
 		{ .fd = stream ? kb_device_fd(rec->device) : -1, .events = POLLIN },
 		{ .fd = rec->options.extra.epoll, .events = POLLIN },
 	};
@@ -653,8 +652,8 @@ static int follow(struct recording *rec, struct kb_error *err)
 }
 
 /*
- * Wait for the command, which may outlive the recording; a further signal ends it
- * for good.
+ * Waits for the command, which may run longer than the recording. A further signal ends or kills
+ * the command.
  */
 static void wait_for_command(struct recording *rec)
 {
@@ -677,9 +676,9 @@ static void wait_for_command(struct recording *rec)
 	}
 }
 
-/* ---- from begin to end ---- */
+/* ---- the whole recording ---- */
 
-/* What can still be had of a recording that failed under way. */
+/* After a failure: keeps the partial file and says how to recover it. */
 static int fail_partly(struct recording *rec, const struct kb_error *err)
 {
 	cli_fail_error(err);
@@ -706,14 +705,14 @@ static int end(struct recording *rec)
 	if (kb_device_stop(rec->device, &err))
 		return fail_partly(rec, &err);
 	add_kernel_symbols(rec);
-	/* What has a name is there at any moment: only a copy of it is made smaller. */
+	/* A file with a name must be complete at any moment, so only a copy of it is compacted. */
 	if (kb_recorder_finish(rec->recorder, rec->output.spooled, &err))
 		return fail_partly(rec, &err);
 	fd = record_output_compact(&rec->output);
 	record_output_compact_done(&rec->output, fd,
 				   fd >= 0 && !kb_recorder_compact(rec->recorder, fd, NULL));
 	bytes = record_output_size(&rec->output);
-	/* A reader that doesn't read must not keep Ctrl-C from us. */
+	/* Ctrl-C must work while a reader of the pipe does not read. */
 	if (rec->output.spooled)
 		sigprocmask(SIG_SETMASK, &rec->old_mask, &ours);
 	ret = record_output_commit(&rec->output);

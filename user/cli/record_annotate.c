@@ -17,12 +17,12 @@
 
 #define COUNTERS_MAX	4096
 #define SAID_MAX	10	/* complaints about clients */
-#define LATE_MS		500	/* from a client's clock to here */
+#define LATE_MS		500	/* from a client's timestamp to the arrival here */
 
-/* A counter that a client has made. */
+/* A counter of a client. */
 struct counter {
-	int32_t pid, key;		/* pid 0: the key is of the whole system */
-	bool side;			/* it and its values are in the side file */
+	int32_t pid, key;		/* pid 0: the key holds for the whole system */
+	bool side;			/* the counter and its values are in the side file */
 	uint32_t series;
 };
 
@@ -30,14 +30,14 @@ struct record_annotate {
 	struct annotate_server *server;
 	struct kb_device *device;
 	struct kb_recorder *recorder;
-	struct kb_error *err;		/* of the call that serves */
-	struct counter *counters;	/* nr_counters of room for COUNTERS_MAX */
+	struct kb_error *err;		/* that of the current call */
+	struct counter *counters;	/* nr_counters, with room for COUNTERS_MAX */
 	unsigned int nr_counters;
 	char *final, *partial;
 	FILE *side;
-	unsigned int side_client;	/* whose setup was written last, + 1 */
+	unsigned int side_client;	/* the client whose setup was written last, + 1 */
 	uint64_t messages, kept_aside, unheard;
-	uint64_t negative;		/* values of clients before version 5 */
+	uint64_t negative;		/* negative values of clients before version 5 */
 	unsigned int nr_cpus;
 	unsigned int bad;
 };
@@ -57,7 +57,7 @@ static void put32(uint8_t *at, int32_t value)
 	memcpy(at, &wire, 4);
 }
 
-/* A stream of another client begins. */
+/* Begins the stream of another client in the side file. */
 static int write_setup(struct record_annotate *a, const struct annotate_client *client)
 {
 	uint8_t setup[KB_ANNOTATE_SETUP_BYTES] = "ANNOTATE 3\n";
@@ -71,7 +71,7 @@ static int write_setup(struct record_annotate *a, const struct annotate_client *
 	return fwrite(setup, length, 1, a->side) == 1 ? 0 : side_failed(a);
 }
 
-/* The message as it came. */
+/* Writes the message to the side file as it came. */
 static int keep_aside(struct record_annotate *a, const struct annotate_client *client,
 		      const uint8_t *bytes, size_t length)
 {
@@ -97,8 +97,8 @@ static int keep_aside(struct record_annotate *a, const struct annotate_client *c
 /* ---- texts ---- */
 
 /*
- * The kernel knows the process behind a Unix socket. Who says he is another one is in
- * another namespace of processes, or lies: then it is as the kernel says.
+ * The kernel knows the process at the other end of a Unix socket. A client that gives another
+ * process number is in another pid namespace, or lies: then the kernel's number is used.
  */
 static uint32_t task_of(const struct annotate_client *client)
 {
@@ -124,7 +124,10 @@ static int put_text(struct record_annotate *a, const struct annotate_client *cli
 				      a->err);
 }
 
-/* Its text, marked as one that is in the side file too, and there the picture. */
+/*
+ * Writes the message with its picture to the side file, and the text to the capture too, marked as
+ * one that is also in the side file.
+ */
 static int put_visual(struct record_annotate *a, const struct annotate_client *client,
 		      const struct kb_annotate_message *m, const uint8_t *bytes, size_t length)
 {
@@ -149,7 +152,7 @@ static struct counter *find_counter(struct record_annotate *a,
 	return NULL;
 }
 
-/* False: it does not fit, and a shorter one would be another. */
+/* False: the name does not fit. A shortened name could be that of another series. */
 static bool put_name(char *to, size_t room, struct kb_text text)
 {
 	if (text.length >= room || memchr(text.data, 0, text.length))
@@ -158,7 +161,7 @@ static bool put_name(char *to, size_t room, struct kb_text text)
 	return true;
 }
 
-/* Another process' counter of that name is another series. */
+/* A counter of the same name in another process is another series. */
 static bool name_is_taken(const struct record_annotate *a, uint32_t series)
 {
 	for (unsigned int i = 0; i < a->nr_counters; i++) {
@@ -201,7 +204,10 @@ static bool describe(struct kbarman_mark_series *series, const struct kb_annotat
 	       *series->chart && *series->name;
 }
 
-/* A series of the capture, if that can have it as it is: a GPU may have more cores. */
+/*
+ * Makes a series of the capture. False: the capture can't hold this counter; for example, a GPU's
+ * counter may have more cores than the machine.
+ */
 static bool make_series(struct record_annotate *a, const struct annotate_client *client,
 			const struct kb_annotate_counter *c, uint32_t *number)
 {
@@ -229,7 +235,7 @@ static int put_counter(struct record_annotate *a, const struct annotate_client *
 {
 	struct counter *counter = find_counter(a, client, c->key);
 
-	/* Each thread of a process may say what another one has said already. */
+	/* Each thread of a process may declare a counter that another thread has declared. */
 	if (counter && !counter->side)
 		return 0;
 	if (!counter && a->nr_counters < COUNTERS_MAX) {

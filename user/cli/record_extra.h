@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What goes into a recording beside what the kernel records: Annotate clients
- * (record_annotate.h) and numbers that are polled (record_poll.h), behind one
- * descriptor. Nothing of it is there unless asked for.
+ * Sources of a recording other than the kernel: Annotate clients (record_annotate.h) and polled
+ * numbers (record_poll.h), with one descriptor for both. Each is off unless the user asks for it.
  */
 #ifndef KBARMAN_CLI_RECORD_EXTRA_H
 #define KBARMAN_CLI_RECORD_EXTRA_H
@@ -14,19 +13,19 @@ struct record_extra {
 	bool socket;			/* --annotate-socket */
 	struct record_annotate *annotate;
 	struct record_polls *polls;
-	int epoll;			/* -1: nothing was asked for */
+	int epoll;			/* -1: both sources are off */
 };
 
 void record_extra_init(struct record_extra *extra);
 
-/* Each 0, or CLI_IMPOSSIBLE after a message. */
+/* Each of these returns 0, or CLI_IMPOSSIBLE after a message. */
 int record_extra_poll(struct record_extra *extra, const char *text);
 int record_extra_chart(struct record_extra *extra, const char *text);
 int record_extra_open(struct record_extra *extra);
 int record_extra_start(struct record_extra *extra, struct kb_device *device,
 		       struct kb_recorder *recorder, const char *final);
 
-/* 0, or -errno with @err: the recording can't go on. */
+/* Returns 0, or -errno with @err: the recording must end. */
 int record_extra_serve(struct record_extra *extra, struct kb_error *err);
 int record_extra_finish(struct record_extra *extra, struct kb_error *err);
 

@@ -49,11 +49,11 @@ static int open_partial(struct record_output *out)
 	out->fd = open(out->partial, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (out->fd < 0) {
 		cli_fail("can't write %s: %s", out->partial, strerror(errno));
-		free(out->partial);	/* not ours to remove */
+		free(out->partial);	/* this recorder must not remove the file */
 		out->partial = NULL;
 		return CLI_IMPOSSIBLE;
 	}
-	/* of a recorder that was killed */
+	/* a killed recorder may have left this file */
 	side_remove(out->partial, ANNOTATE_SIDE_SUFFIX);
 	return 0;
 }
@@ -75,11 +75,11 @@ int record_output_open(struct record_output *out, const char *path)
 		out->final = strdup(path);
 		return out->final ? open_partial(out) : cli_fail("out of memory");
 	}
-	/* Renaming over it would get around its write protection. */
+	/* A rename over the file would replace it in spite of its write protection. */
 	if (S_ISDIR(st.st_mode) || access(path, W_OK))
 		return cli_fail("can't write %s: %s", path,
 				S_ISDIR(st.st_mode) ? strerror(EISDIR) : strerror(errno));
-	/* A link is followed, so that what it points to is replaced and not it. */
+	/* Follows a link: the target of the link is replaced, not the link. */
 	out->final = realpath(path, NULL);
 	if (!out->final)
 		return cli_fail("can't write %s: %s", path, strerror(errno));
@@ -189,7 +189,7 @@ void record_output_compact_done(struct record_output *out, int fd, bool whole)
 		unlink(out->compact);
 		return;
 	}
-	/* From here on the capture is this one. */
+	/* From here on the copy is the capture. */
 	close(out->fd);
 	out->fd = fd;
 	if (rename(out->compact, out->partial))
@@ -204,13 +204,13 @@ int record_output_commit(struct record_output *out)
 		ret = copy_spool(out);
 		return ret ? cli_fail("can't write %s: %s", out->name, strerror(-ret)) : 0;
 	}
-	/* The symbols first: the capture's name is the sign that all is there. */
+	/* Renames the symbols first: if the capture has its final name, all files are complete. */
 	if (out->has_side) {
 		if (rename(out->side_partial, out->side_final))
 			cli_warn("can't rename %s, kernel symbols stay there: %s",
 				 out->side_partial, strerror(errno));
 	} else {
-		unlink(out->side_final);	/* of another capture of that name */
+		unlink(out->side_final);	/* that of a former capture of the same name */
 	}
 	side_remove(out->final, KB_BUNDLE_SUFFIX);
 	side_remove(out->final, ANNOTATE_SIDE_SUFFIX);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See record_poll.h. A source is one or several files that are read together at one
- * rate, by a timer of its own; all timers are in one epoll. What a reading gives is put
- * by the source's own function.
+ * See record_poll.h. A source is one file or several files that are read together at one rate.
+ * Each source has a timer; all timers are in one epoll. Each kind of source has a function that
+ * writes the values.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -22,22 +22,22 @@
 #define DEFAULT_HZ	10
 #define HZ_MAX		1000
 #define STATES_MAX	16		/* idle states of a CPU */
-#define DIGITS_MAX	9		/* behind the point, of a number in a file */
+#define DIGITS_MAX	9		/* digits after the point of a number */
 #define CPU_PATH	"/sys/devices/system/cpu/cpu%u/"
 
 struct source;
 
-/* A file, and the series that its number is a value of. */
+/* A file and the series of its number. */
 struct file {
-	int fd;				/* -1: it is not there */
+	int fd;				/* -1: the file does not exist */
 	unsigned int cpu;
-	unsigned int series;		/* index into the source's */
-	uint64_t last;			/* of a sum that only grows */
+	unsigned int series;		/* index into the source's series */
+	uint64_t last;			/* last reading of a sum that only grows */
 	bool has_last;
 };
 
 struct kind {
-	const char *name;		/* of --chart; NULL: --poll */
+	const char *name;		/* name for --chart; NULL: --poll */
 	int (*open)(struct source *source);
 	int (*read)(struct source *source, struct kb_error *err);
 };
@@ -52,9 +52,9 @@ struct source {
 	unsigned int nr_series;
 	struct file *files;
 	unsigned int nr_files;
-	int digits;			/* --poll: behind the point */
+	int digits;			/* --poll: digits after the point */
 	uint64_t failed;
-	int error;			/* of the last failure */
+	int error;			/* errno of the last failure */
 };
 
 struct record_polls {
@@ -63,12 +63,12 @@ struct record_polls {
 	struct kb_recorder *recorder;
 	struct source sources[SOURCES_MAX];
 	unsigned int nr;
-	char *text;			/* of a file; TEXT_BYTES */
+	char *text;			/* TEXT_BYTES for the text of a file */
 };
 
 #define TEXT_BYTES	(4U << 20)	/* /proc/interrupts of a machine with many CPUs */
 
-/* ---- what all sources do ---- */
+/* ---- all sources ---- */
 
 static int64_t raw_now(void)
 {
@@ -78,7 +78,7 @@ static int64_t raw_now(void)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* All of the file, as a string; NULL: it can't be read. */
+/* Reads the whole file as a string. NULL: the file can't be read. */
 static char *read_text(struct source *source, int fd)
 {
 	char *text = source->polls->text;
@@ -106,7 +106,7 @@ static int put(struct source *source, unsigned int series, unsigned int cpu, int
 				 source->series[series].series, value, err);
 }
 
-/* What a sum has grown by since it was read last; the first time it is only remembered. */
+/* Writes by how much a sum has grown since the last reading. The first reading is only stored. */
 static int put_growth(struct source *source, struct file *file, int64_t when, uint64_t sum,
 		      struct kb_error *err)
 {
@@ -143,7 +143,7 @@ static void set_multiplier(struct kbarman_mark_series *series, double multiplier
 	memcpy(&series->multiplier, &multiplier, sizeof(multiplier));
 }
 
-/* One more file of the source; NULL without memory. It is opened if it is there. */
+/* Adds a file to the source and opens it if it exists. NULL: out of memory. */
 static struct file *add_file(struct source *source, const char *path, unsigned int cpu,
 			     unsigned int series)
 {
@@ -158,7 +158,7 @@ static struct file *add_file(struct source *source, const char *path, unsigned i
 	return files;
 }
 
-/* The only file of a source, which must be there. */
+/* Adds the only file of a source, which must exist. */
 static int add_only_file(struct source *source, const char *path)
 {
 	struct file *file = add_file(source, path, 0, 0);
@@ -170,7 +170,7 @@ static int add_only_file(struct source *source, const char *path)
 
 /* ---- --poll: a number in a file ---- */
 
-/* The number that @text begins with, times 10^@digits. False: it begins with none. */
+/* The number at the beginning of @text, times 10^@digits. False: there is none. */
 static bool parse_number(const char *text, int digits, uint64_t *value)
 {
 	bool negative = false, any = false;
@@ -263,7 +263,7 @@ static int open_freq(struct source *source)
 				  "cpufreq driver)");
 }
 
-/* Each file's number as it is. */
+/* Writes the number of each file. */
 static int read_each(struct source *source, struct kb_error *err)
 {
 	int ret = 0;
@@ -280,7 +280,7 @@ static int read_each(struct source *source, struct kb_error *err)
 	return ret;
 }
 
-/* The series of an idle state by its name: CPUs of one machine may have different ones. */
+/* The series of an idle state by name: CPUs of one machine may have different idle states. */
 static int idle_series(struct source *source, const char *name)
 {
 	struct kbarman_mark_series *series;
@@ -349,7 +349,7 @@ static int open_runnable(struct source *source)
 	return add_only_file(source, "/proc/loadavg");
 }
 
-/* "0.00 0.01 0.05 2/345 678": the fourth has them, and whoever reads it is one of them. */
+/* "0.00 0.01 0.05 2/345 678": the fourth field has the tasks, including the one that reads. */
 static int read_runnable(struct source *source, struct kb_error *err)
 {
 	const char *text = read_text(source, source->files->fd);
@@ -374,7 +374,7 @@ static int open_memory(struct source *source)
 	return add_only_file(source, "/proc/meminfo");
 }
 
-/* The KiB of a line of /proc/meminfo, 0 where it has no such line. */
+/* The KiB of a line of /proc/meminfo; 0: there is no such line. */
 static uint64_t meminfo(const char *text, const char *key)
 {
 	size_t length = strlen(key);
@@ -417,7 +417,7 @@ static int open_irq(struct source *source)
 	series->rendering_type = BM_RENDERING_FILLED;
 	if (add_only_file(source, "/proc/interrupts"))
 		return CLI_IMPOSSIBLE;
-	/* The others have no file of their own, but what was last. */
+	/* The other CPUs have no file: they only need the last sum. */
 	for (unsigned int cpu = 1; cpu < source->polls->nr_cpus; cpu++) {
 		if (!add_file(source, "", cpu, 0))
 			return cli_fail("out of memory");
@@ -426,8 +426,8 @@ static int open_irq(struct source *source)
 }
 
 /*
- * The first line names the CPUs of the columns; each line behind it that has a number in
- * all of them is an interrupt. @sums of the columns; returns how many there are.
+ * The first line names the CPU of each column. Each other line with a number in all columns is an
+ * interrupt. Sets @sums to the sums of the columns. Returns the number of columns.
  */
 static unsigned int sum_interrupts(char *text, unsigned int *cpus, uint64_t *sums,
 				   unsigned int max)
@@ -513,7 +513,7 @@ static struct source *add_source(struct record_polls *polls, const struct kind *
 	return source;
 }
 
-/* What stands behind the last '@', as a rate; 0: it is none that can be had. */
+/* Parses the text after the last '@' as a rate. 0: this is not a valid rate. */
 static unsigned int parse_hz(const char *text)
 {
 	char *end;
@@ -523,8 +523,8 @@ static unsigned int parse_hz(const char *text)
 }
 
 /*
- * Cuts "@HZ" off; 0: it is no rate. A path may have '@' in it (soc@0/temp): only a number at
- * its very end is a rate.
+ * Cuts off "@HZ" and returns HZ; 0: this is not a valid rate. A path may contain '@' (soc@0/temp):
+ * only a number at its end is a rate.
  */
 static unsigned int take_hz(char *text, bool path)
 {
@@ -629,7 +629,7 @@ static int start_timer(struct source *source)
 
 	if (source->hz == 1)
 		every = (struct timespec){ 1, 0 };
-	times = (struct itimerspec){ every, { 0, 1 } };	/* and first of all at once */
+	times = (struct itimerspec){ every, { 0, 1 } };	/* the first reading is at once */
 	source->timer = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
 	if (source->timer < 0 || timerfd_settime(source->timer, 0, &times, NULL) ||
 	    epoll_ctl(source->polls->epoll, EPOLL_CTL_ADD, source->timer, &event))
@@ -672,7 +672,7 @@ int record_polls_serve(struct record_polls *polls, struct kb_error *err)
 		struct source *source = events[i].data.ptr;
 		uint64_t times;
 
-		/* What was missed because there was more to do is read once, not often. */
+		/* After missed readings of a busy recorder, reads once, not several times. */
 		if (read(source->timer, &times, sizeof(times)) == sizeof(times))
 			ret = source->kind->read(source, err);
 	}

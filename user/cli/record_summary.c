@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a recording that has ended says of itself: how much there is, and what is not. */
+/* The summary after a recording: what was recorded, and what is missing. */
 #include <inttypes.h>
 #include <stdio.h>
 
@@ -9,7 +9,7 @@
 #include "cli.h"
 #include "record_output.h"
 
-#define LISTED_CPUS		8	/* CPUs that the summary names a line */
+#define LISTED_CPUS		8	/* CPUs that a line of the summary names */
 
 
 static const char *human_size(uint64_t bytes, char text[32])
@@ -65,7 +65,7 @@ static uint64_t say_by_cpu(struct kb_device *device,
 	return total;
 }
 
-/* The loss of one reason: how much in all, on which CPUs, what to do. */
+/* The records lost for one reason: how many, on which CPUs, what to do. */
 static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 {
 	static const char *const why[KBARMAN_LOST_REASONS] = {
@@ -78,7 +78,7 @@ static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 	return say_by_cpu(device, get_lost, reason, "lost", "records", why[reason]);
 }
 
-/* Counters that stood still for one reason: how often in all, on which CPUs. */
+/* The counters that stood still for one reason: how often, on which CPUs. */
 static uint64_t say_stops(struct kb_device *device, unsigned int reason)
 {
 	static const char *const why[KBARMAN_STOP_REASONS] = {
@@ -116,7 +116,7 @@ static void say_misses(struct kb_device *device)
 	}
 }
 
-/* With -v: what became of each CPU's records. */
+/* With -v: prints how many records of each CPU were written, overwritten and lost. */
 static void say_cpus(struct kb_device *device)
 {
 	struct kbarman_query query;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman recover: a valid capture of what a recording that was cut off has left. All
- * that is whole is taken over, record by record, with the tables; the input is only read.
+ * kbarman recover: makes a valid capture from the file of an interrupted recording. Copies the
+ * tables and all whole records, one by one. The input is only read.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -17,7 +17,7 @@
 #include "sandbox.h"
 #include "sides.h"
 
-#define PARTIAL		".partial"	/* what record adds to a name until it has ended */
+#define PARTIAL		".partial"	/* suffix of the file while record runs */
 
 static const char usage[] =
 	"usage: kbarman recover [-o OUT] [FILE]\n"
@@ -36,14 +36,14 @@ static const char usage[] =
 
 struct recovered {
 	struct kb_salvage salvage;
-	uint64_t records, untold;	/* of them, those that the header did not tell of */
-	uint64_t refused;		/* that contradict the header, as damage does */
+	uint64_t records, untold;	/* untold: records that the header did not count */
+	uint64_t refused;		/* damaged records that contradict the header */
 	struct kb_recorded recorded;
 };
 
 /* ---- tables ---- */
 
-/* Room for what is there; without a table at all records would lose a field. */
+/* Makes room for the rows of the input. Without a table records would lose a field. */
 static uint32_t rows(uint32_t max, uint32_t used)
 {
 	return max ? used ?: 1 : 0;
@@ -58,7 +58,7 @@ static struct kb_barman_layout layout_of(const struct kb_header *h)
 		.max_task_infos = rows(h->max_task_infos, h->nr_tasks),
 		.max_mmap_layout = rows(h->max_mmap_layout, h->nr_maps),
 		.max_pmu_counters = h->max_pmu_counters,
-		/* Strings that are in no row are left out, those in two are there once. */
+		/* Leaves out strings that no row uses. Strings of several rows are stored once. */
 		.max_string_table_length = h->string_table_length + 64,
 		.max_custom_charts = h->nr_series ? h->nr_charts ?: 1 : 0,
 		.max_custom_series = h->nr_series,
@@ -77,7 +77,7 @@ static int write_facts(const struct kb_header *h, struct kb_barman_writer *write
 	return ret < 0 ? (int)ret : 0;
 }
 
-/* Each row where it was: facts speak of tasks by their row. */
+/* Keeps the index of each row: facts refer to tasks by the index of their row. */
 static int write_tables(const struct kb_header *h, struct kb_barman_writer *writer)
 {
 	int ret = kb_barman_writer_set_header(writer, h);
@@ -114,7 +114,7 @@ static int write_records(struct kb_barman *from, struct kb_barman_writer *writer
 			ret = 0;
 			continue;
 		}
-		/* "The last time that was known", as version 3 writes it, is no time. */
+		/* Version 3 may write "the last known time", which is not a time. */
 		if (event.timestamp != UINT64_MAX)
 			kb_recorded_add(&sum->recorded, kb_barman_ns(from, event.timestamp));
 		sum->records++;
@@ -136,7 +136,7 @@ static int recover(struct kb_barman *from, const struct cli_output *out, struct 
 	if (ret)
 		return cli_fail("%s: %s", out->path, err.text);
 	ret = write_tables(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
-	/* The error of the file itself is known to finish, with its sentence. */
+	/* kb_barman_writer_finish() knows the error of the file and its message. */
 	if (!ret || ret == kb_barman_writer_sync(writer))
 		ret = kb_barman_writer_finish(writer, true, &err);
 	kb_barman_writer_destroy(writer);
@@ -145,7 +145,7 @@ static int recover(struct kb_barman *from, const struct cli_output *out, struct 
 
 /* ---- files ---- */
 
-/* OUT where none was given, malloc()ed; NULL after a complaint. */
+/* The default of OUT, malloc()ed. NULL after a message. */
 static char *default_output(const char *file)
 {
 	size_t length = strlen(file), partial = strlen(PARTIAL);
@@ -195,7 +195,7 @@ static void say_what_was_kept(const char *name, const struct recovered *sum)
 			 s->missing);
 }
 
-/* What was wrong before the end, and so is missing in the middle. */
+/* Reports damage before the end, whose records are missing in the middle. */
 static int complain(const struct kb_barman *from, const struct recovered *sum)
 {
 	const struct kb_error *first;
@@ -228,7 +228,7 @@ static int recover_file(const char *file, const char *output)
 			cli_warn("nothing can be recovered without a valid header");
 		return CLI_IMPOSSIBLE;
 	}
-	/* The values as they stand in the file. */
+	/* The values as they are in the file. */
 	kb_barman_set_counters(from, KB_COUNTERS_DELTA);
 	status = kb_barman_salvage(from, &sum.salvage, &err) ? cli_fail_error(&err) :
 		 cli_output_open(&out, output);

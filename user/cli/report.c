@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman report: where the time went, who waited, how the CPUs idled, and what is
- * missing. One pass over the capture feeds the analyses; memory grows with tasks
- * and symbols, not with records.
+ * kbarman report: reports where time went, which tasks waited, how the CPUs idled, and what is
+ * missing. One pass over the capture feeds all analyses. Memory use grows with tasks and symbols,
+ * not with records.
  */
 #include <errno.h>
 #include <math.h>
@@ -84,7 +84,7 @@ static bool parse_percent(const char *text, double *percent)
 	return end != text && *end == '\0' && *percent >= 0 && *percent <= 100;
 }
 
-/* The id of the first counter of one of these names. */
+/* The id of the first counter with one of these names. */
 static uint32_t find_counter(const struct kb_names *names, const char *name, const char *other)
 {
 	uint32_t id, nr = kb_names_nr_counters(names);
@@ -152,7 +152,7 @@ static bool parse_id(const char *text, uint32_t *id)
 	return *text >= '0' && *text <= '9' && !*end && !errno && value <= UINT32_MAX;
 }
 
-/* Remember what the user asked for: "task xz, cpu 0-3". */
+/* Adds an option to the text of the filter: "task xz, cpu 0-3". */
 static bool note_filter(struct report_filter *filter, const char *name, const char *value)
 {
 	char *text;
@@ -188,7 +188,7 @@ static bool is_wanted(const struct report *report, const struct kb_event *event,
 	return ns >= filter->from && ns <= filter->until;
 }
 
-/* Waits are chosen by their task and their beginning. */
+/* The filter applies to a wait's task and to its beginning. */
 static bool is_wait_wanted(void *context, const struct kb_wait *wait)
 {
 	const struct report *report = context;
@@ -275,7 +275,7 @@ static void close_report(struct report *report)
 	kb_barman_close(report->barman);
 }
 
-/* Everybody who called where the sample fell. */
+/* Adds the sample to all callers of the sampled function. */
 static int add_callers(struct report *report, const struct kb_event *event)
 {
 	uint32_t frame, depth = kb_stack_depth(event), nr, i;
@@ -291,7 +291,7 @@ static int add_callers(struct report *report, const struct kb_event *event)
 	return ret;
 }
 
-/* Its cycles and instructions were not both read. */
+/* Were the cycles and instructions of the sample not both read? */
 static bool is_half_read(const struct report *report, const struct kb_event *event)
 {
 	uint32_t i, id, nr = kb_names_of_core(report->names, event->core);
@@ -358,7 +358,7 @@ static int add_sample(struct report *report, const struct kb_event *event, bool 
 		report->filtered += !wanted;
 		return ret;
 	}
-	/* There are few of them, and the queue's order does not matter. */
+	/* There are few waits, and their order in the queue does not matter. */
 	if (partial)
 		return count_sample(report, event, true);
 	event = kb_sample_queue_put(&report->samples, report->symbolizer, event);
@@ -393,7 +393,7 @@ static int add_event(struct report *report, const struct kb_event *event)
 	return ret;
 }
 
-/* All events; damage is told and remembered. */
+/* Reads all events. Reports damage and stores that there was some. */
 static int read_events(struct report *report)
 {
 	const struct kb_error *first;
@@ -522,7 +522,7 @@ static const struct option options[] = {
 	{ 0 },
 };
 
-/* An option that says which samples count: CLI_OK, or CLI_IMPOSSIBLE after a message. */
+/* Takes an option of the filter. Returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
 static int take_filter(struct report_filter *filter, int option, const char *value)
 {
 	static uint64_t cpus[KB_CPU_WORDS];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The report for programs: JSON, one object a line, described in kbarman-report(1).
- * Nothing is left out, whatever the percent limit.
+ * The report for programs: JSON, one object per line; kbarman-report(1) describes it. The JSON is
+ * complete and ignores the percent limit.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -71,8 +71,8 @@ static double percent(uint64_t part, uint64_t whole)
 }
 
 /*
- * What each counter advanced, and instructions per cycle where both are there; how many samples
- * that leaves out.
+ * By how much each counter advanced, the instructions per cycle if both were counted, and how many
+ * samples the instructions per cycle leave out.
  */
 static void put_counters(const struct report *report, struct kb_json *json,
 			 const struct kb_hot *hot, const struct kb_hot_row *row)
@@ -89,7 +89,7 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	kb_json_u64(json, "partial", row->partial);
 }
 
-/* A string: programs that take all numbers for doubles would round it. */
+/* Writes addresses as strings: programs that read all numbers as doubles would round them. */
 static void put_address(struct kb_json *json, uint64_t address)
 {
 	char text[24];
@@ -145,7 +145,7 @@ static void put_name(const struct report *report, struct kb_json *json, uint32_t
 	kb_json_string(json, "task", kb_tasks_name(report->tasks, task_id, timestamp, buffer));
 }
 
-/* Depth first; what is above a row is the last row before it with a lower depth. */
+/* Depth first: the parent of a row is the last row before it with a lower depth. */
 static void put_call(struct kb_json *json, const char *kind, const struct kb_calltree_node *node,
 		     uint64_t all)
 {
@@ -187,7 +187,7 @@ static void put_task_counts(const struct report *report, struct kb_json *json,
 	kb_json_end(json);
 }
 
-/* One of the longest waits, with where it was, innermost first. */
+/* One of the longest waits, with its call chain, innermost function first. */
 static void put_wait(const struct report *report, struct kb_json *json,
 		     const struct kb_wait *wait)
 {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The report for people, in the manner of perf report: what the lines beginning with
- * '#' say is about the lines below them. Names come from files, so what would steer the
- * terminal is not passed on to it.
+ * The report for people, in the format of perf report: lines that begin with '#' describe the lines
+ * below them. Names come from files and must not control the terminal.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,9 +13,9 @@
 #include "format/utf8.h"
 #include "report.h"
 
-#define WIDEST		48	/* of a column; longer names push the rest of their line */
+#define WIDEST		48	/* limit of a column; a longer name moves the rest of its line */
 
-/* @text and blanks up to @width; 0 width: nothing behind it. */
+/* Prints @text and blanks up to @width. */
 static void put_padded(const char *text, size_t length, int width)
 {
 	char shown[4];
@@ -55,7 +54,7 @@ static double percent(uint64_t part, uint64_t whole)
 	return whole ? 100.0 * part / whole : 0;
 }
 
-/* "  12.34%", so wide, maybe with a colour. */
+/* Prints "  12.34%" with this width, and in a colour if colours are on. */
 static void put_share(uint64_t part, uint64_t whole, int width)
 {
 	const char *color = cli_share_color(stdout, percent(part, whole));
@@ -167,7 +166,7 @@ static void put_head(const struct report *report)
 	       events[KB_EVENT_HALT]);
 }
 
-/* What the capture says is missing, and what to do; always said. */
+/* Prints what is missing from the capture and what to do. Always prints a line. */
 static void put_losses(const struct report *report)
 {
 	const struct kb_losses *losses = &report->losses;
@@ -199,7 +198,7 @@ static double seconds_since_start(const struct report *report, int64_t ns)
 	return ((uint64_t)ns - (uint64_t)kb_timeline_first(report->timeline)) / 1e9;
 }
 
-/* Where counters stood still, and what that means for numbers below. */
+/* Prints where counters stood still, and what this means for the numbers below. */
 static void put_stops(const struct report *report)
 {
 	struct kb_stop stop;
@@ -230,7 +229,10 @@ static bool is_shown(const struct report *report, uint64_t part, uint64_t whole)
 	return percent(part, whole) >= report->percent_limit;
 }
 
-/* The rows of a table that are below the limit, from the first of them on. */
+/*
+ * Sums up the rows of a table that are below the limit. @rows is the first of them, @all the weight
+ * of the whole table.
+ */
 static void put_rest(const struct report *report, const struct kb_hot_row *rows, uint32_t nr,
 		     uint64_t all)
 {
@@ -245,7 +247,7 @@ static void put_rest(const struct report *report, const struct kb_hot_row *rows,
 		       report->percent_limit);
 }
 
-/* What is in no table, as nobody can make it faster. */
+/* Prints the share of the idle loop, which the tables leave out. */
 static void put_idle_loop(const struct report *report)
 {
 	if (report->idle_samples)
@@ -275,15 +277,15 @@ static void put_weight(const struct report *report)
 	printf("#\n");
 }
 
-/* Which columns the table of samples has, and how wide those of names are. */
+/* The columns of the table of samples, and the widths of columns with names. */
 struct columns {
 	bool children, cpu, tid, task, image, symbol, line;
 	int task_width, image_width, line_width;
 };
 
-#define COUNTER_WIDTH	14	/* of a column; longer names are cut */
+#define COUNTER_WIDTH	14	/* width of a column; longer names are cut */
 
-/* The columns of counters, if @all are wanted, and of what follows from them. */
+/* The columns of counters, if @all are wanted, and of IPC. */
 static void put_counter_heads(const struct report *report, bool all)
 {
 	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
@@ -424,7 +426,7 @@ static void put_symbols(const struct report *report)
 		 report->totals.weight);
 }
 
-/* "PID  TID  NAME" and the end of the line. */
+/* Prints "PID  TID  NAME" and the end of the line. */
 static void put_task_name(const struct report *report, uint32_t task_id, uint64_t timestamp)
 {
 	char buffer[KB_TASK_NAME_BUFFER];
@@ -483,8 +485,8 @@ static void put_task_counts(const struct report *report)
 }
 
 /*
- * Run: of the recorded time on one CPU. Waits: preempted is wanting to run, blocked
- * is not wanting to.
+ * "Run %" is relative to the recorded time on one CPU. A preempted task could run and waits for a
+ * CPU; a blocked task waits for something else.
  */
 static void put_task_times(const struct report *report)
 {
@@ -567,7 +569,7 @@ static void put_idle(const struct report *report)
 	}
 }
 
-/* Callers above what they call, each with everything below it. */
+/* Prints callers above the functions that they call. A share includes all functions below. */
 static void put_tree(const struct report *report, const struct report_tree *tree, bool times)
 {
 	uint64_t all = tree->nodes[KB_CALLTREE_ROOT].total;
@@ -595,10 +597,10 @@ static void put_tree(const struct report *report, const struct report_tree *tree
 	}
 }
 
-#define WAITS		10	/* that are shown, ... */
-#define WAIT_FRAMES	24	/* ... with that many frames */
+#define WAITS		10	/* shown waits */
+#define WAIT_FRAMES	24	/* shown frames of each wait */
 
-/* Where the task waited, innermost first. */
+/* Prints the functions in which the task waited, innermost first. */
 static void put_wait_stack(const struct report_tree *tree, uint32_t i)
 {
 	const struct kb_calltree_node *node = &tree->nodes[i];
@@ -607,7 +609,7 @@ static void put_wait_stack(const struct report_tree *tree, uint32_t i)
 
 	for (; node->depth > 1 && frames < WAIT_FRAMES; node = &tree->nodes[node->parent]) {
 		if (!node->image_base[0])
-			continue;	/* it only says why, which the line above did */
+			continue;	/* the node of the reason, which is printed already */
 		kb_calltree_label(node, label, sizeof(label));
 		printf("%16s", "");
 		put(label, 0);

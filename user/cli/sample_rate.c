@@ -13,7 +13,7 @@
 #define LIMIT_FILE	"/proc/sys/kernel/perf_event_max_sample_rate"
 #define NS_PER_S	1000000000ULL
 
-/* 0: it can't be read, or is none. */
+/* Reads a number from a file. 0: the file can't be read, or has no number. */
 static uint64_t read_number(const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -27,7 +27,7 @@ static uint64_t read_number(const char *path)
 	return strtoull(text, NULL, 10);
 }
 
-/* Of the fastest CPU, in Hz; 0: nobody says. */
+/* The frequency of the fastest CPU, in Hz; 0: unknown. */
 static uint64_t fastest_cpu(void)
 {
 	long nr = sysconf(_SC_NPROCESSORS_CONF);
@@ -44,7 +44,7 @@ static uint64_t fastest_cpu(void)
 	return most * 1000;
 }
 
-/* How often the event may come, a second; 0: nobody knows. */
+/* How often per second the event may occur; 0: unknown. */
 static uint64_t events_a_second(const struct kbarman_event *event)
 {
 	if (event->type == PERF_TYPE_HARDWARE && event->config == PERF_COUNT_HW_CPU_CYCLES)

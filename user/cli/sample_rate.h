@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How often samples may come: perf lowers what user space asks for to
- * kernel.perf_event_max_sample_rate, and throttles what comes faster all the same.
+ * Limits the rate of samples. perf lowers the frequencies that user space requests to
+ * kernel.perf_event_max_sample_rate, and throttles counters that overflow more often.
  */
 #ifndef KBARMAN_SAMPLE_RATE_H
 #define KBARMAN_SAMPLE_RATE_H
@@ -9,8 +9,8 @@
 #include <uapi/kbarman.h>
 
 /*
- * Lower the frequency of @configure to what Linux takes, or raise its period where it is known how
- * often that is a second, and say so; where it can only be guessed, say what may come of it.
+ * Lowers the frequency of @configure to Linux's limit, or raises its period if the rate of the
+ * event is known, and prints that. If the rate can only be estimated, prints a warning.
  */
 void limit_sample_rate(struct kbarman_configure *configure);
 

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sandbox: see sandbox.h. A filter of system calls has three answers. What decoding
- * needs is done. What only an attacker would want ends the process with a message: he may
- * have taken the handler away, but he doesn't get what he asked for. All else is answered
- * as by a kernel that does not have it, which libraries are used to; and what would change
- * files or start a process, with "not permitted".
+ * The sandbox: see sandbox.h. A filter sorts system calls into four groups:
  *
- * A filter sees numbers, not names of files: where files may be made, Landlock says which.
+ * - calls that decoding needs are allowed;
+ * - calls that only an attacker needs end the process with a message. An attacker may have removed
+ *   the handler that prints the message, but the call fails all the same;
+ * - calls that change files or start a process fail with "not permitted";
+ * - all other calls fail as on a kernel that does not have them, which libraries expect.
+ *
+ * A filter sees numbers, not names of files. Where a verb has to make files, Landlock limits the
+ * folders.
  */
 #include <asm/termbits.h>
 #include <errno.h>
@@ -47,7 +50,7 @@
 #define ARCH	AUDIT_ARCH_S390X
 #endif
 
-/* What watches over a program from inside of it needs more than the program. */
+/* A sanitizer in the program needs more system calls than the program. */
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #undef ARCH
 #elif defined(__has_feature)
@@ -57,7 +60,7 @@
 #endif
 #endif
 
-#define NOBODY	65534		/* the user and the group of whom the kernel does not know */
+#define NOBODY	65534		/* the kernel's default for unknown users and groups */
 
 static bool off, done;
 
@@ -103,10 +106,10 @@ bool cli_sandbox_is_on(void)
 
 #ifdef ARCH
 
-/* ---- the calls; 32-bit machines have other names for some, new ones lack the oldest ---- */
+/* ---- the calls; some have other names on 32 bits, new architectures lack the oldest ---- */
 
 static const int harmless[] = {
-	/* files that are open, or are opened to be read */
+	/* open files, and opening files to read them */
 	SYS_read, SYS_readv, SYS_pread64, SYS_preadv, SYS_write, SYS_writev, SYS_pwrite64,
 	SYS_pwritev, SYS_lseek, SYS_close, SYS_close_range, SYS_fstat, SYS_statx, SYS_fstatfs,
 	SYS_statfs, SYS_faccessat, SYS_faccessat2, SYS_readlinkat, SYS_getcwd, SYS_getdents64,
@@ -114,7 +117,7 @@ static const int harmless[] = {
 	SYS_copy_file_range, SYS_memfd_create, SYS_pselect6, SYS_ppoll,
 	/* memory */
 	SYS_brk, SYS_munmap, SYS_mremap, SYS_mprotect, SYS_madvise, SYS_mincore, SYS_msync,
-	/* itself */
+	/* the process itself */
 	SYS_rt_sigaction, SYS_rt_sigprocmask, SYS_rt_sigreturn, SYS_sigaltstack,
 	SYS_restart_syscall, SYS_exit, SYS_exit_group, SYS_getpid, SYS_getppid, SYS_gettid,
 	SYS_getuid, SYS_geteuid, SYS_getgid, SYS_getegid, SYS_getrusage, SYS_times, SYS_umask,
@@ -156,7 +159,7 @@ static const int harmless[] = {
 #endif
 };
 
-/* What comes to the output's name, and takes it away again. */
+/* Calls that create, rename and remove the output. */
 static const int change_files[] = {
 	SYS_unlinkat, SYS_renameat2, SYS_mkdirat, SYS_fchmod, SYS_fchmodat, SYS_utimensat,
 #ifdef SYS_renameat
@@ -167,7 +170,7 @@ static const int change_files[] = {
 #endif
 };
 
-/* What libraries need that talk to a server. */
+/* Calls of libraries that connect to a server. */
 static const int talk[] = {
 	SYS_socket, SYS_socketpair, SYS_connect, SYS_bind, SYS_listen, SYS_accept4, SYS_getsockname,
 	SYS_getpeername, SYS_setsockopt, SYS_getsockopt, SYS_sendto, SYS_recvfrom, SYS_sendmsg,
@@ -188,8 +191,9 @@ static const int talk[] = {
 };
 
 /*
- * Without a program a process is no harm; and libraries block all signals first, so that
- * there would be no message.
+ * Calls that make a process are only refused: without another program a process does no harm. They
+ * don't end the process either because libraries block all signals before them, so the handler
+ * could print no message.
  */
 static const int processes[] = {
 	SYS_clone, SYS_clone3,
@@ -198,12 +202,12 @@ static const int processes[] = {
 #endif
 };
 
-/* What asks another process to decode. */
+/* Calls that ask another process to decode. */
 static const int ask[] = { SYS_pipe2, SYS_sendmsg, SYS_recvmsg };
 
 /*
- * All that a decoder may do: read and write what it was given, and have memory. What it has open
- * is its file, the pipe for its answer, and /dev/null.
+ * All calls of a decoder: it reads and writes its open files and gets memory. Its open files are
+ * the file to decode, the pipe for its answer, and /dev/null.
  */
 static const int decode[] = {
 	SYS_read, SYS_pread64, SYS_lseek, SYS_fstat, SYS_statx, SYS_write, SYS_writev, SYS_close,
@@ -220,7 +224,7 @@ static const int decode[] = {
 #endif
 };
 
-/* What its keeper does beside that. No decoder may. */
+/* Additional calls of the keeper, which decoders may not make. */
 static const int keep[] = {
 	SYS_wait4, SYS_waitid, SYS_kill, SYS_sendmsg, SYS_recvmsg, SYS_ppoll, SYS_prlimit64,
 	SYS_seccomp, SYS_prctl, SYS_set_robust_list, SYS_getppid, SYS_clone,
@@ -269,7 +273,7 @@ static void put(const char *text)
 		_exit(CLI_IMPOSSIBLE);
 }
 
-/* Of SIGSYS, in a process that may be somebody else's by now. */
+/* The handler of SIGSYS. An attacker may control the process by now. */
 static void stopped(int signal, siginfo_t *info, void *context)
 {
 	const char *deed = "do what reading never needs";
@@ -290,7 +294,7 @@ static void stopped(int signal, siginfo_t *info, void *context)
 
 /* ---- the filter ---- */
 
-/* A filter ends after four thousand; this is some three hundred. */
+/* The kernel's limit is 4096 instructions; this filter has some 300. */
 struct filter {
 	struct sock_filter code[512];
 	unsigned short nr;
@@ -317,7 +321,7 @@ static void answer(struct filter *filter, uint32_t what)
 	add(filter, BPF_RET | BPF_K, what, 0, 0);
 }
 
-/* The low half of an argument: all that the kernel looks at of those that are asked for here. */
+/* Loads the low half of an argument: of the arguments checked here the kernel only uses this. */
 static void load_argument(struct filter *filter, unsigned int n)
 {
 	size_t low = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__ ? 4 : 0;
@@ -340,7 +344,7 @@ static void answer_calls(struct filter *filter, const int *numbers, size_t count
 #define ANSWER_CALLS(filter, list, what) \
 	answer_calls(filter, list, sizeof(list) / sizeof((list)[0]), what)
 
-/* @number is done if its argument @n has one of @values. */
+/* Allows the call @number if its argument @n has one of @values. */
 static void allow_values(struct filter *filter, int number, unsigned int n, const uint32_t *values,
 			 unsigned int count, uint32_t otherwise)
 {
@@ -351,21 +355,21 @@ static void allow_values(struct filter *filter, int number, unsigned int n, cons
 	answer(filter, otherwise);
 }
 
-/* To read; or a file without a name, which nobody else can ever see. */
+/* Allows to open files for reading, and files without a name, which no other process can see. */
 static void allow_reading(struct filter *filter, int number, unsigned int n)
 {
 	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 8);
 	load_argument(filter, n);
 	add(filter, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, 0, 0);
 	answer_call(filter, O_TMPFILE | O_RDWR, ALLOW);
-	/* one bit of O_TMPFILE is O_DIRECTORY, which is for reading */
+	/* One bit of O_TMPFILE is O_DIRECTORY, with which folders are read. */
 	add(filter, BPF_ALU | BPF_AND | BPF_K,
 	    O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 0, 0);
 	answer_call(filter, O_RDONLY, ALLOW);
 	answer(filter, REFUSE(EPERM));
 }
 
-/* A thread of this process, as opposed to a process: a flag says so. */
+/* Allows new threads of this process, but no new processes. A flag distinguishes the two. */
 static void allow_threads(struct filter *filter)
 {
 #ifdef __s390x__
@@ -379,7 +383,7 @@ static void allow_threads(struct filter *filter)
 	add(filter, BPF_JMP | BPF_JSET | BPF_K, CLONE_THREAD, 0, 1);
 	answer(filter, ALLOW);
 	answer(filter, REFUSE(EPERM));
-	/* its flags can't be seen: libraries go back to the other one */
+	/* The filter can't see the flags of clone3: libraries fall back to clone. */
 	answer_call(filter, SYS_clone3, REFUSE(ENOSYS));
 }
 
@@ -393,7 +397,7 @@ static void check_machine(struct filter *filter, uint32_t otherwise)
 
 static void build(struct filter *filter, bool files, bool network, bool threads, bool decoder)
 {
-	/* the last two of sockets */
+	/* the last two are for sockets */
 	static const uint32_t asked[] = { TCGETS, TCGETS2, TIOCGWINSZ, FIONREAD, FIONBIO };
 	static const uint32_t asked_of_files[] = { F_DUPFD, F_DUPFD_CLOEXEC, F_GETFD, F_SETFD,
 						   F_GETFL, F_SETFL };
@@ -430,7 +434,7 @@ static void build(struct filter *filter, bool files, bool network, bool threads,
 		allow_reading(filter, SYS_open, 1);
 #endif
 	}
-	/* What has been loaded may be an argument by now: no call may be asked for from here. */
+	/* The accumulator may hold an argument by now: don't compare call numbers after this. */
 	answer(filter, REFUSE(ENOSYS));
 }
 
@@ -451,7 +455,7 @@ static void confine_calls(bool files, bool network, bool threads, bool decoder)
 	install(&filter);
 }
 
-/* Memory of any kind but code. */
+/* Allows any memory that is not executable. */
 static void allow_data(struct filter *filter, int number)
 {
 	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 4);
@@ -461,7 +465,7 @@ static void allow_data(struct filter *filter, int number)
 	answer(filter, ALLOW);
 }
 
-/* All in one, as it is made once: a decoder adds no more than confine_decoder(). */
+/* The filter of the keeper, which its decoders inherit. A decoder only adds confine_decoder(). */
 static void confine_keeper(void)
 {
 	static const uint32_t asked_of_files[] = { F_GETFD, F_GETFL };
@@ -510,7 +514,7 @@ static void confine_decoder(void)
 			 LANDLOCK_ACCESS_FS_MAKE_FIFO | LANDLOCK_ACCESS_FS_MAKE_BLOCK | \
 			 LANDLOCK_ACCESS_FS_MAKE_SYM)
 #define READ_RIGHTS	(LANDLOCK_ACCESS_FS_READ_FILE | LANDLOCK_ACCESS_FS_READ_DIR)
-/* from later versions on, and not in older headers */
+/* rights of later versions, which older headers lack */
 #define REFER_RIGHT	(1ULL << 13)
 #define TRUNCATE_RIGHT	(1ULL << 14)
 #define IOCTL_RIGHT	(1ULL << 15)
@@ -520,10 +524,10 @@ static int landlock_version(void)
 	return (int)syscall(SYS_landlock_create_ruleset, NULL, 0, LANDLOCK_CREATE_RULESET_VERSION);
 }
 
-/* No file, and where the kernel knows of that: no connection, and no signal to others. */
+/* Forbids all files and, if the kernel can, connections and signals to other processes. */
 static void confine_to_nothing(void)
 {
-	/* longer than older headers have it: see landlock(7) */
+	/* struct landlock_ruleset_attr, which is shorter in older headers: see landlock(7) */
 	struct { uint64_t files, network, scopes; } all = { .files = ALL_RIGHTS | READ_RIGHTS };
 	int version = landlock_version(), ruleset;
 
@@ -534,7 +538,7 @@ static void confine_to_nothing(void)
 	if (version >= 5)
 		all.files |= IOCTL_RIGHT;
 	if (version >= 4)
-		all.network = 3;	/* to bind, to connect */
+		all.network = 3;	/* bind, connect */
 	if (version >= 6)
 		all.scopes = 3;		/* abstract sockets, signals */
 	ruleset = (int)syscall(SYS_landlock_create_ruleset, &all, version >= 6 ? sizeof(all) :
@@ -556,7 +560,7 @@ static void permit(int ruleset, const char *path, uint64_t rights)
 	close(beneath.parent_fd);
 }
 
-/* The folder of @path, what is a link being followed, as the output's opening does. */
+/* Permits the folder of @path. Follows links, as the opening of the output does. */
 static void permit_folder_of(int ruleset, const char *path, uint64_t rights)
 {
 	char *real = realpath(path, NULL), *folder = real ? real : strdup(path), *slash;
@@ -612,7 +616,7 @@ static void confine_to_nothing(void)
 
 #endif
 
-/* Files without a name need no right to make others; few file systems have none. */
+/* Can't @spool have files without a name? Then the process needs the right to make files. */
 static bool names_needed(const char *spool)
 {
 	int fd = open(spool, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
@@ -623,7 +627,7 @@ static bool names_needed(const char *spool)
 	return false;
 }
 
-/* Where what comes through pipes is kept, NULL if nothing does. */
+/* The folder that keeps the data of pipes; NULL: no input is a pipe. */
 static const char *spool_of(const struct cli_sandbox *wanted)
 {
 	const char *folder = getenv("TMPDIR");
@@ -649,15 +653,16 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	spool = spool_of(&limits);
 	files = limits.output || (spool && names_needed(spool)) || debuginfod;
 	/*
-	 * Without an output and a pipe the filter lets no file be opened to be written.
-	 * libdebuginfod's files are where the user's settings say: too many places to know.
+	 * Without an output and a pipe, the filter forbids to open files for writing, so Landlock
+	 * is not needed. libdebuginfod writes to folders of the user's settings, which are not
+	 * known here.
 	 */
 	if (!debuginfod && !limits.processes && (limits.output || spool))
 		confine_files(&limits, spool);
 	confine_calls(files, limits.network || debuginfod, debuginfod, limits.decoder);
 }
 
-/* Nobody in particular: where the kernel has no sandbox, files of others are still closed. */
+/* Becomes the user nobody: even on a kernel without a sandbox, other users' files stay closed. */
 static void give_up_user(void)
 {
 	struct __user_cap_header_struct header = { .version = _LINUX_CAPABILITY_VERSION_3 };
@@ -673,7 +678,7 @@ static void give_up_user(void)
 void cli_sandbox_keeper(void)
 {
 	give_up_user();
-	/* No core of it is dumped, and nobody looks into it. */
+	/* No core dump of this process, and no debugger. */
 	prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
 	if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0))
 		return;
@@ -692,7 +697,7 @@ void cli_sandbox_features(bool *seccomp, int *landlock)
 
 	*seccomp = syscall(SYS_seccomp, SECCOMP_GET_ACTION_AVAIL, 0, &trap) == 0;
 	*landlock = landlock_version();
-	/* cppcheck-suppress knownConditionTrueFalse ; its header is not looked at */
+	/* cppcheck-suppress knownConditionTrueFalse ; it does not read the header */
 	if (*landlock < 0)
 		*landlock = 0;
 }

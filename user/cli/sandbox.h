@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Files are hostile, and so is what decodes them once it was fooled: verbs that read files of
- * others give up, before they open the first one, all that decoding does not need. From then
- * on the process can read files, and write what it has open already and below the folder of
- * its output. It can't start programs, talk to anybody, or touch other processes.
+ * Files may be malicious and may take over the code that decodes them. So verbs that read other
+ * people's files give up all rights that decoding does not need, before they open the first file.
+ * From then on the process can read files, and write to files that are open already and to the
+ * folder of its output. It can't start programs, make connections, or touch other processes.
  *
- * By seccomp, and for files by Landlock too; where the kernel has neither, nothing happens.
+ * The sandbox uses seccomp, and Landlock for files. On a kernel with neither, nothing happens.
  */
 #ifndef KBARMAN_SANDBOX_H
 #define KBARMAN_SANDBOX_H
@@ -13,48 +13,48 @@
 #include <stdbool.h>
 
 struct cli_sandbox {
-	/* "-" and pipes are kept in temporary files while they are read */
+	/* data of "-" and of pipes is kept in temporary files */
 	const char *const *inputs;
 	int nr_inputs;
-	const char *output;	/* file or folder that is written under this name; NULL: none,
+	const char *output;	/* name of the output, a file or folder; NULL: none,
 				 * "-": standard output */
 	bool network;		/* the output goes to a connection */
-	bool processes;		/* living ones are asked for the files that they have mapped:
-				 * nobody under Landlock may */
-	bool decoder;		/* ELF files are decoded by somebody else: decoder.h */
+	bool processes;		/* the verb reads which files running processes have mapped,
+				 * which Landlock forbids */
+	bool decoder;		/* another process decodes ELF files: decoder.h */
 };
 
 /*
- * Once for all. Never fails: less than all is better than nothing. DEBUGINFOD_URLS lets libdebuginfod have
- * what it needs: the network, and files of its own.
+ * Enters the sandbox, for good. Never fails: part of a sandbox is better than none. With
+ * DEBUGINFOD_URLS set, libdebuginfod may use the network and its own files.
  */
 void cli_sandbox(const struct cli_sandbox *wanted);
 
-/* For verbs that read one file, and write nothing but standard output. */
+/* For verbs that read one file and write only to standard output. */
 void cli_sandbox_reading(const char *input);
 
-/* "-" or a name: it can't be read twice, and has no place in a file of the user's. */
+/* Is @path ("-" or a name) not a regular file, so that it can be read only once? */
 bool cli_is_pipe(const char *path);
 
-/* --no-sandbox, for all verbs. */
+/* The option --no-sandbox of all verbs. */
 void cli_sandbox_off(void);
 
-/* Is there one to be had in this build, and was it not switched off? */
+/* Does this build have a sandbox, and is it not switched off? */
 bool cli_sandbox_is_on(void);
 
 /* Has cli_sandbox() taken rights away? */
 bool cli_sandbox_is_entered(void);
 
 /*
- * For the keeper of decoders (decoder.h): gives up all rights but to answer its parent and to
- * start decoders, which inherit what it has left. It can open no file.
+ * For the keeper of decoders (decoder.h): gives up all rights except to answer the parent and to
+ * start decoders, which inherit the remaining rights. The keeper can't open files.
  */
 void cli_sandbox_keeper(void);
 
-/* For a decoder, which can use what it has open, and memory. */
+/* For a decoder: leaves only the use of open files and of memory. */
 void cli_sandbox_decoder(void);
 
-/* What the kernel has of it. @landlock: its version, 0 if it has none. */
+/* The parts that the kernel supports. @landlock: its version, 0: none. */
 void cli_sandbox_features(bool *seccomp, int *landlock);
 
 #endif

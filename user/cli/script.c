@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman script: a line for each record, in the shape of perf script, so that what
- * reads that reads us. Lines are put together by hand: printf would be most of the
- * work.
+ * kbarman script: prints a line for each record in the format of perf script, for programs that
+ * read that format. Lines are built without printf, which would take most of the time.
  */
 #include <errno.h>
 #include <signal.h>
@@ -54,13 +53,13 @@ struct script {
 	struct kb_timeline *timeline;
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	uint64_t clock_base;		/* ns at timestamp 0 of the lines */
+	uint64_t clock_base;		/* ns that are added to the times of the lines */
 
-	size_t length;			/* of line */
+	size_t length;			/* length of line */
 	char line[16384];
 };
 
-/* ---- pieces of a line: what does not fit is cut ---- */
+/* ---- pieces of a line: text that does not fit is cut ---- */
 
 static void put_char(struct script *script, char c)
 {
@@ -68,7 +67,7 @@ static void put_char(struct script *script, char c)
 		script->line[script->length++] = c;
 }
 
-/* Names come from files: they are not to steer the terminal, nor to end the line. */
+/* Names come from files. They must not control the terminal, and not end the line. */
 static void put_bytes(struct script *script, const char *text, size_t length)
 {
 	for (size_t i = 0, taken; i < length; i += taken) {
@@ -81,7 +80,7 @@ static void put_bytes(struct script *script, const char *text, size_t length)
 			continue;
 		}
 		size = kb_utf8_shown_next(shown, text + i, length - i, &taken);
-		/* whole, or not at all */
+		/* print a whole character or nothing */
 		if (size > sizeof(script->line) - script->length)
 			break;
 		memcpy(script->line + script->length, shown, size);
@@ -114,7 +113,7 @@ static void put_number(struct script *script, uint64_t number, unsigned int base
 	put_bytes(script, at, digits + sizeof(digits) - at);
 }
 
-/* Hand the line over, and begin another one. */
+/* Prints the line and begins another one. */
 static void end_line(struct script *script)
 {
 	if (script->length == sizeof(script->line))
@@ -141,9 +140,8 @@ static bool has_chain(const struct kb_event *event)
 }
 
 /*
- * "            comm   pid/tid   [cpu] seconds.micros: ", about 60 bytes. Lines that a call
- * chain follows don't begin with blanks, as perf's: it is by them that readers tell these from
- * frames.
+ * "            comm   pid/tid   [cpu] seconds.micros: ", about 60 bytes. As in perf, a line that a
+ * call chain follows does not begin with blanks: readers distinguish it from frames by that.
  */
 static void put_head(struct script *script, const struct kb_event *event, uint32_t task_id,
 		     int64_t ns)
@@ -190,7 +188,7 @@ static void put_symbol(struct script *script, const struct kb_symbol *symbol, ui
 	put_char(script, ')');
 }
 
-/* The line of the frame, on a line of its own. */
+/* The source line of the frame, on a line of its own. */
 static void put_line(struct script *script, const struct kb_frame *frame)
 {
 	const char *slash = strrchr(frame->file, '/');
@@ -204,7 +202,9 @@ static void put_line(struct script *script, const struct kb_frame *frame)
 	put_number(script, frame->line, 10, 0, ' ');
 }
 
-/* What is at a place of @task's chain, with what is inlined there; @before each. */
+/*
+ * The function at an address of @task's chain and those inlined there; @before is put before each.
+ */
 static void put_frame(struct script *script, const struct kb_event *event, uint32_t task,
 		      uint32_t frame, char before)
 {
@@ -222,7 +222,7 @@ static void put_frame(struct script *script, const struct kb_event *event, uint3
 	}
 }
 
-/* The chain, a frame a line, behind the line that is open. */
+/* Ends the current line and prints the chain, one frame per line. */
 static void put_chain(struct script *script, const struct kb_event *event, uint32_t task)
 {
 	uint32_t frame, depth = kb_stack_depth(event);
@@ -271,7 +271,7 @@ static void put_sample(struct script *script, const struct kb_event *event, int6
 	}
 }
 
-/* @running: who ran before, if @known. */
+/* @running: the task that ran before, if @known. */
 static void put_switch(struct script *script, const struct kb_event *event, int64_t ns,
 		       uint32_t running, bool known)
 {
@@ -291,7 +291,7 @@ static void put_switch(struct script *script, const struct kb_event *event, int6
 	put_task(script, event->task_id, event->timestamp);
 	put(script, " next_pid=");
 	put_number(script, event->task_id, 10, 0, ' ');
-	/* It is the chain of who goes, whom the line is about. */
+	/* The chain is that of the task that leaves the CPU, which the line is about. */
 	if (has_chain(event) && known)
 		put_chain(script, event, running);
 	end_line(script);
@@ -303,7 +303,7 @@ static void put_halt(struct script *script, const struct kb_event *event, int64_
 	put_head(script, event, running, ns);
 	put(script, "power:cpu_idle: state=");
 	if (!event->halt.entered)
-		put(script, "4294967295");	/* as the tracepoint says "left" */
+		put(script, "4294967295");	/* the tracepoint's value for leaving idle */
 	else if (event->halt.idle_state == KB_STATE_UNKNOWN)
 		put_char(script, '?');
 	else
@@ -333,7 +333,7 @@ static void put_annotation(struct script *script, const struct kb_event *event, 
 	end_line(script);
 }
 
-/* As it is meant: with a multiplier that is no 1, values below 0 are possible as well. */
+/* Prints the value times the multiplier. With a multiplier other than 1 the value is signed. */
 static void put_value(struct script *script, uint64_t value, double multiplier)
 {
 	char text[32];
@@ -445,7 +445,7 @@ static int run(struct script *script)
 	       !kb_out_error(script->out))
 		put_event(script, &event);
 	if (kb_out_flush(script->out) == -EPIPE)
-		return CLI_OK;		/* as with `| head` */
+		return CLI_OK;		/* the reader has ended, as in `| head` */
 	if (kb_out_error(script->out))
 		return cli_fail("standard output: %s", strerror(-kb_out_error(script->out)));
 	kb_symbolizer_complaints(script->symbolizer, complain, NULL);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The other way round than connect.c: wait for the program that wants the data. One
- * listener, on the loopback interface unless told otherwise, and one client.
+ * Waits for a program that connects to get the data, where connect.c connects to a program. There
+ * is one listener, by default on the loopback interface, and one client.
  */
 #include <errno.h>
 #include <netdb.h>
@@ -16,7 +16,7 @@
 
 #define DRAIN_MS	5000	/* for a client that does not close its side */
 
-/* [HOST:]PORT into its parts; @host stays NULL where there is none. */
+/* Splits [HOST:]PORT; @host stays NULL if there is no HOST. */
 static bool split(char *where, char **host, char **port)
 {
 	char *colon = strrchr(where, ':');
@@ -55,7 +55,7 @@ static int listen_on(const struct addrinfo *list, int *error)
 	return -1;
 }
 
-/* The port may have been 0: say where it really is. */
+/* Prints the real address: with port 0 the kernel has chosen the port. */
 static void announce(int fd)
 {
 	struct sockaddr_storage address;
@@ -83,7 +83,7 @@ int cli_serve(const char *where)
 		free(name);
 		return -1;
 	}
-	/* Whoever can connect gets the data: nobody from outside unless asked for. */
+	/* Any program that connects gets the data: no other machine, unless the user gives HOST. */
 	error = getaddrinfo(host ? host : "127.0.0.1", port, &hints, &list);
 	free(name);
 	if (error) {
@@ -98,7 +98,7 @@ int cli_serve(const char *where)
 	}
 	announce(listener);
 	do {
-		/* cppcheck-suppress nullPointer ; who it is need not be told */
+		/* cppcheck-suppress nullPointer ; the client's address is not needed */
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
 	} while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
 	if (fd < 0)
@@ -113,8 +113,8 @@ void cli_hang_up(int fd)
 	char unread[4096];
 
 	/*
-	 * A socket that is closed before all that came was read is reset, and what is
-	 * still on its way to the client is lost.
+	 * Reads all input before closing: closing a socket with unread input resets the connection,
+	 * and data on its way to the client is lost.
 	 */
 	shutdown(fd, SHUT_WR);
 	while (poll(&wait, 1, DRAIN_MS) == 1 && recv(fd, unread, sizeof(unread), 0) > 0)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The files beside a capture: its name with .kallsyms, .symbols or .annotate-side behind it.
- * They are found by name alone, so a capture that takes the name of another one must not
- * find the files of that.
+ * The files beside a capture: the capture's name with .kallsyms, .symbols or .annotate-side. They
+ * are found only by name. So if a capture replaces another one of the same name, the other's files
+ * must be removed.
  */
 #ifndef KBARMAN_CLI_SIDES_H
 #define KBARMAN_CLI_SIDES_H
 
-/* Remove the file with @suffix that stands beside @capture, if there is one. */
+/* Removes the file with @suffix beside @capture, if there is one. */
 void side_remove(const char *capture, const char *suffix);
 
-/* Remove all of them. */
+/* Removes all files beside @capture. */
 void sides_remove(const char *capture);
 
-/* Those of @from get copies beside @to, where no others stay. What fails is said. */
+/* Copies the files of @from to @to, and removes other ones of @to. Prints errors. */
 void sides_copy(const char *from, const char *to);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman snapshot: what a recording in overwrite mode has kept up to now, as a capture,
- * without stopping it. Any descriptor of the device will do: it need not be ours.
+ * kbarman snapshot: writes the records that a recording in overwrite mode keeps now to a capture,
+ * without stopping the recording. Any descriptor of the device can do this, not only the
+ * recorder's.
  */
 #include <inttypes.h>
 #include <string.h>

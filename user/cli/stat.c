@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman stat: how much of what there was while a command ran, in processes, on CPUs
- * or in the whole system. The counters are the kernel's own (perf_event_open): it needs
- * neither the module nor a recording. Where there are more events than counters, the
- * kernel takes turns; the count is then extrapolated, and said to be.
+ * kbarman stat: counts events while a command runs, in processes, on CPUs or in the whole system.
+ * It uses the kernel's counters (perf_event_open) and needs neither the module nor a recording. If
+ * there are more events than counters, the kernel counts them in turns. The counts are then
+ * extrapolated, and the output says so.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +57,7 @@ static const char usage[] =
 
 /* An event at one place: a task and its children, or a CPU. */
 struct counter {
-	int fd;				/* -1: refused, or its task is gone */
+	int fd;				/* -1: refused, or its task has ended */
 	int cpu;			/* -1: any */
 	struct { uint64_t value, enabled, running; } now, before;
 };
@@ -65,7 +65,7 @@ struct counter {
 struct event {
 	struct kbarman_event event;
 	struct counter *counters;	/* nr_places */
-	int error;			/* why none could be had; 0: some were */
+	int error;			/* why no counter was opened; 0: at least one was */
 	bool user_only;
 };
 
@@ -84,7 +84,7 @@ struct stat_run {
 	struct processes processes;
 	sigset_t old_mask;
 	int signals;
-	int64_t begun, since, ended;	/* ns: all of it; what is counted now */
+	int64_t begun, since, ended;	/* ns: start of the run; start and end of this reading */
 	struct cli_output output;
 	struct kb_json json;
 };
@@ -138,7 +138,7 @@ static int add_cpus(struct stat_run *run)
 	return 0;
 }
 
-/* All threads: the kernel lets children inherit, but not those that are there. */
+/* Adds all threads: new children inherit the counters, existing threads do not. */
 static int add_process(struct stat_run *run, uint32_t pid)
 {
 	char path[64];
@@ -188,7 +188,7 @@ static int open_counter(const struct stat_run *run, struct event *event, size_t 
 			    run->places[place].cpu, -1, PERF_FLAG_FD_CLOEXEC);
 }
 
-/* At all places; what an unprivileged user may not see of the kernel is left out. */
+/* Opens the event at all places. Leaves out the kernel if the user may not count it. */
 static int open_event(struct stat_run *run, struct event *event)
 {
 	bool opened = false;
@@ -248,10 +248,10 @@ static void read_counters(struct stat_run *run)
 struct result {
 	double value;			/* extrapolated, if need be */
 	uint64_t enabled, running;	/* ns */
-	bool known;			/* it was counted at some place at some time */
+	bool known;			/* counted at some place at some time */
 };
 
-/* Of an event since the last reading, at all places or on one CPU. */
+/* The count of an event since the last reading, at all places or on one CPU. */
 static struct result sum_up(const struct stat_run *run, const struct event *event, int cpu)
 {
 	struct result result = { 0 };
@@ -266,7 +266,7 @@ static struct result sum_up(const struct stat_run *run, const struct event *even
 			continue;
 		result.enabled += enabled;
 		result.running += running;
-		/* Never enabled is a true nought: the task did not run. */
+		/* A counter that was never enabled has a true 0: the task did not run. */
 		if (running || !enabled)
 			result.known = true;
 		result.value += running && running < enabled ?
@@ -297,7 +297,7 @@ static bool is_time(const struct event *event)
 		event->event.config == PERF_COUNT_SW_CPU_CLOCK);
 }
 
-/* What the count means beside another one; "" if there is nothing to say. */
+/* Relates the count to another one, as in "2.000 GHz"; "": there is no relation. */
 static void put_metric(const struct stat_run *run, const struct event *event, double value,
 		       int cpu, char *text, size_t size)
 {
@@ -428,7 +428,7 @@ static void put_line(struct stat_run *run, const struct event *event, int cpu)
 	kb_out_printf(out, "\n");
 }
 
-/* What was counted since the last time. */
+/* Prints the counts since the last reading. */
 static void put_results(struct stat_run *run)
 {
 	read_counters(run);
@@ -486,7 +486,10 @@ static int prepare_signals(struct stat_run *run)
 	return run->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
 }
 
-/* Has what is watched ended, or were we told to? */
+/*
+ * Have the command or the processes ended? A signal is passed on to the command; without a command
+ * it ends the run.
+ */
 static bool is_over(struct stat_run *run)
 {
 	struct signalfd_siginfo info;
@@ -503,7 +506,7 @@ static bool is_over(struct stat_run *run)
 	return over || (run->pids_text && processes_have_ended(&run->processes));
 }
 
-/* Until it is over; a line of results for each interval. */
+/* Waits for the end, and prints the counts of each interval. */
 static void follow(struct stat_run *run)
 {
 	struct pollfd fds[2] = {
@@ -588,7 +591,7 @@ static void say_title(struct stat_run *run)
 	kb_out_printf(out, ":\n\n");
 }
 
-/* An exit status. */
+/* Runs the command and prints the counts. Returns an exit status. */
 static int count(struct stat_run *run)
 {
 	int ret, error;
@@ -600,7 +603,7 @@ static int count(struct stat_run *run)
 		if (ret)
 			return cli_fail("can't fork: %s", strerror(-ret));
 	}
-	/* Standard output is the command's. */
+	/* The command has standard output, so counts go to standard error. */
 	if (open_all(run) || (run->path && cli_output_open(&run->output, run->path)))
 		return CLI_IMPOSSIBLE;
 	if (kb_out_fd(&run->json.out, run->path ? run->output.fd : STDERR_FILENO))

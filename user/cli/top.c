@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman top: where time goes now. A session in overwrite mode records into small
- * buffers; each refresh is a frozen copy of them, which is a capture like any other and
- * read as one. Where a flight recorder runs, its buffers are looked at instead.
+ * kbarman top: shows where time goes now. A session in overwrite mode records into small buffers.
+ * Each refresh makes a frozen copy of the buffers, which is a capture, and reads it as one. If a
+ * flight recorder runs, top reads the recorder's buffers instead.
  *
- * The screen needs nothing but the escapes for "home" and "erase", so that it works over
- * a serial line; where output is no terminal, refreshes follow each other.
+ * The screen only uses the escape sequences for "home" and "erase", so it works over a serial line.
+ * If the output is not a terminal, refreshes are printed one after the other.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -38,10 +38,10 @@
 #include "symbols.h"
 
 #define RING_BYTES	(1U << 20)
-#define DEFAULT_HZ	499	/* no multiple of the tick */
+#define DEFAULT_HZ	499	/* not a multiple of the tick's frequency */
 #define DEFAULT_ROWS	24
 #define DEFAULT_COLUMNS	80
-#define ROWS_OF_JSON	100	/* a table */
+#define ROWS_OF_JSON	100	/* limit of each table */
 
 static const char usage[] =
 	"usage: kbarman top [OPTIONS]\n"
@@ -65,26 +65,26 @@ struct top {
 	const char *events_text, *cpus_text;
 	bool people;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
-	bool raw_names;			/* asked for */
+	bool raw_names;			/* --no-demangle */
 
 	struct kb_device *device;
 	struct kbarman_query query;
-	bool ours;			/* the session */
+	bool ours;			/* top has started the session */
 	int signals;
 	bool screen;			/* refresh in place */
-	struct termios terminal;	/* as it was, if screen */
+	struct termios terminal;	/* former settings, if screen */
 	unsigned int rows, columns;
 	struct kb_json json;
 
-	struct kb_symbolizer *symbolizer;	/* of all refreshes: symbols are read once */
+	struct kb_symbolizer *symbolizer;	/* for all refreshes: reads symbols once */
 	struct kb_demangler demangler;
-	void *names;			/* as people write them: tsearch(3) */
+	void *names;			/* demangled names: tsearch(3) */
 
-	uint64_t since;			/* ticks: what is later is new; 0 at first */
+	uint64_t since;			/* ticks: later records are new; 0 at first */
 	struct kbarman_stats stats;
 };
 
-/* What one refresh found. */
+/* The data of one refresh. */
 struct view {
 	struct kb_barman *barman;
 	const struct kb_header *header;
@@ -97,7 +97,7 @@ struct view {
 	int64_t from_ns, until_ns;
 	uint64_t records, samples;
 
-	/* When all is read: the table of samples, the idle loop's rows behind the others. */
+	/* After all was read: the table of samples, with the idle loop's rows last. */
 	const struct kb_hot_row *rows;
 	uint32_t nr_rows, nr_work_rows;
 	struct kb_hot_row totals;
@@ -183,7 +183,7 @@ static void close_view(struct view *view)
 	kb_barman_close(view->barman);
 }
 
-/* The buffers, frozen, as a capture at /proc/self/fd/FD. */
+/* Writes a frozen copy of the buffers as a capture to /proc/self/fd/FD. */
 static int freeze(struct top *top, int fd)
 {
 	struct kb_recorder *recorder;
@@ -223,7 +223,7 @@ static int open_view(struct top *top, struct view *view, const char *path)
 	return 0;
 }
 
-/* Of a slice, what is new. */
+/* Adds the new part of a slice. */
 static int add_slice(struct view *view, struct kb_slice slice, uint64_t timestamp)
 {
 	if (slice.end <= view->from_ns)
@@ -295,14 +295,14 @@ static int read_view(struct top *top, struct view *view)
 	return 0;
 }
 
-/* ---- showing ---- */
+/* ---- output ---- */
 
 static double percent(uint64_t part, uint64_t whole)
 {
 	return whole ? 100.0 * part / whole : 0;
 }
 
-/* A line of the screen: cut where it ends, the rest of it erased. */
+/* Prints a line of the screen, cut at the width of the screen, and erases the rest of the line. */
 __attribute__((format(printf, 2, 3)))
 static void put(struct top *top, const char *format, ...)
 {
@@ -314,12 +314,12 @@ static void put(struct top *top, const char *format, ...)
 	va_end(args);
 	if (top->columns < sizeof(line))
 		line[top->columns] = '\0';
-	/* Names are whatever programs call themselves. */
+	/* Programs choose their names, which must not control the terminal. */
 	line[kb_utf8_shown(line, line, strlen(line))] = '\0';
 	kb_out_printf(top->json.out, "%s%s", line, top->screen ? "\033[K\r\n" : "\n");
 }
 
-/* The same, behind a share that may have a colour. */
+/* The same, after a share that may have a colour. */
 __attribute__((format(printf, 3, 4)))
 static void put_share(struct top *top, double share, const char *format, ...)
 {
@@ -381,7 +381,7 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 	put(top, "  Run %%    Runs  Preempted  Blocked     TID  Task");
 	for (uint32_t i = 0; i < nr && rows; i++) {
 		if (!tasks[i].run_ns || !tasks[i].key)
-			continue;	/* who idles is told by CPU */
+			continue;	/* the line "busy" shows idling */
 		put(top, "%6.1f%%  %6" PRIu64 "  %9" PRIu64 "  %7" PRIu64 "  %6" PRIu64 "  %s",
 		    percent(tasks[i].run_ns, all), tasks[i].runs, tasks[i].preempted,
 		    tasks[i].blocked, tasks[i].key,
@@ -391,7 +391,7 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 }
 
 struct name {
-	char *raw, *readable;		/* readable NULL: it is as good */
+	char *raw, *readable;		/* readable NULL: the same as raw */
 };
 
 static int compare_names(const void *left, const void *right)
@@ -408,7 +408,10 @@ static void free_name(void *data)
 	free(name);
 }
 
-/* A symbol for people. To ask takes a process each time: only for what is shown, and once. */
+/*
+ * A demangled symbol. Demangling may start a process, so it is done for shown names only, and once
+ * for each name.
+ */
 static const char *readable(struct top *top, const char *raw)
 {
 	struct name key = { .raw = (char *)raw }, *name, **node;
@@ -484,7 +487,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_end(json);
 	}
 	for (uint32_t i = 0; i < view->nr_rows; i++) {
-		/* Of work so many; the idle loop's rows are few. */
+		/* Limits rows other than those of the idle loop, which are few. */
 		if (!hot[i].idle && listed++ >= ROWS_OF_JSON)
 			continue;
 		kb_json_begin(json, "symbol");
@@ -504,7 +507,7 @@ static void measure_screen(struct top *top)
 
 	top->rows = DEFAULT_ROWS;
 	top->columns = top->screen ? DEFAULT_COLUMNS : 200;
-	/* A serial line does not know its size. */
+	/* A serial line reports no size. */
 	if (top->screen && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col) {
 		top->rows = size.ws_row;
 		top->columns = size.ws_col;
@@ -522,7 +525,7 @@ static void show(struct top *top, struct view *view, const struct kbarman_stats 
 		return;
 	}
 	measure_screen(top);
-	rows = top->rows - 7;		/* the head, two titles, the line of the cursor */
+	rows = top->rows - 7;		/* without head, two titles and the cursor's line */
 	if (top->screen)
 		kb_out_printf(top->json.out, "\033[H");
 	put_head(top, view, stats);
@@ -590,7 +593,7 @@ static int prepare(struct top *top)
 	return 0;
 }
 
-/* Until the next refresh; true: the user has had enough. */
+/* Waits for the next refresh. True: the user wants to end. */
 static bool wait_for_more(struct top *top)
 {
 	struct pollfd fds[2] = {
@@ -612,7 +615,7 @@ static int run(struct top *top)
 {
 	int ret = begin(top) ?: prepare(top);
 
-	/* Nothing is there yet: look for the first time after a delay. */
+	/* The buffers are empty at first, so the first refresh is after a delay. */
 	for (uint64_t i = 0; !ret && (!top->number || i < top->number); i++) {
 		if (wait_for_more(top))
 			break;

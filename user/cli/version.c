@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* kbarman version: which one this is, and what was built into it. */
+/* kbarman version: prints the version and what this build can do. */
 #include <string.h>
 
 #include <kbarman/export.h>
@@ -18,7 +18,7 @@ static const char usage[] =
 	"  -j, --json   also print what this build can do, one JSON object per line\n"
 	"  -h, --help   this text\n";
 
-/* Formats that `convert --to` and `dump` know, and verbs: for scripts that must ask. */
+/* The formats of `convert --to` and `dump`, and the verbs, for scripts. */
 static void print_features(struct kb_json *json)
 {
 	const struct kb_export *const *export;

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
-# Completion for bash: verbs, options, events and formats are asked of the tool itself, so
-# that they are always those of its own tables.
+# Completion for bash. Verbs, options, events and formats come from the tool itself, so they
+# always match its tables.
 
-_kbarman_json() {	# KIND KEY: that key of the objects of that kind, one a line
+_kbarman_json() {	# KIND KEY: prints KEY of each object of KIND, one per line
 	sed -n "s/^{\"kind\":\"$1\".*\"$2\":\"\([^\"]*\)\".*/\1/p"
 }
 
@@ -23,7 +23,7 @@ _kbarman() {
 		return ;;
 	record,-e,* | record,--event,* | stat,-e,* | stat,--event,* | top,-e,* | top,--event,*)
 		words=$(kbarman list -j 2>/dev/null | _kbarman_json event name)
-		# the last of a list, with what is in front of it
+		# completes the last word of a list and keeps the words before it
 		local head=''
 		case $cur in *,*) head=${cur%,*}, ;; esac
 		mapfile -t COMPREPLY < <(compgen -P "$head" -W "$words" -- "${cur##*,}")

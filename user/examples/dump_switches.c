@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Print who ran on every CPU of a capture and, where it was sampled, in what function
- * it was seen last. All that it needs is the installed library:
+ * Prints which task ran on each CPU of a capture and, if the task was sampled, the function of its
+ * last sample. The program needs only the installed library:
  *
  *	cc dump_switches.c $(pkg-config --cflags --libs kbarman) -o dump_switches
  *	./dump_switches kbarman.cap
@@ -14,13 +14,13 @@
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
 
-/* What is known of a core: the task on it, and the symbol of its last sample. */
+/* A core: the task that runs on it, and the symbol of the last sample. */
 struct core {
 	const char *task;
 	const char *symbol;
 };
 
-/* A task may be renamed: its name is that of the last row that is not newer. */
+/* A task may be renamed. Its name at a time is in the last row that is not newer. */
 static const char *task_name(const struct kb_header *header, const struct kb_event *event)
 {
 	const char *name = "?";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Record a CPU for a second and print what is in its map: all that another tool
- * needs are the two headers below. The ring is stopped before it is read, so that
- * it can be read in place; how to read a running one is said in uapi/kbarman.h.
+ * Records a CPU for a second and prints the records in its map. A tool needs only the two headers
+ * below for this. The ring is stopped before it is read, so that it can be read in place.
+ * uapi/kbarman.h describes how to read a running ring.
  */
 #include <err.h>
 #include <fcntl.h>
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
 	if (ioctl(fd, KBARMAN_CONFIGURE, &configure) || ioctl(fd, KBARMAN_QUERY, &query))
 		err(1, "configure");
 
-	/* The whole map is a Barman v2 capture; its ring stands at the end of the header. */
+	/* The whole map is a Barman v2 capture. Its ring follows the header. */
 	const char *map = mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd,
 			       cpu * query.map_stride);
 	if (map == MAP_FAILED)
@@ -65,7 +65,7 @@ int main(int argc, char **argv)
 	if (ioctl(fd, KBARMAN_STOP, 0))
 		err(1, "stop");
 
-	/* Offsets only grow: reduce them on use. A block never goes over the ring's end. */
+	/* Offsets only grow: take them modulo the ring's size. No block crosses the ring's end. */
 	for (__u64 at = store->read_offset; at < store->write_offset;) {
 		const bm_uintptr *word = (const void *)(ring + at % store->buffer_length);
 

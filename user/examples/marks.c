@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * A program that tells the recording what it does: kbarman/mark.h alone.
+ * A program that writes marks into the recording. It needs only kbarman/mark.h:
  *
  *	cc marks.c -o marks && kbarman record -- ./marks && kbarman script
  */
