@@ -276,7 +276,7 @@ static void put(const char *text)
 /* The handler of SIGSYS. An attacker may control the process by now. */
 static void stopped(int signal, siginfo_t *info, void *context)
 {
-	const char *deed = "do what reading never needs";
+	const char *deed = "make a forbidden system call";
 
 	(void)signal;
 	(void)context;
