@@ -253,7 +253,7 @@ many_threads() {
 every_one_of_many_threads_is_there() {
 	[ -x "$THREADS" ] || { echo 'SKIP: the program is not built'; return 0; }
 	many_threads || return 1
-	[ "$missed" -eq 0 ] || grep -q "$missed tasks are without a name.*--max-tasks" said
+	[ "$missed" -eq 0 ] || grep -q "$missed tasks have no name.*--max-tasks" said
 }
 
 every_one_of_many_threads_has_its_name_where_there_is_room() {
