@@ -536,7 +536,8 @@ static int begin(struct recording *rec)
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
 		return cli_fail("%s: %s%s", rec->output.name, err.text,
-				rec->output.spooled ? "; set TMPDIR to a folder with space" : "");
+				rec->output.spooled ?
+				"; set TMPDIR to a folder with enough space" : "");
 	rec->started = true;
 	if (rec->command.pid)
 		command_release(&rec->command);

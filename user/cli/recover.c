@@ -164,7 +164,7 @@ static char *default_output(const char *file)
 		return NULL;
 	}
 	if (access(name, F_OK) == 0) {
-		cli_fail("%s exists already: give the output with -o OUT", name);
+		cli_fail("%s exists already: give another name with -o OUT", name);
 		free(name);
 		return NULL;
 	}

@@ -490,7 +490,7 @@ static int run(struct report *report, bool json)
 		ret = fflush(stdout) || ferror(stdout) ? -errno : 0;
 	}
 	if (ret)
-		return cli_fail("standard output: %s", strerror(-ret));
+		return cli_fail("can't write standard output: %s", strerror(-ret));
 	kb_symbolizer_complaints(report->symbolizer, complain, NULL);
 	return report->damaged ? CLI_DAMAGED : CLI_OK;
 }
@@ -574,8 +574,8 @@ int cmd_report(int argc, char **argv)
 			break;
 		case 's':
 			if (!parse_sort(optarg, &report.sort))
-				return cli_fail("'%s': sort by task, tid, image, symbol, line, cpu, "
-						"with commas between", optarg);
+				return cli_fail("--sort %s: give some of task, tid, image, symbol, "
+						"line, cpu, with commas between", optarg);
 			break;
 		case 'n':
 			report.count = true;

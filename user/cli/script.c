@@ -447,7 +447,8 @@ static int run(struct script *script)
 	if (kb_out_flush(script->out) == -EPIPE)
 		return CLI_OK;		/* the reader has ended, as in `| head` */
 	if (kb_out_error(script->out))
-		return cli_fail("standard output: %s", strerror(-kb_out_error(script->out)));
+		return cli_fail("can't write standard output: %s",
+				strerror(-kb_out_error(script->out)));
 	kb_symbolizer_complaints(script->symbolizer, complain, NULL);
 	if (ret >= 0 && !kb_barman_damage(script->barman, &first))
 		return CLI_OK;
@@ -506,8 +507,8 @@ int cmd_script(int argc, char **argv)
 			break;
 		case 'e':
 			if (!parse_events(optarg, &script.events))
-				return cli_fail("'%s': give some of sample, switch, idle, annotation, "
-						"counter, with commas between", optarg);
+				return cli_fail("--events %s: give some of sample, switch, idle, "
+						"annotation, counter, with commas between", optarg);
 			break;
 		case OPTION_COUNTERS:
 			script.counters = true;
