@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Sets of CPUs as people and sysfs write them. */
+/* Sets of CPUs in the notation of sysfs, such as "0-3,8". */
 #ifndef KBARMAN_CPULIST_H
 #define KBARMAN_CPULIST_H
 
@@ -15,8 +15,9 @@ extern "C" {
 #define KB_CPU_WORDS	(KB_CPUS_MAX / 64)
 
 /*
- * "0-3,8" to a bit map: CPU c is bit c % 64 of words[c / 64]. Returns how many words
- * have to be looked at; -EINVAL: not a list, or a CPU that is not below @nr_cpus.
+ * Turn "0-3,8" into a bit map: CPU c is bit c % 64 of words[c / 64]. Returns the number of
+ * words that can have bits. -EINVAL: @list is malformed, or names a CPU that is not below
+ * @nr_cpus.
  */
 int kb_cpulist_parse(uint64_t words[KB_CPU_WORDS], const char *list, unsigned int nr_cpus,
 		     struct kb_error *err);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * /dev/kbarman for programs: the calls of uapi/kbarman.h with sentences instead of
- * bare error numbers, and the view of a CPU's mapped capture.
+ * /dev/kbarman for programs: the calls of uapi/kbarman.h with error texts, and a view of the
+ * mapped capture of a CPU.
  *
- * Functions return 0 or a negative errno unless they say otherwise. A device may
- * be used by one thread at a time; what is mapped, by any number.
+ * Functions return 0 or a negative errno unless they say otherwise. Only one thread at a time
+ * may use a struct kb_device. Any number of threads may use a mapped capture.
  */
 #ifndef KBARMAN_DEVICE_H
 #define KBARMAN_DEVICE_H
@@ -25,21 +25,20 @@ extern "C" {
 struct kb_device;
 
 /*
- * Open the device. -ENOENT: the module is not loaded; -EPERM, -EACCES: not
- * allowed; -EPROTO: module and library don't speak the same ABI or word size.
+ * Open the device. -ENOENT: the module is not loaded; -EPERM, -EACCES: no permission; -EPROTO:
+ * module and library differ in ABI or word size.
  */
 int kb_device_open(struct kb_device **out, struct kb_error *err);
 
-/* Ends the session if it is this device's. Maps stay. */
+/* Close the device. This ends the session if the device owns it. Maps stay valid. */
 void kb_device_close(struct kb_device *device);
 
-/* For poll(): POLLIN when a ring has reached the watermark. */
+/* The descriptor, for poll(): POLLIN when a ring has reached the watermark. */
 int kb_device_fd(const struct kb_device *device);
 
 /*
- * The ioctls. `size` of the structs is set here. The meaning of every field, and
- * the errors, are in uapi/kbarman.h; kb_device_start() names the event and the CPU
- * that failed.
+ * The ioctls. These functions set `size` of the structs. uapi/kbarman.h describes every field
+ * and all errors. The error text of kb_device_start() names the event and the CPU that failed.
  */
 int kb_device_query(struct kb_device *device, struct kbarman_query *query, struct kb_error *err);
 int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
@@ -51,7 +50,7 @@ int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t posit
 int kb_device_stats(struct kb_device *device, unsigned int cpu, struct kbarman_stats *stats,
 		    struct kb_error *err);
 
-/* Records that were lost, for whatever reason. */
+/* Number of lost records, the sum of all reasons. */
 static inline uint64_t kb_stats_lost(const struct kbarman_stats *stats)
 {
 	uint64_t lost = 0;
@@ -62,24 +61,26 @@ static inline uint64_t kb_stats_lost(const struct kbarman_stats *stats)
 }
 
 int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struct kb_error *err);
-/* Rows from @first on; @count: how many fit, then how many there were. */
+/* Read rows from @first on. @count is the room in @facts; it becomes the number of rows read. */
 int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarman_task_fact *facts,
 			 uint32_t *count, struct kb_error *err);
-/* Any number of rows; @count: how many there are, then how many went in. */
+/*
+ * Add any number of rows. @count is the number of @rows; it becomes the number of rows that
+ * were added, also on error.
+ */
 int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *rows,
 		       uint32_t *count, struct kb_error *err);
 
 /*
- * The custom series that @series describes, made in the session that runs; its number
- * is set there. -ENOSPC: the session has no room for it.
+ * Create the custom series that @series describes in the running session, and set its number in
+ * @series. -ENOSPC: the session has no room for another series.
  */
 int kb_device_series(struct kb_device *device, struct kbarman_mark_series *series,
 		     struct kb_error *err);
 
 /*
- * The capture of one CPU as it is mapped, with pointers to its parts. While a
- * session runs, tables grow: read a count with acquire order (kb_mapped_count())
- * before the rows it covers.
+ * The mapped capture of one CPU, with pointers to its parts. Tables grow while a session runs:
+ * read the count of a table with acquire order (kb_mapped_count()) before its rows.
  */
 struct kb_mapped {
 	const void *bytes;
@@ -99,14 +100,15 @@ struct kb_mapped {
 	uint64_t ring_bytes;					/* a power of two */
 };
 
-/* Map @cpu of the configured session, until kb_mapped_unmap(). */
+/* Map the capture of @cpu of the configured session. kb_mapped_unmap() removes the map. */
 int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,
 		  struct kb_error *err);
 void kb_mapped_unmap(struct kb_mapped *mapped);
 
 /*
- * The same view of a copy of such a map, aligned to 8, which must stay: -EBADMSG
- * if it isn't a capture of this machine's word size and byte order with a ring.
+ * The same view of a copy of such a map. The copy is aligned to 8, stays the caller's and must
+ * live as long as the view. -EBADMSG: not a capture with a ring in this machine's word size and
+ * byte order.
  */
 int kb_mapped_view(struct kb_mapped *mapped, const void *bytes, size_t size,
 		   struct kb_error *err);
@@ -116,21 +118,21 @@ static inline uint32_t kb_mapped_count(const __u32 *count)
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
 }
 
-/* The string at @offset of the table; NULL if there is none that ends in it. */
+/* The string at @offset of the table; NULL if no string that ends inside the table is there. */
 const char *kb_mapped_string(const struct kb_mapped *mapped, uint32_t offset);
 
 /*
- * write_offset and read_offset of a ring that may be running, with acquire order.
- * @near: any position that is less than 2 GiB away; only a 32-bit kernel, whose
- * running rings have but the low words, needs it.
+ * Read write_offset and read_offset of a ring, which may be running, with acquire order. @near:
+ * a position less than 2 GiB away from the result. Only a 32-bit kernel needs @near: running
+ * rings there keep only the low words up to date.
  */
 uint64_t kb_mapped_write_offset(const struct kb_mapped *mapped, uint64_t near);
 uint64_t kb_mapped_read_offset(const struct kb_mapped *mapped, uint64_t near);
 
 /*
- * Copy what a ring holds at this moment, running or not, to @buffer of ring_bytes.
- * On success [*start, *start + *length) of the buffer are whole blocks, oldest
- * first. -EAGAIN: the ring went round faster than it could be copied, 16 times.
+ * Copy the present content of a ring, running or not, to @buffer of ring_bytes. On success
+ * [*start, *start + *length) of the buffer are whole blocks, oldest first. -EAGAIN: 16 times
+ * the ring was overwritten faster than it could be copied.
  */
 int kb_mapped_snapshot(const struct kb_mapped *mapped, void *buffer, size_t *start,
 		       size_t *length);

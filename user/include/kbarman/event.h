@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The neutral event: one record of a capture, decoded, in host byte order, the
- * same whatever the capture's word size and byte order. It is what every analysis
- * and export reads.
+ * The event: one decoded record of a capture, in host byte order. It does not depend on the
+ * word size and byte order of the capture. All analyses and exports read events.
  */
 #ifndef KBARMAN_EVENT_H
 #define KBARMAN_EVENT_H
@@ -23,10 +22,9 @@ enum kb_event_type {
 #define KB_STATE_UNKNOWN	(-1)
 
 /*
- * Some records of protocol version 3 belong to no core. Only annotations, custom
- * counters and unknown records may have it; the core of every other event is below
- * the header's max_cores, and so are theirs unless it is this. An unknown record's
- * core is whatever stands there.
+ * The core of a record that belongs to no core, which protocol version 3 allows. Only
+ * annotations, custom counters and unknown records may have it. All other cores of known
+ * records are below the header's max_cores. The core of an unknown record is not checked.
  */
 #define KB_CORE_NONE		UINT32_MAX
 
@@ -35,15 +33,15 @@ struct kb_custom_value {
 	uint64_t value;
 };
 
-/* Pointers are the decoder's; they hold until its next call. */
+/* Pointers belong to the decoder and hold until its next call. */
 struct kb_event {
 	enum kb_event_type type;
 	uint32_t core;			/* < max_cores; see KB_CORE_NONE */
-	uint64_t timestamp;		/* ticks; kb_barman_ns() makes it nanoseconds */
-	uint32_t task_id;		/* 0 where the capture has no tasks; a task
-					 * switch: the task that is switched to */
-	uint64_t offset;		/* of the record (behind its length word), bytes
-					 * from the start of the capture */
+	uint64_t timestamp;		/* ticks; kb_barman_ns() converts to nanoseconds */
+	uint32_t task_id;		/* 0 where the capture has no tasks; in a task switch:
+					 * the next task */
+	uint64_t offset;		/* offset of the record (behind its length word) in the
+					 * capture, bytes */
 	union {
 		struct {
 			bool has_pc;
@@ -51,20 +49,24 @@ struct kb_event {
 			uint32_t nr_counters;
 			uint32_t nr_custom;
 			uint32_t nr_chain;		/* 0 = no call chain */
-			uint32_t nr_chain_kernel;	/* the first ones of chain[] */
-			const uint64_t *counters;	/* deltas, KB_COUNTER_INVALID */
+			uint32_t nr_chain_kernel;	/* how many of chain[], from its start,
+							 * are kernel code */
+			const uint64_t *counters;	/* deltas; KB_COUNTER_INVALID: no value */
 			const struct kb_custom_value *custom;
-			const uint64_t *chain;		/* innermost first */
+			const uint64_t *chain;		/* addresses, innermost first */
 		} sample;
 		struct {
 			uint8_t reason;		/* 0 preempted, 1 blocked */
-			int prev_state;		/* of the previous task, as its kernel has it:
-						 * 16 bits, or 8 of an older capture, or
-						 * KB_STATE_UNKNOWN; kb_state_letter() says
-						 * what it means */
-			uint32_t nr_chain;	/* as of a sample: of the previous task, */
-			uint32_t nr_chain_kernel; /* where it went off the CPU; all are */
-			const uint64_t *chain;	/* return addresses, but the first user one */
+			int prev_state;		/* of the previous task, as its kernel stores
+						 * it: 16 bits, 8 in older captures, or
+						 * KB_STATE_UNKNOWN; use kb_state_letter() */
+			/*
+			 * The call chain of the previous task at the switch, as in a
+			 * sample. All entries but the first user one are return addresses.
+			 */
+			uint32_t nr_chain;
+			uint32_t nr_chain_kernel;
+			const uint64_t *chain;
 		} task_switch;
 		struct {
 			uint32_t counter;	/* index into the custom series, in range */
@@ -75,9 +77,9 @@ struct kb_event {
 			uint32_t channel;
 			uint32_t group;
 			uint32_t colour;	/* 0xTTRRGGBB */
-			uint64_t data_length;	/* as the record says, its NUL included */
-			const char *text;	/* not NUL-terminated, maybe not UTF-8 */
-			uint32_t text_length;	/* bytes, one trailing NUL removed */
+			uint64_t data_length;	/* as the record says, including its NUL */
+			const char *text;	/* not NUL-terminated, may be invalid UTF-8 */
+			uint32_t text_length;	/* bytes; one trailing NUL is not counted */
 		} annotation;
 		struct {
 			bool entered;
@@ -85,8 +87,8 @@ struct kb_event {
 		} halt;
 		struct {
 			uint32_t record_type;
-			uint64_t length;	/* of the record, in bytes */
-			const void *record;	/* all of it, in the capture's layout */
+			uint64_t length;	/* of the whole record, in bytes */
+			const void *record;	/* the whole record, in the capture's layout */
 		} unknown;
 	};
 };

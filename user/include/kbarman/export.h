@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Captures in the formats of others: one table, so that a tool needs no code of
- * its own for a format. Most exports stream, in the capture's order: their memory grows
- * with different tasks and call chains only.
+ * Captures in formats of other tools. All formats are in one table, so a tool needs no code for
+ * a particular format. Most exports stream, in the order of the capture: their memory use
+ * depends only on the number of different tasks and call chains.
  */
 #ifndef KBARMAN_EXPORT_H
 #define KBARMAN_EXPORT_H
@@ -18,48 +18,50 @@
 extern "C" {
 #endif
 
-/* All zero is the default. An export ignores what does not concern it. */
+/* All zero is the default. An export ignores options that do not apply to it. */
 struct kb_export_options {
 	const char *format;	/* a variant of the format, such as "binary"; NULL = default */
-	const char *event;	/* folded, flamegraph: the counter that weighs; NULL = the one
-				 * that samples */
-	bool arrays;		/* heph: lift the limits of existing readers */
+	const char *event;	/* folded, flamegraph: the counter that is the weight; NULL =
+				 * the one that samples */
+	bool arrays;		/* heph: use arrays, which existing readers refuse */
 	bool sample_text;	/* annotate: a line of text for each PC sample */
 	bool aggregate;		/* tptp: a pair of messages per thread and method */
-	const char *directory;	/* of an export with .directory: an empty one */
-	int32_t tid, pid;	/* annotate: who speaks; 0 in a file */
+	const char *directory;	/* an empty directory, for exports with .directory */
+	int32_t tid, pid;	/* annotate: sender of the stream; 0 in a file */
 	const char *beside;	/* annotate: CAPTURE.annotate-side; NULL = none */
 	const void *picture;	/* annotate: an image file's bytes; NULL = none */
 	uint64_t picture_bytes;
-	const char *picture_text;	/* beside it; NULL = "" */
-	/* Called with a sentence for what the capture could not give or the format
-	 * could not take; NULL = nobody wants to know. */
+	const char *picture_text;	/* the text beside the picture; NULL = "" */
+	/*
+	 * Called with one sentence for each thing that the capture does not have or the format
+	 * can't hold. May be NULL.
+	 */
 	void (*say)(void *context, const char *sentence);
 	void *context;
 };
 
 struct kb_export {
 	const char *name;		/* as in `convert --to` */
-	const char *extension;		/* with its dot; of the default variant */
+	const char *extension;		/* with its dot; that of the default variant */
 	const char *description;	/* one line */
-	const char *const *formats;	/* variants and their extensions in turn, ended by
-					 * NULL; NULL = there is one */
-	bool directory;			/* it fills options->directory, not @out */
+	const char *const *formats;	/* variants and their extensions in turn, ended by NULL;
+					 * NULL = one variant only */
+	bool directory;			/* the export fills options->directory, not @out */
 	/*
-	 * Write all of @barman, from its first record on, to @out, and flush it.
-	 * Returns 0; 1 if the capture is damaged: @err says where, what came before
-	 * is written; or a negative errno and @err: the capture could not be
-	 * exported, or the output not written.
+	 * Write all of @barman, from its first record on, to @out, and flush @out. Returns 0; 1
+	 * if the capture is damaged: @err says where, and everything whole in front of it is
+	 * written; or a negative errno and @err if the capture could not be exported or the
+	 * output not written.
 	 */
 	int (*run)(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		   const struct kb_export_options *options, struct kb_out *out,
 		   struct kb_error *err);
 };
 
-/* All of them, ended by NULL. */
+/* All exports, ended by NULL. */
 const struct kb_export *const *kb_export_all(void);
 
-/* By name; NULL if there is no such export. */
+/* The export with that name; NULL if there is none. */
 const struct kb_export *kb_export_find(const char *name);
 
 #ifdef __cplusplus

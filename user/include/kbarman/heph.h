@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Heph traces, "Trace Format" version 0.1.0: read and write. A trace is a sequence
- * of packets, each of its own size, which may travel one by one: metadata (the epoch
- * is the one option there is) and events, which have a description and attributes.
+ * Heph traces, "Trace Format" version 0.1.0: read and write. A trace is a sequence of packets.
+ * Each packet contains its own size and can be sent alone. There are metadata packets (the
+ * epoch is the only option) and events, which have a description and attributes.
  *
- * Text is written as it is given; a reader may refuse what is not UTF-8.
+ * The writer does not check texts for UTF-8; a reader may refuse invalid UTF-8.
  */
 #ifndef KBARMAN_HEPH_H
 #define KBARMAN_HEPH_H
@@ -23,16 +23,16 @@ extern "C" {
 
 #define KB_HEPH_METADATA_MAGIC	0x75d11d4du
 #define KB_HEPH_EVENT_MAGIC	0xc1fc1fb7u
-#define KB_HEPH_METADATA_BYTES	10	/* of a metadata packet with nothing in it */
-#define KB_HEPH_EVENT_BYTES	42	/* of an event without description, attributes */
-#define KB_HEPH_MAX_PACKET	(16u << 20)	/* the longest that the reader takes */
+#define KB_HEPH_METADATA_BYTES	10	/* an empty metadata packet */
+#define KB_HEPH_EVENT_BYTES	42	/* an event without description and attributes */
+#define KB_HEPH_MAX_PACKET	(16u << 20)	/* the longest packet the reader takes */
 
 enum kb_heph_type {
 	KB_HEPH_U64	= 1,
 	KB_HEPH_I64	= 2,
 	KB_HEPH_F64	= 3,
 	KB_HEPH_STRING	= 4,
-	KB_HEPH_ARRAY	= 0x80,		/* or'ed to one of them */
+	KB_HEPH_ARRAY	= 0x80,		/* added to one of the above */
 };
 
 union kb_heph_value {
@@ -45,46 +45,49 @@ union kb_heph_value {
 struct kb_heph_attribute {
 	struct kb_text name;		/* at most 65535 bytes */
 	uint8_t type;			/* enum kb_heph_type */
-	uint16_t count;			/* of the values; no array: 1 */
+	uint16_t count;			/* number of values; 1 if not an array */
 	const union kb_heph_value *values;
 };
 
 struct kb_heph_event {
 	uint32_t stream;
-	uint32_t counter;		/* of the events of its stream, wraps */
+	uint32_t counter;		/* number of the event in its stream; wraps */
 	uint64_t substream;
 	uint64_t start, end;		/* ns since the trace's epoch */
 	struct kb_text description;	/* at most 65535 bytes */
 	uint32_t nr_attributes;
-	const struct kb_heph_attribute *attributes;	/* the reader leaves NULL here: see
+	const struct kb_heph_attribute *attributes;	/* the reader sets NULL; use
 							 * kb_heph_next_attribute() */
 };
 
-/* Write the epoch: ns since the Unix epoch that times are relative to. */
+/*
+ * Write the epoch: the time, in ns since the Unix epoch, that all other times are relative to.
+ * Returns 0 or the output's error.
+ */
 int kb_heph_write_epoch(struct kb_out *out, uint64_t epoch);
 
-/* Write any option. */
+/* Write any option: @size bytes at @value. Returns 0, -EMSGSIZE or the output's error. */
 int kb_heph_write_option(struct kb_out *out, struct kb_text name, const void *value, size_t size);
 
 /*
- * Write an event. -EMSGSIZE: a text has more than 65535 bytes or the packet 2^32;
- * -EINVAL: an attribute has a type that does not exist. Nothing is written then, and
- * the output is as good as before.
+ * Write an event. -EMSGSIZE: a text has more than 65535 bytes, or the packet more than 2^32;
+ * -EINVAL: an attribute has an unknown type. In both cases nothing is written and the output
+ * stays usable.
  */
 int kb_heph_write_event(struct kb_out *out, const struct kb_heph_event *event);
 
 struct kb_heph_reader;
 
 struct kb_heph_packet {
-	uint32_t magic;			/* what it is: KB_HEPH_*_MAGIC */
-	uint32_t size;			/* in bytes, with magic and size */
-	uint64_t offset;		/* in the input */
+	uint32_t magic;			/* kind of the packet: KB_HEPH_*_MAGIC */
+	uint32_t size;			/* bytes, including magic and size */
+	uint64_t offset;		/* offset in the input, bytes */
 	union {
 		struct {
 			struct kb_text option;
 			const void *value;
 			size_t value_bytes;
-			bool is_epoch;	/* and of the right size */
+			bool is_epoch;	/* the option is the epoch, and has 8 bytes */
 			uint64_t epoch;
 		} metadata;
 		struct kb_heph_event event;
@@ -92,8 +95,9 @@ struct kb_heph_packet {
 };
 
 /*
- * Open the trace at @path ("-" is standard input) or in memory, which must stay.
- * Memory use is that of the largest packet. -ENODATA: it is not a Heph trace.
+ * Open the trace at @path ("-" is standard input) or in memory. @data stays the caller's and
+ * must live until kb_heph_close(). Memory use is that of the largest packet. -ENODATA: not a
+ * Heph trace.
  */
 int kb_heph_open(struct kb_heph_reader **reader, const char *path, struct kb_error *err);
 int kb_heph_open_memory(struct kb_heph_reader **reader, const void *data, size_t size,
@@ -101,23 +105,23 @@ int kb_heph_open_memory(struct kb_heph_reader **reader, const void *data, size_t
 void kb_heph_close(struct kb_heph_reader *reader);
 
 /*
- * The next packet. Returns 1 and fills @packet, whose pointers hold until the next
- * call; 0 at the end; or a negative errno with @err filled where the trace is
- * damaged: calls return 0 after that. A packet that was returned is whole: its sizes
- * fit, its types exist.
+ * Read the next packet. Returns 1 and fills @packet, whose pointers hold until the next call; 0
+ * at the end; a negative errno and @err where the trace is damaged. Calls after an error return
+ * 0. A delivered packet is whole: its sizes fit and its types exist.
  */
 int kb_heph_next(struct kb_heph_reader *reader, struct kb_heph_packet *packet,
 		 struct kb_error *err);
 
 /*
- * The next attribute of the event that kb_heph_next() gave last. Returns 1, or 0 when
- * there is none left. Its pointers hold until the next call of either.
+ * Read the next attribute of the event that kb_heph_next() delivered last. Returns 1, or 0 if
+ * there are no more. The pointers of @attribute hold until the next call of either function.
  */
 int kb_heph_next_attribute(struct kb_heph_reader *reader, struct kb_heph_attribute *attribute);
 
 /*
- * What the text does not allow but did not stop the reader: broken UTF-8, an event
- * that ends before it starts, an unknown option. Their number, and the first of them.
+ * What the format forbids and the reader accepted: invalid UTF-8, an event that ends before it
+ * starts, an unknown option. Returns the number of findings and sets @first to the first of
+ * them (NULL if none).
  */
 unsigned int kb_heph_damage(const struct kb_heph_reader *reader, const struct kb_error **first);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where the kernel's own code is, and what its symbols are, from /proc. */
+/* Address ranges of the kernel's code, and its symbols, from /proc. */
 #ifndef KBARMAN_KERNEL_MAPS_H
 #define KBARMAN_KERNEL_MAPS_H
 
@@ -24,26 +24,29 @@ struct kb_kernel_map {
 struct kb_kernel_maps {
 	struct kb_kernel_map *maps;
 	uint32_t nr;
-	bool hidden;			/* the kernel shows us no addresses: nr is 0 */
+	bool hidden;			/* the kernel hides addresses from this user; nr is 0 */
 };
 
 /*
- * Read @proc/kallsyms and @proc/modules (@proc: NULL = "/proc"). What kallsyms
- * says also goes to @copy, if that is not NULL and the addresses are not hidden;
- * its errors are left to the caller's ferror().
+ * Read @proc/kallsyms and @proc/modules (@proc: NULL = "/proc"). The content of kallsyms is
+ * also written to @copy, if @copy is not NULL and addresses are not hidden. Write errors are
+ * not returned: check ferror(@copy).
  */
 int kb_kernel_maps_read(struct kb_kernel_maps *maps, const char *proc, FILE *copy,
 			struct kb_error *err);
 void kb_kernel_maps_free(struct kb_kernel_maps *maps);
 
 /*
- * Write to @copy what kallsyms says of modules that are there now and are not in
- * @known: they were loaded since. Returns how many modules, or a negative errno.
+ * Write to @copy the lines of kallsyms of modules that are loaded now and are not in @known.
+ * Returns the number of such modules, or a negative errno.
  */
 int kb_kernel_maps_append_new(const struct kb_kernel_maps *known, const char *proc, FILE *copy,
 			      struct kb_error *err);
 
-/* KBARMAN_ADD_MAPS of all of them; @added says how many went in, also on error. */
+/*
+ * Add all of @maps to the session with KBARMAN_ADD_MAPS. @added is the number of rows added,
+ * also on error.
+ */
 int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
 		       uint32_t *added, struct kb_error *err);
 

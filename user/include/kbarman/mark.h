@@ -1,29 +1,29 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Marks: a program tells the recording what it is doing. This one file is all it takes,
- * in C from C99 on and in C++; there is no library to link.
+ * Marks: a program tells the recording what it is doing. This file is all that a program needs,
+ * in C (from C99 on) and C++. There is no library to link.
  *
- *	static struct kb_mark_series fps = KB_MARK_SERIES("Game", "fps", "frames/s");
- *	static struct kb_mark_channel io = KB_MARK_CHANNEL(1, "I/O");
+ * 	static struct kb_mark_series fps = KB_MARK_SERIES("Game", "fps", "frames/s");
+ * 	static struct kb_mark_channel io = KB_MARK_CHANNEL(1, "I/O");
  *
- *	kb_mark_on(&io, "reading the level");
- *	…
- *	kb_mark_off(&io);
- *	kb_mark_value(&fps, 60);
- *	kb_mark_bookmark(0, "level loaded");
+ * 	kb_mark_on(&io, "reading the level");
+ * 	…
+ * 	kb_mark_off(&io);
+ * 	kb_mark_value(&fps, 60);
+ * 	kb_mark_bookmark(0, "level loaded");
  *
- * Nobody records, or there is no /dev/kbarman or no right to write to it: each of these
- * is a look at a word in memory (four instructions). The word is a page of the kernel's
- * that is mapped at the first call, so recordings may come and go as they like while
- * the program runs; one that runs from before the module was loaded calls
- * kb_mark_open() once more.
+ * While nobody records, or if there is no /dev/kbarman or no permission to write to it, each
+ * call only reads a word in memory (four instructions). The first call maps this word, which
+ * the kernel updates, so recordings may start and stop while the program runs. A program that
+ * started before the module was loaded calls kb_mark_open() once more.
  *
- * All functions may be called from any thread, after fork() too, and from signal
- * handlers; they never fail, and leave errno as it is. A mark takes one system call, and is
- * recorded on the CPU and with the time and the thread id of that call; more than 20000
- * a second of one process, with those that it forks, are dropped, which the recording tells. Texts are UTF-8, of at
- * most 4095 bytes (longer ones are cut); what is shown for a colour is 0: whichever
- * comes next, 1 to 4: one of the viewer's own, KB_MARK_RGB(0xrrggbb): that one.
+ * All functions may be called from any thread, after fork(), and from signal handlers. They
+ * never fail and do not change errno. A mark takes one system call. The kernel records the CPU,
+ * the time and the thread id of that call. Each user may write 20000 marks a second; a mark
+ * counts once, and once more for every 64 bytes of its text. Marks above this rate are dropped,
+ * and the recording counts them. Texts are UTF-8 of at most 4095 bytes; longer ones are cut. A
+ * colour is 0 (the viewer takes the next one), 1 to 4 (a colour of the viewer's own), or
+ * KB_MARK_RGB(0xrrggbb).
  */
 #ifndef KBARMAN_MARK_H
 #define KBARMAN_MARK_H
@@ -45,14 +45,14 @@ extern "C" {
 #define KB_MARK_TEXT_MAX	4095
 #define KB_MARK_RGB(rgb)	(0x1b000000U | (uint32_t)(rgb))
 
-/* How values of a series are meant. */
-#define KB_MARK_DELTA		1	/* so much since the last one */
-#define KB_MARK_INCIDENT	2	/* so much right now */
-#define KB_MARK_ABSOLUTE	3	/* it is so much from now on */
+/* What the values of a series are: */
+#define KB_MARK_DELTA		1	/* the change since the last value */
+#define KB_MARK_INCIDENT	2	/* an amount at this moment */
+#define KB_MARK_ABSOLUTE	3	/* the level from now on */
 
 /*
- * One curve of a chart. Made of KB_MARK_SERIES() it is a line of absolute values; change
- * what is to be otherwise before it is first used.
+ * One curve of a chart. KB_MARK_SERIES() makes a line of absolute values. Change other members
+ * before the first use.
  */
 struct kb_mark_series {
 	const char *chart, *name, *units, *description;
@@ -60,36 +60,36 @@ struct kb_mark_series {
 	uint8_t display;		/* 1 accumulate, 2 average, 3 hertz, 4 maximum, 5 minimum */
 	uint8_t series_composition;	/* 1 stacked, 2 overlay, 3 log10 */
 	uint8_t rendering_type;		/* 1 filled, 2 line, 3 bar */
-	double multiplier;		/* what is shown = value * multiplier */
-	uint32_t series, recording;	/* the header's own */
+	double multiplier;		/* displayed value = value * multiplier */
+	uint32_t series, recording;	/* internal */
 };
 
 #define KB_MARK_SERIES(chart, name, units) \
 	{ chart, name, units, "", KB_MARK_ABSOLUTE, 2, 2, 2, 1.0, 0, 0 }
 
 /*
- * A lane of annotations. Viewers keep channels apart by thread: a thread's own (static
- * __thread, thread_local) gets its name in each of them.
+ * A lane of annotations. Viewers show the channels of each thread separately. A channel that is
+ * local to a thread (static __thread, thread_local) gets its name in each thread.
  */
 struct kb_mark_channel {
 	uint32_t channel;		/* its number */
 	const char *name;
 	uint32_t group;
 	uint32_t colour;
-	uint32_t recording;		/* the header's own */
+	uint32_t recording;		/* internal */
 };
 
 #define KB_MARK_CHANNEL(number, name)	{ number, name, 0, 0, 0 }
 
-/* ---- below: how it is done; what ends in _ is nobody else's ---- */
+/* ---- internal: names that end in _ are not for users of this file ---- */
 
-/* As struct kbarman_mark in the module's <kbarman/uapi/kbarman.h>. */
+/* The same layout as struct kbarman_mark in the module's <kbarman/uapi/kbarman.h>. */
 struct kb_mark_wire_ {
 	uint32_t size, type, text_bytes, channel, group, colour, series, reserved;
 	uint64_t value;
 };
 
-/* As struct kbarman_mark_series. */
+/* The same layout as struct kbarman_mark_series. */
 struct kb_mark_wire_series_ {
 	uint32_t size, series, recording, colour;
 	uint64_t multiplier;
@@ -106,7 +106,7 @@ enum { KB_MARK_STRING_, KB_MARK_BOOKMARK_, KB_MARK_CHANNEL_, KB_MARK_GROUP_, KB_
 #define KB_MARK_SERIES_		_IO('k', 0xba)
 #define KB_MARK_UNKNOWN_	0xffffffffU
 
-/* One for all of a program, wherever it includes this. */
+/* One instance for the whole program, although several files include this header. */
 __attribute__((weak)) uint32_t kb_mark_words_[2] = { 0, KB_MARK_UNKNOWN_ };
 __attribute__((weak)) const uint32_t *kb_mark_word_ = &kb_mark_words_[1];
 __attribute__((weak)) int kb_mark_fd_ = -1;
@@ -115,7 +115,7 @@ __attribute__((weak)) int kb_mark_fd_ = -1;
 #define O_CLOEXEC 02000000
 #endif
 
-/* Map the word that says who records; the one that says nobody, if there is none. */
+/* Map the word that holds the recording's number. Without a device, use the word for "none". */
 __attribute__((cold, noinline, unused))
 static uint32_t kb_mark_find_(void)
 {
@@ -133,7 +133,10 @@ static uint32_t kb_mark_find_(void)
 			close(word_fd);
 		if (map != MAP_FAILED)
 			word = (const uint32_t *)map + 1;
-		/* Of two threads one is first; the other one has mapped a page too many. */
+		/*
+		 * If two threads are here at once, the first one wins. The other one's map
+		 * stays unused.
+		 */
 		if (map == MAP_FAILED ||
 		    !__atomic_compare_exchange_n(&kb_mark_fd_, &none, fd, 0, __ATOMIC_ACQ_REL,
 						 __ATOMIC_ACQUIRE))
@@ -156,7 +159,7 @@ static inline uint32_t kb_mark_recording(void)
 	return __builtin_expect(recording == KB_MARK_UNKNOWN_, 0) ? kb_mark_find_() : recording;
 }
 
-/* Look for the device (again), which is done by itself at the first mark. */
+/* Look for the device again. The first mark looks for the device by itself. */
 static inline void kb_mark_open(void)
 {
 	if (__atomic_load_n(&kb_mark_fd_, __ATOMIC_ACQUIRE) < 0)
@@ -190,28 +193,28 @@ static void kb_mark_write_(uint32_t type, uint32_t channel, uint32_t group, uint
 	errno = saved;
 }
 
-/* An annotation of this thread on @channel, up to the next one there. */
+/* Annotate this thread on @channel from now until its next annotation there. */
 static inline void kb_mark_string(uint32_t channel, uint32_t colour, const char *text)
 {
 	if (kb_mark_recording())
 		kb_mark_write_(KB_MARK_STRING_, channel, 0, colour, text);
 }
 
-/* The annotation on @channel is over. */
+/* End the annotation on @channel. */
 static inline void kb_mark_end(uint32_t channel)
 {
 	if (kb_mark_recording())
 		kb_mark_write_(KB_MARK_STRING_, channel, 0, 0, "");
 }
 
-/* A moment worth coming back to. */
+/* Mark this moment. */
 static inline void kb_mark_bookmark(uint32_t colour, const char *text)
 {
 	if (kb_mark_recording())
 		kb_mark_write_(KB_MARK_BOOKMARK_, 0, 0, colour, text);
 }
 
-/* Names hold for the recording that runs: each new one has to be told again. */
+/* Name a channel or a group. The name is valid in the running recording only. */
 static inline void kb_mark_name_channel(uint32_t channel, uint32_t group, const char *name)
 {
 	if (kb_mark_recording())
@@ -224,7 +227,7 @@ static inline void kb_mark_name_group(uint32_t group, const char *name)
 		kb_mark_write_(KB_MARK_GROUP_, 0, group, 0, name);
 }
 
-/* An annotation on a lane, which gets its name once a recording. */
+/* Annotate a lane. The first call in a recording also names the lane. */
 static inline void kb_mark_on(struct kb_mark_channel *channel, const char *text)
 {
 	uint32_t recording = kb_mark_recording();
@@ -251,7 +254,7 @@ static inline void kb_mark_copy_(char *to, size_t room, const char *from)
 	memcpy(to, from, length);
 }
 
-/* Have the series made for this recording. */
+/* Create the series in this recording. Returns 1 on success. */
 __attribute__((cold, noinline, unused))
 static int kb_mark_make_(struct kb_mark_series *series)
 {
@@ -279,7 +282,7 @@ static int kb_mark_make_(struct kb_mark_series *series)
 	return 1;
 }
 
-/* A value of the series, as of now. */
+/* Record a value of the series at this moment. */
 static inline void kb_mark_value(struct kb_mark_series *series, uint64_t value)
 {
 	uint32_t recording = kb_mark_recording();

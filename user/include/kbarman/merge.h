@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The rings of many CPUs, live or at rest, as one stream of records in the order
- * of time. Records are not decoded beyond their header and not copied: they are
- * handed out where they lie.
+ * Merge the rings of many CPUs, running or not, into one stream of records ordered by time.
+ * Only the header of a record is decoded. Records are not copied: a record that is handed out
+ * points into its ring.
  *
- *	kb_merge_add()		once per ring
- *	for each round:
- *		kb_merge_extend()	per ring: it can now be read up to there
- *		kb_merge_horizon()	nothing older than that will come any more
- *		kb_merge_next()		until 0
- *		kb_merge_position()	per ring: what may be given back
+ * 	kb_merge_add()		once per ring
+ * 	for each round:
+ * 		kb_merge_extend()	per ring: its bytes up to there can be read now
+ * 		kb_merge_horizon()	no older records will follow
+ * 		kb_merge_next()		until 0
+ * 		kb_merge_position()	per ring: the bytes before it may be given back
  */
 #ifndef KBARMAN_MERGE_H
 #define KBARMAN_MERGE_H
@@ -23,7 +23,7 @@
 extern "C" {
 #endif
 
-/* A record where it lies in its ring: valid until the ring's bytes are given back. */
+/* A record in its ring. It is valid until the ring's bytes are given back. */
 struct kb_raw_record {
 	const void *data;		/* behind the length word; aligned to a word */
 	size_t length;			/* bytes, a multiple of the word size */
@@ -37,34 +37,34 @@ int kb_merge_create(struct kb_merge **out, unsigned int max_sources, struct kb_e
 void kb_merge_destroy(struct kb_merge *merge);
 
 /*
- * One more ring of @size bytes, a power of two, aligned to 8, in this machine's
- * word size and byte order, to be read from @position, a block boundary, on.
- * Returns its number: 0, 1, 2, …
+ * Add a ring of @size bytes: a power of two, aligned to 8, in this machine's word size and byte
+ * order. It is read from @position on, a block boundary. Returns its number (0, 1, 2, …) or a
+ * negative errno. The bytes stay the caller's.
  */
 int kb_merge_add(struct kb_merge *merge, const void *ring, uint64_t size, uint64_t position,
 		 struct kb_error *err);
 
-/* The ring's bytes before @end, a block boundary, can be read, and will not change. */
+/* The bytes of the ring before @end, a block boundary, can be read and will not change. */
 void kb_merge_extend(struct kb_merge *merge, unsigned int source, uint64_t end);
 
 /*
- * Records that were not in reach at the last kb_merge_extend() have a @timestamp of
- * at least that; UINT64_MAX: there will be none. What is newer than the horizon is
- * held back as long as a ring that has run dry may still bring something older.
+ * Records that kb_merge_extend() has not covered yet have a timestamp of at least @timestamp
+ * (ticks); UINT64_MAX: there are no more. Records newer than that are held back as long as a
+ * ring without unread records may still get an older one.
  */
 void kb_merge_horizon(struct kb_merge *merge, uint64_t timestamp);
 
 /*
- * The oldest record. Returns 1 with @record filled; 0 if there is none that may be
- * given out yet; -EBADMSG with @err filled once for a ring that is damaged, the
- * rest of whose bytes in reach has been skipped: the caller may go on.
+ * Take the oldest record. Returns 1 and fills @record; 0 if no record may be handed out yet;
+ * -EBADMSG and @err, once, for a ring that is damaged. The rest of that ring's readable bytes
+ * is skipped then, and the caller may go on.
  */
 int kb_merge_next(struct kb_merge *merge, struct kb_raw_record *record, struct kb_error *err);
 
-/* Everything before it has been given out; always a block boundary. */
+/* Everything before this position has been handed out. Always a block boundary. */
 uint64_t kb_merge_position(const struct kb_merge *merge, unsigned int source);
 
-/* Records that were given out although a newer one had been: they came too late. */
+/* Number of records that were handed out after a newer one, because they came too late. */
 uint64_t kb_merge_unordered(const struct kb_merge *merge);
 
 #ifdef __cplusplus

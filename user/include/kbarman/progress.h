@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * How far a call is that takes long: reading a capture, fetching debug information, saving
+ * Progress of long operations: reading a capture, downloading debug information, saving
  * symbols.
  */
 #ifndef KBARMAN_PROGRESS_H
@@ -13,10 +13,10 @@ extern "C" {
 #endif
 
 /*
- * From now on @tell (NULL: nobody) hears now and then, in the thread that is at it, what the
- * library does, a few words as "reading"; that @done of @total bytes are done, as far as
- * @total is not 0: unknown. It may be told the same work from its beginning again. For the
- * whole process: set it before other threads use the library.
+ * From now on the library calls @tell from time to time, in the thread that does the work.
+ * @what is a word such as "reading". @done of @total bytes are done; @total 0: not known. The
+ * same work may be reported from its beginning again. @tell NULL: no more calls. This holds for
+ * the whole process: call it before other threads use the library.
  */
 void kb_progress_listen(void (*tell)(void *context, const char *what, uint64_t done,
 				     uint64_t total), void *context);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From addresses to names. A symbolizer takes its mappings from a capture and
- * its symbols from ELF files, kallsyms and the capture's side file.
+ * From addresses to names. A symbolizer takes mappings from a capture, and symbols from ELF
+ * files, kallsyms and the capture's side file (CAPTURE.symbols).
  */
 #ifndef KBARMAN_SYMBOL_H
 #define KBARMAN_SYMBOL_H
@@ -19,69 +19,75 @@ extern "C" {
 struct kb_symbolizer;
 
 struct kb_symbol_options {
-	const char *kallsyms;	/* file; NULL = the capture's side file, else, if the
-				 * capture was made by this running kernel, its own */
-	const char *symfs;	/* look images up below this directory; NULL = "/", but
-				 * only if the capture was made on this host. Of several
-				 * files of a path only the one of that size and time is
-				 * taken from there */
-	bool raw_names;		/* leave C++ and Rust names as the linker has them */
-	const char *vmlinux;	/* the kernel's file with DWARF; NULL = where distributions
-				 * put it */
-	bool lines;		/* for kb_symbolizer_frames(): files and lines, from DWARF, */
-	bool inlined;		/* and inlined functions */
+	const char *kallsyms;	/* path; NULL = the capture's side file; if there is none and
+				 * this running kernel made the capture: /proc/kallsyms */
+	const char *symfs;	/* directory in which images are looked up; NULL = "/", but only
+				 * for a capture of this host. If several files of the capture
+				 * have one path, only the file with the recorded size and time
+				 * is used */
+	bool raw_names;		/* do not demangle C++ and Rust names */
+	const char *vmlinux;	/* the kernel's file with DWARF; NULL = the usual places of
+				 * distributions */
+	bool lines;		/* kb_symbolizer_frames() gives files and lines, */
+	bool inlined;		/* and inlined functions, both from DWARF */
 };
 
-/* What an address is. Strings live as long as the symbolizer; none is NULL. */
+/* The meaning of an address. The symbolizer owns the strings; none is NULL. */
 struct kb_symbol {
 	const char *name;	/* "" where unknown */
 	const char *image;	/* path as mapped, "[kernel.kallsyms]", "[MODULE]",
 				 * "[unknown]" */
-	const char *image_base;	/* the last component of it */
+	const char *image_base;	/* the last component of image */
 	uint64_t address;	/* start of the symbol, in the address space of pc */
 	uint64_t size;		/* bytes, 0 where unknown */
 	bool kernel;
-	uint32_t id;		/* dense, the same for the same (image, symbol); for
-				 * use as an index: below kb_symbolizer_count() */
-	bool inlined;		/* the compiler put it into another one, which is where
-				 * address and size are; kb_symbolizer_frames() only */
+	uint32_t id;		/* the same for the same (image, symbol), from 0 and below
+				 * kb_symbolizer_count(): use it as an index */
+	bool inlined;		/* the function is inlined into another one, which address and
+				 * size describe; set by kb_symbolizer_frames() only */
 };
 
-/* A function and a place in it. Strings live as long as the symbolizer; none is NULL. */
+/* A function and a place in it. The symbolizer owns the strings; none is NULL. */
 struct kb_frame {
 	struct kb_symbol symbol;
-	const char *file;	/* path as the compiler had it, "" where unknown */
+	const char *file;	/* path as in the debug information, "" where unknown */
 	uint32_t line;		/* 0 where unknown */
-	uint32_t line_id;	/* dense, the same for the same (file, line); 0: unknown */
+	uint32_t line_id;	/* the same for the same (file, line), dense; 0: unknown */
 };
 
-/* @path: the capture's file name, to find its side file; may be NULL. */
+/*
+ * Create a symbolizer for @barman, which must live as long as the symbolizer. @path: file name
+ * of the capture, to find its side file; may be NULL. Returns 0 or
+ * -ENOMEM; kb_symbolizer_complaints() tells of files that could not be read.
+ */
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
 			 const char *path, const struct kb_symbol_options *options,
 			 struct kb_error *err);
 void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer);
 
 /*
- * From now on @symbolizer, which must have been made without a path, answers about @barman:
- * a later capture of the same machine since the same boot. The images that were read stay,
- * and the kernel's symbols as long as its modules do. What was answered before holds no
- * longer. 0, or -ENOMEM, and nothing has changed.
+ * Switch @symbolizer to @barman, a later capture of the same machine since the same boot.
+ * @symbolizer must have been created without a path. Images that were read stay in memory;
+ * symbols of the kernel stay as long as its modules do not change. Earlier answers are no
+ * longer valid. On error (-ENOMEM) nothing has changed.
  */
 int kb_symbolizer_renew(struct kb_symbolizer *symbolizer, const struct kb_barman *barman,
 			struct kb_error *err);
 
 /*
- * Resolve @pc of @task_id at @timestamp (ticks). Never fails: see kb_symbol. The
- * struct holds until the next call, its strings and its id for good.
+ * Resolve @pc of @task_id at @timestamp (ticks). Never fails: an unknown address has the values
+ * that struct kb_symbol lists. The result holds until the next call; its strings and its id
+ * hold as long as the symbolizer.
  */
 const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
 					      uint64_t timestamp, uint64_t pc);
 
 /*
- * The same, with the line of @pc and the functions that were inlined there, as far as
- * kb_symbol_options asked for them: sets @frames to them, innermost first, returns how
- * many, at least one. The last one is what kb_symbolizer_resolve() gives; the line of an
- * outer one is where it calls the one before. They hold until the next call.
+ * The same, with the source line of @pc and the functions inlined there, as far as
+ * kb_symbol_options asked for them. Sets @frames to an array, innermost function first, and
+ * returns its length, at least 1. The last element is what kb_symbolizer_resolve() returns. The
+ * line of an outer function is where it calls the inner one. The array holds until the next
+ * call.
  */
 uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
 			      uint64_t timestamp, uint64_t pc, const struct kb_frame **frames);
@@ -89,25 +95,25 @@ uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
 
 /*
- * Why names may be missing: calls @say with one sentence for each image that could not
- * be read or does not fit, and one for all that are stripped, that says what to do.
+ * Explain missing names: calls @say with one sentence for each image that could not be read or
+ * does not match, and one sentence for all stripped images that says what to do.
  */
 void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context);
 
 /*
- * Write CAPTURE.symbols beside the capture called @capture: the symbols of every image
- * that was asked for so far, so that other machines find the same names without the
- * images. kb_symbolizer_create() reads it. 0 or a negative errno: -EXDEV if the capture
- * was made on another machine, whose files were not told of by symfs.
+ * Write CAPTURE.symbols beside the capture named @capture: the symbols of every image that was
+ * resolved so far. kb_symbolizer_create() reads this file, so other machines find the same
+ * names without the images. -EXDEV: the capture was made on another machine and no symfs was
+ * given.
  */
 int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
 		       struct kb_error *err);
 
 /*
- * The same for the finished capture at @capture, with every image that its samples and
- * call chains hit; @say (may be NULL) hears why some are left out. 0; 1 if the capture
- * is damaged, and @err says where; or a negative errno.
+ * Do the same for the finished capture at @capture, with every image that its samples and call
+ * chains hit. @say (may be NULL) is called with one sentence for each image that is left out.
+ * Returns 0; 1 if the capture is damaged (@err says where); or a negative errno.
  */
 int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
 			    void (*say)(void *context, const char *sentence), void *context,

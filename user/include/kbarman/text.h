@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes of text with their length: not NUL-terminated, maybe not UTF-8. */
+/* Text with its length in bytes: not NUL-terminated, may be invalid UTF-8. */
 #ifndef KBARMAN_TEXT_H
 #define KBARMAN_TEXT_H
 
@@ -11,7 +11,7 @@ struct kb_text {
 	size_t length;
 };
 
-/* NULL is the empty text. */
+/* @string as a text. NULL becomes the empty text. */
 static inline struct kb_text kb_text(const char *string)
 {
 	struct kb_text text = { string ? string : "", string ? strlen(string) : 0 };

@@ -1,22 +1,20 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages of a TPTP trace, each once: two system messages and the 30 tables
- * of the text ("TPTP feature: 196713"), fields in the order of its rows. This file
- * is included as often as something is to be made of the list, with
+ * The messages of a TPTP trace: two system messages and the 30 tables of the text "TPTP
+ * feature: 196713". Fields have the order of the text's rows. Define those of these macros that
+ * are needed, and include this file; it undefines them at its end:
  *
- *	KB_TPTP_MESSAGE(NAME, id, element)
- *	KB_TPTP_FIELD(NAME, FIELD, type, name, attribute, place)
- *	KB_TPTP_END(NAME)
+ * 	KB_TPTP_MESSAGE(NAME, id, element)
+ * 	KB_TPTP_FIELD(NAME, FIELD, type, name, attribute, place)
+ * 	KB_TPTP_END(NAME)
  *
- * defined by the includer, as far as it needs them, and undefined at the end.
- * `name` is the row's name in lower camel case, `attribute` what XML calls it,
- * `place` its position among the attributes of an XML element; attributes with
- * place 0 follow the others, in the order of the rows, and only where they are not
- * 0 or empty.
+ * `name` is the row's name in lower camel case. `attribute` is the name in XML. `place` is the
+ * position among the attributes of an XML element. Attributes with place 0 follow the others,
+ * in the order of the rows, and only if they are not 0 or empty.
  *
- * The text announces 45 messages and has tables for 30: ids 1013, 1017 to 1022,
- * 1025, 1026, 1028 and 1029 belong to none. ID and Length, the first two rows of
- * every table, are the message's header and not repeated here.
+ * The text announces 45 messages and has tables for 30. The ids 1013, 1017 to 1022, 1025, 1026,
+ * 1028 and 1029 belong to none of them. The first two rows of every table, ID and Length, are
+ * the message's header and are not repeated here.
  */
 #ifndef KB_TPTP_MESSAGE
 #define KB_TPTP_MESSAGE(message, id, element)
