@@ -258,7 +258,7 @@ def check_says_valid_or_what_is_wrong(tmp):
     assert done.returncode == 0 and "valid Barman capture" in done.stdout, done
     image.record(3, 0, 2000, "IB", 7, 9)
     done = tap.run("check", image.save(path))
-    assert done.returncode == 1 and "9 is no reason" in done.stdout, done
+    assert done.returncode == 1 and "9 is not a reason" in done.stdout, done
     assert f"at byte {len(image.bytes()) - 24}" in done.stdout, done
     done = tap.run("check", path, os.path.join(tmp, "nothing"))
     assert done.returncode == 2

@@ -223,7 +223,7 @@ static int take_messages(struct annotate_server *server, struct peer *peer, stru
 		length = left >= START ? message_bytes(peer->buffer + at) : START + 1;
 		if (!length)
 			return kb_error_set(err, -EMSGSIZE, KB_NO_OFFSET,
-					    "a message is longer than can be taken");
+					    "a message is longer than this tool accepts");
 		if (length > left) {
 			memmove(peer->buffer + peer->setup, peer->buffer + at, left);
 			peer->used = peer->setup + left;
@@ -280,8 +280,8 @@ static bool make_room(struct annotate_server *server, struct peer *peer)
 
 static int read_client(struct annotate_server *server, struct peer *peer)
 {
-	struct kb_error err = { .text = "its user's clients have more on the way than can be "
-					"kept" };
+	struct kb_error err = { .text = "the clients of its user sent more unfinished messages "
+					"than fit into memory" };
 
 	for (int turn = 0; turn < TURNS; turn++) {
 		ssize_t n = 0;
@@ -437,7 +437,8 @@ static int listen_unix(struct annotate_server *server, struct peer *listener, en
 	ret = listen_at(server, listener, kind, (const struct sockaddr *)&address,
 			(socklen_t)(offsetof(struct sockaddr_un, sun_path) + 1 + length));
 	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "can't listen at the socket @%s: %s", name,
-				  ret == -EADDRINUSE ? "somebody does already, gatord perhaps"
+				  ret == -EADDRINUSE ? "another program does already, perhaps "
+				  "gatord"
 						     : strerror(-ret)) : 0;
 }
 

@@ -7,7 +7,7 @@
 
 #include <kbarman/cpulist.h>
 
-/* One number; its end in @text. strtoul() itself would take signs and spaces. */
+/* Parse one number and move @text behind it. strtoul() alone would accept signs and spaces. */
 static bool parse_cpu(const char **text, unsigned long *cpu)
 {
 	char *end;
@@ -53,5 +53,5 @@ int kb_cpulist_parse(uint64_t words[KB_CPU_WORDS], const char *list, unsigned in
 
 malformed:
 	return kb_error_set(err, -EINVAL, (uint64_t)(at - list),
-			    "'%.100s' is no list of CPUs: write it as in 0-3,8", list);
+			    "'%.100s' is not a list of CPUs: write it as 0-3,8", list);
 }

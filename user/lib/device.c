@@ -60,8 +60,8 @@ static int open_failed(struct kb_error *err)
 		{ ENXIO, "the module behind " KBARMAN_DEVICE " is gone: load it again" },
 		{ EACCES, "the permissions of " KBARMAN_DEVICE " don't let you record: run as root, or "
 			  "have its group set by a udev rule" },
-		{ EPERM, "recording takes CAP_PERFMON or CAP_SYS_ADMIN, and a kernel that is not "
-			 "locked down: run as root" },
+		{ EPERM, "recording requires CAP_PERFMON or CAP_SYS_ADMIN, and a kernel that is "
+			 "not locked down: run as root" },
 		{ 0, NULL },
 	};
 
@@ -128,12 +128,12 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		{ EBUSY, OWNED_BY_ANOTHER },
 		{ ENOMEM, "there is not enough memory for the buffers: make them smaller (-m), or "
 			  "record fewer CPUs (-C)" },
-		{ ESRCH, "one of the processes to record does not exist (any more)" },
-		{ EINVAL, "the module refuses the configuration: a CPU that does not exist, or a "
-			  "size, period or frequency that it can't do" },
-		{ E2BIG, "too many events (32 is the most) or processes (4096), or call chains "
-			 "that fill more than an eighth of a buffer: cut them (--max-stack), or "
-			 "make it larger (-m)" },
+		{ ESRCH, "one of the processes to record does not exist or has ended" },
+		{ EINVAL, "the module refuses the configuration: it has a CPU that does not "
+			  "exist, or a size, period or frequency out of range" },
+		{ E2BIG, "too many events (at most 32) or processes (at most 4096), or call "
+			 "chains that fill more than an eighth of a buffer: shorten the chains "
+			 "(--max-stack), or make the buffers larger (-m)" },
 		{ EOPNOTSUPP, "call chains of this kind can't be followed on this architecture" },
 		{ 0, NULL },
 	};
@@ -157,22 +157,22 @@ static int event_failed(struct kb_error *err, const char *name, unsigned int cpu
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		why = "there is no such event on this CPU, or no PMU: take another, -e cpu-clock "
+		why = "this CPU has no such event, or no PMU: use another event, -e cpu-clock "
 		      "always works";
 		break;
 	case ENOSPC:
-		why = "the PMU can't count it together with those before it: take fewer events";
+		why = "the PMU can't count it together with the events before it: use fewer events";
 		break;
 	case EINVAL:
-		why = "its number, period or frequency is refused: see the PMU's events in sysfs, and "
-		      "/proc/sys/kernel/perf_event_max_sample_rate";
+		why = "the PMU refuses its number, period or frequency: see the PMU's events in "
+		      "sysfs, and /proc/sys/kernel/perf_event_max_sample_rate";
 		break;
 	case EFAULT:
 		why = "kprobe and uprobe can't be given the address of a name (config1): make a tracepoint "
 		      "of it, in kprobe_events or uprobe_events of tracefs";
 		break;
 	case EBUSY:
-		why = "another program has the PMU for itself";
+		why = "another program uses the PMU exclusively";
 		break;
 	default:
 		why = strerror(error);
@@ -186,7 +186,7 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 		{ EBUSY, OWNED_BY_ANOTHER },
 		{ EINVAL, "the session is not configured" },
 		{ ENODEV, "none of the CPUs to record is online" },
-		{ ERANGE, "the frequency is above what Linux takes "
+		{ ERANGE, "the frequency is above the limit of Linux "
 			  "(kernel.perf_event_max_sample_rate): sample less often (-F)" },
 		{ 0, NULL },
 	};
@@ -266,7 +266,7 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 	static const struct meaning meanings[] = {
 		{ EBUSY, OWNED_BY_ANOTHER },
 		{ ENOSPC, "the capture's table of mappings or strings is full" },
-		{ EPERM, "kernel addresses take CAP_SYSLOG: run as root" },
+		{ EPERM, "kernel addresses require CAP_SYSLOG: run as root" },
 		{ 0, NULL },
 	};
 	uint32_t left = *count;
@@ -295,10 +295,10 @@ int kb_device_series(struct kb_device *device, struct kbarman_mark_series *serie
 		     struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ EAGAIN, "nobody records marks now" },
+		{ EAGAIN, "no recording takes marks now" },
 		{ ENOSPC, "the capture has no room for another series of a chart" },
-		{ EINVAL, "the module refuses the series: a name is missing or too long, or a value is "
-			  "none of those that its field can have" },
+		{ EINVAL, "the module refuses the series: a name is missing or too long, or a "
+			  "field has a value that is not allowed" },
 		{ 0, NULL },
 	};
 
@@ -322,8 +322,8 @@ int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *
 		     (off_t)(cpu * query.map_stride));
 	if (bytes == MAP_FAILED)
 		return kb_error_set(err, -errno, KB_NO_OFFSET, "the buffer of CPU %u can't be mapped: %s",
-				    cpu, errno == EPERM ? "there are kernel addresses in it, which take "
-							  "CAP_SYSLOG: run as root" :
+				    cpu, errno == EPERM ? "it contains kernel addresses, which "
+				    "require CAP_SYSLOG: run as root" :
 							  strerror(errno));
 	ret = kb_mapped_view(mapped, bytes, query.map_bytes, err);
 	if (ret) {

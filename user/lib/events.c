@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Event names to what perf_event_open() calls type and config.
+ * Event names to type and config of perf_event_open().
  *
- * The generic names are perf's, as everybody knows them. What a PMU has beyond
- * them is found where the kernel describes it, in sysfs: `type` is the PMU's
- * number, `format/FIELD` says which bits of config a field takes, `events/NAME`
- * is a list of such fields. Nothing about a particular PMU is known here.
+ * The generic names are those of perf. All other events of a PMU come from sysfs: `type` is the
+ * number of the PMU, `format/FIELD` says which bits of config a field has, `events/NAME` is a
+ * list of such fields. This file knows no particular PMU.
  */
 #include <ctype.h>
 #include <dirent.h>
@@ -29,7 +28,7 @@
 
 struct parser {
 	const char *sysfs;
-	const char *element;		/* of the list, for messages */
+	const char *element;		/* element of the list, for error texts */
 	struct kb_error *err;
 };
 
@@ -60,7 +59,7 @@ static const struct generic_event generic_events[] = {
 	  "accesses of the last-level cache, as the PMU counts them" },
 	{ "cache-misses",
 	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES,
-	  "of them, those that missed" },
+	  "misses of the last-level cache, as the PMU counts them" },
 	{ "branches",
 	  PERF_TYPE_HARDWARE, PERF_COUNT_HW_BRANCH_INSTRUCTIONS,
 	  "branches retired" },
@@ -179,7 +178,7 @@ static bool find_cache(struct kbarman_event *event, const char *name)
 	return false;
 }
 
-/* The whole of @text as a number; base 0 or 16. */
+/* Parse all of @text as a number; base 0 or 16. */
 static bool parse_number(const char *text, int base, uint64_t *value)
 {
 	char *end;
@@ -204,7 +203,7 @@ static bool find_raw(struct kbarman_event *event, const char *name)
 	return true;
 }
 
-/* May @name be the last component of a path? Names come from the command line. */
+/* Whether @name can be the last component of a path. Names come from the command line. */
 static bool is_file_name(const char *name)
 {
 	return *name && *name != '.' && !strchr(name, '/') && strlen(name) <= NAME_MAX;
@@ -283,7 +282,7 @@ static int set_field(const struct parser *p, struct kbarman_event *event, char *
 	return 0;
 }
 
-/* The result for terms that are neither a field of the PMU nor known to us. */
+/* The result for a term that is neither a field of the PMU nor one of the generic terms. */
 #define NO_SUCH_TERM	1
 
 /* One FIELD or FIELD=VALUE. */
@@ -312,7 +311,7 @@ static int apply_field(const struct parser *p, struct kbarman_event *event, cons
 	return 0;
 }
 
-/* The fields that the PMU's events/NAME lists; NO_SUCH_TERM if it has no such event. */
+/* Apply the fields that the PMU's events/NAME lists. NO_SUCH_TERM: the PMU has no such event. */
 static int apply_alias(const struct parser *p, struct kbarman_event *event, const char *pmu,
 		       const char *name)
 {
@@ -324,14 +323,15 @@ static int apply_alias(const struct parser *p, struct kbarman_event *event, cons
 		int ret = apply_field(p, event, pmu, term);
 
 		if (ret == NO_SUCH_TERM)
-			return fail(p, -EINVAL, "the PMU describes it by a field it does not have");
+			return fail(p, -EINVAL, "sysfs describes it with a field that the PMU "
+						"does not have");
 		if (ret)
 			return ret;
 	}
 	return 0;
 }
 
-/* What to say where there is no PMU of that name: which ones there are. */
+/* The error for an unknown PMU: lists the PMUs that exist. */
 static int no_such_pmu(const struct parser *p)
 {
 	char path[PATH_MAX], why[192] = "no such PMU; there are";
@@ -387,7 +387,8 @@ static int parse_pmu(const struct parser *p, struct kbarman_event *event, char *
 
 	*slash = '\0';
 	if (!end)
-		return fail(p, -EINVAL, "the closing '/' is missing, as in armv8_pmuv3_0/event=0x11/");
+		return fail(p, -EINVAL, "the closing '/' is missing: write it as "
+					"armv8_pmuv3_0/event=0x11/");
 	*end = '\0';
 	if (end[1])
 		return fail(p, -EINVAL, "modifiers are not supported: user and kernel are both counted");
@@ -413,8 +414,8 @@ static int parse_pmu(const struct parser *p, struct kbarman_event *event, char *
 }
 
 /*
- * Is it a PMU of CPU cores? Those of Arm cores have a file `cpus` (uncore PMUs have
- * `cpumask`), those of x86 and s390 are called cpu, cpu_core, cpum_cf.
+ * Whether @pmu is a PMU of CPU cores. Arm's core PMUs have a file `cpus` (uncore PMUs have
+ * `cpumask`); those of x86 and s390 are called cpu, cpu_core and cpum_cf.
  */
 static bool is_cpu_pmu(const struct parser *p, const char *pmu)
 {
@@ -423,7 +424,7 @@ static bool is_cpu_pmu(const struct parser *p, const char *pmu)
 	return !strncmp(pmu, "cpu", 3) || !read_pmu_file(p, pmu, "", "cpus", line);
 }
 
-/* An event that some CPU PMU lists under this name; NO_SUCH_TERM if none does. */
+/* Find an event that a CPU PMU lists under this name; NO_SUCH_TERM if there is none. */
 static int find_alias(const struct parser *p, struct kbarman_event *event, const char *name)
 {
 	struct dirent **pmus;
@@ -448,7 +449,7 @@ static int find_alias(const struct parser *p, struct kbarman_event *event, const
 	return ret;
 }
 
-/* Where tracefs is, below the sysfs; NULL: nowhere. */
+/* The path of tracefs below sysfs; NULL if it is not there. */
 static const char *find_tracefs(const struct parser *p)
 {
 	static const char *const places[] = { "kernel/tracing", "kernel/debug/tracing" };
@@ -462,7 +463,7 @@ static const char *find_tracefs(const struct parser *p)
 	return NULL;
 }
 
-/* SYSTEM:NAME: one of the kernel's tracepoints, by the number that tracefs gives it. */
+/* SYSTEM:NAME: a tracepoint of the kernel. Its number is read from tracefs. */
 static int parse_tracepoint(const struct parser *p, struct kbarman_event *event, const char *text)
 {
 	const char *tracefs = find_tracefs(p), *name = strchr(text, ':') + 1;
@@ -485,16 +486,16 @@ static int parse_tracepoint(const struct parser *p, struct kbarman_event *event,
 		     name) < (int)sizeof(path))
 		fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd < 0 && errno == EACCES)
-		return fail(p, -EACCES, "tracefs is root's alone: ask as root");
+		return fail(p, -EACCES, "only root may read tracefs: run as root");
 	if (fd < 0)
 		return fail(p, -ENOENT,
-			    "no such tracepoint: see /sys/kernel/tracing/events; and modifiers as in "
-			    "cycles:u are not supported, user and kernel are both counted");
+			    "no such tracepoint: see /sys/kernel/tracing/events; modifiers "
+			    "(cycles:u) are not supported, user and kernel are both counted");
 	if (read(fd, line, sizeof(line) - 1) > 0)
 		line[strcspn(line, "\n")] = '\0';
 	close(fd);
 	if (!parse_number(line, 0, &id))
-		return fail(p, -EINVAL, "its number in tracefs is none");
+		return fail(p, -EINVAL, "tracefs gives no number for it");
 	event->type = PERF_TYPE_TRACEPOINT;
 	event->config = id;
 	return set_name(p, event, text);
@@ -508,7 +509,7 @@ static int parse_element(const struct parser *p, struct kbarman_event *event, ch
 	memset(event, 0, sizeof(*event));
 	if (!*text)
 		return kb_error_set(p->err, -EINVAL, KB_NO_OFFSET,
-				    "an event has no name: give them as in cycles,instructions");
+				    "an event has no name: write a list as cycles,instructions");
 	slash = strchr(text, '/');
 	if (slash)
 		return parse_pmu(p, event, text, slash);
@@ -527,7 +528,7 @@ static int parse_element(const struct parser *p, struct kbarman_event *event, ch
 	return set_name(p, event, text);
 }
 
-/* Ends the first element of @list and returns the rest; NULL if that was the last. */
+/* Terminate the first element of @list and return the rest; NULL if there is no rest. */
 static char *split_element(char *list)
 {
 	bool in_terms = false;
@@ -590,7 +591,7 @@ static int visit_event(const struct lister *l, const char *group, const char *na
 	struct kb_event_listing listing = { .group = group, .description = description };
 
 	if (kb_events_parse(&listing.event, 1, name, l->parser.sysfs, NULL) != 1)
-		return 0;		/* the PMU says what nobody can count */
+		return 0;		/* sysfs lists more than can be counted */
 	return l->visit(l->context, &listing);
 }
 
@@ -612,7 +613,7 @@ static int list_caches(const struct lister *l)
 	return ret;
 }
 
-/* The events that sysfs has for @pmu: their terms are all that it says of them. */
+/* List the events that sysfs has for @pmu. Their terms serve as description. */
 static int list_pmu(const struct lister *l, const char *pmu)
 {
 	char path[PATH_MAX], name[2 * NAME_MAX + 4], terms[LINE_BYTES];
@@ -671,7 +672,7 @@ int kb_event_probe(const struct kbarman_event *event)
 		.config2 = event->config2,
 		.disabled = 1,
 	};
-	/* What counts no single process counts a CPU. */
+	/* An event that can't count a process may still count a CPU. */
 	static const struct { pid_t pid; int cpu; } where[] = { { 0, -1 }, { -1, 0 } };
 	int error = ENODEV;
 

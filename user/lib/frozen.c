@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rings first, then the tables: every row that a record speaks of is there before the
- * record. Rows are used again only when no ring holds a record of theirs any more, which
- * may be true of the rings and not of our older copies: the generation tells, and then
- * all is copied again.
+ * Rings are copied first and tables afterwards, so that every row a record refers to is in the
+ * copy. The kernel reuses a row when no ring refers to it any more, but our older copy of a
+ * ring may still do so. The generation shows a reuse; then everything is copied again.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -18,7 +17,7 @@ static int out_of_memory(struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-/* Where the copy of a ring begins: behind its store, aligned as in a map. */
+/* Address of the ring in a copy: behind its store, aligned as in a map. */
 static uint8_t *ring_of(const void *copy)
 {
 	return (uint8_t *)copy + sizeof(struct bm_datastore_header_data);
@@ -30,8 +29,9 @@ static int copy_ring(void *copy, const struct kb_mapped *live, struct kb_error *
 	size_t start, length;
 
 	if (kb_mapped_snapshot(live, ring_of(copy), &start, &length))
-		return kb_error_set(err, -EAGAIN, KB_NO_OFFSET, "a buffer goes round faster than it "
-				    "can be copied: give it more (-m), or sample less (-F)");
+		return kb_error_set(err, -EAGAIN, KB_NO_OFFSET, "a buffer is overwritten faster "
+				    "than it can be copied: use larger buffers (-m), or sample "
+				    "less often (-F)");
 	memset(store, 0, sizeof(*store));	/* NOLINT: as many were allocated */
 	store->buffer_length = live->ring_bytes;
 	store->read_offset = start;
@@ -69,7 +69,7 @@ static int allocate(struct kb_frozen *frozen, struct kb_mapped **maps, unsigned 
 	return 0;
 }
 
-/* @at points into @from; the same place in @to. */
+/* @at points into @from; get the same place in @to. */
 #define MOVE(at, from, to) \
 	((at) = (at) ? (const void *)((to) + ((const uint8_t *)(at) - (from))) : NULL)
 
@@ -89,7 +89,7 @@ static void show_copy(struct kb_mapped *m, const uint8_t *header, void *ring)
 	MOVE(m->series, from, header);
 	m->store = ring;
 	m->ring = ring_of(ring);
-	/* Nothing to unmap any more. */
+	/* The maps are unmapped already. */
 	m->bytes = NULL;
 	m->size = 0;
 	kb_mapped_unmap(&live);

@@ -48,8 +48,8 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 	if (size < sizeof(*header))
 		return not_usable(err, "it is too short");
 	if (header->magic_bytes != BM_PROTOCOL_MAGIC_BYTES)
-		return not_usable(err, "it is none of this machine's word size: use a tool built for "
-				       "the kernel's word size");
+		return not_usable(err, "it does not have this machine's word size: use a tool "
+				       "built for the kernel's word size");
 	if (header->data_store_type != BM_DATA_STORE_CIRCULAR || header->header_length % 8)
 		return not_usable(err, "it has no circular store");
 
@@ -59,7 +59,7 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 	m->header = take(&w, 1, sizeof(*header));
 	m->strings = take(&w, config->max_string_table_length, 1);
 	if (config->max_string_table_length % 4)
-		return not_usable(err, "its string table's length is no multiple of 4");
+		return not_usable(err, "the length of its string table is not a multiple of 4");
 	m->pmus = take(&w, config->max_cores, sizeof(*m->pmus));
 	if (!config->max_task_infos || config->max_pmu_counters != BM_MAX_PMU_COUNTERS)
 		return not_usable(err, "it has no task table, or other PMU entries");
@@ -81,13 +81,14 @@ int kb_mapped_view(struct kb_mapped *m, const void *bytes, size_t size, struct k
 	take(&w, odd ? 8 - odd : 0, 1);
 	m->store = take(&w, 1, sizeof(*m->store));
 	if (w.short_of || (size_t)(w.at - (const uint8_t *)bytes) != header->header_length)
-		return not_usable(err, "its header's length is not that of its parts");
+		return not_usable(err, "the length of its header is not the sum of its parts");
 
 	m->ring = w.at;
 	m->ring_bytes = m->store->buffer_length;
 	if (m->ring_bytes < sizeof(bm_uintptr) || m->ring_bytes & (m->ring_bytes - 1) ||
 	    m->ring_bytes > w.left)
-		return not_usable(err, "its ring is no power of two, or ends behind the map");
+		return not_usable(err, "the size of its ring is not a power of two, or the ring "
+				       "ends behind the map");
 	return 0;
 }
 

@@ -164,7 +164,7 @@ int kb_merge_add(struct kb_merge *m, const void *ring, uint64_t size, uint64_t p
 	    (uintptr_t)ring % 8)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET,
 				    "ring %u can't be merged: its size is not a power of two, or "
-				    "it is misaligned, or one too many", m->nr);
+				    "it is misaligned, or there are too many rings", m->nr);
 	s->ring = ring;
 	s->size = size;
 	s->position = position;

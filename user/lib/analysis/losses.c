@@ -13,12 +13,12 @@ static const struct {
 	{ "full", "record with larger rings (-m) or fewer samples (-F, -c)" },
 	{ "nested", "record with larger rings (-m)" },
 	{ "too_big", "record with larger rings (-m) or shorter call chains (--max-stack)" },
-	{ "rate", "have programs write fewer marks: 20000 a second and user are taken" },
+	{ "rate", "have programs write fewer marks: each user can write 20000 a second" },
 	{ "task", "record with room for more tasks (--max-tasks): the task table was full" },
 	{ "map", "record with room for more tasks (--max-tasks): the map table was full" },
 	{ "string", "record with room for more tasks (--max-tasks): the string table was full" },
-	{ "queue", "some mappings came too fast and have no names: record fewer processes" },
-	{ "memory", "the kernel was short of memory, and some mappings have no names" },
+	{ "queue", "code was mapped too fast, so some of it has no names: record fewer processes" },
+	{ "memory", "the kernel was short of memory, so some mapped code has no names" },
 	{ "counter", "some counter values could not be read and are left out" },
 };
 

@@ -541,7 +541,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		write_slice(x, &slice, UINT64_MAX);
 	if (x->no_pictures)
 		kb_export_say(options, "pictures that programs sent are missing: there is no %.200s"
-			      ANNOTATE_SIDE_SUFFIX " beside the capture: move it along",
+			      ANNOTATE_SIDE_SUFFIX " beside the capture: copy it there",
 			      kb_side_name(barman) ?: "CAPTURE");
 	if (x->wide)
 		kb_export_say(options, "values that need more than 32 bits (%" PRIu64 ") are written "

@@ -401,7 +401,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	result = kb_export_end(barman, out, result, err);
 	if (x.before_epoch)
 		kb_export_say(options, "%" PRIu64 " times before the capture's base were written "
-			      "as its base: Heph has none before the epoch", x.before_epoch);
+			      "as its base: Heph has no times before the epoch", x.before_epoch);
 out:
 	free(x.image);
 	free(x.counters);

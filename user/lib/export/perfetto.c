@@ -938,11 +938,11 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	write_end(&x);
 	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 	if (x.above)
-		kb_export_say(options, "%" PRIu64 " switches and halts of CPUs from %u on were left "
-			      "out: Perfetto takes no trace with them", x.above, MAX_CPUS);
+		kb_export_say(options, "%" PRIu64 " switches and halts of CPUs from %u on were "
+			      "left out: Perfetto refuses traces with them", x.above, MAX_CPUS);
 	if (x.before)
-		kb_export_say(options, "%" PRIu64 " times before the clock's start were written as "
-			      "its start: Perfetto has none before", x.before);
+		kb_export_say(options, "%" PRIu64 " times before the clock's start were written "
+			      "as its start: Perfetto has no earlier times", x.before);
 out:
 	free(x.path);
 	free(x.bundles);

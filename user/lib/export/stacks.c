@@ -138,7 +138,7 @@ static int read_waits(struct kb_stacks *stacks, struct kb_barman *barman,
 	int ret;
 
 	if (options->event)
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "waits are weighed by time: "
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "waits are weighted by time: "
 				    "offcpu takes no event");
 	ret = kb_timeline_create(&stacks->timeline, barman, stacks->names, err);
 	if (!ret)
@@ -164,7 +164,7 @@ static int read_waits(struct kb_stacks *stacks, struct kb_barman *barman,
 		stacks->samples += stacks->nodes[i].samples;
 	if (!stacks->samples)
 		kb_export_say(options, "the capture has no waits: it has no task switches, or no "
-			      "task that was switched away ran again");
+				       "task ran again after it was switched away");
 	else if (!kb_offcpu_has_chains(stacks->offcpu))
 		kb_export_say(options, "the capture's task switches have no call chains: record "
 			      "with -g --off-cpu");

@@ -93,7 +93,7 @@ static int32_t get_between(struct cursor *c, int32_t low, int32_t high)
 	int32_t value = get32(c);
 
 	if (!c->why && (value < low || value > high))
-		find(c, "a value is none of those that its field can have");
+		find(c, "a field has a value that is not allowed");
 	return value;
 }
 
@@ -440,12 +440,12 @@ static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct k
 	if (in->error)
 		return kb_in_error(in, err);
 	if (there < 11 || memcmp(in->at, "ANNOTATE ", 9) != 0)
-		return kb_error_set(err, -ENODATA, 0, "%s is no Annotate stream",
+		return kb_error_set(err, -ENODATA, 0, "%s is not an Annotate stream",
 				    kb_in_name(in));
 	while (digit < in->at + 13 && digit < in->end && *digit >= '0' && *digit <= '9')
 		version = version * 10 + (*digit++ - '0');
 	if (digit == in->at + 9 || in->at[9] == '0' || digit == in->end || *digit != '\n')
-		return kb_error_set(err, -ENODATA, 0, "%s is no Annotate stream",
+		return kb_error_set(err, -ENODATA, 0, "%s is not an Annotate stream",
 				    kb_in_name(in));
 	if (version > KB_ANNOTATE_VERSION_MAX)
 		return kb_error_set(err, -EPROTONOSUPPORT, 9,

@@ -67,7 +67,7 @@ static uint64_t ring_data_length(struct kb_barman *b)
 		return w < n && h->total_written > w && h->total_written >= n ? n : 0;
 	if (w > r || r >= n)
 		barman_finding(b, KB_NO_OFFSET, "read offset %" PRIu64 " and write offset %" PRIu64
-			       " do not go with a ring of %" PRIu64 " bytes", r, w, n);
+						" contradict a ring of %" PRIu64 " bytes", r, w, n);
 	else if (h->total_written < n)
 		barman_finding(b, KB_NO_OFFSET, "the offsets say that the ring has wrapped, but "
 			       "%" PRIu64 " of its %" PRIu64 " bytes were written",
@@ -106,7 +106,7 @@ static void lay_out(struct kb_barman *b)
 
 	b->nr_segments = 0;
 	if (h->buffer_length > BARMAN_OPEN_END)
-		barman_finding(b, KB_NO_OFFSET, "a buffer of %" PRIu64 " bytes can't be",
+		barman_finding(b, KB_NO_OFFSET, "a buffer of %" PRIu64 " bytes is not possible",
 			       h->buffer_length);
 	if (h->data_store_type == BM_DATA_STORE_LINEAR)
 		linear_segments(b);

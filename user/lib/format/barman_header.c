@@ -251,7 +251,7 @@ static int read_strings(struct kb_barman *b, struct kb_error *err)
 	h->strings = b->strings;
 	if (done && b->strings[done - 1])
 		barman_finding(b, BARMAN_AT_STRINGS + done - 1,
-			       "the last string has no end in the string table");
+			       "the last string is not terminated in the string table");
 	h->target_name = string_at(b, h->target_name_ptr, BARMAN_AT_TARGET_NAME);
 	return collect_facts(b);
 }
@@ -474,8 +474,8 @@ static int read_custom(struct kb_barman *b, const struct barman_places *p, struc
 		series->display = at[29];
 		series->boolean_flags = at[30];
 		if (series->chart_index >= h->nr_charts)
-			barman_finding(b, offset, "series %" PRIu32 " is of chart %" PRIu32
-				       ", of which there are %" PRIu32, h->nr_series,
+			barman_finding(b, offset, "series %" PRIu32 " belongs to chart %" PRIu32
+						  ", but there are only %" PRIu32, h->nr_series,
 				       series->chart_index, h->nr_charts);
 	}
 	return 0;

@@ -67,18 +67,20 @@ void barman_bad_record(struct kb_barman *b, const uint8_t *record, uint64_t leng
 	uint32_t type, core;
 
 	if (length < sizeof(struct bm_protocol_record_header)) {
-		barman_finding(b, offset, "a record of %" PRIu64 " bytes is too short for any",
+		barman_finding(b, offset, "a record of %" PRIu64 " bytes is too short for any type",
 			       length);
 		return;
 	}
 	type = kb_load32(record, swap);
 	core = kb_load32(record + 4, swap);
 	if (core >= b->header.max_cores)
-		barman_finding(b, offset, "a record of core %" PRIu32 ", of %" PRIu32 " cores",
+		barman_finding(b, offset, "a record of core %" PRIu32 ", but there are %" PRIu32
+					  " cores",
 			       core, b->header.max_cores);
 	else
 		barman_finding(b, offset, "a record of type %" PRIu32 " that does not fit into "
-			       "its %" PRIu64 " bytes, or is of a custom series that isn't there",
+					  "its %" PRIu64 " bytes, or names a custom series that "
+					  "does not exist",
 			       type, length);
 }
 

@@ -108,10 +108,10 @@ static void check_values(struct kb_barman *b, const struct kb_event *event)
 	if (event->type == KB_EVENT_TASK_SWITCH && !b->has_tasks)
 		barman_finding(b, event->offset, "a task switch, in a capture without tasks");
 	if (event->type == KB_EVENT_TASK_SWITCH && event->task_switch.reason > 1)
-		barman_finding(b, event->offset, "%u is no reason for a task switch",
+		barman_finding(b, event->offset, "%u is not a reason for a task switch",
 			       event->task_switch.reason);
 	if (event->type == KB_EVENT_ANNOTATION && event->annotation.type > 3)
-		barman_finding(b, event->offset, "%u is no type of an annotation",
+		barman_finding(b, event->offset, "%u is not a type of annotation",
 			       event->annotation.type);
 }
 
@@ -336,24 +336,24 @@ static void check_tables(struct kb_barman *b)
 
 		if (chart->series_composition < BM_SERIES_STACKED ||
 		    chart->series_composition > BM_SERIES_LOG10)
-			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is no series "
+			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a series "
 				       "composition", i, chart->series_composition);
 		if (chart->rendering_type < BM_RENDERING_FILLED ||
 		    chart->rendering_type > BM_RENDERING_BAR)
-			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is no rendering "
-				       "type", i, chart->rendering_type);
+			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a "
+				       "rendering type", i, chart->rendering_type);
 	}
 	for (uint32_t i = 0; i < h->nr_series; i++) {
 		const struct kb_series *series = &h->series[i];
 
 		if (series->series_class < BM_SERIES_CLASS_DELTA ||
 		    series->series_class > BM_SERIES_CLASS_ABSOLUTE)
-			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is no class", i,
+			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is not a class", i,
 				       series->series_class);
 		if (series->display < BM_SERIES_DISPLAY_ACCUMULATE ||
 		    series->display > BM_SERIES_DISPLAY_MINIMUM)
-			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is no display", i,
-				       series->display);
+			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is not a display",
+				       i, series->display);
 		else if (is_display_of_absolute(series->display) !=
 			 (series->series_class == BM_SERIES_CLASS_ABSOLUTE))
 			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": display %u does not go "

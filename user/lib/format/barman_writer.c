@@ -46,7 +46,7 @@ static int check_layout(const struct kb_barman_layout *layout, struct kb_error *
 		 layout->max_custom_series > BARMAN_CUSTOM_MAX)
 		wrong = "more than 65536 custom charts or series";
 	else if (!layout->max_custom_charts != !layout->max_custom_series)
-		wrong = "custom charts and series are there together or not at all";
+		wrong = "custom charts and custom series need each other";
 	else if (layout->max_string_table_length > UINT32_MAX / 2)
 		wrong = "more than 2 GiB of strings";
 	else if (layout->circular && layout->buffer_length < 64)

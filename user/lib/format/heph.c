@@ -398,7 +398,7 @@ static int create(struct kb_heph_reader **out, struct kb_in *in, struct kb_error
 		magic = get32(in->at);
 	if (magic != KB_HEPH_EVENT_MAGIC && magic != KB_HEPH_METADATA_MAGIC) {
 		error = in->error ? kb_in_error(in, err) :
-			kb_error_set(err, -ENODATA, 0, "%s is no Heph trace", kb_in_name(in));
+			kb_error_set(err, -ENODATA, 0, "%s is not a Heph trace", kb_in_name(in));
 		kb_in_close(in);
 		return error;
 	}

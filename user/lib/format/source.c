@@ -178,7 +178,8 @@ static int stream_fill(struct kb_source *source, uint64_t offset, size_t want,
 	if (n)
 		return source_error(source, err, n, offset, "can't read");
 	if (offset < source->offset)
-		return source_error(source, err, -ESPIPE, offset, "can't go back");
+		return source_error(source, err, -ESPIPE, offset, "the beginning of a pipe can't "
+				    "be read again");
 	/* What lies before @offset is not wanted any more, seen or not. */
 	for (;;) {
 		uint64_t behind = offset - source->offset;

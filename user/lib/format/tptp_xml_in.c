@@ -343,7 +343,7 @@ static bool get_list(struct kb_tptp *tptp, const struct kb_text *list, uint8_t t
 static int bad_value(struct kb_error *err, uint64_t offset, const struct tptp_plan *plan,
 		     unsigned int field, const struct kb_text *value)
 {
-	return tptp_damage(err, offset, "%s of <%s> is no value for it: \"%.*s\"",
+	return tptp_damage(err, offset, "%s of <%s> has an invalid value: \"%.*s\"",
 			   plan->table->fields[field].attribute, plan->table->name,
 			   (int)(value->length < 40 ? value->length : 40), value->data);
 }

@@ -317,7 +317,7 @@ int kb_bundle_read(struct kb_images *images, const char *path, struct kb_error *
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s is damaged in line %lu: make it "
 				    "again with 'kbarman bundle'", path, number);
 	case -ENODATA:
-		return kb_error_set(err, ret, KB_NO_OFFSET, "%s is no bundle of symbols", path);
+		return kb_error_set(err, ret, KB_NO_OFFSET, "%s is not a bundle of symbols", path);
 	default:
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s needs more memory than there is",
 				    path);

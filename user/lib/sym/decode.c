@@ -37,7 +37,7 @@ static const char *explain(int code)
 	case -ENOMEM:
 		return "needs more memory than there is";
 	case KB_DECODER_FORBIDDEN:
-		return "may have been made to do harm: its reader was stopped by the sandbox";
+		return "may be malicious: its reader was stopped by the sandbox";
 	case KB_DECODER_DIED:
 		return "can't be read: its reader crashed";
 	case KB_DECODER_HUNG:

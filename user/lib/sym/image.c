@@ -197,13 +197,14 @@ static void complain_of_absence(struct kb_images *images, struct kb_image *image
 	const struct kb_map *const *rows;
 
 	if (image->kind == KB_IMAGE_OTHER)
-		kb_image_complain(image, "%s: the file was replaced or deleted while it was in use, "
-				  "its symbols are gone", image->name);
+		kb_image_complain(image, "%s: the file was replaced or deleted while it was in "
+				  "use; its symbols are lost", image->name);
 	else
-		kb_image_complain(image, "%s%s is not the file that was recorded (%s, one of %u of "
-				  "that name): it was replaced since, or is another one in the "
-				  "container of a process that is gone; 'kbarman bundle' saves the "
-				  "symbols while such processes live", images->symfs, image->name,
+		kb_image_complain(image, "%s%s is not the file that was recorded (%s, one of %u "
+				  "of that name): it was replaced since, or the recorded file was in the "
+				  "container of a process that has ended; run 'kbarman bundle' while "
+				  "such processes live to save their symbols",
+				  images->symfs, image->name,
 				  image->file, kb_namesakes_find(&images->namesakes, images->header,
 								 image->name, &rows));
 }
@@ -301,8 +302,8 @@ static char *own_dwarf(const struct kb_images *images, struct kb_image *image)
 		if (!ret)
 			return path;
 		if (ret == -ESTALE)
-			kb_image_complain(image, "%s is not the file that was recorded, its "
-					  "build-id is another: its lines are not used", path);
+			kb_image_complain(image, "%s is not the file that was recorded (the "
+						 "build-id differs): its lines are not used", path);
 		free(path);
 	}
 	return NULL;

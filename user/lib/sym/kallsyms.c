@@ -182,8 +182,8 @@ int kb_kallsyms_parse(struct kb_kallsyms *kallsyms, const char *text, size_t siz
 		ret = kb_error_set(err, -ENODATA, KB_NO_OFFSET,
 				   "%s is not in the format of /proc/kallsyms", path);
 	else if (!ret && kallsyms->lowest == UINT64_MAX)
-		ret = kb_error_set(err, -EACCES, KB_NO_OFFSET, "%s has no addresses, they were "
-				   "hidden from who read it: record as root, or set "
+		ret = kb_error_set(err, -EACCES, KB_NO_OFFSET, "%s has no addresses: the kernel "
+				   "hid them from the user who read it; record as root, or set "
 				   "kernel.kptr_restrict=0", path);
 	else if (!ret && kb_symtab_sort(&kallsyms->symbols))
 		ret = -ENOMEM;

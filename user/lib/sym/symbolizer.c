@@ -112,8 +112,8 @@ static int load_kallsyms(struct kb_symbolizer *symbolizer)
 		symbolizer->modules = modules_now();
 	if (!symbolizer->kallsyms_path)
 		return kb_error_set(&symbolizer->kallsyms_error, -ENOENT, KB_NO_OFFSET,
-				    "there is no %.200s.kallsyms beside the capture: move it along, "
-				    "or give the kernel's symbols with --kallsyms FILE",
+				    "there is no %.200s.kallsyms beside the capture: copy it "
+				    "there, or give the kernel's symbols with --kallsyms FILE",
 				    kb_side_name(symbolizer->barman) ?: "CAPTURE");
 	ret = kb_kallsyms_load(kallsyms, symbolizer->kallsyms_path, &symbolizer->kallsyms_error);
 	if (ret)
@@ -744,9 +744,10 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 		say(context, "no lines, they need libdw: install the package libdw1, or "
 		    "elfutils-libs");
 	if (symbolizer->images.was_foreign) {
-		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: bring "
-			 "%.200s.symbols along, which 'kbarman bundle' there makes, or give that "
-			 "machine's tree with --symfs DIR (/: the files of this one will do)",
+		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: "
+			 "run 'kbarman bundle' there and bring %.200s.symbols along, or give the "
+			 "file tree of that machine with --symfs DIR (--symfs / uses the files of "
+			 "this machine)",
 			 kb_barman_fact(symbolizer->barman, "host"),
 			 kb_side_name(symbolizer->barman) ?: "CAPTURE");
 		say(context, sentence);
@@ -757,8 +758,8 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 		say(context, sentence);
 	}
 	if (symbolizer->unmapped)
-		say(context, "some addresses were in no mapping that the capture knows of, they "
-		    "are counted as [unknown]");
+		say(context, "some addresses are in no mapping of the capture; they are counted "
+			     "as [unknown]");
 }
 
 int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
