@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * See annotate_server.h. One epoll for all: four listeners (a Unix and a TCP one for the
- * stream, and for the connection on which clients are told of the end), and the clients.
+ * See annotate_server.h. One epoll serves four listeners and all clients. There is a Unix and a
+ * TCP listener for the stream, and a Unix and a TCP listener for the connection on which
+ * clients are told that the capture begins or ends.
  *
- * A client's bytes are gathered until a message is whole, behind its setup: so that the
- * reader of streams, which is strict, can be given the two of them as a stream.
+ * The server collects the bytes of a client until a message is complete. The client's setup
+ * stays in front of the message in the buffer, so setup and message together are a stream that
+ * the strict reader of Annotate streams accepts.
  */
 #include <endian.h>
 #include <errno.h>
@@ -19,35 +21,38 @@
 
 #include "annotate_server.h"
 
-#define VERSION_AT	9			/* the digit in a setup */
+#define VERSION_AT	9			/* offset of the version digit in a setup */
 #define VERSION_BYTES	11			/* "ANNOTATE 3\n" */
 #define START		5			/* marker and length of a message */
 #define PORT		8083
 #define PARENT_PORT	8082
 #define PARENT_SOCKET	KB_ANNOTATE_SOCKET "-parent"
 #define CLIENTS_MAX	512
-#define USER_CLIENTS_MAX (CLIENTS_MAX / 2)	/* of a user; of all that come by TCP */
-#define IMAGE_MAX	(8U << 20)		/* of a visual message, in all */
+#define USER_CLIENTS_MAX (CLIENTS_MAX / 2)	/* clients of one user; of all TCP clients
+						 * together */
+#define IMAGE_MAX	(8U << 20)		/* longest visual message, bytes */
 #define READ_BYTES	32768
-#define SMALL		((size_t)3 * READ_BYTES) /* each client's; what is above is for pictures */
-#define LARGE_MAX	((size_t)64 << 20)	/* above, of all clients */
+#define SMALL		((size_t)3 * READ_BYTES) /* buffer of each client; more is for images */
+#define LARGE_MAX	((size_t)64 << 20)	/* memory above SMALL, of all clients together */
 #define USER_LARGE_MAX	(LARGE_MAX / 2)
-#define TURNS		128			/* reads of a client until others get theirs */
-#define BACKLOG		64			/* and as many are accepted in a turn */
+#define TURNS		128			/* reads from one client before the others get a
+						 * turn */
+#define BACKLOG		64			/* also the number of clients accepted in a turn */
 
 enum kind { LISTENER, PARENT_LISTENER, CLIENT, PARENT };
 
 #define TCP_USER ((uid_t)-1)
 
-/* Anything in the epoll. */
+/* A listener or a client: anything in the epoll. */
 struct peer {
 	enum kind kind;
 	int fd;
-	struct peer *next;		/* in the server's list, listeners apart */
-	struct annotate_client client;	/* CLIENT: setup.version 0 until it has come */
-	uint8_t *buffer;		/* the setup, and what has come behind it */
+	struct peer *next;		/* in the server's list, which has no listeners */
+	struct annotate_client client;	/* CLIENT: setup.version is 0 until the setup has come */
+	uint8_t *buffer;		/* the setup and the bytes received behind it */
 	uid_t user;			/* TCP_USER: not known */
-	size_t used, room, setup;	/* bytes; setup: of it, in the buffer's front */
+	size_t used, room, setup;	/* bytes; the setup takes the first `setup` of the
+					 * buffer */
 };
 
 struct annotate_server {
@@ -80,7 +85,7 @@ static int watch(struct annotate_server *server, struct peer *peer)
 	return epoll_ctl(server->epoll, EPOLL_CTL_ADD, peer->fd, &event) ? -errno : 0;
 }
 
-/* What a user has of what is bounded. */
+/* What one user takes of the limited resources. */
 struct share {
 	unsigned int peers;
 	size_t large;
@@ -99,7 +104,7 @@ static struct share share_of(const struct annotate_server *server, uid_t user)
 	return share;
 }
 
-/* One more may come, if there is a place for it; else it is hung up on. */
+/* Accept one more client, or close @fd if there is no place for it. */
 static void take_in(struct annotate_server *server, int fd, enum kind kind)
 {
 	struct annotate_client client = { .number = server->number++ };
@@ -132,9 +137,9 @@ static void take_in(struct annotate_server *server, int fd, enum kind kind)
 
 static void accept_all(struct annotate_server *server, struct peer *listener)
 {
-	/* Who connects without end is not to keep the others waiting. */
+	/* A client that connects again and again must not keep the others waiting. */
 	for (int turn = 0; turn <= BACKLOG; turn++) {
-		/* cppcheck-suppress nullPointer ; who it is need not be told */
+		/* cppcheck-suppress nullPointer ; the client's address is not needed */
 		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
 
 		if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
@@ -154,7 +159,7 @@ static uint32_t load32(const uint8_t *at)
 	return le32toh(value);
 }
 
-/* The bytes of the message at @at that has at least START of them; 0: it is too long. */
+/* Length in bytes of the message at @at, of which START bytes are there; 0: too long. */
 static size_t message_bytes(const uint8_t *at)
 {
 	uint32_t body = load32(at + 1);
@@ -163,7 +168,7 @@ static size_t message_bytes(const uint8_t *at)
 		       0 : START + (size_t)body;
 }
 
-/* The setup and one message behind it, as a stream. */
+/* Decode the setup and one message behind it as a stream. */
 static int decode(struct annotate_server *server, struct peer *peer, size_t length,
 		  struct kb_error *err)
 {
@@ -186,7 +191,7 @@ static int decode(struct annotate_server *server, struct peer *peer, size_t leng
 	return ret;
 }
 
-/* 1: it was there; 0: it is not whole yet. */
+/* 1: the setup is complete; 0: it is not yet. */
 static int take_setup(struct peer *peer, struct kb_error *err)
 {
 	struct kb_annotate_reader *reader;
@@ -194,7 +199,7 @@ static int take_setup(struct peer *peer, struct kb_error *err)
 
 	if (peer->used < VERSION_BYTES)
 		return 0;
-	/* A digit that is none is the reader's to refuse. */
+	/* The reader refuses a setup whose version is not a digit. */
 	peer->setup = annotate_setup_bytes(peer->buffer[VERSION_AT] - '0');
 	if (peer->used < peer->setup)
 		return 0;
@@ -206,7 +211,10 @@ static int take_setup(struct peer *peer, struct kb_error *err)
 	return 1;
 }
 
-/* All that is whole. Negative: the client is to be dropped for @err; positive: the sink's. */
+/*
+ * Decode all complete messages. Negative: drop the client because of @err; positive: the sink's
+ * result.
+ */
 static int take_messages(struct annotate_server *server, struct peer *peer, struct kb_error *err)
 {
 	size_t length;
@@ -229,7 +237,7 @@ static int take_messages(struct annotate_server *server, struct peer *peer, stru
 			peer->used = peer->setup + left;
 			return 0;
 		}
-		/* It is decoded where it can stand behind the setup. */
+		/* The message is decoded directly behind the setup. */
 		if (at != peer->setup)
 			memmove(peer->buffer + peer->setup, peer->buffer + at, length);
 		ret = decode(server, peer, length, err);
@@ -238,7 +246,7 @@ static int take_messages(struct annotate_server *server, struct peer *peer, stru
 	}
 }
 
-/* May @peer's buffer be of @room bytes, beside what others have? */
+/* Whether @peer's buffer may have @room bytes, given the buffers of the others. */
 static bool may_have(const struct annotate_server *server, const struct peer *peer, size_t room)
 {
 	size_t all = 0;
@@ -266,7 +274,7 @@ static bool make_room(struct annotate_server *server, struct peer *peer)
 {
 	size_t room = peer->used + READ_BYTES;
 
-	/* A picture is over: others need the room for theirs. */
+	/* The image is complete: others may need the room. */
 	if (peer->room > SMALL && room <= SMALL)
 		return resize(peer, SMALL);
 	if (room <= peer->room)
@@ -310,7 +318,7 @@ static int read_client(struct annotate_server *server, struct peer *peer)
 	return 0;
 }
 
-/* What a parent connection says is of no interest; that it is gone is. */
+/* Bytes on a parent connection are ignored. The server only notes that it is closed. */
 static void read_parent(struct annotate_server *server, struct peer *peer)
 {
 	char bytes[256];
@@ -341,7 +349,7 @@ int annotate_server_serve(struct annotate_server *server)
 	struct epoll_event events[32];
 	int n = epoll_wait(server->epoll, events, 32, 0), ret = 0;
 
-	/* Serving one peer closes no other. */
+	/* Serving one peer never closes another one. */
 	for (int i = 0; i < n && !ret; i++)
 		ret = serve(server, events[i].data.ptr);
 	return ret;
@@ -400,7 +408,7 @@ int annotate_server_finish(struct annotate_server *server)
 		if (peer->kind == CLIENT)
 			ret = read_client(server, peer);
 	}
-	/* Who is told finds nobody to connect to, and its other connections closed. */
+	/* A client that is told must find no listener, and its other connections closed. */
 	close_listeners(server);
 	close_peers(server, CLIENT);
 	tell_parents(server);

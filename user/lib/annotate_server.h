@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The other end of Annotate clients: listens where gatord would, and gives out what they
- * say, message by message.
+ * The server side of Annotate: listens where gatord would, and delivers the clients' messages
+ * one by one.
  *
- * Clients are strangers: each has a bounded buffer, there are at most so many of them, one
- * user has at most half of what there is, and one that breaks the protocol is dropped, alone.
+ * Clients are not trusted. Each has a buffer of limited size, their number is limited, one user
+ * gets at most half of all resources, and a client that breaks the protocol is dropped without
+ * effect on the others.
  */
 #ifndef KB_LIB_ANNOTATE_SERVER_H
 #define KB_LIB_ANNOTATE_SERVER_H
@@ -15,53 +16,55 @@
 #include <kbarman/annotate.h>
 #include <kbarman/error.h>
 
-/* The length of a client's setup: before version 3 it ends with the pid. */
+/* Length of a client's setup: version 3 added a byte behind the pid. */
 static inline size_t annotate_setup_bytes(int32_t version)
 {
 	return KB_ANNOTATE_SETUP_BYTES - (version < 3);
 }
 
 struct annotate_client {
-	unsigned int number;		/* counts all that ever came */
+	unsigned int number;		/* number of the client, counting all that ever
+					 * connected */
 	struct kb_annotate_setup setup;
-	uint32_t pid;			/* as the kernel says; 0: not known (TCP) */
+	uint32_t pid;			/* from the kernel; 0: not known (TCP) */
 };
 
 struct annotate_sink {
 	/*
-	 * @bytes: the message as it came, of @length bytes; @message: decoded, pointing into
-	 * them. Non-zero ends annotate_server_serve() with that result.
+	 * @bytes: the message as received, @length bytes. @message: the decoded message, with
+	 * pointers into @bytes. A result other than 0 ends annotate_server_serve() with that
+	 * result.
 	 */
 	int (*message)(void *context, const struct annotate_client *client,
 		       const struct kb_annotate_message *message, const uint8_t *bytes,
 		       size_t length);
-	/* A client was dropped for @why. */
+	/* A client was dropped; @why is a sentence. */
 	void (*bad)(void *context, const struct annotate_client *client, const char *why);
 	void *context;
 };
 
 struct annotate_server;
 
-/* -EADDRINUSE: somebody, gatord most likely, listens there already. */
+/* -EADDRINUSE: another program listens there already, most likely gatord. */
 int annotate_server_open(struct annotate_server **out, const struct annotate_sink *sink,
 			 struct kb_error *err);
 
-/* For poll(): POLLIN when there is something to serve. */
+/* The descriptor for poll(): POLLIN when annotate_server_serve() has something to do. */
 int annotate_server_fd(const struct annotate_server *server);
 
 /*
- * The recording has begun: those who asked to be told are, as gatord does. Arm's client that
- * lost its connection tries again then.
+ * The recording has begun: tell the clients that asked for it, as gatord does. Arm's client
+ * then connects again if it has lost its connection.
  */
 void annotate_server_begin(struct annotate_server *server);
 
-/* Take what there is, without waiting. */
+/* Handle everything that has arrived, without waiting. */
 int annotate_server_serve(struct annotate_server *server);
 
 /*
- * The recording is over: take what has been sent up to now, and hang up, so that no client
- * waits for somebody who does not read any more. Then those who asked to be told are, as
- * gatord's agent for captures of one application does.
+ * The recording is over: read what has arrived and close the connections, so that no client
+ * waits for a reader. Then tell the clients that asked for it, as gatord's agent for captures
+ * of one application does.
  */
 int annotate_server_finish(struct annotate_server *server);
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A queue of pieces of constant size, written by one thread, first come first served. A
- * piece without bytes is a sync. The first error stays, and empties the queue from then
- * on, as what comes behind a hole is of no use.
+ * A queue of pieces, written in order by one thread. A piece without bytes is a sync. The first
+ * error is kept. After it the queue is emptied without writing, because data behind a hole are
+ * useless.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -16,8 +16,8 @@
 #include "behind.h"
 
 #define PIECE_BYTES	((size_t)256 << 10)
-#define PIECES_MAX	256U		/* that wait, and with them who asks */
-#define SPARE_MAX	8U		/* kept for the next ones */
+#define PIECES_MAX	256U		/* pieces that wait; a caller waits at this limit */
+#define SPARE_MAX	8U		/* unused pieces kept for later writes */
 
 struct piece {
 	struct piece *next;
@@ -29,9 +29,9 @@ struct piece {
 struct kb_behind {
 	int fd;
 	pthread_t thread;
-	pthread_mutex_t lock;		/* of all below */
+	pthread_mutex_t lock;		/* protects all members below */
 	pthread_cond_t work, done;
-	struct piece *first, *last;	/* the first one is being written */
+	struct piece *first, *last;	/* first is the one being written */
 	struct piece *spare;
 	unsigned int nr_pieces, nr_spare;
 	int error;
@@ -195,7 +195,7 @@ int kb_behind_create(struct kb_behind **out, int fd)
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);
 	pthread_cond_init(&b->done, NULL);
-	/* Signals are for the threads of the program. */
+	/* Signals are handled by the threads of the program. */
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &old);
 	ret = pthread_create(&b->thread, NULL, write_pieces, b);

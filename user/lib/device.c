@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The device's calls. An errno of an ioctl has its documented meaning and no
- * other, so each call can say what is wrong and what to do about it.
+ * The calls of the device. The errnos of each ioctl have documented meanings, so each call can
+ * say what is wrong and what to do.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,11 +18,11 @@
 
 struct kb_device {
 	int fd;
-	struct kbarman_event events[32];	/* as configured, for messages */
+	struct kbarman_event events[32];	/* as configured, for error texts */
 	unsigned int nr_events;
 };
 
-/* What an errno of one call means. */
+/* Meaning of an errno of one call. */
 struct meaning {
 	int error;
 	const char *sentence;
@@ -32,7 +32,7 @@ struct meaning {
 	"another program owns the recording session, and there is one at a time: wait for it " \
 	"to end, or find it with 'fuser -v " KBARMAN_DEVICE "'"
 
-/* Fill @err for a call that failed with errno; the list ends with error 0. */
+/* Fill @err for a call that failed with errno. @meanings ends with error 0. */
 static int call_failed(struct kb_error *err, const char *call, const struct meaning *meanings)
 {
 	int error = errno;
@@ -148,7 +148,7 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 	return 0;
 }
 
-/* An event that could not be set up, on a CPU. */
+/* The event @name could not be set up on @cpu. */
 static int event_failed(struct kb_error *err, const char *name, unsigned int cpu, int error)
 {
 	const char *why;

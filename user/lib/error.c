@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * The one sentence that says what went wrong. A text that is too long is cut;
- * the code and the offset are whole in any case.
- */
+/* Errors as one sentence. A text that is too long is cut; code and offset are always complete. */
 #include <stdarg.h>
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The maps of a running session as if it had stopped at one moment: copies in our
- * memory, of one header and of each ring. The session runs on, and notices nothing.
+ * Copies of the maps of a running session, as of one moment: one header and all rings. The
+ * session goes on undisturbed.
  */
 #ifndef KB_LIB_FROZEN_H
 #define KB_LIB_FROZEN_H
@@ -9,16 +9,16 @@
 #include <kbarman/device.h>
 
 struct kb_frozen {
-	uint8_t *header;	/* up to and with the first CPU's store */
-	void **rings;		/* nr_rings: a store and a ring each */
+	uint8_t *header;	/* the header up to and including the first CPU's store */
+	void **rings;		/* nr_rings copies of a store and its ring */
 	unsigned int nr_rings;
-	bool recycled;		/* rows of tables were used again while they were copied */
+	bool recycled;		/* rows of tables were reused during the copy */
 };
 
 /*
- * Copy what @maps, @nr of them, show, and make them views of the copies; their own
- * pages are unmapped. The first one's tables are those of all. -EAGAIN: a ring went
- * round faster than it could be copied. To be released, whatever is returned.
+ * Copy what the @nr @maps show, and turn @maps into views of the copies; the mapped pages are
+ * unmapped. All views share the first map's tables. -EAGAIN: a ring was overwritten faster than
+ * it could be copied. Release @frozen in any case.
  */
 int kb_frozen_create(struct kb_frozen *frozen, struct kb_device *device,
 		     struct kb_mapped **maps, unsigned int nr, struct kb_error *err);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The sliding window. A read() in large pieces keeps resident memory to the window,
- * where a mapped file would count with all its pages.
+ * The sliding window. It is filled with large read() calls, so resident memory is the window; a
+ * mapped file would count with all its pages.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -61,7 +61,7 @@ void kb_in_close(struct kb_in *in)
 	in->ended = true;
 }
 
-/* Move what is left to the front of a window that can hold @want bytes. */
+/* Move the unread bytes to the front of a window of at least @want bytes. */
 static bool make_room(struct kb_in *in, size_t want)
 {
 	size_t left = (size_t)(in->end - in->at), size = in->size;

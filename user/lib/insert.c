@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* See insert.h. Records come nearly in order, so a place is looked for from the end. */
+/*
+ * See insert.h. Records come nearly in order, so the search for a record's place starts at the
+ * end.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,7 +44,7 @@ static void drop_first(struct kb_insert *insert)
 	insert->nr--;
 }
 
-/* Room for one more at the end. */
+/* Make room for one more record at the end. */
 static int make_room(struct kb_insert *insert)
 {
 	struct kb_inserted *pending = insert->pending;
@@ -95,7 +98,10 @@ int kb_insert_add(struct kb_insert *insert, const void *record, size_t length)
 	return 0;
 }
 
-/* Into the ring as the kernel would: a block in one piece, padding where it does not fit. */
+/*
+ * Copy the first record into the ring as the kernel would: a block in one piece, behind padding
+ * if it does not fit before the ring's end.
+ */
 static bool move_first(struct kb_insert *insert, uint64_t position)
 {
 	const struct kb_inserted *first = &insert->pending[insert->first];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Records that no kernel wrote, on their way into the merge: kept in the order of time
- * until no older one is to be expected, then in a ring like those of the CPUs.
+ * Inserted records on their way into the merge. They are ordered by time until no older one can
+ * come any more, then they go into a ring like those of the CPUs.
  */
 #ifndef KB_LIB_INSERT_H
 #define KB_LIB_INSERT_H
@@ -13,32 +13,33 @@
 struct kb_insert {
 	struct kb_inserted {
 		uint64_t timestamp;
-		size_t length;		/* a multiple of the word */
+		size_t length;		/* a multiple of the word size */
 		uint8_t *record;
-	} *pending;			/* [first, first + nr) of room, by time */
+	} *pending;			/* [first, first + nr) of room, ordered by time */
 	size_t first, nr, room;
 	size_t bytes, limit;		/* of what is pending */
-	bool newest;			/* at the limit the oldest goes, else the new one */
+	bool newest;			/* at the limit: true drops the oldest, false the new
+					 * one */
 	uint64_t count, dropped;
 
 	uint8_t *ring;
-	uint64_t size, end;		/* of the ring; a position */
+	uint64_t size, end;		/* of the ring, bytes; a position */
 };
 
-/* 0 or -ENOMEM; all zero is good to be destroyed, too. */
+/* Returns 0 or -ENOMEM. A zeroed struct may be destroyed, too. */
 int kb_insert_create(struct kb_insert *insert, size_t limit, bool newest);
 void kb_insert_destroy(struct kb_insert *insert);
 
 /*
- * @record has @length bytes, of which the padding to a word is not one, and begins with
- * its header, whose timestamp counts. 0 or -ENOMEM; what finds no room is counted.
+ * Add @record of @length bytes, not counting padding to a word. It begins with its record
+ * header, whose timestamp gives its place. Returns 0 or -ENOMEM. A record that finds no room is
+ * counted as dropped.
  */
 int kb_insert_add(struct kb_insert *insert, const void *record, size_t length);
 
 /*
- * What is no newer than @horizon goes into the ring, of which everything before
- * @position is free. Returns @horizon, or the time of the first one for which there was
- * no room.
+ * Move the records up to @horizon into the ring, whose bytes before @position are free. Returns
+ * @horizon, or the time of the first record that found no room.
  */
 uint64_t kb_insert_move(struct kb_insert *insert, uint64_t horizon, uint64_t position);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Facts as lines of text: see json.h. Members are written where the output has
- * room for the longest that they can be; only text is of unknown length.
+ * Facts as lines of text; see json.h. Each member reserves room for its longest form and is
+ * written in place. Only texts have no longest form.
  */
 #include <math.h>
 #include <stdio.h>
@@ -14,9 +14,9 @@
 #include "json.h"
 
 #define NUMBER_BYTES	32U	/* of any integer or double */
-#define SHORT_TEXT	256U	/* written in one go if it needs no escape */
+#define SHORT_TEXT	256U	/* written at once if no character needs an escape */
 
-/* Comma, key and colon, with @room bytes behind; NULL after an error. */
+/* Write comma, key and colon, and reserve @room bytes behind them; NULL after an error. */
 static uint8_t *put_key(struct kb_json *json, const char *key, size_t length, size_t room)
 {
 	uint8_t *at = kb_out_reserve(json->out, length + 8 + room);
@@ -143,7 +143,7 @@ void kb_json_fixed(struct kb_json *json, const char *key, int64_t value, unsigne
 		power *= 10;
 	if (value < 0)
 		*at++ = '-';
-	/* cppcheck-suppress zerodivcond ; the rest of it may be 0, the power is not */
+	/* cppcheck-suppress zerodivcond ; the remainder may be 0, the power is not */
 	at = kb_decimal_put(at, magnitude / power);
 	magnitude %= power;
 	if (magnitude) {
@@ -191,8 +191,8 @@ static uint8_t *put_escape(uint8_t *at, uint32_t code)
 }
 
 /*
- * One character as JSON has it inside quotes: at most 12 bytes. What would steer a terminal is
- * escaped, for it may be one that it is printed to.
+ * Write one character as it appears between quotes in JSON: at most 12 bytes. Control
+ * characters of terminals are escaped, because the output may go to a terminal.
  */
 static uint8_t *put_character(uint8_t *at, uint32_t code)
 {
@@ -214,7 +214,7 @@ static uint8_t *put_character(uint8_t *at, uint32_t code)
 	return at + kb_utf8_put((char *)at, code);
 }
 
-/* How many bytes from @text on need no escape: the usual case is all of them. */
+/* Number of bytes at the start of @text that need no escape, usually all. */
 static size_t plain_length(const struct kb_json *json, const char *text, size_t length)
 {
 	size_t i = 0;
@@ -247,7 +247,7 @@ void kb_json_text(struct kb_json *json, const char *key, const char *text, size_
 		return;
 	}
 	if (length <= SHORT_TEXT && plain_length(json, text, length) == length) {
-		/* People need the quotes only where it isn't clear what belongs together. */
+		/* The form for people has quotes only around texts that are not one word. */
 		bool quotes = !json->people || !is_word(text, length);
 
 		at = put_key(json, key, key_length, SHORT_TEXT + 2);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The kernel's text and its modules as rows of a capture's mmap table: the one
- * thing that the module can't find out by itself.
+ * Rows of a capture's mmap table for the text of the kernel and its modules. The kernel module
+ * can't find these out by itself.
  *
- * The kernel's text is [_stext, _etext) of kallsyms. A line of /proc/modules has a
- * module's address and size; since Linux 6.4 the size is that of all its parts,
- * which are no longer together, so a range ends where the next one begins.
+ * The kernel's text is [_stext, _etext) of kallsyms. A line of /proc/modules has a module's
+ * address and size. Since Linux 6.4 the size is that of all parts of the module, which are no
+ * longer adjacent, so a range ends where the next one begins.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -69,8 +69,8 @@ static int read_kallsyms(struct kb_kernel_maps *maps, const char *proc, FILE *co
 		if (maps->hidden && !address)
 			continue;
 		/*
-		 * The first ones may be true zeros (per-CPU symbols on x86): they are
-		 * left out of the copy, as no code is there.
+		 * The first addresses may really be zero (per-CPU symbols on x86). They are not
+		 * code and are left out of the copy.
 		 */
 		maps->hidden = false;
 		if (!strcmp(end + 3, "_stext\n"))
@@ -119,7 +119,7 @@ static int compare_maps(const void *a, const void *b)
 	return x->base_address < y->base_address ? -1 : x->base_address > y->base_address;
 }
 
-/* In order, and none reaches into the next; one that is at the same place goes. */
+/* Sort the ranges and cut overlaps. Of two ranges at one address one is removed. */
 static void separate_maps(struct kb_kernel_maps *maps)
 {
 	uint32_t kept = 0;
@@ -171,7 +171,7 @@ static const struct kb_kernel_map *find_image(const struct kb_kernel_maps *maps,
 	return NULL;
 }
 
-/* The lines of kallsyms that end in "[MODULE]", with one of the modules of @maps. */
+/* Copy the lines of kallsyms that end in "[MODULE]" with one of the modules of @maps. */
 static int copy_modules(const struct kb_kernel_maps *maps, const char *proc, FILE *copy,
 			struct kb_error *err)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The bytes of one CPU's map: where its parts are, and how to read its ring while
- * the kernel writes it. Nothing here asks the device anything.
+ * The bytes of one CPU's map: where its parts are, and how to read its ring while the kernel
+ * writes it. Nothing here calls the device.
  */
 #include <errno.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 
 #define SNAPSHOT_TRIES	16
 
-/* Walks the header: each part is taken off the front of what is left. */
+/* Walks over the header: each part is taken from the front of the remaining bytes. */
 struct walk {
 	const uint8_t *at;
 	size_t left;
@@ -110,7 +110,7 @@ const char *kb_mapped_string(const struct kb_mapped *m, uint32_t offset)
 	return m->strings + offset;
 }
 
-/* The word of an offset that is live: on 32-bit kernels the low one. */
+/* Load the live word of an offset: on 32-bit kernels only the low word is live. */
 static bm_uintptr load_word(const __u64 *offset)
 {
 #if __BITS_PER_LONG == 32
@@ -143,7 +143,7 @@ uint64_t kb_mapped_read_offset(const struct kb_mapped *m, uint64_t near)
 	return widen(load_word(&m->store->read_offset), near);
 }
 
-/* The protocol is the one that uapi/kbarman.h gives; the names are its, too. */
+/* The protocol and its names (w0, r0, r1) are those of uapi/kbarman.h. */
 int kb_mapped_snapshot(const struct kb_mapped *m, void *buffer, size_t *start, size_t *length)
 {
 	for (int i = 0; i < SNAPSHOT_TRIES; i++) {
@@ -156,7 +156,7 @@ int kb_mapped_snapshot(const struct kb_mapped *m, void *buffer, size_t *start, s
 		*length = 0;
 		if (!held)
 			return 0;
-		if (held > m->ring_bytes)	/* r0 > w0: it was evicted meanwhile */
+		if (held > m->ring_bytes)	/* r0 > w0: data were evicted meanwhile */
 			continue;
 		first = m->ring_bytes - from < held ? m->ring_bytes - from : held;
 		memcpy(buffer, m->ring + from, first);

@@ -2,14 +2,14 @@
 /*
  * k-way merge of per-CPU rings.
  *
- * Every ring that has a record in reach is in a binary heap by the timestamp of
- * its oldest one. In a ring timestamps do not fall, so the top of the heap is the
- * oldest record there is, except for what rings that have run dry may still bring:
- * that is no older than the ring's last record, nor than the horizon. The smallest
+ * Every ring that has a readable record is in a binary heap, ordered by the timestamp of its
+ * oldest record. Timestamps in a ring do not fall, so the top of the heap is the oldest
+ * readable record. A ring without readable records (a dry ring) may still get a record; its
+ * timestamp is at least that of the ring's last record, and at least the horizon. The smallest
  * of these bounds is the limit up to which records may be given out.
  *
- * A record costs one comparison as long as the ring it came from stays the oldest,
- * and log2(rings) otherwise; nothing is copied.
+ * A record costs one comparison while its ring stays the oldest, and log2(rings) otherwise.
+ * Nothing is copied.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -24,13 +24,13 @@
 struct source {
 	const uint8_t *ring;
 	uint64_t size;
-	uint64_t position;		/* of the oldest block not given out */
-	uint64_t end;			/* of the bytes in reach */
-	uint64_t timestamp;		/* of the record at position; when dry: of the
-					 * last one */
+	uint64_t position;		/* of the oldest block that was not given out */
+	uint64_t end;			/* of the readable bytes */
+	uint64_t timestamp;		/* of the record at position; in a dry ring: of its last
+					 * record */
 	size_t length;			/* of the record at position */
-	bool queued;			/* in the heap; else dry */
-	bool damaged;			/* not told yet */
+	bool queued;			/* in the heap; false: dry */
+	bool damaged;			/* damaged, and not reported yet */
 };
 
 struct entry {
@@ -43,8 +43,8 @@ struct kb_merge {
 	struct entry *heap;		/* nr_queued */
 	unsigned int max, nr, nr_queued, nr_damaged;
 	uint64_t horizon;
-	uint64_t limit;			/* what is not newer may be given out */
-	uint64_t newest;		/* timestamp given out */
+	uint64_t limit;			/* records up to it may be given out */
+	uint64_t newest;		/* largest timestamp given out */
 	uint64_t unordered;
 };
 
@@ -85,7 +85,10 @@ static void sift_up(struct kb_merge *m, unsigned int hole)
 	heap[hole] = moved;
 }
 
-/* Go to the record at position, over padding. False: dry, or damaged and so dry. */
+/*
+ * Go to the record at position, skipping padding. False: the ring is dry, or damaged and
+ * treated as dry.
+ */
 static bool source_load(struct kb_merge *m, struct source *s)
 {
 	if (s->end - s->position > s->size)
@@ -118,7 +121,7 @@ static bool source_load(struct kb_merge *m, struct source *s)
 	return false;
 
 damaged:
-	s->position = s->end;	/* which is a block boundary again */
+	s->position = s->end;	/* a block boundary again */
 	if (!s->damaged)
 		m->nr_damaged++;
 	s->damaged = true;

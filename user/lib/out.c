@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Buffered output for encoders. Guarantees: memory of one buffer (or of the
- * largest packet, or of everything for an output to memory); bytes leave in
- * order, whole or with an error that stays; a datagram is one packet.
+ * Buffered output for encoders. Memory use is one buffer, or the largest packet, or the whole
+ * content of an output to memory. Bytes leave in order, complete or with an error that is kept.
+ * One datagram is one packet.
  */
 #include <errno.h>
 #include <poll.h>
@@ -115,7 +115,7 @@ int kb_out_flush(struct kb_out *out)
 	return 0;
 }
 
-/* Room by handing over what there is, and by a larger buffer if that is not enough. */
+/* Make room: write out the buffer, and enlarge it if that is not enough. */
 uint8_t *kb_out_reserve_slow(struct kb_out *out, size_t size)
 {
 	size_t used, room;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One listener, as there is one terminal: see <kbarman/progress.h>. */
+/* The one listener of the process; see <kbarman/progress.h>. */
 #include <stddef.h>
 
 #include "progress.h"

@@ -4,7 +4,7 @@
 
 #include <kbarman/progress.h>
 
-/* Tell the listener, if there is one. Cheap, but nothing for each record. */
+/* Tell the listener, if there is one. Cheap, but too expensive for each record. */
 void kb_progress_tell(const char *what, uint64_t done, uint64_t total);
 
 #endif

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * The loop body of a recorder: rings -> merge -> writer, and the header's tables
- * after them, so that what is in the file never refers to a row that is not.
+ * The rounds of a recorder: rings -> merge -> writer, then the header's tables, so that records
+ * in the file never refer to missing rows.
  *
- * A thread does the writing (behind.c), and the waiting for the disk.
+ * A thread (behind.c) does the writing and waits for the disk.
  *
- * In stream mode the space of a ring that was not given back can't be written by
- * the kernel, so records go from the map to the writer's buffer directly; space is
- * given back once a round and CPU.
+ * In stream mode the kernel can't overwrite a part of a ring that was not given back. So
+ * records go from the map to the writer's buffer without another copy. Space is given back once
+ * a round for each CPU.
  *
- * A ring that is empty may be about to publish a record that its CPU has stamped
- * already: the time between the two is microseconds on iron, and as long as the
- * host likes on a virtual CPU. So rounds end a little before now (HOLD_BACK_NS),
- * except when a ring fills up: then order has to yield to completeness.
+ * A ring that is empty may be about to publish a record that its CPU has already stamped. The
+ * time between stamping and publishing is microseconds on real hardware; on a virtual CPU it
+ * depends on the host. So a round ends a little before now (HOLD_BACK_NS). If a ring fills up,
+ * the round goes up to now: keeping all records is more important than their order.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -21,9 +21,9 @@
 #include "recorder_inside.h"
 
 #define HOLD_BACK_NS	50000000
-#define SYNC_BYTES	(64 << 20)	/* not more is lost if the disk fills up */
+#define SYNC_BYTES	(64 << 20)	/* the most that is lost when the disk fills up */
 
-/* Strings of ours beside the kernel's: tgid and exit of each row, a few a CPU. */
+/* Room for strings that the recorder adds: tgid and exit of each row, a few for each CPU. */
 #define TASK_STRING_BYTES	96
 #define CPU_STRING_BYTES	512
 #define OTHER_STRING_BYTES	65536
@@ -46,7 +46,7 @@ static int add_ring(struct kb_recorder *r, unsigned int cpu, struct kb_error *er
 	return 0;
 }
 
-/* CPUs of the session have a ring from the moment on that there are stats of them. */
+/* A CPU of the session has a ring as soon as the kernel has stats of it. */
 static int find_rings(struct kb_recorder *r, struct kb_error *err)
 {
 	if (r->is_frozen)
@@ -66,7 +66,7 @@ static int find_rings(struct kb_recorder *r, struct kb_error *err)
 
 /* ---- from the rings to the writer ---- */
 
-/* A ring is read from where it begins when it is first read: that may move before. */
+/* Reading starts at read_offset at the time of the first read; it may move before. */
 static int add_source(struct kb_recorder *r, struct ring *ring, struct kb_error *err)
 {
 	ring->consumed = kb_mapped_read_offset(&ring->mapped, 0);
@@ -124,7 +124,7 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 	return 0;
 }
 
-/* What was inserted up to @horizon goes to the merge; returns how far that went. */
+/* Move inserted records up to @horizon to the merge. Returns how far that went. */
 static uint64_t extend_inserted(struct kb_recorder *r, uint64_t horizon)
 {
 	unsigned int source = (unsigned int)r->insert_source;
@@ -136,7 +136,7 @@ static uint64_t extend_inserted(struct kb_recorder *r, uint64_t horizon)
 	return horizon;
 }
 
-/* Everything up to @horizon: in turns, if there is more inserted than its ring holds. */
+/* Write everything up to @horizon, in steps if the ring of inserted records is too small. */
 static int emit_all(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 {
 	uint64_t upto;
@@ -186,7 +186,7 @@ int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 
 	if (!r->stream)
 		return 0;
-	/* The clock first: what is stamped later than that is no news of the past. */
+	/* Read the clock first: records stamped later are newer than `now`. */
 	ret = kb_device_clock(r->device, &clock, err);
 	if (ret)
 		return ret;
@@ -204,17 +204,17 @@ int kb_recorder_sync(struct kb_recorder *r, struct kb_error *err)
 	int ret = 0;
 
 	if (!r->stream)
-		return 0;	/* rows may be used again until the stop */
+		return 0;	/* rows may be reused until the stop */
 	ret = find_rings(r, err);
 	if (!ret)
 		ret = recorder_copy_tables(r, false, err);
-	/* Who is killed tells nothing at the end. */
+	/* Write the threads now: a recorder that is killed writes nothing at the end. */
 	if (!ret)
 		ret = recorder_write_threads(r, err);
 	if (ret)
 		return ret;
 	ret = sync_writer(r);
-	/* A file that can't be written is found before anything runs that is to be recorded. */
+	/* Report a file that can't be written before the command to record is started. */
 	if (!ret && !r->synced)
 		ret = barman_wait(r->writer);
 	r->synced = true;
@@ -226,7 +226,7 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	int ret;
 
 	ret = find_rings(r, err);
-	/* Tables first: from the first sync on, the file is a capture. */
+	/* Tables first: from the first sync on the file is a capture. */
 	ret = ret ?: recorder_copy_tables(r, true, err);
 	ret = ret ?: extend(r, err);
 	ret = ret ?: emit_all(r, UINT64_MAX, err);
@@ -278,13 +278,13 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 		return ret;
 	/* The target's name has to be the first string. */
 	ret = recorder_set_header(r);
-	/* A disk that stalls must not keep the rings from being read. */
+	/* A slow disk must not delay reading the rings. */
 	if (!ret && r->stream)
 		ret = barman_write_behind(r->writer);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
-/* The views of all rings, live until they are frozen here. */
+/* Collect the views of all rings. They are live here and become copies. */
 static int freeze(struct kb_recorder *r, struct kb_error *err)
 {
 	struct kb_mapped **maps = calloc(r->nr_rings, sizeof(*maps));	/* NOLINT: not 0 */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Records of those who are not the kernel: they get the timestamp that the kernel would
- * have given them, and wait for their turn in a ring of their own.
+ * Inserted records: those that the kernel did not write. They get the timestamp that the kernel
+ * would have used, and wait in a ring of their own.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -11,8 +11,8 @@
 #include "format/wide.h"
 #include "recorder_inside.h"
 
-#define INSERT_BYTES	(16 << 20)	/* of records that wait for their time */
-#define CLOCK_OLD_NS	100000000	/* a pair of readings that is asked for anew */
+#define INSERT_BYTES	(16 << 20)	/* of records that wait for their turn */
+#define CLOCK_OLD_NS	100000000	/* age at which the pair of clock readings is renewed */
 
 static int64_t clock_now(clockid_t clock)
 {
@@ -22,7 +22,7 @@ static int64_t clock_now(clockid_t clock)
 	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* @ns, which may be below zero, as ticks: @rate of them are in @span ns. */
+/* @ns, which may be negative, in ticks. @rate ticks pass in @span ns. */
 static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
 {
 	uint64_t length = ns < 0 ? -(uint64_t)ns : (uint64_t)ns, rest;
@@ -31,13 +31,16 @@ static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
 	return (int64_t)(ns < 0 ? -ticks : ticks);
 }
 
-/* @rate ticks took @span ns; if that can't be, the nominal rate: the machine slept meanwhile. */
+/*
+ * @rate ticks took @span ns. Use the nominal rate if that is implausible because the machine
+ * slept meanwhile.
+ */
 static void plausible_rate(const struct kb_recorder *r, uint64_t *rate, uint64_t *span)
 {
 	uint64_t nominal = (uint64_t)ticks_in((int64_t)*span, r->clock_hz, 1000000000);
 	uint64_t off = *rate > nominal ? *rate - nominal : nominal - *rate;
 
-	/* Two readings that are near each other say less than that, too. */
+	/* Two readings close to each other are less exact than the nominal rate. */
 	if (*span >= CLOCK_OLD_NS && off <= nominal / 1000)
 		return;
 	*span = 1000000000;
@@ -45,8 +48,8 @@ static void plausible_rate(const struct kb_recorder *r, uint64_t *rate, uint64_t
 }
 
 /*
- * CLOCK_MONOTONIC_RAW to ticks, by a pair of readings that is near. Nothing was recorded
- * before the start, nor is anything later than now: who says so is taken for mistaken.
+ * CLOCK_MONOTONIC_RAW to ticks, with a recent pair of readings. A time before the start becomes
+ * the start, and a time in the future becomes now: a record can't have either.
  */
 static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
 {
@@ -106,7 +109,7 @@ int kb_recorder_expect(struct kb_recorder *r, unsigned int late_ms, struct kb_er
 		return 0;
 	if (kb_insert_create(&r->insert, INSERT_BYTES, !r->stream))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	/* From now on it is one of those that may have something older yet. */
+	/* From now on the merge waits for inserted records, too. */
 	r->insert_source = kb_merge_add(r->merge, r->insert.ring, r->insert.size, 0, err);
 	return r->insert_source < 0 ? r->insert_source : 0;
 }

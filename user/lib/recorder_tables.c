@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What a recorder knows beside records: the rows of the session's tables, copied as they
- * come, and as strings what the format has no place for.
+ * What a recorder writes beside records: the rows of the session's tables, copied when they
+ * appear, and the facts that the format has no field for.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -56,7 +56,7 @@ static const char *string_at(const struct kb_recorder *r, uint32_t offset)
 	return kb_mapped_string(recorder_header(r), offset) ?: "";
 }
 
-/* A row that finds no room in the file is counted; other errors end the recording. */
+/* A row that finds no room in the file is counted. Other errors end the recording. */
 static int added(struct kb_recorder *r, int ret)
 {
 	if (ret != -ENOSPC)
@@ -81,7 +81,7 @@ int recorder_set_header(struct kb_recorder *r)
 	return kb_barman_writer_set_header(r->writer, &header);
 }
 
-/* Rows with a name: those without are there for series that programs may define yet. */
+/* Copy rows that have a name. Rows without one are reserved for series of programs. */
 static int copy_charts(struct kb_recorder *r)
 {
 	const struct kb_mapped *m = recorder_header(r);
@@ -123,7 +123,7 @@ static int copy_charts(struct kb_recorder *r)
 	return ret;
 }
 
-/* The strings "kbarman.KEY=VALUE" that have come since the last time. */
+/* Copy the strings "kbarman.KEY=VALUE" added since the last call. */
 static int copy_facts(struct kb_recorder *r)
 {
 	static const char prefix[] = "kbarman.";
@@ -136,7 +136,7 @@ static int copy_facts(struct kb_recorder *r)
 		char *equals;
 
 		r->strings_done += (uint32_t)length + 1;
-		/* Files come with their rows. */
+		/* File facts are written with the mapping rows. */
 		if (strncmp(string, prefix, strlen(prefix)) || length >= sizeof(fact) ||
 		    strncmp(string, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) == 0)
 			continue;
@@ -201,7 +201,7 @@ static int copy_maps(struct kb_recorder *r)
 	return ret;
 }
 
-/* The PMU entry of each CPU, when it is there; @again: those written already, too. */
+/* Write the PMU row of each CPU that has one; @again: also rows that were written before. */
 static int copy_pmus(struct kb_recorder *r, bool again)
 {
 	for (unsigned int i = 0; i < r->nr_rings; i++) {
@@ -266,13 +266,13 @@ static int number_fact(struct kb_recorder *r, uint64_t value, const char *format
 	return added(r, kb_barman_writer_fact(r->writer, key, text));
 }
 
-/* The row of a task, not an empty one that the next task gets. */
+/* Whether @row is the row of a task. An empty row is free for another task. */
 static bool is_used(const struct kb_recorder *r, uint32_t row)
 {
 	return recorder_header(r)->tasks[row].task_id != KBARMAN_NO_TASK;
 }
 
-/* The file has no empty rows: which row is @row there? */
+/* The number of @row in the file, which has no empty rows. */
 static uint32_t row_in_file(const struct kb_recorder *r, uint32_t row)
 {
 	uint32_t used = 0;
@@ -283,8 +283,8 @@ static uint32_t row_in_file(const struct kb_recorder *r, uint32_t row)
 }
 
 /*
- * Whose threads the tasks of the rows from @row on are, and in the @end when they ended.
- * Told twice makes no difference to a capture: a string is there once.
+ * Write thread groups of the tasks from @row on, and with @end also when they ended. Writing a
+ * fact twice is harmless: the capture stores a string once.
  */
 static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struct kb_error *err)
 {
@@ -298,7 +298,10 @@ static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struc
 		count = FACTS_AT_ONCE;
 		ret = kb_device_task_facts(r->device, row, facts, &count, err);
 		for (uint32_t i = 0; i < count && row < r->tasks_done && !ret; i++, row++) {
-			/* A frozen copy may be older: the row may be another task's by now. */
+			/*
+			 * A frozen copy may be older than the facts: the row may belong to
+			 * another task by now.
+			 */
 			bool same = facts[i].task_id == recorder_header(r)->tasks[row].task_id;
 
 			if (!is_used(r, row))
@@ -333,7 +336,7 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 	ret = kb_device_stats(r->device, ring->cpu, &stats, err);
 	if (ret)
 		return ret;
-	/* A running ring has written more by now, which is not meant. */
+	/* A running ring has received more records since the copy. They do not count. */
 	if (r->is_frozen)
 		stats.written = stats.overwritten + ring->records;
 	ret = number_fact(r, stats.written, "written.%u", ring->cpu);
@@ -352,7 +355,7 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
-/* What readers will make of the file: see analysis/recorded.h. */
+/* The duration that readers will show for this file: see analysis/recorded.h. */
 static uint64_t recorded_ns(const struct kb_recorder *r, uint64_t from, uint64_t until,
 			    bool overwritten)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Open addressing, at most half full, over an array of rows. */
+/* Open addressing over an array of rows. The table is at most half full. */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +8,7 @@
 #include "table.h"
 
 #define MAX_ROWS	(1U << 30)
-#define LINE		64U	/* bytes in a line of the cache, mostly */
+#define LINE		64U	/* usual bytes of a cache line */
 
 void kb_table_init(struct kb_table *table, uint32_t row_size, uint32_t key_words)
 {
@@ -49,8 +49,8 @@ static bool is_key(const struct kb_table *table, uint64_t slot, const uint64_t *
 }
 
 /*
- * The slot that has @key, whose hash is @value, or the free one where it belongs. Rows of
- * other keys are seldom looked at: they are far away.
+ * The slot that has @key, whose hash is @value, or the free slot where it belongs. The hash
+ * bits in the slot avoid most accesses to rows of other keys, which are cache misses.
  */
 static uint64_t *find_slot(const struct kb_table *table, const uint64_t *key, uint64_t value)
 {
@@ -62,7 +62,7 @@ static uint64_t *find_slot(const struct kb_table *table, const uint64_t *key, ui
 	return &table->slots[i];
 }
 
-/* The free slot of a table without the row that belongs there. */
+/* The free slot for @value in a table that does not have its row. */
 static uint64_t *free_slot(uint64_t *slots, uint32_t nr_slots, uint64_t value)
 {
 	uint32_t i = value & (nr_slots - 1);
@@ -158,7 +158,7 @@ uint32_t kb_table_fetch_row(const struct kb_table *table, uint64_t hash)
 		return KB_TABLE_NONE;
 	number = (uint32_t)table->slots[i] - 1;
 	row = kb_table_row(table, number);
-	/* as much as a line has, which may lie across two */
+	/* a row of up to one cache line may lie across two */
 	__builtin_prefetch(row, 1);
 	__builtin_prefetch(row + (table->row_size < LINE ? table->row_size : LINE) - 1, 1);
 	return number;

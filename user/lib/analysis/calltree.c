@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Nodes are rows of a hash table keyed by (parent, symbol), so adding a sample is one
- * look-up a frame. Order among siblings is made at the end, by one sort.
+ * Nodes are rows of a hash table keyed by (parent, symbol), so adding a sample takes one
+ * look-up for each frame. Siblings are ordered at the end, by one sort.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -22,15 +22,15 @@ struct kb_calltree {
 	bool idle_apart;
 };
 
-#define TASK_KEY	(1ULL << 32)	/* ids of names, apart from those of symbols */
-#define TEXT_KEY	(1ULL << 63)	/* and addresses of texts */
+#define TASK_KEY	(1ULL << 32)	/* flag of keys that are ids of names, not of symbols */
+#define TEXT_KEY	(1ULL << 63)	/* flag of keys that are addresses of texts */
 
 static struct kb_calltree_node *node_at(const struct kb_calltree *tree, uint32_t i)
 {
 	return kb_table_row(&tree->nodes, i);
 }
 
-/* The number of the child @key of @parent, a new one if there is none; -ENOMEM. */
+/* The number of the child @key of @parent, which is created if it does not exist; -ENOMEM. */
 static int64_t find_child(struct kb_calltree *tree, uint32_t parent, uint64_t key, bool *is_new)
 {
 	uint64_t keys[2] = { parent, key };
@@ -97,7 +97,7 @@ static int64_t find_frame(struct kb_calltree *tree, uint32_t parent,
 	return i;
 }
 
-/* The function at @pc, and those that are inlined there. */
+/* The nodes of the function at @pc and of the functions inlined there. */
 static int64_t find_place(struct kb_calltree *tree, int64_t i, const struct kb_event *event,
 			  uint32_t task_id, struct kb_symbolizer *symbolizer, uint64_t pc)
 {
@@ -186,7 +186,7 @@ int kb_calltree_add(struct kb_calltree *tree, const struct kb_event *event,
 	return 0;
 }
 
-/* Own weights, and from them the totals: children stand behind their parents. */
+/* Compute own weights, and from them the totals. Children stand behind their parents. */
 static void settle(struct kb_calltree *tree, bool count)
 {
 	uint64_t weight = 0, weighed = 0, mean;
@@ -219,14 +219,14 @@ static int compare(const void *left, const void *right, void *context)
 	order = strcmp(a->name, b->name);
 	if (!order)
 		order = strcmp(a->image_base, b->image_base);
-	if (!order)	/* images of one base name: as they came */
+	if (!order)	/* images with the same base name: in order of creation */
 		order = a->key[1] < b->key[1] ? -1 : 1;
 	return order;
 }
 
 /*
- * From siblings side by side, sorted by parent, to depth first: a place in the order
- * is that of the parent, plus the sizes of the subtrees in front.
+ * Turn siblings that stand together, sorted by parent, into depth-first order. The position of
+ * a node is its parent's position plus the sizes of the subtrees in front of it.
  */
 static int make_order(struct kb_calltree *tree)
 {

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* Two steps: where a name stands says which it is, and only new places are compared. */
+/*
+ * Two steps: the place of a name in the string table identifies it; only the text of a new
+ * place is compared with other names.
+ */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/comm.h"
 
-/* The row's offset in the string table, or a task without a row. */
+/* The offset of a row's name in the string table, or a task without a row. */
 struct comm_row {
 	uint64_t key;
 	const struct kb_comm *comm;

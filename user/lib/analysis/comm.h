@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names of tasks as small numbers: samples are summed up by name, and one name may
- * stand in the header more than once.
+ * Names of tasks as small numbers. Samples are summed up by name, and the header may have one
+ * name more than once.
  */
 #ifndef KB_LIB_ANALYSIS_COMM_H
 #define KB_LIB_ANALYSIS_COMM_H
@@ -20,23 +20,26 @@ struct kb_comm {
 
 struct kb_comms {
 	const struct kb_tasks *tasks;
-	struct kb_table rows;		/* where a name comes from, to the name */
-	void *comms;			/* by name: tsearch(3) */
+	struct kb_table rows;		/* from the place of a name to the name */
+	void *comms;			/* all names: tsearch(3) */
 	uint32_t nr;
 
-	/* Answers that hold for a while, by task: CPUs take turns with their questions. */
+	/*
+	 * Cached answers, by task, with the time during which they hold. Requests of several
+	 * CPUs take turns, so more than one answer is cached.
+	 */
 	struct kb_comms_answer {
-		const struct kb_comm *comm;	/* NULL: there is none */
+		const struct kb_comm *comm;	/* NULL: empty */
 		uint64_t since, until;		/* ticks, inclusive */
 		uint32_t task_id;
 	} cache[KB_COMMS_CACHED];
 };
 
-/* @tasks must stay. */
+/* @tasks must live as long as @comms. */
 void kb_comms_init(struct kb_comms *comms, const struct kb_tasks *tasks);
 void kb_comms_release(struct kb_comms *comms);
 
-/* What @task_id was called at @timestamp; NULL without memory. Stays. */
+/* The name of @task_id at @timestamp (ticks); NULL without memory. Lives as long as @comms. */
 const struct kb_comm *kb_comms_find(struct kb_comms *comms, uint32_t task_id,
 				    uint64_t timestamp);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * One hash table. Its rows may be many more than a cache holds, and a sample falls onto any of
- * them: once there are enough of them, samples wait in a queue until their row is near.
+ * One hash table of rows. There may be many more rows than fit into a cache, and a sample may
+ * need any of them. So with many rows samples wait in a queue while their rows are prefetched.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -12,17 +12,17 @@
 #include "analysis/idle.h"
 #include "table.h"
 
-#define QUEUE		32U	/* frames that wait, a power of two */
-#define FEW_ROWS	512U	/* are near anyway */
+#define QUEUE		32U	/* frames that wait; a power of two */
+#define FEW_ROWS	512U	/* so few rows stay in the cache */
 
-/* A frame that is to be added to its row. */
+/* A frame that waits to be added to its row. */
 struct waiting {
 	uint64_t key[4], hash;
-	uint64_t sample;		/* its number, from 1 on */
+	uint64_t sample;		/* number of its sample, from 1 on */
 	uint64_t weight;
 	bool weighed;
-	bool caller;			/* not where the sample fell */
-	bool partial;			/* its counters do not cover the same time */
+	bool caller;			/* the frame is a caller, not where the sample fell */
+	bool partial;			/* counters of the sample do not cover the same time */
 	bool idle;
 	uint32_t task_id, core;
 	const char *task;
@@ -34,21 +34,21 @@ struct kb_hot {
 	unsigned int sort;
 	struct kb_table rows;
 	struct kb_comms comms;
-	uint64_t samples;		/* added so far, and waiting */
-	bool idle;			/* the last of them, if that matters */
+	uint64_t samples;		/* added so far, including those that wait */
+	bool idle;			/* whether the last sample is idle, if rows depend on it */
 
-	struct waiting queue[QUEUE];	/* a ring: of number n at n % QUEUE */
-	uint64_t first, next;		/* numbers in it: those waiting */
+	struct waiting queue[QUEUE];	/* frame number n is at n % QUEUE */
+	uint64_t first, next;		/* numbers of the frames that wait: [first, next) */
 
-	const struct kb_names *names;	/* NULL: only the first counter matters */
+	const struct kb_names *names;	/* NULL: only the first counter is summed up */
 	uint32_t nr_counters;
-	uint32_t max_of_core;		/* counters that a core has at most */
-	uint64_t *counters;		/* of the queue: max_of_core each */
-	uint64_t *sums;			/* of row r: from sums[r * nr_counters] on, where r
-					 * is its number before they were ordered */
-	uint32_t max_sums;		/* rows there is room for */
-	uint64_t *partial;		/* as sums, what partial samples have added to them;
-					 * NULL: there was none yet */
+	uint32_t max_of_core;		/* largest number of counters of a core */
+	uint64_t *counters;		/* of the waiting frames, max_of_core each */
+	uint64_t *sums;			/* row r has its sums from sums[r * nr_counters] on; r
+					 * is its number before ordering */
+	uint32_t max_sums;		/* number of rows with room in sums */
+	uint64_t *partial;		/* as sums, but of partial samples only; NULL: there
+					 * were none */
 	uint32_t max_partial;
 };
 
@@ -111,7 +111,7 @@ uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_hot_row 
 	return kb_hot_counter(hot, row, id) - partial;
 }
 
-/* Room for the sums of row number @row in @sums, which has @max. */
+/* Make room in @sums, which has room for @max rows, for the sums of row number @row. */
 static int reserve_sums(const struct kb_hot *hot, uint64_t **sums, uint32_t *max, uint32_t row)
 {
 	size_t nr = hot->nr_counters, wanted = *max ? *max : 64;
@@ -160,7 +160,7 @@ static int sum_counters(struct kb_hot *hot, const struct waiting *frame, uint32_
 	return 0;
 }
 
-/* Add the sample to a sum, or to the number of those without a weight. */
+/* Add the weight of a sample to @sum, or count it in @unweighed if it has none. */
 static void add_weight(const struct waiting *frame, uint64_t *sum, uint64_t *unweighed)
 {
 	if (frame->weighed && frame->weight <= UINT64_MAX - *sum)
@@ -188,7 +188,7 @@ static void describe(struct kb_hot_row *row, uint32_t number, const struct waiti
 	row->idle = frame->idle;
 }
 
-/* Bring a frame to its row. */
+/* Add a frame to its row. */
 static int add_frame(struct kb_hot *hot, const struct waiting *frame)
 {
 	uint32_t before = hot->rows.nr, number;
@@ -218,7 +218,9 @@ static int add_first(struct kb_hot *hot)
 	return add_frame(hot, &hot->queue[hot->first++ % QUEUE]);
 }
 
-/* The frame in the middle of a full queue knows its slot by now. */
+/*
+ * Prefetch the row of the frame in the middle of a full queue; its slot is in the cache by now.
+ */
 static void fetch_row(const struct kb_hot *hot)
 {
 	uint64_t hash = hot->queue[(hot->next - QUEUE / 2) % QUEUE].hash;
@@ -240,7 +242,7 @@ static int enqueue(struct kb_hot *hot, const struct waiting *frame)
 	return add_first(hot);
 }
 
-/* Who waits next, as far as a sample or a frame tells; NULL without memory. */
+/* A new waiting frame with what the sample and the frame say; NULL without memory. */
 static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *event,
 				  const struct kb_frame *frame, bool caller)
 {
@@ -278,7 +280,7 @@ static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *eve
 	return waiting;
 }
 
-/* The counters that the header has for its core. */
+/* Copy the counters that the header has for the core of @event. */
 static void take_counters(struct kb_hot *hot, const struct kb_event *event,
 			  struct waiting *frame)
 {
@@ -364,7 +366,7 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 	return a > UINT64_MAX - b ? UINT64_MAX : a + b;
 }
 
-/* Turn what was summed up into final weights: in samples with @count. */
+/* Turn the sums into final weights: numbers of samples with @count. */
 static void settle(struct kb_hot_row *row, bool count, uint64_t mean)
 {
 	if (count) {

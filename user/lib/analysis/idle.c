@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
-/* See idle.h. The names are those of Linux, of all machines and all times. */
+/* See idle.h. The names are those of all architectures and all versions of Linux. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "analysis/idle.h"
 
-#define NAME_MAX_BYTES	48	/* of those below, with the NUL */
+#define NAME_MAX_BYTES	48	/* longest name below, with its NUL */
 
-static const char *const names[] = {	/* in the order of strcmp() */
+static const char *const names[] = {	/* sorted as by strcmp() */
 	"acpi_idle_do_entry", "acpi_idle_enter",
 	"acpi_processor_ffh_cstate_enter", "acpi_safe_halt", "arch_cpu_idle",
 	"arch_safe_halt", "arm_cpuidle_simple_enter", "call_cpuidle",
@@ -26,7 +26,7 @@ static int compare(const void *name, const void *row)
 	return strcmp(name, *(const char *const *)row);
 }
 
-/* cpu_v7_do_idle and its like of 32-bit Arm. */
+/* cpu_v7_do_idle and similar names of 32-bit Arm. */
 static bool is_arm(const char *name)
 {
 	size_t length = strlen(name);
@@ -37,7 +37,7 @@ static bool is_arm(const char *name)
 
 bool kb_idle_name(const char *symbol)
 {
-	size_t length = strcspn(symbol, ".");	/* do_idle.isra.0 is do_idle, too */
+	size_t length = strcspn(symbol, ".");	/* do_idle.isra.0 counts as do_idle */
 	char name[NAME_MAX_BYTES];
 
 	if (length >= sizeof(name))

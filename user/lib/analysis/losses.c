@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One pass over the string table: facts are few, and CPUs may be many. */
+/* One pass over the string table: there are few facts, but may be many CPUs. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +32,7 @@ const char *kb_loss_advice(const char *what)
 	return "record again with larger rings (-m)";
 }
 
-/* "CPU" at *@at, and what is behind it. */
+/* Parse "CPU" at *@at and move behind it. */
 static bool parse_core(const char **at, uint32_t *core)
 {
 	unsigned long value;
@@ -66,7 +66,7 @@ static int add_row(struct kb_loss **rows, uint32_t *nr, uint32_t core, const cha
 	*rows = grown;
 	row = &grown[(*nr)++];
 	*row = (struct kb_loss) { .core = core, .count = count };
-	/* It is printed as it is here. */
+	/* The text is printed unchanged later, so make it printable here. */
 	kb_utf8_shown(row->what, what, length < sizeof(row->what) ? length : sizeof(row->what) - 1);
 	return 0;
 }

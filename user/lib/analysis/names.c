@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Names are asked for with every record. Tasks come from the one table that knows them,
- * through a small cache; counters are numbered once, by core and index. Facts that Barman
- * has no place for come from one pass over the string table.
+ * Every record needs names. Names of tasks come from struct kb_tasks through a small cache.
+ * Counters get numbers once, by core and index. Facts that Barman has no field for come from
+ * one pass over the string table.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,11 +14,11 @@
 #include "sym/tasks.h"
 
 #define CACHED_TASKS	256	/* a power of two */
-#define MAX_COUNTERS	1024	/* different ones; the last one stands for all the rest */
+#define MAX_COUNTERS	1024	/* different ones; the last one stands for all further ones */
 #define FALLBACK_BYTES	32	/* "PMU event 0x…", "task …" */
-#define AGENT_CYCLES	0xffffffffu	/* the cycle counter in files of Arm's agent */
+#define AGENT_CYCLES	0xffffffffu	/* number of the cycle counter in files of Arm's agent */
 
-/* What a task was called for some time. */
+/* The name of a task during some time. */
 struct cached_task {
 	bool used;
 	uint32_t task_id;
@@ -38,19 +38,19 @@ struct kb_names {
 
 	uint32_t max_cores;
 	uint32_t *first_counter;	/* max_cores + 1 */
-	uint32_t *counter_ids;		/* by first_counter[core] + index; before they are
-					 * known, 1 + the offset of the name, 0 = none */
+	uint32_t *counter_ids;		/* by first_counter[core] + index; until numbered: 1 +
+					 * the offset of the name, 0 = none */
 	uint32_t nr_counters;
 	struct counter counters[MAX_COUNTERS];	/* by id */
-	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of them: id + 1, 0 = free */
-	uint32_t seed;			/* of the hash: nobody can make a slow capture */
+	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
+	uint32_t seed;			/* of the hash, so that no capture can force collisions */
 
 	uint32_t lost_series;
 };
 
 /* ---- tasks ---- */
 
-/* Printable ASCII that no format has to escape. */
+/* Printable ASCII that needs no escape in any format. */
 static bool is_simple(struct kb_text text)
 {
 	size_t i;
@@ -140,7 +140,7 @@ static struct kb_text fallback_name(char text[FALLBACK_BYTES], uint32_t type)
 	return kb_text(text);
 }
 
-/* The slot of the counter called @name, or the free one where it belongs. */
+/* The slot of the counter called @name, or the free slot where it belongs. */
 static uint16_t *slot_of(struct kb_names *names, struct kb_text name)
 {
 	uint32_t at = hash_text(name, names->seed) % (2 * MAX_COUNTERS);
@@ -156,7 +156,7 @@ static uint16_t *slot_of(struct kb_names *names, struct kb_text name)
 	return &names->slots[at];
 }
 
-/* @name is "" or stays; a counter without a name is called by its @type. */
+/* @name is "" or lives as long as @names. A counter without a name is named after its @type. */
 static uint32_t id_of(struct kb_names *names, struct kb_text name, uint32_t type)
 {
 	char fallback[FALLBACK_BYTES];
@@ -218,7 +218,7 @@ uint32_t kb_names_lost_series(const struct kb_names *names)
 
 /* ---- facts ---- */
 
-/* A decimal number at *@text that ends with @end; moves *@text behind it. */
+/* Parse a decimal number at *@text that is followed by @end. Moves *@text behind @end. */
 static bool number(const char **text, char end, uint32_t *value)
 {
 	char *stop;
@@ -234,7 +234,7 @@ static bool number(const char **text, char end, uint32_t *value)
 	return true;
 }
 
-/* Remember where the NAME of a "kbarman.counter.CPU.N=NAME" is. */
+/* Store the place of NAME of a fact "kbarman.counter.CPU.N=NAME". */
 static void take_fact(struct kb_names *names, const char *strings, const char *fact)
 {
 	uint32_t core, index;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What things of a capture are called: tasks at a time, with their thread group, and
- * PMU counters, which are the same counter on two CPUs if they have the same name.
+ * Names of things in a capture: of tasks at a time, with their thread group, and of PMU
+ * counters. Counters of two CPUs are the same counter if they have the same name.
  */
 #ifndef KB_LIB_ANALYSIS_NAMES_H
 #define KB_LIB_ANALYSIS_NAMES_H
@@ -16,34 +16,34 @@
 
 struct kb_names;
 
-/* All strings live as long as both @barman and the names do. */
+/* Strings live as long as both @barman and the names. */
 int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struct kb_error *err);
 void kb_names_destroy(struct kb_names *names);
 
-#define KB_SHORT_NAME	16	/* bytes; Linux' names have 15 at the most */
+#define KB_SHORT_NAME	16	/* bytes; names of Linux tasks have at most 15 */
 
 struct kb_task_name {
-	struct kb_text name;	/* never empty: "task 12" where the capture has none */
-	uint32_t tgid;		/* the task's own id where the capture does not say */
-	uint8_t label_length;	/* 0: the name is not so simple, or is longer than that */
-	char label[KB_SHORT_NAME]; /* the name as every format takes it: to copy as a whole */
+	struct kb_text name;	/* never empty: "task 12" if the capture has none */
+	uint32_t tgid;		/* the task's own id if the capture has no thread group */
+	uint8_t label_length;	/* 0: the name is longer than that or needs escapes */
+	char label[KB_SHORT_NAME]; /* the name if no format has to escape it; copy all of it */
 };
 
-/* Task @task_id as of @timestamp (ticks). Holds until the next call. */
+/* The name of task @task_id at @timestamp (ticks). Holds until the next call. */
 const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_id,
 					 uint64_t timestamp);
 
-/* Different counters in the capture; their ids are below that. */
+/* The number of different counters; ids are below it. */
 uint32_t kb_names_nr_counters(const struct kb_names *names);
 struct kb_text kb_names_counter(const struct kb_names *names, uint32_t id);
 
-/* Counters that the header has for @core, which may be any number. */
+/* The number of counters in the header for @core, which may be any number. */
 uint32_t kb_names_of_core(const struct kb_names *names, uint32_t core);
 
-/* The id of counter @index < kb_names_of_core() of @core. */
+/* The id of counter @index of @core, @index < kb_names_of_core(). */
 uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32_t index);
 
-/* The custom series that counts lost records at a gap, or KB_NO_SERIES. */
+/* The custom series with the numbers of lost records, or KB_NO_SERIES. */
 uint32_t kb_names_lost_series(const struct kb_names *names);
 
 #endif

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A switch finds the node of its chain at once, as the chain does not last; the scheduling
- * analysis keeps the node's number with the task and gives it back when the wait is over.
+ * A switch is resolved to a tree node at once, because its chain is valid only until the next
+ * event. The scheduling analysis stores the number of the node with the task, and returns it
+ * when the wait is over.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -17,7 +18,8 @@ struct kb_offcpu {
 	void *context;
 	bool has_chains;
 	struct longest {
-		struct kb_wait waits[KB_OFFCPU_LONGEST];	/* a heap, the shortest on top */
+		struct kb_wait waits[KB_OFFCPU_LONGEST];	/* a heap; the shortest wait is
+								 * on top */
 		uint32_t nr;
 	} longest, sleeps;
 };
@@ -33,7 +35,7 @@ static int compare(const void *left, const void *right)
 	return (a->task_id > b->task_id) - (a->task_id < b->task_id);
 }
 
-/* Let the wait on top sink to where it belongs. */
+/* Move the wait on top down to its place in the heap. */
 static void sink(struct longest *longest)
 {
 	struct kb_wait *heap = longest->waits, moved = heap[0];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See recorded.h: the one place that knows what "recorded" means. */
+/* See recorded.h. Only this file defines what "recorded" means. */
 #include "analysis/losses.h"
 #include "analysis/recorded.h"
 
@@ -12,7 +12,9 @@ int kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barma
 		return ret;
 	*recorded = (struct kb_recorded){
 		.barman = barman,
-		/* The kernel module sets the time's base and this fact at the same moment. */
+		/*
+		 * The kernel module sets the base of the time and this fact at the same moment.
+		 */
 		.from_start = kb_barman_fact(barman, "raw_base") && !losses.overwritten,
 		.first = INT64_MAX,
 		.last = INT64_MIN,
@@ -34,7 +36,7 @@ int64_t kb_recorded_last(const struct kb_recorded *recorded)
 	int64_t last = recorded->first > recorded->last ? 0 : recorded->last, ns;
 	const struct kb_error *damage;
 
-	/* ~0 is no time, and what a cut-off file's header says happened elsewhere */
+	/* ~0 is not a time, and the header of a cut-off file does not have its last time */
 	if (ticks == UINT64_MAX || kb_barman_damage(recorded->barman, &damage))
 		return last;
 	ns = kb_barman_ns(recorded->barman, ticks);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * From when to when a capture was recorded: from the first to the last moment of its
- * session, as far as the capture says them. The session's first moment is not meant where
- * older records were overwritten, and not known of captures that others made: there it is
- * the first record. The last moment is the stop; of a capture that was cut off it is the
- * last record.
+ * The time that a capture covers: from the first to the last moment of its session, as far as
+ * the capture has them. It begins with the first record instead if older records were
+ * overwritten, and in captures that kbarman did not make. It ends with the stop; in a capture
+ * that was cut off it ends with the last record.
  */
 #ifndef KB_LIB_ANALYSIS_RECORDED_H
 #define KB_LIB_ANALYSIS_RECORDED_H
@@ -16,14 +15,14 @@
 
 struct kb_recorded {
 	const struct kb_barman *barman;
-	bool from_start;		/* the session's first moment is meant: 0 ns */
-	int64_t first, last;		/* ns, of the records; first > last: there was none */
+	bool from_start;		/* begin at the start of the session: 0 ns */
+	int64_t first, last;		/* ns, of the records; first > last: there is no record */
 };
 
-/* 0 or -ENOMEM. @barman must stay. */
+/* Returns 0 or -ENOMEM. @barman must live as long as @recorded. */
 int kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman);
 
-/* A record, at kb_barman_ns(). */
+/* Add a record; @ns: its time by kb_barman_ns(). */
 static inline void kb_recorded_add(struct kb_recorded *recorded, int64_t ns)
 {
 	if (ns < recorded->first)
@@ -32,11 +31,11 @@ static inline void kb_recorded_add(struct kb_recorded *recorded, int64_t ns)
 		recorded->last = ns;
 }
 
-/* ns, by the header and the records added so far. */
+/* ns, from the header and the records added so far. */
 int64_t kb_recorded_first(const struct kb_recorded *recorded);
 int64_t kb_recorded_last(const struct kb_recorded *recorded);
 
-/* From the one to the other, ns; hostile captures have up to 2^64 - 1. */
+/* From first to last, ns; a hostile capture may have up to 2^64 - 1. */
 uint64_t kb_recorded_duration(const struct kb_recorded *recorded);
 
 #endif

@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Half of the queue waits for the buckets of symbol tables, half for what is in them. */
+/*
+ * In the first half of the queue the buckets of symbol tables are prefetched, in the second
+ * half their content.
+ */
 #include <string.h>
 
 #include "analysis/sample_queue.h"

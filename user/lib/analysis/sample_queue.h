@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Samples that wait until the symbols they will be asked for are near: a queue of some, in
- * the order in which they came. Samples with chains do not wait, nor do those with many
- * counters; so who uses this can't care for the order.
+ * A queue of samples that wait while the symbols they need are prefetched, in the order of
+ * arrival. Samples with chains or with many counters do not wait, so samples leave in a
+ * different order: only for users that do not depend on the order.
  */
 #ifndef KB_LIB_ANALYSIS_SAMPLE_QUEUE_H
 #define KB_LIB_ANALYSIS_SAMPLE_QUEUE_H
@@ -12,27 +12,27 @@
 #include "sym/ahead.h"
 
 #define KB_SAMPLE_QUEUE		32U	/* samples, a power of two */
-#define KB_SAMPLE_COUNTERS	8U	/* of one that waits, at most */
+#define KB_SAMPLE_COUNTERS	8U	/* largest number of counters of a waiting sample */
 
-/* All zero: an empty one. */
+/* An empty queue is all zero. */
 struct kb_sample_queue {
 	struct kb_sample {
 		struct kb_event event;
 		uint64_t counters[KB_SAMPLE_COUNTERS];
 		struct kb_ahead ahead;
-	} samples[KB_SAMPLE_QUEUE];	/* of number n at n % KB_SAMPLE_QUEUE */
-	uint64_t first, next;		/* numbers: those waiting */
+	} samples[KB_SAMPLE_QUEUE];	/* sample number n is at n % KB_SAMPLE_QUEUE */
+	uint64_t first, next;		/* numbers of the waiting samples: [first, next) */
 };
 
 /*
- * Let a sample with a PC wait, without its custom values. Returns the one whose turn it is,
- * which may be @event itself, or NULL. It holds until the next call.
+ * Add a sample with a PC, without its custom values. Returns the sample whose turn it is, which
+ * may be @event itself, or NULL. The result holds until the next call.
  */
 const struct kb_event *kb_sample_queue_put(struct kb_sample_queue *queue,
 					   struct kb_symbolizer *symbolizer,
 					   const struct kb_event *event);
 
-/* The next one without another that takes its place; NULL: none is left. */
+/* Remove the next sample; NULL: the queue is empty. */
 const struct kb_event *kb_sample_queue_take(struct kb_sample_queue *queue);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Saving what resolution needs: the capture is read once, every address in it is
- * resolved, and the images that this has loaded are saved.
+ * Save what is needed to resolve addresses: read the capture once, resolve every address in it,
+ * and save the images that were loaded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_even
 				      kb_stack_lookup(event, frame));
 }
 
-/* 0, 1 if the capture is damaged, or -ENOMEM. */
+/* Returns 0, 1 if the capture is damaged, or -ENOMEM. */
 static int resolve_all(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		       struct kb_error *err)
 {
@@ -36,7 +36,7 @@ static int resolve_all(struct kb_barman *barman, struct kb_symbolizer *symbolize
 			resolve_stack(symbolizer, &event, event.task_id);
 		if (event.type != KB_EVENT_TASK_SWITCH || event.core >= max_cores)
 			continue;
-		/* its chain is that of the task that goes */
+		/* the chain is that of the previous task */
 		resolve_stack(symbolizer, &event, running[event.core]);
 		running[event.core] = event.task_id;
 	}
@@ -53,13 +53,13 @@ int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options 
 	struct kb_barman *barman;
 	int damaged, ret;
 
-	/* What is saved are the linker's names. */
+	/* The saved names are those of the linker. */
 	as_they_are.raw_names = true;
 
 	ret = kb_barman_open(&barman, capture, err);
 	if (ret)
 		return ret;
-	/* No capture's name: an older CAPTURE.symbols must not be taken for the truth. */
+	/* No path: an existing CAPTURE.symbols must not be used as a source. */
 	ret = kb_symbolizer_create(&symbolizer, barman, NULL, &as_they_are, err);
 	if (!ret) {
 		struct kb_error write_error = { 0 };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Slices of one CPU come in order, those of several CPUs nearly so: each when it
- * ends. So a wait is known when the slice behind it ends, and one that would be
- * negative is none.
+ * Slices of one CPU come in order. Slices of several CPUs come nearly in order, each when it
+ * ends. So a wait is known when the next slice of the task ends. A wait with a negative length
+ * is ignored.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@ struct kb_sched {
 	struct kb_table tasks;
 	struct kb_sched_cpu *cpus;
 	uint32_t max_cores;
-	const uint64_t *only;		/* CPUs that count; NULL: all */
+	const uint64_t *only;		/* CPUs to count; NULL: all */
 	unsigned int only_words;
 	void (*take_wait)(void *context, const struct kb_wait *wait);
 	void *context;
@@ -62,7 +62,7 @@ static bool counts(const struct kb_sched *sched, uint32_t core)
 				sched->only[core / 64] >> core % 64 & 1);
 }
 
-/* Times of a hostile capture may be 2^64 apart. */
+/* Times of a hostile capture may differ by up to 2^64. */
 static uint64_t span(int64_t start, int64_t end)
 {
 	return (uint64_t)end - (uint64_t)start;
@@ -87,7 +87,7 @@ static int add_idle(struct kb_sched_cpu *cpu, const struct kb_slice *slice)
 	return 0;
 }
 
-/* @task runs again: what was it waiting for until now? */
+/* @task runs again: account for the wait that ends now. */
 static void end_wait(const struct kb_sched *sched, struct kb_sched_task *task, int64_t now)
 {
 	uint64_t ns = span(task->waits_since, now);
@@ -135,7 +135,7 @@ static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		task->run_ns += ns;
 	}
 	task->last_seen = timestamp;
-	if (!slice->task_id)	/* one idle task a CPU shares the id */
+	if (!slice->task_id)	/* the idle tasks of all CPUs share id 0 */
 		return 0;
 	if (task->waits)
 		end_wait(sched, task, slice->start);
@@ -147,15 +147,15 @@ static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 }
 
 /*
- * Is the task asleep that a switch took off in @state? TASK_UNINTERRUPTIBLE (2) is not, unless
- * it is TASK_IDLE (0x402): a kernel thread's way to sleep.
+ * Whether a task that a switch took off the CPU in @state is asleep. In TASK_UNINTERRUPTIBLE
+ * (2) it is not, unless the state is TASK_IDLE (0x402), in which kernel threads sleep.
  */
 static bool is_asleep(int state)
 {
 	return state > 0 && !((state & 2) && !(state & 0x400));
 }
 
-/* The switch that ended @slice, a run or a halt of the idle task. */
+/* Account for the switch that ended @slice, a run or a halt of the idle task. */
 static int add_switch(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 		      const struct kb_slice *slice, uint64_t timestamp)
 {
@@ -238,7 +238,7 @@ static int compare_tasks(const void *left, const void *right)
 	return (a->key > b->key) - (a->key < b->key);
 }
 
-/* It was on other CPUs than those that count. */
+/* The task was only on CPUs that do not count. */
 static bool is_empty(const struct kb_sched_task *task)
 {
 	return !task->run_ns && !task->runs && !task->preempted && !task->blocked;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The call chain of a sample or a task switch as frames, innermost first. Frame 0 of a
- * sample is where it fell, with or without a chain; a switch without a chain has none.
- * Frames of callers are return addresses: the call is in front of them, and where it never
- * returns, the next function begins there. So they are looked up one byte before, except
- * the first frame of user space, which is where the CPU was, or entered the kernel.
+ * The call chain of a sample or a task switch as frames, innermost first. Frame 0 of a sample
+ * is where it fell, with or without a chain. A switch without a chain has no frames. Frames of
+ * callers are return addresses: the call is in front of the address, and behind a call that
+ * never returns the next function may begin. So they are looked up one byte lower. The
+ * exception is the first frame of user space: it is the address where user code was interrupted
+ * or entered the kernel.
  */
 #ifndef KB_LIB_ANALYSIS_STACK_H
 #define KB_LIB_ANALYSIS_STACK_H
@@ -14,7 +15,7 @@
 
 #include <kbarman/event.h>
 
-/* 1 if a sample's chain does not begin with the PC itself. */
+/* 1 if the chain of a sample does not begin with its PC, else 0. */
 static inline uint32_t kb_stack_extra(const struct kb_event *event)
 {
 	return event->type != KB_EVENT_TASK_SWITCH &&
@@ -27,7 +28,7 @@ static inline uint32_t kb_stack_depth(const struct kb_event *event)
 		event->sample.nr_chain + kb_stack_extra(event);
 }
 
-/* The address of a frame below the depth. */
+/* The address of @frame, which is below the depth. */
 static inline uint64_t kb_stack_pc(const struct kb_event *event, uint32_t frame)
 {
 	uint32_t extra = kb_stack_extra(event);
@@ -37,7 +38,7 @@ static inline uint64_t kb_stack_pc(const struct kb_event *event, uint32_t frame)
 	return frame < extra ? event->sample.pc : event->sample.chain[frame - extra];
 }
 
-/* The address to look it up by. */
+/* The address by which @frame is looked up. */
 static inline uint64_t kb_stack_lookup(const struct kb_event *event, uint32_t frame)
 {
 	bool is_switch = event->type == KB_EVENT_TASK_SWITCH;

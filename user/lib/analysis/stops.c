@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A state a CPU, and a row for each of its reasons. */
+/* One state for each CPU, and one row for each reason of a CPU. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +21,15 @@ static const struct {
 };
 
 struct row {
-	uint64_t times;		/* as its records tell, */
-	uint64_t stated;	/* and its fact */
+	uint64_t times;		/* number of stops, from the records */
+	uint64_t stated;	/* and from the fact */
 	uint64_t ns;
 	int64_t first, last;
 };
 
 struct core {
-	uint64_t state;		/* the series' value */
-	int64_t since;		/* ns, unless it is 0 */
+	uint64_t state;		/* last value of the series */
+	int64_t since;		/* ns; meaningful unless state is 0 */
 	struct row rows[KBARMAN_STOP_REASONS];
 };
 
@@ -84,7 +84,10 @@ int kb_stops_create(struct kb_stops **out, const struct kb_barman *barman, struc
 	stops->max_cores = header->max_cores;
 	take_facts(stops, &losses);
 	kb_losses_release(&losses);
-	/* The first one of the name: those of programs come behind the module's. */
+	/*
+	 * Take the first series of that name: series of programs come behind those of the
+	 * module.
+	 */
 	stops->series = NO_SERIES;
 	for (i = header->nr_series; i-- > 0;)
 		if (header->series[i].name && strcmp(header->series[i].name, KB_STOP_SERIES) == 0)
@@ -101,7 +104,7 @@ void kb_stops_destroy(struct kb_stops *stops)
 	free(stops);
 }
 
-/* The row of what @core does; NULL: it counts, or stands still for no reason that is known. */
+/* The row for the state of @core; NULL: it counts, or the reason is not known. */
 static struct row *current_row(struct core *core)
 {
 	return core->state && core->state <= KBARMAN_STOP_REASONS ? &core->rows[core->state - 1] :
@@ -165,7 +168,10 @@ bool kb_stops_get(const struct kb_stops *stops, uint32_t i, struct kb_stop *stop
 			*stop = (struct kb_stop){
 				.core = core,
 				.reason = reasons[reason].name,
-				/* Records may be lost or overwritten; facts come at the end. */
+				/*
+				 * Records may be lost or overwritten, and facts are written at
+				 * the end: take the larger number.
+				 */
 				.times = row->times > row->stated ? row->times : row->stated,
 				.ns = row->ns,
 				.first = row->first,

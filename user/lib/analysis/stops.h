@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * When the first counter of a CPU stood still, and why: by the values of the series "Counters
- * stopped", which is the reason from the stop to the counter's next overflow, and by the facts
- * kbarman.stopped.CPU.REASON. The kernel does not say when within that time the counter went on,
- * so the times are the most that it can have been.
+ * When and why the first counter of a CPU stopped. The sources are the values of the series
+ * "Counters stopped" (the reason, from the stop to the counter's next overflow) and the facts
+ * kbarman.stopped.CPU.REASON. The kernel does not say when within that time the counter went
+ * on, so the times are upper limits.
  */
 #ifndef KB_LIB_ANALYSIS_STOPS_H
 #define KB_LIB_ANALYSIS_STOPS_H
@@ -15,13 +15,14 @@
 
 #define KB_STOP_SERIES	"Counters stopped"
 
-/* The stops of one CPU for one reason. */
+/* All stops of one CPU for one reason. */
 struct kb_stop {
 	uint32_t core;
-	const char *reason;	/* as in the fact's name */
+	const char *reason;	/* as in the name of the fact */
 	uint64_t times;
-	uint64_t ns;		/* of all of them, as far as the records tell; 0: they do not */
-	int64_t first, last;	/* ns: the first one's beginning, the last one's end; if ns */
+	uint64_t ns;		/* upper limit of their total time, from the records; 0: not
+				 * known */
+	int64_t first, last;	/* ns; start of the first, end of the last; valid if ns is not 0 */
 };
 
 struct kb_stops;
@@ -30,21 +31,22 @@ int kb_stops_create(struct kb_stops **out, const struct kb_barman *barman, struc
 void kb_stops_destroy(struct kb_stops *stops);
 
 /*
- * Each event in the order of the capture, with its time. True for a sample whose counters do not
- * cover the same time, as the first one stood still since the sample before it.
+ * Add each event in the order of the capture, with its time. Returns true for a sample whose
+ * counters do not cover the same time, because the first one stopped since the sample before
+ * it.
  */
 bool kb_stops_feed(struct kb_stops *stops, const struct kb_event *event, int64_t ns);
 
-/* After the last event: what stands still yet does so until @last, ns. */
+/* Call it after the last event: counters that are stopped stay so until @last, ns. */
 void kb_stops_end(struct kb_stops *stops, int64_t last);
 
-/* Stop number @i that there was, by CPU and reason; false: there is none of that number. */
+/* Stop number @i, ordered by CPU and reason; false: there are no more. */
 bool kb_stops_get(const struct kb_stops *stops, uint32_t i, struct kb_stop *stop);
 
-/* The reason of enum kbarman_stop, as in the facts' names; NULL: there is none of that number. */
+/* The name of a reason of enum kbarman_stop, as in the facts; NULL: no such reason. */
 const char *kb_stop_name(unsigned int reason);
 
-/* What to do against stops of that reason, a clause in the imperative; never NULL. */
+/* What to do about stops of that reason: a clause in the imperative, never NULL. */
 const char *kb_stop_advice(const char *reason);
 
 #endif

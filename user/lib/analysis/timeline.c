@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * One small state machine a CPU. It makes no slice of what it does not know: a CPU is
- * UNKNOWN until a record tells who runs, and again after a gap. A record out of order
- * counts as if it were made with the one before it, so that slices never overlap.
+ * One small state machine for each CPU. It makes no slice for unknown time: a CPU is UNKNOWN
+ * until a record says which task runs, and again after a gap. A record that is out of order is
+ * treated as if it had the time of the record before it, so slices never overlap.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,28 +20,29 @@ enum cpu_state {
 struct cpu {
 	enum cpu_state state;
 	bool has_task;
-	bool seen;		/* any record of it */
+	bool seen;		/* the CPU has a record */
 	int idle_state;
 	uint32_t task_id;
 	int64_t since;		/* ns: start of the open slice */
 	int64_t last;		/* ns: its last record */
-	uint64_t lost;		/* records that the capture's facts say, of which */
-	uint64_t told;		/* its records have told */
+	uint64_t lost;		/* lost records, from the capture's facts */
+	uint64_t told;		/* lost records, from records at the gaps */
 };
 
 struct kb_timeline {
 	const struct kb_barman *barman;
 	uint32_t lost_series;
 	uint32_t max_cores;
-	uint32_t next;		/* kb_timeline_end(): the next core to close */
+	uint32_t next;		/* for kb_timeline_end(): the next core to close */
 	bool has_tasks;
 	struct kb_recorded recorded;
 	struct cpu *cpus;
 };
 
 /*
- * What each CPU has lost in all: more than its records tell if it ended with a loss. But
- * a ring that was overwritten has lost records that told of losses, too.
+ * Read the number of lost records of each CPU. It is larger than the sum in the records if the
+ * CPU ended with a loss. It is not used if the ring was overwritten, because records about
+ * losses were overwritten, too.
  */
 static int read_losses(struct kb_timeline *timeline)
 {
@@ -92,7 +93,7 @@ void kb_timeline_destroy(struct kb_timeline *timeline)
 	free(timeline);
 }
 
-/* Close what @cpu does at @now: fills @slice and returns 1, or 0 if it is unknown. */
+/* Close the open slice of @cpu at @now: fills @slice and returns 1, or returns 0 if unknown. */
 static unsigned int close_slice(const struct cpu *cpu, uint32_t core, int64_t now,
 				enum kb_slice_end how, struct kb_slice *slice)
 {
@@ -142,13 +143,13 @@ static unsigned int feed_halt(struct cpu *cpu, int64_t now, const struct kb_even
 		n = close_slice(cpu, event->core, now, KB_END_RESUME, slice);
 		cpu->state = cpu->has_task ? CPU_RUNS : CPU_UNKNOWN;
 	} else {
-		return 0;	/* its other half is missing */
+		return 0;	/* the matching record is missing */
 	}
 	cpu->since = now;
 	return n;
 }
 
-/* The first sample after a start or a gap tells who runs. */
+/* The first sample after the start or a gap shows which task runs. */
 static void feed_sample(const struct kb_timeline *timeline, struct cpu *cpu, int64_t now,
 			const struct kb_event *event)
 {
@@ -160,7 +161,7 @@ static void feed_sample(const struct kb_timeline *timeline, struct cpu *cpu, int
 	cpu->since = now;
 }
 
-/* Everything behind the last record of @cpu, up to @now. */
+/* The slice behind the last record of @cpu, up to @now, in which records are missing. */
 static struct kb_slice lost_slice(const struct kb_timeline *timeline, const struct cpu *cpu,
 				  int64_t now, uint64_t lost)
 {
@@ -238,7 +239,9 @@ uint64_t kb_timeline_duration(const struct kb_timeline *timeline)
 	return kb_recorded_duration(&timeline->recorded);
 }
 
-/* The next slice of a CPU that is still open, the one behind a loss after that. */
+/*
+ * The next open slice of a CPU; if records are missing at its end, then the slice of that loss.
+ */
 static bool end_cpu(struct kb_timeline *timeline, struct cpu *cpu, struct kb_slice *slice)
 {
 	int64_t last = kb_timeline_last(timeline);
