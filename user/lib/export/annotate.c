@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as an Annotate v3 stream (v4 if clients told jobs of activity maps by their
- * start and stop, which v3 has no messages for): definitions first, then one pass. Task switches
- * and halts are switches of one activity counter, and slices of them jobs on a track a
- * CPU of the activity map "Scheduling"; counters are counters, annotations themselves.
+ * A capture as an Annotate stream, version 3, or version 4 if clients sent starts and stops of
+ * jobs in activity maps, for which version 3 has no messages. Definitions come first, then one
+ * pass over the records. Task switches and halts become switches of one activity counter. Their
+ * slices become jobs of the activity map "Scheduling", with one track for each CPU. Counters
+ * become counters, annotations become annotations.
  *
- * Nothing of what the daemon would store unchecked leaves here: every enumeration has
- * a value that it knows, every text is UTF-8 and short enough.
+ * The daemon stores some fields unchecked. So every enumeration in the stream has a value that
+ * the daemon knows, and every text is UTF-8 and short enough.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,10 +27,10 @@
 #define VIEW		0x6b62		/* uid of the activity map: "kb" */
 #define KEY_ACTIVITY	1
 #define KEY_SAMPLES	2
-#define KEY_COUNTERS	3		/* and then one key a PMU counter, one a series */
+#define KEY_COUNTERS	3		/* then one key for each PMU counter and each series */
 #define ACTIVITY_RUNS	1
 
-#define TEXT_BYTES	(32768 - 64)	/* Arm's client sends no longer message */
+#define TEXT_BYTES	(32768 - 64)	/* Arm's client sends no longer messages */
 #define NAME_BYTES	1024
 #define COLOR_IDLE	KB_ANNOTATE_RGB(0xc0c0c0)
 #define COLOR_LOST	KB_ANNOTATE_RGB(0xff0000)
@@ -42,13 +43,14 @@ struct annotate {
 	struct kb_out *out;
 	struct kb_names *names;
 	struct kb_timeline *timeline;
-	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
-	uint32_t job;		/* the last one's uid */
-	bool no_pictures;	/* there were some, which are not here */
-	double *scales;		/* of each series: what its values are multiplied by */
-	struct kb_leb now;	/* of the record that is being written */
-	struct kb_leb *since; /* of each CPU's last switch or halt: slices begin there */
-	uint64_t wide;		/* values that need more than 32 bits */
+	int64_t base;		/* CLOCK_MONOTONIC_RAW at the start of the capture's clock */
+	uint32_t job;		/* uid of the last job */
+	bool no_pictures;	/* the capture names pictures, but the side file is missing */
+	double *scales;		/* of each series: factor for its values */
+	struct kb_leb now;	/* timestamp of the record that is being written */
+	struct kb_leb *since; /* of each CPU: time of its last switch or halt, where its slice
+			       * begins */
+	uint64_t wide;		/* number of values that need more than 32 bits */
 	char text[TEXT_BYTES];
 };
 
@@ -65,7 +67,7 @@ static struct kb_text clean(char *to, size_t room, const char *text)
 
 /* ---- definitions ---- */
 
-/* A counter with the values that the protocol has no zero for. */
+/* A counter whose fields have valid values: the protocol does not allow 0 in some of them. */
 static struct kb_annotate_message new_counter(const struct annotate *x, uint32_t key,
 					      int32_t class)
 {
@@ -126,15 +128,15 @@ static void define_pmu(struct annotate *x)
 	}
 }
 
-/* @map[value], or @map[0] for a value that Barman does not have. */
+/* @map[value], or @map[0] for a value that Barman does not define. */
 static int32_t remap(const int32_t *map, size_t size, uint8_t value)
 {
 	return map[value < size ? value : 0];
 }
 
 /*
- * Annotate shows value / modifier, Barman value * multiplier. Where one is not the other
- * with an integer, values are multiplied before they are written.
+ * Annotate shows value / modifier, Barman shows value * multiplier. If no integer modifier does
+ * the same, values are multiplied by @scale before they are written.
  */
 static int32_t modifier_of(double multiplier, double *scale)
 {
@@ -273,7 +275,7 @@ static void write_value(struct annotate *x, uint32_t core, uint32_t key, int64_t
 	kb_out_commit(x->out, at);
 }
 
-/* A colour that stays a task's own, not too dark for black text. */
+/* A constant colour for a task, light enough for black text. */
 static uint32_t task_color(uint32_t task_id)
 {
 	uint32_t rgb = task_id * 2654435761u >> 8;
@@ -281,7 +283,7 @@ static uint32_t task_color(uint32_t task_id)
 	return KB_ANNOTATE_RGB(rgb | 0x404040);
 }
 
-/* Jobs are numbered from 1 on, past INT32_MAX with negative numbers, but never -1, 0. */
+/* Jobs have the numbers 1, 2, …; behind INT32_MAX follow negative numbers without -1 and 0. */
 static int32_t next_job(struct annotate *x)
 {
 	do
@@ -290,7 +292,7 @@ static int32_t next_job(struct annotate *x)
 	return (int32_t)x->job;
 }
 
-/* All of a job but its name. */
+/* Write a job without its name. */
 static uint8_t *put_job(struct annotate *x, uint8_t *at, const struct kb_slice *slice)
 {
 	struct kb_leb *since = &x->since[slice->core];
@@ -321,7 +323,7 @@ static uint8_t *put_task(struct annotate *x, uint8_t *at, uint32_t task_id, uint
 	return at + kb_label((char *)at, NAME_BYTES, task->name.data, task->name.length, false);
 }
 
-/* @timestamp: ticks, for the task's name. */
+/* @timestamp: ticks at which the task has the name to write. */
 static void write_slice(struct annotate *x, const struct kb_slice *slice, uint64_t timestamp)
 {
 	uint8_t *start = kb_out_reserve(x->out, KB_ANNOTATE_FIXED + NAME_BYTES), *at;
@@ -384,7 +386,7 @@ static void write_annotation(struct annotate *x, const struct kb_event *event)
 	struct kb_text text = { event->annotation.text, event->annotation.text_length };
 	bool colour = event->annotation.colour;
 
-	/* The picture that it belongs to has it, too. */
+	/* The side file has this text with its picture. */
 	if (event->annotation.group == ANNOTATE_SIDE_GROUP && !event->annotation.type) {
 		if (x->options->beside)
 			return;
@@ -443,7 +445,10 @@ static void write_sample(struct annotate *x, const struct kb_event *event)
 			     event->sample.custom[i].value);
 }
 
-/* @ended: a slice ended with it; leaving a halt that nobody saw changes nothing. */
+/*
+ * @ended: a slice ended with the halt. The end of a halt whose start is unknown changes
+ * nothing.
+ */
 static void write_halt(struct annotate *x, const struct kb_event *event, bool ended)
 {
 	uint32_t task_id;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * See annotate_side.h. Messages go out as they came in, but for numbers that are a
- * client's own: keys of counters, which get ones that nobody else has.
+ * See annotate_side.h. Messages are written as they were received, except for the keys of
+ * counters: clients choose these for themselves, so each gets a new key that is unique in the
+ * stream.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 #define IMAGE_MAX	((uint64_t)64 << 20)
 
 struct key {
-	int32_t pid, key;		/* pid 0: of the whole system */
+	int32_t pid, key;		/* pid 0: the key is of the whole system */
 };
 
 struct side {
@@ -21,12 +22,12 @@ struct side {
 	struct kb_out *out;
 	uint32_t first_key;
 	int32_t own_view;
-	struct key *keys;		/* the number of each is first_key + index */
+	struct key *keys;		/* the new key of each is first_key + index */
 	unsigned int nr_keys, room;
 	uint64_t left_out;
 };
 
-/* The key that the client's is here; false: there are too many. */
+/* Replace a client's key by its new key; false: there are too many keys. */
 static bool new_key(struct side *side, int32_t *key)
 {
 	const struct kb_annotate_setup *setup = kb_annotate_setup(side->reader);
@@ -52,7 +53,7 @@ static bool new_key(struct side *side, int32_t *key)
 	return true;
 }
 
-/* Whoever has taken the number of our own activity map gets another. */
+/* Give an activity map another number if it has the number of our own map. */
 static void new_view(const struct side *side, int32_t *view)
 {
 	if (*view == side->own_view)
@@ -67,7 +68,7 @@ static bool write_visual(struct side *side, struct kb_annotate_message *m)
 
 	if (m->visual.image_bytes > IMAGE_MAX)
 		return false;
-	/* What the reader gives is gone when it goes on. */
+	/* The reader's pointers do not hold beyond its next call. */
 	struct kb_text text = m->visual.text;
 	char *copy = malloc(text.length + m->visual.image_bytes + 1);
 
@@ -126,7 +127,7 @@ int32_t annotate_side_version(const char *path)
 	struct kb_annotate_message message;
 	int32_t version = 3;
 
-	/* What is damaged is said when it is written. */
+	/* Damage is reported when the messages are written. */
 	if (kb_annotate_open(&reader, path, NULL))
 		return version;
 	while (version < 4 && kb_annotate_next(reader, &message, NULL) == 1)

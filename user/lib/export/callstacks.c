@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Adding a sample is a look-up of its symbol and two of rows a frame, or one where frames
- * are addresses, of which there are more than a processor's cache has room for.
+ * Adding a sample takes a look-up of its symbol and two look-ups of rows for each frame. If
+ * frames are addresses, it takes only one: there are then more rows than fit into a cache.
  */
 #include <errno.h>
 #include <string.h>
@@ -22,7 +22,7 @@ static const struct kb_frame nothing = {
 
 struct call {
 	uint64_t key[4];	/* node, address, symbol, image */
-	uint32_t node;		/* 0: not known yet */
+	uint32_t node;		/* 0: not looked up yet */
 };
 
 int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses)
@@ -52,8 +52,8 @@ static uint32_t number_of(const struct kb_table *table, const void *row)
 }
 
 /*
- * The row that shows @symbol: kallsyms may name another image than the row that covers the
- * address, and then the row says nothing of that image.
+ * The mapping row that covers @symbol. kallsyms may give a symbol another image than the row
+ * that covers its address; then NULL: the row does not describe that image.
  */
 static const struct kb_map *row_of(const struct kb_symbol *symbol, const struct kb_place *place)
 {
@@ -63,15 +63,15 @@ static const struct kb_map *row_of(const struct kb_symbol *symbol, const struct 
 }
 
 /*
- * What tells mappings of one image apart: a file is at the same offset wherever it is mapped;
- * memory that no file stands behind is another one at each address, as if that were its offset.
+ * Distinguishes mappings of one image: a part of a file has the same offset wherever it is
+ * mapped. Memory without a file has its address as offset, so it is different at each address.
  */
 static uint64_t offset_of(const struct kb_map *row, const struct kb_place *place)
 {
 	return place->anonymous ? row->base_address : row->image_offset;
 }
 
-/* The image of @symbol, which @row shows if it is not NULL; -ENOMEM. */
+/* The number of the image of @symbol, which @row maps unless it is NULL; -ENOMEM. */
 static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *symbol,
 			  const struct kb_place *place, const struct kb_map *row)
 {
@@ -97,14 +97,14 @@ static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *
 	return number_of(&stacks->images, image);
 }
 
-/* The same of all calls of one instruction of one image. */
+/* The address of a frame, the same for all calls of one instruction of an image. */
 static uint64_t address_of(uint64_t pc, const struct kb_place *place)
 {
 	return place->row && !place->anonymous ?
 		pc - place->row->base_address + place->row->image_offset : pc;
 }
 
-/* The row of @frame, which is at @pc and @place; -ENOMEM. */
+/* The row of @frame, which has the address @pc and the place @place; -ENOMEM. */
 static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *frame, uint64_t pc,
 			  const struct kb_place *place)
 {
@@ -141,7 +141,7 @@ static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *f
 	return number_of(&stacks->frames, row);
 }
 
-/* The node of @frame below @parent; -ENOMEM. */
+/* The node of @frame below the node @parent; -ENOMEM. */
 static int64_t find_node(struct kb_callstacks *stacks, uint32_t parent, uint32_t frame)
 {
 	uint64_t key[2] = { parent, frame };
@@ -157,7 +157,7 @@ static int64_t find_node(struct kb_callstacks *stacks, uint32_t parent, uint32_t
 	return number_of(&stacks->nodes, row);
 }
 
-/* All frames at @pc, below @node, those that were inlined last; -ENOMEM. */
+/* Add all frames at @pc below @node, inlined ones last. Returns the last node or -ENOMEM. */
 static int64_t add_frames(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
 			  int64_t node, struct kb_symbolizer *symbolizer)
 {
@@ -177,7 +177,7 @@ static int64_t add_frames(struct kb_callstacks *stacks, const struct kb_event *e
 	return node;
 }
 
-/* The same, by a shorter way if the call was seen before. */
+/* The same, with a faster way for a call that was seen before. */
 static int64_t add_call(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
 			int64_t node, struct kb_symbolizer *symbolizer)
 {

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The different call chains of a capture, each once, for formats whose samples refer to
- * them: a tree of frames, and tables of the frames and of the images that they are in.
- * All are numbered densely in the order of their first use, so what is new since an
- * export last looked is behind what it has written. Functions that were inlined are
- * frames, too, if the symbolizer tells of them. Memory grows with the different chains,
- * not with samples.
+ * The different call chains of a capture, each once, for formats in which samples refer to
+ * them: a tree of nodes, and tables of the frames and their images. All are numbered densely in
+ * the order of first use, so an export finds new rows behind those that it has written. Inlined
+ * functions are frames, too, if the symbolizer knows them. Memory grows with the number of
+ * different chains, not with samples.
  */
 #ifndef KB_LIB_EXPORT_CALLSTACKS_H
 #define KB_LIB_EXPORT_CALLSTACKS_H
@@ -19,53 +18,54 @@
 #include "table.h"
 #include "sym/elf.h"
 
-#define KB_CALLSTACKS_DEPTH	512	/* frames; outer ones beyond are left out */
+#define KB_CALLSTACKS_DEPTH	512	/* frames; further outer frames are left out */
 #define KB_CALLSTACKS_ROOT	0U
 
 struct kb_stack_image {
 	uint64_t key[3];		/* path, build_id, offset */
-	const char *path, *base_name;	/* as kb_symbol has them */
+	const char *path, *base_name;	/* as in struct kb_symbol */
 	const struct kb_build_id *build_id;	/* NULL: not known */
-	/* With addresses an image is what one mapping shows of a file, or what none shows. */
-	bool mapped;			/* false: there is no row, and the next three are 0 */
-	uint64_t start;			/* where it was, the first time */
-	uint64_t end;			/* behind its last byte, of the longest such mapping */
-	uint64_t offset;		/* of start, in the file; start itself if there is none */
+	/* With addresses an image is one mapping of a file, or all of it that no row maps. */
+	bool mapped;			/* false: no row maps it; the next three are 0 */
+	uint64_t start;			/* start address of its first mapping */
+	uint64_t end;			/* behind the last byte of the longest such mapping */
+	uint64_t offset;		/* of start in the file; start itself without a file */
 	bool kernel;
 };
 
 struct kb_stack_frame {
 	uint64_t key[3];		/* symbol, address, image and line */
-	uint64_t address;		/* as if the image were always at its start; the PC itself
-					 * if it is not mapped; 0 unless addresses are asked for */
+	uint64_t address;		/* as if the image were always mapped at its start; the
+					 * PC itself without a mapping; 0 unless addresses are
+					 * requested */
 	const char *name;		/* "" where unknown */
-	const char *file;		/* of the source; "" where unknown, or not asked for */
-	uint32_t line;			/* 0 likewise */
+	const char *file;		/* source file; "" where unknown or not requested */
+	uint32_t line;			/* 0 where unknown or not requested */
 	uint32_t image;
 	bool kernel;
 };
 
 struct kb_stack_node {
 	uint64_t key[2];
-	uint32_t parent;		/* the caller's node; the root is its own */
+	uint32_t parent;		/* node of the caller; the root is its own parent */
 	uint32_t frame;
 	uint32_t depth;			/* the root has 0 */
-	uint32_t user;			/* for the export; 0 at first */
+	uint32_t user;			/* free for the export; 0 at first */
 };
 
 struct kb_callstacks {
-	bool addresses;			/* a frame is an address, not only a symbol */
+	bool addresses;			/* a frame is an address instead of a symbol */
 	struct kb_table images, frames, nodes;
-	struct kb_table calls;		/* with addresses: from a node by an address to a node */
+	struct kb_table calls;		/* with addresses: from (node, address) to a node */
 };
 
-/* 0 or -ENOMEM. */
+/* Returns 0 or -ENOMEM. */
 int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses);
 void kb_callstacks_release(struct kb_callstacks *stacks);
 
 /*
- * The node of the innermost frame of a sample with a PC; -ENOMEM. Without @symbolizer
- * nothing is known but addresses.
+ * The node of the innermost frame of a sample with a PC; -ENOMEM. Without @symbolizer frames
+ * have addresses only.
  */
 int64_t kb_callstacks_add(struct kb_callstacks *stacks, const struct kb_event *event,
 			  struct kb_symbolizer *symbolizer);
@@ -86,8 +86,8 @@ static inline struct kb_stack_image *kb_stack_image(const struct kb_callstacks *
 }
 
 /*
- * What to call a frame: its name, else its image in brackets. Valid UTF-8 without NULs;
- * returns its length, adds no NUL.
+ * The text of a frame: its name, or its image in brackets if it has none. It is valid UTF-8
+ * without NULs. Returns its length and adds no NUL.
  */
 #define KB_STACK_LABEL		1024
 size_t kb_stack_label(const struct kb_callstacks *stacks, uint32_t frame,

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture in the Trace Event Format of Chrome, as JSON, which many viewers read. CPUs
- * are the threads of a process 0, with a complete event for each slice; samples, counters
- * and marks are events of their phases. Written as records come; memory grows with tasks
- * and their different call chains only.
+ * A capture in Chrome's Trace Event Format, JSON that many viewers read. CPUs are threads of a
+ * process 0, with a complete event for each slice. Samples, counters and marks are events of
+ * the phases for them. Events are written while the capture is read; memory grows only with
+ * tasks and their different call chains.
  *
- * Samples are the chunks of a profile for each thread, as V8 writes them, which is what
- * Perfetto and Speedscope read; and they have their stack in "stackFrames", too.
+ * Samples are chunks of one profile for each thread, as V8 writes them; Perfetto and Speedscope
+ * read these. The samples also refer to "stackFrames".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -21,16 +21,16 @@
 #include "json.h"
 #include "table.h"
 
-#define CPUS	0		/* the process that has the CPUs for threads */
+#define CPUS	0		/* id of the process whose threads are the CPUs */
 
-/* The profile of a thread: its session is its number among them, from 1 on. */
+/* The profile of a thread. Its session is its number among all profiles, from 1 on. */
 struct profile {
 	uint64_t key[2];	/* process, thread */
-	int64_t last;		/* us: its last sample */
-	uint64_t begun;		/* there was one */
+	int64_t last;		/* us: time of its last sample */
+	uint64_t begun;		/* not 0: the profile has begun */
 };
 
-/* A node of the call chains that a profile knows. */
+/* A node of the call chains that was already written to a profile. */
 struct known_node {
 	uint64_t key;		/* session, node */
 	uint64_t written;
@@ -45,7 +45,7 @@ struct chrome {
 	struct kb_task_ids tasks;
 	struct kb_spans spans;
 	struct kb_table profiles, known_nodes;
-	uint32_t *path;			/* of nodes, of the chain that was written last */
+	uint32_t *path;			/* nodes of the chain that was written last */
 	struct kb_json json;
 	bool no_memory;
 };
@@ -73,7 +73,7 @@ static void end(struct chrome *x)
 	kb_json_object_end(&x->json);
 }
 
-/* What a process or thread is called, or where it stands. */
+/* Write the name or the position of a process or thread. */
 static void write_metadata(struct chrome *x, uint64_t pid, uint64_t tid, const char *what,
 			   const char *name, size_t length)
 {
@@ -99,7 +99,7 @@ static void write_cpus(struct chrome *x)
 	}
 }
 
-/* A task, whose names are told when it is first asked for. */
+/* Find a task. The names of a new task are written. */
 static const struct kb_task_id *find_task(struct chrome *x, uint32_t task_id, uint64_t timestamp,
 					  uint32_t *number)
 {
@@ -191,7 +191,7 @@ static void write_slice(struct chrome *x, const struct kb_slice *slice, uint64_t
 	}
 }
 
-/* A value: what a counter of the PMU advanced since the one before, or a series'. */
+/* A value: the increase of a PMU counter since the last value, or a value of a series. */
 static void write_value(struct chrome *x, const char *category, uint32_t core, int64_t ns,
 			struct kb_text name, uint64_t value, double multiplier)
 {
@@ -228,7 +228,7 @@ static void write_custom(struct chrome *x, uint32_t core, int64_t ns, uint32_t i
 		    value, series ? series->multiplier : 1.0);
 }
 
-/* The idle task is another one on each CPU, and its thread is that of the CPU. */
+/* The thread of a task. Each CPU has its own idle task, whose thread is that of the CPU. */
 static uint64_t thread_of(uint32_t task_id, uint32_t core)
 {
 	return task_id ? task_id : core;
@@ -244,7 +244,7 @@ static void write_session(struct chrome *x, uint64_t session)
 
 /*
  * The session of a thread's profile; 0 without memory. It begins a microsecond before its first
- * sample: Speedscope fails on a profile that is over at its start.
+ * sample: Speedscope fails on a profile that ends at its start.
  */
 static uint64_t find_session(struct chrome *x, uint64_t pid, uint64_t tid, int64_t us,
 			     int64_t *since)
@@ -291,7 +291,7 @@ static void write_node(struct chrome *x, uint32_t number)
 	kb_json_object_end(&x->json);
 }
 
-/* What the session does not know of the chain, callers first. */
+/* Write the nodes of the chain that the session does not have yet, callers first. */
 static void write_nodes(struct chrome *x, uint64_t session, uint32_t number)
 {
 	uint32_t depth = kb_stack_node(&x->stacks, number)->depth, nr = 0;
@@ -388,7 +388,7 @@ static void write_sample(struct chrome *x, const struct kb_event *event, int64_t
 			     event->sample.custom[i].value);
 }
 
-/* @ns: where the span ends. @core: where it is, if that is an instant. */
+/* @ns: end of the span. @core: the CPU of an instant. */
 static void write_span(struct chrome *x, const struct kb_span *span, int64_t ns, bool instant,
 		       uint32_t core)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What ran in slices that ended, and what the current one has until now. */
+/* CPU time is the time of the slices that ended and of the current slice up to now. */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 struct task_time {
 	uint64_t key;		/* task id */
 	uint64_t ran;		/* ns, up to the end of its last slice */
-	uint64_t sampled;	/* of these, what its samples have */
+	uint64_t sampled;	/* ns of `ran` that were assigned to samples */
 };
 
 bool kb_cputime_is_clock(struct kb_text name)

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a CTF trace. Switches and idling are the events of LTTng's kernel tracer,
- * by name and fields, so that what analyses its traces does these, too; the rest are
- * events of kbarman. Times are those of CLOCK_MONOTONIC_RAW if the capture knows it,
- * else ns since its base.
+ * A capture as a CTF trace. Switches and idling have names and fields of the events of LTTng's
+ * kernel tracer, so analyses of LTTng traces work. All others are events of kbarman. Times are
+ * CLOCK_MONOTONIC_RAW if the capture has its readings, else ns since the start of the capture's
+ * clock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,13 +18,13 @@
 #include "export/walk.h"
 #include "format/ctf.h"
 
-#define COMM		16	/* bytes of a task's name in sched_switch, a NUL included */
+#define COMM		16	/* bytes of a task's name in sched_switch, with its NUL */
 #define NAME		1024	/* of other names */
 #define TEXT		16384	/* of a mark */
 #define FRAMES		1024	/* of a call chain */
 #define NUMBERS		128	/* room for all numbers of an event */
 #define UNKNOWN		"[unknown]"
-#define NORMAL_PRIORITY	20	/* as LTTng has it: captures know none */
+#define NORMAL_PRIORITY	20	/* as in LTTng; captures have no priorities */
 
 enum { EXIT_DEAD = 0x10, EXIT_ZOMBIE = 0x20 };	/* the kernel's states */
 
@@ -154,8 +154,9 @@ static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 }
 
 /*
- * As LTTng has it. A task that ends has TASK_DEAD, which the kernel does not show: LTTng has
- * the first thread of a process as a zombie, and all others as dead.
+ * The state as LTTng writes it. An ending task has TASK_DEAD, which the kernel's trace event
+ * does not show: LTTng has a zombie for the first thread of a process, and a dead task for all
+ * others.
  */
 static uint64_t lttng_state(struct ctf *x, uint32_t task_id, const struct kb_event *event)
 {
@@ -167,7 +168,7 @@ static uint64_t lttng_state(struct ctf *x, uint32_t task_id, const struct kb_eve
 	return kb_state_ftrace(x->header, event->task_switch.prev_state);
 }
 
-/* @previous: who ran, 0 where nobody knows. */
+/* @previous: the task that ran; 0: unknown. */
 static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
 {
@@ -300,7 +301,7 @@ static void write_event(struct ctf *x)
 
 /* ---- metadata ---- */
 
-/* A string of the format's language; what is no plain ASCII is escaped. */
+/* A string in the format's language. All but plain ASCII is escaped. */
 static void put_fact(struct kb_out *out, const char *key, const char *value)
 {
 	char clean[NAME];
@@ -391,7 +392,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :
 			      finish(&x, &unwritten);
 	result = error ? error : kb_export_end(barman, out, x.walk.damage, err);
-	if (error && err)	/* it may have said where the damage is */
+	if (error && err)	/* the export may have filled @err with the damage */
 		*err = unwritten;
 	if (x.outside)
 		kb_export_say(options, "%" PRIu64 " times before the clock's start, or too far behind "

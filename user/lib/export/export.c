@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The table of exports, and the little that all of them need. */
+/* The table of exports, and functions that all of them need. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The exports, one a file: each fills in a struct kb_export, and export.c lists it. */
+/* The exports, one in each file: the file defines a struct kb_export, which export.c lists. */
 #ifndef KB_LIB_EXPORT_H
 #define KB_LIB_EXPORT_H
 
@@ -18,7 +18,7 @@ extern const struct kb_export kb_export_speedscope;
 extern const struct kb_export kb_export_firefox;
 extern const struct kb_export kb_export_ctf;
 
-/* Hand a sentence to options->say, if there is one. */
+/* Pass a sentence to options->say, if that is set. */
 void kb_export_say(const struct kb_export_options *options, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
@@ -26,8 +26,8 @@ void kb_export_say(const struct kb_export_options *options, const char *format, 
 int kb_export_rewind(struct kb_barman *barman, struct kb_error *err);
 
 /*
- * What run() returns at its end: flushes @out, and looks whether the capture was whole.
- * @damage is what kb_barman_next() gave last (a negative errno comes with @err filled).
+ * The end of run(): flushes @out and checks whether the capture was whole. @damage is the last
+ * result of kb_barman_next(); if it is negative, @err is filled. Returns what run() returns.
  */
 int kb_export_end(const struct kb_barman *barman, struct kb_out *out, int damage,
 		  struct kb_error *err);

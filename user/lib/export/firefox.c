@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a processed profile of the Firefox Profiler, version 49: a thread for each
- * task with its samples, the CPU time between them, and its marks; and the counters.
+ * A capture as a processed profile of the Firefox Profiler, version 49. Each task is a thread
+ * with its samples, the CPU time between them, and its marks. Counters follow.
  *
- * The format has columns, not rows, by thread; so samples, marks and values are kept in
- * memory. A thread's tables have only what its own samples refer to.
+ * The format has columns for each thread instead of rows, so samples, marks and values are kept
+ * in memory. The tables of a thread have only what its own samples refer to.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -22,8 +22,8 @@
 #include "export/walk.h"
 #include "json.h"
 
-#define VERSION		49	/* of the processed format, and ... */
-#define GECKO_VERSION	24	/* ... of the one that it was made from */
+#define VERSION		49	/* of the processed format */
+#define GECKO_VERSION	24	/* of the Gecko format that it was made from */
 
 enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_IDLE };
 enum { PHASE_INSTANT, PHASE_INTERVAL };
@@ -37,14 +37,14 @@ struct mark {
 	uint32_t length;
 };
 
-/* What a counter of a CPU advanced. */
+/* The increase of a counter of one CPU. */
 struct value {
 	uint32_t core, id, order;
 	int64_t ns;
 	uint64_t value;
 };
 
-/* The thread that counters belong to. */
+/* The thread to which counters belong. */
 struct main_thread {
 	uint32_t task;		/* UINT32_MAX: there is none */
 	uint32_t index;
@@ -69,9 +69,9 @@ struct firefox {
 	struct list marks, values;
 	struct kb_json json;
 
-	/* Of the thread that is being written: numbers in its own tables, + 1. */
+	/* Of the thread that is being written: numbers in its own tables + 1; 0: not in them. */
 	uint32_t *own_nodes, *own_frames;
-	uint32_t *nodes, *frames;	/* the nodes and frames that have one, in order */
+	uint32_t *nodes, *frames;	/* the nodes and frames that have a number, in order */
 	uint32_t nr_nodes, nr_frames;
 };
 
@@ -207,7 +207,7 @@ static int compare_numbers(const void *left, const void *right)
 	return a < b ? -1 : a > b;
 }
 
-/* Number the nodes that the samples refer to, callers first, and their frames. */
+/* Number the nodes to which the samples refer, callers first, and their frames. */
 static void choose_nodes(struct firefox *x, const struct kb_kept *samples, size_t nr)
 {
 	uint32_t i, node, frame;
@@ -251,7 +251,7 @@ static uint32_t category_of(const struct firefox *x, uint32_t frame)
 	return kb_idle_name(of->name) ? CATEGORY_IDLE : CATEGORY_KERNEL;
 }
 
-/* A column that has the same literal @nr times; an integer, or null with @null. */
+/* Write a column with @nr equal literals: an integer, or null with @null. */
 static void write_same(struct firefox *x, const char *key, size_t nr, bool null, int64_t value)
 {
 	kb_json_array(&x->json, key);
@@ -272,7 +272,7 @@ static void write_false(struct firefox *x, const char *key, size_t nr)
 	kb_json_array_end(&x->json);
 }
 
-/* 0, 1, 2, … + @first */
+/* Write a column with the numbers @first, @first + 1, … */
 static void write_range(struct firefox *x, const char *key, size_t nr, uint64_t first)
 {
 	size_t i;
@@ -313,7 +313,7 @@ static void write_stack_table(struct firefox *x)
 	kb_json_object_end(&x->json);
 }
 
-/* Each frame is a function of its own: strings begin with their names. */
+/* Each frame is a function of its own. Strings begin with the names of these functions. */
 static void write_frame_tables(struct firefox *x)
 {
 	uint32_t nr = x->nr_frames, i;
@@ -349,7 +349,7 @@ static void write_frame_tables(struct firefox *x)
 	kb_json_object_end(&x->json);
 }
 
-/* Strings: names of functions, of all images, of the thread's marks. */
+/* Write the strings: names of functions, of all images, and of the thread's marks. */
 static void write_strings(struct firefox *x, const struct mark *marks, size_t nr_marks)
 {
 	char label[KB_STACK_LABEL];
@@ -489,8 +489,8 @@ static bool is_busier(const struct main_thread *thread, const struct main_thread
 }
 
 /*
- * Samples and marks are both in the order of tasks. The profiler shows the tracks of a process
- * that has a busy thread, so the busiest one is the counters'.
+ * Write all threads. Samples and marks are both ordered by task. The profiler shows tracks only
+ * of a process with a busy thread, so counters go to the busiest thread.
  */
 static void write_threads(struct firefox *x, struct main_thread *main)
 {
@@ -601,7 +601,10 @@ static void write_meta(struct firefox *x)
 	kb_json_object_end(&x->json);
 }
 
-/* A build-id as symbol servers ask for it: three numbers turned round, and an age. */
+/*
+ * A build-id in the form that symbol servers expect: the byte order of its first three numbers
+ * is swapped, and an age follows.
+ */
 static void breakpad_id(const struct kb_build_id *id, char text[34])
 {
 	static const uint8_t order[16] = { 3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15 };
@@ -638,7 +641,7 @@ static void write_libs(struct firefox *x)
 	kb_json_array_end(&x->json);
 }
 
-/* One counter of one CPU. @main: it must have a thread. */
+/* Write one counter of one CPU. @main must have a thread. */
 static void write_counter(struct firefox *x, const struct value *values, size_t nr,
 			  const struct main_thread *main)
 {
@@ -670,7 +673,7 @@ static void write_counter(struct firefox *x, const struct value *values, size_t 
 	kb_json_object_end(&x->json);
 }
 
-/* Without a thread there is no place for them. */
+/* Write all counters. Without a thread they have no place and are left out. */
 static void write_counters(struct firefox *x, const struct main_thread *main)
 {
 	const struct value *values = x->values.rows;
@@ -763,7 +766,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	while (!error && kb_walk_next(&x.walk, err))
 		error = keep_event(&x);
 	while (kb_timeline_end(x.walk.timeline, &slice))
-		;		/* so that the last time is known */
+		;		/* read to the end, so that the last time is known */
 	while (!error && kb_spans_end(&x.spans, &span))
 		error = keep_span(&x, &span, kb_timeline_last(x.walk.timeline), false);
 	if (!error)

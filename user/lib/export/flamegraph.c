@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * A flame graph: one SVG file that needs nothing else, with zoom and search inside.
- * Frames narrower than a tenth of a pixel are left out, so the size of the picture
- * is limited; it reads without its script, too.
+ * A flame graph: one SVG file without external parts, with zoom and search. Frames narrower
+ * than a tenth of a pixel are left out, which limits the size of the file. It is readable
+ * without its script, too.
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,19 +17,19 @@
 #define HEAD		64
 #define FOOT		28
 #define ROW		16
-#define LEAST		0.1	/* pixels */
-#define GAP		0.5	/* behind a frame that is wide enough */
+#define LEAST		0.1	/* pixels; width of the narrowest frame */
+#define GAP		0.5	/* pixels behind a frame that is wide enough */
 #define CHARACTER	7.2	/* pixels of 12 px monospace */
 #define LONGEST		1024	/* bytes of a name */
 
 struct picture {
 	const struct kb_stacks *stacks;
 	struct kb_out *out;
-	double scale;		/* pixels for a unit of weight */
+	double scale;		/* pixels of a unit of weight */
 	uint32_t depth;		/* of the deepest frame that is drawn */
 };
 
-/* Text in XML: valid UTF-8, nothing of markup, nothing that steers. */
+/* Write text in XML: valid UTF-8 without markup and without control characters. */
 static void put_text(struct kb_out *out, const char *text, size_t length)
 {
 	char shown[KB_UTF8_GROWTH * LONGEST];
@@ -57,7 +57,7 @@ static void put_text(struct kb_out *out, const char *text, size_t length)
 	}
 }
 
-/* "1,234,567", or a time. */
+/* Write an amount as "1,234,567" or as a time. */
 static void put_amount(const struct picture *picture, uint64_t amount)
 {
 	char digits[32], *at = digits + sizeof(digits);
@@ -79,7 +79,7 @@ static void put_amount(const struct picture *picture, uint64_t amount)
 	}
 }
 
-/* What the width of the picture stands for. */
+/* Write what the full width stands for. */
 static void put_whole(const struct picture *picture)
 {
 	const struct kb_stacks *stacks = picture->stacks;
@@ -103,7 +103,7 @@ static void put_whole(const struct picture *picture)
 	kb_out_printf(picture->out, " samples");
 }
 
-/* Grey tasks, blue kernel, warm programs; the same name has the same colour. */
+/* Colours: tasks are grey, kernel frames blue, others warm. A name always has the same colour. */
 static void put_colour(struct kb_out *out, const struct kb_calltree_node *node, const char *label)
 {
 	unsigned int hash = 2166136261U;
@@ -121,7 +121,7 @@ static void put_colour(struct kb_out *out, const struct kb_calltree_node *node, 
 			      62 + hash / 2048 % 10);
 }
 
-/* The bytes of at most @max, not in the middle of a character. */
+/* The length of @label cut to @max bytes, not inside a character. */
 static size_t cut(const char *label, size_t max)
 {
 	while (max && ((unsigned char)label[max] & 0xc0) == 0x80)
@@ -143,7 +143,8 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
 	kb_out_printf(out, "<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-d=\"%u\"><title>", x,
 		      width, node->depth);
 	put_text(out, label, length);
-	kb_out_bytes(out, "\n", 1);	/* the script takes the first line as the name */
+	kb_out_bytes(out, "\n", 1);	/* the script takes the first line of the title as the
+					 * name */
 	put_text(out, node->image_base, strlen(node->image_base));
 	kb_out_printf(out, "%s%s%.2f%%, ", node->kernel ? " [k]" : "",
 		      node->inlined ? " inlined " : node->image_base[0] ? " " : "",
@@ -164,8 +165,8 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
 }
 
 /*
- * Depth first, so the left edge of a node is where its last sibling ended. @left[d]
- * is where the next node of depth d begins.
+ * Depth first, so the left edge of a node is the right edge of its previous sibling. @left[d]
+ * is the left edge of the next node of depth d.
  */
 static void put_frames(struct picture *picture, bool draw)
 {

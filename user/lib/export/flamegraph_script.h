@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The inside of a flame graph's SVG file: its style, and what clicks do. */
+/* The style and the script of a flame graph's SVG file. */
 #ifndef KB_LIB_EXPORT_FLAMEGRAPH_SCRIPT_H
 #define KB_LIB_EXPORT_FLAMEGRAPH_SCRIPT_H
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Folded stacks, the input of flame graph tools: a line for each different stack,
- * "task;outermost;...;innermost WEIGHT". Kernel frames end in "_[k]", inlined ones in "_[i]".
+ * Folded stacks, the input of flame graph tools: one line for each different stack,
+ * "task;outermost;...;innermost WEIGHT". Kernel frames end in "_[k]", inlined frames in "_[i]".
  */
 #include <string.h>
 
@@ -9,7 +9,10 @@
 #include "format/utf8.h"
 #include "out.h"
 
-/* ';' and line ends are taken; the last blank is where the weight begins. */
+/*
+ * Replace ';' and line ends in a label: they separate frames and stacks. The last blank of a
+ * line separates the weight.
+ */
 static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 {
 	char label[1024], clean[KB_UTF8_GROWTH * sizeof(label)], *at;

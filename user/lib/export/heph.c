@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a Heph trace. CPU c is stream c + 1, with one row of run and idle slices
- * as substream 0 and the events of each task as a substream of its own; stream 0 is the
- * capture.
+ * A capture as a Heph trace. CPU c is stream c + 1: substream 0 has its run and idle slices,
+ * and the events of each task have a substream of their own. Stream 0 is the capture as a
+ * whole.
  *
- * What this guarantees, unless arrays are asked for, is that the one reader there is
- * takes the trace: it wants the epoch first and not alone, packets of 128 bytes at the
- * most, scalar attributes, UTF-8, nothing that JSON would have to escape; and, of a
- * substream, events in the order of their ends, no instants among slices.
+ * Unless arrays are requested, the trace satisfies the one existing reader: the epoch comes
+ * first and does not come alone, packets have at most 128 bytes, attributes are scalar, texts
+ * are UTF-8 and need no escapes in JSON, events of a substream are ordered by their ends, and
+ * slices are not mixed with instants.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,8 +24,8 @@
 #include "format/heph.h"
 #include "out.h"
 
-#define PACKET_BYTES	128	/* what the reader has at hand at any time */
-#define NAME_BYTES	16	/* what a long image leaves of a symbol's name */
+#define PACKET_BYTES	128	/* longest packet that the reader buffers */
+#define NAME_BYTES	16	/* a long image name leaves at least so much for the symbol */
 #define UNKNOWN		"[unknown]"
 #define FRAMES		1024	/* of a call chain; each of at most */
 #define FRAME_BYTES	1023
@@ -34,7 +34,7 @@
 #define SUBSTREAM_COUNTERS	2147483646u
 #define SUBSTREAM_IDLE_TASK	2147483647u
 
-/* What an attribute takes in a packet. */
+/* Size of an attribute in a packet. */
 #define NUMBER_BYTES(name)		(2 + sizeof(name) - 1 + 1 + 8)
 #define STRING_BYTES(name, length)	(2 + sizeof(name) - 1 + 1 + 2 + (length))
 
@@ -45,12 +45,12 @@ struct heph {
 	struct kb_out *out;
 	struct kb_names *names;
 	struct kb_timeline *timeline;
-	uint32_t *counters;		/* events of each stream so far */
-	bool plain;			/* no arrays, and all the limits */
-	uint8_t *packet;		/* the one that is being written */
+	uint32_t *counters;		/* number of events in each stream */
+	bool plain;			/* scalar attributes and all limits of the reader */
+	uint8_t *packet;		/* the packet that is being written */
 	char *image;			/* UINT16_MAX bytes */
 	uint64_t records;
-	uint64_t before_epoch;		/* times that had to be made 0 */
+	uint64_t before_epoch;		/* number of times that became 0 */
 };
 
 static uint32_t stream_of(const struct heph *x, uint32_t core)
@@ -58,7 +58,7 @@ static uint32_t stream_of(const struct heph *x, uint32_t core)
 	return core < x->header->max_cores ? core + 1 : 0;
 }
 
-/* A task's own substream; the row and the counters have taken some numbers. */
+/* The substream of a task. The first numbers are for slices and counters. */
 static uint64_t substream_of(uint32_t task_id)
 {
 	if (task_id == 0)
@@ -77,8 +77,8 @@ static uint64_t since_epoch(struct heph *x, int64_t ns)
 }
 
 /*
- * Begin an event: everything up to its attributes, for which @attributes bytes are kept
- * free. The description is shortened to what is left. NULL after an output error.
+ * Begin an event: writes everything in front of its attributes, for which @attributes bytes are
+ * reserved. The description is cut to the remaining room. NULL after an output error.
  */
 static uint8_t *begin(struct heph *x, uint32_t stream, uint64_t substream, uint64_t start,
 		      uint64_t end, struct kb_text description, size_t attributes)
@@ -102,8 +102,8 @@ static void finish(struct heph *x, uint8_t *at)
 }
 
 /*
- * Begin the event of a slice. One without length is an instant, which has no place in a
- * row: that goes to the substream @instants.
+ * Begin the event of a slice. A slice of length 0 is an instant, which must not be among
+ * slices: it goes to the substream @instants.
  */
 static uint8_t *begin_slice(struct heph *x, const struct kb_slice *s, uint64_t instants,
 			    struct kb_text description, size_t attributes)
@@ -155,7 +155,7 @@ static void write_lost(struct heph *x, const struct kb_slice *s)
 		finish(x, kb_heph_put_u64(at, "lost", s->lost));
 }
 
-/* @timestamp: ticks, for the task's name. */
+/* @timestamp: ticks at which the task has the name to write. */
 static void write_slice(struct heph *x, const struct kb_slice *slice, uint64_t timestamp)
 {
 	switch (slice->kind) {
@@ -203,7 +203,7 @@ static void write_custom(struct heph *x, const struct kb_event *event, uint64_t 
 	write_counter(x, event->core, when, kb_text(text), value, 1.0);
 }
 
-/* The frames of the call chain: their addresses as an array, their names as another. */
+/* Write the call chain: an array of addresses, and an array of names. */
 static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *event,
 			  uint32_t frames)
 {
@@ -246,7 +246,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 	}
 	if (!*name)
 		name = UNKNOWN;
-	/* too long: the name gives way first, down to NAME_BYTES, then the image */
+	/* too long: cut the name down to NAME_BYTES first, then the image */
 	length = kb_label(x->image, room, image, strlen(image), x->plain);
 	if (x->plain) {
 		keep = strlen(name) < NAME_BYTES ? strlen(name) : NAME_BYTES;
@@ -286,7 +286,7 @@ static void write_sample(struct heph *x, const struct kb_event *event, uint64_t 
 			     event->sample.custom[i].value);
 }
 
-/* What an annotation is, where it is not plain text. */
+/* The kind of an annotation that is not plain text. */
 static const char *annotation_kind(const struct kb_event *event)
 {
 	static const char *const kinds[] = { NULL, "bookmark", "channel", "group" };
@@ -341,7 +341,7 @@ static void write_event(struct heph *x, const struct kb_event *event)
 	x->records++;
 }
 
-/* What is still open, and then the capture as a whole: the epoch never stands alone. */
+/* Write the open slices, and an event for the whole capture: the epoch must not stand alone. */
 static void write_end(struct heph *x)
 {
 	const char *target = x->header->target_name;

@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a page that shows itself: one HTML file with the timeline of every CPU,
- * a table of tasks and a flame graph, which needs no network and nothing beside it.
+ * A capture as one HTML file that shows the timeline of every CPU, a table of tasks and a flame
+ * graph. It needs no network and no other files.
  *
- * The page is in html/, made into C by scripts/embed. Into it go the events, as they
- * come, and behind them the tables that they refer to by number; so memory grows with
- * tasks and different call chains only. Events are base64 of numbers of 7 bits a byte,
- * the lowest first (varints), and times are differences, with their sign in the lowest
- * bit (zigzag):
+ * The page is in html/; scripts/embed turns it into C. Events are written into the page while
+ * the capture is read, and behind them the tables to which events refer by number. So memory
+ * grows only with tasks and different call chains. Events are base64 of numbers with 7 bits in
+ * a byte, lowest bits first (varints). Times are differences with their sign in the lowest bit
+ * (zigzag):
  *
- *	CPU << 3 | kind		and then, by kind,
- *	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise
- *	IDLE	gap, length, idle state + 1, 0 = unknown
- *	LOST	gap, length, records
- *	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
- *	COUNTER	time, counter, value
- *	SERIES	time, series, value
- *	MARK	time, task, type, channel, colour, length, UTF-8
+ * 	CPU << 3 | kind		then, depending on the kind:
+ * 	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise
+ * 	IDLE	gap, length, idle state + 1, 0 = unknown
+ * 	LOST	gap, length, records
+ * 	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
+ * 	COUNTER	time, counter, value
+ * 	SERIES	time, series, value
+ * 	MARK	time, task, type, channel, colour, length, UTF-8
  *
- * A gap is the time since the CPU's slice before; other times are since the event before
- * of that kind and CPU. The first ones are since the capture's base. What has no CPU has
- * the number behind the last one.
+ * A gap is the time since the previous slice of the CPU. Other times are since the previous
+ * event of that kind on that CPU. The first time of each is since the start of the capture's
+ * clock. Events without a CPU have the number behind the last CPU.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -37,10 +37,10 @@
 #include "json.h"
 #include "out.h"
 
-extern const char *const kb_html_page[];	/* before, between and behind the data */
+extern const char *const kb_html_page[];	/* the parts before, between and behind the data */
 
 #define CHUNK		(3U << 12)	/* bytes: a multiple of 3 */
-#define EVENT_BYTES	128U		/* the most of one, but for a mark's text */
+#define EVENT_BYTES	128U		/* longest event without the text of a mark */
 #define TEXT		1024U		/* of a mark */
 
 enum kind {
@@ -62,9 +62,10 @@ struct html {
 	struct kb_walk walk;
 	struct kb_callstacks stacks;
 	struct kb_task_ids tasks;
-	int64_t (*last)[NR_KINDS];	/* by CPU, behind the last one no CPU's; slices: RUN's */
+	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
+					 * events without a CPU; slices of all kinds use RUN */
 	uint64_t records, lost;
-	uint32_t filled;		/* of bytes */
+	uint32_t filled;		/* bytes of `bytes` in use */
 	uint8_t bytes[CHUNK + EVENT_BYTES + TEXT];
 	bool no_memory;
 };
@@ -117,7 +118,7 @@ static uint32_t task_number(struct html *x, uint32_t task_id, uint64_t timestamp
 
 /* ---- events ---- */
 
-/* @timestamp: ticks, for the task's name. */
+/* @timestamp: ticks at which the task has the name to write. */
 static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t timestamp)
 {
 	static const enum kind kinds[] = {
@@ -266,7 +267,10 @@ static void put_tasks(struct html *x, struct kb_json *json)
 	kb_json_array_end(json);
 }
 
-/* Frames: [name, image, is it the kernel's]; nodes: the parent's and the frame's number. */
+/*
+ * Frames: [name, image, whether it is in the kernel]; nodes: number of the parent and the
+ * frame.
+ */
 static void put_stacks(struct html *x, struct kb_json *json)
 {
 	char label[KB_STACK_LABEL];
@@ -314,7 +318,7 @@ static void put_values(struct html *x, struct kb_json *json)
 		kb_json_double(json, "multiplier", series->multiplier);
 		kb_json_bool(json, "deltas", series->series_class == 1 || series->series_class == 2);
 		kb_json_bool(json, "percpu", flags & 0x08);
-		kb_json_bool(json, "hidden", i == lost);	/* the slices tell of it */
+		kb_json_bool(json, "hidden", i == lost);	/* slices show these losses */
 		kb_json_object_end(json);
 	}
 	kb_json_array_end(json);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* An array that doubles. */
+/* An array that doubles when it is full. */
 #include <errno.h>
 #include <stdlib.h>
 

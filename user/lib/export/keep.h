@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The samples of a capture kept in memory, by thread and time, for formats that have all
- * of one thread in one place; 40 bytes each.
+ * All samples of a capture in memory, ordered by thread and time, for formats that have all of
+ * a thread in one place. A sample takes 40 bytes.
  */
 #ifndef KB_LIB_EXPORT_KEEP_H
 #define KB_LIB_EXPORT_KEEP_H
@@ -11,10 +11,10 @@
 
 struct kb_kept {
 	int64_t ns;
-	uint64_t weight;	/* what the first counter advanced, or KB_COUNTER_INVALID */
-	uint64_t cpu_ns;	/* see cputime.h; 0 unless asked for */
-	uint32_t task, node;	/* numbers, of taskids.h and callstacks.h */
-	uint32_t order;		/* in the capture */
+	uint64_t weight;	/* increase of the first counter, or KB_COUNTER_INVALID */
+	uint64_t cpu_ns;	/* see cputime.h; 0 unless requested */
+	uint32_t task, node;	/* numbers from taskids.h and callstacks.h */
+	uint32_t order;		/* position in the capture */
 };
 
 struct kb_keep {
@@ -22,14 +22,14 @@ struct kb_keep {
 	size_t nr, max;
 };
 
-/* All zero is empty. 0 or -ENOMEM. */
+/* An empty one is all zero. Returns 0 or -ENOMEM. */
 int kb_keep_add(struct kb_keep *keep, const struct kb_kept *sample);
 void kb_keep_release(struct kb_keep *keep);
 
-/* By task, then time, then order. */
+/* Sort by task, then time, then order. */
 void kb_keep_sort(struct kb_keep *keep);
 
-/* Behind that: how many from @at on are of the same task. */
+/* After sorting: the number of samples from @at on that have the same task. */
 size_t kb_keep_run(const struct kb_keep *keep, size_t at);
 
 #endif

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Labels: one pass over the bytes, nothing allocated, nothing split. */
+/* Labels are made in one pass over the bytes, without allocations. */
 #include <endian.h>
 #include <stdint.h>
 #include <string.h>
@@ -15,13 +15,13 @@ static char plain_byte(uint8_t byte)
 	return byte == '"' ? '\'' : byte == '\\' ? '/' : (char)byte;
 }
 
-/* 8 bytes that can be copied as they are, which most of most names can. */
+/* Whether 8 bytes can be copied unchanged, as most bytes of most names can. */
 static bool is_simple(uint64_t bytes, bool plain)
 {
 	return plain ? kb_eight_simple(bytes) : !kb_eight_zero(bytes);
 }
 
-/* What kb_eight_of_few() gave back to where there is room for no more. */
+/* Store the low @length bytes of @bytes where no more room is left. */
 static void put_few(char *to, size_t length, uint64_t bytes)
 {
 	uint32_t low = htole32((uint32_t)bytes), high;
@@ -50,7 +50,7 @@ size_t kb_label(char *to, size_t room, const char *from, size_t length, bool pla
 			return length;
 		}
 	}
-	/* 8 bytes at a time, the last ones over some that were done already */
+	/* 8 bytes at a time; the last step overlaps bytes that were done already */
 	while (length >= 8 && length <= room && at < end) {
 		uint64_t bytes;
 

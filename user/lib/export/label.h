@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Names and texts of a capture made fit for the formats of others. */
+/* Names and texts of a capture in a form that other formats accept. */
 #ifndef KB_LIB_EXPORT_LABEL_H
 #define KB_LIB_EXPORT_LABEL_H
 
@@ -7,14 +7,14 @@
 #include <stddef.h>
 
 /*
- * Copy as valid UTF-8 without NULs: what is not becomes U+FFFD. With @plain, what a
- * careless writer of JSON would stumble over is replaced too: '"' by "'", '\' by '/',
- * control characters and NULs by blanks. Stops before the character that does not fit into @room.
- * Returns the bytes written; adds no NUL.
+ * Copy @from as valid UTF-8 without NULs: everything else becomes U+FFFD. With @plain also
+ * replace what needs escapes in JSON: '"' by "'", '\' by '/', control characters and NULs by
+ * blanks. Stops before the first character that does not fit into @room. Returns the number of
+ * bytes written and adds no NUL.
  */
 size_t kb_label(char *to, size_t room, const char *from, size_t length, bool plain);
 
-/* The most bytes of UTF-8 @text, at most @max, that do not split a character. */
+/* Length of @text cut to @max bytes, not inside a character of UTF-8. */
 size_t kb_label_cut(const char *text, size_t length, size_t max);
 
 #endif

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a Perfetto trace. Scheduling and idling are written as the kernel's own
- * trace events, which is what Perfetto understands best; samples with their interned
- * call chains; counters, marks and losses as tracks.
+ * A capture as a Perfetto trace. Scheduling and idling are the kernel's own trace events, which
+ * Perfetto understands best. Samples have interned call chains. Counters, marks and losses are
+ * tracks.
  *
- * Packets are written as records come, bundles of a CPU's trace events when they are
- * full; memory grows with tasks, counters and different call chains only. Times are
- * those of CLOCK_MONOTONIC_RAW if the capture knows it, else ns since its base.
+ * Packets are written while the capture is read; a bundle of trace events of a CPU is written
+ * when it is full. Memory grows only with tasks, counters and different call chains. Times are
+ * CLOCK_MONOTONIC_RAW if the capture has its readings, else ns since the start of the capture's
+ * clock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -24,16 +25,16 @@
 #include "sym/kallsyms.h"
 #include "table.h"
 
-#define SEQUENCE	1	/* all packets are of one */
+#define SEQUENCE	1	/* all packets have this sequence id */
 #define KERNEL_MAPPING	"/kernel"
-#define TEXT		4096	/* the most of a mark's text */
+#define TEXT		4096	/* longest text of a mark */
 #define NAME		256	/* of other names */
-#define SMALL		256	/* the room for all numbers of a packet */
+#define SMALL		256	/* room for all numbers of a packet */
 
-/* Perfetto refuses a trace that has events of a CPU above. */
+/* Perfetto refuses traces with events of further CPUs. */
 #define MAX_CPUS	1024U
 
-/* States of tasks as the trace event has them since Linux 4.14. */
+/* States of tasks in the trace event since Linux 4.14. */
 enum {
 	REPORT_DEAD = 0x10,
 	REPORT_ZOMBIE = 0x20,
@@ -42,34 +43,34 @@ enum {
 	REPORT_PREEMPTED = 0x100,
 };
 
-/* Trace events of one CPU that wait to be a packet. Two CPUs may have to share it. */
+/* Trace events of one CPU that wait for their packet. CPUs may have to share a bundle. */
 #define BUNDLES		64U
 #define BUNDLE_BYTES	8192U
 #define FTRACE_BYTES	(SMALL + 2 * NAME)
 
 struct bundle {
 	uint32_t core;
-	bool lost;		/* records, before these */
+	bool lost;		/* records were lost in front of these events */
 	uint32_t events;
 	uint32_t length;
 	uint8_t bytes[BUNDLE_BYTES];
 };
 
-/* What the trace knows of a task. */
+/* What was written to the trace about a task. */
 struct seen_task {
 	uint64_t key;
-	const char *name, *process;	/* what it was told last; name is NULL before that */
+	const char *name, *process;	/* the last ones written; name NULL: none yet */
 	uint32_t tgid;
-	bool track;		/* it has a track for its marks */
+	bool track;		/* the task has a track for its marks */
 };
 
-/* A track of values, by core and counter or series; or of one channel of marks. */
+/* A track of values, by core and counter or series, or of one channel of marks. */
 struct track {
 	uint64_t key[2];
-	uint64_t uuid;		/* 0: not there yet */
-	bool open;		/* marks: a slice is */
-	double sum;		/* a series of deltas with a multiplier */
-	uint64_t count;		/* what samples come by, so far */
+	uint64_t uuid;		/* 0: not written yet */
+	bool open;		/* marks: a slice is open */
+	double sum;		/* running sum of a series of deltas with a multiplier */
+	uint64_t count;		/* what the sampling counter has counted so far */
 };
 
 enum track_kind {
@@ -78,7 +79,7 @@ enum track_kind {
 	TRACK_CHANNEL,
 	TRACK_THREAD,
 	TRACK_LOST,
-	TRACK_TIMEBASE,		/* of no description: Perfetto makes it from the samples */
+	TRACK_TIMEBASE,		/* has no description: Perfetto makes the track from samples */
 };
 
 struct perfetto {
@@ -90,14 +91,16 @@ struct perfetto {
 	struct kb_callstacks stacks;
 	struct kb_table tasks, tracks;
 	struct bundle *bundles;		/* BUNDLES */
-	uint32_t images, frames;	/* of stacks, written */
+	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
-	uint32_t *path;			/* of frames, of the chain that was written last */
-	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
-	uint64_t before;		/* times that had to be made 0 */
-	uint64_t above;			/* events of CPUs that Perfetto has not */
-	uint8_t *packet;		/* the one that is being written */
-	bool has_release;		/* of the kernel, that Perfetto can read */
+	uint32_t *path;			/* frames of the chain that was written last */
+	int64_t base;			/* CLOCK_MONOTONIC_RAW at the start of the capture's
+					 * clock */
+	uint64_t before;		/* number of times that became 0 */
+	uint64_t above;			/* number of left out events of CPUs from MAX_CPUS on */
+	uint8_t *packet;		/* the packet that is being written */
+	bool has_release;		/* the capture has a kernel release that Perfetto can
+					 * read */
 	bool no_memory;
 };
 
@@ -122,7 +125,7 @@ static uint8_t *put_text(uint8_t *at, uint32_t field, struct kb_text text, size_
 
 /* ---- packets ---- */
 
-/* Begin one with @room bytes for its data; NULL after an error. */
+/* Begin a packet with @room bytes for its data; NULL after an error. */
 static uint8_t *begin_packet(struct perfetto *x, size_t room)
 {
 	uint8_t *at = kb_out_reserve(x->out, SMALL + room);
@@ -149,7 +152,7 @@ static void end_packet(struct perfetto *x, uint8_t *at)
 	kb_out_commit(x->out, kb_proto_end(x->packet, at, KB_PROTO_PACKET));
 }
 
-/* End the only message of a packet, and the packet. */
+/* End a packet and the one message in it. */
 static void end_message(struct perfetto *x, uint8_t *message, uint8_t *at)
 {
 	end_packet(x, kb_proto_end(message, at, KB_PROTO_PACKET));
@@ -163,7 +166,7 @@ static uint8_t *put_clock(uint8_t *at, uint32_t id, uint64_t time)
 	return kb_proto_end(clock, kb_proto_put_uint(at, CLOCK_TIMESTAMP, time), KB_PROTO_EVENT);
 }
 
-/* The number of a counter whose unit Perfetto knows; 0: it is another one. */
+/* The number of a counter whose unit Perfetto knows; 0: another counter. */
 static uint32_t known_counter(struct kb_text name)
 {
 	static const struct {
@@ -185,8 +188,8 @@ static uint32_t known_counter(struct kb_text name)
 }
 
 /*
- * What samples come by: the first counter, or nothing else than samples. Perfetto takes it
- * for cpu-clock where a trace does not say.
+ * The unit in which samples were taken: the first counter, or the number of samples. Perfetto
+ * assumes cpu-clock if a trace does not say.
  */
 static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
 {
@@ -204,7 +207,10 @@ static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
 	return kb_proto_end(defaults, kb_proto_end(samples, at, KB_PROTO_PACKET), KB_PROTO_PACKET);
 }
 
-/* What the clocks were at the capture's base, and the defaults: the first packet. */
+/*
+ * The first packet: readings of the clocks at the start of the capture's clock, and the
+ * defaults.
+ */
 static void write_clocks(struct perfetto *x)
 {
 	uint8_t *at = kb_out_reserve(x->out, 2 * SMALL + NAME), *message;
@@ -217,8 +223,8 @@ static void write_clocks(struct perfetto *x)
 	message = kb_proto_begin(at, PACKET_CLOCK_SNAPSHOT, KB_PROTO_PACKET);
 	at = put_clock(message, CLOCK_ID_MONOTONIC_RAW, (uint64_t)x->base);
 	/*
-	 * Perfetto wants to relate all clocks to this one. A capture does not know it: as if the
-	 * machine had never been suspended.
+	 * Perfetto relates all clocks to this one. A capture has no readings of it: write it as
+	 * if the machine had never been suspended.
 	 */
 	at = put_clock(at, CLOCK_ID_BOOTTIME, (uint64_t)x->base);
 	at = put_clock(at, CLOCK_ID_REALTIME, x->header->unix_base_ns);
@@ -227,7 +233,7 @@ static void write_clocks(struct perfetto *x)
 	end_packet(x, put_defaults(x, at));
 }
 
-/* Perfetto reads the states of tasks by the kernel's release. */
+/* Perfetto needs the kernel's release to interpret states of tasks. */
 static void write_system(struct perfetto *x)
 {
 	const char *release = kb_barman_fact(x->barman, "release");
@@ -270,8 +276,8 @@ static void write_task(struct perfetto *x, const struct seen_task *task, uint64_
 }
 
 /*
- * The row of a task, which the trace is told of; NULL without memory. Perfetto takes these
- * names before those in the scheduler's events, so it is told of each new one.
+ * The row of a task; NULL without memory. New names are written to the trace, because Perfetto
+ * prefers these names to those in scheduler events.
  */
 static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
 				  uint64_t time)
@@ -293,7 +299,7 @@ static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t
 	task->name = name;
 	task->process = process;
 	task->tgid = tgid;
-	if (task_id)	/* 0 is Perfetto's own */
+	if (task_id)	/* Perfetto defines task 0 itself */
 		write_task(x, task, timestamp, time);
 	return task;
 }
@@ -333,16 +339,16 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 	if (bundle->core != core || BUNDLE_BYTES - bundle->length < FTRACE_BYTES)
 		flush_bundle(x, bundle);
 	if (bundle->core != core)
-		bundle->lost = false;	/* the track of its losses tells */
+		bundle->lost = false;	/* a track shows these losses */
 	bundle->core = core;
 	bundle->events++;
 	return bundle;
 }
 
 /*
- * As the trace event has it. A task that ends has TASK_DEAD, which the trace event does not
- * show: what it shows is the first thread of a process as a zombie, until its parent has
- * waited for it, and all others as dead.
+ * The state as the trace event shows it. An ending task has TASK_DEAD, which the trace event
+ * does not show: it shows the first thread of a process as a zombie until its parent has waited
+ * for it, and all others as dead.
  */
 static uint32_t ftrace_state(struct perfetto *x, uint32_t task_id, const struct kb_event *event)
 {
@@ -356,7 +362,7 @@ static uint32_t ftrace_state(struct perfetto *x, uint32_t task_id, const struct 
 	return kb_state_ftrace(x->header, event->task_switch.prev_state);
 }
 
-/* The same for a trace without a release, which Perfetto reads as one of Linux 4.4. */
+/* The state for a trace without a release, which Perfetto reads as one of Linux 4.4. */
 static uint32_t old_state(uint32_t state)
 {
 	switch (state) {
@@ -371,7 +377,7 @@ static uint32_t old_state(uint32_t state)
 	}
 }
 
-/* @previous: who ran, 0 where nobody knows. */
+/* @previous: the task that ran; 0: unknown. */
 static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
 {
@@ -380,7 +386,7 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	uint8_t *at, *message, *body;
 	struct kb_text name;
 
-	see_task(x, previous, event->timestamp, time);	/* it may have another name by now */
+	see_task(x, previous, event->timestamp, time);	/* its name may have changed */
 	see_task(x, event->task_id, event->timestamp, time);
 	bundle = bundle_of(x, event->core);
 	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
@@ -431,7 +437,7 @@ static struct track *find_track(struct perfetto *x, enum track_kind kind, uint32
 	}
 	*is_new = !track->uuid;
 	if (*is_new)
-		track->uuid = x->tracks.nr;	/* from 1 on: 0 is the trace's own */
+		track->uuid = x->tracks.nr;	/* from 1 on; 0 is the trace's own track */
 	return track;
 }
 
@@ -445,7 +451,7 @@ static uint8_t *begin_descriptor(struct perfetto *x, uint64_t uuid, uint8_t **me
 	return kb_proto_put_uint(*message, DESCRIPTOR_UUID, uuid);
 }
 
-/* "CPU 3 NAME", or "NAME" of all CPUs. @sums: values are added to what was. */
+/* Describe a track: "CPU 3 NAME", or "NAME" without a CPU. @sums: values are increments. */
 static void describe_values(struct perfetto *x, uint64_t uuid, uint32_t core, struct kb_text name,
 			    bool sums)
 {
@@ -478,7 +484,7 @@ static uint8_t *begin_event(struct perfetto *x, uint64_t time, uint64_t track, u
 	return kb_proto_put_uint(at, EVENT_TRACK, track);
 }
 
-/* A counter of the PMU: the track has its sum so far. */
+/* A PMU counter. The value of its track is the sum so far. */
 static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
 			  uint64_t delta)
 {
@@ -501,7 +507,7 @@ static bool is_per_cpu(const struct perfetto *x, const struct kb_series *series)
 	       x->header->charts[series->chart_index].boolean_flags & 0x08;
 }
 
-/* A custom series; those of deltas become their sums, as the counters' are. */
+/* A custom series. Deltas are summed up, as for PMU counters. */
 static void write_custom(struct perfetto *x, uint32_t core, uint64_t time, uint32_t id,
 			 uint64_t value)
 {
@@ -568,9 +574,10 @@ static bool has_limits(const struct kb_stack_image *image)
 }
 
 /*
- * The kernel is one mapping without limits, called as Perfetto's own profiler calls it: by
- * that name the importer knows it, and has it once, not once a process. What has no limits
- * is of no process, so modules and what nothing maps have none either.
+ * Write the mapping of an image. The kernel is one mapping without limits, with the name that
+ * Perfetto's own profiler uses: for that name the importer has it once, not once for each
+ * process. A mapping without limits belongs to no process, so modules and unmapped code have
+ * none either.
  */
 static void write_image(struct perfetto *x, uint32_t i)
 {
@@ -599,7 +606,7 @@ static void write_image(struct perfetto *x, uint32_t i)
 	end_message(x, message, kb_proto_end(mapping, at, KB_PROTO_EVENT));
 }
 
-/* The address in the file, or the whole one where the mapping has no limits. */
+/* The address in the file, or the full address if the mapping has no limits. */
 static uint64_t relative_pc(const struct kb_stack_frame *frame, const struct kb_stack_image *image)
 {
 	return has_limits(image) ? frame->address - image->start + image->offset : frame->address;
@@ -626,7 +633,7 @@ static void write_frame(struct perfetto *x, uint32_t i)
 	end_message(x, message, kb_proto_end(body, at, KB_PROTO_EVENT));
 }
 
-/* A chain and what it is made of, as far as the trace does not have it. Its number. */
+/* Write a chain, and its frames and images, unless the trace has them. Returns its number. */
 static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 {
 	uint32_t depth = kb_stack_node(&x->stacks, node)->depth;
@@ -660,8 +667,8 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 }
 
 /*
- * What samples come by counted so far on the CPU; NULL: @event does not say. Holds until the
- * next track is asked for.
+ * The sum of the sampling counter on the CPU of @event; NULL: @event does not have it. Holds
+ * until the next track is created.
  */
 static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
 {
@@ -732,7 +739,7 @@ static void write_sample(struct perfetto *x, const struct kb_event *event, uint6
 
 /* ---- marks ---- */
 
-/* The track of a thread itself, that Perfetto shows with its scheduling. */
+/* The track of a thread itself, which Perfetto shows beside its scheduling. */
 static uint64_t thread_track(struct perfetto *x, uint32_t task_id, uint32_t tgid)
 {
 	bool is_new;
@@ -751,7 +758,7 @@ static uint64_t thread_track(struct perfetto *x, uint32_t task_id, uint32_t tgid
 	return track->uuid;
 }
 
-/* Channel 0 is the thread's own track, others are tracks below it. */
+/* Channel 0 is the thread's own track. Other channels are tracks below it. */
 static struct track *channel_track(struct perfetto *x, uint32_t task_id, uint32_t channel,
 				   uint64_t thread, struct kb_text name)
 {
@@ -790,8 +797,8 @@ static void write_mark(struct perfetto *x, uint64_t time, uint64_t track, uint32
 }
 
 /*
- * A text holds until the next one of its channel, or an empty one; a bookmark is an
- * instant; a channel's name is its track's.
+ * A text lasts until the next or an empty text of its channel. A bookmark is an instant. The
+ * name of a channel is the name of its track.
  */
 static void write_annotation(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
@@ -823,7 +830,7 @@ static void write_annotation(struct perfetto *x, const struct kb_event *event, u
 
 /* ---- losses ---- */
 
-/* A slice on a track of the CPU, and a word to who reads its trace events. */
+/* A slice on a track of the CPU, and a flag for readers of its trace events. */
 static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 {
 	bool is_new;

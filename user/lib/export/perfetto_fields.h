@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The numbers of the fields of Perfetto's trace that are written. Source: the .proto
+ * Field numbers of Perfetto's trace format, as far as they are written. Source: the .proto
  * files under protos/perfetto/trace/ of Perfetto.
  */
 #ifndef KB_LIB_EXPORT_PERFETTO_FIELDS_H
@@ -25,8 +25,8 @@ enum {
 };
 
 enum {
-	SEQUENCE_CLEARED = 1,		/* nothing before is referred to */
-	SEQUENCE_NEEDS_STATE = 2,	/* something before is */
+	SEQUENCE_CLEARED = 1,		/* the packet refers to no earlier data */
+	SEQUENCE_NEEDS_STATE = 2,	/* the packet refers to earlier data */
 };
 
 enum { CLOCK_ID_REALTIME = 1, CLOCK_ID_MONOTONIC_RAW = 5, CLOCK_ID_BOOTTIME = 6 };

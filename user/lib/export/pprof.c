@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * The samples of a capture as a profile in pprof's format, packed by gzip. Samples of
- * the same task on the same CPU with the same call chain are one, so memory and file
- * grow with different ones only.
+ * The samples of a capture as a gzip-compressed profile in pprof's format. Samples with the
+ * same task, CPU and call chain become one, so memory and file grow only with different
+ * samples.
  *
- * "cpu" is measured, not guessed: the CPU time that the task had since its sample before,
- * as the scheduler's records tell it; or what a clock counted, if one samples. Where task
- * switches have call chains, waits are samples with a time of their own, "off-cpu".
+ * The value "cpu" is measured: the CPU time of the task since its previous sample, from the
+ * scheduler's records, or what a clock counted if a clock samples. If task switches have call
+ * chains, waits are samples with the value "off-cpu".
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -26,7 +26,7 @@
 #include "out.h"
 #include "table.h"
 
-/* Numbers of fields, by message. Source: profile.proto of pprof. */
+/* Field numbers by message. Source: pprof's profile.proto. */
 enum {
 	PROFILE_SAMPLE_TYPE = 1,
 	PROFILE_SAMPLE = 2,
@@ -59,12 +59,12 @@ enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
 enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 #define SMALL		256	/* bytes: room for the numbers of a message */
-#define MAX_COUNTERS	64	/* that become types of values */
+#define MAX_COUNTERS	64	/* largest number of counters that become types of values */
 #define NO_STRING	UINT32_MAX
 
 enum { VALUE_SAMPLES, VALUE_CPU, VALUE_WAITS, VALUE_OFF_CPU, VALUE_COUNTERS };
 
-/* The samples of one task, CPU and chain; values behind it. */
+/* The samples of one task, CPU and chain. Their values follow. */
 struct row {
 	uint64_t key[3];	/* task number, core, node */
 	uint64_t values[];
@@ -146,7 +146,7 @@ static void take_event(struct pprof *x)
 
 /* ---- writing ---- */
 
-/* The number of a string, which is written: not inside of another message. */
+/* The number of a string. A new string is written, so do not call it inside another message. */
 static uint32_t put_string(struct pprof *x, const char *text, size_t length)
 {
 	uint8_t *at = kb_out_reserve(x->out, length + SMALL);
@@ -175,7 +175,10 @@ static void put_value_type(struct pprof *x, uint32_t field, uint32_t type, uint3
 					   KB_PROTO_EVENT));
 }
 
-/* String 0 is "", and the first ones are what every profile has. */
+/*
+ * Write the types of values. String 0 is "", and the first strings are the same in every
+ * profile.
+ */
 static void put_types(struct pprof *x)
 {
 	uint32_t count, nanoseconds, type, cpu, first = NO_STRING, i;
@@ -213,8 +216,8 @@ static void put_types(struct pprof *x)
 }
 
 /*
- * What is known of all frames of an image: servers look up the rest themselves. One that no
- * mapping shows is none in this format: it would have to say where it begins and ends.
+ * Write the images with what is known of all their frames; servers look up the rest. An image
+ * that no row maps is left out, because the format needs its start and end.
  */
 static void put_images(struct pprof *x)
 {
@@ -258,7 +261,7 @@ static void put_images(struct pprof *x)
 	free(lacks);
 }
 
-/* The number of the function of a frame, written when it is first asked for. */
+/* The number of a frame's function. A new one is written. */
 static uint32_t put_function(struct pprof *x, uint32_t i)
 {
 	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
@@ -290,7 +293,7 @@ static uint32_t put_function(struct pprof *x, uint32_t i)
 	return id;
 }
 
-/* A location is a frame; one without a name has no line, so that servers look it up. */
+/* Write a frame as a location. A frame without a name has no line, so that servers look it up. */
 static void put_location(struct pprof *x, uint32_t i)
 {
 	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
@@ -315,8 +318,9 @@ static void put_location(struct pprof *x, uint32_t i)
 }
 
 /*
- * Labels are text, numbers too: a number that is 0 is none in this format. Strings of
- * what they are called, and of CPU 0, behind which the others follow.
+ * Labels are texts, also where they are numbers: the format can't have the number 0. These are
+ * the numbers of the strings for the names of labels and for CPU 0, behind which the other CPUs
+ * follow.
  */
 struct labels {
 	uint32_t thread, tid, pid, cpu;
@@ -338,7 +342,10 @@ static uint8_t *put_label(uint8_t *at, uint32_t key, uint32_t string)
 	return kb_proto_end(label, kb_proto_put_uint(at, LABEL_STR, string), KB_PROTO_EVENT);
 }
 
-/* The string with a task's name; behind it are its own number and its process's. */
+/*
+ * The string with a task's name. The strings behind it are the ids of the task and of its
+ * process.
+ */
 static uint32_t put_task(struct pprof *x, uint32_t i)
 {
 	struct kb_task_id *task = kb_task_id(&x->tasks, i);
@@ -484,7 +491,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		goto out;
 	while (!x.no_memory && kb_walk_next(&x.walk, err))
 		take_event(&x);
-	kb_waits_end(&x.waits, &x.walk);	/* the last time is known then, too */
+	kb_waits_end(&x.waits, &x.walk);	/* this also makes the last time known */
 	x.no_memory |= x.waits.no_memory;
 	if (!x.rows.nr)
 		kb_export_say(options, "the capture has no samples with an address");

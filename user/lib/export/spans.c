@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One row a channel that ever had a text; it has room for the longest. */
+/* One row for each channel that ever had a text, with room for the longest text. */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +29,7 @@ void kb_spans_release(struct kb_spans *spans)
 	kb_table_release(&spans->rows);
 }
 
-/* Two texts a row: what ends, and what begins. */
+/* A row has two texts: the one that ends and the one that begins. */
 static int set_text(struct kb_span *span, const struct kb_event *event)
 {
 	if (!span->text)
@@ -45,7 +45,7 @@ static int set_text(struct kb_span *span, const struct kb_event *event)
 int kb_spans_feed(struct kb_spans *spans, const struct kb_event *event, int64_t ns, uint32_t task,
 		  struct kb_span *done)
 {
-	/* instants have a row of their own: a channel's number has 32 bits */
+	/* Instants have their own row. No channel has its number, as channels have 32 bits. */
 	bool instant = event->annotation.type != TEXT, was_open;
 	uint64_t key[2] = { event->task_id, instant ? UINT64_MAX : event->annotation.channel };
 	struct kb_span *span;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The samples of a capture in Speedscope's file format: a sampled profile for each task,
- * its stacks in the order of time. That order is why samples are kept in memory. Or its
- * waits in the place of samples, as long as they took.
+ * The samples of a capture in Speedscope's file format: a sampled profile for each task, with
+ * stacks ordered by time. This order requires all samples in memory. Alternatively waits take
+ * the place of samples; their weight is their duration.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -35,9 +35,9 @@ struct speedscope {
 	size_t nr_profiles;
 	struct kb_json json;
 	bool count;		/* samples weigh 1 each */
-	bool offcpu;		/* waits take the place of samples */
+	bool offcpu;		/* waits instead of samples */
 	bool no_memory;
-	uint64_t mean;		/* the weight of those that have none */
+	uint64_t mean;		/* weight of samples that have none */
 };
 
 static void keep(struct speedscope *x, const struct kb_kept *sample)
@@ -82,7 +82,7 @@ static uint64_t weight_of(const struct speedscope *x, const struct kb_kept *samp
 	return sample->weight == KB_COUNTER_INVALID ? x->mean : sample->weight;
 }
 
-/* As in a flame graph: without a counter's value a sample has the mean of the others. */
+/* As in a flame graph, a sample without a counter's value has the mean of the others. */
 static void settle(struct speedscope *x)
 {
 	uint64_t weight = 0, weighed = 0;
@@ -146,7 +146,7 @@ static void write_frames(struct speedscope *x)
 	kb_json_object_end(&x->json);
 }
 
-/* Outermost first, whence the way is from the other end. */
+/* Write a stack, outermost frame first. Nodes lead from the innermost to the outermost. */
 static void write_stack(struct speedscope *x, uint32_t node, uint32_t *path)
 {
 	uint32_t depth = kb_stack_node(&x->stacks, node)->depth, i;
@@ -188,7 +188,7 @@ static void write_profile(struct speedscope *x, const struct profile *profile, c
 	kb_json_object_end(&x->json);
 }
 
-/* What weights are in: of clocks, time. */
+/* The unit of the weights. Clocks count time. */
 static const char *unit_of(const struct speedscope *x)
 {
 	struct kb_text name;
@@ -226,7 +226,7 @@ static int write_all(struct speedscope *x)
 	kb_json_array(&x->json, "profiles");
 	for (p = 0; p < x->nr_profiles; p++)
 		write_profile(x, &x->profiles[p], unit_of(x), path);
-	if (!x->nr_profiles)	/* a file without profiles is refused */
+	if (!x->nr_profiles)	/* Speedscope refuses a file without profiles */
 		write_profile(x, &nothing, "none", path);
 	kb_json_array_end(&x->json);
 	kb_json_object_end(&x->json);

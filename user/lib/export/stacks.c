@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* One pass over the capture; only the different chains are kept. */
+/* One pass over the capture. Only the different chains stay in memory. */
 #include <errno.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,7 +11,7 @@ static bool is_format(const struct kb_export_options *options, const char *forma
 	return options->format && strcmp(options->format, format) == 0;
 }
 
-/* The id of the counter that weighs, UINT32_MAX: the one that samples. */
+/* The id of the counter that is the weight. UINT32_MAX: the one that samples. */
 static int find_event(const struct kb_names *names, const struct kb_export_options *options,
 		      uint32_t *id, struct kb_error *err)
 {
@@ -38,7 +38,7 @@ static int find_event(const struct kb_names *names, const struct kb_export_optio
 			    options->event, nr ? list : "nothing");
 }
 
-/* What counter @id advanced at @event; 0 where it was not read. */
+/* The increase of counter @id in @event; 0 if it was not read. */
 static uint64_t value_of(const struct kb_names *names, const struct kb_event *event, uint32_t id)
 {
 	uint32_t i, nr = kb_names_of_core(names, event->core);

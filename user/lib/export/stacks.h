@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the exports of call chains share: the reading of a capture into a tree. */
+/* Common code of the exports of call chains: reads a capture into a tree. */
 #ifndef KB_LIB_EXPORT_STACKS_H
 #define KB_LIB_EXPORT_STACKS_H
 
@@ -7,7 +7,7 @@
 #include "analysis/offcpu.h"
 #include "export/export.h"
 
-/* The variants of these exports, and the extension of all of them. */
+/* The variants of these exports, which have one extension. */
 #define KB_STACKS_FORMATS(extension)	\
 	{ "weight", extension, "samples", extension, "offcpu", extension, NULL }
 
@@ -15,13 +15,13 @@ struct kb_stacks {
 	const struct kb_calltree_node *nodes;
 	const uint32_t *order;		/* depth first */
 	uint32_t nr;
-	uint64_t samples;		/* or waits, with times */
+	uint64_t samples;		/* or number of waits, if `times` */
 	bool times;			/* weights are nanoseconds of waiting */
-	struct kb_text unit;		/* else they are so many of these */
-	int damage;			/* what kb_barman_next() gave last */
+	struct kb_text unit;		/* unit of the weights unless `times` */
+	int damage;			/* last result of kb_barman_next() */
 
-	/* Whose all that is. */
-	struct kb_calltree *tree;	/* NULL: it is that of offcpu */
+	/* Owners of the data above. */
+	struct kb_calltree *tree;	/* NULL: offcpu has the tree */
 	struct kb_names *names;
 	struct kb_timeline *timeline;
 	struct kb_sched *sched;
@@ -29,9 +29,9 @@ struct kb_stacks {
 };
 
 /*
- * All samples of @barman, weighed by options->event or, with variant "samples", counted;
- * with variant "offcpu" all waits, by their time. 0 or a negative errno and @err.
- * kb_stacks_release() in any case.
+ * Read all samples of @barman. Their weight is options->event, or with variant "samples" 1.
+ * With variant "offcpu" read all waits; their weight is their duration. Returns 0 or a negative
+ * errno and @err. Call kb_stacks_release() in any case.
  */
 int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
 		   struct kb_symbolizer *symbolizer, const struct kb_export_options *options,

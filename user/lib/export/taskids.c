@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A name is where it stands in the capture's strings, so that none is compared. */
+/* A name is identified by its place in the capture's strings, so no texts are compared. */
 #include <errno.h>
 #include <stdio.h>
 

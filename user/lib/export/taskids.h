@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Tasks as small numbers, for formats whose events refer to a table of them: a number
- * for each task and name that it had, in the order of first use.
+ * Tasks as small numbers, for formats whose events refer to a table of tasks. Each pair of task
+ * and name has a number, in the order of first use.
  */
 #ifndef KB_LIB_EXPORT_TASKIDS_H
 #define KB_LIB_EXPORT_TASKIDS_H
@@ -12,10 +12,10 @@
 #include "table.h"
 
 struct kb_task_id {
-	uint64_t key[2];		/* the task's id; where its name stands */
+	uint64_t key[2];		/* the task's id; the place of its name */
 	uint32_t tgid;
 	struct kb_text name;		/* "" where the capture has none */
-	uint32_t user;			/* for the export; 0 at first */
+	uint32_t user;			/* free for the export; 0 at first */
 };
 
 struct kb_task_ids {
@@ -25,12 +25,12 @@ struct kb_task_ids {
 	uint32_t length;
 };
 
-/* @names must stay. */
+/* @barman and @names must live as long as @ids. */
 void kb_task_ids_init(struct kb_task_ids *ids, const struct kb_barman *barman,
 		      struct kb_names *names);
 void kb_task_ids_release(struct kb_task_ids *ids);
 
-/* The number of @task_id as it was called at @timestamp (ticks); -ENOMEM. */
+/* The number of @task_id with its name at @timestamp (ticks); -ENOMEM. */
 int64_t kb_task_ids_find(struct kb_task_ids *ids, uint32_t task_id, uint64_t timestamp);
 
 static inline struct kb_task_id *kb_task_id(const struct kb_task_ids *ids, uint32_t i)
@@ -38,7 +38,10 @@ static inline struct kb_task_id *kb_task_id(const struct kb_task_ids *ids, uint3
 	return kb_table_row(&ids->rows, i);
 }
 
-/* "task 12" where there is no name; valid UTF-8 without NULs. Returns its length. */
+/*
+ * The label of a task: its name, or "task 12" without one. Valid UTF-8 without NULs. Returns
+ * its length.
+ */
 #define KB_TASK_LABEL	256
 size_t kb_task_label(const struct kb_task_ids *ids, uint32_t i, char label[KB_TASK_LABEL]);
 

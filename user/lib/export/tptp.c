@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a TPTP trace. The machine is the process and tasks are its threads, the
- * idle task of CPU c being thread -(c + 1); images are classes and symbols methods.
+ * A capture as a TPTP trace. The machine is the process, and tasks are its threads. The idle
+ * task of CPU c is thread -(c + 1). Images are classes, and symbols are methods.
  *
- * A sample says where a thread is, not since when: the method counts as entered at the
- * sample and as left at the thread's next sample or when it leaves the CPU. With a call
- * chain that holds for the whole stack, of which only what changed is left and entered;
- * the innermost method is always entered anew, so that its entries count the samples.
+ * A sample shows where a thread is, but not since when. So the method is entered at the sample,
+ * and left at the thread's next sample or when the thread leaves the CPU. With a call chain
+ * this applies to the whole stack: only methods that changed are left and entered. The
+ * innermost method is always entered anew, so the number of its entries is the number of
+ * samples.
  *
- * What this guarantees: definitions before use; each exit closes the innermost entry
- * that its thread has open, with the entry's ticket; ids and tickets below 2^31; no
- * blanks in names of classes and methods.
+ * Guarantees: definitions come before uses; each exit closes the innermost open entry of its
+ * thread and has the ticket of that entry; ids and tickets are below 2^31; names of classes and
+ * methods have no blanks.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +31,7 @@
 #include "format/wire.h"
 #include "out.h"
 
-#define MAX_FRAMES	512		/* of a call chain; outer ones are left out */
+#define MAX_FRAMES	512		/* of a call chain; further outer frames are left out */
 #define BODY_BYTES	65536		/* of a custom message */
 
 struct frame {
@@ -38,15 +39,16 @@ struct frame {
 	int32_t ticket;
 };
 
-/* The thread whose methods are open on a CPU, outermost first. */
+/* A CPU and the thread whose methods are open there, outermost first. */
 struct cpu {
 	int64_t holder;
-	int64_t now;			/* of its last record, in the trace's time */
-	int64_t since;			/* aggregate: of the sample */
-	struct tptp_thread *current;	/* switched to last; maybe another one by now */
+	int64_t now;			/* time of its last record, in the trace's time */
+	int64_t since;			/* aggregate: time of the sample */
+	struct tptp_thread *current;	/* thread of the last switch; its struct may be reused
+					 * for another thread */
 	uint32_t nr, room;
 	struct frame *frames;
-	bool halted;			/* the idle thread's monWait was written */
+	bool halted;			/* monWait of the idle thread was written */
 };
 
 struct task_exit {
@@ -64,9 +66,9 @@ struct tptp {
 	struct kb_tptp_writer *writer;
 	struct tptp_methods *methods;
 	struct tptp_threads *threads;
-	int64_t base;			/* unix time of the capture's ns 0 */
-	struct cpu *cpus;		/* max_cores, and one for records of none */
-	struct task_exit *exits;	/* by time */
+	int64_t base;			/* Unix time of the start of the capture's clock */
+	struct cpu *cpus;		/* max_cores, and one for records without a core */
+	struct task_exit *exits;	/* ordered by time */
 	uint32_t nr_exits, next_exit;
 	int32_t ticket;
 	uint32_t chain[MAX_FRAMES];	/* methods of a sample, outermost first */
@@ -74,7 +76,7 @@ struct tptp {
 	uint64_t cut_texts, cut_chains, cut_sums;
 	bool out_of_memory;
 
-	/* Messages that are written often: fields that do not change are 0. */
+	/* Frequent messages. Fields that never change are set once. */
 	struct kb_tptp_message entry, leave, wait, waited, contend, contended, custom;
 };
 
@@ -165,7 +167,7 @@ static void add_sum(struct tptp *x, struct tptp_thread *thread, uint32_t method,
 	tptp_threads_add(x->threads, thread, method, ns);
 }
 
-/* From @since to @time; what does not fit into a number is its largest. */
+/* Time from @since to @time. It saturates. */
 static int64_t time_spent(int64_t since, int64_t time)
 {
 	int64_t ns;
@@ -173,7 +175,7 @@ static int64_t time_spent(int64_t since, int64_t time)
 	return __builtin_sub_overflow(time, since, &ns) ? INT64_MAX : ns;
 }
 
-/* Leave the methods that are open on @cpu, down to the outermost @keep. */
+/* Leave the open methods on @cpu except the outermost @keep. */
 static void leave_methods(struct tptp *x, struct cpu *cpu, uint32_t keep, int64_t time)
 {
 	struct tptp_thread *holder;
@@ -194,7 +196,7 @@ static void leave_methods(struct tptp *x, struct cpu *cpu, uint32_t keep, int64_
 		holder->held_on = 0;
 }
 
-/* How many of the outermost methods stay as they are; never the innermost one of both. */
+/* Number of outermost methods that stay open; never includes the innermost of either stack. */
 static uint32_t common_methods(const struct tptp *x, const struct cpu *cpu, uint32_t nr)
 {
 	uint32_t same = 0;
@@ -225,7 +227,7 @@ static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *th
 	bool aggregate = x->options->aggregate;
 
 	if (cpu->nr && cpu->holder != thread->id)
-		leave_methods(x, cpu, 0, time);		/* a switch that nobody recorded */
+		leave_methods(x, cpu, 0, time);		/* a switch that was not recorded */
 	if (thread->held_on && thread->held_on != core_of(x, cpu) + 1)
 		leave_methods(x, &x->cpus[thread->held_on - 1], 0, time);
 	if (!room_for_frames(cpu, nr)) {
@@ -269,7 +271,7 @@ static void write_thread_start(struct tptp *x, struct tptp_thread *thread, uint3
 		const struct kb_task_name *task = kb_names_task(x->names, thread->id, timestamp);
 		uint32_t tgid = task->tgid;
 
-		/* The second one may be written over the first. */
+		/* The second one may overwrite the first. */
 		length = kb_label(name, sizeof(name), task->name.data, task->name.length, false);
 		kb_tptp_message_init(&message, KB_TPTP_THREAD_START);
 		message.values[KB_TPTP_THREAD_START_GROUP_NAME].string =
@@ -282,7 +284,7 @@ static void write_thread_start(struct tptp *x, struct tptp_thread *thread, uint3
 	tptp_threads_announce(x->threads, thread, true);
 }
 
-/* The thread of a task on @core, announced. */
+/* The thread of a task on @core. A new one is announced. */
 static struct tptp_thread *thread_of(struct tptp *x, uint32_t task_id, uint32_t core,
 				     uint64_t timestamp, int64_t time)
 {
@@ -321,7 +323,7 @@ static void end_thread(struct tptp *x, struct tptp_thread *thread, int64_t time)
 	tptp_threads_forget(x->threads, thread);
 }
 
-/* Threads that have exited by now; those that still run end with their slice. */
+/* End threads that have exited by now. Those that still run end with their slice. */
 static void end_exited(struct tptp *x, int64_t time)
 {
 	while (x->next_exit < x->nr_exits && x->exits[x->next_exit].time <= time) {
@@ -380,7 +382,7 @@ static void switch_in(struct tptp *x, struct tptp_thread *thread, int64_t time)
 	thread->waits = TPTP_WAITS_NOT;
 }
 
-/* The slice of a task ends with a switch to another one. */
+/* The slice of a task ends with a switch to another task. */
 static void switch_out(struct tptp *x, const struct kb_slice *slice, uint64_t timestamp,
 		       int64_t time)
 {
@@ -427,7 +429,7 @@ static void resume(struct tptp *x, struct cpu *cpu, int64_t time)
 	write_waited(x, -(int64_t)core - 1, (uint64_t)core + 1, time);
 }
 
-/* What the task does from here on is not recorded. */
+/* Records are missing from here on: end what is open. */
 static void stop_knowing(struct tptp *x, const struct kb_slice *slice, int64_t time)
 {
 	struct tptp_thread *thread = tptp_threads_find(x->threads, slice->task_id);
@@ -460,7 +462,7 @@ static void end_slice(struct tptp *x, const struct kb_slice *slice, uint64_t tim
 
 /* ---- samples, counters, annotations ---- */
 
-/* The methods of a sample into x->chain, outermost first; how many. */
+/* Resolve the methods of a sample into x->chain, outermost first. Returns their number. */
 static uint32_t resolve_chain(struct tptp *x, const struct kb_event *event, int64_t time)
 {
 	const uint64_t *chain = event->sample.chain;
@@ -481,8 +483,11 @@ static uint32_t resolve_chain(struct tptp *x, const struct kb_event *event, int6
 		if (i >= pc_apart) {
 			uint32_t k = i - pc_apart;
 
-			/* A caller's address is that behind its call: look before it. The
-			 * outermost kernel frame's "caller" was interrupted, not called. */
+			/*
+			 * The address of a caller is behind its call: look up the byte before.
+			 * The outermost kernel frame's "caller" is user code, which was
+			 * interrupted and did not call.
+			 */
 			pc = chain[k] - (i && k != kernel && chain[k]);
 		}
 		x->chain[total - 1 - i] = tptp_methods_resolve(x->methods, event->task_id,
@@ -495,7 +500,7 @@ static uint32_t resolve_chain(struct tptp *x, const struct kb_event *event, int6
 	return total;
 }
 
-/* " key=number"; inlined, so that the copy is of known length. */
+/* Write " key=number". Inlined, so that the length of the key is a constant. */
 static kb_always_inline char *put_number(char *p, const char *key, size_t length, int64_t value)
 {
 	memcpy(p, key, length);
@@ -504,7 +509,7 @@ static kb_always_inline char *put_number(char *p, const char *key, size_t length
 
 #define PUT_NUMBER(p, key, value) put_number(p, " " key "=", sizeof(" " key "=") - 1, value)
 
-/* Everything of a custom message's body that all have in common. */
+/* Write the common beginning of a custom message's body. */
 static char *begin_body(struct tptp *x, const char *kind, const struct kb_event *event,
 			int64_t time)
 {
@@ -520,7 +525,7 @@ static char *begin_body(struct tptp *x, const char *kind, const struct kb_event 
 	return (char *)tptp_put_seconds((uint8_t *)p + 6, time, KB_TPTP_FREQUENCY_NS);
 }
 
-/* Text ends the body: nothing in it has to be escaped. */
+/* The text ends the body, so nothing in it needs an escape. */
 static void finish_body(struct tptp *x, char *p, const char *key, struct kb_text text)
 {
 	size_t length = strlen(key), room;
@@ -566,7 +571,7 @@ static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
 		   const struct kb_event *event, int64_t time)
 {
 	uint32_t known = kb_names_of_core(x->names, event->core), i;
-	char *common = NULL;		/* what the counters' bodies begin with */
+	char *common = NULL;		/* common beginning of the bodies of counters */
 
 	if (event->sample.has_pc) {
 		uint32_t nr = resolve_chain(x, event, time);
@@ -591,7 +596,7 @@ static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
 			     event->sample.custom[i].value);
 }
 
-/* Does the event say which thread it is of, or that comes? */
+/* Whether the event says which thread it belongs to, or which thread comes. */
 static bool is_of_thread(const struct tptp *x, const struct kb_event *event)
 {
 	if (event->type == KB_EVENT_TASK_SWITCH || event->type == KB_EVENT_SAMPLE)
@@ -608,16 +613,19 @@ static void write_event(struct tptp *x, const struct kb_event *event)
 	struct tptp_thread *thread = NULL;
 	unsigned int n, i;
 
-	/* As the timeline does: a CPU's time does not go back. */
+	/* As in the timeline, the time of a CPU does not go back. */
 	if (time < cpu->now)
 		time = cpu->now;
 	cpu->now = time;
 	end_exited(x, time);
-	/* Who comes is the owner of what the one who goes waits for: known first. */
+	/*
+	 * The previous task waits for a monitor whose owner is the next task: announce the next
+	 * task first.
+	 */
 	if (is_of_thread(x, event))
 		thread = thread_of(x, event->task_id, core_of(x, cpu), event->timestamp, time);
 	if (event->type == KB_EVENT_TASK_SWITCH)
-		thread->running = true;		/* not forgotten from here on */
+		thread->running = true;		/* it must not be forgotten from here on */
 	n = kb_timeline_feed(x->timeline, event, ns, slices);
 	for (i = 0; i < n; i++)
 		end_slice(x, &slices[i], event->timestamp);

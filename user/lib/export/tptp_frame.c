@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The frame of a TPTP trace: what was recorded where and how, from the header and the
- * facts of the capture, and the end.
+ * The beginning and the end of a TPTP trace: what was recorded, where and how, from the header
+ * and the facts of the capture.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,7 +35,7 @@ static void write_filter(struct kb_tptp_writer *writer, const char *pattern)
 	kb_tptp_writer_message(writer, &message);
 }
 
-/* "exit.ROW=TICKS" and "tgid.ROW=ID", of which there is one a task. */
+/* Facts "exit.ROW=TICKS" and "tgid.ROW=ID": there is one for each task. */
 static bool is_row_fact(const char *key)
 {
 	return strncmp(key, "exit.", 5) == 0 || strncmp(key, "tgid.", 5) == 0;
@@ -77,7 +77,9 @@ static void write_settings(struct kb_tptp_writer *writer, const struct kb_barman
 	}
 }
 
-/* Ids of the trace's parts: the same for the same capture, apart for others. */
+/*
+ * Ids of the trace's parts. They are the same for the same capture and differ between captures.
+ */
 #define ID_BYTES	32
 
 static struct kb_text part_id(char id[ID_BYTES], const struct kb_header *header, const char *part)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Definitions of the TPTP export. Readers of TPTP take names apart at blanks, so there
- * are none in those of classes and methods.
+ * Definitions of the TPTP export. Readers of TPTP split names at blanks, so names of classes
+ * and methods have none.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -50,7 +50,7 @@ uint32_t tptp_methods_class(const struct tptp_methods *methods, uint32_t method)
 	return methods->class_of[method];
 }
 
-/* Valid until the next one. */
+/* Valid until the next call. */
 static struct kb_text name_without_blanks(struct tptp_methods *methods, const char *name)
 {
 	size_t length = kb_label(methods->name, sizeof(methods->name), name, strlen(name), false);
@@ -70,7 +70,7 @@ static uint32_t hash_string(const char *string)
 	return hash;
 }
 
-/* The slot of @image: its class, or 0 where it belongs. */
+/* The slot of @image: it has its class, or 0 if the image is new. */
 static uint32_t *find_slot(const struct tptp_methods *methods, const char *image)
 {
 	uint32_t at = hash_string(image);
@@ -83,7 +83,7 @@ static uint32_t *find_slot(const struct tptp_methods *methods, const char *image
 	}
 }
 
-/* Room for one more class. */
+/* Make room for one more class. */
 static bool grow_classes(struct tptp_methods *methods)
 {
 	uint32_t nr_slots = methods->nr_slots ? methods->nr_slots * 2 : 64;
@@ -115,7 +115,10 @@ static uint32_t class_of_image(struct tptp_methods *methods, const char *image,
 		return 0;
 	slot = find_slot(methods, image);
 	if (*slot)
-		/* cppcheck-suppress identicalInnerCondition ; it is a slot, not the pointer to it */
+		/*
+		 * cppcheck-suppress identicalInnerCondition ; the value changed, not the
+		 * pointer
+		 */
 		return *slot;
 	methods->images[methods->nr_classes++] = image;
 	*slot = methods->nr_classes;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Images are TPTP's classes and symbols its methods: numbered densely from 1 on, and
- * defined in the trace before they are first used.
+ * Images are TPTP's classes, and symbols are its methods. Both are numbered densely from 1 on
+ * and defined in the trace before their first use.
  */
 #ifndef KB_LIB_EXPORT_TPTP_METHODS_H
 #define KB_LIB_EXPORT_TPTP_METHODS_H
@@ -13,19 +13,19 @@
 
 struct tptp_methods;
 
-/* @symbolizer may be NULL: everything is [unknown] then. */
+/* Without @symbolizer (NULL) everything is [unknown]. */
 struct tptp_methods *tptp_methods_create(struct kb_tptp_writer *writer,
 					 struct kb_symbolizer *symbolizer);
 void tptp_methods_destroy(struct tptp_methods *methods);
 
 /*
- * The method of @pc in @task_id at @timestamp (ticks), which is @time in the trace.
- * 0 without memory.
+ * The method of @pc in @task_id at @timestamp (ticks). @time is the same time in the trace. 0
+ * without memory.
  */
 uint32_t tptp_methods_resolve(struct tptp_methods *methods, uint32_t task_id, uint64_t timestamp,
 			      uint64_t pc, int64_t time);
 
-/* The class of a method that was resolved. */
+/* The class of a method that tptp_methods_resolve() returned. */
 uint32_t tptp_methods_class(const struct tptp_methods *methods, uint32_t method);
 
 #endif

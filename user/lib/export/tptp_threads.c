@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two hash tables of fixed size and a bitmap. The bitmap knows of every task id that
- * Linux can give whether its threadStart was written, so that a thread which had to be
- * forgotten is not announced a second time.
+ * Two hash tables of fixed size and a bitmap. The bitmap has a bit for every task id that Linux
+ * can give: whether its threadStart was written. So a thread that was forgotten is not
+ * announced a second time.
  */
 #include <stdlib.h>
 
@@ -13,7 +13,7 @@
 #define MAX_TASK_ID	(4u << 20)	/* PID_MAX_LIMIT of 64-bit kernels */
 
 struct tptp_threads {
-	struct tptp_thread *threads;		/* MAX_THREADS; untouched ones cost nothing */
+	struct tptp_thread *threads;		/* MAX_THREADS; unused ones take no memory */
 	uint32_t *buckets;			/* MAX_THREADS: index + 1 */
 	uint32_t nr, free, hand;
 	struct tptp_sum *sums;			/* MAX_SUMS; from the first sum on */
@@ -58,7 +58,7 @@ static uint32_t mix(uint64_t value)
 	return value >> 40;
 }
 
-/* Task ids are dense: as they are they make the best hash. */
+/* Task ids are dense, so they are their own hash. */
 static uint32_t *bucket_of(struct tptp_threads *threads, int64_t id)
 {
 	return &threads->buckets[(uint64_t)id % MAX_THREADS];
@@ -97,7 +97,7 @@ struct tptp_thread *tptp_threads_get(struct tptp_threads *threads, int64_t id)
 	return thread;
 }
 
-/* The next one around that neither runs nor has open methods; all at worst. */
+/* The next thread that neither runs nor has open methods. The search may look at all threads. */
 struct tptp_thread *tptp_threads_victim(struct tptp_threads *threads)
 {
 	struct tptp_thread *thread = NULL;

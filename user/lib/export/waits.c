@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* A node is the mark of the wait that its switch begins. */
+/* The mark of a wait is the node of the switch that begins it. */
 #include "export/waits.h"
 
 static void take_wait(void *context, const struct kb_wait *wait)
@@ -34,7 +34,7 @@ void kb_waits_release(struct kb_waits *waits)
 	waits->sched = NULL;
 }
 
-/* The chain is that of the task that goes. */
+/* The chain belongs to the previous task. */
 static void mark(struct kb_waits *waits, const struct kb_event *event, uint32_t task_id)
 {
 	struct kb_event gone = *event;
@@ -67,7 +67,7 @@ void kb_waits_end(struct kb_waits *waits, const struct kb_walk *walk)
 {
 	struct kb_slice slice;
 
-	/* Who runs in the end has ended a wait. */
+	/* A task that runs at the end has ended its wait. */
 	while (kb_timeline_end(walk->timeline, &slice))
 		waits->no_memory |= kb_sched_add(waits->sched, &slice,
 						 walk->event.timestamp) != 0;

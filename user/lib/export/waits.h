@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits with the stacks in which they began, for exports that have stacks as nodes of
- * callstacks.h. Those without a call chain, and those still open at the end, are left out.
+ * Waits with the stacks in which they began, as nodes of callstacks.h. Waits without a call
+ * chain and waits that are open at the end are left out.
  */
 #ifndef KB_LIB_WAITS_H
 #define KB_LIB_WAITS_H
@@ -16,13 +16,13 @@ struct kb_waits {
 	struct kb_symbolizer *symbolizer;
 	void (*take)(void *context, const struct kb_wait *wait);
 	void *context;
-	uint64_t nr;		/* taken */
+	uint64_t nr;		/* number of waits given to @take */
 	bool no_memory;
 };
 
 /*
- * @take hears of every wait when it is over: its mark is the node in @stacks. 0, or
- * -ENOMEM with @err. To be released even then.
+ * @take is called for every wait when it is over. The mark of the wait is the node in @stacks.
+ * Returns 0, or -ENOMEM and @err. Release @waits in any case.
  */
 int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_callstacks *stacks,
 		  struct kb_symbolizer *symbolizer,
@@ -30,7 +30,7 @@ int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_callstac
 		  struct kb_error *err);
 void kb_waits_release(struct kb_waits *waits);
 
-/* The record at which @walk is; and behind the last one. */
+/* Call it for each record of @walk, and once behind the last one. */
 void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk);
 void kb_waits_end(struct kb_waits *waits, const struct kb_walk *walk);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The frame that exports share; what they write of each record is theirs. */
+/* The loop that exports share. */
 #include <errno.h>
 
 #include "export/walk.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* How exports go over a capture: every record, with what the timeline says of it. */
+/* Iterates over a capture: every record, with what the timeline says about it. */
 #ifndef KB_LIB_WALK_H
 #define KB_LIB_WALK_H
 
@@ -11,24 +11,24 @@ struct kb_walk {
 	struct kb_barman *barman;
 	struct kb_names *names;
 	struct kb_timeline *timeline;
-	int damage;		/* what kb_barman_next() gave last, for kb_export_end() */
+	int damage;		/* last result of kb_barman_next(), for kb_export_end() */
 
-	/* the record */
+	/* the current record */
 	struct kb_event event;
-	int64_t ns;		/* kb_barman_ns() of it */
-	uint32_t running;	/* on its CPU before it, 0: nobody knows */
-	struct kb_slice slices[KB_TIMELINE_SLICES];	/* that ended with it */
+	int64_t ns;		/* its time by kb_barman_ns() */
+	uint32_t running;	/* task that ran on its CPU before it; 0: unknown */
+	struct kb_slice slices[KB_TIMELINE_SLICES];	/* slices that ended with it */
 	unsigned int nr_slices;
 };
 
-/* To before the first record of @barman. Needs a release, even when it fails. */
+/* Start in front of the first record of @barman. Release @walk in any case. */
 int kb_walk_init(struct kb_walk *walk, struct kb_barman *barman, struct kb_error *err);
 void kb_walk_release(struct kb_walk *walk);
 
-/* To the next record; false: there is none, or it is damaged. */
+/* Go to the next record; false: there is none, or it is damaged. */
 bool kb_walk_next(struct kb_walk *walk, struct kb_error *err);
 
-/* kb_export_end(), unless memory was short. */
+/* As kb_export_end(), with an error if there was no memory. */
 int kb_walk_end(const struct kb_walk *walk, struct kb_out *out, bool no_memory,
 		struct kb_error *err);
 
