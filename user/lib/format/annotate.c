@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The Annotate encoder. Each message is written behind five bytes that are left
- * for its marker and length; room for the most it can take is reserved before, so
- * that a message is in the output whole or not at all.
+ * The Annotate encoder. It writes each message behind five bytes that are reserved for marker
+ * and length. It reserves room for the longest form of a message first, so a message is in the
+ * output completely or not at all.
  */
 #include <errno.h>
 #include <limits.h>
@@ -44,7 +44,10 @@ int kb_annotate_write_setup(struct kb_out *out, const struct kb_annotate_setup *
 	return kb_out_commit(out, at);
 }
 
-/* The texts and lists of a message: what KB_ANNOTATE_FIXED does not cover, image apart. */
+/*
+ * Size of a message's texts and lists: all that KB_ANNOTATE_FIXED does not cover, except the
+ * image.
+ */
 static uint64_t variable_bytes(const struct kb_annotate_message *m)
 {
 	uint64_t bytes;
@@ -125,7 +128,7 @@ static uint8_t *put_job(uint8_t *at, const struct kb_annotate_job *job)
 	return put_text(put_deps(kb_annotate_put_job(at, job, &start), job), job->name);
 }
 
-/* Everything behind the length; NULL: no such type. The image follows by itself. */
+/* Write everything behind the length, except the image; NULL: no such type. */
 static uint8_t *put_body(uint8_t *at, const struct kb_annotate_message *m)
 {
 	struct kb_leb when;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The messages that there are millions of, for encoders that know which one they
- * write: the same bytes as kb_annotate_write(), without its detour over a struct. Each
- * writes the fields at @at, between kb_annotate_begin() and kb_annotate_end(), and
- * returns what is behind.
+ * The frequent messages, for encoders that know the type of what they write. The bytes are
+ * those of kb_annotate_write(), without filling a struct. Each function writes the fields of a
+ * message to @at, between kb_annotate_begin() and kb_annotate_end(), and returns the position
+ * behind them.
  */
 #ifndef KB_LIB_FORMAT_ANNOTATE_H
 #define KB_LIB_FORMAT_ANNOTATE_H
@@ -27,7 +27,7 @@ static inline uint8_t *kb_annotate_begin(uint8_t *start, enum kb_annotate_type t
 	return start + KB_ANNOTATE_START;
 }
 
-/* The length of the message that began at @start and ends at @end. */
+/* Set the length of the message that begins at @start and ends at @end. */
 static inline void kb_annotate_end(uint8_t *start, const uint8_t *end, uint64_t image_bytes)
 {
 	uint32_t length = htole32((uint32_t)((uint64_t)(end - start) - KB_ANNOTATE_START +
@@ -59,7 +59,7 @@ static inline uint8_t *kb_annotate_put_activity(uint8_t *at, const struct kb_leb
 	return kb_leb_put(at, tid);
 }
 
-/* Up to the dependencies; they, if there are any, and the name follow. */
+/* Write a job up to its dependencies. The dependencies (if any) and the name follow. */
 static inline uint8_t *kb_annotate_put_job(uint8_t *at, const struct kb_annotate_job *job,
 					   const struct kb_leb *start)
 {

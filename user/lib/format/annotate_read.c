@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The Annotate reader, strict: every byte of a message is accounted for. It is
- * what proves the encoder, as the daemon that the protocol is made for checks nothing.
- * Memory: one message (KB_ANNOTATE_MAX_BODY) and its lists; images pass through.
+ * The Annotate reader. It is strict: every byte of a message must have a meaning. It tests the
+ * encoder, because the daemon that the protocol is made for checks nothing. Memory use: one
+ * message (KB_ANNOTATE_MAX_BODY) and its lists. Images are not kept.
  */
 #include <endian.h>
 #include <errno.h>
@@ -15,24 +15,24 @@
 struct kb_annotate_reader {
 	struct kb_in in;
 	struct kb_annotate_setup setup;
-	size_t taken;		/* bytes of the message given last, without its image */
-	uint64_t image;		/* bytes of the image that are still to come */
+	size_t taken;		/* bytes of the last delivered message, without its image */
+	uint64_t image;		/* unread bytes of its image */
 	void *list;		/* activities or dependencies of a message */
 	size_t list_bytes;
 	unsigned int findings;
-	struct kb_error first;	/* of the findings */
+	struct kb_error first;	/* the first finding */
 	bool over;
 };
 
 /*
- * The body of a message in the window. The first thing that is wrong is kept in
- * `why`, after which everything reads as 0, so that fields read as a plain list.
+ * The body of a message in the window. `why` keeps the first damage. After it all fields read
+ * as 0, so the code that reads fields needs no checks.
  */
 struct cursor {
 	struct kb_annotate_reader *reader;
 	const uint8_t *at, *end;
 	const uint8_t *start;
-	uint64_t offset;	/* of start in the input */
+	uint64_t offset;	/* offset of start in the input */
 	const char *why;
 };
 
@@ -155,7 +155,7 @@ static struct kb_text get_string(struct cursor *c)
 	return text;
 }
 
-/* Room for @count elements of @size each, NULL after damage. */
+/* Room for @count elements of @size bytes each; NULL after damage. */
 static void *get_list(struct cursor *c, uint32_t count, size_t size, size_t least)
 {
 	struct kb_annotate_reader *reader = c->reader;
@@ -276,7 +276,7 @@ static void get_body(struct cursor *c, struct kb_annotate_message *m)
 	case KB_ANNOTATE_COLOR_MARKER:
 		get_note(c, m);
 		break;
-	case KB_ANNOTATE_VISUAL:	/* up to the image, which get_message() takes */
+	case KB_ANNOTATE_VISUAL:	/* without the image, which get_message() handles */
 		m->timestamp = get64(c);
 		m->visual.text = get_string(c);
 		return;
@@ -345,7 +345,7 @@ static int report(struct cursor *c, struct kb_error *err)
 			    (unsigned long long)c->offset);
 }
 
-/* The last type of a message that a stream of @version can have. */
+/* The highest type of a message in a stream of @version. */
 static uint8_t last_type(int32_t version)
 {
 	if (version < 2)
@@ -353,7 +353,7 @@ static uint8_t last_type(int32_t version)
 	return version < 4 ? KB_ANNOTATE_CAM_VIEW : KB_ANNOTATE_CAM_STOP;
 }
 
-/* The message at the window's start, from marker to the last byte before an image. */
+/* Read the message at the window's start, from its marker to the last byte before an image. */
 static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_message *m,
 		       struct kb_error *err)
 {
@@ -390,7 +390,7 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 			damaged(&c, "the stream ends inside a message");
 			return report(&c, err);
 		}
-		c.end = in->end;	/* the end is found when the image is read */
+		c.end = in->end;	/* its end is checked when the image is read */
 	}
 	get_body(&c, m);
 	if (c.why || in->error)
@@ -403,7 +403,7 @@ static int get_message(struct kb_annotate_reader *reader, struct kb_annotate_mes
 	return 1;
 }
 
-/* Leave the message given last behind. */
+/* Skip the rest of the last delivered message. */
 static int leave(struct kb_annotate_reader *reader, struct kb_error *err)
 {
 	struct kb_in *in = &reader->in;
@@ -429,7 +429,7 @@ static int32_t plain32(const uint8_t *at)
 	return (int32_t)le32toh(value);
 }
 
-/* Read the setup: "ANNOTATE 3\n" and nine bytes, before that version eight. */
+/* Read the setup: "ANNOTATE 3\n" and nine bytes, eight bytes before version 3. */
 static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct kb_error *err)
 {
 	size_t there = kb_in_want(in, KB_ANNOTATE_SETUP_BYTES);
@@ -464,7 +464,7 @@ static int get_setup(struct kb_in *in, struct kb_annotate_setup *setup, struct k
 	return 0;
 }
 
-/* No message has the type 'A': another stream begins. */
+/* No message has the type 'A', so this begins another stream. */
 static int next_stream(struct kb_annotate_reader *reader, struct kb_error *err)
 {
 	uint64_t offset = kb_in_offset(&reader->in);
@@ -530,7 +530,7 @@ unsigned int kb_annotate_damage(const struct kb_annotate_reader *reader,
 	return reader->findings;
 }
 
-/* Takes over @in. */
+/* Takes ownership of @in. */
 static int create(struct kb_annotate_reader **out, struct kb_in *in, struct kb_error *err)
 {
 	struct kb_annotate_reader *reader = calloc(1, sizeof(*reader));

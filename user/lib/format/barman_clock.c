@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The clock's preparations, and the times that the short way can't do.
+ * Preparation of the clock, and the times for which the fast way does not work.
  *
- * The fraction in the header has to do with 64 bits and may be a bit off for that, by
- * some 100 us after an hour. A capture that kbarman stopped says what two looks at the
- * clocks gave, in the facts raw_base and raw_end: that is a better one.
+ * The fraction in the header is limited to 64 bits, so it may be inexact by about 100 us after
+ * an hour. A capture that kbarman stopped has two pairs of clock readings in the facts raw_base
+ * and raw_end. They give a more exact fraction.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -35,24 +35,25 @@ void barman_clock_init(struct barman_clock *clock, uint64_t base, uint64_t multi
 	clock->multiplier = multiplier / common;
 	clock->divisor = divisor / common;
 
-	/* The largest shift with which the reciprocal still has 64 bits. */
+	/* The largest shift for which the reciprocal has 64 bits. */
 	clock->shift = 63;
 	do {
 		scaled = kb_wide_div(kb_wide_shift_left(clock->multiplier, clock->shift),
 				     clock->divisor, &rest);
 	} while (scaled.high && clock->shift--);
 	clock->reciprocal = scaled.low;
-	/* Two divisors must fit into 64 bits for the remainder to. */
+	/* The remainder fits into 64 bits only if twice the divisor does. */
 	if (clock->divisor >> 63)
 		clock->shift = 0;
 
 	clock->limit = (UINT64_C(1) << clock->shift) - 1;
-	if (clock->limit > UINT64_MAX - base)		/* or times below base would be, too */
+	if (clock->limit > UINT64_MAX - base)		/* else times below base would pass the
+							 * check, too */
 		clock->limit = UINT64_MAX - base;
 	if (!clock->multiplier)
 		return;
 	scaled = kb_wide_div(kb_wide_mul(INT64_MAX, clock->divisor), clock->multiplier, &rest);
-	if (!scaled.high && clock->limit > scaled.low)	/* the quotient has to fit */
+	if (!scaled.high && clock->limit > scaled.low)	/* the quotient must fit */
 		clock->limit = scaled.low;
 }
 
@@ -66,7 +67,7 @@ int64_t barman_clock_slow_ns(const struct barman_clock *clock, uint64_t timestam
 	quotient = kb_wide_div(kb_wide_mul(distance, clock->multiplier), clock->divisor, &rest);
 	if (quotient.high || quotient.low > INT64_MAX)
 		return negative ? INT64_MIN : INT64_MAX;
-	/* Down, and not towards zero; -INT64_MAX - 1 is still a number. */
+	/* Round down, not towards zero. -INT64_MAX - 1 is representable. */
 	return negative ? -(int64_t)quotient.low - (rest != 0) : (int64_t)quotient.low;
 }
 
@@ -89,7 +90,10 @@ void barman_clock_measure(struct kb_barman *barman)
 	by_header = kb_barman_ns(barman, ticks);
 	ticks -= barman->clock.base;
 	ns -= from;
-	/* Further off than a part in a thousand, it is of another capture. */
+	/*
+	 * Readings that differ from the header by more than a thousandth belong to another
+	 * capture.
+	 */
 	if (by_header <= 0 || ns > INT64_MAX ||
 	    (ns > (uint64_t)by_header ? ns - by_header : by_header - ns) > ns / 1000 + 1)
 		return;

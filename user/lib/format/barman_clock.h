@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Ticks to nanoseconds: floor((timestamp - base) * multiplier / divisor), exact for every
- * timestamp. A division of 128 bits a record would cost more than the record, so the
- * quotient is guessed with a reciprocal that is at most one too small, and put right with
- * the remainder. Inline, since every record needs it.
+ * timestamp. A 128-bit division takes longer than decoding a record. So the quotient is
+ * estimated with a reciprocal, at most one too small, and corrected with the remainder. Inline,
+ * because every record needs it.
  */
 #ifndef KBARMAN_BARMAN_CLOCK_H
 #define KBARMAN_BARMAN_CLOCK_H
@@ -15,10 +15,10 @@
 
 struct barman_clock {
 	uint64_t base;
-	uint64_t multiplier;		/* reduced by their greatest common divisor */
+	uint64_t multiplier;		/* fraction in lowest terms */
 	uint64_t divisor;
 	uint64_t reciprocal;		/* floor(multiplier * 2^shift / divisor) */
-	uint64_t limit;			/* ticks behind base for which the guess does */
+	uint64_t limit;			/* ticks behind base up to which the estimate works */
 	unsigned int shift;
 };
 
@@ -31,7 +31,7 @@ int64_t barman_clock_slow_ns(const struct barman_clock *clock, uint64_t timestam
 static kb_always_inline int64_t barman_clock_ns(const struct barman_clock *clock,
 						uint64_t timestamp)
 {
-	/* Below the base this is huge, and above the limit. */
+	/* For a timestamp below base this wraps and is above the limit. */
 	uint64_t distance = timestamp - clock->base;
 	uint64_t quotient;
 

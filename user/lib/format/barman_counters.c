@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * Counters that run on. The format's text says that a sample carries deltas; Arm's
- * agent writes what the PMU's counters show. Events carry deltas in any case.
+ * Cumulative counters. The format's text says that a sample carries deltas. Arm's agent writes
+ * the values of the PMU's counters instead. Events always carry deltas.
  *
- * KB_COUNTERS_AUTO takes a capture with kbarman.ext=1 for one with deltas, since we
- * made it. Of others it looks at the samples in the first window, counter by
- * counter of each core:
+ * KB_COUNTERS_AUTO assumes deltas in a capture with kbarman.ext=1, because kbarman wrote it. In
+ * other captures it examines the samples of the first window, for each counter of each core:
  *
- *	a value below the one before it		a vote for deltas
- *	VOTES_MIN values, never below, and above the one before it in at least
- *	half of the cases			a vote for cumulative
- *	everything else (too few, constant)	no vote
+ * 	a value below the previous one		a vote for deltas
+ * 	VOTES_MIN values, never below the previous one, and above it in at least
+ * 	half of the cases			a vote for cumulative
+ * 	everything else (too few, constant)	no vote
  *
- * Cumulative is what has at least one vote and none against it.
+ * The capture is cumulative if there is a vote for cumulative and none for deltas.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -54,13 +53,13 @@ static void note(struct vote *vote, uint64_t value)
 	vote->previous = value;
 }
 
-/* Look at the first window's samples, then take everything back. */
+/* Examine the samples of the first window, then rewind. */
 static int probe(struct kb_barman *b, struct vote *votes, struct kb_error *err)
 {
 	struct kb_event event;
 	int ret;
 
-	/* A pipe gives what it has just now; wait for enough of it. */
+	/* A read from a pipe returns what is there: wait until the pipe has filled the window. */
 	b->probe_end = 1;
 	if (b->nr_segments) {
 		uint64_t length = b->segments[0].end - b->segments[0].start;
@@ -128,7 +127,7 @@ void barman_counters_reset(struct kb_barman *b)
 		memset(b->counter_state, 0, b->nr_counters * sizeof(*b->counter_state));
 }
 
-/* The first value of a counter has nothing to be a delta to: it is not valid. */
+/* The first value of a counter has no predecessor, so its delta is not valid. */
 void barman_counters_delta(struct kb_barman *b, uint32_t core, uint64_t *counters, uint32_t n)
 {
 	struct barman_series_state *state = b->counter_state + b->counter_index[core];
@@ -143,7 +142,10 @@ void barman_counters_delta(struct kb_barman *b, uint32_t core, uint64_t *counter
 		} else if (value >= state->previous) {
 			counters[i] = delta;
 		} else {
-			/* Arm's event counters have 32 bits; others do not wrap. */
+			/*
+			 * Arm's event counters have 32 bits and wrap. Other counters do not
+			 * wrap.
+			 */
 			counters[i] = state->previous <= UINT32_MAX ? (uint32_t)delta
 								    : KB_COUNTER_INVALID;
 		}

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The record buffer as one row of blocks, whatever the store: finds the part of it
- * that holds data, puts the two ends of a wrapped ring in order, and moves a
- * window over it that holds whole blocks. This is the slow path of the reader: it
- * runs once a window, and for blocks without a record.
+ * The record buffer as a sequence of blocks, for all types of stores. This finds the part of
+ * the buffer that has data, orders the two parts of a wrapped ring, and moves a window of whole
+ * blocks over them. It is the slow path of the reader: it runs once a window, and for blocks
+ * without a record.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -11,7 +11,7 @@
 #include "barman_reader.h"
 #include "progress.h"
 
-/* Offsets in the file are sums with it; they must not wrap. */
+/* Limited, so that sums with offsets in the file do not overflow. */
 static uint64_t buffer_length(const struct kb_barman *b)
 {
 	uint64_t length = b->header.buffer_length;
@@ -19,7 +19,7 @@ static uint64_t buffer_length(const struct kb_barman *b)
 	return length < BARMAN_OPEN_END ? length : BARMAN_OPEN_END;
 }
 
-/* [start, end) of the record buffer, unless it is empty. */
+/* Add [start, end) of the record buffer, unless it is empty. */
 static void add_segment(struct kb_barman *b, uint64_t start, uint64_t end)
 {
 	const struct kb_header *h = &b->header;
@@ -51,9 +51,9 @@ static void linear_segments(struct kb_barman *b)
 }
 
 /*
- * Offsets are monotonic as our module and Arm's agent write them; other writers
- * store them reduced, and then only total_written tells a full ring from an empty
- * one.
+ * Length of the data in a ring. Arm's agent and kbarman write offsets that only grow. Other
+ * writers store offsets modulo the ring's size; then only total_written distinguishes a full
+ * ring from an empty one.
  */
 static uint64_t ring_data_length(struct kb_barman *b)
 {
@@ -138,7 +138,7 @@ static void next_segment(struct kb_barman *b)
 		b->window_offset = b->segments[b->segment].start;
 }
 
-/* The blocks can't be followed any more: what it was, and on with what is left. */
+/* The block structure is broken: report it and go on with the next segment. */
 static void broken(struct kb_barman *b, uint64_t offset, const char *format, uint64_t number)
 	__attribute__((format(printf, 3, 0)));
 
@@ -148,7 +148,7 @@ static void broken(struct kb_barman *b, uint64_t offset, const char *format, uin
 	next_segment(b);
 }
 
-/* Of the block at @block only @got bytes are there, or the file ended before it. */
+/* Only @got bytes of the block at @block are there, or the file ended before the block. */
 static void cut_short(struct kb_barman *b, uint64_t block, size_t got)
 {
 	uint64_t end = block + got;
@@ -174,7 +174,7 @@ static void tell_progress(const struct kb_barman *b, uint64_t at)
 		if (i < b->segment)
 			done = total;
 	}
-	/* Where it ends is not known of what comes down a pipe. */
+	/* The end of data from a pipe is not known in advance. */
 	if (b->open_ended)
 		total = 0;
 	kb_progress_tell("reading", done + at - b->segments[b->segment].start, total);
@@ -197,7 +197,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 			at = b->window_offset;
 		left = b->segments[b->segment].end - at;
 		if (left < word) {
-			/* An odd ring has a rest at its end which no block uses. */
+			/* If the size of a ring is odd, no block uses its last bytes. */
 			bool rest = b->segment + 1 < b->nr_segments ||
 				    b->header.data_store_type == BM_DATA_STORE_CIRCULAR;
 
@@ -231,7 +231,8 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 				barman_finding(b, at, "a record of %" PRIu64 " bytes is too long",
 					       length);
 			at += whole;
-			b->at = b->end = b->window = bytes;	/* not NULL: `at` holds */
+			b->at = b->end = b->window = bytes;	/* not NULL, so that `at` is
+								 * valid */
 			b->window_offset = at;
 			continue;
 		}

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A block to an event. This is a template: barman_reader.c makes an instance of it
- * for each word size and byte order, in which both are constants.
+ * Decodes a block to an event. This is a template: barman_reader.c includes it for each word
+ * size and byte order, both of which are constants then.
  */
 #ifndef KBARMAN_BARMAN_DECODE_H
 #define KBARMAN_BARMAN_DECODE_H
@@ -12,9 +12,8 @@
 #include "barman_reader.h"
 
 /*
- * What of a call chain is behind a base record, into b->chain; returns how many addresses
- * it has. It is an extra: one that can't be right is a finding, and the record is good
- * without it.
+ * Decode the call chain behind a base record into b->chain. Returns the number of addresses. A
+ * chain is optional: an invalid one is a finding, and the record is valid without it.
  */
 static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct kb_event *event,
 					      const uint8_t *at, uint64_t left,
@@ -140,7 +139,7 @@ static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct
 	event->annotation.colour = kb_load32(at + 8, swap);
 	event->annotation.type = at[12];
 	event->annotation.text = (const char *)at + 13;
-	/* A block has at most BARMAN_BLOCK_MAX bytes. */
+	/* Fits: a block has at most BARMAN_BLOCK_MAX bytes. */
 	event->annotation.text_length = (uint32_t)length;
 	if (length && !at[13 + length - 1])
 		event->annotation.text_length--;
@@ -163,7 +162,7 @@ static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_
 	return event->custom_counter.counter < b->header.nr_series;
 }
 
-/* Version 3 has records of no core: those that do not need one may say so. */
+/* Version 3 allows records without a core, for types that do not need one. */
 static kb_always_inline bool core_is_good(const struct kb_barman *b, uint32_t core, uint32_t type)
 {
 	if (kb_likely(core < b->header.max_cores))
@@ -172,7 +171,7 @@ static kb_always_inline bool core_is_good(const struct kb_barman *b, uint32_t co
 	       (type == BM_RECORD_ANNOTATION || type == BM_RECORD_CUSTOM_COUNTER);
 }
 
-/* One record of @length bytes. False: it is damaged, nothing of @event holds. */
+/* Decode one record of @length bytes. False: it is damaged, and @event is not valid. */
 static kb_always_inline bool decode_record(struct kb_barman *b, struct kb_event *event,
 					   const uint8_t *record, uint64_t length,
 					   unsigned int word, bool swap)
@@ -220,7 +219,7 @@ static kb_always_inline bool decode_record(struct kb_barman *b, struct kb_event 
 	}
 }
 
-/* The next event in the window. 0: there is no whole block with a record next. */
+/* Decode the next event in the window. 0: the next block is not complete or has no record. */
 static kb_always_inline int decode_next(struct kb_barman *b, struct kb_event *event,
 					unsigned int word, bool swap)
 {
@@ -232,7 +231,7 @@ static kb_always_inline int decode_next(struct kb_barman *b, struct kb_event *ev
 		if (kb_unlikely(left < word))
 			return 0;
 		length = kb_load_word(at, word, swap);
-		/* True for padding as well: its top bit makes it long. */
+		/* Also true for padding: its top bit makes the length huge. */
 		if (kb_unlikely(length > left - word))
 			return 0;
 		at += word;

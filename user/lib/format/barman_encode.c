@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * An event to a block, for all four layouts: a template as in barman_decode.h.
- * The bytes behind a record up to the next word are zero.
+ * Encodes an event to a block, for all four layouts: a template as in barman_decode.h. The
+ * bytes between a record and the next word are zero.
  */
 #include <errno.h>
 
 #include "barman_writer.h"
 
-/* Where an encoder is in its record; word size and byte order are constants. */
+/* Position of an encoder in its record. Word size and byte order are constants. */
 struct out {
 	uint8_t *at;
 	unsigned int word;
@@ -42,7 +42,7 @@ static kb_always_inline bool fits(uint64_t value, unsigned int word)
 	return word == 8 || value <= UINT32_MAX;
 }
 
-/* Reserve a record of @length bytes and write what all of them begin with. */
+/* Reserve a record of @length bytes and write the fields that all records begin with. */
 static kb_always_inline int begin(struct kb_barman_writer *w, const struct kb_event *event,
 				  struct out *o, uint32_t type, uint64_t length)
 {
@@ -52,7 +52,7 @@ static kb_always_inline int begin(struct kb_barman_writer *w, const struct kb_ev
 	o->at = barman_reserve(w, whole, &error);
 	if (kb_unlikely(!o->at))
 		return error ?: -EIO;
-	/* Both lengths are at least 16; the last word holds all the padding. */
+	/* Both lengths are at least 16. All padding is in the last word. */
 	kb_store_word(o->at + whole - o->word, 0, o->word, false);
 	put32(o, type);
 	put32(o, event->core);
@@ -119,7 +119,10 @@ static kb_always_inline int encode_annotation(struct kb_barman_writer *w,
 {
 	bool has_tasks = w->shape.max_task_infos;
 	uint32_t text = event->annotation.text_length;
-	/* The NUL is counted; who decoded one without it gets it back without. */
+	/*
+	 * The length includes a NUL. An annotation that was decoded without one is written
+	 * without.
+	 */
 	bool nul = text ? event->annotation.data_length != text : event->annotation.data_length;
 	int ret = begin(w, event, o, BM_RECORD_ANNOTATION,
 			16 + (has_tasks ? 4 : 0) + o->word + 13 + (uint64_t)text + nul);
@@ -197,7 +200,7 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *w, const stru
 	return 0;
 }
 
-/* As it stood in a capture of this layout. */
+/* Written as it was in a capture of the same layout. */
 static int encode_unknown(struct kb_barman_writer *w, const struct kb_event *event)
 {
 	uint64_t length = event->unknown.length, word = w->shape.word;
@@ -236,7 +239,7 @@ static kb_always_inline int encode_event(struct kb_barman_writer *w, const struc
 	}
 }
 
-/* All ones is how version 3 says "the last one that was known". */
+/* All ones means "the last known timestamp" in version 3. */
 static void note_timestamp(struct kb_barman_writer *w, uint64_t timestamp)
 {
 	if (timestamp > w->last_timestamp && timestamp != UINT64_MAX)

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Two files may have one path: in containers, or after an update. Where the capture tells
- * them apart, the name of an image is the end of a string
- * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:PATH", whose beginning is of no concern to readers
- * that do not look for it.
+ * Several files may have one path: in containers, or after an update. If the capture
+ * distinguishes them, the name of an image is the end of a string
+ * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:PATH". Other readers follow the pointer to the
+ * name and do not see the beginning of the string.
  */
 #ifndef KBARMAN_BARMAN_FILE_H
 #define KBARMAN_BARMAN_FILE_H
@@ -14,15 +14,15 @@
 
 #define BARMAN_FILE_FACT	"kbarman.file="
 #define BARMAN_STATES_FACT	"kbarman.states="
-#define BARMAN_FILE_MAX		96U	/* bytes of numbers, at most */
+#define BARMAN_FILE_MAX		96U	/* longest "MAJOR:MINOR:INODE:SIZE:MTIME" */
 
-/* What is in front of the name at @ptr of the string table; empty if that begins there. */
+/* The file in front of the name at @ptr of the string table; empty if there is none. */
 static inline struct kb_text barman_file_of(const char *strings, uint32_t ptr)
 {
 	const size_t length = sizeof(BARMAN_FILE_FACT) - 1;
 	uint32_t start = ptr;
 
-	/* back over "MAJOR:MINOR:INODE:SIZE:MTIME:" */
+	/* go back over "MAJOR:MINOR:INODE:SIZE:MTIME:" */
 	while (start && ptr - start < BARMAN_FILE_MAX &&
 	       (strings[start - 1] == ':' || (strings[start - 1] >= '0' && strings[start - 1] <= '9')))
 		start--;

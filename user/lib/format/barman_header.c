@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The header of a Barman capture. Everything in it is a claim: a count larger than
- * its table is cut to the table, a string outside of its table is NULL, both are
- * findings; what leaves no way to find the records is an error. Memory is taken
- * only for rows that are in the file.
+ * The header of a Barman capture. None of its values is trusted: a count larger than its table
+ * is cut to the table, and a string outside of the string table becomes NULL. Both are
+ * findings. It is an error if the records can't be found. Memory is allocated only for rows
+ * that are in the file.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -13,9 +13,9 @@
 #include "barman_file.h"
 #include "barman_reader.h"
 
-#define PIECE		((size_t)1 << 20)	/* strings are read so many bytes at a time */
+#define PIECE		((size_t)1 << 20)	/* strings are read in pieces of so many bytes */
 #define STRINGS_MAX	((uint32_t)64 << 20)
-#define ROWS_MAX	((uint32_t)1 << 20)	/* tasks, and maps */
+#define ROWS_MAX	((uint32_t)1 << 20)	/* limit for tasks, and for maps */
 #define COUNTERS_MAX	((uint32_t)1 << 20)	/* of all cores together */
 #define FACTS_MAX	((size_t)1 << 16)
 
@@ -24,7 +24,7 @@ static bool is_swapped(const struct kb_barman *b)
 	return b->header.big_endian != KB_HOST_BIG_ENDIAN;
 }
 
-/* @length bytes at @offset of the header, or NULL with @err filled. */
+/* Get @length bytes at @offset of the header; NULL with @err filled if they are not there. */
 static const uint8_t *header_at(struct kb_barman *b, uint64_t offset, size_t length,
 				struct kb_error *err)
 {
@@ -55,7 +55,7 @@ static int bad_header(struct kb_barman *b, struct kb_error *err, uint64_t offset
 			    b->source.name, what, value, offset);
 }
 
-/* Word size and byte order, from the magic bytes. */
+/* Read word size and byte order from the magic bytes. */
 static int read_magic(struct kb_barman *b, struct kb_error *err)
 {
 	static const struct {
@@ -121,7 +121,7 @@ static int read_start(struct kb_barman *b, struct kb_error *err)
 	return 0;
 }
 
-/* Other stores than these two are of later agents; say which one it is. */
+/* Later agents have other stores. The error names the type. */
 static int check_store_type(struct kb_barman *b, struct kb_error *err)
 {
 	static const char *const others[] = {
@@ -161,7 +161,7 @@ static int check_sizes(struct kb_barman *b, struct kb_error *err)
 	return 0;
 }
 
-/* header_length against what the tables need. */
+/* Compare header_length with what the tables need. */
 static int check_length(struct kb_barman *b, const struct barman_places *p, struct kb_error *err)
 {
 	uint64_t length = b->header.header_length;
@@ -175,7 +175,7 @@ static int check_length(struct kb_barman *b, const struct barman_places *p, stru
 	return 0;
 }
 
-/* A string of the table; @offset is where the file refers to it. */
+/* A string of the table. @offset: place in the file that refers to it. */
 static const char *string_at(struct kb_barman *b, uint32_t ptr, uint64_t offset)
 {
 	if (ptr < b->header.string_table_length)
@@ -185,7 +185,7 @@ static const char *string_at(struct kb_barman *b, uint32_t ptr, uint64_t offset)
 	return NULL;
 }
 
-/* The strings "kbarman.KEY=VALUE", found once; those of files belong to rows. */
+/* Collect the strings "kbarman.KEY=VALUE". Strings of files belong to rows and are left out. */
 static int collect_facts(struct kb_barman *b)
 {
 	const char *at = b->strings, *end = b->strings + b->header.string_table_length;
@@ -228,7 +228,7 @@ static int read_strings(struct kb_barman *b, struct kb_error *err)
 	if (h->string_table_length > STRINGS_MAX)
 		return bad_header(b, err, BARMAN_AT_STRING_LENGTH,
 				  "more bytes of strings than 64 MiB:", h->string_table_length);
-	/* Take memory only as the file turns out to have the bytes. */
+	/* Allocate only for bytes that the file really has. */
 	do {
 		uint32_t piece = h->string_table_length - done;
 		const uint8_t *at;
@@ -311,7 +311,7 @@ static int read_pmus(struct kb_barman *b, const struct barman_places *p, struct 
 	return 0;
 }
 
-/* The number of rows in use of a table that starts with it. */
+/* Read the number of used rows, with which a table begins. */
 static int read_count(struct kb_barman *b, uint64_t offset, uint32_t max, const char *what,
 		      uint32_t *count, struct kb_error *err)
 {
@@ -334,8 +334,7 @@ static int read_count(struct kb_barman *b, uint64_t offset, uint32_t max, const 
 }
 
 /*
- * Make room for row @row of at most @count: doubling, so that a count that lies
- * costs nothing.
+ * Make room for row @row of at most @count. The room doubles, so a wrong count costs no memory.
  */
 static void *grow_rows(void *rows, uint32_t row, uint32_t count, size_t size)
 {
@@ -415,7 +414,7 @@ static int read_maps(struct kb_barman *b, const struct barman_places *p, struct 
 	return 0;
 }
 
-/* How many charts there are: everything behind them depends on it. */
+/* Read the number of charts, which decides where all following parts are. */
 static int read_chart_count(struct kb_barman *b, struct barman_places *p, struct kb_error *err)
 {
 	const uint8_t *at = header_at(b, p->charts, 4, err);

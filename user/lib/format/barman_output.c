@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The writer's way to the file. Blocks of a linear store go through a buffer of
- * constant size; a circular store is kept in memory, as its writer needs what it
- * overwrites. Data are in the file before the header that speaks of them, so that
- * a writer that is killed leaves what it had synced.
+ * The writer's output to its file. Blocks of a linear store go through a buffer of constant
+ * size. A circular store stays in memory, because the writer reads the blocks that it
+ * overwrites. Data are written before the header that counts them, so a writer that is killed
+ * leaves all that it had synced.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -14,7 +14,7 @@
 #include "barman_writer.h"
 
 #define MOVE_BYTES	((size_t)1 << 20)
-#define MOVE_MAX	((uint64_t)64 << 20)	/* compacting is not worth copying more */
+#define MOVE_MAX	((uint64_t)64 << 20)	/* compacting never copies more data than this */
 
 static int io_error(struct kb_barman_writer *w, int error)
 {
@@ -24,7 +24,7 @@ static int io_error(struct kb_barman_writer *w, int error)
 	return w->error.code;
 }
 
-/* At @offset of the capture, or next where there are no offsets. */
+/* Write at @offset of the capture, or at the end where there are no offsets. */
 static int put(struct kb_barman_writer *w, const void *data, size_t length, uint64_t offset)
 {
 	const uint8_t *from = data;
@@ -51,7 +51,7 @@ static int put(struct kb_barman_writer *w, const void *data, size_t length, uint
 	return 0;
 }
 
-/* What the header says of the store. */
+/* Set the fields of the header that describe the store. */
 static void set_store(struct kb_barman_writer *w)
 {
 	uint8_t *store = barman_header_field(w, w->places.store);
@@ -73,7 +73,7 @@ static void set_store(struct kb_barman_writer *w)
 	barman_complete_header(w);
 }
 
-/* The whole header, to where it can be written but once. */
+/* Write the whole header to a file that does not allow a second write to it. */
 static int send_header(struct kb_barman_writer *w, bool open_end)
 {
 	set_store(w);
@@ -110,7 +110,7 @@ static int put_rows(struct kb_barman_writer *w, uint64_t table, uint64_t row_byt
 		   table + 4 + from * row_bytes);
 }
 
-/* What has changed of the header, but for what makes it count. */
+/* Write what has changed in the header, except the counts. */
 int barman_write_rows(struct kb_barman_writer *w)
 {
 	const struct barman_places *p = &w->places;
@@ -130,7 +130,7 @@ int barman_write_rows(struct kb_barman_writer *w)
 	return ret;
 }
 
-/* That: how many rows, strings and bytes of records there are. */
+/* Write the counts of rows, strings and bytes of records. */
 int barman_write_header(struct kb_barman_writer *w)
 {
 	const struct barman_places *p = &w->places;
@@ -154,7 +154,7 @@ int barman_write_header(struct kb_barman_writer *w)
 	return 0;
 }
 
-/* What has changed of the ring: at most two pieces. */
+/* Write what has changed in the ring: at most two pieces. */
 int barman_write_ring(struct kb_barman_writer *w)
 {
 	uint64_t from = w->synced_ring, n = w->ring_bytes;
@@ -203,7 +203,7 @@ static uint8_t *reserve_linear(struct kb_barman_writer *w, uint64_t whole, int *
 	return at;
 }
 
-/* Free whole old blocks until there is room for @whole <= ring_bytes bytes. */
+/* Remove old blocks until there is room for @whole <= ring_bytes bytes. */
 static void ring_evict(struct kb_barman_writer *w, uint64_t whole)
 {
 	unsigned int word = w->shape.word;
@@ -216,7 +216,7 @@ static void ring_evict(struct kb_barman_writer *w, uint64_t whole)
 	}
 }
 
-/* A block that would be split goes to the start, behind one of padding. */
+/* A block that would be split at the end goes to the start, and padding fills the end. */
 static uint8_t *reserve_ring(struct kb_barman_writer *w, uint64_t whole, int *error)
 {
 	unsigned int word = w->shape.word;
@@ -257,7 +257,7 @@ uint8_t *barman_reserve(struct kb_barman_writer *w, uint64_t length, int *error)
 	return at + word;
 }
 
-/* The same tables with no row to spare, in a header of their own. */
+/* Make a second header with the same tables without unused rows. */
 static int small_header(const struct kb_barman_writer *w, struct barman_shape *shape,
 			struct barman_places *places, uint32_t more_strings, uint8_t **out)
 {
@@ -273,8 +273,8 @@ static int small_header(const struct kb_barman_writer *w, struct barman_shape *s
 	}
 	shape->max_pmu_counters = most;
 	/*
-	 * A table that goes to 0 would take fields out of the records; which custom
-	 * series they refer to isn't known, unless the layout says it.
+	 * A table whose size becomes 0 would remove fields from the records. The series that
+	 * records refer to are not known, unless the layout says so.
 	 */
 	if (w->spare_series && shape->num_series) {
 		shape->num_charts = w->nr_charts ? w->nr_charts : 1;
@@ -325,7 +325,7 @@ static void take_header(struct kb_barman_writer *w, const struct barman_shape *s
 	w->places = *places;
 }
 
-/* Data already in the file, down by @by bytes; the file is shorter then. */
+/* Move data in the file down by @by bytes, and shorten the file. */
 static int move_down(struct kb_barman_writer *w, uint64_t by)
 {
 	uint64_t from = w->base + w->places.end, end = from + w->flushed;
@@ -351,15 +351,15 @@ static int move_down(struct kb_barman_writer *w, uint64_t by)
 	return ret;
 }
 
-/* Can the file be read, which moving its data needs? */
+/* Whether the file can be read. Moving its data requires that. */
 static bool is_readable(const struct kb_barman_writer *w)
 {
 	return (fcntl(w->fd, F_GETFL) & O_ACCMODE) == O_RDWR;
 }
 
 /*
- * Let the file system take whole blocks out of the middle of the header; what is
- * less than a block goes to the string table. 0: done.
+ * Let the file system remove whole blocks from the middle of the header. The rest, less than a
+ * block, is added to the string table. Returns 0 on success.
  */
 static int collapse(struct kb_barman_writer *w, uint64_t by, uint64_t *taken)
 {
@@ -379,8 +379,8 @@ static int collapse(struct kb_barman_writer *w, uint64_t by, uint64_t *taken)
 }
 
 /*
- * Take the unused rows out. What was not written yet simply goes to another place;
- * what was must be moved, and stays if that is dear: the rows are holes anyway.
+ * Remove the unused rows. Data that are not written yet are simply written to another place.
+ * Data in the file must be moved, and stay if that is expensive; the rows are holes anyway.
  */
 static void compact_header(struct kb_barman_writer *w)
 {
@@ -428,8 +428,8 @@ int barman_wait(struct kb_barman_writer *w)
 }
 
 /*
- * Who writes behind has time: what the header tells of is on the disk before it is told,
- * so that it is there when the power goes. But for the first time, when somebody waits.
+ * If a thread writes, sync the data to the disk before the header that counts them, so that
+ * they survive a power loss. The first time is an exception, because the caller waits for it.
  */
 int barman_sync_output(struct kb_barman_writer *w)
 {
@@ -442,7 +442,7 @@ int barman_sync_output(struct kb_barman_writer *w)
 	return ret ? ret : barman_write_header(w);
 }
 
-/* The end: data, sync, header. The file's position is behind the capture then. */
+/* The end: data, sync, header. Afterwards the file's position is behind the capture. */
 int barman_finish_output(struct kb_barman_writer *w, bool compact)
 {
 	uint64_t data;
@@ -460,7 +460,7 @@ int barman_finish_output(struct kb_barman_writer *w, bool compact)
 				   0);
 		return ret ? ret : barman_flush(w);
 	}
-	/* What is left is done here and now, and some of it is not just written. */
+	/* The rest is done by this thread, and not all of it is writing. */
 	ret = barman_wait(w);
 	kb_behind_destroy(w->behind);
 	w->behind = NULL;
@@ -484,14 +484,14 @@ int barman_finish_output(struct kb_barman_writer *w, bool compact)
 	if (ret)
 		return ret;
 	data = w->ring ? w->write < w->ring_bytes ? w->write : w->ring_bytes : w->flushed;
-	/* An earlier sync may have put data where there are none now. */
+	/* An earlier sync may have written data behind the new end. */
 	if (ftruncate(w->fd, w->base + w->places.end + data))
 		return io_error(w, errno);
 	lseek(w->fd, w->base + w->places.end + data, SEEK_SET);
 	return 0;
 }
 
-/* The record buffer from file to file, by the file systems' own means if they have some. */
+/* Copy the record buffer from file to file, within the file system if it can do that. */
 static int copy_data(const struct kb_barman_writer *from, struct kb_barman_writer *to)
 {
 	off_t in = from->base + from->places.end, out = to->places.end;
@@ -527,7 +527,7 @@ static int copy_data(const struct kb_barman_writer *from, struct kb_barman_write
 	return ret;
 }
 
-/* A copy of the writer with a small header, which shares all else, does the writing. */
+/* A copy of the writer, with a small header and everything else shared, writes the file. */
 int barman_copy_compact(const struct kb_barman_writer *w, int fd)
 {
 	struct kb_barman_writer to = *w;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where everything stands in a Barman header of given word size and table sizes,
- * for reader and writer alike. Structs are packed; the store parameters alone are
- * aligned, to 8 bytes.
+ * Places of all parts of a Barman header with given word size and table sizes, for reader and
+ * writer. Structs are packed. Only the store parameters are aligned, to 8 bytes.
  */
 #ifndef KBARMAN_BARMAN_PLACES_H
 #define KBARMAN_BARMAN_PLACES_H
@@ -28,21 +27,21 @@
 #define BARMAN_AT_STRING_LENGTH		92
 #define BARMAN_AT_STRINGS		96
 
-#define BARMAN_STORE_BYTES		40	/* 36 on 32-bit, by the text */
+#define BARMAN_STORE_BYTES		40	/* the text says 36 for 32-bit captures */
 #define BARMAN_TASK_BYTES		16
 #define BARMAN_CHART_BYTES		7
 #define BARMAN_SERIES_BYTES		31
 
 /*
- * A linear capture that goes down a pipe can't say how long it is: its buffer and
- * write offset are this, and total_written is 0. Its data go up to the end.
+ * A linear capture that is written to a pipe can't contain its length: its buffer length and
+ * write offset are this value, and total_written is 0. Its data end with the file.
  */
 #define BARMAN_OPEN_END			UINT64_C(0x7ffffffffffffff0)
 
-/* Addresses of one call chain. */
+/* Addresses of one call chain, at most. */
 #define BARMAN_CHAIN_MAX		65536U
 
-/* More than these makes no sense, and would make sizes overflow. */
+/* Limits that keep computed sizes from overflowing. */
 #define BARMAN_CORES_MAX		65536U
 #define BARMAN_PMU_COUNTERS_MAX		65536U
 #define BARMAN_CUSTOM_MAX		65536U	/* charts, and series */
@@ -54,11 +53,11 @@ struct barman_shape {
 	uint32_t num_charts, num_series;
 };
 
-/* Tables that are absent have the place of what follows them. */
+/* A missing table has the place of what follows it. */
 struct barman_places {
 	uint64_t pmus, pmu_bytes;
 	uint64_t tasks;			/* num_task_entries; rows 4 bytes behind it */
-	uint64_t maps, map_bytes;	/* num_mmap_layout_entries */
+	uint64_t maps, map_bytes;	/* num_mmap_layout_entries; bytes of a row */
 	uint64_t charts;		/* num_custom_charts */
 	uint64_t series;		/* the rows */
 	uint64_t store;

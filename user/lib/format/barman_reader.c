@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reader's public face. What can be read is delivered whatever surrounds it;
- * what was wrong is told at the end.
+ * The public functions of the reader. All that can be read is delivered, also around damage.
+ * Damage is reported at the end.
  */
 #include <errno.h>
 #include <limits.h>
@@ -56,7 +56,7 @@ void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ..
 	else
 		kb_error_set(err, -EBADMSG, offset, "%s: damaged at byte %llu: %s", b->source.name,
 			     (unsigned long long)offset, text);
-	/* What is wrong in the header makes no error of the records. */
+	/* Damage in the header is not an error of the records. */
 	if (b->window_offset && !b->failure.code)
 		b->failure = *err;
 }
@@ -99,7 +99,7 @@ static int allocate(struct kb_barman *b)
 	return b->counters && b->custom && (b->chain || !b->header.extended) ? 0 : -ENOMEM;
 }
 
-/* With the source open: the header, and everything up to the first record. */
+/* The source is open: read the header, and prepare for the first record. */
 static int open_capture(struct kb_barman *b, struct kb_error *err)
 {
 	static int (*const instances[2][2])(struct kb_barman *, struct kb_event *) = {
@@ -121,7 +121,7 @@ static int open_capture(struct kb_barman *b, struct kb_error *err)
 	if (ret)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: out of memory", b->source.name);
 	barman_cursor_init(b);
-	/* The end of a wrapped ring stands before its beginning. */
+	/* The end of a wrapped ring stands in front of its beginning. */
 	if (b->nr_segments > 1)
 		return kb_source_spool(&b->source, err);
 	return 0;
@@ -228,7 +228,7 @@ const char *kb_barman_fact(const struct kb_barman *b, const char *key)
 	return NULL;
 }
 
-/* The end: the first thing that was wrong with the records is told once. */
+/* The end: return the first damage of the records once. */
 int barman_tell_end(struct kb_barman *b, struct kb_error *err)
 {
 	b->ended = true;

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: MIT
 /*
- * What can be had of a capture that was cut off. Its header is brought up to date
- * now and then only, so blocks may stand behind those that it tells of; and the last
- * ones may be missing, in half, or be bytes that were never written. This walks over
- * the blocks once, and makes the reader end behind the last one that is whole.
+ * Reads a capture that was cut off. The recorder updates the header only from time to time, so
+ * blocks may stand behind those that the header counts. The last blocks may be missing or
+ * incomplete, or be bytes that were never written. This walks over the blocks once and lets the
+ * reader end behind the last whole one.
  *
- * What the header tells of was whole at that time: a single record there that can't
- * be decoded is passed over, as ever. Behind that, the first one is the end.
+ * Blocks that the header counts were whole when it was written: among these a record that can't
+ * be decoded is skipped, as usual. Behind them, the first such record is the end.
  */
 #include <errno.h>
 
 #include "barman_decode.h"
 
-/* Is this a record, as those of a recorder are? */
+/* Whether this is a record as a recorder writes it. */
 static bool is_record(struct kb_barman *b, const uint8_t *record, uint64_t length, uint64_t at)
 {
 	unsigned int word = b->header.word_size;
@@ -24,8 +24,8 @@ static bool is_record(struct kb_barman *b, const uint8_t *record, uint64_t lengt
 }
 
 /*
- * The length of the block at @at that ends before @end, 0 if there is none; with @strict
- * it must be a record.
+ * The length of the block at @at if it ends before @end, else 0. With @strict it must be a
+ * record.
  */
 static uint64_t whole_block(struct kb_barman *b, uint64_t at, uint64_t end, bool strict,
 			    struct kb_error *why)
@@ -44,7 +44,7 @@ static uint64_t whole_block(struct kb_barman *b, uint64_t at, uint64_t end, bool
 		return 0;
 	length = kb_load_word(bytes, word, swap);
 	whole = word + (length & ~padding_bit);
-	/* Nobody writes blocks of nothing: these are zeros of the file system. */
+	/* Nobody writes empty blocks: these are zeros of the file system. */
 	if (!length || whole < word || whole > end - at)
 		return 0;
 	if (!strict)
@@ -55,7 +55,7 @@ static uint64_t whole_block(struct kb_barman *b, uint64_t at, uint64_t end, bool
 	return got >= whole && is_record(b, bytes + word, length, at) ? whole : 0;
 }
 
-/* Where the blocks from @at to @end, of those that are in the file, cease to be whole. */
+/* Move *@at from block to block, up to the first block that is not whole or not in the file. */
 static int walk(struct kb_barman *b, uint64_t *at, uint64_t end, bool strict,
 		struct kb_error *err)
 {
@@ -73,8 +73,8 @@ static int walk(struct kb_barman *b, uint64_t *at, uint64_t end, bool strict,
 }
 
 /*
- * May there be more behind the store? It is one that grows, as the recorder's does;
- * one of a given length that is not full has what was there before.
+ * Whether there may be blocks behind the store: in one that grows, as the recorder's does. A
+ * store of fixed length that is not full has old data there.
  */
 static bool grows(const struct kb_barman *b)
 {
@@ -115,7 +115,7 @@ int kb_barman_salvage(struct kb_barman *b, struct kb_salvage *salvage, struct kb
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: can't be read twice",
 				    b->source.name);
 	ret = kb_source_spool(&b->source, err);
-	/* An empty store has no segment, but perhaps something behind it. */
+	/* An empty store has no segment, but there may be blocks behind it. */
 	if (!b->nr_segments)
 		b->segments[b->nr_segments++] = (struct barman_segment){
 			b->header.buffer_start, b->header.buffer_start };

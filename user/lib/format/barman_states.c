@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: MIT
 /*
- * The states of tasks: bits that Linux moves from version to version, so the capture says what
- * they were in the kernel that was recorded.
+ * States of tasks. Linux changes the bits of states between versions, so a capture contains the
+ * meaning that they had in the recorded kernel.
  */
 #include <string.h>
 
 #include "barman_reader.h"
 
-/* Captures without the fact have the lowest byte alone: of Linux from 4.14 on. */
+/* Captures without the fact have only the lowest byte, as in Linux from 4.14 on. */
 static const struct kb_state low_byte[] = {
 	{ 0x02, 'D' }, { 0x01, 'S' }, { 0x04, 'T' }, { 0x08, 't' },
 	{ 0x40, 'P' }, { 0x20, 'Z' }, { 0x10, 'X' }, { 0x80, 'X' },
 };
 
-/* Linux's own letters, and the bits that the trace event sched_switch has for them. */
+/* Letters of Linux, and their bits in the trace event sched_switch. */
 static const struct kb_state ftrace[] = {
 	{ 0x01, 'S' }, { 0x02, 'D' }, { 0x04, 'T' }, { 0x08, 't' },
 	{ 0x10, 'X' }, { 0x20, 'Z' }, { 0x40, 'P' }, { 0x80, 'I' },
@@ -31,7 +31,10 @@ static bool is_letter(char c)
 	return (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z');
 }
 
-/* "I402,D2,S1": a letter and its bits in hex. What comes behind a damaged one is not known. */
+/*
+ * Parse "I402,D2,S1": letters with their bits in hexadecimal. Parsing ends at the first damaged
+ * one.
+ */
 void barman_read_states(struct kb_header *header, const char *fact)
 {
 	header->wide_states = true;

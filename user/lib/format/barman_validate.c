@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture checked at memory speed: every field of every record is visited and
- * goes into the checksum, and what the format does not allow is a finding. The two
- * records that make up most of a capture, task switches and halting events without more, have a
- * path of their own without a branch that depends on which of the two it is; all
- * others, and whatever looks odd, are decoded as kb_barman_next() does it.
+ * A fast check of a capture. Every field of every record is read and goes into the checksum;
+ * values that the format does not allow are findings. Most records of a capture are task
+ * switches and halting events without extras. Both have a common fast path without a branch
+ * that depends on the type. All other and all suspicious records are decoded as by
+ * kb_barman_next().
  */
 #include <stdlib.h>
 
 #include "barman_decode.h"
 
-#define FAST_BYTES	24	/* both, with the bytes that kbarman.ext=1 announces */
+#define FAST_BYTES	24	/* length of both, including the bytes of kbarman.ext=1 */
 
 /* Odd numbers without a pattern (digits of the golden ratio, e and pi). */
 #define MIX_HEAD	UINT64_C(0x9e3779b97f4a7c15)
@@ -97,12 +97,12 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 		return hash + hash_bytes(event->annotation.text, event->annotation.text_length) *
 			      (MIX_MORE + 2);
 	default:
-		/* What it says is not known, but not that it says it. */
+		/* The content is unknown; only its length counts. */
 		return hash + event->unknown.length * MIX_BODY;
 	}
 }
 
-/* Values that can be decoded, but that the format does not have. */
+/* Values that can be decoded, but that the format does not list. */
 static void check_values(struct kb_barman *b, const struct kb_event *event)
 {
 	if (event->type == KB_EVENT_TASK_SWITCH && !b->has_tasks)
@@ -140,7 +140,7 @@ static void count(struct kb_validation *sum, const struct kb_event *event)
 	sum->records++;
 }
 
-/* Any record, in full. */
+/* Check any record completely. */
 static kb_always_inline void validate_record(struct kb_barman *b, struct kb_validation *sum,
 					     uint64_t *latest, const uint8_t *record,
 					     uint64_t length, unsigned int word, bool swap)
@@ -166,8 +166,8 @@ typedef void (*validate_slowly)(struct kb_barman *b, struct kb_validation *sum, 
 				const uint8_t *record, uint64_t length);
 
 /*
- * The body of a task switch or halting event as one number, fields of the format
- * at the places where kb_event_checksum() puts them.
+ * The body of a task switch or halting event as one number. Fields have the positions at which
+ * kb_event_checksum() puts them.
  */
 static kb_always_inline uint64_t fast_body(const uint8_t *record, bool is_switch, bool swap)
 {
@@ -181,15 +181,15 @@ static kb_always_inline uint64_t fast_body(const uint8_t *record, bool is_switch
 	return is_switch ? task_switch : halt;
 }
 
-/* What the loops below know of a capture. */
+/* Properties of a capture for the loops below. */
 struct rules {
-	uint32_t fast;		/* the bits of these types are set */
-	uint64_t keep[8];	/* what counts of a fast body, by record type */
-	uint64_t wrong[8];	/* what must be 0 of it */
-	uint64_t slow;		/* bytes from which on it may have a call chain */
+	uint32_t fast;		/* bits of the types that have the fast path */
+	uint64_t keep[8];	/* bits of a fast body that count, by record type */
+	uint64_t wrong[8];	/* bits of it that must be 0 */
+	uint64_t slow;		/* length from which on it may have a call chain */
 	uint32_t max_cores;
 	bool has_tasks;
-	uint32_t custom_bytes;	/* of a sample's number of custom values */
+	uint32_t custom_bytes;	/* size of a sample's number of custom values */
 	const struct kb_pmu *pmus;
 };
 
@@ -215,8 +215,8 @@ static void make_rules(const struct kb_barman *b, struct rules *rules)
 }
 
 /*
- * The checksum of the commonest form of a sample: with a task and a PC, without
- * custom values and call chain. False: it has another.
+ * The checksum of the most frequent form of a sample: with a task and a PC, without custom
+ * values and call chain. False: another form.
  */
 static kb_always_inline bool hash_plain_sample(const struct rules *rules, const uint8_t *record,
 					       uint64_t length, uint32_t core, unsigned int word,
@@ -226,7 +226,7 @@ static kb_always_inline bool hash_plain_sample(const struct rules *rules, const 
 	uint64_t fixed = 20 + rules->custom_bytes + word, body;
 	const uint8_t *at = record + fixed;
 
-	/* Less than 8 bytes behind the counters can't be a chain. */
+	/* A chain has at least 8 bytes behind the counters. */
 	if (length - (fixed + 8 * (uint64_t)nr_counters) >= 8)
 		return false;
 	if (rules->custom_bytes && kb_load32(record + 20, swap))
@@ -267,12 +267,15 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 			slowly(b, sum, latest, record, length);
 			continue;
 		}
-		/* One test for the two of them: which one it is can't be predicted. */
+		/* One test for both types, because a branch on the type can't be predicted. */
 		if (kb_likely(type < 32 && rules.fast >> type & 1)) {
 			bool is_switch = type == BM_RECORD_TASK_SWITCH;
 
 			body = fast_body(record, is_switch, swap);
-			/* cppcheck-suppress arrayIndexOutOfBoundsCond ; rules.fast has no bit of another type */
+			/*
+			 * cppcheck-suppress arrayIndexOutOfBoundsCond ; rules.fast has only
+			 * types below 8
+			 */
 			if (kb_unlikely(body & rules.wrong[type] || length >= rules.slow)) {
 				slowly(b, sum, latest, record, length);
 				continue;
@@ -320,13 +323,13 @@ INSTANCE(32_swapped, 4, true)
 INSTANCE(64, 8, false)
 INSTANCE(64_swapped, 8, true)
 
-/* Averages and extremes are of absolute values, sums and rates of the others. */
+/* Averages and extremes need absolute values. Sums and rates need deltas. */
 static bool is_display_of_absolute(uint8_t display)
 {
 	return display != BM_SERIES_DISPLAY_ACCUMULATE && display != BM_SERIES_DISPLAY_HERTZ;
 }
 
-/* What the tables say, against the lists of values in the format's text. */
+/* Compare the tables with the lists of values in the format's text. */
 static void check_tables(struct kb_barman *b)
 {
 	const struct kb_header *h = &b->header;
@@ -383,7 +386,7 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	if (!latest)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
 				    b->source.name);
-	/* The values as they stand in the file. */
+	/* Check the values as they are in the file. */
 	b->cumulative = false;
 	check_tables(b);
 	while ((ret = barman_cursor_advance(b, &why)) == 1)

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * The writer's public face, and the header in memory as it will stand in the file.
- * A row that can't be taken (-EINVAL, -ERANGE, a full table: -ENOSPC) concerns
- * nothing but itself; only errors of the file stay.
+ * The public functions of the writer, and the header in memory as it will be in the file. A row
+ * that is refused (-EINVAL, -ERANGE, full table: -ENOSPC) affects nothing else. Only errors of
+ * the file are kept.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -15,7 +15,7 @@
 #include "barman_file.h"
 #include "barman_writer.h"
 
-#define STRING_SLOTS	1024U		/* to begin with; a power of two */
+#define STRING_SLOTS	1024U		/* initial number; a power of two */
 
 static void put32(struct kb_barman_writer *w, uint64_t offset, uint32_t v)
 {
@@ -58,7 +58,7 @@ static int check_layout(const struct kb_barman_layout *layout, struct kb_error *
 	return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "can't write such a capture: %s", wrong);
 }
 
-/* The constants of the header. */
+/* Set the constants of the header. */
 static void fill_start(struct kb_barman_writer *w, const struct kb_barman_layout *layout)
 {
 	put64(w, BARMAN_AT_MAGIC, w->shape.word == 8 ? BARMAN_MAGIC_64 : BARMAN_MAGIC_32);
@@ -96,7 +96,7 @@ static int allocate(struct kb_barman_writer *w, const struct kb_barman_layout *l
 											 : -ENOMEM;
 }
 
-/* Can the header be written after the records? */
+/* Find out whether the header can be written after the records. */
 static void look_at_file(struct kb_barman_writer *w)
 {
 	struct stat st;
@@ -130,7 +130,7 @@ int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
 		.max_task_infos = layout->max_task_infos,
 		.max_mmap_layout = layout->max_mmap_layout,
 		.max_pmu_counters = layout->max_pmu_counters,
-		/* Never 0: a name that is not given is the empty string. */
+		/* Never 0: a missing name becomes the empty string. */
 		.max_string_table_length = layout->max_string_table_length
 			? (layout->max_string_table_length + 3) & ~3U : 4,
 		.num_charts = layout->max_custom_charts,
@@ -188,7 +188,7 @@ static uint32_t string_hash(const char *string)
 	return hash;
 }
 
-/* The slot of @string: its own, or the empty one where it belongs. */
+/* The slot of @string: the slot that has it, or the empty slot where it belongs. */
 static uint32_t *string_slot(struct kb_barman_writer *w, const char *string)
 {
 	uint32_t at = string_hash(string);
@@ -250,7 +250,7 @@ int64_t kb_barman_writer_string(struct kb_barman_writer *w, const char *string)
 	return *slot - 1;
 }
 
-/* The same with "" for NULL, as a field of the header wants it. */
+/* The offset of @string for a field of the header; NULL becomes "". */
 static int string_field(struct kb_barman_writer *w, const char *string, uint32_t *ptr)
 {
 	int64_t offset = kb_barman_writer_string(w, string ? string : "");
@@ -324,7 +324,7 @@ int kb_barman_writer_task(struct kb_barman_writer *w, const struct kb_task *task
 	return 0;
 }
 
-/* The image of a row; with its file in front of it, if that is known. */
+/* The image of a row, with the file in front of it if that is known. */
 static int image_field(struct kb_barman_writer *w, const struct kb_map *map, uint32_t *ptr)
 {
 	char *string;
@@ -462,7 +462,7 @@ void barman_complete_header(struct kb_barman_writer *w)
 	};
 	uint32_t empty;
 
-	/* Any string's end is an empty string; there is room for one. */
+	/* The end of any string is an empty string; there is room for one. */
 	if (!w->string_bytes)
 		w->string_bytes = 1;
 	empty = strlen(string_at(w, 0));

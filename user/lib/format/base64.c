@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Three bytes become four characters. */
+/* Base64: three bytes become four characters. */
 #include <string.h>
 
 #include "format/base64.h"

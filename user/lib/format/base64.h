@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Bytes as text: base64 of RFC 4648, without line ends. */
+/* Base64 of RFC 4648, without line ends. */
 #ifndef KB_LIB_FORMAT_BASE64_H
 #define KB_LIB_FORMAT_BASE64_H
 
@@ -9,8 +9,8 @@
 #define KB_BASE64_BYTES(length)		(((length) + 2) / 3 * 4)
 
 /*
- * Write KB_BASE64_BYTES(@length) characters at @to, no NUL. What is written one after
- * another is one text only if all but the last @length are multiples of 3.
+ * Write KB_BASE64_BYTES(@length) characters to @to, without a NUL. Results of several calls
+ * form one text only if all but the last @length are multiples of 3.
  */
 void kb_base64(char *to, const uint8_t *from, size_t length);
 

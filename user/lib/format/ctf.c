@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Events of a CPU gather in a buffer, which becomes a packet at the end of its file. No
- * file stays open, and a bounded number of CPUs have a buffer at a time, so that neither
- * grows with the number of CPUs.
+ * Events of a CPU are collected in a buffer, which becomes a packet at the end of the CPU's
+ * file. No file stays open and the number of buffers is limited, so neither grows with the
+ * number of CPUs.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -17,21 +17,21 @@
 #define MAGIC		0xc1fc1fc1U
 #define BUFFERS		64U
 #define PACKET_BYTES	(128U << 10)
-#define HEADER_BYTES	52U		/* of a packet, its context included */
+#define HEADER_BYTES	52U		/* of a packet, including its context */
 #define EVENT_BYTES	10U		/* header of an event */
 #define SECOND		1000000000LL
 
-/* What stays of a CPU between its packets. */
+/* State of a CPU between its packets. */
 struct stream {
 	uint64_t key;			/* core */
 	uint64_t last;			/* time */
-	uint64_t discarded;		/* events, since the beginning, ... */
-	uint64_t told;			/* ... as far as its packets say */
+	uint64_t discarded;		/* lost events since the beginning, */
+	uint64_t told;			/* and how many of them its packets contain */
 };
 
 struct buffer {
 	uint32_t core;
-	uint32_t length;		/* of bytes; 0 = none, not even a header */
+	uint32_t length;		/* of bytes; 0 = unused, not even a header */
 	uint64_t first, last;		/* times */
 	uint8_t bytes[PACKET_BYTES];
 };
@@ -41,11 +41,11 @@ struct kb_ctf {
 	int directory;
 	struct kb_table streams;
 	struct buffer *buffers[BUFFERS];
-	struct buffer *buffer;		/* the one of the event that is being written */
+	struct buffer *buffer;		/* the buffer of the event that is being written */
 	uint64_t moved;
 	int error;
-	char failed[32];		/* the file that could not be written */
-	struct buffer spare;		/* for what comes behind an error */
+	char failed[32];		/* name of the file that could not be written */
+	struct buffer spare;		/* takes what is written after an error */
 };
 
 static const char metadata[] =
@@ -178,7 +178,7 @@ static void flush_buffer(struct kb_ctf *ctf, struct buffer *buffer)
 	buffer->length = 0;
 }
 
-/* The buffer of @core, with room for @room bytes. */
+/* The buffer of @core, with at least @room free bytes. */
 static struct buffer *buffer_of(struct kb_ctf *ctf, uint32_t core, size_t room)
 {
 	struct buffer **buffer = &ctf->buffers[core % BUFFERS];
@@ -234,7 +234,7 @@ uint64_t kb_ctf_moved(const struct kb_ctf *ctf)
 	return ctf->moved;
 }
 
-/* A packet without events, where the last one does not know what was lost behind it. */
+/* Write a packet without events for losses behind the last packet. */
 static void tell_losses(struct kb_ctf *ctf)
 {
 	uint32_t i;
@@ -268,7 +268,7 @@ int kb_ctf_finish(struct kb_ctf *ctf, const char *environment, int64_t clock_off
 		 "\tname = monotonic;\n"
 		 "\tdescription = \"CLOCK_MONOTONIC_RAW\";\n"
 		 "\tfreq = 1000000000;\n"
-		 "\toffset_s = %lld;\n"	/* signed, unlike the rest */
+		 "\toffset_s = %lld;\n"	/* signed, unlike the others */
 		 "\toffset = %lld;\n"
 		 "};\n", (long long)seconds, (long long)(clock_offset - seconds * SECOND));
 	write_file(ctf, "metadata", metadata, sizeof(metadata) - 1);

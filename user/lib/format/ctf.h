@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A trace in the Common Trace Format 1.8: a directory with a file of packets for each
- * CPU and the file `metadata' that says what is in them. All fields are little endian
- * and begin at any byte. Source: "Common Trace Format (CTF) Specification v1.8.3".
+ * Writes a trace in the Common Trace Format 1.8: a directory with a file of packets for each
+ * CPU, and the file `metadata' that describes them. Fields are little endian and not aligned.
+ * Source: "Common Trace Format (CTF) Specification v1.8.3".
  */
 #ifndef KB_LIB_FORMAT_CTF_H
 #define KB_LIB_FORMAT_CTF_H
@@ -17,27 +17,27 @@
 
 struct kb_ctf;
 
-/* The trace in the empty directory @path. 0 or a negative errno and @err. */
+/* Create the trace in the empty directory @path. Returns 0 or a negative errno and @err. */
 int kb_ctf_create(struct kb_ctf **out, const char *path, struct kb_error *err);
 void kb_ctf_destroy(struct kb_ctf *ctf);
 
 /*
- * Begin an event of @core at @time, at which the stream stands or behind it: there is
- * room for @room bytes of fields, at most 64 KiB, where the returned pointer is.
+ * Begin an event of @core at @time. A time before the last event of the stream becomes the time
+ * of that event. Returns a pointer to @room bytes, at most 64 KiB, for its fields.
  */
 uint8_t *kb_ctf_begin(struct kb_ctf *ctf, uint32_t core, uint16_t id, uint64_t time, size_t room);
-/* Its fields end before @at. */
+/* End the event; its fields end before @at. */
 void kb_ctf_end(struct kb_ctf *ctf, const uint8_t *at);
 
-/* @count events of @core are missing from here on. */
+/* @count events of @core are missing at this place. */
 void kb_ctf_discard(struct kb_ctf *ctf, uint32_t core, uint64_t count);
 
-/* How many events had to be moved to the time of the one before them. */
+/* The number of events that got the time of the event before them. */
 uint64_t kb_ctf_moved(const struct kb_ctf *ctf);
 
 /*
- * Write what is left, and the metadata: what every trace needs, then the @events, in the
- * format's own language. 0 or the first error, in @err.
+ * Write what is left, and the metadata: what every trace needs, then @events, which is text in
+ * the format's own language. Returns 0 or the first error, also in @err.
  */
 int kb_ctf_finish(struct kb_ctf *ctf, const char *environment, int64_t clock_offset,
 		  const char *events, struct kb_error *err);

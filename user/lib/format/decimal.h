@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Numbers as decimal digits, eight at a time: what encoders of text do most. Each of these
- * may write 8 bytes beyond what it returns.
+ * Numbers as decimal digits, eight at a time: the most frequent work of text encoders. Each
+ * function may write 8 bytes beyond what it returns.
  */
 #ifndef KB_LIB_FORMAT_DECIMAL_H
 #define KB_LIB_FORMAT_DECIMAL_H
@@ -10,12 +10,12 @@
 
 #include "format/wire.h"
 
-#define KB_DECIMAL_8	100000000u	/* the least number that has more than 8 digits */
+#define KB_DECIMAL_8	100000000u	/* the smallest number with more than 8 digits */
 
 /*
- * The eight digits of @v < 10^8, the first one in the lowest byte, by splitting all
- * parts at once: first two of four digits, then four of two, then eight. The products
- * are x / 100 and x / 10 for every x that a part can be.
+ * The eight digits of @v < 10^8, the first digit in the lowest byte. All parts are split at
+ * once: first into two parts of four digits, then into four of two, then into eight. The
+ * products are x / 100 and x / 10 for every possible part x.
  */
 static inline uint64_t kb_decimal_digits_8(uint32_t v)
 {
@@ -29,13 +29,13 @@ static inline uint64_t kb_decimal_digits_8(uint32_t v)
 
 #define KB_DECIMAL_ASCII	UINT64_C(0x3030303030303030)
 
-/* With zeros in front. */
+/* With leading zeros. */
 static inline void kb_decimal_put_8(uint8_t *p, uint32_t v)
 {
 	kb_store64(p, kb_decimal_digits_8(v) | KB_DECIMAL_ASCII, KB_SWAP_LE);
 }
 
-/* Without zeros in front, and without a branch on how many digits there are. */
+/* Without leading zeros, and without a branch that depends on the number of digits. */
 static inline uint8_t *kb_decimal_put_small(uint8_t *p, uint32_t v)
 {
 	uint64_t digits = kb_decimal_digits_8(v);
@@ -47,7 +47,7 @@ static inline uint8_t *kb_decimal_put_small(uint8_t *p, uint32_t v)
 
 static inline uint8_t *kb_decimal_put(uint8_t *p, uint64_t v)
 {
-	if (v < 10) {		/* most numbers of most messages */
+	if (v < 10) {		/* most numbers in most messages */
 		*p = '0' + v;
 		return p + 1;
 	}

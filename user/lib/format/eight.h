@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Text looked at eight bytes at a time: nearly all of it is printable ASCII that needs no
- * second look.
+ * Checks text eight bytes at a time. Nearly all text is printable ASCII and needs no further
+ * check.
  */
 #ifndef KB_LIB_FORMAT_EIGHT_H
 #define KB_LIB_FORMAT_EIGHT_H
@@ -14,13 +14,13 @@
 
 #define KB_EIGHT(byte)	(UINT64_C(0x0101010101010101) * (byte))
 
-/* Not 0 if one of the bytes is 0, or has its top bit set. */
+/* Not 0 if a byte is 0 or has its top bit set. */
 static inline uint64_t kb_eight_zero(uint64_t bytes)
 {
 	return ((bytes - KB_EIGHT(0x01)) | bytes) & KB_EIGHT(0x80);
 }
 
-/* Only printable ASCII, and nothing that JSON escapes? */
+/* Whether all bytes are printable ASCII that JSON does not escape. */
 static inline bool kb_eight_simple(uint64_t bytes)
 {
 	uint64_t odd = kb_eight_zero(bytes);
@@ -31,7 +31,10 @@ static inline bool kb_eight_simple(uint64_t bytes)
 			 kb_eight_zero(bytes ^ KB_EIGHT(0x7f)));
 }
 
-/* The 1 to 7 bytes at @from, the first one the lowest, above them a harmless one. */
+/*
+ * Load the 1 to 7 bytes at @from, the first one into the lowest byte. The other bytes are
+ * harmless characters.
+ */
 static inline uint64_t kb_eight_of_few(const char *from, size_t length)
 {
 	uint64_t bytes = KB_EIGHT('x') << 8 * length;
@@ -46,7 +49,7 @@ static inline uint64_t kb_eight_of_few(const char *from, size_t length)
 	return bytes | (uint64_t)(uint8_t)from[length / 2] << 8 * (length / 2);
 }
 
-/* kb_eight_simple() of all the bytes at @text. */
+/* kb_eight_simple() for all bytes of @text. */
 static inline bool kb_eight_all_simple(const char *text, size_t length)
 {
 	const char *end = text + length;
@@ -61,7 +64,8 @@ static inline bool kb_eight_all_simple(const char *text, size_t length)
 		text += 8;
 		if (text == end)
 			return true;
-		if (end - text < 8)	/* the last ones once more with some before them */
+		if (end - text < 8)	/* the last step overlaps bytes that were checked
+					 * already */
 			text = end - 8;
 	}
 }

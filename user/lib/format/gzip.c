@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* zlib's deflate between two outputs, with the header and trailer of RFC 1952. */
+/* Connects two outputs with zlib's deflate, with the header and trailer of RFC 1952. */
 #include <errno.h>
 #include <stdlib.h>
 #include <zlib.h>
@@ -8,21 +8,21 @@
 #include "out.h"
 
 #define CHUNK	(64U << 10)
-#define GZIP	(MAX_WBITS + 16)	/* what zlib wants to be told for it */
+#define GZIP	(MAX_WBITS + 16)	/* zlib's parameter for the gzip format */
 
 struct kb_gzip {
 	z_stream stream;
 	struct kb_out *in, *out;
 };
 
-/* Pack until @data is used up, or with Z_FINISH until all is written. */
+/* Compress until all of @data is used, or with Z_FINISH until everything is written. */
 static int pack(struct kb_gzip *gzip, const void *data, size_t size, int flush)
 {
 	z_stream *stream = &gzip->stream;
 	uint8_t *at;
 
 	stream->next_in = (void *)data;
-	stream->avail_in = (uInt)size;	/* kb_out hands over a buffer at a time */
+	stream->avail_in = (uInt)size;	/* fits: kb_out passes one buffer at a time */
 	do {
 		at = kb_out_reserve(gzip->out, CHUNK);
 		if (!at)

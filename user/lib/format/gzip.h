@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* An output that packs what is written to it by gzip, into another one. */
+/*
+ * An output that compresses with gzip what is written to it, and writes the result to another
+ * output.
+ */
 #ifndef KB_LIB_FORMAT_GZIP_H
 #define KB_LIB_FORMAT_GZIP_H
 
@@ -7,11 +10,14 @@
 
 struct kb_gzip;
 
-/* What is written to *@in goes to @out. *@in lives as long as @gzip. 0 or -ENOMEM. */
+/*
+ * What is written to *@in is compressed and goes to @to. *@in lives as long as @gzip. Returns 0
+ * or -ENOMEM.
+ */
 int kb_gzip_create(struct kb_gzip **out, struct kb_out *to, struct kb_out **in);
 void kb_gzip_destroy(struct kb_gzip *gzip);
 
-/* Write what is left, and the end of the file. 0 or the first error. */
+/* Write what is left and the end of the file. Returns 0 or the first error. */
 int kb_gzip_finish(struct kb_gzip *gzip);
 
 #endif

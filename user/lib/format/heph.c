@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Heph traces. The encoder measures a packet before it writes one, so that what it
- * refuses leaves no trace; the reader checks a packet whole before it gives it away,
- * so that iterating over the attributes can't fail.
+ * Heph traces. The encoder computes the size of a packet before it writes the packet, so a
+ * refused packet leaves nothing in the output. The reader checks a whole packet before it
+ * delivers the packet, so iterating over its attributes can't fail.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -44,7 +44,7 @@ int kb_heph_write_epoch(struct kb_out *out, uint64_t epoch)
 	return kb_heph_write_option(out, kb_text("epoch"), &epoch, sizeof(epoch));
 }
 
-/* Bytes of @attribute in a packet, or a negative errno. */
+/* Size of @attribute in a packet, or a negative errno. */
 static int64_t attribute_bytes(const struct kb_heph_attribute *attribute)
 {
 	bool array = attribute->type & KB_HEPH_ARRAY;
@@ -82,7 +82,7 @@ static uint8_t *put_attribute(uint8_t *at, const struct kb_heph_attribute *attri
 					      (uint16_t)values[i].string.length);
 		return at;
 	}
-	for (i = 0; i < count; i++)	/* the three share their 8 bytes */
+	for (i = 0; i < count; i++)	/* the three types share these 8 bytes */
 		at = kb_heph_put64(at, values[i].u64);
 	return at;
 }
@@ -120,20 +120,20 @@ int kb_heph_write_event(struct kb_out *out, const struct kb_heph_event *event)
 
 struct kb_heph_reader {
 	struct kb_in in;
-	size_t taken;			/* bytes of the packet given last */
-	const uint8_t *attributes;	/* of it, those not yet asked for */
+	size_t taken;			/* bytes of the last delivered packet */
+	const uint8_t *attributes;	/* its attributes that were not read yet */
 	uint32_t nr_attributes;
 	union kb_heph_value *values;	/* room for the longest array */
 	unsigned int findings;
-	struct kb_error first;		/* of the findings */
+	struct kb_error first;		/* the first finding */
 	bool over;
 };
 
-/* A packet in the window; @at moves, @end is the packet's. */
+/* A packet in the window. `at` moves; `end` is the end of the packet. */
 struct cursor {
 	const uint8_t *at, *end;
 	const uint8_t *start;
-	uint64_t offset;		/* of start in the input */
+	uint64_t offset;		/* offset of start in the input */
 };
 
 static uint16_t get16(const uint8_t *at)
@@ -287,7 +287,7 @@ static int get_metadata(struct kb_heph_reader *reader, struct cursor *c,
 	return 0;
 }
 
-/* The packet at the window's start, checked from magic to last byte. */
+/* Read the packet at the window's start and check all of it. */
 static int get_packet(struct kb_heph_reader *reader, struct kb_heph_packet *packet,
 		      struct kb_error *err)
 {
@@ -387,7 +387,7 @@ unsigned int kb_heph_damage(const struct kb_heph_reader *reader, const struct kb
 	return reader->findings;
 }
 
-/* Takes over @in. */
+/* Takes ownership of @in. */
 static int create(struct kb_heph_reader **out, struct kb_in *in, struct kb_error *err)
 {
 	struct kb_heph_reader *reader;
@@ -403,7 +403,7 @@ static int create(struct kb_heph_reader **out, struct kb_in *in, struct kb_error
 		return error;
 	}
 	reader = calloc(1, sizeof(*reader));
-	if (reader)	/* untouched, and so no memory, until there is an array */
+	if (reader)	/* takes no memory until there is an array */
 		reader->values = malloc((UINT16_MAX + 1) * sizeof(*reader->values));
 	if (!reader || !reader->values) {
 		free(reader);

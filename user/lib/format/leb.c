@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Packed integers: the long form of the writer, and the strict reader. */
+/* Packed integers: the writer for long numbers, and the strict reader. */
 #include "leb.h"
 
 uint8_t *kb_leb_put_long(uint8_t *at, int64_t value)
@@ -16,7 +16,10 @@ uint8_t *kb_leb_put_long(uint8_t *at, int64_t value)
 	}
 }
 
-/* The last byte a number of @bits can have: the bits beyond are copies of the sign. */
+/*
+ * Whether @byte can be the last byte of a number of @bits: bits above must be copies of the
+ * sign.
+ */
 static int fits(uint8_t byte, unsigned int shift, unsigned int bits)
 {
 	uint8_t beyond = (uint8_t)(0x7f << (bits - shift - 1)) & 0x7f;
@@ -50,7 +53,7 @@ enum kb_leb_result kb_leb_get(const uint8_t **at, const uint8_t *end, unsigned i
 		x |= ~(uint64_t)0 << shift;
 	*value = (int64_t)x;
 	*at = p;
-	/* a last byte of nothing but the sign that the byte before has already */
+	/* the last byte has only sign bits, and the byte before it has the same sign */
 	if (shift > 7 && byte == (before & 0x40 ? 0x7f : 0))
 		return KB_LEB_LONGER;
 	return KB_LEB_OK;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The packed integers of Annotate, signed LEB128: groups of 7 bits, the lowest
- * first, a set top bit on all bytes but the last, whose bit 6 is the sign. Source:
- * "Packed Values" in the Annotate v3 text.
+ * The packed integers of Annotate, signed LEB128: groups of 7 bits, lowest group first. All
+ * bytes but the last have the top bit set. Bit 6 of the last byte is the sign. Source: "Packed
+ * Values" in the Annotate v3 text.
  */
 #ifndef KB_LIB_FORMAT_LEB_H
 #define KB_LIB_FORMAT_LEB_H
@@ -18,15 +18,15 @@
 uint8_t *kb_leb_put_long(uint8_t *at, int64_t value);
 
 /*
- * Bytes that @magnitude (value ^ sign) takes: the bits that say something, and one for
- * the sign, in groups of 7. The factor is 1/7 for all numbers of bits that there are.
+ * Number of bytes for @magnitude (value ^ sign): its significant bits and a sign bit, in groups
+ * of 7. The factor is 1/7 for all possible numbers of bits.
  */
 static inline unsigned int kb_leb_bytes(uint64_t magnitude)
 {
 	return (((unsigned int)__builtin_clzll(magnitude << 1 | 1) ^ 63) * 9 + 73) >> 6;
 }
 
-/* The low 28 bits, spread over the bytes of a word, the lowest ones in the lowest. */
+/* Spread the low 28 bits over the bytes of a word, 7 bits each, lowest first. */
 static inline uint32_t kb_leb_spread28(uint32_t value)
 {
 	uint32_t x = (value & 0x3fff) | (value & 0xfffc000) << 2;
@@ -34,7 +34,7 @@ static inline uint32_t kb_leb_spread28(uint32_t value)
 	return (x & 0x007f007f) | (x & 0x3f803f80) << 1;
 }
 
-/* The low 56 bits likewise. */
+/* The same for the low 56 bits. */
 static inline uint64_t kb_leb_spread56(uint64_t value)
 {
 	uint64_t x = (value & 0x000000000fffffffu) | (value & 0x00fffffff0000000u) << 4;
@@ -44,8 +44,8 @@ static inline uint64_t kb_leb_spread56(uint64_t value)
 }
 
 /*
- * Write @value in as few bytes as it takes; there must be room for KB_LEB64_MAX.
- * Returns where the next byte goes. Most numbers have few groups, spread without a loop.
+ * Write @value in as few bytes as possible. There must be room for KB_LEB64_MAX. Returns the
+ * position behind. Most numbers have few groups and are spread without a loop.
  */
 static inline uint8_t *kb_leb_put(uint8_t *at, int64_t value)
 {
@@ -59,18 +59,18 @@ static inline uint8_t *kb_leb_put(uint8_t *at, int64_t value)
 	}
 	if (__builtin_expect(magnitude >= 1u << 27, 0))
 		return kb_leb_put_long(at, value);
-	/* all bytes but the last one say that another one follows */
+	/* all bytes but the last have the continuation bit */
 	bytes = kb_leb_bytes(magnitude);
 	groups = htole32(kb_leb_spread28((uint32_t)value) | 0x808080u >> 8 * (4 - bytes));
 	memcpy(at, &groups, 4);
 	return at + bytes;
 }
 
-/* A packed number that is written more than once: packed once, then copied. */
+/* A packed number that is written more than once: it is packed once and then copied. */
 struct kb_leb {
 	int64_t value;
-	uint64_t first;			/* 8 bytes as they are written, */
-	uint16_t rest;			/* and 2 more */
+	uint64_t first;			/* the first 8 bytes */
+	uint16_t rest;			/* and the other 2 */
 	uint8_t bytes;
 };
 
@@ -92,10 +92,10 @@ static inline struct kb_leb kb_leb_pack(int64_t value)
 	return leb;
 }
 
-/* The same for the next number in a row whose high bits seldom change, as of time. */
+/* Pack the next of similar numbers, such as times: their high bits seldom change. */
 static inline void kb_leb_repack(struct kb_leb *leb, int64_t value)
 {
-	/* above 4 bytes the length is that of the bits from the 27th on */
+	/* the length depends on the bits from the 27th on if there are more than 4 bytes */
 	uint64_t low = kb_leb_spread28((uint32_t)value) | 0x80808080u;
 	const uint64_t four = htole64(0xffffffffu);
 
@@ -107,7 +107,7 @@ static inline void kb_leb_repack(struct kb_leb *leb, int64_t value)
 	leb->first = (leb->first & ~four) | htole64(low);
 }
 
-/* As kb_leb_put(). */
+/* Write the packed number, as kb_leb_put() does. */
 static inline uint8_t *kb_leb_put_packed(uint8_t *at, const struct kb_leb *leb)
 {
 	memcpy(at, &leb->first, 8);
@@ -118,14 +118,14 @@ static inline uint8_t *kb_leb_put_packed(uint8_t *at, const struct kb_leb *leb)
 
 enum kb_leb_result {
 	KB_LEB_OK = 0,
-	KB_LEB_LONGER,		/* read, but it has bytes that say nothing */
+	KB_LEB_LONGER,		/* valid, but with redundant bytes */
 	KB_LEB_TRUNCATED,	/* the input ends inside the number */
 	KB_LEB_TOO_BIG,		/* does not fit */
 };
 
 /*
- * Read a packed32 (@bits 32) or packed64 (@bits 64) at *@at, before @end. *@at is
- * moved behind it unless the result is KB_LEB_TRUNCATED or KB_LEB_TOO_BIG.
+ * Read a packed32 (@bits 32) or packed64 (@bits 64) at *@at, before @end. *@at moves behind it
+ * unless the result is KB_LEB_TRUNCATED or KB_LEB_TOO_BIG.
  */
 enum kb_leb_result kb_leb_get(const uint8_t **at, const uint8_t *end, unsigned int bits,
 			      int64_t *value);

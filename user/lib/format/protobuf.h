@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The wire format of protocol buffers, for encoders that know their messages' shape:
- * each function writes one field at @at, where there is room for it, and returns what is
- * behind. Nothing is built in memory: the length of a message is written, in a form of
- * fixed size, when its end is known. Source: "Encoding" of the protocol buffers' text.
+ * The wire format of protocol buffers, for encoders that know the shape of their messages. Each
+ * function writes one field to @at, where there must be room for it, and returns the position
+ * behind. No message is built in memory: its length is written, in a form of fixed size, when
+ * its end is known. Source: "Encoding" in the documentation of protocol buffers.
  */
 #ifndef KB_LIB_FORMAT_PROTOBUF_H
 #define KB_LIB_FORMAT_PROTOBUF_H
@@ -14,9 +14,9 @@
 #include <string.h>
 
 #define KB_PROTO_TAG		2	/* bytes, of field numbers below 2048 */
-#define KB_PROTO_UINT		12	/* the most that kb_proto_put_uint() takes */
+#define KB_PROTO_UINT		12	/* most bytes that kb_proto_put_uint() writes */
 
-/* The size of a message's length, and with that the most bytes that it can have. */
+/* Number of bytes for a message's length. It limits the length. */
 #define KB_PROTO_EVENT		2	/* 16 KiB - 1 */
 #define KB_PROTO_PACKET		4	/* 256 MiB - 1 */
 
@@ -30,7 +30,7 @@ static inline uint8_t *kb_proto_put_varint(uint8_t *at, uint64_t value)
 	return at;
 }
 
-/* uint32, uint64, bool, enum; of int32 and int64 what is not negative. */
+/* For uint32, uint64, bool and enum, and for int32 and int64 values that are not negative. */
 static inline uint8_t *kb_proto_put_uint(uint8_t *at, uint32_t field, uint64_t value)
 {
 	return kb_proto_put_varint(kb_proto_put_varint(at, field << 3), value);
@@ -56,13 +56,13 @@ static inline uint8_t *kb_proto_put_bytes(uint8_t *at, uint32_t field, const voi
 	return at + length;
 }
 
-/* A message, whose length takes @size bytes: begins where the returned pointer is, ... */
+/* Begin a message whose length takes @size bytes. Returns where its fields begin. */
 static inline uint8_t *kb_proto_begin(uint8_t *at, uint32_t field, unsigned int size)
 {
 	return kb_proto_put_varint(at, field << 3 | 2) + size;
 }
 
-/* ... and ends before @at, which is returned. */
+/* End the message; its fields end before @at. Returns @at. */
 static inline uint8_t *kb_proto_end(uint8_t *message, uint8_t *at, unsigned int size)
 {
 	size_t length = (size_t)(at - message);

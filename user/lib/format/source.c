@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * Where a decoder's bytes come from: see source.h. A file is mapped in chunks and
- * not read into a buffer since that saves the copy, which costs as much as the
- * decoding. Each chunk is cut to what the file has at that moment; a file that is
- * truncated while it is read is the one thing this can't survive in every case.
+ * The bytes of a decoder; see source.h. A file is mapped in chunks instead of being read into a
+ * buffer: this saves the copy, which takes as long as decoding. Each chunk is cut to the size
+ * that the file has at that moment. If a file is truncated while it is read, a crash is
+ * possible nevertheless.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -71,7 +71,7 @@ int kb_source_open(struct kb_source *source, const char *path, struct kb_error *
 	}
 	source->kind = KB_SOURCE_STREAM;
 	source->size = KB_SOURCE_SIZE_UNKNOWN;
-	/* Files of /proc say that they are empty; they are read like a pipe. */
+	/* Files of /proc have size 0 and are read like a pipe. */
 	if (S_ISREG(st.st_mode) && st.st_size > 0)
 		here = lseek(source->fd, 0, SEEK_CUR);
 	if (S_ISREG(st.st_mode) && st.st_size > 0 && here >= 0) {
@@ -98,7 +98,7 @@ void kb_source_close(struct kb_source *source)
 	source->fd = -1;
 }
 
-/* Move the map to @offset; an empty window where the file ends before it. */
+/* Move the map to @offset. The window is empty if the file ends before @offset. */
 static int file_fill(struct kb_source *source, uint64_t offset, size_t want, struct kb_error *err)
 {
 	uint64_t page = sysconf(_SC_PAGESIZE);
@@ -152,7 +152,7 @@ static int stream_room(struct kb_source *source, size_t want)
 	return 0;
 }
 
-/* Append to the buffer what one read() gives; 0 at the end of the stream. */
+/* Append the result of one read() to the buffer; 0 at the end of the stream. */
 static ssize_t stream_read(struct kb_source *source)
 {
 	ssize_t n;
@@ -169,7 +169,7 @@ static ssize_t stream_read(struct kb_source *source)
 	return n;
 }
 
-/* Move the buffer on to @offset and fill it with at least @want bytes. */
+/* Move the buffer to @offset and fill it with at least @want bytes. */
 static int stream_fill(struct kb_source *source, uint64_t offset, size_t want,
 		       struct kb_error *err)
 {
@@ -180,7 +180,7 @@ static int stream_fill(struct kb_source *source, uint64_t offset, size_t want,
 	if (offset < source->offset)
 		return source_error(source, err, -ESPIPE, offset, "the beginning of a pipe can't "
 				    "be read again");
-	/* What lies before @offset is not wanted any more, seen or not. */
+	/* Everything before @offset is dropped, even if it was not read yet. */
 	for (;;) {
 		uint64_t behind = offset - source->offset;
 		size_t drop = behind < source->length ? behind : source->length;
@@ -247,7 +247,7 @@ static int temporary_file(void)
 	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
 	if (fd >= 0)
 		return fd;
-	/* Not every file system can do that. */
+	/* Not every file system supports this. */
 	if ((size_t)snprintf(path, sizeof(path), "%s/kbarman.XXXXXX", dir) >= sizeof(path))
 		return -ENAMETOOLONG;
 	fd = mkostemp(path, O_CLOEXEC);
@@ -286,7 +286,7 @@ int kb_source_spool(struct kb_source *source, struct kb_error *err)
 	if (fd < 0)
 		return source_error(source, err, fd, KB_NO_OFFSET,
 				    "can't make a temporary file, set TMPDIR");
-	/* Offsets stay what they are: what is gone becomes a hole. */
+	/* Offsets stay the same: the part that is no longer there becomes a hole. */
 	for (;;) {
 		ret = write_at(fd, source->buffer, source->length, source->offset);
 		if (ret) {

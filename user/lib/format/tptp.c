@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The tables of TPTP's messages, and the reader's front: which form it is, where
- * the input comes from. All that is known about a message is in tptp_tables.h;
- * both forms are driven by it, so that a message exists once.
+ * The tables of TPTP's messages, and the form-independent part of the reader. All knowledge
+ * about messages is in tptp_tables.h. Both forms use it, so each message is defined once.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -30,7 +29,7 @@ static const struct kb_tptp_table tables[TPTP_NR_TABLES] = {
 
 unsigned int tptp_index(uint32_t id)
 {
-	/* Id - 1000 of data, id of system messages, which end below: 1 + the index. */
+	/* 1 + the index of a table, by id - 1000 for data and by id for system messages. */
 	static const uint8_t places[] = {
 #define KB_TPTP_MESSAGE(message, id, element) \
 		[id < KB_TPTP_FIRST_DATA ? id : id - KB_TPTP_FIRST_DATA + 3] = \
@@ -81,7 +80,7 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message)
 {
 	const struct kb_tptp_table *table = message->table;
 
-	/* String[] and Long[] are the last two rows, stackDepth is the one before. */
+	/* String[] and Long[] must be the last two rows, behind stackDepth. */
 	if (table->nr_fields < 3 ||
 	    table->fields[table->nr_fields - 1].type != KB_TPTP_TYPE_LONGS)
 		return 0;
@@ -105,7 +104,7 @@ static void plan_wire(struct tptp_plan *plan, unsigned int i)
 		plan->arrays = true;
 }
 
-/* The order of attributes: those with a place first, the others as the rows are. */
+/* The order of attributes: those with a place first, then the others in the order of rows. */
 static void plan_order(struct tptp_plan *plan)
 {
 	const struct kb_tptp_field *fields = plan->table->fields;
@@ -164,7 +163,7 @@ int tptp_arrays(struct kb_tptp *tptp)
 	return tptp->strings && tptp->longs ? 0 : -ENOMEM;
 }
 
-/* A reader whose input is still to be opened. */
+/* A reader without an input. */
 static struct kb_tptp *create(struct kb_error *err)
 {
 	struct kb_tptp *tptp = calloc(1, sizeof(*tptp));
@@ -283,7 +282,7 @@ int64_t kb_tptp_ns(const struct kb_tptp *tptp, int64_t ticks)
 	uint32_t rest;
 
 	seconds = tptp_split_ticks(ticks, tptp->info.frequency, &rest);
-	/* -1 s + 0.5 s must not overflow where -0.5 s does not. */
+	/* -1 s + 0.5 s must not overflow if -0.5 s does not. */
 	if (seconds < 0) {
 		seconds++;
 		if (__builtin_mul_overflow(seconds, INT64_C(1000000000), &ns) ||

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
 /*
- * The binary form: a header of 12 bytes, then messages of u16 id, u32 length (of
- * the whole message) and the attributes in the order of the table, all of them,
- * in the byte order that the header names.
+ * The binary form: a header of 12 bytes, then messages. A message is a u16 id, a u32 length of
+ * the whole message, and all attributes in the order of the table. The header defines the byte
+ * order.
  *
- * Every message is framed by its length: one with bad content is reported and the
- * next one read; only a bad frame ends the trace.
+ * The length of a message frames it. A message with bad content is reported, and the next one
+ * is read. Only a bad frame ends the trace.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -53,9 +53,9 @@ static inline uint8_t *put_header(uint8_t *p, const struct tptp_plan *plan, size
 }
 
 /*
- * Most messages have numbers only. A function for each table writes one of these, from the
- * list of tables, so that every place in it is a constant and nothing in it a branch; what
- * it can't write adds bits to `trouble`.
+ * Most messages have numbers only. The list of tables generates a function for each table that
+ * writes such a message: all positions are constants, and there are no branches. For a message
+ * that it can't write, it sets bits of `trouble`.
  */
 #define PUT_BYTE(v, i)		(*p++ = (uint8_t)v[i].number,				\
 				 trouble |= (uint64_t)v[i].number & ~UINT64_C(0xff))
@@ -64,7 +64,7 @@ static inline uint8_t *put_header(uint8_t *p, const struct tptp_plan *plan, size
 #define PUT_LONG(v, i)		(kb_store64(p, (uint64_t)v[i].number, swap), p += 8)
 #define PUT_TIME(v, i)		PUT_LONG(v, i)
 #define PUT_STRING(v, i)	(*p++ = 0, trouble |= v[i].string.length)
-/* stackDepth stands in front of both arrays: of them there is nothing */
+/* both arrays must be empty: stackDepth in front of them is 0 */
 #define PUT_STRINGS(v, i)	(trouble |= (uint64_t)v[(i) - 1].number)
 #define PUT_LONGS(v, i)		((void)0)
 
@@ -166,7 +166,7 @@ int tptp_binary_open(struct kb_tptp *tptp, struct kb_error *err)
 
 	if (in->error)
 		return tptp_cannot_read(tptp, err);
-	/* The text writes NUL as \0 elsewhere, so "0TBF" may have meant that too. */
+	/* The text writes NUL as \0 in other places, so "0TBF" may mean that here, too. */
 	if (there < 4 || (header[0] != '0' && header[0] != 0) || memcmp(header + 1, "TBF", 3))
 		return -ENODATA;
 	if (there < TPTP_HEADER_BYTES)
@@ -202,10 +202,10 @@ int tptp_binary_open(struct kb_tptp *tptp, struct kb_error *err)
 			   "the data is said to start at %u, behind the end of the file", data);
 }
 
-/* The bytes of a message that were not read yet. */
+/* The unread bytes of a message. */
 struct cursor {
 	const uint8_t *p, *end;
-	const uint8_t *bad_text;	/* the first that is not UTF-8, NULL = none */
+	const uint8_t *bad_text;	/* the first invalid UTF-8; NULL = none */
 };
 
 static bool get_string(struct cursor *c, struct kb_text *string)
@@ -245,8 +245,8 @@ static int get_arrays(struct kb_tptp *tptp, struct cursor *c, uint32_t depth)
 }
 
 /*
- * Returns 0, or -EBADMSG with the row in @row that does not fit. Inlined into a copy
- * for each byte order.
+ * Returns 0, or -EBADMSG and in @row the row that does not fit. Inlined once for each byte
+ * order.
  */
 static kb_always_inline int
 get_message(struct kb_tptp *tptp, const struct tptp_plan *plan, struct cursor *c,
@@ -281,7 +281,7 @@ get_message(struct kb_tptp *tptp, const struct tptp_plan *plan, struct cursor *c
 				return -EBADMSG;
 			value->number = *c->p++;
 			break;
-		case KB_TPTP_TYPE_STRINGS:	/* with the Long[] behind it */
+		case KB_TPTP_TYPE_STRINGS:	/* together with the Long[] behind it */
 			ret = get_arrays(tptp, c, values[i - 1].number);
 			if (ret)
 				return ret;
@@ -303,7 +303,7 @@ static bool encoding_known(const struct kb_text *name)
 	return false;
 }
 
-/* What system messages mean for those that follow; @offset is the message's. */
+/* Apply a system message to the messages that follow. @offset: its place. */
 static void note_system(struct kb_tptp *tptp, const struct kb_tptp_message *message,
 			uint64_t offset)
 {
@@ -326,7 +326,7 @@ static void note_system(struct kb_tptp *tptp, const struct kb_tptp_message *mess
 	}
 }
 
-/* The whole message, of a known kind, is at the start of the window. */
+/* Read a message of a known kind that is completely in the window. */
 static int next_known(struct kb_tptp *tptp, const struct tptp_plan *plan, uint32_t length,
 		      struct kb_tptp_message *message, struct kb_error *err)
 {
@@ -360,7 +360,7 @@ static int next_known(struct kb_tptp *tptp, const struct tptp_plan *plan, uint32
 	return 1;
 }
 
-/* Fewer bytes than the message at @offset needs. */
+/* The input ends inside the message at @offset. */
 static int cut_off(struct kb_tptp *tptp, uint64_t offset, struct kb_error *err)
 {
 	if (tptp->in.error)
@@ -370,7 +370,7 @@ static int cut_off(struct kb_tptp *tptp, uint64_t offset, struct kb_error *err)
 			   "the file ends inside the message that starts here");
 }
 
-/* Pass over a message that is not to be read; returns 0 if that is as it should be. */
+/* Skip a message that is not read. Returns 0 if that is not an error. */
 static int skip_message(struct kb_tptp *tptp, uint32_t id, uint32_t length, struct kb_error *err)
 {
 	uint64_t offset = kb_in_offset(&tptp->in);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the TPTP codec's files share. The plan of a message is its table in the
- * shape that loops over fields want.
+ * Shared by the files of the TPTP codec. The plan of a message is its table in a form for loops
+ * over fields.
  */
 #ifndef KB_FORMAT_TPTP_CODEC_H
 #define KB_FORMAT_TPTP_CODEC_H
@@ -21,7 +21,7 @@
 #define TPTP_MESSAGE_BYTES	6	/* u16 id, u32 length: in front of each message */
 #define TPTP_MAX_ID		32767
 
-/* What XML has in front of a value, copied as a whole. */
+/* What XML has in front of a value; it is copied with a fixed size. */
 #define TPTP_PREFIX_BYTES	32
 
 struct tptp_prefix {
@@ -32,18 +32,21 @@ struct tptp_prefix {
 struct tptp_plan {
 	const struct kb_tptp_table *table;
 	uint8_t nr;
-	uint8_t nr_narrow;			/* numbers of less than 8 bytes: narrow[] */
-	uint8_t nr_strings;			/* String rows: text[] */
-	uint8_t nr_placed;			/* the first ones of order[] */
-	bool arrays;				/* it ends in stackDepth, String[], Long[] */
-	uint16_t fixed;				/* bytes of the binary form without text
-						 * and arrays, header included */
-	uint16_t attributes;			/* most bytes of the element without values */
+	uint8_t nr_narrow;			/* number of narrow[]: numbers of less than 8
+						 * bytes */
+	uint8_t nr_strings;			/* number of text[]: String rows */
+	uint8_t nr_placed;			/* attributes with a place, at the start of
+						 * order[] */
+	bool arrays;				/* the message ends with stackDepth, String[],
+						 * Long[] */
+	uint16_t fixed;				/* size of the binary form without text and
+						 * arrays, including the header */
+	uint16_t attributes;			/* largest size of the element without values */
 	uint8_t narrow[KB_TPTP_MAX_FIELDS];
 	uint8_t text[KB_TPTP_MAX_FIELDS];
 	uint8_t type[KB_TPTP_MAX_FIELDS];
-	uint8_t order[KB_TPTP_MAX_FIELDS];	/* of the attributes in XML */
-	uint8_t name_length[KB_TPTP_MAX_FIELDS]; /* of the attributes */
+	uint8_t order[KB_TPTP_MAX_FIELDS];	/* order of the attributes in XML */
+	uint8_t name_length[KB_TPTP_MAX_FIELDS]; /* lengths of the attributes' names */
 	struct tptp_prefix element;		/* "<name" */
 	struct tptp_prefix prefix[KB_TPTP_MAX_FIELDS];	/* in the order of XML */
 };
@@ -56,7 +59,7 @@ enum {
 	TPTP_NR_TABLES
 };
 
-/* The index of a table among all, TPTP_NR_TABLES or above if @id has none. */
+/* The index of a table; TPTP_NR_TABLES or more if there is none for @id. */
 unsigned int tptp_index(uint32_t id);
 void tptp_plans_init(struct tptp_plan plans[TPTP_NR_TABLES]);
 
@@ -64,7 +67,7 @@ void tptp_plans_init(struct tptp_plan plans[TPTP_NR_TABLES]);
 
 #define TPTP_REPLACEMENT	"\xef\xbf\xbd"	/* U+FFFD */
 
-/* kb_utf8_next() that tells: -length where U+FFFD stands for something broken. */
+/* As kb_utf8_next(), but returns -length if U+FFFD replaces invalid bytes. */
 static inline int tptp_utf8(const uint8_t *s, size_t n, uint32_t *code)
 {
 	int length = (int)kb_utf8_next((const char *)s, n, code);
@@ -72,7 +75,7 @@ static inline int tptp_utf8(const uint8_t *s, size_t n, uint32_t *code)
 	return *code == KB_UTF8_REPLACEMENT && (length != 3 || *s != 0xef) ? -length : length;
 }
 
-/* May XML 1.0 contain this code point? */
+/* Whether XML 1.0 allows this code point. */
 static inline bool tptp_xml_char(uint32_t code)
 {
 	if (code < 0x20)
@@ -81,12 +84,12 @@ static inline bool tptp_xml_char(uint32_t code)
 				 code <= 0x10ffff);
 }
 
-/* Copy with anything but UTF-8 replaced, up to a NUL: at most 3 * @n bytes. */
+/* Copy up to a NUL and replace invalid UTF-8: at most 3 * @n bytes. Returns the end. */
 uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n);
 
 int64_t tptp_split_slowly(int64_t ticks, int64_t frequency, uint32_t *nanoseconds);
 
-/* Ticks to whole seconds, rounded down, and the nanoseconds above them. */
+/* Split ticks into whole seconds, rounded down, and nanoseconds. */
 static inline int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_t *nanoseconds)
 {
 	if (frequency != KB_TPTP_FREQUENCY_NS || ticks < 0)
@@ -97,7 +100,7 @@ static inline int64_t tptp_split_ticks(int64_t ticks, int64_t frequency, uint32_
 
 #define TPTP_MAX_NUMBER		31	/* bytes of -9223372036854775808.123456789 */
 
-/* Both may write up to TPTP_MAX_NUMBER bytes, whatever they return. */
+/* Both may write TPTP_MAX_NUMBER bytes, more than they return. */
 uint8_t *tptp_put_number(uint8_t *p, int64_t v);
 /* Ticks as SECONDS.nnnnnnnnn */
 uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency);
@@ -110,7 +113,8 @@ uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency);
 
 struct tptp_attribute {
 	struct kb_text name, value;
-	uint8_t classes;		/* of the value's bytes: what decoding it takes */
+	uint8_t classes;		/* properties of the value's bytes that decide how to
+					 * decode it */
 };
 
 struct tptp_tag {
@@ -126,9 +130,9 @@ struct tptp_xml {
 	uint8_t name_length[TPTP_MAX_NESTING];
 	char names[TPTP_MAX_NESTING][TPTP_MAX_NAME + 1];
 	struct tptp_tag tag;
-	uint8_t element_length[TPTP_NR_TABLES];	/* of the tables' names */
-	uint8_t *scratch;		/* values that are not as they stand in the window:
-					 * see tptp_xml_read_tag() */
+	uint8_t element_length[TPTP_NR_TABLES];	/* lengths of the tables' names */
+	uint8_t *scratch;		/* values that had to be decoded; see
+					 * tptp_xml_read_tag() */
 	size_t scratch_size;
 };
 
@@ -136,42 +140,42 @@ struct kb_tptp {
 	struct kb_tptp_info info;
 	struct kb_in in;
 	struct tptp_plan plans[TPTP_NR_TABLES];
-	bool finished;			/* nothing can be read behind this */
-	struct kb_error pending;	/* found with a message that was delivered */
+	bool finished;			/* nothing more can be read */
+	struct kb_error pending;	/* damage found in a message that was delivered */
 	struct kb_text *strings;		/* KB_TPTP_MAX_DEPTH, for String[] */
 	int64_t *longs;			/* KB_TPTP_MAX_DEPTH, for Long[] */
 	struct tptp_xml *xml;		/* NULL: binary */
 };
 
-/* Room for the elements of arrays; allocated when first needed. */
+/* Make room for elements of arrays; allocates at the first call. */
 int tptp_arrays(struct kb_tptp *tptp);
 
-/* Say what is wrong, and where; returns -EBADMSG. */
+/* Fill @err; returns -EBADMSG. */
 int tptp_damage(struct kb_error *err, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
-/* What kb_in said when it gave less than was wanted: the reader is finished. */
+/* kb_in gave less than requested: take its error and finish the reader. */
 int tptp_cannot_read(struct kb_tptp *tptp, struct kb_error *err);
 
-/* Read the header of a form; -ENODATA if the input is not of that form. */
+/* Read the header of one form; -ENODATA if the input does not have that form. */
 int tptp_binary_open(struct kb_tptp *tptp, struct kb_error *err);
 int tptp_xml_open(struct kb_tptp *tptp, struct kb_error *err);
 
-/* kb_tptp_next() of a form. */
+/* kb_tptp_next() for one form. */
 int tptp_binary_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct kb_error *err);
 int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct kb_error *err);
 
 /* ---- writer ---- */
 
 /*
- * Put a message with @depth array elements at @p, where tptp_*_bound() bytes are free;
- * numbers must fit. Returns its end.
+ * Write a message with @depth array elements to @p, where tptp_*_bound() bytes are free. Its
+ * numbers must fit. Returns the end.
  */
 uint8_t *tptp_binary_put(uint8_t *p, const struct tptp_plan *plan, bool big_endian,
 			 uint32_t depth, const struct kb_tptp_message *message);
 /*
- * The same for a message of one table without text and arrays, fast; NULL: it is not so
- * simple. By index; a table of these for each byte order.
+ * The same for a message of one table without text and arrays, but fast; NULL: the message has
+ * text or arrays. There is a table of these functions, by index, for each byte order.
  */
 typedef uint8_t *(*tptp_put_plain)(uint8_t *p, const union kb_tptp_value *values);
 const tptp_put_plain *tptp_binary_plain(bool big_endian);
@@ -181,8 +185,8 @@ uint8_t *tptp_xml_put(uint8_t *p, const struct tptp_plan *plan, int64_t frequenc
 		      uint32_t depth, const struct kb_tptp_message *message);
 
 /*
- * The most that a message with @text bytes of strings and @depth array elements takes,
- * and what the encoders may write beyond its end.
+ * The largest size of a message with @text bytes of strings and @depth array elements,
+ * including what the encoders may write beyond its end.
  */
 static inline size_t tptp_binary_bound(const struct tptp_plan *plan, size_t text, uint32_t depth)
 {

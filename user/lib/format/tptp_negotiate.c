@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which form a live trace has. The text wants XML unless the client said that it
- * can take the binary form, even where that was asked for; so the server waits a
- * moment for the client's line, and no line, or another one, means XML.
+ * Chooses the form of a live trace. The text requires XML unless the client said that it can
+ * read the binary form, even if binary was requested. So the server waits a short time for the
+ * client's line. No line, or another line, means XML.
  */
 #include <errno.h>
 #include <poll.h>
@@ -27,7 +27,7 @@ int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
 	char line[64];
 	size_t used = 0;
 
-	if (!want_binary)	/* whatever it can take, it gets XML */
+	if (!want_binary)	/* XML needs no answer from the client */
 		return 0;
 	for (;;) {
 		struct pollfd wait = { .fd = fd, .events = POLLIN };
@@ -47,7 +47,7 @@ int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
 			continue;
 		if (got < 0)
 			return -errno;
-		if (!got)	/* it may have closed its side only, and still read */
+		if (!got)	/* the client may have closed only its sending side */
 			return 0;
 		if (line[used++] == '\n') {
 			if (used >= 2 && line[used - 2] == '\r') {

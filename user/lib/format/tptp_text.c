@@ -1,8 +1,5 @@
 // SPDX-License-Identifier: MIT
-/*
- * Text of TPTP traces: UTF-8 that is always valid when written, and ticks as
- * seconds.
- */
+/* Text of TPTP traces: UTF-8 that is always valid when written, and ticks as seconds. */
 #include <string.h>
 
 #include "format/decimal.h"
@@ -10,7 +7,7 @@
 
 #define ONES	UINT64_C(0x0101010101010101)
 
-/* All eight bytes ASCII, and none of them NUL? */
+/* Whether all eight bytes are ASCII and none is NUL. */
 static inline bool plain_word(uint64_t word)
 {
 	return !((word | (word - ONES)) & (ONES << 7));
@@ -49,7 +46,7 @@ uint8_t *tptp_put_utf8(uint8_t *p, const char *text, size_t n)
 			return put_carefully(p, s, n);
 		memcpy(p, &word, sizeof(word));
 	}
-	/* The last word, which may begin in the one before. */
+	/* The last word may overlap the one before. */
 	memcpy(&word, s + n - sizeof(word), sizeof(word));
 	if (!plain_word(word))
 		return put_carefully(p, s, n);
@@ -70,7 +67,7 @@ int64_t tptp_split_slowly(int64_t ticks, int64_t frequency, uint32_t *nanosecond
 	}
 	part = rest;
 	whole = frequency;
-	/* Above this the last bits say less than a nanosecond and would overflow. */
+	/* From here on further digits are below a nanosecond and would overflow. */
 	if (whole > UINT64_MAX / 10) {
 		part >>= 4;
 		whole >>= 4;

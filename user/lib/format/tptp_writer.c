@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The writer's front: what a message may be, and room for it. A message is put into
- * the output whole or not at all, so a refused one leaves no trace.
+ * The form-independent part of the writer: checks a message and reserves room for it. A message
+ * is written completely or not at all, so a refused one leaves nothing in the output.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -20,7 +20,7 @@ struct kb_tptp_writer {
 	struct tptp_plan plans[TPTP_NR_TABLES];
 };
 
-/* Bytes of all strings of @message together; above KB_TPTP_MAX_TEXT: too many. */
+/* Size of all strings of @message together. Above KB_TPTP_MAX_TEXT: too many. */
 static size_t text_bytes(const struct tptp_plan *plan, const struct kb_tptp_message *message,
 			 uint32_t depth)
 {
@@ -42,7 +42,7 @@ static size_t text_bytes(const struct tptp_plan *plan, const struct kb_tptp_mess
 	return too_many ? SIZE_MAX : sum;
 }
 
-/* The message's stackDepth: kb_tptp_message_depth() is for good messages. */
+/* Check and get the message's stackDepth; kb_tptp_message_depth() expects valid messages. */
 static int check_depth(const struct tptp_plan *plan, const struct kb_tptp_message *message,
 		       uint32_t *depth)
 {
@@ -62,7 +62,7 @@ static bool numbers_fit(const struct tptp_plan *plan, const struct kb_tptp_messa
 		unsigned int i = plan->narrow[k];
 		int64_t number = message->values[i].number;
 
-		/* cppcheck-suppress duplicateValueTernary ; of another width */
+		/* cppcheck-suppress duplicateValueTernary ; the two have different widths */
 		if (plan->type[i] == KB_TPTP_TYPE_BYTE ? number != (uint8_t)number :
 							 number != (int32_t)number)
 			return false;
@@ -70,7 +70,7 @@ static bool numbers_fit(const struct tptp_plan *plan, const struct kb_tptp_messa
 	return true;
 }
 
-/* The index of a table among the plans, TPTP_NR_TABLES or more if it is none of ours. */
+/* The index of a table among the plans; TPTP_NR_TABLES or more if it is not one of them. */
 static size_t index_of(const struct kb_tptp_writer *writer, const struct kb_tptp_table *table)
 {
 	size_t index = ((uintptr_t)table - (uintptr_t)writer->plans[0].table) / sizeof(*table);
@@ -89,7 +89,7 @@ static int note_frequency(struct kb_tptp_writer *writer, const struct kb_tptp_me
 	return 0;
 }
 
-/* Any message. */
+/* Write any message. */
 static int put_message(struct kb_tptp_writer *writer, const struct tptp_plan *plan,
 		       const struct kb_tptp_message *message)
 {

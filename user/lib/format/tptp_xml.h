@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* What the two halves of the XML reader share: tags, and what is between them. */
+/*
+ * Shared by the two halves of the XML reader: one handles tags, the other one what is between
+ * them.
+ */
 #ifndef KB_FORMAT_TPTP_XML_H
 #define KB_FORMAT_TPTP_XML_H
 
@@ -25,20 +28,20 @@ static inline int tptp_hex_digit(char c)
 	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* May a name contain this, or begin with it? */
+/* Whether a name may contain this character, or with @first begin with it. */
 bool tptp_xml_name_char(uint32_t code, bool first);
 
-/* What "&...;" stands for, given what is between; 0 for nothing. */
+/* The character of "&...;", given the text between; 0 if there is none. */
 uint32_t tptp_xml_reference(const char *s, size_t length);
 
 /*
- * Take the tag that starts with the window's first byte into xml->tag, values
- * decoded; the first half of the scratch is theirs, the second one, as long as the
- * tag, is free. Returns 1, or a negative errno and is finished.
+ * Read the tag at the window's start into xml->tag and decode its values. The values use the
+ * first half of the scratch. The second half, as long as the tag, is free. Returns 1, or a
+ * negative errno after which the reader is finished.
  */
 int tptp_xml_read_tag(struct kb_tptp *tptp, struct kb_error *err);
 
-/* The trace is not well-formed: nothing follows. */
+/* The trace is not well-formed: report it and finish the reader. */
 int tptp_malformed(struct kb_tptp *tptp, struct kb_error *err, uint64_t offset, const char *what);
 
 #endif

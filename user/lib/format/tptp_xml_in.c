@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The XML form, read: <TRACE> and the elements right below it, each one message.
- * Elements that no table knows, what is inside of elements, text, comments and
- * processing instructions are passed over, but must be well-formed. Entities
- * beyond the five of XML can't be declared, so that nothing expands.
+ * Reads the XML form: <TRACE> and the elements directly below it, each of which is a message.
+ * Unknown elements, content of elements, text, comments and processing instructions are
+ * skipped, but must be well-formed. Only XML's five predefined entities exist, so entities
+ * can't expand.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -28,7 +28,7 @@ static int malformed_here(struct kb_tptp *tptp, struct kb_error *err, const char
 	return tptp_malformed(tptp, err, kb_in_offset(&tptp->in), what);
 }
 
-/* The next character; with @take it is passed over. */
+/* The next character. With @take it is consumed. */
 static int32_t next_char(struct kb_tptp *tptp, bool take, struct kb_error *err)
 {
 	struct kb_in *in = &tptp->in;
@@ -53,7 +53,7 @@ static int32_t next_char(struct kb_tptp *tptp, bool take, struct kb_error *err)
 	return code;
 }
 
-/* Does the input go on with @text? Nothing is passed over. */
+/* Whether the input goes on with @text. Nothing is consumed. */
 static bool looking_at(struct kb_tptp *tptp, const char *text)
 {
 	for (size_t i = 0; text[i]; i++)
@@ -63,8 +63,8 @@ static bool looking_at(struct kb_tptp *tptp, const char *text)
 }
 
 /*
- * Pass over everything up to and with @end, of two or three characters, of what began
- * at @offset. A comment must not have its first two without the third.
+ * Skip everything up to and including @end, which has two or three characters. @offset: where
+ * it began. A comment must not contain the first two characters without the third.
  */
 static int skip_until(struct kb_tptp *tptp, const char *end, uint64_t offset,
 		      struct kb_error *err)
@@ -143,7 +143,7 @@ static int skip_doctype(struct kb_tptp *tptp, struct kb_error *err)
 	}
 }
 
-/* <!...> or <?...> at the start of the window. */
+/* Skip <!...> or <?...> at the start of the window. */
 static int skip_markup(struct kb_tptp *tptp, bool prolog, struct kb_error *err)
 {
 	uint64_t offset = kb_in_offset(&tptp->in);
@@ -168,7 +168,7 @@ static int skip_markup(struct kb_tptp *tptp, bool prolog, struct kb_error *err)
 static int skip_reference(struct kb_tptp *tptp, struct kb_error *err)
 {
 	uint64_t offset = kb_in_offset(&tptp->in) - 1;
-	char text[12];		/* more than the longest one that makes sense */
+	char text[12];		/* longer than any valid reference */
 	size_t length = 0;
 
 	for (;;) {
@@ -185,8 +185,8 @@ static int skip_reference(struct kb_tptp *tptp, struct kb_error *err)
 }
 
 /*
- * Pass over text. Returns 1 with a < at the start of the window and the byte behind
- * it there too, 0 at the end of the input, or a negative errno.
+ * Skip text. Returns 1 with a < at the start of the window and the byte behind it available, 0
+ * at the end of the input, or a negative errno.
  */
 static int skip_text(struct kb_tptp *tptp, struct kb_error *err)
 {
@@ -250,7 +250,7 @@ static bool get_integer(const struct kb_text *value, int64_t low, int64_t high, 
 	return *number >= low && *number <= high;
 }
 
-/* SECONDS[.FRACTION], digits beyond the nanosecond cut. */
+/* Parse SECONDS[.FRACTION]. Digits below a nanosecond are dropped. */
 static bool get_seconds(const struct kb_text *value, int64_t *number)
 {
 	const char *s = value->data, *end = s + value->length;
@@ -293,7 +293,7 @@ static bool get_byte(const struct kb_text *value, int64_t *number)
 	return true;
 }
 
-/* %20 and %25 of lists; anything else stays as it is. Returns the bytes at @to. */
+/* Decode %20 and %25 in a list and copy everything else. Returns the number of bytes at @to. */
 static size_t decode_percent(char *to, const char *s, size_t length)
 {
 	const char *end = s + length;
@@ -314,7 +314,10 @@ static size_t decode_percent(char *to, const char *s, size_t length)
 	return p - to;
 }
 
-/* Are the elements of a list, separated by one blank each, as many as @depth? */
+/*
+ * Parse a list whose elements are separated by one blank. False if there are not @depth
+ * elements.
+ */
 static bool get_list(struct kb_tptp *tptp, const struct kb_text *list, uint8_t type,
 		     uint32_t depth)
 {
@@ -348,7 +351,7 @@ static int bad_value(struct kb_error *err, uint64_t offset, const struct tptp_pl
 			   (int)(value->length < 40 ? value->length : 40), value->data);
 }
 
-/* The arrays of a stack, once stackDepth is known. Absent ones are all "" or 0. */
+/* The arrays of a stack, after stackDepth is known. A missing array is all "" or 0. */
 static int get_arrays(struct kb_tptp *tptp, const struct tptp_plan *plan,
 		      const struct kb_text lists[2], uint64_t offset,
 		      struct kb_tptp_message *message, struct kb_error *err)
@@ -379,7 +382,9 @@ static int get_arrays(struct kb_tptp *tptp, const struct tptp_plan *plan,
 	return 0;
 }
 
-/* The field of an attribute: mostly the one behind the last, in the writer's order. */
+/*
+ * The field of an attribute. Mostly it is the field behind the last one, in the writer's order.
+ */
 static int find_field(const struct tptp_plan *plan, const struct kb_text *name,
 		      unsigned int *expected)
 {
@@ -447,7 +452,7 @@ static int get_message(struct kb_tptp *tptp, const struct tptp_plan *plan, uint6
 
 /* ---- elements ---- */
 
-/* The plan of an element, NULL if it is no message. */
+/* The plan of an element; NULL if the element is not a message. */
 static const struct tptp_plan *find_plan(const struct kb_tptp *tptp, const struct kb_text *name)
 {
 	for (unsigned int i = tptp_index(KB_TPTP_FIRST_DATA); i < TPTP_NR_TABLES; i++)
@@ -539,7 +544,7 @@ int tptp_xml_next(struct kb_tptp *tptp, struct kb_tptp_message *message, struct 
 
 /* ---- prolog ---- */
 
-/* <?xml ...?>: as a tag with the attributes version, encoding and standalone. */
+/* <?xml ...?>, read as a tag with the attributes version, encoding and standalone. */
 static int read_declaration(struct kb_tptp *tptp, struct kb_error *err)
 {
 	static const char *const encodings[] = { "UTF-8", "UTF8", "US-ASCII", "ASCII" };

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The XML form, written: one empty element per message and line, attributes in the
- * order in which files of the profiler have them. What comes out is well-formed
- * whatever is in the strings.
+ * Writes the XML form: one empty element and one line for each message, with attributes in the
+ * order that files of the profiler have. The output is well-formed for all strings.
  */
 #include <stdio.h>
 #include <string.h>
@@ -10,11 +9,11 @@
 #include "format/tptp_codec.h"
 #include "format/utf8.h"
 
-/* What a byte of text takes. */
+/* How a byte of text is written. */
 enum {
 	PLAIN,
-	WORK,		/* a reference, or more than one byte to look at */
-	LIST,		/* plain, but not in a list: blanks separate its elements */
+	WORK,		/* needs a reference, or is part of a longer character */
+	LIST,		/* plain, except in a list, whose elements are separated by blanks */
 };
 
 static const uint8_t text_class[256] = {
@@ -25,7 +24,10 @@ static const uint8_t text_class[256] = {
 
 #define PUT(p, literal) (memcpy(p, literal, sizeof(literal) - 1), (p) + sizeof(literal) - 1)
 
-/* As a number: XML may be printed to a terminal, which is not to obey it. At most 9 bytes. */
+/*
+ * A numeric reference, at most 9 bytes. Control characters must not reach a terminal to which
+ * XML is printed.
+ */
 static uint8_t *put_reference(uint8_t *p, uint32_t code)
 {
 	char reference[16];
@@ -35,7 +37,7 @@ static uint8_t *put_reference(uint8_t *p, uint32_t code)
 	return p + length;
 }
 
-/* One character that is not PLAIN: at most 6 bytes for each that it takes from @s. */
+/* One character that is not PLAIN: at most 6 bytes for each byte of @s. */
 static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
 {
 	uint8_t c = **s;
@@ -67,7 +69,7 @@ static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
 		return PUT(p, "&lt;");
 	case '>':
 		return PUT(p, "&gt;");
-	case '\t':		/* as itself it would be read as a blank */
+	case '\t':		/* a plain tab would be read as a blank */
 		return PUT(p, "&#9;");
 	case '\n':
 		return PUT(p, "&#10;");
@@ -84,7 +86,7 @@ static uint8_t *put_character(uint8_t *p, const uint8_t **s, const uint8_t *end)
 	}
 }
 
-/* Up to a NUL, as the binary form. */
+/* Up to a NUL, as in the binary form. */
 static uint8_t *put_text(uint8_t *p, const struct kb_text *string, bool list)
 {
 	const uint8_t *s = (const uint8_t *)string->data, *end;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * XML 1.0 without document type declarations, as far as tags go: finds a tag in
- * the window and takes it apart, checks every byte of it, and decodes the values
- * of attributes. Strict: what is not well-formed is refused, with the place.
+ * Tags of XML 1.0 without document type declarations: finds a tag in the window, splits it,
+ * checks every byte of it, and decodes the values of attributes. Strict: anything that is not
+ * well-formed is refused, with its place.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -43,7 +43,7 @@ bool tptp_xml_name_char(uint32_t code, bool first)
 	return false;
 }
 
-/* What the bytes of a value ask for. */
+/* How the bytes of a value must be processed. */
 enum {
 	VALUE_DECODE	= 1,	/* references, blanks */
 	VALUE_WIDE	= 2,	/* above ASCII: is it UTF-8? */
@@ -56,7 +56,7 @@ static const uint8_t value_class[256] = {
 	['<'] = VALUE_BAD, ['&'] = VALUE_DECODE, [0x80 ... 0xff] = VALUE_WIDE,
 };
 
-/* Where the scan of a tag is. */
+/* The position in a tag. */
 struct scan {
 	const uint8_t *p, *end;
 	const char *wrong;
@@ -68,14 +68,14 @@ static int wrong(struct scan *s, const char *what)
 	return -EBADMSG;
 }
 
-/* The scanners return 1, 0 if the window ends too early, -EBADMSG with s->wrong. */
+/* The scanners return 1; 0 if the window ends too early; -EBADMSG and s->wrong. */
 static int scan_name(struct scan *s, struct kb_text *name)
 {
 	const uint8_t *start = s->p;
 
 	if (s->p < s->end && *s->p < 0x80 && name_class[*s->p] & NAME_START)
 		while (s->p < s->end && *s->p < 0x80 && name_class[*s->p])
-			s->p++;			/* most names, as a whole */
+			s->p++;			/* most names in one step */
 	while (s->p < s->end) {
 		uint32_t code = *s->p;
 		int length = 1;
@@ -83,7 +83,7 @@ static int scan_name(struct scan *s, struct kb_text *name)
 		if (code >= 0x80) {
 			length = tptp_utf8(s->p, s->end - s->p, &code);
 			if (length < 0 && s->end - s->p < 4)
-				return 0;	/* maybe it is only cut off */
+				return 0;	/* the input may be cut off here */
 			if (length < 0)
 				return wrong(s, "a name that is not UTF-8");
 		}
@@ -210,8 +210,8 @@ static int scan_tag(struct scan *s, struct tptp_tag *tag)
 }
 
 /*
- * Read on until the tag at the start of the window ends in it: 1, 0 if the input ends
- * before, -EMSGSIZE. Looks at every byte once, in however small pieces they come.
+ * Read until the window has the end of the tag at its start: 1; 0 if the input ends before;
+ * -EMSGSIZE. Each byte is examined once, even if the input comes in small pieces.
  */
 static int find_end(struct kb_in *in)
 {
@@ -233,7 +233,7 @@ static int find_end(struct kb_in *in)
 		}
 		if (there > KB_TPTP_MAX_MESSAGE)
 			return -EMSGSIZE;
-		/* One byte more, of a live trace; in steps that grow, of a monster. */
+		/* Of a live trace read one more byte. For huge tags the steps grow. */
 		if (kb_in_want(in, there < (64u << 10) ? there + 1 : 2 * there) == there)
 			return 0;
 	}
@@ -274,9 +274,9 @@ uint32_t tptp_xml_reference(const char *s, size_t length)
 }
 
 /*
- * Decode @value to @to, which has room for as many bytes, and make it point there.
- * Returns the end of what was written, or NULL with the place that is not well-formed
- * in @bad.
+ * Decode @value to @to, which has as much room as @value has bytes, and make @value point
+ * there. Returns the end of what was written, or NULL and in @bad the place that is not
+ * well-formed.
  */
 static uint8_t *decode(uint8_t *to, struct kb_text *value, const uint8_t **bad)
 {
@@ -298,7 +298,7 @@ static uint8_t *decode(uint8_t *to, struct kb_text *value, const uint8_t **bad)
 			p += kb_utf8_put((char *)p, code);	/* shorter than the reference */
 			s = semicolon + 1;
 		} else if (*s < 0x80) {
-			/* A line's end, of one character or two, is one blank. */
+			/* A line end of one or two characters becomes one blank. */
 			if (*s == '\r' && end - s > 1 && s[1] == '\n')
 				s++;
 			*p++ = tptp_xml_blank(*s) ? ' ' : *s;
@@ -317,7 +317,7 @@ static uint8_t *decode(uint8_t *to, struct kb_text *value, const uint8_t **bad)
 	return p;
 }
 
-/* The values of a tag that starts at in->at and has @size bytes. */
+/* Decode the values of the tag that starts at in->at and has @size bytes. */
 static int decode_values(struct kb_tptp *tptp, size_t size, struct kb_error *err)
 {
 	struct tptp_xml *xml = tptp->xml;

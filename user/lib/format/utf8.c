@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Text of unknown quality: see utf8.h. Table 3-7 of the Unicode standard
- * ("well-formed UTF-8 byte sequences") is the whole of it: only the first byte
- * behind the lead byte has ranges of its own.
+ * Text of unknown quality; see utf8.h. This implements table 3-7 of the Unicode standard
+ * ("well-formed UTF-8 byte sequences"): only the byte behind the lead byte has ranges that
+ * depend on the lead byte.
  */
 #include <string.h>
 
@@ -52,7 +52,7 @@ size_t kb_utf8_next(const char *text, size_t length, uint32_t *code)
 	return need;
 }
 
-/* Was @code put for what is no UTF-8? A real U+FFFD takes three bytes and starts with 0xef. */
+/* Whether U+FFFD replaces invalid bytes. A real U+FFFD takes three bytes and starts with 0xef. */
 static bool is_replaced(const char *text, uint32_t code, size_t taken)
 {
 	return code == KB_UTF8_REPLACEMENT && (taken != 3 || (uint8_t)text[0] != 0xef);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Products and quotients of 128 bits, for 32-bit hosts as well, where the compiler
- * has no type for them.
+ * Products and quotients of 128 bits, also for 32-bit hosts, whose compilers have no 128-bit
+ * type.
  */
 #ifndef KBARMAN_WIDE_H
 #define KBARMAN_WIDE_H
@@ -20,7 +20,7 @@ static inline struct kb_wide kb_wide_mul(uint64_t a, uint64_t b)
 	return (struct kb_wide){ p >> 64, (uint64_t)p };
 }
 
-/* a / divisor; *remainder may be the only thing wanted. */
+/* a / divisor. Callers may need *remainder only. */
 static inline struct kb_wide kb_wide_div(struct kb_wide a, uint64_t divisor, uint64_t *remainder)
 {
 	unsigned __int128 n = (unsigned __int128)a.high << 64 | a.low;
@@ -45,7 +45,10 @@ static inline struct kb_wide kb_wide_div(struct kb_wide a, uint64_t divisor, uin
 	uint64_t rest = a.high % divisor;
 	struct kb_wide q = { a.high / divisor, 0 };
 
-	/* One bit a turn; rest < divisor, so one bit more is at most once divisor. */
+	/*
+	 * One bit in each step. rest < divisor, so after one more bit it contains divisor at
+	 * most once.
+	 */
 	for (int bit = 63; bit >= 0; bit--) {
 		uint64_t carry = rest >> 63;
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Integers in a byte stream, at any alignment and in either byte order. @swap is
- * whether the stream's byte order is not this machine's; where it is a constant
- * nothing of it is left in the code.
+ * Integers in a byte stream, at any alignment and in either byte order. @swap: the stream's
+ * byte order is not that of this machine. If @swap is a constant, the check costs nothing.
  */
 #ifndef KBARMAN_WIRE_H
 #define KBARMAN_WIRE_H
@@ -77,8 +76,8 @@ static kb_always_inline void kb_store_word(void *to, uint64_t v, unsigned int si
 }
 
 /*
- * A cursor for input that may end anywhere: what is read behind the end is 0, and
- * `short_read` tells so, once for a whole row of reads.
+ * A cursor for input that may end anywhere. Reads behind the end give 0 and set `short_read`,
+ * so that one check is enough for a series of reads.
  */
 struct kb_cursor {
 	const uint8_t *at;
