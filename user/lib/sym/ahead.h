@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Questions that are known before they are asked. What answers them is scattered over many
- * tables that no cache holds; it comes while others are answered.
+ * Prefetching for addresses that will be resolved soon. The data for the answers are in many
+ * tables that fit into no cache; they are loaded while other addresses are resolved.
  */
 #ifndef KBARMAN_SYM_AHEAD_H
 #define KBARMAN_SYM_AHEAD_H
@@ -12,13 +12,13 @@
 
 /* Where the answer will be. */
 struct kb_ahead {
-	const struct kb_symtab *symtab;		/* NULL: not known before it is asked */
+	const struct kb_symtab *symtab;		/* NULL: not known in advance */
 	uint64_t address;
 };
 
 /*
- * For a question that will be asked of @symbolizer. Says nothing of the answer, and loads
- * nothing from a file. @ahead holds as long as the symbolizer lives.
+ * Prepare to resolve an address with @symbolizer. This does not resolve it, and loads nothing
+ * from files. @ahead holds as long as the symbolizer lives.
  */
 void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
 			 uint64_t pc, struct kb_ahead *ahead);

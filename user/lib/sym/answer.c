@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reader believes nothing: each number is checked before it is used, room is made only for
- * what has come, and no number is an address or an index of the reader's memory. Names come in
- * the order of their symbols and don't share bytes, so that they are no more than was sent.
+ * The reader trusts nothing: each number is checked before its use, memory is allocated only
+ * for bytes that were received, and no number is an address or an index into the reader's
+ * memory. Names have the order of their symbols and do not share bytes, so they take no more
+ * memory than was sent.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -12,8 +13,8 @@
 
 #include "sym/answer.h"
 
-#define ROWS	1024U		/* symbols that are sent in one piece */
-#define PIECE	(64U << 10)	/* bytes of names, likewise */
+#define ROWS	1024U		/* symbols that are sent at once */
+#define PIECE	(64U << 10)	/* bytes of names that are sent at once */
 
 /* ---- writing ---- */
 
@@ -192,7 +193,7 @@ static bool is_code(int code)
 	return false;
 }
 
-/* A name of a file, and of none in another folder. */
+/* Whether @name is the name of a file without a directory. */
 static bool is_debuglink(const char *name, size_t size)
 {
 	return memchr(name, '\0', size) && !strchr(name, '/');
@@ -261,7 +262,7 @@ static bool is_symbol(const struct kb_answer_symbol *row)
 	return row->open || (row->size && row->size <= UINT64_MAX - row->start);
 }
 
-/* Room for all of @nr, of which at least one has come. */
+/* Make room for @nr more symbols, which were received. The room doubles, up to @all. */
 static int make_room(struct kb_symtab *symtab, uint32_t nr, uint32_t all)
 {
 	uint32_t max = symtab->max_symbols ? symtab->max_symbols : ROWS;
@@ -281,7 +282,7 @@ static int make_room(struct kb_symtab *symtab, uint32_t nr, uint32_t all)
 	return 0;
 }
 
-/* Symbols, with the place where the name of each is to be. */
+/* Read symbols, with the place at which the name of each will be. */
 static int take_symbols(struct reader *reader)
 {
 	struct kb_symtab *symtab = &reader->found->symbols;
@@ -342,7 +343,7 @@ static int take_names(struct reader *reader)
 	return 0;
 }
 
-/* Does each name have something in it, and an end where it should? */
+/* Whether each name is not empty and ends where its length says. */
 static bool are_names(const struct kb_symtab *symtab)
 {
 	uint32_t i;

@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What a decoder found in a file, as bytes: how it is told through a pipe to a process that does
- * not trust the decoder. Both are the same program: numbers are as the machine has them.
+ * What a decoder found in a file, as bytes. The decoder writes it to a pipe, and the process
+ * that reads it does not trust the decoder. Both are the same program, so numbers have this
+ * machine's form.
  *
- *	struct kb_answer_head
- *	struct kb_answer_segment[nr_segments]
- *	struct kb_answer_symbol[nr_symbols]
- *	the names of the symbols, in their order, each with a zero behind it
+ * 	struct kb_answer_head
+ * 	struct kb_answer_segment[nr_segments]
+ * 	struct kb_answer_symbol[nr_symbols]
+ * 	the names of the symbols, in their order, each with a zero behind it
  */
 #ifndef KBARMAN_SYM_ANSWER_H
 #define KBARMAN_SYM_ANSWER_H
@@ -26,7 +27,7 @@ enum {
 
 struct kb_answer_head {
 	uint32_t magic;
-	int32_t code;		/* negative errno: nothing follows, and all else is 0 */
+	int32_t code;		/* negative errno: nothing follows, and all other fields are 0 */
 	uint32_t flags;
 	uint32_t nr_segments, nr_symbols, nr_stubs;
 	uint32_t debuglink_crc;
@@ -43,26 +44,26 @@ struct kb_answer_segment {
 };
 
 struct kb_answer_symbol {
-	uint64_t start, size;	/* of an open one: its limit */
+	uint64_t start, size;	/* size of an open symbol: its limit */
 	uint32_t name_length;	/* without the zero */
 	uint16_t rank;
 	uint16_t open;
 };
 
-/* Write what was found, or @code. 0 or a negative errno of write(2). */
+/* Write what was found, or @code. Returns 0 or a negative errno of write(2). */
 int kb_answer_write(int fd, int code, const struct kb_elf *found);
 
 /*
- * The next bytes of an answer: up to @size of them to @to. How many; 0: it ends; or a negative
- * errno.
+ * Reads the next bytes of an answer, up to @size, to @to. Returns their number; 0 at the end;
+ * or a negative errno.
  */
 typedef ssize_t (*kb_answer_bytes)(void *context, void *to, size_t size);
 
 /*
- * Read an answer up to its end. 0; what it says went wrong (-ENOEXEC, -EBADMSG, -EFBIG,
- * -ENOMEM, -ESTALE, -EIO); -EPROTO if it is not what kb_answer_write() could have written; or
- * what @bytes said. @found is empty then. Its symbols are not sorted. Memory is bounded by
- * what was read, time by that and by @bytes.
+ * Read an answer to its end. Returns 0; the error in the answer (-ENOEXEC, -EBADMSG, -EFBIG,
+ * -ENOMEM, -ESTALE, -EIO); -EPROTO if kb_answer_write() can't have written it; or the error of
+ * @bytes. After an error @found is empty. Its symbols are not sorted. Memory and time are
+ * limited by what was read, and time also by @bytes.
  */
 int kb_answer_read(struct kb_elf *found, kb_answer_bytes bytes, void *context);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Writing goes to a temporary name first: there is a whole bundle or none. */
+/* Writes go to a temporary name first, so a bundle is complete or does not exist. */
 #include <ctype.h>
 #include <errno.h>
 #include <search.h>
@@ -14,9 +14,9 @@
 #include "sym/bundle.h"
 
 #define MAGIC		"kbarman-symbols 1\n"
-#define MAX_LINE	(64U << 10)	/* bytes; longer names are damage */
+#define MAX_LINE	(64U << 10)	/* bytes; a longer line is damage */
 #define MAX_SEGMENTS	64U
-#define MAX_TEXT	(512U << 20)	/* bytes; a packed file may claim any size */
+#define MAX_TEXT	(512U << 20)	/* bytes; a compressed file may expand to any size */
 
 /* ---- writing ---- */
 
@@ -105,11 +105,11 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 
 struct reader {
 	struct kb_images *images;
-	struct kb_image *image;		/* the one whose lines come */
-	bool skips;			/* it was there before: its lines say nothing new */
+	struct kb_image *image;		/* image of the current lines */
+	bool skips;			/* the image was there before: skip its lines */
 };
 
-/* A hexadecimal number and the blank behind it. */
+/* Parse a hexadecimal number and the blank behind it. */
 static bool take_number(const char **at, uint64_t *number)
 {
 	char *end;
@@ -164,7 +164,7 @@ static bool take_build_id(const char *text, size_t length, struct kb_build_id *i
 	return true;
 }
 
-/* What was read of an image is complete. */
+/* All lines of an image were read. */
 static int finish_image(struct reader *reader)
 {
 	struct kb_image *image = reader->image;
@@ -173,7 +173,7 @@ static int finish_image(struct reader *reader)
 	if (!image || reader->skips)
 		return 0;
 	image->bundled = true;
-	/* A debug file may have come since. */
+	/* A debug file may have been installed since. */
 	image->loaded = image->elf.symbols.nr_symbols > image->elf.nr_stubs;
 	return !image->loaded ? 0 : kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
 }
@@ -197,7 +197,7 @@ static int take_image(struct reader *reader, char *at)
 	reader->image = kb_images_get_file(reader->images, name, which, false);
 	if (!reader->image)
 		return -ENOMEM;
-	/* The first one counts. */
+	/* The first one of several equal images counts. */
 	reader->skips = reader->image->loaded || reader->image->bundled;
 	if (reader->skips)
 		return 0;
@@ -259,7 +259,7 @@ static int take_line(struct reader *reader, char *line)
 	return -EBADMSG;
 }
 
-/* Lines up to the first that is wrong; @number is the last one's. */
+/* Read lines up to the first invalid one. @number: number of the last line read. */
 static int read_lines(struct reader *reader, gzFile file, unsigned long *number)
 {
 	char *line = malloc(MAX_LINE);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The places where gdb looks as well, in its order. A file that is not the right
- * one, as its build-id or checksum tells, is passed over.
+ * Debug files are searched in the places where gdb searches them, and in its order. A file with
+ * another build-id or checksum is skipped.
  */
 #include <stdarg.h>
 #include <stdio.h>
@@ -13,15 +13,15 @@
 
 #define DEBUG_ROOT	"/usr/lib/debug"
 
-/* What is looked for: the first file that @fits. */
+/* The search: it ends with the first file that @fits. */
 struct search {
 	const struct kb_elf *elf;
 	bool (*fits)(struct search *search, const char *path);
-	struct kb_elf *out;	/* fits_symbols(): where they go */
+	struct kb_elf *out;	/* fits_symbols(): target of the symbols */
 	char *found;
 };
 
-/* Takes @path, which is to be freed and may be NULL. */
+/* Try @path. It may be NULL; it is freed, or kept as the result. */
 static bool try_path(struct search *search, char *path)
 {
 	if (path && search->fits(search, path)) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * libdebuginfod is opened when the first file is wanted: it brings half of the web along,
- * and few machines are set up for it. Its functions are declared here, as packages with
- * its header are rarer than the library.
+ * libdebuginfod is opened only when a file is needed: it loads many libraries, and few machines
+ * use it. Its functions are declared here, because its header is installed less often than the
+ * library.
  */
 #include <dlfcn.h>
 #include <pthread.h>
@@ -14,7 +14,7 @@
 #include "progress.h"
 #include "sym/debuginfod.h"
 
-#define PATIENCE	10	/* seconds without a byte, then the servers are given up */
+#define PATIENCE	10	/* seconds without a byte after which servers are given up */
 
 /* As in elfutils/debuginfod.h. */
 struct debuginfod_client;
@@ -50,7 +50,7 @@ static bool open_library(void)
 	return library.begin && library.end && library.find_debuginfo && library.set_progressfn;
 }
 
-/* Called all the time while the library waits; not 0: it shall not go on. */
+/* The library calls this while it waits. A result other than 0 ends the download. */
 static int watch(struct debuginfod_client *client, long done, long all)
 {
 	struct timespec now;
@@ -67,7 +67,7 @@ static int watch(struct debuginfod_client *client, long done, long all)
 	return given_up;
 }
 
-/* Under the lock. */
+/* Call it with the lock held. */
 static char *find(const struct kb_build_id *id)
 {
 	struct debuginfod_client *client;

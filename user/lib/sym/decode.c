@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* A decoder's own words are not repeated: they would be its file's. Its error becomes ours. */
+/*
+ * The decoder's error text is not shown, because a hostile file may have chosen it. Only the
+ * decoder's error code is used.
+ */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>

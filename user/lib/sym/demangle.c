@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * The C++ library is opened when the first C++ name comes, since a C tool should
- * need none. Its demangler expands back-references without a limit, each pair of
- * which may double the text; so names with many of them stay mangled. Of 73,000
- * names of libstdc++ and LLVM those are nine.
+ * The C++ library is opened when the first C++ name comes, so that the tool, which is written
+ * in C, works without it. Its demangler expands back-references without limit, and a pair of
+ * them may double the text. So names with many back-references stay mangled: nine of 73,000
+ * names of libstdc++ and LLVM.
  */
 #include <dlfcn.h>
 #include <stdbool.h>
@@ -30,7 +30,7 @@ static bool open_library(struct kb_demangler *demangler)
 	return demangler->cxx;
 }
 
-/* "S_", "S0_", "T_", "T12_" and what looks like it. */
+/* "S_", "S0_", "T_", "T12_" and similar. */
 static bool is_harmless(const char *name)
 {
 	unsigned int references = 0;
@@ -51,13 +51,13 @@ static char *demangle_cxx(struct kb_demangler *demangler, const char *name)
 
 	if (!is_harmless(name) || !open_library(demangler))
 		return NULL;
-	/* cppcheck-suppress returnDanglingLifetime ; it returns memory of its own */
+	/* cppcheck-suppress returnDanglingLifetime ; the result is memory of its own */
 	return demangler->cxx(name, NULL, NULL, &status);
 }
 
 /*
- * What compilers hang behind a mangled name, as in "_Z3foov.isra.0", is not known to
- * the demangler; it is left out.
+ * The demangler refuses suffixes that compilers add to a mangled name, such as
+ * "_Z3foov.isra.0". They are cut off.
  */
 static char *demangle_stem(struct kb_demangler *demangler, const char *name)
 {
@@ -72,7 +72,7 @@ static char *demangle_stem(struct kb_demangler *demangler, const char *name)
 	return text;
 }
 
-/* Some other process tells, by a symbol of that name. */
+/* Let the decoder process demangle: its answer is a symbol with the demangled name. */
 static char *demangle_elsewhere(const char *name)
 {
 	struct kb_question question = { .what = KB_QUESTION_NAME };

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rust names, by the grammars of the legacy mangling and of RFC 2603. The second is
- * recursive and may refer back to itself, so depth, steps and text are all limited:
- * a name that needs more stays as it is.
+ * Rust names, by the grammars of the legacy mangling and of RFC 2603. The latter is recursive
+ * and may refer back to itself, so depth, steps and text are limited. A name that exceeds a
+ * limit stays mangled.
  */
 #include <stdbool.h>
 #include <stdint.h>
@@ -63,7 +63,7 @@ static const struct escape {
 	{ "$u7b$", "{" }, { "$u7d$", "}" }, { "$u7e$", "~" },
 };
 
-/* The escape that begins at @at, NULL: none does. */
+/* The escape that begins at @at; NULL if there is none. */
 static const struct escape *find_escape(const char *at, const char *end)
 {
 	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
@@ -75,7 +75,7 @@ static const struct escape *find_escape(const char *at, const char *end)
 	return NULL;
 }
 
-/* One component of a path. */
+/* Write one component of a path. */
 static void put_legacy(struct text *text, const char *at, size_t length)
 {
 	const char *end = at + length;
@@ -134,7 +134,7 @@ struct parser {
 	const char *start, *at, *end;	/* start: behind "_R" */
 	struct text text;
 	unsigned int depth, steps;
-	bool silent;			/* parse, but do not put */
+	bool silent;			/* parse without writing */
 	bool failed;
 };
 
@@ -184,7 +184,7 @@ static void say(struct parser *parser, const char *string)
 	say_bytes(parser, string, strlen(string));
 }
 
-/* Every rule that can nest: false where it would go too deep or too far. */
+/* Call it in every rule that can nest. False: the name is too deep or too long. */
 static bool enter(struct parser *parser)
 {
 	if (parser->failed || ++parser->depth > MAX_DEPTH || ++parser->steps > MAX_STEPS)
@@ -270,7 +270,7 @@ static struct identifier identifier(struct parser *parser)
 	return id;
 }
 
-/* Names outside of ASCII stay in Punycode, marked as such. */
+/* Names outside of ASCII stay in Punycode and are marked. */
 static void say_identifier(struct parser *parser, const struct identifier *id)
 {
 	if (id->punycode)
@@ -291,7 +291,7 @@ static void say_number(struct parser *parser, uint64_t number)
 	say(parser, at);
 }
 
-/* "B" was eaten: go on at an earlier place with @what, and come back. */
+/* "B" was read: parse an earlier place with @what, then return. */
 static void backref(struct parser *parser, void (*what)(struct parser *parser))
 {
 	const char *place = parser->at - 1, *back;
@@ -332,7 +332,7 @@ static void put_generic(struct parser *parser)
 	}
 }
 
-/* The caller says the ">". */
+/* The caller writes the ">". */
 static void put_generics(struct parser *parser)
 {
 	bool first = true;
@@ -346,7 +346,7 @@ static void put_generics(struct parser *parser)
 	}
 }
 
-/* The place of an impl says nothing that its type does not. */
+/* The place of an impl adds nothing to its type. */
 static void skip_impl_path(struct parser *parser)
 {
 	bool silent = parser->silent;
@@ -484,7 +484,7 @@ static void put_function(struct parser *parser)
 	}
 }
 
-/* A trait and what its types are: both stand in one pair of angles. */
+/* Write a trait and its associated types, both in one pair of angle brackets. */
 static void put_trait(struct parser *parser)
 {
 	bool open = eat(parser, 'I');
@@ -522,7 +522,7 @@ static void put_dyn(struct parser *parser)
 		fail(parser);
 }
 
-/* "R" and "Q" were eaten: a reference, maybe with a lifetime. */
+/* "R" or "Q" was read: a reference, maybe with a lifetime. */
 static void put_reference(struct parser *parser, const char *text)
 {
 	if (eat(parser, 'L'))
@@ -590,7 +590,7 @@ static void put_type(struct parser *parser)
 	leave(parser);
 }
 
-/* An integer in hexadecimal; those that do not fit 64 bits are said as they are. */
+/* Write a hexadecimal integer in decimal. One of more than 64 bits stays hexadecimal. */
 static void put_integer(struct parser *parser)
 {
 	const char *digits;
@@ -644,7 +644,7 @@ static void put_const(struct parser *parser)
 char *kb_demangle_rust(const char *name)
 {
 	struct parser parser = { .start = name + 2, .at = name + 2 };
-	size_t length = strcspn(name, ".$");	/* what the compiler hung behind it */
+	size_t length = strcspn(name, ".$");	/* without the compiler's suffix */
 
 	if (strncmp(name, "_R", 2) != 0 || length < 4 || length > MAX_TEXT)
 		return NULL;
@@ -652,7 +652,8 @@ char *kb_demangle_rust(const char *name)
 		return NULL;
 	parser.end = name + length;
 	put_path(&parser, true);
-	if (!parser.failed && parser.at < parser.end) {		/* the crate that made it */
+	if (!parser.failed && parser.at < parser.end) {		/* the crate that instantiated
+								 * it */
 		parser.silent = true;
 		put_path(&parser, false);
 	}

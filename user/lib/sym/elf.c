@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Reading ELF files with libelf, once: nothing of libelf is kept afterwards. Files
- * are read, not mapped, so that one that shrinks meanwhile can't kill the reader.
+ * Reads ELF files with libelf, which is closed afterwards. Files are read, not mapped: a mapped
+ * file that is truncated could crash the reader.
  */
 #include <errno.h>
 #include <gelf.h>
@@ -18,7 +18,7 @@
 
 #define MAX_SECTIONS	(1U << 20)
 
-/* A symbol needs its section's limits, and whether there is code in it. */
+/* What a symbol needs of its section: its limits, and whether it is code. */
 struct section {
 	uint64_t end;
 	bool executable;
@@ -26,8 +26,8 @@ struct section {
 
 struct loader {
 	struct kb_elf *out;
-	struct kb_elf *wanted;	/* whose debug file this should be, ... */
-	bool trusted;		/* ... and is, without a doubt */
+	struct kb_elf *wanted;	/* the file whose debug file this should be, */
+	bool trusted;		/* and whether that is certain */
 	Elf_Scn *minidebug;	/* .gnu_debugdata, or NULL */
 	int fd;
 	const char *path;
@@ -106,7 +106,7 @@ static int load_sections(struct loader *loader)
 	return 0;
 }
 
-/* $a, $d, $t, $x and $x.anything tell Arm code from data; they name nothing. */
+/* $a, $d, $t, $x and $x.anything separate Arm code from data. They are not names. */
 static bool is_mapping_symbol(const struct loader *loader, const char *name)
 {
 	switch (loader->header.e_machine) {
@@ -120,7 +120,7 @@ static bool is_mapping_symbol(const struct loader *loader, const char *name)
 	}
 }
 
-/* Code, by its type; a label without a type counts where the section says code. */
+/* Whether @sym is code, by its type. A symbol without a type is code if its section is. */
 static bool is_code(const struct section *section, const GElf_Sym *sym)
 {
 	switch (GELF_ST_TYPE(sym->st_info)) {
@@ -146,7 +146,7 @@ static enum kb_symtab_rank rank_of(const GElf_Sym *sym)
 	}
 }
 
-/* @index: the section where st_shndx says SHN_XINDEX. */
+/* @index: number of the section if st_shndx is SHN_XINDEX. */
 static int add_symbol(const struct loader *loader, const GElf_Sym *sym, Elf32_Word index,
 		      const Elf_Data *strings)
 {
@@ -178,7 +178,7 @@ static int add_symbol(const struct loader *loader, const GElf_Sym *sym, Elf32_Wo
 			     name, end - name, rank_of(sym), 0);
 }
 
-/* The section that holds the long section numbers of the symbols of @symbols. */
+/* The section with the section numbers that do not fit into the symbols of @symbols. */
 static Elf_Data *find_indices(const struct loader *loader, Elf_Scn *symbols)
 {
 	Elf_Scn *scn = NULL;
@@ -202,7 +202,7 @@ static int load_symbols(const struct loader *loader, Elf_Scn *scn, const GElf_Sh
 
 	indices = find_indices(loader, scn);
 	nr = data->d_size / size;
-	for (i = 1; i < nr; i++) {	/* the first one is void */
+	for (i = 1; i < nr; i++) {	/* symbol 0 is always empty */
 		Elf32_Word index = SHN_UNDEF;
 		GElf_Sym sym;
 		int ret;
@@ -218,7 +218,7 @@ static int load_symbols(const struct loader *loader, Elf_Scn *scn, const GElf_Sh
 	return 0;
 }
 
-/* The first section of @type, which is the only one in a sound file. */
+/* Load the first section of @type. A valid file has only one. */
 static int load_symbols_of(const struct loader *loader, GElf_Word type)
 {
 	Elf_Scn *scn = NULL;
@@ -238,7 +238,7 @@ static int load_symbol_tables(const struct loader *loader)
 	return ret ? ret : load_symbols_of(loader, SHT_DYNSYM);
 }
 
-/* The build-id among the notes of @data. */
+/* Find the build-id in the notes of @data. */
 static void find_build_id(const struct loader *loader, Elf_Data *data)
 {
 	size_t at = 0, name, contents;
@@ -255,7 +255,7 @@ static void find_build_id(const struct loader *loader, Elf_Data *data)
 	}
 }
 
-/* A name, zeros up to a multiple of four, and a CRC in the file's byte order. */
+/* The section has a name, zeros up to a multiple of four, and a CRC in the file's byte order. */
 static void read_debuglink(const struct loader *loader, Elf_Scn *scn)
 {
 	Elf_Data *data = elf_rawdata(scn, NULL);
@@ -275,7 +275,7 @@ static void read_debuglink(const struct loader *loader, Elf_Scn *scn)
 		(uint32_t)crc[3] << 24 | crc[2] << 16 | crc[1] << 8 | crc[0];
 }
 
-/* Who the file is, and where its debug file may be. Damage in there is no error. */
+/* Read the build-id and the place of the debug file. Damage in them is not an error. */
 static void load_identity(struct loader *loader)
 {
 	Elf_Scn *scn = NULL;
@@ -307,7 +307,7 @@ static void load_identity(struct loader *loader)
 static int with_elf(struct loader *loader, Elf *elf, int (*what)(struct loader *loader));
 static int load_debug(struct loader *loader);
 
-/* Symbols of the file that is packed in this one. Damage in there is no error. */
+/* Load the symbols of the ELF file in .gnu_debugdata. Damage in it is not an error. */
 static void load_minidebug(const struct loader *loader)
 {
 	Elf_Data *data = loader->minidebug ? elf_rawdata(loader->minidebug, NULL) : NULL;
@@ -351,7 +351,7 @@ static int load(struct loader *loader)
 	return ret;
 }
 
-/* Run @what on @elf, which it ends. */
+/* Call @what for @elf, then end @elf. */
 static int with_elf(struct loader *loader, Elf *elf, int (*what)(struct loader *loader))
 {
 	int ret;
@@ -363,7 +363,7 @@ static int with_elf(struct loader *loader, Elf *elf, int (*what)(struct loader *
 	return ret;
 }
 
-/* The same on the file that is open as @fd. */
+/* The same for the file that is open as @fd. */
 static int with_fd(struct loader *loader, int fd, int (*what)(struct loader *loader))
 {
 	if (elf_version(EV_CURRENT) == EV_NONE)
@@ -372,7 +372,7 @@ static int with_fd(struct loader *loader, int fd, int (*what)(struct loader *loa
 	return with_elf(loader, elf_begin(fd, ELF_C_READ, NULL), what);
 }
 
-/* Open the file at @path, or say why not. */
+/* Open the file at @path; an error is also put into @err. */
 static int open_file(const char *path, struct kb_error *err)
 {
 	int fd = kb_open_regular(path, 0);
@@ -439,7 +439,7 @@ static bool crc_is(int fd, uint32_t want)
 	return nr == 0 && (uint32_t)crc == want;
 }
 
-/* Read who the file is, and whether it is the one that is wanted. */
+/* Read the identity of the file and check that it is the wanted one. */
 static int check_debug(struct loader *loader)
 {
 	const struct kb_elf *wanted = loader->wanted;
@@ -449,7 +449,7 @@ static int check_debug(struct loader *loader)
 		return -ENOEXEC;
 	load_identity(loader);
 	if (loader->trusted) {
-		/* it came out of the file itself */
+		/* the packed file comes from the file itself */
 	} else if (wanted->build_id.length) {
 		if (found->build_id.length != wanted->build_id.length ||
 		    memcmp(found->build_id.bytes, wanted->build_id.bytes, found->build_id.length))
@@ -477,7 +477,7 @@ static int load_debug(struct loader *loader)
 		ret = load_sections(loader);
 	if (ret)
 		return ret;
-	found->symbols = wanted->symbols;	/* to be added to */
+	found->symbols = wanted->symbols;	/* new symbols are added to these */
 	ret = load_symbols_of(loader, SHT_SYMTAB);
 	loader->wanted->symbols = found->symbols;
 	return ret;
@@ -493,7 +493,7 @@ int kb_elf_add_debug_fd(struct kb_elf *elf, int fd)
 	return ret;
 }
 
-/* The same of a file that somebody else decodes. */
+/* The same with another process as decoder. */
 static int add_debug_elsewhere(struct kb_elf *elf, int fd, const char *path)
 {
 	struct kb_question question = {
@@ -528,7 +528,7 @@ int kb_elf_check_dwarf(const struct kb_elf *elf, const char *path)
 	struct loader loader = { .out = &found, .wanted = &wanted, .path = path };
 	int fd, ret;
 
-	if (kb_decodes_elsewhere())	/* who does so has no lines */
+	if (kb_decodes_elsewhere())	/* programs with a decoder process do not use lines */
 		return -ENODATA;
 	fd = open_file(path, NULL);
 	if (fd < 0)

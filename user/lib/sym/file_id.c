@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* The file is mapped for a moment, to find it among our own mappings. */
+/* The file is mapped for a moment, so that /proc/self/maps shows its identity. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,7 +11,7 @@
 #include "sym/file_id.h"
 #include "sym/regular.h"
 
-#define NO_TIME_NS	2000000000ULL	/* earlier ones are made up */
+#define NO_TIME_NS	2000000000ULL	/* earlier times are not real ones */
 
 bool kb_file_id_of_line(const char *line, uintptr_t address, struct kb_device_inode *found)
 {
@@ -21,7 +21,7 @@ bool kb_file_id_of_line(const char *line, uintptr_t address, struct kb_device_in
 		      &found->minor, &found->inode) == 4 && low == address;
 }
 
-/* What /proc/self/maps says of the mapping of @st at @address. */
+/* Read from /proc/self/maps the identity for the mapping of @st at @address. */
 static bool find_mapping(uintptr_t address, const struct stat *st, char id[KB_FILE_ID])
 {
 	FILE *maps = fopen("/proc/self/maps", "re");
@@ -51,7 +51,7 @@ bool kb_file_id(const char *path, char id[KB_FILE_ID])
 
 	if (fd < 0)
 		return false;
-	/* Beyond the end of a file nothing is read. */
+	/* No byte is read, so an empty file is not a problem. */
 	page = fstat(fd, &st) == 0 ? mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	if (page != MAP_FAILED) {
 		found = find_mapping((uintptr_t)page, &st, id);
@@ -61,7 +61,7 @@ bool kb_file_id(const char *path, char id[KB_FILE_ID])
 	return found;
 }
 
-/* "SIZE:MTIME" at the end of an id; empty if there is none. */
+/* The "SIZE:MTIME" at the end of an id; empty if there is none. */
 static struct kb_text content_of(struct kb_text id)
 {
 	const char *end = id.data + id.length, *at = id.data;
@@ -83,6 +83,6 @@ bool kb_file_id_alike(struct kb_text a, struct kb_text b)
 	    memcmp(left.data, right.data, left.length) != 0)
 		return false;
 	mtime = memchr(left.data, ':', left.length);
-	/* Something that is no digit follows it, or the end of the string. */
+	/* A character that is not a digit, or the end of the string, follows. */
 	return mtime && strtoull(mtime + 1, NULL, 10) >= NO_TIME_NS;
 }

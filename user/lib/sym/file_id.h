@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Which file the kernel takes a path for, as the module records it:
- * "MAJOR:MINOR:INODE:SIZE:MTIME", the first three as in /proc/PID/maps, since stat(2) tells
- * something else on file systems of several layers or volumes; bytes; and ns since 1970 of
- * the last change.
+ * The identity of a file, in the form that the module records: "MAJOR:MINOR:INODE:SIZE:MTIME".
+ * The first three are those of /proc/PID/maps: on file systems with layers or subvolumes
+ * stat(2) gives other numbers. SIZE is in bytes. MTIME is the last change, in ns since 1970.
  */
 #ifndef KBARMAN_SYM_FILE_ID_H
 #define KBARMAN_SYM_FILE_ID_H
@@ -15,10 +14,10 @@
 
 #define KB_FILE_ID	96	/* bytes */
 
-/* Of the file at @path; false if it can't be told. */
+/* The identity of the file at @path; false if it is not available. */
 bool kb_file_id(const char *path, char id[KB_FILE_ID]);
 
-/* Does @line of /proc/PID/maps tell of the mapping that begins at @address, and of what file? */
+/* For a line of /proc/PID/maps: device and inode of the mapping that begins at @address. */
 struct kb_device_inode {
 	unsigned int major, minor;
 	uint64_t inode;
@@ -27,9 +26,10 @@ struct kb_device_inode {
 bool kb_file_id_of_line(const char *line, uintptr_t address, struct kb_device_inode *found);
 
 /*
- * Has the one as much in it as the other, and since the same moment? So has a file that
- * overlayfs copied up, or a copy that kept its time, with another inode. False too if one of
- * them does not say so, or if the time says nothing: some tools set it to 0 or 1 s everywhere.
+ * Whether two files have equal size and equal time of the last change. This is so for a file
+ * that overlayfs copied up, and for a copy that kept its time; their inodes differ. False if
+ * one of them has no such data, or if the time is meaningless: some tools set all times to 0 or
+ * 1 s.
  */
 bool kb_file_id_alike(struct kb_text a, struct kb_text b);
 

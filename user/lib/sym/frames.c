@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Samples fall onto the same addresses again and again, and DWARF is slow to ask. */
+/* Answers are cached by address: samples repeat addresses, and look-ups in DWARF are slow. */
 #include <errno.h>
 #include <search.h>
 #include <stdlib.h>
@@ -10,7 +10,7 @@
 
 struct cached {
 	uint64_t key[2];
-	uint32_t first, nr;		/* in frames; nr 0: not asked yet */
+	uint32_t first, nr;		/* in frames; nr 0: not looked up yet */
 };
 
 struct numbered {
@@ -39,7 +39,7 @@ static int compare(const void *left, const void *right)
 	return strcmp(left, right);
 }
 
-/* One copy of each string, so that it is its address; "" without memory. */
+/* The only copy of a string, so that equal strings have equal addresses; "" without memory. */
 static const char *intern(struct kb_frames *frames, const char *text)
 {
 	char **node = tfind(text, &frames->strings, compare), *copy;
@@ -66,7 +66,7 @@ static uint32_t line_id(struct kb_frames *frames, const char *file, uint32_t lin
 	return row ? row->id : 0;
 }
 
-/* An inlined function of the image and at the place of @symbol. */
+/* Name an inlined function. Its image and place are those of @symbol. */
 static void name_inlined(struct kb_frames *frames, const struct kb_symbol *symbol,
 			 const char *function, struct kb_symbol *out)
 {
@@ -135,7 +135,7 @@ uint32_t kb_frames_get(struct kb_frames *frames, struct kb_image *image, uint64_
 
 	if (!cached || (!cached->nr && ask(frames, image->lines, address, symbol, cached)))
 		return 0;
-	/* Where the image is mapped may have changed. */
+	/* The image may be mapped at another address now. */
 	for (i = cached->first; i < cached->first + cached->nr; i++)
 		frames->frames[i].symbol.address = symbol->address;
 	*out = &frames->frames[cached->first];

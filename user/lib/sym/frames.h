@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Lines and inlined functions as the symbolizer gives them: what DWARF says of an address
- * of an image, with ids and names as people write them, remembered by address.
+ * Lines and inlined functions for the symbolizer: results of DWARF for an address of an image,
+ * with ids and demangled names, cached by address.
  */
 #ifndef KBARMAN_SYM_FRAMES_H
 #define KBARMAN_SYM_FRAMES_H
@@ -13,25 +13,25 @@
 #include "table.h"
 
 struct kb_frames {
-	bool inlined;			/* not only lines */
-	struct kb_demangler *demangler;	/* NULL: names as they are */
-	uint32_t *nr_ids;		/* where new ids come from */
+	bool inlined;			/* false: lines only */
+	struct kb_demangler *demangler;	/* NULL: names are not demangled */
+	uint32_t *nr_ids;		/* source of new ids */
 
-	struct kb_table cache;		/* image and address, to frames */
+	struct kb_table cache;		/* from image and address to frames */
 	struct kb_frame *frames;	/* of all entries of the cache */
 	uint32_t nr_frames, max_frames;
-	struct kb_table lines;		/* file and line, to ids */
-	struct kb_table functions;	/* image and name, to ids */
+	struct kb_table lines;		/* from file and line to ids */
+	struct kb_table functions;	/* from image and name to ids */
 	void *strings;			/* of both: tsearch(3) */
 };
 
-/* The rest of the struct is zero or set by the caller. */
+/* Other members are zero or set by the caller. */
 void kb_frames_init(struct kb_frames *frames);
 void kb_frames_release(struct kb_frames *frames);
 
 /*
- * The frames at @address of @image's file, innermost first, where @symbol is; how many,
- * 0 without memory. They hold until the next call.
+ * The frames at @address of @image's file, innermost first; @symbol is the symbol there.
+ * Returns their number; 0 without memory. They hold until the next call.
  */
 uint32_t kb_frames_get(struct kb_frames *frames, struct kb_image *image, uint64_t address,
 		       const struct kb_symbol *symbol, const struct kb_frame **out);

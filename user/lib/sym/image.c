@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * What an image is tells how it is read: a path is a file, a name in brackets is the
- * kernel's or memory without a file. Each one is looked for once.
+ * The kind of an image decides how it is read: a path is a file; a name in brackets is the
+ * kernel or memory without a file. Each image is searched for once.
  */
 #include <errno.h>
 #include <search.h>
@@ -25,7 +25,7 @@ static int compare(const void *left, const void *right)
 	return strcmp(a->name, b->name) ?: strcmp(a->file, b->file);
 }
 
-/* Bracketed names of user space; every other one is the kernel's or a module's. */
+/* Names in brackets of user space. All others are the kernel or a module. */
 static bool is_user_special(const char *name)
 {
 	static const char *const names[] = {
@@ -47,7 +47,7 @@ static bool ends_in(const char *name, const char *ending)
 	return length >= tail && strcmp(name + length - tail, ending) == 0;
 }
 
-/* The kernel makes names up for memory that no path leads to. */
+/* The kernel invents names for memory without a path. */
 static bool is_memory(const char *name)
 {
 	return strncmp(name, "//", 2) == 0 || strncmp(name, "/memfd:", 7) == 0 ||
@@ -60,7 +60,7 @@ static bool is_deleted(const char *name)
 	return ends_in(name, " (deleted)");
 }
 
-/* Which file of a name it is matters where there is, or was, one to be read. */
+/* The file identity matters only if there is, or was, a file to read. */
 static bool is_path(const char *name)
 {
 	return name[0] == '/' && !is_memory(name);
@@ -153,7 +153,7 @@ static void take(struct kb_image *image)
 	image->fit = KB_FIT_NONE;
 }
 
-/* Look for the image's file, once, and read it if there is no doubt. */
+/* Search for the image's file, once, and read it if its identity is certain. */
 static void seek(struct kb_images *images, struct kb_image *image)
 {
 	if (image->sought || image->bundled || images->foreign)
@@ -165,8 +165,8 @@ static void seek(struct kb_images *images, struct kb_image *image)
 }
 
 /*
- * An image whose file is found, and which @image is before it was copied up, or a copy of.
- * NULL: there is none.
+ * Another image with a known file that is a copy of @image or its copied up version. NULL:
+ * there is none.
  */
 static struct kb_image *find_copy(struct kb_images *images, const struct kb_image *image)
 {
@@ -200,20 +200,20 @@ static void complain_of_absence(struct kb_images *images, struct kb_image *image
 		kb_image_complain(image, "%s: the file was replaced or deleted while it was in "
 				  "use; its symbols are lost", image->name);
 	else
-		kb_image_complain(image, "%s%s is not the file that was recorded (%s, one of %u "
-				  "of that name): it was replaced since, or the recorded file was in the "
-				  "container of a process that has ended; run 'kbarman bundle' while "
-				  "such processes live to save their symbols",
+		kb_image_complain(image, "%s%s is not the file that was recorded (%s, one of %u of "
+				  "that name): it was replaced since, or the recorded file was in "
+				  "the container of a process that has ended; run 'kbarman bundle' "
+				  "while such processes live to save their symbols",
 				  images->symfs, image->name,
 				  image->file, kb_namesakes_find(&images->namesakes, images->header,
 								 image->name, &rows));
 }
 
-/* Read what is called so, though it can't be told to be what was recorded. */
+/* Read the file of that name, although its identity is not certain. */
 static void guess(const struct kb_images *images, struct kb_image *image)
 {
 	take(image);
-	/* Its own id says of itself whether it says anything. */
+	/* An id that is alike to itself has a meaningful size and time. */
 	if (image->path && image->fit < KB_FIT_ALIKE && !images->symfs[0] &&
 	    kb_file_id_alike(kb_text(image->file), kb_text(image->file)))
 		kb_image_complain(image, "%s was changed or replaced since it was recorded: names "
@@ -237,13 +237,13 @@ static void load_file(struct kb_images *images, struct kb_image *image)
 		kb_debugfile_add(&image->elf, images->symfs, image->name);
 }
 
-/* Was it a file, and might it be had from a process? */
+/* Whether the image was a file that may still be available from a process. */
 static bool was_file(const struct kb_image *image)
 {
 	return is_deleted(image->name) && is_path(image->name);
 }
 
-/* Has it lost symbols? A bundle does not say what else the file had. */
+/* Whether the image lacks symbols. A bundle does not say what else the file had. */
 static bool is_stripped(const struct kb_image *image)
 {
 	if (!image->elf.nr_segments)
@@ -287,7 +287,7 @@ void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char 
 	free(path);
 }
 
-/* The image's own file, if it has DWARF. One of another build is not taken, loudly. */
+/* The image's own file, if it has DWARF. A file with another build-id causes a complaint. */
 static char *own_dwarf(const struct kb_images *images, struct kb_image *image)
 {
 	const char *names[] = { image->name, image->base };
@@ -353,7 +353,7 @@ static void renew_image(const void *node, VISIT which, void *closure)
 	(void)closure;
 	if (which != postorder && which != leaf)
 		return;
-	image->row = NULL;		/* of the capture before */
+	image->row = NULL;		/* the old row belongs to the previous capture */
 	if (image->written)
 		kb_symtab_release(&image->elf.symbols);
 	if (image->written || (!is_read(image) && !image->same && !image->bundled))

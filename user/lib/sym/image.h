@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The images that mappings show, each one once, its symbols read when an address
- * in it is first asked for.
+ * The images that mappings refer to, each once. Its symbols are read when the first address in
+ * it is resolved.
  */
 #ifndef KBARMAN_SYM_IMAGE_H
 #define KBARMAN_SYM_IMAGE_H
@@ -18,38 +18,39 @@
 enum kb_image_kind {
 	KB_IMAGE_FILE,		/* a path */
 	KB_IMAGE_KERNEL,	/* "[kernel.kallsyms]", "[MODULE]" */
-	KB_IMAGE_OTHER,		/* "[vdso]", "[anon]", what was deleted: no file to read */
+	KB_IMAGE_OTHER,		/* "[vdso]", "[anon]", deleted files: no file to read */
 };
 
-/* What speaks for the file that an image is read from. */
+/* How certain it is that a file is the image's file. */
 enum kb_fit {
-	KB_FIT_NONE,		/* there is none */
-	KB_FIT_NAME,		/* it has that path */
-	KB_FIT_SEEN,		/* in the root of a process that had it mapped */
+	KB_FIT_NONE,		/* there is no file */
+	KB_FIT_NAME,		/* it has the path of the image */
+	KB_FIT_SEEN,		/* it is in the root of a process that had it mapped */
 	KB_FIT_MAPPED,		/* a process has it mapped there now */
-	KB_FIT_ALIKE,		/* it is as long, and was last changed at the same time */
-	KB_FIT_SAME,		/* it is the one that was recorded */
+	KB_FIT_ALIKE,		/* it has the recorded size and time of last change */
+	KB_FIT_SAME,		/* it is the recorded file */
 };
 
 struct kb_image {
 	char *name;		/* as mapped */
-	char *file;		/* which of the files of that name, as in struct kb_map; "" */
+	char *file;		/* identity of the file, as in struct kb_map; "" */
 	const char *base;	/* the last component of it */
 	enum kb_image_kind kind;
-	bool sought;		/* what there is on this machine was looked at */
-	bool loaded;		/* tried at least */
-	bool bundled;		/* what it is comes from a bundle */
-	bool written;		/* by a process that runs: a perf map, which grows */
+	bool sought;		/* files of this machine were searched */
+	bool loaded;		/* reading was tried */
+	bool bundled;		/* its data come from a bundle */
+	bool written;		/* a perf map: a running process still writes it */
 	struct kb_elf elf;
-	uint32_t unknown_id;	/* of addresses that no symbol covers */
+	uint32_t unknown_id;	/* id for addresses without a symbol */
 	char *complaint;	/* one sentence, or NULL */
-	const struct kb_map *row;	/* one that shows it, NULL: none, or of the kernel */
-	bool stripped;		/* it was read, and has none, or those that it exports */
-	bool lacks_names;	/* for an address that was asked for */
-	char *path;		/* the file it was read from; NULL: none, or a bundle */
-	enum kb_fit fit;	/* of path */
-	struct kb_image *same;	/* the one that it is a copy of, and has its symbols; or NULL */
-	struct kb_lines *lines;	/* NULL: not asked for, or there are none */
+	const struct kb_map *row;	/* a row that maps it; NULL: none, or a kernel image */
+	bool stripped;		/* it was read and has no symbols, or only exported ones */
+	bool lacks_names;	/* an address that was resolved has no name */
+	char *path;		/* file it was read from; NULL: none, or a bundle */
+	enum kb_fit fit;	/* certainty of path */
+	struct kb_image *same;	/* the image of which this is a copy, and whose symbols it uses;
+				 * NULL: none */
+	struct kb_lines *lines;	/* NULL: not requested, or there are none */
 	bool lines_tried, no_lines;
 };
 
@@ -58,46 +59,45 @@ struct kb_images {
 	uint32_t nr;		/* in it */
 	struct kb_namesakes namesakes;
 	const struct kb_header *header;	/* of the capture; NULL: none */
-	char *symfs;		/* "" for the root itself */
-	bool native;		/* recorded on the kernel that runs here */
-	bool foreign;		/* recorded on another host, and no symfs was given: the
-				 * files here are others, whatever they are called */
-	bool was_foreign;	/* and that mattered */
-	bool no_libdw;		/* that was missing when it was wanted */
+	char *symfs;		/* "" for the root directory */
+	bool native;		/* recorded on the running kernel */
+	bool foreign;		/* recorded on another host and no symfs was given: files here
+				 * are different ones, whatever their names are */
+	bool was_foreign;	/* an image was not read because of that */
+	bool no_libdw;		/* libdw was needed and is not installed */
 };
 
 /*
- * The image called @name ("" or NULL: anonymous memory), new ones of the kind that
- * the name and @kernel tell. NULL without memory.
+ * The image called @name ("" or NULL: anonymous memory). The kind of a new one follows from
+ * @name and @kernel. NULL without memory.
  */
 struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool kernel);
 
-/* The same of one of several files of that name. */
+/* The same for one of several files of that name. */
 struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 				    struct kb_text file, bool kernel);
 
 /*
- * Read the symbols of an image, unless they are there already, and return it; or another one
- * of that name, if it was copied up or copied and only that is to be had. What is wrong
- * becomes its complaint.
+ * Read the symbols of an image, unless that was done already, and return the image. If only a
+ * copy of the image's file (or its copied up version) is available, return the image of that.
+ * Errors become complaints of the image.
  */
 struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image);
 
 /*
- * Find the DWARF of an image that is a file, and is loaded, unless that was tried. What is
- * wrong becomes its complaint.
+ * Find the DWARF of a loaded image that is a file, once. Errors become complaints of the image.
  */
 void kb_image_load_lines(struct kb_images *images, struct kb_image *image);
 
-/* Take @path, which is to be freed and may be NULL, for the image's DWARF. */
+/* Use @path as the image's DWARF. @path may be NULL and is freed. */
 void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path);
 
-/* Is @image memory that no file stands behind, as JIT compilers use it? */
+/* Whether @image is memory without a file, as JIT compilers use it. */
 bool kb_image_is_anonymous(const struct kb_image *image);
 
 /*
- * The image of the code that process @pid made at run time, by its perf map, symbols
- * read; it has none if there is no such map. NULL without memory.
+ * The image with the code that process @pid made at run time, from its perf map. It has no
+ * symbols if there is no such map. NULL without memory.
  */
 struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
 
@@ -106,12 +106,12 @@ void kb_image_complain(struct kb_image *image, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 
 /*
- * From now on the images are of another capture of the same machine, with @header: what was
- * read stays; what was not found, and what processes write themselves, is looked for again.
+ * From now on the images belong to another capture of the same machine, with @header. Data that
+ * were read stay. Files that were not found, and perf maps, are searched for again.
  */
 void kb_images_renew(struct kb_images *images, const struct kb_header *header);
 
-/* All of them, but not symfs: as after a start. */
+/* Remove all images, but keep symfs. */
 void kb_images_forget(struct kb_images *images);
 
 void kb_images_release(struct kb_images *images);

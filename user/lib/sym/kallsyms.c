@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Only code answers: data symbols are kept as boundaries, so that the last function
- * of a section does not reach over what follows. Sizes are not in the text; a symbol
- * ends where the next one begins, at the end of its page at a module's end.
+ * Only code gives names. Data symbols are kept as boundaries, so that the last function of a
+ * section does not extend over what follows. The text has no sizes: a symbol ends where the
+ * next one begins, or, at a module's end, with its page.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -68,7 +68,7 @@ static bool parse_line(struct line *line, const char *at, const char *end)
 	return line->name_length > 0;
 }
 
-/* The group of a line's image. Lines of one module stand together. */
+/* The group of a line's image. Lines of one module are adjacent. */
 static int find_image(struct kb_kallsyms *kallsyms, const struct line *line, uint32_t *group)
 {
 	const char *last = kallsyms->nr_images ? kallsyms->images[kallsyms->nr_images - 1] : "";
@@ -98,7 +98,7 @@ static int find_image(struct kb_kallsyms *kallsyms, const struct line *line, uin
 	return 0;
 }
 
-/* Names that tell code from data, and the assembler's own labels. */
+/* Names that separate code from data, and labels of the assembler. */
 static bool names_nothing(const struct line *line)
 {
 	return (line->name[0] == '$' && line->name_length > 1 && strchr("adtx", line->name[1])) ||
@@ -123,7 +123,7 @@ static int add_line(struct kb_kallsyms *kallsyms, const struct line *line)
 		rank = KB_RANK_WEAK;
 		break;
 	case 'a':
-	case 'A':		/* a number, not a place */
+	case 'A':		/* a number, not an address */
 		return 0;
 	default:
 		rank = KB_RANK_BOUNDARY;
@@ -142,7 +142,7 @@ static int add_line(struct kb_kallsyms *kallsyms, const struct line *line)
 			     rank == KB_RANK_BOUNDARY ? 0 : line->name_length, rank, group);
 }
 
-/* Every line there is; counts those that are in the format. */
+/* Add all lines; counts those that have the right format. */
 static int add_lines(struct kb_kallsyms *kallsyms, const char *text, size_t size, size_t *good)
 {
 	const char *end = text + size, *newline;
@@ -195,7 +195,7 @@ int kb_kallsyms_parse(struct kb_kallsyms *kallsyms, const char *text, size_t siz
 	return ret;
 }
 
-/* All of @path, unpacked; files in /proc do not know their size. */
+/* Read all of @path, decompressed. Files in /proc do not have their real size. */
 static int read_text(const char *path, char **text, size_t *size, struct kb_error *err)
 {
 	size_t max = 1 << 20;

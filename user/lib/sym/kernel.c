@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Kernel addresses are another set at each boot, so the running kernel's symbols
- * are only used where host, release and time of boot all agree with the capture.
+ * Kernel addresses differ after each boot. So the running kernel's symbols are used only if
+ * host, release and time of boot all agree with the capture.
  */
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Where the symbols of the kernel that a capture was made on come from: a file the
- * user names, else CAPTURE.kallsyms that `kbarman record` leaves beside the capture,
- * else this kernel's own, if it is the very boot that was recorded.
+ * The source of kernel symbols for a capture: a file that the user names; else
+ * CAPTURE.kallsyms, which `kbarman record` writes beside the capture; else the running kernel,
+ * if this very boot was recorded.
  */
 #ifndef KBARMAN_SYM_KERNEL_H
 #define KBARMAN_SYM_KERNEL_H
@@ -11,22 +11,23 @@
 
 #include <kbarman/barman.h>
 
-/* Was the capture made by the kernel that runs here, since it booted? */
+/* Whether the running kernel made the capture since it booted. */
 bool kb_kernel_is_running(const struct kb_barman *barman);
 
-/* Does the capture say that it was made on another host than this one? */
+/* Whether the capture says that it was made on another host. */
 bool kb_kernel_is_elsewhere(const struct kb_barman *barman);
 
 /*
- * The path to read, to be freed; NULL if there is none or no memory. @option and
+ * The path to read; the caller frees it. NULL: there is none, or no memory. @option and
  * @capture may be NULL.
  */
 char *kb_kernel_symbols_path(const struct kb_barman *barman, const char *capture,
 			     const char *option);
 
 /*
- * The kernel's own file with DWARF, if it is where distributions put it below @symfs, to
- * be freed; NULL if there is none or no memory. @option, if not NULL, is the answer.
+ * The path of the kernel's file with DWARF, if it is in the usual places of distributions below
+ * @symfs; the caller frees it. NULL: there is none, or no memory. If @option is not NULL, it is
+ * the answer.
  */
 char *kb_kernel_image_path(const struct kb_barman *barman, const char *symfs, const char *option);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* Never closed again: it is asked for once, and its data may be in use until the end. */
+/* libdw is opened once and never closed, because its data may be in use until the end. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdbool.h>

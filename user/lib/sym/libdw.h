@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * libdw, opened when lines are first asked for: a machine that only records needs none.
- * The functions are called as they are in <elfutils/libdw.h>, through the table.
+ * libdw, opened when lines are first needed, so a machine that only records does not need it.
+ * Functions are called through the table, with the types of <elfutils/libdw.h>.
  */
 #ifndef KBARMAN_SYM_LIBDW_H
 #define KBARMAN_SYM_LIBDW_H
@@ -25,7 +25,7 @@ struct kb_libdw {
 #undef KB_LIBDW_MEMBER
 };
 
-/* NULL: it is not on this machine. */
+/* NULL: libdw is not installed. */
 const struct kb_libdw *kb_libdw(void);
 
 #endif

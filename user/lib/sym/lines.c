@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
- * An address leads to its compilation unit, by a sorted table of all units' ranges; in
- * there to its function, by another such table, made when the unit is first asked for;
- * and from there down through the inlined functions that are around the address. libdw's
- * own dwarf_getscopes() goes through the whole unit each time.
+ * A sorted table of the ranges of all compilation units leads from an address to its unit. A
+ * second such table, made when the unit is first needed, leads to the function. From there the
+ * search descends through the inlined functions around the address. libdw's own
+ * dwarf_getscopes() would search the whole unit each time.
  *
- * In a sound file what comes later in a list is further on in the file; that is checked,
- * since a loop would never end.
+ * In a valid file later items of a list are at higher offsets. This is checked, because a loop
+ * would never end.
  */
 #include <dwarf.h>
 #include <errno.h>
@@ -29,17 +29,17 @@
 
 struct range {
 	uint64_t low, high;		/* exclusive */
-	uint32_t item;			/* index of a unit, or of a function of it */
+	uint32_t item;			/* index of a unit, or of a function in it */
 };
 
 struct ranges {
-	struct range *ranges;		/* by low, once sorted */
+	struct range *ranges;		/* ordered by low after sorting */
 	uint32_t nr, max;
 };
 
 struct unit {
-	Dwarf_Die die;			/* has the lines ... */
-	Dwarf_Die scope;		/* ... and the functions: not the same in split DWARF */
+	Dwarf_Die die;			/* has the lines */
+	Dwarf_Die scope;		/* has the functions; differs from die in split DWARF */
 	bool scanned;
 	struct ranges ranges;		/* of functions */
 	Dwarf_Die *functions;
@@ -48,7 +48,7 @@ struct unit {
 
 struct kb_lines {
 	const struct kb_libdw *dw;
-	char *image;			/* of the file */
+	char *image;			/* content of the file */
 	size_t size;
 	Elf *elf;
 	Dwarf *dwarf;
@@ -59,7 +59,7 @@ struct kb_lines {
 
 /* ---- ranges ---- */
 
-/* Make room for one more item of an array; it may move. */
+/* Make room for one more item of an array, which may move. */
 static int reserve(void *array, uint32_t nr, uint32_t *max, size_t size)
 {
 	uint32_t wanted = *max ? *max * 2 : 64;
@@ -77,7 +77,7 @@ static int reserve(void *array, uint32_t nr, uint32_t *max, size_t size)
 	return 0;
 }
 
-/* Add what @die covers. How many ranges that were, or a negative errno. */
+/* Add the ranges of @die. Returns their number or a negative errno. */
 static int add_ranges(const struct kb_libdw *dw, struct ranges *ranges, Dwarf_Die *die,
 		      uint32_t item)
 {
@@ -108,7 +108,7 @@ static int compare_ranges(const void *left, const void *right)
 	return (a->item > b->item) - (a->item < b->item);
 }
 
-/* The range that begins last of those around @address; a few may overlap, not many. */
+/* Of the ranges around @address the one that begins last. Only a few overlap. */
 static const struct range *find_range(const struct ranges *ranges, uint64_t address)
 {
 	uint32_t low = 0, high = ranges->nr, tries;
@@ -164,7 +164,7 @@ static int read_units(struct kb_lines *lines)
 	return 0;
 }
 
-/* Go on to the next child; false behind the last one. */
+/* Go to the next child; false: there are no more. */
 static bool next_child(const struct kb_libdw *dw, Dwarf_Die *die)
 {
 	Dwarf_Off before = dw->dwarf_dieoffset(die);
@@ -185,7 +185,7 @@ static int add_function(const struct kb_libdw *dw, struct unit *unit, Dwarf_Die 
 	return ret;
 }
 
-/* All functions below @parent that have code, wherever languages put them. */
+/* Find all functions with code below @parent, at any level. */
 static int scan(const struct kb_libdw *dw, struct unit *unit, Dwarf_Die *parent, int nesting)
 {
 	Dwarf_Die die;
@@ -213,14 +213,14 @@ static int scan(const struct kb_libdw *dw, struct unit *unit, Dwarf_Die *parent,
 	return ret;
 }
 
-/* The function around @address, NULL if there is none. */
+/* The function around @address; NULL if there is none. */
 static Dwarf_Die *find_function(const struct kb_lines *lines, struct unit *unit, uint64_t address)
 {
 	const struct range *range;
 
 	if (!unit->scanned) {
 		unit->scanned = true;
-		scan(lines->dw, unit, &unit->scope, 0);	/* without memory: what there is */
+		scan(lines->dw, unit, &unit->scope, 0);	/* without memory: use what was found */
 		sort_ranges(&unit->ranges);
 	}
 	range = find_range(&unit->ranges, address);
@@ -229,7 +229,7 @@ static Dwarf_Die *find_function(const struct kb_lines *lines, struct unit *unit,
 
 /* ---- frames ---- */
 
-/* Turn @die into the inlined function right below it that is at @address. */
+/* Turn @die into the inlined function directly below it that contains @address. */
 static bool enter_inlined(const struct kb_libdw *dw, Dwarf_Die *die, uint64_t address)
 {
 	int steps;
@@ -272,7 +272,7 @@ static uint64_t number(const struct kb_libdw *dw, Dwarf_Die *die, unsigned int n
 	       dw->dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-/* Where @die, an inlined function, is called. */
+/* Read where @die, an inlined function, is called. */
 static void take_call_site(const struct kb_libdw *dw, Dwarf_Die *unit, Dwarf_Die *die,
 			   struct kb_lines_frame *frame)
 {
@@ -319,7 +319,7 @@ uint32_t kb_lines_find(struct kb_lines *lines, uint64_t address, bool inlined,
 		return 1;
 	for (die = *function; nr < KB_LINES_DEPTH && enter_inlined(dw, &die, address); nr++)
 		chain[nr] = die;
-	for (i = 0; i < nr; i++) {	/* the innermost one is last in the chain */
+	for (i = 0; i < nr; i++) {	/* the innermost function is the last of the chain */
 		frames[i].function = function_name(dw, &chain[nr - 1 - i]);
 		frames[i + 1].function = NULL;
 		take_call_site(dw, &unit->scope, &chain[nr - 1 - i], &frames[i + 1]);
@@ -330,9 +330,9 @@ uint32_t kb_lines_find(struct kb_lines *lines, uint64_t address, bool inlined,
 /* ---- files ---- */
 
 /*
- * The whole file, with zeros behind it. Read, not mapped: a file that shrinks meanwhile
- * must not kill the reader. libdw takes for granted that strings in sections end, so what
- * is behind the last section has to.
+ * Read the whole file and append zeros. A mapped file that is truncated could crash the reader.
+ * libdw expects that strings in sections are terminated, so the bytes behind the last section
+ * must be zero.
  */
 static int read_file(struct kb_lines *lines, int fd, uint64_t size)
 {
@@ -351,8 +351,8 @@ static int read_file(struct kb_lines *lines, int fd, uint64_t size)
 }
 
 /*
- * Do the sections of strings end with the end of one? Those that were packed have no zeros
- * behind them. After dwarf_begin_elf(), which unpacks them.
+ * Whether the string sections end with a terminated string. Decompressed sections have no zeros
+ * behind them. Call it after dwarf_begin_elf(), which decompresses them.
  */
 static bool strings_end(Elf *elf)
 {
@@ -412,7 +412,7 @@ int kb_lines_open(struct kb_lines **out, const char *path, struct kb_error *err)
 	struct kb_lines *lines;
 	int ret;
 
-	if (kb_decodes_elsewhere())	/* who does so has no lines */
+	if (kb_decodes_elsewhere())	/* programs with a decoder process do not use lines */
 		return -ENODATA;
 	if (!dw)
 		return kb_error_set(err, -ENOSYS, KB_NO_OFFSET, "lines need libdw: install the "

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Files that may be the image's are rated one by one, and the best is kept: what is true of it
- * counts for more than where it was found.
+ * Each candidate for the image's file gets a rating, and the best is kept. A file's identity
+ * counts for more than the place where the file was found.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -13,13 +13,13 @@
 #include "sym/file_id.h"
 #include "sym/locate.h"
 
-#define LIVE_TRIES	1000U	/* tasks that are asked for a file that is gone */
+#define LIVE_TRIES	1000U	/* tasks that are asked for a file whose path no longer exists */
 
 struct search {
 	const struct kb_images *images;
 	struct kb_image *image;
 	const struct kb_map *const *others;	/* rows of files of that name */
-	uint32_t nr_others;			/* this one may be among them */
+	uint32_t nr_others;			/* these may include this one */
 	bool alone;				/* no other file of that name is known */
 };
 
@@ -63,7 +63,7 @@ static bool is_alone(const struct search *search)
 	return true;
 }
 
-/* How well the file at @path fits; @fit if all that speaks for it is where it was found. */
+/* The rating of the file at @path. It is @fit if only the place of the file speaks for it. */
 static enum kb_fit rate(const struct search *search, const char *path, enum kb_fit fit)
 {
 	const char *wanted = search->image->file;
@@ -82,7 +82,7 @@ static enum kb_fit rate(const struct search *search, const char *path, enum kb_f
 	return KB_FIT_NONE;
 }
 
-/* Take @path, which is to be freed, if it fits better. True: no other will do so. */
+/* Keep @path if its rating is better, else free it. True: no better one is possible. */
 static bool offer(const struct search *search, char *path, enum kb_fit fit)
 {
 	struct kb_image *image = search->image;
@@ -101,7 +101,7 @@ static bool offer(const struct search *search, char *path, enum kb_fit fit)
 	return image->fit >= (image->file[0] ? KB_FIT_SAME : KB_FIT_SEEN);
 }
 
-/* Does the link show the file that was mapped as @name, which may be gone since? */
+/* Whether the link points to the file that was mapped as @name, which may be deleted. */
 static bool is_link_to(const char *path, const char *name)
 {
 	char text[4096];
@@ -115,7 +115,7 @@ static bool is_link_to(const char *path, const char *name)
 	       (!text[same] || strcmp(text + same, " (deleted)") == 0);
 }
 
-/* Is the root of that process, as in a container, another directory than ours? */
+/* Whether the process has another root directory than this one, as in a container. */
 static bool has_other_root(uint32_t task_id)
 {
 	struct stat ours, theirs;
@@ -127,8 +127,9 @@ static bool has_other_root(uint32_t task_id)
 }
 
 /*
- * While a process lives that has the image mapped, the kernel shows the very file, be it
- * deleted, replaced, or seen by that process only; and else at least its root.
+ * While a process that has the image mapped is running, the kernel gives access to the file
+ * itself, even if it was deleted or replaced, or only this process can see it. Otherwise the
+ * process's root may have the file.
  */
 static bool ask_task(const struct search *search, const struct kb_map *row)
 {
@@ -140,7 +141,7 @@ static bool ask_task(const struct search *search, const struct kb_map *row)
 		     row->base_address, row->base_address + row->length) < 0)
 		return false;
 	linked = is_link_to(path, name);
-	/* A file that was renamed since is told by what it is alone. */
+	/* If the path differs (the file was renamed), only the identity of the file counts. */
 	if (offer(search, path, linked ? KB_FIT_MAPPED : KB_FIT_NONE))
 		return true;
 	if (linked)
@@ -152,7 +153,7 @@ static bool ask_task(const struct search *search, const struct kb_map *row)
 	return offer(search, path, elsewhere ? KB_FIT_SEEN : KB_FIT_NAME);
 }
 
-/* Any task that has it mapped; those that came last are likely to live. */
+/* Ask all tasks that have it mapped, the latest first: they are likely to be running. */
 static bool ask_tasks(const struct search *search)
 {
 	const struct kb_header *header = search->images->header;
@@ -177,7 +178,7 @@ static bool ask_tasks(const struct search *search)
 	return false;
 }
 
-/* Below symfs first by the whole path, then by the last component. */
+/* Look below symfs, first for the whole path, then for its last component. */
 static bool look_below(const struct search *search)
 {
 	const struct kb_image *image = search->image;
@@ -201,12 +202,12 @@ void kb_locate(struct kb_images *images, struct kb_image *image)
 		search.nr_others = kb_namesakes_find(&images->namesakes, images->header,
 						     image->name, &search.others);
 	search.alone = is_alone(&search);
-	/* The path's file can be told to be the one, or else comes last. */
+	/* If the identity of the file is known, the path is checked first, else last. */
 	if ((image->file[0] && look_below(&search)) || ask_tasks(&search))
 		return;
 	if (!image->file[0])
 		look_below(&search);
-	/* To be told that it is not there. */
+	/* The path is kept for the message that says that it can't be read. */
 	if (!image->path && search.alone && image->kind == KB_IMAGE_FILE) {
 		image->path = kb_locate_below(images, images->symfs[0] ? image->base : image->name);
 		image->fit = KB_FIT_NAME;

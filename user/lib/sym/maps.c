@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * One segment tree a task, over the distinct addresses where a row of it begins or
- * ends. A row is noted in the O(log n) nodes that tile its range, in order of time;
- * the rows that cover an address are in the nodes from its leaf up to the root, and
- * the newest of each node that is old enough is a binary search away.
+ * One segment tree for each task, over the distinct addresses where its rows begin or end. A
+ * row is noted in the O(log n) nodes that tile its range, in order of time. The rows that cover
+ * an address are in the nodes from its leaf up to the root. In each node a binary search finds
+ * the newest row that is old enough.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -15,7 +15,7 @@
 #define NO_ROW		UINT32_MAX
 #define MANY_ROWS	(UINT32_MAX - 1)
 #define CACHED		512U		/* a power of two */
-#define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; keeps sums in 32 bits */
+#define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; sums fit into 32 bits */
 
 struct tree {
 	uint32_t task_id;
@@ -28,7 +28,7 @@ struct tree {
 	struct kb_maps_hit last;
 };
 
-/* An answer to somebody's question. */
+/* A cached answer. */
 struct cached {
 	uint32_t task_id;
 	struct kb_maps_hit hit;		/* low > high: none */
@@ -36,15 +36,15 @@ struct cached {
 
 struct kb_maps {
 	const struct kb_map *rows;
-	uint32_t *order;	/* rows by (task_id, timestamp, index), empty ones left out */
+	uint32_t *order;	/* rows by (task_id, timestamp, index), without empty ones */
 	uint32_t nr;
 	struct tree *trees;	/* by task_id */
 	uint32_t nr_trees;
-	struct tree *everyones;	/* of task 0, or NULL */
+	struct tree *everyones;	/* the tree of task 0, or NULL */
 	struct cached cache[CACHED], *last;
 };
 
-static const struct kb_maps_hit no_hit = { .low = 1 };	/* holds for no address */
+static const struct kb_maps_hit no_hit = { .low = 1 };	/* matches no address */
 
 static int compare_rows(const void *left, const void *right, void *context)
 {
@@ -154,14 +154,14 @@ static const struct kb_map *row_at(const struct kb_maps *maps, uint32_t position
 	return &maps->rows[maps->order[position]];
 }
 
-/* The last address of a row; a hostile length ends at the top of memory. */
+/* The last address of a row. A hostile length is cut at the top of memory. */
 static uint64_t last_address(const struct kb_map *row)
 {
 	return row->length - 1 > UINT64_MAX - row->base_address ?
 		UINT64_MAX : row->base_address + (row->length - 1);
 }
 
-/* The leaf that @address is in; bounds[0] is 0. */
+/* The leaf that contains @address; bounds[0] is 0. */
 static uint32_t find_leaf(const struct tree *tree, uint64_t address)
 {
 	uint32_t low = 0, high = tree->nr_leaves - 1;
@@ -202,8 +202,8 @@ static int build_bounds(const struct kb_maps *maps, struct tree *tree)
 }
 
 /*
- * Note every row in the nodes that tile it. First only count (@items NULL), into
- * starts[node + 1]; then place, with starts[node] as the node's cursor.
+ * Note every row in the nodes that tile it. The first call only counts (@items NULL), in
+ * starts[node + 1]. The second call stores, with starts[node] as position in the node.
  */
 static void note_rows(const struct kb_maps *maps, const struct tree *tree, uint32_t *starts,
 		      uint32_t *items)
@@ -232,7 +232,7 @@ static void note_rows(const struct kb_maps *maps, const struct tree *tree, uint3
 	}
 }
 
-/* Most addresses were never mapped anew: for them the way through the tree is saved. */
+/* Most addresses were mapped only once: for these the search in the tree is not needed. */
 static void note_only_rows(struct tree *tree)
 {
 	uint32_t leaf, node;
@@ -271,7 +271,7 @@ static int build(const struct kb_maps *maps, struct tree *tree)
 	if (!tree->items || !tree->only)
 		goto err_memory;
 	note_rows(maps, tree, tree->starts, tree->items);
-	/* Every cursor stands at the start of the node behind it by now. */
+	/* Each position is now the start of the next node: move all by one. */
 	memmove(tree->starts + 1, tree->starts, nr_nodes * sizeof(*tree->starts));
 	tree->starts[0] = 0;
 	note_only_rows(tree);
@@ -288,7 +288,7 @@ err_memory:
 	return -ENOMEM;
 }
 
-/* The rows of one leaf around @timestamp: positions in order[], or NO_ROW. */
+/* The rows of one leaf before and after @timestamp: positions in order[], or NO_ROW. */
 static void stab(const struct kb_maps *maps, const struct tree *tree, uint32_t leaf,
 		 uint64_t timestamp, uint32_t *newest, uint32_t *later)
 {
@@ -310,7 +310,7 @@ static void stab(const struct kb_maps *maps, const struct tree *tree, uint32_t l
 		}
 		if (low > begin && (*newest == NO_ROW || tree->items[low - 1] > *newest))
 			*newest = tree->items[low - 1];
-		if (low < end && tree->items[low] < *later)	/* NO_ROW is the largest */
+		if (low < end && tree->items[low] < *later)	/* NO_ROW is the largest number */
 			*later = tree->items[low];
 	}
 }
@@ -321,7 +321,7 @@ static bool holds(const struct kb_maps_hit *hit, uint64_t timestamp, uint64_t pc
 	       timestamp >= hit->since && timestamp <= hit->until;
 }
 
-/* What the rows of one task say; `row` may be newer than @timestamp. */
+/* The answer from the rows of one task. Its `row` may be newer than @timestamp. */
 static int ask(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp, uint64_t pc,
 	       struct kb_maps_hit *hit)
 {
@@ -368,7 +368,7 @@ static void narrow(struct kb_maps_hit *hit, const struct kb_maps_hit *by)
 		hit->until = by->until;
 }
 
-/* Ask @tree as well. Returns 1 if its answer is final, 0 to go on, or -ENOMEM. */
+/* Combine with the answer of @tree. Returns 1 if the result is final, 0 to go on, or -ENOMEM. */
 static int consider(const struct kb_maps *maps, struct tree *tree, uint64_t timestamp,
 		    uint64_t pc, struct kb_maps_hit *hit)
 {
@@ -389,8 +389,8 @@ static int consider(const struct kb_maps *maps, struct tree *tree, uint64_t time
 }
 
 /*
- * CPUs take turns with their questions, and most tasks run in a few places: those of a task
- * in 64 KiB share an entry.
+ * Requests of several CPUs alternate, and most tasks run in a few places. So all addresses of a
+ * task in 64 KiB share a cache entry.
  */
 static struct cached *cached_answer(struct kb_maps *maps, uint32_t task_id, uint64_t pc)
 {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * liblzma is opened when the first such section comes: few machines have any. Never closed
- * again: it is asked for once.
+ * liblzma is opened when the first such section is read: few machines have such files. It is
+ * never closed.
  */
 #include <dlfcn.h>
 #include <errno.h>
@@ -11,18 +11,18 @@
 #include "sym/minidebug.h"
 
 #define MAX_UNPACKED	(64U << 20)	/* bytes; real ones have a few hundred KiB */
-#define MAX_MEMORY	(128U << 20)	/* of the unpacker */
+#define MAX_MEMORY	(128U << 20)	/* of the decompressor */
 #define LZMA_OK		0
-#define LZMA_BUF_ERROR	10		/* the output is too small, or the input cut */
+#define LZMA_BUF_ERROR	10		/* the output is too small, or the input is cut off */
 
-/* As in lzma/container.h; the last four but one are in and out positions. */
+/* As in lzma/container.h. The last arguments are in and out positions and sizes. */
 typedef int (*buffer_decode)(uint64_t *memory_limit, uint32_t flags, const void *allocator,
 			     const uint8_t *in, size_t *in_at, size_t in_size, uint8_t *out,
 			     size_t *out_at, size_t out_size);
 
 static buffer_decode decode;
 
-/* Unpack with more and more room; @out is to be freed. */
+/* Decompress, with a growing buffer; the caller frees @out. */
 static int unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked)
 {
 	size_t room = size < 1 << 16 ? 1 << 19 : size * 8;
@@ -49,7 +49,7 @@ static void open_library(void)
 
 	if (library)
 		*(void **)&decode = dlsym(library, "lzma_stream_buffer_decode");
-	/* cppcheck-suppress resourceLeak ; for as long as the program runs */
+	/* cppcheck-suppress resourceLeak ; stays open until the program ends */
 }
 
 void kb_minidebug_prepare(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * MiniDebugInfo: stripped programs of some distributions carry the rest of their symbol
- * table in a section, .gnu_debugdata, an ELF file packed by xz.
+ * MiniDebugInfo: stripped programs of some distributions have the rest of their symbol table in
+ * a section .gnu_debugdata, an ELF file compressed with xz.
  */
 #ifndef KBARMAN_SYM_MINIDEBUG_H
 #define KBARMAN_SYM_MINIDEBUG_H
@@ -9,13 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Open liblzma, for who will not be able to open files any more. */
+/* Open liblzma, for processes that will not be able to open files later. */
 void kb_minidebug_prepare(void);
 
 /*
- * Unpack @size bytes of such a section into *@out, which is to be freed. 0; -ENOSYS if
- * liblzma is not on this machine, -EBADMSG if the section is damaged or too large, or
- * -ENOMEM.
+ * Decompress such a section of @size bytes into *@out, which the caller frees. Returns 0;
+ * -ENOSYS: liblzma is not installed; -EBADMSG: the section is damaged or too large; or -ENOMEM.
  */
 int kb_minidebug_unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rows are many and files are few: what a row is called is compared only where its string
- * was not seen before.
+ * There are many rows but few files: names are compared only for strings that were not seen
+ * before.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -18,7 +18,7 @@ static int by_name(const void *left, const void *right)
 		(a->file.length > b->file.length) - (a->file.length < b->file.length);
 }
 
-/* One row of each string, in the order of the table. */
+/* Collect one row for each string, in the order of the table. */
 static void collect(struct kb_namesakes *namesakes, const struct kb_header *header)
 {
 	uint8_t *seen = calloc(header->string_table_length / 8 + 1, 1);
@@ -28,7 +28,7 @@ static void collect(struct kb_namesakes *namesakes, const struct kb_header *head
 		const struct kb_map *row = &header->maps[i];
 		uint8_t *byte = &seen[row->image_ptr / 8], bit = 1U << row->image_ptr % 8;
 
-		/* A row with a file has a name that is inside the table. */
+		/* The name of a row with a file is inside the table. */
 		if (!row->file.length || *byte & bit)
 			continue;
 		*byte |= bit;
@@ -55,7 +55,7 @@ static void make(struct kb_namesakes *namesakes, const struct kb_header *header)
 	if (!namesakes->nr)
 		return;
 	qsort(namesakes->rows, namesakes->nr, sizeof(*namesakes->rows), by_name);
-	/* The same string may be there twice. */
+	/* The table may have equal strings. */
 	for (i = 0; i < namesakes->nr; i++)
 		if (!kept || by_name(&namesakes->rows[kept - 1], &namesakes->rows[i]))
 			namesakes->rows[kept++] = namesakes->rows[i];

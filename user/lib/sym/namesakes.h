@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/*
- * Which of the files that a capture knows have one path, as those of containers do and
- * those before and after an update.
- */
+/* Files of a capture that have the same path, as in containers, or before and after an update. */
 #ifndef KBARMAN_SYM_NAMESAKES_H
 #define KBARMAN_SYM_NAMESAKES_H
 
@@ -11,18 +8,18 @@
 
 #include <kbarman/barman.h>
 
-#define KB_NAMESAKES_MAX	64U	/* of one name; a hostile file may have any number */
+#define KB_NAMESAKES_MAX	64U	/* of one name; a hostile capture may have any number */
 
 struct kb_namesakes {
-	const struct kb_map **rows;	/* one of each file, by name */
+	const struct kb_map **rows;	/* one of each file, ordered by name */
 	uint32_t nr;
 	bool made;
 };
 
 /*
- * A row of each file that the rows of @header tell apart by the name @name: *@rows, which
- * stay until kb_namesakes_release(), and how many, at most KB_NAMESAKES_MAX. 0 if there are
- * none, or no memory.
+ * Find the files that the rows of @header distinguish for @name. Sets *@rows to one row of
+ * each, which hold until kb_namesakes_release(). Returns their number, at most
+ * KB_NAMESAKES_MAX; 0 if there are none, or no memory.
  */
 uint32_t kb_namesakes_find(struct kb_namesakes *namesakes, const struct kb_header *header,
 			   const char *name, const struct kb_map *const **rows);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The directory is everybody's: links are not followed, only regular files are read,
- * and what is in them is believed for one process only.
+ * Everybody can write to the directory. So links are not followed, only regular files are read,
+ * and their content is used for one process only.
  */
 #include <ctype.h>
 #include <errno.h>
@@ -18,7 +18,7 @@
 
 #define MAX_TEXT	(256U << 20)	/* bytes */
 
-/* A hexadecimal number, "0x" allowed, and the blanks behind it. */
+/* Parse a hexadecimal number, also with "0x", and the blanks behind it. */
 static bool take_number(const char **at, const char *end, uint64_t *number)
 {
 	unsigned int digits = 0;
@@ -77,8 +77,9 @@ static int compare(const void *left, const void *right)
 }
 
 /*
- * Entries in order of address; where two begin together only the newest, and none that
- * begins inside of a newer one. What an older one has around a newer one stays its own.
+ * Add entries ordered by address. Of entries with one start only the newest is added, and an
+ * entry that begins inside a newer one is left out. The parts of an older entry around a newer
+ * one stay.
  */
 static int add_symbols(struct kb_symtab *symtab, struct entries *entries)
 {
@@ -95,7 +96,7 @@ static int add_symbols(struct kb_symtab *symtab, struct entries *entries)
 		if (i && entry->start == entries->all[i - 1].start)
 			continue;
 		if (entry->start < covered && entry->line < line)
-			continue;	/* inside of a newer one */
+			continue;	/* begins inside a newer one */
 		covered = entry->end;
 		line = entry->line;
 		ret = kb_symtab_add(symtab, entry->start, entry->end - entry->start,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Code made at run time: the map that a JIT compiler leaves as /tmp/perf-PID.map, with
- * lines of "START SIZE NAME", numbers in hexadecimal. Of several entries that overlap
- * the last one counts, as code is compiled again in the same place.
+ * Code made at run time: the map that a JIT compiler writes as /tmp/perf-PID.map, with lines
+ * "START SIZE NAME" and hexadecimal numbers. The last of overlapping entries counts, because
+ * new code may replace old code at the same place.
  */
 #ifndef KBARMAN_SYM_PERFMAP_H
 #define KBARMAN_SYM_PERFMAP_H
@@ -10,12 +10,12 @@
 #include "sym/symtab.h"
 
 /*
- * Add the symbols of the map of process @pid below @symfs ("" for the root) and sort
- * them. 0, -ENOENT, another negative errno of reading it, or -ENOMEM.
+ * Add the symbols of the map of process @pid below @symfs ("" for the root) and sort them.
+ * Returns 0, -ENOENT, another negative errno of reading the map, or -ENOMEM.
  */
 int kb_perfmap_read(struct kb_symtab *symtab, const char *symfs, uint32_t pid);
 
-/* The same of the map that is open as @fd, in this process. */
+/* The same for the map that is open as @fd, in this process. */
 int kb_perfmap_read_fd(struct kb_symtab *symtab, int fd);
 
 /* The same for @size bytes of text. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Where in a file an address stands, for formats that say so beside its name. */
+/* The place of an address in a file, for formats that contain it beside the name. */
 #ifndef KBARMAN_SYM_PLACE_H
 #define KBARMAN_SYM_PLACE_H
 
@@ -10,12 +10,12 @@
 #include "sym/elf.h"
 
 struct kb_place {
-	const struct kb_map *row;		/* the mapping; NULL: none is known */
-	const struct kb_build_id *build_id;	/* of its image; NULL: not known */
-	bool anonymous;				/* no file stands behind its memory */
+	const struct kb_map *row;		/* the mapping; NULL: not known */
+	const struct kb_build_id *build_id;	/* of the image; NULL: not known */
+	bool anonymous;				/* its memory has no file */
 };
 
-/* Of the address that @symbolizer resolved last. */
+/* The place of the address that @symbolizer resolved last. */
 void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place *place);
 
 #endif

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * Stubs are found by their jump, not by their number: linkers leave out, add and order
- * them as they like (.plt.got, .plt.sec, branch protection).
+ * Stubs are identified by their jump, not by their number: linkers leave out, add and order
+ * stubs in different ways (.plt.got, .plt.sec, branch protection).
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -13,13 +13,13 @@
 #include "sym/plt.h"
 
 #define MAX_SLOTS	(1U << 20)
-#define MAX_NAME	1024	/* of a function, with "@plt" */
+#define MAX_NAME	1024	/* longest name of a function, with "@plt" */
 #define BTI_C		0xd503245fU
 
 struct slot {
 	uint64_t address;	/* of the GOT entry */
-	uint64_t resolver;	/* of a function without a symbol (IRELATIVE); or 0, and ... */
-	uint32_t name;		/* ... offset in .dynstr */
+	uint64_t resolver;	/* of a function without a symbol (IRELATIVE), or 0 */
+	uint32_t name;		/* offset in .dynstr if there is no resolver */
 };
 
 struct plt {
@@ -67,7 +67,7 @@ static bool fills_slot_by_resolver(const struct plt *plt, unsigned int type)
 	return plt->machine == EM_X86_64 ? type == R_X86_64_IRELATIVE : type == R_AARCH64_IRELATIVE;
 }
 
-/* The .dynsym of these relocations, whose strings are .dynstr's; NULL in a static program. */
+/* The .dynsym of these relocations, with strings in .dynstr; NULL in a static program. */
 static Elf_Data *functions(struct plt *plt, const GElf_Shdr *shdr)
 {
 	Elf_Scn *dynsym = elf_getscn(plt->elf, shdr->sh_link);
@@ -79,7 +79,7 @@ static Elf_Data *functions(struct plt *plt, const GElf_Shdr *shdr)
 	return elf_getdata(dynsym, NULL);
 }
 
-/* The slots that the relocations of one section fill with functions. */
+/* Read the slots that the relocations of one section fill with functions. */
 static int read_slots(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(scn, NULL), *symbols = functions(plt, shdr);
@@ -110,7 +110,7 @@ static uint32_t load32(const uint8_t *at)
 	return (uint32_t)at[3] << 24 | at[2] << 16 | at[1] << 8 | at[0];
 }
 
-/* "NAME@plt", or "*ABS*+0xRESOLVER@plt" as objdump has it: the length, 0 without a name. */
+/* "NAME@plt", or "*ABS*+0xRESOLVER@plt" as in objdump. Returns the length; 0 without a name. */
 static size_t stub_name(const struct plt *plt, const struct slot *slot, char *name, size_t size)
 {
 	const char *text;
@@ -142,7 +142,10 @@ static int add_stub(struct plt *plt, uint64_t address, uint64_t size, uint64_t s
 			     KB_RANK_LOCAL, 0);
 }
 
-/* A jump and a nop of two bytes: what static programs have, in sections that don't tell. */
+/*
+ * Whether the entry is a jump and a nop of two bytes. Static programs have these, in sections
+ * without an entry size.
+ */
 static bool is_short(const GElf_Shdr *shdr, const uint8_t *code)
 {
 	return shdr->sh_entsize == 8 ||
@@ -168,7 +171,10 @@ static int read_x86(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code,
 	return ret;
 }
 
-/* "adrp x16, page; ldr x17, [x16, #offset]", maybe behind bti; up to the next one. */
+/*
+ * "adrp x16, page; ldr x17, [x16, #offset]", maybe behind bti. A stub ends where the next one
+ * begins.
+ */
 static int read_arm64(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)
 {
 	size_t start = 0, i;
@@ -185,7 +191,7 @@ static int read_arm64(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *cod
 		if (slot)
 			ret = add_stub(plt, shdr->sh_addr + start, here - start, slot);
 		start = here;
-		pages = (pages ^ 0x100000) - 0x100000;	/* 21 bits with a sign */
+		pages = (pages ^ 0x100000) - 0x100000;	/* sign extension of 21 bits */
 		slot = ((shdr->sh_addr + i) & ~(uint64_t)4095) + (pages << 12) +
 			(ldr >> 10 & 0xfff) * 8;
 	}

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Names for the stubs through which a program calls shared libraries: "puts@plt", and
- * functions that are chosen at its start: "*ABS*+0x401000@plt", as objdump(1) has them. No
- * symbol covers them; what a stub does says which slot it jumps through, and the
- * relocation of that slot says whose it is. Of x86-64 and arm64, as GNU and LLVM link.
+ * Names for the stubs with which a program calls shared libraries: "puts@plt", and for
+ * functions that are selected at the program's start "*ABS*+0x401000@plt", as in objdump(1). No
+ * symbol covers stubs. The code of a stub shows the slot through which it jumps, and the
+ * relocation of the slot shows the function. For x86-64 and arm64, with the stubs of GNU and
+ * LLVM linkers.
  */
 #ifndef KBARMAN_SYM_PLT_H
 #define KBARMAN_SYM_PLT_H
@@ -12,7 +13,10 @@
 
 #include "sym/symtab.h"
 
-/* Add the stubs of @elf. 0 or as kb_symtab_add(); damage is left out. */
+/*
+ * Add the stubs of @elf. Returns 0 or the errors of kb_symtab_add(). Damaged parts are left
+ * out.
+ */
 int kb_plt_add(struct kb_symtab *symtab, Elf *elf);
 
 #endif

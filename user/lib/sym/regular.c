@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * O_PATH gives a descriptor without opening the file. What it shows is looked at, and only
- * then opened, by way of the descriptor, so that nobody can put another file in between.
+ * O_PATH gives a descriptor without opening the file. The kind of the file is checked first.
+ * Then the file is opened through the descriptor, so nobody can replace the file in between.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -35,7 +35,7 @@ int kb_open_regular(const char *path, int flags)
 			ret = -errno;
 	}
 	close(place);
-	/* Without /proc: the file may be another one by now. */
+	/* Without /proc the file is opened by its path, so it may have been replaced. */
 	if (ret == -ENOENT) {
 		fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | flags);
 		ret = fd < 0 ? -errno : check(fd);

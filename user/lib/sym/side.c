@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Its own name comes first. Under the name of the recording the files are a capture's that
- * was renamed, unless a capture of that name is there: then they are that one's.
+ * The present name of the capture comes first. If the capture was renamed, the files may still
+ * have its name at the recording; they are used unless there is a capture of that name, which
+ * then owns them.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -17,7 +18,7 @@ const char *kb_side_name(const struct kb_barman *barman)
 	return name && *name && !strchr(name, '/') ? name : NULL;
 }
 
-/* The first @length bytes of @folder, @name and @suffix, if there is such a file. */
+/* The path of @length bytes of @folder, @name and @suffix, if there is such a file. */
 static char *find(const char *folder, size_t length, const char *name, const char *suffix)
 {
 	char *path;

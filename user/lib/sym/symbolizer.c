@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * The way from an address to a name: the mapping that was there at the time, the
- * image it shows, the image's symbols. Whatever is missing on the way, the answer
- * says as much as is known.
+ * The way from an address to a name: the mapping that was valid at the time, the image of the
+ * mapping, the symbols of the image. If a step fails, the answer has what is known up to there.
  *
- * An answer holds for a range of addresses, a span of time and one task; while
- * questions stay inside, the last answer is given again.
+ * An answer is valid for a range of addresses, a range of time and one task. The last answer is
+ * returned again while requests stay within these.
  */
 #include <errno.h>
 #include <search.h>
@@ -28,7 +27,7 @@
 #include "sym/side.h"
 #include "sym/tasks.h"
 
-/* What is kept at most when a capture takes the place of another one. */
+/* Limit for what is kept when another capture replaces the present one. */
 #define RENEWED_IMAGES	4096U
 #define RENEWED_IDS	(1U << 20)
 
@@ -36,39 +35,39 @@ struct kb_symbolizer {
 	struct kb_tasks *tasks;
 	struct kb_maps *maps;
 	struct kb_images images;
-	struct kb_image **row_images;	/* by row of the mmap table, NULL: not asked yet */
-	struct kb_image **kernel_images; /* by group of kallsyms, likewise */
+	struct kb_image **row_images;	/* by row of the mmap table; NULL: not requested yet */
+	struct kb_image **kernel_images; /* by group of kallsyms; NULL: not requested yet */
 	bool wide;			/* 64-bit addresses */
-	struct kb_image *jit;		/* of process jit_pid, the one asked last */
+	struct kb_image *jit;		/* of process jit_pid, the last one requested */
 	uint32_t jit_pid;
 
 	const struct kb_barman *barman;
-	char *kallsyms_path;		/* NULL: the kernel's symbols are not to be had */
+	char *kallsyms_path;		/* NULL: the kernel's symbols are not available */
 	bool kallsyms_tried;
-	uint64_t modules;		/* modules_now() of then, if it is this machine's */
+	uint64_t modules;		/* modules_now() at that time, if it is this machine */
 	struct kb_kallsyms kallsyms;
 	struct kb_error kallsyms_error;
 	struct kb_error bundle_error;
 
 	bool raw_names;
 	struct kb_demangler demangler;
-	char **demangled;		/* by id; NULL: the name as it is */
+	char **demangled;		/* by id; NULL: the name does not change */
 	uint32_t max_demangled;
 
-	uint32_t nr_ids;		/* id 0 is given without memory only */
-	bool unmapped;			/* an address was in no known mapping */
-	bool nameless_kernel;		/* the kernel was asked for, without its symbols */
+	uint32_t nr_ids;		/* id 0 is used only when there is no memory */
+	bool unmapped;			/* an address was in no mapping */
+	bool nameless_kernel;		/* a kernel address was resolved without kernel symbols */
 
 	bool wants_lines;
 	struct kb_frames frames;
-	char *vmlinux;			/* as the options say; NULL: look for it */
-	struct kb_elf kernel_elf;	/* of vmlinux, for lines */
+	char *vmlinux;			/* from the options; NULL: search for it */
+	struct kb_elf kernel_elf;	/* of vmlinux, to find lines */
 
 	struct kb_frame frame;
-	struct kb_image *place;		/* where the answer is, if in a file, ... */
-	uint64_t place_offset;		/* ... at pc + this */
-	struct kb_maps_hit holds;	/* where the answer holds; low > high: nowhere */
-	uint32_t holds_for;		/* task id */
+	struct kb_image *place;		/* image of the answer, if it is in a file, */
+	uint64_t place_offset;		/* at offset pc + this */
+	struct kb_maps_hit holds;	/* where the answer is valid; low > high: nowhere */
+	uint32_t holds_for;		/* task id for which it is valid */
 };
 
 static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
@@ -82,8 +81,8 @@ static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
 }
 
 /*
- * /proc/modules, as a number: which modules there are and where. Its third and fourth words
- * say who uses them, which changes all the time.
+ * A hash of /proc/modules: names and addresses of the modules. The third and fourth words of a
+ * line are its users, which change all the time.
  */
 static uint64_t modules_now(void)
 {
@@ -126,7 +125,7 @@ static int load_kallsyms(struct kb_symbolizer *symbolizer)
 	return kb_error_set(&symbolizer->kallsyms_error, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-/* CAPTURE.symbols, if it is there. What is wrong with it is no reason to stop. */
+/* Read CAPTURE.symbols if it exists. An error in it does not stop the symbolizer. */
 static void read_bundle(struct kb_symbolizer *symbolizer, const char *capture)
 {
 	char *path = kb_side_find(symbolizer->barman, capture, KB_BUNDLE_SUFFIX);
@@ -229,7 +228,7 @@ static void forget_kernel(struct kb_symbolizer *symbolizer)
 	symbolizer->nameless_kernel = false;
 }
 
-/* Whoever renews for weeks sees programs come and go without end. */
+/* Limits memory when captures are renewed for weeks and programs come and go. */
 static void forget_all(struct kb_symbolizer *symbolizer)
 {
 	forget_kernel(symbolizer);
@@ -285,7 +284,7 @@ static uint32_t id_of(struct kb_symbolizer *symbolizer, uint32_t *id)
 	return *id;
 }
 
-/* Demangle the name of the symbol that has just got @id. Without memory it stays. */
+/* Demangle the name of the symbol with the new id @id. Without memory the name stays. */
 static void demangle(struct kb_symbolizer *symbolizer, uint32_t id, const char *name)
 {
 	char *text = symbolizer->raw_names ? NULL : kb_demangle(&symbolizer->demangler, name);
@@ -322,7 +321,7 @@ static const char *name_of(struct kb_symbolizer *symbolizer, const struct kb_sym
 		symbolizer->demangled[id] : name;
 }
 
-/* @image, and nothing about the symbol. */
+/* Answer with @image and without a symbol. */
 static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *image, bool kernel)
 {
 	symbolizer->place = NULL;
@@ -335,7 +334,7 @@ static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	};
 }
 
-/* @hit is in the address space of @symtab, where @pc is at @address. */
+/* Answer with @hit, which is in the address space of @symtab, where @pc is at @address. */
 static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab *symtab,
 			  const struct kb_symtab_hit *hit, uint64_t pc, uint64_t address)
 {
@@ -354,8 +353,8 @@ static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symt
 }
 
 /*
- * Where no row says so: the upper half, with 32 bits what is as high as its symbols. An answer
- * holds on one side of that border only.
+ * Whether @pc is a kernel address if no row covers it: it is in the upper half; with 32 bits,
+ * not below the kernel's symbols. An answer holds on one side of that border only.
  */
 static bool is_kernel_address(struct kb_symbolizer *symbolizer, uint64_t pc)
 {
@@ -379,7 +378,7 @@ static bool is_kernel_address(struct kb_symbolizer *symbolizer, uint64_t pc)
 	return false;
 }
 
-/* The image of a kernel symbol, as kallsyms tells it. */
+/* The image of a kernel symbol from kallsyms. */
 static struct kb_image *kernel_image(struct kb_symbolizer *symbolizer, uint32_t group)
 {
 	struct kb_image **image = &symbolizer->kernel_images[group];
@@ -390,7 +389,10 @@ static struct kb_image *kernel_image(struct kb_symbolizer *symbolizer, uint32_t 
 	return *image;
 }
 
-/* @image: of the row that covers @pc, NULL if none does. Returns -errno or 0. */
+/*
+ * @image: image of the row that covers @pc; NULL if there is none. Returns 0 or a negative
+ * errno.
+ */
 static int resolve_kernel(struct kb_symbolizer *symbolizer, struct kb_image *image, uint64_t pc)
 {
 	struct kb_symtab_hit hit;
@@ -409,7 +411,7 @@ static int resolve_kernel(struct kb_symbolizer *symbolizer, struct kb_image *ima
 	return 0;
 }
 
-/* The segment of @image that @row shows at @pc, which is *@before bytes behind its beginning. */
+/* The segment of @image that @row maps at @pc. *@before: offset of @pc in the segment. */
 static const struct kb_elf_segment *segment_at(const struct kb_image *image,
 					       const struct kb_map *row, uint64_t pc,
 					       uint64_t *before)
@@ -432,7 +434,7 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	if (!segment) {
 		if (!image->elf.nr_segments)
 			return;
-		/* A row may be longer than what is mapped there: data was mapped over its end. */
+		/* A row may be longer than the code: data may have been mapped over its end. */
 		if (!kb_elf_maps_page(&image->elf, row->image_offset))
 			kb_image_complain(image, "%s is not the file that was recorded: nothing of "
 					  "it is mapped from offset 0x%llx", image->name,
@@ -451,7 +453,7 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	answer_symbol(symbolizer, &image->elf.symbols, &hit, pc, segment->vaddr + before);
 }
 
-/* Code that was made at run time: true if the process left a map that has @pc. */
+/* Code that was made at run time. True: a perf map of the process contains @pc. */
 static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
 			uint64_t pc)
 {
@@ -473,7 +475,7 @@ static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint
 	return true;
 }
 
-/* The image of a row of the mmap table, loaded. */
+/* The loaded image of a row of the mmap table. */
 static struct kb_image *row_image(struct kb_symbolizer *symbolizer, const struct kb_maps_hit *hit)
 {
 	struct kb_image *image = symbolizer->row_images[hit->index];
@@ -515,7 +517,7 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 		return resolve_kernel(symbolizer, image, pc);
 	}
 	if (task_id && (!image || kb_image_is_anonymous(image))) {
-		/* A gap of the map is another answer than what is beside it. */
+		/* Addresses between entries of the map have another answer. */
 		if (resolve_jit(symbolizer, task_id, timestamp, pc))
 			return 0;
 		if (symbolizer->jit && symbolizer->jit->elf.symbols.nr_symbols)
@@ -534,13 +536,13 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 	return 0;
 }
 
-/* Out of line, so that the way through kb_symbolizer_resolve() saves no registers. */
+/* Not inlined, so that the fast path of kb_symbolizer_resolve() saves no registers. */
 static const struct kb_symbol *__attribute__((noinline))
 resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp, uint64_t pc)
 {
 	symbolizer->holds_for = task_id;
 	if (resolve(symbolizer, task_id, timestamp, pc)) {
-		/* No memory: what is certain is that nothing is known. */
+		/* Without memory the answer is "unknown" and is not reused. */
 		symbolizer->holds = (struct kb_maps_hit) { .low = 1 };
 		symbolizer->place = NULL;
 		symbolizer->frame.symbol = (struct kb_symbol) {
@@ -602,10 +604,7 @@ void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place
 	place->anonymous = image && kb_image_is_anonymous(image);
 }
 
-/*
- * Open the DWARF of the kernel: of the vmlinux that is told, or of one that lies where it
- * belongs.
- */
+/* Open the DWARF of the kernel: of the vmlinux in the options, or of one in a usual place. */
 static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image *image)
 {
 	struct kb_error err = { 0 };
@@ -625,9 +624,9 @@ static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image 
 }
 
 /*
- * The kernel is somewhere else after each boot. A file whose symbols do not begin where
- * those of the recorded kernel do is another one; one that is called otherwise may be the
- * same by another name, but need not.
+ * The kernel has another address after each boot, so addresses are shifted by the difference of
+ * _stext. The file is refused if it has no symbol at the shifted address. If that symbol has
+ * another name, it may be an alias, but that is not certain.
  */
 static bool kernel_place(struct kb_symbolizer *symbolizer, struct kb_image *image,
 			 uint64_t *address)
@@ -684,8 +683,8 @@ struct listener {
 	void (*say)(void *context, const char *sentence);
 	void *context;
 	struct list {
-		char names[320];	/* of images, with ", " between */
-		unsigned int nr, more;	/* more: those that are not in there */
+		char names[320];	/* names of images, separated by ", " */
+		unsigned int nr, more;	/* more: how many are not in names */
 	} stripped, without_lines;
 };
 
@@ -768,7 +767,7 @@ int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *captu
 	char *path;
 	int ret;
 
-	/* What the machine that recorded has saved is not to give way to nothing. */
+	/* An empty file must not replace symbols that the recording machine has saved. */
 	if (symbolizer->images.was_foreign)
 		return kb_error_set(err, -EXDEV, KB_NO_OFFSET, "nothing was saved: the files of the "
 				    "machine that recorded %s are not here", capture);

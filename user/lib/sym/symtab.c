@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Sorting and searching symbols. The sorted symbols are flattened into pieces that
- * do not overlap, gaps included, so that a search is a search for one key and needs
- * no look at sizes; buckets of equal width over the keys make it short. Time and
- * memory are O(n log n) and O(n) for any input.
+ * Sorts and searches symbols. Sorted symbols are split into pieces that do not overlap,
+ * including gaps. So a search looks for one key and needs no sizes. Buckets of equal width
+ * shorten the search. Time is O(n log n) and memory O(n) for any input.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -57,7 +56,7 @@ int kb_symtab_add(struct kb_symtab *symtab, uint64_t start, uint64_t size, uint6
 	struct kb_symtab_symbol *symbol;
 	int ret;
 
-	if (start == UINT64_MAX)	/* no room for even one byte */
+	if (start == UINT64_MAX)	/* not even one byte fits */
 		return 0;
 	ret = reserve_symbol(symtab);
 	if (!ret)
@@ -106,9 +105,9 @@ int kb_symtab_append(struct kb_symtab *symtab, const struct kb_symtab *more)
 }
 
 /*
- * Which of two names for one address: < 0 if it is @a's. What has a size comes
- * before a mere label, then binding counts; then perf's taste: the fewest leading
- * underscores, then the longest name.
+ * Which of two names for one address is better: < 0 for @a. A symbol with a size is better than
+ * a label. Then the binding counts, then, as in perf, fewer leading underscores, then the
+ * longer name.
  */
 static int better(const struct kb_symtab_symbol *a, const struct kb_symtab_symbol *b,
 		  const char *names)
@@ -143,7 +142,7 @@ static int compare(const void *left, const void *right, void *names)
 	return better(a, b, names);
 }
 
-/* Keep the best of each address, as large as the largest of them that has a size. */
+/* Keep the best symbol of each address. Its size is the largest of those that have one. */
 static void drop_aliases(struct kb_symtab *symtab)
 {
 	struct kb_symtab_symbol *symbols = symtab->symbols, *kept = NULL;
@@ -161,7 +160,7 @@ static void drop_aliases(struct kb_symtab *symtab)
 	symtab->nr_symbols = nr;
 }
 
-/* Where a symbol without a size ends, @next being the one that follows or NULL. */
+/* Where a symbol without a size ends; @next follows it, or is NULL. */
 static uint64_t open_end(const struct kb_symtab_symbol *symbol,
 			 const struct kb_symtab_symbol *next)
 {
@@ -176,10 +175,7 @@ static uint64_t open_end(const struct kb_symtab_symbol *symbol,
 	return end > symbol->start ? end : symbol->start + 1;
 }
 
-/*
- * Give every symbol its size. A label inside a symbol that has a size is part of
- * that one, and goes.
- */
+/* Give every symbol a size. A label inside a symbol with a size belongs to it and is removed. */
 static void close_open(struct kb_symtab *symtab)
 {
 	struct kb_symtab_symbol *symbols = symtab->symbols;
@@ -207,7 +203,7 @@ static void add_piece(struct kb_symtab *symtab, uint64_t start, uint32_t owner)
 	uint32_t nr = symtab->nr_pieces;
 
 	if (nr && symtab->pieces[nr - 1].start == start)
-		symtab->nr_pieces = --nr;	/* that one turned out empty */
+		symtab->nr_pieces = --nr;	/* the last piece is empty */
 	if (nr && symtab->pieces[nr - 1].owner == owner)
 		return;
 	symtab->pieces[nr] = (struct kb_symtab_piece) { .start = start, .owner = owner };
@@ -220,8 +216,8 @@ static uint64_t end_of(const struct kb_symtab *symtab, uint32_t i)
 }
 
 /*
- * Close the symbols of the stack that end at or before @until, and let those
- * around them go on. Returns the new height.
+ * Close the symbols on the stack that end at or before @until, and continue those around them.
+ * Returns the new height of the stack.
  */
 static uint32_t unwind(struct kb_symtab *symtab, const uint32_t *stack, uint32_t height,
 		       uint64_t until)
@@ -262,7 +258,7 @@ static int flatten(struct kb_symtab *symtab)
 	return 0;
 }
 
-/* Buckets, one or two for a piece on average. */
+/* Make buckets: one or two for each piece, on average. */
 static int build_buckets(struct kb_symtab *symtab)
 {
 	uint32_t b, i, near = 0;
@@ -307,7 +303,7 @@ int kb_symtab_sort(struct kb_symtab *symtab)
 	return ret ? ret : build_buckets(symtab);
 }
 
-/* The bucket that @address, from symtab->first on, is in. */
+/* The bucket of @address, which is not below symtab->first. */
 static const struct kb_symtab_bucket *bucket_of(const struct kb_symtab *symtab, uint64_t address)
 {
 	uint64_t bucket = (address - symtab->first) >> symtab->bucket_shift;
@@ -347,7 +343,7 @@ void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_
 		return;
 	}
 	bucket = bucket_of(symtab, address);
-	/* Who asks for the symbol will look at it: let it come together with the pieces. */
+	/* The symbol is needed next: prefetch it together with the pieces. */
 	__builtin_prefetch(&symtab->symbols[bucket->near]);
 	low = bucket[0].piece;
 	high = bucket[1].piece;

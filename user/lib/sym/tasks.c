@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The task table sorted by (task id, timestamp), the later row first meant where
- * both are equal, and one binary search for every question.
+ * The task table sorted by (task id, timestamp); of equal rows the later one counts. Each
+ * request is one binary search.
  */
 #include <errno.h>
 #include <stdio.h>

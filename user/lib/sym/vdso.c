@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The vdso is an ELF file that is nowhere but in memory; through a memory file it is
- * read like any other.
+ * The vdso is an ELF file that exists only in memory. It is copied to a memory file and read
+ * like any other file.
  */
 #include <elf.h>
 #include <errno.h>

@@ -5,8 +5,8 @@
 #include "sym/elf.h"
 
 /*
- * The symbols of this process's own vdso, which is every process's on this kernel.
- * 0 or a negative errno. Not sorted: see kb_elf_read().
+ * Read the symbols of this process's vdso; all processes on this kernel have the same one.
+ * Returns 0 or a negative errno. The symbols are not sorted; see kb_elf_read().
  */
 int kb_vdso_read(struct kb_elf *elf);
 
