@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// The events as columns of numbers: what html.c wrote, read back. Times are ns since the
-// first one, as doubles, so that they can be drawn without another thought.
+// Reads the events that html.c wrote into columns of numbers. Times are ns since the first
+// event, as doubles, which are ready for drawing.
 
 // A column that grows.
 class Column {
@@ -42,7 +42,7 @@ function lowerBound(values, value, low = 0, high = values.length) {
   return low;
 }
 
-// Records of a CPU may be out of order; what is drawn is not.
+// Records of a CPU may be out of order. Columns for drawing are sorted.
 function sortColumns(columns, key) {
   const times = columns[key];
   let sorted = true;
@@ -129,7 +129,7 @@ function readEvents(bytes, tables) {
   return { cpus, counters: [...counters.values()], series: [...series.values()], marks };
 }
 
-// The columns of a CPU, and beside them the sum of the time that tasks ran before each slice.
+// The columns of a CPU, and for each slice the total running time of tasks before it.
 function finishCpu(c, tables) {
   const slices = { start: c.start.values, end: c.end.values, kind: c.kind.values, what: c.what.values, how: c.how.values };
   const samples = { time: c.sampleTime.values, task: c.sampleTask.values, node: c.sampleNode.values, weight: c.sampleWeight.values };
@@ -140,12 +140,12 @@ function finishCpu(c, tables) {
   return { ...slices, busy, samples, length: n };
 }
 
-// The idle task runs only in between halts.
+// The idle task runs only between halts.
 function isBusy(slices, i, tables) {
   return slices.kind[i] === RUN && tables.tasks[slices.what[i]][0] !== 0;
 }
 
-// Deltas become sums so far; what is between two of them is shared out evenly.
+// Deltas become running sums. Between two of them the sum grows linearly.
 function finishDeltas(track) {
   const columns = { time: track.time.values, value: track.value.values };
   sortColumns(columns, 'time');
@@ -154,7 +154,7 @@ function finishDeltas(track) {
   return { ...track, ...columns, sum };
 }
 
-// A channel's text holds until the next one, or an empty one, or the end.
+// A channel's text lasts until the next or an empty text, or the end of the capture.
 function finishMarks(marks, length) {
   const open = new Map(), names = new Map(), out = [];
   for (const mark of marks.sort((a, b) => a.time - b.time)) {

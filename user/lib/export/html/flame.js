@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The flame graph of the samples in view: callers above, what they call below.
+// The flame graph of the samples in view: callers above, called functions below.
 
 const FLAME_ROW = 18;
 
@@ -26,7 +26,7 @@ class Flame {
     this.box.addEventListener('scroll', () => this.draw());
   }
 
-  // Children of each node, by name: they have higher numbers than their parents.
+  // Children of each node, by name. Children have higher numbers than their parents.
   makeTree() {
     const { parents } = this.capture;
     this.children = new Map();
@@ -49,7 +49,7 @@ class Flame {
 
   name(node) { return node ? this.capture.frames[this.capture.nodes[node]][0] : 'all'; }
 
-  // As in the other formats: a sample whose counter is not known has the mean weight.
+  // As in the other formats, a sample without a counter value has the mean weight.
   sum(start, end) {
     const { capture, page } = this, nr = capture.parents.length, byWeight = byId('weight').value === 'weight';
     this.self = new Float64Array(nr);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The page: what is chosen and searched, and what keys and the mouse do.
+// The page: selection, search, keys and mouse.
 
 class Page {
   constructor(capture) {
@@ -27,7 +27,7 @@ class Page {
     if (facts.lost) byId('facts').append(' · ', element('span', { className: 'lost' }, `${count(facts.lost)} lost`));
   }
 
-  // ---- tasks, as the parts ask for them
+  // ---- tasks, for the other parts of the page
 
   nameOf(task) {
     const [tid, tgid, name] = this.capture.tasks[task];
@@ -44,7 +44,7 @@ class Page {
     return this.hits === undefined || !this.anyHit || this.hits[task] === 1;
   }
 
-  // ---- what changes
+  // ---- changes
 
   choose(task) {
     this.chosen = this.chosen === task ? undefined : task;
@@ -85,7 +85,7 @@ class Page {
     this.flame.update();
   }
 
-  // The picture at once, the sums when it stands still.
+  // Draw at once, but compute the sums when the view no longer moves.
   viewChanged() {
     if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.timeline.draw(); });
     clearTimeout(this.later);
@@ -101,7 +101,7 @@ class Page {
     this.flame.update();
   }
 
-  // No higher than what is in it, and not more than half.
+  // Not higher than its content, and at most half of the page.
   fitRows() {
     const room = document.querySelector('main').clientHeight;
     byId('rows').style.height = Math.max(90, Math.min(this.timeline.total, room * 0.52)) + 'px';
@@ -146,7 +146,7 @@ class Page {
   }
 
   wheel(event) {
-    if (event.altKey) return;	// scrolls
+    if (event.altKey) return;	// the browser scrolls
     event.preventDefault();
     if (Math.abs(event.deltaX) > Math.abs(event.deltaY)) this.timeline.move(event.deltaX / this.timeline.width);
     else this.timeline.zoom(Math.exp(-event.deltaY * (event.deltaMode ? 0.05 : 0.002)), this.timeline.at(event).time);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Colours, units and canvases: what all parts of the page draw with.
+// Colours, units and canvases for all parts of the page.
 
 let colours = {};
 
@@ -16,7 +16,7 @@ function hash(text) {
   return (h ^ h >>> 15) >>> 0;
 }
 
-// The same name has the same colour everywhere.
+// A name always has the same colour.
 function taskColour(name) {
   const h = hash(name), hue = h % 360, more = (h >>> 9) % 14;
   return colours.dark ? `hsl(${hue} ${38 + more}% ${36 + (h >>> 17) % 8}%)` : `hsl(${hue} ${52 + more}% ${70 + (h >>> 17) % 8}%)`;
@@ -27,7 +27,8 @@ function frameColour(name, kernel) {
   return colours.dark ? `hsl(${hue} ${kernel ? 40 : 50}% ${32 + (h >>> 8) % 9}%)` : `hsl(${hue} ${kernel ? 60 : 85}% ${70 + (h >>> 8) % 10}%)`;
 }
 
-// A duration with three figures; `step` asks for as many as tell two of them apart.
+// A duration with three digits. With `step` it has enough digits to distinguish times that
+// differ by `step`.
 function duration(ns, step = Math.abs(ns) / 100) {
   const units = [[1e9, 's'], [1e6, 'ms'], [1e3, 'µs'], [1, 'ns']];
   const [size, unit] = units.find(([limit]) => Math.abs(ns) >= limit) || (ns ? units[3] : [1e9, 's']);
@@ -44,7 +45,7 @@ function amount(value) {
 
 const count = value => value.toLocaleString('en');
 
-// A canvas as large as it is shown, in real pixels; drawing is in CSS pixels.
+// A canvas with the resolution of the screen. Drawing uses CSS pixels.
 function prepareCanvas(canvas, width, height) {
   const ratio = window.devicePixelRatio || 1;
   const w = Math.max(1, Math.round(width * ratio)), h = Math.max(1, Math.round(height * ratio));
@@ -72,7 +73,7 @@ function textWidth(context, text) {
   return width;
 }
 
-// As much of the text as fits.
+// The part of the text that fits.
 function fitText(context, text, room) {
   const width = textWidth(context, text);
   if (width <= room) return text;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// The table of tasks: what each did in the time in view.
+// The table of tasks: what each task did in the time in view.
 
 const SHOWN_ROWS = 400;
 
@@ -42,7 +42,7 @@ class Tasks {
     })));
   }
 
-  // Sums over the slices and samples between two times; those that are cut count as one.
+  // Sums over the slices and samples between two times. A slice that is cut counts as one.
   sum(start, end) {
     const { capture } = this, nr = capture.tasks.length;
     const run = new Float64Array(nr), runs = new Uint32Array(nr), preempted = new Uint32Array(nr), blocked = new Uint32Array(nr), samples = new Uint32Array(nr);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
-// The timeline. However many events there are, drawing costs a few steps a pixel: slices
-// wider than one are drawn as they are, and of all that share a pixel the height says how
-// busy the CPU was, the colour who had most of it.
+// The timeline. Drawing takes a few steps for each pixel, however many events there are. A
+// slice wider than a pixel is drawn as it is. For slices that share a pixel the height shows
+// how busy the CPU was, and the colour shows the task with most of the time.
 
 const GUTTER = 116, AXIS = 24, CPU_ROW = 30, SAMPLE_ROW = 9, GAP = 7, VALUE_ROW = 34, MARK_ROW = 17;
 const MAX_LANES = 8, LOOK_AT = 64;
@@ -19,7 +19,7 @@ class Timeline {
     this.hits = [];
   }
 
-  // ---- what there is, from top to bottom
+  // ---- rows, from top to bottom
 
   layOut() {
     const { capture } = this, rows = [];
@@ -50,7 +50,7 @@ class Timeline {
     return rows;
   }
 
-  // Values of one series, whatever CPU they were written on.
+  // Values of one series, from all CPUs.
   joined(tracks) {
     if (tracks.length === 1) return tracks[0];
     const all = { time: Float64Array.from(tracks.flatMap(t => [...t.time])), value: Float64Array.from(tracks.flatMap(t => [...t.value])) };
@@ -58,7 +58,7 @@ class Timeline {
     return all;
   }
 
-  // Marks that hold for a time get the first lane that is free.
+  // Marks with a duration get the first free lane.
   layMarks() {
     const free = [];
     for (const mark of this.capture.marks) {
@@ -179,7 +179,7 @@ class Timeline {
       }
       const column = Math.floor(left);
       let next = lowerBound(cpu.start, this.time(column + 1), i + 1, to);
-      if (next - 1 > i && (cpu.end[next - 1] - cpu.start[next - 1]) * this.scale >= 1) next--;	// goes on behind the pixel
+      if (next - 1 > i && (cpu.end[next - 1] - cpu.start[next - 1]) * this.scale >= 1) next--;	// continues behind the pixel
       this.drawColumn(c, cpu, i, next, column, y);
       i = next;
     }
@@ -221,7 +221,7 @@ class Timeline {
     c.fillText(shown, from + 4, y + CPU_ROW / 2);
   }
 
-  // All slices of one pixel.
+  // Draw all slices of one pixel.
   drawColumn(c, cpu, from, to, x, y) {
     const span = 1 / this.scale, stride = Math.max(1, Math.floor((to - from) / LOOK_AT));
     const filtered = this.page.filtered();
@@ -260,7 +260,7 @@ class Timeline {
     c.globalAlpha = 1;
   }
 
-  // A tick for each sample; where there are more of them than pixels, the darker the more.
+  // A tick for each sample. With more than one sample in a pixel the tick is darker.
   drawSamples(c, samples, y) {
     const from = lowerBound(samples.time, this.start), to = lowerBound(samples.time, this.end);
     const filtered = this.page.filtered();
@@ -330,7 +330,7 @@ class Timeline {
     return track.sum[i] + track.value[i] * (to > from ? (time - from) / (to - from) : 1);
   }
 
-  // Sums of deltas a second, over all CPUs.
+  // Deltas per second, summed over all CPUs.
   drawRate(c, row, y) {
     const pixels = Math.max(1, this.width - GUTTER), rates = new Float64Array(pixels), seconds = 1e-9 / this.scale;
     for (const track of row.tracks) {
@@ -353,7 +353,7 @@ class Timeline {
     c.fillRect(GUTTER, y + VALUE_ROW, pixels, 1);
   }
 
-  // Each value holds until the next one.
+  // Each value is valid until the next one.
   drawValues(c, row, y) {
     const { time, value } = row.track, scale = row.series.multiplier, from = Math.max(0, lowerBound(time, this.start) - 1), to = lowerBound(time, this.end);
     let most = -Infinity, least = 0;
@@ -420,7 +420,7 @@ class Timeline {
     c.strokeRect(left + 0.75, 2.75, Math.max(2, right - left - 1.5), height - 5.5);
   }
 
-  // ---- what is where
+  // ---- the item at a position
 
   at(event) {
     const box = this.canvas.getBoundingClientRect();
@@ -495,7 +495,7 @@ class Timeline {
     return i >= 0 && isBusy(row.cpu, i, this.capture) ? row.cpu.what[i] : undefined;
   }
 
-  // The next (or previous) slice or mark that the search found, brought into view.
+  // Show the next (or previous) slice or mark that the search found.
   jump(forwards) {
     const middle = (this.start + this.end) / 2, span = this.end - this.start, eps = span * 1e-6;
     let best = null;
