@@ -28,8 +28,7 @@
 #define PARENT_PORT	8082
 #define PARENT_SOCKET	KB_ANNOTATE_SOCKET "-parent"
 #define CLIENTS_MAX	512
-#define USER_CLIENTS_MAX (CLIENTS_MAX / 2)	/* clients of one user; of all TCP clients
-						 * together */
+#define USER_CLIENTS_MAX (CLIENTS_MAX / 2)	/* of one user; of all TCP clients */
 #define IMAGE_MAX	(8U << 20)		/* longest visual message, bytes */
 #define READ_BYTES	32768
 #define SMALL		((size_t)3 * READ_BYTES) /* buffer of each client; more is for images */
@@ -51,8 +50,7 @@ struct peer {
 	struct annotate_client client;	/* CLIENT: setup.version is 0 until the setup has come */
 	uint8_t *buffer;		/* the setup and the bytes received behind it */
 	uid_t user;			/* TCP_USER: not known */
-	size_t used, room, setup;	/* bytes; the setup takes the first `setup` of the
-					 * buffer */
+	size_t used, room, setup;	/* bytes; the setup is in front of the buffer */
 };
 
 struct annotate_server {

@@ -23,8 +23,7 @@ static inline size_t annotate_setup_bytes(int32_t version)
 }
 
 struct annotate_client {
-	unsigned int number;		/* number of the client, counting all that ever
-					 * connected */
+	unsigned int number;		/* counts all clients that ever connected */
 	struct kb_annotate_setup setup;
 	uint32_t pid;			/* from the kernel; 0: not known (TCP) */
 };

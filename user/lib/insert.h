@@ -18,8 +18,7 @@ struct kb_insert {
 	} *pending;			/* [first, first + nr) of room, ordered by time */
 	size_t first, nr, room;
 	size_t bytes, limit;		/* of what is pending */
-	bool newest;			/* at the limit: true drops the oldest, false the new
-					 * one */
+	bool newest;			/* at the limit drop the oldest, else the new one */
 	uint64_t count, dropped;
 
 	uint8_t *ring;

@@ -26,8 +26,7 @@ struct source {
 	uint64_t size;
 	uint64_t position;		/* of the oldest block that was not given out */
 	uint64_t end;			/* of the readable bytes */
-	uint64_t timestamp;		/* of the record at position; in a dry ring: of its last
-					 * record */
+	uint64_t timestamp;		/* of the record at position; if dry: of the last one */
 	size_t length;			/* of the record at position */
 	bool queued;			/* in the heap; false: dry */
 	bool damaged;			/* damaged, and not reported yet */

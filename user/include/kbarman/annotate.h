@@ -32,8 +32,7 @@ extern "C" {
 #define KB_ANNOTATE_PORT	"8083"			/* TCP port, loopback only */
 #define KB_ANNOTATE_VERSION_MAX	5		/* the reader takes versions 1 to 5 */
 #define KB_ANNOTATE_SETUP_BYTES	20		/* 19 before version 3 */
-#define KB_ANNOTATE_MAX_BODY	(1u << 20)	/* longest body the reader takes, without image
-						 * bytes */
+#define KB_ANNOTATE_MAX_BODY	(1u << 20)	/* the reader's limit, without image bytes */
 
 enum kb_annotate_type {
 	KB_ANNOTATE_STRING	= 0x1,
@@ -78,8 +77,7 @@ enum kb_annotate_rendering {
 #define KB_ANNOTATE_RGB(rgb)	((uint32_t)(rgb) << 8 | 0x1b)
 
 struct kb_annotate_setup {
-	int32_t version;	/* 1 to 5; the encoder writes 4 and 5 as given and all others as
-				 * 3 */
+	int32_t version;	/* 1 to 5; the encoder writes 4, 5, and 3 for all others */
 	int32_t tid, pid;
 	uint8_t dont_mangle;	/* keys are unique in the whole system; 0 before version 3 */
 };

@@ -283,8 +283,7 @@ struct kb_barman_writer;
 struct kb_barman_layout {
 	uint8_t word_size;		/* 4 or 8; 0 = 8 */
 	bool big_endian;
-	bool circular;			/* a circular store of buffer_length; it stays in memory
-					 * until finish */
+	bool circular;			/* buffer_length bytes, which stay in memory until finish */
 	uint64_t buffer_length;		/* bytes; 0 for linear: as long as the data */
 	uint32_t max_cores;
 	uint32_t max_task_infos;	/* 0: a capture without tasks */

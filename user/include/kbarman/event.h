@@ -49,8 +49,7 @@ struct kb_event {
 			uint32_t nr_counters;
 			uint32_t nr_custom;
 			uint32_t nr_chain;		/* 0 = no call chain */
-			uint32_t nr_chain_kernel;	/* how many of chain[], from its start,
-							 * are kernel code */
+			uint32_t nr_chain_kernel;	/* of these, in front: kernel code */
 			const uint64_t *counters;	/* deltas; KB_COUNTER_INVALID: no value */
 			const struct kb_custom_value *custom;
 			const uint64_t *chain;		/* addresses, innermost first */

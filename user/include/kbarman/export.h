@@ -21,8 +21,8 @@ extern "C" {
 /* All zero is the default. An export ignores options that do not apply to it. */
 struct kb_export_options {
 	const char *format;	/* a variant of the format, such as "binary"; NULL = default */
-	const char *event;	/* folded, flamegraph: the counter that is the weight; NULL =
-				 * the one that samples */
+	const char *event;	/* folded, flamegraph: counter that weighs samples; NULL = the
+				 * one that samples */
 	bool arrays;		/* heph: use arrays, which existing readers refuse */
 	bool sample_text;	/* annotate: a line of text for each PC sample */
 	bool aggregate;		/* tptp: a pair of messages per thread and method */

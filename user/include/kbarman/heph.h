@@ -56,7 +56,7 @@ struct kb_heph_event {
 	uint64_t start, end;		/* ns since the trace's epoch */
 	struct kb_text description;	/* at most 65535 bytes */
 	uint32_t nr_attributes;
-	const struct kb_heph_attribute *attributes;	/* the reader sets NULL; use
+	const struct kb_heph_attribute *attributes;	/* the reader sets NULL: see
 							 * kb_heph_next_attribute() */
 };
 

@@ -104,8 +104,7 @@ struct kb_recorder_totals {
 	uint64_t records;		/* in the file, inserted ones included */
 	uint64_t inserted;		/* records that were inserted */
 	uint64_t dropped;		/* inserted records that found no room */
-	uint64_t unordered;		/* records in the file that are older than the previous
-					 * one */
+	uint64_t unordered;		/* records older than the previous one in the file */
 	uint64_t damaged;		/* how often a part of a ring could not be read */
 	uint64_t duration_ns;		/* from start to stop, or from the first record if older
 					 * ones were overwritten; set by finish */

@@ -26,8 +26,7 @@ struct kb_symbol_options {
 				 * have one path, only the file with the recorded size and time
 				 * is used */
 	bool raw_names;		/* do not demangle C++ and Rust names */
-	const char *vmlinux;	/* the kernel's file with DWARF; NULL = the usual places of
-				 * distributions */
+	const char *vmlinux;	/* the kernel's file with DWARF; NULL = search the usual places */
 	bool lines;		/* kb_symbolizer_frames() gives files and lines, */
 	bool inlined;		/* and inlined functions, both from DWARF */
 };

@@ -101,8 +101,7 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message);
 struct kb_tptp_layout {
 	bool binary;			/* false: XML */
 	bool big_endian;		/* binary only */
-	bool platform_32;		/* binary only; a flag for readers, no size depends on
-					 * it */
+	bool platform_32;		/* binary only; for readers, no size depends on it */
 	int64_t frequency;		/* ticks a second; 0 = KB_TPTP_FREQUENCY_NS */
 };
 

@@ -47,8 +47,7 @@ struct kb_hot {
 	uint64_t *sums;			/* row r has its sums from sums[r * nr_counters] on; r
 					 * is its number before ordering */
 	uint32_t max_sums;		/* number of rows with room in sums */
-	uint64_t *partial;		/* as sums, but of partial samples only; NULL: there
-					 * were none */
+	uint64_t *partial;		/* as sums, of partial samples only; NULL: none yet */
 	uint32_t max_partial;
 };
 

@@ -18,8 +18,7 @@ struct kb_offcpu {
 	void *context;
 	bool has_chains;
 	struct longest {
-		struct kb_wait waits[KB_OFFCPU_LONGEST];	/* a heap; the shortest wait is
-								 * on top */
+		struct kb_wait waits[KB_OFFCPU_LONGEST];	/* a heap, the shortest on top */
 		uint32_t nr;
 	} longest, sleeps;
 };

@@ -20,8 +20,7 @@ struct kb_stop {
 	uint32_t core;
 	const char *reason;	/* as in the name of the fact */
 	uint64_t times;
-	uint64_t ns;		/* upper limit of their total time, from the records; 0: not
-				 * known */
+	uint64_t ns;		/* upper limit of their sum, from the records; 0: not known */
 	int64_t first, last;	/* ns; start of the first, end of the last; valid if ns is not 0 */
 };
 

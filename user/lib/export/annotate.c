@@ -43,13 +43,12 @@ struct annotate {
 	struct kb_out *out;
 	struct kb_names *names;
 	struct kb_timeline *timeline;
-	int64_t base;		/* CLOCK_MONOTONIC_RAW at the start of the capture's clock */
+	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint32_t job;		/* uid of the last job */
 	bool no_pictures;	/* the capture names pictures, but the side file is missing */
 	double *scales;		/* of each series: factor for its values */
 	struct kb_leb now;	/* timestamp of the record that is being written */
-	struct kb_leb *since; /* of each CPU: time of its last switch or halt, where its slice
-			       * begins */
+	struct kb_leb *since; /* of each CPU: start of its present slice */
 	uint64_t wide;		/* number of values that need more than 32 bits */
 	char text[TEXT_BYTES];
 };

@@ -143,8 +143,7 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
 	kb_out_printf(out, "<g class=\"f\" data-x=\"%.3f\" data-w=\"%.3f\" data-d=\"%u\"><title>", x,
 		      width, node->depth);
 	put_text(out, label, length);
-	kb_out_bytes(out, "\n", 1);	/* the script takes the first line of the title as the
-					 * name */
+	kb_out_bytes(out, "\n", 1);	/* to the script the first line is the name */
 	put_text(out, node->image_base, strlen(node->image_base));
 	kb_out_printf(out, "%s%s%.2f%%, ", node->kernel ? " [k]" : "",
 		      node->inlined ? " inlined " : node->image_base[0] ? " " : "",

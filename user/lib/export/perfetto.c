@@ -94,13 +94,11 @@ struct perfetto {
 	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
 	uint32_t *path;			/* frames of the chain that was written last */
-	int64_t base;			/* CLOCK_MONOTONIC_RAW at the start of the capture's
-					 * clock */
+	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint64_t before;		/* number of times that became 0 */
 	uint64_t above;			/* number of left out events of CPUs from MAX_CPUS on */
 	uint8_t *packet;		/* the packet that is being written */
-	bool has_release;		/* the capture has a kernel release that Perfetto can
-					 * read */
+	bool has_release;		/* the capture has a release that Perfetto reads */
 	bool no_memory;
 };
 

@@ -47,8 +47,7 @@ void barman_clock_init(struct barman_clock *clock, uint64_t base, uint64_t multi
 		clock->shift = 0;
 
 	clock->limit = (UINT64_C(1) << clock->shift) - 1;
-	if (clock->limit > UINT64_MAX - base)		/* else times below base would pass the
-							 * check, too */
+	if (clock->limit > UINT64_MAX - base)		/* else times below base would pass, too */
 		clock->limit = UINT64_MAX - base;
 	if (!clock->multiplier)
 		return;

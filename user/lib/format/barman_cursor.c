@@ -231,8 +231,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 				barman_finding(b, at, "a record of %" PRIu64 " bytes is too long",
 					       length);
 			at += whole;
-			b->at = b->end = b->window = bytes;	/* not NULL, so that `at` is
-								 * valid */
+			b->at = b->end = b->window = bytes;	/* not NULL: `at` is valid */
 			b->window_offset = at;
 			continue;
 		}

@@ -68,8 +68,7 @@ struct kb_barman {
 	/* barman_counters.c */
 	enum kb_counters how;
 	bool decided, cumulative;
-	uint64_t probe_end;		/* offset; not 0 while barman_counters.c examines
-					 * samples */
+	uint64_t probe_end;		/* offset; not 0 while samples are examined */
 	uint32_t *counter_index;	/* of a core's first counter in counter_state */
 	struct barman_series_state *counter_state;
 	uint64_t nr_counters;		/* of all cores */

@@ -64,8 +64,7 @@ static inline bool kb_eight_all_simple(const char *text, size_t length)
 		text += 8;
 		if (text == end)
 			return true;
-		if (end - text < 8)	/* the last step overlaps bytes that were checked
-					 * already */
+		if (end - text < 8)	/* some bytes are checked again */
 			text = end - 8;
 	}
 }

@@ -32,15 +32,12 @@ struct tptp_prefix {
 struct tptp_plan {
 	const struct kb_tptp_table *table;
 	uint8_t nr;
-	uint8_t nr_narrow;			/* number of narrow[]: numbers of less than 8
-						 * bytes */
+	uint8_t nr_narrow;			/* size of narrow[]: numbers below 8 bytes */
 	uint8_t nr_strings;			/* number of text[]: String rows */
-	uint8_t nr_placed;			/* attributes with a place, at the start of
-						 * order[] */
-	bool arrays;				/* the message ends with stackDepth, String[],
-						 * Long[] */
-	uint16_t fixed;				/* size of the binary form without text and
-						 * arrays, including the header */
+	uint8_t nr_placed;			/* of order[], from its start */
+	bool arrays;				/* ends with stackDepth, String[], Long[] */
+	uint16_t fixed;				/* size of the binary form with its header,
+						 * without text and arrays */
 	uint16_t attributes;			/* largest size of the element without values */
 	uint8_t narrow[KB_TPTP_MAX_FIELDS];
 	uint8_t text[KB_TPTP_MAX_FIELDS];
@@ -113,8 +110,7 @@ uint8_t *tptp_put_seconds(uint8_t *p, int64_t ticks, int64_t frequency);
 
 struct tptp_attribute {
 	struct kb_text name, value;
-	uint8_t classes;		/* properties of the value's bytes that decide how to
-					 * decode it */
+	uint8_t classes;		/* of the value's bytes: how to decode them */
 };
 
 struct tptp_tag {
@@ -131,8 +127,7 @@ struct tptp_xml {
 	char names[TPTP_MAX_NESTING][TPTP_MAX_NAME + 1];
 	struct tptp_tag tag;
 	uint8_t element_length[TPTP_NR_TABLES];	/* lengths of the tables' names */
-	uint8_t *scratch;		/* values that had to be decoded; see
-					 * tptp_xml_read_tag() */
+	uint8_t *scratch;		/* decoded values; see tptp_xml_read_tag() */
 	size_t scratch_size;
 };
 

@@ -26,8 +26,7 @@ enum kb_question_what {
 
 struct kb_question {
 	enum kb_question_what what;
-	struct kb_build_id build_id;	/* KB_QUESTION_DEBUG: of the file to which the debug
-					 * file belongs */
+	struct kb_build_id build_id;	/* KB_QUESTION_DEBUG: of the stripped file */
 	bool has_debuglink;
 	uint32_t debuglink_crc;
 	char name[1024];		/* KB_QUESTION_NAME */

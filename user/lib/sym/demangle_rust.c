@@ -652,8 +652,7 @@ char *kb_demangle_rust(const char *name)
 		return NULL;
 	parser.end = name + length;
 	put_path(&parser, true);
-	if (!parser.failed && parser.at < parser.end) {		/* the crate that instantiated
-								 * it */
+	if (!parser.failed && parser.at < parser.end) {		/* the instantiating crate */
 		parser.silent = true;
 		put_path(&parser, false);
 	}
