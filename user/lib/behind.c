@@ -106,7 +106,7 @@ static void *write_pieces(void *context)
 	return NULL;
 }
 
-/* ---- who asks ---- */
+/* ---- callers ---- */
 
 static struct piece *new_piece(struct kb_behind *b)
 {

@@ -4,9 +4,9 @@
  * object begins with its kind. Only the current line is in memory, so output can have any
  * length. Invalid UTF-8 becomes U+FFFD. Integers keep all 64 bits.
  *
- * 	kb_json_begin(json, "task");
- * 	kb_json_u64(json, "task_id", 7);
- * 	kb_json_end(json);
+ *	kb_json_begin(json, "task");
+ *	kb_json_u64(json, "task_id", 7);
+ *	kb_json_end(json);
  *
  * gives {"kind":"task","task_id":7}, and for people "task  task_id 7". Inside arrays the key is
  * NULL. Errors of the output are kept there: see kb_out_error().

@@ -2,9 +2,9 @@
 /*
  * Internals of the recorder, shared by its files:
  *
- * 	recorder.c		rings -> merge -> writer, from create to finish
- * 	recorder_tables.c	the header's tables, and the facts
- * 	recorder_insert.c	records that do not come from the kernel
+ *	recorder.c		rings -> merge -> writer, from create to finish
+ *	recorder_tables.c	the header's tables, and the facts
+ *	recorder_insert.c	records that do not come from the kernel
  */
 #ifndef KB_LIB_RECORDER_INSIDE_H
 #define KB_LIB_RECORDER_INSIDE_H

@@ -118,7 +118,7 @@ static inline uint32_t kb_mapped_count(const __u32 *count)
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);
 }
 
-/* The string at @offset of the table; NULL if no string that ends inside the table is there. */
+/* The string at @offset of the table; NULL if it is not terminated inside the table. */
 const char *kb_mapped_string(const struct kb_mapped *mapped, uint32_t offset);
 
 /*

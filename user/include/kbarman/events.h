@@ -17,13 +17,13 @@ extern "C" {
  * Parse the comma-separated @list into at most @max elements of @events. Returns the number of
  * elements, at least one. An element of the list has one of these forms, tried in this order:
  *
- * 	cycles, context-switches, …	a generic hardware, cache or software event, by
- * 					the name that perf uses
- * 	rNNN				a raw event number of the CPU's PMU, hexadecimal
- * 	PMU/TERM[=VALUE],…/		a PMU of sysfs; a term is one of its events, one
- * 					of its format fields, config, config1, config2,
- * 					or name=NAME
- * 	NAME				an event that sysfs lists for the CPU's PMU
+ *	cycles, context-switches, …	a generic hardware, cache or software event, by
+ *					the name that perf uses
+ *	rNNN				a raw event number of the CPU's PMU, hexadecimal
+ *	PMU/TERM[=VALUE],…/		a PMU of sysfs; a term is one of its events, one
+ *					of its format fields, config, config1, config2,
+ *					or name=NAME
+ *	NAME				an event that sysfs lists for the CPU's PMU
  *
  * @sysfs is the path of sysfs, NULL for "/sys". -ENOENT: no such event, PMU or term; -EINVAL:
  * malformed; -E2BIG: more than @max. @err names the element.

@@ -3,14 +3,14 @@
  * Marks: a program tells the recording what it is doing. This file is all that a program needs,
  * in C (from C99 on) and C++. There is no library to link.
  *
- * 	static struct kb_mark_series fps = KB_MARK_SERIES("Game", "fps", "frames/s");
- * 	static struct kb_mark_channel io = KB_MARK_CHANNEL(1, "I/O");
+ *	static struct kb_mark_series fps = KB_MARK_SERIES("Game", "fps", "frames/s");
+ *	static struct kb_mark_channel io = KB_MARK_CHANNEL(1, "I/O");
  *
- * 	kb_mark_on(&io, "reading the level");
- * 	…
- * 	kb_mark_off(&io);
- * 	kb_mark_value(&fps, 60);
- * 	kb_mark_bookmark(0, "level loaded");
+ *	kb_mark_on(&io, "reading the level");
+ *	…
+ *	kb_mark_off(&io);
+ *	kb_mark_value(&fps, 60);
+ *	kb_mark_bookmark(0, "level loaded");
  *
  * While nobody records, or if there is no /dev/kbarman or no permission to write to it, each
  * call only reads a word in memory (four instructions). The first call maps this word, which

@@ -4,12 +4,12 @@
  * Only the header of a record is decoded. Records are not copied: a record that is handed out
  * points into its ring.
  *
- * 	kb_merge_add()		once per ring
- * 	for each round:
- * 		kb_merge_extend()	per ring: its bytes up to there can be read now
- * 		kb_merge_horizon()	no older records will follow
- * 		kb_merge_next()		until 0
- * 		kb_merge_position()	per ring: the bytes before it may be given back
+ *	kb_merge_add()		once per ring
+ *	for each round:
+ *		kb_merge_extend()	per ring: its bytes up to there can be read now
+ *		kb_merge_horizon()	no older records will follow
+ *		kb_merge_next()		until 0
+ *		kb_merge_position()	per ring: the bytes before it may be given back
  */
 #ifndef KBARMAN_MERGE_H
 #define KBARMAN_MERGE_H

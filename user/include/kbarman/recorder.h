@@ -4,14 +4,14 @@
  * merged by time, the tables, and, as strings "kbarman.KEY=VALUE", the facts that the format
  * has no field for (listed in kbarman-record(1)). Call in this order:
  *
- * 	kb_device_configure()
- * 	kb_recorder_create()
- * 	kb_device_start(), kb_kernel_maps_add()
- * 	repeatedly, in stream mode whenever poll() reports POLLIN:
- * 		kb_recorder_pump()
- * 		kb_recorder_sync()
- * 	kb_device_stop()
- * 	kb_recorder_finish()
+ *	kb_device_configure()
+ *	kb_recorder_create()
+ *	kb_device_start(), kb_kernel_maps_add()
+ *	repeatedly, in stream mode whenever poll() reports POLLIN:
+ *		kb_recorder_pump()
+ *		kb_recorder_sync()
+ *	kb_device_stop()
+ *	kb_recorder_finish()
  *
  * Functions return 0 or a negative errno and @err.
  */
@@ -42,8 +42,8 @@ void kb_recorder_destroy(struct kb_recorder *recorder);
 /*
  * Create a recorder with a copy of what the rings hold at this moment. The session is in
  * overwrite mode, may belong to another process and may be running; it goes on. Only
- * kb_recorder_fact() and kb_recorder_finish() may follow. -EAGAIN: a ring is overwritten faster
- * than it can be copied.
+ * kb_recorder_fact() and kb_recorder_finish() are left to do. -EAGAIN: a ring is overwritten
+ * faster than it can be copied.
  */
 int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int fd,
 		       struct kb_error *err);

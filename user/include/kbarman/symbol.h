@@ -56,8 +56,8 @@ struct kb_frame {
 
 /*
  * Create a symbolizer for @barman, which must live as long as the symbolizer. @path: file name
- * of the capture, to find its side file; may be NULL. Returns 0 or
- * -ENOMEM; kb_symbolizer_complaints() tells of files that could not be read.
+ * of the capture, to find its side file; may be NULL. Returns 0 or -ENOMEM. For
+ * files that could not be read see kb_symbolizer_complaints().
  */
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
 			 const char *path, const struct kb_symbol_options *options,

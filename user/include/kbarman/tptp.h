@@ -120,9 +120,9 @@ void kb_tptp_writer_destroy(struct kb_tptp_writer *writer);
  * XML forbids, become U+FFFD. A KB_TPTP_FREQUENCY message changes the unit of all later ticks;
  * system messages do not appear in XML.
  *
- * 	-EINVAL		a number does not fit its type, stackDepth is negative, or
- * 			a frequency is not positive
- * 	-EMSGSIZE	above KB_TPTP_MAX_TEXT or KB_TPTP_MAX_DEPTH
+ *	-EINVAL		a number does not fit its type, stackDepth is negative, or
+ *			a frequency is not positive
+ *	-EMSGSIZE	above KB_TPTP_MAX_TEXT or KB_TPTP_MAX_DEPTH
  * These two leave the trace unchanged. Other errors are those of the output.
  */
 int kb_tptp_writer_message(struct kb_tptp_writer *writer, const struct kb_tptp_message *message);
@@ -152,8 +152,8 @@ struct kb_tptp;
  * @size bytes at @data, which stay the caller's and must live until kb_tptp_close(). Memory use
  * does not depend on the size of the trace.
  *
- * 	-ENODATA	not a TPTP trace
- * 	-EBADMSG	a TPTP trace whose header is damaged or of an unknown version
+ *	-ENODATA	not a TPTP trace
+ *	-EBADMSG	a TPTP trace whose header is damaged or of an unknown version
  */
 int kb_tptp_open(struct kb_tptp **out, const char *path, struct kb_error *err);
 int kb_tptp_open_memory(struct kb_tptp **out, const void *data, size_t size,

@@ -4,9 +4,9 @@
  * feature: 196713". Fields have the order of the text's rows. Define those of these macros that
  * are needed, and include this file; it undefines them at its end:
  *
- * 	KB_TPTP_MESSAGE(NAME, id, element)
- * 	KB_TPTP_FIELD(NAME, FIELD, type, name, attribute, place)
- * 	KB_TPTP_END(NAME)
+ *	KB_TPTP_MESSAGE(NAME, id, element)
+ *	KB_TPTP_FIELD(NAME, FIELD, type, name, attribute, place)
+ *	KB_TPTP_END(NAME)
  *
  * `name` is the row's name in lower camel case. `attribute` is the name in XML. `place` is the
  * position among the attributes of an XML element. Attributes with place 0 follow the others,

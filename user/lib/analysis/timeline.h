@@ -4,10 +4,10 @@
  * the order of the capture. Each slice comes out when it ends. The slices of a CPU cover its
  * time from the first record that says which task runs to the end, without gaps or overlaps:
  *
- * 	run	a task runs, from the switch to it, or from the end of a halt
- * 	idle	the CPU halts
- * 	lost	records are missing, so the state is unknown; also behind a CPU's
- * 		last record, if the capture's facts say that records are missing there
+ *	run	a task runs, from the switch to it, or from the end of a halt
+ *	idle	the CPU halts
+ *	lost	records are missing, so the state is unknown; also behind a CPU's
+ *		last record, if the capture's facts say that records are missing there
  */
 #ifndef KB_LIB_ANALYSIS_TIMELINE_H
 #define KB_LIB_ANALYSIS_TIMELINE_H

@@ -90,7 +90,11 @@ struct ctf {
 	bool no_memory;
 };
 
-/* From 0 on; and the wall clock, of whose offset the rest of a second is apart, has 63 bits. */
+/*
+ * The time of an event, at least 0. Readers add the clock's offset to get the wall clock, which
+ * must fit into 63 bits; the seconds and the rest of the offset are separate, hence the second
+ * to spare.
+ */
 static uint64_t clock_of(struct ctf *x, int64_t ns)
 {
 	int64_t last = INT64_MAX - 1000000000 - (x->offset > 0 ? x->offset : 0), time;
@@ -112,7 +116,7 @@ static uint8_t *put_comm(uint8_t *at, struct kb_text name)
 	return at + COMM;
 }
 
-/* Never "", which babeltrace2 up to 2.0.4 shows as the string that it read before. */
+/* Writes "-" for an empty text: babeltrace2 up to 2.0.4 shows "" as the previous string. */
 static uint8_t *put_text(uint8_t *at, const char *text, size_t length, size_t max)
 {
 	if (!length) {
@@ -134,7 +138,7 @@ static uint8_t *put_double(uint8_t *at, double value)
 
 /* ---- events ---- */
 
-/* A task's name and process, when it is first seen. */
+/* Write the name and process of a task when it first appears. */
 static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
 	int64_t i = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);

@@ -9,14 +9,14 @@
  * a byte, lowest bits first (varints). Times are differences with their sign in the lowest bit
  * (zigzag):
  *
- * 	CPU << 3 | kind		then, depending on the kind:
- * 	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise
- * 	IDLE	gap, length, idle state + 1, 0 = unknown
- * 	LOST	gap, length, records
- * 	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
- * 	COUNTER	time, counter, value
- * 	SERIES	time, series, value
- * 	MARK	time, task, type, channel, colour, length, UTF-8
+ *	CPU << 3 | kind		then, depending on the kind:
+ *	RUN	gap, length, task << 2 | how it ended: 1 preempted, 2 blocked, 0 otherwise
+ *	IDLE	gap, length, idle state + 1, 0 = unknown
+ *	LOST	gap, length, records
+ *	SAMPLE	time, task, node of its chain, the first counter's value + 1, 0 = none
+ *	COUNTER	time, counter, value
+ *	SERIES	time, series, value
+ *	MARK	time, task, type, channel, colour, length, UTF-8
  *
  * A gap is the time since the previous slice of the CPU. Other times are since the previous
  * event of that kind on that CPU. The first time of each is since the start of the capture's

@@ -220,7 +220,7 @@ static bool room_for_frames(struct cpu *cpu, uint32_t nr)
 	return true;
 }
 
-/* @thread is in the first @nr methods of x->chain. */
+/* Open the first @nr methods of x->chain for @thread, and leave those that changed. */
 static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread, uint32_t nr,
 			 int64_t time)
 {

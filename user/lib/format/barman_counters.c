@@ -6,10 +6,10 @@
  * KB_COUNTERS_AUTO assumes deltas in a capture with kbarman.ext=1, because kbarman wrote it. In
  * other captures it examines the samples of the first window, for each counter of each core:
  *
- * 	a value below the previous one		a vote for deltas
- * 	VOTES_MIN values, never below the previous one, and above it in at least
- * 	half of the cases			a vote for cumulative
- * 	everything else (too few, constant)	no vote
+ *	a value below the previous one		a vote for deltas
+ *	VOTES_MIN values, never below the previous one, and above it in at least
+ *	half of the cases			a vote for cumulative
+ *	everything else (too few, constant)	no vote
  *
  * The capture is cumulative if there is a vote for cumulative and none for deltas.
  */

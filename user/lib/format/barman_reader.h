@@ -2,14 +2,14 @@
 /*
  * Internals of the reader, shared by its files:
  *
- * 	barman_header.c		header and tables -> struct kb_header
- * 	barman_cursor.c		the record buffer -> one window of whole blocks
- * 	barman_decode.h		a block -> struct kb_event, one template
- * 	barman_reader.c		public functions, and one instance for each layout
- * 	barman_counters.c	cumulative counters -> deltas
- * 	barman_clock.[ch]	ticks -> nanoseconds
- * 	barman_validate.c	checks the same blocks without making events
- * 	barman_salvage.c	finds the whole blocks of a capture that was cut off
+ *	barman_header.c		header and tables -> struct kb_header
+ *	barman_cursor.c		the record buffer -> one window of whole blocks
+ *	barman_decode.h		a block -> struct kb_event, one template
+ *	barman_reader.c		public functions, and one instance for each layout
+ *	barman_counters.c	cumulative counters -> deltas
+ *	barman_clock.[ch]	ticks -> nanoseconds
+ *	barman_validate.c	checks the same blocks without making events
+ *	barman_salvage.c	finds the whole blocks of a capture that was cut off
  */
 #ifndef KBARMAN_BARMAN_READER_H
 #define KBARMAN_BARMAN_READER_H

@@ -166,7 +166,7 @@ void kb_barman_writer_destroy(struct kb_barman_writer *w)
 	free(w);
 }
 
-/* What every change of the header has to ask first. */
+/* Whether the header may still be changed. Every function that changes it calls this first. */
 static int check_open(const struct kb_barman_writer *w)
 {
 	if (w->error.code)

@@ -2,9 +2,9 @@
 /*
  * Internals of the writer, shared by its files:
  *
- * 	barman_writer.c		public functions; header and tables in memory
- * 	barman_encode.c		struct kb_event -> block
- * 	barman_output.c		blocks and header -> file, pipe or ring
+ *	barman_writer.c		public functions; header and tables in memory
+ *	barman_encode.c		struct kb_event -> block
+ *	barman_output.c		blocks and header -> file, pipe or ring
  */
 #ifndef KBARMAN_BARMAN_WRITER_H
 #define KBARMAN_BARMAN_WRITER_H

@@ -212,7 +212,7 @@ static bool get_string(struct cursor *c, struct kb_text *string)
 {
 	const uint8_t *nul;
 
-	/* Most strings of most messages are empty. */
+	/* A shortcut: most strings of most messages are empty. */
 	if (c->p < c->end && !*c->p)
 		nul = c->p;
 	else

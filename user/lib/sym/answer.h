@@ -4,10 +4,10 @@
  * that reads it does not trust the decoder. Both are the same program, so numbers have this
  * machine's form.
  *
- * 	struct kb_answer_head
- * 	struct kb_answer_segment[nr_segments]
- * 	struct kb_answer_symbol[nr_symbols]
- * 	the names of the symbols, in their order, each with a zero behind it
+ *	struct kb_answer_head
+ *	struct kb_answer_segment[nr_segments]
+ *	struct kb_answer_symbol[nr_symbols]
+ *	the names of the symbols, in their order, each with a zero behind it
  */
 #ifndef KBARMAN_SYM_ANSWER_H
 #define KBARMAN_SYM_ANSWER_H

@@ -3,11 +3,11 @@
  * CAPTURE.symbols: what is needed to resolve addresses of a capture's images on another
  * machine. It is text, compressed with gzip; zcat shows it:
  *
- * 	kbarman-symbols 1
- * 	image BUILD_ID NAME		a path as mapped; BUILD_ID "-": none;
- * 					"@FILE" behind it: which file, as in struct kb_map
- * 	segment OFFSET VADDR SIZE FLAGS	FLAGS "x" or "-": executable or not
- * 	symbol ADDRESS SIZE NAME	ADDRESS as in the file
+ *	kbarman-symbols 1
+ *	image BUILD_ID NAME		a path as mapped; BUILD_ID "-": none;
+ *					"@FILE" behind it: which file, as in struct kb_map
+ *	segment OFFSET VADDR SIZE FLAGS	FLAGS "x" or "-": executable or not
+ *	symbol ADDRESS SIZE NAME	ADDRESS as in the file
  *
  * Numbers are hexadecimal. Segments and symbols belong to the image in front of them. In names
  * '\', control characters and bytes above ASCII are written as \ooo (octal).
