@@ -165,7 +165,7 @@ def damaged_bundles_are_survived(tmp):
     assert result.returncode == 0 and "kbarman.cap.symbols" in result.stderr, result
     with open(path, "wb") as file:
         file.write(b"something else\n")
-    assert "no bundle" in tap.run("report", cwd=tmp).stderr
+    assert "not a bundle" in tap.run("report", cwd=tmp).stderr
 
 
 def strange_names_come_back(tmp):

@@ -256,7 +256,7 @@ def lines_after_a_bundle_need_the_same_file(tmp):
     got, errors = frames(tmp)
     assert {file for sample in got for _, file, _ in sample} == {"??"}, got
     assert {sample[0][0] for sample in got} == {"outer", "main"}, got
-    assert "build-id is another" in errors and program in errors, errors
+    assert "build-id differs" in errors and program in errors, errors
 
 
 def no_debug_information_is_told_in_one_line(tmp):

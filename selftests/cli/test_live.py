@@ -267,7 +267,7 @@ def a_container_that_is_gone_has_no_names_of_the_host(tmp):
         found, errors = names(tmp)
         assert sorted(found, key=str) == [None, "only_here"], found
         assert f"{process.program} is not the file that was recorded" in errors, errors
-        assert "one of 2 of that name" in errors and "'kbarman bundle' saves" in errors, errors
+        assert "one of 2 of that name" in errors and "run 'kbarman bundle' while" in errors, errors
     # nor those that have come into the place of others
     with open(process.program + ".new", "wb") as file, open("/bin/true", "rb") as other:
         shutil.copyfileobj(other, file)
