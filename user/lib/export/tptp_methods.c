@@ -115,10 +115,7 @@ static uint32_t class_of_image(struct tptp_methods *methods, const char *image,
 		return 0;
 	slot = find_slot(methods, image);
 	if (*slot)
-		/*
-		 * cppcheck-suppress identicalInnerCondition ; the value changed, not the
-		 * pointer
-		 */
+		/* cppcheck-suppress identicalInnerCondition ; the slot differs, not its pointer */
 		return *slot;
 	methods->images[methods->nr_classes++] = image;
 	*slot = methods->nr_classes;

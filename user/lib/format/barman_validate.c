@@ -272,10 +272,7 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 			bool is_switch = type == BM_RECORD_TASK_SWITCH;
 
 			body = fast_body(record, is_switch, swap);
-			/*
-			 * cppcheck-suppress arrayIndexOutOfBoundsCond ; rules.fast has only
-			 * types below 8
-			 */
+			/* cppcheck-suppress arrayIndexOutOfBoundsCond ; fast has types < 8 */
 			if (kb_unlikely(body & rules.wrong[type] || length >= rules.slow)) {
 				slowly(b, sum, latest, record, length);
 				continue;
