@@ -17,7 +17,7 @@
 #include "session.h"
 #include "tables.h"
 
-#define ROWS_AT_ONCE	64	/* are looked at under the lock */
+#define ROWS_AT_ONCE	16	/* are looked at under the lock */
 #define CHUNK		4096	/* bytes of a ring that are copied at once */
 #define SLACK_HZ	1000	/* clocks of two CPUs differ by less than a second / this */
 #define REST		4	/* times as long as it worked in vain: until the next look */

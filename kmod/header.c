@@ -178,7 +178,9 @@ struct bm_protocol_header_start *kbarman_header_start(struct kbarman_capture *ca
 
 static u32 intern_literal(struct kbarman_capture *capture, const char *text)
 {
-	s64 offset = kbarman_intern(capture, text, strlen(text), KBARMAN_USER_ROOT);
+	const struct kbarman_text literal = kbarman_strings_text(&capture->strings, text,
+								 strlen(text));
+	s64 offset = kbarman_intern(capture, &literal, KBARMAN_USER_ROOT);
 
 	return offset < 0 ? 0 : offset;
 }
@@ -258,6 +260,7 @@ void kbarman_header_reset(struct kbarman_capture *capture, const char *target_na
 int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const char *format, ...)
 {
 	char fact[MAX_FACT];
+	struct kbarman_text text;
 	unsigned long flags;
 	va_list arguments;
 	size_t length;
@@ -268,8 +271,9 @@ int kbarman_header_fact(struct kbarman_capture *capture, const char *key, const 
 	length += vscnprintf(fact + length, sizeof(fact) - length, format, arguments);
 	va_end(arguments);
 
+	text = kbarman_strings_text(&capture->strings, fact, length);
 	raw_spin_lock_irqsave(&capture->lock, flags);
-	offset = kbarman_intern(capture, fact, length, KBARMAN_USER_ROOT);
+	offset = kbarman_intern(capture, &text, KBARMAN_USER_ROOT);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return min_t(s64, offset, 0);
 }

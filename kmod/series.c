@@ -29,10 +29,13 @@ static struct bm_protocol_header_custom_chart_series *series_row(struct kbarman_
 		       chart_row(capture, capture->layout.max_series) + row;
 }
 
-static s64 find_string(struct kbarman_capture *capture, const char *text)
-{
-	return kbarman_strings_find(&capture->strings, text, strlen(text));
-}
+/* What is asked for, with its four texts. */
+enum { CHART, NAME, UNITS, DESCRIPTION, TEXTS };
+
+struct wanted {
+	const struct kbarman_mark_series *series;
+	struct kbarman_text texts[TEXTS];
+};
 
 static s64 find_chart(struct kbarman_capture *capture, s64 name)
 {
@@ -55,9 +58,10 @@ static s64 find_series(struct kbarman_capture *capture, s64 chart, s64 name)
 }
 
 /* The row that there is, or -ENOENT. */
-static s64 look_up(struct kbarman_capture *capture, const struct kbarman_mark_series *wanted)
+static s64 look_up(struct kbarman_capture *capture, const struct wanted *wanted)
 {
-	s64 chart = find_string(capture, wanted->chart), name = find_string(capture, wanted->name);
+	s64 chart = kbarman_strings_find(&capture->strings, &wanted->texts[CHART]);
+	s64 name = kbarman_strings_find(&capture->strings, &wanted->texts[NAME]);
 	s64 row = -1;
 
 	if (chart >= 0 && name >= 0)
@@ -67,38 +71,32 @@ static s64 look_up(struct kbarman_capture *capture, const struct kbarman_mark_se
 	return row >= 0 ? row : -ENOENT;
 }
 
-/* Offsets of the four texts. */
-struct texts {
-	s64 chart, name, units, description;
-};
-
-/* All or none. */
-static int intern_texts(struct kbarman_capture *capture, u8 payer,
-			const struct kbarman_mark_series *wanted, struct texts *texts)
+/* All or none: where each of them is. */
+static int intern_texts(struct kbarman_capture *capture, u8 payer, const struct wanted *wanted,
+			s64 offsets[TEXTS])
 {
-	const char *text[] = { wanted->chart, wanted->name, wanted->units, wanted->description };
-	s64 *offset[] = { &texts->chart, &texts->name, &texts->units, &texts->description };
 	u32 units = 0;
 	int i;
 
 	/* A table that only grows would keep those before the one that does not fit. */
-	for (i = 0; i < ARRAY_SIZE(text); i++)
-		if (find_string(capture, text[i]) < 0)
-			units += kbarman_strings_units(&capture->strings, strlen(text[i]));
+	for (i = 0; i < TEXTS; i++)
+		if (kbarman_strings_find(&capture->strings, &wanted->texts[i]) < 0)
+			units += kbarman_strings_units(&capture->strings,
+						       wanted->texts[i].length);
 	if (!kbarman_strings_has_room(&capture->strings, units)) {
 		capture->missed[KBARMAN_MISSED_STRING]++;
 		return -ENOSPC;
 	}
-	for (i = 0; i < ARRAY_SIZE(text); i++) {
-		*offset[i] = kbarman_intern(capture, text[i], strlen(text[i]), payer);
-		if (*offset[i] < 0)
+	for (i = 0; i < TEXTS; i++) {
+		offsets[i] = kbarman_intern(capture, &wanted->texts[i], payer);
+		if (offsets[i] < 0)
 			goto err_strings;
 	}
 	return 0;
 
 err_strings:
 	while (i--)
-		kbarman_forget(capture, *offset[i]);
+		kbarman_forget(capture, offsets[i]);
 	return -ENOSPC;
 }
 
@@ -123,32 +121,30 @@ static u32 add_chart(struct kbarman_capture *capture, u32 name,
 }
 
 /* There is a row for it, and for its chart: each series makes one chart at most. */
-static u32 fill_series(struct kbarman_capture *capture, const struct texts *texts,
+static u32 fill_series(struct kbarman_capture *capture, const s64 offsets[TEXTS],
 		       const struct kbarman_mark_series *wanted)
 {
-	u32 chart = add_chart(capture, texts->chart, wanted), row = capture->nr_series;
+	u32 chart = add_chart(capture, offsets[CHART], wanted), row = capture->nr_series;
 	struct bm_protocol_header_custom_chart_series *series = series_row(capture, row);
 
 	series->chart_index = chart;
-	series->units_ptr = texts->units;
-	series->description_ptr = texts->description;
+	series->units_ptr = offsets[UNITS];
+	series->description_ptr = offsets[DESCRIPTION];
 	series->colour = wanted->colour;
 	series->multiplier = wanted->multiplier;
 	series->series_class = wanted->series_class;
 	series->display = wanted->display;
 	smp_wmb();	/* what has a name is complete */
-	series->name_ptr = texts->name;
+	series->name_ptr = offsets[NAME];
 	kbarman_rows_link(&capture->series,
-			  kbarman_rows_bucket(&capture->series, chart, texts->name), row);
+			  kbarman_rows_bucket(&capture->series, chart, offsets[NAME]), row);
 	WRITE_ONCE(capture->nr_series, row + 1);
 	return row;
 }
 
-static s64 add_series(struct kbarman_capture *capture, u32 user,
-		      const struct kbarman_mark_series *wanted)
+static s64 add_series(struct kbarman_capture *capture, u32 user, const struct wanted *wanted)
 {
-	s64 row = look_up(capture, wanted);
-	struct texts texts;
+	s64 row = look_up(capture, wanted), offsets[TEXTS];
 	bool low;
 	u8 payer;
 
@@ -161,21 +157,31 @@ static s64 add_series(struct kbarman_capture *capture, u32 user,
 		capture->missed[KBARMAN_MISSED_SERIES]++;
 		return -ENOSPC;
 	}
-	if (intern_texts(capture, payer, wanted, &texts)) {
+	if (intern_texts(capture, payer, wanted, offsets)) {
 		kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_SERIES, 1);
 		return -ENOSPC;
 	}
-	return fill_series(capture, &texts, wanted);
+	return fill_series(capture, offsets, wanted->series);
 }
 
 int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
-			      const struct kbarman_mark_series *wanted)
+			      const struct kbarman_mark_series *series)
 {
+	const char *texts[TEXTS] = {
+		[CHART] = series->chart,
+		[NAME] = series->name,
+		[UNITS] = series->units,
+		[DESCRIPTION] = series->description,
+	};
+	struct wanted wanted = { .series = series };
 	unsigned long flags;
-	int row;
+	int i, row;
 
+	for (i = 0; i < TEXTS; i++)
+		wanted.texts[i] = kbarman_strings_text(&capture->strings, texts[i],
+						       strlen(texts[i]));
 	raw_spin_lock_irqsave(&capture->lock, flags);
-	row = add_series(capture, user, wanted);
+	row = add_series(capture, user, &wanted);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return row;
 }

@@ -106,9 +106,19 @@ void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 byte
 
 /* ---- strings ---- */
 
-static u32 *bucket_of(const struct kbarman_strings *strings, const char *text, size_t length)
+struct kbarman_text kbarman_strings_text(const struct kbarman_strings *strings, const char *bytes,
+					 size_t length)
 {
-	return &strings->buckets[siphash(text, length, &strings->key) & strings->mask];
+	return (struct kbarman_text) {
+		.bytes = bytes,
+		.length = length,
+		.hash = siphash(bytes, length, &strings->key),
+	};
+}
+
+static u32 *bucket_of(const struct kbarman_strings *strings, u32 hash)
+{
+	return &strings->buckets[hash & strings->mask];
 }
 
 static char *text_of(const struct kbarman_strings *strings, u32 unit)
@@ -116,25 +126,32 @@ static char *text_of(const struct kbarman_strings *strings, u32 unit)
 	return strings->table + unit * KBARMAN_STRING_UNIT;
 }
 
-/* The unit of @text in @bucket, or -ENOENT. */
-static s64 find_in(const struct kbarman_strings *strings, u32 bucket, const char *text,
-		   size_t length)
+/* The unit of @text, or -ENOENT. */
+static s64 find(const struct kbarman_strings *strings, const struct kbarman_text *text)
 {
-	while (bucket) {
-		const struct kbarman_string *block = &strings->blocks[bucket - 1];
+	u32 next = *bucket_of(strings, text->hash);
 
-		if (block->length == length && !memcmp(text_of(strings, bucket - 1), text, length))
-			return bucket - 1;
-		bucket = block->next;
+	while (next) {
+		const struct kbarman_string *block = &strings->blocks[next - 1];
+
+		if (block->hash == text->hash && block->length == text->length &&
+		    !memcmp(text_of(strings, next - 1), text->bytes, text->length))
+			return next - 1;
+		next = block->next;
 	}
 	return -ENOENT;
 }
 
-s64 kbarman_strings_find(const struct kbarman_strings *strings, const char *text, size_t length)
+s64 kbarman_strings_find(const struct kbarman_strings *strings, const struct kbarman_text *text)
 {
-	s64 unit = find_in(strings, *bucket_of(strings, text, length), text, length);
+	s64 unit = find(strings, text);
 
 	return unit < 0 ? unit : unit * KBARMAN_STRING_UNIT;
+}
+
+void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset)
+{
+	strings->blocks[offset / KBARMAN_STRING_UNIT].refs++;
 }
 
 static u32 order_of(size_t length)
@@ -166,33 +183,34 @@ static s64 take_room(struct kbarman_strings *strings, size_t length)
 	return unit;
 }
 
-s64 kbarman_strings_get(struct kbarman_strings *strings, const char *text, size_t length,
+s64 kbarman_strings_get(struct kbarman_strings *strings, const struct kbarman_text *text,
 			u8 payer)
 {
-	u32 *bucket = bucket_of(strings, text, length), offset;
-	s64 unit = find_in(strings, *bucket, text, length);
+	u32 *bucket = bucket_of(strings, text->hash), offset;
+	s64 unit = find(strings, text);
 	struct kbarman_string *block;
 
 	if (unit >= 0) {
 		strings->blocks[unit].refs++;
 		return unit * KBARMAN_STRING_UNIT;
 	}
-	unit = take_room(strings, length);
+	unit = take_room(strings, text->length);
 	if (unit < 0)
 		return unit;
 	block = &strings->blocks[unit];
-	block->state = STRING_USED | (strings->grows ? 0 : order_of(length));
+	block->state = STRING_USED | (strings->grows ? 0 : order_of(text->length));
 	block->refs = 1;
-	block->length = length;
+	block->hash = text->hash;
+	block->length = text->length;
 	block->payer = payer;
 	block->next = *bucket;
 	*bucket = unit + 1;
 
 	offset = unit * KBARMAN_STRING_UNIT;
-	memcpy(strings->table + offset, text, length);	/* the NUL is there */
-	if (*strings->end < offset + length + 1) {
+	memcpy(strings->table + offset, text->bytes, text->length);	/* the NUL is there */
+	if (*strings->end < offset + text->length + 1) {
 		smp_wmb();	/* the bytes before the length */
-		WRITE_ONCE(*strings->end, offset + length + 1);
+		WRITE_ONCE(*strings->end, offset + text->length + 1);
 	}
 	return offset;
 }
@@ -201,17 +219,16 @@ u32 kbarman_strings_put(struct kbarman_strings *strings, u32 offset, u8 *payer)
 {
 	u32 unit = offset / KBARMAN_STRING_UNIT, order, *link;
 	struct kbarman_string *block = &strings->blocks[unit];
-	char *text = text_of(strings, unit);
 
 	if (WARN_ON_ONCE(unit >= strings->units || !(block->state & STRING_USED)))
 		return 0;
 	if (--block->refs || strings->grows)
 		return 0;
-	link = bucket_of(strings, text, block->length);
+	link = bucket_of(strings, block->hash);
 	while (*link != unit + 1)
 		link = &strings->blocks[*link - 1].next;
 	*link = block->next;
-	memset(text, 0, block->length);
+	memset(text_of(strings, unit), 0, block->length);
 	*payer = block->payer;
 	order = block->state & STRING_ORDER;
 	give_block(strings, unit, order);

@@ -11,8 +11,10 @@
  * Whoever is recorded chooses the strings. The hash has a random key, so nobody can choose
  * strings that collide.
  *
- * Context: the caller's lock. Every function takes a few hundred instructions, and as many
- * as a string has bytes.
+ * Context: the caller's lock, but for kbarman_strings_text(): the hash of a path of 4 KiB takes
+ * ten thousand instructions, and is to be had before the lock is. All others take a few hundred
+ * instructions, one for every byte of a string that is compared, and what it takes to copy or
+ * clear one.
  */
 #ifndef KBARMAN_STRING_TABLE_H
 #define KBARMAN_STRING_TABLE_H
@@ -29,6 +31,7 @@ struct kbarman_string {
 		u32 refs;	/* in use */
 		u32 previous;	/* free: unit + 1 */
 	};
+	u32 hash;	/* in use: of the string */
 	u16 length;	/* in use: bytes without the NUL */
 	u8 payer;	/* in use: whose share it is part of */
 	u8 state;	/* STRING_*, and the block's order */
@@ -47,6 +50,13 @@ struct kbarman_strings {
 	siphash_key_t key;
 };
 
+/* A string that is looked for or is to be added: bytes without NUL. */
+struct kbarman_text {
+	const char *bytes;
+	size_t length;
+	u32 hash;	/* of that table */
+};
+
 /* How many buckets a table of @bytes bytes has: a power of two. */
 u32 kbarman_strings_buckets(u32 bytes);
 
@@ -57,8 +67,15 @@ u32 kbarman_strings_buckets(u32 bytes);
 void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 bytes, u32 *end,
 			  bool grows);
 
-/* The offset of the string @text of @length bytes, or -ENOENT. */
-s64 kbarman_strings_find(const struct kbarman_strings *strings, const char *text, size_t length);
+/* Context: any, while the table is in use. */
+struct kbarman_text kbarman_strings_text(const struct kbarman_strings *strings, const char *bytes,
+					 size_t length);
+
+/* The offset of the string @text, or -ENOENT. */
+s64 kbarman_strings_find(const struct kbarman_strings *strings, const struct kbarman_text *text);
+
+/* One reference more to the string at @offset. */
+void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset);
 
 /* How many units a new string of @length bytes takes. */
 u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length);
@@ -70,7 +87,7 @@ bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units);
  * The offset of @text, which is one reference more, and of @payer's share if it is new.
  * -ENOSPC if there is no block that is long enough.
  */
-s64 kbarman_strings_get(struct kbarman_strings *strings, const char *text, size_t length,
+s64 kbarman_strings_get(struct kbarman_strings *strings, const struct kbarman_text *text,
 			u8 payer);
 
 /*

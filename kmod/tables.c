@@ -81,14 +81,14 @@ static void add_empty(struct kbarman_rows *rows, u32 row)
 
 /* ---- what tables take ---- */
 
-s64 kbarman_intern(struct kbarman_capture *capture, const char *text, size_t length, u8 payer)
+s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer)
 {
 	u32 before = capture->strings.used;
 	s64 offset;
 	bool low;
 
 	lockdep_assert_held(&capture->lock);
-	offset = kbarman_strings_get(&capture->strings, text, length, payer);
+	offset = kbarman_strings_get(&capture->strings, text, payer);
 	if (offset < 0)
 		capture->missed[KBARMAN_MISSED_STRING]++;
 	else if (capture->strings.used != before)
@@ -110,26 +110,29 @@ void kbarman_forget(struct kbarman_capture *capture, u32 offset)
  * The same of a string whose length others choose: if it is new, it must be of @payer's share,
  * and leave room for the names of all tasks.
  */
-static s64 intern_shared(struct kbarman_capture *capture, const char *text, size_t length, u8 payer)
+static s64 intern_shared(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer)
 {
 	struct kbarman_strings *strings = &capture->strings;
-	u32 units = kbarman_strings_units(strings, length);
+	u32 units = kbarman_strings_units(strings, text->length);
 	u32 kept = min(capture->tasks.size, strings->units / 4);
-	bool low = false, may = true;
+	s64 offset = kbarman_strings_find(strings, text);
+	bool low = false, may;
 
-	if (kbarman_strings_find(strings, text, length) < 0) {
-		may = strings->used + units <= strings->units - kept;
-		if (may)
-			may = kbarman_shares_take(&capture->shares, payer, KBARMAN_SHARE_STRINGS,
-						  units, &low);
-		/* It is counted in by kbarman_intern(). */
-		if (may)
-			kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_STRINGS, units);
-		if (low || !may)
-			kbarman_collect_soon(capture);
+	if (offset >= 0) {
+		kbarman_strings_hold(strings, offset);
+		return offset;
 	}
+	may = strings->used + units <= strings->units - kept;
 	if (may)
-		return kbarman_intern(capture, text, length, payer);
+		may = kbarman_shares_take(&capture->shares, payer, KBARMAN_SHARE_STRINGS, units,
+					  &low);
+	/* It is counted in by kbarman_intern(). */
+	if (may)
+		kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_STRINGS, units);
+	if (low || !may)
+		kbarman_collect_soon(capture);
+	if (may)
+		return kbarman_intern(capture, text, payer);
 	capture->missed[KBARMAN_MISSED_STRING]++;
 	return -ENOSPC;
 }
@@ -231,6 +234,7 @@ static bool is_called(struct kbarman_capture *capture, s64 row, u32 tgid, const 
 int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
 			    u32 user, const char *name)
 {
+	const struct kbarman_text text = kbarman_strings_text(&capture->strings, name, strlen(name));
 	unsigned long flags;
 	s64 former, row, string;
 	int error = 0;
@@ -246,7 +250,7 @@ int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 
 		       KBARMAN_SHARE_TASKS);
 	if (row < 0)
 		goto out;
-	string = kbarman_intern(capture, name, strlen(name), payer);
+	string = kbarman_intern(capture, &text, payer);
 	if (string < 0) {
 		give_row(capture, &capture->tasks, row, KBARMAN_SHARE_TASKS);
 		goto out;
@@ -341,6 +345,8 @@ int kbarman_tables_add_map(struct kbarman_capture *capture, u64 timestamp, u32 u
 			   u64 base_address, u64 length, u64 image_offset,
 			   const char *image, size_t image_length, size_t name_at)
 {
+	const struct kbarman_text text = kbarman_strings_text(&capture->strings, image,
+							      image_length);
 	struct bm_protocol_header_mmap_layout *map;
 	unsigned long flags;
 	int error = -ENOSPC;
@@ -353,7 +359,7 @@ int kbarman_tables_add_map(struct kbarman_capture *capture, u64 timestamp, u32 u
 		       KBARMAN_SHARE_MAPS);
 	if (row < 0)
 		goto out;
-	string = intern_shared(capture, image, image_length, payer);
+	string = intern_shared(capture, &text, payer);
 	if (string < 0) {
 		give_row(capture, &capture->maps, row, KBARMAN_SHARE_MAPS);
 		goto out;

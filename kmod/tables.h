@@ -99,7 +99,7 @@ struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *c
  * The string's offset, one reference more; -ENOSPC (counted). @payer: whose it is if it is
  * new; nobody's share is asked.
  */
-s64 kbarman_intern(struct kbarman_capture *capture, const char *text, size_t length, u8 payer);
+s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer);
 void kbarman_forget(struct kbarman_capture *capture, u32 offset);	/* that reference goes */
 
 /* The row that still holds of @task_id, or -1. */

@@ -53,7 +53,9 @@ static void table_free(struct table *table)
 
 static s64 get(struct table *table, const char *text)
 {
-	return kbarman_strings_get(&table->strings, text, strlen(text), 0);
+	struct kbarman_text it = kbarman_strings_text(&table->strings, text, strlen(text));
+
+	return kbarman_strings_get(&table->strings, &it, 0);
 }
 
 static u32 put(struct table *table, u32 offset)
