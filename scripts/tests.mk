@@ -4,7 +4,7 @@
 
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session cpus tasks samples counts throttling rows chains tracepoints clock marks mark_client permission leaks year lockdown
-GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room)
+GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room uninterrupted)
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
@@ -69,6 +69,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
+	$(if $(filter amd64,$(MACH)),build/bench/sections.so) \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## build module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
@@ -165,6 +166,10 @@ $(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/b
 
 # Chains of known shape, and functions as they stand in the source.
 $(GUEST)/kselftest/kbarman/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder
+
+# Long chains, and marks for the plugin that counts.
+$(GUEST)/kselftest/kbarman/uninterrupted: TEST_CFLAGS += -fno-omit-frame-pointer
+$(GUEST)/kselftest/kbarman/uninterrupted: selftests/bench/switch/mark.h
 
 $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	@mkdir -p $(@D)/kselftest $(@D)/kbarman

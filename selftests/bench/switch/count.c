@@ -19,11 +19,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "insn.h"
 #include "mark.h"
-#include "plugin_api.h"
 
 #define BUCKETS		(1U << 18)
-#define KERNEL		(1ULL << 63)	/* and above */
 
 /* How often the instruction at an address was executed. */
 struct counter {
@@ -103,31 +102,6 @@ static void end(unsigned int vcpu, void *context)
 	section++;
 }
 
-static const uint8_t *without_prefixes(const uint8_t *at, const uint8_t *end_of_insn, bool *repeats)
-{
-	*repeats = false;
-	for (; at < end_of_insn; at++)
-		if (*at == 0xf2 || *at == 0xf3)
-			*repeats = true;
-		else if ((*at & 0xf0) != 0x40 && *at != 0x66 && *at != 0x67)
-			break;
-	return at;
-}
-
-/* A string instruction or one of I/O, with a repeat prefix. */
-static bool repeats(const struct qemu_plugin_insn *insn)
-{
-	const uint8_t *data = qemu_plugin_insn_data(insn);
-	const uint8_t *last = data + qemu_plugin_insn_size(insn);
-	bool prefix;
-	const uint8_t *opcode = without_prefixes(data, last, &prefix);
-
-	if (!prefix || opcode == last)
-		return false;
-	return (*opcode >= 0x6c && *opcode <= 0x6f) || (*opcode >= 0xa4 && *opcode <= 0xa7) ||
-	       (*opcode >= 0xaa && *opcode <= 0xaf);
-}
-
 /* QEMU executes it anew for every repetition. If nothing else came since, it is one. */
 static void count_repeating(unsigned int vcpu, void *context)
 {
@@ -145,16 +119,12 @@ static void count_repeating(unsigned int vcpu, void *context)
 
 static void translate_insn(struct qemu_plugin_insn *insn)
 {
-	uint32_t words[2];
+	uint32_t mark = mark_of(insn);
 
-	if (qemu_plugin_insn_size(insn) == sizeof(words)) {
-		memcpy(words, qemu_plugin_insn_data(insn), sizeof(words));
-		if (words[0] == MARK_OPCODE && (words[1] == MARK_BEGIN || words[1] == MARK_END)) {
-			qemu_plugin_register_vcpu_insn_exec_cb(insn,
-							       words[1] == MARK_BEGIN ? begin : end,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
-			return;
-		}
+	if (mark) {
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, mark == MARK_BEGIN ? begin : end,
+						       QEMU_PLUGIN_CB_NO_REGS, NULL);
+		return;
 	}
 	if (repeats(insn)) {
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, count_repeating,

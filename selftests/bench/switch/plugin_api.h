@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What count.c uses of QEMU's interface for TCG plugins, version 1 (QEMU 6.0 to 8.x): Debian
+ * What the plugins use of QEMU's interface for TCG plugins, version 1 (QEMU 6.0 to 8.x): Debian
  * packages the functions, inside of QEMU, but not the header. Names and order are QEMU's.
  */
 #ifndef KBARMAN_PLUGIN_API_H
@@ -56,6 +56,9 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 						enum qemu_plugin_op op, void *counter,
 						uint64_t added);
+
+/* All callbacks go, and all code is translated again; then @callback registers anew. */
+void qemu_plugin_reset(qemu_plugin_id_t id, void (*callback)(qemu_plugin_id_t id));
 
 /* The plugin's own: what QEMU looks for. */
 #define PLUGIN_EXPORT	__attribute__((visibility("default")))

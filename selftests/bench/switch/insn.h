@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/* What the plugins that count have to know of x86's instructions. */
+#ifndef KBARMAN_BENCH_INSN_H
+#define KBARMAN_BENCH_INSN_H
+
+#include <string.h>
+
+#include "mark.h"
+#include "plugin_api.h"
+
+#define KERNEL		(1ULL << 63)	/* and above */
+
+/* MARK_BEGIN or MARK_END; 0: another instruction. */
+static inline uint32_t mark_of(const struct qemu_plugin_insn *insn)
+{
+	uint32_t words[2];
+
+	if (qemu_plugin_insn_size(insn) != sizeof(words))
+		return 0;
+	memcpy(words, qemu_plugin_insn_data(insn), sizeof(words));
+	if (words[0] != MARK_OPCODE || (words[1] != MARK_BEGIN && words[1] != MARK_END))
+		return 0;
+	return words[1];
+}
+
+static inline const uint8_t *without_prefixes(const uint8_t *at, const uint8_t *end_of_insn,
+					       bool *repeats)
+{
+	*repeats = false;
+	for (; at < end_of_insn; at++)
+		if (*at == 0xf2 || *at == 0xf3)
+			*repeats = true;
+		else if ((*at & 0xf0) != 0x40 && *at != 0x66 && *at != 0x67)
+			break;
+	return at;
+}
+
+/* A string instruction or one of I/O, with a repeat prefix. */
+static inline bool repeats(const struct qemu_plugin_insn *insn)
+{
+	const uint8_t *data = qemu_plugin_insn_data(insn);
+	const uint8_t *last = data + qemu_plugin_insn_size(insn);
+	bool prefix;
+	const uint8_t *opcode = without_prefixes(data, last, &prefix);
+
+	if (!prefix || opcode == last)
+		return false;
+	return (*opcode >= 0x6c && *opcode <= 0x6f) || (*opcode >= 0xa4 && *opcode <= 0xa7) ||
+	       (*opcode >= 0xaa && *opcode <= 0xaf);
+}
+
+#endif /* KBARMAN_BENCH_INSN_H */

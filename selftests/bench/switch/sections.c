@@ -1,0 +1,488 @@
+// SPDX-License-Identifier: MIT
+/*
+ * A plugin for QEMU that counts how many instructions the module executes at once where nothing
+ * may come in between:
+ *
+ *	-plugin sections.so,out=FILE,symbols=SYMBOLS
+ *
+ * that is, for each function of the module,
+ *
+ *	lock	from where it takes a spinlock to where one is given back
+ *	off	from where it disables interrupts to where they are enabled again
+ *	entry	from its first instruction to its return, if it is one of those which Linux calls
+ *		with interrupts off (entries[])
+ *
+ * At the begin mark (mark.h) SYMBOLS, a copy of the guest's /proc/kallsyms, says where the module
+ * is. At every end mark FILE is written anew: a line "KIND FUNCTION TIMES MOST" for each of them.
+ * An interrupt that comes in (entries with interrupts on, spinlocks that don't disable them) is
+ * not counted.
+ *
+ * An instruction with a repeat prefix counts once for every 64 bytes that it moves.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "insn.h"
+
+#define LINE		64	/* bytes */
+#define MAX_OPEN	16	/* sections in one another */
+
+PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+
+static const char *const entries[] = {
+	/* tracepoints */
+	"on_sched_switch", "on_sched_switch_chosen", "on_sched_switch_chain", "on_cpu_idle",
+	/* perf, irq_work, calls from other CPUs */
+	"overflow", "overflow_chain", "kick", "kick_worker", "wake_pollers", "record_current",
+	"record_idle", "tell_if_lost", "identify",
+	/* kprobes: with interrupts off where ftrace does not call them */
+	"on_mmap", "on_move",
+};
+
+struct function {
+	uint64_t address;
+	char name[256];
+	bool is_entry;
+};
+
+static struct function *functions;	/* the module's, by address */
+static size_t nr_functions;
+static uint64_t module_end;
+static uint64_t lock[2], unlock[2];	/* the kernel's functions */
+static uint64_t *interrupts;		/* where those come in, sorted */
+static size_t nr_interrupts;
+
+/* What was counted of a function. */
+enum kind { LOCK, OFF, ENTRY, KINDS };
+
+static const char *const kind_names[] = { "lock", "off", "entry" };
+
+struct figure {
+	uint64_t times, most;
+} *figures[KINDS];	/* [nr_functions] */
+
+/* Where execution is, as translated code keeps it. */
+static uint64_t total;
+static uint64_t depth;		/* of calls in the kernel */
+
+struct open {
+	enum kind kind;
+	size_t function;
+	uint64_t begun, depth;
+	uint64_t inside;	/* of interrupts */
+};
+
+static struct open open_sections[MAX_OPEN];
+static unsigned int nr_open;
+static unsigned int interrupted;	/* how many of them, one in the other */
+static uint64_t interrupted_at;
+
+static qemu_plugin_id_t plugin;
+static const char *out_path, *symbols_path;
+
+static void die(const char *what)
+{
+	fprintf(stderr, "sections: %s\n", what);
+	exit(1);
+}
+
+/* ---- symbols ---- */
+
+static int by_address(const void *a, const void *b)
+{
+	const struct function *one = a, *other = b;
+
+	return one->address < other->address ? -1 : one->address > other->address;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const uint64_t *one = a, *other = b;
+
+	return *one < *other ? -1 : *one > *other;
+}
+
+static void *grown(void *array, size_t count, size_t size)
+{
+	if (count & (count - 1))
+		return array;
+	array = realloc(array, (count ? 2 * count : 1) * size);
+	if (!array)
+		die("no memory");
+	return array;
+}
+
+static void add_function(uint64_t address, const char *name)
+{
+	struct function *function;
+	size_t i;
+
+	functions = grown(functions, nr_functions, sizeof(*functions));
+	function = &functions[nr_functions++];
+	memset(function, 0, sizeof(*function));
+	function->address = address;
+	strcpy(function->name, name);
+	for (i = 0; i < sizeof(entries) / sizeof(*entries); i++)
+		function->is_entry = function->is_entry || !strcmp(name, entries[i]);
+}
+
+static void add_interrupt(uint64_t address)
+{
+	interrupts = grown(interrupts, nr_interrupts, sizeof(*interrupts));
+	interrupts[nr_interrupts++] = address;
+}
+
+static void note_symbol(uint64_t address, char type, const char *name, const char *module)
+{
+	if (!strchr("tTwW", type))
+		return;
+	if (!strcmp(module, "[kbarman]"))
+		add_function(address, name);
+	else if (*module)
+		return;
+	else if (!strcmp(name, "_raw_spin_lock_irqsave"))
+		lock[0] = address;
+	else if (!strcmp(name, "_raw_spin_lock"))
+		lock[1] = address;
+	else if (!strcmp(name, "_raw_spin_unlock_irqrestore"))
+		unlock[0] = address;
+	else if (!strcmp(name, "_raw_spin_unlock"))
+		unlock[1] = address;
+	else if (!strncmp(name, "asm_exc_", 8) || !strncmp(name, "asm_sysvec_", 11) ||
+		 !strcmp(name, "asm_common_interrupt"))
+		add_interrupt(address);
+}
+
+static void read_symbols(void)
+{
+	FILE *file = fopen(symbols_path, "r");
+	char line[512], name[256], module[128], type;
+	uint64_t address;
+	int i;
+
+	if (!file)
+		die("the guest has left no symbols");
+	while (fgets(line, sizeof(line), file)) {
+		*module = 0;
+		if (sscanf(line, "%" SCNx64 " %c %255s %127s", &address, &type, name, module) >= 3)
+			note_symbol(address, type, name, module);
+	}
+	fclose(file);
+	if (!nr_functions || !lock[0] || !lock[1] || !unlock[0] || !unlock[1] || !nr_interrupts)
+		die("the symbols lack some that are needed");
+	qsort(functions, nr_functions, sizeof(*functions), by_address);
+	qsort(interrupts, nr_interrupts, sizeof(*interrupts), by_number);
+	module_end = (functions[nr_functions - 1].address | 4095) + 1;
+	for (i = 0; i < KINDS; i++)
+		figures[i] = calloc(nr_functions, sizeof(*figures[i]));
+}
+
+static size_t function_at(uint64_t address)
+{
+	size_t low = 0, high = nr_functions;
+
+	while (high - low > 1) {
+		size_t middle = low + (high - low) / 2;
+
+		if (functions[middle].address <= address)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool in_module(uint64_t address)
+{
+	return nr_functions && address >= functions[0].address && address < module_end;
+}
+
+/* ---- sections ---- */
+
+static void begin(enum kind kind, size_t function)
+{
+	if (nr_open == MAX_OPEN)
+		die("too many sections at once");
+	open_sections[nr_open++] = (struct open) {
+		.kind = kind, .function = function, .begun = total, .depth = depth,
+	};
+}
+
+static void end(unsigned int index)
+{
+	const struct open *it = &open_sections[index];
+	struct figure *figure = &figures[it->kind][it->function];
+	uint64_t took = total - it->begun - it->inside;
+
+	figure->times++;
+	if (took > figure->most)
+		figure->most = took;
+	/* What was begun in it ends with it. */
+	nr_open = index;
+}
+
+static void end_last(enum kind kind)
+{
+	unsigned int i;
+
+	for (i = nr_open; i--;)
+		if (open_sections[i].kind == kind) {
+			end(i);
+			return;
+		}
+}
+
+#define CALLBACK(name)	static void name(unsigned int vcpu, void *context)
+
+CALLBACK(on_lock)
+{
+	(void)vcpu;
+	begin(LOCK, (uintptr_t)context);
+}
+
+CALLBACK(on_unlock)
+{
+	(void)vcpu;
+	(void)context;
+	end_last(LOCK);
+}
+
+CALLBACK(on_disable)
+{
+	(void)vcpu;
+	begin(OFF, (uintptr_t)context);
+}
+
+CALLBACK(on_enable)
+{
+	(void)vcpu;
+	(void)context;
+	end_last(OFF);
+}
+
+CALLBACK(on_entry)
+{
+	(void)vcpu;
+	begin(ENTRY, (uintptr_t)context);
+}
+
+/* The return from an entry, whatever function it jumped to. */
+CALLBACK(on_return)
+{
+	unsigned int i;
+
+	(void)vcpu;
+	(void)context;
+	for (i = nr_open; i--;)
+		if (open_sections[i].kind == ENTRY) {
+			if (depth == open_sections[i].depth)
+				end(i);
+			return;
+		}
+}
+
+CALLBACK(on_interrupt)
+{
+	(void)vcpu;
+	(void)context;
+	if (nr_open && !interrupted++)
+		interrupted_at = total;
+}
+
+CALLBACK(on_interrupt_return)
+{
+	unsigned int i;
+
+	(void)vcpu;
+	(void)context;
+	if (!interrupted || --interrupted)
+		return;
+	for (i = 0; i < nr_open; i++)
+		open_sections[i].inside += total - interrupted_at;
+}
+
+CALLBACK(on_repeating)
+{
+	static uint64_t bytes;
+
+	(void)vcpu;
+	bytes += (uintptr_t)context;
+	total += bytes / LINE;
+	bytes %= LINE;
+}
+
+/* ---- translation ---- */
+
+static void call_back(struct qemu_plugin_insn *insn, void (*callback)(unsigned int, void *),
+		      uintptr_t context)
+{
+	qemu_plugin_register_vcpu_insn_exec_cb(insn, callback, QEMU_PLUGIN_CB_NO_REGS,
+					       (void *)context);
+}
+
+static void count(struct qemu_plugin_insn *insn, uint64_t *what, uint64_t by)
+{
+	qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, what, by);
+}
+
+/* Without prefixes of segments and registers, which may stand in front of calls and returns. */
+static const uint8_t *opcode_of(const struct qemu_plugin_insn *insn, const uint8_t **end)
+{
+	const uint8_t *at = qemu_plugin_insn_data(insn);
+
+	*end = at + qemu_plugin_insn_size(insn);
+	while (at < *end && ((*at & 0xf0) == 0x40 || *at == 0x2e || *at == 0x3e || *at == 0xf2 ||
+			     *at == 0xf3 || *at == 0x66))
+		at++;
+	return at;
+}
+
+static bool is_one_of(uint64_t address, const uint64_t those[2])
+{
+	return address == those[0] || address == those[1];
+}
+
+/* In the module; a function may end with a jump to one that would return to its caller. */
+static void translate_direct(struct qemu_plugin_insn *insn, const uint8_t *opcode)
+{
+	uint64_t address = qemu_plugin_insn_vaddr(insn), target;
+	int32_t offset;
+
+	memcpy(&offset, opcode + 1, sizeof(offset));
+	target = address + qemu_plugin_insn_size(insn) + offset;
+	if (is_one_of(target, lock))
+		call_back(insn, on_lock, function_at(address));
+	else if (is_one_of(target, unlock))
+		call_back(insn, on_unlock, 0);
+}
+
+/* How many bytes it moves at once. */
+static unsigned int width(const struct qemu_plugin_insn *insn, const uint8_t *opcode)
+{
+	const uint8_t *at = qemu_plugin_insn_data(insn);
+
+	if (!(*opcode & 1))
+		return 1;
+	for (; at < opcode; at++)
+		if ((*at & 0xf8) == 0x48)
+			return 8;
+	return 4;
+}
+
+static void translate_insn(struct qemu_plugin_insn *insn)
+{
+	uint64_t address = qemu_plugin_insn_vaddr(insn);
+	const uint8_t *end, *opcode = opcode_of(insn, &end);
+
+	if (address < KERNEL)
+		return;
+	if (repeats(insn)) {
+		call_back(insn, on_repeating, width(insn, opcode));
+		return;
+	}
+	count(insn, &total, 1);
+	if (opcode == end)
+		return;
+	if (in_module(address)) {
+		size_t function = function_at(address);
+
+		if (functions[function].is_entry && functions[function].address == address)
+			call_back(insn, on_entry, function);
+		if (*opcode == 0xfa)
+			call_back(insn, on_disable, function);
+		else if (*opcode == 0xfb)
+			call_back(insn, on_enable, 0);
+		else if (*opcode == 0xe8 || *opcode == 0xe9)
+			translate_direct(insn, opcode);
+	} else if (bsearch(&address, interrupts, nr_interrupts, sizeof(*interrupts), by_number)) {
+		call_back(insn, on_interrupt, 0);
+	}
+	if (*opcode == 0xe8 || (*opcode == 0xff && end - opcode > 1 && (opcode[1] >> 3 & 7) == 2)) {
+		count(insn, &depth, 1);
+	} else if (*opcode == 0xc3 || *opcode == 0xc2) {
+		call_back(insn, on_return, 0);
+		count(insn, &depth, -1);
+	} else if (*opcode == 0xcf) {
+		call_back(insn, on_interrupt_return, 0);
+	}
+}
+
+static void write_out(void)
+{
+	FILE *file = fopen(out_path, "w");
+	int kind;
+	size_t i;
+
+	if (!file)
+		die("no file for the figures");
+	for (kind = 0; kind < KINDS; kind++)
+		for (i = 0; i < nr_functions; i++)
+			if (figures[kind][i].times)
+				fprintf(file, "%s %s %" PRIu64 " %" PRIu64 "\n", kind_names[kind],
+					functions[i].name, figures[kind][i].times,
+					figures[kind][i].most);
+	fclose(file);
+}
+
+static void translate_counting(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
+
+static void count_from_now(qemu_plugin_id_t id)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_counting);
+}
+
+CALLBACK(on_mark)
+{
+	(void)vcpu;
+	if ((uintptr_t)context == MARK_END) {
+		write_out();
+	} else if (!nr_functions) {
+		read_symbols();
+		qemu_plugin_reset(plugin, count_from_now);
+	}
+}
+
+/* Until the begin mark: nothing else is looked at. */
+static void translate_marks(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t i, n = qemu_plugin_tb_n_insns(tb);
+
+	(void)id;
+	for (i = 0; i < n; i++) {
+		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
+		uint32_t mark = mark_of(insn);
+
+		if (mark)
+			call_back(insn, on_mark, mark);
+	}
+}
+
+static void translate_counting(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
+{
+	size_t i, n = qemu_plugin_tb_n_insns(tb);
+
+	for (i = 0; i < n; i++)
+		translate_insn(qemu_plugin_tb_get_insn(tb, i));
+	translate_marks(id, tb);
+}
+
+int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int argc, char **argv)
+{
+	int i;
+
+	for (i = 0; i < argc; i++) {
+		if (!strncmp(argv[i], "out=", 4))
+			out_path = strdup(argv[i] + 4);
+		else if (!strncmp(argv[i], "symbols=", 8))
+			symbols_path = strdup(argv[i] + 8);
+	}
+	if (!out_path || !symbols_path || strcmp(info->target_name, "x86_64") ||
+	    info->system.max_vcpus != 1) {
+		fprintf(stderr, "sections: wants out=FILE,symbols=FILE, on one x86_64 vCPU\n");
+		return -1;
+	}
+	plugin = id;
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_marks);
+	return 0;
+}

@@ -1,0 +1,62 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What was counted while uninterrupted.c ran (selftests/bench/switch/sections.c says how).
+
+    uninterrupted.py FIGURES
+"""
+import sys
+
+MOST = 20000
+
+# Each of these others can reach: (kind, functions, of which the compiler may have left any).
+PATHS = [
+    ("lock", ["kbarman_tables_add_task"]),
+    ("lock", ["kbarman_tables_exit_task"]),
+    ("lock", ["kbarman_tables_free_task"]),
+    ("lock", ["kbarman_tables_add_map"]),
+    ("lock", ["kbarman_tables_end_maps"]),
+    ("lock", ["kbarman_tables_add_series"]),
+    ("lock", ["kbarman_header_miss"]),
+    ("lock", ["kbarman_marker_open"]),
+    ("lock", ["kbarman_marker_close"]),
+    ("lock", ["gather_some", "gather", "collect", "work"]),
+    ("lock", ["drop", "collect", "work"]),
+    ("entry", ["on_sched_switch_chain"]),
+    ("entry", ["on_cpu_idle"]),
+    ("entry", ["overflow_chain"]),
+    ("entry", ["kick"]),
+    ("entry", ["kick_worker"]),
+    ("entry", ["on_mmap"]),
+    ("entry", ["on_move"]),
+]
+
+
+def figures(path):
+    """(kind, function): (times, most)"""
+    found = {}
+    with open(path, encoding="utf-8") as file:
+        for line in file:
+            kind, function, times, most = line.split()
+            found[kind, function] = int(times), int(most)
+    return found
+
+
+def main():
+    found = figures(sys.argv[1])
+    for (kind, function), (times, most) in sorted(found.items(), key=lambda item: -item[1][1]):
+        print(f"# {most:6} instructions at most, {times:7} times: {kind} {function}")
+    missing = [path for path in PATHS if not any((path[0], f) in found for f in path[1])]
+    for kind, functions in missing:
+        print(f"# never: {kind} {' or '.join(functions)}")
+    above = [key for key, (_, most) in found.items() if most > MOST]
+    results = ((not missing, "every_path_was_counted"),
+               (found and not above,
+                f"nothing_takes_more_than_{MOST}_instructions_without_interrupts"))
+    for number, (good, name) in enumerate(results, 1):
+        print(f"{'ok' if good else 'not ok'} {number} - {name}")
+    print(f"1..{len(results)}")
+    sys.exit(not all(good for good, _ in results))
+
+
+if __name__ == "__main__":
+    main()
