@@ -6,10 +6,12 @@
 #include <errno.h>
 #include <net/if.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <sched.h>
 #include <stddef.h>
 #include <stdlib.h>
 #include <sys/ioctl.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -234,6 +236,35 @@ static void check_many(void)
 	close(fds[0]);
 }
 
+/* The recorder's other files may leave none to accept with. */
+static void check_no_descriptor(void)
+{
+	struct pollfd more = { .events = POLLIN };
+	struct rlimit usual, few;
+	int fillers[256], nr = 0, fd;
+
+	start();
+	fd = connect_unix("streamline-annotate");
+	getrlimit(RLIMIT_NOFILE, &usual);
+	few = (struct rlimit) { .rlim_cur = 256, .rlim_max = usual.rlim_max };
+	setrlimit(RLIMIT_NOFILE, &few);
+	while (nr < 256 && (fillers[nr] = dup(0)) >= 0)
+		nr++;
+	serve();
+	more.fd = annotate_server_fd(server);
+	tap_is(poll(&more, 1, 0), 0, "without_descriptors_nothing_is_left_to_serve_for_ever");
+	tap_ok(recv(fd, &more, 1, MSG_DONTWAIT) == 0, "who_can_not_be_accepted_is_hung_up_on");
+	tap_ok(dropped == 1 && strstr(last_drop, "descriptor"), "and_told_of_with_the_reason");
+	while (nr)
+		close(fillers[--nr]);
+	setrlimit(RLIMIT_NOFILE, &usual);
+	close(fd);
+	fd = connect_unix("streamline-annotate");
+	serve();
+	tap_ok(is_heard(fd), "with_descriptors_again_the_next_one_is_heard");
+	close(fd);
+}
+
 /* @fd: a picture of nearly 8 MiB, but for its last byte. */
 static bool put_half_a_picture(int fd)
 {
@@ -361,6 +392,7 @@ int main(void)
 	check_begin();
 	check_finish();
 	check_versions();
+	check_no_descriptor();
 	check_many();
 	check_pictures();
 	check_room();

@@ -59,6 +59,7 @@ struct annotate_server {
 	struct peer listeners[4];
 	struct peer *peers;
 	unsigned int nr_peers, number;
+	int spare;			/* a descriptor to hang up with where there is no other */
 };
 
 /* ---- peers ---- */
@@ -133,13 +134,54 @@ static void take_in(struct annotate_server *server, int fd, enum kind kind)
 		close_peer(server, peer);
 }
 
+static int accept_one(const struct peer *listener)
+{
+	/* cppcheck-suppress nullPointer ; the client's address is not needed */
+	return accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+}
+
+static int spare_descriptor(void)
+{
+	return socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+}
+
+/*
+ * No descriptor is left, so a waiting client would wait for ever, and poll() would report the
+ * listener for ever. Hang up on one client. False if this fails, too.
+ */
+static bool turn_away(struct annotate_server *server, const struct peer *listener)
+{
+	struct annotate_client client = { .number = server->number };
+	int fd;
+
+	if (server->spare < 0)
+		server->spare = spare_descriptor();
+	if (server->spare < 0)
+		return false;
+	close(server->spare);
+	fd = accept_one(listener);
+	if (fd >= 0)
+		close(fd);
+	server->spare = spare_descriptor();
+	if (fd < 0)
+		return false;
+	server->number++;
+	if (server->sink.bad)
+		server->sink.bad(server->sink.context, &client, "no file descriptor is left");
+	return true;
+}
+
 static void accept_all(struct annotate_server *server, struct peer *listener)
 {
 	/* A client that connects again and again must not keep the others waiting. */
 	for (int turn = 0; turn <= BACKLOG; turn++) {
-		/* cppcheck-suppress nullPointer ; the client's address is not needed */
-		int fd = accept4(listener->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+		int fd = accept_one(listener);
 
+		if (fd < 0 && (errno == EMFILE || errno == ENFILE)) {
+			if (!turn_away(server, listener))
+				return;
+			continue;
+		}
 		if (fd < 0 && errno != EINTR && errno != ECONNABORTED)
 			return;
 		if (fd >= 0)
@@ -476,6 +518,7 @@ int annotate_server_open(struct annotate_server **out, const struct annotate_sin
 	server->sink = *sink;
 	for (unsigned int i = 0; i < 4; i++)
 		server->listeners[i].fd = -1;
+	server->spare = spare_descriptor();
 	server->epoll = epoll_create1(EPOLL_CLOEXEC);
 	ret = server->epoll < 0 ?
 		      kb_error_set(err, -errno, KB_NO_OFFSET, "epoll: %s", strerror(errno)) : 0;
@@ -505,5 +548,7 @@ void annotate_server_close(struct annotate_server *server)
 	close_peers(server, PARENT);
 	if (server->epoll >= 0)
 		close(server->epoll);
+	if (server->spare >= 0)
+		close(server->spare);
 	free(server);
 }
