@@ -917,6 +917,93 @@ TEST_F_TIMEOUT(rows, dead_programs_make_room_for_long_paths, 300 * SLOWNESS)
 	rmdir("/cover");
 }
 
+/* ---- the stop ---- */
+
+#define STOP_STEPS	65536	/* that it takes, at most: SECURITY.md */
+#define LATE_THREADS	200
+#define LATE_MAPS	3000
+
+#define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
+#define RCU_EXPEDITED	"/sys/kernel/rcu_expedited"
+
+struct late {
+	unsigned int mapped, go, done;
+};
+
+/* So long that it is sampled, then no more. */
+static void __attribute__((noreturn)) *be_sampled(void *argument)
+{
+	struct late *late = argument;
+
+	while (clock_ns(CLOCK_THREAD_CPUTIME_ID) < 3 * PERIOD_NS)
+		burn();
+	__atomic_fetch_add(&late->done, 1, __ATOMIC_RELAXED);
+	for (;;)
+		pause();
+}
+
+static void __attribute__((noreturn)) run_late_threads(struct late *late)
+{
+	pthread_t thread;
+
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	map_many(LATE_MAPS);
+	__atomic_store_n(&late->mapped, 1, __ATOMIC_RELAXED);
+	while (!__atomic_load_n(&late->go, __ATOMIC_RELAXED))
+		usleep(1000);
+	be_urgent(0, 1);
+	for (unsigned int i = 0; i < LATE_THREADS; i++)
+		if (pthread_create(&thread, NULL, be_sampled, late))
+			lost("no thread");
+	for (;;)
+		pause();
+}
+
+/*
+ * Threads of a process with many mappings are sampled just before it, which makes more than half a
+ * million rows, and the worker that makes them gets no CPU meanwhile.
+ */
+TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
+{
+	struct late *late = shared_memory(sizeof(*late));
+	struct kbarman_configure c = sampling(&cpu_clock, 1);
+	struct kbarman_stats before, after;
+	char runtime[16], expedited[16];
+	pid_t child;
+
+	if (query(self->fd).nr_cpus != 2)
+		SKIP(return, "it is for two CPUs");
+	read_file(RT_RUNTIME, runtime, sizeof(runtime));
+	read_file(RCU_EXPEDITED, expedited, sizeof(expedited));
+	c.max_maps = 3 * LATE_THREADS * LATE_MAPS;	/* not what bounds it */
+	child = fork();
+	if (!child)
+		run_late_threads(late);
+	while (!__atomic_load_n(&late->mapped, __ATOMIC_RELAXED))
+		usleep(1000);
+	ASSERT_EQ(0, start_with(self, c));
+	burn_for(self->map, 2);
+	write_file(RT_RUNTIME, "-1");
+	write_file(RCU_EXPEDITED, "1");
+	__atomic_store_n(&late->go, 1, __ATOMIC_RELAXED);
+	be_urgent(1, 2);
+	while (__atomic_load_n(&late->done, __ATOMIC_RELAXED) < LATE_THREADS)
+		;
+	before = stats(self->fd, KBARMAN_CPU_ALL);
+	EXPECT_EQ(0, stop(self->fd));
+	after = stats(self->fd, KBARMAN_CPU_ALL);
+	write_file(RT_RUNTIME, runtime);
+	write_file(RCU_EXPEDITED, expedited);
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	TH_LOG("%u rows, then %u", before.maps, after.maps);
+	/* As many again may be made before the worker hears of the stop. */
+	EXPECT_GE(before.maps + 4 * STOP_STEPS, after.maps);
+	EXPECT_LT(LATE_THREADS * LATE_MAPS / 2,
+		  after.maps + after.missed[KBARMAN_MISSED_MAP] +
+		  LATE_MAPS * after.missed[KBARMAN_MISSED_QUEUE]);
+}
+
 /* ---- ids and modules ---- */
 
 /* A child with the thread id @wanted that burns for a moment; 0 if another one was faster. */
