@@ -234,7 +234,8 @@ static bool is_called(struct kbarman_capture *capture, s64 row, u32 tgid, const 
 int kbarman_tables_add_task(struct kbarman_capture *capture, u64 timestamp, u32 task_id, u32 tgid,
 			    u32 user, const char *name)
 {
-	const struct kbarman_text text = kbarman_strings_text(&capture->strings, name, strlen(name));
+	const struct kbarman_text text = kbarman_strings_text(&capture->strings, name,
+							      strlen(name));
 	unsigned long flags;
 	s64 former, row, string;
 	int error = 0;

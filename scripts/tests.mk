@@ -4,7 +4,8 @@
 
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session cpus tasks samples counts throttling rows chains tracepoints clock marks mark_client permission leaks year lockdown
-GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room uninterrupted)
+GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room \
+		   $(if $(filter amd64,$(MACH)),uninterrupted))
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
@@ -69,7 +70,6 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
-	$(if $(filter amd64,$(MACH)),build/bench/sections.so) \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## build module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module

@@ -176,10 +176,11 @@ static void map_and_move(void)
 
 	be_sampled(NULL);
 	for (unsigned int i = 0; i < MOVES; i++) {
-		void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd, i % 16 * 4096);
+		void *code = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fd,
+				  i % 16 * 4096);
 
-		if (mremap(code, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to + i % 2 * 4096) ==
-		    MAP_FAILED)
+		if (mremap(code, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED,
+			   to + i % 2 * 4096) == MAP_FAILED)
 			lost("no mapping was moved");
 		if (i % 128 == 127)
 			usleep(10000);	/* the worker has its turn */
@@ -218,7 +219,8 @@ static void put_text(int fd, uint32_t type, unsigned int length)
 		char text[KBARMAN_MARK_TEXT_MAX];
 	} m;
 
-	m.mark = (struct kbarman_mark) { .size = sizeof(m.mark), .type = type, .text_bytes = length };
+	m.mark = (struct kbarman_mark) {
+		.size = sizeof(m.mark), .type = type, .text_bytes = length };
 	memset(m.text, 'x', length);
 	if (write(fd, &m, sizeof(m.mark) + length) < 0)
 		lost("no mark");
