@@ -920,7 +920,7 @@ TEST_F_TIMEOUT(rows, dead_programs_make_room_for_long_paths, 300 * SLOWNESS)
 /* ---- the stop ---- */
 
 #define STOP_STEPS	65536	/* that it takes, at most: SECURITY.md */
-#define LATE_THREADS	200
+#define LATE_THREADS	300
 #define LATE_MAPS	3000
 
 #define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
@@ -960,7 +960,7 @@ static void __attribute__((noreturn)) run_late_threads(struct late *late)
 }
 
 /*
- * Threads of a process with many mappings are sampled just before it, which makes more than half a
+ * Threads of a process with many mappings are sampled just before it, which makes nearly a
  * million rows, and the worker that makes them gets no CPU meanwhile.
  */
 TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
@@ -997,8 +997,8 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
 	TH_LOG("%u rows, then %u", before.maps, after.maps);
-	/* As many again may be made before the worker hears of the stop. */
-	EXPECT_GE(before.maps + 4 * STOP_STEPS, after.maps);
+	/* Some are made before the worker hears of the stop: 100,000 were seen. */
+	EXPECT_GE(before.maps + 6 * STOP_STEPS, after.maps);
 	EXPECT_LT(LATE_THREADS * LATE_MAPS / 2,
 		  after.maps + after.missed[KBARMAN_MISSED_MAP] +
 		  LATE_MAPS * after.missed[KBARMAN_MISSED_QUEUE]);
