@@ -14,6 +14,11 @@
  *	[D] publish: a page's new `end` before its new `records` (smp_wmb)
  *	    reader:  `records` before `end` again (smp_rmb)
  *
+ * kbarman_ring_drop() moves read_offset and needs no barrier of its own. It writes no data. The
+ * data that it frees is overwritten by a later writer of the same CPU, and only behind `limit`,
+ * which drop leaves alone: that writer renews `limit` first, so it passes [A]. A reader may see
+ * the new read_offset with an older write_offset in front of it, as it may after an eviction.
+ *
  * Order between a writer and those that interrupt it is program order of one CPU:
  * barrier() keeps the compiler from changing it.
  */
@@ -117,6 +122,27 @@ static bool make_room(struct kbarman_ring *ring, unsigned long end, enum kbarman
 	smp_wmb();
 	WRITE_ONCE(ring->limit, oldest + size);
 	return true;
+}
+
+void kbarman_ring_drop(struct kbarman_ring *ring, unsigned long position)
+{
+	unsigned long commit = READ_ONCE(ring->commit), oldest, target;
+
+	if (!ring->overwrite)
+		return;
+	if (kbarman_ring_after(position, commit))
+		position = commit;
+	position = ALIGN_DOWN(position, KBARMAN_RING_PAGE);
+	target = READ_ONCE(ring->pages[page_of(ring, position)].first);
+	/* A later round has come to that page: what is to be dropped is gone. */
+	if (target - position >= kbarman_ring_size(ring) || kbarman_ring_after(target, commit))
+		return;
+	/* As in make_room(): read_offset must not go back. */
+	do {
+		oldest = READ_ONCE(*read_offset(ring));
+		if (!kbarman_ring_after(target, oldest))
+			return;
+	} while (cmpxchg_local(read_offset(ring), oldest, target) != oldest);
 }
 
 /* No short way in front of the report of a loss. */

@@ -276,6 +276,16 @@ unsigned long kbarman_ring_bounds(const struct kbarman_ring *ring, unsigned long
 unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *position,
 				unsigned long end, void *to, unsigned long size);
 
+/*
+ * Overwrite mode: drop the records in front of the page of the ring that @position is in, and
+ * the block that reaches into that page. They count as overwritten. Records behind the start of
+ * the newest page stay. @position is any; if what it means is gone already, nothing happens. A
+ * stream stays as it is.
+ * Context: the owning CPU, preemption off, any level up to NMI; or any CPU while the owning one
+ * is offline and can't come back.
+ */
+void kbarman_ring_drop(struct kbarman_ring *ring, unsigned long position);
+
 /* The number of bytes between read_offset and write_offset. Context: any. */
 unsigned long kbarman_ring_fill(const struct kbarman_ring *ring);
 

@@ -49,7 +49,8 @@ static struct {			/* by id */
 static u32 nr_asked;
 static u64 ticks;
 static const char *scenario;
-static unsigned long runs, validated;
+static unsigned long runs;
+static unsigned long validated;
 
 u64 ring_clock(void)
 {
@@ -178,9 +179,52 @@ static noinline void write_id(u32 id, u32 length)
 		kbarman_ring_commit(&ring);
 }
 
+
+/* In the place of a record's length: the oldest records are dropped, none is written. */
+#define DROP		(~0U)
+
+static bool dropped;		/* in this run */
+
+/* Where drop goes to: the first block behind the start of the page, of what is published. */
+static unsigned long drop_target(unsigned long position)
+{
+	unsigned long at = ring.header->read_offset, end = ring.commit;
+
+	position = ALIGN_DOWN(position < end ? position : end, KBARMAN_RING_PAGE);
+	while (at < position)
+		at += sizeof(bm_uintptr) +
+		      (*(const bm_uintptr *)(memory.data + at % SIZE) & ~BM_BLOCK_PADDING);
+	return at;
+}
+
+static noinline void drop_some(void)
+{
+	unsigned long from = ring.header->read_offset, position, target;
+	bool trapping;
+
+	/* The steps of this are none of the ring's. */
+	looking = true;
+	barrier();
+	trapping = is_trapping();
+	trap(false);
+	dropped = true;
+	position = from + runs % 7 * 3000;
+	target = drop_target(position);
+	if (trapping)
+		trap(true);
+	barrier();
+	looking = false;
+	kbarman_ring_drop(&ring, position);
+	if (ring.overwrite && ring.header->read_offset < target)
+		fail("what was to be dropped is there", ring.header->read_offset, target);
+}
+
 static void write_record(u32 length)
 {
-	write_id(ask(length), length);
+	if (length == DROP)
+		drop_some();
+	else
+		write_id(ask(length), length);
 }
 
 /* Blocks of a copy of the ring: whole, as written, in order of time. */
@@ -319,10 +363,13 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 
 static noinline void write_stepped(u32 length)
 {
-	u32 id = ask(length);
+	u32 id = length == DROP ? 0 : ask(length);
 
 	trap(true);
-	write_id(id, length);
+	if (length == DROP)
+		drop_some();
+	else
+		write_id(id, length);
 	trap(false);
 }
 
@@ -363,6 +410,7 @@ static void prepare(const struct start *start)
 	ticks = 0;
 	fenced = 0;
 	evicted = 0;
+	dropped = false;
 	reader.state = LOAD_END;
 	while (ring.w < target) {
 		unsigned long left = target - ring.w;
@@ -428,7 +476,7 @@ static void check_ring(const struct start *start, u32 longest)
 	if ((u64)local_read(&ring.written) != kbarman_ring_overwritten(&ring) + count)
 		fail("written is not overwritten and there", kbarman_ring_overwritten(&ring),
 		     count);
-	if (runs % 16 == 0)
+	if (nr_asked && runs % 16 == 0)
 		check_holds(oldest);
 	check_short_way();
 
@@ -450,7 +498,7 @@ static void check_ring(const struct start *start, u32 longest)
 		fail("the ring miscounts what was lost", local_read(&ring.lost[0]), lost);
 	if (!start->overwrite && missing && !start->consumed)
 		fail("a stream overwrote", missing, 0);
-	if (start->overwrite && local_read(&ring.lost[KBARMAN_LOST_NESTED]) == 0 &&
+	if (start->overwrite && !dropped && local_read(&ring.lost[KBARMAN_LOST_NESTED]) == 0 &&
 	    ring.w > SIZE && (unsigned long)length + KBARMAN_RING_PAGE + 2 * (longest + 8) +
 				     MAX_PAYLOAD / 2 < SIZE)
 		fail("more was overwritten than need be", length, longest);
@@ -504,7 +552,7 @@ static long run(const struct start *start, u32 length, long at, u32 inner, u32 t
 	if (runs++ % 64 == 0)
 		watch(2);
 	write_stepped(length);
-	check_ring(start, length > inner ? length : inner);
+	check_ring(start, dropped ? 0 : length > inner ? length : inner);
 	return step[0];
 }
 
@@ -553,6 +601,23 @@ static void overfull(u32 turn)
 				check_goes_on(&starts[s]);
 }
 
+/* The oldest records are dropped by who interrupts a writer; and a writer interrupts that. */
+static void drops(u32 turn)
+{
+	u32 s, l;
+	long at;
+
+	for (s = 0; s < COUNT(starts) && starts[s].overwrite; s++)
+		for (l = 0; l < COUNT(lengths); l += COUNT(lengths) - 1) {
+			for (at = turn; run(&starts[s], lengths[l], at, DROP, 1 + at % 2, -1, 0) > at;
+			     at += TURNS)
+				check_goes_on(&starts[s]);
+			for (at = turn; run(&starts[s], DROP, at, lengths[l], 1 + at % 3 * 8, -1, 0) > at;
+			     at += TURNS)
+				check_goes_on(&starts[s]);
+		}
+}
+
 static u64 random_state;
 
 static u32 pick(u32 below)
@@ -567,11 +632,11 @@ static void two_deep(int seconds)
 
 	do {
 		const struct start *start = &starts[pick(COUNT(starts))];
-		u32 length = lengths[pick(4)], inner = lengths[pick(4)];
+		u32 length = lengths[pick(4)], inner = pick(8) ? lengths[pick(4)] : DROP;
 		long steps = run(start, length, -1, 0, 0, -1, 0);
 
 		run(start, length, pick(steps), inner, 1 + pick(20) / 19 * 12, pick(130),
-		    lengths[pick(4)]);
+		    pick(8) ? lengths[pick(4)] : DROP);
 		check_goes_on(start);
 	} while (time(NULL) < end);
 }
@@ -620,6 +685,29 @@ static void consumer(void)
 	}
 }
 
+/* Every position, of every ring: drop goes where it says, and not a block further. */
+static void dropper(void)
+{
+	unsigned long position, from, target;
+	u32 s;
+
+	for (s = 0; s < COUNT(starts); s++) {
+		scenario = starts[s].name;
+		prepare(&starts[s]);
+		from = ring.header->read_offset;
+		for (position = from > 8192 ? from - 8192 : 0; position < ring.w + 8192; position += 1000) {
+			prepare(&starts[s]);
+			target = starts[s].overwrite ? drop_target(position) : from;
+			kbarman_ring_drop(&ring, position);
+			if (ring.header->read_offset != target)
+				fail("drop goes elsewhere", ring.header->read_offset, target);
+			dropped = true;
+			check_ring(&starts[s], 0);
+			check_goes_on(&starts[s]);
+		}
+	}
+}
+
 /* ---- before there is a ring ---- */
 
 static void not_ready(void)
@@ -642,24 +730,28 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGTRAP, &action, NULL);
 	signal(SIGPROF, on_limit);
-	printf("1..6\n# seed %llu\n", (unsigned long long)random_state);
+	printf("1..8\n# seed %llu\n", (unsigned long long)random_state);
 
 	watch(20);
 	overtaken_reader();
 	printf("ok 1 - a reader may be overtaken up to the end of its copy\n");
 	consumer();
 	printf("ok 2 - consume takes block boundaries and nothing else\n");
+	dropper();
+	printf("ok 3 - drop takes whole blocks up to a page, and no more\n");
 	common_case();
 	for (turn = 0; turn < TURNS; turn++) {
 		every_boundary(turn);
 		overfull(turn);
+		drops(turn);
 	}
-	printf("ok 3 - a writer may come in at every instruction (%lu runs)\n", runs);
-	printf("ok 4 - what finds no room between unfinished writers is counted\n");
+	printf("ok 4 - a writer may come in at every instruction (%lu runs)\n", runs);
+	printf("ok 5 - the oldest records may be dropped at every instruction\n");
+	printf("ok 6 - what finds no room between unfinished writers is counted\n");
 	two_deep(seconds);
-	printf("ok 5 - a writer may interrupt one that interrupts (%lu runs)\n", runs);
+	printf("ok 7 - a writer may interrupt one that interrupts (%lu runs)\n", runs);
 	not_ready();
-	printf("ok 6 - a ring that is not ready yet has no short way\n");
+	printf("ok 8 - a ring that is not ready yet has no short way\n");
 	printf("# %lu records validated\n", validated);
 	return 0;
 }

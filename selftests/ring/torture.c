@@ -2,8 +2,9 @@
 /*
  * The ring under fire: a thread writes, signal handlers of two levels interrupt it and
  * each other and write too, and another thread reads as fast as it can. In overwrite
- * mode the reader takes snapshots; in stream mode it consumes, and now and then stops
- * for a while, so that the ring fills up and records are lost.
+ * mode the reader takes snapshots, and the handlers drop the oldest records now and then;
+ * in stream mode the reader consumes, and now and then stops for a while, so that the ring
+ * fills up and records are lost.
  *
  *	torture [SECONDS [BLOCKS]]	for so long in each mode; and in overwrite mode until
  *					so many blocks are written, and as many checked
@@ -111,6 +112,9 @@ static void on_signal(int signal)
 	pending[level] = false;
 	for (i = 0; i < 1 + level * 2; i++)
 		write_one(level);
+	/* Now and then somebody needs less in the ring. */
+	if (asked[level] % 64 < 4)
+		kbarman_ring_drop(&ring, ring.w - asked[level] % SIZE);
 }
 
 static void *write_all(void *unused)
