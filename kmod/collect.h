@@ -2,13 +2,20 @@
 /*
  * Rows of tables come back, in a session that overwrites: a flight recorder runs for a year.
  *
- * A row whose time is over (the task is gone or has another name, the mapping has been
- * replaced) is needed as long as a ring holds a record of that task from that time. When a
- * table has become emptier by half, a worker reads every ring, of whatever CPU, notes the
- * rows that are needed, and empties the others. So a CPU that is offline or idle keeps the
- * rows of its own records, and no more.
+ * A row is over when its task is gone or has another name, or its mapping has been replaced.
+ * Such a row is needed as long as a ring holds a record of that task from that time. When half
+ * of the rows that were left are taken, a worker looks: it reads every ring, notes the rows that
+ * are needed, and empties the others that are over. Records that come meanwhile need none of
+ * those: the rows were over before the worker began to read.
  *
- * Records that come meanwhile need no row whose time was over before it began to read.
+ * A ring may have room for records that need more rows than there are. So rings give way to
+ * names. If what is over and needed takes more than half of the room that it and new rows share,
+ * the rings that need most of it drop their oldest records, until it takes 3/8. A ring that needs
+ * less than the others keeps all its records: that of a CPU which is idle or offline has few
+ * tasks. Only the CPU of a ring that gives way is interrupted, for a moment; the worker itself
+ * does the same for a CPU that is offline.
+ *
+ * The room is by user (shares.h) and resource: rows of tasks, rows of mappings, bytes of strings.
  */
 #ifndef KBARMAN_COLLECT_H
 #define KBARMAN_COLLECT_H
@@ -28,7 +35,7 @@ void kbarman_collect_free(struct kbarman_capture *capture);
 void kbarman_collect_start(struct kbarman_capture *capture);
 void kbarman_collect_stop(struct kbarman_capture *capture);
 
-/* There is little room left in a table. Context: any; under the capture's lock. */
+/* Little room is left in a table. Context: any; under the capture's lock. */
 void kbarman_collect_soon(struct kbarman_capture *capture);
 
 #endif /* KBARMAN_COLLECT_H */

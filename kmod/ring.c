@@ -61,7 +61,10 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_r
 	smp_store_release(&ring->data, (u8 *)(ring->header + 1));
 }
 
-/* Blocks that start in front of a boundary end at `next`: note it for every one. */
+/*
+ * A block begins at @position, and the one behind it at @next. Note @next for every page that
+ * starts in between.
+ */
 static void note_boundaries(struct kbarman_ring *ring, unsigned long position, unsigned long next)
 {
 	unsigned long boundary;
@@ -72,9 +75,9 @@ static void note_boundaries(struct kbarman_ring *ring, unsigned long position, u
 }
 
 /*
- * Where the oldest block may start once [.., end) is taken: the first block behind
- * the next page boundary, so that eviction comes once a page, but never a block
- * that is not published.
+ * Where the oldest block may start once [.., end) is taken: at the first block behind the next
+ * page boundary, so that eviction comes once a page. Blocks that are not published are never
+ * evicted.
  */
 static unsigned long evict_target(const struct kbarman_ring *ring, unsigned long end)
 {
@@ -91,8 +94,8 @@ static unsigned long evict_target(const struct kbarman_ring *ring, unsigned long
 }
 
 /*
- * Make [.., end) free of blocks that a reader may still take for whole. Returns
- * false, with the reason, if that can't be.
+ * Move read_offset until [.., end) fits: a reader then takes no block for whole that is about to
+ * be overwritten. False, with the @reason: it can't be moved as far.
  */
 static bool make_room(struct kbarman_ring *ring, unsigned long end, enum kbarman_loss *reason)
 {
@@ -111,13 +114,14 @@ static bool make_room(struct kbarman_ring *ring, unsigned long end, enum kbarman
 			*reason = KBARMAN_LOST_NESTED;
 			return false;
 		}
-		/* Never a plain store: a writer that came in between may have gone
-		 * further, and read_offset must not go back. */
+		/* Never a plain store: a writer that came in between may have moved
+		 * read_offset further, and it must not go back. */
 		cmpxchg_local(read_offset(ring), oldest, evict_target(ring, end));
 	}
 	/*
-	 * [A] For the writers that interrupt this one too: they may find `limit` good
-	 * enough and write without a look at read_offset. An older limit is harmless.
+	 * [A] A writer that interrupts this one may find that `limit` suffices, and write
+	 * without a look at read_offset. So the barrier comes before the store to `limit`.
+	 * A limit that is older than read_offset is harmless.
 	 */
 	smp_wmb();
 	WRITE_ONCE(ring->limit, oldest + size);
@@ -145,16 +149,16 @@ void kbarman_ring_drop(struct kbarman_ring *ring, unsigned long position)
 	} while (cmpxchg_local(read_offset(ring), oldest, target) != oldest);
 }
 
-/* No short way in front of the report of a loss. */
+/* The next record goes the long way, which reports losses. */
 static void close_short(struct kbarman_ring *ring)
 {
 	WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
 }
 
 /*
- * The short way is open again, up to the end of the page that @position is in. If another
- * writer comes in between, the older value is too low for what follows, never too high. If
- * that one lost a record and closed the way, it is closed again.
+ * Open the short way again, up to the end of the page that @position is in. If another writer
+ * comes in between, this one's value is older and lower than it could be, never too high. If the
+ * other writer lost a record and closed the way, this one closes it again.
  */
 static void open_short(struct kbarman_ring *ring, unsigned long position)
 {
@@ -167,7 +171,7 @@ static void open_short(struct kbarman_ring *ring, unsigned long position)
 		close_short(ring);
 }
 
-/* Reserve, whatever it takes. The caller is counted in ring->nest already. */
+/* The long way to reserve. The caller is counted in ring->nest already. */
 static struct kbarman_slot reserve(struct kbarman_ring *ring, unsigned long length,
 				   enum kbarman_loss *reason)
 {
@@ -226,7 +230,7 @@ static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length
 		local_inc(&ring->lost[reason]);
 		kbarman_ring_report_later(ring, 1);
 	}
-	/* Others may have written meanwhile and left it to this one to publish. */
+	/* Writers that came in meanwhile have left it to this one to publish theirs. */
 	kbarman_ring_commit(ring);
 	return slot;
 }
@@ -255,9 +259,9 @@ void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost)
 }
 
 /*
- * How many records are in front of what is published next, and where that ends. Every writer
- * but the outermost one, which calls this, has counted its record by the time that it is
- * back; none has come in between if `w` is still the same.
+ * Note how many records are in front of the position that is published next, and return that
+ * position. The caller is the outermost writer. Every other writer has counted its record when
+ * the caller runs again; if `w` is the same before and after, none came in between.
  */
 static unsigned long note_records(struct kbarman_ring *ring)
 {
@@ -268,7 +272,7 @@ static unsigned long note_records(struct kbarman_ring *ring)
 		end = READ_ONCE(ring->w);
 		records = local_read(&ring->written);
 	} while (unlikely(end != READ_ONCE(ring->w)));
-	/* This writer is the outermost one: nobody comes in who writes here, too. */
+	/* Only the outermost writer writes here. */
 	page = &ring->pages[page_of(ring, end - 1)];
 	WRITE_ONCE(page->end, end);
 	smp_wmb();							/* [D] */
@@ -287,7 +291,7 @@ noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long befo
 		if (kbarman_ring_crosses(before, now))
 			now = note_records(ring);
 		kbarman_ring_store_end(ring, now);
-		/* Who reserved behind `now` meanwhile saw that a writer was active. */
+		/* A writer that reserved behind `now` meanwhile was nested: it did not publish. */
 	} while (unlikely(now != READ_ONCE(ring->w)));
 	if (kbarman_ring_crosses(before, now))
 		ring_page_crossed(ring);
@@ -321,9 +325,9 @@ static void copy_out(const struct kbarman_ring *ring, u8 *to, unsigned long from
 	unsigned long start = from & ring->mask;
 	unsigned long part = min(length, kbarman_ring_size(ring) - start);
 
-	/* What is overwritten meanwhile is not kept. */
+	/* The caller throws away what is overwritten meanwhile. */
 	data_race(memcpy(to, ring->data + start, part));
-	/* Nor is this. */
+	/* As above. */
 	data_race(memcpy(to + part, ring->data, length - part));
 }
 
@@ -355,8 +359,8 @@ long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned l
 }
 
 /*
- * Walk the blocks in [from, to). Returns where the walk came to, which is `to` if
- * both are boundaries and nothing was overwritten meanwhile, and the records seen.
+ * Walk the blocks in [from, to), and count @records. Returns where the walk ended: at @to, if
+ * both are block boundaries and nothing was overwritten meanwhile.
  */
 static unsigned long walk(const struct kbarman_ring *ring, unsigned long from, unsigned long to,
 			  unsigned long *records)
@@ -364,8 +368,8 @@ static unsigned long walk(const struct kbarman_ring *ring, unsigned long from, u
 	bm_uintptr word, length;
 
 	for (*records = 0; kbarman_ring_after(to, from); from += WORD + length) {
-		/* A writer may be at work there by now: the caller finds out, and what it
-		 * makes of any word is checked. */
+		/* A writer may be at work here: the caller finds out. Until then the word may
+		 * be anything, so it is checked. */
 		word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
 		length = word & ~BM_BLOCK_PADDING;
 		if (length > kbarman_ring_size(ring) || word % WORD)
@@ -396,9 +400,9 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 }
 
 /*
- * The records in front of @start, which read_offset was. False if none of the pages up to
- * @end, which write_offset was, says how many are in front of its own end; or if a writer came
- * there meanwhile, which the caller may find out, too.
+ * How many records are in front of @start. @start was read_offset, and @end was write_offset. The
+ * first page that knows says it: less those that it has behind @start. False: no page knows, or
+ * a writer came to that page meanwhile.
  */
 static bool records_before(const struct kbarman_ring *ring, unsigned long start,
 			   unsigned long end, unsigned long *records)
@@ -410,8 +414,8 @@ static bool records_before(const struct kbarman_ring *ring, unsigned long start,
 		const struct kbarman_ring_page *page = &ring->pages[page_of(ring, boundary)];
 
 		page_end = READ_ONCE(page->end);
-		/* Of this round it is, and not in front of @start. What is not behind @end was
-		 * stored before that was. */
+		/* `end` is of this round, not in front of @start, and not behind @end: then it
+		 * was stored before @end was. */
 		if (page_end - boundary - 1 >= KBARMAN_RING_PAGE ||
 		    kbarman_ring_after(start, page_end) || kbarman_ring_after(page_end, end))
 			continue;

@@ -7,8 +7,8 @@
  * are anyone; they never hold a writer up and can always tell whether what they
  * copied was overwritten meanwhile (kbarman_ring_snapshot()).
  *
- *	between reserve and commit: preemption is off, no sleeping, no way out
- *	without kbarman_ring_commit(), no fault but by _nofault helpers
+ *	between reserve and commit: preemption is off. The writer does not sleep, does
+ *	not fault but in _nofault helpers, and always calls kbarman_ring_commit().
  *
  * Positions (w, commit, limit, the offsets in the header) count bytes since start,
  * modulo 2^BITS_PER_LONG, and are reduced with `mask` on use.
@@ -25,26 +25,27 @@
 #define KBARMAN_RING_MIN	(64UL << 10)
 #define KBARMAN_RING_MAX	(1UL << 30)
 
-/* Of one page of the ring, by the newest round that came there. */
+/* One page of the ring. The newest round of the ring that reached the page filled this in. */
 struct kbarman_ring_page {
-	unsigned long first;	/* where the first block at or behind its start begins */
-	unsigned long end;	/* of what was published when a writer came out of it: behind
-				 * its start, and no later than its end */
+	unsigned long first;	/* the first block at or behind the page's start begins here */
+	unsigned long end;	/* a writer that came from another page published up to here:
+				 * behind this page's start, and not behind its end */
 	unsigned long records;	/* written in front of `end`, since the ring's init */
 };
 
 struct kbarman_ring {
-	/* What the short way needs is in one cache line. Constant from init on: */
+	/* The short way needs one cache line. Constant from init on: */
 	u8 *data;		/* mapped */
 	unsigned long mask;	/* size - 1 */
 	u32 cpu;
 
-	/* The owning CPU's; every writer that interrupts another one leaves them
-	 * as that one can go on with. */
+	/* The owning CPU's. A writer that interrupts another one leaves them so that
+	 * the other one can go on. */
 	unsigned int nest;	/* writers between reserve and commit */
 	unsigned long w;	/* reserved up to here; only ever moved by cmpxchg */
 	unsigned long commit;	/* published up to here */
-	unsigned long short_limit; /* neither behind limit nor at the end of its page */
+	unsigned long short_limit; /* blocks of the short way end here at the latest: not
+				 * behind limit, and in front of a page's end */
 
 	/* The owning CPU's, counted with interrupt-safe adds; read by anyone. */
 	local_t written;
@@ -53,10 +54,9 @@ struct kbarman_ring {
 	local_t unreported;	/* losses that the ring itself does not tell of yet */
 
 	/* The owning CPU's, as those above. */
-	unsigned long limit;	/* no block ends behind it: no later than the end of
-				 * what read_offset leaves free, which it is set to
-				 * when it does not suffice */
-	unsigned int high_words; /* what does not fit into commit on 32 bits */
+	unsigned long limit;	/* blocks end here at the latest. Never behind read_offset +
+				 * size; set to that when a block would end behind limit */
+	unsigned int high_words; /* of commit: bits 32 to 63, where a long has 32 */
 
 	/* Constant from init on. */
 	bool overwrite;
@@ -76,13 +76,13 @@ struct kbarman_ring {
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_ring_page *pages,
 		       unsigned long size, u32 cpu, bool overwrite);
 
-/* What has been counted: in a long, which grows beyond its sign where it has 32 bits. */
+/* The value of a counter. A long of 32 bits is counted beyond its sign. */
 static inline u64 kbarman_counted(const local_t *counter)
 {
 	return (unsigned long)local_read(counter);
 }
 
-/* It was initialised, whoever did it. */
+/* Some CPU has called kbarman_ring_init() for it. */
 static __always_inline bool kbarman_ring_ready(const struct kbarman_ring *ring)
 {
 	return smp_load_acquire(&ring->data);	/* pairs with kbarman_ring_init() */
@@ -119,10 +119,10 @@ static __always_inline bool kbarman_ring_crosses(unsigned long from, unsigned lo
 	return (from ^ to) >> KBARMAN_RING_PAGE_SHIFT;
 }
 
-/* Let readers have what is in front of @end, and go. The outermost writer only. */
+/* Readers may have all in front of @end. The writer is no writer any more. The outermost only. */
 static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, unsigned long end)
 {
-	/* ring->header, but for one load less. */
+	/* The same as ring->header, without a load. */
 	struct bm_datastore_header_data *header = (void *)(ring->data - sizeof(*header));
 
 	smp_store_release(kbarman_ring_low_word(&header->write_offset), end);	/* [B] */
@@ -135,18 +135,17 @@ static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, un
 	barrier();
 }
 
-/* Where a record goes, NULL if there is no room for it, and when it is. */
+/* The place and the time of a record. */
 struct kbarman_slot {
-	void *record;
+	void *record;		/* NULL: there is no room */
 	u64 timestamp;
-	unsigned long end;	/* of the block: the short way's only */
+	unsigned long end;	/* of the block; set by the short way only */
 };
 
 /*
- * Room for a record of @length bytes, a multiple of the word; every one of them is the
- * caller's to write. The clock is read so that timestamps never go back from one block
- * to the next. If there is no room, that has been counted. kbarman_ring_commit()
- * follows if and only if there is.
+ * Room for a record of @length bytes, a multiple of the word. The caller writes every byte.
+ * Timestamps never go back from one block to the next. If there is room, the caller calls
+ * kbarman_ring_commit() later. If there is none, the loss is counted, and the caller does not.
  * Context: owning CPU, preemption off, any level up to NMI.
  */
 struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length);
@@ -161,22 +160,22 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
 
 /*
- * @lost records more are to be reported: in front of the next record, which can't go the
- * short way. Context: as kbarman_ring_reserve().
+ * @lost records more are to be reported, in front of the next record. So the next record does
+ * not go the short way. Context: as kbarman_ring_reserve().
  */
 void kbarman_ring_report_later(struct kbarman_ring *ring, long lost);
 
-/* The next record is preceded by one that tells of @lost ones more. Context: as above. */
+/* The same, from outside of a writer. Context: as above. */
 void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost);
 
-/* Publish; for a nested writer, when the outermost one commits. */
+/* Publish the record. A nested writer's is published when the outermost one commits. */
 void kbarman_ring_commit(struct kbarman_ring *ring);
 
 /*
- * The short way, for the writer that interrupts no other, is not interrupted itself, and
- * stays within a page: nearly all of them. If true, kbarman_ring_commit_short() follows;
- * else kbarman_ring_reserve(), as if this had not been called. A ring of zeros, which was
- * not initialised yet, may be asked as well: it has no short way.
+ * The short way. Nearly every writer interrupts no other, is not interrupted, and stays within
+ * a page: those can go it. True: the caller calls kbarman_ring_commit_short() later. False: the
+ * caller calls kbarman_ring_reserve(), as if it had not called this. @ring may be all zeros, as
+ * it is before its init: such a ring has no short way.
  */
 static __always_inline bool kbarman_ring_reserve_short(struct kbarman_ring *ring,
 						       unsigned long length,
@@ -186,19 +185,19 @@ static __always_inline bool kbarman_ring_reserve_short(struct kbarman_ring *ring
 	bm_uintptr *word;
 	u64 now;
 
-	/* All that is reserved is published, or the exchange will fail. */
+	/* If something is reserved that is not published, the exchange will fail. */
 	head = READ_ONCE(ring->commit);
 	if (unlikely(READ_ONCE(ring->nest)))
 		return false;
-	/* Behind `head`: whoever comes in between has a later clock and this block's
-	 * place, so the exchange fails, and the clock is read again. */
+	/* The clock is read behind `head`. A writer that comes in between has a later time
+	 * and takes the place: the exchange fails, and the long way reads the clock again. */
 	now = ring_clock();
 	end = head + sizeof(*word) + length;
 	/* A block within one page needs no padding, is no page's last, and is not too
 	 * big: an eighth of the smallest ring is more than a page. */
 	if (unlikely(kbarman_ring_after(end, READ_ONCE(ring->short_limit))))
 		return false;
-	/* Who came in before this was the outermost writer, and has published. */
+	/* A writer that came in before this was an outermost one: it has published. */
 	WRITE_ONCE(ring->nest, 1);
 	barrier();
 	if (unlikely(cmpxchg_local(&ring->w, head, end) != head)) {
@@ -213,8 +212,9 @@ static __always_inline bool kbarman_ring_reserve_short(struct kbarman_ring *ring
 }
 
 /*
- * Publish until nobody has come in since, and tell of the pages that are full. @before:
- * what was published before. The outermost writer only.
+ * Publish all that is reserved, with what other writers reserve meanwhile, and tell of pages
+ * that became full. Everything in front of @before was published before. The outermost writer
+ * only.
  */
 void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before);
 
@@ -228,15 +228,15 @@ static __always_inline void kbarman_ring_commit_short(struct kbarman_ring *ring,
 }
 
 /*
- * Complete the offsets in the header where a word is too short for them: they are
- * 64 bits wide then. No writer may be active.
+ * Complete the offsets in the header. They are 64 bits wide; where a long has 32, only their
+ * low halves are live. No writer may be active.
  */
 void kbarman_ring_settle(struct kbarman_ring *ring);
 
 /*
- * Copy what the ring holds to @to, which has room for its size, in order. Returns
- * the number of bytes, whole blocks, and in @position the position of the first;
- * -EAGAIN if the writer was faster sixteen times in a row.
+ * Copy all blocks of the ring to @to, in order. @to has room for as many bytes as the ring.
+ * Returns the number of bytes, and in @position where the first block stood; -EAGAIN if the
+ * writer was faster sixteen times in a row.
  * Context: any CPU, any time.
  */
 long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned long *position);
@@ -248,30 +248,31 @@ long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned l
 int kbarman_ring_consume(struct kbarman_ring *ring, u64 position);
 
 /*
- * How many records were written in front of read_offset, so are not in the ring any more: in
- * overwrite mode, those that were overwritten. Exact at some moment of the call, whatever the
- * writer does meanwhile; it looks at a page or two of the ring, not at all of it. If the writer
- * was faster sixteen times in a row, it is what an earlier call found, so never too many.
- * One caller at a time.
+ * How many records were written in front of read_offset: in overwrite mode, how many were
+ * overwritten or dropped. The number is exact at some moment of the call, whatever the writer
+ * does meanwhile. If the writer was faster sixteen times in a row, it is the number of an earlier
+ * call, which is never too high. The call looks at a page or two of the ring. One caller at a
+ * time.
  */
 unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring);
 
 /*
- * One of the oldest @blocks is a record of @type. False if a writer came in that
- * overwrote them. Context: the owning CPU, preemption off.
+ * One of the oldest @blocks is a record of @type. False as well if a writer interrupts and
+ * overwrites them. Context: the owning CPU, preemption off.
  */
 bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks);
 
 /*
- * What there is now: from @start on, a block boundary, to the position that is returned.
- * Context: any CPU, any time.
+ * The bounds of what the ring holds now: @start is the first block's position, and the end is
+ * returned. Context: any CPU, any time.
  */
 unsigned long kbarman_ring_bounds(const struct kbarman_ring *ring, unsigned long *start);
 
 /*
- * Copy what stands at @position, a block boundary, at most @size bytes and up to @end, of
- * kbarman_ring_bounds(), to @to. Returns how many; the last block may be cut off. 0 if it was
- * overwritten: @position is then that of the oldest block, which may be behind @end.
+ * Copy blocks from @position on to @to: at most @size bytes, and none behind @end, which
+ * kbarman_ring_bounds() returned. @position is a block's. Returns how many bytes; the last block
+ * may be cut off. 0: the blocks are overwritten, and @position is now the oldest block's, which
+ * may be behind @end.
  */
 unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *position,
 				unsigned long end, void *to, unsigned long size);

@@ -4,8 +4,7 @@
 #define ROOT	0
 #define REST	(KBARMAN_PAYERS - 1)
 
-/* What @payer may have in all, given what the others have. */
-static u32 limit_of(const struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
+u32 kbarman_shares_limit(const struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
 {
 	u32 others = shares->used[what] - shares->payers[payer].used[what];
 	u32 left = shares->size[what] - others;
@@ -20,7 +19,7 @@ static u32 limit_of(const struct kbarman_shares *shares, u8 payer, enum kbarman_
 static void set_alarm(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
 {
 	struct kbarman_payer *it = &shares->payers[payer];
-	u32 limit = limit_of(shares, payer, what);
+	u32 limit = kbarman_shares_limit(shares, payer, what);
 	u32 left = limit - min(limit, it->used[what]);
 
 	it->alarm[what] = it->used[what] + max(left / 2, 1U);
@@ -74,7 +73,7 @@ bool kbarman_shares_take(struct kbarman_shares *shares, u8 payer, enum kbarman_r
 			 u32 count, bool *low)
 {
 	struct kbarman_payer *it = &shares->payers[payer];
-	bool may = it->used[what] + count <= limit_of(shares, payer, what);
+	bool may = it->used[what] + count <= kbarman_shares_limit(shares, payer, what);
 
 	if (may) {
 		it->used[what] += count;
@@ -100,4 +99,33 @@ void kbarman_shares_looked(struct kbarman_shares *shares)
 
 	for (payer = 0; payer < KBARMAN_PAYERS; payer++)
 		set_alarms(shares, payer);
+}
+
+/* What the rings keep, all together, if each keeps @level at most. */
+static u64 kept(const u32 *needs, size_t stride, u32 count, u32 level)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		sum += min(needs[i * stride], level);
+	return sum;
+}
+
+u32 kbarman_shares_level(const u32 *needs, size_t stride, u32 count, u64 budget)
+{
+	u32 low = 0, high = ~0U;
+
+	if (kept(needs, stride, count, high) <= budget)
+		return high;
+	/* `low` suits the budget, `high` does not. */
+	while (high - low > 1) {
+		u32 middle = low + (high - low) / 2;
+
+		if (kept(needs, stride, count, middle) <= budget)
+			low = middle;
+		else
+			high = middle;
+	}
+	return low;
 }

@@ -54,6 +54,16 @@ bool kbarman_shares_take(struct kbarman_shares *shares, u8 payer, enum kbarman_r
 void kbarman_shares_give(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what,
 			 u32 count);
 
+/* What @payer may have of @what in all, with what the others have now. */
+u32 kbarman_shares_limit(const struct kbarman_shares *shares, u8 payer, enum kbarman_resource what);
+
+/*
+ * @count rings need @needs[0], @needs[@stride], … of something, and @budget is there. Returns
+ * how much each ring may keep: a ring that needs no more than that keeps all, the others keep
+ * the same. ~0: all of them keep all.
+ */
+u32 kbarman_shares_level(const u32 *needs, size_t stride, u32 count, u64 budget);
+
 /* What could be given back has been: the next look is at half of what is left now. */
 void kbarman_shares_looked(struct kbarman_shares *shares);
 

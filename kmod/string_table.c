@@ -169,6 +169,13 @@ bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units)
 	return units <= strings->units - strings->used;
 }
 
+u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset)
+{
+	const struct kbarman_string *block = &strings->blocks[offset / KBARMAN_STRING_UNIT];
+
+	return (KBARMAN_STRING_UNIT << (block->state & STRING_ORDER)) / max(block->refs, 1U);
+}
+
 /* The unit where a string of @length bytes goes, or -ENOSPC. */
 static s64 take_room(struct kbarman_strings *strings, size_t length)
 {

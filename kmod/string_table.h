@@ -83,6 +83,9 @@ u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length);
 /* So many units are free; they may be blocks that are too small. */
 bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units);
 
+/* The bytes of the block at @offset, in equal parts for each reference to its string. */
+u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset);
+
 /*
  * The offset of @text, which is one reference more, and of @payer's share if it is new.
  * -ENOSPC if there is no block that is long enough.

@@ -97,13 +97,14 @@ s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *t
 	return offset;
 }
 
-void kbarman_forget(struct kbarman_capture *capture, u32 offset)
+u32 kbarman_forget(struct kbarman_capture *capture, u32 offset)
 {
 	u8 payer;
 	u32 units = kbarman_strings_put(&capture->strings, offset, &payer);
 
 	if (units)
 		kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_STRINGS, units);
+	return units;
 }
 
 /*
@@ -289,7 +290,7 @@ void kbarman_tables_free_task(struct kbarman_capture *capture, u64 timestamp, u3
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 
-void kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row)
+u32 kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row)
 {
 	struct bm_protocol_header_task_info *info = kbarman_task_row(capture, row);
 	u32 name = info->task_name_ptr;
@@ -302,7 +303,7 @@ void kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row)
 	capture->facts[row] = (struct kbarman_task_fact) { .task_id = KBARMAN_NO_TASK };
 	capture->tasks.until[row] = 0;
 	give_row(capture, &capture->tasks, row, KBARMAN_SHARE_TASKS);
-	kbarman_forget(capture, name);
+	return kbarman_forget(capture, name);
 }
 
 u32 kbarman_tables_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
@@ -397,7 +398,7 @@ void kbarman_tables_end_maps(struct kbarman_capture *capture, u64 timestamp, u32
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 }
 
-void kbarman_tables_drop_map(struct kbarman_capture *capture, u32 row)
+u32 kbarman_tables_drop_map(struct kbarman_capture *capture, u32 row)
 {
 	struct bm_protocol_header_mmap_layout *map = kbarman_map_row(capture, row);
 
@@ -407,5 +408,5 @@ void kbarman_tables_drop_map(struct kbarman_capture *capture, u32 row)
 	map->image_ptr = capture->no_string;
 	capture->maps.until[row] = 0;
 	give_row(capture, &capture->maps, row, KBARMAN_SHARE_MAPS);
-	kbarman_forget(capture, capture->image_starts[row]);
+	return kbarman_forget(capture, capture->image_starts[row]);
 }

@@ -100,14 +100,15 @@ struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *c
  * new; nobody's share is asked.
  */
 s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer);
-void kbarman_forget(struct kbarman_capture *capture, u32 offset);	/* that reference goes */
+/* That reference goes. Returns how many units are free for that. */
+u32 kbarman_forget(struct kbarman_capture *capture, u32 offset);
 
 /* The row that still holds of @task_id, or -1. */
 s64 kbarman_tables_find_task(struct kbarman_capture *capture, u32 task_id);
 
-/* The row, whose time is over, is empty now. */
-void kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row);
-void kbarman_tables_drop_map(struct kbarman_capture *capture, u32 row);
+/* Empty the row, whose time is over. Returns how many units of strings are free for that. */
+u32 kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row);
+u32 kbarman_tables_drop_map(struct kbarman_capture *capture, u32 row);
 
 /* Rows without names, and the series that every capture has. The session is still. */
 void kbarman_series_reset(struct kbarman_capture *capture);

@@ -50,7 +50,9 @@
  * empties rows that no record in any ring needs, and later uses these rows and the space of their
  * strings again. An empty row has the task id KBARMAN_NO_TASK. query.generation changes when rows
  * are emptied. Copy the rings, then the tables, and copy both again if query.generation has changed
- * in between.
+ * in between. If the rings need so many rows that new tasks would soon find none, the rings that
+ * need most of them drop their oldest records. read_offset then moves as it does when records are
+ * overwritten, and the dropped records are counted as overwritten.
  *
  * One user can't fill a table: a user other than root gets at most three quarters of what the other
  * users leave, in each table. If the session records some processes only
@@ -378,7 +380,7 @@ struct kbarman_stats {
 	__u32 size;
 	__u32 cpu;
 	__u64 written;			/* records */
-	__u64 overwritten;		/* records; overwrite mode */
+	__u64 overwritten;		/* records; overwrite mode: or dropped, see above */
 	__u64 lost[8];			/* records, by enum kbarman_loss */
 	__u64 bytes;			/* bytes written, with length words and padding */
 	__u64 missed[8];		/* facts, by enum kbarman_miss; only with KBARMAN_CPU_ALL */

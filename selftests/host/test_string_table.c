@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The module's own string table and its users' shares, in user space: against a model that
- * knows which strings there are, while they come and go at random.
+ * knows which strings there are, while they come and go at random; and which rings give way.
  */
 #include "table_env.h"
 #include "../../kmod/shares.c"
@@ -253,6 +253,57 @@ static void shares_hold(void)
 	tap_is(kbarman_shares_payer(&shares, 1001), other, "who_has_nothing_keeps_no_number");
 }
 
+static void parts_of_a_string_are_all_of_it(void)
+{
+	struct table *table = table_create(false);
+	u32 name = get(table, "name"), path = get(table, "/a/path/that/needs/more/than/two/units");
+
+	tap_is(kbarman_strings_part(&table->strings, name), 16, "a_name_takes_a_unit");
+	tap_is(kbarman_strings_part(&table->strings, path), 64, "a_string_takes_its_block");
+	get(table, "/a/path/that/needs/more/than/two/units");
+	tap_is(kbarman_strings_part(&table->strings, path), 32, "two_who_mean_it_take_half_each");
+	put(table, path);
+	tap_is(kbarman_strings_part(&table->strings, path), 64, "the_last_one_takes_all");
+	table_free(table);
+}
+
+static u64 kept_of(const u32 *needs, u32 count, u32 level)
+{
+	u64 sum = 0;
+	u32 i;
+
+	for (i = 0; i < count; i++)
+		sum += min(needs[i], level);
+	return sum;
+}
+
+static void only_rings_in_need_give_way(void)
+{
+	const u32 needs[] = { 10, 0, 5000, 300, 9000 }, pairs[] = { 10, 77777, 5000, 77777 };
+	u32 more[64], i, round, level, bad = 0;
+	u64 all, budget;
+
+	level = kbarman_shares_level(needs, 1, 5, 6000);
+	tap_is(level, 2845, "rings_that_need_most_keep_the_same");
+	tap_ok(needs[3] < level, "rings_that_need_little_keep_all");
+	tap_is(kbarman_shares_level(needs, 1, 5, 14310), ~0U, "none_gives_way_if_there_is_enough");
+	tap_is(kbarman_shares_level(needs, 1, 5, 14309), 8999, "one_row_too_many_is_the_largests");
+	tap_is(kbarman_shares_level(needs, 1, 5, 0), 0, "nothing_there_nothing_kept");
+	tap_is(kbarman_shares_level(pairs, 2, 2, 2010), 2000, "needs_may_stand_apart");
+	for (round = 0; round < 1000; round++) {
+		for (i = 0, all = 0; i < 64; i++) {
+			more[i] = random_below(1 << random_below(20));
+			all += more[i];
+		}
+		if (!all)
+			continue;
+		budget = random_below(all);
+		level = kbarman_shares_level(more, 1, 64, budget);
+		bad += kept_of(more, 64, level) > budget || kept_of(more, 64, level + 1) <= budget;
+	}
+	tap_is(bad, 0, "as_much_is_kept_as_there_is");
+}
+
 int main(void)
 {
 	random_start();
@@ -262,6 +313,8 @@ int main(void)
 	kept_of_hash = 64;
 	a_table_that_was_full_is_as_good_as_new();
 	a_table_that_grows_can_be_followed();
+	parts_of_a_string_are_all_of_it();
 	shares_hold();
+	only_rings_in_need_give_way();
 	return tap_done();
 }

@@ -609,11 +609,11 @@ static void drops(u32 turn)
 
 	for (s = 0; s < COUNT(starts) && starts[s].overwrite; s++)
 		for (l = 0; l < COUNT(lengths); l += COUNT(lengths) - 1) {
-			for (at = turn; run(&starts[s], lengths[l], at, DROP, 1 + at % 2, -1, 0) > at;
-			     at += TURNS)
+			for (at = turn; run(&starts[s], lengths[l], at, DROP,
+					    1 + at % 2, -1, 0) > at; at += TURNS)
 				check_goes_on(&starts[s]);
-			for (at = turn; run(&starts[s], DROP, at, lengths[l], 1 + at % 3 * 8, -1, 0) > at;
-			     at += TURNS)
+			for (at = turn; run(&starts[s], DROP, at, lengths[l],
+					    1 + at % 3 * 8, -1, 0) > at; at += TURNS)
 				check_goes_on(&starts[s]);
 		}
 }
@@ -688,14 +688,15 @@ static void consumer(void)
 /* Every position, of every ring: drop goes where it says, and not a block further. */
 static void dropper(void)
 {
-	unsigned long position, from, target;
+	unsigned long position, from, end, target;
 	u32 s;
 
 	for (s = 0; s < COUNT(starts); s++) {
 		scenario = starts[s].name;
 		prepare(&starts[s]);
 		from = ring.header->read_offset;
-		for (position = from > 8192 ? from - 8192 : 0; position < ring.w + 8192; position += 1000) {
+		end = ring.w + 8192;
+		for (position = from > 8192 ? from - 8192 : 0; position < end; position += 1000) {
 			prepare(&starts[s]);
 			target = starts[s].overwrite ? drop_target(position) : from;
 			kbarman_ring_drop(&ring, position);
