@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Custom charts and their series: rows without a name until a program asks for one, as the
- * format's constant says how many there are. As many charts as series can have a name.
+ * Custom charts and their series. The header says once how many rows there are, so all of them are
+ * there from the start, and a row gets its name when a program asks for a series. There are as
+ * many rows of charts as of series.
  */
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -57,7 +58,7 @@ static s64 find_series(struct kbarman_capture *capture, s64 chart, s64 name)
 	return (s64)next - 1;
 }
 
-/* The row that there is, or -ENOENT. */
+/* The row of that series, or -ENOENT. */
 static s64 look_up(struct kbarman_capture *capture, const struct wanted *wanted)
 {
 	s64 chart = kbarman_strings_find(&capture->strings, &wanted->texts[CHART]);
@@ -71,14 +72,14 @@ static s64 look_up(struct kbarman_capture *capture, const struct wanted *wanted)
 	return row >= 0 ? row : -ENOENT;
 }
 
-/* All or none: where each of them is. */
+/* Intern all texts or none. @offsets: where each of them is. */
 static int intern_texts(struct kbarman_capture *capture, u8 payer, const struct wanted *wanted,
 			s64 offsets[TEXTS])
 {
 	u32 units = 0;
 	int i;
 
-	/* A table that only grows would keep those before the one that does not fit. */
+	/* If one text does not fit, a table that only grows would keep those before it. */
 	for (i = 0; i < TEXTS; i++)
 		if (kbarman_strings_find(&capture->strings, &wanted->texts[i]) < 0)
 			units += kbarman_strings_units(&capture->strings,
@@ -100,7 +101,7 @@ err_strings:
 	return -ENOSPC;
 }
 
-/* The chart's row, a new one if there is none of that name. There are as many as series. */
+/* The chart's row. If no chart has that name, it gets a new row; the caller knows of one. */
 static u32 add_chart(struct kbarman_capture *capture, u32 name,
 		     const struct kbarman_mark_series *wanted)
 {
@@ -120,7 +121,7 @@ static u32 add_chart(struct kbarman_capture *capture, u32 name,
 	return row;
 }
 
-/* There is a row for it, and for its chart: each series makes one chart at most. */
+/* Make a series. The caller knows that there is a row for it, and one for its chart. */
 static u32 fill_series(struct kbarman_capture *capture, const s64 offsets[TEXTS],
 		       const struct kbarman_mark_series *wanted)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What of a capture's tables a user may take. Tables are filled by what every task of the
- * machine does, so one user could leave no room for all others. A user gets at most three
- * quarters of what the others leave; tasks that the session does not record, all together,
- * a quarter. Root has no limit.
+ * How much of a capture's tables each user may take. Every task of the machine adds rows, so
+ * without limits one user could leave no room for the others. A user gets at most three quarters
+ * of what the others leave. All tasks that the session does not record get a quarter together.
+ * Root has no limit.
  *
  * Context: the caller's lock.
  */
@@ -20,7 +20,7 @@ enum kbarman_resource {
 	KBARMAN_SHARES,
 };
 
-/* Users as kbarman_user_of() tells them, and one that is none. */
+/* Users as kbarman_user_of() tells them, and a number that is no user's. */
 #define KBARMAN_USER_ROOT	0U
 #define KBARMAN_USER_UNWANTED	(~0U)	/* tasks that are not recorded */
 
@@ -39,15 +39,15 @@ struct kbarman_shares {
 void kbarman_shares_init(struct kbarman_shares *shares, const u32 size[KBARMAN_SHARES]);
 
 /*
- * The number of @user, to be given to the others. Users of whom there is no room for a
- * number share the last one.
+ * The number of @user, which the other functions want. If all numbers are in use, @user gets the
+ * last one, and shares it.
  */
 u8 kbarman_shares_payer(struct kbarman_shares *shares, u32 user);
 
 /*
- * @payer takes @count of @what, if that may be. @low becomes true, and else stays as it is,
- * if it is time to look for what can be given back: it may not be, or half of what was left
- * when that was last asked is taken.
+ * @payer takes @count of @what. False: the limit does not allow it. @low becomes true if it is
+ * time to look for what can be given back: the limit did not allow it, or @payer has taken half
+ * of what was left at the last look. Else @low stays as it is.
  */
 bool kbarman_shares_take(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what,
 			 u32 count, bool *low);
@@ -64,7 +64,7 @@ u32 kbarman_shares_limit(const struct kbarman_shares *shares, u8 payer, enum kba
  */
 u32 kbarman_shares_level(const u32 *needs, size_t stride, u32 count, u64 budget);
 
-/* What could be given back has been: the next look is at half of what is left now. */
+/* A look is over. The next one is due when half of what is left now is taken. */
 void kbarman_shares_looked(struct kbarman_shares *shares);
 
 #endif /* KBARMAN_SHARES_H */

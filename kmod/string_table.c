@@ -37,7 +37,7 @@ static void unlink_free(struct kbarman_strings *strings, u32 unit, u32 order)
 	block->state = 0;
 }
 
-/* The smallest that fits, split as often as that can be: the lower half is used. */
+/* The smallest free block that fits is halved as often as it can be; the lowest part is used. */
 static s64 take_block(struct kbarman_strings *strings, u32 order)
 {
 	u32 larger, unit;
@@ -88,10 +88,10 @@ void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 byte
 	if (grows)
 		return;
 
-	/* Small blocks at the end would be used first, and readers see a long table. */
+	/* Small blocks at the end would be used first: the table would be long at once. */
 	if (strings->units >= 4 * largest)
 		strings->units -= strings->units % largest;
-	/* From the end to the start: the last one that is pushed is the first one used. */
+	/* From the end to the start: the block that is pushed last is used first. */
 	unit = strings->units;
 	for (order = 0; order < KBARMAN_STRING_ORDERS - 1; order++)
 		if (unit & (1U << order)) {
@@ -176,7 +176,7 @@ u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset)
 	return (KBARMAN_STRING_UNIT << (block->state & STRING_ORDER)) / max(block->refs, 1U);
 }
 
-/* The unit where a string of @length bytes goes, or -ENOSPC. */
+/* Take room for a string of @length bytes: returns its unit, or -ENOSPC. */
 static s64 take_room(struct kbarman_strings *strings, size_t length)
 {
 	u32 unit = strings->used, units = kbarman_strings_units(strings, length);

@@ -1,18 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The string table of a capture: every string stands in it once, is counted by those
- * that mean it, and gives its room back with the last of them.
+ * The string table of a capture. Every string stands in it once and counts its references. Its
+ * room is free again when the last reference goes.
  *
- * Room is handed out in blocks of a power of two of 16 bytes. Two free neighbours become
- * one block again, so a table in which strings come and go for a year stays as good as a
- * new one. What no string stands in is zero. A table that only grows is different: every
- * string stands behind all former ones, so a reader can follow, and none ever goes.
+ * A block has 16 bytes times a power of two. Two free neighbours become one block again, so a
+ * table in which strings come and go for a year stays as good as a new one. Bytes that are part
+ * of no string are zero.
  *
- * Whoever is recorded chooses the strings. The hash has a random key, so nobody can choose
+ * A table that only grows has no blocks: every string stands behind all former ones, so that a
+ * reader can follow, and no string ever goes.
+ *
+ * The tasks that are recorded choose the strings. The hash has a random key, so they can't choose
  * strings that collide.
  *
- * Context: the caller's lock, but for kbarman_strings_text(): the hash of a path of 4 KiB takes
- * ten thousand instructions, and is to be had before the lock is. All others take a few hundred
+ * Context: the caller's lock, except for kbarman_strings_text(). The hash of a path of 4 KiB takes
+ * ten thousand instructions, so compute it before taking the lock. All others take a few hundred
  * instructions, one for every byte of a string that is compared, and what it takes to copy or
  * clear one.
  */
@@ -24,16 +26,16 @@
 #define KBARMAN_STRING_UNIT	16U
 #define KBARMAN_STRING_ORDERS	10	/* the longest string has 8191 bytes and a NUL */
 
-/* One unit of the table; what it says is of the block that begins there. */
+/* One for each unit of the table. It describes the block that begins there. */
 struct kbarman_string {
-	u32 next;	/* unit + 1: of the bucket, or of the free blocks of that order */
+	u32 next;	/* unit + 1: the next string of the bucket, or free block of the order */
 	union {
-		u32 refs;	/* in use */
-		u32 previous;	/* free: unit + 1 */
+		u32 refs;	/* of a string */
+		u32 previous;	/* unit + 1: the free block in front of this one in the list */
 	};
-	u32 hash;	/* in use: of the string */
-	u16 length;	/* in use: bytes without the NUL */
-	u8 payer;	/* in use: whose share it is part of */
+	u32 hash;	/* of a string */
+	u16 length;	/* of a string: bytes without the NUL */
+	u8 payer;	/* of a string: who pays for it */
 	u8 state;	/* STRING_*, and the block's order */
 };
 
@@ -61,8 +63,8 @@ struct kbarman_text {
 u32 kbarman_strings_buckets(u32 bytes);
 
 /*
- * An empty table of @bytes bytes at @table, which are zero; its length is kept in @end.
- * ->blocks and ->buckets are set, ->mask as well, and all of both is zero.
+ * Make an empty table of @bytes bytes at @table, whose length goes to @end. The caller has set
+ * ->blocks, ->buckets and ->mask; the blocks, the buckets and the table are all zero.
  */
 void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 bytes, u32 *end,
 			  bool grows);
@@ -80,23 +82,23 @@ void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset);
 /* How many units a new string of @length bytes takes. */
 u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length);
 
-/* So many units are free; they may be blocks that are too small. */
+/* So many units are free. The free blocks may be too small all the same. */
 bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units);
 
 /* The bytes of the block at @offset, in equal parts for each reference to its string. */
 u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset);
 
 /*
- * The offset of @text, which is one reference more, and of @payer's share if it is new.
- * -ENOSPC if there is no block that is long enough.
+ * Returns the offset of @text, which has one reference more. If @text is new, @payer pays for it.
+ * -ENOSPC if no free block is long enough.
  */
 s64 kbarman_strings_get(struct kbarman_strings *strings, const struct kbarman_text *text,
 			u8 payer);
 
 /*
- * A reference to the string that begins at @offset goes. If it was the last one, and the
- * table does not only grow, returns how many units are free now, and in @payer whose they
- * were; else 0.
+ * The string at @offset has one reference less. If that was the last one the string goes, unless
+ * the table only grows. Returns how many units became free, and in @payer who paid for them; 0 if
+ * none did.
  */
 u32 kbarman_strings_put(struct kbarman_strings *strings, u32 offset, u8 *payer);
 

@@ -9,7 +9,7 @@
 #include "header.h"
 #include "tables.h"
 
-#define FACTS_AT_ONCE	128	/* are copied under the lock */
+#define FACTS_AT_ONCE	128	/* rows whose facts are copied under the lock */
 
 /* ---- rows ---- */
 
@@ -61,7 +61,7 @@ static void unlink_row(struct kbarman_rows *rows, u32 *bucket, u32 row)
 		*bucket = rows->next[row];
 }
 
-/* The row for a new entry: an empty one, or the one behind the last; or -1. */
+/* A row for a new entry: an empty row, or the row behind the last one; -1 if there is none. */
 static s64 new_row(struct kbarman_rows *rows, u32 count)
 {
 	u32 row;
@@ -108,8 +108,8 @@ u32 kbarman_forget(struct kbarman_capture *capture, u32 offset)
 }
 
 /*
- * The same of a string whose length others choose: if it is new, it must be of @payer's share,
- * and leave room for the names of all tasks.
+ * The same for a string whose length others choose. If the string is new, @payer's share must
+ * allow it, and it must leave room for the names of all tasks.
  */
 static s64 intern_shared(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer)
 {
@@ -127,7 +127,7 @@ static s64 intern_shared(struct kbarman_capture *capture, const struct kbarman_t
 	if (may)
 		may = kbarman_shares_take(&capture->shares, payer, KBARMAN_SHARE_STRINGS, units,
 					  &low);
-	/* It is counted in by kbarman_intern(). */
+	/* kbarman_intern() takes it again. */
 	if (may)
 		kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_STRINGS, units);
 	if (low || !may)
@@ -195,7 +195,7 @@ static void unlink_task(struct kbarman_capture *capture, u32 row)
 		   row);
 }
 
-/* What @task_id is called from @timestamp on is in @row, which follows @former (-1: none). */
+/* @row says what @task_id is called from @timestamp on. @former is its row till then, or -1. */
 static void fill_task(struct kbarman_capture *capture, u32 row, u64 timestamp, u32 task_id,
 		      u32 tgid, u32 name, s64 former)
 {
@@ -295,7 +295,7 @@ u32 kbarman_tables_drop_task(struct kbarman_capture *capture, u32 row)
 	struct bm_protocol_header_task_info *info = kbarman_task_row(capture, row);
 	u32 name = info->task_name_ptr;
 
-	/* One that a newer one has followed is not linked. */
+	/* If a newer row has followed this one, it is not linked. */
 	unlink_task(capture, row);
 	WRITE_ONCE(info->task_id, KBARMAN_NO_TASK);
 	smp_wmb();	/* nobody's, then another name */
@@ -335,7 +335,7 @@ struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *c
 	return (struct bm_protocol_header_mmap_layout *)(kbarman_map_count(capture) + 1) + row;
 }
 
-/* A worker tells of a mapping later, when its task may be gone. */
+/* A worker adds the row some time after the mapping was made: the task may be gone. */
 static u8 map_payer(struct kbarman_capture *capture, u32 user, u32 task_id)
 {
 	s64 row = user == KBARMAN_USER_ROOT ? -1 : kbarman_tables_find_task(capture, task_id);
