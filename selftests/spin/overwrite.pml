@@ -18,7 +18,7 @@
  */
 
 /* All stores to the shared memory, in the order of the program. Their numbers count from 1. */
-#define STORES	(4 * RECORDS)
+#define STORES	(4 * RECORDS + 1)
 byte place[STORES];
 byte value[STORES];
 byte epoch[STORES];			/* how many [A] were in front of it */
@@ -83,6 +83,38 @@ inline make_room(next)
 #endif
 	:: else
 	fi
+}
+
+/* ---- kbarman_ring_drop(), of any position: it is an interrupt, and an NMI may come in ---- */
+
+inline drop()
+{
+	target = read_offset;
+	do
+	:: target < commit -> target++
+	:: break
+	od;
+	do
+	:: old = read_offset;
+		if
+		:: target <= old -> break
+		:: else
+		fi;
+#ifndef DROP_PLAIN
+		/* cmpxchg_local() */
+		if
+		:: atomic { read_offset == old -> read_offset = target; store(READ_OFFSET, target) };
+#ifdef DROP_RENEWS_LIMIT
+			limit = target + SLOTS;
+#endif
+			break
+		:: read_offset != old
+		fi
+#else
+		atomic { read_offset = target; store(READ_OFFSET, target) }; break
+#endif
+	od;
+	old = 0; target = 0
 }
 
 /* ---- the reader: kbarman_ring_snapshot() ---- */

@@ -10,7 +10,7 @@
  * neither padding nor first[] (the single-step test has those).
  *
  * Bounds: SLOTS slots; TASK records of the task, IRQ of interrupts, NMI of interrupts of
- * those or of the task. The search is exhaustive for them: some million states, half a
+ * those or of the task. With DROP an interrupt drops records, too. The search is exhaustive for them: some million states, half a
  * minute. run.sh goes through more of them, and through what is to go wrong when something
  * is taken away: a barrier, the second look after publishing (NO_RECHECK), and the other
  * names in #if's.
@@ -174,6 +174,11 @@ active proctype interrupt() provided (level <= 1)
 	byte head, old, target, i;
 	bool failed;
 
+#ifdef DROP
+	atomic { level == 0 -> level = 1 };
+	drop();
+	level = 0;
+#endif
 	for (i : 1 .. IRQ) {
 		atomic { level == 0 -> level = 1 };
 		write_record();

@@ -72,6 +72,8 @@ breaks() {
 holds the_model_holds_with_two_slots -DSLOTS=2 -DTASK=3 -DIRQ=2 -DNMI=1
 holds the_model_holds_with_three_slots -DSLOTS=3 -DTASK=3 -DIRQ=2 -DNMI=1
 holds the_model_holds_with_two_nmis -DSLOTS=2 -DTASK=2 -DIRQ=1 -DNMI=2
+holds the_model_holds_with_records_dropped -DSLOTS=2 -DTASK=3 -DIRQ=1 -DNMI=1 -DDROP
+holds the_model_holds_with_records_dropped_of_three_slots -DSLOTS=3 -DTASK=3 -DIRQ=1 -DNMI=1 -DDROP
 breaks without_the_writers_barrier_A_it_breaks -DNO_WMB
 breaks with_the_writers_barrier_A_behind_the_limit_it_breaks -DLIMIT_BEFORE_BARRIER
 breaks without_the_readers_barrier_A_it_breaks -DNO_RMB
@@ -80,6 +82,8 @@ breaks without_the_acquire_B_it_breaks -DNO_ACQUIRE
 breaks without_the_second_look_after_publishing_it_breaks -DNO_RECHECK
 breaks without_a_limit_to_nested_writers_it_breaks -DNO_NESTED_LOSS
 breaks with_a_plain_store_of_read_offset_it_breaks -DPLAIN_READ_OFFSET
+breaks with_a_plain_store_by_drop_it_breaks -DDROP -DDROP_PLAIN -DTASK=2 -DIRQ=1 -DNMI=2
+breaks with_a_limit_that_drop_renews_it_breaks -DDROP -DDROP_RENEWS_LIMIT -DTASK=3 -DIRQ=1
 breaks with_a_plain_store_of_w_it_breaks -DPLAIN_W
 breaks with_nested_writers_that_publish_it_breaks -DPUBLISH_NESTED
 breaks with_nested_writers_on_the_short_way_it_breaks -DSHORT_IGNORES_NEST
