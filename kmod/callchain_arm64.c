@@ -5,9 +5,9 @@
  * the task and of interrupts. 32-bit code has no fixed place for frames, so its chains have only
  * the program counter and the link register.
  */
-#include <linux/align.h>
 #include <linux/bitops.h>
 #include <linux/hardirq.h>
+#include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>

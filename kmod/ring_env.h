@@ -6,12 +6,12 @@
 #ifndef KBARMAN_RING_ENV_H
 #define KBARMAN_RING_ENV_H
 
-#include <linux/align.h>
 #include <linux/atomic.h>
 #include <linux/bug.h>
 #include <linux/build_bug.h>
 #include <linux/compiler.h>
 #include <linux/errno.h>
+#include <linux/kernel.h>
 #include <linux/limits.h>
 #include <linux/minmax.h>
 #include <linux/string.h>

@@ -11,9 +11,9 @@
  * nobody records, write() reads one word. A program that has mapped this word does not even call
  * write().
  */
-#include <linux/align.h>
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
+#include <linux/kernel.h>
 #include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mm.h>

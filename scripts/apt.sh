@@ -3,13 +3,34 @@
 #
 # Fetches Debian packages of any architecture, without root and without changing the host's
 # package state: apt-get uses its own lists, status and caches below the cache. It uses the host's
-# mirror, proxy, credentials and keys for Debian bookworm if the host has them, and deb.debian.org
-# otherwise. Source this file after lib.sh.
+# mirror, proxy, credentials and keys for a suite if the host has them, and deb.debian.org
+# otherwise. The suite is bookworm until apt_suite changes it. Source this file after lib.sh.
 
+KB_SUITE=bookworm
 KB_SUITES='bookworm bookworm-updates bookworm-security'
 KB_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
 
-# Prints "URI suite signed-by" for every Debian bookworm source of the host. apt leaves
+# apt_suite SUITE: what follows is about this suite, and those that it stands on
+apt_suite() {
+	KB_SUITE=$1
+	case $1 in
+	*-backports) set -- "$1" "${1%-backports}" "${1%-backports}-security" ;;
+	experimental) set -- experimental sid ;;
+	sid) ;;
+	*) set -- "$1" "$1-updates" "$1-security" ;;
+	esac
+	KB_SUITES=$*
+}
+
+# apt_home ARCH: the private root of ARCH for the suite; its name below the cache and as a lock
+apt_home() {
+	case $KB_SUITE in
+	bookworm) echo "$1" ;;
+	*) echo "$1-$KB_SUITE" ;;
+	esac
+}
+
+# Prints "URI suite signed-by" for every source of the suite that the host has. apt leaves
 # $(VARIABLE) unchanged if a source does not set it.
 # shellcheck disable=SC2016
 apt_host_sources() {
@@ -45,7 +66,7 @@ apt_sources() {
 apt_root() {
 	[ -r "$KB_KEYRING" ] || die "Debian's archive keys ($KB_KEYRING) are missing" \
 		"run scripts/setup (package debian-archive-keyring)"
-	root=$KB_CACHE/apt/$1
+	root=$KB_CACHE/apt/$(apt_home "$1")
 	mkdir -p "$root/state/lists/partial" "$root/cache/archives/partial"
 	: >"$root/status"
 	apt_sources >"$root/sources.list"
@@ -79,7 +100,7 @@ apt_root() {
 # apt_get ARCH ARG...: apt-get on the private root. A terminal shows its progress. Any other
 # output gets the last lines, and only if apt-get failed.
 apt_get() {
-	conf=$KB_CACHE/apt/$1/apt.conf log=$KB_CACHE/apt/$1/log
+	conf=$KB_CACHE/apt/$(apt_home "$1")/apt.conf log=$KB_CACHE/apt/$(apt_home "$1")/log
 	shift
 	if [ -t 2 ]; then
 		APT_CONFIG=$conf apt-get "$@" >&2
@@ -93,25 +114,27 @@ apt_get() {
 
 # Takes the lock: while another run reads new lists, there are no lists.
 apt_cache() {
-	locked "apt.$1" env APT_CONFIG="$KB_CACHE/apt/$1/apt.conf" apt-cache "$2" "$3"
+	locked "apt.$(apt_home "$1")" \
+		env APT_CONFIG="$KB_CACHE/apt/$(apt_home "$1")/apt.conf" apt-cache "$2" "$3"
 }
 
 apt_is_new() {
-	[ "$(find "$KB_CACHE/apt/$1/updated" -mmin -60 2>/dev/null)" ]
+	[ "$(find "$KB_CACHE/apt/$(apt_home "$1")/updated" -mmin -60 2>/dev/null)" ]
 }
 
 apt_update_now() {
 	! apt_is_new "$1" || return 0	# the previous holder of the lock has read them
-	say "reading Debian's package lists for $1"
+	say "reading Debian's package lists for $(apt_home "$1")"
 	apt_root "$1"
 	# without this option apt reports success even without a network
 	if apt_get "$1" update -o APT::Update::Error-Mode=any; then
-		touch "$KB_CACHE/apt/$1/updated"
+		touch "$KB_CACHE/apt/$(apt_home "$1")/updated"
 		return 0
 	fi
 	# The security suite's lists of the smaller architectures are broken at times. The lists of
 	# the main suite are enough.
-	ls "$KB_CACHE/apt/$1"/state/lists/*_bookworm_main_binary-"$1"_Packages* >/dev/null 2>&1 ||
+	ls "$KB_CACHE/apt/$(apt_home "$1")"/state/lists/*_"$KB_SUITE"_main_binary-"$1"_Packages* \
+		>/dev/null 2>&1 ||
 		die "cannot read Debian's package lists" \
 			"check the network (and the proxy in apt's configuration), then run this again"
 	say 'continuing without the package lists that could not be read'
@@ -119,13 +142,13 @@ apt_update_now() {
 
 # apt_update ARCH: reads new package lists if the lists are older than an hour
 apt_update() {
-	apt_is_new "$1" || locked "apt.$1" apt_update_now "$1"
+	apt_is_new "$1" || locked "apt.$(apt_home "$1")" apt_update_now "$1"
 }
 
 # apt_failed ARCH WHAT: ends with a message. The lists may be out of date: the next run reads new
 # ones.
 apt_failed() {
-	rm -f "$KB_CACHE/apt/$1/updated"
+	rm -f "$KB_CACHE/apt/$(apt_home "$1")/updated"
 	die "cannot download $2" \
 		"check the network and the free space in $KB_CACHE, then run this again"
 }
@@ -136,7 +159,7 @@ apt_fetch() (
 	cd "$2" || exit
 	shift 2
 	say "downloading $* ($arch)"
-	locked "apt.$arch" apt_get "$arch" download "$@" || apt_failed "$arch" "$*"
+	locked "apt.$(apt_home "$arch")" apt_get "$arch" download "$@" || apt_failed "$arch" "$*"
 )
 
 # apt_fetch_all ARCH DIR PACKAGE...: downloads these packages and all dependencies to DIR/*.deb
@@ -144,7 +167,7 @@ apt_fetch_all() (
 	arch=$1 dir=$2
 	shift 2
 	mkdir -p "$dir/partial"
-	locked "apt.$arch" apt_get "$arch" install -y --download-only --no-install-recommends \
+	locked "apt.$(apt_home "$arch")" apt_get "$arch" install -y --download-only --no-install-recommends \
 		-o Dir::Cache::archives="$dir" "$@" || apt_failed "$arch" "packages for $arch"
 )
 

@@ -48,6 +48,11 @@ host_arch() {
 	esac
 }
 
+# Debian's name of this machine's release, such as bookworm.
+host_suite() {
+	sed -n 's/^VERSION_CODENAME=//p' /etc/os-release
+}
+
 # The names of an architecture. Debian's name is DEB; QEMU, the kernel's build (ARCH=), GNU tools
 # and Debian's kernel packages each have their own name.
 # arch_table DEB sets: A_QEMU A_KBUILD A_GNU A_LINUX A_CONSOLE A_MACHINE A_CPU

@@ -9,6 +9,8 @@ KDIR		?= /lib/modules/$(KREL)/build
 KARCH		:= $(patsubst amd64,x86_64,$(patsubst armhf,arm,$(patsubst s390x,s390,$(MACH))))
 MODULE_TREE	= build/module/$(MACH)-$(notdir $(patsubst %/build,%,$(KDIR)))
 MODULE_DIR	= $(O)
+# what runs the kernel's make, if tools of this machine are too old for it: scripts/kernel says it
+KTOOLS		?=
 
 .PHONY: module
 module:			## build build/kbarman.ko
@@ -18,7 +20,7 @@ module:			## build build/kbarman.ko
 		exit 2; }
 	@mkdir -p $(MODULE_TREE)
 	@cp -rsfu $(CURDIR)/Kbuild $(CURDIR)/kmod $(MODULE_TREE)
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/$(MODULE_TREE) ARCH=$(KARCH) CROSS_COMPILE=$(CROSS_COMPILE) \
+	$(KTOOLS) $(MAKE) -C $(KDIR) M=$(CURDIR)/$(MODULE_TREE) ARCH=$(KARCH) CROSS_COMPILE=$(CROSS_COMPILE) \
 		$(MODULE_FLAGS) modules
 	@mkdir -p $(MODULE_DIR)
 	cp $(MODULE_TREE)/kbarman.ko $(MODULE_DIR)/kbarman.ko
