@@ -392,6 +392,108 @@ TEST_F(chains, the_kernels_frames_are_in_front_of_the_users)
 	EXPECT_LE(0.8 * of_read, whole);
 }
 
+/* ---- of interrupted code of the kernel ---- */
+
+struct symbol {
+	uint64_t begin, end;
+};
+
+/* Where the kernel has the function @name; empty if it has none. */
+static struct symbol kernel_symbol(const char *name)
+{
+	FILE *symbols = fopen("/proc/kallsyms", "re");
+	struct symbol symbol = { .end = UINT64_MAX };
+	unsigned long long address;
+	char kind, line[512], word[256];
+
+	if (!symbols)
+		lost("no kallsyms");
+	while (fgets(line, sizeof(line), symbols))
+		if (sscanf(line, "%llx %c %255s", &address, &kind, word) == 3 &&
+		    !strcmp(word, name))
+			symbol.begin = address;
+	rewind(symbols);
+	while (fgets(line, sizeof(line), symbols))
+		if (sscanf(line, "%llx", &address) == 1 && address > symbol.begin &&
+		    address < symbol.end)
+			symbol.end = address;
+	fclose(symbols);
+	return symbol.begin ? symbol : (struct symbol) {};
+}
+
+/* What an interrupt comes in by; on arm64 from the kernel's code alone. */
+static struct symbol entries[4], vfs_read;
+
+static void find_symbols(void)
+{
+	static const char * const names[] = {
+		"el1h_64_irq", "el1_irq", "asm_sysvec_apic_timer_interrupt", "asm_common_interrupt" };
+
+	for (int i = 0; i < 4; i++)
+		entries[i] = kernel_symbol(names[i]);
+	vfs_read = kernel_symbol("vfs_read");
+	if (!vfs_read.begin)
+		lost("the kernel has no vfs_read()");
+}
+
+/* A return address may be the first one behind a function that ends with the call. */
+static bool returns_to(const struct symbol *symbol, uint64_t address)
+{
+	return address > symbol->begin && address <= symbol->end;
+}
+
+/* The kernel's frame of @chain that an interrupt came in by, nr_kernel if there is none. */
+static uint32_t entry_of_interrupt(const struct chain *chain)
+{
+	for (uint32_t i = 0; i < chain->nr_kernel; i++)
+		for (int n = 0; n < 4; n++)
+			if (returns_to(&entries[n], chain->addresses[i]))
+				return i;
+	return chain->nr_kernel;
+}
+
+static bool is_interrupt_of_read(const struct chain *chain)
+{
+	return is_chain_of_read(chain) && entry_of_interrupt(chain) < chain->nr_kernel;
+}
+
+static bool goes_on_to_vfs_read(const struct chain *chain)
+{
+	for (uint32_t i = entry_of_interrupt(chain) + 1; i < chain->nr_kernel; i++)
+		if (returns_to(&vfs_read, chain->addresses[i]))
+			return true;
+	return false;
+}
+
+/* A timer's interrupt is sampled where it runs, and that is on top of what it interrupted. */
+TEST_F(chains, behind_an_interrupt_is_what_it_interrupted)
+{
+	struct kbarman_event timers = {
+		.type = PERF_TYPE_TRACEPOINT, .name = "timer:hrtimer_expire_entry",
+		.config = tracepoint_id("timer/hrtimer_expire_entry") };
+	struct kbarman_configure config = sampling(USER | KERNEL);
+	unsigned int interrupts = 0, whole = 0;
+	struct chains chains;
+	struct chain chain;
+
+	find_symbols();
+	config.events_ptr = (uintptr_t)&timers;
+	config.sample = 1;
+	begin(_metadata, self, config);
+	read_for(self->map, 50, is_interrupt_of_read);
+	end(_metadata, self);
+	chains = chains_begin(self->map);
+	while (chains_next(&chains, &chain)) {
+		if (!is_interrupt_of_read(&chain))
+			continue;
+		interrupts++;
+		whole += goes_on_to_vfs_read(&chain);
+	}
+	TH_LOG("%u of %u", whole, interrupts);
+	/* All but those in the first and last instructions of a call of the kernel. */
+	EXPECT_LE(0.8 * interrupts, whole);
+}
+
 static bool is_in_kernel(const struct chain *chain)
 {
 	return is_kernel_address(chain->pc) && chain->task_id == (uint32_t)thread_id();

@@ -25,6 +25,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/mount.h>
 #include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
@@ -292,6 +293,24 @@ static inline void cpu_set_online(uint32_t cpu, bool online)
 
 	snprintf(path, sizeof(path), "/sys/devices/system/cpu/cpu%u/online", cpu);
 	write_file(path, online ? "1" : "0");
+}
+
+#define TRACE_EVENTS		"/sys/kernel/tracing/events"
+
+static inline uint64_t tracepoint_id(const char *name)
+{
+	char path[256], text[32] = "";
+	int fd;
+
+	if (access(TRACE_EVENTS, F_OK) &&
+	    mount("nodev", "/sys/kernel/tracing", "tracefs", 0, NULL))
+		lost("no tracefs");
+	snprintf(path, sizeof(path), TRACE_EVENTS "/%s/id", name);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
+		lost("no %s", path);
+	close(fd);
+	return strtoull(text, NULL, 10);
 }
 
 /* ---- capabilities ---- */

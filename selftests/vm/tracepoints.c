@@ -4,28 +4,11 @@
  * the spot are refused where they are named in the caller's memory.
  */
 #include <linux/perf_event.h>
-#include <sys/mount.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
 
 #define ROUNDS	3000
-#define EVENTS	"/sys/kernel/tracing/events"
-
-static uint64_t tracepoint_id(const char *name)
-{
-	char path[256], text[32] = "";
-	int fd;
-
-	if (access(EVENTS, F_OK) && mount("nodev", "/sys/kernel/tracing", "tracefs", 0, NULL))
-		lost("no tracefs");
-	snprintf(path, sizeof(path), EVENTS "/%s/id", name);
-	fd = open(path, O_RDONLY | O_CLOEXEC);
-	if (fd < 0 || read(fd, text, sizeof(text) - 1) <= 0)
-		lost("no %s", path);
-	close(fd);
-	return strtoull(text, NULL, 10);
-}
 
 FIXTURE(tracepoints)
 {
@@ -184,7 +167,7 @@ TEST_F(tracepoints, probes_that_the_callers_memory_names_are_refused)
 
 #define MAKER		"perf_event_create_kernel_counter"
 #define PROBES		"/sys/kernel/tracing/kprobe_events"
-#define PROBE_SWITCH	EVENTS "/kbarman_test/made/enable"
+#define PROBE_SWITCH	TRACE_EVENTS "/kbarman_test/made/enable"
 
 /* Events that modules have made since the probe was switched on. */
 static unsigned long events_made(void)
