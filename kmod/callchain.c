@@ -16,6 +16,7 @@
 #include <linux/uaccess.h>
 
 #include "callchain.h"
+#include "compat/mm.h"
 #include "source_maps.h"
 
 #define LEVELS		4	/* task, softirq, irq, NMI */
@@ -156,7 +157,7 @@ static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
 		 * An address outside of user space ends the chain: readers could take it for a
 		 * kernel address. access_ok() is not used, because it warns in interrupts.
 		 */
-		if (!return_address || return_address >= TASK_SIZE_MAX ||
+		if (!return_address || return_address >= KBARMAN_TASK_SIZE_MAX ||
 		    !kbarman_frames_add(frames, return_address))
 			return;
 	}

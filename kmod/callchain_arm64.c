@@ -18,6 +18,7 @@
 #include <asm/sysreg.h>
 
 #include "callchain.h"
+#include "compat/ttbr.h"
 #include "stack.h"
 
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
@@ -90,7 +91,7 @@ bool kbarman_user_is_here(void)
 	if (!in_nmi() || system_uses_ttbr0_pan())
 		return true;
 	return !((read_sysreg(ttbr0_el1) ^ phys_to_ttbr(tables)) &
-		 ~(TTBR_ASID_MASK | TTBR_CNP_BIT));
+		 ~(KBARMAN_TTBR_ASID | KBARMAN_TTBR_CNP));
 }
 
 static bool makes_frame(u32 insn)

@@ -483,7 +483,7 @@ static vm_fault_t vma_fault(struct vm_fault *fault)
 }
 
 static const struct vm_operations_struct kbarman_vm_operations = {
-	.may_split = vma_refuse_split,
+	.KBARMAN_MAY_SPLIT = vma_refuse_split,
 	.mremap = vma_refuse_mremap,
 	.fault = vma_fault,
 };
@@ -530,7 +530,7 @@ static int kbarman_mmap(struct file *file, struct vm_area_struct *vma)
 		error = PTR_ERR(shown);
 		goto err_capture;
 	}
-	vma_set_file(vma, shown);
+	kbarman_vma_set_file(vma, shown);
 	fput(shown);
 	kbarman_vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
 	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);

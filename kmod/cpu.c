@@ -24,7 +24,7 @@ static void identify(void *to)
 							      MPIDR_AFFINITY_LEVEL(mpidr, 1);
 }
 #elif defined(CONFIG_X86)
-#include <asm/processor.h>
+#include "compat/cpuid.h"
 
 #define CPUID_TOPOLOGY		0xb
 

@@ -35,6 +35,7 @@
 
 #include "clock.h"
 #include "compat/argument.h"
+#include "compat/cmpxchg.h"
 #include "compat/module.h"
 #include "session.h"
 #include "source_maps.h"

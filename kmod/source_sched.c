@@ -9,6 +9,7 @@
 #include <trace/events/sched.h>
 
 #include "callchain.h"
+#include "compat/task.h"
 #include "compat/tracepoint.h"
 #include "record.h"
 #include "session.h"
@@ -112,19 +113,19 @@ static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct
 static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
 			    struct task_struct *next)
 {
-	task_switch(preempt, prev, next, READ_ONCE(prev->__state));
+	task_switch(preempt, prev, next, kbarman_task_state(prev));
 }
 
 static void on_sched_switch_chosen(void *unused, bool preempt, struct task_struct *prev,
 				   struct task_struct *next)
 {
-	task_switch_chosen(preempt, prev, next, READ_ONCE(prev->__state));
+	task_switch_chosen(preempt, prev, next, kbarman_task_state(prev));
 }
 
 static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
 				  struct task_struct *next)
 {
-	task_switch_chain(preempt, prev, next, READ_ONCE(prev->__state));
+	task_switch_chain(preempt, prev, next, kbarman_task_state(prev));
 }
 #endif
 

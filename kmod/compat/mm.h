@@ -2,6 +2,8 @@
 #ifndef KBARMAN_COMPAT_MM_H
 #define KBARMAN_COMPAT_MM_H
 
+#include <linux/file.h>
+#include <linux/fs.h>
 #include <linux/mm.h>
 
 static inline void kbarman_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
@@ -21,5 +23,30 @@ static inline void kbarman_vm_flags_clear(struct vm_area_struct *vma, unsigned l
 	vma->vm_flags &= ~flags;
 #endif
 }
+
+/* Gives a mapping that is being made @file, of which it takes a reference. */
+static inline void kbarman_vma_set_file(struct vm_area_struct *vma, struct file *file)
+{
+#ifdef KBARMAN_HAVE_VMA_SET_FILE
+	vma_set_file(vma, file);
+#else
+	get_file(file);
+	swap(vma->vm_file, file);
+	fput(file);
+#endif
+}
+
+#ifdef KBARMAN_HAVE_VM_MAY_SPLIT
+#define KBARMAN_MAY_SPLIT	may_split
+#else
+#define KBARMAN_MAY_SPLIT	split
+#endif
+
+/* The end of what a user can have: 5.10 has that name on some machines only. */
+#ifdef TASK_SIZE_MAX
+#define KBARMAN_TASK_SIZE_MAX	TASK_SIZE_MAX
+#else
+#define KBARMAN_TASK_SIZE_MAX	TASK_SIZE_64
+#endif
 
 #endif /* KBARMAN_COMPAT_MM_H */

@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* 7.x named the fields of arm64's TTBR0_EL1 and TTBR1_EL1 as all others. */
+#include <asm/sysreg.h>
+
+u64 compat(void);
+u64 compat(void)
+{
+	return TTBRx_EL1_ASID_MASK | TTBRx_EL1_CnP;
+}
