@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * Call chains on arm64. x29 points to a frame record, which points to the next one, in the kernel
- * and in user code. A kernel chain ends with a record of zeros, or where it leaves the stacks of
- * the task and of interrupts. 32-bit code has no fixed place for frames, so its chains have only
- * the program counter and the link register.
+ * and in user code. A kernel chain ends where it leaves the stacks of the task and of interrupts,
+ * or with a record of zeros, unless that record says that the registers of interrupted kernel code
+ * stand beside it: the chain goes on with these. 32-bit code has no fixed place for frames, so its
+ * chains have only the program counter and the link register.
  */
 #include <linux/bitops.h>
 #include <linux/hardirq.h>
@@ -18,6 +19,7 @@
 #include <asm/sysreg.h>
 
 #include "callchain.h"
+#include "compat/frame.h"
 #include "compat/ttbr.h"
 #include "stack.h"
 
@@ -57,6 +59,21 @@ static unsigned long stack_end(unsigned long sp)
 	return (IS_ENABLED(CONFIG_VMAP_STACK) ? ALIGN_DOWN(sp, THREAD_SIZE) : sp) + THREAD_SIZE;
 }
 
+/* The record at @frame: the next one's address, and that of code. False: it is the last one. */
+static bool read_record(unsigned long record[2], unsigned long frame)
+{
+	const struct pt_regs *regs;
+
+	if (copy_from_kernel_nofault(record, (void *)frame, 2 * sizeof(record[0])))
+		return false;
+	if (record[0] || record[1])
+		return record[1];
+	regs = kbarman_frame_regs(frame);
+	return regs &&
+	       !copy_from_kernel_nofault(&record[0], &regs->regs[29], sizeof(record[0])) &&
+	       !copy_from_kernel_nofault(&record[1], &regs->pc, sizeof(record[1]));
+}
+
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	unsigned long task = (unsigned long)task_stack_page(current);
@@ -72,9 +89,8 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 	}
 	stacks = kbarman_stacks_from(sp, stack_end(sp),
 				     (struct kbarman_stack) { task, task + THREAD_SIZE });
-	while (kbarman_stacks_lead_to(&stacks, frame) &&
-	       !copy_from_kernel_nofault(record, (void *)frame, sizeof(record))) {
-		if (!record[1] || !kbarman_frames_add(frames, kbarman_plain_address(record[1])))
+	while (kbarman_stacks_lead_to(&stacks, frame) && read_record(record, frame)) {
+		if (!kbarman_frames_add(frames, kbarman_plain_address(record[1])))
 			return;
 		frame = record[0];
 	}
