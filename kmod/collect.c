@@ -17,6 +17,7 @@
 
 #include "clock.h"
 #include "collect.h"
+#include "compat/workqueue.h"
 #include "header.h"
 #include "session.h"
 #include "tables.h"
@@ -751,7 +752,7 @@ static void kick(struct irq_work *work)
 	unsigned long rested = READ_ONCE(it->rested);
 
 	if (READ_ONCE(it->on))
-		queue_delayed_work(system_unbound_wq, &it->work,
+		queue_delayed_work(kbarman_unbound_wq, &it->work,
 				   time_before(jiffies, rested) ? rested - jiffies : 0);
 }
 

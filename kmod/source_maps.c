@@ -37,6 +37,7 @@
 #include "compat/argument.h"
 #include "compat/cmpxchg.h"
 #include "compat/module.h"
+#include "compat/workqueue.h"
 #include "session.h"
 #include "source_maps.h"
 #include "sources.h"
@@ -300,7 +301,7 @@ static DECLARE_WORK(worker, work);
 
 static void work_again(struct work_struct *unused)
 {
-	queue_work(system_unbound_wq, &worker);
+	queue_work(kbarman_unbound_wq, &worker);
 }
 
 /* Only queues the worker, so it never does the worker's work at the same time. */
@@ -327,13 +328,13 @@ static void work(struct work_struct *unused)
 	} while (kbarman_spaces_walk(&pause));
 	pause = min(pause, other_pause);
 	if (pause != MAX_SCHEDULE_TIMEOUT && !READ_ONCE(stopping))
-		mod_delayed_work(system_unbound_wq, &later, pause);
+		mod_delayed_work(kbarman_unbound_wq, &later, pause);
 }
 
 /* Context: hard interrupt; a thread on PREEMPT_RT. */
 static void kick_worker(struct irq_work *unused)
 {
-	queue_work(system_unbound_wq, &worker);
+	queue_work(kbarman_unbound_wq, &worker);
 }
 
 /* ---- reports of other sources ---- */
@@ -662,7 +663,7 @@ void kbarman_maps_begin(void)
 	if (!sampled_tasks)
 		return;
 	set_bit(WANTED_WALK, &wanted);
-	queue_work(system_unbound_wq, &worker);
+	queue_work(kbarman_unbound_wq, &worker);
 }
 
 static void stop(struct kbarman_session *session)
@@ -679,7 +680,7 @@ static void stop(struct kbarman_session *session)
 	/* The worker does its other work once more, in bounded time, and then stops. */
 	kbarman_spaces_hurry();
 	WRITE_ONCE(stopping, true);
-	queue_work(system_unbound_wq, &worker);
+	queue_work(kbarman_unbound_wq, &worker);
 	flush_work(&worker);
 	cancel_delayed_work_sync(&later);
 	flush_work(&worker);
