@@ -41,10 +41,8 @@ static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
  */
 static __always_inline unsigned int told_state(unsigned int prev_state)
 {
-#ifdef CONFIG_PREEMPT_RT
-	if (prev_state & TASK_RTLOCK_WAIT)
+	if (prev_state & KBARMAN_TASK_RTLOCK_WAIT)
 		return TASK_UNINTERRUPTIBLE;
-#endif
 	return prev_state;
 }
 

@@ -13,4 +13,11 @@ static inline unsigned int kbarman_task_state(const struct task_struct *task)
 #endif
 }
 
+/* The state in which PREEMPT_RT waits for its locks, if that is one of its own (since 5.15). */
+#if defined(CONFIG_PREEMPT_RT) && defined(TASK_RTLOCK_WAIT)
+#define KBARMAN_TASK_RTLOCK_WAIT	TASK_RTLOCK_WAIT
+#else
+#define KBARMAN_TASK_RTLOCK_WAIT	0
+#endif
+
 #endif /* KBARMAN_COMPAT_TASK_H */
