@@ -1,0 +1,118 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# scripts/kernel takes the newest release that there really is, however its packages are laid
+# out. apt has packages that are made here, and lists some that it has not.
+set -eu
+cd "$(dirname -- "$0")/../.."
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+mkdir "$tmp/bin" "$tmp/pool"
+
+# package NAME FILE...: each file has its own name in it; a Makefile is as Debian's are
+package() {
+	name=$1
+	shift
+	mkdir -p "$tmp/package/DEBIAN"
+	printf 'Package: %s\nVersion: 1\nArchitecture: all\nMaintainer: test\nDescription: test\n' \
+		"$name" >"$tmp/package/DEBIAN/control"
+	for file; do
+		mkdir -p "$tmp/package/${file%/*}"
+		echo "$file" >"$tmp/package/$file"
+	done
+	[ ! -e "$tmp/makefile" ] || cp "$tmp/makefile" "$tmp/package/usr/src/$name/Makefile"
+	dpkg-deb --root-owner-group -b "$tmp/package" "$tmp/pool/${name}_1_all.deb" >/dev/null
+	rm -rf "$tmp/package" "$tmp/makefile"
+}
+
+# headers RELEASE COMMON MORE: of a release; MORE is what its Makefile begins with
+headers() {
+	src=usr/src
+	printf '%binclude /%s/linux-headers-%s/Makefile\n' "$3" $src "$2" >"$tmp/makefile"
+	package "linux-headers-$1" "$src/linux-headers-$1/.kernelvariables"
+	# shellcheck disable=SC2016 # for make
+	printf 'all:\n\t@echo $(realpath $(KBUILD_OUTPUT))\n' >"$tmp/makefile"
+	package "linux-headers-$2" "$src/linux-headers-$2/Kbuild"
+}
+
+package linux-image-6.1.0-9-amd64 boot/vmlinuz-6.1.0-9-amd64 \
+	lib/modules/6.1.0-9-amd64/kernel/some.ko
+headers 6.1.0-9-amd64 6.1.0-9-common ''
+package linux-kbuild-6.1 usr/lib/linux-kbuild-6.1/program
+
+new=7.3.4+deb13-amd64
+package linux-image-$new usr/share/doc/linux-image-$new/copyright
+package linux-binary-$new usr/lib/modules/$new/vmlinuz
+package linux-modules-$new usr/lib/modules/$new/kernel/some.ko
+package linux-base-$new usr/lib/modules/$new/modules.order
+headers $new 7.3.4+deb13-common "KBUILD_OUTPUT=/usr/src/linux-headers-$new\n"
+package linux-kbuild-7.3.4+deb13 usr/lib/linux-kbuild-7.3.4+deb13/program
+
+# what is listed and not in the pool; what has no image; other kinds of kernels
+for name in image-7.3.5+deb13-amd64 headers-7.3.5+deb13-amd64 headers-7.3.6+deb13-amd64 \
+	image-7.3.7+deb13-rt-amd64 headers-7.3.7+deb13-rt-amd64 image-7.30-amd64 \
+	headers-7.30-amd64 image-6.12.9-amd64 headers-6.12.9-amd64; do
+	echo "linux-$name"
+done >"$tmp/names"
+
+for program in apt-get apt-cache apt-config; do
+	cat >"$tmp/bin/$program" <<-'END'
+	#!/bin/sh
+	case ${0##*/}\ $* in
+	apt-config*) echo 'Acquire::Retries "3";' ;;
+	apt-get*\ download\ *)
+		while [ "$1" != download ]; do shift; done
+		shift
+		for name; do cp "$POOL/$name"_*.deb . || exit 100; done
+		;;
+	apt-cache\ pkgnames*)
+		cat "$NAMES"
+		ls "$POOL" | sed 's/_.*//'
+		;;
+	apt-cache\ show*)
+		release=${2#linux-headers-}
+		common=$(ls "$POOL" | sed -n "s/_.*//; /^linux-headers-${release%-amd64}-common/p")
+		kbuild=linux-kbuild-${release%-amd64}
+		[ -e "$POOL/${kbuild}_1_all.deb" ] || kbuild=linux-kbuild-6.1
+		printf 'Depends: gcc, %s (= 1), %s\n' "$common" "$kbuild"
+		;;
+	esac
+	END
+	chmod +x "$tmp/bin/$program"
+done
+POOL=$tmp/pool NAMES=$tmp/names PATH=$tmp/bin:$PATH XDG_CACHE_HOME=$tmp/cache
+export POOL NAMES PATH XDG_CACHE_HOME
+tools=$XDG_CACHE_HOME/kbarman/rootfs/tools-trixie-$(cksum <scripts/kernel-tools | cut -d' ' -f1)
+mkdir -p "$tools"
+echo gcc-14 >"$tools/gcc"
+
+is() {
+	count=$((${count:-0} + 1))
+	if [ "$2" = "$3" ]; then
+		echo "ok $count - $1"
+	else
+		echo "not ok $count - $1"
+		echo "# '$2', not '$3'"
+		sed 's/^/# /' "$tmp/said"
+	fi
+}
+
+# kernel FLAVOUR RELEASE
+kernel() {
+	KREL='' KDIR='' VMLINUZ='' MODROOT='' KTOOLS=''
+	k=$(scripts/kernel amd64 "$1" 2>"$tmp/said") || :
+	eval "$k"
+	is "${1}_is_the_newest_that_can_be_had" "$KREL" "$2"
+	is "${1}_has_an_image" "$(sed 's,.*/,,' "$VMLINUZ")" "${VMLINUZ##*/}"
+	is "${1}_has_modules" "$(ls "$MODROOT/lib/modules/$2/kernel")" some.ko
+	is "${1}_has_its_common_headers" "$(make -s -C "$KDIR" KBUILD_OUTPUT="$KDIR" all)" "$KDIR"
+}
+
+kernel 6.1 6.1.0-9-amd64
+kernel 7.3 $new
+is 7.3_builds_into_its_own_headers "$(make -s -C "$KDIR" all)" "$KDIR"
+wanted="$PWD/scripts/with-tools $tools"
+! grep -q '^VERSION_CODENAME=trixie' /etc/os-release || wanted=''
+is 7.3_is_built_with_tools_of_its_suite "$KTOOLS" "$wanted"
+is others_are_told_by_name "$(scripts/kernel amd64 5.9 2>&1 | grep -c 'use one of: .*7\.3')" 1
+echo "1..$count"
