@@ -8,10 +8,11 @@
 #ifndef try_cmpxchg
 #define try_cmpxchg(pointer, old, new)				\
 ({								\
-	typeof(*(pointer)) __expected = *(old);			\
+	typeof(old) __old = (old);				\
+	typeof(*__old) __expected = *__old;			\
 								\
-	*(old) = cmpxchg(pointer, __expected, new);		\
-	*(old) == __expected;					\
+	*__old = cmpxchg(pointer, __expected, new);		\
+	*__old == __expected;					\
 })
 #endif
 
