@@ -5,6 +5,7 @@
 #include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
+#include <linux/uaccess.h>
 
 static inline void kbarman_vm_flags_set(struct vm_area_struct *vma, unsigned long flags)
 {
