@@ -225,8 +225,7 @@ static unsigned int print_file(char *buffer, struct file *file)
 		return 0;
 	return scnprintf(buffer, FILE_BYTES, "kbarman.file=%u:%u:%llu:%llu:%llu:",
 			 MAJOR(inode->i_sb->s_dev), MINOR(inode->i_sb->s_dev),
-			 (u64)inode->i_ino,
-			 i_size_read(inode),
+			 (u64)inode->i_ino, i_size_read(inode),
 			 (u64)mtime.tv_sec * NSEC_PER_SEC + mtime.tv_nsec);
 }
 

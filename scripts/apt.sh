@@ -167,8 +167,8 @@ apt_fetch_all() (
 	arch=$1 dir=$2
 	shift 2
 	mkdir -p "$dir/partial"
-	locked "apt.$(apt_home "$arch")" apt_get "$arch" install -y --download-only --no-install-recommends \
-		-o Dir::Cache::archives="$dir" "$@" || apt_failed "$arch" "packages for $arch"
+	locked "apt.$(apt_home "$arch")" apt_get "$arch" install -y --download-only \
+		--no-install-recommends -o Dir::Cache::archives="$dir" "$@" || apt_failed "$arch" "packages for $arch"
 )
 
 # apt_depends ARCH PACKAGE PATTERN: prints the first dependency of PACKAGE that matches PATTERN

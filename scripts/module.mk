@@ -20,7 +20,7 @@ module:			## build build/kbarman.ko
 		exit 2; }
 	@mkdir -p $(MODULE_TREE)
 	@cp -rsfu $(CURDIR)/Kbuild $(CURDIR)/kmod $(MODULE_TREE)
-	$(KTOOLS) $(MAKE) -C $(KDIR) M=$(CURDIR)/$(MODULE_TREE) ARCH=$(KARCH) CROSS_COMPILE=$(CROSS_COMPILE) \
-		$(MODULE_FLAGS) modules
+	$(KTOOLS) $(MAKE) -C $(KDIR) M=$(CURDIR)/$(MODULE_TREE) ARCH=$(KARCH) \
+		CROSS_COMPILE=$(CROSS_COMPILE) $(MODULE_FLAGS) modules
 	@mkdir -p $(MODULE_DIR)
 	cp $(MODULE_TREE)/kbarman.ko $(MODULE_DIR)/kbarman.ko

@@ -77,7 +77,8 @@ guest-module:
 	@mkdir -p $(GUEST)
 	@k=$$(scripts/kernel $(MACH) $(FLAVOUR)) || exit; eval "$$k"; \
 	$(MAKE) --no-print-directory module MODULE_DIR=$(GUEST) KDIR=$$KDIR CROSS_COMPILE=$$KCROSS \
-		KTOOLS="$$KTOOLS" >$(GUEST)/module.log 2>&1 || { cat $(GUEST)/module.log >&2; exit 1; }; \
+		KTOOLS="$$KTOOLS" >$(GUEST)/module.log 2>&1 || \
+		{ cat $(GUEST)/module.log >&2; exit 1; }; \
 	mkdir -p $(GUEST)/kselftest/kbarman; \
 	other=$$(find "$$MODROOT/lib/modules/$$KREL" -name 'minix.ko*' | head -n 1); \
 	case $$other in \
@@ -179,7 +180,8 @@ $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	cp $(KSELFTEST)/run_kselftest.sh $@
 
 vm: demo-guest $(GUEST)/map_reader	## start a shell in a VM with the module and the tool (ARCH=… FLAVOUR=…)
-	@scripts/vm --arch $(MACH) $(if $(FLAVOUR),--flavour $(FLAVOUR)) --root debian --share $(GUEST) --timeout 0 --shell -- \
+	@scripts/vm --arch $(MACH) $(if $(FLAVOUR),--flavour $(FLAVOUR)) --root debian \
+		--share $(GUEST) --timeout 0 --shell -- \
 		sh -c 'insmod kbarman.ko; PATH=/host:$$PATH; export PATH; \
 		echo "the module is loaded; kbarman, truth and map_reader are in the path"; \
 		bash -i; exit 0'
