@@ -122,7 +122,7 @@ dmesg_is_clean() {
 	# on. Linux logs that a module is from outside its tree and not signed: this is expected.
 	awk '/kbarman: loading out-of-tree module/ { from = FNR } NR > FNR && FNR >= from' \
 		"$1" "$1" >"$1.of-it"
-	grep -E 'WARNING|\<BUG[: ]|Oops|INFO: (rcu|task|possible)|[Ll]ockdep|hung_task|blocked for more|detected stalls|Call [Tt]race|KASAN|UBSAN|scheduling while|[Dd]eprecated|kbarman' \
+	grep -E 'WARNING|\<BUG[: ]|Oops|INFO: (rcu|task|possible)|[Ll]ockdep|hung_task|blocked for more|detected stalls|Call [Tt]race|KASAN|UBSAN|scheduling while|enqueued on deprecated|kbarman' \
 		"$1.of-it" | grep -vE 'loading out-of-tree module taints|module verification failed|kselftest: ' \
 		>"$1.found" || :
 	if [ ! -s "$1" ]; then
