@@ -49,6 +49,7 @@ counts() {
 }
 
 counters_are_read_at_switches_and_belong_to_tasks() {
+	# shellcheck disable=SC2016 # the other shell's
 	record -e page-faults,context-switches -F 0 --counters switch -- \
 		sh -c 'i=0; while [ $i -lt 50 ]; do i=$((i + 1)); sleep 0; done' || return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1
