@@ -100,6 +100,7 @@ struct space {
 	bool trimmed;			/* mappings were dropped or left out because there was no
 					 * room */
 	bool gap;			/* a fact was left out since the walk began */
+	bool busy;			/* the last try found mmap_lock taken */
 	bool condemned;
 };
 
@@ -696,10 +697,14 @@ static void walk(struct space *space)
 	bool locked, done = false;
 
 	if (!mmget_not_zero(space->mm)) {
+		/* A thread was sampled, and its mappings are gone. */
+		if (!list_empty(&space->threads))
+			kbarman_header_miss(capture, KBARMAN_MISSED_QUEUE, 1);
 		give_up_walk(space);
 		return;
 	}
 	locked = lock_mappings(space->mm);
+	space->busy = !locked;
 	if (locked) {
 		done = walk_slice(space);
 		mmap_read_unlock(space->mm);
@@ -806,7 +811,8 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 	/* A walk of all processes may have found the child's mappings already. */
 	if (!from || !to || !list_empty(&to->by_age))
 		return;
-	if (!list_empty(&from->pending) && walk_is_due(from))
+	/* fork() itself may have held mmap_lock before. The child may not live until the next try. */
+	if (!list_empty(&from->pending) && (walk_is_due(from) || from->busy))
 		walk(from);
 	to->complete = is_complete(from);
 	to->trimmed = from->trimmed;

@@ -174,8 +174,9 @@ enum kbarman_miss {
 					 * free */
 	KBARMAN_MISSED_STRING	= 2,	/* string table */
 	KBARMAN_MISSED_QUEUE	= 3,	/* the queue of facts to complete is full, or the process
-					 * has as many places in it as are still free, or a stop
-					 * ended the work on them */
+					 * has as many places in it as are still free, a stop
+					 * ended the work on them, or the process ended before
+					 * the module could look at its mappings */
 	KBARMAN_MISSED_MEMORY	= 4,	/* no memory to remember a mapping, or the limit of memory
 					 * for mappings is reached */
 	KBARMAN_MISSED_COUNTER	= 5,	/* a counter could not be read at an overflow; the value in
