@@ -364,6 +364,7 @@ static int query(struct kbarman_query *q)
 		.features = KBARMAN_FEATURE_PMU |
 			    (setting("FAKE_MAPS", 2) > 1 ? KBARMAN_FEATURE_MAPS : 0) |
 			    (setting("FAKE_MAPS", 2) ? KBARMAN_FEATURE_MAPS_MADE : 0) |
+			    (setting("FAKE_COUNTS", 1) ? KBARMAN_FEATURE_COUNTS : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
 		.nr_cpus = fake.nr_cpus,

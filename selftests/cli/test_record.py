@@ -422,6 +422,17 @@ def call_chains_are_those_that_the_machine_can_give(tmp):
         assert ("part" in result.stderr) == (says == "no user part"), (args, result)
 
 
+def an_older_module_cannot_read_counters_in_between(tmp):
+    for args in ["--counters", "switch"], ["--counters", "100"]:
+        result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_COUNTS=0))
+        assert result.returncode == 2 and "too old" in result.stderr, (args, result)
+        assert not [name for name in files(tmp) if ".cap" in name], files(tmp)
+        result = record(tmp, *args, "sleep", "0.1", env=fake())
+        assert result.returncode == 0 and "nothing lost" in result.stderr, (args, result)
+        for name in files(tmp):
+            os.remove(os.path.join(tmp, name))
+
+
 def a_rate_above_the_limit_is_lowered_in_words(tmp):
     """As perf does; -c of cycles is a rate that nobody knows before."""
     for args, env, sample, said in [
