@@ -228,9 +228,15 @@ def signals_end_a_recording_cleanly(tmp):
         os.unlink(os.path.join(tmp, "kbarman.cap"))
 
 
+def wait_for_file(directory, name):
+    while not os.path.exists(os.path.join(directory, name)):
+        time.sleep(0.01)
+
+
 def a_signal_reaches_the_command(tmp):
-    child = start(tmp, "sh", "-c", "trap 'echo got it; exit 9' TERM; while :; do sleep 0.05; done")
-    time.sleep(0.2)
+    child = start(tmp, "sh", "-c",
+                  "trap 'echo got it; exit 9' TERM; : >ready; while :; do sleep 0.05; done")
+    wait_for_file(tmp, "ready")
     child.send_signal(signal.SIGTERM)
     output = child.communicate(timeout=20)
     assert child.returncode == 9 and output[0] == "got it\n", (child.returncode, output)
@@ -238,8 +244,8 @@ def a_signal_reaches_the_command(tmp):
 
 
 def a_second_signal_kills_a_stubborn_command(tmp):
-    child = start(tmp, "sh", "-c", "trap '' INT TERM; while :; do sleep 0.05; done")
-    time.sleep(0.2)
+    child = start(tmp, "sh", "-c", "trap '' INT TERM; : >ready; while :; do sleep 0.05; done")
+    wait_for_file(tmp, "ready")
     child.send_signal(signal.SIGINT)
     time.sleep(0.5)
     assert child.poll() is None
