@@ -113,12 +113,7 @@ bool kbarman_frames_add(struct kbarman_frames *frames, unsigned long address)
 	return true;
 }
 
-/*
- * Read the frame record at @address of the user's stack. Returns the address of the next record, or
- * 0 if this is the last one or can't be read.
- */
-static unsigned long read_frame(unsigned long address, unsigned int word,
-				unsigned long *return_address)
+bool kbarman_read_record(unsigned long record[2], unsigned long address, unsigned int word)
 {
 	union {
 		u32 words[2];
@@ -126,39 +121,41 @@ static unsigned long read_frame(unsigned long address, unsigned int word,
 	} frame;
 
 	if (!IS_ALIGNED(address, word))
-		return 0;
+		return false;
 	if (word == sizeof(u32)) {
 		if (!kbarman_read_user(&frame.words, address))
-			return 0;
-		*return_address = frame.words[1];
-		return frame.words[0];
+			return false;
+		record[0] = frame.words[0];
+		record[1] = frame.words[1];
+		return true;
 	}
 	if (!kbarman_read_user(&frame.longs, address))
-		return 0;
-	*return_address = frame.longs[1];
-	return frame.longs[0];
+		return false;
+	record[0] = frame.longs[0];
+	record[1] = frame.longs[1];
+	return true;
 }
 
 static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	struct kbarman_user_place place = {};
-	unsigned long frame, next, return_address;
+	unsigned long frame, record[2];
 
 	kbarman_user_place(&place, regs);
 	if (!place.pc || !kbarman_frames_add(frames, place.pc))
 		return;
 	if (place.caller && !kbarman_frames_add(frames, kbarman_plain_address(place.caller)))
 		return;
-	for (frame = place.frame; frame; frame = next > frame ? next : 0) {
-		return_address = 0;
-		next = read_frame(frame, place.word, &return_address);
-		return_address = kbarman_plain_address(return_address);
+	for (frame = place.frame; frame; frame = record[0] > frame ? record[0] : 0) {
+		if (!kbarman_read_record(record, frame - place.behind, place.word))
+			return;
+		record[1] = kbarman_plain_address(record[1]);
 		/*
 		 * An address outside of user space ends the chain: readers could take it for a
 		 * kernel address. access_ok() is not used, because it warns in interrupts.
 		 */
-		if (!return_address || return_address >= KBARMAN_TASK_SIZE_MAX ||
-		    !kbarman_frames_add(frames, return_address))
+		if (!record[1] || record[1] >= KBARMAN_TASK_SIZE_MAX ||
+		    !kbarman_frames_add(frames, record[1]))
 			return;
 	}
 }

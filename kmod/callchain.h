@@ -5,7 +5,7 @@
  * nest, so a probe allocates nothing and waits for nothing.
  *
  * Frames of user code are followed by frame pointers. Frames of the kernel are found as the
- * architecture allows (callchain_x86.c, callchain_arm64.c, callchain_other.c).
+ * architecture allows (callchain_x86.c, callchain_arm64.c, callchain_riscv.c, callchain_other.c).
  *
  * Context of all functions but allocate and free: preemption off, any level up to NMI.
  */
@@ -13,6 +13,8 @@
 #define KBARMAN_CALLCHAIN_H
 
 #include <linux/cpumask.h>
+#include <linux/kernel.h>
+#include <linux/thread_info.h>
 #include <linux/types.h>
 
 #include "uapi/barman_v2.h"
@@ -84,16 +86,34 @@ struct kbarman_user_place {
 	unsigned long pc;
 	unsigned long caller;	/* return address that is not in a frame yet or any more; 0 =
 				 * none */
-	unsigned long frame;	/* address of the innermost frame record, 0 = none. A record has two
-				 * words of @word bytes: the address of the next record, and a
+	unsigned long frame;	/* points to the innermost frame record, 0 = none. A record has two
+				 * words of @word bytes: a pointer to the next record, and a
 				 * return address */
 	unsigned int word;
+	unsigned int behind;	/* what points to a record points so many bytes behind its address:
+				 * @frame, and the first word of a record */
 };
 
 void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs);
 
 /* True if the user memory that is mapped now belongs to the current task. */
 bool kbarman_user_is_here(void);
+
+/*
+ * Read the frame record at @address of the user's stack, of two words of @word bytes. False if it
+ * can't be read.
+ */
+bool kbarman_read_record(unsigned long record[2], unsigned long address, unsigned int word);
+
+/*
+ * The end of the interrupt stack that @sp is on. The kernel does not export the address of this
+ * stack. The stack is as large as a task's stack, and has the same alignment if it is allocated in
+ * the same way.
+ */
+static inline unsigned long kbarman_interrupt_stack_end(unsigned long sp)
+{
+	return (IS_ENABLED(CONFIG_VMAP_STACK) ? ALIGN_DOWN(sp, THREAD_SIZE) : sp) + THREAD_SIZE;
+}
 
 /* @address without a pointer authentication code. */
 unsigned long kbarman_plain_address(unsigned long address);

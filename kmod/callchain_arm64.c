@@ -49,16 +49,6 @@ unsigned long kbarman_plain_address(unsigned long address)
 	return link;
 }
 
-/*
- * The end of the interrupt stack that @sp is on. The kernel does not export the address of this
- * stack. The stack is as large as a task's stack, and has the same alignment if it is allocated in
- * the same way.
- */
-static unsigned long stack_end(unsigned long sp)
-{
-	return (IS_ENABLED(CONFIG_VMAP_STACK) ? ALIGN_DOWN(sp, THREAD_SIZE) : sp) + THREAD_SIZE;
-}
-
 /* The record at @frame: the next one's address, and that of code. False: it is the last one. */
 static bool read_record(unsigned long record[2], unsigned long frame)
 {
@@ -87,7 +77,7 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 		frame = regs->regs[29];
 		sp = regs->sp;
 	}
-	stacks = kbarman_stacks_from(sp, stack_end(sp),
+	stacks = kbarman_stacks_from(sp, kbarman_interrupt_stack_end(sp),
 				     (struct kbarman_stack) { task, task + THREAD_SIZE });
 	while (kbarman_stacks_lead_to(&stacks, frame) && read_record(record, frame)) {
 		if (!kbarman_frames_add(frames, kbarman_plain_address(record[1])))

@@ -123,7 +123,7 @@ static long ioctl_query(struct file *file, void __user *argument)
 
 	if (error)
 		return error;
-	if (!reserved_zero(&query))
+	if (query.reserved0 || !reserved_zero(&query))
 		return -EINVAL;
 	memset(&query, 0, sizeof(query));
 	query.size = size;
@@ -442,6 +442,13 @@ static __poll_t kbarman_poll(struct file *file, poll_table *wait)
  * reference to the capture. So the descriptor can be closed and the session can be configured again
  * while the mapping exists. Page faults insert the pages one by one: pages that vm_insert_page()
  * had inserted in advance would be lost for good after MADV_DONTNEED.
+ *
+ * This needs f_op->mmap, which Linux calls deprecated since 6.17 and does not complain of.
+ * f_op->mmap_prepare can set the flags and the operations. It may also replace the file, but who
+ * drops the new file if the mapping fails has changed more than once (6.17: nobody, a leak), and no
+ * header shows it, so that no probe can tell. Without the replacement a mapping would hold the
+ * descriptor, and closing it would not stop the session. vm_ops->mapped, which could take a reference
+ * instead, does not change that.
  */
 static int capture_release(struct inode *inode, struct file *file)
 {

@@ -565,6 +565,12 @@ static u32 first_to_stay(struct kbarman_collector *it, u8 payer, enum kbarman_re
 	return piece;
 }
 
+static bool is_above_level(const struct kbarman_collector *it, int cpu, u8 payer,
+			   enum kbarman_resource what)
+{
+	return it->rings[cpu].of[payer][what] > it->levels.of[payer][what];
+}
+
 /* The same for all that @cpu's ring, which was read, needs too much of; 0: it gives no way. */
 static u32 first_to_stay_of(struct kbarman_collector *it, int cpu)
 {
@@ -573,7 +579,7 @@ static u32 first_to_stay_of(struct kbarman_collector *it, int cpu)
 
 	for (payer = 0; payer < KBARMAN_PAYERS; payer++)
 		for (what = 0; what < NR_SHARED; what++)
-			if (it->rings[cpu].of[payer][what] > it->levels.of[payer][what])
+			if (is_above_level(it, cpu, payer, what))
 				piece = max(piece, first_to_stay(it, payer, what));
 	return piece;
 }
@@ -584,7 +590,7 @@ static bool needs_too_much(const struct kbarman_collector *it, int cpu)
 
 	for (payer = 0; payer < KBARMAN_PAYERS; payer++)
 		for (what = 0; what < NR_SHARED; what++)
-			if (it->rings[cpu].of[payer][what] > it->levels.of[payer][what])
+			if (is_above_level(it, cpu, payer, what))
 				return true;
 	return false;
 }

@@ -56,6 +56,16 @@ static void identify(void *to)
 	settings->mpidr = stap();
 	settings->cluster_id = topology_physical_package_id(smp_processor_id());
 }
+#elif defined(CONFIG_RISCV_SBI)
+#include <asm/sbi.h>
+
+static void identify(void *to)
+{
+	struct bm_protocol_header_pmu_settings *settings = to;
+
+	settings->midr = sbi_ecall(SBI_EXT_BASE, SBI_EXT_BASE_GET_MARCHID, 0, 0, 0, 0, 0, 0).value;
+	settings->cluster_id = topology_physical_package_id(smp_processor_id());
+}
 #else
 static void identify(void *to)
 {

@@ -51,4 +51,4 @@ module_exit(kbarman_exit);
 
 MODULE_LICENSE("GPL");
 MODULE_DESCRIPTION("Records scheduling, PMU samples and idling as Arm Barman v2 captures");
-MODULE_VERSION("0.1.0");
+MODULE_VERSION(KBARMAN_VERSION);

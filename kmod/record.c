@@ -85,6 +85,21 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 	kbarman_ring_commit(ring);
 }
 
+/* Begin a sample of @length bytes: what samples with PC and without have in common. */
+static __always_inline struct bm_protocol_sample *begin_sample(struct kbarman_ring *ring, u32 type,
+							       u32 task_id, unsigned long length)
+{
+	struct kbarman_slot slot = begin(ring, length);
+	struct bm_protocol_sample *sample = slot.record;
+
+	if (!sample)
+		return NULL;
+	kbarman_fill_header(ring, sample, type, slot.timestamp);
+	sample->task_id = task_id;
+	sample->num_custom_counters = 0;
+	return sample;
+}
+
 void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes)
@@ -94,39 +109,29 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		bm_uintptr pc;
 		u64 deltas[];
 	} __packed __aligned(4);
-	struct sample *record;
-	unsigned long base = sizeof(*record) + nr_deltas * sizeof(*deltas);
-	struct kbarman_slot slot = begin(ring, base + chain_bytes);
+	unsigned long base = sizeof(struct sample) + nr_deltas * sizeof(*deltas);
+	struct sample *record = (void *)begin_sample(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
+						     base + chain_bytes);
 
-	record = slot.record;
 	if (!record)
 		return;
-	kbarman_fill_header(ring, record, BM_RECORD_SAMPLE_WITH_PC, slot.timestamp);
-	record->sample.task_id = task_id;
-	record->sample.num_custom_counters = 0;
 	record->pc = pc;
 	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
 	if (chain_bytes)
-		memcpy(slot.record + base, chain, chain_bytes);
+		memcpy((void *)record + base, chain, chain_bytes);
 	kbarman_ring_commit(ring);
 }
 
 void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
 			   unsigned int nr_deltas)
 {
-	struct counts {
-		struct bm_protocol_sample sample;
-		u64 deltas[];
-	} __packed __aligned(4);
-	struct kbarman_slot slot = begin(ring, sizeof(struct counts) + nr_deltas * sizeof(*deltas));
-	struct counts *record = slot.record;
+	unsigned long bytes = nr_deltas * sizeof(*deltas);
+	struct bm_protocol_sample *record = begin_sample(ring, BM_RECORD_SAMPLE, task_id,
+							 sizeof(*record) + bytes);
 
 	if (!record)
 		return;
-	kbarman_fill_header(ring, record, BM_RECORD_SAMPLE, slot.timestamp);
-	record->sample.task_id = task_id;
-	record->sample.num_custom_counters = 0;
-	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
+	memcpy(record + 1, deltas, bytes);
 	kbarman_ring_commit(ring);
 }
 

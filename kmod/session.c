@@ -259,6 +259,16 @@ static bool chains_possible(u32 flags)
 	       kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_KERNEL;
 }
 
+/* Without its tasks nothing can be recorded. */
+static bool sources_possible(const struct kbarman_configure *config)
+{
+	u32 needed = config->sources | KBARMAN_ABSENT_TASKS;
+
+	if (config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)
+		needed |= KBARMAN_SOURCE_SCHED;
+	return !(needed & kbarman_sources_absent());
+}
+
 int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
 			      const struct kbarman_event *events, const struct cpumask *cpus,
 			      const u32 *pids)
@@ -266,7 +276,7 @@ int kbarman_session_configure(struct file *file, struct kbarman_configure *confi
 	struct kbarman_session *session = &kbarman_session;
 	int error;
 
-	if (!chains_possible(config->flags))
+	if (!chains_possible(config->flags) || !sources_possible(config))
 		return -EOPNOTSUPP;
 	mutex_lock(&session->lock);
 	error = -EBUSY;
@@ -519,6 +529,7 @@ void kbarman_session_query(struct file *file, struct kbarman_query *query)
 	query->clock_hz = kbarman_clock_hz();
 	query->min_ring_bytes = KBARMAN_RING_MIN;
 	query->max_ring_bytes = KBARMAN_RING_MAX;
+	query->absent = kbarman_sources_absent();
 	if (kbarman_clock_counts())
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
 	query->features |= kbarman_maps_features() | kbarman_callchain_features |

@@ -81,6 +81,9 @@ static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_st
 const struct kbarman_source kbarman_source_idle = {
 	.name = "cpu_idle",
 	.bit = KBARMAN_SOURCE_IDLE,
+	.absent = KBARMAN_SOURCE_IDLE,
+	.probes = probes,
+	.nr_probes = ARRAY_SIZE(probes),
 	.start = start,
 	.stop = stop,
 	.cpu_start = cpu_start,

@@ -24,18 +24,21 @@
 #include <linux/irq_work.h>
 #include <linux/kprobes.h>
 #include <linux/mm.h>
+#include <linux/mman.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/sched/mm.h>
 #include <linux/threads.h>
+#include <linux/uaccess.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
 #include "clock.h"
 #include "compat/argument.h"
 #include "compat/cmpxchg.h"
+#include "compat/mm.h"
 #include "compat/module.h"
 #include "compat/workqueue.h"
 #include "session.h"
@@ -105,6 +108,7 @@ enum {
 	WANTED_GAPS,		/* a mapping or a fork was left out: see gaps[] */
 	WANTED_DISTRUST,	/* a fact of an unknown address space was left out */
 	WANTED_EXITS,		/* an exit was left out */
+	WANTED_TELL,		/* moved mappings are not seen any more */
 };
 
 static unsigned long wanted;
@@ -307,10 +311,14 @@ static void work_again(struct work_struct *unused)
 /* Only queues the worker, so it never does the worker's work at the same time. */
 static DECLARE_DELAYED_WORK(later, work_again);
 
+static void tell_of_probes(struct kbarman_capture *capture);
+
 static void work(struct work_struct *unused)
 {
 	unsigned long pause, other_pause;
 
+	if (test_and_clear_bit(WANTED_TELL, &wanted))
+		tell_of_probes(kbarman_session.capture);
 	if (test_and_clear_bit(WANTED_WALK, &wanted))
 		kbarman_spaces_walk_all(kbarman_session.started.timestamp);
 	/*
@@ -427,7 +435,16 @@ void kbarman_maps_exit(u32 task_id)
 	preempt_enable_notrace();
 }
 
-/* ---- the kprobes ---- */
+/*
+ * ---- the kprobes ----
+ *
+ * No header says which arguments these functions of Linux have, or that they have them for good. So
+ * the module checks what it finds in their places. What is not a mapping there is not followed, and
+ * the features say that mappings are not seen:
+ *
+ * perf_event_mmap()	checked at module init, with a mapping that the module makes
+ * copy_vma()		checked at each call, because a module can't call mremap()
+ */
 
 static u32 features;
 
@@ -459,6 +476,50 @@ static void push_map(struct mm_struct *mm, const struct kbarman_mapping *mapping
 	publish(fact, FACT_MAP);
 }
 
+/* True if @vma is a mapping of the current task. @vma may be anything. Context: as on_mmap(). */
+static bool is_vma(const struct vm_area_struct *vma)
+{
+	unsigned long start;
+
+	return !get_kernel_nofault(start, &vma->vm_start) && find_vma(current->mm, start) == vma;
+}
+
+/* What perf_event_mmap() was called with for the mapping that kbarman_maps_probe() makes. */
+static struct {
+	struct task_struct *maker;	/* NULL: no mapping is being made */
+	unsigned long start, end;
+} checked;
+
+/* Context: as on_mmap(). */
+static int on_checked_mmap(struct kprobe *unused, struct pt_regs *regs)
+{
+	const struct vm_area_struct *vma = (void *)kbarman_argument(regs, 0);
+
+	if (READ_ONCE(checked.maker) == current && is_vma(vma)) {
+		checked.start = vma->vm_start;
+		checked.end = vma->vm_end;
+	}
+	return 0;
+}
+
+/* True if the argument of perf_event_mmap() was a new mapping. Context: task. */
+static bool mmap_is_as_expected(void)
+{
+	unsigned long at;
+
+	if (!current->mm)
+		return false;
+	checked.start = 0;
+	checked.end = 0;
+	WRITE_ONCE(checked.maker, current);
+	at = vm_mmap(NULL, 0, PAGE_SIZE, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, 0);
+	WRITE_ONCE(checked.maker, NULL);
+	if (IS_ERR_VALUE(at))
+		return false;
+	vm_munmap(at, PAGE_SIZE);
+	return checked.start <= at && at < checked.end;
+}
+
 /*
  * perf_event_mmap(vma).
  * Context: a task that holds the mmap_lock of the vma; preemption or interrupts off.
@@ -475,6 +536,18 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
 	return 0;
 }
 
+/* True if copy_vma()'s arguments can be those of a move. Context: as on_mmap(). */
+static bool is_move(struct vm_area_struct *vma, unsigned long start, unsigned long length,
+		    unsigned long offset)
+{
+	return is_vma(vma) && length && !offset_in_page(start | length) &&
+	       start + length > start && start + length <= KBARMAN_TASK_SIZE_MAX &&
+	       offset - vma->vm_pgoff < vma_pages(vma);
+}
+
+/* Set for good when copy_vma() was called with other arguments than is_move() knows. */
+static bool moves_differ;
+
 /*
  * copy_vma(&vma, address, length, page offset, ...): mremap() is about to move a part of the
  * mapping. If the move fails afterwards, nothing is mapped at the new address and no code runs
@@ -483,9 +556,20 @@ static int on_mmap(struct kprobe *unused, struct pt_regs *regs)
  */
 static int on_move(struct kprobe *unused, struct pt_regs *regs)
 {
-	struct vm_area_struct *vma = *(struct vm_area_struct **)kbarman_argument(regs, 0);
+	struct vm_area_struct *vma = NULL;
 	struct kbarman_mapping mapping;
 
+	if (READ_ONCE(moves_differ))
+		return 0;
+	if (get_kernel_nofault(vma, (struct vm_area_struct **)kbarman_argument(regs, 0)) ||
+	    !is_move(vma, kbarman_argument(regs, 1), kbarman_argument(regs, 2),
+		     kbarman_argument(regs, 3))) {
+		WRITE_ONCE(moves_differ, true);
+		set_features(kbarman_maps_features() & KBARMAN_FEATURE_MAPS_MADE, false);
+		set_bit(WANTED_TELL, &wanted);
+		leave_out();
+		return 0;
+	}
 	if (vma->vm_flags & VM_EXEC && kbarman_wants(current->pid)) {
 		kbarman_mapping_init(&mapping, vma);
 		mapping.start = kbarman_argument(regs, 1);
@@ -499,11 +583,13 @@ static int on_move(struct kprobe *unused, struct pt_regs *regs)
 static struct probe {
 	const char *symbol;
 	kprobe_pre_handler_t handler;
+	bool usable;		/* as found at module init */
 	bool attached;
 	struct kprobe kprobe;
 } probes[] = {
-	{ "perf_event_mmap", on_mmap },
-	{ "copy_vma", on_move },	/* mremap(2), which does not call perf_event_mmap() */
+	{ .symbol = "perf_event_mmap", .handler = on_mmap },
+	/* mremap(2), which does not call perf_event_mmap() */
+	{ .symbol = "copy_vma", .handler = on_move },
 };
 
 static int attach_probe(struct probe *probe, kprobe_pre_handler_t handler)
@@ -516,6 +602,16 @@ static int attach_probe(struct probe *probe, kprobe_pre_handler_t handler)
 		.pre_handler = handler,
 	};
 	error = register_kprobe(&probe->kprobe);
+#ifdef KBARMAN_ENTRY_BYTES
+	if (error == -EINVAL) {
+		probe->kprobe = (struct kprobe) {
+			.symbol_name = probe->symbol,
+			.offset = KBARMAN_ENTRY_BYTES,
+			.pre_handler = handler,
+		};
+		error = register_kprobe(&probe->kprobe);
+	}
+#endif
 	probe->attached = !error;
 	return error;
 }
@@ -555,18 +651,17 @@ static void attach_probes(void)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		attach_probe(&probes[i], probes[i].handler);
-	set_features(probes[0].attached, probes[1].attached);
+		if (probes[i].usable)
+			attach_probe(&probes[i], probes[i].handler);
+	set_features(probes[0].attached, probes[1].attached && !moves_differ);
 }
 
-/* The kprobes have no handlers here: programs map files at this time, and there is no queue. */
+/* The handlers of a session are not called here: there is no queue. */
 void kbarman_maps_probe(void)
 {
-	unsigned int i;
-
-	for (i = 0; i < ARRAY_SIZE(probes); i++)
-		attach_probe(&probes[i], NULL);
-	set_features(probes[0].attached, probes[1].attached);
+	probes[0].usable = !attach_probe(&probes[0], on_checked_mmap) && mmap_is_as_expected();
+	probes[1].usable = !attach_probe(&probes[1], NULL);
+	set_features(probes[0].usable, probes[1].usable);
 	detach_probes();
 }
 #else

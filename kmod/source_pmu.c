@@ -70,6 +70,18 @@ struct counters {
 
 static DEFINE_PER_CPU(struct counters, cpu_counters);
 
+/* This CPU's ring if @counters, of this CPU, count; else NULL. Context: preemption off. */
+static __always_inline struct kbarman_ring *counting_ring(const struct counters *counters)
+{
+	struct kbarman_ring *ring = kbarman_this_ring();
+
+	/*
+	 * Pairs with the release in cpu_start(): the events and the entry in the header are
+	 * complete.
+	 */
+	return likely(ring && smp_load_acquire(&counters->ready)) ? ring : NULL;
+}
+
 /* ---- a counter that stops ---- */
 
 static void bookmark_stop(struct kbarman_ring *ring, struct counters *counters,
@@ -127,10 +139,9 @@ static bool has_lost_place(const struct perf_event *event)
 static void tell_if_lost(void *unused)
 {
 	struct counters *counters = this_cpu_ptr(&cpu_counters);
-	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_ring *ring = counting_ring(counters);
 
-	/* Pairs with the release in cpu_start(). */
-	if (ring && smp_load_acquire(&counters->ready) && has_lost_place(counters->events[0]) &&
+	if (ring && has_lost_place(counters->events[0]) &&
 	    counters->told != KBARMAN_STOPPED_ERROR + 1)
 		tell_stop(ring, counters, KBARMAN_STOPPED_ERROR);
 }
@@ -252,16 +263,12 @@ static __always_inline unsigned int read_deltas(struct counters *counters, u64 *
 static __always_inline void take(struct perf_event *event, struct pt_regs *regs, bool with_chain)
 {
 	struct counters *counters = this_cpu_ptr(&cpu_counters);
-	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_ring *ring = counting_ring(counters);
 	u64 deltas[BM_MAX_PMU_COUNTERS];
 	unsigned int nr;
 	bool throttled;
 
-	/*
-	 * Pairs with the release in cpu_start(): the events and the entry in the header are
-	 * complete.
-	 */
-	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
+	if (unlikely(!ring))
 		return;
 	nr = read_deltas(counters, deltas);
 	/*
@@ -278,12 +285,11 @@ static __always_inline void take(struct perf_event *event, struct pt_regs *regs,
 void kbarman_pmu_count(void)
 {
 	struct counters *counters = this_cpu_ptr(&cpu_counters);
-	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_ring *ring = counting_ring(counters);
 	u64 deltas[BM_MAX_PMU_COUNTERS];
 	unsigned int nr;
 
-	/* As in take(). */
-	if (unlikely(!ring || !smp_load_acquire(&counters->ready)))
+	if (unlikely(!ring))
 		return;
 	nr = read_deltas(counters, deltas);
 	if (kbarman_wants(current->pid))
@@ -634,9 +640,8 @@ static void cpu_goes(void)
 
 	preempt_disable();
 	counters = this_cpu_ptr(&cpu_counters);
-	ring = kbarman_this_ring();
-	/* Pairs with the release in cpu_start(). */
-	if (ring && smp_load_acquire(&counters->ready)) {
+	ring = counting_ring(counters);
+	if (ring) {
 		WRITE_ONCE(counters->ready, false);
 		tell_stop(ring, counters, KBARMAN_STOPPED_OFFLINE);
 	}

@@ -179,6 +179,9 @@ static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_st
 const struct kbarman_source kbarman_source_sched = {
 	.name = "sched_switch",
 	.bit = KBARMAN_SOURCE_SCHED,
+	.absent = KBARMAN_SOURCE_SCHED,
+	.probes = probes,
+	.nr_probes = ARRAY_SIZE(probes),
 	.start = start,
 	.stop = stop,
 	.cpu_start = cpu_start,

@@ -206,6 +206,9 @@ static void stop(struct kbarman_session *session)
 
 const struct kbarman_source kbarman_source_tasks = {
 	.name = "tasks",
+	.absent = KBARMAN_ABSENT_TASKS,
+	.probes = probes,
+	.nr_probes = ARRAY_SIZE(probes),
 	.start = start,
 	.stop = stop,
 };

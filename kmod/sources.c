@@ -6,6 +6,7 @@
 #include <linux/cpumask.h>
 #include <linux/workqueue.h>
 
+#include "compat/tracepoint.h"
 #include "sources.h"
 
 /* Started from first to last, stopped from last to first. */
@@ -22,6 +23,26 @@ static const struct kbarman_source *const sources[] = {
 static bool enabled(const struct kbarman_session *session, const struct kbarman_source *source)
 {
 	return !source->bit || session->config.sources & source->bit;
+}
+
+/* ---- what this kernel lacks ---- */
+
+/* Written at module init only. */
+static u32 absent;
+
+u32 kbarman_sources_absent(void)
+{
+	return absent;
+}
+
+static void __init find_absent(void)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->probes &&
+		    !kbarman_probes_exist(sources[i]->probes, sources[i]->nr_probes))
+			absent |= sources[i]->absent;
 }
 
 /* ---- all CPUs ---- */
@@ -208,6 +229,7 @@ int __init kbarman_sources_init(void)
 {
 	int state = -ENOMEM;
 
+	find_absent();
 	if (!zalloc_cpumask_var(&recording, GFP_KERNEL) ||
 	    !zalloc_cpumask_var(&here, GFP_KERNEL) || !zalloc_cpumask_var(&gone, GFP_KERNEL))
 		goto err_state;

@@ -22,6 +22,9 @@
 struct kbarman_source {
 	const char *name;
 	u32 bit;			/* KBARMAN_SOURCE_*; 0 = the source always runs */
+	u32 absent;			/* bit in kbarman_query.absent if a probe is missing */
+	const struct kbarman_probe *probes;	/* looked for at module init; NULL = none */
+	unsigned int nr_probes;
 	int (*start)(struct kbarman_session *session);
 	void (*stop)(struct kbarman_session *session);
 	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
@@ -35,6 +38,9 @@ extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
 
 /* Write the fact that says what prev_state of a task switch means. */
 void kbarman_sched_tell_states(struct kbarman_capture *capture);
+
+/* kbarman_query.absent, as found at module init. Context: any. */
+u32 kbarman_sources_absent(void);
 
 int kbarman_sources_init(void);
 void kbarman_sources_exit(void);

@@ -12,32 +12,36 @@ TRIPLET		= $(patsubst %-,%,$(CROSS_COMPILE))
 # libelf and zlib of that machine; asked for when first needed, once.
 SYSROOT		= $(eval SYSROOT := $$(shell scripts/sysroot $(MACH)))$(SYSROOT)
 USER_CPPFLAGS	= -isystem $(SYSROOT)/usr/include
-USER_LDFLAGS	= -L$(SYSROOT)/usr/lib/$(TRIPLET) -Wl,-rpath-link=$(SYSROOT)/usr/lib/$(TRIPLET)
+# What those libraries need themselves is there, and maybe not here.
+USER_LDFLAGS	= -L$(SYSROOT)/usr/lib/$(TRIPLET) -Wl,-rpath-link=$(SYSROOT)/usr/lib/$(TRIPLET) \
+		  -Wl,--allow-shlib-undefined
 endif
 CROSS_arm64	:= aarch64-linux-gnu-
 CROSS_armhf	:= arm-linux-gnueabihf-
 CROSS_s390x	:= s390x-linux-gnu-
 CROSS_i386	:= i686-linux-gnu-
+CROSS_riscv64	:= riscv64-linux-gnu-
 
-VERSION		:= 0.1.0
+VERSION		:= $(shell cat VERSION)
 SONAME		:= libkbarman.so.0
 CFLAGS		?= -O2 -g
 USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
-		   -ffile-prefix-map=$(CURDIR)/= -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
+		   -ffile-prefix-map=$(CURDIR)=. -Wdate-time -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 \
 		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Ikmod \
 		   $(USER_CPPFLAGS)
-USER_LIBS	:= -lelf -lz
+# The last two are for C libraries that are not one file, such as glibc before 2.34.
+USER_LIBS	:= -lelf -lz -ldl -pthread
 
 HTML		:= build/gen/html_page.c
-LIB_SRC		:= $(wildcard user/lib/*.c user/lib/*/*.c) $(HTML)
-CLI_SRC		:= $(wildcard user/cli/*.c)
+LIB_SRC		:= $(sort $(wildcard user/lib/*.c user/lib/*/*.c)) $(HTML)
+CLI_SRC		:= $(sort $(wildcard user/cli/*.c))
 LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
 CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)
 
 .PHONY: user
 user: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## build build/kbarman, build/libkbarman.{a,so}
 
-$(O)/obj/%.o: %.c
+$(O)/obj/%.o: %.c VERSION
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -MMD -MP -c $< -o $@
 
@@ -48,7 +52,7 @@ $(HTML): scripts/embed $(wildcard user/lib/export/html/*)
 
 $(O)/libkbarman.a: $(LIB_OBJ)
 	rm -f $@
-	$(CROSS_COMPILE)ar rcs $@ $^
+	$(CROSS_COMPILE)ar rcsD $@ $^
 
 $(O)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
 	$(USER_CC) -shared -Wl,-soname,$(SONAME) -Wl,--version-script=user/libkbarman.map \

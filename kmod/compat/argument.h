@@ -2,7 +2,16 @@
 #ifndef KBARMAN_COMPAT_ARGUMENT_H
 #define KBARMAN_COMPAT_ARGUMENT_H
 
+#include <linux/ftrace.h>
 #include <linux/ptrace.h>
+
+/*
+ * Where ftrace is called from the first bytes of a function, a kernel that can't probe its calls
+ * refuses a kprobe there. Then the instruction behind these bytes is the function's first one.
+ */
+#if defined(CONFIG_RISCV) && defined(CONFIG_DYNAMIC_FTRACE)
+#define KBARMAN_ENTRY_BYTES	MCOUNT_INSN_SIZE
+#endif
 
 /* Argument @n, 0 to 3, of a function. A kprobe at the function's first instruction got @regs. */
 #if defined(CONFIG_S390)

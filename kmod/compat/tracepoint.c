@@ -16,19 +16,34 @@ static void compare(struct tracepoint *tracepoint, void *context)
 		search->found = tracepoint;
 }
 
-static int attach(struct kbarman_probe *probe)
+static struct tracepoint *find(const struct kbarman_probe *probe)
 {
 	struct search search = { .name = probe->name };
-	int error;
 
 	for_each_kernel_tracepoint(compare, &search);
-	if (!search.found)
+	return search.found;
+}
+
+bool kbarman_probes_exist(const struct kbarman_probe *probes, unsigned int count)
+{
+	while (count-- > 0)
+		if (!find(&probes[count]))
+			return false;
+	return true;
+}
+
+static int attach(struct kbarman_probe *probe)
+{
+	struct tracepoint *found = find(probe);
+	int error;
+
+	if (!found)
 		return -ENOENT;
-	probe->iterator = search.found->iterator;
-	error = tracepoint_probe_register_prio(search.found, probe->function, NULL,
+	probe->iterator = found->iterator;
+	error = tracepoint_probe_register_prio(found, probe->function, NULL,
 					       TRACEPOINT_DEFAULT_PRIO + probe->early);
 	if (!error)
-		probe->tracepoint = search.found;
+		probe->tracepoint = found;
 	return error;
 }
 

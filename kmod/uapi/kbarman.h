@@ -203,8 +203,8 @@ enum kbarman_stop {
 
 /*
  * KBARMAN_QUERY: the device and the session. While no session is configured, `mode` and all fields
- * behind it are 0. The clock is chosen at configure and again at start. clock_hz and
- * KBARMAN_FEATURE_RAW_CLOCK describe the last choice.
+ * behind it are 0, except `absent`. The clock is chosen at configure and again at start. clock_hz
+ * and KBARMAN_FEATURE_RAW_CLOCK describe the last choice.
  */
 #define KBARMAN_FEATURE_PMU		(1U << 0)	/* the CPUs have a hardware PMU */
 #define KBARMAN_FEATURE_RAW_CLOCK	(1U << 1)	/* timestamps are counter ticks */
@@ -214,7 +214,9 @@ enum kbarman_stop {
 							 * describes */
 #define KBARMAN_FEATURE_MAPS_MADE	(1U << 5)	/* new mappings are seen; without
 							 * KBARMAN_FEATURE_MAPS: not those that
-							 * mremap(2) moves */
+							 * mremap(2) moves. That the module
+							 * knows this kernel's mremap(2) shows
+							 * at the first one of a session */
 #define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* call chains can have user frames */
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
 #define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module can write samples without PC */
@@ -228,6 +230,9 @@ enum kbarman_stop {
 #define KBARMAN_STATE_UNSTEADY		(1U << 5)	/* Linux found during the session that the
 							 * counter behind the timestamps can't be
 							 * trusted (x86: TSC) */
+
+/* The module did not find in this kernel what tells of tasks: nothing can be recorded. */
+#define KBARMAN_ABSENT_TASKS		(1U << 31)
 
 struct kbarman_query {
 	__u32 size;
@@ -249,7 +254,10 @@ struct kbarman_query {
 	__u64 header_bytes;		/* offset of struct bm_datastore_header_data */
 	__u64 map_bytes;		/* length of one CPU's map */
 	__u64 map_stride;		/* from one CPU's map offset to the next */
-	__u64 reserved[4];
+	__u32 absent;			/* KBARMAN_SOURCE_* that this kernel can't give, or
+					 * KBARMAN_ABSENT_TASKS; 0 from modules that do not look */
+	__u32 reserved0;
+	__u64 reserved[3];
 };
 
 /*
@@ -263,8 +271,8 @@ struct kbarman_query {
  *	E2BIG	nr_events > 32, nr_pids > 4096, max_series > 4096, max_stack >
  *		KBARMAN_MAX_STACK, or a sample with max_stack addresses is longer than a
  *		record may be, which is an eighth of the ring
- *	EOPNOTSUPP	this machine can't give such call chains; query.features says
- *		which ones it can
+ *	EOPNOTSUPP	this machine can't give such call chains, and query.features says
+ *		which ones it can; or query.absent says that it can't give a source, or tasks
  */
 #define KBARMAN_SOURCE_SCHED		(1U << 0)	/* task switches */
 #define KBARMAN_SOURCE_IDLE		(1U << 1)	/* halting events */

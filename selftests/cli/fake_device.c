@@ -12,6 +12,7 @@
  *	FAKE_IDLE	this CPU writes nothing
  *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
  *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
+ *	FAKE_ABSENT	query.absent: what this kernel can't give (0)
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
  *			counter went on, its clocks did not
  *	FAKE_UNSTEADY	its kernel found the counter unstable
@@ -107,7 +108,7 @@ static unsigned int setting(const char *name, unsigned int otherwise)
 {
 	const char *text = getenv(name);
 
-	return text ? (unsigned int)atoi(text) : otherwise;
+	return text ? (unsigned int)strtoul(text, NULL, 0) : otherwise;
 }
 
 static bool fails(const char *call)
@@ -380,6 +381,7 @@ static int query(struct kbarman_query *q)
 		.header_bytes = HEADER_BYTES,
 		.map_bytes = HEADER_BYTES + fake.own_bytes,
 		.map_stride = HEADER_BYTES + fake.own_bytes,
+		.absent = (uint32_t)setting("FAKE_ABSENT", 0),
 	};
 	return 0;
 }
@@ -388,6 +390,10 @@ static int configure(const struct kbarman_configure *config)
 {
 	if (fails("configure"))
 		return -1;
+	if (setting("FAKE_ABSENT", 0) & (config->sources | KBARMAN_ABSENT_TASKS)) {
+		errno = EOPNOTSUPP;
+		return -1;
+	}
 	fake.config = *config;
 	if (!fake.config.watermark)
 		fake.config.watermark = config->ring_bytes / 4;

@@ -28,6 +28,7 @@
 #include "cli.h"
 #include "decoder.h"
 #include "sandbox.h"
+#include "syscalls.h"
 #include "sym/answer.h"
 #include "sym/decode.h"
 
@@ -136,7 +137,7 @@ static uint64_t memory_in_use(void)
 
 static void limit(int resource, rlim_t most)
 {
-	setrlimit((__rlimit_resource_t)resource, &(struct rlimit) { most, most });
+	setrlimit(resource, &(struct rlimit) { most, most });
 }
 
 __attribute__((noreturn))
@@ -287,12 +288,12 @@ static struct {
 	.control = -1,
 	.patience_ms = PATIENCE_MS,
 	.reasons = {
-		{ KB_DECODER_FORBIDDEN,
-		  "the sandbox stopped its decoder; the file may be malicious" },
-		{ KB_DECODER_DIED, "its decoder crashed" },
-		{ KB_DECODER_HUNG, "its decoder took too long" },
-		{ KB_DECODER_LIED, "its decoder gave no valid answer" },
-		{ KB_DECODER_NONE, "no decoder could be started" },
+		{ .code = KB_DECODER_FORBIDDEN,
+		  .text = "the sandbox stopped its decoder; the file may be malicious" },
+		{ .code = KB_DECODER_DIED, .text = "its decoder crashed" },
+		{ .code = KB_DECODER_HUNG, .text = "its decoder took too long" },
+		{ .code = KB_DECODER_LIED, .text = "its decoder gave no valid answer" },
+		{ .code = KB_DECODER_NONE, .text = "no decoder could be started" },
 	},
 };
 

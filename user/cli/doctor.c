@@ -206,8 +206,7 @@ static enum verdict check_signature(struct doctor *doctor)
 	read_text(doctor, "/sys/module/module/parameters/sig_enforce", text, sizeof(text));
 	if (*text == 'Y' || locked) {
 		advise(doctor, "sign it with a key that the kernel knows: 'scripts/sign-file sha256 KEY "
-		       "CERT kbarman.ko' of the kernel's headers; see Secure Boot and MOK in your "
-		       "distribution's manual");
+		       "CERT kbarman.ko' of the kernel's headers; kbarman-secureboot(7) says how");
 		return say(doctor, WORSE, "the kernel takes only signed modules (%s%s)",
 			   locked ? "lockdown=" : "sig_enforce", locked ? level : "");
 	}
@@ -321,6 +320,35 @@ static enum verdict check_clock(struct doctor *doctor)
 	return say(doctor, GOOD, "the kernel uses %s", source);
 }
 
+/* The module finds tracepoints by their names. */
+static enum verdict check_tracepoints(struct doctor *doctor)
+{
+	static const struct {
+		uint32_t bit;
+		const char *loss;
+	} absences[] = {
+		{ KBARMAN_ABSENT_TASKS, "one of sched_process_fork, _exec, _exit, _free and task_rename: "
+		  "nothing can be recorded" },
+		{ KBARMAN_SOURCE_SCHED, "sched_switch: task switches are not recorded" },
+		{ KBARMAN_SOURCE_IDLE, "cpu_idle: idling is not recorded" },
+	};
+	char missing[192] = "";
+	size_t used = 0;
+
+	if (!doctor->device)
+		return say(doctor, GOOD, "unknown without the device");
+	if (!doctor->query.absent)
+		return say(doctor, GOOD, "the module has found all of them");
+	for (size_t i = 0; i < sizeof(absences) / sizeof(absences[0]); i++)
+		if (doctor->query.absent & absences[i].bit)
+			used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s",
+						 used ? "; " : "", absences[i].loss);
+	advise(doctor, "boot a kernel with CONFIG_TRACEPOINTS; if this one has it, load a later "
+	       "release of the module");
+	return say(doctor, doctor->query.absent & KBARMAN_ABSENT_TASKS ? BAD : WORSE,
+		   "the kernel lacks %s", missing);
+}
+
 static enum verdict check_maps(struct doctor *doctor)
 {
 	if (!doctor->device)
@@ -332,7 +360,8 @@ static enum verdict check_maps(struct doctor *doctor)
 		       "samples in code that mremap(2) has moved have no image");
 		return say(doctor, WORSE, "new ones are recorded, except what mremap(2) moves");
 	}
-	advise(doctor, "boot a kernel with CONFIG_KPROBES; without it code that programs load "
+	advise(doctor, "boot a kernel with CONFIG_KPROBES, in which perf_event_mmap() takes a kprobe; "
+	       "without it code that programs load "
 	       "after the start has no image");
 	return say(doctor, WORSE, "only those that exist when the recording starts are recorded");
 }
@@ -431,6 +460,7 @@ static const struct check {
 	{ "kernel symbols", check_kptr },
 	{ "perf events", check_paranoid },
 	{ "clock", check_clock },
+	{ "tracepoints", check_tracepoints },
 	{ "mappings", check_maps },
 	{ "kernel config", check_config },
 	{ "kernel headers", check_headers },

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
@@ -24,6 +25,7 @@
 #include <kbarman/kernel_maps.h>
 #include <kbarman/recorder.h>
 
+#include "absent.h"
 #include "cli.h"
 #include "command.h"
 #include "decoder.h"
@@ -425,6 +427,8 @@ static int configure(struct recording *rec)
 	}
 	if (configure.nr_pids)
 		configure.flags |= KBARMAN_CONFIGURE_INHERIT;
+	if (absent_leave_out(&configure, query.absent))
+		return CLI_IMPOSSIBLE;
 	return kb_device_configure(rec->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
 
@@ -486,16 +490,36 @@ static void add_kernel_maps(struct recording *rec)
 		cli_warn("kernel code will have no image: %s", err.text);
 }
 
+/*
+ * At the first mremap(2) of a session the module finds out whether it understands those of this
+ * kernel. So there is one before it is asked.
+ */
+static void move_a_mapping(void)
+{
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+	void *from = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *to = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (from != MAP_FAILED && to != MAP_FAILED &&
+	    mremap(from, page, page, MREMAP_MAYMOVE | MREMAP_FIXED, to) == to)
+		from = MAP_FAILED;
+	if (from != MAP_FAILED)
+		munmap(from, page);
+	if (to != MAP_FAILED)
+		munmap(to, page);
+}
+
 static void say_what_is_missing(struct recording *rec)
 {
 	struct kbarman_query query;
 
+	move_a_mapping();
 	if (kb_device_query(rec->device, &query, NULL))
 		return;
 	if (query.state & KBARMAN_STATE_FALLBACK)
 		cli_warn("there is no PMU: sampling by cpu-clock instead of cycles");
 	if (!(query.features & (KBARMAN_FEATURE_MAPS | KBARMAN_FEATURE_MAPS_MADE)))
-		cli_warn("this kernel has no kprobes: code that is loaded from now on has no image");
+		cli_warn("this kernel has no kprobes, or others than the module knows: code that is loaded from now on has no image");
 	else if (!(query.features & KBARMAN_FEATURE_MAPS))
 		cli_warn("the module can't follow mremap(2): code that a program moves has no image");
 }

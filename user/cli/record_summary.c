@@ -82,8 +82,8 @@ static uint64_t say_loss(struct kb_device *device, unsigned int reason)
 static uint64_t say_stops(struct kb_device *device, unsigned int reason)
 {
 	static const char *const why[KBARMAN_STOP_REASONS] = {
-		[KBARMAN_STOPPED_THROTTLED] = "Linux throttled them; sample less (-F, -c) or raise "
-					      "kernel.perf_event_max_sample_rate",
+		[KBARMAN_STOPPED_THROTTLED] = ("Linux throttled them; sample less (-F, -c) or raise "
+					       "kernel.perf_event_max_sample_rate"),
 		[KBARMAN_STOPPED_ERROR] = "another user of the PMU took their place",
 		[KBARMAN_STOPPED_OFFLINE] = "the CPU went offline",
 	};

@@ -31,12 +31,16 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
-#if __has_include(<linux/landlock.h>)
-#include <linux/landlock.h>
-#endif
 
 #include "cli.h"
 #include "sandbox.h"
+#include "syscalls.h"
+
+#define ACCESS_MODE	3	/* the kernel's O_ACCMODE; musl's has more bits */
+
+#ifndef TCGETS2			/* musl's <sys/ioctl.h> */
+#define TCGETS2	_IOR('T', 0x2A, struct termios2)
+#endif
 
 #if defined(__x86_64__) && !defined(__ILP32__)
 #define ARCH	AUDIT_ARCH_X86_64
@@ -48,6 +52,8 @@
 #define ARCH	AUDIT_ARCH_ARM
 #elif defined(__s390x__)
 #define ARCH	AUDIT_ARCH_S390X
+#elif defined(__riscv) && __riscv_xlen == 64
+#define ARCH	AUDIT_ARCH_RISCV64
 #endif
 
 /* A sanitizer in the program needs more system calls than the program. */
@@ -360,11 +366,11 @@ static void allow_reading(struct filter *filter, int number, unsigned int n)
 {
 	add(filter, BPF_JMP | BPF_JEQ | BPF_K, (uint32_t)number, 0, 8);
 	load_argument(filter, n);
-	add(filter, BPF_ALU | BPF_AND | BPF_K, O_ACCMODE | O_CREAT | O_TRUNC | O_TMPFILE, 0, 0);
+	add(filter, BPF_ALU | BPF_AND | BPF_K, ACCESS_MODE | O_CREAT | O_TRUNC | O_TMPFILE, 0, 0);
 	answer_call(filter, O_TMPFILE | O_RDWR, ALLOW);
 	/* One bit of O_TMPFILE is O_DIRECTORY, with which folders are read. */
 	add(filter, BPF_ALU | BPF_AND | BPF_K,
-	    O_ACCMODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 0, 0);
+	    ACCESS_MODE | O_CREAT | O_TRUNC | (O_TMPFILE & ~O_DIRECTORY), 0, 0);
 	answer_call(filter, O_RDONLY, ALLOW);
 	answer(filter, REFUSE(EPERM));
 }
@@ -503,8 +509,6 @@ static void confine_decoder(void)
 
 /* ---- files ---- */
 
-#ifdef LANDLOCK_ACCESS_FS_WRITE_FILE
-
 #define FILE_RIGHTS	LANDLOCK_ACCESS_FS_WRITE_FILE
 #define FOLDER_RIGHTS	(LANDLOCK_ACCESS_FS_WRITE_FILE | LANDLOCK_ACCESS_FS_MAKE_REG | \
 			 LANDLOCK_ACCESS_FS_MAKE_DIR | LANDLOCK_ACCESS_FS_REMOVE_FILE | \
@@ -551,13 +555,13 @@ static void confine_to_nothing(void)
 
 static void permit(int ruleset, const char *path, uint64_t rights)
 {
-	struct landlock_path_beneath_attr beneath = { .allowed_access = rights };
+	int fd = open(path, O_PATH | O_CLOEXEC);
+	struct landlock_path_beneath_attr beneath = { .allowed_access = rights, .parent_fd = fd };
 
-	beneath.parent_fd = open(path, O_PATH | O_CLOEXEC);
-	if (beneath.parent_fd < 0)
+	if (fd < 0)
 		return;
 	syscall(SYS_landlock_add_rule, ruleset, LANDLOCK_RULE_PATH_BENEATH, &beneath, 0);
-	close(beneath.parent_fd);
+	close(fd);
 }
 
 /* Permits the folder of @path. Follows links, as the opening of the output does. */
@@ -596,25 +600,6 @@ static void confine_files(const struct cli_sandbox *wanted, const char *spool)
 	syscall(SYS_landlock_restrict_self, ruleset, 0);
 	close(ruleset);
 }
-
-#else
-
-static int landlock_version(void)
-{
-	return 0;
-}
-
-static void confine_files(const struct cli_sandbox *wanted, const char *spool)
-{
-	(void)wanted;
-	(void)spool;
-}
-
-static void confine_to_nothing(void)
-{
-}
-
-#endif
 
 /* Can't @spool have files without a name? Then the process needs the right to make files. */
 static bool names_needed(const char *spool)

@@ -29,6 +29,7 @@
 
 #include "analysis/hot.h"
 #include "analysis/sched.h"
+#include "absent.h"
 #include "cli.h"
 #include "decoder.h"
 #include "format/utf8.h"
@@ -133,6 +134,8 @@ static int configure(struct top *top)
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)nr;
 	}
+	if (absent_leave_out(&configure, top->query.absent))
+		return CLI_IMPOSSIBLE;
 	return kb_device_configure(top->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
 

@@ -134,7 +134,8 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		{ E2BIG, "too many events (at most 32) or processes (at most 4096), or call "
 			 "chains that fill more than an eighth of a buffer: shorten the chains "
 			 "(--max-stack), or make the buffers larger (-m)" },
-		{ EOPNOTSUPP, "call chains of this kind can't be followed on this architecture" },
+		{ EOPNOTSUPP, "call chains of this kind can't be followed on this architecture, or "
+			      "this kernel lacks tracepoints ('kbarman doctor' names them)" },
 		{ 0, NULL },
 	};
 
