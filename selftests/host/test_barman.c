@@ -23,7 +23,7 @@ static const struct image_header usual = {
 	STRINGS, CLOCK,
 };
 
-static char layout_name[64];
+static char layout_name[128];
 
 static const char *named(const struct image *im, const char *name)
 {

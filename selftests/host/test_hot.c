@@ -138,7 +138,7 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 	uint32_t nr, i, symbol;
 
 	if (kb_hot_create(&hot, tasks, KB_SORT_SYMBOL, NULL) ||
-	    kb_hot_sum_counters(hot, kb_names, CORES))
+	    kb_hot_sum_counters(hot, kb_names))
 		abort();
 	for (i = 0; i < 3; i++) {
 		for (symbol = 0; symbol < SYMBOLS; symbol++) {
@@ -178,7 +178,7 @@ int main(void)
 	random_start();
 	if (kb_tasks_create(&tasks, barman) || kb_names_create(&kb_names, barman, NULL) ||
 	    kb_hot_create(&hot, tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL, NULL) ||
-	    kb_hot_sum_counters(hot, kb_names, CORES))
+	    kb_hot_sum_counters(hot, kb_names))
 		abort();
 	for (n = 0; n < SYMBOLS; n++)
 		snprintf(names[n], sizeof(names[n]), "%u", (unsigned int)n);

@@ -164,6 +164,10 @@ int main(void)
 	check("aarch64-linux-gnu-", "-no-pie -mbranch-protection=bti -Wl,-z,force-bti",
 	      "arm64_stubs_with_landing_pads_have_names");
 	check_static("aarch64-linux-gnu-", "-static", "arm64_stubs_of_static_programs_have_names");
+	check("riscv64-linux-gnu-", "", "riscv64_stubs_have_names");
+	check("riscv64-linux-gnu-", "-Wl,-z,now",
+	      "riscv64_stubs_that_are_bound_at_once_have_names");
+	check("riscv64-linux-gnu-", "-no-pie", "riscv64_stubs_of_fixed_programs_have_names");
 	snprintf(path, sizeof(path), "rm -r %s", directory);
 	if (system(path))
 		return 2;

@@ -197,20 +197,17 @@ static bool is_wait_wanted(void *context, const struct kb_wait *wait)
 	return is_wanted(report, &event, false);
 }
 
-/* There are samples without PC. */
+/* There are samples without PC. Returns 0 or -ENOMEM. */
 static int begin_counts(struct report *report)
 {
-	uint32_t core, max = 0, cores = report->header->max_cores;
 	struct kb_error err = { 0 };
 
-	for (core = 0; core < cores; core++)
-		if (kb_names_of_core(report->names, core) > max)
-			max = kb_names_of_core(report->names, core);
-	report->carry = kb_carry_create(cores, max);
-	if (!report->carry || kb_hot_create(&report->counts, report->tasks, KB_SORT_TID, &err) ||
-	    kb_hot_sum_counters(report->counts, report->names, cores))
-		return cli_fail("out of memory");
-	return CLI_OK;
+	report->carry = kb_carry_create(report->header->max_cores,
+					kb_names_most_of_core(report->names));
+	if (!report->carry)
+		return -ENOMEM;
+	return kb_hot_create(&report->counts, report->tasks, KB_SORT_TID, &err) ?:
+	       kb_hot_sum_counters(report->counts, report->names);
 }
 
 static int open_report(struct report *report)
@@ -245,11 +242,10 @@ static int open_report(struct report *report)
 		return cli_fail_error(&err);
 	if (report->tree && !report->idle)
 		kb_calltree_idle_apart(report->tree);
-	if (kb_hot_sum_counters(report->by_sort, report->names, report->header->max_cores) ||
-	    kb_hot_sum_counters(report->by_tid, report->names, report->header->max_cores))
+	if (kb_hot_sum_counters(report->by_sort, report->names) ||
+	    kb_hot_sum_counters(report->by_tid, report->names) ||
+	    (kb_barman_fact(report->barman, "counts") && begin_counts(report)))
 		return cli_fail("out of memory");
-	if (kb_barman_fact(report->barman, "counts") && begin_counts(report))
-		return CLI_IMPOSSIBLE;
 	report->cycles = find_counter(report->names, "cycles", "cpu-cycles");
 	report->instructions = find_counter(report->names, "instructions", "inst_retired");
 	return CLI_OK;
@@ -305,10 +301,17 @@ static bool is_half_read(const struct report *report, const struct kb_event *eve
 	return false;
 }
 
+typedef int adder(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
+
+/* How the sample goes into a table. */
+static adder *adder_of(const struct report *report, const struct kb_event *event, bool partial)
+{
+	return partial || is_half_read(report, event) ? kb_hot_add_partial : kb_hot_add;
+}
+
 static int count_sample(struct report *report, const struct kb_event *event, bool partial)
 {
-	int (*add)(struct kb_hot *, const struct kb_event *, const struct kb_frame *) =
-		partial || is_half_read(report, event) ? kb_hot_add_partial : kb_hot_add;
+	adder *add = adder_of(report, event, partial);
 	const struct kb_frame *frames;
 	int ret;
 
@@ -328,8 +331,7 @@ static int add_counts(struct report *report, const struct kb_event *event, bool 
 	static const struct kb_frame nowhere = {
 		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
 
-	return (partial || is_half_read(report, event) ? kb_hot_add_partial : kb_hot_add)(
-		report->counts, event, &nowhere);
+	return adder_of(report, event, partial)(report->counts, event, &nowhere);
 }
 
 static int add_sample(struct report *report, const struct kb_event *event, bool partial)

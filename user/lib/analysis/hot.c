@@ -77,16 +77,9 @@ void kb_hot_destroy(struct kb_hot *hot)
 	free(hot);
 }
 
-int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names,
-			uint32_t max_cores)
+int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names)
 {
-	uint32_t core, nr;
-
-	for (core = 0; core < max_cores; core++) {
-		nr = kb_names_of_core(names, core);
-		if (nr > hot->max_of_core)
-			hot->max_of_core = nr;
-	}
+	hot->max_of_core = kb_names_most_of_core(names);
 	hot->counters = calloc(hot->max_of_core + 1, QUEUE * sizeof(*hot->counters));
 	if (!hot->counters)
 		return -ENOMEM;

@@ -61,11 +61,10 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 void kb_hot_destroy(struct kb_hot *hot);
 
 /*
- * Call it before any sample: sum up all counters of @max_cores cores, by the ids of @names,
- * which must live as long as the table. Returns 0 or -ENOMEM.
+ * Call it before any sample: sum up all counters by the ids of @names, which must live as
+ * long as the table. Returns 0 or -ENOMEM.
  */
-int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names,
-			uint32_t max_cores);
+int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names);
 
 /* The increase of counter @id in the samples of @row. Invalid values are left out. */
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id);

@@ -206,6 +206,18 @@ uint32_t kb_names_of_core(const struct kb_names *names, uint32_t core)
 	return names->first_counter[core + 1] - names->first_counter[core];
 }
 
+uint32_t kb_names_most_of_core(const struct kb_names *names)
+{
+	uint32_t core, nr, most = 0;
+
+	for (core = 0; core < names->max_cores; core++) {
+		nr = kb_names_of_core(names, core);
+		if (nr > most)
+			most = nr;
+	}
+	return most;
+}
+
 uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32_t index)
 {
 	return names->counter_ids[names->first_counter[core] + index];

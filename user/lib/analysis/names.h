@@ -40,6 +40,9 @@ struct kb_text kb_names_counter(const struct kb_names *names, uint32_t id);
 /* The number of counters in the header for @core, which may be any number. */
 uint32_t kb_names_of_core(const struct kb_names *names, uint32_t core);
 
+/* The largest number of counters that a core has. */
+uint32_t kb_names_most_of_core(const struct kb_names *names);
+
 /* The id of counter @index of @core, @index < kb_names_of_core(). */
 uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32_t index);
 

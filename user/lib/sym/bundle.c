@@ -2,7 +2,6 @@
 /* Writes go to a temporary name first, so a bundle is complete or does not exist. */
 #include <ctype.h>
 #include <errno.h>
-#include <search.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,12 +62,9 @@ static void put_image(gzFile file, const struct kb_image *image)
 	}
 }
 
-static void visit_image(const void *node, VISIT which, void *file)
+static void visit_image(struct kb_image *image, void *file)
 {
-	const struct kb_image *image = *(const struct kb_image *const *)node;
-
-	if ((which == postorder || which == leaf) &&
-	    (image->elf.nr_segments || image->elf.symbols.nr_symbols)) {
+	if (image->elf.nr_segments || image->elf.symbols.nr_symbols) {
 		kb_progress_tell("saving symbols", 0, 0);
 		put_image(file, image);
 	}
@@ -86,7 +82,7 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 	file = gzopen(temporary, "we6");
 	if (file) {
 		gzputs(file, MAGIC);
-		twalk_r(images->tree, visit_image, file);
+		kb_images_walk(images, visit_image, file);
 		if (gzclose(file) != Z_OK)
 			ret = errno ? -errno : -EIO;
 		else if (rename(temporary, path))

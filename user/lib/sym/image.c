@@ -346,13 +346,30 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 	return image;
 }
 
-static void renew_image(const void *node, VISIT which, void *closure)
-{
-	struct kb_image *image = *(struct kb_image *const *)node;
+/* Only glibc has a twalk() that hands a pointer on, twalk_r(). */
+static __thread struct {
+	void (*visit)(struct kb_image *image, void *closure);
+	void *closure;
+} walker;
 
+static void walk_node(const void *node, VISIT which, int depth)
+{
+	(void)depth;
+	if (which == postorder || which == leaf)
+		walker.visit(*(struct kb_image *const *)node, walker.closure);
+}
+
+void kb_images_walk(const struct kb_images *images,
+		    void (*visit)(struct kb_image *image, void *closure), void *closure)
+{
+	walker.visit = visit;
+	walker.closure = closure;
+	twalk(images->tree, walk_node);
+}
+
+static void renew_image(struct kb_image *image, void *closure)
+{
 	(void)closure;
-	if (which != postorder && which != leaf)
-		return;
 	image->row = NULL;		/* the old row belongs to the previous capture */
 	if (image->written)
 		kb_symtab_release(&image->elf.symbols);
@@ -364,7 +381,7 @@ void kb_images_renew(struct kb_images *images, const struct kb_header *header)
 {
 	kb_namesakes_release(&images->namesakes);
 	images->header = header;
-	twalk_r(images->tree, renew_image, NULL);
+	kb_images_walk(images, renew_image, NULL);
 }
 
 void kb_images_forget(struct kb_images *images)

@@ -111,6 +111,10 @@ void kb_image_complain(struct kb_image *image, const char *format, ...)
  */
 void kb_images_renew(struct kb_images *images, const struct kb_header *header);
 
+/* Call @visit for each image, in the order of their names. It must not walk itself. */
+void kb_images_walk(const struct kb_images *images,
+		    void (*visit)(struct kb_image *image, void *closure), void *closure);
+
 /* Remove all images, but keep symfs. */
 void kb_images_forget(struct kb_images *images);
 

@@ -12,9 +12,18 @@
 
 #include "sym/plt.h"
 
+#ifndef R_AARCH64_IRELATIVE	/* musl's <elf.h> */
+#define R_AARCH64_IRELATIVE	1032
+#endif
+
 #define MAX_SLOTS	(1U << 20)
 #define MAX_NAME	1024	/* longest name of a function, with "@plt" */
 #define BTI_C		0xd503245fU
+#define RISCV_ENTRY	16
+
+#ifndef R_RISCV_IRELATIVE		/* before glibc 2.33 */
+#define R_RISCV_IRELATIVE	58
+#endif
 
 struct slot {
 	uint64_t address;	/* of the GOT entry */
@@ -58,13 +67,26 @@ static int add_slot(struct plt *plt, struct slot slot)
 
 static bool fills_slot(const struct plt *plt, unsigned int type)
 {
-	return plt->machine == EM_X86_64 ? type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT :
-		type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+	switch (plt->machine) {
+	case EM_X86_64:
+		return type == R_X86_64_JUMP_SLOT || type == R_X86_64_GLOB_DAT;
+	case EM_AARCH64:
+		return type == R_AARCH64_JUMP_SLOT || type == R_AARCH64_GLOB_DAT;
+	default:
+		return type == R_RISCV_JUMP_SLOT || type == R_RISCV_64;
+	}
 }
 
 static bool fills_slot_by_resolver(const struct plt *plt, unsigned int type)
 {
-	return plt->machine == EM_X86_64 ? type == R_X86_64_IRELATIVE : type == R_AARCH64_IRELATIVE;
+	switch (plt->machine) {
+	case EM_X86_64:
+		return type == R_X86_64_IRELATIVE;
+	case EM_AARCH64:
+		return type == R_AARCH64_IRELATIVE;
+	default:
+		return type == R_RISCV_IRELATIVE;
+	}
 }
 
 /* The .dynsym of these relocations, with strings in .dynstr; NULL in a static program. */
@@ -200,14 +222,36 @@ static int read_arm64(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *cod
 	return ret;
 }
 
+/* "auipc t3, pages; ld t3, offset(t3)", and a jump. */
+static int read_riscv(struct plt *plt, const GElf_Shdr *shdr, const uint8_t *code, size_t size)
+{
+	int ret = 0;
+
+	for (size_t at = 0; at + RISCV_ENTRY <= size && !ret; at += RISCV_ENTRY) {
+		uint32_t auipc = load32(code + at), ld = load32(code + at + 4);
+
+		if ((auipc & 0xfff) == 0xe17 && (ld & 0xfffff) == 0xe3e03)
+			ret = add_stub(plt, shdr->sh_addr + at, RISCV_ENTRY, shdr->sh_addr + at +
+				       (uint64_t)(int64_t)(int32_t)(auipc & 0xfffff000) +
+				       (uint64_t)(int64_t)((int32_t)ld >> 20));
+	}
+	return ret;
+}
+
 static int read_stubs(struct plt *plt, Elf_Scn *scn, const GElf_Shdr *shdr)
 {
 	Elf_Data *data = elf_getdata(scn, NULL);
 
 	if (!data || !data->d_buf)
 		return 0;
-	return plt->machine == EM_X86_64 ? read_x86(plt, shdr, data->d_buf, data->d_size) :
-		read_arm64(plt, shdr, data->d_buf, data->d_size);
+	switch (plt->machine) {
+	case EM_X86_64:
+		return read_x86(plt, shdr, data->d_buf, data->d_size);
+	case EM_AARCH64:
+		return read_arm64(plt, shdr, data->d_buf, data->d_size);
+	default:
+		return read_riscv(plt, shdr, data->d_buf, data->d_size);
+	}
 }
 
 static int each_section(struct plt *plt, bool stubs)
@@ -242,7 +286,8 @@ int kb_plt_add(struct kb_symtab *symtab, Elf *elf)
 
 	if (!gelf_getehdr(elf, &header) || header.e_ident[EI_DATA] != ELFDATA2LSB ||
 	    header.e_ident[EI_CLASS] != ELFCLASS64 ||
-	    (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64))
+	    (header.e_machine != EM_X86_64 && header.e_machine != EM_AARCH64 &&
+	     header.e_machine != EM_RISCV))
 		return 0;
 	plt.machine = header.e_machine;
 	ret = each_section(&plt, false);

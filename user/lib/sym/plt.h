@@ -3,8 +3,8 @@
  * Names for the stubs with which a program calls shared libraries: "puts@plt", and for
  * functions that are selected at the program's start "*ABS*+0x401000@plt", as in objdump(1). No
  * symbol covers stubs. The code of a stub shows the slot through which it jumps, and the
- * relocation of the slot shows the function. For x86-64 and arm64, with the stubs of GNU and
- * LLVM linkers.
+ * relocation of the slot shows the function. For x86-64, arm64 and riscv64, with the stubs of GNU
+ * and LLVM linkers.
  */
 #ifndef KBARMAN_SYM_PLT_H
 #define KBARMAN_SYM_PLT_H

@@ -7,7 +7,6 @@
  * returned again while requests stay within these.
  */
 #include <errno.h>
-#include <search.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -604,6 +603,42 @@ void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place
 	place->anonymous = image && kb_image_is_anonymous(image);
 }
 
+/* What is added to an address in vmlinux: the kernel has another address after each boot. */
+static uint64_t kernel_shift(const struct kb_symbolizer *symbolizer)
+{
+	return symbolizer->kallsyms.stext - symbolizer->kernel_elf.stext;
+}
+
+/*
+ * Is vmlinux of the kernel whose symbols these are? Then a symbol of its text is at the same place
+ * in both. A kernel may call some differently, and 1 in 10 shall not matter. Another build of the
+ * same source agrees up to the first function that has another length.
+ */
+static bool is_recorded_kernel(const struct kb_symbolizer *symbolizer)
+{
+	const struct kb_kallsyms *kallsyms = &symbolizer->kallsyms;
+	const struct kb_elf *elf = &symbolizer->kernel_elf;
+	uint32_t nr = 0, differ = 0;
+
+	if (!kallsyms->stext || !elf->stext)
+		return false;
+	for (uint32_t i = 0; i < kallsyms->symbols.nr_symbols; i++) {
+		const struct kb_symtab_symbol *symbol = &kallsyms->symbols.symbols[i];
+		uint64_t address = symbol->start - kernel_shift(symbolizer);
+		struct kb_symtab_hit hit;
+
+		if (symbol->group || symbol->rank == KB_RANK_BOUNDARY ||
+		    symbol->start < kallsyms->stext)
+			continue;
+		kb_symtab_find(&elf->symbols, address, &hit);
+		nr++;
+		differ += !hit.symbol || hit.symbol->start != address ||
+			  strcmp(kb_symtab_name(&elf->symbols, hit.symbol),
+				 kb_symtab_name(&kallsyms->symbols, symbol)) != 0;
+	}
+	return nr && differ <= nr / 10;
+}
+
 /* Open the DWARF of the kernel: of the vmlinux in the options, or of one in a usual place. */
 static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image *image)
 {
@@ -615,40 +650,38 @@ static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image 
 	path = symbolizer->images.foreign && !symbolizer->vmlinux ? NULL :
 		kb_kernel_image_path(symbolizer->barman, symbolizer->images.symfs,
 				     symbolizer->vmlinux);
-	if (path && kb_elf_load(&symbolizer->kernel_elf, path, &err)) {
+	if (path && kb_elf_load(&symbolizer->kernel_elf, path, &err))
 		kb_image_complain(image, "%s", err.text);
-		free(path);
-		path = NULL;
+	else if (path && !is_recorded_kernel(symbolizer))
+		kb_image_complain(image, "%s is not of the kernel that was recorded: its lines are "
+				  "not used", path);
+	else if (path) {
+		kb_image_take_lines(&symbolizer->images, image, path);
+		return;
 	}
-	kb_image_take_lines(&symbolizer->images, image, path);
+	free(path);
+	kb_image_take_lines(&symbolizer->images, image, NULL);
 }
 
 /*
- * The kernel has another address after each boot, so addresses are shifted by the difference of
- * _stext. The file is refused if it has no symbol at the shifted address. If that symbol has
- * another name, it may be an alias, but that is not certain.
+ * The address in vmlinux of one in the kernel. If the symbol there has another name, it may be an
+ * alias, but that is not certain.
  */
 static bool kernel_place(struct kb_symbolizer *symbolizer, struct kb_image *image,
 			 uint64_t *address)
 {
 	const struct kb_symbol *symbol = &symbolizer->frame.symbol;
 	struct kb_symtab_hit hit;
-	uint64_t shift;
+	uint64_t start;
 
 	load_kernel_lines(symbolizer, image);
 	if (!image->lines || !symbol->address)
 		return false;
-	shift = symbolizer->kallsyms.stext - symbolizer->kernel_elf.stext;
-	kb_symtab_find(&symbolizer->kernel_elf.symbols, symbol->address - shift, &hit);
-	if (!symbolizer->kallsyms.stext || !symbolizer->kernel_elf.stext || !hit.symbol ||
-	    hit.symbol->start != symbol->address - shift) {
-		kb_image_complain(image, "the kernel's file is not of the kernel that was recorded: "
-				  "its lines are not used");
-		return false;
-	}
-	*address -= shift;
-	return strcmp(kb_symtab_name(&symbolizer->kernel_elf.symbols, hit.symbol),
-		      symbol->name) == 0;
+	*address -= kernel_shift(symbolizer);
+	start = symbol->address - kernel_shift(symbolizer);
+	kb_symtab_find(&symbolizer->kernel_elf.symbols, start, &hit);
+	return hit.symbol && hit.symbol->start == start &&
+	       strcmp(kb_symtab_name(&symbolizer->kernel_elf.symbols, hit.symbol), symbol->name) == 0;
 }
 
 uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
@@ -699,14 +732,11 @@ static void note(struct list *list, const char *name)
 		sprintf(list->names + used, "%s%s", used ? ", " : "", name);
 }
 
-static void say_complaint(const void *node, VISIT which, void *closure)
+static void say_complaint(struct kb_image *image, void *closure)
 {
-	const struct kb_image *image = *(const struct kb_image *const *)node;
 	bool lacks_names = image->stripped && image->lacks_names;
 	struct listener *listener = closure;
 
-	if (which != postorder && which != leaf)
-		return;
 	if (image->complaint)
 		listener->say(listener->context, image->complaint);
 	if (lacks_names)
@@ -736,7 +766,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 
 	if (symbolizer->bundle_error.code)
 		say(context, symbolizer->bundle_error.text);
-	twalk_r(symbolizer->images.tree, say_complaint, &listener);
+	kb_images_walk(&symbolizer->images, say_complaint, &listener);
 	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
 	if (symbolizer->images.no_libdw)
