@@ -10,6 +10,7 @@ HOST	:= $(patsubst x86_64,amd64,$(patsubst aarch64,arm64,$(shell uname -m)))
 MAKEFLAGS += --no-builtin-rules
 
 include scripts/user.mk
+include scripts/static.mk
 include scripts/install.mk
 include scripts/module.mk
 include scripts/tests.mk

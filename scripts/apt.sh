@@ -62,6 +62,12 @@ apt_sources() {
 	done
 }
 
+# Prints the network settings of the host (proxy, retries), not its targets or hooks.
+apt_network() {
+	apt-config dump --no-empty Acquire |
+		grep -Ev '^Acquire::(IndexTargets|Languages|Changelogs|CompressionTypes|cdrom)'
+}
+
 # apt_root ARCH: (re)write the private configuration of ARCH
 apt_root() {
 	[ -r "$KB_KEYRING" ] || die "Debian's archive keys ($KB_KEYRING) are missing" \
@@ -71,9 +77,7 @@ apt_root() {
 	: >"$root/status"
 	apt_sources >"$root/sources.list"
 	{
-		# network settings of the host (proxy, retries), not its targets or hooks
-		apt-config dump --no-empty Acquire |
-			grep -Ev '^Acquire::(IndexTargets|Languages|Changelogs|CompressionTypes|cdrom)'
+		apt_network
 		cat <<-END
 		#clear APT::Architectures;
 		APT::Architecture "$1";
@@ -169,6 +173,24 @@ apt_fetch_all() (
 	mkdir -p "$dir/partial"
 	locked "apt.$(apt_home "$arch")" apt_get "$arch" install -y --download-only \
 		--no-install-recommends -o Dir::Cache::archives="$dir" "$@" || apt_failed "$arch" "packages for $arch"
+)
+
+# apt_source DIR PACKAGE: downloads the source of PACKAGE to DIR, as apt_fetch does. The lists of
+# sources are as large as those of packages, so nobody else reads them.
+apt_source() (
+	cd "$1" || exit
+	arch=$(host_arch)
+	apt_update "$arch"
+	say "downloading the source of $2"
+	conf=$KB_CACHE/apt/$(apt_home "$arch")
+	sed 's/^deb /deb-src /' "$conf/sources.list" >sources.list
+	mkdir -p state/lists/partial
+	for words in update "source --download-only $2"; do
+		# shellcheck disable=SC2086 # words
+		locked "apt.$(apt_home "$arch")" apt_get "$arch" $words \
+			-o Dir::Etc::sourcelist="$PWD/sources.list" -o Dir::State="$PWD/state" ||
+			apt_failed "$arch" "the source of $2"
+	done
 )
 
 # apt_depends ARCH PACKAGE PATTERN: prints the first dependency of PACKAGE that matches PATTERN

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 # `make install` installs the tool, the library with its headers, and the manual. It takes GNU's
 # variables (DESTDIR, prefix, libdir, …). `make uninstall` with the same variables removes all of
-# these files. This file does not install the module.
+# these files. This file does not install the module. `make dist` packs the source.
 
 prefix		= /usr/local
 exec_prefix	= $(prefix)
@@ -85,3 +85,7 @@ install-system:		## install udev rule, group, module at boot, unit of the flight
 
 uninstall-system:	## remove what `make install-system` has installed
 	rm -f $(SYSTEM:%=$(DESTDIR)%)
+
+.PHONY: dist
+dist:			## write out/kbarman-VERSION.tar.xz: what git has of HEAD
+	@scripts/dist

@@ -55,8 +55,12 @@ host_suite() {
 
 # The names of an architecture. Debian's name is DEB; QEMU, the kernel's build (ARCH=), GNU tools
 # and Debian's kernel packages each have their own name.
-# arch_table DEB sets: A_QEMU A_KBUILD A_GNU A_LINUX A_CONSOLE A_MACHINE A_CPU
+# arch_table DEB sets: A_QEMU A_KBUILD A_GNU A_LINUX A_CONSOLE A_MACHINE A_CPU, and A_SUITE, the
+# Debian release that programs of the architecture come from
 arch_table() {
+	A_SUITE=bookworm
+	# shellcheck disable=SC2034 # as below
+	[ "$1" != riscv64 ] || A_SUITE=trixie	# the first release that has it
 	case $1 in
 	#      QEMU     Kbuild  GNU triplet          linux-image- console   machine  cpu
 	amd64) set -- "$1" x86_64  x86_64 x86_64-linux-gnu    amd64   ttyS0   q35  max ;;
@@ -64,7 +68,9 @@ arch_table() {
 	armhf) set -- "$1" arm     arm    arm-linux-gnueabihf armmp   ttyAMA0 virt,highmem=off cortex-a15 ;;
 	i386)  set -- "$1" i386    i386   i386-linux-gnu      686-pae ttyS0   q35  max ;;
 	s390x) set -- "$1" s390x   s390   s390x-linux-gnu     s390x   ttysclp0 s390-ccw-virtio max ;;
-	*) die "unknown architecture '$1'" "use amd64 or arm64 (also known: armhf, i386, s390x)" ;;
+	riscv64) set -- "$1" riscv64 riscv riscv64-linux-gnu  riscv64 ttyS0   virt rv64,sscofpmf=on ;;
+	*) die "unknown architecture '$1'" \
+		"use amd64 or arm64 (also known: armhf, i386, riscv64, s390x)" ;;
 	esac
 	# shellcheck disable=SC2034 # each script uses its part of the row
 	A_QEMU=$2 A_KBUILD=$3 A_GNU=$4 A_LINUX=$5 A_CONSOLE=$6 A_MACHINE=$7 A_CPU=$8

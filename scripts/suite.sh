@@ -7,7 +7,8 @@
 #	suite_begin NAME	the output of programs goes to out/NAME/; $scrap is a directory for
 #				temporary files
 #	title, build, tap, boot, figures, dmesg_is_clean …
-#	suite_end		prints "N passed, N failed, N skipped" and returns the status of the run
+#	suite_end		prints the ten slowest tests and "N passed, N failed, N skipped", and returns
+#				the status of the run
 #
 # A signal ends the run and all processes that the run has started: programs, VMs, makes.
 
@@ -23,6 +24,7 @@ suite_begin() {
 	rm -rf "$out"
 	mkdir -p "$out"
 	: >"$out/totals"
+	: >"$out/times"
 	begun=$(date +%s)
 	scrap=$(mktemp -d "${TMPDIR:-/tmp}/kbarman-$1.XXXXXX")
 	trap 'rm -rf "$scrap"' EXIT
@@ -91,7 +93,7 @@ tap() {
 		echo
 		echo "exit $r"
 	} | tee "$log" | $KB_AWK -f scripts/tap.awk -v suite="$name" -v nested="${nested-}" \
-		-v totals="$out/totals" &
+		-v totals="$out/totals" -v times="$out/times" &
 	trap 'interrupted 129' HUP
 	wait $!
 }
@@ -109,6 +111,11 @@ build() {
 	echo "FAIL  build-$name (the whole output is in $out/build-$name.log)"
 	echo "0 1 0" >>"$out/totals"
 	return 1
+}
+
+# complaints LOG...: prints what compilers and sparse report about files of this tree
+complaints() {
+	grep -hE '(^|[ /])kmod/[^ ]*: (warning|error)|modpost:|: (warning|error):.*kmod/' "$@" || :
 }
 
 # figures FILE WORDS: prints the lines of FILE in which a program counts WORDS
@@ -155,6 +162,10 @@ device_tree() {
 
 suite_end() {
 	title 'all done'
+	if [ -s "$out/times" ]; then
+		echo 'the slowest tests, in seconds:'
+		sort -rn "$out/times" | awk -F '\t' 'NR <= 10 { printf "%7d  %s\n", $1, $2 }'
+	fi
 	awk '{ p += $1; f += $2; s += $3 }
 		END {
 			printf "%d passed, %d failed, %d skipped\n", p, f, s

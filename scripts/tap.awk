@@ -6,12 +6,14 @@
 #   suite=NAME   the name of the suite
 #   nested=1     the TAP is from run_kselftest.sh: the TAP of each program is indented by "# "
 #   totals=FILE
+#   times=FILE   gets a line for each test: seconds, tab, program and test
 #
 # The line "exit STATUS" after the TAP is the program's exit status. A program counts as one
 # failure if it exits with an error but reports none, or if some of its results are missing.
 
 function begin(name) {
 	program = name
+	since = systime()
 	passed = failed = skipped = results = diagnostics = 0
 	plan = -1
 	test = ""
@@ -40,13 +42,26 @@ function end(status, left) {
 	}
 	fflush()
 	all_passed += passed; all_failed += failed; all_skipped += skipped
+	took("its end")
 	begin(suite)
+}
+
+# what took the time since the test before
+function took(what, now) {
+	now = systime()
+	sub(/ *# *[Ss][Kk][Ii][Pp].*/, "", what)
+	if (now > since) {
+		printf "%d\t%s: %s\n", now - since, program, what >> times
+		fflush(times)		# others append to it
+	}
+	since = now
 }
 
 function result(line, good, reason, name, i) {
 	results++
 	name = line
 	sub(/^(not )?ok *[0-9]* *(- )?/, "", name)
+	took(name)
 	reason = ""
 	if (match(name, /# *[Ss][Kk][Ii][Pp]/)) {
 		reason = substr(name, RSTART + RLENGTH)

@@ -19,13 +19,13 @@ debug-programs: debug-module $(DEBUG_TESTS:%=$(GUEST)/debug/%) $(GUEST)/debug/gu
 debug-module: guest-module
 	@mkdir -p $(GUEST)/debug $(TEST_TREE)
 	cp $(GUEST)/kbarman.ko $(GUEST)/debug/shipped.ko
-	cp -rsfu $(CURDIR)/kmod $(TEST_TREE)
+	cp -rsfu $(CURDIR)/kmod $(CURDIR)/VERSION $(TEST_TREE)
 	mkdir -p $(TEST_TREE)/test
 	cp -rsfu $(CURDIR)/selftests/debug/module/* $(TEST_TREE)/test
 	cp -u Kbuild $(TEST_TREE)/kbarman.kbuild
 	cp -u selftests/debug/module/Kbuild $(TEST_TREE)/Kbuild
 	@k=$$(scripts/kernel $(MACH) $(FLAVOUR)) || exit; eval "$$k"; \
-	$(MAKE) --no-print-directory -C $$KDIR M=$(CURDIR)/$(TEST_TREE) ARCH=$$KARCH \
+	$$KTOOLS $(MAKE) --no-print-directory -C $$KDIR M=$(CURDIR)/$(TEST_TREE) ARCH=$$KARCH \
 		CROSS_COMPILE=$$KCROSS GCOV_PROFILE=y KCOV_INSTRUMENT=y modules \
 		>$(GUEST)/debug/module.log 2>&1 || { cat $(GUEST)/debug/module.log >&2; exit 1; }
 	cp $(TEST_TREE)/kbarman.ko $(GUEST)/debug/test.ko

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
-# Tests: `make test` runs all of them, `make test SUITES="host cli"` two suites. The programs of
-# selftests/host run on this machine, those of selftests/vm in a VM with the files in $(GUEST).
+# Tests: `make test` runs those that everybody runs, `make test SUITES="host cli"` two suites, and
+# `make test-all` all of them. The programs of selftests/host run on this machine, those of
+# selftests/vm in a VM with the files in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session cpus tasks samples counts throttling rows chains tracepoints clock marks mark_client permission leaks year lockdown
@@ -15,12 +16,22 @@ TEST_CFLAGS	= -std=gnu11 -O2 -g -Wall -Wextra $(if $(CI),-Werror) -D_GNU_SOURCE 
 # of the kernel's source; asked for when first needed, once
 KSELFTEST	= $(eval KSELFTEST := $$(shell scripts/kselftest))$(KSELFTEST)
 
-.PHONY: test check host-tests guest vm
-test:			## run all tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
+.PHONY: test test-all check canary host-tests guest vm
+test:			## run the tests, here and in VMs (SUITES="static host ring cli vm-arm64 …")
 	@exec env CI=$(CI) scripts/test $(SUITES)
 
-check:			## static checks: W=1 and sparse on the module, cppcheck, shellcheck …
-	@exec env CI=$(CI) scripts/test static
+test-all:		## run them and the longer ones (MINUTES=50: begin none of these after that time)
+	@exec env CI=$(CI) scripts/test --all $(if $(MINUTES),--minutes $(MINUTES))
+
+check:			## static checks and host tests: W=1 and sparse on the module, cppcheck …
+	@exec env CI=$(CI) scripts/test static host
+
+canary:			## build the module for the newest kernels that Debian has today (SUITES="sid …")
+	@exec env CI=$(CI) scripts/canary $(SUITES)
+
+.PHONY: test-hosts
+test-hosts:		## build and test user space in Debian 11 to the next, with each of their compilers (SUITES=…)
+	@exec scripts/test-hosts $(SUITES)
 
 host-tests: $(HOST_TESTS) $(RING_TESTS)	## build the tests that run on this machine
 
@@ -158,23 +169,35 @@ $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 
+# Programs of all kernels of an architecture: they need nothing but Linux. Debug kernels are slow.
+VM_PROGRAMS	= build/selftests/vm/$(MACH)$(SLOWNESS:%=-slow%)
+
+$(GUEST)/kselftest/kbarman/%: $(VM_PROGRAMS)/%
+	@mkdir -p $(@D)
+	cp $< $@
+
+.PRECIOUS: $(VM_PROGRAMS)/%
+
 # The harness's header has warnings with -Wall, and its macros compare signed with unsigned.
-$(GUEST)/kselftest/kbarman/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h \
-			      kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
+$(VM_PROGRAMS)/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h \
+		  kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \
 		-Iuser/include $(if $(SLOWNESS),-DSLOWNESS=$(SLOWNESS)) $< -o $@
 
 # Chains of known shape, and functions as they stand in the source.
-$(GUEST)/kselftest/kbarman/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder
+$(VM_PROGRAMS)/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder
 
 # Long chains, and marks for the plugin that counts.
-$(GUEST)/kselftest/kbarman/uninterrupted: TEST_CFLAGS += -fno-omit-frame-pointer
-$(GUEST)/kselftest/kbarman/uninterrupted: selftests/bench/switch/mark.h
+$(VM_PROGRAMS)/uninterrupted: TEST_CFLAGS += -fno-omit-frame-pointer
+$(VM_PROGRAMS)/uninterrupted: selftests/bench/switch/mark.h
 
+# Without perl its runner shows nothing before a program has ended: sed keeps the lines back.
 $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	@mkdir -p $(@D)/kselftest $(@D)/kbarman
 	cp $(KSELFTEST)/kselftest/*.sh $(@D)/kselftest
+	sed -i 's|^\t*sed -e .*|while IFS= read -r line; do printf "# %s\\n" "$$line"; done|' \
+		$(@D)/kselftest/runner.sh
 	printf 'kbarman:%s\n' $(VM_TESTS) >$(@D)/kselftest-list.txt
 	echo timeout=$$((600 * $(or $(SLOWNESS),1))) >$(@D)/kbarman/settings
 	cp $(KSELFTEST)/run_kselftest.sh $@

@@ -6,6 +6,8 @@
 # lists before it is done.
 set -eu
 cd "$(dirname -- "$0")/../.."
+# shellcheck source=SCRIPTDIR/../lib/is.sh
+. selftests/lib/is.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/bin"
@@ -43,18 +45,9 @@ for n in $runs; do
 done
 wait
 
-say() {
-	count=$((${count:-0} + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $count - $1"
-	else
-		echo "not ok $count - $1"
-		echo "# '$2', not '$3'"
-		sed 's/^/# /' "$tmp"/said.*
-	fi
-}
 for n in $runs; do
-	say "run_${n}_of_4_finds_its_package" "$(cat "$tmp/found.$n")" linux-image-6.1.0-1-amd64
+	is "run_${n}_of_4_finds_its_package" "$(cat "$tmp/found.$n")" linux-image-6.1.0-1-amd64 \
+		"$tmp"/said.*
 done
-say package_lists_are_read_once "$(grep -c update "$LISTS.updates")" 1
+is package_lists_are_read_once "$(grep -c update "$LISTS.updates")" 1 "$tmp"/said.*
 echo "1..$count"

@@ -2,9 +2,12 @@
 # SPDX-License-Identifier: MIT
 #
 # scripts/kernel takes the newest release that there really is, however its packages are laid
-# out. apt has packages that are made here, and lists some that it has not.
+# out. scripts/canary names what is different for the newest ones. apt has packages that are made
+# here, and lists some that it has not.
 set -eu
 cd "$(dirname -- "$0")/../.."
+# shellcheck source=SCRIPTDIR/../lib/is.sh
+. selftests/lib/is.sh
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 mkdir "$tmp/bin" "$tmp/pool"
@@ -86,33 +89,49 @@ tools=$XDG_CACHE_HOME/kbarman/rootfs/tools-trixie-$(cksum <scripts/kernel-tools 
 mkdir -p "$tools"
 echo gcc-14 >"$tools/gcc"
 
-is() {
-	count=$((${count:-0} + 1))
-	if [ "$2" = "$3" ]; then
-		echo "ok $count - $1"
-	else
-		echo "not ok $count - $1"
-		echo "# '$2', not '$3'"
-		sed 's/^/# /' "$tmp/said"
-	fi
-}
-
 # kernel FLAVOUR RELEASE
 kernel() {
 	KREL='' KDIR='' VMLINUZ='' MODROOT='' KTOOLS=''
 	k=$(scripts/kernel amd64 "$1" 2>"$tmp/said") || :
 	eval "$k"
-	is "${1}_is_the_newest_that_can_be_had" "$KREL" "$2"
-	is "${1}_has_an_image" "$(sed 's,.*/,,' "$VMLINUZ")" "${VMLINUZ##*/}"
-	is "${1}_has_modules" "$(ls "$MODROOT/lib/modules/$2/kernel")" some.ko
-	is "${1}_has_its_common_headers" "$(make -s -C "$KDIR" KBUILD_OUTPUT="$KDIR" all)" "$KDIR"
+	is "${1}_is_the_newest_that_can_be_had" "$KREL" "$2" "$tmp/said"
+	is "${1}_has_an_image" "$(sed 's,.*/,,' "$VMLINUZ")" "${VMLINUZ##*/}" "$tmp/said"
+	is "${1}_has_modules" "$(ls "$MODROOT/lib/modules/$2/kernel")" some.ko "$tmp/said"
+	is "${1}_has_its_common_headers" "$(make -s -C "$KDIR" KBUILD_OUTPUT="$KDIR" all)" "$KDIR" "$tmp/said"
 }
 
 kernel 6.1 6.1.0-9-amd64
 kernel 7.3 $new
-is 7.3_builds_into_its_own_headers "$(make -s -C "$KDIR" all)" "$KDIR"
+is 7.3_builds_into_its_own_headers "$(make -s -C "$KDIR" all)" "$KDIR" "$tmp/said"
 wanted="$PWD/scripts/with-tools $tools"
 ! grep -q '^VERSION_CODENAME=trixie' /etc/os-release || wanted=''
-is 7.3_is_built_with_tools_of_its_suite "$KTOOLS" "$wanted"
-is others_are_told_by_name "$(scripts/kernel amd64 5.9 2>&1 | grep -c 'use one of: .*7\.3')" 1
+is 7.3_is_built_with_tools_of_its_suite "$KTOOLS" "$wanted" "$tmp/said"
+is others_are_told_by_name "$(scripts/kernel amd64 5.9 2>&1 | grep -c 'use one of: .*7\.3')" 1 "$tmp/said"
+
+# ---- scripts/canary, in a tree of its own, where make only says what it found
+
+mkdir "$tmp/tree"
+cp -r scripts "$tmp/tree"
+cat >"$tmp/bin/make" <<'END'
+#!/bin/sh
+case $* in
+*KDIR=*-6.1.0-9-amd64*) echo 'gcc -DKBARMAN_HAVE_OLD -DKBARMAN_HAVE_BOTH -c kmod/main.c' ;;
+*KDIR=*-7.3.4+deb13-amd64*)
+	echo 'gcc -DKBARMAN_HAVE_BOTH -DKBARMAN_HAVE_NEW -c kmod/main.c'
+	echo '/some/where/kmod/main.c:1:2: error: too few arguments'
+	exit 2
+	;;
+esac
+END
+chmod +x "$tmp/bin/make"
+canary() {
+	grep -Fxc -- "$1" "$tmp/canary" || :
+}
+if "$tmp/tree/scripts/canary" bookworm >"$tmp/canary" 2>"$tmp/said"; then status=good; else status=bad; fi
+is a_kernel_for_which_nothing_builds_fails_the_canary "$status" bad "$tmp/canary"
+is the_canary_names_the_complaint \
+	"$(canary '      # /some/where/kmod/main.c:1:2: error: too few arguments')" 1 "$tmp/canary"
+is the_canary_names_the_probes_that_moved "$(canary "$new  moved: +new -old ")" 1 "$tmp/canary"
+# 6.12, two kinds of rt, and five that arm64 has not
+is the_canary_takes_what_can_be_had "$(canary '1 passed, 1 failed, 8 skipped')" 1 "$tmp/canary"
 echo "1..$count"

@@ -1,0 +1,74 @@
+# shellcheck shell=sh
+# SPDX-License-Identifier: MIT
+#
+# The kernels of scripts/kernels.txt: which releases Debian has of them, and their headers. Source
+# this file after apt.sh.
+
+kernel_table() {
+	sed '/^#/d' "$KB_SCRIPTS/kernels.txt"
+}
+
+# kernel_releases ARCH VERSION KIND: those of apt_suite's suite that have both headers and an image,
+# the newest one first. VERSION and KIND are as in the table.
+kernel_releases() (
+	arch_table "$1"
+	version=$2 kind=${3#-}
+	[ "$version" != any ] || version='[0-9][0-9.]*'
+	apt_cache "$1" pkgnames linux- | sed -n 's/^linux-headers-//p; s/^linux-image-//p' |
+		grep -Ex "${version}([.+~-](rc)?[0-9a-z.+~]*[0-9][0-9a-z.+~]*)*-${kind:+$kind-}$A_LINUX" |
+		sort | uniq -d | sort -rV
+)
+
+# kernel_tools TOOLS: sets $gcc, the compiler for headers of that kind, and $run, what runs make
+# with it ("": nothing is needed)
+# shellcheck disable=SC2034 # for those who source this
+kernel_tools() {
+	run=
+	case $1 in
+	here) gcc="gcc-12" ;;
+	"$(host_suite)") gcc=gcc ;;
+	*)
+		root=$("$KB_SCRIPTS/kernel-tools" "$1")
+		gcc=$(cat "$root/gcc")
+		run="$KB_SCRIPTS/with-tools $root"
+		;;
+	esac
+}
+
+# kernel_cross ARCH: prints CROSS_COMPILE= of its compiler
+kernel_cross() (
+	arch_table "$1"
+	cross=
+	[ "$1" = "$(host_arch)" ] || cross=$A_GNU-
+	# Debian names the compiler of i386 after the oldest CPU that it supports
+	[ "$cross" != i386-linux-gnu- ] || cross=i686-linux-gnu-
+	echo "$cross"
+)
+
+# kernel_headers DIR ARCH KREL: unpacks the headers of a release into DIR, and sets $headers: they are in
+# DIR/usr/src/$headers. They want $gcc.
+kernel_headers() {
+	hdir=$1 harch=$2 headers=linux-headers-$3
+	common=$(apt_depends "$harch" "$headers" '^linux-headers-.*-common')
+	kbuild=$(apt_depends "$harch" "$headers" '^linux-kbuild-')
+	mkdir -p "$hdir/deb" "$hdir/usr/lib"
+	apt_fetch "$harch" "$hdir/deb" "$headers" "$common" || return
+	# the programs in kbuild run on this machine, for every target
+	apt_fetch "$(host_arch)" "$hdir/deb" "$kbuild" || return
+	# later packages have all below usr, where earlier ones have not
+	ln -s usr/lib "$hdir/lib"
+	for p in "$hdir"/deb/*.deb; do
+		dpkg-deb --fsys-tarfile "$p" |
+			tar -x -C "$hdir" --no-same-owner --keep-directory-symlink --exclude=./usr/share
+	done
+	rm -rf "$hdir/deb"
+
+	# Debian's Makefile names /usr/src. The common part is beside this directory instead.
+	# shellcheck disable=SC2016 # for make, not for the shell
+	sed -i '1i beside := $(dir $(realpath $(lastword $(MAKEFILE_LIST))))..
+		s,/usr/src/,$(beside)/,' "$hdir/usr/src/$headers/Makefile"
+	# and the compiler that its suite has
+	sed -i "s/gcc-[0-9.]*/$gcc/" "$hdir/usr/src/$headers/.kernelvariables"
+	# Later headers include type information for BPF, and with it need pahole for every module.
+	rm -f "$hdir/usr/src/$headers/vmlinux"
+}

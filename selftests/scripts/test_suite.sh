@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: MIT
+#
+# What scripts/suite.sh says of a run. The programs are made here: one is slow, one is nested as
+# run_kselftest.sh shows it.
+set -eu
+cd "$(dirname -- "$0")/../.."
+# shellcheck source=SCRIPTDIR/../lib/is.sh
+. selftests/lib/is.sh
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+cat >"$tmp/run" <<'END'
+. scripts/lib.sh
+. scripts/suite.sh
+suite_begin "suite-$2"
+fast() {
+	for n in 1 2 3 4 5 6 7 8 9 10 11 12; do
+		echo "ok $n - fast_$n"
+	done
+	echo 1..12
+}
+slow() {
+	echo 'ok 1 - at_once'
+	sleep 2.5
+	echo 'ok 2 - takes_its_time'
+	echo 1..2
+}
+nested() {
+	echo '# selftests: kbarman: one'
+	sleep 1.2
+	echo '# ok 1 one.first'
+	sleep 3.5
+	echo '# ok 2 one.second # SKIP no reason'
+	echo '# 1..2'
+	echo 'ok 1 selftests: kbarman: one'
+}
+tap fast 0 fast
+tap slow 0 slow
+nested=1 tap vm 0 nested
+suite_end
+END
+sh -c '. "$1"' scripts/test "$tmp/run" "$$" >"$tmp/said" || :
+rm -rf "out/suite-$$"
+is the_last_line_counts "$(tail -n 1 "$tmp/said")" '15 passed, 0 failed, 1 skipped' "$tmp/said"
+slowest=$(sed '1,/the slowest tests/d; $d' "$tmp/said" | sed 's/^ *[0-9]* *//')
+is the_slowest_tests_are_listed_slowest_first "$(echo "$slowest" | head -n 2 | tr '\n' ' ')" \
+	'vm/one: one.second slow: takes_its_time ' "$tmp/said"
+is tests_of_no_time_are_not_listed "$(echo "$slowest" | grep -c fast)" 0 "$tmp/said"
+echo "1..$count"
