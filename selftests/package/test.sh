@@ -9,25 +9,34 @@
 set -u
 cd "$(dirname -- "$0")/../.." || exit
 here=$PWD/selftests/package
+version=$(cat VERSION)
 work=$(mktemp -d) || exit
 trap 'rm -rf "$work"' EXIT
 trap 'exit 143' INT TERM HUP
 
-# result STATUS NAME: with what was said, if it was in vain
-result() {
-	if [ "$1" -eq 0 ]; then
-		echo "ok - $2"
-	else
-		tail -n 30 "$work/said" | sed 's/^/# /'
-		echo "not ok - $2"
-	fi
-	return "$1"
+# shellcheck source=SCRIPTDIR/lib.sh
+. "$here/lib.sh"
+
+# build_packages DIRECTORY [otherwise]: from the archive; they are in DIRECTORY
+build_packages() {
+	mkdir -p "$1" && tar -xf "$work/kbarman-$version.tar.xz" -C "$1" &&
+		(cd "$1/kbarman-$version" && ${2-} nice dpkg-buildpackage -b -us -uc -d)
 }
 
-# what git has, and nothing that was built
-build_packages() {
-	mkdir "$work/source" && git ls-files -z | xargs -0 cp --parents -t "$work/source" &&
-		cd "$work/source" && nice dpkg-buildpackage -b -us -uc -d
+# Also those with debug information.
+the_same_source_makes_the_same_packages() {
+	again=$work/again/in/another/directory
+	build_packages "$again" otherwise || return
+	for package in "$work"/*.deb; do
+		cmp "$package" "$again/${package##*/}" || return
+	done
+	[ "$(find "$work" -maxdepth 1 -name '*.deb' | wc -l)" -ge 6 ]
+}
+
+each_package_has_a_true_bill_of_materials() {
+	# shellcheck disable=SC2046 # words
+	python3 "$here/bill.py" "$work/kbarman-$version" \
+		$(find "$work" -maxdepth 1 -name '*.deb' ! -name '*-dbgsym_*')
 }
 
 # in_package NAME PATTERN: does the package's list of files have such a line?
@@ -101,9 +110,11 @@ if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh_dkms >/dev/null;
 	echo 'ok - packages_are_built # SKIP debhelper or dh-dkms is not installed (scripts/setup)'
 	exit 0
 fi
-build_packages >"$work/said" 2>&1 </dev/null
+{ commit=$(present) && scripts/dist "$commit" "$work" && build_packages "$work"; } >"$work/said" \
+	2>&1 </dev/null
 result $? packages_are_built || exit
-for test in the_library_is_a_package_of_its_own libraries_opened_at_run_time_are_recommended; do
+for test in the_same_source_makes_the_same_packages each_package_has_a_true_bill_of_materials \
+	the_library_is_a_package_of_its_own libraries_opened_at_run_time_are_recommended; do
 	$test >"$work/said" 2>&1
 	result $? $test
 done
