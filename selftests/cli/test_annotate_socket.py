@@ -12,7 +12,6 @@ namespace of its own, so that neither gatord nor another of these tests is in th
 import ctypes
 import fcntl
 import os
-import shutil
 import signal
 import socket
 import struct
@@ -683,8 +682,4 @@ def overwrite_mode_has_them_too(tmp):
 
 if __name__ == "__main__":
     own_network()
-    recorder.build_fake()
-    try:
-        tap.main(globals())
-    finally:
-        shutil.rmtree(recorder.BUILT)
+    recorder.main(globals())

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """Who looks for a flight recorder is not in the way of one that begins at that moment."""
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -69,8 +68,4 @@ def a_recorder_that_runs_is_found(tmp):
 
 
 if __name__ == "__main__":
-    recorder.build_fake()
-    try:
-        tap.main(globals())
-    finally:
-        shutil.rmtree(recorder.BUILT)
+    recorder.main(globals())

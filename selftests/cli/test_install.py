@@ -13,8 +13,8 @@ import tap
 from make_capture import Maker
 
 EXAMPLE = os.path.join(TREE, "user", "examples", "dump_switches.c")
-with open(os.path.join(TREE, "scripts", "user.mk"), encoding="utf-8") as rules:
-    VERSION = re.search(r"^VERSION\s*:= (\d+\.\d+\.\d+)$", rules.read(), re.M).group(1)
+with open(os.path.join(TREE, "VERSION"), encoding="ascii") as file_of_version:
+    VERSION = file_of_version.read().strip()
 SONAME = "libkbarman.so." + VERSION.split(".", maxsplit=1)[0]
 STRICT = ["-Wall", "-Wextra", "-Werror"]
 
@@ -180,7 +180,20 @@ def example_runs_with_the_shared_library(tmp):
     assert said == SWITCHES, said
 
 
+def static_libelf_is_whole(directory):
+    """Debian 13's lacks functions that it calls, and the next one's has a crc32() as zlib has."""
+    source = os.path.join(directory, "libelf.c")
+    libraries = command("pkg-config", "--static", "--libs", "libelf", "zlib").split()
+    with open(source, "w", encoding="ascii") as file:
+        file.write("#include <libelf.h>\n#include <zlib.h>\n"
+                   "int main(void) { return elf_end(elf_memory(0, 0)) + crc32(0, 0, 0) + deflate(0, 0); }\n")
+    return not subprocess.run(["cc", "-static", source, "-o", source[:-2], *libraries],
+                              capture_output=True, check=False).returncode
+
+
 def example_runs_with_the_static_library(tmp):
+    if not static_libelf_is_whole(tmp):
+        raise tap.Skip("no program can be linked with this machine's libelf.a")
     root, program = installed(tmp), os.path.join(tmp, "dump_switches")
     command("cc", *STRICT, "-static", EXAMPLE,
             *pkg_config(root, "--static", "--cflags", "--libs"), "-o", program)

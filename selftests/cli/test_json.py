@@ -337,8 +337,4 @@ def a_broken_promise_is_found(tmp):
 
 
 if __name__ == "__main__":
-    recorder.build_fake()
-    try:
-        tap.main(globals())
-    finally:
-        shutil.rmtree(recorder.BUILT)
+    recorder.main(globals())

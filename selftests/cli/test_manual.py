@@ -66,16 +66,27 @@ def quoted_sentences(page):
             yield text
 
 
-def messages_about_unknown_names_are_those_of_the_tool(tmp):
+def says(page):
+    """How many parts of the sentences that this page quotes were looked for. The tool says them all."""
     said, checked = literals(), 0
-    for sentence in quoted_sentences(os.path.join(TREE, "user", "man", "kbarman-unknown.7")):
+    for sentence in quoted_sentences(os.path.join(TREE, "user", "man", page)):
         # what is filled in stands in capitals, and parts of a sentence may be made in several places
         for part in re.split(r"\b[A-Z]+\b(?!-)|\.\.\.|[(),:;]", sentence):
             part = part.strip()
             if len(part.split()) > 2:
                 assert part in said, (sentence, part)
                 checked += 1
+    return checked
+
+
+def messages_about_unknown_names_are_those_of_the_tool(tmp):
+    checked = says("kbarman-unknown.7")
     assert checked > 20, checked
+
+
+def messages_about_signatures_are_those_of_doctor(tmp):
+    checked = says("kbarman-secureboot.7")
+    assert checked >= 5, checked
 
 
 if __name__ == "__main__":

@@ -2,7 +2,6 @@
 # SPDX-License-Identifier: MIT
 """`kbarman record --poll` and `--chart`: numbers that are read while it records."""
 import os
-import shutil
 import struct
 import sys
 import time
@@ -10,7 +9,6 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
-import tap
 import test_record as recorder
 
 
@@ -147,8 +145,4 @@ def a_file_that_goes_is_told_of(tmp):
 
 
 if __name__ == "__main__":
-    recorder.build_fake()
-    try:
-        tap.main(globals())
-    finally:
-        shutil.rmtree(recorder.BUILT)
+    recorder.main(globals())

@@ -477,6 +477,31 @@ def mappings_that_are_not_seen_are_said(tmp):
         assert mappings["verdict"] == ("ok" if seen == 2 else "warn"), mappings
 
 
+def what_this_kernel_cannot_give_is_said_and_left_out(tmp):
+    switches, idling, tasks = 1, 2, 1 << 31
+    for absent, args, status, says in (
+            (switches, [], 0, ["task switches will be missing"]),
+            (switches, ["-g", "--off-cpu"], 0, ["task switches will be missing"]),
+            (switches, ["--counters", "100"], 0, ["task switches will be missing"]),
+            (switches, ["--counters", "switch"], 2, ["--counters switch", "sched_switch"]),
+            (idling, [], 0, ["idling will be missing"]),
+            (switches | idling, [], 0, ["task switches will be missing", "idling will be"]),
+            (tasks, [], 2, ["nothing can be recorded", "kbarman doctor"])):
+        result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_ABSENT=absent))
+        assert result.returncode == status, (absent, args, result)
+        assert all(text in result.stderr for text in says), (absent, args, result)
+    for absent, verdict, says in (
+            (0, "ok", ["all of them"]),
+            (switches, "warn", ["sched_switch"]),
+            (switches | idling, "warn", ["sched_switch", "cpu_idle"]),
+            (tasks, "fail", ["sched_process_fork", "nothing can be recorded"])):
+        result = tap.run("doctor", "-j", cwd=tmp, env=fake(FAKE_ABSENT=absent))
+        said = [json.loads(line) for line in result.stdout.splitlines()]
+        tracepoints, = [check for check in said if check["name"] == "tracepoints"]
+        assert tracepoints["verdict"] == verdict, tracepoints
+        assert all(text in tracepoints["found"] for text in says), tracepoints
+
+
 def sizes_and_cpus_out_of_range_are_named(tmp):
     for args, says in (["-m", "1K"], "64K to 1024M"), (["-m", "2G"], "64K to 1024M"), \
             (["-C", "0-5"], "no CPU 5"), (["-C", "x"], "0-3,8"):
@@ -492,9 +517,14 @@ def build_fake():
                    check=False)
 
 
-if __name__ == "__main__":
+def main(namespace):
+    """The tests of `namespace`, beside the fake device."""
     build_fake()
     try:
-        tap.main(globals())
+        tap.main(namespace)
     finally:
         shutil.rmtree(BUILT)
+
+
+if __name__ == "__main__":
+    main(globals())

@@ -9,7 +9,6 @@ import hashlib
 import os
 import random
 import re
-import shutil
 import struct
 import subprocess
 import sys
@@ -339,8 +338,4 @@ def what_can_not_be_recovered_is_named(tmp):
 
 
 if __name__ == "__main__":
-    recorder.build_fake()
-    try:
-        tap.main(globals())
-    finally:
-        shutil.rmtree(recorder.BUILT)
+    recorder.main(globals())

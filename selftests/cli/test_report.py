@@ -349,13 +349,15 @@ def the_tree_of_calls_is_the_true_one(tmp):
 
 
 def stripped_images_are_told_in_one_line(tmp):
+    stripped, symbols, offset, vaddr, size = build(tmp, "-pie", "-fPIE")
+    subprocess.run(["strip", stripped], check=True)
     capture = Maker()
     capture.task(7, "x")
     for number in range(40):
         program = os.path.join(tmp, f"program-{number:02}")
-        subprocess.run(["cp", "/bin/true", program], check=True)
-        capture.map(7, number << 20, 0x10000, 0, program)
-        capture.sample(0, number, 7, (number << 20) + 0x3000)
+        subprocess.run(["cp", stripped, program], check=True)
+        capture.map(7, number << 20, size, offset, program)
+        capture.sample(0, number, 7, (number << 20) + symbols["burn_ten"] - vaddr)
     _, errors = lines(tmp, capture.save(os.path.join(tmp, "stripped.cap")))
     assert len(errors.splitlines()) == 1 and "program-00, " in errors, errors
     assert re.search(r" and \d+ more$", errors.strip()), errors

@@ -3,7 +3,6 @@
 """`kbarman top`, on a device that is not there: fake_device.c."""
 import json
 import os
-import shutil
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -73,8 +72,4 @@ def shares_have_colours_for_those_who_want_them(tmp):
 
 
 if __name__ == "__main__":
-    recorder.build_fake()
-    try:
-        tap.main(globals())
-    finally:
-        shutil.rmtree(recorder.BUILT)
+    recorder.main(globals())

@@ -363,7 +363,7 @@ static bool clean(int error)
 {
 	switch (-error) {
 	case 0: case ENOMEM: case EFAULT: case ENOSPC: case ENFILE: case EMFILE: case EBUSY:
-	case EEXIST:
+	case EEXIST: case ENOENT:
 	case EACCES: case ENXIO: case EAGAIN: case EINTR:
 		return true;
 	}

@@ -73,8 +73,7 @@ static inline void reader_record(struct reader *reader, uint32_t cpu, const unio
 	reader->records++;
 	if (r->header.record_type < 8)
 		reader->by_type[r->header.record_type]++;
-	if (r->header.record_type == BM_RECORD_CUSTOM_COUNTER)
-		c->losses += r->counter.value;
+	c->losses += losses_told(r);
 	if (reader->look && !reader->fault)
 		reader->look(reader, cpu, r);
 }

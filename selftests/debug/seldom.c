@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * What hardly ever happens is made to happen, while everything is recorded: the module's worker
+ * seldom [PART]: what hardly ever happens is made to happen, while everything is recorded: the module's worker
  * finds no memory, a process maps without end or never lets go of its address space, marks come
- * too fast, a CPU comes online and can't be recorded, an event has no PMU. Each time what is
- * missing is counted, and what is recorded is a capture.
+ * too fast, a CPU comes online and can't be recorded, an event has no PMU, the kernel lacks a
+ * tracepoint or has functions with other arguments. Each time what is missing is counted or said,
+ * and what is recorded is a capture.
  *
  * Needs the test build (module/faults.c).
  */
@@ -274,6 +275,117 @@ static void probe_that_is_refused(void)
 	tap_is(wrong, 0, "and_the_capture_says_so_too");
 }
 
+/* The test build, loaded anew with these parameters. */
+static void load_with(const char *parameters)
+{
+	int error = module_unload(), file = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+
+	if (error && error != -ENOENT)
+		lost("a module that does not go: %d", error);
+	if (syscall(SYS_finit_module, file, parameters, 0) < 0)
+		lost("a module that does not load with %s", parameters);
+	close(file);
+}
+
+/* What the query says, and what a configuration with these sources says then. */
+static int sources_accepted(uint32_t sources, uint32_t flags)
+{
+	struct kbarman_configure c = config(&cpu_clock);
+	int fd = device_open_free(), error;
+
+	c.sources = sources | KBARMAN_SOURCE_PMU;
+	c.flags = flags;
+	error = configure(fd, c) ?: start(fd);
+	close(fd);
+	return error;
+}
+
+/*
+ * A kernel without one of the tracepoints. Each search fails in turn; other registrations at load
+ * fail the load.
+ */
+static void tracepoint_that_is_missing(void)
+{
+	const uint32_t sched = KBARMAN_SOURCE_SCHED, idle = KBARMAN_SOURCE_IDLE;
+	unsigned int nth, switches = 0, idling = 0, tasks = 0, wrong = 0;
+
+	for (nth = 1; nth < 64; nth++) {
+		int error, file, fd;
+		uint32_t absent;
+		char text[32];
+
+		snprintf(text, sizeof(text), "test_fault=%u", nth);
+		error = module_unload();
+		if (error && error != -ENOENT)
+			lost("a module that does not go: %d", error);
+		file = open(MODULE_FILE, O_RDONLY | O_CLOEXEC);
+		error = syscall(SYS_finit_module, file, text, 0);
+		close(file);
+		if (error)
+			continue;
+		if (parameter("test_fault"))
+			break;
+		fd = device_open_free();
+		absent = query(fd).absent;
+		close(fd);
+		switches += absent == sched;
+		idling += absent == idle;
+		tasks += absent == KBARMAN_ABSENT_TASKS;
+		wrong += sources_accepted(sched, 0) != (absent & ~idle ? -EOPNOTSUPP : 0);
+		wrong += sources_accepted(idle, 0) != (absent & ~sched ? -EOPNOTSUPP : 0);
+		wrong += sources_accepted(0, KBARMAN_CONFIGURE_COUNT_SWITCH) !=
+			 (absent & ~idle ? -EOPNOTSUPP : 0);
+	}
+	tap_is(switches, 1, "without_sched_switch_the_query_says_so");
+	tap_is(idling, 1, "without_cpu_idle_the_query_says_so");
+	tap_is(tasks, 5, "without_one_of_five_tracepoints_of_tasks_the_query_says_so");
+	tap_is(wrong, 0, "and_what_is_absent_is_refused_and_all_else_is_not");
+	load_with("");
+}
+
+/* Does mremap(2), of code. */
+static void move_code(void)
+{
+	void *from = mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	void *to = mmap(NULL, 4096, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (from == MAP_FAILED || to == MAP_FAILED ||
+	    mremap(from, 4096, 4096, MREMAP_MAYMOVE | MREMAP_FIXED, to) != to)
+		lost("no mapping to move");
+	munmap(to, 4096);
+}
+
+/* A kernel in which the probed functions have other arguments than the module expects. */
+static void arguments_that_differ(void)
+{
+	const uint32_t both = KBARMAN_FEATURE_MAPS | KBARMAN_FEATURE_MAPS_MADE;
+	const char *fact;
+	const void *map;
+	int fd;
+
+	load_with("test_shift=perf_event_mmap");
+	fd = running();
+	tap_is(query(fd).features & both, 0, "new_mappings_are_not_claimed_if_the_argument_differs");
+	close(fd);
+
+	load_with("");
+	fd = running();
+	move_code();
+	tap_is(query(fd).features & both, both, "moves_are_claimed_if_the_arguments_are_as_expected");
+	write_parameter("test_shift", "copy_vma");
+	move_code();
+	tap_is(query(fd).features & both, KBARMAN_FEATURE_MAPS_MADE,
+	       "moves_are_not_claimed_after_one_whose_arguments_differ");
+	write_parameter("test_shift", "none");
+	map = map_cpu(fd, 0);
+	while (!(fact = capture_fact(map, "maps")))
+		usleep(10000);
+	tap_ok(!strcmp(fact, "made"), "and_the_capture_of_that_session_says_so");
+	munmap((void *)map, query(fd).map_bytes);
+	promise_capture(fd, "and_is_a_capture");
+	load_with("");
+}
+
 /* ---- CPUs and events ---- */
 
 /* Nothing here may register anything but what the CPU that comes needs. */
@@ -349,19 +461,32 @@ static void period_without_end(void)
 	close(fd);
 }
 
-int main(void)
+static const struct {
+	const char *name;
+	void (*run)(void);
+} parts[] = {
+	{ "worker", worker_without_memory },
+	{ "start", start_without_memory },
+	{ "mappings", mappings_without_end },
+	{ "busy", busy_address_space },
+	{ "marks", marks_beyond_the_rate },
+	{ "probe", probe_that_is_refused },
+	{ "tracepoint", tracepoint_that_is_missing },
+	{ "arguments", arguments_that_differ },
+	{ "cpu", cpu_that_is_refused },
+	{ "event", event_without_pmu },
+	{ "chains", chains_from_overflows },
+	{ "period", period_without_end },
+};
+
+int main(int argc, char **argv)
 {
+	unsigned int i;
+
 	test_build_want();
-	worker_without_memory();
-	start_without_memory();
-	mappings_without_end();
-	busy_address_space();
-	marks_beyond_the_rate();
-	probe_that_is_refused();
-	cpu_that_is_refused();
-	event_without_pmu();
-	chains_from_overflows();
-	period_without_end();
+	for (i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		if (argc < 2 || !strcmp(argv[1], parts[i].name))
+			parts[i].run();
 	tap_is(module_unload(), 0, "nothing_holds_the_module_afterwards");
 	return tap_done();
 }

@@ -21,7 +21,7 @@ typedef uint64_t u64;
 typedef int64_t s64;
 
 #define U64_MAX			UINT64_MAX
-#define BITS_PER_LONG		__LONG_WIDTH__
+#define BITS_PER_LONG		(8 * (int)sizeof(long))
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
 #define noinline		__attribute__((noinline))
@@ -55,14 +55,20 @@ static __always_inline long local_read(const local_t *l)
 }
 
 #if defined(__x86_64__) || defined(__i386__)
+#ifdef __x86_64__
+#define ADD_LONG "addq"
+#else
+#define ADD_LONG "addl"
+#endif
+
 static __always_inline void local_add(long n, local_t *l)
 {
-	__asm__ volatile("add%z0 %1, %0" : "+m"(l->value) : "er"(n));
+	__asm__ volatile(ADD_LONG " %1, %0" : "+m"(l->value) : "er"(n));
 }
 
 static __always_inline void local_inc(local_t *l)
 {
-	__asm__ volatile("add%z0 $1, %0" : "+m"(l->value));
+	__asm__ volatile(ADD_LONG " $1, %0" : "+m"(l->value));
 }
 
 static __always_inline unsigned long cmpxchg_local(unsigned long *p, unsigned long old,

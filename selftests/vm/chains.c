@@ -106,6 +106,12 @@ static bm_uintptr raw_call(long number, long a, long b, long c)
 
 	asm volatile("svc #0" : "+r" (x0) : "r" (x1), "r" (x2), "r" (x8) : "memory");
 	return x0;
+#elif defined(__riscv)
+	register long a0 asm("a0") = a, a1 asm("a1") = b, a2 asm("a2") = c;
+	register long a7 asm("a7") = number;
+
+	asm volatile("ecall" : "+r" (a0) : "r" (a1), "r" (a2), "r" (a7) : "memory");
+	return a0;
 #elif defined(__i386__)
 	long result;
 
@@ -422,15 +428,21 @@ static struct symbol kernel_symbol(const char *name)
 }
 
 /* What an interrupt comes in by; on arm64 from the kernel's code alone. */
-static struct symbol entries[4], vfs_read;
+static const char * const entry_names[] = {
+	"el1h_64_irq", "el1_irq", "asm_sysvec_apic_timer_interrupt", "asm_common_interrupt",
+#ifdef __riscv
+	"do_irq",	/* what is below it is the entry of system calls as well */
+#endif
+};
+
+#define ENTRIES	(sizeof(entry_names) / sizeof(entry_names[0]))
+
+static struct symbol entries[ENTRIES], vfs_read;
 
 static void find_symbols(void)
 {
-	static const char * const names[] = {
-		"el1h_64_irq", "el1_irq", "asm_sysvec_apic_timer_interrupt", "asm_common_interrupt" };
-
-	for (int i = 0; i < 4; i++)
-		entries[i] = kernel_symbol(names[i]);
+	for (size_t i = 0; i < ENTRIES; i++)
+		entries[i] = kernel_symbol(entry_names[i]);
 	vfs_read = kernel_symbol("vfs_read");
 	if (!vfs_read.begin)
 		lost("the kernel has no vfs_read()");
@@ -446,7 +458,7 @@ static bool returns_to(const struct symbol *symbol, uint64_t address)
 static uint32_t entry_of_interrupt(const struct chain *chain)
 {
 	for (uint32_t i = 0; i < chain->nr_kernel; i++)
-		for (int n = 0; n < 4; n++)
+		for (size_t n = 0; n < ENTRIES; n++)
 			if (returns_to(&entries[n], chain->addresses[i]))
 				return i;
 	return chain->nr_kernel;
@@ -534,18 +546,24 @@ TEST_F(chains, of_the_kernel_only_has_the_kernel_only)
 /* A program may have anything where a frame pointer is looked for. */
 TEST_F(chains, nonsense_in_the_frame_pointer_does_no_harm)
 {
-#if defined(__x86_64__) || defined(__aarch64__)
-	static bm_uintptr loop[4];
+#if defined(__x86_64__) || defined(__aarch64__) || defined(__riscv)
+	static bm_uintptr loop[8];
+	/* riscv points behind a record. */
+#ifdef __riscv
+	bm_uintptr *first = &loop[2], *second = &loop[4];
+#else
+	bm_uintptr *first = &loop[0], *second = &loop[2];
+#endif
 	bm_uintptr nonsense[] = { 0, 1, 8, ~7UL, 1UL << 63, 0xdeadbeefUL << 20,
-				  (uintptr_t)loop, (uintptr_t)&loop[1] };
+				  (uintptr_t)first, (uintptr_t)(first + 1) };
 	struct chains chains;
 	struct chain chain;
 	uint64_t stop_at;
 
 	/* Frames that lead to each other. */
-	loop[0] = (uintptr_t)&loop[2];
+	loop[0] = (uintptr_t)second;
 	loop[1] = loop[3] = (uintptr_t)burn;
-	loop[2] = (uintptr_t)&loop[0];
+	loop[2] = (uintptr_t)first;
 	begin(_metadata, self, sampling(USER | KERNEL));
 	for (size_t i = 0; i < sizeof(nonsense) / sizeof(nonsense[0]); i++) {
 		stop_at = clock_ns(CLOCK_MONOTONIC) + 20 * PERIOD_NS;
@@ -554,6 +572,10 @@ TEST_F(chains, nonsense_in_the_frame_pointer_does_no_harm)
 #if defined(__x86_64__)
 			asm volatile("push %%rbp; mov %1, %%rbp; 1: dec %0; jnz 1b; pop %%rbp"
 				     : "+r" (rounds) : "r" (nonsense[i]) : "cc", "memory");
+#elif defined(__riscv)
+			asm volatile("mv t1, s0; mv s0, %1; 1: addi %0, %0, -1; bnez %0, 1b; "
+				     "mv s0, t1"
+				     : "+r" (rounds) : "r" (nonsense[i]) : "t1");
 #else
 			asm volatile("mov x9, x29; mov x29, %1; 1: subs %0, %0, #1; b.ne 1b; "
 				     "mov x29, x9"

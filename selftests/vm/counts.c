@@ -13,18 +13,6 @@
 static const struct kbarman_event faults = {
 	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" };
 
-/* The kernel's own count of @event, from another hand: of @task on any CPU, or of all on @cpu. */
-static int other_counter(const struct kbarman_event *event, pid_t task, int cpu)
-{
-	struct perf_event_attr attr = {
-		.type = event->type, .size = sizeof(attr), .config = event->config };
-	int fd = syscall(SYS_perf_event_open, &attr, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
-
-	if (fd < 0)
-		lost("no counter of %s", event->name);
-	return fd;
-}
-
 static uint64_t delta_of(const union record *r, unsigned int i)
 {
 	const uint8_t *at = (const uint8_t *)(&r->sample + 1);
@@ -120,10 +108,10 @@ static pid_t touch_pages(const struct kbarman_event *event, uint64_t *counted)
 	}
 	/* It sleeps in read() by then: what it does from here on is counted by both. */
 	usleep(100000);
-	counter = other_counter(event, child, -1);
+	counter = event_counter(event, child, -1);
 	if (write(begin[1], "", 1) != 1 || waitpid(child, &status, 0) != child || status)
 		lost("the child did not touch its pages");
-	*counted = switches_now(counter);
+	*counted = counter_now(counter);
 	close(counter);
 	close(begin[0]);
 	close(begin[1]);
@@ -195,7 +183,7 @@ TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
 {
 	const struct kbarman_event events[] = { cpu_clock, faults };
 	uint64_t before, inside[2], after, counted, sum;
-	int counter = other_counter(&faults, -1, 0);
+	int counter = event_counter(&faults, -1, 0);
 	pid_t child;
 
 	self->config.events_ptr = (uintptr_t)events;
@@ -203,13 +191,13 @@ TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
 	self->config.sample = PERIOD_NS;
 	self->config.count_ns = TICK_NS;
 	ASSERT_EQ(0, configure(self->fd, self->config));
-	before = switches_now(counter);
+	before = counter_now(counter);
 	ASSERT_EQ(0, start(self->fd));
-	inside[0] = switches_now(counter);
+	inside[0] = counter_now(counter);
 	child = touch_pages(&faults, &counted);
-	inside[1] = switches_now(counter);
+	inside[1] = counter_now(counter);
 	ASSERT_EQ(0, stop(self->fd));
-	after = switches_now(counter);
+	after = counter_now(counter);
 	expect_whole(_metadata, self->fd);
 	sum = sum_of(self->fd, 0, ~0U, 1);
 	EXPECT_LE(inside[1] - inside[0], sum);
@@ -230,13 +218,19 @@ TEST_F(counts, cycles_of_a_task_add_up)
 	if (!(query(self->fd).features & KBARMAN_FEATURE_PMU))
 		SKIP(skip_test(), "no hardware PMU");
 	self->config.events_ptr = (uintptr_t)&cycles;
-	self->config.sample = 200000;
+	/* Few enough overflows for a slow kernel: it stops a counter that has too many. */
+	self->config.sample = 1000000 * SLOWNESS;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
 	child = touch_pages(&cycles, &counted);
 	ASSERT_EQ(0, stop(self->fd));
 	expect_whole(_metadata, self->fd);
 	sum = sum_of(self->fd, 0, child, 0);
+#ifdef __riscv
+	/* QEMU 7.2 does not count in the counter that perf takes for one without overflows. */
+	if (!counted)
+		SKIP(skip_test(), "perf counts no cycles here but for samples");
+#endif
 	/* At each switch the other hand leaves off later, and comes back earlier. */
 	EXPECT_LE(counted - counted / 4, sum);
 	EXPECT_GE(counted + counted / 4, sum);

@@ -1,10 +1,12 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | tool | lockdown]...
+# Usage: sh guest.sh [module | records | devices | without | lockdown]...
 #
-# What a VM does in a test run, in one boot: the kselftests of the module, then the tool on
-# the real thing, then what there is no way back from. Prints TAP as run_kselftest.sh does.
+# What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
+# default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
+# that need the device; the last one unloads the module), then what there is no way back from. Prints
+# TAP as run_kselftest.sh does.
 # Captures and reports are left in results/ for selftests/vm/check.py, which looks into them on
 # the host.
 #
@@ -12,13 +14,12 @@
 
 export KBARMAN_TEST_VM=1
 here=$PWD
-rooms=${*:-module tool lockdown}
+rooms=${*:-module records devices without lockdown}
 
 module() {
 	tests=
-	# shellcheck disable=SC2013 # one word a line
-	for t in $(cat kselftest/kselftest-list.txt); do
-		case $t in *:lockdown) ;; *) tests="$tests -t $t" ;; esac
+	for t in ${PROGRAMS:-$(sed 's/.*://' kselftest/kselftest-list.txt)}; do
+		[ "$t" = lockdown ] || tests="$tests -t kbarman:$t"
 	done
 	# shellcheck disable=SC2086 # a list
 	sh kselftest/run_kselftest.sh $tests
@@ -122,19 +123,26 @@ without_module() {
 	return "$failed"
 }
 
-tool() {
+records() {
 	rm -rf results
 	mkdir results
 	[ -e /dev/kbarman ] || insmod kbarman.ko
 	cd results || exit 1
 	program tool records_and_reports
 	cd "$here" || exit 1
+}
+
+devices() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
 	KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
 	KBARMAN=./kbarman EXAMPLES=./examples.txt TMPDIR=/tmp program examples_device \
 		sh test_examples_device.sh
+}
+
+without() {
 	cd results || exit 1
 	program without_module without_module
 	cd "$here" || exit 1

@@ -27,6 +27,7 @@
 #include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -48,6 +49,13 @@
 #define KIB		1024ULL
 #define MIB		(1024 * KIB)
 
+/* A pipe has each result when it is there: so it is seen which test is slow, or hangs. */
+static void __attribute__((constructor)) print_lines(void)
+{
+	setvbuf(stdout, NULL, _IOLBF, 0);
+}
+
+#define LOST_SERIES	0	/* of the module: records that were lost */
 #define FIRST_SERIES	2	/* the first series that a program creates; the module's own come
 				 * before it */
 
@@ -417,29 +425,52 @@ static inline pid_t ping_pong(uint32_t cpu, unsigned int rounds)
 	return e.echo;
 }
 
+/* Go to a new directory below this one whose path has nearly 4 KiB. */
+static inline void enter_long_directory(mode_t mode)
+{
+	char name[256];
+
+	memset(name, 'd', 255);
+	name[255] = 0;
+	for (int i = 0; i < 15; i++)
+		if (mkdir(name, mode) || chdir(name))
+			lost("no directory");
+}
+
 /*
- * The kernel's own count of the switches of a CPU, independent of the module. switch_counter()
- * returns a descriptor, switches_now() its value.
+ * The kernel's own count of @event, independent of the module: in @task on any CPU, or in all tasks
+ * on @cpu; the other one is -1. Returns a descriptor, whose value counter_now() reads. A PMU's counter
+ * gets a period, so that the kernel reads it often: on a busy host an emulated one of 32 bits was
+ * read as 2^32 too much.
  */
-static inline int switch_counter(uint32_t cpu)
+static inline int event_counter(const struct kbarman_event *event, pid_t task, int cpu)
 {
 	struct perf_event_attr attr = {
-		.type = PERF_TYPE_SOFTWARE, .size = sizeof(attr),
-		.config = PERF_COUNT_SW_CONTEXT_SWITCHES };
-	int fd = syscall(SYS_perf_event_open, &attr, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC);
+		.type = event->type, .size = sizeof(attr), .config = event->config,
+		.sample_period = event->type == PERF_TYPE_HARDWARE ? 100000000 : 0 };
+	int fd = syscall(SYS_perf_event_open, &attr, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
-		lost("no counter of context switches");
+		lost("no counter of %s", event->name);
 	return fd;
 }
 
-static inline uint64_t switches_now(int counter)
+static inline uint64_t counter_now(int counter)
 {
 	uint64_t value;
 
 	if (read(counter, &value, sizeof(value)) != sizeof(value))
-		lost("the counter of context switches can't be read");
+		lost("the counter can't be read");
 	return value;
+}
+
+static inline int switch_counter(uint32_t cpu)
+{
+	static const struct kbarman_event switches = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.name = "context switches" };
+
+	return event_counter(&switches, -1, cpu);
 }
 
 /* ---- the mapped capture ---- */
@@ -552,6 +583,13 @@ union record {
 	struct bm_protocol_custom_counter counter;
 	struct bm_protocol_annotation annotation;
 };
+
+/* How many losses @r tells of. */
+static inline uint64_t losses_told(const union record *r)
+{
+	return r->header.record_type == BM_RECORD_CUSTOM_COUNTER &&
+	       r->counter.counter == LOST_SERIES ? r->counter.value : 0;
+}
 
 struct walk {
 	const void *map;

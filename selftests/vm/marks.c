@@ -784,8 +784,7 @@ TEST_F(marks, what_is_beyond_the_rate_is_counted_as_lost)
 	EXPECT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
 	walk = walk_begin(map_cpu(self->fd, 0));
 	while ((r = walk_next(&walk)))
-		if (r->header.record_type == BM_RECORD_CUSTOM_COUNTER)
-			told += r->counter.value;
+		told += losses_told(r);
 	EXPECT_EQ(s.lost[KBARMAN_LOST_RATE], told);
 	/* A counter and a bookmark tell of each loss; the rest is ours. */
 	EXPECT_EQ(count, s.written + told - 2 * j.by_type[BM_RECORD_CUSTOM_COUNTER]);

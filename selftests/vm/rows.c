@@ -789,11 +789,7 @@ static void map_long_paths(unsigned int count)
 	mount_own();
 	if (chdir("/cover"))
 		lost("no way to /cover");
-	memset(name, 'd', 255);
-	name[255] = 0;
-	for (int i = 0; i < 15; i++)
-		if (mkdir(name, 0700) || chdir(name))
-			lost("no directory");
+	enter_long_directory(0700);
 	while (count--) {
 		snprintf(name, sizeof(name), "%0200u", count);
 		fd = open(name, O_RDONLY | O_CREAT | O_CLOEXEC, 0700);

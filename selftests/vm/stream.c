@@ -80,8 +80,7 @@ static void drain(int fd, const void *map, struct seen *seen)
 		seen->last = r->header.timestamp;
 		seen->records++;
 		seen->switches += r->header.record_type == BM_RECORD_TASK_SWITCH;
-		if (r->header.record_type == BM_RECORD_CUSTOM_COUNTER)
-			seen->losses += r->counter.value;
+		seen->losses += losses_told(r);
 		seen->bookmarks += r->header.record_type == BM_RECORD_ANNOTATION;
 	}
 	if (walk.damage && !seen->fault)
@@ -169,13 +168,13 @@ TEST_F(stream, every_switch_is_written_or_counted_as_lost)
 
 	ASSERT_EQ(0, configure(self->fd, stream(64 * KIB)));
 	map = map_cpu(self->fd, WRITER_CPU);
-	outer = switches_now(counter);
+	outer = counter_now(counter);
 	ASSERT_EQ(0, start(self->fd));
-	inner = switches_now(counter);
+	inner = counter_now(counter);
 	overfill(self->fd, 5000);
-	inner = switches_now(counter) - inner;
+	inner = counter_now(counter) - inner;
 	ASSERT_EQ(0, stop(self->fd));
-	outer = switches_now(counter) - outer;
+	outer = counter_now(counter) - outer;
 	drain(self->fd, map, &seen);
 	s = stats(self->fd, WRITER_CPU);
 	ASSERT_EQ(NULL, seen.fault);

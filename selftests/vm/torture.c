@@ -196,11 +196,11 @@ static void begin(FIXTURE_DATA(torture) *self, struct kbarman_configure config)
 	if (configure(self->fd, config))
 		lost("no configuration");
 	for (cpu = 0; cpu < self->nr_cpus; cpu++)
-		self->outer[cpu] = switches_now(self->counters[cpu]);
+		self->outer[cpu] = counter_now(self->counters[cpu]);
 	if (start(self->fd))
 		lost("no start");
 	for (cpu = 0; cpu < self->nr_cpus; cpu++)
-		self->inner[cpu] = switches_now(self->counters[cpu]);
+		self->inner[cpu] = counter_now(self->counters[cpu]);
 	load_create(self);
 }
 
@@ -210,11 +210,11 @@ static void end(FIXTURE_DATA(torture) *self)
 
 	load_destroy(self);
 	for (cpu = 0; cpu < self->nr_cpus; cpu++)
-		self->inner[cpu] = switches_now(self->counters[cpu]) - self->inner[cpu];
+		self->inner[cpu] = counter_now(self->counters[cpu]) - self->inner[cpu];
 	if (stop(self->fd))
 		lost("no stop");
 	for (cpu = 0; cpu < self->nr_cpus; cpu++)
-		self->outer[cpu] = switches_now(self->counters[cpu]) - self->outer[cpu];
+		self->outer[cpu] = counter_now(self->counters[cpu]) - self->outer[cpu];
 }
 
 /* ---- looking at what is read ---- */
@@ -262,7 +262,7 @@ static void look(struct seen *seen, const void *map, uint32_t cpu, const union r
 		seen->samples++;
 		break;
 	case BM_RECORD_CUSTOM_COUNTER:
-		seen->losses += r->counter.value;
+		seen->losses += losses_told(r);
 		break;
 	case BM_RECORD_ANNOTATION:
 		fault = fault ?: judge_mark(cpu, &r->annotation);

@@ -4,6 +4,7 @@
  * the spot are refused where they are named in the caller's memory.
  */
 #include <linux/perf_event.h>
+#include <sys/mman.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
@@ -90,9 +91,40 @@ TEST_F(tracepoints, header_has_their_numbers_and_names)
 	EXPECT_STREQ("sched:sched_switch", capture_fact(map, "counter.0.1"));
 }
 
+/*
+ * True if the first hit of a tracepoint is a sample on this kernel, whatever the period: perf used
+ * to give such an event its first period only then. Linux mended this in 6.12, and some stable
+ * kernels did. Looks at an event of perf itself, whose period is too long for any other sample.
+ */
+static bool samples_first_hit(const struct kbarman_event *event)
+{
+	struct perf_event_attr attr = {
+		.type = event->type, .size = sizeof(attr), .config = event->config,
+		.sample_period = 1ULL << 40, .sample_type = PERF_SAMPLE_IP };
+	const struct perf_event_mmap_page *page;
+	size_t length = 2 * getpagesize();
+	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+	bool sampled;
+
+	if (fd < 0)
+		lost("perf can't sample %s", event->name);
+	page = mmap(NULL, length, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (page == MAP_FAILED)
+		lost("no buffer of perf");
+	do {
+		ping_pong(0, 10);
+	} while (!counter_now(fd));
+	sampled = page->data_head > 0;
+	munmap((void *)page, length);
+	close(fd);
+	return sampled;
+}
+
 /* It may sample itself, from where it is hit: with locks of the scheduler held. */
 TEST_F(tracepoints, the_first_event_may_be_one)
 {
+	/* The period that begins with a sample at the first hit has that hit, too. */
+	uint64_t second = samples_first_hit(self->events + 1) ? 9 : 10;
 	unsigned int samples = 0;
 	const union record *r;
 	struct judgement j;
@@ -107,7 +139,7 @@ TEST_F(tracepoints, the_first_event_may_be_one)
 	walk = walk_begin(map_cpu(self->fd, 0));
 	while ((r = walk_next(&walk)))
 		if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC && samples++)
-			ASSERT_EQ(10, counter(r, 0));
+			ASSERT_EQ(samples == 2 ? second : 10, counter(r, 0));
 	EXPECT_LE(2 * ROUNDS / 10, samples);
 }
 
@@ -165,7 +197,12 @@ TEST_F(tracepoints, probes_that_the_callers_memory_names_are_refused)
 
 /* ---- what a query costs ---- */
 
+#ifdef __riscv
+/* The kernel may refuse a probe where ftrace is called from: in the first 8 bytes of a function. */
+#define MAKER		"perf_event_create_kernel_counter+8"
+#else
 #define MAKER		"perf_event_create_kernel_counter"
+#endif
 #define PROBES		"/sys/kernel/tracing/kprobe_events"
 #define PROBE_SWITCH	TRACE_EVENTS "/kbarman_test/made/enable"
 
@@ -185,14 +222,29 @@ static unsigned long events_made(void)
 	lost("the probe is not in kprobe_profile");
 }
 
+/* False: this kernel has no such probes, or none of what its tracers leave out (5.10's perf). */
+static bool probe_maker(void)
+{
+	const char probe[] = "p:kbarman_test/made " MAKER;
+	int fd = open(PROBES, O_WRONLY | O_APPEND | O_CLOEXEC);
+	bool taken;
+
+	if (fd < 0)
+		return false;
+	taken = write(fd, probe, strlen(probe)) > 0;
+	if (!taken && errno != EINVAL)
+		lost("no probe of %s", MAKER);
+	close(fd);
+	return taken;
+}
+
 /* Anybody who may open the device may ask as often as they like. */
 TEST_F(tracepoints, a_query_makes_no_event)
 {
 	unsigned int i;
 
-	if (access(PROBES, W_OK))
-		SKIP(return, "this kernel makes no probes");
-	write_file(PROBES, "p:kbarman_test/made " MAKER);
+	if (!probe_maker())
+		SKIP(return, "this kernel makes no probe of " MAKER);
 	write_file(PROBE_SWITCH, "1");
 	for (i = 0; i < 10; i++)
 		query(self->fd);

@@ -125,11 +125,7 @@ static void map_long_paths(void)
 	    (mkdir("/cover", 0700) && errno != EEXIST) ||
 	    mount("cover", "/cover", "tmpfs", 0, NULL) || chdir("/cover"))
 		lost("no file system of its own");
-	memset(name, 'd', 255);
-	name[255] = 0;
-	for (int i = 0; i < 15; i++)
-		if (mkdir(name, 0777) || chdir(name))
-			lost("no directory");
+	enter_long_directory(0777);
 	for (unsigned int i = 0; i < PATHS; i++) {
 		snprintf(name, sizeof(name), "%0200u", i);
 		fd = open(name, O_RDONLY | O_CREAT | O_CLOEXEC, 0777);

@@ -2,11 +2,15 @@
 /*
  * Decides which calls fail. Writing N to the parameter test_fault, or setting it at load, makes the
  * Nth registration from then on fail. Reading test_fault returns how many registrations remain
- * until then; 0 if the registration has failed, or if none is to fail. While the parameter
- * test_chance is N, one allocation in N fails, whichever code makes it.
+ * until then; 0 if the registration has failed, or if none is to fail. To look for a tracepoint
+ * counts as a registration. While the parameter test_chance is N, one allocation in N fails,
+ * whichever code makes it. The function of Linux whose name is in test_shift has its arguments one
+ * place off for the module's probe.
  */
 #include <linux/atomic.h>
+#include <linux/kallsyms.h>
 #include <linux/moduleparam.h>
+#include <linux/string.h>
 
 #include "faults.h"
 
@@ -27,6 +31,19 @@ bool kbarman_test_chance(void)
 	return n && !(atomic_inc_return(&allocations) % n);
 }
 
+static char shifted[32];
+
+unsigned int kbarman_test_shift(unsigned long address)
+{
+	char name[KSYM_SYMBOL_LEN];
+
+	if (!shifted[0])
+		return 0;
+	sprint_symbol_no_offset(name, address);
+	return !strcmp(name, shifted);
+}
+
+module_param_string(test_shift, shifted, sizeof(shifted), 0600);
 module_param_named(test_chance, chance, uint, 0600);
 
 static int set_fault(const char *value, const struct kernel_param *parameter)

@@ -19,6 +19,7 @@
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
+#include <linux/ptrace.h>
 #include <linux/slab.h>
 #include <linux/smp.h>
 #include <linux/suspend.h>
@@ -30,6 +31,9 @@ bool kbarman_test_fault(void);
 
 /* True if this allocation must fail. */
 bool kbarman_test_chance(void);
+
+/* By how many places the arguments of the function at @address differ from what is expected. */
+unsigned int kbarman_test_shift(unsigned long address);
 
 #define kbarman_or(error, call)	(kbarman_test_fault() ? (error) : (call))
 
@@ -53,8 +57,16 @@ bool kbarman_test_chance(void);
 	kbarman_or(-EEXIST, register_module_notifier(__VA_ARGS__))
 #define smp_call_function_single(...) \
 	kbarman_or(-ENXIO, smp_call_function_single(__VA_ARGS__))
-#define tracepoint_probe_register(...) \
-	kbarman_or(-EEXIST, tracepoint_probe_register(__VA_ARGS__))
+#define tracepoint_probe_register_prio(...) \
+	kbarman_or(-EEXIST, tracepoint_probe_register_prio(__VA_ARGS__))
+
+/* A kernel without this tracepoint. */
+#define for_each_kernel_tracepoint(...) \
+	kbarman_or((void)0, for_each_kernel_tracepoint(__VA_ARGS__))
+
+/* A kernel in which a function has other arguments: each is where the next one is expected. */
+#define regs_get_kernel_argument(regs, n) \
+	regs_get_kernel_argument(regs, (n) + kbarman_test_shift(instruction_pointer(regs)))
 
 #undef kmalloc
 #undef kzalloc
