@@ -132,6 +132,18 @@ def samples_of_the_idle_task_are_in_the_threads_of_the_cpus(tmp):
         (CPUS, 0), (CPUS, 1), (1, 1)]
 
 
+def a_profile_may_begin_at_the_beginning_of_time(tmp):
+    c = viewers.begin()
+    c.multiplier = 1 << 62      # a time before the capture's base is the least one then
+    c.sample(0, 1, 10, 0x999000, (1, 1), (0x999000,))
+    path, out = c.save(os.path.join(tmp, "a.cap")), os.path.join(tmp, "out.json")
+    viewers.convert(path, "chrome", out)
+    with open(out, encoding="utf-8") as file:
+        events = json.load(file)["traceEvents"]
+    (begin,) = [event for event in events if event["name"] == "Profile"]
+    assert begin["ts"] == begin["args"]["data"]["startTime"] == -9223372036854777, begin
+
+
 def samples_have_their_symbols(tmp):
     for path in viewers.all_captures(tmp):
         if "golden" in path or "hostile" in path:

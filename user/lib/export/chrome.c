@@ -258,7 +258,8 @@ static uint64_t find_session(struct chrome *x, uint64_t pid, uint64_t tid, int64
 	if (!profile->begun) {
 		profile->begun = true;
 		profile->last = us - 1;
-		begin_timed(x, "P", pid, tid, profile->last * 1000);
+		begin(x, "P", pid, tid);
+		kb_json_i64(&x->json, "ts", profile->last);
 		kb_json_string(&x->json, "cat", "sample");
 		kb_json_string(&x->json, "name", "Profile");
 		write_session(x, session);
