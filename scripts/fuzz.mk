@@ -8,7 +8,7 @@ FUZZ_FLAGS	:= -std=gnu11 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=al
 		   -D_GNU_SOURCE -D_FILE_OFFSET_BITS=64 -DKBARMAN_VERSION='"$(VERSION)"' \
 		   -Iuser/include -Iuser/lib -Ikmod
 FUZZ_TARGETS	:= $(patsubst selftests/fuzz/%.c,build/fuzz/%,$(wildcard selftests/fuzz/fuzz_*.c))
-FUZZ_OBJ	:= $(LIB_SRC:%.c=build/fuzz/obj/%.o)
+FUZZ_OBJ	:= $(patsubst %.c,build/fuzz/obj/%.o,$(LIB_SRC) selftests/fuzz/random.c)
 
 .PHONY: fuzz fuzz-targets
 fuzz: fuzz-targets	## run all decoders on hostile input, T=120 seconds in all
