@@ -225,4 +225,17 @@ TEST_F(client, threads_that_are_first_open_one_descriptor)
 	EXPECT_EQ(8, stats(self->fd, KBARMAN_CPU_ALL).written);
 }
 
+/* The other thread has opened the device, and has not yet said where the word is. */
+TEST_F(client, a_mark_beside_a_thread_that_opens_is_not_lost)
+{
+	unsigned int before = open_files();
+
+	ASSERT_EQ(0, start(self->fd));
+	kb_mark_fd_ = open(KB_MARK_DEVICE, O_WRONLY | O_CLOEXEC);
+	kb_mark_bookmark(0, "early");
+	EXPECT_EQ(before + 1, open_files());
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).written);
+}
+
 TEST_HARNESS_MAIN

@@ -115,16 +115,19 @@ __attribute__((weak)) int kb_mark_fd_ = -1;
 #define O_CLOEXEC 02000000
 #endif
 
-/* Map the word that holds the recording's number. Without a device, use the word for "none". */
+/*
+ * Map the word that holds the recording's number. Without a device, use the word for "none". If
+ * threads are here at once, each one maps the word, and the first one's descriptor stays open: no
+ * thread waits for another one, and none takes the recording for none.
+ */
 __attribute__((cold, noinline, unused))
 static uint32_t kb_mark_find_(void)
 {
-	int fd = -1, none = -1, word_fd, saved = errno;
+	int fd, none = -1, word_fd, saved = errno;
 	const uint32_t *word = &kb_mark_words_[0];
 	void *map;
 
-	if (__atomic_load_n(&kb_mark_fd_, __ATOMIC_ACQUIRE) < 0)
-		fd = open(KB_MARK_DEVICE, O_WRONLY | O_CLOEXEC);
+	fd = open(KB_MARK_DEVICE, O_WRONLY | O_CLOEXEC);
 	if (fd >= 0) {
 		word_fd = ioctl(fd, KB_MARK_STATE_, 0);
 		map = word_fd < 0 ? MAP_FAILED :
@@ -133,16 +136,12 @@ static uint32_t kb_mark_find_(void)
 			close(word_fd);
 		if (map != MAP_FAILED)
 			word = (const uint32_t *)map + 1;
-		/*
-		 * If two threads are here at once, the first one wins. The other one's map
-		 * stays unused.
-		 */
 		if (map == MAP_FAILED ||
 		    !__atomic_compare_exchange_n(&kb_mark_fd_, &none, fd, 0, __ATOMIC_ACQ_REL,
 						 __ATOMIC_ACQUIRE))
 			close(fd);
 	}
-	if (fd >= 0 || __atomic_load_n(&kb_mark_fd_, __ATOMIC_ACQUIRE) < 0)
+	if (word != &kb_mark_words_[0] || __atomic_load_n(&kb_mark_fd_, __ATOMIC_ACQUIRE) < 0)
 		__atomic_store_n(&kb_mark_word_, word, __ATOMIC_RELEASE);
 	errno = saved;
 	return __atomic_load_n(word, __ATOMIC_RELAXED);
