@@ -210,8 +210,8 @@ TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
 }
 
 /*
- * The same by the hardware, whose overflows are NMIs where there are any. A PMU that can't be halted as
- * a whole counts a little between the two accesses to the counter that has overflowed.
+ * The same by the hardware, whose overflows are NMIs where there are any. Two counters of one event
+ * differ by some hundredths where the PMU is emulated.
  */
 TEST_F(counts, cycles_of_a_task_add_up)
 {
@@ -224,7 +224,7 @@ TEST_F(counts, cycles_of_a_task_add_up)
 	counter = event_counter(&cycles, -1, 0);
 	self->config.events_ptr = (uintptr_t)&cycles;
 	/* Few enough overflows for a slow kernel: it stops a counter that has too many. */
-	self->config.sample = 1000000 * SLOWNESS;
+	self->config.sample = CYCLES;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	before = counter_now(counter);
 	ASSERT_EQ(0, start(self->fd));
@@ -241,8 +241,8 @@ TEST_F(counts, cycles_of_a_task_add_up)
 		SKIP(skip_test(), "perf counts no cycles here but for samples");
 #endif
 	sum = sum_of(self->fd, 0, ~0U, 0);
-	EXPECT_LE((inside[1] - inside[0]) / 64 * 63, sum);
-	EXPECT_GE(after - before, sum);
+	EXPECT_LE((inside[1] - inside[0]) / 16 * 15, sum);
+	EXPECT_GE((after - before) / 16 * 17, sum);
 	/* At a switch the other hand counts what the switch costs, and on a busy host this is much. */
 	sum = sum_of(self->fd, 0, child, 0);
 	EXPECT_LE(counted / 2, sum);

@@ -437,17 +437,19 @@ static inline void enter_long_directory(mode_t mode)
 			lost("no directory");
 }
 
+#define CYCLES	(1000000 * SLOWNESS)	/* from one overflow to the next */
+
 /*
  * The kernel's own count of @event, independent of the module: in @task on any CPU, or in all tasks
  * on @cpu; the other one is -1. Returns a descriptor, whose value counter_now() reads. A PMU's counter
- * gets a period, so that the kernel reads it often: on a busy host an emulated one of 32 bits was
- * read as 2^32 too much.
+ * gets the period of the tests' own: on a busy host QEMU's counters count too much, the more the
+ * rarer they overflow, up to ten times the time that passes.
  */
 static inline int event_counter(const struct kbarman_event *event, pid_t task, int cpu)
 {
 	struct perf_event_attr attr = {
 		.type = event->type, .size = sizeof(attr), .config = event->config,
-		.sample_period = event->type == PERF_TYPE_HARDWARE ? 100000000 : 0 };
+		.sample_period = event->type == PERF_TYPE_HARDWARE ? CYCLES : 0 };
 	int fd = syscall(SYS_perf_event_open, &attr, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
