@@ -245,14 +245,15 @@ static struct call call_before(unsigned long address)
 	if (kbarman_read_user(&code, address - sizeof(code))) {
 		high = instruction(code);
 		low = instruction(code + 2);
-	} else if (kbarman_read_user((__le16 (*)[2])&code[2], address - 2 * sizeof(code[0]))) {
+	} else if (kbarman_read_user((__le16 (*)[2])(code + 2), address - 2 * sizeof(code[0]))) {
 		high = 0;
 		low = instruction(code + 2);
 	} else {
 		return call;
 	}
 	if ((low & 0xfff) == 0x0ef) {		/* jal ra */
-		call.known = call.direct = true;
+		call.known = true;
+		call.direct = true;
 		call.target = address - 4 + jal_offset(low);
 	} else if ((low & 0x7fff) == 0x00e7) {	/* jalr ra; behind auipc REG, maybe of this REG */
 		call.known = true;

@@ -447,8 +447,8 @@ static __poll_t kbarman_poll(struct file *file, poll_table *wait)
  * f_op->mmap_prepare can set the flags and the operations. It may also replace the file, but who
  * drops the new file if the mapping fails has changed more than once (6.17: nobody, a leak), and no
  * header shows it, so that no probe can tell. Without the replacement a mapping would hold the
- * descriptor, and closing it would not stop the session. vm_ops->mapped, which could take a reference
- * instead, does not change that.
+ * descriptor, and closing it would not stop the session. vm_ops->mapped, which could take a
+ * reference instead, does not change that.
  */
 static int capture_release(struct inode *inode, struct file *file)
 {

@@ -473,7 +473,7 @@ unsigned long kbarman_ring_bounds(const struct kbarman_ring *ring, unsigned long
 {
 	unsigned long end = smp_load_acquire(write_offset(ring));	/* [B] */
 
-	*start = smp_load_acquire(read_offset(ring));
+	*start = smp_load_acquire(read_offset(ring));			/* [A] */
 	if (kbarman_ring_after(*start, end))
 		*start = end;
 	return end;

@@ -74,7 +74,8 @@ static int start(struct kbarman_session *session)
 	if (!switches && !period)
 		return 0;
 	check_trace_callback_type_sched_switch(on_sched_switch);
-	kbarman_header_fact(session->capture, "counts", "%s%llu", switches ? "switch," : "", period);
+	kbarman_header_fact(session->capture, "counts", "%s%llu", switches ? "switch," : "",
+			    period);
 	WRITE_ONCE(counting, true);
 	return switches ? kbarman_probes_attach(probes, ARRAY_SIZE(probes)) : 0;
 }

@@ -811,7 +811,7 @@ void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 
 	/* A walk of all processes may have found the child's mappings already. */
 	if (!from || !to || !list_empty(&to->by_age))
 		return;
-	/* fork() itself may have held mmap_lock before. The child may not live until the next try. */
+	/* fork() itself may have held mmap_lock before. The child may end before the next try. */
 	if (!list_empty(&from->pending) && (walk_is_due(from) || from->busy))
 		walk(from);
 	to->complete = is_complete(from);

@@ -63,7 +63,8 @@ static void give_block(struct kbarman_strings *strings, u32 unit, u32 order)
 	for (; order < KBARMAN_STRING_ORDERS - 1; order++) {
 		u32 buddy = unit ^ (1U << order);
 
-		if (buddy >= strings->units || strings->blocks[buddy].state != (STRING_FREE | order))
+		if (buddy >= strings->units ||
+		    strings->blocks[buddy].state != (STRING_FREE | order))
 			break;
 		unlink_free(strings, buddy, order);
 		unit = min(unit, buddy);

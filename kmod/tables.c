@@ -191,8 +191,9 @@ s64 kbarman_tables_find_task(struct kbarman_capture *capture, u32 task_id)
 
 static void unlink_task(struct kbarman_capture *capture, u32 row)
 {
-	unlink_row(&capture->tasks, kbarman_rows_bucket(&capture->tasks, capture->facts[row].task_id, 0),
-		   row);
+	u32 *bucket = kbarman_rows_bucket(&capture->tasks, capture->facts[row].task_id, 0);
+
+	unlink_row(&capture->tasks, bucket, row);
 }
 
 /* @row says what @task_id is called from @timestamp on. @former is its row till then, or -1. */
@@ -227,7 +228,8 @@ static void fill_task(struct kbarman_capture *capture, u32 row, u64 timestamp, u
 
 static bool is_called(struct kbarman_capture *capture, s64 row, u32 tgid, const char *name)
 {
-	return row >= 0 && capture->facts[row].tgid == tgid && !capture->facts[row].exit_timestamp &&
+	return row >= 0 && capture->facts[row].tgid == tgid &&
+	       !capture->facts[row].exit_timestamp &&
 	       !strcmp(capture->strings.table + kbarman_task_row(capture, row)->task_name_ptr,
 		       name);
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Looks up tracepoints by name, because most are not exported to modules. The function
- * check_trace_callback_type_*() of the tracepoint's own header checks the type of a callback. It has
- * to be exactly that type: a kernel with kCFI refuses to call anything else.
+ * check_trace_callback_type_*() of the tracepoint's own header checks the type of a callback. It
+ * has to be exactly that type: a kernel with kCFI refuses to call anything else.
  *
  * A probe runs with preemption on, unless the place of its tracepoint forbids it: since 7.x Linux
  * protects its probes by SRCU, and not by switching preemption off. Probes that use data of their
@@ -31,9 +31,9 @@ bool kbarman_probes_exist(const struct kbarman_probe *probes, unsigned int count
 int kbarman_probes_attach(struct kbarman_probe *probes, unsigned int count);
 
 /*
- * Detach those that are attached. On return none of them runs any more. This waits for nothing else:
- * since 7.x it is no RCU grace period. Sources that need one for their kprobes, overflow handlers or
- * callers wait for it in their own stop(). Context: task.
+ * Detach those that are attached. On return none of them runs any more. This waits for nothing
+ * else: since 7.x it is no RCU grace period. Sources that need one for their kprobes, overflow
+ * handlers or callers wait for it in their own stop(). Context: task.
  */
 void kbarman_probes_detach(struct kbarman_probe *probes, unsigned int count);
 
