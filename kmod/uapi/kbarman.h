@@ -219,7 +219,7 @@ enum kbarman_stop {
 							 * at the first one of a session */
 #define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* call chains can have user frames */
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
-#define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module can write samples without PC */
+#define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module writes samples without PC */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
