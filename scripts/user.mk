@@ -33,7 +33,7 @@ USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 USER_LIBS	:= -lelf -lz -ldl -pthread
 
 HTML		:= build/gen/html_page.c
-LIB_SRC		:= $(sort $(wildcard user/lib/*.c user/lib/*/*.c)) $(HTML)
+LIB_SRC		:= $(sort $(wildcard user/lib/*/*.c)) $(HTML)
 CLI_SRC		:= $(sort $(wildcard user/cli/*.c))
 LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
 CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)

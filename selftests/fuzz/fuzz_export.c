@@ -13,7 +13,7 @@
 #include <kbarman/heph.h>
 #include <kbarman/tptp.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 static void must(bool good)
 {

@@ -11,7 +11,7 @@
 
 #include <linux/types.h>
 
-#include "format/wide.h"
+#include "base/wide.h"
 
 typedef __u32 u32;
 typedef __u64 u64;

@@ -7,7 +7,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "behind.h"
+#include "base/behind.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

@@ -5,8 +5,8 @@
  */
 #include <stdlib.h>
 
+#include "base/utf8.h"
 #include "export/label.h"
-#include "format/utf8.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

@@ -5,7 +5,7 @@
  */
 #include <stdlib.h>
 
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 #include "../lib/random.h"
 #include "../lib/tap.h"

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "cli.h"
-#include "format/utf8.h"
 #include "formats.h"
 #include "sandbox.h"
 

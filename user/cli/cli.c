@@ -13,8 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/utf8.h"
 #include "cli.h"
-#include "format/utf8.h"
 
 /* Names come from files and from other programs, and must not control the terminal. */
 static void say(const char *format, va_list args)

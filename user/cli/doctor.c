@@ -18,8 +18,8 @@
 
 #include <kbarman/device.h>
 
+#include "base/utf8.h"
 #include "cli.h"
-#include "format/utf8.h"
 #include "lines.h"
 #include "sandbox.h"
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "json.h"
+#include "base/json.h"
 
 #define FORMAT_PROBE_BYTES	4096
 

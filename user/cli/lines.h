@@ -3,7 +3,7 @@
 #ifndef KBARMAN_CLI_LINES_H
 #define KBARMAN_CLI_LINES_H
 
-#include "json.h"
+#include "base/json.h"
 
 /* Returns 0, or CLI_IMPOSSIBLE after a message. */
 int lines_open(struct kb_json *json, bool people);

@@ -10,9 +10,9 @@
 
 #include <kbarman/annotate.h>
 
-#include "annotate_server.h"
 #include "cli.h"
 #include "export/annotate_side.h"
+#include "record/annotate_server.h"
 #include "record_annotate.h"
 
 #define COUNTERS_MAX	4096

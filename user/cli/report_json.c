@@ -10,7 +10,7 @@
 
 #include <kbarman/out.h>
 
-#include "json.h"
+#include "base/json.h"
 #include "report.h"
 
 static void put_fact(const struct report *report, struct kb_json *json, const char *key)

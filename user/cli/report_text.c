@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
+#include "base/utf8.h"
 #include "cli.h"
-#include "format/utf8.h"
 #include "report.h"
 
 #define WIDEST		48	/* limit of a column; a longer name moves the rest of its line */

@@ -24,10 +24,10 @@
 #include <kbarman/cpulist.h>
 #include <kbarman/events.h>
 
+#include "base/json.h"
+#include "base/utf8.h"
 #include "cli.h"
 #include "command.h"
-#include "format/utf8.h"
-#include "json.h"
 #include "processes.h"
 
 #define TASK_EVENTS \

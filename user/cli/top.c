@@ -27,13 +27,13 @@
 #include <kbarman/kernel_maps.h>
 #include <kbarman/recorder.h>
 
+#include "absent.h"
 #include "analysis/hot.h"
 #include "analysis/sched.h"
-#include "absent.h"
+#include "base/json.h"
+#include "base/utf8.h"
 #include "cli.h"
 #include "decoder.h"
-#include "format/utf8.h"
-#include "json.h"
 #include "sample_rate.h"
 #include "sym/demangle.h"
 #include "symbols.h"

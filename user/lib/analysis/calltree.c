@@ -11,8 +11,8 @@
 #include "analysis/calltree.h"
 #include "analysis/comm.h"
 #include "analysis/idle.h"
-#include "analysis/stack.h"
-#include "table.h"
+#include "base/table.h"
+#include "format/chain.h"
 
 struct kb_calltree {
 	struct kb_tasks *tasks;
@@ -113,7 +113,7 @@ int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 			 uint32_t task_id, struct kb_symbolizer *symbolizer)
 {
 	const struct kb_comm *comm = kb_comms_find(&tree->comms, task_id, event->timestamp);
-	uint32_t frame = kb_stack_depth(event);
+	uint32_t frame = kb_chain_depth(event);
 	bool is_new;
 	int64_t i;
 
@@ -129,7 +129,7 @@ int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 	if (frame > KB_CALLTREE_DEPTH)
 		frame = KB_CALLTREE_DEPTH;
 	while (frame-- && i >= 0)
-		i = find_place(tree, i, event, task_id, symbolizer, kb_stack_lookup(event, frame));
+		i = find_place(tree, i, event, task_id, symbolizer, kb_chain_lookup(event, frame));
 	return i;
 }
 

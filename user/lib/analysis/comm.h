@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "table.h"
+#include "base/table.h"
 #include "sym/tasks.h"
 
 struct kb_comm {

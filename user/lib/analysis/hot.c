@@ -10,7 +10,7 @@
 #include "analysis/comm.h"
 #include "analysis/hot.h"
 #include "analysis/idle.h"
-#include "table.h"
+#include "base/table.h"
 
 #define QUEUE		32U	/* frames that wait; a power of two */
 #define FEW_ROWS	512U	/* so few rows stay in the cache */

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "analysis/losses.h"
-#include "format/utf8.h"
+#include "base/utf8.h"
 
 static const struct {
 	const char *what, *advice;

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/sched.h"
-#include "table.h"
+#include "base/table.h"
 
 struct kb_sched {
 	struct kb_table tasks;

@@ -15,7 +15,7 @@
 #include <kbarman/event.h>
 #include <kbarman/symbol.h>
 
-#include "table.h"
+#include "base/table.h"
 #include "sym/elf.h"
 
 #define KB_CALLSTACKS_DEPTH	512	/* frames; further outer frames are left out */

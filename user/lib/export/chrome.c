@@ -13,13 +13,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/json.h"
+#include "base/table.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/spans.h"
 #include "export/taskids.h"
 #include "export/walk.h"
-#include "json.h"
-#include "table.h"
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
 

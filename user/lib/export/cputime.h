@@ -9,8 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/table.h"
 #include "export/walk.h"
-#include "table.h"
 
 struct kb_cputime {
 	const struct kb_timeline *timeline;

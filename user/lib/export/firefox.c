@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/idle.h"
+#include "base/json.h"
 #include "export/callstacks.h"
 #include "export/cputime.h"
 #include "export/export.h"
@@ -20,7 +21,6 @@
 #include "export/spans.h"
 #include "export/taskids.h"
 #include "export/walk.h"
-#include "json.h"
 
 #define VERSION		49	/* of the processed format */
 #define GECKO_VERSION	24	/* of the Gecko format that it was made from */

@@ -7,10 +7,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/out_packet.h"
+#include "base/utf8.h"
 #include "export/flamegraph_script.h"
 #include "export/stacks.h"
-#include "out.h"
-#include "format/utf8.h"
 
 #define WIDTH		1200.0
 #define MARGIN		10.0

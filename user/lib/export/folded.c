@@ -5,9 +5,9 @@
  */
 #include <string.h>
 
+#include "base/out_packet.h"
+#include "base/utf8.h"
 #include "export/stacks.h"
-#include "format/utf8.h"
-#include "out.h"
 
 /*
  * Replace ';' and line ends in a label: they separate frames and stacks. The last blank of a

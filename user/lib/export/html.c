@@ -27,6 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/json.h"
+#include "base/out_packet.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/label.h"
@@ -34,8 +36,6 @@
 #include "export/walk.h"
 #include "format/base64.h"
 #include "format/protobuf.h"
-#include "json.h"
-#include "out.h"
 
 extern const char *const kb_html_page[];	/* the parts before, between and behind the data */
 

@@ -4,9 +4,9 @@
 #include <stdint.h>
 #include <string.h>
 
+#include "base/eight.h"
+#include "base/utf8.h"
 #include "export/label.h"
-#include "format/eight.h"
-#include "format/utf8.h"
 
 static char plain_byte(uint8_t byte)
 {

@@ -15,15 +15,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/out_packet.h"
+#include "base/table.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/perfetto_fields.h"
 #include "export/walk.h"
 #include "format/protobuf.h"
-#include "out.h"
 #include "sym/kallsyms.h"
-#include "table.h"
 
 #define SEQUENCE	1	/* all packets have this sequence id */
 #define KERNEL_MAPPING	"/kernel"

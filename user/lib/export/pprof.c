@@ -14,6 +14,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/out_packet.h"
+#include "base/table.h"
 #include "export/callstacks.h"
 #include "export/cputime.h"
 #include "export/export.h"
@@ -23,8 +25,6 @@
 #include "export/walk.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
-#include "out.h"
-#include "table.h"
 
 /* Field numbers by message. Source: pprof's profile.proto. */
 enum {

@@ -12,7 +12,7 @@
 
 #include <kbarman/event.h>
 
-#include "table.h"
+#include "base/table.h"
 
 #define KB_SPAN_TEXT	1024	/* longest text, bytes */
 

@@ -10,13 +10,13 @@
 #include <string.h>
 
 #include "analysis/names.h"
+#include "base/json.h"
 #include "export/callstacks.h"
 #include "export/export.h"
 #include "export/keep.h"
 #include "export/taskids.h"
 #include "export/waits.h"
 #include "export/walk.h"
-#include "json.h"
 
 struct profile {
 	size_t first, nr;	/* in samples */

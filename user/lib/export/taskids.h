@@ -9,7 +9,7 @@
 #include <stdint.h>
 
 #include "analysis/names.h"
-#include "table.h"
+#include "base/table.h"
 
 struct kb_task_id {
 	uint64_t key[2];		/* the task's id; the place of its name */

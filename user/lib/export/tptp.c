@@ -21,6 +21,7 @@
 
 #include "analysis/names.h"
 #include "analysis/timeline.h"
+#include "base/out_packet.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/tptp_frame.h"
@@ -29,7 +30,6 @@
 #include "format/barman_reader.h"
 #include "format/tptp_codec.h"
 #include "format/wire.h"
-#include "out.h"
 
 #define MAX_FRAMES	512		/* of a call chain; further outer frames are left out */
 #define BODY_BYTES	65536		/* of a custom message */

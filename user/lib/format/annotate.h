@@ -14,8 +14,8 @@
 
 #include <kbarman/annotate.h>
 
+#include "base/out_packet.h"
 #include "format/leb.h"
-#include "out.h"
 
 #define KB_ANNOTATE_START	5	/* bytes of marker and length */
 /* Room for any message without its texts, lists and image. */

@@ -8,9 +8,9 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/in.h"
+#include "base/utf8.h"
 #include "format/annotate.h"
-#include "format/utf8.h"
-#include "in.h"
 
 struct kb_annotate_reader {
 	struct kb_in in;

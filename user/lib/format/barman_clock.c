@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "barman_reader.h"
+#include "format/barman_reader.h"
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {

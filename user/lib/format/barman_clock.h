@@ -10,8 +10,8 @@
 
 #include <stdint.h>
 
-#include "wide.h"
-#include "wire.h"
+#include "base/wide.h"
+#include "format/wire.h"
 
 struct barman_clock {
 	uint64_t base;

@@ -8,8 +8,8 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "barman_reader.h"
-#include "progress.h"
+#include "base/progress_tell.h"
+#include "format/barman_reader.h"
 
 /* Limited, so that sums with offsets in the file do not overflow. */
 static uint64_t buffer_length(const struct kb_barman *b)

@@ -5,7 +5,7 @@
  */
 #include <errno.h>
 
-#include "barman_writer.h"
+#include "format/barman_writer.h"
 
 /* Position of an encoder in its record. Word size and byte order are constants. */
 struct out {

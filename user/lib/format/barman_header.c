@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "barman_file.h"
-#include "barman_reader.h"
+#include "format/barman_file.h"
+#include "format/barman_reader.h"
 
 #define PIECE		((size_t)1 << 20)	/* strings are read in pieces of so many bytes */
 #define STRINGS_MAX	((uint32_t)64 << 20)

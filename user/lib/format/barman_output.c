@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "barman_writer.h"
+#include "format/barman_writer.h"
 
 #define MOVE_BYTES	((size_t)1 << 20)
 #define MOVE_MAX	((uint64_t)64 << 20)	/* compacting never copies more data than this */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "barman_decode.h"
+#include "format/barman_decode.h"
 
 static int next_32(struct kb_barman *b, struct kb_event *event)
 {

@@ -16,10 +16,10 @@
 
 #include <kbarman/barman.h>
 
-#include "barman_clock.h"
-#include "barman_places.h"
-#include "source.h"
-#include "wire.h"
+#include "base/source.h"
+#include "format/barman_clock.h"
+#include "format/barman_places.h"
+#include "format/wire.h"
 
 /* A longer block is skipped. The longest known record is shorter. */
 #define BARMAN_BLOCK_MAX	((uint64_t)16 << 20)

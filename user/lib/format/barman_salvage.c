@@ -10,7 +10,7 @@
  */
 #include <errno.h>
 
-#include "barman_decode.h"
+#include "format/barman_decode.h"
 
 /* Whether this is a record as a recorder writes it. */
 static bool is_record(struct kb_barman *b, const uint8_t *record, uint64_t length, uint64_t at)

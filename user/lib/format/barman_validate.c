@@ -8,7 +8,7 @@
  */
 #include <stdlib.h>
 
-#include "barman_decode.h"
+#include "format/barman_decode.h"
 
 #define FAST_BYTES	24	/* length of both, including the bytes of kbarman.ext=1 */
 

@@ -12,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "barman_file.h"
-#include "barman_writer.h"
+#include "format/barman_file.h"
+#include "format/barman_writer.h"
 
 #define STRING_SLOTS	1024U		/* initial number; a power of two */
 

@@ -11,9 +11,9 @@
 
 #include <kbarman/barman.h>
 
-#include "behind.h"
-#include "barman_places.h"
-#include "wire.h"
+#include "base/behind.h"
+#include "format/barman_places.h"
+#include "format/wire.h"
 
 #define BARMAN_OUT_BYTES	((size_t)256 << 10)	/* size of the buffer */
 #define BARMAN_RECORD_MAX	((size_t)8 << 20)	/* the reader accepts twice that */

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/out_packet.h"
+#include "base/table.h"
 #include "format/ctf.h"
-#include "out.h"
-#include "table.h"
 
 #define MAGIC		0xc1fc1fc1U
 #define BUFFERS		64U

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <zlib.h>
 
+#include "base/out_packet.h"
 #include "format/gzip.h"
-#include "out.h"
 
 #define CHUNK	(64U << 10)
 #define GZIP	(MAX_WBITS + 16)	/* zlib's parameter for the gzip format */

@@ -7,10 +7,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/in.h"
+#include "base/out_packet.h"
+#include "base/utf8.h"
 #include "format/heph.h"
-#include "format/utf8.h"
-#include "in.h"
-#include "out.h"
 
 /* ---- writing ---- */
 

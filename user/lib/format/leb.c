@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* Packed integers: the writer for long numbers, and the strict reader. */
-#include "leb.h"
+#include "format/leb.h"
 
 uint8_t *kb_leb_put_long(uint8_t *at, int64_t value)
 {

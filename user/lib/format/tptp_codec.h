@@ -12,8 +12,8 @@
 
 #include <kbarman/tptp.h>
 
-#include "format/utf8.h"
-#include "in.h"
+#include "base/in.h"
+#include "base/utf8.h"
 
 /* ---- plans ---- */
 

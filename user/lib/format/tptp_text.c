@@ -2,7 +2,7 @@
 /* Text of TPTP traces: UTF-8 that is always valid when written, and ticks as seconds. */
 #include <string.h>
 
-#include "format/decimal.h"
+#include "base/decimal.h"
 #include "format/tptp_codec.h"
 
 #define ONES	UINT64_C(0x0101010101010101)

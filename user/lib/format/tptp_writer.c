@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/out_packet.h"
 #include "format/tptp_codec.h"
-#include "out.h"
 
 static const char xml_start[] = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<TRACE>\n";
 static const char xml_end[] = "</TRACE>\n";

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "format/tptp_codec.h"
-#include "format/utf8.h"
 
 /* How a byte of text is written. */
 enum {

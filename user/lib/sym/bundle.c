@@ -9,7 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "progress.h"
+#include "base/progress_tell.h"
 #include "sym/bundle.h"
 
 #define MAGIC		"kbarman-symbols 1\n"

@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "progress.h"
+#include "base/progress_tell.h"
 #include "sym/debuginfod.h"
 
 #define PATIENCE	10	/* seconds without a byte after which servers are given up */

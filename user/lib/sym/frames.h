@@ -8,9 +8,9 @@
 
 #include <kbarman/symbol.h>
 
+#include "base/table.h"
 #include "sym/demangle.h"
 #include "sym/image.h"
-#include "table.h"
 
 struct kb_frames {
 	bool inlined;			/* false: lines only */

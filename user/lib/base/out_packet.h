@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Internals of an output, for encoders: reserve room for the longest form of a packet, write
+ * the packet, commit the bytes used. This takes one branch a packet.
+ */
+#ifndef KB_LIB_BASE_OUT_PACKET_H
+#define KB_LIB_BASE_OUT_PACKET_H
+
+#include <stdbool.h>
+
+#include <kbarman/out.h>
+
+struct kb_out {
+	uint8_t *at;		/* next free byte */
+	uint8_t *end;		/* end of the buffer; == at after an error */
+	uint8_t *buffer;
+	uint64_t flushed;	/* bytes written out */
+	int error;		/* the first one, negative errno */
+	int fd;
+	bool socket;
+	bool datagrams;		/* one datagram a packet */
+	kb_out_write write;	/* NULL: output to memory, which is never written out */
+	void *context;
+};
+
+uint8_t *kb_out_reserve_slow(struct kb_out *out, size_t size);
+
+/* Reserve @size contiguous bytes. NULL after an error, which is in out->error. */
+static inline uint8_t *kb_out_reserve(struct kb_out *out, size_t size)
+{
+	if (__builtin_expect((size_t)(out->end - out->at) >= size, 1))
+		return out->at;
+	return kb_out_reserve_slow(out, size);
+}
+
+/* Commit a whole packet: it ends at @end and begins where kb_out_reserve() said. */
+static inline int kb_out_commit(struct kb_out *out, uint8_t *end)
+{
+	out->at = end;
+	return out->datagrams ? kb_out_flush(out) : 0;
+}
+
+/* Set the output's error to @error (negative errno) if it has none. Returns the first error. */
+int kb_out_fail(struct kb_out *out, int error);
+
+#endif

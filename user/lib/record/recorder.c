@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The rounds of a recorder: rings -> merge -> writer, then the header's tables, so that records
+ * in the file never refer to missing rows.
+ *
+ * A thread (behind.c) does the writing and waits for the disk.
+ *
+ * In stream mode the kernel can't overwrite a part of a ring that was not given back. So
+ * records go from the map to the writer's buffer without another copy. Space is given back once
+ * a round for each CPU.
+ *
+ * A ring that is empty may be about to publish a record that its CPU has already stamped. The
+ * time between stamping and publishing is microseconds on real hardware; on a virtual CPU it
+ * depends on the host. So a round ends a little before now (HOLD_BACK_NS). If a ring fills up,
+ * the round goes up to now: keeping all records is more important than their order.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "format/barman_writer.h"
+#include "record/recorder_inside.h"
+
+#define HOLD_BACK_NS	50000000
+#define SYNC_BYTES	(64 << 20)	/* the most that is lost when the disk fills up */
+
+/* Room for strings that the recorder adds: tgid and exit of each row, a few for each CPU. */
+#define TASK_STRING_BYTES	96
+#define CPU_STRING_BYTES	512
+#define OTHER_STRING_BYTES	65536
+
+/* ---- rings ---- */
+
+static int add_ring(struct kb_recorder *r, unsigned int cpu, struct kb_error *err)
+{
+	struct ring *ring = &r->rings[r->nr_rings];
+	int ret;
+
+	ret = kb_device_map(r->device, cpu, &ring->mapped, err);
+	if (ret)
+		return ret;
+	ring->cpu = cpu;
+	ring->source = -1;
+	ring->has_pmu = false;
+	r->nr_rings++;
+	r->ring_of_cpu[cpu] = r->nr_rings;
+	return 0;
+}
+
+/* A CPU of the session has a ring as soon as the kernel has stats of it. */
+static int find_rings(struct kb_recorder *r, struct kb_error *err)
+{
+	if (r->is_frozen)
+		return 0;
+	for (unsigned int cpu = 0; cpu < r->nr_cpus; cpu++) {
+		struct kbarman_stats stats;
+		int ret;
+
+		if (r->ring_of_cpu[cpu] || kb_device_stats(r->device, cpu, &stats, NULL))
+			continue;
+		ret = add_ring(r, cpu, err);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+/* ---- from the rings to the writer ---- */
+
+/* Reading starts at read_offset at the time of the first read; it may move before. */
+static int add_source(struct kb_recorder *r, struct ring *ring, struct kb_error *err)
+{
+	ring->consumed = kb_mapped_read_offset(&ring->mapped, 0);
+	ring->source = kb_merge_add(r->merge, ring->mapped.ring, ring->mapped.ring_bytes,
+				    ring->consumed, err);
+	if (ring->source < 0)
+		return ring->source;
+	r->ring_of_source[ring->source] = (unsigned int)(ring - r->rings) + 1;
+	return 0;
+}
+
+static int extend(struct kb_recorder *r, struct kb_error *err)
+{
+	for (unsigned int i = 0; i < r->nr_rings; i++) {
+		struct ring *ring = &r->rings[i];
+		int ret = ring->source < 0 ? add_source(r, ring, err) : 0;
+
+		if (ret)
+			return ret;
+		kb_merge_extend(r->merge, (unsigned int)ring->source,
+				kb_mapped_write_offset(&ring->mapped, ring->consumed));
+	}
+	return 0;
+}
+
+static int sync_writer(struct kb_recorder *r)
+{
+	r->unsynced = 0;
+	return kb_barman_writer_sync(r->writer);
+}
+
+static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
+{
+	struct kb_raw_record record;
+	int ret;
+
+	kb_merge_horizon(r->merge, horizon);
+	while ((ret = kb_merge_next(r->merge, &record, err)) != 0) {
+		if (ret == -EBADMSG) {
+			r->totals.damaged++;
+			continue;
+		}
+		ret = kb_barman_writer_record(r->writer, record.data, record.length);
+		r->totals.records++;
+		if (!r->first_timestamp)
+			r->first_timestamp = record.timestamp;
+		if (r->ring_of_source[record.source])
+			r->rings[r->ring_of_source[record.source] - 1].records++;
+		r->unsynced += record.length;
+		if (!ret && r->unsynced >= SYNC_BYTES)
+			ret = sync_writer(r);
+		if (ret)
+			return recorder_write_failed(err, ret);
+	}
+	return 0;
+}
+
+/* Move inserted records up to @horizon to the merge. Returns how far that went. */
+static uint64_t extend_inserted(struct kb_recorder *r, uint64_t horizon)
+{
+	unsigned int source = (unsigned int)r->insert_source;
+
+	if (r->insert_source < 0)
+		return horizon;
+	horizon = kb_insert_move(&r->insert, horizon, kb_merge_position(r->merge, source));
+	kb_merge_extend(r->merge, source, r->insert.end);
+	return horizon;
+}
+
+/* Write everything up to @horizon, in steps if the ring of inserted records is too small. */
+static int emit_all(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
+{
+	uint64_t upto;
+	int ret;
+
+	do {
+		upto = extend_inserted(r, horizon);
+		ret = emit(r, upto, err);
+	} while (!ret && upto != horizon);
+	return ret;
+}
+
+static int consume(struct kb_recorder *r, struct kb_error *err)
+{
+	for (unsigned int i = 0; i < r->nr_rings; i++) {
+		struct ring *ring = &r->rings[i];
+		uint64_t position = kb_merge_position(r->merge, (unsigned int)ring->source);
+		int ret;
+
+		if (position == ring->consumed)
+			continue;
+		ret = kb_device_consume(r->device, ring->cpu, position, err);
+		if (ret)
+			return ret;
+		ring->consumed = position;
+	}
+	return 0;
+}
+
+static bool any_ring_full(const struct kb_recorder *r)
+{
+	for (unsigned int i = 0; i < r->nr_rings; i++) {
+		const struct ring *ring = &r->rings[i];
+		uint64_t end = kb_mapped_write_offset(&ring->mapped, ring->consumed);
+
+		if (end - kb_merge_position(r->merge, (unsigned int)ring->source) >= r->watermark)
+			return true;
+	}
+	return false;
+}
+
+int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
+{
+	struct kbarman_clock clock;
+	uint64_t now;
+	int ret;
+
+	if (!r->stream)
+		return 0;
+	/* Read the clock first: records stamped later are newer than `now`. */
+	ret = kb_device_clock(r->device, &clock, err);
+	if (ret)
+		return ret;
+	now = clock.now.timestamp;
+	ret = extend(r, err);
+	if (!ret)
+		ret = emit_all(r, now > r->hold_back ? now - r->hold_back : 0, err);
+	if (!ret && any_ring_full(r))
+		ret = emit_all(r, now, err);
+	return ret ?: consume(r, err);
+}
+
+int kb_recorder_sync(struct kb_recorder *r, struct kb_error *err)
+{
+	int ret = 0;
+
+	if (!r->stream)
+		return 0;	/* rows may be reused until the stop */
+	ret = find_rings(r, err);
+	if (!ret)
+		ret = recorder_copy_tables(r, false, err);
+	/* Write the threads now: a recorder that is killed writes nothing at the end. */
+	if (!ret)
+		ret = recorder_write_threads(r, err);
+	if (ret)
+		return ret;
+	ret = sync_writer(r);
+	/* Report a file that can't be written before the command to record is started. */
+	if (!ret && !r->synced)
+		ret = barman_wait(r->writer);
+	r->synced = true;
+	return ret ? recorder_write_failed(err, ret) : 0;
+}
+
+int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err)
+{
+	int ret;
+
+	ret = find_rings(r, err);
+	/* Tables first: from the first sync on the file is a capture. */
+	ret = ret ?: recorder_copy_tables(r, true, err);
+	ret = ret ?: extend(r, err);
+	ret = ret ?: emit_all(r, UINT64_MAX, err);
+	if (!ret && r->stream)
+		ret = consume(r, err);
+	r->totals.unordered = kb_merge_unordered(r->merge);
+	r->totals.inserted = r->insert.count;
+	r->totals.dropped = r->insert.dropped;
+	ret = ret ?: recorder_write_facts(r, err);
+	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
+}
+
+int kb_recorder_compact(struct kb_recorder *r, int fd, struct kb_error *err)
+{
+	return kb_barman_writer_compact(r->writer, fd, err);
+}
+
+void kb_recorder_totals(const struct kb_recorder *r, struct kb_recorder_totals *totals)
+{
+	*totals = r->totals;
+	totals->nr_cpus = r->nr_rings;
+}
+
+/* ---- create and destroy ---- */
+
+static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
+{
+	const struct kb_mapped *m = recorder_header(r);
+	const struct bm_protocol_config_values *config = &m->header->config_constants;
+	uint64_t strings = (uint64_t)config->max_string_table_length + OTHER_STRING_BYTES +
+			   (uint64_t)config->max_task_infos * TASK_STRING_BYTES +
+			   (uint64_t)config->max_cores * CPU_STRING_BYTES;
+	struct kb_barman_layout layout = {
+		.word_size = sizeof(bm_uintptr),
+		.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
+		.max_cores = config->max_cores,
+		.max_task_infos = config->max_task_infos,
+		.max_mmap_layout = config->max_mmap_layout,
+		.max_pmu_counters = config->max_pmu_counters,
+		.max_string_table_length = strings < 1U << 30 ? (uint32_t)strings : 1U << 30,
+		.max_custom_charts = m->nr_charts,
+		.max_custom_series = config->num_custom_counters,
+		.spare_series = true,
+	};
+
+	int ret = kb_barman_writer_create(&r->writer, fd, &layout, err);
+
+	if (ret)
+		return ret;
+	/* The target's name has to be the first string. */
+	ret = recorder_set_header(r);
+	/* A slow disk must not delay reading the rings. */
+	if (!ret && r->stream)
+		ret = barman_write_behind(r->writer);
+	return ret ? recorder_write_failed(err, ret) : 0;
+}
+
+/* Collect the views of all rings. They are live here and become copies. */
+static int freeze(struct kb_recorder *r, struct kb_error *err)
+{
+	struct kb_mapped **maps = calloc(r->nr_rings, sizeof(*maps));	/* NOLINT: not 0 */
+	int ret;
+
+	if (!maps)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	for (unsigned int i = 0; i < r->nr_rings; i++)
+		maps[i] = &r->rings[i].mapped;
+	ret = kb_frozen_create(&r->frozen, r->device, maps, r->nr_rings, err);
+	r->is_frozen = !ret;
+	r->totals.recycled = r->frozen.recycled;
+	free(maps);
+	return ret;
+}
+
+static int create(struct kb_recorder **out, struct kb_device *device, int fd, bool frozen,
+		  struct kb_error *err)
+{
+	struct kb_recorder *r = calloc(1, sizeof(*r));
+	struct kbarman_query query;
+	int ret;
+
+	*out = NULL;
+	if (!r)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	r->device = device;
+	r->insert_source = -1;
+	ret = kb_device_query(device, &query, err);
+	if (ret)
+		goto err_destroy;
+	r->nr_cpus = query.nr_cpus;
+	r->stream = query.mode == KBARMAN_MODE_STREAM;
+	r->watermark = query.ring_bytes / 4;
+	r->clock_hz = query.clock_hz;
+	r->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
+	r->rings = calloc(r->nr_cpus, sizeof(*r->rings));
+	r->ring_of_cpu = calloc(r->nr_cpus, sizeof(*r->ring_of_cpu));
+	r->ring_of_source = calloc(r->nr_cpus + 1, sizeof(*r->ring_of_source));
+	if (!r->rings || !r->ring_of_cpu || !r->ring_of_source) {
+		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+		goto err_destroy;
+	}
+	ret = kb_merge_create(&r->merge, r->nr_cpus + 1, err);
+	if (!ret)
+		ret = find_rings(r, err);
+	if (!ret && !r->nr_rings)
+		ret = kb_error_set(err, -ENODEV, KB_NO_OFFSET,
+				   "none of the CPUs to record is there");
+	if (!ret && frozen)
+		ret = freeze(r, err);
+	if (!ret)
+		ret = create_writer(r, fd, err);
+	if (ret)
+		goto err_destroy;
+	*out = r;
+	return 0;
+
+err_destroy:
+	kb_recorder_destroy(r);
+	return ret;
+}
+
+int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int fd,
+		       struct kb_error *err)
+{
+	return create(out, device, fd, false, err);
+}
+
+int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int fd,
+		       struct kb_error *err)
+{
+	return create(out, device, fd, true, err);
+}
+
+void kb_recorder_destroy(struct kb_recorder *r)
+{
+	if (!r)
+		return;
+	if (r->writer)
+		kb_barman_writer_destroy(r->writer);
+	kb_merge_destroy(r->merge);
+	kb_insert_destroy(&r->insert);
+	for (unsigned int i = 0; i < r->nr_rings; i++)
+		kb_mapped_unmap(&r->rings[i].mapped);
+	kb_frozen_release(&r->frozen);
+	free(r->ring_of_source);
+	free(r->ring_of_cpu);
+	free(r->rings);
+	free(r);
+}

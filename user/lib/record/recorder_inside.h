@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Internals of the recorder, shared by its files:
+ *
+ *	recorder.c		rings -> merge -> writer, from create to finish
+ *	recorder_tables.c	the header's tables, and the facts
+ *	recorder_insert.c	records that do not come from the kernel
+ */
+#ifndef KB_LIB_RECORD_RECORDER_INSIDE_H
+#define KB_LIB_RECORD_RECORDER_INSIDE_H
+
+#include <kbarman/barman.h>
+#include <kbarman/merge.h>
+#include <kbarman/recorder.h>
+
+#include "record/frozen.h"
+#include "record/insert.h"
+
+struct ring {
+	struct kb_mapped mapped;
+	unsigned int cpu;
+	int source;			/* number in the merge; -1 = not read yet */
+	uint64_t consumed;
+	uint64_t records;		/* records of the ring in the file */
+	bool has_pmu;			/* its PMU entry was written */
+};
+
+struct kb_recorder {
+	struct kb_device *device;
+	struct kb_barman_writer *writer;
+	struct kb_merge *merge;
+	struct ring *rings;		/* nr_rings of room for nr_cpus */
+	unsigned int *ring_of_cpu;	/* index + 1; 0 = none yet */
+	unsigned int *ring_of_source;	/* the same; 0 = the source of inserted records */
+	unsigned int nr_rings, nr_cpus;
+	bool stream;
+	bool synced;			/* synced at least once: the file is a capture */
+	uint64_t watermark;
+	uint64_t hold_back;		/* ticks */
+	struct kb_insert insert;
+	int insert_source;		/* number in the merge; -1 = none yet */
+	struct kbarman_clock clock;	/* readings that convert times of inserted records */
+	int64_t clock_read;		/* when, in CLOCK_BOOTTIME, which goes on in suspend */
+	uint64_t clock_hz;
+	uint64_t unsynced;		/* bytes of records */
+	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
+	uint32_t task_facts_done;
+	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
+	bool is_frozen;
+	struct kb_frozen frozen;	/* the copies that the rings' views show after a freeze */
+	struct kb_recorder_totals totals;
+};
+
+/* The first ring's map. All maps share the header. */
+static inline const struct kb_mapped *recorder_header(const struct kb_recorder *r)
+{
+	return &r->rings[0].mapped;
+}
+
+/* The error text for an error of the file. Returns @ret. */
+int recorder_write_failed(struct kb_error *err, int ret);
+
+int recorder_set_header(struct kb_recorder *recorder);
+
+/* Copy the rows added and changed since the last call; @last: copy everything. */
+int recorder_copy_tables(struct kb_recorder *recorder, bool last, struct kb_error *err);
+
+/* Write the thread groups of rows added since the last call. */
+int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
+
+/* Write the facts that are known only at the end. */
+int recorder_write_facts(struct kb_recorder *recorder, struct kb_error *err);
+
+#endif

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Save what is needed to resolve addresses: read the capture once, resolve every address in it,
+ * and save the images that were loaded.
+ */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <kbarman/symbol.h>
+
+#include "format/chain.h"
+
+static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
+			  uint32_t task_id)
+{
+	uint32_t frame, depth = kb_chain_depth(event);
+
+	for (frame = 0; frame < depth; frame++)
+		kb_symbolizer_resolve(symbolizer, task_id, event->timestamp,
+				      kb_chain_lookup(event, frame));
+}
+
+/* Returns 0, 1 if the capture is damaged, or -ENOMEM. */
+static int resolve_all(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
+		       struct kb_error *err)
+{
+	uint32_t max_cores = kb_barman_header(barman)->max_cores;
+	uint32_t *running = calloc((size_t)max_cores + 1, sizeof(*running));
+	struct kb_event event;
+	int ret;
+
+	if (!running)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	while ((ret = kb_barman_next(barman, &event, err)) > 0) {
+		if (event.type == KB_EVENT_SAMPLE && event.sample.has_pc)
+			resolve_stack(symbolizer, &event, event.task_id);
+		if (event.type != KB_EVENT_TASK_SWITCH || event.core >= max_cores)
+			continue;
+		/* the chain is that of the previous task */
+		resolve_stack(symbolizer, &event, running[event.core]);
+		running[event.core] = event.task_id;
+	}
+	free(running);
+	return ret < 0;
+}
+
+int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
+			    void (*say)(void *context, const char *sentence), void *context,
+			    struct kb_error *err)
+{
+	struct kb_symbol_options as_they_are = options ? *options : (struct kb_symbol_options) { 0 };
+	struct kb_symbolizer *symbolizer;
+	struct kb_barman *barman;
+	int damaged, ret;
+
+	/* The saved names are those of the linker. */
+	as_they_are.raw_names = true;
+
+	ret = kb_barman_open(&barman, capture, err);
+	if (ret)
+		return ret;
+	/* No path: an existing CAPTURE.symbols must not be used as a source. */
+	ret = kb_symbolizer_create(&symbolizer, barman, NULL, &as_they_are, err);
+	if (!ret) {
+		struct kb_error write_error = { 0 };
+
+		damaged = resolve_all(barman, symbolizer, err);
+		ret = damaged < 0 ? damaged : kb_symbolizer_save(symbolizer, capture, &write_error);
+		if (ret && damaged >= 0 && err)
+			*err = write_error;
+		else if (!ret)
+			ret = damaged;
+		if (say)
+			kb_symbolizer_complaints(symbolizer, say, context);
+		kb_symbolizer_destroy(symbolizer);
+	}
+	kb_barman_close(barman);
+	return ret;
+}
