@@ -14,6 +14,7 @@
 #include "sym/answer.h"
 #include "sym/decode.h"
 #include "sym/demangle.h"
+#include "sym/elf.h"
 #include "sym/perfmap.h"
 
 struct bytes {

@@ -5,6 +5,7 @@
 
 #include "../lib/tap.h"
 #include "sym/debugfile.h"
+#include "sym/elf.h"
 
 static char directory[] = "/tmp/kbarman-debug-XXXXXX";
 

@@ -21,7 +21,7 @@
 #include "export/export.h"
 #include "export/label.h"
 #include "format/annotate.h"
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 #include "sym/side.h"
 
 #define VIEW		0x6b62		/* uid of the activity map: "kb" */

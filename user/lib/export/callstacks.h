@@ -16,7 +16,7 @@
 #include <kbarman/symbol.h>
 
 #include "base/table.h"
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 
 #define KB_CALLSTACKS_DEPTH	512	/* frames; further outer frames are left out */
 #define KB_CALLSTACKS_ROOT	0U

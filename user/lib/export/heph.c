@@ -20,7 +20,7 @@
 #include "base/out_packet.h"
 #include "export/export.h"
 #include "export/label.h"
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 #include "format/chain.h"
 #include "format/heph.h"
 

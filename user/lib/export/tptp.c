@@ -27,7 +27,7 @@
 #include "export/tptp_frame.h"
 #include "export/tptp_methods.h"
 #include "export/tptp_threads.h"
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 #include "format/tptp_codec.h"
 #include "format/wire.h"
 

@@ -1,15 +1,8 @@
 // SPDX-License-Identifier: MIT
-/*
- * Preparation of the clock, and the times for which the fast way does not work.
- *
- * The fraction in the header is limited to 64 bits, so it may be inexact by about 100 us after
- * an hour. A capture that kbarman stopped has two pairs of clock readings in the facts raw_base
- * and raw_end. They give a more exact fraction.
- */
-#include <inttypes.h>
-#include <stdio.h>
+/* Preparation of the clock, and the times for which the fast way does not work. */
+#include <stdbool.h>
 
-#include "format/barman_reader.h"
+#include "format/barman_clock.h"
 
 static uint64_t greatest_common_divisor(uint64_t a, uint64_t b)
 {
@@ -68,33 +61,4 @@ int64_t barman_clock_slow_ns(const struct barman_clock *clock, uint64_t timestam
 		return negative ? INT64_MIN : INT64_MAX;
 	/* Round down, not towards zero. -INT64_MAX - 1 is representable. */
 	return negative ? -(int64_t)quotient.low - (rest != 0) : (int64_t)quotient.low;
-}
-
-int64_t kb_barman_ns(const struct kb_barman *barman, uint64_t timestamp)
-{
-	return barman_clock_ns(&barman->clock, timestamp);
-}
-
-void barman_clock_measure(struct kb_barman *barman)
-{
-	const char *start = kb_barman_fact(barman, "raw_base");
-	const char *end = kb_barman_fact(barman, "raw_end");
-	uint64_t ticks, ns, from;
-	int64_t by_header;
-
-	if (!start || sscanf(start, "%" SCNu64, &from) != 1 ||
-	    !end || sscanf(end, "%" SCNu64 ",%" SCNu64, &ticks, &ns) != 2 ||
-	    ticks <= barman->clock.base || ns <= from)
-		return;
-	by_header = kb_barman_ns(barman, ticks);
-	ticks -= barman->clock.base;
-	ns -= from;
-	/*
-	 * Readings that differ from the header by more than a thousandth belong to another
-	 * capture.
-	 */
-	if (by_header <= 0 || ns > INT64_MAX ||
-	    (ns > (uint64_t)by_header ? ns - by_header : by_header - ns) > ns / 1000 + 1)
-		return;
-	barman_clock_init(&barman->clock, barman->clock.base, ns, ticks);
 }

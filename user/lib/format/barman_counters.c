@@ -17,7 +17,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 
 #define VOTES_MIN	8U
 #define PROBE_RECORDS	65536U

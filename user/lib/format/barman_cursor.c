@@ -9,7 +9,7 @@
 #include <inttypes.h>
 
 #include "base/progress_tell.h"
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 
 /* Limited, so that sums with offsets in the file do not overflow. */
 static uint64_t buffer_length(const struct kb_barman *b)

@@ -9,7 +9,7 @@
 #include <errno.h>
 #include <inttypes.h>
 
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 
 /*
  * Decode the call chain behind a base record into b->chain. Returns the number of addresses. A

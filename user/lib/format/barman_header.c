@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "format/barman_file.h"
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 
 #define PIECE		((size_t)1 << 20)	/* strings are read in pieces of so many bytes */
 #define STRINGS_MAX	((uint32_t)64 << 20)

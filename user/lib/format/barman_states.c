@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include "format/barman_reader.h"
+#include "format/barman_inside.h"
 
 /* Captures without the fact have only the lowest byte, as in Linux from 4.14 on. */
 static const struct kb_state low_byte[] = {

@@ -16,7 +16,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 
 #define KB_ANSWER_MAGIC	0x6b62616eU
 

@@ -10,6 +10,7 @@
 
 #include "sym/debugfile.h"
 #include "sym/debuginfod.h"
+#include "sym/elf.h"
 
 #define DEBUG_ROOT	"/usr/lib/debug"
 

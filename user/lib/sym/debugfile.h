@@ -7,7 +7,7 @@
 #ifndef KBARMAN_SYM_DEBUGFILE_H
 #define KBARMAN_SYM_DEBUGFILE_H
 
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 
 /*
  * Add the symbols of the debug file of @elf, if there is one. @elf was read from @path (as

@@ -7,7 +7,7 @@
 #ifndef KBARMAN_SYM_DEBUGINFOD_H
 #define KBARMAN_SYM_DEBUGINFOD_H
 
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 
 /* The path of the debug file of @id; the caller frees it. NULL: it is not available. */
 char *kb_debuginfod_find(const struct kb_build_id *id);

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sym/decode.h"
 #include "sym/demangle.h"
 #include "sym/demangle_rust.h"
+#include "sym/question.h"
 
 #define MAX_LENGTH	1024
 #define MAX_REFERENCES	28

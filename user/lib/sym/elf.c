@@ -10,10 +10,10 @@
 #include <unistd.h>
 #include <zlib.h>
 
-#include "sym/decode.h"
 #include "sym/elf.h"
 #include "sym/minidebug.h"
 #include "sym/plt.h"
+#include "sym/question.h"
 #include "sym/regular.h"
 
 #define MAX_SECTIONS	(1U << 20)
@@ -536,40 +536,4 @@ int kb_elf_check_dwarf(const struct kb_elf *elf, const char *path)
 	ret = with_fd(&loader, fd, check_dwarf);
 	close(fd);
 	return ret;
-}
-
-void kb_elf_release(struct kb_elf *elf)
-{
-	kb_symtab_release(&elf->symbols);
-	free(elf->segments);
-	*elf = (struct kb_elf) { 0 };
-}
-
-bool kb_elf_maps_page(const struct kb_elf *elf, uint64_t offset)
-{
-	uint32_t i;
-
-	for (i = 0; i < elf->nr_segments; i++) {
-		const struct kb_elf_segment *segment = &elf->segments[i];
-
-		if (offset < segment->offset ? segment->offset - offset < KB_ELF_PAGE :
-		    offset - segment->offset < segment->size)
-			return true;
-	}
-	return false;
-}
-
-const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset)
-{
-	const struct kb_elf_segment *found = NULL;
-	uint32_t i;
-
-	for (i = 0; i < elf->nr_segments; i++) {
-		const struct kb_elf_segment *segment = &elf->segments[i];
-
-		if (offset >= segment->offset && offset - segment->offset < segment->size &&
-		    (!found || segment->executable > found->executable))
-			found = segment;
-	}
-	return found;
 }

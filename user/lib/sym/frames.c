@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "sym/frames.h"
+#include "sym/image_load.h"
 #include "sym/lines.h"
 
 struct cached {

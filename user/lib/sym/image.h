@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The images that mappings refer to, each once. Its symbols are read when the first address in
- * it is resolved.
+ * The images that mappings refer to, each once, with what was read of them (image_load.h).
  */
 #ifndef KBARMAN_SYM_IMAGE_H
 #define KBARMAN_SYM_IMAGE_H
@@ -11,7 +10,7 @@
 
 #include <kbarman/barman.h>
 
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 #include "sym/lines.h"
 #include "sym/namesakes.h"
 
@@ -77,29 +76,17 @@ struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool 
 struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 				    struct kb_text file, bool kernel);
 
-/*
- * Read the symbols of an image, unless that was done already, and return the image. If only a
- * copy of the image's file (or its copied up version) is available, return the image of that.
- * Errors become complaints of the image.
- */
-struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image);
-
-/*
- * Find the DWARF of a loaded image that is a file, once. Errors become complaints of the image.
- */
-void kb_image_load_lines(struct kb_images *images, struct kb_image *image);
-
-/* Use @path as the image's DWARF. @path may be NULL and is freed. */
-void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path);
-
 /* Whether @image is memory without a file, as JIT compilers use it. */
 bool kb_image_is_anonymous(const struct kb_image *image);
 
-/*
- * The image with the code that process @pid made at run time, from its perf map. It has no
- * symbols if there is no such map. NULL without memory.
- */
-struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
+/* Whether @image was a file that may still be available from a process. */
+bool kb_image_was_file(const struct kb_image *image);
+
+/* Whether data of @image were found. */
+static inline bool kb_image_is_read(const struct kb_image *image)
+{
+	return image->elf.nr_segments || image->elf.symbols.nr_symbols;
+}
 
 /* Give @image a complaint, if it has none. */
 void kb_image_complain(struct kb_image *image, const char *format, ...)

@@ -18,9 +18,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "sym/decode.h"
 #include "sym/libdw.h"
 #include "sym/lines.h"
+#include "sym/question.h"
 
 #define MAX_RANGES	(8U << 20)	/* of units, and of the functions of one */
 #define MAX_FILE	(4ULL << 30)

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "sym/decode.h"
 #include "sym/perfmap.h"
+#include "sym/question.h"
 #include "sym/regular.h"
 
 #define MAX_TEXT	(256U << 20)	/* bytes */

@@ -7,7 +7,7 @@
 
 #include <kbarman/symbol.h>
 
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 
 struct kb_place {
 	const struct kb_map *row;		/* the mapping; NULL: not known */

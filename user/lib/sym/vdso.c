@@ -12,6 +12,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include "sym/elf.h"
 #include "sym/vdso.h"
 
 #define MOST	(64U << 10)	/* bytes; real ones have one or two pages */

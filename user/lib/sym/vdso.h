@@ -2,7 +2,7 @@
 #ifndef KBARMAN_SYM_VDSO_H
 #define KBARMAN_SYM_VDSO_H
 
-#include "sym/elf.h"
+#include "sym/elf_data.h"
 
 /*
  * Read the symbols of this process's vdso; all processes on this kernel have the same one.

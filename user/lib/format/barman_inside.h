@@ -8,11 +8,12 @@
  *	barman_reader.c		public functions, and one instance for each layout
  *	barman_counters.c	cumulative counters -> deltas
  *	barman_clock.[ch]	ticks -> nanoseconds
+ *	barman_time.c		the same for the clock of a capture
  *	barman_validate.c	checks the same blocks without making events
  *	barman_salvage.c	finds the whole blocks of a capture that was cut off
  */
-#ifndef KBARMAN_BARMAN_READER_H
-#define KBARMAN_BARMAN_READER_H
+#ifndef KB_LIB_FORMAT_BARMAN_INSIDE_H
+#define KB_LIB_FORMAT_BARMAN_INSIDE_H
 
 #include <kbarman/barman.h>
 

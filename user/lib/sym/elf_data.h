@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What an ELF file says about its addresses: the symbols of .symtab and .dynsym in one table,
+ * and the segments that relate file offsets to virtual addresses. It comes from the file
+ * (elf.h), from another process that read the file (question.h), or from a bundle.
+ */
+#ifndef KB_LIB_SYM_ELF_DATA_H
+#define KB_LIB_SYM_ELF_DATA_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "sym/symtab.h"
+
+struct kb_elf_segment {
+	uint64_t offset, vaddr, size;	/* size: bytes in the file */
+	bool executable;
+};
+
+#define KB_ELF_MAX_SEGMENTS	64U	/* loadable ones; programs have two to five */
+#define KB_BUILD_ID_MAX	64
+
+/* The linker's id of a file; length 0: none. */
+struct kb_build_id {
+	uint8_t bytes[KB_BUILD_ID_MAX];
+	uint32_t length;
+};
+
+struct kb_elf {
+	struct kb_symtab symbols;	/* addresses are virtual */
+	uint32_t nr_stubs;		/* upper limit of the number of NAME@plt symbols */
+	struct kb_elf_segment *segments;
+	uint32_t nr_segments;
+	bool has_symtab;		/* .symtab, not just .dynsym */
+	bool has_dwarf;			/* .debug_info: lines and inlined functions */
+	struct kb_build_id build_id;
+	uint64_t stext;			/* of a kernel: address of _stext; 0: not a kernel */
+	char debuglink[256];		/* .gnu_debuglink: name of a file, "" = none, */
+	uint32_t debuglink_crc;		/* and the CRC-32 of that file */
+};
+
+void kb_elf_release(struct kb_elf *elf);
+
+/*
+ * The segment that maps the byte at @offset of the file, executable ones first; NULL: none
+ * does.
+ */
+const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset);
+
+/* Whether a segment maps a part of the page of the file that begins at @offset. */
+#define KB_ELF_PAGE	4096U	/* the smallest page size */
+bool kb_elf_maps_page(const struct kb_elf *elf, uint64_t offset);
+
+#endif

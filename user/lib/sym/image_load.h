@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Finds and reads the symbols and the lines of an image, when the first address in it is
+ * resolved.
+ */
+#ifndef KB_LIB_SYM_IMAGE_LOAD_H
+#define KB_LIB_SYM_IMAGE_LOAD_H
+
+#include "sym/image.h"
+
+/*
+ * Read the symbols of an image, unless that was done already, and return the image. If only a
+ * copy of the image's file (or its copied up version) is available, return the image of that.
+ * Errors become complaints of the image.
+ */
+struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image);
+
+/*
+ * Find the DWARF of a loaded image that is a file, once. Errors become complaints of the image.
+ */
+void kb_image_load_lines(struct kb_images *images, struct kb_image *image);
+
+/* Use @path as the image's DWARF. @path may be NULL and is freed. */
+void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char *path);
+
+/*
+ * The image with the code that process @pid made at run time, from its perf map. It has no
+ * symbols if there is no such map. NULL without memory.
+ */
+struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
+
+#endif

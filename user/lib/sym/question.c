@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The decoder's error text is not shown, because a hostile file may have chosen it. Only the
+ * decoder's error code is used.
+ */
+#include <errno.h>
+
+#include "sym/question.h"
+
+static kb_decoder decoder;
+static void *decoder_context;
+
+void kb_decode_by(kb_decoder by, void *context)
+{
+	decoder = by;
+	decoder_context = context;
+}
+
+bool kb_decodes_elsewhere(void)
+{
+	return decoder;
+}
+
+static const char *explain(int code)
+{
+	switch (code) {
+	case -ENOEXEC:
+		return "is neither a program nor a shared library";
+	case -EBADMSG:
+		return "is damaged";
+	case -EFBIG:
+		return "has too many symbols";
+	case -ENOMEM:
+		return "needs more memory than there is";
+	case KB_DECODER_FORBIDDEN:
+		return "may be malicious: its reader was stopped by the sandbox";
+	case KB_DECODER_DIED:
+		return "can't be read: its reader crashed";
+	case KB_DECODER_HUNG:
+		return "can't be read: that took too long";
+	case KB_DECODER_LIED:
+		return "can't be read: its reader gave no valid answer";
+	case KB_DECODER_NONE:
+		return "can't be read: its reader could not be started";
+	default:
+		return "can't be read";
+	}
+}
+
+int kb_decode_elsewhere(const struct kb_question *question, int fd, const char *label,
+			struct kb_elf *found, struct kb_error *err)
+{
+	int ret = decoder(decoder_context, question, fd, label, found);
+
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "%s %s", label, explain(ret)) : 0;
+}
