@@ -14,6 +14,7 @@
 
 #include "analysis/recorded.h"
 #include "cli.h"
+#include "record/capture_tables.h"
 #include "sandbox.h"
 #include "sides.h"
 
@@ -40,62 +41,6 @@ struct recovered {
 	uint64_t refused;		/* damaged records that contradict the header */
 	struct kb_recorded recorded;
 };
-
-/* ---- tables ---- */
-
-/* Makes room for the rows of the input. Without a table records would lose a field. */
-static uint32_t rows(uint32_t max, uint32_t used)
-{
-	return max ? used ?: 1 : 0;
-}
-
-static struct kb_barman_layout layout_of(const struct kb_header *h)
-{
-	return (struct kb_barman_layout){
-		.word_size = h->word_size,
-		.big_endian = h->big_endian,
-		.max_cores = h->max_cores,
-		.max_task_infos = rows(h->max_task_infos, h->nr_tasks),
-		.max_mmap_layout = rows(h->max_mmap_layout, h->nr_maps),
-		.max_pmu_counters = h->max_pmu_counters,
-		/* Leaves out strings that no row uses. Strings of several rows are stored once. */
-		.max_string_table_length = h->string_table_length + 64,
-		.max_custom_charts = h->nr_series ? h->nr_charts ?: 1 : 0,
-		.max_custom_series = h->nr_series,
-	};
-}
-
-static int write_facts(const struct kb_header *h, struct kb_barman_writer *writer)
-{
-	const char *at = h->strings, *end = h->strings + h->string_table_length;
-	int64_t ret = 0;
-
-	for (; ret >= 0 && at < end; at += strlen(at) + 1) {
-		if (strncmp(at, "kbarman.", strlen("kbarman.")) == 0)
-			ret = kb_barman_writer_string(writer, at);
-	}
-	return ret < 0 ? (int)ret : 0;
-}
-
-/* Keeps the index of each row: facts refer to tasks by the index of their row. */
-static int write_tables(const struct kb_header *h, struct kb_barman_writer *writer)
-{
-	int ret = kb_barman_writer_set_header(writer, h);
-
-	if (!ret)
-		ret = write_facts(h, writer);
-	for (uint32_t i = 0; !ret && i < h->max_cores; i++)
-		ret = kb_barman_writer_pmu(writer, i, &h->pmus[i]);
-	for (uint32_t i = 0; !ret && i < h->nr_tasks; i++)
-		ret = kb_barman_writer_task(writer, &h->tasks[i]);
-	for (uint32_t i = 0; !ret && i < h->nr_maps; i++)
-		ret = kb_barman_writer_map(writer, &h->maps[i]);
-	for (uint32_t i = 0; !ret && h->nr_series && i < h->nr_charts; i++)
-		ret = kb_barman_writer_chart(writer, &h->charts[i]);
-	for (uint32_t i = 0; !ret && i < h->nr_series; i++)
-		ret = kb_barman_writer_series(writer, &h->series[i]);
-	return ret;
-}
 
 /* ---- records ---- */
 
@@ -125,17 +70,18 @@ static int write_records(struct kb_barman *from, struct kb_barman_writer *writer
 
 static int recover(struct kb_barman *from, const struct cli_output *out, struct recovered *sum)
 {
-	struct kb_barman_layout layout = layout_of(kb_barman_header(from));
+	struct kb_barman_layout layout;
 	struct kb_barman_writer *writer;
 	struct kb_error err = { 0 };
 	int ret;
 
 	if (kb_recorded_init(&sum->recorded, from))
 		return cli_fail("out of memory");
+	kb_tables_layout(kb_barman_header(from), &layout);
 	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
 	if (ret)
 		return cli_fail("%s: %s", out->path, err.text);
-	ret = write_tables(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
+	ret = kb_tables_copy(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
 	/* kb_barman_writer_finish() knows the error of the file and its message. */
 	if (!ret || ret == kb_barman_writer_sync(writer))
 		ret = kb_barman_writer_finish(writer, true, &err);

@@ -1,0 +1,241 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Captures of one session share their tables. If these were copied at different times, some
+ * captures have more rows. Each row is taken once, in the order of timestamps.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/capture_tables.h"
+
+static uint32_t max_u32(uint32_t a, uint32_t b)
+{
+	return a > b ? a : b;
+}
+
+void kb_tables_merged_layout(struct kb_barman *const *captures, unsigned int count,
+			     struct kb_barman_layout *layout)
+{
+	const struct kb_header *first = kb_barman_header(captures[0]);
+
+	*layout = (struct kb_barman_layout){
+		.word_size = first->word_size,
+		.big_endian = first->big_endian,
+		.max_custom_charts = first->nr_charts,
+		.max_custom_series = first->nr_series,
+	};
+	/* Counts rows that are in several captures several times; compacting removes the copies. */
+	for (unsigned int i = 0; i < count; i++) {
+		const struct kb_header *h = kb_barman_header(captures[i]);
+
+		layout->max_cores = max_u32(layout->max_cores, h->max_cores);
+		layout->max_pmu_counters = max_u32(layout->max_pmu_counters, h->max_pmu_counters);
+		layout->max_task_infos += h->nr_tasks;
+		layout->max_mmap_layout += h->nr_maps;
+		layout->max_string_table_length += h->string_table_length + 64;
+	}
+	/* Without this table records would lose a field. */
+	if (first->max_task_infos && !layout->max_task_infos)
+		layout->max_task_infos = 1;
+	if (first->max_mmap_layout && !layout->max_mmap_layout)
+		layout->max_mmap_layout = 1;
+}
+
+static int compare_u64(uint64_t a, uint64_t b)
+{
+	return a < b ? -1 : a > b;
+}
+
+static int compare_names(const char *a, const char *b)
+{
+	return strcmp(a ? a : "", b ? b : "");
+}
+
+static int compare_tasks(const void *left, const void *right)
+{
+	const struct kb_task *a = *(const struct kb_task *const *)left;
+	const struct kb_task *b = *(const struct kb_task *const *)right;
+	int order = compare_u64(a->timestamp, b->timestamp);
+
+	if (!order)
+		order = compare_u64(a->task_id, b->task_id);
+	return order ? order : compare_names(a->name, b->name);
+}
+
+static int compare_maps(const void *left, const void *right)
+{
+	const struct kb_map *a = *(const struct kb_map *const *)left;
+	const struct kb_map *b = *(const struct kb_map *const *)right;
+	int order = compare_u64(a->timestamp, b->timestamp);
+
+	if (!order)
+		order = compare_u64(a->task_id, b->task_id);
+	if (!order)
+		order = compare_u64(a->base_address, b->base_address);
+	if (!order)
+		order = compare_u64(a->length, b->length);
+	if (!order)
+		order = compare_u64(a->image_offset, b->image_offset);
+	if (!order)
+		order = compare_names(a->image, b->image);
+	if (!order)
+		order = compare_u64(a->file.length, b->file.length);
+	return order ? order : memcmp(a->file.data ?: "", b->file.data ?: "", a->file.length);
+}
+
+static int merge_tasks(struct kb_barman *const *captures, unsigned int count,
+		       struct kb_barman_writer *writer)
+{
+	const struct kb_task **rows;
+	size_t n = 0;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		n += kb_barman_header(captures[i])->nr_tasks;
+	rows = malloc((n ? n : 1) * sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	n = 0;
+	for (unsigned int i = 0; i < count; i++) {
+		for (uint32_t k = 0; k < kb_barman_header(captures[i])->nr_tasks; k++)
+			rows[n++] = &kb_barman_header(captures[i])->tasks[k];
+	}
+	qsort(rows, n, sizeof(*rows), compare_tasks);
+	for (size_t i = 0; !ret && i < n; i++) {
+		if (!i || compare_tasks(&rows[i - 1], &rows[i]))
+			ret = kb_barman_writer_task(writer, rows[i]);
+	}
+	free(rows);
+	return ret;
+}
+
+static int merge_maps(struct kb_barman *const *captures, unsigned int count,
+		      struct kb_barman_writer *writer)
+{
+	const struct kb_map **rows;
+	size_t n = 0;
+	int ret = 0;
+
+	for (unsigned int i = 0; i < count; i++)
+		n += kb_barman_header(captures[i])->nr_maps;
+	rows = malloc((n ? n : 1) * sizeof(*rows));
+	if (!rows)
+		return -ENOMEM;
+	n = 0;
+	for (unsigned int i = 0; i < count; i++) {
+		for (uint32_t k = 0; k < kb_barman_header(captures[i])->nr_maps; k++)
+			rows[n++] = &kb_barman_header(captures[i])->maps[k];
+	}
+	qsort(rows, n, sizeof(*rows), compare_maps);
+	for (size_t i = 0; !ret && i < n; i++) {
+		if (!i || compare_maps(&rows[i - 1], &rows[i]))
+			ret = kb_barman_writer_map(writer, rows[i]);
+	}
+	free(rows);
+	return ret;
+}
+
+/* Takes the first entry of each core that has counters, else its first entry. */
+static int merge_pmus(struct kb_barman *const *captures, unsigned int count, uint32_t max_cores,
+		      struct kb_barman_writer *writer)
+{
+	int ret = 0;
+
+	for (uint32_t core = 0; !ret && core < max_cores; core++) {
+		const struct kb_pmu *pmu = NULL;
+
+		for (unsigned int i = 0; i < count; i++) {
+			const struct kb_header *h = kb_barman_header(captures[i]);
+
+			if (core < h->max_cores && (!pmu || !pmu->num_counters))
+				pmu = &h->pmus[core];
+		}
+		ret = kb_barman_writer_pmu(writer, core, pmu);
+	}
+	return ret;
+}
+
+/*
+ * Facts "kbarman.KEY=VALUE": readers use the first one of each KEY. Without @files, facts about
+ * files are left out: they are copied with their rows.
+ */
+static int copy_facts(const struct kb_header *h, bool files, struct kb_barman_writer *writer)
+{
+	const char *at = h->strings, *end = h->strings + h->string_table_length;
+	int64_t ret = 0;
+
+	for (; ret >= 0 && at < end; at += strlen(at) + 1) {
+		if (strncmp(at, "kbarman.", 8) == 0 &&
+		    (files || strncmp(at, "kbarman.file=", 13) != 0))
+			ret = kb_barman_writer_string(writer, at);
+	}
+	return ret < 0 ? (int)ret : 0;
+}
+
+int kb_tables_merge(struct kb_barman *const *captures, unsigned int count,
+		    struct kb_barman_writer *writer)
+{
+	const struct kb_header *first = kb_barman_header(captures[0]);
+	uint32_t max_cores = 0;
+	int ret = kb_barman_writer_set_header(writer, first);
+
+	for (unsigned int i = 0; i < count; i++)
+		max_cores = max_u32(max_cores, kb_barman_header(captures[i])->max_cores);
+	for (unsigned int i = 0; !ret && i < count; i++)
+		ret = copy_facts(kb_barman_header(captures[i]), false, writer);
+	if (!ret)
+		ret = merge_pmus(captures, count, max_cores, writer);
+	if (!ret)
+		ret = merge_tasks(captures, count, writer);
+	if (!ret)
+		ret = merge_maps(captures, count, writer);
+	for (uint32_t i = 0; !ret && i < first->nr_charts; i++)
+		ret = kb_barman_writer_chart(writer, &first->charts[i]);
+	for (uint32_t i = 0; !ret && i < first->nr_series; i++)
+		ret = kb_barman_writer_series(writer, &first->series[i]);
+	return ret;
+}
+
+/* ---- of one capture ---- */
+
+/* Room for the rows of a table. Without a table records would lose a field. */
+static uint32_t room(uint32_t max, uint32_t used)
+{
+	return max ? used ?: 1 : 0;
+}
+
+void kb_tables_layout(const struct kb_header *h, struct kb_barman_layout *layout)
+{
+	*layout = (struct kb_barman_layout){
+		.word_size = h->word_size,
+		.big_endian = h->big_endian,
+		.max_cores = h->max_cores,
+		.max_task_infos = room(h->max_task_infos, h->nr_tasks),
+		.max_mmap_layout = room(h->max_mmap_layout, h->nr_maps),
+		.max_pmu_counters = h->max_pmu_counters,
+		/* Leaves out strings that no row uses. Strings of several rows are stored once. */
+		.max_string_table_length = h->string_table_length + 64,
+		.max_custom_charts = h->nr_series ? h->nr_charts ?: 1 : 0,
+		.max_custom_series = h->nr_series,
+	};
+}
+
+int kb_tables_copy(const struct kb_header *h, struct kb_barman_writer *writer)
+{
+	int ret = kb_barman_writer_set_header(writer, h);
+
+	if (!ret)
+		ret = copy_facts(h, true, writer);
+	for (uint32_t i = 0; !ret && i < h->max_cores; i++)
+		ret = kb_barman_writer_pmu(writer, i, &h->pmus[i]);
+	for (uint32_t i = 0; !ret && i < h->nr_tasks; i++)
+		ret = kb_barman_writer_task(writer, &h->tasks[i]);
+	for (uint32_t i = 0; !ret && i < h->nr_maps; i++)
+		ret = kb_barman_writer_map(writer, &h->maps[i]);
+	for (uint32_t i = 0; !ret && h->nr_series && i < h->nr_charts; i++)
+		ret = kb_barman_writer_chart(writer, &h->charts[i]);
+	for (uint32_t i = 0; !ret && i < h->nr_series; i++)
+		ret = kb_barman_writer_series(writer, &h->series[i]);
+	return ret;
+}
