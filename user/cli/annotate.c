@@ -4,19 +4,15 @@
  * errors; this verb reports each error in a message.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
-#include <sys/mman.h>
-#include <sys/uio.h>
 #include <unistd.h>
 
 #include <uapi/barman_v2.h>
-#include <uapi/kbarman.h>
 
 #include "cli.h"
+#include "record/mark_device.h"
 
 static const char usage[] =
 	"usage: kbarman annotate [OPTIONS] TEXT\n"
@@ -62,48 +58,35 @@ static int check_text(const char *text)
 
 static int open_device(struct annotate *x)
 {
-	x->fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	x->fd = kb_mark_device_open();
 	if (x->fd >= 0)
 		return 0;
-	if (errno == ENOENT)
+	if (x->fd == -ENOENT)
 		return cli_fail("no " KBARMAN_DEVICE ": load the module ('insmod kbarman.ko' or "
 				"'modprobe kbarman' as root)");
-	if (errno == EACCES)
+	if (x->fd == -EACCES)
 		return cli_fail("you have no write permission for " KBARMAN_DEVICE ": run as root, "
 				"or let root chmod it (this allows marks and nothing else)");
-	return cli_fail(KBARMAN_DEVICE ": %s", strerror(errno));
+	return cli_fail(KBARMAN_DEVICE ": %s", strerror(-x->fd));
 }
 
 /* Without a recording the module drops marks silently. For this verb that is an error. */
 static int check_recording(struct annotate *x)
 {
-	size_t page = (size_t)sysconf(_SC_PAGESIZE);
-	int fd = ioctl(x->fd, KBARMAN_MARK_STATE, 0);
-	const struct kbarman_mark_state *state =
-		fd < 0 ? MAP_FAILED : mmap(NULL, page, PROT_READ, MAP_SHARED, fd, 0);
-	uint32_t recording;
+	int recording = kb_mark_device_recording(x->fd);
 
-	if (fd >= 0)
-		close(fd);
-	if (state == MAP_FAILED)
+	if (recording < 0)
 		return cli_fail(KBARMAN_DEVICE ": can't find out whether a recording runs: %s; "
-				"load the module of this tool's release", strerror(errno));
-	recording = __atomic_load_n(&state->recording, __ATOMIC_RELAXED);
-	munmap((void *)state, page);
+				"load the module of this tool's release", strerror(-recording));
 	return recording ? 0 : cli_fail("no recording runs, so nothing was written: start 'kbarman "
 					"record' or 'kbarman flight start' first");
 }
 
 static int write_mark(struct annotate *x, const char *text)
 {
-	struct iovec pieces[2] = { { &x->mark, sizeof(x->mark) } };
+	int ret = kb_mark_device_write(x->fd, &x->mark, text);
 
-	x->mark.size = sizeof(x->mark);
-	x->mark.text_bytes = (uint32_t)strlen(text);
-	pieces[1] = (struct iovec){ (char *)text, x->mark.text_bytes };
-	if (writev(x->fd, pieces, 2) >= 0)
-		return 0;
-	return cli_fail(KBARMAN_DEVICE " refused the mark: %s", strerror(errno));
+	return ret ? cli_fail(KBARMAN_DEVICE " refused the mark: %s", strerror(-ret)) : 0;
 }
 
 /* ---- annotations ---- */
@@ -199,19 +182,19 @@ static int parse_counter(struct annotate *x)
 static int write_value(struct annotate *x)
 {
 	const double one = 1.0;
+	int ret;
 
-	x->series.size = sizeof(x->series);
 	x->series.colour = BM_SERIES_COLOUR_AUTOMATIC;
 	memcpy(&x->series.multiplier, &one, sizeof(one));
 	x->series.series_class = x->delta ? BM_SERIES_CLASS_INCIDENT : BM_SERIES_CLASS_ABSOLUTE;
 	x->series.display = x->delta ? BM_SERIES_DISPLAY_ACCUMULATE : BM_SERIES_DISPLAY_AVERAGE;
 	x->series.series_composition = BM_SERIES_OVERLAY;
 	x->series.rendering_type = x->delta ? BM_RENDERING_BAR : BM_RENDERING_LINE;
-	if (ioctl(x->fd, KBARMAN_MARK_SERIES, &x->series)) {
-		if (errno == ENOSPC)
-			return cli_fail("the recording has no room for another counter: use fewer");
-		return cli_fail(KBARMAN_DEVICE " refused the counter: %s", strerror(errno));
-	}
+	ret = kb_mark_device_series(x->fd, &x->series);
+	if (ret == -ENOSPC)
+		return cli_fail("the recording has no room for another counter: use fewer");
+	if (ret)
+		return cli_fail(KBARMAN_DEVICE " refused the counter: %s", strerror(-ret));
 	x->mark.type = KBARMAN_MARK_COUNTER;
 	x->mark.series = x->series.series;
 	return write_mark(x, "");

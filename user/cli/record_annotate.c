@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: MIT
 /* See record_annotate.h. */
-#include <endian.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -12,6 +11,7 @@
 
 #include "cli.h"
 #include "export/annotate_side.h"
+#include "format/annotate.h"
 #include "record/annotate_server.h"
 #include "record_annotate.h"
 
@@ -50,23 +50,12 @@ static int side_failed(struct record_annotate *a)
 			    strerror(errno));
 }
 
-static void put32(uint8_t *at, int32_t value)
-{
-	uint32_t wire = htole32((uint32_t)value);
-
-	memcpy(at, &wire, 4);
-}
-
 /* Begins the stream of another client in the side file. */
 static int write_setup(struct record_annotate *a, const struct annotate_client *client)
 {
-	uint8_t setup[KB_ANNOTATE_SETUP_BYTES] = "ANNOTATE 3\n";
-	size_t length = annotate_setup_bytes(client->setup.version);
+	uint8_t setup[KB_ANNOTATE_SETUP_BYTES];
+	size_t length = (size_t)(kb_annotate_put_setup(setup, &client->setup) - setup);
 
-	setup[9] = (uint8_t)('0' + client->setup.version);
-	put32(setup + 11, client->setup.tid);
-	put32(setup + 15, client->setup.pid);
-	setup[19] = client->setup.dont_mangle;
 	a->side_client = client->number + 1;
 	return fwrite(setup, length, 1, a->side) == 1 ? 0 : side_failed(a);
 }

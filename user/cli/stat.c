@@ -13,10 +13,8 @@
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -29,6 +27,7 @@
 #include "cli.h"
 #include "command.h"
 #include "processes.h"
+#include "record/perf_counter.h"
 
 #define TASK_EVENTS \
 	"task-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches," \
@@ -57,9 +56,9 @@ static const char usage[] =
 
 /* An event at one place: a task and its children, or a CPU. */
 struct counter {
-	int fd;				/* -1: refused, or its task has ended */
+	int fd;				/* negative: refused, or its task has ended */
 	int cpu;			/* -1: any */
-	struct { uint64_t value, enabled, running; } now, before;
+	struct kb_perf_count now, before;
 };
 
 struct event {
@@ -168,24 +167,17 @@ static int add_processes(struct stat_run *run)
 
 /* ---- counting ---- */
 
-static int open_counter(const struct stat_run *run, struct event *event, size_t place)
+/* Returns a descriptor or a negative errno. */
+static int open_counter(const struct stat_run *run, const struct event *event, size_t i)
 {
-	struct perf_event_attr attr = {
-		.type = event->event.type,
-		.size = sizeof(attr),
-		.config = event->event.config,
-		.config1 = event->event.config1,
-		.config2 = event->event.config2,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-		.disabled = 1,
-		.inherit = run->places[place].pid != -1,
-		.enable_on_exec = run->command.pid && run->places[place].pid != -1,
-		.exclude_kernel = event->user_only,
-		.exclude_hv = event->user_only,
+	struct kb_perf_place place = {
+		.pid = run->places[i].pid,
+		.cpu = run->places[i].cpu,
+		.on_exec = run->command.pid && run->places[i].pid != -1,
+		.user_only = event->user_only,
 	};
 
-	return (int)syscall(SYS_perf_event_open, &attr, run->places[place].pid,
-			    run->places[place].cpu, -1, PERF_FLAG_FD_CLOEXEC);
+	return kb_perf_counter_open(&event->event, &place);
 }
 
 /* Opens the event at all places. Leaves out the kernel if the user may not count it. */
@@ -201,16 +193,16 @@ static int open_event(struct stat_run *run, struct event *event)
 
 		counter->cpu = run->places[i].cpu;
 		counter->fd = open_counter(run, event, i);
-		if (counter->fd < 0 && (errno == EACCES || errno == EPERM) && !opened &&
+		if ((counter->fd == -EACCES || counter->fd == -EPERM) && !opened &&
 		    !event->user_only) {
 			event->user_only = true;
 			counter->fd = open_counter(run, event, i);
 		}
-		if (counter->fd < 0 && errno == EMFILE)
+		if (counter->fd == -EMFILE)
 			return cli_fail("too many open files: %zu counters are needed; "
 					"raise 'ulimit -n'", run->nr_places * run->nr_events);
 		if (counter->fd < 0 && !event->error)
-			event->error = errno;
+			event->error = -counter->fd;
 		opened |= counter->fd >= 0;
 	}
 	if (opened)
@@ -218,12 +210,12 @@ static int open_event(struct stat_run *run, struct event *event)
 	return 0;
 }
 
-static void enable(struct stat_run *run, unsigned long request)
+static void for_all_counters(const struct stat_run *run, void (*what)(int fd))
 {
 	for (unsigned int i = 0; i < run->nr_events; i++)
 		for (size_t j = 0; j < run->nr_places; j++)
 			if (run->events[i].counters[j].fd >= 0)
-				ioctl(run->events[i].counters[j].fd, request, 0);
+				what(run->events[i].counters[j].fd);
 }
 
 static void read_counters(struct stat_run *run)
@@ -231,14 +223,10 @@ static void read_counters(struct stat_run *run)
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		for (size_t j = 0; j < run->nr_places; j++) {
 			struct counter *counter = &run->events[i].counters[j];
-			uint64_t words[3];
 
 			counter->before = counter->now;
-			if (counter->fd < 0 || read(counter->fd, words, sizeof(words)) != sizeof(words))
-				continue;
-			counter->now.value = words[0];
-			counter->now.enabled = words[1];
-			counter->now.running = words[2];
+			if (counter->fd >= 0)
+				kb_perf_counter_read(counter->fd, &counter->now);
 		}
 	}
 }
@@ -611,11 +599,11 @@ static int count(struct stat_run *run)
 	run->json.people = run->people;
 	run->begun = run->ended = now_ns();
 	if (!run->command.pid || run->places[0].pid == -1)
-		enable(run, PERF_EVENT_IOC_ENABLE);
+		for_all_counters(run, kb_perf_counter_start);
 	if (run->command.pid)
 		command_release(&run->command);
 	follow(run);
-	enable(run, PERF_EVENT_IOC_DISABLE);
+	for_all_counters(run, kb_perf_counter_stop);
 	if (run->command.ended) {
 		error = command_exec_error(&run->command);
 		if (error) {

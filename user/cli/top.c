@@ -15,7 +15,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <termios.h>
@@ -31,6 +30,7 @@
 #include "analysis/hot.h"
 #include "analysis/sched.h"
 #include "base/json.h"
+#include "base/terminal.h"
 #include "base/utf8.h"
 #include "cli.h"
 #include "decoder.h"
@@ -506,15 +506,10 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 
 static void measure_screen(struct top *top)
 {
-	struct winsize size;
-
 	top->rows = DEFAULT_ROWS;
 	top->columns = top->screen ? DEFAULT_COLUMNS : 200;
-	/* A serial line reports no size. */
-	if (top->screen && !ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) && size.ws_row && size.ws_col) {
-		top->rows = size.ws_row;
-		top->columns = size.ws_col;
-	}
+	if (top->screen)
+		kb_terminal_size(STDOUT_FILENO, &top->rows, &top->columns);
 	if (top->rows < 10)
 		top->rows = 10;
 }

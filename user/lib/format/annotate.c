@@ -29,19 +29,13 @@ static uint8_t *put_string(uint8_t *at, struct kb_text text)
 int kb_annotate_write_setup(struct kb_out *out, const struct kb_annotate_setup *setup)
 {
 	uint8_t *at = kb_out_reserve(out, KB_ANNOTATE_SETUP_BYTES);
-	uint32_t ids[2];
+	struct kb_annotate_setup known = *setup;
 
 	if (!at)
 		return out->error;
-	memcpy(at, "ANNOTATE 3\n", 11);
-	if (setup->version > 3 && setup->version <= KB_ANNOTATE_VERSION_MAX)
-		at[9] = (uint8_t)('0' + setup->version);
-	ids[0] = htole32((uint32_t)setup->tid);
-	ids[1] = htole32((uint32_t)setup->pid);
-	memcpy(at + 11, ids, 8);
-	at += 19;
-	*at++ = setup->dont_mangle;
-	return kb_out_commit(out, at);
+	if (known.version < 3 || known.version > KB_ANNOTATE_VERSION_MAX)
+		known.version = 3;
+	return kb_out_commit(out, kb_annotate_put_setup(at, &known));
 }
 
 /*

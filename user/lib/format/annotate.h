@@ -21,6 +21,25 @@
 /* Room for any message without its texts, lists and image. */
 #define KB_ANNOTATE_FIXED	(KB_ANNOTATE_START + 16 * KB_LEB64_MAX)
 
+/* Length of a client's setup: version 3 added a byte behind the pid. */
+static inline size_t kb_annotate_setup_bytes(int32_t version)
+{
+	return KB_ANNOTATE_SETUP_BYTES - (version < 3);
+}
+
+/* Write the setup of a stream of any version to @at. Returns the position behind it. */
+static inline uint8_t *kb_annotate_put_setup(uint8_t *at, const struct kb_annotate_setup *setup)
+{
+	uint32_t ids[2] = { htole32((uint32_t)setup->tid), htole32((uint32_t)setup->pid) };
+
+	memcpy(at, "ANNOTATE 3\n", 11);
+	at[9] = (uint8_t)('0' + setup->version);
+	memcpy(at + 11, ids, 8);
+	if (setup->version >= 3)
+		at[19] = setup->dont_mangle;
+	return at + kb_annotate_setup_bytes(setup->version);
+}
+
 static inline uint8_t *kb_annotate_begin(uint8_t *start, enum kb_annotate_type type)
 {
 	*start = (uint8_t)type;

@@ -19,6 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "format/annotate.h"
 #include "record/annotate_server.h"
 
 #define VERSION_AT	9			/* offset of the version digit in a setup */
@@ -240,7 +241,7 @@ static int take_setup(struct peer *peer, struct kb_error *err)
 	if (peer->used < VERSION_BYTES)
 		return 0;
 	/* The reader refuses a setup whose version is not a digit. */
-	peer->setup = annotate_setup_bytes(peer->buffer[VERSION_AT] - '0');
+	peer->setup = kb_annotate_setup_bytes(peer->buffer[VERSION_AT] - '0');
 	if (peer->used < peer->setup)
 		return 0;
 	ret = kb_annotate_open_memory(&reader, peer->buffer, peer->setup, err);

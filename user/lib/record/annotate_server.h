@@ -16,12 +16,6 @@
 #include <kbarman/annotate.h>
 #include <kbarman/error.h>
 
-/* Length of a client's setup: version 3 added a byte behind the pid. */
-static inline size_t annotate_setup_bytes(int32_t version)
-{
-	return KB_ANNOTATE_SETUP_BYTES - (version < 3);
-}
-
 struct annotate_client {
 	unsigned int number;		/* counts all clients that ever connected */
 	struct kb_annotate_setup setup;

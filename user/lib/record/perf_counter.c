@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+/* See perf_counter.h. */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "record/perf_counter.h"
+
+int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf_place *place)
+{
+	struct perf_event_attr attr = {
+		.type = event->type,
+		.size = sizeof(attr),
+		.config = event->config,
+		.config1 = event->config1,
+		.config2 = event->config2,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
+		.disabled = 1,
+		.inherit = place->pid != -1,
+		.enable_on_exec = place->on_exec,
+		.exclude_kernel = place->user_only,
+		.exclude_hv = place->user_only,
+	};
+	int fd = (int)syscall(SYS_perf_event_open, &attr, place->pid, place->cpu, -1,
+			      PERF_FLAG_FD_CLOEXEC);
+
+	return fd < 0 ? -errno : fd;
+}
+
+void kb_perf_counter_start(int fd)
+{
+	ioctl(fd, PERF_EVENT_IOC_ENABLE, 0);
+}
+
+void kb_perf_counter_stop(int fd)
+{
+	ioctl(fd, PERF_EVENT_IOC_DISABLE, 0);
+}
+
+bool kb_perf_counter_read(int fd, struct kb_perf_count *count)
+{
+	uint64_t words[3];
+
+	if (read(fd, words, sizeof(words)) != sizeof(words))
+		return false;
+	*count = (struct kb_perf_count){ words[0], words[1], words[2] };
+	return true;
+}

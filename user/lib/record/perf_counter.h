@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: MIT */
+/* A counter of the kernel (perf_event_open), without the module: counts an event at one place. */
+#ifndef KB_LIB_RECORD_PERF_COUNTER_H
+#define KB_LIB_RECORD_PERF_COUNTER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include <uapi/kbarman.h>
+
+struct kb_perf_place {
+	pid_t pid;		/* a task, and the children that it will have; -1: any */
+	int cpu;		/* -1: any */
+	bool on_exec;		/* begin when the task executes a program */
+	bool user_only;		/* do not count the kernel */
+};
+
+/* The counter does not count yet. Returns its descriptor, which close(2) ends; or -errno. */
+int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf_place *place);
+
+void kb_perf_counter_start(int fd);
+void kb_perf_counter_stop(int fd);
+
+struct kb_perf_count {
+	uint64_t value;
+	uint64_t enabled;	/* ns for which it should have counted, */
+	uint64_t running;	/* and for which it did: the kernel may count events in turns */
+};
+
+/* False: it can't be read, and @count is unchanged. */
+bool kb_perf_counter_read(int fd, struct kb_perf_count *count);
+
+#endif
