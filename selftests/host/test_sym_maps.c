@@ -9,7 +9,7 @@
 
 #include "../lib/tap.h"
 #include "sym/maps.h"
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 
 enum { MOST_ROWS = 65536 };
 

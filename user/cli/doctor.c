@@ -20,7 +20,7 @@
 
 #include "base/utf8.h"
 #include "cli.h"
-#include "lines.h"
+#include "fact_lines.h"
 #include "sandbox.h"
 
 #define DISK_LOW	(256ULL << 20)

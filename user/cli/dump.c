@@ -4,8 +4,8 @@
  * formats; dump_FORMAT.c prints the lines of a format.
  */
 #include "cli.h"
+#include "fact_lines.h"
 #include "formats.h"
-#include "lines.h"
 #include "sandbox.h"
 
 static const char usage[] =

@@ -19,7 +19,7 @@
 #include <kbarman/device.h>
 
 #include "cli.h"
-#include "lines.h"
+#include "fact_lines.h"
 
 #define WORDS_MAX	256
 #define BEGIN_MS	20000		/* limit from the start to the first record */

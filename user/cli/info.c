@@ -11,13 +11,13 @@
 
 #include <kbarman/barman.h>
 
+#include "analysis/capture_names.h"
 #include "analysis/losses.h"
-#include "analysis/names.h"
 #include "analysis/recorded.h"
 #include "analysis/stops.h"
 #include "base/utf8.h"
 #include "cli.h"
-#include "lines.h"
+#include "fact_lines.h"
 #include "sandbox.h"
 #include "sym/bundle.h"
 #include "sym/kernel.h"

@@ -10,7 +10,7 @@
 #include <kbarman/events.h>
 
 #include "cli.h"
-#include "lines.h"
+#include "fact_lines.h"
 
 static const char usage[] =
 	"usage: kbarman list [OPTIONS] [PATTERN...]\n"

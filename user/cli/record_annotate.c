@@ -11,7 +11,7 @@
 
 #include "cli.h"
 #include "export/annotate_side.h"
-#include "format/annotate.h"
+#include "format/annotate_put.h"
 #include "record/annotate_server.h"
 #include "record_annotate.h"
 

@@ -13,15 +13,15 @@
 #include <kbarman/symbol.h>
 
 #include "analysis/calltree.h"
+#include "analysis/capture_names.h"
 #include "analysis/hot.h"
 #include "analysis/losses.h"
-#include "analysis/names.h"
 #include "analysis/offcpu.h"
 #include "analysis/sample_queue.h"
 #include "analysis/sched.h"
 #include "analysis/stops.h"
 #include "analysis/timeline.h"
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 
 /* Selects samples. Times are ns since the beginning of the capture. */
 struct report_filter {

@@ -14,13 +14,13 @@
 #include <kbarman/out.h>
 #include <kbarman/symbol.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 #include "analysis/timeline.h"
 #include "base/utf8.h"
 #include "cli.h"
 #include "format/chain.h"
 #include "sandbox.h"
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 #include "symbols.h"
 
 static const char usage[] =

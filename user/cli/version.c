@@ -6,8 +6,8 @@
 #include <uapi/kbarman.h>
 
 #include "cli.h"
+#include "fact_lines.h"
 #include "formats.h"
-#include "lines.h"
 #include "sandbox.h"
 
 static const char usage[] =

@@ -9,14 +9,14 @@
 #include <string.h>
 
 #include "analysis/calltree.h"
-#include "analysis/comm.h"
 #include "analysis/idle.h"
+#include "analysis/name_ids.h"
 #include "base/table.h"
 #include "format/chain.h"
 
 struct kb_calltree {
 	struct kb_tasks *tasks;
-	struct kb_comms comms;
+	struct kb_name_ids comms;
 	struct kb_table nodes;
 	uint32_t *order;
 	bool idle_apart;
@@ -55,7 +55,7 @@ int kb_calltree_create(struct kb_calltree **out, const struct kb_barman *barman,
 
 	if (!tree || kb_tasks_create(&tree->tasks, barman))
 		goto err_memory;
-	kb_comms_init(&tree->comms, tree->tasks);
+	kb_name_ids_init(&tree->comms, tree->tasks);
 	kb_table_init(&tree->nodes, sizeof(struct kb_calltree_node), 2);
 	root = kb_table_get(&tree->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
 	if (!root)
@@ -75,7 +75,7 @@ void kb_calltree_destroy(struct kb_calltree *tree)
 	if (!tree)
 		return;
 	if (tree->tasks)
-		kb_comms_release(&tree->comms);
+		kb_name_ids_release(&tree->comms);
 	kb_tasks_destroy(tree->tasks);
 	kb_table_release(&tree->nodes);
 	free(tree->order);
@@ -112,7 +112,7 @@ static int64_t find_place(struct kb_calltree *tree, int64_t i, const struct kb_e
 int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 			 uint32_t task_id, struct kb_symbolizer *symbolizer)
 {
-	const struct kb_comm *comm = kb_comms_find(&tree->comms, task_id, event->timestamp);
+	const struct kb_name_id *comm = kb_name_ids_find(&tree->comms, task_id, event->timestamp);
 	uint32_t frame = kb_chain_depth(event);
 	bool is_new;
 	int64_t i;

@@ -13,7 +13,7 @@
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
 
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 
 #define KB_CALLTREE_DEPTH	512	/* frames; further outer frames are left out */
 #define KB_CALLTREE_ROOT	0U

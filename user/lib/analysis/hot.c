@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/comm.h"
 #include "analysis/hot.h"
 #include "analysis/idle.h"
+#include "analysis/name_ids.h"
 #include "base/table.h"
 
 #define QUEUE		32U	/* frames that wait; a power of two */
@@ -33,7 +33,7 @@ struct waiting {
 struct kb_hot {
 	unsigned int sort;
 	struct kb_table rows;
-	struct kb_comms comms;
+	struct kb_name_ids comms;
 	uint64_t samples;		/* added so far, including those that wait */
 	bool idle;			/* whether the last sample is idle, if rows depend on it */
 
@@ -60,7 +60,7 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	hot->sort = sort;
 	kb_table_init(&hot->rows, sizeof(struct kb_hot_row), 4);
-	kb_comms_init(&hot->comms, tasks);
+	kb_name_ids_init(&hot->comms, tasks);
 	*out = hot;
 	return 0;
 }
@@ -70,7 +70,7 @@ void kb_hot_destroy(struct kb_hot *hot)
 	if (!hot)
 		return;
 	kb_table_release(&hot->rows);
-	kb_comms_release(&hot->comms);
+	kb_name_ids_release(&hot->comms);
 	free(hot->counters);
 	free(hot->sums);
 	free(hot->partial);
@@ -240,8 +240,8 @@ static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *eve
 {
 	struct waiting *waiting = &hot->queue[hot->next % QUEUE];
 	const struct kb_symbol *symbol = &frame->symbol;
-	const struct kb_comm *comm = kb_comms_find(&hot->comms, event->task_id,
-						   event->timestamp);
+	const struct kb_name_id *comm = kb_name_ids_find(&hot->comms, event->task_id,
+							 event->timestamp);
 	uint64_t *key = waiting->key;
 
 	if (!comm)

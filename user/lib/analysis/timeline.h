@@ -17,7 +17,7 @@
 
 #include <kbarman/barman.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 
 enum kb_slice_kind {
 	KB_SLICE_RUN,

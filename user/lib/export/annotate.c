@@ -15,12 +15,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 #include "analysis/timeline.h"
 #include "export/annotate_side.h"
-#include "export/export.h"
 #include "export/label.h"
-#include "format/annotate.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "format/annotate_put.h"
 #include "format/barman_inside.h"
 #include "sym/side.h"
 

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "export/annotate_side.h"
-#include "export/export.h"
+#include "export/run.h"
 
 #define COUNTERS_MAX	65536
 #define IMAGE_MAX	((uint64_t)64 << 20)

@@ -15,10 +15,10 @@
 
 #include "base/json.h"
 #include "base/table.h"
-#include "export/callstacks.h"
-#include "export/export.h"
+#include "export/list.h"
 #include "export/spans.h"
-#include "export/taskids.h"
+#include "export/stack_table.h"
+#include "export/task_table.h"
 #include "export/walk.h"
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
@@ -41,8 +41,8 @@ struct chrome {
 	const struct kb_header *header;
 	struct kb_symbolizer *symbolizer;
 	struct kb_walk walk;
-	struct kb_callstacks stacks;
-	struct kb_task_ids tasks;
+	struct kb_stack_table stacks;
+	struct kb_task_table tasks;
 	struct kb_spans spans;
 	struct kb_table profiles, known_nodes;
 	uint32_t *path;			/* nodes of the chain that was written last */
@@ -104,7 +104,7 @@ static const struct kb_task_id *find_task(struct chrome *x, uint32_t task_id, ui
 					  uint32_t *number)
 {
 	static const struct kb_task_id nobody;
-	int64_t i = kb_task_ids_find(&x->tasks, task_id, timestamp);
+	int64_t i = kb_task_table_find(&x->tasks, task_id, timestamp);
 	struct kb_task_id *task;
 	char label[KB_TASK_LABEL];
 	size_t length;
@@ -330,7 +330,7 @@ static int64_t whole_us(int64_t ns)
 
 static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns, uint32_t counters)
 {
-	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer), since;
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer), since;
 	uint32_t number, tgid = find_task(x, event->task_id, event->timestamp, &number)->tgid;
 	uint64_t tid = thread_of(event->task_id, event->core), session;
 	struct kb_text name;
@@ -509,11 +509,11 @@ static int prepare(struct chrome *x, struct kb_error *err)
 
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
 	kb_spans_init(&x->spans);
 	kb_table_init(&x->profiles, sizeof(struct profile), 2);
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
-	if (kb_callstacks_init(&x->stacks, false))
+	if (kb_stack_table_init(&x->stacks, false))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -544,8 +544,8 @@ out:
 	kb_table_release(&x.known_nodes);
 	kb_table_release(&x.profiles);
 	kb_spans_release(&x.spans);
-	kb_callstacks_release(&x.stacks);
-	kb_task_ids_release(&x.tasks);
+	kb_stack_table_release(&x.stacks);
+	kb_task_table_release(&x.tasks);
 	kb_walk_release(&x.walk);
 	return result;
 }

@@ -11,9 +11,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "export/export.h"
 #include "export/label.h"
-#include "export/taskids.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "export/task_table.h"
 #include "export/walk.h"
 #include "format/chain.h"
 #include "format/ctf.h"
@@ -82,7 +83,7 @@ struct ctf {
 	const struct kb_header *header;
 	struct kb_symbolizer *symbolizer;
 	struct kb_walk walk;
-	struct kb_task_ids tasks;
+	struct kb_task_table tasks;
 	struct kb_ctf *trace;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	int64_t offset;		/* of the wall clock from that clock */
@@ -141,7 +142,7 @@ static uint8_t *put_double(uint8_t *at, double value)
 /* Write the name and process of a task when it first appears. */
 static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
-	int64_t i = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	int64_t i = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	char label[KB_TASK_LABEL];
 	struct kb_task_id *task;
 	uint8_t *at;
@@ -366,7 +367,7 @@ static int prepare(struct ctf *x, const struct kb_export_options *options, struc
 		error = kb_ctf_create(&x->trace, options->directory, err);
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
@@ -406,7 +407,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 			      "CPU were moved to its time", kb_ctf_moved(x.trace));
 out:
 	kb_ctf_destroy(x.trace);
-	kb_task_ids_release(&x.tasks);
+	kb_task_table_release(&x.tasks);
 	kb_walk_release(&x.walk);
 	return result;
 }

@@ -14,12 +14,13 @@
 
 #include "analysis/idle.h"
 #include "base/json.h"
-#include "export/callstacks.h"
 #include "export/cputime.h"
-#include "export/export.h"
 #include "export/keep.h"
+#include "export/list.h"
+#include "export/run.h"
 #include "export/spans.h"
-#include "export/taskids.h"
+#include "export/stack_table.h"
+#include "export/task_table.h"
 #include "export/walk.h"
 
 #define VERSION		49	/* of the processed format */
@@ -61,8 +62,8 @@ struct firefox {
 	struct kb_barman *barman;
 	struct kb_symbolizer *symbolizer;
 	struct kb_walk walk;
-	struct kb_callstacks stacks;
-	struct kb_task_ids tasks;
+	struct kb_stack_table stacks;
+	struct kb_task_table tasks;
 	struct kb_spans spans;
 	struct kb_cputime times;
 	struct kb_keep samples;
@@ -94,8 +95,8 @@ static void *add_row(struct list *list, size_t size)
 
 static int keep_sample(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
-	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
-	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
+	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	struct kb_kept sample = { .ns = ns, .task = (uint32_t)task, .node = (uint32_t)node };
 
 	if (node < 0 || task < 0 || kb_cputime_sample(&x->times, event, ns, &sample.cpu_ns))
@@ -149,7 +150,7 @@ static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, 
 
 static int keep_annotation(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
-	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	struct kb_span span;
 	int done;
 
@@ -724,9 +725,9 @@ static int prepare(struct firefox *x, struct kb_error *err)
 
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
 	kb_spans_init(&x->spans);
-	if (kb_callstacks_init(&x->stacks, false) ||
+	if (kb_stack_table_init(&x->stacks, false) ||
 	    kb_cputime_init(&x->times, &x->walk, kb_barman_header(x->barman)->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
@@ -748,8 +749,8 @@ static void release(struct firefox *x)
 	kb_keep_release(&x->samples);
 	kb_cputime_release(&x->times);
 	kb_spans_release(&x->spans);
-	kb_callstacks_release(&x->stacks);
-	kb_task_ids_release(&x->tasks);
+	kb_stack_table_release(&x->stacks);
+	kb_task_table_release(&x->tasks);
 	kb_walk_release(&x->walk);
 }
 

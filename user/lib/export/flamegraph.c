@@ -10,7 +10,9 @@
 #include "base/out_packet.h"
 #include "base/utf8.h"
 #include "export/flamegraph_script.h"
-#include "export/stacks.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "export/weighed_calls.h"
 
 #define WIDTH		1200.0
 #define MARGIN		10.0
@@ -23,7 +25,7 @@
 #define LONGEST		1024	/* bytes of a name */
 
 struct picture {
-	const struct kb_stacks *stacks;
+	const struct kb_weighed_calls *stacks;
 	struct kb_out *out;
 	double scale;		/* pixels of a unit of weight */
 	uint32_t depth;		/* of the deepest frame that is drawn */
@@ -82,7 +84,7 @@ static void put_amount(const struct picture *picture, uint64_t amount)
 /* Write what the full width stands for. */
 static void put_whole(const struct picture *picture)
 {
-	const struct kb_stacks *stacks = picture->stacks;
+	const struct kb_weighed_calls *stacks = picture->stacks;
 	bool counted = stacks->unit.length == 7 && memcmp(stacks->unit.data, "samples", 7) == 0;
 
 	if (stacks->times) {
@@ -169,7 +171,7 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
  */
 static void put_frames(struct picture *picture, bool draw)
 {
-	const struct kb_stacks *stacks = picture->stacks;
+	const struct kb_weighed_calls *stacks = picture->stacks;
 	double left[KB_CALLTREE_DEPTH + 3] = { 0 };
 	uint32_t i;
 
@@ -215,7 +217,7 @@ static void put_head(const struct picture *picture, const struct kb_barman *barm
 		      MARGIN, height - 9, WIDTH - MARGIN, height - 9);
 }
 
-static void put_picture(const struct kb_stacks *stacks, const struct kb_barman *barman,
+static void put_picture(const struct kb_weighed_calls *stacks, const struct kb_barman *barman,
 			struct kb_out *out)
 {
 	uint64_t all = stacks->nodes[KB_CALLTREE_ROOT].total;
@@ -235,19 +237,19 @@ static void put_picture(const struct kb_stacks *stacks, const struct kb_barman *
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
 {
-	struct kb_stacks stacks;
+	struct kb_weighed_calls stacks;
 	int ret;
 
-	ret = kb_stacks_read(&stacks, barman, symbolizer, options, err);
+	ret = kb_weighed_calls_read(&stacks, barman, symbolizer, options, err);
 	if (!ret) {
 		put_picture(&stacks, barman, out);
 		ret = kb_export_end(barman, out, stacks.damage, err);
 	}
-	kb_stacks_release(&stacks);
+	kb_weighed_calls_release(&stacks);
 	return ret;
 }
 
-static const char *const formats[] = KB_STACKS_FORMATS(".svg");
+static const char *const formats[] = KB_WEIGHED_CALLS_FORMATS(".svg");
 
 const struct kb_export kb_export_flamegraph = {
 	.name = "flamegraph",

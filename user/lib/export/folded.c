@@ -7,7 +7,9 @@
 
 #include "base/out_packet.h"
 #include "base/utf8.h"
-#include "export/stacks.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "export/weighed_calls.h"
 
 /*
  * Replace ';' and line ends in a label: they separate frames and stacks. The last blank of a
@@ -30,7 +32,7 @@ static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 		kb_out_bytes(out, "_[i]", 4);
 }
 
-static void put_stack(struct kb_out *out, const struct kb_stacks *stacks,
+static void put_stack(struct kb_out *out, const struct kb_weighed_calls *stacks,
 		      const struct kb_calltree_node *node)
 {
 	const struct kb_calltree_node *path[KB_CALLTREE_DEPTH + 2];
@@ -50,21 +52,21 @@ static void put_stack(struct kb_out *out, const struct kb_stacks *stacks,
 static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
 {
-	struct kb_stacks stacks;
+	struct kb_weighed_calls stacks;
 	uint32_t i;
 	int ret;
 
-	ret = kb_stacks_read(&stacks, barman, symbolizer, options, err);
+	ret = kb_weighed_calls_read(&stacks, barman, symbolizer, options, err);
 	for (i = 0; !ret && i < stacks.nr; i++)
 		if (stacks.nodes[stacks.order[i]].self)
 			put_stack(out, &stacks, &stacks.nodes[stacks.order[i]]);
 	if (!ret)
 		ret = kb_export_end(barman, out, stacks.damage, err);
-	kb_stacks_release(&stacks);
+	kb_weighed_calls_release(&stacks);
 	return ret;
 }
 
-static const char *const formats[] = KB_STACKS_FORMATS(".folded");
+static const char *const formats[] = KB_WEIGHED_CALLS_FORMATS(".folded");
 
 const struct kb_export kb_export_folded = {
 	.name = "folded",

@@ -15,14 +15,15 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 #include "analysis/timeline.h"
 #include "base/out_packet.h"
-#include "export/export.h"
 #include "export/label.h"
+#include "export/list.h"
+#include "export/run.h"
 #include "format/barman_inside.h"
 #include "format/chain.h"
-#include "format/heph.h"
+#include "format/heph_put.h"
 
 #define PACKET_BYTES	128	/* longest packet that the reader buffers */
 #define NAME_BYTES	16	/* a long image name leaves at least so much for the symbol */

@@ -29,10 +29,10 @@
 
 #include "base/json.h"
 #include "base/out_packet.h"
-#include "export/callstacks.h"
-#include "export/export.h"
 #include "export/label.h"
-#include "export/taskids.h"
+#include "export/list.h"
+#include "export/stack_table.h"
+#include "export/task_table.h"
 #include "export/walk.h"
 #include "format/base64.h"
 #include "format/protobuf.h"
@@ -60,8 +60,8 @@ struct html {
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
 	struct kb_walk walk;
-	struct kb_callstacks stacks;
-	struct kb_task_ids tasks;
+	struct kb_stack_table stacks;
+	struct kb_task_table tasks;
 	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
 					 * events without a CPU; slices of all kinds use RUN */
 	uint64_t records, lost;
@@ -110,7 +110,7 @@ static void end(struct html *x, const uint8_t *at)
 
 static uint32_t task_number(struct html *x, uint32_t task_id, uint64_t timestamp)
 {
-	int64_t number = kb_task_ids_find(&x->tasks, task_id, timestamp);
+	int64_t number = kb_task_table_find(&x->tasks, task_id, timestamp);
 
 	x->no_memory |= number < 0;
 	return number < 0 ? 0 : (uint32_t)number;
@@ -170,7 +170,7 @@ static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
 	if (event->sample.has_pc) {
-		node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+		node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
 		task = task_number(x, event->task_id, event->timestamp);
 		x->no_memory |= node < 0;
 		at = put_time(x, begin(x, SAMPLE, event->core, &cpu), event->core, SAMPLE, ns);
@@ -350,9 +350,9 @@ static int prepare(struct html *x, struct kb_error *err)
 
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
-	if (kb_callstacks_init(&x->stacks, false) || !x->last)
+	if (kb_stack_table_init(&x->stacks, false) || !x->last)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -378,8 +378,8 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	result = kb_walk_end(&x.walk, out, x.no_memory, err);
 out:
 	free(x.last);
-	kb_callstacks_release(&x.stacks);
-	kb_task_ids_release(&x.tasks);
+	kb_stack_table_release(&x.stacks);
+	kb_task_table_release(&x.tasks);
 	kb_walk_release(&x.walk);
 	return result;
 }

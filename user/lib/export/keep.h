@@ -13,7 +13,7 @@ struct kb_kept {
 	int64_t ns;
 	uint64_t weight;	/* increase of the first counter, or KB_COUNTER_INVALID */
 	uint64_t cpu_ns;	/* see cputime.h; 0 unless requested */
-	uint32_t task, node;	/* numbers from taskids.h and callstacks.h */
+	uint32_t task, node;	/* numbers from task_table.h and stack_table.h */
 	uint32_t order;		/* position in the capture */
 };
 

@@ -17,10 +17,11 @@
 
 #include "base/out_packet.h"
 #include "base/table.h"
-#include "export/callstacks.h"
-#include "export/export.h"
 #include "export/label.h"
+#include "export/list.h"
 #include "export/perfetto_fields.h"
+#include "export/run.h"
+#include "export/stack_table.h"
 #include "export/walk.h"
 #include "format/protobuf.h"
 #include "sym/kallsyms.h"
@@ -88,7 +89,7 @@ struct perfetto {
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
 	struct kb_walk walk;
-	struct kb_callstacks stacks;
+	struct kb_stack_table stacks;
 	struct kb_table tasks, tracks;
 	struct bundle *bundles;		/* BUNDLES */
 	uint32_t images, frames;	/* number of those that were written */
@@ -692,7 +693,7 @@ static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event 
 static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time,
 		     const uint64_t *count)
 {
-	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
 	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
 	uint32_t stack, frame;
 	uint8_t *at, *message;
@@ -915,7 +916,7 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	kb_table_init(&x->tasks, sizeof(struct seen_task), 1);
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
-	if (kb_callstacks_init(&x->stacks, true) || !x->bundles)
+	if (kb_stack_table_init(&x->stacks, true) || !x->bundles)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
@@ -951,7 +952,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 out:
 	free(x.path);
 	free(x.bundles);
-	kb_callstacks_release(&x.stacks);
+	kb_stack_table_release(&x.stacks);
 	kb_table_release(&x.tracks);
 	kb_table_release(&x.tasks);
 	kb_walk_release(&x.walk);

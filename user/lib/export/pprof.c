@@ -16,11 +16,12 @@
 
 #include "base/out_packet.h"
 #include "base/table.h"
-#include "export/callstacks.h"
 #include "export/cputime.h"
-#include "export/export.h"
 #include "export/label.h"
-#include "export/taskids.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "export/stack_table.h"
+#include "export/task_table.h"
 #include "export/waits.h"
 #include "export/walk.h"
 #include "format/gzip.h"
@@ -75,8 +76,8 @@ struct pprof {
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
 	struct kb_walk walk;
-	struct kb_callstacks stacks;
-	struct kb_task_ids tasks;
+	struct kb_stack_table stacks;
+	struct kb_task_table tasks;
 	struct kb_cputime times;
 	struct kb_waits waits;
 	struct kb_table rows, functions;
@@ -90,7 +91,7 @@ struct pprof {
 static struct row *find_row(struct pprof *x, uint32_t task_id, uint64_t timestamp,
 			    uint32_t core, int64_t node)
 {
-	int64_t task = kb_task_ids_find(&x->tasks, task_id, timestamp);
+	int64_t task = kb_task_table_find(&x->tasks, task_id, timestamp);
 	uint64_t key[3] = { (uint64_t)task, core, (uint64_t)node };
 	struct row *row = node < 0 || task < 0 ? NULL : kb_table_get(&x->rows, key);
 
@@ -112,7 +113,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns)
 {
 	struct row *row = find_row(x, event->task_id, event->timestamp, event->core,
-				   kb_callstacks_add(&x->stacks, event, x->symbolizer));
+				   kb_stack_table_add(&x->stacks, event, x->symbolizer));
 	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
 	const uint64_t *counters = event->sample.counters;
 	uint64_t since = 0;
@@ -459,11 +460,11 @@ static int prepare(struct pprof *x, struct kb_error *err)
 	x->nr_counters = kb_names_nr_counters(x->walk.names);
 	if (x->nr_counters > MAX_COUNTERS)
 		x->nr_counters = MAX_COUNTERS;
-	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
 	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
 		      sizeof(uint64_t), 3);
 	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
-	if (kb_callstacks_init(&x->stacks, true) ||
+	if (kb_stack_table_init(&x->stacks, true) ||
 	    kb_cputime_init(&x->times, &x->walk, max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return kb_waits_init(&x->waits, max_cores, &x->stacks, x->symbolizer, take_wait, x, err);
@@ -475,8 +476,8 @@ static void release(struct pprof *x)
 	kb_table_release(&x->rows);
 	kb_waits_release(&x->waits);
 	kb_cputime_release(&x->times);
-	kb_callstacks_release(&x->stacks);
-	kb_task_ids_release(&x->tasks);
+	kb_stack_table_release(&x->stacks);
+	kb_task_table_release(&x->tasks);
 	kb_walk_release(&x->walk);
 }
 

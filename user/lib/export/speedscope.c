@@ -9,12 +9,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 #include "base/json.h"
-#include "export/callstacks.h"
-#include "export/export.h"
 #include "export/keep.h"
-#include "export/taskids.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "export/stack_table.h"
+#include "export/task_table.h"
 #include "export/waits.h"
 #include "export/walk.h"
 
@@ -28,8 +29,8 @@ struct speedscope {
 	struct kb_symbolizer *symbolizer;
 	struct kb_walk walk;
 	struct kb_waits waits;
-	struct kb_callstacks stacks;
-	struct kb_task_ids tasks;
+	struct kb_stack_table stacks;
+	struct kb_task_table tasks;
 	struct kb_keep samples;
 	struct profile *profiles;
 	size_t nr_profiles;
@@ -48,7 +49,7 @@ static void keep(struct speedscope *x, const struct kb_kept *sample)
 static void take_wait(void *context, const struct kb_wait *wait)
 {
 	struct speedscope *x = context;
-	int64_t task = kb_task_ids_find(&x->tasks, wait->task_id, wait->ticks);
+	int64_t task = kb_task_table_find(&x->tasks, wait->task_id, wait->ticks);
 
 	x->no_memory |= task < 0;
 	if (task >= 0)
@@ -60,8 +61,8 @@ static void take_wait(void *context, const struct kb_wait *wait)
 
 static void add_sample(struct speedscope *x, const struct kb_event *event)
 {
-	int64_t node = kb_callstacks_add(&x->stacks, event, x->symbolizer);
-	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
+	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	struct kb_kept sample = {
 		.ns = kb_barman_ns(x->barman, event->timestamp),
 		.weight = event->sample.nr_counters ? event->sample.counters[0] :
@@ -241,8 +242,8 @@ static int prepare(struct speedscope *x, struct kb_error *err)
 
 	if (error)
 		return error;
-	kb_task_ids_init(&x->tasks, x->barman, x->walk.names);
-	if (kb_callstacks_init(&x->stacks, false))
+	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	if (kb_stack_table_init(&x->stacks, false))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return x->offcpu ? kb_waits_init(&x->waits, kb_barman_header(x->barman)->max_cores,
 					 &x->stacks, x->symbolizer, take_wait, x, err) : 0;
@@ -289,8 +290,8 @@ out:
 	kb_waits_release(&x.waits);
 	free(x.profiles);
 	kb_keep_release(&x.samples);
-	kb_callstacks_release(&x.stacks);
-	kb_task_ids_release(&x.tasks);
+	kb_stack_table_release(&x.stacks);
+	kb_task_table_release(&x.tasks);
 	kb_walk_release(&x.walk);
 	return result;
 }

@@ -19,12 +19,13 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 #include "analysis/timeline.h"
 #include "base/out_packet.h"
-#include "export/export.h"
 #include "export/label.h"
-#include "export/tptp_frame.h"
+#include "export/list.h"
+#include "export/run.h"
+#include "export/tptp_ends.h"
 #include "export/tptp_methods.h"
 #include "export/tptp_threads.h"
 #include "format/barman_inside.h"

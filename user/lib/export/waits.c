@@ -12,7 +12,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	waits->take(waits->context, wait);
 }
 
-int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_callstacks *stacks,
+int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_stack_table *stacks,
 		  struct kb_symbolizer *symbolizer,
 		  void (*take)(void *context, const struct kb_wait *wait), void *context,
 		  struct kb_error *err)
@@ -41,7 +41,7 @@ static void mark(struct kb_waits *waits, const struct kb_event *event, uint32_t 
 	int64_t node;
 
 	gone.task_id = task_id;
-	node = kb_callstacks_add(waits->stacks, &gone, waits->symbolizer);
+	node = kb_stack_table_add(waits->stacks, &gone, waits->symbolizer);
 	waits->no_memory |= node < 0;
 	if (node > 0)
 		kb_sched_mark(waits->sched, task_id, (uint32_t)node, event->timestamp);

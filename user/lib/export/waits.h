@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Waits with the stacks in which they began, as nodes of callstacks.h. Waits without a call
+ * Waits with the stacks in which they began, as nodes of stack_table.h. Waits without a call
  * chain and waits that are open at the end are left out.
  */
 #ifndef KB_LIB_WAITS_H
 #define KB_LIB_WAITS_H
 
 #include "analysis/sched.h"
-#include "export/callstacks.h"
+#include "export/stack_table.h"
 #include "export/walk.h"
 
 struct kb_waits {
 	struct kb_sched *sched;
-	struct kb_callstacks *stacks;
+	struct kb_stack_table *stacks;
 	struct kb_symbolizer *symbolizer;
 	void (*take)(void *context, const struct kb_wait *wait);
 	void *context;
@@ -24,7 +24,7 @@ struct kb_waits {
  * @take is called for every wait when it is over. The mark of the wait is the node in @stacks.
  * Returns 0, or -ENOMEM and @err. Release @waits in any case.
  */
-int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_callstacks *stacks,
+int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_stack_table *stacks,
 		  struct kb_symbolizer *symbolizer,
 		  void (*take)(void *context, const struct kb_wait *wait), void *context,
 		  struct kb_error *err);

@@ -2,6 +2,7 @@
 /* The loop that exports share. */
 #include <errno.h>
 
+#include "export/run.h"
 #include "export/walk.h"
 
 int kb_walk_init(struct kb_walk *walk, struct kb_barman *barman, struct kb_error *err)

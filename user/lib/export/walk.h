@@ -3,9 +3,10 @@
 #ifndef KB_LIB_WALK_H
 #define KB_LIB_WALK_H
 
-#include "analysis/names.h"
+#include <kbarman/out.h>
+
+#include "analysis/capture_names.h"
 #include "analysis/timeline.h"
-#include "export/export.h"
 
 struct kb_walk {
 	struct kb_barman *barman;

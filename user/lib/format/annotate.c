@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <limits.h>
 
-#include "format/annotate.h"
+#include "format/annotate_put.h"
 
 static uint8_t *put_text(uint8_t *at, struct kb_text text)
 {

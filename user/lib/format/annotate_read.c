@@ -10,7 +10,7 @@
 
 #include "base/in.h"
 #include "base/utf8.h"
-#include "format/annotate.h"
+#include "format/annotate_put.h"
 
 struct kb_annotate_reader {
 	struct kb_in in;

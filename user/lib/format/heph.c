@@ -10,7 +10,7 @@
 #include "base/in.h"
 #include "base/out_packet.h"
 #include "base/utf8.h"
-#include "format/heph.h"
+#include "format/heph_put.h"
 
 /* ---- writing ---- */
 

@@ -19,7 +19,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "format/annotate.h"
+#include "format/annotate_put.h"
 #include "record/annotate_server.h"
 
 #define VERSION_AT	9			/* offset of the version digit in a setup */

@@ -15,7 +15,7 @@
 
 #include <kbarman/barman.h>
 
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 
 struct kb_maps;
 

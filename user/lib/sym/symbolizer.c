@@ -18,14 +18,14 @@
 #include "sym/bundle.h"
 #include "sym/demangle.h"
 #include "sym/elf.h"
-#include "sym/frames.h"
 #include "sym/image_load.h"
 #include "sym/kallsyms.h"
 #include "sym/kernel.h"
+#include "sym/line_cache.h"
 #include "sym/maps.h"
 #include "sym/place.h"
 #include "sym/side.h"
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 
 /* Limit for what is kept when another capture replaces the present one. */
 #define RENEWED_IMAGES	4096U
@@ -59,7 +59,7 @@ struct kb_symbolizer {
 	bool nameless_kernel;		/* a kernel address was resolved without kernel symbols */
 
 	bool wants_lines;
-	struct kb_frames frames;
+	struct kb_line_cache frames;
 	char *vmlinux;			/* from the options; NULL: search for it */
 	struct kb_elf kernel_elf;	/* of vmlinux, to find lines */
 
@@ -154,12 +154,12 @@ int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *bar
 	symbolizer->raw_names = options->raw_names;
 	symbolizer->wants_lines = options->lines || options->inlined;
 	symbolizer->frame.file = "";
-	symbolizer->frames = (struct kb_frames) {
+	symbolizer->frames = (struct kb_line_cache) {
 		.inlined = options->inlined,
 		.demangler = options->raw_names ? NULL : &symbolizer->demangler,
 		.nr_ids = &symbolizer->nr_ids,
 	};
-	kb_frames_init(&symbolizer->frames);
+	kb_line_cache_init(&symbolizer->frames);
 	symbolizer->images.header = header;
 	symbolizer->images.native = kb_kernel_is_running(barman);
 	symbolizer->images.foreign = !options->symfs && kb_kernel_is_elsewhere(barman);
@@ -205,7 +205,7 @@ void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
 	for (i = 0; i < symbolizer->max_demangled; i++)
 		free(symbolizer->demangled[i]);
 	free(symbolizer->demangled);
-	kb_frames_release(&symbolizer->frames);
+	kb_line_cache_release(&symbolizer->frames);
 	kb_elf_release(&symbolizer->kernel_elf);
 	free(symbolizer->vmlinux);
 	kb_demangler_release(&symbolizer->demangler);
@@ -232,8 +232,8 @@ static void forget_kernel(struct kb_symbolizer *symbolizer)
 static void forget_all(struct kb_symbolizer *symbolizer)
 {
 	forget_kernel(symbolizer);
-	kb_frames_release(&symbolizer->frames);
-	kb_frames_init(&symbolizer->frames);
+	kb_line_cache_release(&symbolizer->frames);
+	kb_line_cache_init(&symbolizer->frames);
 	kb_elf_release(&symbolizer->kernel_elf);
 	kb_images_forget(&symbolizer->images);
 	for (uint32_t i = 0; i < symbolizer->max_demangled; i++)
@@ -704,7 +704,7 @@ uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id
 		kb_image_load_lines(&symbolizer->images, place);
 	}
 	if (place->lines)
-		nr = kb_frames_get(&symbolizer->frames, place, address, symbol, frames);
+		nr = kb_line_cache_get(&symbolizer->frames, place, address, symbol, frames);
 	return nr ? nr : 1;
 }
 

@@ -3,8 +3,8 @@
  * Names of things in a capture: of tasks at a time, with their thread group, and of PMU
  * counters. Counters of two CPUs are the same counter if they have the same name.
  */
-#ifndef KB_LIB_ANALYSIS_NAMES_H
-#define KB_LIB_ANALYSIS_NAMES_H
+#ifndef KB_LIB_ANALYSIS_CAPTURE_NAMES_H
+#define KB_LIB_ANALYSIS_CAPTURE_NAMES_H
 
 #include <stdint.h>
 

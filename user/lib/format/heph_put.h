@@ -3,8 +3,8 @@
  * Parts of a Heph packet, for encoders that know the shape of their packets and do not need a
  * struct kb_heph_event. Each function writes to @at and returns the position behind.
  */
-#ifndef KB_LIB_FORMAT_HEPH_H
-#define KB_LIB_FORMAT_HEPH_H
+#ifndef KB_LIB_FORMAT_HEPH_PUT_H
+#define KB_LIB_FORMAT_HEPH_PUT_H
 
 #include <endian.h>
 #include <stdint.h>

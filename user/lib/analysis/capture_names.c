@@ -10,8 +10,8 @@
 #include <string.h>
 #include <sys/random.h>
 
-#include "analysis/names.h"
-#include "sym/tasks.h"
+#include "analysis/capture_names.h"
+#include "sym/task_index.h"
 
 #define CACHED_TASKS	256	/* a power of two */
 #define MAX_COUNTERS	1024	/* different ones; the last one stands for all further ones */

@@ -4,8 +4,8 @@
  * their names by exec and prctl, so a capture may have many rows for one id. Thread groups come
  * from the facts kbarman.tgid.ROW.
  */
-#ifndef KBARMAN_SYM_TASKS_H
-#define KBARMAN_SYM_TASKS_H
+#ifndef KB_LIB_SYM_TASK_INDEX_H
+#define KB_LIB_SYM_TASK_INDEX_H
 
 #include <stdint.h>
 

@@ -3,12 +3,12 @@
  * Tasks as small numbers, for formats whose events refer to a table of tasks. Each pair of task
  * and name has a number, in the order of first use.
  */
-#ifndef KB_LIB_EXPORT_TASKIDS_H
-#define KB_LIB_EXPORT_TASKIDS_H
+#ifndef KB_LIB_EXPORT_TASK_TABLE_H
+#define KB_LIB_EXPORT_TASK_TABLE_H
 
 #include <stdint.h>
 
-#include "analysis/names.h"
+#include "analysis/capture_names.h"
 #include "base/table.h"
 
 struct kb_task_id {
@@ -18,7 +18,7 @@ struct kb_task_id {
 	uint32_t user;			/* free for the export; 0 at first */
 };
 
-struct kb_task_ids {
+struct kb_task_table {
 	struct kb_table rows;
 	struct kb_names *names;
 	const char *strings;		/* the capture's */
@@ -26,14 +26,14 @@ struct kb_task_ids {
 };
 
 /* @barman and @names must live as long as @ids. */
-void kb_task_ids_init(struct kb_task_ids *ids, const struct kb_barman *barman,
-		      struct kb_names *names);
-void kb_task_ids_release(struct kb_task_ids *ids);
+void kb_task_table_init(struct kb_task_table *ids, const struct kb_barman *barman,
+			struct kb_names *names);
+void kb_task_table_release(struct kb_task_table *ids);
 
 /* The number of @task_id with its name at @timestamp (ticks); -ENOMEM. */
-int64_t kb_task_ids_find(struct kb_task_ids *ids, uint32_t task_id, uint64_t timestamp);
+int64_t kb_task_table_find(struct kb_task_table *ids, uint32_t task_id, uint64_t timestamp);
 
-static inline struct kb_task_id *kb_task_id(const struct kb_task_ids *ids, uint32_t i)
+static inline struct kb_task_id *kb_task_id(const struct kb_task_table *ids, uint32_t i)
 {
 	return kb_table_row(&ids->rows, i);
 }
@@ -43,6 +43,6 @@ static inline struct kb_task_id *kb_task_id(const struct kb_task_ids *ids, uint3
  * its length.
  */
 #define KB_TASK_LABEL	256
-size_t kb_task_label(const struct kb_task_ids *ids, uint32_t i, char label[KB_TASK_LABEL]);
+size_t kb_task_label(const struct kb_task_table *ids, uint32_t i, char label[KB_TASK_LABEL]);
 
 #endif

@@ -3,8 +3,8 @@
  * Lines and inlined functions for the symbolizer: results of DWARF for an address of an image,
  * with ids and demangled names, cached by address.
  */
-#ifndef KBARMAN_SYM_FRAMES_H
-#define KBARMAN_SYM_FRAMES_H
+#ifndef KB_LIB_SYM_LINE_CACHE_H
+#define KB_LIB_SYM_LINE_CACHE_H
 
 #include <kbarman/symbol.h>
 
@@ -12,7 +12,7 @@
 #include "sym/demangle.h"
 #include "sym/image.h"
 
-struct kb_frames {
+struct kb_line_cache {
 	bool inlined;			/* false: lines only */
 	struct kb_demangler *demangler;	/* NULL: names are not demangled */
 	uint32_t *nr_ids;		/* source of new ids */
@@ -26,14 +26,14 @@ struct kb_frames {
 };
 
 /* Other members are zero or set by the caller. */
-void kb_frames_init(struct kb_frames *frames);
-void kb_frames_release(struct kb_frames *frames);
+void kb_line_cache_init(struct kb_line_cache *frames);
+void kb_line_cache_release(struct kb_line_cache *frames);
 
 /*
  * The frames at @address of @image's file, innermost first; @symbol is the symbol there.
  * Returns their number; 0 without memory. They hold until the next call.
  */
-uint32_t kb_frames_get(struct kb_frames *frames, struct kb_image *image, uint64_t address,
-		       const struct kb_symbol *symbol, const struct kb_frame **out);
+uint32_t kb_line_cache_get(struct kb_line_cache *frames, struct kb_image *image, uint64_t address,
+			   const struct kb_symbol *symbol, const struct kb_frame **out);
 
 #endif

@@ -4,12 +4,12 @@
 #include <stdio.h>
 
 #include "export/label.h"
-#include "export/taskids.h"
+#include "export/task_table.h"
 
-void kb_task_ids_init(struct kb_task_ids *ids, const struct kb_barman *barman,
-		      struct kb_names *names)
+void kb_task_table_init(struct kb_task_table *ids, const struct kb_barman *barman,
+			struct kb_names *names)
 {
-	*ids = (struct kb_task_ids) {
+	*ids = (struct kb_task_table) {
 		.names = names,
 		.strings = kb_barman_header(barman)->strings,
 		.length = kb_barman_header(barman)->string_table_length,
@@ -17,12 +17,12 @@ void kb_task_ids_init(struct kb_task_ids *ids, const struct kb_barman *barman,
 	kb_table_init(&ids->rows, sizeof(struct kb_task_id), 2);
 }
 
-void kb_task_ids_release(struct kb_task_ids *ids)
+void kb_task_table_release(struct kb_task_table *ids)
 {
 	kb_table_release(&ids->rows);
 }
 
-int64_t kb_task_ids_find(struct kb_task_ids *ids, uint32_t task_id, uint64_t timestamp)
+int64_t kb_task_table_find(struct kb_task_table *ids, uint32_t task_id, uint64_t timestamp)
 {
 	const struct kb_task_name *name = kb_names_task(ids->names, task_id, timestamp);
 	uint64_t at = (uintptr_t)name->name.data - (uintptr_t)ids->strings;
@@ -38,7 +38,7 @@ int64_t kb_task_ids_find(struct kb_task_ids *ids, uint32_t task_id, uint64_t tim
 	return ((char *)row - ids->rows.rows) / ids->rows.row_size;
 }
 
-size_t kb_task_label(const struct kb_task_ids *ids, uint32_t i, char label[KB_TASK_LABEL])
+size_t kb_task_label(const struct kb_task_table *ids, uint32_t i, char label[KB_TASK_LABEL])
 {
 	const struct kb_task_id *task = kb_task_id(ids, i);
 

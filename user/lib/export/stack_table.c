@@ -6,8 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "export/callstacks.h"
 #include "export/label.h"
+#include "export/stack_table.h"
 #include "format/chain.h"
 #include "sym/place.h"
 
@@ -25,7 +25,7 @@ struct call {
 	uint32_t node;		/* 0: not looked up yet */
 };
 
-int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses)
+int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses)
 {
 	struct kb_stack_node *root;
 
@@ -38,7 +38,7 @@ int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses)
 	return root ? 0 : -ENOMEM;
 }
 
-void kb_callstacks_release(struct kb_callstacks *stacks)
+void kb_stack_table_release(struct kb_stack_table *stacks)
 {
 	kb_table_release(&stacks->images);
 	kb_table_release(&stacks->frames);
@@ -72,7 +72,7 @@ static uint64_t offset_of(const struct kb_map *row, const struct kb_place *place
 }
 
 /* The number of the image of @symbol, which @row maps unless it is NULL; -ENOMEM. */
-static int64_t find_image(struct kb_callstacks *stacks, const struct kb_symbol *symbol,
+static int64_t find_image(struct kb_stack_table *stacks, const struct kb_symbol *symbol,
 			  const struct kb_place *place, const struct kb_map *row)
 {
 	uint64_t key[3] = { (uintptr_t)symbol->image, (uintptr_t)place->build_id };
@@ -105,7 +105,7 @@ static uint64_t address_of(uint64_t pc, const struct kb_place *place)
 }
 
 /* The row of @frame, which has the address @pc and the place @place; -ENOMEM. */
-static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *frame, uint64_t pc,
+static int64_t find_frame(struct kb_stack_table *stacks, const struct kb_frame *frame, uint64_t pc,
 			  const struct kb_place *place)
 {
 	uint64_t address = 0, key[3] = { frame->symbol.id };
@@ -142,7 +142,7 @@ static int64_t find_frame(struct kb_callstacks *stacks, const struct kb_frame *f
 }
 
 /* The node of @frame below the node @parent; -ENOMEM. */
-static int64_t find_node(struct kb_callstacks *stacks, uint32_t parent, uint32_t frame)
+static int64_t find_node(struct kb_stack_table *stacks, uint32_t parent, uint32_t frame)
 {
 	uint64_t key[2] = { parent, frame };
 	struct kb_stack_node *row = kb_table_get(&stacks->nodes, key);
@@ -158,7 +158,7 @@ static int64_t find_node(struct kb_callstacks *stacks, uint32_t parent, uint32_t
 }
 
 /* Add all frames at @pc below @node, inlined ones last. Returns the last node or -ENOMEM. */
-static int64_t add_frames(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
+static int64_t add_frames(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
 			  int64_t node, struct kb_symbolizer *symbolizer)
 {
 	const struct kb_frame *frames = &nothing;
@@ -178,7 +178,7 @@ static int64_t add_frames(struct kb_callstacks *stacks, const struct kb_event *e
 }
 
 /* The same, with a faster way for a call that was seen before. */
-static int64_t add_call(struct kb_callstacks *stacks, const struct kb_event *event, uint64_t pc,
+static int64_t add_call(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
 			int64_t node, struct kb_symbolizer *symbolizer)
 {
 	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
@@ -201,14 +201,14 @@ static int64_t add_call(struct kb_callstacks *stacks, const struct kb_event *eve
 	return call->node;
 }
 
-int64_t kb_callstacks_add(struct kb_callstacks *stacks, const struct kb_event *event,
-			  struct kb_symbolizer *symbolizer)
+int64_t kb_stack_table_add(struct kb_stack_table *stacks, const struct kb_event *event,
+			   struct kb_symbolizer *symbolizer)
 {
 	uint32_t depth = kb_chain_depth(event);
-	int64_t node = KB_CALLSTACKS_ROOT;
+	int64_t node = KB_STACK_TABLE_ROOT;
 
-	if (depth > KB_CALLSTACKS_DEPTH)
-		depth = KB_CALLSTACKS_DEPTH;
+	if (depth > KB_STACK_TABLE_DEPTH)
+		depth = KB_STACK_TABLE_DEPTH;
 	while (depth-- && node >= 0) {
 		uint64_t pc = kb_chain_lookup(event, depth);
 
@@ -219,7 +219,7 @@ int64_t kb_callstacks_add(struct kb_callstacks *stacks, const struct kb_event *e
 	return node;
 }
 
-size_t kb_stack_label(const struct kb_callstacks *stacks, uint32_t frame,
+size_t kb_stack_label(const struct kb_stack_table *stacks, uint32_t frame,
 		      char label[KB_STACK_LABEL])
 {
 	const struct kb_stack_frame *f = kb_stack_frame(stacks, frame);

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sym/frames.h"
 #include "sym/image_load.h"
+#include "sym/line_cache.h"
 #include "sym/lines.h"
 
 struct cached {
@@ -19,14 +19,14 @@ struct numbered {
 	uint32_t id;			/* + 1 */
 };
 
-void kb_frames_init(struct kb_frames *frames)
+void kb_line_cache_init(struct kb_line_cache *frames)
 {
 	kb_table_init(&frames->cache, sizeof(struct cached), 2);
 	kb_table_init(&frames->lines, sizeof(struct numbered), 2);
 	kb_table_init(&frames->functions, sizeof(struct numbered), 2);
 }
 
-void kb_frames_release(struct kb_frames *frames)
+void kb_line_cache_release(struct kb_line_cache *frames)
 {
 	kb_table_release(&frames->cache);
 	kb_table_release(&frames->lines);
@@ -41,7 +41,7 @@ static int compare(const void *left, const void *right)
 }
 
 /* The only copy of a string, so that equal strings have equal addresses; "" without memory. */
-static const char *intern(struct kb_frames *frames, const char *text)
+static const char *intern(struct kb_line_cache *frames, const char *text)
 {
 	char **node = tfind(text, &frames->strings, compare), *copy;
 
@@ -54,7 +54,7 @@ static const char *intern(struct kb_frames *frames, const char *text)
 	return "";
 }
 
-static uint32_t line_id(struct kb_frames *frames, const char *file, uint32_t line)
+static uint32_t line_id(struct kb_line_cache *frames, const char *file, uint32_t line)
 {
 	uint64_t key[2] = { (uintptr_t)file, line };
 	struct numbered *row;
@@ -68,7 +68,7 @@ static uint32_t line_id(struct kb_frames *frames, const char *file, uint32_t lin
 }
 
 /* Name an inlined function. Its image and place are those of @symbol. */
-static void name_inlined(struct kb_frames *frames, const struct kb_symbol *symbol,
+static void name_inlined(struct kb_line_cache *frames, const struct kb_symbol *symbol,
 			 const char *function, struct kb_symbol *out)
 {
 	char *readable = frames->demangler ? kb_demangle(frames->demangler, function) : NULL;
@@ -87,7 +87,7 @@ static void name_inlined(struct kb_frames *frames, const struct kb_symbol *symbo
 	out->id = row ? row->id - 1 : symbol->id;
 }
 
-static int reserve(struct kb_frames *frames, uint32_t nr)
+static int reserve(struct kb_line_cache *frames, uint32_t nr)
 {
 	uint32_t max = frames->max_frames ? frames->max_frames * 2 : 256;
 	struct kb_frame *grown;
@@ -102,7 +102,7 @@ static int reserve(struct kb_frames *frames, uint32_t nr)
 	return 0;
 }
 
-static int ask(struct kb_frames *frames, struct kb_lines *lines, uint64_t address,
+static int ask(struct kb_line_cache *frames, struct kb_lines *lines, uint64_t address,
 	       const struct kb_symbol *symbol, struct cached *cached)
 {
 	struct kb_lines_frame found[KB_LINES_DEPTH + 1] = { { .file = "" } };
@@ -127,8 +127,8 @@ static int ask(struct kb_frames *frames, struct kb_lines *lines, uint64_t addres
 	return 0;
 }
 
-uint32_t kb_frames_get(struct kb_frames *frames, struct kb_image *image, uint64_t address,
-		       const struct kb_symbol *symbol, const struct kb_frame **out)
+uint32_t kb_line_cache_get(struct kb_line_cache *frames, struct kb_image *image, uint64_t address,
+			   const struct kb_symbol *symbol, const struct kb_frame **out)
 {
 	uint64_t key[2] = { (uintptr_t)image, address };
 	struct cached *cached = kb_table_get(&frames->cache, key);

@@ -7,23 +7,23 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/comm.h"
+#include "analysis/name_ids.h"
 
 /* The offset of a row's name in the string table, or a task without a row. */
 struct comm_row {
 	uint64_t key;
-	const struct kb_comm *comm;
+	const struct kb_name_id *comm;
 };
 
 #define NO_ROW_KEY	(1ULL << 32)
 
-void kb_comms_init(struct kb_comms *comms, const struct kb_tasks *tasks)
+void kb_name_ids_init(struct kb_name_ids *comms, const struct kb_tasks *tasks)
 {
-	*comms = (struct kb_comms) { .tasks = tasks };
+	*comms = (struct kb_name_ids) { .tasks = tasks };
 	kb_table_init(&comms->rows, sizeof(struct comm_row), 1);
 }
 
-void kb_comms_release(struct kb_comms *comms)
+void kb_name_ids_release(struct kb_name_ids *comms)
 {
 	kb_table_release(&comms->rows);
 	tdestroy(comms->comms, free);
@@ -31,15 +31,15 @@ void kb_comms_release(struct kb_comms *comms)
 
 static int compare_comms(const void *left, const void *right)
 {
-	const struct kb_comm *a = left, *b = right;
+	const struct kb_name_id *a = left, *b = right;
 
 	return strcmp(a->name, b->name);
 }
 
-static const struct kb_comm *intern(struct kb_comms *comms, const char *name)
+static const struct kb_name_id *intern(struct kb_name_ids *comms, const char *name)
 {
 	size_t size = strlen(name) + 1;
-	struct kb_comm *comm = malloc(sizeof(*comm) + size), **node;
+	struct kb_name_id *comm = malloc(sizeof(*comm) + size), **node;
 
 	if (!comm)
 		return NULL;
@@ -52,10 +52,10 @@ static const struct kb_comm *intern(struct kb_comms *comms, const char *name)
 	return node ? *node : NULL;
 }
 
-const struct kb_comm *kb_comms_find(struct kb_comms *comms, uint32_t task_id,
-				    uint64_t timestamp)
+const struct kb_name_id *kb_name_ids_find(struct kb_name_ids *comms, uint32_t task_id,
+					  uint64_t timestamp)
 {
-	struct kb_comms_answer *cached = &comms->cache[task_id % KB_COMMS_CACHED];
+	struct kb_name_ids_answer *cached = &comms->cache[task_id % KB_NAME_IDS_CACHED];
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct kb_task_hit hit;
 	struct comm_row *row;
@@ -70,7 +70,7 @@ const struct kb_comm *kb_comms_find(struct kb_comms *comms, uint32_t task_id,
 	row = kb_table_get(&comms->rows, &key);
 	if (row && !row->comm)
 		row->comm = intern(comms, kb_tasks_name(comms->tasks, task_id, timestamp, buffer));
-	*cached = (struct kb_comms_answer) {
+	*cached = (struct kb_name_ids_answer) {
 		.comm = row ? row->comm : NULL,
 		.since = hit.since,
 		.until = hit.until,

@@ -3,22 +3,22 @@
  * Names of tasks as small numbers. Samples are summed up by name, and the header may have one
  * name more than once.
  */
-#ifndef KB_LIB_ANALYSIS_COMM_H
-#define KB_LIB_ANALYSIS_COMM_H
+#ifndef KB_LIB_ANALYSIS_NAME_IDS_H
+#define KB_LIB_ANALYSIS_NAME_IDS_H
 
 #include <stdint.h>
 
 #include "base/table.h"
-#include "sym/tasks.h"
+#include "sym/task_index.h"
 
-struct kb_comm {
+struct kb_name_id {
 	uint32_t id;		/* dense, in the order of first use */
 	char name[];
 };
 
-#define KB_COMMS_CACHED	64U	/* a power of two */
+#define KB_NAME_IDS_CACHED	64U	/* a power of two */
 
-struct kb_comms {
+struct kb_name_ids {
 	const struct kb_tasks *tasks;
 	struct kb_table rows;		/* from the place of a name to the name */
 	void *comms;			/* all names: tsearch(3) */
@@ -28,19 +28,19 @@ struct kb_comms {
 	 * Cached answers, by task, with the time during which they hold. Requests of several
 	 * CPUs take turns, so more than one answer is cached.
 	 */
-	struct kb_comms_answer {
-		const struct kb_comm *comm;	/* NULL: empty */
+	struct kb_name_ids_answer {
+		const struct kb_name_id *comm;	/* NULL: empty */
 		uint64_t since, until;		/* ticks, inclusive */
 		uint32_t task_id;
-	} cache[KB_COMMS_CACHED];
+	} cache[KB_NAME_IDS_CACHED];
 };
 
 /* @tasks must live as long as @comms. */
-void kb_comms_init(struct kb_comms *comms, const struct kb_tasks *tasks);
-void kb_comms_release(struct kb_comms *comms);
+void kb_name_ids_init(struct kb_name_ids *comms, const struct kb_tasks *tasks);
+void kb_name_ids_release(struct kb_name_ids *comms);
 
 /* The name of @task_id at @timestamp (ticks); NULL without memory. Lives as long as @comms. */
-const struct kb_comm *kb_comms_find(struct kb_comms *comms, uint32_t task_id,
-				    uint64_t timestamp);
+const struct kb_name_id *kb_name_ids_find(struct kb_name_ids *comms, uint32_t task_id,
+					  uint64_t timestamp);
 
 #endif

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/tptp_frame.h"
+#include "export/tptp_ends.h"
 
 #define FACT_PREFIX	"kbarman."
 

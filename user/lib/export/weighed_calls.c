@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "export/stacks.h"
+#include "export/run.h"
+#include "export/weighed_calls.h"
 
 static bool is_format(const struct kb_export_options *options, const char *format)
 {
@@ -50,7 +51,7 @@ static uint64_t value_of(const struct kb_names *names, const struct kb_event *ev
 	return 0;
 }
 
-static int add_sample(struct kb_stacks *stacks, const struct kb_event *event,
+static int add_sample(struct kb_weighed_calls *stacks, const struct kb_event *event,
 		      struct kb_symbolizer *symbolizer, uint32_t id)
 {
 	int64_t node;
@@ -70,7 +71,7 @@ static int out_of_memory(struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-static int read_samples(struct kb_stacks *stacks, struct kb_barman *barman,
+static int read_samples(struct kb_weighed_calls *stacks, struct kb_barman *barman,
 			struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
 			struct kb_error *err)
 {
@@ -110,7 +111,7 @@ static int read_samples(struct kb_stacks *stacks, struct kb_barman *barman,
 	return 0;
 }
 
-static int add_event(struct kb_stacks *stacks, const struct kb_barman *barman,
+static int add_event(struct kb_weighed_calls *stacks, const struct kb_barman *barman,
 		     const struct kb_event *event)
 {
 	struct kb_slice slices[KB_TIMELINE_SLICES];
@@ -127,7 +128,7 @@ static int add_event(struct kb_stacks *stacks, const struct kb_barman *barman,
 	return ret;
 }
 
-static int read_waits(struct kb_stacks *stacks, struct kb_barman *barman,
+static int read_waits(struct kb_weighed_calls *stacks, struct kb_barman *barman,
 		      struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
 		      struct kb_error *err)
 {
@@ -171,13 +172,13 @@ static int read_waits(struct kb_stacks *stacks, struct kb_barman *barman,
 	return 0;
 }
 
-int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
-		   struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-		   struct kb_error *err)
+int kb_weighed_calls_read(struct kb_weighed_calls *stacks, struct kb_barman *barman,
+			  struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
+			  struct kb_error *err)
 {
 	int ret;
 
-	*stacks = (struct kb_stacks) { 0 };
+	*stacks = (struct kb_weighed_calls) { 0 };
 	ret = kb_export_rewind(barman, err);
 	if (!ret)
 		ret = kb_names_create(&stacks->names, barman, err);
@@ -188,7 +189,7 @@ int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
 		read_samples(stacks, barman, symbolizer, options, err);
 }
 
-void kb_stacks_release(struct kb_stacks *stacks)
+void kb_weighed_calls_release(struct kb_weighed_calls *stacks)
 {
 	kb_calltree_destroy(stacks->tree);
 	kb_offcpu_destroy(stacks->offcpu);

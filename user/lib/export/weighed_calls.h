@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: MIT */
 /* Common code of the exports of call chains: reads a capture into a tree. */
-#ifndef KB_LIB_EXPORT_STACKS_H
-#define KB_LIB_EXPORT_STACKS_H
+#ifndef KB_LIB_EXPORT_WEIGHED_CALLS_H
+#define KB_LIB_EXPORT_WEIGHED_CALLS_H
+
+#include <kbarman/export.h>
 
 #include "analysis/calltree.h"
 #include "analysis/offcpu.h"
-#include "export/export.h"
 
 /* The variants of these exports, which have one extension. */
-#define KB_STACKS_FORMATS(extension)	\
+#define KB_WEIGHED_CALLS_FORMATS(extension)	\
 	{ "weight", extension, "samples", extension, "offcpu", extension, NULL }
 
-struct kb_stacks {
+struct kb_weighed_calls {
 	const struct kb_calltree_node *nodes;
 	const uint32_t *order;		/* depth first */
 	uint32_t nr;
@@ -31,11 +32,11 @@ struct kb_stacks {
 /*
  * Read all samples of @barman. Their weight is options->event, or with variant "samples" 1.
  * With variant "offcpu" read all waits; their weight is their duration. Returns 0 or a negative
- * errno and @err. Call kb_stacks_release() in any case.
+ * errno and @err. Call kb_weighed_calls_release() in any case.
  */
-int kb_stacks_read(struct kb_stacks *stacks, struct kb_barman *barman,
-		   struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-		   struct kb_error *err);
-void kb_stacks_release(struct kb_stacks *stacks);
+int kb_weighed_calls_read(struct kb_weighed_calls *stacks, struct kb_barman *barman,
+			  struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
+			  struct kb_error *err);
+void kb_weighed_calls_release(struct kb_weighed_calls *stacks);
 
 #endif

@@ -6,8 +6,8 @@
  * functions are frames, too, if the symbolizer knows them. Memory grows with the number of
  * different chains, not with samples.
  */
-#ifndef KB_LIB_EXPORT_CALLSTACKS_H
-#define KB_LIB_EXPORT_CALLSTACKS_H
+#ifndef KB_LIB_EXPORT_STACK_TABLE_H
+#define KB_LIB_EXPORT_STACK_TABLE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -18,8 +18,8 @@
 #include "base/table.h"
 #include "sym/elf_data.h"
 
-#define KB_CALLSTACKS_DEPTH	512	/* frames; further outer frames are left out */
-#define KB_CALLSTACKS_ROOT	0U
+#define KB_STACK_TABLE_DEPTH	512	/* frames; further outer frames are left out */
+#define KB_STACK_TABLE_ROOT	0U
 
 struct kb_stack_image {
 	uint64_t key[3];		/* path, build_id, offset */
@@ -53,34 +53,34 @@ struct kb_stack_node {
 	uint32_t user;			/* free for the export; 0 at first */
 };
 
-struct kb_callstacks {
+struct kb_stack_table {
 	bool addresses;			/* a frame is an address instead of a symbol */
 	struct kb_table images, frames, nodes;
 	struct kb_table calls;		/* with addresses: from (node, address) to a node */
 };
 
 /* Returns 0 or -ENOMEM. */
-int kb_callstacks_init(struct kb_callstacks *stacks, bool addresses);
-void kb_callstacks_release(struct kb_callstacks *stacks);
+int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses);
+void kb_stack_table_release(struct kb_stack_table *stacks);
 
 /*
  * The node of the innermost frame of a sample with a PC; -ENOMEM. Without @symbolizer frames
  * have addresses only.
  */
-int64_t kb_callstacks_add(struct kb_callstacks *stacks, const struct kb_event *event,
-			  struct kb_symbolizer *symbolizer);
+int64_t kb_stack_table_add(struct kb_stack_table *stacks, const struct kb_event *event,
+			   struct kb_symbolizer *symbolizer);
 
-static inline struct kb_stack_node *kb_stack_node(const struct kb_callstacks *stacks, uint32_t i)
+static inline struct kb_stack_node *kb_stack_node(const struct kb_stack_table *stacks, uint32_t i)
 {
 	return kb_table_row(&stacks->nodes, i);
 }
 
-static inline struct kb_stack_frame *kb_stack_frame(const struct kb_callstacks *stacks, uint32_t i)
+static inline struct kb_stack_frame *kb_stack_frame(const struct kb_stack_table *stacks, uint32_t i)
 {
 	return kb_table_row(&stacks->frames, i);
 }
 
-static inline struct kb_stack_image *kb_stack_image(const struct kb_callstacks *stacks, uint32_t i)
+static inline struct kb_stack_image *kb_stack_image(const struct kb_stack_table *stacks, uint32_t i)
 {
 	return kb_table_row(&stacks->images, i);
 }
@@ -90,7 +90,7 @@ static inline struct kb_stack_image *kb_stack_image(const struct kb_callstacks *
  * without NULs. Returns its length and adds no NUL.
  */
 #define KB_STACK_LABEL		1024
-size_t kb_stack_label(const struct kb_callstacks *stacks, uint32_t frame,
+size_t kb_stack_label(const struct kb_stack_table *stacks, uint32_t frame,
 		      char label[KB_STACK_LABEL]);
 
 #endif

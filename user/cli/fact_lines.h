@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* Lines of facts on standard output, as JSON or as text for people: see lib/json.h. */
-#ifndef KBARMAN_CLI_LINES_H
-#define KBARMAN_CLI_LINES_H
+/* Lines of facts on standard output, as JSON or as text for people: see base/json.h. */
+#ifndef KBARMAN_CLI_FACT_LINES_H
+#define KBARMAN_CLI_FACT_LINES_H
 
 #include "base/json.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The beginning and the end of a TPTP trace, around the events of a capture. */
-#ifndef KB_LIB_EXPORT_TPTP_FRAME_H
-#define KB_LIB_EXPORT_TPTP_FRAME_H
+#ifndef KB_LIB_EXPORT_TPTP_ENDS_H
+#define KB_LIB_EXPORT_TPTP_ENDS_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -5,8 +5,8 @@
  * message to @at, between kb_annotate_begin() and kb_annotate_end(), and returns the position
  * behind them.
  */
-#ifndef KB_LIB_FORMAT_ANNOTATE_H
-#define KB_LIB_FORMAT_ANNOTATE_H
+#ifndef KB_LIB_FORMAT_ANNOTATE_PUT_H
+#define KB_LIB_FORMAT_ANNOTATE_PUT_H
 
 #include <endian.h>
 #include <stdint.h>

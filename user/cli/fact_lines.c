@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
-/* Lines of facts on standard output: see lines.h. */
+/* Lines of facts on standard output: see fact_lines.h. */
 #include <string.h>
 #include <unistd.h>
 
 #include "cli.h"
-#include "lines.h"
+#include "fact_lines.h"
 
 int lines_open(struct kb_json *json, bool people)
 {

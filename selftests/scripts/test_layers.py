@@ -1,0 +1,312 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""Draws the include graph from the source, and checks that its arrows go down.
+
+A .c and a .h of one name are one file of the graph, and so are all files of a folder one folder.
+`test_layers.py --draw` prints the graph between the folders, as ARCHITECTURE.md shows it.
+"""
+import collections
+import os
+import re
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../lib"))
+
+import tap  # noqa: E402  pylint: disable=wrong-import-position
+
+ROOT = os.path.normpath(os.path.join(HERE, "../.."))
+
+# The folders of a tree from the bottom up. A folder includes those of the rows below it: those
+# beside it know nothing of each other. Behind the colon: the public headers whose functions it has.
+TREES = {
+    "user": [
+        ["kmod/uapi"],
+        ["user/lib/base: cpulist error mark out progress text"],
+        ["user/lib/format: annotate barman event heph tptp tptp_tables"],
+        ["user/lib/sym: symbol"],
+        ["user/lib/analysis"],
+        ["user/lib/export: export", "user/lib/record: device events kernel_maps merge recorder"],
+        ["user/cli", "user/examples"],
+    ],
+}
+
+PUBLIC = "user/include/kbarman"
+# As the compiler is told.
+PLACES = ["user/include", "user/lib", "kmod"]
+
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*(["<])([^">]+)[">]', re.M)
+COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
+STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
+# A function at the beginning of a line, up to its arguments. What follows them says which it is.
+FUNCTION = re.compile(r"^(?!static|typedef|return|else|#)[a-z][\w \t*]*[ \t*](\w+)\(", re.M)
+WIRE = re.compile(r"\b(ioctl|kb_(?:load|store|cursor)_?\w*|[bl]e(?:16|32|64)toh|"
+                  r"hto[bl]e(?:16|32|64)|[nh]to[hn][sl])[ \t]*\(")
+
+
+def behind_brackets(text, at):
+    """The first character behind the brackets that open in front of @at, and attributes."""
+    depth = 1
+    while depth and at < len(text):
+        depth += {"(": 1, ")": -1}.get(text[at], 0)
+        at += 1
+    rest = text[at:].lstrip()
+    return behind_brackets(rest, rest.find("((") + 2) if rest.startswith("__attribute__((") else \
+        rest.lstrip(")").lstrip()[:1]
+
+
+class Source:
+    """The files of a tree, which include what, and in which folder each is at home."""
+
+    def __init__(self, root, tree):
+        self.root, self.tree, self.text = root, tree, {}
+        self.rows, self.home = {}, {}
+        for row, folders in enumerate(TREES[tree]):
+            for name, _, headers in (folder.partition(":") for folder in folders):
+                self.rows[name] = row
+                for header in headers.split():
+                    self.home[f"{PUBLIC}/{header}.h"] = name
+        for top in sorted({name.split("/")[0] for name in self.rows}):
+            for where, _, names in os.walk(os.path.join(root, top)):
+                for name in names:
+                    if name.endswith((".c", ".h")):
+                        self.add(os.path.relpath(os.path.join(where, name), root))
+        self.arrows = {path: self.included(path) for path in self.text if self.folder(path)}
+
+    def add(self, path):
+        with open(os.path.join(self.root, path), encoding="utf-8") as file:
+            self.text[path] = COMMENT.sub("", file.read())
+
+    def folder(self, path):
+        """The folder that @path belongs to; None: it is in no row of this tree."""
+        if path.startswith(PUBLIC):
+            return self.home.get(path)
+        folder = os.path.dirname(path)
+        while folder and folder not in self.rows:
+            folder = os.path.dirname(folder)
+        return folder or None
+
+    def included(self, path):
+        """The files of this repository that @path includes."""
+        found = set()
+        for quote, name in INCLUDE.findall(self.text[path]):
+            places = ([os.path.dirname(path)] if quote == '"' else []) + PLACES
+            for place in places:
+                other = os.path.normpath(os.path.join(place, name))
+                if other in self.text:
+                    found.add(other)
+                    break
+        return found
+
+    def files(self):
+        """The graph of files: from each to those that it includes."""
+        graph = collections.defaultdict(set)
+        for path, others in self.arrows.items():
+            graph[path[:-2]] |= {other[:-2] for other in others} - {path[:-2]}
+        return graph
+
+    def folders(self):
+        graph = collections.defaultdict(set)
+        for path, others in self.arrows.items():
+            graph[self.folder(path)] |= {self.folder(other) for other in others
+                                         if self.folder(other)} - {self.folder(path)}
+        return graph
+
+    def upwards(self):
+        """The arrows that do not go down, and those that leave the tree."""
+        for path, others in sorted(self.arrows.items()):
+            for other in sorted(others):
+                here, there = self.folder(path), self.folder(other)
+                if here != there and (there is None or self.rows[there] >= self.rows[here]):
+                    yield f"{path} -> {other}"
+
+    def strangers(self):
+        """Files of the tree that are in no folder of its rows."""
+        return [path for path in sorted(self.text)
+                if path.startswith(self.tree + "/") and not self.folder(path)]
+
+    def functions(self, path, end):
+        """The names of the functions in @path behind whose arguments is @end."""
+        text = STRING.sub('""', self.text[path])
+        return {match.group(1) for match in FUNCTION.finditer(text)
+                if behind_brackets(text, match.end()) == end}
+
+    def misplaced(self):
+        """Functions that are declared in one folder and defined in another one."""
+        defined = {name: path for path in self.arrows if path.endswith(".c")
+                   for name in self.functions(path, "{")}
+        for path in sorted(self.arrows):
+            if not path.startswith(self.tree + "/"):
+                continue
+            for name in sorted(self.functions(path, ";")):
+                if name in defined and self.folder(defined[name]) != self.folder(path):
+                    yield f"{name}() of {path} is in {defined[name]}"
+
+
+def circles(graph):
+    """Each strongly connected part of @graph as a sentence."""
+    reach = {}
+
+    def reached(start):
+        if start not in reach:
+            seen, todo = set(), [start]
+            while todo:
+                for other in graph.get(todo.pop(), ()):
+                    if other not in seen:
+                        seen.add(other)
+                        todo.append(other)
+            reach[start] = seen
+        return reach[start]
+
+    parts = {tuple(sorted(b for b in reached(a) if a in reached(b)))
+             for a in list(graph) if a in reached(a)}
+    return ["; ".join(f"{a} -> {b}" for a in part for b in sorted(graph[a]) if b in part)
+            for part in sorted(parts)]
+
+
+def draw(tree="user"):
+    """The arrows between folders, one line each, the top first."""
+    source = Source(ROOT, tree)
+    graph = source.folders()
+    order = sorted(source.rows, key=lambda name: -source.rows[name])
+    short = {name: name.removeprefix("user/lib/").removeprefix("user/") for name in order}
+    lines = [f"    {short[name]:<10}" + "".join(
+        f"{short[other] if other in graph[name] else '.':<{len(short[other]) + 2}}"
+        for other in order if source.rows[other] and other not in ("user/cli", "user/examples")) +
+        ("uapi" if "kmod/uapi" in graph[name] else ".")
+        for name in order if source.rows[name]]
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def none(found):
+    found = list(found)
+    assert not found, "\n".join(found)
+
+
+def every_file_is_in_a_layer(tmp):  # pylint: disable=unused-argument
+    for tree in TREES:
+        none(Source(ROOT, tree).strangers())
+
+
+def files_make_no_circle(tmp):  # pylint: disable=unused-argument
+    for tree in TREES:
+        none(circles(Source(ROOT, tree).files()))
+
+
+def folders_make_no_circle(tmp):  # pylint: disable=unused-argument
+    for tree in TREES:
+        none(circles(Source(ROOT, tree).folders()))
+
+
+def no_arrow_goes_upwards(tmp):  # pylint: disable=unused-argument
+    for tree in TREES:
+        none(Source(ROOT, tree).upwards())
+
+
+def functions_are_in_the_folder_of_their_header(tmp):  # pylint: disable=unused-argument
+    for tree in TREES:
+        none(Source(ROOT, tree).misplaced())
+
+
+def no_two_headers_have_one_name(tmp):  # pylint: disable=unused-argument
+    names = collections.defaultdict(list)
+    for path in Source(ROOT, "user").text:
+        if path.startswith("user/") and path.endswith(".h"):
+            names[os.path.basename(path)].append(path)
+    none(" ".join(paths) for paths in names.values() if len(paths) > 1)
+
+
+def the_tool_calls_no_wire_primitive_and_no_ioctl(tmp):  # pylint: disable=unused-argument
+    source = Source(ROOT, "user")
+    none(f"{path}: {match.group(1)}()" for path in source.text if path.startswith("user/cli/")
+         for match in WIRE.finditer(source.text[path]))
+
+
+def the_architecture_shows_this_graph(tmp):  # pylint: disable=unused-argument
+    with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
+        shown = file.read()
+    assert draw() in shown, "test_layers.py --draw prints:\n" + draw()
+
+
+# ---- whether it would find what it looks for ----
+
+def plant(tmp, files):
+    """A tree with @files: path, text."""
+    for path, text in {"user/lib/base/out.c": "", "user/cli/main.c": "", **files}.items():
+        os.makedirs(os.path.join(tmp, os.path.dirname(path)), exist_ok=True)
+        with open(os.path.join(tmp, path), "w", encoding="utf-8") as file:
+            file.write(text)
+    return Source(tmp, "user")
+
+
+def a_good_tree_is_good(tmp):
+    source = plant(tmp, {
+        "user/lib/base/in.h": "int kb_in(int a);\n",
+        "user/lib/base/in.c": '#include "base/in.h"\nint kb_in(int a)\n{\n}\n',
+        "user/lib/sym/elf.c": '#include <kbarman/symbol.h>\n#include "base/in.h"\n',
+        f"{PUBLIC}/symbol.h": "#include <kbarman/error.h>\n",
+        f"{PUBLIC}/error.h": "",
+        "user/cli/main.c": '#include "base/in.h"\n#include <stdio.h>\n'})
+    none(source.upwards())
+    none(source.misplaced())
+    none(source.strangers())
+    none(circles(source.files()) + circles(source.folders()))
+
+
+def an_arrow_upwards_is_found(tmp):
+    source = plant(tmp, {"user/lib/sym/elf.h": "",
+                         "user/lib/format/heph.c": '# include "sym/elf.h"\n'})
+    assert list(source.upwards()) == ["user/lib/format/heph.c -> user/lib/sym/elf.h"]
+
+
+def an_arrow_to_the_layer_beside_is_found(tmp):
+    source = plant(tmp, {"user/lib/export/walk.h": "",
+                         "user/lib/record/merge.c": '#include "export/walk.h"\n'})
+    assert list(source.upwards()) == ["user/lib/record/merge.c -> user/lib/export/walk.h"]
+
+
+def an_arrow_upwards_through_a_public_header_is_found(tmp):
+    source = plant(tmp, {f"{PUBLIC}/export.h": "",
+                         "user/lib/sym/elf.c": "#include <kbarman/export.h>\n"})
+    assert list(source.upwards()) == [f"user/lib/sym/elf.c -> {PUBLIC}/export.h"]
+
+
+def an_arrow_into_the_module_is_found(tmp):
+    source = plant(tmp, {"kmod/ring.h": "", "user/cli/main.c": '#include "ring.h"\n'})
+    assert list(source.upwards()) == ["user/cli/main.c -> kmod/ring.h"]
+
+
+def a_circle_of_files_is_found(tmp):
+    source = plant(tmp, {"user/lib/sym/a.h": '#include "sym/b.h"\n', "user/lib/sym/b.h": "",
+                         "user/lib/sym/b.c": '#include "sym/c.h"\n', "user/lib/sym/c.h": "",
+                         "user/lib/sym/c.c": '#include "a.h"\n'})
+    assert circles(source.files()) == ["user/lib/sym/a -> user/lib/sym/b; user/lib/sym/b -> "
+                                       "user/lib/sym/c; user/lib/sym/c -> user/lib/sym/a"]
+
+
+def a_circle_of_folders_is_found(tmp):
+    source = plant(tmp, {"user/lib/sym/a.h": "", "user/lib/format/b.h": "",
+                         "user/lib/format/c.c": '#include "sym/a.h"\n',
+                         "user/lib/sym/d.c": '#include "format/b.h"\n'})
+    assert not circles(source.files())
+    assert circles(source.folders()) == ["user/lib/format -> user/lib/sym; "
+                                         "user/lib/sym -> user/lib/format"]
+
+
+def a_header_without_a_layer_is_found(tmp):
+    source = plant(tmp, {f"{PUBLIC}/other.h": "", "user/lib/stray.c": ""})
+    assert source.strangers() == [f"{PUBLIC}/other.h", "user/lib/stray.c"]
+
+
+def a_function_declared_round_the_layers_is_found(tmp):
+    source = plant(tmp, {
+        "user/lib/base/a.h": "void kb_f(int a,\n\t  int (*b)(void))\n\t__attribute__((cold));\n",
+        "user/lib/sym/a.c": "void kb_f(int a, int (*b)(void))\n{\n}\n"})
+    assert list(source.misplaced()) == ["kb_f() of user/lib/base/a.h is in user/lib/sym/a.c"]
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == ["--draw"]:
+        sys.stdout.write(draw())
+    else:
+        tap.main(globals())
