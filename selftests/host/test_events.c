@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <kbarman/events.h>
+#include <kbarman/perf_events.h>
 
 #include "../lib/tap.h"
 

@@ -26,7 +26,7 @@ TREES = {
         ["user/lib/format: annotate barman event heph tptp tptp_tables"],
         ["user/lib/sym: symbol"],
         ["user/lib/analysis"],
-        ["user/lib/export: export", "user/lib/record: device events kernel_maps merge recorder"],
+        ["user/lib/export: export", "user/lib/record: device kernel_maps merge perf_events recorder"],
         ["user/cli", "user/examples"],
     ],
 }

@@ -7,7 +7,7 @@
 #include <fnmatch.h>
 #include <string.h>
 
-#include <kbarman/events.h>
+#include <kbarman/perf_events.h>
 
 #include "cli.h"
 #include "fact_lines.h"

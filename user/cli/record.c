@@ -21,8 +21,8 @@
 
 #include <kbarman/cpulist.h>
 #include <kbarman/device.h>
-#include <kbarman/events.h>
 #include <kbarman/kernel_maps.h>
+#include <kbarman/perf_events.h>
 #include <kbarman/recorder.h>
 
 #include "absent.h"

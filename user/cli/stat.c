@@ -20,7 +20,7 @@
 #include <unistd.h>
 
 #include <kbarman/cpulist.h>
-#include <kbarman/events.h>
+#include <kbarman/perf_events.h>
 
 #include "base/json.h"
 #include "base/utf8.h"

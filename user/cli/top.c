@@ -22,8 +22,8 @@
 #include <unistd.h>
 
 #include <kbarman/cpulist.h>
-#include <kbarman/events.h>
 #include <kbarman/kernel_maps.h>
+#include <kbarman/perf_events.h>
 #include <kbarman/recorder.h>
 
 #include "absent.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Names of countable events: parse and list them. */
-#ifndef KBARMAN_EVENTS_H
-#define KBARMAN_EVENTS_H
+#ifndef KBARMAN_PERF_EVENTS_H
+#define KBARMAN_PERF_EVENTS_H
 
 #include <uapi/kbarman.h>
 
