@@ -170,12 +170,12 @@ def draw(tree="user"):
     graph = source.folders()
     order = sorted(source.rows, key=lambda name: -source.rows[name])
     short = {name: name.removeprefix("user/lib/").removeprefix("user/") for name in order}
-    lines = [f"    {short[name]:<10}" + "".join(
+    lines = [f"    {short[name]:<9} ─▶ " + "".join(
         f"{short[other] if other in graph[name] else '.':<{len(short[other]) + 2}}"
         for other in order if source.rows[other] and other not in ("user/cli", "user/examples")) +
         ("uapi" if "kmod/uapi" in graph[name] else ".")
         for name in order if source.rows[name]]
-    return "\n".join(line.rstrip() for line in lines) + "\n"
+    return "".join(line.rstrip() + "\n" for line in lines)
 
 
 def none(found):
