@@ -11,7 +11,6 @@
 
 #include "cli.h"
 #include "export/annotate_side.h"
-#include "format/annotate_put.h"
 #include "record/annotate_server.h"
 #include "record_annotate.h"
 
@@ -54,7 +53,7 @@ static int side_failed(struct record_annotate *a)
 static int write_setup(struct record_annotate *a, const struct annotate_client *client)
 {
 	uint8_t setup[KB_ANNOTATE_SETUP_BYTES];
-	size_t length = (size_t)(kb_annotate_put_setup(setup, &client->setup) - setup);
+	size_t length = annotate_client_setup(client, setup);
 
 	a->side_client = client->number + 1;
 	return fwrite(setup, length, 1, a->side) == 1 ? 0 : side_failed(a);

@@ -232,6 +232,12 @@ static int decode(struct annotate_server *server, struct peer *peer, size_t leng
 	return ret;
 }
 
+size_t annotate_client_setup(const struct annotate_client *client,
+			     uint8_t setup[KB_ANNOTATE_SETUP_BYTES])
+{
+	return (size_t)(kb_annotate_put_setup(setup, &client->setup) - setup);
+}
+
 /* 1: the setup is complete; 0: it is not yet. */
 static int take_setup(struct peer *peer, struct kb_error *err)
 {

@@ -22,6 +22,10 @@ struct annotate_client {
 	uint32_t pid;			/* from the kernel; 0: not known (TCP) */
 };
 
+/* Write the setup of @client to @setup, as it came. Returns its length. */
+size_t annotate_client_setup(const struct annotate_client *client,
+			     uint8_t setup[KB_ANNOTATE_SETUP_BYTES]);
+
 struct annotate_sink {
 	/*
 	 * @bytes: the message as received, @length bytes. @message: the decoded message, with
