@@ -15,7 +15,9 @@ int kb_mark_device_open(void)
 {
 	int fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
 
-	return fd < 0 ? -errno : fd;
+	if (fd < 0)
+		return -errno;
+	return fd;
 }
 
 int kb_mark_device_recording(int device)
