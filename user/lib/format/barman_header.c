@@ -548,3 +548,16 @@ void barman_header_free(struct kb_barman *b)
 	free(b->strings);
 	free(b->facts);
 }
+
+const char *kb_barman_fact(const struct kb_barman *b, const char *key)
+{
+	size_t length = strlen(key);
+
+	for (size_t i = 0; i < b->nr_facts; i++) {
+		const char *fact = b->facts[i] + strlen("kbarman.");
+
+		if (strncmp(fact, key, length) == 0 && fact[length] == '=')
+			return fact + length + 1;
+	}
+	return NULL;
+}

@@ -6,6 +6,7 @@
  *	barman_cursor.c		the record buffer -> one window of whole blocks
  *	barman_decode.h		a block -> struct kb_event, one template
  *	barman_reader.c		public functions, and one instance for each layout
+ *	barman_findings.c	damage that was found
  *	barman_counters.c	cumulative counters -> deltas
  *	barman_clock.[ch]	ticks -> nanoseconds
  *	barman_time.c		the same for the clock of a capture

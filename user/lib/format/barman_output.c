@@ -432,7 +432,7 @@ int barman_wait(struct kb_barman_writer *w)
  * If a thread writes, sync the data to the disk before the header that counts them, so that
  * they survive a power loss. The first time is an exception, because the caller waits for it.
  */
-int barman_sync_output(struct kb_barman_writer *w)
+static int sync_output(struct kb_barman_writer *w)
 {
 	int ret = w->ring ? barman_write_ring(w) : barman_flush(w);
 
@@ -444,7 +444,7 @@ int barman_sync_output(struct kb_barman_writer *w)
 }
 
 /* The end: data, sync, header. Afterwards the file's position is behind the capture. */
-int barman_finish_output(struct kb_barman_writer *w, bool compact)
+static int finish_output(struct kb_barman_writer *w, bool compact)
 {
 	uint64_t data;
 	int ret;
@@ -529,7 +529,7 @@ static int copy_data(const struct kb_barman_writer *from, struct kb_barman_write
 }
 
 /* A copy of the writer, with a small header and everything else shared, writes the file. */
-int barman_copy_compact(const struct kb_barman_writer *w, int fd)
+static int copy_compact(const struct kb_barman_writer *w, int fd)
 {
 	struct kb_barman_writer to = *w;
 	int ret;
@@ -550,5 +550,42 @@ int barman_copy_compact(const struct kb_barman_writer *w, int fd)
 	if (!ret && fdatasync(fd))
 		ret = -errno;
 	free(to.header);
+	return ret;
+}
+
+int kb_barman_writer_sync(struct kb_barman_writer *w)
+{
+	int ret = w->error.code;
+
+	if (ret)
+		return ret;
+	if (!w->seekable)
+		return w->ring ? 0 : barman_flush(w);
+	return sync_output(w);
+}
+
+int kb_barman_writer_finish(struct kb_barman_writer *w, bool compact, struct kb_error *err)
+{
+	int ret = w->error.code;
+
+	if (!ret)
+		ret = finish_output(w, compact);
+	if (ret && !w->error.code)
+		kb_error_set(&w->error, ret, KB_NO_OFFSET, "can't write the capture: %s",
+			     strerror(-ret));
+	if (ret && err)
+		*err = w->error;
+	return ret;
+}
+
+int kb_barman_writer_compact(struct kb_barman_writer *w, int fd, struct kb_error *err)
+{
+	int ret = w->error.code;
+
+	if (!ret)
+		ret = copy_compact(w, fd);
+	if (ret)
+		kb_error_set(err, ret, KB_NO_OFFSET, "the capture can't be made smaller: %s",
+			     strerror(-ret));
 	return ret;
 }

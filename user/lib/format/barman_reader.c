@@ -4,9 +4,6 @@
  * Damage is reported at the end.
  */
 #include <errno.h>
-#include <limits.h>
-#include <stdarg.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,58 +27,6 @@ static int next_64(struct kb_barman *b, struct kb_event *event)
 static int next_64_swapped(struct kb_barman *b, struct kb_event *event)
 {
 	return decode_next(b, event, 8, true);
-}
-
-void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ...)
-{
-	char text[200];
-	struct kb_error *err;
-	va_list args;
-
-	if (b->probe_end)
-		return;
-	if (b->nr_findings >= BARMAN_FINDINGS_MAX && b->failure.code) {
-		b->nr_findings += b->nr_findings != UINT_MAX;
-		return;
-	}
-	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
-	va_end(args);
-	err = b->nr_findings < BARMAN_FINDINGS_MAX ? &b->findings[b->nr_findings] : NULL;
-	b->nr_findings++;
-	if (!err)
-		err = &b->failure;
-	if (offset == KB_NO_OFFSET)
-		kb_error_set(err, -EBADMSG, offset, "%s: damaged: %s", b->source.name, text);
-	else
-		kb_error_set(err, -EBADMSG, offset, "%s: damaged at byte %llu: %s", b->source.name,
-			     (unsigned long long)offset, text);
-	/* Damage in the header is not an error of the records. */
-	if (b->window_offset && !b->failure.code)
-		b->failure = *err;
-}
-
-void barman_bad_record(struct kb_barman *b, const uint8_t *record, uint64_t length,
-		       uint64_t offset, bool swap)
-{
-	uint32_t type, core;
-
-	if (length < sizeof(struct bm_protocol_record_header)) {
-		barman_finding(b, offset, "a record of %" PRIu64 " bytes is too short for any type",
-			       length);
-		return;
-	}
-	type = kb_load32(record, swap);
-	core = kb_load32(record + 4, swap);
-	if (core >= b->header.max_cores)
-		barman_finding(b, offset, "a record of core %" PRIu32 ", but there are %" PRIu32
-					  " cores",
-			       core, b->header.max_cores);
-	else
-		barman_finding(b, offset, "a record of type %" PRIu32 " that does not fit into "
-					  "its %" PRIu64 " bytes, or names a custom series that "
-					  "does not exist",
-			       type, length);
 }
 
 static int allocate(struct kb_barman *b)
@@ -215,31 +160,6 @@ const struct kb_header *kb_barman_header(const struct kb_barman *b)
 	return &b->header;
 }
 
-const char *kb_barman_fact(const struct kb_barman *b, const char *key)
-{
-	size_t length = strlen(key);
-
-	for (size_t i = 0; i < b->nr_facts; i++) {
-		const char *fact = b->facts[i] + strlen("kbarman.");
-
-		if (strncmp(fact, key, length) == 0 && fact[length] == '=')
-			return fact + length + 1;
-	}
-	return NULL;
-}
-
-/* The end: return the first damage of the records once. */
-int barman_tell_end(struct kb_barman *b, struct kb_error *err)
-{
-	b->ended = true;
-	if (!b->failure.code || b->told)
-		return 0;
-	b->told = true;
-	if (err)
-		*err = b->failure;
-	return b->failure.code;
-}
-
 int barman_next_window(struct kb_barman *b, struct kb_event *event, struct kb_error *err)
 {
 	struct kb_error why;
@@ -281,16 +201,4 @@ int kb_barman_rewind(struct kb_barman *b)
 int kb_barman_keep(struct kb_barman *b, struct kb_error *err)
 {
 	return kb_source_spool(&b->source, err);
-}
-
-unsigned int kb_barman_damage(const struct kb_barman *b, const struct kb_error **first)
-{
-	if (first)
-		*first = b->nr_findings ? &b->findings[0] : NULL;
-	return b->nr_findings;
-}
-
-const struct kb_error *kb_barman_finding(const struct kb_barman *b, unsigned int index)
-{
-	return index < b->nr_findings && index < BARMAN_FINDINGS_MAX ? &b->findings[index] : NULL;
 }

@@ -4,7 +4,7 @@
  *
  *	barman_writer.c		public functions; header and tables in memory
  *	barman_encode.c		struct kb_event -> block
- *	barman_output.c		blocks and header -> file, pipe or ring
+ *	barman_output.c		blocks and header -> file, pipe or ring; sync and finish
  */
 #ifndef KBARMAN_BARMAN_WRITER_H
 #define KBARMAN_BARMAN_WRITER_H
@@ -80,12 +80,9 @@ int barman_flush(struct kb_barman_writer *writer);
 int barman_write_behind(struct kb_barman_writer *writer);
 int barman_wait(struct kb_barman_writer *writer);
 
-int barman_sync_output(struct kb_barman_writer *writer);
 int barman_write_rows(struct kb_barman_writer *writer);
 int barman_write_header(struct kb_barman_writer *writer);
 int barman_write_ring(struct kb_barman_writer *writer);
-int barman_finish_output(struct kb_barman_writer *writer, bool compact);
-int barman_copy_compact(const struct kb_barman_writer *writer, int fd);
 
 /* Give unused custom rows valid values, before the header is written. */
 void barman_complete_header(struct kb_barman_writer *writer);

@@ -17,12 +17,6 @@ enum {
 	CHAR_FAILED	= -2,	/* @err is filled, the reader is finished */
 };
 
-int tptp_malformed(struct kb_tptp *tptp, struct kb_error *err, uint64_t offset, const char *what)
-{
-	tptp->finished = true;
-	return tptp_damage(err, offset, "XML that is not well-formed: %s", what);
-}
-
 static int malformed_here(struct kb_tptp *tptp, struct kb_error *err, const char *what)
 {
 	return tptp_malformed(tptp, err, kb_in_offset(&tptp->in), what);

@@ -10,6 +10,12 @@
 
 #include "format/tptp_xml.h"
 
+int tptp_malformed(struct kb_tptp *tptp, struct kb_error *err, uint64_t offset, const char *what)
+{
+	tptp->finished = true;
+	return tptp_damage(err, offset, "XML that is not well-formed: %s", what);
+}
+
 enum {
 	NAME_START	= 1,
 	NAME_PART	= 2,
