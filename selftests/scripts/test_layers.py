@@ -40,6 +40,8 @@ COMMENT = re.compile(r"/\*.*?\*/|//[^\n]*", re.S)
 STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 # A function at the beginning of a line, up to its arguments. What follows them says which it is.
 FUNCTION = re.compile(r"^(?!static|typedef|return|else|#)[a-z][\w \t*]*[ \t*](\w+)\(", re.M)
+WORD = re.compile(r"\b[a-z]\w+\b(?=[(),;}\s])")
+STATIC = re.compile(r"^static[^;={]*[ *](\w+)[(\[]", re.M)
 WIRE = re.compile(r"\b(ioctl|kb_(?:load|store|cursor)_?\w*|[bl]e(?:16|32|64)toh|"
                   r"hto[bl]e(?:16|32|64)|[nh]to[hn][sl])[ \t]*\(")
 
@@ -131,6 +133,19 @@ class Source:
         return {match.group(1) for match in FUNCTION.finditer(text)
                 if behind_brackets(text, match.end()) == end}
 
+    def calls(self, top):
+        """The graph of files below @top: from each to those whose functions it names."""
+        defined = {name: path[:-2] for path in self.arrows if path.startswith(top)
+                   for name in self.functions(path, "{")}
+        graph = collections.defaultdict(set)
+        for path in self.arrows:
+            if path.startswith(top) and path.endswith(".c"):
+                words = set(WORD.findall(STRING.sub("", self.text[path])))
+                own = set(STATIC.findall(self.text[path]))
+                graph[path[:-2]] |= {defined[name] for name in words - own
+                                     if name in defined} - {path[:-2]}
+        return graph
+
     def misplaced(self):
         """Functions that are declared in one folder and defined in another one."""
         defined = {name: path for path in self.arrows if path.endswith(".c")
@@ -206,6 +221,10 @@ def no_arrow_goes_upwards(tmp):  # pylint: disable=unused-argument
 def functions_are_in_the_folder_of_their_header(tmp):  # pylint: disable=unused-argument
     for tree in TREES:
         none(Source(ROOT, tree).misplaced())
+
+
+def files_of_the_library_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
+    none(circles(Source(ROOT, "user").calls("user/lib/")))
 
 
 def no_two_headers_have_one_name(tmp):  # pylint: disable=unused-argument
@@ -295,6 +314,16 @@ def a_circle_of_folders_is_found(tmp):
     assert not circles(source.files())
     assert circles(source.folders()) == ["user/lib/format -> user/lib/sym; "
                                          "user/lib/sym -> user/lib/format"]
+
+
+def a_circle_of_calls_is_found(tmp):
+    source = plant(tmp, {
+        "user/lib/sym/all.h": "int kb_a(void);\nint kb_b(void);\n",
+        "user/lib/sym/a.c": '#include "sym/all.h"\nint kb_a(void)\n{\n\treturn kb_b();\n}\n',
+        "user/lib/sym/b.c": '#include "sym/all.h"\nint kb_b(void)\n{\n\treturn kb_a();\n}\n'})
+    assert not circles(source.files())
+    assert circles(source.calls("user/lib/")) == ["user/lib/sym/a -> user/lib/sym/b; "
+                                                  "user/lib/sym/b -> user/lib/sym/a"]
 
 
 def a_header_without_a_layer_is_found(tmp):
