@@ -13,6 +13,7 @@
 #include <sys/uio.h>
 #include <unistd.h>
 
+#include <kbarman/event.h>
 #include <uapi/barman_v2.h>
 #include <uapi/kbarman.h>
 
@@ -223,7 +224,7 @@ static int parse_colour(struct annotate *x, const char *text)
 {
 	if (strlen(text) != 6 || text[strspn(text, "0123456789abcdefABCDEF")])
 		return cli_fail("--colour %s: give six hexadecimal digits, as in ff8000", text);
-	x->colour = 0x1b000000 | (uint32_t)strtoul(text, NULL, 16);
+	x->colour = KB_ANNOTATION_RGB(strtoul(text, NULL, 16));
 	return 0;
 }
 

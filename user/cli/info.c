@@ -259,7 +259,7 @@ static void print_text(struct info *info)
 
 	kb_out_printf(out, "%-10s Barman protocol %u, %u-bit, %s-endian, %s%s\n", "format",
 		      h->protocol_version, h->word_size * 8, h->big_endian ? "big" : "little",
-		      h->data_store_type == 2 ? "circular" : "linear",
+		      h->data_store_type == KB_STORE_CIRCULAR ? "circular" : "linear",
 		      h->extended ? ", with extensions of kbarman" : "");
 	if (strcmp(info->path, "-") && !stat(info->path, &st))
 		kb_out_printf(out, "%-10s %" PRIu64 " bytes\n", "size", (uint64_t)st.st_size);
@@ -347,7 +347,7 @@ static void print_json(struct info *info)
 	kb_json_u64(json, "protocol_version", h->protocol_version);
 	kb_json_u64(json, "word_size", h->word_size);
 	kb_json_string(json, "endian", h->big_endian ? "big" : "little");
-	kb_json_bool(json, "circular", h->data_store_type == 2);
+	kb_json_bool(json, "circular", h->data_store_type == KB_STORE_CIRCULAR);
 	kb_json_bool(json, "extended", h->extended);
 	kb_json_string(json, "host", host(info));
 	kb_json_string(json, "release", fact(info, "release"));

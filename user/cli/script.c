@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <uapi/barman_v2.h>
 
 #include <kbarman/out.h>
 #include <kbarman/symbol.h>
@@ -317,13 +316,13 @@ static void put_annotation(struct script *script, const struct kb_event *event, 
 {
 	put_head(script, event, event->task_id, ns);
 	switch (event->annotation.type) {
-	case BM_ANNOTATION_BOOKMARK:
+	case KB_ANNOTATION_BOOKMARK:
 		put(script, "kbarman:bookmark: ");
 		break;
-	case BM_ANNOTATION_CHANNEL:
+	case KB_ANNOTATION_CHANNEL:
 		put(script, "kbarman:channel: ");
 		break;
-	case BM_ANNOTATION_GROUP:
+	case KB_ANNOTATION_GROUP:
 		put(script, "kbarman:group: ");
 		break;
 	default:

@@ -43,7 +43,7 @@ static void print_switch(const struct kb_barman *barman, const struct kb_event *
 	double seconds = (double)kb_barman_ns(barman, event->timestamp) / 1e9;
 
 	printf("%.9f [%03" PRIu32 "] %s -> %s (%s", seconds, event->core, core->task, next,
-	       event->task_switch.reason ? "blocked" : "preempted");
+	       event->task_switch.reason == KB_SWITCH_PREEMPTED ? "preempted" : "blocked");
 	if (core->symbol)
 		printf(", last seen in %s", core->symbol);
 	puts(")");

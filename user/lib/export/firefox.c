@@ -150,13 +150,14 @@ static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, 
 static int keep_annotation(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
 	int64_t task = kb_task_ids_find(&x->tasks, event->task_id, event->timestamp);
+	bool instant = event->annotation.type != KB_ANNOTATION_STRING;
 	struct kb_span span;
 	int done;
 
 	if (task < 0)
 		return -ENOMEM;
 	done = kb_spans_feed(&x->spans, event, ns, (uint32_t)task, &span);
-	return done > 0 ? keep_span(x, &span, ns, event->annotation.type != 0) : done;
+	return done > 0 ? keep_span(x, &span, ns, instant) : done;
 }
 
 static int keep_event(struct firefox *x)

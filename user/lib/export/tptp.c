@@ -387,7 +387,7 @@ static void switch_out(struct tptp *x, const struct kb_slice *slice, uint64_t ti
 		       int64_t time)
 {
 	struct tptp_thread *thread = thread_of(x, slice->task_id, slice->core, timestamp, time);
-	bool dead = kb_state_letter(x->header, slice->prev_state) == 'X';
+	bool dead = kb_state_letter(x->header, slice->prev_state) == KB_LETTER_DEAD;
 	int64_t next = slice->next_task ? (int64_t)slice->next_task : -(int64_t)slice->core - 1;
 
 	if (thread->id == next)

@@ -65,7 +65,7 @@ static void fill_start(struct kb_barman_writer *w, const struct kb_barman_layout
 	put32(w, BARMAN_AT_VERSION, BM_PROTOCOL_VERSION);
 	put32(w, BARMAN_AT_HEADER_LENGTH, w->places.end);
 	put32(w, BARMAN_AT_STORE_TYPE,
-	      layout->circular ? BM_DATA_STORE_CIRCULAR : BM_DATA_STORE_LINEAR);
+	      layout->circular ? KB_STORE_CIRCULAR : KB_STORE_LINEAR);
 	put32(w, BARMAN_AT_CONFIG, w->shape.max_cores);
 	put32(w, BARMAN_AT_CONFIG + 4, w->shape.max_task_infos);
 	put32(w, BARMAN_AT_CONFIG + 8, w->shape.max_mmap_layout);
@@ -451,14 +451,14 @@ int kb_barman_writer_fact(struct kb_barman_writer *w, const char *key, const cha
 void barman_complete_header(struct kb_barman_writer *w)
 {
 	static const struct kb_chart chart = {
-		.series_composition = BM_SERIES_STACKED,
-		.rendering_type = BM_RENDERING_FILLED,
+		.series_composition = KB_COMPOSITION_STACKED,
+		.rendering_type = KB_RENDERING_FILLED,
 	};
 	static const struct kb_series series = {
-		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.colour = KB_COLOUR_AUTOMATIC,
 		.multiplier = 1.0,
-		.series_class = BM_SERIES_CLASS_DELTA,
-		.display = BM_SERIES_DISPLAY_ACCUMULATE,
+		.series_class = KB_SERIES_DELTA,
+		.display = KB_DISPLAY_ACCUMULATE,
 	};
 	uint32_t empty;
 
