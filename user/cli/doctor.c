@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include <kbarman/device.h>
+#include <kbarman/version.h>
 
 #include "cli.h"
 #include "format/utf8.h"
@@ -172,10 +173,10 @@ static enum verdict check_module(struct doctor *doctor)
 	}
 	read_text(doctor, "/sys/module/kbarman/version", version, sizeof(version));
 	version[strcspn(version, "\n")] = '\0';
-	if (strcmp(version, KBARMAN_VERSION)) {
+	if (strcmp(version, kb_version())) {
 		advise(doctor, "build and load the module of this tool's release");
 		return say(doctor, WORSE, "version %s, and this tool is %s",
-			   *version ? version : "unknown", KBARMAN_VERSION);
+			   *version ? version : "unknown", kb_version());
 	}
 	return say(doctor, GOOD, "loaded, version %s", version);
 }

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <kbarman/export.h>
+#include <kbarman/version.h>
 #include <uapi/kbarman.h>
 
 #include "cli.h"
@@ -26,7 +27,7 @@ static void print_features(struct kb_json *json)
 	int landlock;
 
 	kb_json_begin(json, "version");
-	kb_json_string(json, "version", KBARMAN_VERSION);
+	kb_json_string(json, "version", kb_version());
 	kb_json_u64(json, "abi", KBARMAN_ABI);
 	kb_json_end(json);
 	kb_json_begin(json, "verbs");
@@ -60,7 +61,7 @@ int cli_version(bool json)
 	struct kb_json lines;
 
 	if (!json) {
-		printf("kbarman %s\n", KBARMAN_VERSION);
+		printf("kbarman %s\n", kb_version());
 		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
 	}
 	if (lines_open(&lines, false))
