@@ -64,6 +64,6 @@ int cmd_bundle(int argc, char **argv)
 	if (ret < 0)
 		return cli_fail_error(&err);
 	if (ret)
-		cli_warn("%s", err.text);
+		cli_warn("%s", kb_error_text(&err));
 	return ret ? CLI_DAMAGED : CLI_OK;
 }

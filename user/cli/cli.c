@@ -63,7 +63,7 @@ int (cli_fail)(const char *format, ...)
 
 int cli_fail_error(const struct kb_error *err)
 {
-	return cli_fail("%s", err->text[0] ? err->text : strerror(-err->code));
+	return cli_fail("%s", err->text[0] ? kb_error_text(err) : strerror(-err->code));
 }
 
 int cli_usage(bool asked, const char *text)

@@ -478,7 +478,7 @@ static int convert(struct convert *c)
 	} else if (!status) {
 		kb_symbolizer_complaints(symbolizer, say, NULL);
 		if (result > 0) {
-			cli_warn("%s", err.text);
+			cli_warn("%s", kb_error_text(&err));
 			status = CLI_DAMAGED;
 		}
 	}

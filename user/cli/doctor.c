@@ -230,7 +230,7 @@ static enum verdict check_lockdown(struct doctor *doctor)
 static enum verdict check_device(struct doctor *doctor)
 {
 	if (!doctor->device) {
-		advise(doctor, "%s", doctor->error.text);
+		advise(doctor, "%s", kb_error_text(&doctor->error));
 		return say(doctor, BAD, "%s can't be used", KBARMAN_DEVICE);
 	}
 	return say(doctor, GOOD, "%s, version %u of the ABI", KBARMAN_DEVICE, doctor->query.abi);

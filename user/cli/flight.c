@@ -296,7 +296,7 @@ static int get_status(struct status *status)
 
 	if (kb_device_open(&device, &err))
 		return cli_fail("a flight recorder runs (process %d), but its state can't be read: "
-				"%s", status->pid, err.text);
+				"%s", status->pid, kb_error_text(&err));
 	ret = kb_device_query(device, &status->query, &err) ?:
 	      kb_device_stats(device, KBARMAN_CPU_ALL, &status->stats, &err) ?:
 	      kb_device_clock(device, &clock, &err);

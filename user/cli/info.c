@@ -114,7 +114,7 @@ static int read_capture(struct info *info)
 	info->all.nr += info->all.records[KB_EVENT_UNKNOWN];
 	info->damage = kb_barman_damage(info->barman, &first) + (ret < 0);
 	if (info->damage)
-		cli_warn("%s", ret < 0 ? err.text : first->text);
+		cli_warn("%s", ret < 0 ? kb_error_text(&err) : kb_error_text(first));
 	return CLI_OK;
 }
 

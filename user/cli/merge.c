@@ -118,7 +118,7 @@ static int write_merged(struct merge_input *inputs, unsigned int count, const ch
 		kb_barman_writer_destroy(writer);
 	}
 	if (ret) {
-		cli_warn("%s: %s", out.path, err.code ? err.text : strerror(-ret));
+		cli_warn("%s: %s", out.path, err.code ? kb_error_text(&err) : strerror(-ret));
 		cli_output_abandon(&out);
 		return CLI_IMPOSSIBLE;
 	}
@@ -137,9 +137,9 @@ static int complain(const struct merge_input *inputs, unsigned int count)
 		if (!findings)
 			continue;
 		if (findings == 1)
-			cli_warn("%s", first->text);
+			cli_warn("%s", kb_error_text(first));
 		else
-			cli_warn("%s (and %u more findings)", first->text, findings - 1);
+			cli_warn("%s (and %u more findings)", kb_error_text(first), findings - 1);
 		status = CLI_DAMAGED;
 	}
 	return status;

@@ -399,7 +399,7 @@ static int configure(struct recording *rec)
 	if (o->cpus_text) {
 		words = kb_cpulist_parse(rec->cpus, o->cpus_text, query.nr_cpus, &err);
 		if (words < 0)
-			return cli_fail("-C %s", err.text);
+			return cli_fail("-C %s", kb_error_text(&err));
 		configure.cpus_ptr = (uintptr_t)rec->cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
@@ -462,7 +462,7 @@ static void read_kernel_maps(struct recording *rec)
 	FILE *side = record_output_side(&rec->output);
 
 	if (kb_kernel_maps_read(&rec->kernel_maps, NULL, side, &err))
-		cli_warn("kernel symbols will be missing: %s", err.text);
+		cli_warn("kernel symbols will be missing: %s", kb_error_text(&err));
 	else if (rec->kernel_maps.hidden)
 		cli_warn("kernel symbols will be missing: the kernel hides its addresses; record as "
 			 "root, or 'sysctl kernel.kptr_restrict=0'");
@@ -487,7 +487,7 @@ static void add_kernel_maps(struct recording *rec)
 
 	if (rec->kernel_maps.nr &&
 	    kb_kernel_maps_add(&rec->kernel_maps, rec->device, &added, &err))
-		cli_warn("kernel code will have no image: %s", err.text);
+		cli_warn("kernel code will have no image: %s", kb_error_text(&err));
 }
 
 /*
@@ -559,7 +559,7 @@ static int begin(struct recording *rec)
 	if (record_extra_start(&rec->options.extra, rec->device, rec->recorder, rec->output.final))
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
-		return cli_fail("%s: %s%s", rec->output.name, err.text,
+		return cli_fail("%s: %s%s", rec->output.name, kb_error_text(&err),
 				rec->output.spooled ?
 				"; set TMPDIR to a folder with enough space" : "");
 	rec->started = true;

@@ -332,7 +332,7 @@ int record_annotate_open(struct record_annotate **out)
 	if (!a->counters)
 		return cli_fail("out of memory");
 	if (annotate_server_open(&a->server, &sink, &err))
-		return cli_fail("--annotate-socket: %s", err.text);
+		return cli_fail("--annotate-socket: %s", kb_error_text(&err));
 	return 0;
 }
 

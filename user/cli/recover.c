@@ -134,13 +134,16 @@ static int recover(struct kb_barman *from, const struct cli_output *out, struct 
 		return cli_fail("out of memory");
 	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
 	if (ret)
-		return cli_fail("%s: %s", out->path, err.text);
+		return cli_fail("%s: %s", out->path, kb_error_text(&err));
 	ret = write_tables(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
 	/* kb_barman_writer_finish() knows the error of the file and its message. */
 	if (!ret || ret == kb_barman_writer_sync(writer))
 		ret = kb_barman_writer_finish(writer, true, &err);
 	kb_barman_writer_destroy(writer);
-	return ret ? cli_fail("%s: %s", out->path, err.code ? err.text : strerror(-ret)) : 0;
+	if (ret)
+		return cli_fail("%s: %s", out->path,
+				err.code ? kb_error_text(&err) : strerror(-ret));
+	return 0;
 }
 
 /* ---- files ---- */
@@ -202,9 +205,9 @@ static int complain(const struct kb_barman *from, const struct recovered *sum)
 	unsigned int findings = kb_barman_damage(from, &first);
 
 	if (findings == 1)
-		cli_warn("left out: %s", first->text);
+		cli_warn("left out: %s", kb_error_text(first));
 	else if (findings)
-		cli_warn("left out: %s (and %u more findings)", first->text, findings - 1);
+		cli_warn("left out: %s (and %u more findings)", kb_error_text(first), findings - 1);
 	if (sum->refused)
 		cli_warn("left out: %" PRIu64 " records that contradict the header", sum->refused);
 	return findings || sum->refused ? CLI_DAMAGED : CLI_OK;

@@ -413,9 +413,9 @@ static int read_events(struct report *report)
 			return cli_fail("out of memory");
 	report->damaged = ret < 0 || kb_barman_damage(report->barman, &first);
 	if (ret < 0)
-		cli_warn("%s", err.text);
+		cli_warn("%s", kb_error_text(&err));
 	else if (report->damaged)
-		cli_warn("%s", first->text);
+		cli_warn("%s", kb_error_text(first));
 	while (kb_timeline_end(report->timeline, &slice))
 		if (kb_sched_add(report->sched, &slice, report->last_timestamp))
 			return cli_fail("out of memory");

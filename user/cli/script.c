@@ -451,7 +451,7 @@ static int run(struct script *script)
 	kb_symbolizer_complaints(script->symbolizer, complain, NULL);
 	if (ret >= 0 && !kb_barman_damage(script->barman, &first))
 		return CLI_OK;
-	cli_warn("%s", ret < 0 ? err.text : first->text);
+	cli_warn("%s", ret < 0 ? kb_error_text(&err) : kb_error_text(first));
 	return CLI_DAMAGED;
 }
 

@@ -47,7 +47,7 @@ static void save_kernel_symbols(struct record_output *output)
 	if (!side)
 		return;
 	if (kb_kernel_maps_read(&maps, NULL, side, &err))
-		cli_warn("kernel symbols will be missing: %s", err.text);
+		cli_warn("kernel symbols will be missing: %s", kb_error_text(&err));
 	record_output_side_done(output, maps.nr > 0);
 	kb_kernel_maps_free(&maps);
 }

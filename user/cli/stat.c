@@ -131,7 +131,7 @@ static int add_cpus(struct stat_run *run)
 	online[strcspn(online, "\n")] = '\0';
 	nr = kb_cpulist_parse(words, run->cpus_text ? run->cpus_text : online, KB_CPUS_MAX, &err);
 	if (nr < 0)
-		return cli_fail("-C %s", err.text);
+		return cli_fail("-C %s", kb_error_text(&err));
 	for (int cpu = 0; cpu < nr * 64; cpu++)
 		if (words[cpu / 64] >> cpu % 64 & 1 && add_place(run, -1, cpu))
 			return CLI_IMPOSSIBLE;

@@ -130,7 +130,7 @@ static int configure(struct top *top)
 	if (top->cpus_text) {
 		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
 		if (nr < 0)
-			return cli_fail("-C %s", err.text);
+			return cli_fail("-C %s", kb_error_text(&err));
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)nr;
 	}
@@ -147,7 +147,7 @@ static void add_kernel_maps(struct top *top)
 
 	if (kb_kernel_maps_read(&maps, NULL, NULL, &err) ||
 	    (maps.nr && kb_kernel_maps_add(&maps, top->device, &added, &err)))
-		cli_warn("kernel functions will have no names: %s", err.text);
+		cli_warn("kernel functions will have no names: %s", kb_error_text(&err));
 	kb_kernel_maps_free(&maps);
 }
 

@@ -64,7 +64,7 @@ int main(int argc, char **argv)
 
 	if (kb_barman_open(&barman, path, &error) ||
 	    kb_symbolizer_create(&symbolizer, barman, path, &options, &error))
-		errx(EXIT_FAILURE, "%s", error.text);
+		errx(EXIT_FAILURE, "%s", kb_error_text(&error));
 	nr_cores = kb_barman_header(barman)->max_cores;
 	cores = calloc(nr_cores, sizeof(*cores));
 	if (!cores)
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
 						      event.sample.pc)->name;
 	}
 	if (more < 0)
-		warnx("%s", error.text);
+		warnx("%s", kb_error_text(&error));
 	free(cores);
 	kb_symbolizer_destroy(symbolizer);
 	kb_barman_close(barman);

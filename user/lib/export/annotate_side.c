@@ -145,13 +145,14 @@ void annotate_side_write(const char *path, const struct kb_export_options *optio
 	int ret;
 
 	if (kb_annotate_open(&side.reader, path, &damage)) {
-		kb_export_say(options, "%s; it is left out", damage.text);
+		kb_export_say(options, "%s; it is left out", kb_error_text(&damage));
 		return;
 	}
 	while ((ret = kb_annotate_next(side.reader, &message, &damage)) == 1)
 		side.left_out += !write_message(&side, &message);
 	if (ret < 0)
-		kb_export_say(options, "%s; what comes behind that is left out", damage.text);
+		kb_export_say(options, "%s; what comes behind that is left out",
+			      kb_error_text(&damage));
 	if (side.left_out)
 		kb_export_say(options, "%llu messages of %s are left out: they are too long, or have "
 			      "too many counters", (unsigned long long)side.left_out, path);

@@ -34,9 +34,9 @@ static int next_64_swapped(struct kb_barman *b, struct kb_event *event)
 
 void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ...)
 {
-	char text[200];
 	struct kb_error *err;
 	va_list args;
+	char *text;
 
 	if (b->probe_end)
 		return;
@@ -45,17 +45,20 @@ void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ..
 		return;
 	}
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
 	va_end(args);
 	err = b->nr_findings < BARMAN_FINDINGS_MAX ? &b->findings[b->nr_findings] : NULL;
 	b->nr_findings++;
 	if (!err)
 		err = &b->failure;
 	if (offset == KB_NO_OFFSET)
-		kb_error_set(err, -EBADMSG, offset, "%s: damaged: %s", b->source.name, text);
+		kb_error_set(err, -EBADMSG, offset, "%s: damaged: %s", b->source.name,
+			     text ? text : "out of memory");
 	else
 		kb_error_set(err, -EBADMSG, offset, "%s: damaged at byte %llu: %s", b->source.name,
-			     (unsigned long long)offset, text);
+			     (unsigned long long)offset, text ? text : "out of memory");
+	free(text);
 	/* Damage in the header is not an error of the records. */
 	if (b->window_offset && !b->failure.code)
 		b->failure = *err;
@@ -257,7 +260,7 @@ int barman_next_window(struct kb_barman *b, struct kb_event *event, struct kb_er
 	if (ret == 0)
 		return barman_tell_end(b, err);
 	b->ended = true;
-	barman_finding(b, KB_NO_OFFSET, "%s", why.text);
+	barman_finding(b, KB_NO_OFFSET, "%s", kb_error_text(&why));
 	if (err)
 		*err = why;
 	return ret;

@@ -393,7 +393,7 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	if (ret == 0)
 		return barman_tell_end(b, err);
 	b->ended = true;
-	barman_finding(b, KB_NO_OFFSET, "%s", why.text);
+	barman_finding(b, KB_NO_OFFSET, "%s", kb_error_text(&why));
 	if (err)
 		*err = why;
 	return ret;

@@ -651,7 +651,7 @@ static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image 
 		kb_kernel_image_path(symbolizer->barman, symbolizer->images.symfs,
 				     symbolizer->vmlinux);
 	if (path && kb_elf_load(&symbolizer->kernel_elf, path, &err))
-		kb_image_complain(image, "%s", err.text);
+		kb_image_complain(image, "%s", kb_error_text(&err));
 	else if (path && !is_recorded_kernel(symbolizer))
 		kb_image_complain(image, "%s is not of the kernel that was recorded: its lines are "
 				  "not used", path);
@@ -762,29 +762,30 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context)
 {
 	struct listener listener = { .say = say, .context = context };
-	char sentence[640];
+	char *sentence;
 
 	if (symbolizer->bundle_error.code)
-		say(context, symbolizer->bundle_error.text);
+		say(context, kb_error_text(&symbolizer->bundle_error));
 	kb_images_walk(&symbolizer->images, say_complaint, &listener);
 	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
 	if (symbolizer->images.no_libdw)
 		say(context, "no lines, they need libdw: install the package libdw1, or "
 		    "elfutils-libs");
-	if (symbolizer->images.was_foreign) {
-		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: "
-			 "run 'kbarman bundle' there and bring %.200s.symbols along, or give the "
-			 "file tree of that machine with --symfs DIR (--symfs / uses the files of "
-			 "this machine)",
-			 kb_barman_fact(symbolizer->barman, "host"),
-			 kb_side_name(symbolizer->barman) ?: "CAPTURE");
+	if (symbolizer->images.was_foreign &&
+	    asprintf(&sentence, "the capture was made on %.100s, not here: run 'kbarman bundle' "
+		     "there and bring %s.symbols along, or give the file tree of that machine "
+		     "with --symfs DIR (--symfs / uses the files of this machine)",
+		     kb_barman_fact(symbolizer->barman, "host"),
+		     kb_side_name(symbolizer->barman) ?: "CAPTURE") >= 0) {
 		say(context, sentence);
+		free(sentence);
 	}
-	if (symbolizer->nameless_kernel) {
-		snprintf(sentence, sizeof(sentence), "kernel addresses have no names: %s",
-			 symbolizer->kallsyms_error.text);
+	if (symbolizer->nameless_kernel &&
+	    asprintf(&sentence, "kernel addresses have no names: %s",
+		     kb_error_text(&symbolizer->kallsyms_error)) >= 0) {
 		say(context, sentence);
+		free(sentence);
 	}
 	if (symbolizer->unmapped)
 		say(context, "some addresses are in no mapping of the capture; they are counted "
