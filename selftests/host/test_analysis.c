@@ -5,12 +5,12 @@
 #include <unistd.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/chain.h>
 
 #include "../lib/tap.h"
 #include "analysis/calltree.h"
 #include "analysis/losses.h"
 #include "analysis/sched.h"
-#include "analysis/stack.h"
 #include "table.h"
 
 struct row {
@@ -184,19 +184,19 @@ static void test_stack(void)
 	struct kb_event event = { .type = KB_EVENT_SAMPLE };
 
 	event.sample.pc = 100;
-	tap_is(kb_stack_depth(&event), 1, "without_a_chain_there_is_one_frame");
-	tap_is(kb_stack_lookup(&event, 0), 100, "it_is_where_the_sample_fell");
+	tap_is(kb_chain_depth(&event), 1, "without_a_chain_there_is_one_frame");
+	tap_is(kb_chain_lookup(&event, 0), 100, "it_is_where_the_sample_fell");
 	event.sample.chain = chain;
 	event.sample.nr_chain = 4;
 	event.sample.nr_chain_kernel = 2;
-	tap_is(kb_stack_depth(&event), 4, "a_chain_has_its_frames");
-	tap_is(kb_stack_lookup(&event, 1), 199, "callers_are_looked_up_at_the_call");
-	tap_is(kb_stack_lookup(&event, 2), 300, "the_entry_into_the_kernel_is_no_call");
-	tap_is(kb_stack_lookup(&event, 3), 399, "user_callers_are_calls");
+	tap_is(kb_chain_depth(&event), 4, "a_chain_has_its_frames");
+	tap_is(kb_chain_lookup(&event, 1), 199, "callers_are_looked_up_at_the_call");
+	tap_is(kb_chain_lookup(&event, 2), 300, "the_entry_into_the_kernel_is_no_call");
+	tap_is(kb_chain_lookup(&event, 3), 399, "user_callers_are_calls");
 	event.sample.pc = 50;
-	tap_is(kb_stack_depth(&event), 5, "a_chain_without_the_pc_gets_it");
-	tap_is(kb_stack_lookup(&event, 0), 50, "in_front");
-	tap_is(kb_stack_lookup(&event, 3), 300, "and_the_entry_moves_behind");
+	tap_is(kb_chain_depth(&event), 5, "a_chain_without_the_pc_gets_it");
+	tap_is(kb_chain_lookup(&event, 0), 50, "in_front");
+	tap_is(kb_chain_lookup(&event, 3), 300, "and_the_entry_moves_behind");
 }
 
 /* Random trees: sums, order and ancestry hold. */

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/tasks.h>
 
 #include "../lib/tap.h"
 #include "sym/maps.h"
-#include "sym/tasks.h"
 
 enum { MOST_ROWS = 65536 };
 

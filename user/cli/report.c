@@ -10,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kbarman/chain.h>
 #include <kbarman/cpulist.h>
 
 #include "analysis/carry.h"
-#include "analysis/stack.h"
 #include "cli.h"
 #include "report.h"
 #include "sandbox.h"
@@ -274,13 +274,13 @@ static void close_report(struct report *report)
 /* Adds the sample to all callers of the sampled function. */
 static int add_callers(struct report *report, const struct kb_event *event)
 {
-	uint32_t frame, depth = kb_stack_depth(event), nr, i;
+	uint32_t frame, depth = kb_chain_depth(event), nr, i;
 	const struct kb_frame *frames;
 	int ret = 0;
 
 	for (frame = 0; frame < depth && !ret; frame++) {
 		nr = kb_symbolizer_frames(report->symbolizer, event->task_id, event->timestamp,
-					  kb_stack_lookup(event, frame), &frames);
+					  kb_chain_lookup(event, frame), &frames);
 		for (i = frame ? 0 : 1; i < nr && !ret; i++)
 			ret = kb_hot_add_caller(report->by_sort, event, &frames[i]);
 	}

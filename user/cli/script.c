@@ -10,15 +10,15 @@
 #include <unistd.h>
 
 
+#include <kbarman/chain.h>
 #include <kbarman/out.h>
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
 #include "analysis/names.h"
-#include "analysis/stack.h"
 #include "analysis/timeline.h"
 #include "cli.h"
 #include "format/utf8.h"
-#include "sym/tasks.h"
 #include "sandbox.h"
 #include "symbols.h"
 
@@ -209,13 +209,13 @@ static void put_frame(struct script *script, const struct kb_event *event, uint3
 {
 	const struct kb_frame *frames;
 	uint32_t nr = kb_symbolizer_frames(script->symbolizer, task, event->timestamp,
-					   kb_stack_lookup(event, frame), &frames), i;
+					   kb_chain_lookup(event, frame), &frames), i;
 
 	for (i = 0; i < nr; i++) {
 		if (i)
 			end_line(script);
 		put_char(script, before);
-		put_symbol(script, &frames[i].symbol, kb_stack_pc(event, frame));
+		put_symbol(script, &frames[i].symbol, kb_chain_pc(event, frame));
 		if (script->symbols.lines)
 			put_line(script, &frames[i]);
 	}
@@ -224,7 +224,7 @@ static void put_frame(struct script *script, const struct kb_event *event, uint3
 /* Ends the current line and prints the chain, one frame per line. */
 static void put_chain(struct script *script, const struct kb_event *event, uint32_t task)
 {
-	uint32_t frame, depth = kb_stack_depth(event);
+	uint32_t frame, depth = kb_chain_depth(event);
 
 	end_line(script);
 	for (frame = 0; frame < depth; frame++) {

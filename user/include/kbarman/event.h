@@ -86,7 +86,9 @@ struct kb_event {
 			uint32_t nr_chain_kernel;	/* of these, in front: kernel code */
 			const uint64_t *counters;	/* deltas; KB_COUNTER_INVALID: no value */
 			const struct kb_custom_value *custom;
-			const uint64_t *chain;		/* addresses, innermost first */
+			const uint64_t *chain;		/* addresses as recorded,
+							 * innermost first: see
+							 * kbarman/chain.h */
 		} sample;
 		struct {
 			uint8_t reason;		/* enum kb_switch_reason */
@@ -94,10 +96,7 @@ struct kb_event {
 						 * it: 16 bits, 8 in older captures, or
 						 * KB_STATE_UNKNOWN; see enum kb_task_state,
 						 * kb_state_letter() */
-			/*
-			 * The call chain of the previous task at the switch, as in a
-			 * sample. All entries but the first user one are return addresses.
-			 */
+			/* The call chain of the previous task at the switch, as in a sample. */
 			uint32_t nr_chain;
 			uint32_t nr_chain_kernel;
 			const uint64_t *chain;
@@ -110,7 +109,7 @@ struct kb_event {
 			uint8_t type;		/* enum kb_annotation_type */
 			uint32_t channel;
 			uint32_t group;
-			uint32_t colour;	/* 0xTTRRGGBB, see KB_ANNOTATION_RGB(); 0: none */
+			uint32_t colour;	/* as KB_ANNOTATION_RGB() makes it; 0: none */
 			uint64_t data_length;	/* as the record says, including its NUL */
 			const char *text;	/* not NUL-terminated, may be invalid UTF-8 */
 			uint32_t text_length;	/* bytes; one trailing NUL is not counted */

@@ -8,10 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kbarman/chain.h>
+
 #include "analysis/calltree.h"
 #include "analysis/comm.h"
 #include "analysis/idle.h"
-#include "analysis/stack.h"
 #include "table.h"
 
 struct kb_calltree {
@@ -113,7 +114,7 @@ int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 			 uint32_t task_id, struct kb_symbolizer *symbolizer)
 {
 	const struct kb_comm *comm = kb_comms_find(&tree->comms, task_id, event->timestamp);
-	uint32_t frame = kb_stack_depth(event);
+	uint32_t frame = kb_chain_depth(event);
 	bool is_new;
 	int64_t i;
 
@@ -129,7 +130,7 @@ int64_t kb_calltree_find(struct kb_calltree *tree, const struct kb_event *event,
 	if (frame > KB_CALLTREE_DEPTH)
 		frame = KB_CALLTREE_DEPTH;
 	while (frame-- && i >= 0)
-		i = find_place(tree, i, event, task_id, symbolizer, kb_stack_lookup(event, frame));
+		i = find_place(tree, i, event, task_id, symbolizer, kb_chain_lookup(event, frame));
 	return i;
 }
 

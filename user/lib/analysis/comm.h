@@ -8,8 +8,9 @@
 
 #include <stdint.h>
 
+#include <kbarman/tasks.h>
+
 #include "table.h"
-#include "sym/tasks.h"
 
 struct kb_comm {
 	uint32_t id;		/* dense, in the order of first use */

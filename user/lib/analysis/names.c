@@ -10,8 +10,9 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <kbarman/tasks.h>
+
 #include "analysis/names.h"
-#include "sym/tasks.h"
 
 #define CACHED_TASKS	256	/* a power of two */
 #define MAX_COUNTERS	1024	/* different ones; the last one stands for all further ones */

@@ -6,18 +6,18 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <kbarman/chain.h>
 #include <kbarman/symbol.h>
 
-#include "analysis/stack.h"
 
 static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
 			  uint32_t task_id)
 {
-	uint32_t frame, depth = kb_stack_depth(event);
+	uint32_t frame, depth = kb_chain_depth(event);
 
 	for (frame = 0; frame < depth; frame++)
 		kb_symbolizer_resolve(symbolizer, task_id, event->timestamp,
-				      kb_stack_lookup(event, frame));
+				      kb_chain_lookup(event, frame));
 }
 
 /* Returns 0, 1 if the capture is damaged, or -ENOMEM. */

@@ -6,7 +6,8 @@
 #include <errno.h>
 #include <string.h>
 
-#include "analysis/stack.h"
+#include <kbarman/chain.h>
+
 #include "export/callstacks.h"
 #include "export/label.h"
 #include "sym/place.h"
@@ -204,13 +205,13 @@ static int64_t add_call(struct kb_callstacks *stacks, const struct kb_event *eve
 int64_t kb_callstacks_add(struct kb_callstacks *stacks, const struct kb_event *event,
 			  struct kb_symbolizer *symbolizer)
 {
-	uint32_t depth = kb_stack_depth(event);
+	uint32_t depth = kb_chain_depth(event);
 	int64_t node = KB_CALLSTACKS_ROOT;
 
 	if (depth > KB_CALLSTACKS_DEPTH)
 		depth = KB_CALLSTACKS_DEPTH;
 	while (depth-- && node >= 0) {
-		uint64_t pc = kb_stack_lookup(event, depth);
+		uint64_t pc = kb_chain_lookup(event, depth);
 
 		node = stacks->addresses && symbolizer ?
 			add_call(stacks, event, pc, node, symbolizer) :

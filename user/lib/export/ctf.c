@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/stack.h"
+#include <kbarman/chain.h>
+
 #include "export/export.h"
 #include "export/label.h"
 #include "export/taskids.h"
@@ -190,7 +191,7 @@ static void write_halt(struct ctf *x, const struct kb_event *event, uint64_t tim
 
 static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
-	uint32_t depth = kb_stack_depth(event), i;
+	uint32_t depth = kb_chain_depth(event), i;
 	const struct kb_symbol *symbol = !x->symbolizer ? NULL :
 		kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
 				      event->sample.pc);
@@ -210,7 +211,7 @@ static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
 			  event->sample.counters[0] : 0);
 	at = kb_ctf_put32(at, depth);
 	for (i = 0; i < depth; i++)
-		at = kb_ctf_put64(at, kb_stack_pc(event, i));
+		at = kb_ctf_put64(at, kb_chain_pc(event, i));
 	kb_ctf_end(x->trace, at);
 }
 

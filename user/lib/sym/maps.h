@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/tasks.h>
 
-#include "sym/tasks.h"
 
 struct kb_maps;
 

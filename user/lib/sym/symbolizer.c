@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
 #include "sym/ahead.h"
 #include "sym/bundle.h"
@@ -24,7 +25,6 @@
 #include "sym/maps.h"
 #include "sym/place.h"
 #include "sym/side.h"
-#include "sym/tasks.h"
 
 /* Limit for what is kept when another capture replaces the present one. */
 #define RENEWED_IMAGES	4096U
