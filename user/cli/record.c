@@ -27,6 +27,7 @@
 
 #include "absent.h"
 #include "cli.h"
+#include "clock.h"
 #include "command.h"
 #include "decoder.h"
 #include "processes.h"
@@ -626,19 +627,11 @@ static bool signals_say_stop(struct recording *rec)
 	return false;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Records until there is a reason to end. */
 static int follow(struct recording *rec, struct kb_error *err)
 {
 	bool stream = rec->options.mode == KBARMAN_MODE_STREAM;
-	int64_t next_sync = now_ms() + SYNC_MS;
+	int64_t next_sync = kb_clock_ms() + SYNC_MS;
 	struct pollfd fds[4] = {
 		{ .fd = rec->signals, .events = POLLIN },
 		{ .fd = rec->options.processes.fd, .events = POLLIN },
@@ -649,7 +642,7 @@ static int follow(struct recording *rec, struct kb_error *err)
 	int ret = 0;
 
 	while (!ret) {
-		int64_t left = next_sync - now_ms();
+		int64_t left = next_sync - kb_clock_ms();
 
 		if (poll(fds, 4, !stream ? -1 : left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
 			return kb_error_set(err, -errno, KB_NO_OFFSET, "poll: %s", strerror(errno));
@@ -668,9 +661,9 @@ static int follow(struct recording *rec, struct kb_error *err)
 		if (!stream)
 			continue;
 		ret = kb_recorder_pump(rec->recorder, err);
-		if (!ret && now_ms() >= next_sync) {
+		if (!ret && kb_clock_ms() >= next_sync) {
 			ret = kb_recorder_sync(rec->recorder, err);
-			next_sync = now_ms() + SYNC_MS;
+			next_sync = kb_clock_ms() + SYNC_MS;
 		}
 	}
 	return ret;

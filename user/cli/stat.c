@@ -25,9 +25,11 @@
 #include <kbarman/events.h>
 
 #include "cli.h"
+#include "clock.h"
 #include "command.h"
 #include "format/utf8.h"
 #include "json.h"
+#include "percent.h"
 #include "processes.h"
 
 #define TASK_EVENTS \
@@ -88,14 +90,6 @@ struct stat_run {
 	struct cli_output output;
 	struct kb_json json;
 };
-
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* ---- where to count ---- */
 
@@ -424,7 +418,7 @@ static void put_line(struct stat_run *run, const struct event *event, int cpu)
 		kb_out_printf(out, "%s", name);
 	if (result.running < result.enabled)
 		kb_out_printf(out, " (counted %.0f%% of the time, extrapolated)",
-			      100.0 * result.running / result.enabled);
+			      kb_percent(result.running, result.enabled));
 	kb_out_printf(out, "\n");
 }
 
@@ -433,7 +427,7 @@ static void put_results(struct stat_run *run)
 {
 	read_counters(run);
 	run->since = run->ended;
-	run->ended = now_ns();
+	run->ended = kb_clock_ns(CLOCK_MONOTONIC);
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		if (!run->per_cpu) {
 			put_line(run, &run->events[i], -1);
@@ -517,12 +511,12 @@ static void follow(struct stat_run *run)
 	int64_t next = run->begun + step;
 
 	for (;;) {
-		int64_t left = (next - now_ns() + 999999) / 1000000;
+		int64_t left = (next - kb_clock_ns(CLOCK_MONOTONIC) + 999999) / 1000000;
 
 		poll(fds, 2, left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left);
 		if (is_over(run))
 			return;
-		if (now_ns() >= next) {
+		if (kb_clock_ns(CLOCK_MONOTONIC) >= next) {
 			put_results(run);
 			next += step;
 		}
@@ -609,7 +603,7 @@ static int count(struct stat_run *run)
 	if (kb_out_fd(&run->json.out, run->path ? run->output.fd : STDERR_FILENO))
 		return cli_fail("out of memory");
 	run->json.people = run->people;
-	run->begun = run->ended = now_ns();
+	run->begun = run->ended = kb_clock_ns(CLOCK_MONOTONIC);
 	if (!run->command.pid || run->places[0].pid == -1)
 		enable(run, PERF_EVENT_IOC_ENABLE);
 	if (run->command.pid)

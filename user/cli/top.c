@@ -34,6 +34,7 @@
 #include "decoder.h"
 #include "format/utf8.h"
 #include "json.h"
+#include "percent.h"
 #include "sample_rate.h"
 #include "sym/demangle.h"
 #include "symbols.h"
@@ -300,11 +301,6 @@ static int read_view(struct top *top, struct view *view)
 
 /* ---- output ---- */
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
-
 /* Prints a line of the screen, cut at the width of the screen, and erases the rest of the line. */
 __attribute__((format(printf, 2, 3)))
 static void put(struct top *top, const char *format, ...)
@@ -352,7 +348,7 @@ static void put_cpus(struct top *top, struct view *view)
 
 		if (cpu->seen)
 			used += (size_t)snprintf(line + used, sizeof(line) - used, " CPU%u %3.0f%%", i,
-						 percent(cpu->busy_ns, all));
+						 kb_percent(cpu->busy_ns, all));
 	}
 	put(top, "%s", line);
 }
@@ -386,7 +382,7 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 		if (!tasks[i].run_ns || !tasks[i].key)
 			continue;	/* the line "busy" shows idling */
 		put(top, "%6.1f%%  %6" PRIu64 "  %9" PRIu64 "  %7" PRIu64 "  %6" PRIu64 "  %s",
-		    percent(tasks[i].run_ns, all), tasks[i].runs, tasks[i].preempted,
+		    kb_percent(tasks[i].run_ns, all), tasks[i].runs, tasks[i].preempted,
 		    tasks[i].blocked, tasks[i].key,
 		    kb_tasks_name(view->tasks, (uint32_t)tasks[i].key, tasks[i].last_seen, buffer));
 		rows--;
@@ -445,10 +441,11 @@ static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 		idle += hot[i].weight;
 	put(top, "%s", "");
 	put(top, "Overhead  Task              Image                 Symbol  (idle loop: %.2f%%)",
-	    percent(idle, view->totals.weight));
+	    kb_percent(idle, view->totals.weight));
 	for (uint32_t i = 0; i < view->nr_work_rows && i < rows; i++)
-		put_share(top, percent(hot[i].weight, view->totals.weight), "  %-16s  %-20s  [%c] %s",
-			  hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
+		put_share(top, kb_percent(hot[i].weight, view->totals.weight),
+			  "  %-16s  %-20s  [%c] %s", hot[i].task, hot[i].image_base,
+			  hot[i].kernel ? 'k' : '.',
 			  *hot[i].symbol ? readable(top, hot[i].symbol) : "[unknown]");
 }
 
@@ -498,7 +495,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_string(json, "image", hot[i].image);
 		kb_json_string(json, "symbol", *hot[i].symbol ? readable(top, hot[i].symbol) : NULL);
 		kb_json_u64(json, "samples", hot[i].samples);
-		kb_json_double(json, "percent", percent(hot[i].weight, view->totals.weight));
+		kb_json_double(json, "percent", kb_percent(hot[i].weight, view->totals.weight));
 		kb_json_bool(json, "idle", hot[i].idle);
 		kb_json_end(json);
 	}

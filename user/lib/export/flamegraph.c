@@ -11,6 +11,7 @@
 #include "export/stacks.h"
 #include "out.h"
 #include "format/utf8.h"
+#include "percent.h"
 
 #define WIDTH		1200.0
 #define MARGIN		10.0
@@ -147,10 +148,10 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
 	put_text(out, node->image_base, strlen(node->image_base));
 	kb_out_printf(out, "%s%s%.2f%%, ", node->kernel ? " [k]" : "",
 		      node->inlined ? " inlined " : node->image_base[0] ? " " : "",
-		      all ? 100.0 * node->total / all : 0);
+		      kb_percent(node->total, all));
 	put_amount(picture, node->total);
 	kb_out_printf(out, "; itself %.2f%%</title><rect x=\"%.2f\" y=\"%.0f\" "
-		      "width=\"%.2f\" height=\"%d\" fill=\"", all ? 100.0 * node->self / all : 0,
+		      "width=\"%.2f\" height=\"%d\" fill=\"", kb_percent(node->self, all),
 		      MARGIN + x, y, width > 2 ? width - GAP : width, ROW - 1);
 	put_colour(out, node, label);
 	kb_out_printf(out, "\"/><text x=\"%.2f\" y=\"%.0f\">", MARGIN + x + 3, y + 11);
