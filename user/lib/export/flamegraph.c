@@ -9,6 +9,7 @@
 
 #include "export/flamegraph_script.h"
 #include "export/stacks.h"
+#include "hash.h"
 #include "out.h"
 #include "format/utf8.h"
 #include "percent.h"
@@ -107,11 +108,8 @@ static void put_whole(const struct picture *picture)
 /* Colours: tasks are grey, kernel frames blue, others warm. A name always has the same colour. */
 static void put_colour(struct kb_out *out, const struct kb_calltree_node *node, const char *label)
 {
-	unsigned int hash = 2166136261U;
+	uint32_t hash = kb_hash_fold(kb_hash_string(label));
 
-	for (; *label; label++)
-		hash = (hash ^ (unsigned char)*label) * 16777619U;
-	hash ^= hash >> 15;
 	if (node->depth < 2)
 		kb_out_printf(out, "hsl(0,0%%,%u%%)", 78 + hash % 8);
 	else if (node->kernel)

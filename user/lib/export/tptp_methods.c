@@ -8,6 +8,7 @@
 
 #include "export/label.h"
 #include "export/tptp_methods.h"
+#include "hash.h"
 
 #define NAME_BYTES	16384
 
@@ -61,19 +62,10 @@ static struct kb_text name_without_blanks(struct tptp_methods *methods, const ch
 	return (struct kb_text){ methods->name, length };
 }
 
-static uint32_t hash_string(const char *string)
-{
-	uint32_t hash = 2166136261u;
-
-	while (*string)
-		hash = (hash ^ (uint8_t)*string++) * 16777619u;
-	return hash;
-}
-
 /* The slot of @image: it has its class, or 0 if the image is new. */
 static uint32_t *find_slot(const struct tptp_methods *methods, const char *image)
 {
-	uint32_t at = hash_string(image);
+	uint32_t at = kb_hash_string(image);
 
 	for (;; at++) {
 		uint32_t *slot = &methods->slots[at & (methods->nr_slots - 1)];

@@ -14,6 +14,7 @@
 
 #include "barman_file.h"
 #include "barman_writer.h"
+#include "hash.h"
 
 #define STRING_SLOTS	1024U		/* initial number; a power of two */
 
@@ -179,19 +180,10 @@ static const char *string_at(const struct kb_barman_writer *w, uint32_t offset)
 	return (const char *)w->header + BARMAN_AT_STRINGS + offset;
 }
 
-static uint32_t string_hash(const char *string)
-{
-	uint32_t hash = 2166136261U;		/* FNV-1a */
-
-	for (; *string; string++)
-		hash = (hash ^ (uint8_t)*string) * 16777619U;
-	return hash;
-}
-
 /* The slot of @string: the slot that has it, or the empty slot where it belongs. */
 static uint32_t *string_slot(struct kb_barman_writer *w, const char *string)
 {
-	uint32_t at = string_hash(string);
+	uint32_t at = kb_hash_string(string);
 
 	for (;; at++) {
 		uint32_t *slot = &w->string_index[at & (w->string_slots - 1)];

@@ -15,6 +15,7 @@
 #include <kbarman/symbol.h>
 #include <kbarman/tasks.h>
 
+#include "hash.h"
 #include "sym/ahead.h"
 #include "sym/bundle.h"
 #include "sym/demangle.h"
@@ -85,15 +86,15 @@ static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
  */
 static uint64_t modules_now(void)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);	/* FNV-1a */
 	FILE *file = fopen("/proc/modules", "re");
 	unsigned int word = 0;
+	uint64_t hash = 1;
 	int c;
 
 	while (file && (c = getc_unlocked(file)) != EOF) {
 		word = c == '\n' ? 0 : word + (c == ' ');
 		if (word != 2 && word != 3)
-			hash = (hash ^ (uint8_t)c) * UINT64_C(0x100000001b3);
+			hash = kb_hash_word(hash, (uint8_t)c);
 	}
 	if (file)
 		fclose(file);
