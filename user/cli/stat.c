@@ -24,6 +24,7 @@
 #include <kbarman/cpulist.h>
 #include <kbarman/events.h>
 
+#include "array.h"
 #include "cli.h"
 #include "clock.h"
 #include "command.h"
@@ -95,15 +96,8 @@ struct stat_run {
 
 static int add_place(struct stat_run *run, pid_t pid, int cpu)
 {
-	if (run->nr_places == run->max_places) {
-		size_t max = run->max_places ? 2 * run->max_places : 16;
-		void *places = reallocarray(run->places, max, sizeof(*run->places));
-
-		if (!places)
-			return cli_fail("out of memory");
-		run->places = places;
-		run->max_places = max;
-	}
+	if (!KB_ARRAY_ROOM(run->places, run->max_places, run->nr_places + 1))
+		return cli_fail("out of memory");
 	run->places[run->nr_places].pid = pid;
 	run->places[run->nr_places++].cpu = cpu;
 	return 0;

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "array.h"
 #include "export/annotate_side.h"
 #include "export/export.h"
 
@@ -37,16 +38,8 @@ static bool new_key(struct side *side, int32_t *key)
 	for (i = 0; i < side->nr_keys; i++)
 		if (side->keys[i].key == *key && side->keys[i].pid == pid)
 			break;
-	if (i == side->room) {
-		unsigned int room = side->room ? 2 * side->room : 16;
-		struct key *keys = room > COUNTERS_MAX ? NULL :
-				   realloc(side->keys, room * sizeof(*keys));
-
-		if (!keys)
-			return false;
-		side->keys = keys;
-		side->room = room;
-	}
+	if (i == COUNTERS_MAX || !KB_ARRAY_ROOM(side->keys, side->room, i + 1))
+		return false;
 	if (i == side->nr_keys)
 		side->keys[side->nr_keys++] = (struct key){ pid, *key };
 	*key = (int32_t)(side->first_key + i);

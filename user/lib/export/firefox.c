@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/idle.h"
+#include "array.h"
 #include "export/callstacks.h"
 #include "export/cputime.h"
 #include "export/export.h"
@@ -81,13 +82,11 @@ struct firefox {
 static void *add_row(struct list *list, size_t size)
 {
 	if (list->nr == list->max) {
-		size_t max = list->max ? 2 * list->max : 256;
-		void *rows = reallocarray(list->rows, max, size);
+		void *rows = kb_array_grow(list->rows, &list->max, list->nr + 1, size, SIZE_MAX);
 
 		if (!rows)
 			return NULL;
 		list->rows = rows;
-		list->max = max;
 	}
 	return (char *)list->rows + list->nr++ * size;
 }

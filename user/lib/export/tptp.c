@@ -21,6 +21,7 @@
 
 #include "analysis/names.h"
 #include "analysis/timeline.h"
+#include "array.h"
 #include "export/export.h"
 #include "export/label.h"
 #include "export/tptp_frame.h"
@@ -206,20 +207,6 @@ static uint32_t common_methods(const struct tptp *x, const struct cpu *cpu, uint
 	return same;
 }
 
-static bool room_for_frames(struct cpu *cpu, uint32_t nr)
-{
-	struct frame *frames;
-
-	if (nr <= cpu->room)
-		return true;
-	frames = realloc(cpu->frames, nr * sizeof(*frames));
-	if (!frames)
-		return false;
-	cpu->frames = frames;
-	cpu->room = nr;
-	return true;
-}
-
 /* Open the first @nr methods of x->chain for @thread, and leave those that changed. */
 static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread, uint32_t nr,
 			 int64_t time)
@@ -230,7 +217,7 @@ static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *th
 		leave_methods(x, cpu, 0, time);		/* a switch that was not recorded */
 	if (thread->held_on && thread->held_on != core_of(x, cpu) + 1)
 		leave_methods(x, &x->cpus[thread->held_on - 1], 0, time);
-	if (!room_for_frames(cpu, nr)) {
+	if (!KB_ARRAY_ROOM(cpu->frames, cpu->room, nr)) {
 		x->out_of_memory = true;
 		return;
 	}

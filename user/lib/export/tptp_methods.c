@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "export/label.h"
 #include "export/tptp_methods.h"
 #include "hash.h"
@@ -122,20 +123,12 @@ static uint32_t class_of_image(struct tptp_methods *methods, const char *image,
 
 static bool grow_methods(struct tptp_methods *methods, uint32_t method)
 {
-	uint32_t room = methods->nr_methods ? methods->nr_methods : 1024;
-	uint32_t *class_of;
+	uint32_t old = methods->nr_methods;
 
-	if (method < methods->nr_methods)
-		return true;
-	while (room <= method)
-		room *= 2;
-	class_of = realloc(methods->class_of, room * sizeof(*class_of));
-	if (!class_of)
+	if (!KB_ARRAY_ROOM(methods->class_of, methods->nr_methods, (size_t)method + 1))
 		return false;
-	memset(class_of + methods->nr_methods, 0,
-	       (room - methods->nr_methods) * sizeof(*class_of));
-	methods->class_of = class_of;
-	methods->nr_methods = room;
+	memset(methods->class_of + old, 0,
+	       (methods->nr_methods - old) * sizeof(*methods->class_of));
 	return true;
 }
 

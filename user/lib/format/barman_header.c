@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "array.h"
 #include "barman_file.h"
 #include "barman_reader.h"
 
@@ -225,15 +226,8 @@ static int collect_facts(struct kb_barman *b)
 	while (at < end && b->nr_facts < FACTS_MAX) {
 		if (strncmp(at, "kbarman.", 8) == 0 &&
 		    strncmp(at, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) != 0) {
-			if (b->nr_facts == room) {
-				void *more;
-
-				room = room ? room * 2 : 16;
-				more = realloc(b->facts, room * sizeof(*b->facts));
-				if (!more)
-					return -ENOMEM;
-				b->facts = more;
-			}
+			if (!KB_ARRAY_ROOM(b->facts, room, b->nr_facts + 1))
+				return -ENOMEM;
 			b->facts[b->nr_facts++] = at;
 			if (strcmp(at, "kbarman.ext=1") == 0)
 				b->header.extended = true;
@@ -291,7 +285,8 @@ static int read_pmus(struct kb_barman *b, const struct barman_places *p, struct 
 {
 	struct kb_header *h = &b->header;
 	unsigned int word = h->word_size;
-	uint64_t total = 0, room = 0;
+	uint64_t total = 0;
+	size_t room = 0;
 	bool swap = is_swapped(b);
 
 	h->pmus = calloc(h->max_cores ? h->max_cores : 1, sizeof(*h->pmus));
@@ -320,15 +315,8 @@ static int read_pmus(struct kb_barman *b, const struct barman_places *p, struct 
 			return bad_header(b, err, offset + 16 + word,
 					  "more counters of all cores than 1048576:",
 					  total + pmu->num_counters);
-		if (total + pmu->num_counters > room) {
-			void *more;
-
-			room = 2 * room + pmu->num_counters;
-			more = realloc(b->counter_types, room * sizeof(*b->counter_types));
-			if (!more)
-				return -ENOMEM;
-			b->counter_types = more;
-		}
+		if (!KB_ARRAY_ROOM(b->counter_types, room, total + pmu->num_counters))
+			return -ENOMEM;
 		for (uint32_t i = 0; i < pmu->num_counters; i++)
 			b->counter_types[total + i] = kb_load32(at + 20 + word + 4 * i, swap);
 		b->counter_index[core] = total;

@@ -15,6 +15,7 @@
 #include <kbarman/symbol.h>
 #include <kbarman/tasks.h>
 
+#include "array.h"
 #include "hash.h"
 #include "sym/ahead.h"
 #include "sym/bundle.h"
@@ -288,23 +289,16 @@ static uint32_t id_of(struct kb_symbolizer *symbolizer, uint32_t *id)
 static void demangle(struct kb_symbolizer *symbolizer, uint32_t id, const char *name)
 {
 	char *text = symbolizer->raw_names ? NULL : kb_demangle(&symbolizer->demangler, name);
-	uint32_t max = symbolizer->max_demangled;
-	char **grown;
+	uint32_t old = symbolizer->max_demangled;
 
 	if (!text)
 		return;
-	if (id >= max) {
-		max = id < 512 ? 1024 : id * 2;
-		grown = reallocarray(symbolizer->demangled, max, sizeof(*grown));
-		if (!grown) {
-			free(text);
-			return;
-		}
-		memset(grown + symbolizer->max_demangled, 0,
-		       (max - symbolizer->max_demangled) * sizeof(*grown));
-		symbolizer->demangled = grown;
-		symbolizer->max_demangled = max;
+	if (!KB_ARRAY_ROOM(symbolizer->demangled, symbolizer->max_demangled, (size_t)id + 1)) {
+		free(text);
+		return;
 	}
+	memset(symbolizer->demangled + old, 0,
+	       (symbolizer->max_demangled - old) * sizeof(*symbolizer->demangled));
 	symbolizer->demangled[id] = text;
 }
 
