@@ -29,19 +29,29 @@
 #define CAP_SYSLOG	34
 #define CAP_PERFMON	38
 
-static const char usage[] =
+enum { OPTION_ROOT = 256 };
+
+static const struct cli_option options[] = {
+	{ OPTION_ROOT, "root", "DIR", "read the files of /proc, /sys, /boot and /lib below DIR" },
+	{ 'o', "output", "DIR",
+	  "check whether captures can be written to DIR (default: this folder)" },
+	CLI_COLOR_OPTION,
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman doctor [OPTIONS]\n"
 	"\n"
 	"Check everything that recording needs. Print what is missing and how to fix it.\n"
+	"\n",
+	.options = options,
+	.column = 19,
+	.tail =
 	"\n"
-	"      --root DIR   read the files of /proc, /sys, /boot and /lib below DIR\n"
-	"  -o, --output DIR check whether captures can be written to DIR (default: this folder)\n"
-	"      --color[=WHEN]\n"
-	"                   always, never or auto (default; only on a terminal)\n"
-	"  -j, --json       one JSON object per line\n"
-	"  -h, --help       this text\n"
-	"\n"
-	"Exit status: 0 recording works; 1 recording does not work.\n";
+	"Exit status: 0 recording works; 1 recording does not work.\n",
+};
 
 enum verdict {
 	GOOD,
@@ -512,21 +522,12 @@ static void look(struct doctor *doctor)
 
 int cmd_doctor(int argc, char **argv)
 {
-	enum { OPTION_ROOT = 256 };
-	static const struct option options[] = {
-		{ "root", required_argument, NULL, OPTION_ROOT },
-		{ "output", required_argument, NULL, 'o' },
-		CLI_COLOR_OPTION,
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct doctor doctor = { .root = "", .output = "." };
 	int option, status = CLI_OK;
 	struct kb_json json;
 	bool people = true;
 
-	while ((option = cli_getopt(argc, argv, "o:jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case OPTION_ROOT:
 			doctor.root = optarg;
@@ -538,12 +539,12 @@ int cmd_doctor(int argc, char **argv)
 			people = false;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': doctor takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;

@@ -25,17 +25,25 @@
 
 #define NR_TYPES	(KB_EVENT_HALT + 1)
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'i', "input", "FILE", "the same as the argument FILE" },
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman info [OPTIONS] [FILE]\n"
 	"\n"
 	"Print what the capture FILE (default kbarman.cap; '-' is standard input) contains: where\n"
 	"and when it was recorded, its CPUs, counters, records and tables, and what is missing.\n"
+	"\n",
+	.options = options,
+	.column = 21,
+	.tail =
 	"\n"
-	"  -i, --input FILE   the same as the argument FILE\n"
-	"  -j, --json         one JSON object per line\n"
-	"  -h, --help         this text\n"
-	"\n"
-	"Exit status: 0 FILE was read; 1 FILE is damaged; 2 FILE can't be read.\n";
+	"Exit status: 0 FILE was read; 1 FILE is damaged; 2 FILE can't be read.\n",
+};
 
 static const char *const type_names[NR_TYPES] = {
 	[KB_EVENT_UNKNOWN] = "unknown",
@@ -401,16 +409,10 @@ static int run(struct info *info)
 
 int cmd_info(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct info info = { .people = true };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "i:jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'i':
 			info.path = optarg;
@@ -419,7 +421,7 @@ int cmd_info(int argc, char **argv)
 			info.people = false;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	info.path = cli_input(info.path, argc, argv, CLI_CAPTURE);

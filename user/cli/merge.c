@@ -17,17 +17,25 @@
 
 #define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, if possible */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'o', "output", "OUT", "write to the file OUT (default '-', which is standard output)" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman merge [-o OUT] FILE…\n"
 	"\n"
 	"Merge Barman captures of one session, such as the saved maps of its CPUs, into one\n"
 	"linear capture in time order. A row that is in several tables is written once.\n"
-	"\n"
-	"  -o, --output OUT   write to the file OUT (default '-', which is standard output)\n"
-	"  -h, --help         this text\n"
+	"\n",
+	.options = options,
+	.column = 21,
+	.tail =
 	"\n"
 	"Exit status: 0 merged; 1 an input is damaged, its undamaged part was merged; 2 nothing\n"
-	"was written.\n";
+	"was written.\n",
+};
 
 struct heap {
 	struct merge_input **inputs;
@@ -173,28 +181,23 @@ static bool is_input(const char *output, const struct merge_input *inputs, unsig
 
 int cmd_merge(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct merge_input *inputs;
 	const char *output = "-";
 	int option, status = CLI_IMPOSSIBLE;
 	unsigned int count;
 
-	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'o':
 			output = optarg;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	if (optind == argc) {
 		cli_warn("give the FILEs to merge");
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return cli_fail("won't write a capture to a terminal: give -o FILE");

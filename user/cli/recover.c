@@ -19,20 +19,29 @@
 
 #define PARTIAL		".partial"	/* suffix of the file while record runs */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'o', "output", "OUT",
+	  "write to the file OUT; '-' is standard output. The default is FILE\n"
+	  "without .partial, or else FILE.recovered. A file that exists is\n"
+	  "replaced only if it is given with -o." },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman recover [-o OUT] [FILE]\n"
 	"\n"
 	"Make a valid capture from FILE (default kbarman.cap.partial), which an interrupted\n"
 	"recording left: the recorder was killed, the disk was full, or the power failed.\n"
 	"FILE is not changed.\n"
-	"\n"
-	"  -o, --output OUT   write to the file OUT; '-' is standard output. The default is FILE\n"
-	"                     without .partial, or else FILE.recovered. A file that exists is\n"
-	"                     replaced only if it is given with -o.\n"
-	"  -h, --help         this text\n"
+	"\n",
+	.options = options,
+	.column = 21,
+	.tail =
 	"\n"
 	"Exit status: 0 recovered; 1 recovered in part: something before the end is damaged; 2\n"
-	"nothing could be recovered and nothing was written.\n";
+	"nothing could be recovered and nothing was written.\n",
+};
 
 struct recovered {
 	struct kb_salvage salvage;
@@ -256,18 +265,13 @@ static int recover_file(const char *file, const char *output)
 
 int cmd_recover(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *output = NULL, *file;
 	char *otherwise = NULL;
 	int option, status;
 
-	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option != 'o')
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		output = optarg;
 	}
 	file = cli_input(NULL, argc, argv, CLI_CAPTURE PARTIAL);

@@ -40,23 +40,34 @@
 	"cpu-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches," \
 	"branch-misses"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'e', "event", "EVENTS",
+	  "count these events, comma-separated; 'kbarman list' shows them" },
+	{ 'a', "all-cpus", NULL, "count in the whole system" },
+	{ 'C', "cpu", "CPUS", "count on these CPUs, as in 0-3,8" },
+	{ 'A', "per-cpu", NULL, "print a line for each CPU (with -a or -C)" },
+	{ 'p', "pid", "PIDS", "count in these processes, comma-separated" },
+	{ 'I', "interval", "MS", "print the counts of every MS milliseconds" },
+	{ 'o', "output", "FILE",
+	  "write to FILE ('-' is standard output; default: standard error)" },
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman stat [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
 	"\n"
 	"Count events while COMMAND runs: those of COMMAND and its children, or with -a or -C\n"
 	"those of CPUs. Without COMMAND, count until Ctrl-C or until the processes of -p end.\n"
+	"\n",
+	.options = options,
+	.column = 23,
+	.in_order = true,	/* options behind COMMAND belong to it */
+	.tail =
 	"\n"
-	"  -e, --event EVENTS   count these events, comma-separated; 'kbarman list' shows them\n"
-	"  -a, --all-cpus       count in the whole system\n"
-	"  -C, --cpu CPUS       count on these CPUs, as in 0-3,8\n"
-	"  -A, --per-cpu        print a line for each CPU (with -a or -C)\n"
-	"  -p, --pid PIDS       count in these processes, comma-separated\n"
-	"  -I, --interval MS    print the counts of every MS milliseconds\n"
-	"  -o, --output FILE    write to FILE ('-' is standard output; default: standard error)\n"
-	"  -j, --json           one JSON object per line\n"
-	"  -h, --help           this text\n"
-	"\n"
-	"Exit status: that of COMMAND; 2 nothing could be counted.\n";
+	"Exit status: that of COMMAND; 2 nothing could be counted.\n",
+};
 
 /* An event at one place: a task and its children, or a CPU. */
 struct counter {
@@ -655,7 +666,7 @@ static int take_option(struct stat_run *run, int option)
 		run->people = false;
 		return 0;
 	}
-	return cli_usage(option == 'h', usage);
+	return cli_usage(option == 'h', &usage);
 }
 
 static int check_options(const struct stat_run *run)
@@ -666,7 +677,7 @@ static int check_options(const struct stat_run *run)
 		return cli_fail("-A needs -a or -C");
 	if (!run->argv && !run->pids_text && !run->all && !run->cpus_text) {
 		cli_warn("give a command, -p, -C or -a");
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	return 0;
 }
@@ -691,18 +702,6 @@ static void release(struct stat_run *run)
 
 int cmd_stat(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "event",	required_argument, NULL, 'e' },
-		{ "all-cpus",	no_argument,	   NULL, 'a' },
-		{ "cpu",	required_argument, NULL, 'C' },
-		{ "per-cpu",	no_argument,	   NULL, 'A' },
-		{ "pid",	required_argument, NULL, 'p' },
-		{ "interval",	required_argument, NULL, 'I' },
-		{ "output",	required_argument, NULL, 'o' },
-		{ "json",	no_argument,	   NULL, 'j' },
-		{ "help",	no_argument,	   NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct stat_run *run = calloc(1, sizeof(*run));
 	int option, ret = 0;
 	bool done = false;
@@ -712,7 +711,7 @@ int cmd_stat(int argc, char **argv)
 	run->people = true;
 	processes_init(&run->processes);
 	run->signals = run->output.fd = -1;
-	while (!done && (option = cli_getopt(argc, argv, "+e:aC:Ap:I:o:jh", longs)) != -1) {
+	while (!done && (option = cli_getopt(argc, argv, &usage)) != -1) {
 		ret = take_option(run, option);
 		done = ret || option == 'h';
 	}

@@ -45,21 +45,28 @@
 #define DEFAULT_COLUMNS	80
 #define ROWS_OF_JSON	100	/* limit of each table */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'd', "delay", "SECONDS", "time between refreshes (default 2)" },
+	{ 'n', "number", "N", "end after N refreshes" },
+	{ 'e', "event", "EVENT", "sample by this event (default cycles, or cpu-clock)" },
+	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
+	{ 'C', "cpu", "CPUS", "show only these CPUs, as in 0-3,8" },
+	SYMBOLS_OPTIONS,
+	CLI_COLOR_OPTION,
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman top [OPTIONS]\n"
 	"\n"
 	"Show which tasks and functions use the CPUs now, and how busy the CPUs are. Press q or\n"
 	"Ctrl-C to end.\n"
-	"\n"
-	"  -d, --delay SECONDS   time between refreshes (default 2)\n"
-	"  -n, --number N        end after N refreshes\n"
-	"  -e, --event EVENT     sample by this event (default cycles, or cpu-clock)\n"
-	"  -F, --freq HZ         take HZ samples per second and CPU (default 499)\n"
-	"  -C, --cpu CPUS        show only these CPUs, as in 0-3,8\n"
-	SYMBOLS_USAGE("")
-	CLI_COLOR_USAGE("")
-	"  -j, --json            one JSON object per line\n"
-	"  -h, --help            this text\n";
+	"\n",
+	.options = options,
+	.column = 24,
+};
 
 struct top {
 	double delay;
@@ -653,34 +660,22 @@ static int take_option(struct top *top, int option)
 		top->people = false;
 		return 0;
 	}
-	return symbols_take(&top->symbols, option, optarg) ? 0 : cli_usage(option == 'h', usage);
+	return symbols_take(&top->symbols, option, optarg) ? 0 : cli_usage(option == 'h', &usage);
 }
 
 int cmd_top(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "delay", required_argument, NULL, 'd' },
-		{ "number", required_argument, NULL, 'n' },
-		{ "event", required_argument, NULL, 'e' },
-		{ "freq", required_argument, NULL, 'F' },
-		{ "cpu", required_argument, NULL, 'C' },
-		SYMBOLS_OPTIONS,
-		CLI_COLOR_OPTION,
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct top top = { .delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1 };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "d:n:e:F:C:jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		ret = take_option(&top, option);
 		if (ret || option == 'h')
 			return ret;
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': top takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	top.raw_names = top.symbols.raw_names;
 	top.symbols.raw_names = true;

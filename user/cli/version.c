@@ -11,13 +11,20 @@
 #include "lines.h"
 #include "sandbox.h"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'j', "json", NULL, "also print what this build can do, one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman version [OPTIONS]\n"
 	"\n"
 	"Print the version.\n"
-	"\n"
-	"  -j, --json   also print what this build can do, one JSON object per line\n"
-	"  -h, --help   this text\n";
+	"\n",
+	.options = options,
+	.column = 15,
+};
 
 /* The formats of `convert --to` and `dump`, and the verbs, for scripts. */
 static void print_features(struct kb_json *json)
@@ -72,22 +79,17 @@ int cli_version(bool json)
 
 int cmd_version(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	bool json = false;
 	int option;
 
-	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option != 'j')
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		json = true;
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': version takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	return cli_version(json);
 }
