@@ -382,7 +382,7 @@ static enum verdict check_config(struct doctor *doctor)
 	static const struct {
 		const char *name;
 		bool needed;
-	} options[] = {
+	} settings[] = {
 		{ "CONFIG_TRACEPOINTS", true },	{ "CONFIG_PERF_EVENTS", true },
 		{ "CONFIG_MODULES", true },	{ "CONFIG_KPROBES", false },
 		{ "CONFIG_CPU_IDLE", false },	{ "CONFIG_KALLSYMS_ALL", false },
@@ -394,12 +394,12 @@ static enum verdict check_config(struct doctor *doctor)
 	if (!kernel_config(doctor, "CONFIG_MODULES"))
 		return say(doctor, GOOD, "not found (/proc/config.gz, /boot/config-%s)",
 			   doctor->system.release);
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (kernel_config(doctor, options[i].name) != 'n')
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		if (kernel_config(doctor, settings[i].name) != 'n')
 			continue;
 		used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %s",
-					 options[i].name);
-		if (options[i].needed)
+					 settings[i].name);
+		if (settings[i].needed)
 			verdict = BAD;
 		else if (verdict == GOOD)
 			verdict = WORSE;

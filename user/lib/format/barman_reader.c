@@ -243,6 +243,15 @@ int barman_tell_end(struct kb_barman *b, struct kb_error *err)
 	return b->failure.code;
 }
 
+int barman_end_early(struct kb_barman *b, const struct kb_error *why, struct kb_error *err)
+{
+	b->ended = true;
+	barman_finding(b, KB_NO_OFFSET, "%s", kb_error_text(why));
+	if (err)
+		*err = *why;
+	return why->code;
+}
+
 int barman_next_window(struct kb_barman *b, struct kb_event *event, struct kb_error *err)
 {
 	struct kb_error why;
@@ -257,13 +266,7 @@ int barman_next_window(struct kb_barman *b, struct kb_event *event, struct kb_er
 			return 0;
 		ret = barman_cursor_advance(b, &why);
 	}
-	if (ret == 0)
-		return barman_tell_end(b, err);
-	b->ended = true;
-	barman_finding(b, KB_NO_OFFSET, "%s", kb_error_text(&why));
-	if (err)
-		*err = why;
-	return ret;
+	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }
 
 int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error *err)

@@ -390,11 +390,5 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 		instances[h->word_size == 8][swap](b, sum, latest);
 	b->cumulative = cumulative;
 	free(latest);
-	if (ret == 0)
-		return barman_tell_end(b, err);
-	b->ended = true;
-	barman_finding(b, KB_NO_OFFSET, "%s", kb_error_text(&why));
-	if (err)
-		*err = why;
-	return ret;
+	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }
