@@ -19,7 +19,9 @@ void *kb_array_grow(void *rows, size_t *max, size_t wanted, size_t size, size_t 
 		room = limit;
 	while (room < wanted)
 		room = room > limit / 2 ? limit : room * 2;
-	rows = reallocarray(rows, room, size);
+	if (size && room > PTRDIFF_MAX / size)
+		return NULL;
+	rows = realloc(rows, room * size);
 	if (rows)
 		*max = room;
 	return rows;
