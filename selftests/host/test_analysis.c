@@ -5,13 +5,13 @@
 #include <unistd.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/chain.h>
 
 #include "../lib/tap.h"
 #include "analysis/calltree.h"
 #include "analysis/losses.h"
 #include "analysis/sched.h"
 #include "base/table.h"
-#include "format/chain.h"
 
 struct row {
 	uint64_t key[2];

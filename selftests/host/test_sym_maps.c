@@ -6,10 +6,11 @@
 #include <unistd.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/tasks.h>
 
 #include "../lib/tap.h"
 #include "sym/maps.h"
-#include "sym/task_index.h"
+
 
 enum { MOST_ROWS = 65536 };
 

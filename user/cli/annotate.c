@@ -9,32 +9,41 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kbarman/event.h>
 #include <uapi/barman_v2.h>
 
 #include "cli.h"
 #include "record/mark_device.h"
 
-static const char usage[] =
+enum { OPTION_NAME = 256, OPTION_END, OPTION_COLOUR, OPTION_DELTA };
+
+static const struct cli_option options[] = {
+	{ 'b', "bookmark", NULL, "write a bookmark: it marks a moment and is on no lane" },
+	{ 'n', "channel", "N", "put the annotation on lane N (default 0)" },
+	{ OPTION_NAME, "name", "NAME", "also give the lane this name" },
+	{ OPTION_END, "end", NULL, "end the annotation on the lane; takes no TEXT" },
+	{ OPTION_COLOUR, "colour", "RRGGBB", "show the mark in this colour" },
+	{ 'c', "counter", "[CHART:]NAME=VALUE",
+	  "write VALUE of the counter NAME (default CHART: annotate)" },
+	{ 'u', "units", "UNITS", "the units of VALUE" },
+	{ OPTION_DELTA, "delta", NULL, "VALUE is an increase; without --delta it is a level" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman annotate [OPTIONS] TEXT\n"
 	"       kbarman annotate [OPTIONS] -c NAME=VALUE\n"
 	"\n"
 	"Write an annotation, a bookmark or a counter value into the running recording. If TEXT\n"
 	"is '-', each line of standard input is written as it arrives.\n"
+	"\n",
+	.options = options,
+	.column = 27,
+	.tail =
 	"\n"
-	"  -b, --bookmark           write a bookmark: it marks a moment and is on no lane\n"
-	"  -n, --channel N          put the annotation on lane N (default 0)\n"
-	"      --name NAME          also give the lane this name\n"
-	"      --end                end the annotation on the lane; takes no TEXT\n"
-	"      --colour RRGGBB      show the mark in this colour\n"
-	"  -c, --counter [CHART:]NAME=VALUE\n"
-	"                           write VALUE of the counter NAME (default CHART: annotate)\n"
-	"  -u, --units UNITS        the units of VALUE\n"
-	"      --delta              VALUE is an increase; without --delta it is a level\n"
-	"  -h, --help               this text\n"
-	"\n"
-	"Exit status: 0 written; 2 not written, for example because nothing is recording.\n";
-
-enum { OPTION_NAME = 256, OPTION_END, OPTION_COLOUR, OPTION_DELTA };
+	"Exit status: 0 written; 2 not written, for example because nothing is recording.\n",
+};
 
 struct annotate {
 	int fd;
@@ -206,7 +215,7 @@ static int parse_colour(struct annotate *x, const char *text)
 {
 	if (strlen(text) != 6 || text[strspn(text, "0123456789abcdefABCDEF")])
 		return cli_fail("--colour %s: give six hexadecimal digits, as in ff8000", text);
-	x->colour = 0x1b000000 | (uint32_t)strtoul(text, NULL, 16);
+	x->colour = KB_ANNOTATION_RGB(strtoul(text, NULL, 16));
 	return 0;
 }
 
@@ -249,7 +258,7 @@ static int parse_option(struct annotate *x, int option)
 		x->delta = true;
 		return 0;
 	}
-	return cli_usage(false, usage);
+	return cli_usage(false, &usage);
 }
 
 /* Checks the arguments after the options, and which options go together. */
@@ -278,24 +287,12 @@ static int check_words(struct annotate *x, int argc, char **argv)
 
 int cmd_annotate(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "bookmark",	no_argument,	   NULL, 'b' },
-		{ "channel",	required_argument, NULL, 'n' },
-		{ "name",	required_argument, NULL, OPTION_NAME },
-		{ "end",	no_argument,	   NULL, OPTION_END },
-		{ "colour",	required_argument, NULL, OPTION_COLOUR },
-		{ "counter",	required_argument, NULL, 'c' },
-		{ "units",	required_argument, NULL, 'u' },
-		{ "delta",	no_argument,	   NULL, OPTION_DELTA },
-		{ "help",	no_argument,	   NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct annotate x = { .fd = -1 };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "bn:c:u:h", longs)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'h')
-			return cli_usage(true, usage);
+			return cli_usage(true, &usage);
 		ret = parse_option(&x, option);
 		if (ret)
 			return ret;

@@ -12,18 +12,26 @@
 #include "sandbox.h"
 #include "symbols.h"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	SYMBOLS_OPTIONS,
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman bundle [OPTIONS] [FILE]\n"
 	"\n"
 	"Save symbols for the capture FILE (default kbarman.cap): those of all programs and\n"
 	"libraries that its samples hit. They are saved as FILE.symbols. Other machines take the\n"
 	"names from there.\n"
-	"\n"
-	SYMBOLS_USAGE(" ")
-	"  -h, --help             this text\n"
+	"\n",
+	.options = options,
+	.column = 25,
+	.tail =
 	"\n"
 	"Exit status: 0 saved; 1 the capture is damaged, symbols of its undamaged part are\n"
-	"saved; 2 not saved.\n";
+	"saved; 2 not saved.\n",
+};
 
 /* Drops complaints about kernel symbols: `record` saves them, this verb does not. */
 static void complain(void *context, const char *sentence)
@@ -35,19 +43,14 @@ static void complain(void *context, const char *sentence)
 
 int cmd_bundle(int argc, char **argv)
 {
-	static const struct option options[] = {
-		SYMBOLS_OPTIONS,
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct kb_symbol_options symbols = { 0 };
 	const char *path;
 	struct kb_error err = { 0 };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "h", options)) != -1)
+	while ((option = cli_getopt(argc, argv, &usage)) != -1)
 		if (!symbols_take(&symbols, option, optarg))
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 	path = cli_input(NULL, argc, argv, CLI_CAPTURE);
 	if (!path)
 		return CLI_IMPOSSIBLE;
@@ -64,6 +67,6 @@ int cmd_bundle(int argc, char **argv)
 	if (ret < 0)
 		return cli_fail_error(&err);
 	if (ret)
-		cli_warn("%s", err.text);
+		cli_warn("%s", kb_error_text(&err));
 	return ret ? CLI_DAMAGED : CLI_OK;
 }

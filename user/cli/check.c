@@ -12,15 +12,18 @@
 #include "formats.h"
 #include "sandbox.h"
 
-static const char usage[] =
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman check [FILE…]\n"
 	"\n"
 	"Check whether each FILE (default kbarman.cap; '-' is standard input) is valid. Its\n"
 	"format is recognised by its content. Each error is printed with its byte offset.\n"
+	"\n",
+	.column = 15,
+	.tail =
 	"\n"
-	"  -h, --help   this text\n"
-	"\n"
-	"Exit status: 0 all files are valid; 1 a file is damaged; 2 a file can't be read.\n";
+	"Exit status: 0 all files are valid; 1 a file is damaged; 2 a file can't be read.\n",
+};
 
 /* Names of files, and names in files, must not control the terminal. */
 static void say(const char *sentence)
@@ -82,14 +85,10 @@ static int check(const char *name, bool is_last_pipe)
 
 int cmd_check(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	int option, worst = CLI_OK;
 
-	while ((option = cli_getopt(argc, argv, "h", options)) != -1)
-		return cli_usage(option == 'h', usage);
+	while ((option = cli_getopt(argc, argv, &usage)) != -1)
+		return cli_usage(option == 'h', &usage);
 	if (optind == argc)
 		worst = check(cli_input(NULL, argc, argv, CLI_CAPTURE), true);
 	for (; optind < argc; optind++) {

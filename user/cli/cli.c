@@ -63,13 +63,13 @@ int (cli_fail)(const char *format, ...)
 
 int cli_fail_error(const struct kb_error *err)
 {
-	return cli_fail("%s", err->text[0] ? err->text : strerror(-err->code));
+	return cli_fail("%s", err->text[0] ? kb_error_text(err) : strerror(-err->code));
 }
 
-int cli_usage(bool asked, const char *text)
+int cli_usage(bool asked, const struct cli_usage *usage)
 {
 	if (asked) {
-		fputs(text, stdout);
+		cli_print_usage(usage);
 		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
 	}
 	return cli_fail("try 'kbarman %s --help'", cli_verb_name);

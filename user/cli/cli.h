@@ -79,19 +79,37 @@ void cli_progress_clear(void);
 void cli_progress_end(void);
 
 /*
- * For the table of options and the usage of a verb with colours. @pad: blanks that align the text
- * with the verb's other options.
+ * An option of a verb. The table of these is the one place for it: what getopt_long() takes, what
+ * --help says and what the shells complete come from there. A table ends with a zeroed option.
  */
+struct cli_option {
+	int value;		/* what cli_getopt() returns; a letter is also the short option */
+	const char *name;	/* of the long option; NULL: there is only the letter */
+	const char *argument;	/* "FILE"; NULL: none. One that may be left out begins with '[': it
+				 * is "[=WHEN]", or "[WHEN]" if there is only the letter */
+	const char *help;	/* for the usage; lines with '\n' between them */
+};
+
+/* How to use a verb. -h is in no table: all verbs have it. */
+struct cli_usage {
+	const char *head;	/* of the text: the words, what the verb does, an empty line */
+	const struct cli_option *options;	/* NULL: none */
+	unsigned int column;	/* of the text, in which the help of options begins */
+	const char *tail;	/* of the text; NULL: none */
+	bool in_order;		/* options end where the first other word is */
+};
+
+/* For the table of options of a verb with colours. */
 #define CLI_OPTION_COLOR	0x10000
-#define CLI_COLOR_OPTION	{ "color", optional_argument, NULL, CLI_OPTION_COLOR }
-#define CLI_COLOR_USAGE(pad) \
-	"      --color[=WHEN]    " pad "always, never or auto (default; only on a terminal)\n"
+#define CLI_COLOR_OPTION \
+	{ CLI_OPTION_COLOR, "color", "[=WHEN]", \
+	  "always, never or auto (default; only on a terminal)" }
 
 /*
  * getopt_long() for verbs. Also handles -V, -v, -q and --color. Prints a message before it returns
  * '?'; the verb then returns cli_usage(false, …).
  */
-int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs);
+int cli_getopt(int argc, char **argv, const struct cli_usage *usage);
 
 /* Returns -1 with -q, else how often -v was given. */
 int cli_verbosity(void);
@@ -115,11 +133,14 @@ void cli_nearest_try(struct cli_nearest *nearest, const char *name);
 /* Prints the version, with @json also what was built in. Returns an exit status. */
 int cli_version(bool json);
 
+/* Prints the text of --help to stdout. */
+void cli_print_usage(const struct cli_usage *usage);
+
 /*
- * If the user asked for the usage, prints @text to stdout and returns CLI_OK. Otherwise prints "try
+ * If the user asked for the usage, prints it to stdout and returns CLI_OK. Otherwise prints "try
  * --help" to stderr, after getopt's message, and returns CLI_IMPOSSIBLE.
  */
-int cli_usage(bool asked, const char *text);
+int cli_usage(bool asked, const struct cli_usage *usage);
 
 #define CLI_CAPTURE	"kbarman.cap"	/* default of record and of the verbs that read */
 

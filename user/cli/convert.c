@@ -28,60 +28,55 @@
 #define TPTP_PORT	"10002"	/* of TPTP's Agent Controller */
 #define NEGOTIATION_MS	2000
 
-static const char usage[] =
-	"usage: kbarman convert [FILE] --to FORMAT [-o OUT]\n"
-	"\n"
-	"Convert the capture FILE (default kbarman.cap; '-' is standard input) to another format.\n"
-	"\n"
-	"  -t, --to FORMAT         one of the formats below\n"
-	"  -f, --format VARIANT    a variant of FORMAT, listed below it\n"
-	"  -o, --output OUT        write to the file OUT ('-' is standard output; default: FILE\n"
-	"                          with the extension of FORMAT), or to a WHERE of --connect\n"
-	"      --connect[=WHERE]   send the output to WHERE: tcp:HOST:PORT, udp:HOST:PORT,\n"
-	"                          unix:PATH or unix:@NAME (annotate: the default is the Annotate\n"
-	"                          daemon of this machine)\n"
-	"      --serve[=[HOST:]PORT] wait for a client to connect and send it the output (default\n"
-	"                          HOST: the loopback interface; tptp: the default PORT is 10002)\n"
-	"      --event NAME        folded, flamegraph: weigh samples by this counter\n"
-	"      --inline            call chains: show inlined functions as frames\n"
-	"      --lines             pprof: add lines of source files\n"
-	"      --arrays            heph: write call chains as arrays, and texts at full length;\n"
-	"                          existing readers do not take such a trace\n"
-	"      --sample-text       annotate: write a line of text for each PC sample\n"
-	"      --picture FILE      annotate: add this image\n"
-	"      --picture-text TEXT annotate: the text of the image\n"
-	"      --aggregate         tptp: write one pair of messages for each thread and method\n"
-	"      --counters HOW      read counter values of FILE as delta, cumulative or auto\n"
-	"                          (default auto)\n"
-	SYMBOLS_USAGE("  ")
-	"  -h, --help              this text\n"
-	"\n"
-	"formats:\n";
-
 enum {
 	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
 	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_EVENT, OPTION_INLINE,
 	OPTION_LINES,
 };
 
-static const struct option long_options[] = {
-	{ "to", required_argument, NULL, 't' },
-	{ "format", required_argument, NULL, 'f' },
-	{ "output", required_argument, NULL, 'o' },
-	{ "connect", optional_argument, NULL, OPTION_CONNECT },
-	{ "serve", optional_argument, NULL, OPTION_SERVE },
-	{ "event", required_argument, NULL, OPTION_EVENT },
-	{ "inline", no_argument, NULL, OPTION_INLINE },
-	{ "lines", no_argument, NULL, OPTION_LINES },
-	{ "arrays", no_argument, NULL, OPTION_ARRAYS },
-	{ "sample-text", no_argument, NULL, OPTION_SAMPLE_TEXT },
-	{ "picture", required_argument, NULL, OPTION_PICTURE },
-	{ "picture-text", required_argument, NULL, OPTION_PICTURE_TEXT },
-	{ "aggregate", no_argument, NULL, OPTION_AGGREGATE },
-	{ "counters", required_argument, NULL, OPTION_COUNTERS },
+static const struct cli_option options[] = {
+	{ 't', "to", "FORMAT", "one of the formats below" },
+	{ 'f', "format", "VARIANT", "a variant of FORMAT, listed below it" },
+	{ 'o', "output", "OUT",
+	  "write to the file OUT ('-' is standard output; default: FILE\n"
+	  "with the extension of FORMAT), or to a WHERE of --connect" },
+	{ OPTION_CONNECT, "connect", "[=WHERE]",
+	  "send the output to WHERE: tcp:HOST:PORT, udp:HOST:PORT,\n"
+	  "unix:PATH or unix:@NAME (annotate: the default is the Annotate\n"
+	  "daemon of this machine)" },
+	{ OPTION_SERVE, "serve", "[=[HOST:]PORT]",
+	  "wait for a client to connect and send it the output (default\n"
+	  "HOST: the loopback interface; tptp: the default PORT is 10002)" },
+	{ OPTION_EVENT, "event", "NAME", "folded, flamegraph: weigh samples by this counter" },
+	{ OPTION_INLINE, "inline", NULL, "call chains: show inlined functions as frames" },
+	{ OPTION_LINES, "lines", NULL, "pprof: add lines of source files" },
+	{ OPTION_ARRAYS, "arrays", NULL,
+	  "heph: write call chains as arrays, and texts at full length;\n"
+	  "existing readers do not take such a trace" },
+	{ OPTION_SAMPLE_TEXT, "sample-text", NULL,
+	  "annotate: write a line of text for each PC sample" },
+	{ OPTION_PICTURE, "picture", "FILE", "annotate: add this image" },
+	{ OPTION_PICTURE_TEXT, "picture-text", "TEXT", "annotate: the text of the image" },
+	{ OPTION_AGGREGATE, "aggregate", NULL,
+	  "tptp: write one pair of messages for each thread and method" },
+	{ OPTION_COUNTERS, "counters", "HOW",
+	  "read counter values of FILE as delta, cumulative or auto\n"
+	  "(default auto)" },
 	SYMBOLS_OPTIONS,
-	{ "help", no_argument, NULL, 'h' },
-	{ NULL, 0, NULL, 0 },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
+	"usage: kbarman convert [FILE] --to FORMAT [-o OUT]\n"
+	"\n"
+	"Convert the capture FILE (default kbarman.cap; '-' is standard input) to another format.\n"
+	"\n",
+	.options = options,
+	.column = 26,
+	.tail =
+	"\n"
+	"formats:\n",
 };
 
 struct convert {
@@ -108,7 +103,7 @@ static int help(void)
 	const struct kb_export *const *e;
 	const char *const *format;
 
-	fputs(usage, stdout);
+	cli_print_usage(&usage);
 	for (e = kb_export_all(); *e; e++) {
 		printf("  %-12s %s\n", (*e)->name, (*e)->description);
 		for (format = (*e)->formats; format && *format; format += 2)
@@ -194,7 +189,7 @@ static int parse_option(struct convert *c, int option, const char **to)
 			return 0;
 		return cli_fail("--counters %s: give delta, cumulative or auto", optarg);
 	}
-	return symbols_take(&c->symbols, option, optarg) ? 0 : cli_usage(false, NULL);
+	return symbols_take(&c->symbols, option, optarg) ? 0 : cli_usage(false, &usage);
 }
 
 /* Finds the export and its variant by name. */
@@ -244,7 +239,7 @@ static bool parse(struct convert *c, int argc, char **argv, int *status)
 	const char *to = NULL;
 	int option;
 
-	while ((option = cli_getopt(argc, argv, "t:f:o:h", long_options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'h') {
 			*status = help();
 			return false;
@@ -478,7 +473,7 @@ static int convert(struct convert *c)
 	} else if (!status) {
 		kb_symbolizer_complaints(symbolizer, say, NULL);
 		if (result > 0) {
-			cli_warn("%s", err.text);
+			cli_warn("%s", kb_error_text(&err));
 			status = CLI_DAMAGED;
 		}
 	}

@@ -22,10 +22,10 @@
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "cli.h"
+#include "base/clock.h"
 #include "decoder.h"
 #include "sandbox.h"
 #include "syscalls.h"
@@ -109,14 +109,6 @@ static ssize_t take_packet(int fd, void *data, size_t size, int *fds, unsigned i
 	return length;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* ---- the decoder ---- */
 
 static uint64_t own_memory;		/* memory of the keeper, with which a decoder begins */
@@ -165,11 +157,11 @@ static void woken(int signal)
 /* Waits until @pid ends. Kills it if it takes too long or if the parent sends a packet. */
 static void wait_for(pid_t pid, uint32_t patience_ms, const sigset_t *mask, struct end *end)
 {
-	int64_t until = now_ms() + patience_ms;
+	int64_t until = kb_clock_ms() + patience_ms;
 
 	*end = (struct end) { 0 };
 	while (waitpid(pid, &end->status, WNOHANG) != pid) {
-		int64_t left = until - now_ms();
+		int64_t left = until - kb_clock_ms();
 		struct timespec time = { .tv_sec = left / 1000, .tv_nsec = left % 1000 * 1000000 };
 		struct pollfd fd = { .fd = CONTROL, .events = POLLIN };
 
@@ -340,7 +332,7 @@ static int wait_until(int fd, int64_t until)
 	int nr;
 
 	do {
-		left = until - now_ms();
+		left = until - kb_clock_ms();
 		nr = poll(&poller, 1, left > 0 ? (int)left : 0);
 	} while (nr < 0 && errno == EINTR);
 	return nr > 0 ? 0 : nr ? -errno : KB_DECODER_HUNG;
@@ -378,7 +370,7 @@ static int judge(int ret, const struct end *end)
 /* Sends the question and reads the answer. */
 static int ask_keeper(const struct request *request, int fd, struct kb_elf *found)
 {
-	int64_t until = now_ms() + request->patience_ms + KEEPER_MS / 2;
+	int64_t until = kb_clock_ms() + request->patience_ms + KEEPER_MS / 2;
 	struct end end = { 0 };
 	struct source source;
 	int ends[2], fds[FDS], ret, got;
@@ -403,7 +395,7 @@ static int ask_keeper(const struct request *request, int fd, struct kb_elf *foun
 	/* The rest of the decoder's answer is of no use. */
 	if (ret == KB_DECODER_LIED || ret == KB_DECODER_HUNG || ret == -ENOMEM)
 		send_packet(keeper.control, "", 1, NULL, 0);
-	if (wait_until(keeper.control, now_ms() + KEEPER_MS) ||
+	if (wait_until(keeper.control, kb_clock_ms() + KEEPER_MS) ||
 	    take_packet(keeper.control, &end, sizeof(end), NULL, NULL) != sizeof(end))
 		got = -ECONNRESET;
 	else

@@ -17,6 +17,7 @@
 #include <zlib.h>
 
 #include <kbarman/device.h>
+#include <kbarman/version.h>
 
 #include "base/utf8.h"
 #include "cli.h"
@@ -28,19 +29,29 @@
 #define CAP_SYSLOG	34
 #define CAP_PERFMON	38
 
-static const char usage[] =
+enum { OPTION_ROOT = 256 };
+
+static const struct cli_option options[] = {
+	{ OPTION_ROOT, "root", "DIR", "read the files of /proc, /sys, /boot and /lib below DIR" },
+	{ 'o', "output", "DIR",
+	  "check whether captures can be written to DIR (default: this folder)" },
+	CLI_COLOR_OPTION,
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman doctor [OPTIONS]\n"
 	"\n"
 	"Check everything that recording needs. Print what is missing and how to fix it.\n"
+	"\n",
+	.options = options,
+	.column = 19,
+	.tail =
 	"\n"
-	"      --root DIR   read the files of /proc, /sys, /boot and /lib below DIR\n"
-	"  -o, --output DIR check whether captures can be written to DIR (default: this folder)\n"
-	"      --color[=WHEN]\n"
-	"                   always, never or auto (default; only on a terminal)\n"
-	"  -j, --json       one JSON object per line\n"
-	"  -h, --help       this text\n"
-	"\n"
-	"Exit status: 0 recording works; 1 recording does not work.\n";
+	"Exit status: 0 recording works; 1 recording does not work.\n",
+};
 
 enum verdict {
 	GOOD,
@@ -172,10 +183,10 @@ static enum verdict check_module(struct doctor *doctor)
 	}
 	read_text(doctor, "/sys/module/kbarman/version", version, sizeof(version));
 	version[strcspn(version, "\n")] = '\0';
-	if (strcmp(version, KBARMAN_VERSION)) {
+	if (strcmp(version, kb_version())) {
 		advise(doctor, "build and load the module of this tool's release");
 		return say(doctor, WORSE, "version %s, and this tool is %s",
-			   *version ? version : "unknown", KBARMAN_VERSION);
+			   *version ? version : "unknown", kb_version());
 	}
 	return say(doctor, GOOD, "loaded, version %s", version);
 }
@@ -229,7 +240,7 @@ static enum verdict check_lockdown(struct doctor *doctor)
 static enum verdict check_device(struct doctor *doctor)
 {
 	if (!doctor->device) {
-		advise(doctor, "%s", doctor->error.text);
+		advise(doctor, "%s", kb_error_text(&doctor->error));
 		return say(doctor, BAD, "%s can't be used", KBARMAN_DEVICE);
 	}
 	return say(doctor, GOOD, "%s, version %u of the ABI", KBARMAN_DEVICE, doctor->query.abi);
@@ -371,7 +382,7 @@ static enum verdict check_config(struct doctor *doctor)
 	static const struct {
 		const char *name;
 		bool needed;
-	} options[] = {
+	} settings[] = {
 		{ "CONFIG_TRACEPOINTS", true },	{ "CONFIG_PERF_EVENTS", true },
 		{ "CONFIG_MODULES", true },	{ "CONFIG_KPROBES", false },
 		{ "CONFIG_CPU_IDLE", false },	{ "CONFIG_KALLSYMS_ALL", false },
@@ -383,12 +394,12 @@ static enum verdict check_config(struct doctor *doctor)
 	if (!kernel_config(doctor, "CONFIG_MODULES"))
 		return say(doctor, GOOD, "not found (/proc/config.gz, /boot/config-%s)",
 			   doctor->system.release);
-	for (size_t i = 0; i < sizeof(options) / sizeof(options[0]); i++) {
-		if (kernel_config(doctor, options[i].name) != 'n')
+	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+		if (kernel_config(doctor, settings[i].name) != 'n')
 			continue;
 		used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %s",
-					 options[i].name);
-		if (options[i].needed)
+					 settings[i].name);
+		if (settings[i].needed)
 			verdict = BAD;
 		else if (verdict == GOOD)
 			verdict = WORSE;
@@ -511,21 +522,12 @@ static void look(struct doctor *doctor)
 
 int cmd_doctor(int argc, char **argv)
 {
-	enum { OPTION_ROOT = 256 };
-	static const struct option options[] = {
-		{ "root", required_argument, NULL, OPTION_ROOT },
-		{ "output", required_argument, NULL, 'o' },
-		CLI_COLOR_OPTION,
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct doctor doctor = { .root = "", .output = "." };
 	int option, status = CLI_OK;
 	struct kb_json json;
 	bool people = true;
 
-	while ((option = cli_getopt(argc, argv, "o:jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case OPTION_ROOT:
 			doctor.root = optarg;
@@ -537,12 +539,12 @@ int cmd_doctor(int argc, char **argv)
 			people = false;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': doctor takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;

@@ -8,38 +8,41 @@
 #include "formats.h"
 #include "sandbox.h"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman dump [--json] [FILE]\n"
 	"\n"
 	"Print everything that FILE (default kbarman.cap; '-' is standard input) contains, one\n"
 	"line for each row and record. The format of FILE is recognised by its content.\n"
-	"\n"
-	"  -j, --json   one JSON object per line\n"
-	"  -h, --help   this text\n"
+	"\n",
+	.options = options,
+	.column = 15,
+	.tail =
 	"\n"
 	"Exit status: 0 FILE was decoded; 1 FILE is damaged, its undamaged part was decoded;\n"
-	"2 FILE can't be decoded.\n";
+	"2 FILE can't be decoded.\n",
+};
 
 int cmd_dump(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const struct cli_format *format;
 	struct kb_json json;
 	bool people = true;
 	const char *path;
 	int option;
 
-	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'j':
 			people = false;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	path = cli_input(NULL, argc, argv, CLI_CAPTURE);

@@ -202,9 +202,9 @@ int dump_annotate(const char *path, struct kb_json *json)
 	kb_out_flush(json->out);
 	findings = kb_annotate_damage(reader, &first);
 	if (findings)
-		cli_warn("%s (and %u more findings)", first->text, findings - 1);
+		cli_warn("%s (and %u more findings)", kb_error_text(first), findings - 1);
 	if (err.code)
-		cli_warn("%s", err.text);
+		cli_warn("%s", kb_error_text(&err));
 	kb_annotate_close(reader);
 	return findings || err.code ? CLI_DAMAGED : CLI_OK;
 }
@@ -218,16 +218,16 @@ int check_annotate(const char *path, void (*say)(const char *sentence))
 	unsigned int findings;
 
 	if (kb_annotate_open(&reader, path, &err)) {
-		say(err.text);
+		say(kb_error_text(&err));
 		return CLI_IMPOSSIBLE;
 	}
 	while (kb_annotate_next(reader, &m, &err) > 0)
 		;
 	findings = kb_annotate_damage(reader, &first);
 	if (findings)
-		say(first->text);
+		say(kb_error_text(first));
 	if (err.code)
-		say(err.text);
+		say(kb_error_text(&err));
 	kb_annotate_close(reader);
 	return findings || err.code ? CLI_DAMAGED : CLI_OK;
 }

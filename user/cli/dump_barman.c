@@ -264,7 +264,7 @@ static int complain(const struct kb_barman *barman, void (*say)(const char *sent
 	char more[64];
 
 	while ((finding = kb_barman_finding(barman, told))) {
-		say(finding->text);
+		say(kb_error_text(finding));
 		told++;
 	}
 	if (count > told) {
@@ -340,7 +340,7 @@ int check_barman(const char *path, void (*say)(const char *sentence))
 	int status;
 
 	if (kb_barman_open(&barman, path, &err)) {
-		say(err.text);
+		say(kb_error_text(&err));
 		return CLI_IMPOSSIBLE;
 	}
 	kb_barman_validate(barman, &sum, NULL);

@@ -75,7 +75,7 @@ int dump_tptp(const char *path, struct kb_json *json)
 			continue;
 		}
 		kb_out_flush(json->out);
-		cli_warn("%s", err.text);
+		cli_warn("%s", kb_error_text(&err));
 		status = CLI_DAMAGED;
 	}
 	kb_tptp_close(tptp);
@@ -90,13 +90,13 @@ int check_tptp(const char *path, void (*say)(const char *sentence))
 	int ret, status = CLI_OK;
 
 	if (kb_tptp_open(&tptp, path, &err)) {
-		say(err.text);
+		say(kb_error_text(&err));
 		return CLI_IMPOSSIBLE;
 	}
 	while ((ret = kb_tptp_next(tptp, &message, &err)) != 0) {
 		if (ret > 0)
 			continue;
-		say(err.text);
+		say(kb_error_text(&err));
 		status = CLI_DAMAGED;
 	}
 	kb_tptp_close(tptp);

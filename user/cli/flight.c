@@ -25,7 +25,14 @@
 #define BEGIN_MS	20000		/* limit from the start to the first record */
 #define END_MS		60000		/* limit for writing the last capture */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'o', "output", "FILE", "the capture that stop writes (default flight.cap)" },
+	{ 'j', "json", NULL, "print the status as a JSON object" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman flight start [-o FILE] [RECORD OPTIONS]\n"
 	"       kbarman flight status [-j]\n"
 	"       kbarman flight stop\n"
@@ -40,10 +47,10 @@ static const char usage[] =
 	"           Exit status 1: no recorder runs.\n"
 	"  stop     stop the recorder and write FILE\n"
 	"  run      the same as start, but in the foreground, for a service manager\n"
-	"\n"
-	"  -o, --output FILE   the capture that stop writes (default flight.cap)\n"
-	"  -j, --json          print the status as a JSON object\n"
-	"  -h, --help          this text\n";
+	"\n",
+	.options = options,
+	.column = 22,
+};
 
 /* ---- the file that names the process ---- */
 
@@ -296,7 +303,7 @@ static int get_status(struct status *status)
 
 	if (kb_device_open(&device, &err))
 		return cli_fail("a flight recorder runs (process %d), but its state can't be read: "
-				"%s", status->pid, err.text);
+				"%s", status->pid, kb_error_text(&err));
 	ret = kb_device_query(device, &status->query, &err) ?:
 	      kb_device_stats(device, KBARMAN_CPU_ALL, &status->stats, &err) ?:
 	      kb_device_clock(device, &clock, &err);
@@ -381,12 +388,6 @@ static int stop(void)
 
 int cmd_flight(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *what = argc > 1 ? argv[1] : "";
 	bool people = true;
 	int option;
@@ -395,9 +396,11 @@ int cmd_flight(int argc, char **argv)
 		return start(argc - 2, argv + 2);
 	if (!strcmp(what, "run"))
 		return hold_pid_file() ?: run_recorder(argc - 2, argv + 2);
-	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
+		if (option == 'o')
+			cli_warn("-o is an option of start and run");
 		if (option != 'j')
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		people = false;
 	}
 	what = optind == argc - 1 ? argv[optind] : "";
@@ -406,5 +409,5 @@ int cmd_flight(int argc, char **argv)
 	if (!strcmp(what, "stop"))
 		return stop();
 	cli_warn("give one of start, status, stop and run");
-	return cli_usage(false, usage);
+	return cli_usage(false, &usage);
 }

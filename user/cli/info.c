@@ -25,17 +25,25 @@
 
 #define NR_TYPES	(KB_EVENT_HALT + 1)
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'i', "input", "FILE", "the same as the argument FILE" },
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman info [OPTIONS] [FILE]\n"
 	"\n"
 	"Print what the capture FILE (default kbarman.cap; '-' is standard input) contains: where\n"
 	"and when it was recorded, its CPUs, counters, records and tables, and what is missing.\n"
+	"\n",
+	.options = options,
+	.column = 21,
+	.tail =
 	"\n"
-	"  -i, --input FILE   the same as the argument FILE\n"
-	"  -j, --json         one JSON object per line\n"
-	"  -h, --help         this text\n"
-	"\n"
-	"Exit status: 0 FILE was read; 1 FILE is damaged; 2 FILE can't be read.\n";
+	"Exit status: 0 FILE was read; 1 FILE is damaged; 2 FILE can't be read.\n",
+};
 
 static const char *const type_names[NR_TYPES] = {
 	[KB_EVENT_UNKNOWN] = "unknown",
@@ -114,7 +122,7 @@ static int read_capture(struct info *info)
 	info->all.nr += info->all.records[KB_EVENT_UNKNOWN];
 	info->damage = kb_barman_damage(info->barman, &first) + (ret < 0);
 	if (info->damage)
-		cli_warn("%s", ret < 0 ? err.text : first->text);
+		cli_warn("%s", ret < 0 ? kb_error_text(&err) : kb_error_text(first));
 	return CLI_OK;
 }
 
@@ -259,7 +267,7 @@ static void print_text(struct info *info)
 
 	kb_out_printf(out, "%-10s Barman protocol %u, %u-bit, %s-endian, %s%s\n", "format",
 		      h->protocol_version, h->word_size * 8, h->big_endian ? "big" : "little",
-		      h->data_store_type == 2 ? "circular" : "linear",
+		      h->data_store_type == KB_STORE_CIRCULAR ? "circular" : "linear",
 		      h->extended ? ", with extensions of kbarman" : "");
 	if (strcmp(info->path, "-") && !stat(info->path, &st))
 		kb_out_printf(out, "%-10s %" PRIu64 " bytes\n", "size", (uint64_t)st.st_size);
@@ -347,7 +355,7 @@ static void print_json(struct info *info)
 	kb_json_u64(json, "protocol_version", h->protocol_version);
 	kb_json_u64(json, "word_size", h->word_size);
 	kb_json_string(json, "endian", h->big_endian ? "big" : "little");
-	kb_json_bool(json, "circular", h->data_store_type == 2);
+	kb_json_bool(json, "circular", h->data_store_type == KB_STORE_CIRCULAR);
 	kb_json_bool(json, "extended", h->extended);
 	kb_json_string(json, "host", host(info));
 	kb_json_string(json, "release", fact(info, "release"));
@@ -401,16 +409,10 @@ static int run(struct info *info)
 
 int cmd_info(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct info info = { .people = true };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "i:jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'i':
 			info.path = optarg;
@@ -419,7 +421,7 @@ int cmd_info(int argc, char **argv)
 			info.people = false;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	info.path = cli_input(info.path, argc, argv, CLI_CAPTURE);

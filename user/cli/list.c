@@ -12,15 +12,24 @@
 #include "cli.h"
 #include "fact_lines.h"
 
-static const char usage[] =
+enum { OPTION_ALL = 256 };
+
+static const struct cli_option options[] = {
+	{ OPTION_ALL, "all", NULL, "also list events that this machine can't count, and say why" },
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman list [OPTIONS] [PATTERN...]\n"
 	"\n"
 	"List the events that this machine can count, by the names that -e takes. With PATTERNs,\n"
 	"list only events whose name or group matches one of them, as in: list 'cache*' software\n"
-	"\n"
-	"      --all    also list events that this machine can't count, and say why\n"
-	"  -j, --json   one JSON object per line\n"
-	"  -h, --help   this text\n";
+	"\n",
+	.options = options,
+	.column = 15,
+};
 
 struct listing {
 	struct kb_json json;
@@ -95,17 +104,10 @@ static int show(void *context, const struct kb_event_listing *event)
 
 int cmd_list(int argc, char **argv)
 {
-	enum { OPTION_ALL = 256 };
-	static const struct option options[] = {
-		{ "all", no_argument, NULL, OPTION_ALL },
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct listing list = { .people = true };
 	int option;
 
-	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case OPTION_ALL:
 			list.all = true;
@@ -114,7 +116,7 @@ int cmd_list(int argc, char **argv)
 			list.people = false;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	list.patterns = argv + optind;

@@ -84,12 +84,9 @@ static int help(char *word)
 
 int cmd_help(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
+	static const struct cli_usage usage = { 0 };	/* the help of `help` is another one */
 
-	while (cli_getopt(argc, argv, "h", options) == '?')
+	while (cli_getopt(argc, argv, &usage) == '?')
 		return CLI_IMPOSSIBLE;
 	if (optind + 1 < argc)
 		return cli_fail("one verb at a time");

@@ -11,17 +11,25 @@
 
 #define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, if possible */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'o', "output", "OUT", "write to the file OUT (default '-', which is standard output)" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman merge [-o OUT] FILE…\n"
 	"\n"
 	"Merge Barman captures of one session, such as the saved maps of its CPUs, into one\n"
 	"linear capture in time order. A row that is in several tables is written once.\n"
-	"\n"
-	"  -o, --output OUT   write to the file OUT (default '-', which is standard output)\n"
-	"  -h, --help         this text\n"
+	"\n",
+	.options = options,
+	.column = 21,
+	.tail =
 	"\n"
 	"Exit status: 0 merged; 1 an input is damaged, its undamaged part was merged; 2 nothing\n"
-	"was written.\n";
+	"was written.\n",
+};
 
 static int write_merged(struct kb_barman *const *captures, unsigned int count, const char *path)
 {
@@ -31,7 +39,7 @@ static int write_merged(struct kb_barman *const *captures, unsigned int count, c
 	if (cli_output_open(&out, path))
 		return CLI_IMPOSSIBLE;
 	if (kb_captures_merge(captures, count, out.fd, &err)) {
-		cli_warn("%s: %s", out.path, err.text);
+		cli_warn("%s: %s", out.path, kb_error_text(&err));
 		cli_output_abandon(&out);
 		return CLI_IMPOSSIBLE;
 	}
@@ -50,9 +58,9 @@ static int complain(struct kb_barman *const *captures, unsigned int count)
 		if (!findings)
 			continue;
 		if (findings == 1)
-			cli_warn("%s", first->text);
+			cli_warn("%s", kb_error_text(first));
 		else
-			cli_warn("%s (and %u more findings)", first->text, findings - 1);
+			cli_warn("%s (and %u more findings)", kb_error_text(first), findings - 1);
 		status = CLI_DAMAGED;
 	}
 	return status;
@@ -89,29 +97,24 @@ static bool is_input(const char *output, char **paths, unsigned int count)
 
 int cmd_merge(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct kb_barman **captures;
 	char **paths;
 	const char *output = "-";
 	int option, status = CLI_IMPOSSIBLE;
 	unsigned int count;
 
-	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'o':
 			output = optarg;
 			break;
 		default:
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	if (optind == argc) {
 		cli_warn("give the FILEs to merge");
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
 		return cli_fail("won't write a capture to a terminal: give -o FILE");

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: MIT
 /*
- * Options of all verbs. This file prints its own messages for the errors of getopt_long(), with the
- * nearest option name, and handles the options that are common to all verbs. The shells' completion
- * uses the verbs' tables of options.
+ * Options of all verbs. Each verb has one table, from which come what getopt_long() takes, the text
+ * of --help and the list that the shells' completion asks for. This file prints its own messages
+ * for the errors of getopt_long(), with the nearest option name, and handles the options that are
+ * common to all verbs.
  */
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli.h"
 #include "sandbox.h"
 
@@ -22,6 +24,7 @@ enum {
 };
 
 static const struct option common_options[] = {
+	{ "help",	  no_argument,	     NULL, 'h' },
 	{ "version",	  no_argument,	     NULL, 'V' },
 	{ "verbose",	  no_argument,	     NULL, 'v' },
 	{ "quiet",	  no_argument,	     NULL, 'q' },
@@ -179,42 +182,115 @@ static bool take_common(int option, const struct option *options, const char *le
 	return false;
 }
 
-int cli_getopt(int argc, char **argv, const char *shorts, const struct option *longs)
+static int has_argument(const struct cli_option *option)
 {
-	static struct option options[OPTIONS_MAX];
-	static char letters[SHORTS_MAX];
-	static const struct option *merged;
+	if (!option->argument)
+		return no_argument;
+	/* "[CHART:]NAME" is a long option's argument that begins with a part to be left out. */
+	return option->argument[0] == '[' && (!option->name || option->argument[1] == '=') ?
+	       optional_argument : required_argument;
+}
+
+/* The parameters of getopt_long(), from the table of a verb. */
+static struct option all_options[OPTIONS_MAX];
+static char all_letters[SHORTS_MAX];
+
+static void add_letter(int letter, int has_arg)
+{
+	size_t length = strlen(all_letters);
+
+	snprintf(all_letters + length, sizeof(all_letters) - length, "%c%s", letter,
+		 has_arg == no_argument ? "" : has_arg == optional_argument ? "::" : ":");
+}
+
+static void add_option(size_t *nr, struct option option)
+{
+	if (*nr == OPTIONS_MAX - 1)
+		return;
+	all_options[(*nr)++] = option;
+	all_options[*nr] = (struct option){ 0 };
+}
+
+static void merge_options(const struct cli_usage *usage)
+{
+	const struct cli_option *option = usage->options;
+	size_t nr = 0;
+
+	/* ':' in front: getopt returns ':' for a missing value, '?' for an unknown option. */
+	snprintf(all_letters, sizeof(all_letters), "%s:", usage->in_order ? "+" : "");
+	for (; option && option->value; option++) {
+		if (option->value < 0x80)
+			add_letter(option->value, has_argument(option));
+		if (option->name)
+			add_option(&nr, (struct option){ option->name, has_argument(option), NULL,
+							 option->value });
+	}
+	for (size_t i = 0; i < ARRAY_SIZE(common_options); i++) {
+		if (common_options[i].val < 0x80 && !strchr(all_letters, common_options[i].val))
+			add_letter(common_options[i].val, common_options[i].has_arg);
+		add_option(&nr, common_options[i]);
+	}
+}
+
+int cli_getopt(int argc, char **argv, const struct cli_usage *usage)
+{
+	static const struct cli_usage *merged;
 	int option;
 
-	if (merged != longs) {
-		bool in_order = *shorts == '+';
-		size_t nr = 0;
-
-		/*
-		 * ':' in front: getopt returns ':' for a missing value, '?' for an unknown option.
-		 */
-		snprintf(letters, sizeof(letters), "%s:%s%s%s%s", in_order ? "+" : "",
-			 shorts + in_order, strchr(shorts, 'V') ? "" : "V",
-			 strchr(shorts, 'v') ? "" : "v", strchr(shorts, 'q') ? "" : "q");
-		while (nr < OPTIONS_MAX - 1 && longs[nr].name) {
-			options[nr] = longs[nr];
-			nr++;
-		}
-		for (size_t i = 0; i < sizeof(common_options) / sizeof(common_options[0]); i++)
-			if (nr < OPTIONS_MAX - 1)
-				options[nr++] = common_options[i];
-		options[nr] = (struct option){ 0 };
-		merged = longs;
+	if (merged != usage) {
+		merge_options(usage);
+		merged = usage;
 		opterr = 0;
 	}
 	do {
-		option = getopt_long(argc, argv, letters, options, NULL);
+		option = getopt_long(argc, argv, all_letters, all_options, NULL);
 		if (option == ':' || option == '?') {
-			complain(option, argv, options);
+			complain(option, argv, all_options);
 			return '?';
 		}
-	} while (take_common(option, options, letters));
+	} while (take_common(option, all_options, all_letters));
 	return option;
+}
+
+static void print_option(const struct cli_option *option, int column)
+{
+	const char *line = option->help, *argument = option->argument ? option->argument : "";
+	const char *blank = has_argument(option) == required_argument ? " " : "";
+	int width = 0;
+
+	if (option->value < 0x80)
+		width += printf("  -%c%s", option->value, option->name ? ", " : "");
+	else
+		width += printf("      ");
+	if (option->name)
+		width += printf("--%s", option->name);
+	width += printf("%s%s", blank, argument);
+	if (width >= column) {
+		putchar('\n');
+		width = 0;
+	}
+	for (;;) {
+		int length = (int)strcspn(line, "\n");
+
+		printf("%*s%.*s\n", column - width, "", length, line);
+		if (!line[length])
+			return;
+		line += length + 1;
+		width = 0;
+	}
+}
+
+void cli_print_usage(const struct cli_usage *usage)
+{
+	static const struct cli_option help = { 'h', "help", NULL, "this text" };
+	const struct cli_option *option = usage->options;
+
+	fputs(usage->head, stdout);
+	for (; option && option->value; option++)
+		print_option(option, (int)usage->column);
+	print_option(&help, (int)usage->column);
+	if (usage->tail)
+		fputs(usage->tail, stdout);
 }
 
 int cli_verbosity(void)

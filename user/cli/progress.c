@@ -5,12 +5,13 @@
  */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 #include <unistd.h>
 
 #include <kbarman/progress.h>
 
 #include "cli.h"
+#include "base/clock.h"
+#include "base/percent.h"
 
 #define PATIENCE_MS	1000	/* a shorter task shows no progress */
 #define EVERY_MS	250
@@ -20,14 +21,6 @@ static int64_t began, said;		/* ms; said 0: nothing was shown yet */
 static const char *label;
 static bool shown;
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 static void put(const char *line)
 {
 	if (write(STDERR_FILENO, line, strlen(line)) < 0)
@@ -36,7 +29,7 @@ static void put(const char *line)
 
 static void tell(void *context, const char *what, uint64_t done, uint64_t total)
 {
-	int64_t now = now_ms();
+	int64_t now = kb_clock_ms();
 	char line[LINE_BYTES], share[16] = "";
 
 	(void)context;
@@ -45,7 +38,7 @@ static void tell(void *context, const char *what, uint64_t done, uint64_t total)
 	said = now;
 	shown = true;
 	if (total)
-		snprintf(share, sizeof(share), ", %.0f%%", 100.0 * (double)done / (double)total);
+		snprintf(share, sizeof(share), ", %.0f%%", kb_percent(done, total));
 	snprintf(line, sizeof(line), "\r\033[Kkbarman %s: %s%s", cli_verb_name,
 		 label ? label : what, share);
 	put(line);
@@ -55,7 +48,7 @@ void cli_progress(const char *what, bool prints)
 {
 	cli_progress_clear();
 	label = what;
-	began = now_ms();
+	began = kb_clock_ms();
 	said = 0;
 	if (cli_verbosity() >= 0 && isatty(STDERR_FILENO) && !(prints && isatty(STDOUT_FILENO)))
 		kb_progress_listen(tell, NULL);

@@ -27,6 +27,7 @@
 
 #include "absent.h"
 #include "cli.h"
+#include "base/clock.h"
 #include "command.h"
 #include "decoder.h"
 #include "processes.h"
@@ -48,42 +49,67 @@
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* before the message that a command does not end */
 
-static const char usage[] =
+enum {
+	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
+	OPTION_OFF_CPU, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET, OPTION_POLL,
+	OPTION_CHART,
+};
+
+static const struct cli_option options[] = {
+	{ 'o', "output", "FILE", "write to FILE (default kbarman.cap; '-' is standard output)" },
+	{ 'e', "event", "EVENTS",
+	  "count these events, comma-separated; the first one samples\n"
+	  "(default cycles, or cpu-clock where there is no PMU)" },
+	{ 'F', "freq", "HZ",
+	  "take HZ samples per second and CPU (default 1000; 0: no samples\n"
+	  "of code, only with --counters)" },
+	{ 'c', "count", "PERIOD", "take a sample every PERIOD events instead" },
+	{ OPTION_COUNTERS, "counters", "WHEN",
+	  "read all counters at each task switch (switch), HZ times per\n"
+	  "second and CPU (a number), or both (switch,HZ)" },
+	{ 'm', "buffer", "SIZE", "size of each CPU's buffer, with suffix K, M or G (default 4M)" },
+	{ OPTION_MODE, "mode", "MODE",
+	  "stream: write while recording (default)\n"
+	  "overwrite: keep the newest records, write them at the end" },
+	{ 'C', "cpu", "CPUS", "record only these CPUs, as in 0-3,8" },
+	{ 'a', "all-cpus", NULL, "record the whole system even if COMMAND is given" },
+	{ 'p', "pid", "PIDS",
+	  "record these processes, comma-separated, and their children,\n"
+	  "until the processes end" },
+	{ OPTION_ANNOTATE_SOCKET, "annotate-socket", NULL,
+	  "record the marks of programs that are made for Arm's Annotate" },
+	{ OPTION_POLL, "poll", "NAME=FILE[@HZ]",
+	  "record the number in FILE, HZ times per second (default 10)" },
+	{ OPTION_CHART, "chart", "LIST",
+	  "record numbers about the machine: freq, idle, runnable, memory,\n"
+	  "irq; as in memory,irq@50" },
+	{ 'g', NULL, "[user|kernel|both]",
+	  "record the call chain of each sample, by frame pointers" },
+	{ OPTION_CALL_GRAPH, "call-graph", "fp", "the same as -g" },
+	{ OPTION_MAX_STACK, "max-stack", "N", "cut call chains to N addresses (default 127)" },
+	{ OPTION_MAX_TASKS, "max-tasks", "N",
+	  "make room for N tasks and four times as many mappings\n"
+	  "(default 16384)" },
+	{ OPTION_OFF_CPU, "off-cpu", NULL,
+	  "also record the call chain with which a task leaves its CPU" },
+	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
+	  "don't save the symbols of the sampled code as FILE.symbols" },
+	{ OPTION_BUNDLE, "bundle", NULL, "save these symbols (default)" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman record [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
 	"\n"
 	"Record scheduling, idling and sampled code into a Barman v2 capture. With COMMAND:\n"
 	"record COMMAND and its children while COMMAND runs. Without COMMAND or -p: record the\n"
 	"whole system until Ctrl-C.\n"
-	"\n"
-	"  -o, --output FILE      write to FILE (default kbarman.cap; '-' is standard output)\n"
-	"  -e, --event EVENTS     count these events, comma-separated; the first one samples\n"
-	"                         (default cycles, or cpu-clock where there is no PMU)\n"
-	"  -F, --freq HZ          take HZ samples per second and CPU (default 1000; 0: no samples\n"
-	"                         of code, only with --counters)\n"
-	"  -c, --count PERIOD     take a sample every PERIOD events instead\n"
-	"      --counters WHEN    read all counters at each task switch (switch), HZ times per\n"
-	"                         second and CPU (a number), or both (switch,HZ)\n"
-	"  -m, --buffer SIZE      size of each CPU's buffer, with suffix K, M or G (default 4M)\n"
-	"      --mode MODE        stream: write while recording (default)\n"
-	"                         overwrite: keep the newest records, write them at the end\n"
-	"  -C, --cpu CPUS         record only these CPUs, as in 0-3,8\n"
-	"  -a, --all-cpus         record the whole system even if COMMAND is given\n"
-	"  -p, --pid PIDS         record these processes, comma-separated, and their children,\n"
-	"                         until the processes end\n"
-	"      --annotate-socket  record the marks of programs that are made for Arm's Annotate\n"
-	"      --poll NAME=FILE[@HZ]\n"
-	"                         record the number in FILE, HZ times per second (default 10)\n"
-	"      --chart LIST       record numbers about the machine: freq, idle, runnable, memory,\n"
-	"                         irq; as in memory,irq@50\n"
-	"  -g[user|kernel|both]   record the call chain of each sample, by frame pointers\n"
-	"      --call-graph fp    the same as -g\n"
-	"      --max-stack N      cut call chains to N addresses (default 127)\n"
-	"      --max-tasks N      make room for N tasks and four times as many mappings\n"
-	"                         (default 16384)\n"
-	"      --off-cpu          also record the call chain with which a task leaves its CPU\n"
-	"      --no-bundle        don't save the symbols of the sampled code as FILE.symbols\n"
-	"      --bundle           save these symbols (default)\n"
-	"  -h, --help             this text\n";
+	"\n",
+	.options = options,
+	.column = 25,
+	.in_order = true,	/* options behind COMMAND belong to it */
+};
 
 #define CHAIN_PARTS	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
 
@@ -175,12 +201,12 @@ static int parse_option(struct options *o, int option)
 	case 'c':
 		return parse_positive(optarg, &o->period) ? 0 :
 			cli_fail("-c %s: not a number of events", optarg);
-	case 'N':
+	case OPTION_COUNTERS:
 		return parse_counters(o, optarg);
 	case 'm':
 		return cli_parse_size(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
-	case 'M':
+	case OPTION_MODE:
 		o->mode = strcmp(optarg, "stream") ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM;
 		return o->mode == KBARMAN_MODE_STREAM || !strcmp(optarg, "overwrite") ? 0 :
 			cli_fail("--mode %s: give stream or overwrite", optarg);
@@ -195,33 +221,33 @@ static int parse_option(struct options *o, int option)
 		return 0;
 	case 'g':
 		return parse_chain(o, optarg);
-	case 'G':
+	case OPTION_CALL_GRAPH:
 		return !strcmp(optarg, "fp") ? parse_chain(o, NULL) :
 			cli_fail("--call-graph %s: give fp (frame pointers), the only method; "
 				 "build programs with -fno-omit-frame-pointer", optarg);
-	case 'S':
+	case OPTION_MAX_STACK:
 		return parse_positive(optarg, &o->max_stack) && o->max_stack <= KBARMAN_MAX_STACK ? 0 :
 			cli_fail("--max-stack %s: not a number from 1 to %d", optarg,
 				 KBARMAN_MAX_STACK);
-	case 'T':
+	case OPTION_MAX_TASKS:
 		return parse_positive(optarg, &o->max_tasks) && o->max_tasks <= TASKS_MAX ? 0 :
 			cli_fail("--max-tasks %s: not a number from 1 to %u", optarg, TASKS_MAX);
-	case 'O':
+	case OPTION_OFF_CPU:
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
 		return 0;
-	case 'A':
+	case OPTION_ANNOTATE_SOCKET:
 		o->extra.socket = true;
 		return 0;
-	case 'P':
+	case OPTION_POLL:
 		return record_extra_poll(&o->extra, optarg);
-	case 'H':
+	case OPTION_CHART:
 		return record_extra_chart(&o->extra, optarg);
-	case 'b':
-	case 'B':
-		o->bundle = option == 'b';
+	case OPTION_BUNDLE:
+	case OPTION_NO_BUNDLE:
+		o->bundle = option == OPTION_BUNDLE;
 		return 0;
 	}
-	return cli_usage(false, usage);
+	return cli_usage(false, &usage);
 }
 
 static int check_options(struct options *o)
@@ -256,29 +282,6 @@ static int check_options(struct options *o)
 /* Returns 0. With @done set, the result is the exit status. */
 static int parse_options(struct options *o, int argc, char **argv, bool *done)
 {
-	static const struct option longs[] = {
-		{ "output",	required_argument, NULL, 'o' },
-		{ "event",	required_argument, NULL, 'e' },
-		{ "freq",	required_argument, NULL, 'F' },
-		{ "count",	required_argument, NULL, 'c' },
-		{ "counters",	required_argument, NULL, 'N' },
-		{ "buffer",	required_argument, NULL, 'm' },
-		{ "mode",	required_argument, NULL, 'M' },
-		{ "cpu",	required_argument, NULL, 'C' },
-		{ "all-cpus",	no_argument,	   NULL, 'a' },
-		{ "pid",	required_argument, NULL, 'p' },
-		{ "call-graph",	required_argument, NULL, 'G' },
-		{ "max-stack",	required_argument, NULL, 'S' },
-		{ "max-tasks",	required_argument, NULL, 'T' },
-		{ "off-cpu",	no_argument,	   NULL, 'O' },
-		{ "bundle",	no_argument,	   NULL, 'b' },
-		{ "no-bundle",	no_argument,	   NULL, 'B' },
-		{ "annotate-socket", no_argument,  NULL, 'A' },
-		{ "poll",	required_argument, NULL, 'P' },
-		{ "chart",	required_argument, NULL, 'H' },
-		{ "help",	no_argument,	   NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	int option, ret;
 
 	*done = true;
@@ -290,10 +293,9 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.processes = { .fd = -1 },
 	};
 	record_extra_init(&o->extra);
-	/* "+": options after COMMAND belong to COMMAND. */
-	while ((option = cli_getopt(argc, argv, "+o:e:F:c:m:C:ap:g::h", longs)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'h')
-			return cli_usage(true, usage);
+			return cli_usage(true, &usage);
 		ret = parse_option(o, option);
 		if (ret)
 			return ret;
@@ -399,7 +401,7 @@ static int configure(struct recording *rec)
 	if (o->cpus_text) {
 		words = kb_cpulist_parse(rec->cpus, o->cpus_text, query.nr_cpus, &err);
 		if (words < 0)
-			return cli_fail("-C %s", err.text);
+			return cli_fail("-C %s", kb_error_text(&err));
 		configure.cpus_ptr = (uintptr_t)rec->cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
@@ -462,7 +464,7 @@ static void read_kernel_maps(struct recording *rec)
 	FILE *side = record_output_side(&rec->output);
 
 	if (kb_kernel_maps_read(&rec->kernel_maps, NULL, side, &err))
-		cli_warn("kernel symbols will be missing: %s", err.text);
+		cli_warn("kernel symbols will be missing: %s", kb_error_text(&err));
 	else if (rec->kernel_maps.hidden)
 		cli_warn("kernel symbols will be missing: the kernel hides its addresses; record as "
 			 "root, or 'sysctl kernel.kptr_restrict=0'");
@@ -487,7 +489,7 @@ static void add_kernel_maps(struct recording *rec)
 
 	if (rec->kernel_maps.nr &&
 	    kb_kernel_maps_add(&rec->kernel_maps, rec->device, &added, &err))
-		cli_warn("kernel code will have no image: %s", err.text);
+		cli_warn("kernel code will have no image: %s", kb_error_text(&err));
 }
 
 /*
@@ -559,7 +561,7 @@ static int begin(struct recording *rec)
 	if (record_extra_start(&rec->options.extra, rec->device, rec->recorder, rec->output.final))
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
-		return cli_fail("%s: %s%s", rec->output.name, err.text,
+		return cli_fail("%s: %s%s", rec->output.name, kb_error_text(&err),
 				rec->output.spooled ?
 				"; set TMPDIR to a folder with enough space" : "");
 	rec->started = true;
@@ -626,19 +628,11 @@ static bool signals_say_stop(struct recording *rec)
 	return false;
 }
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
 /* Records until there is a reason to end. */
 static int follow(struct recording *rec, struct kb_error *err)
 {
 	bool stream = rec->options.mode == KBARMAN_MODE_STREAM;
-	int64_t next_sync = now_ms() + SYNC_MS;
+	int64_t next_sync = kb_clock_ms() + SYNC_MS;
 	struct pollfd fds[4] = {
 		{ .fd = rec->signals, .events = POLLIN },
 		{ .fd = rec->options.processes.fd, .events = POLLIN },
@@ -649,7 +643,7 @@ static int follow(struct recording *rec, struct kb_error *err)
 	int ret = 0;
 
 	while (!ret) {
-		int64_t left = next_sync - now_ms();
+		int64_t left = next_sync - kb_clock_ms();
 
 		if (poll(fds, 4, !stream ? -1 : left < 0 ? 0 : (int)left) < 0 && errno != EINTR)
 			return kb_error_set(err, -errno, KB_NO_OFFSET, "poll: %s", strerror(errno));
@@ -668,9 +662,9 @@ static int follow(struct recording *rec, struct kb_error *err)
 		if (!stream)
 			continue;
 		ret = kb_recorder_pump(rec->recorder, err);
-		if (!ret && now_ms() >= next_sync) {
+		if (!ret && kb_clock_ms() >= next_sync) {
 			ret = kb_recorder_sync(rec->recorder, err);
-			next_sync = now_ms() + SYNC_MS;
+			next_sync = kb_clock_ms() + SYNC_MS;
 		}
 	}
 	return ret;

@@ -161,11 +161,18 @@ static bool name_is_taken(const struct record_annotate *a, uint32_t series)
 
 static bool describe(struct kbarman_mark_series *series, const struct kb_annotate_counter *c)
 {
-	static const uint8_t classes[] = { 0, BM_SERIES_CLASS_DELTA, BM_SERIES_CLASS_ABSOLUTE, 0,
-					   BM_SERIES_CLASS_INCIDENT };
-	static const uint8_t displays[] = { 0, BM_SERIES_DISPLAY_AVERAGE,
-					    BM_SERIES_DISPLAY_ACCUMULATE, BM_SERIES_DISPLAY_HERTZ,
-					    BM_SERIES_DISPLAY_MAXIMUM, BM_SERIES_DISPLAY_MINIMUM };
+	static const uint8_t classes[] = {
+		[KB_ANNOTATE_DELTA] = BM_SERIES_CLASS_DELTA,
+		[KB_ANNOTATE_ABSOLUTE] = BM_SERIES_CLASS_ABSOLUTE,
+		[KB_ANNOTATE_INCIDENT] = BM_SERIES_CLASS_INCIDENT,
+	};
+	static const uint8_t displays[] = {
+		[KB_ANNOTATE_AVERAGE] = BM_SERIES_DISPLAY_AVERAGE,
+		[KB_ANNOTATE_ACCUMULATE] = BM_SERIES_DISPLAY_ACCUMULATE,
+		[KB_ANNOTATE_HERTZ] = BM_SERIES_DISPLAY_HERTZ,
+		[KB_ANNOTATE_MAXIMUM] = BM_SERIES_DISPLAY_MAXIMUM,
+		[KB_ANNOTATE_MINIMUM] = BM_SERIES_DISPLAY_MINIMUM,
+	};
 	double multiplier = c->modifier ? 1.0 / c->modifier : 1.0;
 
 	*series = (struct kbarman_mark_series){
@@ -178,10 +185,11 @@ static bool describe(struct kbarman_mark_series *series, const struct kb_annotat
 			       (c->per_cpu ? BM_CHART_PER_CPU : 0),
 	};
 	memcpy(&series->multiplier, &multiplier, sizeof(multiplier));
-	if (c->series_class < 1 || c->series_class > 4 || !classes[c->series_class] ||
-	    c->display < 1 || c->display > 5 || c->series_composition < 1 ||
-	    c->series_composition > 3 || c->rendering_type < 1 || c->rendering_type > 3 ||
-	    c->nr_activities)
+	if (c->series_class < KB_ANNOTATE_DELTA || c->series_class > KB_ANNOTATE_INCIDENT ||
+	    !classes[c->series_class] || c->display < KB_ANNOTATE_AVERAGE ||
+	    c->display > KB_ANNOTATE_MINIMUM || c->series_composition < KB_ANNOTATE_STACKED ||
+	    c->series_composition > KB_ANNOTATE_LOG10 || c->rendering_type < KB_ANNOTATE_FILLED ||
+	    c->rendering_type > KB_ANNOTATE_BAR || c->nr_activities)
 		return false;
 	series->series_class = classes[c->series_class];
 	series->display = displays[c->display];
@@ -312,7 +320,7 @@ int record_annotate_open(struct record_annotate **out)
 	if (!a->counters)
 		return cli_fail("out of memory");
 	if (annotate_server_open(&a->server, &sink, &err))
-		return cli_fail("--annotate-socket: %s", err.text);
+		return cli_fail("--annotate-socket: %s", kb_error_text(&err));
 	return 0;
 }
 

@@ -228,7 +228,8 @@ void record_output_symbols(struct record_output *out)
 	struct kb_error err;
 
 	if (!out->spooled && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
-		cli_warn("other machines will not find names for this capture: %s", err.text);
+		cli_warn("other machines will not find names for this capture: %s",
+			 kb_error_text(&err));
 	cli_decoder_report();
 }
 

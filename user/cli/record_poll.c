@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "base/clock.h"
 #include "record_poll.h"
 
 #define SOURCES_MAX	64
@@ -69,14 +70,6 @@ struct record_polls {
 #define TEXT_BYTES	(4U << 20)	/* /proc/interrupts of a machine with many CPUs */
 
 /* ---- all sources ---- */
-
-static int64_t raw_now(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC_RAW, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* Reads the whole file as a string. NULL: the file can't be read. */
 static char *read_text(struct source *source, int fd)
@@ -228,7 +221,7 @@ static int open_file(struct source *source)
 static int read_file(struct source *source, struct kb_error *err)
 {
 	const char *text = read_text(source, source->files->fd);
-	int64_t now = raw_now();
+	int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW);
 	uint64_t value;
 
 	if (text && parse_number(text, source->digits, &value))
@@ -271,7 +264,7 @@ static int read_each(struct source *source, struct kb_error *err)
 	for (unsigned int i = 0; i < source->nr_files && !ret; i++) {
 		const struct file *file = &source->files[i];
 		const char *text = file->fd < 0 ? NULL : read_text(source, file->fd);
-		int64_t now = raw_now();
+		int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t value;
 
 		if (text && parse_number(text, 0, &value))
@@ -334,7 +327,7 @@ static int read_growths(struct source *source, struct kb_error *err)
 	for (unsigned int i = 0; i < source->nr_files && !ret; i++) {
 		struct file *file = &source->files[i];
 		const char *text = file->fd < 0 ? NULL : read_text(source, file->fd);
-		int64_t now = raw_now();
+		int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW);
 		uint64_t sum;
 
 		if (text && parse_number(text, 0, &sum))
@@ -353,7 +346,7 @@ static int open_runnable(struct source *source)
 static int read_runnable(struct source *source, struct kb_error *err)
 {
 	const char *text = read_text(source, source->files->fd);
-	int64_t now = raw_now();
+	int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW);
 	unsigned int running;
 
 	if (!text || sscanf(text, "%*s %*s %*s %u/", &running) != 1)
@@ -390,7 +383,7 @@ static uint64_t meminfo(const char *text, const char *key)
 static int read_memory(struct source *source, struct kb_error *err)
 {
 	const char *text = read_text(source, source->files->fd);
-	int64_t now = raw_now();
+	int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW);
 	int ret = 0;
 
 	if (!text)
@@ -461,7 +454,7 @@ static int read_irq(struct source *source, struct kb_error *err)
 {
 	unsigned int max = source->nr_files, cpus[max], nr, i;
 	char *text = read_text(source, source->files->fd);
-	int64_t now = raw_now();
+	int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW);
 	uint64_t sums[max];
 	int ret = 0;
 

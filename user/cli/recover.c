@@ -20,20 +20,29 @@
 
 #define PARTIAL		".partial"	/* suffix of the file while record runs */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'o', "output", "OUT",
+	  "write to the file OUT; '-' is standard output. The default is FILE\n"
+	  "without .partial, or else FILE.recovered. A file that exists is\n"
+	  "replaced only if it is given with -o." },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman recover [-o OUT] [FILE]\n"
 	"\n"
 	"Make a valid capture from FILE (default kbarman.cap.partial), which an interrupted\n"
 	"recording left: the recorder was killed, the disk was full, or the power failed.\n"
 	"FILE is not changed.\n"
-	"\n"
-	"  -o, --output OUT   write to the file OUT; '-' is standard output. The default is FILE\n"
-	"                     without .partial, or else FILE.recovered. A file that exists is\n"
-	"                     replaced only if it is given with -o.\n"
-	"  -h, --help         this text\n"
+	"\n",
+	.options = options,
+	.column = 21,
+	.tail =
 	"\n"
 	"Exit status: 0 recovered; 1 recovered in part: something before the end is damaged; 2\n"
-	"nothing could be recovered and nothing was written.\n";
+	"nothing could be recovered and nothing was written.\n",
+};
 
 struct recovered {
 	struct kb_salvage salvage;
@@ -80,13 +89,16 @@ static int recover(struct kb_barman *from, const struct cli_output *out, struct 
 	kb_tables_layout(kb_barman_header(from), &layout);
 	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
 	if (ret)
-		return cli_fail("%s: %s", out->path, err.text);
+		return cli_fail("%s: %s", out->path, kb_error_text(&err));
 	ret = kb_tables_copy(kb_barman_header(from), writer) ?: write_records(from, writer, sum);
 	/* kb_barman_writer_finish() knows the error of the file and its message. */
 	if (!ret || ret == kb_barman_writer_sync(writer))
 		ret = kb_barman_writer_finish(writer, true, &err);
 	kb_barman_writer_destroy(writer);
-	return ret ? cli_fail("%s: %s", out->path, err.code ? err.text : strerror(-ret)) : 0;
+	if (ret)
+		return cli_fail("%s: %s", out->path,
+				err.code ? kb_error_text(&err) : strerror(-ret));
+	return 0;
 }
 
 /* ---- files ---- */
@@ -148,9 +160,9 @@ static int complain(const struct kb_barman *from, const struct recovered *sum)
 	unsigned int findings = kb_barman_damage(from, &first);
 
 	if (findings == 1)
-		cli_warn("left out: %s", first->text);
+		cli_warn("left out: %s", kb_error_text(first));
 	else if (findings)
-		cli_warn("left out: %s (and %u more findings)", first->text, findings - 1);
+		cli_warn("left out: %s (and %u more findings)", kb_error_text(first), findings - 1);
 	if (sum->refused)
 		cli_warn("left out: %" PRIu64 " records that contradict the header", sum->refused);
 	return findings || sum->refused ? CLI_DAMAGED : CLI_OK;
@@ -199,18 +211,13 @@ static int recover_file(const char *file, const char *output)
 
 int cmd_recover(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *output = NULL, *file;
 	char *otherwise = NULL;
 	int option, status;
 
-	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option != 'o')
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		output = optarg;
 	}
 	file = cli_input(NULL, argc, argv, CLI_CAPTURE PARTIAL);

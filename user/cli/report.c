@@ -10,44 +10,63 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kbarman/chain.h>
 #include <kbarman/cpulist.h>
 
 #include "analysis/carry.h"
 #include "cli.h"
-#include "format/chain.h"
 #include "report.h"
 #include "sandbox.h"
 #include "symbols.h"
 
-static const char usage[] =
+enum {
+	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
+	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE,
+};
+
+static const struct cli_option options[] = {
+	{ 'i', "input", "FILE", "the same as the argument FILE" },
+	{ 's', "sort", "KEY,...",
+	  "add up samples by task, tid, image, symbol, line, cpu\n"
+	  "(default task,image,symbol)" },
+	{ 'n', "count", NULL, "count samples; without -n each is weighed by its period" },
+	{ 'C', "cpu", "LIST", "use only these CPUs, as in 0-3,8, for all tables" },
+	{ OPTION_TASK, "task", "NAME", "use only samples of tasks with this name" },
+	{ OPTION_TID, "tid", "ID", "use only samples of this task or of this process" },
+	{ OPTION_TIME, "time", "FROM,TO",
+	  "use only samples from FROM to TO, in seconds since the start of\n"
+	  "the capture; either may be left out" },
+	{ OPTION_CHILDREN, "children", NULL,
+	  "add to each function what it called; needs call chains" },
+	{ OPTION_COUNTERS, "counters", NULL,
+	  "add a column for each counter, by symbol and by task" },
+	{ OPTION_IDLE, "idle", NULL, "list the idle loop among the functions" },
+	{ OPTION_LINES, "lines", NULL,
+	  "list each source line separately, as --sort ...,line does" },
+	{ OPTION_INLINE, "inline", NULL, "treat inlined functions as called ones" },
+	{ 'g', "call-graph", NULL, "also print the tree of calls; needs call chains" },
+	{ OPTION_PERCENT, "percent-limit", "N",
+	  "leave out rows below N percent (default 0.5; 0 shows all)" },
+	SYMBOLS_OPTIONS,
+	CLI_COLOR_OPTION,
+	{ 'j', "json", NULL, "print everything, one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman report [OPTIONS] [FILE]\n"
 	"\n"
 	"Show where time went in the capture FILE (default kbarman.cap; '-' is standard input):\n"
 	"samples by task and by symbol, scheduling, idling, and lost records.\n"
-	"\n"
-	"  -i, --input FILE       the same as the argument FILE\n"
-	"  -s, --sort KEY,...     add up samples by task, tid, image, symbol, line, cpu\n"
-	"                         (default task,image,symbol)\n"
-	"  -n, --count            count samples; without -n each is weighed by its period\n"
-	"  -C, --cpu LIST         use only these CPUs, as in 0-3,8, for all tables\n"
-	"      --task NAME        use only samples of tasks with this name\n"
-	"      --tid ID           use only samples of this task or of this process\n"
-	"      --time FROM,TO     use only samples from FROM to TO, in seconds since the start of\n"
-	"                         the capture; either may be left out\n"
-	"      --children         add to each function what it called; needs call chains\n"
-	"      --counters         add a column for each counter, by symbol and by task\n"
-	"      --idle             list the idle loop among the functions\n"
-	"      --lines            list each source line separately, as --sort ...,line does\n"
-	"      --inline           treat inlined functions as called ones\n"
-	"  -g, --call-graph       also print the tree of calls; needs call chains\n"
-	"      --percent-limit N  leave out rows below N percent (default 0.5; 0 shows all)\n"
-	SYMBOLS_USAGE(" ")
-	CLI_COLOR_USAGE(" ")
-	"  -j, --json             print everything, one JSON object per line\n"
-	"  -h, --help             this text\n"
+	"\n",
+	.options = options,
+	.column = 25,
+	.tail =
 	"\n"
 	"Exit status: 0 FILE was read; 1 FILE is damaged, its undamaged part is reported; 2 no\n"
-	"report.\n";
+	"report.\n",
+};
 
 static bool parse_sort(const char *text, unsigned int *sort)
 {
@@ -413,9 +432,9 @@ static int read_events(struct report *report)
 			return cli_fail("out of memory");
 	report->damaged = ret < 0 || kb_barman_damage(report->barman, &first);
 	if (ret < 0)
-		cli_warn("%s", err.text);
+		cli_warn("%s", kb_error_text(&err));
 	else if (report->damaged)
-		cli_warn("%s", first->text);
+		cli_warn("%s", kb_error_text(first));
 	while (kb_timeline_end(report->timeline, &slice))
 		if (kb_sched_add(report->sched, &slice, report->last_timestamp))
 			return cli_fail("out of memory");
@@ -497,33 +516,6 @@ static int run(struct report *report, bool json)
 	return report->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-enum {
-	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
-	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE,
-};
-
-static const struct option options[] = {
-	{ "input", required_argument, NULL, 'i' },
-	{ "sort", required_argument, NULL, 's' },
-	{ "count", no_argument, NULL, 'n' },
-	{ "cpu", required_argument, NULL, 'C' },
-	{ "task", required_argument, NULL, OPTION_TASK },
-	{ "tid", required_argument, NULL, OPTION_TID },
-	{ "time", required_argument, NULL, OPTION_TIME },
-	{ "children", no_argument, NULL, OPTION_CHILDREN },
-	{ "counters", no_argument, NULL, OPTION_COUNTERS },
-	{ "idle", no_argument, NULL, OPTION_IDLE },
-	{ "lines", no_argument, NULL, OPTION_LINES },
-	{ "inline", no_argument, NULL, OPTION_INLINE },
-	{ "call-graph", no_argument, NULL, 'g' },
-	{ "percent-limit", required_argument, NULL, OPTION_PERCENT },
-	SYMBOLS_OPTIONS,
-	CLI_COLOR_OPTION,
-	{ "json", no_argument, NULL, 'j' },
-	{ "help", no_argument, NULL, 'h' },
-	{ 0 },
-};
-
 /* Takes an option of the filter. Returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
 static int take_filter(struct report_filter *filter, int option, const char *value)
 {
@@ -569,7 +561,7 @@ int cmd_report(int argc, char **argv)
 	bool json = false, lines = false;
 	int option, status;
 
-	while ((option = cli_getopt(argc, argv, "i:s:nC:gjh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'i':
 			report.path = optarg;
@@ -618,7 +610,7 @@ int cmd_report(int argc, char **argv)
 		default:
 			if (symbols_take(&report.symbols, option, optarg))
 				break;
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);

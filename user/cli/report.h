@@ -11,6 +11,7 @@
 
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
 #include "analysis/calltree.h"
 #include "analysis/capture_names.h"
@@ -21,7 +22,7 @@
 #include "analysis/sched.h"
 #include "analysis/stops.h"
 #include "analysis/timeline.h"
-#include "sym/task_index.h"
+
 
 /* Selects samples. Times are ns since the beginning of the capture. */
 struct report_filter {

@@ -11,6 +11,7 @@
 #include <kbarman/out.h>
 
 #include "base/json.h"
+#include "base/percent.h"
 #include "report.h"
 
 static void put_fact(const struct report *report, struct kb_json *json, const char *key)
@@ -65,11 +66,6 @@ static void put_head(const struct report *report, struct kb_json *json)
 	kb_json_end(json);
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
-
 /*
  * By how much each counter advanced, the instructions per cycle if both were counted, and how many
  * samples the instructions per cycle leave out.
@@ -102,7 +98,7 @@ static void put_row(const struct report *report, struct kb_json *json,
 		    const struct kb_hot_row *row)
 {
 	kb_json_begin(json, "symbol");
-	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
+	kb_json_double(json, "percent", kb_percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
 	kb_json_bool(json, "idle", row->idle);
@@ -158,7 +154,7 @@ static void put_call(struct kb_json *json, const char *kind, const struct kb_cal
 		if (node->inlined)
 			kb_json_bool(json, "inlined", true);
 	}
-	kb_json_double(json, "percent", percent(node->total, all));
+	kb_json_double(json, "percent", kb_percent(node->total, all));
 	kb_json_u64(json, "total", node->total);
 	kb_json_u64(json, "self", node->self);
 	kb_json_end(json);
@@ -169,7 +165,7 @@ static void put_task_samples(const struct report *report, struct kb_json *json,
 {
 	kb_json_begin(json, "task_samples");
 	put_name(report, json, row->task_id, report->last_timestamp);
-	kb_json_double(json, "percent", percent(row->weight, report->totals.weight));
+	kb_json_double(json, "percent", kb_percent(row->weight, report->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
 	kb_json_bool(json, "idle", row->idle);

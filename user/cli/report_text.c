@@ -11,6 +11,7 @@
 
 #include "base/utf8.h"
 #include "cli.h"
+#include "base/percent.h"
 #include "report.h"
 
 #define WIDEST		48	/* limit of a column; a longer name moves the rest of its line */
@@ -49,17 +50,12 @@ static int wider(int width, const char *text)
 	return length > width ? length : width;
 }
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
-
 /* Prints "  12.34%" with this width, and in a colour if colours are on. */
 static void put_share(uint64_t part, uint64_t whole, int width)
 {
-	const char *color = cli_share_color(stdout, percent(part, whole));
+	const char *color = cli_share_color(stdout, kb_percent(part, whole));
 
-	printf("%s%*.2f%%%s", color ? color : "", width, percent(part, whole),
+	printf("%s%*.2f%%%s", color ? color : "", width, kb_percent(part, whole),
 	       color ? CLI_COLOR_END : "");
 }
 
@@ -226,7 +222,7 @@ static void put_title(const char *title)
 
 static bool is_shown(const struct report *report, uint64_t part, uint64_t whole)
 {
-	return percent(part, whole) >= report->percent_limit;
+	return kb_percent(part, whole) >= report->percent_limit;
 }
 
 /*
@@ -243,7 +239,7 @@ static void put_rest(const struct report *report, const struct kb_hot_row *rows,
 		rest += rows[i].weight;
 	if (nr)
 		printf("# %8.2f%%  in %u more row%s below %g%%: --percent-limit 0 shows all\n",
-		       percent(rest, all), nr, nr == 1 ? "" : "s",
+		       kb_percent(rest, all), nr, nr == 1 ? "" : "s",
 		       report->percent_limit);
 }
 
@@ -252,7 +248,8 @@ static void put_idle_loop(const struct report *report)
 {
 	if (report->idle_samples)
 		printf("# Idle loop: %.2f%%, %" PRIu64 " samples; the tables leave them out, "
-		       "--idle lists them\n", percent(report->idle_weight, report->totals.weight),
+		       "--idle lists them\n",
+		       kb_percent(report->idle_weight, report->totals.weight),
 		       report->idle_samples);
 }
 
@@ -501,7 +498,7 @@ static void put_task_times(const struct report *report)
 		if (!is_shown(report, task->run_ns, report->duration_ns))
 			break;
 		printf("%7.2f%%  %10.3f  %7" PRIu64 "  %9" PRIu64 "  %10.3f  %7" PRIu64
-		       "  %10.3f  %10.3f %s", percent(task->run_ns, report->duration_ns),
+		       "  %10.3f  %10.3f %s", kb_percent(task->run_ns, report->duration_ns),
 		       ms(task->run_ns), task->runs, task->preempted, ms(task->preempted_ns),
 		       task->blocked, ms(task->blocked_ns), ms(task->longest_ns),
 		       !task->longest_ns ? "-" : task->longest_asleep ? "s" :
@@ -531,9 +528,9 @@ static void put_cpus(const struct report *report)
 		if (!cpu->seen)
 			continue;
 		printf("   %3u  %8" PRIu64 "  %11.3f %5.1f%%  %11.3f %5.1f%%  %11.3f %5.1f%%", i,
-		       cpu->switches, ms(cpu->busy_ns), percent(cpu->busy_ns, all),
-		       ms(cpu->awake_ns), percent(cpu->awake_ns, all), ms(cpu->halted_ns),
-		       percent(cpu->halted_ns, all));
+		       cpu->switches, ms(cpu->busy_ns), kb_percent(cpu->busy_ns, all),
+		       ms(cpu->awake_ns), kb_percent(cpu->awake_ns, all), ms(cpu->halted_ns),
+		       kb_percent(cpu->halted_ns, all));
 		if (lost)
 			printf("  %11.3f", ms(cpu->lost_ns));
 		putchar('\n');
@@ -549,7 +546,7 @@ static void put_state(uint32_t core, int state, const struct kb_sched_state *row
 		snprintf(name, sizeof(name), "%d", state - 1);
 	printf("   %3u  %7s  %8" PRIu64 "  %9.1f  %11.3f %5.1f%%  %10.3f  %10.3f\n", core, name,
 	       row->count, duration ? row->count * 1e9 / duration : 0, ms(row->ns),
-	       percent(row->ns, duration), ms(row->ns) / row->count, ms(row->longest_ns));
+	       kb_percent(row->ns, duration), ms(row->ns) / row->count, ms(row->longest_ns));
 }
 
 static void put_idle(const struct report *report)

@@ -7,11 +7,11 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "base/clock.h"
 #include "sample_rate.h"
 
 #define LIMIT_NAME	"kernel.perf_event_max_sample_rate"
 #define LIMIT_FILE	"/proc/sys/kernel/perf_event_max_sample_rate"
-#define NS_PER_S	1000000000ULL
 
 /* Reads a number from a file. 0: the file can't be read, or has no number. */
 static uint64_t read_number(const char *path)
@@ -74,7 +74,7 @@ void limit_sample_rate(struct kbarman_configure *configure)
 		return;
 	}
 	if (counts_ns(event)) {
-		least = (NS_PER_S + limit - 1) / limit;
+		least = (KB_NS_PER_S + limit - 1) / limit;
 		if (asked >= least)
 			return;
 		configure->sample = least;

@@ -9,37 +9,49 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <uapi/barman_v2.h>
-
+#include <kbarman/chain.h>
 #include <kbarman/out.h>
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
 #include "analysis/capture_names.h"
 #include "analysis/timeline.h"
 #include "base/utf8.h"
 #include "cli.h"
-#include "format/chain.h"
 #include "sandbox.h"
-#include "sym/task_index.h"
 #include "symbols.h"
 
-static const char usage[] =
+enum {
+	OPTION_COUNTERS = 256, OPTION_LINES, OPTION_INLINE,
+};
+
+static const struct cli_option options[] = {
+	{ 'i', "input", "FILE", "the same as the argument FILE" },
+	{ 'e', "events", "TYPE,...",
+	  "print only these types (default all): sample, switch, idle,\n"
+	  "annotation, counter" },
+	{ OPTION_COUNTERS, "counters", NULL,
+	  "print all counters of a sample, not only the sampling one" },
+	{ OPTION_LINES, "lines", NULL, "print the source line of each frame below it" },
+	{ OPTION_INLINE, "inline", NULL, "print inlined functions as frames of their own" },
+	SYMBOLS_OPTIONS,
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman script [OPTIONS] [FILE]\n"
 	"\n"
 	"Print the records of the capture FILE (default kbarman.cap; '-' is standard input) in\n"
 	"the format of perf script, with call chains.\n"
-	"\n"
-	"  -i, --input FILE       the same as the argument FILE\n"
-	"  -e, --events TYPE,...  print only these types (default all): sample, switch, idle,\n"
-	"                         annotation, counter\n"
-	"      --counters         print all counters of a sample, not only the sampling one\n"
-	"      --lines            print the source line of each frame below it\n"
-	"      --inline           print inlined functions as frames of their own\n"
-	SYMBOLS_USAGE(" ")
-	"  -h, --help             this text\n"
+	"\n",
+	.options = options,
+	.column = 25,
+	.tail =
 	"\n"
 	"Exit status: 0 FILE was read; 1 FILE is damaged, its undamaged part is printed;\n"
-	"2 nothing was printed.\n";
+	"2 nothing was printed.\n",
+};
 
 struct script {
 	const char *path;
@@ -317,13 +329,13 @@ static void put_annotation(struct script *script, const struct kb_event *event, 
 {
 	put_head(script, event, event->task_id, ns);
 	switch (event->annotation.type) {
-	case BM_ANNOTATION_BOOKMARK:
+	case KB_ANNOTATION_BOOKMARK:
 		put(script, "kbarman:bookmark: ");
 		break;
-	case BM_ANNOTATION_CHANNEL:
+	case KB_ANNOTATION_CHANNEL:
 		put(script, "kbarman:channel: ");
 		break;
-	case BM_ANNOTATION_GROUP:
+	case KB_ANNOTATION_GROUP:
 		put(script, "kbarman:group: ");
 		break;
 	default:
@@ -452,7 +464,7 @@ static int run(struct script *script)
 	kb_symbolizer_complaints(script->symbolizer, complain, NULL);
 	if (ret >= 0 && !kb_barman_damage(script->barman, &first))
 		return CLI_OK;
-	cli_warn("%s", ret < 0 ? err.text : first->text);
+	cli_warn("%s", ret < 0 ? kb_error_text(&err) : kb_error_text(first));
 	return CLI_DAMAGED;
 }
 
@@ -481,26 +493,12 @@ static bool parse_events(const char *text, unsigned int *events)
 	return *events;
 }
 
-enum {
-	OPTION_COUNTERS = 256, OPTION_LINES, OPTION_INLINE,
-};
-
 int cmd_script(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "input", required_argument, NULL, 'i' },
-		{ "events", required_argument, NULL, 'e' },
-		{ "counters", no_argument, NULL, OPTION_COUNTERS },
-		{ "lines", no_argument, NULL, OPTION_LINES },
-		{ "inline", no_argument, NULL, OPTION_INLINE },
-		SYMBOLS_OPTIONS,
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	static struct script script = { .events = ~0U };
 	int option, status;
 
-	while ((option = cli_getopt(argc, argv, "i:e:h", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case 'i':
 			script.path = optarg;
@@ -522,7 +520,7 @@ int cmd_script(int argc, char **argv)
 		default:
 			if (symbols_take(&script.symbols, option, optarg))
 				break;
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		}
 	}
 	script.path = cli_input(script.path, argc, argv, CLI_CAPTURE);

@@ -14,14 +14,21 @@
 #include "record_output.h"
 #include "snapshot.h"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'o', "output", "FILE", "write to FILE (default kbarman.cap; '-' is standard output)" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman snapshot [-o FILE]\n"
 	"\n"
 	"Write the records that the flight recorder, or 'record --mode overwrite', keeps at this\n"
 	"moment. The recording continues.\n"
-	"\n"
-	"  -o, --output FILE   write to FILE (default kbarman.cap; '-' is standard output)\n"
-	"  -h, --help          this text\n";
+	"\n",
+	.options = options,
+	.column = 22,
+};
 
 static int check_session(struct kb_device *device)
 {
@@ -47,7 +54,7 @@ static void save_kernel_symbols(struct record_output *output)
 	if (!side)
 		return;
 	if (kb_kernel_maps_read(&maps, NULL, side, &err))
-		cli_warn("kernel symbols will be missing: %s", err.text);
+		cli_warn("kernel symbols will be missing: %s", kb_error_text(&err));
 	record_output_side_done(output, maps.nr > 0);
 	kb_kernel_maps_free(&maps);
 }
@@ -97,24 +104,19 @@ int snapshot_save(struct kb_device *device, const char *path)
 
 int cmd_snapshot(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "output", required_argument, NULL, 'o' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	const char *path = CLI_CAPTURE;
 	struct kb_device *device;
 	struct kb_error err;
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "o:h", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option != 'o')
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		path = optarg;
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': snapshot takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);

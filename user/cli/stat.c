@@ -22,10 +22,13 @@
 #include <kbarman/cpulist.h>
 #include <kbarman/perf_events.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/utf8.h"
 #include "cli.h"
+#include "base/clock.h"
 #include "command.h"
+#include "base/percent.h"
 #include "processes.h"
 #include "record/perf_counter.h"
 
@@ -36,23 +39,34 @@
 	"cpu-clock,context-switches,cpu-migrations,page-faults,cycles,instructions,branches," \
 	"branch-misses"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'e', "event", "EVENTS",
+	  "count these events, comma-separated; 'kbarman list' shows them" },
+	{ 'a', "all-cpus", NULL, "count in the whole system" },
+	{ 'C', "cpu", "CPUS", "count on these CPUs, as in 0-3,8" },
+	{ 'A', "per-cpu", NULL, "print a line for each CPU (with -a or -C)" },
+	{ 'p', "pid", "PIDS", "count in these processes, comma-separated" },
+	{ 'I', "interval", "MS", "print the counts of every MS milliseconds" },
+	{ 'o', "output", "FILE",
+	  "write to FILE ('-' is standard output; default: standard error)" },
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman stat [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
 	"\n"
 	"Count events while COMMAND runs: those of COMMAND and its children, or with -a or -C\n"
 	"those of CPUs. Without COMMAND, count until Ctrl-C or until the processes of -p end.\n"
+	"\n",
+	.options = options,
+	.column = 23,
+	.in_order = true,	/* options behind COMMAND belong to it */
+	.tail =
 	"\n"
-	"  -e, --event EVENTS   count these events, comma-separated; 'kbarman list' shows them\n"
-	"  -a, --all-cpus       count in the whole system\n"
-	"  -C, --cpu CPUS       count on these CPUs, as in 0-3,8\n"
-	"  -A, --per-cpu        print a line for each CPU (with -a or -C)\n"
-	"  -p, --pid PIDS       count in these processes, comma-separated\n"
-	"  -I, --interval MS    print the counts of every MS milliseconds\n"
-	"  -o, --output FILE    write to FILE ('-' is standard output; default: standard error)\n"
-	"  -j, --json           one JSON object per line\n"
-	"  -h, --help           this text\n"
-	"\n"
-	"Exit status: that of COMMAND; 2 nothing could be counted.\n";
+	"Exit status: that of COMMAND; 2 nothing could be counted.\n",
+};
 
 /* An event at one place: a task and its children, or a CPU. */
 struct counter {
@@ -88,27 +102,12 @@ struct stat_run {
 	struct kb_json json;
 };
 
-static int64_t now_ns(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 /* ---- where to count ---- */
 
 static int add_place(struct stat_run *run, pid_t pid, int cpu)
 {
-	if (run->nr_places == run->max_places) {
-		size_t max = run->max_places ? 2 * run->max_places : 16;
-		void *places = reallocarray(run->places, max, sizeof(*run->places));
-
-		if (!places)
-			return cli_fail("out of memory");
-		run->places = places;
-		run->max_places = max;
-	}
+	if (!KB_ARRAY_ROOM(run->places, run->max_places, run->nr_places + 1))
+		return cli_fail("out of memory");
 	run->places[run->nr_places].pid = pid;
 	run->places[run->nr_places++].cpu = cpu;
 	return 0;
@@ -130,7 +129,7 @@ static int add_cpus(struct stat_run *run)
 	online[strcspn(online, "\n")] = '\0';
 	nr = kb_cpulist_parse(words, run->cpus_text ? run->cpus_text : online, KB_CPUS_MAX, &err);
 	if (nr < 0)
-		return cli_fail("-C %s", err.text);
+		return cli_fail("-C %s", kb_error_text(&err));
 	for (int cpu = 0; cpu < nr * 64; cpu++)
 		if (words[cpu / 64] >> cpu % 64 & 1 && add_place(run, -1, cpu))
 			return CLI_IMPOSSIBLE;
@@ -412,7 +411,7 @@ static void put_line(struct stat_run *run, const struct event *event, int cpu)
 		kb_out_printf(out, "%s", name);
 	if (result.running < result.enabled)
 		kb_out_printf(out, " (counted %.0f%% of the time, extrapolated)",
-			      100.0 * result.running / result.enabled);
+			      kb_percent(result.running, result.enabled));
 	kb_out_printf(out, "\n");
 }
 
@@ -421,7 +420,7 @@ static void put_results(struct stat_run *run)
 {
 	read_counters(run);
 	run->since = run->ended;
-	run->ended = now_ns();
+	run->ended = kb_clock_ns(CLOCK_MONOTONIC);
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		if (!run->per_cpu) {
 			put_line(run, &run->events[i], -1);
@@ -505,12 +504,12 @@ static void follow(struct stat_run *run)
 	int64_t next = run->begun + step;
 
 	for (;;) {
-		int64_t left = (next - now_ns() + 999999) / 1000000;
+		int64_t left = (next - kb_clock_ns(CLOCK_MONOTONIC) + 999999) / 1000000;
 
 		poll(fds, 2, left < 0 ? 0 : left > 3600000 ? 3600000 : (int)left);
 		if (is_over(run))
 			return;
-		if (now_ns() >= next) {
+		if (kb_clock_ns(CLOCK_MONOTONIC) >= next) {
 			put_results(run);
 			next += step;
 		}
@@ -597,7 +596,7 @@ static int count(struct stat_run *run)
 	if (kb_out_fd(&run->json.out, run->path ? run->output.fd : STDERR_FILENO))
 		return cli_fail("out of memory");
 	run->json.people = run->people;
-	run->begun = run->ended = now_ns();
+	run->begun = run->ended = kb_clock_ns(CLOCK_MONOTONIC);
 	if (!run->command.pid || run->places[0].pid == -1)
 		for_all_counters(run, kb_perf_counter_start);
 	if (run->command.pid)
@@ -655,7 +654,7 @@ static int take_option(struct stat_run *run, int option)
 		run->people = false;
 		return 0;
 	}
-	return cli_usage(option == 'h', usage);
+	return cli_usage(option == 'h', &usage);
 }
 
 static int check_options(const struct stat_run *run)
@@ -666,7 +665,7 @@ static int check_options(const struct stat_run *run)
 		return cli_fail("-A needs -a or -C");
 	if (!run->argv && !run->pids_text && !run->all && !run->cpus_text) {
 		cli_warn("give a command, -p, -C or -a");
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	return 0;
 }
@@ -691,18 +690,6 @@ static void release(struct stat_run *run)
 
 int cmd_stat(int argc, char **argv)
 {
-	static const struct option longs[] = {
-		{ "event",	required_argument, NULL, 'e' },
-		{ "all-cpus",	no_argument,	   NULL, 'a' },
-		{ "cpu",	required_argument, NULL, 'C' },
-		{ "per-cpu",	no_argument,	   NULL, 'A' },
-		{ "pid",	required_argument, NULL, 'p' },
-		{ "interval",	required_argument, NULL, 'I' },
-		{ "output",	required_argument, NULL, 'o' },
-		{ "json",	no_argument,	   NULL, 'j' },
-		{ "help",	no_argument,	   NULL, 'h' },
-		{ NULL, 0, NULL, 0 },
-	};
 	struct stat_run *run = calloc(1, sizeof(*run));
 	int option, ret = 0;
 	bool done = false;
@@ -712,7 +699,7 @@ int cmd_stat(int argc, char **argv)
 	run->people = true;
 	processes_init(&run->processes);
 	run->signals = run->output.fd = -1;
-	while (!done && (option = cli_getopt(argc, argv, "+e:aC:Ap:I:o:jh", longs)) != -1) {
+	while (!done && (option = cli_getopt(argc, argv, &usage)) != -1) {
 		ret = take_option(run, option);
 		done = ret || option == 'h';
 	}

@@ -10,23 +10,20 @@
 
 #include <kbarman/symbol.h>
 
+#include "cli.h"
+
 enum {
 	OPTION_KALLSYMS = 0x1000, OPTION_VMLINUX, OPTION_SYMFS, OPTION_NO_DEMANGLE,
 };
 
 /* For a table of options. */
 #define SYMBOLS_OPTIONS \
-	{ "kallsyms", required_argument, NULL, OPTION_KALLSYMS }, \
-	{ "vmlinux", required_argument, NULL, OPTION_VMLINUX }, \
-	{ "symfs", required_argument, NULL, OPTION_SYMFS }, \
-	{ "no-demangle", no_argument, NULL, OPTION_NO_DEMANGLE }
-
-/* For a usage. @pad: blanks that align the text with the verb's other options. */
-#define SYMBOLS_USAGE(pad) \
-	"      --kallsyms FILE   " pad "kernel symbols, in the format of /proc/kallsyms\n" \
-	"      --vmlinux FILE    " pad "the kernel with debug information, for source lines\n" \
-	"      --symfs DIR       " pad "look for programs and libraries below DIR\n" \
-	"      --no-demangle     " pad "keep C++ and Rust names mangled\n"
+	{ OPTION_KALLSYMS, "kallsyms", "FILE", \
+	  "kernel symbols, in the format of /proc/kallsyms" }, \
+	{ OPTION_VMLINUX, "vmlinux", "FILE", \
+	  "the kernel with debug information, for source lines" }, \
+	{ OPTION_SYMFS, "symfs", "DIR", "look for programs and libraries below DIR" }, \
+	{ OPTION_NO_DEMANGLE, "no-demangle", NULL, "keep C++ and Rust names mangled" }
 
 /* Takes @option with its value. False: it is none of these options. */
 bool symbols_take(struct kb_symbol_options *symbols, int option, const char *value);

@@ -34,6 +34,7 @@
 #include "base/utf8.h"
 #include "cli.h"
 #include "decoder.h"
+#include "base/percent.h"
 #include "sample_rate.h"
 #include "sym/demangle.h"
 #include "symbols.h"
@@ -44,21 +45,28 @@
 #define DEFAULT_COLUMNS	80
 #define ROWS_OF_JSON	100	/* limit of each table */
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'd', "delay", "SECONDS", "time between refreshes (default 2)" },
+	{ 'n', "number", "N", "end after N refreshes" },
+	{ 'e', "event", "EVENT", "sample by this event (default cycles, or cpu-clock)" },
+	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
+	{ 'C', "cpu", "CPUS", "show only these CPUs, as in 0-3,8" },
+	SYMBOLS_OPTIONS,
+	CLI_COLOR_OPTION,
+	{ 'j', "json", NULL, "one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman top [OPTIONS]\n"
 	"\n"
 	"Show which tasks and functions use the CPUs now, and how busy the CPUs are. Press q or\n"
 	"Ctrl-C to end.\n"
-	"\n"
-	"  -d, --delay SECONDS   time between refreshes (default 2)\n"
-	"  -n, --number N        end after N refreshes\n"
-	"  -e, --event EVENT     sample by this event (default cycles, or cpu-clock)\n"
-	"  -F, --freq HZ         take HZ samples per second and CPU (default 499)\n"
-	"  -C, --cpu CPUS        show only these CPUs, as in 0-3,8\n"
-	SYMBOLS_USAGE("")
-	CLI_COLOR_USAGE("")
-	"  -j, --json            one JSON object per line\n"
-	"  -h, --help            this text\n";
+	"\n",
+	.options = options,
+	.column = 24,
+};
 
 struct top {
 	double delay;
@@ -130,7 +138,7 @@ static int configure(struct top *top)
 	if (top->cpus_text) {
 		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
 		if (nr < 0)
-			return cli_fail("-C %s", err.text);
+			return cli_fail("-C %s", kb_error_text(&err));
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)nr;
 	}
@@ -147,7 +155,7 @@ static void add_kernel_maps(struct top *top)
 
 	if (kb_kernel_maps_read(&maps, NULL, NULL, &err) ||
 	    (maps.nr && kb_kernel_maps_add(&maps, top->device, &added, &err)))
-		cli_warn("kernel functions will have no names: %s", err.text);
+		cli_warn("kernel functions will have no names: %s", kb_error_text(&err));
 	kb_kernel_maps_free(&maps);
 }
 
@@ -300,11 +308,6 @@ static int read_view(struct top *top, struct view *view)
 
 /* ---- output ---- */
 
-static double percent(uint64_t part, uint64_t whole)
-{
-	return whole ? 100.0 * part / whole : 0;
-}
-
 /* Prints a line of the screen, cut at the width of the screen, and erases the rest of the line. */
 __attribute__((format(printf, 2, 3)))
 static void put(struct top *top, const char *format, ...)
@@ -352,7 +355,7 @@ static void put_cpus(struct top *top, struct view *view)
 
 		if (cpu->seen)
 			used += (size_t)snprintf(line + used, sizeof(line) - used, " CPU%u %3.0f%%", i,
-						 percent(cpu->busy_ns, all));
+						 kb_percent(cpu->busy_ns, all));
 	}
 	put(top, "%s", line);
 }
@@ -386,7 +389,7 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 		if (!tasks[i].run_ns || !tasks[i].key)
 			continue;	/* the line "busy" shows idling */
 		put(top, "%6.1f%%  %6" PRIu64 "  %9" PRIu64 "  %7" PRIu64 "  %6" PRIu64 "  %s",
-		    percent(tasks[i].run_ns, all), tasks[i].runs, tasks[i].preempted,
+		    kb_percent(tasks[i].run_ns, all), tasks[i].runs, tasks[i].preempted,
 		    tasks[i].blocked, tasks[i].key,
 		    kb_tasks_name(view->tasks, (uint32_t)tasks[i].key, tasks[i].last_seen, buffer));
 		rows--;
@@ -445,10 +448,11 @@ static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 		idle += hot[i].weight;
 	put(top, "%s", "");
 	put(top, "Overhead  Task              Image                 Symbol  (idle loop: %.2f%%)",
-	    percent(idle, view->totals.weight));
+	    kb_percent(idle, view->totals.weight));
 	for (uint32_t i = 0; i < view->nr_work_rows && i < rows; i++)
-		put_share(top, percent(hot[i].weight, view->totals.weight), "  %-16s  %-20s  [%c] %s",
-			  hot[i].task, hot[i].image_base, hot[i].kernel ? 'k' : '.',
+		put_share(top, kb_percent(hot[i].weight, view->totals.weight),
+			  "  %-16s  %-20s  [%c] %s", hot[i].task, hot[i].image_base,
+			  hot[i].kernel ? 'k' : '.',
 			  *hot[i].symbol ? readable(top, hot[i].symbol) : "[unknown]");
 }
 
@@ -498,7 +502,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_string(json, "image", hot[i].image);
 		kb_json_string(json, "symbol", *hot[i].symbol ? readable(top, hot[i].symbol) : NULL);
 		kb_json_u64(json, "samples", hot[i].samples);
-		kb_json_double(json, "percent", percent(hot[i].weight, view->totals.weight));
+		kb_json_double(json, "percent", kb_percent(hot[i].weight, view->totals.weight));
 		kb_json_bool(json, "idle", hot[i].idle);
 		kb_json_end(json);
 	}
@@ -651,34 +655,22 @@ static int take_option(struct top *top, int option)
 		top->people = false;
 		return 0;
 	}
-	return symbols_take(&top->symbols, option, optarg) ? 0 : cli_usage(option == 'h', usage);
+	return symbols_take(&top->symbols, option, optarg) ? 0 : cli_usage(option == 'h', &usage);
 }
 
 int cmd_top(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "delay", required_argument, NULL, 'd' },
-		{ "number", required_argument, NULL, 'n' },
-		{ "event", required_argument, NULL, 'e' },
-		{ "freq", required_argument, NULL, 'F' },
-		{ "cpu", required_argument, NULL, 'C' },
-		SYMBOLS_OPTIONS,
-		CLI_COLOR_OPTION,
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	struct top top = { .delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1 };
 	int option, ret;
 
-	while ((option = cli_getopt(argc, argv, "d:n:e:F:C:jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		ret = take_option(&top, option);
 		if (ret || option == 'h')
 			return ret;
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': top takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	top.raw_names = top.symbols.raw_names;
 	top.symbols.raw_names = true;

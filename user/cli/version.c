@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include <kbarman/export.h>
+#include <kbarman/version.h>
 #include <uapi/kbarman.h>
 
 #include "cli.h"
@@ -10,13 +11,20 @@
 #include "formats.h"
 #include "sandbox.h"
 
-static const char usage[] =
+static const struct cli_option options[] = {
+	{ 'j', "json", NULL, "also print what this build can do, one JSON object per line" },
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
 	"usage: kbarman version [OPTIONS]\n"
 	"\n"
 	"Print the version.\n"
-	"\n"
-	"  -j, --json   also print what this build can do, one JSON object per line\n"
-	"  -h, --help   this text\n";
+	"\n",
+	.options = options,
+	.column = 15,
+};
 
 /* The formats of `convert --to` and `dump`, and the verbs, for scripts. */
 static void print_features(struct kb_json *json)
@@ -26,7 +34,7 @@ static void print_features(struct kb_json *json)
 	int landlock;
 
 	kb_json_begin(json, "version");
-	kb_json_string(json, "version", KBARMAN_VERSION);
+	kb_json_string(json, "version", kb_version());
 	kb_json_u64(json, "abi", KBARMAN_ABI);
 	kb_json_end(json);
 	kb_json_begin(json, "verbs");
@@ -60,7 +68,7 @@ int cli_version(bool json)
 	struct kb_json lines;
 
 	if (!json) {
-		printf("kbarman %s\n", KBARMAN_VERSION);
+		printf("kbarman %s\n", kb_version());
 		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
 	}
 	if (lines_open(&lines, false))
@@ -71,22 +79,17 @@ int cli_version(bool json)
 
 int cmd_version(int argc, char **argv)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' },
-		{ "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
 	bool json = false;
 	int option;
 
-	while ((option = cli_getopt(argc, argv, "jh", options)) != -1) {
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option != 'j')
-			return cli_usage(option == 'h', usage);
+			return cli_usage(option == 'h', &usage);
 		json = true;
 	}
 	if (optind < argc) {
 		cli_warn("leave out '%s': version takes only options", argv[optind]);
-		return cli_usage(false, usage);
+		return cli_usage(false, &usage);
 	}
 	return cli_version(json);
 }

@@ -13,6 +13,7 @@
 
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
 /* A core: the task that runs on it, and the symbol of the last sample. */
 struct core {
@@ -20,30 +21,17 @@ struct core {
 	const char *symbol;
 };
 
-/* A task may be renamed. Its name at a time is in the last row that is not newer. */
-static const char *task_name(const struct kb_header *header, const struct kb_event *event)
+static void print_switch(const struct kb_barman *barman, const struct kb_tasks *tasks,
+			 const struct kb_event *event, struct core *core)
 {
-	const char *name = "?";
-	uint32_t i;
-
-	for (i = 0; i < header->nr_tasks; i++) {
-		const struct kb_task *task = &header->tasks[i];
-
-		if (task->task_id == event->task_id && task->timestamp <= event->timestamp &&
-		    task->name)
-			name = task->name;
-	}
-	return name;
-}
-
-static void print_switch(const struct kb_barman *barman, const struct kb_event *event,
-			 struct core *core)
-{
-	const char *next = task_name(kb_barman_header(barman), event);
+	struct kb_task_hit hit;
+	const char *next;
 	double seconds = (double)kb_barman_ns(barman, event->timestamp) / 1e9;
 
+	kb_tasks_find(tasks, event->task_id, event->timestamp, &hit);
+	next = hit.row && hit.row->name ? hit.row->name : "?";
 	printf("%.9f [%03" PRIu32 "] %s -> %s (%s", seconds, event->core, core->task, next,
-	       event->task_switch.reason ? "blocked" : "preempted");
+	       event->task_switch.reason == KB_SWITCH_PREEMPTED ? "preempted" : "blocked");
 	if (core->symbol)
 		printf(", last seen in %s", core->symbol);
 	puts(")");
@@ -56,6 +44,7 @@ int main(int argc, char **argv)
 	const struct kb_symbol_options options = { 0 };
 	struct kb_symbolizer *symbolizer;
 	struct kb_barman *barman;
+	struct kb_tasks *tasks;
 	struct kb_error error;
 	struct kb_event event;
 	struct core *cores;
@@ -64,7 +53,9 @@ int main(int argc, char **argv)
 
 	if (kb_barman_open(&barman, path, &error) ||
 	    kb_symbolizer_create(&symbolizer, barman, path, &options, &error))
-		errx(EXIT_FAILURE, "%s", error.text);
+		errx(EXIT_FAILURE, "%s", kb_error_text(&error));
+	if (kb_tasks_create(&tasks, barman))
+		errx(EXIT_FAILURE, "out of memory");
 	nr_cores = kb_barman_header(barman)->max_cores;
 	cores = calloc(nr_cores, sizeof(*cores));
 	if (!cores)
@@ -74,15 +65,16 @@ int main(int argc, char **argv)
 
 	while ((more = kb_barman_next(barman, &event, &error)) > 0) {
 		if (event.type == KB_EVENT_TASK_SWITCH)
-			print_switch(barman, &event, &cores[event.core]);
+			print_switch(barman, tasks, &event, &cores[event.core]);
 		else if (event.type == KB_EVENT_SAMPLE && event.sample.has_pc)
 			cores[event.core].symbol =
 				kb_symbolizer_resolve(symbolizer, event.task_id, event.timestamp,
 						      event.sample.pc)->name;
 	}
 	if (more < 0)
-		warnx("%s", error.text);
+		warnx("%s", kb_error_text(&error));
 	free(cores);
+	kb_tasks_destroy(tasks);
 	kb_symbolizer_destroy(symbolizer);
 	kb_barman_close(barman);
 	return more < 0 ? EXIT_FAILURE : EXIT_SUCCESS;

@@ -49,23 +49,66 @@ struct kb_pmu {
 	uint32_t *counter_types;	/* num_counters */
 };
 
+/*
+ * Values of the tables of charts and series. Source: "Barman V2 Protocol", custom charts and
+ * custom series. A damaged capture may have other values.
+ */
+enum kb_composition {
+	KB_COMPOSITION_STACKED	= 1,
+	KB_COMPOSITION_OVERLAY	= 2,
+	KB_COMPOSITION_LOG10	= 3,
+};
+
+enum kb_rendering {
+	KB_RENDERING_FILLED	= 1,
+	KB_RENDERING_LINE	= 2,
+	KB_RENDERING_BAR	= 3,
+};
+
+enum kb_chart_flags {
+	KB_CHART_AVERAGE_SELECTION = 0x01,	/* show averages, not sums, of a selection, */
+	KB_CHART_AVERAGE_CORES	= 0x02,		/* and of several cores */
+	KB_CHART_PERCENTAGE	= 0x04,
+	KB_CHART_PER_CPU	= 0x08,		/* each core has its own values */
+};
+
+enum kb_series_class {
+	KB_SERIES_DELTA		= 1,	/* the change since the last value */
+	KB_SERIES_INCIDENT	= 2,	/* an amount at this moment */
+	KB_SERIES_ABSOLUTE	= 3,	/* the level from now on */
+};
+
+enum kb_display {
+	KB_DISPLAY_ACCUMULATE	= 1,
+	KB_DISPLAY_AVERAGE	= 2,
+	KB_DISPLAY_HERTZ	= 3,
+	KB_DISPLAY_MAXIMUM	= 4,
+	KB_DISPLAY_MINIMUM	= 5,
+};
+
+enum kb_series_flags {
+	KB_SERIES_SAMPLED	= 0x01,	/* samples have values of this series */
+};
+
+#define KB_COLOUR_AUTOMATIC	UINT32_MAX	/* the viewer chooses */
+
 struct kb_chart {
 	uint32_t name_ptr;
 	const char *name;
-	uint8_t series_composition;
-	uint8_t rendering_type;
-	uint8_t boolean_flags;
+	uint8_t series_composition;	/* enum kb_composition */
+	uint8_t rendering_type;		/* enum kb_rendering */
+	uint8_t boolean_flags;		/* enum kb_chart_flags */
 };
 
 struct kb_series {
 	uint32_t chart_index;
 	uint32_t name_ptr, units_ptr, description_ptr;
 	const char *name, *units, *description;
-	uint32_t colour;
-	double multiplier;
-	uint8_t series_class;
-	uint8_t display;
-	uint8_t boolean_flags;
+	uint32_t colour;		/* 0x00RRGGBB or KB_COLOUR_AUTOMATIC */
+	double multiplier;		/* displayed value = value * multiplier */
+	uint8_t series_class;		/* enum kb_series_class */
+	uint8_t display;		/* enum kb_display */
+	uint8_t boolean_flags;		/* enum kb_series_flags */
 };
 
 /*
@@ -75,10 +118,48 @@ struct kb_series {
  */
 struct kb_state {
 	uint16_t bits;
-	char letter;
+	char letter;			/* enum kb_letter */
 };
 
 #define KB_STATES_MAX	16
+
+/* What kb_state_letter() returns. Source: the letters of ps(1) and of Linux. */
+enum kb_letter {
+	KB_LETTER_RUNNING	= 'R',	/* runs, or could */
+	KB_LETTER_SLEEPING	= 'S',
+	KB_LETTER_DISK_SLEEP	= 'D',
+	KB_LETTER_IDLE		= 'I',
+	KB_LETTER_STOPPED	= 'T',
+	KB_LETTER_TRACED	= 't',
+	KB_LETTER_PARKED	= 'P',
+	KB_LETTER_DEAD		= 'X',
+	KB_LETTER_ZOMBIE	= 'Z',
+	KB_LETTER_UNKNOWN	= '?',
+};
+
+/*
+ * What kb_state_ftrace() returns: states as the field prev_state of the trace event sched_switch
+ * has them since Linux 4.14. Source: TASK_REPORT and TASK_REPORT_MAX of include/linux/sched.h and
+ * the format file of the event.
+ */
+enum kb_ftrace_state {
+	KB_FTRACE_RUNNING	= 0x000,
+	KB_FTRACE_SLEEPING	= 0x001,
+	KB_FTRACE_DISK_SLEEP	= 0x002,
+	KB_FTRACE_STOPPED	= 0x004,
+	KB_FTRACE_TRACED	= 0x008,
+	KB_FTRACE_DEAD		= 0x010,
+	KB_FTRACE_ZOMBIE	= 0x020,
+	KB_FTRACE_PARKED	= 0x040,
+	KB_FTRACE_IDLE		= 0x080,
+	KB_FTRACE_PREEMPTED	= 0x100,	/* kb_state_ftrace() never returns it */
+};
+
+/* Source: "Barman V2 Protocol", the header. The reader refuses captures of other types. */
+enum kb_store_type {
+	KB_STORE_LINEAR		= 1,
+	KB_STORE_CIRCULAR	= 2,
+};
 
 /* A decoded header. Strings and arrays belong to the reader. */
 struct kb_header {
@@ -86,7 +167,7 @@ struct kb_header {
 	bool big_endian;
 	uint32_t protocol_version;
 	uint32_t header_length;
-	uint32_t data_store_type;	/* 1 linear, 2 circular */
+	uint32_t data_store_type;	/* enum kb_store_type */
 	uint32_t target_name_ptr;
 	const char *target_name;
 	uint64_t last_timestamp;
@@ -171,16 +252,30 @@ void kb_barman_set_window(struct kb_barman *barman, size_t bytes);
 
 const struct kb_header *kb_barman_header(const struct kb_barman *barman);
 
+/* The flags (enum kb_chart_flags) of the chart of @series; 0 if the capture has no such chart. */
+static inline uint8_t kb_series_chart_flags(const struct kb_header *header,
+					    const struct kb_series *series)
+{
+	return series->chart_index < header->nr_charts ?
+	       header->charts[series->chart_index].boolean_flags : 0;
+}
+
+/* Whether values of @series have to be added up to get a level. */
+static inline bool kb_series_adds_up(const struct kb_series *series)
+{
+	return series->series_class == KB_SERIES_DELTA ||
+	       series->series_class == KB_SERIES_INCIDENT;
+}
+
 /*
- * The letter of @state, a prev_state of the same capture. R: the task can run. ?: the state is
+ * The letter (enum kb_letter) of @state, a prev_state of the same capture. ?: the state is
  * KB_STATE_UNKNOWN, or has a bit that the capture does not explain.
  */
 char kb_state_letter(const struct kb_header *header, int state);
 
 /*
- * The same state in the bits that the trace event sched_switch has since Linux 4.14. Only for a
- * task that blocked: an unknown state, and a state in which the task could run, become
- * "sleeps".
+ * The same state as one of enum kb_ftrace_state. Only for a task that blocked: an unknown state,
+ * and a state in which the task could run, become KB_FTRACE_SLEEPING.
  */
 uint32_t kb_state_ftrace(const struct kb_header *header, int state);
 

@@ -22,6 +22,40 @@ enum kb_event_type {
 #define KB_STATE_UNKNOWN	(-1)
 
 /*
+ * Why a task switch took the previous task off its CPU. Source: "Barman V2 Protocol", the
+ * record of a task switch.
+ */
+enum kb_switch_reason {
+	KB_SWITCH_PREEMPTED	= 0,	/* the task could have run on */
+	KB_SWITCH_BLOCKED	= 1,	/* the task waits */
+};
+
+/* Source: "Barman V2 Protocol", the record of an annotation. */
+enum kb_annotation_type {
+	KB_ANNOTATION_STRING	= 0,	/* on its channel up to the next one; empty: the end */
+	KB_ANNOTATION_BOOKMARK	= 1,	/* a moment */
+	KB_ANNOTATION_CHANNEL	= 2,	/* the text names `channel`, which is in `group` */
+	KB_ANNOTATION_GROUP	= 3,	/* the text names `group` */
+};
+
+/* A colour of an annotation, 0xTTRRGGBB. TT: see KB_ANNOTATE_RGB() of kbarman/annotate.h. */
+#define KB_ANNOTATION_RGB(rgb)	(0x1b000000U | (uint32_t)(rgb))
+
+/*
+ * Bits of prev_state. Source: TASK_* of include/linux/sched.h. These bits are the same in every
+ * Linux that the module builds for, 5.10 and later. What other bits mean depends on the recorded
+ * kernel: see kb_state_letter().
+ */
+enum kb_task_state {
+	KB_TASK_INTERRUPTIBLE	= 0x001,
+	KB_TASK_UNINTERRUPTIBLE	= 0x002,
+	KB_TASK_STOPPED		= 0x004,
+	KB_TASK_TRACED		= 0x008,
+	KB_TASK_NOLOAD		= 0x400,
+	KB_TASK_IDLE		= KB_TASK_UNINTERRUPTIBLE | KB_TASK_NOLOAD,
+};
+
+/*
  * The core of a record that belongs to no core, which protocol version 3 allows. Only
  * annotations, custom counters and unknown records may have it. All other cores of known
  * records are below the header's max_cores. The core of an unknown record is not checked.
@@ -52,17 +86,17 @@ struct kb_event {
 			uint32_t nr_chain_kernel;	/* of these, in front: kernel code */
 			const uint64_t *counters;	/* deltas; KB_COUNTER_INVALID: no value */
 			const struct kb_custom_value *custom;
-			const uint64_t *chain;		/* addresses, innermost first */
+			const uint64_t *chain;		/* addresses as recorded,
+							 * innermost first: see
+							 * kbarman/chain.h */
 		} sample;
 		struct {
-			uint8_t reason;		/* 0 preempted, 1 blocked */
+			uint8_t reason;		/* enum kb_switch_reason */
 			int prev_state;		/* of the previous task, as its kernel stores
 						 * it: 16 bits, 8 in older captures, or
-						 * KB_STATE_UNKNOWN; use kb_state_letter() */
-			/*
-			 * The call chain of the previous task at the switch, as in a
-			 * sample. All entries but the first user one are return addresses.
-			 */
+						 * KB_STATE_UNKNOWN; see enum kb_task_state,
+						 * kb_state_letter() */
+			/* The call chain of the previous task at the switch, as in a sample. */
 			uint32_t nr_chain;
 			uint32_t nr_chain_kernel;
 			const uint64_t *chain;
@@ -72,10 +106,10 @@ struct kb_event {
 			uint64_t value;
 		} custom_counter;
 		struct {
-			uint8_t type;		/* 0 string 1 bookmark 2 channel 3 group */
+			uint8_t type;		/* enum kb_annotation_type */
 			uint32_t channel;
 			uint32_t group;
-			uint32_t colour;	/* 0xTTRRGGBB */
+			uint32_t colour;	/* as KB_ANNOTATION_RGB() makes it; 0: none */
 			uint64_t data_length;	/* as the record says, including its NUL */
 			const char *text;	/* not NUL-terminated, may be invalid UTF-8 */
 			uint32_t text_length;	/* bytes; one trailing NUL is not counted */

@@ -50,6 +50,23 @@ extern "C" {
 #define KB_MARK_INCIDENT	2	/* an amount at this moment */
 #define KB_MARK_ABSOLUTE	3	/* the level from now on */
 
+/* How a viewer shows the values of a moment, or of a core, together: */
+#define KB_MARK_ACCUMULATE	1
+#define KB_MARK_AVERAGE		2
+#define KB_MARK_HERTZ		3
+#define KB_MARK_MAXIMUM		4
+#define KB_MARK_MINIMUM		5
+
+/* How it shows the series of a chart together: */
+#define KB_MARK_STACKED		1
+#define KB_MARK_OVERLAY		2
+#define KB_MARK_LOG10		3
+
+/* How it draws a series: */
+#define KB_MARK_FILLED		1
+#define KB_MARK_LINE		2
+#define KB_MARK_BAR		3
+
 /*
  * One curve of a chart. KB_MARK_SERIES() makes a line of absolute values. Change other members
  * before the first use.
@@ -57,15 +74,16 @@ extern "C" {
 struct kb_mark_series {
 	const char *chart, *name, *units, *description;
 	uint8_t series_class;		/* KB_MARK_DELTA… */
-	uint8_t display;		/* 1 accumulate, 2 average, 3 hertz, 4 maximum, 5 minimum */
-	uint8_t series_composition;	/* 1 stacked, 2 overlay, 3 log10 */
-	uint8_t rendering_type;		/* 1 filled, 2 line, 3 bar */
+	uint8_t display;		/* KB_MARK_ACCUMULATE… */
+	uint8_t series_composition;	/* KB_MARK_STACKED… */
+	uint8_t rendering_type;		/* KB_MARK_FILLED… */
 	double multiplier;		/* displayed value = value * multiplier */
 	uint32_t series, recording;	/* internal */
 };
 
 #define KB_MARK_SERIES(chart, name, units) \
-	{ chart, name, units, "", KB_MARK_ABSOLUTE, 2, 2, 2, 1.0, 0, 0 }
+	{ chart, name, units, "", KB_MARK_ABSOLUTE, KB_MARK_AVERAGE, KB_MARK_OVERLAY, \
+	  KB_MARK_LINE, 1.0, 0, 0 }
 
 /*
  * A lane of annotations. Viewers show the channels of each thread separately. A channel that is

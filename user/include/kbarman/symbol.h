@@ -74,9 +74,10 @@ int kb_symbolizer_renew(struct kb_symbolizer *symbolizer, const struct kb_barman
 			struct kb_error *err);
 
 /*
- * Resolve @pc of @task_id at @timestamp (ticks). Never fails: an unknown address has the values
- * that struct kb_symbol lists. The result holds until the next call; its strings and its id
- * hold as long as the symbolizer.
+ * Resolve @pc of @task_id at @timestamp (ticks). @pc is where an instruction is: for a caller not
+ * the return address, but what kb_chain_lookup() of kbarman/chain.h returns. Never fails: an
+ * unknown address has the values that struct kb_symbol lists. The result holds until the next
+ * call; its strings and its id hold as long as the symbolizer.
  */
 const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, uint32_t task_id,
 					      uint64_t timestamp, uint64_t pc);

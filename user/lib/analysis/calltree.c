@@ -8,11 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kbarman/chain.h>
+
 #include "analysis/calltree.h"
 #include "analysis/idle.h"
 #include "analysis/name_ids.h"
 #include "base/table.h"
-#include "format/chain.h"
 
 struct kb_calltree {
 	struct kb_tasks *tasks;

@@ -12,8 +12,9 @@
 
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
-#include "sym/task_index.h"
+
 
 #define KB_CALLTREE_DEPTH	512	/* frames; further outer frames are left out */
 #define KB_CALLTREE_ROOT	0U

@@ -10,8 +10,10 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include <kbarman/tasks.h>
+
 #include "analysis/capture_names.h"
-#include "sym/task_index.h"
+#include "base/hash.h"
 
 #define CACHED_TASKS	256	/* a power of two */
 #define MAX_COUNTERS	1024	/* different ones; the last one stands for all further ones */
@@ -103,16 +105,6 @@ const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_i
 
 /* ---- counters ---- */
 
-static uint32_t hash_text(struct kb_text text, uint32_t seed)
-{
-	uint32_t hash = 2166136261u ^ seed;
-	size_t i;
-
-	for (i = 0; i < text.length; i++)
-		hash = (hash ^ (uint8_t)text.data[i]) * 16777619u;
-	return hash ^ hash >> 15;
-}
-
 static int take_counters(struct kb_names *names, const struct kb_header *header)
 {
 	uint32_t total = 0, core;
@@ -143,7 +135,8 @@ static struct kb_text fallback_name(char text[FALLBACK_BYTES], uint32_t type)
 /* The slot of the counter called @name, or the free slot where it belongs. */
 static uint16_t *slot_of(struct kb_names *names, struct kb_text name)
 {
-	uint32_t at = hash_text(name, names->seed) % (2 * MAX_COUNTERS);
+	uint32_t hash = kb_hash_text(name.data, name.length, names->seed);
+	uint32_t at = kb_hash_fold(hash) % (2 * MAX_COUNTERS);
 
 	while (names->slots[at]) {
 		struct kb_text other = names->counters[names->slots[at] - 1].name;

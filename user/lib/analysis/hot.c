@@ -10,6 +10,7 @@
 #include "analysis/hot.h"
 #include "analysis/idle.h"
 #include "analysis/name_ids.h"
+#include "base/array.h"
 #include "base/table.h"
 
 #define QUEUE		32U	/* frames that wait; a power of two */
@@ -106,19 +107,17 @@ uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_hot_row 
 /* Make room in @sums, which has room for @max rows, for the sums of row number @row. */
 static int reserve_sums(const struct kb_hot *hot, uint64_t **sums, uint32_t *max, uint32_t row)
 {
-	size_t nr = hot->nr_counters, wanted = *max ? *max : 64;
+	size_t nr = hot->nr_counters, room = *max;
 	uint64_t *grown;
 
-	if (row < *max)
+	if (row < room)
 		return 0;
-	while (wanted <= row)
-		wanted *= 2;
-	grown = reallocarray(*sums, wanted * nr, sizeof(*grown));
+	grown = kb_array_grow(*sums, &room, (size_t)row + 1, nr * sizeof(*grown), UINT32_MAX);
 	if (!grown)
 		return -ENOMEM;
-	memset(grown + *max * nr, 0, (wanted - *max) * nr * sizeof(*grown));
+	memset(grown + *max * nr, 0, (room - *max) * nr * sizeof(*grown));
 	*sums = grown;
-	*max = wanted;
+	*max = (uint32_t)room;
 	return 0;
 }
 

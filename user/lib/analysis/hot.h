@@ -12,9 +12,9 @@
 
 #include <kbarman/barman.h>
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
 #include "analysis/capture_names.h"
-#include "sym/task_index.h"
 
 /* What makes rows different. Everything else is summed up. */
 #define KB_SORT_TASK	(1U << 0)	/* the task's name at the time */

@@ -8,8 +8,9 @@
 
 #include <stdint.h>
 
+#include <kbarman/tasks.h>
+
 #include "base/table.h"
-#include "sym/task_index.h"
 
 struct kb_name_id {
 	uint32_t id;		/* dense, in the order of first use */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/offcpu.h"
+#include "base/heap.h"
 
 struct kb_offcpu {
 	const struct kb_barman *barman;
@@ -34,42 +35,25 @@ static int compare(const void *left, const void *right)
 	return (a->task_id > b->task_id) - (a->task_id < b->task_id);
 }
 
-/* Move the wait on top down to its place in the heap. */
-static void sink(struct longest *longest)
+/* The shortest of the longest waits is on top: it is the first one to go. */
+static bool goes_before(const struct kb_wait *a, const struct kb_wait *b)
 {
-	struct kb_wait *heap = longest->waits, moved = heap[0];
-	uint32_t at = 0, child;
-
-	while ((child = 2 * at + 1) < longest->nr) {
-		if (child + 1 < longest->nr && compare(&heap[child + 1], &heap[child]) > 0)
-			child++;
-		if (compare(&moved, &heap[child]) > 0)
-			break;
-		heap[at] = heap[child];
-		at = child;
-	}
-	heap[at] = moved;
+	return compare(a, b) > 0;
 }
+
+KB_HEAP(longest, struct kb_wait, goes_before)
 
 static void remember(struct longest *longest, const struct kb_wait *wait)
 {
 	struct kb_wait *heap = longest->waits;
-	uint32_t at, parent;
 
-	if (longest->nr == KB_OFFCPU_LONGEST) {
-		if (compare(wait, &heap[0]) >= 0)
-			return;
+	if (longest->nr < KB_OFFCPU_LONGEST) {
+		heap[longest->nr] = *wait;
+		longest_up(heap, longest->nr++);
+	} else if (compare(wait, &heap[0]) < 0) {
 		heap[0] = *wait;
-		sink(longest);
-		return;
+		longest_down(heap, longest->nr);
 	}
-	for (at = longest->nr++; at; at = parent) {
-		parent = (at - 1) / 2;
-		if (compare(wait, &heap[parent]) <= 0)
-			break;
-		heap[at] = heap[parent];
-	}
-	heap[at] = *wait;
 }
 
 static void take_wait(void *context, const struct kb_wait *wait)

@@ -147,12 +147,12 @@ static int add_run(struct kb_sched *sched, struct kb_sched_cpu *cpu,
 }
 
 /*
- * Whether a task that a switch took off the CPU in @state is asleep. In TASK_UNINTERRUPTIBLE
- * (2) it is not, unless the state is TASK_IDLE (0x402), in which kernel threads sleep.
+ * Whether a task that a switch took off the CPU in @state is asleep. In TASK_UNINTERRUPTIBLE it
+ * is not, unless the state is TASK_IDLE, in which kernel threads sleep.
  */
 static bool is_asleep(int state)
 {
-	return state > 0 && !((state & 2) && !(state & 0x400));
+	return state > 0 && (state & KB_TASK_IDLE) != KB_TASK_UNINTERRUPTIBLE;
 }
 
 /* Account for the switch that ended @slice, a run or a halt of the idle task. */

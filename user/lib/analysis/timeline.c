@@ -116,7 +116,8 @@ static unsigned int close_slice(const struct cpu *cpu, uint32_t core, int64_t no
 static unsigned int feed_switch(struct cpu *cpu, int64_t now, const struct kb_event *event,
 				struct kb_slice *slice)
 {
-	enum kb_slice_end how = event->task_switch.reason ? KB_END_BLOCKED : KB_END_PREEMPTED;
+	enum kb_slice_end how = event->task_switch.reason == KB_SWITCH_PREEMPTED ?
+				KB_END_PREEMPTED : KB_END_BLOCKED;
 	unsigned int n = close_slice(cpu, event->core, now, how, slice);
 
 	if (n) {

@@ -5,6 +5,7 @@
 #include <string.h>
 #include <sys/random.h>
 
+#include "base/hash.h"
 #include "base/table.h"
 
 #define MAX_ROWS	(1U << 30)
@@ -31,10 +32,8 @@ uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key)
 	uint64_t value = table->seed;
 	uint32_t i;
 
-	for (i = 0; i < table->key_words; i++) {
-		value = (value ^ key[i]) * 0x9e3779b97f4a7c15U;
-		value ^= value >> 32;
-	}
+	for (i = 0; i < table->key_words; i++)
+		value = kb_hash_word(value, key[i]);
 	return value;
 }
 

@@ -17,6 +17,7 @@
 
 #include "analysis/capture_names.h"
 #include "analysis/timeline.h"
+#include "base/array.h"
 #include "export/annotate_side.h"
 #include "export/label.h"
 #include "export/list.h"
@@ -158,13 +159,33 @@ static int32_t modifier_of(double multiplier, double *scale)
 
 static void define_series(struct annotate *x, uint32_t index)
 {
-	static const int32_t classes[] = { KB_ANNOTATE_ABSOLUTE, KB_ANNOTATE_DELTA,
-					   KB_ANNOTATE_INCIDENT, KB_ANNOTATE_ABSOLUTE };
-	static const int32_t displays[] = { KB_ANNOTATE_ACCUMULATE, KB_ANNOTATE_ACCUMULATE,
-					    KB_ANNOTATE_AVERAGE, KB_ANNOTATE_HERTZ,
-					    KB_ANNOTATE_MAXIMUM, KB_ANNOTATE_MINIMUM };
-	static const int32_t same[] = { 1, 1, 2, 3 };	/* composition and rendering */
-	static const struct kb_chart no_chart = { .boolean_flags = 0x08 };
+	static const int32_t classes[] = {
+		[0] = KB_ANNOTATE_ABSOLUTE,
+		[KB_SERIES_DELTA] = KB_ANNOTATE_DELTA,
+		[KB_SERIES_INCIDENT] = KB_ANNOTATE_INCIDENT,
+		[KB_SERIES_ABSOLUTE] = KB_ANNOTATE_ABSOLUTE,
+	};
+	static const int32_t displays[] = {
+		[0] = KB_ANNOTATE_ACCUMULATE,
+		[KB_DISPLAY_ACCUMULATE] = KB_ANNOTATE_ACCUMULATE,
+		[KB_DISPLAY_AVERAGE] = KB_ANNOTATE_AVERAGE,
+		[KB_DISPLAY_HERTZ] = KB_ANNOTATE_HERTZ,
+		[KB_DISPLAY_MAXIMUM] = KB_ANNOTATE_MAXIMUM,
+		[KB_DISPLAY_MINIMUM] = KB_ANNOTATE_MINIMUM,
+	};
+	static const int32_t compositions[] = {
+		[0] = KB_ANNOTATE_STACKED,
+		[KB_COMPOSITION_STACKED] = KB_ANNOTATE_STACKED,
+		[KB_COMPOSITION_OVERLAY] = KB_ANNOTATE_OVERLAY,
+		[KB_COMPOSITION_LOG10] = KB_ANNOTATE_LOG10,
+	};
+	static const int32_t renderings[] = {
+		[0] = KB_ANNOTATE_FILLED,
+		[KB_RENDERING_FILLED] = KB_ANNOTATE_FILLED,
+		[KB_RENDERING_LINE] = KB_ANNOTATE_LINE,
+		[KB_RENDERING_BAR] = KB_ANNOTATE_BAR,
+	};
+	static const struct kb_chart no_chart = { .boolean_flags = KB_CHART_PER_CPU };
 	const struct kb_series *series = &x->header->series[index];
 	const struct kb_chart *chart = series->chart_index < x->header->nr_charts ?
 				       &x->header->charts[series->chart_index] : &no_chart;
@@ -173,16 +194,17 @@ static void define_series(struct annotate *x, uint32_t index)
 	struct kb_annotate_counter *c = &m.counter;
 	char *text = x->text;
 
-	c->per_cpu = !!(chart->boolean_flags & 0x08);
-	c->series_class = remap(classes, 4, series->series_class);
-	c->display = remap(displays, 6, series->display);
+	c->per_cpu = !!(chart->boolean_flags & KB_CHART_PER_CPU);
+	c->series_class = remap(classes, ARRAY_SIZE(classes), series->series_class);
+	c->display = remap(displays, ARRAY_SIZE(displays), series->display);
 	c->modifier = modifier_of(series->multiplier, &x->scales[index]);
-	c->series_composition = remap(same, 4, chart->series_composition);
-	c->rendering_type = remap(same, 4, chart->rendering_type);
-	c->average_selection = !!(chart->boolean_flags & 0x01);
-	c->average_cores = !!(chart->boolean_flags & 0x02);
-	c->percentage = !!(chart->boolean_flags & 0x04);
-	c->color = series->colour == UINT32_MAX ? 0 : KB_ANNOTATE_RGB(series->colour);
+	c->series_composition = remap(compositions, ARRAY_SIZE(compositions),
+				      chart->series_composition);
+	c->rendering_type = remap(renderings, ARRAY_SIZE(renderings), chart->rendering_type);
+	c->average_selection = !!(chart->boolean_flags & KB_CHART_AVERAGE_SELECTION);
+	c->average_cores = !!(chart->boolean_flags & KB_CHART_AVERAGE_CORES);
+	c->percentage = !!(chart->boolean_flags & KB_CHART_PERCENTAGE);
+	c->color = series->colour == KB_COLOUR_AUTOMATIC ? 0 : KB_ANNOTATE_RGB(series->colour);
 	c->title = clean(text, NAME_BYTES, chart->name);
 	c->name = clean(text + NAME_BYTES, NAME_BYTES, series->name);
 	c->units = clean(text + 2 * NAME_BYTES, NAME_BYTES, series->units);
@@ -387,20 +409,21 @@ static void write_annotation(struct annotate *x, const struct kb_event *event)
 	bool colour = event->annotation.colour;
 
 	/* The side file has this text with its picture. */
-	if (event->annotation.group == ANNOTATE_SIDE_GROUP && !event->annotation.type) {
+	if (event->annotation.group == ANNOTATE_SIDE_GROUP &&
+	    event->annotation.type == KB_ANNOTATION_STRING) {
 		if (x->options->beside)
 			return;
 		x->no_pictures = true;
 	}
 	switch (event->annotation.type) {
-	case 1:
+	case KB_ANNOTATION_BOOKMARK:
 		write_note(x, colour ? KB_ANNOTATE_COLOR_MARKER : KB_ANNOTATE_MARKER, event,
 			   text);
 		break;
-	case 2:
+	case KB_ANNOTATION_CHANNEL:
 		write_note(x, KB_ANNOTATE_CHANNEL, event, text);
 		break;
-	case 3:
+	case KB_ANNOTATION_GROUP:
 		write_note(x, KB_ANNOTATE_GROUP, event, text);
 		break;
 	default:

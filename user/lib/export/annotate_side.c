@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "export/annotate_side.h"
 #include "export/run.h"
 
@@ -37,16 +38,8 @@ static bool new_key(struct side *side, int32_t *key)
 	for (i = 0; i < side->nr_keys; i++)
 		if (side->keys[i].key == *key && side->keys[i].pid == pid)
 			break;
-	if (i == side->room) {
-		unsigned int room = side->room ? 2 * side->room : 16;
-		struct key *keys = room > COUNTERS_MAX ? NULL :
-				   realloc(side->keys, room * sizeof(*keys));
-
-		if (!keys)
-			return false;
-		side->keys = keys;
-		side->room = room;
-	}
+	if (i == COUNTERS_MAX || !KB_ARRAY_ROOM(side->keys, side->room, i + 1))
+		return false;
 	if (i == side->nr_keys)
 		side->keys[side->nr_keys++] = (struct key){ pid, *key };
 	*key = (int32_t)(side->first_key + i);
@@ -145,13 +138,14 @@ void annotate_side_write(const char *path, const struct kb_export_options *optio
 	int ret;
 
 	if (kb_annotate_open(&side.reader, path, &damage)) {
-		kb_export_say(options, "%s; it is left out", damage.text);
+		kb_export_say(options, "%s; it is left out", kb_error_text(&damage));
 		return;
 	}
 	while ((ret = kb_annotate_next(side.reader, &message, &damage)) == 1)
 		side.left_out += !write_message(&side, &message);
 	if (ret < 0)
-		kb_export_say(options, "%s; what comes behind that is left out", damage.text);
+		kb_export_say(options, "%s; what comes behind that is left out",
+			      kb_error_text(&damage));
 	if (side.left_out)
 		kb_export_say(options, "%llu messages of %s are left out: they are too long, or have "
 			      "too many counters", (unsigned long long)side.left_out, path);

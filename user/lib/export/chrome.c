@@ -221,8 +221,7 @@ static void write_custom(struct chrome *x, uint32_t core, int64_t ns, uint32_t i
 	char text[32];
 
 	snprintf(text, sizeof(text), "series %" PRIu32, id);
-	if (!series || series->chart_index >= x->header->nr_charts ||
-	    !(x->header->charts[series->chart_index].boolean_flags & 0x08))	/* per CPU */
+	if (!series || !(kb_series_chart_flags(x->header, series) & KB_CHART_PER_CPU))
 		core = KB_CORE_NONE;
 	write_value(x, "series", core, ns, kb_text(series && series->name ? series->name : text),
 		    value, series ? series->multiplier : 1.0);
@@ -415,13 +414,14 @@ static void write_annotation(struct chrome *x, const struct kb_event *event, int
 {
 	struct kb_span span;
 	uint32_t task;
+	bool instant = event->annotation.type != KB_ANNOTATION_STRING;
 	int done;
 
 	find_task(x, event->task_id, event->timestamp, &task);
 	done = kb_spans_feed(&x->spans, event, ns, task, &span);
 	x->no_memory |= done < 0;
 	if (done > 0)
-		write_span(x, &span, ns, event->annotation.type != 0, event->core);
+		write_span(x, &span, ns, instant, event->core);
 }
 
 static void write_event(struct chrome *x)

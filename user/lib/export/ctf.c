@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <kbarman/chain.h>
 #include "export/label.h"
 #include "export/list.h"
 #include "export/run.h"
 #include "export/task_table.h"
 #include "export/walk.h"
-#include "format/chain.h"
 #include "format/ctf.h"
 
 #define COMM		16	/* bytes of a task's name in sched_switch, with its NUL */
@@ -26,8 +26,6 @@
 #define NUMBERS		128	/* room for all numbers of an event */
 #define UNKNOWN		"[unknown]"
 #define NORMAL_PRIORITY	20	/* as in LTTng; captures have no priorities */
-
-enum { EXIT_DEAD = 0x10, EXIT_ZOMBIE = 0x20 };	/* the kernel's states */
 
 enum event_id { SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK };
 
@@ -158,19 +156,12 @@ static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 	kb_ctf_end(x->trace, put_text(at, label, kb_task_label(&x->tasks, (uint32_t)i, label), NAME));
 }
 
-/*
- * The state as LTTng writes it. An ending task has TASK_DEAD, which the kernel's trace event
- * does not show: LTTng has a zombie for the first thread of a process, and a dead task for all
- * others.
- */
-static uint64_t lttng_state(struct ctf *x, uint32_t task_id, const struct kb_event *event)
+/* The state as LTTng writes it, which does not tell preempted tasks from others that can run. */
+static uint64_t lttng_state(struct ctf *x, uint32_t task_id)
 {
-	if (!task_id || !event->task_switch.reason)
-		return 0;
-	if (kb_state_letter(x->header, event->task_switch.prev_state) == 'X')
-		return kb_names_task(x->walk.names, task_id, event->timestamp)->tgid == task_id ?
-			EXIT_ZOMBIE : EXIT_DEAD;
-	return kb_state_ftrace(x->header, event->task_switch.prev_state);
+	uint32_t state = kb_walk_state(&x->walk, task_id);
+
+	return state == KB_FTRACE_PREEMPTED ? KB_FTRACE_RUNNING : state;
 }
 
 /* @previous: the task that ran; 0: unknown. */
@@ -182,7 +173,7 @@ static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t t
 	at = put_comm(at, kb_names_task(x->walk.names, previous, event->timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
-	at = kb_ctf_put64(at, lttng_state(x, previous, event));
+	at = kb_ctf_put64(at, lttng_state(x, previous));
 	at = put_comm(at, kb_names_task(x->walk.names, event->task_id, event->timestamp)->name);
 	at = kb_ctf_put32(at, event->task_id);
 	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "analysis/idle.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "export/cputime.h"
 #include "export/keep.h"
@@ -82,13 +83,11 @@ struct firefox {
 static void *add_row(struct list *list, size_t size)
 {
 	if (list->nr == list->max) {
-		size_t max = list->max ? 2 * list->max : 256;
-		void *rows = reallocarray(list->rows, max, size);
+		void *rows = kb_array_grow(list->rows, &list->max, list->nr + 1, size, SIZE_MAX);
 
 		if (!rows)
 			return NULL;
 		list->rows = rows;
-		list->max = max;
 	}
 	return (char *)list->rows + list->nr++ * size;
 }
@@ -151,13 +150,14 @@ static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, 
 static int keep_annotation(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
 	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
+	bool instant = event->annotation.type != KB_ANNOTATION_STRING;
 	struct kb_span span;
 	int done;
 
 	if (task < 0)
 		return -ENOMEM;
 	done = kb_spans_feed(&x->spans, event, ns, (uint32_t)task, &span);
-	return done > 0 ? keep_span(x, &span, ns, event->annotation.type != 0) : done;
+	return done > 0 ? keep_span(x, &span, ns, instant) : done;
 }
 
 static int keep_event(struct firefox *x)

@@ -10,6 +10,8 @@
 #include "base/out_packet.h"
 #include "base/utf8.h"
 #include "export/flamegraph_script.h"
+#include "base/hash.h"
+#include "base/percent.h"
 #include "export/list.h"
 #include "export/run.h"
 #include "export/weighed_calls.h"
@@ -108,11 +110,8 @@ static void put_whole(const struct picture *picture)
 /* Colours: tasks are grey, kernel frames blue, others warm. A name always has the same colour. */
 static void put_colour(struct kb_out *out, const struct kb_calltree_node *node, const char *label)
 {
-	unsigned int hash = 2166136261U;
+	uint32_t hash = kb_hash_fold(kb_hash_string(label));
 
-	for (; *label; label++)
-		hash = (hash ^ (unsigned char)*label) * 16777619U;
-	hash ^= hash >> 15;
 	if (node->depth < 2)
 		kb_out_printf(out, "hsl(0,0%%,%u%%)", 78 + hash % 8);
 	else if (node->kernel)
@@ -149,10 +148,10 @@ static void put_frame(const struct picture *picture, const struct kb_calltree_no
 	put_text(out, node->image_base, strlen(node->image_base));
 	kb_out_printf(out, "%s%s%.2f%%, ", node->kernel ? " [k]" : "",
 		      node->inlined ? " inlined " : node->image_base[0] ? " " : "",
-		      all ? 100.0 * node->total / all : 0);
+		      kb_percent(node->total, all));
 	put_amount(picture, node->total);
 	kb_out_printf(out, "; itself %.2f%%</title><rect x=\"%.2f\" y=\"%.0f\" "
-		      "width=\"%.2f\" height=\"%d\" fill=\"", all ? 100.0 * node->self / all : 0,
+		      "width=\"%.2f\" height=\"%d\" fill=\"", kb_percent(node->self, all),
 		      MARGIN + x, y, width > 2 ? width - GAP : width, ROW - 1);
 	put_colour(out, node, label);
 	kb_out_printf(out, "\"/><text x=\"%.2f\" y=\"%.0f\">", MARGIN + x + 3, y + 11);

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include <kbarman/chain.h>
+
 #include "analysis/capture_names.h"
 #include "analysis/timeline.h"
 #include "base/out_packet.h"
@@ -22,7 +24,6 @@
 #include "export/list.h"
 #include "export/run.h"
 #include "format/barman_inside.h"
-#include "format/chain.h"
 #include "format/heph_put.h"
 
 #define PACKET_BYTES	128	/* longest packet that the reader buffers */
@@ -290,11 +291,15 @@ static void write_sample(struct heph *x, const struct kb_event *event, uint64_t 
 /* The kind of an annotation that is not plain text. */
 static const char *annotation_kind(const struct kb_event *event)
 {
-	static const char *const kinds[] = { NULL, "bookmark", "channel", "group" };
+	static const char *const kinds[] = {
+		[KB_ANNOTATION_BOOKMARK] = "bookmark",
+		[KB_ANNOTATION_CHANNEL] = "channel",
+		[KB_ANNOTATION_GROUP] = "group",
+	};
 
-	if (event->annotation.type > 3)
+	if (event->annotation.type > KB_ANNOTATION_GROUP)
 		return "unknown";
-	if (event->annotation.type == 0 && !event->annotation.text_length)
+	if (event->annotation.type == KB_ANNOTATION_STRING && !event->annotation.text_length)
 		return "end";
 	return kinds[event->annotation.type];
 }

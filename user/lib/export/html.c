@@ -309,15 +309,14 @@ static void put_values(struct html *x, struct kb_json *json)
 	kb_json_array(json, "series");
 	for (i = 0; i < x->header->nr_series; i++) {
 		const struct kb_series *series = &x->header->series[i];
-		uint8_t flags = series->chart_index < x->header->nr_charts ?
-			x->header->charts[series->chart_index].boolean_flags : 0;
+		uint8_t flags = kb_series_chart_flags(x->header, series);
 
 		kb_json_object(json, NULL);
 		kb_json_string(json, "name", series->name ? series->name : "");
 		kb_json_string(json, "units", series->units ? series->units : "");
 		kb_json_double(json, "multiplier", series->multiplier);
-		kb_json_bool(json, "deltas", series->series_class == 1 || series->series_class == 2);
-		kb_json_bool(json, "percpu", flags & 0x08);
+		kb_json_bool(json, "deltas", kb_series_adds_up(series));
+		kb_json_bool(json, "percpu", flags & KB_CHART_PER_CPU);
 		kb_json_bool(json, "hidden", i == lost);	/* slices show these losses */
 		kb_json_object_end(json);
 	}

@@ -1,21 +1,15 @@
 // SPDX-License-Identifier: MIT
-/* An array that doubles when it is full. */
+/* An array that grows. */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "base/array.h"
 #include "export/keep.h"
 
 int kb_keep_add(struct kb_keep *keep, const struct kb_kept *sample)
 {
-	if (keep->nr == keep->max) {
-		size_t max = keep->max ? 2 * keep->max : 1024;
-		struct kb_kept *rows = reallocarray(keep->rows, max, sizeof(*rows));
-
-		if (!rows)
-			return -ENOMEM;
-		keep->rows = rows;
-		keep->max = max;
-	}
+	if (!KB_ARRAY_ROOM(keep->rows, keep->max, keep->nr + 1))
+		return -ENOMEM;
 	keep->rows[keep->nr] = *sample;
 	keep->rows[keep->nr].order = (uint32_t)keep->nr;
 	keep->nr++;

@@ -35,15 +35,6 @@
 /* Perfetto refuses traces with events of further CPUs. */
 #define MAX_CPUS	1024U
 
-/* States of tasks in the trace event since Linux 4.14. */
-enum {
-	REPORT_DEAD = 0x10,
-	REPORT_ZOMBIE = 0x20,
-	REPORT_PARKED = 0x40,
-	REPORT_IDLE = 0x80,
-	REPORT_PREEMPTED = 0x100,
-};
-
 /* Trace events of one CPU that wait for their packet. CPUs may have to share a bundle. */
 #define BUNDLES		64U
 #define BUNDLE_BYTES	8192U
@@ -344,33 +335,19 @@ static struct bundle *bundle_of(struct perfetto *x, uint32_t core)
 	return bundle;
 }
 
-/*
- * The state as the trace event shows it. An ending task has TASK_DEAD, which the trace event
- * does not show: it shows the first thread of a process as a zombie until its parent has waited
- * for it, and all others as dead.
- */
-static uint32_t ftrace_state(struct perfetto *x, uint32_t task_id, const struct kb_event *event)
-{
-	if (!task_id)
-		return 0;	/* the idle task can always run */
-	if (!event->task_switch.reason)
-		return REPORT_PREEMPTED;
-	if (kb_state_letter(x->header, event->task_switch.prev_state) == 'X')
-		return kb_names_task(x->walk.names, task_id, event->timestamp)->tgid == task_id ?
-			REPORT_ZOMBIE : REPORT_DEAD;
-	return kb_state_ftrace(x->header, event->task_switch.prev_state);
-}
+/* TASK_PARKED and TASK_STATE_MAX of include/linux/sched.h of Linux 4.4. */
+enum { OLD_PARKED = 0x200, OLD_MAX = 0x800 };
 
 /* The state for a trace without a release, which Perfetto reads as one of Linux 4.4. */
 static uint32_t old_state(uint32_t state)
 {
 	switch (state) {
-	case REPORT_PARKED:
-		return 0x200;
-	case REPORT_IDLE:
-		return 0x402;	/* TASK_UNINTERRUPTIBLE | TASK_NOLOAD */
-	case REPORT_PREEMPTED:
-		return 0x800;
+	case KB_FTRACE_PARKED:
+		return OLD_PARKED;
+	case KB_FTRACE_IDLE:
+		return KB_TASK_IDLE;
+	case KB_FTRACE_PREEMPTED:
+		return OLD_MAX;
 	default:
 		return state;
 	}
@@ -380,7 +357,7 @@ static uint32_t old_state(uint32_t state)
 static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
 {
-	uint32_t state = ftrace_state(x, previous, event);
+	uint32_t state = kb_walk_state(&x->walk, previous);
 	struct bundle *bundle;
 	uint8_t *at, *message, *body;
 	struct kb_text name;
@@ -502,8 +479,7 @@ static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint
 
 static bool is_per_cpu(const struct perfetto *x, const struct kb_series *series)
 {
-	return series && series->chart_index < x->header->nr_charts &&
-	       x->header->charts[series->chart_index].boolean_flags & 0x08;
+	return series && kb_series_chart_flags(x->header, series) & KB_CHART_PER_CPU;
 }
 
 /* A custom series. Deltas are summed up, as for PMU counters. */
@@ -519,7 +495,7 @@ static void write_custom(struct perfetto *x, uint32_t core, uint64_t time, uint3
 
 	if (!is_per_cpu(x, series))
 		core = KB_CORE_NONE;
-	deltas = series && (series->series_class == 1 || series->series_class == 2);
+	deltas = series && kb_series_adds_up(series);
 	track = find_track(x, TRACK_SERIES, id, core, &is_new);
 	if (!track)
 		return;
@@ -809,11 +785,11 @@ static void write_annotation(struct perfetto *x, const struct kb_event *event, u
 	if (!task)
 		return;
 	thread = thread_track(x, event->task_id, task->tgid);
-	if (event->annotation.type == 2) {
+	if (event->annotation.type == KB_ANNOTATION_CHANNEL) {
 		channel_track(x, event->task_id, event->annotation.channel, thread, text);
 		return;
 	}
-	if (event->annotation.type != 0) {
+	if (event->annotation.type != KB_ANNOTATION_STRING) {
 		write_mark(x, time, thread, TYPE_INSTANT, text);
 		return;
 	}

@@ -2,21 +2,24 @@
 /* See run.h. */
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "export/run.h"
 
 void kb_export_say(const struct kb_export_options *options, const char *format, ...)
 {
-	char sentence[256];
 	va_list args;
+	char *sentence;
 
 	if (!options->say)
 		return;
 	va_start(args, format);
-	vsnprintf(sentence, sizeof(sentence), format, args);
+	if (vasprintf(&sentence, format, args) < 0)
+		sentence = NULL;
 	va_end(args);
-	options->say(options->context, sentence);
+	options->say(options->context, sentence ? sentence : "out of memory");
+	free(sentence);
 }
 
 int kb_export_rewind(struct kb_barman *barman, struct kb_error *err)

@@ -7,8 +7,6 @@
 #include "export/label.h"
 #include "export/spans.h"
 
-enum { TEXT = 0, CHANNEL_NAME = 2, GROUP_NAME = 3 };	/* types of annotations */
-
 void kb_spans_init(struct kb_spans *spans)
 {
 	*spans = (struct kb_spans) { 0 };
@@ -46,11 +44,12 @@ int kb_spans_feed(struct kb_spans *spans, const struct kb_event *event, int64_t 
 		  struct kb_span *done)
 {
 	/* Instants have their own row. No channel has its number, as channels have 32 bits. */
-	bool instant = event->annotation.type != TEXT, was_open;
+	bool instant = event->annotation.type != KB_ANNOTATION_STRING, was_open;
 	uint64_t key[2] = { event->task_id, instant ? UINT64_MAX : event->annotation.channel };
 	struct kb_span *span;
 
-	if (event->annotation.type == CHANNEL_NAME || event->annotation.type == GROUP_NAME)
+	if (event->annotation.type == KB_ANNOTATION_CHANNEL ||
+	    event->annotation.type == KB_ANNOTATION_GROUP)
 		return 0;
 	span = kb_table_get(&spans->rows, key);
 	if (!span)

@@ -6,9 +6,9 @@
 #include <errno.h>
 #include <string.h>
 
+#include <kbarman/chain.h>
 #include "export/label.h"
 #include "export/stack_table.h"
-#include "format/chain.h"
 #include "sym/place.h"
 
 static const struct kb_frame nothing = {

@@ -21,6 +21,7 @@
 
 #include "analysis/capture_names.h"
 #include "analysis/timeline.h"
+#include "base/array.h"
 #include "base/out_packet.h"
 #include "export/label.h"
 #include "export/list.h"
@@ -207,20 +208,6 @@ static uint32_t common_methods(const struct tptp *x, const struct cpu *cpu, uint
 	return same;
 }
 
-static bool room_for_frames(struct cpu *cpu, uint32_t nr)
-{
-	struct frame *frames;
-
-	if (nr <= cpu->room)
-		return true;
-	frames = realloc(cpu->frames, nr * sizeof(*frames));
-	if (!frames)
-		return false;
-	cpu->frames = frames;
-	cpu->room = nr;
-	return true;
-}
-
 /* Open the first @nr methods of x->chain for @thread, and leave those that changed. */
 static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread, uint32_t nr,
 			 int64_t time)
@@ -231,7 +218,7 @@ static void hold_methods(struct tptp *x, struct cpu *cpu, struct tptp_thread *th
 		leave_methods(x, cpu, 0, time);		/* a switch that was not recorded */
 	if (thread->held_on && thread->held_on != core_of(x, cpu) + 1)
 		leave_methods(x, &x->cpus[thread->held_on - 1], 0, time);
-	if (!room_for_frames(cpu, nr)) {
+	if (!KB_ARRAY_ROOM(cpu->frames, cpu->room, nr)) {
 		x->out_of_memory = true;
 		return;
 	}
@@ -388,7 +375,7 @@ static void switch_out(struct tptp *x, const struct kb_slice *slice, uint64_t ti
 		       int64_t time)
 {
 	struct tptp_thread *thread = thread_of(x, slice->task_id, slice->core, timestamp, time);
-	bool dead = kb_state_letter(x->header, slice->prev_state) == 'X';
+	bool dead = kb_state_letter(x->header, slice->prev_state) == KB_LETTER_DEAD;
 	int64_t next = slice->next_task ? (int64_t)slice->next_task : -(int64_t)slice->core - 1;
 
 	if (thread->id == next)

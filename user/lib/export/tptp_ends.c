@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <kbarman/version.h>
+
 #include "export/tptp_ends.h"
 
 #define FACT_PREFIX	"kbarman."
@@ -119,7 +121,7 @@ void tptp_write_beginning(struct kb_tptp_writer *writer, const struct kb_barman 
 	m.values[KB_TPTP_AGENT_CREATE_PROCESS_ID].string = kb_text(process);
 	m.values[KB_TPTP_AGENT_CREATE_NAME].string = kb_text("kbarman");
 	m.values[KB_TPTP_AGENT_CREATE_TYPE].string = kb_text("Profiler");
-	m.values[KB_TPTP_AGENT_CREATE_VERSION].string = kb_text(KBARMAN_VERSION);
+	m.values[KB_TPTP_AGENT_CREATE_VERSION].string = kb_text(kb_version());
 	m.values[KB_TPTP_AGENT_CREATE_TIMESTAMP].number = time;
 	kb_tptp_writer_message(writer, &m);
 

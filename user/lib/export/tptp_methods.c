@@ -6,8 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/label.h"
 #include "export/tptp_methods.h"
+#include "base/hash.h"
 
 #define NAME_BYTES	16384
 
@@ -61,19 +63,10 @@ static struct kb_text name_without_blanks(struct tptp_methods *methods, const ch
 	return (struct kb_text){ methods->name, length };
 }
 
-static uint32_t hash_string(const char *string)
-{
-	uint32_t hash = 2166136261u;
-
-	while (*string)
-		hash = (hash ^ (uint8_t)*string++) * 16777619u;
-	return hash;
-}
-
 /* The slot of @image: it has its class, or 0 if the image is new. */
 static uint32_t *find_slot(const struct tptp_methods *methods, const char *image)
 {
-	uint32_t at = hash_string(image);
+	uint32_t at = kb_hash_string(image);
 
 	for (;; at++) {
 		uint32_t *slot = &methods->slots[at & (methods->nr_slots - 1)];
@@ -130,20 +123,12 @@ static uint32_t class_of_image(struct tptp_methods *methods, const char *image,
 
 static bool grow_methods(struct tptp_methods *methods, uint32_t method)
 {
-	uint32_t room = methods->nr_methods ? methods->nr_methods : 1024;
-	uint32_t *class_of;
+	uint32_t old = methods->nr_methods;
 
-	if (method < methods->nr_methods)
-		return true;
-	while (room <= method)
-		room *= 2;
-	class_of = realloc(methods->class_of, room * sizeof(*class_of));
-	if (!class_of)
+	if (!KB_ARRAY_ROOM(methods->class_of, methods->nr_methods, (size_t)method + 1))
 		return false;
-	memset(class_of + methods->nr_methods, 0,
-	       (room - methods->nr_methods) * sizeof(*class_of));
-	methods->class_of = class_of;
-	methods->nr_methods = room;
+	memset(methods->class_of + old, 0,
+	       (methods->nr_methods - old) * sizeof(*methods->class_of));
 	return true;
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "export/tptp_threads.h"
+#include "base/hash.h"
 
 #define MAX_THREADS	(64u << 10)
 #define MAX_SUMS	(128u << 10)
@@ -54,8 +55,7 @@ void tptp_threads_destroy(struct tptp_threads *threads)
 
 static uint32_t mix(uint64_t value)
 {
-	value *= UINT64_C(0x9e3779b97f4a7c15);
-	return value >> 40;
+	return kb_hash_spread(value) >> 40;
 }
 
 /* Task ids are dense, so they are their own hash. */

@@ -34,6 +34,21 @@ bool kb_walk_next(struct kb_walk *walk, struct kb_error *err)
 	return true;
 }
 
+uint32_t kb_walk_state(const struct kb_walk *walk, uint32_t task_id)
+{
+	const struct kb_header *header = kb_barman_header(walk->barman);
+	int state = walk->event.task_switch.prev_state;
+
+	if (!task_id)
+		return KB_FTRACE_RUNNING;	/* the idle task can always run */
+	if (walk->event.task_switch.reason == KB_SWITCH_PREEMPTED)
+		return KB_FTRACE_PREEMPTED;
+	if (kb_state_letter(header, state) == KB_LETTER_DEAD)
+		return kb_names_task(walk->names, task_id, walk->event.timestamp)->tgid == task_id ?
+			KB_FTRACE_ZOMBIE : KB_FTRACE_DEAD;
+	return kb_state_ftrace(header, state);
+}
+
 int kb_walk_end(const struct kb_walk *walk, struct kb_out *out, bool no_memory,
 		struct kb_error *err)
 {

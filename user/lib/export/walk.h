@@ -29,6 +29,14 @@ void kb_walk_release(struct kb_walk *walk);
 /* Go to the next record; false: there is none, or it is damaged. */
 bool kb_walk_next(struct kb_walk *walk, struct kb_error *err);
 
+/*
+ * One of enum kb_ftrace_state: the state in which @task_id leaves the CPU at the current record, a
+ * task switch. An ending task has TASK_DEAD, which the trace event sched_switch does not show: it
+ * shows the first thread of a process as a zombie until its parent has waited for it, and all
+ * others as dead.
+ */
+uint32_t kb_walk_state(const struct kb_walk *walk, uint32_t task_id);
+
 /* As kb_export_end(), with an error if there was no memory. */
 int kb_walk_end(const struct kb_walk *walk, struct kb_out *out, bool no_memory,
 		struct kb_error *err);

@@ -108,7 +108,7 @@ static void lay_out(struct kb_barman *b)
 	if (h->buffer_length > BARMAN_OPEN_END)
 		barman_finding(b, KB_NO_OFFSET, "a buffer of %" PRIu64 " bytes is not possible",
 			       h->buffer_length);
-	if (h->data_store_type == BM_DATA_STORE_LINEAR)
+	if (h->data_store_type == KB_STORE_LINEAR)
 		linear_segments(b);
 	else
 		ring_segments(b);
@@ -199,7 +199,7 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 		if (left < word) {
 			/* If the size of a ring is odd, no block uses its last bytes. */
 			bool rest = b->segment + 1 < b->nr_segments ||
-				    b->header.data_store_type == BM_DATA_STORE_CIRCULAR;
+				    b->header.data_store_type == KB_STORE_CIRCULAR;
 
 			if (left && !rest)
 				broken(b, at, "%" PRIu64 " stray bytes behind the last block",

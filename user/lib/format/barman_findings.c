@@ -5,14 +5,15 @@
 #include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "format/barman_inside.h"
 
 void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ...)
 {
-	char text[200];
 	struct kb_error *err;
 	va_list args;
+	char *text;
 
 	if (b->probe_end)
 		return;
@@ -21,17 +22,20 @@ void barman_finding(struct kb_barman *b, uint64_t offset, const char *format, ..
 		return;
 	}
 	va_start(args, format);
-	vsnprintf(text, sizeof(text), format, args);
+	if (vasprintf(&text, format, args) < 0)
+		text = NULL;
 	va_end(args);
 	err = b->nr_findings < BARMAN_FINDINGS_MAX ? &b->findings[b->nr_findings] : NULL;
 	b->nr_findings++;
 	if (!err)
 		err = &b->failure;
 	if (offset == KB_NO_OFFSET)
-		kb_error_set(err, -EBADMSG, offset, "%s: damaged: %s", b->source.name, text);
+		kb_error_set(err, -EBADMSG, offset, "%s: damaged: %s", b->source.name,
+			     text ? text : "out of memory");
 	else
 		kb_error_set(err, -EBADMSG, offset, "%s: damaged at byte %llu: %s", b->source.name,
-			     (unsigned long long)offset, text);
+			     (unsigned long long)offset, text ? text : "out of memory");
+	free(text);
 	/* Damage in the header is not an error of the records. */
 	if (b->window_offset && !b->failure.code)
 		b->failure = *err;
@@ -82,4 +86,13 @@ unsigned int kb_barman_damage(const struct kb_barman *b, const struct kb_error *
 const struct kb_error *kb_barman_finding(const struct kb_barman *b, unsigned int index)
 {
 	return index < b->nr_findings && index < BARMAN_FINDINGS_MAX ? &b->findings[index] : NULL;
+}
+
+int barman_end_early(struct kb_barman *b, const struct kb_error *why, struct kb_error *err)
+{
+	b->ended = true;
+	barman_finding(b, KB_NO_OFFSET, "%s", kb_error_text(why));
+	if (err)
+		*err = *why;
+	return why->code;
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/barman_file.h"
 #include "format/barman_inside.h"
 
@@ -122,6 +123,37 @@ static int read_start(struct kb_barman *b, struct kb_error *err)
 }
 
 /* Later agents have other stores. The error names the type. */
+/* The public header says what the wire says. */
+#define SAME(ours, wire)	_Static_assert((int)(ours) == (int)(wire), #ours)
+SAME(KB_STORE_LINEAR, BM_DATA_STORE_LINEAR);
+SAME(KB_STORE_CIRCULAR, BM_DATA_STORE_CIRCULAR);
+SAME(KB_COMPOSITION_STACKED, BM_SERIES_STACKED);
+SAME(KB_COMPOSITION_OVERLAY, BM_SERIES_OVERLAY);
+SAME(KB_COMPOSITION_LOG10, BM_SERIES_LOG10);
+SAME(KB_RENDERING_FILLED, BM_RENDERING_FILLED);
+SAME(KB_RENDERING_LINE, BM_RENDERING_LINE);
+SAME(KB_RENDERING_BAR, BM_RENDERING_BAR);
+SAME(KB_CHART_AVERAGE_SELECTION, BM_CHART_AVERAGE_SELECTION);
+SAME(KB_CHART_AVERAGE_CORES, BM_CHART_AVERAGE_CORES);
+SAME(KB_CHART_PERCENTAGE, BM_CHART_PERCENTAGE);
+SAME(KB_CHART_PER_CPU, BM_CHART_PER_CPU);
+SAME(KB_SERIES_DELTA, BM_SERIES_CLASS_DELTA);
+SAME(KB_SERIES_INCIDENT, BM_SERIES_CLASS_INCIDENT);
+SAME(KB_SERIES_ABSOLUTE, BM_SERIES_CLASS_ABSOLUTE);
+SAME(KB_DISPLAY_ACCUMULATE, BM_SERIES_DISPLAY_ACCUMULATE);
+SAME(KB_DISPLAY_AVERAGE, BM_SERIES_DISPLAY_AVERAGE);
+SAME(KB_DISPLAY_HERTZ, BM_SERIES_DISPLAY_HERTZ);
+SAME(KB_DISPLAY_MAXIMUM, BM_SERIES_DISPLAY_MAXIMUM);
+SAME(KB_DISPLAY_MINIMUM, BM_SERIES_DISPLAY_MINIMUM);
+SAME(KB_SERIES_SAMPLED, BM_SERIES_SAMPLED);
+SAME(KB_COLOUR_AUTOMATIC, BM_SERIES_COLOUR_AUTOMATIC);
+SAME(KB_SWITCH_PREEMPTED, BM_TASK_SWITCH_PREEMPTED);
+SAME(KB_SWITCH_BLOCKED, BM_TASK_SWITCH_BLOCKED);
+SAME(KB_ANNOTATION_STRING, BM_ANNOTATION_STRING);
+SAME(KB_ANNOTATION_BOOKMARK, BM_ANNOTATION_BOOKMARK);
+SAME(KB_ANNOTATION_CHANNEL, BM_ANNOTATION_CHANNEL);
+SAME(KB_ANNOTATION_GROUP, BM_ANNOTATION_GROUP);
+
 static int check_store_type(struct kb_barman *b, struct kb_error *err)
 {
 	static const char *const others[] = {
@@ -129,7 +161,7 @@ static int check_store_type(struct kb_barman *b, struct kb_error *err)
 	};
 	uint32_t type = b->header.data_store_type;
 
-	if (type == BM_DATA_STORE_LINEAR || type == BM_DATA_STORE_CIRCULAR)
+	if (type == KB_STORE_LINEAR || type == KB_STORE_CIRCULAR)
 		return 0;
 	return kb_error_set(err, -EBADMSG, BARMAN_AT_STORE_TYPE,
 			    "%s: data store type %" PRIu32 " (%s) is not supported: only linear "
@@ -194,15 +226,8 @@ static int collect_facts(struct kb_barman *b)
 	while (at < end && b->nr_facts < FACTS_MAX) {
 		if (strncmp(at, "kbarman.", 8) == 0 &&
 		    strncmp(at, BARMAN_FILE_FACT, strlen(BARMAN_FILE_FACT)) != 0) {
-			if (b->nr_facts == room) {
-				void *more;
-
-				room = room ? room * 2 : 16;
-				more = realloc(b->facts, room * sizeof(*b->facts));
-				if (!more)
-					return -ENOMEM;
-				b->facts = more;
-			}
+			if (!KB_ARRAY_ROOM(b->facts, room, b->nr_facts + 1))
+				return -ENOMEM;
 			b->facts[b->nr_facts++] = at;
 			if (strcmp(at, "kbarman.ext=1") == 0)
 				b->header.extended = true;
@@ -260,7 +285,8 @@ static int read_pmus(struct kb_barman *b, const struct barman_places *p, struct 
 {
 	struct kb_header *h = &b->header;
 	unsigned int word = h->word_size;
-	uint64_t total = 0, room = 0;
+	uint64_t total = 0;
+	size_t room = 0;
 	bool swap = is_swapped(b);
 
 	h->pmus = calloc(h->max_cores ? h->max_cores : 1, sizeof(*h->pmus));
@@ -289,15 +315,8 @@ static int read_pmus(struct kb_barman *b, const struct barman_places *p, struct 
 			return bad_header(b, err, offset + 16 + word,
 					  "more counters of all cores than 1048576:",
 					  total + pmu->num_counters);
-		if (total + pmu->num_counters > room) {
-			void *more;
-
-			room = 2 * room + pmu->num_counters;
-			more = realloc(b->counter_types, room * sizeof(*b->counter_types));
-			if (!more)
-				return -ENOMEM;
-			b->counter_types = more;
-		}
+		if (!KB_ARRAY_ROOM(b->counter_types, room, total + pmu->num_counters))
+			return -ENOMEM;
 		for (uint32_t i = 0; i < pmu->num_counters; i++)
 			b->counter_types[total + i] = kb_load32(at + 20 + word + 4 * i, swap);
 		b->counter_index[core] = total;

@@ -102,6 +102,9 @@ void barman_finding(struct kb_barman *barman, uint64_t offset, const char *forma
 void barman_bad_record(struct kb_barman *barman, const uint8_t *record, uint64_t length,
 		       uint64_t offset, bool swap) __attribute__((cold));
 
+/* Nothing more can be read, because of @why: a finding, and the result of the call. */
+int barman_end_early(struct kb_barman *barman, const struct kb_error *why, struct kb_error *err);
+
 /* At the end: return the first damage of the records, once. */
 int barman_tell_end(struct kb_barman *barman, struct kb_error *err);
 

@@ -174,13 +174,7 @@ int barman_next_window(struct kb_barman *b, struct kb_event *event, struct kb_er
 			return 0;
 		ret = barman_cursor_advance(b, &why);
 	}
-	if (ret == 0)
-		return barman_tell_end(b, err);
-	b->ended = true;
-	barman_finding(b, KB_NO_OFFSET, "%s", why.text);
-	if (err)
-		*err = why;
-	return ret;
+	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }
 
 int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error *err)

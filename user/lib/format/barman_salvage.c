@@ -80,7 +80,7 @@ static bool grows(const struct kb_barman *b)
 {
 	const struct kb_header *h = &b->header;
 
-	return h->data_store_type == BM_DATA_STORE_LINEAR && !b->open_ended &&
+	return h->data_store_type == KB_STORE_LINEAR && !b->open_ended &&
 	       h->write_offset == h->buffer_length;
 }
 

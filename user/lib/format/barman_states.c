@@ -7,16 +7,30 @@
 
 #include "format/barman_inside.h"
 
+/* Further bits of task_struct.__state and exit_state in Linux from 4.14 on. */
+enum { EXIT_DEAD = 0x10, EXIT_ZOMBIE = 0x20, TASK_PARKED = 0x40, TASK_DEAD = 0x80 };
+
 /* Captures without the fact have only the lowest byte, as in Linux from 4.14 on. */
 static const struct kb_state low_byte[] = {
-	{ 0x02, 'D' }, { 0x01, 'S' }, { 0x04, 'T' }, { 0x08, 't' },
-	{ 0x40, 'P' }, { 0x20, 'Z' }, { 0x10, 'X' }, { 0x80, 'X' },
+	{ KB_TASK_UNINTERRUPTIBLE, KB_LETTER_DISK_SLEEP },
+	{ KB_TASK_INTERRUPTIBLE, KB_LETTER_SLEEPING },
+	{ KB_TASK_STOPPED, KB_LETTER_STOPPED },
+	{ KB_TASK_TRACED, KB_LETTER_TRACED },
+	{ TASK_PARKED, KB_LETTER_PARKED },
+	{ EXIT_ZOMBIE, KB_LETTER_ZOMBIE },
+	{ EXIT_DEAD, KB_LETTER_DEAD },
+	{ TASK_DEAD, KB_LETTER_DEAD },
 };
 
-/* Letters of Linux, and their bits in the trace event sched_switch. */
 static const struct kb_state ftrace[] = {
-	{ 0x01, 'S' }, { 0x02, 'D' }, { 0x04, 'T' }, { 0x08, 't' },
-	{ 0x10, 'X' }, { 0x20, 'Z' }, { 0x40, 'P' }, { 0x80, 'I' },
+	{ KB_FTRACE_SLEEPING, KB_LETTER_SLEEPING },
+	{ KB_FTRACE_DISK_SLEEP, KB_LETTER_DISK_SLEEP },
+	{ KB_FTRACE_STOPPED, KB_LETTER_STOPPED },
+	{ KB_FTRACE_TRACED, KB_LETTER_TRACED },
+	{ KB_FTRACE_DEAD, KB_LETTER_DEAD },
+	{ KB_FTRACE_ZOMBIE, KB_LETTER_ZOMBIE },
+	{ KB_FTRACE_PARKED, KB_LETTER_PARKED },
+	{ KB_FTRACE_IDLE, KB_LETTER_IDLE },
 };
 
 static int hex_digit(char c)
@@ -60,11 +74,11 @@ char kb_state_letter(const struct kb_header *header, int state)
 					       sizeof(low_byte) / sizeof(low_byte[0]);
 
 	if (state <= 0)
-		return state ? '?' : 'R';
+		return state ? KB_LETTER_UNKNOWN : KB_LETTER_RUNNING;
 	for (uint32_t i = 0; i < count; i++)
 		if ((state & states[i].bits) == states[i].bits)
 			return states[i].letter;
-	return '?';
+	return KB_LETTER_UNKNOWN;
 }
 
 uint32_t kb_state_ftrace(const struct kb_header *header, int state)
@@ -74,5 +88,5 @@ uint32_t kb_state_ftrace(const struct kb_header *header, int state)
 	for (size_t i = 0; i < sizeof(ftrace) / sizeof(ftrace[0]); i++)
 		if (ftrace[i].letter == letter)
 			return ftrace[i].bits;
-	return ftrace[0].bits;
+	return KB_FTRACE_SLEEPING;
 }

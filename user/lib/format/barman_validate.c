@@ -107,10 +107,10 @@ static void check_values(struct kb_barman *b, const struct kb_event *event)
 {
 	if (event->type == KB_EVENT_TASK_SWITCH && !b->has_tasks)
 		barman_finding(b, event->offset, "a task switch, in a capture without tasks");
-	if (event->type == KB_EVENT_TASK_SWITCH && event->task_switch.reason > 1)
+	if (event->type == KB_EVENT_TASK_SWITCH && event->task_switch.reason > KB_SWITCH_BLOCKED)
 		barman_finding(b, event->offset, "%u is not a reason for a task switch",
 			       event->task_switch.reason);
-	if (event->type == KB_EVENT_ANNOTATION && event->annotation.type > 3)
+	if (event->type == KB_EVENT_ANNOTATION && event->annotation.type > KB_ANNOTATION_GROUP)
 		barman_finding(b, event->offset, "%u is not a type of annotation",
 			       event->annotation.type);
 }
@@ -323,7 +323,7 @@ INSTANCE(64_swapped, 8, true)
 /* Averages and extremes need absolute values. Sums and rates need deltas. */
 static bool is_display_of_absolute(uint8_t display)
 {
-	return display != BM_SERIES_DISPLAY_ACCUMULATE && display != BM_SERIES_DISPLAY_HERTZ;
+	return display != KB_DISPLAY_ACCUMULATE && display != KB_DISPLAY_HERTZ;
 }
 
 /* Compare the tables with the lists of values in the format's text. */
@@ -334,28 +334,28 @@ static void check_tables(struct kb_barman *b)
 	for (uint32_t i = 0; i < h->nr_charts; i++) {
 		const struct kb_chart *chart = &h->charts[i];
 
-		if (chart->series_composition < BM_SERIES_STACKED ||
-		    chart->series_composition > BM_SERIES_LOG10)
+		if (chart->series_composition < KB_COMPOSITION_STACKED ||
+		    chart->series_composition > KB_COMPOSITION_LOG10)
 			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a series "
 				       "composition", i, chart->series_composition);
-		if (chart->rendering_type < BM_RENDERING_FILLED ||
-		    chart->rendering_type > BM_RENDERING_BAR)
+		if (chart->rendering_type < KB_RENDERING_FILLED ||
+		    chart->rendering_type > KB_RENDERING_BAR)
 			barman_finding(b, KB_NO_OFFSET, "chart %" PRIu32 ": %u is not a "
 				       "rendering type", i, chart->rendering_type);
 	}
 	for (uint32_t i = 0; i < h->nr_series; i++) {
 		const struct kb_series *series = &h->series[i];
 
-		if (series->series_class < BM_SERIES_CLASS_DELTA ||
-		    series->series_class > BM_SERIES_CLASS_ABSOLUTE)
+		if (series->series_class < KB_SERIES_DELTA ||
+		    series->series_class > KB_SERIES_ABSOLUTE)
 			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is not a class", i,
 				       series->series_class);
-		if (series->display < BM_SERIES_DISPLAY_ACCUMULATE ||
-		    series->display > BM_SERIES_DISPLAY_MINIMUM)
+		if (series->display < KB_DISPLAY_ACCUMULATE ||
+		    series->display > KB_DISPLAY_MINIMUM)
 			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": %u is not a display",
 				       i, series->display);
 		else if (is_display_of_absolute(series->display) !=
-			 (series->series_class == BM_SERIES_CLASS_ABSOLUTE))
+			 (series->series_class == KB_SERIES_ABSOLUTE))
 			barman_finding(b, KB_NO_OFFSET, "series %" PRIu32 ": display %u does not go "
 				       "with class %u", i, series->display, series->series_class);
 	}
@@ -390,11 +390,5 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 		instances[h->word_size == 8][swap](b, sum, latest);
 	b->cumulative = cumulative;
 	free(latest);
-	if (ret == 0)
-		return barman_tell_end(b, err);
-	b->ended = true;
-	barman_finding(b, KB_NO_OFFSET, "%s", why.text);
-	if (err)
-		*err = why;
-	return ret;
+	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }

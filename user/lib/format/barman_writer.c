@@ -12,6 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "format/barman_file.h"
 #include "format/barman_writer.h"
 
@@ -65,7 +66,7 @@ static void fill_start(struct kb_barman_writer *w, const struct kb_barman_layout
 	put32(w, BARMAN_AT_VERSION, BM_PROTOCOL_VERSION);
 	put32(w, BARMAN_AT_HEADER_LENGTH, w->places.end);
 	put32(w, BARMAN_AT_STORE_TYPE,
-	      layout->circular ? BM_DATA_STORE_CIRCULAR : BM_DATA_STORE_LINEAR);
+	      layout->circular ? KB_STORE_CIRCULAR : KB_STORE_LINEAR);
 	put32(w, BARMAN_AT_CONFIG, w->shape.max_cores);
 	put32(w, BARMAN_AT_CONFIG + 4, w->shape.max_task_infos);
 	put32(w, BARMAN_AT_CONFIG + 8, w->shape.max_mmap_layout);
@@ -179,19 +180,10 @@ static const char *string_at(const struct kb_barman_writer *w, uint32_t offset)
 	return (const char *)w->header + BARMAN_AT_STRINGS + offset;
 }
 
-static uint32_t string_hash(const char *string)
-{
-	uint32_t hash = 2166136261U;		/* FNV-1a */
-
-	for (; *string; string++)
-		hash = (hash ^ (uint8_t)*string) * 16777619U;
-	return hash;
-}
-
 /* The slot of @string: the slot that has it, or the empty slot where it belongs. */
 static uint32_t *string_slot(struct kb_barman_writer *w, const char *string)
 {
-	uint32_t at = string_hash(string);
+	uint32_t at = kb_hash_string(string);
 
 	for (;; at++) {
 		uint32_t *slot = &w->string_index[at & (w->string_slots - 1)];
@@ -451,14 +443,14 @@ int kb_barman_writer_fact(struct kb_barman_writer *w, const char *key, const cha
 void barman_complete_header(struct kb_barman_writer *w)
 {
 	static const struct kb_chart chart = {
-		.series_composition = BM_SERIES_STACKED,
-		.rendering_type = BM_RENDERING_FILLED,
+		.series_composition = KB_COMPOSITION_STACKED,
+		.rendering_type = KB_RENDERING_FILLED,
 	};
 	static const struct kb_series series = {
-		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.colour = KB_COLOUR_AUTOMATIC,
 		.multiplier = 1.0,
-		.series_class = BM_SERIES_CLASS_DELTA,
-		.display = BM_SERIES_DISPLAY_ACCUMULATE,
+		.series_class = KB_SERIES_DELTA,
+		.display = KB_DISPLAY_ACCUMULATE,
 	};
 	uint32_t empty;
 

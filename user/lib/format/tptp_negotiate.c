@@ -8,22 +8,15 @@
 #include <poll.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <time.h>
 
 #include <kbarman/tptp.h>
 
-static int64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
+#include "base/clock.h"
 
 int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
 {
 	static const char accept[] = KB_TPTP_ACCEPT_BINARY;
-	int64_t deadline = now_ms() + timeout_ms;
+	int64_t deadline = kb_clock_ms() + timeout_ms;
 	char line[64];
 	size_t used = 0;
 
@@ -31,7 +24,7 @@ int kb_tptp_negotiate(int fd, bool want_binary, int timeout_ms)
 		return 0;
 	for (;;) {
 		struct pollfd wait = { .fd = fd, .events = POLLIN };
-		int64_t left = deadline - now_ms();
+		int64_t left = deadline - kb_clock_ms();
 		ssize_t got;
 		int ret;
 

@@ -356,7 +356,7 @@ static int read_client(struct annotate_server *server, struct peer *peer)
 			ret = take_messages(server, peer, &err);
 		}
 		if (ret < 0 && server->sink.bad)
-			server->sink.bad(server->sink.context, &peer->client, err.text);
+			server->sink.bad(server->sink.context, &peer->client, kb_error_text(&err));
 		if (ret < 0)
 			close_peer(server, peer);
 		if (ret)

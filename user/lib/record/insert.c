@@ -9,11 +9,11 @@
 
 #include <uapi/barman_v2.h>
 
+#include "base/array.h"
 #include "record/insert.h"
 
 #define WORD		sizeof(bm_uintptr)
 #define RING_BYTES	((uint64_t)4 << 20)	/* of address space; pages come with records */
-#define FIRST_ROOM	64
 
 int kb_insert_create(struct kb_insert *insert, size_t limit, bool newest)
 {
@@ -48,21 +48,14 @@ static void drop_first(struct kb_insert *insert)
 static int make_room(struct kb_insert *insert)
 {
 	struct kb_inserted *pending = insert->pending;
-	size_t room = insert->room ? 2 * insert->room : FIRST_ROOM;
+	size_t end = insert->first + insert->nr;
 
-	if (insert->first + insert->nr < insert->room)
-		return 0;
-	if (insert->first > insert->room / 2) {
+	if (end == insert->room && insert->first > insert->room / 2) {
 		memmove(pending, pending + insert->first, insert->nr * sizeof(*pending));
 		insert->first = 0;
 		return 0;
 	}
-	pending = realloc(pending, room * sizeof(*pending));
-	if (!pending)
-		return -ENOMEM;
-	insert->pending = pending;
-	insert->room = room;
-	return 0;
+	return KB_ARRAY_ROOM(insert->pending, insert->room, end + 1) ? 0 : -ENOMEM;
 }
 
 int kb_insert_add(struct kb_insert *insert, const void *record, size_t length)

@@ -19,6 +19,8 @@
 
 #include <kbarman/merge.h>
 
+#include "base/heap.h"
+
 #define WORD	sizeof(bm_uintptr)
 
 struct source {
@@ -53,36 +55,7 @@ static bool older(const struct entry *a, const struct entry *b)
 	       (a->timestamp == b->timestamp && a->source < b->source);
 }
 
-static void sift_down(struct kb_merge *m)
-{
-	struct entry *heap = m->heap, moved = heap[0];
-	unsigned int hole = 0, child;
-
-	while ((child = 2 * hole + 1) < m->nr_queued) {
-		if (child + 1 < m->nr_queued && older(&heap[child + 1], &heap[child]))
-			child++;
-		if (!older(&heap[child], &moved))
-			break;
-		heap[hole] = heap[child];
-		hole = child;
-	}
-	heap[hole] = moved;
-}
-
-static void sift_up(struct kb_merge *m, unsigned int hole)
-{
-	struct entry *heap = m->heap, moved = heap[hole];
-
-	while (hole) {
-		unsigned int parent = (hole - 1) / 2;
-
-		if (!older(&moved, &heap[parent]))
-			break;
-		heap[hole] = heap[parent];
-		hole = parent;
-	}
-	heap[hole] = moved;
-}
+KB_HEAP(oldest, struct entry, older)
 
 /*
  * Go to the record at position, skipping padding. False: the ring is dry, or damaged and
@@ -183,7 +156,7 @@ void kb_merge_extend(struct kb_merge *m, unsigned int source, uint64_t end)
 		return;
 	s->queued = true;
 	m->heap[m->nr_queued] = (struct entry){ s->timestamp, source };
-	sift_up(m, m->nr_queued++);
+	oldest_up(m->heap, m->nr_queued++);
 }
 
 static uint64_t dry_bound(const struct kb_merge *m, const struct source *s)
@@ -248,7 +221,7 @@ int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_er
 			m->limit = dry_bound(m, s);
 		*top = m->heap[--m->nr_queued];
 	}
-	sift_down(m);
+	oldest_down(m->heap, m->nr_queued);
 	return 1;
 }
 

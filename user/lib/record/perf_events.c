@@ -22,7 +22,7 @@
 
 #include <kbarman/perf_events.h>
 
-#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#include "base/array.h"
 
 #define LINE_BYTES	1024	/* of a sysfs file that describes an event or a field */
 

@@ -6,21 +6,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 
+#include "base/clock.h"
 #include "base/wide.h"
 #include "record/recorder_inside.h"
 
 #define INSERT_BYTES	(16 << 20)	/* of records that wait for their turn */
 #define CLOCK_OLD_NS	100000000	/* age at which the pair of clock readings is renewed */
-
-static int64_t clock_now(clockid_t clock)
-{
-	struct timespec now;
-
-	clock_gettime(clock, &now);
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
 
 /* @ns, which may be negative, in ticks. @rate ticks pass in @span ns. */
 static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
@@ -37,13 +29,13 @@ static int64_t ticks_in(int64_t ns, uint64_t rate, uint64_t span)
  */
 static void plausible_rate(const struct kb_recorder *r, uint64_t *rate, uint64_t *span)
 {
-	uint64_t nominal = (uint64_t)ticks_in((int64_t)*span, r->clock_hz, 1000000000);
+	uint64_t nominal = (uint64_t)ticks_in((int64_t)*span, r->clock_hz, KB_NS_PER_S);
 	uint64_t off = *rate > nominal ? *rate - nominal : nominal - *rate;
 
 	/* Two readings close to each other are less exact than the nominal rate. */
 	if (*span >= CLOCK_OLD_NS && off <= nominal / 1000)
 		return;
-	*span = 1000000000;
+	*span = KB_NS_PER_S;
 	*rate = r->clock_hz;
 }
 
@@ -54,7 +46,7 @@ static void plausible_rate(const struct kb_recorder *r, uint64_t *rate, uint64_t
 static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, struct kb_error *err)
 {
 	const struct kbarman_clock_pair *start = &r->clock.start, *near = &r->clock.now;
-	int64_t now = clock_now(CLOCK_MONOTONIC_RAW), read_now = clock_now(CLOCK_BOOTTIME);
+	int64_t now = kb_clock_ns(CLOCK_MONOTONIC_RAW), read_now = kb_clock_ns(CLOCK_BOOTTIME);
 	uint64_t span, rate;
 
 	if (raw_ns > now)

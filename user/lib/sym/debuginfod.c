@@ -8,13 +8,13 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/progress_tell.h"
 #include "sym/debuginfod.h"
 
-#define PATIENCE	10	/* seconds without a byte after which servers are given up */
+#define PATIENCE_MS	10000	/* without a byte, after which servers are given up */
 
 /* As in elfutils/debuginfod.h. */
 struct debuginfod_client;
@@ -29,7 +29,7 @@ static struct {
 } library;
 
 static pthread_mutex_t one_at_a_time = PTHREAD_MUTEX_INITIALIZER;
-static struct timespec started;
+static int64_t started;		/* ms */
 static bool tried, given_up;
 static long received;
 
@@ -53,17 +53,16 @@ static bool open_library(void)
 /* The library calls this while it waits. A result other than 0 ends the download. */
 static int watch(struct debuginfod_client *client, long done, long all)
 {
-	struct timespec now;
+	int64_t now = kb_clock_ms();
 
 	(void)client;
 	kb_progress_tell("fetching debug information", done > 0 ? (uint64_t)done : 0,
 			 all > 0 ? (uint64_t)all : 0);
-	clock_gettime(CLOCK_MONOTONIC, &now);
 	if (done != received) {
 		received = done;
 		started = now;
 	}
-	given_up = now.tv_sec - started.tv_sec >= PATIENCE;
+	given_up = now - started >= PATIENCE_MS;
 	return given_up;
 }
 
@@ -80,7 +79,7 @@ static char *find(const struct kb_build_id *id)
 	if (!client)
 		return NULL;
 	received = 0;
-	clock_gettime(CLOCK_MONOTONIC, &started);
+	started = kb_clock_ms();
 	library.set_progressfn(client, watch);
 	fd = library.find_debuginfo(client, id->bytes, id->length, &path);
 	library.end(client);

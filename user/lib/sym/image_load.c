@@ -22,7 +22,7 @@ static void take(struct kb_image *image)
 		return;
 	if (image->kind == KB_IMAGE_FILE)
 		kb_image_complain(image, "%s; give the tree of the recorded machine with --symfs "
-				  "DIR", err.text);
+				  "DIR", kb_error_text(&err));
 	free(image->path);
 	image->path = NULL;
 	image->fit = KB_FIT_NONE;
@@ -151,7 +151,7 @@ void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char 
 	if (ret == -ENOSYS)
 		images->no_libdw = true;
 	else if (ret && ret != -ENODATA)
-		kb_image_complain(image, "%s", err.text);
+		kb_image_complain(image, "%s", kb_error_text(&err));
 	image->no_lines = ret && ret != -ENOSYS;
 	free(path);
 }

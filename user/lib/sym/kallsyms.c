@@ -11,6 +11,7 @@
 #include <string.h>
 #include <zlib.h>
 
+#include "base/array.h"
 #include "sym/kallsyms.h"
 
 #define MAX_TEXT	(512U << 20)	/* bytes; real ones have 10 to 30 MiB */
@@ -72,8 +73,6 @@ static bool parse_line(struct line *line, const char *at, const char *end)
 static int find_image(struct kb_kallsyms *kallsyms, const struct line *line, uint32_t *group)
 {
 	const char *last = kallsyms->nr_images ? kallsyms->images[kallsyms->nr_images - 1] : "";
-	uint32_t max = kallsyms->max_images ? kallsyms->max_images * 2 : 64;
-	char **images;
 
 	if (!line->module_length) {
 		*group = 0;
@@ -84,13 +83,8 @@ static int find_image(struct kb_kallsyms *kallsyms, const struct line *line, uin
 	    memcmp(last, line->module, line->module_length) == 0)
 		return 0;
 
-	if (kallsyms->nr_images == kallsyms->max_images) {
-		images = reallocarray(kallsyms->images, max, sizeof(*images));
-		if (!images)
-			return -ENOMEM;
-		kallsyms->images = images;
-		kallsyms->max_images = max;
-	}
+	if (!KB_ARRAY_ROOM(kallsyms->images, kallsyms->max_images, kallsyms->nr_images + 1))
+		return -ENOMEM;
 	kallsyms->images[kallsyms->nr_images] = strndup(line->module, line->module_length);
 	if (!kallsyms->images[kallsyms->nr_images])
 		return -ENOMEM;

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
-#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "sym/kernel.h"
 #include "sym/side.h"
 
@@ -20,18 +20,9 @@ static bool fact_is(const struct kb_barman *barman, const char *key, const char 
 	return fact && strcmp(fact, value) == 0;
 }
 
-static int64_t clock_ns(clockid_t clock)
-{
-	struct timespec now;
-
-	if (clock_gettime(clock, &now))
-		return 0;
-	return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
-}
-
 bool kb_kernel_is_running(const struct kb_barman *barman)
 {
-	int64_t boot = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_BOOTTIME);
+	int64_t boot = kb_clock_ns(CLOCK_REALTIME) - kb_clock_ns(CLOCK_BOOTTIME);
 	struct utsname name;
 
 	return uname(&name) == 0 &&

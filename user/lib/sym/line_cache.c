@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/image_load.h"
 #include "sym/line_cache.h"
 #include "sym/lines.h"
@@ -87,28 +88,13 @@ static void name_inlined(struct kb_line_cache *frames, const struct kb_symbol *s
 	out->id = row ? row->id - 1 : symbol->id;
 }
 
-static int reserve(struct kb_line_cache *frames, uint32_t nr)
-{
-	uint32_t max = frames->max_frames ? frames->max_frames * 2 : 256;
-	struct kb_frame *grown;
-
-	if (frames->nr_frames + nr <= frames->max_frames)
-		return 0;
-	grown = reallocarray(frames->frames, max, sizeof(*grown));
-	if (!grown)
-		return -ENOMEM;
-	frames->frames = grown;
-	frames->max_frames = max;
-	return 0;
-}
-
 static int ask(struct kb_line_cache *frames, struct kb_lines *lines, uint64_t address,
 	       const struct kb_symbol *symbol, struct cached *cached)
 {
 	struct kb_lines_frame found[KB_LINES_DEPTH + 1] = { { .file = "" } };
 	uint32_t nr = lines ? kb_lines_find(lines, address, frames->inlined, found) : 1, i;
 
-	if (reserve(frames, nr))
+	if (!KB_ARRAY_ROOM(frames->frames, frames->max_frames, (size_t)frames->nr_frames + nr))
 		return -ENOMEM;
 	cached->first = frames->nr_frames;
 	cached->nr = nr;

@@ -18,6 +18,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "sym/libdw.h"
 #include "sym/lines.h"
 #include "sym/question.h"
@@ -59,23 +60,9 @@ struct kb_lines {
 
 /* ---- ranges ---- */
 
-/* Make room for one more item of an array, which may move. */
-static int reserve(void *array, uint32_t nr, uint32_t *max, size_t size)
-{
-	uint32_t wanted = *max ? *max * 2 : 64;
-	void *grown;
-
-	if (nr < *max)
-		return 0;
-	if (nr >= MAX_RANGES)
-		return -EFBIG;
-	grown = reallocarray(*(void **)array, wanted, size);
-	if (!grown)
-		return -ENOMEM;
-	*(void **)array = grown;
-	*max = wanted;
-	return 0;
-}
+/* Make room for one more row, but not for more than MAX_RANGES. 0 or a negative errno. */
+#define RESERVE(array, nr, max) \
+	((nr) >= MAX_RANGES ? -EFBIG : KB_ARRAY_ROOM(array, max, (nr) + 1) ? 0 : -ENOMEM)
 
 /* Add the ranges of @die. Returns their number or a negative errno. */
 static int add_ranges(const struct kb_libdw *dw, struct ranges *ranges, Dwarf_Die *die,
@@ -88,7 +75,7 @@ static int add_ranges(const struct kb_libdw *dw, struct ranges *ranges, Dwarf_Di
 	while ((at = dw->dwarf_ranges(die, at, &base, &low, &high)) > 0) {
 		if (low >= high)
 			continue;
-		ret = reserve(&ranges->ranges, ranges->nr, &ranges->max, sizeof(*ranges->ranges));
+		ret = RESERVE(ranges->ranges, ranges->nr, ranges->max);
 		if (ret)
 			return ret;
 		ranges->ranges[ranges->nr++] = (struct range) { low, high, item };
@@ -151,8 +138,7 @@ static int read_units(struct kb_lines *lines)
 			return ret;
 		if (!ret)
 			continue;
-		ret = reserve(&lines->units, lines->nr_units, &lines->max_units,
-			      sizeof(*lines->units));
+		ret = RESERVE(lines->units, lines->nr_units, lines->max_units);
 		if (ret)
 			return ret;
 		lines->units[lines->nr_units++] = (struct unit) {
@@ -178,8 +164,7 @@ static int add_function(const struct kb_libdw *dw, struct unit *unit, Dwarf_Die 
 
 	if (ret <= 0)
 		return ret;
-	ret = reserve(&unit->functions, unit->nr_functions, &unit->max_functions,
-		      sizeof(*unit->functions));
+	ret = RESERVE(unit->functions, unit->nr_functions, unit->max_functions);
 	if (!ret)
 		unit->functions[unit->nr_functions++] = *die;
 	return ret;

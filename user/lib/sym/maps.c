@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "sym/maps.h"
 
 #define NO_ROW		UINT32_MAX
@@ -394,7 +395,7 @@ static int consider(const struct kb_maps *maps, struct tree *tree, uint64_t time
  */
 static struct cached *cached_answer(struct kb_maps *maps, uint32_t task_id, uint64_t pc)
 {
-	uint64_t hash = ((uint64_t)task_id << 32 ^ pc >> 16) * 0x9e3779b97f4a7c15U;
+	uint64_t hash = kb_hash_spread((uint64_t)task_id << 32 ^ pc >> 16);
 
 	return &maps->cache[hash >> 32 & (CACHED - 1)];
 }

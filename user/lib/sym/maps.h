@@ -14,8 +14,9 @@
 #include <stdint.h>
 
 #include <kbarman/barman.h>
+#include <kbarman/tasks.h>
 
-#include "sym/task_index.h"
+
 
 struct kb_maps;
 

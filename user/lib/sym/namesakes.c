@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/namesakes.h"
 
 static int by_name(const void *left, const void *right)
@@ -32,15 +33,8 @@ static void collect(struct kb_namesakes *namesakes, const struct kb_header *head
 		if (!row->file.length || *byte & bit)
 			continue;
 		*byte |= bit;
-		if (namesakes->nr == room) {
-			void *more;
-
-			room = room ? room * 2 : 64;
-			more = reallocarray(namesakes->rows, room, sizeof(*namesakes->rows));
-			if (!more)
-				break;
-			namesakes->rows = more;
-		}
+		if (!KB_ARRAY_ROOM(namesakes->rows, room, namesakes->nr + 1))
+			break;
 		namesakes->rows[namesakes->nr++] = row;
 	}
 	free(seen);

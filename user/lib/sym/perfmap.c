@@ -12,6 +12,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "sym/perfmap.h"
 #include "sym/question.h"
 #include "sym/regular.h"
@@ -51,17 +52,10 @@ struct entries {
 
 static int add_entry(struct entries *entries, struct entry entry)
 {
-	struct entry *grown;
-
-	if (entries->nr == entries->max) {
-		entries->max = entries->max ? entries->max * 2 : 256;
-		if (entries->max > KB_SYMTAB_MAX)
-			return -EFBIG;
-		grown = reallocarray(entries->all, entries->max, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		entries->all = grown;
-	}
+	if (entries->nr == KB_SYMTAB_MAX)
+		return -EFBIG;
+	if (!KB_ARRAY_ROOM(entries->all, entries->max, entries->nr + 1))
+		return -ENOMEM;
 	entry.line = entries->nr;
 	entries->all[entries->nr++] = entry;
 	return 0;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/plt.h"
 
 #ifndef R_AARCH64_IRELATIVE	/* musl's <elf.h> */
@@ -49,18 +50,10 @@ static int compare_slots(const void *left, const void *right)
 
 static int add_slot(struct plt *plt, struct slot slot)
 {
-	size_t max = plt->max ? plt->max * 2 : 64;
-	struct slot *grown;
-
 	if (plt->nr == MAX_SLOTS)
 		return 0;
-	if (plt->nr == plt->max) {
-		grown = reallocarray(plt->slots, max, sizeof(*grown));
-		if (!grown)
-			return -ENOMEM;
-		plt->slots = grown;
-		plt->max = max;
-	}
+	if (!KB_ARRAY_ROOM(plt->slots, plt->max, plt->nr + 1))
+		return -ENOMEM;
 	plt->slots[plt->nr++] = slot;
 	return 0;
 }

@@ -6,9 +6,10 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include <kbarman/chain.h>
 #include <kbarman/symbol.h>
 
-#include "format/chain.h"
+
 
 static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
 			  uint32_t task_id)

@@ -13,7 +13,10 @@
 #include <unistd.h>
 
 #include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
 
+#include "base/array.h"
+#include "base/hash.h"
 #include "sym/ahead.h"
 #include "sym/bundle.h"
 #include "sym/demangle.h"
@@ -25,7 +28,7 @@
 #include "sym/maps.h"
 #include "sym/place.h"
 #include "sym/side.h"
-#include "sym/task_index.h"
+
 
 /* Limit for what is kept when another capture replaces the present one. */
 #define RENEWED_IMAGES	4096U
@@ -86,15 +89,15 @@ static int set_symfs(struct kb_symbolizer *symbolizer, const char *symfs)
  */
 static uint64_t modules_now(void)
 {
-	uint64_t hash = UINT64_C(0xcbf29ce484222325);	/* FNV-1a */
 	FILE *file = fopen("/proc/modules", "re");
 	unsigned int word = 0;
+	uint64_t hash = 1;
 	int c;
 
 	while (file && (c = getc_unlocked(file)) != EOF) {
 		word = c == '\n' ? 0 : word + (c == ' ');
 		if (word != 2 && word != 3)
-			hash = (hash ^ (uint8_t)c) * UINT64_C(0x100000001b3);
+			hash = kb_hash_word(hash, (uint8_t)c);
 	}
 	if (file)
 		fclose(file);
@@ -288,23 +291,16 @@ static uint32_t id_of(struct kb_symbolizer *symbolizer, uint32_t *id)
 static void demangle(struct kb_symbolizer *symbolizer, uint32_t id, const char *name)
 {
 	char *text = symbolizer->raw_names ? NULL : kb_demangle(&symbolizer->demangler, name);
-	uint32_t max = symbolizer->max_demangled;
-	char **grown;
+	uint32_t old = symbolizer->max_demangled;
 
 	if (!text)
 		return;
-	if (id >= max) {
-		max = id < 512 ? 1024 : id * 2;
-		grown = reallocarray(symbolizer->demangled, max, sizeof(*grown));
-		if (!grown) {
-			free(text);
-			return;
-		}
-		memset(grown + symbolizer->max_demangled, 0,
-		       (max - symbolizer->max_demangled) * sizeof(*grown));
-		symbolizer->demangled = grown;
-		symbolizer->max_demangled = max;
+	if (!KB_ARRAY_ROOM(symbolizer->demangled, symbolizer->max_demangled, (size_t)id + 1)) {
+		free(text);
+		return;
 	}
+	memset(symbolizer->demangled + old, 0,
+	       (symbolizer->max_demangled - old) * sizeof(*symbolizer->demangled));
 	symbolizer->demangled[id] = text;
 }
 
@@ -652,7 +648,7 @@ static void load_kernel_lines(struct kb_symbolizer *symbolizer, struct kb_image 
 		kb_kernel_image_path(symbolizer->barman, symbolizer->images.symfs,
 				     symbolizer->vmlinux);
 	if (path && kb_elf_load(&symbolizer->kernel_elf, path, &err))
-		kb_image_complain(image, "%s", err.text);
+		kb_image_complain(image, "%s", kb_error_text(&err));
 	else if (path && !is_recorded_kernel(symbolizer))
 		kb_image_complain(image, "%s is not of the kernel that was recorded: its lines are "
 				  "not used", path);
@@ -763,29 +759,30 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 			      void (*say)(void *context, const char *sentence), void *context)
 {
 	struct listener listener = { .say = say, .context = context };
-	char sentence[640];
+	char *sentence;
 
 	if (symbolizer->bundle_error.code)
-		say(context, symbolizer->bundle_error.text);
+		say(context, kb_error_text(&symbolizer->bundle_error));
 	kb_images_walk(&symbolizer->images, say_complaint, &listener);
 	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
 	if (symbolizer->images.no_libdw)
 		say(context, "no lines, they need libdw: install the package libdw1, or "
 		    "elfutils-libs");
-	if (symbolizer->images.was_foreign) {
-		snprintf(sentence, sizeof(sentence), "the capture was made on %.100s, not here: "
-			 "run 'kbarman bundle' there and bring %.200s.symbols along, or give the "
-			 "file tree of that machine with --symfs DIR (--symfs / uses the files of "
-			 "this machine)",
-			 kb_barman_fact(symbolizer->barman, "host"),
-			 kb_side_name(symbolizer->barman) ?: "CAPTURE");
+	if (symbolizer->images.was_foreign &&
+	    asprintf(&sentence, "the capture was made on %.100s, not here: run 'kbarman bundle' "
+		     "there and bring %s.symbols along, or give the file tree of that machine "
+		     "with --symfs DIR (--symfs / uses the files of this machine)",
+		     kb_barman_fact(symbolizer->barman, "host"),
+		     kb_side_name(symbolizer->barman) ?: "CAPTURE") >= 0) {
 		say(context, sentence);
+		free(sentence);
 	}
-	if (symbolizer->nameless_kernel) {
-		snprintf(sentence, sizeof(sentence), "kernel addresses have no names: %s",
-			 symbolizer->kallsyms_error.text);
+	if (symbolizer->nameless_kernel &&
+	    asprintf(&sentence, "kernel addresses have no names: %s",
+		     kb_error_text(&symbolizer->kallsyms_error)) >= 0) {
 		say(context, sentence);
+		free(sentence);
 	}
 	if (symbolizer->unmapped)
 		say(context, "some addresses are in no mapping of the capture; they are counted "

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/symtab.h"
 
 #define PAGE	4096U
@@ -16,38 +17,18 @@
 
 static int reserve_symbol(struct kb_symtab *symtab)
 {
-	uint32_t max = symtab->max_symbols ? symtab->max_symbols * 2 : 256;
-	struct kb_symtab_symbol *symbols;
-
-	if (symtab->nr_symbols < symtab->max_symbols)
-		return 0;
 	if (symtab->nr_symbols >= KB_SYMTAB_MAX)
 		return -EFBIG;
-	symbols = reallocarray(symtab->symbols, max, sizeof(*symbols));
-	if (!symbols)
-		return -ENOMEM;
-	symtab->symbols = symbols;
-	symtab->max_symbols = max;
-	return 0;
+	return KB_ARRAY_ROOM(symtab->symbols, symtab->max_symbols, symtab->nr_symbols + 1) ?
+	       0 : -ENOMEM;
 }
 
 static int reserve_name(struct kb_symtab *symtab, size_t length)
 {
-	size_t max = symtab->names_max ? symtab->names_max : 4096;
-	char *names;
-
 	if (length >= UINT32_MAX - symtab->names_length)
 		return -EFBIG;
-	while (max - symtab->names_length <= length)
-		max *= 2;
-	if (max == symtab->names_max)
-		return 0;
-	names = realloc(symtab->names, max);
-	if (!names)
-		return -ENOMEM;
-	symtab->names = names;
-	symtab->names_max = max;
-	return 0;
+	return KB_ARRAY_ROOM(symtab->names, symtab->names_max,
+			     symtab->names_length + length + 1) ? 0 : -ENOMEM;
 }
 
 int kb_symtab_add(struct kb_symtab *symtab, uint64_t start, uint64_t size, uint64_t limit,

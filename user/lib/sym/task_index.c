@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "sym/task_index.h"
+#include <kbarman/tasks.h>
 
 struct kb_tasks {
 	const struct kb_task *rows;

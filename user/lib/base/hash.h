@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * Hashes for tables in memory. They may change: nothing that is written or compared between
+ * programs depends on them but the colours of flame graphs. A table whose keys a capture chooses
+ * needs a seed of its own.
+ */
+#ifndef KB_LIB_HASH_H
+#define KB_LIB_HASH_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* 2^64 divided by the golden ratio: the upper bits of a product depend on all bits of the key. */
+static inline uint64_t kb_hash_spread(uint64_t key)
+{
+	return key * UINT64_C(0x9e3779b97f4a7c15);
+}
+
+/* Take one more word into @hash. All bits of the result can be used. */
+static inline uint64_t kb_hash_word(uint64_t hash, uint64_t word)
+{
+	hash = kb_hash_spread(hash ^ word);
+	return hash ^ hash >> 32;
+}
+
+#define KB_HASH_TEXT	2166136261U	/* FNV-1a */
+
+static inline uint32_t kb_hash_byte(uint32_t hash, uint8_t byte)
+{
+	return (hash ^ byte) * 16777619U;
+}
+
+/* Of a text of @length bytes. The lower bits are the good ones. */
+static inline uint32_t kb_hash_text(const char *text, size_t length, uint32_t seed)
+{
+	uint32_t hash = KB_HASH_TEXT ^ seed;
+
+	for (size_t i = 0; i < length; i++)
+		hash = kb_hash_byte(hash, (uint8_t)text[i]);
+	return hash;
+}
+
+static inline uint32_t kb_hash_string(const char *string)
+{
+	uint32_t hash = KB_HASH_TEXT;
+
+	for (; *string; string++)
+		hash = kb_hash_byte(hash, (uint8_t)*string);
+	return hash;
+}
+
+/* Brings what the upper bits know into the lower ones, for a table that is no power of two. */
+static inline uint32_t kb_hash_fold(uint32_t hash)
+{
+	return hash ^ hash >> 15;
+}
+
+#endif
