@@ -158,6 +158,7 @@ struct kb_annotate_message {
 	};
 };
 
+/* Write the setup, with which a stream begins. Returns 0 or the output's error. */
 int kb_annotate_write_setup(struct kb_out *out, const struct kb_annotate_setup *setup);
 
 /*
@@ -171,10 +172,10 @@ struct kb_annotate_reader;
 
 /*
  * Open the stream at @path ("-" is standard input) or in memory, and read its setup. @data
- * stays the caller's and must live until kb_annotate_close(). Memory use does not depend on the
- * size of the stream. -ENODATA: not an Annotate stream; -EPROTONOSUPPORT: a stream of an
- * unknown version. A file may hold several streams, one behind the other, each with its own
- * setup, as CAPTURE.annotate-side does.
+ * stays the caller's and must live until kb_annotate_close(), which frees the reader. Returns 0
+ * or a negative errno and @err. -ENODATA: not an Annotate stream; -EPROTONOSUPPORT: a stream of
+ * an unknown version. Memory use does not depend on the size of the stream. A file may hold
+ * several streams, one behind the other, each with its own setup, as CAPTURE.annotate-side does.
  */
 int kb_annotate_open(struct kb_annotate_reader **reader, const char *path, struct kb_error *err);
 int kb_annotate_open_memory(struct kb_annotate_reader **reader, const void *data, size_t size,

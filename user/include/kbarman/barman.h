@@ -224,10 +224,10 @@ enum kb_counters {
 
 /*
  * Open the capture at @path, "-" for standard input. Memory use does not depend on the size of
- * the record buffer. On error nothing is opened and @err says why. -ENODATA: not a Barman
- * capture; -EBADMSG: a capture whose header can't be used. The end of a wrapped ring stands in
- * front of its beginning; if such a capture comes from a pipe, it is copied to a temporary file
- * (in TMPDIR) first.
+ * the record buffer. Returns 0, or a negative errno: then nothing is opened and @err says why.
+ * -ENODATA: not a Barman capture; -EBADMSG: a capture whose header can't be used. The end of a
+ * wrapped ring stands in front of its beginning; if such a capture comes from a pipe, it is
+ * copied to a temporary file (in TMPDIR) first. kb_barman_close() frees the reader.
  */
 int kb_barman_open(struct kb_barman **out, const char *path, struct kb_error *err);
 
@@ -238,9 +238,10 @@ int kb_barman_open(struct kb_barman **out, const char *path, struct kb_error *er
 int kb_barman_open_memory(struct kb_barman **out, const void *data, size_t size,
 			  struct kb_error *err);
 
+/* Free the reader and all that belongs to it. @barman may be NULL. */
 void kb_barman_close(struct kb_barman *barman);
 
-/* Call it before the first record, or right after a rewind. */
+/* How to read counter values. Call it before the first record, or right after a rewind. */
 void kb_barman_set_counters(struct kb_barman *barman, enum kb_counters how);
 
 /*
@@ -250,6 +251,7 @@ void kb_barman_set_counters(struct kb_barman *barman, enum kb_counters how);
  */
 void kb_barman_set_window(struct kb_barman *barman, size_t bytes);
 
+/* The header. The reader owns it. */
 const struct kb_header *kb_barman_header(const struct kb_barman *barman);
 
 /* The flags (enum kb_chart_flags) of the chart of @series; 0 if the capture has no such chart. */
@@ -329,20 +331,14 @@ struct kb_validation {
 };
 
 /*
- * Check all records, much faster than kb_barman_next(). The check starts at the first record,
- * wherever the reader is, and leaves the reader at the end. It is stricter than
+ * Check all records, much faster than kb_barman_next(), and fill @sum. The check starts at the
+ * first record, wherever the reader is, and leaves the reader at the end. It is stricter than
  * kb_barman_next(): a value that the format does not list is a finding, too. Returns what
  * kb_barman_next() returns at the end.
  */
 int kb_barman_validate(struct kb_barman *barman, struct kb_validation *sum, struct kb_error *err);
 
-/*
- * Prepare to read a capture whose recording was cut off, for example by a kill, a full disk or
- * a power loss. The reader then delivers all whole blocks, also those that the header does not
- * count yet, and stops without an error in front of the first broken one. Afterwards the reader
- * is at the first record, as after a rewind. A capture from a pipe is copied to a temporary
- * file first. Fills @salvage with numbers of bytes of the record buffer.
- */
+/* What there is of a capture that was cut off: numbers of bytes of the record buffer. */
 struct kb_salvage {
 	uint64_t told;			/* in whole blocks that the header counts */
 	uint64_t untold;		/* in whole blocks behind those */
@@ -350,6 +346,13 @@ struct kb_salvage {
 	uint64_t missing;		/* counted by the header, but not in the file */
 };
 
+/*
+ * Prepare to read a capture whose recording was cut off, for example by a kill, a full disk or
+ * a power loss. The reader then delivers all whole blocks, also those that the header does not
+ * count yet, and stops without an error in front of the first broken one. Afterwards the reader
+ * is at the first record, as after a rewind. A capture from a pipe is copied to a temporary
+ * file first. Returns 0 and fills @salvage, or a negative errno and @err.
+ */
 int kb_barman_salvage(struct kb_barman *barman, struct kb_salvage *salvage, struct kb_error *err);
 
 /*
@@ -395,7 +398,8 @@ struct kb_barman_layout {
  * stays the caller's. If @fd is not a regular file (a pipe), or is open with O_APPEND, all rows
  * and strings must be set before the first event. The header then has the largest offsets
  * instead of the final ones: buffer_length and write_offset are 0x7ffffffffffffff0,
- * total_written is 0; a reader reads up to the end of the file.
+ * total_written is 0; a reader reads up to the end of the file. kb_barman_writer_destroy() frees
+ * the writer, which may be NULL, and does not finish the file.
  */
 int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
 			    const struct kb_barman_layout *layout, struct kb_error *err);
@@ -408,7 +412,7 @@ void kb_barman_writer_destroy(struct kb_barman_writer *writer);
  */
 int64_t kb_barman_writer_string(struct kb_barman_writer *writer, const char *string);
 
-/* Takes from @header: target name, clock, sample rate, last_timestamp. */
+/* Set the header. Takes from @header: target name, clock, sample rate, last_timestamp. */
 int kb_barman_writer_set_header(struct kb_barman_writer *writer, const struct kb_header *header);
 /* Add a row. Its strings (`name`, `image`, …) are used, its *_ptr fields are ignored. */
 int kb_barman_writer_pmu(struct kb_barman_writer *writer, uint32_t core, const struct kb_pmu *pmu);

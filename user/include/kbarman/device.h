@@ -26,11 +26,14 @@ struct kb_device;
 
 /*
  * Open the device. -ENOENT: the module is not loaded; -EPERM, -EACCES: no permission; -EPROTO:
- * module and library differ in ABI or word size.
+ * module and library differ in ABI or word size. kb_device_close() frees the device.
  */
 int kb_device_open(struct kb_device **out, struct kb_error *err);
 
-/* Close the device. This ends the session if the device owns it. Maps stay valid. */
+/*
+ * Close and free the device, which may be NULL. This ends the session if the device owns it. Maps
+ * stay valid.
+ */
 void kb_device_close(struct kb_device *device);
 
 /* The descriptor, for poll(): POLLIN when a ring has reached the watermark. */
@@ -60,6 +63,7 @@ static inline uint64_t kb_stats_lost(const struct kbarman_stats *stats)
 	return lost;
 }
 
+/* Read the clocks as they were at the session's start and stop, and as they are now. */
 int kb_device_clock(struct kb_device *device, struct kbarman_clock *clock, struct kb_error *err);
 /* Read rows from @first on. @count is the room in @facts; it becomes the number of rows read. */
 int kb_device_task_facts(struct kb_device *device, uint32_t first, struct kbarman_task_fact *facts,
@@ -113,6 +117,7 @@ void kb_mapped_unmap(struct kb_mapped *mapped);
 int kb_mapped_view(struct kb_mapped *mapped, const void *bytes, size_t size,
 		   struct kb_error *err);
 
+/* The number of rows of a table at this moment, such as *mapped->nr_tasks, with acquire order. */
 static inline uint32_t kb_mapped_count(const __u32 *count)
 {
 	return __atomic_load_n(count, __ATOMIC_ACQUIRE);

@@ -70,9 +70,9 @@ int kb_heph_write_epoch(struct kb_out *out, uint64_t epoch);
 int kb_heph_write_option(struct kb_out *out, struct kb_text name, const void *value, size_t size);
 
 /*
- * Write an event. -EMSGSIZE: a text has more than 65535 bytes, or the packet more than 2^32;
- * -EINVAL: an attribute has an unknown type. In both cases nothing is written and the output
- * stays usable.
+ * Write an event. Returns 0 or a negative errno. -EMSGSIZE: a text has more than 65535 bytes, or
+ * the packet more than 2^32; -EINVAL: an attribute has an unknown type. In both cases nothing is
+ * written and the output stays usable.
  */
 int kb_heph_write_event(struct kb_out *out, const struct kb_heph_event *event);
 
@@ -96,8 +96,8 @@ struct kb_heph_packet {
 
 /*
  * Open the trace at @path ("-" is standard input) or in memory. @data stays the caller's and
- * must live until kb_heph_close(). Memory use is that of the largest packet. -ENODATA: not a
- * Heph trace.
+ * must live until kb_heph_close(), which frees the reader. Returns 0 or a negative errno and
+ * @err. -ENODATA: not a Heph trace. Memory use is that of the largest packet.
  */
 int kb_heph_open(struct kb_heph_reader **reader, const char *path, struct kb_error *err);
 int kb_heph_open_memory(struct kb_heph_reader **reader, const void *data, size_t size,

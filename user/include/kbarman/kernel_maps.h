@@ -30,7 +30,8 @@ struct kb_kernel_maps {
 /*
  * Read @proc/kallsyms and @proc/modules (@proc: NULL = "/proc"). The content of kallsyms is
  * also written to @copy, if @copy is not NULL and addresses are not hidden. Write errors are
- * not returned: check ferror(@copy).
+ * not returned: check ferror(@copy). Returns 0 or a negative errno and @err. The caller owns
+ * @maps; kb_kernel_maps_free() frees what it points to.
  */
 int kb_kernel_maps_read(struct kb_kernel_maps *maps, const char *proc, FILE *copy,
 			struct kb_error *err);
@@ -45,7 +46,7 @@ int kb_kernel_maps_append_new(const struct kb_kernel_maps *known, const char *pr
 
 /*
  * Add all of @maps to the session with KBARMAN_ADD_MAPS. @added is the number of rows added,
- * also on error.
+ * also on error. Returns 0 or a negative errno and @err.
  */
 int kb_kernel_maps_add(const struct kb_kernel_maps *maps, struct kb_device *device,
 		       uint32_t *added, struct kb_error *err);

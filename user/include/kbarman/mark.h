@@ -231,13 +231,14 @@ static inline void kb_mark_bookmark(uint32_t colour, const char *text)
 		kb_mark_write_(KB_MARK_BOOKMARK_, 0, 0, colour, text);
 }
 
-/* Name a channel or a group. The name is valid in the running recording only. */
+/* Name @channel, which is in @group. The name is valid in the running recording only. */
 static inline void kb_mark_name_channel(uint32_t channel, uint32_t group, const char *name)
 {
 	if (kb_mark_recording())
 		kb_mark_write_(KB_MARK_CHANNEL_, channel, group, 0, name);
 }
 
+/* Name @group. The name is valid in the running recording only. */
 static inline void kb_mark_name_group(uint32_t group, const char *name)
 {
 	if (kb_mark_recording())
@@ -257,6 +258,7 @@ static inline void kb_mark_on(struct kb_mark_channel *channel, const char *text)
 	kb_mark_write_(KB_MARK_STRING_, channel->channel, 0, channel->colour, text);
 }
 
+/* End the annotation of a lane. */
 static inline void kb_mark_off(const struct kb_mark_channel *channel)
 {
 	kb_mark_end(channel->channel);

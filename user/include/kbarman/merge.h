@@ -33,6 +33,10 @@ struct kb_raw_record {
 
 struct kb_merge;
 
+/*
+ * Create a merge of at most @max_sources rings. Returns 0 or -ENOMEM. kb_merge_destroy() frees
+ * it, and may be called with NULL.
+ */
 int kb_merge_create(struct kb_merge **out, unsigned int max_sources, struct kb_error *err);
 void kb_merge_destroy(struct kb_merge *merge);
 

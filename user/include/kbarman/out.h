@@ -19,7 +19,8 @@ struct kb_out;
 /*
  * Output to @fd, which stays the caller's: a file, a pipe, or a connected socket. On a datagram
  * socket each packet becomes one datagram. On sockets a broken connection returns -EPIPE. On
- * pipes the caller has to ignore SIGPIPE to get -EPIPE.
+ * pipes the caller has to ignore SIGPIPE to get -EPIPE. Returns 0 or a negative errno, as the
+ * two functions below; kb_out_destroy() frees the output.
  */
 int kb_out_fd(struct kb_out **out, int fd);
 
@@ -30,7 +31,7 @@ int kb_out_memory(struct kb_out **out);
 typedef int (*kb_out_write)(void *context, const void *data, size_t size);
 int kb_out_function(struct kb_out **out, kb_out_write write, void *context);
 
-/* Data that were not flushed are lost. @out may be NULL. */
+/* Free the output. Data that were not flushed are lost. @out may be NULL. */
 void kb_out_destroy(struct kb_out *out);
 
 /* Write out what is buffered. Returns 0 or the first error. */
@@ -39,6 +40,7 @@ int kb_out_flush(struct kb_out *out);
 /* Append @size bytes. Returns 0 or the first error. */
 int kb_out_bytes(struct kb_out *out, const void *data, size_t size);
 
+/* Append text, formatted as by printf(3). Returns 0 or the first error. */
 int kb_out_printf(struct kb_out *out, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));
 

@@ -34,6 +34,7 @@ struct kb_recorder;
  * Create a recorder for the session that @device has configured and not started yet. The
  * capture is written to @fd, a regular file, from its current position on. @fd and @device stay
  * the caller's. kb_recorder_sync() finds the rings of CPUs that come online later.
+ * kb_recorder_destroy() frees the recorder, which may be NULL, and does not finish the file.
  */
 int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int fd,
 		       struct kb_error *err);
@@ -114,6 +115,7 @@ struct kb_recorder_totals {
 					 * lack names of ended tasks */
 };
 
+/* Fill @totals with the numbers so far; those of the whole recording after the finish. */
 void kb_recorder_totals(const struct kb_recorder *recorder, struct kb_recorder_totals *totals);
 
 /* The name of a reason as in the facts; NULL behind the last one. */

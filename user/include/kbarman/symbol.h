@@ -56,8 +56,8 @@ struct kb_frame {
 
 /*
  * Create a symbolizer for @barman, which must live as long as the symbolizer. @path: file name
- * of the capture, to find its side file; may be NULL. Returns 0 or -ENOMEM. For
- * files that could not be read see kb_symbolizer_complaints().
+ * of the capture, to find its side file; may be NULL. Returns 0 or -ENOMEM. For files that could
+ * not be read see kb_symbolizer_complaints(). kb_symbolizer_destroy() frees the symbolizer.
  */
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
 			 const char *path, const struct kb_symbol_options *options,
@@ -92,6 +92,7 @@ const struct kb_symbol *kb_symbolizer_resolve(struct kb_symbolizer *symbolizer, 
 uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
 			      uint64_t timestamp, uint64_t pc, const struct kb_frame **frames);
 
+/* How many ids answers have had so far. All are below this number, which grows. */
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer);
 
 /*

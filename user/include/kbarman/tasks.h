@@ -32,10 +32,10 @@ struct kb_task_hit {
 	uint64_t since, until;		/* ticks, inclusive: the answer is the same there */
 };
 
-/* @barman must stay open until kb_tasks_destroy(). Returns 0 or -ENOMEM. */
+/* Index the tasks of @barman, which stays open until kb_tasks_destroy(). Returns 0 or -ENOMEM. */
 int kb_tasks_create(struct kb_tasks **out, const struct kb_barman *barman);
 
-/* @tasks may be NULL. */
+/* Free the index. @tasks may be NULL. */
 void kb_tasks_destroy(struct kb_tasks *tasks);
 
 /*

@@ -109,7 +109,8 @@ struct kb_tptp_writer;
 
 /*
  * Start a trace in @out, which stays the caller's. This writes the header and, in the binary
- * form, the encoding "UTF-8" and the frequency.
+ * form, the encoding "UTF-8" and the frequency. Returns 0 or a negative errno.
+ * kb_tptp_writer_destroy() frees the writer, which may be NULL, and does not end the trace.
  */
 int kb_tptp_writer_create(struct kb_tptp_writer **writer, struct kb_out *out,
 			  const struct kb_tptp_layout *layout);
@@ -127,7 +128,7 @@ void kb_tptp_writer_destroy(struct kb_tptp_writer *writer);
  */
 int kb_tptp_writer_message(struct kb_tptp_writer *writer, const struct kb_tptp_message *message);
 
-/* End the trace and flush the output. */
+/* End the trace and flush the output. Returns 0 or the output's first error. */
 int kb_tptp_writer_finish(struct kb_tptp_writer *writer);
 
 /* ---- read ---- */
@@ -149,8 +150,9 @@ struct kb_tptp;
 
 /*
  * Open a trace in either form; the content decides which. @path ("-" for standard input) or
- * @size bytes at @data, which stay the caller's and must live until kb_tptp_close(). Memory use
- * does not depend on the size of the trace.
+ * @size bytes at @data, which stay the caller's and must live until kb_tptp_close(), which frees
+ * the reader. Memory use does not depend on the size of the trace. Returns 0 or a negative errno
+ * and @err:
  *
  *	-ENODATA	not a TPTP trace
  *	-EBADMSG	a TPTP trace whose header is damaged or of an unknown version
@@ -160,6 +162,7 @@ int kb_tptp_open_memory(struct kb_tptp **out, const void *data, size_t size,
 			struct kb_error *err);
 void kb_tptp_close(struct kb_tptp *tptp);
 
+/* What is known of the trace so far. The reader owns it and updates it with each message. */
 const struct kb_tptp_info *kb_tptp_info(const struct kb_tptp *tptp);
 
 /*
