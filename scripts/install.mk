@@ -22,6 +22,8 @@ INSTALL		= install
 HEADERS		:= $(wildcard user/include/kbarman/*.h)
 UAPI		:= $(wildcard kmod/uapi/*.h)
 MAN1		:= $(wildcard user/man/*.1)
+# Made of the headers; asked for when first needed, once.
+MAN3		= $(eval MAN3 := $$(addprefix build/man3/,$$(shell scripts/man3 --list)))$(MAN3)
 MAN5		:= $(wildcard user/man/*.5)
 MAN7		:= $(wildcard user/man/*.7)
 
@@ -31,9 +33,15 @@ INSTALLED = $(bindir)/kbarman \
 	    $(pkgconfigdir)/kbarman.pc \
 	    $(HEADERS:user/include/%=$(includedir)/%) \
 	    $(UAPI:kmod/%=$(includedir)/kbarman/%) \
-	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN5:user/man/%=$(mandir)/man5/%) \
+	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN3:build/man3/%=$(mandir)/man3/%) \
+	    $(MAN5:user/man/%=$(mandir)/man5/%) \
 	    $(MAN7:user/man/%=$(mandir)/man7/%) \
 	    $(bashdir)/kbarman $(zshdir)/_kbarman
+
+# Section 3 of the manual, the pages of the library. The last one that is written stands for all.
+user: build/man3/libkbarman.3
+build/man3/libkbarman.3: scripts/man3 user/man/libkbarman.3.in VERSION $(HEADERS)
+	scripts/man3 $(@D)
 
 # In the tree, the module's headers are beside the library's. Installed, they are below kbarman/, so
 # that kbarman/ is the only new entry of the include directory.
@@ -44,7 +52,7 @@ chmod 644 $2/$(notdir $1)
 endef
 
 .PHONY: install uninstall
-install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## install tool, library, headers, manual (DESTDIR=, prefix=)
+install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual (DESTDIR=, prefix=)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(INSTALL) -m 755 $(O)/kbarman $(DESTDIR)$(bindir)
 	$(INSTALL) -m 644 $(O)/libkbarman.a $(DESTDIR)$(libdir)
@@ -54,6 +62,7 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## install tool, libr
 	$(foreach h,$(HEADERS),$(call install_header,$h,$(DESTDIR)$(includedir)/kbarman))
 	$(INSTALL) -m 644 $(UAPI) $(DESTDIR)$(includedir)/kbarman/uapi
 	$(INSTALL) -m 644 $(MAN1) $(DESTDIR)$(mandir)/man1
+	$(INSTALL) -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3
 	$(INSTALL) -m 644 $(MAN5) $(DESTDIR)$(mandir)/man5
 	$(INSTALL) -m 644 $(MAN7) $(DESTDIR)$(mandir)/man7
 	$(INSTALL) -m 644 user/completion/kbarman.bash $(DESTDIR)$(bashdir)/kbarman

@@ -68,6 +68,13 @@ def capture(directory):
     return path
 
 
+def man3_pages():
+    """One for each function and header, and one more."""
+    pages = command(os.path.join(TREE, "scripts", "man3"), "--list").split()
+    assert {"libkbarman.3", "libkbarman-barman.3", "kb_barman_open.3"} < set(pages), pages
+    return pages
+
+
 SWITCHES = """\
 0.000001000 [001] ? -> before (preempted)
 0.000002500 [001] before -> swapper (blocked, last seen in a_function)
@@ -89,6 +96,7 @@ def all_that_is_promised_is_installed(tmp):
         there("kmod/uapi/*.h", "include/kbarman/uapi") | \
         there("user/man/*.1", "share/man/man1") | there("user/man/*.5", "share/man/man5") | \
         there("user/man/*.7", "share/man/man7") | \
+        {f"usr/local/share/man/man3/{name}" for name in man3_pages()} | \
         {"usr/local/share/bash-completion/completions/kbarman",
          "usr/local/share/zsh/site-functions/_kbarman"}
     assert set(files(root)) == wanted, set(files(root)) ^ wanted
@@ -104,8 +112,8 @@ def all_that_is_promised_is_installed(tmp):
 def directories_can_be_chosen(tmp):
     chosen = ["prefix=/opt/k", "libdir=/opt/k/lib64", "mandir=/opt/man"]
     make("install", tmp, *chosen)
-    for name in ("opt/k/bin/kbarman", "opt/k/lib64/libkbarman.a", "opt/man/man5/kbarman-formats.5",
-                 "opt/k/include/kbarman/barman.h"):
+    for name in ("opt/k/bin/kbarman", "opt/k/lib64/libkbarman.a", "opt/man/man3/libkbarman.3",
+                 "opt/man/man5/kbarman-formats.5", "opt/k/include/kbarman/barman.h"):
         assert os.path.isfile(os.path.join(tmp, name)), name
     with open(os.path.join(tmp, "opt/k/lib64/pkgconfig/kbarman.pc"), encoding="utf-8") as file:
         text = file.read()

@@ -19,6 +19,7 @@ check() {
 the_tool_and_its_manual_are_there() {
 	kbarman version && [ -s /usr/share/man/man1/kbarman-flight.1.gz ] &&
 		[ -s /usr/share/man/man7/kbarman-unknown.7.gz ] &&
+		[ -s /usr/share/man/man3/kb_barman_open.3.gz ] &&
 		[ -s /usr/share/bash-completion/completions/kbarman ]
 }
 

@@ -49,6 +49,8 @@ the_library_is_a_package_of_its_own() {
 		! in_package libkbarman-dev '/libkbarman\.so\.[0-9]' &&
 		in_package libkbarman-dev '/libkbarman\.so$' &&
 		in_package libkbarman-dev '/libkbarman\.a$' &&
+		in_package libkbarman-dev '/man3/kb_barman_open\.3\.gz$' &&
+		! in_package kbarman '/man3/' &&
 		dpkg-deb -f "$work"/libkbarman-dev_*.deb Depends | grep 'libkbarman0 (= '
 }
 
