@@ -195,6 +195,8 @@ def a_comment_that_vanishes_is_found(tmp):
     checked = 0
     for header in man3.headers():
         for item in header.functions():
+            if not item.comment:
+                continue        # another test says so
             without = header.text.replace(item.comment, "", 1)
             assert without != header.text, item.name
             with open(os.path.join(tmp, header.file), "w", encoding="utf-8") as file:
