@@ -17,12 +17,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <kbarman/perf_events.h>
 
 #include "base/array.h"
+#include "record/perf_counter.h"
 
 #define LINE_BYTES	1024	/* of a sysfs file that describes an event or a field */
 
@@ -664,32 +664,23 @@ int kb_events_list(const char *sysfs, kb_events_visit visit, void *context)
 
 int kb_event_probe(const struct kbarman_event *event)
 {
-	struct perf_event_attr attr = {
-		.type = event->type,
-		.size = sizeof(attr),
-		.config = event->config,
-		.config1 = event->config1,
-		.config2 = event->config2,
-		.disabled = 1,
-	};
 	/* An event that can't count a process may still count a CPU. */
 	static const struct { pid_t pid; int cpu; } where[] = { { 0, -1 }, { -1, 0 } };
-	int error = ENODEV;
+	int error = -ENODEV;
 
 	for (size_t i = 0; i < ARRAY_SIZE(where); i++) {
 		for (int user_only = 0; user_only < 2; user_only++) {
-			int fd;
+			int fd = kb_perf_counter_open(event, &(struct kb_perf_place) {
+				.pid = where[i].pid, .cpu = where[i].cpu,
+				.user_only = user_only });
 
-			attr.exclude_kernel = attr.exclude_hv = user_only;
-			fd = (int)syscall(SYS_perf_event_open, &attr, where[i].pid, where[i].cpu, -1,
-					  PERF_FLAG_FD_CLOEXEC);
 			if (fd >= 0) {
 				close(fd);
 				return 0;
 			}
-			if (error == ENODEV || errno == EACCES || errno == EPERM)
-				error = errno;
+			if (error == -ENODEV || fd == -EACCES || fd == -EPERM)
+				error = fd;
 		}
 	}
-	return -error;
+	return error;
 }
