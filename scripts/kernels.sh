@@ -35,16 +35,6 @@ kernel_tools() {
 	esac
 }
 
-# kernel_cross ARCH: prints CROSS_COMPILE= of its compiler
-kernel_cross() (
-	arch_table "$1"
-	cross=
-	[ "$1" = "$(host_arch)" ] || cross=$A_GNU-
-	# Debian names the compiler of i386 after the oldest CPU that it supports
-	[ "$cross" != i386-linux-gnu- ] || cross=i686-linux-gnu-
-	echo "$cross"
-)
-
 # kernel_headers DIR ARCH KREL: unpacks the headers of a release into DIR, and sets $headers: they are in
 # DIR/usr/src/$headers. They want $gcc.
 kernel_headers() {

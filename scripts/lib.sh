@@ -55,8 +55,8 @@ host_suite() {
 
 # The names of an architecture. Debian's name is DEB; QEMU, the kernel's build (ARCH=), GNU tools
 # and Debian's kernel packages each have their own name.
-# arch_table DEB sets: A_QEMU A_KBUILD A_GNU A_LINUX A_CONSOLE A_MACHINE A_CPU, and A_SUITE, the
-# Debian release that programs of the architecture come from
+# arch_table DEB sets: A_QEMU A_KBUILD A_GNU A_LINUX A_CONSOLE A_MACHINE A_CPU; A_CROSS, which is
+# CROSS_COMPILE= of its compiler; and A_SUITE, the Debian release that its programs come from
 arch_table() {
 	A_SUITE=bookworm
 	# shellcheck disable=SC2034 # as below
@@ -74,6 +74,13 @@ arch_table() {
 	esac
 	# shellcheck disable=SC2034 # each script uses its part of the row
 	A_QEMU=$2 A_KBUILD=$3 A_GNU=$4 A_LINUX=$5 A_CONSOLE=$6 A_MACHINE=$7 A_CPU=$8
+	# shellcheck disable=SC2034
+	case $1 in
+	"$(host_arch)") A_CROSS='' ;;
+	# Debian names this compiler after the oldest CPU that it supports
+	i386) A_CROSS=i686-linux-gnu- ;;
+	*) A_CROSS=$A_GNU- ;;
+	esac
 }
 
 # locked NAME COMMAND...: only one run at a time holds NAME
