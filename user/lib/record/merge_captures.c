@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/heap.h"
 #include "record/capture_tables.h"
 #include "record/merge_captures.h"
 
@@ -107,35 +108,13 @@ struct input {
 	uint64_t order;			/* its timestamp, or the last known one */
 };
 
-struct heap {
-	struct input **inputs;
-	unsigned int count;
-};
-
 /* Equal times keep the order of the arguments. */
-static bool before(const struct input *a, const struct input *b)
+static bool before(struct input *const *a, struct input *const *b)
 {
-	return a->order < b->order || (a->order == b->order && a < b);
+	return (*a)->order < (*b)->order || ((*a)->order == (*b)->order && *a < *b);
 }
 
-static void sift_down(struct heap *heap, unsigned int at)
-{
-	struct input *moved = heap->inputs[at];
-
-	for (;;) {
-		unsigned int child = 2 * at + 1;
-
-		if (child >= heap->count)
-			break;
-		if (child + 1 < heap->count && before(heap->inputs[child + 1], heap->inputs[child]))
-			child++;
-		if (!before(heap->inputs[child], moved))
-			break;
-		heap->inputs[at] = heap->inputs[child];
-		at = child;
-	}
-	heap->inputs[at] = moved;
-}
+KB_HEAP(first, struct input *, before)
 
 /* Reads the input's next record. False: the input has ended. */
 static bool advance(struct input *input)
@@ -151,26 +130,27 @@ static bool advance(struct input *input)
 static int merge_records(struct input *inputs, unsigned int count,
 			 struct kb_barman_writer *writer)
 {
-	struct heap heap = { .inputs = malloc(count * sizeof(*heap.inputs)) };
+	struct input **heap = malloc(count * sizeof(*heap));
+	size_t nr = 0;
 	int ret = 0;
 
-	if (!heap.inputs)
+	if (!heap)
 		return -ENOMEM;
 	for (unsigned int i = 0; i < count; i++) {
-		if (advance(&inputs[i]))
-			heap.inputs[heap.count++] = &inputs[i];
+		if (advance(&inputs[i])) {
+			heap[nr] = &inputs[i];
+			first_up(heap, nr++);
+		}
 	}
-	for (unsigned int i = heap.count / 2; i--;)
-		sift_down(&heap, i);
-	while (heap.count && !ret) {
-		struct input *first = heap.inputs[0];
+	while (nr && !ret) {
+		struct input *first = heap[0];
 
 		ret = kb_barman_writer_event(writer, &first->event);
 		if (!advance(first))
-			heap.inputs[0] = heap.inputs[--heap.count];
-		sift_down(&heap, 0);
+			heap[0] = heap[--nr];
+		first_down(heap, nr);
 	}
-	free(heap.inputs);
+	free(heap);
 	return ret;
 }
 
