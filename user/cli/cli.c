@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
 
@@ -131,7 +132,7 @@ static char *volatile temporaries[8];
 
 void cli_output_remove_all(void)
 {
-	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(temporaries); i++) {
 		if (temporaries[i])
 			unlink(temporaries[i]);
 	}
@@ -151,7 +152,7 @@ static bool remember(char *temporary)
 
 	if (!prepared) {
 		atexit(cli_output_remove_all);
-		for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++) {
+		for (size_t i = 0; i < ARRAY_SIZE(deadly); i++) {
 			struct sigaction old;
 
 			/* A verb that handles the signal itself ends with exit(). */
@@ -160,7 +161,7 @@ static bool remember(char *temporary)
 		}
 		prepared = true;
 	}
-	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(temporaries); i++) {
 		if (!temporaries[i]) {
 			temporaries[i] = temporary;
 			return true;
@@ -171,7 +172,7 @@ static bool remember(char *temporary)
 
 static void forget(const char *temporary)
 {
-	for (size_t i = 0; i < sizeof(temporaries) / sizeof(temporaries[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(temporaries); i++) {
 		if (temporaries[i] == temporary)
 			temporaries[i] = NULL;
 	}

@@ -19,6 +19,7 @@
 #include <kbarman/device.h>
 #include <kbarman/version.h>
 
+#include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
 #include "fact_lines.h"
@@ -119,7 +120,7 @@ static char kernel_config(const struct doctor *doctor, const char *name)
 	char path[PATH_MAX], line[512];
 	size_t length = strlen(name);
 
-	for (size_t i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(places); i++) {
 		gzFile file;
 		char value = 'n';
 
@@ -350,7 +351,7 @@ static enum verdict check_tracepoints(struct doctor *doctor)
 		return say(doctor, GOOD, "unknown without the device");
 	if (!doctor->query.absent)
 		return say(doctor, GOOD, "the module has found all of them");
-	for (size_t i = 0; i < sizeof(absences) / sizeof(absences[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(absences); i++)
 		if (doctor->query.absent & absences[i].bit)
 			used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s",
 						 used ? "; " : "", absences[i].loss);
@@ -394,7 +395,7 @@ static enum verdict check_config(struct doctor *doctor)
 	if (!kernel_config(doctor, "CONFIG_MODULES"))
 		return say(doctor, GOOD, "not found (/proc/config.gz, /boot/config-%s)",
 			   doctor->system.release);
-	for (size_t i = 0; i < sizeof(settings) / sizeof(settings[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(settings); i++) {
 		if (kernel_config(doctor, settings[i].name) != 'n')
 			continue;
 		used += (size_t)snprintf(missing + used, sizeof(missing) - used, " %s",
@@ -549,7 +550,7 @@ int cmd_doctor(int argc, char **argv)
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;
 	look(&doctor);
-	for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(checks); i++) {
 		enum verdict verdict = checks[i].run(&doctor);
 
 		print(&json, &doctor, checks[i].name, verdict);

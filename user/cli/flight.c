@@ -18,6 +18,7 @@
 
 #include <kbarman/device.h>
 
+#include "base/array.h"
 #include "cli.h"
 #include "fact_lines.h"
 
@@ -137,7 +138,7 @@ static pid_t find_recorder_dir(const char **dir)
 {
 	const char *const dirs[] = { own_dir(), SERVICE_DIR, ROOT_DIR };
 	/* If the user names a folder, only this one counts. */
-	size_t nr = getenv("KBARMAN_RUNTIME_DIR") ? 1 : sizeof(dirs) / sizeof(dirs[0]);
+	size_t nr = getenv("KBARMAN_RUNTIME_DIR") ? 1 : ARRAY_SIZE(dirs);
 
 	for (size_t i = 0; i < nr; i++) {
 		pid_t pid = recorder_in(dirs[i]);

@@ -15,6 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli.h"
 #include "base/clock.h"
 #include "record_poll.h"
@@ -573,7 +574,7 @@ static int add_chart(struct record_polls *polls, char *name)
 
 	if (!hz)
 		return cli_fail("--chart %s: give a rate from 1 to 1000 readings per second", name);
-	for (size_t i = 0; i < sizeof(charts) / sizeof(charts[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(charts); i++) {
 		if (strcmp(charts[i].name, name))
 			continue;
 		for (unsigned int j = 0; j < polls->nr; j++) {

@@ -14,6 +14,7 @@
 #include <kbarman/cpulist.h>
 
 #include "analysis/carry.h"
+#include "base/array.h"
 #include "cli.h"
 #include "report.h"
 #include "sandbox.h"
@@ -80,7 +81,7 @@ static bool parse_sort(const char *text, unsigned int *sort)
 		{ "sym", KB_SORT_SYMBOL },	{ "cpu", KB_SORT_CPU },
 		{ "line", KB_SORT_LINE },	{ "srcline", KB_SORT_LINE },
 	};
-	size_t i, length, nr = sizeof(keys) / sizeof(keys[0]);
+	size_t i, length, nr = ARRAY_SIZE(keys);
 
 	for (*sort = 0; *text; text += length + (text[length] == ',')) {
 		length = strcspn(text, ",");

@@ -32,6 +32,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli.h"
 #include "sandbox.h"
 #include "syscalls.h"
@@ -286,7 +287,7 @@ static void stopped(int signal, siginfo_t *info, void *context)
 
 	(void)signal;
 	(void)context;
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
 		if (deadly[i].number == info->si_syscall)
 			deed = deadly[i].deed;
 	put("kbarman ");
@@ -348,7 +349,7 @@ static void answer_calls(struct filter *filter, const int *numbers, size_t count
 }
 
 #define ANSWER_CALLS(filter, list, what) \
-	answer_calls(filter, list, sizeof(list) / sizeof((list)[0]), what)
+	answer_calls(filter, list, ARRAY_SIZE(list), what)
 
 /* Allows the call @number if its argument @n has one of @values. */
 static void allow_values(struct filter *filter, int number, unsigned int n, const uint32_t *values,
@@ -427,7 +428,7 @@ static void build(struct filter *filter, bool files, bool network, bool threads,
 	allow_values(filter, SYS_fcntl64, 1, asked_of_files, 6, REFUSE(EINVAL));
 #endif
 	allow_values(filter, SYS_ioctl, 1, asked, network ? 5 : 3, REFUSE(ENOTTY));
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
 		answer_call(filter, deadly[i].number, TRAP);
 	if (files) {
 		answer_call(filter, SYS_openat, ALLOW);
@@ -491,7 +492,7 @@ static void confine_keeper(void)
 #ifdef SYS_fcntl64
 	allow_values(&filter, SYS_fcntl64, 1, asked_of_files, 2, REFUSE(EINVAL));
 #endif
-	for (size_t i = 0; i < sizeof(deadly) / sizeof(deadly[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
 		answer_call(&filter, deadly[i].number, KILL);
 	answer(&filter, REFUSE(ENOSYS));
 	install(&filter);

@@ -16,6 +16,7 @@
 
 #include "analysis/capture_names.h"
 #include "analysis/timeline.h"
+#include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
 #include "sandbox.h"
@@ -478,7 +479,7 @@ static bool parse_events(const char *text, unsigned int *events)
 		{ "idle", KB_EVENT_HALT },		{ "annotation", KB_EVENT_ANNOTATION },
 		{ "counter", KB_EVENT_CUSTOM_COUNTER },
 	};
-	size_t i, length, nr = sizeof(types) / sizeof(types[0]);
+	size_t i, length, nr = ARRAY_SIZE(types);
 
 	for (*events = 0; *text; text += length + (text[length] == ',')) {
 		length = strcspn(text, ",");

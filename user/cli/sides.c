@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "cli.h"
 #include "export/annotate_side.h"
 #include "sides.h"
@@ -12,7 +13,7 @@
 
 static const char *const suffixes[] = { ".kallsyms", KB_BUNDLE_SUFFIX, ANNOTATE_SIDE_SUFFIX };
 
-#define NR_SUFFIXES	(sizeof(suffixes) / sizeof(suffixes[0]))
+#define NR_SUFFIXES	(ARRAY_SIZE(suffixes))
 
 void side_remove(const char *capture, const char *suffix)
 {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/idle.h"
+#include "base/array.h"
 
 #define NAME_MAX_BYTES	48	/* longest name below, with its NUL */
 
@@ -44,7 +45,7 @@ bool kb_idle_name(const char *symbol)
 		return false;
 	memcpy(name, symbol, length);
 	name[length] = '\0';
-	return bsearch(name, names, sizeof(names) / sizeof(names[0]), sizeof(names[0]), compare) ||
+	return bsearch(name, names, ARRAY_SIZE(names), sizeof(names[0]), compare) ||
 	       is_arm(name);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/losses.h"
+#include "base/array.h"
 #include "base/utf8.h"
 
 static const struct {
@@ -26,7 +27,7 @@ const char *kb_loss_advice(const char *what)
 {
 	size_t i;
 
-	for (i = 0; i < sizeof(advices) / sizeof(advices[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(advices); i++)
 		if (strcmp(what, advices[i].what) == 0)
 			return advices[i].advice;
 	return "record again with larger rings (-m)";

@@ -6,6 +6,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "base/eight.h"
 #include "base/utf8.h"
 
@@ -137,7 +138,7 @@ bool kb_utf8_steers(uint32_t code)
 		{ 0xfff9, 0xfffb }, { 0xe0000, 0xe007f },
 	};
 
-	for (size_t i = 0; i < sizeof(ranges) / sizeof(ranges[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(ranges); i++)
 		if (code >= ranges[i].first && code <= ranges[i].last)
 			return true;
 	return false;

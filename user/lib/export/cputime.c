@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/cputime.h"
 
 struct task_time {
@@ -18,7 +19,7 @@ bool kb_cputime_is_clock(struct kb_text name)
 	static const char *const clocks[] = { "cpu-clock", "task-clock" };
 	size_t i;
 
-	for (i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(clocks); i++)
 		if (name.length == strlen(clocks[i]) &&
 		    memcmp(name.data, clocks[i], name.length) == 0)
 			return true;

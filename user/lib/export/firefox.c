@@ -550,7 +550,7 @@ static void write_marker_schema(struct firefox *x)
 	kb_json_string(&x->json, "tooltipLabel", "{marker.name}");
 	kb_json_string(&x->json, "tableLabel", "{marker.name}");
 	kb_json_array(&x->json, "display");
-	for (i = 0; i < sizeof(display) / sizeof(display[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(display); i++)
 		kb_json_string(&x->json, NULL, display[i]);
 	kb_json_array_end(&x->json);
 	kb_json_array(&x->json, "data");

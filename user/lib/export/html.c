@@ -27,6 +27,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/json.h"
 #include "base/out_packet.h"
 #include "export/label.h"
@@ -238,7 +239,7 @@ static void put_facts(struct html *x, struct kb_json *json)
 	size_t i;
 
 	kb_json_object(json, "facts");
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(keys); i++)
 		kb_json_string(json, keys[i], kb_barman_fact(x->barman, keys[i]));
 	kb_json_string(json, "target", target ? target : "");
 	kb_json_u64(json, "cpus", x->header->max_cores);

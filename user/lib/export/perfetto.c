@@ -15,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/out_packet.h"
 #include "base/table.h"
 #include "export/label.h"
@@ -170,7 +171,7 @@ static uint32_t known_counter(struct kb_text name)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(known); i++)
 		if (name.length == strlen(known[i].name) &&
 		    memcmp(name.data, known[i].name, name.length) == 0)
 			return known[i].counter;

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/out_packet.h"
 #include "base/table.h"
 #include "export/cputime.h"
@@ -417,7 +418,7 @@ static void put_facts(struct pprof *x)
 	uint8_t *at;
 	size_t i;
 
-	for (i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(keys); i++) {
 		const char *fact = kb_barman_fact(x->barman, keys[i]);
 
 		if (!fact)

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/array.h"
 #include "format/barman_inside.h"
 
 /* Further bits of task_struct.__state and exit_state in Linux from 4.14 on. */
@@ -71,7 +72,7 @@ char kb_state_letter(const struct kb_header *header, int state)
 {
 	const struct kb_state *states = header->wide_states ? header->states : low_byte;
 	uint32_t count = header->wide_states ? header->nr_states :
-					       sizeof(low_byte) / sizeof(low_byte[0]);
+					       ARRAY_SIZE(low_byte);
 
 	if (state <= 0)
 		return state ? KB_LETTER_UNKNOWN : KB_LETTER_RUNNING;
@@ -85,7 +86,7 @@ uint32_t kb_state_ftrace(const struct kb_header *header, int state)
 {
 	char letter = kb_state_letter(header, state);
 
-	for (size_t i = 0; i < sizeof(ftrace) / sizeof(ftrace[0]); i++)
+	for (size_t i = 0; i < ARRAY_SIZE(ftrace); i++)
 		if (ftrace[i].letter == letter)
 			return ftrace[i].bits;
 	return KB_FTRACE_SLEEPING;

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "format/tptp_codec.h"
 #include "format/wire.h"
 
@@ -297,7 +298,7 @@ static bool encoding_known(const struct kb_text *name)
 {
 	static const char *const known[] = { "UTF-8", "UTF8", "US-ASCII", "ASCII" };
 
-	for (unsigned int i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(known); i++)
 		if (!strcasecmp(name->data, known[i]))
 			return true;
 	return false;

@@ -10,6 +10,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "base/array.h"
 #include "format/tptp_xml.h"
 
 enum {
@@ -561,7 +562,7 @@ static int read_declaration(struct kb_tptp *tptp, struct kb_error *err)
 		return 0;
 	encoding += strlen("encoding");
 	encoding += strspn(encoding, " \t\r\n=\"'");
-	for (unsigned int i = 0; i < sizeof(encodings) / sizeof(encodings[0]); i++) {
+	for (unsigned int i = 0; i < ARRAY_SIZE(encodings); i++) {
 		size_t n = strlen(encodings[i]);
 
 		if (!strncasecmp(encoding, encodings[i], n) &&

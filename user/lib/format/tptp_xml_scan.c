@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/tptp_xml.h"
 
 int tptp_malformed(struct kb_tptp *tptp, struct kb_error *err, uint64_t offset, const char *what)
@@ -43,7 +44,7 @@ bool tptp_xml_name_char(uint32_t code, bool first)
 {
 	if (code < 0x80)
 		return name_class[code] & (first ? NAME_START : NAME_PART);
-	for (unsigned int i = 0; i < sizeof(name_ranges) / sizeof(name_ranges[0]); i++)
+	for (unsigned int i = 0; i < ARRAY_SIZE(name_ranges); i++)
 		if (code >= name_ranges[i].first && code <= name_ranges[i].last)
 			return !first || !name_ranges[i].part;
 	return false;
@@ -257,7 +258,7 @@ uint32_t tptp_xml_reference(const char *s, size_t length)
 	uint32_t code = 0, base = 10;
 	size_t i;
 
-	for (i = 0; i < sizeof(named) / sizeof(named[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(named); i++)
 		if (tptp_text_is(&text, named[i].name, strlen(named[i].name)))
 			return named[i].character;
 	if (!length || s[0] != '#')

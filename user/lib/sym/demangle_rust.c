@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/demangle_rust.h"
 
 #define MAX_TEXT	4096
@@ -66,7 +67,7 @@ static const struct escape {
 /* The escape that begins at @at; NULL if there is none. */
 static const struct escape *find_escape(const char *at, const char *end)
 {
-	for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
+	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
 		size_t size = strlen(escapes[i].code);
 
 		if ((size_t)(end - at) >= size && memcmp(at, escapes[i].code, size) == 0)

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/image.h"
 
 static int compare(const void *left, const void *right)
@@ -27,7 +28,7 @@ static bool is_user_special(const char *name)
 	};
 	size_t i;
 
-	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+	for (i = 0; i < ARRAY_SIZE(names); i++)
 		if (strcmp(name, names[i]) == 0)
 			return true;
 	return strncmp(name, "[anon", 5) == 0;

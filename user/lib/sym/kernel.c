@@ -9,6 +9,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "sym/kernel.h"
 #include "sym/side.h"
@@ -68,7 +69,7 @@ char *kb_kernel_image_path(const struct kb_barman *barman, const char *symfs, co
 		return strdup(option);
 	if (!release || strchr(release, '/'))
 		return NULL;
-	for (i = 0; i < sizeof(places) / sizeof(places[0]); i++) {
+	for (i = 0; i < ARRAY_SIZE(places); i++) {
 		if (asprintf(&path, places[i], symfs, release) < 0)
 			return NULL;
 		if (access(path, R_OK) == 0)
