@@ -98,12 +98,13 @@ tap() {
 	wait $!
 }
 
-# build NAME TARGET...: runs make; a failed make is a failed test
+# build NAME TARGET...: runs make; a failed make is a failed test. Two makes would get into each
+# other's way, so one waits for the other.
 build() {
 	name=$1
 	shift
 	title "building $name"
-	$KB_SIGNALS make --no-print-directory -j2 "$@" >"$out/build-$name.log" 2>&1 &
+	$KB_SIGNALS flock "$scrap/building" make --no-print-directory -j2 "$@" >"$out/build-$name.log" 2>&1 &
 	if wait $!; then
 		return 0
 	fi

@@ -30,7 +30,7 @@ for mutant in "$here"/mutants/*.sed; do
 		sed -f "$mutant" "$kmod/$file" >"$build/$name/$file"
 		cmp -s "$build/$name/$file" "$kmod/$file" && continue
 		case $file in
-		ring.*) program=step tested=ring.c arguments='5 1' ;;
+		ring.*) program=step tested=ring.c arguments='5 16 1' ;;
 		wake.*) program=poll tested=wake.c arguments=100 ;;
 		esac
 	done

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | records | devices | without | lockdown]...
+# Usage: sh guest.sh [module | records | devices | examples | without | lockdown]...
 #
 # What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
 # default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
@@ -14,7 +14,7 @@
 
 export KBARMAN_TEST_VM=1
 here=$PWD
-rooms=${*:-module records devices without lockdown}
+rooms=${*:-module records devices examples without lockdown}
 
 module() {
 	tests=
@@ -138,6 +138,10 @@ devices() {
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+}
+
+examples() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
 	KBARMAN=./kbarman EXAMPLES=./examples.txt TMPDIR=/tmp program examples_device \
 		sh test_examples_device.sh
 }
