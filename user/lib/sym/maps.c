@@ -12,6 +12,7 @@
 
 #include "base/hash.h"
 #include "sym/maps.h"
+#include "sym/row_order.h"
 
 #define NO_ROW		UINT32_MAX
 #define MANY_ROWS	(UINT32_MAX - 1)
@@ -47,16 +48,9 @@ struct kb_maps {
 
 static const struct kb_maps_hit no_hit = { .low = 1 };	/* matches no address */
 
-static int compare_rows(const void *left, const void *right, void *context)
+static const struct kb_map *row_at(const struct kb_maps *maps, uint32_t position)
 {
-	const struct kb_map *rows = context;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	if (rows[a].task_id != rows[b].task_id)
-		return rows[a].task_id < rows[b].task_id ? -1 : 1;
-	if (rows[a].timestamp != rows[b].timestamp)
-		return rows[a].timestamp < rows[b].timestamp ? -1 : 1;
-	return a < b ? -1 : 1;
+	return &maps->rows[maps->order[position]];
 }
 
 static int compare_addresses(const void *left, const void *right)
@@ -83,40 +77,41 @@ static struct tree *find_tree(const struct kb_maps *maps, uint32_t task_id)
 	return NULL;
 }
 
-int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
+/* Note the rows with addresses by task and time. */
+static int order_rows(struct kb_maps *maps, const struct kb_header *header)
 {
-	const struct kb_header *header = kb_barman_header(barman);
-	struct kb_maps *maps;
+	struct kb_row_place *places = reallocarray(NULL, header->nr_maps + 1, sizeof(*places));
 	uint32_t i;
 
-	maps = calloc(1, sizeof(*maps));
-	if (!maps)
-		return -ENOMEM;
-	maps->rows = header->maps;
-	for (i = 0; i < CACHED; i++)
-		maps->cache[i].hit = no_hit;
-	maps->last = maps->cache;
 	maps->order = reallocarray(NULL, header->nr_maps + 1, sizeof(*maps->order));
-	if (!maps->order)
-		goto err_memory;
+	if (!places || !maps->order) {
+		free(places);
+		return -ENOMEM;
+	}
 	for (i = 0; i < header->nr_maps && maps->nr < MAX_ROWS; i++)
 		if (header->maps[i].length)
-			maps->order[maps->nr++] = i;
-	if (maps->nr)
-		qsort_r(maps->order, maps->nr, sizeof(*maps->order), compare_rows,
-			(void *)maps->rows);
+			places[maps->nr++] = (struct kb_row_place) {
+				header->maps[i].timestamp, header->maps[i].task_id, i };
+	kb_row_order(places, maps->nr);
+	for (i = 0; i < maps->nr; i++)
+		maps->order[i] = places[i].index;
+	free(places);
+	return 0;
+}
+
+/* Divide the rows among their tasks. */
+static int plant_trees(struct kb_maps *maps)
+{
+	uint32_t i, task_id, nr = 0;
 
 	for (i = 0; i < maps->nr; i++)
-		maps->nr_trees += i == 0 || maps->rows[maps->order[i]].task_id !=
-					    maps->rows[maps->order[i - 1]].task_id;
-	maps->trees = calloc(maps->nr_trees + 1, sizeof(*maps->trees));
+		nr += !i || row_at(maps, i)->task_id != row_at(maps, i - 1)->task_id;
+	maps->trees = calloc(nr + 1, sizeof(*maps->trees));
 	if (!maps->trees)
-		goto err_memory;
-	maps->nr_trees = 0;
+		return -ENOMEM;
 	for (i = 0; i < maps->nr; i++) {
-		uint32_t task_id = maps->rows[maps->order[i]].task_id;
-
-		if (i == 0 || task_id != maps->rows[maps->order[i - 1]].task_id)
+		task_id = row_at(maps, i)->task_id;
+		if (!i || task_id != row_at(maps, i - 1)->task_id)
 			maps->trees[maps->nr_trees++] = (struct tree) {
 				.task_id = task_id,
 				.first = i,
@@ -125,12 +120,27 @@ int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
 		maps->trees[maps->nr_trees - 1].nr++;
 	}
 	maps->everyones = find_tree(maps, 0);
+	return 0;
+}
+
+int kb_maps_create(struct kb_maps **out, const struct kb_barman *barman)
+{
+	const struct kb_header *header = kb_barman_header(barman);
+	struct kb_maps *maps = calloc(1, sizeof(*maps));
+	uint32_t i;
+
+	if (!maps)
+		return -ENOMEM;
+	maps->rows = header->maps;
+	for (i = 0; i < CACHED; i++)
+		maps->cache[i].hit = no_hit;
+	maps->last = maps->cache;
+	if (order_rows(maps, header) || plant_trees(maps)) {
+		kb_maps_destroy(maps);
+		return -ENOMEM;
+	}
 	*out = maps;
 	return 0;
-
-err_memory:
-	kb_maps_destroy(maps);
-	return -ENOMEM;
 }
 
 void kb_maps_destroy(struct kb_maps *maps)
@@ -148,11 +158,6 @@ void kb_maps_destroy(struct kb_maps *maps)
 	free(maps->trees);
 	free(maps->order);
 	free(maps);
-}
-
-static const struct kb_map *row_at(const struct kb_maps *maps, uint32_t position)
-{
-	return &maps->rows[maps->order[position]];
 }
 
 /* The last address of a row. A hostile length is cut at the top of memory. */

@@ -10,24 +10,14 @@
 
 #include <kbarman/tasks.h>
 
+#include "sym/row_order.h"
+
 struct kb_tasks {
 	const struct kb_task *rows;
 	uint32_t nr;
-	uint32_t *order;		/* rows by (task_id, timestamp, index) */
+	struct kb_row_place *places;	/* of the rows, by task and time */
 	uint32_t *tgids;		/* by row; NULL: no facts */
 };
-
-static int compare(const void *left, const void *right, void *context)
-{
-	const struct kb_task *rows = context;
-	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
-
-	if (rows[a].task_id != rows[b].task_id)
-		return rows[a].task_id < rows[b].task_id ? -1 : 1;
-	if (rows[a].timestamp != rows[b].timestamp)
-		return rows[a].timestamp < rows[b].timestamp ? -1 : 1;
-	return a < b ? -1 : 1;
-}
 
 /* "kbarman.tgid.ROW=TGID" */
 static void take_fact(struct kb_tasks *tasks, const char *string)
@@ -73,16 +63,15 @@ int kb_tasks_create(struct kb_tasks **out, const struct kb_barman *barman)
 		return -ENOMEM;
 	tasks->rows = header->tasks;
 	tasks->nr = header->nr_tasks;
-	tasks->order = reallocarray(NULL, tasks->nr + 1, sizeof(*tasks->order));
-	if (!tasks->order || read_tgids(tasks, header)) {
+	tasks->places = reallocarray(NULL, tasks->nr + 1, sizeof(*tasks->places));
+	if (!tasks->places || read_tgids(tasks, header)) {
 		kb_tasks_destroy(tasks);
 		return -ENOMEM;
 	}
 	for (i = 0; i < tasks->nr; i++)
-		tasks->order[i] = i;
-	if (tasks->nr)
-		qsort_r(tasks->order, tasks->nr, sizeof(*tasks->order), compare,
-			(void *)tasks->rows);
+		tasks->places[i] = (struct kb_row_place) {
+			tasks->rows[i].timestamp, tasks->rows[i].task_id, i };
+	kb_row_order(tasks->places, tasks->nr);
 	*out = tasks;
 	return 0;
 }
@@ -91,7 +80,7 @@ void kb_tasks_destroy(struct kb_tasks *tasks)
 {
 	if (!tasks)
 		return;
-	free(tasks->order);
+	free(tasks->places);
 	free(tasks->tgids);
 	free(tasks);
 }
@@ -99,33 +88,30 @@ void kb_tasks_destroy(struct kb_tasks *tasks)
 void kb_tasks_find(const struct kb_tasks *tasks, uint32_t task_id, uint64_t timestamp,
 		   struct kb_task_hit *hit)
 {
+	const struct kb_row_place *places = tasks->places, *next;
 	uint32_t low = 0, high = tasks->nr;
-	const struct kb_task *row, *next;
 
 	/* low becomes the first row that is of a later task, or newer than timestamp */
 	while (low < high) {
 		uint32_t middle = low + (high - low) / 2;
 
-		row = &tasks->rows[tasks->order[middle]];
-		if (row->task_id < task_id ||
-		    (row->task_id == task_id && row->timestamp <= timestamp))
+		if (places[middle].task_id < task_id ||
+		    (places[middle].task_id == task_id && places[middle].timestamp <= timestamp))
 			low = middle + 1;
 		else
 			high = middle;
 	}
 	*hit = (struct kb_task_hit) { .tgid = task_id, .until = UINT64_MAX };
 
-	next = low < tasks->nr ? &tasks->rows[tasks->order[low]] : NULL;
-	if (next && next->task_id != task_id)
-		next = NULL;
+	next = low < tasks->nr && places[low].task_id == task_id ? &places[low] : NULL;
 	if (next)
 		hit->until = next->timestamp - 1;
 
-	if (low && tasks->rows[tasks->order[low - 1]].task_id == task_id) {
-		hit->index = tasks->order[low - 1];
-		hit->since = tasks->rows[hit->index].timestamp;
+	if (low && places[low - 1].task_id == task_id) {
+		hit->index = places[low - 1].index;
+		hit->since = places[low - 1].timestamp;
 	} else if (next) {
-		hit->index = tasks->order[low];
+		hit->index = next->index;
 	} else {
 		return;
 	}
