@@ -266,27 +266,25 @@ static double time_export(const char *path, const struct kb_export *export, cons
 			  double *bytes_per_s)
 {
 	const struct kb_export_options options = { .format = format };
-	struct kb_barman *barman = open_capture(path);
-	struct kb_symbolizer *symbolizer;
+	struct kb_trace *trace;
 	struct kb_error err = { 0 };
 	struct sink sink = { 0 };
 	struct kb_out *out;
 	double begun;
 
-	if (kb_symbolizer_create(&symbolizer, barman, path, NULL, &err))
-		die("symbolizer", &err);
+	if (kb_trace_open(&trace, path, NULL, &err) || !kb_trace_symbolizer(trace, &err))
+		die("trace", &err);
 	if (kb_out_function(&out, swallow, &sink))
 		die("output", NULL);
 	begun = seconds();
-	if (export->run(barman, symbolizer, &options, out, &err))
+	if (export->run(trace, &options, out, &err))
 		die(export->name, &err);
 	begun = seconds() - begun;
 	*bytes_per_s = sink.bytes / begun;
 	fprintf(stderr, "  %.0f MB, sum %016llx\n", sink.bytes / 1e6,
 		(unsigned long long)sink.sum);
 	kb_out_destroy(out);
-	kb_symbolizer_destroy(symbolizer);
-	kb_barman_close(barman);
+	kb_trace_close(trace);
 	return begun;
 }
 

@@ -135,8 +135,8 @@ static void check(const char *name, const void *data, size_t size, bool flag)
 		check_text(data, size);		/* those two are binary */
 }
 
-static void export(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-		   const struct kb_export *export, const char *format, bool flag)
+static void export(struct kb_trace *trace, const struct kb_export *export, const char *format,
+		   bool flag)
 {
 	struct kb_export_options options = {
 		.format = format, .arrays = flag, .sample_text = flag, .aggregate = flag,
@@ -147,7 +147,7 @@ static void export(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	size_t size;
 
 	must(!kb_out_memory(&out));
-	if (export->run(barman, symbolizer, &options, out, &err) >= 0) {
+	if (export->run(trace, &options, out, &err) >= 0) {
 		data = kb_out_data(out, &size);
 		check(export->name, data, size, flag);
 	}
@@ -158,26 +158,21 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* no image of this machine is read, whatever the capture calls for */
 	const struct kb_symbol_options nothing = { .symfs = "/nonexistent" };
+	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &nothing };
 	const struct kb_export *const *e = kb_export_all();
-	struct kb_symbolizer *symbolizer;
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	struct kb_error err;
 	unsigned int choice, nr = 0;
 
-	if (!size || kb_barman_open_memory(&barman, data, size, &err))
+	if (!size || kb_trace_open_memory(&trace, data, size, &how, &err))
 		return 0;
-	if (kb_symbolizer_create(&symbolizer, barman, NULL, &nothing, &err)) {
-		kb_barman_close(barman);
-		return 0;
-	}
 	while (e[nr])
 		nr++;
 	choice = data[size - 1];
 	e += choice / 2 % nr;
-	export(barman, symbolizer, *e, NULL, choice & 1);
+	export(trace, *e, NULL, choice & 1);
 	for (const char *const *f = (*e)->formats; f && *f; f += 2)
-		export(barman, symbolizer, *e, *f, choice & 1);
-	kb_symbolizer_destroy(symbolizer);
-	kb_barman_close(barman);
+		export(trace, *e, *f, choice & 1);
+	kb_trace_close(trace);
 	return 0;
 }

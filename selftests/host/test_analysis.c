@@ -9,7 +9,7 @@
 
 #include "../lib/tap.h"
 #include "analysis/calltree.h"
-#include "analysis/losses.h"
+#include "analysis/losses_read.h"
 #include "analysis/sched.h"
 #include "base/table.h"
 
@@ -207,6 +207,7 @@ static void test_calltree(void)
 	struct kb_symbolizer *symbolizer;
 	struct kb_calltree *tree;
 	struct kb_barman *barman;
+	struct kb_tasks *tasks;
 	uint64_t chain[8], weight, want = 0, sum = 0;
 	uint32_t nr, i, wrong = 0, seen = 0;
 	const uint32_t *order;
@@ -214,7 +215,7 @@ static void test_calltree(void)
 
 	barman = open_facts(none, &fd);
 	if (kb_symbolizer_create(&symbolizer, barman, NULL, NULL, NULL) ||
-	    kb_calltree_create(&tree, barman, NULL))
+	    kb_tasks_create(&tasks, barman) || kb_calltree_create(&tree, tasks, NULL))
 		abort();
 	srand(10);
 	for (i = 0; i < 5000; i++) {
@@ -254,6 +255,7 @@ static void test_calltree(void)
 	tap_is(wrong, 0, "the_order_is_depth_first");
 	tap_is(seen, nr * (nr - 1) / 2, "every_node_comes_once");
 	kb_calltree_destroy(tree);
+	kb_tasks_destroy(tasks);
 	kb_symbolizer_destroy(symbolizer);
 	kb_barman_close(barman);
 	close(fd);

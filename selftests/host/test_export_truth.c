@@ -271,14 +271,14 @@ static void write_tables(void)
 	}
 }
 
-static struct kb_barman *make_capture(void)
+static struct kb_trace *make_capture(void)
 {
 	struct kb_barman_layout layout = {
 		.max_cores = CPUS, .max_task_infos = 64, .max_mmap_layout = 4,
 		.max_pmu_counters = COUNTERS, .max_string_table_length = 4096,
 		.max_custom_charts = 1, .max_custom_series = SERIES,
 	};
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	struct kb_error err;
 	char path[64];
 
@@ -289,11 +289,11 @@ static struct kb_barman *make_capture(void)
 	need(kb_barman_writer_finish(writer, true, &err), "end");
 	kb_barman_writer_destroy(writer);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", file);
-	if (kb_barman_open(&barman, path, &err)) {
+	if (kb_trace_open(&trace, path, NULL, &err)) {
 		printf("Bail out! %s\n", err.text);
 		exit(1);
 	}
-	return barman;
+	return trace;
 }
 
 /* ---- comparing ---- */
@@ -324,7 +324,7 @@ static bool is(struct kb_text text, const char *string)
 	return text.length == strlen(string) && !memcmp(text.data, string, text.length);
 }
 
-static struct kb_out *export(struct kb_barman *barman, const char *name,
+static struct kb_out *export(struct kb_trace *trace, const char *name,
 			     const struct kb_export_options *options)
 {
 	struct kb_error err = { .text = "" };
@@ -334,7 +334,7 @@ static struct kb_out *export(struct kb_barman *barman, const char *name,
 
 	if (kb_out_memory(&out))
 		exit(1);
-	result = kb_export_find(name)->run(barman, NULL, options, out, &err);
+	result = kb_export_find(name)->run(trace, options, out, &err);
 	snprintf(text, sizeof(text), "%s_exports_the_whole_capture", name);
 	if (!tap_is(result, 0, text))
 		tap_note("%s", err.text);
@@ -450,10 +450,10 @@ static void check_heph_rules(struct heph_rules *rules, const struct kb_heph_pack
 	rules->last_end[e->stream] = e->end;
 }
 
-static void check_heph(struct kb_barman *barman)
+static void check_heph(struct kb_trace *trace)
 {
 	struct kb_export_options options = { 0 };
-	struct kb_out *out = export(barman, "heph", &options);
+	struct kb_out *out = export(trace, "heph", &options);
 	struct heph_rules rules = { 0 };
 	struct heph_attributes attributes;
 	struct kb_heph_reader *reader;
@@ -583,10 +583,10 @@ static int count_annotate(struct truth *got, const struct kb_annotate_message *m
 	}
 }
 
-static void check_annotate(struct kb_barman *barman)
+static void check_annotate(struct kb_trace *trace)
 {
 	struct kb_export_options options = { 0 };
-	struct kb_out *out = export(barman, "annotate", &options);
+	struct kb_out *out = export(trace, "annotate", &options);
 	struct kb_annotate_reader *reader;
 	struct kb_annotate_message m;
 	const struct kb_error *first;
@@ -617,13 +617,13 @@ static void check_annotate(struct kb_barman *barman)
 
 int main(void)
 {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 
 	random_start();
-	barman = make_capture();
-	check_heph(barman);
-	check_annotate(barman);
-	kb_barman_close(barman);
+	trace = make_capture();
+	check_heph(trace);
+	check_annotate(trace);
+	kb_trace_close(trace);
 	close(file);
 	return tap_done();
 }

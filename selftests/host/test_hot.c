@@ -101,14 +101,14 @@ static void add_sample(struct kb_hot *hot, struct expected expected[TASKS][SYMBO
 	}
 }
 
-static unsigned int count_wrong(const struct kb_hot *hot, const struct kb_hot_row *rows,
+static unsigned int count_wrong(const struct kb_hot *hot, const struct kb_sample_row *rows,
 				uint32_t nr, struct expected expected[TASKS][SYMBOLS])
 {
 	unsigned int wrong = 0, id;
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
-		const struct kb_hot_row *row = &rows[i];
+		const struct kb_sample_row *row = &rows[i];
 		struct expected *own = &expected[row->task_id - 1][atoi(row->symbol)];
 
 		wrong += row->samples != own->samples || row->weight != own->weight ||
@@ -131,8 +131,8 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 		.type = KB_EVENT_SAMPLE, .task_id = 1,
 		.sample = { .has_pc = true, .nr_counters = COUNTERS, .counters = counters },
 	};
-	const struct kb_hot_row *rows;
-	struct kb_hot_row totals;
+	const struct kb_sample_row *rows;
+	struct kb_sample_row totals;
 	struct kb_hot *hot;
 	unsigned int wrong = 0;
 	uint32_t nr, i, symbol;
@@ -167,8 +167,8 @@ int main(void)
 {
 	static struct expected expected[TASKS][SYMBOLS];
 	struct kb_barman *barman = open_capture();
-	const struct kb_hot_row *rows;
-	struct kb_hot_row totals;
+	const struct kb_sample_row *rows;
+	struct kb_sample_row totals;
 	struct kb_tasks *tasks;
 	struct kb_names *kb_names;
 	struct kb_hot *hot;
@@ -176,7 +176,7 @@ int main(void)
 	uint32_t nr;
 
 	random_start();
-	if (kb_tasks_create(&tasks, barman) || kb_names_create(&kb_names, barman, NULL) ||
+	if (kb_tasks_create(&tasks, barman) || kb_names_create(&kb_names, barman, tasks, NULL) ||
 	    kb_hot_create(&hot, tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL, NULL) ||
 	    kb_hot_sum_counters(hot, kb_names))
 		abort();

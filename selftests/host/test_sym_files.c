@@ -3,6 +3,7 @@
  * Which file of a path gives an image its names: a copy of this very program, and captures
  * that say of it what the module would say, or something else.
  */
+#include <errno.h>
 #include <fcntl.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -330,24 +331,56 @@ static void test_namesakes(void)
 	tap_is(kb_namesakes_find(&namesakes, NULL, "/a", &rows), 0, "nor_is_there_one_without_rows");
 }
 
-/* Another capture, as `kbarman top` has one at each refresh: what was read is not read again. */
-static void test_renewed(void)
+/* A capture that another machine has made. */
+static struct kb_barman *open_elsewhere(void)
 {
-	struct session first = *begin(NULL, 1, (const char *[]){ real_id }), second;
-	const struct kb_symbol *symbol;
+	const struct kb_barman_layout layout = { .max_cores = 1, .max_string_table_length = 4096 };
+	const struct kb_header header = { .timestamp_multiplier = 1, .timestamp_divisor = 1 };
+	struct kb_barman_writer *writer;
+	struct kb_barman *barman;
+	int fd = memfd_create("elsewhere", 0);
 	struct kb_error err;
+	char at[32];
+
+	snprintf(at, sizeof(at), "/proc/self/fd/%d", fd);
+	must(!kb_barman_writer_create(&writer, fd, &layout, &err) &&
+	     !kb_barman_writer_set_header(writer, &header) &&
+	     !kb_barman_writer_fact(writer, "host", "elsewhere") &&
+	     !kb_barman_writer_finish(writer, true, &err) && !kb_barman_open(&barman, at, &err),
+	     "another capture");
+	kb_barman_writer_destroy(writer);
+	close(fd);
+	return barman;
+}
+
+/* Captures one after the other, as `kbarman top` has them: what was read is not read again. */
+static void test_cache(void)
+{
+	const struct kb_symbol_options symfs_of_the_cache = { .symfs = "/" };
+	struct kb_symbol_options options = { .symfs = "/nonexistent" };
+	const struct kb_symbol *symbol;
+	struct kb_symbolizer *other;
+	struct kb_barman *barman;
+	struct kb_error err;
+	struct session *s;
 	uint32_t id;
 
-	id = resolve(&first, 0)->id;
-	second = *begin(NULL, 2, (const char *[]){ other_id(7, 8, 9), real_id });
-	tap_is(kb_symbolizer_renew(first.symbolizer, second.barman, &err), 0, "another_capture_can_come");
+	must(!kb_symbol_cache_create(&options.cache, &symfs_of_the_cache, &err), "a cache");
+	s = begin(&options, 1, (const char *[]){ real_id });
+	id = resolve(s, 0)->id;
+	end(s);
 	must(!unlink(path), path);
-	symbol = resolve(&first, 1);
+	s = begin(&options, 2, (const char *[]){ other_id(7, 8, 9), real_id });
+	symbol = resolve(s, 1);
 	tap_is_string(symbol->name, "one_of_ours", "images_that_were_read_stay");
 	tap_is(symbol->id, id, "with_their_ids");
-	tap_is_string(resolve(&first, 0)->name, "", "another_file_of_that_name_is_another_one");
-	end(&first);
-	end(&second);
+	tap_is_string(resolve(s, 0)->name, "", "another_file_of_that_name_is_another_one");
+	end(s);
+	barman = open_elsewhere();
+	tap_is(kb_symbolizer_create(&other, barman, NULL, &options, &err), -EXDEV,
+	       "a_capture_of_another_machine_is_refused");
+	kb_barman_close(barman);
+	kb_symbol_cache_destroy(options.cache);
 }
 
 int main(void)
@@ -365,7 +398,7 @@ int main(void)
 	test_many();
 	test_alike();
 	test_namesakes();
-	test_renewed();
+	test_cache();
 	unlink(path);
 	rmdir(dir);
 	return tap_done();

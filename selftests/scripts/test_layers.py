@@ -25,7 +25,7 @@ TREES = {
         ["user/lib/base: cpulist error mark out progress text version"],
         ["user/lib/format: annotate barman chain event heph tptp tptp_tables"],
         ["user/lib/sym: symbol tasks"],
-        ["user/lib/analysis"],
+        ["user/lib/analysis: losses names report trace"],
         ["user/lib/export: export", "user/lib/record: device kernel_maps merge perf_events recorder"],
         ["user/cli", "user/examples"],
     ],

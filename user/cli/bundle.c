@@ -5,7 +5,7 @@
  */
 #include <string.h>
 
-#include <kbarman/symbol.h>
+#include <kbarman/trace.h>
 
 #include "cli.h"
 #include "decoder.h"

@@ -322,15 +322,14 @@ static int map_picture(struct convert *c)
 }
 
 /* The side file with messages of Annotate clients, to be freed. NULL: there is none. */
-static char *find_beside(const struct convert *c, const struct kb_barman *barman)
+static char *find_beside(const struct convert *c, const struct kb_trace *trace)
 {
 	if (strcmp(c->export->name, "annotate"))
 		return NULL;
-	return kb_side_find(barman, c->input, ANNOTATE_SIDE_SUFFIX);
+	return kb_side_find(kb_trace_barman(trace), c->input, ANNOTATE_SIDE_SUFFIX);
 }
 
-static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-		  int fd, struct kb_error *err)
+static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_error *err)
 {
 	struct kb_out *out;
 	int result = kb_out_fd(&out, fd);
@@ -338,17 +337,16 @@ static int run_to(struct convert *c, struct kb_barman *barman, struct kb_symboli
 
 	if (result)
 		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
-	beside = find_beside(c, barman);
+	beside = find_beside(c, trace);
 	c->options.beside = beside;
-	result = c->export->run(barman, symbolizer, &c->options, out, err);
+	result = c->export->run(trace, &c->options, out, err);
 	kb_out_destroy(out);
 	free(beside);
 	return result;
 }
 
 /* Runs an export that writes a directory of files. */
-static int to_directory(struct convert *c, struct kb_barman *barman,
-			struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
+static int to_directory(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
 	char *path = c->output ? strdup(c->output) : default_output(c);
 	struct cli_directory directory = { 0 };
@@ -366,7 +364,7 @@ static int to_directory(struct convert *c, struct kb_barman *barman,
 	free(path);
 	if (!status) {
 		c->options.directory = directory.temporary;
-		*result = c->export->run(barman, symbolizer, &c->options, out, err);
+		*result = c->export->run(trace, &c->options, out, err);
 		if (*result >= 0)
 			status = cli_directory_commit(&directory);
 		else
@@ -376,8 +374,7 @@ static int to_directory(struct convert *c, struct kb_barman *barman,
 	return status;
 }
 
-static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-		   struct kb_error *err, int *result)
+static int to_file(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
 	char *path = c->output ? strdup(c->output) : default_output(c);
 	struct cli_output output;
@@ -394,7 +391,7 @@ static int to_file(struct convert *c, struct kb_barman *barman, struct kb_symbol
 	free(path);
 	if (status)
 		return status;
-	*result = run_to(c, barman, symbolizer, output.fd, err);
+	*result = run_to(c, trace, output.fd, err);
 	if (*result >= 0)
 		return cli_output_commit(&output);
 	cli_output_abandon(&output);
@@ -413,8 +410,7 @@ static void negotiate(struct convert *c, int fd)
 	c->options.format = NULL;
 }
 
-static int to_listener(struct convert *c, struct kb_barman *barman,
-		       struct kb_symbolizer *symbolizer, struct kb_error *err, int *result)
+static int to_listener(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
 	int fd = c->serve ? cli_serve(c->where) :
 		 c->where ? cli_connect(c->where) : cli_connect_annotate();
@@ -425,7 +421,7 @@ static int to_listener(struct convert *c, struct kb_barman *barman,
 		negotiate(c, fd);
 	c->options.tid = (int32_t)gettid();
 	c->options.pid = (int32_t)getpid();
-	*result = run_to(c, barman, symbolizer, fd, err);
+	*result = run_to(c, trace, fd, err);
 	cli_hang_up(fd);
 	if (*result == -ECONNREFUSED)
 		kb_error_set(err, *result, KB_NO_OFFSET,
@@ -449,24 +445,27 @@ static void confine(const struct convert *c)
 
 static int convert(struct convert *c)
 {
-	struct kb_symbolizer *symbolizer = NULL;
-	struct kb_barman *barman = NULL;
+	const struct kb_trace_options options = {
+		.size = sizeof(options), .symbols = &c->symbols, .counters = c->counters,
+	};
+	struct kb_symbolizer *symbolizer;
 	struct kb_error err = { 0 };
+	struct kb_trace *trace;
 	int status, result = 0;
 
 	if (c->picture && map_picture(c))
 		return CLI_IMPOSSIBLE;
 	cli_progress(NULL, c->output && strcmp(c->output, "-") == 0);
 	confine(c);
-	if (kb_barman_open(&barman, c->input, &err) < 0)
+	if (kb_trace_open(&trace, c->input, &options, &err))
 		return cli_fail_error(&err);
-	kb_barman_set_counters(barman, c->counters);
-	if (kb_symbolizer_create(&symbolizer, barman, c->input, &c->symbols, &err) < 0) {
-		kb_barman_close(barman);
+	symbolizer = kb_trace_symbolizer(trace, &err);
+	if (!symbolizer) {
+		kb_trace_close(trace);
 		return cli_fail_error(&err);
 	}
 	status = (c->connect || c->serve ? to_listener : c->export->directory ? to_directory : to_file)(
-		c, barman, symbolizer, &err, &result);
+		c, trace, &err, &result);
 	cli_progress_end();
 	if (!status && result < 0) {
 		status = cli_fail_error(&err);
@@ -477,8 +476,7 @@ static int convert(struct convert *c)
 			status = CLI_DAMAGED;
 		}
 	}
-	kb_symbolizer_destroy(symbolizer);
-	kb_barman_close(barman);
+	kb_trace_close(trace);
 	return status;
 }
 

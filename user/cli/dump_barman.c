@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include <kbarman/barman.h>
+#include <kbarman/trace.h>
 
 #include "cli.h"
 #include "formats.h"
@@ -281,16 +281,20 @@ static void warn(const char *sentence)
 
 int dump_barman(const char *path, struct kb_json *json)
 {
+	/* The values as they are in the file. */
+	const struct kb_trace_options options = {
+		.size = sizeof(options), .counters = KB_COUNTERS_DELTA,
+	};
 	struct kb_barman *barman;
+	struct kb_trace *trace;
 	struct kb_event event;
 	struct kb_error err;
 	uint64_t index = 0;
 	int status;
 
-	if (kb_barman_open(&barman, path, &err))
+	if (kb_trace_open(&trace, path, &options, &err))
 		return cli_fail_error(&err);
-	/* The values as they are in the file. */
-	kb_barman_set_counters(barman, KB_COUNTERS_DELTA);
+	barman = kb_trace_barman(trace);
 	dump_header(json, kb_barman_header(barman));
 	dump_pmus(json, kb_barman_header(barman));
 	dump_tasks(json, kb_barman_header(barman));
@@ -301,7 +305,7 @@ int dump_barman(const char *path, struct kb_json *json)
 		dump_event(json, barman, index++, &event);
 	kb_out_flush(json->out);
 	status = complain(barman, warn);
-	kb_barman_close(barman);
+	kb_trace_close(trace);
 	return status;
 }
 
@@ -336,16 +340,18 @@ int check_barman(const char *path, void (*say)(const char *sentence))
 {
 	struct kb_barman *barman;
 	struct kb_validation sum;
+	struct kb_trace *trace;
 	struct kb_error err;
 	int status;
 
-	if (kb_barman_open(&barman, path, &err)) {
+	if (kb_trace_open(&trace, path, NULL, &err)) {
 		say(kb_error_text(&err));
 		return CLI_IMPOSSIBLE;
 	}
+	barman = kb_trace_barman(trace);
 	kb_barman_validate(barman, &sum, NULL);
 	status = complain(barman, say);
 	say_what_is_whole(barman, path, &sum, say);
-	kb_barman_close(barman);
+	kb_trace_close(trace);
 	return status;
 }

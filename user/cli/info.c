@@ -9,10 +9,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include <kbarman/barman.h>
+#include <kbarman/losses.h>
+#include <kbarman/names.h>
+#include <kbarman/trace.h>
 
-#include "analysis/capture_names.h"
-#include "analysis/losses.h"
 #include "analysis/recorded.h"
 #include "analysis/stops.h"
 #include "base/utf8.h"
@@ -61,10 +61,11 @@ struct core {
 
 struct info {
 	const char *path;
-	struct kb_barman *barman;
+	struct kb_trace *trace;
+	const struct kb_barman *barman;
 	const struct kb_header *header;
-	struct kb_names *names;
-	struct kb_losses losses;
+	const struct kb_names *names;
+	const struct kb_losses *losses;
 	struct kb_stops *stops;
 	struct core *cores;		/* max_cores entries, and one for records of no core */
 	struct core all;
@@ -96,26 +97,37 @@ static void count(struct info *info, const struct kb_event *event)
 	kb_recorded_add(&info->recorded, ns);
 }
 
+static int open_capture(struct info *info)
+{
+	struct kb_error err = { 0 };
+
+	cli_progress(NULL, false);
+	cli_sandbox_reading(info->path);
+	if (kb_trace_open(&info->trace, info->path, NULL, &err))
+		return cli_fail_error(&err);
+	info->barman = kb_trace_barman(info->trace);
+	info->header = kb_trace_header(info->trace);
+	info->cores = calloc((size_t)info->header->max_cores + 1, sizeof(*info->cores));
+	if (!info->cores)
+		return cli_fail("out of memory");
+	info->losses = kb_trace_losses(info->trace, &err);
+	info->names = info->losses ? kb_trace_names(info->trace, &err) : NULL;
+	if (!info->names || kb_stops_create(&info->stops, info->header, info->losses, &err))
+		return cli_fail_error(&err);
+	kb_recorded_init(&info->recorded, info->barman, info->losses);
+	return CLI_OK;
+}
+
 static int read_capture(struct info *info)
 {
 	const struct kb_error *first;
 	struct kb_error err = { 0 };
 	struct kb_event event;
-	int ret;
+	int ret = open_capture(info);
 
-	cli_progress(NULL, false);
-	cli_sandbox_reading(info->path);
-	if (kb_barman_open(&info->barman, info->path, &err))
-		return cli_fail_error(&err);
-	info->header = kb_barman_header(info->barman);
-	info->cores = calloc((size_t)info->header->max_cores + 1, sizeof(*info->cores));
-	if (!info->cores || kb_losses_read(&info->losses, info->barman) ||
-	    kb_recorded_init(&info->recorded, info->barman))
-		return cli_fail("out of memory");
-	if (kb_names_create(&info->names, info->barman, &err) ||
-	    kb_stops_create(&info->stops, info->barman, &err))
-		return cli_fail_error(&err);
-	while ((ret = kb_barman_next(info->barman, &event, &err)) > 0)
+	if (ret)
+		return ret;
+	while ((ret = kb_barman_next(kb_trace_barman(info->trace), &event, &err)) > 0)
 		count(info, &event);
 	kb_stops_end(info->stops, kb_recorded_last(&info->recorded));
 	cli_progress_end();
@@ -192,7 +204,7 @@ static void lines_of_records(struct info *info)
 
 static void lines_of_losses(struct info *info)
 {
-	const struct kb_losses *losses = &info->losses;
+	const struct kb_losses *losses = info->losses;
 	struct kb_out *out = info->json.out;
 
 	if (!losses->stated)
@@ -312,7 +324,7 @@ static void json_counts(struct info *info, const char *kind, int64_t core, const
 
 static void json_losses(struct info *info)
 {
-	const struct kb_losses *losses = &info->losses;
+	const struct kb_losses *losses = info->losses;
 	struct kb_json *json = &info->json;
 
 	kb_json_begin(json, "losses");
@@ -428,10 +440,8 @@ int cmd_info(int argc, char **argv)
 	if (!info.path)
 		return CLI_IMPOSSIBLE;
 	ret = run(&info);
-	kb_losses_release(&info.losses);
 	kb_stops_destroy(info.stops);
-	kb_names_destroy(info.names);
 	free(info.cores);
-	kb_barman_close(info.barman);
+	kb_trace_close(info.trace);
 	return ret;
 }

@@ -7,7 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <kbarman/symbol.h>
+#include <kbarman/trace.h>
 
 #include "cli.h"
 #include "decoder.h"

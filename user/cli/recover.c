@@ -77,15 +77,19 @@ static int write_records(struct kb_barman *from, struct kb_barman_writer *writer
 	return ret;
 }
 
-static int recover(struct kb_barman *from, const struct cli_output *out, struct recovered *sum)
+static int recover(struct kb_trace *trace, const struct cli_output *out, struct recovered *sum)
 {
+	struct kb_barman *from = kb_trace_barman(trace);
+	const struct kb_losses *losses;
 	struct kb_barman_layout layout;
 	struct kb_barman_writer *writer;
 	struct kb_error err = { 0 };
 	int ret;
 
-	if (kb_recorded_init(&sum->recorded, from))
-		return cli_fail("out of memory");
+	losses = kb_trace_losses(trace, &err);
+	if (!losses)
+		return cli_fail_error(&err);
+	kb_recorded_init(&sum->recorded, from, losses);
 	kb_tables_layout(kb_barman_header(from), &layout);
 	ret = kb_barman_writer_create(&writer, out->fd, &layout, &err);
 	if (ret)
@@ -170,8 +174,13 @@ static int complain(const struct kb_barman *from, const struct recovered *sum)
 
 static int recover_file(const char *file, const char *output)
 {
+	/* The values as they are in the file. */
+	const struct kb_trace_options options = {
+		.size = sizeof(options), .counters = KB_COUNTERS_DELTA,
+	};
 	struct recovered sum = { 0 };
 	struct kb_barman *from;
+	struct kb_trace *trace;
 	struct cli_output out = { .fd = -1 };
 	struct kb_error err;
 	struct stat st;
@@ -180,18 +189,17 @@ static int recover_file(const char *file, const char *output)
 	if (!stat(file, &st) && S_ISREG(st.st_mode) && !st.st_size)
 		return cli_fail("%s is empty, there is nothing to recover: overwrite mode writes "
 				"only at the end", file);
-	if (kb_barman_open(&from, file, &err)) {
+	if (kb_trace_open(&trace, file, &options, &err)) {
 		cli_fail_error(&err);
 		if (err.code == -EBADMSG)
 			cli_warn("nothing can be recovered without a valid header");
 		return CLI_IMPOSSIBLE;
 	}
-	/* The values as they are in the file. */
-	kb_barman_set_counters(from, KB_COUNTERS_DELTA);
+	from = kb_trace_barman(trace);
 	status = kb_barman_salvage(from, &sum.salvage, &err) ? cli_fail_error(&err) :
 		 cli_output_open(&out, output);
 	if (!status) {
-		status = recover(from, &out, &sum);
+		status = recover(trace, &out, &sum);
 		if (status)
 			cli_output_abandon(&out);
 		else
@@ -205,7 +213,7 @@ static int recover_file(const char *file, const char *output)
 			status = complain(from, &sum);
 		}
 	}
-	kb_barman_close(from);
+	kb_trace_close(trace);
 	return status;
 }
 

@@ -12,7 +12,7 @@
 
 #include "base/json.h"
 #include "base/percent.h"
-#include "report.h"
+#include "report_print.h"
 
 static void put_fact(const struct report *report, struct kb_json *json, const char *key)
 {
@@ -25,7 +25,7 @@ static void put_fact(const struct report *report, struct kb_json *json, const ch
 static void put_head(const struct report *report, struct kb_json *json)
 {
 	const struct kb_header *header = report->header;
-	struct kb_text weight = report_weight_name(report);
+	struct kb_text weight = report->got->weight_of;
 	uint32_t i;
 
 	kb_json_begin(json, "report");
@@ -38,22 +38,22 @@ static void put_head(const struct report *report, struct kb_json *json)
 	put_fact(report, json, "asleep");
 	put_fact(report, json, "clock_unsteady");
 	kb_json_u64(json, "unix_base_ns", header->unix_base_ns);
-	kb_json_u64(json, "duration_ns", report->duration_ns);
-	kb_json_u64(json, "cpus", report->nr_cores);
-	kb_json_u64(json, "records", report->nr_events);
-	kb_json_u64(json, "samples", report->events[KB_EVENT_SAMPLE]);
-	kb_json_u64(json, "samples_without_pc", report->samples_without_pc);
-	kb_json_u64(json, "samples_filtered", report->filtered);
-	kb_json_u64(json, "samples_partial", report->totals.partial);
-	kb_json_u64(json, "switches", report->events[KB_EVENT_TASK_SWITCH]);
-	kb_json_u64(json, "halts", report->events[KB_EVENT_HALT]);
-	kb_json_u64(json, "annotations", report->events[KB_EVENT_ANNOTATION]);
-	kb_json_u64(json, "custom_counters", report->events[KB_EVENT_CUSTOM_COUNTER]);
-	kb_json_u64(json, "unknown", report->events[KB_EVENT_UNKNOWN]);
+	kb_json_u64(json, "duration_ns", report->got->duration_ns);
+	kb_json_u64(json, "cpus", report->got->nr_cores);
+	kb_json_u64(json, "records", report->got->records);
+	kb_json_u64(json, "samples", report->got->events[KB_EVENT_SAMPLE]);
+	kb_json_u64(json, "samples_without_pc", report->got->samples_without_pc);
+	kb_json_u64(json, "samples_filtered", report->got->filtered);
+	kb_json_u64(json, "samples_partial", report->got->totals.partial);
+	kb_json_u64(json, "switches", report->got->events[KB_EVENT_TASK_SWITCH]);
+	kb_json_u64(json, "halts", report->got->events[KB_EVENT_HALT]);
+	kb_json_u64(json, "annotations", report->got->events[KB_EVENT_ANNOTATION]);
+	kb_json_u64(json, "custom_counters", report->got->events[KB_EVENT_CUSTOM_COUNTER]);
+	kb_json_u64(json, "unknown", report->got->events[KB_EVENT_UNKNOWN]);
 	kb_json_text(json, "weight_of", weight.data, weight.length);
-	kb_json_u64(json, "weight", report->totals.weight);
-	kb_json_u64(json, "idle_samples", report->idle_samples);
-	kb_json_u64(json, "idle_weight", report->idle_weight);
+	kb_json_u64(json, "weight", report->got->totals.weight);
+	kb_json_u64(json, "idle_samples", report->got->idle_samples);
+	kb_json_u64(json, "idle_weight", report->got->idle_weight);
 	kb_json_array(json, "counters");
 	for (i = 0; i < kb_names_nr_counters(report->names); i++) {
 		struct kb_text name = kb_names_counter(report->names, i);
@@ -61,8 +61,8 @@ static void put_head(const struct report *report, struct kb_json *json)
 		kb_json_text(json, NULL, name.data, name.length);
 	}
 	kb_json_array_end(json);
-	kb_json_u64(json, "lost", report->losses.lost);
-	kb_json_bool(json, "damaged", report->damaged);
+	kb_json_u64(json, "lost", report->got->losses->lost);
+	kb_json_bool(json, "damaged", report->got->damaged);
 	kb_json_end(json);
 }
 
@@ -71,16 +71,16 @@ static void put_head(const struct report *report, struct kb_json *json)
  * samples the instructions per cycle leave out.
  */
 static void put_counters(const struct report *report, struct kb_json *json,
-			 const struct kb_hot *hot, const struct kb_hot_row *row)
+			 const struct kb_sample_table *table, const struct kb_sample_row *row)
 {
 	double ipc;
 	uint32_t i;
 
 	kb_json_array(json, "counters");
 	for (i = 0; i < kb_names_nr_counters(report->names); i++)
-		kb_json_u64(json, NULL, kb_hot_counter(hot, row, i));
+		kb_json_u64(json, NULL, kb_report_counter(table, row, i));
 	kb_json_array_end(json);
-	if (report_ipc(report, hot, row, &ipc) && !isnan(ipc))
+	if (kb_report_ipc(report->got, table, row, &ipc) && !isnan(ipc))
 		kb_json_double(json, "ipc", ipc);
 	kb_json_u64(json, "partial", row->partial);
 }
@@ -95,34 +95,34 @@ static void put_address(struct kb_json *json, uint64_t address)
 }
 
 static void put_row(const struct report *report, struct kb_json *json,
-		    const struct kb_hot_row *row)
+		    const struct kb_sample_row *row)
 {
 	kb_json_begin(json, "symbol");
-	kb_json_double(json, "percent", kb_percent(row->weight, report->totals.weight));
+	kb_json_double(json, "percent", kb_percent(row->weight, report->got->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
 	kb_json_bool(json, "idle", row->idle);
-	if (report->children)
+	if (report->how.children)
 		kb_json_u64(json, "children", row->children);
-	put_counters(report, json, report->by_sort, row);
-	if (report->sort & (KB_SORT_TASK | KB_SORT_TID))
+	put_counters(report, json, &report->got->samples, row);
+	if (report->how.sort & (KB_SORT_TASK | KB_SORT_TID))
 		kb_json_string(json, "task", row->task);
-	if (report->sort & KB_SORT_TID)
+	if (report->how.sort & KB_SORT_TID)
 		kb_json_u64(json, "tid", row->task_id);
-	if (report->sort & KB_SORT_CPU)
+	if (report->how.sort & KB_SORT_CPU)
 		kb_json_u64(json, "cpu", row->core);
-	if (report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE)) {
+	if (report->how.sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE)) {
 		kb_json_string(json, "image", row->image);
 		kb_json_bool(json, "kernel", row->kernel);
 	}
-	if (report->sort & KB_SORT_SYMBOL)
+	if (report->how.sort & KB_SORT_SYMBOL)
 		kb_json_text(json, "symbol", row->symbol[0] ? row->symbol : NULL,
 			     strlen(row->symbol));
-	if (report->sort & KB_SORT_SYMBOL && row->address && row->symbol[0])
+	if (report->how.sort & KB_SORT_SYMBOL && row->address && row->symbol[0])
 		put_address(json, row->address);
-	if (report->sort & KB_SORT_SYMBOL && report->symbols.inlined)
+	if (report->how.sort & KB_SORT_SYMBOL && report->symbols.inlined)
 		kb_json_bool(json, "inlined", row->inlined);
-	if (report->sort & KB_SORT_LINE) {
+	if (report->how.sort & KB_SORT_LINE) {
 		kb_json_text(json, "file", row->file[0] ? row->file : NULL, strlen(row->file));
 		kb_json_u64(json, "line", row->line);
 	}
@@ -161,25 +161,25 @@ static void put_call(struct kb_json *json, const char *kind, const struct kb_cal
 }
 
 static void put_task_samples(const struct report *report, struct kb_json *json,
-			     const struct kb_hot_row *row)
+			     const struct kb_sample_row *row)
 {
 	kb_json_begin(json, "task_samples");
-	put_name(report, json, row->task_id, report->last_timestamp);
-	kb_json_double(json, "percent", kb_percent(row->weight, report->totals.weight));
+	put_name(report, json, row->task_id, report->got->last_timestamp);
+	kb_json_double(json, "percent", kb_percent(row->weight, report->got->totals.weight));
 	kb_json_u64(json, "weight", row->weight);
 	kb_json_u64(json, "samples", row->samples);
 	kb_json_bool(json, "idle", row->idle);
-	put_counters(report, json, report->by_tid, row);
+	put_counters(report, json, &report->got->tasks, row);
 	kb_json_end(json);
 }
 
 static void put_task_counts(const struct report *report, struct kb_json *json,
-			    const struct kb_hot_row *row)
+			    const struct kb_sample_row *row)
 {
 	kb_json_begin(json, "task_counters");
-	put_name(report, json, row->task_id, report->last_timestamp);
+	put_name(report, json, row->task_id, report->got->last_timestamp);
 	kb_json_u64(json, "samples", row->samples);
-	put_counters(report, json, report->counts, row);
+	put_counters(report, json, &report->got->counts, row);
 	kb_json_end(json);
 }
 
@@ -187,7 +187,7 @@ static void put_task_counts(const struct report *report, struct kb_json *json,
 static void put_wait(const struct report *report, struct kb_json *json,
 		     const struct kb_wait *wait)
 {
-	const struct kb_calltree_node *node = &report->waiting.nodes[wait->mark];
+	const struct kb_calltree_node *node = &report->got->waiting.nodes[wait->mark];
 
 	kb_json_begin(json, "wait");
 	put_name(report, json, wait->task_id, wait->ticks);
@@ -196,7 +196,7 @@ static void put_wait(const struct report *report, struct kb_json *json,
 	kb_json_u64(json, "ns", wait->ns);
 	kb_json_i64(json, "at_ns", wait->since);
 	kb_json_array(json, "stack");
-	for (; node->depth > 1; node = &report->waiting.nodes[node->parent]) {
+	for (; node->depth > 1; node = &report->got->waiting.nodes[node->parent]) {
 		char label[512];
 
 		if (!node->image_base[0])
@@ -249,13 +249,13 @@ static void put_cpu(const struct report *report, struct kb_json *json, uint32_t 
 		kb_json_u64(json, "count", cpu->states[state].count);
 		kb_json_u64(json, "ns", cpu->states[state].ns);
 		kb_json_u64(json, "longest_ns", cpu->states[state].longest_ns);
-		kb_json_double(json, "per_second", report->duration_ns ?
-			       cpu->states[state].count * 1e9 / report->duration_ns : 0);
+		kb_json_double(json, "per_second", report->got->duration_ns ?
+			       cpu->states[state].count * 1e9 / report->got->duration_ns : 0);
 		kb_json_end(json);
 	}
 }
 
-static void put_tree(struct kb_json *json, const char *kind, const struct report_tree *tree)
+static void put_tree(struct kb_json *json, const char *kind, const struct kb_call_tree *tree)
 {
 	uint32_t i;
 
@@ -267,7 +267,7 @@ static void put_tree(struct kb_json *json, const char *kind, const struct report
 
 static void put_losses(const struct report *report, struct kb_json *json)
 {
-	const struct kb_losses *losses = &report->losses;
+	const struct kb_losses *losses = report->got->losses;
 	uint32_t i;
 
 	for (i = 0; i < losses->nr_rows; i++) {
@@ -287,18 +287,19 @@ static void put_losses(const struct report *report, struct kb_json *json)
 
 static void put_stops(const struct report *report, struct kb_json *json)
 {
-	struct kb_stop stop;
 	uint32_t i;
 
-	for (i = 0; kb_stops_get(report->stops, i, &stop); i++) {
+	for (i = 0; i < report->got->nr_stops; i++) {
+		const struct kb_stop *stop = &report->got->stops[i];
+
 		kb_json_begin(json, "stopped");
-		kb_json_u64(json, "cpu", stop.core);
-		kb_json_string(json, "reason", stop.reason);
-		kb_json_u64(json, "times", stop.times);
-		kb_json_u64(json, "ns", stop.ns);
-		if (stop.ns) {
-			kb_json_i64(json, "first_ns", stop.first);
-			kb_json_i64(json, "last_ns", stop.last);
+		kb_json_u64(json, "cpu", stop->core);
+		kb_json_string(json, "reason", stop->reason);
+		kb_json_u64(json, "times", stop->times);
+		kb_json_u64(json, "ns", stop->ns);
+		if (stop->ns) {
+			kb_json_i64(json, "first_ns", stop->first);
+			kb_json_i64(json, "last_ns", stop->last);
 		}
 		kb_json_end(json);
 	}
@@ -314,25 +315,25 @@ int report_print_json(const struct report *report)
 	if (ret)
 		return ret;
 	put_head(report, &json);
-	for (i = 0; i < report->nr_rows; i++)
-		put_row(report, &json, &report->rows[i]);
-	for (i = 0; i < report->nr_task_rows; i++)
-		put_task_samples(report, &json, &report->task_rows[i]);
-	for (i = 0; i < report->nr_count_rows; i++)
-		put_task_counts(report, &json, &report->count_rows[i]);
-	if (report->tree)
-		put_tree(&json, "call", &report->calls);
-	for (i = 0; i < report->nr_sched_tasks; i++)
-		put_task(report, &json, &report->sched_tasks[i]);
-	for (i = 0; i < report->nr_waits; i++)
-		put_wait(report, &json, &report->waits[i]);
-	for (i = 0; i < report->nr_sleeps; i++)
-		put_wait(report, &json, &report->sleeps[i]);
-	if (report->tree && kb_offcpu_has_chains(report->offcpu))
-		put_tree(&json, "wait_call", &report->waiting);
+	for (i = 0; i < report->got->samples.nr; i++)
+		put_row(report, &json, &report->got->samples.rows[i]);
+	for (i = 0; i < report->got->tasks.nr; i++)
+		put_task_samples(report, &json, &report->got->tasks.rows[i]);
+	for (i = 0; i < report->got->counts.nr; i++)
+		put_task_counts(report, &json, &report->got->counts.rows[i]);
+	if (report->got->calls.nodes)
+		put_tree(&json, "call", &report->got->calls);
+	for (i = 0; i < report->got->nr_sched_tasks; i++)
+		put_task(report, &json, &report->got->sched_tasks[i]);
+	for (i = 0; i < report->got->nr_waits; i++)
+		put_wait(report, &json, &report->got->waits[i]);
+	for (i = 0; i < report->got->nr_sleeps; i++)
+		put_wait(report, &json, &report->got->sleeps[i]);
+	if (report->got->calls.nodes && report->got->waiting_has_chains)
+		put_tree(&json, "wait_call", &report->got->waiting);
 	for (i = 0; i < report->header->max_cores; i++)
-		if (kb_sched_cpu(report->sched, i)->seen)
-			put_cpu(report, &json, i, kb_sched_cpu(report->sched, i));
+		if (report->got->cpus[i].seen)
+			put_cpu(report, &json, i, &report->got->cpus[i]);
 	put_losses(report, &json);
 	put_stops(report, &json);
 	ret = kb_out_flush(json.out);

@@ -12,7 +12,7 @@
 #include "base/utf8.h"
 #include "cli.h"
 #include "base/percent.h"
-#include "report.h"
+#include "report_print.h"
 
 #define WIDEST		48	/* limit of a column; a longer name moves the rest of its line */
 
@@ -81,8 +81,8 @@ static void put_time(const struct report *report)
 
 	if (report->header->unix_base_ns && gmtime_r(&seconds, &tm))
 		strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC, ", &tm);
-	printf("# recorded : %s%.6f s, %u CPU%s\n", text, report->duration_ns / 1e9,
-	       report->nr_cores, report->nr_cores == 1 ? "" : "s");
+	printf("# recorded : %s%.6f s, %u CPU%s\n", text, report->got->duration_ns / 1e9,
+	       report->got->nr_cores, report->got->nr_cores == 1 ? "" : "s");
 }
 
 static void put_clock(const struct report *report)
@@ -142,7 +142,7 @@ static void put_head(const struct report *report)
 {
 	const char *host = kb_barman_fact(report->barman, "host");
 	const char *filter = kb_barman_fact(report->barman, "filter");
-	const uint64_t *events = report->events;
+	const uint64_t *events = report->got->events;
 
 	put_head_line("capture", report->path);
 	put_head_line("host", host ? host : report->header->target_name);
@@ -156,21 +156,21 @@ static void put_head(const struct report *report)
 	put_unsteady(report);
 	put_events(report);
 	printf("# records  : %" PRIu64 ": %" PRIu64 " samples, %" PRIu64 " switches, %" PRIu64
-	       " halts, %" PRIu64 " others\n", report->nr_events, events[KB_EVENT_SAMPLE],
+	       " halts, %" PRIu64 " others\n", report->got->records, events[KB_EVENT_SAMPLE],
 	       events[KB_EVENT_TASK_SWITCH], events[KB_EVENT_HALT],
-	       report->nr_events - events[KB_EVENT_SAMPLE] - events[KB_EVENT_TASK_SWITCH] -
+	       report->got->records - events[KB_EVENT_SAMPLE] - events[KB_EVENT_TASK_SWITCH] -
 	       events[KB_EVENT_HALT]);
 }
 
 /* Prints what is missing from the capture and what to do. Always prints a line. */
 static void put_losses(const struct report *report)
 {
-	const struct kb_losses *losses = &report->losses;
+	const struct kb_losses *losses = report->got->losses;
 	uint64_t gaps = 0;
 	uint32_t i;
 
 	for (i = 0; i < report->header->max_cores; i++)
-		gaps += kb_sched_cpu(report->sched, i)->lost;
+		gaps += report->got->cpus[i].lost;
 	if (!losses->stated && !gaps)
 		printf("# lost     : the capture does not say\n");
 	else
@@ -191,28 +191,29 @@ static void put_losses(const struct report *report)
 
 static double seconds_since_start(const struct report *report, int64_t ns)
 {
-	return ((uint64_t)ns - (uint64_t)kb_timeline_first(report->timeline)) / 1e9;
+	return ((uint64_t)ns - (uint64_t)kb_trace_first(report->trace)) / 1e9;
 }
 
 /* Prints where counters stood still, and what this means for the numbers below. */
 static void put_stops(const struct report *report)
 {
-	struct kb_stop stop;
 	uint32_t i;
 
-	for (i = 0; kb_stops_get(report->stops, i, &stop); i++) {
+	for (i = 0; i < report->got->nr_stops; i++) {
+		const struct kb_stop *stop = &report->got->stops[i];
+
 		printf("# %-9s%c CPU %u: %" PRIu64 " time%s (%s)", i ? "" : "stopped", i ? ' ' : ':',
-		       stop.core, stop.times, stop.times == 1 ? "" : "s", stop.reason);
-		if (stop.ns)
-			printf(", %.3f ms at most, from %.6f s to %.6f s", ms(stop.ns),
-			       seconds_since_start(report, stop.first),
-			       seconds_since_start(report, stop.last));
-		printf(": %s\n", kb_stop_advice(stop.reason));
+		       stop->core, stop->times, stop->times == 1 ? "" : "s", stop->reason);
+		if (stop->ns)
+			printf(", %.3f ms at most, from %.6f s to %.6f s", ms(stop->ns),
+			       seconds_since_start(report, stop->first),
+			       seconds_since_start(report, stop->last));
+		printf(": %s\n", kb_stop_advice(stop->reason));
 	}
-	if (report->totals.partial && report_ipc(report, NULL, NULL, NULL))
+	if (report->got->totals.partial && kb_report_ipc(report->got, NULL, NULL, NULL))
 		printf("#            IPC leaves out %" PRIu64 " of %" PRIu64 " samples: their "
-		       "counters did not all run at the same time\n", report->totals.partial,
-		       report->totals.samples);
+		       "counters did not all run at the same time\n", report->got->totals.partial,
+		       report->got->totals.samples);
 }
 
 static void put_title(const char *title)
@@ -229,7 +230,7 @@ static bool is_shown(const struct report *report, uint64_t part, uint64_t whole)
  * Sums up the rows of a table that are below the limit. @rows is the first of them, @all the weight
  * of the whole table.
  */
-static void put_rest(const struct report *report, const struct kb_hot_row *rows, uint32_t nr,
+static void put_rest(const struct report *report, const struct kb_sample_row *rows, uint32_t nr,
 		     uint64_t all)
 {
 	uint64_t rest = 0;
@@ -246,29 +247,29 @@ static void put_rest(const struct report *report, const struct kb_hot_row *rows,
 /* Prints the share of the idle loop, which the tables leave out. */
 static void put_idle_loop(const struct report *report)
 {
-	if (report->idle_samples)
+	if (report->got->idle_samples)
 		printf("# Idle loop: %.2f%%, %" PRIu64 " samples; the tables leave them out, "
 		       "--idle lists them\n",
-		       kb_percent(report->idle_weight, report->totals.weight),
-		       report->idle_samples);
+		       kb_percent(report->got->idle_weight, report->got->totals.weight),
+		       report->got->idle_samples);
 }
 
 static void put_weight(const struct report *report)
 {
-	struct kb_text weight = report_weight_name(report);
+	struct kb_text weight = report->got->weight_of;
 
-	printf("#\n# Samples: %" PRIu64 ", ", report->totals.samples);
-	if (report->filter.text) {
+	printf("#\n# Samples: %" PRIu64 ", ", report->got->totals.samples);
+	if (report->filter) {
 		printf("only those of ");
-		put(report->filter.text, 0);
-		printf(" (%" PRIu64 " others), ", report->filtered);
+		put(report->filter, 0);
+		printf(" (%" PRIu64 " others), ", report->got->filtered);
 	}
-	if (report->count || report->totals.weight == report->totals.samples) {
+	if (report->how.count || report->got->totals.weight == report->got->totals.samples) {
 		printf("counted\n");
 	} else {
 		printf("weighed by ");
 		put_padded(weight.data, weight.length, 0);
-		printf(": %" PRIu64 "\n", report->totals.weight);
+		printf(": %" PRIu64 "\n", report->got->totals.weight);
 	}
 	put_idle_loop(report);
 	printf("#\n");
@@ -294,19 +295,19 @@ static void put_counter_heads(const struct report *report, bool all)
 		printf("  %*s", COUNTER_WIDTH - length, "");
 		put_padded(name.data, length, 0);
 	}
-	if (report_ipc(report, NULL, NULL, NULL))
+	if (kb_report_ipc(report->got, NULL, NULL, NULL))
 		printf("    IPC");
 }
 
-static void put_counters(const struct report *report, const struct kb_hot *hot,
-			 const struct kb_hot_row *row, bool all)
+static void put_counters(const struct report *report, const struct kb_sample_table *table,
+			 const struct kb_sample_row *row, bool all)
 {
 	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
 	double ipc;
 
 	for (i = 0; i < nr; i++)
-		printf("  %*" PRIu64, COUNTER_WIDTH, kb_hot_counter(hot, row, i));
-	if (!report_ipc(report, hot, row, &ipc))
+		printf("  %*" PRIu64, COUNTER_WIDTH, kb_report_counter(table, row, i));
+	if (!kb_report_ipc(report->got, table, row, &ipc))
 		return;
 	if (isnan(ipc))
 		printf("      -");
@@ -317,7 +318,7 @@ static void put_counters(const struct report *report, const struct kb_hot *hot,
 #define LINE_BUFFER	256
 
 /* "FILE:LINE" without directories, as perf does. */
-static const char *line_of(const struct kb_hot_row *row, char buffer[LINE_BUFFER])
+static const char *line_of(const struct kb_sample_row *row, char buffer[LINE_BUFFER])
 {
 	const char *slash = strrchr(row->file, '/');
 
@@ -330,13 +331,13 @@ static const char *line_of(const struct kb_hot_row *row, char buffer[LINE_BUFFER
 static struct columns choose_columns(const struct report *report, uint32_t shown)
 {
 	struct columns columns = {
-		.children = report->children,
-		.cpu = report->sort & KB_SORT_CPU,
-		.tid = report->sort & KB_SORT_TID,
-		.task = report->sort & (KB_SORT_TASK | KB_SORT_TID),
-		.image = report->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE),
-		.symbol = report->sort & KB_SORT_SYMBOL,
-		.line = report->sort & KB_SORT_LINE,
+		.children = report->how.children,
+		.cpu = report->how.sort & KB_SORT_CPU,
+		.tid = report->how.sort & KB_SORT_TID,
+		.task = report->how.sort & (KB_SORT_TASK | KB_SORT_TID),
+		.image = report->how.sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE),
+		.symbol = report->how.sort & KB_SORT_SYMBOL,
+		.line = report->how.sort & KB_SORT_LINE,
 		.task_width = 4,
 		.image_width = 5,
 		.line_width = 4,
@@ -345,9 +346,9 @@ static struct columns choose_columns(const struct report *report, uint32_t shown
 	uint32_t i;
 
 	for (i = 0; i < shown; i++) {
-		columns.task_width = wider(columns.task_width, report->rows[i].task);
-		columns.image_width = wider(columns.image_width, report->rows[i].image_base);
-		columns.line_width = wider(columns.line_width, line_of(&report->rows[i], line));
+		columns.task_width = wider(columns.task_width, report->got->samples.rows[i].task);
+		columns.image_width = wider(columns.image_width, report->got->samples.rows[i].image_base);
+		columns.line_width = wider(columns.line_width, line_of(&report->got->samples.rows[i], line));
 	}
 	return columns;
 }
@@ -373,15 +374,15 @@ static void put_symbols_head(const struct report *report, const struct columns *
 }
 
 static void put_symbol_row(const struct report *report, const struct columns *columns,
-			   const struct kb_hot_row *row)
+			   const struct kb_sample_row *row)
 {
 	char line[LINE_BUFFER];
 
 	if (columns->children)
-		put_share(row->children, report->totals.weight, 10);
-	put_share(row->weight, report->totals.weight, 10);
+		put_share(row->children, report->got->totals.weight, 10);
+	put_share(row->weight, report->got->totals.weight, 10);
 	printf("  %8" PRIu64, row->samples);
-	put_counters(report, report->by_sort, row, report->counters);
+	put_counters(report, &report->got->samples, row, report->counters);
 	if (columns->cpu)
 		printf("  %3u", row->core);
 	if (columns->tid)
@@ -412,15 +413,15 @@ static void put_symbols(const struct report *report)
 	struct columns columns;
 	uint32_t i, shown = 0;
 
-	while (shown < report->nr_work_rows &&
-	       is_shown(report, report->rows[shown].children, report->totals.weight))
+	while (shown < report->got->samples.nr_work &&
+	       is_shown(report, report->got->samples.rows[shown].children, report->got->totals.weight))
 		shown++;
 	columns = choose_columns(report, shown);
 	put_symbols_head(report, &columns);
 	for (i = 0; i < shown; i++)
-		put_symbol_row(report, &columns, &report->rows[i]);
-	put_rest(report, report->rows + shown, report->nr_work_rows - shown,
-		 report->totals.weight);
+		put_symbol_row(report, &columns, &report->got->samples.rows[i]);
+	put_rest(report, report->got->samples.rows + shown, report->got->samples.nr_work - shown,
+		 report->got->totals.weight);
 }
 
 /* Prints "PID  TID  NAME" and the end of the line. */
@@ -443,18 +444,18 @@ static void put_task_samples(const struct report *report)
 	printf("#  Overhead   Samples");
 	put_counter_heads(report, report->counters);
 	printf("      PID      TID  Task\n#\n");
-	for (i = 0; i < report->nr_work_task_rows; i++) {
-		const struct kb_hot_row *row = &report->task_rows[i];
+	for (i = 0; i < report->got->tasks.nr_work; i++) {
+		const struct kb_sample_row *row = &report->got->tasks.rows[i];
 
-		if (!is_shown(report, row->weight, report->totals.weight))
+		if (!is_shown(report, row->weight, report->got->totals.weight))
 			break;
-		put_share(row->weight, report->totals.weight, 10);
+		put_share(row->weight, report->got->totals.weight, 10);
 		printf("  %8" PRIu64, row->samples);
-		put_counters(report, report->by_tid, row, report->counters);
-		put_task_name(report, row->task_id, report->last_timestamp);
+		put_counters(report, &report->got->tasks, row, report->counters);
+		put_task_name(report, row->task_id, report->got->last_timestamp);
 	}
-	put_rest(report, report->task_rows + i, report->nr_work_task_rows - i,
-		 report->totals.weight);
+	put_rest(report, report->got->tasks.rows + i, report->got->tasks.nr_work - i,
+		 report->got->totals.weight);
 }
 
 /* All that the counters counted in a task: they were read at switches, or periodically. */
@@ -464,21 +465,21 @@ static void put_task_counts(const struct report *report)
 	uint32_t i;
 
 	put_title("Counters by task");
-	for (i = 0; i < report->nr_count_rows; i++)
-		all += report->count_rows[i].weight;
+	for (i = 0; i < report->got->counts.nr; i++)
+		all += report->got->counts.rows[i].weight;
 	printf("#   Share");
 	put_counter_heads(report, true);
 	printf("      PID      TID  Task\n#\n");
-	for (i = 0; i < report->nr_count_rows; i++) {
-		const struct kb_hot_row *row = &report->count_rows[i];
+	for (i = 0; i < report->got->counts.nr; i++) {
+		const struct kb_sample_row *row = &report->got->counts.rows[i];
 
 		if (!is_shown(report, row->weight, all))
 			break;
 		put_share(row->weight, all, 9);
-		put_counters(report, report->counts, row, true);
-		put_task_name(report, row->task_id, report->last_timestamp);
+		put_counters(report, &report->got->counts, row, true);
+		put_task_name(report, row->task_id, report->got->last_timestamp);
 	}
-	put_rest(report, report->count_rows + i, report->nr_count_rows - i, all);
+	put_rest(report, report->got->counts.rows + i, report->got->counts.nr - i, all);
 }
 
 /*
@@ -492,22 +493,22 @@ static void put_task_times(const struct report *report)
 	put_title("Scheduling by task (times in ms)");
 	printf("#  Run %%         Run     Runs  Preempted      waited  Blocked      waited"
 	       "  Longest wait      PID      TID  Task\n#\n");
-	for (i = 0; i < report->nr_sched_tasks; i++) {
-		const struct kb_sched_task *task = &report->sched_tasks[i];
+	for (i = 0; i < report->got->nr_sched_tasks; i++) {
+		const struct kb_sched_task *task = &report->got->sched_tasks[i];
 
-		if (!is_shown(report, task->run_ns, report->duration_ns))
+		if (!is_shown(report, task->run_ns, report->got->duration_ns))
 			break;
 		printf("%7.2f%%  %10.3f  %7" PRIu64 "  %9" PRIu64 "  %10.3f  %7" PRIu64
-		       "  %10.3f  %10.3f %s", kb_percent(task->run_ns, report->duration_ns),
+		       "  %10.3f  %10.3f %s", kb_percent(task->run_ns, report->got->duration_ns),
 		       ms(task->run_ns), task->runs, task->preempted, ms(task->preempted_ns),
 		       task->blocked, ms(task->blocked_ns), ms(task->longest_ns),
 		       !task->longest_ns ? "-" : task->longest_asleep ? "s" :
 		       task->longest_blocked ? "b" : "p");
 		put_task_name(report, task->key, task->last_seen);
 	}
-	if (i < report->nr_sched_tasks)
+	if (i < report->got->nr_sched_tasks)
 		printf("# %u more task%s ran less than %g%%: --percent-limit 0 shows all\n",
-		       report->nr_sched_tasks - i, report->nr_sched_tasks - i == 1 ? "" : "s",
+		       report->got->nr_sched_tasks - i, report->got->nr_sched_tasks - i == 1 ? "" : "s",
 		       report->percent_limit);
 }
 
@@ -517,12 +518,12 @@ static void put_cpus(const struct report *report)
 	uint32_t i;
 
 	for (i = 0; i < report->header->max_cores; i++)
-		lost |= kb_sched_cpu(report->sched, i)->lost_ns != 0;
+		lost |= report->got->cpus[i].lost_ns != 0;
 	put_title("CPUs (times in ms)");
 	printf("#  CPU  Switches         Busy      %%  Idle, awake      %%       Halted      %%"
 	       "%s\n#\n", lost ? "      Unknown" : "");
 	for (i = 0; i < report->header->max_cores; i++) {
-		const struct kb_sched_cpu *cpu = kb_sched_cpu(report->sched, i);
+		const struct kb_sched_cpu *cpu = &report->got->cpus[i];
 		uint64_t all = cpu->busy_ns + cpu->awake_ns + cpu->halted_ns + cpu->lost_ns;
 
 		if (!cpu->seen)
@@ -558,16 +559,16 @@ static void put_idle(const struct report *report)
 	printf("#  CPU    State     Count   Per sec.         Time      %%        Mean"
 	       "     Longest\n#\n");
 	for (i = 0; i < report->header->max_cores; i++) {
-		const struct kb_sched_cpu *cpu = kb_sched_cpu(report->sched, i);
+		const struct kb_sched_cpu *cpu = &report->got->cpus[i];
 
 		for (state = 0; cpu->states && state < KB_SCHED_STATES; state++)
 			if (cpu->states[state].count)
-				put_state(i, state, &cpu->states[state], report->duration_ns);
+				put_state(i, state, &cpu->states[state], report->got->duration_ns);
 	}
 }
 
 /* Prints callers above the functions that they call. A share includes all functions below. */
-static void put_tree(const struct report *report, const struct report_tree *tree, bool times)
+static void put_tree(const struct report *report, const struct kb_call_tree *tree, bool times)
 {
 	uint64_t all = tree->nodes[KB_CALLTREE_ROOT].total;
 	char label[512];
@@ -598,7 +599,7 @@ static void put_tree(const struct report *report, const struct report_tree *tree
 #define WAIT_FRAMES	24	/* shown frames of each wait */
 
 /* Prints the functions in which the task waited, innermost first. */
-static void put_wait_stack(const struct report_tree *tree, uint32_t i)
+static void put_wait_stack(const struct kb_call_tree *tree, uint32_t i)
 {
 	const struct kb_calltree_node *node = &tree->nodes[i];
 	unsigned int frames = 0;
@@ -630,10 +631,10 @@ static void put_waits(const struct report *report, const char *title, const stru
 		const struct kb_wait *wait = &waits[i];
 
 		printf("%12.3f  %12.3f  %-9s", ms(wait->ns),
-		       ms((uint64_t)wait->since - (uint64_t)kb_timeline_first(report->timeline)),
+		       ms((uint64_t)wait->since - (uint64_t)kb_trace_first(report->trace)),
 		       wait->asleep ? "asleep" : wait->blocked ? "blocked" : "preempted");
 		put_task_name(report, wait->task_id, wait->ticks);
-		put_wait_stack(&report->waiting, wait->mark);
+		put_wait_stack(&report->got->waiting, wait->mark);
 	}
 }
 
@@ -642,30 +643,30 @@ void report_print_text(const struct report *report)
 	put_head(report);
 	put_losses(report);
 	put_stops(report);
-	if (report->totals.samples || report->filtered) {
+	if (report->got->totals.samples || report->got->filtered) {
 		put_weight(report);
 		put_symbols(report);
 		put_task_samples(report);
-		if (report->tree)
-			put_tree(report, &report->calls, false);
+		if (report->got->calls.nodes)
+			put_tree(report, &report->got->calls, false);
 	} else {
 		put_title("No samples with an address");
 	}
-	if (report->counts)
+	if (report->got->counts.hot)
 		put_task_counts(report);
-	if (report->events[KB_EVENT_TASK_SWITCH]) {
+	if (report->got->events[KB_EVENT_TASK_SWITCH]) {
 		put_task_times(report);
-		put_waits(report, "Longest waits (times in ms since the beginning)", report->waits,
-			  report->nr_waits);
+		put_waits(report, "Longest waits (times in ms since the beginning)", report->got->waits,
+			  report->got->nr_waits);
 		put_waits(report, "Longest sleeps, until an event or a time (times in ms since the "
-			  "beginning)", report->sleeps, report->nr_sleeps);
-		if (report->tree && kb_offcpu_has_chains(report->offcpu))
-			put_tree(report, &report->waiting, true);
+			  "beginning)", report->got->sleeps, report->got->nr_sleeps);
+		if (report->got->calls.nodes && report->got->waiting_has_chains)
+			put_tree(report, &report->got->waiting, true);
 		put_cpus(report);
 	} else {
 		put_title("No task switches");
 	}
-	if (report->events[KB_EVENT_HALT])
+	if (report->got->events[KB_EVENT_HALT])
 		put_idle(report);
 	else
 		put_title("No idling");

@@ -10,12 +10,10 @@
 #include <unistd.h>
 
 #include <kbarman/chain.h>
+#include <kbarman/names.h>
 #include <kbarman/out.h>
-#include <kbarman/symbol.h>
-#include <kbarman/tasks.h>
+#include <kbarman/trace.h>
 
-#include "analysis/capture_names.h"
-#include "analysis/timeline.h"
 #include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
@@ -60,10 +58,10 @@ struct script {
 	bool counters;
 	struct kb_symbol_options symbols;
 
-	struct kb_barman *barman;
+	struct kb_trace *trace;
+	const struct kb_header *header;
+	const struct kb_tasks *tasks;
 	struct kb_names *names;
-	struct kb_tasks *tasks;
-	struct kb_timeline *timeline;
 	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
 	uint64_t clock_base;		/* ns that are added to the times of the lines */
@@ -296,7 +294,7 @@ static void put_switch(struct script *script, const struct kb_event *event, int6
 		put(script, " prev_pid=");
 		put_number(script, running, 10, 0, ' ');
 		put(script, " prev_state=");
-		put_char(script, kb_state_letter(kb_barman_header(script->barman),
+		put_char(script, kb_state_letter(script->header,
 					 event->task_switch.prev_state));
 		put(script, " ==> ");
 	}
@@ -361,7 +359,7 @@ static void put_value(struct script *script, uint64_t value, double multiplier)
 
 static void put_counter(struct script *script, const struct kb_event *event, int64_t ns)
 {
-	const struct kb_header *header = kb_barman_header(script->barman);
+	const struct kb_header *header = script->header;
 	uint32_t i = event->custom_counter.counter;
 
 	put_head(script, event, event->task_id, ns);
@@ -373,14 +371,11 @@ static void put_counter(struct script *script, const struct kb_event *event, int
 	end_line(script);
 }
 
-static void put_event(struct script *script, const struct kb_event *event)
+static void put_event(struct script *script, const struct kb_walk *walk)
 {
-	int64_t ns = kb_barman_ns(script->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	uint32_t running = 0;
-	bool known = kb_timeline_running(script->timeline, event->core, &running);
+	const struct kb_event *event = &walk->event;
+	int64_t ns = walk->ns;
 
-	kb_timeline_feed(script->timeline, event, ns, slices);
 	if (!(script->events & 1U << event->type))
 		return;
 	switch (event->type) {
@@ -388,10 +383,10 @@ static void put_event(struct script *script, const struct kb_event *event)
 		put_sample(script, event, ns);
 		break;
 	case KB_EVENT_TASK_SWITCH:
-		put_switch(script, event, ns, running, known);
+		put_switch(script, event, ns, walk->running, walk->known);
 		break;
 	case KB_EVENT_HALT:
-		put_halt(script, event, ns, running);
+		put_halt(script, event, ns, walk->running);
 		break;
 	case KB_EVENT_ANNOTATION:
 		put_annotation(script, event, ns);
@@ -408,34 +403,33 @@ static void put_event(struct script *script, const struct kb_event *event)
 
 static int open_script(struct script *script)
 {
+	const struct kb_trace_options options = {
+		.size = sizeof(options), .symbols = &script->symbols,
+	};
 	struct kb_error err = { 0 };
 	const char *base;
 
 	cli_progress(NULL, true);
 	cli_sandbox_reading(script->path);
-	if (kb_barman_open(&script->barman, script->path, &err))
+	if (kb_trace_open(&script->trace, script->path, &options, &err))
 		return cli_fail_error(&err);
-	if (kb_tasks_create(&script->tasks, script->barman) ||
-	    kb_out_fd(&script->out, STDOUT_FILENO))
+	script->header = kb_trace_header(script->trace);
+	script->tasks = kb_trace_tasks(script->trace, &err);
+	script->names = script->tasks ? kb_trace_names(script->trace, &err) : NULL;
+	script->symbolizer = script->names ? kb_trace_symbolizer(script->trace, &err) : NULL;
+	if (!script->symbolizer)
+		return cli_fail_error(&err);
+	if (kb_out_fd(&script->out, STDOUT_FILENO))
 		return cli_fail("out of memory");
-	if (kb_names_create(&script->names, script->barman, &err) ||
-	    kb_timeline_create(&script->timeline, script->barman, script->names, &err) ||
-	    kb_symbolizer_create(&script->symbolizer, script->barman, script->path,
-				 &script->symbols, &err))
-		return cli_fail_error(&err);
-	base = kb_barman_fact(script->barman, "raw_base");
+	base = kb_barman_fact(kb_trace_barman(script->trace), "raw_base");
 	script->clock_base = base ? strtoull(base, NULL, 10) : 0;
 	return CLI_OK;
 }
 
 static void close_script(struct script *script)
 {
-	kb_symbolizer_destroy(script->symbolizer);
-	kb_timeline_destroy(script->timeline);
-	kb_names_destroy(script->names);
-	kb_tasks_destroy(script->tasks);
 	kb_out_destroy(script->out);
-	kb_barman_close(script->barman);
+	kb_trace_close(script->trace);
 }
 
 static void complain(void *context, const char *sentence)
@@ -447,23 +441,22 @@ static void complain(void *context, const char *sentence)
 static int run(struct script *script)
 {
 	const struct kb_error *first;
+	const struct kb_walk *walk;
 	struct kb_error err = { 0 };
-	struct kb_event event;
 	int ret, status = open_script(script);
 
 	if (status)
 		return status;
 	signal(SIGPIPE, SIG_IGN);
-	while ((ret = kb_barman_next(script->barman, &event, &err)) > 0 &&
-	       !kb_out_error(script->out))
-		put_event(script, &event);
+	while ((ret = kb_trace_next(script->trace, &walk, &err)) > 0 && !kb_out_error(script->out))
+		put_event(script, walk);
 	if (kb_out_flush(script->out) == -EPIPE)
 		return CLI_OK;		/* the reader has ended, as in `| head` */
 	if (kb_out_error(script->out))
 		return cli_fail("can't write standard output: %s",
 				strerror(-kb_out_error(script->out)));
 	kb_symbolizer_complaints(script->symbolizer, complain, NULL);
-	if (ret >= 0 && !kb_barman_damage(script->barman, &first))
+	if (ret >= 0 && !kb_barman_damage(kb_trace_barman(script->trace), &first))
 		return CLI_OK;
 	cli_warn("%s", ret < 0 ? kb_error_text(&err) : kb_error_text(first));
 	return CLI_DAMAGED;

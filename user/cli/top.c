@@ -15,7 +15,6 @@
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/signalfd.h>
 #include <termios.h>
 #include <time.h>
@@ -85,7 +84,7 @@ struct top {
 	unsigned int rows, columns;
 	struct kb_json json;
 
-	struct kb_symbolizer *symbolizer;	/* for all refreshes: reads symbols once */
+	struct kb_symbol_cache *cache;	/* for all refreshes: reads symbols once */
 	struct kb_demangler demangler;
 	void *names;			/* demangled names: tsearch(3) */
 
@@ -95,11 +94,10 @@ struct top {
 
 /* The data of one refresh. */
 struct view {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
-	struct kb_names *names;
-	struct kb_tasks *tasks;
-	struct kb_timeline *timeline;
+	const struct kb_tasks *tasks;
+	struct kb_symbolizer *symbolizer;
 	struct kb_hot *hot;
 	struct kb_sched *sched;
 	uint64_t last;			/* ticks */
@@ -107,9 +105,9 @@ struct view {
 	uint64_t records, samples;
 
 	/* After all was read: the table of samples, with the idle loop's rows last. */
-	const struct kb_hot_row *rows;
+	const struct kb_sample_row *rows;
 	uint32_t nr_rows, nr_work_rows;
-	struct kb_hot_row totals;
+	struct kb_sample_row totals;
 };
 
 /* ---- the session ---- */
@@ -188,45 +186,22 @@ static void close_view(struct view *view)
 {
 	kb_sched_destroy(view->sched);
 	kb_hot_destroy(view->hot);
-	kb_timeline_destroy(view->timeline);
-	kb_tasks_destroy(view->tasks);
-	kb_names_destroy(view->names);
-	kb_barman_close(view->barman);
+	kb_trace_close(view->trace);
 }
 
-/* Writes a frozen copy of the buffers as a capture to /proc/self/fd/FD. */
-static int freeze(struct top *top, int fd)
+/* Opens a frozen copy of the buffers. */
+static int open_view(struct top *top, struct view *view)
 {
-	struct kb_recorder *recorder;
-	struct kb_error err;
-	int ret;
-
-	ret = kb_recorder_freeze(&recorder, top->device, fd, &err);
-	if (ret)
-		return cli_fail_error(&err);
-	ret = kb_recorder_finish(recorder, true, &err);
-	kb_recorder_destroy(recorder);
-	return ret ? cli_fail_error(&err) : 0;
-}
-
-static int renew_symbolizer(struct top *top, const struct kb_barman *barman, struct kb_error *err)
-{
-	return top->symbolizer ? kb_symbolizer_renew(top->symbolizer, barman, err) :
-		kb_symbolizer_create(&top->symbolizer, barman, NULL, &top->symbols, err);
-}
-
-static int open_view(struct top *top, struct view *view, const char *path)
-{
+	const struct kb_symbol_options symbols = { .cache = top->cache };
+	const struct kb_trace_options options = { .size = sizeof(options), .symbols = &symbols };
 	struct kb_error err = { 0 };
 
-	if (kb_barman_open(&view->barman, path, &err))
+	if (kb_trace_open_device(&view->trace, top->device, &options, &err))
 		return cli_fail_error(&err);
-	view->header = kb_barman_header(view->barman);
-	if (kb_tasks_create(&view->tasks, view->barman))
-		return cli_fail("out of memory");
-	if (kb_names_create(&view->names, view->barman, &err) ||
-	    kb_timeline_create(&view->timeline, view->barman, view->names, &err) ||
-	    renew_symbolizer(top, view->barman, &err) ||
+	view->header = kb_trace_header(view->trace);
+	view->tasks = kb_trace_tasks(view->trace, &err);
+	view->symbolizer = view->tasks ? kb_trace_symbolizer(view->trace, &err) : NULL;
+	if (!view->symbolizer ||
 	    kb_hot_create(&view->hot, view->tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL |
 			  KB_SORT_IDLE, &err) ||
 	    kb_sched_create(&view->sched, view->header->max_cores, &err))
@@ -244,10 +219,10 @@ static int add_slice(struct view *view, struct kb_slice slice, uint64_t timestam
 	return kb_sched_add(view->sched, &slice, timestamp);
 }
 
-static int add_sample(struct top *top, struct view *view, const struct kb_event *event)
+static int add_sample(struct view *view, const struct kb_event *event)
 {
 	struct kb_frame frame = {
-		.symbol = *kb_symbolizer_resolve(top->symbolizer, event->task_id,
+		.symbol = *kb_symbolizer_resolve(view->symbolizer, event->task_id,
 						 event->timestamp, event->sample.pc),
 		.file = "",
 	};
@@ -256,51 +231,49 @@ static int add_sample(struct top *top, struct view *view, const struct kb_event 
 	return kb_hot_add(view->hot, event, &frame);
 }
 
-static int add_event(struct top *top, struct view *view, const struct kb_event *event)
+static int add_event(struct top *top, struct view *view, const struct kb_walk *walk)
 {
-	int64_t ns = kb_barman_ns(view->barman, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int nr;
+	const struct kb_event *event = &walk->event;
 	int ret = 0;
 
 	if (event->type == KB_EVENT_UNKNOWN)
 		return 0;
 	if (event->timestamp > view->last)
 		view->last = event->timestamp;
-	nr = kb_timeline_feed(view->timeline, event, ns, slices);
-	for (unsigned int i = 0; i < nr && !ret; i++)
-		ret = add_slice(view, slices[i], event->timestamp);
+	for (unsigned int i = 0; i < walk->nr_slices && !ret; i++)
+		ret = add_slice(view, walk->slices[i], event->timestamp);
 	if (event->timestamp <= top->since)
 		return ret;
 	view->records++;
 	if (!ret && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		ret = add_sample(top, view, event);
+		ret = add_sample(view, event);
 	return ret;
 }
 
 static int read_view(struct top *top, struct view *view)
 {
 	struct kb_error err = { 0 };
-	struct kb_event event;
+	const struct kb_walk *walk;
 	struct kb_slice slice;
 	int ret;
 
-	view->from_ns = top->since ? kb_barman_ns(view->barman, top->since) : INT64_MIN;
-	while ((ret = kb_barman_next(view->barman, &event, &err)) > 0)
-		if (add_event(top, view, &event))
+	view->from_ns = top->since ? kb_barman_ns(kb_trace_barman(view->trace), top->since) :
+				     INT64_MIN;
+	while ((ret = kb_trace_next(view->trace, &walk, &err)) > 0)
+		if (add_event(top, view, walk))
 			return cli_fail("out of memory");
 	if (ret < 0)
 		return cli_fail_error(&err);
-	while (kb_timeline_end(view->timeline, &slice))
+	while (kb_trace_end(view->trace, &slice))
 		if (add_slice(view, slice, view->last))
 			return cli_fail("out of memory");
 	view->rows = kb_hot_rows(view->hot, false, &view->nr_rows, &view->totals);
 	if (!view->rows)
 		return cli_fail("out of memory");
 	view->nr_work_rows = kb_hot_work(view->rows, view->nr_rows);
-	if (view->from_ns < kb_timeline_first(view->timeline))
-		view->from_ns = kb_timeline_first(view->timeline);
-	view->until_ns = kb_timeline_last(view->timeline);
+	if (view->from_ns < kb_trace_first(view->trace))
+		view->from_ns = kb_trace_first(view->trace);
+	view->until_ns = kb_trace_last(view->trace);
 	if (view->last > top->since)
 		top->since = view->last;
 	return 0;
@@ -441,7 +414,7 @@ static const char *readable(struct top *top, const char *raw)
 
 static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 {
-	const struct kb_hot_row *hot = view->rows;
+	const struct kb_sample_row *hot = view->rows;
 	uint64_t idle = 0;
 
 	for (uint32_t i = view->nr_work_rows; i < view->nr_rows; i++)
@@ -460,7 +433,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 {
 	struct kb_json *json = &top->json;
 	char buffer[KB_TASK_NAME_BUFFER];
-	const struct kb_hot_row *hot = view->rows;
+	const struct kb_sample_row *hot = view->rows;
 	const struct kb_sched_task *tasks;
 	uint32_t nr, listed = 0;
 
@@ -544,17 +517,11 @@ static int refresh(struct top *top)
 	struct kbarman_stats stats = { 0 };
 	struct view view = { 0 };
 	struct kb_error err;
-	char path[32];
-	int fd, ret;
+	int ret = open_view(top, &view);
 
-	fd = memfd_create("kbarman top", MFD_CLOEXEC);
-	if (fd < 0)
-		return cli_fail("memfd_create: %s", strerror(errno));
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ret = freeze(top, fd);
 	if (!ret && kb_device_stats(top->device, KBARMAN_CPU_ALL, &stats, &err))
 		ret = cli_fail_error(&err);
-	ret = ret ?: open_view(top, &view, path) ?: read_view(top, &view);
+	ret = ret ?: read_view(top, &view);
 	if (!ret) {
 		show(top, &view, &stats);
 		top->stats = stats;
@@ -563,7 +530,6 @@ static int refresh(struct top *top)
 				       strerror(-kb_out_error(top->json.out)));
 	}
 	close_view(&view);
-	close(fd);
 	return ret;
 }
 
@@ -613,9 +579,16 @@ static bool wait_for_more(struct top *top)
 	return key == 'q' || key == 'Q' || key == 3;
 }
 
+static int create_cache(struct top *top)
+{
+	struct kb_error err;
+
+	return kb_symbol_cache_create(&top->cache, &top->symbols, &err) ? cli_fail_error(&err) : 0;
+}
+
 static int run(struct top *top)
 {
-	int ret = begin(top) ?: prepare(top);
+	int ret = create_cache(top) ?: begin(top) ?: prepare(top);
 
 	/* The buffers are empty at first, so the first refresh is after a delay. */
 	for (uint64_t i = 0; !ret && (!top->number || i < top->number); i++) {
@@ -677,7 +650,7 @@ int cmd_top(int argc, char **argv)
 	cli_decoder_start();
 	ret = run(&top);
 	cli_decoder_report();
-	kb_symbolizer_destroy(top.symbolizer);
+	kb_symbol_cache_destroy(top.cache);
 	tdestroy(top.names, free_name);
 	kb_demangler_release(&top.demangler);
 	kb_out_destroy(top.json.out);

@@ -11,9 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include <kbarman/barman.h>
-#include <kbarman/symbol.h>
-#include <kbarman/tasks.h>
+#include <kbarman/trace.h>
 
 /* A core: the task that runs on it, and the symbol of the last sample. */
 struct core {
@@ -21,17 +19,17 @@ struct core {
 	const char *symbol;
 };
 
-static void print_switch(const struct kb_barman *barman, const struct kb_tasks *tasks,
-			 const struct kb_event *event, struct core *core)
+static void print_switch(const struct kb_tasks *tasks, const struct kb_walk *walk,
+			 struct core *core)
 {
+	const struct kb_event *event = &walk->event;
 	struct kb_task_hit hit;
 	const char *next;
-	double seconds = (double)kb_barman_ns(barman, event->timestamp) / 1e9;
 
 	kb_tasks_find(tasks, event->task_id, event->timestamp, &hit);
 	next = hit.row && hit.row->name ? hit.row->name : "?";
-	printf("%.9f [%03" PRIu32 "] %s -> %s (%s", seconds, event->core, core->task, next,
-	       event->task_switch.reason == KB_SWITCH_PREEMPTED ? "preempted" : "blocked");
+	printf("%.9f [%03" PRIu32 "] %s -> %s (%s", (double)walk->ns / 1e9, event->core, core->task,
+	       next, event->task_switch.reason == KB_SWITCH_PREEMPTED ? "preempted" : "blocked");
 	if (core->symbol)
 		printf(", last seen in %s", core->symbol);
 	puts(")");
@@ -41,41 +39,35 @@ static void print_switch(const struct kb_barman *barman, const struct kb_tasks *
 int main(int argc, char **argv)
 {
 	const char *path = argc > 1 ? argv[1] : "kbarman.cap";
-	const struct kb_symbol_options options = { 0 };
-	struct kb_symbolizer *symbolizer;
-	struct kb_barman *barman;
-	struct kb_tasks *tasks;
+	const struct kb_tasks *tasks;
+	const struct kb_frame *frame;
+	const struct kb_walk *walk;
+	struct kb_trace *trace;
 	struct kb_error error;
-	struct kb_event event;
 	struct core *cores;
 	uint32_t i, nr_cores;
 	int more;
 
-	if (kb_barman_open(&barman, path, &error) ||
-	    kb_symbolizer_create(&symbolizer, barman, path, &options, &error))
+	if (kb_trace_open(&trace, path, NULL, &error) || !(tasks = kb_trace_tasks(trace, &error)) ||
+	    !kb_trace_symbolizer(trace, &error))
 		errx(EXIT_FAILURE, "%s", kb_error_text(&error));
-	if (kb_tasks_create(&tasks, barman))
-		errx(EXIT_FAILURE, "out of memory");
-	nr_cores = kb_barman_header(barman)->max_cores;
+	nr_cores = kb_trace_header(trace)->max_cores;
 	cores = calloc(nr_cores, sizeof(*cores));
 	if (!cores)
 		err(EXIT_FAILURE, "%" PRIu32 " cores", nr_cores);
 	for (i = 0; i < nr_cores; i++)
 		cores[i].task = "?";
 
-	while ((more = kb_barman_next(barman, &event, &error)) > 0) {
-		if (event.type == KB_EVENT_TASK_SWITCH)
-			print_switch(barman, tasks, &event, &cores[event.core]);
-		else if (event.type == KB_EVENT_SAMPLE && event.sample.has_pc)
-			cores[event.core].symbol =
-				kb_symbolizer_resolve(symbolizer, event.task_id, event.timestamp,
-						      event.sample.pc)->name;
+	while ((more = kb_trace_next(trace, &walk, &error)) > 0) {
+		if (walk->event.type == KB_EVENT_TASK_SWITCH)
+			print_switch(tasks, walk, &cores[walk->event.core]);
+		else if (walk->event.type == KB_EVENT_SAMPLE && walk->event.sample.has_pc &&
+			 kb_trace_frames(trace, 0, &frame) > 0)
+			cores[walk->event.core].symbol = frame->symbol.name;
 	}
 	if (more < 0)
 		warnx("%s", kb_error_text(&error));
 	free(cores);
-	kb_tasks_destroy(tasks);
-	kb_symbolizer_destroy(symbolizer);
-	kb_barman_close(barman);
+	kb_trace_close(trace);
 	return more < 0 ? EXIT_FAILURE : EXIT_SUCCESS;
 }

@@ -9,10 +9,9 @@
 
 #include <stdbool.h>
 
-#include <kbarman/barman.h>
 #include <kbarman/error.h>
 #include <kbarman/out.h>
-#include <kbarman/symbol.h>
+#include <kbarman/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,14 +47,13 @@ struct kb_export {
 					 * NULL = one variant only */
 	bool directory;			/* the export fills options->directory, not @out */
 	/*
-	 * Write all of @barman, from its first record on, to @out, and flush @out. Returns 0; 1
+	 * Write all of @trace, from its first record on, to @out, and flush @out. Returns 0; 1
 	 * if the capture is damaged: @err says where, and everything whole in front of it is
 	 * written; or a negative errno and @err if the capture could not be exported or the
 	 * output not written.
 	 */
-	int (*run)(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-		   const struct kb_export_options *options, struct kb_out *out,
-		   struct kb_error *err);
+	int (*run)(struct kb_trace *trace, const struct kb_export_options *options,
+		   struct kb_out *out, struct kb_error *err);
 };
 
 /* All exports, ended by NULL. */

@@ -23,6 +23,7 @@
 
 #include <kbarman/device.h>
 #include <kbarman/error.h>
+#include <kbarman/trace.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -48,6 +49,15 @@ void kb_recorder_destroy(struct kb_recorder *recorder);
  */
 int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int fd,
 		       struct kb_error *err);
+
+/*
+ * Open what the rings of @device hold at this moment as a trace (kbarman/trace.h), which is a
+ * capture of its own: the session goes on, and records that come later are in the next trace. The
+ * session is as for kb_recorder_freeze(); so are the errors, beside those of kb_trace_open(). The
+ * trace has no side files. It does not need @device any more.
+ */
+int kb_trace_open_device(struct kb_trace **out, struct kb_device *device,
+			 const struct kb_trace_options *options, struct kb_error *err);
 
 /* Add the string "kbarman.KEY=VALUE". */
 int kb_recorder_fact(struct kb_recorder *recorder, const char *key, const char *value,

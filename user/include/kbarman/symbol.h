@@ -17,6 +17,7 @@ extern "C" {
 #endif
 
 struct kb_symbolizer;
+struct kb_symbol_cache;
 
 struct kb_symbol_options {
 	const char *kallsyms;	/* path; NULL = the capture's side file; if there is none and
@@ -29,7 +30,25 @@ struct kb_symbol_options {
 	const char *vmlinux;	/* the kernel's file with DWARF; NULL = search the usual places */
 	bool lines;		/* kb_symbolizer_frames() gives files and lines, */
 	bool inlined;		/* and inlined functions, both from DWARF */
+	struct kb_symbol_cache *cache;	/* has other options than this one, which are not used
+					 * then; NULL: a cache of the symbolizer's own */
 };
+
+/*
+ * What was read to resolve addresses: images, symbols of the kernel, readable names. A program that
+ * reads many captures of one machine, one after the other, keeps a cache, so that it reads every
+ * image once. The cache serves the symbolizer that was created last; destroy the one before it
+ * first. Strings and ids of answers stay the same, unless there are so many that the cache begins
+ * anew. What may have changed is looked for again: files that were not there, maps of JIT compilers,
+ * the kernel's modules. Side files of the captures are not used.
+ *
+ * kb_symbol_cache_create() returns 0 or -ENOMEM, and copies @options, which may be NULL.
+ * kb_symbol_cache_destroy() frees the cache, which may be NULL, after its last symbolizer. One
+ * thread at a time may use a cache and its symbolizers.
+ */
+int kb_symbol_cache_create(struct kb_symbol_cache **out, const struct kb_symbol_options *options,
+			   struct kb_error *err);
+void kb_symbol_cache_destroy(struct kb_symbol_cache *cache);
 
 /* The meaning of an address. The symbolizer owns the strings; none is NULL. */
 struct kb_symbol {
@@ -56,22 +75,15 @@ struct kb_frame {
 
 /*
  * Create a symbolizer for @barman, which must live as long as the symbolizer. @path: file name
- * of the capture, to find its side file; may be NULL. Returns 0 or -ENOMEM. For files that could
- * not be read see kb_symbolizer_complaints(). kb_symbolizer_destroy() frees the symbolizer.
+ * of the capture, to find its side files; may be NULL. Returns 0, -ENOMEM, -EXDEV if the cache of
+ * @options is of another machine or kernel, or the error of kallsyms in @options. For other files
+ * that could not be read see kb_symbolizer_complaints(). kb_symbolizer_destroy() frees the
+ * symbolizer.
  */
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
 			 const char *path, const struct kb_symbol_options *options,
 			 struct kb_error *err);
 void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer);
-
-/*
- * Switch @symbolizer to @barman, a later capture of the same machine since the same boot.
- * @symbolizer must have been created without a path. Images that were read stay in memory;
- * symbols of the kernel stay as long as its modules do not change. Earlier answers are no
- * longer valid. On error (-ENOMEM) nothing has changed.
- */
-int kb_symbolizer_renew(struct kb_symbolizer *symbolizer, const struct kb_barman *barman,
-			struct kb_error *err);
 
 /*
  * Resolve @pc of @task_id at @timestamp (ticks). @pc is where an instruction is: for a caller not
@@ -110,15 +122,6 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
  */
 int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
 		       struct kb_error *err);
-
-/*
- * Do the same for the finished capture at @capture, with every image that its samples and call
- * chains hit. @say (may be NULL) is called with one sentence for each image that is left out.
- * Returns 0; 1 if the capture is damaged (@err says where); or a negative errno.
- */
-int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options *options,
-			    void (*say)(void *context, const char *sentence), void *context,
-			    struct kb_error *err);
 
 #ifdef __cplusplus
 }

@@ -16,7 +16,6 @@
 #include "base/table.h"
 
 struct kb_calltree {
-	struct kb_tasks *tasks;
 	struct kb_name_ids comms;
 	struct kb_table nodes;
 	uint32_t *order;
@@ -48,15 +47,15 @@ static int64_t find_child(struct kb_calltree *tree, uint32_t parent, uint64_t ke
 	return ((char *)node - tree->nodes.rows) / tree->nodes.row_size;
 }
 
-int kb_calltree_create(struct kb_calltree **out, const struct kb_barman *barman,
+int kb_calltree_create(struct kb_calltree **out, const struct kb_tasks *tasks,
 		       struct kb_error *err)
 {
 	struct kb_calltree *tree = calloc(1, sizeof(*tree));
 	struct kb_calltree_node *root;
 
-	if (!tree || kb_tasks_create(&tree->tasks, barman))
+	if (!tree)
 		goto err_memory;
-	kb_name_ids_init(&tree->comms, tree->tasks);
+	kb_name_ids_init(&tree->comms, tasks);
 	kb_table_init(&tree->nodes, sizeof(struct kb_calltree_node), 2);
 	root = kb_table_get(&tree->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
 	if (!root)
@@ -75,9 +74,7 @@ void kb_calltree_destroy(struct kb_calltree *tree)
 {
 	if (!tree)
 		return;
-	if (tree->tasks)
-		kb_name_ids_release(&tree->comms);
-	kb_tasks_destroy(tree->tasks);
+	kb_name_ids_release(&tree->comms);
 	kb_table_release(&tree->nodes);
 	free(tree->order);
 	free(tree);

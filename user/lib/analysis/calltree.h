@@ -10,32 +10,13 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kbarman/barman.h>
-#include <kbarman/symbol.h>
-#include <kbarman/tasks.h>
-
-
+#include <kbarman/report.h>
 
 #define KB_CALLTREE_DEPTH	512	/* frames; further outer frames are left out */
-#define KB_CALLTREE_ROOT	0U
-
-struct kb_calltree_node {
-	uint64_t key[2];
-	const char *name;	/* of a task or a symbol; "" where unknown */
-	const char *image_base;	/* "" for tasks */
-	bool kernel;
-	bool inlined;
-	uint32_t parent;	/* number of the parent; the root is its own parent */
-	uint32_t depth;		/* the root has 0, tasks 1 */
-	uint64_t samples;	/* samples on this node itself */
-	uint64_t unweighed;
-	uint64_t self, total;	/* weight; valid after finish */
-};
-
 struct kb_calltree;
 
-/* @barman must live as long as the tree. */
-int kb_calltree_create(struct kb_calltree **out, const struct kb_barman *barman,
+/* @tasks must live as long as the tree. */
+int kb_calltree_create(struct kb_calltree **out, const struct kb_tasks *tasks,
 		       struct kb_error *err);
 void kb_calltree_destroy(struct kb_calltree *tree);
 
@@ -71,8 +52,5 @@ void kb_calltree_weigh(struct kb_calltree *tree, uint32_t i, uint64_t weight);
  */
 const struct kb_calltree_node *kb_calltree_finish(struct kb_calltree *tree, bool count,
 						  uint32_t *nr, const uint32_t **order);
-
-/* The label of a frame: its name, or its image in brackets if it has no name. Cut to @size. */
-void kb_calltree_label(const struct kb_calltree_node *node, char *label, size_t size);
 
 #endif

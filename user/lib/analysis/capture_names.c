@@ -35,7 +35,7 @@ struct counter {
 };
 
 struct kb_names {
-	struct kb_tasks *tasks;
+	const struct kb_tasks *tasks;
 	struct cached_task cache[CACHED_TASKS];
 
 	uint32_t max_cores;
@@ -46,8 +46,6 @@ struct kb_names {
 	struct counter counters[MAX_COUNTERS];	/* by id */
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
 	uint32_t seed;			/* of the hash, so that no capture can force collisions */
-
-	uint32_t lost_series;
 };
 
 /* ---- tasks ---- */
@@ -216,11 +214,6 @@ uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32
 	return names->counter_ids[names->first_counter[core] + index];
 }
 
-uint32_t kb_names_lost_series(const struct kb_names *names)
-{
-	return names->lost_series;
-}
-
 /* ---- facts ---- */
 
 /* Parse a decimal number at *@text that is followed by @end. Moves *@text behind @end. */
@@ -263,35 +256,30 @@ static void take_facts(struct kb_names *names, const struct kb_header *header)
 		take_fact(names, header->strings, at);
 }
 
-int kb_names_create(struct kb_names **out, const struct kb_barman *barman, struct kb_error *err)
+int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
+		    const struct kb_tasks *tasks, struct kb_error *err)
 {
 	const struct kb_header *header = kb_barman_header(barman);
 	struct kb_names *names = calloc(1, sizeof(*names));
-	uint32_t i;
 
 	if (names && getrandom(&names->seed, sizeof(names->seed), GRND_NONBLOCK) < 0)
 		names->seed = (uint32_t)(uintptr_t)names;
-	if (!names || kb_tasks_create(&names->tasks, barman) || take_counters(names, header))
-		goto err_memory;
+	if (!names || take_counters(names, header)) {
+		kb_names_destroy(names);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET,
+				    "out of memory for the capture's names");
+	}
+	names->tasks = tasks;
 	take_facts(names, header);
 	index_counters(names, header);
-	names->lost_series = KB_NO_SERIES;
-	for (i = 0; i < header->nr_series; i++)
-		if (header->series[i].name && strcmp(header->series[i].name, KB_LOST_SERIES) == 0)
-			names->lost_series = i;
 	*out = names;
 	return 0;
-
-err_memory:
-	kb_names_destroy(names);
-	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for the capture's names");
 }
 
 void kb_names_destroy(struct kb_names *names)
 {
 	if (!names)
 		return;
-	kb_tasks_destroy(names->tasks);
 	free(names->counter_ids);
 	free(names->first_counter);
 	free(names);

@@ -60,7 +60,7 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 	if (!hot)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	hot->sort = sort;
-	kb_table_init(&hot->rows, sizeof(struct kb_hot_row), 4);
+	kb_table_init(&hot->rows, sizeof(struct kb_sample_row), 4);
 	kb_name_ids_init(&hot->comms, tasks);
 	*out = hot;
 	return 0;
@@ -89,13 +89,13 @@ int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names)
 	return 0;
 }
 
-uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_hot_row *row, uint32_t id)
+uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_sample_row *row, uint32_t id)
 {
 	return row->sums < hot->max_sums && id < hot->nr_counters ?
 		hot->sums[(size_t)row->sums * hot->nr_counters + id] : 0;
 }
 
-uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_hot_row *row,
+uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_sample_row *row,
 			      uint32_t id)
 {
 	uint64_t partial = row->sums < hot->max_partial && id < hot->nr_counters ?
@@ -160,7 +160,7 @@ static void add_weight(const struct waiting *frame, uint64_t *sum, uint64_t *unw
 		++*unweighed;
 }
 
-static void describe(struct kb_hot_row *row, uint32_t number, const struct waiting *frame)
+static void describe(struct kb_sample_row *row, uint32_t number, const struct waiting *frame)
 {
 	const struct kb_symbol *symbol = &frame->frame.symbol;
 
@@ -183,7 +183,7 @@ static void describe(struct kb_hot_row *row, uint32_t number, const struct waiti
 static int add_frame(struct kb_hot *hot, const struct waiting *frame)
 {
 	uint32_t before = hot->rows.nr, number;
-	struct kb_hot_row *row;
+	struct kb_sample_row *row;
 
 	number = kb_table_number(&hot->rows, frame->key, frame->hash);
 	if (number == KB_TABLE_NONE)
@@ -318,7 +318,7 @@ int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
 	return waiting ? enqueue(hot, waiting) : -ENOMEM;
 }
 
-static int compare_names(const struct kb_hot_row *a, const struct kb_hot_row *b)
+static int compare_names(const struct kb_sample_row *a, const struct kb_sample_row *b)
 {
 	int order = strcmp(a->task, b->task);
 
@@ -339,7 +339,7 @@ static int compare_names(const struct kb_hot_row *a, const struct kb_hot_row *b)
 
 static int compare_rows(const void *left, const void *right)
 {
-	const struct kb_hot_row *a = left, *b = right;
+	const struct kb_sample_row *a = left, *b = right;
 
 	if (a->idle != b->idle)
 		return a->idle - b->idle;
@@ -358,7 +358,7 @@ static uint64_t add_up(uint64_t a, uint64_t b)
 }
 
 /* Turn the sums into final weights: numbers of samples with @count. */
-static void settle(struct kb_hot_row *row, bool count, uint64_t mean)
+static void settle(struct kb_sample_row *row, bool count, uint64_t mean)
 {
 	if (count) {
 		row->weight = row->samples;
@@ -370,20 +370,20 @@ static void settle(struct kb_hot_row *row, bool count, uint64_t mean)
 	row->children = add_up(row->children, row->weight);
 }
 
-const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
-				     struct kb_hot_row *totals)
+const struct kb_sample_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
+				     struct kb_sample_row *totals)
 {
-	static const struct kb_hot_row none;
-	struct kb_hot_row *rows;
+	static const struct kb_sample_row none;
+	struct kb_sample_row *rows;
 	uint64_t weighed = 0, mean;
 	uint32_t i;
 
-	*totals = (struct kb_hot_row) { 0 };
+	*totals = (struct kb_sample_row) { 0 };
 	*nr = 0;
 	while (hot->first != hot->next)
 		if (add_first(hot))
 			return NULL;
-	rows = (struct kb_hot_row *)hot->rows.rows;
+	rows = (struct kb_sample_row *)hot->rows.rows;
 	*nr = hot->rows.nr;
 	for (i = 0; i < *nr; i++) {
 		totals->samples += rows[i].samples;
@@ -404,7 +404,7 @@ const struct kb_hot_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *n
 	return rows;
 }
 
-uint32_t kb_hot_work(const struct kb_hot_row *rows, uint32_t nr)
+uint32_t kb_hot_work(const struct kb_sample_row *rows, uint32_t nr)
 {
 	while (nr && rows[nr - 1].idle)
 		nr--;

@@ -11,7 +11,6 @@
 #include "base/heap.h"
 
 struct kb_offcpu {
-	const struct kb_barman *barman;
 	struct kb_symbolizer *symbolizer;
 	struct kb_sched *sched;
 	struct kb_calltree *tree;
@@ -66,7 +65,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	remember(wait->asleep ? &offcpu->sleeps : &offcpu->longest, wait);
 }
 
-int kb_offcpu_create(struct kb_offcpu **out, const struct kb_barman *barman,
+int kb_offcpu_create(struct kb_offcpu **out, const struct kb_tasks *tasks,
 		     struct kb_symbolizer *symbolizer, struct kb_sched *sched,
 		     struct kb_error *err)
 {
@@ -75,9 +74,8 @@ int kb_offcpu_create(struct kb_offcpu **out, const struct kb_barman *barman,
 
 	if (!offcpu)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	offcpu->barman = barman;
 	offcpu->symbolizer = symbolizer;
-	ret = kb_calltree_create(&offcpu->tree, barman, err);
+	ret = kb_calltree_create(&offcpu->tree, tasks, err);
 	if (ret) {
 		free(offcpu);
 		return ret;

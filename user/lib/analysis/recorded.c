@@ -1,26 +1,19 @@
 // SPDX-License-Identifier: MIT
 /* See recorded.h. Only this file defines what "recorded" means. */
-#include "analysis/losses.h"
 #include "analysis/recorded.h"
 
-int kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman)
+void kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman,
+		      const struct kb_losses *losses)
 {
-	struct kb_losses losses;
-	int ret = kb_losses_read(&losses, barman);
-
-	if (ret)
-		return ret;
 	*recorded = (struct kb_recorded){
 		.barman = barman,
 		/*
 		 * The kernel module sets the base of the time and this fact at the same moment.
 		 */
-		.from_start = kb_barman_fact(barman, "raw_base") && !losses.overwritten,
+		.from_start = kb_barman_fact(barman, "raw_base") && !losses->overwritten,
 		.first = INT64_MAX,
 		.last = INT64_MIN,
 	};
-	kb_losses_release(&losses);
-	return 0;
 }
 
 int64_t kb_recorded_first(const struct kb_recorded *recorded)

@@ -11,7 +11,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kbarman/barman.h>
+#include <kbarman/losses.h>
 
 struct kb_recorded {
 	const struct kb_barman *barman;
@@ -19,8 +19,9 @@ struct kb_recorded {
 	int64_t first, last;		/* ns, of the records; first > last: there is no record */
 };
 
-/* Returns 0 or -ENOMEM. @barman must live as long as @recorded. */
-int kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman);
+/* @barman must live as long as @recorded; @losses, those of @barman, need not. */
+void kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman,
+		      const struct kb_losses *losses);
 
 /* Add a record; @ns: its time by kb_barman_ns(). */
 static inline void kb_recorded_add(struct kb_recorded *recorded, int64_t ns)

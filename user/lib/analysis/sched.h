@@ -9,62 +9,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kbarman/error.h>
-
-#include "analysis/timeline.h"
-
-struct kb_sched_task {
-	uint64_t key;			/* the task id */
-	uint64_t runs;			/* number of switches to the task */
-	uint64_t preempted, blocked;	/* number of switches away from it, by reason */
-	uint64_t run_ns;
-	uint64_t preempted_ns;		/* from each preemption until it ran again */
-	uint64_t blocked_ns;		/* the same, blocked */
-	uint64_t longest_ns;		/* the longest of these waits, */
-	int64_t longest_at;		/* ... when it began (ns), */
-	bool longest_blocked, longest_asleep;	/* ... and its kind */
-	uint32_t migrations;		/* times that it ran on another CPU than before */
-
-	/* Internal: the open wait. */
-	bool waits, waits_blocked, waits_asleep, seen;
-	uint32_t mark;
-	uint64_t mark_ticks;
-	uint32_t last_core;
-	int64_t waits_since;
-	uint64_t last_seen;		/* ticks; the task is named by its name at that time */
-};
-
-struct kb_sched_state {
-	uint64_t count;
-	uint64_t ns, longest_ns;
-};
-
-/* Idle states: cpuidle index + 1; 0 is "unknown". */
-#define KB_SCHED_STATES		256
-
-struct kb_sched_cpu {
-	bool seen;
-	uint64_t switches;
-	uint64_t busy_ns;		/* time of tasks other than idle */
-	uint64_t awake_ns;		/* time of the idle task outside of halts */
-	uint64_t halted_ns;
-	uint64_t lost_ns;		/* time in which records are missing */
-	uint64_t lost;			/* lost records, from the records at the gaps */
-	struct kb_sched_state *states;	/* KB_SCHED_STATES rows; NULL: the CPU never halted */
-};
-
-/* A wait that is over. */
-struct kb_wait {
-	uint32_t task_id;
-	uint32_t core;			/* where it began */
-	uint32_t mark;			/* from kb_sched_mark(); 0: none */
-	uint64_t ticks;			/* from kb_sched_mark(), else 0 */
-	bool blocked;			/* false: preempted */
-	bool asleep;			/* blocked so that a signal could end it: most likely it
-					 * had nothing to do */
-	int64_t since;			/* ns */
-	uint64_t ns;
-};
+#include <kbarman/report.h>
 
 struct kb_sched;
 

@@ -6,7 +6,6 @@
 
 #include <uapi/kbarman.h>
 
-#include "analysis/losses.h"
 #include "analysis/stops.h"
 
 #define NO_SERIES	UINT32_MAX
@@ -67,23 +66,21 @@ static void take_facts(struct kb_stops *stops, const struct kb_losses *losses)
 	}
 }
 
-int kb_stops_create(struct kb_stops **out, const struct kb_barman *barman, struct kb_error *err)
+int kb_stops_create(struct kb_stops **out, const struct kb_header *header,
+		    const struct kb_losses *losses, struct kb_error *err)
 {
-	const struct kb_header *header = kb_barman_header(barman);
 	struct kb_stops *stops = calloc(1, sizeof(*stops));
-	struct kb_losses losses = { 0 };
 	uint32_t i;
 
 	if (stops)
 		stops->cores = calloc((size_t)header->max_cores + 1, sizeof(*stops->cores));
-	if (!stops || !stops->cores || kb_losses_read(&losses, barman)) {
+	if (!stops || !stops->cores) {
 		kb_stops_destroy(stops);
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs",
 				    header->max_cores);
 	}
 	stops->max_cores = header->max_cores;
-	take_facts(stops, &losses);
-	kb_losses_release(&losses);
+	take_facts(stops, losses);
 	/*
 	 * Take the first series of that name: series of programs come behind those of the
 	 * module.

@@ -11,22 +11,15 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kbarman/barman.h>
+#include <kbarman/report.h>
 
 #define KB_STOP_SERIES	"Counters stopped"
 
-/* All stops of one CPU for one reason. */
-struct kb_stop {
-	uint32_t core;
-	const char *reason;	/* as in the name of the fact */
-	uint64_t times;
-	uint64_t ns;		/* upper limit of their sum, from the records; 0: not known */
-	int64_t first, last;	/* ns; start of the first, end of the last; valid if ns is not 0 */
-};
-
 struct kb_stops;
 
-int kb_stops_create(struct kb_stops **out, const struct kb_barman *barman, struct kb_error *err);
+/* @losses: those of the capture, which are needed no longer afterwards. */
+int kb_stops_create(struct kb_stops **out, const struct kb_header *header,
+		    const struct kb_losses *losses, struct kb_error *err);
 void kb_stops_destroy(struct kb_stops *stops);
 
 /*
@@ -44,8 +37,5 @@ bool kb_stops_get(const struct kb_stops *stops, uint32_t i, struct kb_stop *stop
 
 /* The name of a reason of enum kbarman_stop, as in the facts; NULL: no such reason. */
 const char *kb_stop_name(unsigned int reason);
-
-/* What to do about stops of that reason: a clause in the imperative, never NULL. */
-const char *kb_stop_advice(const char *reason);
 
 #endif

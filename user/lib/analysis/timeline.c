@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
-#include "analysis/losses.h"
+#include "analysis/losses_read.h"
 #include "analysis/recorded.h"
 #include "analysis/timeline.h"
 
@@ -40,26 +40,21 @@ struct kb_timeline {
 };
 
 /*
- * Read the number of lost records of each CPU. It is larger than the sum in the records if the
+ * Take the number of lost records of each CPU. It is larger than the sum in the records if the
  * CPU ended with a loss. It is not used if the ring was overwritten, because records about
  * losses were overwritten, too.
  */
-static int read_losses(struct kb_timeline *timeline)
+static void take_losses(struct kb_timeline *timeline, const struct kb_losses *losses)
 {
-	struct kb_losses losses;
 	uint32_t i;
 
-	if (kb_losses_read(&losses, timeline->barman))
-		return -ENOMEM;
-	for (i = 0; i < losses.nr_rows && !losses.overwritten; i++)
-		if (losses.rows[i].core < timeline->max_cores)
-			timeline->cpus[losses.rows[i].core].lost += losses.rows[i].count;
-	kb_losses_release(&losses);
-	return 0;
+	for (i = 0; i < losses->nr_rows && !losses->overwritten; i++)
+		if (losses->rows[i].core < timeline->max_cores)
+			timeline->cpus[losses->rows[i].core].lost += losses->rows[i].count;
 }
 
 int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
-		       const struct kb_names *names, struct kb_error *err)
+		       const struct kb_losses *losses, struct kb_error *err)
 {
 	uint32_t max_cores = kb_barman_header(barman)->max_cores;
 	struct kb_timeline *timeline = calloc(1, sizeof(*timeline));
@@ -67,22 +62,21 @@ int kb_timeline_create(struct kb_timeline **out, const struct kb_barman *barman,
 
 	if (timeline)
 		timeline->cpus = calloc((size_t)max_cores + 1, sizeof(*timeline->cpus));
-	if (!timeline || !timeline->cpus)
-		goto err_memory;
+	if (!timeline || !timeline->cpus) {
+		kb_timeline_destroy(timeline);
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs",
+				    max_cores);
+	}
 	timeline->barman = barman;
 	timeline->max_cores = max_cores;
 	for (core = 0; core < max_cores; core++)
 		timeline->cpus[core].last = INT64_MIN;
-	if (read_losses(timeline) || kb_recorded_init(&timeline->recorded, barman))
-		goto err_memory;
-	timeline->lost_series = kb_names_lost_series(names);
+	take_losses(timeline, losses);
+	kb_recorded_init(&timeline->recorded, barman, losses);
+	timeline->lost_series = kb_losses_series(kb_barman_header(barman));
 	timeline->has_tasks = kb_barman_header(barman)->max_task_infos;
 	*out = timeline;
 	return 0;
-
-err_memory:
-	kb_timeline_destroy(timeline);
-	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for %u CPUs", max_cores);
 }
 
 void kb_timeline_destroy(struct kb_timeline *timeline)
@@ -191,7 +185,7 @@ static unsigned int feed_loss(const struct kb_timeline *timeline, struct cpu *cp
 }
 
 unsigned int kb_timeline_feed(struct kb_timeline *timeline, const struct kb_event *event,
-			      int64_t ns, struct kb_slice slices[KB_TIMELINE_SLICES])
+			      int64_t ns, struct kb_slice slices[KB_WALK_SLICES])
 {
 	unsigned int n = 0;
 	struct cpu *cpu;

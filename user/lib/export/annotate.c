@@ -38,13 +38,10 @@
 #define COLOR_LOST	KB_ANNOTATE_RGB(0xff0000)
 
 struct annotate {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
-	struct kb_symbolizer *symbolizer;
 	const struct kb_export_options *options;
 	struct kb_out *out;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint32_t job;		/* uid of the last job */
 	bool no_pictures;	/* the capture names pictures, but the side file is missing */
@@ -116,9 +113,9 @@ static void define_pmu(struct annotate *x)
 {
 	uint32_t i;
 
-	for (i = 0; i < kb_names_nr_counters(x->names); i++) {
+	for (i = 0; i < kb_names_nr_counters(x->trace->names); i++) {
 		struct kb_annotate_message m = new_counter(x, KEY_COUNTERS + i, KB_ANNOTATE_DELTA);
-		struct kb_text name = kb_names_counter(x->names, i);
+		struct kb_text name = kb_names_counter(x->trace->names, i);
 
 		name.length = kb_label(x->text, NAME_BYTES, name.data, name.length, false);
 		name.data = x->text;
@@ -189,7 +186,7 @@ static void define_series(struct annotate *x, uint32_t index)
 	const struct kb_series *series = &x->header->series[index];
 	const struct kb_chart *chart = series->chart_index < x->header->nr_charts ?
 				       &x->header->charts[series->chart_index] : &no_chart;
-	uint32_t key = KEY_COUNTERS + kb_names_nr_counters(x->names) + index;
+	uint32_t key = KEY_COUNTERS + kb_names_nr_counters(x->trace->names) + index;
 	struct kb_annotate_message m = new_counter(x, key, 0);
 	struct kb_annotate_counter *c = &m.counter;
 	char *text = x->text;
@@ -336,7 +333,7 @@ static uint8_t *put_job(struct annotate *x, uint8_t *at, const struct kb_slice *
 /* At most NAME_BYTES. */
 static uint8_t *put_task(struct annotate *x, uint8_t *at, uint32_t task_id, uint64_t timestamp)
 {
-	const struct kb_task_name *task = kb_names_task(x->names, task_id, timestamp);
+	const struct kb_task_name *task = kb_names_task(x->trace->names, task_id, timestamp);
 
 	if (task->label_length) {
 		memcpy(at, task->label, KB_SHORT_NAME);
@@ -383,7 +380,7 @@ static void write_custom(struct annotate *x, const struct kb_event *event, uint3
 			 uint64_t value)
 {
 	if (id < x->header->nr_series)
-		write_value(x, event->core, KEY_COUNTERS + kb_names_nr_counters(x->names) + id,
+		write_value(x, event->core, KEY_COUNTERS + kb_names_nr_counters(x->trace->names) + id,
 			    scaled(x->scales[id], value));
 }
 
@@ -434,8 +431,8 @@ static void write_annotation(struct annotate *x, const struct kb_event *event)
 
 static void write_sample_text(struct annotate *x, const struct kb_event *event)
 {
-	const struct kb_symbol *symbol = x->symbolizer ?
-		kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+	const struct kb_symbol *symbol = x->trace->symbolizer ?
+		kb_symbolizer_resolve(x->trace->symbolizer, event->task_id, event->timestamp,
 				      event->sample.pc) : NULL;
 	static const struct kb_event plain;
 	char text[NAME_BYTES];
@@ -451,7 +448,7 @@ static void write_sample_text(struct annotate *x, const struct kb_event *event)
 
 static void write_sample(struct annotate *x, const struct kb_event *event)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 
 	if (event->sample.has_pc) {
 		write_value(x, event->core, KEY_SAMPLES, 1);
@@ -461,7 +458,7 @@ static void write_sample(struct annotate *x, const struct kb_event *event)
 	for (i = 0; i < event->sample.nr_counters && i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_value(x, event->core,
-				    KEY_COUNTERS + kb_names_counter_id(x->names, event->core, i),
+				    KEY_COUNTERS + kb_names_counter_id(x->trace->names, event->core, i),
 				    (int64_t)event->sample.counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
 		write_custom(x, event, event->sample.custom[i].id,
@@ -478,26 +475,25 @@ static void write_halt(struct annotate *x, const struct kb_event *event, bool en
 
 	if (event->halt.entered)
 		write_activity(x, event->core, 0, -1);
-	else if (ended && kb_timeline_running(x->timeline, event->core, &task_id))
+	else if (ended && kb_timeline_running(x->trace->timeline, event->core, &task_id))
 		write_activity(x, event->core, ACTIVITY_RUNS, (int32_t)task_id);
 }
 
-static void write_event(struct annotate *x, const struct kb_event *event)
+static void write_event(struct annotate *x, const struct kb_walk *walk)
 {
-	int64_t ns = barman_clock_ns(&x->barman->clock, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+	const struct kb_event *event = &walk->event;
+	unsigned int i;
 
-	kb_leb_repack(&x->now, at_raw(x, ns));
-	for (i = 0; i < n; i++)
-		write_slice(x, &slices[i], event->timestamp);
+	kb_leb_repack(&x->now, at_raw(x, walk->ns));
+	for (i = 0; i < walk->nr_slices; i++)
+		write_slice(x, &walk->slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
 		write_activity(x, event->core, ACTIVITY_RUNS, (int32_t)event->task_id);
 		x->since[event->core] = x->now;
 		break;
 	case KB_EVENT_HALT:
-		write_halt(x, event, n);
+		write_halt(x, event, walk->nr_slices);
 		x->since[event->core] = x->now;
 		break;
 	case KB_EVENT_SAMPLE:
@@ -517,12 +513,10 @@ static void write_event(struct annotate *x, const struct kb_event *event)
 
 static int prepare(struct annotate *x, struct kb_error *err)
 {
-	const char *raw_base = kb_barman_fact(x->barman, "raw_base");
-	int error = kb_names_create(&x->names, x->barman, err);
+	const char *raw_base = kb_barman_fact(x->trace->barman, "raw_base");
+	int error = kb_export_begin(x->trace, err);
 	uint32_t i;
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
 	if (raw_base)
@@ -538,49 +532,43 @@ static int prepare(struct annotate *x, struct kb_error *err)
 	return x->scales && x->since ? 0 : kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct annotate *x = calloc(1, sizeof(*x));
 	struct kb_slice slice;
-	struct kb_event event;
 	int result;
 
 	if (!x)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	x->barman = barman;
-	x->header = kb_barman_header(barman);
-	x->symbolizer = symbolizer;
+	x->trace = trace;
+	x->header = kb_trace_header(trace);
 	x->options = options;
 	x->out = out;
 	result = prepare(x, err);
-	if (!result)
-		result = kb_export_rewind(barman, err);
 	if (result)
 		goto out;
 	define(x);
 	if (x->options->beside)
 		annotate_side_write(x->options->beside, options, out,
-				    KEY_COUNTERS + kb_names_nr_counters(x->names) +
+				    KEY_COUNTERS + kb_names_nr_counters(x->trace->names) +
 				    x->header->nr_series, VIEW);
-	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
-		write_event(x, &event);
-	while (kb_timeline_end(x->timeline, &slice))
+	while (!out->error && trace_next(trace, err) > 0)
+		write_event(x, &trace->walk);
+	while (kb_trace_end(x->trace, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	if (x->no_pictures)
 		kb_export_say(options, "pictures that programs sent are missing: there is no %.200s"
 			      ANNOTATE_SIDE_SUFFIX " beside the capture: copy it there",
-			      kb_side_name(barman) ?: "CAPTURE");
+			      kb_side_name(trace->barman) ?: "CAPTURE");
 	if (x->wide)
 		kb_export_say(options, "values that need more than 32 bits (%" PRIu64 ") are written "
 			      "whole, as the text of Annotate v3 says; Arm's own client sends such "
 			      "values from version 5 on only", x->wide);
-	result = kb_export_end(barman, out, result, err);
+	result = kb_export_end(trace, out, false, err);
 out:
 	free(x->scales);
 	free(x->since);
-	kb_timeline_destroy(x->timeline);
-	kb_names_destroy(x->names);
 	free(x);
 	return result;
 }

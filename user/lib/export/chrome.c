@@ -16,10 +16,10 @@
 #include "base/json.h"
 #include "base/table.h"
 #include "export/list.h"
+#include "export/run.h"
 #include "export/spans.h"
 #include "export/stack_table.h"
 #include "export/task_table.h"
-#include "export/walk.h"
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
 
@@ -37,10 +37,8 @@ struct known_node {
 };
 
 struct chrome {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
-	struct kb_symbolizer *symbolizer;
-	struct kb_walk walk;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
 	struct kb_spans spans;
@@ -329,7 +327,7 @@ static int64_t whole_us(int64_t ns)
 
 static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns, uint32_t counters)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer), since;
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer), since;
 	uint32_t number, tgid = find_task(x, event->task_id, event->timestamp, &number)->tgid;
 	uint64_t tid = thread_of(event->task_id, event->core), session;
 	struct kb_text name;
@@ -349,8 +347,8 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	kb_json_object(&x->json, "args");
 	kb_json_u64(&x->json, "cpu", event->core);
 	if (counters) {
-		name = kb_names_counter(x->walk.names,
-					kb_names_counter_id(x->walk.names, event->core, 0));
+		name = kb_names_counter(x->trace->names,
+					kb_names_counter_id(x->trace->names, event->core, 0));
 		kb_json_text(&x->json, "weight_of", name.data, name.length);
 	}
 	kb_json_object(&x->json, "data");
@@ -370,7 +368,7 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 
 static void write_sample(struct chrome *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
@@ -379,8 +377,8 @@ static void write_sample(struct chrome *x, const struct kb_event *event, int64_t
 	for (i = 0; i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_value(x, "counter", event->core, ns,
-				    kb_names_counter(x->walk.names,
-						     kb_names_counter_id(x->walk.names,
+				    kb_names_counter(x->trace->names,
+						     kb_names_counter_id(x->trace->names,
 									 event->core, i)),
 				    event->sample.counters[i], 1.0);
 	for (i = 0; i < event->sample.nr_custom; i++)
@@ -426,7 +424,7 @@ static void write_annotation(struct chrome *x, const struct kb_event *event, int
 
 static void write_event(struct chrome *x)
 {
-	const struct kb_walk *walk = &x->walk;
+	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 	unsigned int i;
 
@@ -479,9 +477,9 @@ static void write_facts(struct chrome *x)
 
 	kb_json_object(&x->json, "otherData");
 	kb_json_string(&x->json, "target", target ? target : "");
-	kb_json_string(&x->json, "host", kb_barman_fact(x->barman, "host"));
-	kb_json_string(&x->json, "release", kb_barman_fact(x->barman, "release"));
-	kb_json_string(&x->json, "command", kb_barman_fact(x->barman, "command"));
+	kb_json_string(&x->json, "host", kb_barman_fact(x->trace->barman, "host"));
+	kb_json_string(&x->json, "release", kb_barman_fact(x->trace->barman, "release"));
+	kb_json_string(&x->json, "command", kb_barman_fact(x->trace->barman, "command"));
 	kb_json_u64(&x->json, "epoch_ns", x->header->unix_base_ns);	/* at ts 0 */
 	kb_json_object_end(&x->json);
 }
@@ -491,10 +489,10 @@ static void write_end(struct chrome *x)
 	struct kb_slice slice;
 	struct kb_span span;
 
-	while (kb_timeline_end(x->walk.timeline, &slice))
+	while (kb_trace_end(x->trace, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	while (!x->no_memory && kb_spans_end(&x->spans, &span))
-		write_span(x, &span, kb_timeline_last(x->walk.timeline), false, 0);
+		write_span(x, &span, kb_trace_last(x->trace), false, 0);
 	kb_json_array_end(&x->json);
 	kb_json_string(&x->json, "displayTimeUnit", "ns");
 	write_stacks(x);
@@ -505,11 +503,11 @@ static void write_end(struct chrome *x)
 
 static int prepare(struct chrome *x, struct kb_error *err)
 {
-	int error = kb_walk_init(&x->walk, x->barman, err);
+	int error = kb_export_begin(x->trace, err);
 
 	if (error)
 		return error;
-	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->trace);
 	kb_spans_init(&x->spans);
 	kb_table_init(&x->profiles, sizeof(struct profile), 2);
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
@@ -518,13 +516,12 @@ static int prepare(struct chrome *x, struct kb_error *err)
 	return 0;
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct chrome x = {
-		.barman = barman,
-		.header = kb_barman_header(barman),
-		.symbolizer = symbolizer,
+		.trace = trace,
+		.header = kb_trace_header(trace),
 		.json.out = out,
 	};
 	int result = prepare(&x, err);
@@ -535,10 +532,10 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	kb_json_object(&x.json, NULL);
 	kb_json_array(&x.json, "traceEvents");
 	write_cpus(&x);
-	while (!kb_out_error(out) && !x.no_memory && kb_walk_next(&x.walk, err))
+	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
 		write_event(&x);
 	write_end(&x);
-	result = kb_walk_end(&x.walk, out, x.no_memory, err);
+	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	free(x.path);
 	kb_table_release(&x.known_nodes);
@@ -546,7 +543,6 @@ out:
 	kb_spans_release(&x.spans);
 	kb_stack_table_release(&x.stacks);
 	kb_task_table_release(&x.tasks);
-	kb_walk_release(&x.walk);
 	return result;
 }
 

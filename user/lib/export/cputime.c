@@ -26,12 +26,14 @@ bool kb_cputime_is_clock(struct kb_text name)
 	return false;
 }
 
-int kb_cputime_init(struct kb_cputime *times, const struct kb_walk *walk, uint32_t max_cores)
+int kb_cputime_init(struct kb_cputime *times, const struct kb_trace *trace)
 {
-	times->timeline = walk->timeline;
-	times->names = walk->names;
-	times->clock = kb_names_nr_counters(walk->names) &&
-		       kb_cputime_is_clock(kb_names_counter(walk->names, 0));
+	uint32_t max_cores = kb_trace_header(trace)->max_cores;
+
+	times->timeline = trace->timeline;
+	times->names = trace->names;
+	times->clock = kb_names_nr_counters(trace->names) &&
+		       kb_cputime_is_clock(kb_names_counter(trace->names, 0));
 	times->max_cores = max_cores;
 	kb_table_init(&times->tasks, sizeof(struct task_time), 1);
 	times->since = calloc((size_t)max_cores + 1, sizeof(*times->since));

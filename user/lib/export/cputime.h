@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/table.h"
-#include "export/walk.h"
+#include "analysis/trace_inside.h"
 
 struct kb_cputime {
 	const struct kb_timeline *timeline;
@@ -25,11 +25,11 @@ struct kb_cputime {
 /* Whether a counter of that name is a clock that counts nanoseconds. */
 bool kb_cputime_is_clock(struct kb_text name);
 
-/* Returns 0 or -ENOMEM. @walk must live as long as @times. */
-int kb_cputime_init(struct kb_cputime *times, const struct kb_walk *walk, uint32_t max_cores);
+/* Returns 0 or -ENOMEM. @trace must live as long as @times. */
+int kb_cputime_init(struct kb_cputime *times, const struct kb_trace *trace);
 void kb_cputime_release(struct kb_cputime *times);
 
-/* Call it for each record of @walk. Returns 0 or -ENOMEM. */
+/* Call it for each record of the trace. Returns 0 or -ENOMEM. */
 int kb_cputime_feed(struct kb_cputime *times, const struct kb_walk *walk);
 
 /*

@@ -16,7 +16,6 @@
 #include "export/list.h"
 #include "export/run.h"
 #include "export/task_table.h"
-#include "export/walk.h"
 #include "format/ctf.h"
 
 #define COMM		16	/* bytes of a task's name in sched_switch, with its NUL */
@@ -77,10 +76,8 @@ static const char events[] =
 	"};\n";
 
 struct ctf {
-	struct kb_barman *barman;
+	struct kb_trace *capture;
 	const struct kb_header *header;
-	struct kb_symbolizer *symbolizer;
-	struct kb_walk walk;
 	struct kb_task_table tasks;
 	struct kb_ctf *trace;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
@@ -159,7 +156,7 @@ static void see_task(struct ctf *x, const struct kb_event *event, uint64_t time)
 /* The state as LTTng writes it, which does not tell preempted tasks from others that can run. */
 static uint64_t lttng_state(struct ctf *x, uint32_t task_id)
 {
-	uint32_t state = kb_walk_state(&x->walk, task_id);
+	uint32_t state = kb_export_switch_state(x->capture, task_id);
 
 	return state == KB_FTRACE_PREEMPTED ? KB_FTRACE_RUNNING : state;
 }
@@ -170,11 +167,11 @@ static void write_switch(struct ctf *x, const struct kb_event *event, uint64_t t
 {
 	uint8_t *at = kb_ctf_begin(x->trace, event->core, SWITCH, time, NUMBERS);
 
-	at = put_comm(at, kb_names_task(x->walk.names, previous, event->timestamp)->name);
+	at = put_comm(at, kb_names_task(x->capture->names, previous, event->timestamp)->name);
 	at = kb_ctf_put32(at, previous);
 	at = kb_ctf_put32(at, NORMAL_PRIORITY);
 	at = kb_ctf_put64(at, lttng_state(x, previous));
-	at = put_comm(at, kb_names_task(x->walk.names, event->task_id, event->timestamp)->name);
+	at = put_comm(at, kb_names_task(x->capture->names, event->task_id, event->timestamp)->name);
 	at = kb_ctf_put32(at, event->task_id);
 	kb_ctf_end(x->trace, kb_ctf_put32(at, NORMAL_PRIORITY));
 }
@@ -192,8 +189,8 @@ static void write_halt(struct ctf *x, const struct kb_event *event, uint64_t tim
 static void write_pc(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
 	uint32_t depth = kb_chain_depth(event), i;
-	const struct kb_symbol *symbol = !x->symbolizer ? NULL :
-		kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+	const struct kb_symbol *symbol = !x->capture->symbolizer ? NULL :
+		kb_symbolizer_resolve(x->capture->symbolizer, event->task_id, event->timestamp,
 				      event->sample.pc);
 	const char *name = symbol && *symbol->name ? symbol->name : UNKNOWN;
 	const char *image = symbol ? symbol->image : UNKNOWN;
@@ -228,7 +225,7 @@ static void write_custom(struct ctf *x, uint32_t core, uint64_t time, uint32_t i
 
 static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
-	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
+	uint32_t known = kb_names_of_core(x->capture->names, event->core), i;
 	struct kb_text name;
 	uint8_t *at;
 
@@ -237,8 +234,8 @@ static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t t
 	for (i = 0; i < event->sample.nr_counters && i < known; i++) {
 		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			continue;
-		name = kb_names_counter(x->walk.names,
-					kb_names_counter_id(x->walk.names, event->core, i));
+		name = kb_names_counter(x->capture->names,
+					kb_names_counter_id(x->capture->names, event->core, i));
 		at = kb_ctf_begin(x->trace, event->core, COUNTER, time, NUMBERS + NAME);
 		at = put_text(at, name.data, name.length, NAME);
 		kb_ctf_end(x->trace, kb_ctf_put64(at, event->sample.counters[i]));
@@ -263,7 +260,7 @@ static void write_mark(struct ctf *x, const struct kb_event *event, uint64_t tim
 
 static void write_event(struct ctf *x)
 {
-	const struct kb_walk *walk = &x->walk;
+	const struct kb_walk *walk = &x->capture->walk;
 	const struct kb_event *event = &walk->event;
 	uint64_t time = clock_of(x, walk->ns);
 	unsigned int i;
@@ -329,9 +326,9 @@ static int finish(struct ctf *x, struct kb_error *err)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	kb_out_printf(out, "env {\n\tdomain = \"kernel\";\n\tsysname = \"Linux\";\n"
 		      "\ttracer_name = \"kbarman\";\n\ttracer_major = 0;\n\ttracer_minor = 1;\n");
-	put_fact(out, "hostname", kb_barman_fact(x->barman, "host"));
-	put_fact(out, "kernel_release", kb_barman_fact(x->barman, "release"));
-	put_fact(out, "command", kb_barman_fact(x->barman, "command"));
+	put_fact(out, "hostname", kb_barman_fact(x->capture->barman, "host"));
+	put_fact(out, "kernel_release", kb_barman_fact(x->capture->barman, "release"));
+	put_fact(out, "command", kb_barman_fact(x->capture->barman, "command"));
 	put_fact(out, "target", target && *target ? target : NULL);
 	kb_out_bytes(out, "};\n", 4);	/* with its NUL */
 	error = kb_out_error(out);
@@ -348,17 +345,17 @@ static int finish(struct ctf *x, struct kb_error *err)
 
 static int prepare(struct ctf *x, const struct kb_export_options *options, struct kb_error *err)
 {
-	const char *base = kb_barman_fact(x->barman, "raw_base");
+	const char *base = kb_barman_fact(x->capture->barman, "raw_base");
 	int error;
 
 	if (!options->directory)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "a CTF trace is a directory");
-	error = kb_walk_init(&x->walk, x->barman, err);
+	error = kb_export_begin(x->capture, err);
 	if (!error)
 		error = kb_ctf_create(&x->trace, options->directory, err);
 	if (error)
 		return error;
-	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->capture);
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
@@ -366,13 +363,12 @@ static int prepare(struct ctf *x, const struct kb_export_options *options, struc
 	return 0;
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct ctf x = {
-		.barman = barman,
-		.header = kb_barman_header(barman),
-		.symbolizer = symbolizer,
+		.capture = trace,
+		.header = kb_trace_header(trace),
 	};
 	int error, result = prepare(&x, options, err);
 	struct kb_error unwritten = { 0 };
@@ -380,14 +376,14 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 
 	if (result)
 		goto out;
-	while (!x.no_memory && kb_walk_next(&x.walk, err))
+	while (!x.no_memory && kb_export_next(trace, err))
 		write_event(&x);
-	while (kb_timeline_end(x.walk.timeline, &slice))
+	while (kb_trace_end(trace, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			kb_ctf_discard(x.trace, slice.core, slice.lost);
 	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :
 			      finish(&x, &unwritten);
-	result = error ? error : kb_export_end(barman, out, x.walk.damage, err);
+	result = error ? error : kb_export_end(trace, out, false, err);
 	if (error && err)	/* the export may have filled @err with the damage */
 		*err = unwritten;
 	if (x.outside)
@@ -399,7 +395,6 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 out:
 	kb_ctf_destroy(x.trace);
 	kb_task_table_release(&x.tasks);
-	kb_walk_release(&x.walk);
 	return result;
 }
 

@@ -22,7 +22,6 @@
 #include "export/spans.h"
 #include "export/stack_table.h"
 #include "export/task_table.h"
-#include "export/walk.h"
 
 #define VERSION		49	/* of the processed format */
 #define GECKO_VERSION	24	/* of the Gecko format that it was made from */
@@ -60,9 +59,7 @@ struct list {
 };
 
 struct firefox {
-	struct kb_barman *barman;
-	struct kb_symbolizer *symbolizer;
-	struct kb_walk walk;
+	struct kb_trace *trace;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
 	struct kb_spans spans;
@@ -94,7 +91,7 @@ static void *add_row(struct list *list, size_t size)
 
 static int keep_sample(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
 	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	struct kb_kept sample = { .ns = ns, .task = (uint32_t)task, .node = (uint32_t)node };
 
@@ -105,7 +102,7 @@ static int keep_sample(struct firefox *x, const struct kb_event *event, int64_t 
 
 static int keep_values(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 
 	for (i = 0; i < known && i < event->sample.nr_counters; i++) {
 		struct value *value;
@@ -117,7 +114,7 @@ static int keep_values(struct firefox *x, const struct kb_event *event, int64_t 
 			return -ENOMEM;
 		*value = (struct value) {
 			.core = event->core,
-			.id = kb_names_counter_id(x->walk.names, event->core, i),
+			.id = kb_names_counter_id(x->trace->names, event->core, i),
 			.order = (uint32_t)x->values.nr,
 			.ns = ns,
 			.value = event->sample.counters[i],
@@ -162,7 +159,7 @@ static int keep_annotation(struct firefox *x, const struct kb_event *event, int6
 
 static int keep_event(struct firefox *x)
 {
-	const struct kb_walk *walk = &x->walk;
+	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 	int error = kb_cputime_feed(&x->times, walk);
 
@@ -457,7 +454,7 @@ static void write_thread(struct firefox *x, uint32_t number, const struct kb_kep
 			 size_t nr_samples, const struct mark *marks, size_t nr_marks)
 {
 	const struct kb_task_id *task = kb_task_id(&x->tasks, number);
-	struct kb_text process = kb_names_task(x->walk.names, task->tgid, UINT64_MAX)->name;
+	struct kb_text process = kb_names_task(x->trace->names, task->tgid, UINT64_MAX)->name;
 	char label[KB_TASK_LABEL];
 
 	choose_nodes(x, samples, nr_samples);
@@ -468,9 +465,9 @@ static void write_thread(struct firefox *x, uint32_t number, const struct kb_kep
 	kb_json_bool(&x->json, "isMainThread", task->key[0] == task->tgid);
 	write_pid(x, task);
 	kb_json_u64(&x->json, "tid", task->key[0]);
-	kb_json_fixed(&x->json, "processStartupTime", kb_timeline_first(x->walk.timeline), 6);
+	kb_json_fixed(&x->json, "processStartupTime", kb_trace_first(x->trace), 6);
 	kb_json_string(&x->json, "processShutdownTime", NULL);
-	kb_json_fixed(&x->json, "registerTime", kb_timeline_first(x->walk.timeline), 6);
+	kb_json_fixed(&x->json, "registerTime", kb_trace_first(x->trace), 6);
 	kb_json_string(&x->json, "unregisterTime", NULL);
 	write_range(x, "pausedRanges", 0, 0);
 	write_samples(x, samples, nr_samples);
@@ -566,21 +563,21 @@ static void write_marker_schema(struct firefox *x)
 
 static void write_meta(struct firefox *x)
 {
-	const char *command = kb_barman_fact(x->barman, "command");
-	const char *target = kb_barman_header(x->barman)->target_name;
-	const char *kernel = kb_barman_fact(x->barman, "release");
+	const char *command = kb_barman_fact(x->trace->barman, "command");
+	const char *target = kb_trace_header(x->trace)->target_name;
+	const char *kernel = kb_barman_fact(x->trace->barman, "release");
 
 	kb_json_object(&x->json, "meta");
 	kb_json_u64(&x->json, "version", GECKO_VERSION);
 	kb_json_u64(&x->json, "preprocessedProfileVersion", VERSION);
 	kb_json_double(&x->json, "interval", 1.0);	/* ms; samples have their own times */
 	kb_json_fixed(&x->json, "startTime",
-		      (int64_t)kb_barman_header(x->barman)->unix_base_ns, 6);
+		      (int64_t)kb_trace_header(x->trace)->unix_base_ns, 6);
 	kb_json_u64(&x->json, "processType", 0);
 	kb_json_string(&x->json, "product", command ? command : target ? target : "kbarman");
 	kb_json_string(&x->json, "importedFrom", "kbarman");
 	kb_json_string(&x->json, "oscpu", kernel ? kernel : "Linux");
-	kb_json_u64(&x->json, "logicalCPUs", kb_barman_header(x->barman)->max_cores);
+	kb_json_u64(&x->json, "logicalCPUs", kb_trace_header(x->trace)->max_cores);
 	kb_json_u64(&x->json, "stackwalk", 1);
 	kb_json_bool(&x->json, "debug", false);
 	kb_json_bool(&x->json, "symbolicated", true);
@@ -646,7 +643,7 @@ static void write_libs(struct firefox *x)
 static void write_counter(struct firefox *x, const struct value *values, size_t nr,
 			  const struct main_thread *main)
 {
-	struct kb_text name = kb_names_counter(x->walk.names, values->id);
+	struct kb_text name = kb_names_counter(x->trace->names, values->id);
 	char text[KB_TASK_LABEL];
 	int cpu = snprintf(text, sizeof(text), "CPU %" PRIu32 " ", values->core);
 	size_t i;
@@ -721,14 +718,14 @@ static int write_all(struct firefox *x)
 
 static int prepare(struct firefox *x, struct kb_error *err)
 {
-	int error = kb_walk_init(&x->walk, x->barman, err);
+	int error = kb_export_begin(x->trace, err);
 
 	if (error)
 		return error;
-	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->trace);
 	kb_spans_init(&x->spans);
 	if (kb_stack_table_init(&x->stacks, false) ||
-	    kb_cputime_init(&x->times, &x->walk, kb_barman_header(x->barman)->max_cores))
+	    kb_cputime_init(&x->times, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -751,25 +748,24 @@ static void release(struct firefox *x)
 	kb_spans_release(&x->spans);
 	kb_stack_table_release(&x->stacks);
 	kb_task_table_release(&x->tasks);
-	kb_walk_release(&x->walk);
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
-	struct firefox x = { .barman = barman, .symbolizer = symbolizer, .json.out = out };
+	struct firefox x = { .trace = trace, .json.out = out };
 	int error = 0, result = prepare(&x, err);
 	struct kb_slice slice;
 	struct kb_span span;
 
 	if (result)
 		goto out;
-	while (!error && kb_walk_next(&x.walk, err))
+	while (!error && kb_export_next(trace, err))
 		error = keep_event(&x);
-	while (kb_timeline_end(x.walk.timeline, &slice))
+	while (kb_trace_end(trace, &slice))
 		;		/* read to the end, so that the last time is known */
 	while (!error && kb_spans_end(&x.spans, &span))
-		error = keep_span(&x, &span, kb_timeline_last(x.walk.timeline), false);
+		error = keep_span(&x, &span, kb_trace_last(trace), false);
 	if (!error)
 		error = write_all(&x);
 	if (!x.samples.nr)
@@ -778,7 +774,7 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		result = kb_error_set(err, error, KB_NO_OFFSET, "out of memory for %zu samples",
 				      x.samples.nr);
 	else
-		result = kb_export_end(barman, out, x.walk.damage, err);
+		result = kb_export_end(trace, out, false, err);
 out:
 	release(&x);
 	return result;

@@ -233,16 +233,16 @@ static void put_picture(const struct kb_weighed_calls *stacks, const struct kb_b
 		      kb_flamegraph_script);
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct kb_weighed_calls stacks;
 	int ret;
 
-	ret = kb_weighed_calls_read(&stacks, barman, symbolizer, options, err);
+	ret = kb_weighed_calls_read(&stacks, trace, options, err);
 	if (!ret) {
-		put_picture(&stacks, barman, out);
-		ret = kb_export_end(barman, out, stacks.damage, err);
+		put_picture(&stacks, trace->barman, out);
+		ret = kb_export_end(trace, out, false, err);
 	}
 	kb_weighed_calls_release(&stacks);
 	return ret;

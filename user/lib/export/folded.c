@@ -49,19 +49,19 @@ static void put_stack(struct kb_out *out, const struct kb_weighed_calls *stacks,
 	kb_out_printf(out, " %llu\n", (unsigned long long)node->self);
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct kb_weighed_calls stacks;
 	uint32_t i;
 	int ret;
 
-	ret = kb_weighed_calls_read(&stacks, barman, symbolizer, options, err);
+	ret = kb_weighed_calls_read(&stacks, trace, options, err);
 	for (i = 0; !ret && i < stacks.nr; i++)
 		if (stacks.nodes[stacks.order[i]].self)
 			put_stack(out, &stacks, &stacks.nodes[stacks.order[i]]);
 	if (!ret)
-		ret = kb_export_end(barman, out, stacks.damage, err);
+		ret = kb_export_end(trace, out, false, err);
 	kb_weighed_calls_release(&stacks);
 	return ret;
 }

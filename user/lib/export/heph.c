@@ -41,12 +41,9 @@
 #define STRING_BYTES(name, length)	(2 + sizeof(name) - 1 + 1 + 2 + (length))
 
 struct heph {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
-	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
 	uint32_t *counters;		/* number of events in each stream */
 	bool plain;			/* scalar attributes and all limits of the reader */
 	uint8_t *packet;		/* the packet that is being written */
@@ -118,7 +115,7 @@ static uint8_t *begin_slice(struct heph *x, const struct kb_slice *s, uint64_t i
 
 static void write_run(struct heph *x, const struct kb_slice *s, uint64_t timestamp)
 {
-	const struct kb_task_name *task = kb_names_task(x->names, s->task_id, timestamp);
+	const struct kb_task_name *task = kb_names_task(x->trace->names, s->task_id, timestamp);
 	uint8_t *at = begin_slice(x, s, substream_of(s->task_id), task->name,
 				  NUMBER_BYTES("tid") + NUMBER_BYTES("tgid") +
 				  STRING_BYTES("switched out", sizeof("preempted") - 1));
@@ -218,8 +215,8 @@ static uint8_t *put_chain(struct heph *x, uint8_t *at, const struct kb_event *ev
 	at = kb_heph_put_name(at, "stack", KB_HEPH_ARRAY | KB_HEPH_STRING);
 	at = kb_heph_put16(at, (uint16_t)frames);
 	for (i = 0; i < frames; i++) {
-		const struct kb_symbol *symbol = x->symbolizer ?
-			kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+		const struct kb_symbol *symbol = x->trace->symbolizer ?
+			kb_symbolizer_resolve(x->trace->symbolizer, event->task_id, event->timestamp,
 					      kb_chain_lookup(event, i)) : NULL;
 		const char *name = symbol && *symbol->name ? symbol->name : UNKNOWN;
 		size_t length = kb_label((char *)at + 2, FRAME_BYTES, name, strlen(name), false);
@@ -238,9 +235,9 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 	size_t length, keep;
 	uint8_t *at;
 
-	if (x->symbolizer) {
+	if (x->trace->symbolizer) {
 		const struct kb_symbol *symbol =
-			kb_symbolizer_resolve(x->symbolizer, event->task_id, event->timestamp,
+			kb_symbolizer_resolve(x->trace->symbolizer, event->task_id, event->timestamp,
 					      event->sample.pc);
 
 		name = symbol->name;
@@ -271,7 +268,7 @@ static void write_pc(struct heph *x, const struct kb_event *event, uint64_t when
 
 static void write_sample(struct heph *x, const struct kb_event *event, uint64_t when)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 
 	if (event->sample.has_pc)
 		write_pc(x, event, when);
@@ -279,8 +276,8 @@ static void write_sample(struct heph *x, const struct kb_event *event, uint64_t 
 		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			continue;
 		write_counter(x, event->core, when,
-			      kb_names_counter(x->names,
-					       kb_names_counter_id(x->names, event->core, i)),
+			      kb_names_counter(x->trace->names,
+					       kb_names_counter_id(x->trace->names, event->core, i)),
 			      event->sample.counters[i], 1.0);
 	}
 	for (i = 0; i < event->sample.nr_custom; i++)
@@ -322,14 +319,14 @@ static void write_annotation(struct heph *x, const struct kb_event *event, uint6
 	finish(x, at);
 }
 
-static void write_event(struct heph *x, const struct kb_event *event)
+static void write_event(struct heph *x, const struct kb_walk *walk)
 {
-	int64_t ns = barman_clock_ns(&x->barman->clock, event->timestamp);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int n = kb_timeline_feed(x->timeline, event, ns, slices), i;
+	const struct kb_event *event = &walk->event;
+	int64_t ns = walk->ns;
+	unsigned int i;
 
-	for (i = 0; i < n; i++)
-		write_slice(x, &slices[i], event->timestamp);
+	for (i = 0; i < walk->nr_slices; i++)
+		write_slice(x, &walk->slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		write_sample(x, event, since_epoch(x, ns));
@@ -354,10 +351,10 @@ static void write_end(struct heph *x)
 	struct kb_slice slice;
 	uint8_t *at;
 
-	while (kb_timeline_end(x->timeline, &slice))
+	while (kb_trace_end(x->trace, &slice))
 		write_slice(x, &slice, UINT64_MAX);
-	at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_timeline_first(x->timeline)),
-		   since_epoch(x, kb_timeline_last(x->timeline)),
+	at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_trace_first(x->trace)),
+		   since_epoch(x, kb_trace_last(x->trace)),
 		   kb_text(target && *target ? target : "capture"),
 		   NUMBER_BYTES("cpus") + NUMBER_BYTES("records"));
 	if (!at)
@@ -369,10 +366,8 @@ static void write_end(struct heph *x)
 
 static int prepare(struct heph *x, struct kb_error *err)
 {
-	int error = kb_names_create(&x->names, x->barman, err);
+	int error = kb_export_begin(x->trace, err);
 
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
 	if (error)
 		return error;
 	x->counters = calloc((size_t)x->header->max_cores + 1, sizeof(*x->counters));
@@ -382,37 +377,30 @@ static int prepare(struct heph *x, struct kb_error *err)
 	return 0;
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct heph x = {
-		.barman = barman,
-		.header = kb_barman_header(barman),
-		.symbolizer = symbolizer,
+		.trace = trace,
+		.header = kb_trace_header(trace),
 		.out = out,
 		.plain = !options->arrays,
 	};
-	struct kb_event event;
-	int result;
+	int result = prepare(&x, err);
 
-	result = prepare(&x, err);
-	if (!result)
-		result = kb_export_rewind(barman, err);
 	if (result)
 		goto out;
 	kb_heph_write_epoch(out, x.header->unix_base_ns);
-	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
-		write_event(&x, &event);
+	while (!out->error && trace_next(trace, err) > 0)
+		write_event(&x, &trace->walk);
 	write_end(&x);
-	result = kb_export_end(barman, out, result, err);
+	result = kb_export_end(trace, out, false, err);
 	if (x.before_epoch)
 		kb_export_say(options, "%" PRIu64 " times before the capture's base were written "
 			      "as its base: Heph has no times before the epoch", x.before_epoch);
 out:
 	free(x.image);
 	free(x.counters);
-	kb_timeline_destroy(x.timeline);
-	kb_names_destroy(x.names);
 	return result;
 }
 

@@ -30,11 +30,12 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/out_packet.h"
+#include "analysis/losses_read.h"
 #include "export/label.h"
 #include "export/list.h"
+#include "export/run.h"
 #include "export/stack_table.h"
 #include "export/task_table.h"
-#include "export/walk.h"
 #include "format/base64.h"
 #include "format/protobuf.h"
 
@@ -56,11 +57,9 @@ enum kind {
 };
 
 struct html {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
-	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	struct kb_walk walk;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
 	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
@@ -163,7 +162,7 @@ static void put_value(struct html *x, enum kind kind, uint32_t core, int64_t ns,
 
 static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->walk.names, event->core), cpu, task, i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), cpu, task, i;
 	const uint64_t *counters = event->sample.counters;
 	int64_t node;
 	uint8_t *at;
@@ -171,7 +170,7 @@ static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
 	if (event->sample.has_pc) {
-		node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
+		node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
 		task = task_number(x, event->task_id, event->timestamp);
 		x->no_memory |= node < 0;
 		at = put_time(x, begin(x, SAMPLE, event->core, &cpu), event->core, SAMPLE, ns);
@@ -181,7 +180,7 @@ static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 	for (i = 0; i < known; i++)
 		if (counters[i] != KB_COUNTER_INVALID)
 			put_value(x, COUNTER, event->core, ns,
-				  kb_names_counter_id(x->walk.names, event->core, i), counters[i]);
+				  kb_names_counter_id(x->trace->names, event->core, i), counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
 		put_value(x, SERIES, event->core, ns, event->sample.custom[i].id,
 			  event->sample.custom[i].value);
@@ -207,7 +206,7 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 
 static void put_event(struct html *x)
 {
-	const struct kb_walk *walk = &x->walk;
+	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 	unsigned int i;
 
@@ -240,14 +239,14 @@ static void put_facts(struct html *x, struct kb_json *json)
 
 	kb_json_object(json, "facts");
 	for (i = 0; i < ARRAY_SIZE(keys); i++)
-		kb_json_string(json, keys[i], kb_barman_fact(x->barman, keys[i]));
+		kb_json_string(json, keys[i], kb_barman_fact(x->trace->barman, keys[i]));
 	kb_json_string(json, "target", target ? target : "");
 	kb_json_u64(json, "cpus", x->header->max_cores);
 	kb_json_u64(json, "records", x->records);
 	kb_json_u64(json, "lost", x->lost);
 	kb_json_double(json, "epoch", (double)x->header->unix_base_ns / 1e6);
-	kb_json_double(json, "first", (double)kb_timeline_first(x->walk.timeline));
-	kb_json_double(json, "last", (double)kb_timeline_last(x->walk.timeline));
+	kb_json_double(json, "first", (double)kb_trace_first(x->trace));
+	kb_json_double(json, "last", (double)kb_trace_last(x->trace));
 	kb_json_object_end(json);
 }
 
@@ -300,12 +299,12 @@ static void put_stacks(struct html *x, struct kb_json *json)
 
 static void put_values(struct html *x, struct kb_json *json)
 {
-	uint32_t lost = kb_names_lost_series(x->walk.names), i;
+	uint32_t lost = kb_losses_series(x->header), i;
 
 	kb_json_array(json, "counters");
-	for (i = 0; i < kb_names_nr_counters(x->walk.names); i++)
-		kb_json_text(json, NULL, kb_names_counter(x->walk.names, i).data,
-			     kb_names_counter(x->walk.names, i).length);
+	for (i = 0; i < kb_names_nr_counters(x->trace->names); i++)
+		kb_json_text(json, NULL, kb_names_counter(x->trace->names, i).data,
+			     kb_names_counter(x->trace->names, i).length);
 	kb_json_array_end(json);
 	kb_json_array(json, "series");
 	for (i = 0; i < x->header->nr_series; i++) {
@@ -329,7 +328,7 @@ static void put_end(struct html *x)
 	struct kb_json json = { .out = x->out, .markup = true };
 	struct kb_slice slice;
 
-	while (kb_timeline_end(x->walk.timeline, &slice))
+	while (kb_trace_end(x->trace, &slice))
 		put_slice(x, &slice, UINT64_MAX);
 	flush(x, x->filled);
 	kb_out_bytes(x->out, kb_html_page[1], strlen(kb_html_page[1]));
@@ -346,24 +345,23 @@ static void put_end(struct html *x)
 
 static int prepare(struct html *x, struct kb_error *err)
 {
-	int error = kb_walk_init(&x->walk, x->barman, err);
+	int error = kb_export_begin(x->trace, err);
 
 	if (error)
 		return error;
-	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->trace);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
 	if (kb_stack_table_init(&x->stacks, false) || !x->last)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct html x = {
-		.barman = barman,
-		.header = kb_barman_header(barman),
-		.symbolizer = symbolizer,
+		.trace = trace,
+		.header = kb_trace_header(trace),
 		.out = out,
 	};
 	int result = prepare(&x, err);
@@ -372,15 +370,14 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 	if (result)
 		goto out;
 	kb_out_bytes(out, kb_html_page[0], strlen(kb_html_page[0]));
-	while (!kb_out_error(out) && !x.no_memory && kb_walk_next(&x.walk, err))
+	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
 		put_event(&x);
 	put_end(&x);
-	result = kb_walk_end(&x.walk, out, x.no_memory, err);
+	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	free(x.last);
 	kb_stack_table_release(&x.stacks);
 	kb_task_table_release(&x.tasks);
-	kb_walk_release(&x.walk);
 	return result;
 }
 

@@ -23,7 +23,6 @@
 #include "export/perfetto_fields.h"
 #include "export/run.h"
 #include "export/stack_table.h"
-#include "export/walk.h"
 #include "format/protobuf.h"
 #include "sym/kallsyms.h"
 
@@ -76,11 +75,9 @@ enum track_kind {
 };
 
 struct perfetto {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
-	struct kb_symbolizer *symbolizer;
 	struct kb_out *out;
-	struct kb_walk walk;
 	struct kb_stack_table stacks;
 	struct kb_table tasks, tracks;
 	struct bundle *bundles;		/* BUNDLES */
@@ -184,8 +181,8 @@ static uint32_t known_counter(struct kb_text name)
  */
 static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
 {
-	bool counts = kb_names_nr_counters(x->walk.names);
-	struct kb_text name = counts ? kb_names_counter(x->walk.names, 0) : kb_text("samples");
+	bool counts = kb_names_nr_counters(x->trace->names);
+	struct kb_text name = counts ? kb_names_counter(x->trace->names, 0) : kb_text("samples");
 	uint32_t counter = counts ? known_counter(name) : 0;
 	uint8_t *defaults = kb_proto_begin(at, PACKET_DEFAULTS, KB_PROTO_PACKET);
 	uint8_t *samples = kb_proto_begin(defaults, DEFAULTS_PERF_SAMPLE, KB_PROTO_PACKET);
@@ -227,7 +224,7 @@ static void write_clocks(struct perfetto *x)
 /* Perfetto needs the kernel's release to interpret states of tasks. */
 static void write_system(struct perfetto *x)
 {
-	const char *release = kb_barman_fact(x->barman, "release");
+	const char *release = kb_barman_fact(x->trace->barman, "release");
 	uint8_t *at = begin_packet(x, NAME), *system, *name;
 	unsigned int major, minor;
 
@@ -257,11 +254,11 @@ static void write_task(struct perfetto *x, const struct seen_task *task, uint64_
 	part = kb_proto_begin(tree, TREE_PROCESSES, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(part, PROCESS_PID, task->tgid);
 	at = put_text(at, PROCESS_CMDLINE,
-		      kb_names_task(x->walk.names, task->tgid, timestamp)->name, NAME);
+		      kb_names_task(x->trace->names, task->tgid, timestamp)->name, NAME);
 	at = kb_proto_end(part, at, KB_PROTO_EVENT);
 	part = kb_proto_begin(at, TREE_THREADS, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(part, THREAD_TID, id);
-	at = put_text(at, THREAD_NAME, kb_names_task(x->walk.names, id, timestamp)->name, NAME);
+	at = put_text(at, THREAD_NAME, kb_names_task(x->trace->names, id, timestamp)->name, NAME);
 	at = kb_proto_put_uint(at, THREAD_TGID, task->tgid);
 	end_message(x, tree, kb_proto_end(part, at, KB_PROTO_EVENT));
 }
@@ -273,7 +270,7 @@ static void write_task(struct perfetto *x, const struct seen_task *task, uint64_
 static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
 				  uint64_t time)
 {
-	const struct kb_task_name *known = kb_names_task(x->walk.names, task_id, timestamp);
+	const struct kb_task_name *known = kb_names_task(x->trace->names, task_id, timestamp);
 	const char *name = known->name.data, *process = name;
 	uint64_t key = task_id;
 	struct seen_task *task = kb_table_get(&x->tasks, &key);
@@ -284,7 +281,7 @@ static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t
 		return NULL;
 	}
 	if (tgid != task_id)
-		process = kb_names_task(x->walk.names, tgid, timestamp)->name.data;
+		process = kb_names_task(x->trace->names, tgid, timestamp)->name.data;
 	if (task->name == name && task->process == process && task->tgid == tgid)
 		return task;
 	task->name = name;
@@ -358,7 +355,7 @@ static uint32_t old_state(uint32_t state)
 static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
 {
-	uint32_t state = kb_walk_state(&x->walk, previous);
+	uint32_t state = kb_export_switch_state(x->trace, previous);
 	struct bundle *bundle;
 	uint8_t *at, *message, *body;
 	struct kb_text name;
@@ -370,11 +367,11 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
 	at = kb_proto_put_uint(at, FTRACE_PID, previous);
 	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
-	name = kb_names_task(x->walk.names, previous, event->timestamp)->name;
+	name = kb_names_task(x->trace->names, previous, event->timestamp)->name;
 	at = put_text(body, SWITCH_PREV_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
 	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, x->has_release ? state : old_state(state));
-	name = kb_names_task(x->walk.names, event->task_id, event->timestamp)->name;
+	name = kb_names_task(x->trace->names, event->task_id, event->timestamp)->name;
 	at = put_text(at, SWITCH_NEXT_COMM, name, NAME);
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
 	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
@@ -472,7 +469,7 @@ static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint
 	if (!track)
 		return;
 	if (is_new)
-		describe_values(x, track->uuid, core, kb_names_counter(x->walk.names, id), true);
+		describe_values(x, track->uuid, core, kb_names_counter(x->trace->names, id), true);
 	at = begin_event(x, time, track->uuid, TYPE_COUNTER, 0, &message);
 	if (at)
 		end_message(x, message, kb_proto_put_uint(at, EVENT_COUNTER, delta));
@@ -648,7 +645,7 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
  */
 static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
 {
-	const struct kb_names *names = x->walk.names;
+	const struct kb_names *names = x->trace->names;
 	bool counts = kb_names_nr_counters(names), is_new;
 	uint64_t advance = event->sample.has_pc;
 	struct track *track;
@@ -670,7 +667,7 @@ static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event 
 static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t time,
 		     const uint64_t *count)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
 	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
 	uint32_t stack, frame;
 	uint8_t *at, *message;
@@ -698,7 +695,7 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 
 static void write_sample(struct perfetto *x, const struct kb_event *event, uint64_t time)
 {
-	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 	const uint64_t *count = count_timebase(x, event);
 
 	if (event->sample.has_pc)
@@ -706,7 +703,7 @@ static void write_sample(struct perfetto *x, const struct kb_event *event, uint6
 	for (i = 0; i < event->sample.nr_counters && i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_counter(x, event->core, time,
-				      kb_names_counter_id(x->walk.names, event->core, i),
+				      kb_names_counter_id(x->trace->names, event->core, i),
 				      event->sample.counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
 		write_custom(x, event->core, time, event->sample.custom[i].id,
@@ -841,7 +838,7 @@ static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 
 static void write_event(struct perfetto *x)
 {
-	const struct kb_walk *walk = &x->walk;
+	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 	uint64_t time = clock_of(x, walk->ns);
 	unsigned int i;
@@ -876,7 +873,7 @@ static void write_end(struct perfetto *x)
 	struct kb_slice slice;
 	uint32_t i;
 
-	while (kb_timeline_end(x->walk.timeline, &slice))
+	while (kb_trace_end(x->trace, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			write_lost(x, &slice);
 	for (i = 0; i < BUNDLES; i++)
@@ -885,8 +882,8 @@ static void write_end(struct perfetto *x)
 
 static int prepare(struct perfetto *x, struct kb_error *err)
 {
-	const char *base = kb_barman_fact(x->barman, "raw_base");
-	int error = kb_walk_init(&x->walk, x->barman, err);
+	const char *base = kb_barman_fact(x->trace->barman, "raw_base");
+	int error = kb_export_begin(x->trace, err);
 
 	if (error)
 		return error;
@@ -901,13 +898,12 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	return 0;
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct perfetto x = {
-		.barman = barman,
-		.header = kb_barman_header(barman),
-		.symbolizer = symbolizer,
+		.trace = trace,
+		.header = kb_trace_header(trace),
 		.out = out,
 	};
 	int result = prepare(&x, err);
@@ -916,10 +912,10 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		goto out;
 	write_clocks(&x);
 	write_system(&x);
-	while (!kb_out_error(out) && !x.no_memory && kb_walk_next(&x.walk, err))
+	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
 		write_event(&x);
 	write_end(&x);
-	result = kb_walk_end(&x.walk, out, x.no_memory, err);
+	result = kb_export_end(trace, out, x.no_memory, err);
 	if (x.above)
 		kb_export_say(options, "%" PRIu64 " switches and halts of CPUs from %u on were "
 			      "left out: Perfetto refuses traces with them", x.above, MAX_CPUS);
@@ -932,7 +928,6 @@ out:
 	kb_stack_table_release(&x.stacks);
 	kb_table_release(&x.tracks);
 	kb_table_release(&x.tasks);
-	kb_walk_release(&x.walk);
 	return result;
 }
 

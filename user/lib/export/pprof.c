@@ -24,7 +24,6 @@
 #include "export/stack_table.h"
 #include "export/task_table.h"
 #include "export/waits.h"
-#include "export/walk.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
 
@@ -73,10 +72,8 @@ struct row {
 };
 
 struct pprof {
-	struct kb_barman *barman;
-	struct kb_symbolizer *symbolizer;
+	struct kb_trace *trace;
 	struct kb_out *out;
-	struct kb_walk walk;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
 	struct kb_cputime times;
@@ -114,8 +111,8 @@ static void take_wait(void *context, const struct kb_wait *wait)
 static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns)
 {
 	struct row *row = find_row(x, event->task_id, event->timestamp, event->core,
-				   kb_stack_table_add(&x->stacks, event, x->symbolizer));
-	uint32_t known = kb_names_of_core(x->walk.names, event->core), i;
+				   kb_stack_table_add(&x->stacks, event, x->trace->symbolizer));
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 	const uint64_t *counters = event->sample.counters;
 	uint64_t since = 0;
 
@@ -125,7 +122,7 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
 	for (i = 0; i < known; i++) {
-		uint32_t id = kb_names_counter_id(x->walk.names, event->core, i);
+		uint32_t id = kb_names_counter_id(x->trace->names, event->core, i);
 
 		if (counters[i] != KB_COUNTER_INVALID && id < x->nr_counters)
 			row->values[VALUE_COUNTERS + id] += counters[i];
@@ -136,7 +133,7 @@ static void add_sample(struct pprof *x, const struct kb_event *event, int64_t ns
 
 static void take_event(struct pprof *x)
 {
-	const struct kb_walk *walk = &x->walk;
+	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 
 	x->no_memory |= kb_cputime_feed(&x->times, walk) != 0;
@@ -200,7 +197,7 @@ static void put_types(struct pprof *x)
 	for (i = 0; i < x->nr_counters; i++) {
 		char label[KB_STACK_LABEL];
 
-		name = kb_names_counter(x->walk.names, i);
+		name = kb_names_counter(x->trace->names, i);
 		type = put_string(x, label, kb_label(label, sizeof(label), name.data, name.length,
 						     false));
 		put_value_type(x, PROFILE_SAMPLE_TYPE, type,
@@ -411,15 +408,15 @@ static void put_rows(struct pprof *x)
 static void put_facts(struct pprof *x)
 {
 	static const char *const keys[] = { "command", "host", "release" };
-	int64_t first = kb_timeline_first(x->walk.timeline);
-	uint64_t epoch = kb_barman_header(x->barman)->unix_base_ns;
+	int64_t first = kb_trace_first(x->trace);
+	uint64_t epoch = kb_trace_header(x->trace)->unix_base_ns;
 	char comment[KB_STACK_LABEL];
 	uint32_t string;
 	uint8_t *at;
 	size_t i;
 
 	for (i = 0; i < ARRAY_SIZE(keys); i++) {
-		const char *fact = kb_barman_fact(x->barman, keys[i]);
+		const char *fact = kb_barman_fact(x->trace->barman, keys[i]);
 
 		if (!fact)
 			continue;
@@ -434,7 +431,7 @@ static void put_facts(struct pprof *x)
 		return;
 	at = kb_proto_put_uint(at, PROFILE_TIME, epoch + (uint64_t)first);
 	kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DURATION,
-						kb_timeline_duration(x->walk.timeline)));
+						kb_trace_duration(x->trace)));
 }
 
 static void put_all(struct pprof *x)
@@ -453,22 +450,21 @@ static void put_all(struct pprof *x)
 
 static int prepare(struct pprof *x, struct kb_error *err)
 {
-	uint32_t max_cores = kb_barman_header(x->barman)->max_cores;
-	int error = kb_walk_init(&x->walk, x->barman, err);
+	int error = kb_export_begin(x->trace, err);
 
 	if (error)
 		return error;
-	x->nr_counters = kb_names_nr_counters(x->walk.names);
+	x->nr_counters = kb_names_nr_counters(x->trace->names);
 	if (x->nr_counters > MAX_COUNTERS)
 		x->nr_counters = MAX_COUNTERS;
-	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->trace);
 	kb_table_init(&x->rows, sizeof(struct row) + (VALUE_COUNTERS + x->nr_counters) *
 		      sizeof(uint64_t), 3);
 	kb_table_init(&x->functions, 2 * sizeof(uint64_t), 2);
 	if (kb_stack_table_init(&x->stacks, true) ||
-	    kb_cputime_init(&x->times, &x->walk, max_cores))
+	    kb_cputime_init(&x->times, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return kb_waits_init(&x->waits, max_cores, &x->stacks, x->symbolizer, take_wait, x, err);
+	return kb_waits_init(&x->waits, x->trace, &x->stacks, take_wait, x, err);
 }
 
 static void release(struct pprof *x)
@@ -479,33 +475,32 @@ static void release(struct pprof *x)
 	kb_cputime_release(&x->times);
 	kb_stack_table_release(&x->stacks);
 	kb_task_table_release(&x->tasks);
-	kb_walk_release(&x->walk);
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
-	struct pprof x = { .barman = barman, .symbolizer = symbolizer };
+	struct pprof x = { .trace = trace };
 	struct kb_gzip *gzip = NULL;
 	int result = prepare(&x, err);
 
 	if (result)
 		goto out;
-	while (!x.no_memory && kb_walk_next(&x.walk, err))
+	while (!x.no_memory && kb_export_next(trace, err))
 		take_event(&x);
-	kb_waits_end(&x.waits, &x.walk);	/* this also makes the last time known */
+	kb_waits_end(&x.waits, trace);	/* this also makes the last time known */
 	x.no_memory |= x.waits.no_memory;
 	if (!x.rows.nr)
 		kb_export_say(options, "the capture has no samples with an address");
-	if (kb_names_nr_counters(x.walk.names) > MAX_COUNTERS)
+	if (kb_names_nr_counters(trace->names) > MAX_COUNTERS)
 		kb_export_say(options, "only the first %d of %u counters were written", MAX_COUNTERS,
-			      kb_names_nr_counters(x.walk.names));
+			      kb_names_nr_counters(trace->names));
 	x.no_memory |= kb_gzip_create(&gzip, out, &x.out) != 0;
 	if (!x.no_memory) {
 		put_all(&x);
 		kb_gzip_finish(gzip);
 	}
-	result = kb_walk_end(&x.walk, out, x.no_memory, err);
+	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	kb_gzip_destroy(gzip);
 	release(&x);

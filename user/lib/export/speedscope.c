@@ -17,7 +17,6 @@
 #include "export/stack_table.h"
 #include "export/task_table.h"
 #include "export/waits.h"
-#include "export/walk.h"
 
 struct profile {
 	size_t first, nr;	/* in samples */
@@ -25,9 +24,7 @@ struct profile {
 };
 
 struct speedscope {
-	struct kb_barman *barman;
-	struct kb_symbolizer *symbolizer;
-	struct kb_walk walk;
+	struct kb_trace *trace;
 	struct kb_waits waits;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
@@ -61,10 +58,10 @@ static void take_wait(void *context, const struct kb_wait *wait)
 
 static void add_sample(struct speedscope *x, const struct kb_event *event)
 {
-	int64_t node = kb_stack_table_add(&x->stacks, event, x->symbolizer);
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
 	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
 	struct kb_kept sample = {
-		.ns = kb_barman_ns(x->barman, event->timestamp),
+		.ns = kb_barman_ns(x->trace->barman, event->timestamp),
 		.weight = event->sample.nr_counters ? event->sample.counters[0] :
 						      KB_COUNTER_INVALID,
 		.task = (uint32_t)task,
@@ -196,9 +193,9 @@ static const char *unit_of(const struct speedscope *x)
 
 	if (x->offcpu)
 		return "nanoseconds";
-	if (x->count || !kb_names_nr_counters(x->walk.names))
+	if (x->count || !kb_names_nr_counters(x->trace->names))
 		return "none";
-	name = kb_names_counter(x->walk.names, 0);
+	name = kb_names_counter(x->trace->names, 0);
 	if (name.length > 6 && memcmp(name.data + name.length - 6, "-clock", 6) == 0)
 		return "nanoseconds";
 	return "none";
@@ -206,8 +203,8 @@ static const char *unit_of(const struct speedscope *x)
 
 static int write_all(struct speedscope *x)
 {
-	const char *command = kb_barman_fact(x->barman, "command");
-	const char *target = kb_barman_header(x->barman)->target_name;
+	const char *command = kb_barman_fact(x->trace->barman, "command");
+	const char *target = kb_trace_header(x->trace)->target_name;
 	static const struct profile nothing;
 	uint32_t deepest = 1, *path, i;
 	size_t p;
@@ -238,33 +235,31 @@ static int write_all(struct speedscope *x)
 
 static int prepare(struct speedscope *x, struct kb_error *err)
 {
-	int error = kb_walk_init(&x->walk, x->barman, err);
+	int error = kb_export_begin(x->trace, err);
 
 	if (error)
 		return error;
-	kb_task_table_init(&x->tasks, x->barman, x->walk.names);
+	kb_task_table_init(&x->tasks, x->trace);
 	if (kb_stack_table_init(&x->stacks, false))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	return x->offcpu ? kb_waits_init(&x->waits, kb_barman_header(x->barman)->max_cores,
-					 &x->stacks, x->symbolizer, take_wait, x, err) : 0;
+	return x->offcpu ? kb_waits_init(&x->waits, x->trace, &x->stacks, take_wait, x, err) : 0;
 }
 
 static void take_event(struct speedscope *x)
 {
-	const struct kb_event *event = &x->walk.event;
+	const struct kb_event *event = &x->trace->walk.event;
 
 	if (x->offcpu)
-		kb_waits_feed(&x->waits, &x->walk);
+		kb_waits_feed(&x->waits, &x->trace->walk);
 	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
 		add_sample(x, event);
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct speedscope x = {
-		.barman = barman,
-		.symbolizer = symbolizer,
+		.trace = trace,
 		.json.out = out,
 		.count = options->format && strcmp(options->format, "samples") == 0,
 		.offcpu = options->format && strcmp(options->format, "offcpu") == 0,
@@ -273,10 +268,10 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 
 	if (result)
 		goto out;
-	while (!x.no_memory && !x.waits.no_memory && kb_walk_next(&x.walk, err))
+	while (!x.no_memory && !x.waits.no_memory && kb_export_next(trace, err))
 		take_event(&x);
 	if (x.offcpu)
-		kb_waits_end(&x.waits, &x.walk);
+		kb_waits_end(&x.waits, trace);
 	settle(&x);
 	x.no_memory |= x.waits.no_memory;
 	if (!x.no_memory)
@@ -285,14 +280,13 @@ static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
 		kb_export_say(options, x.offcpu ? "the capture has no waits with a call chain: "
 			      "record with -g --off-cpu" :
 			      "the capture has no samples with an address");
-	result = kb_walk_end(&x.walk, out, x.no_memory, err);
+	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	kb_waits_release(&x.waits);
 	free(x.profiles);
 	kb_keep_release(&x.samples);
 	kb_stack_table_release(&x.stacks);
 	kb_task_table_release(&x.tasks);
-	kb_walk_release(&x.walk);
 	return result;
 }
 

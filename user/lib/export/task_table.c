@@ -6,13 +6,12 @@
 #include "export/label.h"
 #include "export/task_table.h"
 
-void kb_task_table_init(struct kb_task_table *ids, const struct kb_barman *barman,
-			struct kb_names *names)
+void kb_task_table_init(struct kb_task_table *ids, const struct kb_trace *trace)
 {
 	*ids = (struct kb_task_table) {
-		.names = names,
-		.strings = kb_barman_header(barman)->strings,
-		.length = kb_barman_header(barman)->string_table_length,
+		.names = trace->names,
+		.strings = kb_trace_header(trace)->strings,
+		.length = kb_trace_header(trace)->string_table_length,
 	};
 	kb_table_init(&ids->rows, sizeof(struct kb_task_id), 2);
 }

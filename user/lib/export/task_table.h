@@ -8,7 +8,7 @@
 
 #include <stdint.h>
 
-#include "analysis/capture_names.h"
+#include "analysis/trace_inside.h"
 #include "base/table.h"
 
 struct kb_task_id {
@@ -25,9 +25,8 @@ struct kb_task_table {
 	uint32_t length;
 };
 
-/* @barman and @names must live as long as @ids. */
-void kb_task_table_init(struct kb_task_table *ids, const struct kb_barman *barman,
-			struct kb_names *names);
+/* @trace, which has its names, must live as long as @ids. */
+void kb_task_table_init(struct kb_task_table *ids, const struct kb_trace *trace);
 void kb_task_table_release(struct kb_task_table *ids);
 
 /* The number of @task_id with its name at @timestamp (ticks); -ENOMEM. */

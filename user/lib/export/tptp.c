@@ -59,12 +59,10 @@ struct task_exit {
 };
 
 struct tptp {
-	struct kb_barman *barman;
+	struct kb_trace *trace;
 	const struct kb_header *header;
 	const struct kb_export_options *options;
 	struct kb_out *out;
-	struct kb_names *names;
-	struct kb_timeline *timeline;
 	struct kb_tptp_writer *writer;
 	struct tptp_methods *methods;
 	struct tptp_threads *threads;
@@ -256,14 +254,14 @@ static void write_thread_start(struct tptp *x, struct tptp_thread *thread, uint3
 		kb_tptp_message_init(&message, KB_TPTP_THREAD_START);
 		message.values[KB_TPTP_THREAD_START_GROUP_NAME].string = kb_text("swapper");
 	} else {
-		const struct kb_task_name *task = kb_names_task(x->names, thread->id, timestamp);
+		const struct kb_task_name *task = kb_names_task(x->trace->names, thread->id, timestamp);
 		uint32_t tgid = task->tgid;
 
 		/* The second one may overwrite the first. */
 		length = kb_label(name, sizeof(name), task->name.data, task->name.length, false);
 		kb_tptp_message_init(&message, KB_TPTP_THREAD_START);
 		message.values[KB_TPTP_THREAD_START_GROUP_NAME].string =
-			kb_names_task(x->names, tgid, timestamp)->name;
+			kb_names_task(x->trace->names, tgid, timestamp)->name;
 	}
 	message.values[KB_TPTP_THREAD_START_THREAD_ID].number = thread->id;
 	message.values[KB_TPTP_THREAD_START_TIMESTAMP].number = time;
@@ -558,7 +556,7 @@ static void write_annotation(struct tptp *x, const struct kb_event *event, int64
 static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
 		   const struct kb_event *event, int64_t time)
 {
-	uint32_t known = kb_names_of_core(x->names, event->core), i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 	char *common = NULL;		/* common beginning of the bodies of counters */
 
 	if (event->sample.has_pc) {
@@ -576,8 +574,8 @@ static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
 			common = begin_body(x, "counter", event, time);
 		p = PUT_NUMBER(common, "value", (int64_t)event->sample.counters[i]);
 		finish_body(x, p, " name=",
-			    kb_names_counter(x->names,
-					     kb_names_counter_id(x->names, event->core, i)));
+			    kb_names_counter(x->trace->names,
+					     kb_names_counter_id(x->trace->names, event->core, i)));
 	}
 	for (i = 0; i < event->sample.nr_custom; i++)
 		write_series(x, event, time, event->sample.custom[i].id,
@@ -593,13 +591,13 @@ static bool is_of_thread(const struct tptp *x, const struct kb_event *event)
 					     event->type == KB_EVENT_ANNOTATION);
 }
 
-static void write_event(struct tptp *x, const struct kb_event *event)
+static void write_event(struct tptp *x, const struct kb_walk *walk)
 {
-	int64_t ns = barman_clock_ns(&x->barman->clock, event->timestamp), time = trace_time(x, ns);
+	const struct kb_event *event = &walk->event;
+	int64_t time = trace_time(x, walk->ns);
 	struct cpu *cpu = cpu_of(x, event->core);
-	struct kb_slice slices[KB_TIMELINE_SLICES];
 	struct tptp_thread *thread = NULL;
-	unsigned int n, i;
+	unsigned int i;
 
 	/* As in the timeline, the time of a CPU does not go back. */
 	if (time < cpu->now)
@@ -614,9 +612,8 @@ static void write_event(struct tptp *x, const struct kb_event *event)
 		thread = thread_of(x, event->task_id, core_of(x, cpu), event->timestamp, time);
 	if (event->type == KB_EVENT_TASK_SWITCH)
 		thread->running = true;		/* it must not be forgotten from here on */
-	n = kb_timeline_feed(x->timeline, event, ns, slices);
-	for (i = 0; i < n; i++)
-		end_slice(x, &slices[i], event->timestamp);
+	for (i = 0; i < walk->nr_slices; i++)
+		end_slice(x, &walk->slices[i], event->timestamp);
 	switch (event->type) {
 	case KB_EVENT_TASK_SWITCH:
 		leave_methods(x, cpu, 0, time);
@@ -646,10 +643,10 @@ static void write_event(struct tptp *x, const struct kb_event *event)
 
 static void write_end(struct tptp *x)
 {
-	int64_t time = trace_time(x, kb_timeline_last(x->timeline));
+	int64_t time = trace_time(x, kb_trace_last(x->trace));
 	struct kb_slice slice;
 
-	while (kb_timeline_end(x->timeline, &slice))
+	while (kb_trace_end(x->trace, &slice))
 		end_slice(x, &slice, UINT64_MAX);
 	for (uint32_t i = 0; i <= x->header->max_cores; i++) {
 		struct cpu *cpu = &x->cpus[i];
@@ -687,7 +684,7 @@ static int read_exits(struct tptp *x)
 		    row >= x->header->nr_tasks)
 			continue;
 		x->exits[x->nr_exits++] = (struct task_exit){
-			.time = trace_time(x, kb_barman_ns(x->barman, ticks)),
+			.time = trace_time(x, kb_barman_ns(x->trace->barman, ticks)),
 			.task_id = x->header->tasks[row].task_id,
 		};
 	}
@@ -695,7 +692,7 @@ static int read_exits(struct tptp *x)
 	return 0;
 }
 
-static int prepare(struct tptp *x, struct kb_symbolizer *symbolizer, struct kb_error *err)
+static int prepare(struct tptp *x, struct kb_error *err)
 {
 	const char *format = x->options->format;
 	struct kb_tptp_layout layout = { .binary = format && strcmp(format, "binary") == 0 };
@@ -711,11 +708,7 @@ static int prepare(struct tptp *x, struct kb_symbolizer *symbolizer, struct kb_e
 	kb_tptp_message_init(&x->contended, KB_TPTP_MON_CONTENDED_ENTERED);
 	kb_tptp_message_init(&x->custom, KB_TPTP_CUSTOM);
 
-	error = kb_names_create(&x->names, x->barman, err);
-	if (!error)
-		error = kb_timeline_create(&x->timeline, x->barman, x->names, err);
-	if (!error)
-		error = kb_export_rewind(x->barman, err);
+	error = kb_export_begin(x->trace, err);
 	if (error)
 		return error;
 	x->cpus = calloc((size_t)x->header->max_cores + 1, sizeof(*x->cpus));
@@ -727,7 +720,7 @@ static int prepare(struct tptp *x, struct kb_symbolizer *symbolizer, struct kb_e
 		x->cpus[i].now = INT64_MIN;
 	error = kb_tptp_writer_create(&x->writer, x->out, &layout);
 	if (!error)
-		x->methods = tptp_methods_create(x->writer, symbolizer);
+		x->methods = tptp_methods_create(x->writer, x->trace->symbolizer);
 	if (!x->methods)
 		return kb_error_set(err, error ? error : -ENOMEM, KB_NO_OFFSET,
 				    "can't begin a trace: %s", strerror(error ? -error : ENOMEM));
@@ -744,8 +737,6 @@ static void release(struct tptp *x)
 	tptp_methods_destroy(x->methods);
 	tptp_threads_destroy(x->threads);
 	kb_tptp_writer_destroy(x->writer);
-	kb_timeline_destroy(x->timeline);
-	kb_names_destroy(x->names);
 }
 
 static void say_what_was_cut(const struct tptp *x)
@@ -760,31 +751,30 @@ static void say_what_was_cut(const struct tptp *x)
 			      "some are written more than once");
 }
 
-static int run(struct kb_barman *barman, struct kb_symbolizer *symbolizer,
-	       const struct kb_export_options *options, struct kb_out *out, struct kb_error *err)
+static int run(struct kb_trace *trace, const struct kb_export_options *options,
+	       struct kb_out *out, struct kb_error *err)
 {
 	struct tptp *x = calloc(1, sizeof(*x));
-	struct kb_event event;
 	int result;
 
 	if (!x)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	x->barman = barman;
-	x->header = kb_barman_header(barman);
+	x->trace = trace;
+	x->header = kb_trace_header(trace);
 	x->options = options;
 	x->out = out;
-	result = prepare(x, symbolizer, err);
+	result = prepare(x, err);
 	if (result)
 		goto out;
-	tptp_write_beginning(x->writer, barman, options->aggregate, x->base);
-	while (!out->error && (result = barman_next(barman, &event, err)) > 0)
-		write_event(x, &event);
+	tptp_write_beginning(x->writer, trace->barman, options->aggregate, x->base);
+	while (!out->error && trace_next(trace, err) > 0)
+		write_event(x, &trace->walk);
 	write_end(x);
 	say_what_was_cut(x);
 	if (x->out_of_memory)
 		result = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory for a call chain");
 	else
-		result = kb_export_end(barman, out, result, err);
+		result = kb_export_end(trace, out, false, err);
 out:
 	release(x);
 	free(x);

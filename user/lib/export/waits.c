@@ -12,17 +12,18 @@ static void take_wait(void *context, const struct kb_wait *wait)
 	waits->take(waits->context, wait);
 }
 
-int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_stack_table *stacks,
-		  struct kb_symbolizer *symbolizer,
+int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
+		  struct kb_stack_table *stacks,
 		  void (*take)(void *context, const struct kb_wait *wait), void *context,
 		  struct kb_error *err)
 {
 	int ret;
 
 	*waits = (struct kb_waits) {
-		.stacks = stacks, .symbolizer = symbolizer, .take = take, .context = context,
+		.stacks = stacks, .symbolizer = trace->symbolizer, .take = take,
+		.context = context,
 	};
-	ret = kb_sched_create(&waits->sched, max_cores, err);
+	ret = kb_sched_create(&waits->sched, kb_trace_header(trace)->max_cores, err);
 	if (!ret)
 		kb_sched_on_wait(waits->sched, take_wait, waits);
 	return ret;
@@ -63,12 +64,12 @@ void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk)
 	}
 }
 
-void kb_waits_end(struct kb_waits *waits, const struct kb_walk *walk)
+void kb_waits_end(struct kb_waits *waits, struct kb_trace *trace)
 {
 	struct kb_slice slice;
 
 	/* A task that runs at the end has ended its wait. */
-	while (kb_timeline_end(walk->timeline, &slice))
+	while (kb_trace_end(trace, &slice))
 		waits->no_memory |= kb_sched_add(waits->sched, &slice,
-						 walk->event.timestamp) != 0;
+						 trace->walk.event.timestamp) != 0;
 }

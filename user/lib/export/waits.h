@@ -8,7 +8,7 @@
 
 #include "analysis/sched.h"
 #include "export/stack_table.h"
-#include "export/walk.h"
+#include "analysis/trace_inside.h"
 
 struct kb_waits {
 	struct kb_sched *sched;
@@ -24,14 +24,15 @@ struct kb_waits {
  * @take is called for every wait when it is over. The mark of the wait is the node in @stacks.
  * Returns 0, or -ENOMEM and @err. Release @waits in any case.
  */
-int kb_waits_init(struct kb_waits *waits, uint32_t max_cores, struct kb_stack_table *stacks,
-		  struct kb_symbolizer *symbolizer,
+int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
+		  struct kb_stack_table *stacks,
 		  void (*take)(void *context, const struct kb_wait *wait), void *context,
 		  struct kb_error *err);
 void kb_waits_release(struct kb_waits *waits);
 
-/* Call it for each record of @walk, and once behind the last one. */
+/* Call it for each record of the trace. */
 void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk);
-void kb_waits_end(struct kb_waits *waits, const struct kb_walk *walk);
+/* Call it once behind the last one. */
+void kb_waits_end(struct kb_waits *waits, struct kb_trace *trace);
 
 #endif

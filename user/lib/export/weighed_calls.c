@@ -51,18 +51,18 @@ static uint64_t value_of(const struct kb_names *names, const struct kb_event *ev
 	return 0;
 }
 
-static int add_sample(struct kb_weighed_calls *stacks, const struct kb_event *event,
-		      struct kb_symbolizer *symbolizer, uint32_t id)
+static int add_sample(struct kb_weighed_calls *stacks, const struct kb_trace *trace, uint32_t id)
 {
+	const struct kb_event *event = &trace->walk.event;
 	int64_t node;
 
 	stacks->samples++;
 	if (id == UINT32_MAX)
-		return kb_calltree_add(stacks->tree, event, symbolizer);
-	node = kb_calltree_find(stacks->tree, event, event->task_id, symbolizer);
+		return kb_calltree_add(stacks->tree, event, trace->symbolizer);
+	node = kb_calltree_find(stacks->tree, event, event->task_id, trace->symbolizer);
 	if (node < 0)
 		return node;
-	kb_calltree_weigh(stacks->tree, node, value_of(stacks->names, event, id));
+	kb_calltree_weigh(stacks->tree, node, value_of(trace->names, event, id));
 	return 0;
 }
 
@@ -71,33 +71,32 @@ static int out_of_memory(struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
-static int read_samples(struct kb_weighed_calls *stacks, struct kb_barman *barman,
-			struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-			struct kb_error *err)
+static int read_samples(struct kb_weighed_calls *stacks, struct kb_trace *trace,
+			const struct kb_export_options *options, struct kb_error *err)
 {
 	bool count = is_format(options, "samples"), chains = false;
-	struct kb_event event;
+	const struct kb_event *event = &trace->walk.event;
 	uint32_t id;
 	int ret;
 
-	ret = find_event(stacks->names, options, &id, err);
+	ret = find_event(trace->names, options, &id, err);
 	if (!ret)
-		ret = kb_calltree_create(&stacks->tree, barman, err);
+		ret = kb_calltree_create(&stacks->tree, trace->tasks, err);
 	if (ret)
 		return ret;
-	while ((stacks->damage = kb_barman_next(barman, &event, err)) > 0) {
-		if (event.type != KB_EVENT_SAMPLE || !event.sample.has_pc)
+	while (trace_next_event(trace, err) > 0) {
+		if (event->type != KB_EVENT_SAMPLE || !event->sample.has_pc)
 			continue;
-		chains |= event.sample.nr_chain > 1;
-		if (add_sample(stacks, &event, symbolizer, id))
+		chains |= event->sample.nr_chain > 1;
+		if (add_sample(stacks, trace, id))
 			return out_of_memory(err);
-		if (!stacks->unit.length && kb_names_of_core(stacks->names, event.core))
-			stacks->unit = kb_names_counter(stacks->names,
-							kb_names_counter_id(stacks->names,
-									    event.core, 0));
+		if (!stacks->unit.length && kb_names_of_core(trace->names, event->core))
+			stacks->unit = kb_names_counter(trace->names,
+							kb_names_counter_id(trace->names,
+									    event->core, 0));
 	}
 	if (id != UINT32_MAX)
-		stacks->unit = kb_names_counter(stacks->names, id);
+		stacks->unit = kb_names_counter(trace->names, id);
 	if (count || !stacks->unit.length)
 		stacks->unit = kb_text("samples");
 	stacks->nodes = kb_calltree_finish(stacks->tree, count, &stacks->nr, &stacks->order);
@@ -111,28 +110,23 @@ static int read_samples(struct kb_weighed_calls *stacks, struct kb_barman *barma
 	return 0;
 }
 
-static int add_event(struct kb_weighed_calls *stacks, const struct kb_barman *barman,
-		     const struct kb_event *event)
+static int add_event(struct kb_weighed_calls *stacks, const struct kb_walk *walk)
 {
-	struct kb_slice slices[KB_TIMELINE_SLICES];
-	unsigned int i, nr;
+	const struct kb_event *event = &walk->event;
+	unsigned int i;
 	int ret = 0;
 
-	nr = kb_timeline_feed(stacks->timeline, event, kb_barman_ns(barman, event->timestamp),
-			      slices);
-	for (i = 0; i < nr && !ret; i++) {
-		ret = kb_sched_add(stacks->sched, &slices[i], event->timestamp);
+	for (i = 0; i < walk->nr_slices && !ret; i++) {
+		ret = kb_sched_add(stacks->sched, &walk->slices[i], event->timestamp);
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
-			ret = kb_offcpu_switch(stacks->offcpu, event, &slices[i]);
+			ret = kb_offcpu_switch(stacks->offcpu, event, &walk->slices[i]);
 	}
 	return ret;
 }
 
-static int read_waits(struct kb_weighed_calls *stacks, struct kb_barman *barman,
-		      struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-		      struct kb_error *err)
+static int read_waits(struct kb_weighed_calls *stacks, struct kb_trace *trace,
+		      const struct kb_export_options *options, struct kb_error *err)
 {
-	struct kb_event event;
 	struct kb_slice slice;
 	uint64_t last = 0;
 	uint32_t i;
@@ -141,20 +135,19 @@ static int read_waits(struct kb_weighed_calls *stacks, struct kb_barman *barman,
 	if (options->event)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "waits are weighted by time: "
 				    "offcpu takes no event");
-	ret = kb_timeline_create(&stacks->timeline, barman, stacks->names, err);
+	ret = kb_sched_create(&stacks->sched, kb_trace_header(trace)->max_cores, err);
 	if (!ret)
-		ret = kb_sched_create(&stacks->sched, kb_barman_header(barman)->max_cores, err);
-	if (!ret)
-		ret = kb_offcpu_create(&stacks->offcpu, barman, symbolizer, stacks->sched, err);
+		ret = kb_offcpu_create(&stacks->offcpu, trace->tasks, trace->symbolizer,
+				       stacks->sched, err);
 	if (ret)
 		return ret;
 	stacks->times = true;
-	while ((stacks->damage = kb_barman_next(barman, &event, err)) > 0) {
-		last = event.timestamp;
-		if (add_event(stacks, barman, &event))
+	while (trace_next(trace, err) > 0) {
+		last = trace->walk.event.timestamp;
+		if (add_event(stacks, &trace->walk))
 			return out_of_memory(err);
 	}
-	while (kb_timeline_end(stacks->timeline, &slice))
+	while (kb_trace_end(trace, &slice))
 		if (kb_sched_add(stacks->sched, &slice, last))
 			return out_of_memory(err);
 	stacks->nodes = kb_calltree_finish(kb_offcpu_tree(stacks->offcpu), false, &stacks->nr,
@@ -172,21 +165,17 @@ static int read_waits(struct kb_weighed_calls *stacks, struct kb_barman *barman,
 	return 0;
 }
 
-int kb_weighed_calls_read(struct kb_weighed_calls *stacks, struct kb_barman *barman,
-			  struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-			  struct kb_error *err)
+int kb_weighed_calls_read(struct kb_weighed_calls *stacks, struct kb_trace *trace,
+			  const struct kb_export_options *options, struct kb_error *err)
 {
 	int ret;
 
 	*stacks = (struct kb_weighed_calls) { 0 };
-	ret = kb_export_rewind(barman, err);
-	if (!ret)
-		ret = kb_names_create(&stacks->names, barman, err);
+	ret = kb_export_begin(trace, err);
 	if (ret)
 		return ret;
-	return is_format(options, "offcpu") ?
-		read_waits(stacks, barman, symbolizer, options, err) :
-		read_samples(stacks, barman, symbolizer, options, err);
+	return is_format(options, "offcpu") ? read_waits(stacks, trace, options, err) :
+					      read_samples(stacks, trace, options, err);
 }
 
 void kb_weighed_calls_release(struct kb_weighed_calls *stacks)
@@ -194,6 +183,4 @@ void kb_weighed_calls_release(struct kb_weighed_calls *stacks)
 	kb_calltree_destroy(stacks->tree);
 	kb_offcpu_destroy(stacks->offcpu);
 	kb_sched_destroy(stacks->sched);
-	kb_timeline_destroy(stacks->timeline);
-	kb_names_destroy(stacks->names);
 }

@@ -19,24 +19,20 @@ struct kb_weighed_calls {
 	uint64_t samples;		/* or number of waits, if `times` */
 	bool times;			/* weights are nanoseconds of waiting */
 	struct kb_text unit;		/* unit of the weights unless `times` */
-	int damage;			/* last result of kb_barman_next() */
 
 	/* Owners of the data above. */
 	struct kb_calltree *tree;	/* NULL: offcpu has the tree */
-	struct kb_names *names;
-	struct kb_timeline *timeline;
 	struct kb_sched *sched;
 	struct kb_offcpu *offcpu;
 };
 
 /*
- * Read all samples of @barman. Their weight is options->event, or with variant "samples" 1.
+ * Read all samples of @trace. Their weight is options->event, or with variant "samples" 1.
  * With variant "offcpu" read all waits; their weight is their duration. Returns 0 or a negative
  * errno and @err. Call kb_weighed_calls_release() in any case.
  */
-int kb_weighed_calls_read(struct kb_weighed_calls *stacks, struct kb_barman *barman,
-			  struct kb_symbolizer *symbolizer, const struct kb_export_options *options,
-			  struct kb_error *err);
+int kb_weighed_calls_read(struct kb_weighed_calls *stacks, struct kb_trace *trace,
+			  const struct kb_export_options *options, struct kb_error *err);
 void kb_weighed_calls_release(struct kb_weighed_calls *stacks);
 
 #endif

@@ -7,9 +7,8 @@
 #include <stdlib.h>
 
 #include <kbarman/chain.h>
-#include <kbarman/symbol.h>
 
-
+#include "analysis/trace_parts.h"
 
 static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
 			  uint32_t task_id)
@@ -50,31 +49,36 @@ int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options 
 			    struct kb_error *err)
 {
 	struct kb_symbol_options as_they_are = options ? *options : (struct kb_symbol_options) { 0 };
+	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &as_they_are };
+	struct kb_error write_error = { 0 };
 	struct kb_symbolizer *symbolizer;
 	struct kb_barman *barman;
+	struct kb_trace *trace;
 	int damaged, ret;
 
 	/* The saved names are those of the linker. */
 	as_they_are.raw_names = true;
 
-	ret = kb_barman_open(&barman, capture, err);
+	/* No path: an existing CAPTURE.symbols must not be used as a source. */
+	ret = kb_barman_open(&barman, capture, err) ?:
+	      kb_trace_adopt(&trace, barman, NULL, &how, err);
 	if (ret)
 		return ret;
-	/* No path: an existing CAPTURE.symbols must not be used as a source. */
-	ret = kb_symbolizer_create(&symbolizer, barman, NULL, &as_they_are, err);
-	if (!ret) {
-		struct kb_error write_error = { 0 };
-
-		damaged = resolve_all(barman, symbolizer, err);
-		ret = damaged < 0 ? damaged : kb_symbolizer_save(symbolizer, capture, &write_error);
-		if (ret && damaged >= 0 && err)
+	symbolizer = kb_trace_symbolizer(trace, &write_error);
+	if (!symbolizer) {
+		kb_trace_close(trace);
+		if (err)
 			*err = write_error;
-		else if (!ret)
-			ret = damaged;
-		if (say)
-			kb_symbolizer_complaints(symbolizer, say, context);
-		kb_symbolizer_destroy(symbolizer);
+		return write_error.code;
 	}
-	kb_barman_close(barman);
+	damaged = resolve_all(barman, symbolizer, err);
+	ret = damaged < 0 ? damaged : kb_symbolizer_save(symbolizer, capture, &write_error);
+	if (ret && damaged >= 0 && err)
+		*err = write_error;
+	else if (!ret)
+		ret = damaged;
+	if (say)
+		kb_symbolizer_complaints(symbolizer, say, context);
+	kb_trace_close(trace);
 	return ret;
 }

@@ -4,17 +4,21 @@
  * kbarman.overwritten.CPU and kbarman.missed.WHAT. And what its counters did not count:
  * kbarman.stopped.CPU.REASON.
  */
-#ifndef KB_LIB_ANALYSIS_LOSSES_H
-#define KB_LIB_ANALYSIS_LOSSES_H
+#ifndef KBARMAN_LOSSES_H
+#define KBARMAN_LOSSES_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-#include <kbarman/barman.h>
+#include <kbarman/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
 
 struct kb_loss {
 	uint32_t core;		/* of lost and overwritten records */
-	char what[24];		/* the reason, or what was missed */
+	char what[24];		/* the reason, or what was missed; printable */
 	uint64_t count;
 };
 
@@ -31,11 +35,14 @@ struct kb_losses {
 	uint32_t nr_stopped;
 };
 
-/* Returns 0 or -ENOMEM. */
-int kb_losses_read(struct kb_losses *losses, const struct kb_barman *barman);
-void kb_losses_release(struct kb_losses *losses);
+/* The losses of @trace, which owns them. NULL and @err without memory. */
+const struct kb_losses *kb_trace_losses(struct kb_trace *trace, struct kb_error *err);
 
-/* What to do about a loss or a miss: a clause in the imperative, never NULL. */
+/* What to do about a loss or a miss, by its `what`: a clause in the imperative, never NULL. */
 const char *kb_loss_advice(const char *what);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

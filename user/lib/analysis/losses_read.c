@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/losses.h"
+#include "analysis/losses_read.h"
 #include "base/array.h"
 #include "base/utf8.h"
 
@@ -136,6 +136,16 @@ int kb_losses_read(struct kb_losses *losses, const struct kb_barman *barman)
 	if (losses->nr_missed)
 		qsort(losses->missed, losses->nr_missed, sizeof(*losses->missed), compare);
 	return 0;
+}
+
+uint32_t kb_losses_series(const struct kb_header *header)
+{
+	uint32_t i, series = UINT32_MAX;
+
+	for (i = 0; i < header->nr_series; i++)
+		if (header->series[i].name && strcmp(header->series[i].name, KB_LOST_SERIES) == 0)
+			series = i;
+	return series;
 }
 
 void kb_losses_release(struct kb_losses *losses)

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The PMU counters of a capture by name. Counters of two CPUs are the same counter if they have the
+ * same name; then they have the same id. Ids begin at 0.
+ *
+ *	for (uint32_t id = 0; id < kb_names_nr_counters(names); id++)
+ *		printf("%.*s\n", (int)kb_names_counter(names, id).length,
+ *		       kb_names_counter(names, id).data);
+ *
+ * Names of tasks at a time are in kbarman/tasks.h.
+ */
+#ifndef KBARMAN_NAMES_H
+#define KBARMAN_NAMES_H
+
+#include <stdint.h>
+
+#include <kbarman/text.h>
+#include <kbarman/trace.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+struct kb_names;
+
+/* The names in @trace, which owns them. NULL and @err without memory. */
+struct kb_names *kb_trace_names(struct kb_trace *trace, struct kb_error *err);
+
+/* The number of different counters; ids are below it. */
+uint32_t kb_names_nr_counters(const struct kb_names *names);
+
+/* The name of counter @id, such as "cycles". It is not empty, and may be invalid UTF-8. */
+struct kb_text kb_names_counter(const struct kb_names *names, uint32_t id);
+
+/* The number of counters that the header has for @core, which may be any number. */
+uint32_t kb_names_of_core(const struct kb_names *names, uint32_t core);
+
+/* The largest number of counters that a core has. */
+uint32_t kb_names_most_of_core(const struct kb_names *names);
+
+/*
+ * The id of the counter whose values are at @index of the samples of @core. @index is below
+ * kb_names_of_core(). The first counter of a core is the one that samples.
+ */
+uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32_t index);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: MIT
+/* The records of a capture go to the tables of its report. */
+#include <errno.h>
+#include <string.h>
+
+#include <kbarman/chain.h>
+
+#include "analysis/report_inside.h"
+
+/* ---- which samples are wanted ---- */
+
+static bool is_wanted(const struct reading *reading, const struct kb_event *event, bool on_cpu)
+{
+	const struct kb_report_options *how = &reading->how;
+	char buffer[KB_TASK_NAME_BUFFER];
+	struct kb_task_hit hit;
+	uint64_t ns;
+
+	if (how->cpus && on_cpu && (event->core / 64 >= how->nr_cpu_words ||
+				    !(how->cpus[event->core / 64] >> event->core % 64 & 1)))
+		return false;
+	if (how->has_tid && event->task_id != how->tid) {
+		kb_tasks_find(reading->tasks, event->task_id, event->timestamp, &hit);
+		if (hit.tgid != how->tid)
+			return false;
+	}
+	if (how->task && strcmp(how->task, kb_tasks_name(reading->tasks, event->task_id,
+							 event->timestamp, buffer)) != 0)
+		return false;
+	if (!how->has_time)
+		return true;
+	ns = (uint64_t)kb_barman_ns(reading->trace->barman, event->timestamp) -
+	     (uint64_t)kb_trace_first(reading->trace);
+	return ns >= how->from && ns <= how->until;
+}
+
+/* The filter applies to a wait's task and to its beginning. */
+bool report_wants_wait(void *context, const struct kb_wait *wait)
+{
+	struct kb_event event = { .task_id = wait->task_id, .timestamp = wait->ticks };
+
+	return is_wanted(context, &event, false);
+}
+
+/* ---- samples ---- */
+
+int report_begin_counts(struct reading *reading)
+{
+	reading->carry = kb_carry_create(reading->header->max_cores,
+					 kb_names_most_of_core(reading->names));
+	if (!reading->carry)
+		return -ENOMEM;
+	return kb_hot_create(&reading->counts, reading->tasks, KB_SORT_TID, NULL) ?:
+	       kb_hot_sum_counters(reading->counts, reading->names);
+}
+
+/* Add the sample to all callers of the sampled function. */
+static int add_callers(struct reading *reading, const struct kb_event *event)
+{
+	uint32_t frame, depth = kb_chain_depth(event), nr, i;
+	const struct kb_frame *frames;
+	int ret = 0;
+
+	for (frame = 0; frame < depth && !ret; frame++) {
+		nr = kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
+					  kb_chain_lookup(event, frame), &frames);
+		for (i = frame ? 0 : 1; i < nr && !ret; i++)
+			ret = kb_hot_add_caller(reading->by_sort, event, &frames[i]);
+	}
+	return ret;
+}
+
+/* Were the cycles and instructions of the sample not both read? */
+static bool is_half_read(const struct reading *reading, const struct kb_event *event)
+{
+	uint32_t i, id, nr = kb_names_of_core(reading->names, event->core);
+
+	for (i = 0; i < nr && i < event->sample.nr_counters; i++) {
+		id = kb_names_counter_id(reading->names, event->core, i);
+		if ((id == reading->cycles || id == reading->instructions) &&
+		    event->sample.counters[i] == KB_COUNTER_INVALID)
+			return true;
+	}
+	return false;
+}
+
+typedef int adder(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
+
+/* How the sample goes into a table. */
+static adder *adder_of(const struct reading *reading, const struct kb_event *event, bool partial)
+{
+	return partial || is_half_read(reading, event) ? kb_hot_add_partial : kb_hot_add;
+}
+
+static int count_sample(struct reading *reading, const struct kb_event *event, bool partial)
+{
+	adder *add = adder_of(reading, event, partial);
+	const struct kb_frame *frames;
+	int ret;
+
+	kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
+			     event->sample.pc, &frames);
+	ret = add(reading->by_sort, event, frames) ?: add(reading->by_tid, event, frames);
+	if (!ret && reading->how.children)
+		ret = add_callers(reading, event);
+	if (!ret && reading->tree)
+		ret = kb_calltree_add(reading->tree, event, reading->symbolizer);
+	return ret;
+}
+
+/* What every sample says of its task's counters, with PC or without. */
+static int add_counts(struct reading *reading, const struct kb_event *event, bool partial)
+{
+	static const struct kb_frame nowhere = {
+		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
+
+	return adder_of(reading, event, partial)(reading->counts, event, &nowhere);
+}
+
+static int add_sample(struct reading *reading, const struct kb_event *event, bool partial)
+{
+	bool wanted = !reading->filters || is_wanted(reading, event, true);
+	struct kb_event carried;
+	int ret;
+
+	/* Of another writer, the first sample tells. */
+	if (!event->sample.has_pc && !reading->counts &&
+	    reading->shown.events[KB_EVENT_SAMPLE] == 1 && report_begin_counts(reading))
+		return -ENOMEM;
+	ret = wanted && reading->counts ? add_counts(reading, event, partial) : 0;
+	if (!event->sample.has_pc) {
+		reading->shown.samples_without_pc++;
+		if (reading->carry)
+			kb_carry_add(reading->carry, event);
+		return ret;
+	}
+	if (reading->carry) {
+		carried = *event;
+		kb_carry_take(reading->carry, &carried);
+		event = &carried;
+	}
+	if (ret || !wanted) {
+		reading->shown.filtered += !wanted;
+		return ret;
+	}
+	/* There are few waits, and their order in the queue does not matter. */
+	if (partial)
+		return count_sample(reading, event, true);
+	event = kb_sample_queue_put(&reading->samples, reading->symbolizer, event);
+	return event ? count_sample(reading, event, false) : 0;
+}
+
+/* ---- all records ---- */
+
+static int add_event(struct reading *reading, const struct kb_walk *walk)
+{
+	const struct kb_event *event = &walk->event;
+	struct kb_report *shown = &reading->shown;
+	unsigned int i;
+	bool partial;
+	int ret = 0;
+
+	shown->records++;
+	shown->events[event->type]++;
+	if (event->core < reading->header->max_cores && !reading->core_seen[event->core]) {
+		reading->core_seen[event->core] = true;
+		shown->nr_cores++;
+	}
+	if (event->timestamp > shown->last_timestamp && event->type != KB_EVENT_UNKNOWN)
+		shown->last_timestamp = event->timestamp;
+	partial = kb_stops_feed(reading->stops, event, walk->ns);
+	for (i = 0; i < walk->nr_slices && !ret; i++) {
+		ret = kb_sched_add(reading->sched, &walk->slices[i], event->timestamp);
+		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
+			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
+	}
+	if (!ret && event->type == KB_EVENT_SAMPLE)
+		ret = add_sample(reading, event, partial);
+	return ret;
+}
+
+/* Whether some records are damaged; *@err says which. */
+static bool is_damaged(const struct reading *reading, struct kb_error *err)
+{
+	const struct kb_error *first;
+
+	if (reading->trace->result < 0)
+		return true;
+	if (!kb_barman_damage(reading->trace->barman, &first))
+		return false;
+	if (err)
+		*err = *first;
+	return true;
+}
+
+int report_read(struct reading *reading, struct kb_error *err)
+{
+	struct kb_trace *trace = reading->trace;
+	const struct kb_event *sample;
+	struct kb_slice slice;
+	int ret = 0;
+
+	while (!ret && trace_next(trace, err) > 0)
+		ret = add_event(reading, &trace->walk);
+	while (!ret && (sample = kb_sample_queue_take(&reading->samples)))
+		ret = count_sample(reading, sample, false);
+	while (!ret && kb_trace_end(trace, &slice))
+		ret = kb_sched_add(reading->sched, &slice, reading->shown.last_timestamp);
+	if (ret)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	kb_stops_end(reading->stops, kb_trace_last(trace));
+	reading->shown.damaged = is_damaged(reading, err);
+	return 0;
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: MIT */
+/* A trace for the exports, and its walk for loops that do little with a record. */
+#ifndef KB_LIB_ANALYSIS_TRACE_INSIDE_H
+#define KB_LIB_ANALYSIS_TRACE_INSIDE_H
+
+#include "analysis/capture_names.h"
+#include "analysis/timeline.h"
+#include "analysis/trace_parts.h"
+#include "format/barman_inside.h"
+
+struct kb_trace {
+	struct kb_barman *barman;
+	char *path;			/* of the capture; NULL: it has no side files */
+	struct kb_symbol_options symbols;
+	struct kb_walk walk;		/* the current record */
+	int result;			/* of the last step to a record */
+
+	/* NULL: not asked for yet. */
+	struct kb_tasks *tasks;
+	struct kb_losses *losses;
+	struct kb_names *names;
+	struct kb_timeline *timeline;
+	struct kb_symbolizer *symbolizer;
+};
+
+/* The event alone, for loops that need no slices. */
+static kb_always_inline int trace_next_event(struct kb_trace *trace, struct kb_error *err)
+{
+	return trace->result = barman_next(trace->barman, &trace->walk.event, err);
+}
+
+/* kb_trace_next() inlined, for a trace whose timeline was asked for; without `running`. */
+static kb_always_inline int trace_next(struct kb_trace *trace, struct kb_error *err)
+{
+	struct kb_walk *walk = &trace->walk;
+	int ret = trace_next_event(trace, err);
+
+	if (kb_unlikely(ret <= 0))
+		return ret;
+	walk->ns = barman_clock_ns(&trace->barman->clock, walk->event.timestamp);
+	walk->nr_slices = kb_timeline_feed(trace->timeline, &walk->event, walk->ns, walk->slices);
+	return 1;
+}
+
+#endif

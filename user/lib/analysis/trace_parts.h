@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT */
+/* The parts of a trace that are not public. */
+#ifndef KB_LIB_ANALYSIS_TRACE_PARTS_H
+#define KB_LIB_ANALYSIS_TRACE_PARTS_H
+
+#include <kbarman/trace.h>
+
+struct kb_timeline;
+
+/*
+ * A trace of a capture that is open already. The trace closes @barman, also on error. @path finds
+ * its side files; NULL: it has none.
+ */
+int kb_trace_adopt(struct kb_trace **out, struct kb_barman *barman, const char *path,
+		   const struct kb_trace_options *options, struct kb_error *err);
+
+/* The timeline of the walk. NULL and @err without memory. */
+struct kb_timeline *kb_trace_timeline(struct kb_trace *trace, struct kb_error *err);
+
+#endif

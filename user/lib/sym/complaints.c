@@ -1,0 +1,109 @@
+// SPDX-License-Identifier: MIT
+/* What a symbolizer says of the names that it did not find, and how it saves those that it found. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "sym/bundle.h"
+#include "sym/side.h"
+#include "sym/symbolizer_inside.h"
+
+struct listener {
+	void (*say)(void *context, const char *sentence);
+	void *context;
+	struct list {
+		char names[320];	/* names of images, separated by ", " */
+		unsigned int nr, more;	/* more: how many are not in names */
+	} stripped, without_lines;
+};
+
+static void note(struct list *list, const char *name)
+{
+	size_t used = strlen(list->names), length = strlen(name);
+
+	list->nr++;
+	if (used + length + 3 > sizeof(list->names))
+		list->more++;
+	else
+		sprintf(list->names + used, "%s%s", used ? ", " : "", name);
+}
+
+static void say_complaint(struct kb_image *image, void *closure)
+{
+	bool lacks_names = image->stripped && image->lacks_names;
+	struct listener *listener = closure;
+
+	if (image->complaint)
+		listener->say(listener->context, image->complaint);
+	if (lacks_names)
+		note(&listener->stripped, image->name);
+	if (image->no_lines && !lacks_names)
+		note(&listener->without_lines, image->name);
+}
+
+static void say_list(const struct listener *listener, const struct list *list, const char *what)
+{
+	char sentence[512], more[48] = "";
+
+	if (!list->nr)
+		return;
+	if (list->more)
+		snprintf(more, sizeof(more), "%sand %u more", list->names[0] ? " " : "", list->more);
+	snprintf(sentence, sizeof(sentence), "%s (packages with their debug symbols would help): %s%s",
+		 what, list->names, more);
+	listener->say(listener->context, sentence);
+}
+
+void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
+			      void (*say)(void *context, const char *sentence), void *context)
+{
+	const struct kb_symbol_cache *cache = symbolizer->cache;
+	struct listener listener = { .say = say, .context = context };
+	char *sentence;
+
+	if (cache->bundle_error.code)
+		say(context, kb_error_text(&cache->bundle_error));
+	kb_images_walk(&cache->images, say_complaint, &listener);
+	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
+	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
+	if (cache->images.no_libdw)
+		say(context, "no lines, they need libdw: install the package libdw1, or "
+		    "elfutils-libs");
+	if (cache->images.was_foreign &&
+	    asprintf(&sentence, "the capture was made on %.100s, not here: run 'kbarman bundle' "
+		     "there and bring %s.symbols along, or give the file tree of that machine "
+		     "with --symfs DIR (--symfs / uses the files of this machine)",
+		     kb_barman_fact(cache->barman, "host"),
+		     kb_side_name(cache->barman) ?: "CAPTURE") >= 0) {
+		say(context, sentence);
+		free(sentence);
+	}
+	if (symbolizer->nameless_kernel &&
+	    asprintf(&sentence, "kernel addresses have no names: %s",
+		     kb_error_text(&cache->kallsyms_error)) >= 0) {
+		say(context, sentence);
+		free(sentence);
+	}
+	if (symbolizer->unmapped)
+		say(context, "some addresses are in no mapping of the capture; they are counted "
+			     "as [unknown]");
+}
+
+int kb_symbolizer_save(const struct kb_symbolizer *symbolizer, const char *capture,
+		       struct kb_error *err)
+{
+	const struct kb_symbol_cache *cache = symbolizer->cache;
+	char *path;
+	int ret;
+
+	/* An empty file must not replace symbols that the recording machine has saved. */
+	if (cache->images.was_foreign)
+		return kb_error_set(err, -EXDEV, KB_NO_OFFSET, "nothing was saved: the files of the "
+				    "machine that recorded %s are not here", capture);
+	if (asprintf(&path, "%s" KB_BUNDLE_SUFFIX, capture) < 0)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	ret = kb_bundle_write(&cache->images, path, err);
+	free(path);
+	return ret;
+}

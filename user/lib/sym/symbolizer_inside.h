@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/* The symbolizer for its own files: symbolizer.c resolves, complaints.c says what was missing. */
+#ifndef KB_LIB_SYM_SYMBOLIZER_INSIDE_H
+#define KB_LIB_SYM_SYMBOLIZER_INSIDE_H
+
+#include <kbarman/symbol.h>
+#include <kbarman/tasks.h>
+
+#include "sym/maps.h"
+#include "sym/symbol_cache.h"
+
+struct kb_symbolizer {
+	const struct kb_tasks *tasks;
+	struct kb_maps *maps;
+	struct kb_symbol_cache *cache;
+	struct kb_image **row_images;	/* by row of the mmap table; NULL: not requested yet */
+	bool wide;			/* 64-bit addresses */
+	struct kb_image *jit;		/* of process jit_pid, the last one requested */
+	uint32_t jit_pid;
+	bool unmapped;			/* an address was in no mapping */
+	bool nameless_kernel;		/* a kernel address was resolved without kernel symbols */
+
+	struct kb_frame frame;
+	struct kb_image *place;		/* image of the answer, if it is in a file, */
+	uint64_t place_offset;		/* at offset pc + this */
+	struct kb_maps_hit holds;	/* where the answer is valid; low > high: nowhere */
+	uint32_t holds_for;		/* task id for which it is valid */
+
+	struct kb_tasks *own_tasks;	/* NULL: the index of somebody else */
+	struct kb_symbol_cache *own_cache;
+};
+
+#endif
