@@ -133,6 +133,7 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 	};
 	const struct kb_sample_row *rows;
 	struct kb_sample_row totals;
+	struct kb_share share;
 	struct kb_hot *hot;
 	unsigned int wrong = 0;
 	uint32_t nr, i, symbol;
@@ -145,7 +146,8 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 			struct kb_frame frame = frame_of(symbol);
 
 			counters[1] = symbol;
-			if ((i < 2 ? kb_hot_add : kb_hot_add_partial)(hot, &event, &frame))
+			kb_share_take(&share, kb_names, &event, i == 2);
+			if (kb_hot_add_share(hot, &event, &frame, &share))
 				abort();
 		}
 	}

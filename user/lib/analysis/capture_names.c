@@ -209,6 +209,11 @@ uint32_t kb_names_most_of_core(const struct kb_names *names)
 	return most;
 }
 
+const uint32_t *kb_names_ids(const struct kb_names *names, uint32_t core)
+{
+	return names->counter_ids + names->first_counter[core];
+}
+
 uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32_t index)
 {
 	return names->counter_ids[names->first_counter[core] + index];

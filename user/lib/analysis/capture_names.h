@@ -28,4 +28,7 @@ struct kb_task_name {
 const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_id,
 					 uint64_t timestamp);
 
+/* kb_names_counter_id() of the first counter of @core, and of the others behind it. */
+const uint32_t *kb_names_ids(const struct kb_names *names, uint32_t core);
+
 #endif

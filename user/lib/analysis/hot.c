@@ -15,20 +15,18 @@
 
 #define QUEUE		32U	/* frames that wait; a power of two */
 #define FEW_ROWS	512U	/* so few rows stay in the cache */
+#define TASKS		256U	/* tasks whose row is remembered; a power of two */
 
 /* A frame that waits to be added to its row. */
 struct waiting {
 	uint64_t key[4], hash;
 	uint64_t sample;		/* number of its sample, from 1 on */
-	uint64_t weight;
-	bool weighed;
+	struct kb_share share;
 	bool caller;			/* the frame is a caller, not where the sample fell */
-	bool partial;			/* counters of the sample do not cover the same time */
 	bool idle;
-	uint32_t task_id, core;
+	uint32_t task_id;
 	const char *task;
 	struct kb_frame frame;
-	uint32_t nr_counters;		/* in kb_hot.counters */
 };
 
 struct kb_hot {
@@ -37,9 +35,18 @@ struct kb_hot {
 	struct kb_name_ids comms;
 	uint64_t samples;		/* added so far, including those that wait */
 	bool idle;			/* whether the last sample is idle, if rows depend on it */
+	const char *judged;		/* the name of the function that the idle task was in last, */
+	bool judged_idle;		/* and whether that is the idle loop */
+	bool image_key, line_key;	/* these are words of the key */
 
 	struct waiting queue[QUEUE];	/* frame number n is at n % QUEUE */
 	uint64_t first, next;		/* numbers of the frames that wait: [first, next) */
+
+	bool by_task;			/* a row is a task: it is found without a hash */
+	struct remembered {
+		uint32_t task_id;
+		uint32_t row;		/* its number + 1; 0: none */
+	} tasks[TASKS + 1];		/* the last one: the idle loop */
 
 	const struct kb_names *names;	/* NULL: only the first counter is summed up */
 	uint32_t nr_counters;
@@ -60,7 +67,11 @@ int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned in
 	if (!hot)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	hot->sort = sort;
-	kb_table_init(&hot->rows, sizeof(struct kb_sample_row), 4);
+	/* A symbol is of one image. */
+	hot->image_key = sort & (KB_SORT_IMAGE | KB_SORT_LINE) && !(sort & KB_SORT_SYMBOL);
+	hot->line_key = sort & KB_SORT_LINE;
+	hot->by_task = (sort & ~KB_SORT_IDLE) == KB_SORT_TID;
+	kb_table_init(&hot->rows, sizeof(struct kb_sample_row), 2 + hot->image_key + hot->line_key);
 	kb_name_ids_init(&hot->comms, tasks);
 	*out = hot;
 	return 0;
@@ -105,13 +116,12 @@ uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_sample_r
 }
 
 /* Make room in @sums, which has room for @max rows, for the sums of row number @row. */
-static int reserve_sums(const struct kb_hot *hot, uint64_t **sums, uint32_t *max, uint32_t row)
+static int __attribute__((noinline)) grow_sums(const struct kb_hot *hot, uint64_t **sums,
+					       uint32_t *max, uint32_t row)
 {
 	size_t nr = hot->nr_counters, room = *max;
 	uint64_t *grown;
 
-	if (row < room)
-		return 0;
 	grown = kb_array_grow(*sums, &room, (size_t)row + 1, nr * sizeof(*grown), UINT32_MAX);
 	if (!grown)
 		return -ENOMEM;
@@ -121,43 +131,59 @@ static int reserve_sums(const struct kb_hot *hot, uint64_t **sums, uint32_t *max
 	return 0;
 }
 
-static uint64_t *counters_of(const struct kb_hot *hot, const struct waiting *frame)
+static int add_counters(const struct kb_hot *hot, const struct kb_share *share, uint32_t row,
+			uint64_t **sums, uint32_t *max)
 {
-	return hot->counters + (frame - hot->queue) * hot->max_of_core;
-}
-
-static void add_counters(const struct kb_hot *hot, const struct waiting *frame, uint64_t *sums)
-{
-	const uint64_t *counters = counters_of(hot, frame);
+	uint64_t *sum;
 	uint32_t i;
 
-	for (i = 0; i < frame->nr_counters; i++)
-		if (counters[i] != KB_COUNTER_INVALID)
-			sums[kb_names_counter_id(hot->names, frame->core, i)] += counters[i];
-}
-
-static int sum_counters(struct kb_hot *hot, const struct waiting *frame, uint32_t row)
-{
-	size_t at = (size_t)row * hot->nr_counters;
-
-	if (reserve_sums(hot, &hot->sums, &hot->max_sums, row))
+	if (row >= *max && grow_sums(hot, sums, max, row))
 		return -ENOMEM;
-	add_counters(hot, frame, hot->sums + at);
-	if (!frame->partial)
-		return 0;
-	if (reserve_sums(hot, &hot->partial, &hot->max_partial, row))
-		return -ENOMEM;
-	add_counters(hot, frame, hot->partial + at);
+	sum = *sums + (size_t)row * hot->nr_counters;
+	for (i = 0; i < share->nr_counters; i++)
+		if (share->counters[i] != KB_COUNTER_INVALID)
+			sum[share->ids[i]] += share->counters[i];
 	return 0;
 }
 
-/* Add the weight of a sample to @sum, or count it in @unweighed if it has none. */
-static void add_weight(const struct waiting *frame, uint64_t *sum, uint64_t *unweighed)
+static int sum_counters(struct kb_hot *hot, const struct kb_share *share, uint32_t row)
 {
-	if (frame->weighed && frame->weight <= UINT64_MAX - *sum)
-		*sum += frame->weight;
+	int ret = add_counters(hot, share, row, &hot->sums, &hot->max_sums);
+
+	return ret || !share->partial ? ret :
+		add_counters(hot, share, row, &hot->partial, &hot->max_partial);
+}
+
+/* Add the weight of a sample to @sum, or count it in @unweighed if it has none. */
+static void add_weight(const struct kb_share *share, uint64_t *sum, uint64_t *unweighed)
+{
+	if (share->weighed && share->weight <= UINT64_MAX - *sum)
+		*sum += share->weight;
 	else
 		++*unweighed;
+}
+
+/* Add a sample that fell into row number @number. */
+static int add_to_row(struct kb_hot *hot, const struct kb_share *share, uint64_t sample,
+		      uint32_t number)
+{
+	struct kb_sample_row *row = kb_table_row(&hot->rows, number);
+
+	row->samples++;
+	row->partial += share->partial;
+	row->last_sample = sample;
+	add_weight(share, &row->weight, &row->unweighed);
+	return hot->names && share->nr_counters ? sum_counters(hot, share, number) : 0;
+}
+
+/* Add a sample of which the row is a caller, once. */
+static void add_to_caller(struct kb_sample_row *row, const struct kb_share *share, uint64_t sample)
+{
+	if (row->last_sample == sample)
+		return;
+	row->last_sample = sample;
+	row->nr_callers++;
+	add_weight(share, &row->children, &row->callers_unweighed);
 }
 
 static void describe(struct kb_sample_row *row, uint32_t number, const struct waiting *frame)
@@ -175,33 +201,33 @@ static void describe(struct kb_sample_row *row, uint32_t number, const struct wa
 	row->address = symbol->kernel ? symbol->address : 0;
 	row->line = frame->frame.line;
 	row->task_id = frame->task_id;
-	row->core = frame->core;
+	row->core = frame->share.core;
 	row->idle = frame->idle;
+}
+
+/* Where the row of a task is remembered. */
+static uint32_t place_of(uint32_t task_id, bool idle)
+{
+	return idle ? TASKS : task_id % TASKS;
 }
 
 /* Add a frame to its row. */
 static int add_frame(struct kb_hot *hot, const struct waiting *frame)
 {
 	uint32_t before = hot->rows.nr, number;
-	struct kb_sample_row *row;
 
 	number = kb_table_number(&hot->rows, frame->key, frame->hash);
 	if (number == KB_TABLE_NONE)
 		return -ENOMEM;
-	row = kb_table_row(&hot->rows, number);
 	if (number == before)
-		describe(row, number, frame);
-	if (!frame->caller) {
-		row->samples++;
-		row->partial += frame->partial;
-		row->last_sample = frame->sample;
-		add_weight(frame, &row->weight, &row->unweighed);
-	} else if (row->last_sample != frame->sample) {
-		row->last_sample = frame->sample;
-		row->nr_callers++;
-		add_weight(frame, &row->children, &row->callers_unweighed);
-	}
-	return frame->nr_counters ? sum_counters(hot, frame, number) : 0;
+		describe(kb_table_row(&hot->rows, number), number, frame);
+	if (hot->by_task)
+		hot->tasks[place_of(frame->task_id, frame->idle)] = (struct remembered) {
+			.task_id = frame->task_id, .row = number + 1 };
+	if (!frame->caller)
+		return add_to_row(hot, &frame->share, frame->sample, number);
+	add_to_caller(kb_table_row(&hot->rows, number), &frame->share, frame->sample);
+	return 0;
 }
 
 static int add_first(struct kb_hot *hot)
@@ -221,10 +247,17 @@ static void fetch_row(const struct kb_hot *hot)
 		__builtin_prefetch(&hot->sums[(size_t)number * hot->nr_counters], 1);
 }
 
-static int enqueue(struct kb_hot *hot, const struct waiting *frame)
+/* Let a frame wait: its counters are copied, because they hold until the next event. */
+static int enqueue(struct kb_hot *hot, struct waiting *frame)
 {
-	if (hot->first == hot->next && hot->rows.nr < FEW_ROWS)
+	uint64_t *counters = hot->counters + (hot->next % QUEUE) * hot->max_of_core;
+	uint32_t i;
+
+	if (hot->first == hot->next && (hot->rows.nr < FEW_ROWS || hot->by_task))
 		return add_frame(hot, frame);
+	for (i = 0; hot->names && i < frame->share.nr_counters; i++)
+		counters[i] = frame->share.counters[i];
+	frame->share.counters = counters;
 	kb_table_fetch_slot(&hot->rows, frame->hash);
 	hot->next++;
 	if (hot->next - hot->first < QUEUE)
@@ -233,89 +266,102 @@ static int enqueue(struct kb_hot *hot, const struct waiting *frame)
 	return add_first(hot);
 }
 
-/* A new waiting frame with what the sample and the frame say; NULL without memory. */
-static struct waiting *take_frame(struct kb_hot *hot, const struct kb_event *event,
-				  const struct kb_frame *frame, bool caller)
+void kb_share_take(struct kb_share *share, const struct kb_names *names,
+		   const struct kb_event *event, bool partial)
+{
+	uint32_t nr = event->sample.nr_counters, known;
+
+	*share = (struct kb_share) {
+		.weighed = nr && event->sample.counters[0] != KB_COUNTER_INVALID,
+		.partial = partial,
+		.core = event->core,
+		.counters = event->sample.counters,
+	};
+	if (share->weighed)
+		share->weight = event->sample.counters[0];
+	if (!names || !nr)
+		return;
+	known = kb_names_of_core(names, event->core);
+	share->nr_counters = nr < known ? nr : known;
+	if (known)
+		share->ids = kb_names_ids(names, event->core);
+}
+
+static void make_key(const struct kb_hot *hot, const struct kb_event *event,
+		     const struct kb_frame *frame, uint32_t comm, uint64_t key[4])
+{
+	uint64_t *word = key;
+
+	*word++ = (hot->sort & KB_SORT_TASK ? (uint64_t)comm << 32 : 0) |
+		  (hot->sort & KB_SORT_TID ? event->task_id : 0) | (uint64_t)hot->idle << 63;
+	*word++ = (hot->sort & KB_SORT_SYMBOL ? (uint64_t)frame->symbol.id << 32 : 0) |
+		  (hot->sort & KB_SORT_CPU ? event->core : 0);
+	if (hot->image_key)
+		*word++ = (uintptr_t)frame->symbol.image;
+	if (hot->line_key)
+		*word = frame->line_id;
+}
+
+/* Add @frame of the sample that @share is of. */
+static int take_frame(struct kb_hot *hot, const struct kb_event *event,
+		      const struct kb_frame *frame, const struct kb_share *share, bool caller)
 {
 	struct waiting *waiting = &hot->queue[hot->next % QUEUE];
-	const struct kb_symbol *symbol = &frame->symbol;
 	const struct kb_name_id *comm = kb_name_ids_find(&hot->comms, event->task_id,
 							 event->timestamp);
-	uint64_t *key = waiting->key;
 
 	if (!comm)
-		return NULL;
-	key[0] = hot->sort & KB_SORT_TASK ? (uint64_t)comm->id << 32 : 0;
-	if (hot->sort & KB_SORT_TID)
-		key[0] |= event->task_id;
-	key[1] = hot->sort & (KB_SORT_IMAGE | KB_SORT_LINE) ? (uintptr_t)symbol->image : 0;
-	key[2] = hot->sort & KB_SORT_SYMBOL ? (uint64_t)symbol->id << 32 : 0;
-	if (hot->sort & KB_SORT_CPU)
-		key[2] |= event->core;
-	key[3] = hot->sort & KB_SORT_LINE ? frame->line_id : 0;
-	key[3] |= (uint64_t)hot->idle << 32;
-
-	waiting->hash = kb_table_hash(&hot->rows, key);
+		return -ENOMEM;
+	make_key(hot, event, frame, comm->id, waiting->key);
+	waiting->hash = kb_table_hash(&hot->rows, waiting->key);
 	waiting->sample = hot->samples;
-	waiting->weighed = event->sample.nr_counters &&
-			   event->sample.counters[0] != KB_COUNTER_INVALID;
-	waiting->weight = waiting->weighed ? event->sample.counters[0] : 0;
+	waiting->share = *share;
 	waiting->caller = caller;
-	waiting->partial = false;
 	waiting->idle = hot->idle;
 	waiting->task_id = event->task_id;
-	waiting->core = event->core;
 	waiting->task = comm->name;
 	waiting->frame = *frame;
-	waiting->nr_counters = 0;
-	return waiting;
+	return enqueue(hot, waiting);
 }
 
-/* Copy the counters that the header has for the core of @event. */
-static void take_counters(struct kb_hot *hot, const struct kb_event *event,
-			  struct waiting *frame)
+/* Whether the idle loop waits in @symbol. Most idle samples are in the same function. */
+static bool is_idle(struct kb_hot *hot, const struct kb_symbol *symbol)
 {
-	uint32_t nr = kb_names_of_core(hot->names, event->core);
-
-	if (nr > event->sample.nr_counters)
-		nr = event->sample.nr_counters;
-	frame->nr_counters = nr;
-	memcpy(counters_of(hot, frame), event->sample.counters, nr * sizeof(uint64_t));
+	if (symbol->name != hot->judged) {
+		hot->judged = symbol->name;
+		hot->judged_idle = kb_idle_symbol(symbol);
+	}
+	return hot->judged_idle;
 }
 
-static int add_sample(struct kb_hot *hot, const struct kb_event *event,
-		      const struct kb_frame *frame, bool partial)
+int kb_hot_add_share(struct kb_hot *hot, const struct kb_event *event,
+		     const struct kb_frame *frame, const struct kb_share *share)
 {
-	struct waiting *waiting;
+	const struct remembered *task;
 
 	hot->samples++;
-	hot->idle = hot->sort & KB_SORT_IDLE && kb_idle_sample(event, &frame->symbol);
-	waiting = take_frame(hot, event, frame, false);
-	if (!waiting)
-		return -ENOMEM;
-	waiting->partial = partial;
-	if (hot->names && event->sample.nr_counters)
-		take_counters(hot, event, waiting);
-	return enqueue(hot, waiting);
+	hot->idle = hot->sort & KB_SORT_IDLE && !event->task_id && is_idle(hot, &frame->symbol);
+	task = &hot->tasks[place_of(event->task_id, hot->idle)];
+	if (task->row && task->task_id == event->task_id)
+		return add_to_row(hot, share, hot->samples, task->row - 1);
+	return take_frame(hot, event, frame, share, false);
 }
 
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame)
 {
-	return add_sample(hot, event, frame, false);
-}
+	struct kb_share share;
 
-int kb_hot_add_partial(struct kb_hot *hot, const struct kb_event *event,
-		       const struct kb_frame *frame)
-{
-	return add_sample(hot, event, frame, true);
+	kb_share_take(&share, hot->names, event, false);
+	return kb_hot_add_share(hot, event, frame, &share);
 }
 
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
 		      const struct kb_frame *frame)
 {
-	struct waiting *waiting = take_frame(hot, event, frame, true);
+	struct kb_share share;
 
-	return waiting ? enqueue(hot, waiting) : -ENOMEM;
+	kb_share_take(&share, NULL, event, false);
+	return take_frame(hot, event, frame, &share, true);
 }
 
 static int compare_names(const struct kb_sample_row *a, const struct kb_sample_row *b)

@@ -29,16 +29,31 @@ int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names);
 /* The increase of counter @id in the samples of @row. Invalid values are left out. */
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_sample_row *row, uint32_t id);
 
-/* The same without samples of kb_hot_add_partial(). Use it for quotients of two counters. */
+/* The same without partial samples. Use it for quotients of two counters. */
 uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_sample_row *row,
 			      uint32_t id);
 
 /* Add a sample with a PC; @frame is where it fell. Returns 0 or -ENOMEM. */
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
 
-/* The same for a sample whose counters do not cover the same time. */
-int kb_hot_add_partial(struct kb_hot *hot, const struct kb_event *event,
-		       const struct kb_frame *frame);
+/* What a sample adds to a row, for those who add it to several tables. */
+struct kb_share {
+	uint64_t weight;
+	bool weighed;
+	bool partial;			/* counters of the sample do not cover the same time */
+	uint32_t core;
+	uint32_t nr_counters;
+	const uint64_t *counters;	/* those of the event */
+	const uint32_t *ids;		/* of the counters */
+};
+
+/* Fill @share for @event. @names: those of the tables; NULL: tables that sum up no counters. */
+void kb_share_take(struct kb_share *share, const struct kb_names *names,
+		   const struct kb_event *event, bool partial);
+
+/* kb_hot_add() with a share of @event. */
+int kb_hot_add_share(struct kb_hot *hot, const struct kb_event *event,
+		     const struct kb_frame *frame, const struct kb_share *share);
 
 /* Add a caller from the call chain of the sample that was added last. Returns 0 or -ENOMEM. */
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,

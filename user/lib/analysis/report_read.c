@@ -73,8 +73,11 @@ static int add_callers(struct reading *reading, const struct kb_event *event)
 /* Were the cycles and instructions of the sample not both read? */
 static bool is_half_read(const struct reading *reading, const struct kb_event *event)
 {
-	uint32_t i, id, nr = kb_names_of_core(reading->names, event->core);
+	uint32_t i, id, nr;
 
+	if (reading->cycles == UINT32_MAX && reading->instructions == UINT32_MAX)
+		return false;
+	nr = kb_names_of_core(reading->names, event->core);
 	for (i = 0; i < nr && i < event->sample.nr_counters; i++) {
 		id = kb_names_counter_id(reading->names, event->core, i);
 		if ((id == reading->cycles || id == reading->instructions) &&
@@ -84,23 +87,22 @@ static bool is_half_read(const struct reading *reading, const struct kb_event *e
 	return false;
 }
 
-typedef int adder(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
-
-/* How the sample goes into a table. */
-static adder *adder_of(const struct reading *reading, const struct kb_event *event, bool partial)
-{
-	return partial || is_half_read(reading, event) ? kb_hot_add_partial : kb_hot_add;
-}
-
 static int count_sample(struct reading *reading, const struct kb_event *event, bool partial)
 {
-	adder *add = adder_of(reading, event, partial);
+	const struct kb_ahead *ahead = kb_sample_queue_ahead(&reading->samples, event);
 	const struct kb_frame *frames;
+	struct kb_share share;
 	int ret;
 
-	kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
-			     event->sample.pc, &frames);
-	ret = add(reading->by_sort, event, frames) ?: add(reading->by_tid, event, frames);
+	if (ahead)
+		kb_symbolizer_arrive(reading->symbolizer, event->task_id, event->timestamp,
+				     event->sample.pc, ahead, &frames);
+	else
+		kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
+				     event->sample.pc, &frames);
+	kb_share_take(&share, reading->names, event, partial || is_half_read(reading, event));
+	ret = kb_hot_add_share(reading->by_sort, event, frames, &share) ?:
+	      kb_hot_add_share(reading->by_tid, event, frames, &share);
 	if (!ret && reading->how.children)
 		ret = add_callers(reading, event);
 	if (!ret && reading->tree)
@@ -113,8 +115,10 @@ static int add_counts(struct reading *reading, const struct kb_event *event, boo
 {
 	static const struct kb_frame nowhere = {
 		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
+	struct kb_share share;
 
-	return adder_of(reading, event, partial)(reading->counts, event, &nowhere);
+	kb_share_take(&share, reading->names, event, partial || is_half_read(reading, event));
+	return kb_hot_add_share(reading->counts, event, &nowhere, &share);
 }
 
 static int add_sample(struct reading *reading, const struct kb_event *event, bool partial)

@@ -3,8 +3,6 @@
  * In the first half of the queue the buckets of symbol tables are prefetched, in the second
  * half their content.
  */
-#include <string.h>
-
 #include "analysis/sample_queue.h"
 
 static struct kb_sample *sample_at(struct kb_sample_queue *queue, uint64_t number)
@@ -23,14 +21,15 @@ const struct kb_event *kb_sample_queue_put(struct kb_sample_queue *queue,
 {
 	struct kb_sample *sample = sample_at(queue, queue->next);
 	const struct kb_ahead *ahead;
+	uint32_t i;
 
 	if (event->sample.nr_chain || event->sample.nr_counters > KB_SAMPLE_COUNTERS)
 		return event;
 	sample->event = *event;
 	sample->event.sample.nr_custom = 0;
 	sample->event.sample.counters = sample->counters;
-	memcpy(sample->counters, event->sample.counters,
-	       event->sample.nr_counters * sizeof(*sample->counters));
+	for (i = 0; i < event->sample.nr_counters; i++)
+		sample->counters[i] = event->sample.counters[i];
 	kb_symbolizer_ahead(symbolizer, event->task_id, event->timestamp, event->sample.pc,
 			    &sample->ahead);
 	queue->next++;

@@ -35,4 +35,14 @@ const struct kb_event *kb_sample_queue_put(struct kb_sample_queue *queue,
 /* Remove the next sample; NULL: the queue is empty. */
 const struct kb_event *kb_sample_queue_take(struct kb_sample_queue *queue);
 
+/* What was prepared for @event, which has left the queue; NULL: it did not wait. */
+static inline const struct kb_ahead *kb_sample_queue_ahead(const struct kb_sample_queue *queue,
+							   const struct kb_event *event)
+{
+	const struct kb_sample *sample = (const struct kb_sample *)event;	/* its first member */
+
+	return sample >= queue->samples && sample < queue->samples + KB_SAMPLE_QUEUE ?
+		&sample->ahead : NULL;
+}
+
 #endif

@@ -10,10 +10,13 @@
 
 #include "sym/symtab.h"
 
+struct kb_image;
+
 /* Where the answer will be. */
 struct kb_ahead {
 	const struct kb_symtab *symtab;		/* NULL: not known in advance */
 	uint64_t address;
+	struct kb_image *image;			/* NULL: the address is in no file */
 };
 
 /*
@@ -22,5 +25,13 @@ struct kb_ahead {
  */
 void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
 			 uint64_t pc, struct kb_ahead *ahead);
+
+/*
+ * kb_symbolizer_frames() for what @ahead was prepared for, with the same task, time and address:
+ * the mapping is not looked for again.
+ */
+uint32_t kb_symbolizer_arrive(struct kb_symbolizer *symbolizer, uint32_t task_id,
+			      uint64_t timestamp, uint64_t pc, const struct kb_ahead *ahead,
+			      const struct kb_frame **frames);
 
 #endif

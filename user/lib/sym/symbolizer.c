@@ -93,7 +93,21 @@ static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	};
 }
 
-/* Answer with @hit, which is in the address space of @symtab, where @pc is at @address. */
+/* Answer with the symbol of @hit, which is in the address space of @symtab, @pc at @address. */
+static void name_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab *symtab,
+			const struct kb_symtab_hit *hit, uint64_t pc, uint64_t address)
+{
+	struct kb_symbol *symbol = &symbolizer->frame.symbol;
+
+	if (!hit->symbol)
+		return;
+	symbol->name = kb_symbol_cache_name(symbolizer->cache, symtab, hit->symbol);
+	symbol->address = pc - (address - hit->symbol->start);
+	symbol->size = hit->symbol->size;
+	symbol->id = hit->symbol->id;
+}
+
+/* The same, and the answer holds as far as @hit does. */
 static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab *symtab,
 			  const struct kb_symtab_hit *hit, uint64_t pc, uint64_t address)
 {
@@ -103,12 +117,7 @@ static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symt
 		holds->low = pc - (address - hit->low);
 	if (hit->high - address < holds->high - pc)
 		holds->high = pc + (hit->high - address);
-	if (!hit->symbol)
-		return;
-	symbolizer->frame.symbol.name = kb_symbol_cache_name(symbolizer->cache, symtab, hit->symbol);
-	symbolizer->frame.symbol.address = pc - (address - hit->symbol->start);
-	symbolizer->frame.symbol.size = hit->symbol->size;
-	symbolizer->frame.symbol.id = hit->symbol->id;
+	name_symbol(symbolizer, symtab, hit, pc, address);
 }
 
 /*
@@ -316,11 +325,12 @@ void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uin
 			 uint64_t pc, struct kb_ahead *ahead)
 {
 	const struct kb_elf_segment *segment;
-	const struct kb_image *image;
 	struct kb_maps_hit hit;
+	struct kb_image *image;
 	uint64_t before;
 
 	ahead->symtab = NULL;
+	ahead->image = NULL;
 	if (kb_maps_find(symbolizer->maps, symbolizer->tasks, task_id, timestamp, pc, &hit))
 		return;
 	image = hit.row ? symbolizer->row_images[hit.index] : NULL;
@@ -330,6 +340,7 @@ void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uin
 			return;
 		ahead->symtab = &image->elf.symbols;
 		ahead->address = segment->vaddr + before;
+		ahead->image = image;
 	} else if (image || (!hit.row && symbolizer->wide && pc >> 63)) {
 		ahead->symtab = &symbolizer->cache->kallsyms.symbols;
 		ahead->address = pc;
@@ -371,6 +382,24 @@ uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id
 	if (place->lines)
 		nr = kb_line_cache_get(&symbolizer->cache->frames, place, address, symbol, frames);
 	return nr ? nr : 1;
+}
+
+uint32_t kb_symbolizer_arrive(struct kb_symbolizer *symbolizer, uint32_t task_id,
+			      uint64_t timestamp, uint64_t pc, const struct kb_ahead *ahead,
+			      const struct kb_frame **frames)
+{
+	struct kb_image *image = ahead->image;
+	struct kb_symtab_hit hit;
+
+	if (!image || symbolizer->cache->wants_lines || kb_image_is_anonymous(image))
+		return kb_symbolizer_frames(symbolizer, task_id, timestamp, pc, frames);
+	symbolizer->holds = (struct kb_maps_hit) { .low = 1 };	/* how far it holds is not known */
+	kb_symtab_find(ahead->symtab, ahead->address, &hit);
+	answer_image(symbolizer, image, false);
+	name_symbol(symbolizer, ahead->symtab, &hit, pc, ahead->address);
+	image->lacks_names |= !*symbolizer->frame.symbol.name;
+	*frames = &symbolizer->frame;
+	return 1;
 }
 
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)
