@@ -3,6 +3,7 @@
 """`kbarman top`, on a device that is not there: fake_device.c."""
 import json
 import os
+import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -39,6 +40,24 @@ def the_kernels_symbols_are_read_once_for_all_refreshes(tmp):
     assert sum(row["kind"] == "symbol" and row["symbol"] == name for row in rows) >= 5, rows
     # where the kernel's text is, before all, and the names
     assert reads.count("/proc/kallsyms") == 2, reads
+
+
+def a_refresh_reads_no_image_anew(tmp):
+    image = os.path.join(tmp, "program")
+    # of whose first bytes some are a function
+    subprocess.run(["cc", "-x", "c", "-", "-Wl,-z,noseparate-code", "-o", image], check=True,
+                   input=b'void found(void) { asm(".skip 4096"); } int main(void) { found(); }')
+    reads = {}
+    for refreshes in 1, 5:
+        _, done, log = top(tmp, "-j", "-n", refreshes, FAKE_IMAGES=image)
+        rows = [json.loads(line) for line in done.stdout.splitlines()]
+        named = [row for row in rows if row["kind"] == "symbol" and row["image"] == image]
+        assert sum(row["kind"] == "interval" for row in rows) == refreshes, done
+        assert any(row["symbol"] == "found" for row in named), rows
+        reads[refreshes] = log.count(image)
+        os.remove(os.path.join(tmp, "reads"))
+    # once to look at it, and once to decode it
+    assert reads[5] == reads[1] and 1 <= reads[1] <= 2, reads
 
 
 def they_are_read_again_when_modules_come_or_go(tmp):
