@@ -138,6 +138,7 @@ static void add_records(struct kb_barman_writer *writer, uint64_t records, const
 static void make_capture(const char *path, uint64_t records)
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = CPUS,
 		.max_task_infos = TASKS,
 		.max_mmap_layout = TASKS,
@@ -265,7 +266,7 @@ static double time_next(const char *path)
 static double time_export(const char *path, const struct kb_export *export, const char *format,
 			  double *bytes_per_s)
 {
-	const struct kb_export_options options = { .format = format };
+	const struct kb_export_options options = { .size = sizeof(options), .format = format };
 	struct kb_trace *trace;
 	struct kb_error err = { 0 };
 	struct sink sink = { 0 };
@@ -277,7 +278,7 @@ static double time_export(const char *path, const struct kb_export *export, cons
 	if (kb_out_function(&out, swallow, &sink))
 		die("output", NULL);
 	begun = seconds();
-	if (export->run(trace, &options, out, &err))
+	if (kb_export_run(export, trace, &options, out, &err))
 		die(export->name, &err);
 	begun = seconds() - begun;
 	*bytes_per_s = sink.bytes / begun;

@@ -96,6 +96,7 @@ static void make_capture(const char *path, const char *directory,
 			 uint64_t (*choose_pc)(const struct bench_program *program, uint32_t task))
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = CPUS, .max_task_infos = TASKS, .max_mmap_layout = TASKS * IMAGES,
 		.max_pmu_counters = 1, .max_string_table_length = 1 << 20,
 	};

@@ -47,6 +47,7 @@ static struct kb_symbolizer *open_symbolizer(const char *path, const char *captu
 					     struct kb_barman **barman)
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = 1, .max_task_infos = 1, .max_mmap_layout = 1,
 		.max_string_table_length = 8192,
 	};

@@ -20,6 +20,7 @@ static void must(bool good)
 static struct kb_barman_writer *writer_like(const struct kb_header *h, int fd)
 {
 	struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.word_size = h->word_size,
 		.big_endian = h->big_endian,
 		.circular = h->data_store_type == 2,

@@ -139,6 +139,7 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 		   bool flag)
 {
 	struct kb_export_options options = {
+		.size = sizeof(options),
 		.format = format, .arrays = flag, .sample_text = flag, .aggregate = flag,
 	};
 	struct kb_error err;
@@ -147,7 +148,7 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 	size_t size;
 
 	must(!kb_out_memory(&out));
-	if (export->run(trace, &options, out, &err) >= 0) {
+	if (kb_export_run(export, trace, &options, out, &err) >= 0) {
 		data = kb_out_data(out, &size);
 		check(export->name, data, size, flag);
 	}
@@ -157,7 +158,7 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* no image of this machine is read, whatever the capture calls for */
-	const struct kb_symbol_options nothing = { .symfs = "/nonexistent" };
+	const struct kb_symbol_options nothing = { .size = sizeof(nothing), .symfs = "/nonexistent" };
 	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &nothing };
 	const struct kb_export *const *e = kb_export_all();
 	struct kb_trace *trace;

@@ -244,6 +244,7 @@ static inline void random_capture(struct random_capture *c, unsigned int word, b
 {
 	memset(c, 0, sizeof(*c));
 	c->layout = (struct kb_barman_layout){
+		.size = sizeof(c->layout),
 		.word_size = word,
 		.big_endian = big,
 		.circular = circular,

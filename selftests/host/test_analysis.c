@@ -113,6 +113,7 @@ static void test_sched(void)
 static struct kb_barman *open_facts(const char *const *facts, int *fd)
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = 1, .max_task_infos = 1, .max_string_table_length = 4096,
 	};
 	const struct kb_header header = {

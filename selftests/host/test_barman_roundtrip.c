@@ -307,6 +307,7 @@ out:
 static void compacting_drops_spare_series(bool disk)
 {
 	static const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = 1, .max_task_infos = 8, .max_mmap_layout = 8, .max_pmu_counters = 4,
 		.max_string_table_length = 4096, .max_custom_charts = 8, .max_custom_series = 64,
 		.spare_series = true,
@@ -403,6 +404,7 @@ static void a_capture_may_start_anywhere(bool disk, bool compact)
 static void what_does_not_fit_is_refused_alone(void)
 {
 	static const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.word_size = 4, .max_cores = 2, .max_task_infos = 1, .max_mmap_layout = 1,
 		.max_pmu_counters = 1, .max_string_table_length = 16, .buffer_length = 64,
 	};
@@ -443,7 +445,7 @@ static void what_does_not_fit_is_refused_alone(void)
 
 static void a_full_disk_is_an_error(void)
 {
-	struct kb_barman_layout layout = { .max_cores = 1, .max_task_infos = 1 };
+	struct kb_barman_layout layout = { .size = sizeof(layout), .max_cores = 1, .max_task_infos = 1 };
 	struct kb_event e = { .type = KB_EVENT_TASK_SWITCH };
 	int fd = open("/dev/full", O_WRONLY), ret = 0;
 	struct kb_barman_writer *w;

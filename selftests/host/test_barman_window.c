@@ -25,6 +25,7 @@ static bool write_capture(int fd, unsigned int word, bool circular, uint64_t byt
 			  unsigned int big_texts)
 {
 	struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.word_size = word, .circular = circular, .buffer_length = circular ? bytes : 0,
 		.max_cores = 4, .max_task_infos = 1, .max_string_table_length = 64,
 	};

@@ -274,6 +274,7 @@ static void write_tables(void)
 static struct kb_trace *make_capture(void)
 {
 	struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = CPUS, .max_task_infos = 64, .max_mmap_layout = 4,
 		.max_pmu_counters = COUNTERS, .max_string_table_length = 4096,
 		.max_custom_charts = 1, .max_custom_series = SERIES,
@@ -334,7 +335,7 @@ static struct kb_out *export(struct kb_trace *trace, const char *name,
 
 	if (kb_out_memory(&out))
 		exit(1);
-	result = kb_export_find(name)->run(trace, options, out, &err);
+	result = kb_export_run(kb_export_find(name), trace, options, out, &err);
 	snprintf(text, sizeof(text), "%s_exports_the_whole_capture", name);
 	if (!tap_is(result, 0, text))
 		tap_note("%s", err.text);
@@ -452,7 +453,7 @@ static void check_heph_rules(struct heph_rules *rules, const struct kb_heph_pack
 
 static void check_heph(struct kb_trace *trace)
 {
-	struct kb_export_options options = { 0 };
+	struct kb_export_options options = { .size = sizeof(options) };
 	struct kb_out *out = export(trace, "heph", &options);
 	struct heph_rules rules = { 0 };
 	struct heph_attributes attributes;
@@ -585,7 +586,7 @@ static int count_annotate(struct truth *got, const struct kb_annotate_message *m
 
 static void check_annotate(struct kb_trace *trace)
 {
-	struct kb_export_options options = { 0 };
+	struct kb_export_options options = { .size = sizeof(options) };
 	struct kb_out *out = export(trace, "annotate", &options);
 	struct kb_annotate_reader *reader;
 	struct kb_annotate_message m;

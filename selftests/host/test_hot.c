@@ -25,6 +25,7 @@ struct expected {
 static struct kb_barman *open_capture(void)
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = CORES, .max_pmu_counters = COUNTERS, .max_string_table_length = 64,
 	};
 	const struct kb_header header = {

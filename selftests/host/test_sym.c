@@ -59,6 +59,7 @@ static void add_own_maps(struct kb_barman_writer *writer)
 static void open_session(struct session *session, const struct kb_symbol_options *options)
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = 1, .max_task_infos = 16, .max_mmap_layout = 1024,
 		.max_string_table_length = 1 << 16,
 	};
@@ -240,7 +241,7 @@ static void test_kernel(void)
 {
 	static const char text[] = "ffffffff81000000 T schedule\nffffffff81000100 t idle\n"
 				   "ffffffff81000200 D data\nffffffffc0000000 t work\t[some_module]\n";
-	struct kb_symbol_options options = { 0 };
+	struct kb_symbol_options options = { .size = sizeof(options) };
 	char path[] = "/tmp/kbarman-sym-XXXXXX";
 	struct session session;
 	int fd = mkstemp(path);

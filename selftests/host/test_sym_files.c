@@ -105,6 +105,7 @@ static struct session *begin(const struct kb_symbol_options *options, unsigned i
 	static struct session session;
 	struct session *s = &session;
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = 1, .max_task_infos = 1, .max_mmap_layout = 1024,
 		.max_string_table_length = 1 << 17,
 	};
@@ -247,7 +248,7 @@ static void directories(char *to, bool make)
 static void test_symfs(void)
 {
 	char tree[128], inner[256];
-	const struct kb_symbol_options options = { .symfs = tree };
+	const struct kb_symbol_options options = { .size = sizeof(options), .symfs = tree };
 	uint64_t size = (uint64_t)st.st_size;
 
 	snprintf(tree, sizeof(tree), "%s/tree", dir);
@@ -334,7 +335,7 @@ static void test_namesakes(void)
 /* A capture that another machine has made. */
 static struct kb_barman *open_elsewhere(void)
 {
-	const struct kb_barman_layout layout = { .max_cores = 1, .max_string_table_length = 4096 };
+	const struct kb_barman_layout layout = { .size = sizeof(layout), .max_cores = 1, .max_string_table_length = 4096 };
 	const struct kb_header header = { .timestamp_multiplier = 1, .timestamp_divisor = 1 };
 	struct kb_barman_writer *writer;
 	struct kb_barman *barman;
@@ -356,8 +357,8 @@ static struct kb_barman *open_elsewhere(void)
 /* Captures one after the other, as `kbarman top` has them: what was read is not read again. */
 static void test_cache(void)
 {
-	const struct kb_symbol_options symfs_of_the_cache = { .symfs = "/" };
-	struct kb_symbol_options options = { .symfs = "/nonexistent" };
+	const struct kb_symbol_options symfs_of_the_cache = { .size = sizeof(symfs_of_the_cache), .symfs = "/" };
+	struct kb_symbol_options options = { .size = sizeof(options), .symfs = "/nonexistent" };
 	const struct kb_symbol *symbol;
 	struct kb_symbolizer *other;
 	struct kb_barman *barman;

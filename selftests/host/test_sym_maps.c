@@ -37,6 +37,7 @@ static void make_capture(struct capture *capture, unsigned int nr_rows, unsigned
 			 unsigned int nr_tgids)
 {
 	const struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.max_cores = 1, .max_task_infos = 64, .max_mmap_layout = MOST_ROWS,
 		.max_string_table_length = 1 << 16,
 	};

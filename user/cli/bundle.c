@@ -43,7 +43,7 @@ static void complain(void *context, const char *sentence)
 
 int cmd_bundle(int argc, char **argv)
 {
-	struct kb_symbol_options symbols = { 0 };
+	struct kb_symbol_options symbols = { .size = sizeof(symbols) };
 	const char *path;
 	struct kb_error err = { 0 };
 	int option, ret;

@@ -339,7 +339,7 @@ static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_e
 		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
 	beside = find_beside(c, trace);
 	c->options.beside = beside;
-	result = c->export->run(trace, &c->options, out, err);
+	result = kb_export_run(c->export, trace, &c->options, out, err);
 	kb_out_destroy(out);
 	free(beside);
 	return result;
@@ -364,7 +364,7 @@ static int to_directory(struct convert *c, struct kb_trace *trace, struct kb_err
 	free(path);
 	if (!status) {
 		c->options.directory = directory.temporary;
-		*result = c->export->run(trace, &c->options, out, err);
+		*result = kb_export_run(c->export, trace, &c->options, out, err);
 		if (*result >= 0)
 			status = cli_directory_commit(&directory);
 		else
@@ -482,7 +482,10 @@ static int convert(struct convert *c)
 
 int cmd_convert(int argc, char **argv)
 {
-	struct convert c = { .options.say = say };
+	struct convert c = {
+		.options = { .size = sizeof(c.options), .say = say },
+		.symbols.size = sizeof(c.symbols),
+	};
 	int status;
 
 	signal(SIGPIPE, SIG_IGN);

@@ -245,6 +245,7 @@ int cmd_report(int argc, char **argv)
 {
 	struct report report = {
 		.how.size = sizeof(report.how),
+		.symbols.size = sizeof(report.symbols),
 		.how.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
 		.percent_limit = 0.5,
 	};

@@ -489,7 +489,7 @@ static bool parse_events(const char *text, unsigned int *events)
 
 int cmd_script(int argc, char **argv)
 {
-	static struct script script = { .events = ~0U };
+	static struct script script = { .events = ~0U, .symbols.size = sizeof(script.symbols) };
 	int option, status;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {

@@ -192,7 +192,9 @@ static void close_view(struct view *view)
 /* Opens a frozen copy of the buffers. */
 static int open_view(struct top *top, struct view *view)
 {
-	const struct kb_symbol_options symbols = { .cache = top->cache };
+	const struct kb_symbol_options symbols = {
+		.size = sizeof(symbols), .cache = top->cache,
+	};
 	const struct kb_trace_options options = { .size = sizeof(options), .symbols = &symbols };
 	struct kb_error err = { 0 };
 
@@ -633,7 +635,10 @@ static int take_option(struct top *top, int option)
 
 int cmd_top(int argc, char **argv)
 {
-	struct top top = { .delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1 };
+	struct top top = {
+		.delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1,
+		.symbols.size = sizeof(top.symbols),
+	};
 	int option, ret;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {

@@ -378,7 +378,9 @@ uint64_t kb_event_checksum(const struct kb_event *event);
  */
 struct kb_barman_writer;
 
+/* What the file has room for. All zero behind `size` is the default. */
 struct kb_barman_layout {
+	size_t size;			/* of this struct, as the caller knows it: sizeof() */
 	uint8_t word_size;		/* 4 or 8; 0 = 8 */
 	bool big_endian;
 	bool circular;			/* buffer_length bytes, which stay in memory until finish */

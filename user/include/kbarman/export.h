@@ -8,6 +8,8 @@
 #define KBARMAN_EXPORT_H
 
 #include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
 
 #include <kbarman/error.h>
 #include <kbarman/out.h>
@@ -17,8 +19,9 @@
 extern "C" {
 #endif
 
-/* All zero is the default. An export ignores options that do not apply to it. */
+/* All zero behind `size` is the default. An export ignores options that do not apply to it. */
 struct kb_export_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	const char *format;	/* a variant of the format, such as "binary"; NULL = default */
 	const char *event;	/* folded, flamegraph: counter that weighs samples; NULL = the
 				 * one that samples */
@@ -46,15 +49,20 @@ struct kb_export {
 	const char *const *formats;	/* variants and their extensions in turn, ended by NULL;
 					 * NULL = one variant only */
 	bool directory;			/* the export fills options->directory, not @out */
-	/*
-	 * Write all of @trace, from its first record on, to @out, and flush @out. Returns 0; 1
-	 * if the capture is damaged: @err says where, and everything whole in front of it is
-	 * written; or a negative errno and @err if the capture could not be exported or the
-	 * output not written.
-	 */
+	/* Internal: see kb_export_run(). */
 	int (*run)(struct kb_trace *trace, const struct kb_export_options *options,
 		   struct kb_out *out, struct kb_error *err);
 };
+
+/*
+ * Write all of @trace, from its first record on, to @out, and flush @out. @options may be NULL.
+ * Returns 0; 1 if the capture is damaged: @err says where, and everything whole in front of it is
+ * written; or a negative errno and @err if the capture could not be exported or the output not
+ * written.
+ */
+int kb_export_run(const struct kb_export *format, struct kb_trace *trace,
+		  const struct kb_export_options *options, struct kb_out *out,
+		  struct kb_error *err);
 
 /* All exports, ended by NULL. */
 const struct kb_export *const *kb_export_all(void);

@@ -7,6 +7,7 @@
 #define KBARMAN_SYMBOL_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <kbarman/barman.h>
@@ -19,7 +20,9 @@ extern "C" {
 struct kb_symbolizer;
 struct kb_symbol_cache;
 
+/* Where names come from. All zero behind `size` is the default. */
 struct kb_symbol_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
 	const char *kallsyms;	/* path; NULL = the capture's side file; if there is none and
 				 * this running kernel made the capture: /proc/kallsyms */
 	const char *symfs;	/* directory in which images are looked up; NULL = "/", but only
@@ -42,7 +45,7 @@ struct kb_symbol_options {
  * anew. What may have changed is looked for again: files that were not there, maps of JIT compilers,
  * the kernel's modules. Side files of the captures are not used.
  *
- * kb_symbol_cache_create() returns 0 or -ENOMEM, and copies @options, which may be NULL.
+ * kb_symbol_cache_create() returns 0, -ENOMEM or -EINVAL, and copies @options, which may be NULL.
  * kb_symbol_cache_destroy() frees the cache, which may be NULL, after its last symbolizer. One
  * thread at a time may use a cache and its symbolizers.
  */
@@ -75,9 +78,9 @@ struct kb_frame {
 
 /*
  * Create a symbolizer for @barman, which must live as long as the symbolizer. @path: file name
- * of the capture, to find its side files; may be NULL. Returns 0, -ENOMEM, -EXDEV if the cache of
- * @options is of another machine or kernel, or the error of kallsyms in @options. For other files
- * that could not be read see kb_symbolizer_complaints(). kb_symbolizer_destroy() frees the
+ * of the capture, to find its side files; may be NULL. Returns 0, -ENOMEM, -EINVAL for options that can't
+ * be, -EXDEV if the cache of @options is of another machine or kernel, or the error of kallsyms in
+ * @options. For other files that could not be read see kb_symbolizer_complaints(). kb_symbolizer_destroy() frees the
  * symbolizer.
  */
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,

@@ -9,6 +9,7 @@
 #include <kbarman/chain.h>
 
 #include "analysis/trace_parts.h"
+#include "base/options.h"
 
 static void resolve_stack(struct kb_symbolizer *symbolizer, const struct kb_event *event,
 			  uint32_t task_id)
@@ -48,14 +49,16 @@ int kb_capture_save_symbols(const char *capture, const struct kb_symbol_options 
 			    void (*say)(void *context, const char *sentence), void *context,
 			    struct kb_error *err)
 {
-	struct kb_symbol_options as_they_are = options ? *options : (struct kb_symbol_options) { 0 };
+	struct kb_symbol_options as_they_are;
 	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &as_they_are };
 	struct kb_error write_error = { 0 };
 	struct kb_symbolizer *symbolizer;
 	struct kb_barman *barman;
 	struct kb_trace *trace;
-	int damaged, ret;
+	int damaged, ret = KB_OPTIONS(&as_they_are, options, err);
 
+	if (ret)
+		return ret;
 	/* The saved names are those of the linker. */
 	as_they_are.raw_names = true;
 

@@ -20,11 +20,12 @@ static void *out_of_memory(struct kb_error *err)
 int kb_trace_adopt(struct kb_trace **out, struct kb_barman *barman, const char *path,
 		   const struct kb_trace_options *options, struct kb_error *err)
 {
+	struct kb_symbol_options symbols;
 	struct kb_trace_options as_known;
 	struct kb_trace *trace;
 	int ret;
 
-	ret = KB_OPTIONS(&as_known, options, err);
+	ret = KB_OPTIONS(&as_known, options, err) ?: KB_OPTIONS(&symbols, as_known.symbols, err);
 	if (ret) {
 		kb_barman_close(barman);
 		return ret;
@@ -39,8 +40,7 @@ int kb_trace_adopt(struct kb_trace **out, struct kb_barman *barman, const char *
 		out_of_memory(err);
 		return -ENOMEM;
 	}
-	if (as_known.symbols)
-		trace->symbols = *as_known.symbols;
+	trace->symbols = symbols;
 	kb_barman_set_counters(barman, as_known.counters);
 	*out = trace;
 	return 0;

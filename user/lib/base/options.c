@@ -11,6 +11,7 @@ int kb_options_take(void *known, size_t size, const void *given, struct kb_error
 	size_t theirs, i;
 
 	memset(known, 0, size);
+	memcpy(known, &size, sizeof(size));
 	if (!given)
 		return 0;
 	memcpy(&theirs, given, sizeof(theirs));
@@ -22,5 +23,6 @@ int kb_options_take(void *known, size_t size, const void *given, struct kb_error
 			return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "options of a later version "
 					    "than this library's");
 	memcpy(known, given, theirs < size ? theirs : size);
+	memcpy(known, &size, sizeof(size));
 	return 0;
 }

@@ -11,7 +11,7 @@
 #include <kbarman/error.h>
 
 /*
- * Fill @known, a struct of @size bytes that begins with its size_t size, from what the caller has
+ * Fill @known, a struct of @size bytes that begins with its size, from what the caller has
  * given, or NULL. -EINVAL: the caller's size can't be right, or an option is not known.
  */
 int kb_options_take(void *known, size_t size, const void *given, struct kb_error *err);

@@ -2,6 +2,7 @@
 /* The table of exports. */
 #include <string.h>
 
+#include "base/options.h"
 #include "export/list.h"
 
 static const struct kb_export *const exports[] = {
@@ -23,6 +24,15 @@ static const struct kb_export *const exports[] = {
 const struct kb_export *const *kb_export_all(void)
 {
 	return exports;
+}
+
+int kb_export_run(const struct kb_export *format, struct kb_trace *trace,
+		  const struct kb_export_options *options, struct kb_out *out,
+		  struct kb_error *err)
+{
+	struct kb_export_options known;
+
+	return KB_OPTIONS(&known, options, err) ?: format->run(trace, &known, out, err);
 }
 
 const struct kb_export *kb_export_find(const char *name)

@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "base/options.h"
 #include "format/barman_file.h"
 #include "format/barman_writer.h"
 
@@ -109,13 +110,14 @@ static void look_at_file(struct kb_barman_writer *w)
 }
 
 int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
-			    const struct kb_barman_layout *layout, struct kb_error *err)
+			    const struct kb_barman_layout *given, struct kb_error *err)
 {
+	struct kb_barman_layout known, *layout = &known;
 	struct kb_barman_writer *w;
 	int ret;
 
 	*out = NULL;
-	ret = check_layout(layout, err);
+	ret = KB_OPTIONS(&known, given, err) ?: check_layout(layout, err);
 	if (ret)
 		return ret;
 	w = calloc(1, sizeof(*w));

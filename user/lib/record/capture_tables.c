@@ -20,6 +20,7 @@ void kb_tables_merged_layout(struct kb_barman *const *captures, unsigned int cou
 	const struct kb_header *first = kb_barman_header(captures[0]);
 
 	*layout = (struct kb_barman_layout){
+		.size = sizeof(*layout),
 		.word_size = first->word_size,
 		.big_endian = first->big_endian,
 		.max_custom_charts = first->nr_charts,
@@ -208,6 +209,7 @@ static uint32_t room(uint32_t max, uint32_t used)
 void kb_tables_layout(const struct kb_header *h, struct kb_barman_layout *layout)
 {
 	*layout = (struct kb_barman_layout){
+		.size = sizeof(*layout),
 		.word_size = h->word_size,
 		.big_endian = h->big_endian,
 		.max_cores = h->max_cores,

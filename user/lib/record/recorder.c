@@ -260,6 +260,7 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 			   (uint64_t)config->max_task_infos * TASK_STRING_BYTES +
 			   (uint64_t)config->max_cores * CPU_STRING_BYTES;
 	struct kb_barman_layout layout = {
+		.size = sizeof(layout),
 		.word_size = sizeof(bm_uintptr),
 		.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
 		.max_cores = config->max_cores,

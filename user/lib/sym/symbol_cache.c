@@ -10,6 +10,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "base/options.h"
 #include "sym/bundle.h"
 #include "sym/elf.h"
 #include "sym/kernel.h"
@@ -37,14 +38,16 @@ static int copy(char **out, const char *text)
 	return text && !*out ? -ENOMEM : 0;
 }
 
-int kb_symbol_cache_create(struct kb_symbol_cache **out, const struct kb_symbol_options *options,
+int kb_symbol_cache_create(struct kb_symbol_cache **out, const struct kb_symbol_options *given,
 			   struct kb_error *err)
 {
-	static const struct kb_symbol_options none;
-	struct kb_symbol_cache *cache = calloc(1, sizeof(*cache));
+	struct kb_symbol_options known, *options = &known;
+	struct kb_symbol_cache *cache;
+	int ret = KB_OPTIONS(&known, given, err);
 
-	if (!options)
-		options = &none;
+	if (ret)
+		return ret;
+	cache = calloc(1, sizeof(*cache));
 	if (!cache || set_symfs(cache, options->symfs) || copy(&cache->vmlinux, options->vmlinux) ||
 	    copy(&cache->kallsyms_option, options->kallsyms)) {
 		kb_symbol_cache_destroy(cache);

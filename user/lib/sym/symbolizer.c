@@ -12,6 +12,7 @@
 
 #include <kbarman/tasks.h>
 
+#include "base/options.h"
 #include "sym/ahead.h"
 #include "sym/image_load.h"
 #include "sym/kernel_lines.h"
@@ -24,12 +25,16 @@ int kb_symbolizer_share(struct kb_symbolizer **out, const struct kb_barman *barm
 			const struct kb_symbol_options *options, struct kb_error *err)
 {
 	const struct kb_header *header = kb_barman_header(barman);
-	struct kb_symbolizer *symbolizer = calloc(1, sizeof(*symbolizer));
-	int ret = 0;
+	struct kb_symbolizer *symbolizer;
+	struct kb_symbol_options known;
+	int ret = KB_OPTIONS(&known, options, err);
 
+	if (ret)
+		return ret;
+	symbolizer = calloc(1, sizeof(*symbolizer));
 	if (!symbolizer)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	symbolizer->cache = options ? options->cache : NULL;
+	symbolizer->cache = known.cache;
 	symbolizer->tasks = tasks;
 	symbolizer->wide = header->word_size == 8;
 	symbolizer->frame.file = "";
