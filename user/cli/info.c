@@ -122,12 +122,14 @@ static int read_capture(struct info *info)
 {
 	const struct kb_error *first;
 	struct kb_error err = { 0 };
+	struct kb_barman *barman;
 	struct kb_event event;
 	int ret = open_capture(info);
 
 	if (ret)
 		return ret;
-	while ((ret = kb_barman_next(kb_trace_barman(info->trace), &event, &err)) > 0)
+	barman = kb_trace_barman(info->trace);
+	while ((ret = kb_barman_next(barman, &event, &err)) > 0)
 		count(info, &event);
 	kb_stops_end(info->stops, kb_recorded_last(&info->recorded));
 	cli_progress_end();
