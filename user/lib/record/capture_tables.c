@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "record/capture_tables.h"
 
 static uint32_t max_u32(uint32_t a, uint32_t b)
@@ -85,54 +86,57 @@ static int compare_maps(const void *left, const void *right)
 	return order ? order : memcmp(a->file.data ?: "", b->file.data ?: "", a->file.length);
 }
 
-static int merge_tasks(struct kb_barman *const *captures, unsigned int count,
-		       struct kb_barman_writer *writer)
-{
-	const struct kb_task **rows;
-	size_t n = 0;
-	int ret = 0;
+/* A table whose rows several captures may have. */
+struct merged {
+	const void *(*row)(const struct kb_header *header, uint32_t i);	/* NULL behind the last */
+	int (*compare)(const void *left, const void *right);
+	int (*write)(struct kb_barman_writer *writer, const void *row);
+};
 
-	for (unsigned int i = 0; i < count; i++)
-		n += kb_barman_header(captures[i])->nr_tasks;
-	rows = malloc((n ? n : 1) * sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	n = 0;
-	for (unsigned int i = 0; i < count; i++) {
-		for (uint32_t k = 0; k < kb_barman_header(captures[i])->nr_tasks; k++)
-			rows[n++] = &kb_barman_header(captures[i])->tasks[k];
-	}
-	qsort(rows, n, sizeof(*rows), compare_tasks);
-	for (size_t i = 0; !ret && i < n; i++) {
-		if (!i || compare_tasks(&rows[i - 1], &rows[i]))
-			ret = kb_barman_writer_task(writer, rows[i]);
-	}
-	free(rows);
-	return ret;
+static const void *task_row(const struct kb_header *header, uint32_t i)
+{
+	return i < header->nr_tasks ? &header->tasks[i] : NULL;
 }
 
-static int merge_maps(struct kb_barman *const *captures, unsigned int count,
-		      struct kb_barman_writer *writer)
+static int write_task(struct kb_barman_writer *writer, const void *row)
 {
-	const struct kb_map **rows;
-	size_t n = 0;
+	return kb_barman_writer_task(writer, row);
+}
+
+static const void *map_row(const struct kb_header *header, uint32_t i)
+{
+	return i < header->nr_maps ? &header->maps[i] : NULL;
+}
+
+static int write_map(struct kb_barman_writer *writer, const void *row)
+{
+	return kb_barman_writer_map(writer, row);
+}
+
+static const struct merged merged_tasks = { task_row, compare_tasks, write_task };
+static const struct merged merged_maps = { map_row, compare_maps, write_map };
+
+static int merge_rows(const struct merged *table, struct kb_barman *const *captures,
+		      unsigned int count, struct kb_barman_writer *writer)
+{
+	const void **rows = NULL, *row;
+	size_t nr = 0, max = 0;
 	int ret = 0;
 
-	for (unsigned int i = 0; i < count; i++)
-		n += kb_barman_header(captures[i])->nr_maps;
-	rows = malloc((n ? n : 1) * sizeof(*rows));
-	if (!rows)
-		return -ENOMEM;
-	n = 0;
 	for (unsigned int i = 0; i < count; i++) {
-		for (uint32_t k = 0; k < kb_barman_header(captures[i])->nr_maps; k++)
-			rows[n++] = &kb_barman_header(captures[i])->maps[k];
+		for (uint32_t k = 0; (row = table->row(kb_barman_header(captures[i]), k)); k++) {
+			if (!KB_ARRAY_ROOM(rows, max, nr + 1)) {
+				free(rows);
+				return -ENOMEM;
+			}
+			rows[nr++] = row;
+		}
 	}
-	qsort(rows, n, sizeof(*rows), compare_maps);
-	for (size_t i = 0; !ret && i < n; i++) {
-		if (!i || compare_maps(&rows[i - 1], &rows[i]))
-			ret = kb_barman_writer_map(writer, rows[i]);
-	}
+	if (nr)
+		qsort(rows, nr, sizeof(*rows), table->compare);
+	for (size_t i = 0; !ret && i < nr; i++)
+		if (!i || table->compare(&rows[i - 1], &rows[i]))
+			ret = table->write(writer, rows[i]);
 	free(rows);
 	return ret;
 }
@@ -188,9 +192,9 @@ int kb_tables_merge(struct kb_barman *const *captures, unsigned int count,
 	if (!ret)
 		ret = merge_pmus(captures, count, max_cores, writer);
 	if (!ret)
-		ret = merge_tasks(captures, count, writer);
+		ret = merge_rows(&merged_tasks, captures, count, writer);
 	if (!ret)
-		ret = merge_maps(captures, count, writer);
+		ret = merge_rows(&merged_maps, captures, count, writer);
 	for (uint32_t i = 0; !ret && i < first->nr_charts; i++)
 		ret = kb_barman_writer_chart(writer, &first->charts[i]);
 	for (uint32_t i = 0; !ret && i < first->nr_series; i++)
