@@ -582,44 +582,41 @@ static void sample(struct tptp *x, struct cpu *cpu, struct tptp_thread *thread,
 			     event->sample.custom[i].value);
 }
 
-/* Whether the event says which thread it belongs to, or which thread comes. */
-static bool is_of_thread(const struct tptp *x, const struct kb_event *event)
+/* End the slices that end with the record. */
+static void end_slices(struct tptp *x, const struct kb_walk *walk)
 {
-	if (event->type == KB_EVENT_TASK_SWITCH || event->type == KB_EVENT_SAMPLE)
-		return true;
-	return x->header->max_task_infos && (event->type == KB_EVENT_CUSTOM_COUNTER ||
-					     event->type == KB_EVENT_ANNOTATION);
+	for (unsigned int i = 0; i < walk->nr_slices; i++)
+		end_slice(x, &walk->slices[i], walk->event.timestamp);
 }
 
-static void write_event(struct tptp *x, const struct kb_walk *walk)
+/*
+ * The previous task waits for a monitor whose owner is the next task: announce the next task
+ * first.
+ */
+static void write_switch(struct tptp *x, struct cpu *cpu, const struct kb_walk *walk, int64_t time)
+{
+	struct tptp_thread *thread = thread_of(x, walk->event.task_id, core_of(x, cpu),
+					       walk->event.timestamp, time);
+
+	thread->running = true;		/* it must not be forgotten from here on */
+	end_slices(x, walk);
+	leave_methods(x, cpu, 0, time);
+	switch_in(x, thread, time);
+	cpu->current = thread;
+}
+
+/* A record that may say which thread it belongs to; the thread is announced first. */
+static void write_other(struct tptp *x, struct cpu *cpu, const struct kb_walk *walk, int64_t time)
 {
 	const struct kb_event *event = &walk->event;
-	int64_t time = trace_time(x, walk->ns);
-	struct cpu *cpu = cpu_of(x, event->core);
 	struct tptp_thread *thread = NULL;
-	unsigned int i;
 
-	/* As in the timeline, the time of a CPU does not go back. */
-	if (time < cpu->now)
-		time = cpu->now;
-	cpu->now = time;
-	end_exited(x, time);
-	/*
-	 * The previous task waits for a monitor whose owner is the next task: announce the next
-	 * task first.
-	 */
-	if (is_of_thread(x, event))
+	if (event->type == KB_EVENT_SAMPLE ||
+	    (x->header->max_task_infos && (event->type == KB_EVENT_CUSTOM_COUNTER ||
+					   event->type == KB_EVENT_ANNOTATION)))
 		thread = thread_of(x, event->task_id, core_of(x, cpu), event->timestamp, time);
-	if (event->type == KB_EVENT_TASK_SWITCH)
-		thread->running = true;		/* it must not be forgotten from here on */
-	for (i = 0; i < walk->nr_slices; i++)
-		end_slice(x, &walk->slices[i], event->timestamp);
+	end_slices(x, walk);
 	switch (event->type) {
-	case KB_EVENT_TASK_SWITCH:
-		leave_methods(x, cpu, 0, time);
-		switch_in(x, thread, time);
-		cpu->current = thread;
-		break;
 	case KB_EVENT_HALT:
 		if (event->halt.entered)
 			halt(x, cpu, event->timestamp, time);
@@ -637,6 +634,22 @@ static void write_event(struct tptp *x, const struct kb_walk *walk)
 	default:
 		break;
 	}
+}
+
+static void write_event(struct tptp *x, const struct kb_walk *walk)
+{
+	struct cpu *cpu = cpu_of(x, walk->event.core);
+	int64_t time = trace_time(x, walk->ns);
+
+	/* As in the timeline, the time of a CPU does not go back. */
+	if (time < cpu->now)
+		time = cpu->now;
+	cpu->now = time;
+	end_exited(x, time);
+	if (walk->event.type == KB_EVENT_TASK_SWITCH)
+		write_switch(x, cpu, walk, time);
+	else
+		write_other(x, cpu, walk, time);
 }
 
 /* ---- the whole capture ---- */
