@@ -445,8 +445,8 @@ static void confine(const struct convert *c)
 
 static int convert(struct convert *c)
 {
-	const struct kb_trace_options options = {
-		.size = sizeof(options), .symbols = &c->symbols, .counters = c->counters,
+	const struct kb_trace_options how = {
+		.size = sizeof(how), .symbols = &c->symbols, .counters = c->counters,
 	};
 	struct kb_symbolizer *symbolizer;
 	struct kb_error err = { 0 };
@@ -457,7 +457,7 @@ static int convert(struct convert *c)
 		return CLI_IMPOSSIBLE;
 	cli_progress(NULL, c->output && strcmp(c->output, "-") == 0);
 	confine(c);
-	if (kb_trace_open(&trace, c->input, &options, &err))
+	if (kb_trace_open(&trace, c->input, &how, &err))
 		return cli_fail_error(&err);
 	symbolizer = kb_trace_symbolizer(trace, &err);
 	if (!symbolizer) {

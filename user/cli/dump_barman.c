@@ -282,8 +282,8 @@ static void warn(const char *sentence)
 int dump_barman(const char *path, struct kb_json *json)
 {
 	/* The values as they are in the file. */
-	const struct kb_trace_options options = {
-		.size = sizeof(options), .counters = KB_COUNTERS_DELTA,
+	const struct kb_trace_options how = {
+		.size = sizeof(how), .counters = KB_COUNTERS_DELTA,
 	};
 	struct kb_barman *barman;
 	struct kb_trace *trace;
@@ -292,7 +292,7 @@ int dump_barman(const char *path, struct kb_json *json)
 	uint64_t index = 0;
 	int status;
 
-	if (kb_trace_open(&trace, path, &options, &err))
+	if (kb_trace_open(&trace, path, &how, &err))
 		return cli_fail_error(&err);
 	barman = kb_trace_barman(trace);
 	dump_header(json, kb_barman_header(barman));

@@ -175,8 +175,8 @@ static int complain(const struct kb_barman *from, const struct recovered *sum)
 static int recover_file(const char *file, const char *output)
 {
 	/* The values as they are in the file. */
-	const struct kb_trace_options options = {
-		.size = sizeof(options), .counters = KB_COUNTERS_DELTA,
+	const struct kb_trace_options how = {
+		.size = sizeof(how), .counters = KB_COUNTERS_DELTA,
 	};
 	struct recovered sum = { 0 };
 	struct kb_barman *from;
@@ -189,7 +189,7 @@ static int recover_file(const char *file, const char *output)
 	if (!stat(file, &st) && S_ISREG(st.st_mode) && !st.st_size)
 		return cli_fail("%s is empty, there is nothing to recover: overwrite mode writes "
 				"only at the end", file);
-	if (kb_trace_open(&trace, file, &options, &err)) {
+	if (kb_trace_open(&trace, file, &how, &err)) {
 		cli_fail_error(&err);
 		if (err.code == -EBADMSG)
 			cli_warn("nothing can be recovered without a valid header");

@@ -148,15 +148,15 @@ static bool note_filter(struct report *report, const char *name, const char *val
 
 static int open_report(struct report *report)
 {
-	const struct kb_trace_options options = {
-		.size = sizeof(options), .symbols = &report->symbols,
+	const struct kb_trace_options how = {
+		.size = sizeof(how), .symbols = &report->symbols,
 	};
 	struct kb_error err = { 0 };
 	int ret;
 
 	cli_progress(NULL, false);
 	cli_sandbox_reading(report->path);
-	if (kb_trace_open(&report->trace, report->path, &options, &err))
+	if (kb_trace_open(&report->trace, report->path, &how, &err))
 		return cli_fail_error(&err);
 	ret = kb_report_create(&report->got, report->trace, &report->how, &err);
 	if (ret < 0)

@@ -403,15 +403,15 @@ static void put_event(struct script *script, const struct kb_walk *walk)
 
 static int open_script(struct script *script)
 {
-	const struct kb_trace_options options = {
-		.size = sizeof(options), .symbols = &script->symbols,
+	const struct kb_trace_options how = {
+		.size = sizeof(how), .symbols = &script->symbols,
 	};
 	struct kb_error err = { 0 };
 	const char *base;
 
 	cli_progress(NULL, true);
 	cli_sandbox_reading(script->path);
-	if (kb_trace_open(&script->trace, script->path, &options, &err))
+	if (kb_trace_open(&script->trace, script->path, &how, &err))
 		return cli_fail_error(&err);
 	script->header = kb_trace_header(script->trace);
 	script->tasks = kb_trace_tasks(script->trace, &err);

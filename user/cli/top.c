@@ -195,10 +195,10 @@ static int open_view(struct top *top, struct view *view)
 	const struct kb_symbol_options symbols = {
 		.size = sizeof(symbols), .cache = top->cache,
 	};
-	const struct kb_trace_options options = { .size = sizeof(options), .symbols = &symbols };
+	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &symbols };
 	struct kb_error err = { 0 };
 
-	if (kb_trace_open_device(&view->trace, top->device, &options, &err))
+	if (kb_trace_open_device(&view->trace, top->device, &how, &err))
 		return cli_fail_error(&err);
 	view->header = kb_trace_header(view->trace);
 	view->tasks = kb_trace_tasks(view->trace, &err);
