@@ -39,6 +39,9 @@ build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
 
+# Another demangler, if it is installed.
+build/selftests/host/test_sym_rust: USER_LIBS += $(if $(wildcard /usr/include/libiberty/demangle.h),-liberty)
+
 # The module's ring and the code that wakes its pollers, built for user space: see selftests/ring/.
 # Only x86 can single-step.
 RING_SRC	:= kmod/ring.c kmod/ring.h selftests/ring/ring_env.h kmod/uapi/barman_v2.h \

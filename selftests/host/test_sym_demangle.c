@@ -33,6 +33,18 @@ int main(void)
 	check("_RINvNtC3std3mem8align_ofjdE", "std::mem::align_of::<usize, f64>", "rust_generics");
 	check("_RNCNvC1a4main0B3_", "a::main::{closure#0}", "rust_closures");
 	check("_RNvMC1aNtB2_1S3run", "<a::S>::run", "rust_back_references");
+	check("_RNvC1a3foo.llvm.1234", "a::foo", "what_llvm_hung_behind_is_left_out");
+	check("_RNqC1au30____7hkackfecea1cbdathfdh9hlq6y", "a::საჭმელად_გემრიელი_სადილი",
+	      "rust_punycode");
+	check("_RNvC1au9Mnchen_zwa", NULL, "rust_punycode_that_is_cut_off_stays");
+	check("_RNvC1au12_zzzzzzzzzzz", NULL, "rust_punycode_beyond_all_characters_stays");
+	check("_RINvC1a1fKc41_Kc27_Kc1f600_Kb1_Kan7_E", "a::f::<'A', '\\'', '\\u{1f600}', true, -7>",
+	      "rust_constants");
+	check("_RINvC1a1fKhn1_E", NULL, "rust_constants_of_the_wrong_sign_stay");
+	check("_RINvC1a1fRL0_hE", NULL, "rust_lifetimes_are_bound_where_they_are_used");
+	check("_RINvC1a1fFG_RL0_hEuE", "a::f::<for<'a> fn(&'a u8)>", "rust_lifetimes");
+	check("_RIC1bINtC1a1TjEDB3_p1IhEL_E", "b::<a::T<usize>, dyn a::T<usize, I = u8>>",
+	      "rust_associated_types_go_into_the_brackets_of_their_trait");
 	check("_RNvC1aB_B_B_", NULL, "rust_garbage_stays");
 	check("_RNvB_1a", NULL, "rust_references_to_themselves_stay");
 	for (i = 0; i < 400; i++)

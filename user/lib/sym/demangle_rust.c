@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "sym/demangle_rust.h"
+#include "sym/punycode.h"
 
 #define MAX_TEXT	4096
 #define MAX_DEPTH	100
@@ -135,7 +136,9 @@ struct parser {
 	const char *start, *at, *end;	/* start: behind "_R" */
 	struct text text;
 	unsigned int depth, steps;
+	uint64_t lifetimes;		/* that are bound where the parser is */
 	bool silent;			/* parse without writing */
+	bool open;			/* see put_open_path() */
 	bool failed;
 };
 
@@ -271,14 +274,20 @@ static struct identifier identifier(struct parser *parser)
 	return id;
 }
 
-/* Names outside of ASCII stay in Punycode and are marked. */
 static void say_identifier(struct parser *parser, const struct identifier *id)
 {
-	if (id->punycode)
-		say(parser, "punycode{");
-	say_bytes(parser, id->name, id->length);
-	if (id->punycode)
-		say(parser, "}");
+	char text[KB_PUNYCODE_BYTES];
+	size_t length;
+
+	if (!id->punycode) {
+		say_bytes(parser, id->name, id->length);
+		return;
+	}
+	length = kb_punycode_decode(text, id->name, id->length);
+	if (length)
+		say_bytes(parser, text, length);
+	else
+		fail(parser);
 }
 
 static void say_number(struct parser *parser, uint64_t number)
@@ -311,6 +320,51 @@ static void backref(struct parser *parser, void (*what)(struct parser *parser))
 		parser->at = back;
 }
 
+/* A lifetime by its number: 0 has no name, the others count from the innermost one outwards. */
+static void say_lifetime(struct parser *parser, uint64_t number)
+{
+	char name[] = "'a";
+
+	if (!number) {
+		say(parser, "'_");
+		return;
+	}
+	if (number > parser->lifetimes) {
+		fail(parser);
+		return;
+	}
+	number = parser->lifetimes - number;
+	if (number < 26) {
+		name[1] = (char)('a' + number);
+		say(parser, name);
+	} else {
+		say(parser, "'_");
+		say_number(parser, number);
+	}
+}
+
+/* "for<'a> " if there is a binder. Returns how many lifetimes it binds, until unbind(). */
+static uint64_t put_binder(struct parser *parser)
+{
+	uint64_t nr = optional_base62(parser, 'G'), i;
+
+	if (nr > MAX_STEPS)
+		fail(parser);
+	for (i = 0; i < nr && !parser->failed; i++) {
+		say(parser, i ? ", " : "for<");
+		parser->lifetimes++;
+		say_lifetime(parser, 1);
+	}
+	if (nr)
+		say(parser, "> ");
+	return nr;
+}
+
+static void unbind(struct parser *parser, uint64_t nr)
+{
+	parser->lifetimes -= parser->failed ? 0 : nr;
+}
+
 static void put_path_in_type(struct parser *parser)
 {
 	put_path(parser, false);
@@ -324,8 +378,7 @@ static void put_path_in_value(struct parser *parser)
 static void put_generic(struct parser *parser)
 {
 	if (eat(parser, 'L')) {
-		base62(parser);
-		say(parser, "'_");
+		say_lifetime(parser, base62(parser));
 	} else if (eat(parser, 'K')) {
 		put_const(parser);
 	} else {
@@ -460,20 +513,29 @@ static void put_types(struct parser *parser, const char *between, bool tuple)
 		say(parser, ",");
 }
 
+/* Names of calling conventions have '-' where identifiers have '_'. */
+static void say_abi(struct parser *parser)
+{
+	struct identifier abi = plain_identifier(parser);
+
+	if (abi.punycode)
+		fail(parser);
+	for (size_t i = 0; i < abi.length; i++)
+		say_bytes(parser, abi.name[i] == '_' ? "-" : &abi.name[i], 1);
+}
+
 static void put_function(struct parser *parser)
 {
-	optional_base62(parser, 'G');
+	uint64_t bound = put_binder(parser);
+
 	if (eat(parser, 'U'))
 		say(parser, "unsafe ");
 	if (eat(parser, 'K')) {
 		say(parser, "extern \"");
-		if (eat(parser, 'C')) {
+		if (eat(parser, 'C'))
 			say(parser, "C");
-		} else {
-			struct identifier abi = plain_identifier(parser);
-
-			say_identifier(parser, &abi);
-		}
+		else
+			say_abi(parser);
 		say(parser, "\" ");
 	}
 	say(parser, "fn(");
@@ -483,16 +545,37 @@ static void put_function(struct parser *parser)
 		say(parser, " -> ");
 		put_type(parser);
 	}
+	unbind(parser, bound);
+}
+
+/* A path whose last generic arguments stay open for more, if it has any: `open`. */
+static void put_open_path(struct parser *parser)
+{
+	bool open = false;
+
+	parser->open = false;
+	if (!enter(parser))
+		return;
+	if (eat(parser, 'B')) {
+		backref(parser, put_open_path);
+		open = parser->open;
+	} else {
+		open = eat(parser, 'I');
+		put_path(parser, false);
+		if (open)
+			put_generics(parser);
+	}
+	parser->open = open;
+	leave(parser);
 }
 
 /* Write a trait and its associated types, both in one pair of angle brackets. */
 static void put_trait(struct parser *parser)
 {
-	bool open = eat(parser, 'I');
+	bool open;
 
-	put_path(parser, false);
-	if (open)
-		put_generics(parser);
+	put_open_path(parser);
+	open = parser->open;
 	while (!parser->failed && eat(parser, 'p')) {
 		struct identifier id = plain_identifier(parser);
 
@@ -508,27 +591,40 @@ static void put_trait(struct parser *parser)
 
 static void put_dyn(struct parser *parser)
 {
+	uint64_t bound, lifetime;
 	unsigned int nr;
 
 	say(parser, "dyn ");
-	optional_base62(parser, 'G');
+	bound = put_binder(parser);
 	for (nr = 0; !parser->failed && !eat(parser, 'E'); nr++) {
 		if (nr)
 			say(parser, " + ");
 		put_trait(parser);
 	}
-	if (eat(parser, 'L'))
-		base62(parser);
-	else
+	unbind(parser, bound);
+	if (!eat(parser, 'L')) {
 		fail(parser);
+		return;
+	}
+	lifetime = base62(parser);
+	if (lifetime) {
+		say(parser, " + ");
+		say_lifetime(parser, lifetime);
+	}
 }
 
 /* "R" or "Q" was read: a reference, maybe with a lifetime. */
-static void put_reference(struct parser *parser, const char *text)
+static void put_reference(struct parser *parser, bool mutable)
 {
-	if (eat(parser, 'L'))
-		base62(parser);
-	say(parser, text);
+	uint64_t lifetime = eat(parser, 'L') ? base62(parser) : 0;
+
+	say(parser, "&");
+	if (lifetime) {
+		say_lifetime(parser, lifetime);
+		say(parser, " ");
+	}
+	if (mutable)
+		say(parser, "mut ");
 	put_type(parser);
 }
 
@@ -562,10 +658,10 @@ static void put_type(struct parser *parser)
 		say(parser, ")");
 		break;
 	case 'R':
-		put_reference(parser, "&");
+		put_reference(parser, false);
 		break;
 	case 'Q':
-		put_reference(parser, "&mut ");
+		put_reference(parser, true);
 		break;
 	case 'P':
 		say(parser, "*const ");
@@ -591,31 +687,75 @@ static void put_type(struct parser *parser)
 	leave(parser);
 }
 
-/* Write a hexadecimal integer in decimal. One of more than 64 bits stays hexadecimal. */
-static void put_integer(struct parser *parser)
+/* Read hexadecimal digits and the '_' behind them. Returns their number. */
+static size_t read_digits(struct parser *parser, uint64_t *value)
 {
-	const char *digits;
-	uint64_t value = 0;
+	const char *digits = parser->at;
 
-	if (eat(parser, 'n'))
-		say(parser, "-");
-	digits = parser->at;
-	while (!parser->failed && peek(parser) != '_') {
+	for (*value = 0; !eat(parser, '_');) {
 		char c = next(parser);
 
 		if (!((c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'))) {
 			fail(parser);
-			return;
+			return 0;
 		}
-		value = value << 4 | (c <= '9' ? c - '0' : c - 'a' + 10);
+		*value = *value << 4 | (uint64_t)(c <= '9' ? c - '0' : c - 'a' + 10);
 	}
-	if (parser->at - digits <= 16) {
+	return (size_t)(parser->at - digits - 1);
+}
+
+/* Write an integer in decimal. One of more than 64 bits stays hexadecimal. */
+static void put_integer(struct parser *parser)
+{
+	const char *digits = parser->at;
+	uint64_t value;
+	size_t nr = read_digits(parser, &value);
+
+	if (!nr) {
+		fail(parser);
+	} else if (nr <= 16) {
 		say_number(parser, value);
 	} else {
 		say(parser, "0x");
-		say_bytes(parser, digits, parser->at - digits);
+		say_bytes(parser, digits, nr);
 	}
-	eat(parser, '_');
+}
+
+static void put_bool(struct parser *parser)
+{
+	uint64_t value;
+
+	if (read_digits(parser, &value) != 1 || value > 1)
+		fail(parser);
+	else
+		say(parser, value ? "true" : "false");
+}
+
+/* Write a character as Rust does. */
+static void put_character(struct parser *parser)
+{
+	const char *digits = parser->at;
+	uint64_t value;
+	size_t nr = read_digits(parser, &value);
+	char c = (char)value;
+
+	if (!nr || nr > 8 || parser->failed) {
+		fail(parser);
+		return;
+	}
+	say(parser, "'");
+	if (value == '\t' || value == '\n' || value == '\r') {
+		say(parser, value == '\t' ? "\\t" : value == '\n' ? "\\n" : "\\r");
+	} else if (value >= ' ' && value <= '~') {
+		if (c == '\'' || c == '\\')
+			say(parser, "\\");
+		say_bytes(parser, &c, 1);
+	} else {
+		say(parser, "\\u{");
+		say_bytes(parser, digits, nr);
+		say(parser, "}");
+	}
+	say(parser, "'");
 }
 
 static void put_const(struct parser *parser)
@@ -624,18 +764,19 @@ static void put_const(struct parser *parser)
 
 	if (!enter(parser))
 		return;
-	if (eat(parser, 'B')) {
+	parser->at += type != '\0';
+	if (type == 'B') {
 		backref(parser, put_const);
-	} else if (eat(parser, 'p')) {
+	} else if (type == 'p') {
 		say(parser, "_");
-	} else if (type && strchr("ahstlmxynoijbc", type)) {
-		parser->at++;
-		if (type == 'b' && parser->end - parser->at >= 2 && parser->at[1] == '_') {
-			say(parser, *parser->at == '0' ? "false" : "true");
-			parser->at += 2;
-		} else {
-			put_integer(parser);
-		}
+	} else if (type == 'b') {
+		put_bool(parser);
+	} else if (type == 'c') {
+		put_character(parser);
+	} else if (type && strchr("aslxnihtmyoj", type)) {
+		if (strchr("aslxni", type) && eat(parser, 'n'))
+			say(parser, "-");
+		put_integer(parser);
 	} else {
 		fail(parser);
 	}
