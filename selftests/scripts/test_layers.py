@@ -223,8 +223,9 @@ def functions_are_in_the_folder_of_their_header(tmp):  # pylint: disable=unused-
         none(Source(ROOT, tree).misplaced())
 
 
-def files_of_the_library_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
-    none(circles(Source(ROOT, "user").calls("user/lib/")))
+def files_make_no_circle_by_their_calls(tmp):  # pylint: disable=unused-argument
+    source = Source(ROOT, "user")
+    none(circles(source.calls("user/lib/")) + circles(source.calls("user/cli/")))
 
 
 def no_two_headers_have_one_name(tmp):  # pylint: disable=unused-argument

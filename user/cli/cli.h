@@ -26,8 +26,8 @@ struct cli_verb {
 	const char *summary;			/* one line for `kbarman help` */
 };
 
-/* All verbs. The last entry has no name. */
-const struct cli_verb *cli_verbs(void);
+/* All verbs. The last entry has no name. main() sets this. */
+extern const struct cli_verb *cli_verbs;
 
 extern const char *cli_verb_name;		/* the verb that runs; NULL: none yet */
 
@@ -111,8 +111,10 @@ struct cli_usage {
  */
 int cli_getopt(int argc, char **argv, const struct cli_usage *usage);
 
-/* Returns -1 with -q, else how often -v was given. */
+/* Returns -1 with -q, else how often -v was given: cli_quiet(), cli_louder(). */
 int cli_verbosity(void);
+void cli_quiet(void);
+void cli_louder(void);
 
 /* May the output to @stream have colours? */
 bool cli_color(FILE *stream);
@@ -130,8 +132,8 @@ struct cli_nearest {
 
 void cli_nearest_try(struct cli_nearest *nearest, const char *name);
 
-/* Prints the version, with @json also what was built in. Returns an exit status. */
-int cli_version(bool json);
+/* Prints the version. Returns an exit status. */
+int cli_version(void);
 
 /* Prints the text of --help to stdout. */
 void cli_print_usage(const struct cli_usage *usage);

@@ -8,8 +8,6 @@
 
 #include "cli.h"
 
-const char *cli_verb_name;
-
 static const struct cli_verb verbs[] = {
 	{ "annotate", cmd_annotate, "write a mark into the running recording" },
 	{ "bundle", cmd_bundle, "save symbols with a capture, for other machines" },
@@ -32,11 +30,6 @@ static const struct cli_verb verbs[] = {
 	{ "version", cmd_version, "print the version and what this build can do" },
 	{ 0 },
 };
-
-const struct cli_verb *cli_verbs(void)
-{
-	return verbs;
-}
 
 static void list_verbs(FILE *stream)
 {
@@ -95,6 +88,7 @@ int cmd_help(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+	cli_verbs = verbs;
 	if (argc < 2) {
 		list_verbs(stderr);
 		return CLI_IMPOSSIBLE;
@@ -102,6 +96,6 @@ int main(int argc, char **argv)
 	if (!strcmp(argv[1], "--help") || !strcmp(argv[1], "-h"))
 		return help(argv[2]);
 	if (!strcmp(argv[1], "--version") || !strcmp(argv[1], "-V"))
-		return cli_version(false);
+		return cli_version();
 	return run(argc - 1, argv + 1);
 }

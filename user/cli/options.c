@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kbarman/version.h>
+
 #include "base/array.h"
 #include "cli.h"
 #include "sandbox.h"
@@ -32,7 +34,6 @@ static const struct option common_options[] = {
 	{ "list-options", no_argument,	     NULL, OPTION_LIST },	/* for completion */
 };
 
-static int verbosity;
 static enum { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER } color;
 
 /*
@@ -162,12 +163,12 @@ static bool take_common(int option, const struct option *options, const char *le
 {
 	switch (option) {
 	case 'V':
-		exit(cli_version(false));
+		exit(cli_version());
 	case 'v':
-		verbosity++;
+		cli_louder();
 		return true;
 	case 'q':
-		verbosity = -1;
+		cli_quiet();
 		return true;
 	case CLI_OPTION_COLOR:
 		set_color(optarg);
@@ -293,9 +294,19 @@ void cli_print_usage(const struct cli_usage *usage)
 		fputs(usage->tail, stdout);
 }
 
-int cli_verbosity(void)
+int cli_version(void)
 {
-	return verbosity;
+	printf("kbarman %s\n", kb_version());
+	return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+}
+
+int cli_usage(bool asked, const struct cli_usage *usage)
+{
+	if (asked) {
+		cli_print_usage(usage);
+		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
+	}
+	return cli_fail("try 'kbarman %s --help'", cli_verb_name);
 }
 
 /* no-color.org: any value of NO_COLOR that is not empty switches colours off. */

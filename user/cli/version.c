@@ -39,7 +39,7 @@ static void print_features(struct kb_json *json)
 	kb_json_end(json);
 	kb_json_begin(json, "verbs");
 	kb_json_array(json, "names");
-	for (const struct cli_verb *verb = cli_verbs(); verb->name; verb++)
+	for (const struct cli_verb *verb = cli_verbs; verb->name; verb++)
 		kb_json_string(json, NULL, verb->name);
 	kb_json_array_end(json);
 	kb_json_end(json);
@@ -63,14 +63,10 @@ static void print_features(struct kb_json *json)
 	kb_json_end(json);
 }
 
-int cli_version(bool json)
+static int version_json(void)
 {
 	struct kb_json lines;
 
-	if (!json) {
-		printf("kbarman %s\n", kb_version());
-		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
-	}
 	if (lines_open(&lines, false))
 		return CLI_IMPOSSIBLE;
 	print_features(&lines);
@@ -91,5 +87,5 @@ int cmd_version(int argc, char **argv)
 		cli_warn("leave out '%s': version takes only options", argv[optind]);
 		return cli_usage(false, &usage);
 	}
-	return cli_version(json);
+	return json ? version_json() : cli_version();
 }

@@ -1,128 +1,16 @@
 // SPDX-License-Identifier: MIT
-/*
- * The common part of the verbs: see cli.h. Only this file prints complaints, and only this file
- * gives output files their final names.
- */
+/* Output files: only this file gives them their final names. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
-#include "base/utf8.h"
 #include "cli.h"
-
-/* Names come from files and from other programs, and must not control the terminal. */
-static void say(const char *format, va_list args)
-{
-	char *text;
-
-	if (vasprintf(&text, format, args) < 0)
-		return;
-	text[kb_utf8_shown(text, text, strlen(text))] = '\0';
-	fflush(stdout);
-	cli_progress_clear();
-	fprintf(stderr, "kbarman%s%s: %s\n", cli_verb_name ? " " : "",
-		cli_verb_name ? cli_verb_name : "", text);
-	free(text);
-}
-
-void cli_warn(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-void cli_note(const char *format, ...)
-{
-	va_list args;
-
-	if (cli_verbosity() < 0)
-		return;
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-}
-
-int (cli_fail)(const char *format, ...)
-{
-	va_list args;
-
-	va_start(args, format);
-	say(format, args);
-	va_end(args);
-	return CLI_IMPOSSIBLE;
-}
-
-int cli_fail_error(const struct kb_error *err)
-{
-	return cli_fail("%s", err->text[0] ? kb_error_text(err) : strerror(-err->code));
-}
-
-int cli_usage(bool asked, const struct cli_usage *usage)
-{
-	if (asked) {
-		cli_print_usage(usage);
-		return fflush(stdout) ? CLI_IMPOSSIBLE : CLI_OK;
-	}
-	return cli_fail("try 'kbarman %s --help'", cli_verb_name);
-}
-
-const char *cli_input(const char *given, int argc, char **argv, const char *otherwise)
-{
-	if (!given && optind < argc)
-		given = argv[optind++];
-	if (optind < argc) {
-		cli_fail("one FILE at a time: leave out '%s'", argv[optind]);
-		return NULL;
-	}
-	if (given)
-		return given;
-	if (access(otherwise, F_OK) && errno == ENOENT) {
-		cli_fail("there is no %s here: give the name of a capture", otherwise);
-		return NULL;
-	}
-	return otherwise;
-}
-
-bool cli_parse_size(const char *text, unsigned long long *value)
-{
-	unsigned int shift = 0;
-	char *end;
-
-	if (text[0] < '0' || text[0] > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &end, 0);
-	switch (*end) {
-	case 'K':
-	case 'k':
-		shift = 10;
-		break;
-	case 'M':
-	case 'm':
-		shift = 20;
-		break;
-	case 'G':
-	case 'g':
-		shift = 30;
-		break;
-	}
-	if (shift)
-		end++;
-	if (errno || *end || *value > ULLONG_MAX >> shift)
-		return false;
-	*value <<= shift;
-	return true;
-}
 
 /*
  * The temporary files that exist now, for the exit and signal paths. A verb has only a few
