@@ -22,6 +22,11 @@ static void must(int ret)
 		abort();
 }
 
+static const struct kb_tptp_layout forms[] = {
+	{ .size = sizeof(forms[0]), .binary = true },
+	{ .size = sizeof(forms[0]) },
+};
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct kb_tptp_writer *writers[2];
@@ -35,8 +40,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		return 0;
 	if (kb_out_function(&out, drop, NULL))
 		abort();
-	must(kb_tptp_writer_create(&writers[0], out, &(struct kb_tptp_layout){ .binary = true }));
-	must(kb_tptp_writer_create(&writers[1], out, &(struct kb_tptp_layout){ .binary = false }));
+	must(kb_tptp_writer_create(&writers[0], out, &forms[0]));
+	must(kb_tptp_writer_create(&writers[1], out, &forms[1]));
 	while ((ret = kb_tptp_next(tptp, &message, &err)) != 0) {
 		if (ret < 0)
 			continue;

@@ -177,7 +177,7 @@ static uint64_t integer_at(const uint8_t *p, unsigned int bytes, bool big)
 /* Every row alone: its value stands where the table puts it, all others are default. */
 static bool rows_stand_in_order(unsigned int k, bool big)
 {
-	const struct kb_tptp_layout layout = { .binary = true, .big_endian = big };
+	const struct kb_tptp_layout layout = LAYOUT(.binary = true, .big_endian = big);
 	size_t offset = 6, total = 6, size;
 	char name[40], type;
 
@@ -264,7 +264,7 @@ static bool xml_is(const struct kb_tptp_message *message, const char *line)
 	bool same;
 
 	snprintf(want, sizeof(want), "%s%s\n</TRACE>\n", head, line);
-	trace_begin(&trace, &(struct kb_tptp_layout){ .binary = false });
+	trace_begin(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = false));
 	kb_tptp_writer_message(trace.writer, message);
 	kb_tptp_writer_finish(trace.writer);
 	data = trace_data(&trace, &size);
@@ -282,7 +282,7 @@ static void test_example(void)
 	size_t size;
 
 	example(&message);
-	encode(&trace, &(struct kb_tptp_layout){ .binary = true }, &message, &size);
+	encode(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = true), &message, &size);
 	tap_is(size, 74, "the_example_message_has_74_bytes_by_the_tables");
 	trace_free(&trace);
 	tap_ok(xml_is(&message, "<threadStart threadId=\"1\" time=\"1185890426.304424453\" "
@@ -307,13 +307,13 @@ static void test_header(void)
 	const uint8_t *data;
 	size_t size;
 
-	trace_begin(&trace, &(struct kb_tptp_layout){ .binary = true });
+	trace_begin(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = true));
 	data = trace_data(&trace, &size);
 	tap_ok(size == sizeof(little) && !memcmp(data, little, size),
 	       "a_trace_starts_with_header_encoding_frequency");
 	trace_free(&trace);
-	trace_begin(&trace, &(struct kb_tptp_layout){ .binary = true, .big_endian = true,
-						      .platform_32 = true });
+	trace_begin(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = true, .big_endian = true,
+						      .platform_32 = true));
 	data = trace_data(&trace, &size);
 	tap_ok(size == sizeof(big) && !memcmp(data, big, size),
 	       "byte_order_holds_from_the_offset_field_on");
@@ -351,7 +351,7 @@ static void test_reader(void)
 	int errors;
 
 	example(&message);
-	trace_begin(&trace, &(struct kb_tptp_layout){ .binary = true });
+	trace_begin(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = true));
 	kb_tptp_writer_message(trace.writer, &message);
 	bytes = trace_data(&trace, &size);
 
@@ -409,7 +409,7 @@ static void test_frequency(void)
 	tap_is(kb_tptp_ns(tptp, INT64_MIN), INT64_MIN, "ticks_saturate_below");
 	kb_tptp_close(tptp);
 
-	trace_begin(&trace, &(struct kb_tptp_layout){ .frequency = 4 });
+	trace_begin(&trace, &(struct kb_tptp_layout)LAYOUT(.frequency = 4));
 	kb_tptp_message_init(&message, KB_TPTP_TRACE_END);
 	message.values[KB_TPTP_TRACE_END_TIMESTAMP].number = -1;
 	kb_tptp_writer_message(trace.writer, &message);
@@ -515,7 +515,7 @@ static void test_strings(void)
 		kb_tptp_message_init(&message, KB_TPTP_CUSTOM);
 		message.values[KB_TPTP_CUSTOM_CUSTOM_BODY].string =
 			(struct kb_text){ cases[i].bytes, cases[i].length };
-		p = encode(&trace, &(struct kb_tptp_layout){ .binary = true }, &message, &size);
+		p = encode(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = true), &message, &size);
 		snprintf(line, sizeof(line), "<custom body=\"%s\"/>", cases[i].xml);
 		tap_ok(p && size == 6 + strlen(cases[i].binary) + 1 &&
 		       !memcmp(p + 6, cases[i].binary, size - 6) && xml_is(&message, line),
@@ -533,7 +533,7 @@ static void test_refusals(void)
 	int bad = 0;
 
 	memset(huge, 'x', KB_TPTP_MAX_TEXT + 1);
-	trace_begin(&trace, &(struct kb_tptp_layout){ .binary = true });
+	trace_begin(&trace, &(struct kb_tptp_layout)LAYOUT(.binary = true));
 	trace_data(&trace, &before);
 	kb_tptp_message_init(&message, KB_TPTP_METHOD_ENTRY);
 	message.values[KB_TPTP_METHOD_ENTRY_TICKET].number = (int64_t)INT32_MAX + 1;

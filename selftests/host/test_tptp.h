@@ -16,6 +16,8 @@ struct trace {
 	struct kb_tptp_writer *writer;
 };
 
+#define LAYOUT(...)	{ .size = sizeof(struct kb_tptp_layout), __VA_ARGS__ }
+
 static inline void trace_begin(struct trace *trace, const struct kb_tptp_layout *layout)
 {
 	if (kb_out_memory(&trace->out) ||

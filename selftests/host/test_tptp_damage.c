@@ -265,9 +265,9 @@ int main(void)
 		const char *name;
 		struct kb_tptp_layout layout;
 	} forms[] = {
-		{ "little endian", { .binary = true } },
-		{ "big endian", { .binary = true, .big_endian = true } },
-		{ "XML", { .binary = false } },
+		{ "little endian", LAYOUT(.binary = true) },
+		{ "big endian", LAYOUT(.binary = true, .big_endian = true) },
+		{ "XML", LAYOUT(.binary = false) },
 	};
 
 	for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {

@@ -15,11 +15,11 @@ static const struct {
 	const char *name;
 	struct kb_tptp_layout layout;
 } forms[] = {
-	{ "little endian, 64 bits", { .binary = true } },
-	{ "big endian, 64 bits", { .binary = true, .big_endian = true } },
-	{ "little endian, 32 bits", { .binary = true, .platform_32 = true } },
-	{ "big endian, 32 bits", { .binary = true, .big_endian = true, .platform_32 = true } },
-	{ "XML", { .binary = false } },
+	{ "little endian, 64 bits", LAYOUT(.binary = true) },
+	{ "big endian, 64 bits", LAYOUT(.binary = true, .big_endian = true) },
+	{ "little endian, 32 bits", LAYOUT(.binary = true, .platform_32 = true) },
+	{ "big endian, 32 bits", LAYOUT(.binary = true, .big_endian = true, .platform_32 = true) },
+	{ "XML", LAYOUT(.binary = false) },
 };
 
 #define NR_FORMS	(sizeof(forms) / sizeof(forms[0]))

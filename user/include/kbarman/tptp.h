@@ -98,7 +98,9 @@ uint32_t kb_tptp_message_depth(const struct kb_tptp_message *message);
 #define KB_TPTP_MAX_TEXT	(512u << 10)
 #define KB_TPTP_MAX_DEPTH	16384u
 
+/* The form of a trace. All zero behind `size` is the default. */
 struct kb_tptp_layout {
+	size_t size;			/* of this struct, as the caller knows it: sizeof() */
 	bool binary;			/* false: XML */
 	bool big_endian;		/* binary only */
 	bool platform_32;		/* binary only; for readers, no size depends on it */

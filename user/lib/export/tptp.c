@@ -708,7 +708,9 @@ static int read_exits(struct tptp *x)
 static int prepare(struct tptp *x, struct kb_error *err)
 {
 	const char *format = x->options->format;
-	struct kb_tptp_layout layout = { .binary = format && strcmp(format, "binary") == 0 };
+	struct kb_tptp_layout layout = {
+		.size = sizeof(layout), .binary = format && strcmp(format, "binary") == 0,
+	};
 	int error;
 
 	x->base = x->header->unix_base_ns > INT64_MAX ? INT64_MAX : (int64_t)x->header->unix_base_ns;

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/options.h"
 #include "base/out_packet.h"
 #include "format/tptp_codec.h"
 
@@ -175,22 +176,25 @@ static int start_binary(struct kb_tptp_writer *writer)
 int kb_tptp_writer_create(struct kb_tptp_writer **writer, struct kb_out *out,
 			  const struct kb_tptp_layout *layout)
 {
+	struct kb_tptp_layout known;
 	struct kb_tptp_writer *w;
-	int ret;
+	int ret = KB_OPTIONS(&known, layout, NULL);
 
 	*writer = NULL;
-	if (layout->frequency < 0)
+	if (ret)
+		return ret;
+	if (known.frequency < 0)
 		return -EINVAL;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return -ENOMEM;
-	w->layout = *layout;
+	w->layout = known;
 	if (!w->layout.frequency)
 		w->layout.frequency = KB_TPTP_FREQUENCY_NS;
 	w->out = out;
 	tptp_plans_init(w->plans);
-	w->plain = layout->binary ? tptp_binary_plain(layout->big_endian) : NULL;
-	ret = layout->binary ? start_binary(w) : kb_out_bytes(out, xml_start, sizeof(xml_start) - 1);
+	w->plain = known.binary ? tptp_binary_plain(known.big_endian) : NULL;
+	ret = known.binary ? start_binary(w) : kb_out_bytes(out, xml_start, sizeof(xml_start) - 1);
 	if (ret) {
 		free(w);
 		return ret;
