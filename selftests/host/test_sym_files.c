@@ -338,7 +338,7 @@ static struct kb_barman *open_elsewhere(void)
 	const struct kb_barman_layout layout = { .size = sizeof(layout), .max_cores = 1, .max_string_table_length = 4096 };
 	const struct kb_header header = { .timestamp_multiplier = 1, .timestamp_divisor = 1 };
 	struct kb_barman_writer *writer;
-	struct kb_barman *barman;
+	struct kb_barman *barman = NULL;
 	int fd = memfd_create("elsewhere", 0);
 	struct kb_error err;
 	char at[32];

@@ -54,7 +54,8 @@ static void print_row(const struct kb_report *report, const struct kb_sample_row
 
 static void print_samples(const struct kb_report *report)
 {
-	const struct kb_sample_row *row = report->samples.rows, *end = row + report->samples.nr_work;
+	const struct kb_sample_row *row = report->samples.rows;
+	const struct kb_sample_row *end = row + report->samples.nr_work;
 	uint64_t weight = report->totals.weight, rest = 0;
 	uint32_t nr = 0;
 
@@ -64,8 +65,8 @@ static void print_samples(const struct kb_report *report)
 	for (; row < end; row++, nr++)
 		rest += row->weight;
 	if (nr)
-		printf("# %8.2f%%  in %" PRIu32 " more row%s below %g%%: --percent-limit 0 shows all\n",
-		       percent(rest, weight), nr, nr == 1 ? "" : "s", LEAST);
+		printf("# %8.2f%%  in %" PRIu32 " more row%s below %g%%: --percent-limit 0 shows "
+		       "all\n", percent(rest, weight), nr, nr == 1 ? "" : "s", LEAST);
 }
 
 int main(int argc, char **argv)

@@ -14,7 +14,8 @@
 #include <kbarman/trace.h>
 
 /* @timestamp: ticks at which the task has its name. */
-static void print_run(const struct kb_tasks *tasks, const struct kb_slice *slice, uint64_t timestamp)
+static void print_run(const struct kb_tasks *tasks, const struct kb_slice *slice,
+		      uint64_t timestamp)
 {
 	char buffer[KB_TASK_NAME_BUFFER];
 

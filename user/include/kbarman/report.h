@@ -61,8 +61,8 @@ struct kb_report_options {
 /*
  * Samples that are equal in what they are sorted by. Other members are those of the first one. The
  * weight of a sample is the increase of the first counter, the one that samples, since the sample
- * before it. A sample without that value gets the average weight of the others. Strings live as long
- * as the trace.
+ * before it. A sample without that value gets the average weight of the others. Strings live as
+ * long as the trace.
  */
 struct kb_sample_row {
 	uint64_t key[4];	/* internal */
@@ -195,12 +195,12 @@ struct kb_report {
 	uint64_t records;
 	uint64_t events[KB_EVENT_HALT + 1];	/* records by enum kb_event_type */
 	uint32_t nr_cores;		/* cores with records */
-	struct kb_text weight_of;	/* the event that weighs samples; "samples" if there is none */
+	struct kb_text weight_of;	/* the event that weighs samples; else "samples" */
 
 	struct kb_sample_table samples;	/* samples with a PC, by options->sort */
 	struct kb_sample_table tasks;	/* the same samples by task */
-	struct kb_sample_table counts;	/* all samples by task, if the counters were also read without
-					 * a PC; else no rows, and `hot` is NULL */
+	struct kb_sample_table counts;	/* all samples by task, if counters were also read
+					 * without a PC; else no rows, and `hot` is NULL */
 	struct kb_sample_row totals;	/* sums of the samples: only samples, weight and partial */
 	uint64_t idle_samples, idle_weight;	/* sums of the idle loop's rows, if separate */
 	uint64_t samples_without_pc;
@@ -223,7 +223,8 @@ struct kb_report {
 /*
  * Read all of @trace, which must live as long as the report. Nothing else reads the trace
  * meanwhile. Returns 0; 1 if the capture is damaged: @err says where, and the report is of
- * everything that is whole; or a negative errno, then there is no report. @options may be NULL.
+ * everything that is whole; or a negative errno, then there is no report: the errors of
+ * kb_trace_rewind() and of kb_trace_symbolizer(), -EINVAL and -ENOMEM. @options may be NULL.
  * kb_report_destroy() frees the report, which may be NULL.
  */
 int kb_report_create(const struct kb_report **out, struct kb_trace *trace,

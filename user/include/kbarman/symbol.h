@@ -42,8 +42,8 @@ struct kb_symbol_options {
  * reads many captures of one machine, one after the other, keeps a cache, so that it reads every
  * image once. The cache serves the symbolizer that was created last; destroy the one before it
  * first. Strings and ids of answers stay the same, unless there are so many that the cache begins
- * anew. What may have changed is looked for again: files that were not there, maps of JIT compilers,
- * the kernel's modules. Side files of the captures are not used.
+ * anew. What may have changed is looked for again: files that were not there, maps of JIT
+ * compilers, the kernel's modules. Side files of the captures are not used.
  *
  * kb_symbol_cache_create() returns 0, -ENOMEM or -EINVAL, and copies @options, which may be NULL.
  * kb_symbol_cache_destroy() frees the cache, which may be NULL, after its last symbolizer. One
@@ -78,10 +78,10 @@ struct kb_frame {
 
 /*
  * Create a symbolizer for @barman, which must live as long as the symbolizer. @path: file name
- * of the capture, to find its side files; may be NULL. Returns 0, -ENOMEM, -EINVAL for options that can't
- * be, -EXDEV if the cache of @options is of another machine or kernel, or the error of kallsyms in
- * @options. For other files that could not be read see kb_symbolizer_complaints(). kb_symbolizer_destroy() frees the
- * symbolizer.
+ * of the capture, to find its side files; may be NULL. Returns 0, -ENOMEM, -EINVAL for options
+ * that can't be, -EXDEV if the cache of @options is of another machine or kernel, or the error of
+ * kallsyms in @options. For other files that could not be read see kb_symbolizer_complaints().
+ * kb_symbolizer_destroy() frees the symbolizer.
  */
 int kb_symbolizer_create(struct kb_symbolizer **out, const struct kb_barman *barman,
 			 const char *path, const struct kb_symbol_options *options,

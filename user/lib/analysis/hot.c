@@ -35,7 +35,7 @@ struct kb_hot {
 	struct kb_name_ids comms;
 	uint64_t samples;		/* added so far, including those that wait */
 	bool idle;			/* whether the last sample is idle, if rows depend on it */
-	const char *judged;		/* the name of the function that the idle task was in last, */
+	const char *judged;		/* the function that the idle task was in last, by name, */
 	bool judged_idle;		/* and whether that is the idle loop */
 	bool image_key, line_key;	/* these are words of the key */
 

@@ -20,8 +20,8 @@ int kb_options_take(void *known, size_t size, const void *given, struct kb_error
 				    ".size to the size of the struct", theirs);
 	for (i = size; i < theirs; i++)
 		if (bytes[i])
-			return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "options of a later version "
-					    "than this library's");
+			return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "options of a later "
+					    "version than this library's");
 	memcpy(known, given, theirs < size ? theirs : size);
 	memcpy(known, &size, sizeof(size));
 	return 0;

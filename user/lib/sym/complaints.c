@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* What a symbolizer says of the names that it did not find, and how it saves those that it found. */
+/* What a symbolizer says of names that it did not find, and how it saves those that it found. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>

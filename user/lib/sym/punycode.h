@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* Identifiers outside of ASCII, as Rust mangles them: Punycode, RFC 3492, with '_' in place of '-'. */
+/* Identifiers outside of ASCII, as Rust mangles them: Punycode (RFC 3492) with '_' for '-'. */
 #ifndef KB_LIB_SYM_PUNYCODE_H
 #define KB_LIB_SYM_PUNYCODE_H
 

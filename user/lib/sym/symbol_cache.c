@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * A cache serves one capture at a time. What it has read stays when another capture comes. What may
- * have changed since is looked for again: files that were not there, perf maps, the kernel's modules.
+ * have changed since is looked for again: files that were not there, perf maps, the modules.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -172,7 +172,8 @@ static void serve_another(struct kb_symbol_cache *cache)
 /* Machine and kernel of the capture; the caller frees it. NULL without memory. */
 static char *origin_of(const struct kb_barman *barman)
 {
-	const char *host = kb_barman_fact(barman, "host"), *release = kb_barman_fact(barman, "release");
+	const char *release = kb_barman_fact(barman, "release");
+	const char *host = kb_barman_fact(barman, "host");
 	char *origin;
 
 	return asprintf(&origin, "%s %s", host ?: "", release ?: "") < 0 ? NULL : origin;
@@ -189,8 +190,8 @@ int kb_symbol_cache_serve(struct kb_symbol_cache *cache, const struct kb_barman 
 	known = cache->origin;
 	if (known && strcmp(origin, cache->origin) != 0) {
 		free(origin);
-		return kb_error_set(err, -EXDEV, KB_NO_OFFSET, "the capture is of another machine or "
-				    "kernel than the captures before it: give it another cache");
+		return kb_error_set(err, -EXDEV, KB_NO_OFFSET, "the capture is of another machine "
+				    "or kernel than the captures before it: give it another cache");
 	}
 	free(cache->origin);
 	cache->origin = origin;
