@@ -110,19 +110,20 @@ static void look_at_file(struct kb_barman_writer *w)
 }
 
 int kb_barman_writer_create(struct kb_barman_writer **out, int fd,
-			    const struct kb_barman_layout *given, struct kb_error *err)
+			    const struct kb_barman_layout *layout, struct kb_error *err)
 {
-	struct kb_barman_layout known, *layout = &known;
+	struct kb_barman_layout known;
 	struct kb_barman_writer *w;
 	int ret;
 
 	*out = NULL;
-	ret = KB_OPTIONS(&known, given, err) ?: check_layout(layout, err);
+	ret = KB_OPTIONS(&known, layout, err) ?: check_layout(&known, err);
 	if (ret)
 		return ret;
 	w = calloc(1, sizeof(*w));
 	if (!w)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	layout = &known;
 	w->fd = fd;
 	w->swap = layout->big_endian != KB_HOST_BIG_ENDIAN;
 	w->spare_series = layout->spare_series;

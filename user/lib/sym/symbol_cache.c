@@ -38,15 +38,16 @@ static int copy(char **out, const char *text)
 	return text && !*out ? -ENOMEM : 0;
 }
 
-int kb_symbol_cache_create(struct kb_symbol_cache **out, const struct kb_symbol_options *given,
+int kb_symbol_cache_create(struct kb_symbol_cache **out, const struct kb_symbol_options *options,
 			   struct kb_error *err)
 {
-	struct kb_symbol_options known, *options = &known;
+	struct kb_symbol_options known;
 	struct kb_symbol_cache *cache;
-	int ret = KB_OPTIONS(&known, given, err);
+	int ret = KB_OPTIONS(&known, options, err);
 
 	if (ret)
 		return ret;
+	options = &known;
 	cache = calloc(1, sizeof(*cache));
 	if (!cache || set_symfs(cache, options->symfs) || copy(&cache->vmlinux, options->vmlinux) ||
 	    copy(&cache->kallsyms_option, options->kallsyms)) {
