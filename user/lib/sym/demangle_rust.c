@@ -1,140 +1,22 @@
 // SPDX-License-Identifier: MIT
 /*
- * Rust names, by the grammars of the legacy mangling and of RFC 2603. The latter is recursive
- * and may refer back to itself, so depth, steps and text are limited. A name that exceeds a
- * limit stays mangled.
+ * Rust names by the grammar of RFC 2603, "v0". It is recursive and may refer back to itself, so
+ * depth, steps and text are limited. A name that exceeds a limit stays mangled.
  */
 #include <stdbool.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "sym/demangle_rust.h"
 #include "sym/punycode.h"
+#include "sym/rust_text.h"
 
-#define MAX_TEXT	4096
 #define MAX_DEPTH	100
 #define MAX_STEPS	10000
 
-struct text {
-	char *data;		/* MAX_TEXT */
-	size_t length;
-	bool failed;
-};
-
-static void put_bytes(struct text *text, const char *bytes, size_t length)
-{
-	if (text->failed || length >= MAX_TEXT - text->length) {
-		text->failed = true;
-		return;
-	}
-	memcpy(text->data + text->length, bytes, length);
-	text->length += length;
-}
-
-static void put(struct text *text, const char *string)
-{
-	put_bytes(text, string, strlen(string));
-}
-
-static bool start_text(struct text *text)
-{
-	*text = (struct text) { .data = malloc(MAX_TEXT) };
-	return text->data;
-}
-
-static char *end_text(struct text *text, bool good)
-{
-	if (!good || text->failed) {
-		free(text->data);
-		return NULL;
-	}
-	text->data[text->length] = '\0';
-	return text->data;
-}
-
-/* ---- legacy ---- */
-
-static const struct escape {
-	const char *code, *text;
-} escapes[] = {
-	{ "$SP$", "@" }, { "$BP$", "*" }, { "$RF$", "&" }, { "$LT$", "<" }, { "$GT$", ">" },
-	{ "$LP$", "(" }, { "$RP$", ")" }, { "$C$", "," }, { "$u20$", " " }, { "$u22$", "\"" },
-	{ "$u27$", "'" }, { "$u2b$", "+" }, { "$u3b$", ";" }, { "$u5b$", "[" }, { "$u5d$", "]" },
-	{ "$u7b$", "{" }, { "$u7d$", "}" }, { "$u7e$", "~" },
-};
-
-/* The escape that begins at @at; NULL if there is none. */
-static const struct escape *find_escape(const char *at, const char *end)
-{
-	for (size_t i = 0; i < ARRAY_SIZE(escapes); i++) {
-		size_t size = strlen(escapes[i].code);
-
-		if ((size_t)(end - at) >= size && memcmp(at, escapes[i].code, size) == 0)
-			return &escapes[i];
-	}
-	return NULL;
-}
-
-/* Write one component of a path. */
-static void put_legacy(struct text *text, const char *at, size_t length)
-{
-	const char *end = at + length;
-
-	if (length > 1 && at[0] == '_' && at[1] == '$')
-		at++;
-	while (at < end) {
-		const struct escape *escape = find_escape(at, end);
-
-		if (escape) {
-			put(text, escape->text);
-			at += strlen(escape->code);
-		} else if (end - at >= 2 && at[0] == '.' && at[1] == '.') {
-			put(text, "::");
-			at += 2;
-		} else {
-			put_bytes(text, at++, 1);
-		}
-	}
-}
-
-static bool is_hash(const char *at, size_t length)
-{
-	return length == 17 && *at == 'h' && strspn(at + 1, "0123456789abcdef") >= 16;
-}
-
-char *kb_demangle_rust_legacy(const char *name)
-{
-	const char *at = name + 3;
-	bool hash = false, first = true;
-	struct text text;
-
-	if (strncmp(name, "_ZN", 3) != 0 || !strstr(name, "17h") || !start_text(&text))
-		return NULL;
-	while (*at >= '0' && *at <= '9' && !hash) {
-		char *component;
-		unsigned long length = strtoul(at, &component, 10);
-
-		if (length > strlen(component))
-			break;
-		at = component + length;
-		hash = is_hash(component, length) && *at == 'E';
-		if (hash)
-			break;
-		if (!first)
-			put(&text, "::");
-		first = false;
-		put_legacy(&text, component, length);
-	}
-	return end_text(&text, hash && !first);
-}
-
-/* ---- v0 ---- */
-
 struct parser {
 	const char *start, *at, *end;	/* start: behind "_R" */
-	struct text text;
+	struct kb_rust_text text;
 	unsigned int depth, steps;
 	uint64_t lifetimes;		/* that are bound where the parser is */
 	bool silent;			/* parse without writing */
@@ -178,7 +60,7 @@ static char next(struct parser *parser)
 static void say_bytes(struct parser *parser, const char *bytes, size_t length)
 {
 	if (!parser->silent && !parser->failed)
-		put_bytes(&parser->text, bytes, length);
+		kb_rust_put_bytes(&parser->text, bytes, length);
 	if (parser->text.failed)
 		fail(parser);
 }
@@ -253,7 +135,7 @@ static struct identifier plain_identifier(struct parser *parser)
 	if (peek(parser) < '0' || peek(parser) > '9')
 		fail(parser);
 	if (!eat(parser, '0'))
-		while (peek(parser) >= '0' && peek(parser) <= '9' && id.length < MAX_TEXT)
+		while (peek(parser) >= '0' && peek(parser) <= '9' && id.length < KB_RUST_TEXT)
 			id.length = id.length * 10 + (next(parser) - '0');
 	eat(parser, '_');
 	if (id.length > (size_t)(parser->end - parser->at)) {
@@ -788,9 +670,9 @@ char *kb_demangle_rust(const char *name)
 	struct parser parser = { .start = name + 2, .at = name + 2 };
 	size_t length = strcspn(name, ".$");	/* without the compiler's suffix */
 
-	if (strncmp(name, "_R", 2) != 0 || length < 4 || length > MAX_TEXT)
+	if (strncmp(name, "_R", 2) != 0 || length < 4 || length > KB_RUST_TEXT)
 		return NULL;
-	if (name[2] < 'A' || name[2] > 'Z' || !start_text(&parser.text))
+	if (name[2] < 'A' || name[2] > 'Z' || !kb_rust_begin(&parser.text))
 		return NULL;
 	parser.end = name + length;
 	put_path(&parser, true);
@@ -798,5 +680,5 @@ char *kb_demangle_rust(const char *name)
 		parser.silent = true;
 		put_path(&parser, false);
 	}
-	return end_text(&parser.text, !parser.failed && parser.at == parser.end);
+	return kb_rust_end(&parser.text, !parser.failed && parser.at == parser.end);
 }
