@@ -11,6 +11,7 @@
 #include <kbarman/annotate.h>
 #include <kbarman/export.h>
 #include <kbarman/heph.h>
+#include <kbarman/report.h>
 #include <kbarman/tptp.h>
 
 #include "base/utf8.h"
@@ -155,6 +156,27 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 	kb_out_destroy(out);
 }
 
+/* Makes a report and reads its rows. */
+static void report(struct kb_trace *trace, bool flag)
+{
+	const struct kb_report_options options = {
+		.size = sizeof(options), .children = flag, .call_graph = flag, .idle = !flag,
+		.has_time = flag, .until = 1000000000,
+	};
+	const struct kb_report *report;
+	struct kb_error err;
+	uint64_t samples = 0;
+
+	if (kb_report_create(&report, trace, &options, &err) < 0)
+		return;
+	for (uint32_t i = 0; i < report->samples.nr; i++) {
+		samples += report->samples.rows[i].samples;
+		kb_report_counter(&report->samples, &report->samples.rows[i], 0);
+	}
+	must(samples == report->totals.samples);
+	kb_report_destroy(report);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* no image of this machine is read, whatever the capture calls for */
@@ -174,6 +196,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	export(trace, *e, NULL, choice & 1);
 	for (const char *const *f = (*e)->formats; f && *f; f += 2)
 		export(trace, *e, *f, choice & 1);
+	report(trace, choice & 1);
 	kb_trace_close(trace);
 	return 0;
 }
