@@ -4,6 +4,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kbarman/trace.h>
+
 #include "cli.h"
 #include "record/merge_captures.h"
 #include "sandbox.h"
@@ -66,17 +68,20 @@ static int complain(struct kb_barman *const *captures, unsigned int count)
 	return status;
 }
 
-static bool open_inputs(struct kb_barman **captures, unsigned int count, char **paths)
+/* @captures become the readers of @traces. */
+static bool open_inputs(struct kb_trace **traces, struct kb_barman **captures, unsigned int count,
+			char **paths)
 {
 	struct kb_merge_conflict conflict;
 
 	for (unsigned int i = 0; i < count; i++) {
 		struct kb_error err;
 
-		if (kb_barman_open(&captures[i], paths[i], &err)) {
+		if (kb_trace_open(&traces[i], paths[i], NULL, &err)) {
 			cli_fail_error(&err);
 			return false;
 		}
+		captures[i] = kb_trace_barman(traces[i]);
 		kb_barman_set_window(captures[i], WINDOWS_BYTES / count);
 	}
 	if (kb_captures_agree(captures, count, &conflict))
@@ -95,13 +100,34 @@ static bool is_input(const char *output, char **paths, unsigned int count)
 	return strcmp(output, "-") == 0;
 }
 
+static int merge(char **paths, unsigned int count, const char *output)
+{
+	struct kb_barman **captures = calloc(count, sizeof(struct kb_barman *));
+	struct kb_trace **traces = calloc(count, sizeof(struct kb_trace *));
+	int status = CLI_IMPOSSIBLE;
+
+	if (!captures || !traces)
+		status = cli_fail("out of memory");
+	else if (open_inputs(traces, captures, count, paths))
+		status = write_merged(captures, count, output);
+	if (!status) {
+		if (!is_input(output, paths, count))
+			sides_remove(output);
+		status = complain(captures, count);
+	}
+	for (unsigned int i = 0; traces && i < count; i++)
+		kb_trace_close(traces[i]);
+	free(traces);
+	free(captures);
+	return status;
+}
+
 int cmd_merge(int argc, char **argv)
 {
-	struct kb_barman **captures;
-	char **paths;
 	const char *output = "-";
-	int option, status = CLI_IMPOSSIBLE;
 	unsigned int count;
+	char **paths;
+	int option;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
@@ -120,20 +146,7 @@ int cmd_merge(int argc, char **argv)
 		return cli_fail("won't write a capture to a terminal: give -o FILE");
 	count = argc - optind;
 	paths = argv + optind;
-	captures = calloc(count, sizeof(struct kb_barman *));
-	if (!captures)
-		return cli_fail("out of memory");
 	cli_sandbox(&(struct cli_sandbox) { .inputs = (const char *const *)paths,
 					    .nr_inputs = (int)count, .output = output });
-	if (open_inputs(captures, count, paths))
-		status = write_merged(captures, count, output);
-	if (!status) {
-		if (!is_input(output, paths, count))
-			sides_remove(output);
-		status = complain(captures, count);
-	}
-	for (unsigned int i = 0; i < count; i++)
-		kb_barman_close(captures[i]);
-	free(captures);
-	return status;
+	return merge(paths, count, output);
 }
