@@ -8,93 +8,118 @@
  */
 #include <linux/mm.h>
 #include <linux/module.h>
-#include <linux/percpu.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
 #include <linux/slab.h>
-#include <linux/uaccess.h>
 
 #include "callchain.h"
 #include "compat/mm.h"
+#include "here.h"
 #include "source_maps.h"
+#include "sparse_stack.h"
+#include "storage.h"
+#include "task_ranges.h"
+#include "user_memory.h"
 
 #define LEVELS		4	/* task, softirq, irq, NMI */
+#define STACK_LEVELS	2	/* of these, the outermost, can have sparse stacks */
 #define ITERATOR_BYTES	1024	/* longer than the function that calls the probes of a tracepoint;
 				 * the next function of this kind is farther away */
 
-/* Constant while a session runs. */
-static u32 wanted;		/* KBARMAN_CONFIGURE_CHAIN_* */
-static u32 max_addresses;
-
-/* Used by the owning CPU only. An interrupt leaves `depth` as it was. */
-struct memory {
-	unsigned int depth;	/* pieces in use */
-	void *bytes;		/* LEVELS pieces, NULL = none */
-};
-
-static DEFINE_PER_CPU(struct memory, memory);
-
-static size_t piece_bytes(void)
+static unsigned long chain_addresses_max(const struct kbarman_session *session)
 {
-	return sizeof(struct kbarman_callchain) + max_addresses * sizeof(bm_uintptr);
+	return sizeof(struct bm_kbarman_callchain) +
+	       session->config.max_stack * sizeof(bm_uintptr);
 }
 
-int kbarman_callchain_allocate(const struct cpumask *cpus, u32 flags, u32 max_stack)
+unsigned long kbarman_callchain_max(const struct kbarman_session *session)
 {
-	int cpu;
+	unsigned long bytes = chain_addresses_max(session);
 
-	wanted = flags;
-	max_addresses = max_stack;
-	for_each_cpu(cpu, cpus) {
-		struct memory *mine = per_cpu_ptr(&memory, cpu);
-
-		mine->depth = 0;
-		mine->bytes = kvzalloc_node(LEVELS * piece_bytes(), GFP_KERNEL, cpu_to_node(cpu));
-		if (!mine->bytes)
-			return -ENOMEM;
-	}
-	return 0;
+	if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK)
+		bytes += kbarman_sparse_stack_max(session->config.stack_bytes);
+	return bytes;
 }
 
-void kbarman_callchain_free(void)
+/* Where the piece of level @depth begins among all of them. */
+static size_t chain_piece_at(const struct kbarman_session *session, unsigned int depth)
+{
+	size_t head = offsetof(struct kbarman_callchain, head);
+	size_t large = ALIGN(head + kbarman_callchain_max(session), sizeof(u64));
+	size_t small = ALIGN(head + chain_addresses_max(session), sizeof(u64));
+	unsigned int larges = min_t(unsigned int, depth, STACK_LEVELS);
+
+	return larges * large + (depth - larges) * small;
+}
+
+unsigned long kbarman_callchain_memory(const struct kbarman_session *session)
+{
+	return session->config.flags & KBARMAN_CONFIGURE_CHAIN ? chain_piece_at(session, LEVELS) :
+								 0;
+}
+
+int kbarman_callchain_add(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_chain_memory *memory = &per_cpu_ptr(session->each, cpu)->chains;
+	size_t bytes = kbarman_callchain_memory(session);
+	int error;
+
+	if (memory->bytes || !bytes)
+		return 0;
+	error = kbarman_capture_charge(session->capture, bytes);
+	if (error)
+		return error;
+	memory->depth = 0;
+	memory->bytes = kvzalloc_node(bytes, GFP_KERNEL, cpu_to_node(cpu));
+	if (memory->bytes)
+		return 0;
+	kbarman_capture_refund(session->capture, bytes);
+	return -ENOMEM;
+}
+
+void kbarman_callchain_free(struct kbarman_session *session)
 {
 	int cpu;
 
 	for_each_possible_cpu(cpu) {
-		struct memory *mine = per_cpu_ptr(&memory, cpu);
+		struct kbarman_chain_memory *memory = &per_cpu_ptr(session->each, cpu)->chains;
 
-		kvfree(mine->bytes);
-		mine->bytes = NULL;
+		if (!memory->bytes)
+			continue;
+		kvfree(memory->bytes);
+		memory->bytes = NULL;
+		kbarman_capture_refund(session->capture, kbarman_callchain_memory(session));
 	}
 }
 
 /* Returns NULL if there is no memory, or if writers nest deeper than LEVELS. */
-static struct kbarman_callchain *get_piece(void)
+static struct kbarman_callchain *chain_get_piece(struct kbarman_cpu *here)
 {
-	struct memory *mine = this_cpu_ptr(&memory);
+	struct kbarman_chain_memory *memory = &here->chains;
 	struct kbarman_callchain *chain;
-	unsigned int depth = mine->depth;
+	unsigned int depth = memory->depth;
 
-	if (unlikely(depth >= LEVELS || !mine->bytes))
+	if (unlikely(depth >= LEVELS || !memory->bytes))
 		return NULL;
 	/*
 	 * An interrupt before this store uses the same piece, and gives it back before it returns.
 	 */
-	WRITE_ONCE(mine->depth, depth + 1);
+	WRITE_ONCE(memory->depth, depth + 1);
 	barrier();
-	chain = mine->bytes + depth * piece_bytes();
+	chain = memory->bytes + chain_piece_at(here->session, depth);
+	chain->stack_bytes = 0;
 	chain->head.nr = 0;
 	chain->head.nr_kernel = 0;
 	return chain;
 }
 
-void kbarman_callchain_put(struct kbarman_callchain *chain)
+void kbarman_callchain_put(struct kbarman_cpu *here, struct kbarman_callchain *chain)
 {
 	if (!chain)
 		return;
 	barrier();
-	this_cpu_ptr(&memory)->depth--;
+	here->chains.depth--;
 }
 
 /* ---- frames ---- */
@@ -136,7 +161,7 @@ bool kbarman_read_record(unsigned long record[2], unsigned long address, unsigne
 	return true;
 }
 
-static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
+static void frames_add_user(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	struct kbarman_user_place place = {};
 	unsigned long frame, record[2];
@@ -160,57 +185,99 @@ static void add_user_frames(struct kbarman_frames *frames, struct pt_regs *regs)
 	}
 }
 
+/* The user's first frame, and the stack instead of more frames. */
+static void chain_add_stack(struct kbarman_cpu *here, struct kbarman_callchain *chain,
+			    struct kbarman_frames *frames, struct pt_regs *regs)
+{
+	const struct kbarman_session *session = here->session;
+	struct kbarman_sparse_ranges ranges;
+	struct bm_kbarman_stack *stack;
+	bool known;
+
+	kbarman_frames_add(frames, instruction_pointer(regs));
+	/* Deeper levels have no room for one. */
+	if (here->chains.depth > STACK_LEVELS)
+		return;
+	known = kbarman_task_ranges(session, &ranges, regs);
+	stack = (void *)&chain->addresses[frames->nr];
+	chain->stack_bytes = kbarman_sparse_stack_gather(stack, regs, &ranges,
+							 session->config.stack_bytes, known);
+	if (chain->stack_bytes)
+		chain->head.nr_kernel |= BM_KBARMAN_CHAIN_STACK;
+}
+
 /*
  * The registers with which the current task left its user code. NULL if the task has no user code.
  */
-static struct pt_regs *user_regs(struct pt_regs *regs)
+static struct pt_regs *task_user_regs(struct pt_regs *regs)
 {
 	if (regs && user_mode(regs))
 		return regs;
 	/* The task may be changing other bits of its flags. */
-	return current->mm && !(data_race(current->flags) & PF_KTHREAD) ? task_pt_regs(current) :
-		NULL;
+	if (!current->mm || data_race(current->flags) & PF_KTHREAD)
+		return NULL;
+	/* execve() loads a program: the registers are those of the one before it. */
+	if (!READ_ONCE(current->mm->end_code))
+		return NULL;
+	/* Workers that Linux makes for a program have memory of the program, and no code. */
+	regs = task_pt_regs(current);
+	return instruction_pointer(regs) ? regs : NULL;
 }
 
-static struct kbarman_callchain *gather(struct pt_regs *regs, const void *iterator)
+/* Add the user's part, if it is wanted and @regs, which may be NULL, can be followed now. */
+static void chain_add_user(struct kbarman_cpu *here, struct kbarman_callchain *chain,
+			   struct kbarman_frames *frames, struct pt_regs *regs)
 {
-	struct kbarman_callchain *chain = get_piece();
+	const struct kbarman_session *session = here->session;
+	bool wanted = session->chain_parts & (KBARMAN_CONFIGURE_CHAIN_USER |
+					      KBARMAN_CONFIGURE_CHAIN_STACK);
+
+	if (wanted && regs && kbarman_user_is_here()) {
+		/*
+		 * Before the record is made, so that no mapping row is stamped later than its
+		 * record.
+		 */
+		kbarman_maps_sampled(session);
+		frames->skip = false;
+		if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK)
+			chain_add_stack(here, chain, frames, regs);
+		else
+			frames_add_user(frames, regs);
+	}
+	chain->head.nr = frames->nr;
+}
+
+static struct kbarman_callchain *chain_gather(struct kbarman_cpu *here, struct pt_regs *regs,
+					      const void *iterator)
+{
+	const struct kbarman_session *session = here->session;
+	struct kbarman_callchain *chain = chain_get_piece(here);
 	struct kbarman_frames frames;
 
 	if (unlikely(!chain))
 		return NULL;
 	frames = (struct kbarman_frames) {
 		.addresses = chain->addresses,
-		.max = max_addresses,
+		.max = session->config.max_stack,
 		.skip = !regs,
 		.iterator = (unsigned long)iterator,
 	};
-	if (wanted & KBARMAN_CONFIGURE_CHAIN_KERNEL && !(regs && user_mode(regs)))
+	if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_KERNEL && !(regs && user_mode(regs)))
 		kbarman_frames_kernel(&frames, regs);
 	chain->head.nr_kernel = frames.nr;
-	regs = user_regs(regs);
-	if (wanted & KBARMAN_CONFIGURE_CHAIN_USER && regs && kbarman_user_is_here()) {
-		/*
-		 * Before the record is made, so that no mapping row is stamped later than its
-		 * record.
-		 */
-		kbarman_maps_sampled();
-		frames.skip = false;
-		add_user_frames(&frames, regs);
-	}
-	chain->head.nr = frames.nr;
+	chain_add_user(here, chain, &frames, task_user_regs(regs));
 	if (frames.nr)
 		return chain;
-	kbarman_callchain_put(chain);
+	kbarman_callchain_put(here, chain);
 	return NULL;
 }
 
-struct kbarman_callchain *kbarman_callchain_sample(struct pt_regs *regs)
+struct kbarman_callchain *kbarman_callchain_sample(struct kbarman_cpu *here, struct pt_regs *regs)
 {
-	return gather(regs, NULL);
+	return chain_gather(here, regs, NULL);
 }
 
-struct kbarman_callchain *kbarman_callchain_here(const void *iterator)
+struct kbarman_callchain *kbarman_callchain_here(struct kbarman_cpu *here, const void *iterator)
 {
-	return gather(NULL, iterator);
+	return chain_gather(here, NULL, iterator);
 }

@@ -2,17 +2,18 @@
 /*
  * Call chains of the current task, for samples and task switches. A chain is gathered before space
  * in the ring is reserved. Each CPU has memory for one chain at each level at which writers can
- * nest, so a probe allocates nothing and waits for nothing.
+ * nest, so a probe allocates nothing and waits for nothing. Only the two outermost levels have
+ * room for sparse stacks: a switch or an interrupt, and the NMI in it.
  *
- * Frames of user code are followed by frame pointers. Frames of the kernel are found as the
- * architecture allows (callchain_x86.c, callchain_arm64.c, callchain_riscv.c, callchain_other.c).
+ * Frames of user code are followed by frame pointers, or left to the reader, who gets a sparse
+ * stack (sparse_stack.h). Frames of the kernel are found as the architecture allows
+ * (callchain_x86.c, callchain_arm64.c, callchain_riscv.c, callchain_other.c).
  *
- * Context of all functions but allocate and free: preemption off, any level up to NMI.
+ * Context of all functions but memory, add and free: preemption off, any level up to NMI.
  */
 #ifndef KBARMAN_CALLCHAIN_H
 #define KBARMAN_CALLCHAIN_H
 
-#include <linux/cpumask.h>
 #include <linux/kernel.h>
 #include <linux/thread_info.h>
 #include <linux/types.h>
@@ -20,42 +21,58 @@
 #include "uapi/barman_v2.h"
 #include "uapi/kbarman.h"
 
-#define KBARMAN_CONFIGURE_CHAIN	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
+#define KBARMAN_CONFIGURE_CHAIN	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL | \
+				 KBARMAN_CONFIGURE_CHAIN_STACK)
 
+struct kbarman_cpu;
+struct kbarman_session;
 struct pt_regs;
 
-/* The chain as a record has it, with room for max_stack addresses. */
+/*
+ * The chain as a record has it: from `head` on, with room for max_stack addresses and a sparse
+ * stack.
+ */
 struct kbarman_callchain {
+	unsigned long stack_bytes;	/* of the sparse stack behind the addresses */
 	struct bm_kbarman_callchain head;
 	bm_uintptr addresses[];
 };
 
 static inline unsigned long kbarman_callchain_bytes(const struct kbarman_callchain *chain)
 {
-	return sizeof(*chain) + chain->head.nr * sizeof(chain->addresses[0]);
+	return sizeof(chain->head) + chain->head.nr * sizeof(chain->addresses[0]) +
+	       chain->stack_bytes;
 }
 
-/*
- * Allocate memory for chains of at most @max_stack addresses on the CPUs of @cpus. @flags are the
- * KBARMAN_CONFIGURE_CHAIN_* of which the chains consist. 0 or -ENOMEM; after either,
- * kbarman_callchain_free() must be called. Context: task; no chain is being gathered.
- */
-int kbarman_callchain_allocate(const struct cpumask *cpus, u32 flags, u32 max_stack);
-void kbarman_callchain_free(void);
+/* Bytes of the longest chain of @session, with its sparse stack. */
+unsigned long kbarman_callchain_max(const struct kbarman_session *session);
+
+/* Bytes that the chains of @session take for each CPU. */
+unsigned long kbarman_callchain_memory(const struct kbarman_session *session);
 
 /*
- * The chain from @regs on, or NULL if there is none. Chains are given back by
- * kbarman_callchain_put(), the last one first.
+ * Allocate memory for the chains of @session on @cpu, if it has none, and charge it to the capture.
+ * 0, -ENOMEM or -EDQUOT. Context: task, session's lock held; the CPU gathers no chain.
  */
-struct kbarman_callchain *kbarman_callchain_sample(struct pt_regs *regs);
+int kbarman_callchain_add(struct kbarman_session *session, int cpu);
+
+/* Free that of all CPUs, before the session gives up its capture. Context: as above. */
+void kbarman_callchain_free(struct kbarman_session *session);
+
+/*
+ * The chain from @regs on, or NULL if there is none. @here: what the session has of this CPU.
+ * Chains are given back by kbarman_callchain_put(), the last one first.
+ */
+struct kbarman_callchain *kbarman_callchain_sample(struct kbarman_cpu *here, struct pt_regs *regs);
 
 /*
  * The chain from the caller of the probe on. Leaves out frames of this module and of @iterator, the
  * function that calls the probes of a tracepoint.
  */
-struct kbarman_callchain *kbarman_callchain_here(const void *iterator);
+struct kbarman_callchain *kbarman_callchain_here(struct kbarman_cpu *here, const void *iterator);
 
-void kbarman_callchain_put(struct kbarman_callchain *chain);	/* NULL is allowed */
+/* @chain may be NULL. */
+void kbarman_callchain_put(struct kbarman_cpu *here, struct kbarman_callchain *chain);
 
 /* ---- per architecture ---- */
 
@@ -117,26 +134,5 @@ static inline unsigned long kbarman_interrupt_stack_end(unsigned long sp)
 
 /* @address without a pointer authentication code. */
 unsigned long kbarman_plain_address(unsigned long address);
-
-/*
- * Read *@to from address @from of the current task's memory. True if all bytes were read.
- *
- * copy_from_user_nofault() can't be used: before 6.4, hardened usercopy takes a lock to check the
- * destination. Copies of constant size are not checked.
- */
-#define kbarman_read_user(to, from)							\
-({											\
-	const void __user *__from = (const void __user *)(from);			\
-	typeof(to) __to = (to);								\
-	bool __read;									\
-											\
-	/* An interrupt leaves the count as it was. */					\
-	data_race((pagefault_disable(), 0));						\
-	__read = access_ok(__from, sizeof(*__to)) &&					\
-		 !__copy_from_user_inatomic(__to, __from, sizeof(*__to));		\
-	/* As above. */									\
-	data_race((pagefault_enable(), 0));						\
-	__read;										\
-})
 
 #endif /* KBARMAN_CALLCHAIN_H */

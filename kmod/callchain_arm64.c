@@ -13,7 +13,6 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
-#include <linux/uaccess.h>
 #include <asm/cpufeature.h>
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
@@ -22,8 +21,10 @@
 #include "compat/frame.h"
 #include "compat/ttbr.h"
 #include "stack.h"
+#include "user_memory.h"
 
-const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
+				       KBARMAN_FEATURE_CHAIN_KERNEL;
 
 #define INSN_BL			0x94000000
 #define INSN_BL_MASK		0xfc000000
@@ -50,7 +51,7 @@ unsigned long kbarman_plain_address(unsigned long address)
 }
 
 /* The record at @frame: the next one's address, and that of code. False: it is the last one. */
-static bool read_record(unsigned long record[2], unsigned long frame)
+static bool frame_read_record(unsigned long record[2], unsigned long frame)
 {
 	const struct pt_regs *regs;
 
@@ -79,7 +80,7 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 	}
 	stacks = kbarman_stacks_from(sp, kbarman_interrupt_stack_end(sp),
 				     (struct kbarman_stack) { task, task + THREAD_SIZE });
-	while (kbarman_stacks_lead_to(&stacks, frame) && read_record(record, frame)) {
+	while (kbarman_stacks_lead_to(&stacks, frame) && frame_read_record(record, frame)) {
 		if (!kbarman_frames_add(frames, kbarman_plain_address(record[1])))
 			return;
 		frame = record[0];
@@ -100,14 +101,14 @@ bool kbarman_user_is_here(void)
 		 ~(KBARMAN_TTBR_ASID | KBARMAN_TTBR_CNP));
 }
 
-static bool makes_frame(u32 insn)
+static bool code_makes_frame(u32 insn)
 {
 	return (insn & INSN_STP_MASK) == INSN_STP_FRAME ||
 	       (insn & INSN_STP_MASK) == INSN_STP_FRAME_PRE;
 }
 
 /* True before a function has made its frame, and after it has removed its frame. */
-static bool is_at_edge(u32 insn, u32 next)
+static bool code_is_at_edge(u32 insn, u32 next)
 {
 	switch (insn) {
 	case INSN_PACIASP:
@@ -117,17 +118,17 @@ static bool is_at_edge(u32 insn, u32 next)
 	case INSN_RETAA:
 		return true;
 	}
-	if (makes_frame(insn) || (insn & INSN_ADD_MASK) == INSN_MOV_FRAME)
+	if (code_makes_frame(insn) || (insn & INSN_ADD_MASK) == INSN_MOV_FRAME)
 		return true;
 	if ((insn & INSN_ADD_MASK) == INSN_SUB_STACK)
-		return makes_frame(next);
+		return code_makes_frame(next);
 	if ((insn & INSN_ADD_MASK) == INSN_ADD_STACK)
 		return next == INSN_RET || next == INSN_AUTIASP;
 	return false;
 }
 
 /* True if the instruction before @address calls the small function that @pc is in. */
-static bool is_behind_call_of(unsigned long address, unsigned long pc)
+static bool address_is_behind_call_of(unsigned long address, unsigned long pc)
 {
 	u32 insn;
 
@@ -143,7 +144,7 @@ static bool is_behind_call_of(unsigned long address, unsigned long pc)
  * edges of a function, and everywhere in a function that makes neither calls nor a frame. In a
  * function with a frame, the link register may still have the same address as the frame record.
  */
-static bool returns_by_link(const struct pt_regs *regs)
+static bool regs_return_by_link(const struct pt_regs *regs)
 {
 	unsigned long link = kbarman_plain_address(regs->regs[30]);
 	u64 frame[2];
@@ -151,9 +152,10 @@ static bool returns_by_link(const struct pt_regs *regs)
 
 	if (!kbarman_read_user(&code, regs->pc))
 		return false;
-	if (is_at_edge(le32_to_cpu((__force __le32)code[0]), le32_to_cpu((__force __le32)code[1])))
+	if (code_is_at_edge(le32_to_cpu((__force __le32)code[0]),
+			    le32_to_cpu((__force __le32)code[1])))
 		return true;
-	if (!is_behind_call_of(link, regs->pc))
+	if (!address_is_behind_call_of(link, regs->pc))
 		return false;
 	return !kbarman_read_user(&frame, regs->regs[29]) ||
 	       kbarman_plain_address(frame[1]) != link;
@@ -166,7 +168,7 @@ void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
 		place->caller = regs->compat_lr & ~1UL;
 		return;
 	}
-	if (returns_by_link(regs))
+	if (regs_return_by_link(regs))
 		place->caller = regs->regs[30];
 	place->frame = regs->regs[29];
 	place->word = sizeof(long);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
- * Call chains on other architectures: kernel frames only, from stack_trace_save(). User code there
- * has no reliable frame pointers.
+ * Call chains on other architectures: kernel frames from stack_trace_save(), and sparse stacks.
+ * User code there has no reliable frame pointers.
  */
 #include <linux/hardirq.h>
 #include <linux/minmax.h>
@@ -10,10 +10,17 @@
 
 #include "callchain.h"
 
+/* Where user_registers.c knows the registers. */
+#if defined(CONFIG_ARM) || defined(CONFIG_S390)
+#define STACKS		KBARMAN_FEATURE_CHAIN_STACK
+#else
+#define STACKS		0
+#endif
+
 #define OWN_FRAMES	24	/* most frames of an interrupt and its handler */
 
 #ifdef CONFIG_STACKTRACE
-const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_KERNEL;
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_KERNEL | STACKS;
 
 /* stack_trace_save() begins with this function. The frames before the one of @regs are skipped. */
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
@@ -37,16 +44,17 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 		i++;
 }
 #else
-const u32 kbarman_callchain_features;
+const u32 kbarman_callchain_features = STACKS;
 
 void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 }
 #endif
 
+/* In an NMI, the page tables of the next task may already be loaded. */
 bool kbarman_user_is_here(void)
 {
-	return false;
+	return !in_nmi();
 }
 
 void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)

@@ -15,15 +15,15 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
-#include <linux/uaccess.h>
 #include <asm/csr.h>
 #include <asm/processor.h>
 
 #include "callchain.h"
 #include "stack.h"
+#include "user_memory.h"
 
 /* Without frame pointers the kernel's chains are single addresses. */
-const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER |
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
 	(IS_ENABLED(CONFIG_FRAME_POINTER) ? KBARMAN_FEATURE_CHAIN_KERNEL : 0);
 
 #define RECORD		(2 * sizeof(long))	/* bytes of a record, which s0 points behind */
@@ -44,7 +44,7 @@ struct place {
 	unsigned long link;	/* ra of interrupted code; 0: the place is no interrupted one */
 };
 
-static bool is_on_stack(const struct kbarman_stacks *stacks, unsigned long frame)
+static bool frame_is_on_stack(const struct kbarman_stacks *stacks, unsigned long frame)
 {
 	return IS_ALIGNED(frame, sizeof(long)) && kbarman_stack_holds(&stacks->now, frame - RECORD);
 }
@@ -53,7 +53,7 @@ static bool is_on_stack(const struct kbarman_stacks *stacks, unsigned long frame
  * The caller of @place, whose record is read. False: there is none. A word of a stack is no return
  * address: it is the s0 that a function without calls has saved.
  */
-static bool find_caller(struct place *place, struct kbarman_stacks *stacks)
+static bool frame_find_caller(struct place *place, struct kbarman_stacks *stacks)
 {
 	unsigned long record[2], link = place->link;
 
@@ -64,7 +64,7 @@ static bool find_caller(struct place *place, struct kbarman_stacks *stacks)
 	place->link = 0;
 	place->frame = record[0];
 	place->pc = record[1];
-	if (link && is_on_stack(stacks, record[1])) {
+	if (link && frame_is_on_stack(stacks, record[1])) {
 		place->frame = record[1];
 		place->pc = link;
 	}
@@ -76,7 +76,7 @@ static bool find_caller(struct place *place, struct kbarman_stacks *stacks)
  * or if that was user code. Interrupted code of the kernel stays on its stack, so it was left where
  * the saved registers end.
  */
-static bool find_interrupted(struct place *place, struct kbarman_stacks *stacks)
+static bool frame_find_interrupted(struct place *place, struct kbarman_stacks *stacks)
 {
 	const struct pt_regs *regs = (const void *)place->stack;
 	unsigned long entry = csr_read(CSR_TVEC) & ~3UL, status, sp, pc, link, frame;
@@ -109,9 +109,10 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 	stacks = kbarman_stacks_from(place.stack, kbarman_interrupt_stack_end(place.stack),
 				     (struct kbarman_stack) {
 						task, (unsigned long)task_pt_regs(current) });
-	while (find_caller(&place, &stacks))
+	while (frame_find_caller(&place, &stacks))
 		if (!kbarman_frames_add(frames, place.pc) ||
-		    (find_interrupted(&place, &stacks) && !kbarman_frames_add(frames, place.pc)))
+		    (frame_find_interrupted(&place, &stacks) &&
+		     !kbarman_frames_add(frames, place.pc)))
 			return;
 }
 
@@ -134,13 +135,13 @@ enum { RA = 1, SP = 2, S0 = 8 };
 #define IS_LONG(insn)	(((insn) & 3) == 3)	/* 32 bits, not 16 */
 
 /* s0 to s11 */
-static bool is_saved(unsigned int reg)
+static bool insn_is_saved(unsigned int reg)
 {
 	return reg == S0 || reg == 9 || (reg >= 18 && reg <= 27);
 }
 
 /* sd REG,offset(sp): which register; 0: another instruction. */
-static unsigned int stored(u32 insn)
+static unsigned int insn_stored(u32 insn)
 {
 	if (IS_LONG(insn))
 		return (insn & 0x707f) == 0x3023 && RS1(insn) == SP ? RS2(insn) : 0;
@@ -148,7 +149,7 @@ static unsigned int stored(u32 insn)
 }
 
 /* ld REG,offset(sp) */
-static unsigned int loaded(u32 insn)
+static unsigned int insn_loaded(u32 insn)
 {
 	if (IS_LONG(insn))
 		return (insn & 0x707f) == 0x3003 && RS1(insn) == SP ? RD(insn) : 0;
@@ -156,7 +157,7 @@ static unsigned int loaded(u32 insn)
 }
 
 /* addi sp,sp,imm: 1 if it gives stack back, -1 if it takes some; 0: another instruction. */
-static int moves_stack(u32 insn)
+static int insn_moves_stack(u32 insn)
 {
 	bool negative;
 
@@ -174,13 +175,13 @@ static int moves_stack(u32 insn)
 }
 
 /* addi s0,sp,imm */
-static bool makes_frame(u32 insn)
+static bool insn_makes_frame(u32 insn)
 {
 	return IS_LONG(insn) ? (insn & 0xfffff) == 0x10413 : (insn & 0xe01f) == 0x0000 && insn;
 }
 
 /* A jump without a return address: ret, or a call in place of it. */
-static bool leaves(u32 insn)
+static bool insn_leaves(u32 insn)
 {
 	if (IS_LONG(insn))
 		return (insn & 0xfff) == 0x06f || (insn & 0x7fff) == 0x0067;
@@ -188,7 +189,7 @@ static bool leaves(u32 insn)
 	return (insn & 0xe003) == 0xa001 || ((insn & 0xf07f) == 0x8002 && RD(insn));
 }
 
-static bool returns(u32 insn)
+static bool insn_returns(u32 insn)
 {
 	return insn == 0x00008067 || (!IS_LONG(insn) && insn == 0x8082);
 }
@@ -197,33 +198,33 @@ static bool returns(u32 insn)
  * True before a function has made its frame, and after it has removed its frame. ra and s0 are
  * saved before the other registers, and loaded before them.
  */
-static bool is_at_edge(u32 insn, u32 next)
+static bool place_is_at_edge(u32 insn, u32 next)
 {
-	unsigned int reg = stored(insn);
+	unsigned int reg = insn_stored(insn);
 
-	if (reg == RA || is_saved(reg) || makes_frame(insn) || returns(insn))
+	if (reg == RA || insn_is_saved(reg) || insn_makes_frame(insn) || insn_returns(insn))
 		return true;
-	reg = loaded(insn);
-	if (reg != S0 && is_saved(reg))
+	reg = insn_loaded(insn);
+	if (reg != S0 && insn_is_saved(reg))
 		return true;
-	switch (moves_stack(insn)) {
+	switch (insn_moves_stack(insn)) {
 	case -1:
-		return stored(next) == RA || is_saved(stored(next));
+		return insn_stored(next) == RA || insn_is_saved(insn_stored(next));
 	case 1:
-		return leaves(next);
+		return insn_leaves(next);
 	}
 	return false;
 }
 
 /* The instruction at @code, which has room for one of 32 bits. */
-static u32 instruction(const __le16 code[2])
+static u32 insn_read(const __le16 code[2])
 {
 	u32 insn = le16_to_cpu(code[0]);
 
 	return IS_LONG(insn) ? insn | (u32)le16_to_cpu(code[1]) << 16 : insn;
 }
 
-static s32 jal_offset(u32 insn)
+static s32 insn_jal_offset(u32 insn)
 {
 	return (s32)(insn & 0x80000000) >> 11 | (insn & 0xff000) | (insn >> 9 & 0x800) |
 	       (insn >> 20 & 0x7fe);
@@ -236,25 +237,25 @@ struct call {
 };
 
 /* The call that returns to @address. */
-static struct call call_before(unsigned long address)
+static struct call insn_call_before(unsigned long address)
 {
 	struct call call = {};
 	__le16 code[4];
 	u32 high, low;
 
 	if (kbarman_read_user(&code, address - sizeof(code))) {
-		high = instruction(code);
-		low = instruction(code + 2);
+		high = insn_read(code);
+		low = insn_read(code + 2);
 	} else if (kbarman_read_user((__le16 (*)[2])(code + 2), address - 2 * sizeof(code[0]))) {
 		high = 0;
-		low = instruction(code + 2);
+		low = insn_read(code + 2);
 	} else {
 		return call;
 	}
 	if ((low & 0xfff) == 0x0ef) {		/* jal ra */
 		call.known = true;
 		call.direct = true;
-		call.target = address - 4 + jal_offset(low);
+		call.target = address - 4 + insn_jal_offset(low);
 	} else if ((low & 0x7fff) == 0x00e7) {	/* jalr ra; behind auipc REG, maybe of this REG */
 		call.known = true;
 		call.direct = (high & 0x7f) == 0x17 && RD(high) == RS1(low);
@@ -271,13 +272,13 @@ static struct call call_before(unsigned long address)
  * called, and that returns to @link. Both calls may lead to code in front of @pc; that of the
  * function that @pc is in is nearest.
  */
-static bool is_in_callee(unsigned long pc, unsigned long link, unsigned long recorded)
+static bool place_is_in_callee(unsigned long pc, unsigned long link, unsigned long recorded)
 {
-	struct call inner = call_before(link), outer;
+	struct call inner = insn_call_before(link), outer;
 
 	if (!inner.direct || pc - inner.target >= KBARMAN_LEAF_BYTES)
 		return false;
-	outer = call_before(recorded);
+	outer = insn_call_before(recorded);
 	return !outer.direct || pc - outer.target > pc - inner.target;
 }
 
@@ -302,18 +303,18 @@ void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
 	place->behind = 2 * place->word;
 	if (!kbarman_read_user(&code, place->pc))
 		return;
-	insn = instruction(code);
-	if (is_at_edge(insn, instruction(code + (IS_LONG(insn) ? 2 : 1)))) {
+	insn = insn_read(code);
+	if (place_is_at_edge(insn, insn_read(code + (IS_LONG(insn) ? 2 : 1)))) {
 		place->caller = regs->ra;
 		return;
 	}
 	if (!kbarman_read_record(record, place->frame - place->behind, place->word))
 		record[1] = 0;
 	if (record[1] > place->frame && IS_ALIGNED(record[1], STACK_ALIGN) &&
-	    !call_before(record[1]).known) {
+	    !insn_call_before(record[1]).known) {
 		place->caller = regs->ra;
 		place->frame = record[1];
-	} else if (is_in_callee(place->pc, regs->ra, record[1])) {
+	} else if (place_is_in_callee(place->pc, regs->ra, record[1])) {
 		place->caller = regs->ra;
 	}
 }

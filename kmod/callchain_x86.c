@@ -4,16 +4,17 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <linux/uaccess.h>
 #include <asm/processor.h>
 #include <asm/unwind.h>
 
 #include "callchain.h"
+#include "user_memory.h"
 
-const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_KERNEL;
+const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
+				       KBARMAN_FEATURE_CHAIN_KERNEL;
 
 /* True if the machine saved these registers. Software events make up theirs. */
-static bool are_real(const struct pt_regs *regs)
+static bool regs_are_real(const struct pt_regs *regs)
 {
 	return regs->flags & X86_EFLAGS_FIXED;
 }
@@ -25,7 +26,7 @@ void kbarman_frames_kernel(struct kbarman_frames *frames, struct pt_regs *regs)
 
 	if (!regs) {
 		unwind_start(&state, current, NULL, NULL);
-	} else if (are_real(regs)) {
+	} else if (regs_are_real(regs)) {
 		if (!kbarman_frames_add(frames, regs->ip))
 			return;
 		unwind_start(&state, current, regs, NULL);
@@ -53,13 +54,13 @@ bool kbarman_user_is_here(void)
 /*
  * True if @code can end with a call: of rel32, *reg, or *mem with 0, 1 or 4 bytes of displacement.
  */
-static bool is_call(const u8 code[CALL_BYTES])
+static bool code_is_call(const u8 code[CALL_BYTES])
 {
 	return code[1] == 0xe8 || code[4] == 0xff || code[3] == 0xff || code[2] == 0xff ||
 	       code[0] == 0xff;
 }
 
-static s32 rel32(const u8 *code)
+static s32 code_rel32(const u8 *code)
 {
 	s32 value;
 
@@ -68,13 +69,13 @@ static s32 rel32(const u8 *code)
 }
 
 /* True if @code, which ends at @address, ends with a call of the small function that @pc is in. */
-static bool is_call_of(const u8 code[CALL_BYTES], unsigned long address, unsigned long pc)
+static bool code_is_call_of(const u8 code[CALL_BYTES], unsigned long address, unsigned long pc)
 {
 	return code[1] == 0xe8 &&
-	       pc - (address + (s32)rel32(code + 2)) < KBARMAN_LEAF_BYTES;
+	       pc - (address + (s32)code_rel32(code + 2)) < KBARMAN_LEAF_BYTES;
 }
 
-static unsigned long read_word(unsigned long address, unsigned int word)
+static unsigned long stack_read_word(unsigned long address, unsigned int word)
 {
 	u64 value = 0;
 
@@ -93,8 +94,8 @@ static unsigned long read_word(unsigned long address, unsigned int word)
  * calls nor a frame. Any other word could look like a return address there, so a call of that very
  * function must precede the address.
  */
-static unsigned long caller_without_frame(const struct kbarman_user_place *place,
-					  unsigned long stack)
+static unsigned long place_caller_without_frame(const struct kbarman_user_place *place,
+						unsigned long stack)
 {
 	u8 code[4], call[CALL_BYTES];
 	unsigned long caller;
@@ -111,14 +112,14 @@ static unsigned long caller_without_frame(const struct kbarman_user_place *place
 		at_edge = true;
 		stack += place->word;
 	}
-	caller = read_word(stack, place->word);
+	caller = stack_read_word(stack, place->word);
 	if (!caller || !kbarman_read_user(&call, caller - CALL_BYTES))
 		return 0;
 	/*
 	 * Code without frame pointers uses the instructions of the edges elsewhere, too. So at an
 	 * edge some call must precede the address.
 	 */
-	if (at_edge ? is_call(call) : is_call_of(call, caller, place->pc))
+	if (at_edge ? code_is_call(call) : code_is_call_of(call, caller, place->pc))
 		return caller;
 	return 0;
 }
@@ -134,7 +135,7 @@ void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
 		place->frame = (u32)regs->bp;
 	}
 #endif
-	place->caller = caller_without_frame(place, regs->sp);
+	place->caller = place_caller_without_frame(place, regs->sp);
 }
 
 unsigned long kbarman_plain_address(unsigned long address)

@@ -1,11 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/anon_inodes.h>
 #include <linux/capability.h>
 #include <linux/err.h>
-#include <linux/file.h>
 #include <linux/fs.h>
 #include <linux/miscdevice.h>
-#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/poll.h>
 #include <linux/security.h>
@@ -13,10 +10,19 @@
 #include <linux/uaccess.h>
 
 #include "callchain.h"
+#include "capture.h"
 #include "chardev.h"
-#include "compat/mm.h"
-#include "session.h"
+#include "chardev_map.h"
+#include "descriptor.h"
+#include "marks_rate.h"
+#include "memory.h"
+#include "ring.h"
+#include "session_calls.h"
+#include "sessions.h"
 #include "source_marker.h"
+#include "storage.h"
+#include "tables.h"
+#include "users.h"
 
 #define MAX_PIDS	4096
 #define MAX_ROWS	4096
@@ -31,13 +37,13 @@ static const struct file_operations marker_file_operations;
  * A descriptor without read permission gets file operations of its own, which can write marks and
  * nothing else.
  */
-static int open_marker(struct inode *inode, struct file *file)
+static int marker_open(struct inode *inode, struct file *file)
 {
-	struct kbarman_marker *marker = kbarman_marker_open(file->f_cred);
+	struct kbarman_account *account = kbarman_account_open(file->f_cred);
 
-	if (!marker)
+	if (!account)
 		return -ENOMEM;
-	file->private_data = marker;
+	file->private_data = account;
 	file->f_op = &marker_file_operations;	/* belongs to this module too, on which the file
 						 * holds a reference */
 	return nonseekable_open(inode, file);
@@ -49,19 +55,19 @@ static int kbarman_open(struct inode *inode, struct file *file)
 
 	/* The mode of the device file has already decided who may open for writing. */
 	if (!(file->f_mode & FMODE_READ))
-		return open_marker(inode, file);
+		return marker_open(inode, file);
 	if (!perfmon_capable())
 		return -EPERM;
 	error = security_locked_down(LOCKDOWN_PERF);
 	if (error)
 		return error;
-	kbarman_session_open();
-	return nonseekable_open(inode, file);
+	file->private_data = kbarman_descriptor_open();
+	return file->private_data ? nonseekable_open(inode, file) : -ENOMEM;
 }
 
 static int kbarman_release(struct inode *inode, struct file *file)
 {
-	kbarman_session_release(file);
+	kbarman_descriptor_close(file->private_data, file);
 	return 0;
 }
 
@@ -72,7 +78,7 @@ static int kbarman_release(struct inode *inode, struct file *file)
  * see "Structs" in the UAPI header. @known is the size that this kernel knows, which is still the
  * size of the first version.
  */
-static int get_struct(void *to, size_t known, const void __user *from, u32 *size)
+static int struct_get(void *to, size_t known, const void __user *from, u32 *size)
 {
 	if (get_user(*size, (const u32 __user *)from))
 		return -EFAULT;
@@ -83,23 +89,23 @@ static int get_struct(void *to, size_t known, const void __user *from, u32 *size
 	return copy_struct_from_user(to, known, from, *size);
 }
 
-static int put_struct(void __user *to, const void *from, size_t known)
+static int struct_put(void __user *to, const void *from, size_t known)
 {
 	return copy_to_user(to, from, known) ? -EFAULT : 0;
 }
 
-static bool all_zero(const void *bytes, size_t length)
+static bool bytes_are_zero(const void *bytes, size_t length)
 {
 	return !memchr_inv(bytes, 0, length);
 }
 
-#define reserved_zero(s)	all_zero((s)->reserved, sizeof((s)->reserved))
+#define reserved_zero(s)	bytes_are_zero((s)->reserved, sizeof((s)->reserved))
 
 /*
  * Copy an array of @count elements from user address @user. The caller frees it with kvfree().
  * Returns NULL for no elements, or an ERR_PTR.
  */
-static void *get_array(u64 user, size_t count, size_t element)
+static void *array_get(u64 user, size_t count, size_t element)
 {
 	void *array;
 
@@ -115,11 +121,11 @@ static void *get_array(u64 user, size_t count, size_t element)
 	return array;
 }
 
-static long ioctl_query(struct file *file, void __user *argument)
+static long ioctl_query(struct file *file, struct kbarman_session *session, void __user *argument)
 {
 	struct kbarman_query query;
 	u32 size;
-	int error = get_struct(&query, sizeof(query), argument, &size);
+	int error = struct_get(&query, sizeof(query), argument, &size);
 
 	if (error)
 		return error;
@@ -127,11 +133,11 @@ static long ioctl_query(struct file *file, void __user *argument)
 		return -EINVAL;
 	memset(&query, 0, sizeof(query));
 	query.size = size;
-	kbarman_session_query(file, &query);
-	return put_struct(argument, &query, sizeof(query));
+	kbarman_session_query(session, file, &query);
+	return struct_put(argument, &query, sizeof(query));
 }
 
-static int check_config(const struct kbarman_configure *config)
+static int config_check(const struct kbarman_configure *config)
 {
 	u32 flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK |
 		    KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
@@ -144,6 +150,10 @@ static int check_config(const struct kbarman_configure *config)
 		return -EINVAL;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
 	    !(config->flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))
+		return -EINVAL;
+	if (config->reserved0 ||
+	    config->stack_bytes > (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK ?
+					   KBARMAN_MAX_STACK_BYTES : 0))
 		return -EINVAL;
 	if (config->max_stack && !(config->flags & KBARMAN_CONFIGURE_CHAIN))
 		return -EINVAL;
@@ -169,7 +179,7 @@ static int check_config(const struct kbarman_configure *config)
 	return 0;
 }
 
-static int check_events(const struct kbarman_event *events, u32 count)
+static int events_check(const struct kbarman_event *events, u32 count)
 {
 	u32 i;
 
@@ -181,7 +191,7 @@ static int check_events(const struct kbarman_event *events, u32 count)
 }
 
 /* The CPUs of the __u64 words at cpus_ptr; all possible CPUs if there are no words. */
-static int get_cpus(const struct kbarman_configure *config, struct cpumask *cpus)
+static int config_get_cpus(const struct kbarman_configure *config, struct cpumask *cpus)
 {
 	u32 words = config->nr_cpu_words, bit;
 	u64 *mask;
@@ -192,7 +202,7 @@ static int get_cpus(const struct kbarman_configure *config, struct cpumask *cpus
 	}
 	if (words > MAX_CPU_WORDS)
 		return -EINVAL;
-	mask = get_array(config->cpus_ptr, words, sizeof(*mask));
+	mask = array_get(config->cpus_ptr, words, sizeof(*mask));
 	if (IS_ERR(mask))
 		return PTR_ERR(mask);
 	cpumask_clear(cpus);
@@ -209,49 +219,50 @@ static int get_cpus(const struct kbarman_configure *config, struct cpumask *cpus
 
 static long ioctl_configure(struct file *file, void __user *argument)
 {
-	struct kbarman_configure config;
+	struct kbarman_wanted wanted;
 	struct kbarman_event *events;
-	cpumask_var_t cpus;
 	u32 *pids, size;
-	int error = get_struct(&config, sizeof(config), argument, &size);
+	int error = struct_get(&wanted.config, sizeof(wanted.config), argument, &size);
 
 	if (error)
 		return error;
-	error = check_config(&config);
+	error = config_check(&wanted.config);
 	if (error)
 		return error;
-	if (!alloc_cpumask_var(&cpus, GFP_KERNEL))
+	if (!alloc_cpumask_var(&wanted.cpus, GFP_KERNEL))
 		return -ENOMEM;
-	error = get_cpus(&config, cpus);
+	error = config_get_cpus(&wanted.config, wanted.cpus);
 	if (error)
 		goto err_cpus;
-	events = get_array(config.events_ptr, config.nr_events, sizeof(*events));
+	events = array_get(wanted.config.events_ptr, wanted.config.nr_events, sizeof(*events));
 	if (IS_ERR(events)) {
 		error = PTR_ERR(events);
 		goto err_cpus;
 	}
-	error = check_events(events, config.nr_events);
+	error = events_check(events, wanted.config.nr_events);
 	if (error)
 		goto err_events;
-	pids = get_array(config.pids_ptr, config.nr_pids, sizeof(*pids));
+	pids = array_get(wanted.config.pids_ptr, wanted.config.nr_pids, sizeof(*pids));
 	if (IS_ERR(pids)) {
 		error = PTR_ERR(pids);
 		goto err_events;
 	}
-	error = kbarman_session_configure(file, &config, events, cpus, pids);
+	wanted.events = events;
+	wanted.pids = pids;
+	error = kbarman_descriptor_configure(file->private_data, file, &wanted);
 	kvfree(pids);
 err_events:
 	kvfree(events);
 err_cpus:
-	free_cpumask_var(cpus);
+	free_cpumask_var(wanted.cpus);
 	return error;
 }
 
-static long ioctl_start(struct file *file, void __user *argument)
+static long ioctl_start(struct file *file, struct kbarman_session *session, void __user *argument)
 {
 	struct kbarman_start start;
 	u32 size;
-	int error = get_struct(&start, sizeof(start), argument, &size);
+	int error = struct_get(&start, sizeof(start), argument, &size);
 
 	if (error)
 		return error;
@@ -259,33 +270,34 @@ static long ioctl_start(struct file *file, void __user *argument)
 		return -EINVAL;
 	start.event = ~0U;
 	start.cpu = ~0U;
-	error = kbarman_session_start(file, &start);
-	if (!put_struct(argument, &start, sizeof(start)))
+	error = kbarman_session_start(session, file, &start);
+	if (!struct_put(argument, &start, sizeof(start)))
 		return error;
 	/* The caller gets an error, so the session must not run. */
 	if (!error)
-		kbarman_session_stop(file);
+		kbarman_session_stop(session, file);
 	return -EFAULT;
 }
 
-static long ioctl_consume(struct file *file, void __user *argument)
+static long ioctl_consume(struct file *file, struct kbarman_session *session,
+			  void __user *argument)
 {
 	struct kbarman_consume consume;
 	u32 size;
-	int error = get_struct(&consume, sizeof(consume), argument, &size);
+	int error = struct_get(&consume, sizeof(consume), argument, &size);
 
 	if (error)
 		return error;
 	if (!reserved_zero(&consume))
 		return -EINVAL;
-	return kbarman_session_consume(file, consume.cpu, consume.position);
+	return kbarman_session_consume(session, file, consume.cpu, consume.position);
 }
 
-static long ioctl_stats(struct file *file, void __user *argument)
+static long ioctl_stats(struct kbarman_session *session, void __user *argument)
 {
 	struct kbarman_stats stats;
 	u32 size, cpu;
-	int error = get_struct(&stats, sizeof(stats), argument, &size);
+	int error = struct_get(&stats, sizeof(stats), argument, &size);
 
 	if (error)
 		return error;
@@ -295,37 +307,37 @@ static long ioctl_stats(struct file *file, void __user *argument)
 	memset(&stats, 0, sizeof(stats));
 	stats.size = size;
 	stats.cpu = cpu;
-	error = kbarman_session_stats(cpu, &stats);
-	return error ?: put_struct(argument, &stats, sizeof(stats));
+	error = kbarman_session_stats(session, cpu, &stats);
+	return error ?: struct_put(argument, &stats, sizeof(stats));
 }
 
-static long ioctl_clock(struct file *file, void __user *argument)
+static long ioctl_clock(struct kbarman_session *session, void __user *argument)
 {
 	struct kbarman_clock clock;
 	u32 size;
-	int error = get_struct(&clock, sizeof(clock), argument, &size);
+	int error = struct_get(&clock, sizeof(clock), argument, &size);
 
 	if (error)
 		return error;
 	if (clock.flags || !reserved_zero(&clock))
 		return -EINVAL;
-	error = kbarman_session_clock(&clock);
-	return error ?: put_struct(argument, &clock, sizeof(clock));
+	error = kbarman_session_clock(session, &clock);
+	return error ?: struct_put(argument, &clock, sizeof(clock));
 }
 
-static long ioctl_task_facts(struct file *file, void __user *argument)
+static long ioctl_task_facts(struct kbarman_session *session, void __user *argument)
 {
 	struct kbarman_capture *capture;
 	struct kbarman_task_fact *facts;
 	struct kbarman_task_facts request;
 	u32 size;
-	int error = get_struct(&request, sizeof(request), argument, &size);
+	int error = struct_get(&request, sizeof(request), argument, &size);
 
 	if (error)
 		return error;
 	if (request.reserved0 || !reserved_zero(&request))
 		return -EINVAL;
-	capture = kbarman_session_capture();
+	capture = kbarman_session_capture(session);
 	if (!capture)
 		return -EINVAL;
 	request.count = min_t(u32, request.count, MAX_FACTS);
@@ -337,14 +349,15 @@ static long ioctl_task_facts(struct file *file, void __user *argument)
 	error = -EFAULT;
 	if (!copy_to_user(u64_to_user_ptr(request.facts_ptr), facts,
 			  request.count * sizeof(*facts)))
-		error = put_struct(argument, &request, sizeof(request));
+		error = struct_put(argument, &request, sizeof(request));
 	kvfree(facts);
 out:
 	kbarman_capture_put(capture);
 	return error;
 }
 
-static int add_map(struct file *file, const struct kbarman_map_row *row, char *image)
+static int row_add_map(struct file *file, struct kbarman_session *session,
+		       const struct kbarman_map_row *row, char *image)
 {
 	if (!row->length || !row->image_length || row->image_length >= MAX_IMAGE)
 		return -EINVAL;
@@ -352,231 +365,183 @@ static int add_map(struct file *file, const struct kbarman_map_row *row, char *i
 		return -EFAULT;
 	if (memchr(image, 0, row->image_length))
 		return -EINVAL;
-	return kbarman_session_add_map(file, row, image);
+	return kbarman_session_add_map(session, file, row, image);
 }
 
-static long ioctl_add_maps(struct file *file, void __user *argument)
+static long ioctl_add_maps(struct file *file, struct kbarman_session *session,
+			   void __user *argument)
 {
 	struct kbarman_map_row *rows;
 	struct kbarman_add_maps request;
 	char *image;
 	u32 size, i;
-	int error = get_struct(&request, sizeof(request), argument, &size);
+	int error = struct_get(&request, sizeof(request), argument, &size);
 
 	if (error)
 		return error;
 	if (request.count > MAX_ROWS || !reserved_zero(&request))
 		return -EINVAL;
-	error = kbarman_session_check_owner(file);
+	error = kbarman_session_check_owner(session, file);
 	if (error)
 		return error;
-	rows = get_array(request.rows_ptr, request.count, sizeof(*rows));
+	rows = array_get(request.rows_ptr, request.count, sizeof(*rows));
 	if (IS_ERR(rows))
 		return PTR_ERR(rows);
 	image = kmalloc(MAX_IMAGE, GFP_KERNEL);
 	if (!image)
 		error = -ENOMEM;
 	for (i = 0; !error && i < request.count; i++)
-		error = add_map(file, &rows[i], image);
+		error = row_add_map(file, session, &rows[i], image);
 	request.count = error ? max(i, 1U) - 1 : i;
 	kfree(image);
 	kvfree(rows);
-	return put_struct(argument, &request, sizeof(request)) ?: error;
+	return struct_put(argument, &request, sizeof(request)) ?: error;
 }
 
-static long ioctl_mark_series(const struct kbarman_marker *marker, void __user *argument)
+static long ioctl_sessions(struct file *file, void __user *argument)
 {
-	struct kbarman_mark_series series;
-	u32 size;
-	int error = get_struct(&series, sizeof(series), argument, &size);
+	struct kbarman_session *found[KBARMAN_SLOTS];
+	struct kbarman_session_info info;
+	struct kbarman_sessions request;
+	u32 size, room, i;
+	int error = struct_get(&request, sizeof(request), argument, &size);
 
 	if (error)
 		return error;
-	if (!reserved_zero(&series) || !all_zero(series.reserved0, sizeof(series.reserved0)) ||
-	    series.reserved1)
+	if (request.reserved0 || !reserved_zero(&request))
 		return -EINVAL;
-	error = kbarman_marker_series(marker, &series);
-	return error ?: put_struct(argument, &series, sizeof(series));
+	room = request.count;
+	request.count = kbarman_sessions_all(found);
+	request.most = kbarman_sessions_most();
+	request.memory = kbarman_memory_of(kbarman_user_of(file->f_cred));
+	request.memory_limit = kbarman_memory_limit();
+	for (i = 0; i < request.count; i++) {
+		if (!error && i < room) {
+			kbarman_session_tell(found[i], file, &info);
+			error = struct_put(u64_to_user_ptr(request.sessions_ptr) + i * sizeof(info),
+					   &info, sizeof(info));
+		}
+		kbarman_session_put(found[i]);
+	}
+	return error ?: struct_put(argument, &request, sizeof(request));
 }
 
-static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long argument)
+static long ioctl_choose(struct file *file, void __user *argument)
+{
+	struct kbarman_choose choose;
+	u32 size;
+	int error = struct_get(&choose, sizeof(choose), argument, &size);
+
+	if (error)
+		return error;
+	if (choose.flags || !reserved_zero(&choose))
+		return -EINVAL;
+	return kbarman_descriptor_choose(file->private_data, choose.session);
+}
+
+static long ioctl_mark_series(const struct kbarman_marks *marks, void __user *argument)
+{
+	struct kbarman_mark_series series;
+	u32 size;
+	int error = struct_get(&series, sizeof(series), argument, &size);
+
+	if (error)
+		return error;
+	if (!reserved_zero(&series) ||
+	    !bytes_are_zero(series.reserved0, sizeof(series.reserved0)) || series.reserved1)
+		return -EINVAL;
+	error = kbarman_marks_series(marks, &series);
+	return error ?: struct_put(argument, &series, sizeof(series));
+}
+
+static long session_ioctl(struct file *file, struct kbarman_session *session,
+			  unsigned int command, unsigned long argument)
 {
 	void __user *user = (void __user *)argument;
 
 	switch (command) {
 	case KBARMAN_QUERY:
-		return ioctl_query(file, user);
-	case KBARMAN_CONFIGURE:
-		return ioctl_configure(file, user);
+		return ioctl_query(file, session, user);
 	case KBARMAN_START:
-		return ioctl_start(file, user);
+		return ioctl_start(file, session, user);
 	case KBARMAN_STOP:
-		return argument ? -EINVAL : kbarman_session_stop(file);
+		return argument ? -EINVAL : kbarman_session_stop(session, file);
 	case KBARMAN_CONSUME:
-		return ioctl_consume(file, user);
+		return ioctl_consume(file, session, user);
 	case KBARMAN_STATS:
-		return ioctl_stats(file, user);
+		return ioctl_stats(session, user);
 	case KBARMAN_CLOCK:
-		return ioctl_clock(file, user);
+		return ioctl_clock(session, user);
 	case KBARMAN_TASK_FACTS:
-		return ioctl_task_facts(file, user);
+		return ioctl_task_facts(session, user);
 	case KBARMAN_ADD_MAPS:
-		return ioctl_add_maps(file, user);
-	case KBARMAN_MARK_STATE:
-		return argument ? -EINVAL : kbarman_marker_state();
-	case KBARMAN_MARK_SERIES:
-		return ioctl_mark_series(NULL, user);
+		return ioctl_add_maps(file, session, user);
 	}
 	return -ENOTTY;
 }
 
+static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long argument)
+{
+	struct kbarman_session *session;
+	long result;
+
+	switch (command) {
+	case KBARMAN_CONFIGURE:
+		return ioctl_configure(file, (void __user *)argument);
+	case KBARMAN_SESSIONS:
+		return ioctl_sessions(file, (void __user *)argument);
+	case KBARMAN_CHOOSE:
+		return ioctl_choose(file, (void __user *)argument);
+	case KBARMAN_MARK_STATE:
+		return argument ? -EINVAL : kbarman_marks_state();
+	case KBARMAN_MARK_SERIES:
+		return ioctl_mark_series(&(struct kbarman_marks) {
+			.only = kbarman_descriptor_own(file->private_data) },
+			(void __user *)argument);
+	}
+	session = kbarman_descriptor_session(file->private_data);
+	result = session_ioctl(file, session, command, argument);
+	kbarman_session_put(session);
+	return result;
+}
+
 static __poll_t kbarman_poll(struct file *file, poll_table *wait)
 {
-	return kbarman_session_poll(file, wait);
-}
-
-/* ---- mmap ---- */
-
-/*
- * A mapping shows a capture, not the device. Each mapping has a file of its own that holds a
- * reference to the capture. So the descriptor can be closed and the session can be configured again
- * while the mapping exists. Page faults insert the pages one by one: pages that vm_insert_page()
- * had inserted in advance would be lost for good after MADV_DONTNEED.
- *
- * This needs f_op->mmap, which Linux calls deprecated since 6.17 and does not complain of.
- * f_op->mmap_prepare can set the flags and the operations. It may also replace the file, but who
- * drops the new file if the mapping fails has changed more than once (6.17: nobody, a leak), and no
- * header shows it, so that no probe can tell. Without the replacement a mapping would hold the
- * descriptor, and closing it would not stop the session. vm_ops->mapped, which could take a
- * reference instead, does not change that.
- */
-static int capture_release(struct inode *inode, struct file *file)
-{
-	kbarman_capture_put(file->private_data);
-	return 0;
-}
-
-static const struct file_operations capture_file_operations = {
-	.owner = THIS_MODULE,
-	.release = capture_release,
-	.llseek = noop_llseek,
-};
-
-static int vma_refuse_split(struct vm_area_struct *vma, unsigned long address)
-{
-	return -EINVAL;
-}
-
-static int vma_refuse_mremap(struct vm_area_struct *vma)
-{
-	return -EINVAL;
-}
-
-static vm_fault_t vma_fault(struct vm_fault *fault)
-{
-	struct kbarman_capture *capture = fault->vma->vm_file->private_data;
-	u64 start = (u64)fault->vma->vm_pgoff << PAGE_SHIFT;
-	struct page *page;
-
-	if (fault->flags & (FAULT_FLAG_WRITE | FAULT_FLAG_MKWRITE))
-		return VM_FAULT_SIGBUS;
-	page = kbarman_capture_page(capture, div64_u64(start, capture->layout.map_bytes),
-				    fault->address - fault->vma->vm_start);
-	if (!page)
-		return VM_FAULT_SIGBUS;
-	get_page(page);
-	fault->page = page;
-	return 0;
-}
-
-static const struct vm_operations_struct kbarman_vm_operations = {
-	.KBARMAN_MAY_SPLIT = vma_refuse_split,
-	.mremap = vma_refuse_mremap,
-	.fault = vma_fault,
-};
-
-static int check_range(const struct kbarman_capture *capture, const struct vm_area_struct *vma)
-{
-	u64 start = (u64)vma->vm_pgoff << PAGE_SHIFT;
-	u64 cpu, offset;
-
-	if (vma->vm_end - vma->vm_start != capture->layout.map_bytes)
-		return -EINVAL;
-	cpu = div64_u64_rem(start, capture->layout.map_bytes, &offset);
-	if (offset || cpu >= capture->layout.max_cores)
-		return -EINVAL;
-	/*
-	 * The ring's memory is complete if the pointer is set. Pairs with the release in
-	 * kbarman_capture_add_ring().
-	 */
-	if (!smp_load_acquire(&capture->rings[cpu]))
-		return -EINVAL;
-	return 0;
-}
-
-static int kbarman_mmap(struct file *file, struct vm_area_struct *vma)
-{
-	struct kbarman_capture *capture;
-	struct file *shown;
-	int error;
-
-	if (vma->vm_flags & (VM_WRITE | VM_EXEC))
-		return -EPERM;
-	capture = kbarman_session_capture();
-	if (!capture)
-		return -EINVAL;
-	/* The opener of this descriptor may have fewer rights than the session's owner. */
-	error = -EPERM;
-	if (capture->kernel_addresses && !file_ns_capable(file, &init_user_ns, CAP_SYSLOG))
-		goto err_capture;
-	error = check_range(capture, vma);
-	if (error)
-		goto err_capture;
-	shown = anon_inode_getfile("[kbarman]", &capture_file_operations, capture, O_RDONLY);
-	if (IS_ERR(shown)) {
-		error = PTR_ERR(shown);
-		goto err_capture;
-	}
-	kbarman_vma_set_file(vma, shown);
-	fput(shown);
-	kbarman_vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
-	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_ops = &kbarman_vm_operations;
-	return 0;
-
-err_capture:
-	kbarman_capture_put(capture);
-	return error;
+	return kbarman_descriptor_poll(file->private_data, file, wait);
 }
 
 /* ---- marks ---- */
 
 static ssize_t kbarman_write(struct kiocb *kiocb, struct iov_iter *from)
 {
-	return kbarman_marker_write(NULL, from);
+	return kbarman_marks_write(&(struct kbarman_marks) {
+		.only = kbarman_descriptor_own(kiocb->ki_filp->private_data) }, from);
 }
 
 static ssize_t marker_write(struct kiocb *kiocb, struct iov_iter *from)
 {
-	return kbarman_marker_write(kiocb->ki_filp->private_data, from);
+	return kbarman_marks_write(&(struct kbarman_marks) {
+		.account = kiocb->ki_filp->private_data }, from);
 }
 
 static long marker_ioctl(struct file *file, unsigned int command, unsigned long argument)
 {
+	const struct kbarman_marks marks = { .account = file->private_data };
+
 	switch (command) {
 	case KBARMAN_MARK_STATE:
-		return argument ? -EINVAL : kbarman_marker_state();
+		return argument ? -EINVAL : kbarman_marks_state();
 	case KBARMAN_MARK_SERIES:
-		if (!kbarman_marker_may(file->private_data))
+		if (!kbarman_account_pay(marks.account, 1))
 			return -EBUSY;
-		return ioctl_mark_series(file->private_data, (void __user *)argument);
+		return ioctl_mark_series(&marks, (void __user *)argument);
 	}
 	return -EBADF;
 }
 
 static int marker_release(struct inode *inode, struct file *file)
 {
-	kbarman_marker_close(file->private_data);
+	kbarman_account_close(file->private_data);
 	return 0;
 }
 
@@ -596,7 +561,7 @@ static const struct file_operations kbarman_file_operations = {
 	.unlocked_ioctl = kbarman_ioctl,
 	.compat_ioctl = compat_ptr_ioctl,
 	.poll = kbarman_poll,
-	.mmap = kbarman_mmap,
+	.mmap = kbarman_chardev_mmap,
 };
 
 static struct miscdevice kbarman_device = {

@@ -91,7 +91,7 @@ u64 kbarman_clock_hz(void)
  * Read the clock @now between two reads of the ticks. Of some tries, the one with the fewest ticks
  * is used. Returns the ticks in the middle between its two reads, and stores the reading in *@ns.
  */
-static u64 bracket(u64 (*now)(void), u64 *ns)
+static u64 clock_bracket(u64 (*now)(void), u64 *ns)
 {
 	u64 best = U64_MAX, middle = 0;
 	int tries;
@@ -119,11 +119,11 @@ void kbarman_clock_read(struct kbarman_clock_pair *pair)
 	u64 hz = kbarman_clock_hz();
 	u64 ticks;
 
-	pair->timestamp = bracket(ktime_get_raw_ns, &pair->raw_ns);
+	pair->timestamp = clock_bracket(ktime_get_raw_ns, &pair->raw_ns);
 	/* The other two clocks are read a moment later; subtract that moment. */
-	ticks = bracket(ktime_get_ns, &pair->monotonic_ns) - pair->timestamp;
+	ticks = clock_bracket(ktime_get_ns, &pair->monotonic_ns) - pair->timestamp;
 	pair->monotonic_ns -= mul_u64_u64_div_u64(ticks, NSEC_PER_SEC, hz);
-	ticks = bracket(ktime_get_real_ns, &pair->realtime_ns) - pair->timestamp;
+	ticks = clock_bracket(ktime_get_real_ns, &pair->realtime_ns) - pair->timestamp;
 	pair->realtime_ns -= mul_u64_u64_div_u64(ticks, NSEC_PER_SEC, hz);
 }
 
@@ -131,7 +131,8 @@ void kbarman_clock_read(struct kbarman_clock_pair *pair)
  * The fraction nearest to numerator / denominator and above 0 whose numerator is at most @limit. It
  * is a convergent of the continued fraction, or lies between two convergents.
  */
-static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multiplier, u64 *divisor)
+static void fraction_approximate(u64 numerator, u64 denominator, u64 limit, u64 *multiplier,
+				 u64 *divisor)
 {
 	u64 n0 = 0, n1 = 1, d0 = 1, d1 = 0;
 
@@ -160,8 +161,9 @@ static void approximate(u64 numerator, u64 denominator, u64 limit, u64 *multipli
  * The numbers of ticks and of ns that passed while the machine was awake. Returns false and leaves
  * *@ticks and *@ns alone if the pairs do not allow a measurement.
  */
-static bool measure(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
-		    const struct kbarman_clock_sleep *asleep, u64 *ticks, u64 *ns)
+static bool clock_measure(const struct kbarman_clock_pair *from,
+			  const struct kbarman_clock_pair *to,
+			  const struct kbarman_clock_sleep *asleep, u64 *ticks, u64 *ns)
 {
 	u64 awake = to->timestamp - from->timestamp - asleep->ticks;
 	u64 took = to->raw_ns - from->raw_ns - asleep->raw_ns;
@@ -186,9 +188,9 @@ void kbarman_clock_fit(const struct kbarman_clock_pair *from, const struct kbarm
 {
 	u64 ticks = kbarman_clock_hz(), ns = NSEC_PER_SEC, limit = MULTIPLIER_MAX;
 
-	if (to && measure(from, to, asleep, &ticks, &ns))
+	if (to && clock_measure(from, to, asleep, &ticks, &ns))
 		limit = max_t(u64, limit, div64_u64(U64_MAX, to->timestamp - from->timestamp));
-	approximate(ns, ticks, limit, multiplier, divisor);
+	fraction_approximate(ns, ticks, limit, multiplier, divisor);
 }
 
 u64 kbarman_clock_slept(const struct kbarman_clock_pair *from, const struct kbarman_clock_pair *to,
@@ -196,7 +198,7 @@ u64 kbarman_clock_slept(const struct kbarman_clock_pair *from, const struct kbar
 {
 	u64 ticks = kbarman_clock_hz(), ns = NSEC_PER_SEC;
 
-	measure(from, to, asleep, &ticks, &ns);
+	clock_measure(from, to, asleep, &ticks, &ns);
 	ns = mul_u64_u64_div_u64(asleep->ticks, ns, ticks);
 	return ns > asleep->raw_ns ? ns - asleep->raw_ns : 0;
 }

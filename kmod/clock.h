@@ -27,8 +27,8 @@ static __always_inline u64 kbarman_clock(void)
 void kbarman_clock_init(void);
 
 /*
- * Choose the clock again, by what Linux knows of the counter now. Context: task, no session runs;
- * module init, or session's lock held.
+ * Choose the clock again, by what Linux knows of the counter now. Context: task, and nobody holds
+ * the clock: clocks.h.
  */
 void kbarman_clock_choose(void);
 

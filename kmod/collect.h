@@ -24,6 +24,7 @@
 
 struct kbarman_capture;
 struct kbarman_layout;
+struct kbarman_ring;
 
 /* The bytes that a collector takes. */
 u64 kbarman_collect_memory(const struct kbarman_layout *layout);
@@ -31,11 +32,11 @@ u64 kbarman_collect_memory(const struct kbarman_layout *layout);
 bool kbarman_collect_create(struct kbarman_capture *capture);
 void kbarman_collect_free(struct kbarman_capture *capture);
 
-/* From start() until stop() returns rows may come back. Context: task. */
-void kbarman_collect_start(struct kbarman_capture *capture);
+/*
+ * Rows may come back, until kbarman_collect_stop() returns. @rings: of the CPUs; their records say
+ * which rows are needed. Context: task.
+ */
+void kbarman_collect_start(struct kbarman_capture *capture, struct kbarman_ring __percpu *rings);
 void kbarman_collect_stop(struct kbarman_capture *capture);
-
-/* Little room is left in a table. Context: any; under the capture's lock. */
-void kbarman_collect_soon(struct kbarman_capture *capture);
 
 #endif /* KBARMAN_COLLECT_H */

@@ -13,7 +13,7 @@
 
 #define MPIDR_MULTITHREADING	(1UL << 24)	/* affinity level 0 is a thread, not a core */
 
-static void identify(void *to)
+static void cpu_identify(void *to)
 {
 	struct bm_protocol_header_pmu_settings *settings = to;
 	unsigned long mpidr = read_cpuid_mpidr();
@@ -28,7 +28,7 @@ static void identify(void *to)
 
 #define CPUID_TOPOLOGY		0xb
 
-static void identify(void *to)
+static void cpu_identify(void *to)
 {
 	struct bm_protocol_header_pmu_settings *settings = to;
 	unsigned int eax, ebx, ecx, edx;
@@ -46,7 +46,7 @@ static void identify(void *to)
 #elif defined(CONFIG_S390)
 #include <asm/processor.h>
 
-static void identify(void *to)
+static void cpu_identify(void *to)
 {
 	struct bm_protocol_header_pmu_settings *settings = to;
 	struct cpuid id;
@@ -59,7 +59,7 @@ static void identify(void *to)
 #elif defined(CONFIG_RISCV_SBI)
 #include <asm/sbi.h>
 
-static void identify(void *to)
+static void cpu_identify(void *to)
 {
 	struct bm_protocol_header_pmu_settings *settings = to;
 
@@ -67,7 +67,7 @@ static void identify(void *to)
 	settings->cluster_id = topology_physical_package_id(smp_processor_id());
 }
 #else
-static void identify(void *to)
+static void cpu_identify(void *to)
 {
 }
 #endif
@@ -77,5 +77,5 @@ void kbarman_cpu_identify(int cpu, struct bm_protocol_header_pmu_settings *setti
 	settings->midr = 0;
 	settings->mpidr = 0;
 	settings->cluster_id = 0;
-	smp_call_function_single(cpu, identify, settings, true);
+	smp_call_function_single(cpu, cpu_identify, settings, true);
 }

@@ -4,8 +4,11 @@
 
 #include "chardev.h"
 #include "clock.h"
-#include "session.h"
+#include "cpu_pmu.h"
+#include "cpus.h"
+#include "sessions.h"
 #include "source_marker.h"
+#include "sources.h"
 #include "suspend.h"
 
 static int __init kbarman_init(void)
@@ -13,16 +16,21 @@ static int __init kbarman_init(void)
 	int error;
 
 	kbarman_clock_init();
+	kbarman_cpu_pmu_find();
 
-	error = kbarman_marker_init();
+	error = kbarman_marks_init();
 	if (error)
 		goto err_marker;
-	error = kbarman_session_init();
+	error = kbarman_sources_init();
 	if (error)
-		goto err_session;
+		goto err_sources;
+	error = kbarman_cpus_init();
+	if (error)
+		goto err_cpus;
 	error = kbarman_suspend_init();
 	if (error)
 		goto err_suspend;
+	kbarman_sessions_init();
 	error = kbarman_chardev_init();
 	if (error)
 		goto err_chardev;
@@ -31,9 +39,11 @@ static int __init kbarman_init(void)
 err_chardev:
 	kbarman_suspend_exit();
 err_suspend:
-	kbarman_session_exit();
-err_session:
-	kbarman_marker_exit();
+	kbarman_cpus_exit();
+err_cpus:
+	kbarman_sources_exit();
+err_sources:
+	kbarman_marks_exit();
 err_marker:
 	return error;
 }
@@ -42,8 +52,9 @@ static void __exit kbarman_exit(void)
 {
 	kbarman_chardev_exit();
 	kbarman_suspend_exit();
-	kbarman_session_exit();
-	kbarman_marker_exit();
+	kbarman_cpus_exit();
+	kbarman_sources_exit();
+	kbarman_marks_exit();
 }
 
 module_init(kbarman_init);

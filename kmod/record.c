@@ -8,7 +8,7 @@ static const char lost_text[] = "records lost";
  * Writes a record of the losses before the next record. If there is no space for the record of the
  * losses, they are reported before a later record.
  */
-static noinline void record_losses(struct kbarman_ring *ring)
+static noinline void losses_record(struct kbarman_ring *ring)
 {
 	struct bm_protocol_custom_counter *counter;
 	struct bm_protocol_annotation *bookmark;
@@ -43,10 +43,10 @@ static noinline void record_losses(struct kbarman_ring *ring)
 	kbarman_ring_commit(ring);
 }
 
-static struct kbarman_slot begin(struct kbarman_ring *ring, unsigned long length)
+static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long length)
 {
 	if (unlikely(local_read(&ring->unreported)))
-		record_losses(ring);
+		losses_record(ring);
 	return kbarman_ring_reserve(ring, length);
 }
 
@@ -56,7 +56,7 @@ noinline void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64
 
 	if (!kbarman_ring_ready(ring))
 		return;
-	slot = begin(ring, sizeof(struct kbarman_small_record));
+	slot = record_begin(ring, sizeof(struct kbarman_small_record));
 	if (!slot.record)
 		return;
 	kbarman_fill_small(ring, slot, type, tail);
@@ -73,7 +73,8 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 const struct bm_kbarman_callchain *chain,
 				 unsigned long chain_bytes)
 {
-	struct kbarman_slot slot = begin(ring, sizeof(struct kbarman_small_record) + chain_bytes);
+	struct kbarman_slot slot =
+		record_begin(ring, sizeof(struct kbarman_small_record) + chain_bytes);
 
 	static_assert(sizeof(struct kbarman_small_record) == BM_TASK_SWITCH_CHAIN_OFFSET);
 
@@ -86,10 +87,10 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 }
 
 /* Begin a sample of @length bytes: what samples with PC and without have in common. */
-static __always_inline struct bm_protocol_sample *begin_sample(struct kbarman_ring *ring, u32 type,
+static __always_inline struct bm_protocol_sample *sample_begin(struct kbarman_ring *ring, u32 type,
 							       u32 task_id, unsigned long length)
 {
-	struct kbarman_slot slot = begin(ring, length);
+	struct kbarman_slot slot = record_begin(ring, length);
 	struct bm_protocol_sample *sample = slot.record;
 
 	if (!sample)
@@ -110,7 +111,7 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		u64 deltas[];
 	} __packed __aligned(4);
 	unsigned long base = sizeof(struct sample) + nr_deltas * sizeof(*deltas);
-	struct sample *record = (void *)begin_sample(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
+	struct sample *record = (void *)sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
 						     base + chain_bytes);
 
 	if (!record)
@@ -126,7 +127,7 @@ void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *de
 			   unsigned int nr_deltas)
 {
 	unsigned long bytes = nr_deltas * sizeof(*deltas);
-	struct bm_protocol_sample *record = begin_sample(ring, BM_RECORD_SAMPLE, task_id,
+	struct bm_protocol_sample *record = sample_begin(ring, BM_RECORD_SAMPLE, task_id,
 							 sizeof(*record) + bytes);
 
 	if (!record)
@@ -141,7 +142,7 @@ void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 	struct bm_protocol_annotation *annotation;
 	unsigned long data = mark->text_bytes ? mark->text_bytes + 1 : 0;
 	unsigned long length = ALIGN(sizeof(*annotation) + data, sizeof(bm_uintptr));
-	struct kbarman_slot slot = begin(ring, length);
+	struct kbarman_slot slot = record_begin(ring, length);
 
 	annotation = slot.record;
 	if (!annotation)
@@ -164,7 +165,7 @@ void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 void kbarman_record_counter(struct kbarman_ring *ring, u32 task_id, u32 series, u64 value)
 {
 	struct bm_protocol_custom_counter *counter;
-	struct kbarman_slot slot = begin(ring, sizeof(*counter));
+	struct kbarman_slot slot = record_begin(ring, sizeof(*counter));
 
 	counter = slot.record;
 	if (!counter)

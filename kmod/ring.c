@@ -46,13 +46,15 @@ static __always_inline unsigned long page_of(const struct kbarman_ring *ring,
 void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_ring_page *pages,
 		       unsigned long size, u32 cpu, bool overwrite)
 {
-	memset(ring, 0, sizeof(*ring));
-	ring->header = memory;
-	ring->pages = pages;
-	ring->mask = size - 1;
-	ring->limit = size;
-	ring->cpu = cpu;
-	ring->overwrite = overwrite;
+	*ring = (struct kbarman_ring) {
+		.mask = size - 1,
+		.cpu = cpu,
+		.limit = size,
+		.overwrite = overwrite,
+		.header = memory,
+		.pages = pages,
+		.wake = ring->wake,
+	};
 
 	memset(ring->header, 0, sizeof(*ring->header));
 	ring->header->buffer_length = size;
@@ -172,8 +174,8 @@ static void open_short(struct kbarman_ring *ring, unsigned long position)
 }
 
 /* The long way to reserve. The caller is counted in ring->nest already. */
-static struct kbarman_slot reserve(struct kbarman_ring *ring, unsigned long length,
-				   enum kbarman_loss *reason)
+static struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsigned long length,
+					enum kbarman_loss *reason)
 {
 	const struct kbarman_slot none = { .record = NULL };
 	unsigned long size = kbarman_ring_size(ring);
@@ -216,14 +218,14 @@ void kbarman_ring_report_later(struct kbarman_ring *ring, long lost)
 	close_short(ring);
 }
 
-static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length, bool counted)
+static struct kbarman_slot ring_enter(struct kbarman_ring *ring, unsigned long length, bool counted)
 {
 	enum kbarman_loss reason = KBARMAN_LOST_FULL;
 	struct kbarman_slot slot;
 
 	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
 	barrier();
-	slot = reserve(ring, length, &reason);
+	slot = ring_reserve(ring, length, &reason);
 	if (slot.record)
 		return slot;
 	if (counted) {
@@ -237,12 +239,12 @@ static struct kbarman_slot enter(struct kbarman_ring *ring, unsigned long length
 
 struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	return enter(ring, length, true);
+	return ring_enter(ring, length, true);
 }
 
 struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	return enter(ring, length, false);
+	return ring_enter(ring, length, false);
 }
 
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
@@ -362,8 +364,8 @@ long kbarman_ring_snapshot(const struct kbarman_ring *ring, void *to, unsigned l
  * Walk the blocks in [from, to), and count @records. Returns where the walk ended: at @to, if
  * both are block boundaries and nothing was overwritten meanwhile.
  */
-static unsigned long walk(const struct kbarman_ring *ring, unsigned long from, unsigned long to,
-			  unsigned long *records)
+static unsigned long ring_walk(const struct kbarman_ring *ring, unsigned long from,
+			       unsigned long to, unsigned long *records)
 {
 	bm_uintptr word, length;
 
@@ -393,7 +395,7 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 		return -EINVAL;
 	if (ring->overwrite || kbarman_ring_after(target, to) || kbarman_ring_after(from, target))
 		return -EINVAL;
-	if (walk(ring, from, target, &records) != target)
+	if (ring_walk(ring, from, target, &records) != target)
 		return -EINVAL;
 	smp_store_release(read_offset(ring), target);			/* [C] */
 	return 0;
@@ -422,7 +424,7 @@ static bool records_before(const struct kbarman_ring *ring, unsigned long start,
 		*records = READ_ONCE(page->records);
 		smp_rmb();						/* [D] */
 		if (READ_ONCE(page->end) != page_end ||
-		    walk(ring, start, page_end, &behind) != page_end)
+		    ring_walk(ring, start, page_end, &behind) != page_end)
 			return false;
 		*records -= behind;
 		return true;

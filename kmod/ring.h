@@ -33,6 +33,8 @@ struct kbarman_ring_page {
 	unsigned long records;	/* written in front of `end`, since the ring's init */
 };
 
+struct kbarman_wake;
+
 struct kbarman_ring {
 	/* The short way needs one cache line. Constant from init on: */
 	u8 *data;		/* mapped */
@@ -62,6 +64,7 @@ struct kbarman_ring {
 	bool overwrite;
 	struct bm_datastore_header_data *header;	/* mapped, in front of data */
 	struct kbarman_ring_page *pages;	/* [size >> KBARMAN_RING_PAGE_SHIFT] */
+	struct kbarman_wake *wake;	/* told of pages that became full: ring_env.h */
 
 	/* Of kbarman_ring_overwritten() alone. */
 	unsigned long overwritten;
@@ -69,7 +72,8 @@ struct kbarman_ring {
 
 /*
  * @memory: struct bm_datastore_header_data and @size bytes behind it, zeroed;
- * @pages: @size >> KBARMAN_RING_PAGE_SHIFT elements; both stay the caller's.
+ * @pages: @size >> KBARMAN_RING_PAGE_SHIFT elements; both stay the caller's. The caller has set
+ * ->wake.
  * @size is a power of two from KBARMAN_RING_MIN to KBARMAN_RING_MAX. No writer and
  * no reader may be active.
  */

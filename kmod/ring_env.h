@@ -26,6 +26,6 @@
 #define ring_clock()		kbarman_clock()
 /* In the kernel, reading the clock may be a function call instead of an instruction. */
 #define ring_clock_is_called()	unlikely(!kbarman_clock_raw)
-#define ring_page_crossed(ring)	kbarman_wake()
+#define ring_page_crossed(ring)	kbarman_wake_soon((ring)->wake)
 
 #endif /* KBARMAN_RING_ENV_H */

@@ -1,31 +1,114 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One capture: configure, start, stop. Only one session exists, so the rings are plain per-CPU
- * variables. This is the cheapest way for a probe to find the ring of its CPU.
+ * What a session wants and owns. This header has no functions. It is below all that works on a
+ * session: sources, chains and spaces know this header and not each other's callers.
+ * session_calls.h has what is done with a session as a whole, sessions.h says which there are.
  */
 #ifndef KBARMAN_SESSION_H
 #define KBARMAN_SESSION_H
 
 #include <linux/atomic.h>
 #include <linux/cpumask.h>
-#include <linux/fs.h>
+#include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/sched.h>
+#include <linux/uidgid.h>
+#include <linux/workqueue.h>
+#include <asm/local64.h>
 
 #include "clock.h"
-#include "header.h"
 #include "ring.h"
+#include "uapi/kbarman.h"
+#include "wake.h"
+
+#define KBARMAN_SLOTS	32	/* no more sessions than this */
+
+struct file;
+struct kbarman_capture;
+struct kbarman_maps;
+struct perf_event;
+struct pid;
+
+/* The counters of one CPU: source_pmu.c. */
+struct kbarman_counters {
+	struct perf_event *events[BM_MAX_PMU_COUNTERS];
+	unsigned int nr;	/* number of events created */
+	bool ready;		/* all configured events exist. Set with release after the last one
+				 * is created, cleared before the first one is released */
+	bool fallback;		/* the first counter is cpu-clock, because there is no PMU */
+	bool published;		/* the capture has the entry of this CPU. The entry does not change
+				 * until the session ends */
+	/* Used by the owning CPU only, at any level up to NMI. */
+	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last overflow */
+	local_t unreadable;
+	u32 told;		/* what the ring says about the first counter: 0: it counts; else
+				 * enum kbarman_stop + 1 */
+	u64 bookmarked;		/* timestamp of the last bookmark of a stop */
+	local_t stops[KBARMAN_STOP_REASONS];
+};
+
+/* Memory for the call chains of one CPU: callchain.c. The owning CPU's, but for `bytes`. */
+struct kbarman_chain_memory {
+	unsigned int depth;	/* pieces in use. An interrupt leaves it as it was */
+	void *bytes;		/* the pieces, NULL = none */
+};
+
+/* The last state of a CPU that its ring holds: source_idle.c. */
+enum kbarman_idle_told {
+	KBARMAN_IDLE_TOLD_NOTHING,
+	KBARMAN_IDLE_TOLD_OUT,
+	KBARMAN_IDLE_TOLD_IN,
+};
+
+/* What a session has of one CPU. */
+struct kbarman_cpu {
+	struct kbarman_ring ring;	/* first: the address of all of these is that of the rings,
+					 * which is what the probe of task switches is given */
+	struct kbarman_session *session;
+	struct kbarman_ring_page *pages;	/* for kbarman_ring_init(); maps do not show them */
+	struct kbarman_chain_memory chains;
+	enum kbarman_idle_told idle_told;	/* written by the CPU, with interrupts off */
+	struct perf_event *ticker;	/* reads the counters periodically; NULL = none */
+	struct kbarman_counters counters;
+};
+
+/* Suspends of the machine while the session records: suspend.c. Protected by that file's lock. */
+struct kbarman_sleeps {
+	struct list_head list;
+	struct kbarman_clock_pair before;	/* clocks when the suspend began, or when the
+						 * session started if that was later */
+	struct kbarman_clock_sleep asleep;	/* time that the machine was suspended since the
+						 * start */
+	unsigned int count;
+};
+
+/* Who has configured a session. */
+struct kbarman_owner {
+	struct pid *pid;		/* the process, with a reference; NULL = nobody */
+	kuid_t uid;			/* of the opener of the descriptor */
+	u32 user;			/* the same from kbarman_user_of(): who pays */
+	char comm[TASK_COMM_LEN];
+};
 
 /*
  * Lock order: `lock` is taken before cpu_hotplug_lock. Attaching a tracepoint and creating a perf
  * event take cpu_hotplug_lock, so no source is called with cpu_hotplug_lock held.
  */
 struct kbarman_session {
-	struct mutex lock;		/* protects all fields */
-	atomic_t files;			/* number of open descriptors. The capture is freed with the
-					 * last one. open() increments without `lock` */
+	/* Of sessions.c, under its lock. */
+	struct kref ref;		/* its slot, its owner, and calls that use the session */
+	unsigned int slot;		/* below KBARMAN_SLOTS. Constant */
+	u64 id;				/* number of the configuration; the newest session has the
+					 * highest one; 0: not configured. Changed under `lock`,
+					 * too */
+	bool left;			/* the owner has gone */
+	unsigned int choosers;		/* descriptors that have chosen the session */
+
+	struct mutex lock;		/* protects all fields that say nothing else */
 	struct file *owner;		/* the descriptor that configured; NULL = no owner */
-	u64 id;				/* number of configurations so far */
+	struct kbarman_owner who;	/* the same, for people */
 	bool running;
 	bool kernel_addresses;		/* the owner may see kernel addresses (CAP_SYSLOG) */
 	bool fallback;			/* cpu-clock samples, because there is no PMU */
@@ -39,84 +122,40 @@ struct kbarman_session {
 	struct kbarman_configure config;	/* with defaults filled in and sizes rounded */
 	struct kbarman_event events[BM_MAX_PMU_COUNTERS];
 	cpumask_var_t cpus;
+	u32 chain_parts;		/* KBARMAN_CONFIGURE_CHAIN_* of which chains consist */
 	unsigned long *tasks;		/* bit = thread id: record this thread; NULL = record all.
 					 * Start and the fork probe change bits, all others only
 					 * test them */
 	struct pid **pids;		/* [config.nr_pids], with references */
 	struct kbarman_capture *capture;
+	/*
+	 * Protects `capture` for readers without `lock`. mmap() needs the capture under mmap_lock,
+	 * and `lock` comes before mmap_lock. A page fault takes neither: the file of the mapping
+	 * holds the capture.
+	 */
+	spinlock_t capture_lock;
 
 	struct kbarman_clock_pair started, stopped;
-	struct kbarman_clock_sleep asleep;	/* time that the machine was suspended since the
-						 * start */
-	unsigned int sleeps;
+	struct kbarman_sleeps sleeps;
+
+	struct kbarman_cpu __percpu *each;	/* of every possible CPU */
+	struct kbarman_wake *wake;	/* of the slot. Constant */
+
+	/* CPUs that come and go: cpus.c. */
+	struct list_head running_list;	/* RCU */
+	cpumask_var_t recording;	/* CPUs that record now */
+	cpumask_var_t gone;		/* CPUs that have gone offline since the last look, even if
+					 * they are online again: their perf events are lost.
+					 * Changed without `lock` */
+	struct work_struct cpus_changed;
+
+	struct delayed_work counters_look;	/* source_pmu.c */
+	bool counting;			/* the counters are read between overflows: source_counts.c.
+					 * Written under `lock` */
+	struct kbarman_maps *maps;	/* source_maps.c; NULL = does not run. RCU */
+	struct list_head marks_list;	/* source_marker.c; RCU */
+	u32 marks_recording;		/* number of the recording that began with this session; 0:
+					 * it does not record marks. Under marks_lock there */
 };
-
-extern struct kbarman_session kbarman_session;
-DECLARE_PER_CPU(struct kbarman_ring, kbarman_rings);
-
-/* This CPU's ring. It may not be ready. Context: preemption off. */
-static __always_inline struct kbarman_ring *kbarman_own_ring(void)
-{
-	return this_cpu_ptr(&kbarman_rings);
-}
-
-/*
- * This CPU's ring, or NULL if this CPU has none. A CPU of session.cpus has a ring, unless it came
- * online later and there was no memory for one. Context: preemption off.
- */
-static __always_inline struct kbarman_ring *kbarman_this_ring(void)
-{
-	struct kbarman_ring *ring = kbarman_own_ring();
-
-	return likely(kbarman_ring_ready(ring)) ? ring : NULL;
-}
-
-/* True if the session records thread @task_id. Context: any. */
-static __always_inline bool kbarman_wants(u32 task_id)
-{
-	const unsigned long *tasks = kbarman_session.tasks;
-
-	return likely(!tasks) || test_bit(task_id, tasks);
-}
-
-int kbarman_session_init(void);
-void kbarman_session_exit(void);
-
-/*
- * The ioctls. The caller has checked the arguments, except for what depends on the session's state.
- * Context: task, without the session's lock.
- */
-int kbarman_session_configure(struct file *file, struct kbarman_configure *config,
-			      const struct kbarman_event *events, const struct cpumask *cpus,
-			      const u32 *pids);
-int kbarman_session_start(struct file *file, struct kbarman_start *report);
-int kbarman_session_stop(struct file *file);
-int kbarman_session_consume(struct file *file, u32 cpu, u64 position);
-void kbarman_session_query(struct file *file, struct kbarman_query *query);
-int kbarman_session_stats(u32 cpu, struct kbarman_stats *stats);
-/* 0 if @file may change the session, -EINVAL if none is configured, else -EBUSY. */
-int kbarman_session_check_owner(struct file *file);
-int kbarman_session_add_map(struct file *file, const struct kbarman_map_row *row,
-			    const char *image);
-int kbarman_session_clock(struct kbarman_clock *clock);
-
-/* Give @cpu an empty ring. 0 or -ENOMEM. Context: task, session's lock held. */
-int kbarman_session_add_ring(struct kbarman_session *session, int cpu);
-
-/*
- * The current capture with a reference, or NULL if none is configured. Context: task, with or
- * without mmap_lock and the session's lock.
- */
-struct kbarman_capture *kbarman_session_capture(void);
-
-/* EPOLL* as the UAPI header says. */
-__poll_t kbarman_session_poll(struct file *file, struct poll_table_struct *wait);
-
-/*
- * A descriptor is opened; a descriptor is closed. If the closed one owns the session, the session
- * stops.
- */
-void kbarman_session_open(void);
-void kbarman_session_release(struct file *file);
 
 #endif /* KBARMAN_SESSION_H */

@@ -16,7 +16,7 @@ u32 kbarman_shares_limit(const struct kbarman_shares *shares, u8 payer, enum kba
 	return left - left / 4;
 }
 
-static void set_alarm(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
+static void payer_set_alarm(struct kbarman_shares *shares, u8 payer, enum kbarman_resource what)
 {
 	struct kbarman_payer *it = &shares->payers[payer];
 	u32 limit = kbarman_shares_limit(shares, payer, what);
@@ -25,22 +25,22 @@ static void set_alarm(struct kbarman_shares *shares, u8 payer, enum kbarman_reso
 	it->alarm[what] = it->used[what] + max(left / 2, 1U);
 }
 
-static void set_alarms(struct kbarman_shares *shares, u8 payer)
+static void shares_set_alarms(struct kbarman_shares *shares, u8 payer)
 {
 	int what;
 
 	for (what = 0; what < KBARMAN_SHARES; what++)
-		set_alarm(shares, payer, what);
+		payer_set_alarm(shares, payer, what);
 }
 
 void kbarman_shares_init(struct kbarman_shares *shares, const u32 size[KBARMAN_SHARES])
 {
 	memset(shares, 0, sizeof(*shares));
 	memcpy(shares->size, size, sizeof(shares->size));
-	set_alarms(shares, ROOT);
+	shares_set_alarms(shares, ROOT);
 }
 
-static bool is_idle(const struct kbarman_payer *payer)
+static bool payer_is_idle(const struct kbarman_payer *payer)
 {
 	int what;
 
@@ -59,12 +59,12 @@ u8 kbarman_shares_payer(struct kbarman_shares *shares, u32 user)
 	for (payer = REST - 1; payer > ROOT; payer--) {
 		if (shares->payers[payer].user == user)
 			return payer;
-		if (is_idle(&shares->payers[payer]))
+		if (payer_is_idle(&shares->payers[payer]))
 			idle = payer;
 	}
 	if (idle != REST) {
 		shares->payers[idle].user = user;
-		set_alarms(shares, idle);
+		shares_set_alarms(shares, idle);
 	}
 	return idle;
 }
@@ -81,7 +81,7 @@ bool kbarman_shares_take(struct kbarman_shares *shares, u8 payer, enum kbarman_r
 	}
 	if (!may || it->used[what] >= it->alarm[what]) {
 		*low = true;
-		set_alarm(shares, payer, what);
+		payer_set_alarm(shares, payer, what);
 	}
 	return may;
 }
@@ -98,11 +98,11 @@ void kbarman_shares_looked(struct kbarman_shares *shares)
 	u8 payer;
 
 	for (payer = 0; payer < KBARMAN_PAYERS; payer++)
-		set_alarms(shares, payer);
+		shares_set_alarms(shares, payer);
 }
 
 /* What the rings keep, all together, if each keeps @level at most. */
-static u64 kept(const u32 *needs, size_t stride, u32 count, u32 level)
+static u64 level_kept(const u32 *needs, size_t stride, u32 count, u32 level)
 {
 	u64 sum = 0;
 	u32 i;
@@ -116,13 +116,13 @@ u32 kbarman_shares_level(const u32 *needs, size_t stride, u32 count, u64 budget)
 {
 	u32 low = 0, high = ~0U;
 
-	if (kept(needs, stride, count, high) <= budget)
+	if (level_kept(needs, stride, count, high) <= budget)
 		return high;
 	/* `low` suits the budget, `high` does not. */
 	while (high - low > 1) {
 		u32 middle = low + (high - low) / 2;
 
-		if (kept(needs, stride, count, middle) <= budget)
+		if (level_kept(needs, stride, count, middle) <= budget)
 			low = middle;
 		else
 			high = middle;

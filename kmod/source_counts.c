@@ -17,41 +17,39 @@
 
 #include "compat/tracepoint.h"
 #include "header.h"
-#include "session.h"
-#include "source_pmu.h"
-#include "sources.h"
-
-static bool counting;		/* between start() and stop() */
-static DEFINE_PER_CPU(struct perf_event *, tickers);
+#include "here.h"
+#include "pmu_overflow.h"
+#include "source.h"
 
 /* ---- at switches ---- */
 
 /* Context: rq lock held, interrupts off. The outgoing task is still the current one. */
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
-static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
-			    struct task_struct *next, unsigned int prev_state)
+static void on_sched_switch_count(void *data, bool preempt, struct task_struct *prev,
+				  struct task_struct *next, unsigned int prev_state)
 #else
-static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
-			    struct task_struct *next)
+static void on_sched_switch_count(void *data, bool preempt, struct task_struct *prev,
+				  struct task_struct *next)
 #endif
 {
-	kbarman_pmu_count();
+	kbarman_pmu_count(kbarman_here(data));
 }
 
 /* Runs before the probe that records the switch: the sample of the outgoing task comes first. */
-static struct kbarman_probe probes[] = {
-	{ .name = "sched_switch", .function = on_sched_switch, .early = true },
+static struct kbarman_probe counts_probes[] = {
+	{ .name = "sched_switch", .function = on_sched_switch_count, .early = true },
 };
 
 /* ---- periodically ---- */
 
 /* Context: interrupt. */
-static void on_tick(struct perf_event *event, struct perf_sample_data *data, struct pt_regs *regs)
+static void on_counts_tick(struct perf_event *event, struct perf_sample_data *data,
+			   struct pt_regs *regs)
 {
-	kbarman_pmu_count();
+	kbarman_pmu_count(event->overflow_handler_context);
 }
 
-static struct perf_event *create_ticker(u64 period, int cpu)
+static struct perf_event *counts_create_ticker(u64 period, int cpu, struct kbarman_cpu *its)
 {
 	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
@@ -61,74 +59,86 @@ static struct perf_event *create_ticker(u64 period, int cpu)
 		.pinned = 1,
 	};
 
-	return perf_event_create_kernel_counter(&attr, cpu, NULL, on_tick, NULL);
+	return perf_event_create_kernel_counter(&attr, cpu, NULL, on_counts_tick, its);
 }
 
 /* ---- the source ---- */
 
-static int start(struct kbarman_session *session)
+static bool counts_at_switches(const struct kbarman_session *session)
 {
-	bool switches = session->config.flags & KBARMAN_CONFIGURE_COUNT_SWITCH;
+	return session->config.flags & KBARMAN_CONFIGURE_COUNT_SWITCH;
+}
+
+static int counts_start(struct kbarman_session *session)
+{
+	bool switches = counts_at_switches(session);
 	u64 period = session->config.count_ns;
+	int error = 0;
 
 	if (!switches && !period)
 		return 0;
-	check_trace_callback_type_sched_switch(on_sched_switch);
+	check_trace_callback_type_sched_switch(on_sched_switch_count);
 	kbarman_header_fact(session->capture, "counts", "%s%llu", switches ? "switch," : "",
 			    period);
-	WRITE_ONCE(counting, true);
-	return switches ? kbarman_probes_attach(probes, ARRAY_SIZE(probes)) : 0;
+	if (switches)
+		error = kbarman_probes_attach(counts_probes, ARRAY_SIZE(counts_probes),
+					      kbarman_probe_data(session));
+	WRITE_ONCE(session->counting, !error);
+	return error;
 }
 
-static void stop(struct kbarman_session *session)
+static void counts_stop(struct kbarman_session *session)
 {
-	WRITE_ONCE(counting, false);
-	kbarman_probes_detach(probes, ARRAY_SIZE(probes));
+	WRITE_ONCE(session->counting, false);
+	if (counts_at_switches(session))
+		kbarman_probes_detach(counts_probes, ARRAY_SIZE(counts_probes),
+				      kbarman_probe_data(session));
 }
 
-static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+static int counts_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
 {
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
 	struct perf_event *ticker;
 
 	if (!session->config.count_ns)
 		return 0;
-	ticker = create_ticker(session->config.count_ns, cpu);
+	ticker = counts_create_ticker(session->config.count_ns, cpu, its);
 	if (IS_ERR(ticker))
 		return PTR_ERR(ticker);
-	per_cpu(tickers, cpu) = ticker;
+	its->ticker = ticker;
 	return 0;
 }
 
-static void count(void *unused)
+static void counts_take(void *data)
 {
-	kbarman_pmu_count();
+	kbarman_pmu_count(kbarman_here(data));
 }
 
-static void cpu_stop(struct kbarman_session *session, int cpu)
+static void counts_cpu_stop(struct kbarman_session *session, int cpu)
 {
-	struct perf_event *ticker = per_cpu(tickers, cpu);
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
 
-	if (ticker)
-		perf_event_release_kernel(ticker);
-	per_cpu(tickers, cpu) = NULL;
-	/* A CPU that is offline has written its last sample in cpu_goes(). */
-	if (counting)
-		smp_call_function_single(cpu, count, NULL, true);
+	if (its->ticker)
+		perf_event_release_kernel(its->ticker);
+	its->ticker = NULL;
+	/* A CPU that is offline has written its last sample in counts_cpu_goes(). */
+	if (session->counting)
+		smp_call_function_single(cpu, counts_take, kbarman_probe_data(session), true);
 }
 
-static void cpu_goes(void)
+static void counts_cpu_goes(struct kbarman_session *session)
 {
-	preempt_disable();
-	if (READ_ONCE(counting))
-		kbarman_pmu_count();
-	preempt_enable();
+	if (READ_ONCE(session->counting))
+		kbarman_pmu_count(this_cpu_ptr(session->each));
 }
 
 const struct kbarman_source kbarman_source_counts = {
 	.name = "counts",
-	.start = start,
-	.stop = stop,
-	.cpu_start = cpu_start,
-	.cpu_stop = cpu_stop,
-	.cpu_goes = cpu_goes,
+	.probes = counts_probes,
+	.nr_probes = ARRAY_SIZE(counts_probes),
+	.start = counts_start,
+	.stop = counts_stop,
+	.cpu_start = counts_cpu_start,
+	.cpu_stop = counts_cpu_stop,
+	.cpu_goes = counts_cpu_goes,
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What other sources report to source_maps.c. That source adds to the mmap table a row for every
- * executable mapping of every sampled thread. All functions but the first two do nothing while the
- * source does not run.
+ * executable mapping of every sampled thread. All functions do nothing while the source
+ * does not run for the session.
  */
 #ifndef KBARMAN_SOURCE_MAPS_H
 #define KBARMAN_SOURCE_MAPS_H
@@ -10,17 +10,18 @@
 #include <linux/sched.h>
 #include <linux/types.h>
 
-/* Find out which new mappings can be seen when they are made. Context: task, at module init. */
-void kbarman_maps_probe(void);
+struct kbarman_range;
+struct kbarman_session;
+struct pt_regs;
 
-/* KBARMAN_FEATURE_MAPS*, as found at module init or at the source's last start. Context: any. */
-u32 kbarman_maps_features(void);
+int kbarman_source_maps_init(void);
+void kbarman_source_maps_exit(void);
 
 /*
  * All threads to record are chosen. The mappings that they have by now are looked up, because
  * mappings made before they were chosen may have been missed. Context: task, session's lock held.
  */
-void kbarman_maps_begin(void);
+void kbarman_maps_begin(struct kbarman_session *session);
 
 /*
  * The current thread is about to be sampled in user space, so it needs rows. Costs a bit test,
@@ -28,18 +29,33 @@ void kbarman_maps_begin(void);
  * those of a former owner of the thread id are stamped with the time of this call.
  * Context: overflow handler, any level up to NMI, preemption off.
  */
-void kbarman_maps_sampled(void);
+void kbarman_maps_sampled(const struct kbarman_session *session);
+
+/*
+ * Where the current task's libraries are, as far as the session knows. False: it does not know.
+ * Context: as kbarman_maps_sampled().
+ */
+bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarman_range *range);
+
+/*
+ * The range of the stack that @regs of the current task's user code point into. False: the session
+ * does not know it, and may know it at the thread's next sample. Context: as
+ * kbarman_maps_sampled().
+ */
+bool kbarman_maps_stack(const struct kbarman_session *session, struct pt_regs *regs,
+			struct kbarman_range *range);
 
 /*
  * @parent, the current task, has created @child, which has not run yet. A child process starts with
  * the mappings of its parent. Context: task, no sleeping.
  */
-void kbarman_maps_fork(struct task_struct *parent, struct task_struct *child);
+void kbarman_maps_fork(const struct kbarman_session *session, struct task_struct *parent,
+		       struct task_struct *child);
 
 /* @task, the current task, has executed a new image. Context: task, no sleeping. */
-void kbarman_maps_exec(struct task_struct *task);
+void kbarman_maps_exec(const struct kbarman_session *session, struct task_struct *task);
 
 /* Thread @task_id exits. Context: task, no sleeping. */
-void kbarman_maps_exit(u32 task_id);
+void kbarman_maps_exit(const struct kbarman_session *session, u32 task_id);
 
 #endif /* KBARMAN_SOURCE_MAPS_H */

@@ -4,189 +4,53 @@
  *
  * The mode of the device file may allow anybody to write, so the input is not trusted. A mark is
  * copied completely and checked before it is used. The kernel adds the writer's thread id and the
- * time. Each user has a bounded rate, for all descriptors that this user has opened.
+ * time. Each user has a bounded rate: marks_rate.h.
  *
- * A record is written with preemption off, after `recording` was seen set. stop() clears
- * `recording` and waits for an RCU grace period, so no record is written after the end. While
- * nobody records, write() reads one word. A program that has mapped this word does not even call
- * write().
+ * A mark goes to every session that records marks. A record is written with preemption off, into a
+ * session that is on the list. marks_stop() takes the session off the list and waits for an RCU
+ * grace period, so no record is written after the end. While nobody records, write() reads one
+ * word. A program that has mapped this word does not even call write().
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
 #include <linux/kernel.h>
-#include <linux/ktime.h>
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/rculist.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
+#include "capture.h"
 #include "compat/mm.h"
+#include "header.h"
+#include "here.h"
+#include "marks_rate.h"
+#include "marks_series.h"
 #include "record.h"
-#include "session.h"
+#include "source.h"
 #include "source_marker.h"
-#include "sources.h"
 #include "tables.h"
-#include "users.h"
 
-#define NS_A_MARK	(NSEC_PER_SEC / KBARMAN_MARK_RATE)
-#define BURST_NS	((s64)KBARMAN_MARK_BURST * NS_A_MARK)
-#define TELL_NS		((s64)NSEC_PER_SEC / 10)	/* from one record of losses to the next */
-#define TELL_MARKS	3	/* charge for a record of losses, in marks */
+#define TELL_MARKS	3	/* charge for records of losses, in marks */
 #define SHORT_TEXT	256	/* bytes that fit onto the stack */
 
 /* The word that programs map, on a page of its own. 0: nobody records marks. */
-static struct kbarman_mark_state *state __ro_after_init;
+static struct kbarman_mark_state *marks_state __ro_after_init;
 
-static u32 recordings;		/* number of recordings so far. Protected by the session's lock */
-
-/* ---- the rate ---- */
-
-/* What a user has written, with all descriptors. */
-struct account {
-	struct list_head list;	/* in accounts */
-	u32 user;
-	unsigned int markers;	/* open descriptors. Protected by accounts_lock */
-	atomic64_t paid;	/* time in ns of ktime_get_ns() up to which the user's rate is
-				 * used */
-	u32 recording;		/* number of the recording to which the next two fields belong */
-	atomic_t untold;	/* lost marks that no ring has a record of yet */
-	s64 told;		/* ns of ktime_get_ns() when a ring last got a record of losses */
-};
-
-/*
- * An account without open descriptors stays until `paid` has passed: closing and opening again does
- * not give a user more marks.
- */
-static LIST_HEAD(accounts);
-static DEFINE_SPINLOCK(accounts_lock);
-
-static bool is_over(const struct account *account)
-{
-	return !account->markers && atomic64_read(&account->paid) <= ktime_get_ns();
-}
-
-/*
- * The account of @user. If there is none, @spare becomes the account. Accounts that are over are
- * moved to @old, for the caller to free.
- */
-static struct account *find_account(u32 user, struct account *spare, struct list_head *old)
-{
-	struct account *account, *next, *found = NULL;
-
-	lockdep_assert_held(&accounts_lock);
-	list_for_each_entry_safe(account, next, &accounts, list) {
-		if (account->user == user)
-			found = account;
-		else if (is_over(account))
-			list_move(&account->list, old);
-	}
-	if (!found) {
-		spare->user = user;
-		list_add(&spare->list, &accounts);
-		found = spare;
-	}
-	return found;
-}
-
-static void free_accounts(struct list_head *list)
-{
-	struct account *account, *next;
-
-	list_for_each_entry_safe(account, next, list, list)
-		kfree(account);
-}
-
-struct kbarman_marker *kbarman_marker_open(const struct cred *cred)
-{
-	struct kbarman_marker *marker = kzalloc(sizeof(*marker), GFP_KERNEL_ACCOUNT);
-	struct account *spare = kzalloc(sizeof(*spare), GFP_KERNEL_ACCOUNT);
-	LIST_HEAD(old);
-
-	if (!marker || !spare) {
-		kfree(spare);
-		kfree(marker);
-		return NULL;
-	}
-	marker->user = kbarman_user_of(cred);
-	spin_lock(&accounts_lock);
-	marker->account = find_account(marker->user, spare, &old);
-	marker->account->markers++;
-	spin_unlock(&accounts_lock);
-	if (marker->account != spare)
-		kfree(spare);
-	free_accounts(&old);
-	return marker;
-}
-
-void kbarman_marker_close(struct kbarman_marker *marker)
-{
-	spin_lock(&accounts_lock);
-	marker->account->markers--;
-	spin_unlock(&accounts_lock);
-	kfree(marker);
-}
-
-/*
- * A mark costs NS_A_MARK ns of the user's time. A user can spend at most BURST_NS in advance.
- * Returns false if the user can't pay for @marks marks.
- */
-static bool pay(struct account *account, u32 marks)
-{
-	s64 now = ktime_get_ns();
-	s64 paid = atomic64_read(&account->paid), then;
-
-	do {
-		then = max(paid, now) + (s64)marks * NS_A_MARK;
-		if (then - now > BURST_NS)
-			return false;
-	} while (!atomic64_try_cmpxchg(&account->paid, &paid, then));
-	return true;
-}
-
-bool kbarman_marker_may(struct kbarman_marker *marker)
-{
-	return pay(marker->account, 1);
-}
-
-/*
- * Counts a lost mark. A lost mark costs other users nothing: the record of losses is charged to the
- * user who lost marks, together with one of that user's next marks.
- */
-static void lose(struct kbarman_ring *ring, struct account *account)
-{
-	u32 recording = READ_ONCE(state->recording);
-
-	kbarman_ring_lose(ring, KBARMAN_LOST_RATE);
-	if (READ_ONCE(account->recording) != recording) {
-		WRITE_ONCE(account->recording, recording);
-		atomic_set(&account->untold, 0);
-	}
-	atomic_inc(&account->untold);
-}
-
-/* True if it is time for a record of losses. */
-static bool wants_to_tell(const struct account *account)
-{
-	return account && atomic_read(&account->untold) &&
-	       READ_ONCE(account->recording) == READ_ONCE(state->recording) &&
-	       (s64)ktime_get_ns() - READ_ONCE(account->told) > TELL_NS;
-}
-
-/* The next record in @ring is preceded by a record of losses. */
-static void tell(struct kbarman_ring *ring, struct account *account)
-{
-	WRITE_ONCE(account->told, ktime_get_ns());
-	kbarman_ring_owe(ring, atomic_xchg(&account->untold, 0));
-}
+/* The sessions that record marks. RCU; the lock is for those who change the list. */
+static LIST_HEAD(marks_sessions);
+static DEFINE_SPINLOCK(marks_lock);
+static u32 marks_recordings;	/* number of recordings so far. Protected by marks_lock */
 
 /* ---- a mark ---- */
 
 /* True if the fields that the type does not use are 0. */
-static bool good_fields(const struct kbarman_mark *mark)
+static bool mark_has_good_fields(const struct kbarman_mark *mark)
 {
 	bool channel = false, group = false, colour = false;
 
@@ -216,7 +80,7 @@ static bool good_fields(const struct kbarman_mark *mark)
 }
 
 /* Skips the @count bytes by which the struct is longer than this kernel knows. They must be 0. */
-static int take_zeroes(struct iov_iter *from, size_t count)
+static int mark_take_zeroes(struct iov_iter *from, size_t count)
 {
 	u8 bytes[64];
 
@@ -233,7 +97,7 @@ static int take_zeroes(struct iov_iter *from, size_t count)
 }
 
 /* Copies and checks the struct in front of a text. */
-static int take_mark(struct kbarman_mark *mark, struct iov_iter *from)
+static int mark_take(struct kbarman_mark *mark, struct iov_iter *from)
 {
 	size_t there = iov_iter_count(from);
 	int error;
@@ -245,60 +109,114 @@ static int take_mark(struct kbarman_mark *mark, struct iov_iter *from)
 		return -EFAULT;
 	if (mark->size < sizeof(*mark) || mark->size > there)
 		return -EINVAL;
-	error = take_zeroes(from, mark->size - sizeof(*mark));
+	error = mark_take_zeroes(from, mark->size - sizeof(*mark));
 	if (error)
 		return error;
 	if (mark->text_bytes > KBARMAN_MARK_TEXT_MAX)
 		return -EMSGSIZE;
-	if (mark->text_bytes > there - mark->size || !good_fields(mark))
+	if (mark->text_bytes > there - mark->size || !mark_has_good_fields(mark))
 		return -EINVAL;
 	return 0;
 }
 
-/* True if a program created @series: not a series of the module, and it exists. */
-static bool good_series(u32 series)
+/* A mark on its way, and what its writer may. */
+struct marking {
+	const struct kbarman_mark *mark;
+	const char *text;
+	struct kbarman_account *account;	/* NULL: a descriptor that has no rate */
+	struct kbarman_known_series *series;	/* NULL: none, or `row` */
+	u32 row;		/* of the series in the only session that gets the mark */
+	bool may;		/* the account has paid for it */
+	bool telling;		/* it is preceded by records of losses */
+};
+
+/* The row of the mark's series in @session, or -ENOSPC. */
+static int marking_row(const struct marking *it, struct kbarman_session *session)
 {
-	return series >= KBARMAN_SERIES_COUNT &&
-	       series < READ_ONCE(kbarman_session.capture->nr_series);
+	return it->series ? kbarman_series_row(it->series, session) : it->row;
 }
 
-/*
- * Writes the mark into the ring, or counts it as lost if @account can't pay for it. @account is
- * NULL for a descriptor that has no rate.
- */
-static int record_mark(const struct kbarman_mark *mark, const char *text, struct account *account)
+static void marking_put_value(const struct marking *it, struct kbarman_session *session,
+			      struct kbarman_ring *ring)
 {
-	bool telling = wants_to_tell(account);
-	struct kbarman_ring *ring;
-	int error = 0;
-	bool may;
+	int row = marking_row(it, session);
 
-	may = !account || pay(account, 1 + mark->text_bytes / 64 + (telling ? TELL_MARKS : 0));
+	if (row >= 0)
+		kbarman_record_counter(ring, current->pid, row, it->mark->value);
+	else
+		kbarman_header_miss(session->capture, KBARMAN_MISSED_SERIES, 1);
+}
+
+/* Writes the mark into the ring of this CPU, or counts the mark as lost. */
+static void marking_put(const struct marking *it, struct kbarman_session *session)
+{
+	struct kbarman_ring *ring = kbarman_ring_of(this_cpu_ptr(session->each));
+
+	if (!ring)
+		return;		/* this CPU is not recorded */
+	if (it->may && it->telling)
+		kbarman_account_tell(it->account, session, ring);
+	if (!it->may)
+		kbarman_account_lose(it->account, session, ring);
+	else if (it->mark->type == KBARMAN_MARK_COUNTER)
+		marking_put_value(it, session, ring);
+	else
+		kbarman_record_annotation(ring, current->pid, it->mark, it->text);
+}
+
+/* For a program's mark: it goes to every session. The sessions keep their rows of its series. */
+static int marking_put_everywhere(struct marking *it)
+{
+	struct kbarman_session *session;
+
+	if (it->mark->type == KBARMAN_MARK_COUNTER) {
+		it->series = kbarman_series_find(it->mark->series);
+		if (!it->series)
+			return list_empty(&marks_sessions) ? 0 : -EINVAL;
+	}
+	if (it->account)
+		list_for_each_entry_rcu(session, &marks_sessions, marks_list)
+			it->telling |= kbarman_account_wants_to_tell(it->account, session);
+	it->may = !it->account ||
+		  kbarman_account_pay(it->account, 1 + it->mark->text_bytes / 64 +
+						   (it->telling ? TELL_MARKS : 0));
+	list_for_each_entry_rcu(session, &marks_sessions, marks_list)
+		marking_put(it, session);
+	return 0;
+}
+
+/* True if a program created @series: not a series of the module, and it exists. */
+static bool series_is_good(const struct kbarman_session *session, u32 series)
+{
+	return series >= KBARMAN_SERIES_COUNT && series < READ_ONCE(session->capture->nr_series);
+}
+
+/* For a mark of the session's owner: it goes to this session, and its series is a row there. */
+static int marking_put_there(struct marking *it, struct kbarman_session *session)
+{
+	if (!READ_ONCE(session->marks_recording))
+		return 0;
+	it->row = it->mark->series;
+	if (it->mark->type == KBARMAN_MARK_COUNTER && !series_is_good(session, it->row))
+		return -EINVAL;
+	it->may = true;
+	marking_put(it, session);
+	return 0;
+}
+
+static int mark_record(const struct kbarman_mark *mark, const char *text,
+		       const struct kbarman_marks *marks)
+{
+	struct marking it = { .mark = mark, .text = text, .account = marks->account };
+	int error;
 
 	preempt_disable();
-	if (!READ_ONCE(state->recording))
-		goto out;
-	if (mark->type == KBARMAN_MARK_COUNTER && !good_series(mark->series)) {
-		error = -EINVAL;
-		goto out;
-	}
-	ring = kbarman_this_ring();
-	if (!ring)
-		goto out;	/* this CPU is not recorded */
-	if (may && telling)
-		tell(ring, account);
-	if (!may)
-		lose(ring, account);
-	else if (mark->type == KBARMAN_MARK_COUNTER)
-		kbarman_record_counter(ring, current->pid, mark->series, mark->value);
-	else
-		kbarman_record_annotation(ring, current->pid, mark, text);
-out:
+	error = marks->only ? marking_put_there(&it, marks->only) : marking_put_everywhere(&it);
 	preempt_enable();
 	return error;
 }
 
-static int take_text(char *text, const struct kbarman_mark *mark, struct iov_iter *from)
+static int mark_take_text(char *text, const struct kbarman_mark *mark, struct iov_iter *from)
 {
 	size_t end = mark->size + (size_t)mark->text_bytes;
 
@@ -311,13 +229,13 @@ static int take_text(char *text, const struct kbarman_mark *mark, struct iov_ite
 	return 0;
 }
 
-static int write_mark(struct kbarman_marker *marker, struct iov_iter *from)
+static int mark_write(const struct kbarman_marks *marks, struct iov_iter *from)
 {
 	char some[SHORT_TEXT], *text = some;
 	struct kbarman_mark mark;
 	int error;
 
-	error = take_mark(&mark, from);
+	error = mark_take(&mark, from);
 	if (error)
 		return error;
 	if (mark.text_bytes > sizeof(some)) {
@@ -325,23 +243,23 @@ static int write_mark(struct kbarman_marker *marker, struct iov_iter *from)
 		if (!text)
 			return -ENOMEM;
 	}
-	error = take_text(text, &mark, from);
+	error = mark_take_text(text, &mark, from);
 	if (!error)
-		error = record_mark(&mark, text, marker ? marker->account : NULL);
+		error = mark_record(&mark, text, marks);
 	if (text != some)
 		kfree(text);
 	return error;
 }
 
-ssize_t kbarman_marker_write(struct kbarman_marker *marker, struct iov_iter *from)
+ssize_t kbarman_marks_write(const struct kbarman_marks *marks, struct iov_iter *from)
 {
 	size_t all = iov_iter_count(from), left;
 	int error;
 
-	if (!READ_ONCE(state->recording))
+	if (!READ_ONCE(marks_state->recording))
 		return all;
 	while ((left = iov_iter_count(from))) {
-		error = write_mark(marker, from);
+		error = mark_write(marks, from);
 		if (error)
 			return left < all ? all - left : error;
 		if (fatal_signal_pending(current))
@@ -353,19 +271,17 @@ ssize_t kbarman_marker_write(struct kbarman_marker *marker, struct iov_iter *fro
 
 /* ---- series ---- */
 
-static bool ends(const char *string, size_t size)
+static bool text_ends(const char *string, size_t size)
 {
 	return strnlen(string, size) < size;
 }
 
-int kbarman_marker_series(const struct kbarman_marker *marker, struct kbarman_mark_series *series)
+static int series_check(const struct kbarman_mark_series *series)
 {
-	int row = -EAGAIN;
-
-	if (!ends(series->chart, sizeof(series->chart)) ||
-	    !ends(series->name, sizeof(series->name)) ||
-	    !ends(series->units, sizeof(series->units)) ||
-	    !ends(series->description, sizeof(series->description)) || !series->chart[0] ||
+	if (!text_ends(series->chart, sizeof(series->chart)) ||
+	    !text_ends(series->name, sizeof(series->name)) ||
+	    !text_ends(series->units, sizeof(series->units)) ||
+	    !text_ends(series->description, sizeof(series->description)) || !series->chart[0] ||
 	    !series->name[0])
 		return -EINVAL;
 	if (series->series_class < BM_SERIES_CLASS_DELTA ||
@@ -379,13 +295,33 @@ int kbarman_marker_series(const struct kbarman_marker *marker, struct kbarman_ma
 	    series->chart_flags & ~(BM_CHART_AVERAGE_SELECTION | BM_CHART_AVERAGE_CORES |
 				    BM_CHART_PERCENTAGE | BM_CHART_PER_CPU))
 		return -EINVAL;
+	return 0;
+}
 
-	/* stop() waits for this section, so the tables do not change after stop(). */
+/* -EAGAIN if nobody records marks, else the error of the session that lacks room. */
+static int marks_add_rows(struct kbarman_known_series *series)
+{
+	struct kbarman_session *session;
+	int error = -EAGAIN, added;
+
+	/* marks_stop() waits for this section, so the tables do not change after it. */
 	preempt_disable();
-	series->recording = READ_ONCE(state->recording);
-	if (series->recording)
-		row = kbarman_tables_add_series(kbarman_session.capture,
-						marker ? marker->user : KBARMAN_USER_ROOT, series);
+	list_for_each_entry_rcu(session, &marks_sessions, marks_list) {
+		added = kbarman_series_add_row(series, session);
+		error = error ? added : 0;
+	}
+	preempt_enable();
+	return error;
+}
+
+/* A row of the owner's session is a series that needs no number beside it. */
+static int marks_add_own_row(struct kbarman_session *session, struct kbarman_mark_series *series)
+{
+	int row = -EAGAIN;
+
+	preempt_disable();
+	if (READ_ONCE(session->marks_recording))
+		row = kbarman_tables_add_series(session->capture, KBARMAN_USER_ROOT, series);
 	preempt_enable();
 	if (row < 0)
 		return row;
@@ -393,22 +329,37 @@ int kbarman_marker_series(const struct kbarman_marker *marker, struct kbarman_ma
 	return 0;
 }
 
+int kbarman_marks_series(const struct kbarman_marks *marks, struct kbarman_mark_series *series)
+{
+	int error = series_check(series);
+
+	if (error)
+		return error;
+	/* Before the rows: a session that begins meanwhile makes the number an old one. */
+	series->recording = READ_ONCE(marks_state->recording);
+	if (marks->only)
+		return marks_add_own_row(marks->only, series);
+	return kbarman_series_get(series,
+				  marks->account ? kbarman_account_user(marks->account) :
+						   KBARMAN_USER_ROOT, marks_add_rows);
+}
+
 /* ---- the mapped word ---- */
 
-static vm_fault_t state_fault(struct vm_fault *fault)
+static vm_fault_t marks_state_fault(struct vm_fault *fault)
 {
-	struct page *page = virt_to_page(state);
+	struct page *page = virt_to_page(marks_state);
 
 	get_page(page);
 	fault->page = page;
 	return 0;
 }
 
-static const struct vm_operations_struct state_vm_operations = {
-	.fault = state_fault,
+static const struct vm_operations_struct marks_state_vm_operations = {
+	.fault = marks_state_fault,
 };
 
-static int state_mmap(struct file *file, struct vm_area_struct *vma)
+static int marks_state_mmap(struct file *file, struct vm_area_struct *vma)
 {
 	if (vma->vm_pgoff || vma->vm_end - vma->vm_start != PAGE_SIZE)
 		return -EINVAL;
@@ -416,57 +367,71 @@ static int state_mmap(struct file *file, struct vm_area_struct *vma)
 		return -EPERM;
 	kbarman_vm_flags_clear(vma, VM_MAYWRITE | VM_MAYEXEC);
 	kbarman_vm_flags_set(vma, VM_DONTEXPAND | VM_DONTDUMP);
-	vma->vm_ops = &state_vm_operations;
+	vma->vm_ops = &marks_state_vm_operations;
 	return 0;
 }
 
-static const struct file_operations state_file_operations = {
+static const struct file_operations marks_state_file_operations = {
 	.owner = THIS_MODULE,
-	.mmap = state_mmap,
+	.mmap = marks_state_mmap,
 	.llseek = noop_llseek,
 };
 
-int kbarman_marker_state(void)
+int kbarman_marks_state(void)
 {
-	return anon_inode_getfd("[kbarman-marks]", &state_file_operations, NULL,
+	return anon_inode_getfd("[kbarman-marks]", &marks_state_file_operations, NULL,
 				O_RDONLY | O_CLOEXEC);
 }
 
 /* ---- the source ---- */
 
-static int start(struct kbarman_session *session)
+/* Names and series of an earlier recording are unknown to a session that joins: a new number. */
+static int marks_start(struct kbarman_session *session)
 {
-	if (!++recordings)
-		recordings = 1;
-	WRITE_ONCE(state->recording, recordings);
+	spin_lock(&marks_lock);
+	if (!++marks_recordings)
+		marks_recordings = 1;
+	WRITE_ONCE(session->marks_recording, marks_recordings);
+	list_add_tail_rcu(&session->marks_list, &marks_sessions);
+	WRITE_ONCE(marks_state->recording, marks_recordings);
+	spin_unlock(&marks_lock);
 	return 0;
 }
 
-static void stop(struct kbarman_session *session)
+static void marks_stop(struct kbarman_session *session)
 {
-	WRITE_ONCE(state->recording, 0);
-	/* Wait for record_mark() and kbarman_marker_series() on all CPUs. */
+	bool last;
+
+	spin_lock(&marks_lock);
+	WRITE_ONCE(session->marks_recording, 0);
+	list_del_rcu(&session->marks_list);
+	last = list_empty(&marks_sessions);
+	if (last)
+		WRITE_ONCE(marks_state->recording, 0);
+	spin_unlock(&marks_lock);
+	/* Wait for mark_record() and for those who add rows on all CPUs. */
 	synchronize_rcu();
+	kbarman_series_leave(session, last);
 }
 
 const struct kbarman_source kbarman_source_marker = {
 	.name = "marks",
 	.bit = KBARMAN_SOURCE_MARKS,
-	.start = start,
-	.stop = stop,
+	.start = marks_start,
+	.stop = marks_stop,
 };
 
-int __init kbarman_marker_init(void)
+int __init kbarman_marks_init(void)
 {
-	state = (void *)get_zeroed_page(GFP_KERNEL);
-	if (!state)
+	marks_state = (void *)get_zeroed_page(GFP_KERNEL);
+	if (!marks_state)
 		return -ENOMEM;
-	state->size = sizeof(*state);
+	marks_state->size = sizeof(*marks_state);
 	return 0;
 }
 
-void kbarman_marker_exit(void)
+void kbarman_marks_exit(void)
 {
-	free_accounts(&accounts);
-	free_page((unsigned long)state);
+	kbarman_accounts_exit();
+	free_page((unsigned long)marks_state);
 }

@@ -11,9 +11,11 @@
 #include "callchain.h"
 #include "compat/task.h"
 #include "compat/tracepoint.h"
+#include "header.h"
+#include "here.h"
 #include "record.h"
-#include "session.h"
-#include "sources.h"
+#include "source.h"
+#include "source_sched.h"
 
 #define FIRST_BLOCKS	256
 
@@ -24,13 +26,8 @@
 #define FROZEN		TASK_UNINTERRUPTIBLE
 #endif
 
-/* start() chooses one of three functions. */
-static struct kbarman_probe probes[] = {
-	{ .name = "sched_switch" },
-};
-
-static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
-								unsigned int prev_state)
+static __always_inline enum bm_task_switch_reason sched_reason(bool preempt,
+							       unsigned int prev_state)
 {
 	return !preempt && prev_state ? BM_TASK_SWITCH_BLOCKED : BM_TASK_SWITCH_PREEMPTED;
 }
@@ -39,50 +36,61 @@ static __always_inline enum bm_task_switch_reason switch_reason(bool preempt,
  * The state that is recorded. A task of PREEMPT_RT that waits for a lock has a state of its own,
  * which Linux shows as TASK_UNINTERRUPTIBLE.
  */
-static __always_inline unsigned int told_state(unsigned int prev_state)
+static __always_inline unsigned int sched_told_state(unsigned int prev_state)
 {
 	if (prev_state & KBARMAN_TASK_RTLOCK_WAIT)
 		return TASK_UNINTERRUPTIBLE;
 	return prev_state;
 }
 
-static __always_inline void task_switch(bool preempt, struct task_struct *prev,
-					struct task_struct *next, unsigned int prev_state)
+static __always_inline void sched_record(struct kbarman_ring *ring, bool preempt,
+					 struct task_struct *next, unsigned int prev_state)
 {
-	kbarman_record_switch(kbarman_own_ring(), next->pid, switch_reason(preempt, prev_state),
-			      told_state(prev_state));
+	kbarman_record_switch(ring, next->pid, sched_reason(preempt, prev_state),
+			      sched_told_state(prev_state));
 }
 
 /*
- * The callbacks for chosen tasks and for call chains. Call chains are those of @prev, which is
- * still the current task. These callbacks are separate, so that the callback for all tasks need not
- * check what to do.
+ * Of all tasks. The cheapest callback: @data is the rings themselves, and what is recorded is no
+ * question. The ring may not be ready.
  */
-static void task_switch_chosen(bool preempt, struct task_struct *prev, struct task_struct *next,
-			       unsigned int prev_state)
+static __always_inline void sched_switch_any(void *data, bool preempt, struct task_struct *next,
+					     unsigned int prev_state)
 {
-	if (kbarman_wants(next->pid) || kbarman_wants(prev->pid))
-		task_switch(preempt, prev, next, prev_state);
+	sched_record(&kbarman_here(data)->ring, preempt, next, prev_state);
 }
 
-static void task_switch_chain(bool preempt, struct task_struct *prev, struct task_struct *next,
-			      unsigned int prev_state)
+static void sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
+				struct task_struct *next, unsigned int prev_state)
 {
-	struct kbarman_ring *ring = kbarman_this_ring();
+	const struct kbarman_session *session = kbarman_here(data)->session;
+
+	if (kbarman_wants(session, next->pid) || kbarman_wants(session, prev->pid))
+		sched_switch_any(data, preempt, next, prev_state);
+}
+
+static const void *sched_iterator(void);
+
+/* With the call chain of @prev, which is still the current task. */
+static void sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
+			       struct task_struct *next, unsigned int prev_state)
+{
+	struct kbarman_cpu *here = kbarman_here(data);
+	struct kbarman_ring *ring = kbarman_ring_of(here);
 	struct kbarman_callchain *chain;
 
-	if (!ring || !kbarman_wants(prev->pid) || is_idle_task(prev))
+	if (!ring || !kbarman_wants(here->session, prev->pid) || is_idle_task(prev))
 		chain = NULL;
 	else
-		chain = kbarman_callchain_here(probes[0].iterator);
+		chain = kbarman_callchain_here(here, sched_iterator());
 	if (!chain) {
-		task_switch_chosen(preempt, prev, next, prev_state);
+		sched_switch_chosen(data, preempt, prev, next, prev_state);
 		return;
 	}
-	kbarman_record_switch_chain(ring, next->pid, switch_reason(preempt, prev_state),
-				    told_state(prev_state), &chain->head,
+	kbarman_record_switch_chain(ring, next->pid, sched_reason(preempt, prev_state),
+				    sched_told_state(prev_state), &chain->head,
 				    kbarman_callchain_bytes(chain));
-	kbarman_callchain_put(chain);
+	kbarman_callchain_put(here, chain);
 }
 
 #ifdef KBARMAN_HAVE_SWITCH_PREV_STATE
@@ -90,42 +98,64 @@ static void task_switch_chain(bool preempt, struct task_struct *prev, struct tas
  * 5.18: prev_state is the value on which __schedule() decided; prev->__state may have changed
  * since.
  */
-static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
+static void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
 			    struct task_struct *next, unsigned int prev_state)
 {
-	task_switch(preempt, prev, next, prev_state);
+	sched_switch_any(data, preempt, next, prev_state);
 }
 
-static void on_sched_switch_chosen(void *unused, bool preempt, struct task_struct *prev,
+static void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
 				   struct task_struct *next, unsigned int prev_state)
 {
-	task_switch_chosen(preempt, prev, next, prev_state);
+	sched_switch_chosen(data, preempt, prev, next, prev_state);
 }
 
-static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
+static void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
 				  struct task_struct *next, unsigned int prev_state)
 {
-	task_switch_chain(preempt, prev, next, prev_state);
+	sched_switch_chain(data, preempt, prev, next, prev_state);
 }
 #else
-static void on_sched_switch(void *unused, bool preempt, struct task_struct *prev,
+static void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
 			    struct task_struct *next)
 {
-	task_switch(preempt, prev, next, kbarman_task_state(prev));
+	sched_switch_any(data, preempt, next, kbarman_task_state(prev));
 }
 
-static void on_sched_switch_chosen(void *unused, bool preempt, struct task_struct *prev,
+static void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
 				   struct task_struct *next)
 {
-	task_switch_chosen(preempt, prev, next, kbarman_task_state(prev));
+	sched_switch_chosen(data, preempt, prev, next, kbarman_task_state(prev));
 }
 
-static void on_sched_switch_chain(void *unused, bool preempt, struct task_struct *prev,
+static void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
 				  struct task_struct *next)
 {
-	task_switch_chain(preempt, prev, next, kbarman_task_state(prev));
+	sched_switch_chain(data, preempt, prev, next, kbarman_task_state(prev));
 }
 #endif
+
+/* A session attaches one of them: those that check more cost more. */
+enum { SCHED_ANY, SCHED_CHOSEN, SCHED_CHAIN, SCHED_PROBES };
+
+static struct kbarman_probe sched_probes[SCHED_PROBES] = {
+	[SCHED_ANY] = { .name = "sched_switch", .function = on_sched_switch },
+	[SCHED_CHOSEN] = { .name = "sched_switch", .function = on_sched_switch_chosen },
+	[SCHED_CHAIN] = { .name = "sched_switch", .function = on_sched_switch_chain },
+};
+
+/* The kernel's function that calls the probe. */
+static const void *sched_iterator(void)
+{
+	return sched_probes[SCHED_CHAIN].tracepoint->iterator;
+}
+
+static const struct kbarman_probe *sched_probe(const struct kbarman_session *session)
+{
+	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
+		return &sched_probes[SCHED_CHAIN];
+	return &sched_probes[session->tasks ? SCHED_CHOSEN : SCHED_ANY];
+}
 
 /*
  * Records what the bits of this kernel's task states mean. Each entry is a letter of ps(1) and a
@@ -138,23 +168,17 @@ void kbarman_sched_tell_states(struct kbarman_capture *capture)
 			    __TASK_STOPPED, __TASK_TRACED, TASK_PARKED, TASK_DEAD);
 }
 
-static int start(struct kbarman_session *session)
+static int sched_start(struct kbarman_session *session)
 {
 	check_trace_callback_type_sched_switch(on_sched_switch);
 	check_trace_callback_type_sched_switch(on_sched_switch_chosen);
 	check_trace_callback_type_sched_switch(on_sched_switch_chain);
-	if (session->config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
-		probes[0].function = on_sched_switch_chain;
-	else if (session->tasks)
-		probes[0].function = on_sched_switch_chosen;
-	else
-		probes[0].function = on_sched_switch;
-	return kbarman_probes_attach(probes, ARRAY_SIZE(probes));
+	return kbarman_probes_attach(sched_probe(session), 1, kbarman_probe_data(session));
 }
 
-static void stop(struct kbarman_session *session)
+static void sched_stop(struct kbarman_session *session)
 {
-	kbarman_probes_detach(probes, ARRAY_SIZE(probes));
+	kbarman_probes_detach(sched_probe(session), 1, kbarman_probe_data(session));
 }
 
 /*
@@ -163,26 +187,27 @@ static void stop(struct kbarman_session *session)
  * since the probe was attached, this record is not needed. That switch is among the first
  * FIRST_BLOCKS blocks, unless more blocks were written while the sources were started.
  */
-static void record_current(void *unused)
+static void sched_record_current(void *data)
 {
-	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_ring *ring = kbarman_ring_of(kbarman_here(data));
 
 	if (ring && !kbarman_ring_holds(ring, BM_RECORD_TASK_SWITCH, FIRST_BLOCKS))
 		kbarman_record_switch(ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
 }
 
-static int cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+static int sched_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
 {
-	return smp_call_function_single(cpu, record_current, NULL, true);
+	return smp_call_function_single(cpu, sched_record_current, kbarman_probe_data(session),
+					true);
 }
 
 const struct kbarman_source kbarman_source_sched = {
 	.name = "sched_switch",
 	.bit = KBARMAN_SOURCE_SCHED,
 	.absent = KBARMAN_SOURCE_SCHED,
-	.probes = probes,
-	.nr_probes = ARRAY_SIZE(probes),
-	.start = start,
-	.stop = stop,
-	.cpu_start = cpu_start,
+	.probes = sched_probes,
+	.nr_probes = ARRAY_SIZE(sched_probes),
+	.start = sched_start,
+	.stop = sched_stop,
+	.cpu_start = sched_cpu_start,
 };

@@ -15,11 +15,12 @@
 
 #include <linux/types.h>
 
-#include "header.h"
-
 #define KBARMAN_MAPPING_NAME	16
 
 struct file;
+struct kbarman_code_bounds;
+struct kbarman_session;
+struct kbarman_spaces;
 struct mm_struct;
 struct vm_area_struct;
 
@@ -34,66 +35,72 @@ struct kbarman_mapping {
 /* Describe @vma. Takes no reference to the file. Context: mmap_lock of @vma held. */
 void kbarman_mapping_init(struct kbarman_mapping *mapping, struct vm_area_struct *vma);
 
-/* Create an empty registry, which adds rows to @capture. 0 or -ENOMEM. */
-int kbarman_spaces_create(struct kbarman_capture *capture);
-void kbarman_spaces_destroy(void);
+/*
+ * Create an empty registry, which adds rows to the session's capture and says in @bounds where code
+ * is. NULL if there is no memory.
+ */
+struct kbarman_spaces *kbarman_spaces_create(struct kbarman_session *session,
+					     struct kbarman_code_bounds *bounds);
+void kbarman_spaces_destroy(struct kbarman_spaces *spaces);	/* NULL is allowed */
 
 /*
  * @mm has @mapping since @timestamp. The mapping replaces what was at its addresses. After
  * kbarman_spaces_walk_all(), the registry assumes that all new mappings are reported here, until
  * kbarman_spaces_distrust() says otherwise.
  */
-void kbarman_spaces_map(struct mm_struct *mm, const struct kbarman_mapping *mapping,
-			u64 timestamp);
+void kbarman_spaces_map(struct kbarman_spaces *spaces, struct mm_struct *mm,
+			const struct kbarman_mapping *mapping, u64 timestamp);
 
 /* @child is a copy of @parent since @timestamp. */
-void kbarman_spaces_fork(struct mm_struct *parent, struct mm_struct *child, u64 timestamp);
+void kbarman_spaces_fork(struct kbarman_spaces *spaces, struct mm_struct *parent,
+			 struct mm_struct *child, u64 timestamp);
 
 /*
  * Thread @task_id was sampled in @mm at @timestamp, for the first time since it was created or
  * executed a new image. Returns false if there was no memory to remember the thread; the caller
  * then calls again at the thread's next sample.
  */
-bool kbarman_spaces_sampled(struct mm_struct *mm, u32 task_id, u64 timestamp);
+bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm, u32 task_id,
+			    u64 timestamp);
 
 /* Thread @task_id has exited. */
-void kbarman_spaces_exit(u32 task_id);
+void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 task_id);
 
 /* Some exits were not reported: threads whose bit in @live is not set have exited. */
-void kbarman_spaces_exits(const unsigned long *live);
+void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live);
 
 /*
  * Ask for walks of all processes that are recorded. The mappings that a walk finds count as made at
  * @timestamp.
  */
-void kbarman_spaces_walk_all(u64 timestamp);
+void kbarman_spaces_walk_all(struct kbarman_spaces *spaces, u64 timestamp);
 
 /*
  * A call of the functions above was left out. It was about @mm, or about an unknown address space.
  * @mm, or all address spaces, are walked again if a thread was sampled there.
  */
-void kbarman_spaces_distrust(struct mm_struct *mm, u64 timestamp);
-void kbarman_spaces_distrust_all(u64 timestamp);
+void kbarman_spaces_distrust(struct kbarman_spaces *spaces, struct mm_struct *mm, u64 timestamp);
+void kbarman_spaces_distrust_all(struct kbarman_spaces *spaces, u64 timestamp);
 
 /*
  * Do a slice of the walks that are due. If no walk is due, the function returns false, and @pause
  * is the number of jiffies until one is due, or MAX_SCHEDULE_TIMEOUT if no walk is wanted.
  */
-bool kbarman_spaces_walk(unsigned long *pause);
+bool kbarman_spaces_walk(struct kbarman_spaces *spaces, unsigned long *pause);
 
 /*
  * Limit the work of all functions above from now on, for a task that waits for their caller:
  * together they take some 100 ms more. Work that is not done is counted as missed. Context: any
  * task.
  */
-void kbarman_spaces_hurry(void);
+void kbarman_spaces_hurry(struct kbarman_spaces *spaces);
 
 /*
  * kbarman_spaces_condemn() marks the address spaces that no task uses any more, if it is time to
  * look for them. When it returns true, the caller first passes on all facts that were reported
  * before, and then calls kbarman_spaces_bury(), which frees the marked address spaces.
  */
-bool kbarman_spaces_condemn(void);
-void kbarman_spaces_bury(void);
+bool kbarman_spaces_condemn(struct kbarman_spaces *spaces);
+void kbarman_spaces_bury(struct kbarman_spaces *spaces);
 
 #endif /* KBARMAN_SPACES_H */

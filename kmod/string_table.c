@@ -12,7 +12,7 @@ u32 kbarman_strings_buckets(u32 bytes)
 
 /* ---- blocks ---- */
 
-static void push(struct kbarman_strings *strings, u32 unit, u32 order)
+static void blocks_push(struct kbarman_strings *strings, u32 unit, u32 order)
 {
 	struct kbarman_string *block = &strings->blocks[unit];
 
@@ -24,7 +24,7 @@ static void push(struct kbarman_strings *strings, u32 unit, u32 order)
 	strings->free[order] = unit + 1;
 }
 
-static void unlink_free(struct kbarman_strings *strings, u32 unit, u32 order)
+static void blocks_unlink(struct kbarman_strings *strings, u32 unit, u32 order)
 {
 	struct kbarman_string *block = &strings->blocks[unit];
 
@@ -38,7 +38,7 @@ static void unlink_free(struct kbarman_strings *strings, u32 unit, u32 order)
 }
 
 /* The smallest free block that fits is halved as often as it can be; the lowest part is used. */
-static s64 take_block(struct kbarman_strings *strings, u32 order)
+static s64 blocks_take(struct kbarman_strings *strings, u32 order)
 {
 	u32 larger, unit;
 
@@ -48,16 +48,16 @@ static s64 take_block(struct kbarman_strings *strings, u32 order)
 	if (larger == KBARMAN_STRING_ORDERS)
 		return -ENOSPC;
 	unit = strings->free[larger] - 1;
-	unlink_free(strings, unit, larger);
+	blocks_unlink(strings, unit, larger);
 	while (larger > order) {
 		larger--;
-		push(strings, unit + (1U << larger), larger);
+		blocks_push(strings, unit + (1U << larger), larger);
 	}
 	strings->used += 1U << order;
 	return unit;
 }
 
-static void give_block(struct kbarman_strings *strings, u32 unit, u32 order)
+static void blocks_give(struct kbarman_strings *strings, u32 unit, u32 order)
 {
 	strings->used -= 1U << order;
 	for (; order < KBARMAN_STRING_ORDERS - 1; order++) {
@@ -66,10 +66,10 @@ static void give_block(struct kbarman_strings *strings, u32 unit, u32 order)
 		if (buddy >= strings->units ||
 		    strings->blocks[buddy].state != (STRING_FREE | order))
 			break;
-		unlink_free(strings, buddy, order);
+		blocks_unlink(strings, buddy, order);
 		unit = min(unit, buddy);
 	}
-	push(strings, unit, order);
+	blocks_push(strings, unit, order);
 }
 
 void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 bytes, u32 *end,
@@ -97,11 +97,11 @@ void kbarman_strings_init(struct kbarman_strings *strings, char *table, u32 byte
 	for (order = 0; order < KBARMAN_STRING_ORDERS - 1; order++)
 		if (unit & (1U << order)) {
 			unit -= 1U << order;
-			push(strings, unit, order);
+			blocks_push(strings, unit, order);
 		}
 	while (unit) {
 		unit -= largest;
-		push(strings, unit, order);
+		blocks_push(strings, unit, order);
 	}
 }
 
@@ -117,26 +117,26 @@ struct kbarman_text kbarman_strings_text(const struct kbarman_strings *strings, 
 	};
 }
 
-static u32 *bucket_of(const struct kbarman_strings *strings, u32 hash)
+static u32 *strings_bucket(const struct kbarman_strings *strings, u32 hash)
 {
 	return &strings->buckets[hash & strings->mask];
 }
 
-static char *text_of(const struct kbarman_strings *strings, u32 unit)
+static char *string_text(const struct kbarman_strings *strings, u32 unit)
 {
 	return strings->table + unit * KBARMAN_STRING_UNIT;
 }
 
 /* The unit of @text, or -ENOENT. */
-static s64 find(const struct kbarman_strings *strings, const struct kbarman_text *text)
+static s64 strings_find(const struct kbarman_strings *strings, const struct kbarman_text *text)
 {
-	u32 next = *bucket_of(strings, text->hash);
+	u32 next = *strings_bucket(strings, text->hash);
 
 	while (next) {
 		const struct kbarman_string *block = &strings->blocks[next - 1];
 
 		if (block->hash == text->hash && block->length == text->length &&
-		    !memcmp(text_of(strings, next - 1), text->bytes, text->length))
+		    !memcmp(string_text(strings, next - 1), text->bytes, text->length))
 			return next - 1;
 		next = block->next;
 	}
@@ -145,7 +145,7 @@ static s64 find(const struct kbarman_strings *strings, const struct kbarman_text
 
 s64 kbarman_strings_find(const struct kbarman_strings *strings, const struct kbarman_text *text)
 {
-	s64 unit = find(strings, text);
+	s64 unit = strings_find(strings, text);
 
 	return unit < 0 ? unit : unit * KBARMAN_STRING_UNIT;
 }
@@ -155,14 +155,14 @@ void kbarman_strings_hold(struct kbarman_strings *strings, u32 offset)
 	strings->blocks[offset / KBARMAN_STRING_UNIT].refs++;
 }
 
-static u32 order_of(size_t length)
+static u32 length_order(size_t length)
 {
 	return length < KBARMAN_STRING_UNIT ? 0 : ilog2(length / KBARMAN_STRING_UNIT) + 1;
 }
 
 u32 kbarman_strings_units(const struct kbarman_strings *strings, size_t length)
 {
-	return strings->grows ? length / KBARMAN_STRING_UNIT + 1 : 1U << order_of(length);
+	return strings->grows ? length / KBARMAN_STRING_UNIT + 1 : 1U << length_order(length);
 }
 
 bool kbarman_strings_has_room(const struct kbarman_strings *strings, u32 units)
@@ -178,13 +178,13 @@ u32 kbarman_strings_part(const struct kbarman_strings *strings, u32 offset)
 }
 
 /* Take room for a string of @length bytes: returns its unit, or -ENOSPC. */
-static s64 take_room(struct kbarman_strings *strings, size_t length)
+static s64 strings_take_room(struct kbarman_strings *strings, size_t length)
 {
 	u32 unit = strings->used, units = kbarman_strings_units(strings, length);
 
 	if (!strings->grows)
-		return order_of(length) < KBARMAN_STRING_ORDERS ?
-			       take_block(strings, order_of(length)) : -ENOSPC;
+		return length_order(length) < KBARMAN_STRING_ORDERS ?
+			       blocks_take(strings, length_order(length)) : -ENOSPC;
 	if (!kbarman_strings_has_room(strings, units))
 		return -ENOSPC;
 	strings->used += units;
@@ -194,19 +194,19 @@ static s64 take_room(struct kbarman_strings *strings, size_t length)
 s64 kbarman_strings_get(struct kbarman_strings *strings, const struct kbarman_text *text,
 			u8 payer)
 {
-	u32 *bucket = bucket_of(strings, text->hash), offset;
-	s64 unit = find(strings, text);
+	u32 *bucket = strings_bucket(strings, text->hash), offset;
+	s64 unit = strings_find(strings, text);
 	struct kbarman_string *block;
 
 	if (unit >= 0) {
 		strings->blocks[unit].refs++;
 		return unit * KBARMAN_STRING_UNIT;
 	}
-	unit = take_room(strings, text->length);
+	unit = strings_take_room(strings, text->length);
 	if (unit < 0)
 		return unit;
 	block = &strings->blocks[unit];
-	block->state = STRING_USED | (strings->grows ? 0 : order_of(text->length));
+	block->state = STRING_USED | (strings->grows ? 0 : length_order(text->length));
 	block->refs = 1;
 	block->hash = text->hash;
 	block->length = text->length;
@@ -232,13 +232,13 @@ u32 kbarman_strings_put(struct kbarman_strings *strings, u32 offset, u8 *payer)
 		return 0;
 	if (--block->refs || strings->grows)
 		return 0;
-	link = bucket_of(strings, block->hash);
+	link = strings_bucket(strings, block->hash);
 	while (*link != unit + 1)
 		link = &strings->blocks[*link - 1].next;
 	*link = block->next;
-	memset(text_of(strings, unit), 0, block->length);
+	memset(string_text(strings, unit), 0, block->length);
 	*payer = block->payer;
 	order = block->state & STRING_ORDER;
-	give_block(strings, unit, order);
+	blocks_give(strings, unit, order);
 	return 1U << order;
 }

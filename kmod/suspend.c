@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/init.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/suspend.h>
 
@@ -9,82 +11,111 @@
 #include "suspend.h"
 
 /*
- * True from before tasks are frozen until after they run again. A session may start or stop in that
- * time. Protected by the session's lock.
+ * The sessions that record, and whether the machine suspends. A session may start or stop in that
+ * time. The lock protects `sleeps` of every session, too. It is the innermost one: a suspend waits
+ * for no session's lock.
  */
+static DEFINE_MUTEX(suspend_lock);
+static LIST_HEAD(suspend_sessions);
 static bool suspending;
-static struct kbarman_clock_pair before;	/* clocks when the suspend began, or when the
-						 * session started if that was later */
 
-static void add_sleep(struct kbarman_session *session, const struct kbarman_clock_pair *after)
+static void sleeps_add(struct kbarman_sleeps *sleeps, const struct kbarman_clock_pair *after)
 {
-	session->asleep.ticks += after->timestamp - before.timestamp;
-	session->asleep.raw_ns += after->raw_ns - before.raw_ns;
-	session->sleeps++;
+	sleeps->asleep.ticks += after->timestamp - sleeps->before.timestamp;
+	sleeps->asleep.raw_ns += after->raw_ns - sleeps->before.raw_ns;
+	sleeps->count++;
 }
 
 void kbarman_suspend_session_starts(struct kbarman_session *session)
 {
-	session->asleep = (struct kbarman_clock_sleep) { };
-	session->sleeps = 0;
-	before = session->started;
+	struct kbarman_sleeps *sleeps = &session->sleeps;
+
+	mutex_lock(&suspend_lock);
+	sleeps->asleep = (struct kbarman_clock_sleep) { };
+	sleeps->count = 0;
+	sleeps->before = session->started;
+	list_add(&sleeps->list, &suspend_sessions);
+	mutex_unlock(&suspend_lock);
+}
+
+void kbarman_suspend_session_fails(struct kbarman_session *session)
+{
+	mutex_lock(&suspend_lock);
+	list_del(&session->sleeps.list);
+	mutex_unlock(&suspend_lock);
 }
 
 void kbarman_suspend_session_stops(struct kbarman_session *session)
 {
+	mutex_lock(&suspend_lock);
 	if (suspending)
-		add_sleep(session, &session->stopped);
+		sleeps_add(&session->sleeps, &session->stopped);
+	list_del(&session->sleeps.list);
+	mutex_unlock(&suspend_lock);
 }
 
-static int on_event(struct notifier_block *unused, unsigned long event, void *data)
+static void suspend_begins(void)
 {
-	struct kbarman_session *session = &kbarman_session;
-	struct kbarman_clock_pair after;
+	struct kbarman_sleeps *sleeps;
 
-	mutex_lock(&session->lock);
+	suspending = true;
+	list_for_each_entry(sleeps, &suspend_sessions, list)
+		kbarman_clock_read(&sleeps->before);
+}
+
+static void suspend_ends(void)
+{
+	struct kbarman_clock_pair after;
+	struct kbarman_sleeps *sleeps;
+
+	suspending = false;
+	list_for_each_entry(sleeps, &suspend_sessions, list) {
+		kbarman_clock_read(&after);
+		sleeps_add(sleeps, &after);
+	}
+}
+
+static int on_suspend(struct notifier_block *unused, unsigned long event, void *data)
+{
+	mutex_lock(&suspend_lock);
 	switch (event) {
 	case PM_HIBERNATION_PREPARE:
 	case PM_SUSPEND_PREPARE:
-		suspending = true;
-		kbarman_clock_read(&before);
+		suspend_begins();
 		break;
 	case PM_POST_HIBERNATION:
 	case PM_POST_SUSPEND:
-		suspending = false;
-		if (!session->running)
-			break;
-		kbarman_clock_read(&after);
-		add_sleep(session, &after);
+		suspend_ends();
 		break;
 	}
-	mutex_unlock(&session->lock);
+	mutex_unlock(&suspend_lock);
 	return NOTIFY_DONE;
 }
 
-static struct notifier_block notifier = {
-	.notifier_call = on_event,
+static struct notifier_block suspend_notifier = {
+	.notifier_call = on_suspend,
 };
 
 /*
  * The last call before a deep suspend, and the first call after it: no record is made in between.
  * Suspend to idle stops no counter, and does not make these calls.
  */
-static int before_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
+static int suspend_before_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
 {
 	kbarman_clock_suspend();
 	return 0;
 }
 
-static void after_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
+static void suspend_after_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
 {
 	kbarman_clock_resume();
 }
 
-KBARMAN_SYSCORE(deep_sleep, before_deep_sleep, after_deep_sleep);
+KBARMAN_SYSCORE(deep_sleep, suspend_before_deep_sleep, suspend_after_deep_sleep);
 
 int __init kbarman_suspend_init(void)
 {
-	int error = register_pm_notifier(&notifier);
+	int error = register_pm_notifier(&suspend_notifier);
 
 	if (!error)
 		kbarman_syscore_register(&deep_sleep);
@@ -94,5 +125,5 @@ int __init kbarman_suspend_init(void)
 void kbarman_suspend_exit(void)
 {
 	kbarman_syscore_unregister(&deep_sleep);
-	unregister_pm_notifier(&notifier);
+	unregister_pm_notifier(&suspend_notifier);
 }

@@ -20,39 +20,10 @@
 
 #include <linux/types.h>
 
-#include "shares.h"
-#include "string_table.h"
 #include "uapi/barman_v2.h"
 #include "uapi/kbarman.h"
 
 struct kbarman_capture;
-
-/* The rows of a table, by number; in some tables also by key, those rows that still hold. */
-struct kbarman_rows {
-	u32 size;
-	u32 bits;	/* of a bucket's number; 0: rows have no key */
-	u32 seed;	/* of the hash */
-	u32 *buckets;	/* [1 << bits]: row + 1. Of each key the newest row is linked alone */
-	u32 *next;	/* [size]: row + 1: the next row of the bucket, or the next empty row */
-	u32 empty;	/* row + 1: the first empty row */
-	u64 *until;	/* [size]: when the row was over; 0: it is not */
-	u8 *payer;	/* [size]: who pays for the row (shares.h) */
-};
-
-/* What the header does not say of a row of the task table. */
-struct kbarman_life {
-	u64 begun;		/* when the task began, under whatever name */
-	u64 maps_ended;		/* older rows of the task's mappings are over since then */
-	bool freed;		/* the task is gone for good, and ->until says when */
-};
-
-bool kbarman_rows_create(struct kbarman_rows *rows, u32 size, bool by_key);
-void kbarman_rows_free(struct kbarman_rows *rows);
-void kbarman_rows_reset(struct kbarman_rows *rows);
-
-/* The bucket of that key. Nobody can guess the hash. */
-u32 *kbarman_rows_bucket(struct kbarman_rows *rows, u32 id, u64 address);
-void kbarman_rows_link(struct kbarman_rows *rows, u32 *bucket, u32 row);
 
 /*
  * @task_id of thread group @tgid is called @name from @timestamp on. Adds a row, which @user pays
@@ -91,20 +62,12 @@ int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
 u32 kbarman_tables_task_facts(struct kbarman_capture *capture, u32 first, u32 count,
 			      struct kbarman_task_fact *facts);
 
-/* ---- for header.c and collect.c; under the capture's lock ---- */
+/* ---- for the collector and the reset; under the capture's lock ---- */
 
 u32 *kbarman_task_count(struct kbarman_capture *capture);
 u32 *kbarman_map_count(struct kbarman_capture *capture);
 struct bm_protocol_header_task_info *kbarman_task_row(struct kbarman_capture *capture, u32 row);
 struct bm_protocol_header_mmap_layout *kbarman_map_row(struct kbarman_capture *capture, u32 row);
-
-/*
- * Returns the string's offset; the string has one reference more. -ENOSPC (counted). If the string
- * is new, @payer pays for it, whether or not the share allows that.
- */
-s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *text, u8 payer);
-/* The string at @offset has one reference less. Returns how many units became free. */
-u32 kbarman_forget(struct kbarman_capture *capture, u32 offset);
 
 /* The row that still holds of @task_id, or -1. */
 s64 kbarman_tables_find_task(struct kbarman_capture *capture, u32 task_id);

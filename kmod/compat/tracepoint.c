@@ -3,74 +3,54 @@
 
 #include "tracepoint.h"
 
-struct search {
-	const char *name;
-	struct tracepoint *found;
-};
-
-static void compare(struct tracepoint *tracepoint, void *context)
+static void probe_compare(struct tracepoint *tracepoint, void *context)
 {
-	struct search *search = context;
+	struct kbarman_probe *probe = context;
 
-	if (!strcmp(tracepoint->name, search->name))
-		search->found = tracepoint;
+	if (!strcmp(tracepoint->name, probe->name))
+		probe->tracepoint = tracepoint;
 }
 
-static struct tracepoint *find(const struct kbarman_probe *probe)
+bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count)
 {
-	struct search search = { .name = probe->name };
+	bool all = true;
+	unsigned int i;
 
-	for_each_kernel_tracepoint(compare, &search);
-	return search.found;
+	for (i = 0; i < count; i++) {
+		for_each_kernel_tracepoint(probe_compare, &probes[i]);
+		all = all && probes[i].tracepoint;
+	}
+	return all;
 }
 
-bool kbarman_probes_exist(const struct kbarman_probe *probes, unsigned int count)
+static int probe_attach(const struct kbarman_probe *probe, void *data)
 {
-	while (count-- > 0)
-		if (!find(&probes[count]))
-			return false;
-	return true;
-}
-
-static int attach(struct kbarman_probe *probe)
-{
-	struct tracepoint *found = find(probe);
-	int error;
-
-	if (!found)
+	if (!probe->tracepoint)
 		return -ENOENT;
-	probe->iterator = found->iterator;
-	error = tracepoint_probe_register_prio(found, probe->function, NULL,
-					       TRACEPOINT_DEFAULT_PRIO + probe->early);
-	if (!error)
-		probe->tracepoint = found;
-	return error;
+	return tracepoint_probe_register_prio(probe->tracepoint, probe->function, data,
+					      TRACEPOINT_DEFAULT_PRIO + probe->early);
 }
 
-int kbarman_probes_attach(struct kbarman_probe *probes, unsigned int count)
+int kbarman_probes_attach(const struct kbarman_probe *probes, unsigned int count, void *data)
 {
 	unsigned int i;
 	int error;
 
 	for (i = 0; i < count; i++) {
-		error = attach(&probes[i]);
+		error = probe_attach(&probes[i], data);
 		if (error) {
-			kbarman_probes_detach(probes, count);
+			kbarman_probes_detach(probes, i, data);
 			return error;
 		}
 	}
 	return 0;
 }
 
-void kbarman_probes_detach(struct kbarman_probe *probes, unsigned int count)
+void kbarman_probes_detach(const struct kbarman_probe *probes, unsigned int count, void *data)
 {
 	unsigned int i;
 
-	for (i = 0; i < count; i++) {
-		if (!probes[i].tracepoint)
-			continue;
-		tracepoint_probe_unregister(probes[i].tracepoint, probes[i].function, NULL);
-		probes[i].tracepoint = NULL;
-	}
+	for (i = 0; i < count; i++)
+		tracepoint_probe_unregister(probes[i].tracepoint, probes[i].function, data);
 	tracepoint_synchronize_unregister();
 }

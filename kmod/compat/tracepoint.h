@@ -17,24 +17,25 @@ struct kbarman_probe {
 	const char *name;		/* of the tracepoint */
 	void *function;
 	bool early;			/* call `function` before those of other probes */
-	struct tracepoint *tracepoint;	/* the tracepoint to which the function is attached; NULL =
-					 * none. The function must not use it: the function may run
-					 * before it is set and after it is cleared */
-	const void *iterator;		/* the kernel's function that calls `function`. Set before
-					 * `function` can run, never cleared */
+	struct tracepoint *tracepoint;	/* set by kbarman_probes_find(). NULL = this kernel has
+					 * none of that name */
 };
 
-/* True if this kernel has all these tracepoints. Context: task. */
-bool kbarman_probes_exist(const struct kbarman_probe *probes, unsigned int count);
-
-/* Attach all, or none. -ENOENT if this kernel has no such tracepoint. Context: task. */
-int kbarman_probes_attach(struct kbarman_probe *probes, unsigned int count);
+/* Look for the tracepoints. True if this kernel has all of them. Context: task, at module init. */
+bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count);
 
 /*
- * Detach those that are attached. On return none of them runs any more. This waits for nothing
- * else: since 7.x it is no RCU grace period. Sources that need one for their kprobes, overflow
- * handlers or callers wait for it in their own stop(). Context: task.
+ * Attach all, or none. @data is the first argument of the functions. Several callers may attach
+ * the same probes, each with its own @data. -ENOENT if this kernel has no such tracepoint. Context:
+ * task.
  */
-void kbarman_probes_detach(struct kbarman_probe *probes, unsigned int count);
+int kbarman_probes_attach(const struct kbarman_probe *probes, unsigned int count, void *data);
+
+/*
+ * Detach all, which were attached with the same @data. On return none of them runs any more with
+ * @data. This waits for nothing else: since 7.x it is no RCU grace period. Sources that need one
+ * for their kprobes, overflow handlers or callers wait for it in their own stop(). Context: task.
+ */
+void kbarman_probes_detach(const struct kbarman_probe *probes, unsigned int count, void *data);
 
 #endif /* KBARMAN_COMPAT_TRACEPOINT_H */

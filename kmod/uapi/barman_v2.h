@@ -273,6 +273,36 @@ struct bm_kbarman_callchain {
 	__u32 nr_kernel;
 } __attribute__((packed, aligned(4)));
 
+/*
+ * A sparse stack, if BM_KBARMAN_CHAIN_STACK is set in nr_kernel, which otherwise has its meaning. It
+ * follows the addresses of the chain, of which only the first user address is there: a reader finds
+ * the others by the unwind tables of the program.
+ *
+ * The value of each register in `registers` follows this struct, lowest number first: __u64 each.
+ * Bit n is register n of DWARF, and bit BM_KBARMAN_REGISTER_PC the program counter. `scanned` bytes
+ * of the stack follow, from the stack pointer on, which is rounded down to 4 words. They come in
+ * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk is
+ * a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those that
+ * point into code or into the stack, as __u64 each. A word that was left out reads as 0.
+ */
+#define BM_KBARMAN_CHAIN_STACK		0x80000000U
+#define BM_KBARMAN_REGISTER_PC		63
+
+enum bm_kbarman_stack_end {
+	BM_KBARMAN_STACK_WHOLE,		/* the end of the stack */
+	BM_KBARMAN_STACK_LIMIT,		/* as many bytes as the session allows */
+	BM_KBARMAN_STACK_FULL,		/* more words than a record may have */
+	BM_KBARMAN_STACK_ABSENT,	/* the next bytes are not there, are not in memory, or are
+					 * not known to belong to the stack */
+};
+
+struct bm_kbarman_stack {
+	__u64 registers;
+	__u32 scanned;
+	__u16 end;			/* enum bm_kbarman_stack_end */
+	__u16 word;			/* bytes of a word: 4 or 8 */
+} __attribute__((packed, aligned(4)));
+
 #define BM_TASK_SWITCH_CHAIN_OFFSET	24
 
 #if defined(__KERNEL__) || (defined(__STDC_VERSION__) && __STDC_VERSION__ >= 201112L)
@@ -294,6 +324,7 @@ _Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 an
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
+_Static_assert(sizeof(struct bm_kbarman_stack) == 16, "stack");
 _Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and idle_state");
 #endif
 

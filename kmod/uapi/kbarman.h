@@ -6,12 +6,22 @@
  * A session
  * ---------
  * A program opens the device and calls KBARMAN_CONFIGURE, KBARMAN_START and KBARMAN_STOP. The
- * descriptor that configures owns the session until that descriptor is closed. Closing it stops the
- * session. One session exists at a time: configure, start, stop and consume on another descriptor
- * fail with EBUSY while the session has an owner. Query, stats, clock, task facts, poll() and
- * mmap() work on every descriptor that was opened for reading. The records stay available after the
- * stop, and after the owner has closed its descriptor: for new maps while any descriptor is open,
- * and in an existing map as long as that map exists.
+ * descriptor that configures gets a session of its own, and owns this session until the descriptor
+ * is closed. Closing it stops the session. Several sessions exist at a time, as many as the module
+ * parameter `sessions` says (8 unless set, at most 32). Each has its own mode, sizes, sources and
+ * rights, and records what it would record alone.
+ *
+ * All calls on a descriptor that has a session of its own are about that session. On any other
+ * descriptor they are about the session that KBARMAN_CHOOSE has chosen, or else about the one that
+ * was configured last (KBARMAN_SESSIONS lists all of them): query, stats, clock, task facts,
+ * poll() and mmap() work on every descriptor that was opened for reading; start, stop, consume and
+ * adding rows fail with EBUSY. If a descriptor's own session is no longer configured because a
+ * KBARMAN_CONFIGURE failed, the calls say that none is configured.
+ *
+ * The records stay available after the stop. They stay available after the owner has closed its
+ * descriptor, too: in an existing map as long as that map exists; for new maps and calls while a
+ * descriptor is open that has no session of its own, and until another session needs the place or
+ * the memory. A session that a descriptor has chosen stays until then in any case.
  *
  * The map
  * -------
@@ -22,9 +32,9 @@
  * Any other length or offset fails with EINVAL. The map is read-only, and it stays read-only:
  * PROT_WRITE and PROT_EXEC fail with EPERM, or with EACCES where Linux itself refuses them, as in a
  * later mprotect(). The map can't be split, moved or grown (EINVAL). It survives fork() and
- * close(). It shows the session for which it was made until it is unmapped. If the session's owner
- * had CAP_SYSLOG when it opened the device, the map contains kernel addresses. A descriptor that
- * was opened without CAP_SYSLOG can't map such a session (EPERM).
+ * close(). It shows the configuration for which it was made until it is unmapped. If the session's
+ * owner had CAP_SYSLOG when it opened the device, the map contains kernel addresses. A descriptor
+ * that was opened without CAP_SYSLOG can't map such a session (EPERM).
  *
  * The mapped bytes of one CPU are a Barman v2 capture (barman_v2.h) with a circular record buffer.
  * The first query.header_bytes bytes are the same physical pages in the map of every CPU. struct
@@ -81,6 +91,18 @@
  * owner lacked CAP_SYSLOG when it opened the device, chains have no kernel frames. The chain of a
  * sample in kernel code then begins with the user address at which the thread entered the kernel.
  *
+ * With KBARMAN_CONFIGURE_CHAIN_STACK, alone or with the others, a chain has the first user frame
+ * only, and behind the chain is a sparse stack (struct bm_kbarman_stack): the registers, and the
+ * words of the stack from which a reader can find the other frames by the unwind tables of the
+ * program. So code need not keep frame pointers. It has the values of these words, which no other
+ * chain has.
+ *
+ * A sparse stack ends with the stack: that of the program where Linux put the program's arguments,
+ * that of a thread where the thread began, and that of signal handlers where sigaltstack(2) says.
+ * Where a thread began is known if the session saw it begin. The stack of an older thread ends at its
+ * thread pointer, and any other one, such as that of a coroutine, with its mapping: until the worker
+ * of KBARMAN_SOURCE_MAPS has looked it up, which takes a sample or two, with the page.
+ *
  * Samples without PC
  * ------------------
  * With KBARMAN_CONFIGURE_COUNT_SWITCH the module reads a CPU's counters at every task switch. With
@@ -108,14 +130,20 @@
  * the session does not record, while no session runs, and in a session without
  * KBARMAN_SOURCE_MARKS.
  *
- * KBARMAN_MARK_STATE lets a program map a word that says whether somebody records marks. The
- * program can keep its descriptor from session to session.
+ * A mark goes to every running session with KBARMAN_SOURCE_MARKS. A custom series has a number for
+ * all of them, which is not a row of any session's table. Only on a descriptor that has a session
+ * of its own is it otherwise: its marks and its series are those of this session alone, and the
+ * number of a series is the row.
+ *
+ * KBARMAN_MARK_STATE lets a program map a word that says whether somebody records marks. The word
+ * changes when another session begins to record them, too: a session does not know the names that
+ * were written before it began. The program can keep its descriptor from session to session.
  *
  * All descriptors without read permission that one user has opened share one rate. The user can
  * write KBARMAN_MARK_BURST marks at once, and gets KBARMAN_MARK_RATE marks a second back. A mark
  * counts once, and once more for every 64 bytes of its text. Marks beyond the rate are lost and
- * counted as KBARMAN_LOST_RATE. A later mark of the same user brings a record of this loss into the
- * ring, and that record is charged to the user's rate too.
+ * counted as KBARMAN_LOST_RATE in every session that would have recorded them. A later mark of the
+ * same user brings records of this loss into the rings, which are charged to the user's rate too.
  *
  * Structs
  * -------
@@ -181,7 +209,8 @@ enum kbarman_miss {
 					 * for mappings is reached */
 	KBARMAN_MISSED_COUNTER	= 5,	/* a counter could not be read at an overflow; the value in
 					 * that sample is ~0 */
-	KBARMAN_MISSED_SERIES	= 6,	/* no custom series left for a caller that asked for one */
+	KBARMAN_MISSED_SERIES	= 6,	/* no custom series left for a caller that asked for one, or
+					 * a value of a series that got none in this session */
 	KBARMAN_MISS_REASONS	= 7,
 };
 
@@ -203,8 +232,9 @@ enum kbarman_stop {
 
 /*
  * KBARMAN_QUERY: the device and the session. While no session is configured, `mode` and all fields
- * behind it are 0, except `absent`. The clock is chosen at configure and again at start. clock_hz
- * and KBARMAN_FEATURE_RAW_CLOCK describe the last choice.
+ * behind it are 0, except `absent`. The clock is chosen at configure and again at start, if no
+ * session is running then: all running sessions have one clock. clock_hz and
+ * KBARMAN_FEATURE_RAW_CLOCK describe the last choice.
  */
 #define KBARMAN_FEATURE_PMU		(1U << 0)	/* the CPUs have a hardware PMU */
 #define KBARMAN_FEATURE_RAW_CLOCK	(1U << 1)	/* timestamps are counter ticks */
@@ -220,6 +250,7 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_CHAIN_USER	(1U << 3)	/* call chains can have user frames */
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
 #define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module writes samples without PC */
+#define KBARMAN_FEATURE_CHAIN_STACK	(1U << 7)	/* call chains can have sparse stacks */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -249,7 +280,8 @@ struct kbarman_query {
 	__u32 sources;			/* KBARMAN_SOURCE_* */
 	__u32 nr_events;
 	__u32 generation;		/* of the tables, see "The map" */
-	__u64 session;			/* number of configurations so far */
+	__u64 session;			/* number of this configuration, among those of all sessions
+					 * since the module was loaded; the first one is 1 */
 	__u64 ring_bytes;		/* of one CPU */
 	__u64 header_bytes;		/* offset of struct bm_datastore_header_data */
 	__u64 map_bytes;		/* length of one CPU's map */
@@ -261,11 +293,15 @@ struct kbarman_query {
 };
 
 /*
- * KBARMAN_CONFIGURE: allocate the rings and own the session. The owner can configure a session
- * again while it is not running. Maps of the former session keep what they show.
+ * KBARMAN_CONFIGURE: allocate the rings and own a session. The owner can configure its session
+ * again while it is not running. Maps of the former configuration keep what they show.
  *
- *	EBUSY	another descriptor owns the session, or the session is running
+ *	EBUSY	there are as many sessions as there may be (module parameter `sessions`), or
+ *		the descriptor's own session is running
  *	ENOMEM	the rings do not fit into memory
+ *	EDQUOT	all sessions of the user who opened the descriptor, and their maps, would
+ *		take more memory than those of one user may (module parameter `user_mib`;
+ *		three quarters of the machine's memory unless set)
  *	ESRCH	no such process in pids_ptr
  *	EINVAL	a mode, source, flag, CPU, size or reserved field is wrong
  *	E2BIG	nr_events > 32, nr_pids > 4096, max_series > 4096, max_stack >
@@ -288,15 +324,21 @@ struct kbarman_query {
 #define KBARMAN_CONFIGURE_CHAIN_USER	(1U << 3)	/* call chains with user frames */
 #define KBARMAN_CONFIGURE_CHAIN_KERNEL	(1U << 4)	/* call chains with kernel frames */
 #define KBARMAN_CONFIGURE_CHAIN_SWITCH	(1U << 5)	/* call chains of task switches too; needs
-							 * CHAIN_USER or CHAIN_KERNEL, and
+							 * CHAIN_USER, CHAIN_KERNEL or
+							 * CHAIN_STACK, and
 							 * KBARMAN_SOURCE_SCHED */
 #define KBARMAN_CONFIGURE_COUNT_SWITCH	(1U << 6)	/* read the counters at task switches */
+#define KBARMAN_CONFIGURE_CHAIN_STACK	(1U << 7)	/* call chains with sparse stacks in place
+							 * of user frames, be these asked for
+							 * or not */
 
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
 #define KBARMAN_COUNT_NS_MAX		10000000000ULL
 
 #define KBARMAN_DEFAULT_STACK		127
 #define KBARMAN_MAX_STACK		1024
+#define KBARMAN_DEFAULT_STACK_BYTES	65536
+#define KBARMAN_MAX_STACK_BYTES		(1U << 20)
 
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
@@ -331,7 +373,10 @@ struct kbarman_configure {
 	__u32 max_series;		/* that programs may create with KBARMAN_MARK_SERIES */
 	__u64 count_ns;			/* ns between two readings of the counters; 0 = no periodic
 					 * readings */
-	__u64 reserved[2];
+	__u32 stack_bytes;		/* most bytes of a stack that are looked at; 0 = 64 KiB;
+					 * only with KBARMAN_CONFIGURE_CHAIN_STACK */
+	__u32 reserved0;
+	__u64 reserved[1];
 };
 
 /*
@@ -486,6 +531,65 @@ struct kbarman_add_maps {
 };
 
 /*
+ * KBARMAN_SESSIONS: the sessions that there are. The call fills at most `count` elements, the
+ * newest session first, and sets `count` to the number of sessions, which may be more.
+ *
+ * Who records is shown to a descriptor whose opener is the user who opened the session's
+ * descriptor, or had CAP_SYS_PTRACE. Everything else is shown to every descriptor that was opened
+ * for reading. `state` has KBARMAN_STATE_HIDDEN if pid, uid and comm are not shown.
+ */
+#define KBARMAN_STATE_HIDDEN		(1U << 6)	/* in kbarman_session_info only */
+
+struct kbarman_session_info {
+	__u64 session;			/* number of the configuration, as in kbarman_query */
+	__u32 state;			/* KBARMAN_STATE_* */
+	__u32 mode;			/* enum kbarman_mode */
+	__u32 sources;			/* KBARMAN_SOURCE_* */
+	__u32 nr_pids;			/* processes that were chosen; 0 = every task */
+	__u32 pid;			/* process that configured, as the caller's pid namespace
+					 * numbers it; 0 = not shown, none there, or the owner is
+					 * gone */
+	__u32 uid;			/* user who opened, as the caller's user namespace numbers
+					 * it; ~0 = not shown */
+	char comm[16];			/* name of the process; "" = not shown */
+	__u64 started_ns;		/* CLOCK_REALTIME; 0 = never */
+	__u64 stopped_ns;		/* CLOCK_REALTIME; 0 = never, or it has started again */
+	__u64 bytes;			/* memory of its rings and tables */
+	__u64 ring_bytes;		/* of one CPU */
+	__u64 written;			/* records of all CPUs, as in kbarman_stats; next two too */
+	__u64 overwritten;
+	__u64 lost;			/* for whatever reason */
+	__u64 reserved[4];		/* 0 */
+};
+
+struct kbarman_sessions {
+	__u32 size;
+	__u32 count;
+	__u64 sessions_ptr;		/* struct kbarman_session_info[] */
+	__u32 most;			/* out: sessions that there may be */
+	__u32 reserved0;
+	__u64 memory;			/* out: bytes that sessions and maps of the user take who
+					 * opened this descriptor */
+	__u64 memory_limit;		/* out: bytes that they may take */
+	__u64 reserved[2];
+};
+
+/*
+ * KBARMAN_CHOOSE: calls on this descriptor are about session `session` from now on, until the
+ * descriptor gets a session of its own. 0: about the one that was configured last, as at first. The
+ * choice stays if the session is configured again.
+ *
+ *	EBUSY	the descriptor has a session of its own
+ *	ENOENT	no such session
+ */
+struct kbarman_choose {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u64 session;			/* number of a configuration */
+	__u64 reserved[2];
+};
+
+/*
  * Marks: the input of write(). One mark is this struct and its text, without a NUL. The next mark
  * begins at the next multiple of 8. KBARMAN_MARK_SIZE is the size of the struct's first version.
  *
@@ -532,8 +636,10 @@ struct kbarman_mark {
 struct kbarman_mark_state {
 	__u32 size;			/* bytes of this struct that are in use */
 	__u32 recording;		/* 0: nobody records marks. Otherwise the number of the
-					 * recording, which differs between recordings. Names and
-					 * series are valid for one recording */
+					 * recording, which differs between recordings: another one
+					 * begins with each session. Names and series are valid for
+					 * one recording. As long as any session records marks,
+					 * values of an older series arrive all the same */
 };
 
 /*
@@ -545,7 +651,8 @@ struct kbarman_mark_state {
  *	EAGAIN	nobody records marks
  *	EBUSY	more calls than the user's rate allows
  *	EINVAL	a string without NUL, or an unknown class, display or flag
- *	ENOSPC	the session has no more series (max_series), or no room for the names
+ *	ENOSPC	no session has more series (max_series) or room for the names. It is enough
+ *		that one session has: the others count the values as missed
  */
 struct kbarman_mark_series {
 	__u32 size;
@@ -579,5 +686,7 @@ struct kbarman_mark_series {
 
 #define KBARMAN_MARK_STATE	_IO('k', 0xb9)	/* 0 */
 #define KBARMAN_MARK_SERIES	_IO('k', 0xba)	/* struct kbarman_mark_series */
+#define KBARMAN_SESSIONS	_IO('k', 0xbb)	/* struct kbarman_sessions */
+#define KBARMAN_CHOOSE		_IO('k', 0xbc)	/* struct kbarman_choose */
 
 #endif /* _UAPI_KBARMAN_H */

@@ -7,8 +7,9 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
-#include "header.h"
+#include "capture.h"
 #include "record.h"
+#include "room.h"
 #include "tables.h"
 
 #define ONE	0x3ff0000000000000ULL	/* the double 1.0 */
@@ -38,7 +39,7 @@ struct wanted {
 	struct kbarman_text texts[TEXTS];
 };
 
-static s64 find_chart(struct kbarman_capture *capture, s64 name)
+static s64 chart_find(struct kbarman_capture *capture, s64 name)
 {
 	u32 next = *kbarman_rows_bucket(&capture->charts, name, 0);
 
@@ -47,7 +48,7 @@ static s64 find_chart(struct kbarman_capture *capture, s64 name)
 	return (s64)next - 1;
 }
 
-static s64 find_series(struct kbarman_capture *capture, s64 chart, s64 name)
+static s64 series_find(struct kbarman_capture *capture, s64 chart, s64 name)
 {
 	u32 next = *kbarman_rows_bucket(&capture->series, chart, name);
 
@@ -59,22 +60,22 @@ static s64 find_series(struct kbarman_capture *capture, s64 chart, s64 name)
 }
 
 /* The row of that series, or -ENOENT. */
-static s64 look_up(struct kbarman_capture *capture, const struct wanted *wanted)
+static s64 series_look_up(struct kbarman_capture *capture, const struct wanted *wanted)
 {
 	s64 chart = kbarman_strings_find(&capture->strings, &wanted->texts[CHART]);
 	s64 name = kbarman_strings_find(&capture->strings, &wanted->texts[NAME]);
 	s64 row = -1;
 
 	if (chart >= 0 && name >= 0)
-		chart = find_chart(capture, chart);
+		chart = chart_find(capture, chart);
 	if (chart >= 0 && name >= 0)
-		row = find_series(capture, chart, name);
+		row = series_find(capture, chart, name);
 	return row >= 0 ? row : -ENOENT;
 }
 
 /* Intern all texts or none. @offsets: where each of them is. */
-static int intern_texts(struct kbarman_capture *capture, u8 payer, const struct wanted *wanted,
-			s64 offsets[TEXTS])
+static int series_intern_texts(struct kbarman_capture *capture, u8 payer,
+			       const struct wanted *wanted, s64 offsets[TEXTS])
 {
 	u32 units = 0;
 	int i;
@@ -102,10 +103,10 @@ err_strings:
 }
 
 /* The chart's row. If no chart has that name, it gets a new row; the caller knows of one. */
-static u32 add_chart(struct kbarman_capture *capture, u32 name,
+static u32 chart_add(struct kbarman_capture *capture, u32 name,
 		     const struct kbarman_mark_series *wanted)
 {
-	s64 row = find_chart(capture, name);
+	s64 row = chart_find(capture, name);
 	struct bm_protocol_header_custom_chart *chart;
 
 	if (row >= 0)
@@ -122,10 +123,10 @@ static u32 add_chart(struct kbarman_capture *capture, u32 name,
 }
 
 /* Make a series. The caller knows that there is a row for it, and one for its chart. */
-static u32 fill_series(struct kbarman_capture *capture, const s64 offsets[TEXTS],
+static u32 series_fill(struct kbarman_capture *capture, const s64 offsets[TEXTS],
 		       const struct kbarman_mark_series *wanted)
 {
-	u32 chart = add_chart(capture, offsets[CHART], wanted), row = capture->nr_series;
+	u32 chart = chart_add(capture, offsets[CHART], wanted), row = capture->nr_series;
 	struct bm_protocol_header_custom_chart_series *series = series_row(capture, row);
 
 	series->chart_index = chart;
@@ -143,9 +144,9 @@ static u32 fill_series(struct kbarman_capture *capture, const s64 offsets[TEXTS]
 	return row;
 }
 
-static s64 add_series(struct kbarman_capture *capture, u32 user, const struct wanted *wanted)
+static s64 series_add(struct kbarman_capture *capture, u32 user, const struct wanted *wanted)
 {
-	s64 row = look_up(capture, wanted), offsets[TEXTS];
+	s64 row = series_look_up(capture, wanted), offsets[TEXTS];
 	bool low;
 	u8 payer;
 
@@ -158,11 +159,11 @@ static s64 add_series(struct kbarman_capture *capture, u32 user, const struct wa
 		capture->missed[KBARMAN_MISSED_SERIES]++;
 		return -ENOSPC;
 	}
-	if (intern_texts(capture, payer, wanted, offsets)) {
+	if (series_intern_texts(capture, payer, wanted, offsets)) {
 		kbarman_shares_give(&capture->shares, payer, KBARMAN_SHARE_SERIES, 1);
 		return -ENOSPC;
 	}
-	return fill_series(capture, offsets, wanted->series);
+	return series_fill(capture, offsets, wanted->series);
 }
 
 int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
@@ -182,7 +183,7 @@ int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
 		wanted.texts[i] = kbarman_strings_text(&capture->strings, texts[i],
 						       strlen(texts[i]));
 	raw_spin_lock_irqsave(&capture->lock, flags);
-	row = add_series(capture, user, &wanted);
+	row = series_add(capture, user, &wanted);
 	raw_spin_unlock_irqrestore(&capture->lock, flags);
 	return row;
 }

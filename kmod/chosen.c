@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bitmap.h>
+#include <linux/bitops.h>
+#include <linux/mm.h>
+#include <linux/pid.h>
+#include <linux/rcupdate.h>
+#include <linux/sched/signal.h>
+#include <linux/slab.h>
+#include <linux/threads.h>
+#include <linux/vmalloc.h>
+
+#include "chosen.h"
+#include "session.h"
+
+void kbarman_chosen_clear(struct kbarman_session *session)
+{
+	if (session->tasks)
+		bitmap_zero(session->tasks, PID_MAX_LIMIT);
+}
+
+int kbarman_chosen_choose(struct kbarman_session *session)
+{
+	struct task_struct *leader, *thread;
+	int error = 0;
+	u32 i;
+
+	rcu_read_lock();
+	for (i = 0; i < session->config.nr_pids; i++) {
+		leader = pid_task(session->pids[i], PIDTYPE_TGID);
+		if (!leader) {
+			error = -ESRCH;
+			continue;
+		}
+		for_each_thread(leader, thread)
+			test_and_set_bit(thread->pid, session->tasks);
+	}
+	rcu_read_unlock();
+	return error;
+}
+
+int kbarman_chosen_allocate(struct kbarman_session *session, const u32 *pids)
+{
+	u32 i, count = session->config.nr_pids;
+
+	if (!count)
+		return 0;
+	session->tasks = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
+	session->pids = kvcalloc(count, sizeof(*session->pids), GFP_KERNEL);
+	if (!session->tasks || !session->pids)
+		return -ENOMEM;
+	for (i = 0; i < count; i++) {
+		session->pids[i] = find_get_pid(pids[i]);
+		if (!session->pids[i])
+			return -ESRCH;
+	}
+	return kbarman_chosen_choose(session);
+}
+
+void kbarman_chosen_forget(struct kbarman_session *session)
+{
+	u32 i;
+
+	for (i = 0; session->pids && i < session->config.nr_pids; i++)
+		put_pid(session->pids[i]);
+	kvfree(session->pids);
+	session->pids = NULL;
+	vfree(session->tasks);
+	session->tasks = NULL;
+}

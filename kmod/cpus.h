@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The CPUs on which sessions record: those of the session that are online. Sessions follow CPUs
+ * that come and go.
+ */
+#ifndef KBARMAN_CPUS_H
+#define KBARMAN_CPUS_H
+
+#include <linux/list.h>
+
+struct kbarman_session;
+struct kbarman_start;
+
+/* Sessions that record, or begin or cease to. RCU. */
+extern struct list_head kbarman_running_sessions;
+
+/* For a session that is new. */
+void kbarman_cpus_init_session(struct kbarman_session *session);
+
+/*
+ * Record on the session's CPUs. A CPU that goes offline during the call is not an error. A CPU that
+ * comes online during the call is added later. Context: task, session's lock held; the sources are
+ * attached.
+ */
+int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *report);
+void kbarman_cpus_stop(struct kbarman_session *session);
+
+int kbarman_cpus_init(void);
+void kbarman_cpus_exit(void);
+
+#endif /* KBARMAN_CPUS_H */

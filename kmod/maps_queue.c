@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bitops.h>
+#include <linux/errno.h>
+#include <linux/hash.h>
+#include <linux/mm.h>
+#include <linux/overflow.h>
+#include <linux/random.h>
+#include <linux/sched.h>
+#include <linux/sched/mm.h>
+#include <linux/slab.h>
+#include <linux/threads.h>
+#include <linux/vmalloc.h>
+
+#include "clock.h"
+#include "compat/cmpxchg.h"
+#include "maps_queue.h"
+#include "session.h"
+
+#define QUEUE_SIZE	4096U	/* a power of two */
+#define GAP_TRIES	8
+
+struct kbarman_fact *kbarman_fact_claim(struct kbarman_maps *maps)
+{
+	unsigned int head = READ_ONCE(maps->head);
+	u32 share = hash_32(current->tgid ^ maps->share_salt, KBARMAN_MAPS_SHARE_BITS);
+	int has = atomic_inc_return(&maps->shares[share]);
+	struct kbarman_fact *fact;
+	int taken;
+
+	do {
+		/*
+		 * Pairs with the release in kbarman_fact_take(): the place is free. If `tail` has
+		 * passed `head` in the meantime, the difference is negative, and the cmpxchg below
+		 * fails.
+		 */
+		taken = head - smp_load_acquire(&maps->tail);
+		if (taken + has > (int)QUEUE_SIZE) {
+			atomic_dec(&maps->shares[share]);
+			return NULL;
+		}
+	} while (!try_cmpxchg(&maps->head, &head, head + 1));
+	fact = &maps->queue[head % QUEUE_SIZE];
+	fact->share = share;
+	fact->timestamp = kbarman_clock();
+	return fact;
+}
+
+void kbarman_fact_publish(struct kbarman_maps *maps, struct kbarman_fact *fact,
+			  enum kbarman_fact_kind kind)
+{
+	/* Pairs with the acquire in kbarman_fact_take(). */
+	smp_store_release(&fact->kind, kind);
+	irq_work_queue(&maps->kick);
+}
+
+int kbarman_fact_take(struct kbarman_maps *maps, unsigned int end, struct kbarman_fact *fact)
+{
+	struct kbarman_fact *place = &maps->queue[maps->tail % QUEUE_SIZE];
+
+	if (maps->tail == end)
+		return 0;
+	/* Pairs with the release in kbarman_fact_publish(). */
+	if (smp_load_acquire(&place->kind) == KBARMAN_FACT_NONE)
+		return -EAGAIN;
+	*fact = *place;
+	WRITE_ONCE(place->kind, KBARMAN_FACT_NONE);
+	atomic_dec(&maps->shares[fact->share]);
+	/* Pairs with the acquire in kbarman_fact_claim(). */
+	smp_store_release(&maps->tail, maps->tail + 1);
+	return 1;
+}
+
+/* ---- what is left out ---- */
+
+void kbarman_fact_leave_out(struct kbarman_maps *maps)
+{
+	atomic_inc(&maps->left_out);
+	irq_work_queue(&maps->kick);
+}
+
+static bool gap_remember(struct kbarman_maps *maps, struct mm_struct *mm)
+{
+	unsigned int i, at = hash_ptr(mm, KBARMAN_MAPS_GAP_BITS);
+
+	for (i = 0; i < GAP_TRIES; i++) {
+		struct mm_struct **gap = &maps->gaps[(at + i) % ARRAY_SIZE(maps->gaps)];
+		struct mm_struct *other = NULL;
+
+		if (READ_ONCE(*gap) == mm)
+			return true;
+		mmgrab(mm);
+		if (try_cmpxchg(gap, &other, mm))
+			return true;
+		/* Never the last reference: the caller or its child owns the address space. */
+		mmdrop(mm);
+		if (other == mm)
+			return true;
+	}
+	return false;
+}
+
+void kbarman_fact_leave_out_for_good(struct kbarman_maps *maps, struct mm_struct *mm)
+{
+	set_bit(gap_remember(maps, mm) ? KBARMAN_WANTED_GAPS : KBARMAN_WANTED_DISTRUST,
+		&maps->wanted);
+	kbarman_fact_leave_out(maps);
+}
+
+struct mm_struct *kbarman_maps_next_gap(struct kbarman_maps *maps, unsigned int *at)
+{
+	struct mm_struct *mm = NULL;
+
+	for (; !mm && *at < ARRAY_SIZE(maps->gaps); ++*at)
+		mm = READ_ONCE(maps->gaps[*at]) ? xchg(&maps->gaps[*at], NULL) : NULL;
+	return mm;
+}
+
+/* ---- its life ---- */
+
+struct kbarman_maps *kbarman_maps_create(struct kbarman_session *session)
+{
+	bool stacks = session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK;
+	struct kbarman_maps *maps = kvzalloc(sizeof(*maps), GFP_KERNEL);
+
+	if (!maps)
+		return NULL;
+	maps->session = session;
+	maps->share_salt = get_random_u32();
+	maps->sampled = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
+	maps->queue = vzalloc(array_size(QUEUE_SIZE, sizeof(*maps->queue)));
+	maps->spaces = kbarman_spaces_create(session, &maps->bounds);
+	maps->stacks = stacks ? vzalloc(sizeof(*maps->stacks)) : NULL;
+	if (maps->sampled && maps->queue && maps->spaces && (maps->stacks || !stacks))
+		return maps;
+	kbarman_maps_free(maps);
+	return NULL;
+}
+
+void kbarman_maps_free(struct kbarman_maps *maps)
+{
+	if (!maps)
+		return;
+	kbarman_spaces_destroy(maps->spaces);
+	vfree(maps->stacks);
+	vfree(maps->queue);
+	vfree(maps->sampled);
+	kvfree(maps);
+}

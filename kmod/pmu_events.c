@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/cpumask.h>
+#include <linux/device.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/math64.h>
+#include <linux/perf_event.h>
+
+#include "callchain.h"
+#include "pmu_events.h"
+#include "pmu_overflow.h"
+
+#define FALLBACK_MIN_NS		100000
+
+static struct perf_event_attr event_wanted_attr(const struct kbarman_session *session,
+						unsigned int i)
+{
+	const struct kbarman_event *wanted = &session->events[i];
+	struct perf_event_attr attr = {
+		.type = wanted->type,
+		.size = sizeof(attr),
+		.config = wanted->config,
+		.config1 = wanted->config1,
+		.config2 = wanted->config2,
+		.pinned = 1,
+	};
+
+	if (i > 0 || !session->config.sample)
+		return attr;
+	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
+		attr.freq = 1;
+		attr.sample_freq = session->config.sample;
+	} else {
+		attr.sample_period = session->config.sample;
+	}
+	return attr;
+}
+
+/* A period in cycles is used as a period in ns: the order of magnitude is right. */
+static struct perf_event_attr event_fallback_attr(const struct kbarman_session *session)
+{
+	u64 sample = session->config.sample;
+
+	return (struct perf_event_attr) {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(struct perf_event_attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.pinned = 1,
+		.sample_period = !sample ? 0 : session->config.flags & KBARMAN_CONFIGURE_FREQ ?
+					 max(div64_u64(NSEC_PER_SEC, sample), 1ULL) :
+					 max_t(u64, sample, FALLBACK_MIN_NS),
+	};
+}
+
+/*
+ * PMUs that take config1 for the user address of a name and copy this name. With FUSE or
+ * userfaultfd that copy could wait forever, while the session's lock is held. The worker that
+ * follows the CPUs has no user memory at all.
+ */
+static const char *const naming_pmus[] = { "kprobe", "uprobe" };
+
+static bool event_names_pmu(const struct device *any, const char *name, u32 type)
+{
+	struct device *device = bus_find_device_by_name(any->bus, NULL, name);
+	const struct pmu *pmu = device ? dev_get_drvdata(device) : NULL;
+	bool same = pmu && pmu->type == type;
+
+	put_device(device);
+	return same;
+}
+
+/* -EFAULT for an event whose name is in user memory. */
+static int event_check_name(const struct perf_event_attr *attr, int cpu)
+{
+	struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(dummy),
+		.config = PERF_COUNT_SW_DUMMY,
+		.disabled = 1,
+	};
+	struct perf_event *event;
+	unsigned int i;
+	int error = 0;
+
+	if (attr->type < PERF_TYPE_MAX || !attr->config1)
+		return 0;
+	/* All PMUs are on one bus. The device of any PMU leads to this bus. */
+	event = perf_event_create_kernel_counter(&dummy, cpu, NULL, NULL, NULL);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	for (i = 0; i < ARRAY_SIZE(naming_pmus); i++)
+		if (!event->pmu->dev ||
+		    event_names_pmu(event->pmu->dev, naming_pmus[i], attr->type))
+			error = -EFAULT;
+	perf_event_release_kernel(event);
+	return error;
+}
+
+/* Create an event that counts on @cpu from now on. Returns an ERR_PTR. */
+static struct perf_event *event_create(struct kbarman_session *session,
+				       struct perf_event_attr attr, int cpu)
+{
+	perf_overflow_handler_t handler =
+		session->config.flags & KBARMAN_CONFIGURE_CHAIN ? kbarman_pmu_overflow_chain :
+								  kbarman_pmu_overflow;
+	int error = event_check_name(&attr, cpu);
+	struct perf_event *event;
+
+	if (error)
+		return ERR_PTR(error);
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
+						 attr.sample_period ? handler : NULL,
+						 per_cpu_ptr(session->each, cpu));
+	if (IS_ERR(event))
+		return event;
+	/*
+	 * The overflow handler can't read PMUs outside of the CPU. A PMU without an interrupt never
+	 * calls the handler; perf checks this only for events of user space.
+	 */
+	if (event->pmu->task_ctx_nr == perf_invalid_context || event->cpu != cpu ||
+	    (attr.sample_period && event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT))
+		error = -EOPNOTSUPP;
+	/* A pinned event that can't count at the same time as the events before it. */
+	else if (READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR)
+		error = -ENOSPC;
+	if (!error)
+		return event;
+	perf_event_release_kernel(event);
+	return ERR_PTR(error);
+}
+
+static bool event_is_hardware(const struct kbarman_event *event)
+{
+	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
+	       event->type != PERF_TYPE_BREAKPOINT;
+}
+
+/* True if @error of the first event says that no PMU can sample it. */
+static bool event_may_fall_back(const struct kbarman_session *session, int error)
+{
+	return session->config.flags & KBARMAN_CONFIGURE_FALLBACK &&
+	       event_is_hardware(&session->events[0]) &&
+	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
+}
+
+static struct perf_event *event_create_first(struct kbarman_session *session, int cpu,
+					     struct kbarman_counters *counters)
+{
+	struct perf_event *event;
+
+	/* A CPU that comes online again keeps the first counter that its entry names. */
+	if (!counters->published || !counters->fallback) {
+		event = event_create(session, event_wanted_attr(session, 0), cpu);
+		if (!IS_ERR(event) || counters->published ||
+		    !event_may_fall_back(session, PTR_ERR(event)))
+			return event;
+	}
+	event = event_create(session, event_fallback_attr(session), cpu);
+	if (!IS_ERR(event))
+		counters->fallback = true;
+	return event;
+}
+
+/*
+ * A software event may be in its overflow handler during this. The handler finds the events
+ * inactive. Their memory is freed an RCU grace period later, so counters->events[] is not cleared.
+ */
+void kbarman_pmu_release_events(struct kbarman_counters *counters)
+{
+	unsigned int i;
+
+	WRITE_ONCE(counters->ready, false);
+	for (i = 0; i < counters->nr; i++)
+		perf_event_release_kernel(counters->events[i]);
+	counters->nr = 0;
+}
+
+int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
+			      struct kbarman_start *report)
+{
+	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
+	struct perf_event *event;
+	unsigned int i;
+
+	for (i = 0; i < session->config.nr_events; i++) {
+		event = i ? event_create(session, event_wanted_attr(session, i), cpu) :
+			    event_create_first(session, cpu, counters);
+		if (IS_ERR(event)) {
+			report->event = i;
+			report->cpu = cpu;
+			kbarman_pmu_release_events(counters);
+			return PTR_ERR(event);
+		}
+		counters->events[i] = event;
+		local64_set(&counters->last[i], 0);
+		counters->nr = i + 1;
+	}
+	return 0;
+}
+
+int kbarman_pmu_check_frequency(const struct kbarman_session *session)
+{
+	struct perf_event_attr dummy = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(dummy),
+		.config = PERF_COUNT_SW_DUMMY,
+		.freq = 1,
+		.sample_freq = 1,
+		.disabled = 1,
+	};
+	struct perf_event *event;
+	int error;
+
+	if (!(session->config.flags & KBARMAN_CONFIGURE_FREQ) || !session->config.sample)
+		return 0;
+	event = perf_event_create_kernel_counter(&dummy, cpumask_any(cpu_online_mask), NULL,
+						 kbarman_pmu_overflow, NULL);
+	/* The session's own events will report this error. */
+	if (IS_ERR(event))
+		return 0;
+	error = perf_event_period(event, session->config.sample);
+	perf_event_release_kernel(event);
+	return error == -EINVAL ? -ERANGE : 0;
+}

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/mm.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "callchain.h"
+#include "capture.h"
+#include "here.h"
+#include "rings.h"
+#include "storage.h"
+
+static int ring_allocate(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+	unsigned long pages = session->config.ring_bytes >> KBARMAN_RING_PAGE_SHIFT;
+
+	if (!its->pages)
+		its->pages = kvcalloc(pages, sizeof(*its->pages), GFP_KERNEL);
+	if (!its->pages)
+		return -ENOMEM;
+	return kbarman_capture_add_ring(session->capture, cpu);
+}
+
+static void ring_reset(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+
+	its->ring.wake = session->wake;
+	kbarman_ring_init(&its->ring, session->capture->rings[cpu], its->pages,
+			  session->config.ring_bytes, cpu,
+			  session->config.mode == KBARMAN_MODE_OVERWRITE);
+}
+
+int kbarman_rings_add(struct kbarman_session *session, int cpu)
+{
+	int error = kbarman_callchain_add(session, cpu) ?: ring_allocate(session, cpu);
+
+	if (!error)
+		ring_reset(session, cpu);
+	return error;
+}
+
+void kbarman_rings_reset(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_cpu(cpu, session->cpus)
+		if (kbarman_rings_find(session, cpu))
+			ring_reset(session, cpu);
+}
+
+void kbarman_rings_forget(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
+
+		memset(&its->ring, 0, sizeof(its->ring));
+		kvfree(its->pages);
+		its->pages = NULL;
+	}
+}
+
+void kbarman_rings_settle(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	for_each_cpu(cpu, session->cpus) {
+		ring = kbarman_rings_find(session, cpu);
+		if (ring)
+			kbarman_ring_settle(ring);
+	}
+}
+
+struct kbarman_ring *kbarman_rings_find(struct kbarman_session *session, u32 cpu)
+{
+	if (!session->capture || cpu >= nr_cpu_ids || !cpu_possible(cpu))
+		return NULL;
+	/* The ring of a CPU that is coming online may not be ready. */
+	return kbarman_ring_of(per_cpu_ptr(session->each, cpu));
+}

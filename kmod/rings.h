@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The rings of a session. Context of all functions: task, session's lock held. */
+#ifndef KBARMAN_RINGS_H
+#define KBARMAN_RINGS_H
+
+#include <linux/types.h>
+
+struct kbarman_ring;
+struct kbarman_session;
+
+/* Give @cpu an empty ring, and memory for its call chains. 0, -ENOMEM or -EDQUOT. */
+int kbarman_rings_add(struct kbarman_session *session, int cpu);
+
+/* Empty all rings. No writer is active. */
+void kbarman_rings_reset(struct kbarman_session *session);
+void kbarman_rings_forget(struct kbarman_session *session);
+
+/* Complete what a reader sees of the rings. No writer is active any more. */
+void kbarman_rings_settle(struct kbarman_session *session);
+
+/* The ring of @cpu, or NULL if there is none. @cpu may be any number. */
+struct kbarman_ring *kbarman_rings_find(struct kbarman_session *session, u32 cpu);
+
+#endif /* KBARMAN_RINGS_H */

@@ -1,0 +1,229 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/* What a session wants, and the memory that it takes. */
+#include <linux/capability.h>
+#include <linux/cred.h>
+#include <linux/err.h>
+#include <linux/fs.h>
+#include <linux/log2.h>
+#include <linux/mm.h>
+#include <linux/module.h>
+#include <linux/pid.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <linux/utsname.h>
+
+#include "callchain.h"
+#include "capture.h"
+#include "chosen.h"
+#include "clocks.h"
+#include "record.h"
+#include "rings.h"
+#include "session.h"
+#include "session_calls.h"
+#include "sessions.h"
+#include "sources.h"
+#include "storage.h"
+#include "users.h"
+
+#define DEFAULT_TASKS	16384
+#define DEFAULT_MAPS	65536
+#define DEFAULT_STRINGS	(4U << 20)
+
+static unsigned long default_ring_bytes = 1UL << 20;
+module_param_named(ring_bytes, default_ring_bytes, ulong, 0644);
+MODULE_PARM_DESC(ring_bytes, "Bytes of a CPU's ring if the session sets none (default 1 MiB)");
+
+static void session_set_capture(struct kbarman_session *session, struct kbarman_capture *capture)
+{
+	struct kbarman_capture *former;
+
+	spin_lock(&session->capture_lock);
+	former = session->capture;
+	session->capture = capture;
+	spin_unlock(&session->capture_lock);
+	kbarman_capture_put(former);
+}
+
+void kbarman_session_discard(struct kbarman_session *session)
+{
+	lockdep_assert_held(&session->lock);
+	kbarman_rings_forget(session);
+	kbarman_callchain_free(session);
+	session_set_capture(session, NULL);
+	kbarman_chosen_forget(session);
+}
+
+/* KBARMAN_CONFIGURE_CHAIN_* of which this session's chains consist: user frames, or stacks. */
+static u32 config_chain_parts(const struct kbarman_session *session)
+{
+	u32 parts = session->config.flags & KBARMAN_CONFIGURE_CHAIN;
+
+	if (parts & KBARMAN_CONFIGURE_CHAIN_STACK)
+		parts &= ~KBARMAN_CONFIGURE_CHAIN_USER;
+	return session->kernel_addresses ? parts : parts & ~KBARMAN_CONFIGURE_CHAIN_KERNEL;
+}
+
+/* The longest block is a sample with all counters and the longest chain. */
+static bool session_chains_fit(const struct kbarman_session *session)
+{
+	const struct kbarman_configure *config = &session->config;
+	u64 longest = sizeof(bm_uintptr) + sizeof(struct bm_protocol_sample) + sizeof(bm_uintptr) +
+		      config->nr_events * sizeof(u64) + kbarman_callchain_max(session);
+
+	return !(config->flags & KBARMAN_CONFIGURE_CHAIN) || longest <= config->ring_bytes / 8;
+}
+
+static int session_allocate(struct kbarman_session *session, const u32 *pids)
+{
+	struct kbarman_configure *config = &session->config;
+	struct kbarman_layout layout = {
+		.max_cores = nr_cpu_ids,
+		.max_tasks = config->max_tasks,
+		.max_maps = config->max_maps,
+		.max_strings = config->max_strings,
+		.max_series = KBARMAN_SERIES_COUNT + config->max_series,
+		.ring_bytes = config->ring_bytes,
+	};
+	struct kbarman_capture *capture;
+	unsigned int rings = 0;
+	int cpu, error;
+
+	if (!session_chains_fit(session))
+		return -E2BIG;
+	error = kbarman_layout_init(&layout);
+	if (error)
+		return error;
+	/*
+	 * A CPU that is not present yet gets its ring when it comes online. If that fails, the CPU
+	 * does not record.
+	 */
+	for_each_cpu_and(cpu, session->cpus, cpu_present_mask)
+		rings++;
+	/* Refuse now a configuration that would use up the machine's memory later. */
+	if (rings * (config->ring_bytes + kbarman_callchain_memory(session)) +
+		    kbarman_layout_memory(&layout) >
+	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
+		return -ENOMEM;
+	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE,
+					 session->who.user);
+	if (IS_ERR(capture))
+		return PTR_ERR(capture);
+	capture->kernel_addresses = session->kernel_addresses;
+	session_set_capture(session, capture);
+
+	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
+		error = kbarman_rings_add(session, cpu);
+		if (error)
+			return error;
+	}
+	kbarman_capture_reset(capture, config->target_name, 0);
+	return kbarman_chosen_allocate(session, pids);
+}
+
+static void config_fill_defaults(struct kbarman_configure *config)
+{
+	if (!config->ring_bytes)
+		config->ring_bytes = default_ring_bytes;
+	config->ring_bytes = roundup_pow_of_two(clamp_t(u64, config->ring_bytes,
+							KBARMAN_RING_MIN, KBARMAN_RING_MAX));
+	if (!config->watermark)
+		config->watermark = config->ring_bytes / 4;
+	if (!config->max_tasks)
+		config->max_tasks = DEFAULT_TASKS;
+	if (!config->max_maps)
+		config->max_maps = DEFAULT_MAPS;
+	if (!config->max_strings)
+		config->max_strings = DEFAULT_STRINGS;
+	if (config->flags & KBARMAN_CONFIGURE_CHAIN && !config->max_stack)
+		config->max_stack = KBARMAN_DEFAULT_STACK;
+	if (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK && !config->stack_bytes)
+		config->stack_bytes = KBARMAN_DEFAULT_STACK_BYTES;
+	if (!config->target_name[0])
+		strscpy(config->target_name, init_uts_ns.name.nodename,
+			sizeof(config->target_name));
+}
+
+static bool config_chains_possible(u32 flags)
+{
+	if (flags & KBARMAN_CONFIGURE_CHAIN_STACK) {
+		if (!(kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_STACK))
+			return false;
+	} else if (flags & KBARMAN_CONFIGURE_CHAIN_USER &&
+		   !(kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_USER)) {
+		return false;
+	}
+	return !(flags & KBARMAN_CONFIGURE_CHAIN_KERNEL) ||
+	       kbarman_callchain_features & KBARMAN_FEATURE_CHAIN_KERNEL;
+}
+
+/* Without its tasks nothing can be recorded. */
+static bool config_sources_possible(const struct kbarman_configure *config)
+{
+	u32 needed = config->sources | KBARMAN_ABSENT_TASKS;
+
+	if (config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH)
+		needed |= KBARMAN_SOURCE_SCHED;
+	return !(needed & kbarman_sources_absent());
+}
+
+static void session_take_wanted(struct kbarman_session *session,
+				const struct kbarman_wanted *wanted)
+{
+	session->config = wanted->config;
+	config_fill_defaults(&session->config);
+	memcpy(session->events, wanted->events,
+	       wanted->config.nr_events * sizeof(*wanted->events));
+	cpumask_copy(session->cpus, wanted->cpus);
+	session->chain_parts = config_chain_parts(session);
+}
+
+/* The caller configures on @file. */
+static void session_take_owner(struct kbarman_session *session, struct file *file)
+{
+	struct kbarman_owner *who = &session->who;
+
+	session->owner = file;
+	put_pid(who->pid);
+	who->pid = get_pid(task_tgid(current));
+	who->uid = file->f_cred->uid;
+	who->user = kbarman_user_of(file->f_cred);
+	get_task_comm(who->comm, current->group_leader);
+	session->kernel_addresses = file_ns_capable(file, &init_user_ns, CAP_SYSLOG);
+}
+
+int kbarman_session_configure(struct kbarman_session *session, struct file *file,
+			      const struct kbarman_wanted *wanted)
+{
+	int error;
+
+	if (!config_chains_possible(wanted->config.flags) ||
+	    !config_sources_possible(&wanted->config))
+		return -EOPNOTSUPP;
+	mutex_lock(&session->lock);
+	error = -EBUSY;
+	if (session->running)
+		goto out;
+
+	kbarman_session_discard(session);
+	session_take_owner(session, file);
+	session->fallback = false;
+	session->unsteady = false;
+	/* Chosen again now, for those who ask for the clock before the start. */
+	kbarman_clocks_hold();
+	kbarman_clocks_release();
+	memset(&session->started, 0, sizeof(session->started));
+	memset(&session->stopped, 0, sizeof(session->stopped));
+	session_take_wanted(session, wanted);
+
+	error = session_allocate(session, wanted->pids);
+	if (error) {
+		kbarman_session_discard(session);
+		session->owner = NULL;
+		kbarman_sessions_hide(session);
+	} else {
+		kbarman_sessions_list(session);
+	}
+out:
+	mutex_unlock(&session->lock);
+	return error;
+}

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* An event source, and the names of those that there are: sources.c has the table of them. */
+#ifndef KBARMAN_SOURCE_H
+#define KBARMAN_SOURCE_H
+
+#include "session.h"
+
+struct kbarman_probe;
+
+/*
+ * Sources start in the order of the table in sources.c and stop in the reverse order. Several
+ * sessions may run, so what a source remembers of one is in the session. Context of all callbacks
+ * but cpu_goes(): a task that may sleep, session's lock held.
+ *
+ * start() is called before cpu_start() of any CPU, with everything allocated. When stop() returns,
+ * no probe of the source runs any more for this session. cpu_start() is called for every CPU that
+ * records: when the session starts, and when a CPU comes online later. cpu_stop() is called for a
+ * CPU that goes offline, and for each CPU that records before stop(). cpu_goes() is called on a CPU
+ * that is about to go offline, in a task, in the order of stop(), without the session's lock, and
+ * even if the source does not record. cpu_stop() follows, from a work item.
+ */
+struct kbarman_source {
+	const char *name;
+	u32 bit;			/* KBARMAN_SOURCE_*; 0 = the source always runs */
+	u32 absent;			/* bit in kbarman_query.absent if a probe is missing */
+	struct kbarman_probe *probes;	/* looked for at module init; NULL = none */
+	unsigned int nr_probes;
+	int (*start)(struct kbarman_session *session);
+	void (*stop)(struct kbarman_session *session);
+	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
+	void (*cpu_stop)(struct kbarman_session *session, int cpu);
+	void (*cpu_goes)(struct kbarman_session *session);	/* preemption off */
+};
+
+extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
+	kbarman_source_pmu, kbarman_source_counts, kbarman_source_tasks,
+	kbarman_source_maps, kbarman_source_marker;
+
+#endif /* KBARMAN_SOURCE_H */

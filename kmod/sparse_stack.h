@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The sparse stack of the current task, behind its call chain: registers and the words of the stack
+ * that a reader needs to unwind. Nothing here knows unwind tables.
+ */
+#ifndef KBARMAN_SPARSE_STACK_H
+#define KBARMAN_SPARSE_STACK_H
+
+#include <linux/types.h>
+
+#include "sparse.h"
+#include "uapi/barman_v2.h"
+
+#define KBARMAN_STACK_WORDS	2048	/* most words that are kept */
+
+struct pt_regs;
+
+/* Bytes of the longest sparse stack, of which @limit bytes are looked at. */
+unsigned long kbarman_sparse_stack_max(u32 limit);
+
+/*
+ * Gather the stack of @regs, which are of the current task's user code, into @to. @ranges: where
+ * code and the stack are. Nothing behind the end of the stack's range is kept, nor after @limit
+ * bytes. @known: the stack ends with its range. Returns the number of bytes, or 0 if the registers
+ * of this architecture are not known. Context: preemption off, any level up to NMI.
+ */
+unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const struct pt_regs *regs,
+					  const struct kbarman_sparse_ranges *ranges, u32 limit,
+					  bool known);
+
+#endif /* KBARMAN_SPARSE_STACK_H */

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The life of a capture: its memory, and the empty header with which a recording begins. */
+#ifndef KBARMAN_STORAGE_H
+#define KBARMAN_STORAGE_H
+
+#include <linux/types.h>
+
+struct kbarman_capture;
+struct kbarman_layout;
+struct page;
+
+/* Fill in the out fields of @layout. -EINVAL if a size is too large. */
+int kbarman_layout_init(struct kbarman_layout *layout);
+
+/* Bytes that kbarman_capture_create() allocates. The rings are not included. */
+u64 kbarman_layout_memory(const struct kbarman_layout *layout);
+
+/*
+ * Allocate the header and the tables, without rings, and charge them to @user. With @overwrite,
+ * rows of the tables can be used again. Returns the capture with one reference, or an ERR_PTR:
+ * -ENOMEM, or -EDQUOT if @user has too much memory. Context: task.
+ */
+struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool overwrite,
+					       u32 user);
+void kbarman_capture_get(struct kbarman_capture *capture);
+void kbarman_capture_put(struct kbarman_capture *capture);	/* NULL is allowed */
+
+/*
+ * Charge more @bytes to the user of @capture, or fewer. 0, -ENOMEM or -EDQUOT. Context: task,
+ * session's lock held.
+ */
+int kbarman_capture_charge(struct kbarman_capture *capture, u64 bytes);
+void kbarman_capture_refund(struct kbarman_capture *capture, u64 bytes);
+
+/*
+ * Allocate the ring of @cpu, if it has none. 0, -ENOMEM or -EDQUOT. Context: task, session's lock
+ * held.
+ */
+int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu);
+
+/* The page at @offset in the map of @cpu, or NULL. */
+struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size_t offset);
+
+/*
+ * Empty the tables and write the fixed fields and the charts. Context: task; no other task writes
+ * to the tables.
+ */
+void kbarman_capture_reset(struct kbarman_capture *capture, const char *target_name,
+			   u32 sample_rate);
+
+#endif /* KBARMAN_STORAGE_H */
