@@ -7,13 +7,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/behind.h"
+#include "base/thread.h"
 
 #define PIECE_BYTES	((size_t)256 << 10)
 #define PIECES_MAX	256U		/* pieces that wait; a caller waits at this limit */
@@ -185,7 +185,6 @@ int kb_behind_drain(struct kb_behind *b)
 int kb_behind_create(struct kb_behind **out, int fd)
 {
 	struct kb_behind *b = calloc(1, sizeof(*b));
-	sigset_t all, old;
 	int ret;
 
 	*out = NULL;
@@ -195,14 +194,10 @@ int kb_behind_create(struct kb_behind **out, int fd)
 	pthread_mutex_init(&b->lock, NULL);
 	pthread_cond_init(&b->work, NULL);
 	pthread_cond_init(&b->done, NULL);
-	/* Signals are handled by the threads of the program. */
-	sigfillset(&all);
-	pthread_sigmask(SIG_SETMASK, &all, &old);
-	ret = pthread_create(&b->thread, NULL, write_pieces, b);
-	pthread_sigmask(SIG_SETMASK, &old, NULL);
+	ret = kb_thread_start(&b->thread, write_pieces, b);
 	if (ret) {
 		free(b);
-		return -ret;
+		return ret;
 	}
 	*out = b;
 	return 0;

@@ -162,25 +162,34 @@ int kb_out_bytes(struct kb_out *out, const void *data, size_t size)
 	return out->error;
 }
 
-int kb_out_printf(struct kb_out *out, const char *format, ...)
+int kb_out_vprintf(struct kb_out *out, const char *format, va_list args)
 {
-	va_list args;
+	va_list again;
 	uint8_t *at;
 	int length;
 
-	va_start(args, format);
-	length = vsnprintf(NULL, 0, format, args);
-	va_end(args);
+	va_copy(again, args);
+	length = vsnprintf(NULL, 0, format, again);
+	va_end(again);
 	if (length < 0)
 		return kb_out_fail(out, -EINVAL);
 	at = kb_out_reserve(out, (size_t)length + 1);
 	if (!at)
 		return out->error;
-	va_start(args, format);
 	vsnprintf((char *)at, (size_t)length + 1, format, args);
-	va_end(args);
 	out->at += length;
 	return 0;
+}
+
+int kb_out_printf(struct kb_out *out, const char *format, ...)
+{
+	va_list args;
+	int ret;
+
+	va_start(args, format);
+	ret = kb_out_vprintf(out, format, args);
+	va_end(args);
+	return ret;
 }
 
 int kb_out_error(const struct kb_out *out)

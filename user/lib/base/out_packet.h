@@ -6,6 +6,7 @@
 #ifndef KB_LIB_BASE_OUT_PACKET_H
 #define KB_LIB_BASE_OUT_PACKET_H
 
+#include <stdarg.h>
 #include <stdbool.h>
 
 #include <kbarman/out.h>
@@ -22,6 +23,10 @@ struct kb_out {
 	kb_out_write write;	/* NULL: output to memory, which is never written out */
 	void *context;
 };
+
+/* kb_out_printf() of the caller's arguments. */
+__attribute__((format(printf, 2, 0)))
+int kb_out_vprintf(struct kb_out *out, const char *format, va_list args);
 
 uint8_t *kb_out_reserve_slow(struct kb_out *out, size_t size);
 

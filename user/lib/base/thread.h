@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KB_LIB_BASE_THREAD_H
+#define KB_LIB_BASE_THREAD_H
+
+#include <pthread.h>
+
+/*
+ * Start a thread that gets no signals: those are handled by the threads of the program. Returns 0 or
+ * a negative errno.
+ */
+int kb_thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
+
+#endif

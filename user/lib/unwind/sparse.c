@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+
+#include "unwind/bytes.h"
+#include "unwind/sparse.h"
+
+#define RECORD_PC	63U	/* the number of the program counter in records */
+#define CHUNK		64U	/* words of a bit map */
+#define ALIGNMENT	4U	/* words: the stack begins at a multiple of these */
+
+/* @left: a bit for each register whose value follows. */
+static bool take_registers(struct kb_unwind_registers *registers, struct kb_bytes *bytes,
+			   uint64_t left)
+{
+	*registers = (struct kb_unwind_registers) { 0 };
+	for (; left; left &= left - 1) {
+		unsigned int number = (unsigned int)__builtin_ctzll(left);
+
+		if (number == RECORD_PC)
+			number = KB_UNWIND_PC;
+		else if (number >= KB_UNWIND_PC)
+			return false;
+		registers->value[number] = kb_bytes_64(bytes);
+		registers->known |= UINT64_C(1) << number;
+	}
+	return !bytes->bad;
+}
+
+/* The words of a chunk from @address on, up to @end. */
+static int take_chunk(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes, uint64_t address,
+		      uint64_t end, unsigned int word)
+{
+	uint64_t kept = kb_bytes_64(bytes), nr = (end - address) / word;
+
+	if (nr < CHUNK && kept >> nr)
+		return -EBADMSG;
+	for (; kept; kept &= kept - 1) {
+		if (sparse->stack.nr == sparse->max_words)
+			return -ENOBUFS;
+		sparse->words[sparse->stack.nr++] = (struct kb_unwind_word) {
+			.address = address + word * (uint64_t)__builtin_ctzll(kept),
+			.word = kb_bytes_64(bytes),
+		};
+	}
+	return bytes->bad ? -EBADMSG : 0;
+}
+
+static int take_words(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes, unsigned int word)
+{
+	uint64_t address = sparse->stack.low, high = sparse->stack.high, end;
+	int ret = 0;
+
+	for (; !ret && address < high; address = end) {
+		end = address - address % (CHUNK * word) + CHUNK * word;
+		if (end > high || end < address)
+			end = high;
+		ret = take_chunk(sparse, bytes, address, end, word);
+	}
+	return ret;
+}
+
+int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwind_machine *machine,
+			  const void *data, size_t size, bool swap)
+{
+	struct kb_bytes bytes = { .data = data, .end = size, .swap = swap };
+	uint64_t registers = kb_bytes_64(&bytes);
+	uint32_t scanned = kb_bytes_32(&bytes);
+	uint16_t end = kb_bytes_16(&bytes), word = kb_bytes_16(&bytes);
+	uint64_t low;
+	int ret;
+
+	if (bytes.bad || word != machine->word || scanned % word || end >= KB_UNWIND_SCAN_ENDS ||
+	    !take_registers(&sparse->registers, &bytes, registers))
+		return -EBADMSG;
+	low = sparse->registers.value[machine->sp] & ~(uint64_t)(ALIGNMENT * word - 1);
+	if (low > UINT64_MAX - scanned)
+		return -EBADMSG;
+	sparse->end = (enum kb_unwind_scan_end)end;
+	sparse->stack = (struct kb_unwind_stack) {
+		.words = sparse->words, .low = low, .high = low + scanned,
+		.machine = machine, .whole = end == KB_UNWIND_SCAN_WHOLE,
+	};
+	ret = take_words(sparse, &bytes, word);
+	return ret ? ret : bytes.at == size ? 0 : -EBADMSG;
+}

@@ -1,0 +1,199 @@
+// SPDX-License-Identifier: MIT
+/*
+ * From frame to frame. Registers that a called function does not preserve are forgotten, so none of
+ * them is taken for its caller's.
+ */
+#include "unwind/walk.h"
+#include "unwind/walker.h"
+
+#define FRAME_MAX	512U	/* bytes of a frame of assembly code */
+
+/* Make the registers those of the caller. @exact: the frame was interrupted. */
+static bool leave(struct walk *walk, const struct kb_unwind_step *rule, bool exact)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	struct kb_unwind_registers *regs = &walk->regs;
+	uint64_t old_sp = regs->value[machine->sp], sp, pc;
+	struct found found;
+
+	found.known = found.lost = 0;
+	if (!run_steps(walk, rule, &found) || !find_pc(walk, rule, &found, &pc))
+		return false;
+	sp = found.known >> machine->sp & 1 ? found.value[machine->sp] :
+		cut(walk, walk->cfa - machine->above_sp);
+	/* A handler may have a stack of its own. A function that was interrupted may have none. */
+	if (!(rule->base & KB_UNWIND_SIGNAL) && (sp < old_sp || (sp == old_sp && !exact)))
+		return stop(walk, KB_UNWIND_NO_PROGRESS);
+	regs->known &= machine->preserved & ~found.lost;
+	for (uint64_t left = found.known; left; left &= left - 1)
+		set(regs, __builtin_ctzll(left), found.value[__builtin_ctzll(left)]);
+	set(regs, machine->sp, sp);
+	set(regs, KB_UNWIND_PC, pc);
+	return true;
+}
+
+/* ---- code without a table ---- */
+
+/* The caller's address as the rule of @pc finds it with the registers that @walk has there. */
+static bool has_caller(const struct walk *walk, uint64_t pc, kb_unwind_find *find, void *closure)
+{
+	uint64_t bias = 0, caller;
+	const struct kb_unwind_rows *rows = find(closure, pc - 1, &bias);
+	const struct kb_unwind_step *rule = rows ? kb_unwind_rule_at(rows, pc - 1 - bias) : NULL;
+	struct walk copy = *walk;
+	struct found found = { .known = 0 };
+
+	if (!rule || rule->what != KB_UNWIND_RULE)
+		return true;
+	return (run_steps(&copy, rule, &found) && find_pc(&copy, rule, &found, &caller)) ||
+	       copy.end == KB_UNWIND_WHOLE;
+}
+
+/*
+ * Assembly code with a frame: the frame register points to a record, and the caller's SP is not far
+ * above it. It is the first one with which the caller has a caller.
+ */
+static bool leave_record(struct walk *walk, uint64_t record, uint64_t pc, kb_unwind_find *find,
+			 void *closure)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	const uint64_t step = UINT64_C(2) * machine->word;
+	uint64_t value;
+
+	if (!read_word(walk, record, &value))
+		return false;
+	set(&walk->regs, machine->frame, value);
+	for (uint64_t sp = record + step; sp <= record + FRAME_MAX; sp += step) {
+		set(&walk->regs, machine->sp, sp);
+		if (has_caller(walk, pc, find, closure))
+			return true;
+	}
+	return false;
+}
+
+/*
+ * Leave code that nobody knows: just-in-time compilers keep a frame pointer. The word that would be
+ * the caller's address was kept, so it points to code.
+ */
+static bool leave_by_frame(struct walk *walk)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	uint64_t sp, record, frame, pc;
+
+	if (!machine || !machine->frame || !read_register(walk, machine->frame, &record))
+		return false;
+	sp = walk->regs.value[machine->sp];
+	if (record < sp || !read_word(walk, record, &frame) ||
+	    !read_word(walk, record + machine->word, &pc) || !pc)
+		return false;
+	walk->regs.known &= machine->preserved;
+	set(&walk->regs, machine->frame, frame);
+	set(&walk->regs, machine->sp, record + 2U * machine->word);
+	set(&walk->regs, KB_UNWIND_PC, pc & ~(machine->signature | machine->pc_flags));
+	return true;
+}
+
+/*
+ * Leave a function that no table describes, but the CPU was in it: a stub of the PLT, a function of
+ * the vdso, assembly code. Most of them call nothing, so the caller's address is in its register.
+ */
+static bool leave_unknown(struct walk *walk, kb_unwind_find *find, void *closure)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	uint64_t pc, record, saved;
+
+	if (!machine->link || !read_register(walk, machine->link, &pc))
+		return false;
+	pc &= ~(machine->signature | machine->pc_flags);
+	record = walk->regs.value[machine->frame];
+	if (machine->frame && pc && record >= walk->regs.value[machine->sp] &&
+	    read_word(walk, record + machine->word, &saved) &&
+	    (saved & ~machine->signature) == pc && !leave_record(walk, record, pc, find, closure))
+		return false;
+	walk->regs.known &= machine->preserved | UINT64_C(1) << machine->sp;
+	set(&walk->regs, KB_UNWIND_PC, pc);
+	return pc != 0;
+}
+
+/* Programs begin where their stack ends, and ld.so without a table. */
+static bool is_start(const struct walk *walk, const struct kb_unwind_step *no_rule)
+{
+	uint64_t sp = walk->regs.value[walk->machine->sp], high = walk->stack->high;
+
+	return walk->stack->whole && no_rule->offset == KB_UNWIND_UNCOVERED && sp <= high &&
+	       high - sp < 4U * walk->machine->word;
+}
+
+/* The rule of @frame; NULL: there is none. Sets the end of the chain. */
+static const struct kb_unwind_step *find_rule(struct kb_unwind_chain *chain, struct walk *walk,
+					      const struct kb_unwind_frame *frame,
+					      kb_unwind_find *find, void *closure)
+{
+	uint64_t address = kb_unwind_lookup(frame), bias = 0;
+	const struct kb_unwind_rows *rows = find(closure, address, &bias);
+	const struct kb_unwind_step *rule;
+
+	walk->end = KB_UNWIND_NO_ROWS;
+	if (!rows)
+		return NULL;
+	walk->machine = rows->machine;
+	rule = kb_unwind_rule_at(rows, address - bias);
+	if (rule->what == KB_UNWIND_RULE)
+		return rule;
+	walk->end = is_start(walk, rule) ? KB_UNWIND_WHOLE : KB_UNWIND_REFUSED;
+	chain->reason = rule->offset;
+	return NULL;
+}
+
+/* Leave a frame that has no rule. False: there is no way. */
+static bool leave_without(struct walk *walk, const struct kb_unwind_chain *chain, bool exact,
+			  kb_unwind_find *find, void *closure)
+{
+	if (walk->end == KB_UNWIND_NO_ROWS)
+		return leave_by_frame(walk);
+	return walk->end == KB_UNWIND_REFUSED && chain->reason == KB_UNWIND_UNCOVERED && exact &&
+	       leave_unknown(walk, find, closure);
+}
+
+void kb_unwind_walk(struct kb_unwind_chain *chain, const struct kb_unwind_registers *start,
+		    const struct kb_unwind_stack *stack, kb_unwind_find *find, void *closure)
+{
+	struct walk walk = { .stack = stack, .machine = stack->machine, .regs = *start };
+	bool exact = true;
+
+	chain->nr = 0;
+	chain->sp = 0;
+	for (;;) {
+		struct kb_unwind_frame *frame = &chain->frames[chain->nr++];
+		const struct kb_unwind_step *rule;
+		enum kb_unwind_end end;
+
+		frame->pc = walk.regs.value[KB_UNWIND_PC];
+		frame->exact = exact;
+		rule = find_rule(chain, &walk, frame, find, closure);
+		if (walk.machine)
+			chain->sp = walk.regs.value[walk.machine->sp];
+		end = walk.end;
+		if (rule && !leave(&walk, rule, exact))
+			break;
+		if (!rule && !leave_without(&walk, chain, exact, find, closure)) {
+			walk.end = end;
+			break;
+		}
+		walk.end = KB_UNWIND_LIMIT;
+		if (chain->nr == chain->max)
+			break;
+		exact = rule && rule->base & KB_UNWIND_SIGNAL;
+	}
+	chain->end = walk.end;
+}
+
+const char *kb_unwind_end_text(enum kb_unwind_end end)
+{
+	static const char *const texts[KB_UNWIND_ENDS] = {
+		"whole", "zero", "limit", "outside of the stack", "unknown code", "no rule",
+		"a register without a value", "no progress",
+	};
+
+	return end < KB_UNWIND_ENDS ? texts[end] : "unknown";
+}
