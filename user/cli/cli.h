@@ -119,10 +119,6 @@ void cli_louder(void);
 /* May the output to @stream have colours? */
 bool cli_color(FILE *stream);
 
-/* The escape sequence before a share of this size, which CLI_COLOR_END ends. NULL: no colour. */
-#define CLI_COLOR_END	"\033[m"
-const char *cli_share_color(FILE *stream, double percent);
-
 /* Finds the name most like @word among the names tried; NULL if no name is like it. */
 struct cli_nearest {
 	const char *word;

@@ -23,6 +23,7 @@
 #include "base/utf8.h"
 #include "cli.h"
 #include "fact_lines.h"
+#include "sessions.h"
 #include "sandbox.h"
 
 #define DISK_LOW	(256ULL << 20)
@@ -263,14 +264,32 @@ static enum verdict check_permission(struct doctor *doctor)
 
 static enum verdict check_session(struct doctor *doctor)
 {
+	struct sessions sessions = { 0 };
+	char all[160] = "", who[64];
+	size_t length = 0;
+	unsigned int nr = 0;
+
 	if (!doctor->device)
 		return say(doctor, GOOD, "none");
-	if (doctor->query.state & KBARMAN_STATE_OWNED) {
-		advise(doctor, "wait until that program ends, or find it with 'fuser -v %s'",
-		       KBARMAN_DEVICE);
-		return say(doctor, BAD, "another program is recording");
+	if (sessions_read(&sessions, doctor->device, NULL))
+		return say(doctor, GOOD, "the module is older than this tool and can't tell");
+	for (uint32_t i = 0; i < sessions.nr; i++) {
+		if (!(sessions.list[i].state & KBARMAN_STATE_OWNED))
+			continue;
+		session_who(&sessions.list[i], who, sizeof(who));
+		if (length < sizeof(all))
+			length += (size_t)snprintf(all + length, sizeof(all) - length, "%s%s",
+						   nr ? ", " : "", who);
+		nr++;
 	}
-	return say(doctor, GOOD, "no other program is recording");
+	if (!nr)
+		return say(doctor, GOOD, "no other program is recording");
+	if (nr >= sessions.most) {
+		advise(doctor, "wait until one of them ends ('kbarman list --sessions'), or allow "
+		       "more in /sys/module/kbarman/parameters/sessions");
+		return say(doctor, BAD, "as many programs record as may: %s", all);
+	}
+	return say(doctor, GOOD, "other programs record, too, which does not disturb you: %s", all);
 }
 
 static enum verdict check_pmu(struct doctor *doctor)
@@ -299,6 +318,21 @@ static enum verdict check_kptr(struct doctor *doctor)
 			   restricted);
 	}
 	return say(doctor, GOOD, "kptr_restrict is %ld", restricted);
+}
+
+/* Distributions strip programs and libraries; a server or packages have their names. */
+static enum verdict check_names(struct doctor *doctor)
+{
+	const char *urls = getenv("DEBUGINFOD_URLS");
+
+	if (urls && *urls)
+		return say(doctor, GOOD, "DEBUGINFOD_URLS is set");
+	if (is_there(doctor, "/usr/lib/debug/.build-id"))
+		return say(doctor, GOOD, "/usr/lib/debug has debug symbols");
+	advise(doctor, "install the debug symbols that 'kbarman report' tells, such as libc6-dbg, "
+	       "or set DEBUGINFOD_URLS (Debian: https://debuginfod.debian.net)");
+	return say(doctor, WORSE, "no debug symbols: functions of stripped files are named by their "
+		   "place, FILE+0xADDRESS");
 }
 
 static enum verdict check_paranoid(struct doctor *doctor)
@@ -470,6 +504,7 @@ static const struct check {
 	{ "session", check_session },
 	{ "pmu", check_pmu },
 	{ "kernel symbols", check_kptr },
+	{ "debug symbols", check_names },
 	{ "perf events", check_paranoid },
 	{ "clock", check_clock },
 	{ "tracepoints", check_tracepoints },

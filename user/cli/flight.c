@@ -21,6 +21,7 @@
 #include "base/array.h"
 #include "cli.h"
 #include "fact_lines.h"
+#include "sessions.h"
 
 #define WORDS_MAX	256
 #define BEGIN_MS	20000		/* limit from the start to the first record */
@@ -223,7 +224,7 @@ static void show_log(int log)
 		return;
 }
 
-static bool is_recording(void)
+static bool is_recording(pid_t pid)
 {
 	struct kbarman_query query;
 	struct kb_device *device;
@@ -231,7 +232,8 @@ static bool is_recording(void)
 
 	if (kb_device_open(&device, NULL))
 		return false;
-	yes = !kb_device_query(device, &query, NULL) && query.state & KBARMAN_STATE_RUNNING;
+	yes = sessions_choose_process(device, pid) && !kb_device_query(device, &query, NULL) &&
+	      query.state & KBARMAN_STATE_RUNNING;
 	kb_device_close(device);
 	return yes;
 }
@@ -274,7 +276,7 @@ static int start(int argc, char **argv)
 			show_log(log);
 			return CLI_IMPOSSIBLE;
 		}
-		if (find_recorder() == pid && is_recording()) {
+		if (find_recorder() == pid && is_recording(pid)) {
 			cli_note("recording (process %d); 'kbarman snapshot' writes what it keeps",
 				 pid);
 			return CLI_OK;
@@ -305,6 +307,8 @@ static int get_status(struct status *status)
 	if (kb_device_open(&device, &err))
 		return cli_fail("a flight recorder runs (process %d), but its state can't be read: "
 				"%s", status->pid, kb_error_text(&err));
+	/* If the recorder ends just now, the answer is about whoever records. */
+	sessions_choose_process(device, status->pid);
 	ret = kb_device_query(device, &status->query, &err) ?:
 	      kb_device_stats(device, KBARMAN_CPU_ALL, &status->stats, &err) ?:
 	      kb_device_clock(device, &clock, &err);

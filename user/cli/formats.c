@@ -10,6 +10,7 @@
 #include <sys/prctl.h>
 #include <unistd.h>
 
+#include "base/whole.h"
 #include "cli.h"
 #include "formats.h"
 
@@ -24,40 +25,6 @@ static const struct cli_format formats[] = {
 const struct cli_format *cli_formats(void)
 {
 	return formats;
-}
-
-/* Reads up to @room bytes. Returns how many, or a negative errno. */
-static ssize_t read_full(int fd, uint8_t *to, size_t room)
-{
-	size_t got = 0;
-
-	while (got < room) {
-		ssize_t n = read(fd, to + got, room - got);
-
-		if (n < 0 && errno == EINTR)
-			continue;
-		if (n < 0)
-			return -errno;
-		if (n == 0)
-			break;
-		got += n;
-	}
-	return got;
-}
-
-static bool write_full(int fd, const uint8_t *from, size_t length)
-{
-	while (length) {
-		ssize_t n = write(fd, from, length);
-
-		if (n < 0 && errno != EINTR)
-			return false;
-		if (n > 0) {
-			from += n;
-			length -= n;
-		}
-	}
-	return true;
 }
 
 /*
@@ -95,7 +62,8 @@ static int unread(const uint8_t *start, size_t length)
 			_exit(0);
 		memcpy(piece, start, length);
 		/* Passes input on at once: a user may watch the output. */
-		while ((n > 0 && write_full(ends[1], piece, n)) || (n < 0 && errno == EINTR))
+		while ((n > 0 && !kb_write_whole(ends[1], piece, (size_t)n)) ||
+		       (n < 0 && errno == EINTR))
 			n = read(STDIN_FILENO, piece, sizeof(piece));
 		_exit(0);
 	}
@@ -117,7 +85,7 @@ static ssize_t peek(const char **path, uint8_t *start)
 	if (fd < 0)
 		return -errno;
 	here = lseek(fd, 0, SEEK_CUR);
-	got = read_full(fd, start, FORMAT_PROBE_BYTES);
+	got = kb_read_whole(fd, start, FORMAT_PROBE_BYTES);
 	if (here >= 0 && is_stdin)
 		lseek(fd, here, SEEK_SET);
 	if (!is_stdin) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * kbarman list: lists the events that -e of record and stat takes on this machine. The verb asks
- * the kernel about each event. It leaves out refused events, or prints them with the reason.
+ * the kernel about each event. It leaves out refused events, or prints them with the reason. With
+ * --sessions it lists who records.
  */
 #include <errno.h>
 #include <fnmatch.h>
@@ -11,11 +12,14 @@
 
 #include "cli.h"
 #include "fact_lines.h"
+#include "sessions.h"
 
-enum { OPTION_ALL = 256 };
+enum { OPTION_ALL = 256, OPTION_SESSIONS };
 
 static const struct cli_option options[] = {
 	{ OPTION_ALL, "all", NULL, "also list events that this machine can't count, and say why" },
+	{ OPTION_SESSIONS, "sessions", NULL,
+	  "list who records on this machine now, instead of events" },
 	{ 'j', "json", NULL, "one JSON object per line" },
 	{ 0 },
 };
@@ -23,6 +27,7 @@ static const struct cli_option options[] = {
 static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman list [OPTIONS] [PATTERN...]\n"
+	"       kbarman list --sessions [-j]\n"
 	"\n"
 	"List the events that this machine can count, by the names that -e takes. With PATTERNs,\n"
 	"list only events whose name or group matches one of them, as in: list 'cache*' software\n"
@@ -105,12 +110,16 @@ static int show(void *context, const struct kb_event_listing *event)
 int cmd_list(int argc, char **argv)
 {
 	struct listing list = { .people = true };
+	bool sessions = false;
 	int option;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case OPTION_ALL:
 			list.all = true;
+			break;
+		case OPTION_SESSIONS:
+			sessions = true;
 			break;
 		case 'j':
 			list.people = false;
@@ -120,6 +129,12 @@ int cmd_list(int argc, char **argv)
 		}
 	}
 	list.patterns = argv + optind;
+	if (sessions && *list.patterns) {
+		cli_warn("leave out '%s': --sessions lists all sessions", *list.patterns);
+		return cli_usage(false, &usage);
+	}
+	if (sessions)
+		return sessions_print(list.people);
 	if (lines_open(&list.json, list.people))
 		return CLI_IMPOSSIBLE;
 	kb_events_list(NULL, show, &list);

@@ -318,11 +318,3 @@ bool cli_color(FILE *stream)
 		return color == COLOR_ALWAYS;
 	return !(no_color && *no_color) && term && strcmp(term, "dumb") && isatty(fileno(stream));
 }
-
-/* The same limits as in perf: green from 0.5 %, red from 5 %. */
-const char *cli_share_color(FILE *stream, double percent)
-{
-	if (percent < 0.5 || !cli_color(stream))
-		return NULL;
-	return percent >= 5 ? "\033[31m" : "\033[32m";
-}

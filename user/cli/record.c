@@ -41,6 +41,7 @@
 #define COUNTERS_HZ_MAX		(1000000000 / KBARMAN_COUNT_NS_MIN)
 #define SERIES			64	/* custom series that programs may make */
 #define DEFAULT_RING_BYTES	(4U << 20)
+#define STACKS_RING_BYTES	(256U << 10)	/* in less the longest stack has no room */
 #define TASKS_MAX		(1U << 18)	/* readers take no more mappings than these have */
 #define MAPS_A_TASK		4
 #define STRINGS_A_TASK		64		/* bytes */
@@ -84,8 +85,11 @@ static const struct cli_option options[] = {
 	  "record numbers about the machine: freq, idle, runnable, memory,\n"
 	  "irq; as in memory,irq@50" },
 	{ 'g', NULL, "[user|kernel|both]",
-	  "record the call chain of each sample, by frame pointers" },
-	{ OPTION_CALL_GRAPH, "call-graph", "fp", "the same as -g" },
+	  "record the call chain of each sample" },
+	{ OPTION_CALL_GRAPH, "call-graph", "HOW",
+	  "-g, and how the callers in user code are found: stack (by the unwind\n"
+	  "tables of the programs; default where the machine can) or fp (by\n"
+	  "frame pointers)" },
 	{ OPTION_MAX_STACK, "max-stack", "N", "cut call chains to N addresses (default 127)" },
 	{ OPTION_MAX_TASKS, "max-tasks", "N",
 	  "make room for N tasks and four times as many mappings\n"
@@ -126,6 +130,7 @@ struct options {
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
 	struct record_extra extra;
 	bool any_chain;			/* take the parts that this machine can give */
+	bool any_method;		/* of finding callers: take stacks where this machine can */
 	unsigned long long max_stack;	/* 0: the default */
 	unsigned long long max_tasks;	/* 0: the default */
 	bool all, bundle;
@@ -163,6 +168,21 @@ static int parse_chain(struct options *o, const char *parts)
 	else
 		return cli_fail("-g%s: give -g, -guser, -gkernel or -gboth", parts);
 	return 0;
+}
+
+/* How callers in user code are found. */
+static int parse_call_graph(struct options *o, const char *how)
+{
+	bool stack = !strcmp(how, "stack");
+
+	if (!stack && strcmp(how, "fp") != 0)
+		return cli_fail("--call-graph %s: give fp (frame pointers) or stack (unwind tables)",
+				how);
+	o->any_method = false;
+	o->chain_flags &= ~KBARMAN_CONFIGURE_CHAIN_STACK;
+	if (stack)
+		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_STACK;
+	return o->chain_flags & CHAIN_PARTS ? 0 : parse_chain(o, NULL);
 }
 
 /* What --counters says: "switch", a number, or both. */
@@ -222,9 +242,7 @@ static int parse_option(struct options *o, int option)
 	case 'g':
 		return parse_chain(o, optarg);
 	case OPTION_CALL_GRAPH:
-		return !strcmp(optarg, "fp") ? parse_chain(o, NULL) :
-			cli_fail("--call-graph %s: give fp (frame pointers), the only method; "
-				 "build programs with -fno-omit-frame-pointer", optarg);
+		return parse_call_graph(o, optarg);
 	case OPTION_MAX_STACK:
 		return parse_positive(optarg, &o->max_stack) && o->max_stack <= KBARMAN_MAX_STACK ? 0 :
 			cli_fail("--max-stack %s: not a number from 1 to %d", optarg,
@@ -290,6 +308,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
 		.bundle = true,
+		.any_method = true,
 		.processes = { .fd = -1 },
 	};
 	record_extra_init(&o->extra);
@@ -352,6 +371,13 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 {
 	uint32_t possible = 0;
 
+	if (o->any_method && o->chain_flags & KBARMAN_CONFIGURE_CHAIN_USER &&
+	    query->features & KBARMAN_FEATURE_CHAIN_STACK && o->ring_bytes >= STACKS_RING_BYTES)
+		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_STACK;
+	if (o->chain_flags & KBARMAN_CONFIGURE_CHAIN_STACK &&
+	    !(query->features & KBARMAN_FEATURE_CHAIN_STACK))
+		return cli_fail("--call-graph stack: this machine or module can't take stacks: give "
+				"--call-graph fp");
 	if (query->features & KBARMAN_FEATURE_CHAIN_USER)
 		possible |= KBARMAN_CONFIGURE_CHAIN_USER;
 	if (query->features & KBARMAN_FEATURE_CHAIN_KERNEL)
@@ -548,7 +574,6 @@ static int begin(struct recording *rec)
 	}
 	/* On a busy machine the recorder must run before the buffers are full. Ignores errors. */
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-	/* Takes the session before the file: of two recorders, only one opens the output. */
 	if (configure(rec) || record_output_open(&rec->output, o->output))
 		return CLI_IMPOSSIBLE;
 	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
@@ -785,7 +810,7 @@ int cmd_record(int argc, char **argv)
 	rec->signals = -1;
 	record_output_init(&rec->output);
 	ret = parse_options(&rec->options, argc, argv, &done);
-	if (!done && rec->options.bundle)
+	if (!done && (rec->options.bundle || rec->options.chain_flags & CHAIN_PARTS))
 		cli_decoder_start();
 	if (!done)
 		ret = record(rec);

@@ -9,6 +9,7 @@
 
 #include <kbarman/trace.h>
 
+#include "base/whole.h"
 #include "cli.h"
 #include "decoder.h"
 #include "record_output.h"
@@ -39,6 +40,32 @@ static int open_spool(struct record_output *out)
 	return 0;
 }
 
+/*
+ * Opens and empties @path, unless another recorder has the file open: -EBUSY. That recorder may
+ * have just renamed it. Returns a descriptor, or -errno.
+ */
+static int open_alone(const char *path)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+	struct stat opened, there;
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), error;
+
+	if (fd < 0)
+		return -errno;
+	/* A file system without locks takes one recorder's word for it. */
+	if (fcntl(fd, F_OFD_SETLK, &lock) && (errno == EAGAIN || errno == EACCES))
+		error = -EBUSY;
+	else if (fstat(fd, &opened) || stat(path, &there) || opened.st_ino != there.st_ino ||
+		 opened.st_dev != there.st_dev)
+		error = -EBUSY;
+	else
+		error = ftruncate(fd, 0) ? -errno : 0;
+	if (!error)
+		return fd;
+	close(fd);
+	return error;
+}
+
 static int open_partial(struct record_output *out)
 {
 	if (asprintf(&out->partial, "%s.partial", out->final) < 0 ||
@@ -46,9 +73,13 @@ static int open_partial(struct record_output *out)
 	    asprintf(&out->side_final, "%s.kallsyms", out->final) < 0 ||
 	    asprintf(&out->side_partial, "%s.kallsyms", out->partial) < 0)
 		return cli_fail("out of memory");
-	out->fd = open(out->partial, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	out->fd = open_alone(out->partial);
 	if (out->fd < 0) {
-		cli_fail("can't write %s: %s", out->partial, strerror(errno));
+		if (out->fd == -EBUSY)
+			cli_fail("another recorder writes %s: choose another file (-o)", out->name);
+		else
+			cli_fail("can't write %s: %s", out->partial, strerror(-out->fd));
+		out->fd = -1;
 		free(out->partial);	/* this recorder must not remove the file */
 		out->partial = NULL;
 		return CLI_IMPOSSIBLE;
@@ -135,21 +166,6 @@ uint64_t record_output_size(const struct record_output *out)
 	return fstat(out->fd, &st) ? 0 : (uint64_t)st.st_size;
 }
 
-static int write_all(int fd, const char *data, size_t length)
-{
-	while (length) {
-		ssize_t written = write(fd, data, length);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written < 0)
-			return -errno;
-		data += written;
-		length -= (size_t)written;
-	}
-	return 0;
-}
-
 static int copy_spool(struct record_output *out)
 {
 	int fd = out->final ? open(out->final, O_WRONLY | O_CLOEXEC) : STDOUT_FILENO;
@@ -164,7 +180,7 @@ static int copy_spool(struct record_output *out)
 			ret = length ? -errno : 0;
 			break;
 		}
-		ret = write_all(fd, buffer, (size_t)length);
+		ret = kb_write_whole(fd, buffer, (size_t)length);
 		at += length;
 	}
 	free(buffer);
@@ -175,9 +191,9 @@ static int copy_spool(struct record_output *out)
 
 int record_output_compact(struct record_output *out)
 {
-	if (out->spooled)
-		return -1;
-	return open(out->compact, O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	int fd = out->spooled ? -1 : open_alone(out->compact);
+
+	return fd < 0 ? -1 : fd;
 }
 
 void record_output_compact_done(struct record_output *out, int fd, bool whole)
@@ -189,11 +205,11 @@ void record_output_compact_done(struct record_output *out, int fd, bool whole)
 		unlink(out->compact);
 		return;
 	}
-	/* From here on the copy is the capture. */
-	close(out->fd);
-	out->fd = fd;
+	/* From here on the copy is the capture. Another recorder finds one of them locked. */
 	if (rename(out->compact, out->partial))
 		cli_warn("can't rename %s: %s", out->compact, strerror(errno));
+	close(out->fd);
+	out->fd = fd;
 }
 
 int record_output_commit(struct record_output *out)

@@ -6,6 +6,7 @@
 #include <kbarman/device.h>
 #include <kbarman/recorder.h>
 
+#include "base/percent.h"
 #include "cli.h"
 #include "record_output.h"
 
@@ -168,6 +169,10 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 	if (!kb_device_stats(device, KBARMAN_CPU_ALL, &stats, NULL) && stats.overwritten)
 		cli_warn("%llu older records were overwritten by newer ones",
 			 (unsigned long long)stats.overwritten);
+	if (totals.stacks)
+		cli_note("%" PRIu64 " stacks of user code were unwound; %.1f %% of the chains reach the "
+			 "start of their program or thread", totals.stacks,
+			 kb_percent(totals.stacks_whole, totals.stacks));
 	cli_note("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", name,
 		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",
 		 (double)totals.duration_ns / 1e9, human_size(bytes, size),

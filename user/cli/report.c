@@ -7,8 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <kbarman/cpulist.h>
+#include <kbarman/out.h>
 
 #include "base/array.h"
 #include "cli.h"
@@ -185,6 +187,22 @@ static void complain(void *context, const char *sentence)
 	cli_warn("%s", sentence);
 }
 
+/* Returns 0, or the negative errno of a write error. */
+static int print_text(struct report *report)
+{
+	struct kb_out *out;
+	int ret = kb_out_fd(&out, STDOUT_FILENO);
+
+	if (ret)
+		return ret;
+	report->text.capture = report->path;
+	report->text.filter = report->filter;
+	report->text.colors = cli_color(stdout);
+	ret = kb_report_text(report->got, &report->text, out, NULL);
+	kb_out_destroy(out);
+	return ret;
+}
+
 static int run(struct report *report, bool json)
 {
 	int ret = open_report(report);
@@ -192,12 +210,7 @@ static int run(struct report *report, bool json)
 	cli_progress_end();
 	if (ret)
 		return ret;
-	if (json) {
-		ret = report_print_json(report);
-	} else {
-		report_print_text(report);
-		ret = fflush(stdout) || ferror(stdout) ? -errno : 0;
-	}
+	ret = json ? report_print_json(report) : print_text(report);
 	if (ret)
 		return cli_fail("can't write standard output: %s", strerror(-ret));
 	kb_symbolizer_complaints(kb_trace_symbolizer(report->trace, NULL), complain, NULL);
@@ -247,7 +260,7 @@ int cmd_report(int argc, char **argv)
 		.how.size = sizeof(report.how),
 		.symbols.size = sizeof(report.symbols),
 		.how.sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL,
-		.percent_limit = 0.5,
+		.text.size = sizeof(report.text),
 	};
 	bool json = false, lines = false;
 	int option, status;
@@ -273,7 +286,7 @@ int cmd_report(int argc, char **argv)
 				return CLI_IMPOSSIBLE;
 			break;
 		case OPTION_COUNTERS:
-			report.counters = true;
+			report.text.counters = true;
 			break;
 		case OPTION_IDLE:
 			report.how.idle = true;
@@ -291,7 +304,8 @@ int cmd_report(int argc, char **argv)
 			report.how.call_graph = true;
 			break;
 		case OPTION_PERCENT:
-			if (!parse_percent(optarg, &report.percent_limit))
+			report.text.has_percent_limit = true;
+			if (!parse_percent(optarg, &report.text.percent_limit))
 				return cli_fail("--percent-limit %s: give a number from 0 to 100",
 						optarg);
 			break;

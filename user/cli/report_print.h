@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What `kbarman report` prints, and how. report.c reads the options, and the library makes the
- * report. report_text.c prints it for people, report_json.c for programs.
+ * What `kbarman report` prints, and how. report.c reads the options, the library makes the report
+ * and its text for people, and report_json.c prints it for programs.
  */
 #ifndef KBARMAN_CLI_REPORT_PRINT_H
 #define KBARMAN_CLI_REPORT_PRINT_H
 
-#include <kbarman/report.h>
+#include <kbarman/report_text.h>
 
 struct report {
 	const char *path;
 	struct kb_report_options how;
 	char *filter;			/* the user's options that choose samples, for the head;
 					 * NULL: none */
-	bool counters;			/* print a column for each counter */
-	double percent_limit;
+	struct kb_report_text_options text;
 	struct kb_symbol_options symbols;
 
 	struct kb_trace *trace;
@@ -25,7 +24,6 @@ struct report {
 	const struct kb_names *names;
 };
 
-void report_print_text(const struct report *report);
 /* Returns 0, or the negative errno of a write error. */
 int report_print_json(const struct report *report);
 

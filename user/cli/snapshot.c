@@ -12,6 +12,7 @@
 
 #include "cli.h"
 #include "record_output.h"
+#include "sessions.h"
 #include "snapshot.h"
 
 static const struct cli_option options[] = {
@@ -120,6 +121,7 @@ int cmd_snapshot(int argc, char **argv)
 	}
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
+	sessions_choose_overwrite(device);
 	ret = snapshot_save(device, path);
 	kb_device_close(device);
 	return ret;

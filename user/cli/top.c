@@ -35,6 +35,7 @@
 #include "decoder.h"
 #include "base/percent.h"
 #include "sample_rate.h"
+#include "sessions.h"
 #include "sym/demangle.h"
 #include "symbols.h"
 
@@ -161,16 +162,14 @@ static int begin(struct top *top)
 {
 	struct kb_error err;
 
-	if (kb_device_open(&top->device, &err) || kb_device_query(top->device, &top->query, &err))
+	if (kb_device_open(&top->device, &err))
 		return cli_fail_error(&err);
-	if (top->query.state & KBARMAN_STATE_OWNED) {
-		if (top->query.mode == KBARMAN_MODE_OVERWRITE &&
-		    top->query.state & KBARMAN_STATE_RUNNING && !top->events_text && !top->cpus_text)
-			return 0;
-		return cli_fail("another recording runs, and only one can run at a time: wait "
-				"until it ends (a flight recorder can be watched, without -e and "
-				"-C)");
-	}
+	sessions_choose_overwrite(top->device);
+	if (kb_device_query(top->device, &top->query, &err))
+		return cli_fail_error(&err);
+	if (top->query.mode == KBARMAN_MODE_OVERWRITE && !top->events_text && !top->cpus_text &&
+	    top->query.state & KBARMAN_STATE_OWNED && top->query.state & KBARMAN_STATE_RUNNING)
+		return 0;
 	if (configure(top))
 		return CLI_IMPOSSIBLE;
 	top->ours = true;
@@ -304,7 +303,7 @@ static void put(struct top *top, const char *format, ...)
 __attribute__((format(printf, 3, 4)))
 static void put_share(struct top *top, double share, const char *format, ...)
 {
-	const char *color = cli_share_color(stdout, share);
+	const char *color = cli_color(stdout) ? kb_share_color(share) : NULL;
 	const unsigned int width = 8, columns = top->columns;
 	char line[512];
 	va_list args;
@@ -313,7 +312,7 @@ static void put_share(struct top *top, double share, const char *format, ...)
 	vsnprintf(line, sizeof(line), format, args);
 	va_end(args);
 	kb_out_printf(top->json.out, "%s%7.2f%%%s", color ? color : "", share,
-		      color ? CLI_COLOR_END : "");
+		      color ? KB_COLOR_END : "");
 	top->columns = columns > width ? columns - width : 0;
 	put(top, "%s", line);
 	top->columns = columns;

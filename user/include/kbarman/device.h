@@ -83,6 +83,19 @@ int kb_device_series(struct kb_device *device, struct kbarman_mark_series *serie
 		     struct kb_error *err);
 
 /*
+ * List the sessions of all programs, the newest first, to sessions_ptr of @sessions: an array with
+ * room for count elements, or 0 for both. count becomes the number of sessions, which may be more.
+ * -ENOTTY: the module is older than this call.
+ */
+int kb_device_sessions(struct kb_device *device, struct kbarman_sessions *sessions,
+		       struct kb_error *err);
+/*
+ * Let the calls above be about the session with number @session from now on, as long as @device
+ * owns none; 0: about the newest one. -ENOENT: no such session, -EBUSY: @device owns one.
+ */
+int kb_device_choose(struct kb_device *device, uint64_t session, struct kb_error *err);
+
+/*
  * The mapped capture of one CPU, with pointers to its parts. Tables grow while a session runs:
  * read the count of a table with acquire order (kb_mapped_count()) before its rows.
  */

@@ -123,6 +123,9 @@ struct kb_recorder_totals {
 	unsigned int nr_cpus;		/* number of CPUs that have a ring */
 	bool recycled;			/* after kb_recorder_freeze(): the oldest records may
 					 * lack names of ended tasks */
+	uint64_t stacks;		/* stacks that were unwound (KBARMAN_CONFIGURE_CHAIN_STACK), */
+	uint64_t stacks_whole;		/* those of them that reached the start of their program
+					 * or thread */
 };
 
 /* Fill @totals with the numbers so far; those of the whole recording after the finish. */

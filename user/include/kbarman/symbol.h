@@ -55,7 +55,8 @@ void kb_symbol_cache_destroy(struct kb_symbol_cache *cache);
 
 /* The meaning of an address. The symbolizer owns the strings; none is NULL. */
 struct kb_symbol {
-	const char *name;	/* "" where unknown */
+	const char *name;	/* "" where unknown; FILE+0xADDRESS: a function of the file that
+				 * has no symbol there */
 	const char *image;	/* path as mapped, "[kernel.kallsyms]", "[MODULE]",
 				 * "[unknown]" */
 	const char *image_base;	/* the last component of image */

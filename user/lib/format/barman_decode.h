@@ -25,7 +25,8 @@ static kb_always_inline uint32_t decode_chain(struct kb_barman *b, const struct 
 	if (left < sizeof(struct bm_kbarman_callchain))
 		return 0;
 	nr = kb_load32(at, swap);
-	nr_kernel = kb_load32(at + 4, swap);
+	/* A stack behind the chain is for who records: see uapi/barman_v2.h. */
+	nr_kernel = kb_load32(at + 4, swap) & ~BM_KBARMAN_CHAIN_STACK;
 	if (nr > (left - 8) / word || nr > BARMAN_CHAIN_MAX || nr_kernel > nr) {
 		barman_finding(b, event->offset, "a call chain of %" PRIu32 " addresses, %" PRIu32
 			       " of the kernel, in %" PRIu64 " bytes", nr, nr_kernel, left - 8);

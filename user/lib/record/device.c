@@ -28,9 +28,7 @@ struct meaning {
 	const char *sentence;
 };
 
-#define OWNED_BY_ANOTHER \
-	"another program owns the recording session, and there is one at a time: wait for it " \
-	"to end, or find it with 'fuser -v " KBARMAN_DEVICE "'"
+#define NOT_ITS_OWNER "the session belongs to another program: configure one of your own"
 
 /* Fill @err for a call that failed with errno. @meanings ends with error 0. */
 static int call_failed(struct kb_error *err, const char *call, const struct meaning *meanings)
@@ -121,11 +119,29 @@ int kb_device_query(struct kb_device *device, struct kbarman_query *query, struc
 	return 0;
 }
 
+/* The user would have too much memory: says how much there is. */
+static int configure_too_dear(struct kb_device *device, struct kb_error *err)
+{
+	struct kbarman_sessions sessions = { .size = sizeof(sessions) };
+
+	if (ioctl(device->fd, KBARMAN_SESSIONS, &sessions))
+		sessions.memory_limit = 0;
+	return kb_error_set(err, -EDQUOT, KB_NO_OFFSET,
+			    "the buffers need more memory than your recordings may take: %llu of %llu MiB are "
+			    "in use; make the buffers smaller (-m), record fewer CPUs (-C), end another "
+			    "recording ('kbarman list --sessions'), or allow more in "
+			    "/sys/module/kbarman/parameters/user_mib",
+			    (unsigned long long)sessions.memory >> 20,
+			    (unsigned long long)sessions.memory_limit >> 20);
+}
+
 int kb_device_configure(struct kb_device *device, struct kbarman_configure *configure,
 			struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ EBUSY, OWNED_BY_ANOTHER },
+		{ EBUSY, "as many programs record as the module allows: wait for one to end, find them "
+			 "with 'kbarman list --sessions', or allow more of them in "
+			 "/sys/module/kbarman/parameters/sessions (at most 32)" },
 		{ ENOMEM, "there is not enough memory for the buffers: make them smaller (-m), or "
 			  "record fewer CPUs (-C)" },
 		{ ESRCH, "one of the processes to record does not exist or has ended" },
@@ -141,7 +157,8 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 
 	configure->size = sizeof(*configure);
 	if (ioctl(device->fd, KBARMAN_CONFIGURE, configure))
-		return call_failed(err, "configure", meanings);
+		return errno == EDQUOT ? configure_too_dear(device, err) :
+					 call_failed(err, "configure", meanings);
 	device->nr_events = configure->nr_events;
 	if (configure->nr_events)
 		memcpy(device->events, (const void *)(uintptr_t)configure->events_ptr,
@@ -184,7 +201,7 @@ static int event_failed(struct kb_error *err, const char *name, unsigned int cpu
 int kb_device_start(struct kb_device *device, struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ EBUSY, OWNED_BY_ANOTHER },
+		{ EBUSY, "the session runs already, or belongs to another program" },
 		{ EINVAL, "the session is not configured" },
 		{ ENODEV, "none of the CPUs to record is online" },
 		{ ERANGE, "the frequency is above the limit of Linux "
@@ -202,7 +219,7 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 
 int kb_device_stop(struct kb_device *device, struct kb_error *err)
 {
-	static const struct meaning meanings[] = { { EBUSY, OWNED_BY_ANOTHER }, { 0, NULL } };
+	static const struct meaning meanings[] = { { EBUSY, NOT_ITS_OWNER }, { 0, NULL } };
 
 	if (ioctl(device->fd, KBARMAN_STOP, 0))
 		return call_failed(err, "stop", meanings);
@@ -212,7 +229,7 @@ int kb_device_stop(struct kb_device *device, struct kb_error *err)
 int kb_device_consume(struct kb_device *device, unsigned int cpu, uint64_t position,
 		      struct kb_error *err)
 {
-	static const struct meaning meanings[] = { { EBUSY, OWNED_BY_ANOTHER }, { 0, NULL } };
+	static const struct meaning meanings[] = { { EBUSY, NOT_ITS_OWNER }, { 0, NULL } };
 	struct kbarman_consume consume = {
 		.size = sizeof(consume),
 		.cpu = cpu,
@@ -265,7 +282,7 @@ int kb_device_add_maps(struct kb_device *device, const struct kbarman_map_row *r
 		       uint32_t *count, struct kb_error *err)
 {
 	static const struct meaning meanings[] = {
-		{ EBUSY, OWNED_BY_ANOTHER },
+		{ EBUSY, NOT_ITS_OWNER },
 		{ ENOSPC, "the capture's table of mappings or strings is full" },
 		{ EPERM, "kernel addresses require CAP_SYSLOG: run as root" },
 		{ 0, NULL },
@@ -306,6 +323,28 @@ int kb_device_series(struct kb_device *device, struct kbarman_mark_series *serie
 	series->size = sizeof(*series);
 	return ioctl(device->fd, KBARMAN_MARK_SERIES, series) ?
 		       call_failed(err, "series", meanings) : 0;
+}
+
+int kb_device_sessions(struct kb_device *device, struct kbarman_sessions *sessions,
+		       struct kb_error *err)
+{
+	sessions->size = sizeof(*sessions);
+	return ioctl(device->fd, KBARMAN_SESSIONS, sessions) ?
+		       call_failed(err, "sessions", no_meanings) : 0;
+}
+
+int kb_device_choose(struct kb_device *device, uint64_t session, struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ ENOENT, "there is no such session: 'kbarman list --sessions' lists them" },
+		{ EBUSY, "this program has a session of its own" },
+		{ 0, NULL },
+	};
+	struct kbarman_choose choose = { .size = sizeof(choose), .session = session };
+
+	if (ioctl(device->fd, KBARMAN_CHOOSE, &choose))
+		return call_failed(err, "choose", meanings);
+	return 0;
 }
 
 int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,

@@ -109,7 +109,7 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 			r->totals.damaged++;
 			continue;
 		}
-		ret = kb_barman_writer_record(r->writer, record.data, record.length);
+		ret = recorder_stacks_write(r, &record);
 		r->totals.records++;
 		if (!r->first_timestamp)
 			r->first_timestamp = record.timestamp;
@@ -191,7 +191,8 @@ int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 	if (ret)
 		return ret;
 	now = clock.now.timestamp;
-	ret = extend(r, err);
+	ret = recorder_stacks_begin(r, err) ?: recorder_stacks_go_on(r, now, err) ?:
+	      extend(r, err);
 	if (!ret)
 		ret = emit_all(r, now > r->hold_back ? now - r->hold_back : 0, err);
 	if (!ret && any_ring_full(r))
@@ -229,13 +230,15 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	/* Tables first: from the first sync on the file is a capture. */
 	ret = ret ?: recorder_copy_tables(r, true, err);
 	ret = ret ?: extend(r, err);
+	ret = ret ?: recorder_stacks_begin(r, err);
 	ret = ret ?: emit_all(r, UINT64_MAX, err);
+	ret = ret ?: recorder_stacks_end(r, err);
 	if (!ret && r->stream)
 		ret = consume(r, err);
 	r->totals.unordered = kb_merge_unordered(r->merge);
 	r->totals.inserted = r->insert.count;
 	r->totals.dropped = r->insert.dropped;
-	ret = ret ?: recorder_write_facts(r, err);
+	ret = ret ?: recorder_stacks_facts(r, err) ?: recorder_write_facts(r, err);
 	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
 }
 
@@ -367,6 +370,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 		return;
 	if (r->writer)
 		kb_barman_writer_destroy(r->writer);
+	recorder_stacks_destroy(r);
 	kb_merge_destroy(r->merge);
 	kb_insert_destroy(&r->insert);
 	for (unsigned int i = 0; i < r->nr_rings; i++)

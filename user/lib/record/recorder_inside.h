@@ -5,6 +5,7 @@
  *	recorder.c		rings -> merge -> writer, from create to finish
  *	recorder_tables.c	the header's tables, and the facts
  *	recorder_insert.c	records that do not come from the kernel
+ *	recorder_stacks.c	records whose stacks are unwound
  */
 #ifndef KB_LIB_RECORD_RECORDER_INSIDE_H
 #define KB_LIB_RECORD_RECORDER_INSIDE_H
@@ -24,6 +25,8 @@ struct ring {
 	uint64_t records;		/* records of the ring in the file */
 	bool has_pmu;			/* its PMU entry was written */
 };
+
+struct recorder_stacks;
 
 struct kb_recorder {
 	struct kb_device *device;
@@ -47,6 +50,8 @@ struct kb_recorder {
 	uint32_t task_facts_done;
 	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
 	bool is_frozen;
+	bool asked_for_stacks;
+	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */
 	struct kb_frozen frozen;	/* the copies that the rings' views show after a freeze */
 	struct kb_recorder_totals totals;
 };
@@ -67,6 +72,29 @@ int recorder_copy_tables(struct kb_recorder *recorder, bool last, struct kb_erro
 
 /* Write the thread groups of rows added since the last call. */
 int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
+
+/* Add the string "kbarman.KEY=VALUE" with a number. */
+int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const char *format, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/*
+ * Find out whether the session, which has been started, has sparse stacks, and look for new
+ * mappings. Call it in each round before the others.
+ */
+int recorder_stacks_begin(struct kb_recorder *recorder, struct kb_error *err);
+
+/* Write @record, now or later. Returns 0 or a negative errno. */
+int recorder_stacks_write(struct kb_recorder *recorder, const struct kb_raw_record *record);
+
+/* Write records that had to wait and need not any more. It is @now. */
+int recorder_stacks_go_on(struct kb_recorder *recorder, uint64_t now, struct kb_error *err);
+
+/* Write all of them. */
+int recorder_stacks_end(struct kb_recorder *recorder, struct kb_error *err);
+
+/* Write how the chains of stacks ended. */
+int recorder_stacks_facts(struct kb_recorder *recorder, struct kb_error *err);
+void recorder_stacks_destroy(struct kb_recorder *recorder);
 
 /* Write the facts that are known only at the end. */
 int recorder_write_facts(struct kb_recorder *recorder, struct kb_error *err);

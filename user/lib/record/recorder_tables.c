@@ -253,8 +253,7 @@ int kb_recorder_fact(struct kb_recorder *r, const char *key, const char *value,
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 
-__attribute__((format(printf, 3, 4)))
-static int number_fact(struct kb_recorder *r, uint64_t value, const char *format, ...)
+int recorder_number_fact(struct kb_recorder *r, uint64_t value, const char *format, ...)
 {
 	char key[64], text[24];
 	va_list args;
@@ -307,9 +306,9 @@ static int write_task_facts(struct kb_recorder *r, uint32_t row, bool end, struc
 			if (!is_used(r, row))
 				continue;
 			if (same && facts[i].tgid != facts[i].task_id)
-				ret = number_fact(r, facts[i].tgid, "tgid.%u", to);
+				ret = recorder_number_fact(r, facts[i].tgid, "tgid.%u", to);
 			if (!ret && same && end && facts[i].exit_timestamp)
-				ret = number_fact(r, facts[i].exit_timestamp, "exit.%u", to);
+				ret = recorder_number_fact(r, facts[i].exit_timestamp, "exit.%u", to);
 			if (ret)
 				recorder_write_failed(err, ret);
 			to++;
@@ -339,17 +338,17 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 	/* A running ring has received more records since the copy. They do not count. */
 	if (r->is_frozen)
 		stats.written = stats.overwritten + ring->records;
-	ret = number_fact(r, stats.written, "written.%u", ring->cpu);
+	ret = recorder_number_fact(r, stats.written, "written.%u", ring->cpu);
 	if (!ret && stats.overwritten)
-		ret = number_fact(r, stats.overwritten, "overwritten.%u", ring->cpu);
+		ret = recorder_number_fact(r, stats.overwritten, "overwritten.%u", ring->cpu);
 	for (unsigned int i = 0; kb_loss_name(i) && !ret; i++) {
 		if (stats.lost[i])
-			ret = number_fact(r, stats.lost[i], "lost.%u.%s", ring->cpu,
+			ret = recorder_number_fact(r, stats.lost[i], "lost.%u.%s", ring->cpu,
 					  kb_loss_name(i));
 	}
 	for (unsigned int i = 0; kb_stop_name(i) && !ret; i++) {
 		if (stats.stopped[i])
-			ret = number_fact(r, stats.stopped[i], "stopped.%u.%s", ring->cpu,
+			ret = recorder_number_fact(r, stats.stopped[i], "stopped.%u.%s", ring->cpu,
 					  kb_stop_name(i));
 	}
 	return ret ? recorder_write_failed(err, ret) : 0;
@@ -387,13 +386,13 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 					    stats.overwritten);
 	for (unsigned int i = 0; kb_miss_name(i) && !ret; i++) {
 		if (stats.missed[i])
-			ret = number_fact(r, stats.missed[i], "missed.%s", kb_miss_name(i));
+			ret = recorder_number_fact(r, stats.missed[i], "missed.%s", kb_miss_name(i));
 	}
 	if (!ret && r->totals.unordered)
-		ret = number_fact(r, r->totals.unordered, "unordered");
+		ret = recorder_number_fact(r, r->totals.unordered, "unordered");
 	if (!ret && r->totals.inserted)
-		ret = number_fact(r, r->totals.inserted, "inserted");
+		ret = recorder_number_fact(r, r->totals.inserted, "inserted");
 	if (!ret && r->totals.dropped)
-		ret = number_fact(r, r->totals.dropped, "inserted.lost");
+		ret = recorder_number_fact(r, r->totals.dropped, "inserted.lost");
 	return ret ? recorder_write_failed(err, ret) : 0;
 }

@@ -1,156 +1,33 @@
 // SPDX-License-Identifier: MIT
 /*
- * The reader trusts nothing: each number is checked before its use, memory is allocated only
- * for bytes that were received, and no number is an address or an index into the reader's
- * memory. Names have the order of their symbols and do not share bytes, so they take no more
- * memory than was sent.
+ * Reads answers; answer_write.c writes them. The reader trusts nothing: each number is checked
+ * before its use, memory is allocated only for bytes that were received, and no number is an
+ * address or an index into the reader's memory. Names have the order of their symbols and do not
+ * share bytes, so they take no more memory than was sent.
  */
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "sym/answer.h"
 
-#define ROWS	1024U		/* symbols that are sent at once */
-#define PIECE	(64U << 10)	/* bytes of names that are sent at once */
-
-/* ---- writing ---- */
-
-static int put(int fd, const void *data, size_t size)
-{
-	const char *at = data;
-
-	while (size) {
-		ssize_t written = write(fd, at, size);
-
-		if (written < 0 && errno == EINTR)
-			continue;
-		if (written <= 0)
-			return written ? -errno : -EIO;
-		at += written;
-		size -= written;
-	}
-	return 0;
-}
-
-static uint64_t length_of_names(const struct kb_symtab *symtab)
-{
-	uint64_t length = 0;
-	uint32_t i;
-
-	for (i = 0; i < symtab->nr_symbols; i++)
-		length += strlen(kb_symtab_name(symtab, &symtab->symbols[i])) + 1;
-	return length;
-}
-
-static int put_head(int fd, int code, const struct kb_elf *found)
-{
-	struct kb_answer_head head = { .magic = KB_ANSWER_MAGIC, .code = code };
-
-	if (!code) {
-		head.flags = (found->has_symtab ? KB_ANSWER_SYMTAB : 0) |
-			     (found->has_dwarf ? KB_ANSWER_DWARF : 0);
-		head.nr_segments = found->nr_segments;
-		head.nr_symbols = found->symbols.nr_symbols;
-		head.nr_stubs = found->nr_stubs;
-		head.debuglink_crc = found->debuglink_crc;
-		head.build_id_length = found->build_id.length;
-		head.names_length = length_of_names(&found->symbols);
-		head.stext = found->stext;
-		memcpy(head.build_id, found->build_id.bytes, sizeof(head.build_id));
-		memcpy(head.debuglink, found->debuglink, sizeof(head.debuglink));
-	}
-	return put(fd, &head, sizeof(head));
-}
-
-static int put_segments(int fd, const struct kb_elf *found)
-{
-	struct kb_answer_segment rows[KB_ELF_MAX_SEGMENTS];
-	uint32_t i;
-
-	for (i = 0; i < found->nr_segments; i++)
-		rows[i] = (struct kb_answer_segment) {
-			.offset = found->segments[i].offset,
-			.vaddr = found->segments[i].vaddr,
-			.size = found->segments[i].size,
-			.executable = found->segments[i].executable,
-		};
-	return put(fd, rows, found->nr_segments * sizeof(*rows));
-}
-
-static int put_symbols(int fd, const struct kb_symtab *symtab)
-{
-	struct kb_answer_symbol rows[ROWS];
-	uint32_t i, nr = 0;
-	int ret = 0;
-
-	for (i = 0; i < symtab->nr_symbols && !ret; i++) {
-		const struct kb_symtab_symbol *symbol = &symtab->symbols[i];
-
-		rows[nr++] = (struct kb_answer_symbol) {
-			.start = symbol->start,
-			.size = symbol->size,
-			.name_length = strlen(kb_symtab_name(symtab, symbol)),
-			.rank = symbol->rank,
-			.open = symbol->open,
-		};
-		if (nr == ROWS || i + 1 == symtab->nr_symbols) {
-			ret = put(fd, rows, nr * sizeof(*rows));
-			nr = 0;
-		}
-	}
-	return ret;
-}
-
-static int put_names(int fd, const struct kb_symtab *symtab)
-{
-	char *piece = malloc(PIECE);
-	size_t used = 0;
-	uint32_t i;
-	int ret = piece ? 0 : -ENOMEM;
-
-	for (i = 0; i < symtab->nr_symbols && !ret; i++) {
-		const char *name = kb_symtab_name(symtab, &symtab->symbols[i]);
-		size_t length = strlen(name) + 1;
-
-		if (used + length > PIECE) {
-			ret = put(fd, piece, used);
-			used = 0;
-		}
-		if (!ret && length > PIECE) {
-			ret = put(fd, name, length);
-		} else {
-			memcpy(piece + used, name, length);
-			used += length;
-		}
-	}
-	if (!ret)
-		ret = put(fd, piece, used);
-	free(piece);
-	return ret;
-}
-
-int kb_answer_write(int fd, int code, const struct kb_elf *found)
-{
-	int ret = put_head(fd, code, found);
-
-	if (ret || code)
-		return ret;
-	ret = put_segments(fd, found);
-	if (!ret)
-		ret = put_symbols(fd, &found->symbols);
-	return ret ? ret : put_names(fd, &found->symbols);
-}
-
-/* ---- reading ---- */
+#define ROWS	1024U		/* symbols that are read at once */
+#define PIECE	(64U << 10)	/* the first bytes that are read at once */
 
 struct reader {
 	kb_answer_bytes bytes;
 	void *context;
 	struct kb_elf *found;
 	struct kb_answer_head head;
+};
+
+/* A table that is read, and what the head says of it. */
+struct table {
+	struct kb_symtab *symtab;
+	uint32_t nr;
+	uint64_t names_length;
+	bool nameless;		/* names may be empty */
 };
 
 static int take(struct reader *reader, void *to, size_t size)
@@ -187,6 +64,7 @@ static bool is_code(int code)
 	case -EIO:
 	case -ENOEXEC:
 	case -ENOMEM:
+	case -ENOTSUP:
 	case -ESTALE:
 		return true;
 	}
@@ -211,7 +89,9 @@ static int take_head(struct reader *reader)
 	    head->flags & ~(KB_ANSWER_SYMTAB | KB_ANSWER_DWARF) ||
 	    head->nr_segments > KB_ELF_MAX_SEGMENTS || head->nr_symbols > KB_SYMTAB_MAX ||
 	    head->nr_stubs > head->nr_symbols || head->build_id_length > KB_BUILD_ID_MAX ||
-	    head->names_length >= UINT32_MAX ||
+	    head->names_length >= UINT32_MAX || head->function_names_length >= UINT32_MAX ||
+	    head->nr_functions > KB_SYMTAB_MAX || head->reserved ||
+	    head->unwind_size > KB_UNWIND_SIZE_MAX ||
 	    !is_debuglink(head->debuglink, sizeof(head->debuglink)))
 		return -EPROTO;
 	if (head->code)
@@ -254,10 +134,11 @@ static int take_segments(struct reader *reader)
 	return 0;
 }
 
-static bool is_symbol(const struct kb_answer_symbol *row)
+static bool is_symbol(const struct kb_answer_symbol *row, bool nameless)
 {
-	if (row->start == UINT64_MAX || !row->name_length || row->open > 1 ||
-	    row->rank < KB_RANK_LOCAL || row->rank > KB_RANK_GLOBAL)
+	if (row->start == UINT64_MAX || row->open > 1 || row->rank > KB_RANK_GLOBAL ||
+	    row->rank < (nameless ? KB_RANK_NAMELESS : KB_RANK_LOCAL) ||
+	    (row->rank == KB_RANK_NAMELESS) != !row->name_length)
 		return false;
 	return row->open || (row->size && row->size <= UINT64_MAX - row->start);
 }
@@ -283,10 +164,10 @@ static int make_room(struct kb_symtab *symtab, uint32_t nr, uint32_t all)
 }
 
 /* Read symbols, with the place at which the name of each will be. */
-static int take_symbols(struct reader *reader)
+static int take_symbols(struct reader *reader, const struct table *table)
 {
-	struct kb_symtab *symtab = &reader->found->symbols;
-	uint32_t all = reader->head.nr_symbols, nr, i;
+	struct kb_symtab *symtab = table->symtab;
+	uint32_t all = table->nr, nr, i;
 	struct kb_answer_symbol rows[ROWS];
 	uint64_t at = 0;
 	int ret;
@@ -301,8 +182,8 @@ static int take_symbols(struct reader *reader)
 		if (ret)
 			return ret;
 		for (i = 0; i < nr; i++) {
-			if (!is_symbol(&rows[i]) ||
-			    rows[i].name_length >= reader->head.names_length - at)
+			if (!is_symbol(&rows[i], table->nameless) ||
+			    rows[i].name_length >= table->names_length - at)
 				return -EPROTO;
 			symtab->symbols[symtab->nr_symbols++] = (struct kb_symtab_symbol) {
 				.start = rows[i].start,
@@ -315,46 +196,89 @@ static int take_symbols(struct reader *reader)
 			at += rows[i].name_length + 1;
 		}
 	}
-	return at == reader->head.names_length ? 0 : -EPROTO;
+	return at == table->names_length ? 0 : -EPROTO;
 }
 
-static int take_names(struct reader *reader)
+/* Read @all bytes to *@to, which is NULL; the caller frees it. The room doubles, up to @all. */
+static int take_bytes(struct reader *reader, char **to, uint64_t all)
 {
-	struct kb_symtab *symtab = &reader->found->symbols;
-	size_t all = reader->head.names_length;
+	uint64_t length = 0;
+	int ret = 0;
 
-	while (symtab->names_length < all) {
-		size_t piece = symtab->names_length ? symtab->names_length : PIECE;
+	while (length < all && !ret) {
+		uint64_t piece = length ? length : PIECE;
 		char *grown;
-		int ret;
 
-		if (piece > all - symtab->names_length)
-			piece = all - symtab->names_length;
-		grown = realloc(symtab->names, symtab->names_length + piece);
+		if (piece > all - length)
+			piece = all - length;
+		grown = realloc(*to, length + piece);
 		if (!grown)
 			return -ENOMEM;
-		symtab->names = grown;
-		symtab->names_max = symtab->names_length + piece;
-		ret = take(reader, symtab->names + symtab->names_length, piece);
-		if (ret)
-			return ret;
-		symtab->names_length += piece;
+		*to = grown;
+		ret = take(reader, *to + length, piece);
+		length += piece;
 	}
-	return 0;
+	return ret;
 }
 
-/* Whether each name is not empty and ends where its length says. */
+static int take_names(struct reader *reader, const struct table *table)
+{
+	struct kb_symtab *symtab = table->symtab;
+	int ret = take_bytes(reader, &symtab->names, table->names_length);
+
+	if (!ret)
+		symtab->names_length = symtab->names_max = table->names_length;
+	return ret;
+}
+
+/* Whether each name ends where its length says, and is empty where the rank says so. */
 static bool are_names(const struct kb_symtab *symtab)
 {
 	uint32_t i;
 
 	for (i = 0; i < symtab->nr_symbols; i++) {
+		bool nameless = symtab->symbols[i].rank == KB_RANK_NAMELESS;
 		uint32_t at = symtab->symbols[i].name;
 
-		if (!symtab->names[at] || (at && symtab->names[at - 1]))
+		if (!symtab->names[at] != nameless || (at && symtab->names[at - 1]))
 			return false;
 	}
 	return !symtab->names_length || !symtab->names[symtab->names_length - 1];
+}
+
+static int take_table(struct reader *reader, const struct table *table)
+{
+	int ret = take_symbols(reader, table);
+
+	if (!ret)
+		ret = take_names(reader, table);
+	return ret || are_names(table->symtab) ? ret : -EPROTO;
+}
+
+static int take_tables(struct reader *reader)
+{
+	const struct kb_answer_head *head = &reader->head;
+	int ret = take_table(reader, &(struct table) {
+		.symtab = &reader->found->symbols, .nr = head->nr_symbols,
+		.names_length = head->names_length });
+
+	return ret ? ret : take_table(reader, &(struct table) {
+		.symtab = &reader->found->functions, .nr = head->nr_functions,
+		.names_length = head->function_names_length, .nameless = true });
+}
+
+/* A block of another version is a lie as well: the decoder is the same program. */
+static int take_unwind(struct reader *reader)
+{
+	uint64_t size = reader->head.unwind_size;
+	char *block = NULL;
+	int ret = take_bytes(reader, &block, size);
+
+	if (!ret && size && kb_unwind_rows_take(&reader->found->unwind, block, size, NULL))
+		ret = -EPROTO;
+	if (ret)
+		free(block);
+	return ret;
 }
 
 int kb_answer_read(struct kb_elf *found, kb_answer_bytes bytes, void *context)
@@ -367,11 +291,9 @@ int kb_answer_read(struct kb_elf *found, kb_answer_bytes bytes, void *context)
 	if (!ret && !reader.head.code) {
 		ret = take_segments(&reader);
 		if (!ret)
-			ret = take_symbols(&reader);
+			ret = take_tables(&reader);
 		if (!ret)
-			ret = take_names(&reader);
-		if (!ret && !are_names(&found->symbols))
-			ret = -EPROTO;
+			ret = take_unwind(&reader);
 	}
 	if (!ret)
 		ret = take_end(&reader);

@@ -8,6 +8,9 @@
  *	struct kb_answer_segment[nr_segments]
  *	struct kb_answer_symbol[nr_symbols]
  *	the names of the symbols, in their order, each with a zero behind it
+ *	struct kb_answer_symbol[nr_functions], which may have empty names
+ *	the names of the functions, in the same way
+ *	the block of unwind rows (unwind/rows.h)
  */
 #ifndef KBARMAN_SYM_ANSWER_H
 #define KBARMAN_SYM_ANSWER_H
@@ -32,8 +35,10 @@ struct kb_answer_head {
 	uint32_t nr_segments, nr_symbols, nr_stubs;
 	uint32_t debuglink_crc;
 	uint32_t build_id_length;
-	uint64_t names_length;
+	uint32_t nr_functions, reserved;
+	uint64_t names_length, function_names_length;
 	uint64_t stext;
+	uint64_t unwind_size;	/* 0: no rows */
 	uint8_t build_id[KB_BUILD_ID_MAX];
 	char debuglink[256];
 };
@@ -61,8 +66,8 @@ typedef ssize_t (*kb_answer_bytes)(void *context, void *to, size_t size);
 
 /*
  * Read an answer to its end. Returns 0; the error in the answer (-ENOEXEC, -EBADMSG, -EFBIG,
- * -ENOMEM, -ESTALE, -EIO); -EPROTO if kb_answer_write() can't have written it; or the error of
- * @bytes. After an error @found is empty. Its symbols are not sorted. Memory and time are
+ * -ENOMEM, -ENOTSUP, -ESTALE, -EIO); -EPROTO if kb_answer_write() can't have written it; or the
+ * error of @bytes. After an error @found is empty. Its symbols are not sorted. Memory and time are
  * limited by what was read, and time also by @bytes.
  */
 int kb_answer_read(struct kb_elf *found, kb_answer_bytes bytes, void *context);

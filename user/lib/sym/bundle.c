@@ -11,6 +11,7 @@
 
 #include "base/progress_tell.h"
 #include "sym/bundle.h"
+#include "sym/symtab_fill.h"
 
 #define MAGIC		"kbarman-symbols 1\n"
 #define MAX_LINE	(64U << 10)	/* bytes; a longer line is damage */
@@ -171,7 +172,7 @@ static int finish_image(struct reader *reader)
 	image->bundled = true;
 	/* A debug file may have been installed since. */
 	image->loaded = image->elf.symbols.nr_symbols > image->elf.nr_stubs;
-	return !image->loaded ? 0 : kb_symtab_sort(&image->elf.symbols) ? -ENOMEM : 0;
+	return !image->loaded ? 0 : kb_elf_sort(&image->elf, kb_image_label(image)) ? -ENOMEM : 0;
 }
 
 static int take_image(struct reader *reader, char *at)
@@ -223,10 +224,19 @@ static int take_segment(struct reader *reader, const char *at)
 	return 0;
 }
 
+/* Whether stripped files have a symbol of that name, too, or one is made for them. */
+static bool is_stub(const char *name, size_t length)
+{
+	return (length > 4 && strcmp(name + length - 4, "@plt") == 0) ||
+	       strcmp(name, "_start") == 0 || strcmp(name, "_init") == 0 ||
+	       strcmp(name, "_fini") == 0;
+}
+
 static int take_symbol(struct reader *reader, char *at)
 {
 	uint64_t address, size;
 	const char *numbers = at;
+	struct kb_elf *elf;
 	size_t length;
 
 	if (!reader->image)
@@ -239,9 +249,13 @@ static int take_symbol(struct reader *reader, char *at)
 	if (!take_name(at) || !*at)
 		return -EBADMSG;
 	length = strlen(at);
-	reader->image->elf.nr_stubs += length > 4 && strcmp(at + length - 4, "@plt") == 0;
-	return kb_symtab_add(&reader->image->elf.symbols, address, size, KB_SYMTAB_NO_LIMIT, at,
-			     length, KB_RANK_GLOBAL, 0);
+	elf = &reader->image->elf;
+	if (kb_symtab_is_nameless(at, address, kb_image_label(reader->image)))
+		return kb_symtab_add(&elf->functions, address, size, KB_SYMTAB_NO_LIMIT, "", 0,
+				     KB_RANK_NAMELESS, 0);
+	elf->nr_stubs += is_stub(at, length);
+	return kb_symtab_add(&elf->symbols, address, size, KB_SYMTAB_NO_LIMIT, at, length,
+			     KB_RANK_GLOBAL, 0);
 }
 
 static int take_line(struct reader *reader, char *line)

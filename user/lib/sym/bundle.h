@@ -9,6 +9,9 @@
  *	segment OFFSET VADDR SIZE FLAGS	FLAGS "x" or "-": executable or not
  *	symbol ADDRESS SIZE NAME	ADDRESS as in the file
  *
+ * A function that has no symbol is called FILE+0xADDRESS (kb_symtab_fill()). It is known again by
+ * that name, and does not keep a debug file from being read that was installed since.
+ *
  * Numbers are hexadecimal. Segments and symbols belong to the image in front of them. In names
  * '\', control characters and bytes above ASCII are written as \ooo (octal).
  */

@@ -5,7 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/bundle.h"
+#include "sym/packages.h"
+#include "sym/question.h"
 #include "sym/side.h"
 #include "sym/symbolizer_inside.h"
 
@@ -15,7 +18,9 @@ struct listener {
 	struct list {
 		char names[320];	/* names of images, separated by ", " */
 		unsigned int nr, more;	/* more: how many are not in names */
-	} stripped, without_lines;
+	} stripped, without_lines, packages;
+	const char **paths;		/* files of those images */
+	size_t nr_paths, max_paths;
 };
 
 static void note(struct list *list, const char *name)
@@ -29,6 +34,13 @@ static void note(struct list *list, const char *name)
 		sprintf(list->names + used, "%s%s", used ? ", " : "", name);
 }
 
+/* Without memory, the package of @path is not named. */
+static void note_path(struct listener *listener, const char *path)
+{
+	if (KB_ARRAY_ROOM(listener->paths, listener->max_paths, listener->nr_paths + 1))
+		listener->paths[listener->nr_paths++] = path;
+}
+
 static void say_complaint(struct kb_image *image, void *closure)
 {
 	bool lacks_names = image->stripped && image->lacks_names;
@@ -40,18 +52,57 @@ static void say_complaint(struct kb_image *image, void *closure)
 		note(&listener->stripped, image->name);
 	if (image->no_lines && !lacks_names)
 		note(&listener->without_lines, image->name);
+	if (lacks_names || image->no_lines)
+		note_path(listener, image->name);
+}
+
+/* What says that there is more than the names of @list. */
+static const char *more_of(const struct list *list, char *text, size_t size)
+{
+	text[0] = '\0';
+	if (list->more)
+		snprintf(text, size, "%sand %u more", list->names[0] ? " " : "", list->more);
+	return text;
 }
 
 static void say_list(const struct listener *listener, const struct list *list, const char *what)
 {
-	char sentence[512], more[48] = "";
+	char sentence[512], more[48];
 
 	if (!list->nr)
 		return;
-	if (list->more)
-		snprintf(more, sizeof(more), "%sand %u more", list->names[0] ? " " : "", list->more);
+	more_of(list, more, sizeof(more));
 	snprintf(sentence, sizeof(sentence), "%s (packages with their debug symbols would help): %s%s",
 		 what, list->names, more);
+	listener->say(listener->context, sentence);
+}
+
+/* Only the C library of Debian has its debug symbols in a package of another name. */
+static void note_package(void *context, const char *package)
+{
+	struct listener *listener = context;
+	char name[128];
+
+	snprintf(name, sizeof(name), "%.100s%s", package,
+		 strcmp(package, "libc6") == 0 ? "-dbg" : "-dbgsym");
+	note(&listener->packages, name);
+}
+
+static void say_packages(struct listener *listener, const struct kb_images *images)
+{
+	const struct list *list = &listener->packages;
+	char sentence[512], more[48];
+
+	/* With rights to record, lists of others are not read. */
+	if (!images->foreign && !(kb_decodes_elsewhere() && images->symfs[0]))
+		kb_packages_of(images->symfs, listener->paths, listener->nr_paths, note_package,
+			       listener);
+	free(listener->paths);
+	if (!list->nr)
+		return;
+	snprintf(sentence, sizeof(sentence), "for their debug symbols, look for %s%s in Debian's "
+		 "debug archive, or set DEBUGINFOD_URLS", list->names,
+		 more_of(list, more, sizeof(more)));
 	listener->say(listener->context, sentence);
 }
 
@@ -67,6 +118,7 @@ void kb_symbolizer_complaints(const struct kb_symbolizer *symbolizer,
 	kb_images_walk(&cache->images, say_complaint, &listener);
 	say_list(&listener, &listener.stripped, "functions without names, these files are stripped");
 	say_list(&listener, &listener.without_lines, "no lines, they have no debug information");
+	say_packages(&listener, &cache->images);
 	if (cache->images.no_libdw)
 		say(context, "no lines, they need libdw: install the package libdw1, or "
 		    "elfutils-libs");

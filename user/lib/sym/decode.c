@@ -8,6 +8,7 @@
 #include "sym/decode.h"
 #include "sym/demangle.h"
 #include "sym/elf.h"
+#include "sym/elf_unwind.h"
 #include "sym/minidebug.h"
 #include "sym/perfmap.h"
 
@@ -50,6 +51,10 @@ static int decode(const struct kb_question *question, int fd, struct kb_elf *fou
 		return kb_perfmap_read_fd(&found->symbols, fd);
 	case KB_QUESTION_NAME:
 		return demangle(question->name, found);
+	case KB_QUESTION_IDENTITY:
+		return kb_elf_identify_fd(found, fd, "", NULL);
+	case KB_QUESTION_UNWIND:
+		return kb_elf_unwind_read_fd(found, fd, "", NULL);
 	}
 	return -EINVAL;
 }

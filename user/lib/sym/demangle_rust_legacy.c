@@ -50,9 +50,20 @@ static void put_legacy(struct kb_rust_text *text, const char *at, size_t length)
 	}
 }
 
+/*
+ * A hash is 64 random bits, so it has many different digits: a name of C++ that looks
+ * like one, h0000000000000000, has not. libiberty asks for five too.
+ */
 static bool is_hash(const char *at, size_t length)
 {
-	return length == 17 && *at == 'h' && strspn(at + 1, "0123456789abcdef") >= 16;
+	static const char digits[] = "0123456789abcdef";
+	unsigned int different = 0;
+
+	if (length != 17 || *at != 'h' || strspn(at + 1, digits) < 16)
+		return false;
+	for (const char *digit = digits; *digit; digit++)
+		different += memchr(at + 1, *digit, 16) != NULL;
+	return different >= 5;
 }
 
 char *kb_demangle_rust_legacy(const char *name)

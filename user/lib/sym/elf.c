@@ -11,6 +11,7 @@
 #include <zlib.h>
 
 #include "sym/elf.h"
+#include "sym/elf_functions.h"
 #include "sym/minidebug.h"
 #include "sym/plt.h"
 #include "sym/question.h"
@@ -325,7 +326,8 @@ static void load_minidebug(const struct loader *loader)
 	free(image);
 }
 
-static int load(struct loader *loader)
+/* Load what costs little: segments and identity. */
+static int identify(struct loader *loader)
 {
 	int ret;
 
@@ -335,15 +337,26 @@ static int load(struct loader *loader)
 		return fail(loader, -ENOEXEC, "is neither a program nor a shared library");
 	ret = load_segments(loader);
 	if (!ret)
+		load_identity(loader);
+	return ret;
+}
+
+static int load(struct loader *loader)
+{
+	int ret = identify(loader);
+
+	if (!ret)
 		ret = load_sections(loader);
 	if (ret)
 		return ret;
-	load_identity(loader);
 	ret = load_symbol_tables(loader);
 	loader->out->nr_stubs = -loader->out->symbols.nr_symbols;
 	if (!ret)
 		ret = kb_plt_add(&loader->out->symbols, loader->elf);
 	loader->out->nr_stubs += loader->out->symbols.nr_symbols;
+	/* If there are too many functions, the others have no names. */
+	if (!ret && kb_elf_functions_add(&loader->out->functions, loader->elf) == -ENOMEM)
+		ret = -ENOMEM;
 	if (ret == -ENOMEM)
 		return fail(loader, ret, "needs more memory than there is");
 	if (!ret)
@@ -385,16 +398,27 @@ static int open_file(const char *path, struct kb_error *err)
 	return fd;
 }
 
-int kb_elf_read_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err)
+static int read_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err,
+		   int (*what)(struct loader *loader))
 {
 	struct loader loader = { .out = elf, .path = path, .err = err };
 	int ret;
 
 	*elf = (struct kb_elf) { 0 };
-	ret = with_fd(&loader, fd, load);
+	ret = with_fd(&loader, fd, what);
 	if (ret)
 		kb_elf_release(elf);
 	return ret;
+}
+
+int kb_elf_read_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err)
+{
+	return read_fd(elf, fd, path, err, load);
+}
+
+int kb_elf_identify_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err)
+{
+	return read_fd(elf, fd, path, err, identify);
 }
 
 int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err)

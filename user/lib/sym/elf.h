@@ -20,6 +20,9 @@ int kb_elf_read(struct kb_elf *elf, const char *path, struct kb_error *err);
 /* The same for the file that is open as @fd, in this process; @path is its name in messages. */
 int kb_elf_read_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err);
 
+/* The same without symbols: segments, build-id, debug link. Costs little, whatever the file. */
+int kb_elf_identify_fd(struct kb_elf *elf, int fd, const char *path, struct kb_error *err);
+
 /* Read as kb_elf_read() and sort the symbols. */
 int kb_elf_load(struct kb_elf *elf, const char *path, struct kb_error *err);
 

@@ -1,14 +1,32 @@
 // SPDX-License-Identifier: MIT
 /* See elf_data.h. */
+#include <errno.h>
 #include <stdlib.h>
 
 #include "sym/elf_data.h"
+#include "sym/symtab_fill.h"
 
 void kb_elf_release(struct kb_elf *elf)
 {
 	kb_symtab_release(&elf->symbols);
+	kb_symtab_release(&elf->functions);
 	free(elf->segments);
+	kb_unwind_rows_release(&elf->unwind);
 	*elf = (struct kb_elf) { 0 };
+}
+
+int kb_elf_sort(struct kb_elf *elf, struct kb_text file)
+{
+	int ret = kb_symtab_sort(&elf->symbols);
+	uint32_t nr = elf->symbols.nr_symbols;
+
+	if (!ret)
+		ret = kb_symtab_sort(&elf->functions);
+	if (!ret)
+		ret = kb_symtab_fill(&elf->symbols, &elf->functions, file);
+	elf->nr_stubs += elf->symbols.nr_symbols - nr;
+	kb_symtab_release(&elf->functions);
+	return ret == -EFBIG ? 0 : ret;	/* then only symbols have names */
 }
 
 bool kb_elf_maps_page(const struct kb_elf *elf, uint64_t offset)

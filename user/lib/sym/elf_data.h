@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What an ELF file says about its addresses: the symbols of .symtab and .dynsym in one table,
- * and the segments that relate file offsets to virtual addresses. It comes from the file
- * (elf.h), from another process that read the file (question.h), or from a bundle.
+ * and the segments that relate file offsets to virtual addresses, or the unwind rows instead of the
+ * symbols. It comes from the file (elf.h), from another process that read the file (question.h), or
+ * from a bundle.
  */
 #ifndef KB_LIB_SYM_ELF_DATA_H
 #define KB_LIB_SYM_ELF_DATA_H
@@ -10,7 +11,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <kbarman/text.h>
+
 #include "sym/symtab.h"
+#include "unwind/rows.h"
 
 struct kb_elf_segment {
 	uint64_t offset, vaddr, size;	/* size: bytes in the file */
@@ -19,6 +23,7 @@ struct kb_elf_segment {
 
 #define KB_ELF_MAX_SEGMENTS	64U	/* loadable ones; programs have two to five */
 #define KB_BUILD_ID_MAX	64
+#define KB_UNWIND_SIZE_MAX	(256U << 20)	/* bytes of unwind rows; libLLVM has 6 MiB */
 
 /* The linker's id of a file; length 0: none. */
 struct kb_build_id {
@@ -28,7 +33,9 @@ struct kb_build_id {
 
 struct kb_elf {
 	struct kb_symtab symbols;	/* addresses are virtual */
-	uint32_t nr_stubs;		/* upper limit of the number of NAME@plt symbols */
+	struct kb_symtab functions;	/* those that are known without symbols (elf_functions.h) */
+	uint32_t nr_stubs;		/* upper limit of the number of symbols that stripped files
+					 * have as well: NAME@plt, and functions that were known */
 	struct kb_elf_segment *segments;
 	uint32_t nr_segments;
 	bool has_symtab;		/* .symtab, not just .dynsym */
@@ -37,9 +44,16 @@ struct kb_elf {
 	uint64_t stext;			/* of a kernel: address of _stext; 0: not a kernel */
 	char debuglink[256];		/* .gnu_debuglink: name of a file, "" = none, */
 	uint32_t debuglink_crc;		/* and the CRC-32 of that file */
+	struct kb_unwind_rows unwind;	/* no header: nobody asked for them */
 };
 
 void kb_elf_release(struct kb_elf *elf);
+
+/*
+ * Sort the symbols, and let functions count where there is none; those without a name get one
+ * with @file (kb_symtab_fill()). Returns 0 or -ENOMEM.
+ */
+int kb_elf_sort(struct kb_elf *elf, struct kb_text file);
 
 /*
  * The segment that maps the byte at @offset of the file, executable ones first; NULL: none

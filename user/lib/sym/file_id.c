@@ -42,22 +42,28 @@ static bool find_mapping(uintptr_t address, const struct stat *st, char id[KB_FI
 	return found;
 }
 
-bool kb_file_id(const char *path, char id[KB_FILE_ID])
+bool kb_file_id_of(int fd, char id[KB_FILE_ID])
 {
-	int fd = kb_open_regular(path, 0);
 	bool found = false;
 	struct stat st;
 	void *page;
 
-	if (fd < 0)
-		return false;
 	/* No byte is read, so an empty file is not a problem. */
 	page = fstat(fd, &st) == 0 ? mmap(NULL, 1, PROT_READ, MAP_PRIVATE, fd, 0) : MAP_FAILED;
 	if (page != MAP_FAILED) {
 		found = find_mapping((uintptr_t)page, &st, id);
 		munmap(page, 1);
 	}
-	close(fd);
+	return found;
+}
+
+bool kb_file_id(const char *path, char id[KB_FILE_ID])
+{
+	int fd = kb_open_regular(path, 0);
+	bool found = fd >= 0 && kb_file_id_of(fd, id);
+
+	if (fd >= 0)
+		close(fd);
 	return found;
 }
 
@@ -72,6 +78,13 @@ static struct kb_text content_of(struct kb_text id)
 		at = at ? at + 1 : NULL;
 	}
 	return at ? (struct kb_text) { at, end - at } : kb_text(NULL);
+}
+
+bool kb_file_id_same_inode(struct kb_text a, struct kb_text b)
+{
+	size_t left = a.length - content_of(a).length, right = b.length - content_of(b).length;
+
+	return left < a.length && left == right && memcmp(a.data, b.data, left) == 0;
 }
 
 bool kb_file_id_alike(struct kb_text a, struct kb_text b)

@@ -17,6 +17,9 @@
 /* The identity of the file at @path; false if it is not available. */
 bool kb_file_id(const char *path, char id[KB_FILE_ID]);
 
+/* The same for the file that is open as @fd. */
+bool kb_file_id_of(int fd, char id[KB_FILE_ID]);
+
 /* For a line of /proc/PID/maps: device and inode of the mapping that begins at @address. */
 struct kb_device_inode {
 	unsigned int major, minor;
@@ -24,6 +27,9 @@ struct kb_device_inode {
 };
 
 bool kb_file_id_of_line(const char *line, uintptr_t address, struct kb_device_inode *found);
+
+/* Whether two files have equal device and inode, whatever their size and time; false if empty. */
+bool kb_file_id_same_inode(struct kb_text a, struct kb_text b);
 
 /*
  * Whether two files have equal size and equal time of the last change. This is so for a file

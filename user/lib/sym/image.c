@@ -49,9 +49,11 @@ static bool is_memory(const char *name)
 	       strncmp(name, "/dev/", 5) == 0;
 }
 
+#define DELETED	" (deleted)"
+
 static bool is_deleted(const char *name)
 {
-	return ends_in(name, " (deleted)");
+	return ends_in(name, DELETED);
 }
 
 /* The file identity matters only if there is, or was, a file to read. */
@@ -125,6 +127,15 @@ void kb_image_complain(struct kb_image *image, const char *format, ...)
 	if (vasprintf(&image->complaint, format, args) < 0)
 		image->complaint = NULL;
 	va_end(args);
+}
+
+struct kb_text kb_image_label(const struct kb_image *image)
+{
+	struct kb_text label = kb_text(image->base);
+
+	if (is_deleted(image->base))
+		label.length -= strlen(DELETED);
+	return label;
 }
 
 bool kb_image_was_file(const struct kb_image *image)

@@ -88,6 +88,9 @@ static inline bool kb_image_is_read(const struct kb_image *image)
 	return image->elf.nr_segments || image->elf.symbols.nr_symbols;
 }
 
+/* The name of @image's file without directories. */
+struct kb_text kb_image_label(const struct kb_image *image);
+
 /* Give @image a complaint, if it has none. */
 void kb_image_complain(struct kb_image *image, const char *format, ...)
 	__attribute__((format(printf, 2, 3)));

@@ -132,7 +132,7 @@ struct kb_image *kb_image_load(struct kb_images *images, struct kb_image *image)
 		load_file(images, image);
 	else if (images->native && strcmp(image->name, "[vdso]") == 0)
 		kb_vdso_read(&image->elf);
-	if (kb_symtab_sort(&image->elf.symbols))
+	if (kb_elf_sort(&image->elf, kb_image_label(image)))
 		kb_elf_release(&image->elf);
 	image->stripped = is_stripped(image);
 	return image->same ? image->same : image;

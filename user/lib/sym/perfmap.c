@@ -172,6 +172,8 @@ static int read_elsewhere(struct kb_symtab *symtab, int fd, const char *path)
 	if (ret)
 		return ret;
 	*symtab = found.symbols;
+	found.symbols = (struct kb_symtab) { 0 };
+	kb_elf_release(&found);		/* what it was not asked for */
 	return kb_symtab_sort(symtab);
 }
 

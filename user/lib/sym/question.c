@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: MIT
 /*
- * The decoder's error text is not shown, because a hostile file may have chosen it. Only the
- * decoder's error code is used.
+ * A recorder asks from several threads, and one question is answered at a time. The decoder's error
+ * text is not shown, because a hostile file may have chosen it. Only the decoder's error code is
+ * used.
  */
 #include <errno.h>
+#include <pthread.h>
 
 #include "sym/question.h"
 
 static kb_decoder decoder;
 static void *decoder_context;
+static pthread_mutex_t asking = PTHREAD_MUTEX_INITIALIZER;
 
 void kb_decode_by(kb_decoder by, void *context)
 {
@@ -21,7 +24,7 @@ bool kb_decodes_elsewhere(void)
 	return decoder;
 }
 
-static const char *explain(int code)
+static const char *explain(int code, enum kb_question_what what)
 {
 	switch (code) {
 	case -ENOEXEC:
@@ -29,7 +32,9 @@ static const char *explain(int code)
 	case -EBADMSG:
 		return "is damaged";
 	case -EFBIG:
-		return "has too many symbols";
+		return what == KB_QUESTION_UNWIND ? "has too much code" : "has too many symbols";
+	case -ENOTSUP:
+		return "is of a machine that is not known";
 	case -ENOMEM:
 		return "needs more memory than there is";
 	case KB_DECODER_FORBIDDEN:
@@ -50,7 +55,11 @@ static const char *explain(int code)
 int kb_decode_elsewhere(const struct kb_question *question, int fd, const char *label,
 			struct kb_elf *found, struct kb_error *err)
 {
-	int ret = decoder(decoder_context, question, fd, label, found);
+	int ret;
 
-	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "%s %s", label, explain(ret)) : 0;
+	pthread_mutex_lock(&asking);
+	ret = decoder(decoder_context, question, fd, label, found);
+	pthread_mutex_unlock(&asking);
+	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "%s %s", label,
+				  explain(ret, question->what)) : 0;
 }

@@ -22,6 +22,8 @@ enum kb_question_what {
 	KB_QUESTION_PERFMAP,	/* as kb_perfmap_read(): its symbols */
 	KB_QUESTION_NAME,	/* as kb_demangle(): one symbol with the name; no symbol: the
 				 * name does not change */
+	KB_QUESTION_IDENTITY,	/* as kb_elf_identify_fd(); costs little, whatever the file */
+	KB_QUESTION_UNWIND,	/* as kb_elf_unwind_read_fd(): the same, and unwind rows */
 };
 
 struct kb_question {
@@ -50,7 +52,7 @@ typedef int (*kb_decoder)(void *context, const struct kb_question *question, int
 void kb_decode_by(kb_decoder decoder, void *context);
 bool kb_decodes_elsewhere(void);
 
-/* Ask the decoder; an error also puts a sentence into @err. */
+/* Ask the decoder, from any thread; an error also puts a sentence into @err. */
 int kb_decode_elsewhere(const struct kb_question *question, int fd, const char *label,
 			struct kb_elf *found, struct kb_error *err);
 

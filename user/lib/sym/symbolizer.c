@@ -112,7 +112,13 @@ static void name_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab
 	symbol->id = hit->symbol->id;
 }
 
-/* The same, and the answer holds as far as @hit does. */
+/* Whether the file has no symbol there; the answer may have a name that was made. */
+static bool is_nameless(const struct kb_symtab_hit *hit)
+{
+	return !hit->symbol || hit->symbol->rank == KB_RANK_NAMELESS;
+}
+
+/* Answer with the symbol of @hit; the answer holds as far as @hit does. */
 static void answer_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab *symtab,
 			  const struct kb_symtab_hit *hit, uint64_t pc, uint64_t address)
 {
@@ -212,6 +218,7 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	if (behind < symbolizer->holds.high - pc)
 		symbolizer->holds.high = pc + behind;
 	answer_symbol(symbolizer, &image->elf.symbols, &hit, pc, segment->vaddr + before);
+	image->lacks_names |= is_nameless(&hit);
 }
 
 /* Code that was made at run time. True: a perf map of the process contains @pc. */
@@ -402,7 +409,7 @@ uint32_t kb_symbolizer_arrive(struct kb_symbolizer *symbolizer, uint32_t task_id
 	kb_symtab_find(ahead->symtab, ahead->address, &hit);
 	answer_image(symbolizer, image, false);
 	name_symbol(symbolizer, ahead->symtab, &hit, pc, ahead->address);
-	image->lacks_names |= !*symbolizer->frame.symbol.name;
+	image->lacks_names |= is_nameless(&hit);
 	*frames = &symbolizer->frame;
 	return 1;
 }

@@ -284,6 +284,18 @@ int kb_symtab_sort(struct kb_symtab *symtab)
 	return ret ? ret : build_buckets(symtab);
 }
 
+int kb_symtab_take_pieces(struct kb_symtab *symtab, struct kb_symtab_piece *pieces, uint32_t nr)
+{
+	free(symtab->pieces);
+	free(symtab->buckets);
+	symtab->pieces = pieces;
+	symtab->nr_pieces = nr;
+	symtab->buckets = NULL;
+	symtab->nr_buckets = 0;
+	symtab->bucket_shift = 0;
+	return build_buckets(symtab);
+}
+
 /* The bucket of @address, which is not below symtab->first. */
 static const struct kb_symtab_bucket *bucket_of(const struct kb_symtab *symtab, uint64_t address)
 {

@@ -20,6 +20,7 @@
 /* Binding of a symbol; a higher one is preferred. */
 enum kb_symtab_rank {
 	KB_RANK_BOUNDARY,	/* ends the previous symbol, gives no name */
+	KB_RANK_NAMELESS,	/* a function whose name is made of its address */
 	KB_RANK_LOCAL,
 	KB_RANK_WEAK,
 	KB_RANK_GLOBAL,
@@ -73,6 +74,12 @@ int kb_symtab_append(struct kb_symtab *symtab, const struct kb_symtab *more);
 
 /* Returns 0 or -ENOMEM. Nothing can be added afterwards. */
 int kb_symtab_sort(struct kb_symtab *symtab);
+
+/*
+ * Search in @pieces, @nr of them, instead of those that sorting made. They belong to the table
+ * from then on, also after an error. Returns 0 or -ENOMEM.
+ */
+int kb_symtab_take_pieces(struct kb_symtab *symtab, struct kb_symtab_piece *pieces, uint32_t nr);
 
 /* The answer is the same for all addresses within these inclusive limits. */
 struct kb_symtab_hit {

@@ -13,28 +13,67 @@
 #include <unistd.h>
 
 #include "sym/elf.h"
+#include "sym/elf_unwind.h"
 #include "sym/vdso.h"
 
 #define MOST	(64U << 10)	/* bytes; real ones have one or two pages */
 
-int kb_vdso_read(struct kb_elf *elf)
+struct vdso {
+	const void *data;
+	size_t size;
+	int fd;			/* a copy */
+};
+
+static int open_vdso(struct vdso *vdso)
 {
 	const ElfW(Ehdr) *header = (const void *)getauxval(AT_SYSINFO_EHDR);
 	uint64_t size;
-	char path[32];
-	int fd, ret;
 
-	*elf = (struct kb_elf) { 0 };
 	if (!header)
 		return -ENOENT;
 	size = header->e_shoff + (uint64_t)header->e_shnum * header->e_shentsize;
 	if (size < sizeof(*header) || size > MOST)
 		return -EBADMSG;
-	fd = memfd_create("vdso", MFD_CLOEXEC);
-	if (fd < 0)
+	*vdso = (struct vdso) { header, size, memfd_create("vdso", MFD_CLOEXEC) };
+	if (vdso->fd < 0)
 		return -errno;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	ret = write(fd, header, size) == (ssize_t)size ? kb_elf_read(elf, path, NULL) : -EIO;
-	close(fd);
+	if (write(vdso->fd, header, size) == (ssize_t)size)
+		return 0;
+	close(vdso->fd);
+	return -EIO;
+}
+
+int kb_vdso_read(struct kb_elf *elf)
+{
+	struct vdso vdso;
+	int ret = open_vdso(&vdso);
+	char path[32];
+
+	*elf = (struct kb_elf) { 0 };
+	if (ret)
+		return ret;
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", vdso.fd);
+	ret = kb_elf_read(elf, path, NULL);
+	close(vdso.fd);
+	return ret;
+}
+
+/* The kernel made it, so this process may read it. */
+int kb_vdso_unwind(struct kb_elf *elf, struct kb_error *err)
+{
+	struct vdso vdso;
+	int ret = open_vdso(&vdso);
+
+	*elf = (struct kb_elf) { 0 };
+	if (ret)
+		return kb_error_set(err, ret, KB_NO_OFFSET, "[vdso] can't be read");
+	ret = kb_elf_identify_fd(elf, vdso.fd, "[vdso]", err);
+	if (!ret)
+		ret = kb_elf_unwind_memory(&elf->unwind, vdso.data, vdso.size, err);
+	close(vdso.fd);
+	if (ret == -EBADMSG && elf->unwind.header)
+		ret = 0;
+	if (ret)
+		kb_elf_release(elf);
 	return ret;
 }

@@ -10,4 +10,7 @@
  */
 int kb_vdso_read(struct kb_elf *elf);
 
+/* The same with segments and unwind rows, and without symbols. */
+int kb_vdso_unwind(struct kb_elf *elf, struct kb_error *err);
+
 #endif

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A report as text, as `kbarman report` prints it: lines that begin with '#' describe the lines
+ * below them. Names come from files: what could control a terminal is shown as \xNN.
+ */
+#ifndef KBARMAN_REPORT_TEXT_H
+#define KBARMAN_REPORT_TEXT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <kbarman/out.h>
+#include <kbarman/report.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* All zero behind `size` is what `kbarman report` prints into a file. */
+struct kb_report_text_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *capture;	/* what the head calls the capture; NULL: nothing */
+	const char *filter;	/* what the head says of the options that choose samples, such as
+				 * "task xz, cpu 0-3"; NULL: nothing */
+	bool counters;		/* a column for each counter */
+	bool colors;		/* shares of 0.5 % and more in colours of a terminal */
+	bool has_percent_limit;	/* `percent_limit` says below what share of its table a row is left
+				 * out; else it is 0.5 */
+	double percent_limit;
+};
+
+/*
+ * Write @report to @out and flush @out. The trace of the report must still be open. @options may be
+ * NULL. Returns 0, -EINVAL for options that this library does not know, or the negative errno of
+ * the output.
+ */
+int kb_report_text(const struct kb_report *report, const struct kb_report_text_options *options,
+		   struct kb_out *out, struct kb_error *err);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: MIT
+/* The tables of a report that add up samples: by what the options say, and by task. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/percent.h"
+#include "export/report_text_parts.h"
+
+/*
+ * Sums up the rows of a table that are below the limit. @rows is the first of them, @all the weight
+ * of the whole table.
+ */
+static void put_rest(const struct report_text *report, const struct kb_sample_row *rows,
+		     uint32_t nr, uint64_t all)
+{
+	uint64_t rest = 0;
+	uint32_t i;
+
+	for (i = 0; i < nr; i++)
+		rest += rows[i].weight;
+	if (nr)
+		text_printf(report,
+			    "# %8.2f%%  in %u more row%s below %g%%: --percent-limit 0 shows all\n",
+			    kb_percent(rest, all), nr, nr == 1 ? "" : "s",
+			    report->options.percent_limit);
+}
+
+/* Prints the share of the idle loop, which the tables leave out. */
+static void put_idle_loop(const struct report_text *report)
+{
+	if (report->got->idle_samples)
+		text_printf(report,
+			    "# Idle loop: %.2f%%, %" PRIu64 " samples; the tables leave them out, "
+			    "--idle lists them\n",
+			    kb_percent(report->got->idle_weight, report->got->totals.weight),
+			    report->got->idle_samples);
+}
+
+void text_put_weight(const struct report_text *report)
+{
+	struct kb_text weight = report->got->weight_of;
+
+	text_printf(report, "#\n# Samples: %" PRIu64 ", ", report->got->totals.samples);
+	if (report->options.filter) {
+		text_printf(report, "only those of ");
+		text_put(report, report->options.filter, 0);
+		text_printf(report, " (%" PRIu64 " others), ", report->got->filtered);
+	}
+	if (report->how->count || report->got->totals.weight == report->got->totals.samples) {
+		text_printf(report, "counted\n");
+	} else {
+		text_printf(report, "weighed by ");
+		text_put_padded(report, weight.data, weight.length, 0);
+		text_printf(report, ": %" PRIu64 "\n", report->got->totals.weight);
+	}
+	put_idle_loop(report);
+	text_printf(report, "#\n");
+}
+
+#define WIDEST		48	/* limit of a column; a longer name moves the rest of its line */
+
+static int wider(int width, const char *text)
+{
+	int length = strnlen(text, WIDEST);
+
+	return length > width ? length : width;
+}
+
+/* The columns of the table of samples, and the widths of columns with names. */
+struct columns {
+	bool children, cpu, tid, task, image, symbol, line;
+	int task_width, image_width, line_width;
+};
+
+#define COUNTER_WIDTH	14	/* width of a column; longer names are cut */
+
+/* The columns of counters, if @all are wanted, and of IPC. */
+static void put_counter_heads(const struct report_text *report, bool all)
+{
+	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
+
+	for (i = 0; i < nr; i++) {
+		struct kb_text name = kb_names_counter(report->names, i);
+		int length = name.length < COUNTER_WIDTH ? name.length : COUNTER_WIDTH;
+
+		text_printf(report, "  %*s", COUNTER_WIDTH - length, "");
+		text_put_padded(report, name.data, length, 0);
+	}
+	if (kb_report_ipc(report->got, NULL, NULL, NULL))
+		text_printf(report, "    IPC");
+}
+
+static void put_counters(const struct report_text *report, const struct kb_sample_table *table,
+			 const struct kb_sample_row *row, bool all)
+{
+	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
+	double ipc;
+
+	for (i = 0; i < nr; i++)
+		text_printf(report, "  %*" PRIu64, COUNTER_WIDTH, kb_report_counter(table, row, i));
+	if (!kb_report_ipc(report->got, table, row, &ipc))
+		return;
+	if (isnan(ipc))
+		text_printf(report, "      -");
+	else
+		text_printf(report, "  %5.2f", ipc);
+}
+
+#define LINE_BUFFER	256
+
+/* "FILE:LINE" without directories, as perf does. */
+static const char *line_of(const struct kb_sample_row *row, char buffer[LINE_BUFFER])
+{
+	const char *slash = strrchr(row->file, '/');
+
+	if (!row->file[0])
+		return "[unknown]";
+	snprintf(buffer, LINE_BUFFER, "%s:%u", slash ? slash + 1 : row->file, row->line);
+	return buffer;
+}
+
+static struct columns choose_columns(const struct report_text *report, uint32_t shown)
+{
+	struct columns columns = {
+		.children = report->how->children,
+		.cpu = report->how->sort & KB_SORT_CPU,
+		.tid = report->how->sort & KB_SORT_TID,
+		.task = report->how->sort & (KB_SORT_TASK | KB_SORT_TID),
+		.image = report->how->sort & (KB_SORT_IMAGE | KB_SORT_SYMBOL | KB_SORT_LINE),
+		.symbol = report->how->sort & KB_SORT_SYMBOL,
+		.line = report->how->sort & KB_SORT_LINE,
+		.task_width = 4,
+		.image_width = 5,
+		.line_width = 4,
+	};
+	char line[LINE_BUFFER];
+	uint32_t i;
+
+	for (i = 0; i < shown; i++) {
+		columns.task_width = wider(columns.task_width, report->got->samples.rows[i].task);
+		columns.image_width =
+			wider(columns.image_width, report->got->samples.rows[i].image_base);
+		columns.line_width =
+			wider(columns.line_width, line_of(&report->got->samples.rows[i], line));
+	}
+	return columns;
+}
+
+static void put_symbols_head(const struct report_text *report, const struct columns *columns)
+{
+	if (columns->children)
+		text_printf(report, "#  Children       Self   Samples");
+	else
+		text_printf(report, "#  Overhead   Samples");
+	put_counter_heads(report, report->options.counters);
+	if (columns->cpu)
+		text_printf(report, "  CPU");
+	if (columns->tid)
+		text_printf(report, "      TID");
+	if (columns->task)
+		text_printf(report, "  %-*s", columns->image ? columns->task_width : 0, "Task");
+	if (columns->image)
+		text_printf(report, "  %-*s",
+			    columns->symbol || columns->line ? columns->image_width : 0, "Image");
+	if (columns->line)
+		text_printf(report, "  %-*s", columns->symbol ? columns->line_width : 0, "Line");
+	text_printf(report, "%s\n#\n", columns->symbol ? "  Symbol" : "");
+}
+
+static void put_symbol_row(const struct report_text *report, const struct columns *columns,
+			   const struct kb_sample_row *row)
+{
+	char line[LINE_BUFFER];
+
+	if (columns->children)
+		text_put_share(report, row->children, report->got->totals.weight, 10);
+	text_put_share(report, row->weight, report->got->totals.weight, 10);
+	text_printf(report, "  %8" PRIu64, row->samples);
+	put_counters(report, &report->got->samples, row, report->options.counters);
+	if (columns->cpu)
+		text_printf(report, "  %3u", row->core);
+	if (columns->tid)
+		text_printf(report, "  %7u", row->task_id);
+	if (columns->task) {
+		text_printf(report, "  ");
+		text_put(report, row->task, columns->image ? columns->task_width : 0);
+	}
+	if (columns->image) {
+		text_printf(report, "  ");
+		text_put(report, row->image_base,
+			 columns->symbol || columns->line ? columns->image_width : 0);
+	}
+	if (columns->line) {
+		text_printf(report, "  ");
+		text_put(report, line_of(row, line), columns->symbol ? columns->line_width : 0);
+	}
+	if (columns->symbol) {
+		text_printf(report, "  [%c] ", row->kernel ? 'k' : '.');
+		text_put(report, row->symbol[0] ? row->symbol : "[unknown]", 0);
+		if (row->inlined)
+			text_printf(report, " (inlined)");
+	}
+	text_printf(report, "\n");
+}
+
+void text_put_symbols(const struct report_text *report)
+{
+	struct columns columns;
+	uint32_t i, shown = 0;
+
+	while (shown < report->got->samples.nr_work &&
+	       text_is_shown(report, report->got->samples.rows[shown].children,
+			     report->got->totals.weight))
+		shown++;
+	columns = choose_columns(report, shown);
+	put_symbols_head(report, &columns);
+	for (i = 0; i < shown; i++)
+		put_symbol_row(report, &columns, &report->got->samples.rows[i]);
+	put_rest(report, report->got->samples.rows + shown, report->got->samples.nr_work - shown,
+		 report->got->totals.weight);
+}
+
+void text_put_task_samples(const struct report_text *report)
+{
+	uint32_t i;
+
+	text_put_title(report, "Samples by task");
+	text_printf(report, "#  Overhead   Samples");
+	put_counter_heads(report, report->options.counters);
+	text_printf(report, "      PID      TID  Task\n#\n");
+	for (i = 0; i < report->got->tasks.nr_work; i++) {
+		const struct kb_sample_row *row = &report->got->tasks.rows[i];
+
+		if (!text_is_shown(report, row->weight, report->got->totals.weight))
+			break;
+		text_put_share(report, row->weight, report->got->totals.weight, 10);
+		text_printf(report, "  %8" PRIu64, row->samples);
+		put_counters(report, &report->got->tasks, row, report->options.counters);
+		text_put_task_name(report, row->task_id, report->got->last_timestamp);
+	}
+	put_rest(report, report->got->tasks.rows + i, report->got->tasks.nr_work - i,
+		 report->got->totals.weight);
+}
+
+/* All that the counters counted in a task: they were read at switches, or periodically. */
+void text_put_task_counts(const struct report_text *report)
+{
+	uint64_t all = 0;
+	uint32_t i;
+
+	text_put_title(report, "Counters by task");
+	for (i = 0; i < report->got->counts.nr; i++)
+		all += report->got->counts.rows[i].weight;
+	text_printf(report, "#   Share");
+	put_counter_heads(report, true);
+	text_printf(report, "      PID      TID  Task\n#\n");
+	for (i = 0; i < report->got->counts.nr; i++) {
+		const struct kb_sample_row *row = &report->got->counts.rows[i];
+
+		if (!text_is_shown(report, row->weight, all))
+			break;
+		text_put_share(report, row->weight, all, 9);
+		put_counters(report, &report->got->counts, row, true);
+		text_put_task_name(report, row->task_id, report->got->last_timestamp);
+	}
+	put_rest(report, report->got->counts.rows + i, report->got->counts.nr - i, all);
+}

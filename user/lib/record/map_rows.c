@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "format/barman_file.h"
+#include "record/map_rows.h"
+
+static int compare_rows(const void *left, const void *right)
+{
+	const struct kb_map_row *a = left, *b = right;
+
+	if (a->timestamp != b->timestamp)
+		return a->timestamp < b->timestamp ? -1 : 1;
+	return (a->row > b->row) - (a->row < b->row);
+}
+
+static int make_room(struct kb_map_rows *rows, uint32_t more)
+{
+	struct kb_map_row *larger;
+	uint32_t max = 2 * (rows->nr + more);
+
+	if (more <= rows->max - rows->nr)
+		return 0;
+	larger = reallocarray(rows->rows, max, sizeof(*larger));
+	if (!larger)
+		return -ENOMEM;
+	rows->rows = larger;
+	rows->max = max;
+	return 0;
+}
+
+int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
+{
+	uint32_t count = m->nr_maps ? kb_mapped_count(m->nr_maps) : 0;
+
+	if (count > m->header->config_constants.max_mmap_layout)
+		count = m->header->config_constants.max_mmap_layout;
+	if (count <= rows->seen)
+		return 0;
+	if (make_room(rows, count - rows->seen))
+		return -ENOMEM;
+	for (; rows->seen < count; rows->seen++) {
+		const struct bm_protocol_header_mmap_layout *row = &m->maps[rows->seen];
+
+		if (row->task_id && row->task_id != KBARMAN_NO_TASK && row->length)
+			rows->rows[rows->nr++] = (struct kb_map_row) { row->timestamp, rows->seen };
+	}
+	if (rows->nr)
+		qsort(rows->rows, rows->nr, sizeof(*rows->rows), compare_rows);
+	return 0;
+}
+
+/* A row that ends before it begins is nobody's mapping. */
+static int put_in_force(const struct kb_mapped *m, struct kb_stacks *stacks,
+			const struct bm_protocol_header_mmap_layout *row)
+{
+	struct kb_unwind_place place = {
+		.pid = row->task_id,
+		.start = row->base_address,
+		.length = row->length,
+		.offset = row->image_offset,
+		.image = kb_mapped_string(m, row->image_ptr),
+	};
+	int ret;
+
+	if (!place.image)
+		return 0;
+	if (*place.image)
+		place.file = barman_file_of(m->strings, row->image_ptr);
+	/* The string table has a string once for each file. */
+	ret = kb_stacks_map(stacks, row->task_id, row->image_ptr, &place);
+	return ret == -EINVAL ? 0 : ret;
+}
+
+int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *m,
+		      struct kb_stacks *stacks, uint64_t timestamp)
+{
+	uint32_t i;
+	int ret = 0;
+
+	for (i = 0; i < rows->nr && rows->rows[i].timestamp <= timestamp && !ret; i++)
+		ret = put_in_force(m, stacks, &m->maps[rows->rows[i].row]);
+	if (i) {
+		rows->nr -= i;
+		memmove(rows->rows, rows->rows + i, rows->nr * sizeof(*rows->rows));
+	}
+	return ret;
+}
+
+void kb_map_rows_release(struct kb_map_rows *rows)
+{
+	free(rows->rows);
+	*rows = (struct kb_map_rows) { 0 };
+}

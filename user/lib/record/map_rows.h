@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The mappings of a session that is being recorded. A row holds from its time on, and the kernel may
+ * write it later than a row that is newer.
+ */
+#ifndef KB_LIB_RECORD_MAP_ROWS_H
+#define KB_LIB_RECORD_MAP_ROWS_H
+
+#include <kbarman/device.h>
+
+#include "sym/stacks.h"
+
+struct kb_map_rows {	/* zeroed: nothing was looked at */
+	struct kb_map_row {
+		uint64_t timestamp;
+		uint32_t row;		/* of the mmap table */
+	} *rows;			/* that are not in force yet, by time */
+	uint32_t nr, max, seen;
+};
+
+/* Take the rows that the kernel has written since the last call. Returns 0 or -ENOMEM. */
+int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *mapped);
+
+/* Put the rows up to @timestamp in force for @stacks. Returns 0 or a negative errno. */
+int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *mapped,
+		      struct kb_stacks *stacks, uint64_t timestamp);
+
+void kb_map_rows_release(struct kb_map_rows *rows);
+
+#endif

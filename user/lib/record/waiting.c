@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "record/waiting.h"
+
+struct head {
+	uint64_t timestamp, length;
+};
+
+static int make_room(struct kb_waiting *waiting, size_t need)
+{
+	uint8_t *more;
+	size_t max;
+
+	if (waiting->max - waiting->end >= need)
+		return 0;
+	if (waiting->first >= waiting->max / 2 && waiting->first >= need) {
+		memmove(waiting->bytes, waiting->bytes + waiting->first, kb_waiting_bytes(waiting));
+		waiting->end -= waiting->first;
+		waiting->first = 0;
+		return 0;
+	}
+	max = 2 * (waiting->max + need);
+	more = realloc(waiting->bytes, max);
+	if (!more)
+		return -ENOMEM;
+	waiting->bytes = more;
+	waiting->max = max;
+	return 0;
+}
+
+int kb_waiting_add(struct kb_waiting *waiting, const struct kb_raw_record *record)
+{
+	struct head head = { record->timestamp, record->length };
+	int ret = make_room(waiting, sizeof(head) + record->length);
+
+	if (ret)
+		return ret;
+	memcpy(waiting->bytes + waiting->end, &head, sizeof(head));
+	memcpy(waiting->bytes + waiting->end + sizeof(head), record->data, record->length);
+	waiting->end += sizeof(head) + record->length;
+	return 0;
+}
+
+struct kb_raw_record kb_waiting_first(const struct kb_waiting *waiting)
+{
+	const uint8_t *at = waiting->bytes + waiting->first;
+	struct head head;
+
+	memcpy(&head, at, sizeof(head));
+	return (struct kb_raw_record) {
+		.data = at + sizeof(head), .length = head.length, .timestamp = head.timestamp,
+	};
+}
+
+void kb_waiting_remove_first(struct kb_waiting *waiting)
+{
+	waiting->first += sizeof(struct head) + kb_waiting_first(waiting).length;
+	if (kb_waiting_is_empty(waiting))
+		waiting->first = waiting->end = 0;
+}
+
+void kb_waiting_release(struct kb_waiting *waiting)
+{
+	free(waiting->bytes);
+	*waiting = (struct kb_waiting) { 0 };
+}
