@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-# `make bench`: the cost of a record, of decoding, encoding and look-ups; see scripts/bench.
+# `make bench`: the cost of a record, of decoding, encoding, look-ups and unwinding; see
+# scripts/bench.
 
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
-	   build/selftests/bench/report build/kbarman
+	   build/selftests/bench/report build/selftests/bench/unwind build/kbarman
 
 .PHONY: bench bench-profile bench-switch bench-guest
 bench: user $(BENCHES) bench-switch	## measure speed and memory, also of other tracers; results in out/bench.json
@@ -48,7 +49,8 @@ $(BENCH_GUEST)/empty_probe.ko: $(wildcard $(SWITCH)/probe/*) kmod/compat/tracepo
 		>$(BENCH_PROBE).log 2>&1 || { cat $(BENCH_PROBE).log >&2; exit 1; }
 	cp $(BENCH_PROBE)/empty_probe.ko $@
 
-build/selftests/bench/decode: selftests/bench/decode.c build/libkbarman.a
+build/selftests/bench/decode build/selftests/bench/unwind: build/selftests/bench/%: selftests/bench/%.c \
+		build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)
 

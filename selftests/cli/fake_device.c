@@ -22,6 +22,8 @@
  *	FAKE_IMAGES	files, with ':' between them: the fake task has the first bytes of each
  *			mapped, and there is a sample in each of them each millisecond
  *	FAKE_RUNNING	somebody else records already, in overwrite mode
+ *	FAKE_OTHERS	another user has begun a stream since
+ *	FAKE_MOST	so many sessions there may be (8)
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
  *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
  *	FAKE_TASK	of that task (1)
@@ -101,6 +103,7 @@ static struct {
 	pthread_t writer;
 	pthread_mutex_t lock;
 	unsigned int nr_series;		/* a chart each */
+	uint64_t chosen;		/* the session that is looked at; 0: the newest one */
 	bool running, stop, awake;
 } fake = { .fd = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
@@ -383,6 +386,9 @@ static int query(struct kbarman_query *q)
 		.map_stride = HEADER_BYTES + fake.own_bytes,
 		.absent = (uint32_t)setting("FAKE_ABSENT", 0),
 	};
+	/* Who has not chosen sees the newest session. */
+	if (setting("FAKE_OTHERS", 0) && fake.chosen != 1)
+		q->mode = KBARMAN_MODE_STREAM;
 	return 0;
 }
 
@@ -567,6 +573,28 @@ static int mark_series(struct kbarman_mark_series *s)
 	return 0;
 }
 
+static int sessions(struct kbarman_sessions *s)
+{
+	const struct kbarman_session_info list[] = {
+		{ .session = 2, .mode = KBARMAN_MODE_STREAM, .uid = ~0U,
+		  .state = KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_RUNNING | KBARMAN_STATE_OWNED |
+			   KBARMAN_STATE_HIDDEN },
+		{ .session = 1, .mode = fake.config.mode, .pid = (uint32_t)getppid(),
+		  .uid = getuid(), .comm = "some\033thing", .started_ns = 1700000000000000000ULL,
+		  .state = KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_RUNNING | KBARMAN_STATE_OWNED,
+		  .bytes = 3 << 20, .ring_bytes = fake.config.ring_bytes, .written = 17 },
+	};
+	uint32_t first = setting("FAKE_OTHERS", 0) ? 0 : 1, count = fake.tables ? 2 - first : 0;
+
+	memcpy((void *)(uintptr_t)s->sessions_ptr, list + first,
+	       (s->count < count ? s->count : count) * sizeof(list[0]));
+	s->count = count;
+	s->most = setting("FAKE_MOST", 8);
+	s->memory = 700 << 20;
+	s->memory_limit = 1000 << 20;
+	return 0;
+}
+
 static int fake_ioctl(unsigned long request, void *argument)
 {
 	struct kbarman_clock *clock = argument;
@@ -595,6 +623,11 @@ static int fake_ioctl(unsigned long request, void *argument)
 		return add_maps(argument);
 	case KBARMAN_MARK_SERIES:
 		return mark_series(argument);
+	case KBARMAN_SESSIONS:
+		return sessions(argument);
+	case KBARMAN_CHOOSE:
+		fake.chosen = ((const struct kbarman_choose *)argument)->session;
+		return 0;
 	}
 	errno = ENOTTY;
 	return -1;

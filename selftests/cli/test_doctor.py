@@ -21,6 +21,7 @@ GOOD = {
     "sys/bus/event_source/devices/cpu/type": "4\n",
     "proc/sys/kernel/kptr_restrict": "0\n",
     "proc/sys/kernel/perf_event_paranoid": "2\n",
+    "usr/lib/debug/.build-id/00/1.debug": "",
     "proc/self/status": "CapEff:\t000001ffffffffff\n",
     f"lib/modules/{RELEASE}/build/Makefile": "",
     f"boot/config-{RELEASE}": "".join(f"CONFIG_{name}=y\n" for name in [
@@ -47,6 +48,7 @@ def machine(tmp, **changes):
 
 
 def doctor(root, *args, **kwargs):
+    os.environ.pop("DEBUGINFOD_URLS", None)
     done = tap.run("doctor", "-j", "--root", root, *args, **kwargs)
     checks = {}
     for line in done.stdout.splitlines():
@@ -58,7 +60,7 @@ def doctor(root, *args, **kwargs):
 def a_good_machine_is_ok_but_for_the_device(tmp):
     """There is no device on a host without the module: that is its only failure."""
     done, checks = doctor(machine(tmp), cwd=tmp)
-    assert len(checks) == 16, checks.keys()
+    assert len(checks) == 17, checks.keys()
     # what this kernel can do for a sandbox no files say
     del checks["sandbox"]
     bad = {name for name, check in checks.items() if check["verdict"] != "ok"}
@@ -75,6 +77,7 @@ def each_lack_is_found_and_has_a_remedy(tmp):
         ("lockdown", "fail", "sys/kernel/security/lockdown",
          "none integrity [confidentiality]\n", "boot without"),
         ("kernel symbols", "warn", "proc/sys/kernel/kptr_restrict", "2\n", "kptr_restrict=1"),
+        ("debug symbols", "warn", "usr/lib/debug/.build-id/00/1.debug", None, "DEBUGINFOD_URLS"),
         ("perf events", "fail", "proc/sys/kernel/perf_event_paranoid", None, "PERF_EVENTS"),
         ("permission", "fail", "proc/self/status", "CapEff:\t0000000000000000\n", "root"),
         ("permission", "warn", "proc/self/status", "CapEff:\t0000004000000000\n", "CAP_SYSLOG"),

@@ -107,7 +107,7 @@ two_recorders_in_one_place_do_not_touch_each_other() {
 	kill -TERM $pid
 	wait $pid
 	cat said
-	[ $status -eq 2 ] && [ ! -e ran ] && grep -q 'another program owns' said &&
+	[ $status -eq 2 ] && [ ! -e ran ] && grep -q 'another recorder writes kbarman.cap' said &&
 		is_whole kbarman.cap
 }
 

@@ -29,7 +29,7 @@ def inside(tmp, script):
     return subprocess.run(
         ["unshare", "--mount", "sh", "-c",
          f"mount -t tmpfs tmpfs /run && mkdir -m 755 {SERVICE} && cd '{tmp}' || exit 99\n"
-         f'as_other() {{ setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups "$@"; }}\n'
+         f"as_other='setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups'\n"
          + script], env=env, capture_output=True, text=True, timeout=60, check=False)
 
 
@@ -72,14 +72,14 @@ $KBARMAN flight status
 
 def another_user_is_told_that_it_runs_and_who_may_ask(tmp):
     done = inside(tmp, SERVICE_RUNS + """
-as_other $KBARMAN flight status
+$as_other $KBARMAN flight status
 echo "status: $?"
-as_other $KBARMAN flight stop
+$as_other $KBARMAN flight stop
 echo "stop: $?"
 kill -0 $service && echo "still there"
 kill $service
 wait $service
-as_other $KBARMAN flight status
+$as_other $KBARMAN flight status
 echo "gone: $?"
 """)
     service = done.stdout.split()[1]
@@ -96,7 +96,7 @@ def a_file_of_another_user_names_no_process_of_root(tmp):
     done = inside(tmp, f"""
 chown {NOBODY} {SERVICE}
 sleep 30 & victim=$!
-as_other python3 -c "
+$as_other python3 -c "
 import fcntl, struct, sys, time
 file = open('{SERVICE}/kbarman-flight.pid', 'w')
 fcntl.fcntl(file, 37, struct.pack('hhqqi4x', fcntl.F_WRLCK, 0, 0, 0, 0))  # F_OFD_SETLK

@@ -365,12 +365,66 @@ def a_pipe_that_closes_is_an_error(tmp):
 
 def failures_of_the_device_say_what_to_do(tmp):
     for call, error, says in (
-            ("configure", 16, "another program owns"), ("configure", 12, "-m"),
+            ("configure", 16, "as many programs record"), ("configure", 12, "-m"),
+            ("configure", 122, "700 of 1000 MiB"),
             ("configure", 3, "processes"), ("start", 2, "event 'cycles' on CPU 1"),
             ("start", 28, "fewer events"), ("start", 22, "perf_event_max_sample_rate")):
         result = record(tmp, "true", env=fake(FAKE_FAIL=f"{call}:{error}"))
         assert result.returncode == 2 and says in result.stderr, result
         assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
+
+
+def who_records_is_listed(tmp):
+    def listed(*args, **settings):
+        done = tap.run("list", "--sessions", *args, env=fake(**settings), cwd=tmp)
+        assert done.returncode == 0, done
+        return done
+    nobody = listed()
+    assert nobody.stdout == "" and "nobody records" in nobody.stderr, nobody
+    lines = listed(FAKE_RUNNING=1, FAKE_OTHERS=1).stdout.splitlines()
+    assert len(lines) == 3 and len({len(line) for line in lines}) == 1, lines
+    assert lines[0].split()[0] == "SESSION" and lines[1].split()[:3] == ["2", "recording", "stream"]
+    # the name of another program does not steer the terminal
+    assert lines[2].split()[:3] == ["1", "recording", "overwrite"] and "some?thing" in lines[2], lines
+    assert str(os.getpid()) in lines[2] and str(os.getpid()) not in lines[1], lines
+    objects = [json.loads(line) for line in listed("-j", FAKE_RUNNING=1, FAKE_OTHERS=1)
+               .stdout.splitlines()]
+    assert [o["session"] for o in objects] == [2, 1], objects
+    assert objects[0]["command"] is None and "uid" not in objects[0], objects
+    assert objects[1]["pid"] == os.getpid() and objects[1]["bytes"] == 3 << 20, objects
+    wrong = tap.run("list", "--sessions", "cpu", env=fake(), cwd=tmp)
+    assert wrong.returncode == 2 and "'cpu'" in wrong.stderr, wrong
+
+
+def a_snapshot_is_of_the_recording_that_overwrites(tmp):
+    done = tap.run("snapshot", "-o", "s.cap", env=fake(FAKE_RUNNING=1, FAKE_OTHERS=1), cwd=tmp)
+    assert done.returncode == 0, done
+    check(os.path.join(tmp, "s.cap"))
+
+
+def doctor_tells_who_records(tmp):
+    def session(**settings):
+        done = tap.run("doctor", "-j", env=fake(**settings), cwd=tmp)
+        return next(check for check in map(json.loads, done.stdout.splitlines())
+                    if check.get("name") == "session")
+    assert "no other program" in session()["found"], session()
+    found = session(FAKE_RUNNING=1, FAKE_OTHERS=1)
+    assert found["verdict"] == "ok", found
+    assert f"some?thing (process {os.getpid()})" in found["found"], found
+    assert "another user" in found["found"], found
+    full = session(FAKE_RUNNING=1, FAKE_OTHERS=1, FAKE_MOST=2)
+    assert full["verdict"] == "fail" and "parameters/sessions" in full["fix"], full
+
+
+def two_recorders_do_not_write_one_file(tmp):
+    child = start(tmp, "sleep", "30")
+    second = record(tmp, "touch", "ran")
+    os.killpg(child.pid, signal.SIGINT)
+    child.communicate(timeout=20)
+    assert second.returncode == 2 and "another recorder writes kbarman.cap" in second.stderr, second
+    assert not os.path.exists(os.path.join(tmp, "ran"))
+    whole(tmp)
+    assert record(tmp, "true").returncode == 0
 
 
 def a_failure_under_way_keeps_what_was_recorded(tmp):

@@ -364,7 +364,7 @@ def stripped_images_are_told_in_one_line(tmp):
 
 
 def stripped_libraries_are_told_where_names_are_missing(tmp):
-    """What a library exports has names when it is stripped, its other functions have not."""
+    """What a library exports has names when it is stripped, its other functions have places."""
     source = ("static __attribute__((noinline)) int inner(int x) { return x * 7 + 1; }\n"
               "__attribute__((aligned(64))) int outer(int x) { return inner(x) + 3; }\n")
     places = {}
@@ -386,8 +386,9 @@ def stripped_libraries_are_told_where_names_are_missing(tmp):
             capture.sample(0, number, 7, (number << 20) + symbols[function])
     rows, errors = lines(tmp, capture.save(os.path.join(tmp, "stripped.cap")))
     symbols = {(row["image"], row["symbol"]) for row in rows if row["kind"] == "symbol"}
+    whole, inner = os.path.join(tmp, "libwhole.so"), os.path.join(tmp, "libinner.so")
     assert symbols == {(path, "outer") for path in places} | {
-        (os.path.join(tmp, "libwhole.so"), "inner"), (os.path.join(tmp, "libinner.so"), None)}, symbols
+        (whole, "inner"), (inner, f"libinner.so+{places[inner]['inner']:#x}")}, symbols
     assert "libinner.so" in errors and "stripped" in errors, errors
     assert "libexports.so" not in errors and "libwhole.so" not in errors, errors
 
@@ -556,7 +557,7 @@ def damage_is_reported_and_the_rest_too(tmp):
 
 def control_characters_do_not_reach_the_terminal(tmp):
     path = os.path.join(tmp, "evil.cap")
-    capture = Maker(facts={"host": "a\033[2Jb"})
+    capture = Maker(facts={"host": "a\033[2Jb", "raw_base": "1\033[2J"})
     capture.task(7, "evil\033]0;x\007\n")
     capture.map(7, 0x1000, 0x1000, 0, "/tmp/\033[31m\nimage")
     capture.switch(0, 10, 7)

@@ -29,11 +29,11 @@ REASONS = {
     ("kmod/ring.c", "kbarman_ring_snapshot"): OUTSIDE,
     ("kmod/ring.c", "evict_target"): STEPPED,
     ("kmod/ring.c", "make_room"): STEPPED,
-    ("kmod/ring.c", "reserve"): "configure refuses what would not fit: selftests/ring tries it",
-    ("kmod/session.c", "kbarman_session_stats"): PRESENT,
-    ("kmod/sources.c", "take_in"): PRESENT,
-    ("kmod/sources.c", "kbarman_sources_start"): PRESENT,
-    ("kmod/source_marker.c", "start"): "a number that comes again after 2^32 sessions",
+    ("kmod/ring.c", "ring_reserve"): "configure refuses what would not fit: selftests/ring tries it",
+    ("kmod/session_look.c", "kbarman_session_stats"): PRESENT,
+    ("kmod/cpus.c", "cpu_take_in"): PRESENT,
+    ("kmod/cpus.c", "kbarman_cpus_start"): PRESENT,
+    ("kmod/source_marker.c", "marks_start"): "a number that comes again after 2^32 sessions",
 }
 
 

@@ -55,7 +55,7 @@ static size_t page;
 /* ---- what was accepted: ioctls by their numbers, marks by their types ---- */
 
 #define CALL(command)	(_IOC_NR(command) - _IOC_NR(KBARMAN_QUERY))
-#define MARK(type)	(CALL(KBARMAN_MARK_SERIES) + 1 + (type))
+#define MARK(type)	(CALL(KBARMAN_CHOOSE) + 1 + (type))
 #define MAP		MARK(KBARMAN_MARK_COUNTER + 1)
 
 static const char *const kinds[] = {
@@ -70,6 +70,8 @@ static const char *const kinds[] = {
 	[CALL(KBARMAN_ADD_MAPS)] = "add maps",
 	[CALL(KBARMAN_MARK_STATE)] = "mark state",
 	[CALL(KBARMAN_MARK_SERIES)] = "mark series",
+	[CALL(KBARMAN_SESSIONS)] = "sessions",
+	[CALL(KBARMAN_CHOOSE)] = "choose",
 	[MARK(KBARMAN_MARK_STRING)] = "string",
 	[MARK(KBARMAN_MARK_BOOKMARK)] = "bookmark",
 	[MARK(KBARMAN_MARK_CHANNEL)] = "channel",
@@ -425,6 +427,14 @@ static uint64_t position(int fd, uint32_t cpu, uint64_t *bits)
 	return call(fd, KBARMAN_STATS, &s) ? 0 : s.bytes;
 }
 
+/* The number of the session that @fd sees. */
+static uint64_t session(int fd)
+{
+	struct kbarman_query q = { .size = sizeof(q) };
+
+	return call(fd, KBARMAN_QUERY, &q) ? 0 : q.session;
+}
+
 /* Of the structs that need no more than their fields. */
 static int call_simple(int fd, unsigned int which, uint64_t bits)
 {
@@ -435,6 +445,8 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		struct kbarman_stats stats;
 		struct kbarman_clock clock;
 		struct kbarman_task_facts facts;
+		struct kbarman_sessions sessions;
+		struct kbarman_choose choose;
 	} u = { .query.size = 0 };
 	size_t size = 0;
 	unsigned long command = 0;
@@ -464,6 +476,16 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		u.facts.count = take(&bits, 64);
 		/* up to the edge: a count made wrong is not to reach what is the fuzzer's own */
 		u.facts.facts_ptr = (uintptr_t)(edge + page - 64 * sizeof(struct kbarman_task_fact));
+		break;
+	case 6:
+		command = KBARMAN_SESSIONS, size = sizeof(u.sessions);
+		u.sessions.count = take(&bits, 8);
+		u.sessions.sessions_ptr =
+			(uintptr_t)(edge + page - 4 * sizeof(struct kbarman_session_info));
+		break;
+	case 7:
+		command = KBARMAN_CHOOSE, size = sizeof(u.choose);
+		u.choose.session = session(fd) - take(&bits, 3);
 		break;
 	}
 	u.query.size = size;
@@ -634,7 +656,7 @@ static void reopen(unsigned int i, uint64_t bits)
 
 /* The first ones of their kinds, of 64. */
 enum { CONFIGURES = 3, STARTS = 11, MAKES_SERIES = 23, WRITES = 27, FILLS_TABLE = 53,
-       CONSUMES = 56 };
+       CONSUMES = 57 };
 
 /* With the first descriptor a program gets furthest. */
 #define FIRST_FILE	64
@@ -709,7 +731,7 @@ static void any_call(struct step s)
 		usleep(take(&s.how, 3000));
 		break;
 	default:
-		call_simple(files[i], kind % 5 ? 1 + kind % 5 : 0, s.how);
+		call_simple(files[i], kind % 7 ? 1 + kind % 7 : 0, s.how);
 	}
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target of the ELF reader: whatever the file is, symbols and segments come out
- * or an error does, and what came out can be searched.
+ * or an error does, and what came out can be searched. The same for its unwind rows.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "sym/elf.h"
+#include "sym/elf_unwind.h"
 
 static void search(const struct kb_elf *elf, uint64_t address)
 {
@@ -27,6 +28,16 @@ static void search(const struct kb_elf *elf, uint64_t address)
 		abort();
 }
 
+static void unwind(int fd)
+{
+	struct kb_unwind_rows rows;
+
+	kb_elf_unwind_fd(&rows, fd, -1, "", NULL);
+	if (rows.header)
+		kb_unwind_rule_at(&rows, rows.header->base);
+	kb_unwind_rows_release(&rows);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	static int fd = -1;
@@ -38,9 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		fd = memfd_create("elf", 0);
 	if (ftruncate(fd, 0) || pwrite(fd, data, size, 0) != (ssize_t)size)
 		abort();
+	unwind(fd);
 	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
-	if (kb_elf_load(&elf, path, NULL))
+	if (kb_elf_read(&elf, path, NULL))
 		return 0;
+	if (kb_elf_sort(&elf, kb_text("lib")))
+		abort();
 	for (i = 0; i < elf.symbols.nr_symbols; i++) {
 		search(&elf, elf.symbols.symbols[i].start);
 		search(&elf, elf.symbols.symbols[i].start + elf.symbols.symbols[i].size);

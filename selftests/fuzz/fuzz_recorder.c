@@ -6,7 +6,9 @@
  *	l	lines of /proc/PID/maps
  *	k	/proc/kallsyms, and behind a zero /proc/modules
  *	a	an answer, of whatever process
+ *	b	the same, with the checksum that its unwind rows need
  *	e, d	an ELF file, a debug file: what comes out of the decoder and its answer is the same
+ *	u	an ELF file: its unwind rows and its identity, likewise
  *	p	a perf map, likewise
  *	n	a name that is to be demangled, likewise
  */
@@ -23,6 +25,8 @@
 #include "sym/answer.h"
 #include "sym/decode.h"
 #include "sym/demangle.h"
+#include "sym/elf.h"
+#include "sym/elf_unwind.h"
 #include "sym/file_id.h"
 #include "sym/perfmap.h"
 
@@ -149,6 +153,20 @@ static void search(const struct kb_elf *elf, uint64_t address)
 		abort();
 }
 
+/* Each rule that is found has its steps in the block. */
+static void search_rows(const struct kb_unwind_rows *rows)
+{
+	const struct kb_unwind_step *rule;
+	uint32_t i;
+
+	for (i = 0; rows->header && i < rows->header->nr_rows; i++) {
+		rule = kb_unwind_rule_at(rows, rows->header->base + rows->starts[i]);
+		if (rule->what > KB_UNWIND_NO_RULE || rule < rows->steps ||
+		    rule + rule->count >= rows->steps + rows->header->nr_steps)
+			abort();
+	}
+}
+
 static int read_answer(struct kb_elf *found, const uint8_t *data, size_t size)
 {
 	struct bytes bytes = { data, size };
@@ -164,13 +182,40 @@ static void try_answer(const uint8_t *data, size_t size)
 	if (read_answer(&found, data, size))
 		return;
 	if (strchr(found.debuglink, '/') || found.build_id.length > KB_BUILD_ID_MAX ||
-	    kb_symtab_sort(&found.symbols))
+	    kb_elf_sort(&found, kb_text("lib")))
 		abort();
 	for (i = 0; i < found.symbols.nr_symbols; i++)
 		search(&found, found.symbols.symbols[i].start);
 	search(&found, 0);
 	search(&found, UINT64_MAX);
+	search_rows(&found.unwind);
 	kb_elf_release(&found);
+}
+
+/* A hostile decoder makes any checksum; a fuzzer does not find it. */
+static void try_answer_with_checksum(const uint8_t *data, size_t size)
+{
+	struct kb_unwind_header *block;
+	struct kb_answer_head head;
+	uint8_t *copy;
+
+	if (size < sizeof(head))
+		return;
+	memcpy(&head, data, sizeof(head));
+	if (head.unwind_size < sizeof(*block) || head.unwind_size > size - sizeof(head))
+		return;
+	copy = malloc(size);
+	block = malloc(head.unwind_size);
+	if (!copy || !block)
+		abort();
+	memcpy(copy, data, size);
+	memcpy(block, data + size - head.unwind_size, head.unwind_size);
+	block->size = head.unwind_size;
+	block->crc = kb_unwind_block_crc(block);
+	memcpy(copy + size - head.unwind_size, block, sizeof(*block));
+	try_answer(copy, size);
+	free(block);
+	free(copy);
 }
 
 /* ---- what is decoded ---- */
@@ -221,10 +266,38 @@ static void try_elf(const uint8_t *data, size_t size)
 	if (ret)
 		return;
 	compare(&here.symbols, &there.symbols);
+	compare(&here.functions, &there.functions);
 	if (here.nr_segments != there.nr_segments || here.build_id.length != there.build_id.length ||
 	    strcmp(here.debuglink, there.debuglink))
 		abort();
 	kb_elf_release(&here);
+	kb_elf_release(&there);
+}
+
+static void try_unwind(const uint8_t *data, size_t size)
+{
+	struct kb_question question = { .what = KB_QUESTION_UNWIND };
+	struct kb_elf here, there;
+	static int file = -1;
+	int ret;
+
+	file_with(&file, data, size);
+	ret = kb_elf_unwind_read_fd(&here, file, "", NULL);
+	if (by_answer(&there, &question, file) != ret)
+		abort();
+	if (!ret) {
+		if (here.nr_segments != there.nr_segments ||
+		    here.build_id.length != there.build_id.length ||
+		    here.unwind.header->size != there.unwind.header->size ||
+		    memcmp(here.unwind.header, there.unwind.header, here.unwind.header->size))
+			abort();
+		search_rows(&there.unwind);
+		kb_elf_release(&here);
+		kb_elf_release(&there);
+	}
+	question.what = KB_QUESTION_IDENTITY;
+	if (by_answer(&there, &question, file) == -EPROTO)
+		abort();
 	kb_elf_release(&there);
 }
 
@@ -282,7 +355,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		void (*try)(const uint8_t *data, size_t size);
 	} kinds[] = {
 		{ 'l', try_lines }, { 'k', try_kernel }, { 'a', try_answer }, { 'e', try_elf },
-		{ 'd', try_debug }, { 'p', try_perfmap }, { 'n', try_name },
+		{ 'd', try_debug }, { 'u', try_unwind }, { 'b', try_answer_with_checksum },
+		{ 'p', try_perfmap }, { 'n', try_name },
 	};
 	size_t i;
 

@@ -222,6 +222,95 @@ static void test_shapes(const char *compiler, bool native)
 	}
 }
 
+/* Every function of @whole has a name in @path, the same file without symbols: that of its place. */
+static bool all_have_names(const char *path, const char *whole)
+{
+	struct kb_error err;
+	unsigned int nr = 0, wrong = 0;
+	struct kb_elf elf, all;
+
+	if (kb_elf_load(&all, whole, &err))
+		return false;
+	if (kb_elf_read(&elf, path, &err) || kb_elf_sort(&elf, kb_text("lib"))) {
+		kb_elf_release(&all);
+		return false;
+	}
+	for (uint32_t i = 0; i < all.symbols.nr_symbols; i++) {
+		const struct kb_symtab_symbol *symbol = &all.symbols.symbols[i];
+		const char *name = kb_symtab_name(&all.symbols, symbol), *found = "nothing";
+		struct kb_symtab_hit hit;
+		char want[64];
+
+		/* what crt1.o and its friends have is not of one form; real functions have a size */
+		if (strncmp(name, "local_", 6) && strncmp(name, "global_", 7) &&
+		    strncmp(name, "elsewhere_", 10) && strcmp(name, "main") &&
+		    strcmp(name, "_start") && strcmp(name, "_init"))
+			continue;
+		snprintf(want, sizeof(want), "lib+0x%llx", (unsigned long long)symbol->start);
+		kb_symtab_find(&elf.symbols, symbol->start, &hit);
+		if (hit.symbol)
+			found = kb_symtab_name(&elf.symbols, hit.symbol);
+		nr++;
+		if (strcmp(found, want) && strcmp(found, name) && !wrong++)
+			tap_note("%s is called %s, not %s", name, found, want);
+	}
+	kb_elf_release(&elf);
+	kb_elf_release(&all);
+	return nr >= 4 && !wrong;
+}
+
+/* Stripped programs of every machine for which there is a compiler. */
+static void test_names_of_stripped(void)
+{
+	static const char *const machines[] = {
+		"", "i686-linux-gnu-", "aarch64-linux-gnu-", "arm-linux-gnueabihf-",
+		"s390x-linux-gnu-", "riscv64-linux-gnu-",
+	};
+	char path[256], whole[256], promise[128], command[1024];
+
+	for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+		snprintf(promise, sizeof(promise), "functions_of_a_stripped_program_have_names: %s",
+			 machines[i][0] ? machines[i] : "of this machine");
+		snprintf(whole, sizeof(whole), "%s/whole", directory);
+		snprintf(path, sizeof(path), "%s/bare", directory);
+		snprintf(command, sizeof(command),
+			 "cd %s && %sgcc -O1 -fasynchronous-unwind-tables f.c m.c -o whole 2>&1 && "
+			 "%sstrip -o bare whole 2>&1", directory, machines[i], machines[i]);
+		if (system(command))
+			tap_skip(promise, "there is no such compiler");
+		else
+			tap_ok(all_have_names(path, whole), promise);
+	}
+}
+
+/* Whether a stripped library with this soname, and maybe a library that it needs, has a _start. */
+static bool has_start(const char *soname, const char *libraries)
+{
+	char path[256], command[1024];
+	struct kb_elf elf;
+	bool found = false;
+
+	snprintf(path, sizeof(path), "%s/loader", directory);
+	snprintf(command, sizeof(command),
+		 "cd %s && echo 'int begin(int x) { return x + 3; }' >l.c && "
+		 "gcc -shared -nostdlib -s -fPIC -fvisibility=hidden -O1 -Wl,-e,begin "
+		 "-Wl,-soname,%s -o loader l.c -Wl,--no-as-needed %s",
+		 directory, soname, libraries);
+	if (system(command) || kb_elf_read(&elf, path, NULL) || kb_elf_sort(&elf, kb_text("lib")))
+		return false;
+	for (uint32_t i = 0; i < elf.symbols.nr_symbols; i++)
+		found |= !strcmp(kb_symtab_name(&elf.symbols, &elf.symbols.symbols[i]), "_start");
+	kb_elf_release(&elf);
+	return found;
+}
+
+static void test_loader(void)
+{
+	tap_ok(has_start("ld-test.so.1", ""), "the_loader_has_a_start");
+	tap_ok(!has_start("ld-test.so.1", "-lc"), "what_needs_libraries_is_no_loader");
+	tap_ok(!has_start("libtest.so.1", ""), "a_library_has_none");
+}
+
 static void test_stripped(void)
 {
 	char path[256];
@@ -355,6 +444,8 @@ int main(void)
 	test_shapes("gcc", true);
 	test_shapes("aarch64-linux-gnu-gcc", false);
 	test_stripped();
+	test_loader();
+	test_names_of_stripped();
 	test_segments();
 	test_refused();
 	test_damaged();

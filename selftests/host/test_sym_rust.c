@@ -54,11 +54,15 @@ static void add_base62(struct name *name, uint64_t value)
 	char digits[16], *at = digits + sizeof(digits) - 1;
 
 	*at = '\0';
-	for (; value; value = (value - 1) / 62)
-		*--at = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-			[(value - 1) % 62];
 	/* value - 1 as a number without leading zeros; 0 is the '_' alone */
-	add(name, "%s_", digits + (at - digits));
+	if (value--) {
+		do {
+			*--at = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+				[value % 62];
+			value /= 62;
+		} while (value);
+	}
+	add(name, "%s_", at);
 }
 
 static void add_identifier(struct name *name)
@@ -296,6 +300,17 @@ static void make_v0(struct name *name)
 	add_suffix(name);
 }
 
+/* A hash; of a few digits at times, which make a name of C++ of it. */
+static void add_hash(struct name *name)
+{
+	unsigned int digits = dice(4) ? 16 : 1 + dice(8);
+
+	add(name, "17h");
+	for (unsigned int i = 0; i < 16; i++)
+		add(name, "%x", dice(digits));
+	add(name, "E");
+}
+
 static void make_legacy(struct name *name)
 {
 	static const char *const parts[] = {
@@ -316,7 +331,7 @@ static void make_legacy(struct name *name)
 			strcat(component, parts[dice(18)]);
 		add(name, "%zu%s", strlen(component), component);
 	}
-	add(name, "17h%08x%08xE", dice(UINT32_MAX), 0x01234567 + dice(1 << 20));
+	add_hash(name);
 	if (!dice(4))
 		add(name, ".llvm.123456789ABCDEF0");
 }

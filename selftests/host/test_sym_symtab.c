@@ -3,7 +3,7 @@
 #include <stdlib.h>
 
 #include "../lib/tap.h"
-#include "sym/symtab.h"
+#include "sym/symtab_fill.h"
 
 #define UNLIMITED	KB_SYMTAB_NO_LIMIT
 
@@ -151,8 +151,84 @@ static void test_hostile(void)
 	kb_symtab_release(&symtab);
 }
 
+/* ---- a table that counts where another one has nothing ---- */
+
+static void test_fill(void)
+{
+	const struct kb_text file = { "lib.so.5 (deleted)", 8 };
+	struct kb_symtab symtab = { 0 }, more = { 0 }, none = { 0 };
+
+	add(&symtab, 0x1000, 0x10, "first", KB_RANK_GLOBAL);
+	add(&symtab, 0x1040, 0x10, "inside", KB_RANK_GLOBAL);
+	add(&more, 0x1000, 0x10, "", KB_RANK_NAMELESS);
+	add(&more, 0x1020, 0x40, "", KB_RANK_NAMELESS);
+	add(&more, 0x1030, 0x8, "_init", KB_RANK_LOCAL);
+	add(&more, 0x2000, 0x10, "", KB_RANK_NAMELESS);
+	add(&more, 0x2000, 0x8, "_start", KB_RANK_LOCAL);
+	kb_symtab_sort(&symtab);
+	kb_symtab_sort(&more);
+	tap_is(kb_symtab_fill(&symtab, &more, file), 0, "a_table_fills_another_one");
+	tap_is_string(name_at(&symtab, 0x1005), "first", "a_symbol_comes_first");
+	tap_is_string(name_at(&symtab, 0x1018), NULL, "what_neither_has_stays_unknown");
+	tap_is_string(name_at(&symtab, 0x1025), "lib.so.5+0x1020", "a_function_gets_a_name");
+	tap_is_string(name_at(&symtab, 0x1032), "_init", "a_name_stays");
+	tap_is_string(name_at(&symtab, 0x1045), "inside", "a_symbol_inside_comes_first");
+	tap_is_string(name_at(&symtab, 0x1055), "lib.so.5+0x1020", "a_function_goes_on_behind_it");
+	tap_is_string(name_at(&symtab, 0x200f), "_start", "a_name_is_preferred_to_none");
+	tap_is_string(name_at(&symtab, 0x2010), NULL, "nothing_is_behind_the_last");
+	tap_is(symtab.nr_symbols, 5, "functions_that_do_not_count_are_not_added");
+	tap_is(kb_symtab_fill(&none, &more, file), 0, "an_empty_table_is_filled");
+	tap_is_string(name_at(&none, 0x1005), "lib.so.5+0x1000", "it_has_what_the_other_one_has");
+	tap_is(kb_symtab_fill(&none, &(struct kb_symtab) { 0 }, file), 0, "nothing_fills_nothing");
+	tap_ok(kb_symtab_is_nameless("lib.so.5+0x1020", 0x1020, file), "such_a_name_is_known_again");
+	tap_ok(!kb_symtab_is_nameless("lib.so.5+0x1020", 0x1021, file) &&
+	       !kb_symtab_is_nameless("lib.so.5+0x1020z", 0x1020, file) &&
+	       !kb_symtab_is_nameless("lib.so.5", 0, file) &&
+	       !kb_symtab_is_nameless("", 0, file), "others_are_not_such_names");
+	kb_symtab_release(&symtab);
+	kb_symtab_release(&more);
+	kb_symtab_release(&none);
+}
+
+static void add_random(struct kb_symtab *symtab, const char *name, enum kb_symtab_rank rank)
+{
+	for (unsigned int i = 0; i < 12; i++)
+		add(symtab, rand() % 200, 1 + rand() % 20, name, rank);
+	kb_symtab_sort(symtab);
+}
+
+static void test_fill_everywhere(void)
+{
+	unsigned int wrong = 0;
+
+	srand(7);
+	for (unsigned int round = 0; round < 200; round++) {
+		struct kb_symtab symtab = { 0 }, first = { 0 }, more = { 0 };
+		unsigned int seed = rand();
+
+		srand(seed);
+		add_random(&symtab, "a", KB_RANK_LOCAL);
+		srand(seed);
+		add_random(&first, "a", KB_RANK_LOCAL);
+		add_random(&more, "b", KB_RANK_LOCAL);
+		kb_symtab_fill(&symtab, &more, kb_text("f"));
+		for (uint64_t at = 0; at < 240; at++) {
+			const char *want = name_at(&first, at) ?: name_at(&more, at);
+			const char *name = name_at(&symtab, at);
+
+			wrong += name ? !want || strcmp(name, want) : want != NULL;
+		}
+		kb_symtab_release(&symtab);
+		kb_symtab_release(&first);
+		kb_symtab_release(&more);
+	}
+	tap_is(wrong, 0, "each_address_has_the_first_table_or_else_the_second");
+}
+
 int main(void)
 {
+	test_fill();
+	test_fill_everywhere();
 	test_empty();
 	test_aliases();
 	test_extents();

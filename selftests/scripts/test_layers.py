@@ -19,15 +19,37 @@ ROOT = os.path.normpath(os.path.join(HERE, "../.."))
 
 # The folders of a tree from the bottom up. A folder includes those of the rows below it: those
 # beside it know nothing of each other. Behind the colon: the public headers whose functions it has.
+# The module's files stand in one folder. Its layers are called as if they were folders, and behind
+# the colon are their files.
 TREES = {
     "user": [
         ["kmod/uapi"],
         ["user/lib/base: cpulist error mark out progress text version"],
         ["user/lib/format: annotate barman chain event heph tptp tptp_tables"],
+        ["user/lib/unwind"],
         ["user/lib/sym: symbol tasks"],
         ["user/lib/analysis: losses names report trace"],
-        ["user/lib/export: export", "user/lib/record: device kernel_maps merge perf_events recorder"],
+        ["user/lib/export: export report_text", "user/lib/record: device kernel_maps merge perf_events recorder"],
         ["user/cli", "user/examples"],
+    ],
+    "kmod": [
+        ["kmod/uapi", "kmod/compat"],
+        ["kmod/ring: clock clock_env wake ring ring_env record"],
+        ["kmod/capture: capture rows shares string_table table_env users room tables table_tasks "
+         "table_maps table_series header collector collect collect_overs collect_rings "
+         "collect_levels memory storage"],
+        ["kmod/session: session here"],
+        ["kmod/sources: source source_sched source_idle source_counts source_tasks source_pmu "
+         "pmu_overflow pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "
+         "callchain_riscv callchain_other stack sparse sparse_env sparse_stack task_ranges "
+         "thread_stacks user_registers user_memory code_bounds source_maps maps_queue maps_worker "
+         "maps_probes "
+         "spaces space spaces_facts spaces_all spaces_walks spaces_mappings spaces_rows spaces_images "
+         "spaces_limits source_marker marks_rate marks_series"],
+        ["kmod/sessions: descriptor sessions session_calls session_configure session_run "
+         "session_look session_tell rings chosen sources cpus suspend clocks"],
+        ["kmod/chardev: chardev chardev_map"],
+        ["kmod/main: main"],
     ],
 }
 
@@ -42,6 +64,8 @@ STRING = re.compile(r'"(?:\\.|[^"\\\n])*"')
 FUNCTION = re.compile(r"^(?!static|typedef|return|else|#)[a-z][\w \t*]*[ \t*](\w+)\(", re.M)
 WORD = re.compile(r"\b[a-z]\w+\b(?=[(),;}\s])")
 STATIC = re.compile(r"^static[^;={]*[ *](\w+)[(\[]", re.M)
+# A function with its body, static or not.
+DEFINED = re.compile(r"^(?!typedef|return|else|#)[a-z][\w \t*\n]*?[ \t*\n](\w+)\([^;{}]*\)\n\{", re.M)
 WIRE = re.compile(r"\b(ioctl|kb_(?:load|store|cursor)_?\w*|[bl]e(?:16|32|64)toh|"
                   r"hto[bl]e(?:16|32|64)|[nh]to[hn][sl])[ \t]*\(")
 
@@ -67,7 +91,8 @@ class Source:
             for name, _, headers in (folder.partition(":") for folder in folders):
                 self.rows[name] = row
                 for header in headers.split():
-                    self.home[f"{PUBLIC}/{header}.h"] = name
+                    for path in self.called(name, header):
+                        self.home[path] = name
         for top in sorted({name.split("/")[0] for name in self.rows}):
             for where, _, names in os.walk(os.path.join(root, top)):
                 for name in names:
@@ -75,13 +100,20 @@ class Source:
                         self.add(os.path.relpath(os.path.join(where, name), root))
         self.arrows = {path: self.included(path) for path in self.text if self.folder(path)}
 
+    @staticmethod
+    def called(folder, name):
+        """The files that @name stands for behind the colon of @folder."""
+        if folder.startswith("kmod/"):
+            return [f"kmod/{name}.c", f"kmod/{name}.h"]
+        return [f"{PUBLIC}/{name}.h"]
+
     def add(self, path):
         with open(os.path.join(self.root, path), encoding="utf-8") as file:
             self.text[path] = COMMENT.sub("", file.read())
 
     def folder(self, path):
         """The folder that @path belongs to; None: it is in no row of this tree."""
-        if path.startswith(PUBLIC):
+        if path in self.home or path.startswith(PUBLIC):
             return self.home.get(path)
         folder = os.path.dirname(path)
         while folder and folder not in self.rows:
@@ -184,12 +216,12 @@ def draw(tree="user"):
     source = Source(ROOT, tree)
     graph = source.folders()
     order = sorted(source.rows, key=lambda name: -source.rows[name])
-    short = {name: name.removeprefix("user/lib/").removeprefix("user/") for name in order}
+    short = {name: name.removeprefix("kmod/").removeprefix("user/lib/").removeprefix("user/")
+             for name in order}
+    columns = [name for name in order if any(name in others for others in graph.values())]
     lines = [f"    {short[name]:<9} ─▶ " + "".join(
         f"{short[other] if other in graph[name] else '.':<{len(short[other]) + 2}}"
-        for other in order if source.rows[other] and other not in ("user/cli", "user/examples")) +
-        ("uapi" if "kmod/uapi" in graph[name] else ".")
-        for name in order if source.rows[name]]
+        for other in columns) for name in order if source.rows[name]]
     return "".join(line.rstrip() + "\n" for line in lines)
 
 
@@ -249,7 +281,32 @@ def the_tool_calls_no_wire_primitive_and_no_ioctl(tmp):  # pylint: disable=unuse
 def the_architecture_shows_this_graph(tmp):  # pylint: disable=unused-argument
     with open(os.path.join(ROOT, "ARCHITECTURE.md"), encoding="utf-8") as file:
         shown = file.read()
-    assert draw() in shown, "test_layers.py --draw prints:\n" + draw()
+    for tree in TREES:
+        assert draw(tree) in shown, "test_layers.py --draw prints:\n" + draw(tree)
+
+
+ARCHITECTURES = re.compile(r"^kmod/callchain_(?:x86|arm64|riscv|other)$")
+
+
+def functions_of_the_module(root):
+    """Each function of the module with the files that define it. Only one architecture is built."""
+    source = Source(root, "kmod")
+    where = collections.defaultdict(set)
+    for path, text in source.text.items():
+        if path.startswith("kmod/") and not os.path.basename(path).startswith("probe_"):
+            file = ARCHITECTURES.sub("kmod/callchain_*", path[:-2])
+            for name in DEFINED.findall(STRING.sub('""', text)):
+                where[name].add(file)
+    return where
+
+
+def no_two_functions_of_the_module_have_one_name(tmp):  # pylint: disable=unused-argument
+    none(f"{name}: " + " ".join(sorted(files))
+         for name, files in sorted(functions_of_the_module(ROOT).items()) if len(files) > 1)
+
+
+def each_function_of_the_module_names_what_it_works_on(tmp):  # pylint: disable=unused-argument
+    none(name for name in functions_of_the_module(ROOT) if "_" not in name)
 
 
 # ---- whether it would find what it looks for ----
@@ -339,8 +396,17 @@ def a_function_declared_round_the_layers_is_found(tmp):
     assert list(source.misplaced()) == ["kb_f() of user/lib/base/a.h is in user/lib/sym/a.c"]
 
 
+def two_functions_of_one_name_are_found(tmp):
+    plant(tmp, {"kmod/ring.c": "static int\twalk(int a)\n{\n}\n\nint kb_f(void)\n{\n}\n",
+                "kmod/spaces.c": "static void *walk(int a,\n\t\t  int b)\n{\n}\n",
+                "kmod/callchain_x86.c": "void kb_g(void)\n{\n}\n",
+                "kmod/callchain_other.c": "void kb_g(void)\n{\n}\n"})
+    assert {name: len(files) for name, files in functions_of_the_module(tmp).items()} == {
+        "walk": 2, "kb_f": 1, "kb_g": 1}
+
+
 if __name__ == "__main__":
     if sys.argv[1:] == ["--draw"]:
-        sys.stdout.write(draw())
+        sys.stdout.write("\n".join(draw(tree) for tree in TREES))
     else:
         tap.main(globals())

@@ -404,27 +404,31 @@ struct symbol {
 	uint64_t begin, end;
 };
 
-/* Where the kernel has the function @name; empty if it has none. */
-static struct symbol kernel_symbol(const char *name)
+struct symbols {
+	struct symbol all[16];
+	size_t nr;
+};
+
+/* Add the functions of the kernel that are called @name. It may have several: 5.10 on arm64. */
+static void add_symbols(struct symbols *symbols, const char *name)
 {
-	FILE *symbols = fopen("/proc/kallsyms", "re");
-	struct symbol symbol = { .end = UINT64_MAX };
+	FILE *file = fopen("/proc/kallsyms", "re");
 	unsigned long long address;
 	char kind, line[512], word[256];
+	size_t i, first = symbols->nr;
 
-	if (!symbols)
+	if (!file)
 		lost("no kallsyms");
-	while (fgets(line, sizeof(line), symbols))
+	while (fgets(line, sizeof(line), file))
 		if (sscanf(line, "%llx %c %255s", &address, &kind, word) == 3 &&
-		    !strcmp(word, name))
-			symbol.begin = address;
-	rewind(symbols);
-	while (fgets(line, sizeof(line), symbols))
-		if (sscanf(line, "%llx", &address) == 1 && address > symbol.begin &&
-		    address < symbol.end)
-			symbol.end = address;
-	fclose(symbols);
-	return symbol.begin ? symbol : (struct symbol) {};
+		    !strcmp(word, name) && symbols->nr < sizeof(symbols->all) / sizeof(symbols->all[0]))
+			symbols->all[symbols->nr++] = (struct symbol) { address, UINT64_MAX };
+	rewind(file);
+	while (fgets(line, sizeof(line), file))
+		for (i = first; i < symbols->nr && sscanf(line, "%llx", &address) == 1; i++)
+			if (address > symbols->all[i].begin && address < symbols->all[i].end)
+				symbols->all[i].end = address;
+	fclose(file);
 }
 
 /* What an interrupt comes in by; on arm64 from the kernel's code alone. */
@@ -435,33 +439,35 @@ static const char * const entry_names[] = {
 #endif
 };
 
-#define ENTRIES	(sizeof(entry_names) / sizeof(entry_names[0]))
-
-static struct symbol entries[ENTRIES], vfs_read;
+static struct symbols entries, vfs_read;
 
 static void find_symbols(void)
 {
-	for (size_t i = 0; i < ENTRIES; i++)
-		entries[i] = kernel_symbol(entry_names[i]);
-	vfs_read = kernel_symbol("vfs_read");
-	if (!vfs_read.begin)
+	entries.nr = vfs_read.nr = 0;
+	for (size_t i = 0; i < sizeof(entry_names) / sizeof(entry_names[0]); i++)
+		add_symbols(&entries, entry_names[i]);
+	add_symbols(&vfs_read, "vfs_read");
+	if (!vfs_read.nr)
 		lost("the kernel has no vfs_read()");
 }
 
 /* A return address may be the first one behind a function that ends with the call. */
-static bool returns_to(const struct symbol *symbol, uint64_t address)
+static bool returns_to(const struct symbols *symbols, uint64_t address)
 {
-	return address > symbol->begin && address <= symbol->end;
+	for (size_t i = 0; i < symbols->nr; i++)
+		if (address > symbols->all[i].begin && address <= symbols->all[i].end)
+			return true;
+	return false;
 }
 
 /* The kernel's frame of @chain that an interrupt came in by, nr_kernel if there is none. */
 static uint32_t entry_of_interrupt(const struct chain *chain)
 {
-	for (uint32_t i = 0; i < chain->nr_kernel; i++)
-		for (size_t n = 0; n < ENTRIES; n++)
-			if (returns_to(&entries[n], chain->addresses[i]))
-				return i;
-	return chain->nr_kernel;
+	uint32_t i;
+
+	for (i = 0; i < chain->nr_kernel && !returns_to(&entries, chain->addresses[i]);)
+		i++;
+	return i;
 }
 
 static bool is_interrupt_of_read(const struct chain *chain)

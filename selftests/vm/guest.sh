@@ -96,6 +96,17 @@ record_beside_perf() {
 		../kbarman report --json --count --sort task,image,symbol perf.cap >perf.json
 }
 
+# Programs as the distribution ships them: without frame pointers and symbols
+record_stripped() {
+	../kbarman record -F 1000 -g -o stripped.cap -- sh -c '
+		xz -T1 -2 -c /usr/bin/openssl >/run/xz.out &
+		openssl speed -seconds 1 -bytes 8192 -evp sha256 >/run/openssl.out 2>&1 &
+		sqlite3 :memory: "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c
+			WHERE x < 200000) SELECT sum(x % 7) FROM c" >/run/sqlite3.out
+		wait' 2>stripped.err || { cat stripped.err; return 1; }
+	../kbarman script -e sample stripped.cap >stripped.script
+}
+
 records_and_reports() {
 	promise records_the_system record_truth all -a
 	promise records_a_command record_truth command
@@ -110,6 +121,7 @@ records_and_reports() {
 		-- /run/names/names -s 0.4 -c '"${CHILDREN:-1000}"' >names.out 2>names.err || { cat names.err; exit 1; }'
 	promise tells_names_and_call_chains sh -c \
 		'../kbarman script -e sample names.cap >names.script 2>names.said'
+	promise records_stripped_programs record_stripped
 	echo "1..$count"
 	return "$failed"
 }

@@ -136,6 +136,8 @@ static void record_everything(int fd)
 		flags |= KBARMAN_CONFIGURE_CHAIN_USER;
 	if (features & KBARMAN_FEATURE_CHAIN_KERNEL)
 		flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
+	if (features & KBARMAN_FEATURE_CHAIN_STACK)
+		flags |= KBARMAN_CONFIGURE_CHAIN_STACK;
 	c.flags = KBARMAN_CONFIGURE_COUNT_SWITCH | (flags ? flags | KBARMAN_CONFIGURE_CHAIN_SWITCH : 0);
 	if (configure(fd, c) || start(fd))
 		lost("no session of everything");

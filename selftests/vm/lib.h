@@ -155,14 +155,15 @@ static inline int stop(int fd)
 }
 
 /*
- * For the start of a test: opens the device and waits until the session has no owner. A process of
- * an earlier test may still hold its descriptor for a moment.
+ * For the start of a test: opens the device and waits until no session has an owner. A process of
+ * an earlier test may still hold its descriptor for a moment. With KBARMAN_BESIDE=1 in the
+ * environment, the test runs beside a recording that never ends, and does not wait.
  */
 static inline int device_open_free(void)
 {
 	int fd = device_open();
 
-	while (query(fd).state & KBARMAN_STATE_OWNED)
+	while (query(fd).state & KBARMAN_STATE_OWNED && !getenv("KBARMAN_BESIDE"))
 		usleep(1000);
 	return fd;
 }
@@ -425,6 +426,19 @@ static inline pid_t ping_pong(uint32_t cpu, unsigned int rounds)
 	return e.echo;
 }
 
+/* 100 ping-pongs on @cpu, by a process of its own, so that the caller stays where it is. */
+static inline pid_t work_on(uint32_t cpu)
+{
+	pid_t worker = fork();
+
+	if (!worker) {
+		ping_pong(cpu, 100);
+		_exit(0);
+	}
+	waitpid(worker, NULL, 0);
+	return worker;
+}
+
 /* Go to a new directory below this one whose path has nearly 4 KiB. */
 static inline void enter_long_directory(mode_t mode)
 {
@@ -664,6 +678,21 @@ static inline const struct bm_kbarman_callchain *walk_chain(const struct walk *w
 		(const void *)((const char *)r + offset);
 }
 
+/* How many switches to @task the ring of @cpu has. */
+static inline unsigned int switches_to(int fd, uint32_t cpu, pid_t task)
+{
+	const void *map = map_cpu(fd, cpu);
+	struct walk walk = walk_begin(map);
+	unsigned int count = 0;
+	const union record *r;
+
+	while ((r = walk_next(&walk)))
+		count += r->header.record_type == BM_RECORD_TASK_SWITCH &&
+			 r->task_switch.task_id == (uint32_t)task;
+	munmap((void *)map, query(fd).map_bytes);
+	return count;
+}
+
 /*
  * True if @address is a kernel address. On 32-bit machines the kernel has the upper quarter, and
  * its modules on arm the 16 MiB below it. On s390x the kernel and each process have an address
@@ -767,11 +796,12 @@ static inline const char *judge_charts(const void *map)
 	return NULL;
 }
 
-/* The record has nothing behind @at, or one call chain and nothing more. */
+/* The record has nothing behind @at, or one call chain, maybe with a stack, and nothing more. */
 static inline const char *judge_chain(const void *map, const union record *r, size_t length,
 				      size_t at)
 {
 	const struct bm_kbarman_callchain *chain = (const void *)((const char *)r + at);
+	size_t addresses, stack;
 
 	if (length == at)
 		return NULL;
@@ -779,9 +809,14 @@ static inline const char *judge_chain(const void *map, const union record *r, si
 		return "call chain that nobody asked for";
 	if (length < at + sizeof(*chain))
 		return "call chain shorter than its head";
-	if (!chain->nr || chain->nr_kernel > chain->nr ||
-	    length - at - sizeof(*chain) != chain->nr * sizeof(bm_uintptr))
+	addresses = chain->nr * sizeof(bm_uintptr);
+	if (!chain->nr || (chain->nr_kernel & ~BM_KBARMAN_CHAIN_STACK) > chain->nr ||
+	    length - at - sizeof(*chain) < addresses)
 		return "call chain not as long as it says";
+	stack = length - at - sizeof(*chain) - addresses;
+	if (chain->nr_kernel & BM_KBARMAN_CHAIN_STACK ?
+		    stack < sizeof(struct bm_kbarman_stack) || stack % 8 : stack)
+		return "call chain with the wrong end";
 	return NULL;
 }
 

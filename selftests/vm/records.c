@@ -98,6 +98,19 @@ TEST_F(records, a_ping_pong_is_two_switches)
 	EXPECT_LE(2 * ROUNDS, turns);
 }
 
+/* The reason of a record that the module makes itself at the start is "preempted", from state 0. */
+static void log_first_records(struct __test_metadata *_metadata, const void *map)
+{
+	struct walk walk = walk_begin(map);
+	const union record *r;
+	unsigned int n;
+
+	for (n = 0; n < 8 && (r = walk_next(&walk)); n++)
+		TH_LOG("at %llu: to %u, reason %u, from state %#x",
+		       (unsigned long long)r->header.timestamp, r->task_switch.task_id,
+		       r->task_switch.reason, r->task_switch.prev_state);
+}
+
 /* From a task to itself there is no switch, and none is missed in between. */
 static void expect_alternation(struct __test_metadata *_metadata, int fd, unsigned int round)
 {
@@ -110,9 +123,11 @@ static void expect_alternation(struct __test_metadata *_metadata, int fd, unsign
 		const union record *r;
 
 		while ((r = walk_next(&walk))) {
-			EXPECT_NE(current, r->task_switch.task_id)
+			EXPECT_NE(current, r->task_switch.task_id) {
 				TH_LOG("round %u, CPU %u: twice to %u, at position %llu", round,
 				       cpu, current, (unsigned long long)walk.at);
+				log_first_records(_metadata, map);
+			}
 			current = r->task_switch.task_id;
 		}
 		munmap((void *)map, query(fd).map_bytes);

@@ -486,18 +486,6 @@ static pid_t make_noise(int go, int done)
 	return tell_noise(go, done, 'p');
 }
 
-static unsigned int switches_to(int fd, uint32_t cpu, pid_t task)
-{
-	struct walk walk = walk_begin(map_cpu(fd, cpu));
-	unsigned int count = 0;
-	const union record *r;
-
-	while ((r = walk_next(&walk)))
-		count += r->header.record_type == BM_RECORD_TASK_SWITCH &&
-			 r->task_switch.task_id == (uint32_t)task;
-	return count;
-}
-
 TEST_F(filter, the_process_and_its_children_are_recorded)
 {
 	pid_t echo;

@@ -34,8 +34,10 @@ static const char *const entries[] = {
 	/* tracepoints */
 	"on_sched_switch", "on_sched_switch_chosen", "on_sched_switch_chain", "on_cpu_idle",
 	/* perf, irq_work, calls from other CPUs */
-	"overflow", "overflow_chain", "kick", "kick_worker", "wake_pollers", "record_current",
-	"record_idle", "tell_if_lost", "identify",
+	"on_sched_switch_count", "on_counts_tick", "counts_take",
+	"kbarman_pmu_overflow", "kbarman_pmu_overflow_chain", "collector_kick", "maps_kick",
+	"wake_pollers", "sched_record_current", "idle_record_now", "counters_tell_if_lost",
+	"cpu_identify",
 	/* kprobes: with interrupts off where ftrace does not call them */
 	"on_mmap", "on_move",
 };

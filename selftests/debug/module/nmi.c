@@ -9,11 +9,13 @@
  */
 #include <linux/module.h>
 #include <linux/percpu.h>
+#include <linux/rculist.h>
 #include <asm/local.h>
 #include <asm/nmi.h>
 
+#include "cpus.h"
+#include "here.h"
 #include "record.h"
-#include "session.h"
 
 #define TASK_BASE	0x40000000U	/* higher than any pid */
 #define TASK_MASK	0x0fffffffU
@@ -24,10 +26,14 @@ static DEFINE_PER_CPU(local_t, nested);
 
 static int on_nmi(unsigned int type, struct pt_regs *regs)
 {
-	struct kbarman_ring *ring = kbarman_this_ring();
+	struct kbarman_session *session = list_first_or_null_rcu(&kbarman_running_sessions,
+								 struct kbarman_session,
+								 running_list);
+	struct kbarman_ring *ring;
 	long number;
 	int i;
 
+	ring = session ? kbarman_ring_of(this_cpu_ptr(session->each)) : NULL;
 	if (!ring)
 		return NMI_HANDLED;
 	if (READ_ONCE(ring->nest))

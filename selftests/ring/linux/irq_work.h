@@ -4,7 +4,10 @@ struct irq_work {
 	void (*func)(struct irq_work *work);
 };
 
-#define DEFINE_IRQ_WORK(name, func)	struct irq_work name = { func }
+static inline void init_irq_work(struct irq_work *work, void (*func)(struct irq_work *work))
+{
+	work->func = func;
+}
 
 static inline void irq_work_queue(struct irq_work *work)
 {

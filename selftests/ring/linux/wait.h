@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* For kmod/wake.c in user space: the test is told who would be woken. */
-struct wait_queue {
+/* For kmod/wake.h in user space: the test is told who would be woken. */
+#ifndef RING_LINUX_WAIT_H
+#define RING_LINUX_WAIT_H
+
+typedef struct {
 	char unused;
-};
+} wait_queue_head_t;
 
-#define DECLARE_WAIT_QUEUE_HEAD(name)	struct wait_queue name
+#define init_waitqueue_head(queue)	((void)(queue))
 
-void wake_up_interruptible_all(struct wait_queue *queue);
+void wake_up_interruptible_all(wait_queue_head_t *queue);
+
+#endif

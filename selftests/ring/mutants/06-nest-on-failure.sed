@@ -1,2 +1,2 @@
 # a writer that found no room leaves without publishing
-/^static struct kbarman_slot enter(/,/^}/s/kbarman_ring_commit(ring);/ring->nest--;/
+/^static struct kbarman_slot ring_enter(/,/^}/s/kbarman_ring_commit(ring);/ring->nest--;/

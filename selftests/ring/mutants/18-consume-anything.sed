@@ -1,2 +1,2 @@
 # consume takes any position
-s/if (walk(ring, from, target, &records) != target)/if (walk(ring, from, target, \&records) == 1)/
+s/if (ring_walk(ring, from, target, &records) != target)/if (ring_walk(ring, from, target, \&records) == 1)/

@@ -22,12 +22,13 @@ static struct kbarman_probe probes[] = {
 static int __init empty_probe_init(void)
 {
 	check_trace_callback_type_sched_switch(on_sched_switch);
-	return kbarman_probes_attach(probes, ARRAY_SIZE(probes));
+	kbarman_probes_find(probes, ARRAY_SIZE(probes));
+	return kbarman_probes_attach(probes, ARRAY_SIZE(probes), NULL);
 }
 
 static void __exit empty_probe_exit(void)
 {
-	kbarman_probes_detach(probes, ARRAY_SIZE(probes));
+	kbarman_probes_detach(probes, ARRAY_SIZE(probes), NULL);
 }
 
 module_init(empty_probe_init);
