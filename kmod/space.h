@@ -86,6 +86,7 @@ struct kbarman_space {
 	unsigned long walk_at;		/* address at which the walk goes on */
 	u32 walk_left;			/* mappings for which the walk found no room */
 	u32 left;			/* number of these that were counted as missed */
+	unsigned int nr_ended;		/* number of `threads` that have ended, at most */
 	bool complete;			/* all mappings are known, except for those that `trimmed`
 					 * stands for */
 	bool trimmed;			/* mappings were dropped or left out because there was no
@@ -104,6 +105,7 @@ struct kbarman_thread {
 	u64 since;			/* the thread's rows are not stamped earlier: its id had
 					 * rows before, which they replace. 0 = the id had no
 					 * rows */
+	bool ended;			/* it waits for its rows only: for a walk that was put off */
 };
 
 #define KBARMAN_IMAGE_BITS	14
@@ -216,5 +218,8 @@ struct kbarman_space *kbarman_space_find(struct kbarman_spaces *spaces, const st
 struct kbarman_space *kbarman_space_get(struct kbarman_spaces *spaces,
 					struct mm_struct *mm);	/* or NULL */
 void kbarman_thread_free(struct kbarman_thread *thread);
+
+/* Free the threads of @space that have ended. */
+void kbarman_space_free_ended(struct kbarman_space *space);
 
 #endif /* KBARMAN_SPACE_H */

@@ -12,6 +12,7 @@
 
 #include "clock.h"
 #include "code_bounds.h"
+#include "header.h"
 #include "here.h"
 #include "space.h"
 
@@ -68,10 +69,26 @@ void kbarman_thread_free(struct kbarman_thread *thread)
 	kfree(thread);
 }
 
+void kbarman_space_free_ended(struct kbarman_space *space)
+{
+	struct kbarman_thread *thread, *next;
+
+	if (!space->nr_ended)
+		return;
+	list_for_each_entry_safe(thread, next, &space->threads, node) {
+		if (thread->ended)
+			kbarman_thread_free(thread);
+		cond_resched();
+	}
+	space->nr_ended = 0;
+}
+
 static void space_free(struct kbarman_space *space)
 {
 	struct kbarman_thread *thread, *next;
 
+	if (!list_empty(&space->pending) && !list_empty(&space->threads))
+		kbarman_header_miss(space->all->capture, KBARMAN_MISSED_QUEUE, 1);
 	kbarman_code_bounds_forget(space->all->bounds, space->mm);
 	kbarman_space_free_mappings(space);
 	list_for_each_entry_safe(thread, next, &space->threads, node) {

@@ -117,6 +117,9 @@ bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm,
 	if (!thread)
 		return thread_add(space, task_id, timestamp);
 	/* A new image; or a new thread with an id whose former owner's exit was left out. */
+	if (thread->ended)
+		kbarman_header_miss(spaces->capture, KBARMAN_MISSED_QUEUE, 1);
+	thread->ended = false;
 	kbarman_thread_end_rows(thread);
 	list_del(&thread->node);
 	thread->since = timestamp;
@@ -124,12 +127,26 @@ bool kbarman_spaces_sampled(struct kbarman_spaces *spaces, struct mm_struct *mm,
 	return true;
 }
 
+/*
+ * A thread whose walk was put off, because somebody held mmap_lock, has no rows yet. It stays until
+ * the walk has been made, so that its samples have images.
+ */
+static void thread_exit(struct kbarman_thread *thread)
+{
+	if (list_empty(&thread->space->pending)) {
+		kbarman_thread_free(thread);
+	} else if (!thread->ended) {
+		thread->ended = true;
+		thread->space->nr_ended++;
+	}
+}
+
 void kbarman_spaces_exit(struct kbarman_spaces *spaces, u32 task_id)
 {
 	struct kbarman_thread *thread = xa_load(&spaces->threads, task_id);
 
 	if (thread)
-		kbarman_thread_free(thread);
+		thread_exit(thread);
 }
 
 void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *live)
@@ -139,7 +156,7 @@ void kbarman_spaces_exits(struct kbarman_spaces *spaces, const unsigned long *li
 
 	xa_for_each(&spaces->threads, task_id, thread) {
 		if (!test_bit(task_id, live))
-			kbarman_thread_free(thread);
+			thread_exit(thread);
 		cond_resched();
 	}
 }

@@ -16,6 +16,7 @@
 
 static void space_end_walk(struct kbarman_space *space)
 {
+	kbarman_space_free_ended(space);
 	list_del_init(&space->pending);
 	space->walk_due = get_jiffies_64() + WALK_PAUSE;
 }

@@ -127,6 +127,57 @@ TEST_F(rows, a_thread_that_is_sampled_has_rows_of_its_own)
 	EXPECT_NE(NULL, row_of(self->map, (long)id, (uintptr_t)burn));
 }
 
+#define SHORT_THREADS	20
+#define BUSY_BYTES	(32U << 20)
+
+struct busy {
+	bool end;
+	unsigned int rounds;
+};
+
+/* Changes what a large piece of memory may be used for, which takes mmap_lock for long. */
+static void *keep_mmap_lock_busy(void *argument)
+{
+	struct busy *busy = argument;
+	char *memory = mmap(NULL, BUSY_BYTES, PROT_READ | PROT_WRITE,
+			    MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+
+	pin(1);
+	while (memory != MAP_FAILED && !__atomic_load_n(&busy->end, __ATOMIC_RELAXED)) {
+		if (mprotect(memory, BUSY_BYTES, PROT_READ) ||
+		    mprotect(memory, BUSY_BYTES, PROT_READ | PROT_WRITE))
+			break;
+		__atomic_fetch_add(&busy->rounds, 1, __ATOMIC_RELAXED);
+	}
+	return NULL;
+}
+
+/* The thread has ended when somebody can look at its mappings. */
+TEST_F(rows, a_short_thread_has_rows_although_mmap_lock_is_busy)
+{
+	struct busy busy = { .end = false };
+	pthread_t keeper, thread;
+	void *ids[SHORT_THREADS];
+	unsigned int i;
+
+	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
+		SKIP(return, "one CPU: nobody else can hold mmap_lock");
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, pthread_create(&keeper, NULL, keep_mmap_lock_busy, &busy));
+	while (!__atomic_load_n(&busy.rounds, __ATOMIC_RELAXED))
+		usleep(1000);
+	for (i = 0; i < SHORT_THREADS; i++) {
+		ASSERT_EQ(0, pthread_create(&thread, NULL, burn_in_thread, self));
+		ASSERT_EQ(0, pthread_join(thread, &ids[i]));
+	}
+	__atomic_store_n(&busy.end, true, __ATOMIC_RELAXED);
+	ASSERT_EQ(0, pthread_join(keeper, NULL));
+	ASSERT_EQ(0, stop(self->fd));
+	for (i = 0; i < SHORT_THREADS; i++)
+		EXPECT_NE(NULL, row_of(self->map, (long)ids[i], (uintptr_t)burn))
+			TH_LOG("thread %u of %u", i, SHORT_THREADS);
+}
+
 TEST_F(rows, a_forked_child_that_is_sampled_has_rows)
 {
 	pid_t child;
