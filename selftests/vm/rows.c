@@ -152,7 +152,7 @@ static void *keep_mmap_lock_busy(void *argument)
 	return NULL;
 }
 
-/* The thread has ended when somebody can look at its mappings. */
+/* A thread has ended when its mappings can be looked at. */
 TEST_F(rows, a_short_thread_has_rows_although_mmap_lock_is_busy)
 {
 	struct busy busy = { .end = false };
@@ -162,10 +162,11 @@ TEST_F(rows, a_short_thread_has_rows_although_mmap_lock_is_busy)
 
 	if (sysconf(_SC_NPROCESSORS_ONLN) < 2)
 		SKIP(return, "one CPU: nobody else can hold mmap_lock");
-	ASSERT_EQ(0, start(self->fd));
 	ASSERT_EQ(0, pthread_create(&keeper, NULL, keep_mmap_lock_busy, &busy));
 	while (!__atomic_load_n(&busy.rounds, __ATOMIC_RELAXED))
 		usleep(1000);
+	/* From here on somebody looks for the mappings of this process. */
+	ASSERT_EQ(0, start(self->fd));
 	for (i = 0; i < SHORT_THREADS; i++) {
 		ASSERT_EQ(0, pthread_create(&thread, NULL, burn_in_thread, self));
 		ASSERT_EQ(0, pthread_join(thread, &ids[i]));
