@@ -9,14 +9,14 @@
 
 #include <linux/types.h>
 
+#include "uapi/barman_v2.h"
+
 struct pt_regs;
 
 struct kbarman_user_register {
-	u8 number;	/* of DWARF, or KBARMAN_REGISTER_PC */
+	u8 number;	/* of DWARF, or BM_KBARMAN_REGISTER_PC */
 	u16 offset;	/* of its value in struct pt_regs */
 };
-
-#define KBARMAN_REGISTER_PC	63
 
 struct kbarman_user_registers {
 	const struct kbarman_user_register *all;
