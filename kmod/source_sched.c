@@ -182,16 +182,18 @@ static void sched_stop(struct kbarman_session *session)
 }
 
 /*
- * Records the task that runs when the recording begins. The CPU writes this record itself, in an
- * interrupt: the interrupted task is the one that runs. If the ring already holds a task switch
+ * Records the task that runs when the recording begins, if it is recorded at all. The CPU writes
+ * this record itself, in an interrupt: the interrupted task is the one that runs. If the ring already holds a task switch
  * since the probe was attached, this record is not needed. That switch is among the first
  * FIRST_BLOCKS blocks, unless more blocks were written while the sources were started.
  */
 static void sched_record_current(void *data)
 {
-	struct kbarman_ring *ring = kbarman_ring_of(kbarman_here(data));
+	struct kbarman_cpu *here = kbarman_here(data);
+	struct kbarman_ring *ring = kbarman_ring_of(here);
 
-	if (ring && !kbarman_ring_holds(ring, BM_RECORD_TASK_SWITCH, FIRST_BLOCKS))
+	if (ring && kbarman_wants(here->session, current->pid) &&
+	    !kbarman_ring_holds(ring, BM_RECORD_TASK_SWITCH, FIRST_BLOCKS))
 		kbarman_record_switch(ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
 }
 
