@@ -18,6 +18,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "../lib/shadow.h"
 #include "../lib/tap.h"
 #include "base/array.h"
 #include "sym/elf.h"
@@ -34,9 +35,7 @@
 
 #define MAX_IMAGES	32
 #define MAX_MAPPINGS	128
-#define MAX_DEPTH	512
 #define MAX_STACK	(64U << 10)	/* bytes that are looked at */
-#define MAX_CAUSES	64
 #define NEEDED_PERCENT	99.5
 
 struct image {
@@ -51,16 +50,6 @@ struct mapping {
 	uint8_t *code;		/* a copy, or NULL */
 };
 
-struct call {
-	uint64_t slot;		/* where its return address is */
-	uint64_t pc;		/* which is this */
-};
-
-struct cause {
-	char text[640];
-	unsigned long nr;
-};
-
 struct tracee {
 	pid_t pid;
 	struct image images[MAX_IMAGES];
@@ -68,18 +57,11 @@ struct tracee {
 	struct mapping mappings[MAX_MAPPINGS];
 	unsigned int nr_mappings;
 	uint64_t stack_high;		/* end of the stack's mapping */
-	uint64_t entry;			/* the program's _start */
 	uint64_t bounds[2][2];		/* of the code of the program, and of libraries */
-	struct call calls[MAX_DEPTH];
-	unsigned int depth;
+	struct shadow shadow;
 	struct user_regs_struct regs;
 	uint64_t stack[MAX_STACK / 8];
 	struct kb_unwind_word words[MAX_STACK / 8];
-	struct kb_unwind_frame frames[MAX_DEPTH + 1];
-	struct kb_unwind_chain chain;
-	unsigned long steps, right, nr_words, nr_frames, whole;
-	struct cause causes[MAX_CAUSES];
-	unsigned int nr_causes;
 	FILE *save;
 	uint32_t saved[64];		/* kinds of cases */
 	unsigned int nr_saved;
@@ -246,30 +228,10 @@ static struct kb_unwind_registers registers(const struct user_regs_struct *regs)
 	};
 }
 
-/*
- * Whether the chain lacks nothing but _start: the table of a static program's __libc_start_main()
- * says that it is the outermost function.
- */
-static bool lacks_start(const struct tracee *tracee)
-{
-	return tracee->chain.end == KB_UNWIND_WHOLE && tracee->chain.nr == tracee->depth &&
-	       tracee->calls[0].pc - tracee->entry < 64;
-}
-
-static bool chain_is_right(const struct tracee *tracee)
-{
-	if (tracee->chain.nr != tracee->depth + 1 && !lacks_start(tracee))
-		return false;
-	for (unsigned int i = 1; i < tracee->chain.nr; i++)
-		if (tracee->chain.frames[i].pc != tracee->calls[tracee->depth - i].pc)
-			return false;
-	return true;
-}
-
 /* "FILE+0xADDRESS", where the function begins in which @address is. */
-static void name_of(const struct tracee *tracee, const struct kb_unwind_frame *frame, char *text,
-		    size_t size)
+static void name_of(void *closure, const struct kb_unwind_frame *frame, char *text, size_t size)
 {
+	const struct tracee *tracee = closure;
 	const struct mapping *mapping = find_mapping(tracee, frame->pc);
 	struct kb_unwind_bounds bounds = { 0 };
 	struct kb_symtab_hit hit = { 0 };
@@ -287,28 +249,6 @@ static void name_of(const struct tracee *tracee, const struct kb_unwind_frame *f
 		 strrchr(mapping->image->path, '/') + 1 : mapping->image->path,
 		 bounds.start ? bounds.start : address,
 		 hit.symbol ? kb_symtab_name(&mapping->image->elf.symbols, hit.symbol) : "");
-}
-
-static void count_cause(struct tracee *tracee)
-{
-	const struct kb_unwind_chain *chain = &tracee->chain;
-	char name[512], text[640];
-	unsigned int i = 0, same = 1;
-
-	/* The frame behind which the chains differ */
-	while (same < chain->nr && same <= tracee->depth &&
-	       chain->frames[same].pc == tracee->calls[tracee->depth - same].pc)
-		same++;
-	name_of(tracee, &chain->frames[same - 1], name, sizeof(name));
-	snprintf(text, sizeof(text), "%s at frame %u%s: %s", kb_unwind_end_text(chain->end),
-		 same - 1, same == chain->nr ? "" : ", wrong caller", name);
-	while (i < tracee->nr_causes && strcmp(tracee->causes[i].text, text))
-		i++;
-	if (i == MAX_CAUSES)
-		return;
-	if (i == tracee->nr_causes)
-		strcpy(tracee->causes[tracee->nr_causes++].text, text);
-	tracee->causes[i].nr++;
 }
 
 /* ---- cases for the tree ---- */
@@ -335,8 +275,8 @@ static uint32_t kind_of(const struct tracee *tracee)
 {
 	uint32_t kind = 0;
 
-	for (unsigned int i = 0; i < tracee->chain.nr; i++) {
-		uint64_t bias, lookup = kb_unwind_lookup(&tracee->frames[i]);
+	for (unsigned int i = 0; i < tracee->shadow.chain.nr; i++) {
+		uint64_t bias, lookup = kb_unwind_lookup(&tracee->shadow.frames[i]);
 		const struct kb_unwind_rows *rows = find_rows((void *)tracee, lookup, &bias);
 		const struct kb_unwind_step *rule = kb_unwind_rule_at(rows, lookup - bias);
 
@@ -344,7 +284,7 @@ static uint32_t kind_of(const struct tracee *tracee)
 			if (rule[j].what != KB_UNWIND_AT)
 				kind |= 1U << rule[j].what;
 	}
-	return tracee->chain.nr > 16 ? kind | 1U : kind;
+	return tracee->shadow.chain.nr > 16 ? kind | 1U : kind;
 }
 
 static bool is_new_kind(struct tracee *tracee)
@@ -363,10 +303,10 @@ static bool is_new_kind(struct tracee *tracee)
 static void save_case(struct tracee *tracee, const struct kb_unwind_registers *regs,
 		      const struct kb_unwind_stack *stack)
 {
-	const struct kb_unwind_chain *chain = &tracee->chain;
+	const struct kb_unwind_chain *chain = &tracee->shadow.chain;
 	char name[512];
 
-	name_of(tracee, &chain->frames[0], name, sizeof(name));
+	name_of((void *)tracee, &chain->frames[0], name, sizeof(name));
 	fprintf(tracee->save, "case %s\nmachine %u %u\n", name, 62, 8);
 	for (unsigned int i = 0; i < KB_UNWIND_REGISTERS; i++)
 		if (regs->known >> i & 1)
@@ -388,19 +328,9 @@ static void check_chain(struct tracee *tracee)
 	struct kb_unwind_registers regs = registers(&tracee->regs);
 	struct kb_unwind_stack stack = sparse_stack(tracee);
 
-	tracee->chain.frames = tracee->frames;
-	tracee->chain.max = ARRAY_SIZE(tracee->frames);
-	kb_unwind_walk(&tracee->chain, &regs, &stack, find_rows, tracee);
-	tracee->steps++;
-	tracee->nr_words += stack.nr;
-	tracee->nr_frames += tracee->chain.nr;
-	tracee->whole += tracee->chain.end == KB_UNWIND_WHOLE;
-	if (!chain_is_right(tracee)) {
-		count_cause(tracee);
+	if (!shadow_check(&tracee->shadow, &regs, &stack, find_rows, name_of, tracee))
 		return;
-	}
-	tracee->right++;
-	if (tracee->save && tracee->chain.nr > 3 && is_new_kind(tracee))
+	if (tracee->save && tracee->shadow.chain.nr > 3 && is_new_kind(tracee))
 		save_case(tracee, &regs, &stack);
 }
 
@@ -431,26 +361,14 @@ static enum instruction decode(const struct tracee *tracee)
 	return code[at] == 0x0f && code[at + 1] == 0x05 ? SYSCALL : OTHER;
 }
 
-static void push(struct tracee *tracee, uint64_t slot, uint64_t pc)
-{
-	if (tracee->depth < MAX_DEPTH)
-		tracee->calls[tracee->depth++] = (struct call) { slot, pc };
-}
-
-static void end_calls(struct tracee *tracee)
-{
-	while (tracee->depth && tracee->calls[tracee->depth - 1].slot < tracee->regs.rsp)
-		tracee->depth--;
-}
-
 /* The handler of a signal begins. It returns to what goes on where the program was interrupted. */
 static void enter_handler(struct tracee *tracee, const struct user_regs_struct *before)
 {
 	uint64_t restorer = 0;
 
 	read_memory(tracee, tracee->regs.rsp, &restorer, sizeof(restorer));
-	push(tracee, tracee->regs.rsp + 8, before->rip);
-	push(tracee, tracee->regs.rsp, restorer);
+	shadow_push(&tracee->shadow, tracee->regs.rsp + 8, before->rip);
+	shadow_push(&tracee->shadow, tracee->regs.rsp, restorer);
 }
 
 /* Execute one instruction. False: the program has ended. */
@@ -474,13 +392,13 @@ static bool step(struct tracee *tracee)
 	if (ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs))
 		return false;
 	if (number) {
-		end_calls(tracee);
+		shadow_end_calls(&tracee->shadow, tracee->regs.rsp);
 		enter_handler(tracee, &before);
 		return true;
 	}
-	end_calls(tracee);
+	shadow_end_calls(&tracee->shadow, tracee->regs.rsp);
 	if (what == CALL && read_memory(tracee, tracee->regs.rsp, &pc, sizeof(pc)))
-		push(tracee, tracee->regs.rsp, pc);
+		shadow_push(&tracee->shadow, tracee->regs.rsp, pc);
 	/* mmap, mprotect, munmap */
 	if (what == SYSCALL && before.rax >= 9 && before.rax <= 11)
 		read_maps(tracee);
@@ -510,26 +428,6 @@ static pid_t start(char *const argv[])
 	return pid;
 }
 
-static int compare_causes(const void *a, const void *b)
-{
-	const struct cause *x = a, *y = b;
-
-	return (x->nr < y->nr) - (x->nr > y->nr);
-}
-
-static void tell(struct tracee *tracee)
-{
-	double steps = tracee->steps ? tracee->steps : 1;
-
-	tap_note("%lu instructions, %.4f %% right; %.1f frames, sparse stack %.0f bytes, "
-		 "%.2f %% of chains end at a start", tracee->steps, 100 * tracee->right / steps,
-		 tracee->nr_frames / steps, 8 * tracee->nr_words / steps,
-		 100 * tracee->whole / steps);
-	qsort(tracee->causes, tracee->nr_causes, sizeof(*tracee->causes), compare_causes);
-	for (unsigned int i = 0; i < tracee->nr_causes && i < 12; i++)
-		tap_note("%8lu %s", tracee->causes[i].nr, tracee->causes[i].text);
-}
-
 static uint64_t entry_of(pid_t pid)
 {
 	uint64_t pair[2], entry = 0;
@@ -549,7 +447,7 @@ static uint64_t entry_of(pid_t pid)
 /* Let the loader run, up to the program's _start: there nothing has been called. */
 static bool run_loader(struct tracee *tracee)
 {
-	void *entry = (void *)tracee->entry;
+	void *entry = (void *)tracee->shadow.entry;
 	long code = ptrace(PTRACE_PEEKTEXT, tracee->pid, entry, NULL);
 	int status;
 
@@ -560,7 +458,7 @@ static bool run_loader(struct tracee *tracee)
 	ptrace(PTRACE_POKETEXT, tracee->pid, entry, (void *)code);
 	if (ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs))
 		return false;
-	tracee->regs.rip = tracee->entry;
+	tracee->regs.rip = tracee->shadow.entry;
 	return !ptrace(PTRACE_SETREGS, tracee->pid, NULL, &tracee->regs);
 }
 
@@ -576,19 +474,18 @@ static void trace(char *const argv[], unsigned long limit, FILE *save, const cha
 		free(tracee);
 		return;
 	}
-	tracee->entry = entry_of(tracee->pid);
+	tracee->shadow.entry = entry_of(tracee->pid);
 	get_image(tracee, argv[0], 0, 0);
 	if (!limit || run_loader(tracee)) {
 		read_maps(tracee);
 		do
 			check_chain(tracee);
-		while ((!limit || tracee->steps < limit) && step(tracee));
+		while ((!limit || tracee->shadow.steps < limit) && step(tracee));
 	}
 	kill(tracee->pid, SIGKILL);
 	waitpid(tracee->pid, NULL, __WALL);
-	tap_ok(100.0 * tracee->right >= NEEDED_PERCENT * tracee->steps && tracee->steps > 1000,
-	       promise);
-	tell(tracee);
+	tap_ok(shadow_suffices(&tracee->shadow, NEEDED_PERCENT), promise);
+	shadow_tell(&tracee->shadow, 8);
 	forget_maps(tracee);
 	for (unsigned int i = 0; i < tracee->nr_images; i++) {
 		kb_unwind_rows_release(&tracee->images[i].rows);

@@ -93,13 +93,15 @@ static NOINLINE __attribute__((noreturn)) void leave(int n)
 	exit(n);
 }
 
-int main(void)
+/* With an argument: no signals. */
+int main(int argc, char **argv)
 {
 	struct sigaction action = { .sa_sigaction = handler, .sa_flags = SA_SIGINFO };
 	struct timespec now;
 	char text[128];
 	int n = 0;
 
+	(void)argc;
 	sigaction(SIGUSR1, &action, NULL);
 	for (int i = 0; i < 4; i++) {
 		n += tail(8 + i) + deep(12) + sorted(i);
@@ -108,7 +110,8 @@ int main(void)
 		clock_gettime(CLOCK_MONOTONIC, &now);
 		if (!setjmp(back))
 			jump(4);
-		raise(SIGUSR1);
+		if (!argv[1])
+			raise(SIGUSR1);
 		free(realloc(malloc(100 * i + 1), 5000));
 	}
 	printf("%d %d\n", n, handled);
