@@ -10,7 +10,8 @@
  *	FAKE_CPUS	how many (2)
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
- *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
+ *	FAKE_CHAINS	call chains that can be had: 1 the user's by frame pointers, 2 the kernel's,
+ *			16 the user's by stacks (3)
  *			with --off-cpu task 1 leaves its CPU with a chain of one address
  *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
  *	FAKE_ABSENT	query.absent: what this kernel can't give (0)
@@ -438,6 +439,15 @@ static int configure(const struct kbarman_configure *config)
 	return 0;
 }
 
+#define CHAIN	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
+
+static const char *chain_parts(void)
+{
+	uint32_t parts = fake.config.flags & CHAIN;
+
+	return parts == CHAIN ? "both" : parts == KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel";
+}
+
 static int start(struct kbarman_start *s)
 {
 	char sample[64];
@@ -458,6 +468,9 @@ static int start(struct kbarman_start *s)
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
 					    (unsigned long long)fake.config.sample,
 					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));
+	if (fake.config.flags & CHAIN)
+		add_fact("kbarman.callchain=%s%s", chain_parts(),
+			 fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK ? ",stack" : "");
 	if (fake.pc && !uname(&name)) {
 		add_fact("kbarman.host=%s", name.nodename);
 		add_fact("kbarman.release=%s", name.release);

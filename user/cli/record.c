@@ -388,6 +388,19 @@ static int prepare_signals(struct recording *rec)
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
 }
 
+/* Says why chains have no part of user or kernel code, and what would give it. */
+static void say_missing_part(const struct options *o, const struct kbarman_query *query,
+			     uint32_t possible)
+{
+	if (possible & KBARMAN_CONFIGURE_CHAIN_USER)
+		cli_warn("call chains will have no kernel part on this architecture");
+	else if (!(query->features & KBARMAN_FEATURE_CHAIN_STACK))
+		cli_warn("call chains will have no user part on this architecture");
+	else
+		cli_warn("call chains will have no user part: this architecture finds it only in "
+			 "stacks; give %s", o->any_method ? "-m 256K" : "--call-graph stack");
+}
+
 /* Reduces the requested parts of call chains to those that the machine can give. */
 static int choose_chains(struct options *o, const struct kbarman_query *query)
 {
@@ -400,7 +413,8 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 	    !(query->features & KBARMAN_FEATURE_CHAIN_STACK))
 		return cli_fail("--call-graph stack: this machine or module can't take stacks: give "
 				"--call-graph fp");
-	if (query->features & KBARMAN_FEATURE_CHAIN_USER)
+	if (query->features & KBARMAN_FEATURE_CHAIN_USER ||
+	    o->chain_flags & KBARMAN_CONFIGURE_CHAIN_STACK)
 		possible |= KBARMAN_CONFIGURE_CHAIN_USER;
 	if (query->features & KBARMAN_FEATURE_CHAIN_KERNEL)
 		possible |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
@@ -408,13 +422,16 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 		return 0;
 	if (!possible)
 		return cli_fail("-g: this architecture has no call chains: leave out -g");
+	if (!o->any_chain && !(possible & KBARMAN_CONFIGURE_CHAIN_USER) &&
+	    query->features & KBARMAN_FEATURE_CHAIN_STACK)
+		return cli_fail("-g: this architecture finds callers in user code only in stacks: give "
+				"%s, or -gkernel", o->any_method ? "-m 256K" : "--call-graph stack");
 	if (!o->any_chain)
 		return cli_fail("-g: this architecture has call chains of %s code only: give -g%s",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel");
 	o->chain_flags &= ~CHAIN_PARTS | possible;
-	cli_warn("call chains will have no %s part on this architecture",
-		 possible & KBARMAN_CONFIGURE_CHAIN_USER ? "kernel" : "user");
+	say_missing_part(o, query, possible);
 	return 0;
 }
 
