@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/barman_file.h"
 #include "record/map_rows.h"
 
@@ -15,21 +16,6 @@ static int compare_rows(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static int make_room(struct kb_map_rows *rows, uint32_t more)
-{
-	struct kb_map_row *larger;
-	uint32_t max = 2 * (rows->nr + more);
-
-	if (more <= rows->max - rows->nr)
-		return 0;
-	larger = reallocarray(rows->rows, max, sizeof(*larger));
-	if (!larger)
-		return -ENOMEM;
-	rows->rows = larger;
-	rows->max = max;
-	return 0;
-}
-
 int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 {
 	uint32_t count = m->nr_maps ? kb_mapped_count(m->nr_maps) : 0;
@@ -38,7 +24,7 @@ int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 		count = m->header->config_constants.max_mmap_layout;
 	if (count <= rows->seen)
 		return 0;
-	if (make_room(rows, count - rows->seen))
+	if (!KB_ARRAY_ROOM(rows->rows, rows->max, rows->nr + (size_t)(count - rows->seen)))
 		return -ENOMEM;
 	for (; rows->seen < count; rows->seen++) {
 		const struct bm_protocol_header_mmap_layout *row = &m->maps[rows->seen];

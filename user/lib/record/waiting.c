@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "record/waiting.h"
 
 struct head {
@@ -11,26 +12,18 @@ struct head {
 	uint32_t room;		/* what it had when it came */
 };
 
-static int make_room(struct kb_waiting *waiting, size_t need)
+/* What has left makes room, if it is half of the array; else the array grows. */
+static bool make_room(struct kb_waiting *waiting, size_t need)
 {
-	uint8_t *more;
-	size_t max;
-
 	if (waiting->max - waiting->end >= need)
-		return 0;
+		return true;
 	if (waiting->first >= waiting->max / 2 && waiting->first >= need) {
 		memmove(waiting->bytes, waiting->bytes + waiting->first, kb_waiting_bytes(waiting));
 		waiting->end -= waiting->first;
 		waiting->first = 0;
-		return 0;
+		return true;
 	}
-	max = 2 * (waiting->max + need);
-	more = realloc(waiting->bytes, max);
-	if (!more)
-		return -ENOMEM;
-	waiting->bytes = more;
-	waiting->max = max;
-	return 0;
+	return KB_ARRAY_ROOM(waiting->bytes, waiting->max, waiting->end + need);
 }
 
 int kb_waiting_add(struct kb_waiting *waiting, const struct kb_raw_record *record)
@@ -38,10 +31,9 @@ int kb_waiting_add(struct kb_waiting *waiting, const struct kb_raw_record *recor
 	struct head head = {
 		record->timestamp, (uint32_t)record->length, (uint32_t)record->length,
 	};
-	int ret = make_room(waiting, sizeof(head) + record->length);
 
-	if (ret)
-		return ret;
+	if (!make_room(waiting, sizeof(head) + record->length))
+		return -ENOMEM;
 	memcpy(waiting->bytes + waiting->end, &head, sizeof(head));
 	memcpy(waiting->bytes + waiting->end + sizeof(head), record->data, record->length);
 	waiting->end += sizeof(head) + record->length;

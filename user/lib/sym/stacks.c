@@ -5,13 +5,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "sym/spaces.h"
 #include "sym/stacks.h"
 #include "sym/unwind_files.h"
 #include "unwind/sparse.h"
 
 #define WORD_OFFSET	14U	/* of the word size in a sparse stack */
-#define WORDS_MIN	1024U
 
 #if defined(__x86_64__) || defined(__i386__)
 #define MACHINE_64	EM_X86_64
@@ -134,21 +134,6 @@ static const struct kb_unwind_machine *machine_of(const void *data, size_t size)
 	return kb_unwind_machine(word == 8 ? MACHINE_64 : MACHINE_32, word);
 }
 
-static int make_room(struct kb_stacks *stacks, size_t words)
-{
-	struct kb_unwind_word *more;
-
-	if (words <= stacks->max_words)
-		return 0;
-	words = words < WORDS_MIN ? WORDS_MIN : 2 * words;
-	more = reallocarray(stacks->words, words, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	stacks->words = more;
-	stacks->max_words = words;
-	return 0;
-}
-
 int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,
 		     const struct kb_unwind_chain **chain)
 {
@@ -160,9 +145,8 @@ int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, 
 	stacks->chain.nr = 0;
 	if (!machine)
 		return -EBADMSG;
-	ret = make_room(stacks, size / sizeof(uint64_t));
-	if (ret)
-		return ret;
+	if (!KB_ARRAY_ROOM(stacks->words, stacks->max_words, size / sizeof(uint64_t)))
+		return -ENOMEM;
 	sparse = (struct kb_unwind_sparse) {
 		.words = stacks->words, .max_words = stacks->max_words,
 	};
