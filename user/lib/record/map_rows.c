@@ -16,6 +16,15 @@ static int compare_rows(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
+/* Rows that are in force need no room any more. */
+static void forget_used(struct kb_map_rows *rows)
+{
+	rows->nr -= rows->next;
+	if (rows->next && rows->nr)
+		memmove(rows->rows, rows->rows + rows->next, rows->nr * sizeof(*rows->rows));
+	rows->next = 0;
+}
+
 int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 {
 	uint32_t count = m->nr_maps ? kb_mapped_count(m->nr_maps) : 0;
@@ -24,6 +33,7 @@ int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 		count = m->header->config_constants.max_mmap_layout;
 	if (count <= rows->seen)
 		return 0;
+	forget_used(rows);
 	if (!KB_ARRAY_ROOM(rows->rows, rows->max, rows->nr + (size_t)(count - rows->seen)))
 		return -ENOMEM;
 	for (; rows->seen < count; rows->seen++) {
@@ -62,15 +72,10 @@ static int put_in_force(const struct kb_mapped *m, struct kb_stacks *stacks,
 int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *m,
 		      struct kb_stacks *stacks, uint64_t timestamp)
 {
-	uint32_t i;
 	int ret = 0;
 
-	for (i = 0; i < rows->nr && rows->rows[i].timestamp <= timestamp && !ret; i++)
-		ret = put_in_force(m, stacks, &m->maps[rows->rows[i].row]);
-	if (i) {
-		rows->nr -= i;
-		memmove(rows->rows, rows->rows + i, rows->nr * sizeof(*rows->rows));
-	}
+	while (!ret && rows->next < rows->nr && rows->rows[rows->next].timestamp <= timestamp)
+		ret = put_in_force(m, stacks, &m->maps[rows->rows[rows->next++].row]);
 	return ret;
 }
 
