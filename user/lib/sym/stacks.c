@@ -90,14 +90,6 @@ void kb_stacks_wait(struct kb_stacks *stacks)
 	kb_unwind_files_wait(stacks->files);
 }
 
-/* The segment of @file that has the byte at @offset. */
-static const struct kb_elf_segment *segment_at(const struct kb_unwind_file *file, uint64_t offset)
-{
-	const struct kb_elf elf = { .segments = file->segments, .nr_segments = file->nr_segments };
-
-	return kb_elf_segment_at(&elf, offset);
-}
-
 /* kb_unwind_find */
 static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, uint64_t *bias)
 {
@@ -116,7 +108,7 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 	if (!file || file->rows.machine != stacks->machine)
 		return NULL;
 	offset = range->offset + (address - range->first);
-	segment = segment_at(file, offset);
+	segment = kb_elf_segment_among(file->segments, file->nr_segments, offset);
 	if (!segment)
 		return NULL;
 	*bias = address - (segment->vaddr + (offset - segment->offset));
