@@ -3,15 +3,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/array.h"
 #include "sym/spaces.h"
 #include "sym/stacks.h"
 #include "sym/unwind_files.h"
 #include "unwind/sparse.h"
-
-#define WORD_OFFSET	14U	/* of the word size in a sparse stack */
 
 #if defined(__x86_64__) || defined(__i386__)
 #define MACHINE_64	EM_X86_64
@@ -118,12 +115,9 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 /* The machine of a task whose stack has words of that size. */
 static const struct kb_unwind_machine *machine_of(const void *data, size_t size)
 {
-	uint16_t word;
+	unsigned int word = kb_unwind_sparse_word(data, size, false);
 
-	if (size < WORD_OFFSET + sizeof(word))
-		return NULL;
-	memcpy(&word, (const char *)data + WORD_OFFSET, sizeof(word));
-	return kb_unwind_machine(word == 8 ? MACHINE_64 : MACHINE_32, word);
+	return word ? kb_unwind_machine(word == 8 ? MACHINE_64 : MACHINE_32, word) : NULL;
 }
 
 int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,
