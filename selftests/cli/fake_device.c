@@ -10,7 +10,9 @@
  *	FAKE_CPUS	how many (2)
  *	FAKE_RATE	records a millisecond and CPU (10)
  *	FAKE_IDLE	this CPU writes nothing
- *	FAKE_CHAINS	call chains that can be had: 1 the user's, 2 the kernel's (3)
+ *	FAKE_CHAINS	call chains that can be had: 1 the user's by frame pointers, 2 the kernel's,
+ *			16 the user's by stacks (3)
+ *			with --off-cpu task 1 leaves its CPU with a chain of one address
  *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
  *	FAKE_ABSENT	query.absent: what this kernel can't give (0)
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
@@ -42,6 +44,7 @@
 #include <signal.h>
 #include <stdarg.h>
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -276,6 +279,15 @@ struct sample {
 	__u64 counter;
 } __attribute__((packed, aligned(4)));
 
+struct switch_with_chain {
+	struct bm_protocol_task_switch fields;
+	__u8 zero;
+	struct bm_kbarman_callchain chain;
+	bm_uintptr address;
+} __attribute__((packed, aligned(4)));
+
+_Static_assert(offsetof(struct switch_with_chain, chain) == BM_TASK_SWITCH_CHAIN_OFFSET, "chain");
+
 /* @pc: of a sample of @task; 0: a switch to it. */
 static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm_uintptr pc,
 			 uint64_t counter)
@@ -306,6 +318,10 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm
 	else
 		*(struct bm_protocol_task_switch *)record = (struct bm_protocol_task_switch){
 			.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
+	if (!pc && !task && fake.config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH) {
+		((struct switch_with_chain *)record)->chain = (struct bm_kbarman_callchain){ 1, 0 };
+		((struct switch_with_chain *)record)->address = 0x1000;
+	}
 	store->total_written += block;
 	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);
 	fake.written[cpu]++;
@@ -401,6 +417,8 @@ static int configure(const struct kbarman_configure *config)
 		return -1;
 	}
 	fake.config = *config;
+	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
+		fake.block = 64;
 	if (!fake.config.watermark)
 		fake.config.watermark = config->ring_bytes / 4;
 	memcpy(fake.events, (void *)(uintptr_t)config->events_ptr,
@@ -419,6 +437,15 @@ static int configure(const struct kbarman_configure *config)
 	}
 	reset_tables();
 	return 0;
+}
+
+#define CHAIN	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
+
+static const char *chain_parts(void)
+{
+	uint32_t parts = fake.config.flags & CHAIN;
+
+	return parts == CHAIN ? "both" : parts == KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel";
 }
 
 static int start(struct kbarman_start *s)
@@ -441,6 +468,9 @@ static int start(struct kbarman_start *s)
 	add_string(sample, (size_t)snprintf(sample, sizeof(sample), "kbarman.sample=%llu%s",
 					    (unsigned long long)fake.config.sample,
 					    fake.config.flags & KBARMAN_CONFIGURE_FREQ ? "Hz" : ""));
+	if (fake.config.flags & CHAIN)
+		add_fact("kbarman.callchain=%s%s", chain_parts(),
+			 fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK ? ",stack" : "");
 	if (fake.pc && !uname(&name)) {
 		add_fact("kbarman.host=%s", name.nodename);
 		add_fact("kbarman.release=%s", name.release);

@@ -60,7 +60,7 @@ def doctor(root, *args, **kwargs):
 def a_good_machine_is_ok_but_for_the_device(tmp):
     """There is no device on a host without the module: that is its only failure."""
     done, checks = doctor(machine(tmp), cwd=tmp)
-    assert len(checks) == 17, checks.keys()
+    assert len(checks) == 18, checks.keys()
     # what this kernel can do for a sandbox no files say
     del checks["sandbox"]
     bad = {name for name, check in checks.items() if check["verdict"] != "ok"}

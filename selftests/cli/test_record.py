@@ -482,6 +482,41 @@ def call_chains_are_those_that_the_machine_can_give(tmp):
         assert ("part" in result.stderr) == (says == "no user part"), (args, result)
 
 
+def stacks_are_taken_where_user_frames_cannot_be_followed(tmp):
+    """As on armhf and s390x."""
+    for features, args, callchain in (
+            (18, ["-g"], "both,stack"), (18, ["-guser"], "user,stack"), (18, ["-gboth"], "both,stack"),
+            (18, ["-gkernel"], "kernel"), (18, ["--off-cpu"], "both,stack"),
+            (18, ["--call-graph", "stack"], "both,stack"), (16, ["-guser"], "user,stack"),
+            (19, ["-g"], "both,stack"), (19, ["-g", "-m", "128K"], "both")):
+        result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_CHAINS=features))
+        assert result.returncode == 0 and "part" not in result.stderr, (args, result)
+        facts = Capture(os.path.join(tmp, "kbarman.cap")).facts()
+        assert facts["callchain"] == callchain, (features, args, facts)
+    for args, status, says in (
+            (["-g", "-m", "128K"], 0, "no user part: this architecture finds it only in stacks; "
+                                      "give -m 256K"),
+            (["--call-graph", "fp"], 0, "no user part: this architecture finds it only in stacks; "
+                                        "give --call-graph stack"),
+            (["-guser", "-m", "128K"], 2, "give -m 256K, or -gkernel"),
+            (["-guser", "--call-graph", "fp"], 2, "give --call-graph stack, or -gkernel")):
+        result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_CHAINS=18))
+        assert result.returncode == status and says in result.stderr, (args, result)
+
+
+def doctor_says_how_callers_are_found(tmp):
+    for features, verdict, says in (
+            (19, "ok", "of user code by unwind tables or frame pointers, and of the kernel"),
+            (18, "ok", "of user code by unwind tables, and of the kernel"),
+            (16, "ok", "of user code by unwind tables"),
+            (3, "ok", "of user code by frame pointers, and of the kernel"),
+            (2, "warn", "of the kernel only"), (0, "warn", "none")):
+        done = tap.run("doctor", "-j", env=fake(FAKE_CHAINS=features), cwd=tmp)
+        found = next(check for check in map(json.loads, done.stdout.splitlines())
+                     if check.get("name") == "call chains")
+        assert (found["verdict"], found["found"]) == (verdict, says), found
+
+
 def an_older_module_cannot_read_counters_in_between(tmp):
     for args in ["--counters", "switch"], ["--counters", "100"]:
         result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_COUNTS=0))

@@ -130,7 +130,7 @@ int main(void)
 {
 	struct kb_unwind_word *words = malloc((BYTES / 8) * sizeof(*words));
 	struct kb_unwind_sparse sparse = { .words = words };
-	unsigned int other = 0, cut = 0, room = 0, changed = 0;
+	unsigned int other = 0, words_told = 0, cut = 0, room = 0, changed = 0;
 	struct sample sample;
 	uint8_t data[BYTES];
 
@@ -142,6 +142,9 @@ int main(void)
 		put_sample(&bytes, &sample);
 		other += take(&sparse, &sample, &bytes, bytes.size, bytes.size / 8) ||
 			 !is_same(&sparse, &sample);
+		words_told += kb_unwind_sparse_word(data, bytes.size, bytes.swap) ==
+			      sample.machine->word &&
+			      !kb_unwind_sparse_word(data, random_below(16), bytes.swap);
 		cut += take(&sparse, &sample, &bytes, random_below(bytes.size), BYTES / 8) !=
 		       -EBADMSG;
 		room += sample.nr && take(&sparse, &sample, &bytes, bytes.size,
@@ -151,6 +154,7 @@ int main(void)
 			changed += sparse.stack.nr > bytes.size / 8;
 	}
 	tap_is(other, 0, "what_a_record_has_comes_out");
+	tap_is(words_told, ROUNDS, "the_size_of_words_is_told_if_it_is_there");
 	tap_is(cut, 0, "a_stack_that_is_cut_off_is_refused");
 	tap_is(room, 0, "more_words_than_there_is_room_are_refused");
 	tap_is(changed, 0, "a_changed_stack_stays_within_its_bytes");

@@ -395,6 +395,26 @@ static enum verdict check_tracepoints(struct doctor *doctor)
 		   "the kernel lacks %s", missing);
 }
 
+static enum verdict check_chains(struct doctor *doctor)
+{
+	uint32_t has = doctor->query.features;
+	const char *user = has & KBARMAN_FEATURE_CHAIN_STACK ?
+			   has & KBARMAN_FEATURE_CHAIN_USER ? "unwind tables or frame pointers" :
+			   "unwind tables" : "frame pointers";
+
+	if (!doctor->device)
+		return say(doctor, GOOD, "unknown without the device");
+	if (has & (KBARMAN_FEATURE_CHAIN_STACK | KBARMAN_FEATURE_CHAIN_USER))
+		return say(doctor, GOOD, "of user code by %s%s", user,
+			   has & KBARMAN_FEATURE_CHAIN_KERNEL ? ", and of the kernel" : "");
+	if (has & KBARMAN_FEATURE_CHAIN_KERNEL) {
+		advise(doctor, "give -gkernel: the module knows no user code of this architecture");
+		return say(doctor, WORSE, "of the kernel only");
+	}
+	advise(doctor, "leave out -g: the module knows no call chains of this architecture");
+	return say(doctor, WORSE, "none");
+}
+
 static enum verdict check_maps(struct doctor *doctor)
 {
 	if (!doctor->device)
@@ -508,6 +528,7 @@ static const struct check {
 	{ "perf events", check_paranoid },
 	{ "clock", check_clock },
 	{ "tracepoints", check_tracepoints },
+	{ "call chains", check_chains },
 	{ "mappings", check_maps },
 	{ "kernel config", check_config },
 	{ "kernel headers", check_headers },

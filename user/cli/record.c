@@ -46,14 +46,15 @@
 #define MAPS_A_TASK		4
 #define STRINGS_A_TASK		64		/* bytes */
 #define STRINGS_MIN		(4U << 20)
+#define OFF_CPU_MIN_MAX	3600		/* seconds */
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* before the message that a command does not end */
 
 enum {
 	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
-	OPTION_OFF_CPU, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET, OPTION_POLL,
-	OPTION_CHART,
+	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
+	OPTION_POLL, OPTION_CHART,
 };
 
 static const struct cli_option options[] = {
@@ -96,6 +97,9 @@ static const struct cli_option options[] = {
 	  "(default 16384)" },
 	{ OPTION_OFF_CPU, "off-cpu", NULL,
 	  "also record the call chain with which a task leaves its CPU" },
+	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "SECONDS",
+	  "with --off-cpu: keep the call chains of waits that take SECONDS or\n"
+	  "longer, as in 0.001; task switches are all kept" },
 	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
 	  "don't save the symbols of the sampled code as FILE.symbols" },
 	{ OPTION_BUNDLE, "bundle", NULL, "save these symbols (default)" },
@@ -132,6 +136,7 @@ struct options {
 	bool any_chain;			/* take the parts that this machine can give */
 	bool any_method;		/* of finding callers: take stacks where this machine can */
 	unsigned long long max_stack;	/* 0: the default */
+	uint64_t off_cpu_min;		/* ns; 0: chains of all waits */
 	unsigned long long max_tasks;	/* 0: the default */
 	bool all, bundle;
 	char **command;			/* NULL: none */
@@ -203,6 +208,19 @@ static int parse_counters(struct options *o, const char *when)
 			 "and switch,NUMBER", optarg, COUNTERS_HZ_MAX);
 }
 
+/* How long a wait is at least whose chain is kept: 1 ns to an hour, in seconds. */
+static int parse_off_cpu_min(struct options *o, const char *text)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= 1e-9 && seconds <= OFF_CPU_MIN_MAX))
+		return cli_fail("--off-cpu-min %s: not a number of seconds above 0, up to %d", text,
+				OFF_CPU_MIN_MAX);
+	o->off_cpu_min = (uint64_t)(seconds * 1e9 + 0.5);
+	return 0;
+}
+
 static int parse_option(struct options *o, int option)
 {
 	switch (option) {
@@ -253,6 +271,8 @@ static int parse_option(struct options *o, int option)
 	case OPTION_OFF_CPU:
 		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
 		return 0;
+	case OPTION_OFF_CPU_MIN:
+		return parse_off_cpu_min(o, optarg);
 	case OPTION_ANNOTATE_SOCKET:
 		o->extra.socket = true;
 		return 0;
@@ -280,6 +300,8 @@ static int check_options(struct options *o)
 	if (o->no_samples && !o->counters_switch && !o->counters_hz)
 		return cli_fail("-F 0 takes no samples of code: give --counters too, or nothing is "
 				"counted");
+	if (o->off_cpu_min && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
+		return cli_fail("--off-cpu-min needs the call chains of waits: give --off-cpu as well");
 	if (o->chain_flags == KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		parse_chain(o, NULL);
 	if (o->max_stack && !o->chain_flags)
@@ -366,6 +388,19 @@ static int prepare_signals(struct recording *rec)
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
 }
 
+/* Says why chains have no part of user or kernel code, and what would give it. */
+static void say_missing_part(const struct options *o, const struct kbarman_query *query,
+			     uint32_t possible)
+{
+	if (possible & KBARMAN_CONFIGURE_CHAIN_USER)
+		cli_warn("call chains will have no kernel part on this architecture");
+	else if (!(query->features & KBARMAN_FEATURE_CHAIN_STACK))
+		cli_warn("call chains will have no user part on this architecture");
+	else
+		cli_warn("call chains will have no user part: this architecture finds it only in "
+			 "stacks; give %s", o->any_method ? "-m 256K" : "--call-graph stack");
+}
+
 /* Reduces the requested parts of call chains to those that the machine can give. */
 static int choose_chains(struct options *o, const struct kbarman_query *query)
 {
@@ -378,7 +413,8 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 	    !(query->features & KBARMAN_FEATURE_CHAIN_STACK))
 		return cli_fail("--call-graph stack: this machine or module can't take stacks: give "
 				"--call-graph fp");
-	if (query->features & KBARMAN_FEATURE_CHAIN_USER)
+	if (query->features & KBARMAN_FEATURE_CHAIN_USER ||
+	    o->chain_flags & KBARMAN_CONFIGURE_CHAIN_STACK)
 		possible |= KBARMAN_CONFIGURE_CHAIN_USER;
 	if (query->features & KBARMAN_FEATURE_CHAIN_KERNEL)
 		possible |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
@@ -386,13 +422,16 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 		return 0;
 	if (!possible)
 		return cli_fail("-g: this architecture has no call chains: leave out -g");
+	if (!o->any_chain && !(possible & KBARMAN_CONFIGURE_CHAIN_USER) &&
+	    query->features & KBARMAN_FEATURE_CHAIN_STACK)
+		return cli_fail("-g: this architecture finds callers in user code only in stacks: give "
+				"%s, or -gkernel", o->any_method ? "-m 256K" : "--call-graph stack");
 	if (!o->any_chain)
 		return cli_fail("-g: this architecture has call chains of %s code only: give -g%s",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel");
 	o->chain_flags &= ~CHAIN_PARTS | possible;
-	cli_warn("call chains will have no %s part on this architecture",
-		 possible & KBARMAN_CONFIGURE_CHAIN_USER ? "kernel" : "user");
+	say_missing_part(o, query, possible);
 	return 0;
 }
 
@@ -578,6 +617,8 @@ static int begin(struct recording *rec)
 		return CLI_IMPOSSIBLE;
 	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
 		return cli_fail_error(&err);
+	if (o->off_cpu_min && kb_recorder_off_cpu_min(rec->recorder, o->off_cpu_min, &err))
+		return cli_fail_error(&err);
 	read_kernel_maps(rec);
 	if (kb_device_start(rec->device, &err))
 		return cli_fail_error(&err);
@@ -628,7 +669,7 @@ static void take_snapshot(struct recording *rec)
 		if (access(path, F_OK))
 			break;
 	}
-	snapshot_save(rec->device, path);
+	snapshot_save(rec->device, path, rec->options.off_cpu_min);
 }
 
 /* Handles the signals that have come. Does one of them end the recording? */

@@ -173,6 +173,9 @@ void record_summary(struct kb_device *device, struct kb_recorder *recorder, cons
 		cli_note("%" PRIu64 " stacks of user code were unwound; %.1f %% of the chains reach the "
 			 "start of their program or thread", totals.stacks,
 			 kb_percent(totals.stacks_whole, totals.stacks));
+	if (totals.short_waits)
+		cli_note("%" PRIu64 " call chains of waits shorter than --off-cpu-min were left out",
+			 totals.short_waits);
 	cli_note("%s: %" PRIu64 " records of %u CPU%s in %.3f s, %s%s", name,
 		 totals.records, totals.nr_cpus, totals.nr_cpus == 1 ? "" : "s",
 		 (double)totals.duration_ns / 1e9, human_size(bytes, size),

@@ -60,7 +60,7 @@ static void save_kernel_symbols(struct record_output *output)
 	kb_kernel_maps_free(&maps);
 }
 
-static int save(struct kb_device *device, struct record_output *output)
+static int save(struct kb_device *device, struct record_output *output, uint64_t off_cpu_min)
 {
 	const char *name = record_output_name(output);
 	struct kb_recorder_totals totals;
@@ -70,7 +70,8 @@ static int save(struct kb_device *device, struct record_output *output)
 
 	if (kb_recorder_freeze(&recorder, device, output->fd, &err))
 		return cli_fail_error(&err);
-	ret = kb_recorder_fact(recorder, "snapshot", "1", &err) ?:
+	ret = (off_cpu_min ? kb_recorder_off_cpu_min(recorder, off_cpu_min, &err) : 0) ?:
+	      kb_recorder_fact(recorder, "snapshot", "1", &err) ?:
 	      (name ? kb_recorder_fact(recorder, "name", name, &err) : 0) ?:
 	      kb_recorder_finish(recorder, true, &err);
 	kb_recorder_totals(recorder, &totals);
@@ -92,13 +93,14 @@ static int save(struct kb_device *device, struct record_output *output)
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-int snapshot_save(struct kb_device *device, const char *path)
+int snapshot_save(struct kb_device *device, const char *path, uint64_t off_cpu_min)
 {
 	struct record_output output;
 	int ret;
 
 	record_output_init(&output);
-	ret = check_session(device) ?: record_output_open(&output, path) ?: save(device, &output);
+	ret = check_session(device) ?: record_output_open(&output, path) ?:
+	      save(device, &output, off_cpu_min);
 	record_output_close(&output);
 	return ret;
 }
@@ -122,7 +124,7 @@ int cmd_snapshot(int argc, char **argv)
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
 	sessions_choose_overwrite(device);
-	ret = snapshot_save(device, path);
+	ret = snapshot_save(device, path, 0);
 	kb_device_close(device);
 	return ret;
 }

@@ -84,6 +84,14 @@ int kb_recorder_sync(struct kb_recorder *recorder, struct kb_error *err);
 int kb_recorder_expect(struct kb_recorder *recorder, unsigned int late_ms, struct kb_error *err);
 
 /*
+ * Leave out the call chains of switches after which the task waits for less than @min_ns, until it
+ * runs again on one of the recorded CPUs; the switches stay. The chains cost no unwinding. Records
+ * are held back for as long, in 64 MiB at most; beyond that a switch keeps its chain. Call it once,
+ * before the first pump, or after kb_recorder_freeze().
+ */
+int kb_recorder_off_cpu_min(struct kb_recorder *recorder, uint64_t min_ns, struct kb_error *err);
+
+/*
  * Insert a record that the kernel did not write. @raw_ns (CLOCK_MONOTONIC_RAW) gives its place
  * in the capture. A record that comes later than kb_recorder_expect() announced counts as
  * unordered. A time before the start becomes the start, a time in the future becomes now.
@@ -126,6 +134,8 @@ struct kb_recorder_totals {
 	uint64_t stacks;		/* stacks that were unwound (KBARMAN_CONFIGURE_CHAIN_STACK), */
 	uint64_t stacks_whole;		/* those of them that reached the start of their program
 					 * or thread */
+	uint64_t short_waits;		/* call chains that were left out, see
+					 * kb_recorder_off_cpu_min(); set by finish */
 };
 
 /* Fill @totals with the numbers so far; those of the whole recording after the finish. */

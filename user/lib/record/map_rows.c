@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/barman_file.h"
 #include "record/map_rows.h"
 
@@ -15,19 +16,13 @@ static int compare_rows(const void *left, const void *right)
 	return (a->row > b->row) - (a->row < b->row);
 }
 
-static int make_room(struct kb_map_rows *rows, uint32_t more)
+/* Rows that are in force need no room any more. */
+static void forget_used(struct kb_map_rows *rows)
 {
-	struct kb_map_row *larger;
-	uint32_t max = 2 * (rows->nr + more);
-
-	if (more <= rows->max - rows->nr)
-		return 0;
-	larger = reallocarray(rows->rows, max, sizeof(*larger));
-	if (!larger)
-		return -ENOMEM;
-	rows->rows = larger;
-	rows->max = max;
-	return 0;
+	rows->nr -= rows->next;
+	if (rows->next && rows->nr)
+		memmove(rows->rows, rows->rows + rows->next, rows->nr * sizeof(*rows->rows));
+	rows->next = 0;
 }
 
 int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
@@ -38,7 +33,8 @@ int kb_map_rows_look(struct kb_map_rows *rows, const struct kb_mapped *m)
 		count = m->header->config_constants.max_mmap_layout;
 	if (count <= rows->seen)
 		return 0;
-	if (make_room(rows, count - rows->seen))
+	forget_used(rows);
+	if (!KB_ARRAY_ROOM(rows->rows, rows->max, rows->nr + (size_t)(count - rows->seen)))
 		return -ENOMEM;
 	for (; rows->seen < count; rows->seen++) {
 		const struct bm_protocol_header_mmap_layout *row = &m->maps[rows->seen];
@@ -76,15 +72,10 @@ static int put_in_force(const struct kb_mapped *m, struct kb_stacks *stacks,
 int kb_map_rows_until(struct kb_map_rows *rows, const struct kb_mapped *m,
 		      struct kb_stacks *stacks, uint64_t timestamp)
 {
-	uint32_t i;
 	int ret = 0;
 
-	for (i = 0; i < rows->nr && rows->rows[i].timestamp <= timestamp && !ret; i++)
-		ret = put_in_force(m, stacks, &m->maps[rows->rows[i].row]);
-	if (i) {
-		rows->nr -= i;
-		memmove(rows->rows, rows->rows + i, rows->nr * sizeof(*rows->rows));
-	}
+	while (!ret && rows->next < rows->nr && rows->rows[rows->next].timestamp <= timestamp)
+		ret = put_in_force(m, stacks, &m->maps[rows->rows[rows->next++].row]);
 	return ret;
 }
 

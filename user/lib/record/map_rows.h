@@ -14,8 +14,8 @@ struct kb_map_rows {	/* zeroed: nothing was looked at */
 	struct kb_map_row {
 		uint64_t timestamp;
 		uint32_t row;		/* of the mmap table */
-	} *rows;			/* that are not in force yet, by time */
-	uint32_t nr, max, seen;
+	} *rows;			/* by time; those before `next` are in force */
+	uint32_t next, nr, max, seen;
 };
 
 /* Take the rows that the kernel has written since the last call. Returns 0 or -ENOMEM. */

@@ -109,7 +109,7 @@ static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 			r->totals.damaged++;
 			continue;
 		}
-		ret = recorder_stacks_write(r, &record);
+		ret = recorder_waits_write(r, &record);
 		r->totals.records++;
 		if (!r->first_timestamp)
 			r->first_timestamp = record.timestamp;
@@ -146,7 +146,7 @@ static int emit_all(struct kb_recorder *r, uint64_t horizon, struct kb_error *er
 		upto = extend_inserted(r, horizon);
 		ret = emit(r, upto, err);
 	} while (!ret && upto != horizon);
-	return ret;
+	return ret ?: recorder_waits_go_on(r, horizon, err);
 }
 
 static int consume(struct kb_recorder *r, struct kb_error *err)
@@ -238,7 +238,8 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	r->totals.unordered = kb_merge_unordered(r->merge);
 	r->totals.inserted = r->insert.count;
 	r->totals.dropped = r->insert.dropped;
-	ret = ret ?: recorder_stacks_facts(r, err) ?: recorder_write_facts(r, err);
+	ret = ret ?: recorder_waits_facts(r, err) ?: recorder_stacks_facts(r, err) ?:
+	      recorder_write_facts(r, err);
 	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
 }
 
@@ -370,6 +371,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 		return;
 	if (r->writer)
 		kb_barman_writer_destroy(r->writer);
+	recorder_waits_destroy(r);
 	recorder_stacks_destroy(r);
 	kb_merge_destroy(r->merge);
 	kb_insert_destroy(&r->insert);

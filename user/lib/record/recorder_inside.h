@@ -5,6 +5,7 @@
  *	recorder.c		rings -> merge -> writer, from create to finish
  *	recorder_tables.c	the header's tables, and the facts
  *	recorder_insert.c	records that do not come from the kernel
+ *	recorder_waits.c	switches of which only those of long waits have call chains
  *	recorder_stacks.c	records whose stacks are unwound
  */
 #ifndef KB_LIB_RECORD_RECORDER_INSIDE_H
@@ -26,6 +27,7 @@ struct ring {
 	bool has_pmu;			/* its PMU entry was written */
 };
 
+struct kb_short_waits;
 struct recorder_stacks;
 
 struct kb_recorder {
@@ -50,6 +52,7 @@ struct kb_recorder {
 	uint32_t task_facts_done;
 	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
 	bool is_frozen;
+	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
 	bool asked_for_stacks;
 	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */
 	struct kb_frozen frozen;	/* the copies that the rings' views show after a freeze */
@@ -76,6 +79,16 @@ int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
 /* Add the string "kbarman.KEY=VALUE" with a number. */
 int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
+
+/* Write @record, now or when it is known whether its wait is short. Returns 0 or -errno. */
+int recorder_waits_write(struct kb_recorder *recorder, const struct kb_raw_record *record);
+
+/* Write records that need not wait any more. All records before @now have come. */
+int recorder_waits_go_on(struct kb_recorder *recorder, uint64_t now, struct kb_error *err);
+
+/* Write how many call chains were left out. */
+int recorder_waits_facts(struct kb_recorder *recorder, struct kb_error *err);
+void recorder_waits_destroy(struct kb_recorder *recorder);
 
 /*
  * Find out whether the session, which has been started, has sparse stacks, and look for new

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "format/barman_writer.h"
 #include "record/map_rows.h"
 #include "record/recorder_inside.h"
@@ -103,21 +104,6 @@ static size_t make_record(struct recorder_stacks *s, const void *data,
 	return (size_t)((uint8_t *)&addresses[nr] - s->record);
 }
 
-static int make_room(struct recorder_stacks *s, size_t length)
-{
-	size_t bytes = length + (size_t)s->max_stack * sizeof(bm_uintptr);
-	uint8_t *more;
-
-	if (bytes <= s->max_record)
-		return 0;
-	more = realloc(s->record, bytes);
-	if (!more)
-		return -ENOMEM;
-	s->record = more;
-	s->max_record = bytes;
-	return 0;
-}
-
 /* How urgent it is. */
 enum urgency {
 	PATIENT,	/* wait for files and mappings */
@@ -143,8 +129,10 @@ static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
 	}
 	stack = (size_t)((const uint8_t *)((const bm_uintptr *)(chain + 1) + chain->nr) -
 			 (const uint8_t *)data);
-	ret = make_room(s, length) ?: kb_map_rows_until(&s->rows, recorder_header(r), s->stacks,
-							    record->timestamp);
+	if (!KB_ARRAY_ROOM(s->record, s->max_record,
+			   length + s->max_stack * sizeof(bm_uintptr)))
+		return -ENOMEM;
+	ret = kb_map_rows_until(&s->rows, recorder_header(r), s->stacks, record->timestamp);
 	if (ret)
 		return ret;
 	ret = kb_stacks_unwind(s->stacks, task_of(r, data), (const uint8_t *)data + stack,

@@ -3,41 +3,37 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "record/waiting.h"
 
 struct head {
-	uint64_t timestamp, length;
+	uint64_t timestamp;
+	uint32_t length;	/* of the record: less than 128 MiB, an eighth of the largest ring */
+	uint32_t room;		/* what it had when it came */
 };
 
-static int make_room(struct kb_waiting *waiting, size_t need)
+/* What has left makes room, if it is half of the array; else the array grows. */
+static bool make_room(struct kb_waiting *waiting, size_t need)
 {
-	uint8_t *more;
-	size_t max;
-
 	if (waiting->max - waiting->end >= need)
-		return 0;
+		return true;
 	if (waiting->first >= waiting->max / 2 && waiting->first >= need) {
 		memmove(waiting->bytes, waiting->bytes + waiting->first, kb_waiting_bytes(waiting));
 		waiting->end -= waiting->first;
 		waiting->first = 0;
-		return 0;
+		return true;
 	}
-	max = 2 * (waiting->max + need);
-	more = realloc(waiting->bytes, max);
-	if (!more)
-		return -ENOMEM;
-	waiting->bytes = more;
-	waiting->max = max;
-	return 0;
+	return KB_ARRAY_ROOM(waiting->bytes, waiting->max, waiting->end + need);
 }
 
 int kb_waiting_add(struct kb_waiting *waiting, const struct kb_raw_record *record)
 {
-	struct head head = { record->timestamp, record->length };
-	int ret = make_room(waiting, sizeof(head) + record->length);
+	struct head head = {
+		record->timestamp, (uint32_t)record->length, (uint32_t)record->length,
+	};
 
-	if (ret)
-		return ret;
+	if (!make_room(waiting, sizeof(head) + record->length))
+		return -ENOMEM;
 	memcpy(waiting->bytes + waiting->end, &head, sizeof(head));
 	memcpy(waiting->bytes + waiting->end + sizeof(head), record->data, record->length);
 	waiting->end += sizeof(head) + record->length;
@@ -57,9 +53,28 @@ struct kb_raw_record kb_waiting_first(const struct kb_waiting *waiting)
 
 void kb_waiting_remove_first(struct kb_waiting *waiting)
 {
-	waiting->first += sizeof(struct head) + kb_waiting_first(waiting).length;
+	struct head head;
+	size_t bytes;
+
+	memcpy(&head, waiting->bytes + waiting->first, sizeof(head));
+	bytes = sizeof(head) + head.room;
+	waiting->first += bytes;
+	waiting->removed += bytes;
 	if (kb_waiting_is_empty(waiting))
 		waiting->first = waiting->end = 0;
+}
+
+void kb_waiting_cut(struct kb_waiting *waiting, uint64_t place, size_t length)
+{
+	struct head head;
+	uint8_t *at;
+
+	if (place < waiting->removed)
+		return;
+	at = waiting->bytes + waiting->first + (size_t)(place - waiting->removed);
+	memcpy(&head, at, sizeof(head));
+	head.length = (uint32_t)length;
+	memcpy(at, &head, sizeof(head));
 }
 
 void kb_waiting_release(struct kb_waiting *waiting)

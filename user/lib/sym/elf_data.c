@@ -43,17 +43,23 @@ bool kb_elf_maps_page(const struct kb_elf *elf, uint64_t offset)
 	return false;
 }
 
-const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset)
+const struct kb_elf_segment *kb_elf_segment_among(const struct kb_elf_segment *segments, uint32_t nr,
+						  uint64_t offset)
 {
 	const struct kb_elf_segment *found = NULL;
 	uint32_t i;
 
-	for (i = 0; i < elf->nr_segments; i++) {
-		const struct kb_elf_segment *segment = &elf->segments[i];
+	for (i = 0; i < nr; i++) {
+		const struct kb_elf_segment *segment = &segments[i];
 
 		if (offset >= segment->offset && offset - segment->offset < segment->size &&
 		    (!found || segment->executable > found->executable))
 			found = segment;
 	}
 	return found;
+}
+
+const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset)
+{
+	return kb_elf_segment_among(elf->segments, elf->nr_segments, offset);
 }

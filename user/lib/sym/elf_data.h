@@ -61,6 +61,10 @@ int kb_elf_sort(struct kb_elf *elf, struct kb_text file);
  */
 const struct kb_elf_segment *kb_elf_segment_at(const struct kb_elf *elf, uint64_t offset);
 
+/* The same among @nr segments. */
+const struct kb_elf_segment *kb_elf_segment_among(const struct kb_elf_segment *segments, uint32_t nr,
+						  uint64_t offset);
+
 /* Whether a segment maps a part of the page of the file that begins at @offset. */
 #define KB_ELF_PAGE	4096U	/* the smallest page size */
 bool kb_elf_maps_page(const struct kb_elf *elf, uint64_t offset);

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "base/table.h"
 #include "sym/spaces.h"
 
@@ -66,21 +67,6 @@ static void replace(struct space *space, uint32_t at, uint32_t nr,
 	space->nr += nr_new - nr;
 }
 
-static int make_room(struct space *space, uint32_t more)
-{
-	struct kb_space_range *ranges;
-	uint32_t max = space->max ? 2 * space->max : 16;
-
-	if (space->nr + more <= space->max)
-		return 0;
-	ranges = reallocarray(space->ranges, max, sizeof(*ranges));
-	if (!ranges)
-		return -ENOMEM;
-	space->ranges = ranges;
-	space->max = max;
-	return 0;
-}
-
 int kb_spaces_map(struct kb_spaces *spaces, uint32_t task, const struct kb_space_range *range)
 {
 	uint64_t key = task;
@@ -91,7 +77,7 @@ int kb_spaces_map(struct kb_spaces *spaces, uint32_t task, const struct kb_space
 	if (range->last < range->first)
 		return -EINVAL;
 	/* A range in the middle of another one makes three of it. */
-	if (!space || make_room(space, 2))
+	if (!space || !KB_ARRAY_ROOM(space->ranges, space->max, space->nr + (size_t)2))
 		return -ENOMEM;
 	at = find_at(space, range->first);
 	for (end = at; end < space->nr && space->ranges[end].first <= range->last; end++)

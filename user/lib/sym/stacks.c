@@ -3,15 +3,12 @@
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
-#include <string.h>
 
+#include "base/array.h"
 #include "sym/spaces.h"
 #include "sym/stacks.h"
 #include "sym/unwind_files.h"
 #include "unwind/sparse.h"
-
-#define WORD_OFFSET	14U	/* of the word size in a sparse stack */
-#define WORDS_MIN	1024U
 
 #if defined(__x86_64__) || defined(__i386__)
 #define MACHINE_64	EM_X86_64
@@ -90,14 +87,6 @@ void kb_stacks_wait(struct kb_stacks *stacks)
 	kb_unwind_files_wait(stacks->files);
 }
 
-/* The segment of @file that has the byte at @offset. */
-static const struct kb_elf_segment *segment_at(const struct kb_unwind_file *file, uint64_t offset)
-{
-	const struct kb_elf elf = { .segments = file->segments, .nr_segments = file->nr_segments };
-
-	return kb_elf_segment_at(&elf, offset);
-}
-
 /* kb_unwind_find */
 static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, uint64_t *bias)
 {
@@ -116,7 +105,7 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 	if (!file || file->rows.machine != stacks->machine)
 		return NULL;
 	offset = range->offset + (address - range->first);
-	segment = segment_at(file, offset);
+	segment = kb_elf_segment_among(file->segments, file->nr_segments, offset);
 	if (!segment)
 		return NULL;
 	*bias = address - (segment->vaddr + (offset - segment->offset));
@@ -126,27 +115,9 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 /* The machine of a task whose stack has words of that size. */
 static const struct kb_unwind_machine *machine_of(const void *data, size_t size)
 {
-	uint16_t word;
+	unsigned int word = kb_unwind_sparse_word(data, size, false);
 
-	if (size < WORD_OFFSET + sizeof(word))
-		return NULL;
-	memcpy(&word, (const char *)data + WORD_OFFSET, sizeof(word));
-	return kb_unwind_machine(word == 8 ? MACHINE_64 : MACHINE_32, word);
-}
-
-static int make_room(struct kb_stacks *stacks, size_t words)
-{
-	struct kb_unwind_word *more;
-
-	if (words <= stacks->max_words)
-		return 0;
-	words = words < WORDS_MIN ? WORDS_MIN : 2 * words;
-	more = reallocarray(stacks->words, words, sizeof(*more));
-	if (!more)
-		return -ENOMEM;
-	stacks->words = more;
-	stacks->max_words = words;
-	return 0;
+	return word ? kb_unwind_machine(word == 8 ? MACHINE_64 : MACHINE_32, word) : NULL;
 }
 
 int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,
@@ -160,9 +131,8 @@ int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, 
 	stacks->chain.nr = 0;
 	if (!machine)
 		return -EBADMSG;
-	ret = make_room(stacks, size / sizeof(uint64_t));
-	if (ret)
-		return ret;
+	if (!KB_ARRAY_ROOM(stacks->words, stacks->max_words, size / sizeof(uint64_t)))
+		return -ENOMEM;
 	sparse = (struct kb_unwind_sparse) {
 		.words = stacks->words, .max_words = stacks->max_words,
 	};

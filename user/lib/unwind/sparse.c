@@ -59,26 +59,52 @@ static int take_words(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes, u
 	return ret;
 }
 
+/* What every sparse stack begins with. */
+struct head {
+	uint64_t registers;
+	uint32_t scanned;
+	uint16_t end, word;
+};
+
+static struct head take_head(struct kb_bytes *bytes)
+{
+	struct head head;
+
+	head.registers = kb_bytes_64(bytes);
+	head.scanned = kb_bytes_32(bytes);
+	head.end = kb_bytes_16(bytes);
+	head.word = kb_bytes_16(bytes);
+	return head;
+}
+
+unsigned int kb_unwind_sparse_word(const void *data, size_t size, bool swap)
+{
+	struct kb_bytes bytes = { .data = data, .end = size, .swap = swap };
+	struct head head = take_head(&bytes);
+
+	return bytes.bad ? 0 : head.word;
+}
+
 int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwind_machine *machine,
 			  const void *data, size_t size, bool swap)
 {
 	struct kb_bytes bytes = { .data = data, .end = size, .swap = swap };
-	uint64_t registers = kb_bytes_64(&bytes);
-	uint32_t scanned = kb_bytes_32(&bytes);
-	uint16_t end = kb_bytes_16(&bytes), word = kb_bytes_16(&bytes);
+	struct head head = take_head(&bytes);
+	unsigned int word = head.word;
 	uint64_t low;
 	int ret;
 
-	if (bytes.bad || word != machine->word || scanned % word || end >= KB_UNWIND_SCAN_ENDS ||
-	    !take_registers(&sparse->registers, &bytes, registers))
+	if (bytes.bad || word != machine->word || head.scanned % word ||
+	    head.end >= KB_UNWIND_SCAN_ENDS ||
+	    !take_registers(&sparse->registers, &bytes, head.registers))
 		return -EBADMSG;
 	low = sparse->registers.value[machine->sp] & ~(uint64_t)(ALIGNMENT * word - 1);
-	if (low > UINT64_MAX - scanned)
+	if (low > UINT64_MAX - head.scanned)
 		return -EBADMSG;
-	sparse->end = (enum kb_unwind_scan_end)end;
+	sparse->end = (enum kb_unwind_scan_end)head.end;
 	sparse->stack = (struct kb_unwind_stack) {
-		.words = sparse->words, .low = low, .high = low + scanned,
-		.machine = machine, .whole = end == KB_UNWIND_SCAN_WHOLE,
+		.words = sparse->words, .low = low, .high = low + head.scanned,
+		.machine = machine, .whole = head.end == KB_UNWIND_SCAN_WHOLE,
 	};
 	ret = take_words(sparse, &bytes, word);
 	return ret ? ret : bytes.at == size ? 0 : -EBADMSG;

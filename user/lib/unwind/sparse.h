@@ -30,6 +30,9 @@ struct kb_unwind_sparse {
 	size_t max_words;
 };
 
+/* The bytes of a word of the program, as the @size bytes at @data say; 0: they are too few. */
+unsigned int kb_unwind_sparse_word(const void *data, size_t size, bool swap);
+
 /*
  * Fill @sparse from the @size bytes at @data, in the other byte order if @swap. Returns 0; -EBADMSG:
  * the bytes are no sparse stack of @machine; -ENOBUFS: there are more words than @max_words, which

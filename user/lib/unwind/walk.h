@@ -33,7 +33,8 @@ static inline uint64_t cut(const struct walk *walk, uint64_t address)
 }
 
 /* The last word that was kept at @address or below; the first one if there is none. */
-static inline const struct kb_unwind_word *find_word(const struct kb_unwind_stack *stack, uint64_t address)
+static inline const struct kb_unwind_word *find_word(const struct kb_unwind_stack *stack,
+						     uint64_t address)
 {
 	const struct kb_unwind_word *first = stack->words;
 
@@ -75,7 +76,8 @@ static inline bool read_register(struct walk *walk, unsigned int reg, uint64_t *
 static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
 {
 	const struct kb_unwind_stack *stack = walk->stack;
-	const struct kb_unwind_word *at = find_word(stack, address), *end = stack->words + stack->nr;
+	const struct kb_unwind_word *at = find_word(stack, address);
+	const struct kb_unwind_word *end = stack->words + stack->nr;
 	uint64_t word;
 
 	for (; at < end && at->address < address + SEARCHED; at++)
@@ -156,7 +158,8 @@ static inline bool is_below_sp(const struct walk *walk, const struct kb_unwind_s
  * A register other than the caller's address may be lost: whoever needs it will say so. Returns
  * false if the caller's address can't be found.
  */
-static inline bool run_steps(struct walk *walk, const struct kb_unwind_step *rule, struct found *found)
+static inline bool run_steps(struct walk *walk, const struct kb_unwind_step *rule,
+			     struct found *found)
 {
 	const struct kb_unwind_step *step = rule + 1, *end = step + rule->count;
 
@@ -183,7 +186,7 @@ static inline bool run_steps(struct walk *walk, const struct kb_unwind_step *rul
 
 /* The address at which the caller goes on. */
 static inline bool find_pc(struct walk *walk, const struct kb_unwind_step *rule,
-		    const struct found *found, uint64_t *pc)
+			   const struct found *found, uint64_t *pc)
 {
 	if (found->known >> rule->target & 1)
 		*pc = found->value[rule->target];
