@@ -17,7 +17,6 @@
 #include "sym/elf_unwind.h"
 
 #define MAX_COLUMNS	40
-#define MAX_COMMONS	64
 #define UNKNOWN		255	/* a column that no rule of ours has */
 
 /* The names that readelf gives to registers, up to the first one that is not of interest. */
@@ -53,17 +52,17 @@ struct file {
 	unsigned long functions, compared, wrong;
 	unsigned long elsewhere, overlapped, expressions, lost;	/* causes of what is not compared */
 	unsigned int ra;
-	unsigned int nr_commons;
+	size_t nr_commons, max_commons;
 	unsigned int nr_columns;
 	unsigned int columns[MAX_COLUMNS];
 	unsigned long start, end;	/* of the function */
-	bool has_row, left_out;
+	bool has_row, left_out, is_common;
 	struct row row;			/* the newest one of readelf */
 	struct common {
 		unsigned long at;
 		unsigned int ra;
 		struct row row;
-	} commons[MAX_COMMONS];		/* the CIEs */
+	} *commons;			/* the CIEs */
 };
 
 static unsigned int register_number(const struct file *file, const char *name)
@@ -239,13 +238,17 @@ static bool is_overlapped(struct file *file)
 /* If the instructions of a function change nothing, readelf shows no row: that of the CIE holds. */
 static void take_cie(struct file *file, unsigned long at)
 {
-	for (unsigned int i = 0; i < file->nr_commons; i++)
-		if (file->commons[i].at == at) {
-			file->ra = file->commons[i].ra;
-			file->row = file->commons[i].row;
-			file->row.start = file->start;
-			file->has_row = true;
-		}
+	size_t i = file->nr_commons;
+
+	/* A function's CIE is one of the last ones. */
+	while (i && file->commons[i - 1].at != at)
+		i--;
+	if (!i)
+		return;
+	file->ra = file->commons[i - 1].ra;
+	file->row = file->commons[i - 1].row;
+	file->row.start = file->start;
+	file->has_row = true;
 }
 
 /* "00000018 0000000000000024 0000001c FDE cie=00000000 pc=0000000000026000..0000000000026360" */
@@ -254,6 +257,7 @@ static void take_function(struct file *file, const char *line)
 	const char *pc = strstr(line, "pc=");
 
 	end_row(file, ULONG_MAX);
+	file->is_common = false;
 	if (!pc || sscanf(pc, "pc=%lx..%lx", &file->start, &file->end) != 2)
 		return;
 	file->functions++;
@@ -275,12 +279,14 @@ static void take_common(struct file *file, const char *line)
 
 	end_row(file, ULONG_MAX);
 	file->start = file->end = 0;
+	file->is_common = true;
 	if (ra)
 		file->ra = atoi(ra + 3);
-	if (file->nr_commons < MAX_COMMONS)
-		file->commons[file->nr_commons++] = (struct common) {
-			.at = strtoul(line, NULL, 16), .ra = file->ra,
-		};
+	if (!KB_ARRAY_ROOM(file->commons, file->max_commons, file->nr_commons + 1))
+		exit(1);
+	file->commons[file->nr_commons++] = (struct common) {
+		.at = strtoul(line, NULL, 16), .ra = file->ra,
+	};
 }
 
 static void take_line(struct file *file, char *line)
@@ -293,7 +299,7 @@ static void take_line(struct file *file, char *line)
 		take_columns(file, line);
 	else if (isxdigit((unsigned char)line[0]) && file->nr_commons && !strstr(line, "ZERO"))
 		take_row(file, line);
-	if (!file->end && file->has_row) {
+	if (file->is_common && file->has_row) {
 		file->commons[file->nr_commons - 1].row = file->row;
 		file->has_row = false;
 	}
@@ -346,6 +352,7 @@ static void compare_file(const char *path)
 		 (double)file.rows.header->size / (file.functions ? file.functions : 1),
 		 file.compared, file.wrong, file.elsewhere, file.overlapped, file.expressions,
 		 file.lost);
+	free(file.commons);
 	kb_unwind_rows_release(&file.rows);
 }
 

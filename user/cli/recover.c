@@ -120,6 +120,7 @@ static char *default_output(const char *file)
 	if (length > partial && strcmp(file + length - partial, PARTIAL) == 0)
 		name = strndup(file, length - partial);
 	else if (asprintf(&name, "%s.recovered", file) < 0)
+		/* cppcheck-suppress memleak ; asprintf() that fails has allocated nothing */
 		name = NULL;
 	if (!name) {
 		cli_fail("out of memory");

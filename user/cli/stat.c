@@ -377,6 +377,7 @@ static const char *grouped(double value, char text[40])
 		*to++ = digits[i];
 	}
 	*to = '\0';
+	/* cppcheck-suppress uninitvar ; the loop fills it */
 	return text;
 }
 

@@ -56,6 +56,7 @@ int main(int argc, char **argv)
 			       cpu * query.map_stride);
 	if (map == MAP_FAILED)
 		err(1, "mmap of CPU %d", (int)cpu);
+	/* cppcheck-suppress nullPointerArithmeticOutOfMemory ; a map that fails is MAP_FAILED */
 	const struct bm_datastore_header_data *store = (const void *)(map + query.header_bytes);
 	const char *ring = (const char *)(store + 1);
 

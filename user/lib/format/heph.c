@@ -368,6 +368,7 @@ int kb_heph_next_attribute(struct kb_heph_reader *reader, struct kb_heph_attribu
 		union kb_heph_value *value = &reader->values[i];
 
 		if ((attribute->type & ~KB_HEPH_ARRAY) == KB_HEPH_STRING) {
+			/* cppcheck-suppress redundantInitialization ; members of a union */
 			value->string.length = get16(at);
 			value->string.data = (const char *)at + 2;
 			at += 2 + value->string.length;

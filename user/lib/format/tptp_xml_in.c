@@ -171,6 +171,7 @@ static int skip_reference(struct kb_tptp *tptp, struct kb_error *err)
 
 		if (c == CHAR_FAILED)
 			return -EBADMSG;
+		/* cppcheck-suppress uninitvar ; the loop has filled @length bytes of it */
 		if (c == ';' && tptp_xml_reference(text, length))
 			return 1;
 		if (c == CHAR_END || c == ';' || c >= 0x80 || length == sizeof(text))

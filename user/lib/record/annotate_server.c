@@ -465,18 +465,31 @@ int annotate_server_finish(struct annotate_server *server)
 
 /* ---- listeners ---- */
 
+/* Returns a descriptor, or -errno. */
+static int bound_socket(const struct sockaddr *address, socklen_t length)
+{
+	int fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	int on = 1, ret;
+
+	if (fd < 0)
+		return -errno;
+	setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (!bind(fd, address, length) && !listen(fd, BACKLOG))
+		return fd;
+	ret = -errno;
+	close(fd);
+	return ret;
+}
+
 static int listen_at(struct annotate_server *server, struct peer *listener, enum kind kind,
 		     const struct sockaddr *address, socklen_t length)
 {
-	int on = 1;
+	int fd = bound_socket(address, length);
 
+	if (fd < 0)
+		return fd;
 	listener->kind = kind;
-	listener->fd = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (listener->fd < 0)
-		return -errno;
-	setsockopt(listener->fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-	if (bind(listener->fd, address, length) || listen(listener->fd, BACKLOG))
-		return -errno;
+	listener->fd = fd;
 	return watch(server, listener);
 }
 

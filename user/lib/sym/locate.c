@@ -31,6 +31,7 @@ char *kb_locate_below(const struct kb_images *images, const char *name)
 		return strdup(name);
 	return asprintf(&path, "%s%s%s", images->symfs, name[0] == '/' ? "" : "/", name) < 0 ?
 		NULL : path;
+/* cppcheck-suppress memleak ; asprintf() that fails has allocated nothing */
 }
 
 static bool is_of(const struct kb_map *row, const char *file)

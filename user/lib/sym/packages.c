@@ -50,6 +50,7 @@ static FILE *open_list(const char *root, const char *name)
 	if (fd >= 0)
 		list = fdopen(fd, "r");
 	if (fd >= 0 && !list)
+		/* cppcheck-suppress doubleFree ; fdopen() that fails leaves it open */
 		close(fd);
 	return list;
 }

@@ -178,6 +178,7 @@ static char *origin_of(const struct kb_barman *barman)
 	char *origin;
 
 	return asprintf(&origin, "%s %s", host ?: "", release ?: "") < 0 ? NULL : origin;
+/* cppcheck-suppress memleak ; asprintf() that fails has allocated nothing */
 }
 
 int kb_symbol_cache_serve(struct kb_symbol_cache *cache, const struct kb_barman *barman,

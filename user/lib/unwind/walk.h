@@ -65,6 +65,7 @@ static inline bool read_word(struct walk *walk, uint64_t address, uint64_t *word
 static inline bool read_register(struct walk *walk, unsigned int reg, uint64_t *value)
 {
 	*value = walk->regs.value[reg];
+	/* cppcheck-suppress knownConditionTrueFalse ; stop() says why, and is false */
 	return walk->regs.known >> reg & 1 || stop(walk, KB_UNWIND_NO_REGISTER);
 }
 
@@ -195,6 +196,7 @@ static inline bool find_pc(struct walk *walk, const struct kb_unwind_step *rule,
 	if (rule->base & KB_UNWIND_SIGNED)
 		*pc &= ~walk->machine->signature;
 	*pc &= ~(uint64_t)walk->machine->pc_flags;
+	/* cppcheck-suppress knownConditionTrueFalse ; as above */
 	return *pc || stop(walk, KB_UNWIND_ZERO);
 }
 
