@@ -88,13 +88,15 @@ bool kbarman_read_old_page(void *to, unsigned long from, size_t size)
 struct kbarman_user_registers kbarman_user_registers(const struct pt_regs *regs)
 {
 	static const struct kbarman_user_register all[] = {
-		{ 3, 8 * 1 }, { 5, 8 * 5 }, { 6, 8 * PERF_BP }, { 7, 8 * PERF_SP },
-		{ 10, 8 * 18 }, { 12, 8 * 20 }, { 13, 8 * 21 }, { 14, 8 * 22 }, { 15, 8 * 23 },
-		{ KBARMAN_REGISTER_PC, 8 * PERF_IP },
+		{ 0, true, 8 * 0 }, { 3, false, 8 * 1 }, { 4, true, 8 * 4 }, { 5, false, 8 * 5 },
+		{ 6, false, 8 * PERF_BP }, { 7, false, 8 * PERF_SP }, { 10, true, 8 * 18 },
+		{ 11, true, 8 * 19 }, { 12, false, 8 * 20 }, { 13, false, 8 * 21 },
+		{ 14, false, 8 * 22 }, { 15, false, 8 * 23 },
+		{ KBARMAN_REGISTER_PC, false, 8 * PERF_IP },
 	};
 
 	(void)regs;
-	return (struct kbarman_user_registers) { all, ARRAY_SIZE(all), 8 };
+	return (struct kbarman_user_registers) { all, ARRAY_SIZE(all), 8, true };
 }
 
 /* ---- where the stack ends ---- */

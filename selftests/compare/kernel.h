@@ -28,6 +28,7 @@ typedef uint64_t u64;
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define ALIGN_DOWN(value, to)	((value) & ~((typeof(value))(to) - 1))
 #define ALIGN(value, to)	ALIGN_DOWN((value) + (to) - 1, to)
+#define __ffs64(value)		((unsigned int)__builtin_ctzll(value))
 #define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, value)	((x) = (value))
