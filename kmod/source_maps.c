@@ -55,11 +55,11 @@ void kbarman_maps_sampled(const struct kbarman_session *session)
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_SAMPLED);
 }
 
-bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarman_range *range)
+bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarman_range *ranges)
 {
 	const struct kbarman_maps *maps = READ_ONCE(session->maps);
 
-	return maps && kbarman_code_bounds_find(&maps->bounds, current->mm, range);
+	return maps && kbarman_code_bounds_find(&maps->bounds, current->mm, ranges);
 }
 
 static void fact_push_stack(struct kbarman_maps *maps, struct pt_regs *regs)

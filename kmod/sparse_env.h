@@ -3,6 +3,7 @@
 #ifndef KBARMAN_SPARSE_ENV_H
 #define KBARMAN_SPARSE_ENV_H
 
+#include <linux/bitops.h>
 #include <linux/compiler.h>
 #include <linux/kernel.h>
 #include <linux/types.h>

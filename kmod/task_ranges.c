@@ -2,6 +2,7 @@
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/sched.h>
+#include <linux/string.h>
 
 #include "compat/mm.h"
 #include "session.h"
@@ -76,8 +77,10 @@ bool kbarman_task_ranges(const struct kbarman_session *session,
 	bool known = task_find_stack(session, &ranges->stack, regs);
 
 	ranges->code[0] = (struct kbarman_range) { mm->start_code, mm->end_code - mm->start_code };
-	if (!kbarman_maps_libraries(session, &ranges->code[1]))
+	if (!kbarman_maps_libraries(session, &ranges->code[1])) {
+		memset(&ranges->code[1], 0, KBARMAN_LIBRARY_RANGES * sizeof(ranges->code[1]));
 		ranges->code[1] = (struct kbarman_range) { mm->mmap_base - libraries, libraries };
+	}
 	kbarman_sparse_ranges_close(ranges);
 	return known;
 }

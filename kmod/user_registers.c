@@ -6,17 +6,19 @@
 
 #include "user_registers.h"
 
-#define REGISTER(number, member)	{ number, offsetof(struct pt_regs, member) }
+#define REGISTER(number, member)	{ number, false, offsetof(struct pt_regs, member) }
+#define SCRATCH(number, member)		{ number, true, offsetof(struct pt_regs, member) }
 
 #if defined(CONFIG_X86_64)
 #include <asm/segment.h>
 
 /*
  * r10 holds the caller's stack pointer while a function aligns its stack, and rdi the caller's
- * address while vfork() of glibc waits.
+ * address while vfork() of glibc waits. Assembly code of OpenSSL has it in rax, rsi or r11.
  */
 static const struct kbarman_user_register registers[] = {
-	REGISTER(3, bx), REGISTER(5, di), REGISTER(6, bp), REGISTER(7, sp), REGISTER(10, r10), REGISTER(12, r12),
+	SCRATCH(0, ax), REGISTER(3, bx), SCRATCH(4, si), REGISTER(5, di), REGISTER(6, bp),
+	REGISTER(7, sp), SCRATCH(10, r10), SCRATCH(11, r11), REGISTER(12, r12),
 	REGISTER(13, r13), REGISTER(14, r14), REGISTER(15, r15),
 	REGISTER(BM_KBARMAN_REGISTER_PC, ip),
 };
@@ -120,5 +122,8 @@ struct kbarman_user_registers kbarman_user_registers(const struct pt_regs *regs)
 	if (is_narrow(regs))
 		return (struct kbarman_user_registers) { .word = sizeof(u32) };
 #endif
-	return (struct kbarman_user_registers) { registers, ARRAY_SIZE(registers), sizeof(long) };
+	return (struct kbarman_user_registers) {
+		registers, ARRAY_SIZE(registers), sizeof(long),
+		.records = IS_ENABLED(CONFIG_X86_64) || IS_ENABLED(CONFIG_ARM64),
+	};
 }

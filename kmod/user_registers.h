@@ -2,7 +2,8 @@
 /*
  * The registers of user code that unwinding begins with: the program counter, the stack pointer,
  * the link register, and those that functions preserve. Rules of .eh_frame name others in the first
- * instructions of a function at most.
+ * instructions of a function at most, and in assembly code that keeps its caller's stack pointer
+ * there.
  */
 #ifndef KBARMAN_USER_REGISTERS_H
 #define KBARMAN_USER_REGISTERS_H
@@ -15,6 +16,7 @@ struct pt_regs;
 
 struct kbarman_user_register {
 	u8 number;	/* of DWARF, or BM_KBARMAN_REGISTER_PC */
+	bool scratch;	/* of interest only if it points into the stack */
 	u16 offset;	/* of its value in struct pt_regs */
 };
 
@@ -22,6 +24,7 @@ struct kbarman_user_registers {
 	const struct kbarman_user_register *all;
 	unsigned int nr;	/* 0: not known on this architecture */
 	unsigned int word;	/* bytes of a word of the program's stack */
+	bool records;		/* frames have records: see sparse.h; words of 8 bytes */
 };
 
 /* Those of the program that @regs belong to, by their numbers. Context: any. */

@@ -5,6 +5,18 @@
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
 	   build/selftests/bench/report build/selftests/bench/unwind build/kbarman
 
+COMPARE_SRC	:= $(wildcard selftests/compare/*.c) kmod/sparse_stack.c kmod/code_bounds.c
+
+build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard selftests/compare/*.h \
+				 selftests/compare/*/*.h) kmod/sparse.h kmod/sparse_stack.h kmod/code_bounds.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(USER_CFLAGS) -Wno-sign-compare -Wno-unused-value -Iselftests/compare $(COMPARE_SRC) build/libkbarman.a \
+		-o $@ $(USER_LIBS)
+
+.PHONY: compare-perf
+compare-perf: build/selftests/compare/compare	## compare call chains of real programs, and the bytes of their stacks, with perf's
+	@scripts/compare-perf
+
 .PHONY: bench bench-profile bench-switch bench-guest
 bench: user $(BENCHES) bench-switch	## measure speed and memory, also of other tracers; results in out/bench.json
 	@scripts/bench

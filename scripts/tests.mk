@@ -40,6 +40,8 @@ build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	$(USER_CC) $(USER_CFLAGS) -pthread -MMD -MP -MF $@.d $< build/libkbarman.a -o $@ $(USER_LIBS)
 
 # Another demangler, if it is installed.
+# The kernel's headers, as far as the module's files for sparse stacks use them.
+build/selftests/host/test_sparse: USER_CFLAGS += -Iselftests/compare
 build/selftests/host/test_sym_rust: USER_LIBS += $(if $(wildcard /usr/include/libiberty/demangle.h),-liberty)
 
 # What is cached is found by it.

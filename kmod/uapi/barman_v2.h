@@ -283,7 +283,8 @@ struct bm_kbarman_callchain {
  * of the stack follow, from the stack pointer on, which is rounded down to 4 words. They come in
  * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk is
  * a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those that
- * point into code or into the stack, as __u64 each. A word that was left out reads as 0.
+ * point into code, and those that point into the stack and may be needed, as __u64 each. A word that
+ * was left out reads as 0. A register that functions need not preserve may be left out as well.
  */
 #define BM_KBARMAN_CHAIN_STACK		0x80000000U
 #define BM_KBARMAN_REGISTER_PC		63

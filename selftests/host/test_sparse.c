@@ -1,23 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
- * Which words of a stack are kept: the module's own sparse.h against the plain definition, with
- * words that are near the ends of the ranges more often than not.
+ * Which words of a stack are kept: the module's own sparse.h and code_bounds.c against the plain
+ * definitions, with words that are near the ends of the ranges more often than not.
  */
-#define KBARMAN_SPARSE_ENV_H
-#include <stdbool.h>
-#include <stdint.h>
-#include <string.h>
-
-typedef uint32_t u32;
-typedef uint64_t u64;
-
-#undef __always_inline
-#define __always_inline		inline __attribute__((always_inline))
-#define unlikely(x)		__builtin_expect(!!(x), 0)
-#define min(a, b)		((a) < (b) ? (a) : (b))
-#define max(a, b)		((a) > (b) ? (a) : (b))
-#define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
-
+#include "../compare/kernel.h"
+#include "../../kmod/code_bounds.c"
 #include "../../kmod/sparse.h"
 #include "../lib/random.h"
 #include "../lib/tap.h"
@@ -35,10 +22,23 @@ static bool is_in(const struct kbarman_range *range, unsigned long word)
 	return range->span && word >= range->low && word <= range_end(range) - 1;
 }
 
-static bool is_wanted(const struct kbarman_sparse_ranges *ranges, unsigned long word)
+static bool is_code(const struct kbarman_sparse_ranges *ranges, unsigned long word)
 {
-	return is_in(&ranges->stack, word) || is_in(&ranges->code[0], word) ||
-	       is_in(&ranges->code[1], word);
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges->code); i++)
+		if (is_in(&ranges->code[i], word) && !is_in(&ranges->stack, word))
+			return true;
+	return false;
+}
+
+/* @at: where the word is. */
+static bool is_wanted(const struct kbarman_sparse_ranges *ranges, unsigned long word,
+		      unsigned long at, bool records)
+{
+	if (is_in(&ranges->stack, word))
+		return !records || (word % sizeof(u64) == 0 && word > at);
+	return is_code(ranges, word);
 }
 
 /* As the ranges of a program may be; a program may have one range of code. */
@@ -48,6 +48,7 @@ static struct kbarman_sparse_ranges some_ranges(bool narrow)
 	struct kbarman_sparse_ranges ranges = {
 		.code[0] = { random_below(top), random_below(2) ? 0 : random_below(top / 64) },
 		.code[1] = { random_below(top), 1 + random_below(top / 64) },
+		.code[2] = { random_below(top), random_below(2) ? 0 : random_below(top / 64) },
 		.stack = { random_below(top), 1 + random_below(65536) },
 	};
 
@@ -57,7 +58,7 @@ static struct kbarman_sparse_ranges some_ranges(bool narrow)
 
 static unsigned long some_word(const struct kbarman_sparse_ranges *ranges)
 {
-	const struct kbarman_range *range = random_below(3) ? &ranges->code[random_below(2)] :
+	const struct kbarman_range *range = random_below(3) ? &ranges->code[random_below(3)] :
 							      &ranges->stack;
 
 	switch (random_below(5)) {
@@ -75,10 +76,12 @@ static unsigned long some_word(const struct kbarman_sparse_ranges *ranges)
 }
 
 /* One scan of @nr words of @size bytes. False: the result is not the definition's. */
-static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr, unsigned int size)
+static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr, unsigned int size,
+		     bool records)
 {
-	u64 kept[2 * WORDS], wide[WORDS], wanted[WORDS], map = 0;
-	struct kbarman_sparse sparse = { .next = kept, .end = kept + WORDS };
+	u64 kept[2 * WORDS], wide[WORDS], wanted[WORDS], map = 0, code = 0;
+	struct kbarman_sparse sparse = { .next = kept, .end = kept + WORDS, .records = records };
+	unsigned long at = ranges->stack.low & -64UL;
 	unsigned int n, count = 0;
 	u32 narrow[WORDS];
 
@@ -87,29 +90,210 @@ static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr
 		wide[n] = narrow[n] = (u32)some_word(ranges);
 		if (size == sizeof(u64))
 			wide[n] = some_word(ranges);
-		if (is_wanted(ranges, wide[n])) {
+		code |= (u64)is_code(ranges, wide[n]) << n;
+		if (is_wanted(ranges, wide[n], at + n * size, records)) {
 			wanted[count++] = wide[n];
 			map |= 1ULL << n;
 		}
 	}
 	if (size == sizeof(u64) ?
-		    kbarman_sparse_scan(&sparse, ranges, wide, nr, sizeof(u64)) != map :
-		    kbarman_sparse_scan(&sparse, ranges, narrow, nr, sizeof(u32)) != map)
+		    kbarman_sparse_scan(&sparse, ranges, wide, at, nr, sizeof(u64)) != map :
+		    kbarman_sparse_scan(&sparse, ranges, narrow, at, nr, sizeof(u32)) != map)
 		return false;
-	return sparse.next == kept + count && !memcmp(kept, wanted, count * sizeof(u64)) &&
+	return sparse.code == code && sparse.next == kept + count &&
+	       !memcmp(kept, wanted, count * sizeof(u64)) &&
 	       (count == WORDS || kept[count] == 0xa5a5a5a5a5a5a5a5ULL);
 }
 
-static void all_sizes(unsigned int size, const char *name)
+static void all_sizes(unsigned int size, bool records, const char *name)
 {
 	unsigned int round, wrong = 0;
 
 	for (round = 0; round < ROUNDS; round++) {
 		struct kbarman_sparse_ranges ranges = some_ranges(size == sizeof(u32));
 
-		wrong += !is_right(&ranges, 4 * (1 + random_below(WORDS / 4)), size);
+		wrong += !is_right(&ranges, 4 * (1 + random_below(WORDS / 4)), size, records);
 	}
 	tap_is(wrong, 0, name);
+}
+
+/* ---- words that point into the stack ---- */
+
+#define CHUNKS		4
+#define STACK_WORDS	(CHUNKS * WORDS)
+#define STACK		0x7ffc00000000UL	/* where the block begins */
+#define CODE		0x400000UL
+
+/* What is on a stack: words, of which the first @below are not there. */
+struct words {
+	unsigned int below;
+	u64 word[STACK_WORDS], kept[STACK_WORDS];	/* kept: 0 if it was not */
+};
+
+static const struct kbarman_sparse_ranges some_program = {
+	.code[0] = { CODE, 4096 }, .stack = { STACK, STACK_WORDS * sizeof(u64) },
+};
+
+static u64 address_of(unsigned int n)
+{
+	return STACK + n * sizeof(u64);
+}
+
+/* Scan, and drop what is not beside a caller's address, as sparse_stack.c does. */
+static void take(struct words *words)
+{
+	u64 kept[CHUNKS + STACK_WORDS], code[CHUNKS + 1] = { 0 }, *from = kept, *end;
+	struct kbarman_sparse sparse = { .next = kept, .records = true };
+	struct kbarman_sparse_ranges ranges = some_program;
+	struct kbarman_sparse_chunks chunks = {
+		.first = kept, .code = code, .low = STACK,
+		.high = address_of(STACK_WORDS), .below = words->below,
+	};
+	unsigned int n, next;
+
+	kbarman_sparse_ranges_close(&ranges);
+	for (n = words->below; n < STACK_WORDS; n = next) {
+		u64 *map = sparse.next++;
+
+		next = (n / WORDS + 1) * WORDS;
+		*map = kbarman_sparse_scan(&sparse, &ranges, &words->word[n], address_of(n),
+					   next - n, sizeof(u64));
+		code[n / WORDS] = sparse.code << n % WORDS;
+	}
+	chunks.end = sparse.next;
+	end = kbarman_sparse_drop(&chunks);
+	memset(words->kept, 0, sizeof(words->kept));
+	for (n = words->below; n < STACK_WORDS; n = next) {
+		u64 map = *from++;
+
+		for (next = (n / WORDS + 1) * WORDS; map; map &= map - 1)
+			words->kept[n + __ffs64(map)] = *from++;
+	}
+	if (from != end)
+		words->kept[0] = ~0ULL;
+}
+
+static bool has_code(const struct words *words, unsigned int n)
+{
+	return n >= words->below && n < STACK_WORDS && words->word[n] - CODE < 4096;
+}
+
+/* Whether word @n points to a place with a caller's address beside it, or is of a signal's frame. */
+static bool is_saved(const struct words *words, unsigned int n)
+{
+	unsigned int to = (words->word[n] - STACK) / sizeof(u64), i;
+
+	for (i = to - 1; i <= to + 3; i++)
+		if (has_code(words, i))
+			return true;
+	return has_code(words, n + 1) && words->word[n] - address_of(n) >= 512;
+}
+
+static u64 definition(const struct words *words, unsigned int n)
+{
+	u64 word = words->word[n];
+
+	if (has_code(words, n))
+		return word;
+	if (word % sizeof(u64) || word <= address_of(n) || word >= address_of(STACK_WORDS))
+		return 0;
+	return is_saved(words, n) ? word : 0;
+}
+
+static u64 some_stack_word(void)
+{
+	switch (random_below(8)) {
+	case 0:
+		return CODE + random_below(4096);
+	case 1:
+	case 2:
+		return address_of(0) + random_below(STACK_WORDS * sizeof(u64));
+	case 3:
+	case 4:
+	case 5:
+		return address_of(random_below(STACK_WORDS));
+	default:
+		return random_below(100);
+	}
+}
+
+static void only_pointers_to_a_callers_frame_are_kept(void)
+{
+	unsigned int round, n, wrong = 0;
+	struct words words;
+
+	for (round = 0; round < ROUNDS / 10; round++) {
+		words.below = 4 * random_below(WORDS / 4);
+		for (n = 0; n < STACK_WORDS; n++)
+			words.word[n] = random_below(1 + round % 8) ? 0 : some_stack_word();
+		take(&words);
+		for (n = words.below; n < STACK_WORDS; n++)
+			wrong += words.kept[n] != definition(&words, n);
+	}
+	tap_is(wrong, 0, "only_pointers_to_a_callers_frame_are_kept");
+}
+
+/* @at: what points to word 100. Word @code has a caller's address. */
+static bool is_kept(unsigned int at, unsigned int code)
+{
+	struct words words = { .below = 8 };
+
+	words.word[at] = address_of(100);
+	words.word[code] = CODE + 1;
+	take(&words);
+	return words.kept[at] && words.kept[code];
+}
+
+static void what_unwinding_needs_is_kept(void)
+{
+	tap_ok(is_kept(20, 101), "a_frame_pointer_is_kept");
+	tap_ok(is_kept(20, 100), "a_stack_pointer_at_the_callers_address_is_kept");
+	tap_ok(is_kept(20, 99), "the_cfa_of_a_function_that_aligns_its_stack_is_kept");
+	tap_ok(is_kept(20, 103), "the_frame_of_a_function_that_ld_so_binds_is_kept");
+	tap_ok(is_kept(20, 21), "the_stack_pointer_that_a_signal_interrupted_is_kept");
+	tap_ok(!is_kept(90, 91), "an_address_of_a_variable_is_not_kept_beside_a_callers");
+	tap_ok(!is_kept(20, 98) && !is_kept(20, 104), "an_address_of_a_variable_is_not_kept");
+	tap_ok(!is_kept(101, 99) && !is_kept(100, 99), "nothing_below_itself_is_a_frame");
+}
+
+/* ---- where libraries are ---- */
+
+static struct kbarman_code_bounds bounds;
+
+static bool bounds_are(const struct mm_struct *mm, const struct kbarman_range *wanted)
+{
+	struct kbarman_range found[KBARMAN_LIBRARY_RANGES];
+
+	return kbarman_code_bounds_find(&bounds, mm, found) &&
+	       !memcmp(found, wanted, sizeof(found));
+}
+
+static void the_libraries_are_a_few_ranges(void)
+{
+	const struct mm_struct mm = { .start_code = 0x1000, .end_code = 0x2000 };
+	struct kbarman_range found[KBARMAN_LIBRARY_RANGES];
+
+	tap_ok(!kbarman_code_bounds_find(&bounds, &mm, found), "unknown_libraries_are_unknown");
+	kbarman_code_bounds_include(&bounds, &mm, 0x1000, 0x2000);
+	tap_ok(!kbarman_code_bounds_find(&bounds, &mm, found), "the_program_is_none_of_them");
+	kbarman_code_bounds_include(&bounds, &mm, 0x90000, 0x91000);
+	kbarman_code_bounds_include(&bounds, &mm, 0x50000, 0x51000);
+	kbarman_code_bounds_include(&bounds, &mm, 0x51000, 0x52000);
+	kbarman_code_bounds_include(&bounds, &mm, 0x70000, 0x71000);
+	kbarman_code_bounds_include(&bounds, &mm, 0x70800, 0x70900);
+	tap_ok(bounds_are(&mm, (struct kbarman_range [KBARMAN_LIBRARY_RANGES]) {
+		{ 0x50000, 0x2000 }, { 0x70000, 0x1000 }, { 0x90000, 0x1000 } }),
+	       "ranges_that_touch_are_one");
+	kbarman_code_bounds_include(&bounds, &mm, 0x30000, 0x31000);
+	kbarman_code_bounds_include(&bounds, &mm, 0x93000, 0x94000);
+	tap_ok(bounds_are(&mm, (struct kbarman_range [KBARMAN_LIBRARY_RANGES]) {
+		{ 0x30000, 0x1000 }, { 0x50000, 0x2000 }, { 0x70000, 0x1000 },
+		{ 0x90000, 0x4000 } }), "of_too_many_the_nearest_two_become_one");
+	kbarman_code_bounds_include(&bounds, &mm, 0x2f000, 0x95000);
+	tap_ok(bounds_are(&mm, (struct kbarman_range [KBARMAN_LIBRARY_RANGES]) {
+		{ 0x2f000, 0x66000 } }), "one_that_has_all_in_it_is_alone");
+	kbarman_code_bounds_forget(&bounds, &mm);
+	tap_ok(!kbarman_code_bounds_find(&bounds, &mm, found), "what_was_forgotten_is_unknown");
 }
 
 static void nothing_is_kept_of_no_range(void)
@@ -119,15 +303,19 @@ static void nothing_is_kept_of_no_range(void)
 	struct kbarman_sparse sparse = { .next = kept, .end = kept + WORDS };
 
 	kbarman_sparse_ranges_close(&none);
-	tap_is(kbarman_sparse_scan(&sparse, &none, words, 4, sizeof(u64)), 0,
+	tap_is(kbarman_sparse_scan(&sparse, &none, words, 0, 4, sizeof(u64)), 0,
 	       "nothing_is_kept_of_no_range");
 }
 
 int main(void)
 {
 	random_start();
-	all_sizes(sizeof(u64), "words_into_code_and_stack_are_kept_and_no_others");
-	all_sizes(sizeof(u32), "the_same_for_a_32_bit_program");
+	all_sizes(sizeof(u64), false, "words_into_code_and_stack_are_kept_and_no_others");
+	all_sizes(sizeof(u64), true, "pointers_into_the_stack_point_to_words_above");
+	all_sizes(sizeof(u32), false, "the_same_for_a_32_bit_program");
 	nothing_is_kept_of_no_range();
+	only_pointers_to_a_callers_frame_are_kept();
+	what_unwinding_needs_is_kept();
+	the_libraries_are_a_few_ranges();
 	return tap_done();
 }

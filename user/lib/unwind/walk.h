@@ -19,6 +19,9 @@ struct walk {
 	struct kb_unwind_registers regs;
 	enum kb_unwind_end end;		/* set where a step returns false */
 	uint64_t cfa;
+	uint64_t scratch;	/* registers that the frame may still have: its callee, which was
+				 * interrupted, need not preserve them */
+	bool no_index;		/* the CFA lacks an index that has no value */
 };
 
 static inline bool stop(struct walk *walk, enum kb_unwind_end end)
@@ -89,27 +92,58 @@ static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
 	return 0;
 }
 
-/* One step to the CFA. */
-static inline bool move_cfa(struct walk *walk, const struct kb_unwind_step *step)
+/*
+ * Assembly code has the caller's SP in a register that a called function need not preserve, and calls
+ * others of its own that do. What such a register has is believed if the caller's address is where it
+ * says.
+ */
+static inline bool read_cfa_base(struct walk *walk, const struct kb_unwind_step *step,
+				 uint64_t *value)
+{
+	uint64_t cfa, pc;
+
+	if (walk->regs.known >> step->base & 1 || !(walk->scratch >> step->base & 1))
+		return read_register(walk, step->base, value);
+	*value = walk->regs.value[step->base];
+	cfa = cut(walk, *value + (int64_t)step->offset);
+	if (!walk->machine->link && cfa > walk->regs.value[walk->machine->sp] &&
+	    read_word(walk, cfa - walk->machine->word, &pc) && pc)
+		return true;
+	return stop(walk, KB_UNWIND_NO_REGISTER);
+}
+
+/* Without the index, the word is one of those behind. */
+static inline bool load_cfa(struct walk *walk)
 {
 	uint64_t value = 0, sp = walk->regs.value[walk->machine->sp];
 
+	if (!walk->no_index && !read_word(walk, walk->cfa, &value) && walk->cfa >= sp)
+		return false;
+	walk->cfa = value ? value : find_saved_sp(walk, walk->cfa);
+	walk->no_index = false;
+	return true;
+}
+
+/* One step to the CFA. */
+static inline bool move_cfa(struct walk *walk, const struct kb_unwind_step *step)
+{
+	uint64_t value = 0;
+
 	switch (step->what) {
 	case KB_UNWIND_CFA_BASE:
-		if (!read_register(walk, step->base, &value))
+		if (!read_cfa_base(walk, step, &value))
 			return false;
 		walk->cfa = value + (int64_t)step->offset;
+		walk->no_index = false;
 		break;
 	case KB_UNWIND_CFA_INDEX:
-		if (!read_register(walk, step->base, &value))
-			return false;
+		walk->no_index = !read_register(walk, step->base, &value);
 		walk->cfa += value * step->count;
 		break;
 	case KB_UNWIND_CFA_LOAD:
-		if (!read_word(walk, walk->cfa, &value) && walk->cfa >= sp)
+		if (!load_cfa(walk))
 			return false;
-		walk->cfa = (value ? value : find_saved_sp(walk, walk->cfa)) +
-			    (int64_t)step->offset;
+		walk->cfa += (int64_t)step->offset;
 		break;
 	default:	/* KB_UNWIND_CFA_PLT */
 		walk->cfa += (uint64_t)((walk->regs.value[KB_UNWIND_PC] & step->base) >=
@@ -167,6 +201,8 @@ static inline bool run_steps(struct walk *walk, const struct kb_unwind_step *rul
 	for (; step < end && step->what <= KB_UNWIND_CFA_PLT; step++)
 		if (!move_cfa(walk, step))
 			return false;
+	if (walk->no_index)
+		return stop(walk, KB_UNWIND_NO_REGISTER);
 	for (; step < end; step++) {
 		uint64_t bit = UINT64_C(1) << step->target;
 

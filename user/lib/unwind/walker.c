@@ -24,6 +24,7 @@ static bool leave(struct walk *walk, const struct kb_unwind_step *rule, bool exa
 	/* A handler may have a stack of its own. A function that was interrupted may have none. */
 	if (!(rule->base & KB_UNWIND_SIGNAL) && (sp < old_sp || (sp == old_sp && !exact)))
 		return stop(walk, KB_UNWIND_NO_PROGRESS);
+	walk->scratch = exact ? regs->known & ~(uint64_t)machine->preserved : 0;
 	regs->known &= machine->preserved & ~found.lost;
 	for (uint64_t left = found.known; left; left &= left - 1)
 		set(regs, __builtin_ctzll(left), found.value[__builtin_ctzll(left)]);
@@ -94,6 +95,28 @@ static bool leave_by_frame(struct walk *walk)
 }
 
 /*
+ * Where calls put the caller's address onto the stack, assembly code may have pushed registers since:
+ * GMP's, and _init. The address is the first one with which the caller has a caller.
+ */
+static bool leave_pushed(struct walk *walk, kb_unwind_find *find, void *closure)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	uint64_t sp = walk->regs.value[machine->sp], end = sp + FRAME_MAX, pc;
+
+	walk->regs.known &= machine->preserved;
+	walk->scratch = 0;
+	for (; sp < end && read_word(walk, sp, &pc); sp += machine->word) {
+		if (!pc || (pc >= walk->stack->low && pc < walk->stack->high))
+			continue;
+		set(&walk->regs, machine->sp, sp + machine->word);
+		set(&walk->regs, KB_UNWIND_PC, pc);
+		if (has_caller(walk, pc, find, closure))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Leave a function that no table describes, but the CPU was in it: a stub of the PLT, a function of
  * the vdso, assembly code. Most of them call nothing, so the caller's address is in its register.
  */
@@ -102,7 +125,9 @@ static bool leave_unknown(struct walk *walk, kb_unwind_find *find, void *closure
 	const struct kb_unwind_machine *machine = walk->machine;
 	uint64_t pc, record, saved;
 
-	if (!machine->link || !read_register(walk, machine->link, &pc))
+	if (!machine->link)
+		return leave_pushed(walk, find, closure);
+	if (!read_register(walk, machine->link, &pc))
 		return false;
 	pc &= ~(machine->signature | machine->pc_flags);
 	record = walk->regs.value[machine->frame];

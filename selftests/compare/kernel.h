@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * What the module's files for sparse stacks use of the kernel, so that they run in user space. The
+ * memory of "the current task" is the stack that perf copied.
+ */
+#ifndef COMPARE_KERNEL_H
+#define COMPARE_KERNEL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <linux/types.h>
+
+typedef uint8_t u8;
+typedef uint16_t u16;
+typedef uint32_t u32;
+typedef uint64_t u64;
+
+#undef __always_inline
+#define __always_inline		inline __attribute__((always_inline))
+#define __user
+#define likely(x)		__builtin_expect(!!(x), 1)
+#define unlikely(x)		__builtin_expect(!!(x), 0)
+#define min(a, b)		((a) < (b) ? (a) : (b))
+#define max(a, b)		((a) > (b) ? (a) : (b))
+#define swap(a, b)		({ typeof(a) __a = (a); (a) = (b); (b) = __a; })
+#define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
+#define ALIGN_DOWN(value, to)	((value) & ~((typeof(value))(to) - 1))
+#define ALIGN(value, to)	ALIGN_DOWN((value) + (to) - 1, to)
+#define __ffs64(value)		((unsigned int)__builtin_ctzll(value))
+#define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
+#define READ_ONCE(x)		(x)
+#define WRITE_ONCE(x, value)	((x) = (value))
+#define smp_wmb()		__asm__ volatile("" ::: "memory")
+#define smp_rmb()		__asm__ volatile("" ::: "memory")
+#define data_race(x)		((void)(x))
+#define pagefault_disable()	((void)0)
+#define pagefault_enable()	((void)0)
+#define access_ok(address, size) ((void)(address), (void)(size), true)
+
+struct mm_struct {
+	unsigned long start_code, end_code;
+};
+
+static inline u32 hash_ptr(const void *pointer, unsigned int bits)
+{
+	return (u32)((u64)pointer * 0x61C8864680B583EBULL >> (64 - bits));
+}
+
+/* As in the kernel, it returns the number of bytes that are not there. */
+unsigned long __copy_from_user_inatomic(void *to, const void *from, unsigned long size);
+
+#endif
