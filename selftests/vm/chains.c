@@ -434,6 +434,9 @@ static void add_symbols(struct symbols *symbols, const char *name)
 /* What an interrupt comes in by; on arm64 from the kernel's code alone. */
 static const char * const entry_names[] = {
 	"el1h_64_irq", "el1_irq", "asm_sysvec_apic_timer_interrupt", "asm_common_interrupt",
+#ifdef __i386__
+	"handle_exception",	/* where interrupts of the APIC and exceptions go on */
+#endif
 #ifdef __riscv
 	"do_irq",	/* what is below it is the entry of system calls as well */
 #endif

@@ -141,6 +141,38 @@ TEST_F(hostile, no_stack_is_where_memory_is_not_there)
 	expect_nothing(_metadata, self->fd, (uintptr_t)at + 64);
 }
 
+/*
+ * What a program has hidden stays hidden, though the page is still there: also a huge page, and
+ * after fork(), when all pages are marked as old.
+ */
+TEST_F(hostile, a_page_that_was_made_unreadable_is_absent)
+{
+	size_t huge = 4 * MIB, i;
+	char *at = mmap(NULL, 2 * huge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	char *begin = (char *)(((uintptr_t)at + huge - 1) & -huge);
+	struct found found;
+	int status;
+	pid_t child;
+
+	ASSERT_NE(MAP_FAILED, at);
+	madvise(begin, huge, MADV_HUGEPAGE);
+	/* Every word is the address of code, which would be kept. */
+	for (i = 0; i < huge; i += sizeof(uintptr_t))
+		*(uintptr_t *)(begin + i) = (uintptr_t)burn + 1;
+	ASSERT_EQ(0, mprotect(begin, huge, PROT_NONE));
+	expect_nothing(_metadata, self->fd, (uintptr_t)begin + 64);
+	child = fork();
+	if (!child) {
+		found = record_at(_metadata, self->fd, (uintptr_t)begin + 64);
+		_exit(!found.samples || found.most || found.words);
+	}
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	ASSERT_EQ(0, mprotect(begin, huge, PROT_READ));
+	EXPECT_LT(0, record_at(_metadata, self->fd, (uintptr_t)begin + 64).words);
+	munmap(at, 2 * huge);
+}
+
 /* A page that its owner has not given yet: nobody is asked for it. */
 TEST_F(hostile, a_page_that_another_thread_must_give_is_absent)
 {
