@@ -756,6 +756,8 @@ static void begin_elsewhere(void)
 	struct kbarman_configure config = { .mode = KBARMAN_MODE_OVERWRITE, .ring_bytes = 1 << 20 };
 	struct kbarman_start begin = { 0 };
 
+	if (setting("FAKE_STACKS", 0))
+		config.flags = KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_STACK;
 	configure(&config);
 	start(&begin);
 }

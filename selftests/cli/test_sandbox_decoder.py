@@ -432,6 +432,18 @@ def snapshot_reads_no_file_of_others(tmp):
     assert results == {"nothing": ""} and not in_verb, (results, in_verb)
 
 
+def snapshot_has_stacks_unwound_by_decoders(tmp):
+    want()
+    attack = Attack(tmp, ["crash"])
+    attack.env["HOME"] = attack.env["XDG_CACHE_HOME"] = tmp
+    done = tap.run("snapshot", "-o", "out.cap", cwd=tmp,
+                   env=attack.with_device(FAKE_RUNNING="1", FAKE_STACKS="1", FAKE_CHAINS="18"))
+    results, in_verb = attack.slots()
+    assert done.returncode == 0 and results == {"crash": "tried"} and not in_verb, \
+        (done, results, in_verb)
+    assert f"call chains end in {attack.images[0]}: its decoder crashed" in done.stderr, done
+
+
 def signals_to_the_group_leave_the_names(tmp):
     """What a terminal or a service manager sends goes to all processes of it."""
     want()
