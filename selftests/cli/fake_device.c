@@ -23,6 +23,7 @@
  *	FAKE_STOPS	the counter of CPU 1 was throttled so many times
  *	FAKE_IMAGES	files, with ':' between them: the fake task has the first bytes of each
  *			mapped, and there is a sample in each of them each millisecond
+ *	FAKE_STACKS	these samples have stacks, if the recorder wants any
  *	FAKE_RUNNING	somebody else records already, in overwrite mode
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
@@ -51,6 +52,7 @@
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -208,6 +210,22 @@ static bool add_row(const struct kbarman_map_row *row)
 #define IMAGE_BYTES	0x4000
 #define IMAGE_BASE	0x10000000ULL
 
+/* The path as the kernel writes it: with what tells the file from others. */
+static uint32_t add_file(const char *path, size_t length)
+{
+	char text[PATH_MAX + 128];
+	struct stat st = { 0 };
+	int before;
+
+	snprintf(text, sizeof(text), "%.*s", (int)length, path);
+	stat(text, &st);
+	before = snprintf(text, sizeof(text), "kbarman.file=0:0:0:%llu:%llu:",
+			  (unsigned long long)st.st_size,
+			  st.st_mtim.tv_sec * 1000000000ULL + (unsigned long long)st.st_mtim.tv_nsec);
+	snprintf(text + before, sizeof(text) - (size_t)before, "%.*s", (int)length, path);
+	return add_string(text, strlen(text)) + (uint32_t)before;
+}
+
 /* A file of FAKE_IMAGES each, with as much room behind it. */
 static void add_images(void)
 {
@@ -224,6 +242,9 @@ static void add_images(void)
 		end = strchrnul(path, ':');
 		row.image_length = (uint32_t)(end - path);
 		fake.nr_images += add_row(&row);
+		if (setting("FAKE_STACKS", 0))
+			fake.tables->tail.maps[fake.tables->tail.nr_maps - 1].image_ptr =
+				add_file(path, row.image_length);
 	}
 }
 
@@ -279,6 +300,49 @@ struct sample {
 	__u64 counter;
 } __attribute__((packed, aligned(4)));
 
+/* The number of the stack pointer in DWARF. */
+#if defined(__x86_64__)
+#define SP	7
+#elif defined(__aarch64__)
+#define SP	31
+#elif defined(__arm__)
+#define SP	13
+#elif defined(__riscv)
+#define SP	2
+#elif defined(__s390x__)
+#define SP	15
+#else
+#define SP	4	/* i386 */
+#endif
+
+/* A sample with a stack of no words: its two registers end with the block. */
+struct sample_with_chain {
+	struct sample sample;
+	struct bm_kbarman_callchain chain;
+	bm_uintptr addresses[];
+} __attribute__((packed, aligned(4)));
+
+struct stack {
+	struct bm_kbarman_stack head;
+	__u64 sp, pc;
+} __attribute__((packed, aligned(4)));
+
+static void add_stack(struct sample_with_chain *record, uint64_t length)
+{
+	struct stack *stack = (void *)((char *)record + length - sizeof(*stack));
+	uint32_t nr = (uint32_t)((bm_uintptr *)stack - record->addresses);
+
+	record->chain = (struct bm_kbarman_callchain){ nr, (nr - 1) | BM_KBARMAN_CHAIN_STACK };
+	for (uint32_t i = 0; i < nr; i++)
+		record->addresses[i] = i == nr - 1 ? record->sample.pc : (bm_uintptr)-PAGE;
+	stack->head = (struct bm_kbarman_stack){
+		.registers = 1ULL << SP | 1ULL << BM_KBARMAN_REGISTER_PC,
+		.word = sizeof(bm_uintptr),
+	};
+	stack->sp = 0x7fff0000;
+	stack->pc = record->sample.pc;
+}
+
 struct switch_with_chain {
 	struct bm_protocol_task_switch fields;
 	__u8 zero;
@@ -322,6 +386,8 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm
 		((struct switch_with_chain *)record)->chain = (struct bm_kbarman_callchain){ 1, 0 };
 		((struct switch_with_chain *)record)->address = 0x1000;
 	}
+	if (pc && fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK && setting("FAKE_STACKS", 0))
+		add_stack(record, length);
 	store->total_written += block;
 	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);
 	fake.written[cpu]++;
@@ -419,6 +485,8 @@ static int configure(const struct kbarman_configure *config)
 	fake.config = *config;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		fake.block = 64;
+	if (setting("FAKE_STACKS", 0))
+		fake.block = 128;
 	if (!fake.config.watermark)
 		fake.config.watermark = config->ring_bytes / 4;
 	memcpy(fake.events, (void *)(uintptr_t)config->events_ptr,
@@ -471,6 +539,8 @@ static int start(struct kbarman_start *s)
 	if (fake.config.flags & CHAIN)
 		add_fact("kbarman.callchain=%s%s", chain_parts(),
 			 fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK ? ",stack" : "");
+	if (setting("FAKE_STACKS", 0))
+		add_fact("kbarman.max_stack=127");
 	if (fake.pc && !uname(&name)) {
 		add_fact("kbarman.host=%s", name.nodename);
 		add_fact("kbarman.release=%s", name.release);
@@ -686,6 +756,8 @@ static void begin_elsewhere(void)
 	struct kbarman_configure config = { .mode = KBARMAN_MODE_OVERWRITE, .ring_bytes = 1 << 20 };
 	struct kbarman_start begin = { 0 };
 
+	if (setting("FAKE_STACKS", 0))
+		config.flags = KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_STACK;
 	configure(&config);
 	start(&begin);
 }

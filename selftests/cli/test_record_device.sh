@@ -116,6 +116,47 @@ stacks_are_unwound_in_each_mode() {
 	"$KBARMAN" script overwrite.cap | grep -q ' _start+0x'
 }
 
+# How many waits of the capture $1 are shorter and longer than $2 ns, and how many of them have or
+# lack a call chain, and should not. The clock of the file may differ a little from the module's.
+count_waits() {
+	"$KBARMAN" dump --json "$1" | grep '"type":"task_switch"' |
+		sed 's/.*"core":\([0-9]*\),.*"ns":\([0-9]*\),"task_id":\([0-9]*\),/\1 \2 \3 /' |
+		awk -v min="$2" '{
+			if (running[$1] && running[$1] in since)
+				delete since[running[$1]]
+			if (running[$1]) {
+				since[running[$1]] = $2
+				chain[running[$1]] = /"callchain"/
+			}
+			running[$1] = $3
+			if (!($3 in since))
+				next
+			wait = $2 - since[$3]
+			short += wait < min * 0.999
+			long += wait > min * 1.001
+			wrong += wait < min * 0.999 && chain[$3]
+			wrong += wait > min * 1.001 && !chain[$3]
+			delete since[$3]
+		} END { print short + 0, long + 0, wrong + 0 }'
+}
+
+only_long_waits_keep_their_chains() {
+	# shellcheck disable=SC2016 # the other shell's
+	busy='i=0; while [ $i -lt 20 ]; do i=$((i + 1)); echo | cat >/dev/null; sleep 0.1; done'
+	for mode in stream overwrite; do
+		record --mode $mode -a --off-cpu --off-cpu-min 0.02 -o $mode.cap -- sh -c "$busy" 2>said
+		status=$?
+		cat said
+		[ $status -eq 0 ] && is_whole $mode.cap && in_order $mode.cap || return 1
+		grep -q 'call chains of waits shorter than --off-cpu-min were left out' said || return 1
+		facts $mode.cap | grep '^off_cpu'
+		[ "$(facts $mode.cap | sed -n 's/^off_cpu_min=//p')" = 20000000 ] || return 1
+		counts=$(count_waits $mode.cap 20000000)
+		echo "$mode: short waits, long ones, wrong ones: $counts"
+		echo "$counts" | awk '{ exit !($1 > 10 && $2 > 10 && $3 == 0) }' || return 1
+	done
+}
+
 a_buffer_that_is_too_small_for_stacks_gets_frame_pointers() {
 	record -m 64K -g -- true && facts kbarman.cap | grep -q '^callchain=both$' || return 1
 	! record -m 64K --call-graph stack -- true 2>said || return 1
@@ -324,4 +365,4 @@ a_recording_runs_beside_a_flight_recorder() {
 
 # ---- all of them ----
 
-run_tests verdict_of has_both counts whole_chains
+run_tests verdict_of has_both counts whole_chains count_waits

@@ -398,6 +398,22 @@ def decoder_that_ends_badly_costs_the_names_of_its_file_only(tmp):
         assert len(lost) == 3 and named == set(attack.images) - lost, (verb, lost, named)
 
 
+def decoder_that_ends_badly_while_it_unwinds_costs_callers(tmp):
+    """And names only where somebody asks for them."""
+    want()
+    for options in ["--no-bundle"], []:
+        attack = Attack(tmp, ["crash", "garbage"])
+        attack.env["HOME"] = attack.env["XDG_CACHE_HOME"] = tmp
+        done = tap.run("record", "-g", *options, "-o", "out.cap", "sleep", "0.3", cwd=tmp,
+                       env=attack.with_device(FAKE_CHAINS="18", FAKE_STACKS="1"))
+        assert done.returncode == 0 and "stacks of user code" in done.stderr, done
+        first, second = attack.images
+        for says in (f"call chains end in {first}: its decoder crashed",
+                     f"call chains end in {second}: its decoder gave no valid answer"):
+            assert says in done.stderr, (says, done)
+        assert ("has no names" in done.stderr) == (not options), done
+
+
 def decoder_that_hangs_is_waited_for_once(tmp):
     want()
     attack = Attack(tmp, ["hang", "nothing"])
@@ -414,6 +430,18 @@ def snapshot_reads_no_file_of_others(tmp):
     assert done.returncode == 0 and os.path.exists(os.path.join(tmp, "out.cap")), done
     results, in_verb = attack.slots()
     assert results == {"nothing": ""} and not in_verb, (results, in_verb)
+
+
+def snapshot_has_stacks_unwound_by_decoders(tmp):
+    want()
+    attack = Attack(tmp, ["crash"])
+    attack.env["HOME"] = attack.env["XDG_CACHE_HOME"] = tmp
+    done = tap.run("snapshot", "-o", "out.cap", cwd=tmp,
+                   env=attack.with_device(FAKE_RUNNING="1", FAKE_STACKS="1", FAKE_CHAINS="18"))
+    results, in_verb = attack.slots()
+    assert done.returncode == 0 and results == {"crash": "tried"} and not in_verb, \
+        (done, results, in_verb)
+    assert f"call chains end in {attack.images[0]}: its decoder crashed" in done.stderr, done
 
 
 def signals_to_the_group_leave_the_names(tmp):

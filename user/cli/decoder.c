@@ -255,12 +255,21 @@ static void keep(int control)
 
 /* ---- the parent ---- */
 
+/* What is missing of a file without an answer. */
+enum lack { NAMES, CHAINS, LACKS };
+
+static const char *const lack_text[LACKS] = {
+	[NAMES] = "%s has no names: %s",
+	[CHAINS] = "call chains end in %s: %s",
+};
+
 struct failed {
 	dev_t device;
 	ino_t inode;
 	off_t size;
 	struct timespec changed;
 	int code;
+	bool noted[LACKS];
 };
 
 static struct {
@@ -273,8 +282,10 @@ static struct {
 	struct reason {
 		int code;
 		const char *text;
-		unsigned int nr;
-		char first[256];
+		struct {
+			unsigned int nr;
+			char first[256];
+		} files[LACKS];
 	} reasons[5];
 } keeper = {
 	.control = -1,
@@ -414,6 +425,12 @@ static uint32_t patience_with(const struct stat *st)
 	return keeper.patience_ms + (uint32_t)(more * keeper.patience_ms / PATIENCE_MS);
 }
 
+static enum lack lack_of(const struct kb_question *question)
+{
+	return question->what == KB_QUESTION_UNWIND || question->what == KB_QUESTION_IDENTITY ?
+	       CHAINS : NAMES;
+}
+
 static struct failed identity(const struct stat *st, int code)
 {
 	return (struct failed) {
@@ -423,34 +440,43 @@ static struct failed identity(const struct stat *st, int code)
 	};
 }
 
-/* The failure of this file, if it was tried before and failed; else 0. */
-static int failure_of(const struct stat *st)
+/* What is known of this file, if it was tried before and failed; else NULL. */
+static struct failed *failure_of(const struct stat *st)
 {
 	struct failed file = identity(st, 0);
 
 	for (unsigned int i = 0; i < keeper.nr_failed; i++) {
-		const struct failed *other = &keeper.failed[i];
+		struct failed *other = &keeper.failed[i];
 
 		if (other->device == file.device && other->inode == file.inode &&
 		    other->size == file.size && other->changed.tv_sec == file.changed.tv_sec &&
 		    other->changed.tv_nsec == file.changed.tv_nsec)
-			return other->code;
+			return other;
 	}
-	return 0;
+	return NULL;
 }
 
-/* Counts failures of decoders; other errors are those of the file. */
-static void note(int code, const char *label, const struct stat *st)
+/* Counts failures of decoders; other errors are those of the file. False: it is one of those. */
+static bool count(int code, enum lack lack, const char *label)
 {
 	for (size_t i = 0; i < sizeof(keeper.reasons) / sizeof(keeper.reasons[0]); i++) {
 		struct reason *reason = &keeper.reasons[i];
 
 		if (reason->code != code)
 			continue;
-		if (!reason->nr++)
-			snprintf(reason->first, sizeof(reason->first), "%s", label);
-		if (st && keeper.nr_failed < FAILED_MAX)
-			keeper.failed[keeper.nr_failed++] = identity(st, code);
+		if (!reason->files[lack].nr++)
+			snprintf(reason->files[lack].first, sizeof(reason->files[lack].first), "%s",
+				 label);
+		return true;
+	}
+	return false;
+}
+
+static void note(int code, enum lack lack, const char *label, const struct stat *st)
+{
+	if (count(code, lack, label) && st && keeper.nr_failed < FAILED_MAX) {
+		keeper.failed[keeper.nr_failed] = identity(st, code);
+		keeper.failed[keeper.nr_failed++].noted[lack] = true;
 	}
 	if (code == KB_DECODER_HUNG && keeper.patience_ms / 2 >= LEAST_MS)
 		keeper.patience_ms /= 2;
@@ -463,12 +489,19 @@ static int ask(void *context, const struct kb_question *question, int fd, const 
 	struct request request = { .question = *question };
 	struct stat st = { 0 };
 	bool is_file = fd >= 0 && !fstat(fd, &st);
+	struct failed *failed = is_file ? failure_of(&st) : NULL;
+	enum lack lack = lack_of(question);
 	int ret;
 
 	(void)context;
 	*found = (struct kb_elf) { 0 };
-	if (is_file && (ret = failure_of(&st)))
-		return ret;
+	/* A file is not tried again, for whatever it is asked. */
+	if (failed) {
+		if (!failed->noted[lack])
+			count(failed->code, lack, label);
+		failed->noted[lack] = true;
+		return failed->code;
+	}
 	request.patience_ms = patience_with(&st);
 	request.memory = (uint64_t)st.st_size < MEMORY_MOST / 2 ? MEMORY + 2 * (uint64_t)st.st_size :
 			 MEMORY_MOST;
@@ -481,7 +514,7 @@ static int ask(void *context, const struct kb_question *question, int fd, const 
 		if (ret == -ECONNRESET)
 			lose_keeper();
 	} while (ret == -ECONNRESET);
-	note(ret, label, is_file ? &st : NULL);
+	note(ret, lack, label, is_file ? &st : NULL);
 	return ret;
 }
 
@@ -496,16 +529,23 @@ void cli_decoder_start(void)
 	kb_decode_by(ask, NULL);
 }
 
+static void report(struct reason *reason, enum lack lack)
+{
+	char text[384];
+
+	if (!reason->files[lack].nr)
+		return;
+	snprintf(text, sizeof(text), lack_text[lack], reason->files[lack].first, reason->text);
+	if (reason->files[lack].nr > 1)
+		cli_warn("%s; the same happened to %u more", text, reason->files[lack].nr - 1);
+	else
+		cli_warn("%s", text);
+	reason->files[lack].nr = 0;
+}
+
 void cli_decoder_report(void)
 {
-	for (size_t i = 0; i < sizeof(keeper.reasons) / sizeof(keeper.reasons[0]); i++) {
-		struct reason *reason = &keeper.reasons[i];
-
-		if (reason->nr > 1)
-			cli_warn("%s has no names: %s; the same happened to %u more", reason->first,
-				 reason->text, reason->nr - 1);
-		else if (reason->nr)
-			cli_warn("%s has no names: %s", reason->first, reason->text);
-		reason->nr = 0;
-	}
+	for (size_t i = 0; i < sizeof(keeper.reasons) / sizeof(keeper.reasons[0]); i++)
+		for (enum lack lack = 0; lack < LACKS; lack++)
+			report(&keeper.reasons[i], lack);
 }

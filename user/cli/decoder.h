@@ -6,7 +6,8 @@
  * answer, and memory, and ends after the answer. A malicious file can only make its own decoder
  * answer wrongly.
  *
- * If a decoder dies, hangs or gives no valid answer, its file has no names. This is counted.
+ * If a decoder dies, hangs or gives no valid answer, its file has no names, or call chains end in its
+ * code. This is counted.
  */
 #ifndef KBARMAN_CLI_DECODER_H
 #define KBARMAN_CLI_DECODER_H
@@ -17,7 +18,7 @@
  */
 void cli_decoder_start(void);
 
-/* Prints which names are missing because a decoder failed. Counts start again at 0. */
+/* Prints what is missing because a decoder failed. Counts start again at 0. */
 void cli_decoder_report(void);
 
 #endif

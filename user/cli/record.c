@@ -811,6 +811,7 @@ static int end(struct recording *rec)
 		record_output_symbols(&rec->output);
 		cli_progress_end();
 	}
+	cli_decoder_report();
 	record_summary(rec->device, rec->recorder, rec->output.name, bytes);
 	kb_recorder_totals(rec->recorder, &totals);
 	return totals.damaged ? CLI_DAMAGED : CLI_OK;

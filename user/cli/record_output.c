@@ -11,7 +11,6 @@
 
 #include "base/whole.h"
 #include "cli.h"
-#include "decoder.h"
 #include "record_output.h"
 #include "export/annotate_side.h"
 #include "sides.h"
@@ -246,7 +245,6 @@ void record_output_symbols(struct record_output *out)
 	if (!out->spooled && kb_capture_save_symbols(out->final, NULL, NULL, NULL, &err) < 0)
 		cli_warn("other machines will not find names for this capture: %s",
 			 kb_error_text(&err));
-	cli_decoder_report();
 }
 
 bool record_output_keep(struct record_output *out)

@@ -11,6 +11,7 @@
 #include <kbarman/recorder.h>
 
 #include "cli.h"
+#include "decoder.h"
 #include "record_output.h"
 #include "sessions.h"
 #include "snapshot.h"
@@ -76,6 +77,7 @@ static int save(struct kb_device *device, struct record_output *output, uint64_t
 	      kb_recorder_finish(recorder, true, &err);
 	kb_recorder_totals(recorder, &totals);
 	kb_recorder_destroy(recorder);
+	cli_decoder_report();
 	if (ret)
 		return cli_fail_error(&err);
 	save_kernel_symbols(output);
@@ -121,6 +123,7 @@ int cmd_snapshot(int argc, char **argv)
 		cli_warn("leave out '%s': snapshot takes only options", argv[optind]);
 		return cli_usage(false, &usage);
 	}
+	cli_decoder_start();
 	if (kb_device_open(&device, &err))
 		return cli_fail_error(&err);
 	sessions_choose_overwrite(device);
