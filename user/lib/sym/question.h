@@ -23,6 +23,7 @@ enum kb_question_what {
 	KB_QUESTION_NAME,	/* as kb_demangle(): one symbol with the name; no symbol: the
 				 * name does not change */
 	KB_QUESTION_IDENTITY,	/* as kb_elf_identify_fd(); costs little, whatever the file */
+	KB_QUESTION_JITDUMP,	/* as kb_jitdump_read_fd(): its code, not indexed */
 	KB_QUESTION_UNWIND,	/* as kb_elf_unwind_read_fd(): the same, and unwind rows */
 };
 
