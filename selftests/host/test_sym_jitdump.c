@@ -176,6 +176,8 @@ static void test_good(bool swapped)
 	tap_is_string(line_at(&elf, 0x207f, 2500), "b.js:5", "the_last_line_goes_to_the_end");
 	tap_is_string(line_at(&elf, 0x3008, 4500), "a.js:11", "lines_move_with_their_code");
 	tap_is_string(line_at(&elf, 0x2008, 5000), NULL, "lines_are_of_one_code_only");
+	tap_ok(elf.symbols.symbols[3].group == 1 && elf.symbols.symbols[4].group == 4,
+	       "moved_code_is_the_same_function");
 	kb_jit_find(&elf.jit, &elf.symbols, 0x1050, 2500, &hit);
 	tap_ok(hit.always, "the_only_code_of_a_place_is_always_there");
 	kb_jit_find(&elf.jit, &elf.symbols, 0x1010, 2500, &hit);

@@ -77,6 +77,9 @@ int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
 int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Add the string "kbarman.KEY=RAW,MONOTONIC": a pair of readings of these clocks now, in ns. */
+int recorder_clock_fact(struct kb_recorder *recorder, const char *key);
+
 /*
  * Find out whether the session, which has been started, has sparse stacks, and look for new
  * mappings. Call it in each round before the others.

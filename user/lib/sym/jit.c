@@ -6,7 +6,9 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/array.h"
 #include "sym/jit.h"
 
 #define MAX_ITEMS	(64U << 20)
@@ -22,6 +24,47 @@ void kb_jit_release(struct kb_jit *jit)
 	free(jit->starts);
 	free(jit->items);
 	*jit = (struct kb_jit) { 0 };
+}
+
+/* Keep @name, unless it is that of the row before. */
+static int add_file(struct kb_jit *jit, const char *name, size_t length, uint32_t *file)
+{
+	const char *last;
+
+	if (jit->nr_lines) {
+		*file = jit->lines[jit->nr_lines - 1].file;
+		last = jit->files + *file;
+		if (strlen(last) == length && memcmp(last, name, length) == 0)
+			return 0;
+	}
+	if (length >= KB_JIT_MAX_TEXT - jit->files_length)
+		return -EFBIG;
+	if (!KB_ARRAY_ROOM(jit->files, jit->files_max, jit->files_length + length + 1))
+		return -ENOMEM;
+	*file = jit->files_length;
+	memcpy(jit->files + jit->files_length, name, length);
+	jit->files[jit->files_length + length] = '\0';
+	jit->files_length += length + 1;
+	return 0;
+}
+
+int kb_jit_add_line(struct kb_jit *jit, uint32_t offset, uint32_t line, const char *name,
+		    size_t length)
+{
+	uint32_t file;
+	int ret;
+
+	if (jit->nr_lines == KB_JIT_MAX_LINES)
+		return -EFBIG;
+	ret = add_file(jit, name, length, &file);
+	if (ret)
+		return ret;
+	if (!KB_ARRAY_ROOM(jit->lines, jit->max_lines, jit->nr_lines + 1))
+		return -ENOMEM;
+	jit->lines[jit->nr_lines++] = (struct kb_jit_line) {
+		.offset = offset, .line = line, .file = file,
+	};
+	return 0;
 }
 
 static int compare_numbers(const void *left, const void *right)
@@ -41,7 +84,32 @@ static int compare_times(const void *left, const void *right, void *codes)
 	return (a > b) - (a < b);
 }
 
-static int order_codes(struct kb_jit *jit, const struct kb_symtab *symbols)
+static int compare_names(const void *left, const void *right, void *symbols)
+{
+	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+	const struct kb_symtab *all = symbols;
+
+	return strcmp(kb_symtab_name(all, &all->symbols[a]), kb_symtab_name(all, &all->symbols[b])) ?:
+	       (a > b) - (a < b);
+}
+
+/* Needs order[], in any order. */
+static void group_by_name(const struct kb_jit *jit, struct kb_symtab *symbols)
+{
+	uint32_t i, first = 0;
+
+	qsort_r(jit->order, jit->nr_codes, sizeof(*jit->order), compare_names, symbols);
+	for (i = 0; i < jit->nr_codes; i++) {
+		struct kb_symtab_symbol *symbol = &symbols->symbols[jit->order[i]];
+
+		if (!i || strcmp(kb_symtab_name(symbols, symbol),
+				 kb_symtab_name(symbols, &symbols->symbols[first])) != 0)
+			first = jit->order[i];
+		symbol->group = first;
+	}
+}
+
+static int order_codes(struct kb_jit *jit, struct kb_symtab *symbols)
 {
 	uint32_t i, nr = 0;
 
@@ -54,6 +122,7 @@ static int order_codes(struct kb_jit *jit, const struct kb_symtab *symbols)
 		jit->bounds[nr++] = symbols->symbols[i].start;
 		jit->bounds[nr++] = symbols->symbols[i].start + symbols->symbols[i].size;
 	}
+	group_by_name(jit, symbols);
 	qsort_r(jit->order, jit->nr_codes, sizeof(*jit->order), compare_times, jit->codes);
 	qsort(jit->bounds, nr, sizeof(*jit->bounds), compare_numbers);
 	for (i = jit->nr_leaves = 0; i < nr; i++)
@@ -100,7 +169,7 @@ static uint32_t note(struct kb_jit *jit, const struct kb_symtab *symbols, uint32
 	return nr;
 }
 
-int kb_jit_index(struct kb_jit *jit, const struct kb_symtab *symbols)
+static int make_index(struct kb_jit *jit, struct kb_symtab *symbols)
 {
 	uint32_t i, at = 0, nr, nodes;
 	uint64_t all = 0;
@@ -129,6 +198,15 @@ int kb_jit_index(struct kb_jit *jit, const struct kb_symtab *symbols)
 		jit->starts[i] = jit->starts[i - 1];
 	jit->starts[0] = 0;
 	return 0;
+}
+
+int kb_jit_index(struct kb_jit *jit, struct kb_symtab *symbols)
+{
+	int ret = make_index(jit, symbols);
+
+	if (ret)
+		jit->nr_leaves = 0;	/* then nothing is found */
+	return ret;
 }
 
 /* The number of items of a node that are not newer than @time. */

@@ -57,10 +57,19 @@ struct kb_jit_hit {
 };
 
 /*
- * Make @jit, whose codes are the @symbols, searchable. Nothing can be added afterwards. Returns 0;
+ * Add a row to lines[]. The name of its file, @length bytes at @name, is copied. Returns 0, -ENOMEM
+ * or -EFBIG.
+ */
+int kb_jit_add_line(struct kb_jit *jit, uint32_t offset, uint32_t line, const char *name,
+		    size_t length);
+
+/*
+ * Make @jit, whose codes are the @symbols, searchable. Nothing can be added afterwards. The group of a
+ * symbol becomes the number of the first one of its name: code that was moved or compiled again is
+ * the same function. Returns 0;
  * -ENOMEM; -EFBIG: so much code overlaps that the index would be too large.
  */
-int kb_jit_index(struct kb_jit *jit, const struct kb_symtab *symbols);
+int kb_jit_index(struct kb_jit *jit, struct kb_symtab *symbols);
 
 /*
  * Find the newest code at @address that is not newer than @time; if all of it is newer, the oldest.

@@ -222,51 +222,23 @@ static int take_move(struct reader *reader, const struct record *record)
 
 /* ---- lines ---- */
 
-/* Keep @name, unless it is that of the row before. @name "\xff" says so, too. */
-static int add_file(struct kb_jit *jit, const char *name, size_t length, uint32_t *file)
-{
-	const char *last;
-
-	if (jit->nr_lines) {
-		*file = jit->lines[jit->nr_lines - 1].file;
-		last = jit->files + *file;
-		if ((length == 1 && (uint8_t)name[0] == 0xff) ||
-		    (strlen(last) == length && memcmp(last, name, length) == 0))
-			return 0;
-	}
-	if (length >= KB_JIT_MAX_TEXT - jit->files_length)
-		return -EFBIG;
-	if (!KB_ARRAY_ROOM(jit->files, jit->files_max, jit->files_length + length + 1))
-		return -ENOMEM;
-	*file = jit->files_length;
-	memcpy(jit->files + jit->files_length, name, length);
-	jit->files[jit->files_length + length] = '\0';
-	jit->files_length += length + 1;
-	return 0;
-}
-
 static int add_line(struct reader *reader, uint64_t address, uint32_t line, const char *name,
 		    size_t length)
 {
 	uint64_t offset = address - reader->lines_for;
 	struct kb_jit *jit = reader->jit;
-	uint32_t file;
 	int ret;
 
 	if (offset > UINT32_MAX)
 		return 0;
-	if (jit->nr_lines == KB_JIT_MAX_LINES)
-		return -EFBIG;
-	ret = add_file(jit, name, length, &file);
-	if (ret)
-		return ret;
-	if (!KB_ARRAY_ROOM(jit->lines, jit->max_lines, jit->nr_lines + 1))
-		return -ENOMEM;
-	jit->lines[jit->nr_lines++] = (struct kb_jit_line) {
-		.offset = offset, .line = line, .file = file,
-	};
-	reader->nr_lines++;
-	return 0;
+	/* This name says that it is the file of the row before. */
+	if (jit->nr_lines && length == 1 && (uint8_t)name[0] == 0xff) {
+		name = jit->files + jit->lines[jit->nr_lines - 1].file;
+		length = strlen(name);
+	}
+	ret = kb_jit_add_line(jit, offset, line, name, length);
+	reader->nr_lines += !ret;
+	return ret;
 }
 
 static int take_lines(struct reader *reader, const struct record *record)

@@ -88,7 +88,8 @@ int kb_jitdump_file_read(struct kb_elf *elf, const char *symfs, const struct kb_
 
 	if (fd < 0)
 		return kb_error_set(err, fd, KB_NO_OFFSET, fd == -ESTALE ?
-				    "%s%s is not the file that was recorded" :
+				    "%s%s is not the jitdump that was recorded: names of code that "
+				    "was made at run time are missing" :
 				    "%s%s can't be read: names of code that was made at run time are "
 				    "missing", symfs, row->image);
 	ret = read_dump(elf, fd, row->image, err);
