@@ -185,6 +185,22 @@ static void test_good(bool swapped)
 	kb_elf_release(&elf);
 }
 
+/* V8 adds the size of an ELF header to each address. */
+static void test_header_offset(void)
+{
+	struct kb_elf elf = { 0 };
+	struct dump dump;
+
+	begin(&dump, false, 0);
+	lines(&dump, 0x2040);
+	dump.bytes[56] = 0;		/* of the code at 0x2000 */
+	load(&dump, 2200, 0x2000, 0x80, 2, "of V8");
+	tap_is(parse(&elf, &dump), 0, "lines_from_a_header_on_are_read");
+	tap_is_string(line_at(&elf, 0x2000, 2500), "a.js:10", "the_header_does_not_count");
+	tap_is_string(line_at(&elf, 0x2010, 2500), "b.js:5", "nor_for_later_lines");
+	kb_elf_release(&elf);
+}
+
 static void test_times(void)
 {
 	struct dump dump;
@@ -423,6 +439,7 @@ int main(void)
 {
 	test_good(false);
 	test_good(true);
+	test_header_offset();
 	test_times();
 	test_truncated();
 	test_hostile();

@@ -93,6 +93,7 @@ static int take_head(struct reader *reader)
 	    head->nr_functions > KB_SYMTAB_MAX || head->nr_codes > KB_JIT_MAX_CODES ||
 	    (head->nr_codes && head->nr_codes != head->nr_symbols) ||
 	    head->nr_lines > KB_JIT_MAX_LINES || head->files_length > KB_JIT_MAX_TEXT ||
+	    head->jit_unwind_length > KB_JIT_MAX_UNWIND ||
 	    head->unwind_size > KB_UNWIND_SIZE_MAX ||
 	    !is_debuglink(head->debuglink, sizeof(head->debuglink)))
 		return -EPROTO;
@@ -292,7 +293,9 @@ static bool is_jit(const struct kb_jit *jit, const struct kb_symtab *symbols)
 		return false;
 	for (i = 0; i < jit->nr_codes; i++)
 		if (symbols->symbols[i].open || jit->codes[i].nr_lines > jit->nr_lines ||
-		    jit->codes[i].first_line > jit->nr_lines - jit->codes[i].nr_lines)
+		    jit->codes[i].first_line > jit->nr_lines - jit->codes[i].nr_lines ||
+		    jit->codes[i].unwind_size > jit->unwind_length ||
+		    jit->codes[i].unwind > jit->unwind_length - jit->codes[i].unwind_size)
 			return false;
 	for (i = 0; i < jit->nr_lines; i++)
 		if (jit->lines[i].file >= jit->files_length)
@@ -319,6 +322,11 @@ static int take_jit(struct reader *reader)
 	if (ret)
 		return ret;
 	jit->files_length = jit->files_max = head->files_length;
+	ret = take_bytes(reader, &jit->unwind, head->jit_unwind_length);
+	if (ret)
+		return ret;
+	jit->unwind_length = jit->unwind_max = head->jit_unwind_length;
+	jit->end = head->jit_end;
 	return is_jit(jit, &reader->found->symbols) ? 0 : -EPROTO;
 }
 

@@ -14,6 +14,7 @@
  *	struct kb_jit_code[nr_codes], one for each symbol of a jitdump
  *	struct kb_jit_line[nr_lines]
  *	the names of the lines' files
+ *	blocks of unwind rows of the code
  */
 #ifndef KBARMAN_SYM_ANSWER_H
 #define KBARMAN_SYM_ANSWER_H
@@ -43,7 +44,7 @@ struct kb_answer_head {
 	uint64_t names_length, function_names_length;
 	uint64_t stext;
 	uint64_t unwind_size;	/* 0: no rows */
-	uint64_t nr_lines, files_length;
+	uint64_t nr_lines, files_length, jit_unwind_length, jit_end;
 	uint8_t build_id[KB_BUILD_ID_MAX];
 	char debuglink[256];
 };

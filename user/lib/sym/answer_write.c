@@ -39,6 +39,8 @@ static int put_head(int fd, int code, const struct kb_elf *found)
 		head.nr_codes = found->jit.nr_codes;
 		head.nr_lines = found->jit.nr_lines;
 		head.files_length = found->jit.files_length;
+		head.jit_unwind_length = found->jit.unwind_length;
+		head.jit_end = found->jit.end;
 		head.unwind_size = found->unwind.header ? found->unwind.header->size : 0;
 		memcpy(head.build_id, found->build_id.bytes, sizeof(head.build_id));
 		memcpy(head.debuglink, found->debuglink, sizeof(head.debuglink));
@@ -125,7 +127,8 @@ static int put_jit(int fd, const struct kb_jit *jit)
 	int ret = kb_write_whole(fd, jit->codes, jit->nr_codes * sizeof(*jit->codes));
 
 	ret = ret ?: kb_write_whole(fd, jit->lines, jit->nr_lines * sizeof(*jit->lines));
-	return ret ?: kb_write_whole(fd, jit->files, jit->files_length);
+	ret = ret ?: kb_write_whole(fd, jit->files, jit->files_length);
+	return ret ?: kb_write_whole(fd, jit->unwind, jit->unwind_length);
 }
 
 int kb_answer_write(int fd, int code, const struct kb_elf *found)

@@ -19,6 +19,7 @@ void kb_jit_release(struct kb_jit *jit)
 	free(jit->codes);
 	free(jit->lines);
 	free(jit->files);
+	free(jit->unwind);
 	free(jit->bounds);
 	free(jit->order);
 	free(jit->starts);
@@ -277,11 +278,14 @@ void kb_jit_find(const struct kb_jit *jit, const struct kb_symtab *symbols, uint
 const struct kb_jit_line *kb_jit_line_at(const struct kb_jit *jit, const struct kb_jit_code *code,
 					 uint64_t offset)
 {
-	const struct kb_jit_line *row = jit->lines + code->first_line, *found = NULL;
+	const struct kb_jit_line *found = NULL;
 	uint32_t i;
 
-	for (i = 0; i < code->nr_lines; i++, row++)
+	for (i = code->first_line; i < code->first_line + code->nr_lines; i++) {
+		const struct kb_jit_line *row = &jit->lines[i];
+
 		if (row->offset <= offset && (!found || row->offset >= found->offset))
 			found = row;
+	}
 	return found;
 }

@@ -18,11 +18,14 @@
 #define KB_JIT_MAX_CODES	(4U << 20)
 #define KB_JIT_MAX_LINES	(16U << 20)
 #define KB_JIT_MAX_TEXT		(256U << 20)	/* bytes of names; the same of source files */
+#define KB_JIT_MAX_UNWIND	(256U << 20)	/* bytes of unwind rows */
 
 struct kb_jit_code {
 	uint64_t since;			/* it is at its place from then on */
 	uint64_t until;			/* it was moved away then; KB_JIT_FOREVER: never */
 	uint32_t first_line, nr_lines;	/* its rows of lines[] */
+	uint32_t unwind, unwind_size;	/* its block (unwind/rows.h) in unwind[], whose addresses
+					 * begin at 0 with the code; size 0: none */
 };
 
 /* From this offset in the code on, it belongs to this line. Rows have any order. */
@@ -39,6 +42,9 @@ struct kb_jit {
 	uint32_t nr_lines, max_lines;
 	char *files;			/* strings, each with a zero behind it */
 	size_t files_length, files_max;
+	char *unwind;			/* blocks, each a multiple of 8 bytes */
+	size_t unwind_length, unwind_max;
+	uint64_t end;			/* offset in the dump behind what was read */
 
 	/* Made by kb_jit_index(). */
 	uint64_t *bounds;		/* sorted; leaf i is [bounds[i], bounds[i + 1]) */

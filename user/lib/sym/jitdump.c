@@ -7,21 +7,26 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/array.h"
 #include "base/table.h"
 #include "sym/jitdump.h"
+#include "sym/native.h"
+#include "unwind/compile.h"
 
 #define MAGIC		0x4a695444U
 #define HEADER		40U		/* bytes */
 #define PREFIX		16U		/* of each record */
 #define LOAD		40U		/* bytes before the name */
 #define MOVE		48U
+#define UNWINDING	24U
 #define ENTRY		16U		/* of a line, before the name of its file */
 #define ARCH_TIMESTAMP	1U		/* flag: times are not of CLOCK_MONOTONIC */
 #define WINDOW		(64U << 10)
 #define NAME_MAX_BYTES	4096U		/* of a name; the rest is left out */
+#define ELF_HEADER	64U		/* bytes */
 #define LINES_MAX	65536U		/* of one code */
 
 enum { CODE_LOAD, CODE_MOVE, CODE_DEBUG_INFO, CODE_CLOSE, CODE_UNWINDING_INFO };
@@ -40,7 +45,13 @@ struct reader {
 	size_t held;			/* and its bytes */
 	int error;			/* of read(2) */
 
+	uint64_t size;			/* of the file, when reading began */
+
 	bool swapped, timed;
+	bool unwinds;			/* rows are wanted, and no names */
+	uint16_t machine;		/* of the code; 0: not told */
+	uint8_t *frames;		/* .eh_frame of the next code, */
+	size_t nr_frames;		/* and its bytes; 0: none */
 	struct kb_jit *jit;
 	struct kb_symtab *symbols;
 	struct kb_table by_index;
@@ -48,6 +59,8 @@ struct reader {
 	uint64_t lines_for;
 	uint32_t first_line, nr_lines;
 };
+
+#define FRAMES_MAX	(32U << 10)	/* bytes of the .eh_frame of one code */
 
 /* A record that is read. Offsets are those of the file. */
 struct record {
@@ -156,6 +169,75 @@ static const char *take_name(struct reader *reader, uint64_t at, uint64_t end, s
 	return name && (*length < there || there == NAME_MAX_BYTES) ? name : NULL;
 }
 
+/* The word size follows from the machine. CPython does not tell the machine. */
+static void set_machine(const struct reader *reader, struct kb_unwind_sections *sections)
+{
+	sections->elf = reader->machine ? reader->machine :
+			sizeof(void *) == 8 ? KB_NATIVE_64 : KB_NATIVE_32;
+	sections->word = kb_unwind_machine(sections->elf, 8) ? 8 : 4;
+	sections->big_endian = reader->swapped != KB_HOST_BIG_ENDIAN;
+}
+
+/* Rows that can't be had are missing, and nothing else. */
+static int add_unwind(struct reader *reader, uint64_t size, struct kb_jit_code *code)
+{
+	struct kb_unwind_sections sections = {
+		.high = size,
+		.frames[0].section = {
+			.data = reader->frames, .size = reader->nr_frames,
+			/* where perf has it in the file that it makes of the code */
+			.address = (size + 7) & ~UINT64_C(7),
+		},
+	};
+	struct kb_jit *jit = reader->jit;
+	struct kb_unwind_rows rows = { 0 };
+	size_t length;
+	int ret;
+
+	set_machine(reader, &sections);
+	ret = kb_unwind_compile(&rows, &sections, NULL);
+	length = rows.header ? rows.header->size : 0;
+	if (ret != -ENOMEM && length && length + 8 <= KB_JIT_MAX_UNWIND - jit->unwind_length) {
+		ret = KB_ARRAY_ROOM(jit->unwind, jit->unwind_max, jit->unwind_length + length + 8) ?
+		      0 : -ENOMEM;
+		if (!ret) {
+			code->unwind = jit->unwind_length;
+			code->unwind_size = length;
+			memcpy(jit->unwind + jit->unwind_length, rows.header, length);
+			memset(jit->unwind + jit->unwind_length + length, 0, 8);
+			jit->unwind_length += (length + 7) & ~(size_t)7;
+		}
+	}
+	kb_unwind_rows_release(&rows);
+	return ret == -ENOMEM ? ret : 0;
+}
+
+/* First .eh_frame and then .eh_frame_hdr, whatever their order in the description is. */
+static int take_unwinding(struct reader *reader, const struct record *record)
+{
+	const uint8_t *bytes = whole(reader, record->at, UNWINDING);
+	uint64_t size, header;
+
+	reader->nr_frames = 0;
+	if (!bytes || !reader->unwinds)
+		return 0;
+	size = quad(reader, bytes);
+	header = quad(reader, bytes + 8);
+	if (size <= header || size - header > FRAMES_MAX ||
+	    size > record->end - record->at - UNWINDING)
+		return 0;
+	bytes = whole(reader, record->at + UNWINDING, size - header);
+	if (!bytes)
+		return 0;
+	if (!reader->frames)
+		reader->frames = malloc(FRAMES_MAX);
+	if (!reader->frames)
+		return -ENOMEM;
+	reader->nr_frames = size - header;
+	memcpy(reader->frames, bytes, reader->nr_frames);
+	return 0;
+}
+
 static int take_load(struct reader *reader, const struct record *record)
 {
 	const uint8_t *bytes = whole(reader, record->at, LOAD);
@@ -186,7 +268,11 @@ static int take_load(struct reader *reader, const struct record *record)
 		code.nr_lines = reader->nr_lines;
 	}
 	reader->nr_lines = 0;
-	ret = add_code(reader, place, name, length, code);
+	ret = reader->nr_frames ? add_unwind(reader, place.size, &code) : 0;
+	reader->nr_frames = 0;
+	if (reader->unwinds)
+		length = 1;	/* an answer has names, and nobody asked for this one */
+	ret = ret ?: add_code(reader, place, name, length, code);
 	return ret ? ret : remember(reader, index);
 }
 
@@ -241,6 +327,20 @@ static int add_line(struct reader *reader, uint64_t address, uint32_t line, cons
 	return ret;
 }
 
+/* V8 counts from the header of the ELF file that perf makes of the code. No line is below that. */
+static void leave_out_header(struct reader *reader)
+{
+	struct kb_jit_line *lines = reader->jit->lines;
+	uint32_t i, first = reader->first_line, end = first + reader->nr_lines;
+	uint32_t least = UINT32_MAX;
+
+	for (i = first; i < end; i++)
+		if (lines[i].offset < least)
+			least = lines[i].offset;
+	for (i = first; i < end && least == ELF_HEADER; i++)
+		lines[i].offset -= ELF_HEADER;
+}
+
 static int take_lines(struct reader *reader, const struct record *record)
 {
 	const uint8_t *bytes = whole(reader, record->at, 16);
@@ -272,6 +372,7 @@ static int take_lines(struct reader *reader, const struct record *record)
 		ret = add_line(reader, address, line <= INT32_MAX ? line : 0, name, length);
 		at += ENTRY + length + 1;
 	}
+	leave_out_header(reader);
 	return ret;
 }
 
@@ -287,6 +388,7 @@ static int take_header(struct reader *reader, uint64_t *end)
 	*end = word(reader, bytes + 8);
 	if (word(reader, bytes) != MAGIC || word(reader, bytes + 4) < 1 || *end < HEADER)
 		return -ENOEXEC;
+	reader->machine = word(reader, bytes + 12);
 	reader->timed = !(quad(reader, bytes + 32) & ARCH_TIMESTAMP);
 	return 0;
 }
@@ -299,7 +401,10 @@ static int take_record(struct reader *reader, const struct record *record)
 	case CODE_MOVE:
 		return record->end - record->at >= MOVE ? take_move(reader, record) : 0;
 	case CODE_DEBUG_INFO:
-		return record->end - record->at >= 16 ? take_lines(reader, record) : 0;
+		return record->end - record->at >= 16 && !reader->unwinds ?
+			take_lines(reader, record) : 0;
+	case CODE_UNWINDING_INFO:
+		return record->end - record->at >= UNWINDING ? take_unwinding(reader, record) : 0;
 	}
 	return 0;
 }
@@ -318,21 +423,29 @@ static int take_records(struct reader *reader, uint64_t at)
 			.end = at + word(reader, bytes + 4),
 		};
 
-		if (record.end < record.at || record.id == CODE_CLOSE)
+		if (record.end < record.at || record.id == CODE_CLOSE ||
+		    (reader->unwinds && record.end > reader->size))
 			break;
 		ret = take_record(reader, &record);
 		at = record.end;
+		/* What describes code is read again with the code. */
+		if (!reader->nr_frames)
+			reader->jit->end = at;
 	}
 	return ret ? ret : reader->error;
 }
 
-static int read_all(struct reader *reader)
+/* Read from @from on, or if it is 0, from behind the header. */
+static int read_all(struct reader *reader, uint64_t from)
 {
 	uint64_t at = 0;
 	int ret = take_header(reader, &at);
 
 	if (ret)
 		return ret;
+	if (from > at)
+		at = from;
+	reader->jit->end = at;
 	kb_table_init(&reader->by_index, sizeof(struct indexed), 1);
 	ret = take_records(reader, at);
 	kb_table_release(&reader->by_index);
@@ -342,19 +455,34 @@ static int read_all(struct reader *reader)
 int kb_jitdump_parse(struct kb_jit *jit, struct kb_symtab *symbols, const void *data, size_t size)
 {
 	return read_all(&(struct reader) {
-		.fd = -1, .window = data, .held = size, .jit = jit, .symbols = symbols });
+		.fd = -1, .window = data, .held = size, .jit = jit, .symbols = symbols }, 0);
+}
+
+static int read_fd(struct reader *reader, uint64_t from)
+{
+	struct stat st;
+	int ret;
+
+	if (fstat(reader->fd, &st))
+		return -EIO;
+	reader->size = (uint64_t)st.st_size;
+	reader->buffer = malloc(WINDOW);
+	if (!reader->buffer)
+		return -ENOMEM;
+	reader->window = reader->buffer;
+	ret = read_all(reader, from);
+	free(reader->frames);
+	free(reader->buffer);
+	return ret;
 }
 
 int kb_jitdump_read_fd(struct kb_jit *jit, struct kb_symtab *symbols, int fd)
 {
-	struct reader reader = { .fd = fd, .jit = jit, .symbols = symbols };
-	int ret;
+	return read_fd(&(struct reader) { .fd = fd, .jit = jit, .symbols = symbols }, 0);
+}
 
-	reader.buffer = malloc(WINDOW);
-	if (!reader.buffer)
-		return -ENOMEM;
-	reader.window = reader.buffer;
-	ret = read_all(&reader);
-	free(reader.buffer);
-	return ret;
+int kb_jitdump_unwind_fd(struct kb_jit *jit, struct kb_symtab *symbols, int fd, uint64_t from)
+{
+	return read_fd(&(struct reader) {
+		.fd = fd, .jit = jit, .symbols = symbols, .unwinds = true }, from);
 }

@@ -51,7 +51,7 @@ static int open_fitting(char *path, const char *symfs, struct kb_text wanted)
 	return -ESTALE;
 }
 
-static int open_dump(const char *symfs, const struct kb_map *row)
+int kb_jitdump_open(const char *symfs, const struct kb_map *row)
 {
 	int first, fd;
 	char *path;
@@ -84,7 +84,7 @@ static int read_dump(struct kb_elf *elf, int fd, const char *path, struct kb_err
 int kb_jitdump_file_read(struct kb_elf *elf, const char *symfs, const struct kb_map *row,
 			 struct kb_error *err)
 {
-	int fd = open_dump(symfs, row), ret;
+	int fd = kb_jitdump_open(symfs, row), ret;
 
 	if (fd < 0)
 		return kb_error_set(err, fd, KB_NO_OFFSET, fd == -ESTALE ?

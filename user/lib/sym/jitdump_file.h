@@ -14,6 +14,12 @@
 bool kb_is_jitdump(const char *path);
 
 /*
+ * Open the dump that @row maps, as kb_jitdump_file_read() does. Returns a descriptor or a negative
+ * errno.
+ */
+int kb_jitdump_open(const char *symfs, const struct kb_map *row);
+
+/*
  * Read the dump that @row maps, below @symfs ("": on this machine, where it must be the file that was
  * mapped), and make its code searchable. Returns 0; -ENOENT: it is not there; -ESTALE: another file
  * is there; or a negative errno of kb_jitdump_read_fd(). @elf is empty before, and after an error.

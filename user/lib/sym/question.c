@@ -33,7 +33,8 @@ static const char *explain(int code, enum kb_question_what what)
 	case -EBADMSG:
 		return "is damaged";
 	case -EFBIG:
-		return what == KB_QUESTION_UNWIND || what == KB_QUESTION_JITDUMP ?
+		return what == KB_QUESTION_UNWIND || what == KB_QUESTION_JITDUMP ||
+		       what == KB_QUESTION_JITDUMP_UNWIND ?
 			"has too much code" : "has too many symbols";
 	case -ENOTSUP:
 		return "is of a machine that is not known";
