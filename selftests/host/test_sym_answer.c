@@ -304,7 +304,10 @@ static struct jit_image {
 		.magic = KB_ANSWER_MAGIC, .nr_symbols = 2, .names_length = 8, .nr_codes = 2,
 		.nr_lines = 2, .files_length = 5,
 	},
-	.symbols = { { 0x2000, 0x10, 3, KB_RANK_GLOBAL, 0 }, { 0x2000, 0x20, 3, KB_RANK_GLOBAL, 0 } },
+	.symbols = {
+		{ 0x2000, 0x10, 3, KB_RANK_GLOBAL, 0 },
+		{ 0x2000, 0x20, 3, KB_RANK_GLOBAL, 0 },
+	},
 	.names = "old\0new",
 	.codes = { { 10, 20, 0, 2 }, { 30, KB_JIT_FOREVER, 2, 0 } },
 	.lines = { { 0, 1, 0 }, { 8, 2, 0 } },

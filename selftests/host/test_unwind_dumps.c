@@ -14,13 +14,13 @@
 #include "sym/unwind_dumps.h"
 
 /*
- * Of a trampoline of CPython 3.13 on amd64, 11 bytes: it takes 8 bytes of the stack, calls, gives them
- * back and returns.
+ * Of a trampoline of CPython 3.13 on amd64, 11 bytes: it takes 8 bytes of the stack, calls, gives
+ * them back and returns.
  */
 static const uint8_t frames[] = {
 	0x14, 0, 0, 0, 0, 0, 0, 0, 1, 'z', 'R', 0, 1, 0x78, 16, 1, 0x1b, 0x0c, 7, 8, 0x90, 1, 0, 0,
-	0x14, 0, 0, 0, 0x1c, 0, 0, 0, 0xd0, 0xff, 0xff, 0xff, 0x0b, 0, 0, 0, 0, 0x44, 0x0e, 16, 0x46,
-	0x0e, 8, 0,
+	0x14, 0, 0, 0, 0x1c, 0, 0, 0, 0xd0, 0xff, 0xff, 0xff, 0x0b, 0, 0, 0, 0, 0x44, 0x0e, 16,
+	0x46, 0x0e, 8, 0,
 };
 
 static FILE *file;
@@ -128,7 +128,7 @@ static void test_growing(void)
 	put_load(300, 0x2000, 2);
 	tap_is(distance(0x2005, UINT64_MAX - 1), 16, "rows_wait_for_their_code");
 	put_load(400, 0x1000, 3);
-	tap_is(distance(0x1005, UINT64_MAX - 1), -1, "code_without_rows_takes_the_place_of_other_code");
+	tap_is(distance(0x1005, UINT64_MAX - 1), -1, "code_without_rows_takes_the_place");
 	tap_is(distance(0x2005, UINT64_MAX - 1), 16, "other_code_stays");
 	kb_unwind_dumps_destroy(dumps);
 	fclose(file);

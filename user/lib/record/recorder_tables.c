@@ -266,7 +266,7 @@ int recorder_number_fact(struct kb_recorder *r, uint64_t value, const char *form
 	return added(r, kb_barman_writer_fact(r->writer, key, text));
 }
 
-/* The tightest of a few pairs counts: a reader that was interrupted between clocks reads one late. */
+/* The tightest of a few pairs counts: who is interrupted between two clocks reads one late. */
 int recorder_clock_fact(struct kb_recorder *r, const char *key)
 {
 	int64_t raw = 0, monotonic = 0, apart = INT64_MAX;

@@ -90,8 +90,8 @@ static int compare_names(const void *left, const void *right, void *symbols)
 	uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
 	const struct kb_symtab *all = symbols;
 
-	return strcmp(kb_symtab_name(all, &all->symbols[a]), kb_symtab_name(all, &all->symbols[b])) ?:
-	       (a > b) - (a < b);
+	return strcmp(kb_symtab_name(all, &all->symbols[a]),
+		      kb_symtab_name(all, &all->symbols[b])) ?: (a > b) - (a < b);
 }
 
 /* Needs order[], in any order. */
@@ -227,7 +227,7 @@ static uint32_t count_until(const struct kb_jit *jit, const uint32_t *items, uin
 	return low;
 }
 
-/* The position in order[] of the code of leaf @leaf at @time; NOBODY. *@all: how often it was used. */
+/* The position in order[] of the code of @leaf at @time; NOBODY. *@all: how often it was used. */
 static uint32_t position_at(const struct kb_jit *jit, uint32_t leaf, uint64_t time, uint64_t *all)
 {
 	uint32_t node, newest = NOBODY, next = NOBODY;

@@ -70,9 +70,9 @@ int kb_jit_add_line(struct kb_jit *jit, uint32_t offset, uint32_t line, const ch
 		    size_t length);
 
 /*
- * Make @jit, whose codes are the @symbols, searchable. Nothing can be added afterwards. The group of a
- * symbol becomes the number of the first one of its name: code that was moved or compiled again is
- * the same function. Returns 0;
+ * Make @jit, whose codes are the @symbols, searchable. Nothing can be added afterwards. The group
+ * of a symbol becomes the number of the first one of its name: code that was moved or compiled
+ * again is the same function. Returns 0;
  * -ENOMEM; -EFBIG: so much code overlaps that the index would be too large.
  */
 int kb_jit_index(struct kb_jit *jit, struct kb_symtab *symbols);

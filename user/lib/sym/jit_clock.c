@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * CLOCK_MONOTONIC runs a little faster or slower, as NTP wants it: at most by 500 millionths, beside
- * slewing. Pairs that are close together say less of that than they are inexact.
+ * CLOCK_MONOTONIC runs a little faster or slower, as NTP wants it: at most by 500 millionths,
+ * beside slewing. Pairs that are close together say less of that than they are inexact.
  */
 #include <inttypes.h>
 #include <stdio.h>

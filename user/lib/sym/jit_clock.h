@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Jitdumps have times of CLOCK_MONOTONIC, captures have ticks whose meaning is CLOCK_MONOTONIC_RAW. The
- * facts kbarman.monotonic_base and kbarman.monotonic_end are pairs of readings of both clocks.
+ * Jitdumps have times of CLOCK_MONOTONIC, captures have ticks whose meaning is CLOCK_MONOTONIC_RAW.
+ * The facts kbarman.monotonic_base and kbarman.monotonic_end are pairs of readings of both clocks.
  */
 #ifndef KB_LIB_SYM_JIT_CLOCK_H
 #define KB_LIB_SYM_JIT_CLOCK_H
@@ -21,7 +21,7 @@ struct kb_jit_clock {
 /* Without the facts the clock is not known. */
 void kb_jit_clock_init(struct kb_jit_clock *clock, const struct kb_barman *barman);
 
-/* CLOCK_MONOTONIC in ns at @timestamp (ticks) of @barman; the end of all times if it is not known. */
+/* CLOCK_MONOTONIC in ns at @timestamp (ticks) of @barman; if not known, the end of all times. */
 uint64_t kb_jit_clock_ns(const struct kb_jit_clock *clock, const struct kb_barman *barman,
 			 uint64_t timestamp);
 

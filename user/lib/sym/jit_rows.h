@@ -28,8 +28,8 @@ int kb_jit_rows_init(struct kb_jit_rows *rows, const struct kb_header *header,
 void kb_jit_rows_release(struct kb_jit_rows *rows);
 
 /*
- * The newest mapping of a jitdump of process @tgid that is not newer than @timestamp (ticks), else the
- * oldest one; NULL: it has none. *@only: it has no other one.
+ * The newest mapping of a jitdump of process @tgid that is not newer than @timestamp (ticks), else
+ * the oldest one; NULL: it has none. *@only: it has no other one.
  */
 const struct kb_map *kb_jit_rows_find(const struct kb_jit_rows *rows, uint32_t tgid,
 				      uint64_t timestamp, bool *only);

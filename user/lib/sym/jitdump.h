@@ -18,9 +18,9 @@
 int kb_jitdump_read_fd(struct kb_jit *jit, struct kb_symtab *symbols, int fd);
 
 /*
- * Read the dump from the offset @from on (0: its beginning; else that of jit->end after the last call),
- * with unwind rows and without names and lines. Records that are not whole yet are left for the next
- * call.
+ * Read the dump from the offset @from on (0: its beginning; else that of jit->end after the last
+ * call), with unwind rows and without names and lines. Records that are not whole yet are left for
+ * the next call.
  */
 int kb_jitdump_unwind_fd(struct kb_jit *jit, struct kb_symtab *symbols, int fd, uint64_t from);
 

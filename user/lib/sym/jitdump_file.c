@@ -90,8 +90,8 @@ int kb_jitdump_file_read(struct kb_elf *elf, const char *symfs, const struct kb_
 		return kb_error_set(err, fd, KB_NO_OFFSET, fd == -ESTALE ?
 				    "%s%s is not the jitdump that was recorded: names of code that "
 				    "was made at run time are missing" :
-				    "%s%s can't be read: names of code that was made at run time are "
-				    "missing", symfs, row->image);
+				    "%s%s can't be read: names of code that was made at run time "
+				    "are missing", symfs, row->image);
 	ret = read_dump(elf, fd, row->image, err);
 	close(fd);
 	if (!ret && (elf->symbols.nr_symbols != elf->jit.nr_codes ||

@@ -20,8 +20,8 @@ bool kb_is_jitdump(const char *path);
 int kb_jitdump_open(const char *symfs, const struct kb_map *row);
 
 /*
- * Read the dump that @row maps, below @symfs ("": on this machine, where it must be the file that was
- * mapped), and make its code searchable. Returns 0; -ENOENT: it is not there; -ESTALE: another file
+ * Read the dump that @row maps, below @symfs ("": on this machine, where it must be the file that
+ * was mapped), and make its code searchable. Returns 0; -ENOENT: it is not there; -ESTALE: another file
  * is there; or a negative errno of kb_jitdump_read_fd(). @elf is empty before, and after an error.
  */
 int kb_jitdump_file_read(struct kb_elf *elf, const char *symfs, const struct kb_map *row,

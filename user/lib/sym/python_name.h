@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <string.h>
 
-/* The source file in @name; NULL: it is not such a name. "py::FUNCTION" is what is before ":FILE". */
+/* The source file in @name; NULL: it is not such a name. Before ":FILE" is "py::FUNCTION". */
 static inline const char *kb_python_file(const char *name)
 {
 	const char *colon = strncmp(name, "py::", 4) == 0 ? strchr(name + 4, ':') : NULL;

@@ -239,7 +239,7 @@ struct kb_image *kb_symbol_cache_kernel_image(struct kb_symbol_cache *cache, uin
 	return *image;
 }
 
-/* The symbol with the new id @id is called @text, which is freed; NULL: its name does not change. */
+/* The symbol with the new id @id is called @text, which is freed; NULL: its name stays. */
 static void keep_name(struct kb_symbol_cache *cache, uint32_t id, char *text)
 {
 	uint32_t old = cache->max_demangled;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
- * The thread touches a dump only while it is ASKED, callers otherwise. A dump that could not be read
- * once is not tried again.
+ * The thread touches a dump only while it is ASKED, callers otherwise. A dump that could not be
+ * read once is not tried again.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -33,7 +33,7 @@ struct code {
 };
 
 struct dump {
-	enum state state;		/* the thread makes ASKED to READ or FAILED, callers the others */
+	enum state state;		/* the thread makes ASKED to READ or FAILED */
 	struct kb_map map;		/* owns its texts */
 	uint32_t number;		/* of it in the spaces */
 	int fd;				/* -1: not open yet */
@@ -74,7 +74,8 @@ static int ask(struct dump *dump)
 
 	dump->added = (struct kb_elf) { 0 };
 	if (kb_decodes_elsewhere())
-		return kb_decode_elsewhere(&question, dump->fd, dump->map.image, &dump->added, NULL);
+		return kb_decode_elsewhere(&question, dump->fd, dump->map.image, &dump->added,
+					   NULL);
 	return kb_jitdump_unwind_fd(&dump->added.jit, &dump->added.symbols, dump->fd, dump->end);
 }
 
