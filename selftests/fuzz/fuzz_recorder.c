@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Fuzz target of what a recorder reads with all rights, or has decoded for it: text of /proc,
- * answers of decoders, and ELF files and perf maps in a decoder. The first byte says which:
+ * answers of decoders, and ELF files, perf maps and jitdumps in a decoder. The first byte says
+ * which:
  *
  *	l	lines of /proc/PID/maps
  *	k	/proc/kallsyms, and behind a zero /proc/modules
@@ -10,6 +11,7 @@
  *	e, d	an ELF file, a debug file: what comes out of the decoder and its answer is the same
  *	u	an ELF file: its unwind rows and its identity, likewise
  *	p	a perf map, likewise
+ *	j	a jitdump: its names and lines, and its unwind rows, likewise
  *	n	a name that is to be demangled, likewise
  */
 #include <errno.h>
@@ -28,6 +30,7 @@
 #include "sym/elf.h"
 #include "sym/elf_unwind.h"
 #include "sym/file_id.h"
+#include "sym/jitdump.h"
 #include "sym/perfmap.h"
 
 static int file_with(int *fd, const uint8_t *data, size_t size)
@@ -335,6 +338,45 @@ static void try_perfmap(const uint8_t *data, size_t size)
 	kb_elf_release(&there);
 }
 
+/* Names and lines, and then unwind rows: what comes out of the answer is what is in the file. */
+static void try_jitdump(const uint8_t *data, size_t size)
+{
+	struct kb_question question = { .what = KB_QUESTION_JITDUMP };
+	struct kb_elf here = { 0 }, there;
+	static int file = -1;
+	int ret;
+
+	file_with(&file, data, size);
+	ret = kb_jitdump_parse(&here.jit, &here.symbols, data, size);
+	if (by_answer(&there, &question, file) != ret)
+		abort();
+	if (!ret && (there.jit.nr_codes != here.jit.nr_codes ||
+		     there.jit.nr_lines != here.jit.nr_lines ||
+		     kb_jit_index(&there.jit, &there.symbols)))
+		abort();
+	kb_elf_release(&here);
+	kb_elf_release(&there);
+	question.what = KB_QUESTION_JITDUMP_UNWIND;
+	if (by_answer(&there, &question, file) != ret && ret != -EFBIG)
+		abort();
+	for (uint32_t i = 0; i < there.jit.nr_codes; i++) {
+		const struct kb_jit_code *code = &there.jit.codes[i];
+		struct kb_unwind_rows rows;
+		void *block = malloc(code->unwind_size);
+
+		if (!code->unwind_size || !block) {
+			free(block);
+			continue;
+		}
+		memcpy(block, there.jit.unwind + code->unwind, code->unwind_size);
+		if (kb_unwind_rows_take(&rows, block, code->unwind_size, NULL))
+			abort();
+		search_rows(&rows);
+		kb_unwind_rows_release(&rows);
+	}
+	kb_elf_release(&there);
+}
+
 static void try_name(const uint8_t *data, size_t size)
 {
 	struct kb_question question = { .what = KB_QUESTION_NAME };
@@ -356,7 +398,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	} kinds[] = {
 		{ 'l', try_lines }, { 'k', try_kernel }, { 'a', try_answer }, { 'e', try_elf },
 		{ 'd', try_debug }, { 'u', try_unwind }, { 'b', try_answer_with_checksum },
-		{ 'p', try_perfmap }, { 'n', try_name },
+		{ 'p', try_perfmap }, { 'n', try_name }, { 'j', try_jitdump },
 	};
 	size_t i;
 

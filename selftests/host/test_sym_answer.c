@@ -16,6 +16,7 @@
 #include "sym/decode.h"
 #include "sym/demangle.h"
 #include "sym/elf.h"
+#include "sym/jitdump_file.h"
 #include "sym/perfmap.h"
 
 struct bytes {
@@ -135,7 +136,11 @@ static void test_lies(void)
 	REFUSED(image.names[0] = '\0', "an_empty_name_is_refused");
 	REFUSED(image.names[15] = 'x', "a_last_name_without_an_end_is_refused");
 	REFUSED(image.symbols[1].rank = KB_RANK_NAMELESS, "a_symbol_without_rank_is_refused");
-	REFUSED(image.head.reserved = 1, "what_is_not_used_is_refused");
+	REFUSED(image.head.nr_codes = 2, "code_that_is_not_that_of_symbols_is_refused");
+	REFUSED(image.head.nr_codes = 3, "code_that_is_not_there_is_refused");
+	REFUSED(image.head.nr_lines = KB_JIT_MAX_LINES + 1, "too_many_lines_are_refused");
+	REFUSED(image.head.nr_lines = 1, "lines_that_are_not_there_are_refused");
+	REFUSED(image.head.files_length = KB_JIT_MAX_TEXT + 1ULL, "too_long_files_are_refused");
 	REFUSED(image.head.nr_functions = KB_SYMTAB_MAX + 1, "too_many_functions_are_refused");
 	REFUSED(image.head.nr_functions = 1, "functions_that_are_left_over_are_refused");
 	REFUSED(image.head.function_names_length = UINT32_MAX, "too_long_names_of_functions_are_refused");
@@ -285,6 +290,111 @@ static void test_perfmap(void)
 	rmdir(directory);
 }
 
+/* ---- jitdumps ---- */
+
+static struct jit_image {
+	struct kb_answer_head head;
+	struct kb_answer_symbol symbols[2];
+	char names[8];
+	struct kb_jit_code codes[2];
+	struct kb_jit_line lines[2];
+	char files[5];
+} __attribute__((packed)) good_jit = {
+	.head = {
+		.magic = KB_ANSWER_MAGIC, .nr_symbols = 2, .names_length = 8, .nr_codes = 2,
+		.nr_lines = 2, .files_length = 5,
+	},
+	.symbols = {
+		{ 0x2000, 0x10, 3, KB_RANK_GLOBAL, 0 },
+		{ 0x2000, 0x20, 3, KB_RANK_GLOBAL, 0 },
+	},
+	.names = "old\0new",
+	.codes = { { 10, 20, 0, 2 }, { 30, KB_JIT_FOREVER, 2, 0 } },
+	.lines = { { 0, 1, 0 }, { 8, 2, 0 } },
+	.files = "a.js",
+};
+
+#define JIT_REFUSED(change, name) do {							\
+	struct jit_image image = good_jit;						\
+											\
+	change;										\
+	tap_ok(read_back(&found, (uint8_t *)&image, sizeof(image), SIZE_MAX) == -EPROTO &&	\
+	       is_empty(&found), name);							\
+} while (0)
+
+static void test_jit_lies(void)
+{
+	struct kb_elf found;
+	struct kb_jit_hit hit;
+	bool all = true;
+
+	if (tap_is(read_back(&found, (uint8_t *)&good_jit, sizeof(good_jit), SIZE_MAX), 0,
+		   "a_good_answer_with_code_is_taken")) {
+		tap_is(kb_jit_index(&found.jit, &found.symbols), 0, "its_code_can_be_searched");
+		kb_jit_find(&found.jit, &found.symbols, 0x2008, 15, &hit);
+		tap_ok(hit.symbol && !strcmp(kb_symtab_name(&found.symbols, hit.symbol), "old") &&
+		       kb_jit_line_at(&found.jit, hit.code, 8)->line == 2, "its_code_is_found");
+		kb_elf_release(&found);
+	}
+	JIT_REFUSED(image.codes[0].nr_lines = 3, "lines_that_no_code_has_are_refused");
+	JIT_REFUSED(image.codes[1].first_line = UINT32_MAX, "lines_behind_the_end_are_refused");
+	JIT_REFUSED(image.lines[1].file = 5, "a_file_behind_the_end_is_refused");
+	JIT_REFUSED(image.files[4] = 'x', "a_file_without_an_end_is_refused");
+	JIT_REFUSED(image.symbols[0].open = 1, "code_without_a_size_is_refused");
+	JIT_REFUSED(image.head.files_length = 0, "lines_without_files_are_refused");
+	for (size_t size = 0; size < sizeof(good_jit); size++)
+		all &= read_back(&found, (uint8_t *)&good_jit, size, SIZE_MAX) == -EPROTO &&
+		       is_empty(&found);
+	tap_ok(all, "an_answer_with_code_that_is_cut_anywhere_is_refused");
+}
+
+static void put_load(FILE *file, uint64_t time, uint64_t start, uint64_t index, const char *name)
+{
+	uint32_t head[] = { 0, 16 + 40 + strlen(name) + 1 }, ids[] = { 77, 77 };
+	uint64_t place[] = { start, start, 0x10, index };
+
+	fwrite(head, sizeof(head), 1, file);
+	fwrite(&time, sizeof(time), 1, file);
+	fwrite(ids, sizeof(ids), 1, file);
+	fwrite(place, sizeof(place), 1, file);
+	fwrite(name, strlen(name) + 1, 1, file);
+}
+
+static void test_jitdump(void)
+{
+	char directory[] = "/tmp/kbarman-answer-XXXXXX", path[128];
+	uint32_t header[10] = { 0x4a695444, 1, 40, 62, 0, 77 };
+	struct kb_map row = { .task_id = 77, .image = path };
+	struct kb_elf elf = { 0 };
+	struct kb_jit_hit hit;
+	FILE *file;
+
+	if (!mkdtemp(directory))
+		exit(2);
+	snprintf(path, sizeof(path), "%s/jit-77.dump", directory);
+	file = fopen(path, "w");
+	fwrite(header, sizeof(header), 1, file);
+	put_load(file, 10, 0x2000, 1, "older");
+	put_load(file, 20, 0x2000, 2, "newer");
+	fclose(file);
+	kb_decode_by(decode_here, NULL);
+	asked = 0;
+	tap_is(kb_jitdump_file_read(&elf, "", &row, NULL), 0, "a_jitdump_is_read_elsewhere");
+	tap_is(asked, 1, "a_jitdump_is_handed_over");
+	kb_jit_find(&elf.jit, &elf.symbols, 0x2008, 15, &hit);
+	tap_is_string(hit.symbol ? kb_symtab_name(&elf.symbols, hit.symbol) : NULL, "older",
+		      "times_come_through_an_answer");
+	kb_elf_release(&elf);
+	file = fopen(path, "w");
+	fputs("this is text, and it is longer than the header of a dump", file);
+	fclose(file);
+	tap_ok(kb_jitdump_file_read(&elf, "", &row, NULL) == -ENOEXEC && is_empty(&elf),
+	       "text_is_no_jitdump_elsewhere");
+	kb_decode_by(NULL, NULL);
+	unlink(path);
+	rmdir(directory);
+}
+
 static void test_names(void)
 {
 	static const char rust[] = "_ZN4core3fmt5Write9write_fmt17h0123456789abcdefE";
@@ -366,6 +476,8 @@ int main(void)
 	test_elf();
 	piece_size = SIZE_MAX;
 	test_perfmap();
+	test_jit_lies();
+	test_jitdump();
 	test_names();
 	test_threads();
 	return tap_done();

@@ -9,6 +9,8 @@
  *	cxx rust		functions with mangled names
  *	deep			a function that calls itself DEPTH times
  *	jit			code that is made while it runs, told in /tmp/perf-PID.map
+ *	dumped reused		code that is made while it runs, and then other code at the same
+ *				place, told in /tmp/jit-PID.dump
  *
  * and then programs: part-static_pie, part-stripped, and part-child CHILDREN times.
  *
@@ -109,23 +111,43 @@ static void NOINLINE jit_middle(void)
 	part_sink++;
 }
 
-static void jit_make(void)
+static size_t jit_length(void)
 {
-	size_t length = (char *)jit_template_end - (char *)jit_template;
-	char path[64], *code;
-	FILE *map;
+	return (char *)jit_template_end - (char *)jit_template;
+}
 
-	code = mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (code == MAP_FAILED) {
-		perror("names: mmap");
+static void *need(void *memory, const char *what)
+{
+	if (memory == MAP_FAILED) {
+		perror(what);
 		exit(1);
 	}
-	memcpy(code, (const void *)jit_template, length);
+	return memory;
+}
+
+static void jit_copy(char *code)
+{
+	if (mprotect(code, 1 << 16, PROT_READ | PROT_WRITE)) {
+		perror("names: mprotect");
+		exit(1);
+	}
+	memcpy(code, (const void *)jit_template, jit_length());
 	if (mprotect(code, 1 << 16, PROT_READ | PROT_EXEC)) {
 		perror("names: mprotect");
 		exit(1);
 	}
-	__builtin___clear_cache(code, code + length);
+	__builtin___clear_cache(code, code + jit_length());
+}
+
+static void jit_make(void)
+{
+	size_t length = jit_length();
+	char path[64], *code;
+	FILE *map;
+
+	code = need(mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0),
+		    "names: mmap");
+	jit_copy(code);
 	snprintf(path, sizeof(path), "/tmp/perf-%d.map", getpid());
 	map = fopen(path, "we");
 	if (!map) {
@@ -135,6 +157,62 @@ static void jit_make(void)
 	fprintf(map, "%lx %zx jit_burn\n", (unsigned long)code, length);
 	fclose(map);
 	jit_code = (uint64_t (*)(uint64_t))code;
+}
+
+/* ---- code at one place, as perf's jitdump-specification.txt says ---- */
+
+static char *dumped_code;
+static FILE *dump;
+
+/* The process maps its dump executable, so that whoever records it knows of it. */
+static void dump_begin(void)
+{
+	uint32_t header[10] = { 0x4a695444, 1, sizeof(header), 0, 0, getpid() };
+	char path[64];
+
+	snprintf(path, sizeof(path), "/tmp/jit-%d.dump", getpid());
+	dump = fopen(path, "w+e");
+	if (!dump) {
+		perror(path);
+		exit(1);
+	}
+	fwrite(header, sizeof(header), 1, dump);
+	fflush(dump);
+	need(mmap(NULL, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE, fileno(dump), 0), path);
+	dumped_code = need(mmap(NULL, 1 << 16, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+				-1, 0), "names: mmap");
+}
+
+static void dump_code(const char *name, uint64_t index)
+{
+	uint64_t length = jit_length(), start = (uintptr_t)dumped_code;
+	uint32_t size = 16 + 40 + strlen(name) + 1 + length;
+	struct timespec now;
+	struct {
+		uint32_t id, size;
+		uint64_t time;
+		uint32_t pid, tid;
+		uint64_t vma, start, length, index;
+	} load = {
+		.size = size, .pid = getpid(), .tid = getpid(), .vma = start, .start = start,
+		.length = length, .index = index,
+	};
+
+	jit_copy(dumped_code);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	load.time = (uint64_t)now.tv_sec * 1000000000 + now.tv_nsec;
+	fwrite(&load, sizeof(load), 1, dump);
+	fwrite(name, strlen(name) + 1, 1, dump);
+	fwrite(dumped_code, length, 1, dump);
+	fflush(dump);
+	jit_code = (uint64_t (*)(uint64_t))dumped_code;
+}
+
+static void NOINLINE dumped_middle(void)
+{
+	for (int i = 0; i < PART_BURNS; i++)
+		part_sink = jit_code(part_sink | 1);
+	part_sink++;
 }
 
 /* ---- phases ---- */
@@ -230,6 +308,11 @@ int main(int argc, char **argv)
 	phase("deep", deep_truth(), deep_middle);
 	jit_make();
 	phase("jit", "jit_burn <- jit_middle", jit_middle);
+	dump_begin();
+	dump_code("dumped_burn", 1);
+	phase("dumped", "dumped_burn <- dumped_middle", dumped_middle);
+	dump_code("reused_burn", 2);
+	phase("reused", "reused_burn <- dumped_middle", dumped_middle);
 
 	run(directory, "part-static_pie", "200", 1);
 	printf("part-static_pie=static_pie_burn <- static_pie_middle <- main\n");

@@ -282,7 +282,7 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 	if (ret)
 		return ret;
 	/* The target's name has to be the first string. */
-	ret = recorder_set_header(r);
+	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base");
 	/* A slow disk must not delay reading the rings. */
 	if (!ret && r->stream)
 		ret = barman_write_behind(r->writer);

@@ -80,6 +80,9 @@ int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
 int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* Add the string "kbarman.KEY=RAW,MONOTONIC": a pair of readings of these clocks now, in ns. */
+int recorder_clock_fact(struct kb_recorder *recorder, const char *key);
+
 /* Write @record, now or when it is known whether its wait is short. Returns 0 or -errno. */
 int recorder_waits_write(struct kb_recorder *recorder, const struct kb_raw_record *record);
 

@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "format/barman_writer.h"
 #include "record/map_rows.h"
 #include "record/recorder_inside.h"
@@ -24,6 +25,8 @@ struct recorder_stacks {
 	uint32_t *running;		/* by CPU: the task */
 	uint32_t max_stack;		/* addresses of a chain */
 	uint64_t late;			/* LATE_MS in ticks */
+	uint64_t read_ticks;		/* a reading of the clock, */
+	int64_t read_ns;		/* and CLOCK_MONOTONIC then; 0: none yet */
 
 	struct kb_waiting waiting;
 
@@ -111,6 +114,16 @@ enum urgency {
 	AT_ONCE,	/* take what is there */
 };
 
+/* CLOCK_MONOTONIC at @timestamp, which is not long ago; without a reading, the end of all times. */
+static uint64_t monotonic_at(const struct kb_recorder *r, uint64_t timestamp)
+{
+	const struct recorder_stacks *s = r->stacks;
+	double since = (double)(int64_t)(timestamp - s->read_ticks) * 1e9;
+
+	return s->read_ns && r->clock_hz ?
+	       (uint64_t)(s->read_ns + (int64_t)(since / (double)r->clock_hz)) : UINT64_MAX;
+}
+
 /* Write one record. -EAGAIN: it has to wait. */
 static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
 		     enum urgency urgency)
@@ -135,6 +148,7 @@ static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
 	ret = kb_map_rows_until(&s->rows, recorder_header(r), s->stacks, record->timestamp);
 	if (ret)
 		return ret;
+	kb_stacks_at(s->stacks, monotonic_at(r, record->timestamp));
 	ret = kb_stacks_unwind(s->stacks, task_of(r, data), (const uint8_t *)data + stack,
 			       length - stack, &frames);
 	if ((ret == -EAGAIN && urgency < AT_ONCE) || (ret == -ENOENT && urgency == PATIENT))
@@ -187,8 +201,13 @@ static int go_on(struct kb_recorder *r, uint64_t now)
 
 int recorder_stacks_go_on(struct kb_recorder *r, uint64_t now, struct kb_error *err)
 {
-	int ret = r->stacks ? go_on(r, now) : 0;
+	int ret;
 
+	if (!r->stacks)
+		return 0;
+	r->stacks->read_ticks = now;
+	r->stacks->read_ns = kb_clock_ns(CLOCK_MONOTONIC);
+	ret = go_on(r, now);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
 

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "analysis/stops.h"
+#include "base/clock.h"
 #include "format/barman_file.h"
 #include "record/recorder_inside.h"
 
@@ -265,6 +266,27 @@ int recorder_number_fact(struct kb_recorder *r, uint64_t value, const char *form
 	return added(r, kb_barman_writer_fact(r->writer, key, text));
 }
 
+/* The tightest of a few pairs counts: who is interrupted between two clocks reads one late. */
+int recorder_clock_fact(struct kb_recorder *r, const char *key)
+{
+	int64_t raw = 0, monotonic = 0, apart = INT64_MAX;
+	char text[48];
+
+	for (int i = 0; i < 5; i++) {
+		int64_t before = kb_clock_ns(CLOCK_MONOTONIC_RAW);
+		int64_t now = kb_clock_ns(CLOCK_MONOTONIC);
+		int64_t took = kb_clock_ns(CLOCK_MONOTONIC_RAW) - before;
+
+		if (took >= apart)
+			continue;
+		apart = took;
+		raw = before + took / 2;
+		monotonic = now;
+	}
+	snprintf(text, sizeof(text), "%" PRId64 ",%" PRId64, raw, monotonic);
+	return added(r, kb_barman_writer_fact(r->writer, key, text));
+}
+
 /* Whether @row is the row of a task. An empty row is free for another task. */
 static bool is_used(const struct kb_recorder *r, uint32_t row)
 {
@@ -388,6 +410,8 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 		if (stats.missed[i])
 			ret = recorder_number_fact(r, stats.missed[i], "missed.%s", kb_miss_name(i));
 	}
+	if (!ret)
+		ret = recorder_clock_fact(r, "monotonic_end");
 	if (!ret && r->totals.unordered)
 		ret = recorder_number_fact(r, r->totals.unordered, "unordered");
 	if (!ret && r->totals.inserted)

@@ -90,7 +90,10 @@ static int take_head(struct reader *reader)
 	    head->nr_segments > KB_ELF_MAX_SEGMENTS || head->nr_symbols > KB_SYMTAB_MAX ||
 	    head->nr_stubs > head->nr_symbols || head->build_id_length > KB_BUILD_ID_MAX ||
 	    head->names_length >= UINT32_MAX || head->function_names_length >= UINT32_MAX ||
-	    head->nr_functions > KB_SYMTAB_MAX || head->reserved ||
+	    head->nr_functions > KB_SYMTAB_MAX || head->nr_codes > KB_JIT_MAX_CODES ||
+	    (head->nr_codes && head->nr_codes != head->nr_symbols) ||
+	    head->nr_lines > KB_JIT_MAX_LINES || head->files_length > KB_JIT_MAX_TEXT ||
+	    head->jit_unwind_length > KB_JIT_MAX_UNWIND ||
 	    head->unwind_size > KB_UNWIND_SIZE_MAX ||
 	    !is_debuglink(head->debuglink, sizeof(head->debuglink)))
 		return -EPROTO;
@@ -281,6 +284,52 @@ static int take_unwind(struct reader *reader)
 	return ret;
 }
 
+/* Whether code has a range, and what is in its rows refers to nothing but other rows. */
+static bool is_jit(const struct kb_jit *jit, const struct kb_symtab *symbols)
+{
+	uint32_t i;
+
+	if (jit->files_length && jit->files[jit->files_length - 1])
+		return false;
+	for (i = 0; i < jit->nr_codes; i++)
+		if (symbols->symbols[i].open || jit->codes[i].nr_lines > jit->nr_lines ||
+		    jit->codes[i].first_line > jit->nr_lines - jit->codes[i].nr_lines ||
+		    jit->codes[i].unwind_size > jit->unwind_length ||
+		    jit->codes[i].unwind > jit->unwind_length - jit->codes[i].unwind_size)
+			return false;
+	for (i = 0; i < jit->nr_lines; i++)
+		if (jit->lines[i].file >= jit->files_length)
+			return false;
+	return true;
+}
+
+static int take_jit(struct reader *reader)
+{
+	const struct kb_answer_head *head = &reader->head;
+	struct kb_jit *jit = &reader->found->jit;
+	char *codes = NULL, *lines = NULL;
+	int ret;
+
+	ret = take_bytes(reader, &codes, head->nr_codes * sizeof(*jit->codes));
+	ret = ret ?: take_bytes(reader, &lines, head->nr_lines * sizeof(*jit->lines));
+	jit->codes = (struct kb_jit_code *)codes;
+	jit->lines = (struct kb_jit_line *)lines;
+	if (ret)
+		return ret;
+	jit->nr_codes = jit->max_codes = head->nr_codes;
+	jit->nr_lines = jit->max_lines = head->nr_lines;
+	ret = take_bytes(reader, &jit->files, head->files_length);
+	if (ret)
+		return ret;
+	jit->files_length = jit->files_max = head->files_length;
+	ret = take_bytes(reader, &jit->unwind, head->jit_unwind_length);
+	if (ret)
+		return ret;
+	jit->unwind_length = jit->unwind_max = head->jit_unwind_length;
+	jit->end = head->jit_end;
+	return is_jit(jit, &reader->found->symbols) ? 0 : -EPROTO;
+}
+
 int kb_answer_read(struct kb_elf *found, kb_answer_bytes bytes, void *context)
 {
 	struct reader reader = { .bytes = bytes, .context = context, .found = found };
@@ -294,6 +343,8 @@ int kb_answer_read(struct kb_elf *found, kb_answer_bytes bytes, void *context)
 			ret = take_tables(&reader);
 		if (!ret)
 			ret = take_unwind(&reader);
+		if (!ret)
+			ret = take_jit(&reader);
 	}
 	if (!ret)
 		ret = take_end(&reader);

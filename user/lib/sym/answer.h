@@ -11,6 +11,10 @@
  *	struct kb_answer_symbol[nr_functions], which may have empty names
  *	the names of the functions, in the same way
  *	the block of unwind rows (unwind/rows.h)
+ *	struct kb_jit_code[nr_codes], one for each symbol of a jitdump
+ *	struct kb_jit_line[nr_lines]
+ *	the names of the lines' files
+ *	blocks of unwind rows of the code
  */
 #ifndef KBARMAN_SYM_ANSWER_H
 #define KBARMAN_SYM_ANSWER_H
@@ -35,10 +39,12 @@ struct kb_answer_head {
 	uint32_t nr_segments, nr_symbols, nr_stubs;
 	uint32_t debuglink_crc;
 	uint32_t build_id_length;
-	uint32_t nr_functions, reserved;
+	uint32_t nr_functions;
+	uint32_t nr_codes;	/* of a jitdump: nr_symbols; else 0 */
 	uint64_t names_length, function_names_length;
 	uint64_t stext;
 	uint64_t unwind_size;	/* 0: no rows */
+	uint64_t nr_lines, files_length, jit_unwind_length, jit_end;
 	uint8_t build_id[KB_BUILD_ID_MAX];
 	char debuglink[256];
 };

@@ -36,6 +36,11 @@ static int put_head(int fd, int code, const struct kb_elf *found)
 		head.names_length = length_of_names(&found->symbols);
 		head.function_names_length = length_of_names(&found->functions);
 		head.stext = found->stext;
+		head.nr_codes = found->jit.nr_codes;
+		head.nr_lines = found->jit.nr_lines;
+		head.files_length = found->jit.files_length;
+		head.jit_unwind_length = found->jit.unwind_length;
+		head.jit_end = found->jit.end;
 		head.unwind_size = found->unwind.header ? found->unwind.header->size : 0;
 		memcpy(head.build_id, found->build_id.bytes, sizeof(head.build_id));
 		memcpy(head.debuglink, found->debuglink, sizeof(head.debuglink));
@@ -117,6 +122,15 @@ static int put_table(int fd, const struct kb_symtab *symtab)
 	return ret ? ret : put_names(fd, symtab);
 }
 
+static int put_jit(int fd, const struct kb_jit *jit)
+{
+	int ret = kb_write_whole(fd, jit->codes, jit->nr_codes * sizeof(*jit->codes));
+
+	ret = ret ?: kb_write_whole(fd, jit->lines, jit->nr_lines * sizeof(*jit->lines));
+	ret = ret ?: kb_write_whole(fd, jit->files, jit->files_length);
+	return ret ?: kb_write_whole(fd, jit->unwind, jit->unwind_length);
+}
+
 int kb_answer_write(int fd, int code, const struct kb_elf *found)
 {
 	int ret = put_head(fd, code, found);
@@ -128,6 +142,7 @@ int kb_answer_write(int fd, int code, const struct kb_elf *found)
 		ret = put_table(fd, &found->symbols);
 	if (!ret)
 		ret = put_table(fd, &found->functions);
-	return ret || !found->unwind.header ? ret :
-	       kb_write_whole(fd, found->unwind.header, found->unwind.header->size);
+	if (!ret && found->unwind.header)
+		ret = kb_write_whole(fd, found->unwind.header, found->unwind.header->size);
+	return ret ? ret : put_jit(fd, &found->jit);
 }

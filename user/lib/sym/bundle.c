@@ -9,6 +9,7 @@
 #include <unistd.h>
 #include <zlib.h>
 
+#include "base/array.h"
 #include "base/progress_tell.h"
 #include "sym/bundle.h"
 #include "sym/symtab_fill.h"
@@ -31,6 +32,14 @@ static void put_name(gzFile file, const char *name)
 			gzputc(file, c);
 	}
 	gzputc(file, '\n');
+}
+
+static void put_lines(gzFile file, const struct kb_jit *jit, const struct kb_jit_code *code)
+{
+	for (uint32_t i = code->first_line; i < code->first_line + code->nr_lines; i++) {
+		gzprintf(file, "line %x %x ", jit->lines[i].offset, jit->lines[i].line);
+		put_name(file, jit->files + jit->lines[i].file);
+	}
 }
 
 static void put_image(gzFile file, const struct kb_image *image)
@@ -56,10 +65,18 @@ static void put_image(gzFile file, const struct kb_image *image)
 	}
 	for (i = 0; i < elf->symbols.nr_symbols; i++) {
 		const struct kb_symtab_symbol *symbol = &elf->symbols.symbols[i];
+		const struct kb_jit_code *code = elf->jit.nr_codes ? &elf->jit.codes[i] : NULL;
 
-		gzprintf(file, "symbol %llx %llx ", (unsigned long long)symbol->start,
+		if (code)
+			gzprintf(file, "code %llx %llx ", (unsigned long long)code->since,
+				 (unsigned long long)code->until);
+		else
+			gzputs(file, "symbol ");
+		gzprintf(file, "%llx %llx ", (unsigned long long)symbol->start,
 			 (unsigned long long)symbol->size);
 		put_name(file, kb_symtab_name(&elf->symbols, symbol));
+		if (code)
+			put_lines(file, &elf->jit, code);
 	}
 }
 
@@ -170,6 +187,13 @@ static int finish_image(struct reader *reader)
 	if (!image || reader->skips)
 		return 0;
 	image->bundled = true;
+	if (image->elf.jit.nr_codes) {
+		/* The rest of a damaged image does not count. */
+		if (image->elf.symbols.nr_symbols == image->elf.jit.nr_codes)
+			return kb_jit_index(&image->elf.jit, &image->elf.symbols);
+		kb_elf_release(&image->elf);
+		return 0;
+	}
 	/* A debug file may have been installed since. */
 	image->loaded = image->elf.symbols.nr_symbols > image->elf.nr_stubs;
 	return !image->loaded ? 0 : kb_elf_sort(&image->elf, kb_image_label(image)) ? -ENOMEM : 0;
@@ -258,8 +282,65 @@ static int take_symbol(struct reader *reader, char *at)
 			     KB_RANK_GLOBAL, 0);
 }
 
+/* Code of a jitdump: a symbol with times. */
+static int take_code(struct reader *reader, char *at)
+{
+	struct kb_jit_code code = { 0 };
+	const char *numbers = at;
+	uint64_t start, size;
+	struct kb_elf *elf;
+
+	if (!reader->image)
+		return -EBADMSG;
+	elf = &reader->image->elf;
+	if (reader->skips)
+		return 0;
+	if (!take_number(&numbers, &code.since) || !take_number(&numbers, &code.until) ||
+	    !take_number(&numbers, &start) || !take_number(&numbers, &size) || !size ||
+	    start == UINT64_MAX || size > UINT64_MAX - start ||
+	    elf->symbols.nr_symbols != elf->jit.nr_codes)
+		return -EBADMSG;
+	at += numbers - at;
+	if (!take_name(at) || !*at)
+		return -EBADMSG;
+	if (elf->jit.nr_codes == KB_JIT_MAX_CODES)
+		return -EFBIG;
+	if (!KB_ARRAY_ROOM(elf->jit.codes, elf->jit.max_codes, elf->jit.nr_codes + 1))
+		return -ENOMEM;
+	code.first_line = elf->jit.nr_lines;
+	elf->jit.codes[elf->jit.nr_codes++] = code;
+	return kb_symtab_add(&elf->symbols, start, size, KB_SYMTAB_NO_LIMIT, at, strlen(at),
+			     KB_RANK_GLOBAL, 0);
+}
+
+/* A line of the code before it. */
+static int take_jit_line(struct reader *reader, char *at)
+{
+	const char *numbers = at;
+	uint64_t offset, line;
+	struct kb_jit *jit;
+
+	if (!reader->image)
+		return -EBADMSG;
+	jit = &reader->image->elf.jit;
+	if (reader->skips)
+		return 0;
+	if (!take_number(&numbers, &offset) || !take_number(&numbers, &line) ||
+	    offset > UINT32_MAX || line > INT32_MAX || !jit->nr_codes)
+		return -EBADMSG;
+	at += numbers - at;
+	if (!take_name(at))
+		return -EBADMSG;
+	jit->codes[jit->nr_codes - 1].nr_lines++;
+	return kb_jit_add_line(jit, offset, line, at, strlen(at));
+}
+
 static int take_line(struct reader *reader, char *line)
 {
+	if (strncmp(line, "code ", 5) == 0)
+		return take_code(reader, line + 5);
+	if (strncmp(line, "line ", 5) == 0)
+		return take_jit_line(reader, line + 5);
 	if (strncmp(line, "symbol ", 7) == 0)
 		return take_symbol(reader, line + 7);
 	if (strncmp(line, "segment ", 8) == 0)

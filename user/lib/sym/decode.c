@@ -9,6 +9,7 @@
 #include "sym/demangle.h"
 #include "sym/elf.h"
 #include "sym/elf_unwind.h"
+#include "sym/jitdump.h"
 #include "sym/minidebug.h"
 #include "sym/perfmap.h"
 
@@ -49,6 +50,10 @@ static int decode(const struct kb_question *question, int fd, struct kb_elf *fou
 		return read_debug(question, fd, found);
 	case KB_QUESTION_PERFMAP:
 		return kb_perfmap_read_fd(&found->symbols, fd);
+	case KB_QUESTION_JITDUMP:
+		return kb_jitdump_read_fd(&found->jit, &found->symbols, fd);
+	case KB_QUESTION_JITDUMP_UNWIND:
+		return kb_jitdump_unwind_fd(&found->jit, &found->symbols, fd, question->from);
 	case KB_QUESTION_NAME:
 		return demangle(question->name, found);
 	case KB_QUESTION_IDENTITY:

@@ -12,6 +12,7 @@ void kb_elf_release(struct kb_elf *elf)
 	kb_symtab_release(&elf->functions);
 	free(elf->segments);
 	kb_unwind_rows_release(&elf->unwind);
+	kb_jit_release(&elf->jit);
 	*elf = (struct kb_elf) { 0 };
 }
 

@@ -13,6 +13,7 @@
 
 #include <kbarman/text.h>
 
+#include "sym/jit.h"
 #include "sym/symtab.h"
 #include "unwind/rows.h"
 
@@ -45,6 +46,7 @@ struct kb_elf {
 	char debuglink[256];		/* .gnu_debuglink: name of a file, "" = none, */
 	uint32_t debuglink_crc;		/* and the CRC-32 of that file */
 	struct kb_unwind_rows unwind;	/* no header: nobody asked for them */
+	struct kb_jit jit;		/* of a jitdump, whose codes are the symbols, unsorted */
 };
 
 void kb_elf_release(struct kb_elf *elf);

@@ -177,7 +177,7 @@ static void renew_image(struct kb_image *image, void *closure)
 	(void)closure;
 	image->row = NULL;		/* the old row belongs to the previous capture */
 	if (image->written)
-		kb_symtab_release(&image->elf.symbols);
+		kb_elf_release(&image->elf);
 	if (image->written || (!kb_image_is_read(image) && !image->same && !image->bundled))
 		image->sought = image->loaded = false;
 }

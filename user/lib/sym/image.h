@@ -38,7 +38,7 @@ struct kb_image {
 	bool sought;		/* files of this machine were searched */
 	bool loaded;		/* reading was tried */
 	bool bundled;		/* its data come from a bundle */
-	bool written;		/* a perf map: a running process still writes it */
+	bool written;		/* a perf map or jitdump: a running process still writes it */
 	struct kb_elf elf;
 	uint32_t unknown_id;	/* id for addresses without a symbol */
 	char *complaint;	/* one sentence, or NULL */

@@ -9,6 +9,7 @@
 #include "sym/elf.h"
 #include "sym/file_id.h"
 #include "sym/image_load.h"
+#include "sym/jitdump_file.h"
 #include "sym/locate.h"
 #include "sym/perfmap.h"
 #include "sym/vdso.h"
@@ -204,5 +205,22 @@ struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid)
 	image->kind = KB_IMAGE_OTHER;
 	if (!images->foreign && kb_perfmap_read(&image->elf.symbols, images->symfs, pid))
 		kb_symtab_release(&image->elf.symbols);
+	return image;
+}
+
+struct kb_image *kb_images_jitdump(struct kb_images *images, const struct kb_map *row)
+{
+	struct kb_image *image = kb_images_get_file(images, row->image, row->file, false);
+	struct kb_error err = { 0 };
+
+	if (!image || image->loaded || image->bundled)
+		return image;
+	image->loaded = true;
+	image->written = true;
+	image->kind = KB_IMAGE_OTHER;
+	if (images->foreign)
+		images->was_foreign = true;
+	else if (kb_jitdump_file_read(&image->elf, images->symfs, row, &err))
+		kb_image_complain(image, "%s", kb_error_text(&err));
 	return image;
 }

@@ -29,4 +29,10 @@ void kb_image_take_lines(struct kb_images *images, struct kb_image *image, char 
  */
 struct kb_image *kb_images_perfmap(struct kb_images *images, uint32_t pid);
 
+/*
+ * The image with the code of the jitdump that @row maps. It has no code if the dump can't be read,
+ * and then a complaint. NULL without memory.
+ */
+struct kb_image *kb_images_jitdump(struct kb_images *images, const struct kb_map *row);
+
 #endif

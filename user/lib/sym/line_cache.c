@@ -128,3 +128,11 @@ uint32_t kb_line_cache_get(struct kb_line_cache *frames, struct kb_image *image,
 	*out = &frames->frames[cached->first];
 	return cached->nr;
 }
+
+void kb_line_cache_place(struct kb_line_cache *frames, const char *file, uint32_t line,
+			 struct kb_frame *frame)
+{
+	frame->file = *file ? intern(frames, file) : "";
+	frame->line = line;
+	frame->line_id = line_id(frames, frame->file, line);
+}

@@ -36,4 +36,8 @@ void kb_line_cache_release(struct kb_line_cache *frames);
 uint32_t kb_line_cache_get(struct kb_line_cache *frames, struct kb_image *image, uint64_t address,
 			   const struct kb_symbol *symbol, const struct kb_frame **out);
 
+/* Say in @frame, whose strings stay with @frames, that it is line @line (0: unknown) of @file. */
+void kb_line_cache_place(struct kb_line_cache *frames, const char *file, uint32_t line,
+			 struct kb_frame *frame);
+
 #endif

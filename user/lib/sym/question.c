@@ -28,11 +28,14 @@ static const char *explain(int code, enum kb_question_what what)
 {
 	switch (code) {
 	case -ENOEXEC:
-		return "is neither a program nor a shared library";
+		return what == KB_QUESTION_JITDUMP ? "is no jitdump" :
+			"is neither a program nor a shared library";
 	case -EBADMSG:
 		return "is damaged";
 	case -EFBIG:
-		return what == KB_QUESTION_UNWIND ? "has too much code" : "has too many symbols";
+		return what == KB_QUESTION_UNWIND || what == KB_QUESTION_JITDUMP ||
+		       what == KB_QUESTION_JITDUMP_UNWIND ?
+			"has too much code" : "has too many symbols";
 	case -ENOTSUP:
 		return "is of a machine that is not known";
 	case -ENOMEM:

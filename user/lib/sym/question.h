@@ -23,6 +23,8 @@ enum kb_question_what {
 	KB_QUESTION_NAME,	/* as kb_demangle(): one symbol with the name; no symbol: the
 				 * name does not change */
 	KB_QUESTION_IDENTITY,	/* as kb_elf_identify_fd(); costs little, whatever the file */
+	KB_QUESTION_JITDUMP,	/* as kb_jitdump_read_fd(): its code, not indexed */
+	KB_QUESTION_JITDUMP_UNWIND,	/* as kb_jitdump_unwind_fd() */
 	KB_QUESTION_UNWIND,	/* as kb_elf_unwind_read_fd(): the same, and unwind rows */
 };
 
@@ -32,6 +34,7 @@ struct kb_question {
 	bool has_debuglink;
 	uint32_t debuglink_crc;
 	char name[1024];		/* KB_QUESTION_NAME */
+	uint64_t from;			/* KB_QUESTION_JITDUMP_UNWIND */
 };
 
 /* What happened to a decoder, besides errors of the question. */

@@ -1,35 +1,22 @@
 // SPDX-License-Identifier: MIT
-#include <elf.h>
 #include <errno.h>
 #include <stdbool.h>
 #include <stdlib.h>
 
 #include "base/array.h"
+#include "sym/jitdump_file.h"
+#include "sym/native.h"
 #include "sym/spaces.h"
 #include "sym/stacks.h"
+#include "sym/unwind_dumps.h"
 #include "sym/unwind_files.h"
 #include "unwind/sparse.h"
-
-#if defined(__x86_64__) || defined(__i386__)
-#define MACHINE_64	EM_X86_64
-#define MACHINE_32	EM_386
-#elif defined(__aarch64__) || defined(__arm__)
-#define MACHINE_64	EM_AARCH64
-#define MACHINE_32	EM_ARM
-#elif defined(__riscv)
-#define MACHINE_64	EM_RISCV
-#define MACHINE_32	EM_RISCV
-#elif defined(__s390x__)
-#define MACHINE_64	EM_S390
-#define MACHINE_32	EM_NONE
-#else
-#define MACHINE_64	EM_NONE
-#define MACHINE_32	EM_NONE
-#endif
 
 struct kb_stacks {
 	struct kb_spaces *spaces;
 	struct kb_unwind_files *files;
+	struct kb_unwind_dumps *dumps;
+	uint64_t time;			/* CLOCK_MONOTONIC of the stack, in ns */
 	struct kb_unwind_chain chain;
 	struct kb_unwind_word *words;
 	size_t max_words;
@@ -50,7 +37,9 @@ int kb_stacks_create(struct kb_stacks **out, uint32_t max)
 	stacks->chain.max = max;
 	stacks->chain.frames = calloc(max, sizeof(*stacks->chain.frames));
 	ret = stacks->chain.frames ? kb_spaces_create(&stacks->spaces) : -ENOMEM;
+	ret = ret ?: kb_unwind_dumps_create(&stacks->dumps);
 	ret = ret ?: kb_unwind_files_create(&stacks->files);
+	stacks->time = UINT64_MAX;
 	if (ret)
 		kb_stacks_destroy(stacks);
 	else
@@ -63,6 +52,7 @@ void kb_stacks_destroy(struct kb_stacks *stacks)
 	if (!stacks)
 		return;
 	kb_unwind_files_destroy(stacks->files);
+	kb_unwind_dumps_destroy(stacks->dumps);
 	kb_spaces_destroy(stacks->spaces);
 	free(stacks->chain.frames);
 	free(stacks->words);
@@ -79,12 +69,33 @@ int kb_stacks_map(struct kb_stacks *stacks, uint32_t task, uint64_t key,
 	};
 	int ret = kb_unwind_files_number(stacks->files, key, place, &range.file);
 
+	if (!ret && kb_is_jitdump(place->image))
+		ret = kb_unwind_dumps_map(stacks->dumps, task, key, place);
 	return ret ? ret : kb_spaces_map(stacks->spaces, task, &range);
+}
+
+void kb_stacks_at(struct kb_stacks *stacks, uint64_t time)
+{
+	stacks->time = time;
 }
 
 void kb_stacks_wait(struct kb_stacks *stacks)
 {
 	kb_unwind_files_wait(stacks->files);
+	kb_unwind_dumps_wait(stacks->dumps);
+}
+
+/* The rows of code that was made at run time. */
+static const struct kb_unwind_rows *find_made(struct kb_stacks *stacks, uint64_t address,
+					      uint64_t *bias)
+{
+	const struct kb_unwind_rows *rows;
+
+	if (stacks->waits)
+		return NULL;
+	rows = kb_unwind_dumps_find(stacks->dumps, stacks->task, address, stacks->time, bias,
+				    &stacks->waits);
+	return rows && rows->machine == stacks->machine ? rows : NULL;
 }
 
 /* kb_unwind_find */
@@ -102,7 +113,9 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 	}
 	if (kb_unwind_files_get(stacks->files, range->file, &file) == -EAGAIN)
 		stacks->waits = true;
-	if (!file || file->rows.machine != stacks->machine)
+	if (!file)
+		return find_made(stacks, address, bias);
+	if (file->rows.machine != stacks->machine)
 		return NULL;
 	offset = range->offset + (address - range->first);
 	segment = kb_elf_segment_among(file->segments, file->nr_segments, offset);
@@ -117,7 +130,7 @@ static const struct kb_unwind_machine *machine_of(const void *data, size_t size)
 {
 	unsigned int word = kb_unwind_sparse_word(data, size, false);
 
-	return word ? kb_unwind_machine(word == 8 ? MACHINE_64 : MACHINE_32, word) : NULL;
+	return word ? kb_unwind_machine(word == 8 ? KB_NATIVE_64 : KB_NATIVE_32, word) : NULL;
 }
 
 int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,

@@ -33,6 +33,12 @@ int kb_stacks_map(struct kb_stacks *stacks, uint32_t task, uint64_t key,
 int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, size_t size,
 		     const struct kb_unwind_chain **chain);
 
+/*
+ * The next stacks are of @time (CLOCK_MONOTONIC, in ns), which says what code they were in that was
+ * made at run time. Without a call, they are of the end.
+ */
+void kb_stacks_at(struct kb_stacks *stacks, uint64_t time);
+
 /* Wait until the files that stacks needed are read. */
 void kb_stacks_wait(struct kb_stacks *stacks);
 

@@ -14,6 +14,7 @@
 #include "sym/bundle.h"
 #include "sym/elf.h"
 #include "sym/kernel.h"
+#include "sym/python_name.h"
 #include "sym/side.h"
 #include "sym/symbol_cache.h"
 
@@ -239,10 +240,9 @@ struct kb_image *kb_symbol_cache_kernel_image(struct kb_symbol_cache *cache, uin
 	return *image;
 }
 
-/* Demangle the name of the symbol with the new id @id. Without memory the name stays. */
-static void demangle(struct kb_symbol_cache *cache, uint32_t id, const char *name)
+/* The symbol with the new id @id is called @text, which is freed; NULL: its name stays. */
+static void keep_name(struct kb_symbol_cache *cache, uint32_t id, char *text)
 {
-	char *text = cache->raw_names ? NULL : kb_demangle(&cache->demangler, name);
 	uint32_t old = cache->max_demangled;
 
 	if (!text)
@@ -255,6 +255,13 @@ static void demangle(struct kb_symbol_cache *cache, uint32_t id, const char *nam
 	cache->demangled[id] = text;
 }
 
+/* Demangle the name of the symbol with the new id @id. Without memory the name stays. */
+static void demangle(struct kb_symbol_cache *cache, uint32_t id, const char *name)
+{
+	if (!cache->raw_names)
+		keep_name(cache, id, kb_demangle(&cache->demangler, name));
+}
+
 void kb_symbol_cache_add(struct kb_symbol_cache *cache, const struct kb_symtab *symtab,
 			 struct kb_symtab_symbol *symbol)
 {
@@ -263,4 +270,7 @@ void kb_symbol_cache_add(struct kb_symbol_cache *cache, const struct kb_symtab *
 	kb_symbol_cache_id(cache, &symbol->id);
 	if (name[0] == '_')
 		demangle(cache, symbol->id, name);
+	else if (cache->wants_lines && !cache->raw_names && kb_python_file(name))
+		keep_name(cache, symbol->id,
+			  strndup(name, (size_t)(kb_python_file(name) - name) - 1));
 }

@@ -31,7 +31,7 @@ struct kb_symbol_cache {
 
 	bool raw_names;
 	struct kb_demangler demangler;
-	char **demangled;		/* by id; NULL: the name does not change */
+	char **demangled;		/* by id: readable names; NULL: the name does not change */
 	uint32_t max_demangled;
 	uint32_t nr_ids;		/* id 0 is used only when there is no memory */
 

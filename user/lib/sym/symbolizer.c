@@ -17,6 +17,7 @@
 #include "sym/image_load.h"
 #include "sym/kernel_lines.h"
 #include "sym/place.h"
+#include "sym/python_name.h"
 #include "sym/shared_tasks.h"
 #include "sym/symbolizer_inside.h"
 
@@ -40,7 +41,9 @@ int kb_symbolizer_share(struct kb_symbolizer **out, const struct kb_barman *barm
 	symbolizer->frame.file = "";
 	symbolizer->holds.low = 1;
 	symbolizer->row_images = calloc(header->nr_maps + 1, sizeof(*symbolizer->row_images));
-	if (!symbolizer->row_images || kb_maps_create(&symbolizer->maps, barman))
+	kb_jit_clock_init(&symbolizer->jit_clock, barman);
+	if (!symbolizer->row_images || kb_maps_create(&symbolizer->maps, barman) ||
+	    kb_jit_rows_init(&symbolizer->jit_rows, header, tasks))
 		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	if (!ret && !symbolizer->cache) {
 		ret = kb_symbol_cache_create(&symbolizer->own_cache, options, err);
@@ -81,6 +84,7 @@ void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
 	kb_symbol_cache_destroy(symbolizer->own_cache);
 	kb_tasks_destroy(symbolizer->own_tasks);
 	kb_maps_destroy(symbolizer->maps);
+	kb_jit_rows_release(&symbolizer->jit_rows);
 	free(symbolizer->row_images);
 	free(symbolizer);
 }
@@ -89,12 +93,15 @@ void kb_symbolizer_destroy(struct kb_symbolizer *symbolizer)
 static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *image, bool kernel)
 {
 	symbolizer->place = NULL;
-	symbolizer->frame.symbol = (struct kb_symbol) {
-		.name = "",
-		.image = image->name,
-		.image_base = image->base,
-		.kernel = kernel,
-		.id = kb_symbol_cache_id(symbolizer->cache, &image->unknown_id),
+	symbolizer->frame = (struct kb_frame) {
+		.symbol = {
+			.name = "",
+			.image = image->name,
+			.image_base = image->base,
+			.kernel = kernel,
+			.id = kb_symbol_cache_id(symbolizer->cache, &image->unknown_id),
+		},
+		.file = "",
 	};
 }
 
@@ -221,26 +228,106 @@ static void resolve_file(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	image->lacks_names |= is_nameless(&hit);
 }
 
-/* Code that was made at run time. True: a perf map of the process contains @pc. */
-static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
-			uint64_t pc)
+/* The answer is for @pc only: addresses beside it may have another one. */
+static void hold_address(struct kb_symbolizer *symbolizer, uint64_t pc)
+{
+	symbolizer->holds.low = symbolizer->holds.high = pc;
+}
+
+static void hold_time(struct kb_symbolizer *symbolizer, uint64_t timestamp)
+{
+	symbolizer->holds.since = symbolizer->holds.until = timestamp;
+}
+
+/* Where the code that was answered comes from. @line: NULL, only its name may say it. */
+static void place_jit(struct kb_symbolizer *symbolizer, const struct kb_image *image,
+		      const struct kb_symtab_symbol *symbol, const struct kb_jit_line *line)
+{
+	const char *file = line ? image->elf.jit.files + line->file :
+			   kb_python_file(kb_symtab_name(&image->elf.symbols, symbol));
+
+	if (file)
+		kb_line_cache_place(&symbolizer->cache->frames, file, line ? line->line : 0,
+				    &symbolizer->frame);
+}
+
+/* True: the jitdump of process @tgid has code at @pc. */
+static bool resolve_dump(struct kb_symbolizer *symbolizer, uint32_t tgid, uint64_t timestamp,
+			 uint64_t pc)
+{
+	bool only, lines = symbolizer->cache->wants_lines;
+	const struct kb_map *row = kb_jit_rows_find(&symbolizer->jit_rows, tgid, timestamp, &only);
+	struct kb_symtab_symbol *first;
+	const struct kb_jit *jit;
+	struct kb_jit_hit hit;
+	uint64_t time;
+
+	if (!row)
+		return false;
+	if (row != symbolizer->dump_row) {
+		symbolizer->dump_row = row;
+		symbolizer->dump = kb_images_jitdump(&symbolizer->cache->images, row);
+	}
+	if (!only)
+		hold_time(symbolizer, timestamp);
+	if (!symbolizer->dump || !symbolizer->dump->elf.jit.nr_codes)
+		return false;
+	jit = &symbolizer->dump->elf.jit;
+	time = kb_jit_clock_ns(&symbolizer->jit_clock, symbolizer->cache->barman, timestamp);
+	kb_jit_find(jit, &symbolizer->dump->elf.symbols, pc, time, &hit);
+	if (!hit.always)
+		hold_time(symbolizer, timestamp);
+	if (!hit.symbol) {
+		hold_address(symbolizer, pc);
+		return false;
+	}
+	first = &symbolizer->dump->elf.symbols.symbols[hit.symbol->group];
+	kb_symbol_cache_name(symbolizer->cache, &symbolizer->dump->elf.symbols, first);
+	hit.symbol->id = first->id;
+	answer_image(symbolizer, symbolizer->dump, false);
+	answer_symbol(symbolizer, &symbolizer->dump->elf.symbols,
+		      &(struct kb_symtab_hit) { hit.symbol, hit.low, hit.high }, pc, pc);
+	if (lines && hit.code->nr_lines)
+		hold_address(symbolizer, pc);
+	if (lines)
+		place_jit(symbolizer, symbolizer->dump, hit.symbol,
+			  kb_jit_line_at(jit, hit.code, pc - hit.symbol->start));
+	return true;
+}
+
+/* True: the perf map of process @tgid has code at @pc. */
+static bool resolve_perfmap(struct kb_symbolizer *symbolizer, uint32_t tgid, uint64_t pc)
 {
 	struct kb_symtab_hit hit;
-	struct kb_task_hit task;
 
-	kb_tasks_find(symbolizer->tasks, task_id, timestamp, &task);
-	if (!symbolizer->jit || symbolizer->jit_pid != task.tgid) {
-		symbolizer->jit = kb_images_perfmap(&symbolizer->cache->images, task.tgid);
-		symbolizer->jit_pid = task.tgid;
+	if (!symbolizer->jit || symbolizer->jit_pid != tgid) {
+		symbolizer->jit = kb_images_perfmap(&symbolizer->cache->images, tgid);
+		symbolizer->jit_pid = tgid;
 	}
 	if (!symbolizer->jit)
 		return false;
 	kb_symtab_find(&symbolizer->jit->elf.symbols, pc, &hit);
-	if (!hit.symbol)
+	if (!hit.symbol) {
+		if (symbolizer->jit->elf.symbols.nr_symbols)
+			hold_address(symbolizer, pc);
 		return false;
+	}
 	answer_image(symbolizer, symbolizer->jit, false);
 	answer_symbol(symbolizer, &symbolizer->jit->elf.symbols, &hit, pc, pc);
+	if (symbolizer->cache->wants_lines)
+		place_jit(symbolizer, symbolizer->jit, hit.symbol, NULL);
 	return true;
+}
+
+/* Code that was made at run time. A jitdump knows times, so it is asked first. */
+static bool resolve_jit(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
+			uint64_t pc)
+{
+	struct kb_task_hit task;
+
+	kb_tasks_find(symbolizer->tasks, task_id, timestamp, &task);
+	return resolve_dump(symbolizer, task.tgid, timestamp, pc) ||
+	       resolve_perfmap(symbolizer, task.tgid, pc);
 }
 
 /* The loaded image of a row of the mmap table. */
@@ -283,13 +370,9 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 		symbolizer->nameless_kernel |= !symbolizer->cache->kallsyms.nr_images;
 		return resolve_kernel(symbolizer, image, pc);
 	}
-	if (task_id && (!image || kb_image_is_anonymous(image))) {
-		/* Addresses between entries of the map have another answer. */
-		if (resolve_jit(symbolizer, task_id, timestamp, pc))
-			return 0;
-		if (symbolizer->jit && symbolizer->jit->elf.symbols.nr_symbols)
-			holds->low = holds->high = pc;
-	}
+	if (task_id && (!image || kb_image_is_anonymous(image)) &&
+	    resolve_jit(symbolizer, task_id, timestamp, pc))
+		return 0;
 	if (image) {
 		resolve_file(symbolizer, image, holds->row, pc);
 		image->lacks_names |= !*symbolizer->frame.symbol.name;
@@ -312,10 +395,13 @@ resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timest
 		/* Without memory the answer is "unknown" and is not reused. */
 		symbolizer->holds = (struct kb_maps_hit) { .low = 1 };
 		symbolizer->place = NULL;
-		symbolizer->frame.symbol = (struct kb_symbol) {
-			.name = "",
-			.image = "[unknown]",
-			.image_base = "[unknown]",
+		symbolizer->frame = (struct kb_frame) {
+			.symbol = {
+				.name = "",
+				.image = "[unknown]",
+				.image_base = "[unknown]",
+			},
+			.file = "",
 		};
 	}
 	return &symbolizer->frame.symbol;

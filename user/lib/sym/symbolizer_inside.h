@@ -6,6 +6,8 @@
 #include <kbarman/symbol.h>
 #include <kbarman/tasks.h>
 
+#include "sym/jit_clock.h"
+#include "sym/jit_rows.h"
 #include "sym/maps.h"
 #include "sym/symbol_cache.h"
 
@@ -17,6 +19,10 @@ struct kb_symbolizer {
 	bool wide;			/* 64-bit addresses */
 	struct kb_image *jit;		/* of process jit_pid, the last one requested */
 	uint32_t jit_pid;
+	struct kb_jit_rows jit_rows;	/* the jitdumps of processes, */
+	const struct kb_map *dump_row;	/* the one that was requested last, */
+	struct kb_image *dump;		/* and its image */
+	struct kb_jit_clock jit_clock;
 	bool unmapped;			/* an address was in no mapping */
 	bool nameless_kernel;		/* a kernel address was resolved without kernel symbols */
 
