@@ -201,6 +201,25 @@ static void test_header_offset(void)
 	kb_elf_release(&elf);
 }
 
+static void test_bad_lines(void)
+{
+	static const char bad[] = { '\x01', '\xa5', '\0' };
+
+	for (size_t i = 0; i < sizeof(bad); i++) {
+		struct kb_elf elf = { 0 };
+		struct dump dump;
+
+		begin(&dump, false, 0);
+		lines(&dump, 0x2000);
+		dump.bytes[40 + 16 + 16 + 16 + 1] = bad[i];
+		load(&dump, 2200, 0x2000, 0x80, 2, "of Node.js");
+		tap_is(parse(&elf, &dump), 0, "lines_of_files_that_are_no_text_are_no_damage");
+		tap_is_string(name_at(&elf, 0x2010, 2500), "of Node.js", "their_code_is_there");
+		tap_is_string(line_at(&elf, 0x2010, 2500), NULL, "they_are_left_out");
+		kb_elf_release(&elf);
+	}
+}
+
 static void test_times(void)
 {
 	struct dump dump;
@@ -440,6 +459,7 @@ int main(void)
 	test_good(false);
 	test_good(true);
 	test_header_offset();
+	test_bad_lines();
 	test_times();
 	test_truncated();
 	test_hostile();

@@ -149,6 +149,27 @@ static void test_times(void)
 	fclose(file);
 }
 
+/* Trampolines that are alike, the last of which are not in the file yet. */
+static void test_alike(void)
+{
+	begin(62);
+	for (uint64_t i = 0; i < 3; i++) {
+		put_unwinding(100 + i);
+		put_load(100 + i, 0x1000 + 0x110 * i, i);
+	}
+	map_dump();
+	tap_is(distance(0x1225, 101), -1, "two_of_them_are_not_enough");
+	tap_is(distance(0x1335, 200), 16, "code_at_the_same_distance_is_alike");
+	tap_is(distance(0x1330 + 0x110 * 9, 200), 8, "so_is_more_of_it");
+	tap_is(distance(0x1340, 200), -1, "what_is_between_is_not");
+	tap_is(distance(0x1335 + 0x110 * 1000, 200), -1, "nor_is_what_is_far_away");
+	put_unwinding(300);
+	put_load(300, 0x1400, 9);
+	tap_is(distance(0x1335, UINT64_MAX - 1), -1, "code_at_other_distances_is_not_alike");
+	kb_unwind_dumps_destroy(dumps);
+	fclose(file);
+}
+
 static void test_unknown_machine(void)
 {
 	begin(0);
@@ -240,6 +261,7 @@ int main(void)
 	snprintf(path, sizeof(path), "%s/jit-77.dump", directory);
 	test_growing();
 	test_times();
+	test_alike();
 	test_unknown_machine();
 	test_bad_files();
 	test_elsewhere();

@@ -12,6 +12,7 @@
 
 #include "base/array.h"
 #include "base/table.h"
+#include "base/utf8.h"
 #include "sym/jitdump.h"
 #include "sym/native.h"
 #include "unwind/compile.h"
@@ -26,6 +27,7 @@
 #define ARCH_TIMESTAMP	1U		/* flag: times are not of CLOCK_MONOTONIC */
 #define WINDOW		(64U << 10)
 #define NAME_MAX_BYTES	4096U		/* of a name; the rest is left out */
+#define PADDING		8U		/* fewer bytes may be behind the last line */
 #define ELF_HEADER	64U		/* bytes */
 #define LINES_MAX	65536U		/* of one code */
 
@@ -341,6 +343,20 @@ static void leave_out_header(struct reader *reader)
 		lines[i].offset -= ELF_HEADER;
 }
 
+/* Whether @name is text, or says that it is the name before. */
+static bool is_file(const char *name, size_t length)
+{
+	char shown[NAME_MAX_BYTES];
+
+	if (length == 1 && (uint8_t)name[0] == 0xff)
+		return true;
+	return kb_utf8_shown(shown, name, length) == length && memcmp(shown, name, length) == 0;
+}
+
+/*
+ * Node.js 20 writes bytes of freed memory instead of some names, and zeros in them: then all rows of
+ * the record are wrong.
+ */
 static int take_lines(struct reader *reader, const struct record *record)
 {
 	const uint8_t *bytes = whole(reader, record->at, 16);
@@ -367,10 +383,14 @@ static int take_lines(struct reader *reader, const struct record *record)
 		address = quad(reader, bytes);
 		line = word(reader, bytes + 8);
 		name = take_name(reader, at + ENTRY, record->end, &length);
-		if (!name || length == NAME_MAX_BYTES)
+		if (!name || length == NAME_MAX_BYTES || !is_file(name, length))
 			break;
 		ret = add_line(reader, address, line <= INT32_MAX ? line : 0, name, length);
 		at += ENTRY + length + 1;
+	}
+	if ((i < nr && i < LINES_MAX) || (i == nr && record->end - at >= PADDING)) {
+		reader->jit->nr_lines = reader->first_line;
+		reader->nr_lines = 0;
 	}
 	leave_out_header(reader);
 	return ret;

@@ -20,6 +20,8 @@
 #include "sym/spaces.h"
 #include "sym/unwind_dumps.h"
 
+#define LIKE_MAX	65536U	/* bytes: CPython gets memory for trampolines in such pieces */
+
 enum state {
 	IDLE,
 	ASKED,
@@ -316,6 +318,43 @@ static bool has_grown(struct dump *dump)
 	return false;
 }
 
+/* From the code before it in the dump. */
+static uint64_t distance_of(const struct code *code)
+{
+	return code->start - code[-1].start;
+}
+
+/* Whether @code follows the one before it as that followed another, and all three are alike. */
+static bool is_regular(const struct code *code)
+{
+	uint64_t length = code->last - code->start;
+
+	for (int i = 1; i <= 2; i++)
+		if (code[-i].rows != code->rows || code[-i].last - code[-i].start != length)
+			return false;
+	return code->start > code[-1].start && distance_of(code) > length &&
+	       distance_of(code) == distance_of(code - 1);
+}
+
+/*
+ * CPython's trampolines are all alike and stand at equal distances. The dumps of the newest ones may
+ * be in a buffer of the process for long. So what is behind the last code is taken for more of them:
+ * the code that @address is like, or NULL.
+ */
+static const struct code *find_like(const struct dump *dump, uint64_t address)
+{
+	const struct code *code;
+
+	if (dump->in_force < 3)
+		return NULL;
+	code = &dump->codes[dump->in_force - 1];
+	if (!code->rows || address < code->start || address - code->start > LIKE_MAX ||
+	    !is_regular(code) ||
+	    (address - code->start) % distance_of(code) > code->last - code->start)
+		return NULL;
+	return code;
+}
+
 const struct kb_unwind_rows *kb_unwind_dumps_find(struct kb_unwind_dumps *dumps, uint32_t task,
 						  uint64_t address, uint64_t time, uint64_t *bias,
 						  bool *waits)
@@ -323,6 +362,7 @@ const struct kb_unwind_rows *kb_unwind_dumps_find(struct kb_unwind_dumps *dumps,
 	uint64_t key = task;
 	const struct by_key *row = kb_table_find(&dumps->tasks, &key);
 	const struct kb_space_range *range;
+	const struct code *code;
 	struct dump *dump = row ? row->dump : NULL;
 	enum state state;
 
@@ -341,10 +381,11 @@ const struct kb_unwind_rows *kb_unwind_dumps_find(struct kb_unwind_dumps *dumps,
 	}
 	put_in_force(dumps, dump, time);
 	range = kb_spaces_find(dumps->spaces, dump->number, address);
-	if (!range || !dump->codes[range->file].rows)
+	code = range ? &dump->codes[range->file] : find_like(dump, address);
+	if (!code || !code->rows)
 		return NULL;
-	*bias = dump->codes[range->file].start;
-	return &dump->rows[dump->codes[range->file].rows - 1];
+	*bias = range ? code->start : address - (address - code->start) % distance_of(code);
+	return &dump->rows[code->rows - 1];
 }
 
 void kb_unwind_dumps_wait(struct kb_unwind_dumps *dumps)
