@@ -38,7 +38,18 @@ analyze-tidy: $(ANALYZED:%=build/analyze/tidy/%)
 # reads the log.
 build/analyze/fanalyzer/%: %
 	@mkdir -p $(@D)
-	$(USER_CC) $(filter-out -Werror,$(USER_CFLAGS)) -fanalyzer -Wno-analyzer-malloc-leak -c $< -o /dev/null 2>$@
+	$(USER_CC) $(filter-out -Werror,$(USER_CFLAGS)) -fanalyzer -Wno-analyzer-malloc-leak $(FANALYZER_FLAGS) -c $< -o /dev/null 2>$@
+
+# What gcc 14 reports wrongly, file by file: descriptors that become 0, 1 and 2 and stay open, or
+# that the caller closes; a loop that ends when a counter is not 0; a pointer that realloc() gave,
+# as the one from before; a copy of no bytes; an array that has as many rows as were counted.
+FANALYZED	:= build/analyze/fanalyzer/user
+$(addprefix $(FANALYZED)/cli/,decoder.c flight.c formats.c record_output.c): \
+	FANALYZER_FLAGS := -Wno-analyzer-fd-leak
+$(FANALYZED)/lib/base/error.c: FANALYZER_FLAGS := -Wno-analyzer-infinite-loop
+$(FANALYZED)/lib/base/in.c: FANALYZER_FLAGS := -Wno-analyzer-deref-before-check
+$(FANALYZED)/lib/export/spans.c: FANALYZER_FLAGS := -Wno-analyzer-use-of-uninitialized-value
+$(FANALYZED)/lib/export/speedscope.c: FANALYZER_FLAGS := -Wno-analyzer-null-dereference
 
 build/analyze/tidy/%: %
 	@mkdir -p $(@D)

@@ -12,6 +12,18 @@
 #include "sym/elf.h"
 #include "sym/lines.h"
 
+/*
+ * libelf and libdw ask for as much memory as a file says that it needs, and expect NULL if there is
+ * not so much, which AddressSanitizer takes for a bug by default. What we ask for ourselves in an
+ * ELF file is judged by fuzz_elf.c.
+ */
+const char *__asan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+	return "allocator_may_return_null=1";
+}
+
 static void ask(struct kb_lines *lines, uint64_t address)
 {
 	struct kb_lines_frame frames[KB_LINES_DEPTH + 1];

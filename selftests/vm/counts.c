@@ -209,45 +209,87 @@ TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
 	close(counter);
 }
 
+/* ---- cycles ---- */
+
+#define JUMP	(1ULL << 31)
+#define TRIES	5
+
+/* What the kernel's own counters say of a child, and of all that CPU 0 did. */
+struct cycles_seen {
+	uint64_t inside, outside, beside;	/* of CPU 0: of less and more than is recorded; again */
+	uint64_t child;
+	pid_t pid;
+};
+
+static void record_cycles(struct __test_metadata *_metadata, int fd,
+			  struct kbarman_configure config, struct cycles_seen *seen)
+{
+	int counter = event_counter(&cycles, -1, 0), beside = event_counter(&cycles, -1, 0);
+	uint64_t before, inside, first;
+
+	ASSERT_EQ(0, configure(fd, config));
+	first = counter_now(beside);
+	before = counter_now(counter);
+	ASSERT_EQ(0, start(fd));
+	inside = counter_now(counter);
+	seen->pid = touch_pages(&cycles, &seen->child);
+	seen->inside = counter_now(counter) - inside;
+	ASSERT_EQ(0, stop(fd));
+	seen->outside = counter_now(counter) - before;
+	seen->beside = counter_now(beside) - first;
+	close(counter);
+	close(beside);
+	expect_whole(_metadata, fd);
+}
+
+/*
+ * A counter of perf_event_open(2) may become 2^32 too high where the PMU is emulated and the host is
+ * busy, also while nothing is recorded. Such a counter differs from the others here.
+ */
+static bool cycles_jumped(const struct cycles_seen *seen)
+{
+	uint64_t high = seen->outside > seen->beside ? seen->outside : seen->beside;
+	uint64_t low = seen->outside > seen->beside ? seen->beside : seen->outside;
+
+	return high - low > JUMP || seen->outside - seen->inside > JUMP ||
+	       (seen->child > low && seen->child - low > JUMP);
+}
+
 /*
  * The same by the hardware, whose overflows are NMIs where there are any. Two counters of one event
  * differ by some hundredths where the PMU is emulated.
  */
 TEST_F(counts, cycles_of_a_task_add_up)
 {
-	uint64_t before, inside[2], after, counted, sum;
-	int counter;
-	pid_t child;
+	struct cycles_seen seen;
+	unsigned int jumps = 0;
+	uint64_t sum;
 
 	if (!(query(self->fd).features & KBARMAN_FEATURE_PMU))
 		SKIP(skip_test(), "no hardware PMU");
-	counter = event_counter(&cycles, -1, 0);
 	self->config.events_ptr = (uintptr_t)&cycles;
 	/* Few enough overflows for a slow kernel: it stops a counter that has too many. */
 	self->config.sample = CYCLES;
-	ASSERT_EQ(0, configure(self->fd, self->config));
-	before = counter_now(counter);
-	ASSERT_EQ(0, start(self->fd));
-	inside[0] = counter_now(counter);
-	child = touch_pages(&cycles, &counted);
-	inside[1] = counter_now(counter);
-	ASSERT_EQ(0, stop(self->fd));
-	after = counter_now(counter);
-	close(counter);
-	expect_whole(_metadata, self->fd);
+	record_cycles(_metadata, self->fd, self->config, &seen);
+	while (cycles_jumped(&seen) && ++jumps < TRIES) {
+		TH_LOG("the kernel's own counters differ: %llu, %llu, the child's %llu",
+		       (unsigned long long)seen.outside, (unsigned long long)seen.beside,
+		       (unsigned long long)seen.child);
+		record_cycles(_metadata, self->fd, self->config, &seen);
+	}
 #ifdef __riscv
 	/* QEMU 7.2 does not count in the counter that perf takes for one without overflows. */
-	if (!counted)
+	if (!seen.child)
 		SKIP(skip_test(), "perf counts no cycles here but for samples");
 #endif
 	sum = sum_of(self->fd, 0, ~0U, 0);
-	EXPECT_LE((inside[1] - inside[0]) / 16 * 15, sum);
-	EXPECT_GE((after - before) / 16 * 17, sum);
+	EXPECT_LE(seen.inside / 16 * 15, sum);
+	EXPECT_GE(seen.outside / 16 * 17, sum);
 	/* At a switch the other hand counts what the switch costs, and on a busy host this is much. */
-	sum = sum_of(self->fd, 0, child, 0);
-	EXPECT_LE(counted / 2, sum);
-	EXPECT_GE(counted + counted / 2, sum);
-	EXPECT_LE(1000000, counted);
+	sum = sum_of(self->fd, 0, seen.pid, 0);
+	EXPECT_LE(seen.child / 2, sum);
+	EXPECT_GE(seen.child + seen.child / 2, sum);
+	EXPECT_LE(1000000, seen.child);
 	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
 }
 

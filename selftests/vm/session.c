@@ -57,7 +57,7 @@ TEST_F(session, what_is_overwritten_was_written)
 }
 
 /* A busy writer hides nothing: what the ring has no room for has been overwritten. */
-TEST_F(session, what_a_full_ring_overwrites_is_told_at_once)
+TEST_F_TIMEOUT(session, what_a_full_ring_overwrites_is_told_at_once, 240)
 {
 	const uint64_t ring = 8 * MIB, smallest = 24 + sizeof(long);
 	struct kbarman_configure c = all;
