@@ -51,13 +51,20 @@ void kb_short_waits_destroy(struct kb_short_waits *waits)
 	free(waits);
 }
 
-static bool has_chain(const struct kb_raw_record *record)
+static bool is_switch(const struct kb_raw_record *record)
 {
 	const struct bm_protocol_record_header *header = record->data;
+
+	return header->record_type == BM_RECORD_TASK_SWITCH &&
+	       record->length >= sizeof(struct bm_protocol_task_switch);
+}
+
+static bool has_chain(const struct kb_raw_record *record)
+{
 	const struct bm_kbarman_callchain *chain =
 		(const void *)((const uint8_t *)record->data + BM_TASK_SWITCH_CHAIN_OFFSET);
 
-	return header->record_type == BM_RECORD_TASK_SWITCH &&
+	return is_switch(record) &&
 	       record->length >= BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(*chain) && chain->nr;
 }
 
@@ -100,11 +107,11 @@ static uint32_t follow(struct kb_short_waits *waits, const struct kb_raw_record 
 	if (header->core >= waits->nr_cpus)
 		return 0;
 	leaves = waits->running[header->core];
-	if (header->record_type == BM_RECORD_TASK_SWITCH)
+	if (is_switch(record))
 		waits->running[header->core] =
 			((const struct bm_protocol_task_switch *)record->data)->task_id;
 	else if (header->record_type == BM_RECORD_CUSTOM_COUNTER &&
-		 counter->counter == LOST_SERIES)
+		 record->length >= sizeof(*counter) && counter->counter == LOST_SERIES)
 		waits->running[header->core] = 0;
 	return leaves;
 }
@@ -117,7 +124,7 @@ int kb_short_waits_add(struct kb_short_waits *waits, const struct kb_raw_record 
 
 	if (record->timestamp > waits->now)
 		waits->now = record->timestamp;
-	if (to->header.record_type == BM_RECORD_TASK_SWITCH)
+	if (is_switch(record))
 		end_wait(waits, to->task_id, record->timestamp);
 	if (leaves && has_chain(record))
 		ret = begin_wait(waits, leaves, record);
