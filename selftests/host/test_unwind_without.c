@@ -125,6 +125,14 @@ static void try_link(void)
 	       "one_with_a_frame_by_its_frame_and_the_sp_with_which_its_caller_has_a_caller");
 
 	begin(&s, EM_AARCH64, arm64);
+	has(&s, KB_UNWIND_PC, NO_TABLE + 4);
+	has(&s, 31, SP);
+	has(&s, 30, FILE_AT + 0x10);
+	keeps(&s, SP + 0x80 + 8, FILE_AT + 0x20);	/* behind its 0x80 bytes */
+	tap_ok(gives(&s, (uint64_t[]) { NO_TABLE + 4, FILE_AT + 0x10, FILE_AT + 0x20, 0 }),
+	       "one_with_a_frame_and_no_record_by_the_sp_with_which_its_caller_has_a_caller");
+
+	begin(&s, EM_AARCH64, arm64);
 	has(&s, KB_UNWIND_PC, FILE_AT + 4);
 	has(&s, 31, SP);
 	has(&s, 30, FILE_AT + 0x10);

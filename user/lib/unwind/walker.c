@@ -117,6 +117,23 @@ static bool leave_pushed(struct walk *walk, kb_unwind_find *find, void *closure)
 }
 
 /*
+ * A function that calls nothing may have a frame all the same. The caller's SP is the first one with
+ * which the caller at @pc has a caller. If there is none, the function has no frame.
+ */
+static void leave_frame(struct walk *walk, uint64_t pc, kb_unwind_find *find, void *closure)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	uint64_t low = walk->regs.value[machine->sp];
+
+	for (uint64_t sp = low; sp <= low + FRAME_MAX; sp += machine->word) {
+		set(&walk->regs, machine->sp, sp);
+		if (has_caller(walk, pc, find, closure))
+			return;
+	}
+	set(&walk->regs, machine->sp, low);
+}
+
+/*
  * Leave a function that no table describes, but the CPU was in it: a stub of the PLT, a function of
  * the vdso, assembly code. Most of them call nothing, so the caller's address is in its register.
  */
@@ -124,6 +141,7 @@ static bool leave_unknown(struct walk *walk, kb_unwind_find *find, void *closure
 {
 	const struct kb_unwind_machine *machine = walk->machine;
 	uint64_t pc, record, saved;
+	bool has_record;
 
 	if (!machine->link)
 		return leave_pushed(walk, find, closure);
@@ -131,12 +149,15 @@ static bool leave_unknown(struct walk *walk, kb_unwind_find *find, void *closure
 		return false;
 	pc &= ~(machine->signature | machine->pc_flags);
 	record = walk->regs.value[machine->frame];
-	if (machine->frame && pc && record >= walk->regs.value[machine->sp] &&
-	    read_word(walk, record + machine->word, &saved) &&
-	    (saved & ~machine->signature) == pc && !leave_record(walk, record, pc, find, closure))
+	has_record = machine->frame && pc && record >= walk->regs.value[machine->sp] &&
+		     read_word(walk, record + machine->word, &saved) &&
+		     (saved & ~machine->signature) == pc;
+	if (has_record && !leave_record(walk, record, pc, find, closure))
 		return false;
 	walk->regs.known &= machine->preserved | UINT64_C(1) << machine->sp;
 	set(&walk->regs, KB_UNWIND_PC, pc);
+	if (pc && !has_record)
+		leave_frame(walk, pc, find, closure);
 	return pc != 0;
 }
 
