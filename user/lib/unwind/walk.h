@@ -11,7 +11,7 @@
 
 #include "unwind/sample.h"
 
-#define SEARCHED	1024U	/* bytes behind a place where SP was said to be saved */
+#define SEARCHED	2048U	/* bytes behind a place where SP was said to be saved */
 
 struct walk {
 	const struct kb_unwind_stack *stack;
