@@ -90,9 +90,9 @@ static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
 }
 
 /*
- * Assembly code has the caller's SP in a register that a called function need not preserve, and calls
- * others of its own that do. What such a register has is believed if the caller's address is where it
- * says.
+ * Assembly code has the caller's SP in a register that a called function need not preserve, and
+ * calls others of its own that do. What such a register has is believed if the caller's address is
+ * where it says.
  */
 static inline bool read_cfa_base(struct walk *walk, const struct kb_unwind_step *step,
 				 uint64_t *value)
