@@ -32,8 +32,8 @@ void kbarman_code_bounds_include(struct kbarman_code_bounds *bounds, const struc
 void kbarman_code_bounds_forget(struct kbarman_code_bounds *bounds, const struct mm_struct *mm);
 
 /*
- * The KBARMAN_LIBRARY_RANGES ranges of @mm in @ranges. False: they are not known, or are just written;
- * @ranges may have anything then. Context: any.
+ * The KBARMAN_LIBRARY_RANGES ranges of @mm in @ranges. False: they are not known, or are just
+ * written; @ranges may have anything then. Context: any.
  */
 bool kbarman_code_bounds_find(const struct kbarman_code_bounds *bounds,
 			      const struct mm_struct *mm, struct kbarman_range *ranges);

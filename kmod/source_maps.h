@@ -32,8 +32,8 @@ void kbarman_maps_begin(struct kbarman_session *session);
 void kbarman_maps_sampled(const struct kbarman_session *session);
 
 /*
- * Where the current task's libraries are, as far as the session knows: KBARMAN_LIBRARY_RANGES ranges.
- * False: it does not know. Context: as kbarman_maps_sampled().
+ * Where the current task's libraries are, as far as the session knows: KBARMAN_LIBRARY_RANGES
+ * ranges. False: it does not know. Context: as kbarman_maps_sampled().
  */
 bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarman_range *ranges);
 

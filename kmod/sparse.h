@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Which words of a user's stack are kept for a sparse stack: those that point into code, and those
- * that point to a place of the stack where the frame of a caller may be found. A reader that unwinds
- * needs no others; it reads them as 0. What points into code is found by a few ranges, one for the
- * program and some for its libraries: a word costs a few comparisons and no look-up. Pure code.
+ * that point to a place of the stack where the frame of a caller may be found. A reader that
+ * unwinds needs no others; it reads them as 0. What points into code is found by a few ranges, one
+ * for the program and some for its libraries: a word costs a few comparisons and no look-up. Pure
+ * code.
  *
  * Most words that point into the stack are addresses of variables, of which C++ programs have more
- * than return addresses. Those that unwinding needs are frame pointers, stack pointers and CFAs that
- * a function saved. The machines of which sparse->records is true have the caller's address beside
- * the place to which such a word points:
+ * than return addresses. Those that unwinding needs are frame pointers, stack pointers and CFAs
+ * that a function saved. The machines of which sparse->records is true have the caller's address
+ * beside the place to which such a word points:
  *
  *	frame pointer	one word above (a frame record), or up to three if others are pushed
  *			first, as when ld.so binds a function
@@ -160,8 +161,8 @@ static __always_inline bool sparse_may_want(const struct sparse_tests *tests, un
 
 /*
  * Look at @nr words of @size bytes, a multiple of 4 and 64 at most, which are from @address on in
- * the user's stack, and keep the wanted ones, for which there is room. Bit n of the result: word n is
- * kept. Four words in one turn, because the loop itself would cost as much as a word does.
+ * the user's stack, and keep the wanted ones, for which there is room. Bit n of the result: word n
+ * is kept. Four words in one turn, because the loop itself would cost as much as a word does.
  */
 static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse,
 					       const struct kbarman_sparse_ranges *ranges,
@@ -215,7 +216,7 @@ static __always_inline bool sparse_is_record(const struct kbarman_sparse_chunks 
 	return (code[0] >> bit | code[1] << 1 << (63 - bit)) & 31;
 }
 
-/* Whether the word at @address, in front of one that points into code, is as in a signal's frame. */
+/* Whether the word at @address, in front of one that points into code, may be of a signal. */
 static __always_inline bool sparse_is_interrupted(unsigned long address, unsigned long word)
 {
 	return word - address >= KBARMAN_SIGNAL_BYTES;

@@ -34,12 +34,13 @@ static unsigned long stack_words(u32 limit, unsigned int word)
 }
 
 /*
- * Stacks of 8-byte words have half as many chunks. So there is room behind them for a map of each, and
- * for the 0 behind these.
+ * Stacks of 8-byte words have half as many chunks. So there is room behind them for a map of each,
+ * and for the 0 behind these.
  */
 unsigned long kbarman_sparse_stack_max(u32 limit)
 {
-	return sizeof(struct bm_kbarman_stack) + (stack_words(limit, sizeof(u32)) + 3) * sizeof(u64);
+	return sizeof(struct bm_kbarman_stack) +
+	       (stack_words(limit, sizeof(u32)) + 3) * sizeof(u64);
 }
 
 static kbarman_kept *stack_put_registers(struct bm_kbarman_stack *to, const struct pt_regs *regs,

@@ -274,17 +274,18 @@ struct bm_kbarman_callchain {
 } __attribute__((packed, aligned(4)));
 
 /*
- * A sparse stack, if BM_KBARMAN_CHAIN_STACK is set in nr_kernel, which otherwise has its meaning. It
- * follows the addresses of the chain, of which only the first user address is there: a reader finds
- * the others by the unwind tables of the program.
+ * A sparse stack, if BM_KBARMAN_CHAIN_STACK is set in nr_kernel, which otherwise has its meaning.
+ * It follows the addresses of the chain, of which only the first user address is there: a reader
+ * finds the others by the unwind tables of the program.
  *
  * The value of each register in `registers` follows this struct, lowest number first: __u64 each.
  * Bit n is register n of DWARF, and bit BM_KBARMAN_REGISTER_PC the program counter. `scanned` bytes
  * of the stack follow, from the stack pointer on, which is rounded down to 4 words. They come in
- * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk is
- * a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those that
- * point into code, and those that point into the stack and may be needed, as __u64 each. A word that
- * was left out reads as 0. A register that functions need not preserve may be left out as well.
+ * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk
+ * is a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those
+ * that point into code, and those that point into the stack and may be needed, as __u64 each. A
+ * word that was left out reads as 0. A register that functions need not preserve may be left out as
+ * well.
  */
 #define BM_KBARMAN_CHAIN_STACK		0x80000000U
 #define BM_KBARMAN_REGISTER_PC		63

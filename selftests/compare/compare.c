@@ -2,8 +2,8 @@
 /*
  * Compares the chains that the library finds in sparse stacks with those of perf: see
  * scripts/compare-perf. Reads a file of perf, and on standard input what
- * `perf script --ns -F tid,time,ip,dso` says of it. The module's own code makes a sparse stack of each
- * stack that perf copied; the walk over it is the library's.
+ * `perf script --ns -F tid,time,ip,dso` says of it. The module's own code makes a sparse stack of
+ * each stack that perf copied; the walk over it is the library's.
  *
  * Usage: compare NAME FILE [DIFFERENCES]	prints a row, and so many chains that differ
  */
@@ -257,7 +257,8 @@ static size_t make_sparse(const struct perf_event *sample, const struct space *s
 	return kbarman_sparse_stack_gather(to, &regs, &ranges, known ? LIMIT : limit, known);
 }
 
-static const struct kb_unwind_chain *unwind(const struct space *space, const void *data, size_t size)
+static const struct kb_unwind_chain *unwind(const struct space *space, const void *data,
+					    size_t size)
 {
 	const struct kb_unwind_chain *chain;
 

@@ -178,7 +178,7 @@ static bool has_code(const struct words *words, unsigned int n)
 	return n >= words->below && n < STACK_WORDS && words->word[n] - CODE < 4096;
 }
 
-/* Whether word @n points to a place with a caller's address beside it, or is of a signal's frame. */
+/* Whether word @n points to a place with a caller's address beside it, or may be of a signal. */
 static bool is_saved(const struct words *words, unsigned int n)
 {
 	unsigned int to = (words->word[n] - STACK) / sizeof(u64), i;

@@ -240,7 +240,7 @@ TEST_F(hostile, limits_of_few_bytes_scan_nothing)
 
 /* ---- the longest ---- */
 
-/* Every word of a long stack points into it: there are more than a record may have. */
+/* Every word of a long stack points into code: there are more than a record may have. */
 TEST_F(hostile, a_stack_of_nothing_but_addresses_is_cut_at_the_most_words)
 {
 	size_t bytes = 2 * KBARMAN_MAX_STACK_BYTES;
@@ -251,7 +251,7 @@ TEST_F(hostile, a_stack_of_nothing_but_addresses_is_cut_at_the_most_words)
 	stack.ss_sp = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	ASSERT_NE(MAP_FAILED, stack.ss_sp);
 	for (word = stack.ss_sp; (char *)word < (char *)stack.ss_sp + bytes; word++)
-		*word = (uintptr_t)stack.ss_sp + bytes - 8;
+		*word = (uintptr_t)burn;
 	ASSERT_EQ(0, sigaltstack(&stack, NULL));
 	ASSERT_EQ(0, configure(self->fd, sampling(KBARMAN_MAX_STACK_BYTES)));
 	found = record_at(_metadata, self->fd, (uintptr_t)stack.ss_sp);

@@ -11,7 +11,7 @@
 
 #include "unwind/sample.h"
 
-#define SEARCHED	1024U	/* bytes behind a place where SP was said to be saved */
+#define SEARCHED	2048U	/* bytes behind a place where SP was said to be saved */
 
 struct walk {
 	const struct kb_unwind_stack *stack;
@@ -93,9 +93,9 @@ static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
 }
 
 /*
- * Assembly code has the caller's SP in a register that a called function need not preserve, and calls
- * others of its own that do. What such a register has is believed if the caller's address is where it
- * says.
+ * Assembly code has the caller's SP in a register that a called function need not preserve, and
+ * calls others of its own that do. What such a register has is believed if the caller's address is
+ * where it says.
  */
 static inline bool read_cfa_base(struct walk *walk, const struct kb_unwind_step *step,
 				 uint64_t *value)
