@@ -46,7 +46,9 @@ static bool has_caller(const struct walk *walk, uint64_t pc, kb_unwind_find *fin
 
 	if (!rule || rule->what != KB_UNWIND_RULE)
 		return true;
-	return (run_steps(&copy, rule, &found) && find_pc(&copy, rule, &found, &caller)) ||
+	/* Where its address would be there may be a pointer into the stack. */
+	return (run_steps(&copy, rule, &found) && find_pc(&copy, rule, &found, &caller) &&
+		(caller < walk->stack->low || caller >= walk->stack->high)) ||
 	       copy.end == KB_UNWIND_WHOLE;
 }
 
