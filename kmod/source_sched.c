@@ -183,9 +183,10 @@ static void sched_stop(struct kbarman_session *session)
 
 /*
  * Records the task that runs when the recording begins, if it is recorded at all. The CPU writes
- * this record itself, in an interrupt: the interrupted task is the one that runs. If the ring already holds a task switch
- * since the probe was attached, this record is not needed. That switch is among the first
- * FIRST_BLOCKS blocks, unless more blocks were written while the sources were started.
+ * this record itself, in an interrupt: the interrupted task is the one that runs. If the ring
+ * already holds a task switch since the probe was attached, this record is not needed. That switch
+ * is among the first FIRST_BLOCKS blocks, unless more blocks were written while the sources were
+ * started.
  */
 static void sched_record_current(void *data)
 {

@@ -9,6 +9,50 @@
 #include "burn.h"
 #include "kselftest_harness.h"
 
+#define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
+#define DEBUGFS		"/sys/kernel/debug"
+
+/*
+ * Who is urgent leaves the others no CPU, however slow the machine is. Older kernels otherwise give
+ * them 50 ms of each second, and those from 6.12 on the same by a server on each CPU.
+ */
+struct urgency {
+	char realtime[32], server[32];
+};
+
+static void set_servers(char *had, const char *runtime)
+{
+	unsigned int i, all = sysconf(_SC_NPROCESSORS_CONF);
+	char path[96];
+
+	mount("debugfs", DEBUGFS, "debugfs", 0, NULL);	/* unless it is there */
+	for (i = 0; i < all; i++) {
+		snprintf(path, sizeof(path), DEBUGFS "/sched/fair_server/cpu%u/runtime", i);
+		if (access(path, W_OK))
+			continue;
+		if (had)
+			read_file(path, had, 32);
+		write_file(path, runtime);
+	}
+}
+
+static struct urgency begin_urgency(void)
+{
+	struct urgency had = { .server = "" };
+
+	read_file(RT_RUNTIME, had.realtime, sizeof(had.realtime));
+	write_file(RT_RUNTIME, "-1");
+	set_servers(had.server, "0");
+	return had;
+}
+
+static void end_urgency(const struct urgency *had)
+{
+	write_file(RT_RUNTIME, had->realtime);
+	if (had->server[0])
+		set_servers(NULL, had->server);
+}
+
 /* @task has a row for @pc, from before @timestamp on. */
 static const struct bm_protocol_header_mmap_layout *row_of(const void *map, uint32_t task,
 							   uint64_t pc)
@@ -430,11 +474,10 @@ static void map_in_a_burst(struct burst *burst, const int go[2])
 
 TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 {
-	static const char realtime[] = "/proc/sys/kernel/sched_rt_runtime_us";
 	struct burst *burst = mmap(NULL, sizeof(*burst), PROT_READ | PROT_WRITE,
 				   MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	unsigned int i, all = sysconf(_SC_NPROCESSORS_ONLN);
-	char had_realtime[32];
+	struct urgency had;
 	int go[2], status;
 	pid_t child;
 
@@ -443,9 +486,7 @@ TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 	ASSERT_NE(MAP_FAILED, burst);
 	ASSERT_EQ(0, pipe(go));
 	ASSERT_EQ(0, start(self->fd));
-	/* A slow machine would take its CPUs away from the urgent, and give them to the reader. */
-	read_file(realtime, had_realtime, sizeof(had_realtime));
-	write_file(realtime, "-1");
+	had = begin_urgency();
 	for (i = 0; i < all; i++) {
 		child = fork();
 		ASSERT_LE(0, child);
@@ -461,7 +502,7 @@ TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 		ASSERT_LT(0, wait(&status));
 		EXPECT_EQ(0, status);
 	}
-	write_file(realtime, had_realtime);
+	end_urgency(&had);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
 }
@@ -523,10 +564,9 @@ static void map_in_a_storm(const void *map, struct storm *storm)
 
 TEST_F_TIMEOUT(rows, a_storm_of_one_process_leaves_others_their_rows, 300 * SLOWNESS)
 {
-	static const char realtime[] = "/proc/sys/kernel/sched_rt_runtime_us";
 	unsigned int i, all = sysconf(_SC_NPROCESSORS_ONLN);
 	struct storm *storm = shared_memory(sizeof(*storm));
-	char had_realtime[32];
+	struct urgency had;
 	pid_t quiet;
 	int status;
 
@@ -538,8 +578,7 @@ TEST_F_TIMEOUT(rows, a_storm_of_one_process_leaves_others_their_rows, 300 * SLOW
 	ASSERT_EQ(0, start(self->fd));
 	/* Time to look at who is there. */
 	usleep(500000);
-	read_file(realtime, had_realtime, sizeof(had_realtime));
-	write_file(realtime, "-1");
+	had = begin_urgency();
 	/* More urgent than those that leave no CPU to who reads the queue. */
 	be_urgent(0, 3);
 	for (i = 0; i < all; i++)
@@ -559,7 +598,7 @@ TEST_F_TIMEOUT(rows, a_storm_of_one_process_leaves_others_their_rows, 300 * SLOW
 	storm->over = true;
 	while (wait(NULL) > 0)
 		;
-	write_file(realtime, had_realtime);
+	end_urgency(&had);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_QUEUE]);
 	EXPECT_NE(NULL, row_of(self->map, quiet, (uintptr_t)storm->code));
@@ -971,7 +1010,6 @@ TEST_F_TIMEOUT(rows, dead_programs_make_room_for_long_paths, 300 * SLOWNESS)
 #define LATE_THREADS	300
 #define LATE_MAPS	3000
 
-#define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
 #define RCU_EXPEDITED	"/sys/kernel/rcu_expedited"
 #define RCU_NORMAL	"/sys/kernel/rcu_normal"	/* 1 with PREEMPT_RT: nothing is expedited */
 
@@ -1036,14 +1074,14 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	struct late *late = shared_memory(sizeof(*late));
 	struct kbarman_configure c = sampling(&cpu_clock, 1);
 	struct kbarman_stats before, after;
-	char runtime[16], expedited[16], normal[16];
+	char expedited[16], normal[16];
+	struct urgency had;
 	unsigned int sampled;
 	uint64_t begun, took;
 	pid_t child;
 
 	if (query(self->fd).nr_cpus != 2)
 		SKIP(return, "it is for two CPUs");
-	read_file(RT_RUNTIME, runtime, sizeof(runtime));
 	read_file(RCU_EXPEDITED, expedited, sizeof(expedited));
 	read_file(RCU_NORMAL, normal, sizeof(normal));
 	c.max_maps = 3 * LATE_THREADS * LATE_MAPS;	/* not what bounds it */
@@ -1054,7 +1092,7 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 		usleep(1000);
 	ASSERT_EQ(0, start_with(self, c));
 	burn_for(self->map, 2);
-	write_file(RT_RUNTIME, "-1");
+	had = begin_urgency();
 	write_file(RCU_EXPEDITED, "1");
 	__atomic_store_n(&late->go, 1, __ATOMIC_RELAXED);
 	be_urgent(1, 2);
@@ -1065,7 +1103,7 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	EXPECT_EQ(0, stop(self->fd));
 	took = clock_ns(CLOCK_MONOTONIC) - begun;
 	after = stats(self->fd, KBARMAN_CPU_ALL);
-	write_file(RT_RUNTIME, runtime);
+	end_urgency(&had);
 	write_file(RCU_EXPEDITED, expedited);
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
