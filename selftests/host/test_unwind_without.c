@@ -29,7 +29,7 @@ static void begin(struct sample *sample, uint16_t elf, const struct kb_unwind_st
 {
 	static const struct kb_unwind_step none = {
 		.what = KB_UNWIND_NO_RULE, .offset = KB_UNWIND_UNCOVERED };
-	const struct kb_unwind_machine *machine = kb_unwind_machine(elf, 8);
+	const struct kb_unwind_machine *machine = kb_unwind_machine(elf, elf == EM_ARM ? 4 : 8);
 	struct kb_unwind_builder builder;
 
 	memset(sample, 0, sizeof(*sample));
@@ -92,6 +92,12 @@ static const struct kb_unwind_step arm64[] = {
 	{ .what = KB_UNWIND_AT, .target = 30, .offset = -24 },
 };
 
+static const struct kb_unwind_step armhf[] = {
+	{ .what = KB_UNWIND_RULE, .target = 14, .count = 2 },
+	{ .what = KB_UNWIND_CFA_BASE, .base = 13, .offset = 32 },
+	{ .what = KB_UNWIND_AT, .target = 14, .offset = -4 },
+};
+
 /* CFA = the word at SP + 16, + 8 */
 static const struct kb_unwind_step saved_sp[] = {
 	{ .what = KB_UNWIND_RULE, .target = 16, .count = 3 },
@@ -140,6 +146,27 @@ static void try_link(void)
 	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, NO_TABLE + 0x20, 0 }) &&
 	       s.chain.end == KB_UNWIND_REFUSED,
 	       "one_that_called_is_not_left_by_it");
+}
+
+/* Its tables say what holds behind a prologue. */
+static void try_prologue(void)
+{
+	static struct sample s;
+
+	begin(&s, EM_ARM, armhf);
+	has(&s, KB_UNWIND_PC, FILE_AT + 4);
+	has(&s, 13, SP);
+	has(&s, 14, FILE_AT + 0x11);			/* Thumb code */
+	keeps(&s, SP + 4 + 28, FILE_AT + 0x21);		/* one word has been pushed */
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, FILE_AT + 0x10, FILE_AT + 0x20, 0 }),
+	       "a_prologue_of_armhf_is_left_by_the_link_register");
+
+	begin(&s, EM_ARM, armhf);
+	has(&s, KB_UNWIND_PC, FILE_AT + 4);
+	has(&s, 13, SP);
+	has(&s, 14, 0);
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, 0 }) && s.chain.end == KB_UNWIND_ZERO,
+	       "a_start_of_armhf_is_not");
 }
 
 static void try_frame(void)
@@ -197,6 +224,7 @@ static void try_saved(uint64_t place, const char *name)
 int main(void)
 {
 	try_link();
+	try_prologue();
 	try_frame();
 	try_end(true);
 	try_end(false);

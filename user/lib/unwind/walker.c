@@ -3,6 +3,8 @@
  * From frame to frame. Registers that a called function does not preserve are forgotten, so none of
  * them is taken for its caller's.
  */
+#include <elf.h>
+
 #include "unwind/walk.h"
 #include "unwind/walker.h"
 
@@ -150,17 +152,19 @@ static bool leave_unknown(struct walk *walk, kb_unwind_find *find, void *closure
 	if (!read_register(walk, machine->link, &pc))
 		return false;
 	pc &= ~(machine->signature | machine->pc_flags);
+	if (!pc)
+		return false;
 	record = walk->regs.value[machine->frame];
-	has_record = machine->frame && pc && record >= walk->regs.value[machine->sp] &&
+	has_record = machine->frame && record >= walk->regs.value[machine->sp] &&
 		     read_word(walk, record + machine->word, &saved) &&
 		     (saved & ~machine->signature) == pc;
 	if (has_record && !leave_record(walk, record, pc, find, closure))
 		return false;
 	walk->regs.known &= machine->preserved | UINT64_C(1) << machine->sp;
 	set(&walk->regs, KB_UNWIND_PC, pc);
-	if (pc && !has_record)
+	if (!has_record)
 		leave_frame(walk, pc, find, closure);
-	return pc != 0;
+	return true;
 }
 
 /* Programs begin where their stack ends, and ld.so without a table. */
@@ -203,6 +207,30 @@ static bool leave_without(struct walk *walk, const struct kb_unwind_chain *chain
 	       leave_unknown(walk, find, closure);
 }
 
+/* Whether the CPU was at the first instruction of a function. */
+static bool is_at_entry(const struct walk *walk, kb_unwind_find *find, void *closure)
+{
+	uint64_t pc = walk->regs.value[KB_UNWIND_PC], bias = 0;
+	const struct kb_unwind_rows *rows = find(closure, pc, &bias);
+	struct kb_unwind_bounds bounds;
+
+	return rows && kb_unwind_function_at(rows, pc - bias, &bounds) && bounds.start == pc - bias;
+}
+
+/*
+ * Rules of .ARM.exidx hold behind a function's prologue and in front of its end. At the first
+ * instruction they do not, and where they find no address.
+ */
+static bool leave_interrupted(struct walk *walk, const struct kb_unwind_step *rule,
+			      kb_unwind_find *find, void *closure)
+{
+	if (walk->machine->elf != EM_ARM)
+		return leave(walk, rule, true);
+	return (is_at_entry(walk, find, closure) && leave_unknown(walk, find, closure)) ||
+	       leave(walk, rule, true) ||
+	       (walk->end == KB_UNWIND_ZERO && leave_unknown(walk, find, closure));
+}
+
 void kb_unwind_walk(struct kb_unwind_chain *chain, const struct kb_unwind_registers *start,
 		    const struct kb_unwind_stack *stack, kb_unwind_find *find, void *closure)
 {
@@ -222,7 +250,8 @@ void kb_unwind_walk(struct kb_unwind_chain *chain, const struct kb_unwind_regist
 		if (walk.machine)
 			chain->sp = walk.regs.value[walk.machine->sp];
 		end = walk.end;
-		if (rule && !leave(&walk, rule, exact))
+		if (rule && !(exact ? leave_interrupted(&walk, rule, find, closure) :
+				      leave(&walk, rule, false)))
 			break;
 		if (!rule && !leave_without(&walk, chain, exact, find, closure)) {
 			walk.end = end;
