@@ -211,10 +211,10 @@ static int parse_counters(struct options *o, const char *when)
 /* How long a wait is at least whose chain is kept: 1 ns to an hour, in seconds. */
 static int parse_off_cpu_min(struct options *o, const char *text)
 {
-	char *end;
-	double seconds = strtod(text, &end);
+	char *rest;
+	double seconds = strtod(text, &rest);
 
-	if (end == text || *end || !(seconds >= 1e-9 && seconds <= OFF_CPU_MIN_MAX))
+	if (rest == text || *rest || !(seconds >= 1e-9 && seconds <= OFF_CPU_MIN_MAX))
 		return cli_fail("--off-cpu-min %s: not a number of seconds above 0, up to %d", text,
 				OFF_CPU_MIN_MAX);
 	o->off_cpu_min = (uint64_t)(seconds * 1e9 + 0.5);

@@ -11,10 +11,11 @@
 
 #define APART		KB_NS_PER_S
 #define MOST		0.1	/* difference of the rates; adjtimex(2) allows this */
+#define LATEST		(INT64_C(1) << 62)	/* ns: a sum of two times is a number */
 
 static bool is_time(int64_t ns)
 {
-	return ns >= 0 && ns < INT64_C(1) << 62;
+	return ns >= 0 && ns < LATEST;
 }
 
 static bool take_pair(const struct kb_barman *barman, const char *key, int64_t *raw,
@@ -55,7 +56,7 @@ uint64_t kb_jit_clock_ns(const struct kb_jit_clock *clock, const struct kb_barma
 	/* A double is exact to a ns for a hundred days of recording. */
 	since = (double)(clock->raw_base - clock->raw) + (double)kb_barman_ns(barman, timestamp);
 	since *= clock->rate;
-	if (since <= -0x1p62 || since >= 0x1p62)
+	if (since <= -(double)LATEST || since >= (double)LATEST)
 		return since < 0 ? 0 : UINT64_MAX;
 	at = clock->monotonic + (int64_t)since;
 	return at < 0 ? 0 : (uint64_t)at;

@@ -200,9 +200,10 @@ static int add_unwind(struct reader *reader, uint64_t size, struct kb_jit_code *
 	ret = kb_unwind_compile(&rows, &sections, NULL);
 	length = rows.header ? rows.header->size : 0;
 	if (ret != -ENOMEM && length && length + 8 <= KB_JIT_MAX_UNWIND - jit->unwind_length) {
-		ret = KB_ARRAY_ROOM(jit->unwind, jit->unwind_max, jit->unwind_length + length + 8) ?
-		      0 : -ENOMEM;
-		if (!ret) {
+		if (!KB_ARRAY_ROOM(jit->unwind, jit->unwind_max, jit->unwind_length + length + 8)) {
+			ret = -ENOMEM;
+		} else {
+			ret = 0;
 			code->unwind = jit->unwind_length;
 			code->unwind_size = length;
 			memcpy(jit->unwind + jit->unwind_length, rows.header, length);
