@@ -42,7 +42,11 @@ udev_gives_the_device_to_its_group() {
 the_flight_recorder_starts_in_its_sandbox() {
 	systemctl start kbarman-flight || { journalctl --no-pager -n 20; return 1; }
 	pid=$(systemctl show -P MainPID kbarman-flight)
-	until kbarman doctor | grep 'session.*another program'; do sleep 0.2; done
+	i=0
+	until kbarman doctor | grep 'session.*other programs record'; do
+		i=$((i + 1)); sleep 0.2
+		[ $i -lt 100 ] || { kbarman doctor; return 1; }
+	done
 	systemctl status --no-pager kbarman-flight
 	grep -E '^(Uid|CapEff|NoNewPrivs|Seccomp):' "/proc/$pid/status"
 	# not root; three capabilities, no way to more; system calls filtered
