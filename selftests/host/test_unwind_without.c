@@ -2,6 +2,7 @@
 /* Frames whose code has no table, or a wrong one: how they are left all the same. */
 #include <elf.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "../lib/tap.h"
 #include "base/array.h"
@@ -137,6 +138,17 @@ static void try_link(void)
 	keeps(&s, SP + 0x80 + 8, FILE_AT + 0x20);	/* behind its 0x80 bytes */
 	tap_ok(gives(&s, (uint64_t[]) { NO_TABLE + 4, FILE_AT + 0x10, FILE_AT + 0x20, 0 }),
 	       "one_with_a_frame_and_no_record_by_the_sp_with_which_its_caller_has_a_caller");
+
+	/* A program can have any SP. */
+	begin(&s, EM_AARCH64, arm64);
+	s.stack.low = s.stack.high = UINT64_MAX - 512;
+	has(&s, KB_UNWIND_PC, NO_TABLE + 4);
+	has(&s, 31, UINT64_MAX - 512);
+	has(&s, 30, FILE_AT + 0x10);
+	alarm(5);
+	tap_ok(gives(&s, (uint64_t[]) { NO_TABLE + 4, FILE_AT + 0x10, 0 }),
+	       "the_search_for_a_frame_ends_where_addresses_end");
+	alarm(0);
 
 	begin(&s, EM_AARCH64, arm64);
 	has(&s, KB_UNWIND_PC, FILE_AT + 4);

@@ -129,8 +129,8 @@ static void leave_frame(struct walk *walk, uint64_t pc, kb_unwind_find *find, vo
 	const struct kb_unwind_machine *machine = walk->machine;
 	uint64_t low = walk->regs.value[machine->sp];
 
-	for (uint64_t sp = low; sp <= low + FRAME_MAX; sp += machine->word) {
-		set(&walk->regs, machine->sp, sp);
+	for (unsigned int bytes = 0; bytes <= FRAME_MAX; bytes += machine->word) {
+		set(&walk->regs, machine->sp, cut(walk, low + bytes));
 		if (has_caller(walk, pc, find, closure))
 			return;
 	}
