@@ -55,6 +55,21 @@ static bool has_caller(const struct walk *walk, uint64_t pc, kb_unwind_find *fin
 }
 
 /*
+ * Set SP to the first place with which the caller at @pc has a caller: from @first bytes above @from
+ * on, in steps of @step bytes. False: there is none.
+ */
+static bool find_sp(struct walk *walk, uint64_t pc, uint64_t from, unsigned int first,
+		    unsigned int step, kb_unwind_find *find, void *closure)
+{
+	for (unsigned int bytes = first; bytes <= FRAME_MAX; bytes += step) {
+		set(&walk->regs, walk->machine->sp, cut(walk, from + bytes));
+		if (has_caller(walk, pc, find, closure))
+			return true;
+	}
+	return false;
+}
+
+/*
  * Assembly code with a frame: the frame register points to a record, and the caller's SP is not far
  * above it. It is the first one with which the caller has a caller.
  */
@@ -62,18 +77,13 @@ static bool leave_record(struct walk *walk, uint64_t record, uint64_t pc, kb_unw
 			 void *closure)
 {
 	const struct kb_unwind_machine *machine = walk->machine;
-	const uint64_t step = UINT64_C(2) * machine->word;
+	const unsigned int step = 2U * machine->word;
 	uint64_t value;
 
 	if (!read_word(walk, record, &value))
 		return false;
 	set(&walk->regs, machine->frame, value);
-	for (uint64_t sp = record + step; sp <= record + FRAME_MAX; sp += step) {
-		set(&walk->regs, machine->sp, sp);
-		if (has_caller(walk, pc, find, closure))
-			return true;
-	}
-	return false;
+	return find_sp(walk, pc, record, step, step, find, closure);
 }
 
 /*
@@ -129,12 +139,8 @@ static void leave_frame(struct walk *walk, uint64_t pc, kb_unwind_find *find, vo
 	const struct kb_unwind_machine *machine = walk->machine;
 	uint64_t low = walk->regs.value[machine->sp];
 
-	for (unsigned int bytes = 0; bytes <= FRAME_MAX; bytes += machine->word) {
-		set(&walk->regs, machine->sp, cut(walk, low + bytes));
-		if (has_caller(walk, pc, find, closure))
-			return;
-	}
-	set(&walk->regs, machine->sp, low);
+	if (!find_sp(walk, pc, low, 0, machine->word, find, closure))
+		set(&walk->regs, machine->sp, low);
 }
 
 /*
