@@ -45,11 +45,13 @@ unsigned long kbarman_callchain_max(const struct kbarman_session *session)
 /* Where the piece of level @depth begins among all of them. */
 static size_t chain_piece_at(const struct kbarman_session *session, unsigned int depth)
 {
-	size_t head = offsetof(struct kbarman_callchain, head);
-	size_t large = ALIGN(head + kbarman_callchain_max(session), sizeof(u64));
-	size_t small = ALIGN(head + chain_addresses_max(session), sizeof(u64));
+	size_t addresses = offsetof(struct kbarman_callchain, head) + chain_addresses_max(session);
+	size_t small = ALIGN(addresses, sizeof(u64)), large = small;
 	unsigned int larges = min_t(unsigned int, depth, STACK_LEVELS);
 
+	if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK)
+		large = ALIGN(addresses + kbarman_sparse_stack_room(session->config.stack_bytes),
+			      sizeof(u64));
 	return larges * large + (depth - larges) * small;
 }
 
@@ -199,6 +201,9 @@ static void chain_add_stack(struct kbarman_cpu *here, struct kbarman_callchain *
 	if (here->chains.depth > STACK_LEVELS)
 		return;
 	known = kbarman_task_ranges(session, &ranges, regs);
+	/* Bit 55 tells the kernel's addresses, and the bits above are a tag. */
+	ranges.plain = IS_ENABLED(CONFIG_ARM64_PTR_AUTH) ?
+			       kbarman_plain_address(GENMASK_ULL(54, 0)) : ~0UL;
 	stack = (void *)&chain->addresses[frames->nr];
 	chain->stack_bytes = kbarman_sparse_stack_gather(stack, regs, &ranges,
 							 session->config.stack_bytes, known);

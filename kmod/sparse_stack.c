@@ -1,24 +1,32 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The stack is read in blocks that are aligned to their size, so no block has parts of two pages,
- * and a page that is not there ends the stack. A block may begin below the stack pointer.
+ * from the end of the stack down. A page that is not there ends the stack, so what was found above
+ * it is given up. A block may begin below the stack pointer.
  */
 #include <linux/kernel.h>
+#include <linux/mm.h>
 #include <linux/ptrace.h>
+#include <linux/string.h>
 
 #include "sparse_stack.h"
 #include "user_memory.h"
 #include "user_registers.h"
 
-#define CHUNK	64	/* words of a block, and of a bit map */
-#define STEP	4	/* words that are looked at in one turn */
+#define CHUNK		64	/* words of a block, and of a bit map */
+#define STEP		4	/* words that are looked at in one turn */
+#define REGISTERS	64	/* most registers: bits of a map */
+#define UNIT		sizeof(u32)	/* of what is kept */
+#define MAP_UNITS	2
+#define CHUNK_UNITS	(MAP_UNITS + CHUNK * KBARMAN_SPARSE_LONG)	/* at most */
 
 struct scan {
-	struct kbarman_sparse kept;
+	struct kbarman_sparse sparse;
 	const struct kbarman_sparse_ranges *ranges;
-	unsigned long at, end;	/* of the user's stack */
+	u32 *room, *room_end;		/* for chunks: a bit map and the words of a block */
+	unsigned long high;		/* address: where it ends */
 	unsigned int word;
-	u64 *code;		/* which words of the next block point into code */
+	enum bm_kbarman_stack_end why;	/* it ends there */
 };
 
 /* Most chunks of @limit bytes: the first and the last one may be parts of a block. */
@@ -27,27 +35,34 @@ static unsigned long stack_chunks(u32 limit, unsigned int word)
 	return limit / (CHUNK * word) + 2;
 }
 
-/* Most words of a sparse stack. */
-static unsigned long stack_words(u32 limit, unsigned int word)
+/* Stacks of 8-byte words have half as many chunks. */
+static unsigned long stack_units(u32 limit)
 {
-	return 64 + stack_chunks(limit, word) + KBARMAN_STACK_WORDS + CHUNK;
+	return stack_chunks(limit, sizeof(u32)) * MAP_UNITS + KBARMAN_STACK_UNITS + CHUNK_UNITS;
 }
 
-/*
- * Stacks of 8-byte words have half as many chunks. So there is room behind them for a map of each,
- * and for the 0 behind these.
- */
 unsigned long kbarman_sparse_stack_max(u32 limit)
 {
-	return sizeof(struct bm_kbarman_stack) +
-	       (stack_words(limit, sizeof(u32)) + 3) * sizeof(u64);
+	return sizeof(struct bm_kbarman_stack) + REGISTERS * sizeof(u64) +
+	       (stack_units(limit) + 1) * UNIT;
 }
 
-static kbarman_kept *stack_put_registers(struct bm_kbarman_stack *to, const struct pt_regs *regs,
-					 const struct kbarman_user_registers *wanted,
-					 const struct kbarman_range *stack)
+unsigned long kbarman_sparse_stack_room(u32 limit)
 {
-	kbarman_kept *value = (kbarman_kept *)(to + 1);
+	return kbarman_sparse_stack_max(limit) + KBARMAN_PLACES(limit / sizeof(u64));
+}
+
+/* Records are aligned to 4 bytes on 32-bit machines. */
+static void put_64(u32 *to, u64 value)
+{
+	memcpy(to, &value, sizeof(value));
+}
+
+static u32 *stack_put_registers(struct bm_kbarman_stack *to, const struct pt_regs *regs,
+				const struct kbarman_user_registers *wanted,
+				const struct kbarman_sparse_ranges *ranges)
+{
+	u32 *value = (u32 *)(to + 1);
 	unsigned int i;
 
 	to->registers = 0;
@@ -55,76 +70,126 @@ static kbarman_kept *stack_put_registers(struct bm_kbarman_stack *to, const stru
 		const struct kbarman_user_register *which = &wanted->all[i];
 		u64 word = kbarman_register_value(regs, which);
 
-		if (which->scratch && !kbarman_range_has(stack, word))
+		if (which->scratch && !kbarman_range_has(&ranges->stack, word))
 			continue;
 		to->registers |= 1ULL << which->number;
-		*value++ = word;
+		put_64(value, which->link ? word & ranges->plain : word);
+		value += 2;
 	}
 	return value;
 }
 
-/* The next word is a bit map, which is none of KBARMAN_STACK_WORDS. */
-static void kept_put_map(struct kbarman_sparse *kept)
+/* Nothing at @address or above is there. */
+static void scan_end_at(struct scan *scan, unsigned long address, enum bm_kbarman_stack_end why)
 {
-	kept->next++;
-	kept->end++;
+	scan->high = address;
+	scan->sparse.span = address - scan->sparse.low;
+	scan->why = why;
 }
 
-/* Look at the rest of the block that scan->at is in. False: it is not there. */
-static bool scan_block(struct scan *scan)
+/* Units of the chunk at @at. */
+static unsigned int chunk_units(const u32 *at, unsigned int word)
 {
-	unsigned long bytes = CHUNK * scan->word, block = ALIGN_DOWN(scan->at, bytes);
-	unsigned long end = min(block + bytes, scan->end);
-	unsigned int nr = (end - scan->at) / scan->word;
-	u64 words[CHUNK];
-	const void *first = (char *)words + (scan->at - block);
-	kbarman_kept *map = scan->kept.next;
+	unsigned int units = MAP_UNITS, words = hweight32(at[0]) + hweight32(at[1]);
+
+	if (word == sizeof(u32))
+		return units + words;
+	while (words--)
+		units += at[units] >> BM_KBARMAN_STACK_WORD_SHIFT == BM_KBARMAN_STACK_WORD_LONG ?
+				 KBARMAN_SPARSE_LONG : 1;
+	return units;
+}
+
+/* Give up the words that are farthest from the stack pointer. @at: where the chunks begin. */
+static void scan_halve(struct scan *scan, unsigned long at)
+{
+	u32 *from = scan->sparse.next, *to = from;
+
+	while (to - from < KBARMAN_STACK_UNITS / 2) {
+		to += chunk_units(to, scan->word);
+		at += CHUNK * scan->word;
+	}
+	scan->sparse.next = scan->room_end - (to - from);
+	memmove(scan->sparse.next, from, (to - from) * UNIT);
+	scan_end_at(scan, at, BM_KBARMAN_STACK_FULL);
+}
+
+/*
+ * Look at the words of a block from @at to @end, which are at @words. Functions for each size, that
+ * have enough registers.
+ */
+static noinline u64 scan_wide(struct scan *scan, const void *words, unsigned long at,
+			      unsigned long end)
+{
+	return kbarman_sparse_scan(&scan->sparse, scan->ranges, words, at - scan->sparse.low,
+				   (end - at) / sizeof(u64), sizeof(u64));
+}
+
+static noinline u64 scan_narrow(struct scan *scan, const void *words, unsigned long at,
+				unsigned long end)
+{
+	return kbarman_sparse_scan(&scan->sparse, scan->ranges, words, at - scan->sparse.low,
+				   (end - at) / sizeof(u32), sizeof(u32));
+}
+
+/* Look at what is from @at to @end in the block at @block. False: it is not there. */
+static bool scan_block(struct scan *scan, unsigned long block, unsigned long at, unsigned long end)
+{
+	u64 words[CHUNK], map;
+	const void *first = (char *)words + (at - block);
 
 	if (scan->word == sizeof(u64)) {
 		if (!kbarman_read_user(&words, block) &&
-		    !kbarman_read_old_page(words, block, bytes))
+		    !kbarman_read_old_page(words, block, sizeof(words)))
 			return false;
-		kept_put_map(&scan->kept);
-		*map = kbarman_sparse_scan(&scan->kept, scan->ranges, first, scan->at, nr,
-					   sizeof(u64));
+		map = scan_wide(scan, first, at, end);
 	} else {
 		if (!kbarman_read_user((u32 (*)[CHUNK])words, block) &&
-		    !kbarman_read_old_page(words, block, bytes))
+		    !kbarman_read_old_page(words, block, CHUNK * sizeof(u32)))
 			return false;
-		kept_put_map(&scan->kept);
-		*map = kbarman_sparse_scan(&scan->kept, scan->ranges, first, scan->at, nr,
-					   sizeof(u32));
+		map = scan_narrow(scan, first, at, end);
 	}
-	if (scan->kept.records)
-		/* A block may begin below the stack. */
-		*scan->code++ = scan->kept.code << (scan->at - block) / scan->word;
-	scan->at = end;
+	scan->sparse.next -= MAP_UNITS;
+	put_64(scan->sparse.next, map);
 	return true;
 }
 
-/* @at_end: what the stack ends with if all of it is there. */
-static enum bm_kbarman_stack_end scan_stack(struct scan *scan, enum bm_kbarman_stack_end at_end)
+static void scan_stack(struct scan *scan)
 {
-	while (scan->at < scan->end) {
-		if (scan->kept.end - scan->kept.next < CHUNK)
-			return BM_KBARMAN_STACK_FULL;
-		if (!scan_block(scan))
-			return BM_KBARMAN_STACK_ABSENT;
+	unsigned long bytes = CHUNK * scan->word, low = scan->sparse.low, end, block, at;
+
+	for (end = scan->high; end != low; end = at) {
+		block = ALIGN_DOWN(end - 1, bytes);
+		at = max(block, low);
+		if (scan->sparse.next - scan->room < CHUNK_UNITS)
+			scan_halve(scan, end);
+		if (!scan_block(scan, block, at, end)) {
+			/* Nothing of its page is there, and each try is a fault. */
+			at = max(ALIGN_DOWN(block, PAGE_SIZE), low);
+			scan_end_at(scan, at, BM_KBARMAN_STACK_ABSENT);
+			scan->sparse.next = scan->room_end;
+		}
 	}
-	return at_end;
 }
 
-/* Drop what no reader needs. @from: where the chunks begin, of the stack from @low on. */
-static void stack_drop(struct scan *scan, kbarman_kept *from, const u64 *code, unsigned long low)
+/* Scan the stack, and put the chunks at @to, with room for those of @limit bytes, and places. */
+static u32 *stack_put_chunks(u32 *to, struct scan *scan, u32 limit, bool records)
 {
-	unsigned long block = ALIGN_DOWN(low, CHUNK * sizeof(u64));
-	const struct kbarman_sparse_chunks chunks = {
-		.first = from, .end = scan->kept.next, .code = code,
-		.low = block, .high = scan->at, .below = (low - block) / sizeof(u64),
-	};
+	unsigned long units = stack_units(limit);
+	u8 *places = (u8 *)(to + units);
 
-	*scan->code = 0;
-	scan->kept.next = kbarman_sparse_drop(&chunks);
+	if (scan->word == sizeof(u64))
+		memset(places, !records,
+		       KBARMAN_PLACES((scan->high - scan->sparse.low) / sizeof(u64)));
+	scan->room = to;
+	scan->room_end = to + units;
+	scan->sparse.next = scan->room_end;
+	scan->sparse.places = places + KBARMAN_PLACES_BELOW;
+	scan->sparse.code = 0;
+	scan_stack(scan);
+	units = scan->room_end - scan->sparse.next;
+	memmove(to, scan->sparse.next, units * UNIT);
+	return to + units;
 }
 
 unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const struct pt_regs *regs,
@@ -133,29 +198,31 @@ unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const str
 {
 	struct kbarman_user_registers wanted = kbarman_user_registers(regs);
 	unsigned long step = STEP * wanted.word, low = ALIGN_DOWN(ranges->stack.low, step);
-	unsigned long end = ALIGN(ranges->stack.low + ranges->stack.span, step);
-	struct scan scan = { .ranges = ranges, .at = low, .end = end, .word = wanted.word };
-	enum bm_kbarman_stack_end at_end = known ? BM_KBARMAN_STACK_WHOLE :
-						   BM_KBARMAN_STACK_ABSENT;
-	kbarman_kept *chunks;
-	u64 *code;
+	unsigned long end = ranges->stack.low + ranges->stack.span;
+	struct scan scan = {
+		.sparse = { .low = low, .span = end - low },
+		.ranges = ranges,
+		.high = ALIGN(end, step),
+		.word = wanted.word,
+		.why = known ? BM_KBARMAN_STACK_WHOLE : BM_KBARMAN_STACK_ABSENT,
+	};
+	u32 *chunks;
 
 	if (!wanted.nr)
 		return 0;
-	if (end - low > limit) {
-		scan.end = low + ALIGN_DOWN(limit, step);
-		at_end = BM_KBARMAN_STACK_LIMIT;
-	}
-	chunks = stack_put_registers(to, regs, &wanted, &ranges->stack);
-	code = (u64 *)(to + 1) + stack_words(limit, sizeof(u64));
-	scan.code = code;
-	scan.kept.records = wanted.records;
-	scan.kept.next = chunks;
-	scan.kept.end = chunks + KBARMAN_STACK_WORDS + CHUNK;
+	if (scan.high < low)
+		scan_end_at(&scan, low, BM_KBARMAN_STACK_ABSENT);
+	else if (scan.high - low > limit)
+		scan_end_at(&scan, low + ALIGN_DOWN(limit, step), BM_KBARMAN_STACK_LIMIT);
+	chunks = stack_put_registers(to, regs, &wanted, ranges);
+	chunks = stack_put_chunks(chunks, &scan, limit, wanted.records);
+	to->program = ranges->code[0].low;
+	to->libraries = ranges->code[1].low;
 	to->word = wanted.word;
-	to->end = scan_stack(&scan, at_end);
-	to->scanned = scan.at - low;
-	if (wanted.records)
-		stack_drop(&scan, chunks, code, low);
-	return (char *)scan.kept.next - (char *)to;
+	to->end = scan.why;
+	to->scanned = scan.high - low;
+	/* Lengths of records are multiples of this. */
+	if (!IS_ALIGNED((char *)chunks - (char *)to, sizeof(bm_uintptr)))
+		*chunks++ = 0;
+	return (char *)chunks - (char *)to;
 }

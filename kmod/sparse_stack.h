@@ -11,18 +11,22 @@
 #include "sparse.h"
 #include "uapi/barman_v2.h"
 
-#define KBARMAN_STACK_WORDS	2048	/* most words that are kept */
+#define KBARMAN_STACK_UNITS	4096	/* __u32 of words for which there is room at least */
 
 struct pt_regs;
 
 /* Bytes of the longest sparse stack, of which @limit bytes are looked at. */
 unsigned long kbarman_sparse_stack_max(u32 limit);
 
+/* Bytes that are needed to gather it. */
+unsigned long kbarman_sparse_stack_room(u32 limit);
+
 /*
  * Gather the stack of @regs, which are of the current task's user code, into @to. @ranges: where
- * code and the stack are. Nothing behind the end of the stack's range is kept, nor after @limit
- * bytes. @known: the stack ends with its range. Returns the number of bytes, or 0 if the registers
- * of this architecture are not known. Context: preemption off, any level up to NMI.
+ * code and the stack are. Nothing behind the end of the stack's range, rounded up to 4 words, is
+ * kept, nor after @limit bytes; of too many words, those near the stack pointer are. @known: the stack ends with its
+ * range. Returns the number of bytes, or 0 if the registers of this architecture are not known.
+ * Context: preemption off, any level up to NMI.
  */
 unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const struct pt_regs *regs,
 					  const struct kbarman_sparse_ranges *ranges, u32 limit,

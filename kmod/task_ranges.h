@@ -10,7 +10,8 @@ struct kbarman_sparse_ranges;
 struct pt_regs;
 
 /*
- * Set @ranges; the stack's range begins at the stack pointer of @regs, of user code. False: where
+ * Set @ranges, but not `plain`; the stack's range begins at the stack pointer of @regs, of user
+ * code. False: where
  * the stack ends is not known. Then the range ends with the page. Context: preemption off, any
  * level up to NMI.
  */

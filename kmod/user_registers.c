@@ -6,8 +6,9 @@
 
 #include "user_registers.h"
 
-#define REGISTER(number, member)	{ number, false, offsetof(struct pt_regs, member) }
-#define SCRATCH(number, member)		{ number, true, offsetof(struct pt_regs, member) }
+#define REGISTER(number, member)	{ number, false, false, offsetof(struct pt_regs, member) }
+#define SCRATCH(number, member)		{ number, true, false, offsetof(struct pt_regs, member) }
+#define LINK(number, member)		{ number, false, true, offsetof(struct pt_regs, member) }
 
 #if defined(CONFIG_X86_64)
 #include <asm/segment.h>
@@ -45,7 +46,7 @@ static const struct kbarman_user_register registers[] = {
 	REGISTER(19, regs[19]), REGISTER(20, regs[20]), REGISTER(21, regs[21]),
 	REGISTER(22, regs[22]), REGISTER(23, regs[23]), REGISTER(24, regs[24]),
 	REGISTER(25, regs[25]), REGISTER(26, regs[26]), REGISTER(27, regs[27]),
-	REGISTER(28, regs[28]), REGISTER(29, regs[29]), REGISTER(30, regs[30]),
+	REGISTER(28, regs[28]), REGISTER(29, regs[29]), LINK(30, regs[30]),
 	REGISTER(31, sp), REGISTER(BM_KBARMAN_REGISTER_PC, pc),
 };
 

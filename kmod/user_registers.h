@@ -17,6 +17,7 @@ struct pt_regs;
 struct kbarman_user_register {
 	u8 number;	/* of DWARF, or BM_KBARMAN_REGISTER_PC */
 	bool scratch;	/* of interest only if it points into the stack */
+	bool link;	/* has an address of code, which may be signed */
 	u16 offset;	/* of its value in struct pt_regs */
 };
 

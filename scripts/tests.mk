@@ -33,7 +33,7 @@ canary:			## build the module for the newest kernels that Debian has today (SUIT
 test-hosts:		## build and test user space in Debian 11 to the next, with each of their compilers (SUITES=…)
 	@exec scripts/test-hosts $(SUITES)
 
-host-tests: $(HOST_TESTS) $(RING_TESTS)	## build the tests that run on this machine
+host-tests: $(HOST_TESTS) $(RING_TESTS) build/selftests/compare/compare	## build the tests that run on this machine
 
 build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 	@mkdir -p $(@D)
@@ -41,7 +41,7 @@ build/selftests/host/%: selftests/host/%.c build/libkbarman.a
 
 # Another demangler, if it is installed.
 # The kernel's headers, as far as the module's files for sparse stacks use them.
-build/selftests/host/test_sparse: USER_CFLAGS += -Iselftests/compare
+build/selftests/host/test_sparse build/selftests/host/test_sparse_stack: USER_CFLAGS += -Iselftests/compare
 build/selftests/host/test_sym_rust: USER_LIBS += $(if $(wildcard /usr/include/libiberty/demangle.h),-liberty)
 
 # What is cached is found by it.
@@ -194,6 +194,10 @@ $(VM_PROGRAMS)/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h selfte
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \
 		-Iuser/include $(if $(SLOWNESS),-DSLOWNESS=$(SLOWNESS)) $< -o $@
 
+# As Debian 13 compiles for arm64: CPUs sign return addresses.
+ifeq ($(MACH),arm64)
+$(VM_PROGRAMS)/%: TEST_CFLAGS += -mbranch-protection=standard
+endif
 # Chains of known shape, and functions as they stand in the source.
 $(VM_PROGRAMS)/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reorder
 

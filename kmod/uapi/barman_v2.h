@@ -283,9 +283,12 @@ struct bm_kbarman_callchain {
  * of the stack follow, from the stack pointer on, which is rounded down to 4 words. They come in
  * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk
  * is a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those
- * that point into code, and those that point into the stack and may be needed, as __u64 each. A
- * word that was left out reads as 0. A register that functions need not preserve may be left out as
- * well.
+ * that point into code, and those that point into the stack and may be needed. Each is a __u32. If
+ * words have 8 bytes, its lower 30 bits are added to what its upper 2 bits say (enum
+ * bm_kbarman_stack_word), or the word follows as __u64. A word that was left out reads as 0. A
+ * register that functions need not preserve may be left out as well. Addresses of code are without
+ * a pointer authentication code. A __u32 of 0 follows if the length of the record would be no
+ * multiple of a bm_uintptr.
  */
 #define BM_KBARMAN_CHAIN_STACK		0x80000000U
 #define BM_KBARMAN_REGISTER_PC		63
@@ -298,8 +301,18 @@ enum bm_kbarman_stack_end {
 					 * not known to belong to the stack */
 };
 
+/* To what the lower bits of a word are added. */
+enum bm_kbarman_stack_word {
+	BM_KBARMAN_STACK_WORD_STACK,	/* the stack pointer, rounded down to 4 words */
+	BM_KBARMAN_STACK_WORD_PROGRAM,	/* bm_kbarman_stack.program */
+	BM_KBARMAN_STACK_WORD_LIBRARIES, /* bm_kbarman_stack.libraries */
+	BM_KBARMAN_STACK_WORD_LONG,	/* nothing: the word follows */
+};
+#define BM_KBARMAN_STACK_WORD_SHIFT	30
+
 struct bm_kbarman_stack {
 	__u64 registers;
+	__u64 program, libraries;	/* addresses near which code is */
 	__u32 scanned;
 	__u16 end;			/* enum bm_kbarman_stack_end */
 	__u16 word;			/* bytes of a word: 4 or 8 */
@@ -326,7 +339,7 @@ _Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 an
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
 _Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
-_Static_assert(sizeof(struct bm_kbarman_stack) == 16, "stack");
+_Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");
 _Static_assert(sizeof(struct bm_protocol_halting_event) == 18, "halting, 17 and idle_state");
 #endif
 

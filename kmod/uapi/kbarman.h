@@ -173,7 +173,7 @@
 #include <linux/types.h>
 
 #define KBARMAN_DEVICE		"/dev/kbarman"
-#define KBARMAN_ABI		1
+#define KBARMAN_ABI		2
 
 #define KBARMAN_CPU_ALL		0xffffffffU
 #define KBARMAN_NO_TASK		0xffffffffU	/* task_id of an empty row */

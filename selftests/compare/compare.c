@@ -88,11 +88,11 @@ bool kbarman_read_old_page(void *to, unsigned long from, size_t size)
 struct kbarman_user_registers kbarman_user_registers(const struct pt_regs *regs)
 {
 	static const struct kbarman_user_register all[] = {
-		{ 0, true, 8 * 0 }, { 3, false, 8 * 1 }, { 4, true, 8 * 4 }, { 5, false, 8 * 5 },
-		{ 6, false, 8 * PERF_BP }, { 7, false, 8 * PERF_SP }, { 10, true, 8 * 18 },
-		{ 11, true, 8 * 19 }, { 12, false, 8 * 20 }, { 13, false, 8 * 21 },
-		{ 14, false, 8 * 22 }, { 15, false, 8 * 23 },
-		{ KBARMAN_REGISTER_PC, false, 8 * PERF_IP },
+		{ 0, true, false, 8 * 0 }, { 3, false, false, 8 * 1 }, { 4, true, false, 8 * 4 }, { 5, false, false, 8 * 5 },
+		{ 6, false, false, 8 * PERF_BP }, { 7, false, false, 8 * PERF_SP }, { 10, true, false, 8 * 18 },
+		{ 11, true, false, 8 * 19 }, { 12, false, false, 8 * 20 }, { 13, false, false, 8 * 21 },
+		{ 14, false, false, 8 * 22 }, { 15, false, false, 8 * 23 },
+		{ BM_KBARMAN_REGISTER_PC, false, false, 8 * PERF_IP },
 	};
 
 	(void)regs;
@@ -274,7 +274,7 @@ static bool is_outermost(const struct space *space, uint64_t pc)
 		struct bm_kbarman_stack head;
 		uint64_t values[2];
 	} alone = {
-		{ .registers = 1ULL << 7 | 1ULL << KBARMAN_REGISTER_PC,
+		{ .registers = 1ULL << 7 | 1ULL << BM_KBARMAN_REGISTER_PC,
 		  .end = BM_KBARMAN_STACK_LIMIT, .word = 8 },
 		{ 4096, pc },
 	};

@@ -16,18 +16,27 @@ typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
 typedef uint64_t u64;
+typedef int64_t s64;
 
 #undef __always_inline
 #define __always_inline		inline __attribute__((always_inline))
+#undef noinline
+#define noinline		__attribute__((noinline))
+#ifndef IS_ENABLED
+#define IS_ENABLED(option)	0
+#endif
 #define __user
 #define likely(x)		__builtin_expect(!!(x), 1)
 #define unlikely(x)		__builtin_expect(!!(x), 0)
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define swap(a, b)		({ typeof(a) __a = (a); (a) = (b); (b) = __a; })
+#define PAGE_SIZE		4096UL
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define ALIGN_DOWN(value, to)	((value) & ~((typeof(value))(to) - 1))
+#define IS_ALIGNED(value, to)	(!((value) & ((to) - 1)))
 #define ALIGN(value, to)	ALIGN_DOWN((value) + (to) - 1, to)
+#define hweight32(value)	((unsigned int)__builtin_popcount(value))
 #define __ffs64(value)		((unsigned int)__builtin_ctzll(value))
 #define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
 #define READ_ONCE(x)		(x)

@@ -3,6 +3,9 @@
  * Which words of a stack are kept: the module's own sparse.h and code_bounds.c against the plain
  * definitions, with words that are near the ends of the ranges more often than not.
  */
+#define IS_ENABLED(option)	IS_##option
+#define IS_CONFIG_ARM64_PTR_AUTH 1	/* addresses may be signed */
+#define IS_CONFIG_S390	0
 #include "../compare/kernel.h"
 #include "../../kmod/code_bounds.c"
 #include "../../kmod/sparse.h"
@@ -11,6 +14,9 @@
 
 #define ROUNDS	100000
 #define WORDS	64
+#define STACK_BYTES	65536U
+#define PLAIN		((1UL << 48) - 1)
+#define SIGNATURE	(0x55UL << 48)
 
 static unsigned long range_end(const struct kbarman_range *range)
 {
@@ -32,12 +38,12 @@ static bool is_code(const struct kbarman_sparse_ranges *ranges, unsigned long wo
 	return false;
 }
 
-/* @at: where the word is. */
+/* @at: where the word of @size bytes is. Pointers to any place of the stack are wanted. */
 static bool is_wanted(const struct kbarman_sparse_ranges *ranges, unsigned long word,
-		      unsigned long at, bool records)
+		      unsigned long at, unsigned int size)
 {
 	if (is_in(&ranges->stack, word))
-		return !records || (word % sizeof(u64) == 0 && word > at);
+		return word % size == 0 && word > at;
 	return is_code(ranges, word);
 }
 
@@ -49,7 +55,8 @@ static struct kbarman_sparse_ranges some_ranges(bool narrow)
 		.code[0] = { random_below(top), random_below(2) ? 0 : random_below(top / 64) },
 		.code[1] = { random_below(top), 1 + random_below(top / 64) },
 		.code[2] = { random_below(top), random_below(2) ? 0 : random_below(top / 64) },
-		.stack = { random_below(top), 1 + random_below(65536) },
+		.stack = { random_below(top) & -64UL, 1 + random_below(STACK_BYTES) },
+		.plain = PLAIN,
 	};
 
 	kbarman_sparse_ranges_close(&ranges);
@@ -71,48 +78,77 @@ static unsigned long some_word(const struct kbarman_sparse_ranges *ranges)
 	case 3:
 		return range_end(range) - 2 + random_below(4);
 	default:
-		return range->span ? range->low + random_below(range->span) : 0;
+		return range->span ? (range->low + random_below(range->span)) |
+				     (range->low >> 32 && random_below(2) ? SIGNATURE : 0) : 0;
 	}
 }
 
-/* One scan of @nr words of @size bytes. False: the result is not the definition's. */
-static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr, unsigned int size,
-		     bool records)
+/* The word that is kept at @kept. */
+static u64 next_word(const u32 **kept, const struct kbarman_sparse_ranges *ranges,
+		     unsigned int size)
 {
-	u64 kept[2 * WORDS], wide[WORDS], wanted[WORDS], map = 0, code = 0;
-	struct kbarman_sparse sparse = { .next = kept, .end = kept + WORDS, .records = records };
-	unsigned long at = ranges->stack.low & -64UL;
-	unsigned int n, count = 0;
-	u32 narrow[WORDS];
+	const unsigned long bases[] = {
+		ranges->stack.low, ranges->code[0].low, ranges->code[1].low };
+	u32 word = *(*kept)++;
+	u64 wide;
 
-	memset(kept, 0xa5, sizeof(kept));
-	for (n = 0; n < nr; n++) {
+	if (size == sizeof(u32))
+		return word;
+	if (word >> 30 != BM_KBARMAN_STACK_WORD_LONG)
+		return bases[word >> 30] + (word & ((1U << 30) - 1));
+	memcpy(&wide, *kept, sizeof(wide));
+	*kept += 2;
+	return wide;
+}
+
+/* One scan of @nr words of @size bytes. False: the result is not the definition's. */
+static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr, unsigned int size)
+{
+	static u8 places[KBARMAN_PLACES(STACK_BYTES / sizeof(u64))];
+	u32 narrow[WORDS], kept[KBARMAN_SPARSE_LONG * WORDS];
+	u32 *const end = kept + ARRAY_SIZE(kept);
+	u64 wide[WORDS], wanted[WORDS], map = 0;
+	unsigned long at = ranges->stack.low, code = ~0UL;
+	struct kbarman_sparse sparse = {
+		.next = end, .places = places + KBARMAN_PLACES_BELOW,
+		.low = at, .span = ranges->stack.span, .code = code,
+	};
+	unsigned int n, first = WORDS;
+	const u32 *next;
+
+	memset(places, 1, sizeof(places));
+	for (n = nr; n--;) {
+		u64 word;
+
 		wide[n] = narrow[n] = (u32)some_word(ranges);
 		if (size == sizeof(u64))
 			wide[n] = some_word(ranges);
-		code |= (u64)is_code(ranges, wide[n]) << n;
-		if (is_wanted(ranges, wide[n], at + n * size, records)) {
-			wanted[count++] = wide[n];
+		word = wide[n] >> 63 ? wide[n] : wide[n] & PLAIN;
+		if (is_code(ranges, word) && size == sizeof(u64))
+			code = n * size;
+		if (is_wanted(ranges, word, at + n * size, size)) {
+			wanted[--first] = word;
 			map |= 1ULL << n;
 		}
 	}
 	if (size == sizeof(u64) ?
-		    kbarman_sparse_scan(&sparse, ranges, wide, at, nr, sizeof(u64)) != map :
-		    kbarman_sparse_scan(&sparse, ranges, narrow, at, nr, sizeof(u32)) != map)
+		    kbarman_sparse_scan(&sparse, ranges, wide, 0, nr, sizeof(u64)) != map :
+		    kbarman_sparse_scan(&sparse, ranges, narrow, 0, nr, sizeof(u32)) != map)
 		return false;
-	return sparse.code == code && sparse.next == kept + count &&
-	       !memcmp(kept, wanted, count * sizeof(u64)) &&
-	       (count == WORDS || kept[count] == 0xa5a5a5a5a5a5a5a5ULL);
+	for (next = sparse.next; next < end && first < WORDS; first++)
+		if (next_word(&next, ranges, size) != wanted[first])
+			return false;
+	return sparse.code == code && next == end && first == WORDS;
 }
 
-static void all_sizes(unsigned int size, bool records, const char *name)
+static void all_sizes(unsigned int size, const char *name)
 {
 	unsigned int round, wrong = 0;
 
 	for (round = 0; round < ROUNDS; round++) {
 		struct kbarman_sparse_ranges ranges = some_ranges(size == sizeof(u32));
 
-		wrong += !is_right(&ranges, 4 * (1 + random_below(WORDS / 4)), size, records);
+		wrong += !is_right(&ranges, 4 * (1 + random_below(WORDS / 4)), size);
 	}
 	tap_is(wrong, 0, name);
 }
@@ -131,7 +167,7 @@ struct words {
 };
 
 static const struct kbarman_sparse_ranges some_program = {
-	.code[0] = { CODE, 4096 }, .stack = { STACK, STACK_WORDS * sizeof(u64) },
+	.plain = PLAIN, .code[0] = { CODE, 4096 }, .stack = { STACK, STACK_WORDS * sizeof(u64) },
 };
 
 static u64 address_of(unsigned int n)
@@ -139,38 +175,35 @@ static u64 address_of(unsigned int n)
 	return STACK + n * sizeof(u64);
 }
 
-/* Scan, and drop what is not beside a caller's address, as sparse_stack.c does. */
+/* Scan from the last block down, as sparse_stack.c does. */
 static void take(struct words *words)
 {
-	u64 kept[CHUNKS + STACK_WORDS], code[CHUNKS + 1] = { 0 }, *from = kept, *end;
-	struct kbarman_sparse sparse = { .next = kept, .records = true };
+	u32 kept[STACK_WORDS];
+	const u32 *next;
+	u8 places[KBARMAN_PLACES(STACK_WORDS)] = { 0 };
 	struct kbarman_sparse_ranges ranges = some_program;
-	struct kbarman_sparse_chunks chunks = {
-		.first = kept, .code = code, .low = STACK,
-		.high = address_of(STACK_WORDS), .below = words->below,
+	struct kbarman_sparse sparse = {
+		.next = kept + STACK_WORDS, .places = places + KBARMAN_PLACES_BELOW,
+		.low = address_of(words->below),
+		.span = (STACK_WORDS - words->below) * sizeof(u64),
 	};
-	unsigned int n, next;
+	struct kbarman_sparse_ranges bases = some_program;
+	unsigned int n, first, chunk = CHUNKS;
+	u64 map;
 
+	bases.stack.low = sparse.low;
 	kbarman_sparse_ranges_close(&ranges);
-	for (n = words->below; n < STACK_WORDS; n = next) {
-		u64 *map = sparse.next++;
-
-		next = (n / WORDS + 1) * WORDS;
-		*map = kbarman_sparse_scan(&sparse, &ranges, &words->word[n], address_of(n),
-					   next - n, sizeof(u64));
-		code[n / WORDS] = sparse.code << n % WORDS;
-	}
-	chunks.end = sparse.next;
-	end = kbarman_sparse_drop(&chunks);
 	memset(words->kept, 0, sizeof(words->kept));
-	for (n = words->below; n < STACK_WORDS; n = next) {
-		u64 map = *from++;
-
-		for (next = (n / WORDS + 1) * WORDS; map; map &= map - 1)
-			words->kept[n + __ffs64(map)] = *from++;
+	while (chunk--) {
+		first = max(chunk * WORDS, words->below);
+		map = kbarman_sparse_scan(&sparse, &ranges, &words->word[first],
+					  (first - words->below) * sizeof(u64),
+					  (chunk + 1) * WORDS - first, sizeof(u64));
+		next = sparse.next;
+		for (n = first; map; map >>= 1, n++)
+			if (map & 1)
+				words->kept[n] = next_word(&next, &bases, sizeof(u64));
 	}
-	if (from != end)
-		words->kept[0] = ~0ULL;
 }
 
 static bool has_code(const struct words *words, unsigned int n)
@@ -299,8 +332,8 @@ static void the_libraries_are_a_few_ranges(void)
 static void nothing_is_kept_of_no_range(void)
 {
 	struct kbarman_sparse_ranges none = { 0 };
-	u64 words[4] = { 0, 1, ~0ULL, 1ULL << 46 }, kept[WORDS];
-	struct kbarman_sparse sparse = { .next = kept, .end = kept + WORDS };
+	u64 words[4] = { 0, 1, ~0ULL, 1ULL << 46 };
+	struct kbarman_sparse sparse = { 0 };
 
 	kbarman_sparse_ranges_close(&none);
 	tap_is(kbarman_sparse_scan(&sparse, &none, words, 0, 4, sizeof(u64)), 0,
@@ -310,9 +343,8 @@ static void nothing_is_kept_of_no_range(void)
 int main(void)
 {
 	random_start();
-	all_sizes(sizeof(u64), false, "words_into_code_and_stack_are_kept_and_no_others");
-	all_sizes(sizeof(u64), true, "pointers_into_the_stack_point_to_words_above");
-	all_sizes(sizeof(u32), false, "the_same_for_a_32_bit_program");
+	all_sizes(sizeof(u64), "words_into_code_and_to_words_above_are_kept_and_no_others");
+	all_sizes(sizeof(u32), "the_same_for_a_32_bit_program");
 	nothing_is_kept_of_no_range();
 	only_pointers_to_a_callers_frame_are_kept();
 	what_unwinding_needs_is_kept();

@@ -16,7 +16,9 @@
 
 #define ROUNDS	20000
 #define WORDS	700
-#define BYTES	(16 + 64 * 8 + (WORDS + WORDS / 64 + 2) * 8)
+#define BYTES	(32 + 64 * 8 + (WORDS / 64 + 2) * 8 + WORDS * 12 + 4)
+#define PROGRAM	UINT64_C(0x555555554000)
+#define LIBRARIES UINT64_C(0x7f0000000000)
 
 struct sample {
 	const struct kb_unwind_machine *machine;
@@ -54,6 +56,24 @@ static void put_16(struct bytes *bytes, uint16_t value)
 	bytes->size += sizeof(value);
 }
 
+/* Of a stack from @low on. Some are just behind what 30 bits can say. */
+static uint64_t some_word(uint64_t low, unsigned int size)
+{
+	const uint64_t bases[] = { low, PROGRAM, LIBRARIES };
+	uint64_t base = bases[random_below(3)];
+
+	if (size == 4)
+		return (uint32_t)random_u64();
+	switch (random_below(4)) {
+	case 0:
+		return random_u64();
+	case 1:
+		return base + (1U << 30) - 2 + random_below(4);
+	default:
+		return base + random_below(1U << 30);
+	}
+}
+
 static void some_sample(struct sample *sample)
 {
 	unsigned int word, nr = random_below(WORDS);
@@ -73,7 +93,25 @@ static void some_sample(struct sample *sample)
 	sample->nr = 0;
 	for (uint64_t at = sample->low; at < sample->high; at += word)
 		if (!random_below(4))
-			sample->words[sample->nr++] = (struct kb_unwind_word) { at, random_u64() };
+			sample->words[sample->nr++] = (struct kb_unwind_word) {
+				at, some_word(sample->low, word) };
+}
+
+static void put_word(struct bytes *bytes, const struct sample *sample, uint64_t word)
+{
+	const uint64_t bases[] = { sample->low, PROGRAM, LIBRARIES };
+
+	if (sample->machine->word == 4) {
+		put_32(bytes, (uint32_t)word);
+		return;
+	}
+	for (uint32_t i = 0; i < 3; i++)
+		if (word - bases[i] < 1U << 30) {
+			put_32(bytes, i << 30 | (uint32_t)(word - bases[i]));
+			return;
+		}
+	put_32(bytes, 3U << 30);
+	put_64(bytes, word);
 }
 
 /* By the words of barman_v2.h. */
@@ -83,6 +121,8 @@ static void put_sample(struct bytes *bytes, const struct sample *sample)
 	size_t next = 0;
 
 	put_64(bytes, registers | UINT64_C(1) << 63);
+	put_64(bytes, PROGRAM);
+	put_64(bytes, LIBRARIES);
 	put_32(bytes, (uint32_t)(sample->high - sample->low));
 	put_16(bytes, (uint16_t)sample->end);
 	put_16(bytes, (uint16_t)word);
@@ -98,8 +138,10 @@ static void put_sample(struct bytes *bytes, const struct sample *sample)
 			map |= UINT64_C(1) << (sample->words[i].address - at) / word;
 		put_64(bytes, map);
 		for (; next < i; next++)
-			put_64(bytes, sample->words[next].word);
+			put_word(bytes, sample, sample->words[next].word);
 	}
+	if (bytes->size % 8 && word == 8)
+		put_32(bytes, 0);
 }
 
 static bool is_same(const struct kb_unwind_sparse *sparse, const struct sample *sample)
@@ -128,7 +170,7 @@ static int take(struct kb_unwind_sparse *sparse, const struct sample *sample,
 
 int main(void)
 {
-	struct kb_unwind_word *words = malloc((BYTES / 8) * sizeof(*words));
+	struct kb_unwind_word *words = malloc((BYTES / 4) * sizeof(*words));
 	struct kb_unwind_sparse sparse = { .words = words };
 	unsigned int other = 0, words_told = 0, cut = 0, room = 0, changed = 0;
 	struct sample sample;
@@ -140,18 +182,18 @@ int main(void)
 
 		some_sample(&sample);
 		put_sample(&bytes, &sample);
-		other += take(&sparse, &sample, &bytes, bytes.size, bytes.size / 8) ||
+		other += take(&sparse, &sample, &bytes, bytes.size, bytes.size / 4) ||
 			 !is_same(&sparse, &sample);
 		words_told += kb_unwind_sparse_word(data, bytes.size, bytes.swap) ==
 			      sample.machine->word &&
-			      !kb_unwind_sparse_word(data, random_below(16), bytes.swap);
-		cut += take(&sparse, &sample, &bytes, random_below(bytes.size), BYTES / 8) !=
+			      !kb_unwind_sparse_word(data, random_below(32), bytes.swap);
+		cut += take(&sparse, &sample, &bytes, random_below(bytes.size), BYTES / 4) !=
 		       -EBADMSG;
 		room += sample.nr && take(&sparse, &sample, &bytes, bytes.size,
 					  random_below(sample.nr)) != -ENOBUFS;
 		data[random_below(bytes.size)] ^= 1 + random_below(255);
-		if (!take(&sparse, &sample, &bytes, bytes.size, bytes.size / 8))
-			changed += sparse.stack.nr > bytes.size / 8;
+		if (!take(&sparse, &sample, &bytes, bytes.size, bytes.size / 4))
+			changed += sparse.stack.nr > bytes.size / 4;
 	}
 	tap_is(other, 0, "what_a_record_has_comes_out");
 	tap_is(words_told, ROUNDS, "the_size_of_words_is_told_if_it_is_there");

@@ -94,7 +94,7 @@ struct stack {
 	const struct bm_kbarman_stack *head;
 	uint64_t registers[64], low;
 	uint32_t nr;
-	struct { uint64_t address, word; } words[8192];
+	struct { uint64_t address, word; } words[16384];
 	const char *damage;
 };
 
@@ -130,17 +130,42 @@ static inline uint64_t load_64(const void *at)
 	return value;
 }
 
-static inline const uint64_t *take_registers(struct stack *stack, const uint64_t *at)
+static inline uint64_t take_64(const uint32_t **at)
+{
+	uint64_t value = load_64(*at);
+
+	*at += 2;
+	return value;
+}
+
+static inline const uint32_t *take_registers(struct stack *stack, const uint32_t *at)
 {
 	uint64_t which = load_64(&stack->head->registers);
 
 	for (int i = 0; i < 64; i++)
 		if (which >> i & 1)
-			stack->registers[i] = load_64(at++);
+			stack->registers[i] = take_64(&at);
 	return at;
 }
 
-static inline const uint64_t *take_words(struct stack *stack, const uint64_t *at)
+static inline uint64_t take_word(const struct stack *stack, const uint32_t **at)
+{
+	const uint64_t bases[] = {
+		[BM_KBARMAN_STACK_WORD_STACK] = stack->low,
+		[BM_KBARMAN_STACK_WORD_PROGRAM] = load_64(&stack->head->program),
+		[BM_KBARMAN_STACK_WORD_LIBRARIES] = load_64(&stack->head->libraries),
+	};
+	uint32_t word = *(*at)++, base = word >> BM_KBARMAN_STACK_WORD_SHIFT;
+
+	if (stack->head->word == 4)
+		return word;
+	if (base == BM_KBARMAN_STACK_WORD_LONG)
+		return take_64(at);
+	return bases[base] + (word & ((1U << BM_KBARMAN_STACK_WORD_SHIFT) - 1));
+}
+
+static inline const uint32_t *take_words(struct stack *stack, const uint32_t *at,
+					const uint32_t *last)
 {
 	uint32_t word = stack->head->word;
 	uint64_t address, end = stack->low + stack->head->scanned, kept;
@@ -148,11 +173,11 @@ static inline const uint64_t *take_words(struct stack *stack, const uint64_t *at
 	for (address = stack->low; address < end;) {
 		uint64_t next = (address / (64 * word) + 1) * 64 * word;
 
-		kept = load_64(at++);
+		kept = take_64(&at);
 		for (; address < next && address < end; address += word, kept >>= 1)
-			if (kept & 1) {
+			if (kept & 1 && at < last && stack->nr < ARRAY_SIZE(stack->words)) {
 				stack->words[stack->nr].address = address;
-				stack->words[stack->nr++].word = load_64(at++);
+				stack->words[stack->nr++].word = take_word(stack, &at);
 			}
 		if (kept)
 			stack->damage = "a bit behind the end of a chunk";
@@ -164,7 +189,7 @@ static inline const uint64_t *take_words(struct stack *stack, const uint64_t *at
 static inline bool stack_of(struct stack *stack, const struct walk *walk, const union record *r)
 {
 	const struct bm_kbarman_callchain *chain = walk_chain(walk, r);
-	const uint64_t *end = (const void *)((const char *)r + walk->length);
+	const uint32_t *end = (const void *)((const char *)r + walk->length), *at;
 
 	if (!chain || !(chain->nr_kernel & BM_KBARMAN_CHAIN_STACK))
 		return false;
@@ -178,7 +203,10 @@ static inline bool stack_of(struct stack *stack, const struct walk *walk, const 
 	}
 	stack->low = stack->registers[sp_number(stack->head->word)] &
 		     -(4ULL * stack->head->word);
-	if (take_words(stack, take_registers(stack, (const void *)(stack->head + 1))) != end)
+	at = take_words(stack, take_registers(stack, (const void *)(stack->head + 1)), end);
+	if (((const char *)at - (const char *)stack->head) % sizeof(bm_uintptr) && !*at)
+		at++;
+	if (at != end)
 		stack->damage = "the record does not end where its stack does";
 	return true;
 }

@@ -144,7 +144,7 @@ int kb_stacks_unwind(struct kb_stacks *stacks, uint32_t task, const void *data, 
 	stacks->chain.nr = 0;
 	if (!machine)
 		return -EBADMSG;
-	if (!KB_ARRAY_ROOM(stacks->words, stacks->max_words, size / sizeof(uint64_t)))
+	if (!KB_ARRAY_ROOM(stacks->words, stacks->max_words, size / sizeof(uint32_t)))
 		return -ENOMEM;
 	sparse = (struct kb_unwind_sparse) {
 		.words = stacks->words, .max_words = stacks->max_words,

@@ -7,6 +7,7 @@
 #define RECORD_PC	63U	/* the number of the program counter in records */
 #define CHUNK		64U	/* words of a bit map */
 #define ALIGNMENT	4U	/* words: the stack begins at a multiple of these */
+#define BASE_SHIFT	30	/* of a word: the bits that say to what the others are added */
 
 /* @left: a bit for each register whose value follows. */
 static bool take_registers(struct kb_unwind_registers *registers, struct kb_bytes *bytes,
@@ -26,42 +27,9 @@ static bool take_registers(struct kb_unwind_registers *registers, struct kb_byte
 	return !bytes->bad;
 }
 
-/* The words of a chunk from @address on, up to @end. */
-static int take_chunk(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes, uint64_t address,
-		      uint64_t end, unsigned int word)
-{
-	uint64_t kept = kb_bytes_64(bytes), nr = (end - address) / word;
-
-	if (nr < CHUNK && kept >> nr)
-		return -EBADMSG;
-	for (; kept; kept &= kept - 1) {
-		if (sparse->stack.nr == sparse->max_words)
-			return -ENOBUFS;
-		sparse->words[sparse->stack.nr++] = (struct kb_unwind_word) {
-			.address = address + word * (uint64_t)__builtin_ctzll(kept),
-			.word = kb_bytes_64(bytes),
-		};
-	}
-	return bytes->bad ? -EBADMSG : 0;
-}
-
-static int take_words(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes, unsigned int word)
-{
-	uint64_t address = sparse->stack.low, high = sparse->stack.high, end;
-	int ret = 0;
-
-	for (; !ret && address < high; address = end) {
-		end = address - address % (CHUNK * word) + CHUNK * word;
-		if (end > high || end < address)
-			end = high;
-		ret = take_chunk(sparse, bytes, address, end, word);
-	}
-	return ret;
-}
-
 /* What every sparse stack begins with. */
 struct head {
-	uint64_t registers;
+	uint64_t registers, program, libraries;
 	uint32_t scanned;
 	uint16_t end, word;
 };
@@ -71,10 +39,68 @@ static struct head take_head(struct kb_bytes *bytes)
 	struct head head;
 
 	head.registers = kb_bytes_64(bytes);
+	head.program = kb_bytes_64(bytes);
+	head.libraries = kb_bytes_64(bytes);
 	head.scanned = kb_bytes_32(bytes);
 	head.end = kb_bytes_16(bytes);
 	head.word = kb_bytes_16(bytes);
 	return head;
+}
+
+/* To what the lower bits of a word are added, and the values of its upper bits. */
+enum { BASE_STACK, BASE_PROGRAM, BASE_LIBRARIES, BASE_NONE, BASES };
+
+static uint64_t take_word(struct kb_bytes *bytes, const uint64_t bases[BASES], unsigned int size)
+{
+	uint32_t word = kb_bytes_32(bytes);
+	unsigned int base = word >> BASE_SHIFT;
+
+	if (size == sizeof(uint32_t))
+		return word;
+	if (base == BASE_NONE)
+		return kb_bytes_64(bytes);
+	return bases[base] + (word & ((UINT32_C(1) << BASE_SHIFT) - 1));
+}
+
+/* The words of a chunk from @address on, up to @end. */
+static int take_chunk(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes,
+		      const uint64_t bases[BASES], uint64_t address, uint64_t end)
+{
+	unsigned int size = sparse->stack.machine->word;
+	uint64_t kept = kb_bytes_64(bytes), nr = (end - address) / size;
+
+	if (nr < CHUNK && kept >> nr)
+		return -EBADMSG;
+	for (; kept; kept &= kept - 1) {
+		if (sparse->stack.nr == sparse->max_words)
+			return -ENOBUFS;
+		sparse->words[sparse->stack.nr++] = (struct kb_unwind_word) {
+			.address = address + size * (uint64_t)__builtin_ctzll(kept),
+			.word = take_word(bytes, bases, size),
+		};
+	}
+	return bytes->bad ? -EBADMSG : 0;
+}
+
+static int take_words(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes,
+		      const struct head *head)
+{
+	uint64_t address = sparse->stack.low, high = sparse->stack.high, end;
+	const uint64_t bases[BASES] = {
+		[BASE_STACK] = address,
+		[BASE_PROGRAM] = head->program,
+		[BASE_LIBRARIES] = head->libraries,
+	};
+	uint64_t chunk = (uint64_t)CHUNK * sparse->stack.machine->word;
+	int ret = 0;
+
+	for (; !ret && address < high; address = end) {
+		end = address - address % chunk + chunk;
+		if (end > high || end < address)
+			end = high;
+		ret = take_chunk(sparse, bytes, bases, address, end);
+	}
+	return ret;
 }
 
 unsigned int kb_unwind_sparse_word(const void *data, size_t size, bool swap)
@@ -94,7 +120,7 @@ int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwin
 	uint64_t low;
 	int ret;
 
-	if (bytes.bad || word != machine->word || head.scanned % word ||
+	if (bytes.bad || word != machine->word || head.scanned % word || size % word ||
 	    head.end >= KB_UNWIND_SCAN_ENDS ||
 	    !take_registers(&sparse->registers, &bytes, head.registers))
 		return -EBADMSG;
@@ -106,6 +132,12 @@ int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwin
 		.words = sparse->words, .low = low, .high = low + head.scanned,
 		.machine = machine, .whole = head.end == KB_UNWIND_SCAN_WHOLE,
 	};
-	ret = take_words(sparse, &bytes, word);
-	return ret ? ret : bytes.at == size ? 0 : -EBADMSG;
+	ret = take_words(sparse, &bytes, &head);
+	if (ret)
+		return ret;
+	/* The length is a multiple of an address of the machine that wrote it. */
+	if (size - bytes.at == sizeof(uint32_t) && size % sizeof(uint64_t) == 0 &&
+	    kb_bytes_32(&bytes))
+		return -EBADMSG;
+	return bytes.at == size ? 0 : -EBADMSG;
 }

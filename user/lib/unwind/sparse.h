@@ -36,7 +36,7 @@ unsigned int kb_unwind_sparse_word(const void *data, size_t size, bool swap);
 /*
  * Fill @sparse from the @size bytes at @data, in the other byte order if @swap. Returns 0; -EBADMSG:
  * the bytes are no sparse stack of @machine; -ENOBUFS: there are more words than @max_words, which
- * size / 8 never are.
+ * size / 4 never are.
  */
 int kb_unwind_sparse_take(struct kb_unwind_sparse *sparse, const struct kb_unwind_machine *machine,
 			  const void *data, size_t size, bool swap);
