@@ -5,14 +5,16 @@
 #
 #	guest.sh count [-k] WORKLOADS USUAL TRACER...
 #		workloads that switch tasks, with each tracer; those of USUAL with those that
-#		record what is usual with them
+#		record what is usual with them; tracers that take samples have a workload of
+#		their own
 #	guest.sh record TIMES
 #		one of them, recorded by all, for decoding
 #
 # Prints, a line each:
 #
-#	count TRACER WORKLOAD SWITCHES	in the order in which the plugin counts sections
-#	bytes TRACER SWITCHES BYTES	what a tracer wrote of how many switches
+#	count TRACER WORKLOAD NUMBER	of switches or samples, in the order in which the plugin
+#					counts sections
+#	bytes TRACER NUMBER BYTES	what a tracer wrote of how many switches or samples
 #	why TRACER REASON		it cannot run here
 #
 # -k leaves the kernel's symbols of each tracer's run in kallsyms.TRACER.
@@ -128,6 +130,35 @@ perf_usual_off() { perf_off; }
 lttng_usual_on() { lttng_session 'sched_*' 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
 lttng_usual_off() { lttng_off; }
 
+# ---- samples by a clock: plain, and with two kinds of call chains
+
+off_sample_on() { :; }
+off_sample_off() { :; }
+
+kbarman_sample_on() { hold ./hold_kbarman plain $period; }
+kbarman_sample_off() { release kbarman_sample; }
+kbarman_sample_fp_on() { hold ./hold_kbarman fp $period; }
+kbarman_sample_fp_off() { release kbarman_sample_fp; }
+kbarman_sample_stack_on() { hold ./hold_kbarman stack $period; }
+kbarman_sample_stack_off() { release kbarman_sample_stack; }
+
+# perf_sample_hold OPTION...
+perf_sample_hold() {
+	hold perf record -q -a --overwrite -m 4M -e cpu-clock -c $period "$@" -o perf.data -- \
+		sh -c 'echo ready; cat'
+}
+# perf_sample_release NAME
+perf_sample_release() {
+	release
+	echo "bytes $1 $(perf script -i perf.data -F tid | wc -l) $(perf_data_bytes perf.data)"
+}
+perf_sample_on() { perf_sample_hold; }
+perf_sample_off() { perf_sample_release perf_sample; }
+perf_sample_fp_on() { perf_sample_hold --call-graph fp; }
+perf_sample_fp_off() { perf_sample_release perf_sample_fp; }
+perf_sample_dwarf_on() { perf_sample_hold --call-graph dwarf; }
+perf_sample_dwarf_off() { perf_sample_release perf_sample_dwarf; }
+
 # ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
 
 yield() { ./measure yield 60000; }
@@ -138,11 +169,19 @@ hackbench() {
 	./measure run root hackbench -g 1 -f 5 -l 10000 -s 1024 | tail -n 1
 }
 
+query() {
+	./measure "$1" $period root sqlite3 :memory: 'WITH RECURSIVE n(x) AS
+		(VALUES(1) UNION ALL SELECT x + 1 FROM n WHERE x < 100000)
+		SELECT count(*) FROM (SELECT DISTINCT substr(x * 7919 || hex(x), 2) y FROM n ORDER BY y);' |
+		tail -n 1
+}
+sample() { query sample; }
+
 make_root() {
 	mkdir -p root/proc root/sys
 	mount --bind /proc root/proc
 	mount --bind /sys root/sys
-	for program in /usr/bin/perf /usr/bin/hackbench; do
+	for program in /usr/bin/perf /usr/bin/hackbench /usr/bin/sqlite3; do
 		echo $program
 		ldd $program | grep -o '/[^ ]*'
 	done | sort -u | while read -r file; do
@@ -155,7 +194,9 @@ count() {
 	shift 2
 	make_root
 	# what they leave warm is warm for all
-	for workload in $workloads; do
+	with=
+	case " $workloads $*" in *' sample '*) ;; *_sample*) with=sample ;; esac
+	for workload in $workloads $with; do
 		echo "count warm_up $workload $($workload)"
 	done
 	for tracer; do
@@ -167,11 +208,13 @@ count() {
 		sleep 1
 		[ ! "$keep" ] || cat /proc/kallsyms >"$here/kallsyms.$tracer"
 		case $tracer in
+		*_sample*) these=sample ;;
 		*_usual) these=$usual_workloads ;;
 		*) these=$workloads ;;
 		esac
 		# 4 MiB are filled once: a ring that overwrites has more to do than an empty one
 		case $tracer in
+		*_sample*) query sample_warm >/dev/null ;;
 		off* | empty_probe | bpf_ringbuf) ;;
 		*) ./measure fill 80000 >/dev/null ;;
 		esac
@@ -237,9 +280,12 @@ record() {
 }
 
 mode=$1 keep=
+period=100000	# ns between samples
 shift
 [ "$1" != -k ] || { keep=1; shift; }
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
+echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
+echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent	# of samples: then the rate can't be set
 mkdir /tmp/bench
 cp measure hold_* ./*.ko /tmp/bench
 [ ! -d lttng ] || cp -r lttng /tmp/bench

@@ -3,10 +3,13 @@
  * Keeps a session in overwrite mode running until standard input ends, then prints the
  * records and the bytes that were written.
  *
- *	hold_kbarman [sched | usual]	switches only, or what `kbarman record` asks for
+ *	hold_kbarman sched		switches only
+ *	hold_kbarman usual		what `kbarman record` asks for
+ *	hold_kbarman NAME NS		a sample each NS nanoseconds: plain, fp or stack, with
+ *					call chains of that kind
  */
 #include <fcntl.h>
-#include <stdbool.h>
+#include <linux/perf_event.h>
 #include <stdint.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -14,14 +17,41 @@
 #include "hold.h"
 #include "uapi/kbarman.h"
 
+static const struct kbarman_event cpu_clock = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CPU_CLOCK, .name = "cpu-clock",
+};
+
+static const struct recording {
+	const char *name;
+	uint32_t sources, flags;
+} recordings[] = {
+	{ "sched", KBARMAN_SOURCE_SCHED, 0 },
+	{ "usual", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS, 0 },
+	{ "plain", KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS, 0 },
+	{ "fp", KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS,
+	  KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL },
+	{ "stack", KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS,
+	  KBARMAN_CONFIGURE_CHAIN_STACK | KBARMAN_CONFIGURE_CHAIN_KERNEL },
+};
+
+static const struct recording *find(const char *name)
+{
+	const struct recording *recording = recordings;
+
+	while (strcmp(recording->name, name))
+		if (++recording == recordings + sizeof(recordings) / sizeof(recordings[0]))
+			exit(2);
+	return recording;
+}
+
 int main(int argc, char **argv)
 {
-	bool usual = argc > 1 && !strcmp(argv[1], "usual");
+	const struct recording *what = find(argc > 1 ? argv[1] : "");
 	struct kbarman_configure configure = {
 		.size = sizeof(configure),
 		.mode = KBARMAN_MODE_OVERWRITE,
-		.sources = usual ? KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MAPS :
-				   KBARMAN_SOURCE_SCHED,
+		.sources = what->sources,
+		.flags = what->flags,
 		.ring_bytes = 4 << 20,
 	};
 	struct kbarman_start start = { .size = sizeof(start) };
@@ -30,6 +60,11 @@ int main(int argc, char **argv)
 
 	if (fd < 0)
 		die(KBARMAN_DEVICE);
+	if (what->sources & KBARMAN_SOURCE_PMU) {
+		configure.sample = argc > 2 ? strtoul(argv[2], NULL, 0) : 0;
+		configure.nr_events = 1;
+		configure.events_ptr = (uintptr_t)&cpu_clock;
+	}
 	if (ioctl(fd, KBARMAN_CONFIGURE, &configure) || ioctl(fd, KBARMAN_START, &start))
 		die("hold_kbarman");
 	hold();

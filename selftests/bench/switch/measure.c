@@ -6,6 +6,8 @@
  *	measure yield TIMES		two threads on one CPU, each giving way to the other
  *	measure fill TIMES		the same, without marks
  *	measure run ROOT COMMAND...	a command, from its start to its end, with ROOT as root
+ *	measure sample NS ROOT COMMAND...	the same; prints how many periods of NS it took
+ *	measure sample_warm NS ROOT COMMAND...	the same, without marks
  */
 #include <fcntl.h>
 #include <pthread.h>
@@ -16,6 +18,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "mark.h"
@@ -95,25 +98,49 @@ static unsigned long long yield(unsigned long times, bool marked)
 	return before;
 }
 
-static unsigned long long run(const char *root, char **command)
+static void run(const char *root, char **command, bool marked)
 {
-	unsigned long long before = switches();
 	int status = 0, error;
 	pid_t pid;
 
 	if (chroot(root) || chdir("/"))
 		die(root);
-	MARK(MARK_BEGIN);
+	if (marked)
+		MARK(MARK_BEGIN);
 	error = posix_spawnp(&pid, command[0], NULL, NULL, command, environ);
 	if (!error)
 		waitpid(pid, &status, 0);
-	MARK(MARK_END);
-	before = switches() - before;
+	if (marked)
+		MARK(MARK_END);
 	if (error || status) {
 		fprintf(stderr, "measure: %s failed\n", command[0]);
 		exit(1);
 	}
-	return before;
+}
+
+static unsigned long long run_switches(const char *root, char **command)
+{
+	unsigned long long before = switches();
+
+	run(root, command, true);
+	return switches() - before;
+}
+
+static unsigned long long now(void)
+{
+	struct timespec time;
+
+	clock_gettime(CLOCK_MONOTONIC, &time);
+	return time.tv_sec * 1000000000ULL + time.tv_nsec;
+}
+
+static unsigned long long run_periods(unsigned long ns, const char *root, char **command,
+				      bool marked)
+{
+	unsigned long long before = now();
+
+	run(root, command, marked);
+	return (now() - before) / ns;
 }
 
 int main(int argc, char **argv)
@@ -124,9 +151,12 @@ int main(int argc, char **argv)
 	if (argc == 3 && (!strcmp(argv[1], "yield") || !strcmp(argv[1], "fill"))) {
 		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
 	} else if (argc > 3 && !strcmp(argv[1], "run")) {
-		count = run(argv[2], argv + 3);
+		count = run_switches(argv[2], argv + 3);
+	} else if (argc > 4 && !strncmp(argv[1], "sample", 6)) {
+		count = run_periods(strtoul(argv[2], NULL, 0), argv[3], argv + 4, !argv[1][6]);
 	} else {
-		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND...\n");
+		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND... |\n"
+				"       sample NS ROOT COMMAND... | sample_warm NS ROOT COMMAND...\n");
 		return 2;
 	}
 	printf("%llu\n", count);
