@@ -42,30 +42,19 @@ struct kbarman_range {
  * the heap, which is between the program and `high`.
  */
 struct kbarman_sparse_ranges {
-	struct kbarman_range code[1 + KBARMAN_LIBRARY_RANGES];	/* the program; its libraries */
+	/* the program; its libraries in the order of addresses, then ranges of nothing */
+	struct kbarman_range code[1 + KBARMAN_LIBRARY_RANGES];
 	struct kbarman_range stack;
 	struct kbarman_range high;	/* has the libraries and the stack in it */
 	unsigned long floor;		/* all of these begin here or above */
 	unsigned long low_end;		/* what is below `high` ends here */
+	unsigned long half;		/* code[3] and code[4] begin here or above */
 	unsigned long plain;		/* bits of an address without authentication code */
 };
 
 /* A byte of kbarman_sparse.places for each word, and for some words below and above. */
 #define KBARMAN_PLACES_BELOW	3
 #define KBARMAN_PLACES(words)	(KBARMAN_PLACES_BELOW + (words) + 1)
-
-/*
- * The state of a scan, from block to block. Byte n of `places` is 1 if a pointer to word n of the
- * stack is kept: all of them, or as the scan finds what is beside that word. Words of 4 bytes have
- * no places: all pointers to words above are kept.
- */
-struct kbarman_sparse {
-	u32 *next;		/* what is kept goes below it */
-	u8 *places;
-	unsigned long low;	/* address of word 0; a multiple of the size of words */
-	unsigned long span;	/* bytes: pointers to what is above are not kept */
-	unsigned long code;	/* where the last word is that points into code: bytes from `low` */
-};
 
 static __always_inline bool kbarman_range_has(const struct kbarman_range *range,
 					      unsigned long address)
@@ -101,6 +90,7 @@ static inline void kbarman_sparse_ranges_close(struct kbarman_sparse_ranges *ran
 	kbarman_range_include(&all, &ranges->code[0]);
 	ranges->floor = all.low;
 	ranges->low_end = ranges->code[0].low + ranges->code[0].span;
+	ranges->half = ranges->code[3].span ? ranges->code[3].low : ~0UL;
 }
 
 /* A range to compare with: to add takes one instruction less than to subtract on x86. */
@@ -122,23 +112,34 @@ static __always_inline bool sparse_is_in(const struct sparse_test *test, unsigne
 	return unlikely(word + test->minus_low < test->span);
 }
 
-/* A scan of a block. Addresses of the user's stack are those of the words read from there. */
-struct sparse_block {
+/*
+ * A scan, block by block. Byte n of `places` is 1 if a pointer to word n of the stack is kept: all of
+ * them, or as the scan finds what is beside that word. Words of 4 bytes have no places: all pointers
+ * to words above are kept. Addresses of the user's stack are those of the words read from there.
+ */
+struct kbarman_sparse {
 	const struct kbarman_sparse_ranges *ranges;
+	unsigned long stack, span;	/* pointers to these bytes may be kept */
+	u8 *places;
+	u32 *next;			/* what is kept goes below it */
+	u64 map;			/* of the last block */
+	unsigned long code;		/* the last word that points into code: bytes from word 0 */
+	const void *low;		/* where word 0 is, or would be if it were read */
+};
+
+/* What most words are compared with, in registers: all else stays in memory. */
+struct sparse_tests {
 	struct sparse_test stack;
 	unsigned long floor, low_end, high, plain;
-	const void *low, *code;		/* word 0; the last one that points into code */
-	u8 *places;
-	u32 *next;
-	u64 map;
+	const u8 *places;
 };
 
 /* Half of all 64-bit numbers are negative. Only s390x has such addresses in user code. */
-static __always_inline bool sparse_is_small(const struct sparse_block *block, unsigned long word,
+static __always_inline bool sparse_is_small(const struct sparse_tests *tests, unsigned long word,
 					    unsigned int size)
 {
-	return size == sizeof(u64) && !IS_ENABLED(CONFIG_S390) ? (s64)word < (s64)block->floor :
-								 word < block->floor;
+	return size == sizeof(u64) && !IS_ENABLED(CONFIG_S390) ? (s64)word < (s64)tests->floor :
+								 word < tests->floor;
 }
 
 /* Where word @n from @at on is. The compiler would find out before it is asked. */
@@ -148,127 +149,145 @@ static __always_inline const void *sparse_place(const void *at, unsigned int n, 
 	return at + n * size;
 }
 
-/* Whether word @n from @at on, which points to @offset, may lead to the frame of a caller. */
-static __always_inline bool sparse_is_saved(const struct sparse_block *block, const void *at,
-					    unsigned int n, unsigned long offset, unsigned int size)
+/*
+ * Whether word @n from @at on, which points to @offset, may lead to the frame of a caller. A bit of
+ * @map above bit @n: the word there is kept.
+ */
+static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
+					    const struct sparse_tests *tests, const void *at,
+					    unsigned int n, unsigned long offset, u64 map,
+					    unsigned int size)
 {
-	if (size == sizeof(u32) || block->places[offset / size])
-		return !(offset % size) && block->low + offset > sparse_place(at, n, size);
-	return at + (n + 1) * size == block->code && !(offset % size) &&
-	       (long)offset - (block->code - block->low) >= (long)(KBARMAN_SIGNAL_BYTES - size);
+	unsigned long own;
+
+	if (size == sizeof(u32) || tests->places[offset / size])
+		return !(offset % size) && sparse->low + offset > sparse_place(at, n, size);
+	if (likely(!(map & 2ULL << n)))
+		return false;
+	own = sparse_place(at, n, size) - sparse->low;
+	return own + size == sparse->code && !(offset % size) &&
+	       (long)(offset - own) >= KBARMAN_SIGNAL_BYTES;
 }
 
 /* Whether @word, which is not below `high`, points into code. */
-static __always_inline bool sparse_is_high_code(const struct kbarman_range *code,
+static __always_inline bool sparse_is_high_code(const struct kbarman_sparse *sparse,
 						unsigned long word)
 {
-	return kbarman_range_has(&code[4], word) || kbarman_range_has(&code[3], word) ||
-	       kbarman_range_has(&code[2], word) || kbarman_range_has(&code[1], word) ||
-	       kbarman_range_has(&code[0], word);
+	const struct kbarman_range *code = sparse->ranges->code;
+
+	if (word >= sparse->ranges->half) {
+		if (kbarman_range_has(&code[4], word) || kbarman_range_has(&code[3], word))
+			return true;
+	} else if (kbarman_range_has(&code[2], word) || kbarman_range_has(&code[1], word)) {
+		return true;
+	}
+	return kbarman_range_has(&code[0], word);
 }
 
 /* Keep @word, which is @offset bytes behind what @base says. */
-static __always_inline void sparse_keep(struct sparse_block *block, unsigned long word,
+static __always_inline void sparse_keep(struct kbarman_sparse *sparse, unsigned long word,
 					unsigned long offset, enum bm_kbarman_stack_word base,
 					unsigned int size)
 {
 	const u64 wide = word;
 
 	if (size == sizeof(u32)) {
-		*--block->next = word;
-	} else if (likely(!(offset >> BM_KBARMAN_STACK_WORD_SHIFT))) {
-		*--block->next = offset | (u32)base << BM_KBARMAN_STACK_WORD_SHIFT;
+		*--sparse->next = word;
+	} else if (base == BM_KBARMAN_STACK_WORD_STACK ||
+		   likely(offset < 1UL << BM_KBARMAN_STACK_WORD_SHIFT)) {
+		*--sparse->next = offset | (u32)base << BM_KBARMAN_STACK_WORD_SHIFT;
 	} else {
-		block->next -= KBARMAN_SPARSE_LONG;
-		block->next[0] = (u32)BM_KBARMAN_STACK_WORD_LONG << BM_KBARMAN_STACK_WORD_SHIFT;
-		memcpy(&block->next[1], &wide, sizeof(wide));
+		sparse->next -= KBARMAN_SPARSE_LONG;
+		sparse->next[0] = (u32)BM_KBARMAN_STACK_WORD_LONG << BM_KBARMAN_STACK_WORD_SHIFT;
+		memcpy(&sparse->next[1], &wide, sizeof(wide));
 	}
 }
 
 /* Keep @word, which is at @at and points into code. */
-static __always_inline void sparse_keep_code(struct sparse_block *block, const void *at,
+static __always_inline void sparse_keep_code(struct kbarman_sparse *sparse, const void *at,
 					     unsigned long word, const struct kbarman_range *code,
 					     enum bm_kbarman_stack_word base, unsigned int size)
 {
-	u8 *place = block->places + (unsigned long)(at - block->low) / size;
+	unsigned long own = at - sparse->low;
+	u8 *place = sparse->places + own / size;
 
 	if (size == sizeof(u64)) {
 		memset(place - KBARMAN_PLACES_BELOW, 1, KBARMAN_PLACES_BELOW + 1);
 		place[1] = 1;
-		block->code = at;
+		sparse->code = own;
 	}
-	sparse_keep(block, word, word - code->low, base, size);
+	sparse_keep(sparse, word, word - code->low, base, size);
 }
 
-/* Look at word @n from @at on, and keep it if it is wanted. */
-static __always_inline void sparse_look(struct sparse_block *block, const void *at, unsigned int n,
-					unsigned int size)
+/* Look at word @n from @at on, and keep it if it is wanted. Returns bit n if it is. */
+static __always_inline u64 sparse_look(struct kbarman_sparse *sparse,
+				       const struct sparse_tests *tests, const void *at,
+				       unsigned int n, u64 map, unsigned int size)
 {
 	unsigned long word = size == sizeof(u32) ? ((const u32 *)at)[n] : ((const u64 *)at)[n];
-	const struct kbarman_range *code = block->ranges->code;
 	unsigned long offset;
 
-	if (likely(sparse_is_small(block, word, size)))
-		return;
+	if (likely(sparse_is_small(tests, word, size)))
+		return 0;
 	if (IS_ENABLED(CONFIG_ARM64_PTR_AUTH)) {
-		word &= block->plain;
-		if (sparse_is_small(block, word, size))
-			return;
+		word &= tests->plain;
+		if (sparse_is_small(tests, word, size))
+			return 0;
 	}
-	if (word < block->high) {
-		if (word >= block->low_end)
-			return;
-		sparse_keep_code(block, sparse_place(at, n, size), word, &code[0],
+	if (word < tests->high) {
+		if (word >= tests->low_end)
+			return 0;
+		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[0],
 				 BM_KBARMAN_STACK_WORD_PROGRAM, size);
-	} else if (sparse_is_in(&block->stack, word)) {
-		offset = word + block->stack.minus_low;
-		if (!sparse_is_saved(block, at, n, offset, size))
-			return;
-		sparse_keep(block, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
+	} else if (sparse_is_in(&tests->stack, word)) {
+		offset = word + tests->stack.minus_low;
+		if (!sparse_is_saved(sparse, tests, at, n, offset, map, size))
+			return 0;
+		sparse_keep(sparse, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
 	} else {
-		if (!sparse_is_high_code(code, word))
-			return;
-		sparse_keep_code(block, sparse_place(at, n, size), word, &code[1],
+		if (!sparse_is_high_code(sparse, word))
+			return 0;
+		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[1],
 				 BM_KBARMAN_STACK_WORD_LIBRARIES, size);
 	}
-	block->map |= 1U << n;
+	return 1U << n;
 }
 
 /*
  * Look at @nr words of @size bytes, a multiple of 4 and 64 at most, the first of which is @offset
- * bytes above sparse->low in the user's stack; from the last one down. Bit n of the result: word n
- * is kept. Four words in one turn, because the loop itself would cost as much as a word does.
+ * bytes above the stack's word 0; from the last one down. Bit n of the result: word n is kept. Four
+ * words in one turn, because the loop itself would cost as much as a word does.
  */
-static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse,
-					       const struct kbarman_sparse_ranges *ranges,
-					       const void *words, unsigned long offset,
-					       unsigned int nr, unsigned int size)
+static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse, const void *words,
+					       unsigned long offset, unsigned int nr,
+					       unsigned int size)
 {
-	struct sparse_block block = {
-		.ranges = ranges,
-		.stack = sparse_test_of(sparse->low, sparse->span),
-		.floor = ranges->floor,
-		.low_end = ranges->low_end,
-		.high = ranges->high.low,
-		.plain = ranges->plain,
-		.low = words - offset,
-		.code = words - offset + sparse->code,
+	const struct sparse_tests tests = {
+		.stack = sparse_test_of(sparse->stack, sparse->span),
+		.floor = sparse->ranges->floor,
+		.low_end = sparse->ranges->low_end,
+		.high = sparse->ranges->high.low,
+		.plain = sparse->ranges->plain,
 		.places = sparse->places,
-		.next = sparse->next,
 	};
+	u64 map = sparse->map & 1;
 	const void *at;
 
+	/* The compiler would have all of it in registers, of which there are too few. */
+	OPTIMIZER_HIDE_VAR(sparse);
+	sparse->low = words - offset;
 	for (at = words + nr * size; at != words;) {
 		at -= 4 * size;
-		block.map <<= 4;
-		sparse_look(&block, at, 3, size);
-		sparse_look(&block, at, 2, size);
-		sparse_look(&block, at, 1, size);
-		sparse_look(&block, at, 0, size);
+		map <<= 4;
+		map |= sparse_look(sparse, &tests, at, 3, map, size);
+		map |= sparse_look(sparse, &tests, at, 2, map, size);
+		map |= sparse_look(sparse, &tests, at, 1, map, size);
+		map |= sparse_look(sparse, &tests, at, 0, map, size);
 	}
-	sparse->next = block.next;
-	sparse->code = block.code - block.low;
-	return block.map;
+	if (nr < 64)
+		map &= (1ULL << nr) - 1;
+	sparse->map = map;
+	return map;
 }
 
 #endif /* KBARMAN_SPARSE_H */

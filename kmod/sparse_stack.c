@@ -21,12 +21,13 @@
 #define CHUNK_UNITS	(MAP_UNITS + CHUNK * KBARMAN_SPARSE_LONG)	/* at most */
 
 struct scan {
-	struct kbarman_sparse sparse;
 	const struct kbarman_sparse_ranges *ranges;
 	u32 *room, *room_end;		/* for chunks: a bit map and the words of a block */
-	unsigned long high;		/* address: where it ends */
-	unsigned int word;
-	enum bm_kbarman_stack_end why;	/* it ends there */
+	u32 *next;			/* the last chunk */
+	u8 *places;
+	unsigned long low, high;	/* addresses: where it begins and ends */
+	unsigned long end;		/* pointers to what is above are not kept */
+	enum bm_kbarman_stack_end why;	/* it ends at `high` */
 };
 
 /* Most chunks of @limit bytes: the first and the last one may be parts of a block. */
@@ -83,7 +84,7 @@ static u32 *stack_put_registers(struct bm_kbarman_stack *to, const struct pt_reg
 static void scan_end_at(struct scan *scan, unsigned long address, enum bm_kbarman_stack_end why)
 {
 	scan->high = address;
-	scan->sparse.span = address - scan->sparse.low;
+	scan->end = address;
 	scan->why = why;
 }
 
@@ -101,94 +102,99 @@ static unsigned int chunk_units(const u32 *at, unsigned int word)
 }
 
 /* Give up the words that are farthest from the stack pointer. @at: where the chunks begin. */
-static void scan_halve(struct scan *scan, unsigned long at)
+static u32 *scan_halve(struct scan *scan, u32 *next, unsigned long at, unsigned int word)
 {
-	u32 *from = scan->sparse.next, *to = from;
+	u32 *to = next;
 
-	while (to - from < KBARMAN_STACK_UNITS / 2) {
-		to += chunk_units(to, scan->word);
-		at += CHUNK * scan->word;
+	while (to - next < KBARMAN_STACK_UNITS / 2) {
+		to += chunk_units(to, word);
+		at += CHUNK * word;
 	}
-	scan->sparse.next = scan->room_end - (to - from);
-	memmove(scan->sparse.next, from, (to - from) * UNIT);
 	scan_end_at(scan, at, BM_KBARMAN_STACK_FULL);
+	return memmove(scan->room_end - (to - next), next, (to - next) * UNIT);
 }
 
-/*
- * Look at the words of a block from @at to @end, which are at @words. Functions for each size, that
- * have enough registers.
- */
-static noinline u64 scan_wide(struct scan *scan, const void *words, unsigned long at,
-			      unsigned long end)
+/* Nothing of the page of @block is there, and each try is a fault. Returns the end of the next block. */
+static unsigned long scan_leave_page(struct scan *scan, unsigned long block)
 {
-	return kbarman_sparse_scan(&scan->sparse, scan->ranges, words, at - scan->sparse.low,
-				   (end - at) / sizeof(u64), sizeof(u64));
+	unsigned long page = max(ALIGN_DOWN(block, PAGE_SIZE), scan->low);
+
+	scan_end_at(scan, page, BM_KBARMAN_STACK_ABSENT);
+	return page;
 }
 
-static noinline u64 scan_narrow(struct scan *scan, const void *words, unsigned long at,
-				unsigned long end)
+/* Read the block at @from, of words of @size bytes. False: it is not there. */
+static __always_inline bool read_block(u64 (*words)[CHUNK], unsigned long from, unsigned int size)
 {
-	return kbarman_sparse_scan(&scan->sparse, scan->ranges, words, at - scan->sparse.low,
-				   (end - at) / sizeof(u32), sizeof(u32));
+	if (size == sizeof(u64) ? kbarman_read_user(words, from) :
+				  kbarman_read_user((u32 (*)[CHUNK])words, from))
+		return true;
+	return kbarman_read_old_page(words, from, CHUNK * size);
 }
 
-/* Look at what is from @at to @end in the block at @block. False: it is not there. */
-static bool scan_block(struct scan *scan, unsigned long block, unsigned long at, unsigned long end)
+/* Look at the blocks of a stack of words of @size bytes, from its end down. */
+static __always_inline void scan_blocks(struct scan *scan, unsigned int size)
 {
+	const unsigned long bytes = CHUNK * size, low = scan->low;
+	struct kbarman_sparse sparse = {
+		.ranges = scan->ranges, .stack = low, .span = scan->end - low,
+		.places = scan->places, .next = scan->room_end,
+	};
+	unsigned long end, block, at;
 	u64 words[CHUNK], map;
-	const void *first = (char *)words + (at - block);
-
-	if (scan->word == sizeof(u64)) {
-		if (!kbarman_read_user(&words, block) &&
-		    !kbarman_read_old_page(words, block, sizeof(words)))
-			return false;
-		map = scan_wide(scan, first, at, end);
-	} else {
-		if (!kbarman_read_user((u32 (*)[CHUNK])words, block) &&
-		    !kbarman_read_old_page(words, block, CHUNK * sizeof(u32)))
-			return false;
-		map = scan_narrow(scan, first, at, end);
-	}
-	scan->sparse.next -= MAP_UNITS;
-	put_64(scan->sparse.next, map);
-	return true;
-}
-
-static void scan_stack(struct scan *scan)
-{
-	unsigned long bytes = CHUNK * scan->word, low = scan->sparse.low, end, block, at;
 
 	for (end = scan->high; end != low; end = at) {
 		block = ALIGN_DOWN(end - 1, bytes);
 		at = max(block, low);
-		if (scan->sparse.next - scan->room < CHUNK_UNITS)
-			scan_halve(scan, end);
-		if (!scan_block(scan, block, at, end)) {
-			/* Nothing of its page is there, and each try is a fault. */
-			at = max(ALIGN_DOWN(block, PAGE_SIZE), low);
-			scan_end_at(scan, at, BM_KBARMAN_STACK_ABSENT);
-			scan->sparse.next = scan->room_end;
+		if (sparse.next - scan->room < CHUNK_UNITS) {
+			sparse.next = scan_halve(scan, sparse.next, end, size);
+			sparse.span = scan->end - low;
 		}
+		if (!read_block(&words, block, size)) {
+			at = scan_leave_page(scan, block);
+			sparse.next = scan->room_end;
+			sparse.map = 0;
+			sparse.span = scan->end - low;
+			continue;
+		}
+		map = kbarman_sparse_scan(&sparse, (char *)words + (at - block), at - low,
+					  (end - at) / size, size);
+		sparse.next -= MAP_UNITS;
+		put_64(sparse.next, map);
 	}
+	scan->next = sparse.next;
+}
+
+/* Functions for each size, that have enough registers. */
+static noinline void scan_wide(struct scan *scan)
+{
+	scan_blocks(scan, sizeof(u64));
+}
+
+static noinline void scan_narrow(struct scan *scan)
+{
+	scan_blocks(scan, sizeof(u32));
 }
 
 /* Scan the stack, and put the chunks at @to, with room for those of @limit bytes, and places. */
-static u32 *stack_put_chunks(u32 *to, struct scan *scan, u32 limit, bool records)
+static u32 *stack_put_chunks(u32 *to, struct scan *scan, u32 limit,
+			     const struct kbarman_user_registers *wanted)
 {
 	unsigned long units = stack_units(limit);
 	u8 *places = (u8 *)(to + units);
 
-	if (scan->word == sizeof(u64))
-		memset(places, !records,
-		       KBARMAN_PLACES((scan->high - scan->sparse.low) / sizeof(u64)));
 	scan->room = to;
 	scan->room_end = to + units;
-	scan->sparse.next = scan->room_end;
-	scan->sparse.places = places + KBARMAN_PLACES_BELOW;
-	scan->sparse.code = 0;
-	scan_stack(scan);
-	units = scan->room_end - scan->sparse.next;
-	memmove(to, scan->sparse.next, units * UNIT);
+	scan->places = places + KBARMAN_PLACES_BELOW;
+	if (wanted->word == sizeof(u64)) {
+		memset(places, !wanted->records,
+		       KBARMAN_PLACES((scan->high - scan->low) / sizeof(u64)));
+		scan_wide(scan);
+	} else {
+		scan_narrow(scan);
+	}
+	units = scan->room_end - scan->next;
+	memmove(to, scan->next, units * UNIT);
 	return to + units;
 }
 
@@ -200,10 +206,10 @@ unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const str
 	unsigned long step = STEP * wanted.word, low = ALIGN_DOWN(ranges->stack.low, step);
 	unsigned long end = ranges->stack.low + ranges->stack.span;
 	struct scan scan = {
-		.sparse = { .low = low, .span = end - low },
 		.ranges = ranges,
+		.low = low,
 		.high = ALIGN(end, step),
-		.word = wanted.word,
+		.end = end,
 		.why = known ? BM_KBARMAN_STACK_WHOLE : BM_KBARMAN_STACK_ABSENT,
 	};
 	u32 *chunks;
@@ -215,7 +221,7 @@ unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const str
 	else if (scan.high - low > limit)
 		scan_end_at(&scan, low + ALIGN_DOWN(limit, step), BM_KBARMAN_STACK_LIMIT);
 	chunks = stack_put_registers(to, regs, &wanted, ranges);
-	chunks = stack_put_chunks(chunks, &scan, limit, wanted.records);
+	chunks = stack_put_chunks(chunks, &scan, limit, &wanted);
 	to->program = ranges->code[0].low;
 	to->libraries = ranges->code[1].low;
 	to->word = wanted.word;

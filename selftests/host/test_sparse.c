@@ -54,18 +54,26 @@ static struct kbarman_sparse_ranges some_ranges(bool narrow)
 	struct kbarman_sparse_ranges ranges = {
 		.code[0] = { random_below(top), random_below(2) ? 0 : random_below(top / 64) },
 		.code[1] = { random_below(top), 1 + random_below(top / 64) },
-		.code[2] = { random_below(top), random_below(2) ? 0 : random_below(top / 64) },
 		.stack = { random_below(top) & -64UL, 1 + random_below(STACK_BYTES) },
 		.plain = PLAIN,
 	};
+	unsigned int i;
 
+	for (i = 2; i < ARRAY_SIZE(ranges.code); i++) {
+		unsigned long end = range_end(&ranges.code[i - 1]);
+
+		if (!ranges.code[i - 1].span || !random_below(3) || end > top)
+			break;
+		ranges.code[i] = (struct kbarman_range) {
+			end + random_below(top / 64), 1 + random_below(top / 64) };
+	}
 	kbarman_sparse_ranges_close(&ranges);
 	return ranges;
 }
 
 static unsigned long some_word(const struct kbarman_sparse_ranges *ranges)
 {
-	const struct kbarman_range *range = random_below(3) ? &ranges->code[random_below(3)] :
+	const struct kbarman_range *range = random_below(3) ? &ranges->code[random_below(ARRAY_SIZE(ranges->code))] :
 							      &ranges->stack;
 
 	switch (random_below(5)) {
@@ -108,12 +116,12 @@ static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr
 	u32 narrow[WORDS], kept[KBARMAN_SPARSE_LONG * WORDS];
 	u32 *const end = kept + ARRAY_SIZE(kept);
 	u64 wide[WORDS], wanted[WORDS], map = 0;
-	unsigned long at = ranges->stack.low, code = ~0UL;
+	unsigned long at = ranges->stack.low;
 	struct kbarman_sparse sparse = {
-		.next = end, .places = places + KBARMAN_PLACES_BELOW,
-		.low = at, .span = ranges->stack.span, .code = code,
+		.ranges = ranges, .stack = at, .span = ranges->stack.span,
+		.places = places + KBARMAN_PLACES_BELOW, .next = end,
 	};
-	unsigned int n, first = WORDS;
+	unsigned int n, first = WORDS, code = 0;
 	const u32 *next;
 
 	memset(places, 1, sizeof(places));
@@ -132,8 +140,8 @@ static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr
 		}
 	}
 	if (size == sizeof(u64) ?
-		    kbarman_sparse_scan(&sparse, ranges, wide, 0, nr, sizeof(u64)) != map :
-		    kbarman_sparse_scan(&sparse, ranges, narrow, 0, nr, sizeof(u32)) != map)
+		    kbarman_sparse_scan(&sparse, wide, 0, nr, sizeof(u64)) != map :
+		    kbarman_sparse_scan(&sparse, narrow, 0, nr, sizeof(u32)) != map)
 		return false;
 	for (next = sparse.next; next < end && first < WORDS; first++)
 		if (next_word(&next, ranges, size) != wanted[first])
@@ -182,21 +190,21 @@ static void take(struct words *words)
 	const u32 *next;
 	u8 places[KBARMAN_PLACES(STACK_WORDS)] = { 0 };
 	struct kbarman_sparse_ranges ranges = some_program;
-	struct kbarman_sparse sparse = {
-		.next = kept + STACK_WORDS, .places = places + KBARMAN_PLACES_BELOW,
-		.low = address_of(words->below),
-		.span = (STACK_WORDS - words->below) * sizeof(u64),
-	};
 	struct kbarman_sparse_ranges bases = some_program;
+	struct kbarman_sparse sparse = {
+		.ranges = &ranges, .stack = address_of(words->below),
+		.span = (STACK_WORDS - words->below) * sizeof(u64),
+		.places = places + KBARMAN_PLACES_BELOW, .next = kept + STACK_WORDS,
+	};
 	unsigned int n, first, chunk = CHUNKS;
 	u64 map;
 
-	bases.stack.low = sparse.low;
+	bases.stack.low = sparse.stack;
 	kbarman_sparse_ranges_close(&ranges);
 	memset(words->kept, 0, sizeof(words->kept));
 	while (chunk--) {
 		first = max(chunk * WORDS, words->below);
-		map = kbarman_sparse_scan(&sparse, &ranges, &words->word[first],
+		map = kbarman_sparse_scan(&sparse, &words->word[first],
 					  (first - words->below) * sizeof(u64),
 					  (chunk + 1) * WORDS - first, sizeof(u64));
 		next = sparse.next;
@@ -333,10 +341,10 @@ static void nothing_is_kept_of_no_range(void)
 {
 	struct kbarman_sparse_ranges none = { 0 };
 	u64 words[4] = { 0, 1, ~0ULL, 1ULL << 46 };
-	struct kbarman_sparse sparse = { 0 };
+	struct kbarman_sparse sparse = { .ranges = &none };
 
 	kbarman_sparse_ranges_close(&none);
-	tap_is(kbarman_sparse_scan(&sparse, &none, words, 0, 4, sizeof(u64)), 0,
+	tap_is(kbarman_sparse_scan(&sparse, words, 0, 4, sizeof(u64)), 0,
 	       "nothing_is_kept_of_no_range");
 }
 
