@@ -203,6 +203,30 @@ static void try_frame(void)
 	has(&s, 6, 12345);
 	tap_ok(gives(&s, (uint64_t[]) { JIT + 4, 0 }) && s.chain.end == KB_UNWIND_NO_ROWS,
 	       "but_not_by_a_number");
+
+	/* As V8's builtins, which call compiled code. */
+	begin(&s, EM_X86_64, amd64);
+	has(&s, KB_UNWIND_PC, JIT + 4);
+	has(&s, 7, SP);
+	has(&s, 6, SP + 0x40);
+	keeps(&s, SP + 0x40, SP + 0x80);
+	keeps(&s, SP + 0x48, NO_TABLE + 8);
+	keeps(&s, SP + 0x80, SP + 0x200);
+	keeps(&s, SP + 0x88, FILE_AT + 0x10);
+	keeps(&s, SP + 0x90 + 24, FILE_AT + 0x20);
+	tap_ok(gives(&s, (uint64_t[]) { JIT + 4, NO_TABLE + 8, FILE_AT + 0x10, FILE_AT + 0x20, 0 }),
+	       "a_caller_without_a_table_is_left_by_its_frame_pointer");
+
+	begin(&s, EM_X86_64, amd64);
+	has(&s, KB_UNWIND_PC, FILE_AT + 4);
+	has(&s, 7, SP);
+	has(&s, 6, SP + 0x80);
+	keeps(&s, SP + 24, NO_TABLE + 8);
+	keeps(&s, SP + 0x80, SP + 0x200);
+	keeps(&s, SP + 0x88, FILE_AT + 0x10);		/* it has no caller there */
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, NO_TABLE + 8, 0 }) &&
+	       s.chain.end == KB_UNWIND_REFUSED,
+	       "but_not_to_where_no_caller_is");
 }
 
 static void try_end(bool whole)

@@ -87,8 +87,9 @@ static bool leave_record(struct walk *walk, uint64_t record, uint64_t pc, kb_unw
 }
 
 /*
- * Leave code that nobody knows: just-in-time compilers keep a frame pointer. The word that would be
- * the caller's address was kept, so it points to code.
+ * Leave code that nobody knows, or a caller without a table: just-in-time compilers keep a frame
+ * pointer, and so does the code of their own that they have in a library. The word that would be the
+ * caller's address was kept, so it points to code.
  */
 static bool leave_by_frame(struct walk *walk)
 {
@@ -209,8 +210,12 @@ static bool leave_without(struct walk *walk, const struct kb_unwind_chain *chain
 {
 	if (walk->end == KB_UNWIND_NO_ROWS)
 		return leave_by_frame(walk);
-	return walk->end == KB_UNWIND_REFUSED && chain->reason == KB_UNWIND_UNCOVERED && exact &&
-	       leave_unknown(walk, find, closure);
+	if (walk->end != KB_UNWIND_REFUSED || chain->reason != KB_UNWIND_UNCOVERED)
+		return false;
+	if (exact)
+		return leave_unknown(walk, find, closure);
+	return leave_by_frame(walk) &&
+	       has_caller(walk, walk->regs.value[KB_UNWIND_PC], find, closure);
 }
 
 /* Whether the CPU was at the first instruction of a function. */
