@@ -815,7 +815,7 @@ static inline const char *judge_chain(const void *map, const union record *r, si
 		return "call chain not as long as it says";
 	stack = length - at - sizeof(*chain) - addresses;
 	if (chain->nr_kernel & BM_KBARMAN_CHAIN_STACK ?
-		    stack < sizeof(struct bm_kbarman_stack) || stack % 8 : stack)
+		    stack < sizeof(struct bm_kbarman_stack) || stack % sizeof(bm_uintptr) : stack)
 		return "call chain with the wrong end";
 	return NULL;
 }
