@@ -18,6 +18,13 @@ enum kbarman_series {
 	KBARMAN_SERIES_LOST = 0,	/* records lost since the last value of this series */
 	KBARMAN_SERIES_STOPPED,		/* why the first counter stopped: enum kbarman_stop + 1; 0:
 					 * it counts */
+	/* Without a name, and unused, if the session has not asked for their sources. */
+	KBARMAN_SERIES_WAKEUPS,		/* all of these have a struct bm_kbarman_detail */
+	KBARMAN_SERIES_MIGRATIONS,
+	KBARMAN_SERIES_INTERRUPTS,
+	KBARMAN_SERIES_SOFTIRQS,
+	KBARMAN_SERIES_FREQUENCY,
+	KBARMAN_SERIES_IDLE_MISSES,
 	KBARMAN_SERIES_COUNT,
 };
 

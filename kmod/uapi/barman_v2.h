@@ -230,6 +230,55 @@ struct bm_protocol_custom_counter {
 	__u64 value;
 } __attribute__((packed, aligned(4)));
 
+/*
+ * What a value of kbarman's own series is about, if kbarman.ext=1 announces extensions and the block
+ * is long enough: it follows struct bm_protocol_custom_counter. The task_id in front of it is the
+ * task that ran. A reader that does not know this struct sees how often something happened.
+ */
+enum bm_kbarman_what {
+	BM_KBARMAN_WAKING	= 1,	/* `id` is woken. cpu: where it ran last */
+	BM_KBARMAN_WAKING_NEW	= 2,	/* `id` may run for the first time. cpu: where */
+	BM_KBARMAN_MIGRATE	= 3,	/* `id` goes to another CPU. cpu: the other CPU */
+	BM_KBARMAN_IRQ_ENTRY	= 4,	/* the handler of interrupt `id` begins. cpu: number of
+					 * handlers of that interrupt that come after this one */
+	BM_KBARMAN_IRQ_EXIT	= 5,	/* ... ends */
+	BM_KBARMAN_IPI_ENTRY	= 6,	/* an interrupt without a handler of Linux's table begins.
+					 * id: enum bm_kbarman_ipi */
+	BM_KBARMAN_IPI_EXIT	= 7,	/* ... ends */
+	BM_KBARMAN_SOFTIRQ_RAISE = 8,	/* softirq `id` is asked for */
+	BM_KBARMAN_SOFTIRQ_ENTRY = 9,	/* its action begins */
+	BM_KBARMAN_SOFTIRQ_EXIT	= 10,	/* ... ends */
+	BM_KBARMAN_FREQUENCY	= 11,	/* the value is kHz from now on, of CPU `cpu` */
+	BM_KBARMAN_IDLE_MISS	= 12,	/* CPU `cpu` has left idle state `id`, which was too deep
+					 * (context 0) or not deep enough (1) */
+};
+
+/* In what a record was written. Of a wakeup: what woke. */
+enum bm_kbarman_context {
+	BM_KBARMAN_IN_TASK	= 0,
+	BM_KBARMAN_IN_SOFTIRQ	= 1,
+	BM_KBARMAN_IN_IRQ	= 2,
+	BM_KBARMAN_IN_IDLE	= 3,	/* the idle task */
+};
+
+enum bm_kbarman_ipi {
+	BM_KBARMAN_IPI_OTHER	= 0,
+	BM_KBARMAN_IPI_TIMER	= 1,	/* the timer of this CPU */
+	BM_KBARMAN_IPI_RESCHEDULE = 2,
+	BM_KBARMAN_IPI_CALL	= 3,	/* calls of functions on several CPUs */
+	BM_KBARMAN_IPI_CALL_ONE	= 4,	/* ... on one */
+	BM_KBARMAN_IPI_WORK	= 5,	/* irq_work */
+	BM_KBARMAN_IPI_TICK	= 6,	/* a broadcast of the timer */
+	BM_KBARMAN_IPI_STOP	= 7,
+};
+
+struct bm_kbarman_detail {
+	__u32 id;
+	__u16 cpu;
+	__u8 what;			/* enum bm_kbarman_what */
+	__u8 context;			/* enum bm_kbarman_context */
+} __attribute__((packed, aligned(4)));
+
 enum bm_annotation_type {
 	BM_ANNOTATION_STRING		= 0,
 	BM_ANNOTATION_BOOKMARK		= 1,
@@ -337,6 +386,7 @@ _Static_assert(sizeof(struct bm_custom_counter_sample) == 12, "counter_sample");
 _Static_assert(sizeof(struct bm_protocol_sample) == 24, "sample");
 _Static_assert(sizeof(struct bm_protocol_task_switch) == 23, "task_switch, 21 and prev_state");
 _Static_assert(sizeof(struct bm_protocol_custom_counter) == 32, "custom_counter");
+_Static_assert(sizeof(struct bm_kbarman_detail) == 8, "detail");
 _Static_assert(sizeof(struct bm_protocol_annotation) == 33 + sizeof(bm_uintptr), "annotation");
 _Static_assert(sizeof(struct bm_kbarman_callchain) == 8, "callchain");
 _Static_assert(sizeof(struct bm_kbarman_stack) == 32, "stack");

@@ -317,7 +317,14 @@ struct kbarman_query {
 #define KBARMAN_SOURCE_PMU		(1U << 2)	/* samples: needs nr_events > 0 */
 #define KBARMAN_SOURCE_MAPS		(1U << 3)	/* executable mappings */
 #define KBARMAN_SOURCE_MARKS		(1U << 4)	/* marks that programs write */
-#define KBARMAN_SOURCE_ALL		0x1fU
+/* Off unless asked for; their records are values of series of kbarman's own, barman_v2.h. */
+#define KBARMAN_SOURCE_WAKE		(1U << 5)	/* who woke whom */
+#define KBARMAN_SOURCE_MIGRATE		(1U << 6)	/* tasks that go to another CPU */
+#define KBARMAN_SOURCE_IRQ		(1U << 7)	/* handlers of interrupts, and IPIs */
+#define KBARMAN_SOURCE_SOFTIRQ		(1U << 8)	/* softirqs */
+#define KBARMAN_SOURCE_FREQ		(1U << 9)	/* frequencies, and idle states that did
+							 * not pay */
+#define KBARMAN_SOURCE_ALL		0x3ffU
 
 #define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */
 #define KBARMAN_CONFIGURE_FALLBACK	(1U << 1)	/* if there is no PMU, sample by

@@ -18,6 +18,47 @@ enum kb_event_type {
 	KB_EVENT_HALT,
 };
 
+/*
+ * What a value of a series of kbarman's own is about. Source: enum bm_kbarman_what of
+ * kmod/uapi/barman_v2.h.
+ */
+enum kb_what {
+	KB_WHAT_VALUE		= 0,	/* nothing but its value */
+	KB_WHAT_WAKING		= 1,	/* `id` is woken; cpu: where it ran last */
+	KB_WHAT_WAKING_NEW	= 2,	/* `id` may run for the first time; cpu: where */
+	KB_WHAT_MIGRATE		= 3,	/* `id` goes to CPU `cpu` */
+	KB_WHAT_IRQ_ENTRY	= 4,	/* interrupt `id`; cpu: number of handlers behind this one */
+	KB_WHAT_IRQ_EXIT	= 5,
+	KB_WHAT_IPI_ENTRY	= 6,	/* id: enum kb_ipi */
+	KB_WHAT_IPI_EXIT	= 7,
+	KB_WHAT_SOFTIRQ_RAISE	= 8,	/* softirq `id` */
+	KB_WHAT_SOFTIRQ_ENTRY	= 9,
+	KB_WHAT_SOFTIRQ_EXIT	= 10,
+	KB_WHAT_FREQUENCY	= 11,	/* the value is kHz, of CPU `cpu` */
+	KB_WHAT_IDLE_MISS	= 12,	/* CPU `cpu`, idle state `id`; context 0: too deep, 1: not
+					 * deep enough */
+};
+
+/* In what it happened. Source: enum bm_kbarman_context. */
+enum kb_context {
+	KB_CONTEXT_TASK		= 0,
+	KB_CONTEXT_SOFTIRQ	= 1,
+	KB_CONTEXT_IRQ		= 2,
+	KB_CONTEXT_IDLE		= 3,
+};
+
+/* Source: enum bm_kbarman_ipi. */
+enum kb_ipi {
+	KB_IPI_OTHER		= 0,
+	KB_IPI_TIMER		= 1,
+	KB_IPI_RESCHEDULE	= 2,
+	KB_IPI_CALL		= 3,
+	KB_IPI_CALL_ONE		= 4,
+	KB_IPI_WORK		= 5,
+	KB_IPI_TICK		= 6,
+	KB_IPI_STOP		= 7,
+};
+
 #define KB_COUNTER_INVALID	UINT64_MAX	/* a counter value that was not valid */
 #define KB_STATE_UNKNOWN	(-1)
 
@@ -104,6 +145,11 @@ struct kb_event {
 		struct {
 			uint32_t counter;	/* index into the custom series, in range */
 			uint64_t value;
+			/* 0 = a value and nothing else; of kbarman's own series: what it is about. */
+			uint8_t what;		/* enum kb_what; unknown ones are possible */
+			uint8_t context;	/* enum kb_context; these three: by `what` */
+			uint16_t cpu;
+			uint32_t id;
 		} custom_counter;
 		struct {
 			uint8_t type;		/* enum kb_annotation_type */
