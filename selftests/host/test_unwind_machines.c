@@ -50,12 +50,11 @@ struct machine {
 	unsigned int pc;		/* bytes in front of the program counter */
 	uint64_t kept;			/* the registers that the module keeps (user_registers.c) */
 	double percent;			/* of the chains that have to be right */
-	uint64_t signature;		/* bits of a return address that may have been signed */
 };
 
 static const struct machine machines[] = {
 	{ "arm64", "qemu-aarch64-static", "aarch64-linux-gnu-gcc", EM_AARCH64, 8, false, 32,
-	  32 * 8, 0xfff80000, 99.5, 0xffff000000000000 },
+	  32 * 8, 0xfff80000, 99.5 },
 	{ "armhf", "qemu-arm-static", "arm-linux-gnueabihf-gcc", EM_ARM, 4, false, 15, 15 * 4,
 	  0x6ff0, 98 },
 	{ "i386", "qemu-i386-static", "i686-linux-gnu-gcc", EM_386, 4, false, 8, 8 * 4, 0xfa, 98 },
@@ -284,7 +283,7 @@ static struct kb_unwind_stack sparse_stack(struct tracee *tracee)
 	stack.high = low + left;
 	for (size_t i = 0; i < left / size; i++) {
 		word = number_at(tracee->machine, tracee->stack + i * size, size) &
-		       ~tracee->machine->signature;
+		       ~tracee->unwind->signature;
 		if (is_code(tracee, word) || (word >= low && word < tracee->stack_high))
 			tracee->words[stack.nr++] = (struct kb_unwind_word) { low + i * size, word };
 	}
@@ -331,7 +330,7 @@ static void check_chain(struct tracee *tracee)
 	}
 	stack = sparse_stack(tracee);
 	registers.known = tracee->machine->kept | UINT64_C(1) << KB_UNWIND_PC;
-	registers.value[tracee->unwind->link] &= ~tracee->machine->signature;
+	registers.value[tracee->unwind->link] &= ~tracee->unwind->signature;
 	shadow_check(&tracee->shadow, &registers, &stack, find_rows, name_of, tracee);
 }
 
