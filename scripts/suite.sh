@@ -6,7 +6,7 @@
 #
 #	suite_begin NAME	the output of programs goes to out/NAME/; $scrap is a directory for
 #				temporary files
-#	title, build, tap, boot, figures, dmesg_is_clean …
+#	title, build, tap, within, boot, figures, dmesg_is_clean …
 #	suite_end		prints the ten slowest tests and "N passed, N failed, N skipped", and returns
 #				the status of the run
 #
@@ -159,6 +159,26 @@ device_tree() {
 	arch_table "$1"
 	"qemu-system-$A_QEMU" -M "$A_MACHINE,dumpdtb=$2" -cpu "$A_CPU" -smp 2 -m 1024 -display none \
 		-nodefaults >/dev/null 2>&1
+}
+
+# within NAME SCRIPT...: runs a script that ends with suite_end, and counts its tests as those of this
+# run. Shown is what failed or was skipped.
+within() {
+	name=$1
+	shift
+	log=$out/$name.log
+	r=0
+	$KB_SIGNALS "$@" </dev/null >"$log" 2>&1 &
+	wait $! || r=$?
+	grep -E '^(==|FAIL|skip|      #)' "$log" || :
+	if sum=$(tail -n 1 "$log" | grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'); then
+		echo "      $name: $sum"
+		echo "$sum" | tr -d , | awk '{ print $1, $3, $5 }' >>"$out/totals"
+	else
+		tail -n 20 "$log"
+		echo "FAIL  $name: it ended with status $r (the whole output is in $log)"
+		echo '0 1 0' >>"$out/totals"
+	fi
 }
 
 suite_end() {

@@ -70,6 +70,30 @@ $KBARMAN flight status
     assert os.path.exists(os.path.join(tmp, "service.cap")), os.listdir(tmp)
 
 
+# Others end the recorder at the moment when its file tells them its number.
+EARLY = """
+#include <signal.h>
+#include <unistd.h>
+int fchmod(int fd, unsigned int mode)
+{
+	(void)fd, (void)mode;
+	return raise(SIGTERM);
+}
+"""
+
+
+def a_recorder_that_is_ended_at_once_leaves_its_capture(tmp):
+    early = os.path.join(tmp, "early.so")
+    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", early, "-"], input=EARLY,
+                   text=True, check=True)
+    done = subprocess.run(
+        [tap.KBARMAN, "flight", "run", "-o", "early.cap"], cwd=tmp, capture_output=True, text=True,
+        timeout=60, check=False, env=recorder.fake(FAKE_RATE=1, KBARMAN_RUNTIME_DIR=tmp,
+                                                   LD_PRELOAD=f"{recorder.FAKE}:{early}"))
+    assert done.returncode == 0, done
+    recorder.check(os.path.join(tmp, "early.cap"))
+
+
 def another_user_is_told_that_it_runs_and_who_may_ask(tmp):
     done = inside(tmp, SERVICE_RUNS + """
 $as_other $KBARMAN flight status

@@ -282,7 +282,8 @@ static struct kb_unwind_stack sparse_stack(struct tracee *tracee)
 		return stack;
 	stack.high = low + left;
 	for (size_t i = 0; i < left / size; i++) {
-		word = number_at(tracee->machine, tracee->stack + i * size, size);
+		word = number_at(tracee->machine, tracee->stack + i * size, size) &
+		       ~tracee->unwind->signature;
 		if (is_code(tracee, word) || (word >= low && word < tracee->stack_high))
 			tracee->words[stack.nr++] = (struct kb_unwind_word) { low + i * size, word };
 	}
@@ -329,6 +330,7 @@ static void check_chain(struct tracee *tracee)
 	}
 	stack = sparse_stack(tracee);
 	registers.known = tracee->machine->kept | UINT64_C(1) << KB_UNWIND_PC;
+	registers.value[tracee->unwind->link] &= ~tracee->unwind->signature;
 	shadow_check(&tracee->shadow, &registers, &stack, find_rows, name_of, tracee);
 }
 

@@ -161,6 +161,25 @@ static void try_link(void)
 }
 
 /* Its tables say what holds behind a prologue. */
+/* As for ld.so of arm64 when it binds a function: the PLT has pushed two words. */
+static void try_forgotten(void)
+{
+	static const struct kb_unwind_step steps[] = {
+		{ .what = KB_UNWIND_RULE, .target = 30, .count = 2 },
+		{ .what = KB_UNWIND_CFA_BASE, .base = 31, .offset = 16 },
+		{ .what = KB_UNWIND_AT, .target = 30, .offset = 8 },
+	};
+	struct sample s;
+
+	begin(&s, EM_AARCH64, steps);
+	has(&s, KB_UNWIND_PC, FILE_AT + 4);
+	has(&s, 31, SP);
+	keeps(&s, SP + 24, FILE_AT + 0x10);
+	keeps(&s, SP + 56, FILE_AT + 0x20);
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, FILE_AT + 0x10, FILE_AT + 0x20, 0 }),
+	       "a_caller_is_above_the_place_of_its_address");
+}
+
 static void try_prologue(void)
 {
 	static struct sample s;
@@ -260,6 +279,7 @@ static void try_saved(uint64_t place, const char *name)
 int main(void)
 {
 	try_link();
+	try_forgotten();
 	try_prologue();
 	try_frame();
 	try_end(true);

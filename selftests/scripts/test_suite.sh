@@ -51,4 +51,30 @@ is a_slow_test_is_listed_with_its_program \
 	"$(grep -cE '^ *[0-9]+  (vm/one: one\.second|slow: takes_its_time)$' "$tmp/slowest")" 2 "$tmp/said"
 # The clock may tick in one of them.
 is tests_of_no_time_are_not_listed "$(($(grep -c fast "$tmp/slowest") < 2))" 1 "$tmp/said"
+
+cat >"$tmp/inner" <<'END'
+echo '== inside (0 s)'
+echo 'ok    what_is_well                                2 passed'
+echo 'FAIL  what_is_not: why'
+echo "$1"
+exit 1
+END
+cat >"$tmp/outer" <<'END'
+. scripts/lib.sh
+. scripts/suite.sh
+suite_begin "suite-$2"
+within inner sh "$3/inner" "$4"
+suite_end
+END
+# outer LAST: the end of a run within which another one says LAST at its end
+outer() {
+	sh -c '. "$1"' scripts/test "$tmp/outer" "$$" "$tmp" "$1" >"$tmp/said" || :
+	rm -rf "out/suite-$$"
+	tail -n 1 "$tmp/said"
+}
+is tests_of_a_run_within_a_run_count "$(outer '2 passed, 1 failed, 4 skipped')" \
+	'2 passed, 1 failed, 4 skipped' "$tmp/said"
+is a_failure_of_a_run_within_a_run_is_shown "$(grep -c '^FAIL  what_is_not' "$tmp/said")" 1 "$tmp/said"
+is a_run_within_a_run_that_breaks_off_is_a_failure "$(outer 'no sum')" '0 passed, 1 failed, 0 skipped' \
+	"$tmp/said"
 echo "1..$count"

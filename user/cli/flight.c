@@ -158,6 +158,20 @@ static pid_t find_recorder(void)
 	return find_recorder_dir(&dir);
 }
 
+/*
+ * As soon as the file has the number, anybody may end the recorder or ask it for a snapshot. Until
+ * record reads these signals, they wait.
+ */
+static void hold_signals(void)
+{
+	sigset_t mask;
+
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+}
+
 /* Runs in the recorder itself. The descriptor stays open until the recorder ends. */
 static int hold_pid_file(void)
 {
@@ -166,6 +180,7 @@ static int hold_pid_file(void)
 	char text[32];
 	int length;
 
+	hold_signals();
 	fd = open(run_path("flight.pid"), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
 	if (fd < 0)
 		return cli_fail("can't write %s: %s", run_path("flight.pid"), strerror(errno));

@@ -384,6 +384,9 @@ static int prepare_signals(struct recording *rec)
 	if (rec->options.mode == KBARMAN_MODE_OVERWRITE)
 		sigaddset(&mask, SIGUSR1);
 	sigprocmask(SIG_BLOCK, &mask, &rec->old_mask);
+	/* flight has blocked these already; the command gets them. */
+	sigdelset(&rec->old_mask, SIGTERM);
+	sigdelset(&rec->old_mask, SIGUSR1);
 	rec->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
 	return rec->signals < 0 ? cli_fail("signalfd: %s", strerror(errno)) : 0;
 }

@@ -10,6 +10,25 @@
 
 #define FRAME_MAX	512U	/* bytes of a frame of assembly code */
 
+/*
+ * The caller's SP. Where the link register is saved at the CFA or above, the table has forgotten what
+ * was pushed before: that of ld.so for functions that are bound when they are called (glibc of arm64
+ * up to 2.36) does not count the two words of the PLT.
+ */
+static uint64_t find_caller_sp(const struct walk *walk, const struct kb_unwind_step *rule)
+{
+	const struct kb_unwind_machine *machine = walk->machine;
+	const int32_t two_words = 2 * machine->word;
+	uint64_t sp = walk->cfa - machine->above_sp;
+
+	if (machine->link)
+		for (const struct kb_unwind_step *step = rule + rule->count; step > rule; step--)
+			if (step->what == KB_UNWIND_AT && step->target == rule->target &&
+			    step->offset >= 0)
+				sp += (uint64_t)step->offset / two_words * two_words + two_words;
+	return cut(walk, sp);
+}
+
 /* Make the registers those of the caller. @exact: the frame was interrupted. */
 static bool leave(struct walk *walk, const struct kb_unwind_step *rule, bool exact)
 {
@@ -21,8 +40,7 @@ static bool leave(struct walk *walk, const struct kb_unwind_step *rule, bool exa
 	found.known = found.lost = 0;
 	if (!run_steps(walk, rule, &found) || !find_pc(walk, rule, &found, &pc))
 		return false;
-	sp = found.known >> machine->sp & 1 ? found.value[machine->sp] :
-		cut(walk, walk->cfa - machine->above_sp);
+	sp = found.known >> machine->sp & 1 ? found.value[machine->sp] : find_caller_sp(walk, rule);
 	/* A handler may have a stack of its own. A function that was interrupted may have none. */
 	if (!(rule->base & KB_UNWIND_SIGNAL) && (sp < old_sp || (sp == old_sp && !exact)))
 		return stop(walk, KB_UNWIND_NO_PROGRESS);
