@@ -341,32 +341,32 @@ TEST_F(wakeups, who_goes_to_another_cpu_is_told_once)
 TEST_F(wakeups, chosen_tasks_have_what_they_wake_and_who_wakes_them)
 {
 	struct kbarman_configure c = wakeups;
-	struct echo chosen = echo_create(0), other = echo_create(0);
-	uint32_t pids[] = { chosen.echo };
+	struct chain chain;
 	struct facts facts;
+	uint32_t pid;
 	size_t i;
 
-	c.pids_ptr = (uintptr_t)pids;
+	chain_create(&chain, 0);
+	pid = chain.links[1];
+	c.pids_ptr = (uintptr_t)&pid;
 	c.nr_pids = 1;
 	ASSERT_EQ(0, configure(self->fd, c));
+	for (i = 0; i < CHAIN; i++)
+		wait_until_waiting(chain.links[i]);
 	ASSERT_EQ(0, start(self->fd));
-	for (i = 0; i < ROUNDS; i++) {
-		wait_until_waiting(chosen.echo);
-		echo_rounds(&chosen, 1);
-		echo_rounds(&other, 1);
-	}
+	for (i = 0; i < ROUNDS; i++)
+		chain_round(&chain);
 	ASSERT_EQ(0, stop(self->fd));
 	facts = facts_of(self->fd, WAKE);
-	EXPECT_EQ(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, getpid(), chosen.echo));
-	EXPECT_LE(1, facts_count(&facts, BM_KBARMAN_WAKING, chosen.echo, getpid()));
-	EXPECT_EQ(0, facts_count(&facts, BM_KBARMAN_WAKING, ~0U, other.echo));
+	EXPECT_EQ(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, chain.links[0], pid));
+	EXPECT_EQ(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, pid, chain.links[2]));
+	EXPECT_EQ(0, facts_count(&facts, BM_KBARMAN_WAKING, ~0U, chain.links[0]));
+	EXPECT_EQ(0, facts_count(&facts, BM_KBARMAN_WAKING, ~0U, chain.links[3]));
 	for (i = 0; i < facts.nr; i++)
-		EXPECT_TRUE(facts.all[i].task == pids[0] || facts.all[i].detail.id == pids[0])
+		EXPECT_TRUE(facts.all[i].task == pid || facts.all[i].detail.id == pid)
 			log_fact(_metadata, &facts.all[i]);
 	free(facts.all);
-	/* It has the ends of the other's pipes, too. */
-	echo_destroy(&other);
-	echo_destroy(&chosen);
+	chain_destroy(&chain);
 }
 
 static const char *series_name(const void *map, uint32_t row)
