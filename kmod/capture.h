@@ -53,6 +53,7 @@ struct kbarman_capture {
 	void *header;		/* layout.header_bytes long, shared by all CPUs */
 	bool kernel_addresses;	/* the capture may contain kernel addresses. Constant: set by the
 				 * session before anybody else can reach the capture */
+	u32 sources;		/* KBARMAN_SOURCE_*: their series have names. Constant: as above */
 	u64 bytes;		/* memory of all of it, which is charged to `user`: memory.h.
 				 * Under the session's lock */
 	u32 user;		/* number of the user who configured. Constant */

@@ -68,6 +68,26 @@ noinline void kbarman_record_small_call(struct kbarman_ring *ring, u32 type, u64
 	kbarman_record_short(ring, type, tail);
 }
 
+noinline void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
+					 u64 detail)
+{
+	struct kbarman_slot slot;
+
+	if (!kbarman_ring_ready(ring))
+		return;
+	slot = record_begin(ring, sizeof(struct kbarman_detail_record));
+	if (!slot.record)
+		return;
+	kbarman_fill_detail(ring, slot, task_and_series, value, detail);
+	kbarman_ring_commit(ring);
+}
+
+noinline void kbarman_record_detail_call(struct kbarman_ring *ring, u64 task_and_series, u64 value,
+					 u64 detail)
+{
+	kbarman_record_detail_short(ring, task_and_series, value, detail);
+}
+
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 enum bm_task_switch_reason reason, unsigned int prev_state,
 				 const struct bm_kbarman_callchain *chain,

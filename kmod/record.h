@@ -148,6 +148,89 @@ static __always_inline void kbarman_record_halt(struct kbarman_ring *ring, bool 
 			     KBARMAN_TWO_WORDS(KBARMAN_TWO_BYTES(entered, idle_state), 0));
 }
 
+/*
+ * A value of one of the module's own series, and what it is about. The numbers are passed as they
+ * are in memory, as those of small records: the task and the series, the value, the detail.
+ */
+struct kbarman_detail_record {
+	struct bm_protocol_record_header header;
+	u64 task_and_series;
+	u64 value;
+	u64 detail;
+} __packed __aligned(4);
+
+/* A struct bm_kbarman_detail as the number that it is in memory. @cpu has 16 bits. */
+static __always_inline u64 kbarman_detail(enum bm_kbarman_what what,
+					  enum bm_kbarman_context context, u32 id, u32 cpu)
+{
+	static_assert(offsetof(struct bm_kbarman_detail, id) == 0);
+	static_assert(offsetof(struct bm_kbarman_detail, cpu) == 4);
+	static_assert(offsetof(struct bm_kbarman_detail, what) == 6);
+	static_assert(offsetof(struct bm_kbarman_detail, context) == 7);
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
+	return (u64)id << 32 | cpu << 16 | (u32)what << 8 | context;
+#else
+	return id | (u64)((u32)context << 24 | (u32)what << 16 | cpu) << 32;
+#endif
+}
+
+static __always_inline void kbarman_fill_detail(const struct kbarman_ring *ring,
+						struct kbarman_slot slot, u64 task_and_series,
+						u64 value, u64 detail)
+{
+	struct kbarman_detail_record *record = slot.record;
+
+	static_assert(offsetof(struct kbarman_detail_record, detail) ==
+		      sizeof(struct bm_protocol_custom_counter));
+	static_assert(offsetof(struct bm_protocol_custom_counter, task_id) == 16);
+	static_assert(offsetof(struct bm_protocol_custom_counter, counter) == 20);
+	static_assert(offsetof(struct bm_protocol_custom_counter, value) == 24);
+
+	kbarman_fill_header(ring, record, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
+	record->task_and_series = task_and_series;
+	record->value = value;
+	record->detail = detail;
+}
+
+/* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
+void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
+				u64 detail);
+
+static __always_inline void kbarman_record_detail_short(struct kbarman_ring *ring,
+							u64 task_and_series, u64 value, u64 detail)
+{
+	struct kbarman_slot slot;
+
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_detail_record),
+						 &slot))) {
+		kbarman_record_detail_slow(ring, task_and_series, value, detail);
+		return;
+	}
+	kbarman_fill_detail(ring, slot, task_and_series, value, detail);
+	kbarman_ring_commit_short(ring, slot.end);
+}
+
+/* kbarman_record_detail_short() as a function call. */
+void kbarman_record_detail_call(struct kbarman_ring *ring, u64 task_and_series, u64 value,
+				u64 detail);
+
+/*
+ * @ring is this CPU's ring; it may not be ready. @task_id is the task that runs. @detail:
+ * kbarman_detail(). Inlined as kbarman_record_small() is.
+ */
+static __always_inline void kbarman_record_detail(struct kbarman_ring *ring, u32 task_id,
+						  enum kbarman_series series, u64 value,
+						  u64 detail)
+{
+	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, series);
+
+	if (ring_clock_is_called())
+		kbarman_record_detail_call(ring, task_and_series, value, detail);
+	else
+		kbarman_record_detail_short(ring, task_and_series, value, detail);
+}
+
 /* A task switch with the call chain of the previous task. @chain_bytes is the chain's length. */
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 				 enum bm_task_switch_reason reason, unsigned int prev_state,

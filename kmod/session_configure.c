@@ -109,6 +109,7 @@ static int session_allocate(struct kbarman_session *session, const u32 *pids)
 	if (IS_ERR(capture))
 		return PTR_ERR(capture);
 	capture->kernel_addresses = session->kernel_addresses;
+	capture->sources = config->sources;
 	session_set_capture(session, capture);
 
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {

@@ -67,6 +67,7 @@ static void header_begin(struct kbarman_session *session)
 	kbarman_header_fact(capture, "machine", "%s", init_uts_ns.name.machine);
 	kbarman_sched_tell_states(capture);
 	header_tell_of_chains(session);
+	kbarman_sources_tell(session);
 }
 
 static void header_end(struct kbarman_session *session)

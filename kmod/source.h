@@ -20,7 +20,7 @@ struct kbarman_probe;
  * even if the source does not record. cpu_stop() follows, from a work item.
  */
 struct kbarman_source {
-	const char *name;
+	const char *name;		/* in kbarman.sources, if it is one of these */
 	u32 bit;			/* KBARMAN_SOURCE_*; 0 = the source always runs */
 	u32 absent;			/* bit in kbarman_query.absent if a probe is missing */
 	struct kbarman_probe *probes;	/* looked for at module init; NULL = none */
@@ -34,6 +34,8 @@ struct kbarman_source {
 
 extern const struct kbarman_source kbarman_source_sched, kbarman_source_idle,
 	kbarman_source_pmu, kbarman_source_counts, kbarman_source_tasks,
-	kbarman_source_maps, kbarman_source_marker;
+	kbarman_source_maps, kbarman_source_marker, kbarman_source_wake,
+	kbarman_source_migrate, kbarman_source_irq, kbarman_source_softirq,
+	kbarman_source_freq;
 
 #endif /* KBARMAN_SOURCE_H */

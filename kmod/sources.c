@@ -2,6 +2,7 @@
 #include <linux/kernel.h>
 
 #include "compat/tracepoint.h"
+#include "header.h"
 #include "source.h"
 #include "source_maps.h"
 #include "sources.h"
@@ -12,6 +13,11 @@ static const struct kbarman_source *const sources[] = {
 	&kbarman_source_maps,
 	&kbarman_source_sched,
 	&kbarman_source_idle,
+	&kbarman_source_wake,
+	&kbarman_source_migrate,
+	&kbarman_source_irq,
+	&kbarman_source_softirq,
+	&kbarman_source_freq,
 	&kbarman_source_pmu,
 	&kbarman_source_counts,
 	&kbarman_source_marker,
@@ -47,6 +53,21 @@ int __init kbarman_sources_init(void)
 void kbarman_sources_exit(void)
 {
 	kbarman_source_maps_exit();
+}
+
+void kbarman_sources_tell(const struct kbarman_session *session)
+{
+	u32 chosen = session->config.sources & KBARMAN_SOURCE_DETAILS;
+	char names[64] = "";
+	size_t length = 0;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (sources[i]->bit & chosen)
+			length += scnprintf(names + length, sizeof(names) - length, "%s%s",
+					    length ? "," : "", sources[i]->name);
+	if (chosen)
+		kbarman_header_fact(session->capture, "sources", "%s", names);
 }
 
 /* ---- all CPUs ---- */

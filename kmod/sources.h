@@ -16,6 +16,12 @@ void kbarman_sources_exit(void);
 u32 kbarman_sources_absent(void);
 
 /*
+ * Write into the capture which sources of KBARMAN_SOURCE_DETAILS the session has. Context: task,
+ * session's lock held.
+ */
+void kbarman_sources_tell(const struct kbarman_session *session);
+
+/*
  * Context: task, session's lock held. Call attach before the start of a CPU, and detach after the
  * stop of the last one.
  */

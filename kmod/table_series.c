@@ -188,34 +188,109 @@ int kbarman_tables_add_series(struct kbarman_capture *capture, u32 user,
 	return row;
 }
 
-void kbarman_series_reset(struct kbarman_capture *capture)
-{
-	static const struct kbarman_mark_series lost = {
-		.colour = BM_SERIES_COLOUR_AUTOMATIC,
-		.multiplier = ONE,
-		.series_class = BM_SERIES_CLASS_INCIDENT,
-		.display = BM_SERIES_DISPLAY_ACCUMULATE,
-		.series_composition = BM_SERIES_STACKED,
-		.rendering_type = BM_RENDERING_BAR,
-		.chart_flags = BM_CHART_PER_CPU,
+/* A series of the module's own, and the source whose records it has; 0: any. */
+struct own_series {
+	u32 source;
+	struct kbarman_mark_series series;
+};
+
+#define BAR							\
+	.colour = BM_SERIES_COLOUR_AUTOMATIC,			\
+	.multiplier = ONE,					\
+	.series_composition = BM_SERIES_STACKED,		\
+	.rendering_type = BM_RENDERING_BAR,			\
+	.chart_flags = BM_CHART_PER_CPU
+
+#define INCIDENTS						\
+	BAR,							\
+	.series_class = BM_SERIES_CLASS_INCIDENT,		\
+	.display = BM_SERIES_DISPLAY_ACCUMULATE
+
+/* Each has a chart of its own, so charts and series have the same numbers. */
+static const struct own_series own[KBARMAN_SERIES_COUNT] = {
+	[KBARMAN_SERIES_LOST] = { 0, {
+		INCIDENTS,
 		.chart = "kbarman",
 		.name = "Lost records",
 		.units = "records",
 		.description = "Records that found no room in the ring",
-	};
-	static const struct kbarman_mark_series stopped = {
-		.colour = BM_SERIES_COLOUR_AUTOMATIC,
-		.multiplier = ONE,
+	} },
+	[KBARMAN_SERIES_STOPPED] = { 0, {
+		BAR,
 		.series_class = BM_SERIES_CLASS_ABSOLUTE,
 		.display = BM_SERIES_DISPLAY_MAXIMUM,
-		.series_composition = BM_SERIES_STACKED,
-		.rendering_type = BM_RENDERING_BAR,
-		.chart_flags = BM_CHART_PER_CPU,
 		.chart = "kbarman counters",
 		.name = "Counters stopped",
 		.units = "reason",
 		.description = "0: they count; 1: throttled; 2: off the PMU; 3: CPU offline",
-	};
+	} },
+	[KBARMAN_SERIES_WAKEUPS] = { KBARMAN_SOURCE_WAKE, {
+		INCIDENTS,
+		.chart = "Wakeups",
+		.name = "Wakeups",
+		.units = "wakeups",
+		.description = "Tasks that were woken, by the CPU that woke them",
+	} },
+	[KBARMAN_SERIES_MIGRATIONS] = { KBARMAN_SOURCE_MIGRATE, {
+		INCIDENTS,
+		.chart = "Migrations",
+		.name = "Migrations",
+		.units = "migrations",
+		.description = "Tasks that went to another CPU, by the CPU that moved them",
+	} },
+	[KBARMAN_SERIES_INTERRUPTS] = { KBARMAN_SOURCE_IRQ, {
+		INCIDENTS,
+		.chart = "Interrupts",
+		.name = "Interrupts",
+		.units = "interrupts",
+		.description = "Handlers of interrupts that ran",
+	} },
+	[KBARMAN_SERIES_SOFTIRQS] = { KBARMAN_SOURCE_SOFTIRQ, {
+		INCIDENTS,
+		.chart = "Softirqs",
+		.name = "Softirqs",
+		.units = "softirqs",
+		.description = "Softirqs that ran",
+	} },
+	[KBARMAN_SERIES_FREQUENCY] = { KBARMAN_SOURCE_FREQ, {
+		.colour = BM_SERIES_COLOUR_AUTOMATIC,
+		.multiplier = ONE,
+		.series_class = BM_SERIES_CLASS_ABSOLUTE,
+		.display = BM_SERIES_DISPLAY_AVERAGE,
+		.series_composition = BM_SERIES_OVERLAY,
+		.rendering_type = BM_RENDERING_LINE,
+		.chart_flags = BM_CHART_PER_CPU,
+		.chart = "CPU frequency",
+		.name = "CPU frequency",
+		.units = "kHz",
+		.description = "Frequency that was set",
+	} },
+	[KBARMAN_SERIES_IDLE_MISSES] = { KBARMAN_SOURCE_FREQ, {
+		INCIDENTS,
+		.chart = "Idle misses",
+		.name = "Idle misses",
+		.units = "misses",
+		.description = "Idle states that were too deep, or not deep enough",
+	} },
+};
+
+/* A row that stays without a name. */
+static void series_skip(struct kbarman_capture *capture)
+{
+	unsigned long flags;
+	bool low;
+
+	raw_spin_lock_irqsave(&capture->lock, flags);
+	kbarman_shares_take(&capture->shares,
+			    kbarman_shares_payer(&capture->shares, KBARMAN_USER_ROOT),
+			    KBARMAN_SHARE_SERIES, 1, &low);
+	capture->nr_charts++;
+	WRITE_ONCE(capture->nr_series, capture->nr_series + 1);
+	raw_spin_unlock_irqrestore(&capture->lock, flags);
+}
+
+void kbarman_series_reset(struct kbarman_capture *capture)
+{
 	u32 row, none = capture->no_string;
 
 	kbarman_rows_reset(&capture->charts);
@@ -239,7 +314,9 @@ void kbarman_series_reset(struct kbarman_capture *capture)
 		};
 	}
 	*chart_count(capture) = capture->layout.max_series;
-	/* In the order of enum kbarman_series. */
-	kbarman_tables_add_series(capture, KBARMAN_USER_ROOT, &lost);
-	kbarman_tables_add_series(capture, KBARMAN_USER_ROOT, &stopped);
+	for (row = 0; row < KBARMAN_SERIES_COUNT; row++)
+		if (!own[row].source || own[row].source & capture->sources)
+			kbarman_tables_add_series(capture, KBARMAN_USER_ROOT, &own[row].series);
+		else
+			series_skip(capture);
 }

@@ -18,7 +18,7 @@ bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count)
 
 	for (i = 0; i < count; i++) {
 		for_each_kernel_tracepoint(probe_compare, &probes[i]);
-		all = all && probes[i].tracepoint;
+		all = all && (probes[i].tracepoint || probes[i].optional);
 	}
 	return all;
 }
@@ -26,7 +26,7 @@ bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count)
 static int probe_attach(const struct kbarman_probe *probe, void *data)
 {
 	if (!probe->tracepoint)
-		return -ENOENT;
+		return probe->optional ? 0 : -ENOENT;
 	return tracepoint_probe_register_prio(probe->tracepoint, probe->function, data,
 					      TRACEPOINT_DEFAULT_PRIO + probe->early);
 }
@@ -51,6 +51,7 @@ void kbarman_probes_detach(const struct kbarman_probe *probes, unsigned int coun
 	unsigned int i;
 
 	for (i = 0; i < count; i++)
-		tracepoint_probe_unregister(probes[i].tracepoint, probes[i].function, data);
+		if (probes[i].tracepoint)
+			tracepoint_probe_unregister(probes[i].tracepoint, probes[i].function, data);
 	tracepoint_synchronize_unregister();
 }

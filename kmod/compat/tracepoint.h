@@ -17,17 +17,21 @@ struct kbarman_probe {
 	const char *name;		/* of the tracepoint */
 	void *function;
 	bool early;			/* call `function` before those of other probes */
+	bool optional;			/* without such a tracepoint, do without this probe */
 	struct tracepoint *tracepoint;	/* set by kbarman_probes_find(). NULL = this kernel has
 					 * none of that name */
 };
 
-/* Look for the tracepoints. True if this kernel has all of them. Context: task, at module init. */
+/*
+ * Look for the tracepoints. True if this kernel has all of them but optional ones. Context: task, at
+ * module init.
+ */
 bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count);
 
 /*
  * Attach all, or none. @data is the first argument of the functions. Several callers may attach
- * the same probes, each with its own @data. -ENOENT if this kernel has no such tracepoint. Context:
- * task.
+ * the same probes, each with its own @data. -ENOENT if this kernel lacks a tracepoint that is not
+ * optional. Context: task.
  */
 int kbarman_probes_attach(const struct kbarman_probe *probes, unsigned int count, void *data);
 

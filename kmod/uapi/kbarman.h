@@ -115,6 +115,32 @@
  * with chosen tasks has only their samples. The capture says "kbarman.counts=switch,NS" or
  * "kbarman.counts=NS", where NS is `count_ns`.
  *
+ * Wakeups, migrations, interrupts, softirqs and frequencies
+ * ---------------------------------------------------------
+ * The sources of KBARMAN_SOURCE_DETAILS are off unless they are asked for. Each of their records is
+ * a value of one of the module's own series. Behind the value is a struct bm_kbarman_detail
+ * (barman_v2.h), which says what happened, and to whom. The record is in the ring of the CPU on
+ * which it happened: the CPU that woke a task, that moved a task, that set the frequency of a CPU.
+ * Its task_id is the task that ran there. The capture names the sources that it has, as in
+ * "kbarman.sources=wake,migrate,irq,softirq,freq". The series of the others have rows without names.
+ *
+ * If processes are chosen (kbarman_configure.pids_ptr), a wakeup is recorded if one of their threads
+ * is woken, or runs on the CPU that wakes. A migration is recorded if one of their threads is moved.
+ * Interrupts, softirqs, frequencies and idle states are recorded whoever runs: what they do to a
+ * chosen thread may begin while another one runs.
+ *
+ * On each CPU, entries and exits of interrupts pair, and so do those of softirqs. Pairs nest:
+ * an interrupt comes in the middle of a softirq, and on arm64 the entry and exit of an IPI stand
+ * between those of its handler. What is under way when a CPU begins to be recorded has an exit and
+ * no entry, and so it may be at the begin of a ring that was overwritten. What is under way when the
+ * recording of a CPU ends has an entry and no exit. Lost records are missing on top of that. On
+ * PREEMPT_RT a softirq runs in a task, which may be preempted: task switches stand between its entry
+ * and its exit then, and the exit is in the same ring.
+ *
+ * The frequency of a CPU is recorded when it is set, and once when the CPU begins to be recorded, if
+ * Linux knows it then. Linux tells of idle states that did not pay from 6.1 on. Of interrupts that
+ * are not in Linux's table, such as IPIs, x86 and arm tell.
+ *
  * poll()
  * ------
  * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and EPOLLIN | EPOLLHUP when
@@ -253,6 +279,9 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
 #define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module writes samples without PC */
 #define KBARMAN_FEATURE_CHAIN_STACK	(1U << 7)	/* call chains can have sparse stacks */
+#define KBARMAN_FEATURE_DETAILS		(1U << 8)	/* the module knows the sources of
+							 * KBARMAN_SOURCE_DETAILS; those that this
+							 * kernel can't give are in query.absent */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -324,6 +353,7 @@ struct kbarman_query {
 #define KBARMAN_SOURCE_SOFTIRQ		(1U << 8)	/* softirqs */
 #define KBARMAN_SOURCE_FREQ		(1U << 9)	/* frequencies, and idle states that did
 							 * not pay */
+#define KBARMAN_SOURCE_DETAILS		0x3e0U		/* these five */
 #define KBARMAN_SOURCE_ALL		0x3ffU
 
 #define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */

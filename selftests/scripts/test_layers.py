@@ -38,8 +38,9 @@ TREES = {
         ["kmod/capture: capture rows shares string_table table_env users room tables table_tasks "
          "table_maps table_series header collector collect collect_overs collect_rings "
          "collect_levels memory storage"],
-        ["kmod/session: session here"],
-        ["kmod/sources: source source_sched source_idle source_counts source_tasks source_pmu "
+        ["kmod/session: session here context gates"],
+        ["kmod/sources: source source_sched source_idle source_wake source_migrate "
+         "source_irq source_softirq source_freq source_counts source_tasks source_pmu "
          "pmu_overflow pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "
          "callchain_riscv callchain_other stack sparse sparse_env sparse_stack task_ranges "
          "thread_stacks user_registers user_memory code_bounds source_maps maps_queue maps_worker "

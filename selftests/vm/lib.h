@@ -56,7 +56,8 @@ static void __attribute__((constructor)) print_lines(void)
 }
 
 #define LOST_SERIES	0	/* of the module: records that were lost */
-#define FIRST_SERIES	2	/* the first series that a program creates; the module's own come
+#define FIRST_DETAILS	2	/* the first of the module's series whose values have details */
+#define FIRST_SERIES	8	/* the first series that a program creates; the module's own come
 				 * before it */
 
 static inline void __attribute__((noreturn, format(printf, 1, 2))) lost(const char *format, ...)
@@ -883,6 +884,11 @@ static inline const char *judge_record(const void *map, uint32_t cpu, const unio
 		    capture_header(map)->config_constants.num_custom_counters)
 			return "custom counter of no series";
 		known = sizeof(r->counter);
+		if (r->counter.counter >= FIRST_DETAILS && r->counter.counter < FIRST_SERIES) {
+			known += sizeof(struct bm_kbarman_detail);
+			if (length < known)
+				return "record without its detail";
+		}
 		break;
 	case BM_RECORD_ANNOTATION:
 		if (length < sizeof(r->annotation) ||

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: GPL-2.0-only
+/*
+ * Interrupts: the handlers of Linux's table, and interrupts that have none there, most of which one
+ * CPU sends to another one.
+ *
+ * Context of the probes: hard interrupt, interrupts off. Some run where RCU does not watch.
+ */
+#include <linux/interrupt.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <trace/events/irq.h>
+
+#include "compat/tracepoint.h"
+#include "gates.h"
+#include "here.h"
+#include "record.h"
+#include "source.h"
+
+static __always_inline void irq_record(void *data, enum bm_kbarman_what what, u32 id,
+				       unsigned int behind)
+{
+	struct kbarman_cpu *here = kbarman_here(data);
+	bool entry = what == BM_KBARMAN_IRQ_ENTRY || what == BM_KBARMAN_IPI_ENTRY;
+
+	if (here->gates & KBARMAN_SOURCE_IRQ)
+		kbarman_record_detail(&here->ring, current->pid, KBARMAN_SERIES_INTERRUPTS, entry,
+				      kbarman_detail(what, BM_KBARMAN_IN_IRQ, id, behind));
+}
+
+/* ---- handlers ---- */
+
+/*
+ * How many handlers of the interrupt come after @action. That is the same number at each of its
+ * entries, and the number of a handler in /proc/interrupts counts from the other end.
+ */
+static __always_inline unsigned int irq_handlers_behind(const struct irqaction *action)
+{
+	unsigned int count = 0;
+
+	while ((action = READ_ONCE(action->next)))
+		count++;
+	return count;
+}
+
+static void on_irq_entry(void *data, int irq, struct irqaction *action)
+{
+	irq_record(data, BM_KBARMAN_IRQ_ENTRY, irq, irq_handlers_behind(action));
+}
+
+static void on_irq_exit(void *data, int irq, struct irqaction *action, int ret)
+{
+	irq_record(data, BM_KBARMAN_IRQ_EXIT, irq, irq_handlers_behind(action));
+}
+
+#define IRQ_HANDLER_PROBES						\
+	{ .name = "irq_handler_entry", .function = on_irq_entry },	\
+	{ .name = "irq_handler_exit", .function = on_irq_exit }
+
+/* ---- interrupts without a handler there ---- */
+
+#if defined(CONFIG_X86_LOCAL_APIC)
+#include <asm/irq_vectors.h>
+#include <asm/trace/irq_vectors.h>
+
+static __always_inline enum bm_kbarman_ipi irq_ipi_of(int vector)
+{
+	switch (vector) {
+	case LOCAL_TIMER_VECTOR:
+		return BM_KBARMAN_IPI_TIMER;
+	case RESCHEDULE_VECTOR:
+		return BM_KBARMAN_IPI_RESCHEDULE;
+	case CALL_FUNCTION_VECTOR:
+		return BM_KBARMAN_IPI_CALL;
+	case CALL_FUNCTION_SINGLE_VECTOR:
+		return BM_KBARMAN_IPI_CALL_ONE;
+	case IRQ_WORK_VECTOR:
+		return BM_KBARMAN_IPI_WORK;
+	default:
+		return BM_KBARMAN_IPI_OTHER;
+	}
+}
+
+static void on_ipi_entry(void *data, int vector)
+{
+	irq_record(data, BM_KBARMAN_IPI_ENTRY, irq_ipi_of(vector), 0);
+}
+
+static void on_ipi_exit(void *data, int vector)
+{
+	irq_record(data, BM_KBARMAN_IPI_EXIT, irq_ipi_of(vector), 0);
+}
+
+#define IRQ_IPI_PROBE(ipi)								\
+	{ .name = #ipi "_entry", .function = on_ipi_entry, .optional = true },		\
+	{ .name = #ipi "_exit", .function = on_ipi_exit, .optional = true }
+
+static struct kbarman_probe irq_probes[] = {
+	IRQ_HANDLER_PROBES,
+	IRQ_IPI_PROBE(local_timer),
+	IRQ_IPI_PROBE(reschedule),
+	IRQ_IPI_PROBE(call_function),
+	IRQ_IPI_PROBE(call_function_single),
+	IRQ_IPI_PROBE(irq_work),
+};
+
+/* All these tracepoints are of one class. */
+static void irq_check_ipi_types(void)
+{
+	check_trace_callback_type_local_timer_entry(on_ipi_entry);
+	check_trace_callback_type_local_timer_exit(on_ipi_exit);
+}
+#elif defined(CONFIG_ARM64) || defined(CONFIG_ARM)
+#include <trace/events/ipi.h>
+
+/* By the names in /proc/interrupts. */
+static __always_inline enum bm_kbarman_ipi irq_ipi_of(const char *reason)
+{
+	switch (reason[0]) {
+	case 'R':	/* Rescheduling interrupts */
+		return BM_KBARMAN_IPI_RESCHEDULE;
+	case 'F':	/* Function call interrupts */
+		return BM_KBARMAN_IPI_CALL;
+	case 'S':	/* Single function call interrupts */
+		return BM_KBARMAN_IPI_CALL_ONE;
+	case 'I':	/* IRQ work interrupts */
+		return BM_KBARMAN_IPI_WORK;
+	case 'T':	/* Timer broadcast interrupts */
+		return BM_KBARMAN_IPI_TICK;
+	default:	/* CPU stop interrupts, CPU wake-up interrupts ... */
+		return strncmp(reason, "CPU stop", strlen("CPU stop")) ? BM_KBARMAN_IPI_OTHER :
+									 BM_KBARMAN_IPI_STOP;
+	}
+}
+
+static void on_ipi_entry(void *data, const char *reason)
+{
+	irq_record(data, BM_KBARMAN_IPI_ENTRY, irq_ipi_of(reason), 0);
+}
+
+static void on_ipi_exit(void *data, const char *reason)
+{
+	irq_record(data, BM_KBARMAN_IPI_EXIT, irq_ipi_of(reason), 0);
+}
+
+static struct kbarman_probe irq_probes[] = {
+	IRQ_HANDLER_PROBES,
+	{ .name = "ipi_entry", .function = on_ipi_entry, .optional = true },
+	{ .name = "ipi_exit", .function = on_ipi_exit, .optional = true },
+};
+
+static void irq_check_ipi_types(void)
+{
+	check_trace_callback_type_ipi_entry(on_ipi_entry);
+	check_trace_callback_type_ipi_exit(on_ipi_exit);
+}
+#else
+static struct kbarman_probe irq_probes[] = { IRQ_HANDLER_PROBES };
+
+static void irq_check_ipi_types(void)
+{
+}
+#endif
+
+/* ---- the source ---- */
+
+static int irq_start(struct kbarman_session *session)
+{
+	check_trace_callback_type_irq_handler_entry(on_irq_entry);
+	check_trace_callback_type_irq_handler_exit(on_irq_exit);
+	irq_check_ipi_types();
+	kbarman_gates_init(session, KBARMAN_SOURCE_IRQ);
+	return kbarman_probes_attach(irq_probes, ARRAY_SIZE(irq_probes),
+				     kbarman_probe_data(session));
+}
+
+static void irq_stop(struct kbarman_session *session)
+{
+	kbarman_probes_detach(irq_probes, ARRAY_SIZE(irq_probes), kbarman_probe_data(session));
+}
+
+static int irq_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+{
+	return kbarman_gates_open(session, cpu, KBARMAN_SOURCE_IRQ);
+}
+
+static void irq_cpu_stop(struct kbarman_session *session, int cpu)
+{
+	kbarman_gates_close(session, cpu, KBARMAN_SOURCE_IRQ);
+}
+
+const struct kbarman_source kbarman_source_irq = {
+	.name = "irq",
+	.bit = KBARMAN_SOURCE_IRQ,
+	.absent = KBARMAN_SOURCE_IRQ,
+	.probes = irq_probes,
+	.nr_probes = ARRAY_SIZE(irq_probes),
+	.start = irq_start,
+	.stop = irq_stop,
+	.cpu_start = irq_cpu_start,
+	.cpu_stop = irq_cpu_stop,
+};
