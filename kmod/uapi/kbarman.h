@@ -253,6 +253,8 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
 #define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module writes samples without PC */
 #define KBARMAN_FEATURE_CHAIN_STACK	(1U << 7)	/* call chains can have sparse stacks */
+#define KBARMAN_FEATURE_DETAILS		(1U << 8)	/* the module knows KBARMAN_SOURCE_WAKE and
+							 * the sources behind it */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)

@@ -36,6 +36,7 @@
 #include "base/percent.h"
 #include "sample_rate.h"
 #include "sessions.h"
+#include "sources.h"
 #include "sym/demangle.h"
 #include "symbols.h"
 
@@ -51,6 +52,7 @@ static const struct cli_option options[] = {
 	{ 'e', "event", "EVENT", "sample by this event (default cycles, or cpu-clock)" },
 	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
 	{ 'C', "cpu", "CPUS", "show only these CPUs, as in 0-3,8" },
+	SOURCES_OPTIONS,
 	SYMBOLS_OPTIONS,
 	CLI_COLOR_OPTION,
 	{ 'j', "json", NULL, "one JSON object per line" },
@@ -72,6 +74,7 @@ struct top {
 	double delay;
 	uint64_t number, frequency;
 	const char *events_text, *cpus_text;
+	uint32_t sources;		/* KBARMAN_SOURCE_* */
 	bool people;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
 	bool raw_names;			/* --no-demangle */
@@ -117,7 +120,7 @@ static int configure(struct top *top)
 {
 	struct kbarman_configure configure = {
 		.mode = KBARMAN_MODE_OVERWRITE,
-		.sources = KBARMAN_SOURCE_ALL,
+		.sources = top->sources,
 		.ring_bytes = RING_BYTES,
 		.sample = top->frequency,
 		.flags = KBARMAN_CONFIGURE_FREQ |
@@ -141,7 +144,8 @@ static int configure(struct top *top)
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)nr;
 	}
-	if (absent_leave_out(&configure, top->query.absent))
+	if (sources_check(top->sources, &top->query) ||
+	    absent_leave_out(&configure, top->query.absent))
 		return CLI_IMPOSSIBLE;
 	return kb_device_configure(top->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
@@ -168,6 +172,7 @@ static int begin(struct top *top)
 	if (kb_device_query(top->device, &top->query, &err))
 		return cli_fail_error(&err);
 	if (top->query.mode == KBARMAN_MODE_OVERWRITE && !top->events_text && !top->cpus_text &&
+	    !(top->sources & ~top->query.sources & SOURCES_LATENCY) &&
 	    top->query.state & KBARMAN_STATE_OWNED && top->query.state & KBARMAN_STATE_RUNNING)
 		return 0;
 	if (configure(top))
@@ -604,8 +609,11 @@ static int run(struct top *top)
 
 static int take_option(struct top *top, int option)
 {
+	int ret = sources_take(&top->sources, option, optarg);
 	char *end;
 
+	if (ret >= 0)
+		return ret;
 	switch (option) {
 	case 'd':
 		top->delay = strtod(optarg, &end);
@@ -636,6 +644,7 @@ int cmd_top(int argc, char **argv)
 {
 	struct top top = {
 		.delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1,
+		.sources = SOURCES_USUAL,
 		.symbols.size = sizeof(top.symbols),
 	};
 	int option, ret;
