@@ -28,7 +28,7 @@ def recorded(tmp, *args, command=("sleep", "0.5"), status=0):
 
 def series(capture):
     return {(capture.string(capture.charts[row[0]][0]), capture.string(row[1]),
-             capture.string(row[2])) for row in capture.series} - {("Losses", "Lost records", "fake")}
+             capture.string(row[2])) for row in capture.series if capture.string(row[1])} - {("Losses", "Lost records", "fake")}
 
 
 def write(path, text):
