@@ -41,6 +41,9 @@ int64_t kb_task_cpus_feed(struct kb_task_cpus *cpus, const struct kb_event *even
 	uint64_t task, before;
 	uint32_t cpu;
 
+	/* Captures without wakeups and migrations need not wait for a table. */
+	if (event->type == KB_EVENT_TASK_SWITCH && !cpus->rows.nr)
+		return 0;
 	/* Task 0 is another one on each CPU. */
 	if (!find_place(event, &task, &cpu) || !task)
 		return 0;

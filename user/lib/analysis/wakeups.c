@@ -66,7 +66,7 @@ int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk, stru
 		return event->custom_counter.what == KB_WHAT_WAKING ||
 		       event->custom_counter.what == KB_WHAT_WAKING_NEW ?
 		       note_wakeup(wakeups, walk) : 0;
-	if (event->type != KB_EVENT_TASK_SWITCH)
+	if (event->type != KB_EVENT_TASK_SWITCH || !wakeups->rows.nr)
 		return 0;
 	forget_preempted(wakeups, walk);
 	task = event->task_id;
