@@ -253,8 +253,9 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_CHAIN_KERNEL	(1U << 4)	/* call chains can have kernel frames */
 #define KBARMAN_FEATURE_COUNTS		(1U << 6)	/* the module writes samples without PC */
 #define KBARMAN_FEATURE_CHAIN_STACK	(1U << 7)	/* call chains can have sparse stacks */
-#define KBARMAN_FEATURE_DETAILS		(1U << 8)	/* the module knows KBARMAN_SOURCE_WAKE and
-							 * the sources behind it */
+#define KBARMAN_FEATURE_DETAILS		(1U << 8)	/* the module knows the sources of
+							 * KBARMAN_SOURCE_DETAILS; those that this
+							 * kernel can't give are in query.absent */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -326,6 +327,7 @@ struct kbarman_query {
 #define KBARMAN_SOURCE_SOFTIRQ		(1U << 8)	/* softirqs */
 #define KBARMAN_SOURCE_FREQ		(1U << 9)	/* frequencies, and idle states that did
 							 * not pay */
+#define KBARMAN_SOURCE_DETAILS		0x3e0U		/* these five */
 #define KBARMAN_SOURCE_ALL		0x3ffU
 
 #define KBARMAN_CONFIGURE_FREQ		(1U << 0)	/* `sample` is Hz, not a period */

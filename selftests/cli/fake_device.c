@@ -68,8 +68,6 @@
 #define MAPS		64
 #define PAGE		65536		/* a page, whatever pages there are */
 #define OWN_SERIES	8	/* of the module: "Lost records", one without a name, and the sources */
-#define SOURCES_WITH_DETAILS	(KBARMAN_SOURCE_WAKE | KBARMAN_SOURCE_MIGRATE | KBARMAN_SOURCE_IRQ | \
-				 KBARMAN_SOURCE_SOFTIRQ | KBARMAN_SOURCE_FREQ)
 #define SERIES		(64 + OWN_SERIES)	/* and as many charts */
 
 struct tail {
@@ -470,7 +468,7 @@ static const struct {
 	{ 4, BM_KBARMAN_IRQ_EXIT, BM_KBARMAN_IN_IRQ, 0, 33, 0 },
 	{ 4, BM_KBARMAN_IPI_ENTRY, BM_KBARMAN_IN_IRQ, 0, BM_KBARMAN_IPI_RESCHEDULE, 1 },
 	{ 4, BM_KBARMAN_IPI_EXIT, BM_KBARMAN_IN_IRQ, 0, BM_KBARMAN_IPI_RESCHEDULE, 0 },
-	{ 5, BM_KBARMAN_SOFTIRQ_RAISE, BM_KBARMAN_IN_IRQ, 0, 1, 1 },
+	{ 5, BM_KBARMAN_SOFTIRQ_RAISE, BM_KBARMAN_IN_IRQ, 0, 1, 0 },
 	{ 5, BM_KBARMAN_SOFTIRQ_ENTRY, BM_KBARMAN_IN_SOFTIRQ, 0, 1, 1 },
 	{ 5, BM_KBARMAN_SOFTIRQ_EXIT, BM_KBARMAN_IN_SOFTIRQ, 0, 1, 0 },
 	{ 6, BM_KBARMAN_FREQUENCY, BM_KBARMAN_IN_TASK, 1, 0, 1200000 },
@@ -598,7 +596,7 @@ static int configure(const struct kbarman_configure *config)
 		return -1;
 	}
 	fake.config = *config;
-	if (config->sources & SOURCES_WITH_DETAILS)
+	if (config->sources & KBARMAN_SOURCE_DETAILS)
 		fake.block = 64;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		fake.block = 64;

@@ -159,7 +159,7 @@ def make_sources(path):
     capture.about(0, 7000, 7, "ipi_entry", 2, context=2)
     capture.about(0, 8000, 7, "ipi_exit", 2, context=2, value=0)
     for number, what in enumerate(("softirq_raise", "softirq_entry", "softirq_exit")):
-        capture.about(0, 9000 + number, 7, what, 3, context=number and 1, value=number < 2)
+        capture.about(0, 9000 + number, 7, what, 3, context=number and 1, value=number == 1)
     capture.about(0, 10000, 7, "softirq_entry", 77)
     capture.about(0, 11000, 7, "frequency", cpu=3, value=1200000)
     capture.about(0, 12000, 0, "idle_miss", 2, cpu=1, context=0)

@@ -8,8 +8,8 @@
 #include "analysis/handlers.h"
 #include "analysis/irq_names.h"
 #include "analysis/task_cpus.h"
-#include "analysis/wakeups.h"
-#include "record/interrupts.h"
+#include "analysis/arrows.h"
+#include "record/irq_table.h"
 
 static struct kb_event about(uint8_t what, uint32_t core, uint32_t id)
 {
@@ -90,23 +90,23 @@ static void handlers_are_times(void)
 
 /* ---- wakeups ---- */
 
-static int feed(struct kb_wakeups *wakeups, struct kb_event event, int64_t ns, int64_t running,
-		struct kb_wakeup *done)
+static int feed(struct kb_arrows *wakeups, struct kb_event event, int64_t ns, int64_t running,
+		struct kb_arrow *done)
 {
 	struct kb_walk walk = { .event = event, .ns = ns, .known = running >= 0,
 				.running = running < 0 ? 0 : running };
 
-	return kb_wakeups_feed(wakeups, &walk, done);
+	return kb_arrows_feed(wakeups, &walk, done);
 }
 
 static void wakeups_are_pairs(void)
 {
 	struct kb_event waking = about(KB_WHAT_WAKING, 0, 9);
-	struct kb_wakeups wakeups;
-	struct kb_wakeup done;
+	struct kb_arrows wakeups;
+	struct kb_arrow done;
 
 	waking.custom_counter.context = KB_CONTEXT_IRQ;
-	kb_wakeups_init(&wakeups);
+	kb_arrows_init(&wakeups);
 	tap_ok(!feed(&wakeups, waking, 100, 5, &done) &&
 	       !feed(&wakeups, run(1, 8, KB_SWITCH_BLOCKED), 110, 0, &done) &&
 	       feed(&wakeups, run(1, 9, KB_SWITCH_PREEMPTED), 120, 8, &done) == 1 &&
@@ -128,7 +128,7 @@ static void wakeups_are_pairs(void)
 	tap_ok(!feed(&wakeups, about(KB_WHAT_WAKING_NEW, 0, 12), 210, 5, &done) &&
 	       feed(&wakeups, run(0, 12, KB_SWITCH_PREEMPTED), 220, 5, &done) == 1 && done.is_new,
 	       "a_new_task_is_told_from_others");
-	kb_wakeups_release(&wakeups);
+	kb_arrows_release(&wakeups);
 }
 
 /* ---- where tasks belong ---- */
@@ -205,7 +205,7 @@ static void proc_interrupts_is_read(void)
 	if (!mkdtemp(folder))
 		return;
 	snprintf(path, sizeof(path), "%s/interrupts", folder);
-	tap_is(kb_interrupts_read(folder, note, text), 0, "a_machine_may_have_no_interrupts");
+	tap_is(kb_irq_table_read(folder, note, text), 0, "a_machine_may_have_no_interrupts");
 	file = fopen(path, "w");
 	if (!file)
 		return;
@@ -217,7 +217,7 @@ static void proc_interrupts_is_read(void)
 	      " 99:          1          1   IO-APIC  16-fasteoi   uhci_hcd:usb1\n"
 	      "100:          1          1   IO-APIC  17-fasteoi   never", file);
 	fclose(file);
-	ret = kb_interrupts_read(folder, note, text);
+	ret = kb_irq_table_read(folder, note, text);
 	tap_is_string(text, "1=i8042;34=arch timer, x:y;99=uhci_hcd:usb1;", "handlers_are_read");
 	tap_is(ret, -7, "an_error_ends_the_reading");
 	unlink(path);

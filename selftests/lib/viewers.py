@@ -118,7 +118,7 @@ WAKING, WAKING_NEW, MIGRATE, IRQ_ENTRY, IRQ_EXIT, IPI_ENTRY, IPI_EXIT, SOFTIRQ_R
 LATER_KIND = 99
 # CPU, ns, task, what, id, CPU it is about, in what, value
 SOURCES = [
-    (0, 1000, 10, IRQ_ENTRY, 33, 1, 2, 1), (0, 1100, 10, SOFTIRQ_RAISE, 3, 0, 2, 1),
+    (0, 1000, 10, IRQ_ENTRY, 33, 1, 2, 1), (0, 1100, 10, SOFTIRQ_RAISE, 3, 0, 2, 0),
     (0, 1200, 10, IRQ_EXIT, 33, 0, 2, 0), (0, 1300, 10, IRQ_ENTRY, 33, 0, 2, 1),
     (0, 1400, 10, IRQ_EXIT, 33, 0, 2, 0), (0, 1500, 10, SOFTIRQ_ENTRY, 3, 0, 1, 1),
     (0, 1600, 10, WAKING, 11, 1, 1, 1), (0, 1650, 10, MIGRATE, 11, 0, 1, 1),

@@ -35,8 +35,7 @@ int main(int argc, char **argv)
 	struct kbarman_configure configure = {
 		.size = sizeof(configure),
 		.mode = KBARMAN_MODE_OVERWRITE,
-		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_PMU |
-			   KBARMAN_SOURCE_MAPS | KBARMAN_SOURCE_MARKS,
+		.sources = KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_DETAILS,
 		.flags = KBARMAN_CONFIGURE_FREQ,
 		.nr_events = 1,
 		.events_ptr = (__u64)(unsigned long)&event,

@@ -15,7 +15,7 @@
 #include <stdlib.h>
 
 #include "analysis/handlers.h"
-#include "analysis/wakeups.h"
+#include "analysis/arrows.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "export/list.h"
@@ -48,7 +48,7 @@ struct chrome {
 	struct kb_spans spans;
 	struct kb_table profiles, known_nodes;
 	struct kb_handlers handlers;
-	struct kb_wakeups wakeups;
+	struct kb_arrows wakeups;
 	bool *has_interrupts;		/* by CPU: its thread has a name */
 	uint64_t flows;
 	uint32_t *path;			/* nodes of the chain that was written last */
@@ -480,7 +480,7 @@ static void write_flow(struct chrome *x, const char *phase, uint32_t core, int64
 	end(x);
 }
 
-static void write_wakeup(struct chrome *x, const struct kb_wakeup *wakeup)
+static void write_wakeup(struct chrome *x, const struct kb_arrow *wakeup)
 {
 	x->flows++;
 	write_flow(x, "s", wakeup->from_core, wakeup->from);
@@ -539,8 +539,8 @@ static void write_number(struct chrome *x, const struct kb_event *event, int64_t
 static void write_sources(struct chrome *x, const struct kb_walk *walk)
 {
 	struct kb_handler handler;
-	struct kb_wakeup wakeup;
-	int woken = kb_wakeups_feed(&x->wakeups, walk, &wakeup);
+	struct kb_arrow wakeup;
+	int woken = kb_arrows_feed(&x->wakeups, walk, &wakeup);
 
 	x->no_memory |= woken < 0;
 	if (woken > 0)
@@ -638,7 +638,7 @@ static int prepare(struct chrome *x, struct kb_error *err)
 	kb_spans_init(&x->spans);
 	kb_table_init(&x->profiles, sizeof(struct profile), 2);
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
-	kb_wakeups_init(&x->wakeups);
+	kb_arrows_init(&x->wakeups);
 	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
 	if (kb_stack_table_init(&x->stacks, false) || !x->has_interrupts ||
 	    kb_handlers_init(&x->handlers, x->header->max_cores))
@@ -670,7 +670,7 @@ out:
 	free(x.path);
 	free(x.has_interrupts);
 	kb_handlers_release(&x.handlers);
-	kb_wakeups_release(&x.wakeups);
+	kb_arrows_release(&x.wakeups);
 	kb_table_release(&x.known_nodes);
 	kb_table_release(&x.profiles);
 	kb_spans_release(&x.spans);

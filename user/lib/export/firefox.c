@@ -15,7 +15,7 @@
 
 #include "analysis/handlers.h"
 #include "analysis/idle.h"
-#include "analysis/wakeups.h"
+#include "analysis/arrows.h"
 #include "base/array.h"
 #include "base/json.h"
 #include "export/cputime.h"
@@ -74,7 +74,7 @@ struct firefox {
 	struct kb_cputime times;
 	struct kb_keep samples;
 	struct kb_handlers handlers;
-	struct kb_wakeups wakeups;
+	struct kb_arrows wakeups;
 	struct list marks, values;
 	struct kb_json json;
 
@@ -176,7 +176,7 @@ static struct mark *keep_time(struct firefox *x, enum mark_kind kind, int64_t ta
 	return mark;
 }
 
-static int keep_wakeup(struct firefox *x, const struct kb_wakeup *wakeup)
+static int keep_wakeup(struct firefox *x, const struct kb_arrow *wakeup)
 {
 	static const char text[] = "woken";
 	int64_t task = kb_task_table_find(&x->tasks, wakeup->task_id, wakeup->timestamp);
@@ -207,8 +207,8 @@ static int keep_handler(struct firefox *x, const struct kb_handler *handler)
 static int keep_sources(struct firefox *x, const struct kb_walk *walk)
 {
 	struct kb_handler handler;
-	struct kb_wakeup wakeup;
-	int ret = kb_wakeups_feed(&x->wakeups, walk, &wakeup);
+	struct kb_arrow wakeup;
+	int ret = kb_arrows_feed(&x->wakeups, walk, &wakeup);
 
 	if (ret > 0)
 		ret = keep_wakeup(x, &wakeup);
@@ -841,7 +841,7 @@ static int prepare(struct firefox *x, struct kb_error *err)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
 	kb_spans_init(&x->spans);
-	kb_wakeups_init(&x->wakeups);
+	kb_arrows_init(&x->wakeups);
 	if (kb_handlers_init(&x->handlers, kb_trace_header(x->trace)->max_cores) ||
 	    kb_stack_table_init(&x->stacks, false) ||
 	    kb_cputime_init(&x->times, x->trace))
@@ -863,7 +863,7 @@ static void release(struct firefox *x)
 	free(x->nodes);
 	free(x->frames);
 	kb_handlers_release(&x->handlers);
-	kb_wakeups_release(&x->wakeups);
+	kb_arrows_release(&x->wakeups);
 	kb_keep_release(&x->samples);
 	kb_cputime_release(&x->times);
 	kb_spans_release(&x->spans);

@@ -38,7 +38,7 @@
 #include "base/table.h"
 #include "analysis/handlers.h"
 #include "analysis/losses_read.h"
-#include "analysis/wakeups.h"
+#include "analysis/arrows.h"
 #include "export/label.h"
 #include "export/list.h"
 #include "export/run.h"
@@ -81,7 +81,7 @@ struct html {
 	struct kb_task_table tasks;
 	struct kb_table handlers;	/* struct shown_handler */
 	struct kb_handlers open;
-	struct kb_wakeups wakeups;
+	struct kb_arrows wakeups;
 	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
 					 * events without a CPU; slices of all kinds use RUN */
 	uint64_t records, lost;
@@ -257,7 +257,7 @@ static void put_handler(struct html *x, const struct kb_handler *handler)
 	end(x, kb_proto_put_varint(at, handler->depth));
 }
 
-static void put_wakeup(struct html *x, const struct kb_wakeup *wakeup)
+static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 {
 	uint32_t waker = task_number(x, wakeup->waker, wakeup->timestamp);
 	uint32_t woken = task_number(x, wakeup->task_id, wakeup->timestamp);
@@ -273,8 +273,8 @@ static void put_wakeup(struct html *x, const struct kb_wakeup *wakeup)
 static void put_sources(struct html *x, const struct kb_walk *walk)
 {
 	struct kb_handler handler;
-	struct kb_wakeup wakeup;
-	int woken = kb_wakeups_feed(&x->wakeups, walk, &wakeup);
+	struct kb_arrow wakeup;
+	int woken = kb_arrows_feed(&x->wakeups, walk, &wakeup);
 
 	x->no_memory |= woken < 0;
 	if (woken > 0)
@@ -475,7 +475,7 @@ static int prepare(struct html *x, struct kb_error *err)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
 	kb_table_init(&x->handlers, sizeof(struct shown_handler), 2);
-	kb_wakeups_init(&x->wakeups);
+	kb_arrows_init(&x->wakeups);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
 	if (kb_stack_table_init(&x->stacks, false) || !x->last ||
 	    kb_handlers_init(&x->open, x->header->max_cores))
@@ -504,7 +504,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 out:
 	free(x.last);
 	kb_handlers_release(&x.open);
-	kb_wakeups_release(&x.wakeups);
+	kb_arrows_release(&x.wakeups);
 	kb_table_release(&x.handlers);
 	kb_stack_table_release(&x.stacks);
 	kb_task_table_release(&x.tasks);

@@ -13,7 +13,7 @@
 #include "analysis/stops.h"
 #include "base/clock.h"
 #include "format/barman_file.h"
-#include "record/interrupts.h"
+#include "record/irq_table.h"
 #include "record/recorder_inside.h"
 
 #define FACTS_AT_ONCE	1024
@@ -438,7 +438,7 @@ static int write_interrupt(void *context, uint32_t irq, const char *names)
 
 int recorder_interrupt_facts(struct kb_recorder *r)
 {
-	return r->interrupts ? kb_interrupts_read(NULL, write_interrupt, r) : 0;
+	return r->interrupts ? kb_irq_table_read(NULL, write_interrupt, r) : 0;
 }
 
 int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "record/interrupts.h"
+#include "record/irq_table.h"
 
 /* The names in @line, whose end is cut off; NULL: there are none. */
 static char *find_names(char *line)
@@ -23,7 +23,7 @@ static char *find_names(char *line)
 		return NULL;
 	for (char *at = line; (at = strstr(at, "  ")); at++)
 		names = at + 2;
-	return names && strlen(names) < KB_INTERRUPT_NAMES ? names : NULL;
+	return names && strlen(names) < KB_IRQ_TABLE_NAMES ? names : NULL;
 }
 
 static int take_line(char *line, int (*take)(void *context, uint32_t irq, const char *names),
@@ -42,7 +42,7 @@ static int take_line(char *line, int (*take)(void *context, uint32_t irq, const 
 	return names ? take(context, (uint32_t)irq, names) : 0;
 }
 
-int kb_interrupts_read(const char *proc, int (*take)(void *context, uint32_t irq, const char *names),
+int kb_irq_table_read(const char *proc, int (*take)(void *context, uint32_t irq, const char *names),
 		       void *context)
 {
 	char path[PATH_MAX], *line = NULL;

@@ -3,8 +3,8 @@
  * Wakeups as pairs: where a task was woken, and where it ran because of it. A task that is woken
  * before it has left its CPU runs on without a switch, and has no such pair.
  */
-#ifndef KB_LIB_ANALYSIS_WAKEUPS_H
-#define KB_LIB_ANALYSIS_WAKEUPS_H
+#ifndef KB_LIB_ANALYSIS_ARROWS_H
+#define KB_LIB_ANALYSIS_ARROWS_H
 
 #include <stdbool.h>
 
@@ -13,7 +13,7 @@
 #include "base/table.h"
 
 /* From the moment in which a task was woken to the one in which it runs. */
-struct kb_wakeup {
+struct kb_arrow {
 	uint32_t task_id, waker;	/* the waker: the task that ran on the CPU */
 	uint32_t from_core, to_core;
 	uint8_t context;		/* enum kb_context: what woke */
@@ -22,17 +22,17 @@ struct kb_wakeup {
 	int64_t from, to;		/* ns */
 };
 
-struct kb_wakeups {
+struct kb_arrows {
 	struct kb_table rows;
 };
 
-void kb_wakeups_init(struct kb_wakeups *wakeups);
-void kb_wakeups_release(struct kb_wakeups *wakeups);
+void kb_arrows_init(struct kb_arrows *arrows);
+void kb_arrows_release(struct kb_arrows *arrows);
 
 /*
  * Take the next record, with its `known` and `running`. Returns 1 and fills @done if a task that was
  * woken begins to run; else 0, or -ENOMEM.
  */
-int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk, struct kb_wakeup *done);
+int kb_arrows_feed(struct kb_arrows *arrows, const struct kb_walk *walk, struct kb_arrow *done);
 
 #endif
