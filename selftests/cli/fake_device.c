@@ -28,6 +28,7 @@
  *			mapped, and there is a sample in each of them each millisecond
  *	FAKE_STACKS	these samples have stacks, if the recorder wants any
  *	FAKE_RUNNING	somebody else records already, in overwrite mode
+ *	FAKE_SOURCES	... these KBARMAN_SOURCE_*
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
@@ -885,7 +886,7 @@ static void *next(const char *name)
 static void begin_elsewhere(void)
 {
 	struct kbarman_configure config = { .mode = KBARMAN_MODE_OVERWRITE, .ring_bytes = 1 << 20,
-		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE };
+		.sources = setting("FAKE_SOURCES", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE) };
 	struct kbarman_start begin = { 0 };
 
 	if (setting("FAKE_STACKS", 0))

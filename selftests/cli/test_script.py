@@ -170,7 +170,7 @@ def make_sources(path):
 
 SOURCES = [
     ("wake", "sched:sched_waking: comm=a sleeper pid=8 target_cpu=002"),
-    ("wake", "sched:sched_wakeup_new: comm=task 9 pid=9 target_cpu=003"),
+    ("wake", "sched:sched_wakeup_new: comm=:9 pid=9 target_cpu=003"),
     ("migrate", "sched:sched_migrate_task: comm=a sleeper pid=8 orig_cpu=2 dest_cpu=1"),
     ("irq", "irq:irq_handler_entry: irq=33 name=virtio0"),
     ("irq", "irq:irq_handler_entry: irq=33 name=eth0"),
