@@ -687,6 +687,27 @@ def a_snapshot_has_what_its_session_records(tmp):
     assert {what for _, what, *_ in details(records)} <= set(range(1, 13)) and details(records)
 
 
+def a_flight_recorder_and_top_take_the_same_sources(tmp):
+    env = {**fake(), "KBARMAN_RUNTIME_DIR": tmp}
+    with subprocess.Popen([tap.KBARMAN, "flight", "run", "--latency", "-o", "f.cap"], cwd=tmp, env=env,
+                          stderr=subprocess.DEVNULL) as flight:
+        for _ in range(200):
+            if tap.run("flight", "status", env=env, cwd=tmp).returncode == 0:
+                break
+            time.sleep(0.02)
+        time.sleep(0.2)
+        flight.terminate()
+    capture, records = check(os.path.join(tmp, "f.cap"))
+    assert capture.facts()["sources"] == ALL_SOURCES, capture.facts()
+    assert {what for _, what, *_ in details(records)} == set(range(1, 13))
+    for args, status, says in (
+            (["--latency"], 0, ""), (["--trace", "wake,irq"], 0, ""), (["--trace", "x"], 2, "--trace x")):
+        done = tap.run("top", "-n", "1", "-d", "0.2", *args, env=fake(), cwd=tmp)
+        assert done.returncode == status and says in done.stderr, done
+    done = tap.run("top", "-n", "1", "--latency", env=fake(FAKE_DETAILS=0), cwd=tmp)
+    assert done.returncode == 2 and "too old" in done.stderr, done
+
+
 def what_is_kept_of_values_is_kept_whole(tmp):
     """By what rewrites records: merge, recover, and the leaving out of short waits."""
     done = record(tmp, "--latency", "--off-cpu", "--off-cpu-min", "0.001", "sleep", "0.2")

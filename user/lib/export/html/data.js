@@ -204,7 +204,7 @@ function readCapture() {
     ...tables, length,
     cpus: raw.cpus.map(c => finishCpu(c, tables)),
     counterTracks: raw.counters.map(finishDeltas),
-    seriesTracks: raw.series.filter(track => !tables.series[track.id].hidden).map(finishDeltas),
+    seriesTracks: raw.series.filter(track => !tables.series[track.id].hidden).sort((a, b) => a.cpu - b.cpu).map(finishDeltas),
     marks: finishMarks(raw.marks, length),
     wakeups: finishWakeups(raw.wakeups),
   };
