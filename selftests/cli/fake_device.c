@@ -426,6 +426,12 @@ static void end_record(unsigned int cpu)
 		wake();
 }
 
+/* Tasks wait only where records tell who wakes them. */
+static bool sleeps(void)
+{
+	return fake.config.sources & KBARMAN_SOURCE_WAKE;
+}
+
 /* @pc: of a sample of @task; 0: a switch to it. */
 static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm_uintptr pc,
 			 uint64_t counter)
@@ -440,7 +446,8 @@ static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm
 			.pc = pc, .counter = counter };
 	else
 		*(struct bm_protocol_task_switch *)record = (struct bm_protocol_task_switch){
-			.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
+			.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task,
+			.reason = sleeps() };
 	if (!pc && !task && fake.config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH) {
 		((struct switch_with_chain *)record)->chain = (struct bm_kbarman_callchain){ 1, 0 };
 		((struct switch_with_chain *)record)->address = 0x1000;

@@ -277,7 +277,7 @@ def stat_has_what_is_promised(tmp):
 
 def top_has_what_is_promised(tmp):
     _, address = kernel_function("schedule")
-    lines = objects("top", "-j", "-n", "3", "-d", "0.2", cwd=tmp,
+    lines = objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp,
                     env=recorder.fake(FAKE_PC=hex(address)))
     check("TOP", lines)
 

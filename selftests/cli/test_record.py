@@ -700,10 +700,13 @@ def a_flight_recorder_and_top_take_the_same_sources(tmp):
     capture, records = check(os.path.join(tmp, "f.cap"))
     assert capture.facts()["sources"] == ALL_SOURCES, capture.facts()
     assert {what for _, what, *_ in details(records)} == set(range(1, 13))
-    for args, status, says in (
-            (["--latency"], 0, ""), (["--trace", "wake,irq"], 0, ""), (["--trace", "x"], 2, "--trace x")):
+    for args, status, says, waits in (
+            (["--latency"], 0, "", True), (["--trace", "wake,irq"], 0, "", True),
+            (["--trace", "irq"], 0, "", False), ([], 0, "", False), (["--trace", "x"], 2, "--trace x", False)):
         done = tap.run("top", "-n", "1", "-d", "0.2", *args, env=fake(), cwd=tmp)
         assert done.returncode == status and says in done.stderr, done
+        assert ("Longest ms" in done.stdout) == waits, done
+        assert not waits or re.search(r"\d  fake task, by (interrupt in )?fake task", done.stdout), done
     done = tap.run("top", "-n", "1", "--latency", env=fake(FAKE_DETAILS=0), cwd=tmp)
     assert done.returncode == 2 and "too old" in done.stderr, done
 
