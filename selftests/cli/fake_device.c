@@ -13,6 +13,9 @@
  *	FAKE_CHAINS	call chains that can be had: 1 the user's by frame pointers, 2 the kernel's,
  *			16 the user's by stacks (3)
  *			with --off-cpu task 1 leaves its CPU with a chain of one address
+ *	FAKE_DETAILS	the module knows the sources of --latency (1); if some are asked for, there
+ *			is a record of them each millisecond and CPU
+ *	FAKE_INTERRUPTS	this file stands for /proc/interrupts
  *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
  *	FAKE_ABSENT	query.absent: what this kernel can't give (0)
  *	FAKE_SLEEP	the machine slept for so many milliseconds, 200 ms after the start: its
@@ -25,6 +28,7 @@
  *			mapped, and there is a sample in each of them each millisecond
  *	FAKE_STACKS	these samples have stacks, if the recorder wants any
  *	FAKE_RUNNING	somebody else records already, in overwrite mode
+ *	FAKE_SOURCES	... these KBARMAN_SOURCE_*
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
@@ -64,7 +68,8 @@
 #define TASKS		64
 #define MAPS		64
 #define PAGE		65536		/* a page, whatever pages there are */
-#define SERIES		65	/* and as many charts; the first one is "Lost records" */
+#define OWN_SERIES	8	/* of the module: "Lost records", one without a name, and the sources */
+#define SERIES		(64 + OWN_SERIES)	/* and as many charts */
 
 struct tail {
 	struct bm_protocol_header_pmu_settings pmus[MAX_CPUS];
@@ -108,6 +113,7 @@ static struct {
 	pthread_t writer;
 	pthread_mutex_t lock;
 	unsigned int nr_series;		/* a chart each */
+	unsigned int next_kind[MAX_CPUS];
 	uint64_t chosen;		/* the session that is looked at; 0: the newest one */
 	bool running, stop, awake;
 } fake = { .fd = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
@@ -248,6 +254,31 @@ static void add_images(void)
 	}
 }
 
+/* The series of the sources; those that are not asked for have no names. */
+static const struct {
+	uint32_t source;
+	const char *name;
+} own_series[OWN_SERIES] = {
+	[2] = { KBARMAN_SOURCE_WAKE, "Wakeups" },
+	[3] = { KBARMAN_SOURCE_MIGRATE, "Migrations" },
+	[4] = { KBARMAN_SOURCE_IRQ, "Interrupts" },
+	[5] = { KBARMAN_SOURCE_SOFTIRQ, "Softirqs" },
+	[6] = { KBARMAN_SOURCE_FREQ, "Frequency" },
+	[7] = { KBARMAN_SOURCE_FREQ, "Idle misses" },
+};
+
+static void name_series(unsigned int i)
+{
+	struct bm_protocol_header_custom_chart_series *series = &fake.tables->tail.series[i];
+	uint32_t name = add_string(own_series[i].name, strlen(own_series[i].name));
+	bool is_kHz = i == 6;
+
+	fake.tables->tail.charts[i] = (struct bm_protocol_header_custom_chart){ name, 1, 3, 4 };
+	*series = (struct bm_protocol_header_custom_chart_series){
+		i, name, 0, 0, BM_SERIES_COLOUR_AUTOMATIC, 0x3ff0000000000000, is_kHz ? 3 : 2,
+		is_kHz ? 4 : 1, 0 };
+}
+
 static void reset_tables(void)
 {
 	struct tables *t = fake.tables;
@@ -264,7 +295,7 @@ static void reset_tables(void)
 	};
 	add_string("fake", 4);
 	t->tail.nr_charts = SERIES;
-	fake.nr_series = 1;
+	fake.nr_series = OWN_SERIES;
 	for (unsigned int i = 0; i < SERIES; i++) {
 		t->tail.charts[i] = (struct bm_protocol_header_custom_chart){ 4, 1, 2, 0 };
 		t->tail.series[i] = (struct bm_protocol_header_custom_chart_series){
@@ -274,6 +305,9 @@ static void reset_tables(void)
 	t->tail.series[0] = (struct bm_protocol_header_custom_chart_series){
 		0, add_string("Lost records", 12), 0, 0, BM_SERIES_COLOUR_AUTOMATIC,
 		0x3ff0000000000000, 2, 1, 0 };
+	for (unsigned int i = 0; i < OWN_SERIES; i++)
+		if (fake.config.sources & own_series[i].source)
+			name_series(i);
 }
 
 /* ---- records ---- */
@@ -352,47 +386,129 @@ struct switch_with_chain {
 
 _Static_assert(offsetof(struct switch_with_chain, chain) == BM_TASK_SWITCH_CHAIN_OFFSET, "chain");
 
-/* @pc: of a sample of @task; 0: a switch to it. */
-static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm_uintptr pc,
-			 uint64_t counter)
+/* Blocks are of one size that divides the ring: no padding, no straddling. */
+static uint64_t record_bytes(void)
+{
+	return fake.block - sizeof(bm_uintptr);
+}
+
+/* A record of zeros; NULL: it is lost. */
+static void *begin_record(unsigned int cpu)
 {
 	struct bm_datastore_header_data *store = fake.stores[cpu];
 	uint64_t w = store->write_offset, r = __atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE);
-	/* Blocks are of one size that divides the ring: no padding, no straddling. */
-	const uint64_t block = fake.block, length = block - sizeof(bm_uintptr);
-	void *record;
+	const uint64_t block = fake.block;
 
 	if (w + block - r > store->buffer_length) {
 		if (fake.config.mode == KBARMAN_MODE_STREAM) {
 			fake.lost[cpu]++;
 			wake();
-			return;
+			return NULL;
 		}
 		__atomic_store_n(&store->read_offset, r + block, __ATOMIC_RELAXED);
 		__atomic_thread_fence(__ATOMIC_SEQ_CST);
 		fake.overwritten[cpu]++;
 	}
-	*word_at(cpu, w) = (bm_uintptr)length;
-	record = (void *)(word_at(cpu, w) + 1);
-	memset(record, 0, length);	/* what was there is not a part of it */
+	*word_at(cpu, w) = (bm_uintptr)record_bytes();
+	/* What was there is not a part of it. */
+	return memset(word_at(cpu, w) + 1, 0, record_bytes());
+}
+
+static void end_record(unsigned int cpu)
+{
+	struct bm_datastore_header_data *store = fake.stores[cpu];
+	uint64_t r = __atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE);
+
+	store->total_written += fake.block;
+	__atomic_store_n(&store->write_offset, store->write_offset + fake.block, __ATOMIC_RELEASE);
+	fake.written[cpu]++;
+	if (store->write_offset - r >= fake.config.watermark)
+		wake();
+}
+
+/* Tasks wait only where records tell who wakes them. */
+static bool sleeps(void)
+{
+	return fake.config.sources & KBARMAN_SOURCE_WAKE;
+}
+
+/* @pc: of a sample of @task; 0: a switch to it. */
+static void write_record(unsigned int cpu, uint64_t timestamp, uint32_t task, bm_uintptr pc,
+			 uint64_t counter)
+{
+	void *record = begin_record(cpu);
+
+	if (!record)
+		return;
 	if (pc)
 		*(struct sample *)record = (struct sample){
 			.fields = { { BM_RECORD_SAMPLE_WITH_PC, cpu, timestamp }, task, 0 },
 			.pc = pc, .counter = counter };
 	else
 		*(struct bm_protocol_task_switch *)record = (struct bm_protocol_task_switch){
-			.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task };
+			.header = { BM_RECORD_TASK_SWITCH, cpu, timestamp }, .task_id = task,
+			.reason = sleeps() };
 	if (!pc && !task && fake.config.flags & KBARMAN_CONFIGURE_CHAIN_SWITCH) {
 		((struct switch_with_chain *)record)->chain = (struct bm_kbarman_callchain){ 1, 0 };
 		((struct switch_with_chain *)record)->address = 0x1000;
 	}
 	if (pc && fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK && setting("FAKE_STACKS", 0))
-		add_stack(record, length);
-	store->total_written += block;
-	__atomic_store_n(&store->write_offset, w + block, __ATOMIC_RELEASE);
-	fake.written[cpu]++;
-	if (w + block - r >= fake.config.watermark)
-		wake();
+		add_stack(record, record_bytes());
+	end_record(cpu);
+}
+
+struct detailed {
+	struct bm_protocol_custom_counter value;
+	struct bm_kbarman_detail detail;
+} __attribute__((packed, aligned(4)));
+
+/* A record of each kind, one after the other, as far as its source is on. */
+static const struct {
+	uint8_t series, what, context;
+	uint16_t cpu;
+	uint32_t id;
+	uint64_t value;
+} kinds[] = {
+	{ 2, BM_KBARMAN_WAKING, BM_KBARMAN_IN_IRQ, 1, 1, 1 },
+	{ 2, BM_KBARMAN_WAKING_NEW, BM_KBARMAN_IN_TASK, 0, 1, 1 },
+	{ 3, BM_KBARMAN_MIGRATE, BM_KBARMAN_IN_TASK, 0, 1, 1 },
+	{ 4, BM_KBARMAN_IRQ_ENTRY, BM_KBARMAN_IN_IRQ, 0, 33, 1 },
+	{ 4, BM_KBARMAN_IRQ_EXIT, BM_KBARMAN_IN_IRQ, 0, 33, 0 },
+	{ 4, BM_KBARMAN_IPI_ENTRY, BM_KBARMAN_IN_IRQ, 0, BM_KBARMAN_IPI_RESCHEDULE, 1 },
+	{ 4, BM_KBARMAN_IPI_EXIT, BM_KBARMAN_IN_IRQ, 0, BM_KBARMAN_IPI_RESCHEDULE, 0 },
+	{ 5, BM_KBARMAN_SOFTIRQ_RAISE, BM_KBARMAN_IN_IRQ, 0, 1, 0 },
+	{ 5, BM_KBARMAN_SOFTIRQ_ENTRY, BM_KBARMAN_IN_SOFTIRQ, 0, 1, 1 },
+	{ 5, BM_KBARMAN_SOFTIRQ_EXIT, BM_KBARMAN_IN_SOFTIRQ, 0, 1, 0 },
+	{ 6, BM_KBARMAN_FREQUENCY, BM_KBARMAN_IN_TASK, 1, 0, 1200000 },
+	{ 7, BM_KBARMAN_IDLE_MISS, 1, 1, 2, 1 },
+};
+
+#define KINDS	(sizeof(kinds) / sizeof(kinds[0]))
+
+static void write_detailed(unsigned int cpu, unsigned int kind)
+{
+	struct detailed *record = begin_record(cpu);
+
+	if (!record)
+		return;
+	record->value = (struct bm_protocol_custom_counter){
+		.header = { BM_RECORD_CUSTOM_COUNTER, cpu, ticks() },
+		.task_id = 1, .counter = kinds[kind].series, .value = kinds[kind].value };
+	record->detail = (struct bm_kbarman_detail){
+		kinds[kind].id, kinds[kind].cpu, kinds[kind].what, kinds[kind].context };
+	end_record(cpu);
+}
+
+static void write_next_kind(unsigned int cpu)
+{
+	for (unsigned int i = 0; i < KINDS; i++) {
+		unsigned int kind = fake.next_kind[cpu]++ % KINDS;
+
+		if (fake.config.sources & own_series[kinds[kind].series].source) {
+			write_detailed(cpu, kind);
+			return;
+		}
+	}
 }
 
 /* The @number-th of a burst. */
@@ -417,6 +533,9 @@ static void write_burst(void)
 		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 			if (cpu != fake.idle)
 				write_fake(cpu, i);
+	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
+		if (cpu != fake.idle)
+			write_next_kind(cpu);
 	for (unsigned int i = 0; i < fake.nr_images; i++)
 		for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++)
 			if (cpu != fake.idle)
@@ -451,6 +570,7 @@ static int query(struct kbarman_query *q)
 			    (setting("FAKE_MAPS", 2) > 1 ? KBARMAN_FEATURE_MAPS : 0) |
 			    (setting("FAKE_MAPS", 2) ? KBARMAN_FEATURE_MAPS_MADE : 0) |
 			    (setting("FAKE_COUNTS", 1) ? KBARMAN_FEATURE_COUNTS : 0) |
+			    (setting("FAKE_DETAILS", 1) ? KBARMAN_FEATURE_DETAILS : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
 		.nr_cpus = fake.nr_cpus,
@@ -458,6 +578,7 @@ static int query(struct kbarman_query *q)
 		.min_ring_bytes = 65536,
 		.max_ring_bytes = 1 << 30,
 		.mode = fake.config.mode,
+		.sources = fake.config.sources,
 		.state = (setting("FAKE_UNSTEADY", 0) ? KBARMAN_STATE_UNSTEADY : 0) |
 			 (fake.tables ? KBARMAN_STATE_CONFIGURED : 0) |
 			 (fake.running ? KBARMAN_STATE_RUNNING : 0),
@@ -483,6 +604,8 @@ static int configure(const struct kbarman_configure *config)
 		return -1;
 	}
 	fake.config = *config;
+	if (config->sources & KBARMAN_SOURCE_DETAILS)
+		fake.block = 64;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH)
 		fake.block = 64;
 	if (setting("FAKE_STACKS", 0))
@@ -516,6 +639,19 @@ static const char *chain_parts(void)
 	return parts == CHAIN ? "both" : parts == KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel";
 }
 
+static void add_sources(void)
+{
+	static const char *const words[] = { "wake", "migrate", "irq", "softirq", "freq" };
+	char text[64] = "";
+
+	for (unsigned int i = 0; i < 5; i++)
+		if (fake.config.sources & KBARMAN_SOURCE_WAKE << i)
+			snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s%s",
+				 *text ? "," : "", words[i]);
+	if (*text)
+		add_fact("kbarman.sources=%s", text);
+}
+
 static int start(struct kbarman_start *s)
 {
 	char sample[64];
@@ -541,6 +677,7 @@ static int start(struct kbarman_start *s)
 			 fake.config.flags & KBARMAN_CONFIGURE_CHAIN_STACK ? ",stack" : "");
 	if (setting("FAKE_STACKS", 0))
 		add_fact("kbarman.max_stack=127");
+	add_sources();
 	if (fake.pc && !uname(&name)) {
 		add_fact("kbarman.host=%s", name.nodename);
 		add_fact("kbarman.release=%s", name.release);
@@ -677,9 +814,11 @@ static int sessions(struct kbarman_sessions *s)
 {
 	const struct kbarman_session_info list[] = {
 		{ .session = 2, .mode = KBARMAN_MODE_STREAM, .uid = ~0U,
+		  .sources = KBARMAN_SOURCE_SCHED,
 		  .state = KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_RUNNING | KBARMAN_STATE_OWNED |
 			   KBARMAN_STATE_HIDDEN },
 		{ .session = 1, .mode = fake.config.mode, .pid = (uint32_t)getppid(),
+		  .sources = fake.config.sources,
 		  .uid = getuid(), .comm = "some\033thing", .started_ns = 1700000000000000000ULL,
 		  .state = KBARMAN_STATE_CONFIGURED | KBARMAN_STATE_RUNNING | KBARMAN_STATE_OWNED,
 		  .bytes = 3 << 20, .ring_bytes = fake.config.ring_bytes, .written = 17 },
@@ -753,7 +892,8 @@ static void *next(const char *name)
 
 static void begin_elsewhere(void)
 {
-	struct kbarman_configure config = { .mode = KBARMAN_MODE_OVERWRITE, .ring_bytes = 1 << 20 };
+	struct kbarman_configure config = { .mode = KBARMAN_MODE_OVERWRITE, .ring_bytes = 1 << 20,
+		.sources = setting("FAKE_SOURCES", KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE) };
 	struct kbarman_start begin = { 0 };
 
 	if (setting("FAKE_STACKS", 0))
@@ -827,6 +967,8 @@ FILE *fopen64(const char *path, const char *mode)
 		note_read(path);
 	if (getenv("FAKE_MODULES") && !strcmp(path, "/proc/modules"))
 		return fake_modules(!strcmp(getenv("FAKE_MODULES"), "same"));
+	if (getenv("FAKE_INTERRUPTS") && !strcmp(path, "/proc/interrupts"))
+		path = getenv("FAKE_INTERRUPTS");
 	return real(path, mode);
 }
 

@@ -54,6 +54,8 @@ def formats_and_events_are_offered(tmp):
         raise tap.Skip("this machine counts nothing")
     assert offers("record", "-e", "cpu-clock,page-f") == {"cpu-clock,page-faults"}
     assert offers("flight", "st") == {"start", "status", "stop"}
+    for verb in "record", "top", "flight":
+        assert offers(verb, "--trace", "wake,s") == {"wake,softirq"}
 
 
 def zsh_offers_the_same(tmp):
@@ -67,7 +69,7 @@ def zsh_offers_the_same(tmp):
              "_describe() { print -l -- ${${(P)2}%%:*} }\ncompset() { : }\n_files() { : }\n" \
              "words=(\"$@\"); CURRENT=$#\n. " + ZSH
     for words in [("kbarman", ""), ("kbarman", "record", "-"), ("kbarman", "convert", "--to", ""),
-                  ("kbarman", "flight", "")]:
+                  ("kbarman", "flight", ""), ("kbarman", "record", "--trace", "")]:
         done = subprocess.run([zsh, "-f", "-c", script, "zsh", *words], capture_output=True,
                               text=True, timeout=60, check=True, env=environment())
         found = set(done.stdout.split())

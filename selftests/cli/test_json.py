@@ -131,12 +131,14 @@ def dump_of_captures_has_what_is_promised(tmp):
     path = os.path.join(tmp, "a.cap")
     full_image(8, "<").save(path)
     lines = objects("dump", "-j", path)
-    capture = Maker()
+    capture = Maker(series=["Wakeups"])
     capture.task(7, "a")
     capture.map(7, 0x1000, 0x1000, 0, "/bin/a", file="1:2:3:4")
     capture.sample(0, 1000, 7, 0x1000, [], [0x1000])
     capture.switch(0, 2000, 7, state=1, chain=[0x1000])
     capture.halt(0, 3000, True, 1)
+    capture.about(0, 4000, 7, "waking", 8, cpu=0, context=2)
+    capture.about(0, 4000, 7, 99, 8, context=9)
     capture.save(path)
     check("DUMP OF A BARMAN CAPTURE", lines + objects("dump", "-j", path))
 
@@ -242,7 +244,8 @@ def info_has_what_is_promised(tmp):
     capture = Maker(counters=[17], series=["Counters stopped"], facts={
         "host": "here", "release": "6.1.0", "command": "./a", "filter": "none",
         "fallback": "cpu-clock", "clock_unsteady": "1", "counter.0.0": "cycles", "written.0": "5",
-        "missed.map": "1", "stopped.0.throttled": "1"})
+        "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake"})
+    capture.about(0, 500, 0, "waking", 7)
     capture.switch(0, 1000, 7)
     capture.save(os.path.join(tmp, "kbarman.cap"))
     check("INFO", objects("info", "-j", cwd=tmp))
@@ -274,7 +277,7 @@ def stat_has_what_is_promised(tmp):
 
 def top_has_what_is_promised(tmp):
     _, address = kernel_function("schedule")
-    lines = objects("top", "-j", "-n", "3", "-d", "0.2", cwd=tmp,
+    lines = objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp,
                     env=recorder.fake(FAKE_PC=hex(address)))
     check("TOP", lines)
 

@@ -8,6 +8,7 @@ import re
 import resource
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -382,7 +383,8 @@ def who_records_is_listed(tmp):
     nobody = listed()
     assert nobody.stdout == "" and "nobody records" in nobody.stderr, nobody
     lines = listed(FAKE_RUNNING=1, FAKE_OTHERS=1).stdout.splitlines()
-    assert len(lines) == 3 and len({len(line) for line in lines}) == 1, lines
+    assert len(lines) == 3 and len({len(line.rpartition("  ")[0]) for line in lines}) == 1, lines
+    assert [line.split()[-1] for line in lines] == ["SOURCES", "sched", "sched,idle"], lines
     assert lines[0].split()[0] == "SESSION" and lines[1].split()[:3] == ["2", "recording", "stream"]
     # the name of another program does not steer the terminal
     assert lines[2].split()[:3] == ["1", "recording", "overwrite"] and "some?thing" in lines[2], lines
@@ -391,6 +393,7 @@ def who_records_is_listed(tmp):
                .stdout.splitlines()]
     assert [o["session"] for o in objects] == [2, 1], objects
     assert objects[0]["command"] is None and "uid" not in objects[0], objects
+    assert [o["sources"] for o in objects] == [["sched"], ["sched", "idle"]], objects
     assert objects[1]["pid"] == os.getpid() and objects[1]["bytes"] == 3 << 20, objects
     wrong = tap.run("list", "--sessions", "cpu", env=fake(), cwd=tmp)
     assert wrong.returncode == 2 and "'cpu'" in wrong.stderr, wrong
@@ -589,6 +592,175 @@ def what_this_kernel_cannot_give_is_said_and_left_out(tmp):
         tracepoints, = [check for check in said if check["name"] == "tracepoints"]
         assert tracepoints["verdict"] == verdict, tracepoints
         assert all(text in tracepoints["found"] for text in says), tracepoints
+
+
+# What fake_device.c writes, by source: enum bm_kbarman_what.
+KINDS = {"wake": {1, 2}, "migrate": {3}, "irq": {4, 5, 6, 7}, "softirq": {8, 9, 10}, "freq": {11, 12}}
+ALL_SOURCES = "wake,migrate,irq,softirq,freq"
+
+
+def details(records):
+    """(series, what, id, cpu, context) of the values that say what they are about."""
+    return [(struct.unpack_from("=I", data, 20)[0], *(struct.unpack_from("=IHBB", data, 32)[i]
+                                                      for i in (2, 0, 1, 3)))
+            for kind, _, _, data in records if kind == "custom_counter" and data[38]]
+
+
+def sources_are_recorded_if_asked_for(tmp):
+    for args, wanted in (
+            ([], ""), (["--latency"], ALL_SOURCES), (["--trace", "wake"], "wake"),
+            (["--trace", "freq,wake"], "wake,freq"), (["--trace", "sched,idle,softirq"], "softirq"),
+            (["--trace", "irq", "--trace", "migrate"], "migrate,irq")):
+        assert record(tmp, *args, "sleep", "0.1", env=fake(FAKE_RATE=2)).returncode == 0, args
+        capture, records = whole(tmp)
+        assert capture.facts().get("sources", "") == wanted, (args, capture.facts())
+        kinds = {what for _, what, *_ in details(records)}
+        assert kinds == set().union(*(KINDS[word] for word in wanted.split(",") if word)), (args, kinds)
+        assert (4, 33, 0, 2) in {detail[1:] for detail in details(records)} or 4 not in kinds
+        for series, *_ in details(records):
+            assert capture.string(capture.series[series][1]), series
+        info = tap.run("info", cwd=tmp).stdout
+        assert (f"sources    {wanted}\n" in info) == bool(wanted), info
+        assert tap.run("check", "kbarman.cap", cwd=tmp).returncode == 0
+    for bad in "", "wakes", "wake,,irq", "marks":
+        result = record(tmp, "--trace", bad, "true")
+        assert result.returncode == 2 and "wake, migrate, irq, softirq, freq" in result.stderr, result
+
+
+def series_of_programs_follow_those_of_the_sources(tmp):
+    path = os.path.join(tmp, "number")
+    with open(path, "w", encoding="ascii") as file:
+        file.write("17")
+    for args in [], ["--latency"]:
+        done = record(tmp, *args, "--poll", f"frogs={path}@50", "sleep", "0.3", env=fake(FAKE_RATE=1))
+        assert done.returncode == 0, done
+        capture, records = check(os.path.join(tmp, "kbarman.cap"))
+        names = [capture.string(row[1]) for row in capture.series]
+        assert names[0] == "Lost records" and names[8:] == ["frogs"], names
+        assert any(names[1:8]) == bool(args), names
+        assert [struct.unpack_from("=Q", data, 24)[0] for kind, _, _, data in records
+                if kind == "custom_counter" and data[20] == 8], names
+        info = json.loads(tap.run("info", "-j", cwd=tmp).stdout.splitlines()[0])
+        assert info["series"] == [name for name in names if name], info
+
+
+def interrupts_have_their_names_from_begin_and_end(tmp):
+    table, later = os.path.join(tmp, "interrupts"), os.path.join(tmp, "later")
+    head = "            CPU0       CPU1\n"
+    many = ", ".join(f"device{i}" for i in range(100))
+    with open(table, "w", encoding="ascii") as file:
+        file.write(head +
+                   "  1:          9          0   IO-APIC   1-edge      i8042\n"
+                   " 33:         42         17  PCI-MSIX-0000:00:01.0   2-edge      virtio0-input.0\n"
+                   " 34:          1          0     GICv3  27 Level     arch timer, x:y\n"
+                   " 35:          5          0     GICv3  28 Level   \n"
+                   f" 36:          5          0     GICv3  29 Level     {many}\n"
+                   "NMI:          0          0   Non-maskable interrupts\n"
+                   "IPI0:        11         12       Rescheduling interrupts\n"
+                   "ERR:          0\n")
+    with open(later, "w", encoding="ascii") as file:
+        file.write(head + " 40:          1          0   IO-APIC   9-edge      acpi\n")
+    move = f"sleep 0.2; mv {later} {table}"
+    for args in [], ["--trace", "irq"]:
+        shutil.copy(table, table + ".old")
+        shutil.copy(later, later + ".old")
+        done = record(tmp, *args, "sh", "-c", move, env=fake(FAKE_INTERRUPTS=table))
+        assert done.returncode == 0, done
+        facts = {key: value for key, value in whole(tmp)[0].facts().items() if key.startswith("irq.")}
+        assert facts == ({} if not args else {
+            "irq.1": "i8042", "irq.33": "virtio0-input.0", "irq.34": "arch timer, x:y",
+            "irq.40": "acpi"}), facts
+        os.rename(table + ".old", table)
+        os.rename(later + ".old", later)
+
+
+def a_snapshot_has_what_its_session_records(tmp):
+    table = os.path.join(tmp, "interrupts")
+    with open(table, "w", encoding="ascii") as file:
+        file.write("     CPU0\n 33:  9   IO-APIC   1-edge      i8042\n")
+    env = fake(FAKE_RUNNING=1, FAKE_SOURCES=0x3ff, FAKE_INTERRUPTS=table)
+    done = tap.run("snapshot", "-o", "s.cap", env=env, cwd=tmp)
+    assert done.returncode == 0, done
+    capture, records = check(os.path.join(tmp, "s.cap"))
+    facts = capture.facts()
+    assert (facts["sources"], facts["irq.33"]) == (ALL_SOURCES, "i8042"), facts
+    assert {what for _, what, *_ in details(records)} <= set(range(1, 13)) and details(records)
+
+
+def a_flight_recorder_and_top_take_the_same_sources(tmp):
+    env = {**fake(), "KBARMAN_RUNTIME_DIR": tmp}
+    with subprocess.Popen([tap.KBARMAN, "flight", "run", "--latency", "-o", "f.cap"], cwd=tmp, env=env,
+                          stderr=subprocess.DEVNULL) as flight:
+        for _ in range(200):
+            if tap.run("flight", "status", env=env, cwd=tmp).returncode == 0:
+                break
+            time.sleep(0.02)
+        time.sleep(0.2)
+        flight.terminate()
+    capture, records = check(os.path.join(tmp, "f.cap"))
+    assert capture.facts()["sources"] == ALL_SOURCES, capture.facts()
+    assert {what for _, what, *_ in details(records)} == set(range(1, 13))
+    for args, status, says, waits in (
+            (["--latency"], 0, "", True), (["--trace", "wake,irq"], 0, "", True),
+            (["--trace", "irq"], 0, "", False), ([], 0, "", False), (["--trace", "x"], 2, "--trace x", False)):
+        done = tap.run("top", "-n", "1", "-d", "0.2", *args, env=fake(), cwd=tmp)
+        assert done.returncode == status and says in done.stderr, done
+        assert ("Longest ms" in done.stdout) == waits, done
+        assert not waits or re.search(r"\d  fake task, by (interrupt in )?fake task", done.stdout), done
+    done = tap.run("top", "-n", "1", "--latency", env=fake(FAKE_DETAILS=0), cwd=tmp)
+    assert done.returncode == 2 and "too old" in done.stderr, done
+
+
+def what_is_kept_of_values_is_kept_whole(tmp):
+    """By what rewrites records: merge, recover, and the leaving out of short waits."""
+    done = record(tmp, "--latency", "--off-cpu", "--off-cpu-min", "0.001", "sleep", "0.2")
+    assert done.returncode == 0, done
+    wanted = details(whole(tmp)[1])
+    assert len(wanted) > 100, len(wanted)
+    done = tap.run("merge", "kbarman.cap", "-o", "merged.cap", cwd=tmp)
+    assert done.returncode == 0, done
+    assert details(check(os.path.join(tmp, "merged.cap"))[1]) == wanted
+    with open(os.path.join(tmp, "kbarman.cap"), "rb") as file:
+        data = file.read()
+    with open(os.path.join(tmp, "cut.cap"), "wb") as file:
+        file.write(data[:-len(data) // 3])
+    done = tap.run("recover", "cut.cap", "-o", "whole.cap", cwd=tmp)
+    assert done.returncode in (0, 1), done
+    kept = details(check(os.path.join(tmp, "whole.cap"))[1])
+    assert kept and kept == wanted[:len(kept)], (len(kept), len(wanted))
+
+
+def sources_that_the_kernel_lacks_are_said_and_left_out(tmp):
+    wake, irq, freq = 1 << 5, 1 << 7, 1 << 9
+    for absent, args, says, wanted in (
+            (wake, [], [], None),	# nobody asked
+            (wake | freq, ["--latency"], ["'sched_waking': wakeups", "'cpu_frequency': frequencies"],
+             "migrate,irq,softirq"),
+            (irq, ["--trace", "irq,wake"], ["'irq_handler_entry': interrupts will be missing"],
+             "wake")):
+        result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_ABSENT=absent))
+        assert result.returncode == 0, result
+        missing = [line for line in result.stderr.splitlines() if "will be missing" in line]
+        assert len(missing) == len(says), result
+        assert all(text in line for text, line in zip(says, missing)), result
+        assert whole(tmp)[0].facts().get("sources") == wanted
+    result = tap.run("doctor", "-j", cwd=tmp, env=fake(FAKE_ABSENT=wake | irq))
+    tracepoints, = [check for check in map(json.loads, result.stdout.splitlines())
+                    if check["name"] == "tracepoints"]
+    assert tracepoints["verdict"] == "warn" and "sched_waking (no wakeups)" in tracepoints["found"] \
+        and "irq_handler_entry" in tracepoints["found"], tracepoints
+
+
+def an_older_module_is_told_from_a_kernel_that_lacks_sources(tmp):
+    for args in ["--latency"], ["--trace", "irq"]:
+        result = record(tmp, *args, "true", env=fake(FAKE_DETAILS=0))
+        assert result.returncode == 2 and "too old to record" in result.stderr, result
+        assert ("wake" in result.stderr) == (args == ["--latency"]) and not files(tmp), result
+    assert record(tmp, "sleep", "0.1", env=fake(FAKE_DETAILS=0)).returncode == 0
+    result = tap.run("doctor", "-j", cwd=tmp, env=fake(FAKE_DETAILS=0))
+    tracepoints, = [check for check in map(json.loads, result.stdout.splitlines())
+                    if check["name"] == "tracepoints"]
+    assert tracepoints["verdict"] == "warn" and "too old" in tracepoints["found"], tracepoints
 
 
 def sizes_and_cpus_out_of_range_are_named(tmp):

@@ -142,6 +142,66 @@ def switches_and_idling_are_tracepoints(tmp):
     assert lines[2].endswith("state=3 cpu_id=0") and "state=4294967295" in lines[3], lines
 
 
+def make_sources(path):
+    """One record of each source, in the order in which they are printed."""
+    capture = Maker(cores=4, series=["Wakeups"], facts={
+        "irq.33": "virtio0, eth0", "irq.34": "old", "sources": "wake,migrate,irq,softirq,freq"})
+    capture.string("kbarman.irq.34=new")
+    for task, name in (0, "swapper"), (7, "waker"), (8, "a sleeper"):
+        capture.task(task, name)
+    capture.switch(0, 1000, 7)
+    capture.about(0, 2000, 7, "waking", 8, cpu=2)
+    capture.about(0, 3000, 7, "waking_new", 9, cpu=3)
+    capture.about(0, 4000, 7, "migrate", 8, cpu=1)
+    for irq, behind in (33, 1), (33, 0), (34, 0), (35, 0):
+        capture.about(0, 5000, 7, "irq_entry", irq, cpu=behind, context=2)
+    capture.about(0, 6000, 7, "irq_exit", 33, context=2, value=0)
+    capture.about(0, 7000, 7, "ipi_entry", 2, context=2)
+    capture.about(0, 8000, 7, "ipi_exit", 2, context=2, value=0)
+    for number, what in enumerate(("softirq_raise", "softirq_entry", "softirq_exit")):
+        capture.about(0, 9000 + number, 7, what, 3, context=number and 1, value=number == 1)
+    capture.about(0, 10000, 7, "softirq_entry", 77)
+    capture.about(0, 11000, 7, "frequency", cpu=3, value=1200000)
+    capture.about(0, 12000, 0, "idle_miss", 2, cpu=1, context=0)
+    capture.about(0, 13000, 0, "idle_miss", 1, cpu=1, context=1)
+    capture.about(0, 14000, 7, 99, 5)
+    return capture.save(path)
+
+
+SOURCES = [
+    ("wake", "sched:sched_waking: comm=a sleeper pid=8 target_cpu=002"),
+    ("wake", "sched:sched_wakeup_new: comm=:9 pid=9 target_cpu=003"),
+    ("migrate", "sched:sched_migrate_task: comm=a sleeper pid=8 orig_cpu=2 dest_cpu=1"),
+    ("irq", "irq:irq_handler_entry: irq=33 name=virtio0"),
+    ("irq", "irq:irq_handler_entry: irq=33 name=eth0"),
+    ("irq", "irq:irq_handler_entry: irq=34 name=new"),
+    ("irq", "irq:irq_handler_entry: irq=35 name=?"),
+    ("irq", "irq:irq_handler_exit: irq=33"),
+    ("irq", "ipi:ipi_entry: (Rescheduling interrupts)"),
+    ("irq", "ipi:ipi_exit: (Rescheduling interrupts)"),
+    ("softirq", "irq:softirq_raise: vec=3 [action=NET_RX]"),
+    ("softirq", "irq:softirq_entry: vec=3 [action=NET_RX]"),
+    ("softirq", "irq:softirq_exit: vec=3 [action=NET_RX]"),
+    ("softirq", "irq:softirq_entry: vec=77 [action=?]"),
+    ("freq", "power:cpu_frequency: state=1200000 cpu_id=3"),
+    ("freq", "power:cpu_idle_miss: cpu_id=1 state=2 type=above"),
+    ("freq", "power:cpu_idle_miss: cpu_id=1 state=1 type=below"),
+    ("counter", "kbarman:counter: Wakeups=1"),	# a kind of a later release
+]
+
+
+def sources_are_tracepoints(tmp):
+    path = make_sources(os.path.join(tmp, "a.cap"))
+    lines = tap.run("script", path).stdout.splitlines()[1:]
+    assert [line.partition(": ")[2] for line in lines] == [text for _, text in SOURCES], lines
+    assert {HEAD.match(line).group(1) for line in lines[:15]} == {"waker"}, lines
+    assert HEAD.match(lines[15]).group(1) == "swapper", lines
+    for wanted in "wake", "migrate", "irq", "softirq", "freq", "counter", "wake,freq":
+        lines = tap.run("script", "-e", wanted, path).stdout.splitlines()
+        assert [line.partition(": ")[2] for line in lines] == [
+            text for source, text in SOURCES if source in wanted.split(",")], (wanted, lines)
+
+
 def a_switch_has_the_chain_of_the_task_that_goes(tmp):
     path = os.path.join(tmp, "off.cap")
     capture = Maker(counters=[17])

@@ -11,7 +11,8 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import tap  # noqa: E402
 import viewers  # noqa: E402
 
-CPUS = 0
+CPUS, INTERRUPTS = 0, 4194305
+MOMENTS = "migrate", "softirq_raise", "idle_miss"
 
 
 def ns(time):
@@ -31,6 +32,7 @@ class Trace:
         self.frames = self.document["stackFrames"]
         self.slices, self.samples, self.values, self.marks = [], [], [], []
         self.threads, self.processes = {}, {}
+        self.handlers, self.arrows, self.moments = [], [], []
         self.profiles = {}      # by process and session: thread, time, nodes, has samples
         # Speedscope takes it for a timeline by that, and by a profile in it
         assert {"pid", "tid", "ph", "cat"} <= set(self.document["traceEvents"][0])
@@ -54,6 +56,16 @@ class Trace:
                                                         False]
         elif phase == "P":
             self.take_sample(event, time)
+        elif event["pid"] == INTERRUPTS:
+            assert phase == "X", event
+            self.handlers.append((category, event["tid"], time, ns(event["dur"]), event["name"],
+                                  event["args"]["tid"]))
+        elif phase in "sf":
+            assert event["pid"] == CPUS and (phase == "s" or event["bp"] == "e"), event
+            self.arrows.append((event["id"], phase, event["tid"], time))
+        elif category in MOMENTS:
+            assert (phase, event["pid"], event["s"]) == ("i", CPUS, "t"), event
+            self.moments.append((category, event["tid"], time, event["args"]))
         elif phase == "C":
             self.values.append((category, time, event["name"], event["args"]["value"]))
         else:
@@ -119,6 +131,25 @@ def trace_has_what_the_capture_has(tmp):
                 if category == "counter":
                     sums[name.split(" ", 2)[2]] += value
             assert sorted(filter(None, sums.values())) == viewers.counter_sums(said), path
+
+
+def sources_are_slices_arrows_and_moments(tmp):
+    trace = Trace(tmp, viewers.sources().save(os.path.join(tmp, "a.cap")))
+    # those without their begin or their end are not there
+    assert sorted(trace.handlers) == sorted([
+        ("irq", 0, 1000, 200, "virtio0", 10), ("irq", 0, 1300, 100, "eth0", 10),
+        ("ipi", 0, 1700, 100, "Rescheduling interrupts", 10),
+        ("softirq", 0, 1500, 400, "softirq NET_RX", 10)]), trace.handlers
+    assert trace.processes[INTERRUPTS, 0] == "Interrupts" and trace.threads[INTERRUPTS, 0] == "CPU 0"
+    assert (INTERRUPTS, 1) not in trace.threads, trace.threads
+    assert sorted(trace.arrows) == [
+        (1, "f", 0, 2000), (1, "s", 0, 1600), (2, "f", 1, 2750), (2, "s", 0, 2500)], trace.arrows
+    assert sorted(trace.moments, key=lambda moment: moment[2]) == [
+        ("softirq_raise", 0, 1100, {"id": 3, "cpu": 0}), ("migrate", 0, 1650, {"id": 11, "cpu": 0}),
+        ("idle_miss", 1, 2700, {"id": 2, "cpu": 1})], trace.moments
+    # a kind of a later release is a value, and nothing is both
+    assert [value[:3] for value in trace.values] == [
+        ("series", 2600, "CPU 1 kHz"), ("series", 2800, "CPU 1 Wakeups")], trace.values
 
 
 def samples_of_the_idle_task_are_in_the_threads_of_the_cpus(tmp):

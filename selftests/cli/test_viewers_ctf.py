@@ -120,6 +120,31 @@ def states_are_those_of_lttng(tmp):
     assert shown == [1, 2, 0x40, 0x10, 0x20], shown
 
 
+def sources_are_events_of_lttng(tmp):
+    trace = Trace(trace_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap"))))
+    assert not trace.warnings, trace.warnings
+    others = {"sched_switch", "power_cpu_idle", "kbarman:task"}
+    got = [event for event in trace.events if event[1] not in others]
+    assert [(cpu, time - viewers.RAW_BASE) for time, _, cpu, _ in got] == [
+        source[:2] for source in viewers.SOURCES], got
+    woken = {"comm": "beta", "tid": 11, "prio": 20}
+    assert [(name, f) for _, name, _, f in got] == [
+        ("irq_handler_entry", {"irq": 33, "name": "virtio0"}), ("irq_softirq_raise", {"vec": 3}),
+        ("irq_handler_exit", {"irq": 33, "ret": 1}),
+        ("irq_handler_entry", {"irq": 33, "name": "eth0"}),
+        ("irq_handler_exit", {"irq": 33, "ret": 1}), ("irq_softirq_entry", {"vec": 3}),
+        ("sched_waking", {**woken, "target_cpu": 1}),
+        ("sched_migrate_task", {**woken, "orig_cpu": 1, "dest_cpu": 0}),
+        ("kbarman:ipi_entry", {"reason": "Rescheduling interrupts"}),
+        ("kbarman:ipi_exit", {"reason": "Rescheduling interrupts"}), ("irq_softirq_exit", {"vec": 3}),
+        ("sched_wakeup_new", {"comm": "task 12", "tid": 12, "prio": 20, "target_cpu": 1}),
+        ("power_cpu_frequency", {"state": 1200000, "cpu_id": 1}),
+        ("kbarman:idle_miss", {"state": 2, "cpu_id": 1, "below": 0}),
+        # a kind of a later release
+        ("kbarman:series", {"name": "Wakeups", "value": 5, "scaled": 5.0}),
+        ("irq_handler_exit", {"irq": 40, "ret": 1}), ("irq_handler_entry", {"irq": 41, "name": "-"})], got
+
+
 def losses_are_discarded_events(tmp):
     trace = Trace(trace_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap"))))
     assert "discarded 99 events" in trace.warnings, trace.warnings

@@ -15,7 +15,7 @@ import tap  # noqa: E402
 import viewers  # noqa: E402
 from protobuf import varint  # noqa: E402
 
-RUN, IDLE, LOST, SAMPLE, COUNTER, SERIES, MARK = range(7)
+RUN, IDLE, LOST, SAMPLE, COUNTER, SERIES, MARK, SOURCE = range(8)
 
 
 def page_of(tmp, path, name="a.html"):
@@ -42,6 +42,7 @@ class Data:
         self.cpus = self.tables["facts"]["cpus"]
         self.last = collections.Counter()
         self.slices, self.samples, self.values, self.marks = [], [], [], []
+        self.handlers, self.wakeups = [], []
         while self.at < len(self.data):
             tag = self.number()
             self.take(tag & 7, tag >> 3)
@@ -63,6 +64,16 @@ class Data:
             self.slices.append((kind, cpu, start, signed(start + length), what))
         elif kind == SAMPLE:
             self.samples.append((cpu, self.time(cpu, kind), self.number(), self.number(), self.number() - 1))
+        elif kind == SOURCE:
+            start, is_wakeup, length = self.time(cpu, kind), self.number(), self.number()
+            if is_wakeup:
+                waker, woken, to_cpu, context = (self.number() for _ in range(4))
+                self.wakeups.append((cpu, start, to_cpu, start + length, self.tables["tasks"][waker][0],
+                                     self.tables["tasks"][woken][0], context))
+            else:
+                task, which, depth = (self.number() for _ in range(3))
+                self.handlers.append((cpu, start, start + length, self.tables["tasks"][task][0],
+                                      *self.tables["handlers"][which], depth))
         elif kind == MARK:
             when, task, sort, channel, colour, length = (
                 self.time(cpu, kind), *(self.number() for _ in range(5)))
@@ -107,6 +118,50 @@ def page_has_what_the_capture_has(tmp):
                 if kind == COUNTER:
                     sums[which] += value
             assert sorted(filter(None, sums.values())) == viewers.counter_sums(said), path
+
+
+def sources_are_handlers_and_wakeups(tmp):
+    data = Data(page_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap"))))
+    assert sorted(data.handlers) == [
+        (0, 1000, 1200, 10, "virtio0", "irq", 0), (0, 1300, 1400, 10, "eth0", "irq", 0),
+        (0, 1500, 1900, 10, "softirq NET_RX", "softirq", 0),
+        (0, 1700, 1800, 10, "Rescheduling interrupts", "ipi", 1)], data.handlers
+    assert sorted(data.wakeups) == [(0, 1600, 0, 2000, 10, 11, 1), (0, 2500, 1, 2750, 11, 12, 0)], \
+        data.wakeups
+    # what is no handler and no wakeup is a value, and nothing is both
+    assert sorted((when, cpu, which, value) for _, cpu, when, which, value in data.values) == [
+        (1650, 0, 3, 1), (2600, 1, 6, 1200000), (2700, 1, 7, 1), (2800, 1, 2, 5)], data.values
+
+
+LOOK_AT_SOURCES = """<script>
+const said = [], t = page.timeline, s = t.sources;
+said.push(t.rows.map(row => row.kind + ' ' + row.label));
+const [cpu0] = t.rows.filter(row => row.kind === 'cpu'), [irq] = t.rows.filter(row => row.kind === 'irq');
+t.show(1500, 2100);
+said.push(s.arrows().length, s.describeHandler(irq, 1750)[0], s.describeHandler(irq, 1850)[0], s.describeHandler(irq, 1950));
+said.push(t.describeSlice(cpu0, t.slice(cpu0.cpu, 2000))[1]);
+said.push(s.describeLatency(2000)[0]);
+said.push(new Largest(Float64Array.from([3, 1, 4, 1, 5, 9, 2])).between(1, 5));
+let wrong = 0;
+const values = Float64Array.from({ length: 77 }, (_, i) => i * 7919 % 101), largest = new Largest(values);
+for (let i = 0; i <= 77; i++) for (let j = i; j <= 77; j++)
+  if (largest.between(i, j) !== values.slice(i, j).reduce((a, b) => Math.max(a, b), 0)) wrong++;
+said.push(wrong);
+document.body.dataset.said = JSON.stringify(said);
+</script>
+"""
+
+
+def browser_shows_interrupts_and_wakeups(tmp):
+    page = page_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap")))
+    with open(page, "a", encoding="utf-8") as file:
+        file.write(LOOK_AT_SOURCES)
+    said = json.loads(browser.attribute(browser.dom(page), "data-said"))
+    assert said[0][:5] == ["cpu CPU 0", "irq interrupts", "cpu CPU 1", "latency woken to running",
+                           "rate Wakeups"], said[0]
+    assert said[1:5] == [1, "Rescheduling interrupts", "softirq NET_RX", None], said
+    assert "woken by alpha (10), from a softirq, 400 ns before" in said[5], said
+    assert said[6:] == ["beta (10/11) waited 400 ns", 5, 0], said
 
 
 def samples_have_their_symbols(tmp):

@@ -14,6 +14,7 @@ from capture_writer import BASE, CaptureWriter  # noqa: E402
 
 # Perfetto's numbers, for the messages that may appear
 STRING = {1: ("iid", "uint"), 2: ("str", "bytes")}
+WAKEUP = {1: ("comm", "text"), 2: ("pid", "uint"), 4: ("success", "uint"), 5: ("target_cpu", "uint")}
 PACKET = {
     1: ("ftrace", {
         1: ("cpu", "uint"),
@@ -22,7 +23,16 @@ PACKET = {
             4: ("switch", {1: ("prev_comm", "text"), 2: ("prev_pid", "uint"),
                            4: ("prev_state", "uint"), 5: ("next_comm", "text"),
                            6: ("next_pid", "uint")}),
-            13: ("idle", {1: ("state", "uint"), 2: ("cpu_id", "uint")})}]),
+            11: ("cpu_frequency", {1: ("state", "uint"), 2: ("cpu_id", "uint")}),
+            13: ("idle", {1: ("state", "uint"), 2: ("cpu_id", "uint")}),
+            20: ("sched_waking", WAKEUP), 114: ("sched_wakeup_new", WAKEUP),
+            21: ("ipi_entry", {1: ("reason", "text")}), 22: ("ipi_exit", {1: ("reason", "text")}),
+            24: ("softirq_entry", {1: ("vec", "uint")}), 25: ("softirq_exit", {1: ("vec", "uint")}),
+            26: ("softirq_raise", {1: ("vec", "uint")}),
+            36: ("irq_handler_entry", {1: ("irq", "uint"), 2: ("name", "text")}),
+            37: ("irq_handler_exit", {1: ("irq", "uint"), 2: ("ret", "uint")}),
+            491: ("sched_migrate_task", {1: ("comm", "text"), 2: ("pid", "uint"),
+                                         4: ("orig_cpu", "uint"), 5: ("dest_cpu", "uint")})}]),
         3: ("lost", "uint"), 5: ("clock", "uint")}),
     2: ("tree", {
         1: ("processes", [{1: ("pid", "uint"), 3: ("cmdline", ["text"])}]),
@@ -67,6 +77,7 @@ class Trace:
         with open(path, "rb") as file:
             self.packets = protobuf.read(file.read(), {1: ("packet", [PACKET])})["packet"]
         self.switches, self.halts, self.samples, self.events = [], [], [], []
+        self.sources = []
         self.tracks, self.threads, self.processes, self.lost = {}, {}, {}, set()
         self.interned = collections.defaultdict(dict)
         assert self.packets[0]["flags"] == 1 and "clocks" in self.packets[0]
@@ -88,6 +99,9 @@ class Trace:
         for event in bundle["event"]:
             if "switch" in event:
                 self.switches.append((event["timestamp"], bundle["cpu"], event["switch"]))
+            elif "idle" not in event:
+                name, = set(event) - {"timestamp", "pid"}
+                self.sources.append((bundle["cpu"], event["timestamp"], event["pid"], name, event[name]))
             else:
                 assert event["idle"]["cpu_id"] == bundle["cpu"]
                 self.halts.append((event["timestamp"], bundle["cpu"], event["idle"]["state"]))
@@ -377,13 +391,38 @@ def cpus_that_perfetto_has_not_are_told(tmp):
     c.switch(1024, BASE + 5, 11)
     path = c.save(os.path.join(tmp, "a.cap"))
     result = viewers.convert(path, "perfetto", os.path.join(tmp, "out"))
-    assert "2 switches and halts of CPUs from 1024 on" in result.stderr, result.stderr
+    assert "2 trace events of CPUs from 1024 on" in result.stderr, result.stderr
     assert [cpu for _, cpu, _ in trace_of(tmp, path).switches] == [1023]
+
+
+def sources_are_events_of_the_kernel(tmp):
+    trace = trace_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap")))
+    got = sorted(trace.sources, key=lambda source: source[1])
+    assert [(core, time - viewers.RAW_BASE, task) for core, time, task, _, _ in got] == [
+        source[:3] for source in viewers.LIKE_TRACEPOINTS], got
+    assert [(name, fields) for *_, name, fields in got] == [
+        ("irq_handler_entry", {"irq": 33, "name": "virtio0"}), ("softirq_raise", {"vec": 3}),
+        ("irq_handler_exit", {"irq": 33, "ret": 1}),
+        ("irq_handler_entry", {"irq": 33, "name": "eth0"}),
+        ("irq_handler_exit", {"irq": 33, "ret": 1}), ("softirq_entry", {"vec": 3}),
+        ("sched_waking", {"comm": "beta", "pid": 11, "success": 1, "target_cpu": 1}),
+        ("sched_migrate_task", {"comm": "beta", "pid": 11, "orig_cpu": 1, "dest_cpu": 0}),
+        ("ipi_entry", {"reason": "Rescheduling interrupts"}),
+        ("ipi_exit", {"reason": "Rescheduling interrupts"}), ("softirq_exit", {"vec": 3}),
+        ("sched_wakeup_new", {"comm": "task 12", "pid": 12, "success": 1, "target_cpu": 1}),
+        ("cpu_frequency", {"state": 1200000, "cpu_id": 1}),
+        ("irq_handler_exit", {"irq": 40, "ret": 1}),
+        ("irq_handler_entry", {"irq": 41, "name": "irq 41"})], got
+    assert {11, 12} <= set(trace.threads), trace.threads
+    # what Perfetto has no event for is a value, and nothing is both
+    names = [trace.tracks[event["track"]]["name"] for _, event in trace.events]
+    assert sorted(names) == ["CPU 1 Idle misses", "CPU 1 Wakeups"], names
 
 
 def protoc_takes_every_trace(tmp):
     viewers.need("protoc")
-    for path in viewers.all_captures(tmp):
+    sources = viewers.sources().save(os.path.join(tmp, "sources.cap"))
+    for path in [sources, *viewers.all_captures(tmp)]:
         trace = trace_of(tmp, path)
         with open(os.path.join(tmp, "trace.perfetto"), "rb") as file:
             result = subprocess.run(["protoc", "--decode_raw"], stdin=file, capture_output=True,

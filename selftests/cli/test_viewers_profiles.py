@@ -155,6 +155,27 @@ def firefox_has_the_marks(tmp):
     viewers.same("marks", sorted(want), sorted(marks))
 
 
+def firefox_has_wakeups_and_interrupts(tmp):
+    doc = firefox(tmp, viewers.sources().save(os.path.join(tmp, "a.cap")))
+    schemas = {schema["name"]: {field["key"] for field in schema["data"]}
+               for schema in doc["meta"]["markerSchema"]}
+    found = []
+    for thread in doc["threads"]:
+        table = thread["markers"]
+        for i, data in enumerate(table["data"]):
+            assert set(data) == {"type", *schemas[data["type"]]}, data
+            assert table["phase"][i] == 1, table
+            found.append((thread["tid"], thread["stringArray"][table["name"][i]],
+                          round(table["startTime"][i] * 1e6), round(table["endTime"][i] * 1e6), data))
+    assert sorted(found, key=lambda mark: mark[2:4]) == [
+        (10, "virtio0", 1000, 1200, {"type": "Interrupt", "number": 33}),
+        (10, "eth0", 1300, 1400, {"type": "Interrupt", "number": 33}),
+        (10, "softirq NET_RX", 1500, 1900, {"type": "Interrupt", "number": 3}),
+        (11, "woken", 1600, 2000, {"type": "Wakeup", "by": "alpha", "context": "softirq"}),
+        (10, "Rescheduling interrupts", 1700, 1800, {"type": "Interrupt", "number": 2}),
+        (12, "woken", 2500, 2750, {"type": "Wakeup", "by": "beta", "context": "task"})], found
+
+
 def firefox_knows_threads_and_their_cpu_time(tmp):
     doc = firefox(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     alpha, = [thread for thread in doc["threads"] if thread["tid"] == 10]

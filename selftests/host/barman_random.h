@@ -193,6 +193,15 @@ static inline void random_annotation(struct random_capture *c, uint32_t index)
 	e->annotation.data_length = length + random_below(2);
 }
 
+/* What a value of kbarman's own series is about, of this release or a later one. */
+static inline void random_detail(const struct random_capture *c, struct kb_event *e)
+{
+	e->custom_counter.what = 1 + random_below(16);
+	e->custom_counter.context = random_below(5);
+	e->custom_counter.cpu = random_below(c->layout.max_cores);
+	e->custom_counter.id = random_u64();
+}
+
 static inline void random_event(struct random_capture *c, uint32_t index)
 {
 	struct kb_event *e = &c->events[index];
@@ -230,6 +239,8 @@ static inline void random_event(struct random_capture *c, uint32_t index)
 				break;
 			e->custom_counter.counter = random_below(c->nr_series);
 			e->custom_counter.value = random_u64();
+			if (c->extended && random_below(2))
+				random_detail(c, e);
 			break;
 		default:
 			random_annotation(c, index);
@@ -304,7 +315,11 @@ static inline bool same_event(const struct kb_event *a, const struct kb_event *b
 			       a->task_switch.nr_chain * sizeof(uint64_t));
 	case KB_EVENT_CUSTOM_COUNTER:
 		return a->custom_counter.counter == b->custom_counter.counter &&
-		       a->custom_counter.value == b->custom_counter.value;
+		       a->custom_counter.value == b->custom_counter.value &&
+		       a->custom_counter.what == b->custom_counter.what &&
+		       a->custom_counter.context == b->custom_counter.context &&
+		       a->custom_counter.cpu == b->custom_counter.cpu &&
+		       a->custom_counter.id == b->custom_counter.id;
 	case KB_EVENT_ANNOTATION:
 		return a->annotation.type == b->annotation.type &&
 		       a->annotation.channel == b->annotation.channel &&

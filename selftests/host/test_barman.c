@@ -473,6 +473,69 @@ static void extension_is_read_when_announced(struct image *im)
 	}
 }
 
+/* A value and what it is about; if not @whole the block ends in the middle of that. */
+static bool read_detail(struct image *im, bool announced, bool tasks, bool whole,
+			struct kb_event *e)
+{
+	static const char fact[] = "a\0kbarman.ext=1";
+	struct image_header h = usual;
+	struct kb_barman *barman;
+	size_t start;
+	bool good;
+
+	renew(im);
+	if (announced) {
+		h.strings = fact;
+		h.strings_used = sizeof(fact);
+		h.strings_max = 64;
+	}
+	h.tasks_used = h.maps_used = 0;
+	h.tasks = tasks ? h.tasks : 0;
+	image_header(im, &h);
+	start = image_begin(im);
+	image_record(im, 4, 1, 20);
+	if (tasks)
+		image_u32(im, 78);
+	image_u32(im, 2);
+	image_u64(im, 1);
+	image_u32(im, 0x12345678);
+	if (whole) {
+		image_put(im, 3, 2);
+		image_u8(im, 1);
+		image_u8(im, 2);
+	}
+	image_end(im, start);
+	image_linear(im);
+	barman = open_image(im);
+	good = barman && kb_barman_next(barman, e, NULL) == 1 &&
+	       e->type == KB_EVENT_CUSTOM_COUNTER && e->task_id == (tasks ? 78 : 0) &&
+	       e->custom_counter.counter == 2 && e->custom_counter.value == 1;
+	kb_barman_close(barman);
+	return good;
+}
+
+static bool is_plain_value(const struct kb_event *e)
+{
+	return e->custom_counter.what == KB_WHAT_VALUE && !e->custom_counter.context &&
+	       !e->custom_counter.cpu && !e->custom_counter.id;
+}
+
+static void values_say_what_they_are_about(struct image *im)
+{
+	struct kb_event e;
+
+	for (int tasks = 0; tasks < 2; tasks++)
+		tap_ok(read_detail(im, true, tasks, true, &e) && e.custom_counter.id == 0x12345678 &&
+		       e.custom_counter.cpu == 3 && e.custom_counter.what == KB_WHAT_WAKING &&
+		       e.custom_counter.context == KB_CONTEXT_IRQ,
+		       named(im, tasks ? "values_say_what_they_are_about"
+				       : "values_without_tasks_say_what_they_are_about"));
+	tap_ok(read_detail(im, false, true, true, &e) && is_plain_value(&e),
+	       named(im, "values_are_plain_without_the_extension"));
+	tap_ok(read_detail(im, true, true, false, &e) && is_plain_value(&e),
+	       named(im, "values_with_too_few_bytes_are_plain"));
+}
+
 /* The example of the text: a buffer of 64 bytes on a 32-bit target. */
 static void ring_of_the_text(struct image *im)
 {
@@ -706,8 +769,8 @@ int main(void)
 		header_fields_are_read, tables_are_read, absent_tables_take_no_room, sample_forms,
 		other_records, blocks_may_be_longer_than_records,
 		padding_and_uncommitted_blocks_are_passed_over, unknown_types_are_passed_on,
-		extension_is_read_when_announced, ring_offsets, odd_ring_skips_its_last_bytes,
-		linear_range, counts_may_equal_the_maximum,
+		extension_is_read_when_announced, values_say_what_they_are_about, ring_offsets,
+		odd_ring_skips_its_last_bytes, linear_range, counts_may_equal_the_maximum,
 	};
 
 	magic_bytes_tell_word_and_order();

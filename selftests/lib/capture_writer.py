@@ -67,6 +67,11 @@ class CaptureWriter:
     def value(self, core, timestamp, series, value, task_id=0):
         self.record(4, core, timestamp, struct.pack("<IIQ", task_id, series, value))
 
+    def about(self, core, timestamp, task_id, series, what, about=0, cpu=0, context=0, value=1):
+        """A value that says what it is about: enum bm_kbarman_what."""
+        self.record(4, core, timestamp, struct.pack("<IIQIHBB", task_id, series, value, about, cpu,
+                                                    what, context))
+
     def annotation(self, core, timestamp, task_id, text, kind=0, channel=0, group=0, colour=0):
         text = text + b"\0" if text else b""
         self.record(5, core, timestamp, struct.pack("<IQIIIB", task_id, len(text), channel, group,

@@ -13,6 +13,11 @@ Written from the protocol's text; shares nothing with the library.
 import struct
 
 
+# enum bm_kbarman_what of kmod/uapi/barman_v2.h
+WHATS = ["value", "waking", "waking_new", "migrate", "irq_entry", "irq_exit", "ipi_entry", "ipi_exit",
+         "softirq_raise", "softirq_entry", "softirq_exit", "frequency", "idle_miss"]
+
+
 class Maker:
     """A linear capture of 64 bits, little endian; records in the order given."""
 
@@ -66,6 +71,12 @@ class Maker:
 
     def custom(self, core, timestamp, task_id, counter, value):
         self.record(4, core, timestamp, struct.pack("<IIQ", task_id, counter, value))
+
+    def about(self, core, timestamp, task_id, what, about=0, cpu=0, context=0, counter=0, value=1):
+        """A value that says what it is about: a number, or a word of WHATS."""
+        self.record(4, core, timestamp, struct.pack(
+            "<IIQIHBB", task_id, counter, value, about, cpu,
+            WHATS.index(what) if what in WHATS else what, context))
 
     def halt(self, core, timestamp, entered, state=None):
         self.record(6, core, timestamp,

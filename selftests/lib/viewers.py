@@ -113,6 +113,50 @@ def hostile():
     return c
 
 
+WAKING, WAKING_NEW, MIGRATE, IRQ_ENTRY, IRQ_EXIT, IPI_ENTRY, IPI_EXIT, SOFTIRQ_RAISE, SOFTIRQ_ENTRY, \
+    SOFTIRQ_EXIT, FREQUENCY, IDLE_MISS = range(1, 13)
+LATER_KIND = 99
+# CPU, ns, task, what, id, CPU it is about, in what, value
+SOURCES = [
+    (0, 1000, 10, IRQ_ENTRY, 33, 1, 2, 1), (0, 1100, 10, SOFTIRQ_RAISE, 3, 0, 2, 0),
+    (0, 1200, 10, IRQ_EXIT, 33, 0, 2, 0), (0, 1300, 10, IRQ_ENTRY, 33, 0, 2, 1),
+    (0, 1400, 10, IRQ_EXIT, 33, 0, 2, 0), (0, 1500, 10, SOFTIRQ_ENTRY, 3, 0, 1, 1),
+    (0, 1600, 10, WAKING, 11, 1, 1, 1), (0, 1650, 10, MIGRATE, 11, 0, 1, 1),
+    (0, 1700, 10, IPI_ENTRY, 2, 0, 2, 1), (0, 1800, 10, IPI_EXIT, 2, 0, 2, 0),
+    (0, 1900, 10, SOFTIRQ_EXIT, 3, 0, 1, 0), (0, 2500, 11, WAKING_NEW, 12, 1, 0, 1),
+    (1, 2600, 0, FREQUENCY, 0, 1, 3, 1200000), (1, 2700, 0, IDLE_MISS, 2, 1, 0, 1),
+    (1, 2800, 12, LATER_KIND, 7, 0, 0, 5), (0, 2900, 11, IRQ_EXIT, 40, 0, 2, 0),
+    (0, 2950, 11, IRQ_ENTRY, 41, 0, 2, 1)]
+SERIES_OF = {WAKING: 2, WAKING_NEW: 2, MIGRATE: 3, FREQUENCY: 6, IDLE_MISS: 7, LATER_KIND: 2,
+             **{what: 4 for what in (IRQ_ENTRY, IRQ_EXIT, IPI_ENTRY, IPI_EXIT)},
+             **{what: 5 for what in (SOFTIRQ_RAISE, SOFTIRQ_ENTRY, SOFTIRQ_EXIT)}}
+LIKE_TRACEPOINTS = [source for source in SOURCES if source[3] not in (IDLE_MISS, LATER_KIND)]
+
+
+def sources():
+    """All kinds of values of kbarman's own series: a handler of two interrupts its task and wakes
+    another one, which runs 400 ns later; and an entry and an exit without their partners."""
+    c = begin()
+    c.fact("sources", "wake,migrate,irq,softirq,freq")
+    c.fact("irq.33", "virtio0, eth0")
+    for name in b"Wakeups", b"Migrations", b"Interrupts", b"Softirqs", b"Frequency", b"Idle misses":
+        c.custom(name, series_class=3 if name == b"Frequency" else 2)
+    c.switch(0, BASE, 10)
+    c.switch(1, BASE, 0)
+    c.halt(1, BASE + 100, 1, 2)
+    done = set()
+    for core, ns, task, what, about, cpu, context, value in SOURCES:
+        for when, switch in (2000, (0, 11)), (2750, (1, 12)):
+            if ns > when and when not in done:
+                done.add(when)
+                c.switch(switch[0], BASE + when, switch[1], blocked=switch[0] == 0)
+        if ns == 2600:
+            c.halt(1, BASE + 2550, 0)
+        c.about(core, BASE + ns, task, SERIES_OF[what], what, about, cpu, context, value)
+    c.switch(0, BASE + 3000, 0, blocked=1)
+    return c
+
+
 KERNEL = 0xffffffff81000000     # its text is 16 MiB long
 START_KERNEL = 0xffffffff8307a540       # behind it, where no row is
 

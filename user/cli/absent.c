@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "absent.h"
 #include "cli.h"
+#include "sources.h"
 
 int absent_leave_out(struct kbarman_configure *configure, uint32_t absent)
 {
+	const struct source *source;
+
 	if (absent & KBARMAN_ABSENT_TASKS)
 		return cli_fail("the module does not find this kernel's tracepoints of tasks: nothing can "
 				"be recorded; see 'kbarman doctor'");
@@ -12,12 +15,11 @@ int absent_leave_out(struct kbarman_configure *configure, uint32_t absent)
 			return cli_fail("--counters switch: the module does not find this kernel's "
 					"tracepoint 'sched_switch': give --counters a frequency");
 		configure->flags &= ~KBARMAN_CONFIGURE_CHAIN_SWITCH;
-		cli_warn("the module does not find this kernel's tracepoint 'sched_switch': task "
-			 "switches will be missing");
 	}
-	if (absent & KBARMAN_SOURCE_IDLE)
-		cli_warn("the module does not find this kernel's tracepoint 'cpu_idle': idling will be "
-			 "missing");
+	for (size_t i = 0; (source = sources_get(i)); i++)
+		if (source->tracepoint && configure->sources & absent & source->bit)
+			cli_warn("the module does not find this kernel's tracepoint '%s': %s will be "
+				 "missing", source->tracepoint, source->what);
 	configure->sources &= ~absent;
 	return 0;
 }

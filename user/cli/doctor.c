@@ -24,6 +24,7 @@
 #include "cli.h"
 #include "fact_lines.h"
 #include "sessions.h"
+#include "sources.h"
 #include "sandbox.h"
 
 #define DISK_LOW	(256ULL << 20)
@@ -69,7 +70,7 @@ struct doctor {
 	struct kbarman_query query;
 	uint64_t capabilities;		/* effective */
 	/* The result of a check. */
-	char found[256], fix[512];
+	char found[512], fix[512];
 };
 
 /* ---- files that checks read ---- */
@@ -366,33 +367,43 @@ static enum verdict check_clock(struct doctor *doctor)
 	return say(doctor, GOOD, "the kernel uses %s", source);
 }
 
+/* What the kernel lacks, as far as it fits into @text. */
+static void name_absent(uint32_t absent, char *text, size_t size)
+{
+	const struct source *source;
+	size_t used = 0;
+
+	if (absent & KBARMAN_ABSENT_TASKS)
+		used = (size_t)snprintf(text, size, "one of sched_process_fork, _exec, _exit, _free and "
+					"task_rename: nothing can be recorded");
+	for (size_t i = 0; (source = sources_get(i)); i++)
+		if (source->tracepoint && absent & source->bit && used < size)
+			used += (size_t)snprintf(text + used, size - used, "%s%s (no %s)",
+						 used ? ", " : "", source->tracepoint, source->what);
+}
+
 /* The module finds tracepoints by their names. */
 static enum verdict check_tracepoints(struct doctor *doctor)
 {
-	static const struct {
-		uint32_t bit;
-		const char *loss;
-	} absences[] = {
-		{ KBARMAN_ABSENT_TASKS, "one of sched_process_fork, _exec, _exit, _free and task_rename: "
-		  "nothing can be recorded" },
-		{ KBARMAN_SOURCE_SCHED, "sched_switch: task switches are not recorded" },
-		{ KBARMAN_SOURCE_IDLE, "cpu_idle: idling is not recorded" },
-	};
-	char missing[192] = "";
-	size_t used = 0;
+	uint32_t all = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | SOURCES_LATENCY;
+	char missing[448] = "", words[SOURCES_TEXT];
 
 	if (!doctor->device)
 		return say(doctor, GOOD, "unknown without the device");
-	if (!doctor->query.absent)
-		return say(doctor, GOOD, "the module has found all of them");
-	for (size_t i = 0; i < ARRAY_SIZE(absences); i++)
-		if (doctor->query.absent & absences[i].bit)
-			used += (size_t)snprintf(missing + used, sizeof(missing) - used, "%s%s",
-						 used ? "; " : "", absences[i].loss);
-	advise(doctor, "boot a kernel with CONFIG_TRACEPOINTS; if this one has it, load a later "
-	       "release of the module");
-	return say(doctor, doctor->query.absent & KBARMAN_ABSENT_TASKS ? BAD : WORSE,
-		   "the kernel lacks %s", missing);
+	if (doctor->query.absent) {
+		name_absent(doctor->query.absent, missing, sizeof(missing));
+		advise(doctor, "boot a kernel with CONFIG_TRACEPOINTS; if this one has it, load a later "
+		       "release of the module");
+		return say(doctor, doctor->query.absent & KBARMAN_ABSENT_TASKS ? BAD : WORSE,
+			   "the kernel lacks %s", missing);
+	}
+	if (!(doctor->query.features & KBARMAN_FEATURE_DETAILS)) {
+		advise(doctor, "load the module of this version: without it record has no --latency");
+		return say(doctor, WORSE, "the module is too old for %s",
+			   sources_text(SOURCES_LATENCY, ", ", words));
+	}
+	return say(doctor, GOOD, "the module has found all of them, for %s",
+		   sources_text(all, ", ", words));
 }
 
 static enum verdict check_chains(struct doctor *doctor)

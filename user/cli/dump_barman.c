@@ -172,6 +172,25 @@ static void dump_sample(struct kb_json *json, const struct kb_header *h,
 	dump_chain(json, event->sample.chain, event->sample.nr_chain);
 }
 
+static void dump_word(struct kb_json *json, const char *key, const char *word, uint8_t number)
+{
+	char text[8];
+
+	snprintf(text, sizeof(text), "%u", number);
+	kb_json_string(json, key, word ?: text);
+}
+
+/* What a value of kbarman's own series is about; a kind of a later release is a number. */
+static void dump_detail(struct kb_json *json, const struct kb_event *event)
+{
+	dump_word(json, "what", kb_what_name(event->custom_counter.what),
+		  event->custom_counter.what);
+	dump_word(json, "context", kb_context_name(event->custom_counter.context),
+		  event->custom_counter.context);
+	kb_json_u64(json, "about_cpu", event->custom_counter.cpu);
+	kb_json_u64(json, "about_id", event->custom_counter.id);
+}
+
 static void dump_annotation(struct kb_json *json, const struct kb_header *h,
 			    const struct kb_event *event)
 {
@@ -239,6 +258,8 @@ static void dump_event(struct kb_json *json, const struct kb_barman *barman, uin
 			kb_json_u64(json, "task_id", event->task_id);
 		kb_json_u64(json, "counter", event->custom_counter.counter);
 		kb_json_u64(json, "value", event->custom_counter.value);
+		if (event->custom_counter.what != KB_WHAT_VALUE)
+			dump_detail(json, event);
 		break;
 	case KB_EVENT_ANNOTATION:
 		dump_annotation(json, h, event);

@@ -15,6 +15,7 @@
 
 #include "analysis/recorded.h"
 #include "analysis/stops.h"
+#include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
 #include "fact_lines.h"
@@ -71,6 +72,7 @@ struct info {
 	struct core all;
 	uint32_t nr_cores;		/* cores with records */
 	uint64_t chains;		/* samples with a call chain */
+	uint64_t whats[KB_WHAT_IDLE_MISS + 1];	/* values of series, by what they are about */
 	struct kb_recorded recorded;
 	unsigned int damage;
 	struct kb_json json;
@@ -90,6 +92,9 @@ static void count(struct info *info, const struct kb_event *event)
 	info->cores[core].records[event->type]++;
 	info->all.records[event->type]++;
 	info->chains += event->type == KB_EVENT_SAMPLE && event->sample.nr_chain;
+	if (event->type == KB_EVENT_CUSTOM_COUNTER &&
+	    event->custom_counter.what < ARRAY_SIZE(info->whats))
+		info->whats[event->custom_counter.what]++;
 	kb_stops_feed(info->stops, event, ns);
 	if (event->type == KB_EVENT_UNKNOWN)
 		return;		/* an unknown record may have no timestamp */
@@ -182,6 +187,15 @@ static void line_of_counters(struct info *info)
 	line(info, "counters", nr ? text : "none");
 }
 
+/* The records of the sources that are values of kbarman's own series. */
+static void put_whats(struct info *info)
+{
+	for (uint8_t what = KB_WHAT_WAKING; what < ARRAY_SIZE(info->whats); what++)
+		if (info->whats[what])
+			kb_out_printf(info->json.out, ", %" PRIu64 " %s", info->whats[what],
+				      kb_what_name(what));
+}
+
 static void lines_of_records(struct info *info)
 {
 	double seconds = kb_recorded_duration(&info->recorded) / 1e9;
@@ -197,6 +211,8 @@ static void lines_of_records(struct info *info)
 		kb_out_printf(out, "%10s %" PRIu64 " %s", "", info->all.records[i], type_names[i]);
 		if (i == KB_EVENT_SAMPLE && info->chains)
 			kb_out_printf(out, ", %" PRIu64 " with a call chain", info->chains);
+		if (i == KB_EVENT_CUSTOM_COUNTER)
+			put_whats(info);
 		kb_out_printf(out, "\n");
 	}
 	for (uint32_t i = 0; i < info->header->max_cores; i++)
@@ -297,6 +313,7 @@ static void print_text(struct info *info)
 	kb_out_printf(out, "%-10s %u with records, of %u\n", "CPUs", info->nr_cores, h->max_cores);
 	line_of_counters(info);
 	line(info, "fallback", fact(info, "fallback"));
+	line(info, "sources", fact(info, "sources"));
 	for (uint32_t i = 0; i < h->nr_series; i++)
 		line(info, i ? "" : "series", h->series[i].name);
 	kb_out_printf(out, "%-10s %u tasks, %u mappings, %u bytes of strings\n", "tables",
@@ -359,6 +376,20 @@ static void json_stops(struct info *info)
 	}
 }
 
+static void json_whats(struct info *info)
+{
+	struct kb_json *json = &info->json;
+
+	for (uint8_t what = KB_WHAT_WAKING; what < ARRAY_SIZE(info->whats); what++) {
+		if (!info->whats[what])
+			continue;
+		kb_json_begin(json, "what");
+		kb_json_string(json, "what", kb_what_name(what));
+		kb_json_u64(json, "records", info->whats[what]);
+		kb_json_end(json);
+	}
+}
+
 static void print_json(struct info *info)
 {
 	const struct kb_header *h = info->header;
@@ -395,13 +426,16 @@ static void print_json(struct info *info)
 	kb_json_array_end(json);
 	kb_json_array(json, "series");
 	for (uint32_t i = 0; i < h->nr_series; i++)
-		kb_json_string(json, NULL, h->series[i].name);
+		if (h->series[i].name && *h->series[i].name)
+			kb_json_string(json, NULL, h->series[i].name);
 	kb_json_array_end(json);
+	kb_json_string(json, "sources", fact(info, "sources"));
 	kb_json_end(json);
 	json_counts(info, "records", -1, &info->all);
 	for (uint32_t i = 0; i < h->max_cores; i++)
 		if (info->cores[i].nr)
 			json_counts(info, "core", i, &info->cores[i]);
+	json_whats(info);
 	json_losses(info);
 	json_stops(info);
 }

@@ -35,6 +35,7 @@
 #include "record_output.h"
 #include "sample_rate.h"
 #include "snapshot.h"
+#include "sources.h"
 
 #define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
@@ -100,6 +101,7 @@ static const struct cli_option options[] = {
 	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "SECONDS",
 	  "with --off-cpu: keep the call chains of waits that take SECONDS or\n"
 	  "longer, as in 0.001; task switches are all kept" },
+	SOURCES_OPTIONS,
 	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
 	  "don't save the symbols of the sampled code as FILE.symbols" },
 	{ OPTION_BUNDLE, "bundle", NULL, "save these symbols (default)" },
@@ -132,6 +134,7 @@ struct options {
 	unsigned long long counters_hz;	/* so many times a second, 0: not that */
 	enum kbarman_mode mode;
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
+	uint32_t sources;		/* KBARMAN_SOURCE_* */
 	struct record_extra extra;
 	bool any_chain;			/* take the parts that this machine can give */
 	bool any_method;		/* of finding callers: take stacks where this machine can */
@@ -223,6 +226,10 @@ static int parse_off_cpu_min(struct options *o, const char *text)
 
 static int parse_option(struct options *o, int option)
 {
+	int ret = sources_take(&o->sources, option, optarg);
+
+	if (ret >= 0)
+		return ret;
 	switch (option) {
 	case 'o':
 		o->output = optarg;
@@ -329,6 +336,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.output = CLI_CAPTURE,
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
+		.sources = SOURCES_USUAL,
 		.bundle = true,
 		.any_method = true,
 		.processes = { .fd = -1 },
@@ -443,7 +451,7 @@ static int configure(struct recording *rec)
 	struct options *o = &rec->options;
 	struct kbarman_configure configure = {
 		.mode = o->mode,
-		.sources = KBARMAN_SOURCE_ALL,
+		.sources = o->sources,
 		.ring_bytes = o->ring_bytes,
 		.max_tasks = (uint32_t)o->max_tasks,
 		.max_maps = (uint32_t)o->max_tasks * MAPS_A_TASK,
@@ -478,7 +486,7 @@ static int configure(struct recording *rec)
 				"task switches; build and load the one of this version");
 	if (o->counters_switch)
 		configure.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
-	if (choose_chains(o, &query))
+	if (choose_chains(o, &query) || sources_check(o->sources, &query))
 		return CLI_IMPOSSIBLE;
 	configure.flags |= o->chain_flags;
 	configure.max_stack = (uint32_t)o->max_stack;

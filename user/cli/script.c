@@ -14,6 +14,7 @@
 #include <kbarman/out.h>
 #include <kbarman/trace.h>
 
+#include "analysis/task_cpus.h"
 #include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
@@ -27,8 +28,8 @@ enum {
 static const struct cli_option options[] = {
 	{ 'i', "input", "FILE", "the same as the argument FILE" },
 	{ 'e', "events", "TYPE,...",
-	  "print only these types (default all): sample, switch, idle,\n"
-	  "annotation, counter" },
+	  "print only these types (default all): sample, switch, idle, wake,\n"
+	  "migrate, irq, softirq, freq, annotation, counter" },
 	{ OPTION_COUNTERS, "counters", NULL,
 	  "print all counters of a sample, not only the sampling one" },
 	{ OPTION_LINES, "lines", NULL, "print the source line of each frame below it" },
@@ -52,9 +53,18 @@ static const struct cli_usage usage = {
 	"2 nothing was printed.\n",
 };
 
+/* Values of kbarman's own series, beside the bits of each enum kb_event_type. */
+enum shown {
+	SHOWN_WAKE	= 1U << 8,
+	SHOWN_MIGRATE	= 1U << 9,
+	SHOWN_IRQ	= 1U << 10,
+	SHOWN_SOFTIRQ	= 1U << 11,
+	SHOWN_FREQ	= 1U << 12,
+};
+
 struct script {
 	const char *path;
-	unsigned int events;		/* bit of each enum kb_event_type */
+	unsigned int events;		/* bit of each enum kb_event_type, and enum shown */
 	bool counters;
 	struct kb_symbol_options symbols;
 
@@ -63,6 +73,7 @@ struct script {
 	const struct kb_tasks *tasks;
 	struct kb_names *names;
 	struct kb_symbolizer *symbolizer;
+	struct kb_task_cpus cpus;
 	struct kb_out *out;
 	uint64_t clock_base;		/* ns that are added to the times of the lines */
 
@@ -371,12 +382,148 @@ static void put_counter(struct script *script, const struct kb_event *event, int
 	end_line(script);
 }
 
+/* ---- what values of kbarman's own series are about, as the kernel's tracepoints ---- */
+
+static void put_named_number(struct script *script, const char *name, uint64_t number)
+{
+	put(script, name);
+	put_number(script, number, 10, 0, ' ');
+}
+
+/* The task that the record is about; the line is about the one that runs. */
+static void put_other_task(struct script *script, const struct kb_event *event)
+{
+	put(script, "comm=");
+	put_task(script, event->custom_counter.id, event->timestamp);
+	put_named_number(script, " pid=", event->custom_counter.id);
+}
+
+static void put_wakeup(struct script *script, const struct kb_event *event)
+{
+	put(script, event->custom_counter.what == KB_WHAT_WAKING ? "sched:sched_waking: " :
+								   "sched:sched_wakeup_new: ");
+	put_other_task(script, event);
+	put(script, " target_cpu=");
+	put_number(script, event->custom_counter.cpu, 10, 3, '0');
+}
+
+static void put_migration(struct script *script, const struct kb_event *event, int64_t from)
+{
+	put(script, "sched:sched_migrate_task: ");
+	put_other_task(script, event);
+	put_named_number(script, " orig_cpu=", (uint64_t)from);
+	put_named_number(script, " dest_cpu=", event->custom_counter.cpu);
+}
+
+static void put_irq(struct script *script, const struct kb_event *event)
+{
+	bool entry = event->custom_counter.what == KB_WHAT_IRQ_ENTRY;
+	struct kb_text name = kb_names_irq(script->names, event->custom_counter.id,
+					   event->custom_counter.cpu);
+
+	put(script, entry ? "irq:irq_handler_entry: " : "irq:irq_handler_exit: ");
+	put_named_number(script, "irq=", event->custom_counter.id);
+	if (!entry)
+		return;
+	put(script, " name=");
+	put_bytes(script, name.length ? name.data : "?", name.length ? name.length : 1);
+}
+
+static void put_ipi(struct script *script, const struct kb_event *event)
+{
+	put(script, event->custom_counter.what == KB_WHAT_IPI_ENTRY ? "ipi:ipi_entry: (" :
+								      "ipi:ipi_exit: (");
+	put(script, kb_ipi_name(event->custom_counter.id));
+	put_char(script, ')');
+}
+
+static void put_softirq(struct script *script, const struct kb_event *event)
+{
+	const char *name = kb_softirq_name(event->custom_counter.id);
+
+	put(script, event->custom_counter.what == KB_WHAT_SOFTIRQ_RAISE ? "irq:softirq_raise: " :
+		    event->custom_counter.what == KB_WHAT_SOFTIRQ_ENTRY ? "irq:softirq_entry: " :
+									  "irq:softirq_exit: ");
+	put_named_number(script, "vec=", event->custom_counter.id);
+	put(script, " [action=");
+	put(script, name ? name : "?");
+	put_char(script, ']');
+}
+
+static void put_power(struct script *script, const struct kb_event *event)
+{
+	if (event->custom_counter.what == KB_WHAT_FREQUENCY) {
+		put_named_number(script, "power:cpu_frequency: state=", event->custom_counter.value);
+		put_named_number(script, " cpu_id=", event->custom_counter.cpu);
+		return;
+	}
+	put_named_number(script, "power:cpu_idle_miss: cpu_id=", event->custom_counter.cpu);
+	put_named_number(script, " state=", event->custom_counter.id);
+	put(script, event->custom_counter.context ? " type=below" : " type=above");
+}
+
+/* How an event is called in -e. */
+static unsigned int shown_as(const struct kb_event *event)
+{
+	if (event->type != KB_EVENT_CUSTOM_COUNTER)
+		return 1U << event->type;
+	switch (event->custom_counter.what) {
+	case KB_WHAT_WAKING:
+	case KB_WHAT_WAKING_NEW:
+		return SHOWN_WAKE;
+	case KB_WHAT_MIGRATE:
+		return SHOWN_MIGRATE;
+	case KB_WHAT_IRQ_ENTRY:
+	case KB_WHAT_IRQ_EXIT:
+	case KB_WHAT_IPI_ENTRY:
+	case KB_WHAT_IPI_EXIT:
+		return SHOWN_IRQ;
+	case KB_WHAT_SOFTIRQ_RAISE:
+	case KB_WHAT_SOFTIRQ_ENTRY:
+	case KB_WHAT_SOFTIRQ_EXIT:
+		return SHOWN_SOFTIRQ;
+	case KB_WHAT_FREQUENCY:
+	case KB_WHAT_IDLE_MISS:
+		return SHOWN_FREQ;
+	default:	/* also what a later release writes */
+		return 1U << KB_EVENT_CUSTOM_COUNTER;
+	}
+}
+
+/* @from: the CPU that a task leaves. */
+static void put_detail(struct script *script, const struct kb_event *event, int64_t ns, int64_t from)
+{
+	unsigned int shown = shown_as(event);
+
+	put_head(script, event, event->task_id, ns);
+	switch (shown) {
+	case SHOWN_WAKE:
+		put_wakeup(script, event);
+		break;
+	case SHOWN_MIGRATE:
+		put_migration(script, event, from);
+		break;
+	case SHOWN_IRQ:
+		if (event->custom_counter.what <= KB_WHAT_IRQ_EXIT)
+			put_irq(script, event);
+		else
+			put_ipi(script, event);
+		break;
+	case SHOWN_SOFTIRQ:
+		put_softirq(script, event);
+		break;
+	default:
+		put_power(script, event);
+	}
+	end_line(script);
+}
+
 static void put_event(struct script *script, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	int64_t ns = walk->ns;
+	int64_t ns = walk->ns, from = kb_task_cpus_feed(&script->cpus, event);
 
-	if (!(script->events & 1U << event->type))
+	if (!(script->events & shown_as(event)))
 		return;
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
@@ -392,7 +539,10 @@ static void put_event(struct script *script, const struct kb_walk *walk)
 		put_annotation(script, event, ns);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		put_counter(script, event, ns);
+		if (shown_as(event) == 1U << event->type)
+			put_counter(script, event, ns);
+		else
+			put_detail(script, event, ns, from < 0 ? event->core : from);
 		break;
 	default:
 		break;
@@ -409,6 +559,7 @@ static int open_script(struct script *script)
 	struct kb_error err = { 0 };
 	const char *base;
 
+	kb_task_cpus_init(&script->cpus);
 	cli_progress(NULL, true);
 	cli_sandbox_reading(script->path);
 	if (kb_trace_open(&script->trace, script->path, &how, &err))
@@ -429,6 +580,7 @@ static int open_script(struct script *script)
 static void close_script(struct script *script)
 {
 	kb_out_destroy(script->out);
+	kb_task_cpus_release(&script->cpus);
 	kb_trace_close(script->trace);
 }
 
@@ -466,11 +618,14 @@ static bool parse_events(const char *text, unsigned int *events)
 {
 	static const struct {
 		const char *name;
-		enum kb_event_type type;
+		unsigned int shown;
 	} types[] = {
-		{ "sample", KB_EVENT_SAMPLE },		{ "switch", KB_EVENT_TASK_SWITCH },
-		{ "idle", KB_EVENT_HALT },		{ "annotation", KB_EVENT_ANNOTATION },
-		{ "counter", KB_EVENT_CUSTOM_COUNTER },
+		{ "sample", 1U << KB_EVENT_SAMPLE },	{ "switch", 1U << KB_EVENT_TASK_SWITCH },
+		{ "idle", 1U << KB_EVENT_HALT },	{ "annotation", 1U << KB_EVENT_ANNOTATION },
+		{ "wake", SHOWN_WAKE },			{ "migrate", SHOWN_MIGRATE },
+		{ "irq", SHOWN_IRQ },			{ "softirq", SHOWN_SOFTIRQ },
+		{ "freq", SHOWN_FREQ },
+		{ "counter", 1U << KB_EVENT_CUSTOM_COUNTER },
 	};
 	size_t i, length, nr = ARRAY_SIZE(types);
 
@@ -482,7 +637,7 @@ static bool parse_events(const char *text, unsigned int *events)
 				break;
 		if (i == nr)
 			return false;
-		*events |= 1U << types[i].type;
+		*events |= types[i].shown;
 	}
 	return *events;
 }
@@ -499,8 +654,9 @@ int cmd_script(int argc, char **argv)
 			break;
 		case 'e':
 			if (!parse_events(optarg, &script.events))
-				return cli_fail("--events %s: give some of sample, switch, idle, "
-						"annotation, counter, with commas between", optarg);
+				return cli_fail("--events %s: give some of sample, switch, idle, wake, "
+						"migrate, irq, softirq, freq, annotation, counter, "
+						"with commas between", optarg);
 			break;
 		case OPTION_COUNTERS:
 			script.counters = true;

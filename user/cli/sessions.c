@@ -8,6 +8,7 @@
 #include "cli.h"
 #include "fact_lines.h"
 #include "sessions.h"
+#include "sources.h"
 
 int sessions_read(struct sessions *sessions, struct kb_device *device, struct kb_error *err)
 {
@@ -137,7 +138,7 @@ static void since_of(const struct kbarman_session_info *session, char *text, siz
 
 static void print_line(struct kb_json *json, const struct kbarman_session_info *session)
 {
-	char command[17], since[32], process[16] = "-", user[16] = "-";
+	char command[17], since[32], process[16] = "-", user[16] = "-", sources[SOURCES_TEXT];
 
 	command_of(session, command);
 	since_of(session, since, sizeof(since));
@@ -146,10 +147,22 @@ static void print_line(struct kb_json *json, const struct kbarman_session_info *
 	if (!(session->state & KBARMAN_STATE_HIDDEN))
 		snprintf(user, sizeof(user), "%u", session->uid);
 	kb_out_printf(json->out, "%7" PRIu64 "  %-10s  %-9s  %-19s  %7s  %7s  %-15s  %6" PRIu64
-		      "  %12" PRIu64 "  %8" PRIu64 "\n", (uint64_t)session->session,
+		      "  %12" PRIu64 "  %8" PRIu64 "  %s\n", (uint64_t)session->session,
 		      state_of(session), mode_of(session), since, process, user,
 		      *command ? command : "-", (uint64_t)(session->bytes + (1 << 20) - 1) >> 20,
-		      (uint64_t)session->written, (uint64_t)session->lost);
+		      (uint64_t)session->written, (uint64_t)session->lost,
+		      sources_text(session->sources, ",", sources));
+}
+
+static void print_sources(struct kb_json *json, uint32_t sources)
+{
+	const struct source *source;
+
+	kb_json_array(json, "sources");
+	for (size_t i = 0; (source = sources_get(i)); i++)
+		if (sources & source->bit)
+			kb_json_string(json, NULL, source->word);
+	kb_json_array_end(json);
 }
 
 static void print_object(struct kb_json *json, const struct kbarman_session_info *session)
@@ -177,6 +190,7 @@ static void print_object(struct kb_json *json, const struct kbarman_session_info
 	kb_json_u64(json, "written", session->written);
 	kb_json_u64(json, "overwritten", session->overwritten);
 	kb_json_u64(json, "lost", session->lost);
+	print_sources(json, session->sources);
 	kb_json_end(json);
 }
 
@@ -187,9 +201,9 @@ static int sessions_print_all(const struct sessions *sessions, bool people)
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;
 	if (people && sessions->nr)
-		kb_out_printf(json.out, "%7s  %-10s  %-9s  %-19s  %7s  %7s  %-15s  %6s  %12s  %8s\n",
+		kb_out_printf(json.out, "%7s  %-10s  %-9s  %-19s  %7s  %7s  %-15s  %6s  %12s  %8s  %s\n",
 			      "SESSION", "STATE", "MODE", "SINCE", "PROCESS", "USER", "COMMAND",
-			      "MIB", "RECORDS", "LOST");
+			      "MIB", "RECORDS", "LOST", "SOURCES");
 	for (uint32_t i = 0; i < sessions->nr; i++)
 		(people ? print_line : print_object)(&json, &sessions->list[i]);
 	return lines_close(&json, CLI_OK);

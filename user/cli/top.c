@@ -28,6 +28,7 @@
 #include "absent.h"
 #include "analysis/hot.h"
 #include "analysis/sched.h"
+#include "base/array.h"
 #include "base/json.h"
 #include "base/terminal.h"
 #include "base/utf8.h"
@@ -36,8 +37,10 @@
 #include "base/percent.h"
 #include "sample_rate.h"
 #include "sessions.h"
+#include "sources.h"
 #include "sym/demangle.h"
 #include "symbols.h"
+#include "top_waits.h"
 
 #define RING_BYTES	(1U << 20)
 #define DEFAULT_HZ	499	/* not a multiple of the tick's frequency */
@@ -51,6 +54,7 @@ static const struct cli_option options[] = {
 	{ 'e', "event", "EVENT", "sample by this event (default cycles, or cpu-clock)" },
 	{ 'F', "freq", "HZ", "take HZ samples per second and CPU (default 499)" },
 	{ 'C', "cpu", "CPUS", "show only these CPUs, as in 0-3,8" },
+	SOURCES_OPTIONS,
 	SYMBOLS_OPTIONS,
 	CLI_COLOR_OPTION,
 	{ 'j', "json", NULL, "one JSON object per line" },
@@ -72,6 +76,7 @@ struct top {
 	double delay;
 	uint64_t number, frequency;
 	const char *events_text, *cpus_text;
+	uint32_t sources;		/* KBARMAN_SOURCE_* */
 	bool people;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
 	bool raw_names;			/* --no-demangle */
@@ -101,6 +106,7 @@ struct view {
 	struct kb_symbolizer *symbolizer;
 	struct kb_hot *hot;
 	struct kb_sched *sched;
+	struct top_waits waits;
 	uint64_t last;			/* ticks */
 	int64_t from_ns, until_ns;
 	uint64_t records, samples;
@@ -117,7 +123,7 @@ static int configure(struct top *top)
 {
 	struct kbarman_configure configure = {
 		.mode = KBARMAN_MODE_OVERWRITE,
-		.sources = KBARMAN_SOURCE_ALL,
+		.sources = top->sources,
 		.ring_bytes = RING_BYTES,
 		.sample = top->frequency,
 		.flags = KBARMAN_CONFIGURE_FREQ |
@@ -141,7 +147,8 @@ static int configure(struct top *top)
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)nr;
 	}
-	if (absent_leave_out(&configure, top->query.absent))
+	if (sources_check(top->sources, &top->query) ||
+	    absent_leave_out(&configure, top->query.absent))
 		return CLI_IMPOSSIBLE;
 	return kb_device_configure(top->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
@@ -168,6 +175,7 @@ static int begin(struct top *top)
 	if (kb_device_query(top->device, &top->query, &err))
 		return cli_fail_error(&err);
 	if (top->query.mode == KBARMAN_MODE_OVERWRITE && !top->events_text && !top->cpus_text &&
+	    !(top->sources & ~top->query.sources & SOURCES_LATENCY) &&
 	    top->query.state & KBARMAN_STATE_OWNED && top->query.state & KBARMAN_STATE_RUNNING)
 		return 0;
 	if (configure(top))
@@ -185,6 +193,7 @@ static void close_view(struct view *view)
 {
 	kb_sched_destroy(view->sched);
 	kb_hot_destroy(view->hot);
+	top_waits_release(&view->waits);
 	kb_trace_close(view->trace);
 }
 
@@ -197,6 +206,7 @@ static int open_view(struct top *top, struct view *view)
 	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &symbols };
 	struct kb_error err = { 0 };
 
+	top_waits_init(&view->waits);
 	if (kb_trace_open_device(&view->trace, top->device, &how, &err))
 		return cli_fail_error(&err);
 	view->header = kb_trace_header(view->trace);
@@ -243,6 +253,8 @@ static int add_event(struct top *top, struct view *view, const struct kb_walk *w
 		view->last = event->timestamp;
 	for (unsigned int i = 0; i < walk->nr_slices && !ret; i++)
 		ret = add_slice(view, walk->slices[i], event->timestamp);
+	if (!ret)
+		ret = top_waits_add(&view->waits, walk, event->timestamp > top->since);
 	if (event->timestamp <= top->since)
 		return ret;
 	view->records++;
@@ -370,6 +382,43 @@ static void put_tasks(struct top *top, struct view *view, unsigned int rows)
 	}
 }
 
+/* Who woke, as far as a record tells. */
+static void name_waker(const struct view *view, const struct kb_arrow *arrow, char *text, size_t size)
+{
+	static const char *const before[] = {
+		[KB_CONTEXT_TASK] = "", [KB_CONTEXT_SOFTIRQ] = "softirq in ",
+		[KB_CONTEXT_IRQ] = "interrupt in ", [KB_CONTEXT_IDLE] = "interrupt in ",
+	};
+	char buffer[KB_TASK_NAME_BUFFER];
+
+	snprintf(text, size, "%s%s", arrow->context < ARRAY_SIZE(before) ? before[arrow->context] : "",
+		 kb_tasks_name(view->tasks, arrow->waker, arrow->timestamp, buffer));
+}
+
+static const char *name_woken(const struct view *view, const struct top_wait *wait,
+			      char buffer[KB_TASK_NAME_BUFFER])
+{
+	return kb_tasks_name(view->tasks, wait->longest.task_id, wait->longest.timestamp, buffer);
+}
+
+static void put_waits(struct top *top, struct view *view, unsigned int rows)
+{
+	char buffer[KB_TASK_NAME_BUFFER], waker[KB_TASK_NAME_BUFFER + 16];
+	const struct top_wait *waits;
+	uint32_t nr;
+
+	waits = top_waits_sort(&view->waits, &nr);
+	put(top, "%s", "");
+	put(top, "Longest ms   Mean ms     Waits     TID  Task that was woken, and by whom");
+	for (uint32_t i = 0; i < nr && i < rows; i++) {
+		name_waker(view, &waits[i].longest, waker, sizeof(waker));
+		put(top, "%10.3f  %8.3f  %8" PRIu64 "  %6" PRIu64 "  %s, by %s",
+		    (double)waits[i].longest_ns / 1e6,
+		    (double)waits[i].sum_ns / (double)waits[i].count / 1e6, waits[i].count,
+		    waits[i].task_id, name_woken(view, &waits[i], buffer), waker);
+	}
+}
+
 struct name {
 	char *raw, *readable;		/* readable NULL: the same as raw */
 };
@@ -430,6 +479,27 @@ static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 			  *hot[i].symbol ? readable(top, hot[i].symbol) : "[unknown]");
 }
 
+static void json_waits(struct top *top, struct view *view)
+{
+	char buffer[KB_TASK_NAME_BUFFER], waker[KB_TASK_NAME_BUFFER + 16];
+	struct kb_json *json = &top->json;
+	const struct top_wait *waits;
+	uint32_t nr;
+
+	waits = top_waits_sort(&view->waits, &nr);
+	for (uint32_t i = 0; i < nr && i < ROWS_OF_JSON; i++) {
+		name_waker(view, &waits[i].longest, waker, sizeof(waker));
+		kb_json_begin(json, "wait");
+		kb_json_u64(json, "task_id", waits[i].task_id);
+		kb_json_string(json, "name", name_woken(view, &waits[i], buffer));
+		kb_json_u64(json, "waits", waits[i].count);
+		kb_json_u64(json, "wait_ns", waits[i].sum_ns);
+		kb_json_u64(json, "longest_ns", waits[i].longest_ns);
+		kb_json_string(json, "by", waker);
+		kb_json_end(json);
+	}
+}
+
 static void show_json(struct top *top, struct view *view, const struct kbarman_stats *stats)
 {
 	struct kb_json *json = &top->json;
@@ -467,6 +537,7 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_u64(json, "runs", tasks[i].runs);
 		kb_json_end(json);
 	}
+	json_waits(top, view);
 	for (uint32_t i = 0; i < view->nr_rows; i++) {
 		/* Limits rows other than those of the idle loop, which are few. */
 		if (!hot[i].idle && listed++ >= ROWS_OF_JSON)
@@ -494,6 +565,7 @@ static void measure_screen(struct top *top)
 
 static void show(struct top *top, struct view *view, const struct kbarman_stats *stats)
 {
+	bool has_waits = top->sources & KBARMAN_SOURCE_WAKE;
 	unsigned int rows;
 
 	if (!top->people) {
@@ -501,12 +573,14 @@ static void show(struct top *top, struct view *view, const struct kbarman_stats 
 		return;
 	}
 	measure_screen(top);
-	rows = top->rows - 7;		/* without head, two titles and the cursor's line */
+	rows = top->rows - (has_waits ? 9 : 7);	/* without head, titles and the cursor's line */
 	if (top->screen)
 		kb_out_printf(top->json.out, "\033[H");
 	put_head(top, view, stats);
 	put_tasks(top, view, rows / 3);
-	put_symbols(top, view, rows - rows / 3);
+	if (has_waits)
+		put_waits(top, view, rows / 3);
+	put_symbols(top, view, rows - (has_waits ? 2 : 1) * (rows / 3));
 	if (top->screen)
 		kb_out_printf(top->json.out, "\033[J");
 	else
@@ -604,8 +678,11 @@ static int run(struct top *top)
 
 static int take_option(struct top *top, int option)
 {
+	int ret = sources_take(&top->sources, option, optarg);
 	char *end;
 
+	if (ret >= 0)
+		return ret;
 	switch (option) {
 	case 'd':
 		top->delay = strtod(optarg, &end);
@@ -636,6 +713,7 @@ int cmd_top(int argc, char **argv)
 {
 	struct top top = {
 		.delay = 2, .frequency = DEFAULT_HZ, .people = true, .signals = -1,
+		.sources = SOURCES_USUAL,
 		.symbols.size = sizeof(top.symbols),
 	};
 	int option, ret;

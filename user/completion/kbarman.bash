@@ -29,6 +29,12 @@ _kbarman() {
 		mapfile -t COMPREPLY < <(compgen -P "$head" -W "$words" -- "${cur##*,}")
 		compopt -o nospace 2>/dev/null
 		return ;;
+	record,--trace,* | top,--trace,* | flight,--trace,*)
+		local head=''
+		case $cur in *,*) head=${cur%,*}, ;; esac
+		mapfile -t COMPREPLY < <(compgen -P "$head" -W 'wake migrate irq softirq freq' -- "${cur##*,}")
+		compopt -o nospace 2>/dev/null
+		return ;;
 	*,--color,*)
 		mapfile -t COMPREPLY < <(compgen -W 'always never auto' -- "$cur")
 		return ;;

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
 	struct kbarman_configure configure = {
 		.size = sizeof(configure),
 		.mode = KBARMAN_MODE_OVERWRITE,
-		.sources = KBARMAN_SOURCE_ALL,
+		.sources = KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_DETAILS,
 		.flags = KBARMAN_CONFIGURE_FREQ,
 		.nr_events = 1,
 		.events_ptr = (__u64)(unsigned long)&event,

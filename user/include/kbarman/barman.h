@@ -424,8 +424,8 @@ int kb_barman_writer_chart(struct kb_barman_writer *writer, const struct kb_char
 int kb_barman_writer_series(struct kb_barman_writer *writer, const struct kb_series *series);
 /*
  * Add the string "kbarman.KEY=VALUE". Add the fact ext=1 before events that have a prev_state,
- * an idle_state or a chain: without it these are not written. Without the fact states only the
- * lowest byte of prev_state is written.
+ * an idle_state, a chain, or of custom_counter a `what`: without it these are not written. Without
+ * the fact states only the lowest byte of prev_state is written.
  */
 int kb_barman_writer_fact(struct kb_barman_writer *writer, const char *key, const char *value);
 

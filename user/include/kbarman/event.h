@@ -9,6 +9,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 enum kb_event_type {
 	KB_EVENT_UNKNOWN = 0,		/* a record type that the library does not know */
 	KB_EVENT_SAMPLE,		/* counters, with or without a PC */
@@ -171,5 +175,21 @@ struct kb_event {
 		} unknown;
 	};
 };
+
+/* The word for an enum kb_what, such as "waking"; NULL: a kind of a later release. */
+const char *kb_what_name(uint8_t what);
+
+/* The word for an enum kb_context: "task", "softirq", "irq", "idle"; NULL: of a later release. */
+const char *kb_context_name(uint8_t context);
+
+/* A softirq as Linux calls it in its traces, such as "NET_RX"; NULL: a number of a later Linux. */
+const char *kb_softirq_name(uint32_t softirq);
+
+/* An enum kb_ipi in words of /proc/interrupts; "Other interrupts" also for unknown numbers. */
+const char *kb_ipi_name(uint32_t ipi);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The PMU counters of a capture by name. Counters of two CPUs are the same counter if they have the
- * same name; then they have the same id. Ids begin at 0.
+ * The PMU counters and the interrupts of a capture by name. Counters of two CPUs are the same counter
+ * if they have the same name; then they have the same id. Ids begin at 0.
  *
  *	for (uint32_t id = 0; id < kb_names_nr_counters(names); id++)
  *		printf("%.*s\n", (int)kb_names_counter(names, id).length,
@@ -43,6 +43,13 @@ uint32_t kb_names_most_of_core(const struct kb_names *names);
  * kb_names_of_core(). The first counter of a core is the one that samples.
  */
 uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32_t index);
+
+/*
+ * The name of the handler of interrupt @irq that has @behind others behind it, as the event of its
+ * begin says (struct kb_event, custom_counter.cpu); 0 is the last or only one. Empty: the capture
+ * does not say. Source: the facts kbarman.irq.N, from /proc/interrupts of the recorded machine.
+ */
+struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t behind);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 #include <kbarman/tasks.h>
 
 #include "analysis/capture_names.h"
+#include "analysis/irq_names.h"
 #include "base/hash.h"
 
 #define CACHED_TASKS	256	/* a power of two */
@@ -46,6 +47,7 @@ struct kb_names {
 	struct counter counters[MAX_COUNTERS];	/* by id */
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
 	uint32_t seed;			/* of the hash, so that no capture can force collisions */
+	struct kb_irq_names irqs;
 };
 
 /* ---- tasks ---- */
@@ -238,27 +240,40 @@ static bool number(const char **text, char end, uint32_t *value)
 }
 
 /* Store the place of NAME of a fact "kbarman.counter.CPU.N=NAME". */
-static void take_fact(struct kb_names *names, const char *strings, const char *fact)
+static void take_counter(struct kb_names *names, const char *strings, const char *fact)
 {
 	uint32_t core, index;
 
-	if (strncmp(fact, "kbarman.counter.", 16) != 0)
-		return;
-	fact += 16;
 	if (number(&fact, '.', &core) && number(&fact, '=', &index) &&
 	    index < kb_names_of_core(names, core))
 		names->counter_ids[names->first_counter[core] + index] =
 			(uint32_t)(fact - strings) + 1;
 }
 
-static void take_facts(struct kb_names *names, const struct kb_header *header)
+static int take_fact(struct kb_names *names, const char *strings, const char *fact)
+{
+	if (strncmp(fact, "kbarman.counter.", 16) == 0)
+		take_counter(names, strings, fact + 16);
+	if (strncmp(fact, "kbarman.irq.", 12) == 0)
+		return kb_irq_names_take(&names->irqs, fact + 12);
+	return 0;
+}
+
+static int take_facts(struct kb_names *names, const struct kb_header *header)
 {
 	const char *at = header->strings, *end;
+	int ret = 0;
 
 	if (!at)
-		return;
-	for (end = at + header->string_table_length; at < end; at += strlen(at) + 1)
-		take_fact(names, header->strings, at);
+		return 0;
+	for (end = at + header->string_table_length; !ret && at < end; at += strlen(at) + 1)
+		ret = take_fact(names, header->strings, at);
+	return ret;
+}
+
+struct kb_text kb_names_irq(const struct kb_names *names, uint32_t irq, uint32_t behind)
+{
+	return kb_irq_names_find(&names->irqs, irq, behind);
 }
 
 int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
@@ -267,15 +282,16 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 	const struct kb_header *header = kb_barman_header(barman);
 	struct kb_names *names = calloc(1, sizeof(*names));
 
+	if (names)
+		kb_irq_names_init(&names->irqs);
 	if (names && getrandom(&names->seed, sizeof(names->seed), GRND_NONBLOCK) < 0)
 		names->seed = (uint32_t)(uintptr_t)names;
-	if (!names || take_counters(names, header)) {
+	if (!names || take_counters(names, header) || take_facts(names, header)) {
 		kb_names_destroy(names);
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET,
 				    "out of memory for the capture's names");
 	}
 	names->tasks = tasks;
-	take_facts(names, header);
 	index_counters(names, header);
 	*out = names;
 	return 0;
@@ -287,5 +303,6 @@ void kb_names_destroy(struct kb_names *names)
 		return;
 	free(names->counter_ids);
 	free(names->first_counter);
+	kb_irq_names_release(&names->irqs);
 	free(names);
 }

@@ -154,6 +154,14 @@ static int32_t modifier_of(double multiplier, double *scale)
 	return 1;
 }
 
+/* In captures of kbarman a series that has not been recorded has no name. */
+static bool is_used(const struct annotate *x, uint32_t index)
+{
+	const char *name = x->header->series[index].name;
+
+	return !x->header->extended || (name && *name);
+}
+
 static void define_series(struct annotate *x, uint32_t index)
 {
 	static const int32_t classes[] = {
@@ -261,7 +269,8 @@ static void define(struct annotate *x)
 	define_own(x);
 	define_pmu(x);
 	for (i = 0; i < x->header->nr_series; i++)
-		define_series(x, i);
+		if (is_used(x, i))
+			define_series(x, i);
 	define_view(x);
 	define_picture(x);
 }
@@ -379,7 +388,7 @@ static int64_t scaled(double scale, uint64_t value)
 static void write_custom(struct annotate *x, const struct kb_event *event, uint32_t id,
 			 uint64_t value)
 {
-	if (id < x->header->nr_series)
+	if (id < x->header->nr_series && is_used(x, id))
 		write_value(x, event->core, KEY_COUNTERS + kb_names_nr_counters(x->trace->names) + id,
 			    scaled(x->scales[id], value));
 }

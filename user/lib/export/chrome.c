@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * A capture in Chrome's Trace Event Format, JSON that many viewers read. CPUs are threads of a
- * process 0, with a complete event for each slice. Samples, counters and marks are events of
- * the phases for them. Events are written while the capture is read; memory grows only with
- * tasks and their different call chains.
+ * process 0, with a complete event for each slice. Handlers of interrupts and softirqs are slices of
+ * a process of their own, and flow events go from a waker to the one that is woken. Samples, counters
+ * and marks are events of the phases for them. Events are written while the capture is read; memory
+ * grows only with tasks and their different call chains.
  *
  * Samples are chunks of one profile for each thread, as V8 writes them; Perfetto and Speedscope
  * read these. The samples also refer to "stackFrames".
@@ -13,6 +14,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "analysis/handlers.h"
+#include "analysis/arrows.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "export/list.h"
@@ -22,6 +25,7 @@
 #include "export/task_table.h"
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
+#define INTERRUPTS 4194305	/* ... whose threads are their interrupts: no process of Linux has it */
 
 /* The profile of a thread. Its session is its number among all profiles, from 1 on. */
 struct profile {
@@ -43,6 +47,10 @@ struct chrome {
 	struct kb_task_table tasks;
 	struct kb_spans spans;
 	struct kb_table profiles, known_nodes;
+	struct kb_handlers handlers;
+	struct kb_arrows wakeups;
+	bool *has_interrupts;		/* by CPU: its thread has a name */
+	uint64_t flows;
 	uint32_t *path;			/* nodes of the chain that was written last */
 	struct kb_json json;
 	bool no_memory;
@@ -422,6 +430,125 @@ static void write_annotation(struct chrome *x, const struct kb_event *event, int
 		write_span(x, &span, ns, instant, event->core);
 }
 
+/* ---- interrupts and wakeups ---- */
+
+/* Name the process and the thread of a CPU's interrupts when the first one comes. */
+static void name_interrupts(struct chrome *x, uint32_t core)
+{
+	char name[24];
+	int length = snprintf(name, sizeof(name), "CPU %" PRIu32, core);
+
+	if (x->has_interrupts[core])
+		return;
+	x->has_interrupts[core] = true;
+	write_metadata(x, INTERRUPTS, core, "process_name", "Interrupts", 10);
+	write_metadata(x, INTERRUPTS, core, "thread_name", name, (size_t)length);
+}
+
+static void write_handler(struct chrome *x, const struct kb_handler *handler)
+{
+	static const char *const categories[] = {
+		[KB_WHAT_IRQ_ENTRY] = "irq",
+		[KB_WHAT_IPI_ENTRY] = "ipi",
+		[KB_WHAT_SOFTIRQ_ENTRY] = "softirq",
+	};
+	char label[KB_HANDLER_LABEL];
+	size_t length = kb_handler_label(x->trace->names, handler, label);
+
+	name_interrupts(x, handler->core);
+	begin_timed(x, "X", INTERRUPTS, handler->core, handler->start);
+	kb_json_fixed(&x->json, "dur", (int64_t)((uint64_t)handler->end - (uint64_t)handler->start),
+		      3);
+	kb_json_string(&x->json, "cat", categories[handler->what]);
+	kb_json_text(&x->json, "name", label, length);
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "number", handler->id);
+	kb_json_u64(&x->json, "tid", handler->task_id);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+/* An end of an arrow, in the slice that the CPU has there. */
+static void write_flow(struct chrome *x, const char *phase, uint32_t core, int64_t ns)
+{
+	begin_timed(x, phase, CPUS, core, ns);
+	kb_json_string(&x->json, "cat", "wakeup");
+	kb_json_string(&x->json, "name", "wakeup");
+	kb_json_u64(&x->json, "id", x->flows);
+	if (*phase == 'f')
+		kb_json_string(&x->json, "bp", "e");	/* the slice around it, not the next one */
+	end(x);
+}
+
+static void write_wakeup(struct chrome *x, const struct kb_arrow *wakeup)
+{
+	x->flows++;
+	write_flow(x, "s", wakeup->from_core, wakeup->from);
+	write_flow(x, "f", wakeup->to_core, wakeup->to);
+}
+
+/* A migration, a softirq that is asked for, and an idle state that did not pay. */
+static void write_moment(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	const char *what = kb_what_name(event->custom_counter.what);
+
+	begin_timed(x, "i", CPUS, event->core, ns);
+	kb_json_string(&x->json, "s", "t");
+	kb_json_string(&x->json, "cat", what);
+	kb_json_string(&x->json, "name", what);
+	kb_json_object(&x->json, "args");
+	kb_json_u64(&x->json, "id", event->custom_counter.id);
+	kb_json_u64(&x->json, "cpu", event->custom_counter.cpu);
+	kb_json_object_end(&x->json);
+	end(x);
+}
+
+/* The value of the CPU that it is about, which need not be the one that wrote it. */
+static void write_frequency(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	write_value(x, "series", event->custom_counter.cpu, ns, kb_text("kHz"),
+		    event->custom_counter.value, 1.0);
+}
+
+static void write_number(struct chrome *x, const struct kb_event *event, int64_t ns)
+{
+	switch (event->custom_counter.what) {
+	case KB_WHAT_WAKING:
+	case KB_WHAT_WAKING_NEW:
+	case KB_WHAT_IRQ_ENTRY:
+	case KB_WHAT_IRQ_EXIT:
+	case KB_WHAT_IPI_ENTRY:
+	case KB_WHAT_IPI_EXIT:
+	case KB_WHAT_SOFTIRQ_ENTRY:
+	case KB_WHAT_SOFTIRQ_EXIT:
+		break;		/* slices and arrows */
+	case KB_WHAT_MIGRATE:
+	case KB_WHAT_SOFTIRQ_RAISE:
+	case KB_WHAT_IDLE_MISS:
+		write_moment(x, event, ns);
+		break;
+	case KB_WHAT_FREQUENCY:
+		write_frequency(x, event, ns);
+		break;
+	default:
+		write_custom(x, event->core, ns, event->custom_counter.counter,
+			     event->custom_counter.value);
+	}
+}
+
+static void write_sources(struct chrome *x, const struct kb_walk *walk)
+{
+	struct kb_handler handler;
+	struct kb_arrow wakeup;
+	int woken = kb_arrows_feed(&x->wakeups, walk, &wakeup);
+
+	x->no_memory |= woken < 0;
+	if (woken > 0)
+		write_wakeup(x, &wakeup);
+	if (kb_handlers_feed(&x->handlers, &walk->event, walk->ns, &handler))
+		write_handler(x, &handler);
+}
+
 static void write_event(struct chrome *x)
 {
 	const struct kb_walk *walk = &x->trace->walk;
@@ -430,13 +557,13 @@ static void write_event(struct chrome *x)
 
 	for (i = 0; i < walk->nr_slices; i++)
 		write_slice(x, &walk->slices[i], event->timestamp);
+	write_sources(x, walk);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		write_sample(x, event, walk->ns);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		write_custom(x, event->core, walk->ns, event->custom_counter.counter,
-			     event->custom_counter.value);
+		write_number(x, event, walk->ns);
 		break;
 	case KB_EVENT_ANNOTATION:
 		write_annotation(x, event, walk->ns);
@@ -511,7 +638,10 @@ static int prepare(struct chrome *x, struct kb_error *err)
 	kb_spans_init(&x->spans);
 	kb_table_init(&x->profiles, sizeof(struct profile), 2);
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
-	if (kb_stack_table_init(&x->stacks, false))
+	kb_arrows_init(&x->wakeups);
+	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
+	if (kb_stack_table_init(&x->stacks, false) || !x->has_interrupts ||
+	    kb_handlers_init(&x->handlers, x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -538,6 +668,9 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	free(x.path);
+	free(x.has_interrupts);
+	kb_handlers_release(&x.handlers);
+	kb_arrows_release(&x.wakeups);
 	kb_table_release(&x.known_nodes);
 	kb_table_release(&x.profiles);
 	kb_spans_release(&x.spans);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: MIT
 /*
- * A capture as a CTF trace. Switches and idling have names and fields of the events of LTTng's
- * kernel tracer, so analyses of LTTng traces work. All others are events of kbarman. Times are
- * CLOCK_MONOTONIC_RAW if the capture has its readings, else ns since the start of the capture's
- * clock.
+ * A capture as a CTF trace. Switches, idling, wakeups, migrations, interrupts, softirqs and
+ * frequencies have names and fields of the events of LTTng's kernel tracer, so analyses of LTTng
+ * traces work. All others are events of kbarman. Times are CLOCK_MONOTONIC_RAW if the capture has
+ * its readings, else ns since the start of the capture's clock.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -12,6 +12,9 @@
 #include <string.h>
 
 #include <kbarman/chain.h>
+
+#include "analysis/task_cpus.h"
+#include "base/array.h"
 #include "export/label.h"
 #include "export/list.h"
 #include "export/run.h"
@@ -25,8 +28,22 @@
 #define NUMBERS		128	/* room for all numbers of an event */
 #define UNKNOWN		"[unknown]"
 #define NORMAL_PRIORITY	20	/* as in LTTng; captures have no priorities */
+#define HANDLED		1	/* what a handler returned; captures do not have it */
 
-enum event_id { SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK };
+enum event_id {
+	SWITCH, IDLE, SAMPLE, COUNTER, SERIES, MARK, TASK, WAKING, WAKEUP_NEW, MIGRATE, IRQ_ENTRY,
+	IRQ_EXIT, SOFTIRQ_RAISE, SOFTIRQ_ENTRY, SOFTIRQ_EXIT, FREQUENCY, IPI_ENTRY, IPI_EXIT,
+	IDLE_MISS,
+};
+
+#define ABOUT_TASK	"char_t _comm[16]; int32_t _tid; int32_t _prio; "
+#define EVENT(id, name, fields)			\
+	"event {\n"				\
+	"\tid = " #id ";\n"			\
+	"\tname = \"" name "\";\n"		\
+	"\tstream_id = 0;\n"			\
+	"\tfields := struct { " fields " };\n" \
+	"};\n"
 
 static const char events[] =
 	"event {\n"
@@ -73,12 +90,25 @@ static const char events[] =
 	"\tname = \"kbarman:task\";\n"
 	"\tstream_id = 0;\n"
 	"\tfields := struct { int32_t _tid; int32_t _pid; string _name; };\n"
-	"};\n";
+	"};\n"
+	EVENT(7, "sched_waking", ABOUT_TASK "int32_t _target_cpu;")
+	EVENT(8, "sched_wakeup_new", ABOUT_TASK "int32_t _target_cpu;")
+	EVENT(9, "sched_migrate_task", ABOUT_TASK "int32_t _orig_cpu; int32_t _dest_cpu;")
+	EVENT(10, "irq_handler_entry", "int32_t _irq; string _name;")
+	EVENT(11, "irq_handler_exit", "int32_t _irq; int32_t _ret;")
+	EVENT(12, "irq_softirq_raise", "uint32_t _vec;")
+	EVENT(13, "irq_softirq_entry", "uint32_t _vec;")
+	EVENT(14, "irq_softirq_exit", "uint32_t _vec;")
+	EVENT(15, "power_cpu_frequency", "uint32_t _state; uint32_t _cpu_id;")
+	EVENT(16, "kbarman:ipi_entry", "string _reason;")
+	EVENT(17, "kbarman:ipi_exit", "string _reason;")
+	EVENT(18, "kbarman:idle_miss", "uint32_t _state; uint32_t _cpu_id; uint32_t _below;");
 
 struct ctf {
 	struct kb_trace *capture;
 	const struct kb_header *header;
 	struct kb_task_table tasks;
+	struct kb_task_cpus cpus;
 	struct kb_ctf *trace;
 	int64_t base;		/* CLOCK_MONOTONIC_RAW at the capture's base */
 	int64_t offset;		/* of the wall clock from that clock */
@@ -223,6 +253,84 @@ static void write_custom(struct ctf *x, uint32_t core, uint64_t time, uint32_t i
 	kb_ctf_end(x->trace, put_double(at, (double)value * (series ? series->multiplier : 1.0)));
 }
 
+/* ---- what values of kbarman's own series are about ---- */
+
+static const uint8_t ids[] = {
+	[KB_WHAT_WAKING] = WAKING,
+	[KB_WHAT_WAKING_NEW] = WAKEUP_NEW,
+	[KB_WHAT_MIGRATE] = MIGRATE,
+	[KB_WHAT_IRQ_ENTRY] = IRQ_ENTRY,
+	[KB_WHAT_IRQ_EXIT] = IRQ_EXIT,
+	[KB_WHAT_IPI_ENTRY] = IPI_ENTRY,
+	[KB_WHAT_IPI_EXIT] = IPI_EXIT,
+	[KB_WHAT_SOFTIRQ_RAISE] = SOFTIRQ_RAISE,
+	[KB_WHAT_SOFTIRQ_ENTRY] = SOFTIRQ_ENTRY,
+	[KB_WHAT_SOFTIRQ_EXIT] = SOFTIRQ_EXIT,
+	[KB_WHAT_FREQUENCY] = FREQUENCY,
+	[KB_WHAT_IDLE_MISS] = IDLE_MISS,
+};
+
+static bool has_detail(const struct kb_event *event)
+{
+	return event->custom_counter.what && event->custom_counter.what < ARRAY_SIZE(ids);
+}
+
+static uint8_t *put_about_task(struct ctf *x, uint8_t *at, const struct kb_event *event)
+{
+	uint32_t id = event->custom_counter.id;
+
+	at = put_comm(at, kb_names_task(x->capture->names, id, event->timestamp)->name);
+	at = kb_ctf_put32(at, id);
+	return kb_ctf_put32(at, NORMAL_PRIORITY);
+}
+
+static uint8_t *put_handler(struct ctf *x, uint8_t *at, const struct kb_event *event)
+{
+	struct kb_text name = kb_names_irq(x->capture->names, event->custom_counter.id,
+					   event->custom_counter.cpu);
+
+	return put_text(kb_ctf_put32(at, event->custom_counter.id), name.data, name.length, NAME);
+}
+
+/* @from: the CPU that a task leaves. */
+static uint8_t *put_detail(struct ctf *x, uint8_t *at, const struct kb_event *event, uint32_t from)
+{
+	uint32_t id = event->custom_counter.id, cpu = event->custom_counter.cpu;
+	const char *reason;
+
+	switch (event->custom_counter.what) {
+	case KB_WHAT_WAKING:
+	case KB_WHAT_WAKING_NEW:
+		return kb_ctf_put32(put_about_task(x, at, event), cpu);
+	case KB_WHAT_MIGRATE:
+		return kb_ctf_put32(kb_ctf_put32(put_about_task(x, at, event), from), cpu);
+	case KB_WHAT_IRQ_ENTRY:
+		return put_handler(x, at, event);
+	case KB_WHAT_IRQ_EXIT:
+		return kb_ctf_put32(kb_ctf_put32(at, id), HANDLED);
+	case KB_WHAT_IPI_ENTRY:
+	case KB_WHAT_IPI_EXIT:
+		reason = kb_ipi_name(id);
+		return put_text(at, reason, strlen(reason), NAME);
+	case KB_WHAT_FREQUENCY:
+		return kb_ctf_put32(kb_ctf_put32(at, (uint32_t)event->custom_counter.value), cpu);
+	case KB_WHAT_IDLE_MISS:
+		at = kb_ctf_put32(kb_ctf_put32(at, id), cpu);
+		return kb_ctf_put32(at, event->custom_counter.context);
+	default:
+		return kb_ctf_put32(at, id);
+	}
+}
+
+static void write_detail(struct ctf *x, const struct kb_event *event, uint64_t time, int64_t from)
+{
+	uint8_t *at = kb_ctf_begin(x->trace, event->core, ids[event->custom_counter.what], time,
+				   NUMBERS + NAME);
+
+	x->no_memory |= from < 0;
+	kb_ctf_end(x->trace, put_detail(x, at, event, (uint32_t)from));
+}
+
 static void write_sample(struct ctf *x, const struct kb_event *event, uint64_t time)
 {
 	uint32_t known = kb_names_of_core(x->capture->names, event->core), i;
@@ -263,6 +371,7 @@ static void write_event(struct ctf *x)
 	const struct kb_walk *walk = &x->capture->walk;
 	const struct kb_event *event = &walk->event;
 	uint64_t time = clock_of(x, walk->ns);
+	int64_t from = kb_task_cpus_feed(&x->cpus, event);
 	unsigned int i;
 
 	for (i = 0; i < walk->nr_slices; i++)
@@ -281,6 +390,10 @@ static void write_event(struct ctf *x)
 		write_sample(x, event, time);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
+		if (has_detail(event)) {
+			write_detail(x, event, time, from);
+			break;
+		}
 		write_custom(x, event->core, time, event->custom_counter.counter,
 			     event->custom_counter.value);
 		break;
@@ -356,6 +469,7 @@ static int prepare(struct ctf *x, const struct kb_export_options *options, struc
 	if (error)
 		return error;
 	kb_task_table_init(&x->tasks, x->capture);
+	kb_task_cpus_init(&x->cpus);
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
@@ -394,6 +508,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 			      "CPU were moved to its time", kb_ctf_moved(x.trace));
 out:
 	kb_ctf_destroy(x.trace);
+	kb_task_cpus_release(&x.cpus);
 	kb_task_table_release(&x.tasks);
 	return result;
 }

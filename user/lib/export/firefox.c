@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A capture as a processed profile of the Firefox Profiler, version 49. Each task is a thread
- * with its samples, the CPU time between them, and its marks. Counters follow.
+ * with its samples, the CPU time between them, and its marks: those that programs wrote, how long the
+ * task waited after it was woken, and what interrupted it. Counters follow.
  *
  * The format has columns for each thread instead of rows, so samples, marks and values are kept
  * in memory. The tables of a thread have only what its own samples refer to.
@@ -12,7 +13,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/handlers.h"
 #include "analysis/idle.h"
+#include "analysis/arrows.h"
 #include "base/array.h"
 #include "base/json.h"
 #include "export/cputime.h"
@@ -30,8 +33,13 @@ enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_IDLE };
 enum { PHASE_INSTANT, PHASE_INTERVAL };
 enum { RESOURCE_LIBRARY = 1 };
 
+enum mark_kind { MARK, WAKEUP, HANDLER, NR_MARK_KINDS };
+
 struct mark {
+	enum mark_kind kind;
 	uint32_t task, channel;
+	uint32_t about;		/* WAKEUP: the waker's number; HANDLER: the interrupt's */
+	uint8_t context;	/* WAKEUP: what woke */
 	bool instant;
 	int64_t start, end;	/* ns */
 	char *text;
@@ -65,6 +73,8 @@ struct firefox {
 	struct kb_spans spans;
 	struct kb_cputime times;
 	struct kb_keep samples;
+	struct kb_handlers handlers;
+	struct kb_arrows wakeups;
 	struct list marks, values;
 	struct kb_json json;
 
@@ -144,6 +154,69 @@ static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, 
 	return 0;
 }
 
+/* Keep a mark of @kind of the task from @start to @end; NULL without memory. */
+static struct mark *keep_time(struct firefox *x, enum mark_kind kind, int64_t task, int64_t start,
+			      int64_t end, const char *text, size_t length)
+{
+	struct mark *mark = task < 0 ? NULL : add_row(&x->marks, sizeof(*mark));
+
+	if (!mark)
+		return NULL;
+	*mark = (struct mark) {
+		.kind = kind,
+		.task = (uint32_t)task,
+		.start = start,
+		.end = end,
+		.length = (uint32_t)length,
+		.text = malloc(length + 1),
+	};
+	if (!mark->text)
+		return NULL;
+	memcpy(mark->text, text, length);
+	return mark;
+}
+
+static int keep_wakeup(struct firefox *x, const struct kb_arrow *wakeup)
+{
+	static const char text[] = "woken";
+	int64_t task = kb_task_table_find(&x->tasks, wakeup->task_id, wakeup->timestamp);
+	int64_t waker = kb_task_table_find(&x->tasks, wakeup->waker, wakeup->timestamp);
+	struct mark *mark = waker < 0 ? NULL : keep_time(x, WAKEUP, task, wakeup->from, wakeup->to, text,
+							 sizeof(text) - 1);
+
+	if (!mark)
+		return -ENOMEM;
+	mark->about = (uint32_t)waker;
+	mark->context = wakeup->context;
+	return 0;
+}
+
+static int keep_handler(struct firefox *x, const struct kb_handler *handler)
+{
+	int64_t task = kb_task_table_find(&x->tasks, handler->task_id, handler->timestamp);
+	char label[KB_HANDLER_LABEL];
+	size_t length = kb_handler_label(x->trace->names, handler, label);
+	struct mark *mark = keep_time(x, HANDLER, task, handler->start, handler->end, label, length);
+
+	if (!mark)
+		return -ENOMEM;
+	mark->about = handler->id;
+	return 0;
+}
+
+static int keep_sources(struct firefox *x, const struct kb_walk *walk)
+{
+	struct kb_handler handler;
+	struct kb_arrow wakeup;
+	int ret = kb_arrows_feed(&x->wakeups, walk, &wakeup);
+
+	if (ret > 0)
+		ret = keep_wakeup(x, &wakeup);
+	if (!ret && kb_handlers_feed(&x->handlers, &walk->event, walk->ns, &handler))
+		ret = keep_handler(x, &handler);
+	return ret;
+}
+
 static int keep_annotation(struct firefox *x, const struct kb_event *event, int64_t ns)
 {
 	int64_t task = kb_task_table_find(&x->tasks, event->task_id, event->timestamp);
@@ -169,6 +242,8 @@ static int keep_event(struct firefox *x)
 		error = keep_values(x, event, walk->ns);
 	if (!error && event->type == KB_EVENT_ANNOTATION)
 		error = keep_annotation(x, event, walk->ns);
+	if (!error)
+		error = keep_sources(x, walk);
 	return error;
 }
 
@@ -407,6 +482,28 @@ static void write_samples(struct firefox *x, const struct kb_kept *samples, size
 	kb_json_object_end(&x->json);
 }
 
+/* What a mark has beside its name and its times, as the schemas of markers say. */
+static void write_mark_data(struct firefox *x, const struct mark *mark)
+{
+	static const char *const types[NR_MARK_KINDS] = { "Mark", "Wakeup", "Interrupt" };
+	char label[KB_TASK_LABEL];
+
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "type", types[mark->kind]);
+	switch (mark->kind) {
+	case WAKEUP:
+		kb_json_text(&x->json, "by", label, kb_task_label(&x->tasks, mark->about, label));
+		kb_json_string(&x->json, "context", kb_context_name(mark->context) ?: "?");
+		break;
+	case HANDLER:
+		kb_json_u64(&x->json, "number", mark->about);
+		break;
+	default:
+		kb_json_u64(&x->json, "channel", mark->channel);
+	}
+	kb_json_object_end(&x->json);
+}
+
 static void write_markers(struct firefox *x, const struct mark *marks, size_t nr)
 {
 	size_t i;
@@ -432,12 +529,8 @@ static void write_markers(struct firefox *x, const struct mark *marks, size_t nr
 	kb_json_array_end(&x->json);
 	write_same(x, "category", nr, false, CATEGORY_OTHER);
 	kb_json_array(&x->json, "data");
-	for (i = 0; i < nr; i++) {
-		kb_json_object(&x->json, NULL);
-		kb_json_string(&x->json, "type", "Mark");
-		kb_json_u64(&x->json, "channel", marks[i].channel);
-		kb_json_object_end(&x->json);
-	}
+	for (i = 0; i < nr; i++)
+		write_mark_data(x, &marks[i]);
 	kb_json_array_end(&x->json);
 	kb_json_object_end(&x->json);
 }
@@ -535,29 +628,53 @@ static void write_category(struct firefox *x, const char *name, const char *colo
 	kb_json_object_end(&x->json);
 }
 
-static void write_marker_schema(struct firefox *x)
+static void write_marker_field(struct firefox *x, const char *key, const char *label,
+			       const char *format)
+{
+	kb_json_object(&x->json, NULL);
+	kb_json_string(&x->json, "key", key);
+	kb_json_string(&x->json, "label", label);
+	kb_json_string(&x->json, "format", format);
+	kb_json_object_end(&x->json);
+}
+
+/* Begin the schema of a type of markers, up to its fields. @label: what a chart and a table show. */
+static void begin_marker_schema(struct firefox *x, const char *name, const char *label)
 {
 	static const char *const display[] = { "marker-chart", "marker-table", "timeline-overview" };
 	size_t i;
 
-	kb_json_array(&x->json, "markerSchema");
 	kb_json_object(&x->json, NULL);
-	kb_json_string(&x->json, "name", "Mark");
-	kb_json_string(&x->json, "chartLabel", "{marker.name}");
-	kb_json_string(&x->json, "tooltipLabel", "{marker.name}");
-	kb_json_string(&x->json, "tableLabel", "{marker.name}");
+	kb_json_string(&x->json, "name", name);
+	kb_json_string(&x->json, "chartLabel", label);
+	kb_json_string(&x->json, "tooltipLabel", label);
+	kb_json_string(&x->json, "tableLabel", label);
 	kb_json_array(&x->json, "display");
 	for (i = 0; i < ARRAY_SIZE(display); i++)
 		kb_json_string(&x->json, NULL, display[i]);
 	kb_json_array_end(&x->json);
 	kb_json_array(&x->json, "data");
-	kb_json_object(&x->json, NULL);
-	kb_json_string(&x->json, "key", "channel");
-	kb_json_string(&x->json, "label", "Channel");
-	kb_json_string(&x->json, "format", "integer");
-	kb_json_object_end(&x->json);
+}
+
+static void end_marker_schema(struct firefox *x)
+{
 	kb_json_array_end(&x->json);
 	kb_json_object_end(&x->json);
+}
+
+static void write_marker_schemas(struct firefox *x)
+{
+	kb_json_array(&x->json, "markerSchema");
+	begin_marker_schema(x, "Mark", "{marker.name}");
+	write_marker_field(x, "channel", "Channel", "integer");
+	end_marker_schema(x);
+	begin_marker_schema(x, "Wakeup", "{marker.name} by {marker.data.by}");
+	write_marker_field(x, "by", "By", "string");
+	write_marker_field(x, "context", "From", "string");
+	end_marker_schema(x);
+	begin_marker_schema(x, "Interrupt", "{marker.name}");
+	write_marker_field(x, "number", "Number", "integer");
+	end_marker_schema(x);
 	kb_json_array_end(&x->json);
 }
 
@@ -594,7 +711,7 @@ static void write_meta(struct firefox *x)
 	write_category(x, "Kernel", "blue");
 	write_category(x, "Idle", "transparent");
 	kb_json_array_end(&x->json);
-	write_marker_schema(x);
+	write_marker_schemas(x);
 	write_range(x, "pausedRanges", 0, 0);
 	kb_json_object_end(&x->json);
 }
@@ -724,7 +841,9 @@ static int prepare(struct firefox *x, struct kb_error *err)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
 	kb_spans_init(&x->spans);
-	if (kb_stack_table_init(&x->stacks, false) ||
+	kb_arrows_init(&x->wakeups);
+	if (kb_handlers_init(&x->handlers, kb_trace_header(x->trace)->max_cores) ||
+	    kb_stack_table_init(&x->stacks, false) ||
 	    kb_cputime_init(&x->times, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
@@ -743,6 +862,8 @@ static void release(struct firefox *x)
 	free(x->own_frames);
 	free(x->nodes);
 	free(x->frames);
+	kb_handlers_release(&x->handlers);
+	kb_arrows_release(&x->wakeups);
 	kb_keep_release(&x->samples);
 	kb_cputime_release(&x->times);
 	kb_spans_release(&x->spans);

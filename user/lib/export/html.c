@@ -17,6 +17,11 @@
  *	COUNTER	time, counter, value
  *	SERIES	time, series, value
  *	MARK	time, task, type, channel, colour, length, UTF-8
+ *	SOURCE	time, 0, length, task, handler, handlers around it
+ *		time, 1, length, waker, woken task, the CPU where it runs then, context
+ *
+ * A SOURCE is a handler of an interrupt or softirq, or the time from a wakeup to the moment in which
+ * the woken task runs.
  *
  * A gap is the time since the previous slice of the CPU. Other times are since the previous
  * event of that kind on that CPU. The first time of each is since the start of the capture's
@@ -30,7 +35,10 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "base/out_packet.h"
+#include "base/table.h"
+#include "analysis/handlers.h"
 #include "analysis/losses_read.h"
+#include "analysis/arrows.h"
 #include "export/label.h"
 #include "export/list.h"
 #include "export/run.h"
@@ -45,6 +53,14 @@ extern const char *const kb_html_page[];	/* the parts before, between and behind
 #define EVENT_BYTES	128U		/* longest event without the text of a mark */
 #define TEXT		1024U		/* of a mark */
 
+enum source { HANDLER, WAKEUP };
+
+/* A handler with its number in the page. */
+struct shown_handler {
+	uint64_t key[2];	/* what, id and those behind it */
+	struct kb_handler handler;
+};
+
 enum kind {
 	RUN,
 	IDLE,
@@ -53,6 +69,7 @@ enum kind {
 	COUNTER,
 	SERIES,
 	MARK,
+	SOURCE,
 	NR_KINDS,
 };
 
@@ -62,6 +79,9 @@ struct html {
 	struct kb_out *out;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
+	struct kb_table handlers;	/* struct shown_handler */
+	struct kb_handlers open;
+	struct kb_arrows wakeups;
 	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
 					 * events without a CPU; slices of all kinds use RUN */
 	uint64_t records, lost;
@@ -204,6 +224,88 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 	end(x, at + length);
 }
 
+static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
+{
+	uint64_t key[2] = { handler->what, (uint64_t)handler->id << 16 | handler->behind };
+	struct shown_handler *shown = kb_table_get(&x->handlers, key);
+
+	if (!shown) {
+		x->no_memory = true;
+		return 0;
+	}
+	shown->handler = *handler;
+	return (uint32_t)(((char *)shown - x->handlers.rows) / x->handlers.row_size);
+}
+
+static uint8_t *begin_source(struct html *x, uint32_t core, enum source source, int64_t start,
+			     int64_t end_of_it)
+{
+	uint32_t cpu;
+	uint8_t *at = begin(x, SOURCE, core, &cpu);
+
+	at = kb_proto_put_varint(put_time(x, at, cpu, SOURCE, start), source);
+	return kb_proto_put_varint(at, (uint64_t)end_of_it - (uint64_t)start);
+}
+
+static void put_handler(struct html *x, const struct kb_handler *handler)
+{
+	uint32_t task = task_number(x, handler->task_id, handler->timestamp);
+	uint32_t number = handler_number(x, handler);
+	uint8_t *at = begin_source(x, handler->core, HANDLER, handler->start, handler->end);
+
+	at = kb_proto_put_varint(kb_proto_put_varint(at, task), number);
+	end(x, kb_proto_put_varint(at, handler->depth));
+}
+
+static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
+{
+	uint32_t waker = task_number(x, wakeup->waker, wakeup->timestamp);
+	uint32_t woken = task_number(x, wakeup->task_id, wakeup->timestamp);
+	/* The clocks of CPUs may differ. */
+	int64_t to = wakeup->to > wakeup->from ? wakeup->to : wakeup->from;
+	uint8_t *at = begin_source(x, wakeup->from_core, WAKEUP, wakeup->from, to);
+
+	at = kb_proto_put_varint(kb_proto_put_varint(at, waker), woken);
+	at = kb_proto_put_varint(at, wakeup->to_core);
+	end(x, kb_proto_put_varint(at, wakeup->context));
+}
+
+static void put_sources(struct html *x, const struct kb_walk *walk)
+{
+	struct kb_handler handler;
+	struct kb_arrow wakeup;
+	int woken = kb_arrows_feed(&x->wakeups, walk, &wakeup);
+
+	x->no_memory |= woken < 0;
+	if (woken > 0)
+		put_wakeup(x, &wakeup);
+	if (kb_handlers_feed(&x->open, &walk->event, walk->ns, &handler))
+		put_handler(x, &handler);
+}
+
+/* A value, unless it is shown as a source. */
+static void put_custom(struct html *x, const struct kb_event *event, int64_t ns)
+{
+	uint8_t what = event->custom_counter.what;
+	uint32_t core = what == KB_WHAT_FREQUENCY ? event->custom_counter.cpu : event->core;
+
+	switch (what) {
+	case KB_WHAT_WAKING:
+	case KB_WHAT_WAKING_NEW:
+	case KB_WHAT_IRQ_ENTRY:
+	case KB_WHAT_IRQ_EXIT:
+	case KB_WHAT_IPI_ENTRY:
+	case KB_WHAT_IPI_EXIT:
+	case KB_WHAT_SOFTIRQ_RAISE:
+	case KB_WHAT_SOFTIRQ_ENTRY:
+	case KB_WHAT_SOFTIRQ_EXIT:
+		return;
+	default:
+		put_value(x, SERIES, core, ns, event->custom_counter.counter,
+			  event->custom_counter.value);
+	}
+}
+
 static void put_event(struct html *x)
 {
 	const struct kb_walk *walk = &x->trace->walk;
@@ -212,13 +314,13 @@ static void put_event(struct html *x)
 
 	for (i = 0; i < walk->nr_slices; i++)
 		put_slice(x, &walk->slices[i], event->timestamp);
+	put_sources(x, walk);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		put_sample(x, event, walk->ns);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
-		put_value(x, SERIES, event->core, walk->ns, event->custom_counter.counter,
-			  event->custom_counter.value);
+		put_custom(x, event, walk->ns);
 		break;
 	case KB_EVENT_ANNOTATION:
 		put_mark(x, event, walk->ns);
@@ -297,6 +399,27 @@ static void put_stacks(struct html *x, struct kb_json *json)
 	kb_json_array_end(json);
 }
 
+/* [name, what it is a handler of] */
+static void put_handlers(struct html *x, struct kb_json *json)
+{
+	char label[KB_HANDLER_LABEL], clean[KB_HANDLER_LABEL];
+	uint32_t i;
+
+	kb_json_array(json, "handlers");
+	for (i = 0; i < x->handlers.nr; i++) {
+		const struct shown_handler *shown = kb_table_row(&x->handlers, i);
+		size_t length = kb_handler_label(x->trace->names, &shown->handler, label);
+
+		kb_json_array(json, NULL);
+		kb_json_text(json, NULL, clean,
+			     kb_label(clean, sizeof(clean), label, length, false));
+		kb_json_string(json, NULL, shown->handler.what == KB_WHAT_SOFTIRQ_ENTRY ? "softirq" :
+			       shown->handler.what == KB_WHAT_IRQ_ENTRY ? "irq" : "ipi");
+		kb_json_array_end(json);
+	}
+	kb_json_array_end(json);
+}
+
 static void put_values(struct html *x, struct kb_json *json)
 {
 	uint32_t lost = kb_losses_series(x->header), i;
@@ -336,6 +459,7 @@ static void put_end(struct html *x)
 	put_facts(x, &json);
 	put_tasks(x, &json);
 	put_stacks(x, &json);
+	put_handlers(x, &json);
 	put_values(x, &json);
 	kb_json_object_end(&json);
 	kb_out_bytes(x->out, kb_html_page[2], strlen(kb_html_page[2]));
@@ -350,8 +474,11 @@ static int prepare(struct html *x, struct kb_error *err)
 	if (error)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
+	kb_table_init(&x->handlers, sizeof(struct shown_handler), 2);
+	kb_arrows_init(&x->wakeups);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
-	if (kb_stack_table_init(&x->stacks, false) || !x->last)
+	if (kb_stack_table_init(&x->stacks, false) || !x->last ||
+	    kb_handlers_init(&x->open, x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -376,6 +503,9 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	free(x.last);
+	kb_handlers_release(&x.open);
+	kb_arrows_release(&x.wakeups);
+	kb_table_release(&x.handlers);
 	kb_stack_table_release(&x.stacks);
 	kb_task_table_release(&x.tasks);
 	return result;

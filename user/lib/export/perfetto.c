@@ -15,11 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/task_cpus.h"
 #include "base/array.h"
 #include "base/out_packet.h"
 #include "base/table.h"
 #include "export/label.h"
 #include "export/list.h"
+#include "export/perfetto_events.h"
 #include "export/perfetto_fields.h"
 #include "export/run.h"
 #include "export/stack_table.h"
@@ -38,7 +40,9 @@
 /* Trace events of one CPU that wait for their packet. CPUs may have to share a bundle. */
 #define BUNDLES		64U
 #define BUNDLE_BYTES	8192U
-#define FTRACE_BYTES	(SMALL + 2 * NAME)
+#define FTRACE_BYTES	(SMALL + KB_PERFETTO_EVENT)
+
+_Static_assert(KB_PERFETTO_EVENT >= 2 * NAME, "a switch has two names");
 
 struct bundle {
 	uint32_t core;
@@ -80,6 +84,7 @@ struct perfetto {
 	struct kb_out *out;
 	struct kb_stack_table stacks;
 	struct kb_table tasks, tracks;
+	struct kb_task_cpus cpus;
 	struct bundle *bundles;		/* BUNDLES */
 	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
@@ -394,6 +399,26 @@ static void write_halt(struct perfetto *x, const struct kb_event *event, uint64_
 	at = kb_proto_put_uint(at, IDLE_CPU, event->core);
 	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
 	bundle->length = (uint32_t)(at - bundle->bytes);
+}
+
+/* A value of kbarman's own series; @from: the CPU that a task leaves. */
+static void write_detail(struct perfetto *x, const struct kb_event *event, uint64_t time,
+			 int64_t from)
+{
+	uint8_t what = event->custom_counter.what;
+	struct bundle *bundle;
+	uint8_t *at, *message;
+
+	x->no_memory |= from < 0;
+	see_task(x, event->task_id, event->timestamp, time);
+	if (what <= KB_WHAT_MIGRATE)
+		see_task(x, event->custom_counter.id, event->timestamp, time);
+	bundle = bundle_of(x, event->core);
+	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
+	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
+	at = kb_proto_put_uint(at, FTRACE_PID, event->task_id);
+	at = kb_perfetto_put_event(at, x->trace, event, (uint32_t)from);
+	bundle->length = (uint32_t)(kb_proto_end(message, at, KB_PROTO_EVENT) - bundle->bytes);
 }
 
 /* ---- tracks ---- */
@@ -841,6 +866,7 @@ static void write_event(struct perfetto *x)
 	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 	uint64_t time = clock_of(x, walk->ns);
+	int64_t from = kb_task_cpus_feed(&x->cpus, event);
 	unsigned int i;
 
 	for (i = 0; i < walk->nr_slices; i++)
@@ -857,6 +883,10 @@ static void write_event(struct perfetto *x)
 		write_sample(x, event, time);
 		break;
 	case KB_EVENT_CUSTOM_COUNTER:
+		if (kb_perfetto_has_event(event)) {
+			write_detail(x, event, time, from);
+			break;
+		}
 		write_custom(x, event->core, time, event->custom_counter.counter,
 			     event->custom_counter.value);
 		break;
@@ -889,6 +919,7 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 		return error;
 	kb_table_init(&x->tasks, sizeof(struct seen_task), 1);
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
+	kb_task_cpus_init(&x->cpus);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
 	if (kb_stack_table_init(&x->stacks, true) || !x->bundles)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -917,7 +948,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	write_end(&x);
 	result = kb_export_end(trace, out, x.no_memory, err);
 	if (x.above)
-		kb_export_say(options, "%" PRIu64 " switches and halts of CPUs from %u on were "
+		kb_export_say(options, "%" PRIu64 " trace events of CPUs from %u on were "
 			      "left out: Perfetto refuses traces with them", x.above, MAX_CPUS);
 	if (x.before)
 		kb_export_say(options, "%" PRIu64 " times before the clock's start were written "
@@ -926,6 +957,7 @@ out:
 	free(x.path);
 	free(x.bundles);
 	kb_stack_table_release(&x.stacks);
+	kb_task_cpus_release(&x.cpus);
 	kb_table_release(&x.tracks);
 	kb_table_release(&x.tasks);
 	return result;

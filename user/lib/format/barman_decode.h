@@ -147,10 +147,23 @@ static kb_always_inline bool decode_annotation(const struct kb_barman *b, struct
 	return true;
 }
 
+/* What a value is about, which is behind the record. Optional, like a chain. */
+static kb_always_inline void decode_detail(struct kb_event *event, const uint8_t *at, bool swap)
+{
+	if (!at[6])
+		return;		/* zeros that fill the block */
+	event->custom_counter.id = kb_load32(at, swap);
+	event->custom_counter.cpu = kb_load16(at + 4, swap);
+	event->custom_counter.what = at[6];
+	event->custom_counter.context = at[7];
+}
+
 static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_event *event,
 					   const uint8_t *at, uint64_t left, bool swap)
 {
-	if (left < (b->has_tasks ? 16 : 12))
+	uint32_t fixed = b->has_tasks ? 16 : 12;
+
+	if (left < fixed)
 		return false;
 	event->task_id = 0;
 	if (b->has_tasks) {
@@ -160,6 +173,12 @@ static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_
 	event->type = KB_EVENT_CUSTOM_COUNTER;
 	event->custom_counter.counter = kb_load32(at, swap);
 	event->custom_counter.value = kb_load64(at + 4, swap);
+	event->custom_counter.id = 0;
+	event->custom_counter.cpu = 0;
+	event->custom_counter.what = KB_WHAT_VALUE;
+	event->custom_counter.context = 0;
+	if (b->header.extended && left >= fixed + sizeof(struct bm_kbarman_detail))
+		decode_detail(event, at + 12, swap);
 	return event->custom_counter.counter < b->header.nr_series;
 }
 

@@ -19,6 +19,12 @@ static kb_always_inline void put8(struct out *o, uint8_t v)
 	*o->at++ = v;
 }
 
+static kb_always_inline void put16(struct out *o, uint16_t v)
+{
+	kb_store16(o->at, v, o->swap);
+	o->at += 2;
+}
+
 static kb_always_inline void put32(struct out *o, uint32_t v)
 {
 	kb_store32(o->at, v, o->swap);
@@ -186,17 +192,25 @@ static kb_always_inline int encode_custom(struct kb_barman_writer *w, const stru
 					  struct out *o)
 {
 	bool has_tasks = w->shape.max_task_infos;
+	bool detail = w->extended && event->custom_counter.what != KB_WHAT_VALUE;
 	int ret;
 
 	if (event->custom_counter.counter >= w->shape.num_series)
 		return -EINVAL;
-	ret = begin(w, event, o, BM_RECORD_CUSTOM_COUNTER, has_tasks ? 32 : 28);
+	ret = begin(w, event, o, BM_RECORD_CUSTOM_COUNTER,
+		    (has_tasks ? 32 : 28) + (detail ? sizeof(struct bm_kbarman_detail) : 0));
 	if (ret)
 		return ret;
 	if (has_tasks)
 		put32(o, event->task_id);
 	put32(o, event->custom_counter.counter);
 	put64(o, event->custom_counter.value);
+	if (!detail)
+		return 0;
+	put32(o, event->custom_counter.id);
+	put16(o, event->custom_counter.cpu);
+	put8(o, event->custom_counter.what);
+	put8(o, event->custom_counter.context);
 	return 0;
 }
 

@@ -50,6 +50,16 @@ static uint64_t hash_sample(const struct kb_event *event)
 				 event->sample.nr_chain_kernel);
 }
 
+/* 0 for a value and nothing else. */
+static uint64_t hash_detail(const struct kb_event *event)
+{
+	uint64_t body = event->custom_counter.id | (uint64_t)event->custom_counter.cpu << 32 |
+			(uint64_t)event->custom_counter.what << 48 |
+			(uint64_t)event->custom_counter.context << 56;
+
+	return event->custom_counter.what == KB_WHAT_VALUE ? 0 : body * (MIX_BODY + 2);
+}
+
 static uint32_t record_type(const struct kb_event *event)
 {
 	switch (event->type) {
@@ -88,7 +98,8 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 		return hash + body * MIX_BODY;
 	case KB_EVENT_CUSTOM_COUNTER:
 		body = event->task_id | (uint64_t)event->custom_counter.counter << 32;
-		return hash + body * MIX_BODY + event->custom_counter.value * MIX_MORE;
+		return hash + body * MIX_BODY + event->custom_counter.value * MIX_MORE +
+		       hash_detail(event);
 	case KB_EVENT_ANNOTATION:
 		body = event->task_id | (uint64_t)event->annotation.channel << 32;
 		hash += body * MIX_BODY;
@@ -99,6 +110,26 @@ uint64_t kb_event_checksum(const struct kb_event *event)
 	default:
 		/* The content is unknown; only its length counts. */
 		return hash + event->unknown.length * MIX_BODY;
+	}
+}
+
+/* What a value is about. Kinds and contexts of later releases are not wrong. */
+static void check_detail(struct kb_barman *b, const struct kb_event *event)
+{
+	uint32_t cpu = event->custom_counter.cpu;
+
+	switch (event->custom_counter.what) {
+	case KB_WHAT_WAKING:
+	case KB_WHAT_WAKING_NEW:
+	case KB_WHAT_MIGRATE:
+	case KB_WHAT_FREQUENCY:
+	case KB_WHAT_IDLE_MISS:
+		if (cpu >= b->header.max_cores)
+			barman_finding(b, event->offset, "a value about CPU %" PRIu32 ", in a "
+				       "capture of %" PRIu32, cpu, b->header.max_cores);
+		break;
+	default:
+		break;
 	}
 }
 
@@ -113,6 +144,8 @@ static void check_values(struct kb_barman *b, const struct kb_event *event)
 	if (event->type == KB_EVENT_ANNOTATION && event->annotation.type > KB_ANNOTATION_GROUP)
 		barman_finding(b, event->offset, "%u is not a type of annotation",
 			       event->annotation.type);
+	if (event->type == KB_EVENT_CUSTOM_COUNTER)
+		check_detail(b, event);
 }
 
 static void count(struct kb_validation *sum, const struct kb_event *event)

@@ -27,6 +27,7 @@
 #define TASK_STRING_BYTES	96
 #define CPU_STRING_BYTES	512
 #define OTHER_STRING_BYTES	65536
+#define IRQ_STRING_BYTES	(256U << 10)	/* and the names of interrupts, at two times */
 
 /* ---- rings ---- */
 
@@ -262,7 +263,8 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 	const struct bm_protocol_config_values *config = &m->header->config_constants;
 	uint64_t strings = (uint64_t)config->max_string_table_length + OTHER_STRING_BYTES +
 			   (uint64_t)config->max_task_infos * TASK_STRING_BYTES +
-			   (uint64_t)config->max_cores * CPU_STRING_BYTES;
+			   (uint64_t)config->max_cores * CPU_STRING_BYTES +
+			   (r->interrupts ? IRQ_STRING_BYTES : 0);
 	struct kb_barman_layout layout = {
 		.size = sizeof(layout),
 		.word_size = sizeof(bm_uintptr),
@@ -282,7 +284,8 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 	if (ret)
 		return ret;
 	/* The target's name has to be the first string. */
-	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base");
+	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base") ?:
+	      recorder_interrupt_facts(r);
 	/* A slow disk must not delay reading the rings. */
 	if (!ret && r->stream)
 		ret = barman_write_behind(r->writer);
@@ -323,6 +326,7 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 		goto err_destroy;
 	r->nr_cpus = query.nr_cpus;
 	r->stream = query.mode == KBARMAN_MODE_STREAM;
+	r->interrupts = query.sources & KBARMAN_SOURCE_IRQ;
 	r->watermark = query.ring_bytes / 4;
 	r->clock_hz = query.clock_hz;
 	r->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);

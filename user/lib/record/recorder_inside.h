@@ -39,6 +39,7 @@ struct kb_recorder {
 	unsigned int *ring_of_source;	/* the same; 0 = the source of inserted records */
 	unsigned int nr_rings, nr_cpus;
 	bool stream;
+	bool interrupts;		/* the session records them */
 	bool synced;			/* synced at least once: the file is a capture */
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
@@ -82,6 +83,9 @@ int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const cha
 
 /* Add the string "kbarman.KEY=RAW,MONOTONIC": a pair of readings of these clocks now, in ns. */
 int recorder_clock_fact(struct kb_recorder *recorder, const char *key);
+
+/* Add the names that interrupts have now, if the session records these. Returns 0 or -errno. */
+int recorder_interrupt_facts(struct kb_recorder *recorder);
 
 /* Write @record, now or when it is known whether its wait is short. Returns 0 or -errno. */
 int recorder_waits_write(struct kb_recorder *recorder, const struct kb_raw_record *record);

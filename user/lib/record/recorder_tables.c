@@ -13,6 +13,7 @@
 #include "analysis/stops.h"
 #include "base/clock.h"
 #include "format/barman_file.h"
+#include "record/irq_table.h"
 #include "record/recorder_inside.h"
 
 #define FACTS_AT_ONCE	1024
@@ -82,7 +83,58 @@ int recorder_set_header(struct kb_recorder *r)
 	return kb_barman_writer_set_header(r->writer, &header);
 }
 
-/* Copy rows that have a name. Rows without one are reserved for series of programs. */
+/*
+ * Whether the row with @name_ptr can be copied, which is followed by @behind others: it has a name, or
+ * one of them has. Then it is a series of the kernel's that this session does not record. Other rows
+ * without a name are reserved for programs, and get their names one after the other.
+ */
+static bool is_ready(const struct kb_recorder *r, const void *name_ptr, size_t row_bytes,
+		     uint32_t behind)
+{
+	const char *row = name_ptr;
+	uint32_t name;
+
+	for (uint32_t i = 0; i <= behind; i++, row += row_bytes) {
+		memcpy(&name, row, sizeof(name));
+		if (!*string_at(r, name))
+			continue;
+		/* The rows in front of it, which may have got a name meanwhile, are read again. */
+		__atomic_thread_fence(__ATOMIC_ACQUIRE);
+		return true;
+	}
+	return false;
+}
+
+static int copy_chart(struct kb_recorder *r, const struct bm_protocol_header_custom_chart *from)
+{
+	struct kb_chart chart = {
+		.name = string_at(r, from->name_ptr),
+		.series_composition = from->series_composition,
+		.rendering_type = from->rendering_type,
+		.boolean_flags = from->boolean_flags,
+	};
+
+	return kb_barman_writer_chart(r->writer, &chart);
+}
+
+static int copy_one_series(struct kb_recorder *r,
+			   const struct bm_protocol_header_custom_chart_series *from)
+{
+	struct kb_series series = {
+		.chart_index = from->chart_index,
+		.name = string_at(r, from->name_ptr),
+		.units = string_at(r, from->units_ptr),
+		.description = string_at(r, from->description_ptr),
+		.colour = from->colour,
+		.series_class = from->series_class,
+		.display = from->display,
+		.boolean_flags = from->boolean_flags,
+	};
+
+	memcpy(&series.multiplier, &from->multiplier, sizeof(series.multiplier));
+	return kb_barman_writer_series(r->writer, &series);
+}
+
 static int copy_charts(struct kb_recorder *r)
 {
 	const struct kb_mapped *m = recorder_header(r);
@@ -91,35 +143,20 @@ static int copy_charts(struct kb_recorder *r)
 
 	for (; nr_series && r->charts_done < m->nr_charts && !ret; r->charts_done++) {
 		const struct bm_protocol_header_custom_chart *from = &m->charts[r->charts_done];
-		struct kb_chart chart = {
-			.name = string_at(r, from->name_ptr),
-			.series_composition = from->series_composition,
-			.rendering_type = from->rendering_type,
-			.boolean_flags = from->boolean_flags,
-		};
 
-		if (!*chart.name)
+		if (!is_ready(r, (const char *)from + offsetof(typeof(*from), name_ptr),
+			      sizeof(*from), m->nr_charts - r->charts_done - 1))
 			break;
-		ret = kb_barman_writer_chart(r->writer, &chart);
+		ret = copy_chart(r, from);
 	}
 	for (; r->series_done < nr_series && !ret; r->series_done++) {
 		const struct bm_protocol_header_custom_chart_series *from =
 			&m->series[r->series_done];
-		struct kb_series series = {
-			.chart_index = from->chart_index,
-			.name = string_at(r, from->name_ptr),
-			.units = string_at(r, from->units_ptr),
-			.description = string_at(r, from->description_ptr),
-			.colour = from->colour,
-			.series_class = from->series_class,
-			.display = from->display,
-			.boolean_flags = from->boolean_flags,
-		};
 
-		if (!*series.name)
+		if (!is_ready(r, (const char *)from + offsetof(typeof(*from), name_ptr),
+			      sizeof(*from), nr_series - r->series_done - 1))
 			break;
-		memcpy(&series.multiplier, &from->multiplier, sizeof(series.multiplier));
-		ret = kb_barman_writer_series(r->writer, &series);
+		ret = copy_one_series(r, from);
 	}
 	return ret;
 }
@@ -390,6 +427,20 @@ static uint64_t recorded_ns(const struct kb_recorder *r, uint64_t from, uint64_t
 			  (double)clock->timestamp_divisor);
 }
 
+static int write_interrupt(void *context, uint32_t irq, const char *names)
+{
+	struct kb_recorder *r = context;
+	char key[24];
+
+	snprintf(key, sizeof(key), "irq.%u", irq);
+	return added(r, kb_barman_writer_fact(r->writer, key, names));
+}
+
+int recorder_interrupt_facts(struct kb_recorder *r)
+{
+	return r->interrupts ? kb_irq_table_read(NULL, write_interrupt, r) : 0;
+}
+
 int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 {
 	struct kbarman_stats stats;
@@ -418,5 +469,6 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 		ret = recorder_number_fact(r, r->totals.inserted, "inserted");
 	if (!ret && r->totals.dropped)
 		ret = recorder_number_fact(r, r->totals.dropped, "inserted.lost");
+	ret = ret ?: recorder_interrupt_facts(r);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }

@@ -21,7 +21,7 @@ class Column {
   get values() { return this.data.subarray(0, this.length); }
 }
 
-const RUN = 0, IDLE = 1, LOST = 2, SAMPLE = 3, COUNTER = 4, SERIES = 5, MARK = 6;
+const RUN = 0, IDLE = 1, LOST = 2, SAMPLE = 3, COUNTER = 4, SERIES = 5, MARK = 6, SOURCE = 7;
 
 function decodeBase64(text) {
   const lines = text.split('\n').filter(line => line), parts = lines.map(atob);
@@ -55,6 +55,10 @@ function sortColumns(columns, key) {
 function readEvents(bytes, tables) {
   const nr = tables.facts.cpus, origin = tables.facts.first;
   const cpus = [], counters = new Map(), series = new Map(), marks = [];
+  const wakeups = {
+    from: new Column(Float64Array), to: new Column(Float64Array), waker: new Column(Uint32Array), woken: new Column(Uint32Array),
+    fromCpu: new Column(Uint32Array), toCpu: new Column(Uint32Array), context: new Column(Uint8Array),
+  };
   const last = [];
   let at = 0;
 
@@ -89,13 +93,15 @@ function readEvents(bytes, tables) {
   }
 
   for (let cpu = 0; cpu <= nr; cpu++) {
-    last.push(new Float64Array(MARK + 1).fill(-origin));
+    last.push(new Float64Array(SOURCE + 1).fill(-origin));
     if (cpu < nr)
       cpus.push({
         start: new Column(Float64Array), end: new Column(Float64Array),
         kind: new Column(Uint8Array), what: new Column(Float64Array), how: new Column(Uint8Array),
         sampleTime: new Column(Float64Array), sampleTask: new Column(Uint32Array),
         sampleNode: new Column(Uint32Array), sampleWeight: new Column(Float64Array),
+        handlerStart: new Column(Float64Array), handlerLength: new Column(Float64Array), handlerTask: new Column(Uint32Array),
+        handlerWhich: new Column(Uint32Array), handlerDepth: new Column(Uint8Array),
       });
   }
   while (at < bytes.length) {
@@ -119,6 +125,23 @@ function readEvents(bytes, tables) {
       mark.text = new TextDecoder().decode(bytes.subarray(at, at + length));
       at += length;
       marks.push(mark);
+    } else if (kind === SOURCE) {
+      const when = time(cpu, SOURCE), isWakeup = number(), length = number();
+      if (isWakeup) {
+        wakeups.fromCpu.push(cpu);
+        wakeups.from.push(when);
+        wakeups.to.push(when + length);
+        wakeups.waker.push(number());
+        wakeups.woken.push(number());
+        wakeups.toCpu.push(number());
+        wakeups.context.push(number());
+      } else {
+        c.handlerStart.push(when);
+        c.handlerLength.push(length);
+        c.handlerTask.push(number());
+        c.handlerWhich.push(number());
+        c.handlerDepth.push(number());
+      }
     } else {
       const when = time(cpu, kind), id = number();
       const track = valuesOf(kind === COUNTER ? counters : series, id, cpu);
@@ -126,7 +149,7 @@ function readEvents(bytes, tables) {
       track.value.push(number());
     }
   }
-  return { cpus, counters: [...counters.values()], series: [...series.values()], marks };
+  return { cpus, counters: [...counters.values()], series: [...series.values()], marks, wakeups };
 }
 
 // The columns of a CPU, and for each slice the total running time of tasks before it.
@@ -137,7 +160,7 @@ function finishCpu(c, tables) {
   for (let i = 0; i < n; i++)
     busy[i + 1] = busy[i] + (isBusy(slices, i, tables) ? slices.end[i] - slices.start[i] : 0);
   sortColumns(samples, 'time');
-  return { ...slices, busy, samples, length: n };
+  return { ...slices, busy, samples, handlers: finishHandlers(c), length: n };
 }
 
 // The idle task runs only between halts.
@@ -181,7 +204,8 @@ function readCapture() {
     ...tables, length,
     cpus: raw.cpus.map(c => finishCpu(c, tables)),
     counterTracks: raw.counters.map(finishDeltas),
-    seriesTracks: raw.series.filter(track => !tables.series[track.id].hidden).map(finishDeltas),
+    seriesTracks: raw.series.filter(track => !tables.series[track.id].hidden).sort((a, b) => a.cpu - b.cpu).map(finishDeltas),
     marks: finishMarks(raw.marks, length),
+    wakeups: finishWakeups(raw.wakeups),
   };
 }

@@ -15,6 +15,7 @@ class Timeline {
     this.overview = byId('overview');
     this.start = 0;
     this.end = capture.length;
+    this.sources = new Sources(this);
     this.rows = this.layOut();
     this.hits = [];
   }
@@ -33,8 +34,11 @@ class Timeline {
     capture.cpus.forEach((cpu, i) => {
       if (!cpu.length && !cpu.samples.time.length && capture.cpus.length > 1) return;
       const sampled = cpu.samples.time.length > 0;
-      add(CPU_ROW + (sampled ? SAMPLE_ROW : 0) + GAP, { kind: 'cpu', label: `CPU ${i}`, cpu, number: i, sampled });
+      const { handlers } = cpu, gap = handlers.start.length ? 2 : GAP;
+      add(CPU_ROW + (sampled ? SAMPLE_ROW : 0) + gap, { kind: 'cpu', label: `CPU ${i}`, cpu, number: i, sampled });
+      if (handlers.start.length) add(IRQ_ROW + GAP, { kind: 'irq', label: 'interrupts', small: true, handlers });
     });
+    if (capture.wakeups.to.length) add(VALUE_ROW + GAP, { kind: 'latency', label: 'woken to running' });
     capture.counters.forEach((name, id) => {
       const tracks = capture.counterTracks.filter(track => track.id === id);
       if (tracks.length) add(VALUE_ROW + GAP, { kind: 'rate', label: name, tracks });
@@ -111,12 +115,15 @@ class Timeline {
       c.rect(GUTTER, Math.max(AXIS, y - 1), this.width - GUTTER, row.height);
       c.clip();
       if (row.kind === 'cpu') this.drawCpu(c, row, y);
+      else if (row.kind === 'irq') this.sources.drawHandlers(c, row, y);
+      else if (row.kind === 'latency') this.sources.drawLatency(c, row, y);
       else if (row.kind === 'marks') this.drawMarks(c, y);
       else if (row.kind === 'rate') this.drawRate(c, row, y);
       else this.drawValues(c, row, y);
       c.restore();
       this.drawLabel(c, row, y);
     }
+    this.sources.drawArrows(c, top);
     this.drawAxis(c);
     this.drawOverview();
   }
@@ -155,10 +162,10 @@ class Timeline {
   drawLabel(c, row, y) {
     c.fillStyle = colours.paper;
     c.fillRect(0, Math.max(AXIS, y - 1), GUTTER - 1, row.height);
-    c.font = '12px system-ui, "DejaVu Sans", sans-serif';
+    c.font = `${row.small ? 10 : 12}px system-ui, "DejaVu Sans", sans-serif`;
     c.textBaseline = 'middle';
-    c.fillStyle = colours.ink;
-    c.fillText(fitText(c, row.label, GUTTER - 14), 8, y + 10);
+    c.fillStyle = row.small ? colours.soft : colours.ink;
+    c.fillText(fitText(c, row.label, GUTTER - 14), 8, y + (row.small ? IRQ_ROW / 2 - 1 : 10));
     if (!row.note) return;
     c.font = '10px system-ui, "DejaVu Sans", sans-serif';
     c.fillStyle = colours.soft;
@@ -444,6 +451,8 @@ class Timeline {
     if (!row || !inside) return null;
     const when = `at ${duration(time, 1 / this.scale)}`;
     if (row.kind === 'marks') return this.describeMark(x, y, row);
+    if (row.kind === 'irq') return this.sources.describeHandler(row, time);
+    if (row.kind === 'latency') return this.sources.describeLatency(time);
     if (row.kind === 'rate') return [row.label, `${amount(row.rates ? row.rates[Math.floor(x - GUTTER)] || 0 : 0)} ${row.units || ''}/s ${when}`];
     if (row.kind === 'value') {
       const i = lowerBound(row.track.time, time) - 1;
@@ -480,7 +489,9 @@ class Timeline {
     const { cpu } = row, length = cpu.end[i] - cpu.start[i], when = `${duration(length)} from ${duration(cpu.start[i], 1 / this.scale)}`;
     if (cpu.kind[i] === IDLE) return [`CPU ${row.number} idles`, `${when}\n${cpu.what[i] ? `idle state ${cpu.what[i] - 1}` : 'idle state not known'}`];
     if (cpu.kind[i] === LOST) return [`${count(cpu.what[i])} records lost`, when];
-    return [this.page.nameOf(cpu.what[i]), `${when}\n${['', 'then preempted', 'then blocked'][cpu.how[i]] || ''}`];
+    const lines = [when, ['', 'then preempted', 'then blocked'][cpu.how[i]] || ''], woken = this.sources.wakeupOf(row.number, cpu.start[i]);
+    if (woken >= 0) lines.push(this.sources.describeWakeup(woken));
+    return [this.page.nameOf(cpu.what[i]), lines.filter(line => line).join('\n')];
   }
 
   // The task under the pointer, or undefined.

@@ -1,0 +1,235 @@
+// SPDX-License-Identifier: MIT
+/* What values of kbarman's own series say, put together: handlers, wakeups, names, places. */
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "../lib/tap.h"
+#include "analysis/handlers.h"
+#include "analysis/irq_names.h"
+#include "analysis/task_cpus.h"
+#include "analysis/arrows.h"
+#include "record/irq_table.h"
+
+static struct kb_event about(uint8_t what, uint32_t core, uint32_t id)
+{
+	struct kb_event event = { .type = KB_EVENT_CUSTOM_COUNTER, .core = core, .task_id = 5 };
+
+	event.custom_counter.what = what;
+	event.custom_counter.id = id;
+	return event;
+}
+
+static struct kb_event run(uint32_t core, uint32_t task, uint8_t reason)
+{
+	struct kb_event event = { .type = KB_EVENT_TASK_SWITCH, .core = core, .task_id = task };
+
+	event.task_switch.reason = reason;
+	return event;
+}
+
+/* ---- handlers ---- */
+
+struct step {
+	uint8_t what;
+	uint32_t core, id;
+	int64_t ns;
+};
+
+/* Feed @steps, and write "id:start-end@depth " for each handler that ends. */
+static const char *handled(const struct step *steps, size_t nr)
+{
+	static char text[4096];
+	struct kb_handlers handlers;
+	struct kb_handler done;
+	size_t used = 0;
+
+	*text = '\0';
+	if (kb_handlers_init(&handlers, 2))
+		return "no memory";
+	for (size_t i = 0; i < nr; i++) {
+		struct kb_event event = about(steps[i].what, steps[i].core, steps[i].id);
+
+		if (kb_handlers_feed(&handlers, &event, steps[i].ns, &done))
+			used += snprintf(text + used, sizeof(text) - used, "%u:%d-%d@%u ", done.id,
+					 (int)done.start, (int)done.end, done.depth);
+	}
+	kb_handlers_release(&handlers);
+	return text;
+}
+
+#define HANDLED(name, want, ...) do {							\
+	static const struct step steps[] = { __VA_ARGS__ };				\
+	tap_is_string(handled(steps, sizeof(steps) / sizeof(steps[0])), want, name);	\
+} while (0)
+
+static void handlers_are_times(void)
+{
+	enum { IN = KB_WHAT_IRQ_ENTRY, OUT = KB_WHAT_IRQ_EXIT, SOFT_IN = KB_WHAT_SOFTIRQ_ENTRY,
+	       SOFT_OUT = KB_WHAT_SOFTIRQ_EXIT };
+	struct step deep[2 * (KB_HANDLERS_DEPTH + 2)];
+
+	HANDLED("handlers_nest", "7:12-13@1 1:10-15@0 ", { SOFT_IN, 0, 1, 10 }, { IN, 0, 7, 12 },
+		{ OUT, 0, 7, 13 }, { SOFT_OUT, 0, 1, 15 });
+	HANDLED("cpus_are_apart", "7:11-12@0 7:10-13@0 ", { IN, 0, 7, 10 }, { IN, 1, 7, 11 },
+		{ OUT, 1, 7, 12 }, { OUT, 0, 7, 13 });
+	HANDLED("an_end_without_a_begin_is_left_out", "7:2-3@0 ", { OUT, 0, 7, 1 }, { IN, 0, 7, 2 },
+		{ OUT, 0, 7, 3 });
+	HANDLED("a_lost_end_takes_nobody_else_along", "1:1-4@0 7:5-6@0 ", { SOFT_IN, 0, 1, 1 },
+		{ IN, 0, 7, 2 }, { SOFT_OUT, 0, 1, 4 }, { IN, 0, 7, 5 }, { OUT, 0, 7, 6 });
+	HANDLED("a_softirq_does_not_end_an_interrupt", "", { IN, 0, 1, 1 }, { SOFT_OUT, 0, 1, 2 });
+	HANDLED("a_cpu_that_is_not_there_has_none", "", { IN, 2, 1, 1 }, { OUT, 2, 1, 2 });
+	HANDLED("time_does_not_go_back", "7:5-5@0 ", { IN, 0, 7, 5 }, { OUT, 0, 7, 3 });
+	for (unsigned int i = 0; i < KB_HANDLERS_DEPTH + 2; i++) {
+		deep[i] = (struct step){ IN, 0, i, i };
+		deep[2 * KB_HANDLERS_DEPTH + 3 - i] = (struct step){ OUT, 0, i, 100 - i };
+	}
+	tap_ok(!strncmp(handled(deep, sizeof(deep) / sizeof(deep[0])), "9:9-91@7 8:8-92@7 ", 18),
+	       "the_innermost_of_too_many_are_kept");
+}
+
+/* ---- wakeups ---- */
+
+static int feed(struct kb_arrows *wakeups, struct kb_event event, int64_t ns, int64_t running,
+		struct kb_arrow *done)
+{
+	struct kb_walk walk = { .event = event, .ns = ns, .known = running >= 0,
+				.running = running < 0 ? 0 : running };
+
+	return kb_arrows_feed(wakeups, &walk, done);
+}
+
+static void wakeups_are_pairs(void)
+{
+	struct kb_event waking = about(KB_WHAT_WAKING, 0, 9);
+	struct kb_arrows wakeups;
+	struct kb_arrow done;
+
+	waking.custom_counter.context = KB_CONTEXT_IRQ;
+	kb_arrows_init(&wakeups);
+	tap_ok(!feed(&wakeups, waking, 100, 5, &done) &&
+	       !feed(&wakeups, run(1, 8, KB_SWITCH_BLOCKED), 110, 0, &done) &&
+	       feed(&wakeups, run(1, 9, KB_SWITCH_PREEMPTED), 120, 8, &done) == 1 &&
+	       done.task_id == 9 && done.waker == 5 && done.from_core == 0 && done.to_core == 1 &&
+	       done.from == 100 && done.to == 120 && done.context == KB_CONTEXT_IRQ && !done.is_new,
+	       "a_wakeup_ends_where_the_task_runs");
+	tap_ok(!feed(&wakeups, run(1, 0, KB_SWITCH_BLOCKED), 130, 9, &done) &&
+	       !feed(&wakeups, run(1, 9, KB_SWITCH_BLOCKED), 140, 0, &done), "a_wakeup_counts_once");
+	/* Woken on its way to sleep, and then only preempted. */
+	tap_ok(!feed(&wakeups, waking, 150, 5, &done) &&
+	       !feed(&wakeups, run(1, 8, KB_SWITCH_PREEMPTED), 160, 9, &done) &&
+	       !feed(&wakeups, run(1, 9, KB_SWITCH_BLOCKED), 170, 8, &done),
+	       "a_task_that_did_not_sleep_was_not_woken");
+	/* The waker was faster than the switch. */
+	tap_ok(!feed(&wakeups, waking, 180, 5, &done) &&
+	       !feed(&wakeups, run(1, 0, KB_SWITCH_BLOCKED), 190, 9, &done) &&
+	       feed(&wakeups, run(1, 9, KB_SWITCH_BLOCKED), 200, 0, &done) == 1 && done.from == 180,
+	       "a_task_may_be_woken_before_its_switch_is_seen");
+	tap_ok(!feed(&wakeups, about(KB_WHAT_WAKING_NEW, 0, 12), 210, 5, &done) &&
+	       feed(&wakeups, run(0, 12, KB_SWITCH_PREEMPTED), 220, 5, &done) == 1 && done.is_new,
+	       "a_new_task_is_told_from_others");
+	kb_arrows_release(&wakeups);
+}
+
+/* ---- where tasks belong ---- */
+
+static int64_t moved(struct kb_task_cpus *cpus, uint8_t what, uint32_t core, uint32_t task, uint16_t cpu)
+{
+	struct kb_event event = about(what, core, task);
+
+	event.custom_counter.cpu = cpu;
+	return kb_task_cpus_feed(cpus, &event);
+}
+
+static void migrations_say_from_where(void)
+{
+	struct kb_event event = run(4, 9, KB_SWITCH_BLOCKED);
+	struct kb_task_cpus cpus;
+
+	kb_task_cpus_init(&cpus);
+	tap_is(moved(&cpus, KB_WHAT_MIGRATE, 2, 9, 3), 2, "an_unknown_place_is_that_of_the_record");
+	tap_is(moved(&cpus, KB_WHAT_MIGRATE, 2, 9, 1), 3, "a_migration_begins_where_the_last_one_ended");
+	kb_task_cpus_feed(&cpus, &event);
+	tap_is(moved(&cpus, KB_WHAT_MIGRATE, 2, 9, 0), 4, "a_task_belongs_where_it_ran");
+	moved(&cpus, KB_WHAT_WAKING, 2, 9, 6);
+	tap_is(moved(&cpus, KB_WHAT_MIGRATE, 2, 9, 0), 6, "a_wakeup_says_where_a_task_ran");
+	kb_task_cpus_release(&cpus);
+}
+
+/* ---- names ---- */
+
+static const char *irq_name(const struct kb_irq_names *names, uint32_t irq, uint32_t behind)
+{
+	struct kb_text text = kb_irq_names_find(names, irq, behind);
+	static char name[128];
+
+	snprintf(name, sizeof(name), "%.*s", (int)text.length, text.data);
+	return name;
+}
+
+static void interrupts_have_names(void)
+{
+	struct kb_irq_names names;
+
+	kb_irq_names_init(&names);
+	for (const char *const *fact = (const char *const []){ "33=a, b, c", "34=old", "34=new", "35=",
+		"=x", "1x=y", "-3=z", "4294967296=w", NULL }; *fact; fact++)
+		kb_irq_names_take(&names, *fact);
+	tap_is_string(irq_name(&names, 33, 2), "a", "the_first_of_several_handlers");
+	tap_is_string(irq_name(&names, 33, 1), "b", "a_handler_between_others");
+	tap_is_string(irq_name(&names, 33, 0), "c", "the_last_of_several_handlers");
+	tap_is_string(irq_name(&names, 33, 3), "a, b, c", "more_handlers_than_names");
+	tap_is_string(irq_name(&names, 34, 0), "new", "a_later_name_replaces_an_earlier_one");
+	tap_is_string(irq_name(&names, 35, 0), "", "a_name_may_be_empty");
+	tap_is_string(irq_name(&names, 0, 0), "", "an_interrupt_may_have_no_name");
+	kb_irq_names_release(&names);
+	tap_ok(!strcmp(kb_softirq_name(0), "HI") && !strcmp(kb_softirq_name(9), "RCU") &&
+	       !kb_softirq_name(10) && !kb_what_name(13) && !kb_context_name(4) &&
+	       !strcmp(kb_ipi_name(77), kb_ipi_name(KB_IPI_OTHER)), "words_end_where_numbers_do");
+}
+
+static int note(void *context, uint32_t irq, const char *names)
+{
+	char *text = context;
+
+	sprintf(text + strlen(text), "%u=%s;", irq, names);
+	return irq == 99 ? -7 : 0;
+}
+
+static void proc_interrupts_is_read(void)
+{
+	char folder[] = "/tmp/kbarman-test-XXXXXX", path[64], text[1024] = "";
+	FILE *file;
+	int ret;
+
+	if (!mkdtemp(folder))
+		return;
+	snprintf(path, sizeof(path), "%s/interrupts", folder);
+	tap_is(kb_irq_table_read(folder, note, text), 0, "a_machine_may_have_no_interrupts");
+	file = fopen(path, "w");
+	if (!file)
+		return;
+	fputs("            CPU0       CPU1\n"
+	      "  1:          9          0   IO-APIC   1-edge      i8042\n"
+	      " 34:          1          0     GICv3  27 Level     arch timer, x:y\n"
+	      " 35:          5          0     GICv3  28 Level   \n"
+	      "NMI:          0          0   Non-maskable interrupts\n"
+	      " 99:          1          1   IO-APIC  16-fasteoi   uhci_hcd:usb1\n"
+	      "100:          1          1   IO-APIC  17-fasteoi   never", file);
+	fclose(file);
+	ret = kb_irq_table_read(folder, note, text);
+	tap_is_string(text, "1=i8042;34=arch timer, x:y;99=uhci_hcd:usb1;", "handlers_are_read");
+	tap_is(ret, -7, "an_error_ends_the_reading");
+	unlink(path);
+	rmdir(folder);
+}
+
+int main(void)
+{
+	handlers_are_times();
+	wakeups_are_pairs();
+	migrations_say_from_where();
+	interrupts_have_names();
+	proc_interrupts_is_read();
+	return tap_done();
+}
