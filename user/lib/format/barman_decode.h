@@ -160,6 +160,16 @@ static kb_always_inline bool decode_custom(const struct kb_barman *b, struct kb_
 	event->type = KB_EVENT_CUSTOM_COUNTER;
 	event->custom_counter.counter = kb_load32(at, swap);
 	event->custom_counter.value = kb_load64(at + 4, swap);
+	event->custom_counter.what = KB_WHAT_VALUE;
+	event->custom_counter.context = 0;
+	event->custom_counter.cpu = 0;
+	event->custom_counter.id = 0;
+	if (b->header.extended && left >= (b->has_tasks ? 24 : 20)) {
+		event->custom_counter.id = kb_load32(at + 12, swap);
+		event->custom_counter.cpu = kb_load16(at + 16, swap);
+		event->custom_counter.what = at[18];
+		event->custom_counter.context = at[19];
+	}
 	return event->custom_counter.counter < b->header.nr_series;
 }
 
