@@ -20,6 +20,7 @@ sys.path.insert(0, HERE)
 import tap
 import test_doctor
 import test_dump_exports
+import test_latency
 import test_lines
 import test_record as recorder
 import test_tptp
@@ -235,6 +236,9 @@ def report_has_what_is_promised(tmp):
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
+    os.mkdir(late := os.path.join(tmp, "late"))
+    test_latency.full(late)
+    lines += objects("report", "-j", "--latency", "--irq", cwd=late)
     check("REPORT", lines)
 
 
