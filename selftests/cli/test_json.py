@@ -19,6 +19,7 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
 import test_doctor
+import test_critical_path
 import test_dump_exports
 import test_latency
 import test_lines
@@ -239,6 +240,8 @@ def report_has_what_is_promised(tmp):
     os.mkdir(late := os.path.join(tmp, "late"))
     test_latency.full(late)
     lines += objects("report", "-j", "--latency", "--irq", cwd=late)
+    test_critical_path.full(late)
+    lines += objects("report", "-j", "--critical-path", "first", cwd=late)
     check("REPORT", lines)
 
 

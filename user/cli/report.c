@@ -21,6 +21,7 @@
 enum {
 	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
 	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ,
+	OPTION_PATH,
 };
 
 static const struct cli_option options[] = {
@@ -49,6 +50,9 @@ static const struct cli_option options[] = {
 	  "'kbarman record --latency'" },
 	{ OPTION_IRQ, "irq", NULL,
 	  "instead: what interrupts and softirqs took, and what ended idling" },
+	{ OPTION_PATH, "critical-path", "TASK",
+	  "instead: who waited for whom, back from the end of TASK (name or\n"
+	  "number), or between two marks: FROM..UNTIL" },
 	{ OPTION_PERCENT, "percent-limit", "N",
 	  "leave out rows below N percent (default 0.5; 0 shows all)" },
 	SYMBOLS_OPTIONS,
@@ -212,6 +216,8 @@ static int run(struct report *report, bool json)
 {
 	int ret;
 
+	if (report->critical_path)
+		return report_path(report, json);
 	if (report->latency || report->irq)
 		return report_latency(report, json);
 	ret = open_report(report);
@@ -301,6 +307,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_LATENCY:
 			report.latency = true;
+			break;
+		case OPTION_PATH:
+			report.critical_path = optarg;
 			break;
 		case OPTION_IRQ:
 			report.irq = true;

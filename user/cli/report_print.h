@@ -17,6 +17,7 @@ struct report {
 	struct kb_report_text_options text;
 	struct kb_symbol_options symbols;
 	bool latency, irq;		/* these reports instead */
+	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 
 	struct kb_trace *trace;
 	const struct kb_report *got;
@@ -28,6 +29,9 @@ struct report {
 
 /* Prints the reports of latencies and interrupts. Returns an exit status. */
 int report_latency(struct report *report, bool json);
+
+/* Prints the critical path. Returns an exit status. */
+int report_path(struct report *report, bool json);
 
 /* Prints the report as JSON. Returns 0, or the negative errno of a write error. */
 int report_print_json(const struct report *report);

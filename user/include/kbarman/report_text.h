@@ -11,6 +11,7 @@
 
 #include <kbarman/latency.h>
 #include <kbarman/out.h>
+#include <kbarman/path.h>
 #include <kbarman/report.h>
 
 #ifdef __cplusplus
@@ -56,6 +57,14 @@ struct kb_latency_text_options {
 int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
 		    const struct kb_latency_text_options *options, struct kb_out *out,
 		    struct kb_error *err);
+
+/*
+ * Write @path, which is of @trace, to @out and flush @out, as `kbarman report --critical-path`
+ * prints it. @capture: what the head calls the capture; NULL: nothing. Returns 0 or the negative
+ * errno of the output.
+ */
+int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char *capture,
+		 struct kb_out *out, struct kb_error *err);
 
 #ifdef __cplusplus
 }

@@ -9,7 +9,7 @@
 #include <stdlib.h>
 
 #include "analysis/lateness.h"
-#include "analysis/origin.h"
+#include "analysis/waker.h"
 #include "analysis/wakeups.h"
 #include "base/table.h"
 
@@ -205,38 +205,6 @@ static int feed_switch(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	return ret;
 }
 
-/* Who woke: the task, or what interrupted it. */
-static struct kb_origin waker_of(const struct kb_wakeups *wakeups, const struct kb_event *event)
-{
-	struct kb_origin origin = { .id = KB_ORIGIN_ANY };
-	struct kb_tile tile;
-	bool known = kb_tiles_now(wakeups->parts.tiles, event->core, &tile);
-
-	switch (event->custom_counter.context) {
-	case KB_CONTEXT_TASK:
-		origin.kind = event->task_id ? KB_TILE_TASK : KB_TILE_IDLE;
-		origin.id = event->task_id;
-		break;
-	case KB_CONTEXT_IDLE:
-		origin.kind = KB_TILE_IDLE;
-		origin.id = 0;
-		break;
-	case KB_CONTEXT_SOFTIRQ:
-		origin.kind = KB_TILE_SOFTIRQ;
-		if (known && tile.kind == KB_TILE_SOFTIRQ)
-			origin = kb_origin_in(&tile);
-		break;
-	case KB_CONTEXT_IRQ:
-		origin.kind = KB_TILE_IRQ;
-		if (known && (tile.kind == KB_TILE_IRQ || tile.kind == KB_TILE_IPI))
-			origin = kb_origin_in(&tile);
-		break;
-	default:
-		break;
-	}
-	return origin;
-}
-
 static int feed_waking(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
@@ -247,7 +215,7 @@ static int feed_waking(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	if (!task->key || (task->state == TASK_PREEMPTED &&
 			   !kb_gaps_overlap(wakeups->parts.gaps, task->since, walk->ns)))
 		return 0;
-	task->waker = waker_of(wakeups, event);
+	task->waker = kb_waker(wakeups->parts.tiles, event);
 	task->waker_core = event->core;
 	task->interrupted = event->task_id;
 	task->is_new = event->custom_counter.what == KB_WHAT_WAKING_NEW;
