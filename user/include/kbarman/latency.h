@@ -113,7 +113,8 @@ struct kb_latency_idle {
 struct kb_latency_behind {
 	const char *task;		/* who waited; NULL: too many to keep apart */
 	enum kb_tile_kind kind;		/* of what ran: task, softirq, irq or ipi */
-	const char *ran;		/* its name; NULL: pieces before the last 256 of a wait */
+	const char *ran;		/* its name; NULL: what was not looked at, because it was too
+					 * much: see kbarman-report(1) */
 	uint64_t ns, pieces;
 };
 

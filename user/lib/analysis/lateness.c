@@ -16,7 +16,14 @@
 #include "base/table.h"
 
 #define WORST		10U
-#define PIECES		256U	/* looked at of each wait, to say who ran meanwhile */
+/*
+ * To say who ran meanwhile, at most so many pieces of a wait are looked at. Where all waits are long
+ * queues, that is too slow: so it is at most so many of a wait on average, and a stock for waits of
+ * more pieces.
+ */
+#define PIECES		256U
+#define PIECES_MEAN	16U
+#define PIECES_STOCK	4096U
 #define BEHIND_MAX	16384U	/* rows of who ran while who waited; then one for all others */
 #define MEANWHILE_MAX	64U	/* different ones in a wait of the worst; others are added up */
 
@@ -57,6 +64,7 @@ struct kb_lateness {
 	const struct kb_history *history;
 	struct kb_name_ids names;
 	struct kb_table tasks, wakers, idle, behind;
+	uint32_t stock;			/* pieces that may be looked at */
 	struct kb_histogram woken, preempted;
 	uint64_t woken_parts[KB_PARTS], preempted_parts[KB_PARTS];
 	struct worst worst, worst_preempted;
@@ -126,6 +134,7 @@ struct looking {
 	const struct kb_name_id *waits;
 	uint64_t ticks;
 	uint64_t left;			/* ns that are not looked at yet */
+	uint32_t pieces;
 	int error;
 };
 
@@ -170,6 +179,7 @@ static bool take_piece(void *context, const struct kb_origin *what, uint64_t ns)
 {
 	struct looking *looking = context;
 
+	looking->pieces++;
 	looking->left -= ns < looking->left ? ns : looking->left;
 	looking->error = add_behind(looking, what, ns);
 	return !looking->error;
@@ -193,13 +203,17 @@ static int add_meanwhile(struct kb_lateness *lateness, const struct kb_late *lat
 		.left = queued_ns(&late->wait),
 	};
 
+	lateness->stock += PIECES_MEAN;
+	if (lateness->stock > PIECES_STOCK)
+		lateness->stock = PIECES_STOCK;
 	if (!looking.left)
 		return 0;
 	looking.waits = kb_name_ids_find(&lateness->names, late->wait.task_id, late->wait.ticks);
 	if (!looking.waits)
 		return -ENOMEM;
-	kb_history_look(lateness->history, late->wait.core, late->there_since, end_of(late), PIECES,
-			take_piece, &looking);
+	kb_history_look(lateness->history, late->wait.core, late->there_since, end_of(late),
+			lateness->stock < PIECES ? lateness->stock : PIECES, take_piece, &looking);
+	lateness->stock -= looking.pieces;
 	if (looking.error)
 		return looking.error;
 	return looking.left ? add_behind(&looking, NULL, looking.left) : 0;
