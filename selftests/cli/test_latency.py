@@ -289,6 +289,43 @@ def gaps_are_found_in_a_pipe(tmp):
     assert piped.returncode == 0 and piped.stdout.decode() == done.stdout, piped
 
 
+def tasks_that_were_recorded_in_part_are_left_out(tmp):
+    """Only 7 is recorded: 9 has records where it follows 7 or is woken by it, and no others."""
+    capture = new(cores=2, filter="command")
+    capture.switch(0, 0, 7)
+    capture.switch(0, 10 * US, 0, blocked=True, state=1)
+    capture.waking(0, 20 * US, waker=0, woken=7, context=IRQ)
+    capture.switch(0, 22 * US, 7)
+    capture.waking(0, 30 * US, waker=7, woken=9)
+    capture.switch(0, 40 * US, 9, blocked=True, state=1)     # an hour later in truth
+    capture.irq(0, 50 * US, 51 * US, 40, task=10)
+    capture.waking(0, 60 * US, waker=10, woken=7)
+    capture.switch(0, 63 * US, 7)
+    capture.switch(0, 70 * US, 9)                            # 7 is preempted
+    capture.switch(0, 75 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert sorted((w["tid"], w["ns"] // US, w["preempted"])
+                  for w in of_kind(table, "latency_wait")) == [
+        (7, 2, False), (7, 3, False), (7, 5, True)], table
+    assert only(table, "latency")["unsure"] == 2, table
+    assert "# 2 waits of tasks that were perhaps recorded in part" in tap.run(
+        "report", "--latency", cwd=tmp).stdout
+
+
+def who_wakes_itself_has_not_slept(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.waking(0, 5 * US, waker=7, woken=7)
+    capture.waking(0, 6 * US, waker=7, woken=7, context=IRQ)
+    capture.switch(0, 10 * US, 9, blocked=True, state=1)
+    capture.switch(0, 20 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert only(table, "latency")["unexplained"] == 1, table
+    assert not of_kind(table, "latency_wait", preempted=False), table
+
+
 def filters_choose_waits(tmp):
     capture = new(cores=2)
     for core, task in (0, 7), (1, 9):
@@ -391,6 +428,21 @@ def halts_say_what_ended_them_and_what_would_have_paid(tmp):
     text = tap.run("report", "--irq", cwd=tmp).stdout
     assert re.search(r"^ +1  ended by no interrupt$", text, re.M), text
     assert re.search(r"^ +0 +2 +2 +255\.000 +1 +10\.000 +0 +0\.000$", text, re.M), text
+
+
+def an_ipi_of_arm64_is_no_nameless_interrupt(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 0)
+    capture.halt(0, 1 * US, True, 1)
+    capture.halt(0, 5 * US, False)
+    capture.irq_entry(0, 6 * US, 2)
+    capture.ipi(0, 6 * US, 7 * US, IPI_RESCHEDULE)
+    capture.irq_exit(0, 8 * US, 2)
+    capture.switch(0, 9 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp, option="--irq")
+    end = only(table, "halt_end")
+    assert (end["by"], end["id"], end["count"]) == ("ipi", IPI_RESCHEDULE, 1), table
 
 
 if __name__ == "__main__":

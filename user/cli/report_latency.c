@@ -112,6 +112,7 @@ static void put_head(struct latency *latency)
 	kb_json_u64(json, "cut", got->cut);
 	kb_json_u64(json, "unexplained", got->unexplained);
 	kb_json_u64(json, "filtered", got->filtered);
+	kb_json_u64(json, "unsure", got->unsure);
 	kb_json_bool(json, "damaged", got->damaged);
 	kb_json_end(json);
 }

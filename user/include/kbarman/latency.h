@@ -204,6 +204,8 @@ struct kb_latency {
 	uint64_t cut;			/* waits left out because they overlap a gap */
 	uint64_t unexplained;		/* waits of blocked tasks that no wakeup ended */
 	uint64_t filtered;		/* waits that the options exclude */
+	uint64_t unsure;		/* waits left out because their task may have been recorded only
+					 * in part: the recording was limited to some processes */
 
 	struct kb_latency_stats woken, preempted;
 	uint64_t woken_parts[KB_PARTS], preempted_parts[KB_PARTS];

@@ -63,7 +63,7 @@ static int compare(const void *left, const void *right)
 /* The time before which about half of the links ended. */
 static int64_t middle(const struct kb_chains *chains)
 {
-	int64_t ends[1024];
+	int64_t ends[1024] = { 0 };
 	uint32_t step = chains->nr / 1024 + 1, nr = 0, i;
 
 	for (i = 0; i < chains->nr; i += step)

@@ -2,7 +2,8 @@
 /*
  * What ended a halt is the first interrupt behind it, because the CPU leaves the halt with
  * interrupts off. In some idle states the handler runs inside of the halt; then it is the last one
- * there. Without an interrupt the CPU looked itself for work.
+ * there. Without an interrupt the CPU looked itself for work. On arm64 an IPI is inside of a handler
+ * that has no name: then it is the IPI.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -16,6 +17,8 @@ struct cpu {
 	bool open;		/* the halt is over, but not what ended it */
 	bool inside;		/* an interrupt came in the halt: */
 	struct kb_origin origin;
+	bool fresh;		/* the last record is of the interrupt that ended the halt: */
+	uint64_t ended_by;	/* kb_origin_key() */
 	uint64_t key;		/* of the last halt: CPU, state + 1 */
 	uint64_t ns;		/* its length */
 	bool wanted;
@@ -90,7 +93,21 @@ static int end_halt(struct kb_halting *halting, struct cpu *cpu, const struct kb
 	if (!row)
 		return -ENOMEM;
 	row->count++;
+	cpu->fresh = true;
+	cpu->ended_by = key[1];
 	return 0;
+}
+
+/* Not the handler ended the last halt of @cpu, but the IPI inside of it. */
+static int correct_end(struct kb_halting *halting, struct cpu *cpu, const struct kb_origin *ipi)
+{
+	uint64_t key[2] = { cpu->key, cpu->ended_by };
+	struct end_row *row = kb_table_find(&halting->ends, key);
+
+	if (!row || kb_origin_of(cpu->ended_by).kind != KB_TILE_IRQ)
+		return 0;
+	row->count--;
+	return end_halt(halting, cpu, ipi);
 }
 
 static int add_halt(struct kb_halting *halting, struct cpu *cpu, const struct kb_tile *tile)
@@ -125,7 +142,7 @@ int kb_halting_add(struct kb_halting *halting, const struct kb_tile *tile)
 static int feed_interrupt(struct kb_halting *halting, struct cpu *cpu,
 			  const struct kb_event *event)
 {
-	bool irq = event->custom_counter.what == KB_WHAT_IRQ_ENTRY;
+	bool irq = event->custom_counter.what == KB_WHAT_IRQ_ENTRY, fresh = cpu->fresh;
 	const struct kb_origin origin = {
 		.kind = irq ? KB_TILE_IRQ : KB_TILE_IPI,
 		.id = event->custom_counter.id,
@@ -136,6 +153,9 @@ static int feed_interrupt(struct kb_halting *halting, struct cpu *cpu,
 		cpu->inside = true;
 		cpu->origin = origin;
 	}
+	cpu->fresh = false;
+	if (fresh && !irq)
+		return correct_end(halting, cpu, &origin);
 	return cpu->open ? end_halt(halting, cpu, &origin) : 0;
 }
 
@@ -161,7 +181,7 @@ static int feed_miss(struct kb_halting *halting, const struct kb_walk *walk)
 
 int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk)
 {
-	static const struct kb_origin nobody;
+	static const struct kb_origin nobody = { .kind = KB_TILE_UNKNOWN };
 	const struct kb_event *event = &walk->event;
 	struct cpu *cpu;
 	int ret = 0;
@@ -177,10 +197,11 @@ int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk)
 	} else if (event->type == KB_EVENT_CUSTOM_COUNTER) {
 		if (event->custom_counter.what == KB_WHAT_IRQ_ENTRY ||
 		    event->custom_counter.what == KB_WHAT_IPI_ENTRY)
-			ret = feed_interrupt(halting, cpu, event);
-		else if (event->custom_counter.what == KB_WHAT_IDLE_MISS)
+			return feed_interrupt(halting, cpu, event);
+		if (event->custom_counter.what == KB_WHAT_IDLE_MISS)
 			ret = feed_miss(halting, walk);
 	}
+	cpu->fresh = false;
 	return ret;
 }
 
@@ -211,10 +232,10 @@ static int compare_ends(const void *left, const void *right)
 
 int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown)
 {
-	uint32_t i, nr = halting->rows.nr, nr_ends = halting->ends.nr;
+	uint32_t i, nr = halting->rows.nr, nr_ends = 0;
 
 	halting->shown = calloc((size_t)nr + 1, sizeof(*halting->shown));
-	halting->shown_ends = calloc((size_t)nr_ends + 1, sizeof(*halting->shown_ends));
+	halting->shown_ends = calloc((size_t)halting->ends.nr + 1, sizeof(*halting->shown_ends));
 	if (!halting->shown || !halting->shown_ends)
 		return -ENOMEM;
 	for (i = 0; i < nr; i++) {
@@ -224,10 +245,12 @@ int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown)
 		halting->shown[i].core = (uint32_t)(row->key >> 32);
 		halting->shown[i].state = (int)(uint32_t)row->key - 1;
 	}
-	for (i = 0; i < nr_ends; i++) {
+	for (i = 0; i < halting->ends.nr; i++) {
 		const struct end_row *row = kb_table_row(&halting->ends, i);
 
-		halting->shown_ends[i] = (struct kb_halt_end){
+		if (!row->count)
+			continue;
+		halting->shown_ends[nr_ends++] = (struct kb_halt_end){
 			.core = (uint32_t)(row->key[0] >> 32),
 			.state = (int)(uint32_t)row->key[0] - 1,
 			.origin = kb_origin_of(row->key[1]),

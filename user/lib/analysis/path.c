@@ -89,7 +89,7 @@ static struct task *get_task(struct path *path, uint32_t task_id, int64_t now)
 static int add_link(struct path *path, struct task *task, const struct kb_walk *walk,
 		    enum kb_link_kind kind, const struct kb_origin *by)
 {
-	static const struct kb_origin nobody;
+	static const struct kb_origin nobody = { .kind = KB_TILE_UNKNOWN };
 	const struct kb_link link = {
 		.kind = kind,
 		.task_id = (uint32_t)task->key,
@@ -223,6 +223,9 @@ static int feed_waking(struct path *path, const struct kb_walk *walk)
 	struct task *task;
 	int ret;
 
+	/* the task that runs here has not gone to sleep yet, whoever wakes it */
+	if (event->custom_counter.id == event->task_id)
+		return 0;
 	if (!event->custom_counter.id || (by_task && !get_task(path, waker.id, walk->ns)))
 		return event->custom_counter.id ? -ENOMEM : 0;
 	task = get_task(path, event->custom_counter.id, walk->ns);

@@ -4,9 +4,16 @@
  * the task still runs. If the task still runs, the wakeup ends the wait that begins when it leaves
  * its CPU, unless it leaves because of a preemption: then the wakeup came before the task could
  * sleep, and is over.
+ *
+ * If only some tasks were recorded, a switch has a record if one of its two tasks is recorded, and a
+ * wakeup if the woken task is, or the one that runs. So of other tasks only some records are there,
+ * and what looks like one wait may be several. Which tasks are recorded is not in the capture. But
+ * the idle task never is: who follows it or is followed by it in a record must be. In the same way a
+ * task that has run without a switch to it is not recorded.
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/lateness.h"
 #include "analysis/waker.h"
@@ -26,6 +33,7 @@ struct task {
 	uint8_t state;			/* enum task_state */
 	bool woken_early;		/* while it ran: the wakeup below may be of the next wait */
 	bool is_new;
+	bool recorded, not_recorded;	/* if only some are: what is known of this one */
 	struct kb_origin waker;
 	uint32_t waker_core, interrupted;
 	uint32_t core;			/* the CPU in whose queue it is, as far as known */
@@ -40,11 +48,14 @@ struct kb_wakeups {
 	struct kb_wakeups_parts parts;
 	struct kb_lateness *lateness;
 	struct kb_table tasks;
-	uint64_t cut, unexplained, filtered;
+	bool some;			/* only some tasks were recorded */
+	uint64_t cut, unexplained, filtered, unsure;
 };
 
 int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *parts)
 {
+	const struct kb_barman *barman = kb_trace_barman(parts->wanted->trace);
+	const char *filter = kb_barman_fact(barman, "filter");
 	struct kb_wakeups *wakeups = calloc(1, sizeof(*wakeups));
 	int ret;
 
@@ -57,6 +68,7 @@ int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *pa
 		return ret;
 	}
 	kb_table_init(&wakeups->tasks, sizeof(struct task), 1);
+	wakeups->some = filter && strcmp(filter, "none") != 0;
 	*out = wakeups;
 	return 0;
 }
@@ -140,6 +152,10 @@ static int end_wait(struct kb_wakeups *wakeups, struct task *task, const struct 
 
 	if (walk->ns < task->there_since)
 		return 0;		/* records that are out of order */
+	if (wakeups->some && !task->recorded) {
+		wakeups->unsure++;
+		return 0;
+	}
 	if (kb_gaps_overlap(wakeups->parts.gaps, task->since, walk->ns)) {
 		wakeups->cut++;
 		return 0;
@@ -194,10 +210,53 @@ static int leaves(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	return 0;
 }
 
+/* One of the two tasks of a switch is recorded. */
+static int learn_switch(struct kb_wakeups *wakeups, const struct kb_walk *walk)
+{
+	uint64_t key = walk->running;
+	struct task *before = kb_table_find(&wakeups->tasks, &key), *next;
+	bool not_before = !walk->running || (before && before->not_recorded);
+
+	if (!walk->known)
+		return 0;
+	if (walk->event.task_id && not_before) {
+		next = get_task(wakeups, walk->event.task_id);
+		if (!next)
+			return -ENOMEM;
+		next->recorded = true;
+	} else if (!walk->event.task_id && before) {
+		before->recorded = !before->not_recorded;
+	}
+	return 0;
+}
+
+/* Another task runs than the last switch said, so neither is recorded. */
+static int learn_running(struct kb_wakeups *wakeups, const struct kb_walk *walk)
+{
+	uint64_t key = walk->running;
+	struct task *task = kb_table_find(&wakeups->tasks, &key);
+
+	if (!walk->known || walk->running == walk->event.task_id)
+		return 0;
+	if (task) {
+		task->not_recorded = true;
+		task->recorded = false;
+	}
+	if (!walk->event.task_id)
+		return 0;
+	task = get_task(wakeups, walk->event.task_id);
+	if (!task)
+		return -ENOMEM;
+	task->not_recorded = true;
+	return 0;
+}
+
 static int feed_switch(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
-	int ret = 0;
+	int ret = wakeups->some ? learn_switch(wakeups, walk) : 0;
 
+	if (ret)
+		return ret;
 	if (walk->known && walk->running)
 		ret = leaves(wakeups, walk);
 	if (!ret && walk->event.task_id)
@@ -212,6 +271,10 @@ static int feed_waking(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 
 	if (!task)
 		return -ENOMEM;
+	task->recorded |= !event->task_id && !task->not_recorded;
+	/* the task that runs here has not gone to sleep yet, whoever wakes it */
+	if (task->key == event->task_id)
+		return 0;
 	if (!task->key || (task->state == TASK_PREEMPTED &&
 			   !kb_gaps_overlap(wakeups->parts.gaps, task->since, walk->ns)))
 		return 0;
@@ -272,6 +335,8 @@ int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 		return 0;
 	if (walk->nr_slices)
 		feed_loss(wakeups, walk);
+	if (wakeups->some && walk->event.custom_counter.what && learn_running(wakeups, walk))
+		return -ENOMEM;
 	switch (walk->event.custom_counter.what) {
 	case KB_WHAT_WAKING:
 	case KB_WHAT_WAKING_NEW:
@@ -289,5 +354,6 @@ int kb_wakeups_finish(struct kb_wakeups *wakeups, struct kb_latency *shown)
 	shown->cut = wakeups->cut;
 	shown->unexplained = wakeups->unexplained;
 	shown->filtered = wakeups->filtered;
+	shown->unsure = wakeups->unsure;
 	return kb_lateness_finish(wakeups->lateness, shown);
 }

@@ -94,7 +94,7 @@ static const char *state_name(int state, char name[16])
 
 static void put_halt_ends(const struct latency_text *text, const struct kb_halts *halts)
 {
-	static const struct kb_origin nobody;
+	static const struct kb_origin nobody = { .kind = KB_TILE_UNKNOWN };
 	uint32_t i;
 
 	for (i = 0; i < text->got->nr_halt_ends; i++) {

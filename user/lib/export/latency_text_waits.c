@@ -253,6 +253,10 @@ void latency_put_waits(const struct latency_text *text)
 		text_printf(&text->put, "# %" PRIu64 " wait%s of blocked tasks ended without a record "
 			    "of a wakeup: these are not in the tables.\n", got->unexplained,
 			    got->unexplained == 1 ? "" : "s");
+	if (got->unsure)
+		text_printf(&text->put, "# %" PRIu64 " wait%s of tasks that were perhaps recorded in "
+			    "part: these are not in the tables. record -a records all tasks.\n",
+			    got->unsure, got->unsure == 1 ? "" : "s");
 	text_put_title(&text->put, "Woken tasks, from the wakeup until they ran (times in us)");
 	put_tasks(text, false);
 	if (got->woken.count)
