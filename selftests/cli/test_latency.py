@@ -218,7 +218,7 @@ def few_nanoseconds_are_exact(tmp):
 def text_tells_each_of_the_worst_in_one_line(tmp):
     through_an_idle_cpu(tmp)
     text = tap.run("report", "--latency", cwd=tmp).stdout
-    assert re.search(r"^ +60\.000 +0\.099  worker \(7\) woken by waker \(8\) on CPU 0, ran on CPU 1: "
+    assert re.search(r"^ +60\.000 +0\.099000  worker \(7\) woken by waker \(8\) on CPU 0, ran on CPU 1: "
                      r"halt in state 2 50\.000, idle 8\.000, reschedule \(IPI\) 2\.000$", text,
                      re.M), text
     assert re.search(r"^ +1 +60\.000 +60\.000 +60\.000 +60\.000 .* 7 +7 +worker$", text, re.M), text
@@ -426,6 +426,7 @@ def halts_say_what_ended_them_and_what_would_have_paid(tmp):
     assert sorted((e["state"], e["name"], e["count"]) for e in of_kind(table, "halt_end")) == [
         (0, "irq 41", 1), (0, "unknown", 1), (2, "irq 41", 1), (2, "sound", 1)], table
     text = tap.run("report", "--irq", cwd=tmp).stdout
+    assert "does not say" not in text.split("# Halts")[1], text
     assert re.search(r"^ +1  ended by no interrupt$", text, re.M), text
     assert re.search(r"^ +0 +2 +2 +255\.000 +1 +10\.000 +0 +0\.000$", text, re.M), text
 

@@ -2,6 +2,7 @@
 /* What interrupts and softirqs took and from whom, how halts ended, and all time of each CPU. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/percent.h"
 #include "export/latency_text_parts.h"
@@ -112,6 +113,14 @@ static void put_halt_ends(const struct latency_text *text, const struct kb_halts
 	}
 }
 
+/* Would the capture say which states did not pay? */
+static bool has_misses(const struct latency_text *text)
+{
+	const char *sources = kb_barman_fact(text->put.barman, "sources");
+
+	return sources && strstr(sources, "freq");
+}
+
 void latency_put_halts(const struct latency_text *text)
 {
 	char name[16];
@@ -122,7 +131,7 @@ void latency_put_halts(const struct latency_text *text)
 		return;
 	}
 	text_put_title(&text->put, "Halts, and what ended them (times in us)");
-	if (!text->got->whats[KB_WHAT_IDLE_MISS])
+	if (!text->got->whats[KB_WHAT_IDLE_MISS] && !has_misses(text))
 		text_printf(&text->put, "# The capture does not say which states were too deep or not "
 			    "deep enough.\n#\n");
 	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep        Mean"

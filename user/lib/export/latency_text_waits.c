@@ -213,7 +213,7 @@ static void put_wait(const struct latency_text *text, const struct kb_latency_wa
 	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = wait->task_id };
 	int64_t first = kb_trace_first(text->trace);
 
-	text_printf(&text->put, "%13.3f  %13.3f  ", latency_us(wait->ns),
+	text_printf(&text->put, "%13.3f  %15.6f  ", latency_us(wait->ns),
 		    text_ms((uint64_t)wait->since - (uint64_t)first));
 	latency_put_origin(text, &task, wait->ticks);
 	if (!wait->preempted) {
@@ -238,7 +238,7 @@ static void put_worst(const struct latency_text *text, const char *title,
 	if (!nr)
 		return;
 	text_put_title(&text->put, title);
-	text_printf(&text->put, "#   Wait (us)     Since (ms)  Task: what its CPU did (us)\n#\n");
+	text_printf(&text->put, "#   Wait (us)       Since (ms)  Task: what its CPU did (us)\n#\n");
 	for (i = 0; i < nr; i++)
 		put_wait(text, &waits[i]);
 }
