@@ -19,7 +19,9 @@ sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
 import test_doctor
+import test_critical_path
 import test_dump_exports
+import test_latency
 import test_lines
 import test_record as recorder
 import test_tptp
@@ -237,6 +239,11 @@ def report_has_what_is_promised(tmp):
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
+    os.mkdir(late := os.path.join(tmp, "late"))
+    test_latency.full(late)
+    lines += objects("report", "-j", "--latency", "--irq", cwd=late)
+    test_critical_path.full(late)
+    lines += objects("report", "-j", "--critical-path", "first", cwd=late)
     check("REPORT", lines)
 
 

@@ -20,7 +20,8 @@
 
 enum {
 	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
-	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE,
+	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ,
+	OPTION_PATH,
 };
 
 static const struct cli_option options[] = {
@@ -44,6 +45,14 @@ static const struct cli_option options[] = {
 	  "list each source line separately, as --sort ...,line does" },
 	{ OPTION_INLINE, "inline", NULL, "treat inlined functions as called ones" },
 	{ 'g', "call-graph", NULL, "also print the tree of calls; needs call chains" },
+	{ OPTION_LATENCY, "latency", NULL,
+	  "instead: why tasks ran late, from the wakeup on; needs a capture of\n"
+	  "'kbarman record --latency'" },
+	{ OPTION_IRQ, "irq", NULL,
+	  "instead: what interrupts and softirqs took, and what ended idling" },
+	{ OPTION_PATH, "critical-path", "TASK",
+	  "instead: who waited for whom, back from the end of TASK (name or\n"
+	  "number), or between two marks: FROM..UNTIL" },
 	{ OPTION_PERCENT, "percent-limit", "N",
 	  "leave out rows below N percent (default 0.5; 0 shows all)" },
 	SYMBOLS_OPTIONS,
@@ -205,8 +214,13 @@ static int print_text(struct report *report)
 
 static int run(struct report *report, bool json)
 {
-	int ret = open_report(report);
+	int ret;
 
+	if (report->critical_path)
+		return report_path(report, json);
+	if (report->latency || report->irq)
+		return report_latency(report, json);
+	ret = open_report(report);
 	cli_progress_end();
 	if (ret)
 		return ret;
@@ -290,6 +304,15 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_IDLE:
 			report.how.idle = true;
+			break;
+		case OPTION_LATENCY:
+			report.latency = true;
+			break;
+		case OPTION_PATH:
+			report.critical_path = optarg;
+			break;
+		case OPTION_IRQ:
+			report.irq = true;
 			break;
 		case OPTION_LINES:
 			lines = true;

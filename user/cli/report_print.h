@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What `kbarman report` prints, and how. report.c reads the options, the library makes the report
- * and its text for people, and report_json.c prints it for programs.
+ * and its text for people, and report_json.c prints it for programs. report_latency.c does the same
+ * for the reports of latencies and interrupts.
  */
 #ifndef KBARMAN_CLI_REPORT_PRINT_H
 #define KBARMAN_CLI_REPORT_PRINT_H
@@ -15,6 +16,8 @@ struct report {
 					 * NULL: none */
 	struct kb_report_text_options text;
 	struct kb_symbol_options symbols;
+	bool latency, irq;		/* these reports instead */
+	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 
 	struct kb_trace *trace;
 	const struct kb_report *got;
@@ -24,7 +27,13 @@ struct report {
 	const struct kb_names *names;
 };
 
-/* Returns 0, or the negative errno of a write error. */
+/* Prints the reports of latencies and interrupts. Returns an exit status. */
+int report_latency(struct report *report, bool json);
+
+/* Prints the critical path. Returns an exit status. */
+int report_path(struct report *report, bool json);
+
+/* Prints the report as JSON. Returns 0, or the negative errno of a write error. */
 int report_print_json(const struct report *report);
 
 #endif

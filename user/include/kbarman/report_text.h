@@ -9,7 +9,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include <kbarman/latency.h>
 #include <kbarman/out.h>
+#include <kbarman/path.h>
 #include <kbarman/report.h>
 
 #ifdef __cplusplus
@@ -36,6 +38,33 @@ struct kb_report_text_options {
  */
 int kb_report_text(const struct kb_report *report, const struct kb_report_text_options *options,
 		   struct kb_out *out, struct kb_error *err);
+
+/* What of a struct kb_latency is written, and how. All zero behind `size`: only the head. */
+struct kb_latency_text_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *capture;	/* as above */
+	const char *filter;
+	bool waits;		/* why tasks ran late, as `kbarman report --latency` prints it */
+	bool interrupts;	/* what interrupts took, and idling: `kbarman report --irq` */
+	double percent_limit;	/* tasks, wakers and so on below this share of the sum of their
+				 * table are left out; 0: none */
+};
+
+/*
+ * Write @latency, which is of @trace, to @out and flush @out. @options may be NULL. Returns what
+ * kb_report_text() returns.
+ */
+int kb_latency_text(const struct kb_latency *latency, struct kb_trace *trace,
+		    const struct kb_latency_text_options *options, struct kb_out *out,
+		    struct kb_error *err);
+
+/*
+ * Write @path, which is of @trace, to @out and flush @out, as `kbarman report --critical-path`
+ * prints it. @capture: what the head calls the capture; NULL: nothing. Returns 0 or the negative
+ * errno of the output.
+ */
+int kb_path_text(const struct kb_path *path, struct kb_trace *trace, const char *capture,
+		 struct kb_out *out, struct kb_error *err);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `kbarman report --critical-path` says of captures whose wait graph is known."""
+import json
+import os
+import re
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from latency_capture import IRQ, TIMER, SOFTIRQ, Late
+
+MS = 1_000_000
+FIRST, SECOND, THIRD, HOG = 7, 8, 9, 10
+
+
+def new(cores=2, **facts):
+    capture = Late(cores=cores, facts={"written.0": "1", "irq.40": "disk", **facts})
+    for task, name in (FIRST, "first"), (SECOND, "second"), (THIRD, "third"), (HOG, "hog"):
+        capture.task(task, name)
+    return capture
+
+
+def save(capture, tmp):
+    return capture.save(os.path.join(tmp, "kbarman.cap"))
+
+
+def mark(capture, core, when, task, text):
+    data = text.encode() + b"\0"
+    capture.record(5, core, when, struct.pack("<IQIIIB", task, len(data), 0, 0, 0, 1) + data)
+
+
+def path(tmp, what, status=0):
+    """The head, and (what, task, from, until in ms, who) of each link."""
+    done = tap.run("report", "--critical-path", what, "--json", cwd=tmp)
+    assert done.returncode == status, done
+    head, *links = [json.loads(line) for line in done.stdout.splitlines()]
+    assert head["links"] == len(links)
+    at = head["from_ns"]
+    for link in links:
+        assert link["at_ns"] == at, (links, "a gap or an overlap")
+        at += link["ns"]
+    assert not links or at == head["until_ns"], (head, links)
+    return head, [(link["what"], link["task"], link["at_ns"] / MS, (link["at_ns"] + link["ns"]) / MS,
+                   link.get("by_name")) for link in links]
+
+
+def a_chain_of_pipes_leads_through_all_writers(tmp):
+    capture = new(cores=3)
+    for core, task in enumerate((FIRST, SECOND, THIRD)):
+        capture.switch(core, 0, task)
+    capture.switch(1, 1 * MS, 0, blocked=True, state=1)
+    capture.switch(2, 1 * MS, 0, blocked=True, state=1)
+    capture.waking(0, 10 * MS, waker=FIRST, woken=SECOND, cpu=1)
+    capture.switch(1, 11 * MS, SECOND)
+    capture.waking(1, 20 * MS, waker=SECOND, woken=THIRD, cpu=2)
+    capture.switch(2, 22 * MS, THIRD)
+    capture.switch(2, 30 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    head, links = path(tmp, "third")
+    assert (head["task"], head["until_ns"], head["cut"]) == ("third", 30 * MS, False), head
+    assert links == [
+        ("run", "first", 0, 10, None), ("queue", "second", 10, 11, None),
+        ("run", "second", 11, 20, None), ("queue", "third", 20, 22, None),
+        ("run", "third", 22, 30, None)], links
+    assert path(tmp, str(THIRD)) == (head, links)
+
+
+def who_holds_a_lock_is_waited_for(tmp):
+    """A convoy: second and third wait for the lock that first holds, and get it in turn."""
+    capture = new(cores=3)
+    for core, task in enumerate((FIRST, SECOND, THIRD)):
+        capture.switch(core, 0, task)
+    capture.switch(1, 2 * MS, 0, blocked=True, state=1)
+    capture.switch(2, 3 * MS, 0, blocked=True, state=1)
+    for core, task, woken in (0, FIRST, SECOND), (1, SECOND, THIRD):
+        capture.waking(core, (core + 1) * 10 * MS, waker=task, woken=woken, cpu=core + 1)
+        capture.switch(core + 1, (core + 1) * 10 * MS, woken)
+    capture.switch(2, 25 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "third")[1] == [("run", "first", 0, 10, None), ("run", "second", 10, 20, None),
+                                     ("run", "third", 20, 25, None)]
+
+
+def priority_inversion_shows_who_ran_instead(tmp):
+    """First waits for a lock of second, which hog keeps from running."""
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    capture.switch(0, 1 * MS, 0, blocked=True, state=2)
+    capture.switch(1, 5 * MS, HOG)
+    capture.switch(1, 50 * MS, SECOND)
+    capture.waking(1, 55 * MS, waker=SECOND, woken=FIRST)
+    capture.switch(0, 56 * MS, FIRST)
+    capture.switch(0, 60 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [
+        ("run", "second", 0, 5, None), ("preempted", "second", 5, 50, "hog"),
+        ("run", "second", 50, 55, None), ("queue", "first", 55, 56, None),
+        ("run", "first", 56, 60, None)]
+
+
+def a_timer_ends_a_wait_of_the_task_itself(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 5 * MS, 0, blocked=True, state=1)
+    capture.softirq_entry(0, 105 * MS, TIMER)
+    capture.waking(0, 105 * MS, waker=0, woken=FIRST, context=SOFTIRQ)
+    capture.softirq_exit(0, 105 * MS, TIMER)
+    capture.switch(0, 106 * MS, FIRST)
+    capture.switch(0, 110 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [
+        ("run", "first", 0, 5, None), ("wait", "first", 5, 105, "TIMER"),
+        ("queue", "first", 105, 106, None), ("run", "first", 106, 110, None)]
+
+
+def a_device_is_known_by_its_interrupt(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 5 * MS, HOG, blocked=True, state=2)
+    capture.irq_entry(0, 20 * MS, 40, task=HOG)
+    capture.waking(0, 20 * MS, waker=HOG, woken=FIRST, context=IRQ)
+    capture.irq_exit(0, 21 * MS, 40, task=HOG)
+    capture.switch(0, 30 * MS, FIRST)
+    capture.switch(0, 32 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [
+        ("run", "first", 0, 5, None), ("wait", "first", 5, 20, "disk"),
+        ("queue", "first", 20, 30, "hog"), ("run", "first", 30, 32, None)]
+    text = tap.run("report", "--critical-path", "first", cwd=tmp).stdout
+    assert "back from first (7), from 0.000000 ms to 32.000000 ms: 32.000000 ms, 4 links" in text, text
+    assert re.search(r"^ +15\.000000 +46\.88% +1  first \(7\) waited for disk \(interrupt\)$", text,
+                     re.M), text
+    assert re.search(r"^ +20\.000000 +10\.000000  first \(7\) woken, waited for its CPU behind hog "
+                     r"\(10\)$", text, re.M), text
+
+
+def a_workqueue_leads_to_its_worker_and_on_to_who_asked(tmp):
+    capture = new(cores=2)
+    capture.task(20, "kworker/1:0")
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, 20)
+    capture.switch(1, 1 * MS, 0, blocked=True, state=0x402)
+    capture.waking(0, 5 * MS, waker=FIRST, woken=20, cpu=1)
+    capture.switch(0, 6 * MS, 0, blocked=True, state=2)      # waits until the work is done
+    capture.switch(1, 7 * MS, 20)
+    capture.waking(1, 15 * MS, waker=20, woken=FIRST)
+    capture.switch(0, 15 * MS, FIRST)
+    capture.switch(0, 20 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [
+        ("run", "first", 0, 5, None), ("queue", "kworker/1:0", 5, 7, None),
+        ("run", "kworker/1:0", 7, 15, None), ("run", "first", 15, 20, None)]
+
+
+def marks_choose_a_time(tmp):
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    mark(capture, 1, 3 * MS, SECOND, "begin")
+    capture.switch(1, 4 * MS, 0, blocked=True, state=1)
+    capture.waking(0, 10 * MS, waker=FIRST, woken=SECOND, cpu=1)
+    capture.switch(1, 12 * MS, SECOND)
+    mark(capture, 1, 20 * MS, SECOND, "end")
+    capture.switch(1, 90 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    head, links = path(tmp, "begin..end")
+    assert (head["from_ns"], head["until_ns"], head["task"]) == (3 * MS, 20 * MS, "second"), head
+    assert links == [("run", "first", 3, 10, None), ("queue", "second", 10, 12, None),
+                     ("run", "second", 12, 20, None)], links
+
+
+def what_is_not_there_is_said(tmp):
+    capture = new()
+    capture.switch(0, 0, FIRST)
+    mark(capture, 0, 1, FIRST, "begin")
+    capture.switch(0, 5 * MS, 0, blocked=True, state=1)
+    save(capture, tmp)
+    for what, said in (("nobody", "no task 'nobody' ran"), ("4711", "no task 4711 ran"),
+                       ("begin..end", "no mark 'end' behind the first one"),
+                       ("start..end", "no mark 'start'")):
+        done = tap.run("report", "--critical-path", what, cwd=tmp)
+        assert done.returncode == 2 and said in done.stderr and not done.stdout, done
+
+
+def a_wait_without_a_wakeup_is_said(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, FIRST)
+    capture.switch(0, 5 * MS, 0, blocked=True, state=1)
+    capture.switch(0, 9 * MS, FIRST)
+    capture.switch(0, 10 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [
+        ("run", "first", 0, 5, None), ("unknown", "first", 5, 9, None), ("run", "first", 9, 10, None)]
+
+
+def links_in_a_gap_are_marked(tmp):
+    capture = new(cores=2, **{"lost.1.full": "3"})
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 1 * MS, HOG)
+    capture.switch(0, 2 * MS, 0, blocked=True, state=1)
+    capture.lost(1, 4 * MS, 3)
+    capture.irq_entry(0, 5 * MS, 40)
+    capture.waking(0, 5 * MS, waker=0, woken=FIRST, context=IRQ)
+    capture.irq_exit(0, 5 * MS, 40)
+    capture.switch(0, 6 * MS, FIRST)
+    capture.switch(0, 7 * MS, 0, blocked=True, state=16)
+    save(capture, tmp)
+    done = tap.run("report", "--critical-path", "first", "--json", cwd=tmp)
+    links = [json.loads(line) for line in done.stdout.splitlines()][1:]
+    assert [(link["what"], link["gap"]) for link in links] == [
+        ("run", True), ("wait", True), ("queue", False), ("run", False)], links
+
+
+def what_a_task_waits_for_at_the_end_is_no_part(tmp):
+    capture = new(cores=2)
+    capture.switch(0, 0, FIRST)
+    capture.switch(1, 0, SECOND)
+    capture.switch(0, 5 * MS, 0, blocked=True, state=1)
+    capture.waking(1, 8 * MS, waker=SECOND, woken=FIRST)
+    capture.switch(1, 9 * MS, 0, blocked=True, state=1)
+    save(capture, tmp)
+    assert path(tmp, "first")[1] == [("run", "first", 0, 5, None)]
+
+
+def full(directory):
+    """A capture whose path has all keys."""
+    a_device_is_known_by_its_interrupt(directory)
+
+
+if __name__ == "__main__":
+    tap.main(globals())

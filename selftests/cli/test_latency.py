@@ -1,0 +1,450 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""What `kbarman report --latency` says of captures whose waits are known."""
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap
+from latency_capture import IRQ, IPI_RESCHEDULE, IPI_TIMER, NET_RX, Late
+from make_capture import Maker
+
+US = 1000
+PARTS = ["waking_ns", "halt_ns", "idle_ns", "queue_ns", "softirq_ns", "irq_ns", "unknown_ns"]
+
+
+def new(cores=2, **facts):
+    capture = Late(cores=cores, facts={"written.0": "1", "irq.40": "disk, sound", **facts})
+    for task, name in (7, "worker"), (8, "waker"), (9, "hog"), (10, "other"):
+        capture.task(task, name)
+    return capture
+
+
+def save(capture, tmp):
+    return capture.save(os.path.join(tmp, "kbarman.cap"))
+
+
+def rows(tmp, *args, status=0, option="--latency"):
+    done = tap.run("report", option, "--json", *args, cwd=tmp)
+    assert done.returncode == status, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def of_kind(table, kind, **wanted):
+    return [row for row in table if row["kind"] == kind and
+            all(row.get(key) == value for key, value in wanted.items())]
+
+
+def only(table, kind, **wanted):
+    found = of_kind(table, kind, **wanted)
+    assert len(found) == 1, (kind, wanted, found)
+    return found[0]
+
+
+def parts(row):
+    return {key: row[key] for key in PARTS if row[key]}
+
+
+def through_an_idle_cpu(tmp, state=2, extra=lambda capture: None):
+    """Task 8 on CPU 0 wakes 7, for which CPU 1 leaves idle state 2."""
+    capture = new()
+    capture.switch(0, 1 * US, 8)
+    capture.switch(1, 1 * US, 7)
+    capture.switch(1, 2 * US, 0, blocked=True, state=1)
+    capture.halt(1, 3 * US, True, state)
+    capture.waking(0, 100 * US, waker=8, woken=7, cpu=1)
+    capture.halt(1, 150 * US, False)
+    capture.ipi(1, 151 * US, 153 * US, IPI_RESCHEDULE)
+    capture.switch(1, 160 * US, 7)
+    capture.switch(1, 200 * US, 0, blocked=True, state=1)
+    extra(capture)
+    return save(capture, tmp)
+
+
+def a_wait_is_split_into_leaving_idle_and_what_came_then(tmp):
+    through_an_idle_cpu(tmp)
+    table = rows(tmp)
+    wait = only(table, "latency_wait")
+    assert (wait["task"], wait["ns"], wait["at_ns"], wait["cpu"]) == ("worker", 60 * US, 100 * US, 1)
+    assert (wait["by"], wait["by_id"], wait["by_name"], wait["by_cpu"]) == ("task", 8, "waker", 0)
+    assert parts(wait) == {"halt_ns": 50 * US, "idle_ns": 8 * US, "irq_ns": 2 * US}, wait
+    assert wait["idle_state"] == 2 and wait["ran"] == [["ipi", "reschedule", 2 * US]], wait
+    idle = only(table, "latency_idle")
+    assert (idle["state"], idle["waits"], idle["max_ns"]) == (2, 1, 50 * US), idle
+
+
+def a_wait_in_the_queue_says_who_ran(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.switch(0, 1 * US, 9, blocked=True, state=1)
+    capture.irq_entry(0, 10 * US, 40, task=9, behind=1)
+    capture.waking(0, 12 * US, waker=9, woken=7, context=IRQ)
+    capture.irq_exit(0, 14 * US, 40, task=9, behind=1)
+    capture.softirq_entry(0, 15 * US, NET_RX, task=9)
+    capture.softirq_exit(0, 18 * US, NET_RX, task=9)
+    capture.switch(0, 30 * US, 10)
+    capture.switch(0, 32 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp)
+    wait = only(table, "latency_wait", preempted=False)
+    assert wait["ns"] == 20 * US and (wait["by"], wait["by_id"], wait["by_name"]) == (
+        "irq", 40, "disk"), wait
+    assert parts(wait) == {"queue_ns": 15 * US, "softirq_ns": 3 * US, "irq_ns": 2 * US}, wait
+    assert wait["ran"] == [["task", "hog", 13 * US], ["softirq", "NET_RX", 3 * US],
+                           ["task", "other", 2 * US], ["irq", "disk", 2 * US]], wait
+    assert [(b["task"], b["ran"], b["ns"]) for b in of_kind(table, "latency_behind")][:2] == [
+        ("worker", "hog", 13 * US), ("worker", "NET_RX", 3 * US)], table
+    waker = only(table, "latency_waker")
+    assert (waker["by"], waker["name"], waker["waits"], waker["sum_ns"]) == (
+        "irq", "disk", 1, 20 * US), waker
+
+
+def preempted_and_woken_waits_are_apart(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.switch(0, 10 * US, 9)                       # 7 is preempted
+    capture.switch(0, 15 * US, 7, blocked=True, state=1)
+    capture.waking(0, 16 * US, waker=7, woken=9)
+    capture.switch(0, 18 * US, 9, blocked=True, state=1)
+    capture.switch(0, 20 * US, 0, blocked=True, state=1)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert [(s["preempted"], s["waits"], s["sum_ns"]) for s in of_kind(table, "latency_sum")] == [
+        (False, 1, 2 * US), (True, 1, 5 * US)], table
+    assert only(table, "latency_wait", preempted=True)["task"] == "worker"
+    assert only(table, "latency_wait", preempted=False)["task"] == "hog"
+    assert "by" not in only(table, "latency_wait", preempted=True)
+
+
+def sleep_is_no_wait(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.switch(0, 1 * US, 0, blocked=True, state=1)
+    capture.waking(0, 10**9, waker=0, woken=7, context=IRQ)
+    capture.switch(0, 10**9 + 3 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert only(table, "latency_wait")["ns"] == 3 * US
+    assert only(table, "latency_wait")["by_name"] == "an interrupt"
+    assert "by_id" not in only(table, "latency_wait")
+
+
+def a_wakeup_before_the_task_left_counts_from_when_it_left(tmp):
+    capture = new()
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 7)
+    capture.waking(0, 10 * US, waker=8, woken=7, cpu=1)
+    capture.switch(1, 11 * US, 9, blocked=True, state=1)
+    capture.switch(1, 15 * US, 7)                       # 9 is preempted
+    # woken before it could sleep: it goes on, and is then preempted
+    capture.waking(0, 20 * US, waker=8, woken=7, cpu=1)
+    capture.switch(1, 25 * US, 9)
+    capture.switch(1, 30 * US, 7, blocked=True, state=1)
+    save(capture, tmp)
+    table = rows(tmp)
+    wait = only(table, "latency_wait", preempted=False)
+    assert (wait["ns"], wait["at_ns"], wait["by_name"]) == (4 * US, 11 * US, "waker"), wait
+    assert sorted(w["ns"] for w in of_kind(table, "latency_wait", preempted=True)) == [
+        5 * US, 10 * US], table
+
+
+def migrations_say_in_which_queue_a_task_waited(tmp):
+    capture = new(cores=3)
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 9)
+    capture.switch(2, 0, 10)
+    capture.waking(0, 10 * US, waker=8, woken=7, cpu=0)
+    capture.migrate(0, 12 * US, 8, moved=7, cpu=1)
+    capture.migrate(2, 20 * US, 10, moved=7, cpu=2)
+    capture.switch(2, 25 * US, 7)
+    save(capture, tmp)
+    wait = only(rows(tmp), "latency_wait", preempted=False)
+    assert (wait["ns"], wait["moves"], wait["cpu"]) == (15 * US, 2, 2), wait
+    assert parts(wait) == {"waking_ns": 2 * US, "queue_ns": 13 * US}, wait
+    assert wait["ran"] == [["task", "other", 5 * US]] and wait["others_ns"] == 8 * US, wait
+
+
+def new_tasks_wait_too(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 8)
+    capture.waking(0, 10 * US, waker=8, woken=7, new=True)
+    capture.switch(0, 12 * US, 7)
+    save(capture, tmp)
+    assert only(rows(tmp), "latency_wait", new=True)["ns"] == 2 * US
+
+
+def many(tmp, latencies, cores=1):
+    """Task 7 sleeps and waits that long, again and again."""
+    capture, now = new(cores=cores), 0
+    capture.switch(0, now, 7)
+    for latency in latencies:
+        capture.switch(0, now + 1000, 0, blocked=True, state=1)
+        capture.waking(0, now + 2000, waker=0, woken=7, context=IRQ)
+        capture.switch(0, now + 2000 + latency, 7)
+        now += 3000 + latency
+    return save(capture, tmp)
+
+
+def numbers_are_what_they_say(tmp):
+    latencies = [(i * 7919) % 100_003 + 40 for i in range(1000)]
+    many(tmp, latencies)
+    table = rows(tmp)
+    task, ordered = only(table, "latency_task"), sorted(latencies)
+    assert task["waits"] == 1000 and task["sum_ns"] == sum(latencies), task
+    assert task["max_ns"] == ordered[-1], task
+    for key, exact in ("median_ns", ordered[499]), ("p99_ns", ordered[989]):
+        assert exact <= task[key] <= exact * 33 / 32, (key, exact, task)
+    assert sum(task[key] for key in PARTS) == task["sum_ns"], task
+    powers = only(table, "latency_sum", preempted=False)["powers"]
+    assert powers == [sum(1 for ns in latencies if 1 << i <= ns < 2 << i)
+                      for i in range(len(powers))], powers
+
+
+def the_ten_worst_are_kept(tmp):
+    latencies = [(i * 7919) % 100_003 + 40 for i in range(1000)]
+    many(tmp, latencies)
+    worst = [w["ns"] for w in of_kind(rows(tmp), "latency_wait")]
+    assert worst == sorted(latencies, reverse=True)[:10], worst
+
+
+def few_nanoseconds_are_exact(tmp):
+    many(tmp, [0, 1, 5, 63])
+    task = only(rows(tmp), "latency_task")
+    assert (task["median_ns"], task["p99_ns"], task["max_ns"]) == (1, 63, 63), task
+
+
+def text_tells_each_of_the_worst_in_one_line(tmp):
+    through_an_idle_cpu(tmp)
+    text = tap.run("report", "--latency", cwd=tmp).stdout
+    assert re.search(r"^ +60\.000 +0\.099000  worker \(7\) woken by waker \(8\) on CPU 0, ran on CPU 1: "
+                     r"halt in state 2 50\.000, idle 8\.000, reschedule \(IPI\) 2\.000$", text,
+                     re.M), text
+    assert re.search(r"^ +1 +60\.000 +60\.000 +60\.000 +60\.000 .* 7 +7 +worker$", text, re.M), text
+    assert re.search(r"^ +32\.768 +65\.536 +1  #{48}$", text, re.M), text
+    assert "3.2% too high" in text and "# lost     : 0 records" in text, text
+
+
+def without_wakeups_it_says_how_to_record(tmp):
+    capture = Maker()
+    capture.task(7, "worker")
+    capture.switch(0, 1000, 7)
+    save(capture, tmp)
+    for option in "--latency", "--irq":
+        done = tap.run("report", option, cwd=tmp)
+        assert done.returncode == 2 and not done.stdout, done
+        assert "record with 'kbarman record --latency'" in done.stderr, done
+
+
+def waits_without_a_wakeup_are_counted(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.switch(0, 1 * US, 9, blocked=True, state=1)
+    capture.switch(0, 5 * US, 7, blocked=True, state=1)
+    capture.waking(0, 6 * US, waker=7, woken=9)
+    capture.switch(0, 7 * US, 9)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert only(table, "latency")["unexplained"] == 1, table
+    assert only(table, "latency_sum", preempted=False)["waits"] == 1, table
+    text = tap.run("report", "--latency", cwd=tmp).stdout
+    assert "# 1 wait of blocked tasks ended without a record of a wakeup" in text, text
+
+
+def with_a_gap(tmp, told):
+    """CPU 1 lacks records from 110 us to 150 us; @told: the capture's facts say so."""
+    capture = new(**({"lost.1.full": "5"} if told else {}))
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 9)
+    capture.waking(0, 100 * US, waker=8, woken=7)        # over before the gap
+    capture.switch(0, 105 * US, 7, blocked=True, state=1)
+    capture.waking(0, 106 * US, waker=7, woken=8)        # spans it
+    capture.waking(1, 110 * US, waker=9, woken=10, cpu=1)
+    capture.switch(0, 120 * US, 8, blocked=True, state=1)  # it may have run on CPU 1
+    capture.lost(1, 150 * US, 5)
+    capture.switch(1, 160 * US, 10)
+    capture.waking(1, 170 * US, waker=10, woken=7)       # behind it
+    capture.switch(0, 180 * US, 7, blocked=True, state=1)
+    return save(capture, tmp)
+
+
+def no_wait_spans_a_gap(tmp):
+    with_a_gap(tmp, told=True)
+    table = rows(tmp)
+    head = only(table, "latency")
+    assert (head["gaps"], head["cut"]) == (1, 2), head
+    assert sorted(w["ns"] for w in of_kind(table, "latency_wait")) == [5 * US, 10 * US], table
+    text = tap.run("report", "--latency", cwd=tmp).stdout
+    assert "in 1 gap; 2 waits that overlap a gap are left out" in text, text
+
+
+def gaps_are_found_in_a_pipe(tmp):
+    with open(with_a_gap(tmp, told=True), "rb") as file:
+        done = tap.run("report", "--latency", "--json", "-", cwd=tmp, stdin=file)
+    assert done.returncode == 0, done
+    with open(os.path.join(tmp, "kbarman.cap"), "rb") as file:
+        data = file.read()
+    piped = tap.run("report", "--latency", "--json", "-", cwd=tmp, input=data, text=False)
+    assert piped.returncode == 0 and piped.stdout.decode() == done.stdout, piped
+
+
+def tasks_that_were_recorded_in_part_are_left_out(tmp):
+    """Only 7 is recorded: 9 has records where it follows 7 or is woken by it, and no others."""
+    capture = new(cores=2, filter="command")
+    capture.switch(0, 0, 7)
+    capture.switch(0, 10 * US, 0, blocked=True, state=1)
+    capture.waking(0, 20 * US, waker=0, woken=7, context=IRQ)
+    capture.switch(0, 22 * US, 7)
+    capture.waking(0, 30 * US, waker=7, woken=9)
+    capture.switch(0, 40 * US, 9, blocked=True, state=1)     # an hour later in truth
+    capture.irq(0, 50 * US, 51 * US, 40, task=10)
+    capture.waking(0, 60 * US, waker=10, woken=7)
+    capture.switch(0, 63 * US, 7)
+    capture.switch(0, 70 * US, 9)                            # 7 is preempted
+    capture.switch(0, 75 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert sorted((w["tid"], w["ns"] // US, w["preempted"])
+                  for w in of_kind(table, "latency_wait")) == [
+        (7, 2, False), (7, 3, False), (7, 5, True)], table
+    assert only(table, "latency")["unsure"] == 2, table
+    assert "# 2 waits of tasks that were perhaps recorded in part" in tap.run(
+        "report", "--latency", cwd=tmp).stdout
+
+
+def who_wakes_itself_has_not_slept(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.waking(0, 5 * US, waker=7, woken=7)
+    capture.waking(0, 6 * US, waker=7, woken=7, context=IRQ)
+    capture.switch(0, 10 * US, 9, blocked=True, state=1)
+    capture.switch(0, 20 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert only(table, "latency")["unexplained"] == 1, table
+    assert not of_kind(table, "latency_wait", preempted=False), table
+
+
+def filters_choose_waits(tmp):
+    capture = new(cores=2)
+    for core, task in (0, 7), (1, 9):
+        capture.switch(core, 0, task)
+        capture.switch(core, 1 * US, 0, blocked=True, state=1)
+    for when in 10 * US, 30 * US:
+        for core, task in (0, 7), (1, 9):
+            capture.waking(core, when, waker=0, woken=task, cpu=core, context=IRQ)
+            capture.switch(core, when + task * US, task)
+            capture.switch(core, when + 15 * US, 0, blocked=True, state=1)
+    capture.records.sort(key=lambda record: record[16:24][::-1])
+    save(capture, tmp)
+
+    def found(*args):
+        return sorted((w["tid"], w["at_ns"] // US) for w in of_kind(rows(tmp, *args), "latency_wait"))
+
+    assert found() == [(7, 10), (7, 30), (9, 10), (9, 30)]
+    assert found("--task", "hog") == [(9, 10), (9, 30)]
+    assert found("--tid", 7) == [(7, 10), (7, 30)]
+    assert found("-C", 1) == [(9, 10), (9, 30)]
+    assert found("--time", "0.00002,") == [(7, 30), (9, 30)]
+    assert only(rows(tmp, "-C", 1), "latency")["filtered"] == 2
+    assert "# only     : cpu 1" in tap.run("report", "--latency", "-C", "1", cwd=tmp).stdout
+
+
+def full(directory):
+    """A capture whose report has all keys."""
+    through_an_idle_cpu(directory, extra=lambda capture: (
+        capture.switch(0, 210 * US, 9), capture.raised(0, 211 * US, NET_RX, task=9),
+        capture.softirq_entry(0, 212 * US, NET_RX, task=9),
+        capture.softirq_exit(0, 213 * US, NET_RX, task=9),
+        capture.switch(0, 220 * US, 8, blocked=True, state=1),
+        capture.string("kbarman.release=6.1.0"), capture.string("kbarman.command=./a")))
+
+
+# ---- interrupts ----
+
+def interrupts_take_time_from_tasks(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.irq(0, 10 * US, 12 * US, 40, task=7, behind=1)
+    capture.irq(0, 12 * US, 13 * US, 40, task=7)
+    capture.raised(0, 20 * US, NET_RX, task=7)
+    capture.softirq_entry(0, 25 * US, NET_RX, task=7)
+    capture.ipi(0, 27 * US, 31 * US, IPI_TIMER, task=7)    # inside of the softirq
+    capture.softirq_exit(0, 35 * US, NET_RX, task=7)
+    capture.switch(0, 40 * US, 9)
+    capture.irq(0, 41 * US, 46 * US, 41, task=9)
+    capture.switch(0, 50 * US, 0)
+    save(capture, tmp)
+    table = rows(tmp, option="--irq")
+    assert [(i["what"], i["name"], i["count"], i["ns"], i["longest_ns"])
+            for i in of_kind(table, "interrupt")] == [
+        ("softirq", "NET_RX", 1, 6 * US, 6 * US), ("irq", "irq 41", 1, 5 * US, 5 * US),
+        ("ipi", "timer", 1, 4 * US, 4 * US), ("irq", "disk", 1, 2 * US, 2 * US),
+        ("irq", "sound", 1, 1 * US, 1 * US)], table
+    net = only(table, "interrupt", name="NET_RX")
+    assert (net["raised"], net["delays"], net["delay_ns"], net["longest_delay_ns"]) == (
+        1, 1, 5 * US, 5 * US), net
+    assert [(f["name"], f["task"], f["ns"]) for f in of_kind(table, "interrupt_from")] == [
+        ("NET_RX", "worker", 6 * US), ("irq 41", "hog", 5 * US), ("timer", "worker", 4 * US),
+        ("disk", "worker", 2 * US), ("sound", "worker", 1 * US)], table
+    cpu = only(table, "cpu_time")
+    assert cpu["task_ns"] == (50 - 6 - 5 - 4 - 3) * US and cpu["softirq_ns"] == 6 * US, cpu
+    assert sum(cpu[key] for key in cpu if key.endswith("_ns")) - cpu["first_ns"] - \
+        cpu["last_ns"] == cpu["last_ns"] - cpu["first_ns"] == 50 * US, cpu
+    text = tap.run("report", "--irq", cwd=tmp).stdout
+    assert re.search(r"^ +6\.000 +12\.00% +1 +6\.000 +6\.000 +1 +5\.000 +5\.000  NET_RX "
+                     r"\(softirq\)$", text, re.M), text
+    assert re.search(r"^ +2\.000 +11\.11% +1  worker +disk \(interrupt\)$", text, re.M), text
+    assert [i["name"] for i in of_kind(rows(tmp, "--task", "hog", option="--irq"), "interrupt")
+            ] == ["irq 41"]
+
+
+def halts_say_what_ended_them_and_what_would_have_paid(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 0)
+    now = 0
+    for state, ns, number, above, below in ((2, 10, 40, True, False), (2, 500, 41, False, False),
+                                            (0, 900, None, False, True)):
+        capture.halt(0, now + 1 * US, True, state)
+        capture.halt(0, now + (1 + ns) * US, False)
+        if above or below:
+            capture.miss(0, now + (2 + ns) * US, state, below)
+        if number:
+            capture.irq(0, now + (3 + ns) * US, now + (4 + ns) * US, number)
+        now += (10 + ns) * US
+    # an interrupt inside of the halt
+    capture.halt(0, now, True, 0)
+    capture.irq(0, now + 5 * US, now + 6 * US, 41)
+    capture.halt(0, now + 7 * US, False)
+    capture.switch(0, now + 8 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp, option="--irq")
+    assert [(h["state"], h["count"], h["ns"], h["above"], h["above_ns"], h["below"], h["below_ns"])
+            for h in of_kind(table, "halts")] == [
+        (0, 2, 906 * US, 0, 0, 1, 900 * US), (2, 2, 510 * US, 1, 10 * US, 0, 0)], table
+    assert sorted((e["state"], e["name"], e["count"]) for e in of_kind(table, "halt_end")) == [
+        (0, "irq 41", 1), (0, "unknown", 1), (2, "irq 41", 1), (2, "sound", 1)], table
+    text = tap.run("report", "--irq", cwd=tmp).stdout
+    assert "does not say" not in text.split("# Halts")[1], text
+    assert re.search(r"^ +1  ended by no interrupt$", text, re.M), text
+    assert re.search(r"^ +0 +2 +2 +255\.000 +1 +10\.000 +0 +0\.000$", text, re.M), text
+
+
+def an_ipi_of_arm64_is_no_nameless_interrupt(tmp):
+    capture = new(cores=1)
+    capture.switch(0, 0, 0)
+    capture.halt(0, 1 * US, True, 1)
+    capture.halt(0, 5 * US, False)
+    capture.irq_entry(0, 6 * US, 2)
+    capture.ipi(0, 6 * US, 7 * US, IPI_RESCHEDULE)
+    capture.irq_exit(0, 8 * US, 2)
+    capture.switch(0, 9 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp, option="--irq")
+    end = only(table, "halt_end")
+    assert (end["by"], end["id"], end["count"]) == ("ipi", IPI_RESCHEDULE, 1), table
+
+
+if __name__ == "__main__":
+    tap.main(globals())

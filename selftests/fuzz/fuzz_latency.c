@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Fuzz target of the reports of latencies and of the critical path: a capture with whatever in its
+ * header and records. Whatever they say must add up, and be UTF-8. The last byte, which stands
+ * behind the records of most captures, says of which task the path is.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include <kbarman/report_text.h>
+
+#include "base/utf8.h"
+
+static void must(bool good)
+{
+	if (!good)
+		abort();
+}
+
+static void check_text(struct kb_out *out)
+{
+	uint32_t code;
+	size_t size;
+	const char *data = kb_out_data(out, &size);
+
+	for (size_t i = 0, length; i < size; i += length) {
+		length = kb_utf8_next(data + i, size - i, &code);
+		/* what stands for broken bytes, not what was written as U+FFFD */
+		must(code != KB_UTF8_REPLACEMENT || (length == 3 && (uint8_t)data[i] == 0xef));
+	}
+}
+
+static uint64_t sum_of(const uint64_t *parts, unsigned int nr)
+{
+	uint64_t sum = 0;
+
+	while (nr)
+		sum += parts[--nr];
+	return sum;
+}
+
+static void check_waits(const struct kb_latency *latency)
+{
+	uint64_t waits = 0;
+
+	for (uint32_t i = 0; i < latency->nr_tasks; i++) {
+		const struct kb_latency_task *task = &latency->tasks[i];
+
+		waits += task->woken.count;
+		must(sum_of(task->woken_parts, KB_PARTS) == task->woken.sum_ns);
+		must(sum_of(task->preempted_parts, KB_PARTS) == task->preempted.sum_ns);
+		must(task->woken.median_ns <= task->woken.p99_ns &&
+		     task->woken.p99_ns <= task->woken.max_ns);
+	}
+	must(waits == latency->woken.count);
+	for (uint32_t i = 0; i < latency->nr_worst; i++)
+		must(sum_of(latency->worst[i].parts, KB_PARTS) == latency->worst[i].ns);
+}
+
+static void check_latency(struct kb_trace *trace, unsigned int choice)
+{
+	const struct kb_latency_options options = {
+		.size = sizeof(options), .has_time = choice & 1, .until = 1000000000,
+	};
+	const struct kb_latency_text_options how = {
+		.size = sizeof(how), .waits = true, .interrupts = true,
+	};
+	uint32_t max_cores = kb_trace_header(trace)->max_cores;
+	const struct kb_latency *latency;
+	struct kb_error err;
+	struct kb_out *out;
+
+	if (kb_latency_create(&latency, trace, &options, &err) < 0)
+		return;
+	check_waits(latency);
+	for (uint32_t i = 0; i < max_cores; i++)
+		must(sum_of(latency->cpus[i].ns, KB_TILE_KINDS) ==
+		     (uint64_t)latency->cpus[i].last - (uint64_t)latency->cpus[i].first);
+	must(!kb_out_memory(&out) && !kb_latency_text(latency, trace, &how, out, &err));
+	check_text(out);
+	kb_out_destroy(out);
+	kb_latency_destroy(latency);
+}
+
+static void check_path(struct kb_trace *trace, unsigned int choice)
+{
+	struct kb_path_options options = {
+		.size = sizeof(options), .has_tid = true, .tid = choice / 2 % 16,
+	};
+	const struct kb_path *path;
+	struct kb_error err;
+	struct kb_out *out;
+
+	if (choice & 1) {
+		options.from = "begin";
+		options.until = "end";
+	}
+	if (kb_path_create(&path, trace, &options, &err) < 0)
+		return;
+	for (uint64_t i = 0; i < path->nr; i++)
+		must(path->links[i].end > path->links[i].start &&
+		     path->links[i].start == (i ? path->links[i - 1].end : path->from));
+	must(!path->nr || path->links[path->nr - 1].end == path->until);
+	must(!kb_out_memory(&out) && !kb_path_text(path, trace, "capture", out, &err));
+	check_text(out);
+	kb_out_destroy(out);
+	kb_path_destroy(path);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	/* no image of this machine is read, whatever the capture calls for */
+	const struct kb_symbol_options nothing = { .size = sizeof(nothing), .symfs = "/nonexistent" };
+	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &nothing };
+	struct kb_trace *trace;
+	struct kb_error err;
+
+	if (!size || kb_trace_open_memory(&trace, data, size, &how, &err))
+		return 0;
+	check_latency(trace, data[size - 1]);
+	check_path(trace, data[size - 1]);
+	kb_trace_close(trace);
+	return 0;
+}

@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The critical path: the chain of who waited for whom, backwards from the end of a task or of the
+ * time between two marks. Each moment of that time belongs to one link. Where a task was blocked
+ * until another task woke it, the chain goes on in the task that woke; where an interrupt or a
+ * softirq woke it, the wait for it is a link, and the chain goes on in the task itself.
+ *
+ *	struct kb_path_options options = { .size = sizeof(options), .task = "cc" };
+ *	const struct kb_path *path;
+ *
+ *	if (kb_path_create(&path, trace, &options, &err) < 0)
+ *		errx(1, "%s", kb_error_text(&err));
+ *	for (uint64_t i = 0; i < path->nr; i++)
+ *		printf("%lld ns  task %u\n",
+ *		       (long long)(path->links[i].end - path->links[i].start),
+ *		       path->links[i].task_id);
+ *	kb_path_destroy(path);
+ *
+ * Later versions of the library may add members at the ends of the structs here, which the library
+ * allocates, and kinds at the end of the enum.
+ */
+#ifndef KBARMAN_PATH_H
+#define KBARMAN_PATH_H
+
+#include <kbarman/latency.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Which path: of a task, or between two marks. */
+struct kb_path_options {
+	size_t size;		/* of this struct, as the caller knows it: sizeof() */
+	const char *task;	/* name: of the task of this name that ran last. The path begins with
+				 * the first record of it */
+	bool has_tid;
+	uint32_t tid;		/* the same, by the number of the task */
+	const char *from, *until;	/* texts of annotations: from the first one with this text
+				 * to the first one behind it with that, backwards from the
+				 * task that wrote `until` */
+};
+
+enum kb_link_kind {
+	KB_LINK_RUN,		/* the task ran */
+	KB_LINK_QUEUE,		/* it was woken, and waited for a CPU */
+	KB_LINK_PREEMPTED,	/* it was preempted, and waited for a CPU */
+	KB_LINK_WAIT,		/* it was blocked, until `by`, which is no task, woke it */
+	KB_LINK_UNKNOWN,	/* it was blocked, and no record says who woke it */
+};
+
+/* A piece of the path. */
+struct kb_link {
+	enum kb_link_kind kind;
+	uint32_t task_id;
+	struct kb_origin by;	/* queue and preempted: what ran most on its CPU meanwhile (kind
+				 * unknown: nothing); wait: what woke it */
+	uint64_t ticks;		/* when it ended, for names */
+	int64_t start, end;	/* ns, as kb_barman_ns() */
+	bool in_gap;		/* records are missing in that time: it may have been otherwise */
+};
+
+/* A path. Its links tile the time from `from` to `until`. */
+struct kb_path {
+	bool damaged;			/* the capture is */
+	uint32_t task_id;		/* where it ends */
+	uint64_t ticks;			/* when */
+	int64_t from, until;		/* ns */
+	bool cut;			/* what was before `from` did not fit: the last 200000 links
+					 * of the capture are kept */
+	const struct kb_link *links;	/* in order */
+	uint64_t nr;
+};
+
+/*
+ * Find the path. Reads all of @trace, or up to the second mark. @trace must live as long as the
+ * path. Returns 0; 1 if the capture is damaged: @err says where; -ENOENT if there is no such task
+ * or mark: @err says which; or what kb_latency_create() returns.
+ */
+int kb_path_create(const struct kb_path **out, struct kb_trace *trace,
+		   const struct kb_path_options *options, struct kb_error *err);
+
+/* Free @path, which may be NULL. */
+void kb_path_destroy(const struct kb_path *path);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

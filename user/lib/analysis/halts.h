@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: MIT */
+/* The halts of each CPU: in which idle state, what ended them, and what the kernel said of them. */
+#ifndef KB_LIB_ANALYSIS_HALTS_H
+#define KB_LIB_ANALYSIS_HALTS_H
+
+#include "analysis/wanted.h"
+
+struct kb_halting;
+
+/* @wanted must live as long. Returns 0 or -ENOMEM. */
+int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted);
+void kb_halting_destroy(struct kb_halting *halting);
+
+/* Take a tile that ends, then the record of @walk that ended it. Each returns 0 or -ENOMEM. */
+int kb_halting_add(struct kb_halting *halting, const struct kb_tile *tile);
+int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk);
+
+/* Fill in what @shown has of halts; it lives as long as these. Returns 0 or -ENOMEM. */
+int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown);
+
+#endif

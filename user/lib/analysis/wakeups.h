@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The waits of tasks that could run: from a wakeup or a preemption until the task runs. Feed it
+ * with each record of a walk, after its tiles have gone to the history.
+ */
+#ifndef KB_LIB_ANALYSIS_WAKEUPS_H
+#define KB_LIB_ANALYSIS_WAKEUPS_H
+
+#include "analysis/gaps.h"
+#include "analysis/history.h"
+#include "analysis/wanted.h"
+
+struct kb_wakeups;
+
+/* What is read elsewhere; all of it must live as long as the waits. */
+struct kb_wakeups_parts {
+	const struct kb_wanted *wanted;
+	const struct kb_tiles *tiles;
+	const struct kb_history *history;
+	const struct kb_gaps *gaps;
+};
+
+/* Returns 0 or -ENOMEM. */
+int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *parts);
+void kb_wakeups_destroy(struct kb_wakeups *wakeups);
+
+/* Take the record of @walk. Returns 0 or -ENOMEM. */
+int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk);
+
+/* Fill in what @shown has of waits; it lives as long as @wakeups. Returns 0 or -ENOMEM. */
+int kb_wakeups_finish(struct kb_wakeups *wakeups, struct kb_latency *shown);
+
+#endif

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: MIT
+#include <inttypes.h>
+
+#include "base/percent.h"
+#include "export/latency_text_put.h"
+
+void latency_put_origin(const struct latency_text *text, const struct kb_origin *origin,
+			uint64_t ticks)
+{
+	char name[KB_ORIGIN_NAME];
+
+	text_put(&text->put, kb_origin_name(text->trace, origin, ticks, name, sizeof(name)), 0);
+	if (origin->kind == KB_TILE_TASK)
+		text_printf(&text->put, " (%" PRIu32 ")", origin->id);
+	else if (origin->id != KB_ORIGIN_ANY)
+		text_printf(&text->put, "%s",
+			    origin->kind == KB_TILE_SOFTIRQ ? " (softirq)"
+			    : origin->kind == KB_TILE_IRQ   ? " (interrupt)"
+			    : origin->kind == KB_TILE_IPI   ? " (IPI)"
+							    : "");
+}
+
+bool latency_is_shown(const struct latency_text *text, uint64_t part, uint64_t whole)
+{
+	return kb_percent(part, whole) >= text->options.percent_limit;
+}
+
+void latency_put_rest(const struct latency_text *text, uint32_t nr, const char *what)
+{
+	if (nr)
+		text_printf(&text->put, "# %u more %s%s below %g%% of the sum: --percent-limit 0 "
+			    "shows all\n", nr, what, nr == 1 ? " is" : "s are",
+			    text->options.percent_limit);
+}
