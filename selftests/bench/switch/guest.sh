@@ -5,7 +5,7 @@
 #
 #	guest.sh count [-k] WORKLOADS USUAL TRACER...
 #		workloads that switch tasks, with each tracer; those of USUAL with those that
-#		record what is usual with them; tracers that take samples have a workload of
+#		record what is usual with them, or wakeups; tracers that take samples have a workload of
 #		their own
 #	guest.sh record TIMES
 #		one of them, recorded by all, for decoding
@@ -130,6 +130,29 @@ perf_usual_off() { perf_off; }
 lttng_usual_on() { lttng_session 'sched_*' 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
 lttng_usual_off() { lttng_off; }
 
+# ---- and of wakeups alone
+
+off_wake_on() { :; }
+off_wake_off() { :; }
+
+empty_wake_on() { insmod empty_probe.ko waking=1 2>&1; }
+empty_wake_off() { rmmod empty_probe; }
+
+kbarman_wake_on() { hold ./hold_kbarman wake; }
+kbarman_wake_off() { release; }
+
+bpf_ringbuf_wake_on() { hold ./hold_bpf waking; }
+bpf_ringbuf_wake_off() { release; }
+
+ftrace_wake_on() { ftrace sched/sched_waking 4096; }
+ftrace_wake_off() { ftrace_off; }
+
+perf_wake_on() { perf_hold sched:sched_waking; }
+perf_wake_off() { perf_off; }
+
+lttng_wake_on() { lttng_session sched_waking 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
+lttng_wake_off() { lttng_off; }
+
 # ---- samples by a clock: plain, and with two kinds of call chains
 
 off_sample_on() { :; }
@@ -163,6 +186,7 @@ perf_sample_dwarf_off() { perf_sample_release perf_sample_dwarf; }
 
 yield() { ./measure yield 60000; }
 pipe() { ./measure run root perf bench -f simple sched pipe -l 60000 | tail -n 1; }
+pipe_warm() { ./measure warm root perf bench -f simple sched pipe -l 50000; }
 # With so little room in a socket a writer soon waits for its reader.
 hackbench() {
 	echo 4608 >/proc/sys/net/core/wmem_default
@@ -209,13 +233,15 @@ count() {
 		[ ! "$keep" ] || cat /proc/kallsyms >"$here/kallsyms.$tracer"
 		case $tracer in
 		*_sample*) these=sample ;;
-		*_usual) these=$usual_workloads ;;
+		*_usual | *_wake) these=$usual_workloads ;;
 		*) these=$workloads ;;
 		esac
 		# 4 MiB are filled once: a ring that overwrites has more to do than an empty one
 		case $tracer in
 		*_sample*) query sample_warm >/dev/null ;;
-		off* | empty_probe | bpf_ringbuf) ;;
+		off* | empty* | bpf_ringbuf*) ;;
+		# the other task of a pair that gives way is not woken
+		*_wake) pipe_warm >/dev/null ;;
 		*) ./measure fill 80000 >/dev/null ;;
 		esac
 		for workload in $these; do

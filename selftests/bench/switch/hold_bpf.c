@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps a BPF program on the switch of tasks that writes a record into a BPF ring buffer,
- * until standard input ends; then prints the records and the bytes in the ring.
+ * Keeps a BPF program on the switch of tasks, or with the argument "waking" on their wakeup, that
+ * writes a record into a BPF ring buffer, until standard input ends; then prints the records and the
+ * bytes in the ring.
  *
  * The program is the cheapest of its kind: it gets the tasks as arguments that it may read
  * without a helper (BPF_TRACE_RAW_TP), and reserves its record in place. It is given here
@@ -28,6 +29,12 @@
 struct record {
 	uint64_t time;
 	uint32_t cpu, previous, next, previous_state;
+};
+
+/* Of a wakeup: what it takes to say who woke whom, and who was where. */
+struct wakeup {
+	uint64_t time;
+	uint32_t cpu, waker, woken, woken_cpu;
 };
 
 static int bpf(int command, union bpf_attr *attr)
@@ -128,26 +135,60 @@ static unsigned int offset_of(const char *structure, const char *name)
 #define STORE(size, to, offset, from) \
 	INSN(BPF_STX | BPF_MEM | (size), to, from, offset, 0)
 #define FIELD(name)		((short)offsetof(struct record, name))
-/* of the tracepoint, in order: preempt, prev, next, prev_state */
+#define WAKEUP(name)		((short)offsetof(struct wakeup, name))
+/* of the tracepoint, in order: preempt, prev, next, prev_state; or the task that is woken */
 #define ARGUMENT(n)		((n) * 8)
 
-static int load_program(int map)
+/* The beginning and the end of both programs, which reserve a record and submit it. */
+#define RESERVE(map, jump)							\
+	MOVE(BPF_REG_6, BPF_REG_1),						\
+	INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),	\
+	INSN(0, 0, 0, 0, 0),							\
+	SET(BPF_REG_2, sizeof(struct record)),					\
+	SET(BPF_REG_3, 0),							\
+	CALL(BPF_FUNC_ringbuf_reserve),						\
+	INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, jump, 0),			\
+	MOVE(BPF_REG_7, BPF_REG_0),						\
+	CALL(BPF_FUNC_ktime_get_ns),						\
+	STORE(BPF_DW, BPF_REG_7, FIELD(time), BPF_REG_0),			\
+	CALL(BPF_FUNC_get_smp_processor_id),					\
+	STORE(BPF_W, BPF_REG_7, FIELD(cpu), BPF_REG_0)
+#define SUBMIT									\
+	MOVE(BPF_REG_1, BPF_REG_7),						\
+	SET(BPF_REG_2, 0),							\
+	CALL(BPF_FUNC_ringbuf_submit),						\
+	SET(BPF_REG_0, 0),							\
+	INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+
+static int load(const char *tracepoint, const struct bpf_insn *program, size_t length)
+{
+	static char log[1 << 16];
+	union bpf_attr attr = {
+		.prog_type = BPF_PROG_TYPE_TRACING,
+		.expected_attach_type = BPF_TRACE_RAW_TP,
+		.insns = (uintptr_t)program,
+		.insn_cnt = length,
+		.license = (uintptr_t)"Dual MIT/GPL",
+		.log_buf = (uintptr_t)log,
+		.log_size = sizeof(log),
+		.log_level = 1,
+	};
+	int fd;
+
+	find_type(BTF_KIND_TYPEDEF, tracepoint, &attr.attach_btf_id);
+	fd = bpf(BPF_PROG_LOAD, &attr);
+	if (fd < 0) {
+		fputs(log, stderr);
+		die("hold_bpf: the program does not load");
+	}
+	return fd;
+}
+
+static int load_switch(int map)
 {
 	short pid = offset_of("task_struct", "pid");
-	static char log[1 << 16];
-	struct bpf_insn program[] = {
-		MOVE(BPF_REG_6, BPF_REG_1),
-		INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),
-		INSN(0, 0, 0, 0, 0),
-		SET(BPF_REG_2, sizeof(struct record)),
-		SET(BPF_REG_3, 0),
-		CALL(BPF_FUNC_ringbuf_reserve),
-		INSN(BPF_JMP | BPF_JEQ | BPF_K, BPF_REG_0, 0, 16, 0),
-		MOVE(BPF_REG_7, BPF_REG_0),
-		CALL(BPF_FUNC_ktime_get_ns),
-		STORE(BPF_DW, BPF_REG_7, FIELD(time), BPF_REG_0),
-		CALL(BPF_FUNC_get_smp_processor_id),
-		STORE(BPF_W, BPF_REG_7, FIELD(cpu), BPF_REG_0),
+	const struct bpf_insn program[] = {
+		RESERVE(map, 16),
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(1)),
 		LOAD(BPF_W, BPF_REG_1, BPF_REG_1, pid),
 		STORE(BPF_W, BPF_REG_7, FIELD(previous), BPF_REG_1),
@@ -156,31 +197,29 @@ static int load_program(int map)
 		STORE(BPF_W, BPF_REG_7, FIELD(next), BPF_REG_1),
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(3)),
 		STORE(BPF_W, BPF_REG_7, FIELD(previous_state), BPF_REG_1),
-		MOVE(BPF_REG_1, BPF_REG_7),
-		SET(BPF_REG_2, 0),
-		CALL(BPF_FUNC_ringbuf_submit),
-		SET(BPF_REG_0, 0),
-		INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0),
+		SUBMIT,
 	};
-	union bpf_attr attr = {
-		.prog_type = BPF_PROG_TYPE_TRACING,
-		.expected_attach_type = BPF_TRACE_RAW_TP,
-		.insns = (uintptr_t)program,
-		.insn_cnt = sizeof(program) / sizeof(program[0]),
-		.license = (uintptr_t)"Dual MIT/GPL",
-		.log_buf = (uintptr_t)log,
-		.log_size = sizeof(log),
-		.log_level = 1,
-	};
-	int fd;
 
-	find_type(BTF_KIND_TYPEDEF, "btf_trace_sched_switch", &attr.attach_btf_id);
-	fd = bpf(BPF_PROG_LOAD, &attr);
-	if (fd < 0) {
-		fputs(log, stderr);
-		die("hold_bpf: the program does not load");
-	}
-	return fd;
+	return load("btf_trace_sched_switch", program, sizeof(program) / sizeof(program[0]));
+}
+
+static int load_waking(int map)
+{
+	short pid = offset_of("task_struct", "pid");
+	short info = offset_of("task_struct", "thread_info"), cpu = offset_of("thread_info", "cpu");
+	const struct bpf_insn program[] = {
+		RESERVE(map, 15),
+		CALL(BPF_FUNC_get_current_pid_tgid),
+		STORE(BPF_W, BPF_REG_7, WAKEUP(waker), BPF_REG_0),
+		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(0)),
+		LOAD(BPF_W, BPF_REG_2, BPF_REG_1, pid),
+		STORE(BPF_W, BPF_REG_7, WAKEUP(woken), BPF_REG_2),
+		LOAD(BPF_W, BPF_REG_2, BPF_REG_1, info + cpu),
+		STORE(BPF_W, BPF_REG_7, WAKEUP(woken_cpu), BPF_REG_2),
+		SUBMIT,
+	};
+
+	return load("btf_trace_sched_waking", program, sizeof(program) / sizeof(program[0]));
 }
 
 /* ---- the ring ---- */
@@ -199,7 +238,7 @@ static uint64_t count_records(const char *data, uint64_t end)
 	return records;
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = RING_BYTES };
 	size_t page = sysconf(_SC_PAGESIZE);
@@ -211,7 +250,7 @@ int main(void)
 	map = bpf(BPF_MAP_CREATE, &attr);
 	if (map < 0)
 		die("hold_bpf: no ring buffer");
-	program = load_program(map);
+	program = argc > 1 && !strcmp(argv[1], "waking") ? load_waking(map) : load_switch(map);
 	memset(&attr, 0, sizeof(attr));
 	attr.raw_tracepoint.prog_fd = program;
 	if (bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0)

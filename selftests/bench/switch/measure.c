@@ -6,6 +6,7 @@
  *	measure yield TIMES		two threads on one CPU, each giving way to the other
  *	measure fill TIMES		the same, without marks
  *	measure run ROOT COMMAND...	a command, from its start to its end, with ROOT as root
+ *	measure warm ROOT COMMAND...	the same, without marks
  *	measure sample NS ROOT COMMAND...	the same; prints how many periods of NS it took
  *	measure sample_warm NS ROOT COMMAND...	the same, without marks
  */
@@ -152,10 +153,14 @@ int main(int argc, char **argv)
 		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
 	} else if (argc > 3 && !strcmp(argv[1], "run")) {
 		count = run_switches(argv[2], argv + 3);
+	} else if (argc > 3 && !strcmp(argv[1], "warm")) {
+		count = 0;
+		run(argv[2], argv + 3, false);
 	} else if (argc > 4 && !strncmp(argv[1], "sample", 6)) {
 		count = run_periods(strtoul(argv[2], NULL, 0), argv[3], argv + 4, !argv[1][6]);
 	} else {
 		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND... |\n"
+				"       warm ROOT COMMAND... |\n"
 				"       sample NS ROOT COMMAND... | sample_warm NS ROOT COMMAND...\n");
 		return 2;
 	}

@@ -33,11 +33,14 @@ PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 static const char *const entries[] = {
 	/* tracepoints */
 	"on_sched_switch", "on_sched_switch_chosen", "on_sched_switch_chain", "on_cpu_idle",
+	"on_waking", "on_waking_new", "on_waking_chosen", "on_waking_new_chosen", "on_migrate",
+	"on_irq_entry", "on_irq_exit", "on_ipi_entry", "on_ipi_exit", "on_softirq_raise",
+	"on_cpu_idle_miss",
 	/* perf, irq_work, calls from other CPUs */
 	"on_sched_switch_count", "on_counts_tick", "counts_take",
 	"kbarman_pmu_overflow", "kbarman_pmu_overflow_chain", "collector_kick", "maps_kick",
 	"wake_pollers", "sched_record_current", "idle_record_now", "counters_tell_if_lost",
-	"cpu_identify",
+	"cpu_identify", "gate_open", "gate_close", "freq_record_first",
 	/* kprobes: with interrupts off where ftrace does not call them */
 	"on_mmap", "on_move",
 };
