@@ -342,6 +342,27 @@ a_program_that_is_copied_up_meanwhile_keeps_its_name() {
 	echo "$copied" | grep -q program && ! grep -q /program said
 }
 
+wakeups_and_interrupts_are_recorded_if_asked_for() {
+	record true || return 1
+	! facts kbarman.cap | grep -e '^sources=' -e '^irq\.' || return 1
+	record -a --latency -o late.cap sleep 1 || return 1
+	is_whole late.cap && in_order late.cap && "$KBARMAN" check late.cap || return 1
+	facts late.cap | grep '^sources=wake,migrate,irq,softirq' && facts late.cap | grep '^irq\.' || return 1
+	"$KBARMAN" script late.cap >said || return 1
+	for event in sched:sched_waking sched:sched_wakeup_new irq:softirq_raise irq:softirq_entry \
+		irq:softirq_exit; do
+		grep -m 1 " $event: " said || return 1
+	done
+	# its timer wakes it; in which context depends on the machine
+	grep -m 1 'sched:sched_waking: comm=sleep pid=[1-9][0-9]* target_cpu=[0-9]*$' said || return 1
+	grep -m 1 -e ' irq:irq_handler_entry: irq=[0-9]* name=' -e ' ipi:ipi_entry: ' said || return 1
+	for format in html perfetto chrome firefox; do
+		"$KBARMAN" convert late.cap --to $format -o late.$format || return 1
+	done
+	"$KBARMAN" record --trace wake,x -o x.cap true
+	[ $? -eq 2 ] && [ ! -e x.cap ]
+}
+
 a_recording_runs_beside_a_flight_recorder() {
 	export KBARMAN_RUNTIME_DIR="$PWD"
 	"$KBARMAN" flight start -m 256K || return 1

@@ -169,12 +169,17 @@ static const char *irq_name(const struct kb_irq_names *names, uint32_t irq, uint
 
 static void interrupts_have_names(void)
 {
+	char endless[2048] = "";
 	struct kb_irq_names names;
 
 	kb_irq_names_init(&names);
 	for (const char *const *fact = (const char *const []){ "33=a, b, c", "34=old", "34=new", "35=",
 		"=x", "1x=y", "-3=z", "4294967296=w", NULL }; *fact; fact++)
 		kb_irq_names_take(&names, *fact);
+	memset(endless, 'n', sizeof(endless) - 1);
+	memcpy(endless, "36=", 3);
+	kb_irq_names_take(&names, endless);
+	tap_is_string(irq_name(&names, 36, 0), "", "names_without_end_are_left_out");
 	tap_is_string(irq_name(&names, 33, 2), "a", "the_first_of_several_handlers");
 	tap_is_string(irq_name(&names, 33, 1), "b", "a_handler_between_others");
 	tap_is_string(irq_name(&names, 33, 0), "c", "the_last_of_several_handlers");

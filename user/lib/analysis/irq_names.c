@@ -5,7 +5,9 @@
 
 #include "analysis/irq_names.h"
 
-#define BETWEEN	", "	/* two names */
+#define BETWEEN		", "	/* two names */
+#define MAX_IRQS	65536	/* no machine has more; a file may claim it */
+#define MAX_NAMES	1024	/* bytes of the names of one: recorders write fewer */
 
 struct row {
 	uint64_t key;
@@ -32,12 +34,13 @@ int kb_irq_names_take(struct kb_irq_names *names, const char *fact)
 	if (*fact < '0' || *fact > '9')
 		return 0;
 	irq = strtoull(fact, &end, 10);
-	if (*end != '=' || irq > UINT32_MAX)
+	if (*end != '=' || irq > UINT32_MAX || strnlen(end, MAX_NAMES + 2) > MAX_NAMES + 1)
 		return 0;
 	key = irq;
-	row = kb_table_get(&names->rows, &key);
+	row = names->rows.nr < MAX_IRQS ? kb_table_get(&names->rows, &key) :
+					  kb_table_find(&names->rows, &key);
 	if (!row)
-		return -ENOMEM;
+		return names->rows.nr < MAX_IRQS ? -ENOMEM : 0;
 	row->name = end + 1;
 	return 0;
 }

@@ -19,7 +19,7 @@ void kb_irq_names_release(struct kb_irq_names *names);
 
 /*
  * Take "N=NAME", which lives as long as @names. A later fact of the same interrupt replaces an
- * earlier one. Other texts are ignored. Returns 0 or -ENOMEM.
+ * earlier one. Other texts are ignored, and more than any machine has. Returns 0 or -ENOMEM.
  */
 int kb_irq_names_take(struct kb_irq_names *names, const char *fact);
 
