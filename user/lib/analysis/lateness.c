@@ -17,9 +17,9 @@
 
 #define WORST		10U
 /*
- * To say who ran meanwhile, at most so many pieces of a wait are looked at. Where all waits are long
- * queues, that is too slow: so it is at most so many of a wait on average, and a stock for waits of
- * more pieces.
+ * To say who ran meanwhile, at most so many pieces of a wait are looked at. Where all waits are
+ * long queues, that is too slow: so it is at most so many of a wait on average, and a stock for
+ * waits of more pieces.
  */
 #define PIECES		256U
 #define PIECES_MEAN	16U
@@ -49,7 +49,8 @@ struct idle_row {
 #define NONE	UINT64_MAX
 
 struct behind_row {
-	uint64_t key[2];		/* number of a name; kb_origin_key() with that of a name as id */
+	uint64_t key[2];		/* number of a name; kb_origin_key(), of tasks with that
+					 * of their name */
 	const struct kb_name_id *task, *ran;	/* NULL: not kept apart; `ran`: or it is no task */
 	uint64_t ns, pieces;
 };
@@ -108,10 +109,16 @@ void kb_lateness_destroy(struct kb_lateness *lateness)
 		kb_histogram_release(&row->woken);
 		kb_histogram_release(&row->preempted);
 	}
-	for (i = 0; i < lateness->wakers.nr; i++)
-		kb_histogram_release(&((struct waker_row *)kb_table_row(&lateness->wakers, i))->woken);
-	for (i = 0; i < lateness->idle.nr; i++)
-		kb_histogram_release(&((struct idle_row *)kb_table_row(&lateness->idle, i))->left);
+	for (i = 0; i < lateness->wakers.nr; i++) {
+		struct waker_row *row = kb_table_row(&lateness->wakers, i);
+
+		kb_histogram_release(&row->woken);
+	}
+	for (i = 0; i < lateness->idle.nr; i++) {
+		struct idle_row *row = kb_table_row(&lateness->idle, i);
+
+		kb_histogram_release(&row->left);
+	}
 	kb_histogram_release(&lateness->woken);
 	kb_histogram_release(&lateness->preempted);
 	kb_table_release(&lateness->tasks);

@@ -5,11 +5,11 @@
  * its CPU, unless it leaves because of a preemption: then the wakeup came before the task could
  * sleep, and is over.
  *
- * If only some tasks were recorded, a switch has a record if one of its two tasks is recorded, and a
- * wakeup if the woken task is, or the one that runs. So of other tasks only some records are there,
- * and what looks like one wait may be several. Which tasks are recorded is not in the capture. But
- * the idle task never is: who follows it or is followed by it in a record must be. In the same way a
- * task that has run without a switch to it is not recorded.
+ * If only some tasks were recorded, a switch has a record if one of its two tasks is recorded, and
+ * a wakeup if the woken task is, or the one that runs. So of other tasks only some records are
+ * there, and what looks like one wait may be several. Which tasks are recorded is not in the
+ * capture. But the idle task never is: who follows it or is followed by it in a record must be. In
+ * the same way a task that has run without a switch to it is not recorded.
  */
 #include <errno.h>
 #include <stdlib.h>
