@@ -98,7 +98,7 @@ def a_wait_in_the_queue_says_who_ran(tmp):
         ("worker", "hog", 13 * US), ("worker", "NET_RX", 3 * US)], table
     waker = only(table, "latency_waker")
     assert (waker["by"], waker["name"], waker["waits"], waker["sum_ns"]) == (
-        "irq", "disk", 1, 20 * US), waker
+        "irq", "disk", 1, 20 * US) and parts(waker) == parts(wait), waker
 
 
 def preempted_and_woken_waits_are_apart(tmp):

@@ -156,6 +156,7 @@ static void put_waker(struct latency *latency, const struct kb_latency_waker *wa
 	kb_json_begin(&latency->json, "latency_waker");
 	put_origin(latency, &waker->origin, waker->last_seen, "by", "id", "name");
 	put_stats(&latency->json, &waker->woken);
+	put_parts(&latency->json, waker->parts);
 	kb_json_end(&latency->json);
 }
 

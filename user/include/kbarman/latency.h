@@ -101,6 +101,7 @@ struct kb_latency_waker {
 	struct kb_origin origin;
 	uint64_t last_seen;		/* ticks */
 	struct kb_latency_stats woken;
+	uint64_t parts[KB_PARTS];	/* ns */
 };
 
 /* Waits that found their CPU halted: the time from the wakeup until the CPU left the halt. */

@@ -38,6 +38,7 @@ struct waker_row {
 	uint64_t key;			/* kb_origin_key() */
 	uint64_t last_seen;
 	struct kb_histogram woken;
+	uint64_t parts[KB_PARTS];
 };
 
 struct idle_row {
@@ -334,6 +335,7 @@ static int add_waker(struct kb_lateness *lateness, const struct kb_latency_wait 
 	if (!row)
 		return -ENOMEM;
 	row->last_seen = wait->ticks;
+	add_parts(row->parts, wait->parts);
 	return kb_histogram_add(&row->woken, wait->ns);
 }
 
@@ -453,6 +455,7 @@ static int finish_wakers(struct kb_lateness *lateness, struct kb_latency *shown)
 		rows[i].origin = kb_origin_of(row->key);
 		rows[i].last_seen = row->last_seen;
 		rows[i].woken = stats_of(&row->woken);
+		memcpy(rows[i].parts, row->parts, sizeof(row->parts));
 	}
 	qsort(rows, nr, sizeof(*rows), compare_wakers);
 	shown->wakers = lateness->waker_rows = rows;

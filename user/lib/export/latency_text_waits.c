@@ -7,6 +7,7 @@
 #include "export/latency_text_parts.h"
 
 #define STATS_HEAD	"    Waits        Mean      Median         p99     Longest"
+#define PARTS_HEAD	"   Waking     Halt     Idle    Queue  Softirq      Irq  Unknown"
 
 static void put_stats(const struct latency_text *text, const struct kb_latency_stats *stats)
 {
@@ -45,8 +46,7 @@ static void put_tasks(const struct latency_text *text, bool preempted)
 	const struct kb_latency_stats *all = preempted ? &got->preempted : &got->woken;
 	uint32_t i, left_out = 0;
 
-	text_printf(&text->put, "#" STATS_HEAD "   Waking     Halt     Idle    Queue  Softirq"
-		    "      Irq  Unknown      PID      TID  Task\n#\n");
+	text_printf(&text->put, "#" STATS_HEAD PARTS_HEAD "      PID      TID  Task\n#\n");
 	put_stats(text, all);
 	put_parts(text, preempted ? got->preempted_parts : got->woken_parts, all->sum_ns);
 	text_printf(&text->put, "  %7s  %7s  %s\n", "", "", "(all)");
@@ -107,7 +107,7 @@ static void put_wakers(const struct latency_text *text)
 	uint32_t i, left_out = 0;
 
 	text_put_title(&text->put, "Waits by who ended them (times in us)");
-	text_printf(&text->put, "#" STATS_HEAD "  Waker\n#\n");
+	text_printf(&text->put, "#" STATS_HEAD PARTS_HEAD "  Waker\n#\n");
 	for (i = 0; i < text->got->nr_wakers; i++) {
 		const struct kb_latency_waker *waker = &text->got->wakers[i];
 
@@ -116,6 +116,7 @@ static void put_wakers(const struct latency_text *text)
 			continue;
 		}
 		put_stats(text, &waker->woken);
+		put_parts(text, waker->parts, waker->woken.sum_ns);
 		text_printf(&text->put, "  ");
 		latency_put_origin(text, &waker->origin, waker->last_seen);
 		text_printf(&text->put, "\n");
