@@ -166,6 +166,19 @@ def migrations_say_in_which_queue_a_task_waited(tmp):
     assert wait["ran"] == [["task", "other", 5 * US]] and wait["others_ns"] == 8 * US, wait
 
 
+def a_later_move_is_no_part_of_waking(tmp):
+    capture = new(cores=2)
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 9)
+    capture.waking(0, 10 * US, waker=8, woken=7, cpu=1)
+    capture.switch(0, 20 * US, 0, blocked=True, state=1)
+    capture.migrate(0, 21 * US, 0, moved=7, cpu=0)      # CPU 0 idles, and fetches it
+    capture.switch(0, 22 * US, 7)
+    save(capture, tmp)
+    wait = only(rows(tmp), "latency_wait", preempted=False)
+    assert parts(wait) == {"queue_ns": 11 * US, "idle_ns": 1 * US}, wait
+
+
 def new_tasks_wait_too(tmp):
     capture = new(cores=1)
     capture.switch(0, 0, 8)
