@@ -98,7 +98,7 @@ def a_wait_in_the_queue_says_who_ran(tmp):
         ("worker", "hog", 13 * US), ("worker", "NET_RX", 3 * US)], table
     waker = only(table, "latency_waker")
     assert (waker["by"], waker["name"], waker["waits"], waker["sum_ns"]) == (
-        "irq", "disk", 1, 20 * US), waker
+        "irq", "disk", 1, 20 * US) and parts(waker) == parts(wait), waker
 
 
 def preempted_and_woken_waits_are_apart(tmp):
@@ -164,6 +164,19 @@ def migrations_say_in_which_queue_a_task_waited(tmp):
     assert (wait["ns"], wait["moves"], wait["cpu"]) == (15 * US, 2, 2), wait
     assert parts(wait) == {"waking_ns": 2 * US, "queue_ns": 13 * US}, wait
     assert wait["ran"] == [["task", "other", 5 * US]] and wait["others_ns"] == 8 * US, wait
+
+
+def a_later_move_is_no_part_of_waking(tmp):
+    capture = new(cores=2)
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 9)
+    capture.waking(0, 10 * US, waker=8, woken=7, cpu=1)
+    capture.switch(0, 20 * US, 0, blocked=True, state=1)
+    capture.migrate(0, 21 * US, 0, moved=7, cpu=0)      # CPU 0 idles, and fetches it
+    capture.switch(0, 22 * US, 7)
+    save(capture, tmp)
+    wait = only(rows(tmp), "latency_wait", preempted=False)
+    assert parts(wait) == {"queue_ns": 11 * US, "idle_ns": 1 * US}, wait
 
 
 def new_tasks_wait_too(tmp):

@@ -110,7 +110,9 @@ static void check_path(struct kb_trace *trace, unsigned int choice)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	/* no image of this machine is read, whatever the capture calls for */
-	const struct kb_symbol_options nothing = { .size = sizeof(nothing), .symfs = "/nonexistent" };
+	const struct kb_symbol_options nothing = {
+		.size = sizeof(nothing), .symfs = "/nonexistent",
+	};
 	const struct kb_trace_options how = { .size = sizeof(how), .symbols = &nothing };
 	struct kb_trace *trace;
 	struct kb_error err;

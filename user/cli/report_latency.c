@@ -156,6 +156,7 @@ static void put_waker(struct latency *latency, const struct kb_latency_waker *wa
 	kb_json_begin(&latency->json, "latency_waker");
 	put_origin(latency, &waker->origin, waker->last_seen, "by", "id", "name");
 	put_stats(&latency->json, &waker->woken);
+	put_parts(&latency->json, waker->parts);
 	kb_json_end(&latency->json);
 }
 
@@ -396,7 +397,7 @@ static bool has_source(const struct latency *latency, const char *name)
 	return false;
 }
 
-/* Says what the capture lacks for its reports. Returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
+/* Says what the capture lacks for its reports. Returns CLI_OK or CLI_IMPOSSIBLE. */
 static int check_sources(const struct latency *latency)
 {
 	const uint64_t *whats = latency->got->whats;
@@ -405,8 +406,8 @@ static int check_sources(const struct latency *latency)
 	if (latency->report->latency && !has_source(latency, "wake") &&
 	    !whats[KB_WHAT_WAKING] && !whats[KB_WHAT_WAKING_NEW])
 		return cli_fail("%s has no wakeups: record with 'kbarman record --latency'", path);
-	if (latency->report->irq && !has_source(latency, "irq") && !has_source(latency, "softirq") &&
-	    !whats[KB_WHAT_IRQ_ENTRY] && !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
+	if (latency->report->irq && !has_source(latency, "irq") &&
+	    !has_source(latency, "softirq") && !whats[KB_WHAT_IRQ_ENTRY] && !whats[KB_WHAT_IPI_ENTRY] && !whats[KB_WHAT_SOFTIRQ_ENTRY])
 		return cli_fail("%s has no interrupts and no softirqs: record with 'kbarman record "
 				"--latency'", path);
 	return CLI_OK;

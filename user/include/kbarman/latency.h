@@ -101,6 +101,7 @@ struct kb_latency_waker {
 	struct kb_origin origin;
 	uint64_t last_seen;		/* ticks */
 	struct kb_latency_stats woken;
+	uint64_t parts[KB_PARTS];	/* ns */
 };
 
 /* Waits that found their CPU halted: the time from the wakeup until the CPU left the halt. */
@@ -113,8 +114,8 @@ struct kb_latency_idle {
 struct kb_latency_behind {
 	const char *task;		/* who waited; NULL: too many to keep apart */
 	enum kb_tile_kind kind;		/* of what ran: task, softirq, irq or ipi */
-	const char *ran;		/* its name; NULL: what was not looked at, because it was too
-					 * much: see kbarman-report(1) */
+	const char *ran;		/* its name; NULL: what was too much to be looked at: see
+					 * kbarman-report(1) */
 	uint64_t ns, pieces;
 };
 
@@ -200,17 +201,19 @@ struct kb_latency {
 	uint64_t whats[16];		/* records by enum kb_what; [0] counts all others */
 	uint32_t nr_cores;
 
-	uint64_t gaps;			/* times without records, of all CPUs, joined if they overlap */
+	uint64_t gaps;			/* times without records; those of several CPUs that
+					 * overlap are one */
 	uint64_t cut;			/* waits left out because they overlap a gap */
 	uint64_t unexplained;		/* waits of blocked tasks that no wakeup ended */
 	uint64_t filtered;		/* waits that the options exclude */
-	uint64_t unsure;		/* waits left out because their task may have been recorded only
+	uint64_t unsure;		/* waits left out because their task may have been recorded
 					 * in part: the recording was limited to some processes */
 
 	struct kb_latency_stats woken, preempted;
 	uint64_t woken_parts[KB_PARTS], preempted_parts[KB_PARTS];
-	uint64_t woken_powers[64], preempted_powers[64];	/* number of waits from 2^n ns, below
-								 * 2^(n+1) ns; [0]: 0 and 1 ns */
+	uint64_t woken_powers[64];	/* number of waits from 2^n ns, below 2^(n+1) ns; [0]: 0 and
+					 * 1 ns */
+	uint64_t preempted_powers[64];
 	const struct kb_latency_task *tasks;	/* the largest sum of waits first */
 	uint32_t nr_tasks;
 	const struct kb_latency_waker *wakers;	/* the same */

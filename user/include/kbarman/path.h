@@ -31,8 +31,8 @@ extern "C" {
 /* Which path: of a task, or between two marks. */
 struct kb_path_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
-	const char *task;	/* name: of the task of this name that ran last. The path begins with
-				 * the first record of it */
+	const char *task;	/* name: of the task of this name that ran last. The path begins
+				 * with the first record of it */
 	bool has_tid;
 	uint32_t tid;		/* the same, by the number of the task */
 	const char *from, *until;	/* texts of annotations: from the first one with this text

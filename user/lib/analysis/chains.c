@@ -111,7 +111,9 @@ uint32_t kb_chains_add(struct kb_chains *chains, uint32_t before, const struct k
 		number = chains->nr++;
 	else
 		chains->free = chains->links[number].before;
-	chains->links[number] = (struct kb_chain_link){ .before = before, .users = 1, .link = *link };
+	chains->links[number] = (struct kb_chain_link){
+		.before = before, .users = 1, .link = *link,
+	};
 	chains->used++;
 	return number;
 }

@@ -2,8 +2,8 @@
 /*
  * What ended a halt is the first interrupt behind it, because the CPU leaves the halt with
  * interrupts off. In some idle states the handler runs inside of the halt; then it is the last one
- * there. Without an interrupt the CPU looked itself for work. On arm64 an IPI is inside of a handler
- * that has no name: then it is the IPI.
+ * there. Without an interrupt the CPU looked itself for work. On arm64 an IPI is inside of a
+ * handler that has no name: then it is the IPI.
  */
 #include <errno.h>
 #include <stdlib.h>

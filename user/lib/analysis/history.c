@@ -17,7 +17,7 @@
 struct entry {
 	int64_t start;
 	uint64_t sums[SUMS];		/* ns in each part before `start` */
-	uint32_t id;			/* of the task, softirq, interrupt; of a halt: idle state + 1 */
+	uint32_t id;			/* of the task, softirq, interrupt; halt: idle state + 1 */
 	uint16_t behind;
 	uint8_t kind;
 };

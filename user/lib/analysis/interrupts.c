@@ -12,7 +12,7 @@
 #include "base/table.h"
 
 #define SOFTIRQS	16U
-#define FROM_MAX	16384U		/* rows of what was taken from whom; then one for all others */
+#define FROM_MAX	16384U		/* rows of what was taken from whom, then one for others */
 #define NONE		UINT64_MAX
 #define NOBODY		(UINT64_MAX - 1)	/* it is not known which task was interrupted */
 

@@ -17,9 +17,9 @@
 
 #define WORST		10U
 /*
- * To say who ran meanwhile, at most so many pieces of a wait are looked at. Where all waits are long
- * queues, that is too slow: so it is at most so many of a wait on average, and a stock for waits of
- * more pieces.
+ * To say who ran meanwhile, at most so many pieces of a wait are looked at. Where all waits are
+ * long queues, that is too slow: so it is at most so many of a wait on average, and a stock for
+ * waits of more pieces.
  */
 #define PIECES		256U
 #define PIECES_MEAN	16U
@@ -38,6 +38,7 @@ struct waker_row {
 	uint64_t key;			/* kb_origin_key() */
 	uint64_t last_seen;
 	struct kb_histogram woken;
+	uint64_t parts[KB_PARTS];
 };
 
 struct idle_row {
@@ -49,7 +50,8 @@ struct idle_row {
 #define NONE	UINT64_MAX
 
 struct behind_row {
-	uint64_t key[2];		/* number of a name; kb_origin_key() with that of a name as id */
+	uint64_t key[2];		/* number of a name; kb_origin_key(), of tasks with that
+					 * of their name */
 	const struct kb_name_id *task, *ran;	/* NULL: not kept apart; `ran`: or it is no task */
 	uint64_t ns, pieces;
 };
@@ -108,10 +110,16 @@ void kb_lateness_destroy(struct kb_lateness *lateness)
 		kb_histogram_release(&row->woken);
 		kb_histogram_release(&row->preempted);
 	}
-	for (i = 0; i < lateness->wakers.nr; i++)
-		kb_histogram_release(&((struct waker_row *)kb_table_row(&lateness->wakers, i))->woken);
-	for (i = 0; i < lateness->idle.nr; i++)
-		kb_histogram_release(&((struct idle_row *)kb_table_row(&lateness->idle, i))->left);
+	for (i = 0; i < lateness->wakers.nr; i++) {
+		struct waker_row *row = kb_table_row(&lateness->wakers, i);
+
+		kb_histogram_release(&row->woken);
+	}
+	for (i = 0; i < lateness->idle.nr; i++) {
+		struct idle_row *row = kb_table_row(&lateness->idle, i);
+
+		kb_histogram_release(&row->left);
+	}
 	kb_histogram_release(&lateness->woken);
 	kb_histogram_release(&lateness->preempted);
 	kb_table_release(&lateness->tasks);
@@ -327,6 +335,7 @@ static int add_waker(struct kb_lateness *lateness, const struct kb_latency_wait 
 	if (!row)
 		return -ENOMEM;
 	row->last_seen = wait->ticks;
+	add_parts(row->parts, wait->parts);
 	return kb_histogram_add(&row->woken, wait->ns);
 }
 
@@ -446,6 +455,7 @@ static int finish_wakers(struct kb_lateness *lateness, struct kb_latency *shown)
 		rows[i].origin = kb_origin_of(row->key);
 		rows[i].last_seen = row->last_seen;
 		rows[i].woken = stats_of(&row->woken);
+		memcpy(rows[i].parts, row->parts, sizeof(row->parts));
 	}
 	qsort(rows, nr, sizeof(*rows), compare_wakers);
 	shown->wakers = lateness->waker_rows = rows;

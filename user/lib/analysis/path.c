@@ -33,7 +33,7 @@ struct task {
 	uint8_t state;		/* enum task_state */
 	bool woken_early;	/* while it ran */
 	uint32_t head;		/* of its chain, up to `since` */
-	uint32_t before;	/* of the chain that it had when it ran last, if it was woken since */
+	uint32_t before;	/* of the chain that it had when it ran last, if woken since */
 	int64_t since;		/* ns */
 	int64_t first;		/* ns: its first record */
 	int64_t ran;		/* ns: the end of its last run so far */

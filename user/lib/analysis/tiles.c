@@ -153,7 +153,7 @@ static int park_softirq(struct kb_tiles *tiles, const struct cpu *cpu)
 	return 0;
 }
 
-static void unpark_softirq(struct kb_tiles *tiles, struct cpu *cpu)
+static void unpark_softirq(struct kb_tiles *tiles, struct cpu *cpu, int64_t now)
 {
 	uint64_t key = cpu->task_id;
 	struct parked *parked = tiles->parked.nr ? kb_table_find(&tiles->parked, &key) : NULL;
@@ -161,6 +161,8 @@ static void unpark_softirq(struct kb_tiles *tiles, struct cpu *cpu)
 	if (!parked || !parked->used)
 		return;
 	parked->used = false;
+	if (parked->level.began > now)	/* records of two CPUs that are out of order */
+		parked->level.began = now;
 	push(cpu, &parked->level);
 }
 
@@ -174,7 +176,7 @@ static int feed_switch(struct kb_tiles *tiles, struct cpu *cpu, const struct kb_
 	if (park_softirq(tiles, cpu))
 		return -ENOMEM;
 	set_task(cpu, event->task_id, now);
-	unpark_softirq(tiles, cpu);
+	unpark_softirq(tiles, cpu, now);
 	return n;
 }
 

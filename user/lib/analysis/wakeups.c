@@ -5,11 +5,11 @@
  * its CPU, unless it leaves because of a preemption: then the wakeup came before the task could
  * sleep, and is over.
  *
- * If only some tasks were recorded, a switch has a record if one of its two tasks is recorded, and a
- * wakeup if the woken task is, or the one that runs. So of other tasks only some records are there,
- * and what looks like one wait may be several. Which tasks are recorded is not in the capture. But
- * the idle task never is: who follows it or is followed by it in a record must be. In the same way a
- * task that has run without a switch to it is not recorded.
+ * If only some tasks were recorded, a switch has a record if one of its two tasks is recorded, and
+ * a wakeup if the woken task is, or the one that runs. So of other tasks only some records are
+ * there, and what looks like one wait may be several. Which tasks are recorded is not in the
+ * capture. But the idle task never is: who follows it or is followed by it in a record must be. In
+ * the same way a task that has run without a switch to it is not recorded.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -48,6 +48,8 @@ struct kb_wakeups {
 	struct kb_wakeups_parts parts;
 	struct kb_lateness *lateness;
 	struct kb_table tasks;
+	uint32_t max_cores;
+	uint32_t *wakes;		/* max_cores: the task that the last record there wakes */
 	bool some;			/* only some tasks were recorded */
 	uint64_t cut, unexplained, filtered, unsure;
 };
@@ -62,8 +64,12 @@ int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *pa
 	if (!wakeups)
 		return -ENOMEM;
 	wakeups->parts = *parts;
-	ret = kb_lateness_create(&wakeups->lateness, parts->wanted->trace, parts->history);
+	wakeups->max_cores = kb_barman_header(barman)->max_cores;
+	wakeups->wakes = calloc((size_t)wakeups->max_cores + 1, sizeof(*wakeups->wakes));
+	ret = wakeups->wakes ? kb_lateness_create(&wakeups->lateness, parts->wanted->trace,
+						  parts->history) : -ENOMEM;
 	if (ret) {
+		free(wakeups->wakes);
 		free(wakeups);
 		return ret;
 	}
@@ -79,6 +85,7 @@ void kb_wakeups_destroy(struct kb_wakeups *wakeups)
 		return;
 	kb_lateness_destroy(wakeups->lateness);
 	kb_table_release(&wakeups->tasks);
+	free(wakeups->wakes);
 	free(wakeups);
 }
 
@@ -292,20 +299,21 @@ static int feed_waking(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 }
 
 /*
- * A waiting task goes to another queue. Until the CPU that wakes has chosen a queue, the task is in
- * none.
+ * A waiting task goes to another queue. The CPU that wakes chooses a queue right behind the record of
+ * the wakeup, with interrupts off. Until then the task is in none.
  */
 static int feed_migrate(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
 	uint64_t key = event->custom_counter.id;
 	struct task *task = kb_table_find(&wakeups->tasks, &key);
+	bool wakes = event->core < wakeups->max_cores && wakeups->wakes[event->core] == key;
 
 	if (!task)
 		return 0;
 	if (walk->ns >= task->there_since &&
 	    (task->state == TASK_WOKEN || task->state == TASK_PREEMPTED)) {
-		if (task->state == TASK_WOKEN && !task->moves && event->core == task->waker_core)
+		if (task->state == TASK_WOKEN && !task->moves && wakes)
 			task->parts[KB_PART_WAKING] +=
 				(uint64_t)walk->ns - (uint64_t)task->there_since;
 		else
@@ -327,7 +335,21 @@ static void feed_loss(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 		task->state = TASK_UNKNOWN;
 }
 
-int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
+static bool is_waking(const struct kb_event *event)
+{
+	return event->type == KB_EVENT_CUSTOM_COUNTER &&
+	       (event->custom_counter.what == KB_WHAT_WAKING ||
+		event->custom_counter.what == KB_WHAT_WAKING_NEW);
+}
+
+/* Samples may come with an NMI at any moment. */
+static void note_waking(struct kb_wakeups *wakeups, const struct kb_event *event)
+{
+	if (event->core < wakeups->max_cores && event->type != KB_EVENT_SAMPLE)
+		wakeups->wakes[event->core] = is_waking(event) ? event->custom_counter.id : 0;
+}
+
+static int feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
 	if (walk->event.type == KB_EVENT_TASK_SWITCH)
 		return feed_switch(wakeups, walk);
@@ -346,6 +368,14 @@ int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	default:
 		return 0;
 	}
+}
+
+int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
+{
+	int ret = feed(wakeups, walk);
+
+	note_waking(wakeups, &walk->event);
+	return ret;
 }
 
 int kb_wakeups_finish(struct kb_wakeups *wakeups, struct kb_latency *shown)

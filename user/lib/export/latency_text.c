@@ -40,8 +40,8 @@ static void put_losses(const struct latency_text *text)
 	else
 		text_printf(&text->put, "# lost     : the capture does not say\n");
 	if (got->gaps)
-		text_printf(&text->put, "#            in %" PRIu64 " gap%s; %" PRIu64 " wait%s that "
-			    "overlap%s a gap %s left out\n", got->gaps, got->gaps == 1 ? "" : "s",
+		text_printf(&text->put, "#            in %" PRIu64 " gap%s; %" PRIu64 " wait%s "
+			    "that overlap%s a gap %s left out\n", got->gaps, got->gaps == 1 ? "" : "s",
 			    got->cut, got->cut == 1 ? "" : "s", got->cut == 1 ? "s" : "",
 			    got->cut == 1 ? "is" : "are");
 }

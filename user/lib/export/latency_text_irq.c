@@ -28,8 +28,8 @@ static uint64_t whole(const struct latency_text *text)
 static void put_interrupt(const struct latency_text *text, const struct kb_interrupt *row,
 			  uint64_t all)
 {
-	text_printf(&text->put, "%13.3f  %6.2f%%  %8" PRIu64 "  %10.3f  %10.3f", latency_us(row->ns),
-		    kb_percent(row->ns, all), row->count, mean_us(row->ns, row->count),
+	text_printf(&text->put, "%13.3f  %6.2f%%  %8" PRIu64 "  %10.3f  %10.3f",
+		    latency_us(row->ns), kb_percent(row->ns, all), row->count, mean_us(row->ns, row->count),
 		    latency_us(row->longest_ns));
 	if (row->origin.kind == KB_TILE_SOFTIRQ)
 		text_printf(&text->put, "  %8" PRIu64 "  %10.3f  %10.3f  ", row->raised,
@@ -49,7 +49,8 @@ static void put_from(const struct latency_text *text)
 	for (i = 0; i < text->got->nr_from; i++)
 		all += text->got->from[i].ns;
 	text_put_title(&text->put, "From whom interrupts and softirqs took time (times in us)");
-	text_printf(&text->put, "#        Time        %%    Pieces  Task              Taken by\n#\n");
+	text_printf(&text->put,
+		    "#        Time        %%    Pieces  Task              Taken by\n#\n");
 	for (i = 0; i < text->got->nr_from; i++) {
 		const struct kb_interrupt_from *from = &text->got->from[i];
 
@@ -76,10 +77,10 @@ void latency_put_interrupts(const struct latency_text *text)
 		text_put_title(&text->put, "No interrupts and no softirqs");
 		return;
 	}
-	text_put_title(&text->put, "Interrupts and softirqs, without what interrupted them (times in "
-		       "us; share of all time of the CPUs)");
-	text_printf(&text->put, "#        Time        %%     Count        Mean     Longest    Raised"
-		    "  Delay mean     longest  Name\n#\n");
+	text_put_title(&text->put, "Interrupts and softirqs, without what interrupted them (times "
+		       "in us; share of all time of the CPUs)");
+	text_printf(&text->put, "#        Time        %%     Count        Mean     Longest    "
+		    "Raised  Delay mean     longest  Name\n#\n");
 	for (i = 0; i < text->got->nr_interrupts; i++)
 		put_interrupt(text, &text->got->interrupts[i], all);
 	put_from(text);
@@ -132,15 +133,15 @@ void latency_put_halts(const struct latency_text *text)
 	}
 	text_put_title(&text->put, "Halts, and what ended them (times in us)");
 	if (!text->got->whats[KB_WHAT_IDLE_MISS] && !has_misses(text))
-		text_printf(&text->put, "# The capture does not say which states were too deep or not "
-			    "deep enough.\n#\n");
-	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep        Mean"
-		    "  Too shallow        Mean\n#\n");
+		text_printf(&text->put, "# The capture does not say which states were too deep or "
+			    "not deep enough.\n#\n");
+	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep"
+		    "        Mean  Too shallow        Mean\n#\n");
 	for (i = 0; i < text->got->nr_halts; i++) {
 		const struct kb_halts *row = &text->got->halts[i];
 
-		text_printf(&text->put, "   %6u  %7s       %8" PRIu64 "  %10.3f  %8" PRIu64 "  %10.3f"
-			    "  %11" PRIu64 "  %10.3f\n", row->core, state_name(row->state, name),
+		text_printf(&text->put, "   %6u  %7s       %8" PRIu64 "  %10.3f  %8" PRIu64
+			    "  %10.3f  %11" PRIu64 "  %10.3f\n", row->core, state_name(row->state, name),
 			    row->count, mean_us(row->ns, row->count), row->too_deep,
 			    mean_us(row->too_deep_ns, row->too_deep), row->too_shallow,
 			    mean_us(row->too_shallow_ns, row->too_shallow));
@@ -169,8 +170,8 @@ void latency_put_cpus(const struct latency_text *text)
 {
 	uint32_t i;
 
-	text_put_title(&text->put, "All time of each CPU; the columns add up to the first one (times "
-		       "in ms)");
+	text_put_title(&text->put, "All time of each CPU; the columns add up to the first one "
+		       "(times in ms)");
 	text_printf(&text->put, "#     CPU           All         Tasks      Softirqs    Interrupts"
 		    "          IPIs   Idle, awake        Halted          Lost       Unknown\n#\n");
 	for (i = 0; i < text->put.header->max_cores; i++)

@@ -7,6 +7,7 @@
 #include "export/latency_text_parts.h"
 
 #define STATS_HEAD	"    Waits        Mean      Median         p99     Longest"
+#define PARTS_HEAD	"   Waking     Halt     Idle    Queue  Softirq      Irq  Unknown"
 
 static void put_stats(const struct latency_text *text, const struct kb_latency_stats *stats)
 {
@@ -45,8 +46,7 @@ static void put_tasks(const struct latency_text *text, bool preempted)
 	const struct kb_latency_stats *all = preempted ? &got->preempted : &got->woken;
 	uint32_t i, left_out = 0;
 
-	text_printf(&text->put, "#" STATS_HEAD "   Waking     Halt     Idle    Queue  Softirq"
-		    "      Irq  Unknown      PID      TID  Task\n#\n");
+	text_printf(&text->put, "#" STATS_HEAD PARTS_HEAD "      PID      TID  Task\n#\n");
 	put_stats(text, all);
 	put_parts(text, preempted ? got->preempted_parts : got->woken_parts, all->sum_ns);
 	text_printf(&text->put, "  %7s  %7s  %s\n", "", "", "(all)");
@@ -94,7 +94,8 @@ static void put_histogram(const struct latency_text *text, const uint64_t powers
 	for (i = first; i <= last && i < 64; i++) {
 		text_printf(&text->put, "%13.3f %13.3f  %8" PRIu64 "  ",
 			    i ? latency_us(UINT64_C(1) << i) : 0,
-			    i < 63 ? latency_us(UINT64_C(2) << i) : 1.8446744073709552e16, powers[i]);
+			    i < 63 ? latency_us(UINT64_C(2) << i) : 1.8446744073709552e16,
+			    powers[i]);
 		put_bar(text, powers[i], most);
 	}
 }
@@ -106,7 +107,7 @@ static void put_wakers(const struct latency_text *text)
 	uint32_t i, left_out = 0;
 
 	text_put_title(&text->put, "Waits by who ended them (times in us)");
-	text_printf(&text->put, "#" STATS_HEAD "  Waker\n#\n");
+	text_printf(&text->put, "#" STATS_HEAD PARTS_HEAD "  Waker\n#\n");
 	for (i = 0; i < text->got->nr_wakers; i++) {
 		const struct kb_latency_waker *waker = &text->got->wakers[i];
 
@@ -115,6 +116,7 @@ static void put_wakers(const struct latency_text *text)
 			continue;
 		}
 		put_stats(text, &waker->woken);
+		put_parts(text, waker->parts, waker->woken.sum_ns);
 		text_printf(&text->put, "  ");
 		latency_put_origin(text, &waker->origin, waker->last_seen);
 		text_printf(&text->put, "\n");
@@ -129,8 +131,8 @@ static void put_idle(const struct latency_text *text)
 
 	if (!text->got->nr_idle)
 		return;
-	text_put_title(&text->put, "From a wakeup until the CPU left its halt, by idle state (times "
-		       "in us)");
+	text_put_title(&text->put, "From a wakeup until the CPU left its halt, by idle state "
+		       "(times in us)");
 	text_printf(&text->put, "#" STATS_HEAD "    State\n#\n");
 	for (i = 0; i < text->got->nr_idle; i++) {
 		const struct kb_latency_idle *idle = &text->got->idle[i];
@@ -154,7 +156,8 @@ static void put_behind(const struct latency_text *text)
 	if (!text->got->nr_behind)
 		return;
 	text_put_title(&text->put, "What ran on their CPU while tasks waited (times in us)");
-	text_printf(&text->put, "#        Time        %%    Pieces  Task              What ran\n#\n");
+	text_printf(&text->put,
+		    "#        Time        %%    Pieces  Task              What ran\n#\n");
 	for (i = 0; i < text->got->nr_behind; i++) {
 		const struct kb_latency_behind *behind = &text->got->behind[i];
 
@@ -247,15 +250,15 @@ void latency_put_waits(const struct latency_text *text)
 {
 	const struct kb_latency *got = text->got;
 
-	text_printf(&text->put, "#\n# Median and p99 come from histograms: they are at most 3.2%% too "
-		    "high. All other numbers are exact.\n");
+	text_printf(&text->put, "#\n# Median and p99 come from histograms: they are at most 3.2%% "
+		    "too high. All other numbers are exact.\n");
 	if (got->unexplained)
-		text_printf(&text->put, "# %" PRIu64 " wait%s of blocked tasks ended without a record "
-			    "of a wakeup: these are not in the tables.\n", got->unexplained,
+		text_printf(&text->put, "# %" PRIu64 " wait%s of blocked tasks ended without a "
+			    "record of a wakeup: these are not in the tables.\n", got->unexplained,
 			    got->unexplained == 1 ? "" : "s");
 	if (got->unsure)
-		text_printf(&text->put, "# %" PRIu64 " wait%s of tasks that were perhaps recorded in "
-			    "part: these are not in the tables. record -a records all tasks.\n",
+		text_printf(&text->put, "# %" PRIu64 " wait%s of tasks that were perhaps recorded "
+			    "in part: these are not in the tables. record -a records all tasks.\n",
 			    got->unsure, got->unsure == 1 ? "" : "s");
 	text_put_title(&text->put, "Woken tasks, from the wakeup until they ran (times in us)");
 	put_tasks(text, false);
