@@ -9,14 +9,6 @@ struct gate_change {
 	u32 source;
 };
 
-void kbarman_gates_init(struct kbarman_session *session, u32 source)
-{
-	int cpu;
-
-	for_each_possible_cpu(cpu)
-		per_cpu_ptr(session->each, cpu)->gates &= ~source;
-}
-
 static void gate_open(void *data)
 {
 	const struct gate_change *change = data;

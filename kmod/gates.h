@@ -12,10 +12,10 @@
 
 #include "session.h"
 
-/* Close the gates of @source on all CPUs. Context: task, and no probe of @source is attached. */
-void kbarman_gates_init(struct kbarman_session *session, u32 source);
-
-/* An error if @cpu is not online. Context: task, session's lock held. */
+/*
+ * All gates are closed while a session does not run. An error if @cpu is not online. Context: task,
+ * session's lock held.
+ */
 int kbarman_gates_open(struct kbarman_session *session, int cpu, u32 source);
 void kbarman_gates_close(struct kbarman_session *session, int cpu, u32 source);
 

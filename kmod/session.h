@@ -68,7 +68,8 @@ struct kbarman_cpu {
 					 * which is what the probe of task switches is given */
 	struct kbarman_session *session;
 	u32 gates;		/* KBARMAN_SOURCE_* whose records are written: gates.h. Changed
-				 * under the session's lock, by the CPU with interrupts off */
+				 * under the session's lock, by the CPU with interrupts off, or
+				 * while it is offline */
 	struct kbarman_ring_page *pages;	/* for kbarman_ring_init(); maps do not show them */
 	struct kbarman_chain_memory chains;
 	enum kbarman_idle_told idle_told;	/* written by the CPU, with interrupts off */

@@ -168,7 +168,6 @@ static int irq_start(struct kbarman_session *session)
 	check_trace_callback_type_irq_handler_entry(on_irq_entry);
 	check_trace_callback_type_irq_handler_exit(on_irq_exit);
 	irq_check_ipi_types();
-	kbarman_gates_init(session, KBARMAN_SOURCE_IRQ);
 	return kbarman_probes_attach(irq_probes, ARRAY_SIZE(irq_probes),
 				     kbarman_probe_data(session));
 }

@@ -59,7 +59,6 @@ static int softirq_start(struct kbarman_session *session)
 	check_trace_callback_type_softirq_raise(on_softirq_raise);
 	check_trace_callback_type_softirq_entry(on_softirq_entry);
 	check_trace_callback_type_softirq_exit(on_softirq_exit);
-	kbarman_gates_init(session, KBARMAN_SOURCE_SOFTIRQ);
 	return kbarman_probes_attach(softirq_probes, ARRAY_SIZE(softirq_probes),
 				     kbarman_probe_data(session));
 }
