@@ -19,6 +19,7 @@
 #include "base/array.h"
 #include "base/json.h"
 #include "export/cputime.h"
+#include "export/firefox_marks.h"
 #include "export/keep.h"
 #include "export/list.h"
 #include "export/run.h"
@@ -32,19 +33,6 @@
 enum { CATEGORY_OTHER, CATEGORY_USER, CATEGORY_KERNEL, CATEGORY_IDLE };
 enum { PHASE_INSTANT, PHASE_INTERVAL };
 enum { RESOURCE_LIBRARY = 1 };
-
-enum mark_kind { MARK, WAKEUP, HANDLER, NR_MARK_KINDS };
-
-struct mark {
-	enum mark_kind kind;
-	uint32_t task, channel;
-	uint32_t about;		/* WAKEUP: the waker's number; HANDLER: the interrupt's */
-	uint8_t context;	/* WAKEUP: what woke */
-	bool instant;
-	int64_t start, end;	/* ns */
-	char *text;
-	uint32_t length;
-};
 
 /* The increase of a counter of one CPU. */
 struct value {
@@ -135,11 +123,11 @@ static int keep_values(struct firefox *x, const struct kb_event *event, int64_t 
 
 static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, bool instant)
 {
-	struct mark *mark = add_row(&x->marks, sizeof(*mark));
+	struct kb_firefox_mark *mark = add_row(&x->marks, sizeof(*mark));
 
 	if (!mark)
 		return -ENOMEM;
-	*mark = (struct mark) {
+	*mark = (struct kb_firefox_mark) {
 		.task = span->task,
 		.channel = instant ? 0 : (uint32_t)span->key[1],
 		.instant = instant,
@@ -155,14 +143,14 @@ static int keep_span(struct firefox *x, const struct kb_span *span, int64_t ns, 
 }
 
 /* Keep a mark of @kind of the task from @start to @end; NULL without memory. */
-static struct mark *keep_time(struct firefox *x, enum mark_kind kind, int64_t task, int64_t start,
+static struct kb_firefox_mark *keep_time(struct firefox *x, enum kb_firefox_kind kind, int64_t task, int64_t start,
 			      int64_t end, const char *text, size_t length)
 {
-	struct mark *mark = task < 0 ? NULL : add_row(&x->marks, sizeof(*mark));
+	struct kb_firefox_mark *mark = task < 0 ? NULL : add_row(&x->marks, sizeof(*mark));
 
 	if (!mark)
 		return NULL;
-	*mark = (struct mark) {
+	*mark = (struct kb_firefox_mark) {
 		.kind = kind,
 		.task = (uint32_t)task,
 		.start = start,
@@ -181,7 +169,7 @@ static int keep_wakeup(struct firefox *x, const struct kb_arrow *wakeup)
 	static const char text[] = "woken";
 	int64_t task = kb_task_table_find(&x->tasks, wakeup->task_id, wakeup->timestamp);
 	int64_t waker = kb_task_table_find(&x->tasks, wakeup->waker, wakeup->timestamp);
-	struct mark *mark = waker < 0 ? NULL : keep_time(x, WAKEUP, task, wakeup->from, wakeup->to, text,
+	struct kb_firefox_mark *mark = waker < 0 ? NULL : keep_time(x, KB_FIREFOX_WAKEUP, task, wakeup->from, wakeup->to, text,
 							 sizeof(text) - 1);
 
 	if (!mark)
@@ -196,7 +184,7 @@ static int keep_handler(struct firefox *x, const struct kb_handler *handler)
 	int64_t task = kb_task_table_find(&x->tasks, handler->task_id, handler->timestamp);
 	char label[KB_HANDLER_LABEL];
 	size_t length = kb_handler_label(x->trace->names, handler, label);
-	struct mark *mark = keep_time(x, HANDLER, task, handler->start, handler->end, label, length);
+	struct kb_firefox_mark *mark = keep_time(x, KB_FIREFOX_HANDLER, task, handler->start, handler->end, label, length);
 
 	if (!mark)
 		return -ENOMEM;
@@ -245,17 +233,6 @@ static int keep_event(struct firefox *x)
 	if (!error)
 		error = keep_sources(x, walk);
 	return error;
-}
-
-static int by_task(const void *left, const void *right)
-{
-	const struct mark *a = left, *b = right;
-
-	if (a->task != b->task)
-		return a->task < b->task ? -1 : 1;
-	if (a->start != b->start)
-		return a->start < b->start ? -1 : 1;
-	return a->end < b->end ? -1 : a->end > b->end;
 }
 
 static int by_counter(const void *left, const void *right)
@@ -423,7 +400,7 @@ static void write_frame_tables(struct firefox *x)
 }
 
 /* Write the strings: names of functions, of all images, and of the thread's marks. */
-static void write_strings(struct firefox *x, const struct mark *marks, size_t nr_marks)
+static void write_strings(struct firefox *x, const struct kb_firefox_mark *marks, size_t nr_marks)
 {
 	char label[KB_STACK_LABEL];
 	uint32_t i;
@@ -482,29 +459,7 @@ static void write_samples(struct firefox *x, const struct kb_kept *samples, size
 	kb_json_object_end(&x->json);
 }
 
-/* What a mark has beside its name and its times, as the schemas of markers say. */
-static void write_mark_data(struct firefox *x, const struct mark *mark)
-{
-	static const char *const types[NR_MARK_KINDS] = { "Mark", "Wakeup", "Interrupt" };
-	char label[KB_TASK_LABEL];
-
-	kb_json_object(&x->json, NULL);
-	kb_json_string(&x->json, "type", types[mark->kind]);
-	switch (mark->kind) {
-	case WAKEUP:
-		kb_json_text(&x->json, "by", label, kb_task_label(&x->tasks, mark->about, label));
-		kb_json_string(&x->json, "context", kb_context_name(mark->context) ?: "?");
-		break;
-	case HANDLER:
-		kb_json_u64(&x->json, "number", mark->about);
-		break;
-	default:
-		kb_json_u64(&x->json, "channel", mark->channel);
-	}
-	kb_json_object_end(&x->json);
-}
-
-static void write_markers(struct firefox *x, const struct mark *marks, size_t nr)
+static void write_markers(struct firefox *x, const struct kb_firefox_mark *marks, size_t nr)
 {
 	size_t i;
 
@@ -530,7 +485,7 @@ static void write_markers(struct firefox *x, const struct mark *marks, size_t nr
 	write_same(x, "category", nr, false, CATEGORY_OTHER);
 	kb_json_array(&x->json, "data");
 	for (i = 0; i < nr; i++)
-		write_mark_data(x, &marks[i]);
+		kb_firefox_mark_data(&x->json, &x->tasks, &marks[i]);
 	kb_json_array_end(&x->json);
 	kb_json_object_end(&x->json);
 }
@@ -544,7 +499,7 @@ static void write_pid(struct firefox *x, const struct kb_task_id *task)
 }
 
 static void write_thread(struct firefox *x, uint32_t number, const struct kb_kept *samples,
-			 size_t nr_samples, const struct mark *marks, size_t nr_marks)
+			 size_t nr_samples, const struct kb_firefox_mark *marks, size_t nr_marks)
 {
 	const struct kb_task_id *task = kb_task_id(&x->tasks, number);
 	struct kb_text process = kb_names_task(x->trace->names, task->tgid, UINT64_MAX)->name;
@@ -586,7 +541,7 @@ static bool is_busier(const struct main_thread *thread, const struct main_thread
 static void write_threads(struct firefox *x, struct main_thread *main)
 {
 	struct main_thread thread = { 0 };
-	const struct mark *marks = x->marks.rows;
+	const struct kb_firefox_mark *marks = x->marks.rows;
 	size_t s = 0, m = 0, i, nr_samples, nr_marks;
 	uint32_t task;
 
@@ -628,56 +583,6 @@ static void write_category(struct firefox *x, const char *name, const char *colo
 	kb_json_object_end(&x->json);
 }
 
-static void write_marker_field(struct firefox *x, const char *key, const char *label,
-			       const char *format)
-{
-	kb_json_object(&x->json, NULL);
-	kb_json_string(&x->json, "key", key);
-	kb_json_string(&x->json, "label", label);
-	kb_json_string(&x->json, "format", format);
-	kb_json_object_end(&x->json);
-}
-
-/* Begin the schema of a type of markers, up to its fields. @label: what a chart and a table show. */
-static void begin_marker_schema(struct firefox *x, const char *name, const char *label)
-{
-	static const char *const display[] = { "marker-chart", "marker-table", "timeline-overview" };
-	size_t i;
-
-	kb_json_object(&x->json, NULL);
-	kb_json_string(&x->json, "name", name);
-	kb_json_string(&x->json, "chartLabel", label);
-	kb_json_string(&x->json, "tooltipLabel", label);
-	kb_json_string(&x->json, "tableLabel", label);
-	kb_json_array(&x->json, "display");
-	for (i = 0; i < ARRAY_SIZE(display); i++)
-		kb_json_string(&x->json, NULL, display[i]);
-	kb_json_array_end(&x->json);
-	kb_json_array(&x->json, "data");
-}
-
-static void end_marker_schema(struct firefox *x)
-{
-	kb_json_array_end(&x->json);
-	kb_json_object_end(&x->json);
-}
-
-static void write_marker_schemas(struct firefox *x)
-{
-	kb_json_array(&x->json, "markerSchema");
-	begin_marker_schema(x, "Mark", "{marker.name}");
-	write_marker_field(x, "channel", "Channel", "integer");
-	end_marker_schema(x);
-	begin_marker_schema(x, "Wakeup", "{marker.name} by {marker.data.by}");
-	write_marker_field(x, "by", "By", "string");
-	write_marker_field(x, "context", "From", "string");
-	end_marker_schema(x);
-	begin_marker_schema(x, "Interrupt", "{marker.name}");
-	write_marker_field(x, "number", "Number", "integer");
-	end_marker_schema(x);
-	kb_json_array_end(&x->json);
-}
-
 static void write_meta(struct firefox *x)
 {
 	const char *command = kb_barman_fact(x->trace->barman, "command");
@@ -711,7 +616,7 @@ static void write_meta(struct firefox *x)
 	write_category(x, "Kernel", "blue");
 	write_category(x, "Idle", "transparent");
 	kb_json_array_end(&x->json);
-	write_marker_schemas(x);
+	kb_firefox_mark_schemas(&x->json);
 	write_range(x, "pausedRanges", 0, 0);
 	kb_json_object_end(&x->json);
 }
@@ -810,7 +715,7 @@ static int write_all(struct firefox *x)
 
 	kb_keep_sort(&x->samples);
 	if (x->marks.nr)
-		qsort(x->marks.rows, x->marks.nr, sizeof(struct mark), by_task);
+		qsort(x->marks.rows, x->marks.nr, sizeof(struct kb_firefox_mark), kb_firefox_mark_order);
 	if (x->values.nr)
 		qsort(x->values.rows, x->values.nr, sizeof(struct value), by_counter);
 	x->own_nodes = calloc(x->stacks.nodes.nr, sizeof(*x->own_nodes));
@@ -851,7 +756,7 @@ static int prepare(struct firefox *x, struct kb_error *err)
 
 static void release(struct firefox *x)
 {
-	struct mark *marks = x->marks.rows;
+	struct kb_firefox_mark *marks = x->marks.rows;
 	size_t i;
 
 	for (i = 0; i < x->marks.nr; i++)
