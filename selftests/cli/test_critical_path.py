@@ -185,6 +185,13 @@ def what_is_not_there_is_said(tmp):
         assert done.returncode == 2 and said in done.stderr and not done.stdout, done
 
 
+def options_that_choose_are_refused(tmp):
+    what_a_task_waits_for_at_the_end_is_no_part(tmp)
+    for option in ["--latency"], ["--irq"], ["--task", "first"], ["--time", "0,1"], ["-C", "0"]:
+        done = tap.run("report", "--critical-path", "first", *option, cwd=tmp)
+        assert done.returncode == 2 and "a report of its own" in done.stderr, done
+
+
 def a_wait_without_a_wakeup_is_said(tmp):
     capture = new(cores=1)
     capture.switch(0, 0, FIRST)

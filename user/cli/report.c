@@ -341,6 +341,11 @@ int cmd_report(int argc, char **argv)
 			return cli_usage(option == 'h', &usage);
 		}
 	}
+	if (report.critical_path && (report.latency || report.irq || report.filter)) {
+		free(report.filter);
+		return cli_fail("--critical-path is a report of its own, and of the whole time: leave "
+				"out --latency, --irq and options that choose tasks, CPUs or times");
+	}
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
 	if (!report.path)
 		return CLI_IMPOSSIBLE;
