@@ -248,7 +248,9 @@ static __always_inline u64 sparse_look(struct kbarman_sparse *sparse,
 			return 0;
 		sparse_keep(sparse, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
 	} else {
-		if (!sparse_is_high_code(sparse, word))
+		/* What was cut off the stack may be in a range of code that has the stack in it. */
+		if (!sparse_is_high_code(sparse, word) ||
+		    kbarman_range_has(&sparse->ranges->stack, word))
 			return 0;
 		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[1],
 				 BM_KBARMAN_STACK_WORD_LIBRARIES, size);
