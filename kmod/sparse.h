@@ -8,8 +8,9 @@
  *
  * Most words that point into the stack are addresses of variables, of which C++ programs have more
  * than return addresses. Those that unwinding needs are frame pointers, stack pointers and CFAs
- * that a function saved. All of these point above themselves. Some machines have the caller's
- * address beside the place to which such a word points:
+ * that a function saved. All of these point above themselves, but on s390x: there a function saves
+ * registers in the frame of its caller, above the places to which they point. Some machines have
+ * the caller's address beside the place to which such a word points:
  *
  *	frame pointer	one word above (a frame record), or up to three if others are pushed
  *			first, as when ld.so binds a function
@@ -115,7 +116,8 @@ static __always_inline bool sparse_is_in(const struct sparse_test *test, unsigne
 /*
  * A scan, block by block. Byte n of `places` is 1 if a pointer to word n of the stack is kept: all of
  * them, or as the scan finds what is beside that word. Words of 4 bytes have no places: all pointers
- * to words above are kept. Addresses of the user's stack are those of the words read from there.
+ * to words above are kept. s390x keeps those to words below as well. Addresses of the user's stack
+ * are those of the words read from there.
  */
 struct kbarman_sparse {
 	const struct kbarman_sparse_ranges *ranges;
@@ -161,7 +163,8 @@ static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
 	unsigned long own;
 
 	if (size == sizeof(u32) || tests->places[offset / size])
-		return !(offset % size) && sparse->low + offset > sparse_place(at, n, size);
+		return !(offset % size) && (IS_ENABLED(CONFIG_S390) ||
+					    sparse->low + offset > sparse_place(at, n, size));
 	if (likely(!(map & 2ULL << n)))
 		return false;
 	own = sparse_place(at, n, size) - sparse->low;
@@ -245,7 +248,9 @@ static __always_inline u64 sparse_look(struct kbarman_sparse *sparse,
 			return 0;
 		sparse_keep(sparse, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
 	} else {
-		if (!sparse_is_high_code(sparse, word))
+		/* What was cut off the stack may be in a range of code that has the stack in it. */
+		if (!sparse_is_high_code(sparse, word) ||
+		    kbarman_range_has(&sparse->ranges->stack, word))
 			return 0;
 		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[1],
 				 BM_KBARMAN_STACK_WORD_LIBRARIES, size);

@@ -4,8 +4,10 @@
  * definitions, with words that are near the ends of the ranges more often than not.
  */
 #define IS_ENABLED(option)	IS_##option
-#define IS_CONFIG_ARM64_PTR_AUTH 1	/* addresses may be signed */
+#ifndef IS_CONFIG_S390			/* test_sparse_s390.c */
 #define IS_CONFIG_S390	0
+#endif
+#define IS_CONFIG_ARM64_PTR_AUTH (!IS_CONFIG_S390)	/* addresses may be signed */
 #include "../compare/kernel.h"
 #include "../../kmod/code_bounds.c"
 #include "../../kmod/sparse.h"
@@ -38,12 +40,15 @@ static bool is_code(const struct kbarman_sparse_ranges *ranges, unsigned long wo
 	return false;
 }
 
-/* @at: where the word of @size bytes is. Pointers to any place of the stack are wanted. */
+/*
+ * @at: where the word of @size bytes is. Pointers to any place of the stack are wanted; but of those
+ * that point below themselves only s390x has some that unwinding needs.
+ */
 static bool is_wanted(const struct kbarman_sparse_ranges *ranges, unsigned long word,
 		      unsigned long at, unsigned int size)
 {
 	if (is_in(&ranges->stack, word))
-		return word % size == 0 && word > at;
+		return word % size == 0 && (IS_CONFIG_S390 || word > at);
 	return is_code(ranges, word);
 }
 
@@ -131,7 +136,7 @@ static bool is_right(const struct kbarman_sparse_ranges *ranges, unsigned int nr
 		wide[n] = narrow[n] = (u32)some_word(ranges);
 		if (size == sizeof(u64))
 			wide[n] = some_word(ranges);
-		word = wide[n] >> 63 ? wide[n] : wide[n] & PLAIN;
+		word = IS_CONFIG_S390 || wide[n] >> 63 ? wide[n] : wide[n] & PLAIN;
 		if (is_code(ranges, word) && size == sizeof(u64))
 			code = n * size;
 		if (is_wanted(ranges, word, at + n * size, size)) {
@@ -337,6 +342,26 @@ static void the_libraries_are_a_few_ranges(void)
 	tap_ok(!kbarman_code_bounds_find(&bounds, &mm, found), "what_was_forgotten_is_unknown");
 }
 
+/* As of a thread below its libraries, if these are so far apart that one range has the stack in it. */
+static void what_was_cut_off_a_stack_is_no_code(void)
+{
+	struct kbarman_sparse_ranges ranges = {
+		.code[0] = { CODE, 4096 }, .code[1] = { STACK - 4096, 1 << 20 },
+		.stack = { STACK, 2048 }, .plain = PLAIN,
+	};
+	u64 words[4] = { STACK + 1024, STACK + 2040, STACK - 8, STACK + 2048 };
+	u32 kept[KBARMAN_SPARSE_LONG * ARRAY_SIZE(words)];
+	u8 places[KBARMAN_PLACES(1024 / sizeof(u64))] = { 0 };
+	struct kbarman_sparse sparse = {
+		.ranges = &ranges, .stack = STACK, .span = 1024,
+		.places = places + KBARMAN_PLACES_BELOW, .next = kept + ARRAY_SIZE(kept),
+	};
+
+	kbarman_sparse_ranges_close(&ranges);
+	tap_is(kbarman_sparse_scan(&sparse, words, 0, 4, sizeof(u64)), 1 << 2 | 1 << 3,
+	       "what_was_cut_off_a_stack_is_no_code");
+}
+
 static void nothing_is_kept_of_no_range(void)
 {
 	struct kbarman_sparse_ranges none = { 0 };
@@ -351,11 +376,16 @@ static void nothing_is_kept_of_no_range(void)
 int main(void)
 {
 	random_start();
-	all_sizes(sizeof(u64), "words_into_code_and_to_words_above_are_kept_and_no_others");
+	all_sizes(sizeof(u64), IS_CONFIG_S390 ?
+			  "words_into_code_and_to_any_words_are_kept_and_no_others" :
+			  "words_into_code_and_to_words_above_are_kept_and_no_others");
 	all_sizes(sizeof(u32), "the_same_for_a_32_bit_program");
 	nothing_is_kept_of_no_range();
-	only_pointers_to_a_callers_frame_are_kept();
-	what_unwinding_needs_is_kept();
+	what_was_cut_off_a_stack_is_no_code();
+	if (!IS_CONFIG_S390) {
+		only_pointers_to_a_callers_frame_are_kept();
+		what_unwinding_needs_is_kept();
+	}
 	the_libraries_are_a_few_ranges();
 	return tap_done();
 }

@@ -76,7 +76,7 @@ static uint64_t some_word(uint64_t low, unsigned int size)
 
 static void some_sample(struct sample *sample)
 {
-	unsigned int word, nr = random_below(WORDS);
+	unsigned int word, nr = random_below(WORDS), every = 1 + random_below(4);
 
 	sample->machine = random_below(2) ? kb_unwind_machine(EM_X86_64, 8) :
 					    kb_unwind_machine(EM_ARM, 4);
@@ -92,7 +92,7 @@ static void some_sample(struct sample *sample)
 	sample->end = random_below(KB_UNWIND_SCAN_ENDS);
 	sample->nr = 0;
 	for (uint64_t at = sample->low; at < sample->high; at += word)
-		if (!random_below(4))
+		if (!random_below(every))
 			sample->words[sample->nr++] = (struct kb_unwind_word) {
 				at, some_word(sample->low, word) };
 }
@@ -175,6 +175,8 @@ int main(void)
 	unsigned int other = 0, words_told = 0, cut = 0, room = 0, changed = 0;
 	struct sample sample;
 	uint8_t data[BYTES];
+	size_t left;
+	int ret;
 
 	random_start();
 	for (unsigned int round = 0; round < ROUNDS; round++) {
@@ -187,19 +189,19 @@ int main(void)
 		words_told += kb_unwind_sparse_word(data, bytes.size, bytes.swap) ==
 			      sample.machine->word &&
 			      !kb_unwind_sparse_word(data, random_below(32), bytes.swap);
-		cut += take(&sparse, &sample, &bytes, random_below(bytes.size), BYTES / 4) !=
-		       -EBADMSG;
+		left = random_below(bytes.size);
+		cut += take(&sparse, &sample, &bytes, left, left / 4) != -EBADMSG;
 		room += sample.nr && take(&sparse, &sample, &bytes, bytes.size,
 					  random_below(sample.nr)) != -ENOBUFS;
 		data[random_below(bytes.size)] ^= 1 + random_below(255);
-		if (!take(&sparse, &sample, &bytes, bytes.size, bytes.size / 4))
-			changed += sparse.stack.nr > bytes.size / 4;
+		ret = take(&sparse, &sample, &bytes, bytes.size, bytes.size / 4);
+		changed += ret ? ret != -EBADMSG : sparse.stack.nr > bytes.size / 4;
 	}
 	tap_is(other, 0, "what_a_record_has_comes_out");
 	tap_is(words_told, ROUNDS, "the_size_of_words_is_told_if_it_is_there");
 	tap_is(cut, 0, "a_stack_that_is_cut_off_is_refused");
 	tap_is(room, 0, "more_words_than_there_is_room_are_refused");
-	tap_is(changed, 0, "a_changed_stack_stays_within_its_bytes");
+	tap_is(changed, 0, "a_changed_stack_stays_within_its_bytes_or_is_refused");
 	free(words);
 	return tap_done();
 }

@@ -10,6 +10,7 @@
 #include "unwind/walker.h"
 
 #define FILE_AT		0x10000U	/* code of a file, with tables */
+#define OTHER		0x14000U	/* code of that file with another rule */
 #define NO_TABLE	0x18000U	/* code of that file that has none */
 #define FILE_END	0x20000U
 #define JIT		0x50000U	/* code that is in no file */
@@ -25,8 +26,9 @@ struct sample {
 	struct kb_unwind_chain chain;
 };
 
-/* Functions from FILE_AT on have the rule of @steps, those from NO_TABLE on have none. */
-static void begin(struct sample *sample, uint16_t elf, const struct kb_unwind_step *steps)
+/* Functions from FILE_AT on have the rule of @steps, from OTHER on @other, from NO_TABLE on none. */
+static void begin_two(struct sample *sample, uint16_t elf, const struct kb_unwind_step *steps,
+		      const struct kb_unwind_step *other)
 {
 	static const struct kb_unwind_step none = {
 		.what = KB_UNWIND_NO_RULE, .offset = KB_UNWIND_UNCOVERED };
@@ -36,6 +38,7 @@ static void begin(struct sample *sample, uint16_t elf, const struct kb_unwind_st
 	memset(sample, 0, sizeof(*sample));
 	kb_unwind_builder_init(&builder, machine, FILE_AT);
 	kb_unwind_builder_row(&builder, FILE_AT, kb_unwind_builder_rule(&builder, steps), true);
+	kb_unwind_builder_row(&builder, OTHER, kb_unwind_builder_rule(&builder, other), true);
 	kb_unwind_builder_row(&builder, NO_TABLE, kb_unwind_builder_rule(&builder, &none), false);
 	kb_unwind_builder_finish(&builder, &sample->rows);
 	kb_unwind_builder_release(&builder);
@@ -43,6 +46,11 @@ static void begin(struct sample *sample, uint16_t elf, const struct kb_unwind_st
 		.words = sample->words, .low = SP, .high = HIGH, .machine = machine };
 	sample->chain = (struct kb_unwind_chain) {
 		.frames = sample->frames, .max = ARRAY_SIZE(sample->frames) };
+}
+
+static void begin(struct sample *sample, uint16_t elf, const struct kb_unwind_step *steps)
+{
+	begin_two(sample, elf, steps, steps);
 }
 
 static void has(struct sample *sample, unsigned int reg, uint64_t value)
@@ -246,6 +254,41 @@ static void try_frame(void)
 	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, NO_TABLE + 8, 0 }) &&
 	       s.chain.end == KB_UNWIND_REFUSED,
 	       "but_not_to_where_no_caller_is");
+
+	begin(&s, EM_X86_64, amd64);
+	has(&s, KB_UNWIND_PC, FILE_AT + 4);
+	has(&s, 7, SP);
+	has(&s, 6, SP + 0x80);
+	keeps(&s, SP + 24, NO_TABLE + 8);
+	keeps(&s, SP + 0x80, SP + 0x180);
+	keeps(&s, SP + 0x88, SP + 0x200);
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, NO_TABLE + 8, 0 }) &&
+	       s.chain.end == KB_UNWIND_REFUSED,
+	       "nor_to_a_pointer_into_the_stack");
+}
+
+/* What was interrupted had a value in r10, which no caller has. */
+static void try_scratch(void)
+{
+	static const struct kb_unwind_step by_r10[] = {
+		{ .what = KB_UNWIND_RULE, .target = 16, .count = 2 },
+		{ .what = KB_UNWIND_CFA_BASE, .base = 10, .offset = 0 },
+		{ .what = KB_UNWIND_AT, .target = 16, .offset = -8 },
+	};
+	static struct sample s;
+
+	begin_two(&s, EM_X86_64, amd64, by_r10);
+	has(&s, KB_UNWIND_PC, FILE_AT + 4);
+	has(&s, 7, SP);
+	has(&s, 6, SP + 0x80);
+	has(&s, 10, SP + 0x108);
+	keeps(&s, SP + 24, JIT + 8);
+	keeps(&s, SP + 0x80, SP + 0x180);
+	keeps(&s, SP + 0x88, OTHER + 0x10);
+	keeps(&s, SP + 0x100, FILE_AT + 0x20);
+	tap_ok(gives(&s, (uint64_t[]) { FILE_AT + 4, JIT + 8, OTHER + 0x10, 0 }) &&
+	       s.chain.end == KB_UNWIND_NO_REGISTER,
+	       "a_caller_has_no_registers_of_what_was_interrupted");
 }
 
 static void try_end(bool whole)
@@ -282,6 +325,7 @@ int main(void)
 	try_forgotten();
 	try_prologue();
 	try_frame();
+	try_scratch();
 	try_end(true);
 	try_end(false);
 	try_saved(SP + 16, "sp_is_where_the_table_says");

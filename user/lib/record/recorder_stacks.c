@@ -155,7 +155,8 @@ static int write_one(struct kb_recorder *r, const struct kb_raw_record *record,
 		return -EAGAIN;
 	if (ret == -ENOMEM)
 		return ret;
-	s->ended[ret == -EBADMSG ? KB_UNWIND_ENDS : frames->end]++;
+	/* Of the others, these two leave a chain. */
+	s->ended[ret && ret != -EAGAIN && ret != -ENOENT ? KB_UNWIND_ENDS : frames->end]++;
 	r->totals.stacks++;
 	r->totals.stacks_whole += !ret && frames->end == KB_UNWIND_WHOLE;
 	note_switch(r, data);

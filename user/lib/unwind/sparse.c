@@ -72,6 +72,8 @@ static int take_chunk(struct kb_unwind_sparse *sparse, struct kb_bytes *bytes,
 	if (nr < CHUNK && kept >> nr)
 		return -EBADMSG;
 	for (; kept; kept &= kept - 1) {
+		if (bytes->bad)
+			return -EBADMSG;
 		if (sparse->stack.nr == sparse->max_words)
 			return -ENOBUFS;
 		sparse->words[sparse->stack.nr++] = (struct kb_unwind_word) {

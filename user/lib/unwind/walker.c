@@ -107,7 +107,7 @@ static bool leave_record(struct walk *walk, uint64_t record, uint64_t pc, kb_unw
 /*
  * Leave code that nobody knows, or a caller without a table: just-in-time compilers keep a frame
  * pointer, and so does the code of their own that they have in a library. The word that would be the
- * caller's address was kept, so it points to code.
+ * caller's address was kept, so it points to code, or into the stack.
  */
 static bool leave_by_frame(struct walk *walk)
 {
@@ -118,9 +118,11 @@ static bool leave_by_frame(struct walk *walk)
 		return false;
 	sp = walk->regs.value[machine->sp];
 	if (record < sp || !read_word(walk, record, &frame) ||
-	    !read_word(walk, record + machine->word, &pc) || !pc)
+	    !read_word(walk, record + machine->word, &pc) || !pc ||
+	    (pc >= walk->stack->low && pc < walk->stack->high))
 		return false;
 	walk->regs.known &= machine->preserved;
+	walk->scratch = 0;
 	set(&walk->regs, machine->frame, frame);
 	set(&walk->regs, machine->sp, record + 2U * machine->word);
 	set(&walk->regs, KB_UNWIND_PC, pc & ~(machine->signature | machine->pc_flags));
