@@ -70,7 +70,7 @@ def a_wait_is_split_into_leaving_idle_and_what_came_then(tmp):
     assert (wait["task"], wait["ns"], wait["at_ns"], wait["cpu"]) == ("worker", 60 * US, 100 * US, 1)
     assert (wait["by"], wait["by_id"], wait["by_name"], wait["by_cpu"]) == ("task", 8, "waker", 0)
     assert parts(wait) == {"halt_ns": 50 * US, "idle_ns": 8 * US, "irq_ns": 2 * US}, wait
-    assert wait["idle_state"] == 2 and wait["ran"] == [["ipi", "reschedule", 2 * US]], wait
+    assert wait["idle_state"] == 2 and wait["ran"] == [["ipi", "Rescheduling interrupts", 2 * US]], wait
     idle = only(table, "latency_idle")
     assert (idle["state"], idle["waits"], idle["max_ns"]) == (2, 1, 50 * US), idle
 
@@ -232,8 +232,8 @@ def text_tells_each_of_the_worst_in_one_line(tmp):
     through_an_idle_cpu(tmp)
     text = tap.run("report", "--latency", cwd=tmp).stdout
     assert re.search(r"^ +60\.000 +0\.099000  worker \(7\) woken by waker \(8\) on CPU 0, ran on CPU 1: "
-                     r"halt in state 2 50\.000, idle 8\.000, reschedule \(IPI\) 2\.000$", text,
-                     re.M), text
+                     r"halt in state 2 50\.000, idle 8\.000, Rescheduling interrupts 2\.000$",
+                     text, re.M), text
     assert re.search(r"^ +1 +60\.000 +60\.000 +60\.000 +60\.000 .* 7 +7 +worker$", text, re.M), text
     assert re.search(r"^ +32\.768 +65\.536 +1  #{48}$", text, re.M), text
     assert "3.2% too high" in text and "# lost     : 0 records" in text, text
@@ -393,13 +393,13 @@ def interrupts_take_time_from_tasks(tmp):
     assert [(i["what"], i["name"], i["count"], i["ns"], i["longest_ns"])
             for i in of_kind(table, "interrupt")] == [
         ("softirq", "NET_RX", 1, 6 * US, 6 * US), ("irq", "irq 41", 1, 5 * US, 5 * US),
-        ("ipi", "timer", 1, 4 * US, 4 * US), ("irq", "disk", 1, 2 * US, 2 * US),
+        ("ipi", "Local timer interrupts", 1, 4 * US, 4 * US), ("irq", "disk", 1, 2 * US, 2 * US),
         ("irq", "sound", 1, 1 * US, 1 * US)], table
     net = only(table, "interrupt", name="NET_RX")
     assert (net["raised"], net["delays"], net["delay_ns"], net["longest_delay_ns"]) == (
         1, 1, 5 * US, 5 * US), net
     assert [(f["name"], f["task"], f["ns"]) for f in of_kind(table, "interrupt_from")] == [
-        ("NET_RX", "worker", 6 * US), ("irq 41", "hog", 5 * US), ("timer", "worker", 4 * US),
+        ("NET_RX", "worker", 6 * US), ("irq 41", "hog", 5 * US), ("Local timer interrupts", "worker", 4 * US),
         ("disk", "worker", 2 * US), ("sound", "worker", 1 * US)], table
     cpu = only(table, "cpu_time")
     assert cpu["task_ns"] == (50 - 6 - 5 - 4 - 3) * US and cpu["softirq_ns"] == 6 * US, cpu

@@ -55,9 +55,9 @@ struct kb_origin {
 #define KB_ORIGIN_ANY	UINT32_MAX
 
 /*
- * The name of @origin at @ticks: of the task, "idle", "TIMER" of a softirq, of the handler of an
- * interrupt as the fact kbarman.irq.N has it ("irq N" without the fact), "timer" of an IPI. At most
- * @size bytes with its NUL. It may be invalid UTF-8. Returns @name.
+ * The name of @origin at @ticks: of the task, "idle", "TIMER" of a softirq (kb_softirq_name()), of
+ * the handler of an interrupt (kb_names_irq(); "irq N" if it has none), "Rescheduling interrupts" of
+ * an IPI (kb_ipi_name()). At most @size bytes with its NUL. It may be invalid UTF-8. Returns @name.
  */
 char *kb_origin_name(struct kb_trace *trace, const struct kb_origin *origin, uint64_t ticks,
 		     char *name, size_t size);

@@ -16,7 +16,6 @@ void latency_put_origin(const struct latency_text *text, const struct kb_origin 
 		text_printf(&text->put, "%s",
 			    origin->kind == KB_TILE_SOFTIRQ ? " (softirq)"
 			    : origin->kind == KB_TILE_IRQ   ? " (interrupt)"
-			    : origin->kind == KB_TILE_IPI   ? " (IPI)"
 							    : "");
 }
 

@@ -173,7 +173,6 @@ static void put_behind(const struct latency_text *text)
 		text_printf(&text->put, "%s\n",
 			    behind->kind == KB_TILE_SOFTIRQ ? " (softirq)"
 			    : behind->kind == KB_TILE_IRQ   ? " (interrupt)"
-			    : behind->kind == KB_TILE_IPI   ? " (IPI)"
 							    : "");
 	}
 	latency_put_rest(text, left_out, "row");
