@@ -144,7 +144,7 @@ only_long_waits_keep_their_chains() {
 	# shellcheck disable=SC2016 # the other shell's
 	busy='i=0; while [ $i -lt 15 ]; do i=$((i + 1)); echo | cat >/dev/null; sleep 0.1; done'
 	for mode in stream overwrite; do
-		record --mode $mode --off-cpu --off-cpu-min 0.02 -o $mode.cap -- sh -c "$busy" 2>said
+		record --mode $mode -a --off-cpu --off-cpu-min 0.02 -o $mode.cap -- sh -c "$busy" 2>said
 		status=$?
 		cat said
 		[ $status -eq 0 ] && is_whole $mode.cap && in_order $mode.cap || return 1
