@@ -14,11 +14,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "analysis/handlers.h"
-#include "analysis/arrows.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "export/list.h"
+#include "export/pairs.h"
 #include "export/run.h"
 #include "export/spans.h"
 #include "export/stack_table.h"
@@ -47,8 +46,7 @@ struct chrome {
 	struct kb_task_table tasks;
 	struct kb_spans spans;
 	struct kb_table profiles, known_nodes;
-	struct kb_handlers handlers;
-	struct kb_arrows wakeups;
+	struct kb_pairs pairs;
 	bool *has_interrupts;		/* by CPU: its thread has a name */
 	uint64_t flows;
 	uint32_t *path;			/* nodes of the chain that was written last */
@@ -536,17 +534,18 @@ static void write_number(struct chrome *x, const struct kb_event *event, int64_t
 	}
 }
 
-static void write_sources(struct chrome *x, const struct kb_walk *walk)
+static void write_pairs(struct chrome *x, const struct kb_walk *walk)
 {
-	struct kb_handler handler;
-	struct kb_arrow wakeup;
-	int woken = kb_arrows_feed(&x->wakeups, walk, &wakeup);
+	struct kb_paired paired;
 
-	x->no_memory |= woken < 0;
-	if (woken > 0)
-		write_wakeup(x, &wakeup);
-	if (kb_handlers_feed(&x->handlers, &walk->event, walk->ns, &handler))
-		write_handler(x, &handler);
+	if (kb_pairs_feed(&x->pairs, walk, &paired)) {
+		x->no_memory = true;
+		return;
+	}
+	if (paired.woken)
+		write_wakeup(x, &paired.wakeup);
+	if (paired.handled)
+		write_handler(x, &paired.handler);
 }
 
 static void write_event(struct chrome *x)
@@ -557,7 +556,7 @@ static void write_event(struct chrome *x)
 
 	for (i = 0; i < walk->nr_slices; i++)
 		write_slice(x, &walk->slices[i], event->timestamp);
-	write_sources(x, walk);
+	write_pairs(x, walk);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		write_sample(x, event, walk->ns);
@@ -638,10 +637,9 @@ static int prepare(struct chrome *x, struct kb_error *err)
 	kb_spans_init(&x->spans);
 	kb_table_init(&x->profiles, sizeof(struct profile), 2);
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
-	kb_arrows_init(&x->wakeups);
 	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
 	if (kb_stack_table_init(&x->stacks, false) || !x->has_interrupts ||
-	    kb_handlers_init(&x->handlers, x->header->max_cores))
+	    kb_pairs_init(&x->pairs, x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -669,8 +667,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 out:
 	free(x.path);
 	free(x.has_interrupts);
-	kb_handlers_release(&x.handlers);
-	kb_arrows_release(&x.wakeups);
+	kb_pairs_release(&x.pairs);
 	kb_table_release(&x.known_nodes);
 	kb_table_release(&x.profiles);
 	kb_spans_release(&x.spans);

@@ -13,15 +13,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/handlers.h"
 #include "analysis/idle.h"
-#include "analysis/arrows.h"
 #include "base/array.h"
 #include "base/json.h"
 #include "export/cputime.h"
 #include "export/firefox_marks.h"
 #include "export/keep.h"
 #include "export/list.h"
+#include "export/pairs.h"
 #include "export/run.h"
 #include "export/spans.h"
 #include "export/stack_table.h"
@@ -61,8 +60,7 @@ struct firefox {
 	struct kb_spans spans;
 	struct kb_cputime times;
 	struct kb_keep samples;
-	struct kb_handlers handlers;
-	struct kb_arrows wakeups;
+	struct kb_pairs pairs;
 	struct list marks, values;
 	struct kb_json json;
 
@@ -192,16 +190,15 @@ static int keep_handler(struct firefox *x, const struct kb_handler *handler)
 	return 0;
 }
 
-static int keep_sources(struct firefox *x, const struct kb_walk *walk)
+static int keep_pairs(struct firefox *x, const struct kb_walk *walk)
 {
-	struct kb_handler handler;
-	struct kb_arrow wakeup;
-	int ret = kb_arrows_feed(&x->wakeups, walk, &wakeup);
+	struct kb_paired paired;
+	int ret = kb_pairs_feed(&x->pairs, walk, &paired);
 
-	if (ret > 0)
-		ret = keep_wakeup(x, &wakeup);
-	if (!ret && kb_handlers_feed(&x->handlers, &walk->event, walk->ns, &handler))
-		ret = keep_handler(x, &handler);
+	if (!ret && paired.woken)
+		ret = keep_wakeup(x, &paired.wakeup);
+	if (!ret && paired.handled)
+		ret = keep_handler(x, &paired.handler);
 	return ret;
 }
 
@@ -231,7 +228,7 @@ static int keep_event(struct firefox *x)
 	if (!error && event->type == KB_EVENT_ANNOTATION)
 		error = keep_annotation(x, event, walk->ns);
 	if (!error)
-		error = keep_sources(x, walk);
+		error = keep_pairs(x, walk);
 	return error;
 }
 
@@ -746,8 +743,7 @@ static int prepare(struct firefox *x, struct kb_error *err)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
 	kb_spans_init(&x->spans);
-	kb_arrows_init(&x->wakeups);
-	if (kb_handlers_init(&x->handlers, kb_trace_header(x->trace)->max_cores) ||
+	if (kb_pairs_init(&x->pairs, kb_trace_header(x->trace)->max_cores) ||
 	    kb_stack_table_init(&x->stacks, false) ||
 	    kb_cputime_init(&x->times, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -767,8 +763,7 @@ static void release(struct firefox *x)
 	free(x->own_frames);
 	free(x->nodes);
 	free(x->frames);
-	kb_handlers_release(&x->handlers);
-	kb_arrows_release(&x->wakeups);
+	kb_pairs_release(&x->pairs);
 	kb_keep_release(&x->samples);
 	kb_cputime_release(&x->times);
 	kb_spans_release(&x->spans);

@@ -36,11 +36,10 @@
 #include "base/json.h"
 #include "base/out_packet.h"
 #include "base/table.h"
-#include "analysis/handlers.h"
 #include "analysis/losses_read.h"
-#include "analysis/arrows.h"
 #include "export/label.h"
 #include "export/list.h"
+#include "export/pairs.h"
 #include "export/run.h"
 #include "export/stack_table.h"
 #include "export/task_table.h"
@@ -80,8 +79,7 @@ struct html {
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
 	struct kb_table handlers;	/* struct shown_handler */
-	struct kb_handlers open;
-	struct kb_arrows wakeups;
+	struct kb_pairs pairs;
 	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
 					 * events without a CPU; slices of all kinds use RUN */
 	uint64_t records, lost;
@@ -270,17 +268,18 @@ static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 	end(x, kb_proto_put_varint(at, wakeup->context));
 }
 
-static void put_sources(struct html *x, const struct kb_walk *walk)
+static void put_pairs(struct html *x, const struct kb_walk *walk)
 {
-	struct kb_handler handler;
-	struct kb_arrow wakeup;
-	int woken = kb_arrows_feed(&x->wakeups, walk, &wakeup);
+	struct kb_paired paired;
 
-	x->no_memory |= woken < 0;
-	if (woken > 0)
-		put_wakeup(x, &wakeup);
-	if (kb_handlers_feed(&x->open, &walk->event, walk->ns, &handler))
-		put_handler(x, &handler);
+	if (kb_pairs_feed(&x->pairs, walk, &paired)) {
+		x->no_memory = true;
+		return;
+	}
+	if (paired.woken)
+		put_wakeup(x, &paired.wakeup);
+	if (paired.handled)
+		put_handler(x, &paired.handler);
 }
 
 /* A value, unless it is shown as a source. */
@@ -314,7 +313,7 @@ static void put_event(struct html *x)
 
 	for (i = 0; i < walk->nr_slices; i++)
 		put_slice(x, &walk->slices[i], event->timestamp);
-	put_sources(x, walk);
+	put_pairs(x, walk);
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		put_sample(x, event, walk->ns);
@@ -475,10 +474,9 @@ static int prepare(struct html *x, struct kb_error *err)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
 	kb_table_init(&x->handlers, sizeof(struct shown_handler), 2);
-	kb_arrows_init(&x->wakeups);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
 	if (kb_stack_table_init(&x->stacks, false) || !x->last ||
-	    kb_handlers_init(&x->open, x->header->max_cores))
+	    kb_pairs_init(&x->pairs, x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }
@@ -503,8 +501,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	free(x.last);
-	kb_handlers_release(&x.open);
-	kb_arrows_release(&x.wakeups);
+	kb_pairs_release(&x.pairs);
 	kb_table_release(&x.handlers);
 	kb_stack_table_release(&x.stacks);
 	kb_task_table_release(&x.tasks);
