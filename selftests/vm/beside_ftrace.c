@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every wakeup, migration, interrupt and softirq that Linux's own tracer has is in the capture, in the
- * same order, with the same tasks, and no other. Both record the same boot at the same time. On each
- * CPU the comparison begins and ends with a child that is born there.
+ * Every wakeup, migration, interrupt and softirq that Linux's own tracer has is in the capture, in
+ * the same order, with the same tasks, and no other. Both record the same boot at the same time. On
+ * each CPU the comparison begins and ends with a child that is born there.
  *
  * EVENTS= is how many events there are at least (10,000).
  */
@@ -171,6 +171,7 @@ static uint32_t flags_context(unsigned int flags, uint32_t task)
 static void take_event(void *to, const uint8_t *bytes)
 {
 	uint32_t task = ftrace_value(bytes, common_pid);
+	unsigned int flags = ftrace_value(bytes, common_flags);
 	uint16_t number;
 	size_t i;
 
@@ -180,7 +181,7 @@ static void take_event(void *to, const uint8_t *bytes)
 			events_add(to, (struct event) {
 				.what = kinds[i].what, .id = kind_id(&kinds[i], bytes),
 				.cpu = ftrace_value(bytes, kinds[i].cpu_at), .task = task,
-				.context = flags_context(ftrace_value(bytes, common_flags), task) });
+				.context = flags_context(flags, task) });
 }
 
 /* ---- what kbarman has ---- */
@@ -209,8 +210,8 @@ static struct events recorded_on(int fd, uint32_t cpu)
 /* ---- the comparison ---- */
 
 /*
- * Between the probes of the two an interrupt may come, if interrupts are on there: then each has the
- * interrupt on another side of the event. So these events are compared by themselves.
+ * Between the probes of the two an interrupt may come, if interrupts are on there: then each has
+ * the interrupt on another side of the event. So these events are compared by themselves.
  */
 static bool is_interruptible(const struct event *e)
 {

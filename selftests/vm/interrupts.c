@@ -75,8 +75,8 @@ static size_t entry_of(const struct fact *stack, size_t depth, const struct fact
 }
 
 /*
- * What is entered last ends first. Only in front of all entries may stand one exit of something that
- * had begun before; on arm64 two: of a handler and of the IPI in it.
+ * What is entered last ends first. Only in front of all entries may stand one exit of something
+ * that had begun before; on arm64 two: of a handler and of the IPI in it.
  */
 static void expect_pairs(struct __test_metadata *_metadata, int fd, uint32_t cpu, uint32_t whats)
 {

@@ -207,9 +207,9 @@ static void *waiter_run(void *argument)
 		if (w->nap)
 			usleep(w->nap);
 		else
-			while (syscall(SYS_futex, &w->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0),
-			       __atomic_load_n(&w->word, __ATOMIC_ACQUIRE) == seen)
-				;
+			while (__atomic_load_n(&w->word, __ATOMIC_ACQUIRE) == seen)
+				syscall(SYS_futex, &w->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL,
+					0);
 		seen++;
 	}
 	return NULL;
