@@ -132,12 +132,12 @@
  *
  * On each CPU, entries and exits of interrupts pair, and so do those of softirqs. Pairs nest: an
  * interrupt comes in the middle of a softirq, and on arm64 the entry and exit of an IPI stand
- * between those of its handler. What is under way when a CPU begins to be recorded has an exit and
- * no entry, and so it may be at the begin of a ring that was overwritten. What is under way when
- * the recording of a CPU ends has an entry and no exit. Lost records are missing on top of that. On
- * PREEMPT_RT a softirq runs in a task, which may be preempted, even by a task that runs softirqs
- * itself: then task switches stand between its entry and its exit. The two are in the same ring,
- * and softirqs pair in each task.
+ * between those of its handler. What is under way when a CPU begins to be recorded, at the start or
+ * when it has come online, has an exit and no entry, and so it may be at the begin of a ring that
+ * was overwritten. What is under way when the recording of a CPU ends has an entry and no exit.
+ * Lost records are missing on top of that. On PREEMPT_RT a softirq runs in a task, which may be
+ * preempted, even by a task that runs softirqs itself: then task switches stand between its entry
+ * and its exit. The two are in the same ring, and softirqs pair in each task.
  *
  * The frequency of a CPU is recorded when it is set, and once when the CPU begins to be recorded,
  * if Linux knows it then. Linux tells of idle states that did not pay from 6.1 on. Of interrupts
