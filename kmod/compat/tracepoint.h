@@ -23,8 +23,8 @@ struct kbarman_probe {
 };
 
 /*
- * Look for the tracepoints. True if this kernel has all of them but optional ones. Context: task, at
- * module init.
+ * Look for the tracepoints. True if this kernel has all of them but optional ones. Context: task,
+ * at module init.
  */
 bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count);
 

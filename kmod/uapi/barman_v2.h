@@ -231,10 +231,10 @@ struct bm_protocol_custom_counter {
 } __attribute__((packed, aligned(4)));
 
 /*
- * What a value of kbarman's own series is about, if kbarman.ext=1 announces extensions and the block
- * is long enough: it follows struct bm_protocol_custom_counter. The task_id in front of it is the
- * task that ran. The value is 1, or kHz of a frequency. It is 0 of exits, and of softirqs that are
- * asked for: so a reader that does not know this struct sees how often something happened.
+ * What a value of kbarman's own series is about, if kbarman.ext=1 announces extensions and the
+ * block is long enough: it follows struct bm_protocol_custom_counter. The task_id in front of it is
+ * the task that ran. The value is 1, or kHz of a frequency. It is 0 of exits, and of softirqs that
+ * are asked for: so a reader that does not know this struct sees how often something happened.
  */
 enum bm_kbarman_what {
 	BM_KBARMAN_WAKING	= 1,	/* `id` is woken. cpu: where it ran last */

@@ -122,24 +122,26 @@
  * (barman_v2.h), which says what happened, and to whom. The record is in the ring of the CPU on
  * which it happened: the CPU that woke a task, that moved a task, that set the frequency of a CPU.
  * Its task_id is the task that ran there. The capture names the sources that it has, as in
- * "kbarman.sources=wake,migrate,irq,softirq,freq". The series of the others have rows without names.
+ * "kbarman.sources=wake,migrate,irq,softirq,freq". The series of the others have rows without
+ * names.
  *
- * If processes are chosen (kbarman_configure.pids_ptr), a wakeup is recorded if one of their threads
- * is woken, or runs on the CPU that wakes. A migration is recorded if one of their threads is moved.
- * Interrupts, softirqs, frequencies and idle states are recorded whoever runs: what they do to a
- * chosen thread may begin while another one runs.
+ * If processes are chosen (kbarman_configure.pids_ptr), a wakeup is recorded if one of their
+ * threads is woken, or runs on the CPU that wakes. A migration is recorded if one of their threads
+ * is moved. Interrupts, softirqs, frequencies and idle states are recorded whoever runs: what they
+ * do to a chosen thread may begin while another one runs.
  *
- * On each CPU, entries and exits of interrupts pair, and so do those of softirqs. Pairs nest:
- * an interrupt comes in the middle of a softirq, and on arm64 the entry and exit of an IPI stand
- * between those of its handler. What is under way when a CPU begins to be recorded has an exit and
- * no entry, and so it may be at the begin of a ring that was overwritten. What is under way when the
- * recording of a CPU ends has an entry and no exit. Lost records are missing on top of that. On
- * PREEMPT_RT a softirq runs in a task, which may be preempted: task switches stand between its entry
- * and its exit then, and the exit is in the same ring.
+ * On each CPU, entries and exits of interrupts pair, and so do those of softirqs. Pairs nest: an
+ * interrupt comes in the middle of a softirq, and on arm64 the entry and exit of an IPI stand
+ * between those of its handler. What is under way when a CPU begins to be recorded, at the start or
+ * when it has come online, has an exit and no entry, and so it may be at the begin of a ring that
+ * was overwritten. What is under way when the recording of a CPU ends has an entry and no exit.
+ * Lost records are missing on top of that. On PREEMPT_RT a softirq runs in a task, which may be
+ * preempted, even by a task that runs softirqs itself: then task switches stand between its entry
+ * and its exit. The two are in the same ring, and softirqs pair in each task.
  *
- * The frequency of a CPU is recorded when it is set, and once when the CPU begins to be recorded, if
- * Linux knows it then. Linux tells of idle states that did not pay from 6.1 on. Of interrupts that
- * are not in Linux's table, such as IPIs, x86 and arm tell.
+ * The frequency of a CPU is recorded when it is set, and once when the CPU begins to be recorded,
+ * if Linux knows it then. Linux tells of idle states that did not pay from 6.1 on. Of interrupts
+ * that are not in Linux's table, such as IPIs, x86 and arm tell.
  *
  * poll()
  * ------

@@ -21,10 +21,17 @@ WANTED = 0.9
 OUTSIDE = "a reader's, and readers are outside: selftests/ring runs it"
 STEPPED = "takes writers nested as chance does not nest them: selftests/ring single-steps it"
 PRESENT = "a CPU that was not present at configure: these machines have all there can be"
+STEADY = "these kernels set no frequency, and know one idle state"
 REASONS = {
     ("kmod/callchain.c", "read_frame"): "frames of 32-bit programs, which are known on x86 only",
     ("kmod/callchain_arm64.c", "kbarman_user_place"): "32-bit programs, which this kernel runs none",
     ("kmod/record.c", "kbarman_record_small_call"): "where a clock has to be called: x86's alone",
+    ("kmod/record.c", "kbarman_record_detail_call"): "where a clock has to be called: x86's alone",
+    ("kmod/source_freq.c", "freq_cpu_start"): STEADY,
+    ("kmod/source_freq.c", "freq_record"): STEADY,
+    ("kmod/source_freq.c", "freq_record_first"): STEADY,
+    ("kmod/source_freq.c", "on_cpu_frequency"): STEADY,
+    ("kmod/source_freq.c", "on_cpu_idle_miss"): STEADY,
     ("kmod/ring.c", "copy_out"): OUTSIDE,
     ("kmod/ring.c", "kbarman_ring_snapshot"): OUTSIDE,
     ("kmod/ring.c", "evict_target"): STEPPED,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Every wakeup, migration, interrupt and softirq that Linux's own tracer has is in the capture, in the
- * same order, with the same tasks, and no other. Both record the same boot at the same time. On each
- * CPU the comparison begins and ends with a child that is born there.
+ * Every wakeup, migration, interrupt and softirq that Linux's own tracer has is in the capture, in
+ * the same order, with the same tasks, and no other. Both record the same boot at the same time. On
+ * each CPU the comparison begins and ends with a child that is born there.
  *
  * EVENTS= is how many events there are at least (10,000).
  */
@@ -20,6 +20,7 @@
 /* What both say of an event. */
 struct event {
 	uint32_t what, id, cpu, task, context;
+	size_t place;		/* in its sequence */
 };
 
 struct events {
@@ -35,6 +36,7 @@ static void events_add(struct events *events, struct event event)
 		if (!events->all)
 			lost("no memory");
 	}
+	event.place = events->nr;
 	events->all[events->nr++] = event;
 }
 
@@ -169,6 +171,7 @@ static uint32_t flags_context(unsigned int flags, uint32_t task)
 static void take_event(void *to, const uint8_t *bytes)
 {
 	uint32_t task = ftrace_value(bytes, common_pid);
+	unsigned int flags = ftrace_value(bytes, common_flags);
 	uint16_t number;
 	size_t i;
 
@@ -178,7 +181,7 @@ static void take_event(void *to, const uint8_t *bytes)
 			events_add(to, (struct event) {
 				.what = kinds[i].what, .id = kind_id(&kinds[i], bytes),
 				.cpu = ftrace_value(bytes, kinds[i].cpu_at), .task = task,
-				.context = flags_context(ftrace_value(bytes, common_flags), task) });
+				.context = flags_context(flags, task) });
 }
 
 /* ---- what kbarman has ---- */
@@ -207,26 +210,13 @@ static struct events recorded_on(int fd, uint32_t cpu)
 /* ---- the comparison ---- */
 
 /*
- * Between the probes of the two an interrupt may come, if interrupts are on there: then each has the
- * interrupt on another side of the event. So these events are compared by themselves.
+ * Between the probes of the two an interrupt may come, if interrupts are on there: then each has
+ * the interrupt on another side of the event. So these events are compared by themselves.
  */
 static bool is_interruptible(const struct event *e)
 {
 	return e->what == BM_KBARMAN_SOFTIRQ_ENTRY || e->what == BM_KBARMAN_SOFTIRQ_EXIT ||
 	       (e->what == BM_KBARMAN_WAKING && e->id == e->task);
-}
-
-/* The next event from @at on, and in front of @end, that is interruptible or not. */
-static const struct event *next_event(const struct events *events, size_t *at, size_t end,
-				      bool interruptible)
-{
-	while (*at < end) {
-		const struct event *e = &events->all[(*at)++];
-
-		if (is_interruptible(e) == interruptible)
-			return e;
-	}
-	return NULL;
 }
 
 /* Where @child was born; the number of events if it was not. */
@@ -243,8 +233,6 @@ static size_t birth_of(const struct events *events, pid_t child)
 
 static bool event_is(const struct event *a, const struct event *b)
 {
-	if (!a || !b)
-		return a == b;
 	return a->what == b->what && a->id == b->id && a->cpu == b->cpu && a->task == b->task &&
 	       (is_rt() || a->context == b->context);
 }
@@ -258,30 +246,51 @@ static void log_event(struct __test_metadata *_metadata, const char *whose, cons
 		TH_LOG("%s: nothing more", whose);
 }
 
+static int by_task(const void *a, const void *b)
+{
+	const struct event *x = a, *y = b;
+
+	if (x->task != y->task)
+		return x->task < y->task ? -1 : 1;
+	return (x->place > y->place) - (x->place < y->place);
+}
+
+/* The events of @events between the births of the children that are interruptible, or not. */
+static struct events chosen_events(struct __test_metadata *_metadata, const struct events *events,
+				   const pid_t children[2], bool interruptible)
+{
+	size_t at = birth_of(events, children[0]), end = birth_of(events, children[1]);
+	struct events chosen = { 0 };
+
+	EXPECT_LT(at, end);
+	EXPECT_LT(end, events->nr);
+	for (; at < end && end < events->nr; at++)
+		if (is_interruptible(&events->all[at]) == interruptible)
+			events_add(&chosen, events->all[at]);
+	/* On PREEMPT_RT another task may come between the probes, too. */
+	if (interruptible && is_rt())
+		qsort(chosen.all, chosen.nr, sizeof(*chosen.all), by_task);
+	return chosen;
+}
+
 /* Returns how many events are the same in both. */
 static size_t expect_same(struct __test_metadata *_metadata, const struct events *ours,
 			  const struct events *its, const pid_t children[2], bool interruptible)
 {
-	size_t our_at = birth_of(ours, children[0]), our_end = birth_of(ours, children[1]);
-	size_t its_at = birth_of(its, children[0]), its_end = birth_of(its, children[1]);
-	const struct event *our, *their;
+	struct events our = chosen_events(_metadata, ours, children, interruptible);
+	struct events their = chosen_events(_metadata, its, children, interruptible);
 	size_t same = 0;
 
-	EXPECT_LT(our_at, our_end);
-	EXPECT_LT(our_end, ours->nr);
-	EXPECT_LT(its_at, its_end);
-	EXPECT_LT(its_end, its->nr);
-	do {
-		our = next_event(ours, &our_at, our_end, interruptible);
-		their = next_event(its, &its_at, its_end, interruptible);
-		if (!event_is(our, their)) {
-			EXPECT_TRUE(false) TH_LOG("after %zu that are the same", same);
-			log_event(_metadata, "kbarman", our);
-			log_event(_metadata, "ftrace", their);
-			break;
-		}
+	while (same < our.nr && same < their.nr && event_is(&our.all[same], &their.all[same]))
 		same++;
-	} while (our);
+	EXPECT_EQ(our.nr, their.nr);
+	EXPECT_EQ(our.nr, same) {
+		TH_LOG("after %zu that are the same", same);
+		log_event(_metadata, "kbarman", same < our.nr ? &our.all[same] : NULL);
+		log_event(_metadata, "ftrace", same < their.nr ? &their.all[same] : NULL);
+	}
+	free(our.all);
+	free(their.all);
 	return same;
 }
 

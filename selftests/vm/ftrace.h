@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Linux's own tracer, in an instance of its own: a buffer that keeps the first events, and a reader of
- * its pages. `format` files say where fields are; the pages are as Documentation/trace/ring-buffer*.rst
- * and linux/ring_buffer.h have them.
+ * Linux's own tracer, in an instance of its own: a buffer that keeps the first events, and a reader
+ * of its pages. `format` files say where fields are; the pages are as
+ * Documentation/trace/ring-buffer*.rst and linux/ring_buffer.h have them.
  */
 #ifndef KBARMAN_VM_FTRACE_H
 #define KBARMAN_VM_FTRACE_H
@@ -140,8 +140,8 @@ static inline uint64_t ftrace_lost(uint32_t cpu)
 #endif
 
 /* Call @take for each event of a page, with its bytes. */
-static inline void ftrace_read_page(const uint8_t *page, void (*take)(void *to, const uint8_t *event),
-				    void *to)
+static inline void ftrace_read_page(const uint8_t *page,
+				    void (*take)(void *to, const uint8_t *event), void *to)
 {
 	const uint8_t *at = page + 8 + sizeof(long), *end;
 	unsigned long commit;

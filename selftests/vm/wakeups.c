@@ -94,12 +94,16 @@ static void chain_destroy(struct chain *chain)
 	}
 }
 
+static uint32_t chain_waker(const struct chain *chain, int link)
+{
+	return link ? chain->links[link - 1] : getpid();
+}
+
 /* The byte comes from the parent, and in each round each link wakes the next one, in this order. */
-static void expect_chain(struct __test_metadata *_metadata, const struct chain *chain,
+static void expect_order(struct __test_metadata *_metadata, const struct chain *chain,
 			 const struct facts *facts)
 {
 	unsigned int next = 0, rounds = 0;
-	uint32_t waker;
 	size_t i;
 	int link;
 
@@ -110,9 +114,8 @@ static void expect_chain(struct __test_metadata *_metadata, const struct chain *
 			;
 		if (link == CHAIN)
 			continue;
-		waker = link ? chain->links[link - 1] : getpid();
 		EXPECT_EQ(next, link) log_fact(_metadata, f);
-		EXPECT_EQ(waker, f->task) log_fact(_metadata, f);
+		EXPECT_EQ(chain_waker(chain, link), f->task) log_fact(_metadata, f);
 		EXPECT_EQ(BM_KBARMAN_IN_TASK, f->detail.context) log_fact(_metadata, f);
 		EXPECT_EQ(BM_KBARMAN_WAKING, f->detail.what) log_fact(_metadata, f);
 		EXPECT_EQ(1, f->value);
@@ -121,6 +124,24 @@ static void expect_chain(struct __test_metadata *_metadata, const struct chain *
 	}
 	EXPECT_EQ(0, next);
 	EXPECT_EQ(ROUNDS, rounds);
+}
+
+/* On PREEMPT_RT who waits for the lock of a pipe is woken, too: there may be more wakeups. */
+static void expect_chain(struct __test_metadata *_metadata, const struct chain *chain,
+			 const struct facts *facts)
+{
+	unsigned int count;
+	int link;
+
+	if (!is_rt()) {
+		expect_order(_metadata, chain, facts);
+		return;
+	}
+	for (link = 0; link < CHAIN; link++) {
+		count = facts_count(facts, BM_KBARMAN_WAKING, chain_waker(chain, link),
+				    chain->links[link]);
+		EXPECT_LE(ROUNDS, count) TH_LOG("link %d", link);
+	}
 }
 
 static void try_chain(struct __test_metadata *_metadata, int fd, uint32_t cpu)
@@ -186,9 +207,9 @@ static void *waiter_run(void *argument)
 		if (w->nap)
 			usleep(w->nap);
 		else
-			while (syscall(SYS_futex, &w->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL, 0),
-			       __atomic_load_n(&w->word, __ATOMIC_ACQUIRE) == seen)
-				;
+			while (__atomic_load_n(&w->word, __ATOMIC_ACQUIRE) == seen)
+				syscall(SYS_futex, &w->word, FUTEX_WAIT_PRIVATE, seen, NULL, NULL,
+					0);
 		seen++;
 	}
 	return NULL;
@@ -358,9 +379,12 @@ TEST_F(wakeups, chosen_tasks_have_what_they_wake_and_who_wakes_them)
 		chain_round(&chain);
 	ASSERT_EQ(0, stop(self->fd));
 	facts = facts_of(self->fd, WAKE);
-	EXPECT_EQ(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, chain.links[0], pid));
-	EXPECT_EQ(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, pid, chain.links[2]));
-	EXPECT_EQ(0, facts_count(&facts, BM_KBARMAN_WAKING, ~0U, chain.links[0]));
+	EXPECT_LE(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, chain.links[0], pid));
+	EXPECT_LE(ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, pid, chain.links[2]));
+	if (!is_rt()) {
+		EXPECT_EQ(2 * ROUNDS, facts_count(&facts, BM_KBARMAN_WAKING, ~0U, pid) +
+				      facts_count(&facts, BM_KBARMAN_WAKING, pid, ~0U));
+	}
 	EXPECT_EQ(0, facts_count(&facts, BM_KBARMAN_WAKING, ~0U, chain.links[3]));
 	for (i = 0; i < facts.nr; i++)
 		EXPECT_TRUE(facts.all[i].task == pid || facts.all[i].detail.id == pid)

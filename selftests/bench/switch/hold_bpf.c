@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
  * Keeps a BPF program on the switch of tasks, or with the argument "waking" on their wakeup, that
- * writes a record into a BPF ring buffer, until standard input ends; then prints the records and the
- * bytes in the ring.
+ * writes a record into a BPF ring buffer, until standard input ends; then prints the records and
+ * the bytes in the ring.
  *
- * The program is the cheapest of its kind: it gets the tasks as arguments that it may read
- * without a helper (BPF_TRACE_RAW_TP), and reserves its record in place. It is given here
- * as instructions, so that no compiler for BPF is needed; what they depend on of this kernel
- * is looked up in its type information.
+ * The program is the cheapest of its kind: it gets the tasks as arguments that it may read without
+ * a helper (BPF_TRACE_RAW_TP), and reserves its record in place. It is given here as instructions,
+ * so that no compiler for BPF is needed; what they depend on of this kernel is looked up in its
+ * type information.
  */
 #include <fcntl.h>
 #include <linux/bpf.h>
