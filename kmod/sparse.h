@@ -162,6 +162,8 @@ static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
 {
 	unsigned long own;
 
+	if (offset >= sparse->span)
+		return false;
 	if (size == sizeof(u32) || tests->places[offset / size])
 		return !(offset % size) && (IS_ENABLED(CONFIG_S390) ||
 					    sparse->low + offset > sparse_place(at, n, size));
@@ -265,8 +267,10 @@ static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse, co
 					       unsigned long offset, unsigned int nr,
 					       unsigned int size)
 {
+	/* What was cut off it may be in a range of code that has the stack in it. */
+	const struct kbarman_range *stack = &sparse->ranges->stack;
 	const struct sparse_tests tests = {
-		.stack = sparse_test_of(sparse->stack, sparse->span),
+		.stack = sparse_test_of(sparse->stack, stack->low + stack->span - sparse->stack),
 		.floor = sparse->ranges->floor,
 		.low_end = sparse->ranges->low_end,
 		.high = sparse->ranges->high.low,

@@ -342,6 +342,26 @@ static void the_libraries_are_a_few_ranges(void)
 	tap_ok(!kbarman_code_bounds_find(&bounds, &mm, found), "what_was_forgotten_is_unknown");
 }
 
+/* As of a thread below its libraries, if these are so far apart that one range has the stack in it. */
+static void what_was_cut_off_a_stack_is_no_code(void)
+{
+	struct kbarman_sparse_ranges ranges = {
+		.code[0] = { CODE, 4096 }, .code[1] = { STACK - 4096, 1 << 20 },
+		.stack = { STACK, 2048 }, .plain = PLAIN,
+	};
+	u64 words[4] = { STACK + 1024, STACK + 2040, STACK - 8, STACK + 2048 };
+	u32 kept[KBARMAN_SPARSE_LONG * ARRAY_SIZE(words)];
+	u8 places[KBARMAN_PLACES(1024 / sizeof(u64))] = { 0 };
+	struct kbarman_sparse sparse = {
+		.ranges = &ranges, .stack = STACK, .span = 1024,
+		.places = places + KBARMAN_PLACES_BELOW, .next = kept + ARRAY_SIZE(kept),
+	};
+
+	kbarman_sparse_ranges_close(&ranges);
+	tap_is(kbarman_sparse_scan(&sparse, words, 0, 4, sizeof(u64)), 1 << 2 | 1 << 3,
+	       "what_was_cut_off_a_stack_is_no_code");
+}
+
 static void nothing_is_kept_of_no_range(void)
 {
 	struct kbarman_sparse_ranges none = { 0 };
@@ -361,6 +381,7 @@ int main(void)
 			  "words_into_code_and_to_words_above_are_kept_and_no_others");
 	all_sizes(sizeof(u32), "the_same_for_a_32_bit_program");
 	nothing_is_kept_of_no_range();
+	what_was_cut_off_a_stack_is_no_code();
 	if (!IS_CONFIG_S390) {
 		only_pointers_to_a_callers_frame_are_kept();
 		what_unwinding_needs_is_kept();
