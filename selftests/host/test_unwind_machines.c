@@ -2,8 +2,9 @@
 /*
  * Chains of other machines' programs are those of a shadow stack, at every instruction: as
  * test_unwind_walker does here. QEMU runs selftests/truth/stacks.c, a static program, one
- * instruction at a time, and tells the registers by the protocol of gdb. Signals are left out:
- * QEMU's own return from a handler has no table, which that of Linux has; the VM tests try it.
+ * instruction at a time, and tells the registers by the protocol of gdb. Of its stack there is what
+ * the module would keep. Signals are left out: QEMU's own return from a handler has no table, which
+ * that of Linux has; the VM tests try it.
  *
  * On some machines most functions of the C library have no tables. Where such a function is on the
  * shadow stack, chains are not compared; these instructions are counted.
@@ -12,7 +13,8 @@
  *
  * --all: all machines whose compilers are here, and more instructions; otherwise some of arm64's.
  */
-#include <elf.h>
+#include "../lib/gather.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -34,8 +36,6 @@
 #endif
 
 #define GUEST_BASE	(UINT64_C(1) << 40)	/* where QEMU puts address 0 of the program */
-#define MAX_STACK	(64U << 10)		/* bytes that are looked at */
-#define MAX_CODE	16
 #define SOME		20000			/* instructions that are compared */
 #define MANY		100000
 #define AT_MOST		5			/* times as many are executed */
@@ -72,11 +72,8 @@ struct tracee {
 	struct kb_elf elf;
 	struct shadow shadow;
 	unsigned long without;		/* instructions that were not compared */
-	struct kb_unwind_registers registers;	/* all of them */
+	struct gather_task task;	/* with the registers, all of them */
 	bool thumb;			/* the program executes armhf's short instructions */
-	uint64_t stack_high;
-	uint8_t stack[MAX_STACK];
-	struct kb_unwind_word words[MAX_STACK / 4];
 };
 
 static bool read_memory(const struct tracee *tracee, uint64_t address, void *to, size_t size)
@@ -138,7 +135,7 @@ static unsigned int digit(char c)
 static bool read_registers(struct tracee *tracee)
 {
 	const struct machine *machine = tracee->machine;
-	uint64_t *value = tracee->registers.value;
+	uint64_t *value = tracee->task.registers.value;
 	unsigned int first = machine->elf == EM_S390 ? 16 : 0;
 	char text[8192];
 	uint8_t bytes[4096];
@@ -161,7 +158,7 @@ static bool read_registers(struct tracee *tracee)
 /* The length of the instruction at PC; 0: it isn't known. */
 static unsigned int instruction_length(const struct tracee *tracee)
 {
-	uint64_t pc = tracee->registers.value[KB_UNWIND_PC];
+	uint64_t pc = tracee->task.registers.value[KB_UNWIND_PC];
 	uint8_t code[2] = { 0 };
 
 	switch (tracee->machine->elf) {
@@ -214,7 +211,7 @@ static void end_calls_by_place(struct tracee *tracee, uint64_t pc, uint64_t sp)
 static bool step(struct tracee *tracee)
 {
 	const struct kb_unwind_machine *unwind = tracee->unwind;
-	const uint64_t *value = tracee->registers.value;
+	const uint64_t *value = tracee->task.registers.value;
 	uint64_t before = value[KB_UNWIND_PC], sp_before = value[unwind->sp], sp, pc, link;
 	unsigned int length = instruction_length(tracee);
 	uint8_t word[8];
@@ -256,38 +253,12 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 	return &tracee->rows;
 }
 
-static bool is_code(const struct tracee *tracee, uint64_t word)
+static bool read_stack(const struct gather_task *task, u64 from, void *to, size_t size)
 {
-	for (uint32_t i = 0; i < tracee->elf.nr_segments; i++) {
-		const struct kb_elf_segment *segment = &tracee->elf.segments[i];
+	const struct tracee *tracee = (const void *)((const char *)task -
+						     offsetof(struct tracee, task));
 
-		if (segment->executable && word - segment->vaddr < segment->size)
-			return true;
-	}
-	return false;
-}
-
-/* The words that the module would keep. */
-static struct kb_unwind_stack sparse_stack(struct tracee *tracee)
-{
-	unsigned int size = tracee->machine->word;
-	uint64_t low = tracee->registers.value[tracee->unwind->sp] & -(uint64_t)size, word;
-	struct kb_unwind_stack stack = { .words = tracee->words, .low = low,
-					 .machine = tracee->unwind };
-	uint64_t left = low < tracee->stack_high ? tracee->stack_high - low : 0;
-
-	if (left > MAX_STACK)
-		left = MAX_STACK;
-	if (!left || !read_memory(tracee, low, tracee->stack, left))
-		return stack;
-	stack.high = low + left;
-	for (size_t i = 0; i < left / size; i++) {
-		word = number_at(tracee->machine, tracee->stack + i * size, size) &
-		       ~tracee->unwind->signature;
-		if (is_code(tracee, word) || (word >= low && word < tracee->stack_high))
-			tracee->words[stack.nr++] = (struct kb_unwind_word) { low + i * size, word };
-	}
-	return stack;
+	return read_memory(tracee, from, to, size);
 }
 
 /* "FUNCTION", by the symbols of the program. */
@@ -311,7 +282,7 @@ static bool have_tables(const struct tracee *tracee)
 {
 	const struct shadow *shadow = &tracee->shadow;
 
-	if (shadow->depth && !has_table(tracee, tracee->registers.value[KB_UNWIND_PC]))
+	if (shadow->depth && !has_table(tracee, tracee->task.registers.value[KB_UNWIND_PC]))
 		return false;
 	for (unsigned int i = 1; i < shadow->depth; i++)
 		if (!has_table(tracee, shadow->calls[i].pc - 1))
@@ -321,17 +292,14 @@ static bool have_tables(const struct tracee *tracee)
 
 static void check_chain(struct tracee *tracee)
 {
-	struct kb_unwind_registers registers = tracee->registers;
-	struct kb_unwind_stack stack;
+	struct kb_unwind_sparse sparse;
 
 	if (!have_tables(tracee)) {
 		tracee->without++;
 		return;
 	}
-	stack = sparse_stack(tracee);
-	registers.known = tracee->machine->kept | UINT64_C(1) << KB_UNWIND_PC;
-	registers.value[tracee->unwind->link] &= ~tracee->unwind->signature;
-	shadow_check(&tracee->shadow, &registers, &stack, find_rows, name_of, tracee);
+	sparse = gather(&tracee->task);
+	shadow_check(&tracee->shadow, &sparse.registers, &sparse.stack, find_rows, name_of, tracee);
 }
 
 /* ---- the tests ---- */
@@ -380,7 +348,7 @@ static bool start(struct tracee *tracee, const char *program)
 /* The end of the mapping that has the stack. */
 static void find_stack(struct tracee *tracee)
 {
-	uint64_t sp = tracee->registers.value[tracee->unwind->sp] + GUEST_BASE;
+	uint64_t sp = tracee->task.registers.value[tracee->unwind->sp] + GUEST_BASE;
 	unsigned long low, high;
 	char path[64], line[512];
 	FILE *maps;
@@ -389,7 +357,7 @@ static void find_stack(struct tracee *tracee)
 	maps = fopen(path, "re");
 	while (maps && fgets(line, sizeof(line), maps))
 		if (sscanf(line, "%lx-%lx", &low, &high) == 2 && sp >= low && sp < high)
-			tracee->stack_high = high - GUEST_BASE;
+			tracee->task.stack_high = high - GUEST_BASE;
 	if (maps)
 		fclose(maps);
 }
@@ -398,7 +366,15 @@ static bool take_program(struct tracee *tracee, const char *path)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	bool good = fd >= 0 && !kb_elf_load(&tracee->elf, path, NULL);
+	struct kbarman_range code;
 
+	for (uint32_t i = 0; i < tracee->elf.nr_segments; i++) {
+		const struct kb_elf_segment *segment = &tracee->elf.segments[i];
+
+		code = (struct kbarman_range) { segment->vaddr, segment->size };
+		if (segment->executable)
+			kbarman_range_include(&tracee->task.code[0], &code);
+	}
 	if (fd >= 0)
 		kb_elf_unwind_fd(&tracee->rows, fd, -1, path, NULL);
 	if (fd >= 0)
@@ -414,8 +390,12 @@ static void trace(const struct machine *machine, const char *program, unsigned l
 
 	tracee->machine = machine;
 	tracee->unwind = kb_unwind_machine(machine->elf, machine->word);
+	tracee->task.machine = tracee->unwind;
+	tracee->task.kept = machine->kept;
+	tracee->task.swap = machine->big != (__BYTE_ORDER__ == __ORDER_BIG_ENDIAN__);
+	tracee->task.read = read_stack;
 	if (take_program(tracee, program) && start(tracee, program)) {
-		shadow->entry = tracee->registers.value[KB_UNWIND_PC];
+		shadow->entry = tracee->task.registers.value[KB_UNWIND_PC];
 		find_stack(tracee);
 		do
 			check_chain(tracee);
