@@ -95,9 +95,9 @@
  * only, and behind the chain is a sparse stack (struct bm_kbarman_stack): the registers, and the
  * words of the stack from which a reader can find the other frames by the unwind tables of the
  * program. So code need not keep frame pointers. It has the values of these words, which no other
- * chain has. Those that point into code are all there. Of those that point into the stack, programs
- * of 64 bits on x86 and arm64 have the ones that may be saved stack pointers or frame pointers;
- * other programs have all of them.
+ * chain has. Those that point into code are all there. Of those that point to a word of the stack,
+ * programs of 64 bits on x86 and arm64 have the ones that may be saved stack pointers or frame
+ * pointers, those on s390x have all, and other programs have all that point above themselves.
  *
  * A sparse stack ends with the stack: that of the program where Linux put the program's arguments,
  * that of a thread where the thread began, and that of signal handlers where sigaltstack(2) says.
