@@ -176,6 +176,7 @@ static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
 
 /* Whether @word, which is not below `high`, points into code. */
 static __always_inline bool sparse_is_high_code(const struct kbarman_sparse *sparse,
+						const struct sparse_tests *tests,
 						unsigned long word)
 {
 	const struct kbarman_range *code = sparse->ranges->code;
@@ -186,7 +187,7 @@ static __always_inline bool sparse_is_high_code(const struct kbarman_sparse *spa
 	} else if (kbarman_range_has(&code[2], word) || kbarman_range_has(&code[1], word)) {
 		return true;
 	}
-	return kbarman_range_has(&code[0], word);
+	return unlikely(word < tests->low_end) && kbarman_range_has(&code[0], word);
 }
 
 /* Keep @word, which is @offset bytes behind what @base says. */
@@ -250,7 +251,7 @@ static __always_inline u64 sparse_look(struct kbarman_sparse *sparse,
 			return 0;
 		sparse_keep(sparse, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
 	} else {
-		if (!sparse_is_high_code(sparse, word))
+		if (!sparse_is_high_code(sparse, tests, word))
 			return 0;
 		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[1],
 				 BM_KBARMAN_STACK_WORD_LIBRARIES, size);
@@ -267,7 +268,7 @@ static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse, co
 					       unsigned long offset, unsigned int nr,
 					       unsigned int size)
 {
-	/* What was cut off it may be in a range of code that has the stack in it. */
+	/* With what was cut off it: a range of code may have the stack in it. */
 	const struct kbarman_range *stack = &sparse->ranges->stack;
 	const struct sparse_tests tests = {
 		.stack = sparse_test_of(sparse->stack, stack->low + stack->span - sparse->stack),
