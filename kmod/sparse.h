@@ -164,6 +164,8 @@ static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
 
 	if (offset >= sparse->span)
 		return false;
+	/* The task chose it: a CPU must not look elsewhere before it knows that. */
+	offset = array_index_nospec(offset, sparse->span);
 	if (size == sizeof(u32) || tests->places[offset / size])
 		return !(offset % size) && (IS_ENABLED(CONFIG_S390) ||
 					    sparse->low + offset > sparse_place(at, n, size));

@@ -39,6 +39,7 @@ typedef int64_t s64;
 #define hweight32(value)	((unsigned int)__builtin_popcount(value))
 #define __ffs64(value)		((unsigned int)__builtin_ctzll(value))
 #define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
+#define array_index_nospec(index, size)	(index)
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, value)	((x) = (value))
 #define smp_wmb()		__asm__ volatile("" ::: "memory")
