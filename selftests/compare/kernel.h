@@ -31,6 +31,7 @@ typedef int64_t s64;
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define swap(a, b)		({ typeof(a) __a = (a); (a) = (b); (b) = __a; })
+#undef PAGE_SIZE			/* of <sys/user.h> */
 #define PAGE_SIZE		4096UL
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define ALIGN_DOWN(value, to)	((value) & ~((typeof(value))(to) - 1))

@@ -13,8 +13,7 @@
  *
  * --all: all machines whose compilers are here, and more instructions; otherwise some of arm64's.
  */
-#include "../lib/gather.h"
-
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
@@ -25,6 +24,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/gather.h"
 #include "../lib/shadow.h"
 #include "../lib/tap.h"
 #include "base/array.h"
