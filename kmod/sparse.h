@@ -114,10 +114,10 @@ static __always_inline bool sparse_is_in(const struct sparse_test *test, unsigne
 }
 
 /*
- * A scan, block by block. Byte n of `places` is 1 if a pointer to word n of the stack is kept: all of
- * them, or as the scan finds what is beside that word. Words of 4 bytes have no places: all pointers
- * to words above are kept. s390x keeps those to words below as well. Addresses of the user's stack
- * are those of the words read from there.
+ * A scan, block by block. Byte n of `places` is 1 if a pointer to word n of the stack is kept: all
+ * of them, or as the scan finds what is beside that word. Words of 4 bytes have no places: all
+ * pointers to words above are kept. s390x keeps those to words below as well. Addresses of the
+ * user's stack are those of the words read from there.
  */
 struct kbarman_sparse {
 	const struct kbarman_sparse_ranges *ranges;
