@@ -114,10 +114,10 @@ static __always_inline bool sparse_is_in(const struct sparse_test *test, unsigne
 }
 
 /*
- * A scan, block by block. Byte n of `places` is 1 if a pointer to word n of the stack is kept: all of
- * them, or as the scan finds what is beside that word. Words of 4 bytes have no places: all pointers
- * to words above are kept. s390x keeps those to words below as well. Addresses of the user's stack
- * are those of the words read from there.
+ * A scan, block by block. Byte n of `places` is 1 if a pointer to word n of the stack is kept: all
+ * of them, or as the scan finds what is beside that word. Words of 4 bytes have no places: all
+ * pointers to words above are kept. s390x keeps those to words below as well. Addresses of the
+ * user's stack are those of the words read from there.
  */
 struct kbarman_sparse {
 	const struct kbarman_sparse_ranges *ranges;
@@ -162,6 +162,10 @@ static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
 {
 	unsigned long own;
 
+	if (offset >= sparse->span)
+		return false;
+	/* The task chose it: a CPU must not look elsewhere before it knows that. */
+	offset = array_index_nospec(offset, sparse->span);
 	if (size == sizeof(u32) || tests->places[offset / size])
 		return !(offset % size) && (IS_ENABLED(CONFIG_S390) ||
 					    sparse->low + offset > sparse_place(at, n, size));
@@ -174,6 +178,7 @@ static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
 
 /* Whether @word, which is not below `high`, points into code. */
 static __always_inline bool sparse_is_high_code(const struct kbarman_sparse *sparse,
+						const struct sparse_tests *tests,
 						unsigned long word)
 {
 	const struct kbarman_range *code = sparse->ranges->code;
@@ -184,7 +189,7 @@ static __always_inline bool sparse_is_high_code(const struct kbarman_sparse *spa
 	} else if (kbarman_range_has(&code[2], word) || kbarman_range_has(&code[1], word)) {
 		return true;
 	}
-	return kbarman_range_has(&code[0], word);
+	return unlikely(word < tests->low_end) && kbarman_range_has(&code[0], word);
 }
 
 /* Keep @word, which is @offset bytes behind what @base says. */
@@ -248,9 +253,7 @@ static __always_inline u64 sparse_look(struct kbarman_sparse *sparse,
 			return 0;
 		sparse_keep(sparse, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
 	} else {
-		/* What was cut off the stack may be in a range of code that has the stack in it. */
-		if (!sparse_is_high_code(sparse, word) ||
-		    kbarman_range_has(&sparse->ranges->stack, word))
+		if (!sparse_is_high_code(sparse, tests, word))
 			return 0;
 		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[1],
 				 BM_KBARMAN_STACK_WORD_LIBRARIES, size);
@@ -267,8 +270,10 @@ static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse, co
 					       unsigned long offset, unsigned int nr,
 					       unsigned int size)
 {
+	/* With what was cut off it: a range of code may have the stack in it. */
+	const struct kbarman_range *stack = &sparse->ranges->stack;
 	const struct sparse_tests tests = {
-		.stack = sparse_test_of(sparse->stack, sparse->span),
+		.stack = sparse_test_of(sparse->stack, stack->low + stack->span - sparse->stack),
 		.floor = sparse->ranges->floor,
 		.low_end = sparse->ranges->low_end,
 		.high = sparse->ranges->high.low,

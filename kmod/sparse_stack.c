@@ -3,6 +3,12 @@
  * The stack is read in blocks that are aligned to their size, so no block has parts of two pages,
  * from the end of the stack down. A page that is not there ends the stack, so what was found above
  * it is given up. A block may begin below the stack pointer.
+ *
+ * A word that is kept takes ten times as long as one that is not, and a program can have a stack
+ * that is full of such words. So once the room is half full, or full, and much of the stack is
+ * left, what was kept is given up, and the scan goes on nearer to the stack pointer: no word is
+ * looked at twice, and what is left halves each time. A page that is not there takes longer still,
+ * because each try is a fault. So the first one makes the scan go on below the lowest.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
@@ -23,6 +29,7 @@
 struct scan {
 	const struct kbarman_sparse_ranges *ranges;
 	u32 *room, *room_end;		/* for chunks: a bit map and the words of a block */
+	u32 *enough;			/* chunks below it are looked after: see scan_make_room() */
 	u32 *next;			/* the last chunk */
 	u8 *places;
 	unsigned long low, high;	/* addresses: where it begins and ends */
@@ -101,26 +108,50 @@ static unsigned int chunk_units(const u32 *at, unsigned int word)
 	return units;
 }
 
-/* Give up the words that are farthest from the stack pointer. @at: where the chunks begin. */
-static u32 *scan_halve(struct scan *scan, u32 *next, unsigned long at, unsigned int word)
+/* Give up half of the words, those farthest from the stack pointer. @at: where the chunks begin. */
+static void scan_halve(struct scan *scan, struct kbarman_sparse *sparse, unsigned long at,
+		       unsigned int word)
 {
-	u32 *to = next;
+	u32 *next = sparse->next, *to = next;
 
-	while (to - next < KBARMAN_STACK_UNITS / 2) {
+	while (to - next < (scan->room_end - scan->room) / 2) {
 		to += chunk_units(to, word);
 		at += CHUNK * word;
 	}
 	scan_end_at(scan, at, BM_KBARMAN_STACK_FULL);
-	return memmove(scan->room_end - (to - next), next, (to - next) * UNIT);
+	sparse->span = at - scan->low;
+	sparse->next = memmove(scan->room_end - (to - next), next, (to - next) * UNIT);
 }
 
-/* Nothing of the page of @block is there, and each try is a fault. Returns the end of the next block. */
-static unsigned long scan_leave_page(struct scan *scan, unsigned long block)
+/* Give up all words, and begin again below @address. */
+static unsigned long scan_begin_at(struct scan *scan, struct kbarman_sparse *sparse,
+				   unsigned long address, enum bm_kbarman_stack_end why)
 {
-	unsigned long page = max(ALIGN_DOWN(block, PAGE_SIZE), scan->low);
+	scan_end_at(scan, address, why);
+	scan->enough = scan->room + (scan->room_end - scan->room) / 2;
+	sparse->span = address - scan->low;
+	sparse->next = scan->room_end;
+	sparse->map = 0;
+	return address;
+}
 
-	scan_end_at(scan, page, BM_KBARMAN_STACK_ABSENT);
-	return page;
+/*
+ * The room is half full for the first time, or full, and nothing below @end was looked at. If it is
+ * half full, it will do for as many bytes again. Returns the end of the next block.
+ */
+static noinline unsigned long scan_make_room(struct scan *scan, struct kbarman_sparse *sparse,
+					     unsigned long end, unsigned int word)
+{
+	bool full = sparse->next - scan->room < CHUNK_UNITS;
+	unsigned long bytes = (scan->high - end) / (full ? 4 : 1);
+
+	if (end - scan->low > bytes)
+		return scan_begin_at(scan, sparse, scan->low + ALIGN_DOWN(bytes, STEP * word),
+				     BM_KBARMAN_STACK_FULL);
+	if (full)
+		scan_halve(scan, sparse, end, word);
+	scan->enough = scan->room + CHUNK_UNITS;
+	return end;
 }
 
 /* Read the block at @from, of words of @size bytes. False: it is not there. */
@@ -130,6 +161,21 @@ static __always_inline bool read_block(u64 (*words)[CHUNK], unsigned long from, 
 				  kbarman_read_user((u32 (*)[CHUNK])words, from))
 		return true;
 	return kbarman_read_old_page(words, from, CHUNK * size);
+}
+
+/*
+ * Nothing of the page of @block is there. Look from the stack pointer up for the first such page:
+ * none behind it is tried. @words: what is read. Returns the end of the next block.
+ */
+static noinline unsigned long scan_leave_page(struct scan *scan, struct kbarman_sparse *sparse,
+					      u64 (*words)[CHUNK], unsigned long block,
+					      unsigned int word)
+{
+	unsigned long page = max(ALIGN_DOWN(block, PAGE_SIZE), scan->low), at = scan->low;
+
+	while (at < page && read_block(words, ALIGN_DOWN(at, CHUNK * word), word))
+		at = ALIGN_DOWN(at, PAGE_SIZE) + PAGE_SIZE;
+	return scan_begin_at(scan, sparse, min(at, page), BM_KBARMAN_STACK_ABSENT);
 }
 
 /* Look at the blocks of a stack of words of @size bytes, from its end down. */
@@ -146,15 +192,12 @@ static __always_inline void scan_blocks(struct scan *scan, unsigned int size)
 	for (end = scan->high; end != low; end = at) {
 		block = ALIGN_DOWN(end - 1, bytes);
 		at = max(block, low);
-		if (sparse.next - scan->room < CHUNK_UNITS) {
-			sparse.next = scan_halve(scan, sparse.next, end, size);
-			sparse.span = scan->end - low;
+		if (unlikely(sparse.next < scan->enough)) {
+			at = scan_make_room(scan, &sparse, end, size);
+			continue;
 		}
-		if (!read_block(&words, block, size)) {
-			at = scan_leave_page(scan, block);
-			sparse.next = scan->room_end;
-			sparse.map = 0;
-			sparse.span = scan->end - low;
+		if (unlikely(!read_block(&words, block, size))) {
+			at = scan_leave_page(scan, &sparse, &words, block, size);
 			continue;
 		}
 		map = kbarman_sparse_scan(&sparse, (char *)words + (at - block), at - low,
@@ -185,6 +228,7 @@ static u32 *stack_put_chunks(u32 *to, struct scan *scan, u32 limit,
 
 	scan->room = to;
 	scan->room_end = to + units;
+	scan->enough = to + units / 2;
 	scan->places = places + KBARMAN_PLACES_BELOW;
 	if (wanted->word == sizeof(u64)) {
 		memset(places, !wanted->records,

@@ -31,6 +31,7 @@ typedef int64_t s64;
 #define min(a, b)		((a) < (b) ? (a) : (b))
 #define max(a, b)		((a) > (b) ? (a) : (b))
 #define swap(a, b)		({ typeof(a) __a = (a); (a) = (b); (b) = __a; })
+#undef PAGE_SIZE			/* of <sys/user.h> */
 #define PAGE_SIZE		4096UL
 #define ARRAY_SIZE(array)	(sizeof(array) / sizeof((array)[0]))
 #define ALIGN_DOWN(value, to)	((value) & ~((typeof(value))(to) - 1))
@@ -39,6 +40,7 @@ typedef int64_t s64;
 #define hweight32(value)	((unsigned int)__builtin_popcount(value))
 #define __ffs64(value)		((unsigned int)__builtin_ctzll(value))
 #define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
+#define array_index_nospec(index, size)	(index)
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, value)	((x) = (value))
 #define smp_wmb()		__asm__ volatile("" ::: "memory")

@@ -25,6 +25,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "../lib/gather.h"
 #include "../lib/shadow.h"
 #include "../lib/tap.h"
 #include "base/array.h"

@@ -3,7 +3,8 @@
  * Chains from sparse stacks are those of a shadow stack, at every instruction of real programs:
  * selftests/truth/stacks.c and .cc, and xz of this machine. A program runs one instruction at a
  * time. What it calls goes to the shadow stack. A call is over when SP is above its return
- * address, whoever moved it there: a return, longjmp, an exception.
+ * address, whoever moved it there: a return, longjmp, an exception. Of its registers and its stack
+ * there is what the module would keep.
  *
  *	test_unwind_walker [--all | --save FILE]
  *
@@ -33,9 +34,12 @@
 #include <sys/user.h>
 #include <sys/wait.h>
 
+#include "../lib/gather.h"
+
 #define MAX_IMAGES	32
 #define MAX_MAPPINGS	128
-#define MAX_STACK	(64U << 10)	/* bytes that are looked at */
+#define KEPT		0xf0e8U		/* registers, as in user_registers.c */
+#define SCRATCH		0xc11U
 #define NEEDED_PERCENT	99.5
 
 struct image {
@@ -60,8 +64,7 @@ struct tracee {
 	uint64_t bounds[2][2];		/* of the code of the program, and of libraries */
 	struct shadow shadow;
 	struct user_regs_struct regs;
-	uint64_t stack[MAX_STACK / 8];
-	struct kb_unwind_word words[MAX_STACK / 8];
+	struct gather_task task;
 	FILE *save;
 	uint32_t saved[64];		/* kinds of cases */
 	unsigned int nr_saved;
@@ -189,32 +192,12 @@ static const struct kb_unwind_rows *find_rows(void *closure, uint64_t address, u
 
 /* ---- our chain ---- */
 
-static bool is_code(const struct tracee *tracee, uint64_t word)
+static bool read_stack(const struct gather_task *task, u64 from, void *to, size_t size)
 {
-	return (word >= tracee->bounds[0][0] && word < tracee->bounds[0][1]) ||
-	       (word >= tracee->bounds[1][0] && word < tracee->bounds[1][1]);
-}
+	const struct tracee *tracee = (const void *)((const char *)task -
+						     offsetof(struct tracee, task));
 
-/* The words that the module would keep. */
-static struct kb_unwind_stack sparse_stack(struct tracee *tracee)
-{
-	uint64_t low = tracee->regs.rsp & ~UINT64_C(7), size = tracee->stack_high - low;
-	struct kb_unwind_stack stack = { .words = tracee->words, .low = low };
-
-	if (low >= tracee->stack_high)
-		size = 0;
-	if (size > MAX_STACK)
-		size = MAX_STACK;
-	if (!size || !read_memory(tracee, low, tracee->stack, size))
-		return stack;
-	stack.high = low + size;
-	for (size_t i = 0; i < size / 8; i++) {
-		uint64_t word = tracee->stack[i];
-
-		if (is_code(tracee, word) || (word >= low && word < tracee->stack_high))
-			tracee->words[stack.nr++] = (struct kb_unwind_word) { low + 8 * i, word };
-	}
-	return stack;
+	return read_memory(tracee, from, to, size);
 }
 
 static struct kb_unwind_registers registers(const struct user_regs_struct *regs)
@@ -325,13 +308,20 @@ static void save_case(struct tracee *tracee, const struct kb_unwind_registers *r
 
 static void check_chain(struct tracee *tracee)
 {
-	struct kb_unwind_registers regs = registers(&tracee->regs);
-	struct kb_unwind_stack stack = sparse_stack(tracee);
+	struct gather_task *task = &tracee->task;
+	struct kb_unwind_sparse sparse;
 
-	if (!shadow_check(&tracee->shadow, &regs, &stack, find_rows, name_of, tracee))
+	task->registers = registers(&tracee->regs);
+	task->stack_high = tracee->stack_high;
+	for (unsigned int i = 0; i < 2; i++)
+		task->code[i] = (struct kbarman_range) {
+			tracee->bounds[i][0], tracee->bounds[i][1] - tracee->bounds[i][0] };
+	sparse = gather(task);
+	if (!shadow_check(&tracee->shadow, &sparse.registers, &sparse.stack, find_rows, name_of,
+			  tracee))
 		return;
 	if (tracee->save && tracee->shadow.chain.nr > 3 && is_new_kind(tracee))
-		save_case(tracee, &regs, &stack);
+		save_case(tracee, &sparse.registers, &sparse.stack);
 }
 
 /* ---- the shadow stack ---- */
@@ -468,6 +458,10 @@ static void trace(char *const argv[], unsigned long limit, FILE *save, const cha
 	struct tracee *tracee = calloc(1, sizeof(*tracee));
 
 	tracee->save = save;
+	tracee->task.machine = kb_unwind_machine(EM_X86_64, sizeof(u64));
+	tracee->task.kept = KEPT;
+	tracee->task.scratch = SCRATCH;
+	tracee->task.read = read_stack;
 	tracee->pid = start(argv);
 	if (tracee->pid < 0 || ptrace(PTRACE_GETREGS, tracee->pid, NULL, &tracee->regs)) {
 		tap_skip(promise, "this machine does not allow to trace programs");

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The sparse stack that the module would make of a traced program: its own sparse_stack.c, over a copy
- * of the program's memory. What the module is built for is asked at run time here: the program's
- * machine says it. Include this file first.
+ * The sparse stack that the module would make of a traced program: its own sparse_stack.c, over a
+ * copy of the program's memory. What the module is built for is asked at run time here: the
+ * program's machine says it. No other file of the module may be included before this one.
  */
 #ifndef KBARMAN_GATHER_H
 #define KBARMAN_GATHER_H
