@@ -25,7 +25,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "../lib/gather.h"
 #include "../lib/shadow.h"
 #include "../lib/tap.h"
 #include "base/array.h"
