@@ -309,7 +309,7 @@ static struct jit_image {
 		{ 0x2000, 0x20, 3, KB_RANK_GLOBAL, 0 },
 	},
 	.names = "old\0new",
-	.codes = { { 10, 20, 0, 2 }, { 30, KB_JIT_FOREVER, 2, 0 } },
+	.codes = { { 10, 20, 0, 2, 0, 0 }, { 30, KB_JIT_FOREVER, 2, 0, 0, 0 } },
 	.lines = { { 0, 1, 0 }, { 8, 2, 0 } },
 	.files = "a.js",
 };

@@ -185,10 +185,12 @@ static int add_unwind(struct reader *reader, uint64_t size, struct kb_jit_code *
 {
 	struct kb_unwind_sections sections = {
 		.high = size,
-		.frames[0].section = {
-			.data = reader->frames, .size = reader->nr_frames,
-			/* where perf has it in the file that it makes of the code */
-			.address = (size + 7) & ~UINT64_C(7),
+		.frames[0] = {
+			.section = {
+				.data = reader->frames, .size = reader->nr_frames,
+				/* where perf has it in the file that it makes of the code */
+				.address = (size + 7) & ~UINT64_C(7),
+			},
 		},
 	};
 	struct kb_jit *jit = reader->jit;
