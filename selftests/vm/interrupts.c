@@ -278,6 +278,11 @@ static void expect_counts(struct __test_metadata *_metadata, int fd,
 
 TEST_F(interrupts, handlers_are_as_many_as_the_kernel_counts)
 {
+	struct counts rows[ROWS];
+
+	/* s390x has other interrupts, which Linux handles without its table. */
+	if (!read_interrupts(rows))
+		SKIP(return, "no interrupt of this machine has a number");
 	expect_counts(_metadata, self->fd, read_interrupts, BM_KBARMAN_IRQ_ENTRY);
 }
 
