@@ -244,11 +244,16 @@ static inline uint64_t clock_ns(clockid_t clock)
 	return t.tv_sec * 1000000000ULL + t.tv_nsec;
 }
 
+/* Linux may still be busy with what was set before: of the scheduler's settings for a moment. */
 static inline void write_file(const char *path, const char *text)
 {
-	int fd = open(path, O_WRONLY | O_CLOEXEC);
+	int fd = open(path, O_WRONLY | O_CLOEXEC), tries = 0;
+	ssize_t length;
 
-	if (fd < 0 || write(fd, text, strlen(text)) != (ssize_t)strlen(text))
+	do {
+		length = write(fd, text, strlen(text));
+	} while (length < 0 && errno == EBUSY && ++tries < 500 && !usleep(10000));
+	if (length != (ssize_t)strlen(text))
 		lost("%s does not take '%s'", path, text);
 	close(fd);
 }
