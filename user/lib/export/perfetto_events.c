@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/array.h"
 #include "export/label.h"
 #include "export/perfetto_events.h"
 #include "export/perfetto_fields.h"
@@ -30,7 +31,7 @@ static uint16_t field_of(const struct kb_event *event)
 {
 	uint8_t what = event->type == KB_EVENT_CUSTOM_COUNTER ? event->custom_counter.what : 0;
 
-	return what < sizeof(fields) / sizeof(fields[0]) ? fields[what] : 0;
+	return what < ARRAY_SIZE(fields) ? fields[what] : 0;
 }
 
 bool kb_perfetto_has_event(const struct kb_event *event)

@@ -50,6 +50,11 @@ static inline const struct kb_unwind_word *find_word(const struct kb_unwind_stac
 	return first;
 }
 
+static inline bool is_in_stack(const struct kb_unwind_stack *stack, uint64_t address)
+{
+	return address >= stack->low && address < stack->high;
+}
+
 static inline bool read_word(struct walk *walk, uint64_t address, uint64_t *word)
 {
 	const struct kb_unwind_stack *stack = walk->stack;
@@ -60,7 +65,7 @@ static inline bool read_word(struct walk *walk, uint64_t address, uint64_t *word
 		return true;
 	}
 	*word = 0;
-	if (address % walk->machine->word || address < stack->low || address >= stack->high)
+	if (address % walk->machine->word || !is_in_stack(stack, address))
 		return stop(walk, KB_UNWIND_OUTSIDE);
 	return true;
 }
@@ -87,7 +92,7 @@ static inline uint64_t find_saved_sp(struct walk *walk, uint64_t address)
 	for (; at < end && at->address < address + SEARCHED; at++)
 		if (at->address > address && at->word > at->address && at->word < stack->high &&
 		    read_word(walk, at->word, &word) && word &&
-		    (word < stack->low || word >= stack->high))
+		    !is_in_stack(stack, word))
 			return at->word;
 	return 0;
 }

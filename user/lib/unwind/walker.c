@@ -68,7 +68,7 @@ static bool has_caller(const struct walk *walk, uint64_t pc, kb_unwind_find *fin
 		return true;
 	/* Where its address would be there may be a pointer into the stack. */
 	return (run_steps(&copy, rule, &found) && find_pc(&copy, rule, &found, &caller) &&
-		(caller < walk->stack->low || caller >= walk->stack->high)) ||
+		!is_in_stack(walk->stack, caller)) ||
 	       copy.end == KB_UNWIND_WHOLE;
 }
 
@@ -118,8 +118,7 @@ static bool leave_by_frame(struct walk *walk)
 		return false;
 	sp = walk->regs.value[machine->sp];
 	if (record < sp || !read_word(walk, record, &frame) ||
-	    !read_word(walk, record + machine->word, &pc) || !pc ||
-	    (pc >= walk->stack->low && pc < walk->stack->high))
+	    !read_word(walk, record + machine->word, &pc) || !pc || is_in_stack(walk->stack, pc))
 		return false;
 	walk->regs.known &= machine->preserved;
 	walk->scratch = 0;
@@ -141,7 +140,7 @@ static bool leave_pushed(struct walk *walk, kb_unwind_find *find, void *closure)
 	walk->regs.known &= machine->preserved;
 	walk->scratch = 0;
 	for (; sp < end && read_word(walk, sp, &pc); sp += machine->word) {
-		if (!pc || (pc >= walk->stack->low && pc < walk->stack->high))
+		if (!pc || is_in_stack(walk->stack, pc))
 			continue;
 		set(&walk->regs, machine->sp, sp + machine->word);
 		set(&walk->regs, KB_UNWIND_PC, pc);
