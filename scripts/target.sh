@@ -4,8 +4,9 @@
 # Tests of one kernel on one machine, a target: ARCH-FLAVOUR of scripts/kernels.txt. `make test` and
 # `make test-matrix` source this file, after suite.sh.
 #
-#	target_tests TARGET	builds the module and the VM tests for that kernel, and runs them, some of
-#				them short; fails if something does not build
+#	target_tests TARGET [PROGRAM...]
+#				builds the module and the VM tests for that kernel, and runs them, some of
+#				them short, but none of PROGRAMs; fails if something does not build
 #	target_captures TARGET	reads the captures that those have left, on this machine
 #	target_guest TARGET	prints the directory of both
 #
@@ -27,6 +28,7 @@ armhf_tree() {
 
 target_tests() {
 	target=$1 arch=${1%%-*} flavour=${1#*-}
+	shift
 	guest=$(target_guest "$target")
 	options=
 	case $arch in
@@ -40,7 +42,7 @@ target_tests() {
 	rm -rf "$guest/results" "$guest/release"
 	# shellcheck disable=SC2086 # words
 	nested=1 tap "$target" 1860 scripts/vm --arch "$arch" --flavour "$flavour" --share "$guest" \
-		--timeout 1800 --dmesg "$out/$target.dmesg" $options -- env $short sh matrix.sh
+		--timeout 1800 --dmesg "$out/$target.dmesg" $options -- env $short sh matrix.sh "$@"
 	tap "$target/dmesg" 0 dmesg_is_clean "$out/$target.dmesg"
 }
 
