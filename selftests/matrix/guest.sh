@@ -3,8 +3,8 @@
 #
 # Usage: sh guest.sh [PROGRAM...]
 #
-# What a VM of the matrix does: the kselftests of the module but PROGRAMs, and captures that it leaves in
-# results/ for the host's reader. Prints TAP as run_kselftest.sh does.
+# What a VM of the matrix does: the kselftests of the module but PROGRAMs, and captures, which it
+# leaves in results/ for the host's reader. Prints TAP as run_kselftest.sh does.
 
 export KBARMAN_TEST_VM=1
 tests=
