@@ -16,6 +16,9 @@ import viewers  # noqa: E402
 
 LEFT = 2**32 - 1
 LINE = re.compile(r"^\[(\d+)\] \(\+[^)]*\) (?:\S+ )?([\w:]+): \{ cpu_id = (\d+) \}, \{ (.*) \}$")
+# what a value of kbarman's own series is about
+DETAIL = re.compile("irq_|sched_(waking|wakeup_new|migrate_task)$|power_cpu_frequency$|"
+                    "kbarman:(ipi_|idle_miss$)")
 
 
 def trace_of(tmp, path, name="trace.ctf"):
@@ -71,6 +74,8 @@ def babeltrace_reads_what_the_capture_says(tmp):
         viewers.same(path, sorted(said.samples.items()), sorted(got.items()))
         viewers.same(path, clamped(path, said.values),
                      sorted((time, cpu, f["name"], f["value"]) for time, cpu, f in trace.of("kbarman:series")))
+        viewers.same(path, clamped(path, [value[:2] for _, value in said.details]),
+                     sorted((time, cpu) for time, event, cpu, _ in trace.events if DETAIL.match(event)))
         marks = [(*mark[:3], mark[3] or "-") for mark in said.marks]
         viewers.same(path, clamped(path, marks),
                      sorted((time, f["tid"], f["type"], f["text"]) for time, _, f in trace.of("kbarman:mark")))

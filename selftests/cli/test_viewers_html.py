@@ -110,7 +110,8 @@ def page_has_what_the_capture_has(tmp):
         want = [(*mark[:3], mark[3][:1024]) for mark in said.marks]
         viewers.same(path, sorted(want, key=str), sorted(data.marks, key=str))
         series = [s["name"] for s in data.tables["series"]]
-        viewers.same(path, sorted((ns, series.index(name), value) for ns, _, name, value in said.values),
+        viewers.same(path, sorted((ns, series.index(name), value) for ns, _, name, value in
+                                  said.values_and("migrate", "frequency", "idle_miss")),
                      sorted((ns, which, value) for kind, _, ns, which, value in data.values if kind == SERIES))
         if "golden" not in path:    # whose counters are not deltas
             sums = collections.Counter()

@@ -214,6 +214,7 @@ class Said:
 
     def __init__(self, path):
         self.switches, self.halts, self.marks, self.values = [], [], [], []
+        self.details = []                         # values of kbarman's own series: what, value
         self.samples = collections.Counter()      # CPU, task
         self.totals = collections.Counter()       # counter's name: sum
         self.series, self.names, self.header = [], {}, None
@@ -251,7 +252,15 @@ class Said:
         if kind == "custom_counter":
             values.append((line["counter"], line["value"]))
         for index, value in values:
-            self.values.append((ns, core, self.series[index]["name"], value))
+            value = ns, core, self.series[index]["name"], value
+            if "what" in line:
+                self.details.append((line["what"], value))
+            else:
+                self.values.append(value)
+
+    def values_and(self, *whats):
+        """The values, and those details that an export shows as values, too."""
+        return self.values + [value for what, value in self.details if what in whats]
 
 
 def counter_sums(said):
