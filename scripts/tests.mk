@@ -86,6 +86,7 @@ $(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_w
 # ---- what goes into a VM
 
 guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $(NAMES) \
+	$(GUEST)/waits \
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
@@ -118,6 +119,10 @@ $(GUEST)/truth: selftests/truth/truth.c
 $(GUEST)/truth-static: selftests/truth/truth.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -static $< -o $@
+
+$(GUEST)/waits: selftests/truth/waits.c user/include/kbarman/mark.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Iuser/include -static $< -o $@
 
 # Programs and libraries with known names: selftests/truth/names.c describes them.
 NAMES_CC	= $(USER_CC) $(TEST_CFLAGS) -fno-omit-frame-pointer -fno-toplevel-reorder \

@@ -7,8 +7,8 @@
 # default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
 # that need the device; the last one unloads the module), then what there is no way back from. Prints
 # TAP as run_kselftest.sh does.
-# Captures and reports are left in results/ for selftests/vm/check.py, which looks into them on
-# the host.
+# Captures and reports are left in results/ for selftests/vm/check.py and waits.py, which look into
+# them on the host.
 #
 # shellcheck disable=SC2317 # functions are called by name
 
@@ -107,6 +107,19 @@ record_stripped() {
 	../kbarman script -e sample stripped.cap >stripped.script
 }
 
+# Programs whose waits are known. From memory: who waits for code from the disk waits once more.
+record_waits() {
+	cp ../waits /run/waits
+	cat /proc/interrupts >waits.interrupts
+	../kbarman record -a --latency -o waits.cap -- /run/waits ../waits >waits.out 2>waits.err || {
+		cat waits.err
+		return 1
+	}
+	for d in /sys/bus/virtio/drivers/9pnet_virtio/virtio*; do
+		! grep -qa '^host' "$d/mount_tag" || echo "disk=${d##*/}" >>waits.out
+	done
+}
+
 records_and_reports() {
 	promise records_the_system record_truth all -a
 	promise records_a_command record_truth command
@@ -122,6 +135,7 @@ records_and_reports() {
 	promise tells_names_and_call_chains sh -c \
 		'../kbarman script -e sample names.cap >names.script 2>names.said'
 	promise records_stripped_programs record_stripped
+	promise records_known_waits record_waits
 	echo "1..$count"
 	return "$failed"
 }
