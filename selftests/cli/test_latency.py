@@ -75,6 +75,35 @@ def a_wait_is_split_into_leaving_idle_and_what_came_then(tmp):
     assert (idle["state"], idle["waits"], idle["max_ns"]) == (2, 1, 50 * US), idle
 
 
+def interrupts_inside_of_a_halt_do_not_end_it(tmp):
+    """As in states that are left with interrupts on: of each halt the time of its end counts."""
+    capture = new()
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 7)
+    for now in 0, 1000 * US:
+        capture.switch(1, now + 2 * US, 0, blocked=True, state=1)
+        capture.halt(1, now + 3 * US, True, 2)
+        capture.ipi(1, now + 90 * US, now + (101 if now else 91) * US, IPI_TIMER)
+        capture.waking(0, now + 100 * US, waker=8, woken=7, cpu=1)
+        capture.ipi(1, now + 110 * US, now + 112 * US, IPI_RESCHEDULE)
+        # the second halt ends at once behind the interrupt
+        capture.halt(1, now + (112 if now else 150) * US, False)
+        if now:     # a halt behind it is another one
+            capture.halt(1, now + 113 * US, True, 0)
+            capture.halt(1, now + 158 * US, False)
+        capture.switch(1, now + 160 * US, 7)
+    capture.switch(1, 1200 * US, 0, blocked=True, state=1)
+    capture.records.sort(key=lambda record: record[16:24][::-1])
+    save(capture, tmp)
+    table = rows(tmp)
+    idle = only(table, "latency_idle")
+    assert (idle["state"], idle["waits"], idle["sum_ns"], idle["max_ns"]) == (
+        2, 2, 62 * US, 50 * US), idle
+    assert [(wait["idle_state"], parts(wait)) for wait in of_kind(table, "latency_wait")] == [
+        (2, {"halt_ns": 48 * US, "idle_ns": 10 * US, "irq_ns": 2 * US}),
+        (2, {"halt_ns": 54 * US, "idle_ns": 3 * US, "irq_ns": 3 * US})], table
+
+
 def a_wait_in_the_queue_says_who_ran(tmp):
     capture = new(cores=1)
     capture.switch(0, 0, 7)
