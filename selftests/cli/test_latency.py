@@ -573,6 +573,18 @@ def without_states_in_the_capture_nobody_guesses(tmp):
     assert "would have paid" not in tap.run("report", "--irq", cwd=tmp).stdout
 
 
+def nobody_takes_silence_for_states_that_paid(tmp):
+    """Linux before 6.1 does not say what did not pay."""
+    for sources, said in ("irq,freq", "it does so from 6.1 on"), ("irq", "does not say which states"):
+        capture = new(cores=1, sources=sources)
+        capture.switch(0, 0, 0)
+        capture.halt(0, 1 * US, True, 1)
+        capture.halt(0, 5 * US, False)
+        capture.irq(0, 6 * US, 7 * US, 40)
+        save(capture, tmp)
+        assert said in tap.run("report", "--irq", cwd=tmp).stdout, sources
+
+
 def an_ipi_of_arm64_is_no_nameless_interrupt(tmp):
     capture = new(cores=1)
     capture.switch(0, 0, 0)

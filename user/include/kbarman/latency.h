@@ -194,8 +194,8 @@ struct kb_halts_paid {
 	uint32_t core;
 	int state;
 	bool too_shallow;		/* a deeper state would have paid; else one less deep */
-	int paid;			/* the deepest that would have; KB_STATE_UNKNOWN: the capture
-					 * lacks the states of the CPU */
+	int paid;			/* the deepest that would have; KB_STATE_UNKNOWN: the
+					 * capture lacks the states of the CPU */
 	uint64_t count, ns;
 };
 
@@ -208,9 +208,9 @@ struct kb_halt_miss {
 	int paid;			/* as above */
 	int64_t since;			/* ns, as kb_barman_ns() */
 	uint64_t ns;
-	uint64_t off_ns;		/* how far it is from paying: of a halt that was too short, what
-					 * lacks to the target residency, 0 if that is unknown; else its
-					 * length */
+	uint64_t off_ns;		/* how far it is from paying: of a halt that was too short,
+					 * what lacks to the target residency, 0 if that is unknown;
+					 * else its length */
 	struct kb_origin origin;	/* what ended it; kind unknown: no interrupt was seen */
 	bool has_task;			/* then a task ran: */
 	uint32_t task_id;
@@ -269,7 +269,7 @@ struct kb_latency {
 	uint32_t nr_halt_ends;
 	const struct kb_cpu_tiles *cpus;	/* max_cores of the header */
 
-	const struct kb_halts_paid *halts_paid;	/* by CPU, state and the state that would have paid */
+	const struct kb_halts_paid *halts_paid;	/* by CPU, state and what would have paid */
 	uint32_t nr_halts_paid;
 	const struct kb_halt_miss *worst_deep, *worst_shallow;	/* the largest off_ns first */
 	uint32_t nr_worst_deep, nr_worst_shallow;

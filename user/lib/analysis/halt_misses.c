@@ -6,7 +6,7 @@
 #include "analysis/halt_misses.h"
 
 struct paid_row {
-	uint64_t key[2];	/* CPU and state + 1; the state that would have paid + 1, and the side */
+	uint64_t key[2];	/* CPU and state + 1; what would have paid + 1, and the side */
 	struct kb_halts_paid row;
 };
 

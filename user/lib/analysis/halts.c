@@ -6,7 +6,8 @@
  * handler that has no name: then it is the IPI.
  *
  * Linux says that a state did not pay behind the halt, with interrupts on. So that record may come
- * behind the interrupt, and its state is the one that the driver entered, which the driver may choose.
+ * behind the interrupt. Its state is the one that the driver entered: drivers may choose another
+ * one than they are asked for.
  */
 #include <errno.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ struct cpu {
 	uint64_t ended_by;	/* kb_origin_key() */
 	uint64_t key;		/* of the last halt: CPU, state + 1 */
 	bool wanted;
-	bool told, missed;	/* the halt is over, and nothing came yet but interrupts; Linux says that
-				 * its state did not pay: */
+	bool told, missed;	/* the halt is over, and nothing came yet but interrupts; Linux says
+				 * that its state did not pay: */
 	struct kb_halt_miss last;
 };
 
@@ -276,6 +277,7 @@ static int compare_ends(const void *left, const void *right)
 
 int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown)
 {
+	static const struct kb_event end = { .type = KB_EVENT_HALT };
 	uint32_t i, nr = halting->rows.nr, nr_ends = 0;
 
 	halting->shown = calloc((size_t)nr + 1, sizeof(*halting->shown));
@@ -302,7 +304,7 @@ int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown)
 		};
 	}
 	for (i = 0; i < halting->max_cores; i++)
-		go_on(halting, &halting->cpus[i], &(struct kb_event){ .type = KB_EVENT_HALT }, NULL);
+		go_on(halting, &halting->cpus[i], &end, NULL);
 	qsort(halting->shown, nr, sizeof(*halting->shown), compare_rows);
 	qsort(halting->shown_ends, nr_ends, sizeof(*halting->shown_ends), compare_ends);
 	shown->halts = halting->shown;

@@ -15,8 +15,8 @@ int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted,
 void kb_halting_destroy(struct kb_halting *halting);
 
 /*
- * Take a tile that ends, then the record of @walk that ended it. @woken: if this record is a switch,
- * who woke its task. Each returns 0 or -ENOMEM.
+ * Take a tile that ends, then the record of @walk that ended it. @woken: if this record is a
+ * switch, who woke its task. Each returns 0 or -ENOMEM.
  */
 int kb_halting_add(struct kb_halting *halting, const struct kb_tile *tile);
 int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk,

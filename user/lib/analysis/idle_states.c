@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 /*
  * Linux compares the length of each halt with the states that are enabled, in
- * cpuidle_enter_state(): a state was too deep if the halt was shorter than its target residency, and
- * not deep enough if the halt without the time to leave the state was as long as that of the next
- * deeper one. Linux reads its clock beside the records, so close to a limit its word counts: then the
- * next state on that side would have paid.
+ * cpuidle_enter_state(): a state was too deep if the halt was shorter than its target residency,
+ * and not deep enough if the halt without the time to leave the state was as long as that of the
+ * next deeper one. Linux reads its clock beside the records, so close to a limit its word counts:
+ * then the next state on that side would have paid.
  */
 #include <errno.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The idle states of each CPU, from facts "kbarman.idle.STATE=RESIDENCY,LATENCY,DISABLED,NAME" in us,
- * which hold for every CPU without a fact "kbarman.idle.STATE.CPU=" of its own.
+ * The idle states of each CPU, from facts "kbarman.idle.STATE=RESIDENCY,LATENCY,DISABLED,NAME" in
+ * us, which hold for every CPU without a fact "kbarman.idle.STATE.CPU=" of its own.
  */
 #ifndef KB_LIB_ANALYSIS_IDLE_STATES_H
 #define KB_LIB_ANALYSIS_IDLE_STATES_H
@@ -26,8 +26,8 @@ struct kb_text kb_idle_states_name(const struct kb_idle_states *states, uint32_t
 uint64_t kb_idle_states_residency(const struct kb_idle_states *states, uint32_t core, int state);
 
 /*
- * Of a halt of @ns in @state, of which Linux says that it was too deep or, if @too_shallow, not deep
- * enough: the deepest state that would have paid. KB_STATE_UNKNOWN: the capture does not say.
+ * Of a halt of @ns in @state, of which Linux says that it was too deep or, if @too_shallow, not
+ * deep enough: the deepest state that would have paid. KB_STATE_UNKNOWN: the capture does not say.
  */
 int kb_idle_states_paid(const struct kb_idle_states *states, uint32_t core, int state,
 			bool too_shallow, uint64_t ns);

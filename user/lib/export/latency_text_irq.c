@@ -157,7 +157,8 @@ static void put_miss(const struct latency_text *text, const struct kb_halt_miss 
 	int64_t first = kb_trace_first(text->trace);
 
 	text_printf(&text->put, "%13.3f  %13.3f  %15.6f  CPU %u in ", latency_us(miss->off_ns),
-		    latency_us(miss->ns), text_ms((uint64_t)miss->since - (uint64_t)first), miss->core);
+		    latency_us(miss->ns), text_ms((uint64_t)miss->since - (uint64_t)first),
+		    miss->core);
 	put_state(text, miss->core, miss->state);
 	if (miss->chosen != miss->state && miss->chosen != KB_STATE_UNKNOWN)
 		text_printf(&text->put, " instead of state %d", miss->chosen);
@@ -191,8 +192,8 @@ static void put_misses(const struct latency_text *text, const char *title,
 	if (!nr)
 		return;
 	text_put_title(&text->put, title);
-	text_printf(&text->put, "#    Off (us)    Length (us)       Since (ms)  Halt, who ended it\n"
-		    "#\n");
+	text_printf(&text->put,
+		    "#    Off (us)    Length (us)       Since (ms)  Halt, who ended it\n#\n");
 	for (i = 0; i < nr; i++)
 		put_miss(text, &misses[i]);
 }
@@ -207,9 +208,11 @@ void latency_put_halts(const struct latency_text *text)
 		return;
 	}
 	text_put_title(&text->put, "Halts, and what ended them (times in us)");
-	if (!text->got->whats[KB_WHAT_IDLE_MISS] && !has_misses(text))
-		text_printf(&text->put, "# The capture does not say which states were too deep or "
-			    "not deep enough.\n#\n");
+	if (!text->got->whats[KB_WHAT_IDLE_MISS])
+		text_printf(&text->put, "# %s\n#\n", has_misses(text) ?
+			    "Linux said of no state that it was too deep or not deep enough: it does so "
+			    "from 6.1 on." :
+			    "The capture does not say which states were too deep or not deep enough.");
 	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep"
 		    "        Mean  Too shallow        Mean  Name\n#\n");
 	for (i = 0; i < text->got->nr_halts; i++) {

@@ -16,10 +16,10 @@ struct kb_idle_row {
 };
 
 /*
- * Call @take for the states of CPU 0, and for those of the CPUs below @nr_cpus that differ from the
- * state of CPU 0; a state that such a CPU lacks is a disabled one. @sys: the folder with a folder for
- * each CPU, NULL for that of sysfs. Returns 0, or the first value of @take that is not 0. A machine
- * whose states can't be read has none.
+ * Call @take for the states of CPU 0, and for those of the CPUs below @nr_cpus that differ from
+ * the state of CPU 0; a state that such a CPU lacks is a disabled one. @sys: the folder with a
+ * folder for each CPU, NULL for that of sysfs. Returns 0, or the first value of @take that is not
+ * 0. A machine whose states can't be read has none.
  */
 int kb_idle_table_read(const char *sys, uint32_t nr_cpus,
 		       int (*take)(void *context, uint32_t cpu, uint32_t state,
