@@ -9,10 +9,11 @@
  * and time that Linux accounts as well:
  *
  *	idler sums			tasks that run, wait and sleep
- *	idler random			tasks that do anything; with IDLER_GAP=1 the recorder loses some
+ *	idler random			tasks that do anything, and with IDLER_GAP=1 a recorder that
+ *					loses some of it
  *
- * Each says on its standard output what it did and what Linux counted. With `around`, A, B, C and D are
- * readings of Linux: before COMMAND, in it, and behind it.
+ * Each says on its standard output what it did and what Linux counted. With `around`, A, B, C and D
+ * are readings of Linux: before COMMAND, in it, and behind it.
  */
 #include <signal.h>
 

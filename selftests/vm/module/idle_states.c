@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * An idle driver with three states that take a known time to leave: after the CPU was woken, and
- * before Linux traces that it has left the state, it is busy for the state's delay. So what a report
- * says of leaving idle is known, on emulated machines as well, which have no idle states.
+ * before Linux traces that it has left the state, it is busy for the state's delay. So what a
+ * report says of leaving idle is known, on emulated machines as well, which have no idle states.
  *
- * The driver keeps a log of what truly happened, by the clock that kbarman uses. Of a traced event it
- * has two times: a probe of its own reads the clock before all other probes of the event, another
- * one behind them. What a tracer has of the event lies between the two. /proc/kbarman_idle has these
- * lines, of one CPU after the other:
+ * The driver keeps a log of what truly happened, by the clock that kbarman uses. Of a traced event
+ * it has two times: a probe of its own reads the clock before all other probes of the event,
+ * another one behind them. What a tracer has of the event lies between the two. /proc/kbarman_idle
+ * has these lines, of one CPU after the other:
  *
  *	enter CPU STATE BEFORE BEHIND			the CPU goes idle
  *	leave CPU STATE WOKEN DONE BEFORE BEHIND	from WOKEN to DONE it was busy with the delay
  *	wake CPU TASK BEFORE BEHIND			this CPU wakes that task
  *	full						there was no room for more
  *
- * Parameters: `delays` and `residencies` in us; `counter`: times are those of the machine's counter,
- * not of CLOCK_MONOTONIC; `task`: whose wakeups are logged, -1: there is no log; `swap`: a CPU that is asked for the
- * deepest state takes the first one, and the other way round, as drivers may; `now`: the state in
- * which each CPU waits for an interrupt, -1 for none.
+ * Parameters: `delays` and `residencies` in us; `counter`: times are those of the machine's
+ * counter, not of CLOCK_MONOTONIC; `task`: whose wakeups are logged, -1: there is no log; `swap`: a
+ * CPU that is asked for the deepest state takes the first one, and the other way round, as drivers
+ * may; `now`: the state in which each CPU waits for an interrupt, -1 for none.
  */
 #include <linux/cpuidle.h>
 #include <linux/module.h>
@@ -225,14 +225,16 @@ static int attach(void)
 
 	for_each_kernel_tracepoint(find, NULL);
 	for (i = 0; i < ARRAY_SIZE(probes); i++) {
-		ret = probes[i].tracepoint ?
-			tracepoint_probe_register_prio(probes[i].tracepoint, probes[i].function, NULL,
-						       probes[i].priority) : -ENOENT;
+		struct probe *probe = &probes[i];
+
+		ret = probe->tracepoint ?
+			tracepoint_probe_register_prio(probe->tracepoint, probe->function, NULL,
+						       probe->priority) : -ENOENT;
 		if (ret) {
 			detach();
 			return ret;
 		}
-		probes[i].attached = true;
+		probe->attached = true;
 	}
 	return 0;
 }
@@ -240,8 +242,8 @@ static int attach(void)
 static void show_line(struct seq_file *file, int cpu, const struct line *line)
 {
 	if (line->what == LINE_LEAVE)
-		seq_printf(file, "leave %d %d %llu %llu %llu %llu\n", cpu, line->number, line->woken,
-			   line->done, line->before, line->behind);
+		seq_printf(file, "leave %d %d %llu %llu %llu %llu\n", cpu, line->number,
+			   line->woken, line->done, line->before, line->behind);
 	else
 		seq_printf(file, "%s %d %d %llu %llu\n", line->what == LINE_WAKE ? "wake" : "enter",
 			   cpu, line->number, line->before, line->behind);
