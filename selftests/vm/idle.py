@@ -118,26 +118,27 @@ def each_time_of_leaving_a_state_is_what_the_driver_says(tmp):
         print("# state {state}: busy for {delay} ticks; leaving took {least} to {most} ticks by the "
               "driver, {ticks} by the records".format(**time))
         assert time["least"] <= time["ticks"] <= time["most"], time
-    assert {time["state"] for time in left()} == {0, 1, 2} and len(left()) >= 6, len(left())
+    for state in range(3):
+        assert sum(time["state"] == state for time in left()) >= 3, state
 
 
 def each_state_has_its_delays_in_the_report(tmp):
     """Sums and maxima are those of the records to the nanosecond, and not below the delays."""
     unsure = len([line for line in log() if line[0] == "wake"]) - len(left())
-    assert unsure <= 3, unsure
     for state in range(3):
         mine = [time for time in left() if time["state"] == state]
         row = only(of_kind(leaving(), "latency_idle", state=state), state)
         delays = [ns_of(time["delay"]) for time in mine]
         print(f"# state {state}: {row['waits']} waits, {row['sum_ns']} ns, of these {sum(delays)} ns "
               "busy")
-        if unsure:
+        assert len(mine) <= row["waits"] <= len(mine) + unsure, (row, mine)
+        assert row["sum_ns"] >= sum(time["ns"] for time in mine) >= sum(delays), (row, mine)
+        assert row["max_ns"] >= max(time["ns"] for time in mine), (row, mine)
+        if row["waits"] > len(mine):
             print(f"# {unsure} wakeups while the CPU came or went")
             continue
-        assert row["waits"] == len(mine), (row, mine)
         assert row["sum_ns"] == sum(time["ns"] for time in mine), (row, mine)
         assert row["max_ns"] == max(time["ns"] for time in mine), (row, mine)
-        assert row["sum_ns"] >= sum(delays), (row, delays)
 
 
 def each_wait_has_its_delay_in_the_report(tmp):

@@ -17,7 +17,8 @@
  * Parameters: `delays` and `residencies` in us; `counter`: times are those of the machine's
  * counter, not of CLOCK_MONOTONIC; `task`: whose wakeups are logged, -1: there is no log; `swap`: a
  * CPU that is asked for the deepest state takes the first one, and the other way round, as drivers
- * may; `now`: the state in which each CPU waits for an interrupt, -1 for none.
+ * may; `now`: the state in which each CPU waits for an interrupt, -1 for none; `caught`: how many
+ * wakeups found the CPU of their task waiting, from before all probes until behind them.
  */
 #include <linux/cpuidle.h>
 #include <linux/module.h>
@@ -41,12 +42,14 @@ static unsigned int delays[STATES] = { 50, 700, 4000 };
 static unsigned int residencies[STATES] = { 1, 3000, 20000 };
 static bool counter, swap;
 static int task = -1;
+static unsigned int caught;
 
 module_param_array(delays, uint, NULL, 0644);
 module_param_array(residencies, uint, NULL, 0444);
 module_param(counter, bool, 0644);
 module_param(swap, bool, 0644);
 module_param(task, int, 0644);
+module_param(caught, uint, 0444);
 
 struct line {
 	enum { LINE_ENTER, LINE_LEAVE, LINE_WAKE } what;
@@ -60,8 +63,10 @@ struct cpu_log {
 	unsigned int nr;
 	bool full;
 	int now, state;
+	unsigned int waits;		/* so often did it begin to wait for an interrupt */
 	u64 woken, done;
 	u64 idle_before, wake_before;
+	unsigned int found;		/* `waits` of the CPU of the task that it wakes; 0: awake */
 };
 
 static DEFINE_PER_CPU(struct cpu_log, logs);
@@ -104,6 +109,8 @@ static int enter(struct cpuidle_device *device, struct cpuidle_driver *driver, i
 
 	if (READ_ONCE(swap))
 		state = STATES - 1 - state;
+	WRITE_ONCE(cpu->waits, cpu->waits + 1);
+	smp_wmb();	/* of find_waiting() */
 	WRITE_ONCE(cpu->now, state);
 	wait_for_interrupt();
 	WRITE_ONCE(cpu->now, -1);
@@ -169,10 +176,25 @@ static bool is_logged(const struct task_struct *woken)
 	return woken->pid == READ_ONCE(task) && woken != current;
 }
 
+/* The number of the wait of the task's CPU, 0 if it does not wait. */
+static unsigned int find_waiting(const struct task_struct *woken)
+{
+	const struct cpu_log *cpu = per_cpu_ptr(&logs, task_cpu(woken));
+	unsigned int waits = READ_ONCE(cpu->waits);
+	bool found;
+
+	smp_rmb();	/* of enter() */
+	found = READ_ONCE(cpu->now) >= 0;
+	smp_rmb();	/* it may be another wait by now: then the CPU was awake in between */
+	return found && READ_ONCE(cpu->waits) == waits ? waits : 0;
+}
+
 static void before_wake(void *data, struct task_struct *woken)
 {
-	if (is_logged(woken))
-		this_cpu_write(logs.wake_before, stamp());
+	if (!is_logged(woken))
+		return;
+	this_cpu_write(logs.found, find_waiting(woken));
+	this_cpu_write(logs.wake_before, stamp());
 }
 
 static void behind_wake(void *data, struct task_struct *woken)
@@ -183,6 +205,8 @@ static void behind_wake(void *data, struct task_struct *woken)
 	if (!is_logged(woken))
 		return;
 	line.behind = stamp();
+	if (cpu->found && find_waiting(woken) == cpu->found)
+		WRITE_ONCE(caught, caught + 1);
 	log_line(cpu, &line);
 }
 
