@@ -10,7 +10,7 @@
  * has these lines, of one CPU after the other:
  *
  *	enter CPU STATE BEFORE BEHIND			the CPU goes idle
- *	leave CPU STATE WOKEN DONE BEFORE BEHIND	from WOKEN to DONE it was busy with the delay
+ *	leave CPU STATE WOKEN DONE BEFORE BEHIND	from WOKEN to DONE it was busy
  *	wake CPU TASK BEFORE BEHIND			this CPU wakes that task
  *	full						there was no room for more
  *
@@ -83,7 +83,7 @@ static void log_line(struct cpu_log *cpu, const struct line *line)
 		return;
 	}
 	cpu->lines[cpu->nr] = *line;
-	smp_store_release(&cpu->nr, cpu->nr + 1);
+	smp_store_release(&cpu->nr, cpu->nr + 1);	/* for show_log() */
 }
 
 /* ---- the driver ---- */
@@ -279,7 +279,7 @@ static int show_log(struct seq_file *file, void *data)
 
 	for_each_possible_cpu(number) {
 		const struct cpu_log *cpu = per_cpu_ptr(&logs, number);
-		unsigned int i, nr = smp_load_acquire(&cpu->nr);
+		unsigned int i, nr = smp_load_acquire(&cpu->nr);	/* of log_line() */
 
 		for (i = 0; i < nr; i++)
 			show_line(file, number, &cpu->lines[i]);
