@@ -91,7 +91,8 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
-	$(GUEST)/device_test.sh $(GUEST)/device_record.sh	## build module, tool and tests for a VM, under build/guest/
+	$(GUEST)/device_test.sh $(GUEST)/device_record.sh \
+	guest-states $(GUEST)/idler	## build module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module
 guest-module:
@@ -107,6 +108,19 @@ guest-module:
 	?*) cp "$$other" $(GUEST)/kselftest/kbarman/other.ko ;; \
 	esac
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
+
+# An idle driver for selftests/vm/idler.c.
+STATES_TREE	= build/module/$(notdir $(GUEST))-states
+
+.PHONY: guest-states
+guest-states:
+	@mkdir -p $(GUEST) $(STATES_TREE)
+	@cp -rsfu $(CURDIR)/kmod $(CURDIR)/selftests/vm/module/. $(STATES_TREE)
+	@k=$$(scripts/kernel $(MACH) $(FLAVOUR)) || exit; eval "$$k"; \
+	$$KTOOLS $(MAKE) --no-print-directory -C $$KDIR M=$(CURDIR)/$(STATES_TREE) ARCH=$$KARCH \
+		CROSS_COMPILE=$$KCROSS $(MODULE_FLAGS) modules >$(GUEST)/states.log 2>&1 || \
+		{ cat $(GUEST)/states.log >&2; exit 1; }
+	@cp $(STATES_TREE)/idle_states.ko $(GUEST)/idle_states.ko
 
 $(GUEST)/kbarman: $(O)/kbarman
 	@mkdir -p $(@D)
@@ -178,6 +192,11 @@ $(GUEST)/%.sh: selftests/cli/%.sh
 $(GUEST)/examples.txt: selftests/lib/examples.py README.md $(wildcard user/man/*)
 	@mkdir -p $(@D)
 	python3 $< device >$@
+
+$(GUEST)/idler: selftests/vm/idler.c selftests/vm/lib.h selftests/vm/details.h \
+		kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -Ikmod $< -o $@
 
 $(GUEST)/threads: selftests/vm/threads.c
 	@mkdir -p $(@D)

@@ -75,6 +75,35 @@ def a_wait_is_split_into_leaving_idle_and_what_came_then(tmp):
     assert (idle["state"], idle["waits"], idle["max_ns"]) == (2, 1, 50 * US), idle
 
 
+def interrupts_inside_of_a_halt_do_not_end_it(tmp):
+    """As in states that are left with interrupts on: of each halt the time of its end counts."""
+    capture = new()
+    capture.switch(0, 0, 8)
+    capture.switch(1, 0, 7)
+    for now in 0, 1000 * US:
+        capture.switch(1, now + 2 * US, 0, blocked=True, state=1)
+        capture.halt(1, now + 3 * US, True, 2)
+        capture.ipi(1, now + 90 * US, now + (101 if now else 91) * US, IPI_TIMER)
+        capture.waking(0, now + 100 * US, waker=8, woken=7, cpu=1)
+        capture.ipi(1, now + 110 * US, now + 112 * US, IPI_RESCHEDULE)
+        # the second halt ends at once behind the interrupt
+        capture.halt(1, now + (112 if now else 150) * US, False)
+        if now:     # a halt behind it is another one
+            capture.halt(1, now + 113 * US, True, 0)
+            capture.halt(1, now + 158 * US, False)
+        capture.switch(1, now + 160 * US, 7)
+    capture.switch(1, 1200 * US, 0, blocked=True, state=1)
+    capture.records.sort(key=lambda record: record[16:24][::-1])
+    save(capture, tmp)
+    table = rows(tmp)
+    idle = only(table, "latency_idle")
+    assert (idle["state"], idle["waits"], idle["sum_ns"], idle["max_ns"]) == (
+        2, 2, 62 * US, 50 * US), idle
+    assert [(wait["idle_state"], parts(wait)) for wait in of_kind(table, "latency_wait")] == [
+        (2, {"halt_ns": 48 * US, "idle_ns": 10 * US, "irq_ns": 2 * US}),
+        (2, {"halt_ns": 54 * US, "idle_ns": 3 * US, "irq_ns": 3 * US})], table
+
+
 def a_wait_in_the_queue_says_who_ran(tmp):
     capture = new(cores=1)
     capture.switch(0, 0, 7)
@@ -371,7 +400,10 @@ def full(directory):
         capture.softirq_entry(0, 212 * US, NET_RX, task=9),
         capture.softirq_exit(0, 213 * US, NET_RX, task=9),
         capture.switch(0, 220 * US, 8, blocked=True, state=1),
-        capture.string("kbarman.release=6.1.0"), capture.string("kbarman.command=./a")))
+        capture.miss(1, 154 * US, 2, False),
+        capture.records.sort(key=lambda record: record[16:24][::-1]),
+        capture.string("kbarman.release=6.1.0"), capture.string("kbarman.command=./a"),
+        capture.string("kbarman.idle.1=50,5,0,C1"), capture.string("kbarman.idle.2=200,10,0,C2")))
 
 
 # ---- interrupts ----
@@ -442,6 +474,115 @@ def halts_say_what_ended_them_and_what_would_have_paid(tmp):
     assert "does not say" not in text.split("# Halts")[1], text
     assert re.search(r"^ +1  ended by no interrupt$", text, re.M), text
     assert re.search(r"^ +0 +2 +2 +255\.000 +1 +10\.000 +0 +0\.000$", text, re.M), text
+
+
+STATES = {"idle.0": "0,0,0,POLL", "idle.1": "20,2,0,C1, shallow", "idle.2": "100,10,1,C2",
+          "idle.3": "300,50,0,C3", "idle.3.1": "900,50,0,C3"}
+
+
+def states_that_would_have_paid_are_named(tmp):
+    """By the kernel's verdict, and among the states that are enabled."""
+    capture, now = new(cores=2, **STATES), 0
+    for core in 0, 1:
+        capture.switch(core, 0, 0)
+    for core, chosen, state, ns, below, paid in (
+            (0, 3, 3, 299, False, 1), (0, 3, 3, 15, False, 0), (0, 1, 1, 302, True, 3),
+            (0, 0, 0, 299, True, 1), (0, 0, 0, 300, True, 3), (0, 3, 3, 310, None, None),
+            (1, 3, 3, 400, False, 1), (1, 0, 0, 400, True, 1),
+            # the driver took another state than it was asked for
+            (0, 3, 1, 500, True, 3),
+            # the kernel's clock is not that of the records
+            (0, 1, 1, 301, True, 3), (0, 1, 1, 21, False, 0)):
+        capture.halt(core, now + 1 * US, True, chosen)
+        capture.halt(core, now + (1 + ns) * US, False)
+        capture.irq(core, now + (2 + ns) * US, now + (3 + ns) * US, 40)
+        if below is not None:
+            capture.miss(core, now + (4 + ns) * US, state, below)
+        now += (10 + ns) * US
+    capture.switch(0, now, 7)
+    capture.switch(1, now, 9)
+    save(capture, tmp)
+    table = rows(tmp, option="--irq")
+    assert [(p["cpu"], p["state"], p["was"], p["paid"], p["count"], p["ns"] // US)
+            for p in of_kind(table, "halts_paid")] == [
+        (0, 0, "below", 1, 1, 299), (0, 0, "below", 3, 1, 300), (0, 1, "above", 0, 1, 21),
+        (0, 1, "below", 3, 3, 302 + 500 + 301), (0, 3, "above", 0, 1, 15),
+        (0, 3, "above", 1, 1, 299), (1, 0, "below", 1, 1, 400), (1, 3, "above", 1, 1, 400)], table
+    for row in of_kind(table, "halts"):
+        for key in "above", "below":
+            assert row[key] == sum(p["count"] for p in of_kind(
+                table, "halts_paid", cpu=row["cpu"], state=row["state"], was=key)), row
+            assert row[key + "_ns"] == sum(p["ns"] for p in of_kind(
+                table, "halts_paid", cpu=row["cpu"], state=row["state"], was=key)), row
+    assert only(table, "halts", cpu=0, state=1)["state_name"] == "C1, shallow"
+    deep = of_kind(table, "halt_miss", was="above")
+    assert [(m["cpu"], m["state"], m["paid"], m["ns"] // US, m["off_ns"] // US) for m in deep] == [
+        (1, 3, 1, 400, 500), (0, 3, 0, 15, 285), (0, 3, 1, 299, 1), (0, 1, 0, 21, 0)], deep
+    shallow = of_kind(table, "halt_miss", was="below")
+    assert [(m["ns"] // US, m["chosen"], m["state"]) for m in shallow][:2] == [
+        (500, 3, 1), (400, 0, 0)], shallow
+    text = tap.run("report", "--irq", cwd=tmp).stdout
+    assert re.search(r"^ +3  too shallow: state 3 \(C3\) would have paid$", text, re.M), text
+    assert re.search(r"^ +500\.000 +500\.000 +[0-9.]+  CPU 0 in state 1 \(C1, shallow\) instead of "
+                     r"state 3, state 3 \(C3\) would have paid: ended by sound \(interrupt\)$", text,
+                     re.M), text
+
+
+def a_halt_says_who_ended_it(tmp):
+    """The interrupt, the task that ran then, and who woke it."""
+    through_an_idle_cpu(tmp, extra=lambda capture: None)
+    capture = new(**STATES)
+    capture.switch(0, 1 * US, 8)
+    capture.switch(1, 1 * US, 0)
+    for now, then in (0, 7), (1000 * US, 0):
+        capture.halt(1, now + 3 * US, True, 3)
+        if then:
+            capture.waking(0, now + 100 * US, waker=8, woken=7, cpu=1)
+        capture.halt(1, now + 150 * US, False)
+        capture.irq_entry(1, now + 151 * US, 40)
+        if then:
+            capture.ipi(1, now + 151 * US, now + 153 * US, IPI_RESCHEDULE)
+        capture.irq_exit(1, now + 154 * US, 40)
+        capture.miss(1, now + 155 * US, 3, False)
+        if then:
+            capture.switch(1, now + 160 * US, 7)
+            capture.switch(1, now + 200 * US, 0, blocked=True, state=1)
+    save(capture, tmp)
+    first, second = of_kind(rows(tmp, option="--irq"), "halt_miss")
+    assert (first["at_ns"], first["ended_by"], first["ended_by_name"], first["task"], first["by_name"],
+            first["by_cpu"]) == (3 * US, "ipi", "Rescheduling interrupts", "worker", "waker", 0), first
+    assert (second["ended_by"], second["ended_by_id"]) == ("irq", 40) and "task" not in second, second
+    assert "by" not in second, second
+    text = tap.run("report", "--irq", cwd=tmp).stdout
+    assert re.search(r"ended by Rescheduling interrupts for worker \(7\), woken by waker \(8\) on CPU 0$",
+                     text, re.M), text
+
+
+def without_states_in_the_capture_nobody_guesses(tmp):
+    capture = new(cores=1, **{"idle.1": "x,2,0,C1", "idle.2": "4", "idle.300": "1,1,0,far",
+                              "idle.1.": "1,1,0,none", "idle.99999999999": "1,1,0,far"})
+    capture.switch(0, 0, 0)
+    capture.halt(0, 1 * US, True, 1)
+    capture.halt(0, 5 * US, False)
+    capture.miss(0, 6 * US, 1, True)
+    capture.switch(0, 9 * US, 7)
+    save(capture, tmp)
+    table = rows(tmp, option="--irq")
+    assert "paid" not in only(table, "halts_paid") and "paid" not in only(table, "halt_miss"), table
+    assert only(table, "halts_paid")["count"] == only(table, "halts")["below"] == 1, table
+    assert "would have paid" not in tap.run("report", "--irq", cwd=tmp).stdout
+
+
+def nobody_takes_silence_for_states_that_paid(tmp):
+    """Linux before 6.1 does not say what did not pay."""
+    for sources, said in ("irq,freq", "it does so from 6.1 on"), ("irq", "does not say which states"):
+        capture = new(cores=1, sources=sources)
+        capture.switch(0, 0, 0)
+        capture.halt(0, 1 * US, True, 1)
+        capture.halt(0, 5 * US, False)
+        capture.irq(0, 6 * US, 7 * US, 40)
+        save(capture, tmp)
+        assert said in tap.run("report", "--irq", cwd=tmp).stdout, sources
 
 
 def an_ipi_of_arm64_is_no_nameless_interrupt(tmp):

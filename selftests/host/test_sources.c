@@ -9,6 +9,7 @@
 #include "analysis/irq_names.h"
 #include "analysis/task_cpus.h"
 #include "analysis/arrows.h"
+#include "record/idle_table.h"
 #include "record/irq_table.h"
 
 static struct kb_event about(uint8_t what, uint32_t core, uint32_t id)
@@ -229,8 +230,65 @@ static void proc_interrupts_is_read(void)
 	rmdir(folder);
 }
 
+/* ---- idle states ---- */
+
+static void put_state(const char *folder, uint32_t cpu, uint32_t state, const char *const values[4])
+{
+	static const char *const names[4] = { "name", "residency", "latency", "disable" };
+	char path[128];
+	FILE *file;
+	int i;
+
+	snprintf(path, sizeof(path), "mkdir -p %s/cpu%u/cpuidle/state%u", folder, cpu, state);
+	if (system(path))
+		return;
+	for (i = 0; i < 4; i++) {
+		snprintf(path, sizeof(path), "%s/cpu%u/cpuidle/state%u/%s", folder, cpu, state,
+			 names[i]);
+		file = values[i] ? fopen(path, "w") : NULL;
+		if (!file)
+			continue;
+		fprintf(file, "%s\n", values[i]);
+		fclose(file);
+	}
+}
+
+static int note_state(void *context, uint32_t cpu, uint32_t state, const struct kb_idle_row *row)
+{
+	char *text = context;
+
+	sprintf(text + strlen(text), "%u.%u=%u,%u,%d,%s;", cpu, state, row->residency, row->latency,
+		row->disabled, row->name);
+	return row->residency == 7 ? -7 : 0;
+}
+
+static void idle_states_are_read(void)
+{
+	char folder[] = "/tmp/kbarman-test-XXXXXX", command[64], text[1024] = "";
+
+	if (!mkdtemp(folder))
+		return;
+	tap_is(kb_idle_table_read(folder, 4, note_state, text), 0, "a_machine_may_have_no_idle_states");
+	put_state(folder, 0, 0, (const char *const[]){ "POLL", "0", "0", "0" });
+	put_state(folder, 0, 1, (const char *const[]){ "C1, x", "20", "2", NULL });
+	put_state(folder, 0, 2, (const char *const[]){ "C2", "500", "50", "1" });
+	put_state(folder, 1, 0, (const char *const[]){ "POLL", "0", "0", "0" });
+	put_state(folder, 1, 1, (const char *const[]){ "C1, x", "20", "2", "0" });
+	put_state(folder, 1, 2, (const char *const[]){ "C2", "600", "50", "1" });
+	/* CPU 2 is offline; CPU 3 has other states */
+	put_state(folder, 3, 0, (const char *const[]){ "POLL", "0", "0", "0" });
+	kb_idle_table_read(folder, 4, note_state, text);
+	tap_is_string(text, "0.0=0,0,0,POLL;0.1=20,2,0,C1, x;0.2=500,50,1,C2;1.2=600,50,1,C2;"
+			    "3.1=0,0,1,;3.2=0,0,1,;", "states_that_differ_from_those_of_cpu_0_are_told");
+	put_state(folder, 0, 1, (const char *const[]){ "C1", "7", "2", "0" });
+	tap_is(kb_idle_table_read(folder, 4, note_state, text), -7, "an_error_ends_this_reading");
+	snprintf(command, sizeof(command), "rm -r %s", folder);
+	tap_ok(!system(command), "the_states_are_gone");
+}
+
 int main(void)
 {
+	idle_states_are_read();
 	handlers_are_times();
 	wakeups_are_pairs();
 	migrations_say_from_where();

@@ -355,6 +355,13 @@ static void test_parked(void)
 	kb_trace_close(trace);
 }
 
+static bool is_capture(const char *name)
+{
+	size_t length = strlen(name);
+
+	return length > 4 && strcmp(name + length - 4, ".cap") == 0;
+}
+
 static void test_real(void)
 {
 	const char *folder = getenv("KBARMAN_CAPTURES");
@@ -372,10 +379,15 @@ static void test_real(void)
 		struct tiled *cpus;
 
 		snprintf(path, sizeof(path), "%s/%s", folder, entry->d_name);
-		if (entry->d_name[0] == '.' || kb_trace_open(&trace, path, NULL, NULL))
+		if (!is_capture(entry->d_name))
 			continue;
-		cpus = calloc(kb_trace_header(trace)->max_cores + 1, sizeof(*cpus));
 		nr++;
+		if (kb_trace_open(&trace, path, NULL, NULL)) {
+			bad++;
+			tap_note("%s does not open", path);
+			continue;
+		}
+		cpus = calloc(kb_trace_header(trace)->max_cores + 1, sizeof(*cpus));
 		if (!is_tiled(trace, cpus) || !adds_up(trace)) {
 			bad++;
 			tap_note("%s", path);

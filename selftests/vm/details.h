@@ -97,24 +97,31 @@ static inline unsigned int facts_count(const struct facts *facts, unsigned int w
 	return count;
 }
 
-/* @task waits, and no CPU has it any more. */
-static inline bool is_waiting(pid_t task)
+/* @task has the state @letter, and no CPU has it any more. */
+static inline bool is_off(pid_t task, char letter)
 {
 	char path[64], text[256];
+	const char *name_end;
 
 	snprintf(path, sizeof(path), "/proc/%d/stat", task);
 	read_file(path, text, sizeof(text));
-	if (!strstr(text, ") S "))
+	name_end = strrchr(text, ')');
+	if (!name_end || name_end[2] != letter)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/syscall", task);
 	read_file(path, text, sizeof(text));
 	return strncmp(text, "running", 7);
 }
 
+static inline void wait_until_off(pid_t task, char letter)
+{
+	while (!is_off(task, letter))
+		usleep(1000);
+}
+
 static inline void wait_until_waiting(pid_t task)
 {
-	while (!is_waiting(task))
-		usleep(1000);
+	wait_until_off(task, 'S');
 }
 
 static inline bool is_rt(void)

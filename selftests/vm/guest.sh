@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | records | devices | examples | without | lockdown]...
+# Usage: sh guest.sh [module | records | idle | sums | devices | examples | without | lockdown]...
 #
 # What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
 # default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
@@ -14,7 +14,7 @@
 
 export KBARMAN_TEST_VM=1
 here=$PWD
-rooms=${*:-module records devices examples without lockdown}
+rooms=${*:-module records idle devices examples without lockdown}
 
 module() {
 	tests=
@@ -140,6 +140,33 @@ records_and_reports() {
 	return "$failed"
 }
 
+# record_late NAME PREFIX...: the system with wakeups and interrupts, while the idler does that
+record_late() {
+	verb=$1
+	shift
+	"$@" ../kbarman record -a --latency -m "${SIZE:-4M}" -o "$verb${IDLER_GAP:+-gaps}.cap" -- \
+		../idler "$verb" >"$verb.out" 2>"$verb.err" &&
+		return
+	status=$?
+	cat "$verb.out" "$verb.err"
+	return "$status"
+}
+
+idle_and_late() {
+	promise has_idle_states insmod ../idle_states.ko
+	promise records_how_idle_states_are_left record_late leave
+	promise tells_the_truth_of_it sh -c 'cat /proc/kbarman_idle >leave.log'
+	promise records_idle_states_that_do_not_pay record_late misses ../idler around
+	promise records_anything record_late random
+	IDLER_GAP=1 SIZE=64K
+	export IDLER_GAP
+	promise records_anything_with_gaps record_late random
+	unset IDLER_GAP SIZE
+	promise has_no_idle_states_any_more rmmod idle_states
+	echo "1..$count"
+	return "$failed"
+}
+
 without_module() {
 	promise unloads_after_all_that rmmod kbarman
 	promise says_that_the_module_is_missing sh -c \
@@ -155,6 +182,29 @@ records() {
 	[ -e /dev/kbarman ] || insmod kbarman.ko
 	cd results || exit 1
 	program tool records_and_reports
+	cd "$here" || exit 1
+}
+
+idle() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
+	mkdir -p results
+	cd results || exit 1
+	program idle idle_and_late
+	cd "$here" || exit 1
+}
+
+sums_of_times() {
+	promise records_times_that_linux_sums_up record_late sums ../idler around
+	echo "1..$count"
+	return "$failed"
+}
+
+# For a machine whose time is that of its own instructions.
+sums() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
+	mkdir -p results
+	cd results || exit 1
+	program sums sums_of_times
 	cd "$here" || exit 1
 }
 

@@ -285,11 +285,14 @@ static void put_from(struct latency *latency, const struct kb_interrupt_from *fr
 
 static void put_halts(struct latency *latency, const struct kb_halts *halts)
 {
+	struct kb_text name = kb_latency_state_name(latency->got, halts->core, halts->state);
 	struct kb_json *json = &latency->json;
 
 	kb_json_begin(json, "halts");
 	kb_json_u64(json, "cpu", halts->core);
 	kb_json_i64(json, "state", halts->state);
+	if (name.length)
+		kb_json_text(json, "state_name", name.data, name.length);
 	kb_json_u64(json, "count", halts->count);
 	kb_json_u64(json, "ns", halts->ns);
 	kb_json_u64(json, "above", halts->too_deep);
@@ -307,6 +310,45 @@ static void put_halt_end(struct latency *latency, const struct kb_halt_end *end)
 	put_origin(latency, &end->origin, 0, "by", "id", "name");
 	kb_json_u64(&latency->json, "count", end->count);
 	kb_json_end(&latency->json);
+}
+
+static void put_halts_paid(struct latency *latency, const struct kb_halts_paid *paid)
+{
+	struct kb_json *json = &latency->json;
+
+	kb_json_begin(json, "halts_paid");
+	kb_json_u64(json, "cpu", paid->core);
+	kb_json_i64(json, "state", paid->state);
+	kb_json_string(json, "was", paid->too_shallow ? "below" : "above");
+	if (paid->paid != KB_STATE_UNKNOWN)
+		kb_json_i64(json, "paid", paid->paid);
+	kb_json_u64(json, "count", paid->count);
+	kb_json_u64(json, "ns", paid->ns);
+	kb_json_end(json);
+}
+
+static void put_halt_miss(struct latency *latency, const struct kb_halt_miss *miss)
+{
+	struct kb_json *json = &latency->json;
+
+	kb_json_begin(json, "halt_miss");
+	kb_json_u64(json, "cpu", miss->core);
+	kb_json_i64(json, "chosen", miss->chosen);
+	kb_json_i64(json, "state", miss->state);
+	kb_json_string(json, "was", miss->too_shallow ? "below" : "above");
+	if (miss->paid != KB_STATE_UNKNOWN)
+		kb_json_i64(json, "paid", miss->paid);
+	kb_json_i64(json, "at_ns", miss->since);
+	kb_json_u64(json, "ns", miss->ns);
+	kb_json_u64(json, "off_ns", miss->off_ns);
+	put_origin(latency, &miss->origin, miss->ticks, "ended_by", "ended_by_id", "ended_by_name");
+	if (miss->has_task)
+		put_name(latency, miss->task_id, miss->ticks);
+	if (miss->is_woken) {
+		put_origin(latency, &miss->waker, miss->ticks, "by", "by_id", "by_name");
+		kb_json_u64(json, "by_cpu", miss->waker_core);
+	}
+	kb_json_end(json);
 }
 
 static void put_cpu(struct latency *latency, uint32_t core, const struct kb_cpu_tiles *cpu)
@@ -337,6 +379,12 @@ static void put_interrupts(struct latency *latency)
 		put_halts(latency, &got->halts[i]);
 	for (i = 0; i < got->nr_halt_ends; i++)
 		put_halt_end(latency, &got->halt_ends[i]);
+	for (i = 0; i < got->nr_halts_paid; i++)
+		put_halts_paid(latency, &got->halts_paid[i]);
+	for (i = 0; i < got->nr_worst_deep; i++)
+		put_halt_miss(latency, &got->worst_deep[i]);
+	for (i = 0; i < got->nr_worst_shallow; i++)
+		put_halt_miss(latency, &got->worst_shallow[i]);
 	for (i = 0; i < kb_trace_header(latency->trace)->max_cores; i++)
 		if (got->cpus[i].seen)
 			put_cpu(latency, i, &got->cpus[i]);

@@ -186,6 +186,40 @@ struct kb_halt_end {
 	uint64_t count;
 };
 
+/*
+ * The halts of a CPU of which the kernel says that another state would have paid. The state is that
+ * of the kernel's counts; a driver may have entered another one than the kernel chose.
+ */
+struct kb_halts_paid {
+	uint32_t core;
+	int state;
+	bool too_shallow;		/* a deeper state would have paid; else one less deep */
+	int paid;			/* the deepest that would have; KB_STATE_UNKNOWN: the
+					 * capture lacks the states of the CPU */
+	uint64_t count, ns;
+};
+
+/* One of these halts, with its whole story. */
+struct kb_halt_miss {
+	uint32_t core;
+	int chosen;			/* by the kernel; KB_STATE_UNKNOWN: not known */
+	int state;			/* by the kernel's counts */
+	bool too_shallow;
+	int paid;			/* as above */
+	int64_t since;			/* ns, as kb_barman_ns() */
+	uint64_t ns;
+	uint64_t off_ns;		/* how far it is from paying: of a halt that was too short,
+					 * what lacks to the target residency, 0 if that is unknown;
+					 * else its length */
+	struct kb_origin origin;	/* what ended it; kind unknown: no interrupt was seen */
+	bool has_task;			/* then a task ran: */
+	uint32_t task_id;
+	bool is_woken;			/* ... which was woken: */
+	struct kb_origin waker;
+	uint32_t waker_core;
+	uint64_t ticks;			/* when that was known */
+};
+
 /* The sums of the tiles of a CPU. */
 struct kb_cpu_tiles {
 	bool seen;
@@ -234,6 +268,11 @@ struct kb_latency {
 	const struct kb_halt_end *halt_ends;	/* by CPU and state, the most frequent first */
 	uint32_t nr_halt_ends;
 	const struct kb_cpu_tiles *cpus;	/* max_cores of the header */
+
+	const struct kb_halts_paid *halts_paid;	/* by CPU, state and what would have paid */
+	uint32_t nr_halts_paid;
+	const struct kb_halt_miss *worst_deep, *worst_shallow;	/* the largest off_ns first */
+	uint32_t nr_worst_deep, nr_worst_shallow;
 };
 
 /*
@@ -248,6 +287,9 @@ int kb_latency_create(const struct kb_latency **out, struct kb_trace *trace,
 
 /* Free @latency, which may be NULL. */
 void kb_latency_destroy(const struct kb_latency *latency);
+
+/* The name that the capture has for idle state @state of @core; empty: none. */
+struct kb_text kb_latency_state_name(const struct kb_latency *latency, uint32_t core, int state);
 
 /* A word for a part, such as "halt": the key of the JSON without its unit. Never NULL. */
 const char *kb_part_name(enum kb_part part);

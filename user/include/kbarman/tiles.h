@@ -44,13 +44,14 @@ struct kb_tile {
 	uint32_t core;
 	uint32_t id;		/* of the softirq, the interrupt, or enum kb_ipi */
 	uint16_t behind;	/* irq: number of handlers of that interrupt behind this one */
-	int idle_state;		/* halt: cpuidle index, or KB_STATE_UNKNOWN */
+	int idle_state;		/* if it halts: cpuidle index, or KB_STATE_UNKNOWN */
 	bool has_task;
 	uint32_t task_id;	/* the task that ran, or that was interrupted */
 	int64_t start, end;	/* end >= start */
 	bool ends;		/* what ran has ended; else it goes on, or its end is not known */
 	int64_t began;		/* when it began: it may have been interrupted since */
 	uint64_t own;		/* ns of its pieces up to `end` */
+	bool halts;		/* the CPU is in a halt: an interrupt may run inside of it */
 };
 
 #define KB_TILES_MOST	2	/* one record ends at most so many tiles */

@@ -4,10 +4,15 @@
  * interrupts off. In some idle states the handler runs inside of the halt; then it is the last one
  * there. Without an interrupt the CPU looked itself for work. On arm64 an IPI is inside of a
  * handler that has no name: then it is the IPI.
+ *
+ * Linux says that a state did not pay behind the halt, with interrupts on. So that record may come
+ * behind the interrupt. Its state is the one that the driver entered: drivers may choose another
+ * one than they are asked for.
  */
 #include <errno.h>
 #include <stdlib.h>
 
+#include "analysis/halt_misses.h"
 #include "analysis/halts.h"
 #include "analysis/origin.h"
 #include "base/table.h"
@@ -20,8 +25,10 @@ struct cpu {
 	bool fresh;		/* the last record is of the interrupt that ended the halt: */
 	uint64_t ended_by;	/* kb_origin_key() */
 	uint64_t key;		/* of the last halt: CPU, state + 1 */
-	uint64_t ns;		/* its length */
 	bool wanted;
+	bool told, missed;	/* the halt is over, and nothing came yet but interrupts; Linux says
+				 * that its state did not pay: */
+	struct kb_halt_miss last;
 };
 
 struct halts_row {
@@ -39,12 +46,14 @@ struct kb_halting {
 	uint32_t max_cores;
 	struct cpu *cpus;
 	struct kb_table rows, ends;
+	struct kb_halt_misses misses;
 
 	struct kb_halts *shown;		/* results */
 	struct kb_halt_end *shown_ends;
 };
 
-int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted)
+int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted,
+		      const struct kb_idle_states *states)
 {
 	uint32_t max_cores = kb_trace_header(wanted->trace)->max_cores;
 	struct kb_halting *halting = calloc(1, sizeof(*halting));
@@ -59,6 +68,7 @@ int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted)
 	halting->max_cores = max_cores;
 	kb_table_init(&halting->rows, sizeof(struct halts_row), 1);
 	kb_table_init(&halting->ends, sizeof(struct end_row), 2);
+	kb_halt_misses_init(&halting->misses, states);
 	*out = halting;
 	return 0;
 }
@@ -69,6 +79,7 @@ void kb_halting_destroy(struct kb_halting *halting)
 		return;
 	kb_table_release(&halting->rows);
 	kb_table_release(&halting->ends);
+	kb_halt_misses_release(&halting->misses);
 	free(halting->cpus);
 	free(halting->shown);
 	free(halting->shown_ends);
@@ -87,6 +98,7 @@ static int end_halt(struct kb_halting *halting, struct cpu *cpu, const struct kb
 	struct end_row *row;
 
 	cpu->open = false;
+	cpu->last.origin = *origin;
 	if (!cpu->wanted)
 		return 0;
 	row = kb_table_get(&halting->ends, key);
@@ -117,7 +129,13 @@ static int add_halt(struct kb_halting *halting, struct cpu *cpu, const struct kb
 	cpu->halts = false;
 	cpu->open = true;
 	cpu->key = key_of(tile->core, tile->idle_state);
-	cpu->ns = tile->own;
+	cpu->told = true;
+	cpu->last = (struct kb_halt_miss){
+		.core = tile->core,
+		.chosen = tile->idle_state,
+		.since = tile->began,
+		.ns = (uint64_t)tile->end - (uint64_t)tile->began,
+	};
 	cpu->wanted = kb_wanted_cpu(halting->wanted, tile->core) &&
 		      kb_wanted_time(halting->wanted, tile->began);
 	if (cpu->wanted) {
@@ -162,24 +180,50 @@ static int feed_interrupt(struct kb_halting *halting, struct cpu *cpu,
 static int feed_miss(struct kb_halting *halting, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
-	uint32_t core = event->custom_counter.cpu;
-	uint64_t key = key_of(core, (int)event->custom_counter.id);
+	struct cpu *cpu = &halting->cpus[event->core];
+	uint64_t key = key_of(event->core, (int)event->custom_counter.id);
+	bool too_shallow = event->custom_counter.context;
+	struct kb_halt_miss *last = &cpu->last;
 	struct halts_row *row;
-	uint64_t ns;
 
-	if (core >= halting->max_cores || event->custom_counter.id > UINT8_MAX ||
-	    !kb_wanted_cpu(halting->wanted, core) || !kb_wanted_time(halting->wanted, walk->ns))
+	if (event->custom_counter.id > UINT8_MAX || !kb_wanted_cpu(halting->wanted, event->core) ||
+	    !kb_wanted_time(halting->wanted, cpu->told ? last->since : walk->ns))
 		return 0;
 	row = kb_table_get(&halting->rows, &key);
 	if (!row)
 		return -ENOMEM;
-	ns = halting->cpus[core].key == key ? halting->cpus[core].ns : 0;
-	*(event->custom_counter.context ? &row->row.too_shallow : &row->row.too_deep) += 1;
-	*(event->custom_counter.context ? &row->row.too_shallow_ns : &row->row.too_deep_ns) += ns;
-	return 0;
+	*(too_shallow ? &row->row.too_shallow : &row->row.too_deep) += 1;
+	if (!cpu->told || cpu->missed)
+		return 0;
+	*(too_shallow ? &row->row.too_shallow_ns : &row->row.too_deep_ns) += last->ns;
+	cpu->missed = true;
+	last->state = (int)event->custom_counter.id;
+	last->too_shallow = too_shallow;
+	return kb_halt_misses_count(&halting->misses, last);
 }
 
-int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk)
+/* The CPU goes on after its last halt: with @task_id, or with another halt. */
+static void go_on(struct kb_halting *halting, struct cpu *cpu, const struct kb_event *event,
+		  const struct kb_woken *woken)
+{
+	struct kb_halt_miss *last = &cpu->last;
+
+	if (cpu->told && cpu->missed) {
+		last->ticks = event->timestamp;
+		last->has_task = event->type == KB_EVENT_TASK_SWITCH && event->task_id;
+		last->task_id = last->has_task ? event->task_id : 0;
+		last->is_woken = last->has_task && woken;
+		if (last->is_woken) {
+			last->waker = woken->waker;
+			last->waker_core = woken->core;
+		}
+		kb_halt_misses_keep(&halting->misses, last);
+	}
+	cpu->told = cpu->missed = false;
+}
+
+int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk,
+		    const struct kb_woken *woken)
 {
 	static const struct kb_origin nobody = { .kind = KB_TILE_UNKNOWN };
 	const struct kb_event *event = &walk->event;
@@ -192,6 +236,7 @@ int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk)
 	if (event->type == KB_EVENT_TASK_SWITCH ||
 	    (event->type == KB_EVENT_HALT && event->halt.entered)) {
 		ret = cpu->open ? end_halt(halting, cpu, &nobody) : 0;
+		go_on(halting, cpu, event, woken);
 		cpu->halts = event->type == KB_EVENT_HALT;
 		cpu->inside = false;
 	} else if (event->type == KB_EVENT_CUSTOM_COUNTER) {
@@ -232,6 +277,7 @@ static int compare_ends(const void *left, const void *right)
 
 int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown)
 {
+	static const struct kb_event end = { .type = KB_EVENT_HALT };
 	uint32_t i, nr = halting->rows.nr, nr_ends = 0;
 
 	halting->shown = calloc((size_t)nr + 1, sizeof(*halting->shown));
@@ -257,11 +303,13 @@ int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown)
 			.count = row->count,
 		};
 	}
+	for (i = 0; i < halting->max_cores; i++)
+		go_on(halting, &halting->cpus[i], &end, NULL);
 	qsort(halting->shown, nr, sizeof(*halting->shown), compare_rows);
 	qsort(halting->shown_ends, nr_ends, sizeof(*halting->shown_ends), compare_ends);
 	shown->halts = halting->shown;
 	shown->nr_halts = nr;
 	shown->halt_ends = halting->shown_ends;
 	shown->nr_halt_ends = nr_ends;
-	return 0;
+	return kb_halt_misses_finish(&halting->misses, shown);
 }

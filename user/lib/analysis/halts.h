@@ -3,17 +3,24 @@
 #ifndef KB_LIB_ANALYSIS_HALTS_H
 #define KB_LIB_ANALYSIS_HALTS_H
 
+#include "analysis/idle_states.h"
 #include "analysis/wanted.h"
+#include "analysis/wakeups.h"
 
 struct kb_halting;
 
-/* @wanted must live as long. Returns 0 or -ENOMEM. */
-int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted);
+/* @wanted and @states must live as long. Returns 0 or -ENOMEM. */
+int kb_halting_create(struct kb_halting **out, const struct kb_wanted *wanted,
+		      const struct kb_idle_states *states);
 void kb_halting_destroy(struct kb_halting *halting);
 
-/* Take a tile that ends, then the record of @walk that ended it. Each returns 0 or -ENOMEM. */
+/*
+ * Take a tile that ends, then the record of @walk that ended it. @woken: if this record is a
+ * switch, who woke its task. Each returns 0 or -ENOMEM.
+ */
 int kb_halting_add(struct kb_halting *halting, const struct kb_tile *tile);
-int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk);
+int kb_halting_feed(struct kb_halting *halting, const struct kb_walk *walk,
+		    const struct kb_woken *woken);
 
 /* Fill in what @shown has of halts; it lives as long as these. Returns 0 or -ENOMEM. */
 int kb_halting_finish(struct kb_halting *halting, struct kb_latency *shown);

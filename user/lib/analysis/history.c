@@ -17,9 +17,12 @@
 struct entry {
 	int64_t start;
 	uint64_t sums[SUMS];		/* ns in each part before `start` */
-	uint32_t id;			/* of the task, softirq, interrupt; halt: idle state + 1 */
+	uint32_t id;			/* of the task, softirq, interrupt */
 	uint16_t behind;
-	uint8_t kind;
+	uint8_t kind : 6;
+	uint8_t halts : 1;		/* or an interrupt inside of the halt: */
+	uint8_t halt_ends : 1;		/* ... with this entry */
+	uint8_t state;			/* ... idle state + 1 */
 };
 
 struct cpu {
@@ -94,10 +97,14 @@ static struct entry *entry_at(const struct kb_history *history, const struct cpu
 int kb_history_add(struct kb_history *history, const struct kb_tile *tile)
 {
 	struct cpu *cpu = &history->cpus[tile->core];
+	bool halt_ends = tile->kind == KB_TILE_HALT && tile->ends;
 	struct entry *entry;
 
-	if (tile->end == tile->start)
+	if (tile->end == tile->start) {
+		if (halt_ends && cpu->nr)
+			entry_at(history, cpu, cpu->nr - 1)->halt_ends = true;
 		return 0;
+	}
 	if (!cpu->ring) {
 		if (history->left < history->room)
 			return 0;	/* more CPUs than it remembers */
@@ -109,11 +116,12 @@ int kb_history_add(struct kb_history *history, const struct kb_tile *tile)
 	entry = entry_at(history, cpu, cpu->nr++);
 	entry->start = tile->start;
 	memcpy(entry->sums, cpu->sums, sizeof(entry->sums));
-	entry->kind = tile->kind;
+	entry->kind = (uint8_t)tile->kind & 0x3f;
+	entry->halts = tile->halts;
+	entry->halt_ends = halt_ends;
+	entry->state = (uint8_t)(tile->idle_state + 1);
 	entry->behind = tile->behind;
-	entry->id = tile->kind == KB_TILE_HALT ? (uint32_t)tile->idle_state + 1
-		    : tile->kind == KB_TILE_TASK ? tile->task_id
-						 : tile->id;
+	entry->id = tile->kind == KB_TILE_TASK ? tile->task_id : tile->id;
 	add_time(cpu->sums, tile->kind, tile->start, tile->end);
 	cpu->end = tile->end;
 	return 0;
@@ -222,9 +230,12 @@ bool kb_history_halted(const struct kb_history *history, uint32_t core, int64_t 
 	i = find(history, cpu, from);
 	while (i + 1 < cpu->nr && entry_at(history, cpu, i)->kind == KB_TILE_IDLE)
 		i++;
-	if (entry_at(history, cpu, i)->kind != KB_TILE_HALT)
+	if (!entry_at(history, cpu, i)->halts)
 		return false;
-	*state = (int)entry_at(history, cpu, i)->id - 1;
+	*state = (int)entry_at(history, cpu, i)->state - 1;
+	while (i + 1 < cpu->nr && !entry_at(history, cpu, i)->halt_ends &&
+	       entry_at(history, cpu, i + 1)->halts)
+		i++;
 	*left = end_of(history, cpu, i);
 	return true;
 }

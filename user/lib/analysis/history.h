@@ -39,7 +39,8 @@ void kb_history_look(const struct kb_history *history, uint32_t core, int64_t fr
 
 /*
  * Whether @core halted at @from, or the idle task ran and then halted. Then *@state is the idle
- * state, and *@left when the CPU left the halt, or an interrupt began there.
+ * state, and *@left when the CPU left the halt, as far as that is known. In some states interrupts
+ * are handled inside of the halt.
  */
 bool kb_history_halted(const struct kb_history *history, uint32_t core, int64_t from, int *state,
 		       int64_t *left);

@@ -10,6 +10,7 @@
 #include <kbarman/latency.h>
 
 #include "analysis/halts.h"
+#include "analysis/idle_states.h"
 #include "analysis/interrupts.h"
 #include "analysis/wakeups.h"
 #include "base/array.h"
@@ -26,6 +27,7 @@ struct latency {
 	struct kb_history *history;
 	struct kb_wakeups *wakeups;
 	struct kb_interrupts *interrupts;
+	struct kb_idle_states states;
 	struct kb_halting *halting;
 	struct kb_cpu_tiles *cpus;
 	uint64_t last_timestamp;	/* ticks */
@@ -48,6 +50,8 @@ static int prepare(struct latency *latency, struct kb_error *err)
 	if (!latency->wanted.tasks)
 		return -ENOMEM;
 	latency->max_cores = kb_trace_header(latency->trace)->max_cores;
+	if (kb_idle_states_create(&latency->states, kb_trace_header(latency->trace)))
+		return no_memory(err);
 	return kb_gaps_read(&latency->gaps, latency->trace, err);
 }
 
@@ -59,7 +63,7 @@ static int create_parts(struct latency *latency, struct kb_error *err)
 	if (!latency->cpus || kb_tiles_create(&latency->tiles, latency->trace, err) ||
 	    kb_history_create(&latency->history, latency->max_cores) ||
 	    kb_interrupts_create(&latency->interrupts, &latency->wanted) ||
-	    kb_halting_create(&latency->halting, &latency->wanted))
+	    kb_halting_create(&latency->halting, &latency->wanted, &latency->states))
 		return no_memory(err);
 	parts = (struct kb_wakeups_parts){
 		.wanted = &latency->wanted,
@@ -77,6 +81,7 @@ static void destroy(struct latency *latency)
 	kb_interrupts_destroy(latency->interrupts);
 	kb_history_destroy(latency->history);
 	kb_tiles_destroy(latency->tiles);
+	kb_idle_states_release(&latency->states);
 	kb_gaps_release(&latency->gaps);
 	free(latency->cpus);
 	free(latency);
@@ -119,7 +124,7 @@ static int add_record(struct latency *latency, const struct kb_walk *walk)
 		ret = add_tile(latency, &tiles[i]);
 	return ret ?: kb_wakeups_feed(latency->wakeups, walk) ?:
 	       kb_interrupts_feed(latency->interrupts, walk) ?:
-	       kb_halting_feed(latency->halting, walk);
+	       kb_halting_feed(latency->halting, walk, kb_wakeups_woken(latency->wakeups));
 }
 
 static int read_all(struct latency *latency, struct kb_error *err)
@@ -186,6 +191,13 @@ int kb_latency_create(const struct kb_latency **out, struct kb_trace *trace,
 	}
 	*out = &latency->shown;
 	return latency->shown.damaged;
+}
+
+struct kb_text kb_latency_state_name(const struct kb_latency *shown, uint32_t core, int state)
+{
+	const struct latency *latency = (const struct latency *)shown;
+
+	return kb_idle_states_name(&latency->states, core, state);
 }
 
 void kb_latency_destroy(const struct kb_latency *latency)

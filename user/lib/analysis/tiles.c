@@ -86,13 +86,15 @@ void kb_tiles_destroy(struct kb_tiles *tiles)
 static struct kb_tile open_tile(const struct kb_tiles *tiles, const struct cpu *cpu, int64_t now)
 {
 	const struct level *level = &cpu->levels[cpu->depth];
+	bool halts = cpu->levels[0].kind == KB_TILE_HALT;
 
 	return (struct kb_tile){
 		.kind = level->kind,
 		.core = (uint32_t)(cpu - tiles->cpus),
 		.id = level->id,
 		.behind = level->behind,
-		.idle_state = level->kind == KB_TILE_HALT ? cpu->idle_state : KB_STATE_UNKNOWN,
+		.idle_state = halts ? cpu->idle_state : KB_STATE_UNKNOWN,
+		.halts = halts,
 		.has_task = cpu->has_task,
 		.task_id = cpu->task_id,
 		.start = cpu->since,

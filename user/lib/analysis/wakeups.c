@@ -51,6 +51,8 @@ struct kb_wakeups {
 	uint32_t max_cores;
 	uint32_t *wakes;		/* max_cores: the task that the last record there wakes */
 	bool some;			/* only some tasks were recorded */
+	bool has_woken;			/* the last record is of a task that runs after a wakeup: */
+	struct kb_woken woken;
 	uint64_t cut, unexplained, filtered, unsure;
 };
 
@@ -188,6 +190,8 @@ static int runs(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 		return -ENOMEM;
 	if (task->state == TASK_BLOCKED && task->woken_early)
 		begin_wait(task, TASK_WOKEN, task->off_at);
+	wakeups->has_woken = task->state == TASK_WOKEN;
+	wakeups->woken = (struct kb_woken){ task->waker, task->waker_core };
 	if (task->state == TASK_WOKEN || task->state == TASK_PREEMPTED)
 		ret = end_wait(wakeups, task, walk);
 	else if (task->state == TASK_BLOCKED)
@@ -372,10 +376,17 @@ static int feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 
 int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
-	int ret = feed(wakeups, walk);
+	int ret;
 
+	wakeups->has_woken = false;
+	ret = feed(wakeups, walk);
 	note_waking(wakeups, &walk->event);
 	return ret;
+}
+
+const struct kb_woken *kb_wakeups_woken(const struct kb_wakeups *wakeups)
+{
+	return wakeups->has_woken ? &wakeups->woken : NULL;
 }
 
 int kb_wakeups_finish(struct kb_wakeups *wakeups, struct kb_latency *shown)

@@ -20,12 +20,21 @@ struct kb_wakeups_parts {
 	const struct kb_gaps *gaps;
 };
 
+/* Who woke a task. */
+struct kb_woken {
+	struct kb_origin waker;
+	uint32_t core;
+};
+
 /* Returns 0 or -ENOMEM. */
 int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *parts);
 void kb_wakeups_destroy(struct kb_wakeups *wakeups);
 
 /* Take the record of @walk. Returns 0 or -ENOMEM. */
 int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk);
+
+/* Who woke the task that runs since the last record fed. NULL: it is no switch, or unknown. */
+const struct kb_woken *kb_wakeups_woken(const struct kb_wakeups *wakeups);
 
 /* Fill in what @shown has of waits; it lives as long as @wakeups. Returns 0 or -ENOMEM. */
 int kb_wakeups_finish(struct kb_wakeups *wakeups, struct kb_latency *shown);

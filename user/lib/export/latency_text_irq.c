@@ -114,12 +114,88 @@ static void put_halt_ends(const struct latency_text *text, const struct kb_halts
 	}
 }
 
+static void put_state(const struct latency_text *text, uint32_t core, int state)
+{
+	struct kb_text name = kb_latency_state_name(text->got, core, state);
+
+	text_printf(&text->put, "state %d", state);
+	if (name.length) {
+		text_printf(&text->put, " (");
+		text_put_padded(&text->put, name.data, name.length, 0);
+		text_printf(&text->put, ")");
+	}
+}
+
+static void put_halts_paid(const struct latency_text *text, const struct kb_halts *halts)
+{
+	uint32_t i;
+
+	for (i = 0; i < text->got->nr_halts_paid; i++) {
+		const struct kb_halts_paid *paid = &text->got->halts_paid[i];
+
+		if (paid->core != halts->core || paid->state != halts->state ||
+		    paid->paid == KB_STATE_UNKNOWN)
+			continue;
+		text_printf(&text->put, "%24s  %8" PRIu64 "  too %s: ", "", paid->count,
+			    paid->too_shallow ? "shallow" : "deep");
+		put_state(text, paid->core, paid->paid);
+		text_printf(&text->put, " would have paid\n");
+	}
+}
+
 /* Would the capture say which states did not pay? */
 static bool has_misses(const struct latency_text *text)
 {
 	const char *sources = kb_barman_fact(text->put.barman, "sources");
 
 	return sources && strstr(sources, "freq");
+}
+
+static void put_miss(const struct latency_text *text, const struct kb_halt_miss *miss)
+{
+	const struct kb_origin task = { .kind = KB_TILE_TASK, .id = miss->task_id };
+	int64_t first = kb_trace_first(text->trace);
+
+	text_printf(&text->put, "%13.3f  %13.3f  %15.6f  CPU %u in ", latency_us(miss->off_ns),
+		    latency_us(miss->ns), text_ms((uint64_t)miss->since - (uint64_t)first),
+		    miss->core);
+	put_state(text, miss->core, miss->state);
+	if (miss->chosen != miss->state && miss->chosen != KB_STATE_UNKNOWN)
+		text_printf(&text->put, " instead of state %d", miss->chosen);
+	if (miss->paid != KB_STATE_UNKNOWN) {
+		text_printf(&text->put, ", ");
+		put_state(text, miss->core, miss->paid);
+		text_printf(&text->put, " would have paid");
+	}
+	text_printf(&text->put, ": ended by ");
+	if (miss->origin.kind == KB_TILE_UNKNOWN)
+		text_printf(&text->put, "no interrupt");
+	else
+		latency_put_origin(text, &miss->origin, miss->ticks);
+	if (miss->has_task) {
+		text_printf(&text->put, " for ");
+		latency_put_origin(text, &task, miss->ticks);
+	}
+	if (miss->is_woken) {
+		text_printf(&text->put, ", woken by ");
+		latency_put_origin(text, &miss->waker, miss->ticks);
+		text_printf(&text->put, " on CPU %u", miss->waker_core);
+	}
+	text_printf(&text->put, "\n");
+}
+
+static void put_misses(const struct latency_text *text, const char *title,
+		       const struct kb_halt_miss *misses, uint32_t nr)
+{
+	uint32_t i;
+
+	if (!nr)
+		return;
+	text_put_title(&text->put, title);
+	text_printf(&text->put,
+		    "#    Off (us)    Length (us)       Since (ms)  Halt, who ended it\n#\n");
+	for (i = 0; i < nr; i++)
+		put_miss(text, &misses[i]);
 }
 
 void latency_put_halts(const struct latency_text *text)
@@ -132,21 +208,33 @@ void latency_put_halts(const struct latency_text *text)
 		return;
 	}
 	text_put_title(&text->put, "Halts, and what ended them (times in us)");
-	if (!text->got->whats[KB_WHAT_IDLE_MISS] && !has_misses(text))
-		text_printf(&text->put, "# The capture does not say which states were too deep or "
-			    "not deep enough.\n#\n");
+	if (!text->got->whats[KB_WHAT_IDLE_MISS])
+		text_printf(&text->put, "# %s\n#\n", has_misses(text) ?
+			    "Linux said of no state that it was too deep or not deep enough: it does so "
+			    "from 6.1 on." :
+			    "The capture does not say which states were too deep or not deep enough.");
 	text_printf(&text->put, "#     CPU    State          Halts        Mean  Too deep"
-		    "        Mean  Too shallow        Mean\n#\n");
+		    "        Mean  Too shallow        Mean  Name\n#\n");
 	for (i = 0; i < text->got->nr_halts; i++) {
 		const struct kb_halts *row = &text->got->halts[i];
+		struct kb_text called = kb_latency_state_name(text->got, row->core, row->state);
 
 		text_printf(&text->put, "   %6u  %7s       %8" PRIu64 "  %10.3f  %8" PRIu64
-			    "  %10.3f  %11" PRIu64 "  %10.3f\n", row->core, state_name(row->state, name),
+			    "  %10.3f  %11" PRIu64 "  %10.3f%s", row->core, state_name(row->state, name),
 			    row->count, mean_us(row->ns, row->count), row->too_deep,
 			    mean_us(row->too_deep_ns, row->too_deep), row->too_shallow,
-			    mean_us(row->too_shallow_ns, row->too_shallow));
+			    mean_us(row->too_shallow_ns, row->too_shallow),
+			    called.length ? "  " : "");
+		if (called.length)
+			text_put_padded(&text->put, called.data, called.length, 0);
+		text_printf(&text->put, "\n");
+		put_halts_paid(text, row);
 		put_halt_ends(text, row);
 	}
+	put_misses(text, "Halts that were too deep: what lacked to the residency of their state",
+		   text->got->worst_deep, text->got->nr_worst_deep);
+	put_misses(text, "Halts that were not deep enough, the longest", text->got->worst_shallow,
+		   text->got->nr_worst_shallow);
 }
 
 /* ---- all time ---- */

@@ -28,6 +28,7 @@
 #define CPU_STRING_BYTES	512
 #define OTHER_STRING_BYTES	65536
 #define IRQ_STRING_BYTES	(256U << 10)	/* and the names of interrupts, at two times */
+#define IDLE_STRING_BYTES	512U		/* and the idle states of each CPU */
 
 /* ---- rings ---- */
 
@@ -264,7 +265,8 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 	uint64_t strings = (uint64_t)config->max_string_table_length + OTHER_STRING_BYTES +
 			   (uint64_t)config->max_task_infos * TASK_STRING_BYTES +
 			   (uint64_t)config->max_cores * CPU_STRING_BYTES +
-			   (r->interrupts ? IRQ_STRING_BYTES : 0);
+			   (r->interrupts ? IRQ_STRING_BYTES : 0) +
+			   (r->idle_states ? (uint64_t)config->max_cores * IDLE_STRING_BYTES : 0);
 	struct kb_barman_layout layout = {
 		.size = sizeof(layout),
 		.word_size = sizeof(bm_uintptr),
@@ -285,7 +287,7 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 		return ret;
 	/* The target's name has to be the first string. */
 	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base") ?:
-	      recorder_interrupt_facts(r);
+	      recorder_interrupt_facts(r) ?: recorder_idle_facts(r);
 	/* A slow disk must not delay reading the rings. */
 	if (!ret && r->stream)
 		ret = barman_write_behind(r->writer);
@@ -327,6 +329,7 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	r->nr_cpus = query.nr_cpus;
 	r->stream = query.mode == KBARMAN_MODE_STREAM;
 	r->interrupts = query.sources & KBARMAN_SOURCE_IRQ;
+	r->idle_states = query.sources & KBARMAN_SOURCE_FREQ;
 	r->watermark = query.ring_bytes / 4;
 	r->clock_hz = query.clock_hz;
 	r->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);

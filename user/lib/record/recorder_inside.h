@@ -40,6 +40,7 @@ struct kb_recorder {
 	unsigned int nr_rings, nr_cpus;
 	bool stream;
 	bool interrupts;		/* the session records them */
+	bool idle_states;		/* ... which did not pay */
 	bool synced;			/* synced at least once: the file is a capture */
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
@@ -86,6 +87,9 @@ int recorder_clock_fact(struct kb_recorder *recorder, const char *key);
 
 /* Add the names that interrupts have now, if the session records these. Returns 0 or -errno. */
 int recorder_interrupt_facts(struct kb_recorder *recorder);
+
+/* Add the idle states, if the session records which did not pay. Returns 0 or -errno. */
+int recorder_idle_facts(struct kb_recorder *recorder);
 
 /* Write @record, now or when it is known whether its wait is short. Returns 0 or -errno. */
 int recorder_waits_write(struct kb_recorder *recorder, const struct kb_raw_record *record);

@@ -13,6 +13,7 @@
 #include "analysis/stops.h"
 #include "base/clock.h"
 #include "format/barman_file.h"
+#include "record/idle_table.h"
 #include "record/irq_table.h"
 #include "record/recorder_inside.h"
 
@@ -439,6 +440,25 @@ static int write_interrupt(void *context, uint32_t irq, const char *names)
 int recorder_interrupt_facts(struct kb_recorder *r)
 {
 	return r->interrupts ? kb_irq_table_read(NULL, write_interrupt, r) : 0;
+}
+
+static int write_idle_state(void *context, uint32_t cpu, uint32_t state,
+			    const struct kb_idle_row *row)
+{
+	struct kb_recorder *r = context;
+	char key[32], value[32 + KB_IDLE_TABLE_NAME];
+	int length = snprintf(key, sizeof(key), "idle.%u", state);
+
+	if (cpu)
+		snprintf(key + length, sizeof(key) - (size_t)length, ".%u", cpu);
+	snprintf(value, sizeof(value), "%u,%u,%u,%s", row->residency, row->latency, row->disabled,
+		 row->name);
+	return added(r, kb_barman_writer_fact(r->writer, key, value));
+}
+
+int recorder_idle_facts(struct kb_recorder *r)
+{
+	return r->idle_states ? kb_idle_table_read(NULL, r->nr_cpus, write_idle_state, r) : 0;
 }
 
 int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
