@@ -153,7 +153,7 @@ perf_wake_off() { perf_off; }
 lttng_wake_on() { lttng_session sched_waking 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
 lttng_wake_off() { lttng_off; }
 
-# ---- samples by a clock: plain, and with two kinds of call chains
+# ---- samples by a clock: plain, and with call chains of each kind
 
 off_sample_on() { :; }
 off_sample_off() { :; }
@@ -181,6 +181,8 @@ perf_sample_fp_on() { perf_sample_hold --call-graph fp; }
 perf_sample_fp_off() { perf_sample_release perf_sample_fp; }
 perf_sample_dwarf_on() { perf_sample_hold --call-graph dwarf; }
 perf_sample_dwarf_off() { perf_sample_release perf_sample_dwarf; }
+perf_sample_dwarf_64k_on() { perf_sample_hold --call-graph dwarf,65528; }
+perf_sample_dwarf_64k_off() { perf_sample_release perf_sample_dwarf_64k; }
 
 # ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
 
