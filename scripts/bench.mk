@@ -11,7 +11,8 @@ COMPARE_SRC	:= $(wildcard selftests/compare/*.c) kmod/sparse_stack.c kmod/code_b
 build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard selftests/compare/*.h \
 				 selftests/compare/*/*.h) kmod/sparse.h kmod/sparse_stack.h kmod/code_bounds.h
 	@mkdir -p $(@D)
-	$(USER_CC) $(USER_CFLAGS) -Wno-sign-compare -Wno-unused-value -Iselftests/compare $(COMPARE_SRC) build/libkbarman.a \
+	$(USER_CC) $(USER_CFLAGS) -Wno-sign-compare -Wno-unused-value -Wno-unused-parameter \
+		-Iselftests/compare $(COMPARE_SRC) build/libkbarman.a \
 		-o $@ $(USER_LIBS)
 
 .PHONY: compare-perf
@@ -68,7 +69,8 @@ build/selftests/bench/decode build/selftests/bench/unwind: build/selftests/bench
 	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)
 
 # The module's code, without the registers that the kernel does not use.
-STACKS_CFLAGS	= $(filter-out -fPIC,$(USER_CFLAGS)) -Wno-sign-compare -Wno-unused-value -Iselftests/compare
+STACKS_CFLAGS	= $(filter-out -fPIC,$(USER_CFLAGS)) -Wno-sign-compare -Wno-unused-value \
+		  -Wno-unused-parameter -Iselftests/compare
 build/selftests/bench/stacks_module.o: kmod/sparse_stack.c kmod/sparse_stack.h kmod/sparse.h \
 				       selftests/compare/kernel.h
 	@mkdir -p $(@D)
