@@ -36,20 +36,23 @@ struct kbarman_range {
 
 #define KBARMAN_LIBRARY_RANGES	4
 #define KBARMAN_SPARSE_LONG	3	/* most __u32 of a word that is kept */
+#define KBARMAN_SPARSE_MAP	2	/* and those of the map in front of the words of a chunk */
 #define KBARMAN_SIGNAL_BYTES	512	/* a signal's frame has more behind its stack pointer */
 
 /*
  * Most words are in none of the ranges: they are small numbers, below `floor`, or they point into
- * the heap, which is between the program and `high`.
+ * the heap, which is between the program and `high`, or in a hole between libraries.
  */
 struct kbarman_sparse_ranges {
 	/* the program; its libraries in the order of addresses, then ranges of nothing */
 	struct kbarman_range code[1 + KBARMAN_LIBRARY_RANGES];
 	struct kbarman_range stack;
 	struct kbarman_range high;	/* has the libraries and the stack in it */
-	unsigned long floor;		/* all of these begin here or above */
+	unsigned long floor, top;	/* all of these are between */
 	unsigned long low_end;		/* what is below `high` ends here */
-	unsigned long half;		/* code[3] and code[4] begin here or above */
+	struct kbarman_range hole;	/* a part of `high` that has none of these in it */
+	unsigned long library_end[KBARMAN_LIBRARY_RANGES];
+	unsigned long second, third;	/* where code[2] and code[3] begin; or no address */
 	unsigned long plain;		/* bits of an address without authentication code */
 };
 
@@ -61,6 +64,12 @@ static __always_inline bool kbarman_range_has(const struct kbarman_range *range,
 					      unsigned long address)
 {
 	return address - range->low < range->span;
+}
+
+static inline bool kbarman_range_overlaps(const struct kbarman_range *one,
+					  const struct kbarman_range *other)
+{
+	return one->low < other->low + other->span && other->low < one->low + one->span;
 }
 
 static inline void kbarman_range_include(struct kbarman_range *range,
@@ -78,35 +87,50 @@ static inline void kbarman_range_include(struct kbarman_range *range,
 	range->span = max(end, others) - range->low;
 }
 
+/* Let `hole` be [low, high) if that is larger, and has nothing of the stack and the program. */
+static inline void sparse_try_hole(struct kbarman_sparse_ranges *ranges, unsigned long low,
+				   unsigned long high)
+{
+	const struct kbarman_range hole = { low, high - low };
+
+	if (high > low && high - low > ranges->hole.span &&
+	    !kbarman_range_overlaps(&hole, &ranges->stack) &&
+	    !kbarman_range_overlaps(&hole, &ranges->code[0]))
+		ranges->hole = hole;
+}
+
 /* Set what is found out of the others. */
 static inline void kbarman_sparse_ranges_close(struct kbarman_sparse_ranges *ranges)
 {
+	unsigned long end = ranges->stack.low + ranges->stack.span;
 	struct kbarman_range all;
 	unsigned int i;
 
 	ranges->high = ranges->stack;
-	for (i = 1; i < ARRAY_SIZE(ranges->code); i++)
-		kbarman_range_include(&ranges->high, &ranges->code[i]);
+	ranges->hole = (struct kbarman_range) { };
+	for (i = 0; i < KBARMAN_LIBRARY_RANGES && ranges->code[1 + i].span; i++) {
+		const struct kbarman_range *code = &ranges->code[1 + i];
+
+		kbarman_range_include(&ranges->high, code);
+		sparse_try_hole(ranges, end, code->low);
+		end = code->low + code->span;
+		ranges->library_end[i] = end;
+	}
+	for (; i < KBARMAN_LIBRARY_RANGES; i++)
+		ranges->library_end[i] = 0;
 	all = ranges->high;
 	kbarman_range_include(&all, &ranges->code[0]);
 	ranges->floor = all.low;
+	ranges->top = all.low + all.span;
 	ranges->low_end = ranges->code[0].low + ranges->code[0].span;
-	ranges->half = ranges->code[3].span ? ranges->code[3].low : ~0UL;
+	ranges->second = ranges->code[2].span ? ranges->code[2].low : ~0UL;
+	ranges->third = ranges->code[3].span ? ranges->code[3].low : ~0UL;
 }
 
 /* A range to compare with: to add takes one instruction less than to subtract on x86. */
 struct sparse_test {
 	unsigned long minus_low, span;
 };
-
-static __always_inline struct sparse_test sparse_test_of(unsigned long low, unsigned long span)
-{
-	struct sparse_test test = { -low, span };
-
-	/* The compiler would subtract. */
-	OPTIMIZER_HIDE_VAR(test.minus_low);
-	return test;
-}
 
 static __always_inline bool sparse_is_in(const struct sparse_test *test, unsigned long word)
 {
@@ -121,183 +145,297 @@ static __always_inline bool sparse_is_in(const struct sparse_test *test, unsigne
  */
 struct kbarman_sparse {
 	const struct kbarman_sparse_ranges *ranges;
-	unsigned long stack, span;	/* pointers to these bytes may be kept */
+	struct sparse_test stack, hole;
+	unsigned long floor, low_end, high, program, plain;
+	unsigned long span;		/* pointers to these bytes may be kept */
 	u8 *places;
-	u32 *next;			/* what is kept goes below it */
-	u64 map;			/* of the last block */
-	unsigned long code;		/* the last word that points into code: bytes from word 0 */
-	const void *low;		/* where word 0 is, or would be if it were read */
+	u32 *next, *end;		/* chunks: the last one, and where they end */
 };
 
-/* What most words are compared with, in registers: all else stays in memory. */
-struct sparse_tests {
-	struct sparse_test stack;
-	unsigned long floor, low_end, high, plain;
-	const u8 *places;
-};
-
-/* Half of all 64-bit numbers are negative. Only s390x has such addresses in user code. */
-static __always_inline bool sparse_is_small(const struct sparse_tests *tests, unsigned long word,
-					    unsigned int size)
+/* @stack: the address of word 0. */
+static inline void kbarman_sparse_begin(struct kbarman_sparse *sparse,
+					const struct kbarman_sparse_ranges *ranges,
+					unsigned long stack, unsigned long span, u8 *places,
+					u32 *end)
 {
-	return size == sizeof(u64) && !IS_ENABLED(CONFIG_S390) ? (s64)word < (s64)tests->floor :
-								 word < tests->floor;
+	/* With what was cut off it: a range of code may have the stack in it. */
+	unsigned long high = ranges->stack.low + ranges->stack.span;
+
+	*sparse = (struct kbarman_sparse) {
+		.ranges = ranges,
+		.stack = { -stack, high - stack },
+		.hole = { -ranges->hole.low, ranges->hole.span },
+		.floor = ranges->floor,
+		.low_end = ranges->low_end,
+		.high = ranges->high.low,
+		.program = ranges->code[0].low,
+		.plain = ranges->plain,
+		.span = span, .places = places, .next = end, .end = end,
+	};
 }
 
-/* Where word @n from @at on is. The compiler would find out before it is asked. */
-static __always_inline const void *sparse_place(const void *at, unsigned int n, unsigned int size)
+/* A block, and in registers what most of its words are compared with: all else stays in memory. */
+struct sparse_block {
+	const void *at, *end;		/* the four words that are looked at; behind the last one */
+	unsigned long places;		/* where the byte of a word at address 0 would be */
+	u64 map;			/* of the words that were looked at */
+	u32 *next;
+	unsigned long floor, low_end, high, minus_hole;
+};
+
+/* Word @n of the four. */
+static __always_inline unsigned long sparse_word(const struct sparse_block *block, unsigned int n,
+						 unsigned int size)
 {
-	OPTIMIZER_HIDE_VAR(at);
-	return at + n * size;
+	return size == sizeof(u32) ? ((const u32 *)block->at)[n] : ((const u64 *)block->at)[n];
 }
 
 /*
- * Whether word @n from @at on, which points to @offset, may lead to the frame of a caller. A bit of
- * @map above bit @n: the word there is kept.
+ * Three questions about @word, which is word @n: whether it is small, whether it is below @limit,
+ * and what it is after all. Half of all 64-bit numbers are negative. Only s390x has such addresses
+ * in user code.
+ *
+ * x86 compares what is in memory, but the compiler would first load an address or a word that is
+ * used twice: an instruction for each word. So the code of these is given.
  */
-static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
-					    const struct sparse_tests *tests, const void *at,
-					    unsigned int n, unsigned long offset, u64 map,
+#if defined(CONFIG_X86_64) && defined(__GCC_ASM_FLAG_OUTPUTS__) && defined(__OPTIMIZE__)
+static __always_inline bool sparse_is_small(const struct sparse_block *block, unsigned int n,
+					    unsigned long word, unsigned int size)
+{
+	bool small = word < block->floor;
+
+	if (size == sizeof(u64))
+		__asm__("cmpq %3, %c2(%1)" : "=@ccl" (small)
+			: "r" (block->at), "i" (n * sizeof(u64)), "r" (block->floor),
+			  "m" (*(const u64 (*)[4])block->at));
+	return small;
+}
+
+static __always_inline bool sparse_is_below(const struct sparse_block *block, unsigned int n,
+					    unsigned long word, unsigned long limit,
 					    unsigned int size)
 {
-	unsigned long own;
+	bool below = word < limit;
 
-	if (offset >= sparse->span)
+	if (size == sizeof(u64))
+		__asm__("cmpq %3, %c2(%1)" : "=@ccb" (below)
+			: "r" (block->at), "i" (n * sizeof(u64)), "r" (limit),
+			  "m" (*(const u64 (*)[4])block->at));
+	return below;
+}
+
+static __always_inline unsigned long sparse_load(const struct sparse_block *block, unsigned int n,
+						 unsigned long word, unsigned int size)
+{
+	if (size == sizeof(u64))
+		__asm__("movq %c2(%1), %0" : "=r" (word)
+			: "r" (block->at), "i" (n * sizeof(u64)),
+			  "m" (*(const u64 (*)[4])block->at));
+	return word;
+}
+#else
+static __always_inline bool sparse_is_small(const struct sparse_block *block, unsigned int n,
+					    unsigned long word, unsigned int size)
+{
+	return size == sizeof(u64) && !IS_ENABLED(CONFIG_S390) ? (s64)word < (s64)block->floor :
+								 word < block->floor;
+}
+
+static __always_inline bool sparse_is_below(const struct sparse_block *block, unsigned int n,
+					    unsigned long word, unsigned long limit,
+					    unsigned int size)
+{
+	return word < limit;
+}
+
+static __always_inline unsigned long sparse_load(const struct sparse_block *block, unsigned int n,
+						 unsigned long word, unsigned int size)
+{
+	return word;
+}
+#endif
+
+/* Its byte of the places. */
+static __always_inline u8 *sparse_place(const struct sparse_block *block, unsigned int n,
+					unsigned int size)
+{
+	unsigned long at = (unsigned long)block->at;
+
+	/* The compiler would find out where most words have no use for it. */
+	OPTIMIZER_HIDE_VAR(at);
+	return (u8 *)(block->places + at / size + n);
+}
+
+/* Whether the word above word @n points into code. It is kept then, but not as one of the stack. */
+static __always_inline bool sparse_is_below_code(const struct kbarman_sparse *sparse,
+						 const struct sparse_block *block, unsigned int n,
+						 unsigned int size)
+{
+	const u32 *above = block->next;
+	u64 map = block->map >> n;
+
+	if (n == 3 && block->at + 4 * size == block->end) {
+		if (above == sparse->end)
+			return false;
+		memcpy(&map, above, sizeof(map));
+		map <<= 1;
+		above += KBARMAN_SPARSE_MAP;
+	}
+	return map & 2 && *above >> BM_KBARMAN_STACK_WORD_SHIFT != BM_KBARMAN_STACK_WORD_STACK;
+}
+
+/* Whether word @n, which points to @offset, may lead to the frame of a caller. */
+static __always_inline bool sparse_is_saved(const struct kbarman_sparse *sparse,
+					    struct sparse_block *block, unsigned int n,
+					    unsigned long offset, unsigned int size)
+{
+	const u8 *place;
+
+	if (IS_ENABLED(CONFIG_S390) && offset >= sparse->span)
 		return false;
-	/* The task chose it: a CPU must not look elsewhere before it knows that. */
+	/*
+	 * The task chose it: a CPU must not look elsewhere before it knows that. What is too far
+	 * becomes 0, which is not above any word.
+	 */
 	offset = array_index_nospec(offset, sparse->span);
-	if (size == sizeof(u32) || tests->places[offset / size])
-		return !(offset % size) && (IS_ENABLED(CONFIG_S390) ||
-					    sparse->low + offset > sparse_place(at, n, size));
-	if (likely(!(map & 2ULL << n)))
-		return false;
-	own = sparse_place(at, n, size) - sparse->low;
-	return own + size == sparse->code && !(offset % size) &&
-	       (long)(offset - own) >= KBARMAN_SIGNAL_BYTES;
+	place = sparse->places + offset / size;
+	if (unlikely(size == sizeof(u32) || *place))
+		return !(offset % size) &&
+		       (IS_ENABLED(CONFIG_S390) || place > sparse_place(block, n, size));
+	return unlikely(sparse_is_below_code(sparse, block, n, size)) && !(offset % size) &&
+	       place - sparse_place(block, n, size) >= KBARMAN_SIGNAL_BYTES / (long)size;
 }
 
 /* Whether @word, which is not below `high`, points into code. */
-static __always_inline bool sparse_is_high_code(const struct kbarman_sparse *sparse,
-						const struct sparse_tests *tests,
+static __always_inline bool sparse_is_high_code(const struct kbarman_sparse_ranges *ranges,
+						const struct sparse_block *block,
 						unsigned long word)
 {
-	const struct kbarman_range *code = sparse->ranges->code;
-
-	if (word >= sparse->ranges->half) {
-		if (kbarman_range_has(&code[4], word) || kbarman_range_has(&code[3], word))
+	if (word >= ranges->top)
+		return false;
+	if (word >= ranges->third) {
+		if (word < ranges->library_end[2] ||
+		    (word >= ranges->code[4].low && word < ranges->library_end[3]))
 			return true;
-	} else if (kbarman_range_has(&code[2], word) || kbarman_range_has(&code[1], word)) {
+	} else if (word >= ranges->second) {
+		if (word < ranges->library_end[1])
+			return true;
+	} else if (word < ranges->library_end[0] && word >= ranges->code[1].low) {
 		return true;
 	}
-	return unlikely(word < tests->low_end) && kbarman_range_has(&code[0], word);
+	return unlikely(word < block->low_end) && kbarman_range_has(&ranges->code[0], word);
 }
 
-/* Keep @word, which is @offset bytes behind what @base says. */
-static __always_inline void sparse_keep(struct kbarman_sparse *sparse, unsigned long word,
-					unsigned long offset, enum bm_kbarman_stack_word base,
-					unsigned int size)
+/* Keep a word that is @offset bytes behind @low, which is what @base says. */
+static __always_inline void sparse_keep(struct sparse_block *block, unsigned int n,
+					unsigned long offset, unsigned long low,
+					enum bm_kbarman_stack_word base, unsigned int size)
 {
-	const u64 wide = word;
+	const u64 wide = low + offset;
 
 	if (size == sizeof(u32)) {
-		*--sparse->next = word;
+		*--block->next = wide;
 	} else if (base == BM_KBARMAN_STACK_WORD_STACK ||
 		   likely(offset < 1UL << BM_KBARMAN_STACK_WORD_SHIFT)) {
-		*--sparse->next = offset | (u32)base << BM_KBARMAN_STACK_WORD_SHIFT;
+		*--block->next = offset | (u32)base << BM_KBARMAN_STACK_WORD_SHIFT;
 	} else {
-		sparse->next -= KBARMAN_SPARSE_LONG;
-		sparse->next[0] = (u32)BM_KBARMAN_STACK_WORD_LONG << BM_KBARMAN_STACK_WORD_SHIFT;
-		memcpy(&sparse->next[1], &wide, sizeof(wide));
+		block->next -= KBARMAN_SPARSE_LONG;
+		block->next[0] = (u32)BM_KBARMAN_STACK_WORD_LONG << BM_KBARMAN_STACK_WORD_SHIFT;
+		memcpy(&block->next[1], &wide, sizeof(wide));
 	}
+	block->map |= 1U << n;
 }
 
-/* Keep @word, which is at @at and points into code. */
-static __always_inline void sparse_keep_code(struct kbarman_sparse *sparse, const void *at,
-					     unsigned long word, const struct kbarman_range *code,
+/* Keep @word, which is word @n and points into code. */
+static __always_inline void sparse_keep_code(struct sparse_block *block, unsigned int n,
+					     unsigned long word, unsigned long low,
 					     enum bm_kbarman_stack_word base, unsigned int size)
 {
-	unsigned long own = at - sparse->low;
-	u8 *place = sparse->places + own / size;
+	u8 *place = sparse_place(block, n, size);
+	unsigned long offset = word - low;
 
+	/* The compiler would have @word in a register for the rarest case. */
+	OPTIMIZER_HIDE_VAR(offset);
 	if (size == sizeof(u64)) {
 		memset(place - KBARMAN_PLACES_BELOW, 1, KBARMAN_PLACES_BELOW + 1);
 		place[1] = 1;
-		sparse->code = own;
 	}
-	sparse_keep(sparse, word, word - code->low, base, size);
+	sparse_keep(block, n, offset, low, base, size);
 }
 
-/* Look at word @n from @at on, and keep it if it is wanted. Returns bit n if it is. */
-static __always_inline u64 sparse_look(struct kbarman_sparse *sparse,
-				       const struct sparse_tests *tests, const void *at,
-				       unsigned int n, u64 map, unsigned int size)
+/* Look at word @n of the next four, and keep it if it is wanted. */
+static __always_inline void sparse_look(const struct kbarman_sparse *sparse,
+					struct sparse_block *block, unsigned int n,
+					unsigned int size)
 {
-	unsigned long word = size == sizeof(u32) ? ((const u32 *)at)[n] : ((const u64 *)at)[n];
-	unsigned long offset;
+	unsigned long word = sparse_word(block, n, size), offset;
 
-	if (likely(sparse_is_small(tests, word, size)))
-		return 0;
+	if (likely(sparse_is_small(block, n, word, size)))
+		return;
 	if (IS_ENABLED(CONFIG_ARM64_PTR_AUTH)) {
-		word &= tests->plain;
-		if (sparse_is_small(tests, word, size))
-			return 0;
+		word &= sparse->plain;
+		if (sparse_is_small(block, n, word, size))
+			return;
 	}
-	if (word < tests->high) {
-		if (word >= tests->low_end)
-			return 0;
-		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[0],
-				 BM_KBARMAN_STACK_WORD_PROGRAM, size);
-	} else if (sparse_is_in(&tests->stack, word)) {
-		offset = word + tests->stack.minus_low;
-		if (!sparse_is_saved(sparse, tests, at, n, offset, map, size))
-			return 0;
-		sparse_keep(sparse, word, offset, BM_KBARMAN_STACK_WORD_STACK, size);
-	} else {
-		if (!sparse_is_high_code(sparse, tests, word))
-			return 0;
-		sparse_keep_code(sparse, sparse_place(at, n, size), word, &sparse->ranges->code[1],
+	if (sparse_is_below(block, n, word, block->high, size)) {
+		if (!sparse_is_below(block, n, word, block->low_end, size))
+			return;
+		word = sparse_load(block, n, word, size);
+		sparse_keep_code(block, n, word, sparse->program, BM_KBARMAN_STACK_WORD_PROGRAM,
+				 size);
+		return;
+	}
+	word = sparse_load(block, n, word, size);
+	if (word + block->minus_hole < sparse->hole.span)
+		return;
+	if (sparse_is_in(&sparse->stack, word)) {
+		offset = word + sparse->stack.minus_low;
+		if (!sparse_is_saved(sparse, block, n, offset, size))
+			return;
+		sparse_keep(block, n, offset, -sparse->stack.minus_low,
+			    BM_KBARMAN_STACK_WORD_STACK, size);
+	} else if (sparse_is_high_code(sparse->ranges, block, word)) {
+		sparse_keep_code(block, n, word, sparse->ranges->code[1].low,
 				 BM_KBARMAN_STACK_WORD_LIBRARIES, size);
 	}
-	return 1U << n;
+}
+
+/* Records are aligned to 4 bytes on 32-bit machines. */
+static __always_inline void kbarman_sparse_put_64(u32 *to, u64 value)
+{
+	memcpy(to, &value, sizeof(value));
 }
 
 /*
- * Look at @nr words of @size bytes, a multiple of 4 and 64 at most, the first of which is @offset
- * bytes above the stack's word 0; from the last one down. Bit n of the result: word n is kept. Four
- * words in one turn, because the loop itself would cost as much as a word does.
+ * Look at @bytes of words of @size bytes, a multiple of 4 and 64 at most, the first of which is
+ * @offset bytes above the stack's word 0; from the last one down. Put a chunk with those that are
+ * wanted. Four words in one turn, because the loop itself would cost as much as a word does.
  */
-static __always_inline u64 kbarman_sparse_scan(struct kbarman_sparse *sparse, const void *words,
-					       unsigned long offset, unsigned int nr,
-					       unsigned int size)
+static __always_inline void kbarman_sparse_scan(struct kbarman_sparse *sparse, const void *words,
+						unsigned long offset, unsigned long bytes,
+						unsigned int size)
 {
-	/* With what was cut off it: a range of code may have the stack in it. */
-	const struct kbarman_range *stack = &sparse->ranges->stack;
-	const struct sparse_tests tests = {
-		.stack = sparse_test_of(sparse->stack, stack->low + stack->span - sparse->stack),
-		.floor = sparse->ranges->floor,
-		.low_end = sparse->ranges->low_end,
-		.high = sparse->ranges->high.low,
-		.plain = sparse->ranges->plain,
-		.places = sparse->places,
+	struct sparse_block block = {
+		.at = words + bytes, .end = words + bytes,
+		.places = (unsigned long)(sparse->places + offset / size) -
+			  (unsigned long)words / size,
+		.next = sparse->next,
+		.floor = sparse->floor, .low_end = sparse->low_end, .high = sparse->high,
+		.minus_hole = sparse->hole.minus_low,
 	};
-	u64 map = sparse->map & 1;
-	const void *at;
 
 	/* The compiler would have all of it in registers, of which there are too few. */
 	OPTIMIZER_HIDE_VAR(sparse);
-	sparse->low = words - offset;
-	for (at = words + nr * size; at != words;) {
-		at -= 4 * size;
-		map <<= 4;
-		map |= sparse_look(sparse, &tests, at, 3, map, size);
-		map |= sparse_look(sparse, &tests, at, 2, map, size);
-		map |= sparse_look(sparse, &tests, at, 1, map, size);
-		map |= sparse_look(sparse, &tests, at, 0, map, size);
-	}
-	if (nr < 64)
-		map &= (1ULL << nr) - 1;
-	sparse->map = map;
-	return map;
+	do {
+		block.at -= 4 * size;
+		block.map <<= 4;
+		sparse_look(sparse, &block, 3, size);
+		sparse_look(sparse, &block, 2, size);
+		sparse_look(sparse, &block, 1, size);
+		sparse_look(sparse, &block, 0, size);
+	} while (block.at != words);
+	sparse->next = block.next - KBARMAN_SPARSE_MAP;
+	kbarman_sparse_put_64(sparse->next, block.map);
 }
 
 #endif /* KBARMAN_SPARSE_H */

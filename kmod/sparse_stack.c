@@ -23,7 +23,7 @@
 #define STEP		4	/* words that are looked at in one turn */
 #define REGISTERS	64	/* most registers: bits of a map */
 #define UNIT		sizeof(u32)	/* of what is kept */
-#define MAP_UNITS	2
+#define MAP_UNITS	KBARMAN_SPARSE_MAP
 #define CHUNK_UNITS	(MAP_UNITS + CHUNK * KBARMAN_SPARSE_LONG)	/* at most */
 
 struct scan {
@@ -60,12 +60,6 @@ unsigned long kbarman_sparse_stack_room(u32 limit)
 	return kbarman_sparse_stack_max(limit) + KBARMAN_PLACES(limit / sizeof(u64));
 }
 
-/* Records are aligned to 4 bytes on 32-bit machines. */
-static void put_64(u32 *to, u64 value)
-{
-	memcpy(to, &value, sizeof(value));
-}
-
 static u32 *stack_put_registers(struct bm_kbarman_stack *to, const struct pt_regs *regs,
 				const struct kbarman_user_registers *wanted,
 				const struct kbarman_sparse_ranges *ranges)
@@ -81,7 +75,7 @@ static u32 *stack_put_registers(struct bm_kbarman_stack *to, const struct pt_reg
 		if (which->scratch && !kbarman_range_has(&ranges->stack, word))
 			continue;
 		to->registers |= 1ULL << which->number;
-		put_64(value, which->link ? word & ranges->plain : word);
+		kbarman_sparse_put_64(value, which->link ? word & ranges->plain : word);
 		value += 2;
 	}
 	return value;
@@ -131,7 +125,6 @@ static unsigned long scan_begin_at(struct scan *scan, struct kbarman_sparse *spa
 	scan->enough = scan->room + (scan->room_end - scan->room) / 2;
 	sparse->span = address - scan->low;
 	sparse->next = scan->room_end;
-	sparse->map = 0;
 	return address;
 }
 
@@ -182,13 +175,12 @@ static noinline unsigned long scan_leave_page(struct scan *scan, struct kbarman_
 static __always_inline void scan_blocks(struct scan *scan, unsigned int size)
 {
 	const unsigned long bytes = CHUNK * size, low = scan->low;
-	struct kbarman_sparse sparse = {
-		.ranges = scan->ranges, .stack = low, .span = scan->end - low,
-		.places = scan->places, .next = scan->room_end,
-	};
+	struct kbarman_sparse sparse;
 	unsigned long end, block, at;
-	u64 words[CHUNK], map;
+	u64 words[CHUNK];
 
+	kbarman_sparse_begin(&sparse, scan->ranges, low, scan->end - low, scan->places,
+			     scan->room_end);
 	for (end = scan->high; end != low; end = at) {
 		block = ALIGN_DOWN(end - 1, bytes);
 		at = max(block, low);
@@ -200,10 +192,8 @@ static __always_inline void scan_blocks(struct scan *scan, unsigned int size)
 			at = scan_leave_page(scan, &sparse, &words, block, size);
 			continue;
 		}
-		map = kbarman_sparse_scan(&sparse, (char *)words + (at - block), at - low,
-					  (end - at) / size, size);
-		sparse.next -= MAP_UNITS;
-		put_64(sparse.next, map);
+		kbarman_sparse_scan(&sparse, (char *)words + (at - block), at - low,
+				    end - at, size);
 	}
 	scan->next = sparse.next;
 }

@@ -3,14 +3,16 @@
 # scripts/bench.
 
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
-	   build/selftests/bench/report build/selftests/bench/unwind build/kbarman
+	   build/selftests/bench/report build/selftests/bench/unwind build/selftests/bench/stacks \
+	   build/kbarman
 
 COMPARE_SRC	:= $(wildcard selftests/compare/*.c) kmod/sparse_stack.c kmod/code_bounds.c
 
 build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard selftests/compare/*.h \
 				 selftests/compare/*/*.h) kmod/sparse.h kmod/sparse_stack.h kmod/code_bounds.h
 	@mkdir -p $(@D)
-	$(USER_CC) $(USER_CFLAGS) -Wno-sign-compare -Wno-unused-value -Iselftests/compare $(COMPARE_SRC) build/libkbarman.a \
+	$(USER_CC) $(USER_CFLAGS) -Wno-sign-compare -Wno-unused-value -Wno-unused-parameter \
+		-Iselftests/compare $(COMPARE_SRC) build/libkbarman.a \
 		-o $@ $(USER_LIBS)
 
 .PHONY: compare-perf
@@ -65,6 +67,18 @@ build/selftests/bench/decode build/selftests/bench/unwind: build/selftests/bench
 		build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)
+
+# The module's code, without the registers that the kernel does not use.
+STACKS_CFLAGS	= $(filter-out -fPIC,$(USER_CFLAGS)) -Wno-sign-compare -Wno-unused-value \
+		  -Wno-unused-parameter -Iselftests/compare
+build/selftests/bench/stacks_module.o: kmod/sparse_stack.c kmod/sparse_stack.h kmod/sparse.h \
+				       selftests/compare/kernel.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(STACKS_CFLAGS) -mgeneral-regs-only -fno-strict-aliasing -c $< -o $@
+
+build/selftests/bench/stacks: selftests/bench/stacks.c build/selftests/bench/stacks_module.o \
+			      kmod/code_bounds.c kmod/code_bounds.h
+	$(USER_CC) $(STACKS_CFLAGS) $(filter-out %.h,$^) -o $@ -Wl,-z,now
 
 # libdw is for the comparison only.
 build/selftests/bench/symbols: selftests/bench/symbols.c selftests/bench/program.h build/libkbarman.a

@@ -22,8 +22,11 @@ typedef int64_t s64;
 #define __always_inline		inline __attribute__((always_inline))
 #undef noinline
 #define noinline		__attribute__((noinline))
-#ifndef IS_ENABLED
+#ifndef IS_ENABLED			/* some tests are built as for other machines */
 #define IS_ENABLED(option)	0
+#ifdef __x86_64__
+#define CONFIG_X86_64		1
+#endif
 #endif
 #define __user
 #define likely(x)		__builtin_expect(!!(x), 1)
@@ -40,7 +43,17 @@ typedef int64_t s64;
 #define hweight32(value)	((unsigned int)__builtin_popcount(value))
 #define __ffs64(value)		((unsigned int)__builtin_ctzll(value))
 #define OPTIMIZER_HIDE_VAR(var)	__asm__("" : "=r" (var) : "0" (var))
-#define array_index_nospec(index, size)	(index)
+#if defined(__x86_64__)
+#define array_index_nospec(index, size)							\
+({											\
+	unsigned long __mask;								\
+											\
+	__asm__("cmp %1, %2; sbb %0, %0" : "=r" (__mask) : "g" (size), "r" (index) : "cc"); \
+	(index) & __mask;								\
+})
+#else
+#define array_index_nospec(index, size)	((index) < (size) ? (index) : 0)
+#endif
 #define READ_ONCE(x)		(x)
 #define WRITE_ONCE(x, value)	((x) = (value))
 #define smp_wmb()		__asm__ volatile("" ::: "memory")

@@ -153,7 +153,7 @@ perf_wake_off() { perf_off; }
 lttng_wake_on() { lttng_session sched_waking 1M --snapshot --output="$PWD/snapshot" || { cat why; false; }; }
 lttng_wake_off() { lttng_off; }
 
-# ---- samples by a clock: plain, and with two kinds of call chains
+# ---- samples by a clock: plain, and with call chains of each kind
 
 off_sample_on() { :; }
 off_sample_off() { :; }
@@ -179,8 +179,27 @@ perf_sample_on() { perf_sample_hold; }
 perf_sample_off() { perf_sample_release perf_sample; }
 perf_sample_fp_on() { perf_sample_hold --call-graph fp; }
 perf_sample_fp_off() { perf_sample_release perf_sample_fp; }
+# perf_sample_bytes NAME OPTION...
+# 4 MiB of copied stacks are over soon, and of a ring that was full perf writes few samples: the
+# bytes are of samples that are rarer, all of which it writes.
+perf_sample_bytes() {
+	name=$1
+	shift
+	hold perf record -q -a -m 64M -e cpu-clock -c $((10 * period)) "$@" -o perf.data -- \
+		sh -c 'echo ready; cat' &&
+	query sample_warm >/dev/null &&
+	perf_sample_release "$name"
+}
 perf_sample_dwarf_on() { perf_sample_hold --call-graph dwarf; }
-perf_sample_dwarf_off() { perf_sample_release perf_sample_dwarf; }
+perf_sample_dwarf_off() {
+	release
+	perf_sample_bytes perf_sample_dwarf --call-graph dwarf
+}
+perf_sample_dwarf_64k_on() { perf_sample_hold --call-graph dwarf,65528; }
+perf_sample_dwarf_64k_off() {
+	release
+	perf_sample_bytes perf_sample_dwarf_64k --call-graph dwarf,65528
+}
 
 # ---- workloads, on one CPU. Programs are in memory: no waiting for files that are on the host.
 
