@@ -331,6 +331,34 @@ def gaps_are_found_in_a_pipe(tmp):
     assert piped.returncode == 0 and piped.stdout.decode() == done.stdout, piped
 
 
+def time_in_front_of_a_ring_that_was_overwritten_is_a_gap(tmp):
+    """Worker may have run on CPU 1 before the first record that CPU 1 still has."""
+    capture = new(**{"overwritten.1": "5"})
+    capture.switch(0, 0, 8)
+    capture.waking(0, 10 * US, waker=8, woken=7, cpu=1)
+    capture.switch(1, 500 * US, 9)
+    capture.switch(0, 600 * US, 7, blocked=True, state=1)
+    capture.waking(0, 700 * US, waker=7, woken=8)
+    capture.switch(0, 710 * US, 8, blocked=True, state=1)
+    save(capture, tmp)
+    table = rows(tmp)
+    assert [w["ns"] for w in of_kind(table, "latency_wait")] == [10 * US], table
+    assert (only(table, "latency")["gaps"], only(table, "latency")["cut"]) == (1, 1), table
+    text = tap.run("report", "--latency", cwd=tmp).stdout
+    assert "# lost     : 0 records\n#            5 older records were overwritten by newer ones\n" \
+        "#            in 1 gap; 1 wait that overlaps a gap is left out\n" in text, text
+
+
+def a_cpu_without_records_may_have_had_some(tmp):
+    capture = new(**{"overwritten.1": "5"})
+    capture.switch(0, 0, 8)
+    capture.waking(0, 10 * US, waker=8, woken=7, cpu=1)
+    capture.switch(0, 600 * US, 7, blocked=True, state=1)
+    capture.switch(0, 700 * US, 0, blocked=True, state=1)
+    save(capture, tmp)
+    assert not of_kind(rows(tmp), "latency_wait")
+
+
 def tasks_that_were_recorded_in_part_are_left_out(tmp):
     """Only 7 is recorded: 9 has records where it follows 7 or is woken by it, and no others."""
     capture = new(cores=2, filter="command")
@@ -443,6 +471,26 @@ def interrupts_take_time_from_tasks(tmp):
     assert re.search(r"^ +2\.000 +11\.11% +1  worker +disk \(interrupt\)$", text, re.M), text
     assert [i["name"] for i in of_kind(rows(tmp, "--task", "hog", option="--irq"), "interrupt")
             ] == ["irq 41"]
+
+
+def who_asks_for_a_softirq_need_not_be_who_is_chosen(tmp):
+    """The first request of worker is served in the time of hog."""
+    capture = new(cores=1)
+    capture.switch(0, 0, 7)
+    capture.raised(0, 1 * US, NET_RX, task=7)
+    capture.switch(0, 2 * US, 9)
+    capture.softirq_entry(0, 3 * US, NET_RX, task=9)
+    capture.softirq_exit(0, 4 * US, NET_RX, task=9)
+    capture.switch(0, 900 * US, 7)
+    capture.raised(0, 950 * US, NET_RX, task=7)
+    capture.softirq_entry(0, 955 * US, NET_RX, task=7)
+    capture.softirq_exit(0, 956 * US, NET_RX, task=7)
+    save(capture, tmp)
+    net = only(rows(tmp, "--task", "worker", option="--irq"), "interrupt")
+    assert (net["raised"], net["count"], net["delays"], net["longest_delay_ns"]) == (
+        2, 1, 1, 5 * US), net
+    net = only(rows(tmp, "--time", "0.0009,", option="--irq"), "interrupt")
+    assert (net["raised"], net["count"], net["delay_ns"]) == (1, 1, 5 * US), net
 
 
 def halts_say_what_ended_them_and_what_would_have_paid(tmp):

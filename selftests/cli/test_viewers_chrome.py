@@ -139,7 +139,7 @@ def sources_are_slices_arrows_and_moments(tmp):
     assert sorted(trace.handlers) == sorted([
         ("irq", 0, 1000, 200, "virtio0", 10), ("irq", 0, 1300, 100, "eth0", 10),
         ("ipi", 0, 1700, 100, "Rescheduling interrupts", 10),
-        ("softirq", 0, 1500, 400, "softirq NET_RX", 10)]), trace.handlers
+        ("softirq", 0, 1500, 400, "NET_RX", 10)]), trace.handlers
     assert trace.processes[INTERRUPTS, 0] == "Interrupts" and trace.threads[INTERRUPTS, 0] == "CPU 0"
     assert (INTERRUPTS, 1) not in trace.threads, trace.threads
     assert sorted(trace.arrows) == [

@@ -125,7 +125,7 @@ def sources_are_handlers_and_wakeups(tmp):
     data = Data(page_of(tmp, viewers.sources().save(os.path.join(tmp, "a.cap"))))
     assert sorted(data.handlers) == [
         (0, 1000, 1200, 10, "virtio0", "irq", 0), (0, 1300, 1400, 10, "eth0", "irq", 0),
-        (0, 1500, 1900, 10, "softirq NET_RX", "softirq", 0),
+        (0, 1500, 1900, 10, "NET_RX", "softirq", 0),
         (0, 1700, 1800, 10, "Rescheduling interrupts", "ipi", 1)], data.handlers
     assert sorted(data.wakeups) == [(0, 1600, 0, 2000, 10, 11, 1), (0, 2500, 1, 2750, 11, 12, 0)], \
         data.wakeups
@@ -160,7 +160,7 @@ def browser_shows_interrupts_and_wakeups(tmp):
     said = json.loads(browser.attribute(browser.dom(page), "data-said"))
     assert said[0][:5] == ["cpu CPU 0", "irq interrupts", "cpu CPU 1", "latency woken to running",
                            "rate Wakeups"], said[0]
-    assert said[1:5] == [1, "Rescheduling interrupts", "softirq NET_RX", None], said
+    assert said[1:5] == [1, "Rescheduling interrupts", "NET_RX", None], said
     assert "woken by alpha (10), from a softirq, 400 ns before" in said[5], said
     assert said[6:] == ["beta (10/11) waited 400 ns", 5, 0], said
 

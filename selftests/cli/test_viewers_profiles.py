@@ -168,11 +168,11 @@ def firefox_has_wakeups_and_interrupts(tmp):
             found.append((thread["tid"], thread["stringArray"][table["name"][i]],
                           round(table["startTime"][i] * 1e6), round(table["endTime"][i] * 1e6), data))
     assert sorted(found, key=lambda mark: mark[2:4]) == [
-        (10, "virtio0", 1000, 1200, {"type": "Interrupt", "number": 33}),
-        (10, "eth0", 1300, 1400, {"type": "Interrupt", "number": 33}),
-        (10, "softirq NET_RX", 1500, 1900, {"type": "Interrupt", "number": 3}),
+        (10, "virtio0", 1000, 1200, {"type": "Interrupt", "what": "irq", "number": 33}),
+        (10, "eth0", 1300, 1400, {"type": "Interrupt", "what": "irq", "number": 33}),
+        (10, "NET_RX", 1500, 1900, {"type": "Interrupt", "what": "softirq", "number": 3}),
         (11, "woken", 1600, 2000, {"type": "Wakeup", "by": "alpha", "context": "softirq"}),
-        (10, "Rescheduling interrupts", 1700, 1800, {"type": "Interrupt", "number": 2}),
+        (10, "Rescheduling interrupts", 1700, 1800, {"type": "Interrupt", "what": "ipi", "number": 2}),
         (12, "woken", 2500, 2750, {"type": "Wakeup", "by": "beta", "context": "task"})], found
 
 

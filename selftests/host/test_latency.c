@@ -4,6 +4,7 @@
  * histograms with a bounded error, and chains with a bounded length.
  */
 #include "analysis/chains.h"
+#include "analysis/gaps.h"
 #include "analysis/histogram.h"
 
 #include "../lib/tap.h"
@@ -244,6 +245,13 @@ static void run_machine(struct verdict *good)
 		pass(&m, random_below(4) ? random_below(100) : 0);
 		step(&m, random_below(CORES));
 	}
+	for (i = 0; i < CORES; i++) {	/* what has no end would not count to the end */
+		if (m.cpus[i].irq)
+			set_handler(&m, i, &m.cpus[i].irq, KB_WHAT_IRQ_ENTRY, KB_CONTEXT_IRQ);
+		if (m.cpus[i].softirq)
+			set_handler(&m, i, &m.cpus[i].softirq, KB_WHAT_SOFTIRQ_ENTRY,
+				    KB_CONTEXT_SOFTIRQ);
+	}
 	for (i = 0; i < CORES; i++)
 		add_detail(&m.made, i, m.now, m.cpus[i].task, KB_WHAT_FREQUENCY, 0, 0, 0);
 	trace = finish(&m.made);
@@ -346,11 +354,63 @@ static void test_chains(void)
 	kb_chains_release(&chains);
 }
 
+/* Each of many tasks holds a chain, as it does when it has ended. */
+static void test_many_chains(void)
+{
+	struct kb_chains chains;
+	uint32_t one = KB_CHAIN_NONE, i, length = 0;
+
+	kb_chains_init(&chains, 100);
+	for (i = 0; i < 90; i++)
+		add_link(&chains, KB_CHAIN_NONE, 2 + i, 0);
+	for (i = 0; i < 1000; i++)
+		one = add_link(&chains, one, i % 2, 10 * (int64_t)i);
+	for (; one < KB_CHAIN_CUT; one = chains.links[one].before)
+		length++;
+	tap_ok(length >= 20, "a_chain_keeps_its_younger_part_beside_many_others");
+	tap_ok(chains.used <= 200, "and_there_are_not_many_more_links");
+	kb_chains_release(&chains);
+}
+
+/* ---- gaps ---- */
+
+/* If each gap behind the 65536th had them all joined again, this would take minutes. */
+static void test_many_gaps(void)
+{
+	struct kb_gaps gaps;
+	struct kb_trace *trace;
+	struct made made;
+	int64_t now = 0;
+	uint32_t i;
+	bool good;
+
+	begin(&made);
+	for (i = 0; i < 65535; i++, now += 100) {
+		add_switch(&made, 0, (uint64_t)now, 1, false);
+		add_loss(&made, 0, (uint64_t)now + 10);
+	}
+	add_switch(&made, 1, (uint64_t)now, 1, false);
+	for (i = 0; i < 40000; i++, now++)
+		add_loss(&made, 1, (uint64_t)now);
+	add_switch(&made, 1, (uint64_t)now + 10, 1, false);
+	trace = finish(&made);
+	must(kb_gaps_read(&gaps, trace, NULL), "gaps");
+	good = gaps.nr && gaps.nr <= 65536;
+	for (i = 0; i < 65535; i++)
+		good &= kb_gaps_overlap(&gaps, 100 * (int64_t)i, 100 * (int64_t)i + 10);
+	tap_ok(good && kb_gaps_overlap(&gaps, now - 20, now - 10), "all_of_many_gaps_are_known");
+	tap_ok(!kb_gaps_overlap(&gaps, now, now + 10), "behind_them_there_is_none");
+	kb_gaps_release(&gaps);
+	kb_trace_close(trace);
+}
+
 int main(void)
 {
 	random_start();
 	test_histogram();
 	test_chains();
+	test_many_chains();
+	test_many_gaps();
 	test_machine();
 	return tap_done();
 }

@@ -10,6 +10,7 @@
 #include "analysis/task_cpus.h"
 #include "analysis/arrows.h"
 #include "record/idle_table.h"
+#include "detail_capture.h"
 #include "record/irq_table.h"
 
 static struct kb_event about(uint8_t what, uint32_t core, uint32_t id)
@@ -31,31 +32,43 @@ static struct kb_event run(uint32_t core, uint32_t task, uint8_t reason)
 
 /* ---- handlers ---- */
 
+enum { RUN = 200, LOSS };	/* steps that are no value */
+
 struct step {
 	uint8_t what;
 	uint32_t core, id;
 	int64_t ns;
 };
 
-/* Feed @steps, and write "id:start-end@depth " for each handler that ends. */
+/* Write "id:start-end@depth " for each handler that ends in @steps. */
 static const char *handled(const struct step *steps, size_t nr)
 {
 	static char text[4096];
 	struct kb_handlers handlers;
+	const struct kb_walk *walk;
 	struct kb_handler done;
+	struct kb_trace *trace;
+	struct made made;
 	size_t used = 0;
 
-	*text = '\0';
-	if (kb_handlers_init(&handlers, 2))
-		return "no memory";
+	begin(&made);
 	for (size_t i = 0; i < nr; i++) {
-		struct kb_event event = about(steps[i].what, steps[i].core, steps[i].id);
-
-		if (kb_handlers_feed(&handlers, &event, steps[i].ns, &done))
-			used += snprintf(text + used, sizeof(text) - used, "%u:%d-%d@%u ", done.id,
-					 (int)done.start, (int)done.end, done.depth);
+		if (steps[i].what == RUN)
+			add_switch(&made, steps[i].core, steps[i].ns, steps[i].id, false);
+		else if (steps[i].what == LOSS)
+			add_loss(&made, steps[i].core, steps[i].ns);
+		else
+			add_detail(&made, steps[i].core, steps[i].ns, 5, steps[i].what, steps[i].id, 0, 0);
 	}
+	trace = finish(&made);
+	*text = '\0';
+	must(kb_trace_rewind(trace, NULL) || kb_handlers_init(&handlers, trace), "handlers");
+	while (kb_trace_next(trace, &walk, NULL) > 0)
+		if (kb_handlers_feed(&handlers, walk, &done) > 0)
+			used += snprintf(text + used, sizeof(text) - used, "%u:%d-%d@%u ", done.origin.id,
+					 (int)done.start, (int)done.end, done.depth);
 	kb_handlers_release(&handlers);
+	kb_trace_close(trace);
 	return text;
 }
 
@@ -68,7 +81,7 @@ static void handlers_are_times(void)
 {
 	enum { IN = KB_WHAT_IRQ_ENTRY, OUT = KB_WHAT_IRQ_EXIT, SOFT_IN = KB_WHAT_SOFTIRQ_ENTRY,
 	       SOFT_OUT = KB_WHAT_SOFTIRQ_EXIT };
-	struct step deep[2 * (KB_HANDLERS_DEPTH + 2)];
+	struct step deep[20];
 
 	HANDLED("handlers_nest", "7:12-13@1 1:10-15@0 ", { SOFT_IN, 0, 1, 10 }, { IN, 0, 7, 12 },
 		{ OUT, 0, 7, 13 }, { SOFT_OUT, 0, 1, 15 });
@@ -79,14 +92,18 @@ static void handlers_are_times(void)
 	HANDLED("a_lost_end_takes_nobody_else_along", "1:1-4@0 7:5-6@0 ", { SOFT_IN, 0, 1, 1 },
 		{ IN, 0, 7, 2 }, { SOFT_OUT, 0, 1, 4 }, { IN, 0, 7, 5 }, { OUT, 0, 7, 6 });
 	HANDLED("a_softirq_does_not_end_an_interrupt", "", { IN, 0, 1, 1 }, { SOFT_OUT, 0, 1, 2 });
-	HANDLED("a_cpu_that_is_not_there_has_none", "", { IN, 2, 1, 1 }, { OUT, 2, 1, 2 });
 	HANDLED("time_does_not_go_back", "7:5-5@0 ", { IN, 0, 7, 5 }, { OUT, 0, 7, 3 });
-	for (unsigned int i = 0; i < KB_HANDLERS_DEPTH + 2; i++) {
+	HANDLED("no_handler_spans_a_gap", "7:40-41@0 ", { IN, 0, 7, 10 }, { LOSS, 0, 0, 20 },
+		{ OUT, 0, 7, 30 }, { IN, 0, 7, 40 }, { OUT, 0, 7, 41 });
+	HANDLED("a_softirq_goes_on_with_its_task", "3:30-40@0 2:20-60@0 ", { RUN, 0, 1, 10 },
+		{ SOFT_IN, 0, 2, 20 }, { RUN, 0, 4, 25 }, { SOFT_IN, 0, 3, 30 }, { SOFT_OUT, 0, 3, 40 },
+		{ RUN, 0, 1, 50 }, { SOFT_OUT, 0, 2, 60 });
+	for (unsigned int i = 0; i < 10; i++) {
 		deep[i] = (struct step){ IN, 0, i, i };
-		deep[2 * KB_HANDLERS_DEPTH + 3 - i] = (struct step){ OUT, 0, i, 100 - i };
+		deep[19 - i] = (struct step){ OUT, 0, i, 100 - i };
 	}
-	tap_ok(!strncmp(handled(deep, sizeof(deep) / sizeof(deep[0])), "9:9-91@7 8:8-92@7 ", 18),
-	       "the_innermost_of_too_many_are_kept");
+	tap_ok(!strncmp(handled(deep, 20), "6:6-94@6 5:5-95@5 ", 18),
+	       "the_outermost_of_too_many_are_kept");
 }
 
 /* ---- wakeups ---- */
@@ -98,6 +115,16 @@ static int feed(struct kb_arrows *wakeups, struct kb_event event, int64_t ns, in
 				.running = running < 0 ? 0 : running };
 
 	return kb_arrows_feed(wakeups, &walk, done);
+}
+
+/* CPU 3 has lost records. */
+static int feed_gap(struct kb_arrows *wakeups, int64_t ns)
+{
+	struct kb_walk walk = { .event = about(KB_WHAT_VALUE, 3, 0), .ns = ns, .nr_slices = 1,
+				.slices = { { .kind = KB_SLICE_LOST, .core = 3, .end = ns } } };
+	struct kb_arrow done;
+
+	return kb_arrows_feed(wakeups, &walk, &done);
 }
 
 static void wakeups_are_pairs(void)
@@ -129,6 +156,19 @@ static void wakeups_are_pairs(void)
 	tap_ok(!feed(&wakeups, about(KB_WHAT_WAKING_NEW, 0, 12), 210, 5, &done) &&
 	       feed(&wakeups, run(0, 12, KB_SWITCH_PREEMPTED), 220, 5, &done) == 1 && done.is_new,
 	       "a_new_task_is_told_from_others");
+	/* It can run already. */
+	tap_ok(!feed(&wakeups, run(1, 8, KB_SWITCH_PREEMPTED), 230, 9, &done) &&
+	       !feed(&wakeups, waking, 240, 5, &done) &&
+	       !feed(&wakeups, run(1, 9, KB_SWITCH_BLOCKED), 250, 8, &done),
+	       "a_preempted_task_is_not_woken");
+	tap_ok(!feed(&wakeups, run(1, 0, KB_SWITCH_BLOCKED), 260, 9, &done) &&
+	       !feed(&wakeups, waking, 270, 5, &done) && !feed_gap(&wakeups, 280) &&
+	       !feed(&wakeups, run(1, 9, KB_SWITCH_BLOCKED), 290, 0, &done),
+	       "no_wakeup_spans_a_gap");
+	tap_ok(!feed(&wakeups, run(1, 8, KB_SWITCH_PREEMPTED), 300, 9, &done) &&
+	       !feed_gap(&wakeups, 310) && !feed(&wakeups, waking, 320, 5, &done) &&
+	       feed(&wakeups, run(1, 9, KB_SWITCH_BLOCKED), 330, 8, &done) == 1 && done.from == 320,
+	       "behind_a_gap_all_may_be_otherwise");
 	kb_arrows_release(&wakeups);
 }
 

@@ -362,6 +362,73 @@ static bool is_capture(const char *name)
 	return length > 4 && strcmp(name + length - 4, ".cap") == 0;
 }
 
+/* What a CPU of a capture did, by kind, to its end. */
+static struct tiled kinds_of(struct kb_trace *trace)
+{
+	struct tiled cpus[CORES] = { 0 };
+
+	is_tiled(trace, cpus);
+	kb_trace_close(trace);
+	return cpus[0];
+}
+
+/* The interrupt that closes the gate of a CPU has a begin and no end. */
+static void test_endless(void)
+{
+	struct made made;
+	struct tiled cpu;
+
+	begin(&made);
+	add_switch(&made, 0, 100, 1, false);
+	add_detail(&made, 0, 200, 1, KB_WHAT_IRQ_ENTRY, 1, 0, KB_CONTEXT_IRQ);
+	add_detail(&made, 0, 210, 1, KB_WHAT_IPI_ENTRY, 4, 0, KB_CONTEXT_IRQ);
+	add_switch(&made, 1, 9000, 0, false);
+	cpu = kinds_of(finish(&made));
+	tap_ok(cpu.kinds[KB_TILE_IRQ] == 10 && cpu.kinds[KB_TILE_IPI] == 0 &&
+	       cpu.kinds[KB_TILE_TASK] == 8890, "an_interrupt_does_not_last_until_the_recording_ends");
+
+	begin(&made);
+	add_switch(&made, 0, 100, 1, false);
+	add_detail(&made, 0, 200, 1, KB_WHAT_IPI_ENTRY, 4, 0, KB_CONTEXT_IRQ);
+	add_switch(&made, 0, 900, 0, true);
+	add_halt(&made, 0, 1000, true, 1);
+	add_detail(&made, 0, 2000, 0, KB_WHAT_IPI_ENTRY, 4, 0, KB_CONTEXT_IRQ);
+	add_halt(&made, 0, 9000, false, 0);
+	cpu = kinds_of(finish(&made));
+	tap_ok(cpu.kinds[KB_TILE_IPI] == 0 && cpu.kinds[KB_TILE_TASK] == 800 &&
+	       cpu.kinds[KB_TILE_HALT] == 8000, "nor_until_the_next_switch_or_halt");
+
+	begin(&made);
+	add_switch(&made, 0, 100, 1, false);
+	add_detail(&made, 0, 200, 1, KB_WHAT_IRQ_ENTRY, 1, 0, KB_CONTEXT_IRQ);
+	add_detail(&made, 0, 500, 1, KB_WHAT_SOFTIRQ_ENTRY, 3, 0, KB_CONTEXT_SOFTIRQ);
+	add_detail(&made, 0, 600, 1, KB_WHAT_IRQ_ENTRY, 1, 0, KB_CONTEXT_IRQ);
+	add_detail(&made, 0, 800, 1, KB_WHAT_SOFTIRQ_EXIT, 3, 0, KB_CONTEXT_SOFTIRQ);
+	cpu = kinds_of(finish(&made));
+	tap_ok(cpu.kinds[KB_TILE_IRQ] == 0 && cpu.kinds[KB_TILE_TASK] == 400 &&
+	       cpu.kinds[KB_TILE_SOFTIRQ] == 300, "a_softirq_begins_and_ends_in_no_interrupt");
+}
+
+/* A softirq of PREEMPT_RT that ended in a gap does not go on behind it. */
+static void test_parked_gap(void)
+{
+	struct made made;
+	struct tiled cpu;
+
+	begin(&made);
+	add_switch(&made, 0, 100, 1, false);
+	add_detail(&made, 0, 200, 1, KB_WHAT_SOFTIRQ_ENTRY, 3, 0, KB_CONTEXT_SOFTIRQ);
+	add_switch(&made, 0, 300, 2, false);
+	add_loss(&made, 0, 400);
+	add_switch(&made, 0, 500, 1, false);
+	add_switch(&made, 0, 900, 2, true);
+	add_switch(&made, 0, 1000, 1, false);
+	add_switch(&made, 0, 2000, 0, true);
+	cpu = kinds_of(finish(&made));
+	tap_ok(cpu.kinds[KB_TILE_SOFTIRQ] == 100 && cpu.kinds[KB_TILE_TASK] == 1600,
+	       "a_softirq_is_over_behind_a_gap");
+}
+
 static void test_real(void)
 {
 	const char *folder = getenv("KBARMAN_CAPTURES");
@@ -405,6 +472,8 @@ int main(void)
 	random_start();
 	test_loss();
 	test_parked();
+	test_parked_gap();
+	test_endless();
 	test_machine();
 	test_random();
 	test_real();

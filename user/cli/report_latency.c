@@ -9,6 +9,7 @@
 
 #include <kbarman/out.h>
 
+#include "analysis/origin.h"
 #include "base/json.h"
 #include "cli.h"
 #include "report_print.h"
@@ -64,14 +65,7 @@ static void put_name(struct latency *latency, uint32_t task_id, uint64_t ticks)
 
 static const char *kind_name(enum kb_tile_kind kind)
 {
-	static const char *const names[KB_TILE_KINDS] = {
-		[KB_TILE_UNKNOWN] = "unknown",	[KB_TILE_LOST] = "lost",
-		[KB_TILE_TASK] = "task",	[KB_TILE_IDLE] = "idle",
-		[KB_TILE_HALT] = "halt",	[KB_TILE_SOFTIRQ] = "softirq",
-		[KB_TILE_IRQ] = "irq",		[KB_TILE_IPI] = "ipi",
-	};
-
-	return names[kind];
+	return kb_origin_kind(kind);
 }
 
 /* @kind, @id and @name are keys. The id of what is not known is left out. */

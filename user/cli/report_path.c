@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* kbarman report --critical-path: the chain of who waited for whom. */
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -98,6 +99,7 @@ static int print_text(const struct kb_path *path, struct kb_trace *trace, const 
 /* "FROM..UNTIL", or a name, or a number. @text keeps both marks; its owner frees it. */
 static bool parse(const char *argument, char **text, struct kb_path_options *how)
 {
+	unsigned long tid;
 	char *dots, *end;
 
 	*text = strdup(argument);
@@ -110,8 +112,10 @@ static bool parse(const char *argument, char **text, struct kb_path_options *how
 		how->until = dots + 2;
 		return true;
 	}
-	how->tid = (uint32_t)strtoul(argument, &end, 10);
-	how->has_tid = end != argument && !*end;
+	errno = 0;
+	tid = strtoul(argument, &end, 10);
+	how->has_tid = *argument >= '0' && *argument <= '9' && !*end && !errno && tid <= UINT32_MAX;
+	how->tid = (uint32_t)tid;
 	how->task = argument;
 	return true;
 }

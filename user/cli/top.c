@@ -387,7 +387,7 @@ static void name_waker(const struct view *view, const struct kb_arrow *arrow, ch
 {
 	static const char *const before[] = {
 		[KB_CONTEXT_TASK] = "", [KB_CONTEXT_SOFTIRQ] = "softirq in ",
-		[KB_CONTEXT_IRQ] = "interrupt in ", [KB_CONTEXT_IDLE] = "interrupt in ",
+		[KB_CONTEXT_IRQ] = "interrupt in ", [KB_CONTEXT_IDLE] = "",
 	};
 	char buffer[KB_TASK_NAME_BUFFER];
 

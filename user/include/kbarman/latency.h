@@ -235,8 +235,9 @@ struct kb_latency {
 	uint64_t whats[16];		/* records by enum kb_what; [0] counts all others */
 	uint32_t nr_cores;
 
-	uint64_t gaps;			/* times without records; those of several CPUs that
-					 * overlap are one */
+	uint64_t gaps;			/* times without records, because they were lost or because
+					 * older ones of some CPUs were overwritten; those of
+					 * several CPUs that overlap are one */
 	uint64_t cut;			/* waits left out because they overlap a gap */
 	uint64_t unexplained;		/* waits of blocked tasks that no wakeup ended */
 	uint64_t filtered;		/* waits that the options exclude */

@@ -3,7 +3,9 @@
  * What each CPU did, to the nanosecond: a task, the idle task, a halt, a softirq or an interrupt.
  * An interrupt nests in a softirq, in a task or in idling; a piece of time belongs to the innermost
  * of them. The pieces of a CPU tile its time from its first record to the end of the recording:
- * each begins where the one before it ended, so their lengths add up to that time exactly.
+ * each begins where the one before it ended, so their lengths add up to that time exactly. If the
+ * record of the end of an interrupt or softirq is missing, as at the end of a recording, its last
+ * piece belongs to what it interrupted.
  *
  *	struct kb_tile tiles[KB_TILES_MOST];
  *

@@ -6,12 +6,15 @@
 struct row {
 	uint64_t key;		/* task */
 	bool pending;
+	bool preempted;		/* it can run, whoever wakes it */
+	uint64_t gaps;		/* before that */
 	struct kb_arrow arrow;
 };
 
 void kb_arrows_init(struct kb_arrows *arrows)
 {
 	kb_table_init(&arrows->rows, sizeof(struct row), 1);
+	arrows->gaps = 0;
 }
 
 void kb_arrows_release(struct kb_arrows *arrows)
@@ -30,7 +33,11 @@ static int note_wakeup(struct kb_arrows *arrows, const struct kb_walk *walk)
 	row = kb_table_get(&arrows->rows, &task);
 	if (!row)
 		return -ENOMEM;
+	if (row->preempted && row->gaps == arrows->gaps)
+		return 0;
 	row->pending = true;
+	row->preempted = false;
+	row->gaps = arrows->gaps;
 	row->arrow = (struct kb_arrow){
 		.task_id = event->custom_counter.id,
 		.waker = event->task_id,
@@ -44,16 +51,29 @@ static int note_wakeup(struct kb_arrows *arrows, const struct kb_walk *walk)
 }
 
 /* A task that leaves its CPU though it could run on was woken before it had slept. */
-static void forget_preempted(struct kb_arrows *arrows, const struct kb_walk *walk)
+static int note_preempted(struct kb_arrows *arrows, const struct kb_walk *walk)
 {
 	uint64_t task = walk->running;
 	struct row *row;
 
-	if (!walk->known || walk->event.task_switch.reason != KB_SWITCH_PREEMPTED)
-		return;
-	row = kb_table_find(&arrows->rows, &task);
-	if (row)
-		row->pending = false;
+	if (!walk->known || !task || walk->event.task_switch.reason == KB_SWITCH_BLOCKED)
+		return 0;
+	row = kb_table_get(&arrows->rows, &task);
+	if (!row)
+		return -ENOMEM;
+	row->pending = false;
+	row->preempted = true;
+	row->gaps = arrows->gaps;
+	return 0;
+}
+
+/* What lies in front of a gap says nothing of what is behind it. */
+static void note_gaps(struct kb_arrows *arrows, const struct kb_walk *walk)
+{
+	unsigned int i;
+
+	for (i = 0; i < walk->nr_slices; i++)
+		arrows->gaps += walk->slices[i].kind == KB_SLICE_LOST;
 }
 
 int kb_arrows_feed(struct kb_arrows *arrows, const struct kb_walk *walk, struct kb_arrow *done)
@@ -61,19 +81,25 @@ int kb_arrows_feed(struct kb_arrows *arrows, const struct kb_walk *walk, struct 
 	const struct kb_event *event = &walk->event;
 	struct row *row;
 	uint64_t task;
+	bool woken;
 
+	note_gaps(arrows, walk);
 	if (event->type == KB_EVENT_CUSTOM_COUNTER)
 		return event->custom_counter.what == KB_WHAT_WAKING ||
 		       event->custom_counter.what == KB_WHAT_WAKING_NEW ?
 		       note_wakeup(arrows, walk) : 0;
 	if (event->type != KB_EVENT_TASK_SWITCH || !arrows->rows.nr)
 		return 0;
-	forget_preempted(arrows, walk);
+	if (note_preempted(arrows, walk))
+		return -ENOMEM;
 	task = event->task_id;
 	row = kb_table_find(&arrows->rows, &task);
-	if (!row || !row->pending)
+	if (!row)
 		return 0;
-	row->pending = false;
+	woken = row->pending && row->gaps == arrows->gaps;
+	row->pending = row->preempted = false;
+	if (!woken)
+		return 0;
 	*done = row->arrow;
 	done->to_core = event->core;
 	done->to = walk->ns;

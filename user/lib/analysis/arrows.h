@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Wakeups as pairs: where a task was woken, and where it ran because of it. A task that is woken
- * before it has left its CPU runs on without a switch, and has no such pair.
+ * before it has left its CPU runs on without a switch, and has no such pair; nor has one that is woken
+ * while it is preempted. What overlaps a gap in the records may be several waits, and is left out.
  */
 #ifndef KB_LIB_ANALYSIS_ARROWS_H
 #define KB_LIB_ANALYSIS_ARROWS_H
@@ -24,6 +25,7 @@ struct kb_arrow {
 
 struct kb_arrows {
 	struct kb_table rows;
+	uint64_t gaps;		/* so far, of all CPUs */
 };
 
 void kb_arrows_init(struct kb_arrows *arrows);

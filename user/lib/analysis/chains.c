@@ -6,7 +6,7 @@
 
 void kb_chains_init(struct kb_chains *chains, uint32_t most)
 {
-	*chains = (struct kb_chains){ .free = KB_CHAIN_NONE, .most = most };
+	*chains = (struct kb_chains){ .free = KB_CHAIN_NONE, .most = most, .limit = most };
 }
 
 void kb_chains_release(struct kb_chains *chains)
@@ -60,26 +60,38 @@ static int compare(const void *left, const void *right)
 	return (*a > *b) - (*a < *b);
 }
 
-/* The time before which about half of the links ended. */
+/* The time before which about half of the links ended that others have before them. */
 static int64_t middle(const struct kb_chains *chains)
 {
 	int64_t ends[1024] = { 0 };
 	uint32_t step = chains->nr / 1024 + 1, nr = 0, i;
 
 	for (i = 0; i < chains->nr; i += step)
-		if (chains->links[i].users)
-			ends[nr++] = chains->links[i].link.end;
+		if (chains->links[i].users && is_link(chains->links[i].before))
+			ends[nr++] = chains->links[chains->links[i].before].link.end;
 	qsort(ends, nr, sizeof(ends[0]), compare);
 	return nr ? ends[nr / 2] : INT64_MAX;
+}
+
+/*
+ * Forget the older half. That takes a look at every link, so a quarter of those that are left have
+ * to come before the next time.
+ */
+static void forget_half(struct kb_chains *chains)
+{
+	uint64_t limit;
+
+	kb_chains_forget(chains, middle(chains));
+	limit = (uint64_t)chains->used + chains->used / 4 + 1;
+	chains->limit = limit < chains->most ? chains->most :
+			limit < KB_CHAIN_CUT ? (uint32_t)limit : KB_CHAIN_CUT;
 }
 
 /* Make room for one more link. False: no memory. */
 static bool make_room(struct kb_chains *chains)
 {
-	if (chains->used >= chains->most)
-		kb_chains_forget(chains, middle(chains));
-	if (chains->used >= chains->most)	/* many tasks with one link each */
-		kb_chains_forget(chains, INT64_MAX);
+	if (chains->used >= chains->limit)
+		forget_half(chains);
 	if (chains->free != KB_CHAIN_NONE)
 		return true;
 	return chains->nr < KB_CHAIN_CUT &&

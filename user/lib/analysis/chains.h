@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * Chains of links that share their beginnings: each link knows the one before it. What no chain
- * needs any more is given back. If there are too many links, all chains lose their older half.
+ * needs any more is given back. If there are too many links, all chains lose their older half. Each
+ * keeps its last link, so the more chains are held, the more links there may be.
  */
 #ifndef KB_LIB_ANALYSIS_CHAINS_H
 #define KB_LIB_ANALYSIS_CHAINS_H
@@ -19,7 +20,8 @@ struct kb_chains {
 	} *links;
 	uint32_t nr, room;
 	uint32_t free;			/* a list by `before`; KB_CHAIN_NONE: empty */
-	uint32_t used, most;
+	uint32_t used;
+	uint32_t most, limit;		/* links; the second one grows with the number of chains */
 };
 
 /* Whether @next is more of the same. */
@@ -30,7 +32,7 @@ static inline bool kb_link_goes_on(const struct kb_link *link, const struct kb_l
 	       link->by.id == next->by.id && link->by.behind == next->by.behind;
 }
 
-/* At most @most links, at least 2; more only if more are held at the same time. */
+/* At most @most links, at least 2; more only if more than half as many chains are held. */
 void kb_chains_init(struct kb_chains *chains, uint32_t most);
 void kb_chains_release(struct kb_chains *chains);
 

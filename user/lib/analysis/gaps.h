@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The times in which a capture lacks records, of all CPUs together. A task that was away in a gap
- * may have run, on the CPU that has the gap, without a record.
+ * The times in which a capture lacks records, of all CPUs together: because they were lost, or
+ * because newer ones have overwritten them. A task that was away in a gap may have run, on the CPU
+ * that has the gap, without a record.
  */
 #ifndef KB_LIB_ANALYSIS_GAPS_H
 #define KB_LIB_ANALYSIS_GAPS_H

@@ -160,22 +160,29 @@ static int count(struct kb_interrupts *interrupts, const struct kb_walk *walk,
 	return 0;
 }
 
-/* A softirq begins: how long after it was asked for? */
-static int begin_softirq(struct kb_interrupts *interrupts, const struct kb_walk *walk)
+/* A softirq begins: was it asked for, and when? */
+static bool take_raise(struct raised *raised, uint32_t id, int64_t now, uint64_t *ns)
 {
-	struct raised *raised = &interrupts->raised[walk->event.core];
+	if (id >= SOFTIRQS || !(raised->set >> id & 1))
+		return false;
+	raised->set &= ~(UINT64_C(1) << id);
+	*ns = (uint64_t)now - (uint64_t)raised->at[id];
+	return now >= raised->at[id];
+}
+
+static int begin_softirq(struct kb_interrupts *interrupts, const struct kb_walk *walk, bool counts)
+{
 	uint32_t id = walk->event.custom_counter.id;
 	const struct kb_origin origin = { .kind = KB_TILE_SOFTIRQ, .id = id };
-	struct kb_interrupt *row = get_row(interrupts, &origin);
 	uint64_t ns;
+	bool raised = take_raise(&interrupts->raised[walk->event.core], id, walk->ns, &ns);
+	struct kb_interrupt *row = counts ? get_row(interrupts, &origin) : NULL;
 
 	if (!row)
-		return -ENOMEM;
+		return counts ? -ENOMEM : 0;
 	row->count++;
-	if (id >= SOFTIRQS || !(raised->set >> id & 1) || walk->ns < raised->at[id])
+	if (!raised)
 		return 0;
-	raised->set &= ~(UINT64_C(1) << id);
-	ns = (uint64_t)walk->ns - (uint64_t)raised->at[id];
 	row->delays++;
 	row->delay_ns += ns;
 	if (ns > row->longest_delay_ns)
@@ -183,20 +190,23 @@ static int begin_softirq(struct kb_interrupts *interrupts, const struct kb_walk 
 	return 0;
 }
 
-static int raise(struct kb_interrupts *interrupts, const struct kb_walk *walk)
+static int raise(struct kb_interrupts *interrupts, const struct kb_walk *walk, bool counts)
 {
 	struct raised *raised = &interrupts->raised[walk->event.core];
 	uint32_t id = walk->event.custom_counter.id;
 	const struct kb_origin origin = { .kind = KB_TILE_SOFTIRQ, .id = id };
-	struct kb_interrupt *row = get_row(interrupts, &origin);
+	struct kb_interrupt *row;
 
-	if (!row)
-		return -ENOMEM;
-	row->raised++;
 	if (id < SOFTIRQS && !(raised->set >> id & 1)) {
 		raised->set |= UINT64_C(1) << id;
 		raised->at[id] = walk->ns;
 	}
+	if (!counts)
+		return 0;
+	row = get_row(interrupts, &origin);
+	if (!row)
+		return -ENOMEM;
+	row->raised++;
 	return 0;
 }
 
@@ -204,22 +214,23 @@ int kb_interrupts_feed(struct kb_interrupts *interrupts, const struct kb_walk *w
 {
 	const struct kb_event *event = &walk->event;
 	const struct kb_wanted *wanted = interrupts->wanted;
+	bool counts;
 
 	if (event->type != KB_EVENT_CUSTOM_COUNTER || event->core >= interrupts->max_cores ||
 	    event->custom_counter.what < KB_WHAT_IRQ_ENTRY ||
-	    event->custom_counter.what > KB_WHAT_SOFTIRQ_EXIT ||
-	    !kb_wanted_cpu(wanted, event->core) || !kb_wanted_time(wanted, walk->ns) ||
-	    !kb_wanted_task(wanted, event->task_id, event->timestamp))
+	    event->custom_counter.what > KB_WHAT_SOFTIRQ_EXIT)
 		return 0;
+	counts = kb_wanted_cpu(wanted, event->core) && kb_wanted_time(wanted, walk->ns) &&
+		 kb_wanted_task(wanted, event->task_id, event->timestamp);
 	switch (event->custom_counter.what) {
 	case KB_WHAT_IRQ_ENTRY:
-		return count(interrupts, walk, KB_TILE_IRQ);
+		return counts ? count(interrupts, walk, KB_TILE_IRQ) : 0;
 	case KB_WHAT_IPI_ENTRY:
-		return count(interrupts, walk, KB_TILE_IPI);
+		return counts ? count(interrupts, walk, KB_TILE_IPI) : 0;
 	case KB_WHAT_SOFTIRQ_ENTRY:
-		return begin_softirq(interrupts, walk);
-	case KB_WHAT_SOFTIRQ_RAISE:
-		return raise(interrupts, walk);
+		return begin_softirq(interrupts, walk, counts);
+	case KB_WHAT_SOFTIRQ_RAISE:	/* who asks need not be who is interrupted */
+		return raise(interrupts, walk, counts);
 	default:
 		return 0;
 	}

@@ -138,6 +138,24 @@ int kb_losses_read(struct kb_losses *losses, const struct kb_barman *barman)
 	return 0;
 }
 
+void kb_losses_overwritten(const struct kb_header *header, bool *cores)
+{
+	static const char prefix[] = "kbarman.overwritten.";
+	const char *fact;
+	uint64_t count;
+	uint32_t core;
+	size_t at;
+
+	for (at = 0; at < header->string_table_length; at += strlen(header->strings + at) + 1) {
+		if (strncmp(header->strings + at, prefix, strlen(prefix)) != 0)
+			continue;
+		fact = header->strings + at + strlen(prefix);
+		if (parse_core(&fact, &core) && *fact == '=' && parse_count(fact + 1, &count) &&
+		    core < header->max_cores)
+			cores[core] |= count != 0;
+	}
+}
+
 uint32_t kb_losses_series(const struct kb_header *header)
 {
 	uint32_t i, series = UINT32_MAX;

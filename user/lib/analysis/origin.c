@@ -54,6 +54,18 @@ char *kb_origin_name(struct kb_trace *trace, const struct kb_origin *origin, uin
 	return name;
 }
 
+const char *kb_origin_kind(enum kb_tile_kind kind)
+{
+	static const char *const names[KB_TILE_KINDS] = {
+		[KB_TILE_UNKNOWN] = "unknown",	[KB_TILE_LOST] = "lost",
+		[KB_TILE_TASK] = "task",	[KB_TILE_IDLE] = "idle",
+		[KB_TILE_HALT] = "halt",	[KB_TILE_SOFTIRQ] = "softirq",
+		[KB_TILE_IRQ] = "irq",		[KB_TILE_IPI] = "ipi",
+	};
+
+	return (unsigned int)kind < KB_TILE_KINDS ? names[kind] : "unknown";
+}
+
 const char *kb_part_name(enum kb_part part)
 {
 	static const char *const names[KB_PARTS] = {

@@ -244,11 +244,14 @@ static int feed_waking(struct path *path, const struct kb_walk *walk)
 	return ret;
 }
 
+/* The texts of some annotations are names of channels and groups. */
 static bool is_text(const struct kb_event *event, const char *text)
 {
 	size_t length = strlen(text);
 
-	return event->annotation.text_length == length &&
+	return (event->annotation.type == KB_ANNOTATION_STRING ||
+		event->annotation.type == KB_ANNOTATION_BOOKMARK) &&
+	       event->annotation.text_length == length &&
 	       memcmp(event->annotation.text, text, length) == 0;
 }
 

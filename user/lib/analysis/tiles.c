@@ -6,13 +6,16 @@
  * no gap and no overlap whatever the records say. A record that is out of order counts as one with
  * the time of the record before it.
  *
- * With PREEMPT_RT a task may be taken off its CPU inside a softirq, which goes on with the task.
+ * If the end of an interrupt is missing, as at the end of a recording, it is not known when it was
+ * over, but soon as a rule. So the open tile is then that of what it interrupted.
+ *
+ * With PREEMPT_RT a task may be taken off its CPU inside a softirq, which goes on with the task, on
+ * the same CPU.
  */
 #include <errno.h>
 #include <stdlib.h>
 
-#include <kbarman/tiles.h>
-
+#include "analysis/tiles_depth.h"
 #include "base/table.h"
 
 #define LEVELS_MAX	8U	/* more interrupts inside each other are not counted apart */
@@ -33,12 +36,15 @@ struct cpu {
 	struct level levels[LEVELS_MAX];
 	int64_t since;			/* ns: start of the open tile */
 	int64_t last;			/* ns: the last record */
+	uint64_t gaps;			/* how often records were missing */
 };
 
-/* The softirq of a task that was taken off its CPU. */
+/* The softirq of a task that was taken off its CPU. It may have ended in a gap of that CPU. */
 struct parked {
 	uint64_t task_id;		/* the key */
 	bool used;
+	uint32_t core;
+	uint64_t gaps;			/* of that CPU, then */
 	struct level level;
 };
 
@@ -139,6 +145,13 @@ static void push(struct cpu *cpu, const struct level *level)
 	cpu->levels[++cpu->depth] = *level;
 }
 
+/* The ends of all interrupts that are open are missing. */
+static void drop_interrupts(struct cpu *cpu)
+{
+	while (cpu->depth && cpu->levels[cpu->depth].kind != KB_TILE_SOFTIRQ)
+		cpu->depth--;
+}
+
 /* The softirq of the task that leaves the CPU goes with it. */
 static int park_softirq(struct kb_tiles *tiles, const struct cpu *cpu)
 {
@@ -151,6 +164,8 @@ static int park_softirq(struct kb_tiles *tiles, const struct cpu *cpu)
 	if (!parked)
 		return -ENOMEM;
 	parked->used = true;
+	parked->core = (uint32_t)(cpu - tiles->cpus);
+	parked->gaps = cpu->gaps;
 	parked->level = cpu->levels[1];
 	return 0;
 }
@@ -163,7 +178,9 @@ static void unpark_softirq(struct kb_tiles *tiles, struct cpu *cpu, int64_t now)
 	if (!parked || !parked->used)
 		return;
 	parked->used = false;
-	if (parked->level.began > now)	/* records of two CPUs that are out of order */
+	if (parked->core != (uint32_t)(cpu - tiles->cpus) || parked->gaps != cpu->gaps)
+		return;
+	if (parked->level.began > now)	/* records that are out of order */
 		parked->level.began = now;
 	push(cpu, &parked->level);
 }
@@ -173,8 +190,10 @@ static void unpark_softirq(struct kb_tiles *tiles, struct cpu *cpu, int64_t now)
 static int feed_switch(struct kb_tiles *tiles, struct cpu *cpu, const struct kb_event *event,
 		       int64_t now, struct kb_tile *out)
 {
-	int n = (int)close_tile(tiles, cpu, now, !cpu->depth && cpu->has_task, out);
+	int n;
 
+	drop_interrupts(cpu);
+	n = (int)close_tile(tiles, cpu, now, !cpu->depth && cpu->has_task, out);
 	if (park_softirq(tiles, cpu))
 		return -ENOMEM;
 	set_task(cpu, event->task_id, now);
@@ -190,6 +209,7 @@ static int feed_halt(const struct kb_tiles *tiles, struct cpu *cpu, const struct
 
 	if (!event->halt.entered && !halts)
 		return 0;		/* the matching record is missing */
+	drop_interrupts(cpu);
 	n = (int)close_tile(tiles, cpu, now, !cpu->depth && (halts || cpu->has_task), out);
 	if (tiles->has_tasks)		/* only the idle task halts */
 		set_task(cpu, 0, now);
@@ -209,14 +229,16 @@ static int enter(const struct kb_tiles *tiles, struct cpu *cpu, const struct lev
 
 	if (level->kind != KB_TILE_SOFTIRQ && cpu->depth == LEVELS_MAX - 1)
 		return 0;
+	if (level->kind == KB_TILE_SOFTIRQ)
+		drop_interrupts(cpu);	/* none begins inside of an interrupt */
 	n = (int)close_tile(tiles, cpu, level->began, false, out);
 	if (level->kind == KB_TILE_SOFTIRQ)
-		cpu->depth = 0;		/* none begins inside of another one or of an interrupt */
+		cpu->depth = 0;		/* nor inside of another one */
 	push(cpu, level);
 	return n;
 }
 
-/* Leave the level of this kind and id, and those that are still open inside of it. */
+/* Leave the level of this kind and id. The ends of those that are still open in it are missing. */
 static int leave(const struct kb_tiles *tiles, struct cpu *cpu, const struct level *level,
 		 int64_t now, struct kb_tile *out)
 {
@@ -228,7 +250,8 @@ static int leave(const struct kb_tiles *tiles, struct cpu *cpu, const struct lev
 		depth--;
 	if (!depth)
 		return 0;		/* it began before the first record, or was not counted */
-	n = (int)close_tile(tiles, cpu, now, depth == cpu->depth, out);
+	cpu->depth = depth;
+	n = (int)close_tile(tiles, cpu, now, true, out);
 	cpu->depth = depth - 1;
 	return n;
 }
@@ -293,6 +316,7 @@ static int lose(const struct kb_tiles *tiles, struct cpu *cpu, int64_t now, stru
 	set_bottom(cpu, KB_TILE_LOST, cpu->last);
 	cpu->has_task = false;
 	cpu->task_id = 0;
+	cpu->gaps++;
 	n += (int)close_tile(tiles, cpu, now, false, out + n);
 	set_bottom(cpu, KB_TILE_UNKNOWN, now);
 	return n;
@@ -357,6 +381,8 @@ static bool end_cpu(const struct kb_tiles *tiles, struct cpu *cpu, struct kb_til
 		return false;
 	if (!cpu->closed) {
 		cpu->closed = true;
+		if (!cpu->lost_at_end)
+			cpu->depth = 0;		/* the recording of its interrupts has ended before */
 		if (close_tile(tiles, cpu, end, false, out))
 			return true;
 	}
@@ -376,6 +402,11 @@ bool kb_tiles_end(struct kb_tiles *tiles, struct kb_tile *out)
 		if (end_cpu(tiles, &tiles->cpus[tiles->next], out))
 			return true;
 	return false;
+}
+
+unsigned int kb_tiles_depth(const struct kb_tiles *tiles, uint32_t core)
+{
+	return core < tiles->max_cores ? tiles->cpus[core].depth : 0;
 }
 
 bool kb_tiles_now(const struct kb_tiles *tiles, uint32_t core, struct kb_tile *out)

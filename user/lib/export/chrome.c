@@ -13,7 +13,9 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
+#include "analysis/origin.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "export/list.h"
@@ -445,22 +447,17 @@ static void name_interrupts(struct chrome *x, uint32_t core)
 
 static void write_handler(struct chrome *x, const struct kb_handler *handler)
 {
-	static const char *const categories[] = {
-		[KB_WHAT_IRQ_ENTRY] = "irq",
-		[KB_WHAT_IPI_ENTRY] = "ipi",
-		[KB_WHAT_SOFTIRQ_ENTRY] = "softirq",
-	};
-	char label[KB_HANDLER_LABEL];
-	size_t length = kb_handler_label(x->trace->names, handler, label);
+	char name[KB_ORIGIN_NAME];
 
+	kb_origin_name(x->trace, &handler->origin, handler->timestamp, name, sizeof(name));
 	name_interrupts(x, handler->core);
 	begin_timed(x, "X", INTERRUPTS, handler->core, handler->start);
 	kb_json_fixed(&x->json, "dur", (int64_t)((uint64_t)handler->end - (uint64_t)handler->start),
 		      3);
-	kb_json_string(&x->json, "cat", categories[handler->what]);
-	kb_json_text(&x->json, "name", label, length);
+	kb_json_string(&x->json, "cat", kb_origin_kind(handler->origin.kind));
+	kb_json_text(&x->json, "name", name, strlen(name));
 	kb_json_object(&x->json, "args");
-	kb_json_u64(&x->json, "number", handler->id);
+	kb_json_u64(&x->json, "number", handler->origin.id);
 	kb_json_u64(&x->json, "tid", handler->task_id);
 	kb_json_object_end(&x->json);
 	end(x);
@@ -639,7 +636,7 @@ static int prepare(struct chrome *x, struct kb_error *err)
 	kb_table_init(&x->known_nodes, sizeof(struct known_node), 1);
 	x->has_interrupts = calloc((size_t)x->header->max_cores + 1, sizeof(*x->has_interrupts));
 	if (kb_stack_table_init(&x->stacks, false) || !x->has_interrupts ||
-	    kb_pairs_init(&x->pairs, x->header->max_cores))
+	    kb_pairs_init(&x->pairs, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }

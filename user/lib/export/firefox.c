@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "analysis/idle.h"
+#include "analysis/origin.h"
 #include "base/array.h"
 #include "base/json.h"
 #include "export/cputime.h"
@@ -180,13 +181,16 @@ static int keep_wakeup(struct firefox *x, const struct kb_arrow *wakeup)
 static int keep_handler(struct firefox *x, const struct kb_handler *handler)
 {
 	int64_t task = kb_task_table_find(&x->tasks, handler->task_id, handler->timestamp);
-	char label[KB_HANDLER_LABEL];
-	size_t length = kb_handler_label(x->trace->names, handler, label);
-	struct kb_firefox_mark *mark = keep_time(x, KB_FIREFOX_HANDLER, task, handler->start, handler->end, label, length);
+	struct kb_firefox_mark *mark;
+	char name[KB_ORIGIN_NAME];
 
+	kb_origin_name(x->trace, &handler->origin, handler->timestamp, name, sizeof(name));
+	mark = keep_time(x, KB_FIREFOX_HANDLER, task, handler->start, handler->end, name,
+			 strlen(name));
 	if (!mark)
 		return -ENOMEM;
-	mark->about = handler->id;
+	mark->about = handler->origin.id;
+	mark->what = kb_origin_kind(handler->origin.kind);
 	return 0;
 }
 
@@ -743,7 +747,7 @@ static int prepare(struct firefox *x, struct kb_error *err)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
 	kb_spans_init(&x->spans);
-	if (kb_pairs_init(&x->pairs, kb_trace_header(x->trace)->max_cores) ||
+	if (kb_pairs_init(&x->pairs, x->trace) ||
 	    kb_stack_table_init(&x->stacks, false) ||
 	    kb_cputime_init(&x->times, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");

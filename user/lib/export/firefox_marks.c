@@ -28,6 +28,7 @@ void kb_firefox_mark_data(struct kb_json *json, const struct kb_task_table *task
 		kb_json_string(json, "context", kb_context_name(mark->context) ?: "?");
 		break;
 	case KB_FIREFOX_HANDLER:
+		kb_json_string(json, "what", mark->what);
 		kb_json_u64(json, "number", mark->about);
 		break;
 	default:
@@ -81,6 +82,7 @@ void kb_firefox_mark_schemas(struct kb_json *json)
 	write_field(json, "context", "From", "string");
 	end_schema(json);
 	begin_schema(json, "Interrupt", "{marker.name}");
+	write_field(json, "what", "Kind", "string");
 	write_field(json, "number", "Number", "integer");
 	end_schema(json);
 	kb_json_array_end(json);

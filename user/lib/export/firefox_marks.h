@@ -13,6 +13,7 @@ struct kb_firefox_mark {
 	uint32_t task, channel;	/* numbers; the channel of a mark of a program */
 	uint32_t about;		/* of a wakeup: the waker's number; of a handler: the interrupt's */
 	uint8_t context;	/* of a wakeup: what woke */
+	const char *what;	/* of a handler: what kind */
 	bool instant;
 	int64_t start, end;	/* ns */
 	char *text;

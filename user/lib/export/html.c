@@ -37,6 +37,7 @@
 #include "base/out_packet.h"
 #include "base/table.h"
 #include "analysis/losses_read.h"
+#include "analysis/origin.h"
 #include "export/label.h"
 #include "export/list.h"
 #include "export/pairs.h"
@@ -56,8 +57,8 @@ enum source { HANDLER, WAKEUP };
 
 /* A handler with its number in the page. */
 struct shown_handler {
-	uint64_t key[2];	/* what, id and those behind it */
-	struct kb_handler handler;
+	uint64_t key;		/* kb_origin_key() */
+	struct kb_origin origin;
 };
 
 enum kind {
@@ -224,14 +225,14 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 
 static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
 {
-	uint64_t key[2] = { handler->what, (uint64_t)handler->id << 16 | handler->behind };
-	struct shown_handler *shown = kb_table_get(&x->handlers, key);
+	uint64_t key = kb_origin_key(&handler->origin);
+	struct shown_handler *shown = kb_table_get(&x->handlers, &key);
 
 	if (!shown) {
 		x->no_memory = true;
 		return 0;
 	}
-	shown->handler = *handler;
+	shown->origin = handler->origin;
 	return (uint32_t)(((char *)shown - x->handlers.rows) / x->handlers.row_size);
 }
 
@@ -401,19 +402,18 @@ static void put_stacks(struct html *x, struct kb_json *json)
 /* [name, what it is a handler of] */
 static void put_handlers(struct html *x, struct kb_json *json)
 {
-	char label[KB_HANDLER_LABEL], clean[KB_HANDLER_LABEL];
+	char name[KB_ORIGIN_NAME], clean[KB_ORIGIN_NAME];
 	uint32_t i;
 
 	kb_json_array(json, "handlers");
 	for (i = 0; i < x->handlers.nr; i++) {
 		const struct shown_handler *shown = kb_table_row(&x->handlers, i);
-		size_t length = kb_handler_label(x->trace->names, &shown->handler, label);
 
+		kb_origin_name(x->trace, &shown->origin, 0, name, sizeof(name));
 		kb_json_array(json, NULL);
 		kb_json_text(json, NULL, clean,
-			     kb_label(clean, sizeof(clean), label, length, false));
-		kb_json_string(json, NULL, shown->handler.what == KB_WHAT_SOFTIRQ_ENTRY ? "softirq" :
-			       shown->handler.what == KB_WHAT_IRQ_ENTRY ? "irq" : "ipi");
+			     kb_label(clean, sizeof(clean), name, strlen(name), false));
+		kb_json_string(json, NULL, kb_origin_kind(shown->origin.kind));
 		kb_json_array_end(json);
 	}
 	kb_json_array_end(json);
@@ -473,10 +473,10 @@ static int prepare(struct html *x, struct kb_error *err)
 	if (error)
 		return error;
 	kb_task_table_init(&x->tasks, x->trace);
-	kb_table_init(&x->handlers, sizeof(struct shown_handler), 2);
+	kb_table_init(&x->handlers, sizeof(struct shown_handler), 1);
 	x->last = calloc((size_t)x->header->max_cores + 1, sizeof(*x->last));
 	if (kb_stack_table_init(&x->stacks, false) || !x->last ||
-	    kb_pairs_init(&x->pairs, x->header->max_cores))
+	    kb_pairs_init(&x->pairs, x->trace))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
 }

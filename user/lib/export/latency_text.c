@@ -39,6 +39,9 @@ static void put_losses(const struct latency_text *text)
 		text_printf(&text->put, "# lost     : %" PRIu64 " records\n", losses->lost);
 	else
 		text_printf(&text->put, "# lost     : the capture does not say\n");
+	if (losses && losses->overwritten)
+		text_printf(&text->put, "#            %" PRIu64 " older records were overwritten by "
+			    "newer ones\n", losses->overwritten);
 	if (got->gaps)
 		text_printf(&text->put, "#            in %" PRIu64 " gap%s; %" PRIu64 " wait%s "
 			    "that overlap%s a gap %s left out\n", got->gaps, got->gaps == 1 ? "" : "s",

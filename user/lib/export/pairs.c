@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT
 #include "export/pairs.h"
 
-int kb_pairs_init(struct kb_pairs *pairs, uint32_t nr_cpus)
+int kb_pairs_init(struct kb_pairs *pairs, struct kb_trace *trace)
 {
 	kb_arrows_init(&pairs->wakeups);
-	return kb_handlers_init(&pairs->handlers, nr_cpus);
+	return kb_handlers_init(&pairs->handlers, trace);
 }
 
 void kb_pairs_release(struct kb_pairs *pairs)
@@ -16,11 +16,9 @@ void kb_pairs_release(struct kb_pairs *pairs)
 int kb_pairs_feed(struct kb_pairs *pairs, const struct kb_walk *walk, struct kb_paired *paired)
 {
 	int woken = kb_arrows_feed(&pairs->wakeups, walk, &paired->wakeup);
+	int handled = kb_handlers_feed(&pairs->handlers, walk, &paired->handler);
 
-	if (woken < 0)
-		return woken;
-	paired->woken = woken;
-	paired->handled = kb_handlers_feed(&pairs->handlers, &walk->event, walk->ns,
-					   &paired->handler);
-	return 0;
+	paired->woken = woken > 0;
+	paired->handled = handled > 0;
+	return woken < 0 ? woken : handled < 0 ? handled : 0;
 }

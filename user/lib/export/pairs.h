@@ -19,7 +19,7 @@ struct kb_paired {
 };
 
 /* Returns 0 or -ENOMEM. A zeroed struct may be released. */
-int kb_pairs_init(struct kb_pairs *pairs, uint32_t nr_cpus);
+int kb_pairs_init(struct kb_pairs *pairs, struct kb_trace *trace);
 void kb_pairs_release(struct kb_pairs *pairs);
 
 /* Take the next record. Returns 0 and fills @paired, or -ENOMEM. */

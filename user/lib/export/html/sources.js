@@ -3,7 +3,7 @@
 // these tasks waited for a CPU. As in the timeline, drawing takes a few steps for each pixel.
 
 const IRQ_ROW = 13, MOST_ARROWS = 500, LOOK_FOR_ARROWS = 20000;
-const CONTEXTS = ['a task', 'a softirq', 'an interrupt', 'an interrupt in the idle task'];
+const CONTEXTS = ['a task', 'a softirq', 'an interrupt', 'the idle task'];
 
 // The largest value of any range: level k has those of blocks of 2^k values.
 class Largest {
