@@ -109,6 +109,11 @@ static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_ses
 		stats->stopped[reason] += kbarman_pmu_stops(session, ring->cpu, reason);
 }
 
+static bool session_records(const struct kbarman_session *session, int cpu)
+{
+	return cpumask_test_cpu(cpu, session->recording) && !cpumask_test_cpu(cpu, session->gone);
+}
+
 void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session)
 {
 	struct kbarman_ring *ring;
@@ -119,7 +124,7 @@ void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_sess
 		if (!ring)
 			continue;
 		stats_add_ring(stats, session, ring);
-		stats->online += session->running && cpu_online(cpu);
+		stats->online += session_records(session, cpu);
 	}
 }
 
@@ -136,7 +141,7 @@ int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarm
 		if (!ring)
 			goto out;
 		stats_add_ring(stats, session, ring);
-		stats->online = session->running && cpu_online(cpu);
+		stats->online = session_records(session, cpu);
 	} else {
 		kbarman_session_fill_stats(stats, session);
 		kbarman_header_stats(session->capture, stats);

@@ -684,6 +684,13 @@ static inline const struct bm_kbarman_callchain *walk_chain(const struct walk *w
 		(const void *)((const char *)r + offset);
 }
 
+/* A session takes in a CPU a moment after the CPU came online. */
+static inline void wait_until_recorded(int fd, uint32_t cpu)
+{
+	while (!stats(fd, cpu).online)
+		usleep(1000);
+}
+
 /* How many switches to @task the ring of @cpu has. */
 static inline unsigned int switches_to(int fd, uint32_t cpu, pid_t task)
 {

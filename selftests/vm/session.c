@@ -413,6 +413,7 @@ TEST_F(hotplug, a_returning_cpu_records_again)
 	before = work_on(CPU);
 	cpu_set_online(CPU, false);
 	cpu_set_online(CPU, true);
+	wait_until_recorded(self->fd, CPU);
 	after = work_on(CPU);
 	EXPECT_EQ(2, stats(self->fd, KBARMAN_CPU_ALL).online);
 	ASSERT_EQ(0, stop(self->fd));
@@ -445,6 +446,7 @@ TEST_F(hotplug, software_counters_let_a_cpu_go_and_come)
 		cpu_set_online(CPU, false);
 		cpu_set_online(CPU, true);
 	}
+	wait_until_recorded(self->fd, CPU);
 	EXPECT_LE(100, switches_to(self->fd, CPU, work_on(CPU)));
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_EQ(NULL, judge_cpu(self->fd, CPU).fault);
@@ -503,6 +505,7 @@ TEST_F(hotplug, a_cpu_that_was_off_at_the_start_is_recorded_when_it_comes)
 	ASSERT_EQ(0, start(self->fd));
 	EXPECT_EQ(1, stats(self->fd, KBARMAN_CPU_ALL).online);
 	cpu_set_online(CPU, true);
+	wait_until_recorded(self->fd, CPU);
 	after = work_on(CPU);
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_LE(100, switches_to(self->fd, CPU, after));

@@ -486,6 +486,8 @@ TEST_F(sessions, all_follow_a_cpu_that_goes_and_comes)
 	ASSERT_EQ(0, stop(self->fd[2]));
 	ASSERT_EQ(0, start(self->fd[2]));
 	cpu_set_online(CPU, true);
+	for (i = 0; i < 3; i++)
+		wait_until_recorded(self->fd[i], CPU);
 	after = work_on(CPU);
 	for (i = 0; i < 3; i++) {
 		EXPECT_EQ(2, stats(self->fd[i], KBARMAN_CPU_ALL).online);
