@@ -155,7 +155,7 @@ struct kbarman_session {
 	struct delayed_work counters_look;	/* source_pmu.c */
 	bool counting;			/* the counters are read between overflows: source_counts.c.
 					 * Written under `lock` */
-	struct kbarman_maps *maps;	/* source_maps.c; NULL = does not run. RCU */
+	struct kbarman_maps *maps;	/* source_maps.c; NULL = does not run */
 	struct list_head marks_list;	/* source_marker.c; RCU */
 	u32 marks_recording;		/* number of the recording that began with this session; 0:
 					 * it does not record marks. Under marks_lock there */

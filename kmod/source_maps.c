@@ -232,9 +232,14 @@ static void maps_stop(struct kbarman_session *session)
 	mutex_lock(&modules_lock);
 	list_del(&maps->modules_list);
 	mutex_unlock(&modules_lock);
-	WRITE_ONCE(session->maps, NULL);
-	/* All probes that saw the pointer have finished, and have kicked the worker. */
-	synchronize_rcu();
+}
+
+/* All probes have finished, and have kicked the worker. */
+static void maps_end(struct kbarman_session *session)
+{
+	struct kbarman_maps *maps = session->maps;
+
+	session->maps = NULL;
 	kbarman_maps_worker_end(maps);
 	kbarman_maps_free(maps);
 }
@@ -244,6 +249,7 @@ const struct kbarman_source kbarman_source_maps = {
 	.bit = KBARMAN_SOURCE_MAPS,
 	.start = maps_start,
 	.stop = maps_stop,
+	.end = maps_end,
 };
 
 /* ---- init and exit ---- */

@@ -7,9 +7,9 @@
  * time. Each user has a bounded rate: marks_rate.h.
  *
  * A mark goes to every session that records marks. A record is written with preemption off, into a
- * session that is on the list. marks_stop() takes the session off the list and waits for an RCU
- * grace period, so no record is written after the end. While nobody records, write() reads one
- * word. A program that has mapped this word does not even call write().
+ * session that is on the list. marks_stop() takes the session off the list, and an RCU grace period
+ * passes before marks_end(), so no record is written after the end. While nobody records, write()
+ * reads one word. A program that has mapped this word does not even call write().
  */
 #include <linux/anon_inodes.h>
 #include <linux/fs.h>
@@ -304,7 +304,7 @@ static int marks_add_rows(struct kbarman_known_series *series)
 	struct kbarman_session *session;
 	int error = -EAGAIN, added;
 
-	/* marks_stop() waits for this section, so the tables do not change after it. */
+	/* It ends before marks_end(), so the tables do not change after that. */
 	preempt_disable();
 	list_for_each_entry_rcu(session, &marks_sessions, marks_list) {
 		added = kbarman_series_add_row(series, session);
@@ -400,17 +400,22 @@ static int marks_start(struct kbarman_session *session)
 
 static void marks_stop(struct kbarman_session *session)
 {
-	bool last;
-
 	spin_lock(&marks_lock);
 	WRITE_ONCE(session->marks_recording, 0);
 	list_del_rcu(&session->marks_list);
-	last = list_empty(&marks_sessions);
-	if (last)
+	if (list_empty(&marks_sessions))
 		WRITE_ONCE(marks_state->recording, 0);
 	spin_unlock(&marks_lock);
-	/* Wait for mark_record() and for those who add rows on all CPUs. */
-	synchronize_rcu();
+}
+
+/* mark_record() has finished, and so have those who add rows. */
+static void marks_end(struct kbarman_session *session)
+{
+	bool last;
+
+	spin_lock(&marks_lock);
+	last = list_empty(&marks_sessions);
+	spin_unlock(&marks_lock);
 	kbarman_series_leave(session, last);
 }
 
@@ -419,6 +424,7 @@ const struct kbarman_source kbarman_source_marker = {
 	.bit = KBARMAN_SOURCE_MARKS,
 	.start = marks_start,
 	.stop = marks_stop,
+	.end = marks_end,
 };
 
 int __init kbarman_marks_init(void)

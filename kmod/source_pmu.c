@@ -6,7 +6,6 @@
 #include <linux/cpumask.h>
 #include <linux/kernel.h>
 #include <linux/perf_event.h>
-#include <linux/rcupdate.h>
 #include <linux/smp.h>
 #include <linux/workqueue.h>
 
@@ -205,8 +204,6 @@ static void pmu_cpu_goes(struct kbarman_session *session)
 static void pmu_stop(struct kbarman_session *session)
 {
 	cancel_delayed_work_sync(&session->counters_look);
-	/* Wait for the last overflow handler, which runs with preemption off. */
-	synchronize_rcu();
 }
 
 const struct kbarman_source kbarman_source_pmu = {

@@ -72,12 +72,21 @@ void kbarman_sources_tell(const struct kbarman_session *session)
 
 /* ---- all CPUs ---- */
 
-/* Stop the sources sources[0 .. count), last one first. */
+/*
+ * Stop the sources sources[0 .. count), last one first. A grace period takes some 10 ms, so they
+ * share one.
+ */
 static void sources_detach(struct kbarman_session *session, int count)
 {
-	while (count-- > 0)
-		if (source_is_enabled(sources[count], session) && sources[count]->stop)
-			sources[count]->stop(session);
+	int i;
+
+	for (i = count - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->stop)
+			sources[i]->stop(session);
+	kbarman_probes_wait();
+	for (i = count - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->end)
+			sources[i]->end(session);
 }
 
 int kbarman_sources_attach(struct kbarman_session *session)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/rcupdate.h>
 #include <linux/string.h>
 
 #include "tracepoint.h"
@@ -53,5 +54,10 @@ void kbarman_probes_detach(const struct kbarman_probe *probes, unsigned int coun
 	for (i = 0; i < count; i++)
 		if (probes[i].tracepoint)
 			tracepoint_probe_unregister(probes[i].tracepoint, probes[i].function, data);
+}
+
+void kbarman_probes_wait(void)
+{
 	tracepoint_synchronize_unregister();
+	synchronize_rcu();
 }

@@ -36,10 +36,15 @@ bool kbarman_probes_find(struct kbarman_probe *probes, unsigned int count);
 int kbarman_probes_attach(const struct kbarman_probe *probes, unsigned int count, void *data);
 
 /*
- * Detach all, which were attached with the same @data. On return none of them runs any more with
- * @data. This waits for nothing else: since 7.x it is no RCU grace period. Sources that need one
- * for their kprobes, overflow handlers or callers wait for it in their own stop(). Context: task.
+ * Detach all, which were attached with the same @data. Some may run with it until
+ * kbarman_probes_wait() returns. Context: task.
  */
 void kbarman_probes_detach(const struct kbarman_probe *probes, unsigned int count, void *data);
+
+/*
+ * Wait for all probes that are detached, and for an RCU grace period, as kprobes, overflow handlers
+ * and callers need: what Linux waits for after its tracepoints is none since 7.x. Context: task.
+ */
+void kbarman_probes_wait(void);
 
 #endif /* KBARMAN_COMPAT_TRACEPOINT_H */
