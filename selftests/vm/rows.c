@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /* Rows of the mmap table: that every place a sample may be at has one, of its file and time. */
+#include <dirent.h>
+#include <limits.h>
 #include <linux/perf_event.h>
 #include <pthread.h>
 #include <sys/mman.h>
 #include <sys/mount.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 #include "burn.h"
@@ -11,6 +14,8 @@
 
 #define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
 #define DEBUGFS		"/sys/kernel/debug"
+#define RCU_PRIORITY	10		/* above any program of these tests */
+#define URGENT_SECONDS	(100 * SLOWNESS)	/* who is urgent for longer waits for what won't come */
 
 /*
  * Who is urgent leaves the others no CPU, however slow the machine is. Older kernels otherwise give
@@ -36,10 +41,37 @@ static void set_servers(char *had, const char *runtime)
 	}
 }
 
+/*
+ * RCU goes on: under PREEMPT_RT it needs threads, and their timers, which are as urgent as programs
+ * here or less. Without it who waits for RCU, and so perhaps the test, would wait for ever.
+ */
+static void keep_rcu_going(void)
+{
+	const struct sched_param most = { .sched_priority = RCU_PRIORITY };
+	char path[sizeof("/proc//comm") + NAME_MAX], name[32];
+	DIR *processes = opendir("/proc");
+	struct dirent *process;
+	int fd;
+
+	while (processes && (process = readdir(processes))) {
+		snprintf(path, sizeof(path), "/proc/%s/comm", process->d_name);
+		fd = open(path, O_RDONLY | O_CLOEXEC);
+		memset(name, 0, sizeof(name));
+		if (fd < 0)
+			continue;
+		if (read(fd, name, sizeof(name) - 1) > 0 &&
+		    (!strncmp(name, "rcu", 3) || !strncmp(name, "ktimers/", 8)))
+			sched_setscheduler(atoi(process->d_name), SCHED_FIFO, &most);
+		close(fd);
+	}
+	closedir(processes);
+}
+
 static struct urgency begin_urgency(void)
 {
 	struct urgency had = { .server = "" };
 
+	keep_rcu_going();
 	read_file(RT_RUNTIME, had.realtime, sizeof(had.realtime));
 	write_file(RT_RUNTIME, "-1");
 	set_servers(had.server, "0");
@@ -51,6 +83,17 @@ static void end_urgency(const struct urgency *had)
 	write_file(RT_RUNTIME, had->realtime);
 	if (had->server[0])
 		set_servers(NULL, had->server);
+}
+
+/* Who never lets go of the CPU is killed in the end: nobody else could do so. */
+static void be_urgent(uint32_t cpu, int priority)
+{
+	const struct rlimit time = { URGENT_SECONDS * 1000000ULL, URGENT_SECONDS * 1000000ULL };
+	const struct sched_param urgent = { .sched_priority = priority };
+
+	pin(cpu);
+	if (setrlimit(RLIMIT_RTTIME, &time) || sched_setscheduler(0, SCHED_FIFO, &urgent))
+		lost("the program can't be made urgent");
 }
 
 /* @task has a row for @pc, from before @timestamp on. */
@@ -451,9 +494,8 @@ struct burst {
  * holds, before who reads it has a turn. Of all mapping this is what takes the least, and
  * waits for nobody. It begins when nobody can write to the pipe @go any more: for all at once.
  */
-static void map_in_a_burst(struct burst *burst, const int go[2])
+static void map_in_a_burst(struct burst *burst, uint32_t cpu, const int go[2])
 {
-	const struct sched_param urgent = { .sched_priority = 1 };
 	const int other[] = { PROT_READ | PROT_EXEC, PROT_READ | PROT_WRITE | PROT_EXEC };
 	size_t page = sysconf(_SC_PAGESIZE);
 	char *place = mmap(NULL, page, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -461,8 +503,9 @@ static void map_in_a_burst(struct burst *burst, const int go[2])
 	char byte;
 
 	close(go[1]);
-	if (place == MAP_FAILED || sched_setscheduler(0, SCHED_FIFO, &urgent))
-		lost("the program can't be made urgent");
+	if (place == MAP_FAILED)
+		lost("no memory");
+	be_urgent(cpu, 1);
 	__atomic_fetch_add(&burst->ready, 1, __ATOMIC_RELEASE);
 	if (read(go[0], &byte, 1) != 0)
 		lost("no end of a pipe");
@@ -490,10 +533,8 @@ TEST_F_TIMEOUT(rows, mappings_that_come_too_fast_are_counted, 120 * SLOWNESS)
 	for (i = 0; i < all; i++) {
 		child = fork();
 		ASSERT_LE(0, child);
-		if (!child) {
-			pin(i);
-			map_in_a_burst(burst, go);
-		}
+		if (!child)
+			map_in_a_burst(burst, i, go);
 	}
 	while (__atomic_load_n(&burst->ready, __ATOMIC_ACQUIRE) < all)
 		usleep(1000);
@@ -514,15 +555,6 @@ struct storm {
 	bool over;
 	char *code;		/* what another process maps in it */
 };
-
-static void be_urgent(uint32_t cpu, int priority)
-{
-	const struct sched_param urgent = { .sched_priority = priority };
-
-	pin(cpu);
-	if (sched_setscheduler(0, SCHED_FIFO, &urgent))
-		lost("the program can't be made urgent");
-}
 
 /* Make a page executable, as often as can be, until it is over. */
 static void make_storm(struct storm *storm)
