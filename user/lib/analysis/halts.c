@@ -88,7 +88,7 @@ void kb_halting_destroy(struct kb_halting *halting)
 
 static uint64_t key_of(uint32_t core, int state)
 {
-	return (uint64_t)core << 32 | (uint32_t)(state + 1);
+	return (uint64_t)core << 32 | ((uint32_t)state + 1);
 }
 
 /* @origin ended the last halt of @cpu. */
