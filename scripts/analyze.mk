@@ -38,7 +38,8 @@ analyze-tidy: $(ANALYZED:%=build/analyze/tidy/%)
 # reads the log.
 build/analyze/fanalyzer/%: %
 	@mkdir -p $(@D)
-	$(USER_CC) $(filter-out -Werror,$(USER_CFLAGS)) -fanalyzer -Wno-analyzer-malloc-leak $(FANALYZER_FLAGS) -c $< -o /dev/null 2>$@
+	@scripts/cached-warnings $@ $(USER_CC) $(filter-out -Werror,$(USER_CFLAGS)) -fanalyzer \
+		-Wno-analyzer-malloc-leak $(FANALYZER_FLAGS) $<
 
 # What gcc 14 reports wrongly, file by file: descriptors that become 0, 1 and 2 and stay open, or
 # that the caller closes; a loop that ends when a counter is not 0; a pointer that realloc() gave,
