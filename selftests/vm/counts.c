@@ -219,6 +219,7 @@ struct cycles_seen {
 	uint64_t inside, outside, beside;	/* of CPU 0: of less and more than is recorded; again */
 	uint64_t child;
 	pid_t pid;
+	bool waited;			/* a counter did not count all the time */
 };
 
 static void record_cycles(struct __test_metadata *_metadata, int fd,
@@ -237,6 +238,7 @@ static void record_cycles(struct __test_metadata *_metadata, int fd,
 	ASSERT_EQ(0, stop(fd));
 	seen->outside = counter_now(counter) - before;
 	seen->beside = counter_now(beside) - first;
+	seen->waited = counter_had_to_wait(counter) || counter_had_to_wait(beside);
 	close(counter);
 	close(beside);
 	expect_whole(_metadata, fd);
@@ -274,6 +276,8 @@ TEST_F(counts, cycles_of_a_task_add_up)
 	/* Few enough overflows for a slow kernel: it stops a counter that has too many. */
 	self->config.sample = CYCLES;
 	record_cycles(_metadata, self->fd, self->config, &seen);
+	if (seen.waited)
+		SKIP(skip_test(), "the PMU has no counters beside the module's");
 	sum = sum_of(self->fd, 0, ~0U, 0);
 	while (cycles_jumped(&seen, sum) && ++jumps < TRIES) {
 		TH_LOG("a counter jumped: recorded %llu; the kernel's own %llu, %llu, the child's %llu",

@@ -459,6 +459,9 @@ static inline void enter_long_directory(mode_t mode)
 
 #define CYCLES	(1000000 * SLOWNESS)	/* from one overflow to the next */
 
+/* What counter_now() needs to read. */
+#define COUNTER_READING	(PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING)
+
 /*
  * The kernel's own count of @event, independent of the module: in @task on any CPU, or in all tasks
  * on @cpu; the other one is -1. Returns a descriptor, whose value counter_now() reads. A PMU's counter
@@ -469,7 +472,8 @@ static inline int event_counter(const struct kbarman_event *event, pid_t task, i
 {
 	struct perf_event_attr attr = {
 		.type = event->type, .size = sizeof(attr), .config = event->config,
-		.sample_period = event->type == PERF_TYPE_HARDWARE ? CYCLES : 0 };
+		.sample_period = event->type == PERF_TYPE_HARDWARE ? CYCLES : 0,
+		.read_format = COUNTER_READING };
 	int fd = syscall(SYS_perf_event_open, &attr, task, cpu, -1, PERF_FLAG_FD_CLOEXEC);
 
 	if (fd < 0)
@@ -477,13 +481,30 @@ static inline int event_counter(const struct kbarman_event *event, pid_t task, i
 	return fd;
 }
 
+struct counter_reading {
+	uint64_t value, enabled, running;
+};
+
+static inline struct counter_reading read_counter(int counter)
+{
+	struct counter_reading reading;
+
+	if (read(counter, &reading, sizeof(reading)) != sizeof(reading))
+		lost("the counter can't be read");
+	return reading;
+}
+
 static inline uint64_t counter_now(int counter)
 {
-	uint64_t value;
+	return read_counter(counter).value;
+}
 
-	if (read(counter, &value, sizeof(value)) != sizeof(value))
-		lost("the counter can't be read");
-	return value;
+/* The PMU had no room for it part of the time. */
+static inline bool counter_had_to_wait(int counter)
+{
+	struct counter_reading reading = read_counter(counter);
+
+	return reading.running < reading.enabled / 16 * 15;
 }
 
 static inline int switch_counter(uint32_t cpu)

@@ -101,7 +101,8 @@ static unsigned int samples_of_first_hit(const struct kbarman_event *event)
 {
 	struct perf_event_attr attr = {
 		.type = event->type, .size = sizeof(attr), .config = event->config,
-		.sample_period = 1ULL << 40, .sample_type = PERF_SAMPLE_IP };
+		.sample_period = 1ULL << 40, .sample_type = PERF_SAMPLE_IP,
+		.read_format = COUNTER_READING };
 	const struct perf_event_mmap_page *page;
 	size_t length = 2 * getpagesize();
 	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
