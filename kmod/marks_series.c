@@ -120,8 +120,12 @@ int kbarman_series_add_row(struct kbarman_known_series *series, struct kbarman_s
 	if (READ_ONCE(*row) && READ_ONCE(*row) != NO_ROOM)
 		return 0;
 	made = kbarman_tables_add_series(session->capture, series->user, &series->wanted);
-	WRITE_ONCE(*row, made < 0 ? NO_ROOM : made);
-	return made < 0 ? made : 0;
+	if (made < 0) {
+		WRITE_ONCE(*row, NO_ROOM);
+		return made;
+	}
+	WRITE_ONCE(*row, made);
+	return 0;
 }
 
 struct kbarman_known_series *kbarman_series_find(u32 number)

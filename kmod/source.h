@@ -13,8 +13,8 @@ struct kbarman_probe;
  * but cpu_goes(): a task that may sleep, session's lock held.
  *
  * start() is called before cpu_start() of any CPU, with everything allocated. After stop() no probe
- * of the source begins to run for this session, but some may still run. After all sources' stop() an
- * RCU grace period passes. When end() is called, no probe of any source and no section with
+ * of the source begins to run for this session, but some may still run. After all sources' stop()
+ * an RCU grace period passes. When end() is called, no probe of any source and no section with
  * preemption off runs any more that has seen the session recording. end() frees what these may have
  * used. If start() fails, neither is called. cpu_start() is called for every CPU that
  * records: when the session starts, and when a CPU comes online later. cpu_stop() is called for a

@@ -52,9 +52,10 @@ static void on_irq_exit(void *data, int irq, struct irqaction *action, int ret)
 	irq_record(data, BM_KBARMAN_IRQ_EXIT, irq, irq_handlers_behind(action));
 }
 
-#define IRQ_HANDLER_PROBES						\
-	{ .name = "irq_handler_entry", .function = on_irq_entry },	\
-	{ .name = "irq_handler_exit", .function = on_irq_exit }
+#define IRQ_ENTRY_PROBE	{ .name = "irq_handler_entry", .function = on_irq_entry }
+#define IRQ_EXIT_PROBE	{ .name = "irq_handler_exit", .function = on_irq_exit }
+#define IPI_ENTRY_PROBE(ipi)	{ .name = ipi "_entry", .function = on_ipi_entry, .optional = true }
+#define IPI_EXIT_PROBE(ipi)	{ .name = ipi "_exit", .function = on_ipi_exit, .optional = true }
 
 /* ---- interrupts without a handler there ---- */
 
@@ -90,17 +91,19 @@ static void on_ipi_exit(void *data, int vector)
 	irq_record(data, BM_KBARMAN_IPI_EXIT, irq_ipi_of(vector), 0);
 }
 
-#define IRQ_IPI_PROBE(ipi)								\
-	{ .name = #ipi "_entry", .function = on_ipi_entry, .optional = true },		\
-	{ .name = #ipi "_exit", .function = on_ipi_exit, .optional = true }
-
 static struct kbarman_probe irq_probes[] = {
-	IRQ_HANDLER_PROBES,
-	IRQ_IPI_PROBE(local_timer),
-	IRQ_IPI_PROBE(reschedule),
-	IRQ_IPI_PROBE(call_function),
-	IRQ_IPI_PROBE(call_function_single),
-	IRQ_IPI_PROBE(irq_work),
+	IRQ_ENTRY_PROBE,
+	IRQ_EXIT_PROBE,
+	IPI_ENTRY_PROBE("local_timer"),
+	IPI_EXIT_PROBE("local_timer"),
+	IPI_ENTRY_PROBE("reschedule"),
+	IPI_EXIT_PROBE("reschedule"),
+	IPI_ENTRY_PROBE("call_function"),
+	IPI_EXIT_PROBE("call_function"),
+	IPI_ENTRY_PROBE("call_function_single"),
+	IPI_EXIT_PROBE("call_function_single"),
+	IPI_ENTRY_PROBE("irq_work"),
+	IPI_EXIT_PROBE("irq_work"),
 };
 
 /* All these tracepoints are of one class. */
@@ -143,9 +146,10 @@ static void on_ipi_exit(void *data, const char *reason)
 }
 
 static struct kbarman_probe irq_probes[] = {
-	IRQ_HANDLER_PROBES,
-	{ .name = "ipi_entry", .function = on_ipi_entry, .optional = true },
-	{ .name = "ipi_exit", .function = on_ipi_exit, .optional = true },
+	IRQ_ENTRY_PROBE,
+	IRQ_EXIT_PROBE,
+	IPI_ENTRY_PROBE("ipi"),
+	IPI_EXIT_PROBE("ipi"),
 };
 
 static void irq_check_ipi_types(void)
@@ -154,7 +158,7 @@ static void irq_check_ipi_types(void)
 	check_trace_callback_type_ipi_exit(on_ipi_exit);
 }
 #else
-static struct kbarman_probe irq_probes[] = { IRQ_HANDLER_PROBES };
+static struct kbarman_probe irq_probes[] = { IRQ_ENTRY_PROBE, IRQ_EXIT_PROBE };
 
 static void irq_check_ipi_types(void)
 {

@@ -105,7 +105,7 @@ struct kbarman_thread {
 	u64 since;			/* the thread's rows are not stamped earlier: its id had
 					 * rows before, which they replace. 0 = the id had no
 					 * rows */
-	bool ended;			/* it waits for its rows only: for a walk that was put off */
+	bool ended;			/* it waits for its rows only: a walk was put off */
 };
 
 #define KBARMAN_IMAGE_BITS	14

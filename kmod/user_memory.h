@@ -29,8 +29,8 @@
 
 /*
  * The same for @size bytes that are in one page, and in memory, but marked as old: after fork(), or
- * after Linux has looked which pages are in use. A CPU that does not keep that mark itself faults on
- * such a page, as those of Armv8.0 do. This is slow, and false in an NMI and with PREEMPT_RT.
+ * after Linux has looked which pages are in use. A CPU that does not keep that mark itself faults
+ * on such a page, as those of Armv8.0 do. This is slow, and false in an NMI and with PREEMPT_RT.
  */
 bool kbarman_read_old_page(void *to, unsigned long from, size_t size);
 

@@ -358,6 +358,7 @@ enum bm_kbarman_stack_word {
 	BM_KBARMAN_STACK_WORD_LIBRARIES, /* bm_kbarman_stack.libraries */
 	BM_KBARMAN_STACK_WORD_LONG,	/* nothing: the word follows */
 };
+
 #define BM_KBARMAN_STACK_WORD_SHIFT	30
 
 struct bm_kbarman_stack {
