@@ -4,6 +4,7 @@
 #include <linux/preempt.h>
 #include <linux/sched.h>
 #include <linux/string.h>
+#include <linux/uaccess.h>
 
 #include "compat/mm.h"
 #include "user_memory.h"
@@ -57,6 +58,17 @@ static bool page_is_readable(unsigned long address)
 }
 #endif
 
+/* Linux looks at user memory in an interrupt only where faults are off, and debug kernels say so. */
+static bool page_get(unsigned long address, struct page **page)
+{
+	bool got;
+
+	pagefault_disable();
+	got = get_user_page_fast_only(address, 0, page);
+	pagefault_enable();
+	return got;
+}
+
 bool kbarman_read_old_page(void *to, unsigned long from, size_t size)
 {
 	struct page *page;
@@ -64,7 +76,7 @@ bool kbarman_read_old_page(void *to, unsigned long from, size_t size)
 
 	/* There nobody may drop what could be the last reference to a page. */
 	if (in_nmi() || IS_ENABLED(CONFIG_PREEMPT_RT) || from >= KBARMAN_TASK_SIZE_MAX ||
-	    !page_is_readable(from) || !get_user_page_fast_only(from, 0, &page))
+	    !page_is_readable(from) || !page_get(from, &page))
 		return false;
 	low = !PageHighMem(page);
 	if (low)
