@@ -1100,6 +1100,81 @@ static unsigned int threads_sampled(const void *map, const struct late *late)
 	return nr;
 }
 
+#define TRACING		"/sys/kernel/tracing/"
+#define PROBES		TRACING "kprobe_events"
+#define PROBE_LIMIT	"kbarman_spaces_hurry"		/* from now on the stop counts its steps */
+#define PROBE_ROW	"kbarman_tables_add_map"
+#define LIMIT_TRIGGER	TRACE_EVENTS "/kbarman_test/limit/trigger"
+
+static bool probe(const char *what)
+{
+	int fd = open(PROBES, O_WRONLY | O_APPEND | O_CLOEXEC);
+	bool taken;
+
+	if (fd < 0)
+		return false;
+	taken = write(fd, what, strlen(what)) > 0;
+	close(fd);
+	return taken;
+}
+
+/* Lets the kernel trace each row that is made after the limit is set; false if it can't. */
+static bool begin_limit(void)
+{
+	if (access(TRACE_EVENTS, F_OK))
+		mount("nodev", TRACING, "tracefs", 0, NULL);
+	if (!probe("p:kbarman_test/limit " PROBE_LIMIT) || !probe("p:kbarman_test/row " PROBE_ROW))
+		return false;
+	write_file(TRACING "trace", "\n");		/* removes what is there */
+	write_file(LIMIT_TRIGGER, "enable_event:kbarman_test:row");
+	return true;
+}
+
+static void end_limit(void)
+{
+	write_file(LIMIT_TRIGGER, "!enable_event:kbarman_test:row");
+	probe("-:kbarman_test/limit");
+	probe("-:kbarman_test/row");
+}
+
+/* How often @event was hit. */
+static unsigned long hits_of(const char *event)
+{
+	FILE *profile = fopen(TRACING "kprobe_profile", "re");
+	char line[256], name[64];
+	unsigned long hits;
+
+	while (profile && fgets(line, sizeof(line), profile)) {
+		if (sscanf(line, " %63s %lu", name, &hits) == 2 && !strcmp(name, event)) {
+			fclose(profile);
+			return hits;
+		}
+	}
+	lost("no %s in kprobe_profile", event);
+}
+
+/* Events in the trace, and those that had no room there any more. */
+static unsigned long events_traced(void)
+{
+	unsigned int cpu, all = sysconf(_SC_NPROCESSORS_CONF);
+	unsigned long number, sum = 0;
+	char path[64], line[128];
+	FILE *file;
+
+	for (cpu = 0; cpu < all; cpu++) {
+		snprintf(path, sizeof(path), TRACING "per_cpu/cpu%u/stats", cpu);
+		file = fopen(path, "re");
+		while (file && fgets(line, sizeof(line), file)) {
+			if (sscanf(line, "entries: %lu", &number) == 1 ||
+			    sscanf(line, "overrun: %lu", &number) == 1)
+				sum += number;
+		}
+		if (file)
+			fclose(file);
+	}
+	return sum;
+}
+
 /*
  * Threads of a process with many mappings are sampled just before it, which makes nearly a
  * million rows, and the worker that makes them gets no CPU meanwhile.
@@ -1110,9 +1185,11 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	struct kbarman_configure c = sampling(&cpu_clock, 1);
 	struct kbarman_stats before, after;
 	char expedited[16], normal[16];
+	unsigned long limits, late_rows;
 	struct urgency had;
 	unsigned int sampled;
 	uint64_t begun, took;
+	bool traced;
 	pid_t child;
 
 	if (query(self->fd).nr_cpus != 2)
@@ -1127,6 +1204,7 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 		usleep(1000);
 	ASSERT_EQ(0, start_with(self, c));
 	burn_for(self->map, 2);
+	traced = begin_limit();
 	had = begin_urgency();
 	write_file(RCU_EXPEDITED, "1");
 	__atomic_store_n(&late->go, 1, __ATOMIC_RELAXED);
@@ -1145,15 +1223,18 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	sampled = threads_sampled(self->map, late);
 	TH_LOG("%u rows, then %u in %llu ms; %u threads sampled", before.maps, after.maps,
 	       (unsigned long long)took / 1000000, sampled);
-	/*
-	 * Some are made before the worker hears of the stop: 100,000 were seen. Where nothing is
-	 * expedited, that is late: 900 ms were seen.
-	 */
-	if (normal[0] == '1') {
-		EXPECT_GT(3000000000ULL, took);
-	} else {
-		EXPECT_GE(before.maps + 6 * STOP_STEPS, after.maps);
+	/* The worker makes rows freely until then: while the stop waits for the kernel. */
+	if (traced) {
+		limits = hits_of("limit");
+		late_rows = events_traced();
+		end_limit();
+		TH_LOG("%lu rows after the stop has set its limit", late_rows);
+		EXPECT_LE(1, limits);
+		EXPECT_GE(STOP_STEPS, late_rows);
 	}
+	/* Where nothing is expedited, the worker hears late of the stop: 900 ms were seen. */
+	if (normal[0] == '1')
+		EXPECT_GT(3000000000ULL, took);
 	/* On a slow kernel most of a thread's time is the kernel's. */
 	EXPECT_LT(LATE_THREADS / 10, sampled);
 	EXPECT_LE(sampled * LATE_MAPS,
