@@ -7,8 +7,8 @@
 #	suite_begin NAME	the output of programs goes to out/NAME/; $scrap is a directory for
 #				temporary files
 #	title, build, tap, within, boot, figures, dmesg_is_clean …
-#	suite_end		prints the ten slowest tests and "N passed, N failed, N skipped", and returns
-#				the status of the run
+#	suite_end		prints the ten slowest tests, once more what failed, and "N passed,
+#				N failed, N skipped", and returns the status of the run
 #
 # A signal ends the run and all processes that the run has started: programs, VMs, makes.
 
@@ -25,6 +25,7 @@ suite_begin() {
 	mkdir -p "$out"
 	: >"$out/totals"
 	: >"$out/times"
+	: >"$out/failures"
 	begun=$(date +%s)
 	scrap=$(mktemp -d "${TMPDIR:-/tmp}/kbarman-$1.XXXXXX")
 	trap 'rm -rf "$scrap"' EXIT
@@ -93,9 +94,14 @@ tap() {
 		echo
 		echo "exit $r"
 	} | tee "$log" | $KB_AWK -f scripts/tap.awk -v suite="$name" -v nested="${nested-}" \
-		-v totals="$out/totals" -v times="$out/times" &
+		-v totals="$out/totals" -v times="$out/times" \
+		-v failures="$out/failures" &
 	trap 'interrupted 129' HUP
 	wait $!
+}
+
+fails() {
+	echo "FAIL  $*" | tee -a "$out/failures"
 }
 
 # build NAME TARGET...: runs make; a failed make is a failed test. Two makes would get into each
@@ -109,7 +115,7 @@ build() {
 		return 0
 	fi
 	grep -E '(error|warning): |\*\*\*|cannot find' "$out/build-$name.log" | head -20 || :
-	echo "FAIL  build-$name (the whole output is in $out/build-$name.log)"
+	fails "build-$name (the whole output is in $out/build-$name.log)"
 	echo "0 1 0" >>"$out/totals"
 	return 1
 }
@@ -174,9 +180,10 @@ within() {
 	if sum=$(tail -n 1 "$log" | grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$'); then
 		echo "      $name: $sum"
 		echo "$sum" | tr -d , | awk '{ print $1, $3, $5 }' >>"$out/totals"
+		grep '^FAIL' "$log" | grep -v ' passed, ' >>"$out/failures" || :
 	else
 		tail -n 20 "$log"
-		echo "FAIL  $name: it ended with status $r (the whole output is in $log)"
+		fails "$name: it ended with status $r (the whole output is in $log)"
 		echo '0 1 0' >>"$out/totals"
 	fi
 }
@@ -186,6 +193,10 @@ suite_end() {
 	if [ -s "$out/times" ]; then
 		echo 'the slowest tests, in seconds:'
 		sort -rn "$out/times" | awk -F '\t' 'NR <= 10 { printf "%7d  %s\n", $1, $2 }'
+	fi
+	if [ -s "$out/failures" ]; then
+		echo 'what failed:'
+		sed 's/^/  /' "$out/failures"
 	fi
 	awk '{ p += $1; f += $2; s += $3 }
 		END {

@@ -7,6 +7,7 @@
 #   nested=1     the TAP is from run_kselftest.sh: the TAP of each program is indented by "# "
 #   totals=FILE
 #   times=FILE   gets a line for each test: seconds, tab, program and test
+#   failures=FILE   gets what failed, with its reasons
 #
 # The line "exit STATUS" after the TAP is the program's exit status. A program counts as one
 # failure if it exits with an error but reports none, or if some of its results are missing.
@@ -20,9 +21,16 @@ function begin(name) {
 	tell = 0
 }
 
+# both here and at the end of the run
+function tell_failure(line) {
+	print line
+	print line >> failures
+	fflush(failures)		# others append to it
+}
+
 function problem(what) {
 	failed++
-	printf "FAIL  %s: %s\n", program, what
+	tell_failure("FAIL  " program ": " what)
 }
 
 function end(status, left) {
@@ -83,9 +91,9 @@ function result(line, good, reason, name, i) {
 		return
 	}
 	failed++
-	printf "FAIL  %s: %s\n", program, name
+	tell_failure("FAIL  " program ": " name)
 	for (i = diagnostics > 20 ? diagnostics - 20 : 0; i < diagnostics; i++)
-		print "      " diagnostic[i]
+		tell_failure("      " diagnostic[i])
 	diagnostics = 0
 	tell = 12
 }
@@ -100,7 +108,7 @@ function note(line) {
 		return
 	else if (tell) {
 		tell--
-		print "      " line
+		tell_failure("      " line)
 	} else
 		diagnostic[diagnostics++] = line
 }

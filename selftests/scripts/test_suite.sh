@@ -52,6 +52,29 @@ is a_slow_test_is_listed_with_its_program \
 # The clock may tick in one of them.
 is tests_of_no_time_are_not_listed "$(($(grep -c fast "$tmp/slowest") < 2))" 1 "$tmp/said"
 
+cat >"$tmp/failing" <<'END'
+. scripts/lib.sh
+. scripts/suite.sh
+suite_begin "suite-$2"
+bad() {
+	echo 'ok 1 - good'
+	echo '# why'
+	echo 'not ok 2 - bad'
+	echo 'ok 3 - good_again'
+	echo 1..3
+}
+tap first 0 bad
+tap second 0 false
+suite_end
+END
+sh -c '. "$1"' scripts/test "$tmp/failing" "$$" >"$tmp/said" || :
+rm -rf "out/suite-$$"
+is what_failed_is_told_again_at_the_end "$(sed '1,/^what failed:/d' "$tmp/said")" \
+	'  FAIL  first: bad
+        # why
+  FAIL  second: no test ran (exit status 1)
+2 passed, 2 failed, 0 skipped' "$tmp/said"
+
 cat >"$tmp/inner" <<'END'
 echo '== inside (0 s)'
 echo 'ok    what_is_well                                2 passed'
@@ -75,6 +98,8 @@ outer() {
 is tests_of_a_run_within_a_run_count "$(outer '2 passed, 1 failed, 4 skipped')" \
 	'2 passed, 1 failed, 4 skipped' "$tmp/said"
 is a_failure_of_a_run_within_a_run_is_shown "$(grep -c '^FAIL  what_is_not' "$tmp/said")" 1 "$tmp/said"
+is a_failure_of_a_run_within_a_run_is_told_again_at_the_end \
+	"$(sed '1,/^what failed:/d; $d' "$tmp/said")" '  FAIL  what_is_not: why' "$tmp/said"
 is a_run_within_a_run_that_breaks_off_is_a_failure "$(outer 'no sum')" '0 passed, 1 failed, 0 skipped' \
 	"$tmp/said"
 echo "1..$count"
