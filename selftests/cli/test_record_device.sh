@@ -63,6 +63,14 @@ counters_are_read_at_switches_and_belong_to_tasks() {
 	[ "$all" -gt 1000 ] && [ "$sum" -eq "$all" ] && [ "$(counts 1 sample_pc)" -eq 0 ]
 }
 
+without_samples_there_are_switches_alone() {
+	record -a -F 0 -- sh -c 'sleep 0.2; sleep 0.1' || return 1
+	is_whole kbarman.cap && in_order kbarman.cap || return 1
+	"$KBARMAN" dump --json kbarman.cap >json
+	grep -q '"type":"task_switch"' json && ! grep -q '"type":"sample' json || return 1
+	"$KBARMAN" report kbarman.cap
+}
+
 counters_are_read_periodically_beside_samples() {
 	record -a -e cpu-clock,page-faults -F 100 --counters 500 sleep 1 || return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1

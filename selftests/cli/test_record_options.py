@@ -87,7 +87,8 @@ def wrong_values_are_named(tmp):
 def contradictions_are_refused(tmp):
     refused(tmp, "-F", "10", "-c", "10", says="not both")
     refused(tmp, "--max-stack", "5", says="-g")
-    refused(tmp, "-F", "0", says="--counters")
+    refused(tmp, "-F", "0", "-e", "page-faults", says="--counters")
+    refused(tmp, "-F", "0", "-g", says="leave out -g")
     refused(tmp, "-F", "0", "-c", "10", "--counters", "switch", says="-F 0")
     refused(tmp, "-gstack", says="-gkernel")
     refused(tmp, "-p", "1", "-a", says="-p or -a, not both")

@@ -65,7 +65,7 @@ static const struct cli_option options[] = {
 	  "(default cycles, or cpu-clock where there is no PMU)" },
 	{ 'F', "freq", "HZ",
 	  "take HZ samples per second and CPU (default 1000; 0: no samples\n"
-	  "of code, only with --counters)" },
+	  "of code)" },
 	{ 'c', "count", "PERIOD", "take a sample every PERIOD events instead" },
 	{ OPTION_COUNTERS, "counters", "WHEN",
 	  "read all counters at each task switch (switch), HZ times per\n"
@@ -295,18 +295,35 @@ static int parse_option(struct options *o, int option)
 	return cli_usage(false, &usage);
 }
 
-static int check_options(struct options *o)
+static int parse_events(struct options *o)
 {
 	struct kb_error err;
-	int nr;
+	int nr = kb_events_parse(o->events, KB_EVENTS_MAX, o->events_text ?: DEFAULT_EVENT, NULL,
+				 &err);
 
+	if (nr < 0)
+		return cli_fail_error(&err);
+	o->nr_events = (unsigned int)nr;
+	return 0;
+}
+
+/* Nobody reads the counters: there are none. */
+static int leave_out_counters(struct options *o)
+{
+	if (o->events_text)
+		return cli_fail("-F 0 takes no samples of code: give --counters too, or leave out -e");
+	if (o->chain_flags & CHAIN_PARTS && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
+		return cli_fail("-F 0 takes no samples of code: leave out -g, or give --off-cpu too");
+	o->sources &= ~KBARMAN_SOURCE_PMU;
+	return 0;
+}
+
+static int check_options(struct options *o)
+{
 	if (o->frequency && o->period)
 		return cli_fail("give -F (a frequency) or -c (a period), not both");
 	if (o->no_samples && (o->frequency || o->period))
 		return cli_fail("-F 0 takes no samples of code: leave out the other -F or -c");
-	if (o->no_samples && !o->counters_switch && !o->counters_hz)
-		return cli_fail("-F 0 takes no samples of code: give --counters too, or nothing is "
-				"counted");
 	if (o->off_cpu_min && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
 		return cli_fail("--off-cpu-min needs the call chains of waits: give --off-cpu as well");
 	if (o->chain_flags == KBARMAN_CONFIGURE_CHAIN_SWITCH)
@@ -319,11 +336,9 @@ static int check_options(struct options *o)
 		return cli_fail("give -p or -a, not both");
 	if (o->pids_text && processes_parse(&o->processes, o->pids_text))
 		return CLI_IMPOSSIBLE;
-	nr = kb_events_parse(o->events, KB_EVENTS_MAX, o->events_text ?: DEFAULT_EVENT, NULL, &err);
-	if (nr < 0)
-		return cli_fail_error(&err);
-	o->nr_events = (unsigned int)nr;
-	return 0;
+	if (o->no_samples && !o->counters_switch && !o->counters_hz)
+		return leave_out_counters(o);
+	return parse_events(o);
 }
 
 /* Returns 0. With @done set, the result is the exit status. */

@@ -9,12 +9,15 @@
 #		their own
 #	guest.sh record TIMES
 #		one of them, recorded by all, for decoding
+#	guest.sh recordings TRACER...
+#		a workload that they record into files, as their manuals recommend
 #
 # Prints, a line each:
 #
 #	count TRACER WORKLOAD NUMBER	of switches or samples, in the order in which the plugin
 #					counts sections
 #	bytes TRACER NUMBER BYTES	what a tracer wrote of how many switches or samples
+#	lost TRACER NUMBER		how many records the tracer says it has lost
 #	why TRACER REASON		it cannot run here
 #
 # -k leaves the kernel's symbols of each tracer's run in kallsyms.TRACER.
@@ -324,9 +327,86 @@ record() {
 		echo "why kbarman $(tail -n 1 why)"
 }
 
+# ---- whole recordings, from the start of a tracer until it has written its file; readers, and the
+# defaults of each, included. The programs, their libraries and the files are in memory.
+
+# record_with_TRACER COMMAND..., the file that it writes, and how many records it says it has lost
+
+record_with_off() { "$@"; }
+file_of_off() { :; }
+
+record_with_kbarman() { ./kbarman record -a -F 0 -o kbarman.cap -- "$@"; }
+file_of_kbarman() { echo kbarman.cap; }
+lost_of_kbarman() { ./kbarman info kbarman.cap | awk '$1 == "lost" { print $2 }'; }
+
+record_with_perf() { perf record -a -e sched:sched_switch -o perf.data -- "$@"; }
+file_of_perf() { echo perf.data; }
+lost_of_perf() { perf report --stats -i perf.data | awk '/LOST/ { n += $NF } END { print n + 0 }'; }
+
+record_with_ftrace() { trace-cmd record -e sched_switch -o trace.dat "$@"; }
+file_of_ftrace() { echo trace.dat; }
+lost_of_ftrace() { awk '/Overruns:|events lost/ { n += $NF } END { print n + 0 }' said; }
+
+# The daemon of LTTng is a service, which runs before.
+record_with_lttng() {
+	lttng create bench --output="$PWD/lttng-trace" &&
+	lttng enable-event --kernel sched_switch &&
+	lttng start &&
+	"$@" &&
+	lttng stop &&
+	lttng list bench &&
+	lttng destroy bench
+}
+file_of_lttng() { echo lttng-trace; }
+lost_of_lttng() { awk '/Discarded events:/ { n += $NF } END { print n + 0 }' said; }
+
+# No program that records sched_switch by a ring buffer of BPF comes with Debian.
+record_with_bpf_ringbuf() { ./hold_bpf record bpf.data "$@"; }
+file_of_bpf_ringbuf() { echo bpf.data; }
+lost_of_bpf_ringbuf() { sed 'x; $!d' said; }
+
+# whole TRACER TIMES MEASURE...: what the tracer and the workload print is in `said`
+whole() {
+	tracer=$1 times=$2
+	shift 2
+	"$@" sh "$here/guest.sh" one "$tracer" hackbench -g 1 -f 5 -l "$times" -s 1024 >said 2>&1 || {
+		echo "why $tracer $(tail -n 1 said)"
+		return 1
+	}
+}
+
+recordings() {
+	cp "$here/kbarman" .
+	echo 4608 >/proc/sys/net/core/wmem_default
+	lttng_daemon >why 2>&1 || echo "why lttng $(tail -n 1 why)"
+	for tracer; do
+		file=$("file_of_$tracer")
+		# what is loaded and made at the first time is not counted
+		whole "$tracer" 100 || continue
+		for times in 1000 6000; do
+			rm -rf "${file:-none}"
+			whole "$tracer" $times ./measure whole || continue 2
+			echo "count $tracer $times $(sed '$!d' said)"
+		done
+		[ "$file" ] || continue
+		echo "lost $tracer $("lost_of_$tracer")"
+		echo "size $tracer $(find "$file" -type f -exec cat {} + | wc -c)"
+		cp -r "$file" "$here"
+	done
+}
+
+# one TRACER COMMAND...: the program that `measure whole` runs
+one() {
+	tracer=$1
+	shift
+	unset -f hackbench	# the program, not the workload above
+	"record_with_$tracer" "$@"
+}
+
 mode=$1 keep=
 period=100000	# ns between samples
 shift
+[ "$mode" != one ] || { one "$@"; exit; }
 [ "$1" != -k ] || { keep=1; shift; }
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
 echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate

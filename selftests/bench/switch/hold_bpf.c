@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: MIT
 /*
- * Keeps a BPF program on the switch of tasks, or with the argument "waking" on their wakeup, that
- * writes a record into a BPF ring buffer, until standard input ends; then prints the records and
- * the bytes in the ring.
+ * Keeps a BPF program on the switch of tasks, or on their wakeup, that writes a record into a BPF
+ * ring buffer:
+ *
+ *	hold_bpf [waking]
+ *		until standard input ends; then prints the records and the bytes in the ring
+ *	hold_bpf record FILE COMMAND...
+ *		of switches, until the command ends, and writes the records to a file meanwhile;
+ *		prints how many records were lost
  *
  * The program is the cheapest of its kind: it gets the tasks as arguments that it may read without
  * a helper (BPF_TRACE_RAW_TP), and reserves its record in place. It is given here as instructions,
@@ -14,8 +19,10 @@
 #include <linux/btf.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <spawn.h>
 #include <stdint.h>
 #include <string.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -24,6 +31,9 @@
 
 #define TYPES		"/sys/kernel/btf/vmlinux"
 #define RING_BYTES	(64U << 20)	/* nobody reads: room for all that is measured */
+#define READ_RING_BYTES	(4U << 20)	/* somebody does */
+
+extern char **environ;
 
 /* The record: as many bytes as one of a switch in a Barman capture. */
 struct record {
@@ -139,7 +149,10 @@ static unsigned int offset_of(const char *structure, const char *name)
 /* of the tracepoint, in order: preempt, prev, next, prev_state; or the task that is woken */
 #define ARGUMENT(n)		((n) * 8)
 
-/* The beginning and the end of both programs, which reserve a record and submit it. */
+/*
+ * The beginning and the end of both programs, which reserve a record and submit it; without room
+ * they count it as lost.
+ */
 #define RESERVE(map, jump)							\
 	MOVE(BPF_REG_6, BPF_REG_1),						\
 	INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_FD, 0, map),	\
@@ -157,6 +170,13 @@ static unsigned int offset_of(const char *structure, const char *name)
 	MOVE(BPF_REG_1, BPF_REG_7),						\
 	SET(BPF_REG_2, 0),							\
 	CALL(BPF_FUNC_ringbuf_submit),						\
+	SET(BPF_REG_0, 0),							\
+	INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
+#define LOSE(lost)								\
+	INSN(BPF_LD | BPF_DW | BPF_IMM, BPF_REG_1, BPF_PSEUDO_MAP_VALUE, 0, lost), \
+	INSN(0, 0, 0, 0, 0),							\
+	SET(BPF_REG_2, 1),							\
+	INSN(BPF_STX | BPF_DW | BPF_ATOMIC, BPF_REG_1, BPF_REG_2, 0, BPF_ADD),	\
 	SET(BPF_REG_0, 0),							\
 	INSN(BPF_JMP | BPF_EXIT, 0, 0, 0, 0)
 
@@ -184,11 +204,11 @@ static int load(const char *tracepoint, const struct bpf_insn *program, size_t l
 	return fd;
 }
 
-static int load_switch(int map)
+static int load_switch(int map, int lost)
 {
 	short pid = offset_of("task_struct", "pid");
 	const struct bpf_insn program[] = {
-		RESERVE(map, 16),
+		RESERVE(map, 18),
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(1)),
 		LOAD(BPF_W, BPF_REG_1, BPF_REG_1, pid),
 		STORE(BPF_W, BPF_REG_7, FIELD(previous), BPF_REG_1),
@@ -198,17 +218,18 @@ static int load_switch(int map)
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(3)),
 		STORE(BPF_W, BPF_REG_7, FIELD(previous_state), BPF_REG_1),
 		SUBMIT,
+		LOSE(lost),
 	};
 
 	return load("btf_trace_sched_switch", program, sizeof(program) / sizeof(program[0]));
 }
 
-static int load_waking(int map)
+static int load_waking(int map, int lost)
 {
 	short pid = offset_of("task_struct", "pid");
 	short info = offset_of("task_struct", "thread_info"), cpu = offset_of("thread_info", "cpu");
 	const struct bpf_insn program[] = {
-		RESERVE(map, 15),
+		RESERVE(map, 17),
 		CALL(BPF_FUNC_get_current_pid_tgid),
 		STORE(BPF_W, BPF_REG_7, WAKEUP(waker), BPF_REG_0),
 		LOAD(BPF_DW, BPF_REG_1, BPF_REG_6, ARGUMENT(0)),
@@ -217,6 +238,7 @@ static int load_waking(int map)
 		LOAD(BPF_W, BPF_REG_2, BPF_REG_1, info + cpu),
 		STORE(BPF_W, BPF_REG_7, WAKEUP(woken_cpu), BPF_REG_2),
 		SUBMIT,
+		LOSE(lost),
 	};
 
 	return load("btf_trace_sched_waking", program, sizeof(program) / sizeof(program[0]));
@@ -224,48 +246,155 @@ static int load_waking(int map)
 
 /* ---- the ring ---- */
 
-static uint64_t count_records(const char *data, uint64_t end)
+struct ring {
+	int map;
+	uint64_t *consumer;	/* a page that the reader writes */
+	const uint64_t *producer;
+	const char *data;	/* twice, one behind the other */
+	uint32_t bytes;
+	const uint64_t *lost;
+};
+
+static void attach(int program)
 {
-	uint64_t at = 0, records = 0;
+	union bpf_attr attr = { .raw_tracepoint.prog_fd = program };
+
+	if (bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0)
+		die("hold_bpf: the program does not attach");
+}
+
+static void *map_pages(int fd, size_t offset, size_t length, int how)
+{
+	void *at = mmap(NULL, length, how, MAP_SHARED, fd, offset);
+
+	if (at == MAP_FAILED)
+		die("hold_bpf: mmap");
+	return at;
+}
+
+/* Makes a ring of @bytes, and has a program write into it from now on. */
+static struct ring open_ring(uint32_t bytes, bool waking)
+{
+	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = bytes };
+	union bpf_attr count = {
+		.map_type = BPF_MAP_TYPE_ARRAY, .key_size = 4, .value_size = 8, .max_entries = 1,
+		.map_flags = BPF_F_MMAPABLE,
+	};
+	size_t page = sysconf(_SC_PAGESIZE);
+	struct ring ring = { .map = bpf(BPF_MAP_CREATE, &attr), .bytes = bytes };
+	int lost = bpf(BPF_MAP_CREATE, &count);
+
+	if (ring.map < 0 || lost < 0)
+		die("hold_bpf: no ring buffer");
+	attach(waking ? load_waking(ring.map, lost) : load_switch(ring.map, lost));
+	ring.lost = map_pages(lost, 0, page, PROT_READ);
+	ring.consumer = map_pages(ring.map, 0, page, PROT_READ | PROT_WRITE);
+	ring.producer = map_pages(ring.map, page, page + 2 * (size_t)bytes, PROT_READ);
+	ring.data = (const char *)ring.producer + page;
+	return ring;
+}
+
+static uint64_t produced(const struct ring *ring)
+{
+	return __atomic_load_n(ring->producer, __ATOMIC_ACQUIRE);
+}
+
+/* The next record's bytes in the ring, its header included; 0: it is not finished. */
+static uint32_t next_record(const struct ring *ring, uint64_t at)
+{
+	uint32_t length = __atomic_load_n((const uint32_t *)(ring->data + at % ring->bytes),
+					  __ATOMIC_ACQUIRE);
+
+	if (length & BPF_RINGBUF_BUSY_BIT)
+		return 0;
+	return ((length & ~BPF_RINGBUF_DISCARD_BIT) + BPF_RINGBUF_HDR_SZ + 7) & ~7U;
+}
+
+static uint64_t count_records(const struct ring *ring, uint64_t end)
+{
+	uint64_t at, records = 0;
+
+	for (at = 0; at < end; at += next_record(ring, at))
+		records++;
+	return records;
+}
+
+static int hold_ring(bool waking)
+{
+	struct ring ring = open_ring(RING_BYTES, waking);
+	uint64_t bytes;
+
+	hold();
+	bytes = produced(&ring);
+	if (*ring.lost) {
+		fprintf(stderr, "hold_bpf: the ring was full: later records were not written\n");
+		return 1;
+	}
+	printf("%llu %llu\n", (unsigned long long)count_records(&ring, bytes),
+	       (unsigned long long)bytes);
+	return 0;
+}
+
+/* ---- a reader ---- */
+
+/* Writes all finished records, without their headers, and gives back their room. */
+static void read_ring(const struct ring *ring, FILE *file)
+{
+	uint64_t at = *ring->consumer, end;
 	uint32_t length;
 
-	while (at < end) {
-		memcpy(&length, data + at, sizeof(length));
-		length &= ~(BPF_RINGBUF_BUSY_BIT | BPF_RINGBUF_DISCARD_BIT);
-		at += (length + BPF_RINGBUF_HDR_SZ + 7) & ~7ULL;
-		records++;
+	while (at < (end = produced(ring))) {
+		for (; at < end && (length = next_record(ring, at)); at += length)
+			if (fwrite(ring->data + at % ring->bytes + BPF_RINGBUF_HDR_SZ,
+				   length - BPF_RINGBUF_HDR_SZ, 1, file) != 1)
+				die("hold_bpf: write");
+		__atomic_store_n(ring->consumer, at, __ATOMIC_RELEASE);
+		if (at < end)
+			return;
 	}
-	return records;
+}
+
+static void watch(int epoll, int fd)
+{
+	struct epoll_event event = { .events = EPOLLIN, .data.fd = fd };
+
+	if (epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event))
+		die("hold_bpf: epoll");
+}
+
+/* As libbpf's reader does: it waits for the kernel to say that there is something. */
+static int record_command(const char *path, char **command)
+{
+	struct ring ring = open_ring(READ_RING_BYTES, false);
+	FILE *file = fopen(path, "we");
+	struct epoll_event event;
+	int epoll = epoll_create1(EPOLL_CLOEXEC), ended;
+	pid_t pid;
+
+	if (!file || epoll < 0)
+		die(path);
+	watch(epoll, ring.map);
+	if (posix_spawnp(&pid, command[0], NULL, NULL, command, environ))
+		die(command[0]);
+	ended = syscall(SYS_pidfd_open, pid, 0);
+	if (ended < 0)
+		die("hold_bpf: pidfd_open");
+	watch(epoll, ended);
+	do {
+		if (epoll_wait(epoll, &event, 1, -1) < 0)
+			die("hold_bpf: epoll");
+		read_ring(&ring, file);
+	} while (event.data.fd != ended);
+	if (fclose(file))
+		die(path);
+	printf("%llu\n", (unsigned long long)*ring.lost);
+	return 0;
 }
 
 int main(int argc, char **argv)
 {
-	union bpf_attr attr = { .map_type = BPF_MAP_TYPE_RINGBUF, .max_entries = RING_BYTES };
-	size_t page = sysconf(_SC_PAGESIZE);
-	const char *ring;
-	uint64_t bytes;
-	int map, program;
-
 	load_types();
-	map = bpf(BPF_MAP_CREATE, &attr);
-	if (map < 0)
-		die("hold_bpf: no ring buffer");
-	program = argc > 1 && !strcmp(argv[1], "waking") ? load_waking(map) : load_switch(map);
-	memset(&attr, 0, sizeof(attr));
-	attr.raw_tracepoint.prog_fd = program;
-	if (bpf(BPF_RAW_TRACEPOINT_OPEN, &attr) < 0)
-		die("hold_bpf: the program does not attach");
-	/* The producer's page, and the data behind it. */
-	ring = mmap(NULL, page + RING_BYTES, PROT_READ, MAP_SHARED, map, page);
-	if (ring == MAP_FAILED)
-		die("hold_bpf: mmap");
-	hold();
-	bytes = __atomic_load_n((const uint64_t *)ring, __ATOMIC_ACQUIRE);
-	if (bytes > RING_BYTES - page) {
-		fprintf(stderr, "hold_bpf: the ring was full: later records were not written\n");
-		return 1;
-	}
-	printf("%llu %llu\n", (unsigned long long)count_records(ring + page, bytes),
-	       (unsigned long long)bytes);
-	return 0;
+	if (argc > 3 && !strcmp(argv[1], "record"))
+		return record_command(argv[2], argv + 3);
+	return hold_ring(argc > 1 && !strcmp(argv[1], "waking"));
 }

@@ -7,6 +7,8 @@
  *	measure fill TIMES		the same, without marks
  *	measure run ROOT COMMAND...	a command, from its start to its end, with ROOT as root
  *	measure warm ROOT COMMAND...	the same, without marks
+ *	measure whole COMMAND...	a command, with all that runs beside it, as ordinary
+ *					tasks run
  *	measure sample NS ROOT COMMAND...	the same; prints how many periods of NS it took
  *	measure sample_warm NS ROOT COMMAND...	the same, without marks
  */
@@ -99,12 +101,13 @@ static unsigned long long yield(unsigned long times, bool marked)
 	return before;
 }
 
+/* @root: NULL: not another one. */
 static void run(const char *root, char **command, bool marked)
 {
 	int status = 0, error;
 	pid_t pid;
 
-	if (chroot(root) || chdir("/"))
+	if (root && (chroot(root) || chdir("/")))
 		die(root);
 	if (marked)
 		MARK(MARK_BEGIN);
@@ -148,6 +151,10 @@ int main(int argc, char **argv)
 {
 	unsigned long long count;
 
+	if (argc > 2 && !strcmp(argv[1], "whole")) {
+		printf("%llu\n", run_switches(NULL, argv + 2));
+		return 0;
+	}
 	be_undisturbed();
 	if (argc == 3 && (!strcmp(argv[1], "yield") || !strcmp(argv[1], "fill"))) {
 		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
@@ -160,7 +167,7 @@ int main(int argc, char **argv)
 		count = run_periods(strtoul(argv[2], NULL, 0), argv[3], argv + 4, !argv[1][6]);
 	} else {
 		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND... |\n"
-				"       warm ROOT COMMAND... |\n"
+				"       warm ROOT COMMAND... | whole COMMAND... |\n"
 				"       sample NS ROOT COMMAND... | sample_warm NS ROOT COMMAND...\n");
 		return 2;
 	}

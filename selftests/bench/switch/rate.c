@@ -5,7 +5,8 @@
  *	rate COMMAND...
  *
  * Runs it once to count its lines, then ROUNDS times into nowhere, and prints the lines and
- * the lines per second of processor time, its own start included, of the best run.
+ * the lines per second of processor time, its own start included, of the best run. Then the seconds
+ * of that run, and the most MiB that any run had in memory.
  */
 #include <fcntl.h>
 #include <stdio.h>
@@ -38,6 +39,8 @@ static pid_t start(char **command, int out)
 	return pid;
 }
 
+static long most_kib;
+
 /* Seconds of processor time that it took. */
 static double finish(pid_t pid)
 {
@@ -48,6 +51,8 @@ static double finish(pid_t pid)
 		fprintf(stderr, "rate: the program failed\n");
 		exit(1);
 	}
+	if (usage.ru_maxrss > most_kib)
+		most_kib = usage.ru_maxrss;
 	return usage.ru_utime.tv_sec + usage.ru_stime.tv_sec +
 	       (usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
 }
@@ -85,6 +90,6 @@ int main(int argc, char **argv)
 
 		best = took < best ? took : best;
 	}
-	printf("%llu %.0f\n", lines, lines / best);
+	printf("%llu %.0f %.3f %.1f\n", lines, lines / best, best, most_kib / 1024.0);
 	return 0;
 }
