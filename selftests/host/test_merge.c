@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-/* The merge of rings, against rings written by the test. */
+/* The merge of rings, against rings written by the test: record by record, and by runs. */
 #include <errno.h>
+#include <stdio.h>
 
 #include <kbarman/merge.h>
 
@@ -13,6 +14,69 @@ static struct ring_writer rings[MAX_RINGS];
 static unsigned int nr_rings;
 static struct kb_merge *merge;
 static struct kb_error error;
+
+/* ---- records, one at a time ---- */
+
+static bool by_runs;
+static struct kb_raw_run run;		/* what is left of it */
+static const uint8_t *at;		/* its next block */
+
+static bool run_is_good(void)
+{
+	const struct bm_protocol_record_header *header = (const void *)(at + WORD);
+
+	return run.records && run.bytes && at == run.blocks && header->timestamp == run.first &&
+	       run.first <= run.last;
+}
+
+/* The next record of the run. */
+static void take_of_run(struct kb_raw_record *record)
+{
+	bm_uintptr length = *(const bm_uintptr *)at;
+	const struct bm_protocol_record_header *header = (const void *)(at + WORD);
+
+	*record = (struct kb_raw_record){ header, length, header->timestamp, run.source };
+	if (!run.records-- || run.bytes < WORD + length)
+		abort();
+	run.bytes -= WORD + length;
+	at += WORD + length;
+	if (!run.bytes != !run.records)
+		abort();
+}
+
+static int take(struct kb_raw_record *record)
+{
+	int ret = 1;
+
+	if (!by_runs)
+		return kb_merge_next(merge, record, &error);
+	if (!run.records) {
+		ret = kb_merge_next_run(merge, &run, &error);
+		at = run.blocks;
+		if (ret == 1 && !run_is_good())
+			abort();
+	}
+	if (ret == 1)
+		take_of_run(record);
+	return ret;
+}
+
+static void ok(bool good, const char *promise)
+{
+	char name[128];
+
+	snprintf(name, sizeof(name), "%s%s", promise, by_runs ? "_by_runs" : "");
+	tap_ok(good, name);
+}
+
+static void equal(uint64_t got, uint64_t wanted, const char *promise)
+{
+	if (got != wanted)
+		tap_note("%llu, not %llu", (unsigned long long)got, (unsigned long long)wanted);
+	ok(got == wanted, promise);
+}
+
+/* ---- the tests ---- */
 
 static void begin(unsigned int count, uint64_t size, bool overwrite)
 {
@@ -55,7 +119,7 @@ static bool gives(const uint64_t *timestamps, unsigned int count)
 	unsigned int i;
 	int ret;
 
-	for (i = 0; (ret = kb_merge_next(merge, &record, &error)) == 1; i++) {
+	for (i = 0; (ret = take(&record)) == 1; i++) {
 		if (i >= count || record.timestamp != timestamps[i]) {
 			tap_note("record %u is of %llu", i, (unsigned long long)record.timestamp);
 			return false;
@@ -79,10 +143,10 @@ static void order_of_time(void)
 		for (unsigned int j = 0; j < 4; j++)
 			ring_put(&rings[i], i, times[i][j], 24, 0);
 	extend(UINT64_MAX);
-	tap_ok(GIVES(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20), "records_come_in_the_order_of_time");
-	tap_ok(kb_merge_position(merge, 0) == rings[0].write &&
+	ok(GIVES(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20), "records_come_in_the_order_of_time");
+	ok(kb_merge_position(merge, 0) == rings[0].write &&
 	       kb_merge_position(merge, 2) == rings[2].write, "positions_are_at_the_end_then");
-	tap_is(kb_merge_unordered(merge), 0, "and_none_is_out_of_order");
+	equal(kb_merge_unordered(merge), 0, "and_none_is_out_of_order");
 	end();
 }
 
@@ -93,17 +157,17 @@ static void dry_rings(void)
 	ring_put(&rings[0], 0, 20, 24, 0);
 	ring_put(&rings[0], 0, 30, 24, 0);
 	extend(15);
-	tap_ok(GIVES(10), "what_is_newer_than_the_horizon_waits_for_an_empty_ring");
-	tap_is(kb_merge_position(merge, 0), 24 + WORD, "what_waits_is_not_given_back");
+	ok(GIVES(10), "what_is_newer_than_the_horizon_waits_for_an_empty_ring");
+	equal(kb_merge_position(merge, 0), 24 + WORD, "what_waits_is_not_given_back");
 	ring_put(&rings[1], 1, 18, 24, 0);
 	ring_put(&rings[1], 1, 25, 24, 0);
 	extend(15);
-	tap_ok(GIVES(18, 20, 25), "the_last_record_of_a_ring_is_a_bound_too");
+	ok(GIVES(18, 20, 25), "the_last_record_of_a_ring_is_a_bound_too");
 	extend(40);
-	tap_ok(GIVES(30), "a_later_horizon_sets_free_what_waited");
+	ok(GIVES(30), "a_later_horizon_sets_free_what_waited");
 	ring_put(&rings[1], 1, 22, 24, 0);
 	extend(UINT64_MAX);
-	tap_ok(GIVES(22) && kb_merge_unordered(merge) == 1, "late_records_are_given_and_counted");
+	ok(GIVES(22) && kb_merge_unordered(merge) == 1, "late_records_are_given_and_counted");
 	end();
 }
 
@@ -115,8 +179,8 @@ static void padding(void)
 	ring_put(&rings[0], 0, 5, 24, 0);
 	ring_put_padding(&rings[0], 8);
 	extend(UINT64_MAX);
-	tap_ok(GIVES(5), "padding_is_passed_over");
-	tap_is(kb_merge_position(merge, 0), rings[0].write, "and_given_back");
+	ok(GIVES(5), "padding_is_passed_over");
+	equal(kb_merge_position(merge, 0), rings[0].write, "and_given_back");
 	end();
 }
 
@@ -142,7 +206,7 @@ static void nothing_lost(void)
 			}
 		}
 		extend(round == 2999 ? UINT64_MAX : now);
-		while (kb_merge_next(merge, &record, &error) == 1) {
+		while (take(&record) == 1) {
 			good &= record.timestamp >= last;
 			good &= mark_of(&record) == seen[record.source]++;
 			last = record.timestamp;
@@ -151,8 +215,8 @@ static void nothing_lost(void)
 		for (unsigned int i = 0; i < MAX_RINGS; i++)
 			rings[i].read = kb_merge_position(merge, i);
 	}
-	tap_ok(good, "70_rings_in_random_batches_stay_in_order");
-	tap_is(given, put, "and_every_record_comes_once");
+	ok(good, "70_rings_in_random_batches_stay_in_order");
+	equal(given, put, "and_every_record_comes_once");
 	end();
 }
 
@@ -170,11 +234,11 @@ static void overwritten(void)
 		abort();
 	nr_rings = 1;
 	extend(UINT64_MAX);
-	for (uint32_t n = 0; kb_merge_next(merge, &record, &error) == 1; n++) {
+	for (uint32_t n = 0; take(&record) == 1; n++) {
 		good &= !n || mark_of(&record) == expected;
 		expected = mark_of(&record) + 1;
 	}
-	tap_ok(good && expected == 1000, "a_ring_that_wrapped_is_read_from_its_oldest_block");
+	ok(good && expected == 1000, "a_ring_that_wrapped_is_read_from_its_oldest_block");
 	end();
 }
 
@@ -184,7 +248,7 @@ static bool survives(const char *what)
 	int ret, told = 0;
 
 	extend(UINT64_MAX);
-	while ((ret = kb_merge_next(merge, &record, &error)))
+	while ((ret = take(&record)))
 		told += ret == -EBADMSG;
 	if (told != 1)
 		tap_note("%s: told %d times", what, told);
@@ -219,16 +283,16 @@ static void damage(void)
 
 	for (unsigned int i = 0; i < sizeof(words) / sizeof(words[0]); i++)
 		good &= survives_word(words[i]);
-	tap_ok(good, "a_bad_length_word_costs_one_message_and_no_other_ring");
+	ok(good, "a_bad_length_word_costs_one_message_and_no_other_ring");
 
 	begin(1, 512, false);
 	rings[0].write = 12345 * 8;
-	tap_ok(survives("end behind the ring"), "an_end_that_is_too_far_is_damage");
+	ok(survives("end behind the ring"), "an_end_that_is_too_far_is_damage");
 	end();
 	begin(1, 512, false);
 	*ring_word(&rings[0], 0) = 0;
 	rings[0].write = WORD + 1;
-	tap_ok(survives("odd end"), "an_end_within_a_block_is_damage");
+	ok(survives("odd end"), "an_end_within_a_block_is_damage");
 	end();
 }
 
@@ -250,12 +314,15 @@ static void refusals(void)
 
 int main(void)
 {
-	order_of_time();
-	dry_rings();
-	padding();
-	nothing_lost();
-	overwritten();
-	damage();
+	for (int runs = 0; runs < 2; runs++) {
+		by_runs = runs;
+		order_of_time();
+		dry_rings();
+		padding();
+		nothing_lost();
+		overwritten();
+		damage();
+	}
 	refusals();
 	return tap_done();
 }

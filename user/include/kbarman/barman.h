@@ -443,6 +443,13 @@ int kb_barman_writer_event(struct kb_barman_writer *writer, const struct kb_even
  */
 int kb_barman_writer_record(struct kb_barman_writer *writer, const void *record, size_t length);
 
+/*
+ * Write many such records at once. @blocks is @bytes bytes: each record with its length word in
+ * front of it, and no padding. @newest is the greatest of their timestamps.
+ */
+int kb_barman_writer_blocks(struct kb_barman_writer *writer, const void *blocks, size_t bytes,
+			    uint64_t newest);
+
 /* Write everything given so far to the file: the data first, then the header. */
 int kb_barman_writer_sync(struct kb_barman_writer *writer);
 

@@ -8,7 +8,7 @@
  *	for each round:
  *		kb_merge_extend()	per ring: its bytes up to there can be read now
  *		kb_merge_horizon()	no older records will follow
- *		kb_merge_next()		until 0
+ *		kb_merge_next()		until 0; or kb_merge_next_run(), which is faster
  *		kb_merge_position()	per ring: the bytes before it may be given back
  */
 #ifndef KBARMAN_MERGE_H
@@ -28,6 +28,18 @@ struct kb_raw_record {
 	const void *data;		/* behind the length word; aligned to a word */
 	size_t length;			/* bytes, a multiple of the word size */
 	uint64_t timestamp;		/* ticks */
+	unsigned int source;
+};
+
+/*
+ * Records of one ring that follow each other, as the blocks that they are there: each has a length
+ * word in front of it, and none is padding. They are valid until the ring's bytes are given back.
+ */
+struct kb_raw_run {
+	const void *blocks;		/* aligned to a word */
+	size_t bytes;
+	uint64_t records;		/* one or more */
+	uint64_t first, last;		/* timestamps: of the first record, and the newest */
 	unsigned int source;
 };
 
@@ -64,6 +76,12 @@ void kb_merge_horizon(struct kb_merge *merge, uint64_t timestamp);
  * is skipped then, and the caller may go on.
  */
 int kb_merge_next(struct kb_merge *merge, struct kb_raw_record *record, struct kb_error *err);
+
+/*
+ * Take the oldest record, and the records behind it as far as they are older than those of the other
+ * rings. The same records in the same order as by kb_merge_next(), and the same return values.
+ */
+int kb_merge_next_run(struct kb_merge *merge, struct kb_raw_run *run, struct kb_error *err);
 
 /* Everything before this position has been handed out. Always a block boundary. */
 uint64_t kb_merge_position(const struct kb_merge *merge, unsigned int source);

@@ -290,3 +290,34 @@ int kb_barman_writer_record(struct kb_barman_writer *w, const void *record, size
 	memcpy(at, record, length);
 	return 0;
 }
+
+/* One after the other: a circular store makes room for each, and keeps it in one piece. */
+static int write_each(struct kb_barman_writer *w, const uint8_t *blocks, size_t bytes)
+{
+	unsigned int word = w->shape.word;
+	int ret = 0;
+
+	while (bytes && !ret) {
+		uint64_t length = kb_load_word(blocks, word, w->swap);
+
+		if (bytes < word || length > bytes - word)
+			return -EINVAL;
+		ret = kb_barman_writer_record(w, blocks + word, length);
+		blocks += word + length;
+		bytes -= word + length;
+	}
+	return ret;
+}
+
+int kb_barman_writer_blocks(struct kb_barman_writer *w, const void *blocks, size_t bytes,
+			    uint64_t newest)
+{
+	if (kb_unlikely(w->error.code))
+		return w->error.code;
+	if (kb_unlikely(bytes & (w->shape.word - 1)))
+		return -EINVAL;
+	if (w->ring)
+		return write_each(w, blocks, bytes);
+	note_timestamp(w, newest);
+	return barman_append(w, blocks, bytes);
+}

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <linux/falloc.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -202,6 +203,28 @@ static uint8_t *reserve_linear(struct kb_barman_writer *w, uint64_t whole, int *
 	at = w->buffer + w->used;
 	w->used += whole;
 	return at;
+}
+
+int barman_append(struct kb_barman_writer *w, const void *blocks, size_t bytes)
+{
+	const uint8_t *from = blocks;
+	int ret = 0;
+
+	if (bytes > w->limit - (w->flushed + w->used))
+		return -ENOSPC;
+	while (bytes && !ret) {
+		size_t part = w->room - w->used;
+
+		if (part > bytes)
+			part = bytes;
+		memcpy(w->buffer + w->used, from, part);
+		w->used += part;
+		from += part;
+		bytes -= part;
+		if (w->used == w->room)
+			ret = barman_flush(w);
+	}
+	return ret;
 }
 
 /* Remove old blocks until there is room for @whole <= ring_bytes bytes. */

@@ -69,6 +69,9 @@ static inline uint8_t *barman_header_field(struct kb_barman_writer *w, uint64_t 
  */
 uint8_t *barman_reserve(struct kb_barman_writer *writer, uint64_t length, int *error);
 
+/* Append whole blocks to a linear store. Returns 0, -ENOSPC as above, or the error of the file. */
+int barman_append(struct kb_barman_writer *writer, const void *blocks, size_t bytes);
+
 /* Write buffered blocks. If the header can't come last, it is written first. */
 int barman_flush(struct kb_barman_writer *writer);
 

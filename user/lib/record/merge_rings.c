@@ -8,8 +8,9 @@
  * timestamp is at least that of the ring's last record, and at least the horizon. The smallest
  * of these bounds is the limit up to which records may be given out.
  *
- * A record costs one comparison while its ring stays the oldest, and log2(rings) otherwise.
- * Nothing is copied.
+ * A record costs one comparison while its ring stays the oldest, and log2(rings) otherwise. A run of
+ * records that stay the oldest costs the heap one comparison, and each of them one. Nothing is
+ * copied.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -192,9 +193,34 @@ static int report_damage(struct kb_merge *m, struct kb_error *err)
 	return 0;
 }
 
-int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_error *err)
+static void note_time(struct kb_merge *m, uint64_t timestamp)
+{
+	if (timestamp < m->newest)
+		m->unordered++;
+	else
+		m->newest = timestamp;
+}
+
+/* The oldest ring's position has moved on. */
+static void go_on(struct kb_merge *m)
 {
 	struct entry *top = &m->heap[0];
+	struct source *s = &m->sources[top->source];
+
+	if (source_load(m, s)) {
+		top->timestamp = s->timestamp;
+	} else {
+		s->queued = false;
+		if (dry_bound(m, s) < m->limit)
+			m->limit = dry_bound(m, s);
+		*top = m->heap[--m->nr_queued];
+	}
+	oldest_down(m->heap, m->nr_queued);
+}
+
+int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_error *err)
+{
+	const struct entry *top = &m->heap[0];
 	struct source *s;
 
 	if (m->nr_damaged)
@@ -207,21 +233,81 @@ int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_er
 	record->length = s->length;
 	record->timestamp = s->timestamp;
 	record->source = top->source;
-	if (s->timestamp < m->newest)
-		m->unordered++;
-	else
-		m->newest = s->timestamp;
-
+	note_time(m, s->timestamp);
 	s->position += WORD + s->length;
-	if (source_load(m, s)) {
-		top->timestamp = s->timestamp;
-	} else {
-		s->queued = false;
-		if (dry_bound(m, s) < m->limit)
-			m->limit = dry_bound(m, s);
-		*top = m->heap[--m->nr_queued];
+	go_on(m);
+	return 1;
+}
+
+/* The newest time of a record of the oldest ring that comes before those of the other rings. */
+static uint64_t run_limit(const struct kb_merge *m)
+{
+	const struct entry *top = &m->heap[0];
+	uint64_t limit = m->limit;
+
+	for (unsigned int i = 1; i < 3 && i < m->nr_queued; i++) {
+		const struct entry *other = &m->heap[i];
+		/* At the same time the lower number comes first. */
+		uint64_t before = other->timestamp - (other->source < top->source);
+
+		if (before < limit)
+			limit = before;
 	}
-	oldest_down(m->heap, m->nr_queued);
+	return limit;
+}
+
+/*
+ * Passes over the record at the position of @s, and those behind it up to @limit. Stops in front of
+ * everything that is not plainly a record: source_load() finds out what it is.
+ */
+static void pass_run(struct kb_merge *m, struct source *s, uint64_t limit, struct kb_raw_run *run)
+{
+	uint64_t offset = s->position & (s->size - 1), room = s->size - offset;
+	const uint8_t *at = s->ring + offset, *end;
+	uint64_t timestamp = s->timestamp;
+	bm_uintptr length = s->length;
+
+	if (room > s->end - s->position)
+		room = s->end - s->position;
+	end = at + room;
+	run->blocks = at;
+	run->records = 0;
+	do {
+		const struct bm_protocol_record_header *header;
+		const size_t least = WORD + sizeof(*header);
+
+		run->records++;
+		note_time(m, timestamp);
+		at += WORD + length;
+		if ((size_t)(end - at) < least)
+			break;
+		length = *(const bm_uintptr *)at;
+		/* Padding has a length that is far too great. */
+		if (length - sizeof(*header) > (size_t)(end - at) - least || length % WORD)
+			break;
+		header = (const void *)(at + WORD);
+		timestamp = header->timestamp;
+	} while (timestamp <= limit);
+	run->bytes = (size_t)(at - (const uint8_t *)run->blocks);
+}
+
+int kb_merge_next_run(struct kb_merge *m, struct kb_raw_run *run, struct kb_error *err)
+{
+	const struct entry *top = &m->heap[0];
+	struct source *s;
+
+	if (m->nr_damaged)
+		return report_damage(m, err);
+	if (!m->nr_queued || top->timestamp > m->limit)
+		return 0;
+
+	s = &m->sources[top->source];
+	run->source = top->source;
+	run->first = s->timestamp;
+	pass_run(m, s, run_limit(m), run);
+	run->last = m->newest;
+	s->position += run->bytes;
+	go_on(m);
 	return 1;
 }
 

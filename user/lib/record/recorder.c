@@ -100,30 +100,60 @@ static int sync_writer(struct kb_recorder *r)
 	return kb_barman_writer_sync(r->writer);
 }
 
-static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
+/* Counts @records, the oldest of which is of the time @first, and syncs the file now and then. */
+static int note_emitted(struct kb_recorder *r, unsigned int source, uint64_t records,
+			uint64_t first, size_t bytes)
+{
+	r->totals.records += records;
+	if (!r->first_timestamp)
+		r->first_timestamp = first;
+	if (r->ring_of_source[source])
+		r->rings[r->ring_of_source[source] - 1].records += records;
+	r->unsynced += bytes;
+	return r->unsynced >= SYNC_BYTES ? sync_writer(r) : 0;
+}
+
+/* Each record may have to wait, or may be written as another one. */
+static int emit_each(struct kb_recorder *r, struct kb_error *err)
 {
 	struct kb_raw_record record;
 	int ret;
 
-	kb_merge_horizon(r->merge, horizon);
 	while ((ret = kb_merge_next(r->merge, &record, err)) != 0) {
 		if (ret == -EBADMSG) {
 			r->totals.damaged++;
 			continue;
 		}
-		ret = recorder_waits_write(r, &record);
-		r->totals.records++;
-		if (!r->first_timestamp)
-			r->first_timestamp = record.timestamp;
-		if (r->ring_of_source[record.source])
-			r->rings[r->ring_of_source[record.source] - 1].records++;
-		r->unsynced += record.length;
-		if (!ret && r->unsynced >= SYNC_BYTES)
-			ret = sync_writer(r);
+		ret = recorder_waits_write(r, &record) ?:
+		      note_emitted(r, record.source, 1, record.timestamp, record.length);
 		if (ret)
 			return recorder_write_failed(err, ret);
 	}
 	return 0;
+}
+
+static int emit_runs(struct kb_recorder *r, struct kb_error *err)
+{
+	struct kb_raw_run run;
+	int ret;
+
+	while ((ret = kb_merge_next_run(r->merge, &run, err)) != 0) {
+		if (ret == -EBADMSG) {
+			r->totals.damaged++;
+			continue;
+		}
+		ret = kb_barman_writer_blocks(r->writer, run.blocks, run.bytes, run.last) ?:
+		      note_emitted(r, run.source, run.records, run.first, run.bytes);
+		if (ret)
+			return recorder_write_failed(err, ret);
+	}
+	return 0;
+}
+
+static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
+{
+	kb_merge_horizon(r->merge, horizon);
+	return r->short_waits || r->stacks ? emit_each(r, err) : emit_runs(r, err);
 }
 
 /* Move inserted records up to @horizon to the merge. Returns how far that went. */
