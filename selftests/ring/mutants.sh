@@ -44,7 +44,7 @@ for mutant in "$here"/mutants/*.sed; do
 	status=0
 	# Of the processor's time: a busy machine takes longer. SIGXCPU is 24.
 	# shellcheck disable=SC2086 # words
-	(ulimit -t 120 && exec timeout 600 "$build/$name/$program" $arguments) \
+	timeout 600 prlimit --cpu=120:130 "$build/$name/$program" $arguments \
 		>"$build/$name/out" 2>&1 || status=$?
 	sed -n 's/^not ok - /# /p' "$build/$name/out"
 	skip=$(sed -n 's/^ok.*\(# SKIP .*\)/\1/p' "$build/$name/out")
