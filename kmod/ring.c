@@ -398,6 +398,21 @@ static unsigned long ring_walk(const struct kbarman_ring *ring, unsigned long fr
 	return from;
 }
 
+/*
+ * The last block boundary in front of @target that need not be looked for. @from is one, and nobody
+ * overwrites what is behind it: the caller is who moves read_offset.
+ */
+static unsigned long known_boundary(const struct kbarman_ring *ring, unsigned long from,
+				    unsigned long target)
+{
+	unsigned long page = ALIGN_DOWN(target, KBARMAN_RING_PAGE), first;
+
+	if (!kbarman_ring_after(page, from))
+		return from;
+	first = READ_ONCE(ring->pages[page_of(ring, page)].first);
+	return kbarman_ring_after(first, target) ? from : first;
+}
+
 int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 {
 	unsigned long from = READ_ONCE(*read_offset(ring));
@@ -411,6 +426,7 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position)
 		return -EINVAL;
 	if (ring->overwrite || kbarman_ring_after(target, to) || kbarman_ring_after(from, target))
 		return -EINVAL;
+	from = known_boundary(ring, from, target);
 	if (ring_walk(ring, from, target, &records) != target)
 		return -EINVAL;
 	smp_store_release(read_offset(ring), target);			/* [C] */
