@@ -130,6 +130,7 @@ struct options {
 	const char *pids_text;
 	unsigned long long frequency, period, ring_bytes;
 	bool no_samples;		/* of code: -F 0 */
+	bool no_addresses;		/* in any record: nothing is to be named */
 	bool counters_switch;		/* when counters are read: at task switches; */
 	unsigned long long counters_hz;	/* so many times a second, 0: not that */
 	enum kbarman_mode mode;
@@ -318,6 +319,14 @@ static int leave_out_counters(struct options *o)
 	return 0;
 }
 
+/* Neither samples nor chains: mappings and symbols would be of no use. */
+static void leave_out_addresses(struct options *o)
+{
+	o->no_addresses = true;
+	o->sources &= ~KBARMAN_SOURCE_MAPS;
+	o->bundle = false;
+}
+
 static int check_options(struct options *o)
 {
 	if (o->frequency && o->period)
@@ -336,6 +345,8 @@ static int check_options(struct options *o)
 		return cli_fail("give -p or -a, not both");
 	if (o->pids_text && processes_parse(&o->processes, o->pids_text))
 		return CLI_IMPOSSIBLE;
+	if (o->no_samples && !o->chain_flags)
+		leave_out_addresses(o);
 	if (o->no_samples && !o->counters_switch && !o->counters_hz)
 		return leave_out_counters(o);
 	return parse_events(o);
@@ -645,7 +656,8 @@ static int begin(struct recording *rec)
 		return cli_fail_error(&err);
 	if (o->off_cpu_min && kb_recorder_off_cpu_min(rec->recorder, o->off_cpu_min, &err))
 		return cli_fail_error(&err);
-	read_kernel_maps(rec);
+	if (!rec->options.no_addresses)
+		read_kernel_maps(rec);
 	if (kb_device_start(rec->device, &err))
 		return cli_fail_error(&err);
 	add_kernel_maps(rec);
