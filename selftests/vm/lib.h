@@ -994,4 +994,21 @@ static inline struct judgement judge_cpu(int fd, uint32_t cpu)
 	return j;
 }
 
+/*
+ * Samples with an address of a CPU, also while the session runs: then total_written is behind
+ * write_offset, which judge() would not take.
+ */
+static inline unsigned int samples_with_pc(int fd, uint32_t cpu)
+{
+	const void *map = map_cpu(fd, cpu);
+	struct walk walk = walk_begin(map);
+	const union record *r;
+	unsigned int nr = 0;
+
+	while ((r = walk_next(&walk)))
+		nr += r->header.record_type == BM_RECORD_SAMPLE_WITH_PC;
+	munmap((void *)map, query(fd).map_bytes);
+	return nr;
+}
+
 #endif /* KBARMAN_VM_LIB_H */

@@ -1102,7 +1102,7 @@ static unsigned int threads_sampled(const void *map, const struct late *late)
 
 #define TRACING		"/sys/kernel/tracing/"
 #define PROBES		TRACING "kprobe_events"
-#define PROBE_LIMIT	"kbarman_spaces_hurry"		/* from now on the stop counts its steps */
+#define PROBE_LIMIT	"kbarman_spaces_hurry"		/* at its return the steps are limited */
 #define PROBE_ROW	"kbarman_tables_add_map"
 #define LIMIT_TRIGGER	TRACE_EVENTS "/kbarman_test/limit/trigger"
 
@@ -1123,7 +1123,7 @@ static bool begin_limit(void)
 {
 	if (access(TRACE_EVENTS, F_OK))
 		mount("nodev", TRACING, "tracefs", 0, NULL);
-	if (!probe("p:kbarman_test/limit " PROBE_LIMIT) || !probe("p:kbarman_test/row " PROBE_ROW))
+	if (!probe("r:kbarman_test/limit " PROBE_LIMIT) || !probe("p:kbarman_test/row " PROBE_ROW))
 		return false;
 	write_file(TRACING "trace", "\n");		/* removes what is there */
 	write_file(LIMIT_TRIGGER, "enable_event:kbarman_test:row");

@@ -62,7 +62,7 @@ TEST_F(tracepoints, each_hit_is_counted_once)
 	/* What is halted for good has no clock that ticks: until there are enough. */
 	do {
 		ping_pong(0, ROUNDS);
-	} while (judge_cpu(self->fd, 0).by_type[BM_RECORD_SAMPLE_WITH_PC] < 5);
+	} while (samples_with_pc(self->fd, 0) < 5);
 	ASSERT_EQ(0, stop(self->fd));
 	j = judge_cpu(self->fd, 0);
 	ASSERT_EQ(NULL, j.fault) TH_LOG("%s", j.fault);
