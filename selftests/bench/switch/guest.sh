@@ -161,6 +161,8 @@ lttng_wake_off() { lttng_off; }
 off_sample_on() { :; }
 off_sample_off() { :; }
 
+empty_sample_on() { insmod empty_probe.ko sample_ns=$period 2>&1; }
+empty_sample_off() { rmmod empty_probe; }
 kbarman_sample_on() { hold ./hold_kbarman plain $period; }
 kbarman_sample_off() { release kbarman_sample; }
 kbarman_sample_fp_on() { hold ./hold_kbarman fp $period; }
@@ -409,8 +411,6 @@ shift
 [ "$mode" != one ] || { one "$@"; exit; }
 [ "$1" != -k ] || { keep=1; shift; }
 echo -1 >/proc/sys/kernel/sched_rt_runtime_us
-echo 100000 >/proc/sys/kernel/perf_event_max_sample_rate
-echo 0 >/proc/sys/kernel/perf_cpu_time_max_percent	# of samples: then the rate can't be set
 mkdir /tmp/bench
 cp measure hold_* ./*.ko /tmp/bench
 [ ! -d lttng ] || cp -r lttng /tmp/bench

@@ -1,10 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * A probe of sched_switch, or with waking=1 of sched_waking, that does nothing: what every tracer
- * pays before it does anything. Built and loaded by `make bench` alone.
+ * pays before it does anything. With sample_ns=NS a sample each NS nanoseconds, of which nothing is
+ * kept. Built and loaded by `make bench` alone.
  */
+#include <linux/cpumask.h>
+#include <linux/err.h>
 #include <linux/mm_types.h>
 #include <linux/module.h>
+#include <linux/percpu.h>
+#include <linux/perf_event.h>
 #include <linux/sched.h>
 #include <trace/events/sched.h>
 
@@ -26,13 +31,62 @@ static bool waking;
 module_param(waking, bool, 0);
 MODULE_PARM_DESC(waking, "A probe of wakeups, not of switches");
 
+static unsigned long sample_ns;
+module_param(sample_ns, ulong, 0);
+MODULE_PARM_DESC(sample_ns, "Samples, not a probe");
+
 static struct kbarman_probe *empty_probe(void)
 {
 	return waking ? &waking_probe : &switch_probe;
 }
 
+/* ---- samples ---- */
+
+static DEFINE_PER_CPU(struct perf_event *, empty_event);
+
+static void on_overflow(struct perf_event *event, struct perf_sample_data *data,
+			struct pt_regs *regs)
+{
+}
+
+static void release_events(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		if (per_cpu(empty_event, cpu))
+			perf_event_release_kernel(per_cpu(empty_event, cpu));
+	}
+}
+
+static int create_events(void)
+{
+	struct perf_event_attr attr = {
+		.type = PERF_TYPE_SOFTWARE,
+		.size = sizeof(attr),
+		.config = PERF_COUNT_SW_CPU_CLOCK,
+		.sample_period = sample_ns,
+	};
+	struct perf_event *event;
+	int cpu;
+
+	for_each_online_cpu(cpu) {
+		event = perf_event_create_kernel_counter(&attr, cpu, NULL, on_overflow, NULL);
+		if (IS_ERR(event)) {
+			release_events();
+			return PTR_ERR(event);
+		}
+		per_cpu(empty_event, cpu) = event;
+	}
+	return 0;
+}
+
+/* ---- init and exit ---- */
+
 static int __init empty_probe_init(void)
 {
+	if (sample_ns)
+		return create_events();
 	check_trace_callback_type_sched_switch(on_sched_switch);
 	check_trace_callback_type_sched_waking(on_waking);
 	kbarman_probes_find(empty_probe(), 1);
@@ -41,7 +95,10 @@ static int __init empty_probe_init(void)
 
 static void __exit empty_probe_exit(void)
 {
-	kbarman_probes_detach(empty_probe(), 1, NULL);
+	if (sample_ns)
+		release_events();
+	else
+		kbarman_probes_detach(empty_probe(), 1, NULL);
 }
 
 module_init(empty_probe_init);
