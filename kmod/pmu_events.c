@@ -12,6 +12,14 @@
 
 #define FALLBACK_MIN_NS		100000
 
+/* What @flags of an event say of where it counts. */
+static void attr_exclude(struct perf_event_attr *attr, u32 flags)
+{
+	attr->exclude_user = !!(flags & KBARMAN_EVENT_NO_USER);
+	attr->exclude_kernel = !!(flags & KBARMAN_EVENT_NO_KERNEL);
+	attr->exclude_hv = !!(flags & KBARMAN_EVENT_NO_HV);
+}
+
 static struct perf_event_attr event_wanted_attr(const struct kbarman_session *session,
 						unsigned int i)
 {
@@ -22,9 +30,12 @@ static struct perf_event_attr event_wanted_attr(const struct kbarman_session *se
 		.config = wanted->config,
 		.config1 = wanted->config1,
 		.config2 = wanted->config2,
+		.precise_ip = (wanted->flags & KBARMAN_EVENT_PRECISE) >>
+			      KBARMAN_EVENT_PRECISE_SHIFT,
 		.pinned = 1,
 	};
 
+	attr_exclude(&attr, wanted->flags);
 	if (i > 0 || !session->config.sample)
 		return attr;
 	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
@@ -40,8 +51,7 @@ static struct perf_event_attr event_wanted_attr(const struct kbarman_session *se
 static struct perf_event_attr event_fallback_attr(const struct kbarman_session *session)
 {
 	u64 sample = session->config.sample;
-
-	return (struct perf_event_attr) {
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
@@ -50,6 +60,9 @@ static struct perf_event_attr event_fallback_attr(const struct kbarman_session *
 					 max(div64_u64(NSEC_PER_SEC, sample), 1ULL) :
 					 max_t(u64, sample, FALLBACK_MIN_NS),
 	};
+
+	attr_exclude(&attr, session->events[0].flags);
+	return attr;
 }
 
 /*

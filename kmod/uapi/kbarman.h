@@ -381,9 +381,18 @@ struct kbarman_query {
 #define KBARMAN_DEFAULT_STACK_BYTES	65536
 #define KBARMAN_MAX_STACK_BYTES		(1U << 20)
 
+/* kbarman_event.flags */
+#define KBARMAN_EVENT_NO_USER		(1U << 0)	/* don't count user space, */
+#define KBARMAN_EVENT_NO_KERNEL		(1U << 1)	/* the kernel, */
+#define KBARMAN_EVENT_NO_HV		(1U << 2)	/* the hypervisor */
+#define KBARMAN_EVENT_PRECISE_SHIFT	3		/* perf_event_attr.precise_ip: 0 to 3 */
+#define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
+#define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
+							 * front of it */
+
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
-	__u32 reserved;
+	__u32 flags;			/* KBARMAN_EVENT_*; not KBARMAN_EVENT_GROUP yet */
 	__u64 config;
 	__u64 config1;
 	__u64 config2;
