@@ -305,6 +305,17 @@ TEST_F(counts, chosen_tasks_get_nothing_of_the_others)
 			EXPECT_EQ(me, r->sample.task_id);
 }
 
+static bool can_count(const struct kbarman_event *event)
+{
+	struct perf_event_attr attr = { .type = event->type, .size = sizeof(attr),
+					.config = event->config };
+	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
 /* When the counters are read: at switches, periodically, at overflows. */
 static const struct way {
 	bool switches, ticks, overflows;
@@ -322,13 +333,15 @@ TEST_F_TIMEOUT(counts, all_records_are_what_the_counters_counted, 600 * SLOWNESS
 	const struct kbarman_event instructions = {
 		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
 		.name = "instructions" };
+	/* QEMU may count no instructions. */
+	bool both = pmu && can_count(&instructions);
 	struct kbarman_event events[4] = { pmu ? cycles : cpu_clock, faults, switches, instructions };
 	uint32_t last = query(self->fd).nr_cpus - 1;
 	uint64_t counted;
 	unsigned int i;
 
 	self->config.events_ptr = (uintptr_t)events;
-	self->config.nr_events = pmu ? 4 : 3;
+	self->config.nr_events = both ? 4 : 3;
 	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
 		struct kbarman_configure c = self->config;
 
