@@ -172,6 +172,12 @@ def check_compares_sums_with_what_was_counted(tmp):
     run(tmp, mixed(**{**right, "counted_1_1": "86,0", "overwritten_1": "3"}), "check")
 
 
+def the_copy_of_one_cpus_map_lacks_the_others(tmp):
+    capture = maker(counted_0_0="1000,0", counted_1_0="77,0")
+    capture.sample(0, 1 * MS, 7, 0x1010, [1000, 2000, 30])
+    run(tmp, capture, "check")
+
+
 def hostile_facts_say_nothing(tmp):
     run(tmp, mixed(counted_0_9="1,0", counted_9_0="1,0", counted_0_0="x", counted_1="1,0"), "check")
     run(tmp, mixed(**{"uncounted_0": "x", "uncounted_0_0": "", "uncounted_x_1": "y"}), "info")

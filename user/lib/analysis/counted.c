@@ -137,6 +137,7 @@ struct sum {
 struct kb_counted {
 	uint32_t max_cores;
 	uint32_t *first;	/* max_cores + 1 */
+	bool *seen;		/* cores with records. A copy of the map of one CPU has no others */
 	struct sum *sums;	/* by first[core] + counter */
 };
 
@@ -190,8 +191,9 @@ static int allocate(struct kb_counted *counted, const struct kb_header *header)
 		total += header->pmus[core].num_counters;
 	}
 	counted->first[header->max_cores] = total;
+	counted->seen = calloc((size_t)header->max_cores + 1, sizeof(*counted->seen));
 	counted->sums = calloc((size_t)total + 1, sizeof(*counted->sums));
-	return counted->sums ? 0 : -ENOMEM;
+	return counted->seen && counted->sums ? 0 : -ENOMEM;
 }
 
 int kb_counted_create(struct kb_counted **out, const struct kb_header *header)
@@ -218,12 +220,15 @@ void kb_counted_destroy(struct kb_counted *counted)
 	if (!counted)
 		return;
 	free(counted->first);
+	free(counted->seen);
 	free(counted->sums);
 	free(counted);
 }
 
 void kb_counted_feed(struct kb_counted *counted, const struct kb_event *event)
 {
+	if (event->core < counted->max_cores)
+		counted->seen[event->core] = true;
 	if (event->type != KB_EVENT_SAMPLE)
 		return;
 	for (uint32_t i = 0; i < event->sample.nr_counters; i++) {
@@ -241,7 +246,7 @@ bool kb_counted_differs(const struct kb_counted *counted, uint32_t i,
 		for (uint32_t at = counted->first[core]; at < counted->first[core + 1]; at++) {
 			const struct sum *sum = &counted->sums[at];
 
-			if (!sum->told || sum->sum + sum->unrecorded == sum->counted || i--)
+			if (!counted->seen[core] || !sum->told || sum->sum + sum->unrecorded == sum->counted || i--)
 				continue;
 			*difference = (struct kb_miscounted){
 				.core = core, .index = at - counted->first[core],
