@@ -91,15 +91,16 @@ counts_on_two_pmus() {
 		cat said
 		is_whole cores.cap && in_order cores.cap || return 1
 		facts cores.cap | grep -E '^(counter|uncounted|counted)\.'
-		"$KBARMAN" report cores.cap >report && "$KBARMAN" info cores.cap >info || return 1
+		"$KBARMAN" report cores.cap >report.txt || return 1
+		"$KBARMAN" info cores.cap >info.txt || return 1
 		case $list in
 		cycles)
-			! grep -q "can't count" said && grep -q '^# events   : cycles$' report || return 1
+			! grep -q "can't count" said && grep -q '^# events   : cycles$' report.txt || return 1
 			;;
 		*)
 			grep -q "CPU 0 can't count event 'kb_little/cycles/'" said &&
-				grep -q 'kb_big/cycles/ on CPU 1$' report &&
-				grep -q 'kb_little/instructions/ on CPU 0$' info || return 1
+				grep -q 'kb_big/cycles/ on CPU 1$' report.txt &&
+				grep -q 'kb_little/instructions/ on CPU 0$' info.txt || return 1
 			;;
 		esac
 	done
