@@ -332,7 +332,7 @@ int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
 	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
 	int error;
 
-	/* What the CPU counted until it went offline. Its last overflow handler has to end first. */
+	/* What the CPU counted until it went offline. Its last handler has to end first. */
 	if (counters->unsettled)
 		synchronize_rcu();
 	kbarman_pmu_settle(counters);

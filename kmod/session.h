@@ -46,7 +46,7 @@ struct kbarman_counters {
 	u8 wanted[BM_MAX_PMU_COUNTERS];	/* the event of the session that each counter counts */
 	/* Used by the owning CPU only, at any level up to NMI. */
 	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last reading */
-	local64_t unrecorded[BM_MAX_PMU_COUNTERS];	/* counts that are in no record of the CPU */
+	local64_t unrecorded[BM_MAX_PMU_COUNTERS];	/* counts that are in no record */
 	local_t unreadable;
 	u32 told;		/* what the ring says about the first counter: 0: it counts; else
 				 * enum kbarman_stop + 1 */

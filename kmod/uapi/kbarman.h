@@ -131,8 +131,8 @@
  * stand for the events of several PMUs. The first event that a CPU counts is the one that takes
  * samples there. A CPU that can count none of the events falls back to cpu-clock, with
  * KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table, and the strings
- * "kbarman.counter.CPU.COUNTER=NAME", have what it counts. A string "kbarman.uncounted.CPU.EVENT=NAME"
- * tells of each event that it does not count, where EVENT is its place in the configuration.
+ * "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does not count has a
+ * string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the configuration.
  *
  * Wakeups, migrations, interrupts, softirqs and frequencies
  * ---------------------------------------------------------

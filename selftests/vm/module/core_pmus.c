@@ -17,8 +17,8 @@
  *
  * Parameters: `big`, `little`: lists of CPUs; `generic`: how generic events find the PMUs: 0 not at
  * all, 1 as on arm: each PMU takes the generic events of its CPUs, 2: these and, as on x86, those
- * whose number names the PMU; `places`: how many events a CPU counts at the same time; `nest`: every so many
- * reads an overflow comes in between, 0 never; `nested`: how many of these there were.
+ * whose number names the PMU; `places`: how many events a CPU counts at the same time; `nest`: every
+ * so many reads an overflow comes in between, 0 never; `nested`: how many of these there were.
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
