@@ -65,7 +65,7 @@ static int parse(const char *list)
 static bool is(unsigned int i, uint32_t type, uint64_t config, const char *name)
 {
 	bool good = events[i].type == type && events[i].config == config &&
-		    !strcmp(events[i].name, name) && !events[i].reserved;
+		    !strcmp(events[i].name, name) && !events[i].flags;
 
 	if (!good)
 		tap_note("event %u: type %u config 0x%llx name '%.64s'", i, events[i].type,

@@ -57,6 +57,7 @@ static int take_parts(struct reading *reading, struct kb_error *err)
 	reading->symbolizer = reading->shown.losses ? kb_trace_symbolizer(trace, err) : NULL;
 	if (!reading->symbolizer)
 		return err && err->code ? err->code : -ENOMEM;
+	reading->how.count |= !kb_names_one_weight(reading->names);
 	reading->cycles = find_counter(reading->names, "cycles", "cpu-cycles");
 	reading->instructions = find_counter(reading->names, "instructions", "inst_retired");
 	return 0;

@@ -73,18 +73,21 @@ static int add_callers(struct reading *reading, const struct kb_event *event)
 /* Were the cycles and instructions of the sample not both read? */
 static bool is_half_read(const struct reading *reading, const struct kb_event *event)
 {
-	uint32_t i, id, nr;
+	uint32_t i, id, nr, found = 0;
 
 	if (reading->cycles == UINT32_MAX && reading->instructions == UINT32_MAX)
 		return false;
 	nr = kb_names_of_core(reading->names, event->core);
 	for (i = 0; i < nr && i < event->sample.nr_counters; i++) {
 		id = kb_names_counter_id(reading->names, event->core, i);
-		if ((id == reading->cycles || id == reading->instructions) &&
-		    event->sample.counters[i] == KB_COUNTER_INVALID)
+		if (id != reading->cycles && id != reading->instructions)
+			continue;
+		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			return true;
+		found++;
 	}
-	return false;
+	/* Cores of several kinds: this one counts only one of the two. */
+	return found == 1 && reading->cycles != UINT32_MAX && reading->instructions != UINT32_MAX;
 }
 
 static int count_sample(struct reading *reading, const struct kb_event *event, bool partial)

@@ -194,7 +194,9 @@ static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 		x->no_memory |= node < 0;
 		at = put_time(x, begin(x, SAMPLE, event->core, &cpu), event->core, SAMPLE, ns);
 		at = kb_proto_put_varint(kb_proto_put_varint(at, task), (uint64_t)node);
-		end(x, kb_proto_put_varint(at, known ? counters[0] + 1 : 0));	/* invalid is ~0 */
+		/* invalid is ~0 */
+		end(x, kb_proto_put_varint(at, known && kb_names_one_weight(x->trace->names) ?
+					       counters[0] + 1 : 0));
 	}
 	for (i = 0; i < known; i++)
 		if (counters[i] != KB_COUNTER_INVALID)

@@ -186,7 +186,8 @@ static uint32_t known_counter(struct kb_text name)
  */
 static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
 {
-	bool counts = kb_names_nr_counters(x->trace->names);
+	bool counts = kb_names_nr_counters(x->trace->names) &&
+		      kb_names_one_weight(x->trace->names);
 	struct kb_text name = counts ? kb_names_counter(x->trace->names, 0) : kb_text("samples");
 	uint32_t counter = counts ? known_counter(name) : 0;
 	uint8_t *defaults = kb_proto_begin(at, PACKET_DEFAULTS, KB_PROTO_PACKET);
@@ -671,7 +672,7 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
 {
 	const struct kb_names *names = x->trace->names;
-	bool counts = kb_names_nr_counters(names), is_new;
+	bool counts = kb_names_nr_counters(names) && kb_names_one_weight(names), is_new;
 	uint64_t advance = event->sample.has_pc;
 	struct track *track;
 
