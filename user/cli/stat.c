@@ -173,6 +173,7 @@ static int open_counter(const struct stat_run *run, const struct event *event, s
 		.pid = run->places[i].pid,
 		.cpu = run->places[i].cpu,
 		.on_exec = run->command.pid && run->places[i].pid != -1,
+		.leader = -1,
 		.user_only = event->user_only,
 	};
 
