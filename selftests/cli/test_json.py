@@ -237,6 +237,7 @@ def report_has_what_is_promised(tmp):
     make_report_capture(tmp)
     sort = "task,tid,cpu,image,symbol,line"
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
+    lines += objects("report", "-j", "-M", "all", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
     os.mkdir(late := os.path.join(tmp, "late"))
