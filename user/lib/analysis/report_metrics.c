@@ -1,125 +1,20 @@
 // SPDX-License-Identifier: MIT
 /*
  * Metrics of the rows of a report. What a capture counted was counted all the time, so they are
- * exact. The counters of a metric are those of one kind of cores, and of one part of the machine:
- * cpu_core/cycles/u goes with cpu_core/instructions/u only.
+ * exact.
  */
-#include <errno.h>
 #include <math.h>
-#include <stdio.h>
-#include <string.h>
 
+#include "analysis/metric_choice.h"
 #include "analysis/report_inside.h"
-
-#define NAME_BYTES	128
-
-/* The PMU and the modifiers of a counter: "cpu_core" and "u"; often both are empty. */
-struct kind {
-	char pmu[NAME_BYTES], modifiers[16];
-};
-
-static void copy_name(const struct kb_names *names, uint32_t id, char name[NAME_BYTES])
-{
-	struct kb_text text = kb_names_counter(names, id);
-	size_t length = text.length < NAME_BYTES ? text.length : NAME_BYTES - 1;
-
-	memcpy(name, text.data, length);
-	name[length] = '\0';
-}
-
-static struct kind kind_of(const char *name)
-{
-	const char *end = strrchr(name, strchr(name, '/') ? '/' : ':');
-	struct kind kind = { 0 };
-
-	memcpy(kind.pmu, name, kb_metric_pmu(name));
-	if (end)
-		snprintf(kind.modifiers, sizeof(kind.modifiers), "%s",
-			 end + 1 + (end[1] == ':'));
-	return kind;
-}
-
-static bool is_same(const struct kind *a, const struct kind *b)
-{
-	return !strcmp(a->pmu, b->pmu) && !strcmp(a->modifiers, b->modifiers);
-}
-
-/* Which counters a formula means, in the order of its names. */
-struct search {
-	const struct reading *reading;
-	const struct kind *kind;
-	struct kb_report_metric *metric;
-	unsigned int nr;
-	bool own;			/* one of them is of this kind */
-};
-
-static bool find_counter(void *context, const char *name, struct kb_metric_count *count)
-{
-	struct search *search = context;
-	const struct kb_names *names = search->reading->names;
-
-	count->value = 1;
-	/* The time that was recorded is none of what filters choose; slots are not recorded. */
-	if (*name == '$')
-		return !strcmp(name, "$elapsed") && !search->reading->filters;
-	for (uint32_t id = 0; id < kb_names_nr_counters(names); id++) {
-		char counter[NAME_BYTES];
-		struct kind kind;
-		bool own;
-
-		copy_name(names, id, counter);
-		kind = kind_of(counter);
-		own = is_same(&kind, search->kind);
-		if (!kb_metric_is_event(counter, name) ||
-		    (!own && !kb_metric_is_event("task-clock", name)))
-			continue;
-		if (search->nr == KB_METRIC_EVENTS_MAX)
-			return false;
-		search->own |= own;
-		search->metric->ids[search->nr++] = id;
-		return true;
-	}
-	return false;
-}
-
-/* Is there @metric of the kind of counter @id? */
-static bool make_metric(const struct reading *reading, const struct kb_metric *metric, uint32_t id,
-			struct kb_report_metric *made)
-{
-	struct search search = { .reading = reading, .metric = made };
-	struct kb_metric_value value;
-	char name[NAME_BYTES];
-	struct kind kind;
-
-	copy_name(reading->names, id, name);
-	kind = kind_of(name);
-	search.kind = &kind;
-	made->metric = metric;
-	snprintf(made->name, sizeof(made->name), "%.40s%s%.40s%s%.8s", kind.pmu, *kind.pmu ? "/" : "",
-		 metric->name, *kind.modifiers ? ":" : "", kind.modifiers);
-	return kb_metric_evaluate(metric, find_counter, &search, &value) != -ENOENT && search.own;
-}
 
 unsigned int kb_report_metrics(const struct kb_report *report, const char *list,
 			       struct kb_report_metric *metrics, unsigned int max)
 {
 	const struct reading *reading = (const struct reading *)report;
-	unsigned int nr = 0;
 
-	for (const struct kb_metric *metric = kb_metrics_all(); metric->name; metric++) {
-		unsigned int first = nr;
-
-		if (!kb_metric_is_in(metric, list))
-			continue;
-		for (uint32_t id = 0; id < kb_names_nr_counters(reading->names) && nr < max; id++) {
-			bool known = !make_metric(reading, metric, id, &metrics[nr]);
-
-			for (unsigned int i = first; i < nr && !known; i++)
-				known = !strcmp(metrics[i].name, metrics[nr].name);
-			nr += !known;
-		}
-	}
-	return nr;
+	/* The time that was recorded is none of what filters choose. */
+	return kb_metric_choose(reading->names, list, !reading->filters, metrics, max);
 }
 
 struct row {

@@ -34,6 +34,7 @@ struct formula {
 	kb_formula_name name;
 	void *context;
 	const char *(*unit_of)(const char *name);	/* NULL: units are not asked for */
+	void (*step)(void *context, const struct kb_formula_step *step);	/* NULL: not asked for */
 	char units[UNITS_MAX][32];
 };
 
@@ -42,6 +43,12 @@ static struct value fail(struct formula *f, int error)
 	if (!f->error)
 		f->error = error;
 	return (struct value){ 0 };
+}
+
+static void tell(const struct formula *f, char operator, const char *name, double number)
+{
+	if (f->step)
+		f->step(f->context, &(struct kb_formula_step){ operator, name, number });
 }
 
 static void skip_spaces(struct formula *f)
@@ -95,6 +102,7 @@ static struct value parse_name(struct formula *f)
 	memcpy(name, f->at, length);
 	name[length] = '\0';
 	f->at += length;
+	tell(f, 0, name, 0);
 	if (!f->name(f->context, name, &value.range))
 		return fail(f, -ENOENT);
 	if (f->unit_of) {
@@ -134,6 +142,7 @@ static struct value parse_factor(struct formula *f)
 		return fail(f, -EINVAL);
 	value.range.value = value.range.low = value.range.high = strtod(f->at, &end);
 	f->at = end;
+	tell(f, 0, NULL, value.range.value);
 	return value;
 }
 
@@ -186,6 +195,7 @@ static struct value parse_product(struct formula *f)
 			return value;
 		f->at++;
 		other = parse_factor(f);
+		tell(f, sign, NULL, 0);
 		for (unsigned int i = 0; i < UNITS_MAX; i++)
 			value.exponents[i] = (signed char)(value.exponents[i] + (sign == '*' ?
 						other.exponents[i] : -other.exponents[i]));
@@ -208,6 +218,7 @@ static struct value parse_sum(struct formula *f)
 			return value;
 		f->at++;
 		other = parse_product(f);
+		tell(f, sign, NULL, 0);
 		if (f->unit_of && memcmp(value.exponents, other.exponents, sizeof(value.exponents)))
 			return fail(f, -EINVAL);
 		if (sign == '+')
@@ -242,6 +253,14 @@ int kb_formula_evaluate(const char *formula, kb_formula_name name, void *context
 	return ret;
 }
 
+static bool any_name(void *context, const char *name, struct kb_range *range)
+{
+	(void)context;
+	(void)name;
+	*range = (struct kb_range){ 1, 1, 1 };
+	return true;
+}
+
 struct visit {
 	void (*visit)(void *context, const char *name);
 	void *context;
@@ -251,8 +270,7 @@ static bool visit_name(void *context, const char *name, struct kb_range *range)
 {
 	struct visit *visit = context;
 
-	if (visit)
-		visit->visit(visit->context, name);
+	visit->visit(visit->context, name);
 	*range = (struct kb_range){ 1, 1, 1 };
 	return true;
 }
@@ -262,6 +280,16 @@ bool kb_formula_names(const char *formula, void (*visit)(void *context, const ch
 {
 	struct visit visitor = { visit, context };
 	struct formula f = { .at = formula, .name = visit_name, .context = &visitor };
+	struct value value;
+
+	return !parse(&f, &value);
+}
+
+bool kb_formula_steps(const char *formula,
+		      void (*step)(void *context, const struct kb_formula_step *step),
+		      void *context)
+{
+	struct formula f = { .at = formula, .name = any_name, .step = step, .context = context };
 	struct value value;
 
 	return !parse(&f, &value);
@@ -291,7 +319,7 @@ static void put_unit(const struct formula *f, const struct value *value, char *u
 int kb_formula_unit(const char *formula, const char *(*unit_of)(const char *name), char *unit,
 		    size_t size)
 {
-	struct formula f = { .at = formula, .name = visit_name, .unit_of = unit_of };
+	struct formula f = { .at = formula, .name = any_name, .unit_of = unit_of };
 	struct value value;
 	int ret = parse(&f, &value);
 

@@ -27,6 +27,20 @@ bool kb_formula_names(const char *formula, void (*visit)(void *context, const ch
 		      void *context);
 
 /*
+ * Call @step for each step of the formula, operands before what is done with them: a number, a name,
+ * or one of + - * / with what the last two steps left. False: @formula is malformed.
+ */
+struct kb_formula_step {
+	char operator;		/* 0: an operand */
+	const char *name;	/* of an operand; NULL: the number */
+	double number;
+};
+
+bool kb_formula_steps(const char *formula,
+		      void (*step)(void *context, const struct kb_formula_step *step),
+		      void *context);
+
+/*
  * Check that the units of @formula fit: + and - take the same units. The unit of the result is
  * written to @unit, for example "instruction/cycle", "1" if it has none. @unit_of is the unit of a
  * name, NULL: not known. Returns 0 or -EINVAL.
