@@ -91,8 +91,9 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	if (report->metrics) {
 		kb_json_array(json, "metrics");
 		for (i = 0; i < report->nr_metrics; i++)
-			kb_json_double(json, NULL, kb_report_metric(report->got, &report->rows[i],
-								    table, row));
+			kb_json_double(json, NULL, kb_report_metric_value(report->got,
+									  &report->rows[i],
+									  table, row));
 		kb_json_array_end(json);
 	}
 	kb_json_u64(json, "partial", row->partial);

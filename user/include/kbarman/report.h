@@ -263,8 +263,8 @@ unsigned int kb_report_metrics(const struct kb_report *report, const char *list,
  * @metric of @row of @table, without samples whose counters do not cover the same time. NAN: it is a
  * part of nothing there.
  */
-double kb_report_metric(const struct kb_report *report, const struct kb_report_metric *metric,
-			const struct kb_sample_table *table, const struct kb_sample_row *row);
+double kb_report_metric_value(const struct kb_report *report, const struct kb_report_metric *metric,
+			      const struct kb_sample_table *table, const struct kb_sample_row *row);
 
 /* The label of a node: its name, or its image in brackets if it has no name. Cut to @size bytes. */
 void kb_calltree_label(const struct kb_calltree_node *node, char *label, size_t size);

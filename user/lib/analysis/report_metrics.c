@@ -35,8 +35,8 @@ static bool sum_of(void *context, const char *name, struct kb_metric_count *coun
 	return true;
 }
 
-double kb_report_metric(const struct kb_report *report, const struct kb_report_metric *metric,
-			const struct kb_sample_table *table, const struct kb_sample_row *row)
+double kb_report_metric_value(const struct kb_report *report, const struct kb_report_metric *metric,
+			      const struct kb_sample_table *table, const struct kb_sample_row *row)
 {
 	struct row look = { report, metric, table, row, 0 };
 	struct kb_metric_value value;

@@ -110,7 +110,7 @@ static void put_metrics(const struct report_text *report, const struct kb_sample
 {
 	for (unsigned int i = 0; i < report->nr_metrics; i++) {
 		const struct kb_report_metric *metric = &report->metrics[i];
-		double value = kb_report_metric(report->got, metric, table, row);
+		double value = kb_report_metric_value(report->got, metric, table, row);
 		char text[32];
 
 		text_printf(report, "  %*s", metric_width(metric), isnan(value) ? "-" :
