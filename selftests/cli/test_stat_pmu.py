@@ -110,6 +110,45 @@ def a_cpu_has_lines_of_its_kind_only(tmp):
             if line["kind"] == "counter"} == {(0, "cpu_core/cycles/", 100), (1, "cpu_atom/cycles/", 50)}
 
 
+def parted(folder, core, atom):
+    """A task that was counted on each kind of cores for a part of the time."""
+    machine = Machine(folder)
+    machine.pmu("cpu_core", type=4, cpus="0", format__event="config:0-7")
+    machine.pmu("cpu_atom", type=10, cpus="1-7", format__event="config:0-7")
+    machine.event(0, CORE | CYCLES, 4 * 10**9, core)
+    machine.event(0, ATOM | CYCLES, 2 * 10**9, atom)
+    machine.event(1, 1, 10**9)
+    return machine
+
+
+def what_ran_on_other_cores_is_not_extrapolated(tmp):
+    """At 4 GHz for 300 ms and at 2 GHz for 700 ms, of one second."""
+    text = parted(tmp, 30, 70).run("stat", "-e", "task-clock,cycles", "true").stderr
+    lines = {line.split()[1]: line for line in text.splitlines() if "cycles" in line}
+    assert "1,200,000,000" in lines["cpu_core/cycles/"] and "4.000 GHz" in lines["cpu_core/cycles/"], text
+    assert "1,400,000,000" in lines["cpu_atom/cycles/"] and "2.000 GHz" in lines["cpu_atom/cycles/"], text
+    assert "extrapolated" not in text, text
+
+
+def kinds_of_cores_share_what_was_not_counted(tmp):
+    machine = parted(tmp, 15, 35)
+    got = machine.counters("-e", "cycles:u")
+    assert [line["value"] for line in got.values()] == [1400000000, 1200000000], got
+    text = machine.run("stat", "-e", "cycles", "true").stderr
+    assert text.count("(counted 50% of the time, extrapolated)") == 2, text
+    ghz = {name: line["value"] for name, line in machine.metrics("-M", "ghz").items()}
+    assert abs(ghz["cpu_core/ghz"] - 4) < 1e-6 and abs(ghz["cpu_atom/ghz"] - 2) < 1e-6, ghz
+
+
+def one_kind_of_cores_alone_is_not_extrapolated(tmp):
+    text = parted(tmp, 30, 70).run("stat", "-e", "cpu_core/cycles/", "true").stderr
+    assert "1,200,000,000" in text and "(counted 30% of the time, not on other cores)" in text, text
+
+
+def all_metrics_can_be_asked_for(tmp):
+    assert "cpu_atom/ipc" in hybrid(tmp).metrics("-M", "all")
+
+
 def each_kind_of_cores_has_metrics(tmp):
     got = hybrid(tmp).metrics("-M", "ipc")
     assert {name: line["value"] for name, line in got.items()} == {

@@ -16,6 +16,7 @@
 #include "record/perf_counter.h"
 
 #define STAT_METRICS_MAX	64
+#define STAT_EVENTS_MAX		256
 
 enum stat_shares { STAT_ALL, STAT_BY_CPU, STAT_BY_CORE, STAT_BY_SOCKET };
 enum stat_form { STAT_TEXT, STAT_JSON, STAT_CSV };
@@ -38,6 +39,9 @@ struct stat_result {
 	double value;			/* extrapolated, if need be; with -r the mean */
 	uint64_t enabled, running;	/* ns */
 	double deviation;		/* of the mean, in percent of it */
+	double on_ns;			/* time in which it could occur: of CPUs that have it */
+	bool elsewhere;			/* it was not counted while tasks ran on other cores, and how
+					 * long that was is not known: it is not extrapolated */
 	bool here;			/* there was a counter */
 	bool known;			/* it counted at some time */
 };
@@ -46,9 +50,10 @@ struct stat_event {
 	struct kbarman_event event;
 	struct stat_counter *counters;	/* of the places */
 	struct stat_total {
-		struct stat_mean value, enabled, running;
-		bool here, known;
+		struct stat_mean value, enabled, running, on_ns;
+		bool here, known, elsewhere;
 	} *totals;			/* of the shares, with -r; else NULL */
+	int kind;			/* of cores, that alone count it; -1: all do */
 	unsigned int set;		/* of events that metrics need; 0: of -e */
 	bool alone;			/* a group of a set could not be counted at once */
 	bool user_only;			/* the kernel may not be counted */
@@ -69,8 +74,8 @@ struct stat_run {
 	uint64_t interval_ms, interval_count, timeout_ms, delay_ms;
 	char **argv;			/* NULL: no command */
 
-	struct stat_event events[KB_EVENTS_MAX];
-	unsigned int nr_events;
+	struct stat_event events[STAT_EVENTS_MAX];
+	unsigned int nr_events, nr_kinds;
 	struct { const struct kb_metric *metric; unsigned int set; } metrics[STAT_METRICS_MAX];
 	unsigned int nr_metrics;
 	struct stat_place {

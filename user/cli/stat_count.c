@@ -204,30 +204,85 @@ double stat_mean_deviation(const struct stat_mean *mean)
 	return 100 * root(mean->squares / (mean->nr - 1) / mean->nr) / mean->mean;
 }
 
+/*
+ * A task runs on cores of every kind, and a counter of one kind does not run on the others. How long
+ * all kinds together counted, where each of them has the event: 0 if one lacks it.
+ */
+static uint64_t running_of_kinds(const struct stat_run *run, const struct stat_event *event, size_t j)
+{
+	const char *name = event->event.name + kb_metric_pmu(event->event.name);
+	uint64_t running = 0;
+	unsigned int kinds = 0;
+
+	for (unsigned int i = 0; i < run->nr_events; i++) {
+		const struct stat_event *other = &run->events[i];
+		const struct stat_counter *counter = &other->counters[j];
+
+		if (other->kind < 0 || other->set != event->set || counter->fd < 0 ||
+		    (other != event && other->kind == event->kind) ||
+		    strcmp(other->event.name + kb_metric_pmu(other->event.name), name))
+			continue;
+		running += counter->now.running - counter->before.running;
+		kinds++;
+	}
+	return kinds == run->nr_kinds ? running : 0;
+}
+
+/* What @event counted at place @j since the last reading. */
+static struct stat_result result_at(const struct stat_run *run, const struct stat_event *event,
+				    size_t j)
+{
+	const struct stat_counter *counter = &event->counters[j];
+	uint64_t running = counter->now.running - counter->before.running;
+	struct stat_result result = {
+		.value = (double)(counter->now.value - counter->before.value),
+		.enabled = counter->now.enabled - counter->before.enabled,
+		.running = running,
+		.here = true,
+	};
+	double factor = 1;
+
+	/* A counter that was never enabled has a true 0: the task did not run. */
+	result.known = running || !result.enabled;
+	result.on_ns = (double)result.enabled;
+	if (event->kind >= 0 && run->places[j].cpu < 0) {
+		result.running = running_of_kinds(run, event, j);
+		result.elsewhere = !result.running && running < result.enabled;
+		if (!result.running)
+			result.running = running;
+		/* Not on these cores at all, but on others: a true 0 as well. */
+		result.known |= result.running > running;
+		result.on_ns = (double)running;
+	}
+	if (result.running && result.running < result.enabled && !result.elsewhere)
+		factor = (double)result.enabled / (double)result.running;
+	result.value *= factor;
+	if (event->kind >= 0 && run->places[j].cpu < 0)
+		result.on_ns *= factor;
+	return result;
+}
+
 /* The count of an event since the last reading, at the places of @share. */
 static struct stat_result sum_up(const struct stat_run *run, const struct stat_event *event,
 				 size_t share)
 {
-	struct stat_result result = { 0 };
+	struct stat_result sum = { 0 };
 
-	for (size_t i = 0; i < run->nr_places; i++) {
-		const struct stat_counter *counter = &event->counters[i];
-		uint64_t value = counter->now.value - counter->before.value;
-		uint64_t enabled = counter->now.enabled - counter->before.enabled;
-		uint64_t running = counter->now.running - counter->before.running;
+	for (size_t j = 0; j < run->nr_places; j++) {
+		struct stat_result result;
 
-		if (counter->fd < 0 || run->places[i].share != share)
+		if (event->counters[j].fd < 0 || run->places[j].share != share)
 			continue;
-		result.here = true;
-		result.enabled += enabled;
-		result.running += running;
-		/* A counter that was never enabled has a true 0: the task did not run. */
-		if (running || !enabled)
-			result.known = true;
-		result.value += running && running < enabled ?
-				(double)value * (double)enabled / (double)running : (double)value;
+		result = result_at(run, event, j);
+		sum.value += result.value;
+		sum.enabled += result.enabled;
+		sum.running += result.running;
+		sum.on_ns += result.on_ns;
+		sum.here = true;
+		sum.known |= result.known;
+		sum.elsewhere |= result.elsewhere;
 	}
-	return result;
+	return sum;
 }
 
 void stat_keep(struct stat_run *run)
@@ -241,11 +296,13 @@ void stat_keep(struct stat_run *run)
 
 			total->here |= result.here;
 			total->known |= result.known;
+			total->elsewhere |= result.elsewhere;
 			if (!result.known)
 				continue;
 			stat_mean_add(&total->value, result.value);
 			stat_mean_add(&total->enabled, (double)result.enabled);
 			stat_mean_add(&total->running, (double)result.running);
+			stat_mean_add(&total->on_ns, result.on_ns);
 		}
 	}
 }
@@ -262,6 +319,8 @@ struct stat_result stat_result(const struct stat_run *run, const struct stat_eve
 		.value = total->value.mean,
 		.enabled = (uint64_t)total->enabled.mean,
 		.running = (uint64_t)total->running.mean,
+		.on_ns = total->on_ns.mean,
+		.elsewhere = total->elsewhere,
 		.deviation = stat_mean_deviation(&total->value),
 		.here = total->here,
 		.known = total->known,

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/array.h"
+#include "record/perf_pmus.h"
 #include "stat.h"
 
 #define USUAL_EVENTS \
@@ -20,15 +21,21 @@ static const char *const detailed_events[] = {
 
 static int add_list(struct stat_run *run, const char *list, unsigned int set)
 {
-	struct kbarman_event events[KB_EVENTS_MAX];
+	struct kbarman_event events[STAT_EVENTS_MAX];
+	struct kb_cpu_pmus pmus;
 	struct kb_error err;
-	int nr = kb_events_parse_each_pmu(events, KB_EVENTS_MAX - run->nr_events, list, NULL, &err);
+	int nr = kb_events_parse_each_pmu(events, STAT_EVENTS_MAX - run->nr_events, list, NULL, &err);
 
 	if (nr < 0)
 		return cli_fail_error(&err);
+	kb_cpu_pmus_read("/sys", &pmus);
+	run->nr_kinds = pmus.nr_kinds;
 	for (int i = 0; i < nr; i++) {
-		run->events[run->nr_events].set = set;
-		run->events[run->nr_events++].event = events[i];
+		struct stat_event *event = &run->events[run->nr_events++];
+
+		event->set = set;
+		event->event = events[i];
+		event->kind = kb_cpu_pmus_kind_of(&pmus, &events[i]);
 	}
 	return 0;
 }
@@ -94,6 +101,8 @@ static int add_set(struct stat_run *run, const struct set *set, unsigned int num
 		if (strcmp(set->names[i], "slots"))
 			used += (size_t)snprintf(list + used, sizeof(list) - used, "%s,",
 						 set->names[i]);
+	if (used >= sizeof(list))
+		return cli_fail("-M: too many events for one group");
 	list[used - 1] = '}';
 	return add_list(run, list, number);
 }

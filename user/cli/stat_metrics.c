@@ -56,6 +56,20 @@ static const struct stat_event *find_event(const struct look *look, const char *
 	return NULL;
 }
 
+/* The time in which the other events of a set could occur, if only one kind of cores has them. */
+static bool time_of_kind(const struct look *look, double *ns)
+{
+	for (unsigned int i = 0; i < look->run->nr_events; i++) {
+		const struct stat_event *event = &look->run->events[i];
+
+		if (event->set != look->set || event->kind < 0 || event->error || !is_of(look, event))
+			continue;
+		*ns = stat_result(look->run, event, look->share).on_ns;
+		return true;
+	}
+	return false;
+}
+
 static bool find_count(void *context, const char *name, struct kb_metric_count *count)
 {
 	const struct look *look = context;
@@ -79,6 +93,8 @@ static bool find_count(void *context, const char *name, struct kb_metric_count *
 	if (!result.known)
 		return false;
 	count->value = result.value;
+	if (stat_is_time(event))
+		time_of_kind(look, &count->value);
 	count->part = result.enabled && result.running < result.enabled ?
 		      (double)result.running / (double)result.enabled : 1;
 	count->together = event->alone ? 0 : event->set;

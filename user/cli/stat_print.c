@@ -220,8 +220,9 @@ static void text_event(struct stat_run *run, const struct stat_event *event,
 	if (run->runs > 1)
 		kb_out_printf(out, " ( +-%6.2f%% )", result->deviation);
 	if (result->running < result->enabled)
-		kb_out_printf(out, " (counted %.0f%% of the time, extrapolated)",
-			      kb_percent(result->running, result->enabled));
+		kb_out_printf(out, " (counted %.0f%% of the time, %s)",
+			      kb_percent(result->running, result->enabled), result->elsewhere ?
+			      "not on other cores" : "extrapolated");
 	kb_out_printf(out, "\n");
 }
 

@@ -28,6 +28,8 @@ static double value_of(const struct stat_run *run, const struct stat_event *even
 		if (other->error || other->set != event->set ||
 		    !kb_metric_is_event(other->event.name, name))
 			continue;
+		if (stat_is_time(other) && event->kind >= 0)
+			return stat_result(run, event, share).on_ns;
 		if (stat_is_time(other))
 			return stat_result(run, other, share).value;
 		if ((other->event.flags & where) == (event->event.flags & where) &&

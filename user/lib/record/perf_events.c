@@ -237,18 +237,6 @@ static int find_alias(const struct parser *p, struct kbarman_event *event, const
 	return ret;
 }
 
-/* The index of the PMU that counts only on its own kind of cores; -1: it is not of such a one. */
-static int kind_of(const struct parser *p, const struct kbarman_event *event)
-{
-	uint32_t type = event->type;
-	const struct kb_cpu_pmu *pmu;
-
-	if (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE)
-		type = (uint32_t)(event->config >> PERF_PMU_TYPE_SHIFT);
-	pmu = kb_cpu_pmus_find(&p->pmus, type);
-	return pmu && pmu < p->pmus.pmus + p->pmus.nr_kinds ? (int)(pmu - p->pmus.pmus) : -1;
-}
-
 /* An event that needs no other word. KB_NO_SUCH_TERM: there is none of this name. */
 static int find_name(const struct parser *p, struct member *member, const char *name)
 {
@@ -259,7 +247,7 @@ static int find_name(const struct parser *p, struct member *member, const char *
 		member->of_sysfs = !ret;
 	}
 	if (!ret && member->event.type != PERF_TYPE_SOFTWARE &&
-	    (!member->of_sysfs || kind_of(p, &member->event) >= 0))
+	    (!member->of_sysfs || kb_cpu_pmus_kind_of(&p->pmus, &member->event) >= 0))
 		snprintf(member->bare, sizeof(member->bare), "%s", name);
 	return ret;
 }
@@ -352,7 +340,7 @@ static int parse_element(struct parser *p, struct member *member, char *text)
 		return out_of_memory(p);
 	p->terms.element = element;
 	ret = slash ? parse_pmu(p, member, text, slash) : parse_name(p, member, text);
-	member->kind = *member->bare ? -1 : kind_of(p, &member->event);
+	member->kind = *member->bare ? -1 : kb_cpu_pmus_kind_of(&p->pmus, &member->event);
 	free(element);
 	return ret;
 }
@@ -365,7 +353,7 @@ static int check_precise(const struct parser *p, const struct kbarman_event *eve
 	uint64_t most, precise = event->flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3;
 	const struct kb_cpu_pmu *pmu = kb_cpu_pmus_find(&p->pmus, event->type);
 	char line[KB_SYSFS_LINE], why[128];
-	int kind = kind_of(p, event);
+	int kind = kb_cpu_pmus_kind_of(&p->pmus, event);
 
 	if (kind >= 0)
 		pmu = &p->pmus.pmus[kind];

@@ -8,12 +8,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <linux/perf_event.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "record/perf_pmus.h"
+#include "record/perf_probe.h"
 
 bool kb_pmu_is_file_name(const char *name)
 {
@@ -161,4 +163,17 @@ const struct kb_cpu_pmu *kb_cpu_pmus_find(const struct kb_cpu_pmus *pmus, uint32
 		if (pmus->pmus[i].type == type)
 			return &pmus->pmus[i];
 	return NULL;
+}
+
+int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kbarman_event *event)
+{
+	uint32_t type = event->type;
+	const struct kb_cpu_pmu *pmu;
+
+	if (pmus->nr_kinds < 2)
+		return -1;
+	if (type == PERF_TYPE_HARDWARE || type == PERF_TYPE_HW_CACHE)
+		type = (uint32_t)(event->config >> PERF_PMU_TYPE_SHIFT);
+	pmu = kb_cpu_pmus_find(pmus, type);
+	return pmu && pmu < pmus->pmus + pmus->nr_kinds ? (int)(pmu - pmus->pmus) : -1;
 }

@@ -6,6 +6,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include <uapi/kbarman.h>
+
 #define KB_SYSFS_LINE	1024	/* bytes of a sysfs file that describes an event or a field */
 #define KB_CPU_PMUS_MAX	16
 
@@ -44,6 +46,9 @@ void kb_cpu_pmus_read(const char *sysfs, struct kb_cpu_pmus *pmus);
  * these are. NULL: @word is none of these, or the machine has no such cores.
  */
 const struct kb_cpu_pmu *kb_cpu_pmus_kind(const struct kb_cpu_pmus *pmus, const char *word);
+
+/* The index of the PMU if it counts @event only on its own kind of cores; -1: others do as well. */
+int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kbarman_event *event);
 
 /* The PMU of this number; NULL: it is none of CPU cores. */
 const struct kb_cpu_pmu *kb_cpu_pmus_find(const struct kb_cpu_pmus *pmus, uint32_t type);
