@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
 #include "record/perf_pmus.h"
 #include "stat.h"
 
@@ -184,10 +183,11 @@ int stat_choose_events(struct stat_run *run)
 	if (run->events_text)
 		ret = add_list(run, run->events_text, 0);
 	else if (!run->metrics_text || run->detail) {
-		snprintf(list, sizeof(list), "%s-clock,%s",
-			 run->all || run->cpus_text ? "cpu" : "task", USUAL_EVENTS);
-		for (unsigned int i = 0; i < run->detail && i < ARRAY_SIZE(detailed_events); i++)
-			strcat(list, detailed_events[i]);
+		snprintf(list, sizeof(list), "%s-clock,%s%s%s%s",
+			 run->all || run->cpus_text ? "cpu" : "task", USUAL_EVENTS,
+			 run->detail > 0 ? detailed_events[0] : "",
+			 run->detail > 1 ? detailed_events[1] : "",
+			 run->detail > 2 ? detailed_events[2] : "");
 		ret = add_list(run, list, 0);
 	}
 	return ret ?: run->metrics_text ? add_metrics(run) : 0;

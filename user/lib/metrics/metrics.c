@@ -80,8 +80,9 @@ static void add_event(void *context, const char *name)
 unsigned int kb_metric_events(const struct kb_metric *metric,
 			      const char *events[KB_METRIC_EVENTS_MAX], char *text, size_t size)
 {
-	struct events e = { events, 0, text, size };
+	struct events e = { .events = events, .size = size };
 
+	e.text = text;
 	kb_formula_names(metric->formula, add_event, &e);
 	return e.nr;
 }

@@ -530,7 +530,10 @@ static int parse_group(struct parser *p, char **at)
 		ret = modify_group(p, members, nr, text + 1);
 	*end = last;
 	*at = end;
-	return ret ?: add_members(p, members, nr);
+	if (!ret)
+		ret = add_members(p, members, nr);
+	p->terms.element = "";		/* it stood in a member */
+	return ret;
 }
 
 static int parse_item(struct parser *p, char **at)
@@ -547,7 +550,10 @@ static int parse_item(struct parser *p, char **at)
 	ret = parse_element(p, &member, *at);
 	*end = last;
 	*at = end;
-	return ret ?: add_members(p, &member, 1);
+	if (!ret)
+		ret = add_members(p, &member, 1);
+	p->terms.element = "";
+	return ret;
 }
 
 int kb_events_parse_how(struct kbarman_event *events, unsigned int max, const char *list,

@@ -64,7 +64,7 @@ int kb_pmu_read(const char *sysfs, const char *pmu, const char *dir, const char 
 
 bool kb_pmu_type(const char *sysfs, const char *pmu, uint32_t *type)
 {
-	char line[KB_SYSFS_LINE];
+	char line[KB_SYSFS_LINE] = "";
 	uint64_t number;
 
 	if (!kb_pmu_is_file_name(pmu) || kb_pmu_read(sysfs, pmu, "", "type", line) ||
@@ -78,7 +78,7 @@ bool kb_pmu_type(const char *sysfs, const char *pmu, uint32_t *type)
 static uint64_t read_capacity(const char *sysfs, int cpu)
 {
 	static const char *const files[] = { "cpu_capacity", "cpufreq/cpuinfo_max_freq" };
-	char path[PATH_MAX], line[KB_SYSFS_LINE];
+	char path[PATH_MAX], line[KB_SYSFS_LINE] = "";
 	uint64_t value;
 
 	for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
@@ -92,7 +92,7 @@ static uint64_t read_capacity(const char *sysfs, int cpu)
 static void add_pmu(const char *sysfs, const char *name, bool kinds, struct kb_cpu_pmus *pmus)
 {
 	struct kb_cpu_pmu *pmu = &pmus->pmus[pmus->nr];
-	char line[KB_SYSFS_LINE];
+	char line[KB_SYSFS_LINE] = "";
 	bool has_cpus;
 
 	if (*name == '.' || strlen(name) >= sizeof(pmu->name) || pmus->nr == KB_CPU_PMUS_MAX)
