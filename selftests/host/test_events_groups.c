@@ -80,7 +80,7 @@ static void groups(void)
 	tap_ok(parse("{cpu/event=1,umask=2/,cycles}") == 2 && events[0].config == 0x201,
 	       "commas_of_terms_do_not_part_a_group");
 	tap_ok(parse("{cycles}:p") == 1 && is(0, "cycles:p", PRECISE(1)), "a_group_may_be_alone");
-	tap_ok(refused("{cycles", "not closed") && refused("{cycles,{faults}}", "not closed") &&
+	tap_ok(refused("{cycles", "'{cycles': this group is not closed") && refused("{cycles,{faults}}", "not closed") &&
 	       refused("{}", "no name") && refused("{cycles,}", "no name") &&
 	       refused("cycles}", "brace") && refused("cycles{faults}", "brace") &&
 	       refused("{cycles}u", "behind a group") && refused("{cycles}:x", "no modifiers") &&

@@ -509,8 +509,8 @@ static int parse_group(struct parser *p, char **at)
 		*end = '\0';
 		if (last == '{' || !last)
 			return kb_error_set(p->terms.err, -EINVAL, KB_NO_OFFSET,
-					    "a group is not closed: write it as "
-					    "'{cycles,instructions}:u'");
+					    "'%.40s': this group is not closed: write it as "
+					    "'{cycles,instructions}:u'", *at);
 		if (nr == KB_EVENTS_MAX)
 			return kb_error_set(p->terms.err, -E2BIG, KB_NO_OFFSET,
 					    "too many events in a group: at most %u", KB_EVENTS_MAX);
