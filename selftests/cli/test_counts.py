@@ -98,10 +98,11 @@ def a_counter_that_could_not_be_read_takes_nothing_from_the_carry(tmp):
     assert row["counters"] == [400, 110], row
 
 
-def metrics_capture(names, values, numbers=(17, 8, 16)):
+def metrics_capture(names, values, numbers=(17, 8, 16), **facts):
     """Task 7 ran, and its counters were read at its end; then task 8 did."""
     capture = Maker(cores=1, counters=list(numbers[:len(names)]), facts={
-        "counts": "switch,0", **{f"counter.0.{i}": name for i, name in enumerate(names)}})
+        "counts": "switch,0", **facts,
+        **{f"counter.0.{i}": name for i, name in enumerate(names)}})
     capture.task(7, "worker")
     capture.task(8, "other")
     capture.sample(0, 3 * MS, 7, None, values)
@@ -144,6 +145,19 @@ def intels_topdown_can_be_recorded(tmp):
     capture = metrics_capture(["slots", "topdown-retiring"], [1000, 250])
     row = objects(tmp, capture, "task_counters", "-M", "topdown")[0]
     assert row["metrics"] == [0.25], row
+
+
+def arms_topdown_can_be_recorded_with_its_slots(tmp):
+    names = ["cycles", "stall_slot_frontend", "stall_slot_backend"]
+    capture = metrics_capture(names, [100, 80, 120])
+    assert objects(tmp, capture, "report", "-M", "topdown")[0]["metrics"] == []
+    capture = metrics_capture(names, [100, 80, 120], slots="8")
+    assert objects(tmp, capture, "task_counters", "-M", "topdown")[0]["metrics"] == [0.1, 0.15]
+    capture = metrics_capture([f"armv8_a/{name}/" for name in names], [100, 80, 120],
+                              **{"slots.armv8_a": "4"})
+    head = objects(tmp, capture, "report", "-M", "topdown")[0]
+    assert head["metrics"] == ["armv8_a/frontend_bound", "armv8_a/backend_bound"], head
+    assert objects(tmp, capture, "task_counters", "-M", "topdown")[0]["metrics"] == [0.2, 0.3]
 
 
 def times_of_all_are_not_those_of_some(tmp):

@@ -15,6 +15,7 @@ import tap  # noqa: E402
 
 BUILT = tempfile.mkdtemp(prefix="kbarman-fake-")
 FAKE = os.path.join(BUILT, "fake_pmu.so")
+DEVICE = os.path.join(BUILT, "fake_device.so")
 CORE, ATOM = 4 << 32, 10 << 32
 CYCLES, INSTRUCTIONS, BRANCHES, BRANCH_MISSES = 0, 1, 4, 5
 
@@ -241,6 +242,18 @@ def relations_are_of_one_kind_of_cores(tmp):
     assert "2.00 a cycle" in text and "4.00 a cycle" in text, text
 
 
+def a_recording_says_how_many_slots_a_cycle_has(tmp):
+    machine = arm(tmp)
+    if not os.path.exists(FAKE) or not os.path.exists(DEVICE):
+        raise tap.Skip("a fake could not be built for this tool")
+    env = {**os.environ, "LD_PRELOAD": f"{DEVICE} {FAKE}", "FAKE_SYSFS": machine.root}
+    done = tap.run("record", "-o", "a.cap", "sleep", "0.1", env=env, cwd=tmp)
+    assert done.returncode == 0, done
+    with open(os.path.join(tmp, "a.cap"), "rb") as file:
+        data = file.read()
+    assert b"kbarman.slots=8\0" in data and b"kbarman.slots.armv8_pmuv3_0=8\0" in data
+
+
 def list_has_the_metrics_of_this_machine(tmp):
     def names(machine):
         text = machine.run("list", "-j", "--metrics").stdout
@@ -249,9 +262,16 @@ def list_has_the_metrics_of_this_machine(tmp):
     assert ("retiring", "Intel TMA") in names(plain(os.path.join(tmp, "b")))
 
 
-def main():
+def build(name, *libraries):
     subprocess.run([os.environ.get("CC", "gcc"), "-std=gnu11", "-O2", "-D_GNU_SOURCE", "-fPIC",
-                    "-shared", os.path.join(HERE, "fake_pmu.c"), "-o", FAKE, "-ldl"], check=False)
+                    "-shared", "-I" + os.path.join(HERE, "..", "..", "kmod"),
+                    os.path.join(HERE, f"{name}.c"), "-o", os.path.join(BUILT, f"{name}.so"),
+                    *libraries], check=False)
+
+
+def main():
+    build("fake_pmu", "-ldl")
+    build("fake_device", "-ldl", "-pthread")
     try:
         tap.main(globals())
     finally:

@@ -18,9 +18,8 @@ struct look {
 /* Slots of a cycle: of this kind of cores, or of the only one. */
 static double read_slots(const struct look *look)
 {
-	char line[KB_SYSFS_LINE], name[64];
 	struct kb_cpu_pmus pmus;
-	uint64_t slots;
+	char name[64];
 
 	if (look->pmu_length && look->pmu_length < sizeof(name)) {
 		memcpy(name, look->pmu, look->pmu_length);
@@ -31,9 +30,7 @@ static double read_slots(const struct look *look)
 			return 0;
 		memcpy(name, pmus.pmus[0].name, sizeof(name));
 	}
-	/* 0: the PMU does not tell */
-	return kb_pmu_read("/sys", name, "caps", "slots", line) || !kb_pmu_number(line, 0, &slots) ?
-	       0 : (double)slots;
+	return kb_pmu_slots("/sys", name);
 }
 
 static bool is_of(const struct look *look, const struct stat_event *event)

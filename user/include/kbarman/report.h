@@ -250,6 +250,7 @@ struct kb_report_metric {
 	char name[96];		/* "ipc"; with the kind of cores and the modifiers that all its counters
 				 * have: "cpu_core/ipc:u" */
 	uint32_t ids[KB_METRIC_EVENTS_MAX];	/* internal: of the counters */
+	double slots;				/* internal: of a cycle */
 };
 
 /*

@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/metric_choice.h"
@@ -45,6 +46,7 @@ static bool is_same(const struct kind *a, const struct kind *b)
 /* Which counters a formula means, in the order of its names. */
 struct search {
 	const struct kb_names *names;
+	const struct kb_barman *barman;
 	bool elapsed;
 	const struct kind *kind;
 	struct kb_report_metric *metric;
@@ -52,13 +54,26 @@ struct search {
 	bool own;			/* one of them is of this kind */
 };
 
+/* The fact of that PMU, or of the only one. Source: caps/slots of the recorded machine's sysfs. */
+static bool find_slots(const struct search *search, double *slots)
+{
+	char key[NAME_BYTES + 8];
+	const char *fact;
+
+	snprintf(key, sizeof(key), "slots%s%s", *search->kind->pmu ? "." : "", search->kind->pmu);
+	fact = kb_barman_fact(search->barman, key);
+	*slots = fact ? strtod(fact, NULL) : 0;
+	return *slots > 0 && *slots < 256;
+}
+
 static bool find_counter(void *context, const char *name, struct kb_metric_count *count)
 {
 	struct search *search = context;
 	const struct kb_names *names = search->names;
 
 	count->value = 1;
-	/* How many slots a cycle has is not recorded. */
+	if (!strcmp(name, "$slots"))
+		return find_slots(search, &search->metric->slots);
 	if (*name == '$')
 		return !strcmp(name, "$elapsed") && search->elapsed;
 	for (uint32_t id = 0; id < kb_names_nr_counters(names); id++) {
@@ -82,16 +97,17 @@ static bool find_counter(void *context, const char *name, struct kb_metric_count
 }
 
 /* Is there @metric of the kind of counter @id? */
-static bool make_metric(const struct kb_names *names, bool elapsed, const struct kb_metric *metric,
-			uint32_t id, struct kb_report_metric *made)
+static bool make_metric(const struct search *where, const struct kb_metric *metric, uint32_t id,
+			struct kb_report_metric *made)
 {
-	struct search search = { .names = names, .elapsed = elapsed, .metric = made };
+	struct search search = *where;
 	struct kb_metric_value value;
 	char name[NAME_BYTES];
 	struct kind kind;
 
-	copy_name(names, id, name);
+	copy_name(search.names, id, name);
 	kind = kind_of(name);
+	search.metric = made;
 	search.kind = &kind;
 	made->metric = metric;
 	snprintf(made->name, sizeof(made->name), "%.40s%s%.40s%s%.8s", kind.pmu, *kind.pmu ? "/" : "",
@@ -99,9 +115,11 @@ static bool make_metric(const struct kb_names *names, bool elapsed, const struct
 	return kb_metric_evaluate(metric, find_counter, &search, &value) != -ENOENT && search.own;
 }
 
-unsigned int kb_metric_choose(const struct kb_names *names, const char *list, bool elapsed,
-			      struct kb_report_metric *metrics, unsigned int max)
+unsigned int kb_metric_choose(const struct kb_names *names, const struct kb_barman *barman,
+			      const char *list, bool elapsed, struct kb_report_metric *metrics,
+			      unsigned int max)
 {
+	const struct search where = { .names = names, .barman = barman, .elapsed = elapsed };
 	unsigned int nr = 0;
 
 	for (const struct kb_metric *metric = kb_metrics_all(); metric->name; metric++) {
@@ -110,7 +128,7 @@ unsigned int kb_metric_choose(const struct kb_names *names, const char *list, bo
 		if (!kb_metric_is_in(metric, list))
 			continue;
 		for (uint32_t id = 0; id < kb_names_nr_counters(names) && nr < max; id++) {
-			bool known = !make_metric(names, elapsed, metric, id, &metrics[nr]);
+			bool known = !make_metric(&where, metric, id, &metrics[nr]);
 
 			for (unsigned int i = first; i < nr && !known; i++)
 				known = !strcmp(metrics[i].name, metrics[nr].name);

@@ -5,11 +5,13 @@
 
 #include <stdbool.h>
 
+#include <kbarman/barman.h>
 #include <kbarman/names.h>
 #include <kbarman/report.h>
 
 /* As kb_report_metrics(). @elapsed: there is the time in which the counters counted. */
-unsigned int kb_metric_choose(const struct kb_names *names, const char *list, bool elapsed,
-			      struct kb_report_metric *metrics, unsigned int max);
+unsigned int kb_metric_choose(const struct kb_names *names, const struct kb_barman *barman,
+			      const char *list, bool elapsed, struct kb_report_metric *metrics,
+			      unsigned int max);
 
 #endif

@@ -13,13 +13,14 @@ struct kb_metric_core {
 };
 
 int kb_metric_tracks_init(struct kb_metric_tracks *tracks, const struct kb_names *names,
-			  uint32_t nr_cores)
+			  const struct kb_barman *barman, uint32_t nr_cores)
 {
 	memset(tracks, 0, sizeof(*tracks));
 	tracks->names = names;
 	tracks->nr_cores = nr_cores;
 	tracks->nr_counters = kb_names_nr_counters(names);
-	tracks->nr = kb_metric_choose(names, "all", false, tracks->metrics, KB_METRIC_TRACKS_MAX);
+	tracks->nr = kb_metric_choose(names, barman, "all", false, tracks->metrics,
+				      KB_METRIC_TRACKS_MAX);
 	if (!tracks->nr)
 		return 0;
 	tracks->cores = calloc((size_t)nr_cores + 1, sizeof(*tracks->cores));
@@ -59,8 +60,7 @@ static bool find_sum(void *context, const char *name, struct kb_metric_count *co
 {
 	struct sums *sums = context;
 
-	(void)name;
-	count->value = (double)sums->sums[sums->metric->ids[sums->nr++]];
+	count->value = *name == '$' ? sums->metric->slots : (double)sums->sums[sums->metric->ids[sums->nr++]];
 	return true;
 }
 

@@ -25,7 +25,7 @@ struct kb_metric_tracks {
 
 /* Returns 0 or -ENOMEM. kb_metric_tracks_release() frees what it has, also after an error. */
 int kb_metric_tracks_init(struct kb_metric_tracks *tracks, const struct kb_names *names,
-			  uint32_t nr_cores);
+			  const struct kb_barman *barman, uint32_t nr_cores);
 void kb_metric_tracks_release(struct kb_metric_tracks *tracks);
 
 /*

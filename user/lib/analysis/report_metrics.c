@@ -4,6 +4,7 @@
  * exact.
  */
 #include <math.h>
+#include <string.h>
 
 #include "analysis/metric_choice.h"
 #include "analysis/report_inside.h"
@@ -14,7 +15,7 @@ unsigned int kb_report_metrics(const struct kb_report *report, const char *list,
 	const struct reading *reading = (const struct reading *)report;
 
 	/* The time that was recorded is none of what filters choose. */
-	return kb_metric_choose(reading->names, list, !reading->filters, metrics, max);
+	return kb_metric_choose(reading->names, reading->trace->barman, list, !reading->filters, metrics, max);
 }
 
 struct row {
@@ -29,7 +30,8 @@ static bool sum_of(void *context, const char *name, struct kb_metric_count *coun
 {
 	struct row *row = context;
 
-	count->value = *name == '$' ? (double)row->report->duration_ns :
+	count->value = !strcmp(name, "$slots") ? row->metric->slots :
+		       *name == '$' ? (double)row->report->duration_ns :
 		       (double)kb_hot_whole_counter(row->table->hot, row->row,
 						    row->metric->ids[row->nr++]);
 	return true;

@@ -462,6 +462,8 @@ static void put_step(void *context, const struct kb_formula_step *step)
 		kb_json_text(put->json, NULL, &step->operator, 1);
 	else if (!step->name)
 		kb_json_double(put->json, NULL, step->number);
+	else if (*step->name == '$')
+		kb_json_double(put->json, NULL, put->metric->slots);
 	else {
 		kb_json_array(put->json, NULL);
 		kb_json_u64(put->json, NULL, put->metric->ids[put->nr++]);
@@ -473,7 +475,8 @@ static void put_step(void *context, const struct kb_formula_step *step)
 static void put_metrics(struct html *x, struct kb_json *json)
 {
 	struct kb_report_metric metrics[METRICS_MAX];
-	unsigned int nr = kb_metric_choose(x->trace->names, "all", false, metrics, METRICS_MAX);
+	unsigned int nr = kb_metric_choose(x->trace->names, x->trace->barman, "all", false,
+					   metrics, METRICS_MAX);
 
 	kb_json_array(json, "metrics");
 	for (unsigned int i = 0; i < nr; i++) {

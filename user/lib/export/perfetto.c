@@ -955,7 +955,8 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	kb_task_cpus_init(&x->cpus);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
 	if (kb_stack_table_init(&x->stacks, true) || !x->bundles ||
-	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->header->max_cores))
+	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
+				  x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)

@@ -74,6 +74,16 @@ bool kb_pmu_type(const char *sysfs, const char *pmu, uint32_t *type)
 	return true;
 }
 
+unsigned int kb_pmu_slots(const char *sysfs, const char *pmu)
+{
+	char line[KB_SYSFS_LINE] = "";
+	uint64_t slots;
+
+	/* Linux writes 0 for a PMU without such events. */
+	return kb_pmu_read(sysfs, pmu, "caps", "slots", line) || !kb_pmu_number(line, 0, &slots) ||
+	       slots > 255 ? 0 : (unsigned int)slots;
+}
+
 /* Arm's kernels tell the capacity of a CPU, other ones at least its highest frequency. */
 static uint64_t read_capacity(const char *sysfs, int cpu)
 {

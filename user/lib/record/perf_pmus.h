@@ -41,6 +41,9 @@ struct kb_cpu_pmus {
 
 void kb_cpu_pmus_read(const char *sysfs, struct kb_cpu_pmus *pmus);
 
+/* How many slots a cycle has; 0: the PMU does not say. */
+unsigned int kb_pmu_slots(const char *sysfs, const char *pmu);
+
 /*
  * "big", "mid" and "little" stand for PMUs of a machine with several kinds of cores, by how fast
  * these are. NULL: @word is none of these, or the machine has no such cores.
