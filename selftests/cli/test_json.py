@@ -237,6 +237,7 @@ def report_has_what_is_promised(tmp):
     make_report_capture(tmp)
     sort = "task,tid,cpu,image,symbol,line"
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
+    lines += objects("report", "-j", "-M", "all", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
     os.mkdir(late := os.path.join(tmp, "late"))
@@ -263,7 +264,7 @@ def list_has_what_is_promised(tmp):
     if not any(line["refused"] for line in lines):
         raise tap.Skip("this machine can count all events")
     lines += objects("list", "-j", "--sessions", env=recorder.fake(FAKE_RUNNING=1, FAKE_OTHERS=1))
-    check("LIST", lines)
+    check("LIST", lines + objects("list", "-j", "--all", "--metrics"))
 
 
 def stat_has_what_is_promised(tmp):
@@ -272,7 +273,10 @@ def stat_has_what_is_promised(tmp):
     if lines[0]["value"] is None:
         raise tap.Skip("this machine counts nothing")
     lines += objects("stat", "-j", "-I", "50", "-e", "task-clock", "sleep", "0.2", **where)
-    lines += objects("stat", "-j", "-a", "-A", "-e", "cpu-clock", "true", **where, status=(0, 2))
+    lines += objects("stat", "-j", "-r", "2", "-e", "task-clock", "true", **where)
+    lines += objects("stat", "-j", "-M", "cpus,ipc", "-I", "50", "sleep", "0.1", **where)
+    for share in "-A", "--per-core", "--per-socket":
+        lines += objects("stat", "-j", "-a", share, "-M", "cpus", "true", **where, status=(0, 2))
     refused = [line["name"] for line in objects("list", "-j", "--all")
                if (line["refused"] or "").startswith("this machine has no")]
     if refused:

@@ -3,6 +3,7 @@
 """kbarman stat: counts are the kernel's, and the command's exit status is passed on."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -116,11 +117,118 @@ def each_cpu_has_a_line_if_asked_for(tmp):
     assert len(cpus) == len(set(cpus)) == os.sysconf("SC_NPROCESSORS_ONLN"), cpus
 
 
+def fields(text):
+    return [line.split(",") for line in text.splitlines() if line]
+
+
+def perf_fields(*args):
+    """What perf stat -x, prints, or a Skip."""
+    perf = shutil.which("perf")
+    done = perf and subprocess.run([perf, "stat", "-x,", *args], capture_output=True, text=True,
+                                   check=False, timeout=60)
+    if not done or done.returncode or "task-clock" not in done.stderr:
+        raise tap.Skip("perf stat does not count here")
+    return fields(done.stderr)
+
+
+def csv(*args):
+    done = tap.run("stat", "-x,", *args)
+    if done.returncode == 2:
+        raise tap.Skip("this machine lets nobody count: " + done.stderr.strip())
+    return fields(done.stderr)
+
+
+def fields_are_those_of_perf(tmp):
+    """Their number, and all but the figures: names, units, what is not supported."""
+    for args in (["-e", "task-clock,page-faults:u", "-e", "LLC-prefetch-misses", "true"],
+                 ["-r", "2", "-e", "task-clock,context-switches", "true"],
+                 ["-a", "-A", "-e", "cpu-clock,task-clock", "sleep", "0.1"],
+                 ["-a", "--per-core", "-e", "task-clock", "sleep", "0.1"],
+                 ["-a", "--per-socket", "-e", "task-clock", "sleep", "0.1"]):
+        perf, ours = perf_fields(*args), csv(*args)
+        words = [[[field for field in line if not field.strip("%").replace(".", "").isdigit()]
+                  for line in lines] for lines in (perf, ours)]
+        # the scale of a rate depends on the rate
+        words = [[[w.replace("K/", "/").replace("M/", "/") for w in line] for line in lines]
+                 for lines in words]
+        assert words[0] == words[1] and list(map(len, perf)) == list(map(len, ours)), (perf, ours)
+
+
+def intervals_are_a_field_of_their_own(tmp):
+    lines = csv("-I", "50", "--interval-count", "2", "-e", "task-clock", "sleep", "5")
+    assert len(lines) == 2 and all(len(line) == 8 and line[3] == "task-clock" for line in lines), lines
+    assert float(lines[0][0]) < float(lines[1][0]), lines
+
+
+def runs_have_a_mean_and_a_deviation(tmp):
+    done, lines = stat("-r", "5", "-e", "page-faults", "sh", "-c", f"echo >> {tmp}/runs")
+    with open(os.path.join(tmp, "runs"), encoding="utf-8") as file:
+        assert len(file.read()) == 5
+    line, elapsed = counters(lines)["page-faults"], lines[-1]
+    assert done.returncode == 0 and 0 <= line["deviation_percent"] < 50 and elapsed["runs"] == 5, lines
+    text = tap.run("stat", "-r", "2", "-e", "page-faults", "true").stderr
+    assert "(2 runs)" in text and text.count("( +-") == 2, text
+
+
+def groups_and_modifiers_are_counted(tmp):
+    _, lines = stat("-e", "{task-clock,page-faults}:u", "-e", "context-switches", "true")
+    got = counters(lines)
+    assert list(got) == ["task-clock:u", "page-faults:u", "context-switches"], got
+    assert got["task-clock:u"]["running_ns"] == got["page-faults:u"]["running_ns"] > 0, got
+    assert got["page-faults:u"]["user_only"] and got["page-faults:u"]["value"] > 0, got
+
+
+def metrics_are_made_of_counts(tmp):
+    _, lines = stat("-M", "cpus", sys.executable, "-c",
+                    "import time\nwhile time.process_time() < 0.2: pass")
+    metric = [line for line in lines if line["kind"] == "metric"][0]
+    want = counters(lines)["task-clock"]["value"] / 1e9 / lines[-1]["seconds"]
+    assert metric["metric"] == "cpus" and abs(metric["value"] - want) < 0.01 * want, (metric, want)
+
+
+def a_timeout_ends_the_command(tmp):
+    begin = time.time()
+    _, lines = stat("--timeout", "100", "-e", "task-clock", "sleep", "50")
+    assert counters(lines)["task-clock"]["value"] > 0 and time.time() - begin < 30
+
+
+def counting_can_begin_later(tmp):
+    command = (sys.executable, "-c", "import time\nb = bytearray(40000000)\ntime.sleep(1.5)")
+    _, late = stat("-D", "1000", "-e", "page-faults", *command)
+    _, whole = stat("-e", "page-faults", *command)
+    late, whole = counters(late)["page-faults"]["value"], counters(whole)["page-faults"]["value"]
+    assert late is None or late < whole / 2, (late, whole)
+
+
+def files_can_grow(tmp):
+    path = os.path.join(tmp, "counts")
+    for _ in range(2):
+        tap.run("stat", "-o", path, "--append", "-x;", "-e", "task-clock", "true")
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    assert len(lines) == 2 and all(line.split(";")[2] == "task-clock" for line in lines), lines
+
+
+def numbers_can_be_plain(tmp):
+    code = "import mmap; m = mmap.mmap(-1, 8192 * 4096)\nfor i in range(8192): m[i * 4096] = 1"
+    texts = [tap.run("stat", *more, "-e", "page-faults", sys.executable, "-c", code).stderr
+             for more in ([], ["--no-big-num"])]
+    numbers = [text.split("page-faults")[0].split()[-1] for text in texts]
+    assert "," in numbers[0] and numbers[1].isdigit(), numbers
+
+
 def wrong_usage_is_told(tmp):
     for args, sentence in [((), "give a command"), (("-p", "x"), "process numbers"),
                            (("-p", "1", "true"), "-p takes no"), (("-A", "true"), "-A needs"),
                            (("-I", "1", "true"), "milliseconds"), (("-e", "xyzzy", "true"), "xyzzy"),
-                           (("-p", "4194304"), "no process")]:
+                           (("-p", "4194304"), "no process"), (("-r", "0", "true"), "from 1 to"),
+                           (("-r", "2", "-I", "50", "true"), "takes no -I"),
+                           (("-M", "nonsense", "true"), "'nonsense' is no metric"),
+                           (("--per-core", "true"), "--per-core needs"),
+                           (("-a", "-A", "--per-core", "true"), "one of -A"),
+                           (("--append", "true"), "file of -o"), (("-x", "", "true"), "-x,"),
+                           (("-e", "cycles:x", "true"), "'x' are no modifiers"),
+                           (("-e", "{cycles", "true"), "not closed")]:
         done = tap.run("stat", *args)
         assert done.returncode == 2 and sentence in done.stderr and not done.stdout, (args, done)
 

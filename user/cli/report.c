@@ -40,6 +40,9 @@ static const struct cli_option options[] = {
 	  "add to each function what it called; needs call chains" },
 	{ OPTION_COUNTERS, "counters", NULL,
 	  "add a column for each counter, by symbol and by task" },
+	{ 'M', "metrics", "METRICS",
+	  "add a column for each of these metrics, comma-separated, for which the\n"
+	  "capture has counters; 'kbarman list --metrics' shows them" },
 	{ OPTION_IDLE, "idle", NULL, "list the idle loop among the functions" },
 	{ OPTION_LINES, "lines", NULL,
 	  "list each source line separately, as --sort ...,line does" },
@@ -183,6 +186,38 @@ static int open_report(struct report *report)
 	return CLI_OK;
 }
 
+/* Which of the metrics of -M can't be had of this capture? */
+static void tell_missing(const struct report *report)
+{
+	for (const struct kb_metric *m = kb_metrics_all(); m->name; m++) {
+		bool found = !kb_metric_is_in(m, report->metrics);
+
+		for (unsigned int i = 0; i < report->nr_metrics && !found; i++)
+			found = !strcmp(report->rows[i].metric->name, m->name);
+		/* once for rows of one name */
+		for (const struct kb_metric *other = kb_metrics_all(); other < m && !found; other++)
+			found = !strcmp(other->name, m->name);
+		if (!found)
+			cli_warn("the capture does not have the counters of '%s': record them, "
+				 "for %s", m->name, m->formula);
+	}
+}
+
+static int choose_metrics(struct report *report)
+{
+	struct kb_error err;
+
+	if (!report->metrics)
+		return 0;
+	if (kb_metrics_check(report->metrics, &err))
+		return cli_fail("-M %s", kb_error_text(&err));
+	report->nr_metrics = kb_report_metrics(report->got, report->metrics, report->rows,
+					       REPORT_METRICS_MAX);
+	if (strcmp(report->metrics, "all"))
+		tell_missing(report);
+	return 0;
+}
+
 static void close_report(struct report *report)
 {
 	kb_report_destroy(report->got);
@@ -222,6 +257,8 @@ static int run(struct report *report, bool json)
 		return report_latency(report, json);
 	ret = open_report(report);
 	cli_progress_end();
+	if (!ret)
+		ret = choose_metrics(report);
 	if (ret)
 		return ret;
 	ret = json ? report_print_json(report) : print_text(report);
@@ -301,6 +338,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_COUNTERS:
 			report.text.counters = true;
+			break;
+		case 'M':
+			report.metrics = report.text.metrics = optarg;
 			break;
 		case OPTION_IDLE:
 			report.how.idle = true;

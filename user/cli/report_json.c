@@ -62,6 +62,12 @@ static void put_head(const struct report *report, struct kb_json *json)
 		kb_json_text(json, NULL, name.data, name.length);
 	}
 	kb_json_array_end(json);
+	if (report->metrics) {
+		kb_json_array(json, "metrics");
+		for (i = 0; i < report->nr_metrics; i++)
+			kb_json_string(json, NULL, report->rows[i].name);
+		kb_json_array_end(json);
+	}
 	kb_json_u64(json, "lost", report->got->losses->lost);
 	kb_json_bool(json, "damaged", report->got->damaged);
 	kb_json_end(json);
@@ -100,6 +106,14 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	kb_json_array_end(json);
 	if (kb_report_ipc(report->got, table, row, &ipc) && !isnan(ipc))
 		kb_json_double(json, "ipc", ipc);
+	if (report->metrics) {
+		kb_json_array(json, "metrics");
+		for (i = 0; i < report->nr_metrics; i++)
+			kb_json_double(json, NULL, kb_report_metric_value(report->got,
+									  &report->rows[i],
+									  table, row));
+		kb_json_array_end(json);
+	}
 	kb_json_u64(json, "partial", row->partial);
 }
 
