@@ -33,7 +33,11 @@ void __init kbarman_clock_init(void)
 #elif defined(CONFIG_ARM_ARCH_TIMER)
 	counts = arch_timer_get_cntfrq() != 0;
 #endif
-	kbarman_clock_raw = counts;
+#if defined(CONFIG_X86) || defined(CONFIG_ARM_ARCH_TIMER)
+	kbarman_clock_raw = counts && KBARMAN_COUNTER_IS_PLAIN();
+#else
+	kbarman_clock_raw = true;	/* CLOCK_MONOTONIC, either way */
+#endif
 	kbarman_clock_choose();
 }
 
@@ -57,7 +61,7 @@ bool kbarman_clock_counts(void)
 
 u64 kbarman_clock_called(void)
 {
-	return counts ? KBARMAN_COUNTER() + missing : ktime_get_mono_fast_ns();
+	return counts ? KBARMAN_COUNTER_OF_LINUX() + missing : ktime_get_mono_fast_ns();
 }
 
 void kbarman_clock_suspend(void)

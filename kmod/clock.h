@@ -11,7 +11,8 @@
 #include "clock_env.h"
 #include "uapi/kbarman.h"
 
-/* The clock is the counter without a correction. */
+/* The clock is KBARMAN_COUNTER(), without a correction. It is chosen when nobody holds it, and
+ * becomes false in a suspend: kbarman_clock_resume(). */
 extern bool kbarman_clock_raw;
 
 /* kbarman_clock() for all other cases. Context: any, NMI included. */
@@ -44,8 +45,8 @@ bool kbarman_clock_counts(void);
 
 /*
  * Called before and after a suspend in which the counter may restart, as a TSC does that loses its
- * power. Timestamps go on from the value before the suspend. Context: one CPU online, interrupts
- * off.
+ * power. Timestamps go on from the value before the suspend. Whoever reads the counter alone has to
+ * look at kbarman_clock_raw again. Context: one CPU online, interrupts off.
  */
 void kbarman_clock_suspend(void);
 void kbarman_clock_resume(void);

@@ -13,6 +13,7 @@
 #include <linux/math64.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
+#include <linux/percpu.h>
 #include <linux/types.h>
 
 #if defined(CONFIG_X86)
@@ -24,12 +25,65 @@
 #include <clocksource/arm_arch_timer.h>
 #endif
 
+/*
+ * KBARMAN_COUNTER() is for probes, KBARMAN_COUNTER_OF_LINUX() the same counter as Linux reads it.
+ * They are the same if KBARMAN_COUNTER_IS_PLAIN(). Machines without a counter that is known here
+ * have CLOCK_MONOTONIC.
+ */
 #if defined(CONFIG_X86)
 #define KBARMAN_COUNTER()	rdtsc()
+#elif defined(CONFIG_ARM_ARCH_TIMER) && defined(CONFIG_ARM64)
+#define KBARMAN_COUNTER()	kbarman_counter()
+#define KBARMAN_COUNTER_OF_LINUX()	arch_timer_read_counter()
+#define KBARMAN_COUNTER_IS_PLAIN()	kbarman_counter_is_plain()
 #elif defined(CONFIG_ARM_ARCH_TIMER)
 #define KBARMAN_COUNTER()	arch_timer_read_counter()
 #else
 #define KBARMAN_COUNTER()	ktime_get_mono_fast_ns()
+#endif
+
+#ifndef KBARMAN_COUNTER_IS_PLAIN
+#define KBARMAN_COUNTER_OF_LINUX()	KBARMAN_COUNTER()
+#define KBARMAN_COUNTER_IS_PLAIN()	true
+#endif
+
+#if defined(CONFIG_ARM_ARCH_TIMER) && defined(CONFIG_ARM64)
+/*
+ * The virtual counter. Linux calls a function by a pointer, which would cost a probe more than all
+ * else that the clock costs it. The ISB keeps the CPU from reading it ahead.
+ */
+static __always_inline u64 kbarman_counter(void)
+{
+	u64 ticks;
+
+	asm volatile("isb\n\tmrs %0, cntvct_el0" : "=r" (ticks) : : "memory");
+	return ticks;
+}
+
+/*
+ * No CPU reads its counter in a way of its own, because of an erratum, and Linux reads the virtual
+ * counter, or one that has the same value. Linux decides both when it boots.
+ */
+static inline bool kbarman_counter_is_plain(void)
+{
+	u64 before, now, after;
+
+#if defined(CONFIG_ARM_ARCH_TIMER_OOL_WORKAROUND)
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		const struct arch_timer_erratum_workaround *workaround =
+			per_cpu(timer_unstable_counter_workaround, cpu);
+
+		if (workaround && (workaround->read_cntvct_el0 || workaround->read_cntpct_el0))
+			return false;
+	}
+#endif
+	before = kbarman_counter();
+	now = arch_timer_read_counter();
+	after = kbarman_counter();
+	return before <= now && now <= after;
+}
 #endif
 
 /* What Linux knows now. Its watchdog compares the TSC with other clocks all the time. */

@@ -21,14 +21,14 @@ static noinline void losses_record(struct kbarman_ring *ring)
 	slot = kbarman_ring_try_reserve(ring, sizeof(*counter));
 	counter = slot.record;
 	if (!counter) {
-		kbarman_ring_report_later(ring, lost);
+		kbarman_ring_owe(ring, lost);
 		return;
 	}
 	kbarman_fill_header(ring, counter, BM_RECORD_CUSTOM_COUNTER, slot.timestamp);
 	counter->task_id = 0;
 	counter->counter = KBARMAN_SERIES_LOST;
 	counter->value = lost;
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 
 	length = ALIGN(sizeof(*bookmark) + sizeof(lost_text), sizeof(bm_uintptr));
 	slot = kbarman_ring_try_reserve(ring, length);
@@ -40,7 +40,7 @@ static noinline void losses_record(struct kbarman_ring *ring)
 	bookmark->data_length = sizeof(lost_text);
 	bookmark->type = BM_ANNOTATION_BOOKMARK;
 	memcpy(bookmark->data, lost_text, sizeof(lost_text));
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 }
 
 static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long length)
@@ -52,40 +52,41 @@ static struct kbarman_slot record_begin(struct kbarman_ring *ring, unsigned long
 
 noinline void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64 tail)
 {
+	struct kbarman_short it;
 	struct kbarman_slot slot;
 
 	if (!kbarman_ring_ready(ring))
 		return;
+	if (kbarman_ring_reserve_called(ring, sizeof(struct kbarman_small_record), &it)) {
+		kbarman_fill_small(ring, it.slot, type, tail);
+		kbarman_ring_commit_short(ring, &it);
+		return;
+	}
 	slot = record_begin(ring, sizeof(struct kbarman_small_record));
 	if (!slot.record)
 		return;
 	kbarman_fill_small(ring, slot, type, tail);
-	kbarman_ring_commit(ring);
-}
-
-noinline void kbarman_record_small_call(struct kbarman_ring *ring, u32 type, u64 tail)
-{
-	kbarman_record_short(ring, type, tail);
+	kbarman_ring_commit(ring, slot.begin);
 }
 
 noinline void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
 					 u64 detail)
 {
+	struct kbarman_short it;
 	struct kbarman_slot slot;
 
 	if (!kbarman_ring_ready(ring))
 		return;
+	if (kbarman_ring_reserve_called(ring, sizeof(struct kbarman_detail_record), &it)) {
+		kbarman_fill_detail(ring, it.slot, task_and_series, value, detail);
+		kbarman_ring_commit_short(ring, &it);
+		return;
+	}
 	slot = record_begin(ring, sizeof(struct kbarman_detail_record));
 	if (!slot.record)
 		return;
 	kbarman_fill_detail(ring, slot, task_and_series, value, detail);
-	kbarman_ring_commit(ring);
-}
-
-noinline void kbarman_record_detail_call(struct kbarman_ring *ring, u64 task_and_series, u64 value,
-					 u64 detail)
-{
-	kbarman_record_detail_short(ring, task_and_series, value, detail);
+	kbarman_ring_commit(ring, slot.begin);
 }
 
 void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
@@ -103,22 +104,22 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 	kbarman_fill_small(ring, slot, BM_RECORD_TASK_SWITCH,
 			   KBARMAN_TWO_WORDS(task_id, kbarman_reason_state(reason, prev_state)));
 	memcpy(slot.record + sizeof(struct kbarman_small_record), chain, chain_bytes);
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 }
 
 /* Begin a sample of @length bytes: what samples with PC and without have in common. */
-static __always_inline struct bm_protocol_sample *sample_begin(struct kbarman_ring *ring, u32 type,
-							       u32 task_id, unsigned long length)
+static __always_inline struct kbarman_slot sample_begin(struct kbarman_ring *ring, u32 type,
+							u32 task_id, unsigned long length)
 {
 	struct kbarman_slot slot = record_begin(ring, length);
 	struct bm_protocol_sample *sample = slot.record;
 
-	if (!sample)
-		return NULL;
-	kbarman_fill_header(ring, sample, type, slot.timestamp);
-	sample->task_id = task_id;
-	sample->num_custom_counters = 0;
-	return sample;
+	if (sample) {
+		kbarman_fill_header(ring, sample, type, slot.timestamp);
+		sample->task_id = task_id;
+		sample->num_custom_counters = 0;
+	}
+	return slot;
 }
 
 bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
@@ -131,8 +132,9 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		u64 deltas[];
 	} __packed __aligned(4);
 	unsigned long base = sizeof(struct sample) + nr_deltas * sizeof(*deltas);
-	struct sample *record = (void *)sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
-						     base + chain_bytes);
+	struct kbarman_slot slot = sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
+						base + chain_bytes);
+	struct sample *record = slot.record;
 
 	if (!record)
 		return false;
@@ -140,7 +142,7 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
 	if (chain_bytes)
 		memcpy((void *)record + base, chain, chain_bytes);
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 	return true;
 }
 
@@ -148,13 +150,15 @@ bool kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *de
 			   unsigned int nr_deltas)
 {
 	unsigned long bytes = nr_deltas * sizeof(*deltas);
-	struct bm_protocol_sample *record = sample_begin(ring, BM_RECORD_SAMPLE, task_id,
-							 sizeof(*record) + bytes);
+	struct bm_protocol_sample *record;
+	struct kbarman_slot slot = sample_begin(ring, BM_RECORD_SAMPLE, task_id,
+						sizeof(*record) + bytes);
 
+	record = slot.record;
 	if (!record)
 		return false;
 	memcpy(record + 1, deltas, bytes);
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 	return true;
 }
 
@@ -181,7 +185,7 @@ void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,
 	memcpy(annotation->data, text, mark->text_bytes);
 	if (data)
 		annotation->data[data - 1] = '\0';
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 }
 
 void kbarman_record_counter(struct kbarman_ring *ring, u32 task_id, u32 series, u64 value)
@@ -196,5 +200,5 @@ void kbarman_record_counter(struct kbarman_ring *ring, u32 task_id, u32 series, 
 	counter->task_id = task_id;
 	counter->counter = series;
 	counter->value = value;
-	kbarman_ring_commit(ring);
+	kbarman_ring_commit(ring, slot.begin);
 }

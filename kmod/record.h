@@ -41,8 +41,8 @@ enum kbarman_series {
 #endif
 
 /*
- * The reason and the state as one number, as above. The lower byte of the state is first in memory,
- * with either byte order.
+ * The reason and the state, which has 16 bits, as one number, as above. The lower byte of the state
+ * is first in memory, with either byte order.
  */
 static __always_inline u32 kbarman_reason_state(enum bm_task_switch_reason reason,
 						unsigned int state)
@@ -50,8 +50,14 @@ static __always_inline u32 kbarman_reason_state(enum bm_task_switch_reason reaso
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
 	return (u32)reason << 24 | (u32)(u8)state << 16 | (state & 0xff00);
 #else
-	return reason | (u32)(u16)state << 8;
+	return reason | (u32)state << 8;
 #endif
+}
+
+/* The ring's stamp: type and core of a task switch, as nearly all records are. */
+static __always_inline u64 kbarman_record_stamp(u32 cpu)
+{
+	return KBARMAN_TWO_WORDS(BM_RECORD_TASK_SWITCH, cpu);
 }
 
 static __always_inline void kbarman_fill_header(const struct kbarman_ring *ring, void *record,
@@ -67,7 +73,8 @@ static __always_inline void kbarman_fill_header(const struct kbarman_ring *ring,
 	static_assert(offsetof(struct bm_protocol_record_header, core) == 4);
 	static_assert(offsetof(struct bm_protocol_record_header, timestamp) == 8);
 
-	header->type_and_core = KBARMAN_TWO_WORDS(type, ring->cpu);
+	/* Those of a task switch, made those of @type: nothing is left of that if it is one. */
+	header->type_and_core = ring->stamp ^ KBARMAN_TWO_WORDS(type ^ BM_RECORD_TASK_SWITCH, 0);
 	header->timestamp = timestamp;
 }
 
@@ -92,32 +99,20 @@ static __always_inline void kbarman_fill_small(const struct kbarman_ring *ring,
 /* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
 void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64 tail);
 
-static __always_inline void kbarman_record_short(struct kbarman_ring *ring, u32 type, u64 tail)
-{
-	struct kbarman_slot slot;
-
-	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_small_record),
-						 &slot))) {
-		kbarman_record_small_slow(ring, type, tail);
-		return;
-	}
-	kbarman_fill_small(ring, slot, type, tail);
-	kbarman_ring_commit_short(ring, slot.end);
-}
-
-/* kbarman_record_short() as a function call. */
-void kbarman_record_small_call(struct kbarman_ring *ring, u32 type, u64 tail);
-
 /*
  * The short way is inlined. Every other function is called as a tail call, so the probe need not
  * save a register.
  */
 static __always_inline void kbarman_record_small(struct kbarman_ring *ring, u32 type, u64 tail)
 {
-	if (ring_clock_is_called())
-		kbarman_record_small_call(ring, type, tail);
-	else
-		kbarman_record_short(ring, type, tail);
+	struct kbarman_short it;
+
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_small_record), &it))) {
+		kbarman_record_small_slow(ring, type, tail);
+		return;
+	}
+	kbarman_fill_small(ring, it.slot, type, tail);
+	kbarman_ring_commit_short(ring, &it);
 }
 
 /* @ring is this CPU's ring; it may not be ready. */
@@ -197,24 +192,6 @@ static __always_inline void kbarman_fill_detail(const struct kbarman_ring *ring,
 void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
 				u64 detail);
 
-static __always_inline void kbarman_record_detail_short(struct kbarman_ring *ring,
-							u64 task_and_series, u64 value, u64 detail)
-{
-	struct kbarman_slot slot;
-
-	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_detail_record),
-						 &slot))) {
-		kbarman_record_detail_slow(ring, task_and_series, value, detail);
-		return;
-	}
-	kbarman_fill_detail(ring, slot, task_and_series, value, detail);
-	kbarman_ring_commit_short(ring, slot.end);
-}
-
-/* kbarman_record_detail_short() as a function call. */
-void kbarman_record_detail_call(struct kbarman_ring *ring, u64 task_and_series, u64 value,
-				u64 detail);
-
 /*
  * @ring is this CPU's ring; it may not be ready. @task_id is the task that runs. @detail:
  * kbarman_detail(). Inlined as kbarman_record_small() is.
@@ -224,11 +201,15 @@ static __always_inline void kbarman_record_detail(struct kbarman_ring *ring, u32
 						  u64 detail)
 {
 	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, series);
+	struct kbarman_short it;
 
-	if (ring_clock_is_called())
-		kbarman_record_detail_call(ring, task_and_series, value, detail);
-	else
-		kbarman_record_detail_short(ring, task_and_series, value, detail);
+	if (unlikely(!kbarman_ring_reserve_short(ring, sizeof(struct kbarman_detail_record),
+						 &it))) {
+		kbarman_record_detail_slow(ring, task_and_series, value, detail);
+		return;
+	}
+	kbarman_fill_detail(ring, it.slot, task_and_series, value, detail);
+	kbarman_ring_commit_short(ring, &it);
 }
 
 /* A task switch with the call chain of the previous task. @chain_bytes is the chain's length. */

@@ -37,6 +37,12 @@ static __always_inline unsigned long *write_offset(const struct kbarman_ring *ri
 	return kbarman_ring_low_word(&ring->header->write_offset);
 }
 
+static __always_inline bm_uintptr *ring_word(const struct kbarman_ring *ring,
+					     unsigned long position)
+{
+	return (bm_uintptr *)(ring->data + (position & ring->mask));
+}
+
 static __always_inline unsigned long page_of(const struct kbarman_ring *ring,
 					     unsigned long position)
 {
@@ -54,6 +60,7 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_r
 		.header = memory,
 		.pages = pages,
 		.wake = ring->wake,
+		.stamp = ring->stamp,
 	};
 
 	memset(ring->header, 0, sizeof(*ring->header));
@@ -152,40 +159,70 @@ void kbarman_ring_drop(struct kbarman_ring *ring, unsigned long position)
 }
 
 /* The next record goes the long way, which reports losses. */
-static void close_short(struct kbarman_ring *ring)
+void kbarman_ring_close_short(struct kbarman_ring *ring)
 {
-	WRITE_ONCE(ring->short_limit, READ_ONCE(ring->commit));
+	unsigned long closed = READ_ONCE(ring->commit);
+
+	WRITE_ONCE(ring->short_limit, closed);
+	WRITE_ONCE(ring->called_limit, closed);
 }
 
 /*
  * Open the short way again, up to the end of the page that @position is in. If another writer
  * comes in between, this one's value is older and lower than it could be, never too high. If the
  * other writer lost a record and closed the way, this one closes it again.
+ *
+ * If blocks fill pages exactly, there is room up to @position: evict here, or the next record would
+ * go the long way again only to do that.
  */
 static void open_short(struct kbarman_ring *ring, unsigned long position)
 {
 	unsigned long last = position | (KBARMAN_RING_PAGE - 1);
-	unsigned long limit = READ_ONCE(ring->limit);
+	unsigned long limit = READ_ONCE(ring->limit), closed = READ_ONCE(ring->commit);
+	bool called = ring_clock_is_called();
+	enum kbarman_loss ignored;
 
-	WRITE_ONCE(ring->short_limit, kbarman_ring_after(last, limit) ? limit : last);
+	if (limit == position && ring->overwrite) {
+		make_room(ring, position + 1, &ignored);
+		limit = READ_ONCE(ring->limit);
+	}
+	if (kbarman_ring_after(limit, last))
+		limit = last;
+	WRITE_ONCE(ring->short_limit, called ? closed : limit);
+	WRITE_ONCE(ring->called_limit, called ? limit : closed);
 	barrier();
 	if (unlikely(local_read(&ring->unreported)))
-		close_short(ring);
+		kbarman_ring_close_short(ring);
 }
 
-/* The long way to reserve. The caller is counted in ring->nest already. */
-static struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsigned long length,
-					enum kbarman_loss *reason)
+void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost)
 {
-	const struct kbarman_slot none = { .record = NULL };
+	local_add(lost, &ring->unreported);
+	kbarman_ring_close_short(ring);
+}
+
+/*
+ * What the caller has reserved begins at @begin. True: everything in front of it was published when
+ * the caller reserved it. It remains true or false until the caller commits.
+ */
+static __always_inline bool is_outermost(const struct kbarman_ring *ring, unsigned long begin)
+{
+	return READ_ONCE(ring->commit) == begin;
+}
+
+/* The long way to reserve. */
+static noinline struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsigned long length,
+						 bool counted)
+{
+	enum kbarman_loss reason = KBARMAN_LOST_FULL;
 	unsigned long size = kbarman_ring_size(ring);
-	unsigned long head, pad, next;
+	unsigned long head, pad, next, begin;
 	bm_uintptr *word;
 	u64 now;
 
 	if (unlikely(WORD + length > size / 8)) {
-		*reason = KBARMAN_LOST_TOO_BIG;
-		return none;
+		reason = KBARMAN_LOST_TOO_BIG;
+		goto lost;
 	}
 	do {
 		head = READ_ONCE(ring->w);
@@ -195,69 +232,47 @@ static struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsigned long
 			pad = size - (head & ring->mask);
 		next = head + pad + WORD + length;
 		if (kbarman_ring_after(next, READ_ONCE(ring->limit)) &&
-		    !make_room(ring, next, reason))
-			return none;
+		    !make_room(ring, next, &reason))
+			goto lost;
 	} while (unlikely(cmpxchg_local(&ring->w, head, next) != head));
 
+	begin = head;
 	if (unlikely(pad)) {
-		*kbarman_ring_word(ring, head) = BM_BLOCK_PADDING | (pad - WORD);
+		*ring_word(ring, head) = BM_BLOCK_PADDING | (pad - WORD);
 		note_boundaries(ring, head, head + pad);
 		head += pad;
 	}
 	note_boundaries(ring, head, next);
 	open_short(ring, next);
-	local_inc(&ring->written);
-	word = kbarman_ring_word(ring, head);
+	if (likely(is_outermost(ring, begin)))
+		data_race(ring->written++);
+	else
+		local_inc(&ring->nested);
+	word = ring_word(ring, head);
 	*word = length;
-	return (struct kbarman_slot) { .record = word + 1, .timestamp = now };
-}
+	return (struct kbarman_slot) { .record = word + 1, .timestamp = now, .begin = begin };
 
-void kbarman_ring_report_later(struct kbarman_ring *ring, long lost)
-{
-	local_add(lost, &ring->unreported);
-	close_short(ring);
-}
-
-static struct kbarman_slot ring_enter(struct kbarman_ring *ring, unsigned long length, bool counted)
-{
-	enum kbarman_loss reason = KBARMAN_LOST_FULL;
-	struct kbarman_slot slot;
-
-	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
-	barrier();
-	slot = ring_reserve(ring, length, &reason);
-	if (slot.record)
-		return slot;
+lost:
 	if (counted) {
 		local_inc(&ring->lost[reason]);
-		kbarman_ring_report_later(ring, 1);
+		kbarman_ring_owe(ring, 1);
 	}
-	/* Writers that came in meanwhile have left it to this one to publish theirs. */
-	kbarman_ring_commit(ring);
-	return slot;
+	return (struct kbarman_slot) { .record = NULL };
 }
 
 struct kbarman_slot kbarman_ring_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	return ring_enter(ring, length, true);
+	return ring_reserve(ring, length, true);
 }
 
 struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned long length)
 {
-	return ring_enter(ring, length, false);
+	return ring_reserve(ring, length, false);
 }
 
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 {
 	local_inc(&ring->lost[reason]);
-}
-
-void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost)
-{
-	WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) + 1);
-	barrier();
-	kbarman_ring_report_later(ring, lost);
-	kbarman_ring_commit(ring);
 }
 
 /*
@@ -272,7 +287,7 @@ static unsigned long note_records(struct kbarman_ring *ring)
 
 	do {
 		end = READ_ONCE(ring->w);
-		records = local_read(&ring->written);
+		records = kbarman_ring_written(ring);
 	} while (unlikely(end != READ_ONCE(ring->w)));
 	/* Only the outermost writer writes here. */
 	page = &ring->pages[page_of(ring, end - 1)];
@@ -284,29 +299,30 @@ static unsigned long note_records(struct kbarman_ring *ring)
 
 noinline void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before)
 {
-	unsigned long now;
+	unsigned long now = before, end;
 
-	do {
-		WRITE_ONCE(ring->nest, 1);
-		barrier();
-		now = READ_ONCE(ring->w);
-		if (kbarman_ring_crosses(before, now))
-			now = note_records(ring);
-		kbarman_ring_store_end(ring, now);
-		/* A writer that reserved behind `now` meanwhile was nested: it did not publish. */
-	} while (unlikely(now != READ_ONCE(ring->w)));
+	/*
+	 * What is reserved and not published was reserved by nested writers, who leave it to this
+	 * one. If somebody else has published since, he was outermost: everything is published, and
+	 * this one must not publish. `w` first: the other way round, he could come in between.
+	 */
+	while ((end = READ_ONCE(ring->w)) != now && READ_ONCE(ring->commit) == now) {
+		if (kbarman_ring_crosses(before, end)) {
+			end = note_records(ring);
+			WRITE_ONCE(*kbarman_ring_low_word(&ring->header->total_written), end);
+		}
+		kbarman_ring_store_end(ring, ring->data, end);
+		now = end;
+	}
 	if (kbarman_ring_crosses(before, now))
 		ring_page_crossed(ring);
 }
 
-void kbarman_ring_commit(struct kbarman_ring *ring)
+void kbarman_ring_commit(struct kbarman_ring *ring, unsigned long begin)
 {
 	barrier();
-	if (unlikely(READ_ONCE(ring->nest) > 1)) {
-		WRITE_ONCE(ring->nest, READ_ONCE(ring->nest) - 1);
-		return;
-	}
-	kbarman_ring_publish(ring, READ_ONCE(ring->commit));
+	if (likely(is_outermost(ring, begin)))
+		kbarman_ring_publish(ring, begin);
 }
 
 void kbarman_ring_settle(struct kbarman_ring *ring)
@@ -314,10 +330,10 @@ void kbarman_ring_settle(struct kbarman_ring *ring)
 	u64 high = (u64)ring->high_words << 32;
 	unsigned long start = *read_offset(ring), end = *write_offset(ring);
 
+	ring->header->total_written = high | end;
 	if (BITS_PER_LONG == 64)
 		return;
 	ring->header->write_offset = high | end;
-	ring->header->total_written = high | end;
 	ring->header->read_offset = (start > end ? high - (1ULL << 32) : high) | start;
 }
 
@@ -372,7 +388,7 @@ static unsigned long ring_walk(const struct kbarman_ring *ring, unsigned long fr
 	for (*records = 0; kbarman_ring_after(to, from); from += WORD + length) {
 		/* A writer may be at work here: the caller finds out. Until then the word may
 		 * be anything, so it is checked. */
-		word = data_race(READ_ONCE(*kbarman_ring_word(ring, from)));
+		word = data_race(READ_ONCE(*ring_word(ring, from)));
 		length = word & ~BM_BLOCK_PADDING;
 		if (length > kbarman_ring_size(ring) || word % WORD)
 			return from;
@@ -459,12 +475,12 @@ bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int 
 	bm_uintptr word;
 
 	for (; blocks && kbarman_ring_after(end, at); blocks--) {
-		word = READ_ONCE(*kbarman_ring_word(ring, at));
+		word = READ_ONCE(*ring_word(ring, at));
 		/* A writer that came in may have overwritten it. */
 		if ((word & ~BM_BLOCK_PADDING) > kbarman_ring_size(ring) || word % WORD)
 			return false;
 		if (!(word & BM_BLOCK_PADDING) &&
-		    READ_ONCE(*(u32 *)kbarman_ring_word(ring, at + WORD)) == type)
+		    READ_ONCE(*(u32 *)ring_word(ring, at + WORD)) == type)
 			return true;
 		at += WORD + (word & ~BM_BLOCK_PADDING);
 	}

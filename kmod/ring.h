@@ -10,8 +10,33 @@
  *	between reserve and commit: preemption is off. The writer does not sleep, does
  *	not fault but in _nofault helpers, and always calls kbarman_ring_commit().
  *
+ * Who publishes. The outermost writer is the one whose block begins at `commit`: everything in
+ * front of it was published when it reserved. As long as it has not published, `w` is not `commit`,
+ * and everyone who comes in is nested: his block begins behind `commit`, and he leaves it to the
+ * outermost writer. So `commit` tells each writer which one he is, when he reserves and when he
+ * commits. A writer that has not reserved yet, or finds no room, leaves no trace: those that
+ * interrupt him are outermost themselves.
+ *
+ * The clock. A writer loads where its block would begin, then reads the clock, then exchanges `w`.
+ * A writer that comes in between and reserves has a later time, and the exchange fails. A CPU may
+ * read the clock before it has done the load. That moves no interrupt: one that comes behind the
+ * load and before the clock discards what the CPU read ahead, and one that comes behind both is
+ * later than both. Two writers of one CPU, one behind the other, read the clock in their order.
+ * Linux relies on that in sched_clock(). On arm64 an ISB orders the clock behind all in front of it.
+ *
  * Positions (w, commit, limit, the offsets in the header) count bytes since start,
- * modulo 2^BITS_PER_LONG, and are reduced with `mask` on use.
+ * modulo 2^BITS_PER_LONG, and are reduced with `mask` on use. They are compared by their
+ * difference, which has to be less than half of the range:
+ *
+ *	read_offset <= commit <= w <= read_offset + size
+ *	`limit` and `short_limit` are at most `size` in front of `w`. A writer that was interrupted
+ *	may store what is older by as much as others wrote meanwhile: too low, and whoever finds
+ *	it too low renews it. That one of the short ways is closed is renewed in each page
+ *	a block has at most an eighth of `size`, which is at most a quarter of the range
+ *
+ * A reader loads write_offset first, as `end`, and read_offset then, as `start`. Either start is
+ * behind end, because the writer has gone on, or end - start <= size: what the writer of `end`
+ * evicted is in front of `end` in the order of its stores.
  */
 #ifndef KBARMAN_RING_H
 #define KBARMAN_RING_H
@@ -27,7 +52,10 @@
 
 /* One page of the ring. The newest round of the ring that reached the page filled this in. */
 struct kbarman_ring_page {
-	unsigned long first;	/* the first block at or behind the page's start begins here */
+	unsigned long first;	/* the first block at or behind the page's start begins here. Valid if
+				 * the page's start is behind read_offset and not behind commit.
+				 * Otherwise it may be an earlier round's, or one that is being
+				 * written: whoever reads it compares it with both */
 	unsigned long end;	/* a writer that came from another page published up to here:
 				 * behind this page's start, and not behind its end */
 	unsigned long records;	/* written in front of `end`, since the ring's init */
@@ -39,21 +67,23 @@ struct kbarman_ring {
 	/* The short way needs one cache line. Constant from init on: */
 	u8 *data;		/* mapped */
 	unsigned long mask;	/* size - 1 */
-	u32 cpu;
+	u64 stamp;		/* the caller's: the same in all records (record.h) */
 
 	/* The owning CPU's. A writer that interrupts another one leaves them so that
 	 * the other one can go on. */
-	unsigned int nest;	/* writers between reserve and commit */
 	unsigned long w;	/* reserved up to here; only ever moved by cmpxchg */
 	unsigned long commit;	/* published up to here */
 	unsigned long short_limit; /* blocks of the short way end here at the latest: not
-				 * behind limit, and in front of a page's end */
+				 * behind limit, and in front of a page's end. At or in front of
+				 * `commit`: the short way is closed */
+	unsigned long written;	/* by outermost writers, of which there is one at a time */
 
 	/* The owning CPU's, counted with interrupt-safe adds; read by anyone. */
-	local_t written;
-
+	local_t nested;		/* written by others */
 	local_t lost[KBARMAN_LOST_REASONS];
 	local_t unreported;	/* losses that the ring itself does not tell of yet */
+	unsigned long called_limit; /* as short_limit, where the clock has to be called. One of
+				 * the two is closed */
 
 	/* The owning CPU's, as those above. */
 	unsigned long limit;	/* blocks end here at the latest. Never behind read_offset +
@@ -65,6 +95,7 @@ struct kbarman_ring {
 	struct bm_datastore_header_data *header;	/* mapped, in front of data */
 	struct kbarman_ring_page *pages;	/* [size >> KBARMAN_RING_PAGE_SHIFT] */
 	struct kbarman_wake *wake;	/* told of pages that became full: ring_env.h */
+	u32 cpu;
 
 	/* Of kbarman_ring_overwritten() alone. */
 	unsigned long overwritten;
@@ -73,7 +104,7 @@ struct kbarman_ring {
 /*
  * @memory: struct bm_datastore_header_data and @size bytes behind it, zeroed;
  * @pages: @size >> KBARMAN_RING_PAGE_SHIFT elements; both stay the caller's. The caller has set
- * ->wake.
+ * ->wake and ->stamp.
  * @size is a power of two from KBARMAN_RING_MIN to KBARMAN_RING_MAX. No writer and
  * no reader may be active.
  */
@@ -84,6 +115,12 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_r
 static inline u64 kbarman_counted(const local_t *counter)
 {
 	return (unsigned long)local_read(counter);
+}
+
+/* How many records are written, those included that are overwritten since. */
+static inline unsigned long kbarman_ring_written(const struct kbarman_ring *ring)
+{
+	return READ_ONCE(ring->written) + (unsigned long)local_read(&ring->nested);
 }
 
 /* Some CPU has called kbarman_ring_init() for it. */
@@ -105,12 +142,6 @@ static __always_inline unsigned long *kbarman_ring_low_word(__u64 *offset)
 #endif
 }
 
-static __always_inline bm_uintptr *kbarman_ring_word(const struct kbarman_ring *ring,
-						     unsigned long position)
-{
-	return (bm_uintptr *)(ring->data + (position & ring->mask));
-}
-
 /* a > b, for positions less than half the number range apart. The sign is a flag. */
 static __always_inline bool kbarman_ring_after(unsigned long a, unsigned long b)
 {
@@ -123,19 +154,20 @@ static __always_inline bool kbarman_ring_crosses(unsigned long from, unsigned lo
 	return (from ^ to) >> KBARMAN_RING_PAGE_SHIFT;
 }
 
-/* Readers may have all in front of @end. The writer is no writer any more. The outermost only. */
-static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, unsigned long end)
+/*
+ * Readers may have all in front of @end. @data is ring->data. From then on the caller is no writer
+ * any more. Context: the outermost writer.
+ */
+static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, u8 *data,
+						   unsigned long end)
 {
 	/* The same as ring->header, without a load. */
-	struct bm_datastore_header_data *header = (void *)(ring->data - sizeof(*header));
+	struct bm_datastore_header_data *header = (void *)(data - sizeof(*header));
 
 	smp_store_release(kbarman_ring_low_word(&header->write_offset), end);	/* [B] */
-	WRITE_ONCE(*kbarman_ring_low_word(&header->total_written), end);
 	if (BITS_PER_LONG == 32 && end < ring->commit)
 		ring->high_words++;
 	WRITE_ONCE(ring->commit, end);
-	barrier();
-	WRITE_ONCE(ring->nest, 0);
 	barrier();
 }
 
@@ -143,7 +175,14 @@ static __always_inline void kbarman_ring_store_end(struct kbarman_ring *ring, un
 struct kbarman_slot {
 	void *record;		/* NULL: there is no room */
 	u64 timestamp;
-	unsigned long end;	/* of the block; set by the short way only */
+	unsigned long begin;	/* of what is reserved, padding included */
+};
+
+/* The same, of the short way. */
+struct kbarman_short {
+	struct kbarman_slot slot;
+	unsigned long end;	/* of the block */
+	u8 *data;		/* the ring's */
 };
 
 /*
@@ -167,73 +206,92 @@ void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason);
  * @lost records more are to be reported, in front of the next record. So the next record does
  * not go the short way. Context: as kbarman_ring_reserve().
  */
-void kbarman_ring_report_later(struct kbarman_ring *ring, long lost);
-
-/* The same, from outside of a writer. Context: as above. */
 void kbarman_ring_owe(struct kbarman_ring *ring, unsigned long lost);
 
-/* Publish the record. A nested writer's is published when the outermost one commits. */
-void kbarman_ring_commit(struct kbarman_ring *ring);
+/*
+ * Publish the record, @begin: of the slot. A nested writer's is published when the outermost one
+ * commits.
+ */
+void kbarman_ring_commit(struct kbarman_ring *ring, unsigned long begin);
+
+/* The short way; @called: the clock has to be called. */
+static __always_inline bool kbarman_ring_reserve_within(struct kbarman_ring *ring,
+							unsigned long length, bool called,
+							struct kbarman_short *it)
+{
+	unsigned long head = READ_ONCE(ring->commit);
+	unsigned long end = head + sizeof(bm_uintptr) + length;
+	bm_uintptr *word;
+	u64 now;
+
+	/* Everything else is read behind `head`: it is at least as new. */
+	barrier();
+	/* A block within one page needs no padding, is no page's last, and is not too
+	 * big: an eighth of the smallest ring is more than a page. */
+	if (unlikely(kbarman_ring_after(end, called ? ring->called_limit : ring->short_limit)))
+		return false;
+	now = called ? ring_clock() : ring_counter();
+	/* If something is reserved that is not published, or a writer came in between, this fails.
+	 * So whoever goes on is the outermost writer. */
+	if (unlikely(!ring_try_cmpxchg(&ring->w, head, end)))
+		return false;
+	/* The outermost writers' alone, so no other one changes it meanwhile. */
+	data_race(ring->written++);
+	it->data = ring->data;
+	word = (bm_uintptr *)(it->data + (head & ring->mask));
+	*word = length;
+	it->slot = (struct kbarman_slot) { .record = word + 1, .timestamp = now, .begin = head };
+	it->end = end;
+	return true;
+}
 
 /*
  * The short way. Nearly every writer interrupts no other, is not interrupted, and stays within
  * a page: those can go it. True: the caller calls kbarman_ring_commit_short() later. False: the
  * caller calls kbarman_ring_reserve(), as if it had not called this. @ring may be all zeros, as
- * it is before its init: such a ring has no short way.
+ * it is before its init: such a ring has no short way. Nor has one whose clock is not the counter
+ * alone (ring_clock_is_called()): it has another one, kbarman_ring_reserve_called().
  */
 static __always_inline bool kbarman_ring_reserve_short(struct kbarman_ring *ring,
 						       unsigned long length,
-						       struct kbarman_slot *slot)
+						       struct kbarman_short *it)
 {
-	unsigned long head, end;
-	bm_uintptr *word;
-	u64 now;
+	return kbarman_ring_reserve_within(ring, length, false, it);
+}
 
-	/* If something is reserved that is not published, the exchange will fail. */
-	head = READ_ONCE(ring->commit);
-	if (unlikely(READ_ONCE(ring->nest)))
-		return false;
-	/* The clock is read behind `head`. A writer that comes in between has a later time
-	 * and takes the place: the exchange fails, and the long way reads the clock again. */
-	now = ring_clock();
-	end = head + sizeof(*word) + length;
-	/* A block within one page needs no padding, is no page's last, and is not too
-	 * big: an eighth of the smallest ring is more than a page. */
-	if (unlikely(kbarman_ring_after(end, READ_ONCE(ring->short_limit))))
-		return false;
-	/* A writer that came in before this was an outermost one: it has published. */
-	WRITE_ONCE(ring->nest, 1);
-	barrier();
-	if (unlikely(cmpxchg_local(&ring->w, head, end) != head)) {
-		WRITE_ONCE(ring->nest, 0);
-		return false;
-	}
-	local_inc(&ring->written);
-	word = kbarman_ring_word(ring, head);
-	*word = length;
-	*slot = (struct kbarman_slot) { .record = word + 1, .timestamp = now, .end = end };
-	return true;
+/* The same for the other rings. */
+static __always_inline bool kbarman_ring_reserve_called(struct kbarman_ring *ring,
+							unsigned long length,
+							struct kbarman_short *it)
+{
+	return kbarman_ring_reserve_within(ring, length, true, it);
 }
 
 /*
  * Publish all that is reserved, with what other writers reserve meanwhile, and tell of pages
- * that became full. Everything in front of @before was published before. The outermost writer
- * only.
+ * that became full. The caller has published everything in front of @before, or is the outermost
+ * writer, and its block begins there.
  */
 void kbarman_ring_publish(struct kbarman_ring *ring, unsigned long before);
 
-/* @end: of the slot. */
-static __always_inline void kbarman_ring_commit_short(struct kbarman_ring *ring, unsigned long end)
+static __always_inline void kbarman_ring_commit_short(struct kbarman_ring *ring,
+						      const struct kbarman_short *it)
 {
 	barrier();
-	kbarman_ring_store_end(ring, end);
-	if (unlikely(end != READ_ONCE(ring->w)))
-		kbarman_ring_publish(ring, end);
+	kbarman_ring_store_end(ring, it->data, it->end);
+	if (unlikely(it->end != data_race(ring->w)))
+		kbarman_ring_publish(ring, it->end);
 }
 
 /*
- * Complete the offsets in the header. They are 64 bits wide; where a long has 32, only their
- * low halves are live. No writer may be active.
+ * The clock is not the counter alone any more: no record goes the short way. Context: the owning
+ * CPU, preemption off; or any CPU while the owning one can't write.
+ */
+void kbarman_ring_close_short(struct kbarman_ring *ring);
+
+/*
+ * Complete the header. Its offsets are 64 bits wide; where a long has 32, only their low halves are
+ * live. total_written is stored once a page, and here. No writer may be active.
  */
 void kbarman_ring_settle(struct kbarman_ring *ring);
 

@@ -24,8 +24,29 @@
 #include "wake.h"
 
 #define ring_clock()		kbarman_clock()
-/* In the kernel, reading the clock may be a function call instead of an instruction. */
-#define ring_clock_is_called()	unlikely(!kbarman_clock_raw)
+/* The clock, unless ring_clock_is_called(): then the counter alone is not the clock. */
+#define ring_counter()		KBARMAN_COUNTER()
+#define ring_clock_is_called()	(!kbarman_clock_raw)
 #define ring_page_crossed(ring)	kbarman_wake_soon((ring)->wake)
+
+/*
+ * cmpxchg_local(); true if *@p was @old. On x86 the instruction says so itself; cmpxchg_local()
+ * returns what *@p was, which would have to be compared again.
+ */
+static __always_inline bool ring_try_cmpxchg(unsigned long *p, unsigned long old,
+					     unsigned long new)
+{
+#if defined(CONFIG_X86)
+	bool exchanged;
+
+	asm volatile("cmpxchg %[new], %[p]"
+		     : "=@ccz" (exchanged), [p] "+m" (*p), "+a" (old)
+		     : [new] "r" (new)
+		     : "memory");
+	return exchanged;
+#else
+	return cmpxchg_local(p, old, new) == old;
+#endif
+}
 
 #endif /* KBARMAN_RING_ENV_H */

@@ -6,6 +6,7 @@
 #include "callchain.h"
 #include "capture.h"
 #include "here.h"
+#include "record.h"
 #include "rings.h"
 #include "storage.h"
 
@@ -26,6 +27,7 @@ static void ring_reset(struct kbarman_session *session, int cpu)
 	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
 
 	its->ring.wake = session->wake;
+	its->ring.stamp = kbarman_record_stamp(cpu);
 	kbarman_ring_init(&its->ring, session->capture->rings[cpu], its->pages,
 			  session->config.ring_bytes, cpu,
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
@@ -71,6 +73,18 @@ void kbarman_rings_settle(struct kbarman_session *session)
 		ring = kbarman_rings_find(session, cpu);
 		if (ring)
 			kbarman_ring_settle(ring);
+	}
+}
+
+void kbarman_rings_close_short(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		ring = kbarman_ring_of(per_cpu_ptr(session->each, cpu));
+		if (ring)
+			kbarman_ring_close_short(ring);
 	}
 }
 

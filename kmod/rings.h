@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The rings of a session. Context of all functions: task, session's lock held. */
+/* The rings of a session. Context, unless stated: task, session's lock held. */
 #ifndef KBARMAN_RINGS_H
 #define KBARMAN_RINGS_H
 
@@ -17,6 +17,9 @@ void kbarman_rings_forget(struct kbarman_session *session);
 
 /* Complete what a reader sees of the rings. No writer is active any more. */
 void kbarman_rings_settle(struct kbarman_session *session);
+
+/* No record goes the short way. Context: one CPU online, interrupts off. */
+void kbarman_rings_close_short(struct kbarman_session *session);
 
 /* The ring of @cpu, or NULL if there is none. @cpu may be any number. */
 struct kbarman_ring *kbarman_rings_find(struct kbarman_session *session, u32 cpu);

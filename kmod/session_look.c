@@ -97,12 +97,12 @@ static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_ses
 	 * Read after `overwritten`, so that the result has no more overwritten than written
 	 * records.
 	 */
-	u64 written = kbarman_counted(&ring->written);
+	u64 written = kbarman_ring_written(ring);
 	int reason;
 
 	stats->written += written;
 	stats->overwritten += min(overwritten, written);
-	stats->bytes += READ_ONCE(ring->header->total_written);
+	stats->bytes += READ_ONCE(ring->header->write_offset);
 	for (reason = 0; reason < KBARMAN_LOST_REASONS; reason++)
 		stats->lost[reason] += kbarman_counted(&ring->lost[reason]);
 	for (reason = 0; reason < KBARMAN_STOP_REASONS; reason++)

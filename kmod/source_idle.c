@@ -18,7 +18,7 @@
  * or detached, it may see the begin of a halt without its end, or the end without its begin. A
  * state that the ring already holds is not recorded again.
  */
-static void on_cpu_idle(void *data, unsigned int state, unsigned int cpu)
+static notrace void on_cpu_idle(void *data, unsigned int state, unsigned int cpu)
 {
 	bool entered = state != (unsigned int)PWR_EVENT_EXIT;
 	enum kbarman_idle_told now = entered ? KBARMAN_IDLE_TOLD_IN : KBARMAN_IDLE_TOLD_OUT;

@@ -42,12 +42,12 @@ static __always_inline unsigned int irq_handlers_behind(const struct irqaction *
 	return count;
 }
 
-static void on_irq_entry(void *data, int irq, struct irqaction *action)
+static notrace void on_irq_entry(void *data, int irq, struct irqaction *action)
 {
 	irq_record(data, BM_KBARMAN_IRQ_ENTRY, irq, irq_handlers_behind(action));
 }
 
-static void on_irq_exit(void *data, int irq, struct irqaction *action, int ret)
+static notrace void on_irq_exit(void *data, int irq, struct irqaction *action, int ret)
 {
 	irq_record(data, BM_KBARMAN_IRQ_EXIT, irq, irq_handlers_behind(action));
 }
@@ -81,12 +81,12 @@ static __always_inline enum bm_kbarman_ipi irq_ipi_of(int vector)
 	}
 }
 
-static void on_ipi_entry(void *data, int vector)
+static notrace void on_ipi_entry(void *data, int vector)
 {
 	irq_record(data, BM_KBARMAN_IPI_ENTRY, irq_ipi_of(vector), 0);
 }
 
-static void on_ipi_exit(void *data, int vector)
+static notrace void on_ipi_exit(void *data, int vector)
 {
 	irq_record(data, BM_KBARMAN_IPI_EXIT, irq_ipi_of(vector), 0);
 }
@@ -135,12 +135,12 @@ static __always_inline enum bm_kbarman_ipi irq_ipi_of(const char *reason)
 	}
 }
 
-static void on_ipi_entry(void *data, const char *reason)
+static notrace void on_ipi_entry(void *data, const char *reason)
 {
 	irq_record(data, BM_KBARMAN_IPI_ENTRY, irq_ipi_of(reason), 0);
 }
 
-static void on_ipi_exit(void *data, const char *reason)
+static notrace void on_ipi_exit(void *data, const char *reason)
 {
 	irq_record(data, BM_KBARMAN_IPI_EXIT, irq_ipi_of(reason), 0);
 }

@@ -33,14 +33,14 @@ static __always_inline enum bm_task_switch_reason sched_reason(bool preempt,
 }
 
 /*
- * The state that is recorded. A task of PREEMPT_RT that waits for a lock has a state of its own,
- * which Linux shows as TASK_UNINTERRUPTIBLE.
+ * The state that is recorded, which has 16 bits. A task of PREEMPT_RT that waits for a lock has a
+ * state of its own, which Linux shows as TASK_UNINTERRUPTIBLE.
  */
 static __always_inline unsigned int sched_told_state(unsigned int prev_state)
 {
 	if (prev_state & KBARMAN_TASK_RTLOCK_WAIT)
 		return TASK_UNINTERRUPTIBLE;
-	return prev_state;
+	return TASK_STATE_MAX > 0x10000 ? (u16)prev_state : prev_state;
 }
 
 static __always_inline void sched_record(struct kbarman_ring *ring, bool preempt,
@@ -51,6 +51,8 @@ static __always_inline void sched_record(struct kbarman_ring *ring, bool preempt
 }
 
 /*
+ * The probes are `notrace`: the function tracer would have its instruction in each of them.
+ *
  * Of all tasks. The cheapest callback: @data is the rings themselves, and what is recorded is no
  * question. The ring may not be ready.
  */
@@ -98,38 +100,38 @@ static void sched_switch_chain(void *data, bool preempt, struct task_struct *pre
  * 5.18: prev_state is the value on which __schedule() decided; prev->__state may have changed
  * since.
  */
-static void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
-			    struct task_struct *next, unsigned int prev_state)
+static notrace void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
+				    struct task_struct *next, unsigned int prev_state)
 {
 	sched_switch_any(data, preempt, next, prev_state);
 }
 
-static void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
-				   struct task_struct *next, unsigned int prev_state)
+static notrace void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
+					   struct task_struct *next, unsigned int prev_state)
 {
 	sched_switch_chosen(data, preempt, prev, next, prev_state);
 }
 
-static void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
-				  struct task_struct *next, unsigned int prev_state)
+static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
+					  struct task_struct *next, unsigned int prev_state)
 {
 	sched_switch_chain(data, preempt, prev, next, prev_state);
 }
 #else
-static void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
-			    struct task_struct *next)
+static notrace void on_sched_switch(void *data, bool preempt, struct task_struct *prev,
+				    struct task_struct *next)
 {
 	sched_switch_any(data, preempt, next, kbarman_task_state(prev));
 }
 
-static void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
-				   struct task_struct *next)
+static notrace void on_sched_switch_chosen(void *data, bool preempt, struct task_struct *prev,
+					   struct task_struct *next)
 {
 	sched_switch_chosen(data, preempt, prev, next, kbarman_task_state(prev));
 }
 
-static void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
-				  struct task_struct *next)
+static notrace void on_sched_switch_chain(void *data, bool preempt, struct task_struct *prev,
+					  struct task_struct *next)
 {
 	sched_switch_chain(data, preempt, prev, next, kbarman_task_state(prev));
 }

@@ -29,19 +29,19 @@ static __always_inline void softirq_record(void *data, enum bm_kbarman_what what
 				      kbarman_detail(what, context, nr, 0));
 }
 
-static void on_softirq_raise(void *data, unsigned int nr)
+static notrace void on_softirq_raise(void *data, unsigned int nr)
 {
 	softirq_record(data, BM_KBARMAN_SOFTIRQ_RAISE, kbarman_context(current->pid), nr);
 }
 
-static void on_softirq_entry(void *data, unsigned int nr)
+static notrace void on_softirq_entry(void *data, unsigned int nr)
 {
 	preempt_disable_notrace();
 	softirq_record(data, BM_KBARMAN_SOFTIRQ_ENTRY, BM_KBARMAN_IN_SOFTIRQ, nr);
 	preempt_enable_notrace();
 }
 
-static void on_softirq_exit(void *data, unsigned int nr)
+static notrace void on_softirq_exit(void *data, unsigned int nr)
 {
 	preempt_disable_notrace();
 	softirq_record(data, BM_KBARMAN_SOFTIRQ_EXIT, BM_KBARMAN_IN_SOFTIRQ, nr);

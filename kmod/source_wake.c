@@ -37,22 +37,22 @@ static __always_inline void wake_record_chosen(struct kbarman_cpu *here,
 		wake_record(here, what, woken);
 }
 
-static void on_waking(void *data, struct task_struct *woken)
+static notrace void on_waking(void *data, struct task_struct *woken)
 {
 	wake_record(kbarman_here(data), BM_KBARMAN_WAKING, woken);
 }
 
-static void on_waking_new(void *data, struct task_struct *woken)
+static notrace void on_waking_new(void *data, struct task_struct *woken)
 {
 	wake_record(kbarman_here(data), BM_KBARMAN_WAKING_NEW, woken);
 }
 
-static void on_waking_chosen(void *data, struct task_struct *woken)
+static notrace void on_waking_chosen(void *data, struct task_struct *woken)
 {
 	wake_record_chosen(kbarman_here(data), BM_KBARMAN_WAKING, woken);
 }
 
-static void on_waking_new_chosen(void *data, struct task_struct *woken)
+static notrace void on_waking_new_chosen(void *data, struct task_struct *woken)
 {
 	wake_record_chosen(kbarman_here(data), BM_KBARMAN_WAKING_NEW, woken);
 }

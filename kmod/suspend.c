@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/init.h>
-#include <linux/list.h>
+#include <linux/rculist.h>
 #include <linux/mutex.h>
 #include <linux/notifier.h>
 #include <linux/suspend.h>
 
 #include "clock.h"
 #include "compat/syscore.h"
+#include "cpus.h"
+#include "rings.h"
 #include "session.h"
 #include "suspend.h"
 
@@ -108,7 +110,16 @@ static int suspend_before_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
 
 static void suspend_after_deep_sleep(KBARMAN_SYSCORE_ARGUMENT)
 {
+	struct kbarman_session *session;
+
 	kbarman_clock_resume();
+	if (kbarman_clock_raw)
+		return;
+	/* The counter has restarted, now or before: it is not the clock any more. */
+	rcu_read_lock();
+	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list)
+		kbarman_rings_close_short(session);
+	rcu_read_unlock();
 }
 
 KBARMAN_SYSCORE(deep_sleep, suspend_before_deep_sleep, suspend_after_deep_sleep);

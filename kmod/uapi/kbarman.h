@@ -52,6 +52,9 @@
  *	r1 = read_offset
  *	if r1 > w0: again, else [max(r0, r1), w0) is good and starts with a block
  *
+ * While the session runs, total_written is stored whenever write_offset comes to another 4096 bytes
+ * of the ring. After a stop it is what write_offset is.
+ *
  * On a 32-bit kernel only the low word of each offset is updated while the session runs. The high
  * words are correct after a stop.
  *

@@ -25,8 +25,7 @@ STEADY = "these kernels set no frequency, and know one idle state"
 REASONS = {
     ("kmod/callchain.c", "read_frame"): "frames of 32-bit programs, which are known on x86 only",
     ("kmod/callchain_arm64.c", "kbarman_user_place"): "32-bit programs, which this kernel runs none",
-    ("kmod/record.c", "kbarman_record_small_call"): "where a clock has to be called: x86's alone",
-    ("kmod/record.c", "kbarman_record_detail_call"): "where a clock has to be called: x86's alone",
+    ("kmod/rings.c", "kbarman_rings_close_short"): "where a counter restarts in a suspend: x86's alone",
     ("kmod/source_freq.c", "freq_cpu_start"): STEADY,
     ("kmod/source_freq.c", "freq_record"): STEADY,
     ("kmod/source_freq.c", "freq_record_first"): STEADY,

@@ -35,9 +35,13 @@ typedef __u64 u64;
 
 /* The counter of an arm64 machine, the clocks that Linux makes of it. */
 #define CONFIG_ARM_ARCH_TIMER
-#define KBARMAN_COUNTER()	arch_timer_read_counter()
+#define KBARMAN_COUNTER()	counter_alone()
+#define KBARMAN_COUNTER_OF_LINUX()	arch_timer_read_counter()
+#define KBARMAN_COUNTER_IS_PLAIN()	counter_is_plain()
 #define KBARMAN_COUNTER_IS_STEADY()	counter_is_steady()
 bool counter_is_steady(void);
+bool counter_is_plain(void);
+u64 counter_alone(void);
 u64 arch_timer_read_counter(void);
 u32 arch_timer_get_cntfrq(void);
 u64 ktime_get_mono_fast_ns(void);

@@ -24,6 +24,7 @@ static struct {
 	u64 asleep;			/* the clocks stood still that long, in ns */
 	u32 pause;			/* ticks lost now and then */
 	bool unsteady;			/* Linux found that out */
+	bool erratum;			/* the counter alone may be wrong: Linux does more */
 } machine;
 
 static u64 scale(u64 value, u64 num, u64 den)
@@ -50,6 +51,16 @@ u64 arch_timer_read_counter(void)
 {
 	pass_time();
 	return machine.ticks;
+}
+
+bool counter_is_plain(void)
+{
+	return !machine.erratum;
+}
+
+u64 counter_alone(void)
+{
+	return arch_timer_read_counter() + (machine.erratum ? machine.hz : 0);
 }
 
 bool counter_is_steady(void)
@@ -108,6 +119,7 @@ static void machine_init(u32 hz, u64 num, u64 den)
 	machine.asleep = 0;
 	machine.pause = 0;
 	machine.unsteady = false;
+	machine.erratum = false;
 	missing = 0;
 	kbarman_clock_init();
 }
@@ -549,6 +561,21 @@ static void verdicts(void)
 	       "a_counter_that_is_not_steady_at_first_is_never_the_clock");
 }
 
+/* Then no probe reads the counter by itself, and the ticks are those of Linux. */
+static void erratum(void)
+{
+	struct kbarman_clock_pair pair;
+
+	machine_of_rate(25000000);
+	tap_ok(kbarman_clock_counts() && kbarman_clock_raw, "a_plain_counter_is_read_by_itself");
+	machine.erratum = true;
+	kbarman_clock_init();
+	kbarman_clock_read(&pair);
+	tap_ok(kbarman_clock_counts() && !kbarman_clock_raw && pair.timestamp <= machine.ticks &&
+	       kbarman_clock_hz() == 25000000, "a_counter_with_an_erratum_is_read_as_Linux_reads_it");
+	machine_of_rate(1000000000);
+}
+
 /* An end that does not go with the header is none. */
 static void hostile_ends(void)
 {
@@ -585,6 +612,7 @@ int main(void)
 	sleeps_move_no_record();
 	counters_that_begin_anew();
 	verdicts();
+	erratum();
 	hostile_ends();
 	return tap_done();
 }

@@ -77,6 +77,16 @@ static __always_inline unsigned long cmpxchg_local(unsigned long *p, unsigned lo
 	__asm__ volatile("cmpxchg %2, %1" : "+a"(old), "+m"(*p) : "r"(new) : "memory");
 	return old;
 }
+
+static __always_inline bool ring_try_cmpxchg(unsigned long *p, unsigned long old,
+					     unsigned long new)
+{
+	bool exchanged;
+
+	__asm__ volatile("cmpxchg %3, %1" : "=@ccz"(exchanged), "+m"(*p), "+a"(old)
+			 : "r"(new) : "memory");
+	return exchanged;
+}
 #else
 static __always_inline void local_add(long n, local_t *l)
 {
@@ -94,6 +104,12 @@ static __always_inline unsigned long cmpxchg_local(unsigned long *p, unsigned lo
 	__atomic_compare_exchange_n(p, &old, new, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED);
 	return old;
 }
+
+static __always_inline bool ring_try_cmpxchg(unsigned long *p, unsigned long old,
+					     unsigned long new)
+{
+	return cmpxchg_local(p, old, new) == old;
+}
 #endif
 
 static __always_inline long local_xchg(local_t *l, long value)
@@ -106,7 +122,8 @@ struct kbarman_ring;
 /* Each program gives its own, as functions or as macros. */
 #ifndef ring_clock
 u64 ring_clock(void);
-#define ring_clock_is_called()	1
+u64 ring_counter(void);
+bool ring_clock_is_called(void);
 void ring_page_crossed(struct kbarman_ring *ring);
 void ring_write_barrier(void);
 void ring_read_barrier(void);

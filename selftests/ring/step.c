@@ -58,6 +58,22 @@ u64 ring_clock(void)
 	return __atomic_add_fetch(&ticks, 1, __ATOMIC_RELAXED);
 }
 
+static void fail(const char *what, u64 a, u64 b);
+
+static bool clock_is_called;	/* the counter is not the clock */
+
+bool ring_clock_is_called(void)
+{
+	return clock_is_called;
+}
+
+u64 ring_counter(void)
+{
+	if (clock_is_called)
+		fail("the counter is taken for the clock", ticks, ring.w);
+	return ring_clock();
+}
+
 void ring_page_crossed(struct kbarman_ring *r)
 {
 	(void)r;
@@ -155,11 +171,15 @@ static noinline void write_id(u32 id, u32 length)
 {
 	struct record *record;
 	struct kbarman_slot slot;
-	bool shortly = kbarman_ring_reserve_short(&ring, length, &slot);
+	struct kbarman_short it;
+	bool shortly = kbarman_ring_reserve_short(&ring, length, &it) ||
+		       kbarman_ring_reserve_called(&ring, length, &it);
 	u64 *words;
 	u32 i;
 
-	if (!shortly)
+	if (shortly)
+		slot = it.slot;
+	else
 		slot = kbarman_ring_reserve(&ring, length);
 	record = slot.record;
 	if (!record)
@@ -175,9 +195,9 @@ static noinline void write_id(u32 id, u32 length)
 	record->length = length;
 	asked[id].timestamp = slot.timestamp;
 	if (shortly)
-		kbarman_ring_commit_short(&ring, slot.end);
+		kbarman_ring_commit_short(&ring, &it);
 	else
-		kbarman_ring_commit(&ring);
+		kbarman_ring_commit(&ring, slot.begin);
 }
 
 
@@ -327,9 +347,22 @@ static void count_evicted(void)
 
 /* ---- stepping ---- */
 
+/* The reader's end only goes on. */
+static unsigned long newest_end;
+
+static void check_end(void)
+{
+	unsigned long end = ring.header->write_offset;
+
+	if (end < newest_end)
+		fail("write_offset goes back", end, newest_end);
+	newest_end = end;
+}
+
 static volatile sig_atomic_t depth;
 static struct {
 	long at;		/* step at which to come in, -1 = never */
+	long again;		/* and once more, behind `at`. 0 = not */
 	u32 length;
 	u32 times;
 } nested[2];
@@ -347,12 +380,14 @@ static void on_trap(int signal, siginfo_t *info, void *context)
 	reader_step();
 	if (ticks % 4 == 0)
 		count_evicted();
-	if (level < 2 && step[level]++ == nested[level].at) {
+	check_end();
+	if (level < 2 && (step[level]++ == nested[level].at ||
+			  (nested[level].again && step[level] - 1 == nested[level].again))) {
 		ucontext_t *interrupted = context;
 		u32 i;
 
 		/* Nothing more is to come in: three of four times run on unstepped. */
-		if (level == 0 && runs % 4)
+		if (level == 0 && runs % 4 && nested[0].again < step[0])
 			interrupted->uc_mcontext.gregs[REG_EFL] &= ~0x100L;
 
 		depth = level + 1;
@@ -417,6 +452,7 @@ static void prepare(const struct start *start)
 	fenced = 0;
 	evicted = 0;
 	dropped = false;
+	newest_end = 0;
 	reader.state = LOAD_END;
 	while (ring.w < target) {
 		unsigned long left = target - ring.w;
@@ -451,9 +487,10 @@ static void check_holds(u64 oldest)
 /* A loss that is not reported yet is so by the very next record, which goes the long way. */
 static void check_short_way(void)
 {
-	struct kbarman_slot slot;
+	struct kbarman_short it;
 
-	if (local_read(&ring.unreported) && kbarman_ring_reserve_short(&ring, 24, &slot))
+	if (local_read(&ring.unreported) && (kbarman_ring_reserve_short(&ring, 24, &it) ||
+					     kbarman_ring_reserve_called(&ring, 24, &it)))
 		fail("a loss waits for its report, and the short way is open",
 		     local_read(&ring.unreported), ring.w);
 }
@@ -471,15 +508,17 @@ static void check_ring(const struct start *start, u32 longest)
 	long length;
 	u32 i, count;
 
-	if (ring.nest)
-		fail("a writer is still counted", ring.nest, 0);
-	if (ring.header->write_offset != ring.w || ring.header->total_written != ring.w)
+	if (ring.header->write_offset != ring.w || ring.commit != ring.w)
 		fail("not all is published", ring.header->write_offset, ring.w);
+	if (ring.header->total_written / KBARMAN_RING_PAGE != ring.w / KBARMAN_RING_PAGE ||
+	    ring.header->total_written > ring.w)
+		fail("the header lacks a page of what was written", ring.header->total_written,
+		     ring.w);
 	length = kbarman_ring_snapshot(&ring, copy, &position);
 	if (length < 0)
 		fail("no snapshot of a still ring", -length, 0);
 	count = check_blocks(copy, length, &oldest);
-	if ((u64)local_read(&ring.written) != kbarman_ring_overwritten(&ring) + count)
+	if (kbarman_ring_written(&ring) != kbarman_ring_overwritten(&ring) + count)
 		fail("written is not overwritten and there", kbarman_ring_overwritten(&ring),
 		     count);
 	if (nr_asked && runs % 16 == 0)
@@ -496,8 +535,8 @@ static void check_ring(const struct start *start, u32 longest)
 	}
 	if (written != count)
 		fail("a record newer than the oldest is gone", written, count);
-	if ((u64)local_read(&ring.written) != written + missing)
-		fail("the ring miscounts what was written", local_read(&ring.written),
+	if (kbarman_ring_written(&ring) != written + missing)
+		fail("the ring miscounts what was written", kbarman_ring_written(&ring),
 		     written + missing);
 	if ((u64)(local_read(&ring.lost[0]) + local_read(&ring.lost[1]) +
 		  local_read(&ring.lost[2])) != lost)
@@ -541,6 +580,8 @@ static void on_limit(int signal)
 	fail("it hangs", 0, 0);
 }
 
+static long come_again;		/* in the next run: nested[0].again */
+
 /* Returns the number of steps of the outermost writer, at least up to @at. */
 static long run(const struct start *start, u32 length, long at, u32 inner, u32 times, long at2,
 		u32 inner2)
@@ -550,6 +591,7 @@ static long run(const struct start *start, u32 length, long at, u32 inner, u32 t
 	nested[0].at = at;
 	nested[0].length = inner;
 	nested[0].times = times;
+	nested[0].again = come_again;
 	nested[1].at = at2;
 	nested[1].length = inner2;
 	nested[1].times = 1;
@@ -571,6 +613,33 @@ static const u32 lengths[] = { 24, 40, 512, MAX_PAYLOAD };
  * shows early.
  */
 #define TURNS	16
+
+/*
+ * Two come in, one after the other: into the end of a writer that has stored write_offset, where
+ * it finds out whether there is more to publish.
+ */
+static void twice(void)
+{
+	long steps = run(&starts[0], lengths[0], -1, 0, 0, -1, 0), at, after;
+
+	for (at = steps / 2; at < steps; at++)
+		for (after = at + 1; after < at + 16; after++) {
+			come_again = after;
+			run(&starts[0], lengths[0], at, lengths[0], 1, -1, 0);
+		}
+	come_again = 0;
+}
+
+/* A large record is lost where a small one fits, while another writer opens the short way. */
+static void loss_inside(void)
+{
+	static const struct start start = { "a stream that pads and is nearly full", false, 0,
+					    SIZE - 24, 1000 };
+	long at;
+
+	for (at = 0; run(&start, lengths[0], at, MAX_PAYLOAD, 1, -1, 0) > at; at++)
+		;
+}
 
 static void common_case(void)
 {
@@ -720,11 +789,47 @@ static void dropper(void)
 static void not_ready(void)
 {
 	static struct kbarman_ring zeros;
-	struct kbarman_slot slot;
+	struct kbarman_short it;
 
-	if (kbarman_ring_ready(&zeros) || kbarman_ring_reserve_short(&zeros, 24, &slot) ||
-	    zeros.w || zeros.nest)
-		fail("a ring of zeros takes a record", zeros.w, zeros.nest);
+	if (kbarman_ring_ready(&zeros) || kbarman_ring_reserve_short(&zeros, 24, &it) ||
+	    kbarman_ring_reserve_called(&zeros, 24, &it) ||
+	    zeros.w || zeros.commit)
+		fail("a ring of zeros takes a record", zeros.w, zeros.commit);
+}
+
+/* ---- a clock that has to be called ---- */
+
+static void called_clock(void)
+{
+	/* A large record is lost where a small one fits, and the next one has to tell of it. */
+	static const struct start nearly_full = { "a nearly full stream", false, 0, SIZE - 1504, 0 };
+	static const u32 some[] = { 0, 1, 2, 8, 10, 11 };
+	static const struct start start = { "a counter that is the clock no more", true, 1, 8192, 0 };
+	unsigned long before;
+	struct kbarman_short it;
+	long at;
+	u32 i;
+
+	clock_is_called = true;
+	for (i = 0; i < COUNT(some); i++)
+		for (at = 0; run(&starts[some[i]], 24, at, 24, 1 + at % 2, -1, 0) > at; at += 3)
+			check_goes_on(&starts[some[i]]);
+	run(&nearly_full, MAX_PAYLOAD, -1, 0, 0, -1, 0);
+	clock_is_called = false;
+	run(&nearly_full, MAX_PAYLOAD, -1, 0, 0, -1, 0);
+	scenario = start.name;
+	prepare(&start);
+	clock_is_called = true;
+	kbarman_ring_close_short(&ring);
+	for (i = 0; i < 3 * SIZE / 32; i++)
+		write_record(24);
+	check_ring(&start, 24);
+	before = ring.w;
+	write_record(24);
+	if (!kbarman_ring_reserve_called(&ring, 24, &it) || ring.w != before + 64)
+		fail("the clock is called, and there is no short way", ring.w, before);
+	kbarman_ring_commit_short(&ring, &it);
+	clock_is_called = false;
 }
 
 int main(int argc, char **argv)
@@ -737,7 +842,7 @@ int main(int argc, char **argv)
 	setvbuf(stdout, NULL, _IOLBF, 0);
 	sigaction(SIGTRAP, &action, NULL);
 	signal(SIGPROF, on_limit);
-	printf("1..8\n# seed %llu\n", (unsigned long long)random_state);
+	printf("1..9\n# seed %llu\n", (unsigned long long)random_state);
 
 	watch(20);
 	overtaken_reader();
@@ -747,6 +852,9 @@ int main(int argc, char **argv)
 	dropper();
 	printf("ok 3 - drop takes whole blocks up to a page, and no more\n");
 	common_case();
+	twice();
+	loss_inside();
+	called_clock();
 	for (turn = 0; turn < turns && turn < TURNS; turn++) {
 		every_boundary(turn);
 		overfull(turn);
@@ -760,6 +868,7 @@ int main(int argc, char **argv)
 	printf("ok 7 - a writer may interrupt one that interrupts (%lu runs)\n", runs);
 	not_ready();
 	printf("ok 8 - a ring that is not ready yet has no short way\n");
+	printf("ok 9 - a ring whose clock is called does not take the counter for it\n");
 	printf("# %lu records validated\n", validated);
 	return 0;
 }

@@ -56,6 +56,16 @@ u64 ring_clock(void)
 	return now_ns(CLOCK_MONOTONIC);
 }
 
+u64 ring_counter(void)
+{
+	return ring_clock();
+}
+
+bool ring_clock_is_called(void)
+{
+	return false;
+}
+
 void ring_page_crossed(struct kbarman_ring *ring)
 {
 	(void)ring;
@@ -100,10 +110,13 @@ static u64 lost(const struct cpu *cpu)
 static void write_one(struct cpu *cpu)
 {
 	struct kbarman_slot slot;
-	bool shortly = kbarman_ring_reserve_short(&cpu->ring, sizeof(struct record), &slot);
+	struct kbarman_short it;
+	bool shortly = kbarman_ring_reserve_short(&cpu->ring, sizeof(struct record), &it);
 	struct record *record;
 
-	if (!shortly)
+	if (shortly)
+		slot = it.slot;
+	else
 		slot = kbarman_ring_reserve(&cpu->ring, sizeof(*record));
 	record = slot.record;
 	if (record) {
@@ -111,9 +124,9 @@ static void write_one(struct cpu *cpu)
 		record->timestamp = slot.timestamp;
 		record->check = cpu->asked ^ slot.timestamp;
 		if (shortly)
-			kbarman_ring_commit_short(&cpu->ring, slot.end);
+			kbarman_ring_commit_short(&cpu->ring, &it);
 		else
-			kbarman_ring_commit(&cpu->ring);
+			kbarman_ring_commit(&cpu->ring, slot.begin);
 	}
 	cpu->asked++;
 }
@@ -144,7 +157,7 @@ static void drain(struct cpu *cpu)
 	u64 end = __atomic_load_n(&ring->header->write_offset, __ATOMIC_ACQUIRE);
 
 	while (at < end) {
-		const bm_uintptr *word = kbarman_ring_word(ring, at);
+		const bm_uintptr *word = (const void *)(ring->data + (at & ring->mask));
 		const struct record *record = (const void *)(word + 1);
 
 		at += sizeof(*word) + (*word & ~BM_BLOCK_PADDING);
@@ -219,7 +232,7 @@ static const char *fault_of(const struct cpu *cpu)
 		return cpu->fault;
 	if (cpu->delivered + lost(cpu) != cpu->asked)
 		return "a record is neither delivered nor counted as lost";
-	if (cpu->delivered != (u64)local_read(&cpu->ring.written))
+	if (cpu->delivered != kbarman_ring_written(&cpu->ring))
 		return "the ring miscounts what was written";
 	if (cpu->missing + cpu->asked - cpu->next != lost(cpu))
 		return "other records are missing than those counted as lost";

@@ -10,7 +10,8 @@
  * neither padding nor first[] (the single-step test has those).
  *
  * Bounds: SLOTS slots; TASK records of the task, IRQ of interrupts, NMI of interrupts of
- * those or of the task. With DROP an interrupt drops records, too. The search is exhaustive for them: some million states, half a
+ * those or of the task. With DROP an interrupt drops records, too. With COUNTS the outermost
+ * writers count by load and store. The search is exhaustive for them: some million states, half a
  * minute. run.sh goes through more of them, and through what is to go wrong when something
  * is taken away: a barrier, the second look after publishing (NO_RECHECK), and the other
  * names in #if's.
@@ -36,9 +37,9 @@
 #define PLACES		(DATA + SLOTS)
 
 /* The writing CPU's own view. */
-byte w, commit, limit = SLOTS, read_offset, nest;
+byte w, commit, limit = SLOTS, read_offset;
 byte level;				/* interrupts that are active */
-byte written, lost;
+byte written, nested, lost;		/* written: by outermost writers; nested: by others */
 byte done;				/* levels that have written all */
 
 /* store(place, value) and make_room(next), which sets `failed` or the limit; the reader. */
@@ -50,69 +51,97 @@ byte done;				/* levels that have written all */
 
 /* ---- the writers: kbarman_ring_reserve(), kbarman_ring_commit() ---- */
 
+/* kbarman_ring_publish(), of what is behind head: that is published, or the caller's own begins there */
 inline publish()
 {
 	do
-	:: head = w;
-		store(WRITE_OFFSET, head);
-		commit = head;
-		nest = 0;
-#ifndef NO_RECHECK
+	::
+#ifdef COMMIT_BEFORE_W
 		if
-		:: head == w -> break
-		:: else -> nest = 1
-		fi
-#else
+		:: commit != head -> break
+		:: else
+		fi;
+#endif
+		next = w;
+		if
+		:: next == head -> break
+		:: else
+		fi;
+#if !defined(PUBLISH_AGAIN) && !defined(COMMIT_BEFORE_W)
+		if
+		:: commit != head -> break
+		:: else
+		fi;
+#endif
+		store(WRITE_OFFSET, next);
+		atomic { assert(next > commit); commit = next };
+		head = next;
+#ifdef NO_RECHECK
 		break
 #endif
 	od
 }
 
+/* Of the outermost writers, one at a time: with COUNTS it is no single step. */
+inline count()
+{
+#ifdef COUNTS
+	next = written;
+	written = next + 1
+#else
+	skip
+#endif
+}
+
+inline count_at_once()
+{
+#ifndef COUNTS
+	written++
+#else
+	skip
+#endif
+}
+
 /*
  * kbarman_ring_reserve_short() and _commit_short(). The limit there is not renewed for
- * each page here, pages being slots. Sets head to the place + 1, 0 if it did not work.
+ * each page here, pages being slots. Sets head to 0 if it did not work.
  */
 inline write_short()
 {
+#ifndef SHORT_FROM_W
 	head = commit;
+#else
+	head = w;
+#endif
 	if
-#ifndef SHORT_IGNORES_NEST
-	:: nest > 0 -> head = 0
-#endif
+	:: head + 1 > limit -> head = 0
 	:: else ->
+		/* cmpxchg_local() */
 		if
-		:: head + 1 > limit -> head = 0
-		:: else ->
-#ifndef SHORT_ACTIVE_TOO_LATE
-			nest = 1;
-#endif
-			/* cmpxchg_local() */
-			if
-			:: atomic { w == head -> w = head + 1; written++ };
-#ifdef SHORT_ACTIVE_TOO_LATE
-				nest = 1;
-#endif
-				store(DATA + head % SLOTS, head + 1);
-				head++;
-				store(WRITE_OFFSET, head);
-				commit = head;
-				nest = 0;
+		:: atomic { w == head -> w = head + 1; count_at_once() };
+			count();
+			store(DATA + head % SLOTS, head + 1);
+			head++;
+			store(WRITE_OFFSET, head);
+			atomic { assert(head > commit); commit = head };
 #ifndef NO_RECHECK
-				if
-				:: head != w -> nest = 1; publish(); head = 1
-				:: else
-				fi
+			publish()
 #endif
-			:: w != head -> nest = 0; head = 0
-			fi
+		:: w != head -> head = 0
 		fi
 	fi
 }
 
+/* What the writer has reserved begins at head. */
+#ifndef OUTERMOST_BY_W
+#define OUTERMOST	commit == head
+#else
+#define OUTERMOST	w == head + 1
+#endif
+
 /* kbarman_ring_reserve() and _commit() */
 inline write_long()
 {
-	nest++;
 	do
 	:: head = w;
 		failed = false;
@@ -127,24 +156,33 @@ inline write_long()
 #ifndef PLAIN_W
 		/* cmpxchg_local() */
 		if
-		:: atomic { w == head -> w = head + 1; written++ }; break
+		:: atomic { w == head -> w = head + 1; count_at_once() }; break
 		:: w != head
 		fi
 #else
-		w = head + 1; written++; break
+		w = head + 1; count_at_once(); break
 #endif
 	od;
 	if
-	:: !failed -> store(DATA + head % SLOTS, head + 1)
-	:: else
-	fi;
-	if
-#ifndef PUBLISH_NESTED
-	:: nest > 1 -> nest--
-#else
-	:: nest > 1 -> head = w; store(WRITE_OFFSET, head); commit = head; nest--
+	:: failed
+	:: else ->
+#if defined(COUNT_TOGETHER)
+		count();
+#elif defined(COUNTS)
+		if
+		:: OUTERMOST -> count()
+		:: else -> nested++
+		fi;
 #endif
-	:: else -> publish()
+		store(DATA + head % SLOTS, head + 1);
+		if
+		:: OUTERMOST -> publish()
+#ifndef PUBLISH_NESTED
+		:: else
+#else
+		:: else -> next = w; store(WRITE_OFFSET, next); commit = next
+#endif
+		fi
 	fi
 }
 
@@ -155,12 +193,12 @@ inline write_record()
 	:: head == 0 -> write_long()
 	:: else
 	fi;
-	head = 0; old = 0; target = 0; failed = false
+	head = 0; old = 0; target = 0; next = 0; failed = false
 }
 
 active proctype task() provided (level == 0)
 {
-	byte head, old, target, i;
+	byte head, old, target, next, i;
 	bool failed;
 
 	for (i : 1 .. TASK) {
@@ -171,7 +209,7 @@ active proctype task() provided (level == 0)
 
 active proctype interrupt() provided (level <= 1)
 {
-	byte head, old, target, i;
+	byte head, old, target, next, i;
 	bool failed;
 
 #ifdef DROP
@@ -189,7 +227,7 @@ active proctype interrupt() provided (level <= 1)
 
 active proctype nmi()
 {
-	byte head, old, target, i, interrupted;
+	byte head, old, target, next, i, interrupted;
 	bool failed;
 
 	for (i : 1 .. NMI) {

@@ -74,6 +74,8 @@ holds the_model_holds_with_three_slots -DSLOTS=3 -DTASK=3 -DIRQ=2 -DNMI=1
 holds the_model_holds_with_two_nmis -DSLOTS=2 -DTASK=2 -DIRQ=1 -DNMI=2
 holds the_model_holds_with_records_dropped -DSLOTS=2 -DTASK=3 -DIRQ=1 -DNMI=1 -DDROP
 holds the_model_holds_with_records_dropped_of_three_slots -DSLOTS=3 -DTASK=3 -DIRQ=1 -DNMI=1 -DDROP
+holds the_model_holds_with_writers_counted_by_load_and_store -DCOUNTS -DTASK=2 -DIRQ=1 -DNMI=1
+holds the_model_holds_with_nested_writers_counted_apart -DCOUNTS -DTASK=1 -DIRQ=2 -DNMI=2
 breaks without_the_writers_barrier_A_it_breaks -DNO_WMB
 breaks with_the_writers_barrier_A_behind_the_limit_it_breaks -DLIMIT_BEFORE_BARRIER
 breaks without_the_readers_barrier_A_it_breaks -DNO_RMB
@@ -86,8 +88,11 @@ breaks with_a_plain_store_by_drop_it_breaks -DDROP -DDROP_PLAIN -DTASK=2 -DIRQ=1
 breaks with_a_limit_that_drop_renews_it_breaks -DDROP -DDROP_RENEWS_LIMIT -DTASK=3 -DIRQ=1
 breaks with_a_plain_store_of_w_it_breaks -DPLAIN_W
 breaks with_nested_writers_that_publish_it_breaks -DPUBLISH_NESTED
-breaks with_nested_writers_on_the_short_way_it_breaks -DSHORT_IGNORES_NEST
-breaks with_a_short_way_that_says_so_too_late_it_breaks -DSHORT_ACTIVE_TOO_LATE
+breaks with_nested_writers_on_the_short_way_it_breaks -DSHORT_FROM_W
+breaks with_writers_that_publish_what_others_published_it_breaks -DPUBLISH_AGAIN
+breaks with_writers_that_look_at_commit_before_w_it_breaks -DCOMMIT_BEFORE_W
+breaks with_writers_outermost_by_w_it_breaks -DOUTERMOST_BY_W
+breaks with_nested_writers_counted_with_the_outermost_it_breaks -DCOUNTS -DCOUNT_TOGETHER -DTASK=2
 
 holds the_stream_holds_with_two_slots -DSTREAM -DSLOTS=2 -DTASK=2 -DIRQ=1 -DNMI=1
 holds the_stream_holds_with_three_slots -DSTREAM -DSLOTS=3 -DTASK=2 -DIRQ=1 -DNMI=1

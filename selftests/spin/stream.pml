@@ -120,7 +120,7 @@ active proctype reader()
 	od;
 	/* Everything is published, delivered, and accounted for. */
 	assert(impossible || !torn);
-	assert(nest == 0 && level == 0);
+	assert(level == 0);
 	assert(write_offset == w && commit == w && start == w);
-	assert(written == w && written + lost == RECORDS)
+	assert(written + nested == w && w + lost == RECORDS)
 }

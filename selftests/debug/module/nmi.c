@@ -36,7 +36,7 @@ static int on_nmi(unsigned int type, struct pt_regs *regs)
 	ring = session ? kbarman_ring_of(this_cpu_ptr(session->each)) : NULL;
 	if (!ring)
 		return NMI_HANDLED;
-	if (READ_ONCE(ring->nest))
+	if (READ_ONCE(ring->w) != READ_ONCE(ring->commit))
 		local_inc(this_cpu_ptr(&nested));
 	for (i = 0; i < RECORDS; i++) {
 		number = local_inc_return(this_cpu_ptr(&attempts)) - 1;

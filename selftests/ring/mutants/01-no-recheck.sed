@@ -1,3 +1,3 @@
 # commit does not look whether a writer came in while it published
-s/if (unlikely(end != READ_ONCE(ring->w)))/if (false)/
-s/while (unlikely(now != READ_ONCE(ring->w)))/while (false)/
+s/if (unlikely(it->end != data_race(ring->w)))/if (false)/
+s/while ((end = READ_ONCE(ring->w)) != now && READ_ONCE(ring->commit) == now) {/if ((end = READ_ONCE(ring->w)) != now) {/

@@ -1,5 +1,5 @@
 # the clock is not read again when another writer came in between
-/^static struct kbarman_slot ring_reserve(/,/^}/{
+/^static noinline struct kbarman_slot ring_reserve(/,/^}/{
 /^	do {$/i\	now = ring_clock();
 /^		now = ring_clock();$/d
 }

@@ -1,2 +1,3 @@
-# records are counted by load and store
-s/local_inc(&ring->written);/{ long n = READ_ONCE(ring->written.value); barrier(); WRITE_ONCE(ring->written.value, n + 1); }/
+# records are counted by load and store, those of nested writers as well
+s/data_race(ring->written++);/{ unsigned long n = READ_ONCE(ring->written); barrier(); WRITE_ONCE(ring->written, n + 1); }/
+s/local_inc(&ring->nested);/{ unsigned long n = READ_ONCE(ring->written); barrier(); WRITE_ONCE(ring->written, n + 1); }/

@@ -1,5 +1,5 @@
 # a retry takes the old head
-/^static struct kbarman_slot ring_reserve(/,/^}/{
+/^static noinline struct kbarman_slot ring_reserve(/,/^}/{
 /^	do {$/i\	head = READ_ONCE(ring->w);
 /^		head = READ_ONCE(ring->w);$/d
 }

@@ -1,2 +1,2 @@
 # the outermost writer's failure is not counted
-s/^	if (counted) {/	if (counted \&\& ring->nest > 1) {/
+s/^	if (counted) {/	if (counted \&\& ring->w != ring->commit) {/

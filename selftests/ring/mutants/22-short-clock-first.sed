@@ -1,5 +1,5 @@
 # the short way reads the clock before it knows where the block goes
-/kbarman_ring_reserve_short/,/^}/{
-/^	now = ring_clock();$/d
-s/^	head = READ_ONCE(ring->commit);/	now = ring_clock();\n	barrier();\n&/
+/bool kbarman_ring_reserve_within(/,/^}/{
+s/^	unsigned long head = READ_ONCE(ring->commit);/	u64 early = called ? ring_clock() : ring_counter();\n&/
+s/^	now = .*/	now = early;/
 }
