@@ -77,7 +77,7 @@ build/selftests/bench/stacks_module.o: kmod/sparse_stack.c kmod/sparse_stack.h k
 	$(USER_CC) $(STACKS_CFLAGS) -mgeneral-regs-only -fno-strict-aliasing -c $< -o $@
 
 build/selftests/bench/stacks: selftests/bench/stacks.c build/selftests/bench/stacks_module.o \
-			      kmod/code_bounds.c kmod/code_bounds.h
+			      kmod/code_bounds.c kmod/code_bounds.h selftests/bench/callgrind.h
 	$(USER_CC) $(STACKS_CFLAGS) $(filter-out %.h,$^) -o $@ -Wl,-z,now
 
 # libdw is for the comparison only.

@@ -78,7 +78,8 @@ $(BENCH_RING)_%_clock.o: selftests/bench/ring_writer.c kmod/record.c kmod/record
 	$(CROSS_COMPILE)ld -r $(@D)/$*/*.o -o $@
 	$(CROSS_COMPILE)objcopy --keep-global-symbol=writer_$*_clock $@
 
-$(BENCH_RING): selftests/bench/ring.c $(BENCH_RING)_with_clock.o $(BENCH_RING)_without_clock.o
+$(BENCH_RING): selftests/bench/ring.c selftests/bench/callgrind.h $(BENCH_RING)_with_clock.o \
+	       $(BENCH_RING)_without_clock.o
 	$(USER_CC) $(BENCH_CFLAGS) $(filter-out %.h,$^) kmod/ring.c -o $@
 
 -include $(HOST_TESTS:=.d)

@@ -17,6 +17,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "callgrind.h"
 #include "ring.h"
 
 #define SIZE		(4UL << 20)
@@ -86,24 +87,10 @@ static void prepare(void)
 /* The writer's instructions, with those of prepare(); negative if they can't be counted. */
 static double count_instructions(u32 records)
 {
-	char command[4200], self[4000];
-	double instructions = -1;
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	FILE *out;
+	char arguments[32];
 
-	if (length < 0)
-		return -1;
-	self[length] = 0;
-	snprintf(command, sizeof(command),
-		 "valgrind --tool=callgrind --callgrind-out-file=/dev/null"
-		 " --toggle-collect=writer_with_clock '%s' --count %u 2>&1 | sed -n 's/.*Collected *: *//p'", self, records);
-	out = popen(command, "r");
-	if (!out)
-		return -1;
-	if (fscanf(out, "%lf", &instructions) != 1)
-		instructions = -1;
-	pclose(out);
-	return instructions;
+	snprintf(arguments, sizeof(arguments), "--count %u", records);
+	return callgrind_count("--toggle-collect=writer_with_clock", arguments);
 }
 
 int main(int argc, char **argv)

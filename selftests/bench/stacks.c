@@ -27,6 +27,7 @@
 #include "../../kmod/code_bounds.h"
 #include "../../kmod/sparse_stack.h"
 #include "../../kmod/user_registers.h"
+#include "callgrind.h"
 
 #define LIMIT	65536U	/* bytes that are looked at */
 #define ROOM	(LIMIT + 2 * PAGE_SIZE)
@@ -238,27 +239,16 @@ static unsigned int count_kept(const struct bm_kbarman_stack *stack)
  */
 static double count(const char *path, unsigned int limit)
 {
-	char command[4500], self[4000];
-	ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
-	double instructions = -1;
 	FILE *out = fopen(path, "w");
+	char arguments[4200];
 
-	if (!out || length < 0 || fwrite(&program, sizeof(program), 1, out) != 1 || fclose(out))
+	if (!out || fwrite(&program, sizeof(program), 1, out) != 1 || fclose(out))
 		return -1;
-	self[length] = 0;
-	snprintf(command, sizeof(command),
-		 "valgrind --tool=callgrind --callgrind-out-file=/dev/null"
-		 " --toggle-collect=kbarman_sparse_stack_gather"
-		 " --toggle-collect=__copy_from_user_inatomic --toggle-collect='*memset*'"
-		 " --toggle-collect='*memmove*' '%s' --count '%s' %u 2>&1 |"
-		 " sed -n 's/.*Collected *: *//p'", self, path, limit);
-	out = popen(command, "r");
-	if (!out)
-		return -1;
-	if (fscanf(out, "%lf", &instructions) != 1)
-		instructions = -1;
-	pclose(out);
-	return instructions;
+	snprintf(arguments, sizeof(arguments), "--count '%s' %u", path, limit);
+	return callgrind_count("--toggle-collect=kbarman_sparse_stack_gather"
+			       " --toggle-collect=__copy_from_user_inatomic"
+			       " --toggle-collect='*memset*' --toggle-collect='*memmove*'",
+			       arguments);
 }
 
 static int run_counted(const char *path, unsigned int limit)

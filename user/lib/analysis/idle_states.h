@@ -11,6 +11,12 @@
 
 #include "base/table.h"
 
+/* A CPU and one of its states, which may be unknown, as one number. */
+static inline uint64_t kb_idle_state_key(uint32_t core, int state)
+{
+	return (uint64_t)core << 32 | ((uint32_t)state + 1);
+}
+
 struct kb_idle_states {
 	struct kb_table rows;
 };
