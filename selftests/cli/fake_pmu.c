@@ -71,6 +71,14 @@ int open64(const char *path, int flags, ...)
 	return real(find(path, other), flags, mode);
 }
 
+FILE *fopen64(const char *path, const char *mode)
+{
+	FILE *(*real)(const char *, const char *) = next("fopen64");
+	char other[PATH_MAX];
+
+	return real(find(path, other), mode);
+}
+
 int scandir64(const char *path, struct dirent64 ***names, int (*filter)(const struct dirent64 *),
 	      int (*compare)(const struct dirent64 **, const struct dirent64 **))
 {

@@ -222,6 +222,20 @@ def what_was_counted_in_turns_has_bounds(tmp):
     assert "1.500  ipc" in text and "(0.500 to 4.500) (counted 50% of the time)" in text, text
 
 
+def a_cpu_may_come_between_runs(tmp):
+    """Of many CPUs, so that what is written beyond the room for one is noticed."""
+    machine = plain(tmp)
+    online = os.path.join(machine.root, "devices/system/cpu/online")
+    os.makedirs(os.path.dirname(online))
+    with open(online, "w", encoding="utf-8") as file:
+        file.write("0\n")
+    done = machine.run("stat", "-j", "-r", "3", "-a", "-A", "-e", "cycles", "sh", "-c",
+                       f"echo 0-63 > {online}")
+    lines = [json.loads(line) for line in done.stderr.splitlines()]
+    assert {line["cpu"]: line["value"] for line in lines if line["kind"] == "counter"} == {
+        cpu: 2000 for cpu in range(64)}, lines
+
+
 def metrics_of_events_that_are_not_here_are_told(tmp):
     done = hybrid(tmp).run("stat", "-M", "ipc,topdown", "true")
     assert done.stderr.count("the PMU has no events for 'retiring'") == 1, done

@@ -16,6 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/array.h"
 #include "base/clock.h"
 #include "stat.h"
 
@@ -231,13 +232,17 @@ static int count_once(struct stat_run *run)
 	return 0;
 }
 
-/* Makes room for what several runs count. */
+/* Makes room for what several runs count. A run may have CPUs that the runs before it did not. */
 static int make_totals(struct stat_run *run)
 {
 	for (unsigned int i = 0; i < run->nr_events; i++) {
-		run->events[i].totals = calloc(run->nr_shares, sizeof(*run->events[i].totals));
-		if (!run->events[i].totals)
+		struct stat_event *event = &run->events[i];
+		size_t nr = event->nr_totals;
+
+		if (!KB_ARRAY_ROOM(event->totals, event->nr_totals, run->nr_shares))
 			return cli_fail("out of memory");
+		if (event->nr_totals > nr)
+			memset(event->totals + nr, 0, (event->nr_totals - nr) * sizeof(*event->totals));
 	}
 	return 0;
 }
@@ -259,10 +264,11 @@ static int count(struct stat_run *run)
 			return ret;
 		if (run->command.pid)
 			status = run->command.ended ? command_exit_status(&run->command) : CLI_OK;
-		if (run->nr_done++ == 0 && run->runs > 1 && make_totals(run))
-			return CLI_IMPOSSIBLE;
+		run->nr_done++;
 		if (run->runs == 1)
 			break;
+		if (make_totals(run))
+			return CLI_IMPOSSIBLE;
 		stat_keep(run);
 		stat_mean_add(&run->elapsed, (double)(run->ended - run->begun) / 1e9);
 	}

@@ -53,6 +53,7 @@ struct stat_event {
 		struct stat_mean value, enabled, running, on_ns;
 		bool here, known, elsewhere;
 	} *totals;			/* of the shares, with -r; else NULL */
+	size_t nr_totals;		/* that there is room for */
 	int kind;			/* of cores, that alone count it; -1: all do */
 	unsigned int set;		/* of events that metrics need; 0: of -e */
 	bool alone;			/* a group of a set could not be counted at once */
