@@ -105,6 +105,10 @@ static void big_little(void)
 	tap_ok(parse("stalled-cycles-frontend") == 1 &&
 	       is(0, 9, 0x23, "armv8_cortex_a72/stalled-cycles-frontend/", 0),
 	       "only_cores_that_have_it_count_it");
+	tap_ok(parse("bus-cycles") == 1 && is(0, 8, 0x1d, "armv8_cortex_a53/bus-cycles/", 0) &&
+	       parse("{cycles,bus-cycles}") == 3 &&
+	       is(1, 8, 0x1d, "armv8_cortex_a53/bus-cycles/", GROUP) &&
+	       is(2, 9, 0x11, "armv8_cortex_a72/cycles/", 0), "and_count_it_once");
 	tap_ok(parse("LLC-loads,{cycles,LLC-loads}") == 4 && is(0, 3, 2, "LLC-loads", 0) &&
 	       is(1, 8, 0x11, "armv8_cortex_a53/cycles/", 0) &&
 	       is(2, 9, 0x11, "armv8_cortex_a72/cycles/", 0) && is(3, 3, 2, "LLC-loads", GROUP),

@@ -109,6 +109,7 @@ static void sysfs_big_little(void)
 	sysfs_pmu("armv8_cortex_a53/format/event", "config:0-15\n");
 	sysfs_pmu("armv8_cortex_a53/events/cpu_cycles", "event=0x0011\n");
 	sysfs_pmu("armv8_cortex_a53/events/inst_retired", "event=0x08\n");
+	sysfs_pmu("armv8_cortex_a53/events/bus_cycles", "event=0x1d\n");
 	sysfs_pmu("armv8_cortex_a72/type", "9\n");
 	sysfs_pmu("armv8_cortex_a72/cpus", "4,5\n");
 	sysfs_pmu("armv8_cortex_a72/format/event", "config:0-15\n");

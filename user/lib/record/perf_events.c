@@ -45,6 +45,7 @@ struct member {
 					 * of one PMU or of none */
 	size_t stem;			/* bytes of the name in front of modifiers */
 	bool of_sysfs;			/* such an event is in sysfs */
+	bool settled;			/* a kind of cores counts it as its own event */
 	int kind;			/* the kind of cores that has it: index of the PMU; -1: none */
 };
 
@@ -420,10 +421,12 @@ static int add_by_kind(struct parser *p, struct member *members, unsigned int nr
 
 			if (*members[i].bare && p->how->each_pmu)
 				ret = settle(p, &members[i], &p->pmus.pmus[kind], &event);
+			members[i].settled |= *members[i].bare && p->how->each_pmu && !ret;
 			/* what is of no kind, and what no kind of cores can count alone */
 			if (ret == KB_NO_SUCH_TERM && members[i].kind < 0 &&
 			    (!*members[i].bare || !p->how->each_pmu ||
-			     (kind + 1 == p->pmus.nr_kinds && !members[i].of_sysfs)))
+			     (kind + 1 == p->pmus.nr_kinds && !members[i].of_sysfs &&
+			      !members[i].settled)))
 				ret = 0;
 			if (ret == KB_NO_SUCH_TERM)
 				continue;
