@@ -9,6 +9,9 @@
  *			PERCENT is the part of the time in which it is counted. Events of a
  *			group are counted for as long as its first one
  *	FAKE_GROUP	most events of a group (100)
+ *	FAKE_GROUP_CPU	only this CPU has so small groups
+ *	FAKE_TOPDOWN	Intel's parts of the slots need a group that the slots lead
+ *	FAKE_PARANOID	2: only root may count the kernel and CPUs; 3: or anything with a PMU
  *
  * All other events are those of the kernel.
  */
@@ -34,7 +37,7 @@
 static struct counter {
 	bool open;
 	int leader;
-	uint64_t format, value, running;
+	uint64_t config, format, value, running;
 } counters[FDS_MAX];
 
 static void *next(const char *name)
@@ -124,23 +127,50 @@ static bool find_event(const struct perf_event_attr *attr, int cpu, uint64_t *va
 	return found;
 }
 
+static int setting(const char *name, int none)
+{
+	const char *text = getenv(name);
+
+	return text ? atoi(text) : none;
+}
+
+static bool is_valid(const struct perf_event_attr *attr, int cpu, int leader)
+{
+	if (leader >= 0 && setting("FAKE_GROUP_CPU", cpu) == cpu &&
+	    group_size(leader) >= setting("FAKE_GROUP", 100))
+		return false;
+	return !getenv("FAKE_TOPDOWN") || attr->type != PERF_TYPE_RAW || attr->config < 0x8000 ||
+	       (leader >= 0 && counters[leader].config == 0x400);
+}
+
+/* The kernel checks in this order. */
+static int why_not(const struct perf_event_attr *attr, int cpu, int leader, uint64_t *value,
+		   unsigned int *percent)
+{
+	int paranoid = setting("FAKE_PARANOID", 0);
+
+	if (paranoid >= 2 && !attr->exclude_kernel)
+		return EACCES;
+	if (!find_event(attr, cpu, value, percent))
+		return ENOENT;
+	if (!is_valid(attr, cpu, leader))
+		return EINVAL;
+	return (paranoid >= 2 && cpu >= 0) || (paranoid >= 3 && attr->type != PERF_TYPE_SOFTWARE) ?
+	       EACCES : 0;
+}
+
 static long open_event(const struct perf_event_attr *attr, int cpu, int leader)
 {
 	unsigned int percent = 100;
 	uint64_t value;
 	int fd;
 
-	if (!find_event(attr, cpu, &value, &percent)) {
-		errno = ENOENT;
+	errno = why_not(attr, cpu, leader, &value, &percent);
+	if (errno)
 		return -1;
-	}
-	if (leader >= 0 && group_size(leader) >= atoi(getenv("FAKE_GROUP") ?: "100")) {
-		errno = EINVAL;
-		return -1;
-	}
 	fd = eventfd(0, EFD_CLOEXEC);
 	counters[fd] = (struct counter) {
-		true, leader < 0 ? fd : leader, attr->read_format, value * percent / 100,
+		true, leader < 0 ? fd : leader, attr->config, attr->read_format, value * percent / 100,
 		leader < 0 ? (uint64_t)ENABLED / 100 * percent : counters[leader].running };
 	if (leader >= 0)
 		counters[fd].value = value * counters[leader].running / ENABLED;

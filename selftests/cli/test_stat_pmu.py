@@ -39,13 +39,13 @@ class Machine:
         with open(self.events, "a", encoding="utf-8") as out:
             out.write(f"{kind} {config:#x} {cpus[0]} {cpus[1]} {value} {percent}\n")
 
-    def run(self, *args):
+    def run(self, *args, status=0):
         if not os.path.exists(FAKE):
             raise tap.Skip("fake_pmu.c could not be built for this tool")
         env = {**os.environ, "LD_PRELOAD": FAKE, "FAKE_SYSFS": self.root,
                "FAKE_EVENTS": self.events, **{k: str(v) for k, v in self.settings.items()}}
         done = tap.run(*args, env=env)
-        assert done.returncode == 0, done
+        assert done.returncode == status, done
         return done
 
     def lines(self, *args):
@@ -185,6 +185,46 @@ def a_metric_needs_no_group(tmp):
     got = plain(tmp, FAKE_GROUP=2).metrics("-M", "topdown")
     assert {name: line["value"] for name, line in got.items()} == {
         "retiring": 0.5, "bad_speculation": 0.1, "frontend_bound": 0.15, "backend_bound": 0.25}, got
+
+
+def a_group_that_one_cpu_cannot_count_is_one_on_others(tmp):
+    """CPU 1 counts one event at once, and CPU 0 does not have the first of them."""
+    if os.sysconf("SC_NPROCESSORS_ONLN") < 2:
+        raise tap.Skip("this machine has one CPU")
+    machine = Machine(tmp, FAKE_GROUP=1, FAKE_GROUP_CPU=1)
+    machine.event(0, BRANCH_MISSES, 10, cpus=(1, 1))
+    machine.event(0, BRANCHES, 400)
+    machine.event(0, INSTRUCTIONS, 3000)
+    lines = machine.lines("-C", "0,1", "-A", "-M", "branch")
+    assert {(line["cpu"], line["event"]): line["value"] for line in lines if line["kind"] == "counter"} == {
+        (0, "branches"): 400, (0, "instructions"): 3000, (1, "branch-misses"): 10, (1, "branches"): 400,
+        (1, "instructions"): 3000}, lines
+
+
+def who_may_not_count_is_told_so(tmp):
+    machine = plain(tmp, FAKE_PARANOID=3, FAKE_TOPDOWN=1)
+    lines = machine.lines("-e", "task-clock,cycles", "-M", "topdown")
+    refused = [line for line in lines if line["kind"] != "elapsed" and line["value"] is None]
+    assert len(refused) == 10 and {line["why"] for line in refused} == {"not allowed: run as root"}, lines
+    assert [line["event"] for line in lines if line.get("user_only")] == ["task-clock"], lines
+
+
+def without_rights_user_space_is_counted(tmp):
+    machine = plain(tmp, FAKE_PARANOID=2, FAKE_TOPDOWN=1)
+    lines = machine.lines("-e", "cycles", "-M", "topdown")
+    assert all(line["user_only"] for line in lines if line["kind"] == "counter"), lines
+    assert [line["value"] for line in lines if line["kind"] == "metric"] == [0.5, 0.1, 0.15, 0.25], lines
+
+
+def a_chosen_cpu_may_be_no_such_core(tmp):
+    machine = hybrid(tmp)
+    got = machine.counters("-C", "0", "-e", "cycles")
+    assert got["cpu_core/cycles/"]["value"] == 100, got
+    assert got["cpu_atom/cycles/"]["why"] == "no chosen CPU is a core of this kind", got
+    done = machine.run("stat", "-C", "0", "-e", "cpu_atom/cycles/", "true", status=2)
+    assert "cpu_atom/cycles/: no chosen CPU is a core of this kind" in done.stderr, done
+    got = machine.counters("-C", "0", "-e", "cpu_core/cycles/,cpu_core/branches/")
+    assert got["cpu_core/branches/"]["why"] == "not on this machine", got
 
 
 def topdown_is_what_intel_counts(tmp):

@@ -31,6 +31,7 @@ struct stat_mean {
 struct stat_counter {
 	int fd;				/* negative: refused, or its task has ended */
 	bool beside;			/* in a group that another counter leads */
+	bool alone;			/* the group of a set could not be counted at once here */
 	struct kb_perf_count now, before;
 };
 
@@ -42,6 +43,7 @@ struct stat_result {
 	double on_ns;			/* time in which it could occur: of CPUs that have it */
 	bool elsewhere;			/* it was not counted while tasks ran on other cores, and how
 					 * long that was is not known: it is not extrapolated */
+	bool alone;			/* a counter of it was not in the group of its set */
 	bool here;			/* there was a counter */
 	bool known;			/* it counted at some time */
 };
@@ -51,13 +53,13 @@ struct stat_event {
 	struct stat_counter *counters;	/* of the places */
 	struct stat_total {
 		struct stat_mean value, enabled, running, on_ns;
-		bool here, known, elsewhere;
+		bool here, known, elsewhere, alone;
 	} *totals;			/* of the shares, with -r; else NULL */
 	size_t nr_totals;		/* that there is room for */
 	int kind;			/* of cores, that alone count it; -1: all do */
 	unsigned int set;		/* of events that metrics need; 0: of -e */
-	bool alone;			/* a group of a set could not be counted at once */
 	bool user_only;			/* the kernel may not be counted */
+	bool off_cpus;			/* no chosen CPU is of its kind */
 	int error;			/* why no counter was opened; 0: at least one was */
 };
 

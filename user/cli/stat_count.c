@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "record/perf_pmus.h"
 #include "stat.h"
 
 static bool is_beside(const struct stat_run *run, unsigned int i)
@@ -22,6 +23,11 @@ static bool may_leave_out_kernel(const struct stat_event *event, int error)
 	       !(event->event.flags & KBARMAN_EVENT_NO_USER);
 }
 
+static bool is_absent(int error)
+{
+	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP;
+}
+
 /* Opens event @i at place @j. @leader is that of its group; -1: there is none yet. */
 static void open_counter(struct stat_run *run, unsigned int i, size_t j, int leader)
 {
@@ -30,25 +36,32 @@ static void open_counter(struct stat_run *run, unsigned int i, size_t j, int lea
 	struct kb_perf_place place = {
 		.pid = run->places[j].pid,
 		.cpu = run->places[j].cpu,
-		.leader = event->alone ? -1 : leader,
+		.leader = leader,
 		.on_exec = run->command.pid && run->places[j].pid != -1 && !run->delay_ms,
 		.user_only = event->user_only,
 	};
+	int refused = 0;
 
 	/* Whoever may come to lead the rest of a group reads it. */
-	place.leads = place.leader < 0 && !event->alone && is_beside(run, i + 1);
+	place.leads = leader < 0 && is_beside(run, i + 1);
 	counter->fd = kb_perf_counter_open(&event->event, &place);
 	if (may_leave_out_kernel(event, counter->fd)) {
-		event->user_only = place.user_only = true;
+		refused = counter->fd;
+		place.user_only = true;
 		counter->fd = kb_perf_counter_open(&event->event, &place);
 	}
 	/* The events of a metric need not be a group. */
-	if (counter->fd == -EINVAL && place.leader >= 0 && event->set) {
-		event->alone = true;
+	if (counter->fd == -EINVAL && leader >= 0 && event->set) {
+		counter->alone = true;
 		place.leader = -1;
 		counter->fd = kb_perf_counter_open(&event->event, &place);
 	}
 	counter->beside = counter->fd >= 0 && place.leader >= 0;
+	if (counter->fd >= 0)
+		event->user_only = place.user_only;
+	else if (refused && leader < 0 && !is_absent(counter->fd))
+		/* Such as a part of a group whose leader was refused: it can't lead. */
+		counter->fd = refused;
 }
 
 /* Opens all events at place @j. */
@@ -69,7 +82,7 @@ static int open_place(struct stat_run *run, size_t j)
 					"raise 'ulimit -n'", run->nr_places * run->nr_events);
 		if (fd < 0 && !event->error)
 			event->error = -fd;
-		if (fd >= 0 && leader < 0 && !event->alone)
+		if (fd >= 0 && leader < 0)
 			leader = fd;
 	}
 	return 0;
@@ -81,6 +94,20 @@ static bool is_open(const struct stat_run *run, const struct stat_event *event)
 		if (event->counters[j].fd >= 0)
 			return true;
 	return false;
+}
+
+/* Is no chosen CPU a core that has the PMU of @event? */
+static bool is_off_cpus(const struct stat_run *run, const struct stat_event *event)
+{
+	struct kb_cpu_pmus pmus;
+
+	if (event->kind < 0 || !run->cpus_text)
+		return false;
+	kb_cpu_pmus_read("/sys", &pmus);
+	for (size_t j = 0; j < run->nr_places; j++)
+		if (kb_cpu_pmu_has("/sys", &pmus.pmus[event->kind], run->places[j].cpu))
+			return false;
+	return true;
 }
 
 int stat_open(struct stat_run *run)
@@ -101,9 +128,12 @@ int stat_open(struct stat_run *run)
 		if (open_place(run, j))
 			return CLI_IMPOSSIBLE;
 	for (unsigned int i = 0; i < run->nr_events; i++) {
-		if (is_open(run, &run->events[i]))
-			run->events[i].error = 0;
-		any |= !run->events[i].error;
+		struct stat_event *event = &run->events[i];
+
+		if (is_open(run, event))
+			event->error = 0;
+		any |= !event->error;
+		event->off_cpus = is_absent(-event->error) && is_off_cpus(run, event);
 	}
 	if (!any && run->nr_events)
 		return cli_fail("%s: %s", run->events[0].event.name, stat_why_not(&run->events[0]));
@@ -153,7 +183,7 @@ void stat_read(struct stat_run *run)
 
 			if (counter->fd < 0 || counter->beside)
 				continue;
-			if (is_beside(run, i + 1) && !run->events[i].alone)
+			if (is_beside(run, i + 1) && !counter->alone)
 				read_group(run, i, j);
 			else
 				kb_perf_counter_read(counter->fd, &counter->now);
@@ -238,6 +268,7 @@ static struct stat_result result_at(const struct stat_run *run, const struct sta
 		.value = (double)(counter->now.value - counter->before.value),
 		.enabled = counter->now.enabled - counter->before.enabled,
 		.running = running,
+		.alone = counter->alone,
 		.here = true,
 	};
 	double factor = 1;
@@ -281,6 +312,7 @@ static struct stat_result sum_up(const struct stat_run *run, const struct stat_e
 		sum.here = true;
 		sum.known |= result.known;
 		sum.elsewhere |= result.elsewhere;
+		sum.alone |= result.alone;
 	}
 	return sum;
 }
@@ -297,6 +329,7 @@ void stat_keep(struct stat_run *run)
 			total->here |= result.here;
 			total->known |= result.known;
 			total->elsewhere |= result.elsewhere;
+			total->alone |= result.alone;
 			if (!result.known)
 				continue;
 			stat_mean_add(&total->value, result.value);
@@ -321,6 +354,7 @@ struct stat_result stat_result(const struct stat_run *run, const struct stat_eve
 		.running = (uint64_t)total->running.mean,
 		.on_ns = total->on_ns.mean,
 		.elsewhere = total->elsewhere,
+		.alone = total->alone,
 		.deviation = stat_mean_deviation(&total->value),
 		.here = total->here,
 		.known = total->known,
@@ -329,6 +363,8 @@ struct stat_result stat_result(const struct stat_run *run, const struct stat_eve
 
 const char *stat_why_not(const struct stat_event *event)
 {
+	if (event->off_cpus)
+		return "no chosen CPU is a core of this kind";
 	switch (event->error) {
 	case ENOENT:
 	case ENODEV:

@@ -94,7 +94,7 @@ static bool find_count(void *context, const char *name, struct kb_metric_count *
 		time_of_kind(look, &count->value);
 	count->part = result.enabled && result.running < result.enabled ?
 		      (double)result.running / (double)result.enabled : 1;
-	count->together = event->alone ? 0 : event->set;
+	count->together = result.alone ? 0 : event->set;
 	return count->part > 0;
 }
 
@@ -128,7 +128,7 @@ static void put_kind(struct stat_run *run, struct look *look, const struct kb_me
 
 		if (!event)
 			return;		/* other cores have it */
-		if (event->error)
+		if (event->error && !value.why)
 			value.why = stat_why_not(event);
 	}
 	ret = value.why ? 0 : kb_metric_evaluate(metric, find_count, look, &value.value);

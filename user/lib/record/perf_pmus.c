@@ -14,6 +14,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <kbarman/cpulist.h>
+
 #include "record/perf_pmus.h"
 #include "record/perf_probe.h"
 
@@ -165,6 +167,17 @@ const struct kb_cpu_pmu *kb_cpu_pmus_kind(const struct kb_cpu_pmus *pmus, const 
 		if (&pmus->pmus[i] != big && &pmus->pmus[i] != little)
 			return &pmus->pmus[i];
 	return NULL;
+}
+
+bool kb_cpu_pmu_has(const char *sysfs, const struct kb_cpu_pmu *pmu, int cpu)
+{
+	uint64_t words[KB_CPU_WORDS] = { 0 };
+	char line[KB_SYSFS_LINE] = "";
+
+	return cpu >= 0 && cpu < (int)KB_CPUS_MAX &&
+	       !kb_pmu_read(sysfs, pmu->name, "", "cpus", line) &&
+	       kb_cpulist_parse(words, line, KB_CPUS_MAX, NULL) > 0 &&
+	       words[cpu / 64] >> cpu % 64 & 1;
 }
 
 const struct kb_cpu_pmu *kb_cpu_pmus_find(const struct kb_cpu_pmus *pmus, uint32_t type)

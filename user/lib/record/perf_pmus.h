@@ -53,6 +53,9 @@ const struct kb_cpu_pmu *kb_cpu_pmus_kind(const struct kb_cpu_pmus *pmus, const 
 /* The index of the PMU if it counts @event only on its own kind of cores; -1: others do as well. */
 int kb_cpu_pmus_kind_of(const struct kb_cpu_pmus *pmus, const struct kbarman_event *event);
 
+/* Is @cpu one of those that the file `cpus` of the PMU has? */
+bool kb_cpu_pmu_has(const char *sysfs, const struct kb_cpu_pmu *pmu, int cpu);
+
 /* The PMU of this number; NULL: it is none of CPU cores. */
 const struct kb_cpu_pmu *kb_cpu_pmus_find(const struct kb_cpu_pmus *pmus, uint32_t type);
 
