@@ -262,6 +262,15 @@ def what_was_counted_in_turns_has_bounds(tmp):
     assert "1.500  ipc" in text and "(0.500 to 4.500) (counted 50% of the time)" in text, text
 
 
+def a_metric_whose_events_no_core_has_together_is_told(tmp):
+    machine = hybrid(tmp)
+    machine.pmu("cpu_core", events__l2d_cache="event=0x16")
+    machine.pmu("cpu_atom", events__l2d_cache_refill="event=0x17")
+    done = machine.run("stat", "-I", "10", "-M", "l2d_miss_rate,ipc", "sleep", "0.05")
+    assert done.stderr.count("no core has all events of 'l2d_miss_rate' (l2d_cache_refill / l2d_cache)") == 1, done
+    assert "cpu_core/ipc" in done.stderr and "cpu_core/l2d" not in done.stderr, done
+
+
 def a_cpu_may_come_between_runs(tmp):
     """Of many CPUs, so that what is written beyond the room for one is noticed."""
     machine = plain(tmp)

@@ -54,15 +54,36 @@ static bool has(const struct set *set, const char *name)
 	return false;
 }
 
-/* Does this machine have all events of a metric? */
-static bool is_possible(const char *const *events, unsigned int nr)
-{
-	struct kbarman_event parsed[KB_EVENTS_MAX];
+enum presence {
+	HERE,		/* a kind of cores has all events of a metric */
+	APART,		/* kinds of cores have a part of them each */
+	ABSENT,
+};
 
-	for (unsigned int i = 0; i < nr; i++)
-		if (kb_events_parse_each_pmu(parsed, KB_EVENTS_MAX, events[i], NULL, NULL) < 0)
-			return false;
-	return true;
+static enum presence find_presence(const struct kb_metric *metric)
+{
+	const char *events[KB_METRIC_EVENTS_MAX];
+	struct kbarman_event parsed[KB_EVENTS_MAX];
+	struct kb_cpu_pmus pmus;
+	char text[512];
+	unsigned int nr = kb_metric_events(metric, events, text, sizeof(text));
+	uint32_t common = UINT32_MAX;	/* a bit for each kind that has all of them until now */
+
+	kb_cpu_pmus_read("/sys", &pmus);
+	for (unsigned int i = 0; i < nr; i++) {
+		int kinds = kb_events_parse_each_pmu(parsed, KB_EVENTS_MAX, events[i], NULL, NULL);
+		uint32_t mask = 0;
+
+		if (kinds < 0)
+			return ABSENT;
+		for (int j = 0; j < kinds; j++) {
+			int kind = kb_cpu_pmus_kind_of(&pmus, &parsed[j]);
+
+			mask |= kind < 0 ? UINT32_MAX : UINT32_C(1) << kind;
+		}
+		common &= mask;
+	}
+	return common ? HERE : APART;
 }
 
 /*
@@ -121,10 +142,10 @@ static void add_metric(struct stat_run *run, struct metrics *metrics,
 
 	if (run->nr_metrics == STAT_METRICS_MAX)
 		return;
+	if (find_presence(metric) != HERE)
+		return;
 	nr = kb_metric_events(metric, events, metrics->names[run->nr_metrics],
 			      sizeof(metrics->names[0]));
-	if (!is_possible(events, nr))
-		return;
 	set = find_set(metrics->sets, &metrics->nr_sets, metric, events, nr);
 	for (unsigned int i = 0; i < nr; i++)
 		if (!has(set, events[i]) && set->nr < KB_EVENTS_MAX)
@@ -144,7 +165,9 @@ static void tell_missing(const struct stat_run *run)
 		/* once for rows of one name */
 		for (const struct kb_metric *other = kb_metrics_all(); other < m && !found; other++)
 			found = !strcmp(other->name, m->name);
-		if (!found)
+		if (!found && find_presence(m) == APART)
+			cli_warn("no core has all events of '%s' (%s)", m->name, m->formula);
+		else if (!found)
 			cli_warn("the PMU has no events for '%s' (%s)", m->name, m->formula);
 	}
 }
