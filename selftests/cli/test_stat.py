@@ -128,7 +128,7 @@ def perf_fields(*args):
                                    check=False, timeout=60)
     if not done or done.returncode or "task-clock" not in done.stderr:
         raise tap.Skip("perf stat does not count here")
-    return fields(done.stderr)
+    return [line for line in fields(done.stderr) if not line[0].startswith("Events ")]
 
 
 def csv(*args):
@@ -142,6 +142,7 @@ def fields_are_those_of_perf(tmp):
     """Their number, and all but the figures: names, units, what is not supported."""
     for args in (["-e", "task-clock,page-faults:u", "-e", "LLC-prefetch-misses", "true"],
                  ["-r", "2", "-e", "task-clock,context-switches", "true"],
+                 ["-r", "2", "-D", "700", "-e", "task-clock,context-switches", "true"],
                  ["-a", "-A", "-e", "cpu-clock,task-clock", "sleep", "0.1"],
                  ["-a", "--per-core", "-e", "task-clock", "sleep", "0.1"],
                  ["-a", "--per-socket", "-e", "task-clock", "sleep", "0.1"]):
@@ -198,6 +199,58 @@ def counting_can_begin_later(tmp):
     _, whole = stat("-e", "page-faults", *command)
     late, whole = counters(late)["page-faults"]["value"], counters(whole)["page-faults"]["value"]
     assert late is None or late < whole / 2, (late, whole)
+
+
+def the_time_is_that_of_counting(tmp):
+    """As perf has it: what passed before is in no rate, and intervals and --timeout begin then."""
+    command = (sys.executable, "-c", "import time\nwhile time.time() < %f: pass" % (time.time() + 1.2))
+    _, lines = stat("-D", "800", "-e", "task-clock", "-M", "cpus", *command)
+    metric = [line["value"] for line in lines if line["kind"] == "metric"]
+    assert 0 < lines[-1]["seconds"] < 0.5 and metric[0] > 0.5 * counters(lines)["task-clock"]["value"] / 4e8, lines
+    begin = time.time()
+    _, lines = stat("-D", "500", "-I", "200", "--timeout", "450", "-e", "task-clock", "sleep", "9")
+    at = [line["at_s"] for line in lines if line["kind"] == "counter"]
+    assert len(at) >= 2 and 0.2 <= at[0] and at[-1] < time.time() - begin - 0.4, (at, time.time() - begin)
+
+
+def a_command_that_ends_before_it_is_counted_has_no_time(tmp):
+    _, lines = stat("-D", "30000", "-e", "task-clock", "true")
+    assert lines[-1]["seconds"] < 1, lines
+    text = tap.run("stat", "-D", "30000", "-e", "task-clock", "true").stderr
+    assert "nan" not in text and "inf" not in text, text
+
+
+def commands_that_were_ended_are_awaited(tmp):
+    """The next run begins when the one before it is over, as with perf."""
+    log = os.path.join(tmp, "log")
+    script = f"trap 'sleep 0.3; echo end >> {log}; exit 7' TERM; echo begin >> {log}; " \
+             "while :; do sleep 0.05; done"
+    for options, runs in (("-r", "2", "--timeout", "100"), 2), (("-I", "50", "--interval-count", "2"), 1):
+        done, lines = stat(*options, "-e", "task-clock", "sh", "-c", script)
+        with open(log, encoding="utf-8") as file:
+            assert file.read().split() == ["begin", "end"] * runs, done
+        assert done.returncode == 7 and lines[-1]["seconds"] >= 0.1, done
+        os.unlink(log)
+    assert stat("-r", "2", "--timeout", "50", "-e", "task-clock", "sleep", "50")[0].returncode == 0
+
+
+def ctrl_c_ends_what_heeds_nothing(tmp):
+    with subprocess.Popen([tap.KBARMAN, "stat", "-r", "9", "--timeout", "50", "-e", "task-clock", "sh", "-c",
+                           f"trap '' TERM INT; echo $$ > {tmp}/pid; exec sleep 60 >/dev/null 2>&1"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=20)
+    with open(os.path.join(tmp, "pid"), encoding="utf-8") as file:
+        os.kill(int(file.read()), signal.SIGKILL)
+    assert "(1 runs)" in err or child.returncode == 2, err
+
+
+def where_nothing_ran_is_not_counted_for_scripts(tmp):
+    """perf has no count there."""
+    line = csv("-D", "30000", "-e", "task-clock,page-faults", "true")
+    assert line == [["<not counted>", "msec", "task-clock", "0", "100.00", "", ""],
+                    ["<not counted>", "", "page-faults", "0", "100.00", "", ""]], line
 
 
 def files_can_grow(tmp):

@@ -88,8 +88,8 @@ static int prepare_signals(struct stat_run *run)
 }
 
 /*
- * Have the command or the processes ended? A signal is passed on to the command; without a command
- * it ends the run.
+ * Have the command or the processes ended? A signal is passed on to the command; without a command,
+ * or if the command did not end when it was told to, it ends the run.
  */
 static bool is_over(struct stat_run *run)
 {
@@ -102,7 +102,7 @@ static bool is_over(struct stat_run *run)
 			continue;
 		}
 		run->interrupted = true;
-		if (!run->command.pid)
+		if (!run->command.pid || run->ending)
 			over = true;
 		else if (info.ssi_code != SI_KERNEL)
 			kill(run->command.pid, (int)info.ssi_signo);
@@ -123,11 +123,29 @@ static int64_t earliest(const struct due *due)
 	return due->delay < first ? due->delay : first;
 }
 
-/* Without a command that can be told to end, or if it does not heed it, the counts end. */
-static void end_command(struct stat_run *run)
+/* The clock of a run begins with its counts. */
+static void begin(struct stat_run *run, struct due *due)
 {
-	if (run->command.pid && !run->command.ended)
-		kill(run->command.pid, SIGTERM);
+	const int64_t never = INT64_MAX;
+
+	run->begun = run->ended = kb_clock_ns(CLOCK_MONOTONIC);
+	due->delay = never;
+	due->interval = run->interval_ms ? run->begun + (int64_t)run->interval_ms * MS : never;
+	due->timeout = run->timeout_ms ? run->begun + (int64_t)run->timeout_ms * MS : never;
+}
+
+/*
+ * Tells the command to end. As with perf, the run is over when the command is. Returns whether the
+ * run is over now: there is no command.
+ */
+static bool end_command(struct stat_run *run, struct due *due)
+{
+	if (!run->command.pid)
+		return true;
+	kill(run->command.pid, SIGTERM);
+	run->ending = true;
+	due->interval = due->timeout = INT64_MAX;
+	return false;
 }
 
 /* Does what is due now. Returns whether the run is over. */
@@ -137,7 +155,7 @@ static bool do_due(struct stat_run *run, struct due *due)
 
 	if (now >= due->delay) {
 		stat_start(run);
-		due->delay = INT64_MAX;
+		begin(run, due);
 	}
 	if (now >= due->interval) {
 		stat_read(run);
@@ -146,31 +164,28 @@ static bool do_due(struct stat_run *run, struct due *due)
 		stat_put_all(run);
 		due->interval += (int64_t)run->interval_ms * MS;
 		if (due->left && !--due->left) {
-			end_command(run);
 			run->told = true;
-			return true;
+			return end_command(run, due);
 		}
 	}
-	if (now < due->timeout)
-		return false;
-	end_command(run);
-	return true;
+	return now >= due->timeout && end_command(run, due);
 }
 
-/* Waits for the end, and prints the counts of each interval. */
+/* Starts the command and waits for the end. Prints the counts of each interval. */
 static void follow(struct stat_run *run)
 {
 	struct pollfd fds[2] = {
 		{ .fd = run->signals, .events = POLLIN },
 		{ .fd = run->processes.fd, .events = POLLIN },
 	};
-	struct due due = {
-		.interval = run->interval_ms ? run->begun + (int64_t)run->interval_ms * MS : INT64_MAX,
-		.timeout = run->timeout_ms ? run->begun + (int64_t)run->timeout_ms * MS : INT64_MAX,
-		.delay = run->delay_ms ? run->begun + (int64_t)run->delay_ms * MS : INT64_MAX,
-		.left = run->interval_count,
-	};
+	struct due due = { .left = run->interval_count };
 
+	begin(run, &due);
+	if (run->delay_ms)
+		due = (struct due){ .left = due.left, .interval = INT64_MAX, .timeout = INT64_MAX,
+				    .delay = run->begun + (int64_t)run->delay_ms * MS };
+	if (run->command.pid)
+		command_release(&run->command);
 	do {
 		int64_t now = kb_clock_ns(CLOCK_MONOTONIC), next = earliest(&due);
 		int64_t left = next == INT64_MAX ? 3600000 :
@@ -178,6 +193,8 @@ static void follow(struct stat_run *run)
 
 		poll(fds, 2, left > 3600000 ? 3600000 : (int)left);
 	} while (!is_over(run) && !do_due(run, &due));
+	if (due.delay != INT64_MAX)
+		begin(run, &due);	/* nothing was counted */
 }
 
 /* The command has standard output, so counts go to standard error. */
@@ -212,11 +229,9 @@ static int count_once(struct stat_run *run)
 	}
 	if (stat_places(run) || stat_open(run))
 		return CLI_IMPOSSIBLE;
-	run->begun = run->ended = kb_clock_ns(CLOCK_MONOTONIC);
+	run->ending = false;
 	if (!run->delay_ms && (!run->command.pid || run->places[0].pid == -1))
 		stat_start(run);
-	if (run->command.pid)
-		command_release(&run->command);
 	follow(run);
 	stat_stop(run);
 	if (run->command.ended) {
@@ -247,6 +262,14 @@ static int make_totals(struct stat_run *run)
 	return 0;
 }
 
+/* That the command ended when it was told to is no failure. */
+static int status_of(const struct stat_run *run)
+{
+	int status = run->command.ended ? command_exit_status(&run->command) : CLI_OK;
+
+	return run->ending && status == 128 + SIGTERM ? CLI_OK : status;
+}
+
 /* Counts as often as asked for, and prints all. Returns an exit status. */
 static int count(struct stat_run *run)
 {
@@ -262,8 +285,7 @@ static int count(struct stat_run *run)
 		ret = count_once(run);
 		if (ret)
 			return ret;
-		if (run->command.pid)
-			status = run->command.ended ? command_exit_status(&run->command) : CLI_OK;
+		status = status_of(run);
 		run->nr_done++;
 		if (run->runs == 1)
 			break;

@@ -46,6 +46,8 @@ struct stat_result {
 	bool alone;			/* a counter of it was not in the group of its set */
 	bool here;			/* there was a counter */
 	bool known;			/* it counted at some time */
+	bool ran;			/* there was a time in which it was counted: if not, a known
+					 * value is 0 because no task ran */
 };
 
 struct stat_event {
@@ -53,7 +55,7 @@ struct stat_event {
 	struct stat_counter *counters;	/* of the places */
 	struct stat_total {
 		struct stat_mean value, enabled, running, on_ns;
-		bool here, known, elsewhere, alone;
+		bool here, known, elsewhere, alone, ran;
 	} *totals;			/* of the shares, with -r; else NULL */
 	size_t nr_totals;		/* that there is room for */
 	int kind;			/* of cores, that alone count it; -1: all do */
@@ -98,7 +100,8 @@ struct stat_run {
 	int signals;
 	bool interrupted;
 	bool told;			/* the last interval ended the run */
-	int64_t begun, since, ended;	/* ns: start of the run; start and end of this reading */
+	bool ending;			/* the command was told to end */
+	int64_t begun, since, ended;	/* ns: start of counting; start and end of this reading */
 	struct stat_mean elapsed;	/* s */
 	struct cli_output output;
 	int appended;			/* descriptor of the file of --append; -1: none */

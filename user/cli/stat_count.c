@@ -269,6 +269,7 @@ static struct stat_result result_at(const struct stat_run *run, const struct sta
 		.enabled = counter->now.enabled - counter->before.enabled,
 		.running = running,
 		.alone = counter->alone,
+		.ran = running,
 		.here = true,
 	};
 	double factor = 1;
@@ -313,6 +314,7 @@ static struct stat_result sum_up(const struct stat_run *run, const struct stat_e
 		sum.known |= result.known;
 		sum.elsewhere |= result.elsewhere;
 		sum.alone |= result.alone;
+		sum.ran |= result.ran;
 	}
 	return sum;
 }
@@ -330,6 +332,7 @@ void stat_keep(struct stat_run *run)
 			total->known |= result.known;
 			total->elsewhere |= result.elsewhere;
 			total->alone |= result.alone;
+			total->ran |= result.ran;
 			if (!result.known)
 				continue;
 			stat_mean_add(&total->value, result.value);
@@ -355,6 +358,7 @@ struct stat_result stat_result(const struct stat_run *run, const struct stat_eve
 		.on_ns = total->on_ns.mean,
 		.elsewhere = total->elsewhere,
 		.alone = total->alone,
+		.ran = total->ran,
 		.deviation = stat_mean_deviation(&total->value),
 		.here = total->here,
 		.known = total->known,

@@ -135,7 +135,7 @@ static void csv_event(struct stat_run *run, const struct stat_event *event,
 	struct kb_out *out = run->json.out;
 	const char *sep = run->separator;
 	struct stat_relation relation = { .perf_unit = "" };
-	bool counted = !event->error && result->known && (result->running || !result->enabled);
+	bool counted = !event->error && result->ran;
 	char name[72];
 
 	csv_begin(run, share);

@@ -81,7 +81,7 @@ struct stat_relation stat_relation(const struct stat_run *run, const struct stat
 	double time = value_of(run, event, "task-clock", share), other;
 	double elapsed = run->elapsed.nr ? run->elapsed.mean * 1e9 : (double)(run->ended - run->since);
 
-	if (stat_is_time(event))
+	if (stat_is_time(event) && elapsed > 0)
 		return (struct stat_relation) {
 			value / elapsed, "%.3f", "CPUs used", "CPUs utilized" };
 	for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
