@@ -296,6 +296,39 @@ def metrics_are_those_of_the_visible_time(tmp):
     assert [round(value, 2) for value in said[2:]] == [1, 3, 1], said
 
 
+FEW_SCRIPT = """<script>
+const line = page.timeline, rows = line.rows.filter(row => row.kind === 'metric'), said = [];
+const show = (start, end) => {
+  line.show(start, end);
+  line.draw();
+  for (const row of rows) {
+    line.drawMetric(line.context, row, 0);
+    said.push(row.label, row.note, row.values.some(value => value === Infinity));
+  }
+};
+show(0, line.capture.length);
+show(12e6, 13e6);
+document.body.dataset.said = JSON.stringify(said);
+</script>
+"""
+
+
+def few_counts_make_no_infinite_metrics(tmp):
+    """No cycles in 10 of 20 ms; and core 0 alone counts them, but both count their time."""
+    capture = viewers.CaptureWriter(cores=2, counters=[[1, 2], [1]])
+    for key, name in ("0.0", "task-clock"), ("0.1", "big/cycles/"), ("1.0", "task-clock"):
+        capture.fact(f"counter.{key}", name)
+    for ms, cycles in (10, 0), (20, 40 * 10**6), (30, 0), (40, 0):
+        capture.sample(0, 1000 + ms * 10**6, 5, 0x1000, (10**7 if ms == 20 else 0, cycles))
+        capture.sample(1, 1000 + ms * 10**6, 5, 0x1000, (10**7,))
+    capture.sample(0, 1000 + 50 * 10**6, 5, 0x1000, (0, 1))
+    page = page_of(tmp, capture.save(os.path.join(tmp, "a.cap")))
+    with open(page, "a", encoding="utf-8") as file:
+        file.write(FEW_SCRIPT)
+    said = json.loads(browser.attribute(browser.dom(page), "data-said"))
+    assert said == ["big/ghz", "max 4.000 cycle/ns", False, "big/ghz", "", False], said
+
+
 def keys_work(tmp):
     page = page_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     with open(page, "a", encoding="utf-8") as file:

@@ -249,7 +249,8 @@ struct kb_report_metric {
 	const struct kb_metric *metric;
 	char name[96];		/* "ipc"; with the kind of cores and the modifiers that all its counters
 				 * have: "cpu_core/ipc:u" */
-	uint32_t ids[KB_METRIC_EVENTS_MAX];	/* internal: of the counters */
+	uint32_t ids[KB_METRIC_EVENTS_MAX];	/* internal: of the counters, by place in the formula */
+	unsigned int nr_ids;
 	double slots;				/* internal: of a cycle */
 };
 

@@ -91,6 +91,7 @@ static bool find_counter(void *context, const char *name, struct kb_metric_count
 			return false;
 		search->own |= own;
 		search->metric->ids[search->nr++] = id;
+		search->metric->nr_ids = search->nr;
 		return true;
 	}
 	return false;
@@ -110,9 +111,27 @@ static bool make_metric(const struct search *where, const struct kb_metric *metr
 	search.metric = made;
 	search.kind = &kind;
 	made->metric = metric;
+	made->nr_ids = 0;
 	snprintf(made->name, sizeof(made->name), "%.40s%s%.40s%s%.8s", kind.pmu, *kind.pmu ? "/" : "",
 		 metric->name, *kind.modifiers ? ":" : "", kind.modifiers);
 	return kb_metric_evaluate(metric, find_counter, &search, &value) != -ENOENT && search.own;
+}
+
+static bool has_counter(const struct kb_names *names, uint32_t core, uint32_t id)
+{
+	for (uint32_t i = 0; i < kb_names_of_core(names, core); i++)
+		if (kb_names_counter_id(names, core, i) == id)
+			return true;
+	return false;
+}
+
+bool kb_metric_is_on(const struct kb_report_metric *metric, const struct kb_names *names,
+		     uint32_t core)
+{
+	for (unsigned int i = 0; i < metric->nr_ids; i++)
+		if (!has_counter(names, core, metric->ids[i]))
+			return false;
+	return true;
 }
 
 unsigned int kb_metric_choose(const struct kb_names *names, const struct kb_barman *barman,

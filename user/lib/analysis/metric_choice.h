@@ -14,4 +14,8 @@ unsigned int kb_metric_choose(const struct kb_names *names, const struct kb_barm
 			      const char *list, bool elapsed, struct kb_report_metric *metrics,
 			      unsigned int max);
 
+/* Does core @core count all that @metric needs? */
+bool kb_metric_is_on(const struct kb_report_metric *metric, const struct kb_names *names,
+		     uint32_t core);
+
 #endif

@@ -11,6 +11,7 @@
 
 #define KB_METRIC_TRACKS_MAX	16
 #define KB_METRIC_SPAN_NS	10000000	/* a value is that of at least so long a time */
+#define KB_METRIC_CORES_MAX	8192		/* further ones, as of hostile captures, have no tracks */
 
 struct kb_metric_core;
 
@@ -19,8 +20,10 @@ struct kb_metric_tracks {
 	struct kb_report_metric metrics[KB_METRIC_TRACKS_MAX];
 	unsigned int nr;		/* 0: the counters suffice for none */
 	struct kb_metric_core *cores;
-	uint32_t nr_cores, nr_counters;
-	uint64_t *sums;			/* of each core, nr_counters */
+	uint32_t nr_cores;
+	uint16_t *slots;		/* by id of a counter: where its sum is, from 1 on; 0: no
+					 * metric needs it */
+	unsigned int nr_slots;
 };
 
 /* Returns 0 or -ENOMEM. kb_metric_tracks_release() frees what it has, also after an error. */
@@ -30,7 +33,8 @@ void kb_metric_tracks_release(struct kb_metric_tracks *tracks);
 
 /*
  * Feed a sample at @ns. Returns whether a span of its CPU ends with it: then @from is when it began,
- * and @values has each metric of it, NAN where it is a part of nothing.
+ * and @values has each metric of it, NAN where it is a part of nothing or the CPU lacks a counter.
+ * Without memory no span ends.
  */
 bool kb_metric_tracks_feed(struct kb_metric_tracks *tracks, const struct kb_event *sample,
 			   int64_t ns, int64_t *from, double values[KB_METRIC_TRACKS_MAX]);

@@ -339,11 +339,11 @@ class Timeline {
     return track.sum[i] + track.value[i] * (to > from ? (time - from) / (to - from) : 1);
   }
 
-  // How far a counter went in each pixel, on all CPUs.
-  advances(id) {
+  // How far a counter went in each pixel, on these CPUs.
+  advances(id, cpus) {
     const pixels = Math.max(1, this.width - GUTTER), advances = new Float64Array(pixels);
     for (const track of this.capture.counterTracks) {
-      if (track.id !== id) continue;
+      if (track.id !== id || !cpus.has(track.cpu)) continue;
       let before = this.sumAt(track, this.start);
       for (let x = 0; x < pixels; x++) {
         const sum = this.sumAt(track, this.time(GUTTER + x + 1));
@@ -354,16 +354,28 @@ class Timeline {
     return advances;
   }
 
-  // What counters say in relation to each other, in each pixel.
+  // The CPUs that have all counters of a metric: on cores of several kinds some lack one.
+  cpusOf(metric) {
+    if (metric.cpus) return metric.cpus;
+    const has = id => new Set(this.capture.counterTracks.filter(track => track.id === id).map(track => track.cpu));
+    const sets = metric.steps.filter(Array.isArray).map(([id]) => has(id));
+    metric.cpus = new Set([...sets[0]].filter(cpu => sets.every(set => set.has(cpu))));
+    return metric.cpus;
+  }
+
+  // What counters say in relation to each other, in each pixel. Where they say nothing, the value is not a number.
   drawMetric(c, row, y) {
     const { steps, unit } = row.metric, pixels = Math.max(1, this.width - GUTTER), values = new Float64Array(pixels);
-    const counted = steps.map(step => Array.isArray(step) ? this.advances(step[0]) : null);
-    let most = 0;
+    const cpus = this.cpusOf(row.metric);
+    const counted = steps.map(step => Array.isArray(step) ? this.advances(step[0], cpus) : null);
+    let most = 0, any = false;
     for (let x = 0; x < pixels; x++) {
       values[x] = evaluate(steps, i => counted[i][x]);
+      if (!Number.isFinite(values[x])) values[x] = NaN;
+      else any = true;
       if (values[x] > most) most = values[x];
     }
-    row.note = `max ${metricText(most, unit)}`;
+    row.note = any ? `max ${metricText(most, unit)}` : '';
     row.values = values;
     c.fillStyle = colours.counter;
     for (let x = 0; x < pixels; x++) {
