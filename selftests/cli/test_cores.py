@@ -95,6 +95,16 @@ def instructions_of_cores_without_cycles_make_no_rate(tmp):
     assert worker["ipc"] == 2 and worker["partial"] == 1, worker
 
 
+def a_metric_is_one_of_cores_that_count_all_of_it(tmp):
+    """The time that the other cores ran is not in it."""
+    capture = maker([["task-clock", "big/cycles/"], ["task-clock"], []])
+    capture.switch(0, 0, 7)
+    for core, values in (0, [10**6, 4 * 10**6]), (1, [9 * 10**6]), (0, [10**6, 2 * 10**6]):
+        capture.sample(core, 1 * MS, 7, 0x1010, values)
+    row, = objects(tmp, capture, "task_samples", "report", "-M", "ghz,cpi")
+    assert row["metrics"] == [3], row
+
+
 def script_and_dump_name_them_by_core(tmp):
     said = run(tmp, mixed(), "script", "-e", "sample")
     first = [line for line in said.splitlines() if "cycles" in line]

@@ -124,6 +124,18 @@ def a_task_has_the_metrics_of_its_counters(tmp):
         [["2.500", "2.000"]], table
 
 
+def a_metric_leaves_out_what_its_own_counters_lack(tmp):
+    """Not what the counters of another one lack."""
+    names = ["cycles", "instructions", "branches", "branch-misses"]
+    capture = metrics_capture(names, [1000, 2500, 100, 5], (17, 8, 12, 16))
+    capture.sample(0, 6 * MS, 7, None, [1000, 7500, 100, INVALID])
+    capture.sample(0, 7 * MS, 7, None, [INVALID, 100000, 100, 15])
+    capture.sample(0, 8 * MS, 7, None, [1000, 5000, INVALID, INVALID])
+    rows = {row["tid"]: row["metrics"] for row in
+            objects(tmp, capture, "task_counters", "-M", "ipc,branch_miss_rate")}
+    assert rows[7] == [(2 * 2500 + 7500 + 5000) / 4000, (5 + 5 + 15) / 300], rows
+
+
 def an_image_has_metrics_as_well(tmp):
     capture = metrics_capture(["cycles", "instructions"], [1000, 2500])
     row, = objects(tmp, capture, "symbol", "-M", "ipc,cpi", "--sort", "image")

@@ -262,8 +262,8 @@ unsigned int kb_report_metrics(const struct kb_report *report, const char *list,
 			       struct kb_report_metric *metrics, unsigned int max);
 
 /*
- * @metric of @row of @table, without samples whose counters do not cover the same time. NAN: it is a
- * part of nothing there.
+ * @metric of the samples of @row of @table that have all its counters, and whose counters cover the
+ * same time. NAN: it is a part of nothing there.
  */
 double kb_report_metric_value(const struct kb_report *report, const struct kb_report_metric *metric,
 			      const struct kb_sample_table *table, const struct kb_sample_row *row);

@@ -23,6 +23,7 @@ struct row {
 	const struct kb_report_metric *metric;
 	const struct kb_sample_table *table;
 	const struct kb_sample_row *row;
+	uint32_t sets;			/* of samples that have all counters of the metric */
 	unsigned int nr;
 };
 
@@ -32,15 +33,17 @@ static bool sum_of(void *context, const char *name, struct kb_metric_count *coun
 
 	count->value = !strcmp(name, "$slots") ? row->metric->slots :
 		       *name == '$' ? (double)row->report->duration_ns :
-		       (double)kb_hot_whole_counter(row->table->hot, row->row,
-						    row->metric->ids[row->nr++]);
+		       (double)kb_hot_counter_of(row->table->hot, row->row,
+						 row->metric->ids[row->nr++], row->sets);
 	return true;
 }
 
 double kb_report_metric_value(const struct kb_report *report, const struct kb_report_metric *metric,
 			      const struct kb_sample_table *table, const struct kb_sample_row *row)
 {
-	struct row look = { report, metric, table, row, 0 };
+	const struct reading *reading = (const struct reading *)report;
+	struct row look = { report, metric, table, row,
+			    kb_count_sets_with(reading->sets, metric->ids, metric->nr_ids), 0 };
 	struct kb_metric_value value;
 
 	return kb_metric_evaluate(metric->metric, sum_of, &look, &value) ? NAN : value.value;

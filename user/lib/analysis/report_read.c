@@ -90,6 +90,13 @@ static bool is_half_read(const struct reading *reading, const struct kb_event *e
 	return found == 1 && reading->cycles != UINT32_MAX && reading->instructions != UINT32_MAX;
 }
 
+static void take_share(struct reading *reading, const struct kb_event *event, bool partial,
+		       struct kb_share *share)
+{
+	kb_share_take(share, reading->names, event, partial || is_half_read(reading, event));
+	share->set = (uint8_t)kb_count_sets_find(reading->sets, event, partial);
+}
+
 static int count_sample(struct reading *reading, const struct kb_event *event, bool partial)
 {
 	const struct kb_ahead *ahead = kb_sample_queue_ahead(&reading->samples, event);
@@ -103,7 +110,7 @@ static int count_sample(struct reading *reading, const struct kb_event *event, b
 	else
 		kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
 				     event->sample.pc, &frames);
-	kb_share_take(&share, reading->names, event, partial || is_half_read(reading, event));
+	take_share(reading, event, partial, &share);
 	ret = kb_hot_add_share(reading->by_sort, event, frames, &share) ?:
 	      kb_hot_add_share(reading->by_tid, event, frames, &share);
 	if (!ret && reading->how.children)
@@ -120,7 +127,7 @@ static int add_counts(struct reading *reading, const struct kb_event *event, boo
 		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
 	struct kb_share share;
 
-	kb_share_take(&share, reading->names, event, partial || is_half_read(reading, event));
+	take_share(reading, event, partial, &share);
 	return kb_hot_add_share(reading->counts, event, &nowhere, &share);
 }
 
