@@ -153,7 +153,7 @@ def metrics_of_kinds_of_cores_and_of_modes_are_apart(tmp):
     assert objects(tmp, capture, "report", "-M", "all")[0]["metrics"] == []
 
 
-def intels_topdown_can_be_recorded(tmp):
+def intels_topdown_of_another_writer_is_shown(tmp):
     capture = metrics_capture(["slots", "topdown-retiring"], [1000, 250])
     row = objects(tmp, capture, "task_counters", "-M", "topdown")[0]
     assert row["metrics"] == [0.25], row
@@ -183,8 +183,24 @@ def what_a_capture_lacks_for_a_metric_is_told(tmp):
     done = tap.run("report", "-M", "ipc,branch_miss_rate", "a.cap", cwd=tmp)
     assert done.returncode == 0 and "branch-misses / branches" in done.stderr, done
     assert "ipc'" not in done.stderr, done
+    done = tap.run("report", "-M", "retiring", "a.cap", cwd=tmp)
+    assert "record them, for op_retired" in done.stderr, done
+    assert "'retiring' of an Intel PMU (topdown-retiring / slots) can't be recorded" in done.stderr, done
+    assert "'kbarman stat -M retiring'" in done.stderr and done.stderr.count("'retiring'") == 2, done
     done = tap.run("report", "-M", "ipc,nonsense", "a.cap", cwd=tmp)
     assert done.returncode == 2 and "'nonsense' is no metric" in done.stderr, done
+
+
+def why_counters_make_no_metric_is_told(tmp):
+    for names, options, metric, why in (
+            (["cycles:u", "instructions"], [], "ipc", "different cores or modes"),
+            (["cycles", "stall_slot_backend"], [], "backend_bound", "how many slots a cycle has"),
+            (["a/cycles/", "a/stall_slot_backend/"], [], "backend_bound", "how many slots a cycle has"),
+            (["task-clock"], ["--tid", "7"], "cpus", "options leave some out")):
+        metrics_capture(names, [1, 2]).save(os.path.join(tmp, "a.cap"))
+        done = tap.run("report", "-M", metric, *options, "a.cap", cwd=tmp)
+        assert f"no '{metric}': " in done.stderr and why in done.stderr, done
+        assert "record them" not in done.stderr, done
 
 
 if __name__ == "__main__":

@@ -32,6 +32,12 @@ struct kb_metric {
 const struct kb_metric *kb_metrics_all(void);
 
 /*
+ * Can its events be recorded? Intel's parts of the slots can only be counted: Linux counts them in a
+ * group that the slots lead, and takes no samples of such a group.
+ */
+bool kb_metric_can_be_recorded(const struct kb_metric *metric);
+
+/*
  * Is @metric in the comma-separated list of names of metrics and of groups? @list "all": each is.
  */
 bool kb_metric_is_in(const struct kb_metric *metric, const char *list);

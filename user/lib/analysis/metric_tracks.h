@@ -9,7 +9,7 @@
 
 #include "analysis/metric_choice.h"
 
-#define KB_METRIC_TRACKS_MAX	16
+#define KB_METRIC_TRACKS_MAX	32
 #define KB_METRIC_SPAN_NS	10000000	/* a value is that of at least so long a time */
 #define KB_METRIC_CORES_MAX	8192		/* further ones, as of hostile captures, have no tracks */
 

@@ -7,7 +7,7 @@
 
 #include "analysis/report_inside.h"
 
-#define TEXT_METRICS_MAX	32
+#define TEXT_METRICS_MAX	64
 
 struct report_text {
 	struct kb_out *out;

@@ -35,7 +35,7 @@ static const struct kb_metric metrics[] = {
 	{ "branch_mpki", "branch", "1000 * branch-misses / instructions", "branch/instruction",
 	  "wrongly predicted branches in 1000 instructions", "Arm SBSA" },
 	{ "cache_miss_rate", "cache", "cache-misses / cache-references", "1",
-	  "accesses of the last-level cache that missed it", "perf" },
+	  "accesses of a cache that missed it: of the last level on x86, of level 1 data on Arm", "perf" },
 	{ "l1d_miss_rate", "cache", "L1-dcache-load-misses / L1-dcache-loads", "1",
 	  "loads that missed the level 1 data cache", "perf" },
 	{ "llc_miss_rate", "cache", "LLC-load-misses / LLC-loads", "1",
@@ -129,6 +129,15 @@ static const struct {
 const struct kb_metric *kb_metrics_all(void)
 {
 	return metrics;
+}
+
+/*
+ * Source: Linux 6.12, arch/x86/events/intel/core.c, intel_pmu_hw_config(). Counters of a module, as
+ * those of a recording are, have no groups either (perf_event_create_kernel_counter()).
+ */
+bool kb_metric_can_be_recorded(const struct kb_metric *metric)
+{
+	return !strstr(metric->formula, "topdown-");
 }
 
 const char *kb_metric_unit_of(const char *name)
