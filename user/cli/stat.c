@@ -61,7 +61,8 @@ static const struct cli_usage usage = {
 	"usage: kbarman stat [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
 	"\n"
 	"Count events while COMMAND runs: those of COMMAND and its children, or with -a or -C\n"
-	"those of CPUs. Without COMMAND, count until Ctrl-C or until the processes of -p end.\n"
+	"those of CPUs, with -p those of processes. Without COMMAND, count until Ctrl-C or until\n"
+	"the processes of -p end.\n"
 	"\n",
 	.options = options,
 	.column = 30,
@@ -107,7 +108,8 @@ static bool is_over(struct stat_run *run)
 		else if (info.ssi_code != SI_KERNEL)
 			kill(run->command.pid, (int)info.ssi_signo);
 	}
-	return over || (run->pids_text && processes_have_ended(&run->processes));
+	return over || (run->pids_text && !run->command.pid &&
+			processes_have_ended(&run->processes));
 }
 
 /* When the next thing is due; ns of CLOCK_MONOTONIC. */
@@ -163,6 +165,8 @@ static bool do_due(struct stat_run *run, struct due *due)
 		run->ended = kb_clock_ns(CLOCK_MONOTONIC);
 		stat_put_all(run);
 		due->interval += (int64_t)run->interval_ms * MS;
+		if (due->interval <= now)	/* too late for some */
+			due->interval = now + (int64_t)run->interval_ms * MS;
 		if (due->left && !--due->left) {
 			run->told = true;
 			return end_command(run, due);
@@ -176,7 +180,7 @@ static void follow(struct stat_run *run)
 {
 	struct pollfd fds[2] = {
 		{ .fd = run->signals, .events = POLLIN },
-		{ .fd = run->processes.fd, .events = POLLIN },
+		{ .fd = run->command.pid ? -1 : run->processes.fd, .events = POLLIN },
 	};
 	struct due due = { .left = run->interval_count };
 
@@ -217,6 +221,12 @@ static int open_output(struct stat_run *run)
 	return 0;
 }
 
+/* Is it the command that is counted? Its counters begin when it is executed. */
+static bool counts_command(const struct stat_run *run)
+{
+	return run->argv && !run->pids_text && !run->all && !run->cpus_text;
+}
+
 /* Counts once. Returns 0 or an exit status after a message. */
 static int count_once(struct stat_run *run)
 {
@@ -230,7 +240,7 @@ static int count_once(struct stat_run *run)
 	if (stat_places(run) || stat_open(run))
 		return CLI_IMPOSSIBLE;
 	run->ending = false;
-	if (!run->delay_ms && (!run->command.pid || run->places[0].pid == -1))
+	if (!run->delay_ms && !counts_command(run))
 		stat_start(run);
 	follow(run);
 	stat_stop(run);
@@ -421,8 +431,8 @@ static int take_option(struct stat_run *run, int option)
 
 static int check_options(const struct stat_run *run)
 {
-	if (run->pids_text && (run->all || run->cpus_text || run->argv))
-		return cli_fail("-p takes no -a, no -C and no command");
+	if (run->pids_text && (run->all || run->cpus_text))
+		return cli_fail("-p takes no -a and no -C");
 	if (run->by != STAT_ALL && !run->all && !run->cpus_text)
 		return cli_fail("%s needs -a or -C", run->by == STAT_BY_CPU ? "-A" :
 				run->by == STAT_BY_CORE ? "--per-core" : "--per-socket");

@@ -37,7 +37,7 @@ static void open_counter(struct stat_run *run, unsigned int i, size_t j, int lea
 		.pid = run->places[j].pid,
 		.cpu = run->places[j].cpu,
 		.leader = leader,
-		.on_exec = run->command.pid && run->places[j].pid != -1 && !run->delay_ms,
+		.on_exec = run->command.pid == run->places[j].pid && !run->delay_ms,
 		.user_only = event->user_only,
 	};
 	int refused = 0;

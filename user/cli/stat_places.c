@@ -86,9 +86,9 @@ static int add_place(struct stat_run *run, pid_t pid, int cpu)
 	return name_share(run, cpu, name) ?: find_share(run, name, &place->share);
 }
 
-static int add_cpus(struct stat_run *run)
+/* Returns the number of words, or -EINVAL after a message: the kernel is not understood. */
+static int read_online(uint64_t words[KB_CPU_WORDS])
 {
-	uint64_t words[KB_CPU_WORDS] = { 0 };
 	char online[4096];
 	struct kb_error err;
 	FILE *file;
@@ -100,12 +100,39 @@ static int add_cpus(struct stat_run *run)
 	if (file)
 		fclose(file);
 	online[strcspn(online, "\n")] = '\0';
-	nr = kb_cpulist_parse(words, run->cpus_text ? run->cpus_text : online, KB_CPUS_MAX, &err);
+	nr = kb_cpulist_parse(words, online, KB_CPUS_MAX, &err);
+	if (nr < 0)
+		cli_fail("/sys/devices/system/cpu/online: %s", kb_error_text(&err));
+	return nr;
+}
+
+static bool has_cpu(const uint64_t *words, int cpu)
+{
+	return words[cpu / 64] >> cpu % 64 & 1;
+}
+
+static int add_cpus(struct stat_run *run)
+{
+	uint64_t online[KB_CPU_WORDS] = { 0 }, chosen[KB_CPU_WORDS] = { 0 };
+	const uint64_t *words = run->cpus_text ? chosen : online;
+	struct kb_error err;
+	int nr = read_online(online);
+
+	if (nr < 0)
+		return CLI_IMPOSSIBLE;
+	if (run->cpus_text)
+		nr = kb_cpulist_parse(chosen, run->cpus_text, KB_CPUS_MAX, &err);
 	if (nr < 0)
 		return cli_fail("-C %s", kb_error_text(&err));
-	for (int cpu = 0; cpu < nr * 64; cpu++)
-		if (words[cpu / 64] >> cpu % 64 & 1 && add_place(run, -1, cpu))
+	for (int cpu = 0; cpu < nr * 64; cpu++) {
+		if (!has_cpu(words, cpu))
+			continue;
+		/* A later run goes on with the others. */
+		if (!has_cpu(online, cpu) && !run->nr_done)
+			return cli_fail("-C %s: CPU %d is not online", run->cpus_text, cpu);
+		if (add_place(run, -1, cpu))
 			return CLI_IMPOSSIBLE;
+	}
 	return 0;
 }
 
