@@ -118,6 +118,8 @@ def a_command_says_how_long_processes_are_counted(tmp):
             busy.stdout.readline()
             done, lines = stat("-e", "context-switches", "-p", str(busy.pid), "sh", "-c", "sleep 0.3; exit 3")
             assert done.returncode == 3 and counters(lines)["context-switches"]["value"] > 10, lines
+            _, lines = stat("-r", "3", "-e", "context-switches", "-p", str(busy.pid), "sleep", "0.1")
+            assert lines[-1]["runs"] == 3 and counters(lines)["context-switches"]["value"] > 3, lines
             assert lines[-1]["seconds"] < 10, lines
         finally:
             busy.kill()

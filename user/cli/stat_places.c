@@ -157,7 +157,8 @@ static int add_process(struct stat_run *run, uint32_t pid)
 
 static int add_processes(struct stat_run *run)
 {
-	int ret = processes_watch(&run->processes);
+	/* once, for all runs */
+	int ret = run->processes.fd < 0 ? processes_watch(&run->processes) : 0;
 
 	for (uint32_t i = 0; i < run->processes.nr && !ret; i++)
 		ret = add_process(run, run->processes.pids[i]);
