@@ -209,6 +209,14 @@ def who_may_not_count_is_told_so(tmp):
     assert [line["event"] for line in lines if line.get("user_only")] == ["task-clock"], lines
 
 
+def parts_of_slots_need_their_group(tmp):
+    machine = plain(tmp, FAKE_TOPDOWN=1)
+    done = machine.run("stat", "-e", "topdown-retiring", "true", status=2)
+    assert "topdown-retiring: is counted only beside slots" in done.stderr, done
+    got = machine.counters("-e", "{slots,topdown-retiring}")
+    assert got["topdown-retiring"]["value"] == 4000, got
+
+
 def without_rights_user_space_is_counted(tmp):
     machine = plain(tmp, FAKE_PARANOID=2, FAKE_TOPDOWN=1)
     lines = machine.lines("-e", "cycles", "-M", "topdown")
@@ -323,6 +331,10 @@ def list_has_the_metrics_of_this_machine(tmp):
         return {(line["name"], line["source"]) for line in map(json.loads, text.splitlines())}
     assert ("retiring", "Arm SBSA") in names(arm(os.path.join(tmp, "a")))
     assert ("retiring", "Intel TMA") in names(plain(os.path.join(tmp, "b")))
+    # which only a group of the slots can count
+    assert ("retiring", "Intel TMA") in names(plain(os.path.join(tmp, "c"), FAKE_TOPDOWN=1))
+    events = plain(os.path.join(tmp, "d"), FAKE_TOPDOWN=1).run("list", "-j", "--all", "cpu/topdown-retiring/").stdout
+    assert "only beside slots" in json.loads(events)["refused"], events
 
 
 def build(name, *libraries):

@@ -13,6 +13,7 @@
 
 #include "cli.h"
 #include "fact_lines.h"
+#include "record/perf_probe.h"
 #include "sessions.h"
 
 enum { OPTION_ALL = 256, OPTION_SESSIONS, OPTION_METRICS };
@@ -83,7 +84,8 @@ static int show(void *context, const struct kb_event_listing *event)
 	if (!is_wanted(list, event->event.name, event->group))
 		return 0;
 	error = kb_event_probe(&event->event);
-	why = refusal(error);
+	why = error == -EINVAL && kb_event_needs_slots(&event->event) ?
+	      "only beside slots, which lead the group: {slots,…}" : refusal(error);
 	/* An event that only root may count can be counted. */
 	if (why && error != -EACCES && error != -EPERM && !list->all) {
 		list->hidden++;
@@ -113,7 +115,7 @@ static int show(void *context, const struct kb_event_listing *event)
 static const char *metric_refusal(const struct kb_metric *metric)
 {
 	const char *events[KB_METRIC_EVENTS_MAX];
-	struct kbarman_event event;
+	struct kbarman_event event, slots;
 	char text[512];
 	unsigned int nr = kb_metric_events(metric, events, text, sizeof(text));
 
@@ -122,7 +124,9 @@ static const char *metric_refusal(const struct kb_metric *metric)
 
 		if (kb_events_parse(&event, 1, events[i], NULL, NULL) != 1)
 			return "this machine has no such event";
-		why = refusal(kb_event_probe(&event));
+		why = refusal(!kb_event_needs_slots(&event) ||
+			      kb_events_parse(&slots, 1, "slots", NULL, NULL) != 1 ?
+			      kb_event_probe(&event) : kb_event_probe_beside(&event, &slots));
 		if (why)
 			return why;
 	}
@@ -131,11 +135,12 @@ static const char *metric_refusal(const struct kb_metric *metric)
 
 static void show_metric(struct listing *list, const struct kb_metric *metric)
 {
-	const char *why = metric_refusal(metric);
 	struct kb_json *json = &list->json;
+	const char *why;
 
 	if (!is_wanted(list, metric->name, metric->group))
 		return;
+	why = metric_refusal(metric);
 	if (why && strncmp(why, "not allowed", 11) && !list->all) {
 		list->hidden++;
 		return;

@@ -262,12 +262,11 @@ static int make_totals(struct stat_run *run)
 {
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		struct stat_event *event = &run->events[i];
-		size_t nr = event->nr_totals;
 
-		if (!KB_ARRAY_ROOM(event->totals, event->nr_totals, run->nr_shares))
+		if (!KB_ARRAY_ROOM(event->totals, event->max_totals, run->nr_shares))
 			return cli_fail("out of memory");
-		if (event->nr_totals > nr)
-			memset(event->totals + nr, 0, (event->nr_totals - nr) * sizeof(*event->totals));
+		while (event->nr_totals < run->nr_shares)
+			event->totals[event->nr_totals++] = (struct stat_total){ 0 };
 	}
 	return 0;
 }

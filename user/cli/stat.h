@@ -57,7 +57,7 @@ struct stat_event {
 		struct stat_mean value, enabled, running, on_ns;
 		bool here, known, elsewhere, alone, ran;
 	} *totals;			/* of the shares, with -r; else NULL */
-	size_t nr_totals;		/* that there is room for */
+	size_t nr_totals, max_totals;
 	int kind;			/* of cores, that alone count it; -1: all do */
 	unsigned int set;		/* of events that metrics need; 0: of -e */
 	bool user_only;			/* the kernel may not be counted */

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "record/perf_pmus.h"
+#include "record/perf_probe.h"
 #include "stat.h"
 
 static bool is_beside(const struct stat_run *run, unsigned int i)
@@ -378,6 +379,8 @@ const char *stat_why_not(const struct stat_event *event)
 	case EINVAL:
 		if (event->event.flags & KBARMAN_EVENT_GROUP)
 			return "can't be counted at once with its group";
+		if (kb_event_needs_slots(&event->event))
+			return "is counted only beside slots, which lead the group: {slots,…}";
 		return event->event.flags ? "can't be counted with its modifiers" : strerror(EINVAL);
 	case EACCES:
 	case EPERM:
