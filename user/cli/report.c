@@ -195,13 +195,13 @@ static void copy_counter(const struct report *report, uint32_t id, char name[COU
 	snprintf(name, COUNTER_NAME, "%.*s", (int)text.length, text.data);
 }
 
-static bool has_counter(const struct report *report, const char *event)
+static bool has_counter(const struct report *report, const char *name)
 {
-	char name[COUNTER_NAME];
+	char counter[COUNTER_NAME];
 
 	for (uint32_t id = 0; id < kb_names_nr_counters(report->names); id++) {
-		copy_counter(report, id, name);
-		if (kb_metric_is_event(name, event))
+		copy_counter(report, id, counter);
+		if (kb_metric_is_event(counter, name))
 			return true;
 	}
 	return false;

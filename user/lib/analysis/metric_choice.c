@@ -11,6 +11,7 @@
 #include "analysis/metric_choice.h"
 
 #define NAME_BYTES	128
+#define KINDS_MAX	32
 
 /* The PMU and the modifiers of a counter: "cpu_core" and "u"; often both are empty. */
 struct kind {
@@ -97,23 +98,38 @@ static bool find_counter(void *context, const char *name, struct kb_metric_count
 	return false;
 }
 
-/* Is there @metric of the kind of counter @id? */
-static bool make_metric(const struct search *where, const struct kb_metric *metric, uint32_t id,
-			struct kb_report_metric *made)
+/* The kinds of counters, in their order. Returns the number; hostile captures have more. */
+static unsigned int find_kinds(const struct kb_names *names, struct kind kinds[KINDS_MAX])
+{
+	unsigned int nr = 0;
+
+	for (uint32_t id = 0; id < kb_names_nr_counters(names) && nr < KINDS_MAX; id++) {
+		char name[NAME_BYTES];
+		bool known = false;
+
+		copy_name(names, id, name);
+		kinds[nr] = kind_of(name);
+		for (unsigned int i = 0; i < nr && !known; i++)
+			known = is_same(&kinds[i], &kinds[nr]);
+		nr += !known;
+	}
+	return nr;
+}
+
+/* Is there @metric of this kind of counters? */
+static bool make_metric(const struct search *where, const struct kb_metric *metric,
+			const struct kind *kind, struct kb_report_metric *made)
 {
 	struct search search = *where;
 	struct kb_metric_value value;
-	char name[NAME_BYTES];
-	struct kind kind;
 
-	copy_name(search.names, id, name);
-	kind = kind_of(name);
 	search.metric = made;
-	search.kind = &kind;
+	search.kind = kind;
 	made->metric = metric;
 	made->nr_ids = 0;
-	snprintf(made->name, sizeof(made->name), "%.40s%s%.40s%s%.8s", kind.pmu, *kind.pmu ? "/" : "",
-		 metric->name, *kind.modifiers ? ":" : "", kind.modifiers);
+	snprintf(made->name, sizeof(made->name), "%.40s%s%.40s%s%.8s", kind->pmu,
+		 *kind->pmu ? "/" : "", metric->name, *kind->modifiers ? ":" : "",
+		 kind->modifiers);
 	return kb_metric_evaluate(metric, find_counter, &search, &value) != -ENOENT && search.own;
 }
 
@@ -139,15 +155,16 @@ unsigned int kb_metric_choose(const struct kb_names *names, const struct kb_barm
 			      unsigned int max)
 {
 	const struct search where = { .names = names, .barman = barman, .elapsed = elapsed };
-	unsigned int nr = 0;
+	struct kind kinds[KINDS_MAX];
+	unsigned int nr_kinds = find_kinds(names, kinds), nr = 0;
 
 	for (const struct kb_metric *metric = kb_metrics_all(); metric->name; metric++) {
 		unsigned int first = nr;
 
 		if (!kb_metric_is_in(metric, list))
 			continue;
-		for (uint32_t id = 0; id < kb_names_nr_counters(names) && nr < max; id++) {
-			bool known = !make_metric(&where, metric, id, &metrics[nr]);
+		for (unsigned int kind = 0; kind < nr_kinds && nr < max; kind++) {
+			bool known = !make_metric(&where, metric, &kinds[kind], &metrics[nr]);
 
 			for (unsigned int i = first; i < nr && !known; i++)
 				known = !strcmp(metrics[i].name, metrics[nr].name);
