@@ -372,6 +372,21 @@ def a_cpu_has_metrics_of_its_own_counters(tmp):
     assert got == [("CPU 0 big/ghz", 2)] * 3, got
 
 
+def metrics_of_many_cores_cost_little_memory(tmp):
+    """Of hostile captures, too: 8000 cores, each with counters of its own."""
+    c = CaptureWriter(cores=8000, counters=[[core + i for i in range(30)] for core in range(8000)])
+    c.fact("counter.0.0", "cycles")
+    c.fact("counter.0.1", "instructions")
+    for core in range(8000):
+        c.sample(core, BASE + core, 5, 0x1000, [1] * 30)
+    path = c.save(os.path.join(tmp, "a.cap"))
+    with subprocess.Popen([tap.KBARMAN, "convert", "--to", "perfetto", "-o", os.path.join(tmp, "out"), path],
+                          stderr=subprocess.DEVNULL) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = status
+    assert status == 0 and used.ru_maxrss < 40000, (status, used.ru_maxrss)
+
+
 def samples_say_what_they_come_by(tmp):
     clock, cycles = 1, 10       # in Perfetto's numbers
     for name, want in ("cpu-clock", {"counter": clock, "name": "cpu-clock"}), \
