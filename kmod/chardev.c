@@ -141,7 +141,8 @@ static int config_check(const struct kbarman_configure *config)
 {
 	u32 flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK |
 		    KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
-		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH;
+		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH |
+		    KBARMAN_CONFIGURE_PER_CORE;
 	bool counters = config->sources & KBARMAN_SOURCE_PMU;
 	bool counts = config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 
@@ -181,10 +182,12 @@ static int config_check(const struct kbarman_configure *config)
 
 static int events_check(const struct kbarman_event *events, u32 count)
 {
+	u32 flags = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV |
+		    KBARMAN_EVENT_PRECISE;
 	u32 i;
 
 	for (i = 0; i < count; i++)
-		if (events[i].reserved || !events[i].name[0] ||
+		if (events[i].flags & ~flags || !events[i].name[0] ||
 		    strnlen(events[i].name, sizeof(events[i].name)) == sizeof(events[i].name))
 			return -EINVAL;
 	return 0;

@@ -5,6 +5,8 @@
 #include <linux/kernel.h>
 #include <linux/math64.h>
 #include <linux/perf_event.h>
+#include <linux/rcupdate.h>
+#include <linux/string.h>
 
 #include "callchain.h"
 #include "pmu_events.h"
@@ -12,8 +14,17 @@
 
 #define FALLBACK_MIN_NS		100000
 
+/* What @flags of an event say of where it counts. */
+static void attr_exclude(struct perf_event_attr *attr, u32 flags)
+{
+	attr->exclude_user = !!(flags & KBARMAN_EVENT_NO_USER);
+	attr->exclude_kernel = !!(flags & KBARMAN_EVENT_NO_KERNEL);
+	attr->exclude_hv = !!(flags & KBARMAN_EVENT_NO_HV);
+}
+
+/* @samples: it is the counter of its CPU that samples, if the session takes samples. */
 static struct perf_event_attr event_wanted_attr(const struct kbarman_session *session,
-						unsigned int i)
+						unsigned int i, bool samples)
 {
 	const struct kbarman_event *wanted = &session->events[i];
 	struct perf_event_attr attr = {
@@ -22,10 +33,13 @@ static struct perf_event_attr event_wanted_attr(const struct kbarman_session *se
 		.config = wanted->config,
 		.config1 = wanted->config1,
 		.config2 = wanted->config2,
+		.precise_ip = (wanted->flags & KBARMAN_EVENT_PRECISE) >>
+			      KBARMAN_EVENT_PRECISE_SHIFT,
 		.pinned = 1,
 	};
 
-	if (i > 0 || !session->config.sample)
+	attr_exclude(&attr, wanted->flags);
+	if (!samples || !session->config.sample)
 		return attr;
 	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
 		attr.freq = 1;
@@ -40,8 +54,7 @@ static struct perf_event_attr event_wanted_attr(const struct kbarman_session *se
 static struct perf_event_attr event_fallback_attr(const struct kbarman_session *session)
 {
 	u64 sample = session->config.sample;
-
-	return (struct perf_event_attr) {
+	struct perf_event_attr attr = {
 		.type = PERF_TYPE_SOFTWARE,
 		.size = sizeof(struct perf_event_attr),
 		.config = PERF_COUNT_SW_CPU_CLOCK,
@@ -50,6 +63,9 @@ static struct perf_event_attr event_fallback_attr(const struct kbarman_session *
 					 max(div64_u64(NSEC_PER_SEC, sample), 1ULL) :
 					 max_t(u64, sample, FALLBACK_MIN_NS),
 	};
+
+	attr_exclude(&attr, session->events[0].flags);
+	return attr;
 }
 
 /*
@@ -135,6 +151,26 @@ static bool event_is_hardware(const struct kbarman_event *event)
 	       event->type != PERF_TYPE_BREAKPOINT;
 }
 
+static bool session_is_per_core(const struct kbarman_session *session)
+{
+	return session->config.flags & KBARMAN_CONFIGURE_PER_CORE;
+}
+
+/*
+ * True if a CPU whose PMU answers @error can do without event @i. -ENODEV is not among these
+ * errors, because it also says that the CPU is gone.
+ */
+static bool event_may_be_left_out(const struct kbarman_session *session, unsigned int i, int error)
+{
+	const struct kbarman_event *event = &session->events[i];
+	/* Kernels that know no PMU in the number of a generic event refuse the number. */
+	bool names_pmu = (event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE) &&
+			 event->config >> 32;
+
+	return session_is_per_core(session) &&
+	       (error == -ENOENT || error == -EOPNOTSUPP || (error == -EINVAL && names_pmu));
+}
+
 /* True if @error of the first event says that no PMU can sample it. */
 static bool event_may_fall_back(const struct kbarman_session *session, int error)
 {
@@ -143,15 +179,43 @@ static bool event_may_fall_back(const struct kbarman_session *session, int error
 	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
 }
 
-static struct perf_event *event_create_first(struct kbarman_session *session, int cpu,
-					     struct kbarman_counters *counters)
+/* ---- the counters of a CPU ---- */
+
+bool kbarman_pmu_counts_name(const struct kbarman_session *session,
+			     const struct kbarman_counters *counters, unsigned int nr,
+			     const char *name)
 {
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (!strcmp(session->events[counters->wanted[i]].name, name))
+			return true;
+	return false;
+}
+
+/*
+ * True if the CPU need not try event @i. A CPU that comes online again has the events that its
+ * entry names. Any other one need not try what it has by another event of the same name.
+ */
+static bool counters_skip(const struct kbarman_session *session,
+			  const struct kbarman_counters *counters, unsigned int i)
+{
+	if (counters->published)
+		return counters->nr == counters->values || counters->wanted[counters->nr] != i;
+	return session_is_per_core(session) &&
+	       kbarman_pmu_counts_name(session, counters, counters->nr, session->events[i].name);
+}
+
+/* Event @i as the next counter, or cpu-clock in its place. */
+static struct perf_event *counters_create(struct kbarman_session *session, int cpu,
+					  struct kbarman_counters *counters, unsigned int i)
+{
+	bool again = counters->published, first = !counters->nr;
 	struct perf_event *event;
 
-	/* A CPU that comes online again keeps the first counter that its entry names. */
-	if (!counters->published || !counters->fallback) {
-		event = event_create(session, event_wanted_attr(session, 0), cpu);
-		if (!IS_ERR(event) || counters->published ||
+	if (!again || !first || !counters->fallback) {
+		event = event_create(session, event_wanted_attr(session, i, first), cpu);
+		if (!IS_ERR(event) || again || i || session_is_per_core(session) ||
 		    !event_may_fall_back(session, PTR_ERR(event)))
 			return event;
 	}
@@ -161,41 +225,122 @@ static struct perf_event *event_create_first(struct kbarman_session *session, in
 	return event;
 }
 
+static void counters_add(struct kbarman_counters *counters, struct perf_event *event,
+			 unsigned int i)
+{
+	unsigned int at = counters->nr;
+
+	counters->events[at] = event;
+	local64_set(&counters->last[at], 0);
+	counters->released[at] = 0;
+	if (!counters->published)
+		counters->wanted[at] = i;
+	counters->nr = at + 1;
+}
+
+/* The CPU can count none of the events. */
+static int counters_fall_back(struct kbarman_session *session, int cpu,
+			      struct kbarman_counters *counters)
+{
+	struct perf_event *event;
+	unsigned int i;
+
+	for (i = 0; i < session->config.nr_events; i++)
+		if (event_is_hardware(&session->events[i]))
+			break;
+	if (i == session->config.nr_events ||
+	    !(session->config.flags & KBARMAN_CONFIGURE_FALLBACK))
+		return 0;
+	event = event_create(session, event_fallback_attr(session), cpu);
+	if (IS_ERR(event))
+		return PTR_ERR(event);
+	counters->fallback = true;
+	counters_add(counters, event, 0);
+	return 0;
+}
+
+void kbarman_pmu_settle(struct kbarman_counters *counters)
+{
+	unsigned int i;
+
+	if (!counters->unsettled)
+		return;
+	for (i = 0; i < counters->values; i++) {
+		local64_add(counters->released[i] - local64_read(&counters->last[i]),
+			    &counters->unrecorded[i]);
+		counters->counted[i] += counters->released[i];
+		counters->released[i] = 0;
+		local64_set(&counters->last[i], 0);
+	}
+	counters->unsettled = false;
+}
+
 /*
  * A software event may be in its overflow handler during this. The handler finds the events
  * inactive. Their memory is freed an RCU grace period later, so counters->events[] is not cleared.
  */
 void kbarman_pmu_release_events(struct kbarman_counters *counters)
 {
+	u64 enabled, running;
 	unsigned int i;
 
 	WRITE_ONCE(counters->ready, false);
-	for (i = 0; i < counters->nr; i++)
+	for (i = 0; i < counters->nr; i++) {
+		counters->released[i] = perf_event_read_value(counters->events[i], &enabled,
+							      &running);
 		perf_event_release_kernel(counters->events[i]);
+	}
 	counters->nr = 0;
+	counters->unsettled = true;
+}
+
+void kbarman_pmu_disable_events(struct kbarman_counters *counters)
+{
+	unsigned int i;
+
+	WRITE_ONCE(counters->ending, true);
+	for (i = 0; i < counters->nr; i++)
+		perf_event_disable(counters->events[i]);
+}
+
+static int counters_create_all(struct kbarman_session *session, int cpu,
+			       struct kbarman_start *report)
+{
+	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
+	struct perf_event *event;
+	unsigned int i;
+
+	report->cpu = cpu;
+	for (i = 0; i < session->config.nr_events; i++) {
+		if (counters_skip(session, counters, i))
+			continue;
+		report->event = i;
+		event = counters_create(session, cpu, counters, i);
+		if (!IS_ERR(event))
+			counters_add(counters, event, i);
+		else if (counters->published ||
+			 !event_may_be_left_out(session, i, PTR_ERR(event)))
+			return PTR_ERR(event);
+	}
+	report->event = 0;
+	return counters->nr || counters->published ? 0 : counters_fall_back(session, cpu, counters);
 }
 
 int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
 			      struct kbarman_start *report)
 {
 	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
-	struct perf_event *event;
-	unsigned int i;
+	int error;
 
-	for (i = 0; i < session->config.nr_events; i++) {
-		event = i ? event_create(session, event_wanted_attr(session, i), cpu) :
-			    event_create_first(session, cpu, counters);
-		if (IS_ERR(event)) {
-			report->event = i;
-			report->cpu = cpu;
-			kbarman_pmu_release_events(counters);
-			return PTR_ERR(event);
-		}
-		counters->events[i] = event;
-		local64_set(&counters->last[i], 0);
-		counters->nr = i + 1;
-	}
-	return 0;
+	/* What the CPU counted until it went offline. Its last handler has to end first. */
+	if (counters->unsettled)
+		synchronize_rcu();
+	kbarman_pmu_settle(counters);
+	counters->ending = false;
+	error = counters_create_all(session, cpu, report);
+	if (error)
+		kbarman_pmu_release_events(counters);
+	return error;
 }
 
 int kbarman_pmu_check_frequency(const struct kbarman_session *session)

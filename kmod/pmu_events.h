@@ -6,6 +6,8 @@
  * and names the counter. So nothing is multiplexed, and every number is a count and not an
  * estimate.
  *
+ * Sets may differ where the CPUs have PMUs of several kinds. The first counter of each set samples.
+ *
  * Context of all functions: task, session's lock held.
  */
 #ifndef KBARMAN_PMU_EVENTS_H
@@ -13,10 +15,32 @@
 
 #include "session.h"
 
-/* Create all events of @cpu. If one of them fails, @report says which one, and none is left. */
+/*
+ * Create all events of @cpu. If one of them fails, @report says which one, and none is left. With
+ * KBARMAN_CONFIGURE_PER_CORE events that the CPU can't count are left out, maybe all of them.
+ */
 int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
 			      struct kbarman_start *report);
+
+/*
+ * Let the events of a CPU that is online count no more. What they counted can still be read on this
+ * CPU.
+ */
+void kbarman_pmu_disable_events(struct kbarman_counters *counters);
+
+/* Note what the events have counted, and release them. */
 void kbarman_pmu_release_events(struct kbarman_counters *counters);
+
+/*
+ * Add up what the events that are released have counted, and what of it is in no record. An RCU
+ * grace period has passed since the release.
+ */
+void kbarman_pmu_settle(struct kbarman_counters *counters);
+
+/* True if one of the CPU's first @nr counters counts an event named @name. */
+bool kbarman_pmu_counts_name(const struct kbarman_session *session,
+			     const struct kbarman_counters *counters, unsigned int nr,
+			     const char *name);
 
 /*
  * -ERANGE for a frequency above kernel.perf_event_max_sample_rate. perf itself checks this limit

@@ -107,15 +107,17 @@ static bool event_is_readable(const struct perf_event *event)
 static u64 counters_read_one(struct kbarman_counters *counters, unsigned int i)
 {
 	struct perf_event *event = counters->events[i];
+	bool readable = event_is_readable(event);
 	u64 before, now;
 
-	if (unlikely(!event_is_readable(event))) {
+	if (unlikely(!readable && !READ_ONCE(counters->ending))) {
 		local_inc(&counters->unreadable);
 		return UNREADABLE;
 	}
 	do {
 		before = local64_read(&counters->last[i]);
-		event->pmu->read(event);
+		if (likely(readable))
+			event->pmu->read(event);
 		now = local64_read(&event->count);
 	} while (unlikely(local64_cmpxchg(&counters->last[i], before, now) != before));
 	return now - before;
@@ -125,7 +127,7 @@ static u64 counters_read_one(struct kbarman_counters *counters, unsigned int i)
 static __always_inline unsigned int counters_read(struct kbarman_cpu *here, u64 *deltas)
 {
 	struct kbarman_counters *counters = &here->counters;
-	unsigned int i, nr = here->session->config.nr_events;
+	unsigned int i, nr = counters->values;
 	unsigned long flags;
 
 	/*
@@ -139,15 +141,31 @@ static __always_inline unsigned int counters_read(struct kbarman_cpu *here, u64 
 	return nr;
 }
 
+/*
+ * @deltas were read, and are in no record: it was lost, or would be of a task that is not recorded.
+ * Context: as of the handlers.
+ */
+static noinline void counters_unrecorded(struct kbarman_counters *counters, const u64 *deltas,
+					 unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i < nr; i++)
+		if (deltas[i] != UNREADABLE)
+			local64_add(deltas[i], &counters->unrecorded[i]);
+}
+
 /* ---- samples ---- */
 
-static __always_inline void counters_sample(struct kbarman_cpu *here, struct pt_regs *regs,
+/* False if the sample is lost. */
+static __always_inline bool counters_sample(struct kbarman_cpu *here, struct pt_regs *regs,
 					    const u64 *deltas, unsigned int nr, bool with_chain)
 {
 	const struct kbarman_session *session = here->session;
 	struct kbarman_callchain *chain = NULL;
 	struct kbarman_ring *ring = &here->ring;
 	unsigned long pc = 0;
+	bool written;
 
 	if (user_mode(regs)) {
 		pc = instruction_pointer(regs);
@@ -162,12 +180,13 @@ static __always_inline void counters_sample(struct kbarman_cpu *here, struct pt_
 	if (with_chain)
 		chain = kbarman_callchain_sample(here, regs);
 	if (with_chain && chain)
-		kbarman_record_sample(ring, current->pid, pc, deltas, nr, &chain->head,
-				      kbarman_callchain_bytes(chain));
+		written = kbarman_record_sample(ring, current->pid, pc, deltas, nr, &chain->head,
+						kbarman_callchain_bytes(chain));
 	else
-		kbarman_record_sample(ring, current->pid, pc, deltas, nr, NULL, 0);
+		written = kbarman_record_sample(ring, current->pid, pc, deltas, nr, NULL, 0);
 	if (with_chain)
 		kbarman_callchain_put(here, chain);
+	return written;
 }
 
 static __always_inline void counters_overflow(struct perf_event *event, struct pt_regs *regs,
@@ -187,8 +206,9 @@ static __always_inline void counters_overflow(struct perf_event *event, struct p
 	 * returns.
 	 */
 	throttled = READ_ONCE(event->hw.interrupts) == THROTTLED;
-	if (kbarman_wants(here->session, current->pid))
-		counters_sample(here, regs, deltas, nr, with_chain);
+	if (!kbarman_wants(here->session, current->pid) ||
+	    unlikely(!counters_sample(here, regs, deltas, nr, with_chain)))
+		counters_unrecorded(&here->counters, deltas, nr);
 	if (unlikely(throttled || here->counters.told))
 		counters_tell_overflow(ring, &here->counters, throttled);
 }
@@ -202,8 +222,9 @@ void kbarman_pmu_count(struct kbarman_cpu *here)
 	if (unlikely(!ring))
 		return;
 	nr = counters_read(here, deltas);
-	if (kbarman_wants(here->session, current->pid))
-		kbarman_record_counts(ring, current->pid, deltas, nr);
+	if (!kbarman_wants(here->session, current->pid) ||
+	    unlikely(!kbarman_record_counts(ring, current->pid, deltas, nr)))
+		counters_unrecorded(&here->counters, deltas, nr);
 }
 
 void kbarman_pmu_overflow(struct perf_event *event, struct perf_sample_data *data,

@@ -122,7 +122,7 @@ static __always_inline struct kbarman_slot sample_begin(struct kbarman_ring *rin
 	return slot;
 }
 
-void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
+bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes)
 {
@@ -137,15 +137,16 @@ void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	struct sample *record = slot.record;
 
 	if (!record)
-		return;
+		return false;
 	record->pc = pc;
 	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
 	if (chain_bytes)
 		memcpy((void *)record + base, chain, chain_bytes);
 	kbarman_ring_commit(ring, slot.begin);
+	return true;
 }
 
-void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
+bool kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
 			   unsigned int nr_deltas)
 {
 	unsigned long bytes = nr_deltas * sizeof(*deltas);
@@ -155,9 +156,10 @@ void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *de
 
 	record = slot.record;
 	if (!record)
-		return;
+		return false;
 	memcpy(record + 1, deltas, bytes);
 	kbarman_ring_commit(ring, slot.begin);
+	return true;
 }
 
 void kbarman_record_annotation(struct kbarman_ring *ring, u32 task_id,

@@ -220,14 +220,15 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 
 /*
  * A sample with PC. @deltas has as many values as the CPU's entry in the PMU table. The
- * @chain_bytes bytes at @chain, a multiple of the word size, are written behind the sample.
+ * @chain_bytes bytes at @chain, a multiple of the word size, are written behind the sample. Returns
+ * false if the sample is lost.
  */
-void kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
+bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
 			   const u64 *deltas, unsigned int nr_deltas,
 			   const struct bm_kbarman_callchain *chain, unsigned long chain_bytes);
 
-/* Write a sample without PC. @deltas: as of kbarman_record_sample(). */
-void kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
+/* Write a sample without PC. @deltas and result: as of kbarman_record_sample(). */
+bool kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *deltas,
 			   unsigned int nr_deltas);
 
 /* @text has @mark->text_bytes bytes, without a NUL. 0 bytes end the channel's annotation. */

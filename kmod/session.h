@@ -35,18 +35,26 @@ struct pid;
 struct kbarman_counters {
 	struct perf_event *events[BM_MAX_PMU_COUNTERS];
 	unsigned int nr;	/* number of events created */
-	bool ready;		/* all configured events exist. Set with release after the last one
+	bool ready;		/* all events of the CPU exist. Set with release after the last one
 				 * is created, cleared before the first one is released */
+	bool ending;		/* the events are being switched off: those that are off already
+				 * have counted to their end */
 	bool fallback;		/* the first counter is cpu-clock, because there is no PMU */
-	bool published;		/* the capture has the entry of this CPU. The entry does not change
-				 * until the session ends */
+	bool published;		/* the capture has the entry of this CPU. The entry, and the next
+				 * two fields, do not change until the session ends */
+	unsigned int values;	/* of a sample: the CPU's counters */
+	u8 wanted[BM_MAX_PMU_COUNTERS];	/* the event of the session that each counter counts */
 	/* Used by the owning CPU only, at any level up to NMI. */
-	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last overflow */
+	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last reading */
+	local64_t unrecorded[BM_MAX_PMU_COUNTERS];	/* counts that are in no record */
 	local_t unreadable;
 	u32 told;		/* what the ring says about the first counter: 0: it counts; else
 				 * enum kbarman_stop + 1 */
 	u64 bookmarked;		/* timestamp of the last bookmark of a stop */
 	local_t stops[KBARMAN_STOP_REASONS];
+	/* What perf says of events that are released: since counters_settle(), and before. */
+	u64 released[BM_MAX_PMU_COUNTERS], counted[BM_MAX_PMU_COUNTERS];
+	bool unsettled;		/* `released` and `last` wait for an RCU grace period */
 };
 
 /* Memory for the call chains of one CPU: callchain.c. The owning CPU's, but for `bytes`. */

@@ -6,13 +6,13 @@
  * task's samples to what the task did. Overflows (source_pmu.c) read the same counters, and their
  * samples are part of these sums.
  *
- * A CPU's last sample is written when the session stops, or before the CPU goes offline.
+ * A CPU's last sample is written when its counters have stopped (source_pmu.c), or before the CPU
+ * goes offline.
  */
 #include <linux/err.h>
 #include <linux/mm_types.h>	/* 6.12: for <trace/events/sched.h> */
 #include <linux/perf_event.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <trace/events/sched.h>
 
 #include "compat/tracepoint.h"
@@ -109,11 +109,6 @@ static int counts_cpu_start(struct kbarman_session *session, int cpu, struct kba
 	return 0;
 }
 
-static void counts_take(void *data)
-{
-	kbarman_pmu_count(kbarman_here(data));
-}
-
 static void counts_cpu_stop(struct kbarman_session *session, int cpu)
 {
 	struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
@@ -121,9 +116,6 @@ static void counts_cpu_stop(struct kbarman_session *session, int cpu)
 	if (its->ticker)
 		perf_event_release_kernel(its->ticker);
 	its->ticker = NULL;
-	/* A CPU that is offline has written its last sample in counts_cpu_goes(). */
-	if (session->counting)
-		smp_call_function_single(cpu, counts_take, kbarman_probe_data(session), true);
 }
 
 static void counts_cpu_goes(struct kbarman_session *session)

@@ -95,6 +95,25 @@ static u32 entry_counter_type(const struct perf_event *event, const struct kbarm
 #endif
 }
 
+/* The events that the CPU does not count, also not by another event of the same name. */
+static void entry_tell_uncounted(struct kbarman_session *session, int cpu,
+				 const struct kbarman_counters *counters)
+{
+	unsigned int i, nr = counters->fallback ? 0 : counters->values;
+	char key[32];
+
+	if (!(session->config.flags & KBARMAN_CONFIGURE_PER_CORE))
+		return;
+	for (i = 0; i < session->config.nr_events; i++) {
+		const char *name = session->events[i].name;
+
+		if (kbarman_pmu_counts_name(session, counters, nr, name))
+			continue;
+		snprintf(key, sizeof(key), "uncounted.%d.%u", cpu, i);
+		kbarman_header_fact(session->capture, key, "%s", name);
+	}
+}
+
 static void entry_publish(struct kbarman_session *session, int cpu,
 			  struct kbarman_counters *counters)
 {
@@ -102,17 +121,21 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		.configuration_timestamp = kbarman_clock(),
 		.num_counters = counters->nr,
 	};
-	static const struct kbarman_event fallback = {
+	struct kbarman_event fallback = {
 		.type = PERF_TYPE_SOFTWARE,
 		.config = PERF_COUNT_SW_CPU_CLOCK,
-		.name = FALLBACK_NAME,
 	};
+	u32 flags = session->events[0].flags;
 	char key[32];
 	unsigned int i;
 
+	snprintf(fallback.name, sizeof(fallback.name), FALLBACK_NAME "%s",
+		 flags & KBARMAN_EVENT_NO_KERNEL ? ":u" :
+		 flags & KBARMAN_EVENT_NO_USER ? ":k" : "");
+	counters->values = counters->nr;
 	for (i = 0; i < counters->nr; i++) {
-		const struct kbarman_event *event =
-			!i && counters->fallback ? &fallback : &session->events[i];
+		const struct kbarman_event *event = !i && counters->fallback ?
+			&fallback : &session->events[counters->wanted[i]];
 
 		settings.counter_types[i] = entry_counter_type(counters->events[i], event);
 		snprintf(key, sizeof(key), "counter.%d.%u", cpu, i);
@@ -122,6 +145,7 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		session->fallback = true;
 		kbarman_header_fact(session->capture, "fallback", FALLBACK_NAME);
 	}
+	entry_tell_uncounted(session, cpu, counters);
 	kbarman_cpu_identify(cpu, &settings);
 	kbarman_header_set_pmu(session->capture, cpu, &settings);
 	counters->published = true;
@@ -131,10 +155,16 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 
 static void counters_reset(struct kbarman_counters *counters)
 {
-	int reason;
+	int reason, i;
 
 	counters->published = false;
 	counters->fallback = false;
+	counters->values = 0;
+	counters->unsettled = false;
+	for (i = 0; i < BM_MAX_PMU_COUNTERS; i++) {
+		local64_set(&counters->unrecorded[i], 0);
+		counters->counted[i] = 0;
+	}
 	local_set(&counters->unreadable, 0);
 	counters->told = 0;
 	counters->bookmarked = 0;
@@ -170,12 +200,25 @@ static int pmu_cpu_start(struct kbarman_session *session, int cpu, struct kbarma
 		return error;
 	if (!counters->published)
 		entry_publish(session, cpu, counters);
+	/* A CPU that counts nothing takes no samples. */
+	if (!counters->nr)
+		return 0;
 	/*
 	 * Pairs with the acquire in kbarman_pmu_ring(): a sample has as many deltas as the entry
 	 * says.
 	 */
 	smp_store_release(&counters->ready, true);
 	return 0;
+}
+
+/* Context: interrupts off, the counters have stopped. */
+static void counters_take_last(void *data)
+{
+	struct kbarman_cpu *here = kbarman_here(data);
+
+	if (here->session->counting)
+		kbarman_pmu_count(here);
+	WRITE_ONCE(here->counters.ready, false);
 }
 
 static void pmu_cpu_stop(struct kbarman_session *session, int cpu)
@@ -186,6 +229,12 @@ static void pmu_cpu_stop(struct kbarman_session *session, int cpu)
 	if (counters->nr && kbarman_pmu_has_lost_place(counters->events[0]))
 		smp_call_function_single(cpu, counters_tell_if_lost, kbarman_probe_data(session),
 					 true);
+	/* A CPU that is offline has written its last sample in counts_cpu_goes(). */
+	if (READ_ONCE(counters->ready)) {
+		kbarman_pmu_disable_events(counters);
+		smp_call_function_single(cpu, counters_take_last, kbarman_probe_data(session),
+					 true);
+	}
 	kbarman_pmu_release_events(counters);
 }
 
@@ -206,11 +255,36 @@ static void pmu_stop(struct kbarman_session *session)
 	cancel_delayed_work_sync(&session->counters_look);
 }
 
+/* What the counters counted, by perf, and how much of it is in no record of their CPU. */
+static void counters_tell_counted(struct kbarman_session *session, int cpu)
+{
+	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
+	unsigned int i;
+	char key[32];
+
+	kbarman_pmu_settle(counters);
+	for (i = 0; i < counters->values; i++) {
+		snprintf(key, sizeof(key), "counted.%d.%u", cpu, i);
+		kbarman_header_fact(session->capture, key, "%llu,%llu", counters->counted[i],
+				    (u64)local64_read(&counters->unrecorded[i]));
+	}
+}
+
+/* The last overflow handler has finished. */
+static void pmu_end(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		counters_tell_counted(session, cpu);
+}
+
 const struct kbarman_source kbarman_source_pmu = {
 	.name = "pmu",
 	.bit = KBARMAN_SOURCE_PMU,
 	.start = pmu_start,
 	.stop = pmu_stop,
+	.end = pmu_end,
 	.cpu_start = pmu_cpu_start,
 	.cpu_stop = pmu_cpu_stop,
 	.cpu_goes = pmu_cpu_goes,

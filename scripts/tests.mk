@@ -4,7 +4,7 @@
 # selftests/vm in a VM with the files in $(GUEST).
 
 GUEST		= build/guest/$(MACH)
-VM_TESTS	:= load abi map records stream torture session sessions sessions_list sessions_marks cpus tasks samples counts wakeups interrupts beside_ftrace throttling rows chains stacks stacks_threads stacks_hostile stacks_switches tracepoints clock marks mark_client permission leaks year lockdown
+VM_TESTS	:= load abi map records stream torture session sessions sessions_list sessions_marks cpus tasks samples counts cores wakeups interrupts beside_ftrace throttling rows chains stacks stacks_threads stacks_hostile stacks_switches tracepoints clock marks mark_client permission leaks year lockdown
 GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room \
 		   $(if $(filter amd64,$(MACH)),uninterrupted))
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
@@ -110,7 +110,7 @@ guest-module:
 	esac
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
 
-# An idle driver for selftests/vm/idler.c.
+# An idle driver for selftests/vm/idler.c, and PMUs for cores.c.
 STATES_TREE	= build/module/$(notdir $(GUEST))-states
 
 .PHONY: guest-states
@@ -122,6 +122,8 @@ guest-states:
 		CROSS_COMPILE=$$KCROSS $(MODULE_FLAGS) modules >$(GUEST)/states.log 2>&1 || \
 		{ cat $(GUEST)/states.log >&2; exit 1; }
 	@cp $(STATES_TREE)/idle_states.ko $(GUEST)/idle_states.ko
+	@mkdir -p $(GUEST)/kselftest/kbarman
+	@cp $(STATES_TREE)/core_pmus.ko $(GUEST)/kselftest/kbarman/core_pmus.ko
 
 $(GUEST)/kbarman: $(O)/kbarman
 	@mkdir -p $(@D)
@@ -215,6 +217,7 @@ $(GUEST)/kselftest/kbarman/%: $(VM_PROGRAMS)/%
 # The harness's header has warnings with -Wall, and its macros compare signed with unsigned.
 $(VM_PROGRAMS)/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h selftests/vm/sessions.h \
 		  selftests/vm/stacks.h selftests/vm/details.h selftests/vm/ftrace.h \
+		  selftests/vm/sums.h \
 		  kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \

@@ -118,6 +118,25 @@
  * with chosen tasks has only their samples. The capture says "kbarman.counts=switch,NS" or
  * "kbarman.counts=NS", where NS is `count_ns`.
  *
+ * After the stop the capture of any session with counters has a string
+ * "kbarman.counted.CPU.COUNTER=COUNTED,UNRECORDED" for each counter. COUNTED is what Linux says of
+ * the counter: its end minus its begin, or the sum of these if the CPU was offline in between.
+ * UNRECORDED is how much of it is in no record: in lost records, in tasks that are not recorded, at
+ * the end of a session that takes samples by overflows only, or while the CPU went offline. COUNTED
+ * minus UNRECORDED is the sum of the values of all samples that the CPU wrote. Values of ~0
+ * (KBARMAN_MISSED_COUNTER) are not part of it.
+ *
+ * CPUs of several kinds
+ * ---------------------
+ * The CPUs of a machine may have PMUs of several kinds, as with big.LITTLE. With
+ * KBARMAN_CONFIGURE_PER_CORE an event that a CPU can't count (ENOENT, EOPNOTSUPP) is left out
+ * there. Of several events with the same name a CPU counts the first one that it can: so a name can
+ * stand for the events of several PMUs. The first event that a CPU counts is the one that takes
+ * samples there. A CPU that can count none of the events falls back to cpu-clock, with
+ * KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table, and the strings
+ * "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does not count has a
+ * string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the configuration.
+ *
  * Wakeups, migrations, interrupts, softirqs and frequencies
  * ---------------------------------------------------------
  * The sources of KBARMAN_SOURCE_DETAILS are off unless they are asked for. Each of their records is
@@ -375,6 +394,8 @@ struct kbarman_query {
 #define KBARMAN_CONFIGURE_CHAIN_STACK	(1U << 7)	/* call chains with sparse stacks in place
 							 * of user frames, be these asked for
 							 * or not */
+#define KBARMAN_CONFIGURE_PER_CORE	(1U << 8)	/* each CPU counts the events that it can:
+							 * see "CPUs of several kinds" */
 
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
 #define KBARMAN_COUNT_NS_MAX		10000000000ULL
@@ -384,9 +405,18 @@ struct kbarman_query {
 #define KBARMAN_DEFAULT_STACK_BYTES	65536
 #define KBARMAN_MAX_STACK_BYTES		(1U << 20)
 
+/* kbarman_event.flags */
+#define KBARMAN_EVENT_NO_USER		(1U << 0)	/* don't count user space, */
+#define KBARMAN_EVENT_NO_KERNEL		(1U << 1)	/* the kernel, */
+#define KBARMAN_EVENT_NO_HV		(1U << 2)	/* the hypervisor */
+#define KBARMAN_EVENT_PRECISE_SHIFT	3		/* perf_event_attr.precise_ip: 0 to 3 */
+#define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
+#define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
+							 * front of it */
+
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
-	__u32 reserved;
+	__u32 flags;			/* KBARMAN_EVENT_*; not KBARMAN_EVENT_GROUP yet */
 	__u64 config;
 	__u64 config1;
 	__u64 config2;
@@ -432,7 +462,8 @@ struct kbarman_configure {
  *	ENODEV	no CPU of the session is online
  *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
  * Errors for the event with index `event` on CPU `cpu`:
- *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU
+ *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU. With
+ *		KBARMAN_CONFIGURE_PER_CORE this is no error
  *	ENOSPC	the PMU can't count this event at the same time as those before it
  *	EFAULT	the PMU is "kprobe" or "uprobe", and config1 is a user address, at which
  *		that PMU would look for a name

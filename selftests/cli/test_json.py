@@ -204,7 +204,7 @@ def make_report_capture(directory):
         "fallback": "cpu-clock", "clock_unsteady": "1", "counts": "switch,0",
         **{f"counter.{core}.{i}": name for core in (0, 1)
            for i, name in enumerate(["cycles", "instructions"])},
-        "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1"})
+        "uncounted.1.2": "misses", "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1"})
     capture.task(0, "swapper")
     capture.task(7, "lines")
     capture.map(7, test_lines.BASE, 0x10000, 0, program)
@@ -237,6 +237,7 @@ def report_has_what_is_promised(tmp):
     make_report_capture(tmp)
     sort = "task,tid,cpu,image,symbol,line"
     lines = objects("report", "-j", "-g", "--children", "--inline", "--sort", sort, cwd=tmp)
+    lines += objects("report", "-j", "-M", "all", cwd=tmp)
     if not any("inlined" in line for line in lines if line["kind"] == "call"):
         raise tap.Skip("this tool or this machine has no libdw")
     os.mkdir(late := os.path.join(tmp, "late"))
@@ -251,7 +252,7 @@ def info_has_what_is_promised(tmp):
     capture = Maker(counters=[17], series=["Counters stopped"], facts={
         "host": "here", "release": "6.1.0", "command": "./a", "filter": "none",
         "fallback": "cpu-clock", "clock_unsteady": "1", "counter.0.0": "cycles", "written.0": "5",
-        "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake"})
+        "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake", "uncounted.0.1": "misses"})
     capture.about(0, 500, 0, "waking", 7)
     capture.switch(0, 1000, 7)
     capture.save(os.path.join(tmp, "kbarman.cap"))
@@ -263,7 +264,7 @@ def list_has_what_is_promised(tmp):
     if not any(line["refused"] for line in lines):
         raise tap.Skip("this machine can count all events")
     lines += objects("list", "-j", "--sessions", env=recorder.fake(FAKE_RUNNING=1, FAKE_OTHERS=1))
-    check("LIST", lines)
+    check("LIST", lines + objects("list", "-j", "--all", "--metrics"))
 
 
 def stat_has_what_is_promised(tmp):
@@ -272,7 +273,10 @@ def stat_has_what_is_promised(tmp):
     if lines[0]["value"] is None:
         raise tap.Skip("this machine counts nothing")
     lines += objects("stat", "-j", "-I", "50", "-e", "task-clock", "sleep", "0.2", **where)
-    lines += objects("stat", "-j", "-a", "-A", "-e", "cpu-clock", "true", **where, status=(0, 2))
+    lines += objects("stat", "-j", "-r", "2", "-e", "task-clock", "true", **where)
+    lines += objects("stat", "-j", "-M", "cpus,ipc", "-I", "50", "sleep", "0.1", **where)
+    for share in "-A", "--per-core", "--per-socket":
+        lines += objects("stat", "-j", "-a", share, "-M", "cpus", "true", **where, status=(0, 2))
     refused = [line["name"] for line in objects("list", "-j", "--all")
                if (line["refused"] or "").startswith("this machine has no")]
     if refused:

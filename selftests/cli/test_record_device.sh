@@ -14,6 +14,7 @@ lib=$(dirname "$0")/device_test.sh
 . "$lib"
 # shellcheck source-path=SCRIPTDIR source=../lib/device_record.sh
 . "${lib%test.sh}record.sh"
+lib_beside=$(readlink -f "$(dirname "$0")")
 built_beside MAP_READER map_reader
 built_beside CHILD names/part-child
 built_beside PIE names/part-static_pie
@@ -76,6 +77,44 @@ counters_are_read_periodically_beside_samples() {
 	is_whole kbarman.cap && in_order kbarman.cap || return 1
 	[ "$(facts kbarman.cap | sed -n 's/^counts=//p')" = 2000000 ] || return 1
 	[ "$(counts 1 sample)" -gt 0 ] && [ "$(counts 1 sample_pc)" -gt 0 ]
+}
+
+# Two PMUs, each of other CPUs: those of selftests/vm/module, if they are beside the tests.
+each_cpu_counts_what_its_pmu_has() {
+	pmus=
+	for f in "$lib_beside/core_pmus.ko" "$lib_beside/kselftest/kbarman/core_pmus.ko"; do
+		[ ! -e "$f" ] || pmus=$f
+	done
+	[ "$pmus" ] || { echo "SKIP no core_pmus.ko"; return 0; }
+	insmod "$pmus" big=0 little=1 generic=1 || return 1
+	counts_on_two_pmus
+	status=$?
+	rmmod core_pmus || return 1
+	return $status
+}
+
+counts_on_two_pmus() {
+	for list in kb_big/cycles/,kb_little/cycles/,kb_little/instructions/ cycles; do
+		record -a -e "$list" -F 200 --counters switch -o cores.cap sleep 1 2>said || { cat said; return 1; }
+		cat said
+		is_whole cores.cap && in_order cores.cap || return 1
+		facts cores.cap | grep -E '^(counter|uncounted|counted)\.'
+		"$KBARMAN" report cores.cap >report.txt || return 1
+		"$KBARMAN" info cores.cap >info.txt || return 1
+		case $list in
+		cycles)
+			! grep -q "can't count" said && grep -q '^# events   : cycles$' report.txt || return 1
+			;;
+		*)
+			grep -q "CPU 0 can't count event 'kb_little/cycles/'" said &&
+				grep -q 'kb_big/cycles/ on CPU 1$' report.txt &&
+				grep -q 'kb_little/instructions/ on CPU 0$' info.txt || return 1
+			;;
+		esac
+	done
+	# nothing that any CPU can count
+	record -a -e kb_big/narrow/,kb_little/wide/ -o none.cap true 2>said
+	[ $? -eq 2 ] && cat said && grep -q 'no CPU can count' said && [ ! -e none.cap ]
 }
 
 the_exit_status_passes_through() {
@@ -394,4 +433,4 @@ a_recording_runs_beside_a_flight_recorder() {
 
 # ---- all of them ----
 
-run_tests verdict_of has_both counts whole_chains count_waits
+run_tests counts_on_two_pmus verdict_of has_both counts whole_chains count_waits

@@ -3,6 +3,7 @@
 """kbarman stat: counts are the kernel's, and the command's exit status is passed on."""
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -110,17 +111,212 @@ def ctrl_c_ends_with_the_counts(tmp):
     assert child.returncode == 0 and '"event":"cpu-clock"' in err and not out, (out, err)
 
 
+def a_command_says_how_long_processes_are_counted(tmp):
+    code = "import time\nprint(flush=True)\nwhile True: time.sleep(0.001)"
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE) as busy:
+        try:
+            busy.stdout.readline()
+            done, lines = stat("-e", "context-switches", "-p", str(busy.pid), "sh", "-c", "sleep 0.3; exit 3")
+            assert done.returncode == 3 and counters(lines)["context-switches"]["value"] > 10, lines
+            _, lines = stat("-r", "3", "-e", "context-switches", "-p", str(busy.pid), "sleep", "0.1")
+            assert lines[-1]["runs"] == 3 and counters(lines)["context-switches"]["value"] > 3, lines
+            assert lines[-1]["seconds"] < 10, lines
+        finally:
+            busy.kill()
+    with subprocess.Popen(["sleep", "0.2"]) as short:   # also when they end, as with perf
+        _, lines = stat("-e", "task-clock", "-p", str(short.pid), "sleep", "0.6")
+        assert lines[-1]["seconds"] > 0.5 and lines[-1]["user_s"] < 0.2, lines
+
+
+def intervals_that_were_missed_are_not_made_up_for(tmp):
+    with subprocess.Popen([tap.KBARMAN, "stat", "-j", "-I", "20", "-e", "task-clock", "sleep", "2"],
+                          stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(0.3)
+        child.send_signal(signal.SIGSTOP)
+        time.sleep(1)
+        child.send_signal(signal.SIGCONT)
+        lines = [json.loads(line) for line in child.stderr if line.startswith("{")]
+    if child.returncode == 2:
+        raise tap.Skip("this machine lets nobody count")
+    at = [line["at_s"] for line in lines if line["kind"] == "counter"]
+    assert max(b - a for a, b in zip(at, at[1:])) > 0.9, at
+    assert sum(b - a < 0.001 for a, b in zip(at, at[1:])) < 5, at
+
+
 def each_cpu_has_a_line_if_asked_for(tmp):
     _, lines = stat("-A", "-a", "-e", "cpu-clock", "sleep", "0.1")
     cpus = [line["cpu"] for line in lines if line["kind"] == "counter"]
     assert len(cpus) == len(set(cpus)) == os.sysconf("SC_NPROCESSORS_ONLN"), cpus
 
 
+def fields(text):
+    return [line.split(",") for line in text.splitlines() if line]
+
+
+def perf_fields(*args):
+    """What perf stat -x, prints, or a Skip."""
+    perf = shutil.which("perf")
+    done = perf and subprocess.run([perf, "stat", "-x,", *args], capture_output=True, text=True,
+                                   check=False, timeout=60)
+    if not done or done.returncode or "task-clock" not in done.stderr:
+        raise tap.Skip("perf stat does not count here")
+    return [line for line in fields(done.stderr) if not line[0].startswith("Events ")]
+
+
+def csv(*args):
+    done = tap.run("stat", "-x,", *args)
+    if done.returncode == 2:
+        raise tap.Skip("this machine lets nobody count: " + done.stderr.strip())
+    return fields(done.stderr)
+
+
+def fields_are_those_of_perf(tmp):
+    """Their number, and all but the figures: names, units, what is not supported."""
+    for args in (["-e", "task-clock,page-faults:u", "-e", "LLC-prefetch-misses", "true"],
+                 ["-r", "2", "-e", "task-clock,context-switches", "true"],
+                 ["-r", "2", "-D", "700", "-e", "task-clock,context-switches", "true"],
+                 ["-a", "-A", "-e", "cpu-clock,task-clock", "sleep", "0.1"],
+                 ["-a", "--per-core", "-e", "task-clock", "sleep", "0.1"],
+                 ["-a", "--per-socket", "-e", "task-clock", "sleep", "0.1"]):
+        perf, ours = perf_fields(*args), csv(*args)
+        words = [[[field for field in line if not field.strip("%").replace(".", "").isdigit()]
+                  for line in lines] for lines in (perf, ours)]
+        # the scale of a rate depends on the rate
+        words = [[[w.replace("K/", "/").replace("M/", "/") for w in line] for line in lines]
+                 for lines in words]
+        assert words[0] == words[1] and list(map(len, perf)) == list(map(len, ours)), (perf, ours)
+
+
+def intervals_are_a_field_of_their_own(tmp):
+    lines = csv("-I", "50", "--interval-count", "2", "-e", "task-clock", "sleep", "5")
+    assert len(lines) == 2 and all(len(line) == 8 and line[3] == "task-clock" for line in lines), lines
+    assert float(lines[0][0]) < float(lines[1][0]), lines
+
+
+def runs_have_a_mean_and_a_deviation(tmp):
+    done, lines = stat("-r", "5", "-e", "page-faults", "sh", "-c", f"echo >> {tmp}/runs")
+    with open(os.path.join(tmp, "runs"), encoding="utf-8") as file:
+        assert len(file.read()) == 5
+    line, elapsed = counters(lines)["page-faults"], lines[-1]
+    assert done.returncode == 0 and 0 <= line["deviation_percent"] < 50 and elapsed["runs"] == 5, lines
+    text = tap.run("stat", "-r", "2", "-e", "page-faults", "true").stderr
+    assert "(2 runs)" in text and text.count("( +-") == 2, text
+
+
+def groups_and_modifiers_are_counted(tmp):
+    _, lines = stat("-e", "{task-clock,page-faults}:u", "-e", "context-switches", "true")
+    got = counters(lines)
+    assert list(got) == ["task-clock:u", "page-faults:u", "context-switches"], got
+    assert got["task-clock:u"]["running_ns"] == got["page-faults:u"]["running_ns"] > 0, got
+    assert got["page-faults:u"]["user_only"] and got["page-faults:u"]["value"] > 0, got
+
+
+def metrics_are_made_of_counts(tmp):
+    _, lines = stat("-M", "cpus", sys.executable, "-c",
+                    "import time\nwhile time.process_time() < 0.2: pass")
+    metric = [line for line in lines if line["kind"] == "metric"][0]
+    want = counters(lines)["task-clock"]["value"] / 1e9 / lines[-1]["seconds"]
+    assert metric["metric"] == "cpus" and abs(metric["value"] - want) < 0.01 * want, (metric, want)
+
+
+def a_timeout_ends_the_command(tmp):
+    begin = time.time()
+    _, lines = stat("--timeout", "100", "-e", "task-clock", "sleep", "50")
+    assert counters(lines)["task-clock"]["value"] > 0 and time.time() - begin < 30
+
+
+def counting_can_begin_later(tmp):
+    command = (sys.executable, "-c", "import time\nb = bytearray(40000000)\ntime.sleep(1.5)")
+    _, late = stat("-D", "1000", "-e", "page-faults", *command)
+    _, whole = stat("-e", "page-faults", *command)
+    late, whole = counters(late)["page-faults"]["value"], counters(whole)["page-faults"]["value"]
+    assert late is None or late < whole / 2, (late, whole)
+
+
+def the_time_is_that_of_counting(tmp):
+    """As perf has it: what passed before is in no rate, and intervals and --timeout begin then."""
+    command = (sys.executable, "-c", "import time\nwhile time.time() < %f: pass" % (time.time() + 1.2))
+    _, lines = stat("-D", "800", "-e", "task-clock", "-M", "cpus", *command)
+    metric, seconds = [line["value"] for line in lines if line["kind"] == "metric"][0], lines[-1]["seconds"]
+    want = counters(lines)["task-clock"]["value"] / 1e9 / seconds
+    assert 0 < seconds < 1 and abs(metric - want) < 0.01 * want, lines
+    begin = time.time()
+    _, lines = stat("-D", "500", "-I", "200", "--timeout", "450", "-e", "task-clock", "sleep", "9")
+    at = [line["at_s"] for line in lines if line["kind"] == "counter"]
+    assert len(at) >= 2 and 0.2 <= at[0] and at[-1] < time.time() - begin - 0.4, (at, time.time() - begin)
+
+
+def a_command_that_ends_before_it_is_counted_has_no_time(tmp):
+    _, lines = stat("-D", "30000", "-e", "task-clock", "true")
+    assert lines[-1]["seconds"] < 1, lines
+    text = tap.run("stat", "-D", "30000", "-e", "task-clock", "true").stderr
+    assert "nan" not in text and "inf" not in text, text
+
+
+def commands_that_were_ended_are_awaited(tmp):
+    """The next run begins when the one before it is over, as with perf."""
+    log = os.path.join(tmp, "log")
+    script = f"trap 'sleep 0.3; echo end >> {log}; exit 7' TERM; echo begin >> {log}; " \
+             "while :; do sleep 0.05; done"
+    for options, runs in (("-r", "2", "--timeout", "100"), 2), (("-I", "50", "--interval-count", "2"), 1):
+        done, lines = stat(*options, "-e", "task-clock", "sh", "-c", script)
+        with open(log, encoding="utf-8") as file:
+            assert file.read().split() == ["begin", "end"] * runs, done
+        assert done.returncode == 7 and lines[-1]["seconds"] >= 0.1, done
+        os.unlink(log)
+    assert stat("-r", "2", "--timeout", "50", "-e", "task-clock", "sleep", "50")[0].returncode == 0
+
+
+def ctrl_c_ends_what_heeds_nothing(tmp):
+    with subprocess.Popen([tap.KBARMAN, "stat", "-r", "9", "--timeout", "50", "-e", "task-clock", "sh", "-c",
+                           f"trap '' TERM INT; echo $$ > {tmp}/pid; exec sleep 60 >/dev/null 2>&1"],
+                          stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
+        time.sleep(1)
+        child.send_signal(signal.SIGINT)
+        _, err = child.communicate(timeout=20)
+    with open(os.path.join(tmp, "pid"), encoding="utf-8") as file:
+        os.kill(int(file.read()), signal.SIGKILL)
+    assert "(1 runs)" in err or child.returncode == 2, err
+
+
+def where_nothing_ran_is_not_counted_for_scripts(tmp):
+    """perf has no count there."""
+    line = csv("-D", "30000", "-e", "task-clock,page-faults", "true")
+    assert line == [["<not counted>", "msec", "task-clock", "0", "100.00", "", ""],
+                    ["<not counted>", "", "page-faults", "0", "100.00", "", ""]], line
+
+
+def files_can_grow(tmp):
+    path = os.path.join(tmp, "counts")
+    for _ in range(2):
+        tap.run("stat", "-o", path, "--append", "-x;", "-e", "task-clock", "true")
+    with open(path, encoding="utf-8") as file:
+        lines = file.read().splitlines()
+    assert len(lines) == 2 and all(line.split(";")[2] == "task-clock" for line in lines), lines
+
+
+def numbers_can_be_plain(tmp):
+    code = "import mmap; m = mmap.mmap(-1, 8192 * 4096)\nfor i in range(8192): m[i * 4096] = 1"
+    texts = [tap.run("stat", *more, "-e", "page-faults", sys.executable, "-c", code).stderr
+             for more in ([], ["--no-big-num"])]
+    numbers = [text.split("page-faults")[0].split()[-1] for text in texts]
+    assert "," in numbers[0] and numbers[1].isdigit(), numbers
+
+
 def wrong_usage_is_told(tmp):
     for args, sentence in [((), "give a command"), (("-p", "x"), "process numbers"),
-                           (("-p", "1", "true"), "-p takes no"), (("-A", "true"), "-A needs"),
+                           (("-p", "1", "-a"), "-p takes no"), (("-A", "true"), "-A needs"),
                            (("-I", "1", "true"), "milliseconds"), (("-e", "xyzzy", "true"), "xyzzy"),
-                           (("-p", "4194304"), "no process")]:
+                           (("-p", "4194304"), "no process"), (("-r", "0", "true"), "from 1 to"),
+                           (("-r", "2", "-I", "50", "true"), "takes no -I"),
+                           (("-M", "nonsense", "true"), "'nonsense' is no metric"),
+                           (("--per-core", "true"), "--per-core needs"),
+                           (("-C", "65535", "true"), "CPU 65535 is not online"),
+                           (("-C", "", "true"), "-C"),
+                           (("-a", "-A", "--per-core", "true"), "one of -A"),
+                           (("--append", "true"), "file of -o"), (("-x", "", "true"), "-x,"),
+                           (("-e", "cycles:x", "true"), "'x' are no modifiers"),
+                           (("-e", "{cycles", "true"), "not closed")]:
         done = tap.run("stat", *args)
         assert done.returncode == 2 and sentence in done.stderr and not done.stdout, (args, done)
 

@@ -262,6 +262,73 @@ document.body.dataset.said = JSON.stringify(said);
 """
 
 
+METRIC_SCRIPT = """<script>
+const line = page.timeline, row = line.rows.find(row => row.kind === 'metric');
+const middle = (a, b) => row.values[Math.floor(line.x((a + b) / 2) - GUTTER)];
+const draw = () => { line.draw(); line.drawMetric(line.context, row, 0); };
+line.show(0, line.capture.length); draw();
+const said = [row.label, row.note, middle(10e6, 20e6), middle(20e6, 30e6)];
+line.show(11e6, 12e6); draw();
+said.push(middle(11e6, 12e6));
+document.body.dataset.said = JSON.stringify(said);
+</script>
+"""
+
+
+def metrics_are_those_of_the_visible_time(tmp):
+    """Of all CPUs: 2 CPUs with 1000 cycles each in 10 ms."""
+    capture = viewers.CaptureWriter(cores=2, counters=2)
+    for core in range(2):
+        for number, name in enumerate(("cycles", "instructions")):
+            capture.fact(f"counter.{core}.{number}", name)
+    for ms, instructions in (0, (0, 0)), (10, (1000, 3000)), (20, (500, 1500)), (30, (2000, 4000)):
+        for core in range(2):
+            capture.sample(core, 1000 + ms * 10**6, 5, 0x1000, (1000 if ms else 0, instructions[core]))
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    data = Data(page_of(tmp, path))
+    assert [(m["name"], m["steps"]) for m in data.tables["metrics"]] == [
+        ("ipc", [[1], [0], "/"]), ("cpi", [[0], [1], "/"])], data.tables["metrics"]
+    page = page_of(tmp, path)
+    with open(page, "a", encoding="utf-8") as file:
+        file.write(METRIC_SCRIPT)
+    said = json.loads(browser.attribute(browser.dom(page), "data-said"))
+    assert said[:2] == ["ipc", "max 3.000 instruction/cycle"], said
+    assert [round(value, 2) for value in said[2:]] == [1, 3, 1], said
+
+
+FEW_SCRIPT = """<script>
+const line = page.timeline, rows = line.rows.filter(row => row.kind === 'metric'), said = [];
+const show = (start, end) => {
+  line.show(start, end);
+  line.draw();
+  for (const row of rows) {
+    line.drawMetric(line.context, row, 0);
+    said.push(row.label, row.note, row.values.some(value => value === Infinity));
+  }
+};
+show(0, line.capture.length);
+show(12e6, 13e6);
+document.body.dataset.said = JSON.stringify(said);
+</script>
+"""
+
+
+def few_counts_make_no_infinite_metrics(tmp):
+    """No cycles in 10 of 20 ms; and core 0 alone counts them, but both count their time."""
+    capture = viewers.CaptureWriter(cores=2, counters=[[1, 2], [1]])
+    for key, name in ("0.0", "task-clock"), ("0.1", "big/cycles/"), ("1.0", "task-clock"):
+        capture.fact(f"counter.{key}", name)
+    for ms, cycles in (10, 0), (20, 40 * 10**6), (30, 0), (40, 0):
+        capture.sample(0, 1000 + ms * 10**6, 5, 0x1000, (10**7 if ms == 20 else 0, cycles))
+        capture.sample(1, 1000 + ms * 10**6, 5, 0x1000, (10**7,))
+    capture.sample(0, 1000 + 50 * 10**6, 5, 0x1000, (0, 1))
+    page = page_of(tmp, capture.save(os.path.join(tmp, "a.cap")))
+    with open(page, "a", encoding="utf-8") as file:
+        file.write(FEW_SCRIPT)
+    said = json.loads(browser.attribute(browser.dom(page), "data-said"))
+    assert said == ["big/ghz", "max 4.000 cycle/ns", False, "big/ghz", "", False], said
+
+
 def keys_work(tmp):
     page = page_of(tmp, viewers.small().save(os.path.join(tmp, "a.cap")))
     with open(page, "a", encoding="utf-8") as file:

@@ -334,6 +334,59 @@ def states_are_those_of_linux_4_4_where_no_release_is_told(tmp):
         assert got == [1, 1, 2, 4, 8, 0x200, 0x10, 0x800, 0x20], (release, got)
 
 
+def metrics_are_tracks_of_each_cpu(tmp):
+    """A value holds from when its counters began to count; short spans are put together."""
+    ms = 10**6
+    c = CaptureWriter(cores=2, counters=2)
+    for core in range(2):
+        c.fact(f"counter.{core}.0", "cycles")
+        c.fact(f"counter.{core}.1", "instructions")
+    c.task(5, b"five")
+    for at, instructions in (0, 77), (4, 100), (11, 300), (21, 500), (26, viewers.INVALID), \
+            (40, 0), (55, 4000):
+        c.sample(0, BASE + at * ms, 5, 0x1000, (100 if at else 7, instructions))
+    c.sample(1, BASE + 60 * ms, 5, 0x1000, (1, 1))
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    got = {}
+    for time, event in trace.events:
+        if event["type"] == COUNTER and "double" in event:
+            got.setdefault(trace.tracks[event["track"]]["name"], []).append((time, event["double"]))
+    first = min(time for time, _ in trace.samples)
+    assert [(time - first, value) for time, value in got["CPU 0 ipc"]] == [
+        (0, 2), (11 * ms, 5), (40 * ms, 40)], got
+    assert [round(value, 3) for _, value in got["CPU 0 cpi"]] == [0.5, 0.2, 0.025], got
+    assert set(got) == {"CPU 0 ipc", "CPU 0 cpi"}, got
+
+
+def a_cpu_has_metrics_of_its_own_counters(tmp):
+    ms = 10**6
+    c = CaptureWriter(cores=2, counters=[[1, 2], [1]])
+    for key, name in ("0.0", "task-clock"), ("0.1", "big/cycles/"), ("1.0", "task-clock"):
+        c.fact(f"counter.{key}", name)
+    for at in 0, 20, 40, 60:
+        for core, values in enumerate(((10 * ms, 20 * ms), (10 * ms,))):
+            c.sample(core, BASE + at * ms, 5, 0x1000, values)
+    trace = trace_of(tmp, c.save(os.path.join(tmp, "a.cap")))
+    got = [(trace.tracks[event["track"]]["name"], event["double"]) for _, event in trace.events
+           if event["type"] == COUNTER and "double" in event]
+    assert got == [("CPU 0 big/ghz", 2)] * 3, got
+
+
+def metrics_of_many_cores_cost_little_memory(tmp):
+    """Of hostile captures, too: 8000 cores, each with counters of its own."""
+    c = CaptureWriter(cores=8000, counters=[[core + i for i in range(30)] for core in range(8000)])
+    c.fact("counter.0.0", "cycles")
+    c.fact("counter.0.1", "instructions")
+    for core in range(8000):
+        c.sample(core, BASE + core, 5, 0x1000, [1] * 30)
+    path = c.save(os.path.join(tmp, "a.cap"))
+    with subprocess.Popen([tap.KBARMAN, "convert", "--to", "perfetto", "-o", os.path.join(tmp, "out"), path],
+                          stderr=subprocess.DEVNULL) as child:
+        _, status, used = os.wait4(child.pid, 0)
+        child.returncode = status
+    assert status == 0 and used.ru_maxrss < 40000, (status, used.ru_maxrss)
+
+
 def samples_say_what_they_come_by(tmp):
     clock, cycles = 1, 10       # in Perfetto's numbers
     for name, want in ("cpu-clock", {"counter": clock, "name": "cpu-clock"}), \

@@ -148,6 +148,7 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 
 			counters[1] = symbol;
 			kb_share_take(&share, kb_names, &event, i == 2);
+			share.set = i == 2;
 			if (kb_hot_add_share(hot, &event, &frame, &share))
 				abort();
 		}
@@ -156,10 +157,10 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 	for (i = 0; i < nr; i++) {
 		symbol = atoi(rows[i].symbol);
 		wrong += rows[i].partial != 1 || kb_hot_counter(hot, &rows[i], 0) != 30 ||
-			 kb_hot_whole_counter(hot, &rows[i], 0) != 20 ||
+			 kb_hot_counter_of(hot, &rows[i], 0, 1) != 20 ||
 			 kb_hot_counter(hot, &rows[i], 1) != 3 * symbol ||
-			 kb_hot_whole_counter(hot, &rows[i], 1) != 2 * symbol ||
-			 kb_hot_whole_counter(hot, &rows[i], 2) != 0;
+			 kb_hot_counter_of(hot, &rows[i], 1, 1) != 2 * symbol ||
+			 kb_hot_counter_of(hot, &rows[i], 2, 1) != 0;
 	}
 	tap_ok(nr == SYMBOLS && !wrong, "whole_counters_are_without_partial_samples");
 	tap_is(totals.partial, SYMBOLS, "partial_samples_are_counted");

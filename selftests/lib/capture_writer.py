@@ -7,10 +7,14 @@ BASE = 1000
 
 
 class CaptureWriter:
-    """Fill the lists, then save()."""
+    """Fill the lists, then save(). `counters`: how many each core has, or the numbers of the events of
+    each core."""
 
     def __init__(self, cores=2, counters=0, target=b"target"):
-        self.cores, self.counters = cores, counters
+        self.cores = cores
+        self.types = [[0x11 + i for i in range(counters)]] * cores \
+            if isinstance(counters, int) else counters
+        self.counters = max(map(len, self.types), default=0)
         self.strings = bytearray()
         self.target = self.string(target)
         self.tasks, self.maps, self.charts, self.series = [], [], [], []
@@ -80,10 +84,9 @@ class CaptureWriter:
     def header(self, data_length):
         strings = bytes(self.strings) + bytes(-len(self.strings) % 4)
         body = strings
-        for _ in range(self.cores):
-            types = [0x11 + i for i in range(self.counters)]
-            body += struct.pack(f"<QIQII{self.counters}I", BASE, 0x410fd034, 0, 0, self.counters,
-                                *types)
+        for types in self.types:
+            body += struct.pack(f"<QIQII{self.counters}I", BASE, 0x410fd034, 0, 0, len(types),
+                                *types, *[0] * (self.counters - len(types)))
         for rows in (self.tasks, self.maps):
             body += struct.pack("<I", len(rows)) if rows else b""
             body += b"".join(rows)

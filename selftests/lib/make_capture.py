@@ -19,7 +19,8 @@ WHATS = ["value", "waking", "waking_new", "migrate", "irq_entry", "irq_exit", "i
 
 
 class Maker:
-    """A linear capture of 64 bits, little endian; records in the order given."""
+    """A linear capture of 64 bits, little endian; records in the order given. `counters`: the numbers
+    of the events of all cores, or a list of these for each core."""
 
     def __init__(self, cores=1, counters=(), facts=None, series=(), base=0, multiplier=1,
                  divisor=1, unix_base=1_600_000_000_000_000_000):
@@ -89,11 +90,14 @@ class Maker:
                                       self.string("d"), 0xffffffff, 1.0, 1, 1, 0))
         chart = struct.pack("<IBBB", self.string("chart"), 1, 1, 0) if series else b""
         strings = self.strings + bytes(-len(self.strings) % 4)
-        slots = max(1, len(self.counters))
+        each = self.counters
+        if not any(isinstance(counters, list) for counters in each):
+            each = [each] * self.cores
+        slots = max(1, *map(len, each))
         body = strings
-        for _ in range(self.cores):
-            types = self.counters + [0] * (slots - len(self.counters))
-            body += struct.pack(f"<QIQII{slots}I", 0, 0, 0, 0, len(self.counters), *types)
+        for counters in each:
+            types = counters + [0] * (slots - len(counters))
+            body += struct.pack(f"<QIQII{slots}I", 0, 0, 0, 0, len(counters), *types)
         body += struct.pack("<I", len(self.tasks)) + b"".join(self.tasks) + bytes(16 * (not self.tasks))
         body += struct.pack("<I", len(self.maps)) + b"".join(self.maps) + bytes(40 * (not self.maps))
         if series:

@@ -189,9 +189,31 @@ def save_kernel(tmp):
     return path
 
 
+def kinds():
+    """Cores of two kinds: the second one has no cycles, and so samples come by another counter there."""
+    c = CaptureWriter(cores=3, counters=[[0x11, 0x12], [0x12], []])
+    c.fact("ext", 1)
+    c.fact("raw_base", RAW_BASE)
+    for place, name in (("0.0", "cycles"), ("0.1", "misses"), ("1.0", "misses")):
+        c.fact(f"counter.{place}", name)
+    for task, name in (0, b"swapper"), (10, b"alpha"), (11, b"beta"):
+        c.task(task, name)
+    c.custom(b"temperature")
+    c.map(10, 0x10000, 0x1000, 0x2000, b"/gone/alpha")
+    c.map(11, 0x10000, 0x1000, 0x2000, b"/gone/alpha")
+    for core, task in (0, 10), (1, 11), (2, 0):
+        c.switch(core, BASE, task)
+    for i in range(1, 50):
+        c.sample(0, BASE + 1000 * i, 10, 0x10234, (5000 + i, i), (0x10234, 0x10678))
+        c.sample(1, BASE + 1000 * i + 500, 11, 0x10234, (INVALID if i == 7 else 3 * i,), (0x10234, 0x10678))
+    for core in range(3):
+        c.switch(core, BASE + 60000, 0, blocked=1)
+    return c
+
+
 def all_captures(tmp):
     """Paths of captures of every kind: small ones, hostile ones, all layouts, the demo's."""
-    made = {"small": small(), "random": random_capture(), "hostile": hostile(),
+    made = {"small": small(), "random": random_capture(), "hostile": hostile(), "kinds": kinds(),
             "empty": CaptureWriter(), "only-tables": begin()}
     yield save_kernel(tmp)
     for name, capture in made.items():

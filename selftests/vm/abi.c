@@ -306,7 +306,7 @@ TEST_F(abi, configure_refuses_unknown_modes_sources_and_flags)
 	for (bit = 10; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, sources, SCHED | 1U << bit);
 	}
-	for (bit = 8; bit < 32; bit++) {
+	for (bit = 9; bit < 32; bit++) {
 		EXPECT_REFUSED(EINVAL, flags, 1U << bit);
 	}
 }
@@ -508,13 +508,26 @@ TEST_F(abi, configure_refuses_bad_events)
 {
 	struct kbarman_event event = cpu_clock;
 
-	event.reserved = 1;
-	EXPECT_EQ(-EINVAL, configure(self->fd, sampling(&event)));
-	event = cpu_clock;
 	event.name[0] = '\0';
 	EXPECT_EQ(-EINVAL, configure(self->fd, sampling(&event)));
 	memset(event.name, 'x', sizeof(event.name));
 	EXPECT_EQ(-EINVAL, configure(self->fd, sampling(&event)));
+}
+
+TEST_F(abi, configure_refuses_unknown_flags_of_events)
+{
+	uint32_t known = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV |
+			 KBARMAN_EVENT_PRECISE;
+	struct kbarman_event event = cpu_clock;
+	unsigned int bit;
+
+	for (bit = 0; bit < 32; bit++) {
+		event.flags = 1U << bit;
+		EXPECT_EQ(event.flags & known ? 0 : -EINVAL, configure(self->fd, sampling(&event)))
+			TH_LOG("bit %u", bit);
+	}
+	event.flags = known;
+	EXPECT_EQ(0, configure(self->fd, sampling(&event)));
 }
 
 /* ---- start, stop, consume, stats, clock ---- */

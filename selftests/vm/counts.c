@@ -5,6 +5,7 @@
 
 #include "burn.h"
 #include "kselftest_harness.h"
+#include "sums.h"
 
 #define PAGES	500		/* that a child touches between two switches */
 #define ROUNDS	20
@@ -12,38 +13,6 @@
 
 static const struct kbarman_event faults = {
 	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" };
-
-static uint64_t delta_of(const union record *r, unsigned int i)
-{
-	const uint8_t *at = (const uint8_t *)(&r->sample + 1);
-	uint64_t value;
-
-	if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC)
-		at += sizeof(bm_uintptr);
-	memcpy(&value, at + 8 * i, 8);
-	return value;
-}
-
-static bool is_sample(const union record *r)
-{
-	return r->header.record_type == BM_RECORD_SAMPLE ||
-	       r->header.record_type == BM_RECORD_SAMPLE_WITH_PC;
-}
-
-/* What counter @i of @cpu counted in @task, or in all (~0U). */
-static uint64_t sum_of(int fd, uint32_t cpu, uint32_t task, unsigned int i)
-{
-	const void *map = map_cpu(fd, cpu);
-	struct walk walk = walk_begin(map);
-	const union record *r;
-	uint64_t sum = 0;
-
-	while ((r = walk_next(&walk)))
-		if (is_sample(r) && (task == ~0U || r->sample.task_id == task))
-			sum += delta_of(r, i);
-	munmap((void *)map, query(fd).map_bytes);
-	return sum;
-}
 
 static unsigned int count_of(int fd, uint32_t cpu, uint32_t type)
 {
@@ -338,6 +307,78 @@ TEST_F(counts, chosen_tasks_get_nothing_of_the_others)
 	while ((r = walk_next(&walk)))
 		if (is_sample(r))
 			EXPECT_EQ(me, r->sample.task_id);
+}
+
+static bool can_count(const struct kbarman_event *event)
+{
+	struct perf_event_attr attr = { .type = event->type, .size = sizeof(attr),
+					.config = event->config };
+	int fd = syscall(SYS_perf_event_open, &attr, -1, 0, -1, PERF_FLAG_FD_CLOEXEC);
+
+	if (fd >= 0)
+		close(fd);
+	return fd >= 0;
+}
+
+/* When the counters are read: at switches, periodically, at overflows. */
+static const struct way {
+	bool switches, ticks, overflows;
+} ways[] = {
+	{ true, false, false }, { false, true, true }, { true, true, true }, { false, false, true },
+};
+
+/* The machine's own counters, or if it has none the kernel's: to the last one. */
+TEST_F_TIMEOUT(counts, all_records_are_what_the_counters_counted, 600 * SLOWNESS)
+{
+	bool pmu = query(self->fd).features & KBARMAN_FEATURE_PMU;
+	const struct kbarman_event switches = {
+		.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_CONTEXT_SWITCHES,
+		.name = "context-switches" };
+	const struct kbarman_event instructions = {
+		.type = PERF_TYPE_HARDWARE, .config = PERF_COUNT_HW_INSTRUCTIONS,
+		.name = "instructions" };
+	/* QEMU may count no instructions. */
+	bool both = pmu && can_count(&instructions);
+	struct kbarman_event events[4] = { pmu ? cycles : cpu_clock, faults, switches, instructions };
+	uint32_t last = query(self->fd).nr_cpus - 1;
+	uint64_t counted;
+	unsigned int i;
+
+	self->config.events_ptr = (uintptr_t)events;
+	self->config.nr_events = both ? 4 : 3;
+	for (i = 0; i < sizeof(ways) / sizeof(*ways); i++) {
+		struct kbarman_configure c = self->config;
+
+		c.sample = !ways[i].overflows ? 0 : pmu ? CYCLES : PERIOD_NS;
+		c.count_ns = ways[i].ticks ? TICK_NS : 0;
+		if (!ways[i].switches)
+			c.flags &= ~KBARMAN_CONFIGURE_COUNT_SWITCH;
+		ASSERT_EQ(0, configure(self->fd, c));
+		ASSERT_EQ(0, start(self->fd));
+		touch_pages(&faults, &counted);
+		ASSERT_EQ(0, stop(self->fd));
+		expect_whole(_metadata, self->fd);
+		EXPECT_TRUE(sums_are_equal(self->fd)) TH_LOG("way %u", i);
+		EXPECT_LE(counted, counted_of(self->fd, 0, 1).all);
+		if (ways[i].switches || ways[i].ticks)
+			EXPECT_EQ(0, unrecorded(self->fd)) TH_LOG("way %u", i);
+	}
+	if (!last)
+		return;
+	/* A CPU that goes and comes, also while it counts. */
+	self->config.sample = pmu ? CYCLES : PERIOD_NS;
+	self->config.count_ns = TICK_NS;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 3; i++) {
+		work_on(last);
+		cpu_set_online(last, false);
+		cpu_set_online(last, true);
+	}
+	work_on(last);
+	ASSERT_EQ(0, stop(self->fd));
+	expect_whole(_metadata, self->fd);
+	EXPECT_TRUE(sums_are_equal(self->fd));
 }
 
 TEST_F(counts, a_cpu_that_goes_leaves_its_last_counts)

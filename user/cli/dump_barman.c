@@ -5,6 +5,7 @@
 
 #include <kbarman/trace.h>
 
+#include "analysis/counted.h"
 #include "cli.h"
 #include "formats.h"
 
@@ -357,6 +358,41 @@ static void say_what_is_whole(struct kb_barman *barman, const char *path,
 	say(text);
 }
 
+/*
+ * Compares the values of all samples with what the counters counted, which the capture says. Only a
+ * capture that is whole has all samples.
+ */
+static int check_sums(struct kb_barman *barman, const char *path, void (*say)(const char *sentence))
+{
+	struct kb_miscounted difference;
+	struct kb_counted *counted;
+	struct kb_event event;
+	struct kb_error err;
+	char text[4096 + 256];
+	uint32_t i;
+
+	if (kb_counted_create(&counted, kb_barman_header(barman)))
+		return cli_fail("out of memory");
+	if (!counted)
+		return CLI_OK;
+	/* A pipe can't be read twice. */
+	if (kb_barman_rewind(barman)) {
+		kb_counted_destroy(counted);
+		return CLI_OK;
+	}
+	while (kb_barman_next(barman, &event, &err) == 1)
+		kb_counted_feed(counted, &event);
+	for (i = 0; kb_counted_differs(counted, i, &difference); i++) {
+		snprintf(text, sizeof(text), "%s: counter %" PRIu32 " of CPU %" PRIu32 ": the values of its "
+			 "samples add up to %" PRIu64 ", but the counter counted %" PRIu64 ", %" PRIu64
+			 " of it in no record", path, difference.index, difference.core,
+			 difference.sum, difference.counted, difference.unrecorded);
+		say(text);
+	}
+	kb_counted_destroy(counted);
+	return i ? CLI_DAMAGED : CLI_OK;
+}
+
 int check_barman(const char *path, void (*say)(const char *sentence))
 {
 	struct kb_barman *barman;
@@ -373,6 +409,8 @@ int check_barman(const char *path, void (*say)(const char *sentence))
 	kb_barman_validate(barman, &sum, NULL);
 	status = complain(barman, say);
 	say_what_is_whole(barman, path, &sum, say);
+	if (status == CLI_OK)
+		status = check_sums(barman, path, say);
 	kb_trace_close(trace);
 	return status;
 }

@@ -13,6 +13,7 @@
 #include <kbarman/names.h>
 #include <kbarman/trace.h>
 
+#include "analysis/counted.h"
 #include "analysis/recorded.h"
 #include "analysis/stops.h"
 #include "base/array.h"
@@ -68,6 +69,8 @@ struct info {
 	const struct kb_names *names;
 	const struct kb_losses *losses;
 	struct kb_stops *stops;
+	struct kb_uncounted *uncounted;	/* events that some CPUs do not count */
+	uint32_t nr_uncounted;
 	struct core *cores;		/* max_cores entries, and one for records of no core */
 	struct core all;
 	uint32_t nr_cores;		/* cores with records */
@@ -119,6 +122,8 @@ static int open_capture(struct info *info)
 	info->names = info->losses ? kb_trace_names(info->trace, &err) : NULL;
 	if (!info->names || kb_stops_create(&info->stops, info->header, info->losses, &err))
 		return cli_fail_error(&err);
+	if (kb_uncounted_read(info->header, &info->uncounted, &info->nr_uncounted))
+		return cli_fail("out of memory");
 	kb_recorded_init(&info->recorded, info->barman, info->losses);
 	return CLI_OK;
 }
@@ -185,6 +190,18 @@ static void line_of_counters(struct info *info)
 					 (int)name.length, name.data);
 	}
 	line(info, "counters", nr ? text : "none");
+}
+
+/* On machines with CPUs of several kinds: which of them do not count what. */
+static void lines_of_uncounted(struct info *info)
+{
+	char text[512];
+
+	for (uint32_t i = 0; i < info->nr_uncounted; i++) {
+		snprintf(text, sizeof(text), "%s on CPU %s", info->uncounted[i].name,
+			 info->uncounted[i].cpus);
+		line(info, i ? "" : "uncounted", text);
+	}
 }
 
 /* The records of the sources that are values of kbarman's own series. */
@@ -312,6 +329,7 @@ static void print_text(struct info *info)
 		     "unstable; times may be wrong");
 	kb_out_printf(out, "%-10s %u with records, of %u\n", "CPUs", info->nr_cores, h->max_cores);
 	line_of_counters(info);
+	lines_of_uncounted(info);
 	line(info, "fallback", fact(info, "fallback"));
 	line(info, "sources", fact(info, "sources"));
 	for (uint32_t i = 0; i < h->nr_series; i++)
@@ -390,6 +408,16 @@ static void json_whats(struct info *info)
 	}
 }
 
+static void json_uncounted(struct info *info)
+{
+	for (uint32_t i = 0; i < info->nr_uncounted; i++) {
+		kb_json_begin(&info->json, "uncounted");
+		kb_json_string(&info->json, "event", info->uncounted[i].name);
+		kb_json_string(&info->json, "cpus", info->uncounted[i].cpus);
+		kb_json_end(&info->json);
+	}
+}
+
 static void print_json(struct info *info)
 {
 	const struct kb_header *h = info->header;
@@ -436,6 +464,7 @@ static void print_json(struct info *info)
 		if (info->cores[i].nr)
 			json_counts(info, "core", i, &info->cores[i]);
 	json_whats(info);
+	json_uncounted(info);
 	json_losses(info);
 	json_stops(info);
 }
@@ -476,6 +505,7 @@ int cmd_info(int argc, char **argv)
 	if (!info.path)
 		return CLI_IMPOSSIBLE;
 	ret = run(&info);
+	kb_uncounted_free(info.uncounted, info.nr_uncounted);
 	kb_stops_destroy(info.stops);
 	free(info.cores);
 	kb_trace_close(info.trace);

@@ -2,22 +2,25 @@
 /*
  * kbarman list: lists the events that -e of record and stat takes on this machine. The verb asks
  * the kernel about each event. It leaves out refused events, or prints them with the reason. With
- * --sessions it lists who records.
+ * --metrics it lists what -M of stat and report takes, with --sessions who records.
  */
 #include <errno.h>
 #include <fnmatch.h>
 #include <string.h>
 
+#include <kbarman/metrics.h>
 #include <kbarman/perf_events.h>
 
 #include "cli.h"
 #include "fact_lines.h"
+#include "record/perf_probe.h"
 #include "sessions.h"
 
-enum { OPTION_ALL = 256, OPTION_SESSIONS };
+enum { OPTION_ALL = 256, OPTION_SESSIONS, OPTION_METRICS };
 
 static const struct cli_option options[] = {
 	{ OPTION_ALL, "all", NULL, "also list events that this machine can't count, and say why" },
+	{ OPTION_METRICS, "metrics", NULL, "list the metrics that -M takes, instead of events" },
 	{ OPTION_SESSIONS, "sessions", NULL,
 	  "list who records on this machine now, instead of events" },
 	{ 'j', "json", NULL, "one JSON object per line" },
@@ -27,6 +30,7 @@ static const struct cli_option options[] = {
 static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman list [OPTIONS] [PATTERN...]\n"
+	"       kbarman list --metrics [OPTIONS] [PATTERN...]\n"
 	"       kbarman list --sessions [-j]\n"
 	"\n"
 	"List the events that this machine can count, by the names that -e takes. With PATTERNs,\n"
@@ -44,13 +48,12 @@ struct listing {
 	unsigned int nr, hidden;
 };
 
-static bool is_wanted(const struct listing *list, const struct kb_event_listing *event)
+static bool is_wanted(const struct listing *list, const char *name, const char *group)
 {
 	if (!*list->patterns)
 		return true;
 	for (char **pattern = list->patterns; *pattern; pattern++)
-		if (!fnmatch(*pattern, event->event.name, 0) ||
-		    !fnmatch(*pattern, event->group, 0))
+		if (!fnmatch(*pattern, name, 0) || !fnmatch(*pattern, group, 0))
 			return true;
 	return false;
 }
@@ -78,10 +81,11 @@ static int show(void *context, const struct kb_event_listing *event)
 	const char *why;
 	int error;
 
-	if (!is_wanted(list, event))
+	if (!is_wanted(list, event->event.name, event->group))
 		return 0;
 	error = kb_event_probe(&event->event);
-	why = refusal(error);
+	why = error == -EINVAL && kb_event_needs_slots(&event->event) ?
+	      "only beside slots, which lead the group: {slots,…}" : refusal(error);
 	/* An event that only root may count can be counted. */
 	if (why && error != -EACCES && error != -EPERM && !list->all) {
 		list->hidden++;
@@ -107,16 +111,81 @@ static int show(void *context, const struct kb_event_listing *event)
 	return 0;
 }
 
+/* Why this machine can't count what a metric needs; NULL: it can. */
+static const char *metric_refusal(const struct kb_metric *metric)
+{
+	const char *events[KB_METRIC_EVENTS_MAX];
+	struct kbarman_event event, slots;
+	char text[512];
+	unsigned int nr = kb_metric_events(metric, events, text, sizeof(text));
+
+	for (unsigned int i = 0; i < nr; i++) {
+		const char *why;
+
+		if (kb_events_parse(&event, 1, events[i], NULL, NULL) != 1)
+			return "this machine has no such event";
+		why = refusal(!kb_event_needs_slots(&event) ||
+			      kb_events_parse(&slots, 1, "slots", NULL, NULL) != 1 ?
+			      kb_event_probe(&event) : kb_event_probe_beside(&event, &slots));
+		if (why)
+			return why;
+	}
+	return NULL;
+}
+
+static void show_metric(struct listing *list, const struct kb_metric *metric)
+{
+	struct kb_json *json = &list->json;
+	const char *why;
+
+	if (!is_wanted(list, metric->name, metric->group))
+		return;
+	why = metric_refusal(metric);
+	if (why && strncmp(why, "not allowed", 11) && !list->all) {
+		list->hidden++;
+		return;
+	}
+	list->nr++;
+	if (list->people) {
+		kb_out_printf(json->out, "  %-20s %s%s%s%s\n  %-20s = %s  [%s]\n", metric->name,
+			      metric->what, why ? " (" : "", why ? why : "", why ? ")" : "",
+			      metric->group, metric->formula, metric->source);
+		return;
+	}
+	kb_json_begin(json, "metric_fact");
+	kb_json_string(json, "name", metric->name);
+	kb_json_string(json, "group", *metric->group ? metric->group : NULL);
+	kb_json_string(json, "description", metric->what);
+	kb_json_string(json, "unit", metric->unit);
+	kb_json_string(json, "formula", metric->formula);
+	kb_json_string(json, "source", metric->source);
+	kb_json_string(json, "refused", why);
+	kb_json_end(json);
+}
+
+static void show_metrics(struct listing *list)
+{
+	if (list->people)
+		kb_out_printf(list->json.out, "  METRIC               what it says\n"
+			      "  GROUP                = FORMULA  [who published it]\n\n");
+	for (const struct kb_metric *metric = kb_metrics_all(); metric->name; metric++)
+		show_metric(list, metric);
+}
+
 int cmd_list(int argc, char **argv)
 {
 	struct listing list = { .people = true };
-	bool sessions = false;
+	bool sessions = false, metrics = false;
+	const char *what;
 	int option;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
 		case OPTION_ALL:
 			list.all = true;
+			break;
+		case OPTION_METRICS:
+			metrics = true;
 			break;
 		case OPTION_SESSIONS:
 			sessions = true;
@@ -137,14 +206,18 @@ int cmd_list(int argc, char **argv)
 		return sessions_print(list.people);
 	if (lines_open(&list.json, list.people))
 		return CLI_IMPOSSIBLE;
-	kb_events_list(NULL, show, &list);
+	what = metrics ? "metric" : "event";
+	if (metrics)
+		show_metrics(&list);
+	else
+		kb_events_list(NULL, show, &list);
 	if (lines_close(&list.json, CLI_OK))
 		return CLI_IMPOSSIBLE;
 	if (!list.nr && *list.patterns)
-		return cli_fail("no event matches%s", list.hidden ? " that this machine can count "
+		return cli_fail("no %s matches%s", what, list.hidden ? " that this machine can count "
 				"(see --all)" : "");
 	if (list.hidden)
-		cli_note("%u events that this machine can't count are left out (--all shows them)",
-			 list.hidden);
+		cli_note("%u %ss that this machine can't count are left out (--all shows them)",
+			 list.hidden, what);
 	return CLI_OK;
 }

@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "decoder.h"
+#include "per_core.h"
 #include "processes.h"
 #include "record_extra.h"
 #include "record_output.h"
@@ -393,6 +394,7 @@ struct recording {
 	struct kb_kernel_maps kernel_maps;
 	sigset_t old_mask;
 	int signals;			/* signalfd */
+	bool per_core;			/* CPUs may count different events */
 	bool started;
 	bool interrupted;
 	uint64_t cpus[KB_CPU_WORDS];
@@ -533,6 +535,10 @@ static int configure(struct recording *rec)
 		configure.flags |= KBARMAN_CONFIGURE_INHERIT;
 	if (absent_leave_out(&configure, query.absent))
 		return CLI_IMPOSSIBLE;
+	if (configure.nr_events && per_core_prepare(&configure, o->events, o->nr_events,
+						    KB_EVENTS_MAX, NULL))
+		return CLI_IMPOSSIBLE;
+	rec->per_core = configure.flags & KBARMAN_CONFIGURE_PER_CORE;
 	return kb_device_configure(rec->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
 
@@ -662,6 +668,8 @@ static int begin(struct recording *rec)
 		return cli_fail_error(&err);
 	add_kernel_maps(rec);
 	say_what_is_missing(rec);
+	if (rec->per_core && per_core_say(rec->device))
+		return CLI_IMPOSSIBLE;
 	if (record_extra_start(&rec->options.extra, rec->device, rec->recorder, rec->output.final))
 		return CLI_IMPOSSIBLE;
 	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))

@@ -40,6 +40,9 @@ static const struct cli_option options[] = {
 	  "add to each function what it called; needs call chains" },
 	{ OPTION_COUNTERS, "counters", NULL,
 	  "add a column for each counter, by symbol and by task" },
+	{ 'M', "metrics", "METRICS",
+	  "add a column for each of these metrics, comma-separated, for which the\n"
+	  "capture has counters; 'kbarman list --metrics' shows them" },
 	{ OPTION_IDLE, "idle", NULL, "list the idle loop among the functions" },
 	{ OPTION_LINES, "lines", NULL,
 	  "list each source line separately, as --sort ...,line does" },
@@ -183,6 +186,111 @@ static int open_report(struct report *report)
 	return CLI_OK;
 }
 
+#define COUNTER_NAME	128
+
+static void copy_counter(const struct report *report, uint32_t id, char name[COUNTER_NAME])
+{
+	struct kb_text text = kb_names_counter(report->names, id);
+
+	snprintf(name, COUNTER_NAME, "%.*s", (int)text.length, text.data);
+}
+
+static bool has_counter(const struct report *report, const char *name)
+{
+	char counter[COUNTER_NAME];
+
+	for (uint32_t id = 0; id < kb_names_nr_counters(report->names); id++) {
+		copy_counter(report, id, counter);
+		if (kb_metric_is_event(counter, name))
+			return true;
+	}
+	return false;
+}
+
+/* Does the capture say of some PMU how many slots a cycle has? */
+static bool has_slots(const struct report *report)
+{
+	char name[COUNTER_NAME], key[COUNTER_NAME + 8];
+
+	for (uint32_t id = 0; id < kb_names_nr_counters(report->names); id++) {
+		copy_counter(report, id, name);
+		snprintf(key, sizeof(key), "slots.%.*s", (int)kb_metric_pmu(name), name);
+		if (kb_barman_fact(report->barman, key))
+			return true;
+	}
+	return kb_barman_fact(report->barman, "slots");
+}
+
+static bool has_counters(const struct report *report, const struct kb_metric *metric)
+{
+	const char *events[KB_METRIC_EVENTS_MAX];
+	char text[512];
+	unsigned int nr = kb_metric_events(metric, events, text, sizeof(text));
+
+	for (unsigned int i = 0; i < nr; i++)
+		if (!has_counter(report, events[i]))
+			return false;
+	return true;
+}
+
+/* Why is there no @metric? The capture has its counters. */
+static const char *why_not(const struct report *report, const struct kb_metric *metric)
+{
+	if (strstr(metric->formula, "$slots") && !has_slots(report))
+		return "the capture does not say how many slots a cycle has";
+	if (strstr(metric->formula, "$elapsed") && report->filter)
+		return "it is that of all samples, and options leave some out";
+	return "its counters are of different cores or modes, as cycles:u and instructions are";
+}
+
+/* Says why there is no metric of this name. The formulas that have it differ in events. */
+static void tell_why(const struct report *report, const char *name)
+{
+	for (const struct kb_metric *m = kb_metrics_all(); m->name; m++) {
+		if (strcmp(m->name, name))
+			continue;
+		if (has_counters(report, m))
+			cli_warn("no '%s': %s", name, why_not(report, m));
+		else if (kb_metric_can_be_recorded(m))
+			cli_warn("the capture does not have the counters of '%s': record them, for %s",
+				 name, m->formula);
+		else
+			cli_warn("'%s' of an Intel PMU (%s) can't be recorded: count it, by "
+				 "'kbarman stat -M %s'", name, m->formula, name);
+	}
+}
+
+/* Which of the metrics of -M can't be had of this capture? */
+static void tell_missing(const struct report *report)
+{
+	for (const struct kb_metric *m = kb_metrics_all(); m->name; m++) {
+		bool found = !kb_metric_is_in(m, report->metrics);
+
+		for (unsigned int i = 0; i < report->nr_metrics && !found; i++)
+			found = !strcmp(report->rows[i].metric->name, m->name);
+		/* once for rows of one name */
+		for (const struct kb_metric *other = kb_metrics_all(); other < m && !found; other++)
+			found = !strcmp(other->name, m->name);
+		if (!found)
+			tell_why(report, m->name);
+	}
+}
+
+static int choose_metrics(struct report *report)
+{
+	struct kb_error err;
+
+	if (!report->metrics)
+		return 0;
+	if (kb_metrics_check(report->metrics, &err))
+		return cli_fail("-M %s", kb_error_text(&err));
+	report->nr_metrics = kb_report_metrics(report->got, report->metrics, report->rows,
+					       REPORT_METRICS_MAX);
+	if (strcmp(report->metrics, "all"))
+		tell_missing(report);
+	return 0;
+}
+
 static void close_report(struct report *report)
 {
 	kb_report_destroy(report->got);
@@ -222,6 +330,8 @@ static int run(struct report *report, bool json)
 		return report_latency(report, json);
 	ret = open_report(report);
 	cli_progress_end();
+	if (!ret)
+		ret = choose_metrics(report);
 	if (ret)
 		return ret;
 	ret = json ? report_print_json(report) : print_text(report);
@@ -301,6 +411,9 @@ int cmd_report(int argc, char **argv)
 			break;
 		case OPTION_COUNTERS:
 			report.text.counters = true;
+			break;
+		case 'M':
+			report.metrics = report.text.metrics = optarg;
 			break;
 		case OPTION_IDLE:
 			report.how.idle = true;

@@ -10,6 +10,7 @@
 
 #include <kbarman/out.h>
 
+#include "analysis/counted.h"
 #include "base/json.h"
 #include "base/percent.h"
 #include "report_print.h"
@@ -61,9 +62,32 @@ static void put_head(const struct report *report, struct kb_json *json)
 		kb_json_text(json, NULL, name.data, name.length);
 	}
 	kb_json_array_end(json);
+	if (report->metrics) {
+		kb_json_array(json, "metrics");
+		for (i = 0; i < report->nr_metrics; i++)
+			kb_json_string(json, NULL, report->rows[i].name);
+		kb_json_array_end(json);
+	}
 	kb_json_u64(json, "lost", report->got->losses->lost);
 	kb_json_bool(json, "damaged", report->got->damaged);
 	kb_json_end(json);
+}
+
+/* On machines with CPUs of several kinds: which of them do not count what. */
+static void put_uncounted(const struct report *report, struct kb_json *json)
+{
+	struct kb_uncounted *rows;
+	uint32_t nr;
+
+	if (kb_uncounted_read(report->header, &rows, &nr))
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		kb_json_begin(json, "uncounted");
+		kb_json_string(json, "event", rows[i].name);
+		kb_json_string(json, "cpus", rows[i].cpus);
+		kb_json_end(json);
+	}
+	kb_uncounted_free(rows, nr);
 }
 
 /*
@@ -82,6 +106,14 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	kb_json_array_end(json);
 	if (kb_report_ipc(report->got, table, row, &ipc) && !isnan(ipc))
 		kb_json_double(json, "ipc", ipc);
+	if (report->metrics) {
+		kb_json_array(json, "metrics");
+		for (i = 0; i < report->nr_metrics; i++)
+			kb_json_double(json, NULL, kb_report_metric_value(report->got,
+									  &report->rows[i],
+									  table, row));
+		kb_json_array_end(json);
+	}
 	kb_json_u64(json, "partial", row->partial);
 }
 
@@ -315,6 +347,7 @@ int report_print_json(const struct report *report)
 	if (ret)
 		return ret;
 	put_head(report, &json);
+	put_uncounted(report, &json);
 	for (i = 0; i < report->got->samples.nr; i++)
 		put_row(report, &json, &report->got->samples.rows[i]);
 	for (i = 0; i < report->got->tasks.nr; i++)

@@ -9,6 +9,8 @@
 
 #include <kbarman/report_text.h>
 
+#define REPORT_METRICS_MAX	64
+
 struct report {
 	const char *path;
 	struct kb_report_options how;
@@ -16,6 +18,9 @@ struct report {
 					 * NULL: none */
 	struct kb_report_text_options text;
 	struct kb_symbol_options symbols;
+	const char *metrics;		/* of -M; NULL: none */
+	struct kb_report_metric rows[REPORT_METRICS_MAX];	/* of these, what the capture has */
+	unsigned int nr_metrics;
 	bool latency, irq;		/* these reports instead */
 	const char *critical_path;	/* of which task or marks this report instead; NULL: none */
 

@@ -22,6 +22,7 @@
 
 #include <kbarman/cpulist.h>
 #include <kbarman/kernel_maps.h>
+#include <kbarman/names.h>
 #include <kbarman/perf_events.h>
 #include <kbarman/recorder.h>
 
@@ -35,6 +36,7 @@
 #include "cli.h"
 #include "decoder.h"
 #include "base/percent.h"
+#include "per_core.h"
 #include "sample_rate.h"
 #include "sessions.h"
 #include "sources.h"
@@ -80,6 +82,7 @@ struct top {
 	bool people;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
 	bool raw_names;			/* --no-demangle */
+	bool per_core;			/* CPUs may count different events */
 
 	struct kb_device *device;
 	struct kbarman_query query;
@@ -137,8 +140,9 @@ static int configure(struct top *top)
 	nr = kb_events_parse(events, KB_EVENTS_MAX, top->events_text ?: "cycles", NULL, &err);
 	if (nr < 0)
 		return cli_fail_error(&err);
-	configure.events_ptr = (uintptr_t)events;
-	configure.nr_events = (uint32_t)nr;
+	if (per_core_prepare(&configure, events, (unsigned int)nr, KB_EVENTS_MAX, NULL))
+		return CLI_IMPOSSIBLE;
+	top->per_core = configure.flags & KBARMAN_CONFIGURE_PER_CORE;
 	limit_sample_rate(&configure);
 	if (top->cpus_text) {
 		nr = kb_cpulist_parse(cpus, top->cpus_text, top->query.nr_cpus, &err);
@@ -183,6 +187,8 @@ static int begin(struct top *top)
 	top->ours = true;
 	if (kb_device_start(top->device, &err))
 		return cli_fail_error(&err);
+	if (top->per_core && per_core_say(top->device))
+		return CLI_IMPOSSIBLE;
 	add_kernel_maps(top);
 	return 0;
 }
@@ -266,10 +272,13 @@ static int add_event(struct top *top, struct view *view, const struct kb_walk *w
 static int read_view(struct top *top, struct view *view)
 {
 	struct kb_error err = { 0 };
+	const struct kb_names *names = kb_trace_names(view->trace, &err);
 	const struct kb_walk *walk;
 	struct kb_slice slice;
 	int ret;
 
+	if (!names)
+		return cli_fail_error(&err);
 	view->from_ns = top->since ? kb_barman_ns(kb_trace_barman(view->trace), top->since) :
 				     INT64_MIN;
 	while ((ret = kb_trace_next(view->trace, &walk, &err)) > 0)
@@ -280,7 +289,7 @@ static int read_view(struct top *top, struct view *view)
 	while (kb_trace_end(view->trace, &slice))
 		if (add_slice(view, slice, view->last))
 			return cli_fail("out of memory");
-	view->rows = kb_hot_rows(view->hot, false, &view->nr_rows, &view->totals);
+	view->rows = kb_hot_rows(view->hot, !kb_names_one_weight(names), &view->nr_rows, &view->totals);
 	if (!view->rows)
 		return cli_fail("out of memory");
 	view->nr_work_rows = kb_hot_work(view->rows, view->nr_rows);

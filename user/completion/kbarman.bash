@@ -29,6 +29,13 @@ _kbarman() {
 		mapfile -t COMPREPLY < <(compgen -P "$head" -W "$words" -- "${cur##*,}")
 		compopt -o nospace 2>/dev/null
 		return ;;
+	stat,-M,* | stat,--metrics,* | report,-M,* | report,--metrics,*)
+		words=$(kbarman list --metrics --all -j 2>/dev/null | sed -n 's/.*"name":"\([^"]*\)".*/\1/p')
+		local head=''
+		case $cur in *,*) head=${cur%,*}, ;; esac
+		mapfile -t COMPREPLY < <(compgen -P "$head" -W "$words topdown" -- "${cur##*,}")
+		compopt -o nospace 2>/dev/null
+		return ;;
 	record,--trace,* | top,--trace,* | flight,--trace,*)
 		local head=''
 		case $cur in *,*) head=${cur%,*}, ;; esac

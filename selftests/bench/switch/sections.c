@@ -37,7 +37,7 @@ static const char *const entries[] = {
 	"on_irq_entry", "on_irq_exit", "on_ipi_entry", "on_ipi_exit", "on_softirq_raise",
 	"on_cpu_idle_miss",
 	/* perf, irq_work, calls from other CPUs */
-	"on_sched_switch_count", "on_counts_tick", "counts_take",
+	"on_sched_switch_count", "on_counts_tick", "counters_take_last",
 	"kbarman_pmu_overflow", "kbarman_pmu_overflow_chain", "collector_kick", "maps_kick",
 	"wake_pollers", "sched_record_current", "idle_record_now", "counters_tell_if_lost",
 	"cpu_identify", "gate_open", "gate_close", "freq_record_first",

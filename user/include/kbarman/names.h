@@ -12,6 +12,7 @@
 #ifndef KBARMAN_NAMES_H
 #define KBARMAN_NAMES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <kbarman/text.h>
@@ -37,6 +38,13 @@ uint32_t kb_names_of_core(const struct kb_names *names, uint32_t core);
 
 /* The largest number of counters that a core has. */
 uint32_t kb_names_most_of_core(const struct kb_names *names);
+
+/*
+ * True if samples are taken by the same counter on all cores. On machines with cores of several
+ * kinds they may be taken by different ones, whose values can't be added up: then only the number
+ * of samples says how much code ran.
+ */
+bool kb_names_one_weight(const struct kb_names *names);
 
 /*
  * The id of the counter whose values are at @index of the samples of @core. @index is below

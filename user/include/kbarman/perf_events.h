@@ -15,21 +15,47 @@ extern "C" {
 
 /*
  * Parse the comma-separated @list into at most @max elements of @events. Returns the number of
- * elements, at least one. An element of the list has one of these forms, tried in this order:
+ * events, at least one. An event of the list has one of these forms, tried in this order:
  *
+ *	PMU/TERM[=VALUE],…/		a PMU of sysfs; a term is one of its events, one of its
+ *					format fields, config, config1, config2, rNNN, a generic
+ *					name that is counted on this PMU only, or name=NAME; on
+ *					a machine with several kinds of cores big, mid and little
+ *					stand for their PMUs
  *	cycles, context-switches, …	a generic hardware, cache or software event, by
  *					the name that perf uses
  *	rNNN				a raw event number of the CPU's PMU, hexadecimal
- *	PMU/TERM[=VALUE],…/		a PMU of sysfs; a term is one of its events, one
- *					of its format fields, config, config1, config2,
- *					or name=NAME
  *	NAME				an event that sysfs lists for the CPU's PMU
+ *	SYSTEM:NAME			a tracepoint
+ *
+ * Behind each of them may stand a colon (not after a slash) and modifiers, as in cycles:u or
+ * cpu/cycles/u: u, k and h count in user space, in the kernel, in the hypervisor only; p, pp, ppp
+ * take samples more precisely. {EVENT,EVENT}:MODIFIERS is a group, which is counted together:
+ * KBARMAN_EVENT_GROUP of all but its first event. The modifiers are then those of each event.
+ *
+ * The name of an event is what stands in the list, or what name= says.
+ *
+ * A generic event becomes one event, which each CPU counts by its own PMU.
  *
  * @sysfs is the path of sysfs, NULL for "/sys". -ENOENT: no such event, PMU or term; -EINVAL:
  * malformed; -E2BIG: more than @max. @err names the element.
  */
 int kb_events_parse(struct kbarman_event *events, unsigned int max, const char *list,
 		    const char *sysfs, struct kb_error *err);
+
+/*
+ * The same for counters of tasks, which run on all CPUs. On a machine with several kinds of cores, a
+ * generic event, rNNN and NAME become an event for each PMU that has it, with the name
+ * PMU/NAME/MODIFIERS, and a group becomes one for each PMU. @max counts all of them.
+ */
+int kb_events_parse_each_pmu(struct kbarman_event *events, unsigned int max, const char *list,
+			     const char *sysfs, struct kb_error *err);
+
+/*
+ * The list that kb_events_parse() makes these @nr events of. The caller frees it. NULL: out of
+ * memory. @sysfs as above.
+ */
+char *kb_events_text(const struct kbarman_event *events, unsigned int nr, const char *sysfs);
 
 struct kb_event_listing {
 	struct kbarman_event event;	/* its name is what kb_events_parse() takes */

@@ -23,6 +23,7 @@
 #include <stdint.h>
 
 #include <kbarman/losses.h>
+#include <kbarman/metrics.h>
 #include <kbarman/names.h>
 #include <kbarman/trace.h>
 
@@ -242,6 +243,30 @@ uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_
  */
 bool kb_report_ipc(const struct kb_report *report, const struct kb_sample_table *table,
 		   const struct kb_sample_row *row, double *ipc);
+
+/* A metric that the counters of a capture suffice for. */
+struct kb_report_metric {
+	const struct kb_metric *metric;
+	char name[96];		/* "ipc"; with the kind of cores and the modifiers that all its counters
+				 * have: "cpu_core/ipc:u" */
+	uint32_t ids[KB_METRIC_EVENTS_MAX];	/* internal: of the counters, by place in the formula */
+	unsigned int nr_ids;
+	double slots;				/* internal: of a cycle */
+};
+
+/*
+ * Fill at most @max of @metrics with those of @list, as of kb_metric_is_in(), for which @report has
+ * counters. Returns their number. If kinds of cores were counted apart, each has its own.
+ */
+unsigned int kb_report_metrics(const struct kb_report *report, const char *list,
+			       struct kb_report_metric *metrics, unsigned int max);
+
+/*
+ * @metric of the samples of @row of @table that have all its counters, and whose counters cover the
+ * same time. NAN: it is a part of nothing there.
+ */
+double kb_report_metric_value(const struct kb_report *report, const struct kb_report_metric *metric,
+			      const struct kb_sample_table *table, const struct kb_sample_row *row);
 
 /* The label of a node: its name, or its image in brackets if it has no name. Cut to @size bytes. */
 void kb_calltree_label(const struct kb_calltree_node *node, char *label, size_t size);

@@ -29,6 +29,9 @@ struct kb_report_text_options {
 	bool has_percent_limit;	/* `percent_limit` says below what share of its table a row is left
 				 * out; else it is 0.5 */
 	double percent_limit;
+	const char *metrics;	/* a column for each of these metrics for which the capture has
+				 * counters, as of kb_report_metrics(), in place of instructions per
+				 * cycle; NULL: none */
 };
 
 /*

@@ -43,6 +43,7 @@ struct kb_names {
 	uint32_t *first_counter;	/* max_cores + 1 */
 	uint32_t *counter_ids;		/* by first_counter[core] + index; until numbered: 1 +
 					 * the offset of the name, 0 = none */
+	bool one_weight;
 	uint32_t nr_counters;
 	struct counter counters[MAX_COUNTERS];	/* by id */
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
@@ -172,6 +173,32 @@ static uint32_t id_of(struct kb_names *names, struct kb_text name, uint32_t type
 	return names->nr_counters - 1;
 }
 
+/*
+ * Is the first counter the same on all cores that have counters? Those of one event may have a name
+ * on some of them only.
+ */
+static bool find_one_weight(const struct kb_names *names, const struct kb_header *header)
+{
+	const uint32_t *offsets = names->counter_ids;	/* not numbered yet */
+	uint32_t core, offset, type, last_offset = 0, last_type = 0;
+	bool any = false;
+
+	for (core = 0; core < header->max_cores; core++) {
+		if (!header->pmus[core].num_counters)
+			continue;
+		offset = offsets[names->first_counter[core]];
+		type = header->pmus[core].counter_types[0];
+		if (any && (offset && last_offset ? strcmp(header->strings + offset - 1,
+							   header->strings + last_offset - 1) != 0 :
+						    type != last_type))
+			return false;
+		any = true;
+		last_offset = offset ? offset : last_offset;
+		last_type = type;
+	}
+	return true;
+}
+
 static void index_counters(struct kb_names *names, const struct kb_header *header)
 {
 	uint32_t core, index, *id = names->counter_ids;
@@ -209,6 +236,11 @@ uint32_t kb_names_most_of_core(const struct kb_names *names)
 			most = nr;
 	}
 	return most;
+}
+
+bool kb_names_one_weight(const struct kb_names *names)
+{
+	return names->one_weight;
 }
 
 const uint32_t *kb_names_ids(const struct kb_names *names, uint32_t core)
@@ -292,6 +324,7 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 				    "out of memory for the capture's names");
 	}
 	names->tasks = tasks;
+	names->one_weight = find_one_weight(names, header);
 	index_counters(names, header);
 	*out = names;
 	return 0;

@@ -55,8 +55,10 @@ struct kb_hot {
 	uint64_t *sums;			/* row r has its sums from sums[r * nr_counters] on; r
 					 * is its number before ordering */
 	uint32_t max_sums;		/* number of rows with room in sums */
-	uint64_t *partial;		/* as sums, of partial samples only; NULL: none yet */
-	uint32_t max_partial;
+	struct {
+		uint64_t *sums;		/* as sums, of the samples of one set; NULL: none yet */
+		uint32_t max;
+	} sets[KB_COUNT_SETS];		/* set 0 has what is in none of the others */
 };
 
 int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
@@ -85,7 +87,8 @@ void kb_hot_destroy(struct kb_hot *hot)
 	kb_name_ids_release(&hot->comms);
 	free(hot->counters);
 	free(hot->sums);
-	free(hot->partial);
+	for (unsigned int set = 0; set < KB_COUNT_SETS; set++)
+		free(hot->sets[set].sums);
 	free(hot);
 }
 
@@ -106,13 +109,21 @@ uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_sample_row *ro
 		hot->sums[(size_t)row->sums * hot->nr_counters + id] : 0;
 }
 
-uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_sample_row *row,
-			      uint32_t id)
+uint64_t kb_hot_counter_of(const struct kb_hot *hot, const struct kb_sample_row *row, uint32_t id,
+			   uint32_t sets)
 {
-	uint64_t partial = row->sums < hot->max_partial && id < hot->nr_counters ?
-		hot->partial[(size_t)row->sums * hot->nr_counters + id] : 0;
+	uint64_t sum = sets & 1 ? kb_hot_counter(hot, row, id) : 0;
 
-	return kb_hot_counter(hot, row, id) - partial;
+	for (unsigned int set = 1; set < KB_COUNT_SETS; set++) {
+		if (row->sums >= hot->sets[set].max || id >= hot->nr_counters ||
+		    (sets >> set & 1) == (sets & 1))
+			continue;
+		if (sets & 1)
+			sum -= hot->sets[set].sums[(size_t)row->sums * hot->nr_counters + id];
+		else
+			sum += hot->sets[set].sums[(size_t)row->sums * hot->nr_counters + id];
+	}
+	return sum;
 }
 
 /* Make room in @sums, which has room for @max rows, for the sums of row number @row. */
@@ -150,8 +161,9 @@ static int sum_counters(struct kb_hot *hot, const struct kb_share *share, uint32
 {
 	int ret = add_counters(hot, share, row, &hot->sums, &hot->max_sums);
 
-	return ret || !share->partial ? ret :
-		add_counters(hot, share, row, &hot->partial, &hot->max_partial);
+	return ret || !share->set ? ret :
+		add_counters(hot, share, row, &hot->sets[share->set].sums,
+			     &hot->sets[share->set].max);
 }
 
 /* Add the weight of a sample to @sum, or count it in @unweighed if it has none. */

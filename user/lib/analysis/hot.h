@@ -9,6 +9,7 @@
 #include <kbarman/report.h>
 
 #include "analysis/capture_names.h"
+#include "analysis/count_sets.h"
 
 /* Beside those of kbarman/report.h: rows of the idle loop are separate, behind all others. */
 #define KB_SORT_IDLE	(1U << 31)
@@ -29,9 +30,9 @@ int kb_hot_sum_counters(struct kb_hot *hot, const struct kb_names *names);
 /* The increase of counter @id in the samples of @row. Invalid values are left out. */
 uint64_t kb_hot_counter(const struct kb_hot *hot, const struct kb_sample_row *row, uint32_t id);
 
-/* The same without partial samples. Use it for quotients of two counters. */
-uint64_t kb_hot_whole_counter(const struct kb_hot *hot, const struct kb_sample_row *row,
-			      uint32_t id);
+/* The same, of samples of some sets: @sets has a bit for each. Use it for quotients of counters. */
+uint64_t kb_hot_counter_of(const struct kb_hot *hot, const struct kb_sample_row *row, uint32_t id,
+			   uint32_t sets);
 
 /* Add a sample with a PC; @frame is where it fell. Returns 0 or -ENOMEM. */
 int kb_hot_add(struct kb_hot *hot, const struct kb_event *event, const struct kb_frame *frame);
@@ -41,6 +42,7 @@ struct kb_share {
 	uint64_t weight;
 	bool weighed;
 	bool partial;			/* counters of the sample do not cover the same time */
+	uint8_t set;			/* number of the set of its counters; 0, if nobody asks */
 	uint32_t core;
 	uint32_t nr_counters;
 	const uint64_t *counters;	/* those of the event */

@@ -57,6 +57,7 @@ static int take_parts(struct reading *reading, struct kb_error *err)
 	reading->symbolizer = reading->shown.losses ? kb_trace_symbolizer(trace, err) : NULL;
 	if (!reading->symbolizer)
 		return err && err->code ? err->code : -ENOMEM;
+	reading->how.count |= !kb_names_one_weight(reading->names);
 	reading->cycles = find_counter(reading->names, "cycles", "cpu-cycles");
 	reading->instructions = find_counter(reading->names, "instructions", "inst_retired");
 	return 0;
@@ -84,7 +85,9 @@ static int prepare(struct reading *reading, struct kb_error *err)
 	if (ret)
 		return ret;
 	reading->core_seen = calloc((size_t)reading->header->max_cores + 1, sizeof(bool));
-	if (!reading->core_seen || kb_hot_sum_counters(reading->by_sort, reading->names) ||
+	reading->sets = kb_count_sets_create(reading->names, reading->header->max_cores);
+	if (!reading->core_seen || !reading->sets ||
+	    kb_hot_sum_counters(reading->by_sort, reading->names) ||
 	    kb_hot_sum_counters(reading->by_tid, reading->names) ||
 	    (kb_barman_fact(reading->trace->barman, "counts") && report_begin_counts(reading)))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
@@ -102,6 +105,7 @@ static void destroy(struct reading *reading)
 	kb_sched_destroy(reading->sched);
 	kb_calltree_destroy(reading->tree);
 	kb_carry_destroy(reading->carry);
+	kb_count_sets_destroy(reading->sets);
 	kb_hot_destroy(reading->counts);
 	kb_hot_destroy(reading->by_tid);
 	kb_hot_destroy(reading->by_sort);
@@ -229,15 +233,18 @@ bool kb_report_ipc(const struct kb_report *report, const struct kb_sample_table 
 		   const struct kb_sample_row *row, double *ipc)
 {
 	const struct reading *reading = (const struct reading *)report;
+	const uint32_t ids[] = { reading->cycles, reading->instructions };
 	uint64_t cycles;
+	uint32_t sets;
 
 	if (reading->cycles == UINT32_MAX || reading->instructions == UINT32_MAX)
 		return false;
 	if (!row)
 		return true;
-	cycles = kb_hot_whole_counter(table->hot, row, reading->cycles);
+	sets = kb_count_sets_with(reading->sets, ids, 2);
+	cycles = kb_hot_counter_of(table->hot, row, reading->cycles, sets);
 	if (cycles)
-		*ipc = (double)kb_hot_whole_counter(table->hot, row, reading->instructions) / cycles;
+		*ipc = (double)kb_hot_counter_of(table->hot, row, reading->instructions, sets) / cycles;
 	else
 		*ipc = row->partial ? NAN : 0;
 	return true;

@@ -28,6 +28,7 @@ struct reading {
 	struct kb_sample_queue samples;	/* samples that wait for their symbols */
 	struct kb_hot *by_sort, *by_tid;	/* samples with a PC */
 	struct kb_hot *counts;		/* all samples, by task; NULL: no samples without a PC */
+	struct kb_count_sets *sets;	/* of counters of one sample */
 	struct kb_carry *carry;		/* NULL: no samples without a PC */
 	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;

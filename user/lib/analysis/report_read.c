@@ -73,18 +73,28 @@ static int add_callers(struct reading *reading, const struct kb_event *event)
 /* Were the cycles and instructions of the sample not both read? */
 static bool is_half_read(const struct reading *reading, const struct kb_event *event)
 {
-	uint32_t i, id, nr;
+	uint32_t i, id, nr, found = 0;
 
 	if (reading->cycles == UINT32_MAX && reading->instructions == UINT32_MAX)
 		return false;
 	nr = kb_names_of_core(reading->names, event->core);
 	for (i = 0; i < nr && i < event->sample.nr_counters; i++) {
 		id = kb_names_counter_id(reading->names, event->core, i);
-		if ((id == reading->cycles || id == reading->instructions) &&
-		    event->sample.counters[i] == KB_COUNTER_INVALID)
+		if (id != reading->cycles && id != reading->instructions)
+			continue;
+		if (event->sample.counters[i] == KB_COUNTER_INVALID)
 			return true;
+		found++;
 	}
-	return false;
+	/* Cores of several kinds: this one counts only one of the two. */
+	return found == 1 && reading->cycles != UINT32_MAX && reading->instructions != UINT32_MAX;
+}
+
+static void take_share(struct reading *reading, const struct kb_event *event, bool partial,
+		       struct kb_share *share)
+{
+	kb_share_take(share, reading->names, event, partial || is_half_read(reading, event));
+	share->set = (uint8_t)kb_count_sets_find(reading->sets, event, partial);
 }
 
 static int count_sample(struct reading *reading, const struct kb_event *event, bool partial)
@@ -100,7 +110,7 @@ static int count_sample(struct reading *reading, const struct kb_event *event, b
 	else
 		kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
 				     event->sample.pc, &frames);
-	kb_share_take(&share, reading->names, event, partial || is_half_read(reading, event));
+	take_share(reading, event, partial, &share);
 	ret = kb_hot_add_share(reading->by_sort, event, frames, &share) ?:
 	      kb_hot_add_share(reading->by_tid, event, frames, &share);
 	if (!ret && reading->how.children)
@@ -117,7 +127,7 @@ static int add_counts(struct reading *reading, const struct kb_event *event, boo
 		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
 	struct kb_share share;
 
-	kb_share_take(&share, reading->names, event, partial || is_half_read(reading, event));
+	take_share(reading, event, partial, &share);
 	return kb_hot_add_share(reading->counts, event, &nowhere, &share);
 }
 

@@ -350,7 +350,8 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	kb_json_string(&x->json, "name", "ProfileChunk");
 	write_session(x, session);
 	kb_json_u64(&x->json, "sf", (uint64_t)node);
-	if (counters && event->sample.counters[0] != KB_COUNTER_INVALID)
+	if (counters && kb_names_one_weight(x->trace->names) &&
+	    event->sample.counters[0] != KB_COUNTER_INVALID)
 		kb_json_u64(&x->json, "weight", event->sample.counters[0]);
 	kb_json_object(&x->json, "args");
 	kb_json_u64(&x->json, "cpu", event->core);

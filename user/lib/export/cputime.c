@@ -32,7 +32,7 @@ int kb_cputime_init(struct kb_cputime *times, const struct kb_trace *trace)
 
 	times->timeline = trace->timeline;
 	times->names = trace->names;
-	times->clock = kb_names_nr_counters(trace->names) &&
+	times->clock = kb_names_nr_counters(trace->names) && kb_names_one_weight(trace->names) &&
 		       kb_cputime_is_clock(kb_names_counter(trace->names, 0));
 	times->max_cores = max_cores;
 	kb_table_init(&times->tasks, sizeof(struct task_time), 1);

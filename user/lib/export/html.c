@@ -37,6 +37,7 @@
 #include "base/out_packet.h"
 #include "base/table.h"
 #include "analysis/losses_read.h"
+#include "analysis/metric_choice.h"
 #include "analysis/origin.h"
 #include "export/label.h"
 #include "export/list.h"
@@ -46,11 +47,13 @@
 #include "export/task_table.h"
 #include "format/base64.h"
 #include "format/protobuf.h"
+#include "metrics/formula.h"
 
 extern const char *const kb_html_page[];	/* the parts before, between and behind the data */
 
 #define CHUNK		(3U << 12)	/* bytes: a multiple of 3 */
 #define EVENT_BYTES	128U		/* longest event without the text of a mark */
+#define METRICS_MAX	32	/* of the page */
 #define TEXT		1024U		/* of a mark */
 
 enum source { HANDLER, WAKEUP };
@@ -194,7 +197,9 @@ static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 		x->no_memory |= node < 0;
 		at = put_time(x, begin(x, SAMPLE, event->core, &cpu), event->core, SAMPLE, ns);
 		at = kb_proto_put_varint(kb_proto_put_varint(at, task), (uint64_t)node);
-		end(x, kb_proto_put_varint(at, known ? counters[0] + 1 : 0));	/* invalid is ~0 */
+		/* invalid is ~0 */
+		end(x, kb_proto_put_varint(at, known && kb_names_one_weight(x->trace->names) ?
+					       counters[0] + 1 : 0));
 	}
 	for (i = 0; i < known; i++)
 		if (counters[i] != KB_COUNTER_INVALID)
@@ -445,6 +450,52 @@ static void put_values(struct html *x, struct kb_json *json)
 	kb_json_array_end(json);
 }
 
+struct step {
+	struct kb_json *json;
+	const struct kb_report_metric *metric;
+	unsigned int nr;
+};
+
+static void put_step(void *context, const struct kb_formula_step *step)
+{
+	struct step *put = context;
+
+	if (step->operator)
+		kb_json_text(put->json, NULL, &step->operator, 1);
+	else if (!step->name)
+		kb_json_double(put->json, NULL, step->number);
+	else if (*step->name == '$')
+		kb_json_double(put->json, NULL, put->metric->slots);
+	else {
+		kb_json_array(put->json, NULL);
+		kb_json_u64(put->json, NULL, put->metric->ids[put->nr++]);
+		kb_json_array_end(put->json);
+	}
+}
+
+/* The steps of each formula, of numbers, [counter] and operators. The page takes them at any zoom. */
+static void put_metrics(struct html *x, struct kb_json *json)
+{
+	struct kb_report_metric metrics[METRICS_MAX];
+	unsigned int nr = kb_metric_choose(x->trace->names, x->trace->barman, "all", false,
+					   metrics, METRICS_MAX);
+
+	kb_json_array(json, "metrics");
+	for (unsigned int i = 0; i < nr; i++) {
+		struct step step = { json, &metrics[i], 0 };
+
+		kb_json_object(json, NULL);
+		kb_json_string(json, "name", metrics[i].name);
+		kb_json_string(json, "unit", metrics[i].metric->unit);
+		kb_json_string(json, "what", metrics[i].metric->what);
+		kb_json_array(json, "steps");
+		kb_formula_steps(metrics[i].metric->formula, put_step, &step);
+		kb_json_array_end(json);
+		kb_json_object_end(json);
+	}
+	kb_json_array_end(json);
+}
+
 static void put_end(struct html *x)
 {
 	struct kb_json json = { .out = x->out, .markup = true };
@@ -460,6 +511,7 @@ static void put_end(struct html *x)
 	put_stacks(x, &json);
 	put_handlers(x, &json);
 	put_values(x, &json);
+	put_metrics(x, &json);
 	kb_json_object_end(&json);
 	kb_out_bytes(x->out, kb_html_page[2], strlen(kb_html_page[2]));
 }

@@ -11,10 +11,12 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/metric_tracks.h"
 #include "analysis/task_cpus.h"
 #include "base/array.h"
 #include "base/out_packet.h"
@@ -75,6 +77,7 @@ enum track_kind {
 	TRACK_CHANNEL,
 	TRACK_THREAD,
 	TRACK_LOST,
+	TRACK_METRIC,
 	TRACK_TIMEBASE,		/* has no description: Perfetto makes the track from samples */
 };
 
@@ -85,6 +88,7 @@ struct perfetto {
 	struct kb_stack_table stacks;
 	struct kb_table tasks, tracks;
 	struct kb_task_cpus cpus;
+	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
 	uint32_t images, frames;	/* number of those that were written */
 	uint32_t callstacks;
@@ -186,7 +190,8 @@ static uint32_t known_counter(struct kb_text name)
  */
 static uint8_t *put_defaults(struct perfetto *x, uint8_t *at)
 {
-	bool counts = kb_names_nr_counters(x->trace->names);
+	bool counts = kb_names_nr_counters(x->trace->names) &&
+		      kb_names_one_weight(x->trace->names);
 	struct kb_text name = counts ? kb_names_counter(x->trace->names, 0) : kb_text("samples");
 	uint32_t counter = counts ? known_counter(name) : 0;
 	uint8_t *defaults = kb_proto_begin(at, PACKET_DEFAULTS, KB_PROTO_PACKET);
@@ -500,6 +505,34 @@ static void write_counter(struct perfetto *x, uint32_t core, uint64_t time, uint
 		end_message(x, message, kb_proto_put_uint(at, EVENT_COUNTER, delta));
 }
 
+/* What the counters of a CPU say in relation to each other, from when on they did. */
+static void write_metrics(struct perfetto *x, const struct kb_event *event, int64_t ns)
+{
+	double values[KB_METRIC_TRACKS_MAX];
+	int64_t from;
+
+	if (!kb_metric_tracks_feed(&x->metrics, event, ns, &from, values))
+		return;
+	for (unsigned int i = 0; i < x->metrics.nr; i++) {
+		uint8_t *message, *at;
+		struct track *track;
+		bool is_new;
+
+		if (isnan(values[i]))
+			continue;
+		track = find_track(x, TRACK_METRIC, i, event->core, &is_new);
+		if (!track)
+			return;
+		if (is_new)
+			describe_values(x, track->uuid, event->core,
+					kb_text(x->metrics.metrics[i].name), false);
+		at = begin_event(x, clock_of(x, from), track->uuid, TYPE_COUNTER, 0, &message);
+		if (at)
+			end_message(x, message,
+				    kb_proto_put_double(at, EVENT_DOUBLE_COUNTER, values[i]));
+	}
+}
+
 static bool is_per_cpu(const struct perfetto *x, const struct kb_series *series)
 {
 	return series && kb_series_chart_flags(x->header, series) & KB_CHART_PER_CPU;
@@ -671,7 +704,7 @@ static uint32_t intern_stack(struct perfetto *x, uint32_t node)
 static const uint64_t *count_timebase(struct perfetto *x, const struct kb_event *event)
 {
 	const struct kb_names *names = x->trace->names;
-	bool counts = kb_names_nr_counters(names), is_new;
+	bool counts = kb_names_nr_counters(names) && kb_names_one_weight(names), is_new;
 	uint64_t advance = event->sample.has_pc;
 	struct track *track;
 
@@ -725,6 +758,7 @@ static void write_sample(struct perfetto *x, const struct kb_event *event, uint6
 
 	if (event->sample.has_pc)
 		write_pc(x, event, time, count);
+	write_metrics(x, event, x->trace->walk.ns);
 	for (i = 0; i < event->sample.nr_counters && i < known; i++)
 		if (event->sample.counters[i] != KB_COUNTER_INVALID)
 			write_counter(x, event->core, time,
@@ -921,7 +955,9 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	kb_table_init(&x->tracks, sizeof(struct track), 2);
 	kb_task_cpus_init(&x->cpus);
 	x->bundles = calloc(BUNDLES, sizeof(*x->bundles));
-	if (kb_stack_table_init(&x->stacks, true) || !x->bundles)
+	if (kb_stack_table_init(&x->stacks, true) || !x->bundles ||
+	    kb_metric_tracks_init(&x->metrics, x->trace->names, x->trace->barman,
+				  x->header->max_cores))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
@@ -958,6 +994,7 @@ out:
 	free(x.bundles);
 	kb_stack_table_release(&x.stacks);
 	kb_task_cpus_release(&x.cpus);
+	kb_metric_tracks_release(&x.metrics);
 	kb_table_release(&x.tracks);
 	kb_table_release(&x.tasks);
 	return result;
@@ -966,6 +1003,6 @@ out:
 const struct kb_export kb_export_perfetto = {
 	.name = "perfetto",
 	.extension = ".perfetto",
-	.description = "Perfetto: scheduling, idling, samples, counters, marks",
+	.description = "Perfetto: scheduling, idling, samples, counters, metrics, marks",
 	.run = run,
 };

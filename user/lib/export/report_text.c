@@ -60,6 +60,9 @@ int kb_report_text(const struct kb_report *report, const struct kb_report_text_o
 		return ret;
 	if (!text.options.has_percent_limit)
 		text.options.percent_limit = PERCENT_LIMIT;
+	if (text.options.metrics)
+		text.nr_metrics = kb_report_metrics(report, text.options.metrics, text.metrics,
+						    TEXT_METRICS_MAX);
 	text_put_head(&text);
 	text_put_losses(&text);
 	text_put_stops(&text);

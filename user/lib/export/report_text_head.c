@@ -5,6 +5,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "analysis/counted.h"
 #include "export/report_text_parts.h"
 
 static void put_head_line(const struct report_text *report, const char *name, const char *text)
@@ -87,6 +88,22 @@ static void put_events(const struct report_text *report)
 	text_printf(report, "\n");
 }
 
+/* On machines with CPUs of several kinds: which of them do not count what. */
+static void put_uncounted(const struct report_text *report)
+{
+	struct kb_uncounted *rows;
+	uint32_t nr;
+
+	if (kb_uncounted_read(report->header, &rows, &nr))
+		return;
+	for (uint32_t i = 0; i < nr; i++) {
+		text_printf(report, "# uncounted: ");
+		text_put(report, rows[i].name, 0);
+		text_printf(report, " on CPU %s\n", rows[i].cpus);
+	}
+	kb_uncounted_free(rows, nr);
+}
+
 void text_put_head(const struct report_text *report)
 {
 	const char *host = kb_barman_fact(report->barman, "host");
@@ -104,6 +121,7 @@ void text_put_head(const struct report_text *report)
 	put_sleeps(report);
 	put_unsteady(report);
 	put_events(report);
+	put_uncounted(report);
 	text_printf(report,
 		    "# records  : %" PRIu64 ": %" PRIu64 " samples, %" PRIu64 " switches, %" PRIu64
 		    " halts, %" PRIu64 " others\n",

@@ -7,6 +7,8 @@
 
 #include "analysis/report_inside.h"
 
+#define TEXT_METRICS_MAX	64
+
 struct report_text {
 	struct kb_out *out;
 	struct kb_report_text_options options;	/* with the default limit filled in */
@@ -18,6 +20,8 @@ struct report_text {
 	const struct kb_header *header;
 	const struct kb_tasks *tasks;
 	const struct kb_names *names;
+	struct kb_report_metric metrics[TEXT_METRICS_MAX];	/* columns */
+	unsigned int nr_metrics;
 };
 
 /* These return nothing: an error of the output is kept in the output. */

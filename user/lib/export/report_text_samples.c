@@ -76,7 +76,14 @@ struct columns {
 
 #define COUNTER_WIDTH	14	/* width of a column; longer names are cut */
 
-/* The columns of counters, if @all are wanted, and of IPC. */
+static int metric_width(const struct kb_report_metric *metric)
+{
+	int length = (int)strlen(metric->name);
+
+	return length > 7 ? length : 7;
+}
+
+/* The columns of counters, if @all are wanted, and of metrics: of IPC, if none were asked for. */
 static void put_counter_heads(const struct report_text *report, bool all)
 {
 	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
@@ -88,8 +95,27 @@ static void put_counter_heads(const struct report_text *report, bool all)
 		text_printf(report, "  %*s", COUNTER_WIDTH - length, "");
 		text_put_padded(report, name.data, length, 0);
 	}
-	if (kb_report_ipc(report->got, NULL, NULL, NULL))
+	for (i = 0; i < report->nr_metrics; i++) {
+		int length = (int)strlen(report->metrics[i].name);
+
+		text_printf(report, "  %*s", metric_width(&report->metrics[i]) - length, "");
+		text_put(report, report->metrics[i].name, 0);
+	}
+	if (!report->options.metrics && kb_report_ipc(report->got, NULL, NULL, NULL))
 		text_printf(report, "    IPC");
+}
+
+static void put_metrics(const struct report_text *report, const struct kb_sample_table *table,
+			const struct kb_sample_row *row)
+{
+	for (unsigned int i = 0; i < report->nr_metrics; i++) {
+		const struct kb_report_metric *metric = &report->metrics[i];
+		double value = kb_report_metric_value(report->got, metric, table, row);
+		char text[32];
+
+		text_printf(report, "  %*s", metric_width(metric), isnan(value) ? "-" :
+			    kb_metric_text(metric->metric, value, text));
+	}
 }
 
 static void put_counters(const struct report_text *report, const struct kb_sample_table *table,
@@ -100,7 +126,8 @@ static void put_counters(const struct report_text *report, const struct kb_sampl
 
 	for (i = 0; i < nr; i++)
 		text_printf(report, "  %*" PRIu64, COUNTER_WIDTH, kb_report_counter(table, row, i));
-	if (!kb_report_ipc(report->got, table, row, &ipc))
+	put_metrics(report, table, row);
+	if (report->options.metrics || !kb_report_ipc(report->got, table, row, &ipc))
 		return;
 	if (isnan(ipc))
 		text_printf(report, "      -");

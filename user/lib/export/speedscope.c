@@ -86,6 +86,7 @@ static void settle(struct speedscope *x)
 	uint64_t weight = 0, weighed = 0;
 	size_t i;
 
+	x->count |= !x->offcpu && !kb_names_one_weight(x->trace->names);
 	for (i = 0; i < x->samples.nr && !x->count; i++) {
 		if (x->samples.rows[i].weight == KB_COUNTER_INVALID)
 			continue;

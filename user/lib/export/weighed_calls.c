@@ -80,6 +80,8 @@ static int read_samples(struct kb_weighed_calls *stacks, struct kb_trace *trace,
 	int ret;
 
 	ret = find_event(trace->names, options, &id, err);
+	if (!ret && id == UINT32_MAX)
+		count |= !kb_names_one_weight(trace->names);
 	if (!ret)
 		ret = kb_calltree_create(&stacks->tree, trace->tasks, err);
 	if (ret)

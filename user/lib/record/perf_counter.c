@@ -6,6 +6,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <kbarman/perf_events.h>
+
 #include "record/perf_counter.h"
 
 int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf_place *place)
@@ -16,14 +18,17 @@ int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf
 		.config = event->config,
 		.config1 = event->config1,
 		.config2 = event->config2,
-		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
-		.disabled = 1,
+		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING |
+			       (place->leads ? PERF_FORMAT_GROUP : 0),
+		.disabled = place->leader < 0,
 		.inherit = place->pid != -1,
-		.enable_on_exec = place->on_exec,
-		.exclude_kernel = place->user_only,
-		.exclude_hv = place->user_only,
+		.enable_on_exec = place->on_exec && place->leader < 0,
+		.exclude_user = !!(event->flags & KBARMAN_EVENT_NO_USER),
+		.exclude_kernel = place->user_only || event->flags & KBARMAN_EVENT_NO_KERNEL,
+		.exclude_hv = place->user_only || event->flags & KBARMAN_EVENT_NO_HV,
+		.precise_ip = event->flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3,
 	};
-	int fd = (int)syscall(SYS_perf_event_open, &attr, place->pid, place->cpu, -1,
+	int fd = (int)syscall(SYS_perf_event_open, &attr, place->pid, place->cpu, place->leader,
 			      PERF_FLAG_FD_CLOEXEC);
 
 	return fd < 0 ? -errno : fd;
@@ -47,4 +52,20 @@ bool kb_perf_counter_read(int fd, struct kb_perf_count *count)
 		return false;
 	*count = (struct kb_perf_count){ words[0], words[1], words[2] };
 	return true;
+}
+
+int kb_perf_group_read(int fd, struct kb_perf_count *counts, unsigned int max)
+{
+	/* their number, the two times, the values */
+	uint64_t words[3 + KB_EVENTS_MAX];
+	ssize_t size = read(fd, words, sizeof(words));
+	unsigned int nr = 0;
+
+	if (size < 0)
+		return -errno;
+	if (size < (ssize_t)(3 * sizeof(words[0])))
+		return -EIO;
+	for (; nr < words[0] && nr < max && (3 + nr + 1) * sizeof(words[0]) <= (size_t)size; nr++)
+		counts[nr] = (struct kb_perf_count){ words[3 + nr], words[1], words[2] };
+	return (int)nr;
 }

@@ -317,7 +317,7 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 		return ret;
 	/* The target's name has to be the first string. */
 	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base") ?:
-	      recorder_interrupt_facts(r) ?: recorder_idle_facts(r);
+	      recorder_interrupt_facts(r) ?: recorder_idle_facts(r) ?: recorder_slot_facts(r);
 	/* A slow disk must not delay reading the rings. */
 	if (!ret && r->stream)
 		ret = barman_write_behind(r->writer);

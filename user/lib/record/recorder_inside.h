@@ -91,6 +91,9 @@ int recorder_interrupt_facts(struct kb_recorder *recorder);
 /* Add the idle states, if the session records which did not pay. Returns 0 or -errno. */
 int recorder_idle_facts(struct kb_recorder *recorder);
 
+/* Add how many slots a cycle has, by PMU, as far as PMUs say it. Returns 0 or -errno. */
+int recorder_slot_facts(struct kb_recorder *recorder);
+
 /* Write @record, now or when it is known whether its wait is short. Returns 0 or -errno. */
 int recorder_waits_write(struct kb_recorder *recorder, const struct kb_raw_record *record);
 

@@ -15,6 +15,7 @@
 #include "format/barman_file.h"
 #include "record/idle_table.h"
 #include "record/irq_table.h"
+#include "record/perf_pmus.h"
 #include "record/recorder_inside.h"
 
 #define FACTS_AT_ONCE	1024
@@ -459,6 +460,23 @@ static int write_idle_state(void *context, uint32_t cpu, uint32_t state,
 int recorder_idle_facts(struct kb_recorder *r)
 {
 	return r->idle_states ? kb_idle_table_read(NULL, r->nr_cpus, write_idle_state, r) : 0;
+}
+
+int recorder_slot_facts(struct kb_recorder *r)
+{
+	struct kb_cpu_pmus pmus;
+	int ret = 0;
+
+	kb_cpu_pmus_read("/sys", &pmus);
+	for (unsigned int i = 0; i < pmus.nr && !ret; i++) {
+		unsigned int slots = kb_pmu_slots("/sys", pmus.pmus[i].name);
+
+		if (slots && pmus.nr == 1)
+			ret = recorder_number_fact(r, slots, "slots");
+		if (slots && !ret)
+			ret = recorder_number_fact(r, slots, "slots.%s", pmus.pmus[i].name);
+	}
+	return ret;
 }
 
 int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)

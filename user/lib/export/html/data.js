@@ -163,6 +163,18 @@ function finishCpu(c, tables) {
   return { ...slices, busy, samples, handlers: finishHandlers(c), length: n };
 }
 
+// The steps of a formula, operands first; valueAt(i) is that of the counter in step i.
+function evaluate(steps, valueAt) {
+  const stack = [];
+  steps.forEach((step, i) => {
+    if (Array.isArray(step)) return stack.push(valueAt(i));
+    if (typeof step === 'number') return stack.push(step);
+    const b = stack.pop(), a = stack.pop();
+    return stack.push(step === '+' ? a + b : step === '-' ? a - b : step === '*' ? a * b : a / b);
+  });
+  return stack[0];
+}
+
 // The idle task runs only between halts.
 function isBusy(slices, i, tables) {
   return slices.kind[i] === RUN && tables.tasks[slices.what[i]][0] !== 0;

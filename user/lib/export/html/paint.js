@@ -43,6 +43,9 @@ function amount(value) {
   return (Number.isInteger(shown) ? String(shown) : shown.toFixed(Math.abs(shown) < 10 ? 2 : Math.abs(shown) < 100 ? 1 : 0)) + (unit && ' ' + unit);
 }
 
+// A metric without a unit is a part of a whole.
+const metricText = (value, unit) => unit === '1' ? `${(100 * value).toFixed(1)}%` : `${value.toFixed(3)} ${unit}`;
+
 const count = value => value.toLocaleString('en');
 
 // A canvas with the resolution of the screen. Drawing uses CSS pixels.

@@ -43,6 +43,7 @@ class Timeline {
       const tracks = capture.counterTracks.filter(track => track.id === id);
       if (tracks.length) add(VALUE_ROW + GAP, { kind: 'rate', label: name, tracks });
     });
+    for (const metric of capture.metrics) add(VALUE_ROW + GAP, { kind: 'metric', label: metric.name, metric });
     capture.series.forEach((series, id) => {
       const tracks = capture.seriesTracks.filter(track => track.id === id);
       if (!tracks.length) return;
@@ -119,6 +120,7 @@ class Timeline {
       else if (row.kind === 'latency') this.sources.drawLatency(c, row, y);
       else if (row.kind === 'marks') this.drawMarks(c, y);
       else if (row.kind === 'rate') this.drawRate(c, row, y);
+      else if (row.kind === 'metric') this.drawMetric(c, row, y);
       else this.drawValues(c, row, y);
       c.restore();
       this.drawLabel(c, row, y);
@@ -337,6 +339,53 @@ class Timeline {
     return track.sum[i] + track.value[i] * (to > from ? (time - from) / (to - from) : 1);
   }
 
+  // How far a counter went in each pixel, on these CPUs.
+  advances(id, cpus) {
+    const pixels = Math.max(1, this.width - GUTTER), advances = new Float64Array(pixels);
+    for (const track of this.capture.counterTracks) {
+      if (track.id !== id || !cpus.has(track.cpu)) continue;
+      let before = this.sumAt(track, this.start);
+      for (let x = 0; x < pixels; x++) {
+        const sum = this.sumAt(track, this.time(GUTTER + x + 1));
+        advances[x] += sum - before;
+        before = sum;
+      }
+    }
+    return advances;
+  }
+
+  // The CPUs that have all counters of a metric: on cores of several kinds some lack one.
+  cpusOf(metric) {
+    if (metric.cpus) return metric.cpus;
+    const has = id => new Set(this.capture.counterTracks.filter(track => track.id === id).map(track => track.cpu));
+    const sets = metric.steps.filter(Array.isArray).map(([id]) => has(id));
+    metric.cpus = new Set([...sets[0]].filter(cpu => sets.every(set => set.has(cpu))));
+    return metric.cpus;
+  }
+
+  // What counters say in relation to each other, in each pixel. Where they say nothing, the value is not a number.
+  drawMetric(c, row, y) {
+    const { steps, unit } = row.metric, pixels = Math.max(1, this.width - GUTTER), values = new Float64Array(pixels);
+    const cpus = this.cpusOf(row.metric);
+    const counted = steps.map(step => Array.isArray(step) ? this.advances(step[0], cpus) : null);
+    let most = 0, any = false;
+    for (let x = 0; x < pixels; x++) {
+      values[x] = evaluate(steps, i => counted[i][x]);
+      if (!Number.isFinite(values[x])) values[x] = NaN;
+      else any = true;
+      if (values[x] > most) most = values[x];
+    }
+    row.note = any ? `max ${metricText(most, unit)}` : '';
+    row.values = values;
+    c.fillStyle = colours.counter;
+    for (let x = 0; x < pixels; x++) {
+      const height = values[x] > 0 ? values[x] / most * VALUE_ROW : 0;
+      if (height > 0) c.fillRect(GUTTER + x, y + VALUE_ROW - height, 1, height);
+    }
+    c.fillStyle = colours.line;
+    c.fillRect(GUTTER, y + VALUE_ROW, pixels, 1);
+  }
+
   // Deltas per second, summed over all CPUs.
   drawRate(c, row, y) {
     const pixels = Math.max(1, this.width - GUTTER), rates = new Float64Array(pixels), seconds = 1e-9 / this.scale;
@@ -454,6 +503,10 @@ class Timeline {
     if (row.kind === 'irq') return this.sources.describeHandler(row, time);
     if (row.kind === 'latency') return this.sources.describeLatency(time);
     if (row.kind === 'rate') return [row.label, `${amount(row.rates ? row.rates[Math.floor(x - GUTTER)] || 0 : 0)} ${row.units || ''}/s ${when}`];
+    if (row.kind === 'metric') {
+      const value = row.values ? row.values[Math.floor(x - GUTTER)] : NaN;
+      return [row.label, `${Number.isFinite(value) ? metricText(value, row.metric.unit) : 'unknown'} ${when}`, row.metric.what];
+    }
     if (row.kind === 'value') {
       const i = lowerBound(row.track.time, time) - 1;
       return i < 0 ? null : [row.label, `${amount(row.track.value[i] * row.series.multiplier)} ${row.series.units} since ${duration(row.track.time[i])}`];

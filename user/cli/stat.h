@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The parts of kbarman stat. A run counts events at places: tasks or CPUs. What is printed are sums
+ * over the places of a share: all of them, or those of a CPU, a core or a socket.
+ */
+#ifndef KBARMAN_CLI_STAT_H
+#define KBARMAN_CLI_STAT_H
+
+#include <kbarman/metrics.h>
+#include <kbarman/perf_events.h>
+
+#include "base/json.h"
+#include "cli.h"
+#include "command.h"
+#include "processes.h"
+#include "record/perf_counter.h"
+
+#define STAT_METRICS_MAX	64
+#define STAT_EVENTS_MAX		256
+
+enum stat_shares { STAT_ALL, STAT_BY_CPU, STAT_BY_CORE, STAT_BY_SOCKET };
+enum stat_form { STAT_TEXT, STAT_JSON, STAT_CSV };
+
+/* Mean and deviation of what several runs counted, by Welford. */
+struct stat_mean {
+	double mean, squares;
+	unsigned int nr;
+};
+
+/* An event at one place. */
+struct stat_counter {
+	int fd;				/* negative: refused, or its task has ended */
+	bool beside;			/* in a group that another counter leads */
+	bool alone;			/* the group of a set could not be counted at once here */
+	struct kb_perf_count now, before;
+};
+
+/* What an event counted in a share. */
+struct stat_result {
+	double value;			/* extrapolated, if need be; with -r the mean */
+	uint64_t enabled, running;	/* ns */
+	double deviation;		/* of the mean, in percent of it */
+	double on_ns;			/* time in which it could occur: of CPUs that have it */
+	bool elsewhere;			/* it was not counted while tasks ran on other cores, and how
+					 * long that was is not known: it is not extrapolated */
+	bool alone;			/* a counter of it was not in the group of its set */
+	bool here;			/* there was a counter */
+	bool known;			/* it counted at some time */
+	bool ran;			/* there was a time in which it was counted: if not, a known
+					 * value is 0 because no task ran */
+};
+
+struct stat_event {
+	struct kbarman_event event;
+	struct stat_counter *counters;	/* of the places */
+	struct stat_total {
+		struct stat_mean value, enabled, running, on_ns;
+		bool here, known, elsewhere, alone, ran;
+	} *totals;			/* of the shares, with -r; else NULL */
+	size_t nr_totals, max_totals;
+	int kind;			/* of cores, that alone count it; -1: all do */
+	unsigned int set;		/* of events that metrics need; 0: of -e */
+	bool user_only;			/* the kernel may not be counted */
+	bool off_cpus;			/* no chosen CPU is of its kind */
+	int error;			/* why no counter was opened; 0: at least one was */
+};
+
+struct stat_run {
+	const char *cpus_text, *pids_text, *metrics_text;
+	char *events_text;		/* NULL: the usual ones */
+	const char *path;		/* NULL: standard error */
+	const char *separator;		/* of STAT_CSV */
+	bool all, append;
+	bool plain_numbers;		/* without commas between thousands */
+	enum stat_shares by;
+	enum stat_form form;
+	unsigned int detail;		/* how many -d */
+	unsigned int runs, nr_done;	/* of the command: wanted, and counted until now */
+	uint64_t interval_ms, interval_count, timeout_ms, delay_ms;
+	char **argv;			/* NULL: no command */
+
+	struct stat_event events[STAT_EVENTS_MAX];
+	unsigned int nr_events, nr_kinds;
+	struct { const struct kb_metric *metric; unsigned int set; } metrics[STAT_METRICS_MAX];
+	unsigned int nr_metrics;
+	struct stat_place {
+		pid_t pid;
+		int cpu;
+		unsigned int share;
+	} *places;
+	size_t nr_places, max_places;
+	struct stat_share {
+		char name[48];		/* as perf calls it; "": all */
+		unsigned int nr_cpus;
+	} *shares;
+	size_t nr_shares, max_shares;
+	struct command command;
+	struct processes processes;
+	sigset_t old_mask;
+	int signals;
+	bool interrupted;
+	bool told;			/* the last interval ended the run */
+	bool ending;			/* the command was told to end */
+	int64_t begun, since, ended;	/* ns: start of counting; start and end of this reading */
+	struct stat_mean elapsed;	/* s */
+	struct cli_output output;
+	int appended;			/* descriptor of the file of --append; -1: none */
+	struct kb_json json;
+};
+
+/* Functions with an int return 0, or CLI_IMPOSSIBLE after a message. */
+
+/* stat_events.c: what to count */
+int stat_choose_events(struct stat_run *run);
+
+/* stat_places.c: where. stat_places() is for each run */
+int stat_places(struct stat_run *run);
+
+/* stat_count.c */
+int stat_open(struct stat_run *run);
+void stat_start(struct stat_run *run);
+void stat_stop(struct stat_run *run);
+void stat_read(struct stat_run *run);
+void stat_keep(struct stat_run *run);		/* what this run counted, for -r */
+void stat_close(struct stat_run *run);
+struct stat_result stat_result(const struct stat_run *run, const struct stat_event *event,
+			       size_t share);
+const char *stat_why_not(const struct stat_event *event);
+void stat_mean_add(struct stat_mean *mean, double value);
+/* Of the mean itself, in percent of it, as perf has it. */
+double stat_mean_deviation(const struct stat_mean *mean);
+
+/* stat_relation.c: a count beside another one */
+struct stat_relation {
+	double value;
+	const char *format;		/* for the value */
+	const char *unit;		/* in our words; "": there is no relation */
+	const char *perf_unit;		/* in perf's */
+};
+bool stat_is_time(const struct stat_event *event);
+struct stat_relation stat_relation(const struct stat_run *run, const struct stat_event *event,
+				   double value, size_t share);
+
+/* stat_metrics.c */
+struct stat_metric_value {
+	const struct kb_metric *metric;
+	const char *pmu;		/* of a kind of cores; pmu_length is 0 if there is one kind */
+	size_t pmu_length;
+	struct kb_metric_value value;
+	const char *why;		/* there is none; NULL: it is known */
+};
+/* Calls @put for each metric in @share. */
+void stat_metrics(struct stat_run *run, size_t share,
+		  void (*put)(struct stat_run *run, size_t share,
+			      const struct stat_metric_value *value));
+
+/* stat_print.c: one line of each form */
+void stat_put_title(struct stat_run *run);
+void stat_put_all(struct stat_run *run);
+void stat_put_end(struct stat_run *run);
+
+#endif

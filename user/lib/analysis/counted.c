@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: MIT
+/* One pass over the string table for each question: there are few facts. */
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/counted.h"
+#include "analysis/losses_read.h"
+
+/*
+ * Parse "PREFIX" CPU "." NUMBER "=" VALUE. Returns VALUE, or NULL if @string is something else.
+ */
+static const char *take(const char *string, const char *prefix, uint32_t *core, uint32_t *number)
+{
+	char *end;
+	unsigned long value;
+	const char *at;
+
+	if (strncmp(string, prefix, strlen(prefix)) != 0)
+		return NULL;
+	at = string + strlen(prefix);
+	if (*at < '0' || *at > '9')
+		return NULL;
+	value = strtoul(at, &end, 10);
+	if (*end != '.' || end[1] < '0' || end[1] > '9' || value > UINT32_MAX)
+		return NULL;
+	*core = (uint32_t)value;
+	value = strtoul(end + 1, &end, 10);
+	*number = (uint32_t)value;
+	return *end == '=' && value <= UINT32_MAX ? end + 1 : NULL;
+}
+
+/* ---- events that some CPUs do not count ---- */
+
+static struct kb_uncounted *row_of(struct kb_uncounted **rows, uint32_t *nr, const char *name)
+{
+	struct kb_uncounted *grown;
+
+	for (uint32_t i = 0; i < *nr; i++)
+		if (strcmp((*rows)[i].name, name) == 0)
+			return &(*rows)[i];
+	grown = reallocarray(*rows, (size_t)*nr + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	*rows = grown;
+	grown[*nr] = (struct kb_uncounted){ .name = name };
+	return &grown[(*nr)++];
+}
+
+/* The CPUs that do not count @name, as ranges. NULL: out of memory. */
+static char *cpus_text(const struct kb_header *header, const bool *cpus)
+{
+	uint32_t core, last;
+	size_t size;
+	char *text;
+	FILE *out = open_memstream(&text, &size);
+
+	if (!out)
+		return NULL;
+	for (core = 0; core < header->max_cores; core++) {
+		if (!cpus[core])
+			continue;
+		for (last = core; last + 1 < header->max_cores && cpus[last + 1];)
+			last++;
+		fprintf(out, "%s%" PRIu32, ftell(out) ? "," : "", core);
+		if (last > core)
+			fprintf(out, "-%" PRIu32, last);
+		core = last;
+	}
+	return fclose(out) ? NULL : text;
+}
+
+static bool mark_cpus(const struct kb_header *header, const char *name, bool *cpus)
+{
+	uint32_t core, number;
+	const char *value;
+	bool any = false;
+
+	memset(cpus, 0, header->max_cores * sizeof(*cpus));
+	for (size_t at = 0; at < header->string_table_length;
+	     at += strlen(header->strings + at) + 1) {
+		value = take(header->strings + at, "kbarman.uncounted.", &core, &number);
+		if (value && core < header->max_cores && strcmp(value, name) == 0)
+			any = cpus[core] = true;
+	}
+	return any;
+}
+
+/* Rows of hostile files are at most as many as a session has events. */
+#define ROWS_MAX	32
+
+int kb_uncounted_read(const struct kb_header *header, struct kb_uncounted **rows, uint32_t *nr)
+{
+	bool *cpus = calloc((size_t)header->max_cores + 1, sizeof(*cpus));
+	uint32_t core, number;
+	const char *name;
+	int ret = cpus ? 0 : -ENOMEM;
+
+	*rows = NULL;
+	*nr = 0;
+	for (size_t at = 0; !ret && at < header->string_table_length && *nr < ROWS_MAX;
+	     at += strlen(header->strings + at) + 1) {
+		name = take(header->strings + at, "kbarman.uncounted.", &core, &number);
+		if (name && *name && core < header->max_cores && !row_of(rows, nr, name))
+			ret = -ENOMEM;
+	}
+	for (uint32_t i = 0; !ret && i < *nr; i++) {
+		mark_cpus(header, (*rows)[i].name, cpus);
+		(*rows)[i].cpus = cpus_text(header, cpus);
+		ret = (*rows)[i].cpus ? 0 : -ENOMEM;
+	}
+	free(cpus);
+	if (ret) {
+		kb_uncounted_free(*rows, *nr);
+		*rows = NULL;
+		*nr = 0;
+	}
+	return ret;
+}
+
+void kb_uncounted_free(struct kb_uncounted *rows, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++)
+		free(rows[i].cpus);
+	free(rows);
+}
+
+/* ---- sums ---- */
+
+struct sum {
+	bool told;
+	uint64_t counted, unrecorded, sum;
+};
+
+struct kb_counted {
+	uint32_t max_cores;
+	uint32_t *first;	/* max_cores + 1 */
+	bool *seen;		/* cores with records. A copy of the map of one CPU has no others */
+	struct sum *sums;	/* by first[core] + counter */
+};
+
+static struct sum *sum_at(const struct kb_counted *counted, uint32_t core, uint32_t index)
+{
+	return core < counted->max_cores &&
+	       index < counted->first[core + 1] - counted->first[core] ?
+		       &counted->sums[counted->first[core] + index] : NULL;
+}
+
+static bool take_counted(struct kb_counted *counted, const char *string)
+{
+	uint32_t core, index;
+	const char *value = take(string, "kbarman.counted.", &core, &index);
+	struct sum *sum = value ? sum_at(counted, core, index) : NULL;
+
+	if (!sum || sscanf(value, "%" SCNu64 ",%" SCNu64, &sum->counted, &sum->unrecorded) != 2)
+		return false;
+	sum->told = true;
+	return true;
+}
+
+/* CPUs whose records were overwritten have not all of them. */
+static int forget_overwritten(struct kb_counted *counted, const struct kb_header *header)
+{
+	bool *cores = calloc((size_t)header->max_cores + 1, sizeof(*cores));
+
+	if (!cores)
+		return -ENOMEM;
+	kb_losses_overwritten(header, cores);
+	for (uint32_t core = 0; core < header->max_cores; core++)
+		for (uint32_t i = counted->first[core]; cores[core] && i < counted->first[core + 1];
+		     i++)
+			counted->sums[i].told = false;
+	free(cores);
+	return 0;
+}
+
+static int allocate(struct kb_counted *counted, const struct kb_header *header)
+{
+	uint32_t total = 0;
+
+	counted->max_cores = header->max_cores;
+	counted->first = calloc((size_t)header->max_cores + 1, sizeof(*counted->first));
+	if (!counted->first)
+		return -ENOMEM;
+	for (uint32_t core = 0; core < header->max_cores; core++) {
+		counted->first[core] = total;
+		if (header->pmus[core].num_counters > UINT32_MAX / 2 - total)
+			return -ENOMEM;
+		total += header->pmus[core].num_counters;
+	}
+	counted->first[header->max_cores] = total;
+	counted->seen = calloc((size_t)header->max_cores + 1, sizeof(*counted->seen));
+	counted->sums = calloc((size_t)total + 1, sizeof(*counted->sums));
+	return counted->seen && counted->sums ? 0 : -ENOMEM;
+}
+
+int kb_counted_create(struct kb_counted **out, const struct kb_header *header)
+{
+	struct kb_counted *counted = calloc(1, sizeof(*counted));
+	int ret = counted ? allocate(counted, header) : -ENOMEM;
+	bool any = false;
+
+	*out = NULL;
+	for (size_t at = 0; !ret && at < header->string_table_length;
+	     at += strlen(header->strings + at) + 1)
+		any |= take_counted(counted, header->strings + at);
+	if (!ret && any)
+		ret = forget_overwritten(counted, header);
+	if (ret || !any)
+		kb_counted_destroy(counted);
+	else
+		*out = counted;
+	return ret;
+}
+
+void kb_counted_destroy(struct kb_counted *counted)
+{
+	if (!counted)
+		return;
+	free(counted->first);
+	free(counted->seen);
+	free(counted->sums);
+	free(counted);
+}
+
+void kb_counted_feed(struct kb_counted *counted, const struct kb_event *event)
+{
+	if (event->core < counted->max_cores)
+		counted->seen[event->core] = true;
+	if (event->type != KB_EVENT_SAMPLE)
+		return;
+	for (uint32_t i = 0; i < event->sample.nr_counters; i++) {
+		struct sum *sum = sum_at(counted, event->core, i);
+
+		if (sum && event->sample.counters[i] != KB_COUNTER_INVALID)
+			sum->sum += event->sample.counters[i];
+	}
+}
+
+bool kb_counted_differs(const struct kb_counted *counted, uint32_t i,
+			struct kb_miscounted *difference)
+{
+	for (uint32_t core = 0; core < counted->max_cores; core++) {
+		for (uint32_t at = counted->first[core]; at < counted->first[core + 1]; at++) {
+			const struct sum *sum = &counted->sums[at];
+
+			if (!counted->seen[core] || !sum->told || sum->sum + sum->unrecorded == sum->counted || i--)
+				continue;
+			*difference = (struct kb_miscounted){
+				.core = core, .index = at - counted->first[core],
+				.counted = sum->counted, .unrecorded = sum->unrecorded,
+				.sum = sum->sum,
+			};
+			return true;
+		}
+	}
+	return false;
+}

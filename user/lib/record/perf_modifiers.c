@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: MIT
+#include <string.h>
+
+#include "record/perf_modifiers.h"
+
+bool kb_modifiers_apply(const char *text, __u32 *flags)
+{
+	__u32 precise = *flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3, where = 0;
+
+	if (!*text)
+		return false;
+	for (; *text; text++) {
+		switch (*text) {
+		case 'u':
+			where |= KBARMAN_EVENT_NO_USER;
+			break;
+		case 'k':
+			where |= KBARMAN_EVENT_NO_KERNEL;
+			break;
+		case 'h':
+			where |= KBARMAN_EVENT_NO_HV;
+			break;
+		case 'p':
+			if (precise++ < 3)
+				break;
+			return false;
+		default:
+			return false;
+		}
+	}
+	if (where && !(*flags & KB_EVENT_NOWHERE))
+		*flags |= KB_EVENT_NOWHERE;
+	*flags &= ~(where | KBARMAN_EVENT_PRECISE);
+	*flags |= precise << KBARMAN_EVENT_PRECISE_SHIFT;
+	return true;
+}
+
+const char *kb_modifiers_text(__u32 flags, char text[KB_MODIFIERS_MAX])
+{
+	char *at = text;
+
+	if (flags & KB_EVENT_NOWHERE) {
+		if (!(flags & KBARMAN_EVENT_NO_USER))
+			*at++ = 'u';
+		if (!(flags & KBARMAN_EVENT_NO_KERNEL))
+			*at++ = 'k';
+		if (!(flags & KBARMAN_EVENT_NO_HV))
+			*at++ = 'h';
+	}
+	for (__u32 precise = flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3; precise; precise--)
+		*at++ = 'p';
+	*at = '\0';
+	return text;
+}
