@@ -412,11 +412,12 @@ struct kbarman_query {
 #define KBARMAN_EVENT_PRECISE_SHIFT	3		/* perf_event_attr.precise_ip: 0 to 3 */
 #define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
 #define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
-							 * front of it */
+							 * front of it, as all events of a
+							 * session are; not of the first event */
 
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
-	__u32 flags;			/* KBARMAN_EVENT_*; not KBARMAN_EVENT_GROUP yet */
+	__u32 flags;			/* KBARMAN_EVENT_* */
 	__u64 config;
 	__u64 config1;
 	__u64 config2;

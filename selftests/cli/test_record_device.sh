@@ -71,6 +71,16 @@ counters_are_read_periodically_beside_samples() {
 	[ "$(counts 1 sample)" -gt 0 ] && [ "$(counts 1 sample_pc)" -gt 0 ]
 }
 
+events_are_given_in_groups_and_one_after_the_other() {
+	for list in '{cpu-clock,page-faults}:u context-switches' 'cpu-clock:u {page-faults:u,context-switches}'; do
+		record -a -e "${list% *}" -e "${list#* }" -F 100 --counters switch sleep 1 || return 1
+		is_whole kbarman.cap || return 1
+		[ "$(facts kbarman.cap | sed -n 's/^counter\.0\.[0-9]*=//p' | tr '\n' ' ')" = \
+			'cpu-clock:u page-faults:u context-switches ' ] || return 1
+	done
+	"$KBARMAN" top -n 1 -d 0.5 -e '{cpu-clock,page-faults}:u' -e context-switches >said || return 1
+}
+
 # Two PMUs, each of other CPUs: those of selftests/vm/module, if they are beside the tests.
 each_cpu_counts_what_its_pmu_has() {
 	pmus=
