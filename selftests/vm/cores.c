@@ -156,9 +156,17 @@ static void work(void)
 	work_on(1);
 }
 
+/* The session may be running. */
 static unsigned int samples_with_pc(int fd, uint32_t cpu)
 {
-	return judge_cpu(fd, cpu).by_type[BM_RECORD_SAMPLE_WITH_PC];
+	const void *map = map_cpu(fd, cpu);
+	struct walk walk = walk_begin(map);
+	unsigned int nr = 0;
+
+	while (next_sample(&walk))
+		nr++;
+	munmap((void *)map, query(fd).map_bytes);
+	return nr;
 }
 
 static void work_until_sampled(int fd)
