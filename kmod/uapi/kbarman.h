@@ -409,7 +409,8 @@ struct kbarman_query {
 #define KBARMAN_EVENT_NO_USER		(1U << 0)	/* don't count user space, */
 #define KBARMAN_EVENT_NO_KERNEL		(1U << 1)	/* the kernel, */
 #define KBARMAN_EVENT_NO_HV		(1U << 2)	/* the hypervisor */
-#define KBARMAN_EVENT_PRECISE_SHIFT	3		/* perf_event_attr.precise_ip: 0 to 3 */
+/* perf_event_attr.precise_ip, 0 to 3, of an event that takes samples; elsewhere it does nothing */
+#define KBARMAN_EVENT_PRECISE_SHIFT	3
 #define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
 #define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
 							 * front of it, as all events of a
@@ -463,8 +464,9 @@ struct kbarman_configure {
  *	ENODEV	no CPU of the session is online
  *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
  * Errors for the event with index `event` on CPU `cpu`:
- *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU. With
- *		KBARMAN_CONFIGURE_PER_CORE this is no error
+ *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU; or it does not
+ *		sample so precisely; or its precise samples are those of a PMU that can't be
+ *		read, such as AMD's IBS. With KBARMAN_CONFIGURE_PER_CORE this is no error
  *	ENOSPC	the PMU can't count this event at the same time as those before it
  *	EFAULT	the PMU is "kprobe" or "uprobe", and config1 is a user address, at which
  *		that PMU would look for a name
