@@ -226,6 +226,48 @@ static bool event_may_fall_back(const struct kbarman_session *session, int error
 	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
 }
 
+/* ---- which event samples ---- */
+
+/*
+ * The number of the PMU that the event names; 0: it names none, so that each CPU's own PMU counts
+ * it. On most architectures the first PMU of CPUs has the number of raw events.
+ */
+static u32 event_named_pmu(const struct kbarman_event *event)
+{
+	bool raw_is_any = IS_ENABLED(CONFIG_ARM) || IS_ENABLED(CONFIG_ARM64);
+
+	if (event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE)
+		return event->config >> 32;
+	if (event->type == PERF_TYPE_RAW)
+		return raw_is_any ? 0 : PERF_TYPE_RAW;
+	return event->type < PERF_TYPE_MAX ? 0 : event->type;
+}
+
+/*
+ * True if event @i samples on CPUs that count none of the events in front of it: it has their name,
+ * or it is of the CPU's PMU and they are of others. All other events would sample with the period
+ * of an event that the CPU has lost.
+ */
+static bool event_may_sample(const struct kbarman_session *session, unsigned int i, int cpu)
+{
+	const struct kbarman_event *events = session->events;
+	u32 named, pmu = 0;
+	unsigned int j;
+
+	for (j = 0; j < i; j++) {
+		if (!strcmp(events[j].name, events[i].name))
+			continue;
+		named = event_named_pmu(&events[j]);
+		if (!named || !event_is_hardware(&events[i]))
+			return false;
+		if (!pmu)
+			pmu = event_counting_pmu(event_wanted_attr(&events[i]), cpu);
+		if (!pmu || named == pmu)
+			return false;
+	}
+	return true;
+}
+
 /* ---- the counters of a CPU ---- */
 
 bool kbarman_pmu_counts_name(const struct kbarman_session *session,
@@ -258,7 +300,7 @@ static struct perf_event *counters_create(struct kbarman_session *session, int c
 					  struct kbarman_counters *counters, unsigned int i)
 {
 	bool again = counters->published, first = !counters->nr;
-	bool samples = first && session->config.sample;
+	bool samples = first && session->config.sample && event_may_sample(session, i, cpu);
 	const struct kbarman_event *wanted = &session->events[i];
 	struct perf_event *event;
 

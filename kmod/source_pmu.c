@@ -95,6 +95,18 @@ static u32 entry_counter_type(const struct perf_event *event, const struct kbarm
 #endif
 }
 
+/* The CPU counts, but neither the first event nor one that stands for it. */
+static void entry_tell_unsampled(struct kbarman_session *session, int cpu,
+				 const struct kbarman_counters *counters)
+{
+	char key[32];
+
+	if (!session->config.sample || !counters->nr || is_sampling_event(counters->events[0]))
+		return;
+	snprintf(key, sizeof(key), "unsampled.%d.0", cpu);
+	kbarman_header_fact(session->capture, key, "%s", session->events[0].name);
+}
+
 /* The events that the CPU does not count, also not by another event of the same name. */
 static void entry_tell_uncounted(struct kbarman_session *session, int cpu,
 				 const struct kbarman_counters *counters)
@@ -146,6 +158,7 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		kbarman_header_fact(session->capture, "fallback", FALLBACK_NAME);
 	}
 	entry_tell_uncounted(session, cpu, counters);
+	entry_tell_unsampled(session, cpu, counters);
 	kbarman_cpu_identify(cpu, &settings);
 	kbarman_header_set_pmu(session->capture, cpu, &settings);
 	counters->published = true;

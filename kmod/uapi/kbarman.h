@@ -131,11 +131,17 @@
  * The CPUs of a machine may have PMUs of several kinds, as with big.LITTLE. With
  * KBARMAN_CONFIGURE_PER_CORE an event that a CPU can't count (ENOENT, EOPNOTSUPP) is left out
  * there. Of several events with the same name a CPU counts the first one that it can: so a name can
- * stand for the events of several PMUs. The first event that a CPU counts is the one that takes
- * samples there. A CPU that can count none of the events falls back to cpu-clock, with
- * KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table, and the strings
- * "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does not count has a
- * string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the configuration.
+ * stand for the events of several PMUs. A CPU that can count none of the events falls back to
+ * cpu-clock, with KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table,
+ * and the strings "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does
+ * not count has a string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the
+ * configuration.
+ *
+ * The first event takes the samples. Where a CPU can't count it, the first event that the CPU
+ * counts does, but only if it has the same name, or if it is of the CPU's PMU and each event in
+ * front of it is of another one, or has its name. An event that names no PMU may be of any. So no
+ * event samples with the period of another one. A CPU that counts, and takes no samples for this
+ * reason, has a string "kbarman.unsampled.CPU.0=NAME" with the name of the first event.
  *
  * Wakeups, migrations, interrupts, softirqs and frequencies
  * ---------------------------------------------------------

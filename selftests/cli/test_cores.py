@@ -161,6 +161,15 @@ def what_a_core_does_not_count_is_said(tmp):
         assert "big/cycles/ on CPU 1-2" in said, said
 
 
+def what_takes_no_samples_on_a_core_is_said(tmp):
+    facts = {"unsampled_1_0": "big/cycles/", "unsampled_2_0": "big/cycles/", "unsampled_9_0": "nowhere"}
+    for verb in "report", "info":
+        rows = [(row["event"], row["cpus"]) for row in objects(tmp, mixed(**facts), "unsampled", verb)]
+        assert rows == [("big/cycles/", "1-2")], rows
+        assert not objects(tmp, mixed(**facts), "uncounted", verb)
+        assert "unsampled" in run(tmp, mixed(**facts), verb)
+
+
 def check_compares_sums_with_what_was_counted(tmp):
     right = {"counted_0_0": "2500,500", "counted_0_1": "4000,0", "counted_0_2": "42,0",
              "counted_1_0": "200,0", "counted_1_1": "85,0"}

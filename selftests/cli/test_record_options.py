@@ -78,7 +78,7 @@ def wrong_values_are_named(tmp):
             "--max-stack": ["", "0", "x", "1025"],
             "--max-tasks": ["", "0", "x", "262145"],
             "-p": ["", "0", "1,", "a", "1;2", "99999999999"],
-            "-e": ["", "cycles,", "nonsense", "cycles:u", "nopmu/x/"],
+            "-e": ["", "cycles,", "nonsense", "cycles:x", "nopmu/x/"],
     }.items():
         for value in values:
             refused(tmp, option, value, says=value)

@@ -112,6 +112,12 @@ static bool uncounted_is(int fd, uint32_t cpu, unsigned int i, const char *name)
 	return told_is(fd, "uncounted", cpu, i, name);
 }
 
+/* @cpu takes no samples, because it can't count the first event, @name. */
+static bool unsampled_is(int fd, uint32_t cpu, const char *name)
+{
+	return told_is(fd, "unsampled", cpu, 0, name);
+}
+
 #define NAMES(...) (const char *const []){ __VA_ARGS__ }, \
 	sizeof((const char *const []){ __VA_ARGS__ }) / sizeof(char *)
 
@@ -165,17 +171,9 @@ static void work(void)
 	work_on(1);
 }
 
-/* The session may be running. */
 static unsigned int samples_with_pc(int fd, uint32_t cpu)
 {
-	const void *map = map_cpu(fd, cpu);
-	struct walk walk = walk_begin(map);
-	unsigned int nr = 0;
-
-	while (next_sample(&walk))
-		nr++;
-	munmap((void *)map, query(fd).map_bytes);
-	return nr;
+	return records_of(fd, cpu, BM_RECORD_SAMPLE_WITH_PC);
 }
 
 static void work_until_sampled(int fd)
@@ -324,6 +322,8 @@ TEST_F(cores, a_cpu_that_can_count_nothing_records_the_rest)
 	EXPECT_TRUE(sums_are_equal(self->fd));
 }
 
+/* ---- which event samples ---- */
+
 /* Configured, started, run and stopped. */
 static void record_work(struct __test_metadata *_metadata, int fd,
 			struct kbarman_configure config)
@@ -335,6 +335,74 @@ static void record_work(struct __test_metadata *_metadata, int fd,
 	ASSERT_EQ(0, stop(fd));
 	expect_good(_metadata, fd);
 	EXPECT_TRUE(sums_are_equal(fd));
+}
+
+/* Its period would be that of another event. */
+TEST_F(cores, a_lost_first_event_lets_no_software_event_sample)
+{
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	ADD(page_faults);
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES(page_faults.name)));
+	EXPECT_TRUE(uncounted_is(self->fd, 0, 0, "little/cycles/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "little/cycles/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 1, NULL));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
+	EXPECT_LT(0, judge_cpu(self->fd, 0).by_type[BM_RECORD_SAMPLE]);
+}
+
+TEST_F(cores, a_lost_first_event_of_a_pmu_lets_no_other_of_it_sample)
+{
+	ADD_OF("kb_big", NARROW, "big/narrow/");
+	ADD_OF("kb_big", CYCLES_OF, "big/cycles/");
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES("big/cycles/")));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "big/narrow/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 1, NULL));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
+}
+
+/* A generic event may be one of any PMU: those that come after it are other events. */
+TEST_F(cores, a_lost_generic_event_lets_no_other_sample)
+{
+	const struct kbarman_event lost = {
+		.type = PERF_TYPE_HW_CACHE,
+		.config = PERF_COUNT_HW_CACHE_NODE | PERF_COUNT_HW_CACHE_OP_PREFETCH << 8 |
+			  PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+		.name = "node-prefetch-misses",
+	};
+	uint32_t cpu;
+
+	ADD(lost);
+	ADD_OF("kb_big", CYCLES_OF, "big/cycles/");
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	work();
+	ASSERT_EQ(0, stop(self->fd));
+	if (counters_of(self->fd, 0) == 2)
+		SKIP(return, "this PMU has the event that is to be lost");
+	for (cpu = 0; cpu < 2; cpu++) {
+		EXPECT_TRUE(unsampled_is(self->fd, cpu, lost.name));
+		EXPECT_EQ(0, samples_with_pc(self->fd, cpu));
+		EXPECT_LT(0, judge_cpu(self->fd, cpu).by_type[BM_RECORD_SAMPLE]);
+	}
+	EXPECT_TRUE(sums_are_equal(self->fd));
+}
+
+/* Each PMU takes the generic event of its CPUs, as on arm. */
+TEST_F(cores, a_generic_event_samples_where_events_of_other_pmus_do_not_count)
+{
+	pmus_load("big=0 little=1 generic=1");
+	ADD_OF("kb_big", NARROW, "big/narrow/");
+	ADD(cycles);
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES("cycles")));
+	EXPECT_TRUE(names_are(self->fd, 1, NAMES("cycles")));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "big/narrow/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 1, NULL));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
 }
 
 /* This may be so on one CPU only, and is an error all the same. */
@@ -476,6 +544,8 @@ TEST_F(cores, an_event_that_is_not_precise_enough_is_left_out)
 	record_work(_metadata, self->fd, self->config);
 	EXPECT_TRUE(names_are(self->fd, 0, NAMES("big/steps/")));
 	EXPECT_TRUE(uncounted_is(self->fd, 0, 0, "big/cycles/ppp"));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "big/cycles/ppp"));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
 }
 
 TEST_F(cores, precise_samples_of_a_pmu_that_can_not_be_read_are_refused)
