@@ -283,8 +283,7 @@ static void counters_tell_counted(struct kbarman_session *session, int cpu)
 	}
 }
 
-/* The last overflow handler has finished. */
-static void pmu_end(struct kbarman_session *session)
+static void pmu_tell(struct kbarman_session *session)
 {
 	int cpu;
 
@@ -297,7 +296,7 @@ const struct kbarman_source kbarman_source_pmu = {
 	.bit = KBARMAN_SOURCE_PMU,
 	.start = pmu_start,
 	.stop = pmu_stop,
-	.end = pmu_end,
+	.tell = pmu_tell,
 	.cpu_start = pmu_cpu_start,
 	.cpu_stop = pmu_cpu_stop,
 	.cpu_goes = pmu_cpu_goes,
