@@ -4,6 +4,7 @@
 the module writes is in selftests/vm/cores.c."""
 import json
 import os
+import resource
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -179,6 +180,20 @@ def check_compares_sums_with_what_was_counted(tmp):
         core, index = key.split("_")[1:]
         assert f"counter {index} of CPU {core}" in said, said
     run(tmp, mixed(**{**right, "counted_1_1": "86,0", "overwritten_1": "3"}), "check")
+
+
+def check_finds_many_differences_in_one_pass(tmp):
+    cores, counters = 4000, 32
+    capture = maker([["a"] * counters] * cores, **{f"counted_{core}_{i}": "1,0" for core in range(cores)
+                                                   for i in range(counters)})
+    for core in range(cores):
+        capture.sample(core, core, 7, 0x1010, [3] * counters)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    said = run(tmp, capture, "check", status=1).splitlines()
+    # with a pass for each of them: ten seconds
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 4
+    said = [line for line in said if "add up to 3, but the counter counted 1" in line]
+    assert len(said) == cores * counters, len(said)
 
 
 def the_copy_of_one_cpus_map_lacks_the_others(tmp):

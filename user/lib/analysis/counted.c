@@ -250,17 +250,19 @@ void kb_counted_feed(struct kb_counted *counted, const struct kb_event *event)
 	}
 }
 
-bool kb_counted_differs(const struct kb_counted *counted, uint32_t i,
-			struct kb_miscounted *difference)
+bool kb_counted_next(const struct kb_counted *counted, struct kb_miscounted *difference)
 {
-	for (uint32_t core = 0; core < counted->max_cores; core++) {
-		for (uint32_t at = counted->first[core]; at < counted->first[core + 1]; at++) {
-			const struct sum *sum = &counted->sums[at];
+	uint32_t core = difference->core, index = difference->next;
 
-			if (!counted->seen[core] || !sum->told || sum->sum + sum->unrecorded == sum->counted || i--)
+	for (; core < counted->max_cores; core++, index = 0) {
+		for (; index < counted->first[core + 1] - counted->first[core]; index++) {
+			const struct sum *sum = &counted->sums[counted->first[core] + index];
+
+			if (!counted->seen[core] || !sum->told ||
+			    sum->sum + sum->unrecorded == sum->counted)
 				continue;
 			*difference = (struct kb_miscounted){
-				.core = core, .index = at - counted->first[core],
+				.core = core, .index = index, .next = index + 1,
 				.counted = sum->counted, .unrecorded = sum->unrecorded,
 				.sum = sum->sum,
 			};

@@ -46,10 +46,13 @@ struct kb_miscounted {
 	uint32_t core, index;
 	uint64_t counted, unrecorded;	/* as the capture says */
 	uint64_t sum;			/* of the values */
+	uint32_t next;			/* the counter of the core that is looked at next */
 };
 
-/* Difference number @i, ordered by core and counter; false: there are no more. */
-bool kb_counted_differs(const struct kb_counted *counted, uint32_t i,
-			struct kb_miscounted *difference);
+/*
+ * The first difference behind *@difference, which is all 0 at first, ordered by core and counter;
+ * false: there are no more. One pass over the counters finds all of them.
+ */
+bool kb_counted_next(const struct kb_counted *counted, struct kb_miscounted *difference);
 
 #endif
