@@ -25,6 +25,7 @@
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -275,7 +276,7 @@ static int kb_event_init(struct perf_event *event)
 #endif
 	/* A timer has a frequency, and needs no help of perf. */
 	if (event->attr.freq) {
-		event->attr.sample_period = NSEC_PER_SEC / event->attr.sample_freq;
+		event->attr.sample_period = div64_u64(NSEC_PER_SEC, event->attr.sample_freq);
 		hw->sample_period = event->attr.sample_period;
 		hw->last_period = hw->sample_period;
 		local64_set(&hw->period_left, hw->sample_period);
