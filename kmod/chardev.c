@@ -180,16 +180,23 @@ static int config_check(const struct kbarman_configure *config)
 	return 0;
 }
 
+/*
+ * KBARMAN_EVENT_GROUP changes nothing: counters are pinned, and so all of them count at the same
+ * time.
+ */
 static int events_check(const struct kbarman_event *events, u32 count)
 {
 	u32 flags = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV |
 		    KBARMAN_EVENT_PRECISE;
 	u32 i;
 
-	for (i = 0; i < count; i++)
+	for (i = 0; i < count; i++) {
 		if (events[i].flags & ~flags || !events[i].name[0] ||
 		    strnlen(events[i].name, sizeof(events[i].name)) == sizeof(events[i].name))
 			return -EINVAL;
+		/* Of all events but the first one. */
+		flags |= KBARMAN_EVENT_GROUP;
+	}
 	return 0;
 }
 

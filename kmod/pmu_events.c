@@ -22,31 +22,40 @@ static void attr_exclude(struct perf_event_attr *attr, u32 flags)
 	attr->exclude_hv = !!(flags & KBARMAN_EVENT_NO_HV);
 }
 
-/* @samples: it is the counter of its CPU that samples, if the session takes samples. */
-static struct perf_event_attr event_wanted_attr(const struct kbarman_session *session,
-						unsigned int i, bool samples)
+static struct perf_event_attr event_wanted_attr(const struct kbarman_event *wanted)
 {
-	const struct kbarman_event *wanted = &session->events[i];
 	struct perf_event_attr attr = {
 		.type = wanted->type,
 		.size = sizeof(attr),
 		.config = wanted->config,
 		.config1 = wanted->config1,
 		.config2 = wanted->config2,
-		.precise_ip = (wanted->flags & KBARMAN_EVENT_PRECISE) >>
-			      KBARMAN_EVENT_PRECISE_SHIFT,
 		.pinned = 1,
 	};
 
 	attr_exclude(&attr, wanted->flags);
-	if (!samples || !session->config.sample)
-		return attr;
+	return attr;
+}
+
+/* The same for the counter of a CPU that samples. */
+static struct perf_event_attr event_sampling_attr(const struct kbarman_session *session,
+						  const struct kbarman_event *wanted)
+{
+	struct perf_event_attr attr = event_wanted_attr(wanted);
+
 	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
 		attr.freq = 1;
 		attr.sample_freq = session->config.sample;
 	} else {
 		attr.sample_period = session->config.sample;
 	}
+	/* x86 refuses precise events that do not sample. */
+	attr.precise_ip = (wanted->flags & KBARMAN_EVENT_PRECISE) >> KBARMAN_EVENT_PRECISE_SHIFT;
+	/*
+	 * Without this Intel's PMU lets several precise samples wait in a buffer (large PEBS), and
+	 * only the last one of them comes to the overflow handler.
+	 */
+	attr.wakeup_events = attr.precise_ip ? 1 : 0;
 	return attr;
 }
 
@@ -112,6 +121,43 @@ static int event_check_name(const struct perf_event_attr *attr, int cpu)
 	return error;
 }
 
+/*
+ * The number of the PMU that counts an event with @attr on @cpu if the event takes no samples; 0:
+ * there is none.
+ */
+static u32 event_counting_pmu(struct perf_event_attr attr, int cpu)
+{
+	struct perf_event *event;
+	u32 type;
+
+	attr.sample_period = 0;
+	attr.freq = 0;
+	attr.precise_ip = 0;
+	attr.wakeup_events = 0;
+	attr.pinned = 0;
+	attr.disabled = 1;
+	if (event_check_name(&attr, cpu))
+		return 0;
+	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+	if (IS_ERR(event))
+		return 0;
+	type = event->pmu->type;
+	perf_event_release_kernel(event);
+	return type;
+}
+
+/*
+ * True if Linux gave the precise @event to another PMU than the one that counts such events. AMD's
+ * CPUs sample cycles precisely by IBS, whose counter can't be read.
+ */
+static bool event_is_forwarded(const struct perf_event *event, const struct perf_event_attr *attr,
+			       int cpu)
+{
+	u32 pmu = attr->precise_ip ? event_counting_pmu(*attr, cpu) : 0;
+
+	return pmu && pmu != event->pmu->type;
+}
+
 /* Create an event that counts on @cpu from now on. Returns an ERR_PTR. */
 static struct perf_event *event_create(struct kbarman_session *session,
 				       struct perf_event_attr attr, int cpu)
@@ -134,7 +180,8 @@ static struct perf_event *event_create(struct kbarman_session *session,
 	 * calls the handler; perf checks this only for events of user space.
 	 */
 	if (event->pmu->task_ctx_nr == perf_invalid_context || event->cpu != cpu ||
-	    (attr.sample_period && event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT))
+	    (attr.sample_period && event->pmu->capabilities & PERF_PMU_CAP_NO_INTERRUPT) ||
+	    event_is_forwarded(event, &attr, cpu))
 		error = -EOPNOTSUPP;
 	/* A pinned event that can't count at the same time as the events before it. */
 	else if (READ_ONCE(event->state) <= PERF_EVENT_STATE_ERROR)
@@ -179,6 +226,48 @@ static bool event_may_fall_back(const struct kbarman_session *session, int error
 	       (error == -ENOENT || error == -EOPNOTSUPP || error == -ENODEV);
 }
 
+/* ---- which event samples ---- */
+
+/*
+ * The number of the PMU that the event names; 0: it names none, so that each CPU's own PMU counts
+ * it. On most architectures the first PMU of CPUs has the number of raw events.
+ */
+static u32 event_named_pmu(const struct kbarman_event *event)
+{
+	bool raw_is_any = IS_ENABLED(CONFIG_ARM) || IS_ENABLED(CONFIG_ARM64);
+
+	if (event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE)
+		return event->config >> 32;
+	if (event->type == PERF_TYPE_RAW)
+		return raw_is_any ? 0 : PERF_TYPE_RAW;
+	return event->type < PERF_TYPE_MAX ? 0 : event->type;
+}
+
+/*
+ * True if event @i samples on CPUs that count none of the events in front of it: it has their name,
+ * or it is of the CPU's PMU and they are of others. All other events would sample with the period
+ * of an event that the CPU has lost.
+ */
+static bool event_may_sample(const struct kbarman_session *session, unsigned int i, int cpu)
+{
+	const struct kbarman_event *events = session->events;
+	u32 named, pmu = 0;
+	unsigned int j;
+
+	for (j = 0; j < i; j++) {
+		if (!strcmp(events[j].name, events[i].name))
+			continue;
+		named = event_named_pmu(&events[j]);
+		if (!named || !event_is_hardware(&events[i]))
+			return false;
+		if (!pmu)
+			pmu = event_counting_pmu(event_wanted_attr(&events[i]), cpu);
+		if (!pmu || named == pmu)
+			return false;
+	}
+	return true;
+}
+
 /* ---- the counters of a CPU ---- */
 
 bool kbarman_pmu_counts_name(const struct kbarman_session *session,
@@ -211,10 +300,13 @@ static struct perf_event *counters_create(struct kbarman_session *session, int c
 					  struct kbarman_counters *counters, unsigned int i)
 {
 	bool again = counters->published, first = !counters->nr;
+	bool samples = first && session->config.sample && event_may_sample(session, i, cpu);
+	const struct kbarman_event *wanted = &session->events[i];
 	struct perf_event *event;
 
 	if (!again || !first || !counters->fallback) {
-		event = event_create(session, event_wanted_attr(session, i, first), cpu);
+		event = event_create(session, samples ? event_sampling_attr(session, wanted) :
+							event_wanted_attr(wanted), cpu);
 		if (!IS_ERR(event) || again || i || session_is_per_core(session) ||
 		    !event_may_fall_back(session, PTR_ERR(event)))
 			return event;

@@ -6,7 +6,8 @@
  * and names the counter. So nothing is multiplexed, and every number is a count and not an
  * estimate.
  *
- * Sets may differ where the CPUs have PMUs of several kinds. The first counter of each set samples.
+ * Sets may differ where the CPUs have PMUs of several kinds. The first counter of each set samples,
+ * if it counts the first event of the list, or stands for it on its kind of CPUs.
  *
  * Context of all functions: task, session's lock held.
  */

@@ -43,7 +43,7 @@ s64 kbarman_intern_shared(struct kbarman_capture *capture, const struct kbarman_
 {
 	struct kbarman_strings *strings = &capture->strings;
 	u32 units = kbarman_strings_units(strings, text->length);
-	u32 kept = min(capture->tasks.size, strings->units / 4);
+	u32 kept = min(capture->tasks.size + KBARMAN_END_UNITS, strings->units / 4);
 	s64 offset = kbarman_strings_find(strings, text);
 	bool low = false, may;
 

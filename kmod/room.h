@@ -12,6 +12,9 @@
 
 #include "shares.h"
 
+/* Units of strings that are kept for what a session says of its clock at its end. */
+#define KBARMAN_END_UNITS	16
+
 struct kbarman_capture;
 struct kbarman_rows;
 struct kbarman_text;
@@ -24,7 +27,7 @@ s64 kbarman_intern(struct kbarman_capture *capture, const struct kbarman_text *t
 
 /*
  * The same for a string whose length others choose. If the string is new, @payer's share must
- * allow it, and it must leave room for the names of all tasks.
+ * allow it, and it must leave room for the names of all tasks and for what is said at the end.
  */
 s64 kbarman_intern_shared(struct kbarman_capture *capture, const struct kbarman_text *text,
 			  u8 payer);

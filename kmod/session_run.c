@@ -160,6 +160,8 @@ void kbarman_session_stop_locked(struct kbarman_session *session)
 	kbarman_collect_stop(session->capture);
 	kbarman_wake_sync(session->wake);
 	header_end(session);
+	/* Last, because they may be many: the table of strings has room for all facts but these. */
+	kbarman_sources_tell_ends(session);
 	kbarman_wake_all(session->wake);
 }
 

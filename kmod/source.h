@@ -16,7 +16,8 @@ struct kbarman_probe;
  * of the source begins to run for this session, but some may still run. After all sources' stop()
  * an RCU grace period passes. When end() is called, no probe of any source and no section with
  * preemption off runs any more that has seen the session recording. end() frees what these may have
- * used. If start() fails, neither is called. cpu_start() is called for every CPU that
+ * used. If start() fails, neither is called. tell() is called when a session that ran has ended and
+ * all other facts are in its capture. cpu_start() is called for every CPU that
  * records: when the session starts, and when a CPU comes online later. cpu_stop() is called for a
  * CPU that goes offline, and for each CPU that records before stop(). cpu_goes() is called on a CPU
  * that is about to go offline, in a task, in the order of stop(), without the session's lock, and
@@ -31,6 +32,7 @@ struct kbarman_source {
 	int (*start)(struct kbarman_session *session);
 	void (*stop)(struct kbarman_session *session);
 	void (*end)(struct kbarman_session *session);
+	void (*tell)(struct kbarman_session *session);
 	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
 	void (*cpu_stop)(struct kbarman_session *session, int cpu);
 	void (*cpu_goes)(struct kbarman_session *session);	/* preemption off */

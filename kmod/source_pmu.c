@@ -95,6 +95,18 @@ static u32 entry_counter_type(const struct perf_event *event, const struct kbarm
 #endif
 }
 
+/* The CPU counts, but neither the first event nor one that stands for it. */
+static void entry_tell_unsampled(struct kbarman_session *session, int cpu,
+				 const struct kbarman_counters *counters)
+{
+	char key[32];
+
+	if (!session->config.sample || !counters->nr || is_sampling_event(counters->events[0]))
+		return;
+	snprintf(key, sizeof(key), "unsampled.%d.0", cpu);
+	kbarman_header_fact(session->capture, key, "%s", session->events[0].name);
+}
+
 /* The events that the CPU does not count, also not by another event of the same name. */
 static void entry_tell_uncounted(struct kbarman_session *session, int cpu,
 				 const struct kbarman_counters *counters)
@@ -146,6 +158,7 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		kbarman_header_fact(session->capture, "fallback", FALLBACK_NAME);
 	}
 	entry_tell_uncounted(session, cpu, counters);
+	entry_tell_unsampled(session, cpu, counters);
 	kbarman_cpu_identify(cpu, &settings);
 	kbarman_header_set_pmu(session->capture, cpu, &settings);
 	counters->published = true;
@@ -270,8 +283,7 @@ static void counters_tell_counted(struct kbarman_session *session, int cpu)
 	}
 }
 
-/* The last overflow handler has finished. */
-static void pmu_end(struct kbarman_session *session)
+static void pmu_tell(struct kbarman_session *session)
 {
 	int cpu;
 
@@ -284,7 +296,7 @@ const struct kbarman_source kbarman_source_pmu = {
 	.bit = KBARMAN_SOURCE_PMU,
 	.start = pmu_start,
 	.stop = pmu_stop,
-	.end = pmu_end,
+	.tell = pmu_tell,
 	.cpu_start = pmu_cpu_start,
 	.cpu_stop = pmu_cpu_stop,
 	.cpu_goes = pmu_cpu_goes,

@@ -110,6 +110,15 @@ void kbarman_sources_detach(struct kbarman_session *session)
 	sources_detach(session, ARRAY_SIZE(sources));
 }
 
+void kbarman_sources_tell_ends(struct kbarman_session *session)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (source_is_enabled(sources[i], session) && sources[i]->tell)
+			sources[i]->tell(session);
+}
+
 /* ---- one CPU ---- */
 
 void kbarman_sources_stop_cpu(struct kbarman_session *session, int cpu)

@@ -28,6 +28,12 @@ void kbarman_sources_tell(const struct kbarman_session *session);
 int kbarman_sources_attach(struct kbarman_session *session);
 void kbarman_sources_detach(struct kbarman_session *session);
 
+/*
+ * Write what the sources say at the end into the capture. Context: task, session's lock held, after
+ * detach.
+ */
+void kbarman_sources_tell_ends(struct kbarman_session *session);
+
 int kbarman_sources_start_cpu(struct kbarman_session *session, int cpu,
 			      struct kbarman_start *report);
 void kbarman_sources_stop_cpu(struct kbarman_session *session, int cpu);

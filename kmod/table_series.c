@@ -85,7 +85,7 @@ static int series_intern_texts(struct kbarman_capture *capture, u8 payer,
 		if (kbarman_strings_find(&capture->strings, &wanted->texts[i]) < 0)
 			units += kbarman_strings_units(&capture->strings,
 						       wanted->texts[i].length);
-	if (!kbarman_strings_has_room(&capture->strings, units)) {
+	if (!kbarman_strings_has_room(&capture->strings, units + KBARMAN_END_UNITS)) {
 		capture->missed[KBARMAN_MISSED_STRING]++;
 		return -ENOSPC;
 	}

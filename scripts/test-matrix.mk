@@ -6,7 +6,7 @@
 test-matrix:		## run the VM tests on every kernel and machine (TARGETS="…"; an hour)
 	@exec env CI=$(CI) scripts/test-matrix $(TARGETS)
 
-matrix-guest: guest-module $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
+matrix-guest: guest-module guest-states $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	      $(GUEST)/capture $(GUEST)/matrix.sh
 
 $(GUEST)/capture: selftests/matrix/capture.c selftests/vm/lib.h selftests/lib/tap.h \

@@ -121,7 +121,7 @@ guest-states:
 	$$KTOOLS $(MAKE) --no-print-directory -C $$KDIR M=$(CURDIR)/$(STATES_TREE) ARCH=$$KARCH \
 		CROSS_COMPILE=$$KCROSS $(MODULE_FLAGS) modules >$(GUEST)/states.log 2>&1 || \
 		{ cat $(GUEST)/states.log >&2; exit 1; }
-	@cp $(STATES_TREE)/idle_states.ko $(GUEST)/idle_states.ko
+	@! [ -e $(STATES_TREE)/idle_states.ko ] || cp $(STATES_TREE)/idle_states.ko $(GUEST)/idle_states.ko
 	@mkdir -p $(GUEST)/kselftest/kbarman
 	@cp $(STATES_TREE)/core_pmus.ko $(GUEST)/kselftest/kbarman/core_pmus.ko
 

@@ -131,11 +131,17 @@
  * The CPUs of a machine may have PMUs of several kinds, as with big.LITTLE. With
  * KBARMAN_CONFIGURE_PER_CORE an event that a CPU can't count (ENOENT, EOPNOTSUPP) is left out
  * there. Of several events with the same name a CPU counts the first one that it can: so a name can
- * stand for the events of several PMUs. The first event that a CPU counts is the one that takes
- * samples there. A CPU that can count none of the events falls back to cpu-clock, with
- * KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table, and the strings
- * "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does not count has a
- * string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the configuration.
+ * stand for the events of several PMUs. A CPU that can count none of the events falls back to
+ * cpu-clock, with KBARMAN_CONFIGURE_FALLBACK, or has no counters. The CPU's entry in the PMU table,
+ * and the strings "kbarman.counter.CPU.COUNTER=NAME", have what it counts. Each event that it does
+ * not count has a string "kbarman.uncounted.CPU.EVENT=NAME", where EVENT is its place in the
+ * configuration.
+ *
+ * The first event takes the samples. Where a CPU can't count it, the first event that the CPU
+ * counts does, but only if it has the same name, or if it is of the CPU's PMU and each event in
+ * front of it is of another one, or has its name. An event that names no PMU may be of any. So no
+ * event samples with the period of another one. A CPU that counts, and takes no samples for this
+ * reason, has a string "kbarman.unsampled.CPU.0=NAME" with the name of the first event.
  *
  * Wakeups, migrations, interrupts, softirqs and frequencies
  * ---------------------------------------------------------
@@ -409,14 +415,16 @@ struct kbarman_query {
 #define KBARMAN_EVENT_NO_USER		(1U << 0)	/* don't count user space, */
 #define KBARMAN_EVENT_NO_KERNEL		(1U << 1)	/* the kernel, */
 #define KBARMAN_EVENT_NO_HV		(1U << 2)	/* the hypervisor */
-#define KBARMAN_EVENT_PRECISE_SHIFT	3		/* perf_event_attr.precise_ip: 0 to 3 */
+/* perf_event_attr.precise_ip, 0 to 3, of an event that takes samples; elsewhere it does nothing */
+#define KBARMAN_EVENT_PRECISE_SHIFT	3
 #define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
 #define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
-							 * front of it */
+							 * front of it, as all events of a
+							 * session are; not of the first event */
 
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
-	__u32 flags;			/* KBARMAN_EVENT_*; not KBARMAN_EVENT_GROUP yet */
+	__u32 flags;			/* KBARMAN_EVENT_* */
 	__u64 config;
 	__u64 config1;
 	__u64 config2;
@@ -462,8 +470,9 @@ struct kbarman_configure {
  *	ENODEV	no CPU of the session is online
  *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
  * Errors for the event with index `event` on CPU `cpu`:
- *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU. With
- *		KBARMAN_CONFIGURE_PER_CORE this is no error
+ *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU; or it does not
+ *		sample so precisely; or its precise samples are those of a PMU that can't be
+ *		read, such as AMD's IBS. With KBARMAN_CONFIGURE_PER_CORE this is no error
  *	ENOSPC	the PMU can't count this event at the same time as those before it
  *	EFAULT	the PMU is "kprobe" or "uprobe", and config1 is a user address, at which
  *		that PMU would look for a name

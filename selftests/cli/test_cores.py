@@ -4,6 +4,7 @@
 the module writes is in selftests/vm/cores.c."""
 import json
 import os
+import resource
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
@@ -171,6 +172,15 @@ def what_a_core_does_not_count_is_said(tmp):
         assert "big/cycles/ on CPU 1-2" in said, said
 
 
+def what_takes_no_samples_on_a_core_is_said(tmp):
+    facts = {"unsampled_1_0": "big/cycles/", "unsampled_2_0": "big/cycles/", "unsampled_9_0": "nowhere"}
+    for verb in "report", "info":
+        rows = [(row["event"], row["cpus"]) for row in objects(tmp, mixed(**facts), "unsampled", verb)]
+        assert rows == [("big/cycles/", "1-2")], rows
+        assert not objects(tmp, mixed(**facts), "uncounted", verb)
+        assert "unsampled" in run(tmp, mixed(**facts), verb)
+
+
 def check_compares_sums_with_what_was_counted(tmp):
     right = {"counted_0_0": "2500,500", "counted_0_1": "4000,0", "counted_0_2": "42,0",
              "counted_1_0": "200,0", "counted_1_1": "85,0"}
@@ -180,6 +190,20 @@ def check_compares_sums_with_what_was_counted(tmp):
         core, index = key.split("_")[1:]
         assert f"counter {index} of CPU {core}" in said, said
     run(tmp, mixed(**{**right, "counted_1_1": "86,0", "overwritten_1": "3"}), "check")
+
+
+def check_finds_many_differences_in_one_pass(tmp):
+    cores, counters = 4000, 32
+    capture = maker([["a"] * counters] * cores, **{f"counted_{core}_{i}": "1,0" for core in range(cores)
+                                                   for i in range(counters)})
+    for core in range(cores):
+        capture.sample(core, core, 7, 0x1010, [3] * counters)
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    said = run(tmp, capture, "check", status=1).splitlines()
+    # with a pass for each of them: ten seconds
+    assert resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before < 4
+    said = [line for line in said if "add up to 3, but the counter counted 1" in line]
+    assert len(said) == cores * counters, len(said)
 
 
 def the_copy_of_one_cpus_map_lacks_the_others(tmp):

@@ -204,7 +204,7 @@ def make_report_capture(directory):
         "fallback": "cpu-clock", "clock_unsteady": "1", "counts": "switch,0",
         **{f"counter.{core}.{i}": name for core in (0, 1)
            for i, name in enumerate(["cycles", "instructions"])},
-        "uncounted.1.2": "misses", "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1"})
+        "uncounted.1.2": "misses", "unsampled.1.0": "misses", "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1"})
     capture.task(0, "swapper")
     capture.task(7, "lines")
     capture.map(7, test_lines.BASE, 0x10000, 0, program)
@@ -252,7 +252,8 @@ def info_has_what_is_promised(tmp):
     capture = Maker(counters=[17], series=["Counters stopped"], facts={
         "host": "here", "release": "6.1.0", "command": "./a", "filter": "none",
         "fallback": "cpu-clock", "clock_unsteady": "1", "counter.0.0": "cycles", "written.0": "5",
-        "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake", "uncounted.0.1": "misses"})
+        "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake", "uncounted.0.1": "misses",
+        "unsampled.0.0": "misses"})
     capture.about(0, 500, 0, "waking", 7)
     capture.switch(0, 1000, 7)
     capture.save(os.path.join(tmp, "kbarman.cap"))

@@ -375,6 +375,13 @@ def failures_of_the_device_say_what_to_do(tmp):
         assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
 
 
+def events_that_are_not_sampled_precisely_are_told(tmp):
+    for event, says in ("cycles", "no such event"), ("cycles:p", "'cycles:p' on CPU 1: this CPU can't sample"):
+        result = record(tmp, "-e", event, "true", env=fake(FAKE_FAIL="start:95"))
+        assert result.returncode == 2 and says in result.stderr, result
+        assert len(result.stderr.splitlines()) == 1 and not files(tmp), result
+
+
 def who_records_is_listed(tmp):
     def listed(*args, **settings):
         done = tap.run("list", "--sessions", *args, env=fake(**settings), cwd=tmp)

@@ -79,6 +79,25 @@ counters_are_read_periodically_beside_samples() {
 	[ "$(counts 1 sample)" -gt 0 ] && [ "$(counts 1 sample_pc)" -gt 0 ]
 }
 
+events_are_given_in_groups_and_one_after_the_other() {
+	for list in '{cpu-clock,page-faults}:u context-switches' 'cpu-clock:u {page-faults:u,context-switches}'; do
+		record -a -e "${list% *}" -e "${list#* }" -F 100 --counters switch sleep 1 || return 1
+		is_whole kbarman.cap || return 1
+		[ "$(facts kbarman.cap | sed -n 's/^counter\.0\.[0-9]*=//p' | tr '\n' ' ')" = \
+			'cpu-clock:u page-faults:u context-switches ' ] || return 1
+	done
+	"$KBARMAN" top -n 1 -d 0.5 -e '{cpu-clock,page-faults}:u' -e context-switches >said || return 1
+}
+
+# CPUs of one kind: an event that they lack is a mistake.
+events_that_no_cpu_has_are_refused() {
+	type=/sys/bus/event_source/devices/msr/type
+	[ -e "$type" ] || { echo "SKIP no second PMU"; return 0; }
+	# a PMU that no machine has the event of, beside another PMU
+	record -a -e 'r1:u,msr/tsc/,page-faults' -o none.cap true 2>said
+	[ $? -eq 2 ] && cat said && grep -q "event '" said && [ ! -e none.cap ]
+}
+
 # Two PMUs, each of other CPUs: those of selftests/vm/module, if they are beside the tests.
 each_cpu_counts_what_its_pmu_has() {
 	pmus=
@@ -112,6 +131,11 @@ counts_on_two_pmus() {
 			;;
 		esac
 	done
+	# another event must not sample as often as the one that is lost
+	record -a -e kb_big/cycles/,page-faults -F 200 --counters switch -o lost.cap sleep 1 2>said || return 1
+	cat said
+	grep -q "CPU 1 takes no samples: put an event of its PMU beside 'kb_big/cycles/'" said || return 1
+	facts lost.cap | grep -q '^unsampled\.1\.0=kb_big/cycles/$' && is_whole lost.cap || return 1
 	# nothing that any CPU can count
 	record -a -e kb_big/narrow/,kb_little/wide/ -o none.cap true 2>said
 	[ $? -eq 2 ] && cat said && grep -q 'no CPU can count' said && [ ! -e none.cap ]

@@ -78,7 +78,7 @@ def wrong_values_are_named(tmp):
             "--max-stack": ["", "0", "x", "1025"],
             "--max-tasks": ["", "0", "x", "262145"],
             "-p": ["", "0", "1,", "a", "1;2", "99999999999"],
-            "-e": ["", "cycles,", "nonsense", "cycles:u", "nopmu/x/"],
+            "-e": ["", "cycles,", "nonsense", "cycles:x", "nopmu/x/"],
     }.items():
         for value in values:
             refused(tmp, option, value, says=value)
@@ -93,7 +93,14 @@ def contradictions_are_refused(tmp):
     refused(tmp, "-gstack", says="-gkernel")
     refused(tmp, "-p", "1", "-a", says="-p or -a, not both")
     refused(tmp, "-p", "1", "true", says="-p or a command, not both")
-    refused(tmp, "-e", "cycles", "-e", "instructions", says="one list")
+
+
+def several_lists_of_events_are_one(tmp):
+    refused(tmp, "-e", "cycles", "-e", "nonsense", says="'nonsense'")
+    refused(tmp, "-e", "nonsense", "-e", "cycles", says="'nonsense'")
+    refused(tmp, "-e", ",".join(["cycles"] * 20), "-e", ",".join(["cycles"] * 13), says="too many")
+    no_module()
+    refused(tmp, "-e", "cycles", "-e", "{instructions,branches}:u", says="/dev/kbarman")
 
 
 def processes_that_do_not_exist_are_named(tmp):

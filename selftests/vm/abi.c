@@ -530,6 +530,19 @@ TEST_F(abi, configure_refuses_unknown_flags_of_events)
 	EXPECT_EQ(0, configure(self->fd, sampling(&event)));
 }
 
+TEST_F(abi, configure_takes_groups_that_an_event_leads)
+{
+	struct kbarman_event events[3] = { cpu_clock, cpu_clock, cpu_clock };
+	struct kbarman_configure c = sampling(events);
+
+	c.nr_events = 3;
+	events[1].flags = KBARMAN_EVENT_GROUP;
+	events[2].flags = KBARMAN_EVENT_GROUP | KBARMAN_EVENT_NO_KERNEL;
+	EXPECT_EQ(0, configure(self->fd, c));
+	events[0].flags = KBARMAN_EVENT_GROUP;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
 /* ---- start, stop, consume, stats, clock ---- */
 
 TEST_F(abi, calls_before_configure_are_refused)

@@ -21,6 +21,10 @@
 enum { CYCLES_OF = 0x11, INSTRUCTIONS_OF = 0x08, STEPS = 0x01, FLAGS = 0x02, WIDE = 0x21,
        NARROW = 0x22 };
 
+static const struct kbarman_event page_faults = {
+	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults",
+};
+
 static void pmus_unload(void)
 {
 	unsigned int tries = 0;
@@ -88,19 +92,30 @@ static bool names_are(int fd, uint32_t cpu, const char *const *names, unsigned i
 	return same;
 }
 
-/* The capture says that @cpu does not count event @i, @name; NULL: it does not say this. */
-static bool uncounted_is(int fd, uint32_t cpu, unsigned int i, const char *name)
+/* The capture says this of event @i of @cpu, whose name is @name; NULL: it does not say this. */
+static bool told_is(int fd, const char *what, uint32_t cpu, unsigned int i, const char *name)
 {
 	const void *map = map_cpu(fd, cpu);
 	const char *fact;
 	char key[32];
 	bool same;
 
-	snprintf(key, sizeof(key), "uncounted.%u.%u", cpu, i);
+	snprintf(key, sizeof(key), "%s.%u.%u", what, cpu, i);
 	fact = capture_fact(map, key);
 	same = name ? fact && !strcmp(fact, name) : !fact;
 	munmap((void *)map, query(fd).map_bytes);
 	return same;
+}
+
+static bool uncounted_is(int fd, uint32_t cpu, unsigned int i, const char *name)
+{
+	return told_is(fd, "uncounted", cpu, i, name);
+}
+
+/* @cpu takes no samples, because it can't count the first event, @name. */
+static bool unsampled_is(int fd, uint32_t cpu, const char *name)
+{
+	return told_is(fd, "unsampled", cpu, 0, name);
 }
 
 #define NAMES(...) (const char *const []){ __VA_ARGS__ }, \
@@ -158,7 +173,7 @@ static void work(void)
 
 static unsigned int samples_with_pc(int fd, uint32_t cpu)
 {
-	return judge_cpu(fd, cpu).by_type[BM_RECORD_SAMPLE_WITH_PC];
+	return records_of(fd, cpu, BM_RECORD_SAMPLE_WITH_PC);
 }
 
 static void work_until_sampled(int fd)
@@ -307,6 +322,89 @@ TEST_F(cores, a_cpu_that_can_count_nothing_records_the_rest)
 	EXPECT_TRUE(sums_are_equal(self->fd));
 }
 
+/* ---- which event samples ---- */
+
+/* Configured, started, run and stopped. */
+static void record_work(struct __test_metadata *_metadata, int fd,
+			struct kbarman_configure config)
+{
+	ASSERT_EQ(0, configure(fd, config));
+	ASSERT_EQ(0, start(fd));
+	while (samples_with_pc(fd, 1) < 3)
+		work();
+	ASSERT_EQ(0, stop(fd));
+	expect_good(_metadata, fd);
+	EXPECT_TRUE(sums_are_equal(fd));
+}
+
+/* Its period would be that of another event. */
+TEST_F(cores, a_lost_first_event_lets_no_software_event_sample)
+{
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	ADD(page_faults);
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES(page_faults.name)));
+	EXPECT_TRUE(uncounted_is(self->fd, 0, 0, "little/cycles/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "little/cycles/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 1, NULL));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
+	EXPECT_LT(0, judge_cpu(self->fd, 0).by_type[BM_RECORD_SAMPLE]);
+}
+
+TEST_F(cores, a_lost_first_event_of_a_pmu_lets_no_other_of_it_sample)
+{
+	ADD_OF("kb_big", NARROW, "big/narrow/");
+	ADD_OF("kb_big", CYCLES_OF, "big/cycles/");
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES("big/cycles/")));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "big/narrow/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 1, NULL));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
+}
+
+/* A generic event may be one of any PMU: those that come after it are other events. */
+TEST_F(cores, a_lost_generic_event_lets_no_other_sample)
+{
+	const struct kbarman_event lost = {
+		.type = PERF_TYPE_HW_CACHE,
+		.config = PERF_COUNT_HW_CACHE_NODE | PERF_COUNT_HW_CACHE_OP_PREFETCH << 8 |
+			  PERF_COUNT_HW_CACHE_RESULT_MISS << 16,
+		.name = "node-prefetch-misses",
+	};
+	uint32_t cpu;
+
+	ADD(lost);
+	ADD_OF("kb_big", CYCLES_OF, "big/cycles/");
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	work();
+	ASSERT_EQ(0, stop(self->fd));
+	if (counters_of(self->fd, 0) == 2)
+		SKIP(return, "this PMU has the event that is to be lost");
+	for (cpu = 0; cpu < 2; cpu++) {
+		EXPECT_TRUE(unsampled_is(self->fd, cpu, lost.name));
+		EXPECT_EQ(0, samples_with_pc(self->fd, cpu));
+		EXPECT_LT(0, judge_cpu(self->fd, cpu).by_type[BM_RECORD_SAMPLE]);
+	}
+	EXPECT_TRUE(sums_are_equal(self->fd));
+}
+
+/* Each PMU takes the generic event of its CPUs, as on arm. */
+TEST_F(cores, a_generic_event_samples_where_events_of_other_pmus_do_not_count)
+{
+	pmus_load("big=0 little=1 generic=1");
+	ADD_OF("kb_big", NARROW, "big/narrow/");
+	ADD(cycles);
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES("cycles")));
+	EXPECT_TRUE(names_are(self->fd, 1, NAMES("cycles")));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "big/narrow/"));
+	EXPECT_TRUE(unsampled_is(self->fd, 1, NULL));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
+}
+
 /* This may be so on one CPU only, and is an error all the same. */
 TEST_F(cores, too_many_events_at_once_are_refused)
 {
@@ -388,12 +486,11 @@ TEST_F(cores, a_cpu_that_comes_late_counts_what_its_pmu_has)
 TEST_F(cores, flags_of_an_event_arrive)
 {
 	static const uint32_t flags[] = { KBARMAN_EVENT_NO_USER, KBARMAN_EVENT_NO_KERNEL,
-					  KBARMAN_EVENT_NO_HV, 1 << KBARMAN_EVENT_PRECISE_SHIFT,
-					  2 << KBARMAN_EVENT_PRECISE_SHIFT };
+					  KBARMAN_EVENT_NO_HV };
 	unsigned int i;
 
 	ADD_OF("kb_big", STEPS, "big/steps/");
-	for (i = 0; i < 5; i++) {
+	for (i = 0; i < 3; i++) {
 		struct kbarman_event event = event_of("kb_big", FLAGS, "0");
 
 		event.flags = flags[i];
@@ -404,24 +501,72 @@ TEST_F(cores, flags_of_an_event_arrive)
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_EQ(0, stop(self->fd));
-	for (i = 0; i < 5; i++)
+	for (i = 0; i < 3; i++)
 		EXPECT_EQ(flags[i], counted_of(self->fd, 0, 1 + i).all);
 	EXPECT_TRUE(sums_are_equal(self->fd));
 }
 
-TEST_F(cores, an_event_that_is_not_precise_enough_is_left_out)
+/*
+ * x86 refuses precise counters that do not sample. And it lets several precise samples wait in a
+ * buffer, without a handler that reads the counters, unless each of them has to wake somebody.
+ */
+TEST_F(cores, samples_are_precise_one_by_one_and_counts_are_not)
 {
-	struct kbarman_event event = event_of("kb_big", STEPS, "big/steps/ppp");
+	struct kbarman_event samples = event_of("kb_big", FLAGS, "samples"), counts = samples;
 
-	event.flags = 3 << KBARMAN_EVENT_PRECISE_SHIFT;
-	ADD_OF("kb_big", STEPS, "big/steps/");
-	ADD(event);
+	samples.flags = 2 << KBARMAN_EVENT_PRECISE_SHIFT;
+	counts.flags = 1 << KBARMAN_EVENT_PRECISE_SHIFT | KBARMAN_EVENT_NO_USER;
+	counts.name[0] = 'S';
+	ADD(samples);
+	ADD(counts);
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_EQ(samples.flags | 1 << 5, counted_of(self->fd, 0, 0).all);
+	EXPECT_EQ(KBARMAN_EVENT_NO_USER, counted_of(self->fd, 0, 1).all);
+	EXPECT_TRUE(sums_are_equal(self->fd));
 	self->config.sample = 0;
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
 	ASSERT_EQ(0, stop(self->fd));
-	EXPECT_EQ(1, counters_of(self->fd, 0));
-	EXPECT_TRUE(uncounted_is(self->fd, 0, 1, "big/steps/ppp"));
+	EXPECT_EQ(0, counted_of(self->fd, 0, 0).all);
+	EXPECT_EQ(KBARMAN_EVENT_NO_USER, counted_of(self->fd, 0, 1).all);
+}
+
+TEST_F(cores, an_event_that_is_not_precise_enough_is_left_out)
+{
+	struct kbarman_event event = event_of("kb_big", CYCLES_OF, "big/cycles/ppp");
+
+	event.flags = 3 << KBARMAN_EVENT_PRECISE_SHIFT;
+	ADD(event);
+	ADD_OF("kb_big", STEPS, "big/steps/");
+	ADD_OF("kb_little", CYCLES_OF, "little/cycles/");
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_TRUE(names_are(self->fd, 0, NAMES("big/steps/")));
+	EXPECT_TRUE(uncounted_is(self->fd, 0, 0, "big/cycles/ppp"));
+	EXPECT_TRUE(unsampled_is(self->fd, 0, "big/cycles/ppp"));
+	EXPECT_EQ(0, samples_with_pc(self->fd, 0));
+}
+
+TEST_F(cores, precise_samples_of_a_pmu_that_can_not_be_read_are_refused)
+{
+	struct kbarman_start s = { .size = sizeof(s) };
+	struct kbarman_event event = cycles;
+
+	pmus_load("big=0 little=1 generic=1 forward=1");
+	event.flags = 1 << KBARMAN_EVENT_PRECISE_SHIFT;
+	ADD(cpu_clock);
+	ADD(cycles);
+	self->config.flags &= ~KBARMAN_CONFIGURE_PER_CORE;
+	self->events[0] = event;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	EXPECT_EQ(-EOPNOTSUPP, call(self->fd, KBARMAN_START, &s));
+	EXPECT_EQ(0, s.event);
+	/* Where it does not sample, it is the usual event. */
+	self->events[0] = cpu_clock;
+	self->events[1] = event;
+	record_work(_metadata, self->fd, self->config);
+	EXPECT_LT(0, counted_of(self->fd, 0, 1).all);
 }
 
 TEST_F(cores, samples_of_user_space_alone_have_no_kernel)

@@ -14,11 +14,6 @@
 static const struct kbarman_event faults = {
 	.type = PERF_TYPE_SOFTWARE, .config = PERF_COUNT_SW_PAGE_FAULTS, .name = "page-faults" };
 
-static unsigned int count_of(int fd, uint32_t cpu, uint32_t type)
-{
-	return judge_cpu(fd, cpu).by_type[type];
-}
-
 FIXTURE(counts)
 {
 	int fd;
@@ -112,7 +107,7 @@ TEST_F(counts, what_a_task_did_between_switches_is_the_tasks)
 	/* Before it was counted by the other hand it was forked, and it had run into read(). */
 	EXPECT_LE(counted, sum_of(self->fd, 0, child, 0));
 	EXPECT_GE(counted + 200, sum_of(self->fd, 0, child, 0));
-	EXPECT_EQ(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+	EXPECT_EQ(0, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
 }
 
 /* Each value is the outgoing task's, so it stands in front of the switch from it. */
@@ -129,7 +124,7 @@ TEST_F(counts, a_sample_stands_in_front_of_each_switch)
 	ASSERT_EQ(0, stop(self->fd));
 	expect_whole(_metadata, self->fd);
 	/* Switches may come before the counters do, and when they are gone. */
-	left = count_of(self->fd, 0, BM_RECORD_SAMPLE);
+	left = records_of(self->fd, 0, BM_RECORD_SAMPLE);
 	walk = walk_begin(map_cpu(self->fd, 0));
 	while (left && (r = walk_next(&walk))) {
 		if (r->header.record_type == BM_RECORD_SAMPLE) {
@@ -173,8 +168,8 @@ TEST_F(counts, all_samples_of_a_cpu_add_up_to_what_its_counter_counted)
 	EXPECT_GE(after - before, sum);
 	EXPECT_LE(counted, sum_of(self->fd, 0, child, 1));
 	EXPECT_GE(counted + 200, sum_of(self->fd, 0, child, 1));
-	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
-	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE));
+	EXPECT_LT(0, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+	EXPECT_LT(0, records_of(self->fd, 0, BM_RECORD_SAMPLE));
 	close(counter);
 }
 
@@ -267,7 +262,7 @@ TEST_F(counts, cycles_of_a_task_add_up)
 	EXPECT_LE(seen.child / 2, sum);
 	EXPECT_GE(seen.child + seen.child / 2, sum);
 	EXPECT_LE(1000000, seen.child);
-	EXPECT_LT(0, count_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+	EXPECT_LT(0, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
 }
 
 TEST_F(counts, periodic_samples_come_on_an_idle_cpu_too)
@@ -279,11 +274,55 @@ TEST_F(counts, periodic_samples_come_on_an_idle_cpu_too)
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
 	for (cpu = 0; cpu < nr; cpu++)
-		while (count_of(self->fd, cpu, BM_RECORD_SAMPLE) < 20)
+		while (records_of(self->fd, cpu, BM_RECORD_SAMPLE) < 20)
 			usleep(10000);
 	ASSERT_EQ(0, stop(self->fd));
 	expect_whole(_metadata, self->fd);
 	EXPECT_STREQ("1000000", capture_fact(map_cpu(self->fd, 0), "counts"));
+}
+
+/* A name of @length bytes that no other row has. False: there is no room. */
+static bool add_name(int fd, unsigned int length)
+{
+	static unsigned int nr;
+	char name[4096];
+	struct kbarman_map_row row = {
+		.task_id = getpid(), .base_address = 4096, .length = 1,
+		.image_ptr = (uintptr_t)name, .image_length = length };
+	struct kbarman_add_maps rows = { .size = sizeof(rows), .count = 1,
+					 .rows_ptr = (uintptr_t)&row };
+
+	memset(name, 'x', sizeof(name));
+	snprintf(name, sizeof(name), "%08u", nr++);
+	name[8] = 'x';
+	return !call(fd, KBARMAN_ADD_MAPS, &rows);
+}
+
+/* The strings are full but for the room that is kept for tasks, and this is less than counts need. */
+TEST_F(counts, counts_leave_room_for_the_other_facts)
+{
+	static const unsigned int lengths[] = { 4000, 500, 60, 14 };
+	struct kbarman_event events[32];
+	unsigned int i;
+
+	for (i = 0; i < 32; i++) {
+		events[i] = faults;
+		snprintf(events[i].name, sizeof(events[i].name), "faults-%u", i);
+	}
+	self->config.events_ptr = (uintptr_t)events;
+	self->config.nr_events = 32;
+	self->config.max_tasks = 64;
+	self->config.max_strings = 64 << 10;
+	self->config.sources &= ~KBARMAN_SOURCE_MAPS;
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 4; i++)
+		while (add_name(self->fd, lengths[i]))
+			;
+	ASSERT_EQ(0, stop(self->fd));
+	EXPECT_NE(NULL, capture_fact(map_cpu(self->fd, 0), "raw_end"));
+	EXPECT_TRUE(counted_of(self->fd, 0, 0).told);
+	EXPECT_FALSE(counted_of(self->fd, query(self->fd).nr_cpus - 1, 31).told);
 }
 
 TEST_F(counts, chosen_tasks_get_nothing_of_the_others)

@@ -364,12 +364,12 @@ static void say_what_is_whole(struct kb_barman *barman, const char *path,
  */
 static int check_sums(struct kb_barman *barman, const char *path, void (*say)(const char *sentence))
 {
-	struct kb_miscounted difference;
+	struct kb_miscounted difference = { 0 };
 	struct kb_counted *counted;
 	struct kb_event event;
 	struct kb_error err;
 	char text[4096 + 256];
-	uint32_t i;
+	int status = CLI_OK;
 
 	if (kb_counted_create(&counted, kb_barman_header(barman)))
 		return cli_fail("out of memory");
@@ -382,7 +382,8 @@ static int check_sums(struct kb_barman *barman, const char *path, void (*say)(co
 	}
 	while (kb_barman_next(barman, &event, &err) == 1)
 		kb_counted_feed(counted, &event);
-	for (i = 0; kb_counted_differs(counted, i, &difference); i++) {
+	while (kb_counted_next(counted, &difference)) {
+		status = CLI_DAMAGED;
 		snprintf(text, sizeof(text), "%s: counter %" PRIu32 " of CPU %" PRIu32 ": the values of its "
 			 "samples add up to %" PRIu64 ", but the counter counted %" PRIu64 ", %" PRIu64
 			 " of it in no record", path, difference.index, difference.core,
@@ -390,7 +391,7 @@ static int check_sums(struct kb_barman *barman, const char *path, void (*say)(co
 		say(text);
 	}
 	kb_counted_destroy(counted);
-	return i ? CLI_DAMAGED : CLI_OK;
+	return status;
 }
 
 int check_barman(const char *path, void (*say)(const char *sentence))

@@ -20,6 +20,7 @@
 #include "base/utf8.h"
 #include "cli.h"
 #include "fact_lines.h"
+#include "per_core.h"
 #include "sandbox.h"
 #include "sym/bundle.h"
 #include "sym/kernel.h"
@@ -69,8 +70,9 @@ struct info {
 	const struct kb_names *names;
 	const struct kb_losses *losses;
 	struct kb_stops *stops;
-	struct kb_uncounted *uncounted;	/* events that some CPUs do not count */
-	uint32_t nr_uncounted;
+	struct kb_uncounted *uncounted;	/* events that some CPUs do not count, */
+	struct kb_uncounted *unsampled;	/* and which therefore take no samples there */
+	uint32_t nr_uncounted, nr_unsampled;
 	struct core *cores;		/* max_cores entries, and one for records of no core */
 	struct core all;
 	uint32_t nr_cores;		/* cores with records */
@@ -122,7 +124,8 @@ static int open_capture(struct info *info)
 	info->names = info->losses ? kb_trace_names(info->trace, &err) : NULL;
 	if (!info->names || kb_stops_create(&info->stops, info->header, info->losses, &err))
 		return cli_fail_error(&err);
-	if (kb_uncounted_read(info->header, &info->uncounted, &info->nr_uncounted))
+	if (kb_uncounted_read(info->header, &info->uncounted, &info->nr_uncounted) ||
+	    kb_unsampled_read(info->header, &info->unsampled, &info->nr_unsampled))
 		return cli_fail("out of memory");
 	kb_recorded_init(&info->recorded, info->barman, info->losses);
 	return CLI_OK;
@@ -193,15 +196,21 @@ static void line_of_counters(struct info *info)
 }
 
 /* On machines with CPUs of several kinds: which of them do not count what. */
-static void lines_of_uncounted(struct info *info)
+static void lines_of_rows(struct info *info, const char *title, const struct kb_uncounted *rows,
+			  uint32_t nr)
 {
 	char text[512];
 
-	for (uint32_t i = 0; i < info->nr_uncounted; i++) {
-		snprintf(text, sizeof(text), "%s on CPU %s", info->uncounted[i].name,
-			 info->uncounted[i].cpus);
-		line(info, i ? "" : "uncounted", text);
+	for (uint32_t i = 0; i < nr; i++) {
+		snprintf(text, sizeof(text), "%s on CPU %s", rows[i].name, rows[i].cpus);
+		line(info, i ? "" : title, text);
 	}
+}
+
+static void lines_of_uncounted(struct info *info)
+{
+	lines_of_rows(info, "uncounted", info->uncounted, info->nr_uncounted);
+	lines_of_rows(info, "unsampled", info->unsampled, info->nr_unsampled);
 }
 
 /* The records of the sources that are values of kbarman's own series. */
@@ -410,12 +419,8 @@ static void json_whats(struct info *info)
 
 static void json_uncounted(struct info *info)
 {
-	for (uint32_t i = 0; i < info->nr_uncounted; i++) {
-		kb_json_begin(&info->json, "uncounted");
-		kb_json_string(&info->json, "event", info->uncounted[i].name);
-		kb_json_string(&info->json, "cpus", info->uncounted[i].cpus);
-		kb_json_end(&info->json);
-	}
+	per_core_json(&info->json, "uncounted", info->uncounted, info->nr_uncounted);
+	per_core_json(&info->json, "unsampled", info->unsampled, info->nr_unsampled);
 }
 
 static void print_json(struct info *info)
@@ -506,6 +511,7 @@ int cmd_info(int argc, char **argv)
 		return CLI_IMPOSSIBLE;
 	ret = run(&info);
 	kb_uncounted_free(info.uncounted, info.nr_uncounted);
+	kb_uncounted_free(info.unsampled, info.nr_unsampled);
 	kb_stops_destroy(info.stops);
 	free(info.cores);
 	kb_trace_close(info.trace);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "analysis/counted.h"
+#include "base/json.h"
 #include "cli.h"
 #include "per_core.h"
 
@@ -65,32 +66,6 @@ static bool is_generic(const struct kbarman_event *event)
 	       !(event->config >> 32);
 }
 
-/* The PMU of an event: the same number for all that is counted by the CPU's own. */
-static uint32_t pmu_of(const struct kbarman_event *event)
-{
-	return event->type == PERF_TYPE_HARDWARE || event->type == PERF_TYPE_HW_CACHE ?
-		       PERF_TYPE_RAW : event->type;
-}
-
-static bool is_hardware(const struct kbarman_event *event)
-{
-	return pmu_of(event) == PERF_TYPE_RAW || event->type >= PERF_TYPE_MAX;
-}
-
-static bool has_several_pmus(const struct kbarman_event *events, unsigned int nr)
-{
-	const struct kbarman_event *first = NULL;
-
-	for (unsigned int i = 0; i < nr; i++) {
-		if (!is_hardware(&events[i]))
-			continue;
-		if (first && pmu_of(first) != pmu_of(&events[i]))
-			return true;
-		first = &events[i];
-	}
-	return false;
-}
-
 /* Behind each generic event the same one of each kind. Returns how many there are, or 0. */
 static unsigned int expand(struct kbarman_event *events, unsigned int nr, unsigned int max,
 			   const struct kinds *kinds)
@@ -128,8 +103,11 @@ int per_core_prepare(struct kbarman_configure *configure, struct kbarman_event *
 	}
 	configure->nr_events = nr;
 	configure->events_ptr = (uintptr_t)events;
-	/* A machine with one such PMU, as of arm64, has CPUs of one kind. */
-	if (kinds.nr > 1 || has_several_pmus(events, nr))
+	/*
+	 * A machine with one such PMU, as of arm64, has CPUs of one kind. There an event that does
+	 * not count is a mistake.
+	 */
+	if (kinds.nr > 1)
 		configure->flags |= KBARMAN_CONFIGURE_PER_CORE;
 	return 0;
 }
@@ -147,7 +125,7 @@ static unsigned int cpus_that_count(const struct kb_mapped *mapped)
 
 static int say(const struct kb_mapped *mapped)
 {
-	/* What kb_uncounted_read() looks at. */
+	/* What kb_uncounted_read() and kb_unsampled_read() look at. */
 	const struct kb_header header = {
 		.strings = mapped->strings,
 		.string_table_length = kb_mapped_count(&mapped->header->string_table_length),
@@ -160,6 +138,12 @@ static int say(const struct kb_mapped *mapped)
 		return cli_fail("out of memory");
 	for (uint32_t i = 0; i < nr; i++)
 		cli_warn("CPU %s can't count event '%s'", rows[i].cpus, rows[i].name);
+	kb_uncounted_free(rows, nr);
+	if (kb_unsampled_read(&header, &rows, &nr))
+		return cli_fail("out of memory");
+	for (uint32_t i = 0; i < nr; i++)
+		cli_warn("CPU %s takes no samples: put an event of its PMU beside '%s'",
+			 rows[i].cpus, rows[i].name);
 	kb_uncounted_free(rows, nr);
 	return cpus_that_count(mapped) ? 0 :
 		cli_fail("no CPU can count any of the events: 'kbarman list' shows which there are");
@@ -184,4 +168,17 @@ int per_core_say(struct kb_device *device)
 		return ret;
 	}
 	return 0;
+}
+
+/* ---- of captures ---- */
+
+void per_core_json(struct kb_json *json, const char *kind, const struct kb_uncounted *rows,
+		   uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		kb_json_begin(json, kind);
+		kb_json_string(json, "event", rows[i].name);
+		kb_json_string(json, "cpus", rows[i].cpus);
+		kb_json_end(json);
+	}
 }

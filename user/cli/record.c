@@ -30,6 +30,7 @@
 #include "base/clock.h"
 #include "command.h"
 #include "decoder.h"
+#include "event_list.h"
 #include "per_core.h"
 #include "processes.h"
 #include "record_extra.h"
@@ -126,7 +127,7 @@ static const struct cli_usage usage = {
 
 struct options {
 	const char *output;
-	const char *events_text;	/* NULL: the default */
+	char *events_text;		/* NULL: the default */
 	const char *cpus_text;
 	const char *pids_text;
 	unsigned long long frequency, period, ring_bytes;
@@ -237,10 +238,7 @@ static int parse_option(struct options *o, int option)
 		o->output = optarg;
 		return 0;
 	case 'e':
-		if (o->events_text)
-			return cli_fail("-e: give all events in one list, as in -e cycles,instructions");
-		o->events_text = optarg;
-		return 0;
+		return event_list_add(&o->events_text, optarg);
 	case 'F':
 		o->no_samples = !strcmp(optarg, "0");
 		return o->no_samples || parse_positive(optarg, &o->frequency) ? 0 :
@@ -912,6 +910,7 @@ int cmd_record(int argc, char **argv)
 	if (rec->signals >= 0)
 		close(rec->signals);
 	processes_close(&rec->options.processes);
+	free(rec->options.events_text);
 	free(rec);
 	return ret;
 }

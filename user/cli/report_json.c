@@ -13,6 +13,7 @@
 #include "analysis/counted.h"
 #include "base/json.h"
 #include "base/percent.h"
+#include "per_core.h"
 #include "report_print.h"
 
 static void put_fact(const struct report *report, struct kb_json *json, const char *key)
@@ -81,12 +82,11 @@ static void put_uncounted(const struct report *report, struct kb_json *json)
 
 	if (kb_uncounted_read(report->header, &rows, &nr))
 		return;
-	for (uint32_t i = 0; i < nr; i++) {
-		kb_json_begin(json, "uncounted");
-		kb_json_string(json, "event", rows[i].name);
-		kb_json_string(json, "cpus", rows[i].cpus);
-		kb_json_end(json);
-	}
+	per_core_json(json, "uncounted", rows, nr);
+	kb_uncounted_free(rows, nr);
+	if (kb_unsampled_read(report->header, &rows, &nr))
+		return;
+	per_core_json(json, "unsampled", rows, nr);
 	kb_uncounted_free(rows, nr);
 }
 

@@ -35,6 +35,7 @@
 #include "base/utf8.h"
 #include "cli.h"
 #include "decoder.h"
+#include "event_list.h"
 #include "base/percent.h"
 #include "per_core.h"
 #include "sample_rate.h"
@@ -77,7 +78,8 @@ static const struct cli_usage usage = {
 struct top {
 	double delay;
 	uint64_t number, frequency;
-	const char *events_text, *cpus_text;
+	char *events_text;		/* NULL: the default */
+	const char *cpus_text;
 	uint32_t sources;		/* KBARMAN_SOURCE_* */
 	bool people;
 	struct kb_symbol_options symbols;	/* with raw names: see readable() */
@@ -706,8 +708,7 @@ static int take_option(struct top *top, int option)
 		return *optarg >= '0' && *optarg <= '9' && !*end && top->frequency ? 0 :
 			cli_fail("-F %s: not a number of samples per second", optarg);
 	case 'e':
-		top->events_text = optarg;
-		return 0;
+		return event_list_add(&top->events_text, optarg);
 	case 'C':
 		top->cpus_text = optarg;
 		return 0;
@@ -740,6 +741,7 @@ int cmd_top(int argc, char **argv)
 	top.symbols.raw_names = true;
 	cli_decoder_start();
 	ret = run(&top);
+	free(top.events_text);
 	cli_decoder_report();
 	kb_symbol_cache_destroy(top.cache);
 	tdestroy(top.names, free_name);

@@ -8,7 +8,7 @@
  *	instructions	ns / 4
  *	steps		what was written to the parameter `step`, on the CPU that wrote
  *	flags		once, when the event begins to count: its exclude_user, 2 * exclude_kernel,
- *			4 * exclude_hv, 8 * precise_ip
+ *			4 * exclude_hv, 8 * precise_ip, 32 * wakeup_events
  *	wide, narrow	as steps; kb_big has only the first of them, and kb_little only the second
  *
  * An event that samples overflows by a timer. So it never overflows while interrupts are off, as it
@@ -18,11 +18,14 @@
  * Parameters: `big`, `little`: lists of CPUs; `generic`: how generic events find the PMUs: 0 not at
  * all, 1 as on arm: each PMU takes the generic events of its CPUs, 2: these and, as on x86, those
  * whose number names the PMU; `places`: how many events a CPU counts at the same time; `nest`: every
- * so many reads an overflow comes in between, 0 never; `nested`: how many of these there were.
+ * so many reads an overflow comes in between, 0 never; `nested`: how many of these there were;
+ * `forward`: a third PMU, "kb_precise", takes generic events that are to be precise, and can't be
+ * read, as IBS on AMD.
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
+#include <linux/math64.h>
 #include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/perf_event.h>
@@ -37,12 +40,13 @@
 enum { EVENTS(EVENT_NUMBER) };
 
 static char *big = "0", *little = "1";
-static int generic;
+static int generic, forward;
 static unsigned int places = 8, nest, nested;
 
 module_param(big, charp, 0444);
 module_param(little, charp, 0444);
 module_param(generic, int, 0444);
+module_param(forward, int, 0444);
 module_param(places, uint, 0444);
 module_param(nest, uint, 0644);
 module_param(nested, uint, 0444);
@@ -75,7 +79,7 @@ struct core_pmu {
 	struct pmu pmu;
 	const char *name;
 	cpumask_t cpus;
-	unsigned long own;	/* the event that the other PMU lacks */
+	unsigned long own;	/* the event that the other PMU lacks; 0: it is kb_precise */
 	bool registered;
 };
 
@@ -106,7 +110,8 @@ static u64 counter_now(const struct perf_event *event)
 		return ktime_get_mono_fast_ns() / 4;
 	case EVENT_FLAGS:
 		return event->attr.exclude_user | event->attr.exclude_kernel << 1 |
-		       event->attr.exclude_hv << 2 | event->attr.precise_ip << 3;
+		       event->attr.exclude_hv << 2 | event->attr.precise_ip << 3 |
+		       event->attr.wakeup_events << 5;
 	}
 	return this_cpu_read(cores.steps);
 }
@@ -194,7 +199,7 @@ static void kb_read(struct perf_event *event)
 	unsigned long flags;
 
 	local_irq_save(flags);
-	if (!(event->hw.state & PERF_HES_STOPPED))
+	if (!(event->hw.state & PERF_HES_STOPPED) && core_pmu(event->pmu)->own)
 		kb_update(event);
 	kb_nest(this_cpu_ptr(&cores));
 	local_irq_restore(flags);
@@ -234,6 +239,10 @@ static void kb_del(struct perf_event *event, int flags)
 static bool find_number(const struct core_pmu *pmu, const struct perf_event *event,
 			unsigned long *number)
 {
+	bool precise = forward && event->attr.precise_ip && event->attr.type == PERF_TYPE_HARDWARE;
+
+	if (precise != !pmu->own)
+		return false;
 	*number = event->attr.config;
 	if (event->attr.type == pmu->pmu.type)
 		return (*number != EVENT_WIDE && *number != EVENT_NARROW) || *number == pmu->own;
@@ -267,7 +276,7 @@ static int kb_event_init(struct perf_event *event)
 #endif
 	/* A timer has a frequency, and needs no help of perf. */
 	if (event->attr.freq) {
-		event->attr.sample_period = NSEC_PER_SEC / event->attr.sample_freq;
+		event->attr.sample_period = div64_u64(NSEC_PER_SEC, event->attr.sample_freq);
 		hw->sample_period = event->attr.sample_period;
 		hw->last_period = hw->sample_period;
 		local64_set(&hw->period_left, hw->sample_period);
@@ -317,6 +326,7 @@ static const struct attribute_group *groups[] = {
 static struct core_pmu pmus[] = {
 	{ .name = "kb_big", .own = EVENT_WIDE },
 	{ .name = "kb_little", .own = EVENT_NARROW },
+	{ .name = "kb_precise" },
 };
 
 static void unregister_all(void)
@@ -377,6 +387,8 @@ static int __init core_pmus_init(void)
 		ret = register_one(&pmus[0], big);
 	if (!ret)
 		ret = register_one(&pmus[1], little);
+	if (!ret && forward)
+		ret = register_one(&pmus[2], "0-1");
 	if (ret)
 		unregister_all();
 	return ret;

@@ -72,26 +72,27 @@ static char *cpus_text(const struct kb_header *header, const bool *cpus)
 	return fclose(out) ? NULL : text;
 }
 
-static bool mark_cpus(const struct kb_header *header, const char *name, bool *cpus)
+/* The CPUs of which a fact that begins with @prefix says @name. */
+static void mark_cpus(const struct kb_header *header, const char *prefix, const char *name,
+		      bool *cpus)
 {
 	uint32_t core, number;
 	const char *value;
-	bool any = false;
 
 	memset(cpus, 0, header->max_cores * sizeof(*cpus));
 	for (size_t at = 0; at < header->string_table_length;
 	     at += strlen(header->strings + at) + 1) {
-		value = take(header->strings + at, "kbarman.uncounted.", &core, &number);
+		value = take(header->strings + at, prefix, &core, &number);
 		if (value && core < header->max_cores && strcmp(value, name) == 0)
-			any = cpus[core] = true;
+			cpus[core] = true;
 	}
-	return any;
 }
 
 /* Rows of hostile files are at most as many as a session has events. */
 #define ROWS_MAX	32
 
-int kb_uncounted_read(const struct kb_header *header, struct kb_uncounted **rows, uint32_t *nr)
+static int read_rows(const struct kb_header *header, const char *prefix,
+		     struct kb_uncounted **rows, uint32_t *nr)
 {
 	bool *cpus = calloc((size_t)header->max_cores + 1, sizeof(*cpus));
 	uint32_t core, number;
@@ -102,12 +103,12 @@ int kb_uncounted_read(const struct kb_header *header, struct kb_uncounted **rows
 	*nr = 0;
 	for (size_t at = 0; !ret && at < header->string_table_length && *nr < ROWS_MAX;
 	     at += strlen(header->strings + at) + 1) {
-		name = take(header->strings + at, "kbarman.uncounted.", &core, &number);
+		name = take(header->strings + at, prefix, &core, &number);
 		if (name && *name && core < header->max_cores && !row_of(rows, nr, name))
 			ret = -ENOMEM;
 	}
 	for (uint32_t i = 0; !ret && i < *nr; i++) {
-		mark_cpus(header, (*rows)[i].name, cpus);
+		mark_cpus(header, prefix, (*rows)[i].name, cpus);
 		(*rows)[i].cpus = cpus_text(header, cpus);
 		ret = (*rows)[i].cpus ? 0 : -ENOMEM;
 	}
@@ -118,6 +119,16 @@ int kb_uncounted_read(const struct kb_header *header, struct kb_uncounted **rows
 		*nr = 0;
 	}
 	return ret;
+}
+
+int kb_uncounted_read(const struct kb_header *header, struct kb_uncounted **rows, uint32_t *nr)
+{
+	return read_rows(header, "kbarman.uncounted.", rows, nr);
+}
+
+int kb_unsampled_read(const struct kb_header *header, struct kb_uncounted **rows, uint32_t *nr)
+{
+	return read_rows(header, "kbarman.unsampled.", rows, nr);
 }
 
 void kb_uncounted_free(struct kb_uncounted *rows, uint32_t nr)
@@ -239,17 +250,19 @@ void kb_counted_feed(struct kb_counted *counted, const struct kb_event *event)
 	}
 }
 
-bool kb_counted_differs(const struct kb_counted *counted, uint32_t i,
-			struct kb_miscounted *difference)
+bool kb_counted_next(const struct kb_counted *counted, struct kb_miscounted *difference)
 {
-	for (uint32_t core = 0; core < counted->max_cores; core++) {
-		for (uint32_t at = counted->first[core]; at < counted->first[core + 1]; at++) {
-			const struct sum *sum = &counted->sums[at];
+	uint32_t core = difference->core, index = difference->next;
 
-			if (!counted->seen[core] || !sum->told || sum->sum + sum->unrecorded == sum->counted || i--)
+	for (; core < counted->max_cores; core++, index = 0) {
+		for (; index < counted->first[core + 1] - counted->first[core]; index++) {
+			const struct sum *sum = &counted->sums[counted->first[core] + index];
+
+			if (!counted->seen[core] || !sum->told ||
+			    sum->sum + sum->unrecorded == sum->counted)
 				continue;
 			*difference = (struct kb_miscounted){
-				.core = core, .index = at - counted->first[core],
+				.core = core, .index = index, .next = index + 1,
 				.counted = sum->counted, .unrecorded = sum->unrecorded,
 				.sum = sum->sum,
 			};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * What the capture says of its counters beside their values. On machines with CPUs of several kinds
- * a CPU may not count all events that were asked for (kbarman.uncounted.CPU.EVENT). And what a
- * counter counted, by Linux, is the sum of the values of all samples of its CPU, and of what is in
- * no record (kbarman.counted.CPU.COUNTER).
+ * a CPU may not count all events that were asked for (kbarman.uncounted.CPU.EVENT), and may have
+ * none that takes samples (kbarman.unsampled.CPU.EVENT). And what a counter counted, by Linux, is
+ * the sum of the values of all samples of its CPU, and of what is in no record
+ * (kbarman.counted.CPU.COUNTER).
  */
 #ifndef KB_LIB_ANALYSIS_COUNTED_H
 #define KB_LIB_ANALYSIS_COUNTED_H
@@ -24,6 +25,10 @@ struct kb_uncounted {
  * rows.
  */
 int kb_uncounted_read(const struct kb_header *header, struct kb_uncounted **rows, uint32_t *nr);
+
+/* The same for an event that was to take samples: CPUs without it count and take none. */
+int kb_unsampled_read(const struct kb_header *header, struct kb_uncounted **rows, uint32_t *nr);
+
 void kb_uncounted_free(struct kb_uncounted *rows, uint32_t nr);
 
 /* The sums of a capture's counters. */
@@ -41,10 +46,13 @@ struct kb_miscounted {
 	uint32_t core, index;
 	uint64_t counted, unrecorded;	/* as the capture says */
 	uint64_t sum;			/* of the values */
+	uint32_t next;			/* the counter of the core that is looked at next */
 };
 
-/* Difference number @i, ordered by core and counter; false: there are no more. */
-bool kb_counted_differs(const struct kb_counted *counted, uint32_t i,
-			struct kb_miscounted *difference);
+/*
+ * The first difference behind *@difference, which is all 0 at first, ordered by core and counter;
+ * false: there are no more. One pass over the counters finds all of them.
+ */
+bool kb_counted_next(const struct kb_counted *counted, struct kb_miscounted *difference);
 
 #endif

@@ -89,19 +89,26 @@ static void put_events(const struct report_text *report)
 }
 
 /* On machines with CPUs of several kinds: which of them do not count what. */
+static void put_rows(const struct report_text *report, const char *title,
+		     struct kb_uncounted *rows, uint32_t nr)
+{
+	for (uint32_t i = 0; i < nr; i++) {
+		text_printf(report, "# %s: ", title);
+		text_put(report, rows[i].name, 0);
+		text_printf(report, " on CPU %s\n", rows[i].cpus);
+	}
+	kb_uncounted_free(rows, nr);
+}
+
 static void put_uncounted(const struct report_text *report)
 {
 	struct kb_uncounted *rows;
 	uint32_t nr;
 
-	if (kb_uncounted_read(report->header, &rows, &nr))
-		return;
-	for (uint32_t i = 0; i < nr; i++) {
-		text_printf(report, "# uncounted: ");
-		text_put(report, rows[i].name, 0);
-		text_printf(report, " on CPU %s\n", rows[i].cpus);
-	}
-	kb_uncounted_free(rows, nr);
+	if (!kb_uncounted_read(report->header, &rows, &nr))
+		put_rows(report, "uncounted", rows, nr);
+	if (!kb_unsampled_read(report->header, &rows, &nr))
+		put_rows(report, "unsampled", rows, nr);
 }
 
 void text_put_head(const struct report_text *report)

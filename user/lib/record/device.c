@@ -166,8 +166,9 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 	return 0;
 }
 
-/* The event @name could not be set up on @cpu. */
-static int event_failed(struct kb_error *err, const char *name, unsigned int cpu, int error)
+/* @event could not be set up on @cpu. */
+static int event_failed(struct kb_error *err, const struct kbarman_event *event, unsigned int cpu,
+			int error)
 {
 	const char *why;
 
@@ -175,8 +176,12 @@ static int event_failed(struct kb_error *err, const char *name, unsigned int cpu
 	case ENOENT:
 	case EOPNOTSUPP:
 	case ENODEV:
-		why = "this CPU has no such event, or no PMU: use another event, -e cpu-clock "
-		      "always works";
+		if (event->flags & KBARMAN_EVENT_PRECISE && error == EOPNOTSUPP)
+			why = "this CPU can't sample it precisely and read its counter, as AMD's "
+			      "CPUs, which sample by IBS: leave out the 'p'";
+		else
+			why = "this CPU has no such event, or no PMU: use another event, "
+			      "-e cpu-clock always works";
 		break;
 	case ENOSPC:
 		why = "the PMU can't count it together with the events before it: use fewer events";
@@ -195,7 +200,8 @@ static int event_failed(struct kb_error *err, const char *name, unsigned int cpu
 	default:
 		why = strerror(error);
 	}
-	return kb_error_set(err, -error, KB_NO_OFFSET, "event '%s' on CPU %u: %s", name, cpu, why);
+	return kb_error_set(err, -error, KB_NO_OFFSET, "event '%s' on CPU %u: %s", event->name, cpu,
+			    why);
 }
 
 int kb_device_start(struct kb_device *device, struct kb_error *err)
@@ -213,7 +219,7 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 	if (!ioctl(device->fd, KBARMAN_START, &start))
 		return 0;
 	if (start.event < device->nr_events)
-		return event_failed(err, device->events[start.event].name, start.cpu, errno);
+		return event_failed(err, &device->events[start.event], start.cpu, errno);
 	return call_failed(err, "start", meanings);
 }
 
