@@ -171,11 +171,6 @@ static void work(void)
 	work_on(1);
 }
 
-static unsigned int samples_with_pc(int fd, uint32_t cpu)
-{
-	return records_of(fd, cpu, BM_RECORD_SAMPLE_WITH_PC);
-}
-
 static void work_until_sampled(int fd)
 {
 	while (samples_with_pc(fd, 0) < 3 || samples_with_pc(fd, 1) < 3)

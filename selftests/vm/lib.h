@@ -995,10 +995,10 @@ static inline struct judgement judge_cpu(int fd, uint32_t cpu)
 }
 
 /*
- * Samples with an address of a CPU, also while the session runs: then total_written is behind
- * write_offset, which judge() would not take.
+ * Records of @type of a CPU, also while the session runs: then total_written is behind write_offset,
+ * which judge() would not take.
  */
-static inline unsigned int samples_with_pc(int fd, uint32_t cpu)
+static inline unsigned int records_of(int fd, uint32_t cpu, uint32_t type)
 {
 	const void *map = map_cpu(fd, cpu);
 	struct walk walk = walk_begin(map);
@@ -1006,9 +1006,14 @@ static inline unsigned int samples_with_pc(int fd, uint32_t cpu)
 	unsigned int nr = 0;
 
 	while ((r = walk_next(&walk)))
-		nr += r->header.record_type == BM_RECORD_SAMPLE_WITH_PC;
+		nr += r->header.record_type == type;
 	munmap((void *)map, query(fd).map_bytes);
 	return nr;
+}
+
+static inline unsigned int samples_with_pc(int fd, uint32_t cpu)
+{
+	return records_of(fd, cpu, BM_RECORD_SAMPLE_WITH_PC);
 }
 
 #endif /* KBARMAN_VM_LIB_H */

@@ -16,20 +16,6 @@ static inline bool is_sample(const union record *r)
 	       r->header.record_type == BM_RECORD_SAMPLE_WITH_PC;
 }
 
-/* Records of @type on @cpu so far. The session may be running. */
-static inline unsigned int records_of(int fd, uint32_t cpu, uint32_t type)
-{
-	const void *map = map_cpu(fd, cpu);
-	struct walk walk = walk_begin(map);
-	const union record *r;
-	unsigned int nr = 0;
-
-	while ((r = walk_next(&walk)))
-		nr += r->header.record_type == type;
-	munmap((void *)map, query(fd).map_bytes);
-	return nr;
-}
-
 static inline uint64_t delta_of(const union record *r, unsigned int i)
 {
 	const uint8_t *at = (const uint8_t *)(&r->sample + 1);

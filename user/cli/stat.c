@@ -18,6 +18,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "event_list.h"
 #include "stat.h"
 
 #define MS		INT64_C(1000000)
@@ -315,17 +316,6 @@ static int count(struct stat_run *run)
 
 /* ---- options ---- */
 
-static int add_events(struct stat_run *run, const char *text)
-{
-	char *both;
-
-	if (asprintf(&both, "%s%s%s", run->events_text ?: "", run->events_text ? "," : "", text) < 0)
-		return cli_fail("out of memory");
-	free(run->events_text);
-	run->events_text = both;
-	return 0;
-}
-
 /* A number of an option: @what, from @least to @most. */
 static int take_number(const char *option, const char *what, uint64_t least, uint64_t most,
 		       uint64_t *number)
@@ -380,7 +370,7 @@ static int take_option(struct stat_run *run, int option)
 {
 	switch (option) {
 	case 'e':
-		return add_events(run, optarg);
+		return event_list_add(&run->events_text, optarg);
 	case 'M':
 		run->metrics_text = optarg;
 		return 0;
