@@ -303,6 +303,62 @@ def numbers_can_be_plain(tmp):
     assert "," in numbers[0] and numbers[1].isdigit(), numbers
 
 
+# Phases that touch pages and phases that do not, of two lengths.
+PHASES = """
+import mmap, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
+def touch(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end:
+        m = mmap.mmap(-1, 64 * 4096)
+        for i in range(64): m[i * 4096] = 1
+        m.close()
+for length in 0.03, 0.02, 0.07, 0.01, 0.04:
+    touch(length)
+    burn(length)
+"""
+
+
+def what_takes_turns_lies_within_its_error(tmp):
+    """page-faults are counted all the time, minor-faults in turns: they are the same."""
+    runs, good, told = 20, 0, []
+    for _ in range(runs):
+        _, lines = stat("--rotate", "3", "-e", "page-faults,{minor-faults,major-faults},"
+                        "{context-switches,cpu-migrations}", sys.executable, "-c", PHASES)
+        got = counters(lines)
+        truth = got["page-faults"]["value"] - got["major-faults"]["value"]
+        turns = got["minor-faults"]
+        assert 0 < turns["running_ns"] < turns["enabled_ns"], turns
+        assert got["page-faults"]["running_ns"] == got["page-faults"]["enabled_ns"], got
+        good += abs(turns["value"] - truth) <= turns["error"]
+        told.append((truth, turns["value"], round(turns["error"])))
+        # an error that is as large as the value would always hold
+        assert turns["error"] < 0.9 * truth, told
+    print(f"# {good} of {runs} within the error: {told[:3]} ...")
+    assert good >= runs - 2, told
+
+
+def few_turns_have_no_error(tmp):
+    text = tap.run("stat", "--rotate", "10000", "-e", "{page-faults,minor-faults},"
+                   "{context-switches,cpu-migrations}", "true").stderr
+    assert "too few to say" in text or "never got a counter" in text, text
+
+
+def turns_need_two_groups(tmp):
+    done = tap.run("stat", "--rotate", "5", "-e", "page-faults,task-clock", "true")
+    assert done.returncode == 0 and "no two groups" in done.stderr, done
+
+
+def errors_are_fields_for_scripts(tmp):
+    text = tap.run("stat", "-x,", "--rotate", "2", "-e", "page-faults,{minor-faults,major-faults},"
+                   "{context-switches,cpu-migrations}", sys.executable, "-c", PHASES).stderr
+    rows = {row[2]: row for row in (line.split(",") for line in text.splitlines()) if len(row) > 5}
+    assert rows["page-faults"][3] == "0.00%" and float(rows["minor-faults"][3][:-1]) > 0, text
+    assert float(rows["minor-faults"][5]) < 100, text
+
+
 def wrong_usage_is_told(tmp):
     for args, sentence in [((), "give a command"), (("-p", "x"), "process numbers"),
                            (("-p", "1", "-a"), "-p takes no"), (("-A", "true"), "-A needs"),
@@ -313,6 +369,7 @@ def wrong_usage_is_told(tmp):
                            (("--per-core", "true"), "--per-core needs"),
                            (("-C", "65535", "true"), "CPU 65535 is not online"),
                            (("-C", "", "true"), "-C"),
+                           (("--rotate", "0", "true"), "from 1 to"),
                            (("-a", "-A", "--per-core", "true"), "one of -A"),
                            (("--append", "true"), "file of -o"), (("-x", "", "true"), "-x,"),
                            (("-e", "cycles:x", "true"), "'x' are no modifiers"),

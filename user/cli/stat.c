@@ -26,7 +26,7 @@
 
 enum {
 	OPTION_PER_CORE = 256, OPTION_PER_SOCKET, OPTION_NO_AGGR, OPTION_APPEND, OPTION_NO_BIG_NUM,
-	OPTION_INTERVAL_COUNT, OPTION_TIMEOUT,
+	OPTION_INTERVAL_COUNT, OPTION_TIMEOUT, OPTION_ROTATE,
 };
 
 static const struct cli_option options[] = {
@@ -48,6 +48,9 @@ static const struct cli_option options[] = {
 	{ OPTION_INTERVAL_COUNT, "interval-count", "N", "end after N of these" },
 	{ OPTION_TIMEOUT, "timeout", "MS", "end after MS milliseconds" },
 	{ 'D', "delay", "MS", "begin to count MS milliseconds after COMMAND" },
+	{ OPTION_ROTATE, "rotate", "MS",
+	  "let groups of events take turns of about MS milliseconds, and say how\n"
+	  "far off their counts may be" },
 	{ 'o', "output", "FILE",
 	  "write to FILE ('-' is standard output; default: standard error)" },
 	{ OPTION_APPEND, "append", NULL, "add to the end of FILE" },
@@ -115,15 +118,19 @@ static bool is_over(struct stat_run *run)
 
 /* When the next thing is due; ns of CLOCK_MONOTONIC. */
 struct due {
-	int64_t interval, timeout, delay;
+	int64_t interval, timeout, delay, turn;
 	uint64_t left;			/* intervals until the end */
 };
 
 static int64_t earliest(const struct due *due)
 {
-	int64_t first = due->interval < due->timeout ? due->interval : due->timeout;
+	const int64_t times[] = { due->interval, due->timeout, due->delay, due->turn };
+	int64_t first = INT64_MAX;
 
-	return due->delay < first ? due->delay : first;
+	for (unsigned int i = 0; i < sizeof(times) / sizeof(times[0]); i++)
+		if (times[i] < first)
+			first = times[i];
+	return first;
 }
 
 /* The clock of a run begins with its counts. */
@@ -135,6 +142,7 @@ static void begin(struct stat_run *run, struct due *due)
 	due->delay = never;
 	due->interval = run->interval_ms ? run->begun + (int64_t)run->interval_ms * MS : never;
 	due->timeout = run->timeout_ms ? run->begun + (int64_t)run->timeout_ms * MS : never;
+	due->turn = stat_turns_begin(run, true);
 }
 
 /*
@@ -160,11 +168,17 @@ static bool do_due(struct stat_run *run, struct due *due)
 		stat_start(run);
 		begin(run, due);
 	}
+	if (now >= due->turn && now < due->interval) {
+		stat_turns_end(run);
+		due->turn = stat_turns_begin(run, false);
+	}
 	if (now >= due->interval) {
 		stat_read(run);
 		run->since = run->ended;
 		run->ended = kb_clock_ns(CLOCK_MONOTONIC);
 		stat_put_all(run);
+		stat_turns_forget(run);
+		due->turn = stat_turns_begin(run, false);
 		due->interval += (int64_t)run->interval_ms * MS;
 		if (due->interval <= now)	/* too late for some */
 			due->interval = now + (int64_t)run->interval_ms * MS;
@@ -188,7 +202,8 @@ static void follow(struct stat_run *run)
 	begin(run, &due);
 	if (run->delay_ms)
 		due = (struct due){ .left = due.left, .interval = INT64_MAX, .timeout = INT64_MAX,
-				    .delay = run->begun + (int64_t)run->delay_ms * MS };
+				    .delay = run->begun + (int64_t)run->delay_ms * MS,
+				    .turn = INT64_MAX };
 	if (run->command.pid)
 		command_release(&run->command);
 	do {
@@ -285,7 +300,7 @@ static int count(struct stat_run *run)
 {
 	int ret, status = CLI_OK;
 
-	if (stat_choose_events(run) || prepare_signals(run) || open_output(run))
+	if (stat_choose_events(run) || stat_turns_choose(run) || prepare_signals(run) || open_output(run))
 		return CLI_IMPOSSIBLE;
 	while (run->nr_done < run->runs && !run->interrupted) {
 		if (run->nr_done) {
@@ -358,6 +373,8 @@ static int take_limit(struct stat_run *run, int option)
 		return take_number("-I", "milliseconds", 10, 3600000, &run->interval_ms);
 	case 'D':
 		return take_number("-D", "milliseconds", 1, 3600000, &run->delay_ms);
+	case OPTION_ROTATE:
+		return take_number("--rotate", "milliseconds", 1, 10000, &run->turn_ms);
 	case OPTION_TIMEOUT:
 		return take_number("--timeout", "milliseconds", 10, UINT32_MAX, &run->timeout_ms);
 	default:
@@ -399,6 +416,7 @@ static int take_option(struct stat_run *run, int option)
 	case 'D':
 	case OPTION_TIMEOUT:
 	case OPTION_INTERVAL_COUNT:
+	case OPTION_ROTATE:
 		return take_limit(run, option);
 	case 'o':
 		run->path = optarg;

@@ -9,6 +9,7 @@
 #include <kbarman/metrics.h>
 #include <kbarman/perf_events.h>
 
+#include "analysis/turns.h"
 #include "base/json.h"
 #include "cli.h"
 #include "command.h"
@@ -43,6 +44,8 @@ struct stat_result {
 	double on_ns;			/* time in which it could occur: of CPUs that have it */
 	bool elsewhere;			/* it was not counted while tasks ran on other cores, and how
 					 * long that was is not known: it is not extrapolated */
+	double error;			/* of the value, if it was counted in turns; infinite: not known */
+	bool in_turns;
 	bool alone;			/* a counter of it was not in the group of its set */
 	bool here;			/* there was a counter */
 	bool known;			/* it counted at some time */
@@ -58,6 +61,8 @@ struct stat_event {
 		bool here, known, elsewhere, alone, ran;
 	} *totals;			/* of the shares, with -r; else NULL */
 	size_t nr_totals, max_totals;
+	unsigned int group;		/* that takes turns; 0: it is counted all the time */
+	struct kb_turns *turns;		/* of the shares, while the group takes turns */
 	int kind;			/* of cores, that alone count it; -1: all do */
 	unsigned int set;		/* of events that metrics need; 0: of -e */
 	bool user_only;			/* the kernel may not be counted */
@@ -77,6 +82,7 @@ struct stat_run {
 	unsigned int detail;		/* how many -d */
 	unsigned int runs, nr_done;	/* of the command: wanted, and counted until now */
 	uint64_t interval_ms, interval_count, timeout_ms, delay_ms;
+	uint64_t turn_ms;		/* 0: nothing takes turns */
 	char **argv;			/* NULL: no command */
 
 	struct stat_event events[STAT_EVENTS_MAX];
@@ -94,6 +100,16 @@ struct stat_run {
 		unsigned int nr_cpus;
 	} *shares;
 	size_t nr_shares, max_shares;
+	struct stat_clock {
+		int fd;
+		/* ns in which there was something to count: until the last reading, until the turn,
+		 * and until the interval */
+		uint64_t now, turn, before;
+	} *clocks;			/* of the places; NULL: nothing takes turns */
+	unsigned int nr_groups;		/* that take turns */
+	unsigned int order[STAT_EVENTS_MAX], turn;	/* of this round, and whose turn it is */
+	uint64_t random;
+	int64_t turn_begun;		/* ns */
 	struct command command;
 	struct processes processes;
 	sigset_t old_mask;
@@ -121,6 +137,8 @@ int stat_open(struct stat_run *run);
 void stat_start(struct stat_run *run);
 void stat_stop(struct stat_run *run);
 void stat_read(struct stat_run *run);
+void stat_read_event(struct stat_run *run, unsigned int i);	/* and the group that it leads */
+struct kb_perf_place stat_place_of(const struct stat_run *run, size_t j);
 void stat_keep(struct stat_run *run);		/* what this run counted, for -r */
 void stat_close(struct stat_run *run);
 struct stat_result stat_result(const struct stat_run *run, const struct stat_event *event,
@@ -129,6 +147,20 @@ const char *stat_why_not(const struct stat_event *event);
 void stat_mean_add(struct stat_mean *mean, double value);
 /* Of the mean itself, in percent of it, as perf has it. */
 double stat_mean_deviation(const struct stat_mean *mean);
+
+/* stat_turns.c: groups that take turns, if they do */
+int stat_turns_choose(struct stat_run *run);
+bool stat_turns_waits(const struct stat_run *run, const struct stat_event *event);
+int stat_turns_open(struct stat_run *run);
+void stat_turns_close(struct stat_run *run);
+void stat_turns_start(struct stat_run *run);		/* the clocks, and stop them */
+void stat_turns_stop(struct stat_run *run);
+/* The next turn; @running: its counters do already. Returns when it ends. */
+int64_t stat_turns_begin(struct stat_run *run, bool running);
+void stat_turns_end(struct stat_run *run);
+void stat_turns_forget(struct stat_run *run);		/* all until now: an interval begins */
+struct stat_result stat_turns_result(const struct stat_run *run, const struct stat_event *event,
+				     size_t share);
 
 /* stat_relation.c: a count beside another one */
 struct stat_relation {

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/root.h"
 #include "record/perf_pmus.h"
 #include "record/perf_probe.h"
 #include "stat.h"
@@ -29,20 +30,27 @@ static bool is_absent(int error)
 	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP;
 }
 
+struct kb_perf_place stat_place_of(const struct stat_run *run, size_t j)
+{
+	return (struct kb_perf_place) {
+		.pid = run->places[j].pid,
+		.cpu = run->places[j].cpu,
+		.leader = -1,
+		.on_exec = run->command.pid == run->places[j].pid && !run->delay_ms,
+	};
+}
+
 /* Opens event @i at place @j. @leader is that of its group; -1: there is none yet. */
 static void open_counter(struct stat_run *run, unsigned int i, size_t j, int leader)
 {
 	struct stat_event *event = &run->events[i];
 	struct stat_counter *counter = &event->counters[j];
-	struct kb_perf_place place = {
-		.pid = run->places[j].pid,
-		.cpu = run->places[j].cpu,
-		.leader = leader,
-		.on_exec = run->command.pid == run->places[j].pid && !run->delay_ms,
-		.user_only = event->user_only,
-	};
+	struct kb_perf_place place = stat_place_of(run, j);
 	int refused = 0;
 
+	place.leader = leader;
+	place.on_exec = place.on_exec && !stat_turns_waits(run, event);
+	place.user_only = event->user_only;
 	/* Whoever may come to lead the rest of a group reads it. */
 	place.leads = leader < 0 && is_beside(run, i + 1);
 	counter->fd = kb_perf_counter_open(&event->event, &place);
@@ -138,25 +146,41 @@ int stat_open(struct stat_run *run)
 	}
 	if (!any && run->nr_events)
 		return cli_fail("%s: %s", run->events[0].event.name, stat_why_not(&run->events[0]));
-	return 0;
+	return stat_turns_open(run);
 }
 
+/* But for those that wait for their turn. */
 static void for_all_leaders(const struct stat_run *run, void (*what)(int fd))
 {
-	for (unsigned int i = 0; i < run->nr_events; i++)
-		for (size_t j = 0; j < run->nr_places; j++)
-			if (run->events[i].counters[j].fd >= 0 && !run->events[i].counters[j].beside)
-				what(run->events[i].counters[j].fd);
+	for (unsigned int i = 0; i < run->nr_events; i++) {
+		const struct stat_event *event = &run->events[i];
+
+		for (size_t j = 0; !stat_turns_waits(run, event) && j < run->nr_places; j++)
+			if (event->counters[j].fd >= 0 && !event->counters[j].beside)
+				what(event->counters[j].fd);
+	}
 }
 
 void stat_start(struct stat_run *run)
 {
 	for_all_leaders(run, kb_perf_counter_start);
+	stat_turns_start(run);
 }
 
 void stat_stop(struct stat_run *run)
 {
 	for_all_leaders(run, kb_perf_counter_stop);
+	stat_turns_stop(run);
+}
+
+/* @count: NULL: it has to be read. */
+static void take_count(struct stat_counter *counter, const struct kb_perf_count *count)
+{
+	counter->before = counter->now;
+	if (count)
+		counter->now = *count;
+	else
+		kb_perf_counter_read(counter->fd, &counter->now);
 }
 
 /* Reads the group that event @i may lead at place @j. */
@@ -165,35 +189,39 @@ static void read_group(struct stat_run *run, unsigned int i, size_t j)
 	struct kb_perf_count counts[KB_EVENTS_MAX];
 	int nr = kb_perf_group_read(run->events[i].counters[j].fd, counts, KB_EVENTS_MAX), n = 0;
 
-	if (nr < 1)
-		return;
-	run->events[i].counters[j].now = counts[n++];
-	for (i++; n < nr && is_beside(run, i); i++)
-		if (run->events[i].counters[j].beside)
-			run->events[i].counters[j].now = counts[n++];
+	for (unsigned int k = i; n < nr && (k == i || is_beside(run, k)); k++)
+		if (k == i || run->events[k].counters[j].beside)
+			take_count(&run->events[k].counters[j], &counts[n++]);
 }
 
+void stat_read_event(struct stat_run *run, unsigned int i)
+{
+	struct stat_event *event = &run->events[i];
+
+	for (size_t j = 0; j < run->nr_places; j++) {
+		struct stat_counter *counter = &event->counters[j];
+
+		if (counter->fd < 0 || counter->beside)
+			continue;
+		if (is_beside(run, i + 1) && !counter->alone)
+			read_group(run, i, j);
+		else
+			take_count(counter, NULL);
+	}
+}
+
+/* What takes turns is read at the end of each turn, of which this is one. */
 void stat_read(struct stat_run *run)
 {
 	for (unsigned int i = 0; i < run->nr_events; i++)
-		for (size_t j = 0; j < run->nr_places; j++)
-			run->events[i].counters[j].before = run->events[i].counters[j].now;
-	for (unsigned int i = 0; i < run->nr_events; i++) {
-		for (size_t j = 0; j < run->nr_places; j++) {
-			struct stat_counter *counter = &run->events[i].counters[j];
-
-			if (counter->fd < 0 || counter->beside)
-				continue;
-			if (is_beside(run, i + 1) && !counter->alone)
-				read_group(run, i, j);
-			else
-				kb_perf_counter_read(counter->fd, &counter->now);
-		}
-	}
+		if (!run->events[i].turns)
+			stat_read_event(run, i);
+	stat_turns_end(run);
 }
 
 void stat_close(struct stat_run *run)
 {
+	stat_turns_close(run);
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		struct stat_event *event = &run->events[i];
 
@@ -216,23 +244,11 @@ void stat_mean_add(struct stat_mean *mean, double value)
 	mean->squares += delta * (value - mean->mean);
 }
 
-/* The square root, by Newton: the tool is not linked with libm. */
-static double root(double value)
-{
-	double guess = value > 1 ? value : 1;
-
-	if (value <= 0 || !isfinite(value))
-		return 0;
-	for (double next; (next = (guess + value / guess) / 2) < guess;)
-		guess = next;
-	return guess;
-}
-
 double stat_mean_deviation(const struct stat_mean *mean)
 {
 	if (mean->nr < 2 || !(mean->mean > 0))
 		return 0;
-	return 100 * root(mean->squares / (mean->nr - 1) / mean->nr) / mean->mean;
+	return 100 * kb_root(mean->squares / (mean->nr - 1) / mean->nr) / mean->mean;
 }
 
 /*
@@ -301,6 +317,8 @@ static struct stat_result sum_up(const struct stat_run *run, const struct stat_e
 {
 	struct stat_result sum = { 0 };
 
+	if (event->turns)
+		return stat_turns_result(run, event, share);
 	for (size_t j = 0; j < run->nr_places; j++) {
 		struct stat_result result;
 
@@ -357,6 +375,7 @@ struct stat_result stat_result(const struct stat_run *run, const struct stat_eve
 		.enabled = (uint64_t)total->enabled.mean,
 		.running = (uint64_t)total->running.mean,
 		.on_ns = total->on_ns.mean,
+		.in_turns = event->group,
 		.elsewhere = total->elsewhere,
 		.alone = total->alone,
 		.ran = total->ran,

@@ -95,6 +95,8 @@ static bool find_count(void *context, const char *name, struct kb_metric_count *
 	count->part = result.enabled && result.running < result.enabled ?
 		      (double)result.running / (double)result.enabled : 1;
 	count->together = result.alone ? 0 : event->set;
+	count->has_error = result.in_turns && run->runs == 1;
+	count->error = result.error;
 	return count->part > 0;
 }
 

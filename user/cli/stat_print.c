@@ -3,6 +3,8 @@
  * What kbarman stat prints: lines for people, JSON, or the fields that perf stat has behind -x:
  *
  *	[SECONDS,][SHARE,[CPUS,]]VALUE,UNIT,EVENT,[DEVIATION,]RUNNING,PERCENT,VALUE,UNIT
+ *
+ * With --rotate the deviation is the error.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -53,6 +55,14 @@ static double seconds(const struct stat_run *run)
 	return (double)(run->ended - run->begun) / 1e9;
 }
 
+/* How far off a count of turns may be, in percent of it; infinite: not known. */
+static double error_percent(const struct stat_result *result)
+{
+	if (!result->in_turns || !(result->error > 0))
+		return 0;
+	return result->value > 0 ? 100 * result->error / result->value : INFINITY;
+}
+
 /* ---- JSON ---- */
 
 static void json_begin(struct stat_run *run, const char *kind, const char *key, const char *name,
@@ -87,6 +97,8 @@ static void json_event(struct stat_run *run, const struct stat_event *event,
 		kb_json_u64(json, "running_ns", result->running);
 		if (run->runs > 1)
 			kb_json_double(json, "deviation_percent", result->deviation);
+		else if (result->in_turns && isfinite(result->error))
+			kb_json_double(json, "error", result->error);
 	}
 	kb_json_bool(json, "user_only", event->user_only ||
 		     (event->event.flags & kernel) == KBARMAN_EVENT_NO_KERNEL);
@@ -149,6 +161,8 @@ static void csv_event(struct stat_run *run, const struct stat_event *event,
 		      name_of(event, name), sep);
 	if (run->runs > 1)
 		kb_out_printf(out, "%.2f%%%s", result->deviation, sep);
+	else if (run->nr_groups)
+		kb_out_printf(out, "%.2f%%%s", error_percent(result), sep);
 	kb_out_printf(out, "%" PRIu64 "%s%.2f%s", result->running, sep,
 		      result->enabled ? kb_percent(result->running, result->enabled) : 100.0, sep);
 	if (counted)
@@ -165,7 +179,7 @@ static void csv_metric(struct stat_run *run, size_t share, const struct stat_met
 	char name[128];
 
 	csv_begin(run, share);
-	for (int i = 0; i < (run->runs > 1 ? 6 : 5); i++)
+	for (int i = 0; i < (run->runs > 1 || run->nr_groups ? 6 : 5); i++)
 		kb_out_printf(out, "%s", run->separator);
 	if (m->why)
 		kb_out_printf(out, "<not counted>");
@@ -189,6 +203,21 @@ static void text_begin(struct stat_run *run, size_t share)
 		kb_out_printf(out, "%-7s", run->shares[share].name);
 	else if (run->by != STAT_ALL)
 		kb_out_printf(out, "%-12s%4u", run->shares[share].name, run->shares[share].nr_cpus);
+}
+
+static void text_coverage(struct kb_out *out, const struct stat_result *result, bool many_runs)
+{
+	kb_out_printf(out, " (counted %.0f%% of the time, ",
+		      kb_percent(result->running, result->enabled));
+	if (!result->in_turns || many_runs)
+		kb_out_printf(out, "%s)", result->in_turns ? "in turns" : result->elsewhere ?
+			      "not on other cores" : "extrapolated");
+	else if (isfinite(error_percent(result)))
+		kb_out_printf(out, "in turns; at most %.2f%% off)", error_percent(result));
+	else if (isfinite(result->error))
+		kb_out_printf(out, "in turns; at most %.0f off)", result->error);
+	else
+		kb_out_printf(out, "in turns; too few to say how far off)");
 }
 
 static void text_event(struct stat_run *run, const struct stat_event *event,
@@ -220,9 +249,7 @@ static void text_event(struct stat_run *run, const struct stat_event *event,
 	if (run->runs > 1)
 		kb_out_printf(out, " ( +-%6.2f%% )", result->deviation);
 	if (result->running < result->enabled)
-		kb_out_printf(out, " (counted %.0f%% of the time, %s)",
-			      kb_percent(result->running, result->enabled), result->elsewhere ?
-			      "not on other cores" : "extrapolated");
+		text_coverage(out, result, run->runs > 1);
 	kb_out_printf(out, "\n");
 }
 

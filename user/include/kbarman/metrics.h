@@ -57,6 +57,8 @@ struct kb_metric_count {
 	double value;		/* extrapolated, if it was counted for a part of the time only */
 	double part;		/* of the time in which it was counted: above 0, at most 1 */
 	unsigned int together;	/* events of one number were counted at the same moments; 0: alone */
+	bool has_error;		/* the true count is not further off than: */
+	double error;
 };
 
 /*
@@ -68,9 +70,9 @@ typedef bool (*kb_metric_lookup)(void *context, const char *name, struct kb_metr
 struct kb_metric_value {
 	double value;
 	/*
-	 * What the value may truly be, if events were counted at different moments: of the time in
-	 * which an event was not counted, it is assumed that it occurred there at a rate from 0 to
-	 * twice that of the rest. If all events were counted together, the metric is that of these
+	 * What the value may truly be, if events were counted at different moments, or if the errors
+	 * of counts are known. Without an error, it is assumed that an event occurred at a rate from
+	 * 0 to twice that of the rest while it was not counted. If all events were counted together, the metric is that of these
 	 * moments, and both bounds are the value. A bound may be infinite.
 	 */
 	double low, high;

@@ -107,11 +107,15 @@ static bool find_count(void *context, const char *name, struct kb_range *range)
 		count.part = 1;
 	seen = count.value * count.part;
 	*range = (struct kb_range){ count.value, seen, 2 * count.value - seen };
+	if (count.has_error) {
+		range->low = count.value > count.error ? count.value - count.error : 0;
+		range->high = count.value + count.error;
+	}
 	if (count.part < e->part)
 		e->part = count.part;
 	if (*name == '$')
 		return true;
-	if (e->any && (!count.together || count.together != e->together))
+	if (count.has_error || (e->any && (!count.together || count.together != e->together)))
 		e->apart = true;
 	e->any = true;
 	e->together = count.together;
