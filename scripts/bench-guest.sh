@@ -4,18 +4,18 @@
 # The VM in which tracers are compared, for scripts/bench-*, which source this file after lib.sh.
 # Its programs are in selftests/bench/switch/.
 
-# bench_guest: sets $out, for the results; $guest, with the programs that `make bench-switch` builds;
-# and $root, a Debian with the tracers
+# bench_guest ARCH: sets $out, for the results; $guest, with the programs that `make bench-switch`
+# builds; and $root, a Debian with the tracers
 bench_guest() {
-	guest=build/bench/guest out=$PWD/out/bench
+	bench_arch=$1 guest=build/bench/guest-$1 out=$PWD/out/bench
 	mkdir -p "$out"
 	rm -rf "$guest/lttng"
-	if modules=$(scripts/lttng-modules amd64); then
+	if modules=$(scripts/lttng-modules "$1"); then
 		mkdir -p "$guest/lttng"
 		cp "$modules"/*.ko "$guest/lttng"
 	fi
 	cp selftests/bench/switch/guest.sh "$guest"
-	root=$(scripts/rootfs amd64 bench)
+	root=$(scripts/rootfs "$1" bench)
 }
 
 # count NAME PLUGIN-OPTION ARGUMENT...: passes ARGUMENT... to guest.sh in a VM of $memory MB, and
@@ -24,11 +24,13 @@ bench_guest() {
 count() {
 	name=$1 option=$2
 	shift 2
-	# One CPU, whose time is the number of its instructions, with the TSC of a real machine, which
-	# QEMU offers only on request. No address is randomised.
-	scripts/vm --arch amd64 --root "$root" --cpus 1 --mem "${memory:-1024}" --share "$guest" \
+	# amd64 with the TSC of a real machine, which QEMU offers only on request; arm64 with the atomic
+	# instructions that all but old machines have
+	case $bench_arch in amd64) cpu=max,+invtsc,x-force-features=on ;; *) cpu=neoverse-n1 ;; esac
+	# One CPU, whose time is the number of its instructions. No address is randomised.
+	scripts/vm --arch "$bench_arch" --root "$root" --cpus 1 --mem "${memory:-1024}" --share "$guest" \
 		--timeout 3000 --log "$out/console.txt" --append 'nokaslr norandmaps tsc=reliable' \
-		--qemu-arg -cpu --qemu-arg max,+invtsc,x-force-features=on \
+		--qemu-arg -cpu --qemu-arg "$cpu" \
 		--qemu-arg -icount --qemu-arg shift=0 \
 		--qemu-arg -plugin --qemu-arg "$PWD/build/bench/count.so,out=$out/sections$option" \
 		-- sh guest.sh "$@" >"$out/guest"

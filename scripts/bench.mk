@@ -28,13 +28,14 @@ WORKLOAD	?= yield
 bench-profile: bench-switch	## list the instructions of a context switch (TRACER=kbarman, ftrace … WORKLOAD=yield, pipe …)
 	@scripts/bench-switches --profile $(TRACER) $(WORKLOAD)
 
-# The programs that scripts/bench-switches runs, on this machine and in an amd64 guest.
-BENCH_GUEST	:= build/bench/guest
-BENCH_PROBE	:= build/bench/probe
+# The programs that scripts/bench-switches runs, on this machine and in guests.
+BENCH_GUEST	:= build/bench/guest-$(MACH)
+BENCH_PROBE	:= build/bench/probe-$(MACH)
 SWITCH		:= selftests/bench/switch
 
 bench-switch: build/bench/count.so build/bench/rate user
 	@$(MAKE) --no-print-directory ARCH=amd64 bench-guest
+	@$(MAKE) --no-print-directory ARCH=arm64 bench-guest
 
 build/bench/count.so build/bench/sections.so: build/bench/%.so: $(SWITCH)/%.c $(SWITCH)/insn.h \
 		      $(SWITCH)/plugin_api.h $(SWITCH)/mark.h
@@ -47,7 +48,7 @@ build/bench/rate: $(SWITCH)/rate.c
 
 bench-guest: $(BENCH_GUEST)/measure $(BENCH_GUEST)/hold_kbarman $(BENCH_GUEST)/hold_bpf \
 	     $(BENCH_GUEST)/empty_probe.ko
-	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=$(BENCH_GUEST) guest-module \
+	@$(MAKE) --no-print-directory ARCH=$(MACH) GUEST=$(BENCH_GUEST) guest-module \
 		$(BENCH_GUEST)/kbarman
 
 $(BENCH_GUEST)/%: $(SWITCH)/%.c $(SWITCH)/mark.h $(SWITCH)/hold.h kmod/uapi/kbarman.h
@@ -58,8 +59,8 @@ $(BENCH_GUEST)/empty_probe.ko: $(wildcard $(SWITCH)/probe/*) kmod/compat/tracepo
 			       kmod/compat/tracepoint.h
 	@mkdir -p $(@D) $(BENCH_PROBE)
 	@cp -rsfu $(addprefix $(CURDIR)/,$(wildcard $(SWITCH)/probe/*) kmod) $(BENCH_PROBE)
-	@k=$$(scripts/kernel amd64) || exit; eval "$$k"; \
-	$(MAKE) -C $$KDIR M=$(CURDIR)/$(BENCH_PROBE) ARCH=x86_64 CROSS_COMPILE=$$KCROSS modules \
+	@k=$$(scripts/kernel $(MACH)) || exit; eval "$$k"; \
+	$(MAKE) -C $$KDIR M=$(CURDIR)/$(BENCH_PROBE) ARCH=$$KARCH CROSS_COMPILE=$$KCROSS modules \
 		>$(BENCH_PROBE).log 2>&1 || { cat $(BENCH_PROBE).log >&2; exit 1; }
 	cp $(BENCH_PROBE)/empty_probe.ko $@
 

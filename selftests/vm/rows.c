@@ -1104,7 +1104,8 @@ static unsigned int threads_sampled(const void *map, const struct late *late)
 #define PROBES		TRACING "kprobe_events"
 #define PROBE_LIMIT	"kbarman_spaces_hurry"		/* at its return the steps are limited */
 #define PROBE_ROW	"kbarman_tables_add_map"
-#define LIMIT_TRIGGER	TRACE_EVENTS "/kbarman_test/limit/trigger"
+#define OWN_TRACE	TRACING "instances/kbarman_test/"	/* with nobody else's events */
+#define LIMIT_TRIGGER	OWN_TRACE "events/kbarman_test/limit/trigger"
 
 static bool probe(const char *what)
 {
@@ -1125,7 +1126,8 @@ static bool begin_limit(void)
 		mount("nodev", TRACING, "tracefs", 0, NULL);
 	if (!probe("r:kbarman_test/limit " PROBE_LIMIT) || !probe("p:kbarman_test/row " PROBE_ROW))
 		return false;
-	write_file(TRACING "trace", "\n");		/* removes what is there */
+	if (mkdir(OWN_TRACE, 0700))
+		lost("no trace of its own");
 	write_file(LIMIT_TRIGGER, "enable_event:kbarman_test:row");
 	return true;
 }
@@ -1133,6 +1135,7 @@ static bool begin_limit(void)
 static void end_limit(void)
 {
 	write_file(LIMIT_TRIGGER, "!enable_event:kbarman_test:row");
+	rmdir(OWN_TRACE);
 	probe("-:kbarman_test/limit");
 	probe("-:kbarman_test/row");
 }
@@ -1158,11 +1161,11 @@ static unsigned long events_traced(void)
 {
 	unsigned int cpu, all = sysconf(_SC_NPROCESSORS_CONF);
 	unsigned long number, sum = 0;
-	char path[64], line[128];
+	char path[96], line[128];
 	FILE *file;
 
 	for (cpu = 0; cpu < all; cpu++) {
-		snprintf(path, sizeof(path), TRACING "per_cpu/cpu%u/stats", cpu);
+		snprintf(path, sizeof(path), OWN_TRACE "per_cpu/cpu%u/stats", cpu);
 		file = fopen(path, "re");
 		while (file && fgets(line, sizeof(line), file)) {
 			if (sscanf(line, "entries: %lu", &number) == 1 ||

@@ -132,16 +132,19 @@ int stat_choose_events(struct stat_run *run);
 /* stat_places.c: where. stat_places() is for each run */
 int stat_places(struct stat_run *run);
 
+/* stat_read.c */
+bool stat_is_beside(const struct stat_run *run, unsigned int i);	/* in the group of the event in front */
+struct kb_perf_place stat_place_of(const struct stat_run *run, size_t j);
+void stat_read_event(struct stat_run *run, unsigned int i);	/* and the group that it leads */
+
 /* stat_count.c */
 int stat_open(struct stat_run *run);
 void stat_start(struct stat_run *run);
 void stat_stop(struct stat_run *run);
 void stat_read(struct stat_run *run);
-void stat_read_event(struct stat_run *run, unsigned int i);	/* and the group that it leads */
-struct kb_perf_place stat_place_of(const struct stat_run *run, size_t j);
 void stat_keep(struct stat_run *run);		/* what this run counted, for -r */
 void stat_close(struct stat_run *run);
-struct stat_result stat_result(const struct stat_run *run, const struct stat_event *event,
+struct stat_result stat_result_of(const struct stat_run *run, const struct stat_event *event,
 			       size_t share);
 const char *stat_why_not(const struct stat_event *event);
 void stat_mean_add(struct stat_mean *mean, double value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 /*
  * The counters of kbarman stat: an event at each place. The counters of a group are opened in the
- * order of the group; the first one that the kernel takes leads it, and reads all of it.
+ * order of the group; the first one that the kernel takes leads it.
  */
 #include <errno.h>
 #include <math.h>
@@ -14,11 +14,6 @@
 #include "record/perf_probe.h"
 #include "stat.h"
 
-static bool is_beside(const struct stat_run *run, unsigned int i)
-{
-	return i < run->nr_events && run->events[i].event.flags & KBARMAN_EVENT_GROUP;
-}
-
 static bool may_leave_out_kernel(const struct stat_event *event, int error)
 {
 	return (error == -EACCES || error == -EPERM) && !event->user_only &&
@@ -28,16 +23,6 @@ static bool may_leave_out_kernel(const struct stat_event *event, int error)
 static bool is_absent(int error)
 {
 	return error == -ENOENT || error == -ENODEV || error == -EOPNOTSUPP;
-}
-
-struct kb_perf_place stat_place_of(const struct stat_run *run, size_t j)
-{
-	return (struct kb_perf_place) {
-		.pid = run->places[j].pid,
-		.cpu = run->places[j].cpu,
-		.leader = -1,
-		.on_exec = run->command.pid == run->places[j].pid && !run->delay_ms,
-	};
 }
 
 /* Opens event @i at place @j. @leader is that of its group; -1: there is none yet. */
@@ -52,7 +37,7 @@ static void open_counter(struct stat_run *run, unsigned int i, size_t j, int lea
 	place.on_exec = place.on_exec && !stat_turns_waits(run, event);
 	place.user_only = event->user_only;
 	/* Whoever may come to lead the rest of a group reads it. */
-	place.leads = leader < 0 && is_beside(run, i + 1);
+	place.leads = leader < 0 && stat_is_beside(run, i + 1);
 	counter->fd = kb_perf_counter_open(&event->event, &place);
 	if (may_leave_out_kernel(event, counter->fd)) {
 		refused = counter->fd;
@@ -82,7 +67,7 @@ static int open_place(struct stat_run *run, size_t j)
 		struct stat_event *event = &run->events[i];
 		int fd;
 
-		if (!is_beside(run, i))
+		if (!stat_is_beside(run, i))
 			leader = -1;
 		open_counter(run, i, j, leader);
 		fd = event->counters[j].fd;
@@ -171,43 +156,6 @@ void stat_stop(struct stat_run *run)
 {
 	for_all_leaders(run, kb_perf_counter_stop);
 	stat_turns_stop(run);
-}
-
-/* @count: NULL: it has to be read. */
-static void take_count(struct stat_counter *counter, const struct kb_perf_count *count)
-{
-	counter->before = counter->now;
-	if (count)
-		counter->now = *count;
-	else
-		kb_perf_counter_read(counter->fd, &counter->now);
-}
-
-/* Reads the group that event @i may lead at place @j. */
-static void read_group(struct stat_run *run, unsigned int i, size_t j)
-{
-	struct kb_perf_count counts[KB_EVENTS_MAX];
-	int nr = kb_perf_group_read(run->events[i].counters[j].fd, counts, KB_EVENTS_MAX), n = 0;
-
-	for (unsigned int k = i; n < nr && (k == i || is_beside(run, k)); k++)
-		if (k == i || run->events[k].counters[j].beside)
-			take_count(&run->events[k].counters[j], &counts[n++]);
-}
-
-void stat_read_event(struct stat_run *run, unsigned int i)
-{
-	struct stat_event *event = &run->events[i];
-
-	for (size_t j = 0; j < run->nr_places; j++) {
-		struct stat_counter *counter = &event->counters[j];
-
-		if (counter->fd < 0 || counter->beside)
-			continue;
-		if (is_beside(run, i + 1) && !counter->alone)
-			read_group(run, i, j);
-		else
-			take_count(counter, NULL);
-	}
 }
 
 /* What takes turns is read at the end of each turn, of which this is one. */
@@ -362,7 +310,7 @@ void stat_keep(struct stat_run *run)
 	}
 }
 
-struct stat_result stat_result(const struct stat_run *run, const struct stat_event *event,
+struct stat_result stat_result_of(const struct stat_run *run, const struct stat_event *event,
 			       size_t share)
 {
 	const struct stat_total *total;

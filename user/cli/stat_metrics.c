@@ -61,7 +61,7 @@ static bool time_of_kind(const struct look *look, double *ns)
 
 		if (event->set != look->set || event->kind < 0 || event->error || !is_of(look, event))
 			continue;
-		*ns = stat_result(look->run, event, look->share).on_ns;
+		*ns = stat_result_of(look->run, event, look->share).on_ns;
 		return true;
 	}
 	return false;
@@ -86,7 +86,7 @@ static bool find_count(void *context, const char *name, struct kb_metric_count *
 	event = find_event(look, name);
 	if (!event || event->error)
 		return false;
-	result = stat_result(run, event, look->share);
+	result = stat_result_of(run, event, look->share);
 	if (!result.known)
 		return false;
 	count->value = result.value;

@@ -276,7 +276,7 @@ static void text_metric(struct stat_run *run, size_t share, const struct stat_me
 
 static void put_event(struct stat_run *run, const struct stat_event *event, size_t share)
 {
-	struct stat_result result = stat_result(run, event, share);
+	struct stat_result result = stat_result_of(run, event, share);
 
 	/* On a CPU of another kind there is nothing to say of the event. */
 	if (run->by != STAT_ALL && !event->error && !result.here)

@@ -29,13 +29,13 @@ static double value_of(const struct stat_run *run, const struct stat_event *even
 		    !kb_metric_is_event(other->event.name, name))
 			continue;
 		if (stat_is_time(other) && event->kind >= 0)
-			return stat_result(run, event, share).on_ns;
+			return stat_result_of(run, event, share).on_ns;
 		if (stat_is_time(other))
-			return stat_result(run, other, share).value;
+			return stat_result_of(run, other, share).value;
 		if ((other->event.flags & where) == (event->event.flags & where) &&
 		    kb_metric_pmu(other->event.name) == length &&
 		    !memcmp(other->event.name, event->event.name, length))
-			return stat_result(run, other, share).value;
+			return stat_result_of(run, other, share).value;
 	}
 	return 0;
 }

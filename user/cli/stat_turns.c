@@ -22,20 +22,15 @@ static bool is_hardware(const struct kbarman_event *event)
 	       event->type != PERF_TYPE_BREAKPOINT;
 }
 
-static bool is_beside(const struct stat_run *run, unsigned int i)
-{
-	return i < run->nr_events && run->events[i].event.flags & KBARMAN_EVENT_GROUP;
-}
-
 /* Gives each group that takes turns its number, from 1 on. */
 static void choose_groups(struct stat_run *run)
 {
 	for (unsigned int i = 0; i < run->nr_events; i++) {
 		struct stat_event *event = &run->events[i];
 
-		if (is_beside(run, i))
+		if (stat_is_beside(run, i))
 			event->group = run->events[i - 1].group;
-		else if (is_beside(run, i + 1) || is_hardware(&event->event))
+		else if (stat_is_beside(run, i + 1) || is_hardware(&event->event))
 			event->group = ++run->nr_groups;
 	}
 }

@@ -158,8 +158,9 @@ int qemu_plugin_install(qemu_plugin_id_t id, const struct qemu_info_t *info, int
 		else
 			path = NULL;
 	}
-	if (!path || strcmp(info->target_name, "x86_64") || info->system.max_vcpus != 1) {
-		fprintf(stderr, "count: wants out=FILE[,addresses=PREFIX], on one x86_64 vCPU\n");
+	if (!path || !know_guest(info) || info->system.max_vcpus != 1) {
+		fprintf(stderr, "count: wants out=FILE[,addresses=PREFIX], on one vCPU of x86_64 or "
+			"aarch64\n");
 		return -1;
 	}
 	out = fopen(path, "w");

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What the plugins that count have to know of x86's instructions. */
+/* What the plugins that count have to know of the instructions of x86 and arm64. */
 #ifndef KBARMAN_BENCH_INSN_H
 #define KBARMAN_BENCH_INSN_H
 
@@ -10,14 +10,33 @@
 
 #define KERNEL		(1ULL << 63)	/* and above */
 
+/* What the guest is: the plugin says so when it is installed. */
+static bool guest_is_arm64;
+
+/* False: it is a guest that no plugin here knows. */
+static inline bool know_guest(const struct qemu_info_t *info)
+{
+	guest_is_arm64 = !strcmp(info->target_name, "aarch64");
+	return guest_is_arm64 || !strcmp(info->target_name, "x86_64");
+}
+
+static inline uint32_t mark_of_arm64(uint32_t word)
+{
+	return word == MARK_ARM64(MARK_BEGIN) ? MARK_BEGIN :
+	       word == MARK_ARM64(MARK_END) ? MARK_END : 0;
+}
+
 /* MARK_BEGIN or MARK_END; 0: another instruction. */
 static inline uint32_t mark_of(const struct qemu_plugin_insn *insn)
 {
-	uint32_t words[2];
+	uint32_t words[2] = { 0 };
+	size_t size = qemu_plugin_insn_size(insn);
 
-	if (qemu_plugin_insn_size(insn) != sizeof(words))
+	if (size != (guest_is_arm64 ? 4 : sizeof(words)))
 		return 0;
-	memcpy(words, qemu_plugin_insn_data(insn), sizeof(words));
+	memcpy(words, qemu_plugin_insn_data(insn), size);
+	if (guest_is_arm64)
+		return mark_of_arm64(words[0]);
 	if (words[0] != MARK_OPCODE || (words[1] != MARK_BEGIN && words[1] != MARK_END))
 		return 0;
 	return words[1];
@@ -43,7 +62,7 @@ static inline bool repeats(const struct qemu_plugin_insn *insn)
 	bool prefix;
 	const uint8_t *opcode = without_prefixes(data, last, &prefix);
 
-	if (!prefix || opcode == last)
+	if (guest_is_arm64 || !prefix || opcode == last)
 		return false;
 	return (*opcode >= 0x6c && *opcode <= 0x6f) || (*opcode >= 0xa4 && *opcode <= 0xa7) ||
 	       (*opcode >= 0xaa && *opcode <= 0xaf);
