@@ -145,7 +145,7 @@ void stat_read(struct stat_run *run);
 void stat_keep(struct stat_run *run);		/* what this run counted, for -r */
 void stat_close(struct stat_run *run);
 struct stat_result stat_result_of(const struct stat_run *run, const struct stat_event *event,
-			       size_t share);
+				  size_t share);
 const char *stat_why_not(const struct stat_event *event);
 void stat_mean_add(struct stat_mean *mean, double value);
 /* Of the mean itself, in percent of it, as perf has it. */

@@ -311,7 +311,7 @@ void stat_keep(struct stat_run *run)
 }
 
 struct stat_result stat_result_of(const struct stat_run *run, const struct stat_event *event,
-			       size_t share)
+				  size_t share)
 {
 	const struct stat_total *total;
 
