@@ -37,8 +37,8 @@ bench-switch: build/bench/count.so build/bench/rate user
 	@$(MAKE) --no-print-directory ARCH=amd64 bench-guest
 	@$(MAKE) --no-print-directory ARCH=arm64 bench-guest
 
-build/bench/count.so build/bench/sections.so: build/bench/%.so: $(SWITCH)/%.c $(SWITCH)/insn.h \
-		      $(SWITCH)/plugin_api.h $(SWITCH)/mark.h
+build/bench/count.so build/bench/sections.so build/bench/tasks.so: build/bench/%.so: $(SWITCH)/%.c \
+		      $(SWITCH)/insn.h $(SWITCH)/plugin_api.h $(SWITCH)/mark.h selftests/vm/known.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden $< -o $@
 

@@ -6,7 +6,7 @@
 GUEST		= build/guest/$(MACH)
 VM_TESTS	:= load abi map records stream torture session sessions sessions_list sessions_marks cpus tasks samples counts cores wakeups interrupts beside_ftrace throttling rows chains stacks stacks_threads stacks_hostile stacks_switches tracepoints clock marks mark_client permission leaks year lockdown
 GUEST_TESTS	= $(patsubst %,$(GUEST)/kselftest/kbarman/%,$(VM_TESTS) suspend no_interrupt room \
-		   $(if $(filter amd64,$(MACH)),uninterrupted))
+		   $(if $(filter amd64,$(MACH)),uninterrupted) $(if $(filter arm64,$(MACH)),known))
 NAMES		= $(addprefix $(GUEST)/names/,names part-child part-static_pie part-stripped \
 		   liblinked.so libopened.so)
 HOST_TESTS	:= $(patsubst selftests/%.c,build/selftests/%,$(wildcard selftests/host/test_*.c))
@@ -233,6 +233,11 @@ $(VM_PROGRAMS)/chains: TEST_CFLAGS += -fno-omit-frame-pointer -fno-toplevel-reor
 # Long chains, and marks for the plugin that counts.
 $(VM_PROGRAMS)/uninterrupted: TEST_CFLAGS += -fno-omit-frame-pointer
 $(VM_PROGRAMS)/uninterrupted: selftests/bench/switch/mark.h
+
+# Each of the known programs is far from all other code: known.h.
+$(VM_PROGRAMS)/known: selftests/vm/known.h
+$(VM_PROGRAMS)/known: TEST_CFLAGS += -Wl,--section-start=.known0=0x50000000,--section-start=.known1=0x58000000 \
+		-Wl,--section-start=.known2=0x60000000,--section-start=.known3=0x68000000
 
 # Without perl its runner shows nothing before a program has ended: sed keeps the lines back.
 $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk

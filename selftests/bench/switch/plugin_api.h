@@ -32,6 +32,10 @@ enum qemu_plugin_cb_flags {
 	QEMU_PLUGIN_CB_NO_REGS,
 };
 
+enum qemu_plugin_mem_rw {
+	QEMU_PLUGIN_MEM_RW = 3,		/* QEMU 7.2 takes reads for writes */
+};
+
 enum qemu_plugin_op {
 	QEMU_PLUGIN_INLINE_ADD_U64,
 };
@@ -56,6 +60,18 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
 						enum qemu_plugin_op op, void *counter,
 						uint64_t added);
+
+/* Whenever the instruction has read or written memory. */
+void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
+				      void (*callback)(unsigned int vcpu, uint32_t info,
+						       uint64_t vaddr, void *context),
+				      enum qemu_plugin_cb_flags flags, enum qemu_plugin_mem_rw rw,
+				      void *context);
+
+/* When QEMU ends. */
+void qemu_plugin_register_atexit_cb(qemu_plugin_id_t id,
+				    void (*callback)(qemu_plugin_id_t id, void *context),
+				    void *context);
 
 /* All callbacks go, and all code is translated again; then @callback registers anew. */
 void qemu_plugin_reset(qemu_plugin_id_t id, void (*callback)(qemu_plugin_id_t id));
