@@ -5,12 +5,12 @@
  *	-plugin tasks.so,out=FILE
  *
  * At the end FILE gets a line "PROGRAM USER ALL" for each of them, from where its `nop` is on. USER
- * are the instructions of the program itself, which its addresses tell. ALL are these and those of the kernel in the program's
- * task: all instructions from one switch of tasks to the next belong to one task. Linux for arm64
- * switches tasks where it writes the next one, which is in x1, to sp_el0. Just before this it reads
- * the place where the next task goes on from this task's struct: the address tells one task from
- * another. The task in which addresses of a program came is that of the program, up to the last time that they
- * came: later the struct may be another task's.
+ * are the instructions of the program itself, which its addresses tell. ALL are these and those of the
+ * kernel in the program's task: all instructions from one switch of tasks to the next belong to one
+ * task. Linux for arm64 switches tasks where it writes the next one, which is in x1, to sp_el0. Just
+ * before this it reads the place where the next task goes on from this task's struct: the address
+ * tells one task from another. The task in which addresses of a program came is that of the program,
+ * up to the last time that they came: later the struct may be another task's.
  *
  * The counters are plain numbers that translated code adds to: for one vCPU.
  */
