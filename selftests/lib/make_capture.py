@@ -26,7 +26,7 @@ class Maker:
                  divisor=1, unix_base=1_600_000_000_000_000_000):
         self.cores, self.counters, self.series = cores, list(counters), list(series)
         self.clock = (base, multiplier, divisor, unix_base)
-        self.strings, self.offsets = b"", {}
+        self.strings, self.offsets = bytearray(), {}
         self.tasks, self.maps, self.records, self.last = [], [], [], 0
         self.string("target")
         for key, value in {"ext": "1", **(facts or {})}.items():
@@ -89,12 +89,12 @@ class Maker:
             series.append(struct.pack("<IIIIIdBBB", 0, self.string(name), self.string("u"),
                                       self.string("d"), 0xffffffff, 1.0, 1, 1, 0))
         chart = struct.pack("<IBBB", self.string("chart"), 1, 1, 0) if series else b""
-        strings = self.strings + bytes(-len(self.strings) % 4)
+        strings = bytes(self.strings) + bytes(-len(self.strings) % 4)
         each = self.counters
         if not any(isinstance(counters, list) for counters in each):
             each = [each] * self.cores
         slots = max(1, *map(len, each))
-        body = strings
+        body = bytearray(strings)
         for counters in each:
             types = counters + [0] * (slots - len(counters))
             body += struct.pack(f"<QIQII{slots}I", 0, 0, 0, 0, len(counters), *types)
