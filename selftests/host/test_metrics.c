@@ -126,16 +126,26 @@ static bool near(double a, double b)
 	return fabs(a - b) < 1e-9;
 }
 
+#define IS(value, part, together)	{ value, part, together, false, 0 }
+#define WITHIN(value, error)		{ value, 0.5, 1, true, error }
+
 static void values(void)
 {
-	struct count all[] = { { "cycles", { 200, 1, 0 } }, { "instructions", { 300, 1, 0 } }, { 0 } };
-	struct count turns[] = { { "cycles", { 200, 0.5, 0 } }, { "instructions", { 300, 1, 0 } }, { 0 } };
-	struct count group[] = { { "cycles", { 200, 0.5, 1 } }, { "instructions", { 300, 0.5, 1 } }, { 0 } };
-	struct count apart[] = { { "cycles", { 200, 0.5, 1 } }, { "instructions", { 300, 0.5, 2 } }, { 0 } };
-	struct count none[] = { { "cycles", { 0, 1, 0 } }, { "instructions", { 0, 1, 0 } }, { 0 } };
+	struct count all[] = { { "cycles", IS(200, 1, 0) }, { "instructions", IS(300, 1, 0) }, { 0 } };
+	struct count turns[] = { { "cycles", IS(200, 0.5, 0) }, { "instructions", IS(300, 1, 0) }, { 0 } };
+	struct count group[] = { { "cycles", IS(200, 0.5, 1) }, { "instructions", IS(300, 0.5, 1) }, { 0 } };
+	struct count apart[] = { { "cycles", IS(200, 0.5, 1) }, { "instructions", IS(300, 0.5, 2) }, { 0 } };
+	struct count none[] = { { "cycles", IS(0, 1, 0) }, { "instructions", IS(0, 1, 0) }, { 0 } };
+	struct count errors[] = { { "cycles", WITHIN(200, 50) }, { "instructions", WITHIN(300, 0) }, { 0 } };
+	struct count unknown[] = { { "cycles", WITHIN(200, 0) }, { "instructions", WITHIN(300, INFINITY) },
+				   { 0 } };
 	const struct kb_metric *ipc = metric("ipc", "perf");
 	struct kb_metric_value v;
 
+	tap_ok(!kb_metric_evaluate(ipc, lookup, errors, &v) && v.value == 1.5 && near(v.low, 1.2) &&
+	       near(v.high, 2) && v.part == 0.5, "errors_of_counts_are_the_bounds");
+	tap_ok(!kb_metric_evaluate(ipc, lookup, unknown, &v) && v.low == 0 && isinf(v.high),
+	       "an_unknown_error_bounds_nothing");
 	tap_ok(!kb_metric_evaluate(ipc, lookup, all, &v) && v.value == 1.5 && v.low == 1.5 &&
 	       v.high == 1.5 && v.part == 1, "what_was_counted_all_the_time_is_exact");
 	tap_ok(!kb_metric_evaluate(ipc, lookup, turns, &v) && v.value == 1.5 &&
@@ -153,12 +163,12 @@ static void topdown(void)
 {
 	/* 8 slots a cycle: 200 of 800 waited, of the others 5 of 6 were of use */
 	struct count arm[] = {
-		{ "$slots", { 8, 1, 0 } }, { "cycles", { 100, 1, 0 } }, { "stall_slot", { 200, 1, 0 } },
-		{ "stall_slot_frontend", { 80, 1, 0 } }, { "stall_slot_backend", { 120, 1, 0 } },
-		{ "op_retired", { 500, 1, 0 } }, { "op_spec", { 600, 1, 0 } }, { 0 },
+		{ "$slots", IS(8, 1, 0) }, { "cycles", IS(100, 1, 0) }, { "stall_slot", IS(200, 1, 0) },
+		{ "stall_slot_frontend", IS(80, 1, 0) }, { "stall_slot_backend", IS(120, 1, 0) },
+		{ "op_retired", IS(500, 1, 0) }, { "op_spec", IS(600, 1, 0) }, { 0 },
 	};
 	struct count intel[] = {
-		{ "slots", { 800, 1, 0 } }, { "topdown-retiring", { 400, 1, 0 } }, { 0 },
+		{ "slots", IS(800, 1, 0) }, { "topdown-retiring", IS(400, 1, 0) }, { 0 },
 	};
 	static const char *const four[] = {
 		"retiring", "bad_speculation", "frontend_bound", "backend_bound" };
