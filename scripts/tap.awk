@@ -15,10 +15,15 @@
 function begin(name) {
 	program = name
 	since = systime()
-	passed = failed = skipped = results = diagnostics = 0
+	passed = failed = skipped = results = 0
 	plan = -1
 	test = ""
-	tell = 0
+	forget()
+}
+
+# lines that say why: those in front of a result, and those behind one that failed
+function forget() {
+	diagnostics = behind = failing = 0
 }
 
 # both here and at the end of the run
@@ -28,12 +33,25 @@ function tell_failure(line) {
 	fflush(failures)		# others append to it
 }
 
+# what a failing test said behind its result; the reason may stand last
+function tell_behind(i) {
+	for (i = 0; i < behind; i++) {
+		if (behind > 24 && i == 8) {
+			tell_failure("      […]")
+			i = behind - 16
+		}
+		tell_failure("      " said_behind[i])
+	}
+	behind = failing = 0
+}
+
 function problem(what) {
 	failed++
 	tell_failure("FAIL  " program ": " what)
 }
 
 function end(status, left) {
+	tell_behind()
 	if (plan >= 0 && plan != results)
 		problem("only " results " of " plan " tests ran")
 	else if (!results && (status || !nested))
@@ -66,6 +84,7 @@ function took(what, now) {
 }
 
 function result(line, good, reason, name, i) {
+	tell_behind()
 	results++
 	name = line
 	sub(/^(not )?ok *[0-9]* *(- )?/, "", name)
@@ -81,35 +100,35 @@ function result(line, good, reason, name, i) {
 		if (good) {
 			skipped++
 			printf "skip  %s: %s: %s\n", program, name, reason == "" ? "no reason given" : reason
-			diagnostics = tell = 0
+			forget()
 			return
 		}
 	}
 	if (good) {
 		passed++
-		diagnostics = tell = 0
+		forget()
 		return
 	}
 	failed++
 	tell_failure("FAIL  " program ": " name)
 	for (i = diagnostics > 20 ? diagnostics - 20 : 0; i < diagnostics; i++)
 		tell_failure("      " diagnostic[i])
-	diagnostics = 0
-	tell = 12
+	forget()
+	failing = 1
 }
 
 function note(line) {
 	if (line ~ /^# +RUN /) {
+		tell_behind()
 		test = line
 		sub(/^# +RUN +/, "", test)
 		sub(/ \.\.\.$/, "", test)
-		diagnostics = tell = 0
+		forget()
 	} else if (line ~ /^# +(OK|FAIL|SKIP) |^# (PASSED|FAILED|Starting|Totals)|^TAP version/)
 		return
-	else if (tell) {
-		tell--
-		tell_failure("      " line)
-	} else
+	else if (failing && line != "")
+		said_behind[behind++] = line
+	else
 		diagnostic[diagnostics++] = line
 }
 

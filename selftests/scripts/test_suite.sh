@@ -63,8 +63,17 @@ bad() {
 	echo 'ok 3 - good_again'
 	echo 1..3
 }
+late() {
+	echo 'not ok 1 - late'
+	for n in $(seq 40); do
+		echo "# line $n"
+	done
+	echo '# the reason'
+	echo 1..1
+}
 tap first 0 bad
 tap second 0 false
+tap third 0 late
 suite_end
 END
 sh -c '. "$1"' scripts/test "$tmp/failing" "$$" >"$tmp/said" || :
@@ -73,7 +82,19 @@ is what_failed_is_told_again_at_the_end "$(sed '1,/^what failed:/d' "$tmp/said")
 	'  FAIL  first: bad
         # why
   FAIL  second: no test ran (exit status 1)
-2 passed, 2 failed, 0 skipped' "$tmp/said"
+  FAIL  third: late
+        # line 1
+        # line 2
+        # line 3
+        # line 4
+        # line 5
+        # line 6
+        # line 7
+        # line 8
+        […]
+'"$(seq -f '        # line %g' 26 40)"'
+        # the reason
+2 passed, 3 failed, 0 skipped' "$tmp/said"
 
 cat >"$tmp/inner" <<'END'
 echo '== inside (0 s)'
