@@ -218,21 +218,31 @@ static void go_on(struct kb_merge *m)
 	oldest_down(m->heap, m->nr_queued);
 }
 
-int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_error *err)
+/* 1: @number is the ring with the oldest record; 0: its record has to wait, or there is none. */
+static int oldest_ring(struct kb_merge *m, unsigned int *number, struct kb_error *err)
 {
 	const struct entry *top = &m->heap[0];
-	struct source *s;
 
 	if (m->nr_damaged)
 		return report_damage(m, err);
 	if (!m->nr_queued || top->timestamp > m->limit)
 		return 0;
+	*number = top->source;
+	return 1;
+}
 
-	s = &m->sources[top->source];
+int kb_merge_next(struct kb_merge *m, struct kb_raw_record *record, struct kb_error *err)
+{
+	int found = oldest_ring(m, &record->source, err);
+	struct source *s;
+
+	if (found <= 0)
+		return found;
+
+	s = &m->sources[record->source];
 	record->data = s->ring + (s->position & (s->size - 1)) + WORD;
 	record->length = s->length;
 	record->timestamp = s->timestamp;
-	record->source = top->source;
 	note_time(m, s->timestamp);
 	s->position += WORD + s->length;
 	go_on(m);
@@ -293,16 +303,13 @@ static void pass_run(struct kb_merge *m, struct source *s, uint64_t limit, struc
 
 int kb_merge_next_run(struct kb_merge *m, struct kb_raw_run *run, struct kb_error *err)
 {
-	const struct entry *top = &m->heap[0];
+	int found = oldest_ring(m, &run->source, err);
 	struct source *s;
 
-	if (m->nr_damaged)
-		return report_damage(m, err);
-	if (!m->nr_queued || top->timestamp > m->limit)
-		return 0;
+	if (found <= 0)
+		return found;
 
-	s = &m->sources[top->source];
-	run->source = top->source;
+	s = &m->sources[run->source];
 	run->first = s->timestamp;
 	pass_run(m, s, run_limit(m), run);
 	run->last = m->newest;
