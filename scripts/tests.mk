@@ -215,9 +215,7 @@ $(GUEST)/kselftest/kbarman/%: $(VM_PROGRAMS)/%
 .PRECIOUS: $(VM_PROGRAMS)/%
 
 # The harness's header has warnings with -Wall, and its macros compare signed with unsigned.
-$(VM_PROGRAMS)/%: selftests/vm/%.c selftests/vm/lib.h selftests/vm/burn.h selftests/vm/sessions.h \
-		  selftests/vm/stacks.h selftests/vm/details.h selftests/vm/ftrace.h \
-		  selftests/vm/sums.h \
+$(VM_PROGRAMS)/%: selftests/vm/%.c $(wildcard selftests/vm/*.h) \
 		  kmod/uapi/barman_v2.h kmod/uapi/kbarman.h user/include/kbarman/mark.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -isystem $(KSELFTEST) -Ikmod \

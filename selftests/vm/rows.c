@@ -10,6 +10,7 @@
 #include <sys/stat.h>
 
 #include "burn.h"
+#include "kprobes.h"
 #include "kselftest_harness.h"
 
 #define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
@@ -1101,30 +1102,18 @@ static unsigned int threads_sampled(const void *map, const struct late *late)
 }
 
 #define TRACING		"/sys/kernel/tracing/"
-#define PROBES		TRACING "kprobe_events"
 #define PROBE_LIMIT	"kbarman_spaces_hurry"		/* at its return the steps are limited */
 #define PROBE_ROW	"kbarman_tables_add_map"
 #define OWN_TRACE	TRACING "instances/kbarman_test/"	/* with nobody else's events */
 #define LIMIT_TRIGGER	OWN_TRACE "events/kbarman_test/limit/trigger"
-
-static bool probe(const char *what)
-{
-	int fd = open(PROBES, O_WRONLY | O_APPEND | O_CLOEXEC);
-	bool taken;
-
-	if (fd < 0)
-		return false;
-	taken = write(fd, what, strlen(what)) > 0;
-	close(fd);
-	return taken;
-}
 
 /* Lets the kernel trace each row that is made after the limit is set; false if it can't. */
 static bool begin_limit(void)
 {
 	if (access(TRACE_EVENTS, F_OK))
 		mount("nodev", TRACING, "tracefs", 0, NULL);
-	if (!probe("r:kbarman_test/limit " PROBE_LIMIT) || !probe("p:kbarman_test/row " PROBE_ROW))
+	if (kprobe_command("r:kbarman_test/limit " PROBE_LIMIT) ||
+	    kprobe_command("p:kbarman_test/row " PROBE_ROW))
 		return false;
 	if (mkdir(OWN_TRACE, 0700))
 		lost("no trace of its own");
@@ -1136,24 +1125,8 @@ static void end_limit(void)
 {
 	write_file(LIMIT_TRIGGER, "!enable_event:kbarman_test:row");
 	rmdir(OWN_TRACE);
-	probe("-:kbarman_test/limit");
-	probe("-:kbarman_test/row");
-}
-
-/* How often @event was hit. */
-static unsigned long hits_of(const char *event)
-{
-	FILE *profile = fopen(TRACING "kprobe_profile", "re");
-	char line[256], name[64];
-	unsigned long hits;
-
-	while (profile && fgets(line, sizeof(line), profile)) {
-		if (sscanf(line, " %63s %lu", name, &hits) == 2 && !strcmp(name, event)) {
-			fclose(profile);
-			return hits;
-		}
-	}
-	lost("no %s in kprobe_profile", event);
+	kprobe_command("-:kbarman_test/limit");
+	kprobe_command("-:kbarman_test/row");
 }
 
 /* Events in the trace, and those that had no room there any more. */
@@ -1228,7 +1201,7 @@ TEST_F_TIMEOUT(rows, a_stop_leaves_out_what_would_take_long, 300 * SLOWNESS)
 	       (unsigned long long)took / 1000000, sampled);
 	/* The worker makes rows freely until then: while the stop waits for the kernel. */
 	if (traced) {
-		limits = hits_of("limit");
+		limits = kprobe_hits("limit");
 		late_rows = events_traced();
 		end_limit();
 		TH_LOG("%lu rows after the stop has set its limit", late_rows);

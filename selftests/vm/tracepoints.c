@@ -6,8 +6,9 @@
 #include <linux/perf_event.h>
 #include <sys/mman.h>
 
+#include "kprobes.h"
 #include "kselftest_harness.h"
-#include "lib.h"
+#include "sums.h"
 
 #define ROUNDS	3000
 
@@ -40,14 +41,6 @@ static struct kbarman_configure counting(const struct kbarman_event *events, uin
 		.nr_events = nr, .events_ptr = (uintptr_t)events, .sample = period };
 }
 
-static uint64_t counter(const union record *r, unsigned int i)
-{
-	uint64_t value;
-
-	memcpy(&value, (const char *)(&r->sample + 1) + sizeof(bm_uintptr) + i * 8, 8);
-	return value;
-}
-
 /* Between two samples there are as many switches in the ring as the counter says. */
 TEST_F(tracepoints, each_hit_is_counted_once)
 {
@@ -74,7 +67,7 @@ TEST_F(tracepoints, each_hit_is_counted_once)
 			continue;
 		/* The first one counts from when the event was made. */
 		if (samples++)
-			ASSERT_EQ(switches, counter(r, 1)) TH_LOG("sample %u", samples);
+			ASSERT_EQ(switches, delta_of(r, 1)) TH_LOG("sample %u", samples);
 		switches = 0;
 	}
 	EXPECT_LE(5, samples);
@@ -147,7 +140,7 @@ TEST_F(tracepoints, the_first_event_may_be_one)
 	while ((r = walk_next(&walk)))
 		if (r->header.record_type == BM_RECORD_SAMPLE_WITH_PC && samples++)
 			ASSERT_EQ(samples <= early ? 0 : samples == early + 1 ? first : 10,
-				  counter(r, 0)) TH_LOG("sample %u of %u early", samples, early);
+				  delta_of(r, 0)) TH_LOG("sample %u of %u early", samples, early);
 	EXPECT_LE(2 * ROUNDS / 10, samples);
 }
 
@@ -211,39 +204,16 @@ TEST_F(tracepoints, probes_that_the_callers_memory_names_are_refused)
 #else
 #define MAKER		"perf_event_create_kernel_counter"
 #endif
-#define PROBES		"/sys/kernel/tracing/kprobe_events"
 #define PROBE_SWITCH	TRACE_EVENTS "/kbarman_test/made/enable"
-
-/* Events that modules have made since the probe was switched on. */
-static unsigned long events_made(void)
-{
-	char line[256];
-	unsigned long hits, missed;
-	FILE *profile = fopen("/sys/kernel/tracing/kprobe_profile", "re");
-
-	while (profile && fgets(line, sizeof(line), profile)) {
-		if (sscanf(line, " made %lu %lu", &hits, &missed) == 2) {
-			fclose(profile);
-			return hits;
-		}
-	}
-	lost("the probe is not in kprobe_profile");
-}
 
 /* False: this kernel has no such probes, or none of what its tracers leave out (5.10's perf). */
 static bool probe_maker(void)
 {
-	const char probe[] = "p:kbarman_test/made " MAKER;
-	int fd = open(PROBES, O_WRONLY | O_APPEND | O_CLOEXEC);
-	bool taken;
+	int error = kprobe_command("p:kbarman_test/made " MAKER);
 
-	if (fd < 0)
-		return false;
-	taken = write(fd, probe, strlen(probe)) > 0;
-	if (!taken && errno != EINVAL)
+	if (error && error != -EINVAL && error != -ENOSYS)
 		lost("no probe of %s", MAKER);
-	close(fd);
-	return taken;
+	return !error;
 }
 
 /* Anybody who may open the device may ask as often as they like. */
@@ -256,14 +226,14 @@ TEST_F(tracepoints, a_query_makes_no_event)
 	write_file(PROBE_SWITCH, "1");
 	for (i = 0; i < 10; i++)
 		query(self->fd);
-	EXPECT_EQ(0, events_made());
+	EXPECT_EQ(0, kprobe_hits("made"));
 	/* The probe sees those that are made. */
 	ASSERT_EQ(0, configure(self->fd, counting(self->events, 2, 1000000)));
 	EXPECT_EQ(0, start(self->fd));
-	EXPECT_LE(2, events_made());
+	EXPECT_LE(2, kprobe_hits("made"));
 	EXPECT_EQ(0, stop(self->fd));
 	write_file(PROBE_SWITCH, "0");
-	write_file(PROBES, "-:kbarman_test/made");
+	EXPECT_EQ(0, kprobe_command("-:kbarman_test/made"));
 }
 
 TEST_HARNESS_MAIN
