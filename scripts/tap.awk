@@ -126,7 +126,9 @@ function note(line) {
 		forget()
 	} else if (line ~ /^# +(OK|FAIL|SKIP) |^# (PASSED|FAILED|Starting|Totals)|^TAP version/)
 		return
-	else if (failing && line != "")
+	else if (line == "")
+		return
+	else if (failing)
 		said_behind[behind++] = line
 	else
 		diagnostic[diagnostics++] = line
