@@ -141,6 +141,15 @@ def each_state_has_its_delays_in_the_report(tmp):
         assert row["max_ns"] == max(time["ns"] for time in mine), (row, mine)
 
 
+def halted_again(time, wait):
+    """The CPU may leave its state by itself just before the interrupt for the waiter, and halt once
+    more: ns of such halts behind the first one."""
+    halts = [record for record in of_kind(told("dump", "leave"), "record")
+             if record["type"] == "halt" and record["core"] == wait["cpu"] and
+             time["at"] + time["ns"] < record["ns"] <= time["at"] + wait["ns"]]
+    return sum(record["ns"] * (-1 if record["entered"] else 1) for record in halts)
+
+
 def each_wait_has_its_delay_in_the_report(tmp):
     waits = of_kind(leaving(), "latency_wait", preempted=False)
     for time in left():
@@ -149,7 +158,8 @@ def each_wait_has_its_delay_in_the_report(tmp):
             continue            # it has the ten longest
         wait = only(mine, time)
         assert wait["idle_state"] == time["state"], (wait, time)
-        assert ns_of(time["delay"]) - 1 <= wait["halt_ns"] <= time["ns"], (wait, time)
+        assert ns_of(time["delay"]) - 1 <= wait["halt_ns"] <= \
+            time["ns"] + halted_again(time, wait), (wait, time)
 
 
 # ---- states that do not pay
