@@ -179,6 +179,7 @@ TEST_F(clock, records_lie_between_two_looks_at_the_clock)
 /* ---- what comes first, on whatever CPU, has the earlier time ---- */
 
 #define ROUNDS		SLOWED(10000)
+#define INTERRUPTIBLE	1	/* TASK_INTERRUPTIBLE, in prev_state */
 
 /* By CPU: when the task there marked a round, and when it was switched to for that. */
 struct rounds {
@@ -253,7 +254,9 @@ static const char *collect_rounds(const void *map, uint32_t cpu, uint32_t task, 
 			if (r->task_switch.task_id == task && waited)
 				run = last;
 			else if (current)
-				waited = r->task_switch.reason == BM_TASK_SWITCH_BLOCKED;
+				/* In read(). Who waits for the pipe's lock can't be interrupted. */
+				waited = r->task_switch.reason == BM_TASK_SWITCH_BLOCKED &&
+					 r->task_switch.prev_state & INTERRUPTIBLE;
 			current = r->task_switch.task_id == task;
 		}
 		if (r->header.record_type != BM_RECORD_ANNOTATION || r->annotation.channel != cpu)
