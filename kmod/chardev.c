@@ -152,9 +152,12 @@ static int config_check(const struct kbarman_configure *config)
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
 	    !(config->flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))
 		return -EINVAL;
-	if (config->reserved0 ||
-	    config->stack_bytes > (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK ?
-					   KBARMAN_MAX_STACK_BYTES : 0))
+	if (config->stack_bytes > (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK ?
+				    KBARMAN_MAX_STACK_BYTES : 0))
+		return -EINVAL;
+	if (config->turn_ms && (!(config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH) ||
+				config->turn_ms < KBARMAN_TURN_MS_MIN ||
+				config->turn_ms > KBARMAN_TURN_MS_MAX))
 		return -EINVAL;
 	if (config->max_stack && !(config->flags & KBARMAN_CONFIGURE_CHAIN))
 		return -EINVAL;
@@ -180,24 +183,41 @@ static int config_check(const struct kbarman_configure *config)
 	return 0;
 }
 
+/* Events of one group take turns together or not at all. The first one, which samples, does not. */
+static bool turns_are_valid(const struct kbarman_configure *config,
+			    const struct kbarman_event *events)
+{
+	u32 i, turns = 0;
+
+	for (i = 0; i < config->nr_events; i++) {
+		if (events[i].flags & KBARMAN_EVENT_GROUP) {
+			if ((events[i].flags ^ events[i - 1].flags) & KBARMAN_EVENT_TURN)
+				return false;
+		} else if (events[i].flags & KBARMAN_EVENT_TURN) {
+			turns++;
+		}
+	}
+	return config->turn_ms ? turns > 1 && !(events->flags & KBARMAN_EVENT_TURN) : !turns;
+}
+
 /*
- * KBARMAN_EVENT_GROUP changes nothing: counters are pinned, and so all of them count at the same
- * time.
+ * Without turns KBARMAN_EVENT_GROUP changes nothing: counters are pinned, and so all of them count
+ * at the same time.
  */
-static int events_check(const struct kbarman_event *events, u32 count)
+static int events_check(const struct kbarman_configure *config, const struct kbarman_event *events)
 {
 	u32 flags = KBARMAN_EVENT_NO_USER | KBARMAN_EVENT_NO_KERNEL | KBARMAN_EVENT_NO_HV |
-		    KBARMAN_EVENT_PRECISE;
+		    KBARMAN_EVENT_PRECISE | KBARMAN_EVENT_TURN;
 	u32 i;
 
-	for (i = 0; i < count; i++) {
+	for (i = 0; i < config->nr_events; i++) {
 		if (events[i].flags & ~flags || !events[i].name[0] ||
 		    strnlen(events[i].name, sizeof(events[i].name)) == sizeof(events[i].name))
 			return -EINVAL;
 		/* Of all events but the first one. */
 		flags |= KBARMAN_EVENT_GROUP;
 	}
-	return 0;
+	return turns_are_valid(config, events) ? 0 : -EINVAL;
 }
 
 /* The CPUs of the __u64 words at cpus_ptr; all possible CPUs if there are no words. */
@@ -249,7 +269,7 @@ static long ioctl_configure(struct file *file, void __user *argument)
 		error = PTR_ERR(events);
 		goto err_cpus;
 	}
-	error = events_check(events, wanted.config.nr_events);
+	error = events_check(&wanted.config, events);
 	if (error)
 		goto err_events;
 	pids = array_get(wanted.config.pids_ptr, wanted.config.nr_pids, sizeof(*pids));

@@ -11,6 +11,7 @@
 #include "callchain.h"
 #include "pmu_events.h"
 #include "pmu_overflow.h"
+#include "pmu_turns.h"
 
 #define FALLBACK_MIN_NS		100000
 
@@ -31,6 +32,7 @@ static struct perf_event_attr event_wanted_attr(const struct kbarman_event *want
 		.config1 = wanted->config1,
 		.config2 = wanted->config2,
 		.pinned = 1,
+		.disabled = !!(wanted->flags & KBARMAN_EVENT_TURN),
 	};
 
 	attr_exclude(&attr, wanted->flags);
@@ -43,6 +45,8 @@ static struct perf_event_attr event_sampling_attr(const struct kbarman_session *
 {
 	struct perf_event_attr attr = event_wanted_attr(wanted);
 
+	/* Also where it stands for the first event, and takes turns on other CPUs. */
+	attr.disabled = 0;
 	if (session->config.flags & KBARMAN_CONFIGURE_FREQ) {
 		attr.freq = 1;
 		attr.sample_freq = session->config.sample;
@@ -317,14 +321,15 @@ static struct perf_event *counters_create(struct kbarman_session *session, int c
 	return event;
 }
 
-static void counters_add(struct kbarman_counters *counters, struct perf_event *event,
-			 unsigned int i)
+static void counters_add(const struct kbarman_session *session, struct kbarman_counters *counters,
+			 struct perf_event *event, unsigned int i)
 {
 	unsigned int at = counters->nr;
 
 	counters->events[at] = event;
 	local64_set(&counters->last[at], 0);
 	counters->released[at] = 0;
+	counters->turn[at] = event->attr.disabled ? kbarman_turns_of_event(session, i) : 0;
 	if (!counters->published)
 		counters->wanted[at] = i;
 	counters->nr = at + 1;
@@ -347,7 +352,7 @@ static int counters_fall_back(struct kbarman_session *session, int cpu,
 	if (IS_ERR(event))
 		return PTR_ERR(event);
 	counters->fallback = true;
-	counters_add(counters, event, 0);
+	counters_add(session, counters, event, 0);
 	return 0;
 }
 
@@ -390,7 +395,7 @@ void kbarman_pmu_disable_events(struct kbarman_counters *counters)
 {
 	unsigned int i;
 
-	WRITE_ONCE(counters->ending, true);
+	WRITE_ONCE(counters->ended, ~0U);
 	for (i = 0; i < counters->nr; i++)
 		perf_event_disable(counters->events[i]);
 }
@@ -409,13 +414,15 @@ static int counters_create_all(struct kbarman_session *session, int cpu,
 		report->event = i;
 		event = counters_create(session, cpu, counters, i);
 		if (!IS_ERR(event))
-			counters_add(counters, event, i);
+			counters_add(session, counters, event, i);
 		else if (counters->published ||
 			 !event_may_be_left_out(session, i, PTR_ERR(event)))
 			return PTR_ERR(event);
 	}
 	report->event = 0;
-	return counters->nr || counters->published ? 0 : counters_fall_back(session, cpu, counters);
+	if (!counters->nr && !counters->published)
+		return counters_fall_back(session, cpu, counters);
+	return kbarman_turns_try(session, counters, report);
 }
 
 int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
@@ -428,7 +435,8 @@ int kbarman_pmu_create_events(struct kbarman_session *session, int cpu,
 	if (counters->unsettled)
 		synchronize_rcu();
 	kbarman_pmu_settle(counters);
-	counters->ending = false;
+	counters->ended = 0;
+	counters->resting = 0;
 	error = counters_create_all(session, cpu, report);
 	if (error)
 		kbarman_pmu_release_events(counters);

@@ -4,7 +4,7 @@
  *
  * The counters are pinned. If the hardware can't count all of them at the same time, start fails
  * and names the counter. So nothing is multiplexed, and every number is a count and not an
- * estimate.
+ * estimate. Counters that take turns (pmu_turns.c) do so because the session wants it.
  *
  * Sets may differ where the CPUs have PMUs of several kinds. The first counter of each set samples,
  * if it counts the first event of the list, or stands for it on its kind of CPUs.

@@ -110,7 +110,7 @@ static u64 counters_read_one(struct kbarman_counters *counters, unsigned int i)
 	bool readable = event_is_readable(event);
 	u64 before, now;
 
-	if (unlikely(!readable && !READ_ONCE(counters->ending))) {
+	if (unlikely(!readable && !(READ_ONCE(counters->ended) >> i & 1))) {
 		local_inc(&counters->unreadable);
 		return UNREADABLE;
 	}
@@ -129,14 +129,17 @@ static __always_inline unsigned int counters_read(struct kbarman_cpu *here, u64 
 	struct kbarman_counters *counters = &here->counters;
 	unsigned int i, nr = counters->values;
 	unsigned long flags;
+	u32 resting;
 
 	/*
 	 * On older kernels pmu_cpu_stop() can remove the events by an interrupt, even during the
 	 * overflow of a software event.
 	 */
 	raw_local_irq_save(flags);
+	resting = READ_ONCE(counters->resting);
 	for (i = 0; i < nr; i++)
-		deltas[i] = counters_read_one(counters, i);
+		deltas[i] = unlikely(resting >> i & 1) ? UNREADABLE :
+							 counters_read_one(counters, i);
 	raw_local_irq_restore(flags);
 	return nr;
 }
@@ -225,6 +228,20 @@ void kbarman_pmu_count(struct kbarman_cpu *here)
 	if (!kbarman_wants(here->session, current->pid) ||
 	    unlikely(!kbarman_record_counts(ring, current->pid, deltas, nr)))
 		counters_unrecorded(&here->counters, deltas, nr);
+}
+
+void kbarman_pmu_rouse(struct kbarman_cpu *here, u32 mask)
+{
+	struct kbarman_counters *counters = &here->counters;
+	u64 deltas[BM_MAX_PMU_COUNTERS];
+	unsigned int i;
+
+	if (!kbarman_pmu_ring(here))
+		return;
+	for (i = 0; i < counters->values; i++)
+		deltas[i] = mask >> i & 1 ? counters_read_one(counters, i) : UNREADABLE;
+	WRITE_ONCE(counters->resting, counters->resting & ~mask);
+	counters_unrecorded(counters, deltas, counters->values);
 }
 
 void kbarman_pmu_overflow(struct perf_event *event, struct perf_sample_data *data,

@@ -35,6 +35,12 @@ void kbarman_pmu_overflow_chain(struct perf_event *event, struct perf_sample_dat
 void kbarman_pmu_count(struct kbarman_cpu *here);
 
 /*
+ * Resting counters of @here, of this CPU, that @mask has a bit for, count again. What they have
+ * counted up to now is in no record. Context: the CPU, interrupts off.
+ */
+void kbarman_pmu_rouse(struct kbarman_cpu *here, u32 mask);
+
+/*
  * Count and record that the first counter has stopped. Context: the CPU, preemption off, any level
  * up to NMI.
  */

@@ -37,13 +37,16 @@ struct kbarman_counters {
 	unsigned int nr;	/* number of events created */
 	bool ready;		/* all events of the CPU exist. Set with release after the last one
 				 * is created, cleared before the first one is released */
-	bool ending;		/* the events are being switched off: those that are off already
-				 * have counted to their end */
+	u32 ended;		/* a bit for each event that is being switched off: if it is off
+				 * already, it has counted to its end */
+	u32 resting;		/* a bit for each event that does not count now, because others
+				 * have their turn. Changed by the CPU, with interrupts off */
 	bool fallback;		/* the first counter is cpu-clock, because there is no PMU */
 	bool published;		/* the capture has the entry of this CPU. The entry, and the next
 				 * two fields, do not change until the session ends */
 	unsigned int values;	/* of a sample: the CPU's counters */
 	u8 wanted[BM_MAX_PMU_COUNTERS];	/* the event of the session that each counter counts */
+	u8 turn[BM_MAX_PMU_COUNTERS];	/* in which it counts, from 1 on; 0: all the time */
 	/* Used by the owning CPU only, at any level up to NMI. */
 	local64_t last[BM_MAX_PMU_COUNTERS];	/* counts at the last reading */
 	local64_t unrecorded[BM_MAX_PMU_COUNTERS];	/* counts that are in no record */
@@ -93,6 +96,16 @@ struct kbarman_sleeps {
 	struct kbarman_clock_sleep asleep;	/* time that the machine was suspended since the
 						 * start */
 	unsigned int count;
+};
+
+/* Whose turn it is to be counted: pmu_turns.c. */
+struct kbarman_turns {
+	struct delayed_work next;
+	u8 nr;				/* 0: there are no turns */
+	u8 now;				/* 1 to `nr` */
+	u8 left;			/* turns of this round that are still to come: the first
+					 * ones of `order`, the last of these first */
+	u8 order[BM_MAX_PMU_COUNTERS];
 };
 
 /* Who has configured a session. */
@@ -161,6 +174,7 @@ struct kbarman_session {
 	struct work_struct cpus_changed;
 
 	struct delayed_work counters_look;	/* source_pmu.c */
+	struct kbarman_turns turns;
 	bool counting;			/* the counters are read between overflows: source_counts.c.
 					 * Written under `lock` */
 	struct kbarman_maps *maps;	/* source_maps.c; NULL = does not run */

@@ -14,6 +14,7 @@
 #include "header.h"
 #include "pmu_events.h"
 #include "pmu_overflow.h"
+#include "pmu_turns.h"
 #include "source.h"
 #include "source_pmu.h"
 
@@ -44,7 +45,8 @@ static void counters_look_at(struct kbarman_session *session, int cpu)
 	unsigned int i;
 
 	for (i = 0; i < counters->nr; i++) {
-		if (!kbarman_pmu_has_lost_place(counters->events[i]))
+		/* What takes turns is enabled again in its next turn. */
+		if (!kbarman_pmu_has_lost_place(counters->events[i]) || counters->turn[i])
 			continue;
 		if (!i)
 			smp_call_function_single(cpu, counters_tell_if_lost,
@@ -152,6 +154,9 @@ static void entry_publish(struct kbarman_session *session, int cpu,
 		settings.counter_types[i] = entry_counter_type(counters->events[i], event);
 		snprintf(key, sizeof(key), "counter.%d.%u", cpu, i);
 		kbarman_header_fact(session->capture, key, "%s", event->name);
+		snprintf(key, sizeof(key), "turn.%d.%u", cpu, i);
+		if (counters->turn[i])
+			kbarman_header_fact(session->capture, key, "%u", counters->turn[i]);
 	}
 	if (counters->fallback) {
 		session->fallback = true;
@@ -200,6 +205,7 @@ static int pmu_start(struct kbarman_session *session)
 		counters_reset(&per_cpu_ptr(session->each, cpu)->counters);
 	INIT_DEFERRABLE_WORK(&session->counters_look, counters_look);
 	schedule_delayed_work(&session->counters_look, LOOK_EVERY);
+	kbarman_turns_start(session);
 	return 0;
 }
 
@@ -265,6 +271,7 @@ static void pmu_cpu_goes(struct kbarman_session *session)
 
 static void pmu_stop(struct kbarman_session *session)
 {
+	kbarman_turns_stop(session);
 	cancel_delayed_work_sync(&session->counters_look);
 }
 

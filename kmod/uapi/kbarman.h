@@ -143,6 +143,20 @@
  * event samples with the period of another one. A CPU that counts, and takes no samples for this
  * reason, has a string "kbarman.unsampled.CPU.0=NAME" with the name of the first event.
  *
+ * Turns
+ * -----
+ * More events than the PMU can count at the same time can take turns, if the session asks for it
+ * (KBARMAN_EVENT_TURN, turn_ms) and reads the counters at switches (KBARMAN_CONFIGURE_COUNT_SWITCH).
+ * Each event with the flag, together with those behind it that are KBARMAN_EVENT_GROUP, has one
+ * turn in every round, at a random place of it. A turn takes from two thirds to four thirds of
+ * turn_ms, on all CPUs. There are two turns at least. Events without the flag, and what takes
+ * samples, count all the time. A start tries whether each turn finds its place on the PMU.
+ *
+ * The strings "kbarman.turn.CPU.COUNTER=TURN" have the counters that take turns, and their turns,
+ * from 1 on. While a counter rests its values are ~0, which is no failure here. A turn begins and
+ * ends with a sample without PC: in the samples behind the first one up to the last one the values
+ * are what was counted since the sample before. What was counted beside these samples is in none.
+ *
  * Wakeups, migrations, interrupts, softirqs and frequencies
  * ---------------------------------------------------------
  * The sources of KBARMAN_SOURCE_DETAILS are off unless they are asked for. Each of their records is
@@ -312,6 +326,7 @@ enum kbarman_stop {
 #define KBARMAN_FEATURE_DETAILS		(1U << 8)	/* the module knows the sources of
 							 * KBARMAN_SOURCE_DETAILS; those that this
 							 * kernel can't give are in query.absent */
+#define KBARMAN_FEATURE_TURNS		(1U << 9)	/* groups of events can take turns */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -406,6 +421,9 @@ struct kbarman_query {
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
 #define KBARMAN_COUNT_NS_MAX		10000000000ULL
 
+#define KBARMAN_TURN_MS_MIN		10		/* of turn_ms */
+#define KBARMAN_TURN_MS_MAX		60000
+
 #define KBARMAN_DEFAULT_STACK		127
 #define KBARMAN_MAX_STACK		1024
 #define KBARMAN_DEFAULT_STACK_BYTES	65536
@@ -420,7 +438,11 @@ struct kbarman_query {
 #define KBARMAN_EVENT_PRECISE		(3U << KBARMAN_EVENT_PRECISE_SHIFT)
 #define KBARMAN_EVENT_GROUP		(1U << 5)	/* counted together with the event in
 							 * front of it, as all events of a
-							 * session are; not of the first event */
+							 * session are, or those of a turn; not
+							 * of the first event */
+#define KBARMAN_EVENT_TURN		(1U << 6)	/* counted in turns; events of a group are
+							 * in one turn: see "Turns"; not of the
+							 * first event */
 
 struct kbarman_event {
 	__u32 type;			/* enum perf_type_id, or a PMU's type in sysfs */
@@ -457,7 +479,7 @@ struct kbarman_configure {
 					 * readings */
 	__u32 stack_bytes;		/* most bytes of a stack that are looked at; 0 = 64 KiB;
 					 * only with KBARMAN_CONFIGURE_CHAIN_STACK */
-	__u32 reserved0;
+	__u32 turn_ms;			/* about how long a turn is; 0 = there are no turns */
 	__u64 reserved[1];
 };
 

@@ -41,7 +41,7 @@ TREES = {
         ["kmod/session: session here context gates"],
         ["kmod/sources: source source_sched source_idle source_wake source_migrate "
          "source_irq source_softirq source_freq source_counts source_tasks source_pmu "
-         "pmu_overflow pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "
+         "pmu_overflow pmu_turns pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "
          "callchain_riscv callchain_other stack sparse sparse_env sparse_stack task_ranges "
          "thread_stacks user_registers user_memory code_bounds source_maps maps_queue maps_worker "
          "maps_probes "

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Turns of counters: when which ones count, and that what they say is of that time alone. The same
+ * event as one that is counted all the time tells what a turn should have said.
+ */
+#include <linux/perf_event.h>
+#include <sys/mman.h>
+
+#include "kselftest_harness.h"
+#include "sums.h"
+
+#define TURN_MS		20
+#define SECONDS		2
+#define ROUNDS		500
+#define ALWAYS		0	/* counter: switches, all the time; then those of three turns: */
+#define SWITCHES	1
+#define FAULTS		2	/* beside SWITCHES, in the same turn */
+#define CLOCK		3
+#define MIGRATIONS	4
+#define NR		5
+
+#define SOFTWARE(number, text, bits) \
+	{ .type = PERF_TYPE_SOFTWARE, .config = (number), .name = (text), .flags = (bits) }
+
+static const struct kbarman_event events[NR] = {
+	SOFTWARE(PERF_COUNT_SW_CONTEXT_SWITCHES, "context-switches", 0),
+	SOFTWARE(PERF_COUNT_SW_CONTEXT_SWITCHES, "cs", KBARMAN_EVENT_TURN),
+	SOFTWARE(PERF_COUNT_SW_PAGE_FAULTS, "faults", KBARMAN_EVENT_TURN | KBARMAN_EVENT_GROUP),
+	SOFTWARE(PERF_COUNT_SW_CPU_CLOCK, "cpu-clock", KBARMAN_EVENT_TURN),
+	SOFTWARE(PERF_COUNT_SW_CPU_MIGRATIONS, "migrations", KBARMAN_EVENT_TURN),
+};
+
+FIXTURE(turns)
+{
+	int fd;
+	struct kbarman_event events[NR];
+	struct kbarman_configure config;
+};
+
+FIXTURE_SETUP(turns)
+{
+	self->fd = device_open_free();
+	if (!(query(self->fd).features & KBARMAN_FEATURE_TURNS))
+		lost("the module says that it has no turns");
+	pin(0);
+	memcpy(self->events, events, sizeof(events));
+	self->config = (struct kbarman_configure){
+		.sources = KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_PMU, .ring_bytes = 16 * MIB,
+		.flags = KBARMAN_CONFIGURE_COUNT_SWITCH, .turn_ms = TURN_MS,
+		.nr_events = NR, .events_ptr = (uintptr_t)self->events };
+}
+
+FIXTURE_TEARDOWN(turns)
+{
+	close(self->fd);
+}
+
+static void record_ping_pong(struct __test_metadata *_metadata, int fd,
+			     struct kbarman_configure config)
+{
+	uint64_t begun;
+
+	ASSERT_EQ(0, configure(fd, config));
+	ASSERT_EQ(0, start(fd));
+	begun = clock_ns(CLOCK_MONOTONIC);
+	while (clock_ns(CLOCK_MONOTONIC) - begun < SECONDS * SLOWNESS * 1000000000ULL)
+		ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, stop(fd));
+	ASSERT_EQ(0, stats(fd, 0).overwritten);
+}
+
+static bool counts(const union record *r, unsigned int i)
+{
+	return delta_of(r, i) != INVALID_DELTA;
+}
+
+TEST_F(turns, one_group_counts_at_a_time_and_each_in_turn)
+{
+	unsigned int of_turn[NR] = { 0 }, turns = 0, i;
+	const union record *r;
+	int last = -1;
+	struct walk walk;
+
+	record_ping_pong(_metadata, self->fd, self->config);
+	walk = walk_begin(map_cpu(self->fd, 0));
+	while ((r = walk_next(&walk))) {
+		if (!is_sample(r))
+			continue;
+		ASSERT_TRUE(counts(r, ALWAYS));
+		ASSERT_EQ(counts(r, SWITCHES), counts(r, FAULTS));
+		ASSERT_GE(1, counts(r, SWITCHES) + counts(r, CLOCK) + counts(r, MIGRATIONS));
+		for (i = SWITCHES; i < NR; i++) {
+			if (i == FAULTS || !counts(r, i))
+				continue;
+			turns += last != (int)i;
+			of_turn[i] += last != (int)i;
+			last = i;
+		}
+	}
+	TH_LOG("%u, %u, %u turns", of_turn[SWITCHES], of_turn[CLOCK], of_turn[MIGRATIONS]);
+	/* Two turns of a group look like one if they are next to each other. */
+	EXPECT_LE(SECONDS * 1000 / TURN_MS / 4, turns);
+	for (i = SWITCHES; i < NR; i++)
+		EXPECT_TRUE(i == FAULTS || of_turn[i] > turns / 9) TH_LOG("counter %u", i);
+}
+
+/*
+ * The last value of a turn was counted up to a moment before it was read: what switched meanwhile
+ * is in the other counter alone.
+ */
+TEST_F(turns, a_value_is_what_was_counted_since_the_record_before)
+{
+	unsigned int same = 0, less = 0, ended = 0;
+	const union record *r;
+	bool counted = false;
+	struct walk walk;
+
+	record_ping_pong(_metadata, self->fd, self->config);
+	walk = walk_begin(map_cpu(self->fd, 0));
+	while ((r = walk_next(&walk))) {
+		if (!is_sample(r))
+			continue;
+		ended += counted && !counts(r, SWITCHES);
+		counted = counts(r, SWITCHES);
+		if (!counted)
+			continue;
+		ASSERT_LE(delta_of(r, SWITCHES), delta_of(r, ALWAYS));
+		if (delta_of(r, SWITCHES) == delta_of(r, ALWAYS))
+			same++;
+		else
+			less++;
+	}
+	TH_LOG("%u values are the same, %u are less, %u turns ended", same, less, ended);
+	EXPECT_LE(100, same);
+	EXPECT_LE(3, ended);
+	EXPECT_GE(ended + 1, less);
+}
+
+TEST_F(turns, nothing_is_counted_that_is_not_told)
+{
+	record_ping_pong(_metadata, self->fd, self->config);
+	EXPECT_TRUE(sums_are_equal(self->fd));
+	EXPECT_EQ(0, query(self->fd).state & KBARMAN_STATE_RUNNING);
+}
+
+/* To rest is no failure. */
+TEST_F(turns, what_rests_is_not_unreadable)
+{
+	record_ping_pong(_metadata, self->fd, self->config);
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_COUNTER]);
+}
+
+TEST_F(turns, the_capture_says_which_counters_take_turns)
+{
+	const void *map;
+
+	ASSERT_EQ(0, configure(self->fd, self->config));
+	ASSERT_EQ(0, start(self->fd));
+	map = map_cpu(self->fd, 0);
+	EXPECT_EQ(NULL, capture_fact(map, "turn.0.0"));
+	EXPECT_STREQ("1", capture_fact(map, "turn.0.1"));
+	EXPECT_STREQ("1", capture_fact(map, "turn.0.2"));
+	EXPECT_STREQ("2", capture_fact(map, "turn.0.3"));
+	EXPECT_STREQ("3", capture_fact(map, "turn.0.4"));
+}
+
+/* What samples never takes turns: with turns for the others its samples go on as without. */
+TEST_F(turns, samples_go_on_meanwhile)
+{
+	self->events[0] = (struct kbarman_event)SOFTWARE(PERF_COUNT_SW_CPU_CLOCK, "clock", 0);
+	self->config.sample = 1000000;
+	record_ping_pong(_metadata, self->fd, self->config);
+	EXPECT_LE(SECONDS * 100, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+	EXPECT_TRUE(sums_are_equal(self->fd));
+}
+
+TEST_F(turns, several_recordings_take_their_own_turns)
+{
+	int other = device_open();
+	struct kbarman_configure more = self->config;
+
+	more.turn_ms = 2 * TURN_MS;
+	ASSERT_EQ(0, configure(other, more));
+	ASSERT_EQ(0, start(other));
+	record_ping_pong(_metadata, self->fd, self->config);
+	ASSERT_EQ(0, stop(other));
+	EXPECT_TRUE(sums_are_equal(self->fd));
+	EXPECT_TRUE(sums_are_equal(other));
+	close(other);
+}
+
+TEST_F(turns, what_can_have_no_turns_is_refused)
+{
+	const struct kbarman_configure good = self->config;
+	struct kbarman_configure c;
+
+	ASSERT_EQ(0, configure(self->fd, good));
+	c = good;
+	c.flags = 0;			/* no readings at switches */
+	c.count_ns = 1000000;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c = good;
+	c.turn_ms = KBARMAN_TURN_MS_MIN - 1;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c.turn_ms = KBARMAN_TURN_MS_MAX + 1;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c = good;
+	c.turn_ms = 0;			/* events with turns of no length */
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	c = good;
+	c.nr_events = 3;		/* a single turn */
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+	self->events[FAULTS].flags = KBARMAN_EVENT_GROUP;	/* half of a group */
+	EXPECT_EQ(-EINVAL, configure(self->fd, good));
+	self->events[FAULTS].flags = events[FAULTS].flags;
+	self->events[ALWAYS].flags = KBARMAN_EVENT_TURN;	/* the one that samples */
+	EXPECT_EQ(-EINVAL, configure(self->fd, good));
+}
+
+TEST_HARNESS_MAIN
