@@ -15,6 +15,7 @@
  *			with --off-cpu task 1 leaves its CPU with a chain of one address
  *	FAKE_DETAILS	the module knows the sources of --latency (1); if some are asked for, there
  *			is a record of them each millisecond and CPU
+ *	FAKE_TURNS	the module lets counters take turns (1)
  *	FAKE_INTERRUPTS	this file stands for /proc/interrupts
  *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
  *	FAKE_ABSENT	query.absent: what this kernel can't give (0)
@@ -570,6 +571,7 @@ static int query(struct kbarman_query *q)
 			    (setting("FAKE_MAPS", 2) > 1 ? KBARMAN_FEATURE_MAPS : 0) |
 			    (setting("FAKE_MAPS", 2) ? KBARMAN_FEATURE_MAPS_MADE : 0) |
 			    (setting("FAKE_COUNTS", 1) ? KBARMAN_FEATURE_COUNTS : 0) |
+			    (setting("FAKE_TURNS", 1) ? KBARMAN_FEATURE_TURNS : 0) |
 			    (setting("FAKE_DETAILS", 1) ? KBARMAN_FEATURE_DETAILS : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,
@@ -652,6 +654,19 @@ static void add_sources(void)
 		add_fact("kbarman.sources=%s", text);
 }
 
+/* How long a turn is, and "+" for each event that takes turns, "&" if in that of the one before. */
+static void add_turns(void)
+{
+	char text[33] = "";
+
+	if (!fake.config.turn_ms)
+		return;
+	for (uint32_t i = 0; i < fake.config.nr_events; i++)
+		text[i] = !(fake.events[i].flags & KBARMAN_EVENT_TURN) ? '-' :
+			  fake.events[i].flags & KBARMAN_EVENT_GROUP ? '&' : '+';
+	add_fact("kbarman.fake_turns=%u%s", fake.config.turn_ms, text);
+}
+
 static int start(struct kbarman_start *s)
 {
 	char sample[64];
@@ -678,6 +693,7 @@ static int start(struct kbarman_start *s)
 	if (setting("FAKE_STACKS", 0))
 		add_fact("kbarman.max_stack=127");
 	add_sources();
+	add_turns();
 	if (fake.pc && !uname(&name)) {
 		add_fact("kbarman.host=%s", name.nodename);
 		add_fact("kbarman.release=%s", name.release);

@@ -22,6 +22,7 @@ import test_doctor
 import test_critical_path
 import test_dump_exports
 import test_latency
+import test_rotated
 import test_lines
 import test_record as recorder
 import test_tptp
@@ -245,6 +246,9 @@ def report_has_what_is_promised(tmp):
     lines += objects("report", "-j", "--latency", "--irq", cwd=late)
     test_critical_path.full(late)
     lines += objects("report", "-j", "--critical-path", "first", cwd=late)
+    os.mkdir(rotated := os.path.join(tmp, "rotated"))
+    test_rotated.Run(1).capture.save(os.path.join(rotated, "kbarman.cap"))
+    lines += objects("report", "-j", "-M", "ipc", cwd=rotated)
     check("REPORT", lines)
 
 

@@ -538,6 +538,30 @@ def an_older_module_cannot_read_counters_in_between(tmp):
             os.remove(os.path.join(tmp, name))
 
 
+def groups_behind_the_first_one_take_turns(tmp):
+    for events, turns in (
+            ("cycles,instructions,branches", "20-++"),
+            ("cycles,{instructions,branches},{cache-misses,page-faults}", "20-+&+&"),
+            ("{cycles,instructions},branches,page-faults,branch-misses", "20--+-+"),
+            ("cycles,{page-faults,cs},{faults,migrations}", "20-+&+&")):
+        result = record(tmp, "--rotate", "20", "-e", events, "sleep", "0.1", env=fake())
+        assert result.returncode == 0 and "nothing lost" in result.stderr, (events, result)
+        assert Capture(os.path.join(tmp, "kbarman.cap")).facts()["fake_turns"] == turns, events
+
+
+def one_group_takes_no_turns(tmp):
+    for events in "cycles,instructions", "{cycles,instructions},branches", "cycles,page-faults,cs":
+        result = record(tmp, "--rotate", "20", "-e", events, "sleep", "0.1", env=fake())
+        assert result.returncode == 0 and "no two groups" in result.stderr, (events, result)
+        assert "fake_turns" not in Capture(os.path.join(tmp, "kbarman.cap")).facts(), events
+
+
+def an_older_module_has_no_turns(tmp):
+    result = record(tmp, "--rotate", "20", "-e", "cycles,instructions,branches", "true",
+                    env=fake(FAKE_TURNS=0))
+    assert result.returncode == 2 and "--rotate" in result.stderr and "too old" in result.stderr, result
+
+
 def a_rate_above_the_limit_is_lowered_in_words(tmp):
     """As perf does; -c of cycles is a rate that nobody knows before."""
     for args, env, sample, said in [

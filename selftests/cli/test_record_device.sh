@@ -64,6 +64,22 @@ counters_are_read_at_switches_and_belong_to_tasks() {
 	[ "$all" -gt 1000 ] && [ "$sum" -eq "$all" ] && [ "$(counts 1 sample_pc)" -eq 0 ]
 }
 
+groups_take_turns_and_have_errors() {
+	# shellcheck disable=SC2016 # the other shell's
+	record -a -F 0 --rotate 10 -e 'cpu-clock,{page-faults,context-switches},{minor-faults,cpu-migrations}' \
+		-- sh -c 'i=0; while [ $i -lt 300 ]; do i=$((i + 1)); sleep 0; done' || return 1
+	is_whole kbarman.cap && in_order kbarman.cap || return 1
+	facts kbarman.cap | grep -E '^turn\.' >turns
+	[ "$(grep -c '^turn\.0\.' turns)" -eq 4 ] || { cat turns; return 1; }
+	"$KBARMAN" report kbarman.cap >said && "$KBARMAN" report --json kbarman.cap >json || return 1
+	grep -A 30 '^# Counters by task' said
+	grep -q 'page-faults   error  time' said && grep -q '^#  100.00%.* all tasks$' said || return 1
+	# faults and minor faults are the same here, whoever counted them
+	grep '"kind":"all_counters"' json
+	grep '"kind":"all_counters"' json | sed 's/.*"estimates":\[null,\([^]]*\)\].*/\1/' |
+		awk -F, '{ exit !($1 > 500 && $3 > 500 && $1 < 3 * $3 && $3 < 3 * $1) }'
+}
+
 without_samples_there_are_switches_alone() {
 	record -a -F 0 -- sh -c 'sleep 0.2; sleep 0.1' || return 1
 	is_whole kbarman.cap && in_order kbarman.cap || return 1

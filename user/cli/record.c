@@ -57,7 +57,7 @@
 enum {
 	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
 	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
-	OPTION_POLL, OPTION_CHART,
+	OPTION_POLL, OPTION_CHART, OPTION_ROTATE,
 };
 
 static const struct cli_option options[] = {
@@ -72,6 +72,10 @@ static const struct cli_option options[] = {
 	{ OPTION_COUNTERS, "counters", "WHEN",
 	  "read all counters at each task switch (switch), HZ times per\n"
 	  "second and CPU (a number), or both (switch,HZ)" },
+	{ OPTION_ROTATE, "rotate", "MS",
+	  "let groups of events behind the first one take turns of about MS\n"
+	  "milliseconds, and say how far off the counts may be; implies\n"
+	  "--counters switch" },
 	{ 'm', "buffer", "SIZE", "size of each CPU's buffer, with suffix K, M or G (default 4M)" },
 	{ OPTION_MODE, "mode", "MODE",
 	  "stream: write while recording (default)\n"
@@ -135,6 +139,7 @@ struct options {
 	bool no_addresses;		/* in any record: nothing is to be named */
 	bool counters_switch;		/* when counters are read: at task switches; */
 	unsigned long long counters_hz;	/* so many times a second, 0: not that */
+	unsigned long long turn_ms;	/* 0: all counters count all the time */
 	enum kbarman_mode mode;
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
 	uint32_t sources;		/* KBARMAN_SOURCE_* */
@@ -248,6 +253,11 @@ static int parse_option(struct options *o, int option)
 			cli_fail("-c %s: not a number of events", optarg);
 	case OPTION_COUNTERS:
 		return parse_counters(o, optarg);
+	case OPTION_ROTATE:
+		return parse_positive(optarg, &o->turn_ms) && o->turn_ms >= KBARMAN_TURN_MS_MIN &&
+			       o->turn_ms <= KBARMAN_TURN_MS_MAX ? 0 :
+			cli_fail("--rotate %s: not a number of milliseconds from %d to %d", optarg,
+				 KBARMAN_TURN_MS_MIN, KBARMAN_TURN_MS_MAX);
 	case 'm':
 		return cli_parse_size(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
@@ -346,6 +356,7 @@ static int check_options(struct options *o)
 		return CLI_IMPOSSIBLE;
 	if (o->no_samples && !o->chain_flags)
 		leave_out_addresses(o);
+	o->counters_switch |= o->turn_ms > 0;
 	if (o->no_samples && !o->counters_switch && !o->counters_hz)
 		return leave_out_counters(o);
 	return parse_events(o);
@@ -472,6 +483,34 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 	return 0;
 }
 
+/*
+ * Lets all groups behind the first one take turns, and each other event that needs a counter of the
+ * hardware. Returns whether there are two that can.
+ */
+static bool choose_turns(struct options *o)
+{
+	unsigned int turns = 0;
+
+	for (unsigned int i = 1; i < o->nr_events; i++) {
+		struct kbarman_event *event = &o->events[i];
+		bool leads = i + 1 < o->nr_events && event[1].flags & KBARMAN_EVENT_GROUP;
+
+		if (event->flags & KBARMAN_EVENT_GROUP) {
+			event->flags |= event[-1].flags & KBARMAN_EVENT_TURN;
+		} else if (leads || event_is_hardware(event)) {
+			event->flags |= KBARMAN_EVENT_TURN;
+			turns++;
+		}
+	}
+	if (turns > 1)
+		return true;
+	cli_warn("--rotate: there are no two groups behind the first one that could take turns, so "
+		 "all is counted all the time");
+	for (unsigned int i = 0; i < o->nr_events; i++)
+		o->events[i].flags &= ~KBARMAN_EVENT_TURN;
+	return false;
+}
+
 static int configure(struct recording *rec)
 {
 	struct options *o = &rec->options;
@@ -512,6 +551,11 @@ static int configure(struct recording *rec)
 				"task switches; build and load the one of this version");
 	if (o->counters_switch)
 		configure.flags |= KBARMAN_CONFIGURE_COUNT_SWITCH;
+	if (o->turn_ms && !(query.features & KBARMAN_FEATURE_TURNS))
+		return cli_fail("--rotate: the module that is loaded is too old for turns; build and "
+				"load the one of this version");
+	if (o->turn_ms && choose_turns(o))
+		configure.turn_ms = (uint32_t)o->turn_ms;
 	if (choose_chains(o, &query) || sources_check(o->sources, &query))
 		return CLI_IMPOSSIBLE;
 	configure.flags |= o->chain_flags;

@@ -117,6 +117,83 @@ static void put_counters(const struct report *report, struct kb_json *json,
 	kb_json_u64(json, "partial", row->partial);
 }
 
+enum rotated_field { ROTATED_VALUE, ROTATED_ERROR, ROTATED_PART };
+
+/* One field of each counter, null for those that count all the time. @row NULL: all tasks. */
+static void put_rotated_field(const struct report *report, struct kb_json *json,
+			      const struct kb_sample_row *row, const char *name,
+			      enum rotated_field field)
+{
+	kb_json_array(json, name);
+	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++) {
+		struct kb_report_count count = { .value = NAN, .error = NAN, .part = NAN };
+
+		if (kb_report_is_rotated(report->got, i))
+			count = kb_report_rotated(report->got, row, i);
+		kb_json_double(json, NULL, field == ROTATED_VALUE ? count.value :
+					   field == ROTATED_ERROR ? count.error : count.part);
+	}
+	kb_json_array_end(json);
+}
+
+/* Of counters that take turns: their counts of the whole time. */
+static void put_rotated(const struct report *report, struct kb_json *json,
+			const struct kb_sample_row *row)
+{
+	bool any = false;
+
+	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++)
+		any |= kb_report_is_rotated(report->got, i);
+	if (!any)
+		return;
+	put_rotated_field(report, json, row, "estimates", ROTATED_VALUE);
+	put_rotated_field(report, json, row, "errors", ROTATED_ERROR);
+	put_rotated_field(report, json, row, "parts", ROTATED_PART);
+}
+
+static void put_bounds(const struct report *report, struct kb_json *json,
+		       const struct kb_sample_row *row, const char *name, bool high)
+{
+	kb_json_array(json, name);
+	for (unsigned int i = 0; i < report->nr_metrics; i++) {
+		struct kb_metric_value value;
+
+		if (kb_report_metric_bounds(report->got, &report->rows[i], &report->got->counts,
+					    row, &value))
+			kb_json_double(json, NULL, NAN);
+		else
+			kb_json_double(json, NULL, high ? value.high : value.low);
+	}
+	kb_json_array_end(json);
+}
+
+/* Of metrics whose counters take turns: what they may truly be. */
+static void put_metric_bounds(const struct report *report, struct kb_json *json,
+			      const struct kb_sample_row *row)
+{
+	bool any = false;
+
+	for (unsigned int i = 0; i < report->nr_metrics; i++)
+		any |= kb_report_metric_is_rotated(report->got, &report->rows[i]);
+	if (!any)
+		return;
+	put_bounds(report, json, row, "metrics_low", false);
+	put_bounds(report, json, row, "metrics_high", true);
+}
+
+/* The counters that took turns, of all tasks. */
+static void put_all_rotated(const struct report *report, struct kb_json *json)
+{
+	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++) {
+		if (!kb_report_is_rotated(report->got, i))
+			continue;
+		kb_json_begin(json, "all_counters");
+		put_rotated(report, json, NULL);
+		kb_json_end(json);
+		return;
+	}
+}
+
 /* Writes addresses as strings: programs that read all numbers as doubles would round them. */
 static void put_address(struct kb_json *json, uint64_t address)
 {
@@ -212,6 +289,8 @@ static void put_task_counts(const struct report *report, struct kb_json *json,
 	put_name(report, json, row->task_id, report->got->last_timestamp);
 	kb_json_u64(json, "samples", row->samples);
 	put_counters(report, json, &report->got->counts, row);
+	put_rotated(report, json, row);
+	put_metric_bounds(report, json, row);
 	kb_json_end(json);
 }
 
@@ -354,6 +433,8 @@ int report_print_json(const struct report *report)
 		put_task_samples(report, &json, &report->got->tasks.rows[i]);
 	for (i = 0; i < report->got->counts.nr; i++)
 		put_task_counts(report, &json, &report->got->counts.rows[i]);
+	if (report->got->counts.hot)
+		put_all_rotated(report, &json);
 	if (report->got->calls.nodes)
 		put_tree(&json, "call", &report->got->calls);
 	for (i = 0; i < report->got->nr_sched_tasks; i++)

@@ -12,15 +12,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "event_list.h"
 #include "stat.h"
 
 #define MS	INT64_C(1000000)
-
-static bool is_hardware(const struct kbarman_event *event)
-{
-	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
-	       event->type != PERF_TYPE_BREAKPOINT;
-}
 
 /* Gives each group that takes turns its number, from 1 on. */
 static void choose_groups(struct stat_run *run)
@@ -30,7 +25,7 @@ static void choose_groups(struct stat_run *run)
 
 		if (stat_is_beside(run, i))
 			event->group = run->events[i - 1].group;
-		else if (stat_is_beside(run, i + 1) || is_hardware(&event->event))
+		else if (stat_is_beside(run, i + 1) || event_is_hardware(&event->event))
 			event->group = ++run->nr_groups;
 	}
 }

@@ -244,6 +244,21 @@ uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_
 bool kb_report_ipc(const struct kb_report *report, const struct kb_sample_table *table,
 		   const struct kb_sample_row *row, double *ipc);
 
+/* What a counter that took turns would have counted if it had counted all the time. */
+struct kb_report_count {
+	double value;		/* extrapolated; NAN: it had no turn while the task ran */
+	double error;		/* the true count is not further off, in 95 of 100 cases; INFINITY: there
+				 * were too few turns */
+	double part;		/* of the time, in which it was counted; 0 to 1 */
+};
+
+/* Does counter @id take turns (kbarman record --rotate)? Its sums are then those of its turns. */
+bool kb_report_is_rotated(const struct kb_report *report, uint32_t id);
+
+/* The count of such a counter in the task of @row of report->counts; NULL: in all tasks. */
+struct kb_report_count kb_report_rotated(const struct kb_report *report,
+					 const struct kb_sample_row *row, uint32_t id);
+
 /* A metric that the counters of a capture suffice for. */
 struct kb_report_metric {
 	const struct kb_metric *metric;
@@ -267,6 +282,18 @@ unsigned int kb_report_metrics(const struct kb_report *report, const char *list,
  */
 double kb_report_metric_value(const struct kb_report *report, const struct kb_report_metric *metric,
 			      const struct kb_sample_table *table, const struct kb_sample_row *row);
+
+/* Does one of the counters of @metric take turns? */
+bool kb_report_metric_is_rotated(const struct kb_report *report,
+				 const struct kb_report_metric *metric);
+
+/*
+ * The same with its bounds: they differ from the value if counters take turns, which have such values
+ * in report->counts only. Returns what kb_metric_evaluate() returns.
+ */
+int kb_report_metric_bounds(const struct kb_report *report, const struct kb_report_metric *metric,
+			    const struct kb_sample_table *table, const struct kb_sample_row *row,
+			    struct kb_metric_value *value);
 
 /* The label of a node: its name, or its image in brackets if it has no name. Cut to @size bytes. */
 void kb_calltree_label(const struct kb_calltree_node *node, char *label, size_t size);

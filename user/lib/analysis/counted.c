@@ -6,31 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/core_fact.h"
 #include "analysis/counted.h"
 #include "analysis/losses_read.h"
-
-/*
- * Parse "PREFIX" CPU "." NUMBER "=" VALUE. Returns VALUE, or NULL if @string is something else.
- */
-static const char *take(const char *string, const char *prefix, uint32_t *core, uint32_t *number)
-{
-	char *end;
-	unsigned long value;
-	const char *at;
-
-	if (strncmp(string, prefix, strlen(prefix)) != 0)
-		return NULL;
-	at = string + strlen(prefix);
-	if (*at < '0' || *at > '9')
-		return NULL;
-	value = strtoul(at, &end, 10);
-	if (*end != '.' || end[1] < '0' || end[1] > '9' || value > UINT32_MAX)
-		return NULL;
-	*core = (uint32_t)value;
-	value = strtoul(end + 1, &end, 10);
-	*number = (uint32_t)value;
-	return *end == '=' && value <= UINT32_MAX ? end + 1 : NULL;
-}
 
 /* ---- events that some CPUs do not count ---- */
 
@@ -82,7 +60,7 @@ static void mark_cpus(const struct kb_header *header, const char *prefix, const 
 	memset(cpus, 0, header->max_cores * sizeof(*cpus));
 	for (size_t at = 0; at < header->string_table_length;
 	     at += strlen(header->strings + at) + 1) {
-		value = take(header->strings + at, prefix, &core, &number);
+		value = kb_core_fact(header->strings + at, prefix, &core, &number);
 		if (value && core < header->max_cores && strcmp(value, name) == 0)
 			cpus[core] = true;
 	}
@@ -103,7 +81,7 @@ static int read_rows(const struct kb_header *header, const char *prefix,
 	*nr = 0;
 	for (size_t at = 0; !ret && at < header->string_table_length && *nr < ROWS_MAX;
 	     at += strlen(header->strings + at) + 1) {
-		name = take(header->strings + at, prefix, &core, &number);
+		name = kb_core_fact(header->strings + at, prefix, &core, &number);
 		if (name && *name && core < header->max_cores && !row_of(rows, nr, name))
 			ret = -ENOMEM;
 	}
@@ -162,7 +140,7 @@ static struct sum *sum_at(const struct kb_counted *counted, uint32_t core, uint3
 static bool take_counted(struct kb_counted *counted, const char *string)
 {
 	uint32_t core, index;
-	const char *value = take(string, "kbarman.counted.", &core, &index);
+	const char *value = kb_core_fact(string, "kbarman.counted.", &core, &index);
 	struct sum *sum = value ? sum_at(counted, core, index) : NULL;
 
 	if (!sum || sscanf(value, "%" SCNu64 ",%" SCNu64, &sum->counted, &sum->unrecorded) != 2)

@@ -89,8 +89,13 @@ static int prepare(struct reading *reading, struct kb_error *err)
 	if (!reading->core_seen || !reading->sets ||
 	    kb_hot_sum_counters(reading->by_sort, reading->names) ||
 	    kb_hot_sum_counters(reading->by_tid, reading->names) ||
+	    kb_rotated_create(&reading->rotated, reading->header, reading->names) ||
 	    (kb_barman_fact(reading->trace->barman, "counts") && report_begin_counts(reading)))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	/* Their values in a sample, with those carried to it, are not of the same time. */
+	if (kb_rotated_has(reading->rotated, reading->cycles) ||
+	    kb_rotated_has(reading->rotated, reading->instructions))
+		reading->cycles = reading->instructions = UINT32_MAX;
 	kb_sched_only(reading->sched, how->cpus, how->nr_cpu_words);
 	if (reading->filters)
 		kb_offcpu_filter(reading->offcpu, report_wants_wait, reading);
@@ -106,6 +111,7 @@ static void destroy(struct reading *reading)
 	kb_calltree_destroy(reading->tree);
 	kb_carry_destroy(reading->carry);
 	kb_count_sets_destroy(reading->sets);
+	kb_rotated_destroy(reading->rotated);
 	kb_hot_destroy(reading->counts);
 	kb_hot_destroy(reading->by_tid);
 	kb_hot_destroy(reading->by_sort);
@@ -227,6 +233,18 @@ uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_
 			   uint32_t id)
 {
 	return kb_hot_counter(table->hot, row, id);
+}
+
+bool kb_report_is_rotated(const struct kb_report *report, uint32_t id)
+{
+	return kb_rotated_has(((const struct reading *)report)->rotated, id);
+}
+
+struct kb_report_count kb_report_rotated(const struct kb_report *report,
+					 const struct kb_sample_row *row, uint32_t id)
+{
+	return kb_rotated_get(((const struct reading *)report)->rotated,
+			      row ? row->task_id : KB_ROTATED_ALL, id);
 }
 
 bool kb_report_ipc(const struct kb_report *report, const struct kb_sample_table *table,

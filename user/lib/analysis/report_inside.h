@@ -9,6 +9,7 @@
 #include "analysis/carry.h"
 #include "analysis/hot.h"
 #include "analysis/offcpu.h"
+#include "analysis/rotated.h"
 #include "analysis/sample_queue.h"
 #include "analysis/sched.h"
 #include "analysis/stops.h"
@@ -29,6 +30,7 @@ struct reading {
 	struct kb_hot *by_sort, *by_tid;	/* samples with a PC */
 	struct kb_hot *counts;		/* all samples, by task; NULL: no samples without a PC */
 	struct kb_count_sets *sets;	/* of counters of one sample */
+	struct kb_rotated *rotated;	/* NULL: no counter takes turns */
 	struct kb_carry *carry;		/* NULL: no samples without a PC */
 	struct kb_calltree *tree;	/* NULL: not asked for */
 	struct kb_sched *sched;

@@ -131,9 +131,9 @@ static int add_counts(struct reading *reading, const struct kb_event *event, boo
 	return kb_hot_add_share(reading->counts, event, &nowhere, &share);
 }
 
-static int add_sample(struct reading *reading, const struct kb_event *event, bool partial)
+static int add_sample(struct reading *reading, const struct kb_event *event, bool partial,
+		      bool wanted)
 {
-	bool wanted = !reading->filters || is_wanted(reading, event, true);
 	struct kb_event carried;
 	int ret;
 
@@ -171,7 +171,7 @@ static int add_event(struct reading *reading, const struct kb_walk *walk)
 	const struct kb_event *event = &walk->event;
 	struct kb_report *shown = &reading->shown;
 	unsigned int i;
-	bool partial;
+	bool partial, wanted;
 	int ret = 0;
 
 	shown->records++;
@@ -188,8 +188,12 @@ static int add_event(struct reading *reading, const struct kb_walk *walk)
 		if (!ret && event->type == KB_EVENT_TASK_SWITCH)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
 	}
+	wanted = event->type == KB_EVENT_SAMPLE &&
+		 (!reading->filters || is_wanted(reading, event, true));
+	if (!ret && reading->rotated)
+		ret = kb_rotated_feed(reading->rotated, event, walk->ns, wanted);
 	if (!ret && event->type == KB_EVENT_SAMPLE)
-		ret = add_sample(reading, event, partial);
+		ret = add_sample(reading, event, partial, wanted);
 	return ret;
 }
 

@@ -83,50 +83,114 @@ static int metric_width(const struct kb_report_metric *metric)
 	return length > 7 ? length : 7;
 }
 
-/* The columns of counters, if @all are wanted, and of metrics: of IPC, if none were asked for. */
-static void put_counter_heads(const struct report_text *report, bool all)
+/* Which counters a table shows. Those that take turns have values in the table of tasks only. */
+enum shown_counters { NO_COUNTERS, STEADY_COUNTERS, ALL_COUNTERS };
+
+static bool is_shown(const struct report_text *report, enum shown_counters which, uint32_t id)
 {
-	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
+	return which == ALL_COUNTERS ||
+	       (which == STEADY_COUNTERS && !kb_report_is_rotated(report->got, id));
+}
+
+static bool is_metric_shown(const struct report_text *report, enum shown_counters which,
+			    const struct kb_report_metric *metric)
+{
+	return which == ALL_COUNTERS || !kb_report_metric_is_rotated(report->got, metric);
+}
+
+static enum shown_counters counters_of_samples(const struct report_text *report)
+{
+	return report->options.counters ? STEADY_COUNTERS : NO_COUNTERS;
+}
+
+#define ERROR_HEAD	"   error  time"	/* of a counter that takes turns */
+#define BOUNDS_HEAD	"  from      to     "
+
+/* The columns of counters and of metrics: of IPC, if none were asked for. */
+static void put_counter_heads(const struct report_text *report, enum shown_counters which)
+{
+	uint32_t i, nr = kb_names_nr_counters(report->names);
 
 	for (i = 0; i < nr; i++) {
 		struct kb_text name = kb_names_counter(report->names, i);
 		int length = name.length < COUNTER_WIDTH ? name.length : COUNTER_WIDTH;
 
+		if (!is_shown(report, which, i))
+			continue;
 		text_printf(report, "  %*s", COUNTER_WIDTH - length, "");
 		text_put_padded(report, name.data, length, 0);
+		if (kb_report_is_rotated(report->got, i))
+			text_printf(report, ERROR_HEAD);
 	}
 	for (i = 0; i < report->nr_metrics; i++) {
 		int length = (int)strlen(report->metrics[i].name);
 
+		if (!is_metric_shown(report, which, &report->metrics[i]))
+			continue;
 		text_printf(report, "  %*s", metric_width(&report->metrics[i]) - length, "");
 		text_put(report, report->metrics[i].name, 0);
+		if (kb_report_metric_is_rotated(report->got, &report->metrics[i]))
+			text_printf(report, BOUNDS_HEAD);
 	}
 	if (!report->options.metrics && kb_report_ipc(report->got, NULL, NULL, NULL))
 		text_printf(report, "    IPC");
 }
 
 static void put_metrics(const struct report_text *report, const struct kb_sample_table *table,
-			const struct kb_sample_row *row)
+			const struct kb_sample_row *row, enum shown_counters which)
 {
 	for (unsigned int i = 0; i < report->nr_metrics; i++) {
 		const struct kb_report_metric *metric = &report->metrics[i];
-		double value = kb_report_metric_value(report->got, metric, table, row);
+		bool rotated = kb_report_metric_is_rotated(report->got, metric), known;
+		struct kb_metric_value value;
 		char text[32];
 
-		text_printf(report, "  %*s", metric_width(metric), isnan(value) ? "-" :
-			    kb_metric_text(metric->metric, value, text));
+		if (!is_metric_shown(report, which, metric))
+			continue;
+		known = !kb_report_metric_bounds(report->got, metric, table, row, &value);
+		text_printf(report, "  %*s", metric_width(metric), !known ? "-" :
+			    kb_metric_text(metric->metric, value.value, text));
+		if (rotated)
+			text_printf(report, "  %-8s", !known ? "-" :
+				    kb_metric_text(metric->metric, value.low, text));
+		if (rotated)
+			text_printf(report, "  %-7s", !known ? "-" :
+				    kb_metric_text(metric->metric, value.high, text));
 	}
 }
 
-static void put_counters(const struct report_text *report, const struct kb_sample_table *table,
-			 const struct kb_sample_row *row, bool all)
+/* A count of turns, how far off it may be, and for which part of the time it was counted. */
+static void put_rotated(const struct report_text *report, const struct kb_sample_row *row,
+			uint32_t id)
 {
-	uint32_t i, nr = all ? kb_names_nr_counters(report->names) : 0;
+	struct kb_report_count count = kb_report_rotated(report->got, row, id);
+
+	if (isnan(count.value))
+		text_printf(report, "  %*s  %6s  %4s", COUNTER_WIDTH, "-", "-", "0%");
+	else if (isinf(count.error) || !(count.value > 0))
+		text_printf(report, "  %*.0f  %6s  %3.0f%%", COUNTER_WIDTH, count.value, "-",
+			    100 * count.part);
+	else
+		text_printf(report, "  %*.0f  %5.1f%%  %3.0f%%", COUNTER_WIDTH, count.value,
+			    100 * count.error / count.value, 100 * count.part);
+}
+
+static void put_counters(const struct report_text *report, const struct kb_sample_table *table,
+			 const struct kb_sample_row *row, enum shown_counters which)
+{
+	uint32_t i, nr = kb_names_nr_counters(report->names);
 	double ipc;
 
-	for (i = 0; i < nr; i++)
-		text_printf(report, "  %*" PRIu64, COUNTER_WIDTH, kb_report_counter(table, row, i));
-	put_metrics(report, table, row);
+	for (i = 0; i < nr; i++) {
+		if (!is_shown(report, which, i))
+			continue;
+		if (kb_report_is_rotated(report->got, i))
+			put_rotated(report, row, i);
+		else
+			text_printf(report, "  %*" PRIu64, COUNTER_WIDTH,
+				    kb_report_counter(table, row, i));
+	}
+	put_metrics(report, table, row, which);
 	if (report->options.metrics || !kb_report_ipc(report->got, table, row, &ipc))
 		return;
 	if (isnan(ipc))
@@ -181,7 +245,7 @@ static void put_symbols_head(const struct report_text *report, const struct colu
 		text_printf(report, "#  Children       Self   Samples");
 	else
 		text_printf(report, "#  Overhead   Samples");
-	put_counter_heads(report, report->options.counters);
+	put_counter_heads(report, counters_of_samples(report));
 	if (columns->cpu)
 		text_printf(report, "  CPU");
 	if (columns->tid)
@@ -205,7 +269,7 @@ static void put_symbol_row(const struct report_text *report, const struct column
 		text_put_share(report, row->children, report->got->totals.weight, 10);
 	text_put_share(report, row->weight, report->got->totals.weight, 10);
 	text_printf(report, "  %8" PRIu64, row->samples);
-	put_counters(report, &report->got->samples, row, report->options.counters);
+	put_counters(report, &report->got->samples, row, counters_of_samples(report));
 	if (columns->cpu)
 		text_printf(report, "  %3u", row->core);
 	if (columns->tid)
@@ -255,7 +319,7 @@ void text_put_task_samples(const struct report_text *report)
 
 	text_put_title(report, "Samples by task");
 	text_printf(report, "#  Overhead   Samples");
-	put_counter_heads(report, report->options.counters);
+	put_counter_heads(report, counters_of_samples(report));
 	text_printf(report, "      PID      TID  Task\n#\n");
 	for (i = 0; i < report->got->tasks.nr_work; i++) {
 		const struct kb_sample_row *row = &report->got->tasks.rows[i];
@@ -264,11 +328,38 @@ void text_put_task_samples(const struct report_text *report)
 			break;
 		text_put_share(report, row->weight, report->got->totals.weight, 10);
 		text_printf(report, "  %8" PRIu64, row->samples);
-		put_counters(report, &report->got->tasks, row, report->options.counters);
+		put_counters(report, &report->got->tasks, row, counters_of_samples(report));
 		text_put_task_name(report, row->task_id, report->got->last_timestamp);
 	}
 	put_rest(report, report->got->tasks.rows + i, report->got->tasks.nr_work - i,
 		 report->got->totals.weight);
+}
+
+static bool any_is_rotated(const struct report_text *report)
+{
+	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++)
+		if (kb_report_is_rotated(report->got, i))
+			return true;
+	return false;
+}
+
+/* The sums of the columns; of those that take turns the counts of all tasks together. */
+static void put_all_rotated(const struct report_text *report)
+{
+	text_printf(report, "#  100.00%%");
+	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++) {
+		uint64_t sum = 0;
+
+		if (kb_report_is_rotated(report->got, i)) {
+			put_rotated(report, NULL, i);
+			continue;
+		}
+		for (uint32_t row = 0; row < report->got->counts.nr; row++)
+			sum += kb_report_counter(&report->got->counts,
+						 &report->got->counts.rows[row], i);
+		text_printf(report, "  %*" PRIu64, COUNTER_WIDTH, sum);
+	}
+	text_printf(report, "  all tasks\n");
 }
 
 /* All that the counters counted in a task: they were read at switches, or periodically. */
@@ -278,10 +369,14 @@ void text_put_task_counts(const struct report_text *report)
 	uint32_t i;
 
 	text_put_title(report, "Counters by task");
+	if (any_is_rotated(report))
+		text_printf(report, "# Of counters that took turns: the count of the whole time, how "
+				    "far off it is at most in 95\n# of 100 cases, and for which part "
+				    "of the time it was counted.\n#\n");
 	for (i = 0; i < report->got->counts.nr; i++)
 		all += report->got->counts.rows[i].weight;
 	text_printf(report, "#   Share");
-	put_counter_heads(report, true);
+	put_counter_heads(report, ALL_COUNTERS);
 	text_printf(report, "      PID      TID  Task\n#\n");
 	for (i = 0; i < report->got->counts.nr; i++) {
 		const struct kb_sample_row *row = &report->got->counts.rows[i];
@@ -289,8 +384,10 @@ void text_put_task_counts(const struct report_text *report)
 		if (!text_is_shown(report, row->weight, all))
 			break;
 		text_put_share(report, row->weight, all, 9);
-		put_counters(report, &report->got->counts, row, true);
+		put_counters(report, &report->got->counts, row, ALL_COUNTERS);
 		text_put_task_name(report, row->task_id, report->got->last_timestamp);
 	}
 	put_rest(report, report->got->counts.rows + i, report->got->counts.nr - i, all);
+	if (any_is_rotated(report))
+		put_all_rotated(report);
 }
