@@ -65,11 +65,23 @@ run() {
 	return $status
 }
 
+# The example needs counters of the hardware that this machine's PMU lacks, and `kbarman stat` said so.
+lacks_counters() {
+	grep -qx 2 statuses && grep -qE '^kbarman stat: .*: not on this machine$' said
+}
+
 # works PLACE EXAMPLE, in a directory of its own
 works() {
 	prepare
 	echo "NOTE $1: $2"
-	run "$2" </dev/null || { echo "$1: $2: status $?"; return 1; }
+	run "$2" </dev/null 2>said
+	status=$?
+	cat said
+	if lacks_counters; then
+		echo 'NOTE this machine has no such counters'
+		return 0
+	fi
+	[ $status -eq 0 ] || { echo "$1: $2: status $status"; return 1; }
 	grep -qvxE "0${endless:+|130}" statuses && { echo "$1: $2"; cat statuses; return 1; }
 	[ -s statuses ] || { echo "$1: $2: no kbarman ran"; return 1; }
 	for capture in *.cap; do
@@ -88,4 +100,4 @@ each_example_works_as_it_is_written() {
 	[ $ran -gt 5 ]
 }
 
-run_tests prepare run works
+run_tests prepare run works lacks_counters
