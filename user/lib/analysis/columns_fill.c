@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: MIT
+/* See columns_fill.h. Nearly all time of kb_columns_next() is spent here. */
+#include <errno.h>
+#include <string.h>
+
+#include <kbarman/chain.h>
+
+#include "analysis/columns_fill.h"
+#include "analysis/origin.h"
+
+#define TABLE_OF(columns, table)	(&(columns)->part->tables[KB_TABLE_##table])
+#define WANTED(columns, table)		((columns)->wanted[KB_TABLE_##table])
+#define WANTED_COLUMN(columns, table, column) \
+	((columns)->wanted[KB_TABLE_##table] >> KB_AT_##table##_##column & 1)
+
+static kb_always_inline uint8_t word(uint64_t value, uint8_t words)
+{
+	return value < words ? (uint8_t)value : words;
+}
+
+static kb_always_inline void put_record(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, records);
+
+	if (!WANTED(columns, records) || !kb_part_row(columns->part, at))
+		return;
+	KB_PUT(at, records, ticks, walk->event.timestamp);
+	KB_PUT(at, records, ns, walk->ns);
+	KB_PUT(at, records, core, walk->event.core);
+	KB_PUT(at, records, type, walk->event.type == KB_EVENT_CUSTOM_COUNTER &&
+				  walk->event.custom_counter.what != KB_WHAT_VALUE ?
+				  KB_WORD_DETAIL : walk->event.type);
+	KB_PUT(at, records, task, walk->event.task_id);
+}
+
+/* ---- frames ---- */
+
+/* The number of @frame, for which the table of frames gets a row when it is new. UINT32_MAX: no memory. */
+static uint32_t frame_number(struct kb_columns *columns, const struct kb_frame *frame)
+{
+	const struct kb_symbol *symbol = &frame->symbol;
+	const uint64_t key[2] = {
+		symbol->id | (uint64_t)frame->line_id << 32, symbol->inlined,
+	};
+	uint32_t known = columns->frames.nr, number;
+	struct kb_part_table *at = TABLE_OF(columns, frames);
+
+	number = kb_table_number(&columns->frames, key, kb_table_hash(&columns->frames, key));
+	if (number == KB_TABLE_NONE || columns->frames.nr == known || !WANTED(columns, frames) ||
+	    !kb_part_row(columns->part, at))
+		return number;
+	KB_PUT_TEXT(columns->part, at, frames, symbol, symbol->name, strlen(symbol->name));
+	KB_PUT_TEXT(columns->part, at, frames, image, symbol->image, strlen(symbol->image));
+	KB_PUT(at, frames, kernel, symbol->kernel);
+	KB_PUT(at, frames, inlined, symbol->inlined);
+	KB_PUT(at, frames, address, symbol->kernel ? symbol->address : 0);
+	KB_PUT_TEXT(columns->part, at, frames, file, frame->file, strlen(frame->file));
+	KB_PUT(at, frames, line, frame->line);
+	return number;
+}
+
+/* The chain of the current record as numbers of frames. */
+static int put_frames(struct kb_columns *columns, struct kb_part_table *table, unsigned int at,
+		      uint32_t depth)
+{
+	const struct kb_frame *frames;
+
+	kb_part_room(columns->part, table, at, 0);
+	for (uint32_t i = 0; i < depth; i++) {
+		int nr = kb_trace_frames(columns->trace, i, &frames);
+		uint32_t *room;
+
+		if (nr < 0)
+			return nr;
+		room = kb_part_room(columns->part, table, at, (uint64_t)nr);
+		if (!room)
+			return -ENOMEM;
+		for (int j = 0; j < nr; j++) {
+			room[j] = frame_number(columns, &frames[j]);
+			if (room[j] == KB_TABLE_NONE)
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* ---- switches, samples and halts ---- */
+
+static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, switches);
+	const struct kb_event *event = &walk->event;
+	uint64_t *chain;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, switches, ns, walk->ns);
+	KB_PUT(at, switches, core, event->core);
+	KB_PUT(at, switches, known, walk->known);
+	KB_PUT(at, switches, prev, walk->running);
+	KB_PUT(at, switches, next, event->task_id);
+	KB_PUT(at, switches, reason, event->task_switch.reason != KB_SWITCH_PREEMPTED);
+	KB_PUT(at, switches, state, event->task_switch.prev_state);
+	chain = kb_part_room(columns->part, at, KB_AT_switches_chain, event->task_switch.nr_chain);
+	if (chain && event->task_switch.nr_chain)
+		memcpy(chain, event->task_switch.chain,
+		       event->task_switch.nr_chain * sizeof(*chain));
+	if (kb_unlikely(WANTED_COLUMN(columns, switches, frames)))
+		return put_frames(columns, at, KB_AT_switches_frames, event->task_switch.nr_chain);
+	return 0;
+}
+
+static kb_always_inline int put_sample(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, samples);
+	const struct kb_event *event = &walk->event;
+	uint32_t depth = event->sample.has_pc ? kb_chain_depth(event) : 0;
+	uint64_t *room;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, samples, ns, walk->ns);
+	KB_PUT(at, samples, core, event->core);
+	KB_PUT(at, samples, task, event->task_id);
+	KB_PUT(at, samples, has_pc, event->sample.has_pc);
+	KB_PUT(at, samples, pc, event->sample.pc);
+	room = kb_part_room(columns->part, at, KB_AT_samples_counters, event->sample.nr_counters);
+	for (uint32_t i = 0; room && i < event->sample.nr_counters; i++)
+		room[i] = event->sample.counters[i];
+	room = kb_part_room(columns->part, at, KB_AT_samples_chain, depth);
+	for (uint32_t i = 0; room && i < depth; i++)
+		room[i] = kb_chain_pc(event, i);
+	if (kb_unlikely(WANTED_COLUMN(columns, samples, frames)))
+		return put_frames(columns, at, KB_AT_samples_frames, depth);
+	return 0;
+}
+
+static kb_always_inline int put_halt(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, halts);
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, halts, ns, walk->ns);
+	KB_PUT(at, halts, core, walk->event.core);
+	KB_PUT(at, halts, entered, walk->event.halt.entered);
+	KB_PUT(at, halts, state, walk->event.halt.idle_state);
+	return 0;
+}
+
+/* ---- values ---- */
+
+static int put_value(struct kb_columns *columns, const struct kb_walk *walk, uint32_t series,
+		     uint64_t value)
+{
+	const struct kb_header *header = kb_trace_header(columns->trace);
+	struct kb_part_table *at = TABLE_OF(columns, counters);
+	double multiplier = header->series[series].multiplier;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, counters, ns, walk->ns);
+	KB_PUT(at, counters, core, walk->event.core);
+	KB_PUT(at, counters, task, walk->event.task_id);
+	KB_PUT(at, counters, series, series);
+	KB_PUT(at, counters, value, value);
+	KB_PUT(at, counters, sampled, walk->event.type == KB_EVENT_SAMPLE);
+	/* With a multiplier values are signed: as `script` prints them. */
+	KB_PUT(at, counters, scaled, multiplier == 1.0 ? (double)value :
+							 (double)(int64_t)value * multiplier);
+	return 0;
+}
+
+static int put_detail(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, details);
+	const struct kb_event *event = &walk->event;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, details, ns, walk->ns);
+	KB_PUT(at, details, core, event->core);
+	KB_PUT(at, details, task, event->task_id);
+	KB_PUT(at, details, what, word(event->custom_counter.what, KB_WORDS_WHAT));
+	KB_PUT(at, details, context, word(event->custom_counter.context, KB_WORDS_CONTEXT));
+	KB_PUT(at, details, id, event->custom_counter.id);
+	KB_PUT(at, details, cpu, event->custom_counter.cpu);
+	KB_PUT(at, details, value, event->custom_counter.value);
+	return 0;
+}
+
+static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, wakeups);
+	const struct kb_event *event = &walk->event;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, wakeups, ns, walk->ns);
+	KB_PUT(at, wakeups, core, event->core);
+	KB_PUT(at, wakeups, task, event->custom_counter.id);
+	KB_PUT(at, wakeups, waker, event->task_id);
+	KB_PUT(at, wakeups, context, word(event->custom_counter.context, KB_WORDS_CONTEXT));
+	KB_PUT(at, wakeups, cpu, event->custom_counter.cpu);
+	KB_PUT(at, wakeups, fresh, event->custom_counter.what == KB_WHAT_WAKING_NEW);
+	return 0;
+}
+
+static int put_custom(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	const struct kb_event *event = &walk->event;
+	uint8_t what = event->custom_counter.what;
+	int ret = 0;
+
+	if (what == KB_WHAT_VALUE)
+		return !WANTED(columns, counters) ? 0 :
+			put_value(columns, walk, event->custom_counter.counter,
+				  event->custom_counter.value);
+	if (WANTED(columns, details))
+		ret = put_detail(columns, walk);
+	if (!ret && WANTED(columns, wakeups) &&
+	    (what == KB_WHAT_WAKING || what == KB_WHAT_WAKING_NEW))
+		ret = put_wakeup(columns, walk);
+	return ret;
+}
+
+/* The values of series that a sample has. */
+static int put_sampled(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < walk->event.sample.nr_custom && !ret; i++)
+		ret = put_value(columns, walk, walk->event.sample.custom[i].id,
+				walk->event.sample.custom[i].value);
+	return ret;
+}
+
+static int put_mark(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, marks);
+	const struct kb_event *event = &walk->event;
+
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, marks, ns, walk->ns);
+	KB_PUT(at, marks, core, event->core);
+	KB_PUT(at, marks, task, event->task_id);
+	KB_PUT(at, marks, type, word(event->annotation.type, KB_WORDS_MARK));
+	KB_PUT(at, marks, channel, event->annotation.channel);
+	KB_PUT(at, marks, group, event->annotation.group);
+	KB_PUT(at, marks, colour, event->annotation.colour);
+	KB_PUT_TEXT(columns->part, at, marks, text, event->annotation.text,
+		    event->annotation.text_length);
+	return 0;
+}
+
+/* ---- times ---- */
+
+static void put_run(struct kb_columns *columns, const struct kb_slice *slice)
+{
+	struct kb_part_table *at = TABLE_OF(columns, runs);
+
+	if (!slice->has_task || !kb_part_row(columns->part, at))
+		return;
+	KB_PUT(at, runs, start, slice->start);
+	KB_PUT(at, runs, end, slice->end);
+	KB_PUT(at, runs, core, slice->core);
+	KB_PUT(at, runs, task, slice->task_id);
+	KB_PUT(at, runs, how, slice->how);
+	KB_PUT(at, runs, state, slice->prev_state);
+	KB_PUT(at, runs, next, slice->next_task);
+}
+
+static void put_idle(struct kb_columns *columns, const struct kb_slice *slice)
+{
+	struct kb_part_table *at = TABLE_OF(columns, idle);
+
+	if (!kb_part_row(columns->part, at))
+		return;
+	KB_PUT(at, idle, start, slice->start);
+	KB_PUT(at, idle, end, slice->end);
+	KB_PUT(at, idle, core, slice->core);
+	KB_PUT(at, idle, state, slice->idle_state);
+	KB_PUT(at, idle, how, slice->how);
+}
+
+static void put_gap(struct kb_columns *columns, const struct kb_slice *slice)
+{
+	struct kb_part_table *at = TABLE_OF(columns, gaps);
+
+	if (!kb_part_row(columns->part, at))
+		return;
+	KB_PUT(at, gaps, start, slice->start);
+	KB_PUT(at, gaps, end, slice->end);
+	KB_PUT(at, gaps, core, slice->core);
+	KB_PUT(at, gaps, lost, slice->lost);
+}
+
+void kb_columns_fill_slice(struct kb_columns *columns, const struct kb_slice *slice)
+{
+	switch (slice->kind) {
+	case KB_SLICE_RUN:
+		if (WANTED(columns, runs))
+			put_run(columns, slice);
+		break;
+	case KB_SLICE_IDLE:
+		if (WANTED(columns, idle))
+			put_idle(columns, slice);
+		break;
+	case KB_SLICE_LOST:
+		if (WANTED(columns, gaps))
+			put_gap(columns, slice);
+		break;
+	}
+}
+
+static int put_wait(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, waits);
+	struct kb_arrow arrow;
+	int ret = kb_arrows_feed(&columns->arrows, walk, &arrow);
+
+	if (ret <= 0)
+		return ret;
+	if (!kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, waits, start, arrow.from);
+	KB_PUT(at, waits, end, arrow.to);
+	KB_PUT(at, waits, task, arrow.task_id);
+	KB_PUT(at, waits, core, arrow.to_core);
+	KB_PUT(at, waits, waker, arrow.waker);
+	KB_PUT(at, waits, waker_core, arrow.from_core);
+	KB_PUT(at, waits, context, word(arrow.context, KB_WORDS_CONTEXT));
+	KB_PUT(at, waits, fresh, arrow.is_new);
+	return 0;
+}
+
+static uint8_t handler_word(enum kb_tile_kind kind)
+{
+	return kind == KB_TILE_IRQ ? KB_WORD_IRQ : kind == KB_TILE_IPI ? KB_WORD_IPI :
+	       KB_WORD_SOFTIRQ;
+}
+
+/* The number of a handler, for which the table of handlers gets a row when it is new. */
+static uint32_t handler_number(struct kb_columns *columns, const struct kb_handler *handler)
+{
+	const uint64_t key = kb_origin_key(&handler->origin);
+	struct kb_part_table *at = TABLE_OF(columns, handlers);
+	uint32_t known = columns->names.nr, number;
+	char name[KB_ORIGIN_NAME];
+
+	number = kb_table_number(&columns->names, &key, kb_table_hash(&columns->names, &key));
+	if (number == KB_TABLE_NONE || columns->names.nr == known || !WANTED(columns, handlers) ||
+	    !kb_part_row(columns->part, at))
+		return number;
+	kb_origin_name(columns->trace, &handler->origin, handler->timestamp, name, sizeof(name));
+	KB_PUT(at, handlers, kind, handler_word(handler->origin.kind));
+	KB_PUT(at, handlers, number, handler->origin.id);
+	KB_PUT(at, handlers, behind, handler->origin.behind);
+	KB_PUT_TEXT(columns->part, at, handlers, name, name, strlen(name));
+	return number;
+}
+
+static int put_interrupt(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, interrupts);
+	struct kb_handler handler;
+	int ret = kb_handlers_feed(&columns->handlers, walk, &handler);
+	uint32_t number;
+
+	if (ret <= 0)
+		return ret;
+	number = handler_number(columns, &handler);
+	if (number == KB_TABLE_NONE || !kb_part_row(columns->part, at))
+		return -ENOMEM;
+	KB_PUT(at, interrupts, start, handler.start);
+	KB_PUT(at, interrupts, end, handler.end);
+	KB_PUT(at, interrupts, core, handler.core);
+	KB_PUT(at, interrupts, task, handler.task_id);
+	KB_PUT(at, interrupts, kind, handler_word(handler.origin.kind));
+	KB_PUT(at, interrupts, number, handler.origin.id);
+	KB_PUT(at, interrupts, depth, handler.depth);
+	KB_PUT(at, interrupts, handler, number);
+	return 0;
+}
+
+/* ---- a record ---- */
+
+static kb_always_inline int fill_event(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	int ret = 0;
+
+	switch (walk->event.type) {
+	case KB_EVENT_TASK_SWITCH:
+		return WANTED(columns, switches) ? put_switch(columns, walk) : 0;
+	case KB_EVENT_SAMPLE:
+		if (WANTED(columns, samples))
+			ret = put_sample(columns, walk);
+		if (!ret && WANTED(columns, counters))
+			ret = put_sampled(columns, walk);
+		return ret;
+	case KB_EVENT_HALT:
+		return WANTED(columns, halts) ? put_halt(columns, walk) : 0;
+	case KB_EVENT_CUSTOM_COUNTER:
+		return put_custom(columns, walk);
+	case KB_EVENT_ANNOTATION:
+		return WANTED(columns, marks) ? put_mark(columns, walk) : 0;
+	default:
+		return 0;
+	}
+}
+
+int kb_columns_fill(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	int ret;
+
+	columns->part->records++;
+	put_record(columns, walk);
+	ret = fill_event(columns, walk);
+	for (unsigned int i = 0; i < walk->nr_slices; i++)
+		kb_columns_fill_slice(columns, &walk->slices[i]);
+	if (!ret && WANTED(columns, waits))
+		ret = put_wait(columns, walk);
+	if (!ret && WANTED(columns, interrupts))
+		ret = put_interrupt(columns, walk);
+	return ret;
+}
