@@ -91,8 +91,8 @@ static void check_part(struct kb_columns_part *part, uint64_t rows[TABLES])
 		check_arrow(part, i);
 		rows[i] += kb_columns_rows(part, i);
 	}
-	check_numbers(part, "samples", "frames", rows[kb_columns_find("frames", NULL, NULL)]);
-	check_numbers(part, "switches", "frames", rows[kb_columns_find("frames", NULL, NULL)]);
+	check_numbers(part, "samples", "frames", rows[kb_columns_find("functions", NULL, NULL)]);
+	check_numbers(part, "switches", "frames", rows[kb_columns_find("functions", NULL, NULL)]);
 	check_numbers(part, "interrupts", "handler",
 		      rows[kb_columns_find("handlers", NULL, NULL)]);
 }

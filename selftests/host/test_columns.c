@@ -191,12 +191,13 @@ static void test_switches(const struct kb_columns_part *part)
 
 	tap_is(rows(part, "switches"), ROUNDS, "each_switch_is_a_row");
 	tap_ok(VALUE(part, "switches", "ns", int64_t, 3) == 3000 &&
-	       VALUE(part, "switches", "next", uint32_t, 3) == 2 &&
-	       VALUE(part, "switches", "prev", uint32_t, 3) == 1 &&
+	       VALUE(part, "switches", "next_tid", uint32_t, 3) == 2 &&
+	       VALUE(part, "switches", "tid", uint32_t, 3) == 1 &&
 	       VALUE(part, "switches", "known", uint8_t, 3) == 1 &&
 	       VALUE(part, "switches", "known", uint8_t, 0) == 0 &&
-	       VALUE(part, "switches", "reason", uint8_t, 3) == 1 &&
-	       VALUE(part, "switches", "state", int32_t, 3) == 1, "with_who_ran_before");
+	       VALUE(part, "switches", "blocked", uint8_t, 3) == 1 &&
+	       VALUE(part, "switches", "prev_state", int32_t, 3) == 1 &&
+	       VALUE(part, "switches", "state", uint8_t, 3) == 1, "with_who_ran_before");
 	tap_ok(chain.offsets[0] == 0 && chain.offsets[1] == 0 && chain.offsets[4] == 6 &&
 	       chain.nr_values == ROUNDS * 3 / 2 &&
 	       ((const uint64_t *)chain.values)[5] == 0x1000 + 3, "and_its_chain");
@@ -206,7 +207,7 @@ static void test_samples(const struct kb_columns_part *part)
 {
 	const struct kb_column_values counters = look(part, "samples", "counters");
 	const struct kb_column_values frames = look(part, "samples", "frames");
-	const struct kb_column_values symbol = look(part, "frames", "symbol");
+	const struct kb_column_values symbol = look(part, "functions", "symbol");
 	uint32_t greatest = 0;
 
 	tap_ok(rows(part, "samples") == ROUNDS && counters.nr_values == ROUNDS &&
@@ -216,17 +217,17 @@ static void test_samples(const struct kb_columns_part *part)
 	for (uint64_t i = 0; i < frames.nr_values; i++)
 		if (((const uint32_t *)frames.values)[i] > greatest)
 			greatest = ((const uint32_t *)frames.values)[i];
-	tap_ok(frames.nr_values == ROUNDS * 3 && greatest + 1 == rows(part, "frames") &&
-	       symbol.offsets[0] == 0, "each_frame_has_a_row_of_frames");
+	tap_ok(frames.nr_values == ROUNDS * 3 && greatest + 1 == rows(part, "functions") &&
+	       symbol.offsets[0] == 0, "each_frame_has_a_row_of_functions");
 }
 
 static void test_others(const struct kb_columns_part *part)
 {
 	const struct kb_column_values text = look(part, "marks", "text");
 
-	tap_ok(rows(part, "idle") == ROUNDS && VALUE(part, "idle", "start", int64_t, 1) == 1200 &&
-	       VALUE(part, "idle", "end", int64_t, 1) == 1300 &&
-	       VALUE(part, "idle", "state", int32_t, 1) == 2, "halts_are_times");
+	tap_ok(rows(part, "idle") == ROUNDS && VALUE(part, "idle", "ns", int64_t, 1) == 1200 &&
+	       VALUE(part, "idle", "end_ns", int64_t, 1) == 1300 &&
+	       VALUE(part, "idle", "idle_state", int32_t, 1) == 2, "halts_are_times");
 	tap_ok(rows(part, "halts") == 2 * ROUNDS && rows(part, "runs") == 2 * ROUNDS,
 	       "so_are_runs");
 	tap_ok(rows(part, "marks") == ROUNDS && text.offsets[1] == 9 &&
@@ -234,19 +235,19 @@ static void test_others(const struct kb_columns_part *part)
 	       VALUE(part, "marks", "type", uint8_t, 0) == 1 &&
 	       VALUE(part, "marks", "type", uint8_t, 1) == 4,
 	       "texts_are_utf8_and_numbers_have_words");
-	tap_ok(rows(part, "counters") == ROUNDS &&
-	       VALUE(part, "counters", "scaled", double, 4) == -2.0, "values_are_scaled");
+	tap_ok(rows(part, "series") == ROUNDS && rows(part, "counters") == ROUNDS &&
+	       VALUE(part, "series", "value", double, 4) == -2.0, "values_are_scaled");
 	tap_ok(rows(part, "details") == ROUNDS && rows(part, "wakeups") == ROUNDS &&
-	       VALUE(part, "wakeups", "task", uint32_t, 0) == 2 &&
+	       VALUE(part, "wakeups", "woken_tid", uint32_t, 0) == 2 &&
 	       VALUE(part, "wakeups", "context", uint8_t, 0) == 4, "wakeups_are_rows");
 	tap_ok(rows(part, "tasks") == 2 && rows(part, "losses") == 3 && rows(part, "facts") == 2 &&
-	       rows(part, "header") == 1 && rows(part, "series") == 1 && rows(part, "events") == 1,
+	       rows(part, "header") == 1 && rows(part, "series_names") == 1 && rows(part, "events") == 1,
 	       "the_header_is_in_tables");
 	tap_ok(rows(part, "records") == RECORDS_IN_ROUND * ROUNDS &&
 	       kb_columns_records(part) == RECORDS_IN_ROUND * ROUNDS &&
 	       VALUE(part, "records", "type", uint8_t, 5) == 3 &&
 	       VALUE(part, "records", "type", uint8_t, 6) == 6, "each_record_is_a_row_of_records");
-	tap_ok(rows(part, "gaps") == 1 && VALUE(part, "gaps", "lost", uint64_t, 0) == 7,
+	tap_ok(rows(part, "gaps") == 1 && VALUE(part, "gaps", "records", uint64_t, 0) == 7,
 	       "what_is_lost_at_the_end_comes_last");
 }
 
@@ -257,9 +258,9 @@ static bool is_power(uint64_t room)
 
 /* ---- parts ---- */
 
-#define EVERYTHING	"records switches samples halts runs idle gaps wakeups waits interrupts " \
-			"counters details marks frames handlers tasks images series events losses " \
-			"facts header samples.frames switches.frames"
+#define EVERYTHING	"records switches samples halts runs idle gaps wakeups interrupts " \
+			"counters series details marks functions handlers tasks images series_names events " \
+			"losses facts header samples.frames switches.frames"
 
 /* Append each value of each column of @part to @sums, by table and column. */
 static void sum_up(const struct kb_columns_part *part, uint64_t sums[32][16])
@@ -304,10 +305,10 @@ static void test_parts(struct kb_trace *trace)
 	test_others(part);
 	/* texts and lists of a part are one behind the other: their bytes and lengths in turn */
 	kb_columns_part_free(part);
-	part = whole(trace, "records switches.ns halts runs idle gaps wakeups waits header marks.ns");
+	part = whole(trace, "records switches.ns halts runs idle gaps wakeups header marks.ns");
 	sum_up(part, one);
 	kb_columns_part_free(part);
-	columns = begin(trace, "records switches.ns halts runs idle gaps wakeups waits header marks.ns");
+	columns = begin(trace, "records switches.ns halts runs idle gaps wakeups header marks.ns");
 	part = NULL;
 	while (kb_columns_next(columns, 10, UINT64_MAX, &part, NULL) > 0) {
 		sum_up(part, many);
@@ -368,7 +369,7 @@ static void test_damage(const void *data, size_t size)
 /* A reader takes children out, and frees their parent first. */
 static void test_arrow(struct kb_trace *trace)
 {
-	struct kb_columns_part *part = whole(trace, "marks samples.counters switches.reason");
+	struct kb_columns_part *part = whole(trace, "marks samples.counters switches.state");
 	uint32_t marks = (uint32_t)kb_columns_find("marks", NULL, NULL);
 	struct ArrowArray array, text, type;
 	struct ArrowSchema schema;

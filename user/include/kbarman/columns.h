@@ -5,7 +5,7 @@
  * capture.
  *
  *	struct kb_columns_options options = {
- *		.size = sizeof(options), .tables = "switches.ns switches.next",
+ *		.size = sizeof(options), .tables = "switches.ns switches.tid",
  *	};
  *	int switches = kb_columns_find("switches", &ns_at, "ns");
  *	struct kb_columns_part *part = NULL;
@@ -23,7 +23,7 @@
  *	kb_columns_destroy(columns);
  *
  * kb_columns_tables() tells which tables and columns there are. Rows of records stand in the order
- * of the capture. Rows of times (runs, idle, gaps, waits, interrupts) stand in the order of their
+ * of the capture. Rows of times (runs, idle, gaps, interrupts) stand in the order of their
  * ends.
  */
 #ifndef KBARMAN_COLUMNS_H

@@ -30,6 +30,10 @@ static int begin(struct kb_columns *columns, struct kb_error *err)
 
 	if (!ret && wants_frames(columns->wanted) && !kb_trace_symbolizer(columns->trace, err))
 		ret = err && err->code ? err->code : -ENOMEM;
+	if (!ret && columns->wanted[KB_TABLE_counters]) {
+		columns->names = kb_trace_names(columns->trace, err);
+		ret = columns->names ? 0 : -ENOMEM;
+	}
 	if (!ret && columns->wanted[KB_TABLE_interrupts] &&
 	    kb_handlers_init(&columns->handlers, columns->trace))
 		ret = out_of_memory(err);
@@ -51,9 +55,8 @@ int kb_columns_create(struct kb_columns **out, struct kb_trace *trace,
 	if (!columns)
 		return out_of_memory(err);
 	columns->trace = trace;
-	kb_arrows_init(&columns->arrows);
 	kb_table_init(&columns->frames, 2 * sizeof(uint64_t), 2);
-	kb_table_init(&columns->names, sizeof(uint64_t), 1);
+	kb_table_init(&columns->handler_names, sizeof(uint64_t), 1);
 	ret = kb_columns_want(columns->wanted, how.tables, &why);
 	if (!ret)
 		ret = begin(columns, &why);
@@ -71,10 +74,9 @@ void kb_columns_destroy(struct kb_columns *columns)
 {
 	if (!columns)
 		return;
-	kb_arrows_release(&columns->arrows);
 	kb_handlers_release(&columns->handlers);
 	kb_table_release(&columns->frames);
-	kb_table_release(&columns->names);
+	kb_table_release(&columns->handler_names);
 	free(columns);
 }
 
@@ -102,10 +104,10 @@ static int put_tasks(struct kb_columns *columns, struct kb_part_table *at)
 			return -ENOMEM;
 		kb_tasks_find(tasks, task->task_id, task->timestamp, &hit);
 		KB_PUT(at, tasks, ticks, task->timestamp);
-		KB_PUT(at, tasks, ns, kb_barman_ns(barman, task->timestamp));
-		KB_PUT(at, tasks, task, task->task_id);
-		KB_PUT(at, tasks, process, hit.tgid);
-		put_string(columns->part, at, KB_AT_tasks_name, task->name);
+		KB_PUT(at, tasks, since_ns, kb_barman_ns(barman, task->timestamp));
+		KB_PUT(at, tasks, tid, task->task_id);
+		KB_PUT(at, tasks, pid, hit.tgid);
+		put_string(columns->part, at, KB_AT_tasks_task, task->name);
 	}
 	return 0;
 }
@@ -121,13 +123,13 @@ static int put_images(struct kb_columns *columns, struct kb_part_table *at)
 		if (!kb_part_row(columns->part, at))
 			return -ENOMEM;
 		KB_PUT(at, images, ticks, map->timestamp);
-		KB_PUT(at, images, ns, kb_barman_ns(barman, map->timestamp));
-		KB_PUT(at, images, task, map->task_id);
-		KB_PUT(at, images, start, map->base_address);
+		KB_PUT(at, images, since_ns, kb_barman_ns(barman, map->timestamp));
+		KB_PUT(at, images, tid, map->task_id);
+		KB_PUT(at, images, address, map->base_address);
 		KB_PUT(at, images, length, map->length);
 		KB_PUT(at, images, offset, map->image_offset);
 		put_string(columns->part, at, KB_AT_images_image, map->image);
-		KB_PUT_TEXT(columns->part, at, images, file, map->file.data, map->file.length);
+		KB_PUT_TEXT(columns->part, at, images, identity, map->file.data, map->file.length);
 	}
 	return 0;
 }
@@ -141,12 +143,12 @@ static int put_series(struct kb_columns *columns, struct kb_part_table *at)
 
 		if (!kb_part_row(columns->part, at))
 			return -ENOMEM;
-		put_string(columns->part, at, KB_AT_series_name, series->name);
-		put_string(columns->part, at, KB_AT_series_units, series->units);
-		put_string(columns->part, at, KB_AT_series_description, series->description);
-		KB_PUT(at, series, kind, series->series_class < KB_WORDS_SERIES ?
+		put_string(columns->part, at, KB_AT_series_names_name, series->name);
+		put_string(columns->part, at, KB_AT_series_names_units, series->units);
+		put_string(columns->part, at, KB_AT_series_names_description, series->description);
+		KB_PUT(at, series_names, kind, series->series_class < KB_WORDS_SERIES ?
 					 series->series_class : 0);
-		KB_PUT(at, series, multiplier, series->multiplier);
+		KB_PUT(at, series_names, multiplier, series->multiplier);
 	}
 	return 0;
 }
@@ -165,7 +167,7 @@ static int put_events(struct kb_columns *columns, struct kb_part_table *at)
 
 			if (!kb_part_row(columns->part, at))
 				return -ENOMEM;
-			KB_PUT(at, events, core, core);
+			KB_PUT(at, events, cpu, core);
 			KB_PUT(at, events, place, place);
 			KB_PUT(at, events, id, id);
 			KB_PUT_TEXT(columns->part, at, events, name, name.data, name.length);
@@ -180,7 +182,7 @@ static void put_loss(struct kb_columns *columns, struct kb_part_table *at, uint8
 	if (!kb_part_row(columns->part, at))
 		return;
 	KB_PUT(at, losses, kind, kind);
-	KB_PUT(at, losses, core, core);
+	KB_PUT(at, losses, cpu, core);
 	put_string(columns->part, at, KB_AT_losses_what, what);
 	KB_PUT(at, losses, count, count);
 }
@@ -239,7 +241,7 @@ static int put_header(struct kb_columns *columns, struct kb_part_table *at)
 	KB_PUT(at, header, version, header->protocol_version);
 	KB_PUT(at, header, word_size, header->word_size);
 	KB_PUT(at, header, big_endian, header->big_endian);
-	KB_PUT(at, header, cores, header->max_cores);
+	KB_PUT(at, header, cpus, header->max_cores);
 	KB_PUT(at, header, sample_rate, header->timer_sample_rate);
 	KB_PUT(at, header, timestamp_base, header->timestamp_base);
 	KB_PUT(at, header, unix_base_ns, header->unix_base_ns);
@@ -254,7 +256,7 @@ static int put_tables(struct kb_columns *columns)
 		int (*put)(struct kb_columns *columns, struct kb_part_table *at);
 	} known[] = {
 		{ KB_TABLE_tasks, put_tasks },	 { KB_TABLE_images, put_images },
-		{ KB_TABLE_series, put_series }, { KB_TABLE_events, put_events },
+		{ KB_TABLE_series_names, put_series }, { KB_TABLE_events, put_events },
 		{ KB_TABLE_losses, put_losses }, { KB_TABLE_facts, put_facts },
 		{ KB_TABLE_header, put_header },
 	};

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include <kbarman/chain.h>
+#include <kbarman/names.h>
 
 #include "analysis/columns_fill.h"
 #include "analysis/origin.h"
@@ -26,11 +27,11 @@ static kb_always_inline void put_record(struct kb_columns *columns, const struct
 		return;
 	KB_PUT(at, records, ticks, walk->event.timestamp);
 	KB_PUT(at, records, ns, walk->ns);
-	KB_PUT(at, records, core, walk->event.core);
+	KB_PUT(at, records, cpu, walk->event.core);
 	KB_PUT(at, records, type, walk->event.type == KB_EVENT_CUSTOM_COUNTER &&
 				  walk->event.custom_counter.what != KB_WHAT_VALUE ?
 				  KB_WORD_DETAIL : walk->event.type);
-	KB_PUT(at, records, task, walk->event.task_id);
+	KB_PUT(at, records, tid, walk->event.task_id);
 }
 
 /* ---- frames ---- */
@@ -43,19 +44,19 @@ static uint32_t frame_number(struct kb_columns *columns, const struct kb_frame *
 		symbol->id | (uint64_t)frame->line_id << 32, symbol->inlined,
 	};
 	uint32_t known = columns->frames.nr, number;
-	struct kb_part_table *at = TABLE_OF(columns, frames);
+	struct kb_part_table *at = TABLE_OF(columns, functions);
 
 	number = kb_table_number(&columns->frames, key, kb_table_hash(&columns->frames, key));
-	if (number == KB_TABLE_NONE || columns->frames.nr == known || !WANTED(columns, frames) ||
+	if (number == KB_TABLE_NONE || columns->frames.nr == known || !WANTED(columns, functions) ||
 	    !kb_part_row(columns->part, at))
 		return number;
-	KB_PUT_TEXT(columns->part, at, frames, symbol, symbol->name, strlen(symbol->name));
-	KB_PUT_TEXT(columns->part, at, frames, image, symbol->image, strlen(symbol->image));
-	KB_PUT(at, frames, kernel, symbol->kernel);
-	KB_PUT(at, frames, inlined, symbol->inlined);
-	KB_PUT(at, frames, address, symbol->kernel ? symbol->address : 0);
-	KB_PUT_TEXT(columns->part, at, frames, file, frame->file, strlen(frame->file));
-	KB_PUT(at, frames, line, frame->line);
+	KB_PUT_TEXT(columns->part, at, functions, symbol, symbol->name, strlen(symbol->name));
+	KB_PUT_TEXT(columns->part, at, functions, image, symbol->image, strlen(symbol->image));
+	KB_PUT(at, functions, kernel, symbol->kernel);
+	KB_PUT(at, functions, inlined, symbol->inlined);
+	KB_PUT(at, functions, address, symbol->kernel ? symbol->address : 0);
+	KB_PUT_TEXT(columns->part, at, functions, file, frame->file, strlen(frame->file));
+	KB_PUT(at, functions, line, frame->line);
 	return number;
 }
 
@@ -86,6 +87,22 @@ static int put_frames(struct kb_columns *columns, struct kb_part_table *table, u
 
 /* ---- switches, samples and halts ---- */
 
+/* The number of the word for @state, which most of the time is one of few. */
+static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
+{
+	if (kb_unlikely(!columns->state_known || state != columns->state)) {
+		char letter = kb_state_letter(kb_trace_header(columns->trace), state);
+		const char *found = letter ? strchr(kb_column_letters, letter) : NULL;
+
+		if (!found)
+			found = strchr(kb_column_letters, KB_LETTER_UNKNOWN);
+		columns->state = state;
+		columns->state_known = true;
+		columns->state_word = (uint8_t)(found - kb_column_letters);
+	}
+	return columns->state_word;
+}
+
 static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)
 {
 	struct kb_part_table *at = TABLE_OF(columns, switches);
@@ -95,12 +112,14 @@ static kb_always_inline int put_switch(struct kb_columns *columns, const struct 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	KB_PUT(at, switches, ns, walk->ns);
-	KB_PUT(at, switches, core, event->core);
+	KB_PUT(at, switches, cpu, event->core);
 	KB_PUT(at, switches, known, walk->known);
-	KB_PUT(at, switches, prev, walk->running);
-	KB_PUT(at, switches, next, event->task_id);
-	KB_PUT(at, switches, reason, event->task_switch.reason != KB_SWITCH_PREEMPTED);
-	KB_PUT(at, switches, state, event->task_switch.prev_state);
+	KB_PUT(at, switches, tid, walk->running);
+	KB_PUT(at, switches, next_tid, event->task_id);
+	KB_PUT(at, switches, blocked, event->task_switch.reason != KB_SWITCH_PREEMPTED);
+	if (WANTED_COLUMN(columns, switches, state))
+		KB_PUT(at, switches, state, state_of(columns, event->task_switch.prev_state));
+	KB_PUT(at, switches, prev_state, event->task_switch.prev_state);
 	chain = kb_part_room(columns->part, at, KB_AT_switches_chain, event->task_switch.nr_chain);
 	if (chain && event->task_switch.nr_chain)
 		memcpy(chain, event->task_switch.chain,
@@ -120,8 +139,8 @@ static kb_always_inline int put_sample(struct kb_columns *columns, const struct 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	KB_PUT(at, samples, ns, walk->ns);
-	KB_PUT(at, samples, core, event->core);
-	KB_PUT(at, samples, task, event->task_id);
+	KB_PUT(at, samples, cpu, event->core);
+	KB_PUT(at, samples, tid, event->task_id);
 	KB_PUT(at, samples, has_pc, event->sample.has_pc);
 	KB_PUT(at, samples, pc, event->sample.pc);
 	room = kb_part_room(columns->part, at, KB_AT_samples_counters, event->sample.nr_counters);
@@ -135,6 +154,25 @@ static kb_always_inline int put_sample(struct kb_columns *columns, const struct 
 	return 0;
 }
 
+/* A row for each counter of the sample. */
+static int put_counters(struct kb_columns *columns, const struct kb_walk *walk)
+{
+	struct kb_part_table *at = TABLE_OF(columns, counters);
+	const struct kb_event *event = &walk->event;
+
+	for (uint32_t i = 0; i < event->sample.nr_counters; i++) {
+		if (!kb_part_row(columns->part, at))
+			return -ENOMEM;
+		KB_PUT(at, counters, ns, walk->ns);
+		KB_PUT(at, counters, cpu, event->core);
+		KB_PUT(at, counters, tid, event->task_id);
+		KB_PUT(at, counters, event, kb_names_counter_id(columns->names, event->core, i));
+		KB_PUT(at, counters, value, event->sample.counters[i]);
+		KB_PUT(at, counters, sampled, event->sample.has_pc);
+	}
+	return 0;
+}
+
 static kb_always_inline int put_halt(struct kb_columns *columns, const struct kb_walk *walk)
 {
 	struct kb_part_table *at = TABLE_OF(columns, halts);
@@ -142,9 +180,9 @@ static kb_always_inline int put_halt(struct kb_columns *columns, const struct kb
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	KB_PUT(at, halts, ns, walk->ns);
-	KB_PUT(at, halts, core, walk->event.core);
+	KB_PUT(at, halts, cpu, walk->event.core);
 	KB_PUT(at, halts, entered, walk->event.halt.entered);
-	KB_PUT(at, halts, state, walk->event.halt.idle_state);
+	KB_PUT(at, halts, idle_state, walk->event.halt.idle_state);
 	return 0;
 }
 
@@ -154,20 +192,20 @@ static int put_value(struct kb_columns *columns, const struct kb_walk *walk, uin
 		     uint64_t value)
 {
 	const struct kb_header *header = kb_trace_header(columns->trace);
-	struct kb_part_table *at = TABLE_OF(columns, counters);
+	struct kb_part_table *at = TABLE_OF(columns, series);
 	double multiplier = header->series[series].multiplier;
 
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, counters, ns, walk->ns);
-	KB_PUT(at, counters, core, walk->event.core);
-	KB_PUT(at, counters, task, walk->event.task_id);
-	KB_PUT(at, counters, series, series);
-	KB_PUT(at, counters, value, value);
-	KB_PUT(at, counters, sampled, walk->event.type == KB_EVENT_SAMPLE);
+	KB_PUT(at, series, ns, walk->ns);
+	KB_PUT(at, series, cpu, walk->event.core);
+	KB_PUT(at, series, tid, walk->event.task_id);
+	KB_PUT(at, series, series, series);
 	/* With a multiplier values are signed: as `script` prints them. */
-	KB_PUT(at, counters, scaled, multiplier == 1.0 ? (double)value :
-							 (double)(int64_t)value * multiplier);
+	KB_PUT(at, series, value, multiplier == 1.0 ? (double)value :
+						      (double)(int64_t)value * multiplier);
+	KB_PUT(at, series, raw, value);
+	KB_PUT(at, series, sampled, walk->event.type == KB_EVENT_SAMPLE);
 	return 0;
 }
 
@@ -179,12 +217,12 @@ static int put_detail(struct kb_columns *columns, const struct kb_walk *walk)
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	KB_PUT(at, details, ns, walk->ns);
-	KB_PUT(at, details, core, event->core);
-	KB_PUT(at, details, task, event->task_id);
+	KB_PUT(at, details, cpu, event->core);
+	KB_PUT(at, details, tid, event->task_id);
 	KB_PUT(at, details, what, word(event->custom_counter.what, KB_WORDS_WHAT));
 	KB_PUT(at, details, context, word(event->custom_counter.context, KB_WORDS_CONTEXT));
-	KB_PUT(at, details, id, event->custom_counter.id);
-	KB_PUT(at, details, cpu, event->custom_counter.cpu);
+	KB_PUT(at, details, about_id, event->custom_counter.id);
+	KB_PUT(at, details, about_cpu, event->custom_counter.cpu);
 	KB_PUT(at, details, value, event->custom_counter.value);
 	return 0;
 }
@@ -197,12 +235,12 @@ static int put_wakeup(struct kb_columns *columns, const struct kb_walk *walk)
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	KB_PUT(at, wakeups, ns, walk->ns);
-	KB_PUT(at, wakeups, core, event->core);
-	KB_PUT(at, wakeups, task, event->custom_counter.id);
-	KB_PUT(at, wakeups, waker, event->task_id);
+	KB_PUT(at, wakeups, cpu, event->core);
+	KB_PUT(at, wakeups, woken_tid, event->custom_counter.id);
+	KB_PUT(at, wakeups, tid, event->task_id);
 	KB_PUT(at, wakeups, context, word(event->custom_counter.context, KB_WORDS_CONTEXT));
-	KB_PUT(at, wakeups, cpu, event->custom_counter.cpu);
-	KB_PUT(at, wakeups, fresh, event->custom_counter.what == KB_WHAT_WAKING_NEW);
+	KB_PUT(at, wakeups, woken_cpu, event->custom_counter.cpu);
+	KB_PUT(at, wakeups, new, event->custom_counter.what == KB_WHAT_WAKING_NEW);
 	return 0;
 }
 
@@ -213,7 +251,7 @@ static int put_custom(struct kb_columns *columns, const struct kb_walk *walk)
 	int ret = 0;
 
 	if (what == KB_WHAT_VALUE)
-		return !WANTED(columns, counters) ? 0 :
+		return !WANTED(columns, series) ? 0 :
 			put_value(columns, walk, event->custom_counter.counter,
 				  event->custom_counter.value);
 	if (WANTED(columns, details))
@@ -243,11 +281,11 @@ static int put_mark(struct kb_columns *columns, const struct kb_walk *walk)
 	if (!kb_part_row(columns->part, at))
 		return -ENOMEM;
 	KB_PUT(at, marks, ns, walk->ns);
-	KB_PUT(at, marks, core, event->core);
-	KB_PUT(at, marks, task, event->task_id);
+	KB_PUT(at, marks, cpu, event->core);
+	KB_PUT(at, marks, tid, event->task_id);
 	KB_PUT(at, marks, type, word(event->annotation.type, KB_WORDS_MARK));
 	KB_PUT(at, marks, channel, event->annotation.channel);
-	KB_PUT(at, marks, group, event->annotation.group);
+	KB_PUT(at, marks, group_id, event->annotation.group);
 	KB_PUT(at, marks, colour, event->annotation.colour);
 	KB_PUT_TEXT(columns->part, at, marks, text, event->annotation.text,
 		    event->annotation.text_length);
@@ -262,13 +300,12 @@ static void put_run(struct kb_columns *columns, const struct kb_slice *slice)
 
 	if (!slice->has_task || !kb_part_row(columns->part, at))
 		return;
-	KB_PUT(at, runs, start, slice->start);
-	KB_PUT(at, runs, end, slice->end);
-	KB_PUT(at, runs, core, slice->core);
-	KB_PUT(at, runs, task, slice->task_id);
-	KB_PUT(at, runs, how, slice->how);
-	KB_PUT(at, runs, state, slice->prev_state);
-	KB_PUT(at, runs, next, slice->next_task);
+	KB_PUT(at, runs, ns, slice->start);
+	KB_PUT(at, runs, end_ns, slice->end);
+	KB_PUT(at, runs, cpu, slice->core);
+	KB_PUT(at, runs, tid, slice->task_id);
+	KB_PUT(at, runs, ended, slice->how);
+	KB_PUT(at, runs, next_tid, slice->next_task);
 }
 
 static void put_idle(struct kb_columns *columns, const struct kb_slice *slice)
@@ -277,11 +314,11 @@ static void put_idle(struct kb_columns *columns, const struct kb_slice *slice)
 
 	if (!kb_part_row(columns->part, at))
 		return;
-	KB_PUT(at, idle, start, slice->start);
-	KB_PUT(at, idle, end, slice->end);
-	KB_PUT(at, idle, core, slice->core);
-	KB_PUT(at, idle, state, slice->idle_state);
-	KB_PUT(at, idle, how, slice->how);
+	KB_PUT(at, idle, ns, slice->start);
+	KB_PUT(at, idle, end_ns, slice->end);
+	KB_PUT(at, idle, cpu, slice->core);
+	KB_PUT(at, idle, idle_state, slice->idle_state);
+	KB_PUT(at, idle, ended, slice->how);
 }
 
 static void put_gap(struct kb_columns *columns, const struct kb_slice *slice)
@@ -290,10 +327,10 @@ static void put_gap(struct kb_columns *columns, const struct kb_slice *slice)
 
 	if (!kb_part_row(columns->part, at))
 		return;
-	KB_PUT(at, gaps, start, slice->start);
-	KB_PUT(at, gaps, end, slice->end);
-	KB_PUT(at, gaps, core, slice->core);
-	KB_PUT(at, gaps, lost, slice->lost);
+	KB_PUT(at, gaps, ns, slice->start);
+	KB_PUT(at, gaps, end_ns, slice->end);
+	KB_PUT(at, gaps, cpu, slice->core);
+	KB_PUT(at, gaps, records, slice->lost);
 }
 
 void kb_columns_fill_slice(struct kb_columns *columns, const struct kb_slice *slice)
@@ -314,27 +351,6 @@ void kb_columns_fill_slice(struct kb_columns *columns, const struct kb_slice *sl
 	}
 }
 
-static int put_wait(struct kb_columns *columns, const struct kb_walk *walk)
-{
-	struct kb_part_table *at = TABLE_OF(columns, waits);
-	struct kb_arrow arrow;
-	int ret = kb_arrows_feed(&columns->arrows, walk, &arrow);
-
-	if (ret <= 0)
-		return ret;
-	if (!kb_part_row(columns->part, at))
-		return -ENOMEM;
-	KB_PUT(at, waits, start, arrow.from);
-	KB_PUT(at, waits, end, arrow.to);
-	KB_PUT(at, waits, task, arrow.task_id);
-	KB_PUT(at, waits, core, arrow.to_core);
-	KB_PUT(at, waits, waker, arrow.waker);
-	KB_PUT(at, waits, waker_core, arrow.from_core);
-	KB_PUT(at, waits, context, word(arrow.context, KB_WORDS_CONTEXT));
-	KB_PUT(at, waits, fresh, arrow.is_new);
-	return 0;
-}
-
 static uint8_t handler_word(enum kb_tile_kind kind)
 {
 	return kind == KB_TILE_IRQ ? KB_WORD_IRQ : kind == KB_TILE_IPI ? KB_WORD_IPI :
@@ -346,16 +362,16 @@ static uint32_t handler_number(struct kb_columns *columns, const struct kb_handl
 {
 	const uint64_t key = kb_origin_key(&handler->origin);
 	struct kb_part_table *at = TABLE_OF(columns, handlers);
-	uint32_t known = columns->names.nr, number;
+	uint32_t known = columns->handler_names.nr, number;
 	char name[KB_ORIGIN_NAME];
 
-	number = kb_table_number(&columns->names, &key, kb_table_hash(&columns->names, &key));
-	if (number == KB_TABLE_NONE || columns->names.nr == known || !WANTED(columns, handlers) ||
+	number = kb_table_number(&columns->handler_names, &key, kb_table_hash(&columns->handler_names, &key));
+	if (number == KB_TABLE_NONE || columns->handler_names.nr == known || !WANTED(columns, handlers) ||
 	    !kb_part_row(columns->part, at))
 		return number;
 	kb_origin_name(columns->trace, &handler->origin, handler->timestamp, name, sizeof(name));
 	KB_PUT(at, handlers, kind, handler_word(handler->origin.kind));
-	KB_PUT(at, handlers, number, handler->origin.id);
+	KB_PUT(at, handlers, id, handler->origin.id);
 	KB_PUT(at, handlers, behind, handler->origin.behind);
 	KB_PUT_TEXT(columns->part, at, handlers, name, name, strlen(name));
 	return number;
@@ -373,12 +389,13 @@ static int put_interrupt(struct kb_columns *columns, const struct kb_walk *walk)
 	number = handler_number(columns, &handler);
 	if (number == KB_TABLE_NONE || !kb_part_row(columns->part, at))
 		return -ENOMEM;
-	KB_PUT(at, interrupts, start, handler.start);
-	KB_PUT(at, interrupts, end, handler.end);
-	KB_PUT(at, interrupts, core, handler.core);
-	KB_PUT(at, interrupts, task, handler.task_id);
+	KB_PUT(at, interrupts, ns, handler.start);
+	KB_PUT(at, interrupts, end_ns, handler.end);
+	KB_PUT(at, interrupts, own_ns, handler.own);
+	KB_PUT(at, interrupts, cpu, handler.core);
+	KB_PUT(at, interrupts, tid, handler.task_id);
 	KB_PUT(at, interrupts, kind, handler_word(handler.origin.kind));
-	KB_PUT(at, interrupts, number, handler.origin.id);
+	KB_PUT(at, interrupts, id, handler.origin.id);
 	KB_PUT(at, interrupts, depth, handler.depth);
 	KB_PUT(at, interrupts, handler, number);
 	return 0;
@@ -397,6 +414,8 @@ static kb_always_inline int fill_event(struct kb_columns *columns, const struct 
 		if (WANTED(columns, samples))
 			ret = put_sample(columns, walk);
 		if (!ret && WANTED(columns, counters))
+			ret = put_counters(columns, walk);
+		if (!ret && WANTED(columns, series))
 			ret = put_sampled(columns, walk);
 		return ret;
 	case KB_EVENT_HALT:
@@ -419,8 +438,6 @@ int kb_columns_fill(struct kb_columns *columns, const struct kb_walk *walk)
 	ret = fill_event(columns, walk);
 	for (unsigned int i = 0; i < walk->nr_slices; i++)
 		kb_columns_fill_slice(columns, &walk->slices[i]);
-	if (!ret && WANTED(columns, waits))
-		ret = put_wait(columns, walk);
 	if (!ret && WANTED(columns, interrupts))
 		ret = put_interrupt(columns, walk);
 	return ret;

@@ -3,9 +3,11 @@
 #ifndef KB_LIB_ANALYSIS_COLUMNS_FILL_H
 #define KB_LIB_ANALYSIS_COLUMNS_FILL_H
 
-#include "analysis/arrows.h"
+#include <kbarman/names.h>
+
 #include "analysis/columns_part.h"
 #include "analysis/handlers.h"
+#include "base/table.h"
 
 /* What reads a capture into parts. */
 struct kb_columns {
@@ -15,10 +17,13 @@ struct kb_columns {
 	bool begun, ended;
 	int result;			/* of the last step, once it ended */
 	struct kb_error damage;
-	struct kb_arrows arrows;
+	struct kb_names *names;		/* if counters are wanted */
 	struct kb_handlers handlers;	/* begun if wanted */
 	struct kb_table frames;		/* of each row: its key; its number is that of the frame */
-	struct kb_table names;		/* of handlers: the same */
+	struct kb_table handler_names;	/* of handlers: the same */
+	int state;			/* the state asked for last, and its word */
+	uint8_t state_word;
+	bool state_known;
 };
 
 /* Add the rows of the record of @walk to the part. Returns 0 or a negative errno. */

@@ -8,10 +8,11 @@
 
 /* ---- what there is ---- */
 
-static const char *const event_words[] = {
-	"unknown", "sample", "task_switch", "value", "annotation", "halt", "detail",
+static const char *const type_words[] = {
+	"unknown", "sample", "switch", "value", "mark", "halt", "detail",
 };
-static const char *const reason_words[] = { "preempted", "blocked" };
+static const char *const state_words[] = { "R", "S", "D", "T", "t", "X", "Z", "P", "I", "?" };
+const char kb_column_letters[] = "RSDTtXZPI?";
 static const char *const end_words[] = {
 	"preempted", "blocked", "halt", "resume", "lost", "found", "capture",
 };
@@ -26,7 +27,8 @@ static const char *const handler_words[] = { "irq", "ipi", "softirq" };
 static const char *const series_words[] = { "other", "delta", "incident", "absolute" };
 static const char *const loss_words[] = { "written", "overwritten", "lost", "missed", "stopped" };
 
-_Static_assert(ARRAY_SIZE(event_words) == KB_WORD_DETAIL + 1 &&
+_Static_assert(ARRAY_SIZE(type_words) == KB_WORD_DETAIL + 1 &&
+	       ARRAY_SIZE(state_words) == sizeof(kb_column_letters) - 1 &&
 	       ARRAY_SIZE(what_words) == KB_WORDS_WHAT + 1 &&
 	       ARRAY_SIZE(context_words) == KB_WORDS_CONTEXT + 1 &&
 	       ARRAY_SIZE(mark_words) == KB_WORDS_MARK + 1 &&

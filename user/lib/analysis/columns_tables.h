@@ -59,7 +59,7 @@ enum kb_column_table_index {
 #undef WORDS
 #undef END
 
-#define KB_COLUMNS_MOST	9	/* columns of a table */
+#define KB_COLUMNS_MOST	10	/* columns of a table */
 
 /* Numbers of words. A value without a word becomes the one behind them. */
 #define KB_WORDS_WHAT		13
@@ -69,6 +69,9 @@ enum kb_column_table_index {
 #define KB_WORD_DETAIL		6	/* behind the numbers of enum kb_event_type */
 enum { KB_WORD_IRQ, KB_WORD_IPI, KB_WORD_SOFTIRQ };
 enum { KB_WORD_WRITTEN, KB_WORD_OVERWRITTEN, KB_WORD_LOST, KB_WORD_MISSED, KB_WORD_STOPPED };
+
+/* The words of states, letters of enum kb_letter, in one string. */
+extern const char kb_column_letters[];
 
 /* Which columns are wanted: bits, by table. */
 typedef uint32_t kb_columns_wanted[KB_COLUMN_TABLES];

@@ -30,6 +30,7 @@ int kb_handlers_feed(struct kb_handlers *handlers, const struct kb_walk *walk,
 			.timestamp = walk->event.timestamp,
 			.start = tiles[i].began,
 			.end = tiles[i].end,
+			.own = tiles[i].own,
 		};
 		return 1;
 	}

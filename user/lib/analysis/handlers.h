@@ -14,6 +14,7 @@ struct kb_handler {
 	uint32_t depth;		/* handlers that it has interrupted */
 	uint64_t timestamp;	/* ticks: its end */
 	int64_t start, end;	/* ns */
+	uint64_t own;		/* ns in which it ran itself */
 };
 
 struct kb_handlers {

@@ -5,14 +5,14 @@
 
     capture = kbarman.open("kbarman.cap")
     switches = capture.table("switches")            # columns: memory of the library, not copied
-    print(len(switches), sum(switches["known"]))
+    print(len(switches), sum(switches["blocked"]))
     array = numpy.asarray(switches["ns"])           # or pyarrow.table(switches)
 
     for part in capture.parts("samples", "idle"):   # of any size, in little memory
         count += len(part["samples"])
 
     for sample in capture.samples():                # one by one, with names
-        print(sample.ns, capture.task_name(sample.task, sample.ns), sample.frames[0].symbol)
+        print(sample.ns, capture.task_name(sample.tid, sample.ns), sample.frames[0].symbol)
 
     capture = kbarman.record("make", options=["-a"])
 

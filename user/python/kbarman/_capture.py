@@ -21,7 +21,7 @@ from ._records import Frame, Record, Sample, Switch
 from ._tables import SCHEMAS, Part, Table
 
 # What the first part has of every capture.
-_FIXED = ("header", "facts", "tasks", "images", "series", "events", "losses")
+_FIXED = ("header", "facts", "tasks", "images", "series_names", "events", "losses")
 _ALL = 2 ** 64 - 1
 
 # How many records, and how many bytes of their rows, are in memory at a time.
@@ -111,11 +111,11 @@ class Capture:
         self.said = ""      # by who recorded it: see record()
         self._fixed = next(_Reader(self, " ".join(_FIXED), 1, 1))
         self._names: dict[int, tuple[list[int], list[str], list[int]]] = {}
-        for _, ns, task, process, name in sorted(self._fixed["tasks"]):
-            since, names, processes = self._names.setdefault(task, ([], [], []))
+        for tid, pid, name, ns, _ in sorted(self._fixed["tasks"], key=lambda row: row[-1]):
+            since, names, pids = self._names.setdefault(tid, ([], [], []))
             since.append(ns)
             names.append(name)
-            processes.append(process)
+            pids.append(pid)
 
     def _open_trace(self, trace: ctypes.c_void_p, error: ErrorStruct) -> None:
         if self._data is not None:
@@ -154,12 +154,12 @@ class Capture:
     @property
     def facts(self) -> dict[str, str]:
         """The strings kbarman.KEY=VALUE of the capture."""
-        return dict(self._fixed["facts"])       # type: ignore[arg-type]
+        return {key: value for key, value in self._fixed["facts"]}
 
     @property
-    def cores(self) -> int:
+    def cpus(self) -> int:
         """The number of CPUs that the capture has room for."""
-        return self._fixed["header"].numbers("cores")[0]
+        return self._fixed["header"].numbers("cpus")[0]
 
     @property
     def tasks(self) -> Table:
@@ -172,9 +172,9 @@ class Capture:
         return self._fixed["images"]
 
     @property
-    def series(self) -> Table:
-        """What the values of the table `counters` are."""
-        return self._fixed["series"]
+    def series_names(self) -> Table:
+        """What the values of the table `series` are."""
+        return self._fixed["series_names"]
 
     @property
     def events(self) -> Table:
@@ -186,17 +186,17 @@ class Capture:
         """What is missing, as the capture tells."""
         return self._fixed["losses"]
 
-    def task_name(self, task: int, ns: int = 2 ** 63 - 1) -> str:
-        """The name of a task at a time; ":ID" if the capture has none."""
-        since, names, _ = self._names.get(task, ([], [], []))
+    def task_name(self, tid: int, ns: int = 2 ** 63 - 1) -> str:
+        """The name of a task at a time; ":TID" if the capture has none."""
+        since, names, _ = self._names.get(tid, ([], [], []))
         if not names:
-            return f":{task}" if task else "idle"
+            return f":{tid}" if tid else "idle"
         return names[max(bisect.bisect_right(since, ns) - 1, 0)]
 
-    def process_of(self, task: int, ns: int = 2 ** 63 - 1) -> int:
+    def pid(self, tid: int, ns: int = 2 ** 63 - 1) -> int:
         """The process of a task at a time; the task itself if the capture does not say."""
-        since, _, processes = self._names.get(task, ([], [], []))
-        return processes[max(bisect.bisect_right(since, ns) - 1, 0)] if processes else task
+        since, _, pids = self._names.get(tid, ([], [], []))
+        return pids[max(bisect.bisect_right(since, ns) - 1, 0)] if pids else tid
 
     def wall_clock(self, ns: int) -> datetime.datetime:
         """The time of day of a time in the capture, to the microsecond."""
@@ -220,12 +220,12 @@ class Capture:
 
         Each of @columns is "TABLE", or "TABLE.COLUMN" for this column alone. TABLE is all its columns
         but `frames`, which takes the symbols of the capture: parts("samples", "samples.frames").
-        The tables `frames` and `handlers` have in each part those that are new: what refers to
+        The tables `functions` and `handlers` have in each part those that are new: what refers to
         them counts from the first part on. A part that is not kept is filled again.
         """
         wanted = list(columns)
-        if any(column.endswith(".frames") for column in wanted) and "frames" not in wanted:
-            wanted.append("frames")
+        if any(column.endswith(".frames") for column in wanted) and "functions" not in wanted:
+            wanted.append("functions")
         for column in wanted:
             table, _, name = column.partition(".")
             if table not in SCHEMAS:
@@ -251,7 +251,7 @@ class Capture:
         columns = [f"{table}.frames" for table in tables if table in ("samples", "switches")]
         for part in self.parts(*tables, *columns if resolve else ()):
             if resolve:
-                frames += (Frame(*row) for row in part["frames"])
+                frames += (Frame(*row) for row in part["functions"])
             yield part, frames
 
     def __iter__(self) -> Iterator[Record]:

@@ -22,8 +22,8 @@ class Frame(NamedTuple):
 class Sample(NamedTuple):
     """What the counters counted, and where the code was. `pc` is None if the sample has no address."""
     ns: int
-    core: int
-    task: int
+    cpu: int
+    tid: int
     pc: int | None
     counters: Tuple[int, ...]
     chain: Tuple[int, ...]
@@ -31,56 +31,56 @@ class Sample(NamedTuple):
 
 
 class Switch(NamedTuple):
-    """Task `next` runs from now on. `prev` is None if it is not known who ran before; chain and frames
-    are where prev stopped."""
+    """Task `tid` left the CPU, and `next_tid` runs. `tid` is None if it is not known who left; state is a
+    letter of ps(1); chain and frames are where the task stopped."""
     ns: int
-    core: int
-    prev: int | None
-    next: int
-    reason: str
-    state: int
+    cpu: int
+    tid: int | None
+    next_tid: int
+    blocked: bool
+    state: str
     chain: Tuple[int, ...]
     frames: Tuple[Frame, ...] = ()
 
 
 class Halt(NamedTuple):
-    """A CPU begins to halt (`entered`), or leaves its halt. `state` is -1 where it is unknown."""
+    """A CPU begins to halt (`entered`), or leaves its halt. `idle_state` is -1 where it is unknown."""
     ns: int
-    core: int
+    cpu: int
     entered: bool
-    state: int
+    idle_state: int
 
 
 class Value(NamedTuple):
-    """A value of a series; `scaled` is in its units."""
+    """A value of a series, a row of capture.series_names; `raw` is without its multiplier."""
     ns: int
-    core: int
-    task: int
+    cpu: int
+    tid: int
     series: int
-    value: int
-    scaled: float
+    value: float
+    raw: int
 
 
 class Detail(NamedTuple):
     """A wakeup, a migration, an interrupt …: see the table `details`."""
     ns: int
-    core: int
-    task: int
-    what: str
-    context: str
-    id: int
     cpu: int
+    tid: int
+    what: str
+    about_id: int
+    about_cpu: int
+    context: str
     value: int
 
 
 class Mark(NamedTuple):
     """An annotation or a bookmark."""
     ns: int
-    core: int
-    task: int
+    cpu: int
+    tid: int
     type: str
     channel: int
-    group: int
+    group_id: int
     colour: int
     text: str
 
@@ -88,38 +88,38 @@ class Mark(NamedTuple):
 class Unknown(NamedTuple):
     """A record of a type that the library does not know."""
     ns: int
-    core: int
+    cpu: int
 
 
 Record = Union[Sample, Switch, Halt, Value, Detail, Mark, Unknown]
 
-TABLES = ("records", "samples", "switches", "halts", "counters", "details", "marks")
+TABLES = ("records", "samples", "switches", "halts", "series", "details", "marks")
 
 
 def samples(table: Table, frames: list[Frame]) -> Iterator[Sample]:
     """The rows of the table of samples; @frames: all frames so far."""
     named: Any = table["frames"] if "frames" in table.columns else None
-    columns = [table[name] for name in ("ns", "core", "task", "has_pc", "pc", "counters", "chain")]
-    for at, (ns, core, task, has_pc, pc, counters, chain) in enumerate(zip(*columns)):
-        yield Sample(ns, core, task, pc if has_pc else None, tuple(counters), tuple(chain),
+    columns = [table[name] for name in ("ns", "cpu", "tid", "has_pc", "pc", "counters", "chain")]
+    for at, (ns, cpu, tid, has_pc, pc, counters, chain) in enumerate(zip(*columns)):
+        yield Sample(ns, cpu, tid, pc if has_pc else None, tuple(counters), tuple(chain),
                      tuple(frames[number] for number in named[at]) if named else ())
 
 
 def switches(table: Table, frames: list[Frame]) -> Iterator[Switch]:
     """The same for switches."""
     named: Any = table["frames"] if "frames" in table.columns else None
-    words = table.words("reason")
-    columns = [table[name] for name in ("ns", "core", "known", "prev", "next", "reason", "state",
+    words = table.words("state")
+    columns = [table[name] for name in ("ns", "cpu", "known", "tid", "next_tid", "blocked", "state",
                                         "chain")]
-    for at, (ns, core, known, prev, after, reason, state, chain) in enumerate(zip(*columns)):
-        yield Switch(ns, core, prev if known else None, after, words[reason], state, tuple(chain),
+    for at, (ns, cpu, known, tid, after, blocked, state, chain) in enumerate(zip(*columns)):
+        yield Switch(ns, cpu, tid if known else None, after, blocked, words[state], tuple(chain),
                      tuple(frames[number] for number in named[at]) if named else ())
 
 
 def _values(table: Table) -> Iterator[Value]:
-    for ns, core, task, series, value, sampled, scaled in table:
+    for ns, cpu, tid, series, value, raw, sampled in table:
         if not sampled:     # else it belongs to a sample
-            yield Value(ns, core, task, series, value, scaled)
+            yield Value(ns, cpu, tid, series, value, raw)
 
 
 def records(part: Part, frames: list[Frame]) -> Iterator[Record]:
@@ -127,12 +127,12 @@ def records(part: Part, frames: list[Frame]) -> Iterator[Record]:
     table = part["records"]
     each: dict[str, Callable[[], Record]] = {
         "sample": samples(part["samples"], frames).__next__,
-        "task_switch": switches(part["switches"], frames).__next__,
+        "switch": switches(part["switches"], frames).__next__,
         "halt": (Halt(*row) for row in part["halts"]).__next__,
-        "value": _values(part["counters"]).__next__,
+        "value": _values(part["series"]).__next__,
         "detail": (Detail(*row) for row in part["details"]).__next__,
-        "annotation": (Mark(*row) for row in part["marks"]).__next__,
+        "mark": (Mark(*row) for row in part["marks"]).__next__,
     }
-    for ns, core, kind in zip(table["ns"], table["core"],
+    for ns, cpu, kind in zip(table["ns"], table["cpu"],
                               map(table.words("type").__getitem__, table.numbers("type"))):
-        yield each[kind]() if kind in each else Unknown(ns, core)
+        yield each[kind]() if kind in each else Unknown(ns, cpu)
