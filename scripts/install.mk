@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
-# `make install` installs the tool, the library with its headers, and the manual. It takes GNU's
-# variables (DESTDIR, prefix, libdir, …). `make uninstall` with the same variables removes all of
-# these files. This file does not install the module. `make dist` packs the source.
+# `make install` installs the tool, the library with its headers, the manual, and the package of
+# Python. It takes GNU's variables (DESTDIR, prefix, libdir, …). `make uninstall` with the same
+# variables removes all of these files. This file does not install the module. `make dist` packs
+# the source.
 
 prefix		= /usr/local
 exec_prefix	= $(prefix)
@@ -11,6 +12,8 @@ includedir	= $(prefix)/include
 mandir		= $(prefix)/share/man
 bashdir		= $(prefix)/share/bash-completion/completions
 zshdir		= $(prefix)/share/zsh/site-functions
+# The folder below prefix in which python3 looks for packages of others; set it for another Python.
+pythondir	= $(eval pythondir := $$(shell scripts/pythondir $(prefix)))$(pythondir)
 # folders of the system, which do not depend on prefix
 udevdir		= /usr/lib/udev/rules.d
 sysusersdir	= /usr/lib/sysusers.d
@@ -21,6 +24,7 @@ INSTALL		= install
 
 HEADERS		:= $(wildcard user/include/kbarman/*.h)
 UAPI		:= $(wildcard kmod/uapi/*.h)
+PYTHON		:= $(wildcard user/python/kbarman/*.py) user/python/kbarman/py.typed
 MAN1		:= $(wildcard user/man/*.1)
 # Made of the headers; asked for when first needed, once.
 MAN3		= $(eval MAN3 := $$(addprefix build/man3/,$$(shell scripts/man3 --list)))$(MAN3)
@@ -36,7 +40,8 @@ INSTALLED = $(bindir)/kbarman \
 	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN3:build/man3/%=$(mandir)/man3/%) \
 	    $(MAN5:user/man/%=$(mandir)/man5/%) \
 	    $(MAN7:user/man/%=$(mandir)/man7/%) \
-	    $(bashdir)/kbarman $(zshdir)/_kbarman
+	    $(bashdir)/kbarman $(zshdir)/_kbarman \
+	    $(PYTHON:user/python/%=$(pythondir)/%)
 
 # Section 3 of the manual, the pages of the library. The last one that is written stands for all.
 user: build/man3/libkbarman.3
@@ -52,7 +57,7 @@ chmod 644 $2/$(notdir $1)
 endef
 
 .PHONY: install uninstall
-install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual (DESTDIR=, prefix=)
+install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(INSTALL) -m 755 $(O)/kbarman $(DESTDIR)$(bindir)
 	$(INSTALL) -m 644 $(O)/libkbarman.a $(DESTDIR)$(libdir)
@@ -67,6 +72,7 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman
 	$(INSTALL) -m 644 $(MAN7) $(DESTDIR)$(mandir)/man7
 	$(INSTALL) -m 644 user/completion/kbarman.bash $(DESTDIR)$(bashdir)/kbarman
 	$(INSTALL) -m 644 user/completion/_kbarman $(DESTDIR)$(zshdir)
+	$(INSTALL) -m 644 $(PYTHON) $(DESTDIR)$(pythondir)/kbarman
 	sed -e 's|@prefix@|$(prefix)|' -e 's|@exec_prefix@|$(exec_prefix)|' \
 	    -e 's|@libdir@|$(libdir)|' -e 's|@includedir@|$(includedir)|' \
 	    -e 's|@version@|$(VERSION)|' -e 's|@libs@|$(filter-out -lelf -lz,$(USER_LIBS))|' \
@@ -75,7 +81,9 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman
 
 uninstall:		## remove what `make install` with the same variables has installed
 	rm -f $(INSTALLED:%=$(DESTDIR)%)
-	-rmdir $(DESTDIR)$(includedir)/kbarman/uapi $(DESTDIR)$(includedir)/kbarman
+	rm -rf $(DESTDIR)$(pythondir)/kbarman/__pycache__
+	-rmdir $(DESTDIR)$(includedir)/kbarman/uapi $(DESTDIR)$(includedir)/kbarman \
+		$(DESTDIR)$(pythondir)/kbarman
 
 # Files with which the system sets up the device. Packages install them; without a package, root
 # does.

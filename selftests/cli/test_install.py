@@ -82,6 +82,12 @@ SWITCHES = """\
 """
 
 
+def python_of(root, front=""):
+    """Where the package of Python is, below usr/local."""
+    place, = glob.glob(os.path.join(root, "usr/local/lib/python3*/*-packages/kbarman"))
+    return front + os.path.relpath(place, os.path.join(root, "usr/local"))
+
+
 def all_that_is_promised_is_installed(tmp):
     root = installed(tmp)
 
@@ -98,7 +104,8 @@ def all_that_is_promised_is_installed(tmp):
         there("user/man/*.7", "share/man/man7") | \
         {f"usr/local/share/man/man3/{name}" for name in man3_pages()} | \
         {"usr/local/share/bash-completion/completions/kbarman",
-         "usr/local/share/zsh/site-functions/_kbarman"}
+         "usr/local/share/zsh/site-functions/_kbarman"} | \
+        there("user/python/kbarman/*.py", python_of(root)) | {python_of(root, "usr/local/") + "/py.typed"}
     assert set(files(root)) == wanted, set(files(root)) ^ wanted
     for name in wanted:
         path = os.path.join(root, name)
@@ -110,10 +117,11 @@ def all_that_is_promised_is_installed(tmp):
 
 
 def directories_can_be_chosen(tmp):
-    chosen = ["prefix=/opt/k", "libdir=/opt/k/lib64", "mandir=/opt/man"]
+    chosen = ["prefix=/opt/k", "libdir=/opt/k/lib64", "mandir=/opt/man", "pythondir=/opt/python"]
     make("install", tmp, *chosen)
     for name in ("opt/k/bin/kbarman", "opt/k/lib64/libkbarman.a", "opt/man/man3/libkbarman.3",
-                 "opt/man/man5/kbarman-formats.5", "opt/k/include/kbarman/barman.h"):
+                 "opt/man/man5/kbarman-formats.5", "opt/k/include/kbarman/barman.h",
+                 "opt/python/kbarman/__init__.py"):
         assert os.path.isfile(os.path.join(tmp, name)), name
     with open(os.path.join(tmp, "opt/k/lib64/pkgconfig/kbarman.pc"), encoding="utf-8") as file:
         text = file.read()
@@ -131,6 +139,7 @@ def uninstall_takes_its_own_files_only(tmp):
     make("uninstall", root)
     assert files(root) == ["usr/local/lib/libother.a"], files(root)
     assert not os.path.exists(os.path.join(root, "usr/local/include/kbarman"))
+    assert not glob.glob(os.path.join(root, "usr/local/lib/python3*/*/kbarman"))
 
 
 def tool_and_package_are_of_one_version(tmp):

@@ -30,6 +30,16 @@ a_program_that_takes_the_library_runs() {
 	gcc-12 try.c $flags -o try && ldd try | grep 'libkbarman.so.0 => /' && ./try
 }
 
+python_reads_captures() {
+	python3 -c 'import kbarman, os
+path = "/nonexistent"
+try:
+    kbarman.open(path)
+except kbarman.Error as error:
+    print(error, kbarman.__version__, kbarman.tool())
+    assert path in str(error) and "switches" in kbarman.tables()'
+}
+
 the_module_is_that_of_dkms() {
 	modinfo -F filename kbarman | grep updates/dkms &&
 		[ "$(cat /sys/module/kbarman/srcversion)" = "$(modinfo -F srcversion kbarman)" ]
@@ -102,6 +112,15 @@ stopping_it_leaves_the_last_seconds() {
 	systemctl stop kbarman-flight && kbarman check /var/lib/kbarman/flight.cap
 }
 
+python_has_the_records_of_the_flight_recorder() {
+	python3 -c 'import kbarman, subprocess
+path = "/var/lib/kbarman/flight.cap"
+said = subprocess.run(["kbarman", "dump", path], capture_output=True, check=True).stdout
+records = len(kbarman.open(path).table("records"))
+print(records)
+assert records > 100 and sum(1 for _ in kbarman.open(path)) == records'
+}
+
 the_tool_stops_the_flight_recorder_of_the_service() {
 	rm /var/lib/kbarman/flight.cap && systemctl start kbarman-flight || return
 	until kbarman flight status; do sleep 0.2; done
@@ -109,7 +128,7 @@ the_tool_stops_the_flight_recorder_of_the_service() {
 }
 
 purging_leaves_nothing() {
-	dpkg --purge kbarman kbarman-dkms libkbarman-dev libkbarman0 || return
+	dpkg --purge python3-kbarman kbarman kbarman-dkms libkbarman-dev libkbarman0 || return
 	! find /usr /lib/modules -name '*kbarman*' | grep .
 }
 

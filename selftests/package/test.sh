@@ -30,7 +30,7 @@ the_same_source_makes_the_same_packages() {
 	for package in "$work"/*.deb; do
 		cmp "$package" "$again/${package##*/}" || return
 	done
-	[ "$(find "$work" -maxdepth 1 -name '*.deb' | wc -l)" -ge 6 ]
+	[ "$(find "$work" -maxdepth 1 -name '*.deb' | wc -l)" -ge 7 ]
 }
 
 each_package_has_a_true_bill_of_materials() {
@@ -52,6 +52,13 @@ the_library_is_a_package_of_its_own() {
 		in_package libkbarman-dev '/man3/kb_barman_open\.3\.gz$' &&
 		! in_package kbarman '/man3/' &&
 		dpkg-deb -f "$work"/libkbarman-dev_*.deb Depends | grep 'libkbarman0 (= '
+}
+
+the_package_of_python_is_for_all_machines() {
+	in_package python3-kbarman '/usr/lib/python3/dist-packages/kbarman/__init__\.py$' &&
+		in_package python3-kbarman '/man7/kbarman-python\.7\.gz$' &&
+		! in_package kbarman 'kbarman-python|dist-packages' &&
+		dpkg-deb -f "$work"/python3-kbarman_*_all.deb Depends | grep 'libkbarman0 (>= '
 }
 
 # What is opened at run time no dependency of the linker's tells of.
@@ -116,7 +123,7 @@ fi
 	2>&1 </dev/null
 result $? packages_are_built || exit
 for test in the_same_source_makes_the_same_packages each_package_has_a_true_bill_of_materials \
-	the_library_is_a_package_of_its_own libraries_opened_at_run_time_are_recommended; do
+	the_library_is_a_package_of_its_own the_package_of_python_is_for_all_machines libraries_opened_at_run_time_are_recommended; do
 	$test >"$work/said" 2>&1
 	result $? $test
 done

@@ -87,20 +87,27 @@ static int put_frames(struct kb_columns *columns, struct kb_part_table *table, u
 
 /* ---- switches, samples and halts ---- */
 
-/* The number of the word for @state, which most of the time is one of few. */
+static uint8_t find_state(const struct kb_columns *columns, int state)
+{
+	char letter = kb_state_letter(kb_trace_header(columns->trace), state);
+	const char *found = letter ? strchr(kb_column_letters, letter) : NULL;
+
+	if (!found)
+		found = strchr(kb_column_letters, KB_LETTER_UNKNOWN);
+	return (uint8_t)(found - kb_column_letters);
+}
+
+/* The number of the word for @state. Nearly all states are small numbers. */
 static kb_always_inline uint8_t state_of(struct kb_columns *columns, int state)
 {
-	if (kb_unlikely(!columns->state_known || state != columns->state)) {
-		char letter = kb_state_letter(kb_trace_header(columns->trace), state);
-		const char *found = letter ? strchr(kb_column_letters, letter) : NULL;
+	uint8_t *known;
 
-		if (!found)
-			found = strchr(kb_column_letters, KB_LETTER_UNKNOWN);
-		columns->state = state;
-		columns->state_known = true;
-		columns->state_word = (uint8_t)(found - kb_column_letters);
-	}
-	return columns->state_word;
+	if (kb_unlikely((unsigned int)state >= KB_STATE_WORDS))
+		return find_state(columns, state);
+	known = &columns->state_words[state];
+	if (kb_unlikely(!*known))
+		*known = find_state(columns, state) + 1;
+	return *known - 1;
 }
 
 static kb_always_inline int put_switch(struct kb_columns *columns, const struct kb_walk *walk)

@@ -9,6 +9,8 @@
 #include "analysis/handlers.h"
 #include "base/table.h"
 
+#define KB_STATE_WORDS	256U
+
 /* What reads a capture into parts. */
 struct kb_columns {
 	struct kb_trace *trace;
@@ -21,9 +23,8 @@ struct kb_columns {
 	struct kb_handlers handlers;	/* begun if wanted */
 	struct kb_table frames;		/* of each row: its key; its number is that of the frame */
 	struct kb_table handler_names;	/* of handlers: the same */
-	int state;			/* the state asked for last, and its word */
-	uint8_t state_word;
-	bool state_known;
+	uint8_t state_words[KB_STATE_WORDS];	/* of each state: 1 + the number of its word;
+					 * 0: not asked for yet */
 };
 
 /* Add the rows of the record of @walk to the part. Returns 0 or a negative errno. */

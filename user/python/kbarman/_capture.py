@@ -25,10 +25,18 @@ _FIXED = ("header", "facts", "tasks", "images", "series_names", "events", "losse
 _ALL = 2 ** 64 - 1
 
 # How many records, and how many bytes of their rows, are in memory at a time.
-RECORDS = 1 << 17
-BYTES = 16 << 20
+RECORDS = 1 << 16
+BYTES = 8 << 20
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
+
+
+def _level_of_caller() -> int:
+    """Where a warning belongs: to who called this package."""
+    level, frame = 1, sys._getframe(1)      # pylint: disable=protected-access
+    while frame.f_back and frame.f_globals.get("__package__") == __package__:
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 class _Reader:
@@ -81,8 +89,7 @@ class _Reader:
         if why and why.code == errno.ENOMEM:
             raise why
         if why:
-            # who reads, and not this file
-            warnings.warn(DamageWarning(str(why)), stacklevel=4)
+            warnings.warn(DamageWarning(str(why)), stacklevel=_level_of_caller())
 
 
 class Capture:
