@@ -3,6 +3,7 @@
  * How fast captures are read and written in other formats, and in how much memory.
  *
  *	decode DIRECTORY [RECORDS]	captures are made there, and removed
+ *	decode --make FILE RECORDS	makes such a capture for others, and measures nothing
  *
  * Speed is of captures in memory; how much memory it takes, of files, as the tool reads
  * them. One mix for all: 60 % task switches, 25 % halting events, 15 % samples of two
@@ -362,9 +363,13 @@ int main(int argc, char **argv)
 	char path[4096];
 	double small, large;
 
-	if (argc < 2) {
-		fprintf(stderr, "usage: decode DIRECTORY [RECORDS]\n");
+	if (argc < 2 || (!strcmp(argv[1], "--make") && argc != 4)) {
+		fprintf(stderr, "usage: decode DIRECTORY [RECORDS] | --make FILE RECORDS\n");
 		return 2;
+	}
+	if (!strcmp(argv[1], "--make")) {
+		make_capture(argv[2], strtoull(argv[3], NULL, 0));
+		return 0;
 	}
 	snprintf(path, sizeof(path), "%s/bench.cap", argv[1]);
 	fprintf(stderr, "making a capture of %llu records\n", (unsigned long long)records);

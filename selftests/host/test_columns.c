@@ -258,9 +258,9 @@ static bool is_power(uint64_t room)
 
 /* ---- parts ---- */
 
-#define EVERYTHING	"records switches samples halts runs idle gaps wakeups interrupts " \
+#define EVERYTHING	"samples.frames records switches samples halts runs idle gaps wakeups interrupts " \
 			"counters series details marks functions handlers tasks images series_names events " \
-			"losses facts header samples.frames switches.frames"
+			"losses facts header switches.frames"
 
 /* Append each value of each column of @part to @sums, by table and column. */
 static void sum_up(const struct kb_columns_part *part, uint64_t sums[32][16])

@@ -113,10 +113,9 @@ static int want(kb_columns_wanted wanted, const char *word, size_t length, struc
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "there is no table '%.*s'",
 				    (int)table_length, word);
 	if (!dot) {
-		column = find_column(&tables[table], "frames", strlen("frames"));
-		wanted[table] |= (UINT32_C(1) << tables[table].nr_columns) - 1;
-		if (column != UINT32_MAX)
-			wanted[table] &= ~(UINT32_C(1) << column);
+		for (column = 0; column < tables[table].nr_columns; column++)
+			if (strcmp(tables[table].columns[column].name, "frames") != 0)
+				wanted[table] |= UINT32_C(1) << column;
 		return 0;
 	}
 	column = find_column(&tables[table], dot + 1, length - table_length - 1);
