@@ -234,7 +234,7 @@ static int table_schema(const struct kb_columns_part *part, uint32_t table, uint
 
 	begin_schema(schema, "+s", tables[table].name);
 	ret = add_children(schema, wanted);
-	for (uint32_t i = 0; i < tables[table].nr_columns && !ret; i++)
+	for (uint32_t i = 0; i < tables[table].nr_columns && at < wanted && !ret; i++)
 		if (kb_columns_values(part, table, i, &values))
 			ret = column_schema(schema->children[at++], &tables[table].columns[i]);
 	if (ret)
@@ -254,7 +254,7 @@ static int table_array(struct kb_columns_part *part, uint32_t table, uint32_t wa
 	if (ret)
 		return ret;
 	ret = add_child_arrays(array, wanted);
-	for (uint32_t i = 0; i < tables[table].nr_columns && !ret; i++)
+	for (uint32_t i = 0; i < tables[table].nr_columns && at < wanted && !ret; i++)
 		if (kb_columns_values(part, table, i, &values))
 			ret = column_array(array->children[at++], part, rows,
 					   &tables[table].columns[i], &values);

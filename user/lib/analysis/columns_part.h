@@ -91,7 +91,7 @@ static kb_always_inline void *kb_part_room(struct kb_columns_part *part,
 
 /* Append to a text of that row. Broken UTF-8 becomes U+FFFD. */
 void kb_columns_part_text(struct kb_columns_part *part, struct kb_part_table *table,
-			  unsigned int column, const char *text, size_t length);
+			  unsigned int at, const char *text, size_t length);
 
 #define KB_PUT_TEXT(part, part_table, table, column, text, length)				\
 	kb_columns_part_text(part, part_table, KB_AT_##table##_##column, text, length)
