@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bisect
+import collections
 import ctypes
 import datetime
 import errno
@@ -92,6 +93,23 @@ class _Reader:
             warnings.warn(DamageWarning(str(why)), stacklevel=_level_of_caller())
 
 
+class _Names:
+    """Names and processes that had one number of a task, one after the other."""
+
+    def __init__(self) -> None:
+        self._since: list[int] = []
+        self._had: list[tuple[str, int]] = []
+
+    def add(self, ns: int, name: str, pid: int) -> None:
+        """The next one."""
+        self._since.append(ns)
+        self._had.append((name, pid))
+
+    def at(self, ns: int) -> tuple[str, int]:
+        """The newest one that is not newer than @ns; else the oldest."""
+        return self._had[max(bisect.bisect_right(self._since, ns) - 1, 0)]
+
+
 class Capture:
     """A capture, opened by open(). Each method that reads records begins with the first one, and several
     may read at the same time, in several threads."""
@@ -109,7 +127,7 @@ class Capture:
             shutil.copyfileobj(sys.stdin.buffer, self._file)
             self._file.flush()
             source = f"/proc/self/fd/{self._file.fileno()}"
-        self._path = None if self._data is not None else os.fsencode(source)  # type: ignore
+        self._path = None if self._data is not None else os.fsencode(source)
         self._symbols = SymbolOptions(
             ctypes.sizeof(SymbolOptions), path_bytes(kallsyms), path_bytes(symfs), raw_names,
             path_bytes(vmlinux), lines, inlined, None)
@@ -117,12 +135,9 @@ class Capture:
         self._span: tuple[int, int] | None = None
         self.said = ""      # by who recorded it: see record()
         self._fixed = next(_Reader(self, " ".join(_FIXED), 1, 1))
-        self._names: dict[int, tuple[list[int], list[str], list[int]]] = {}
-        for tid, pid, name, ns, _ in sorted(self._fixed["tasks"], key=lambda row: row[-1]):
-            since, names, pids = self._names.setdefault(tid, ([], [], []))
-            since.append(ns)
-            names.append(name)
-            pids.append(pid)
+        self._names: dict[int, _Names] = collections.defaultdict(_Names)
+        for tid, pid, name, ns, _ in sorted(self._fixed["tasks"], key=lambda row: int(row[-1])):
+            self._names[tid].add(ns, name, pid)
 
     def _open_trace(self, trace: ctypes.c_void_p, error: ErrorStruct) -> None:
         if self._data is not None:
@@ -195,15 +210,13 @@ class Capture:
 
     def task_name(self, tid: int, ns: int = 2 ** 63 - 1) -> str:
         """The name of a task at a time; ":TID" if the capture has none."""
-        since, names, _ = self._names.get(tid, ([], [], []))
-        if not names:
+        if tid not in self._names:
             return f":{tid}" if tid else "idle"
-        return names[max(bisect.bisect_right(since, ns) - 1, 0)]
+        return self._names[tid].at(ns)[0]
 
     def pid(self, tid: int, ns: int = 2 ** 63 - 1) -> int:
         """The process of a task at a time; the task itself if the capture does not say."""
-        since, _, pids = self._names.get(tid, ([], [], []))
-        return pids[max(bisect.bisect_right(since, ns) - 1, 0)] if pids else tid
+        return self._names[tid].at(ns)[1] if tid in self._names else tid
 
     def wall_clock(self, ns: int) -> datetime.datetime:
         """The time of day of a time in the capture, to the microsecond."""
@@ -280,14 +293,19 @@ class Capture:
             yield from _records.switches(part["switches"], frames)
 
 
-def open(source: Source, **options: object) -> Capture:  # pylint: disable=redefined-builtin
+def open(source: Source, *,    # pylint: disable=redefined-builtin
+         kallsyms: str | os.PathLike[str] | None = None,
+         symfs: str | os.PathLike[str] | None = None, raw_names: bool = False,
+         vmlinux: str | os.PathLike[str] | None = None, lines: bool = False,
+         inlined: bool = False) -> Capture:
     """Open a capture: a path, "-" for the standard input, or the bytes of one.
 
     Options say where names come from, as those of `kbarman report`: kallsyms=, symfs= and vmlinux= are
     paths; raw_names=True leaves names of C++ and Rust as they are; lines=True adds source lines and
     inlined=True inlined functions. Raises Error.
     """
-    return Capture(source, **options)   # type: ignore[arg-type]
+    return Capture(source, kallsyms=kallsyms, symfs=symfs, raw_names=raw_names, vmlinux=vmlinux,
+                   lines=lines, inlined=inlined)
 
 
 __all__ = ["Capture", "Error", "open"]

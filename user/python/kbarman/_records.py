@@ -133,6 +133,6 @@ def records(part: Part, frames: list[Frame]) -> Iterator[Record]:
         "detail": (Detail(*row) for row in part["details"]).__next__,
         "mark": (Mark(*row) for row in part["marks"]).__next__,
     }
-    for ns, cpu, kind in zip(table["ns"], table["cpu"],
+    for ns, cpu, kind in zip(table.numbers("ns"), table.numbers("cpu"),
                               map(table.words("type").__getitem__, table.numbers("type"))):
         yield each[kind]() if kind in each else Unknown(ns, cpu)

@@ -14,6 +14,8 @@ from ._library import ColumnValues, library
 
 # Letters of enum kb_column_type that are no letters of the module struct.
 _TEXT, _LISTS = "s", {"l": "I", "L": "Q"}
+# Bytes of a value of the others.
+_SIZES = {"?": 1, "B": 1, "I": 4, "i": 4, "Q": 8, "q": 8, "d": 8}
 
 
 class Column(NamedTuple):
@@ -27,7 +29,7 @@ class Column(NamedTuple):
 
 class Schema(NamedTuple):
     """A table as the library describes it."""
-    index: int
+    number: int
     name: str
     about: str
     columns: Tuple[Column, ...]
@@ -77,11 +79,6 @@ def _view(held: Held, address: int | None, room: int, count: int, letter: str) -
     memory.held = held      # a view keeps the array, and so the part
     whole = memoryview(memory).toreadonly().cast("B")
     return whole[:count * _SIZES[letter]].cast(letter)
-
-
-_SIZES = {letter: ctypes.sizeof(kind) for letter, kind in [
-    ("?", ctypes.c_bool), ("B", ctypes.c_uint8), ("I", ctypes.c_uint32), ("i", ctypes.c_int32),
-    ("Q", ctypes.c_uint64), ("q", ctypes.c_int64), ("d", ctypes.c_double)]}
 
 
 class Texts(Sequence[str]):
@@ -139,11 +136,11 @@ class Table:
     def __init__(self, schema: Schema, held: Held) -> None:
         self._schema, self._held = schema, held
         self._values: dict[str, Values] = {}
-        self._rows = library.kb_columns_rows(held.part, schema.index)
+        self._rows = library.kb_columns_rows(held.part, schema.number)
         described = ColumnValues()
         self._columns = {
             column.name: (number, column) for number, column in enumerate(schema.columns)
-            if library.kb_columns_values(held.part, schema.index, number, ctypes.byref(described))}
+            if library.kb_columns_values(held.part, schema.number, number, ctypes.byref(described))}
 
     @property
     def name(self) -> str:
@@ -162,7 +159,7 @@ class Table:
 
     def _look(self, number: int, column: Column) -> Values:
         at, held = ColumnValues(), self._held
-        library.kb_columns_values(held.part, self._schema.index, number, ctypes.byref(at))
+        library.kb_columns_values(held.part, self._schema.number, number, ctypes.byref(at))
         letter = "B" if column.type == _TEXT else _LISTS.get(column.type, column.type)
         values = _view(held, at.values, at.room, at.nr_values, letter)
         if letter == column.type:
@@ -201,8 +198,8 @@ class Table:
     def __iter__(self) -> Iterator[tuple[Any, ...]]:
         each: list[Any] = []
         for name, (_, column) in self._columns.items():
-            values = self[name]
-            each.append(map(column.words.__getitem__, values) if column.words else values)
+            words: Any = column.words
+            each.append(map(words.__getitem__, self.numbers(name)) if words else self[name])
         return zip(*each)
 
     def __repr__(self) -> str:
@@ -217,13 +214,13 @@ class Table:
         return self._columns[name][1].about if name else self._schema.about
 
     def __arrow_c_schema__(self) -> object:
-        return _arrow.schema(self._held.part, self._schema.index)
+        return _arrow.schema(self._held.part, self._schema.number)
 
     def __arrow_c_array__(self, requested_schema: object = None) -> tuple[object, object]:
-        return _arrow.array(self._held.part, self._schema.index)
+        return _arrow.array(self._held.part, self._schema.number)
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        return _arrow.stream(self._held.part, self._schema.index)
+        return _arrow.stream(self._held.part, self._schema.number)
 
 
 class Part(Mapping[str, Table]):
