@@ -579,6 +579,14 @@ def a_recording_is_a_capture(tmp):
     assert int(said) == len(records)
 
 
+def a_snapshot_is_a_capture(tmp):
+    said = run_python(sys.executable, """if True:
+        import kbarman, sys
+        print(len(kbarman.snapshot(sys.argv[1] + "/x.cap").table("records")))""", tmp,
+                      **recorder.fake(FAKE_RUNNING=1))
+    assert int(said) == len(recorder.check(os.path.join(tmp, "x.cap"))[1]) > 0
+
+
 def a_recording_that_fails_is_an_error_and_leaves_the_old_file(tmp):
     path = os.path.join(tmp, "x.cap")
     shutil.copy(real(tmp), path)
