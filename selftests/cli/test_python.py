@@ -424,6 +424,8 @@ def pyarrow_takes_tables_without_a_copy(tmp):
         assert [tuple(row) for row in table["chain"].to_pylist()] == list(map(tuple, switches["chain"]))
         batch = pyarrow.record_batch(switches)
         batch.validate(full=True)
+        stream = kbarman.open(sys.argv[1]).batches("switches", records=100)
+        assert pyarrow.RecordBatchReader.from_stream(stream).read_all().num_rows == batch.num_rows
         print(batch.num_rows)""", real(tmp))
     assert int(said) > 1000, said
 
@@ -501,6 +503,43 @@ def arrow_has_the_values_of_the_table(tmp):
                 release(ctypes.byref(array))
                 assert not array.release
             del capsules
+    gc.collect()
+    assert not kbarman._arrow._living
+
+
+class Stream(ctypes.Structure):
+    """... and of struct ArrowArrayStream."""
+
+
+Stream._fields_ = [("get_schema", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Stream),
+                                                   ctypes.POINTER(Schema))),
+                   ("get_next", ctypes.CFUNCTYPE(ctypes.c_int, ctypes.POINTER(Stream),
+                                                 ctypes.POINTER(Array))),
+                   ("get_last_error", ctypes.CFUNCTYPE(ctypes.c_char_p, ctypes.POINTER(Stream))),
+                   ("release", ctypes.CFUNCTYPE(None, ctypes.POINTER(Stream))),
+                   ("private", ctypes.c_void_p)]
+
+
+def batches_are_together_the_table(tmp):
+    capture = kbarman.open(real(tmp))
+    batches = capture.batches("switches", "ns", "next_tid", records=100)
+    expected = list(capture.table("switches", "ns", "next_tid"))
+    for _ in range(2):      # each use begins again
+        capsule = batches.__arrow_c_stream__()
+        stream, schema, found, nr = taken(capsule, b"arrow_array_stream", Stream), Schema(), [], 0
+        assert stream.get_schema(ctypes.byref(stream), ctypes.byref(schema)) == 0
+        while True:
+            array = Array()
+            assert stream.get_next(ctypes.byref(stream), ctypes.byref(array)) == 0
+            if not array.release:
+                break
+            found += zip(*[values_of(schema.children[at].contents, array.children[at].contents)
+                           for at in range(2)])
+            nr += 1
+            array.release(ctypes.byref(array))
+        schema.release(ctypes.byref(schema))
+        assert found == expected and nr > 20
+    del capsule
     gc.collect()
     assert not kbarman._arrow._living
 

@@ -417,7 +417,55 @@ static void test_stream(struct kb_trace *trace)
 	array.release(&array);
 	schema.release(&schema);
 	tap_ok(!stream.get_next(&stream, &array) && !array.release &&
-	       stream.get_last_error(&stream), "a_stream_has_one_batch");
+	       !stream.get_last_error(&stream), "a_stream_has_one_batch");
+	stream.release(&stream);
+}
+
+/* Reads it to its end, and frees it; the number of rows. */
+static uint64_t drain(struct ArrowArrayStream *stream, unsigned int *batches, int *error)
+{
+	struct ArrowArray array;
+	uint64_t length = 0;
+
+	*batches = 0;
+	for (;;) {
+		*error = stream->get_next(stream, &array);
+		if (*error || !array.release)
+			break;
+		length += (uint64_t)array.length;
+		*batches += 1;
+		array.release(&array);
+	}
+	return length;
+}
+
+static void test_reader(const void *data, size_t size)
+{
+	uint32_t marks = (uint32_t)kb_columns_find("marks", NULL, NULL);
+	struct ArrowArrayStream stream;
+	struct kb_columns *columns;
+	struct ArrowSchema schema;
+	struct kb_trace *trace;
+	unsigned int batches;
+	struct kb_error err;
+	int error;
+
+	must(kb_trace_open_memory(&trace, data, size, NULL, &err), "a trace");
+	columns = begin(trace, "marks.text");
+	tap_is(kb_arrow_reader(columns, trace, marks + 1, 70, UINT64_MAX, &stream), -ENOENT,
+	       "a_reader_needs_its_table");
+	must(kb_arrow_reader(columns, trace, marks, 70, UINT64_MAX, &stream), "a reader");
+	must(stream.get_schema(&stream, &schema), "a schema");
+	tap_ok(schema.n_children == 1, "its_schema_comes_first");
+	schema.release(&schema);
+	tap_ok(drain(&stream, &batches, &error) == ROUNDS && batches == ROUNDS / 10 && !error &&
+	       !stream.get_last_error(&stream), "a_reader_reads_batch_by_batch");
+	stream.release(&stream);
+	must(kb_trace_open_memory(&trace, data, size - 100, NULL, &err), "a damaged trace");
+	must(kb_arrow_reader(begin(trace, "marks"), trace, marks, 10000, UINT64_MAX, &stream),
+	     "a reader");
+	tap_ok(drain(&stream, &batches, &error) >= ROUNDS - 1 && error > 0 &&
+	       strstr(stream.get_last_error(&stream), "missing"), "damage_is_told_at_the_end");
 	stream.release(&stream);
 }
 
@@ -438,5 +486,6 @@ int main(void)
 	test_stream(trace);
 	kb_trace_close(trace);
 	test_damage(data, size);
+	test_reader(data, size);
 	return tap_done();
 }

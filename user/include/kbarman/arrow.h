@@ -78,6 +78,15 @@ int kb_arrow_part(struct kb_columns_part *part, uint32_t table, struct ArrowSche
 /* The same as a stream of one batch. */
 int kb_arrow_stream(struct kb_columns_part *part, uint32_t table, struct ArrowArrayStream *stream);
 
+/*
+ * A table as a stream of batches, each read when it is asked for: kb_columns_next() with @records and
+ * @bytes. So a capture of any size takes the memory of a batch. The stream takes over @columns and
+ * @trace, and frees both when it is released. If records are damaged, an error follows the last batch.
+ * Returns what kb_arrow_stream() returns; then nothing is taken over.
+ */
+int kb_arrow_reader(struct kb_columns *columns, struct kb_trace *trace, uint32_t table,
+		    uint64_t records, uint64_t bytes, struct ArrowArrayStream *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -10,6 +10,8 @@
 
 #include <kbarman/arrow.h>
 
+#include "analysis/columns_fill.h"
+
 /* ---- schemas: their strings are constants ---- */
 
 static void release_schema(struct ArrowSchema *schema)
@@ -280,63 +282,129 @@ int kb_arrow_part(struct kb_columns_part *part, uint32_t table, struct ArrowSche
 	return ret;
 }
 
-/* ---- a stream of one batch ---- */
+/* ---- streams ---- */
 
-struct batch {
-	struct kb_columns_part *part;
+struct batches {
+	struct kb_columns_part *part;	/* the only batch, or one without rows: for the schema */
+	struct kb_columns *columns;	/* where batches come from; NULL: there is one */
+	struct kb_trace *trace;
+	uint64_t records, bytes;	/* of each */
 	uint32_t table;
-	bool given;
+	bool ended;
+	struct kb_error err;
 };
 
 /* Streams return positive numbers of errors. */
 static int stream_schema(struct ArrowArrayStream *stream, struct ArrowSchema *out)
 {
-	struct batch *batch = stream->private_data;
+	struct batches *batches = stream->private_data;
+	int ret = kb_arrow_part(batches->part, batches->table, out, NULL);
 
-	return -kb_arrow_part(batch->part, batch->table, out, NULL);
+	if (ret)
+		kb_error_set(&batches->err, ret, KB_NO_OFFSET, "out of memory");
+	return -ret;
+}
+
+static int give_part(struct batches *batches, struct kb_columns_part *part, struct ArrowArray *out)
+{
+	int ret = kb_arrow_part(part, batches->table, NULL, out);
+
+	if (ret)
+		kb_error_set(&batches->err, ret, KB_NO_OFFSET, "out of memory");
+	return -ret;
+}
+
+/* The next part that has rows of the table. */
+static int next_part(struct batches *batches, struct ArrowArray *out)
+{
+	struct kb_columns_part *part = NULL;
+	int ret;
+
+	do
+		ret = kb_columns_next(batches->columns, batches->records, batches->bytes, &part,
+				      &batches->err);
+	while (ret > 0 && !kb_columns_rows(part, batches->table));
+	if (ret <= 0) {
+		batches->ended = true;
+		return -ret;
+	}
+	ret = give_part(batches, part, out);
+	kb_columns_part_free(part);
+	return ret;
 }
 
 static int stream_next(struct ArrowArrayStream *stream, struct ArrowArray *out)
 {
-	struct batch *batch = stream->private_data;
+	struct batches *batches = stream->private_data;
 
-	if (batch->given) {
-		out->release = NULL;	/* the end */
+	out->release = NULL;	/* the end */
+	if (batches->ended)
 		return 0;
-	}
-	batch->given = true;
-	return -kb_arrow_part(batch->part, batch->table, NULL, out);
+	if (batches->columns)
+		return next_part(batches, out);
+	batches->ended = true;
+	return give_part(batches, batches->part, out);
 }
 
 static const char *stream_error(struct ArrowArrayStream *stream)
 {
-	(void)stream;
-	return "out of memory";
+	struct batches *batches = stream->private_data;
+
+	return batches->err.code ? kb_error_text(&batches->err) : NULL;
 }
 
 static void release_stream(struct ArrowArrayStream *stream)
 {
-	struct batch *batch = stream->private_data;
+	struct batches *batches = stream->private_data;
 
-	kb_columns_part_free(batch->part);
-	free(batch);
+	kb_columns_part_free(batches->part);
+	kb_columns_destroy(batches->columns);
+	kb_trace_close(batches->trace);
+	free(batches);
 	stream->release = NULL;
+}
+
+/* Takes over the part. */
+static int begin_stream(struct ArrowArrayStream *stream, struct kb_columns_part *part,
+			uint32_t table, struct batches **out)
+{
+	struct batches *batches = calloc(1, sizeof(*batches));
+	int ret = !part || !batches ? -ENOMEM : wanted_columns(part, table) ? 0 : -ENOENT;
+
+	if (ret) {
+		kb_columns_part_free(part);
+		free(batches);
+		return ret;
+	}
+	batches->part = part;
+	batches->table = table;
+	*stream = (struct ArrowArrayStream){
+		.get_schema = stream_schema, .get_next = stream_next,
+		.get_last_error = stream_error, .release = release_stream,
+		.private_data = batches,
+	};
+	*out = batches;
+	return 0;
 }
 
 int kb_arrow_stream(struct kb_columns_part *part, uint32_t table, struct ArrowArrayStream *stream)
 {
-	struct batch *batch;
+	struct batches *batches;
 
-	if (!wanted_columns(part, table))
-		return -ENOENT;
-	batch = malloc(sizeof(*batch));
-	if (!batch)
-		return -ENOMEM;
-	*batch = (struct batch){ .part = kb_columns_part_hold(part), .table = table };
-	*stream = (struct ArrowArrayStream){
-		.get_schema = stream_schema, .get_next = stream_next,
-		.get_last_error = stream_error, .release = release_stream,
-		.private_data = batch,
-	};
+	return begin_stream(stream, kb_columns_part_hold(part), table, &batches);
+}
+
+int kb_arrow_reader(struct kb_columns *columns, struct kb_trace *trace, uint32_t table,
+		    uint64_t records, uint64_t bytes, struct ArrowArrayStream *stream)
+{
+	struct batches *batches;
+	int ret = begin_stream(stream, kb_columns_part_create(columns->wanted), table, &batches);
+
+	if (ret)
+		return ret;
+	batches->columns = columns;
+	batches->trace = trace;
+	batches->records = records;
+	batches->bytes = bytes;
 	return 0;
 }

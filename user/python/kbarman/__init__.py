@@ -18,7 +18,7 @@
 
 tables() tells which tables and columns there are; kbarman-python(7) is the manual.
 """
-from ._capture import BYTES, RECORDS, Capture, open  # pylint: disable=redefined-builtin
+from ._capture import BYTES, RECORDS, Batches, Capture, open  # pylint: disable=redefined-builtin
 from ._library import DamageWarning, Error, version as __version__
 from ._records import Detail, Frame, Halt, Mark, Record, Sample, Switch, Unknown, Value
 from ._tables import SCHEMAS, Column, Lists, Part, Schema, Table, Texts
@@ -31,7 +31,7 @@ def tables() -> "dict[str, Schema]":
 
 
 __all__ = [
-    "BYTES", "RECORDS", "Capture", "Column", "DamageWarning", "Detail", "Error", "Frame", "Halt",
+    "BYTES", "RECORDS", "Batches", "Capture", "Column", "DamageWarning", "Detail", "Error", "Frame", "Halt",
     "Lists", "Mark", "Part", "Record", "Sample", "Schema", "Switch", "Table", "Texts", "ToolError",
     "Unknown", "Value", "__version__", "open", "record", "snapshot", "tables", "tool",
 ]

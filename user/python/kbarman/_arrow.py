@@ -96,3 +96,11 @@ def stream(part: int, table: int) -> object:
     struct = _Stream()
     _check(library.kb_arrow_stream(part, table, ctypes.addressof(struct)))
     return _capsule(struct)
+
+
+def reader(columns: ctypes.c_void_p, trace: ctypes.c_void_p, table: int, records: int,
+           size: int) -> object:
+    """The same of many batches. The capsule takes over the columns and the trace."""
+    struct = _Stream()
+    _check(library.kb_arrow_reader(columns, trace, table, records, size, ctypes.addressof(struct)))
+    return _capsule(struct)

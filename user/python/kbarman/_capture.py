@@ -13,9 +13,9 @@ import sys
 import tempfile
 import warnings
 from types import TracebackType
-from typing import IO, Iterator, Union
+from typing import IO, Callable, Iterator, Sequence, Union
 
-from . import _records
+from . import _arrow, _records
 from ._library import (ColumnsOptions, DamageWarning, Error, ErrorStruct, SymbolOptions,
                        TraceOptions, error_of, library, path_bytes)
 from ._records import Frame, Record, Sample, Switch
@@ -68,6 +68,12 @@ class _Reader:
 
     __del__ = close
 
+    def give_away(self, table: str) -> object:
+        """A capsule with a stream of that table, which goes on where this reader is."""
+        capsule = _arrow.reader(self._columns, self._trace, SCHEMAS[table].number, *self._limits)
+        self._columns, self._trace = ctypes.c_void_p(), ctypes.c_void_p()
+        return capsule
+
     def __iter__(self) -> _Reader:
         return self
 
@@ -91,6 +97,16 @@ class _Reader:
             raise why
         if why:
             warnings.warn(DamageWarning(str(why)), stacklevel=_level_of_caller())
+
+
+class Batches:
+    """A table for who reads Arrow, batch by batch: see Capture.batches()."""
+
+    def __init__(self, reader: Callable[[], _Reader], table: str) -> None:
+        self._reader, self._table = reader, table
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        return self._reader().give_away(self._table)
 
 
 class _Names:
@@ -243,6 +259,11 @@ class Capture:
         The tables `functions` and `handlers` have in each part those that are new: what refers to
         them counts from the first part on. A part that is not kept is filled again.
         """
+        return _Reader(self, self._wanted(columns), records, size)
+
+    @staticmethod
+    def _wanted(columns: Sequence[str]) -> str:
+        """As the library takes it. Raises KeyError."""
         wanted = list(columns)
         if any(column.endswith(".frames") for column in wanted) and "functions" not in wanted:
             wanted.append("functions")
@@ -252,7 +273,7 @@ class Capture:
                 raise KeyError(f"there is no table '{table}'")
             if name and name not in [known.name for known in SCHEMAS[table].columns]:
                 raise KeyError(f"table '{table}' has no column '{name}'")
-        return _Reader(self, " ".join(wanted), records, size)
+        return " ".join(wanted)
 
     def read(self, *columns: str) -> Part:
         """The same as one part: everything."""
@@ -262,6 +283,15 @@ class Capture:
     def table(self, name: str, *columns: str) -> Table:
         """A whole table, or those columns of it."""
         return self.read(*[f"{name}.{column}" for column in columns] or [name])[name]
+
+    def batches(self, name: str, *columns: str, records: int = RECORDS, size: int = BYTES) -> Batches:
+        """A table, or those columns of it, for Arrow's libraries that read batch by batch, such as
+        pyarrow.RecordBatchReader.from_stream(...) and DuckDB. A capture of any size takes the memory
+        of a batch. Each use reads the capture again. Damage is an error behind the last batch."""
+        if self._data is not None:
+            raise TypeError("a capture of bytes can't be read in batches: read its tables")
+        wanted = self._wanted([f"{name}.{column}" for column in columns] or [name])
+        return Batches(lambda: _Reader(self, wanted, records, size), name)
 
     # ---- records
 

@@ -109,6 +109,8 @@ _PROTOTYPES: dict[str, tuple[Any, list[Any]]] = {
                                           ctypes.POINTER(ColumnValues)]),
     "kb_columns_part_free": (None, [_POINTER]),
     "kb_arrow_part": (ctypes.c_int, [_POINTER, ctypes.c_uint32, ctypes.c_void_p, ctypes.c_void_p]),
+    "kb_arrow_reader": (ctypes.c_int, [_POINTER, _POINTER, ctypes.c_uint32, ctypes.c_uint64,
+                                       ctypes.c_uint64, ctypes.c_void_p]),
     "kb_arrow_stream": (ctypes.c_int, [_POINTER, ctypes.c_uint32, ctypes.c_void_p]),
 }
 
