@@ -241,7 +241,8 @@ static void test_others(const struct kb_columns_part *part)
 	       VALUE(part, "wakeups", "woken_tid", uint32_t, 0) == 2 &&
 	       VALUE(part, "wakeups", "context", uint8_t, 0) == 4, "wakeups_are_rows");
 	tap_ok(rows(part, "tasks") == 2 && rows(part, "losses") == 3 && rows(part, "facts") == 2 &&
-	       rows(part, "header") == 1 && rows(part, "series_names") == 1 && rows(part, "events") == 1,
+	       rows(part, "header") == 1 && rows(part, "series_names") == 1 &&
+	       rows(part, "events") == 1,
 	       "the_header_is_in_tables");
 	tap_ok(rows(part, "records") == RECORDS_IN_ROUND * ROUNDS &&
 	       kb_columns_records(part) == RECORDS_IN_ROUND * ROUNDS &&
@@ -258,8 +259,9 @@ static bool is_power(uint64_t room)
 
 /* ---- parts ---- */
 
-#define EVERYTHING	"samples.frames records switches samples halts runs idle gaps wakeups interrupts " \
-			"counters series details marks functions handlers tasks images series_names events " \
+#define EVERYTHING	"samples.frames records switches samples halts runs idle gaps wakeups " \
+			"interrupts counters series details marks functions handlers tasks " \
+			"images series_names events " \
 			"losses facts header switches.frames"
 
 /* Append each value of each column of @part to @sums, by table and column. */
@@ -276,7 +278,8 @@ static void sum_up(const struct kb_columns_part *part, uint64_t sums[32][16])
 			unsigned int size = type == KB_COLUMN_U32 || type == KB_COLUMN_I32 ||
 					    type == KB_COLUMN_LIST32 ? 4 :
 					    type == KB_COLUMN_U64 || type == KB_COLUMN_I64 ||
-					    type == KB_COLUMN_F64 || type == KB_COLUMN_LIST64 ? 8 : 1;
+					    type == KB_COLUMN_F64 ||
+					    type == KB_COLUMN_LIST64 ? 8 : 1;
 
 			if (!kb_columns_values(part, i, j, &values))
 				continue;

@@ -328,7 +328,8 @@ int kb_columns_next(struct kb_columns *columns, uint64_t records, uint64_t bytes
 	if (!taken)
 		return out_of_memory(err);
 	columns->part = taken;
-	ret = columns->ended ? 0 : fill_part(columns, records ? records : 1, bytes ? bytes : 1, err);
+	ret = columns->ended ? 0 :
+	      fill_part(columns, records ? records : 1, bytes ? bytes : 1, err);
 	columns->part = NULL;
 	if (ret > 0) {
 		*part = taken;

@@ -36,7 +36,7 @@ static kb_always_inline void put_record(struct kb_columns *columns, const struct
 
 /* ---- frames ---- */
 
-/* The number of @frame, for which the table of frames gets a row when it is new. UINT32_MAX: no memory. */
+/* The number of @frame; if it is new, functions get a row. KB_TABLE_NONE: there is no memory. */
 static uint32_t frame_number(struct kb_columns *columns, const struct kb_frame *frame)
 {
 	const struct kb_symbol *symbol = &frame->symbol;
@@ -367,13 +367,14 @@ static uint8_t handler_word(enum kb_tile_kind kind)
 /* The number of a handler, for which the table of handlers gets a row when it is new. */
 static uint32_t handler_number(struct kb_columns *columns, const struct kb_handler *handler)
 {
+	struct kb_table *known_names = &columns->handler_names;
 	const uint64_t key = kb_origin_key(&handler->origin);
 	struct kb_part_table *at = TABLE_OF(columns, handlers);
-	uint32_t known = columns->handler_names.nr, number;
+	uint32_t known = known_names->nr, number;
 	char name[KB_ORIGIN_NAME];
 
-	number = kb_table_number(&columns->handler_names, &key, kb_table_hash(&columns->handler_names, &key));
-	if (number == KB_TABLE_NONE || columns->handler_names.nr == known || !WANTED(columns, handlers) ||
+	number = kb_table_number(known_names, &key, kb_table_hash(known_names, &key));
+	if (number == KB_TABLE_NONE || known_names->nr == known || !WANTED(columns, handlers) ||
 	    !kb_part_row(columns->part, at))
 		return number;
 	kb_origin_name(columns->trace, &handler->origin, handler->timestamp, name, sizeof(name));

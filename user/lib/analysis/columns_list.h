@@ -16,7 +16,8 @@ COLUMN(records, ticks, U64, "when, in ticks of the recorded clock")
 COLUMN(records, ns, I64, "when")
 COLUMN(records, cpu, U32, "CPU; 4294967295: none")
 WORDS(records, type, type_words, "what it is; value: of series; detail: of wakeups, interrupts ...")
-COLUMN(records, tid, U32, "the task of the record; of a switch: the next one; 0: the record has none")
+COLUMN(records, tid, U32,
+       "the task of the record; of a switch: the next one; 0: the record has none")
 END(records)
 
 TABLE(switches, "task switches: tid left the CPU, next_tid runs")
@@ -38,9 +39,12 @@ COLUMN(samples, cpu, U32, "CPU")
 COLUMN(samples, tid, U32, "the task that ran")
 COLUMN(samples, has_pc, BOOL, "whether it has an address")
 COLUMN(samples, pc, U64, "that address; 0 if it has none")
-COLUMN(samples, counters, LIST64, "increase of each counter of the CPU, in the order of events; 2^64-1: it has no value")
-COLUMN(samples, chain, LIST64, "the call chain as recorded: addresses, innermost first: pc and its callers")
-COLUMN(samples, frames, LIST32, "the same by name, with inlined functions if asked for: rows of functions")
+COLUMN(samples, counters, LIST64,
+       "increase of each counter of the CPU, in the order of events; 2^64-1: it has no value")
+COLUMN(samples, chain, LIST64,
+       "the call chain as recorded: addresses, innermost first: pc and its callers")
+COLUMN(samples, frames, LIST32,
+       "the same by name, with inlined functions if asked for: rows of functions")
 END(samples)
 
 TABLE(counters, "the same counters, a row each")
@@ -83,7 +87,8 @@ COLUMN(gaps, cpu, U32, "CPU")
 COLUMN(gaps, records, U64, "number of lost records")
 END(gaps)
 
-TABLE(wakeups, "wakeups (record --latency): tid ran on the CPU and woke woken_tid, or was interrupted")
+TABLE(wakeups,
+       "wakeups (record --latency): tid ran on the CPU and woke woken_tid, or was interrupted")
 COLUMN(wakeups, ns, I64, "when")
 COLUMN(wakeups, cpu, U32, "CPU")
 COLUMN(wakeups, tid, U32, "the task that ran; it woke if the context is task")
@@ -115,7 +120,8 @@ COLUMN(series, raw, U64, "the same as recorded, without its multiplier")
 COLUMN(series, sampled, BOOL, "whether it came with a sample; else it has a record of its own")
 END(series)
 
-TABLE(details, "records that say what they are about: wakeups, migrations, interrupts, frequencies ...")
+TABLE(details,
+       "records that say what they are about: wakeups, migrations, interrupts, frequencies ...")
 COLUMN(details, ns, I64, "when")
 COLUMN(details, cpu, U32, "CPU; 4294967295: none")
 COLUMN(details, tid, U32, "the task that ran")
@@ -130,7 +136,8 @@ TABLE(marks, "annotations and bookmarks of programs and people")
 COLUMN(marks, ns, I64, "when")
 COLUMN(marks, cpu, U32, "CPU; 4294967295: none")
 COLUMN(marks, tid, U32, "who wrote it")
-WORDS(marks, type, mark_words, "string: on its channel until the next one; bookmark: a moment; channel, group: its name")
+WORDS(marks, type, mark_words,
+       "string: on its channel until the next one; bookmark: a moment; channel, group: its name")
 COLUMN(marks, channel, U32, "number of the channel")
 COLUMN(marks, group_id, U32, "number of the group")
 COLUMN(marks, colour, U32, "0x1bRRGGBB; 0: none")
@@ -170,14 +177,16 @@ COLUMN(images, address, U64, "first address")
 COLUMN(images, length, U64, "bytes")
 COLUMN(images, offset, U64, "of the first address in the file")
 COLUMN(images, image, TEXT, "path of the file")
-COLUMN(images, identity, TEXT, "which file of this path: MAJOR:MINOR:INODE:SIZE:MTIME; empty: not known")
+COLUMN(images, identity, TEXT,
+       "which file of this path: MAJOR:MINOR:INODE:SIZE:MTIME; empty: not known")
 END(images)
 
 TABLE(series_names, "what values of series are; in the first part")
 COLUMN(series_names, name, TEXT, "its name")
 COLUMN(series_names, units, TEXT, "units of its values")
 COLUMN(series_names, description, TEXT, "about it")
-WORDS(series_names, kind, series_words, "what a value says: a change, an amount at that moment, or the level from then on")
+WORDS(series_names, kind, series_words,
+       "what a value says: a change, an amount at that moment, or the level from then on")
 COLUMN(series_names, multiplier, F64, "what raw values are multiplied by")
 END(series_names)
 
@@ -189,7 +198,9 @@ COLUMN(events, name, TEXT, "its name")
 END(events)
 
 TABLE(losses, "what is missing, as the capture tells; in the first part")
-WORDS(losses, kind, loss_words, "lost, overwritten, written: records; missed: rows of tables; stopped: how often the first counter stopped")
+WORDS(losses, kind, loss_words,
+       "lost, overwritten, written: records; missed: rows of tables; stopped: how often "
+       "the first counter stopped")
 COLUMN(losses, cpu, U32, "CPU; 4294967295: of all CPUs")
 COLUMN(losses, what, TEXT, "the reason, or what was missed")
 COLUMN(losses, count, U64, "how many")

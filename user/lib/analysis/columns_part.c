@@ -110,7 +110,8 @@ bool kb_columns_part_grow(struct kb_columns_part *part, struct kb_part_table *ta
 	return true;
 }
 
-bool kb_columns_part_widen(struct kb_columns_part *part, struct kb_part_column *column, uint64_t nr)
+bool kb_columns_part_widen(struct kb_columns_part *part, struct kb_part_column *column,
+			   uint64_t nr)
 {
 	uint64_t max = column->max ? column->max : FIRST_VALUES;
 

@@ -64,7 +64,8 @@ do {												\
 } while (0)
 
 /* Make room for @nr more values of a list or a text. False and `failed` without memory. */
-bool kb_columns_part_widen(struct kb_columns_part *part, struct kb_part_column *column, uint64_t nr);
+bool kb_columns_part_widen(struct kb_columns_part *part, struct kb_part_column *column,
+			   uint64_t nr);
 
 /*
  * Room for @nr values of a list of that row, behind those that it has already. Each row calls this

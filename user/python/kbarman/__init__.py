@@ -31,7 +31,7 @@ def tables() -> "dict[str, Schema]":
 
 
 __all__ = [
-    "BYTES", "RECORDS", "Batches", "Capture", "Column", "DamageWarning", "Detail", "Error", "Frame", "Halt",
-    "Lists", "Mark", "Part", "Record", "Sample", "Schema", "Switch", "Table", "Texts", "ToolError",
-    "Unknown", "Value", "__version__", "open", "record", "snapshot", "tables", "tool",
+    "BYTES", "Batches", "Capture", "Column", "DamageWarning", "Detail", "Error", "Frame", "Halt",
+    "Lists", "Mark", "Part", "RECORDS", "Record", "Sample", "Schema", "Switch", "Table", "Texts",
+    "ToolError", "Unknown", "Value", "open", "record", "snapshot", "tables", "tool", "__version__",
 ]
