@@ -4,6 +4,34 @@
 
 #include "../lib/tap.h"
 #include "base/array.h"
+#include "base/large.h"
+
+/* From a few bytes to many, past where it is mapped. */
+static void test_large(void)
+{
+	size_t bytes = 0, next;
+	uint32_t *memory = NULL;
+	bool kept = true;
+
+	for (next = 64; next <= (size_t)16 << 20; next *= 4) {
+		uint32_t *grown = kb_large_grow(memory, bytes, next);
+
+		if (!grown)
+			break;
+		for (size_t i = 0; i < bytes / sizeof(*grown); i++)
+			kept &= grown[i] == i;
+		for (size_t i = bytes / sizeof(*grown); i < next / sizeof(*grown); i++)
+			grown[i] = (uint32_t)i;
+		memory = grown;
+		bytes = next;
+	}
+	tap_ok(bytes == (size_t)16 << 20 && kept, "large_memory_keeps_what_it_has");
+	tap_ok(!kb_large_grow(memory, bytes, SIZE_MAX / 2) && memory[1000] == 1000,
+	       "what_cannot_grow_stays");
+	kb_large_free(memory, bytes);
+	kb_large_free(kb_large_grow(NULL, 0, 100), 100);
+	kb_large_free(NULL, 0);
+}
 
 int main(void)
 {
@@ -49,5 +77,6 @@ int main(void)
 	free(rows);
 	free(texts);
 	free(bytes);
+	test_large();
 	return tap_done();
 }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "analysis/columns_part.h"
+#include "base/large.h"
 #include "base/utf8.h"
 
 #define FIRST_ROWS	16U
@@ -51,8 +52,10 @@ void kb_columns_part_free(struct kb_columns_part *part)
 		return;
 	for (unsigned int i = 0; i < KB_COLUMN_TABLES; i++) {
 		for (unsigned int j = 0; j < KB_COLUMNS_MOST; j++) {
-			free(part->tables[i].columns[j].values);
-			free(part->tables[i].columns[j].offsets);
+			struct kb_part_column *column = &part->tables[i].columns[j];
+
+			kb_large_free(column->values, column->bytes);
+			kb_large_free(column->offsets, column->offset_bytes);
 		}
 	}
 	free(part);
@@ -69,14 +72,17 @@ void kb_columns_part_clear(struct kb_columns_part *part)
 	part->failed = false;
 }
 
-/* Room for @max values of @size bytes at *@values, which are more than there were. */
-static bool make_room(void **values, uint64_t max, uint32_t size)
+/* Room for @max values of @size bytes at *@values, which has *@bytes: fewer than that. */
+static bool make_room(void **values, size_t *bytes, uint64_t max, uint32_t size)
 {
-	void *grown = max > SIZE_MAX / 2 / size ? NULL : realloc(*values, max * size);
+	void *grown = max > SIZE_MAX / 2 / size ? NULL :
+		      kb_large_grow(*values, *bytes, max * size);
 
-	if (grown)
-		*values = grown;
-	return grown;
+	if (!grown)
+		return false;
+	*values = grown;
+	*bytes = max * size;
+	return true;
 }
 
 static bool grow_column(struct kb_part_column *column, uint64_t rows)
@@ -87,8 +93,8 @@ static bool grow_column(struct kb_part_column *column, uint64_t rows)
 	if (!column->wanted)
 		return true;
 	if (!column->ragged)
-		return make_room(&column->values, rows, column->size);
-	if (!make_room(&offsets, rows, sizeof(*column->offsets)))
+		return make_room(&column->values, &column->bytes, rows, column->size);
+	if (!make_room(&offsets, &column->offset_bytes, rows, sizeof(*column->offsets)))
 		return false;
 	column->offsets = offsets;
 	if (first)
@@ -117,7 +123,7 @@ bool kb_columns_part_widen(struct kb_columns_part *part, struct kb_part_column *
 
 	while (max - column->nr < nr && max < SIZE_MAX / 2)
 		max *= 2;
-	if (max - column->nr < nr || !make_room(&column->values, max, column->size)) {
+	if (max - column->nr < nr || !make_room(&column->values, &column->bytes, max, column->size)) {
 		part->failed = true;
 		return false;
 	}
@@ -171,12 +177,11 @@ bool kb_columns_values(const struct kb_columns_part *part, uint32_t table, uint3
 	*out = (struct kb_column_values){
 		.values = column->values,
 		.nr_values = column->ragged ? column->nr : part->tables[table].nr,
-		.room = (column->ragged ? column->max : part->tables[table].max) * column->size,
+		.room = column->bytes,
 	};
 	if (column->ragged) {
 		out->offsets = column->offsets ? column->offsets : nothing;
-		out->offsets_room = column->offsets ?
-				    part->tables[table].max * sizeof(int64_t) : sizeof(nothing);
+		out->offsets_room = column->offsets ? column->offset_bytes : sizeof(nothing);
 	}
 	return true;
 }

@@ -16,6 +16,7 @@ struct kb_part_column {
 	void *values;		/* NULL: not wanted, or no room yet */
 	int64_t *offsets;	/* of text and lists */
 	uint64_t nr, max;	/* text and lists: values, and room for them */
+	size_t bytes, offset_bytes;	/* at values and at offsets */
 	uint32_t size;		/* bytes of a value */
 	bool wanted, ragged;	/* ragged: text or list */
 };
