@@ -12,19 +12,15 @@
 
 /* ---- events that some CPUs do not count ---- */
 
-static struct kb_uncounted *row_of(struct kb_uncounted **rows, uint32_t *nr, const char *name)
-{
-	struct kb_uncounted *grown;
+/* Rows of hostile files are at most as many as a session has events. */
+#define ROWS_MAX	32
 
+static void add_row(struct kb_uncounted *rows, uint32_t *nr, const char *name)
+{
 	for (uint32_t i = 0; i < *nr; i++)
-		if (strcmp((*rows)[i].name, name) == 0)
-			return &(*rows)[i];
-	grown = reallocarray(*rows, (size_t)*nr + 1, sizeof(*grown));
-	if (!grown)
-		return NULL;
-	*rows = grown;
-	grown[*nr] = (struct kb_uncounted){ .name = name };
-	return &grown[(*nr)++];
+		if (strcmp(rows[i].name, name) == 0)
+			return;
+	rows[(*nr)++].name = name;
 }
 
 /* The CPUs that do not count @name, as ranges. NULL: out of memory. */
@@ -66,24 +62,22 @@ static void mark_cpus(const struct kb_header *header, const char *prefix, const 
 	}
 }
 
-/* Rows of hostile files are at most as many as a session has events. */
-#define ROWS_MAX	32
-
 static int read_rows(const struct kb_header *header, const char *prefix,
 		     struct kb_uncounted **rows, uint32_t *nr)
 {
 	bool *cpus = calloc((size_t)header->max_cores + 1, sizeof(*cpus));
 	uint32_t core, number;
 	const char *name;
-	int ret = cpus ? 0 : -ENOMEM;
+	int ret;
 
-	*rows = NULL;
+	*rows = calloc(ROWS_MAX, sizeof(**rows));
 	*nr = 0;
+	ret = cpus && *rows ? 0 : -ENOMEM;
 	for (size_t at = 0; !ret && at < header->string_table_length && *nr < ROWS_MAX;
 	     at += strlen(header->strings + at) + 1) {
 		name = kb_core_fact(header->strings + at, prefix, &core, &number);
-		if (name && *name && core < header->max_cores && !row_of(rows, nr, name))
-			ret = -ENOMEM;
+		if (name && *name && core < header->max_cores)
+			add_row(*rows, nr, name);
 	}
 	for (uint32_t i = 0; !ret && i < *nr; i++) {
 		mark_cpus(header, prefix, (*rows)[i].name, cpus);

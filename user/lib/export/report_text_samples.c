@@ -150,12 +150,12 @@ static void put_metrics(const struct report_text *report, const struct kb_sample
 		known = !kb_report_metric_bounds(report->got, metric, table, row, &value);
 		text_printf(report, "  %*s", metric_width(metric), !known ? "-" :
 			    kb_metric_text(metric->metric, value.value, text));
-		if (rotated)
-			text_printf(report, "  %-8s", !known ? "-" :
-				    kb_metric_text(metric->metric, value.low, text));
-		if (rotated)
-			text_printf(report, "  %-7s", !known ? "-" :
-				    kb_metric_text(metric->metric, value.high, text));
+		if (!rotated)
+			continue;
+		text_printf(report, "  %-8s", !known ? "-" :
+			    kb_metric_text(metric->metric, value.low, text));
+		text_printf(report, "  %-7s", !known ? "-" :
+			    kb_metric_text(metric->metric, value.high, text));
 	}
 }
 
