@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include <kbarman/cpulist.h>
 #include <kbarman/out.h>
 
 #include "base/array.h"
@@ -19,7 +18,7 @@
 #include "symbols.h"
 
 enum {
-	OPTION_CHILDREN = 256, OPTION_TASK, OPTION_TID, OPTION_TIME, OPTION_PERCENT,
+	OPTION_CHILDREN = 256, OPTION_PERCENT,
 	OPTION_LINES, OPTION_INLINE, OPTION_COUNTERS, OPTION_IDLE, OPTION_LATENCY, OPTION_IRQ,
 	OPTION_PATH,
 };
@@ -30,12 +29,7 @@ static const struct cli_option options[] = {
 	  "add up samples by task, tid, image, symbol, line, cpu\n"
 	  "(default task,image,symbol)" },
 	{ 'n', "count", NULL, "count samples; without -n each is weighed by its period" },
-	{ 'C', "cpu", "LIST", "use only these CPUs, as in 0-3,8, for all tables" },
-	{ OPTION_TASK, "task", "NAME", "use only samples of tasks with this name" },
-	{ OPTION_TID, "tid", "ID", "use only samples of this task or of this process" },
-	{ OPTION_TIME, "time", "FROM,TO",
-	  "use only samples from FROM to TO, in seconds since the start of\n"
-	  "the capture; either may be left out" },
+	FILTERS_OPTIONS,
 	{ OPTION_CHILDREN, "children", NULL,
 	  "add to each function what it called; needs call chains" },
 	{ OPTION_COUNTERS, "counters", NULL,
@@ -112,52 +106,6 @@ static bool parse_percent(const char *text, double *percent)
 
 	*percent = strtod(text, &end);
 	return end != text && *end == '\0' && *percent >= 0 && *percent <= 100;
-}
-
-/* "FROM,TO" in seconds, as ns. */
-static bool parse_time(const char *text, uint64_t *from, uint64_t *until)
-{
-	double seconds[2] = { 0, 1e9 };
-	char *end;
-	int i;
-
-	for (i = 0; i < 2; i++) {
-		if (*text && *text != ',') {
-			seconds[i] = strtod(text, &end);
-			if (end == text || !(seconds[i] >= 0 && seconds[i] <= 1e9))
-				return false;
-			text = end;
-		}
-		if (i == 0 && *text++ != ',')
-			return false;
-	}
-	*from = seconds[0] * 1e9;
-	*until = seconds[1] * 1e9;
-	return *text == '\0' && *from <= *until;
-}
-
-static bool parse_id(const char *text, uint32_t *id)
-{
-	unsigned long value;
-	char *end;
-
-	errno = 0;
-	value = strtoul(text, &end, 10);
-	*id = value;
-	return *text >= '0' && *text <= '9' && !*end && !errno && value <= UINT32_MAX;
-}
-
-/* Adds an option to the text of the filter: "task xz, cpu 0-3". */
-static bool note_filter(struct report *report, const char *name, const char *value)
-{
-	char *text;
-
-	if (asprintf(&text, "%s%s%s %s", report->filter ? report->filter : "",
-		     report->filter ? ", " : "", name, value) < 0)
-		return false;
-	free(report->filter);
-	report->filter = text;
-	return true;
 }
 
 static int open_report(struct report *report)
@@ -238,7 +186,7 @@ static const char *why_not(const struct report *report, const struct kb_metric *
 {
 	if (strstr(metric->formula, "$slots") && !has_slots(report))
 		return "the capture does not say how many slots a cycle has";
-	if (strstr(metric->formula, "$elapsed") && report->filter)
+	if (strstr(metric->formula, "$elapsed") && report->filters.text)
 		return "it is that of all samples, and options leave some out";
 	return "its counters are of different cores or modes, as cycles:u and instructions are";
 }
@@ -295,7 +243,7 @@ static void close_report(struct report *report)
 {
 	kb_report_destroy(report->got);
 	kb_trace_close(report->trace);
-	free(report->filter);
+	filters_release(&report->filters);
 }
 
 static void complain(void *context, const char *sentence)
@@ -313,7 +261,7 @@ static int print_text(struct report *report)
 	if (ret)
 		return ret;
 	report->text.capture = report->path;
-	report->text.filter = report->filter;
+	report->text.filter = report->filters.text;
 	report->text.colors = cli_color(stdout);
 	ret = kb_report_text(report->got, &report->text, out, NULL);
 	kb_out_destroy(out);
@@ -341,41 +289,23 @@ static int run(struct report *report, bool json)
 	return report->got->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-/* Takes an option of the filter. Returns CLI_OK, or CLI_IMPOSSIBLE after a message. */
+/* Takes an option that chooses a part of the capture. Returns an exit status after a message. */
 static int take_filter(struct report *report, int option, const char *value)
 {
 	struct kb_report_options *how = &report->how;
-	static uint64_t cpus[KB_CPU_WORDS];
-	struct kb_error err = { 0 };
-	const char *name = "task";
-	int nr;
+	const struct kb_filter *filter = &report->filters.how;
 
-	switch (option) {
-	case 'C':
-		name = "cpu";
-		nr = kb_cpulist_parse(cpus, value, KB_CPUS_MAX, &err);
-		if (nr < 0)
-			return cli_fail_error(&err);
-		how->cpus = cpus;
-		how->nr_cpu_words = nr;
-		break;
-	case OPTION_TASK:
-		how->task = value;
-		break;
-	case OPTION_TID:
-		name = "tid";
-		how->has_tid = true;
-		if (!parse_id(value, &how->tid))
-			return cli_fail("--tid %s: give the number of a task or process", value);
-		break;
-	default:
-		name = "time";
-		how->has_time = true;
-		if (!parse_time(value, &how->from, &how->until))
-			return cli_fail("--time %s: give FROM,TO in seconds", value);
-		break;
-	}
-	return note_filter(report, name, value) ? CLI_OK : cli_fail("out of memory");
+	if (filters_take(&report->filters, option, value) == FILTERS_WRONG)
+		return CLI_IMPOSSIBLE;
+	how->cpus = filter->cpus;
+	how->nr_cpu_words = filter->nr_cpu_words;
+	how->task = filter->task;
+	how->has_tid = filter->has_tid;
+	how->tid = filter->tid;
+	how->has_time = filter->has_time;
+	how->from = filter->from;
+	how->until = filter->until;
+	return CLI_OK;
 }
 
 int cmd_report(int argc, char **argv)
@@ -403,9 +333,9 @@ int cmd_report(int argc, char **argv)
 			report.how.count = true;
 			break;
 		case 'C':
-		case OPTION_TASK:
-		case OPTION_TID:
-		case OPTION_TIME:
+		case OPTION_FILTER_TASK:
+		case OPTION_FILTER_TID:
+		case OPTION_FILTER_TIME:
 			if (take_filter(&report, option, optarg))
 				return CLI_IMPOSSIBLE;
 			break;
@@ -454,8 +384,8 @@ int cmd_report(int argc, char **argv)
 			return cli_usage(option == 'h', &usage);
 		}
 	}
-	if (report.critical_path && (report.latency || report.irq || report.filter)) {
-		free(report.filter);
+	if (report.critical_path && (report.latency || report.irq || report.filters.text)) {
+		filters_release(&report.filters);
 		return cli_fail("--critical-path is a report of its own, and of the whole time: leave "
 				"out --latency, --irq and options that choose tasks, CPUs or times");
 	}

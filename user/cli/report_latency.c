@@ -410,7 +410,7 @@ static int print_text(const struct latency *latency)
 	const struct kb_latency_text_options how = {
 		.size = sizeof(how),
 		.capture = report->path,
-		.filter = report->filter,
+		.filter = report->filters.text,
 		.waits = report->latency,
 		.interrupts = report->irq,
 		.percent_limit = report->text.has_percent_limit ? report->text.percent_limit

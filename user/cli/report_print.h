@@ -9,13 +9,14 @@
 
 #include <kbarman/report_text.h>
 
+#include "filters.h"
+
 #define REPORT_METRICS_MAX	64
 
 struct report {
 	const char *path;
 	struct kb_report_options how;
-	char *filter;			/* the user's options that choose samples, for the head;
-					 * NULL: none */
+	struct filters filters;		/* the user's options that choose samples, also in `how` */
 	struct kb_report_text_options text;
 	struct kb_symbol_options symbols;
 	const char *metrics;		/* of -M; NULL: none */

@@ -12,6 +12,7 @@
 #include <stdint.h>
 
 #include <kbarman/error.h>
+#include <kbarman/filter.h>
 #include <kbarman/out.h>
 #include <kbarman/trace.h>
 
@@ -40,6 +41,13 @@ struct kb_export_options {
 	 */
 	void (*say)(void *context, const char *sentence);
 	void *context;
+	/*
+	 * What to write of the capture; NULL = all. Slices are cut at the ends of the time, and where
+	 * only one task is wanted, the formats that write switches as they are have the idle task in
+	 * place of all others. Wakeups are on the CPU where the task then runs, and waits where they
+	 * began. What comes from `beside` is written whole.
+	 */
+	const struct kb_filter *filter;
 };
 
 struct kb_export {

@@ -3,6 +3,8 @@
 #ifndef KB_LIB_ANALYSIS_INTERRUPTS_H
 #define KB_LIB_ANALYSIS_INTERRUPTS_H
 
+#include <kbarman/latency.h>
+
 #include "analysis/wanted.h"
 
 struct kb_interrupts;

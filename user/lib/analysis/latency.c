@@ -18,6 +18,7 @@
 
 struct latency {
 	struct kb_latency shown;	/* the results; the first member */
+	struct kb_latency_options how;
 	struct kb_wanted wanted;
 	struct kb_trace *trace;
 	uint32_t max_cores;
@@ -41,14 +42,12 @@ static int no_memory(struct kb_error *err)
 
 static int prepare(struct latency *latency, struct kb_error *err)
 {
-	int ret = kb_trace_rewind(latency->trace, err);
+	const struct kb_filter filter = KB_FILTER_OF(&latency->how);
+	int ret = kb_trace_rewind(latency->trace, err) ?:
+		  kb_wanted_init(&latency->wanted, latency->trace, &filter, err);
 
 	if (ret)
 		return ret;
-	latency->wanted.trace = latency->trace;
-	latency->wanted.tasks = kb_trace_tasks(latency->trace, err);
-	if (!latency->wanted.tasks)
-		return -ENOMEM;
 	latency->max_cores = kb_trace_header(latency->trace)->max_cores;
 	if (kb_idle_states_create(&latency->states, kb_trace_header(latency->trace)))
 		return no_memory(err);
@@ -183,7 +182,7 @@ int kb_latency_create(const struct kb_latency **out, struct kb_trace *trace,
 	if (!latency)
 		return no_memory(err);
 	latency->trace = trace;
-	ret = KB_OPTIONS(&latency->wanted.how, options, err) ?: prepare(latency, err) ?:
+	ret = KB_OPTIONS(&latency->how, options, err) ?: prepare(latency, err) ?:
 	      create_parts(latency, err) ?: read_all(latency, err) ?: finish(latency, err);
 	if (ret) {
 		destroy(latency);

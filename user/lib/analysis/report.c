@@ -80,7 +80,9 @@ static int create_tables(struct reading *reading, struct kb_error *err)
 static int prepare(struct reading *reading, struct kb_error *err)
 {
 	const struct kb_report_options *how = &reading->how;
-	int ret = take_parts(reading, err) ?: create_tables(reading, err);
+	const struct kb_filter filter = KB_FILTER_OF(how);
+	int ret = take_parts(reading, err) ?: create_tables(reading, err) ?:
+		  kb_wanted_init(&reading->wanted, reading->trace, &filter, err);
 
 	if (ret)
 		return ret;
@@ -98,7 +100,7 @@ static int prepare(struct reading *reading, struct kb_error *err)
 		reading->cycles = reading->instructions = UINT32_MAX;
 	kb_sched_only(reading->sched, how->cpus, how->nr_cpu_words);
 	if (reading->filters)
-		kb_offcpu_filter(reading->offcpu, report_wants_wait, reading);
+		kb_offcpu_filter(reading->offcpu, kb_wanted_wait, &reading->wanted);
 	if (reading->tree && !how->idle)
 		kb_calltree_idle_apart(reading->tree);
 	return 0;

@@ -14,11 +14,13 @@
 #include "analysis/sched.h"
 #include "analysis/stops.h"
 #include "analysis/trace_inside.h"
+#include "analysis/wanted.h"
 
 struct reading {
 	struct kb_report shown;		/* the results; the first member */
 	struct kb_report_options how;
-	bool filters;			/* not all samples are wanted */
+	bool filters;			/* not all samples are wanted: */
+	struct kb_wanted wanted;
 
 	struct kb_trace *trace;
 	const struct kb_header *header;
@@ -43,9 +45,6 @@ struct reading {
 
 /* There are samples without PC. Returns 0 or -ENOMEM. */
 int report_begin_counts(struct reading *reading);
-
-/* Whether a wait is wanted; @context is the reading. */
-bool report_wants_wait(void *context, const struct kb_wait *wait);
 
 /* Read all records, and say in `shown` whether some are damaged. Returns 0 or -ENOMEM. */
 int report_read(struct reading *reading, struct kb_error *err);

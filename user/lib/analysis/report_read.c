@@ -1,46 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The records of a capture go to the tables of its report. */
 #include <errno.h>
-#include <string.h>
 
 #include <kbarman/chain.h>
 
 #include "analysis/report_inside.h"
-
-/* ---- which samples are wanted ---- */
-
-static bool is_wanted(const struct reading *reading, const struct kb_event *event, bool on_cpu)
-{
-	const struct kb_report_options *how = &reading->how;
-	char buffer[KB_TASK_NAME_BUFFER];
-	struct kb_task_hit hit;
-	uint64_t ns;
-
-	if (how->cpus && on_cpu && (event->core / 64 >= how->nr_cpu_words ||
-				    !(how->cpus[event->core / 64] >> event->core % 64 & 1)))
-		return false;
-	if (how->has_tid && event->task_id != how->tid) {
-		kb_tasks_find(reading->tasks, event->task_id, event->timestamp, &hit);
-		if (hit.tgid != how->tid)
-			return false;
-	}
-	if (how->task && strcmp(how->task, kb_tasks_name(reading->tasks, event->task_id,
-							 event->timestamp, buffer)) != 0)
-		return false;
-	if (!how->has_time)
-		return true;
-	ns = (uint64_t)kb_barman_ns(reading->trace->barman, event->timestamp) -
-	     (uint64_t)kb_trace_first(reading->trace);
-	return ns >= how->from && ns <= how->until;
-}
-
-/* The filter applies to a wait's task and to its beginning. */
-bool report_wants_wait(void *context, const struct kb_wait *wait)
-{
-	struct kb_event event = { .task_id = wait->task_id, .timestamp = wait->ticks };
-
-	return is_wanted(context, &event, false);
-}
 
 /* ---- samples ---- */
 
@@ -189,7 +153,7 @@ static int add_event(struct reading *reading, const struct kb_walk *walk)
 			ret = kb_offcpu_switch(reading->offcpu, event, &walk->slices[i]);
 	}
 	wanted = event->type == KB_EVENT_SAMPLE &&
-		 (!reading->filters || is_wanted(reading, event, true));
+		 (!reading->filters || kb_wanted_record(&reading->wanted, walk));
 	if (!ret && reading->rotated)
 		ret = kb_rotated_feed(reading->rotated, event, walk->ns, wanted);
 	if (!ret && event->type == KB_EVENT_SAMPLE)

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "analysis/sched.h"
+#include "analysis/wanted.h"
 #include "base/table.h"
 
 struct kb_sched {
@@ -58,8 +59,7 @@ void kb_sched_only(struct kb_sched *sched, const uint64_t *cpus, unsigned int nr
 
 static bool counts(const struct kb_sched *sched, uint32_t core)
 {
-	return !sched->only || (core / 64 < sched->only_words &&
-				sched->only[core / 64] >> core % 64 & 1);
+	return kb_cpus_have(sched->only, sched->only_words, core);
 }
 
 /* Times of a hostile capture may differ by up to 2^64. */

@@ -174,9 +174,15 @@ int kb_trace_rewind(struct kb_trace *trace, struct kb_error *err)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "the capture comes from a pipe and "
 				    "was read already: write it to a file first");
 	trace->result = 0;
+	trace->nr_shown = 0;
 	kb_timeline_destroy(trace->timeline);
 	trace->timeline = NULL;
 	return kb_trace_timeline(trace, err) ? 0 : -ENOMEM;
+}
+
+uint64_t kb_trace_nr_shown(const struct kb_trace *trace)
+{
+	return trace->nr_shown;
 }
 
 int64_t kb_trace_first(const struct kb_trace *trace)

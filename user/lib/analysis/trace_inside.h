@@ -8,12 +8,19 @@
 #include "analysis/trace_parts.h"
 #include "format/barman_inside.h"
 
+struct kb_wanted;
+
 struct kb_trace {
 	struct kb_barman *barman;
 	char *path;			/* of the capture; NULL: it has no side files */
 	struct kb_symbol_options symbols;
 	struct kb_walk walk;		/* the current record */
 	int result;			/* of the last step to a record */
+
+	/* What exports show of it: see shown.h. */
+	struct kb_wanted *wanted;	/* NULL: everything */
+	struct kb_walk shown;
+	uint64_t nr_shown;		/* records so far */
 
 	/* NULL: not asked for yet. */
 	struct kb_tasks *tasks;
@@ -29,7 +36,10 @@ static kb_always_inline int trace_next_event(struct kb_trace *trace, struct kb_e
 	return trace->result = barman_next(trace->barman, &trace->walk.event, err);
 }
 
-/* kb_trace_next() inlined, for a trace whose timeline was asked for; without `running`. */
+/*
+ * kb_trace_next() inlined, for a trace whose timeline was asked for; without `running`, unless only a
+ * part is wanted.
+ */
 static kb_always_inline int trace_next(struct kb_trace *trace, struct kb_error *err)
 {
 	struct kb_walk *walk = &trace->walk;
@@ -38,6 +48,10 @@ static kb_always_inline int trace_next(struct kb_trace *trace, struct kb_error *
 	if (kb_unlikely(ret <= 0))
 		return ret;
 	walk->ns = barman_clock_ns(&trace->barman->clock, walk->event.timestamp);
+	if (kb_unlikely(trace->wanted != NULL)) {
+		walk->running = 0;
+		walk->known = kb_timeline_running(trace->timeline, walk->event.core, &walk->running);
+	}
 	walk->nr_slices = kb_timeline_feed(trace->timeline, &walk->event, walk->ns, walk->slices);
 	return 1;
 }

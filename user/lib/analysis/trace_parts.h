@@ -17,4 +17,7 @@ int kb_trace_adopt(struct kb_trace **out, struct kb_barman *barman, const char *
 /* The timeline of the walk. NULL and @err without memory. */
 struct kb_timeline *kb_trace_timeline(struct kb_trace *trace, struct kb_error *err);
 
+/* The number of records of which an export has written something since the last kb_trace_rewind(). */
+uint64_t kb_trace_nr_shown(const struct kb_trace *trace);
+
 #endif

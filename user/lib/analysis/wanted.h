@@ -1,49 +1,76 @@
 /* SPDX-License-Identifier: MIT */
-/* What the options of a latency report choose. */
+/* What a filter chooses, by the rules of kbarman/filter.h. */
 #ifndef KB_LIB_ANALYSIS_WANTED_H
 #define KB_LIB_ANALYSIS_WANTED_H
 
 #include <string.h>
 
-#include <kbarman/latency.h>
+#include <kbarman/filter.h>
+#include <kbarman/report.h>
 
 struct kb_wanted {
-	struct kb_latency_options how;
+	struct kb_filter filter;
 	struct kb_trace *trace;
 	const struct kb_tasks *tasks;
 };
 
+/* The filter in options of a report, which have its members. */
+#define KB_FILTER_OF(how) ((struct kb_filter){					\
+	.size = sizeof(struct kb_filter),					\
+	.cpus = (how)->cpus, .nr_cpu_words = (how)->nr_cpu_words,		\
+	.task = (how)->task, .has_tid = (how)->has_tid, .tid = (how)->tid,	\
+	.has_time = (how)->has_time, .from = (how)->from, .until = (how)->until })
+
+/* Returns 0 or -ENOMEM; -EINVAL: @filter has a size that can't be right. */
+int kb_wanted_init(struct kb_wanted *wanted, struct kb_trace *trace, const struct kb_filter *filter,
+		   struct kb_error *err);
+
+/* Whether a record is wanted; @walk is that of kb_trace_next(). */
+bool kb_wanted_record(const struct kb_wanted *wanted, const struct kb_walk *walk);
+
+/* Whether a wait is: by its task, when it began and where. @context is the struct kb_wanted. */
+bool kb_wanted_wait(void *context, const struct kb_wait *wait);
+
+/* Whether @cpus, of a filter, have @core. */
+static inline bool kb_cpus_have(const uint64_t *cpus, unsigned int nr_words, uint32_t core)
+{
+	return !cpus || (core / 64 < nr_words && cpus[core / 64] >> core % 64 & 1);
+}
+
 static inline bool kb_wanted_cpu(const struct kb_wanted *wanted, uint32_t core)
 {
-	const struct kb_latency_options *how = &wanted->how;
-
-	return !how->cpus || (core / 64 < how->nr_cpu_words &&
-			      how->cpus[core / 64] >> core % 64 & 1);
+	return kb_cpus_have(wanted->filter.cpus, wanted->filter.nr_cpu_words, core);
 }
 
 static inline bool kb_wanted_time(const struct kb_wanted *wanted, int64_t ns)
 {
 	uint64_t since;
 
-	if (!wanted->how.has_time)
+	if (!wanted->filter.has_time)
 		return true;
 	since = (uint64_t)ns - (uint64_t)kb_trace_first(wanted->trace);
-	return since >= wanted->how.from && since <= wanted->how.until;
+	return since >= wanted->filter.from && since <= wanted->filter.until;
+}
+
+/* Are only some tasks wanted? */
+static inline bool kb_wanted_has_task(const struct kb_wanted *wanted)
+{
+	return wanted->filter.task || wanted->filter.has_tid;
 }
 
 static inline bool kb_wanted_task(const struct kb_wanted *wanted, uint32_t task_id, uint64_t ticks)
 {
-	const struct kb_latency_options *how = &wanted->how;
+	const struct kb_filter *filter = &wanted->filter;
 	char buffer[KB_TASK_NAME_BUFFER];
 	struct kb_task_hit hit;
 
-	if (how->has_tid && task_id != how->tid) {
+	if (filter->has_tid && task_id != filter->tid) {
 		kb_tasks_find(wanted->tasks, task_id, ticks, &hit);
-		if (hit.tgid != how->tid)
+		if (hit.tgid != filter->tid)
 			return false;
 	}
-	return !how->task ||
-	       strcmp(how->task, kb_tasks_name(wanted->tasks, task_id, ticks, buffer)) == 0;
+	return !filter->task ||
+	       strcmp(filter->task, kb_tasks_name(wanted->tasks, task_id, ticks, buffer)) == 0;
 }
 
 #endif

@@ -545,6 +545,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	       struct kb_out *out, struct kb_error *err)
 {
 	struct annotate *x = calloc(1, sizeof(*x));
+	const struct kb_walk *walk;
 	struct kb_slice slice;
 	int result;
 
@@ -563,8 +564,9 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 				    KEY_COUNTERS + kb_names_nr_counters(x->trace->names) +
 				    x->header->nr_series, VIEW);
 	while (!out->error && trace_next(trace, err) > 0)
-		write_event(x, &trace->walk);
-	while (kb_trace_end(x->trace, &slice))
+		if ((walk = kb_shown(trace)))
+			write_event(x, walk);
+	while (kb_shown_end(x->trace, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	if (x->no_pictures)
 		kb_export_say(options, "pictures that programs sent are missing: there is no %.200s"

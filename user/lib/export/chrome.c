@@ -532,11 +532,11 @@ static void write_number(struct chrome *x, const struct kb_event *event, int64_t
 	}
 }
 
-static void write_pairs(struct chrome *x, const struct kb_walk *walk)
+static void write_pairs(struct chrome *x)
 {
 	struct kb_paired paired;
 
-	if (kb_pairs_feed(&x->pairs, walk, &paired)) {
+	if (kb_pairs_feed(&x->pairs, x->trace, &paired)) {
 		x->no_memory = true;
 		return;
 	}
@@ -548,13 +548,16 @@ static void write_pairs(struct chrome *x, const struct kb_walk *walk)
 
 static void write_event(struct chrome *x)
 {
-	const struct kb_walk *walk = &x->trace->walk;
-	const struct kb_event *event = &walk->event;
+	const struct kb_walk *walk = kb_shown(x->trace);
+	const struct kb_event *event;
 	unsigned int i;
 
-	for (i = 0; i < walk->nr_slices; i++)
-		write_slice(x, &walk->slices[i], event->timestamp);
-	write_pairs(x, walk);
+	for (i = 0; walk && i < walk->nr_slices; i++)
+		write_slice(x, &walk->slices[i], walk->event.timestamp);
+	write_pairs(x);
+	if (!walk)
+		return;
+	event = &walk->event;
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		write_sample(x, event, walk->ns);
@@ -613,10 +616,10 @@ static void write_end(struct chrome *x)
 	struct kb_slice slice;
 	struct kb_span span;
 
-	while (kb_trace_end(x->trace, &slice))
+	while (kb_shown_end(x->trace, &slice))
 		write_slice(x, &slice, UINT64_MAX);
 	while (!x->no_memory && kb_spans_end(&x->spans, &span))
-		write_span(x, &span, kb_trace_last(x->trace), false, 0);
+		write_span(x, &span, kb_shown_last(x->trace), false, 0);
 	kb_json_array_end(&x->json);
 	kb_json_string(&x->json, "displayTimeUnit", "ns");
 	write_stacks(x);

@@ -368,12 +368,16 @@ static void write_mark(struct ctf *x, const struct kb_event *event, uint64_t tim
 
 static void write_event(struct ctf *x)
 {
-	const struct kb_walk *walk = &x->capture->walk;
-	const struct kb_event *event = &walk->event;
-	uint64_t time = clock_of(x, walk->ns);
-	int64_t from = kb_task_cpus_feed(&x->cpus, event);
+	int64_t from = kb_task_cpus_feed(&x->cpus, &x->capture->walk.event);
+	const struct kb_walk *walk = kb_shown(x->capture);
+	const struct kb_event *event;
 	unsigned int i;
+	uint64_t time;
 
+	if (!walk)
+		return;
+	event = &walk->event;
+	time = clock_of(x, walk->ns);
 	for (i = 0; i < walk->nr_slices; i++)
 		if (walk->slices[i].kind == KB_SLICE_LOST)
 			kb_ctf_discard(x->trace, walk->slices[i].core, walk->slices[i].lost);
@@ -492,7 +496,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 		goto out;
 	while (!x.no_memory && kb_export_next(trace, err))
 		write_event(&x);
-	while (kb_trace_end(trace, &slice))
+	while (kb_shown_end(trace, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			kb_ctf_discard(x.trace, slice.core, slice.lost);
 	error = x.no_memory ? kb_error_set(&unwritten, -ENOMEM, KB_NO_OFFSET, "out of memory") :

@@ -2,6 +2,7 @@
 /* The table of exports. */
 #include <string.h>
 
+#include "analysis/shown.h"
 #include "base/options.h"
 #include "export/list.h"
 
@@ -31,8 +32,17 @@ int kb_export_run(const struct kb_export *format, struct kb_trace *trace,
 		  struct kb_error *err)
 {
 	struct kb_export_options known;
+	struct kb_wanted wanted;
+	int ret = KB_OPTIONS(&known, options, err);
 
-	return KB_OPTIONS(&known, options, err) ?: format->run(trace, &known, out, err);
+	if (!ret && known.filter)
+		ret = kb_wanted_init(&wanted, trace, known.filter, err);
+	if (ret)
+		return ret;
+	kb_show_only(trace, known.filter ? &wanted : NULL);
+	ret = format->run(trace, &known, out, err);
+	kb_show_only(trace, NULL);
+	return ret;
 }
 
 const struct kb_export *kb_export_find(const char *name)

@@ -194,10 +194,10 @@ static int keep_handler(struct firefox *x, const struct kb_handler *handler)
 	return 0;
 }
 
-static int keep_pairs(struct firefox *x, const struct kb_walk *walk)
+static int keep_pairs(struct firefox *x)
 {
 	struct kb_paired paired;
-	int ret = kb_pairs_feed(&x->pairs, walk, &paired);
+	int ret = kb_pairs_feed(&x->pairs, x->trace, &paired);
 
 	if (!ret && paired.woken)
 		ret = keep_wakeup(x, &paired.wakeup);
@@ -224,15 +224,17 @@ static int keep_event(struct firefox *x)
 	const struct kb_walk *walk = &x->trace->walk;
 	const struct kb_event *event = &walk->event;
 	int error = kb_cputime_feed(&x->times, walk);
+	bool shown = kb_is_shown(x->trace);
 
 	if (!error && event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
-		error = keep_sample(x, event, walk->ns);
-	if (!error && event->type == KB_EVENT_SAMPLE)
+		error = shown ? keep_sample(x, event, walk->ns) :
+				kb_cputime_sample(&x->times, event, walk->ns, &(uint64_t){ 0 });
+	if (!error && event->type == KB_EVENT_SAMPLE && shown)
 		error = keep_values(x, event, walk->ns);
-	if (!error && event->type == KB_EVENT_ANNOTATION)
+	if (!error && event->type == KB_EVENT_ANNOTATION && shown)
 		error = keep_annotation(x, event, walk->ns);
 	if (!error)
-		error = keep_pairs(x, walk);
+		error = keep_pairs(x);
 	return error;
 }
 
@@ -514,9 +516,9 @@ static void write_thread(struct firefox *x, uint32_t number, const struct kb_kep
 	kb_json_bool(&x->json, "isMainThread", task->key[0] == task->tgid);
 	write_pid(x, task);
 	kb_json_u64(&x->json, "tid", task->key[0]);
-	kb_json_fixed(&x->json, "processStartupTime", kb_trace_first(x->trace), 6);
+	kb_json_fixed(&x->json, "processStartupTime", kb_shown_first(x->trace), 6);
 	kb_json_string(&x->json, "processShutdownTime", NULL);
-	kb_json_fixed(&x->json, "registerTime", kb_trace_first(x->trace), 6);
+	kb_json_fixed(&x->json, "registerTime", kb_shown_first(x->trace), 6);
 	kb_json_string(&x->json, "unregisterTime", NULL);
 	write_range(x, "pausedRanges", 0, 0);
 	write_samples(x, samples, nr_samples);
@@ -790,7 +792,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	while (kb_trace_end(trace, &slice))
 		;		/* read to the end, so that the last time is known */
 	while (!error && kb_spans_end(&x.spans, &span))
-		error = keep_span(&x, &span, kb_trace_last(trace), false);
+		error = keep_span(&x, &span, kb_shown_last(trace), false);
 	if (!error)
 		error = write_all(&x);
 	if (!x.samples.nr)

@@ -48,7 +48,6 @@ struct heph {
 	bool plain;			/* scalar attributes and all limits of the reader */
 	uint8_t *packet;		/* the packet that is being written */
 	char *image;			/* UINT16_MAX bytes */
-	uint64_t records;
 	uint64_t before_epoch;		/* number of times that became 0 */
 };
 
@@ -341,7 +340,6 @@ static void write_event(struct heph *x, const struct kb_walk *walk)
 	default:
 		break;
 	}
-	x->records++;
 }
 
 /* Write the open slices, and an event for the whole capture: the epoch must not stand alone. */
@@ -351,16 +349,16 @@ static void write_end(struct heph *x)
 	struct kb_slice slice;
 	uint8_t *at;
 
-	while (kb_trace_end(x->trace, &slice))
+	while (kb_shown_end(x->trace, &slice))
 		write_slice(x, &slice, UINT64_MAX);
-	at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_trace_first(x->trace)),
-		   since_epoch(x, kb_trace_last(x->trace)),
+	at = begin(x, 0, SUBSTREAM_ROW, since_epoch(x, kb_shown_first(x->trace)),
+		   since_epoch(x, kb_shown_last(x->trace)),
 		   kb_text(target && *target ? target : "capture"),
 		   NUMBER_BYTES("cpus") + NUMBER_BYTES("records"));
 	if (!at)
 		return;
 	at = kb_heph_put_u64(at, "cpus", x->header->max_cores);
-	at = kb_heph_put_u64(at, "records", x->records);
+	at = kb_heph_put_u64(at, "records", x->trace->nr_shown);
 	finish(x, at);
 }
 
@@ -386,13 +384,15 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 		.out = out,
 		.plain = !options->arrays,
 	};
+	const struct kb_walk *walk;
 	int result = prepare(&x, err);
 
 	if (result)
 		goto out;
 	kb_heph_write_epoch(out, x.header->unix_base_ns);
 	while (!out->error && trace_next(trace, err) > 0)
-		write_event(&x, &trace->walk);
+		if ((walk = kb_shown(trace)))
+			write_event(&x, walk);
 	write_end(&x);
 	result = kb_export_end(trace, out, false, err);
 	if (x.before_epoch)

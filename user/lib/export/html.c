@@ -86,7 +86,7 @@ struct html {
 	struct kb_pairs pairs;
 	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
 					 * events without a CPU; slices of all kinds use RUN */
-	uint64_t records, lost;
+	uint64_t lost;
 	uint32_t filled;		/* bytes of `bytes` in use */
 	uint8_t bytes[CHUNK + EVENT_BYTES + TEXT];
 	bool no_memory;
@@ -274,11 +274,11 @@ static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 	end(x, kb_proto_put_varint(at, wakeup->context));
 }
 
-static void put_pairs(struct html *x, const struct kb_walk *walk)
+static void put_pairs(struct html *x)
 {
 	struct kb_paired paired;
 
-	if (kb_pairs_feed(&x->pairs, walk, &paired)) {
+	if (kb_pairs_feed(&x->pairs, x->trace, &paired)) {
 		x->no_memory = true;
 		return;
 	}
@@ -313,13 +313,16 @@ static void put_custom(struct html *x, const struct kb_event *event, int64_t ns)
 
 static void put_event(struct html *x)
 {
-	const struct kb_walk *walk = &x->trace->walk;
-	const struct kb_event *event = &walk->event;
+	const struct kb_walk *walk = kb_shown(x->trace);
+	const struct kb_event *event;
 	unsigned int i;
 
-	for (i = 0; i < walk->nr_slices; i++)
-		put_slice(x, &walk->slices[i], event->timestamp);
-	put_pairs(x, walk);
+	for (i = 0; walk && i < walk->nr_slices; i++)
+		put_slice(x, &walk->slices[i], walk->event.timestamp);
+	put_pairs(x);
+	if (!walk)
+		return;
+	event = &walk->event;
 	switch (event->type) {
 	case KB_EVENT_SAMPLE:
 		put_sample(x, event, walk->ns);
@@ -333,7 +336,6 @@ static void put_event(struct html *x)
 	default:
 		break;
 	}
-	x->records++;
 }
 
 /* ---- the tables ---- */
@@ -349,11 +351,11 @@ static void put_facts(struct html *x, struct kb_json *json)
 		kb_json_string(json, keys[i], kb_barman_fact(x->trace->barman, keys[i]));
 	kb_json_string(json, "target", target ? target : "");
 	kb_json_u64(json, "cpus", x->header->max_cores);
-	kb_json_u64(json, "records", x->records);
+	kb_json_u64(json, "records", x->trace->nr_shown);
 	kb_json_u64(json, "lost", x->lost);
 	kb_json_double(json, "epoch", (double)x->header->unix_base_ns / 1e6);
-	kb_json_double(json, "first", (double)kb_trace_first(x->trace));
-	kb_json_double(json, "last", (double)kb_trace_last(x->trace));
+	kb_json_double(json, "first", (double)kb_shown_first(x->trace));
+	kb_json_double(json, "last", (double)kb_shown_last(x->trace));
 	kb_json_object_end(json);
 }
 
@@ -501,7 +503,7 @@ static void put_end(struct html *x)
 	struct kb_json json = { .out = x->out, .markup = true };
 	struct kb_slice slice;
 
-	while (kb_trace_end(x->trace, &slice))
+	while (kb_shown_end(x->trace, &slice))
 		put_slice(x, &slice, UINT64_MAX);
 	flush(x, x->filled);
 	kb_out_bytes(x->out, kb_html_page[1], strlen(kb_html_page[1]));

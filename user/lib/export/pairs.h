@@ -3,8 +3,7 @@
 #ifndef KB_LIB_EXPORT_PAIRS_H
 #define KB_LIB_EXPORT_PAIRS_H
 
-#include "analysis/arrows.h"
-#include "analysis/handlers.h"
+#include "analysis/shown.h"
 
 struct kb_pairs {
 	struct kb_arrows wakeups;
@@ -22,7 +21,10 @@ struct kb_paired {
 int kb_pairs_init(struct kb_pairs *pairs, struct kb_trace *trace);
 void kb_pairs_release(struct kb_pairs *pairs);
 
-/* Take the next record. Returns 0 and fills @paired, or -ENOMEM. */
-int kb_pairs_feed(struct kb_pairs *pairs, const struct kb_walk *walk, struct kb_paired *paired);
+/*
+ * Take the current record of @trace, whether it is shown or not. Returns 0 and fills @paired with what
+ * is to be shown, or -ENOMEM.
+ */
+int kb_pairs_feed(struct kb_pairs *pairs, const struct kb_trace *trace, struct kb_paired *paired);
 
 #endif

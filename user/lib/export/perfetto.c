@@ -897,12 +897,16 @@ static void write_lost(struct perfetto *x, const struct kb_slice *slice)
 
 static void write_event(struct perfetto *x)
 {
-	const struct kb_walk *walk = &x->trace->walk;
-	const struct kb_event *event = &walk->event;
-	uint64_t time = clock_of(x, walk->ns);
-	int64_t from = kb_task_cpus_feed(&x->cpus, event);
+	int64_t from = kb_task_cpus_feed(&x->cpus, &x->trace->walk.event);
+	const struct kb_walk *walk = kb_shown(x->trace);
+	const struct kb_event *event;
 	unsigned int i;
+	uint64_t time;
 
+	if (!walk)
+		return;
+	event = &walk->event;
+	time = clock_of(x, walk->ns);
 	for (i = 0; i < walk->nr_slices; i++)
 		if (walk->slices[i].kind == KB_SLICE_LOST)
 			write_lost(x, &walk->slices[i]);
@@ -937,7 +941,7 @@ static void write_end(struct perfetto *x)
 	struct kb_slice slice;
 	uint32_t i;
 
-	while (kb_trace_end(x->trace, &slice))
+	while (kb_shown_end(x->trace, &slice))
 		if (slice.kind == KB_SLICE_LOST)
 			write_lost(x, &slice);
 	for (i = 0; i < BUNDLES; i++)

@@ -137,7 +137,9 @@ static void take_event(struct pprof *x)
 	const struct kb_event *event = &walk->event;
 
 	x->no_memory |= kb_cputime_feed(&x->times, walk) != 0;
-	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
+	if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc && !kb_is_shown(x->trace))
+		x->no_memory |= kb_cputime_sample(&x->times, event, walk->ns, &(uint64_t){ 0 }) != 0;
+	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
 		add_sample(x, event, walk->ns);
 	kb_waits_feed(&x->waits, walk);
 	x->no_memory |= x->waits.no_memory;
@@ -408,7 +410,7 @@ static void put_rows(struct pprof *x)
 static void put_facts(struct pprof *x)
 {
 	static const char *const keys[] = { "command", "host", "release" };
-	int64_t first = kb_trace_first(x->trace);
+	int64_t first = kb_shown_first(x->trace), last = kb_shown_last(x->trace);
 	uint64_t epoch = kb_trace_header(x->trace)->unix_base_ns;
 	char comment[KB_STACK_LABEL];
 	uint32_t string;
@@ -431,7 +433,7 @@ static void put_facts(struct pprof *x)
 		return;
 	at = kb_proto_put_uint(at, PROFILE_TIME, epoch + (uint64_t)first);
 	kb_out_commit(x->out, kb_proto_put_uint(at, PROFILE_DURATION,
-						kb_trace_duration(x->trace)));
+						last > first ? (uint64_t)last - (uint64_t)first : 0));
 }
 
 static void put_all(struct pprof *x)

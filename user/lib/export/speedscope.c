@@ -252,7 +252,7 @@ static void take_event(struct speedscope *x)
 
 	if (x->offcpu)
 		kb_waits_feed(&x->waits, &x->trace->walk);
-	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc)
+	else if (event->type == KB_EVENT_SAMPLE && event->sample.has_pc && kb_is_shown(x->trace))
 		add_sample(x, event);
 }
 

@@ -656,10 +656,10 @@ static void write_event(struct tptp *x, const struct kb_walk *walk)
 
 static void write_end(struct tptp *x)
 {
-	int64_t time = trace_time(x, kb_trace_last(x->trace));
+	int64_t time = trace_time(x, kb_shown_last(x->trace));
 	struct kb_slice slice;
 
-	while (kb_trace_end(x->trace, &slice))
+	while (kb_shown_end(x->trace, &slice))
 		end_slice(x, &slice, UINT64_MAX);
 	for (uint32_t i = 0; i <= x->header->max_cores; i++) {
 		struct cpu *cpu = &x->cpus[i];
@@ -770,6 +770,7 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	       struct kb_out *out, struct kb_error *err)
 {
 	struct tptp *x = calloc(1, sizeof(*x));
+	const struct kb_walk *walk;
 	int result;
 
 	if (!x)
@@ -783,7 +784,8 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 		goto out;
 	tptp_write_beginning(x->writer, trace->barman, options->aggregate, x->base);
 	while (!out->error && trace_next(trace, err) > 0)
-		write_event(x, &trace->walk);
+		if ((walk = kb_shown(trace)))
+			write_event(x, walk);
 	write_end(x);
 	say_what_was_cut(x);
 	if (x->out_of_memory)

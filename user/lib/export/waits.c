@@ -6,7 +6,7 @@ static void take_wait(void *context, const struct kb_wait *wait)
 {
 	struct kb_waits *waits = context;
 
-	if (!wait->mark)
+	if (!wait->mark || !kb_is_shown_wait(waits->trace, wait))
 		return;
 	waits->nr++;
 	waits->take(waits->context, wait);
@@ -20,7 +20,7 @@ int kb_waits_init(struct kb_waits *waits, const struct kb_trace *trace,
 	int ret;
 
 	*waits = (struct kb_waits) {
-		.stacks = stacks, .symbolizer = trace->symbolizer, .take = take,
+		.stacks = stacks, .trace = trace, .take = take,
 		.context = context,
 	};
 	ret = kb_sched_create(&waits->sched, kb_trace_header(trace)->max_cores, err);
@@ -42,7 +42,7 @@ static void mark(struct kb_waits *waits, const struct kb_event *event, uint32_t 
 	int64_t node;
 
 	gone.task_id = task_id;
-	node = kb_stack_table_add(waits->stacks, &gone, waits->symbolizer);
+	node = kb_stack_table_add(waits->stacks, &gone, waits->trace->symbolizer);
 	waits->no_memory |= node < 0;
 	if (node > 0)
 		kb_sched_mark(waits->sched, task_id, (uint32_t)node, event->timestamp);

@@ -8,12 +8,12 @@
 
 #include "analysis/sched.h"
 #include "export/stack_table.h"
-#include "analysis/trace_inside.h"
+#include "analysis/shown.h"
 
 struct kb_waits {
 	struct kb_sched *sched;
 	struct kb_stack_table *stacks;
-	struct kb_symbolizer *symbolizer;
+	const struct kb_trace *trace;
 	void (*take)(void *context, const struct kb_wait *wait);
 	void *context;
 	uint64_t nr;		/* number of waits given to @take */

@@ -71,6 +71,12 @@ static int out_of_memory(struct kb_error *err)
 	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 }
 
+/* What is wanted of a trace may depend on the time and on the tasks that run. */
+static bool next_event(struct kb_trace *trace, struct kb_error *err)
+{
+	return (trace->wanted ? trace_next(trace, err) : trace_next_event(trace, err)) > 0;
+}
+
 static int read_samples(struct kb_weighed_calls *stacks, struct kb_trace *trace,
 			const struct kb_export_options *options, struct kb_error *err)
 {
@@ -86,8 +92,8 @@ static int read_samples(struct kb_weighed_calls *stacks, struct kb_trace *trace,
 		ret = kb_calltree_create(&stacks->tree, trace->tasks, err);
 	if (ret)
 		return ret;
-	while (trace_next_event(trace, err) > 0) {
-		if (event->type != KB_EVENT_SAMPLE || !event->sample.has_pc)
+	while (next_event(trace, err)) {
+		if (event->type != KB_EVENT_SAMPLE || !event->sample.has_pc || !kb_is_shown(trace))
 			continue;
 		chains |= event->sample.nr_chain > 1;
 		if (add_sample(stacks, trace, id))
@@ -143,6 +149,8 @@ static int read_waits(struct kb_weighed_calls *stacks, struct kb_trace *trace,
 				       stacks->sched, err);
 	if (ret)
 		return ret;
+	if (trace->wanted)
+		kb_offcpu_filter(stacks->offcpu, kb_wanted_wait, trace->wanted);
 	stacks->times = true;
 	while (trace_next(trace, err) > 0) {
 		last = trace->walk.event.timestamp;
