@@ -3,6 +3,7 @@
  * kbarman bundle: runs on the recorded machine and saves symbols beside a capture, so that
  * another machine finds the same names.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include <kbarman/trace.h>
@@ -10,6 +11,7 @@
 #include "cli.h"
 #include "decoder.h"
 #include "sandbox.h"
+#include "sym/bundle.h"
 #include "symbols.h"
 
 static const struct cli_option options[] = {
@@ -44,6 +46,7 @@ static void complain(void *context, const char *sentence)
 int cmd_bundle(int argc, char **argv)
 {
 	struct kb_symbol_options symbols = { .size = sizeof(symbols) };
+	char *written;
 	const char *path;
 	struct kb_error err = { 0 };
 	int option, ret;
@@ -68,5 +71,9 @@ int cmd_bundle(int argc, char **argv)
 		return cli_fail_error(&err);
 	if (ret)
 		cli_warn("%s", kb_error_text(&err));
+	if (asprintf(&written, "%s" KB_BUNDLE_SUFFIX, path) >= 0) {
+		cli_wrote(written, 0);
+		free(written);
+	}
 	return ret ? CLI_DAMAGED : CLI_OK;
 }

@@ -9,6 +9,7 @@
 #include <getopt.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <stdio.h>
 
 #include <kbarman/error.h>
@@ -66,6 +67,12 @@ int cli_fail_error(const struct kb_error *err);
 
 /* A message that is not a complaint, such as a summary. -q suppresses it. */
 void cli_note(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/*
+ * Notes that the file or directory @path was written: its bytes, and the number of records in it, 0
+ * if that is not known. Nothing is said of pipes, devices and standard output ("-").
+ */
+void cli_wrote(const char *path, uint64_t records);
 
 /*
  * From now on, show the progress of the library in one line on standard error. The line appears

@@ -16,11 +16,13 @@
 #include <kbarman/export.h>
 #include <kbarman/tptp.h>
 
+#include "analysis/trace_parts.h"
 #include "cli.h"
 #include "export/annotate_side.h"
 #include "sym/side.h"
 #include "connect.h"
 #include "directory.h"
+#include "filters.h"
 #include "sandbox.h"
 #include "serve.h"
 #include "symbols.h"
@@ -62,6 +64,7 @@ static const struct cli_option options[] = {
 	{ OPTION_COUNTERS, "counters", "HOW",
 	  "read counter values of FILE as delta, cumulative or auto\n"
 	  "(default auto)" },
+	FILTERS_OPTIONS,
 	SYMBOLS_OPTIONS,
 	{ 0 },
 };
@@ -88,8 +91,10 @@ struct convert {
 	const char *where;		/* NULL: the daemon of this machine */
 	const char *picture;		/* file */
 	enum kb_counters counters;
+	struct filters filters;
 	struct kb_symbol_options symbols;
 	struct kb_export_options options;
+	char *written;			/* file or directory; NULL: none */
 };
 
 static void say(void *context, const char *sentence)
@@ -188,6 +193,14 @@ static int parse_option(struct convert *c, int option, const char **to)
 		if (parse_counters(optarg, &c->counters))
 			return 0;
 		return cli_fail("--counters %s: give delta, cumulative or auto", optarg);
+	}
+	switch (filters_take(&c->filters, option, optarg)) {
+	case FILTERS_TAKEN:
+		return 0;
+	case FILTERS_WRONG:
+		return CLI_IMPOSSIBLE;
+	case FILTERS_OTHER:
+		break;
 	}
 	return symbols_take(&c->symbols, option, optarg) ? 0 : cli_usage(false, &usage);
 }
@@ -339,6 +352,7 @@ static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_e
 		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
 	beside = find_beside(c, trace);
 	c->options.beside = beside;
+	c->options.filter = filters_get(&c->filters);
 	result = kb_export_run(c->export, trace, &c->options, out, err);
 	kb_out_destroy(out);
 	free(beside);
@@ -361,15 +375,19 @@ static int to_directory(struct convert *c, struct kb_trace *trace, struct kb_err
 		status = cli_fail("%s is a directory of files: give -o DIRECTORY", c->export->name);
 	else
 		status = cli_directory_open(&directory, path);
-	free(path);
 	if (!status) {
 		c->options.directory = directory.temporary;
+		c->options.filter = filters_get(&c->filters);
 		*result = kb_export_run(c->export, trace, &c->options, out, err);
-		if (*result >= 0)
-			status = cli_directory_commit(&directory);
-		else
+		if (*result < 0)
 			cli_directory_abandon(&directory);
+		else
+			status = cli_directory_commit(&directory);
+		if (*result >= 0 && !status)
+			c->written = path;
 	}
+	if (!c->written)
+		free(path);
 	kb_out_destroy(out);
 	return status;
 }
@@ -388,14 +406,20 @@ static int to_file(struct convert *c, struct kb_trace *trace, struct kb_error *e
 		return status;
 	}
 	status = cli_output_open(&output, path);
-	free(path);
-	if (status)
+	if (status) {
+		free(path);
 		return status;
+	}
 	*result = run_to(c, trace, output.fd, err);
-	if (*result >= 0)
-		return cli_output_commit(&output);
-	cli_output_abandon(&output);
-	return 0;
+	if (*result < 0)
+		cli_output_abandon(&output);
+	else
+		status = cli_output_commit(&output);
+	if (*result < 0 || status)
+		free(path);
+	else
+		c->written = path;
+	return status;
 }
 
 /* TPTP is sent as XML unless the client has said that it takes the binary form. */
@@ -475,7 +499,10 @@ static int convert(struct convert *c)
 			cli_warn("%s", kb_error_text(&err));
 			status = CLI_DAMAGED;
 		}
+		if (c->written)
+			cli_wrote(c->written, kb_trace_nr_shown(trace));
 	}
+	free(c->written);
 	kb_trace_close(trace);
 	return status;
 }
@@ -489,5 +516,7 @@ int cmd_convert(int argc, char **argv)
 	int status;
 
 	signal(SIGPIPE, SIG_IGN);
-	return parse(&c, argc, argv, &status) ? convert(&c) : status;
+	status = parse(&c, argc, argv, &status) ? convert(&c) : status;
+	filters_release(&c.filters);
+	return status;
 }

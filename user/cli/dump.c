@@ -34,7 +34,7 @@ int cmd_dump(int argc, char **argv)
 	struct kb_json json;
 	bool people = true;
 	const char *path;
-	int option;
+	int option, status;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		switch (option) {
@@ -51,8 +51,11 @@ int cmd_dump(int argc, char **argv)
 	format = cli_format_of(&path);
 	if (!format)
 		return CLI_IMPOSSIBLE;
+	cli_progress(NULL, true);
 	cli_sandbox_reading(path);
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;
-	return lines_close(&json, format->dump(path, &json));
+	status = format->dump(path, &json);
+	cli_progress_end();
+	return lines_close(&json, status);
 }

@@ -33,14 +33,15 @@ static const struct cli_usage usage = {
 	"was written.\n",
 };
 
-static int write_merged(struct kb_barman *const *captures, unsigned int count, const char *path)
+static int write_merged(struct kb_barman *const *captures, unsigned int count, const char *path,
+			uint64_t *records)
 {
 	struct kb_error err = { 0 };
 	struct cli_output out;
 
 	if (cli_output_open(&out, path))
 		return CLI_IMPOSSIBLE;
-	if (kb_captures_merge(captures, count, out.fd, &err)) {
+	if (kb_captures_merge(captures, count, out.fd, records, &err)) {
 		cli_warn("%s: %s", out.path, kb_error_text(&err));
 		cli_output_abandon(&out);
 		return CLI_IMPOSSIBLE;
@@ -105,15 +106,18 @@ static int merge(char **paths, unsigned int count, const char *output)
 	struct kb_barman **captures = calloc(count, sizeof(struct kb_barman *));
 	struct kb_trace **traces = calloc(count, sizeof(struct kb_trace *));
 	int status = CLI_IMPOSSIBLE;
+	uint64_t records;
 
 	if (!captures || !traces)
 		status = cli_fail("out of memory");
 	else if (open_inputs(traces, captures, count, paths))
-		status = write_merged(captures, count, output);
+		status = write_merged(captures, count, output, &records);
+	cli_progress_end();
 	if (!status) {
 		if (!is_input(output, paths, count))
 			sides_remove(output);
 		status = complain(captures, count);
+		cli_wrote(output, records);
 	}
 	for (unsigned int i = 0; traces && i < count; i++)
 		kb_trace_close(traces[i]);
@@ -146,6 +150,7 @@ int cmd_merge(int argc, char **argv)
 		return cli_fail("won't write a capture to a terminal: give -o FILE");
 	count = argc - optind;
 	paths = argv + optind;
+	cli_progress("merging", strcmp(output, "-") == 0);
 	cli_sandbox(&(struct cli_sandbox) { .inputs = (const char *const *)paths,
 					    .nr_inputs = (int)count, .output = output });
 	return merge(paths, count, output);

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* The tool's messages: only this file prints complaints. */
+#include <inttypes.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/utf8.h"
 #include "cli.h"
@@ -40,6 +42,21 @@ void cli_note(const char *format, ...)
 	va_start(args, format);
 	say(format, args);
 	va_end(args);
+}
+
+void cli_wrote(const char *path, uint64_t records)
+{
+	char contents[32] = "", size[32] = "";
+	struct stat st;
+
+	if (strcmp(path, "-") == 0 || stat(path, &st) || !(S_ISREG(st.st_mode) || S_ISDIR(st.st_mode)))
+		return;
+	if (records)
+		snprintf(contents, sizeof(contents), "%" PRIu64 " records", records);
+	if (S_ISREG(st.st_mode))
+		snprintf(size, sizeof(size), "%s%" PRIu64 " bytes", records ? ", " : "",
+			 (uint64_t)st.st_size);
+	cli_note("wrote %s: %s%s", path, contents, size);
 }
 
 int (cli_fail)(const char *format, ...)

@@ -128,7 +128,7 @@ static bool advance(struct input *input)
 }
 
 static int merge_records(struct input *inputs, unsigned int count,
-			 struct kb_barman_writer *writer)
+			 struct kb_barman_writer *writer, uint64_t *records)
 {
 	struct input **heap = malloc(count * sizeof(*heap));
 	size_t nr = 0;
@@ -146,6 +146,7 @@ static int merge_records(struct input *inputs, unsigned int count,
 		struct input *first = heap[0];
 
 		ret = kb_barman_writer_event(writer, &first->event);
+		++*records;
 		if (!advance(first))
 			heap[0] = heap[--nr];
 		first_down(heap, nr);
@@ -155,7 +156,7 @@ static int merge_records(struct input *inputs, unsigned int count,
 }
 
 int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int fd,
-		      struct kb_error *err)
+		      uint64_t *records, struct kb_error *err)
 {
 	struct input *inputs = calloc(count, sizeof(*inputs));
 	struct kb_error why = { 0 };
@@ -163,6 +164,7 @@ int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int
 	struct kb_barman_writer *writer;
 	int ret;
 
+	*records = 0;
 	for (unsigned int i = 0; inputs && i < count; i++) {
 		inputs[i].barman = captures[i];
 		kb_barman_set_counters(captures[i], KB_COUNTERS_DELTA);
@@ -172,7 +174,7 @@ int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int
 	if (!ret) {
 		ret = kb_tables_merge(captures, count, writer);
 		if (!ret)
-			ret = merge_records(inputs, count, writer);
+			ret = merge_records(inputs, count, writer, records);
 		/* kb_barman_writer_finish() knows the error of the file and its message. */
 		if (!ret || ret == kb_barman_writer_sync(writer))
 			ret = kb_barman_writer_finish(writer, true, &why);

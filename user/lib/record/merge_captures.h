@@ -25,9 +25,9 @@ bool kb_captures_agree(struct kb_barman *const *captures, unsigned int count,
 /*
  * Merge @captures, which agree and are at their first record, into the file @fd. Damage of a
  * capture is not an error: what can be read is merged, and kb_barman_damage() tells the rest.
- * Returns 0, or a negative errno with a sentence in @err.
+ * Returns 0 and the number of records, or a negative errno with a sentence in @err.
  */
 int kb_captures_merge(struct kb_barman *const *captures, unsigned int count, int fd,
-		      struct kb_error *err);
+		      uint64_t *records, struct kb_error *err);
 
 #endif
