@@ -25,7 +25,9 @@ import test_latency
 import test_rotated
 import test_lines
 import test_record as recorder
+import test_script
 import test_tptp
+from capture_writer import CaptureWriter
 from make_capture import Maker
 from test_dump import full_image
 from test_top import kernel_function
@@ -250,6 +252,24 @@ def report_has_what_is_promised(tmp):
     test_rotated.Run(1).capture.save(os.path.join(rotated, "kbarman.cap"))
     lines += objects("report", "-j", "-M", "ipc", cwd=rotated)
     check("REPORT", lines)
+
+
+def script_has_what_is_promised(tmp):
+    for program in "gcc", "objdump":
+        if not shutil.which(program):
+            raise tap.Skip(f"there is no {program} here")
+    make_report_capture(tmp)
+    lines = objects("script", "-j", "--counters", "--lines", cwd=tmp)
+    lines += objects("script", "-j", test_script.make_sources(os.path.join(tmp, "sources.cap")))
+    capture = CaptureWriter()
+    capture.task(7, b"marker")
+    capture.annotation(0, 1000, 7, b"phase", channel=3)
+    path = os.path.join(tmp, "marks.cap")
+    capture.save(path)
+    lines += objects("script", "-j", path)
+    if not any("file" in line for line in lines):
+        raise tap.Skip("this tool or this machine has no libdw")
+    check("SCRIPT", lines)
 
 
 def info_has_what_is_promised(tmp):

@@ -31,6 +31,13 @@ static inline bool kb_eight_simple(uint64_t bytes)
 			 kb_eight_zero(bytes ^ KB_EIGHT(0x7f)));
 }
 
+/* Whether all bytes are printable ASCII. */
+static inline bool kb_eight_plain(uint64_t bytes)
+{
+	return !(kb_eight_zero(bytes) | ((bytes - KB_EIGHT(0x20)) & KB_EIGHT(0x80)) |
+		 kb_eight_zero(bytes ^ KB_EIGHT(0x7f)));
+}
+
 /*
  * Load the 1 to 7 bytes at @from, the first one into the lowest byte. The other bytes are
  * harmless characters.
@@ -49,17 +56,18 @@ static inline uint64_t kb_eight_of_few(const char *from, size_t length)
 	return bytes | (uint64_t)(uint8_t)from[length / 2] << 8 * (length / 2);
 }
 
-/* kb_eight_simple() for all bytes of @text. */
-static inline bool kb_eight_all_simple(const char *text, size_t length)
+/* Whether @all holds for all bytes of @text, eight at a time. Inlined, and @all with it. */
+static inline __attribute__((always_inline)) bool
+kb_eight_all(const char *text, size_t length, bool (*all)(uint64_t bytes))
 {
 	const char *end = text + length;
 	uint64_t bytes;
 
 	if (length < 8)
-		return !length || kb_eight_simple(kb_eight_of_few(text, length));
+		return !length || all(kb_eight_of_few(text, length));
 	for (;;) {
 		memcpy(&bytes, text, 8);
-		if (!kb_eight_simple(bytes))
+		if (!all(bytes))
 			return false;
 		text += 8;
 		if (text == end)
@@ -67,6 +75,18 @@ static inline bool kb_eight_all_simple(const char *text, size_t length)
 		if (end - text < 8)	/* some bytes are checked again */
 			text = end - 8;
 	}
+}
+
+/* kb_eight_simple() for all bytes of @text. */
+static inline bool kb_eight_all_simple(const char *text, size_t length)
+{
+	return kb_eight_all(text, length, kb_eight_simple);
+}
+
+/* kb_eight_plain() for all bytes of @text. */
+static inline bool kb_eight_all_plain(const char *text, size_t length)
+{
+	return kb_eight_all(text, length, kb_eight_plain);
 }
 
 #endif
