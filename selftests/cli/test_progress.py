@@ -36,7 +36,8 @@ def slow(tmp, *args, terminal=True):
 
 
 READERS = [("convert", "--to", "heph", "-o", "out", "-"), ("report", "-"), ("script", "-"),
-           ("info", "-"), ("recover", "-o", "out.cap", "-"), ("check", "-")]
+           ("info", "-"), ("recover", "-o", "out.cap", "-"), ("check", "-"), ("dump", "-"),
+           ("merge", "-o", "out.cap", "-")]
 
 
 def what_takes_long_says_how_far_it_is(tmp):
@@ -45,7 +46,7 @@ def what_takes_long_says_how_far_it_is(tmp):
         assert status == 0, (args, said)
         assert f"kbarman {args[0]}: " in said and "%" in said, (args, said)
         # one line, that goes away
-        line = said[said.rindex(f"kbarman {args[0]}: re"):]
+        line = said[said.index(f"kbarman {args[0]}: "):]
         assert "\r\033[K" in line, (args, said)
 
 

@@ -262,6 +262,18 @@ def endless_names_are_cut(tmp):
     assert len(lines) == 3 and all(len(line) < 20000 for line in lines), [len(x) for x in lines]
 
 
+def a_file_that_was_written_is_told(tmp):
+    path, out = make(tmp), os.path.join(tmp, "out.txt")
+    for options in (), ("-j",), ("-q",):
+        with open(out, "w", encoding="utf-8") as file:
+            done = subprocess.run([tap.KBARMAN, "script", *options, path], stdout=file,
+                                  stderr=subprocess.PIPE, text=True, check=True)
+        said = "" if options == ("-q",) else \
+            f"kbarman script: wrote standard output: 7 records, {os.path.getsize(out)} bytes\n"
+        assert done.stderr.splitlines(keepends=True)[1:] == [said] * bool(said), done
+    assert "wrote" not in tap.run("script", path).stderr
+
+
 def manual_has_every_option(tmp):
     text = tap.run("script", "--help", cwd=tmp).stdout
     with open(MANUAL, encoding="utf-8") as manual:

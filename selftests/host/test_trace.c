@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <kbarman/filter.h>
 #include <kbarman/losses.h>
 #include <kbarman/names.h>
 #include <kbarman/report.h>
@@ -152,6 +153,44 @@ static void test_report(struct kb_trace *trace)
 	kb_report_destroy(NULL);
 }
 
+/* A bit for each record that @filter wants, the first one lowest. */
+static unsigned int wanted(struct kb_trace *trace, const struct kb_filter *filter)
+{
+	unsigned int bits = 0, bit = 1;
+	const struct kb_walk *walk;
+	struct kb_error err;
+
+	must(kb_trace_rewind(trace, &err), "another walk");
+	for (; kb_trace_next(trace, &walk, &err) > 0; bit <<= 1)
+		if (kb_trace_wants(trace, filter))
+			bits |= bit;
+	return bits;
+}
+
+static void test_filter(struct kb_trace *trace)
+{
+	const uint64_t cpus[] = { 1, 0 }, others[] = { 2 };
+	struct kb_filter filter = { .size = sizeof(filter) };
+
+	tap_is(wanted(trace, NULL) & wanted(trace, &filter), 0xf, "without_a_choice_all_is_wanted");
+	filter.task = "one";
+	tap_is(wanted(trace, &filter), 0x7, "a_switch_is_of_the_task_that_goes_and_of_the_one_that_comes");
+	filter.task = "two";
+	tap_is(wanted(trace, &filter), 0xc, "and_a_sample_of_the_one_that_runs");
+	filter = (struct kb_filter){ .size = sizeof(filter), .has_tid = true, .tid = 2 };
+	tap_is(wanted(trace, &filter), 0xc, "tasks_are_chosen_by_number_too");
+	filter = (struct kb_filter){ .size = sizeof(filter), .has_time = true, .from = 100, .until = 200 };
+	tap_is(wanted(trace, &filter), 0x6, "both_ends_belong_to_a_time_that_counts_from_the_first_record");
+	filter.cpus = cpus;
+	filter.nr_cpu_words = 2;
+	tap_is(wanted(trace, &filter), 0x6, "its_cpu_is_wanted");
+	filter.cpus = others;
+	filter.nr_cpu_words = 1;
+	tap_is(wanted(trace, &filter), 0, "or_another_one_is");
+	filter = (struct kb_filter){ .size = 0 };
+	tap_is(wanted(trace, &filter), 0, "a_filter_without_its_size_wants_nothing");
+}
+
 /* As a program does that knows one more option than this library. */
 struct later {
 	struct kb_trace_options known;
@@ -192,6 +231,7 @@ int main(void)
 	test_parts(trace);
 	test_walk(trace);
 	test_report(trace);
+	test_filter(trace);
 	kb_trace_close(trace);
 	test_options(data, size);
 	return tap_done();

@@ -5,6 +5,7 @@
  */
 #include <stdlib.h>
 
+#include "base/eight.h"
 #include "base/utf8.h"
 
 #include "../lib/random.h"
@@ -115,6 +116,26 @@ static bool all_characters_are_told_apart(void)
 	return hidden < 300;
 }
 
+/* The test of eight bytes at a time says what that of one byte says, wherever the other one is. */
+static bool plain_text_is_found(void)
+{
+	for (int i = 0; i < 500000; i++) {
+		char text[LONGEST];
+		size_t length = random_below(40), at;
+		bool plain = true;
+
+		for (at = 0; at < length; at++)
+			text[at] = (char)(' ' + random_below(0x5f));
+		if (length && random_below(2))
+			text[random_below(length)] = (char)random_below(256);
+		for (at = 0; at < length; at++)
+			plain &= kb_utf8_is_plain(text[at]);
+		if (kb_eight_all_plain(text, length) != plain)
+			return false;
+	}
+	return true;
+}
+
 static bool shows(const char *text, const char *want)
 {
 	char to[LONGEST];
@@ -128,6 +149,7 @@ int main(void)
 {
 	random_start();
 	tap_ok(nothing_dangerous_is_shown(), "nothing_dangerous_is_shown");
+	tap_ok(plain_text_is_found(), "plain_text_is_found");
 	tap_ok(all_characters_are_told_apart(), "all_characters_are_told_apart");
 	tap_ok(shows("kworker/0:1-events", "kworker/0:1-events") && shows("Grüße 日本 😀", "Grüße 日本 😀"),
 	       "names_stay_as_they_are");

@@ -48,10 +48,10 @@ int cmd_dump(int argc, char **argv)
 	path = cli_input(NULL, argc, argv, CLI_CAPTURE);
 	if (!path)
 		return CLI_IMPOSSIBLE;
+	cli_progress(NULL, true);
 	format = cli_format_of(&path);
 	if (!format)
 		return CLI_IMPOSSIBLE;
-	cli_progress(NULL, true);
 	cli_sandbox_reading(path);
 	if (lines_open(&json, people))
 		return CLI_IMPOSSIBLE;

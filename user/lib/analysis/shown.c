@@ -14,11 +14,12 @@ static int64_t behind(int64_t from, uint64_t time)
 
 int64_t kb_shown_first(const struct kb_trace *trace)
 {
-	int64_t first = kb_trace_first(trace);
+	int64_t first = kb_trace_first(trace), last = kb_trace_last(trace);
 
 	if (!trace->wanted || !trace->wanted->filter.has_time)
 		return first;
-	return behind(first, trace->wanted->filter.from);
+	first = behind(first, trace->wanted->filter.from);
+	return first < last ? first : last;
 }
 
 int64_t kb_shown_last(const struct kb_trace *trace)

@@ -1,0 +1,287 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""--cpu, --task, --tid and --time choose the same records in script, report and every format of convert.
+
+The records are those that `script -j` prints of the whole capture; the rules of kbarman-script(1) stand
+here once more, in Python."""
+import collections
+import json
+import os
+import random
+import re
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap  # noqa: E402
+from capture_writer import BASE, CaptureWriter  # noqa: E402
+from make_capture import Maker  # noqa: E402
+
+CORES, TASKS = 3, 12
+WAKING = 1
+START = 5000        # ns, of the recording: the first record, as its facts do not say when it began
+# In seconds, for the tool, and in ns.
+TIMES = [("0.0005,0.0012", 500_000, 1_200_000), (",0.0003", 0, 300_000), ("0.001,", 1_000_000, 10**18),
+         ("0,0", 0, 0), ("5,6", 5 * 10**9, 6 * 10**9)]
+Filter = collections.namedtuple("Filter", "options cpus task tid time", defaults=[None] * 4)
+FILTERS = [
+    Filter(("-C", "1"), cpus={1}), Filter(("--cpu", "0,2"), cpus={0, 2}), Filter(("-C", "7"), cpus={7}),
+    Filter(("--task", "pair"), task="pair"), Filter(("--task", "task 5"), task="task 5"),
+    Filter(("--task", "nobody"), task="nobody"), Filter(("--tid", "4"), tid=4),
+    Filter(("--tid", "2"), tid=2), Filter(("--task", "swapper"), task="swapper"),
+    *(Filter(("--time", text), time=(begin, end)) for text, begin, end in TIMES),
+    Filter(("-C", "0-1", "--task", "pair", "--time", "0.0005,0.0012"), {0, 1}, "pair", None,
+           (500_000, 1_200_000)),
+]
+
+
+def make(directory, seed=1, records=2500):
+    """A machine on which a task is on one CPU at a time, only the idle task halts, and nothing is lost."""
+    rng, capture, now = random.Random(seed), CaptureWriter(cores=CORES, counters=1), BASE + START
+    capture.fact("ext", 1)
+    for core in range(CORES):
+        capture.fact(f"counter.{core}.0", "cycles")
+    capture.task(0, b"swapper")
+    for task in range(1, TASKS):
+        capture.task(task, b"pair" if task < 3 else b"task %d" % task)
+    capture.fact("tgid.3", 2)       # the row of task 3, which belongs to process 2
+    capture.custom(b"Wakeups")
+    running, halted = [None] * CORES, [False] * CORES
+    for i in range(records):
+        now += rng.randrange(1, 1500) if i else 0
+        core = i if i < CORES else rng.randrange(CORES)
+        task, what = running[core], rng.random()
+        if task is None or what < 0.5:
+            free = [other for other in range(TASKS) if other == 0 or other not in running]
+            capture.switch(core, now, new := rng.choice([t for t in free if t != task]),
+                           blocked=rng.randrange(2), state=rng.randrange(3))
+            running[core], halted[core] = new, False
+        elif task == 0 and what < 0.7:
+            halted[core] = not halted[core]
+            capture.halt(core, now, int(halted[core]), 1 if halted[core] else None)
+        elif what < 0.85:
+            capture.sample(core, now, task, 0x1000 + rng.randrange(4) * 16, (rng.randrange(1, 99),))
+        elif what < 0.95:
+            capture.about(core, now, task, 0, WAKING, rng.randrange(1, TASKS), rng.randrange(CORES))
+        else:
+            capture.annotation(core, now, task, b"mark %d" % i, kind=1)
+    return capture.save(os.path.join(directory, "a.cap"))
+
+
+def script(path, *options):
+    done = tap.run("script", "-j", *options, path)
+    assert done.returncode == 0, done
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def is_time(chosen, ns):
+    return chosen.time is None or chosen.time[0] <= ns - START <= chosen.time[1]
+
+
+def is_wanted(chosen, line):
+    tasks = [{key: line.get(prefix + key) for key in ("task", "pid", "tid")}
+             for prefix in ("", "next_", "about_")]
+    return (chosen.cpus is None or line["cpu"] in chosen.cpus) and is_time(chosen, line["ns"]) and \
+        (chosen.task is None or chosen.task in [task["task"] for task in tasks]) and \
+        (chosen.tid is None or any(chosen.tid in (task["pid"], task["tid"]) for task in tasks))
+
+
+def script_leaves_out_what_is_not_wanted_and_nothing_else(tmp):
+    path = make(tmp)
+    every = script(path)
+    short = ("-F", "comm,pid,tid,cpu,time,period,event,trace")
+    text = tap.run("script", *short, path).stdout.splitlines()
+    assert len(text) == len(every) and {line["kind"] for line in every} == {
+        "sample", "switch", "idle", "wake", "annotation"}
+    for chosen in FILTERS:
+        wanted = [is_wanted(chosen, line) for line in every]
+        assert script(path, *chosen.options) == [
+            line for line, is_in in zip(every, wanted) if is_in], chosen
+        done = tap.run("script", *short, *chosen.options, path)
+        assert done.stdout.splitlines() == [line for line, is_in in zip(text, wanted) if is_in], chosen
+    assert 0 < sum(is_wanted(FILTERS[3], line) for line in every) < len(every)
+
+
+def report_counts_the_samples_that_script_prints(tmp):
+    path = make(tmp)
+    for chosen in FILTERS:
+        done = tap.run("report", "-j", *chosen.options, path)
+        head = json.loads(done.stdout.splitlines()[0])
+        lines = [line for line in script(path, "-e", "sample") if is_wanted(chosen, line)]
+        assert head["samples"] - head["samples_filtered"] == len(lines), (chosen, head, len(lines))
+
+
+# ---- exports ----
+
+def convert(path, to, *options):
+    """The output, and the number of records that the message has."""
+    out = os.path.join(os.path.dirname(path), f"out.{len(os.listdir(os.path.dirname(path)))}")
+    done = tap.run("convert", path, "--to", to, "-o", out, *options)
+    assert done.returncode == 0, (to, options, done)
+    said = re.search(rf"wrote {re.escape(out)}: (?:(\d+) records(?:, |$))?(?:(\d+) bytes)?", done.stderr)
+    assert said, done
+    if os.path.isfile(out):
+        assert int(said[2]) == os.path.getsize(out), done
+    return out, int(said[1] or 0)
+
+
+def whole_formats_have_all_that_script_prints(tmp):
+    path = make(tmp)
+    every = script(path)
+    for to in "heph", "annotate", "tptp", "perfetto", "html", "chrome", "ctf", "firefox":
+        for chosen in FILTERS:
+            out, records = convert(path, to, *chosen.options)
+            assert records == sum(is_wanted(chosen, line) for line in every), (to, chosen, records)
+            if to in ("heph", "annotate", "tptp"):
+                assert tap.run("check", out).returncode == 0, (to, chosen)
+
+
+def chrome_slices(path, *options):
+    with open(convert(path, "chrome", *options)[0], encoding="utf-8") as file:
+        events = json.load(file, parse_float=str)["traceEvents"]
+    return [(event["tid"], event["cat"], event["name"], event["args"].get("tid"), ns(event["ts"]),
+             ns(event["ts"]) + ns(event["dur"])) for event in events
+            if event["ph"] == "X" and event["cat"] in ("run", "idle")]
+
+
+def ns(microseconds):
+    whole, _, rest = str(microseconds).partition(".")
+    return int(whole) * 1000 + int(rest.ljust(3, "0") or 0)
+
+
+def heph_slices(path, *options):
+    lines = tap.run("dump", "-j", convert(path, "heph", *options)[0]).stdout.splitlines()
+    found = []
+    for line in map(json.loads, lines):
+        if line["kind"] != "event" or line["substream"] or not line["stream"]:
+            continue
+        task = dict((name, value) for name, _, value in line["attributes"]).get("tid")
+        found.append((line["stream"] - 1, "idle" if line["description"] == "idle" else "run",
+                      line["description"], task, line["start"], line["end"]))
+    return found
+
+
+def annotate_slices(path, *options):
+    lines = tap.run("dump", "-j", convert(path, "annotate", *options)[0]).stdout.splitlines()
+    found = []
+    for line in map(json.loads, lines):
+        if line.get("type") == 12:
+            found.append((line["track"] - 1, "idle" if line["name"] == "idle" else "run", line["name"],
+                          None, line["start"], line["start"] + line["duration"]))
+    return found
+
+
+def cut(chosen, slices):
+    """What is left of slices by the rules; slices of no length are told apart by no format."""
+    left = []
+    for cpu, kind, name, task, start, end in slices:
+        process = 2 if task == 3 else task
+        if (chosen.cpus is not None and cpu not in chosen.cpus) or \
+                ((chosen.task or chosen.tid) and kind == "idle" and chosen.task != "swapper") or \
+                (chosen.task and kind == "run" and name != chosen.task) or \
+                (chosen.tid and chosen.tid not in (task, process)):
+            continue
+        if chosen.time:
+            start, end = max(start, chosen.time[0] + START), min(end, chosen.time[1] + START)
+        if start < end:
+            left.append((cpu, kind, name, task, start, end))
+    return sorted(left, key=str)
+
+
+def slices_are_cut_at_the_ends_of_the_time(tmp):
+    path = make(tmp)
+    for of in chrome_slices, heph_slices, annotate_slices:
+        every = of(path)
+        assert len(every) > 500, of
+        for chosen in FILTERS:
+            if of is annotate_slices and chosen.tid:
+                continue        # its jobs have names alone
+            got = [row for row in of(path, *chosen.options) if row[4] < row[5]]
+            assert sorted(got, key=str) == cut(chosen, every), (of, chosen)
+
+
+def stacks_have_the_samples_that_script_prints(tmp):
+    path = make(tmp)
+    for chosen in FILTERS:
+        wanted = sum(is_wanted(chosen, line) for line in script(path, "-e", "sample"))
+        with open(convert(path, "folded", "-f", "samples", *chosen.options)[0], encoding="utf-8") as file:
+            assert sum(int(line.rsplit(" ", 1)[1]) for line in file) == wanted, chosen
+        with open(convert(path, "speedscope", "-f", "samples", *chosen.options)[0],
+                  encoding="utf-8") as file:
+            profiles = json.load(file)["profiles"]
+        assert sum(sum(profile["weights"]) for profile in profiles) == wanted, chosen
+        assert convert(path, "pprof", *chosen.options)[1] == wanted, chosen
+
+
+def waits_are_those_of_the_whole_capture(tmp):
+    """A task that comes back on another CPU, or after the time, has waited all the same."""
+    path = make(tmp)
+    left, waits = {}, []
+    for line in script(path, "-e", "switch"):
+        if line.get("tid"):
+            left[line["tid"]] = line
+        if line["next_tid"] in left:
+            begin = left.pop(line["next_tid"])
+            waits.append((begin, line["ns"] - begin["ns"]))
+    assert len(waits) > 300
+    for chosen in FILTERS:
+        wanted = sum(ns for begin, ns in waits if is_wanted(
+            chosen, {key: value for key, value in begin.items() if not key.startswith("next_")}))
+        with open(convert(path, "folded", "-f", "offcpu", *chosen.options)[0], encoding="utf-8") as file:
+            assert sum(int(line.rsplit(" ", 1)[1]) for line in file) == wanted, chosen
+
+
+def other_tasks_are_idle_where_one_task_is_wanted(tmp):
+    """Of Annotate: the activity of a CPU."""
+    path = make(tmp)
+    lines = tap.run("dump", "-j", convert(path, "annotate", "--task", "task 5")[0]).stdout.splitlines()
+    activities = [line for line in map(json.loads, lines) if line.get("type") == 10]
+    assert {line["tid"] for line in activities} == {0, 5}, activities[:5]
+    assert sum(line["tid"] == 5 for line in activities) == sum(
+        line["next_tid"] == 5 for line in script(path, "-e", "switch"))
+
+
+# ---- options ----
+
+def wrong_values_are_refused_by_all(tmp):
+    path = make(tmp, records=10)
+    for verb in ("script",), ("report",), ("convert", "--to", "heph", "-o", os.path.join(tmp, "x")):
+        for bad, word in (("--time=2,1", "FROM,TO"), ("--time=1", "FROM,TO"), ("--time=a,b", "FROM,TO"),
+                          ("--tid=x", "number"), ("--cpu=0-", "0-"), ("-Cx", "x")):
+            done = tap.run(*verb, bad, path)
+            assert done.returncode == 2 and word in done.stderr and not done.stdout, (verb, done)
+    assert not os.path.exists(os.path.join(tmp, "x"))
+
+
+def fields_are_printed_alone(tmp):
+    capture = Maker(counters=[17], facts={"counter.0.0": "cycles", "tgid.0": "6"})
+    capture.task(7, "worker")
+    capture.map(7, 0x1000, 0x1000, 0, "/bin/worker")
+    capture.sample(0, 1_500_000_000, 7, 0x1010, [123])
+    capture.sample(0, 1_600_000_000, 7, 0x1010, [5], [0x1010, 0x1020])
+    path = capture.save(os.path.join(tmp, "a.cap"))
+    fields = ["comm", "pid", "tid", "cpu", "time", "period", "event", "trace", "ip", "sym", "symoff", "dso"]
+    whole = tap.run("script", path).stdout
+    assert tap.run("script", "-F", ",".join(reversed(fields)), path).stdout == whole
+    for names, wanted in (("comm", "          worker "), ("pid", "    6 "), ("tid", "7     "),
+                          ("pid,tid", "    6/7     "), ("cpu", "[000] "), ("time", "    1.500000: "),
+                          ("period", "       123 "), ("event", "cycles: "), ("trace", ""),
+                          ("ip", "             1010"), ("sym", "  [unknown]"),
+                          ("dso", "  (/bin/worker)"), ("event,dso", "cycles:   (/bin/worker)")):
+        assert tap.run("script", "--fields", names, path).stdout.splitlines()[0] == wanted, names
+    chain = tap.run("script", "-F", "comm,ip", path).stdout.splitlines()[1:]
+    assert chain == ["worker ", "\t            1010", "\t            1020", ""], chain
+    assert script(path, "-F", "comm,time,ip")[0] == {
+        "kind": "sample", "ns": 1_500_000_000, "task": "worker", "pc": 0x1010}
+
+
+def unknown_fields_are_refused_with_the_list(tmp):
+    path = make(tmp, records=10)
+    for bad in "", "x", "comm,,pid", "commm", "+comm":
+        done = tap.run("script", "-F", bad, path)
+        assert done.returncode == 2 and not done.stdout, (bad, done)
+        assert "comm, pid, tid, cpu, time, period, event, trace, ip, sym, symoff, dso, srcline" in \
+            done.stderr, done
+
+
+if __name__ == "__main__":
+    tap.main(globals())
