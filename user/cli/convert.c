@@ -94,7 +94,8 @@ struct convert {
 	struct filters filters;
 	struct kb_symbol_options symbols;
 	struct kb_export_options options;
-	char *written;			/* file or directory; NULL: none */
+	char *path;			/* of the output; NULL: a connection */
+	bool written;			/* path is complete */
 };
 
 static void say(void *context, const char *sentence)
@@ -362,19 +363,16 @@ static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_e
 /* Runs an export that writes a directory of files. */
 static int to_directory(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
-	char *path = c->output ? strdup(c->output) : default_output(c);
 	struct cli_directory directory = { 0 };
 	struct kb_out *out;
 	int status;
 
-	if (!path || kb_out_memory(&out)) {
-		free(path);
+	if (kb_out_memory(&out))
 		return cli_fail("out of memory");
-	}
-	if (strcmp(path, "-") == 0)
+	if (strcmp(c->path, "-") == 0)
 		status = cli_fail("%s is a directory of files: give -o DIRECTORY", c->export->name);
 	else
-		status = cli_directory_open(&directory, path);
+		status = cli_directory_open(&directory, c->path);
 	if (!status) {
 		c->options.directory = directory.temporary;
 		c->options.filter = filters_get(&c->filters);
@@ -383,42 +381,28 @@ static int to_directory(struct convert *c, struct kb_trace *trace, struct kb_err
 			cli_directory_abandon(&directory);
 		else
 			status = cli_directory_commit(&directory);
-		if (*result >= 0 && !status)
-			c->written = path;
+		c->written = *result >= 0 && !status;
 	}
-	if (!c->written)
-		free(path);
 	kb_out_destroy(out);
 	return status;
 }
 
 static int to_file(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
-	char *path = c->output ? strdup(c->output) : default_output(c);
 	struct cli_output output;
 	int status;
 
-	if (!path)
-		return cli_fail("out of memory");
-	if (same_file(c->input, path)) {
-		status = cli_fail("%s is the capture itself: give another file with -o", path);
-		free(path);
+	if (same_file(c->input, c->path))
+		return cli_fail("%s is the capture itself: give another file with -o", c->path);
+	status = cli_output_open(&output, c->path);
+	if (status)
 		return status;
-	}
-	status = cli_output_open(&output, path);
-	if (status) {
-		free(path);
-		return status;
-	}
 	*result = run_to(c, trace, output.fd, err);
 	if (*result < 0)
 		cli_output_abandon(&output);
 	else
 		status = cli_output_commit(&output);
-	if (*result < 0 || status)
-		free(path);
-	else
-		c->written = path;
+	c->written = *result >= 0 && !status;
 	return status;
 }
 
@@ -458,13 +442,9 @@ static int to_listener(struct convert *c, struct kb_trace *trace, struct kb_erro
 
 static void confine(const struct convert *c)
 {
-	struct cli_sandbox limits = { .inputs = &c->input, .nr_inputs = 1,
-				      .network = c->connect || c->serve };
-	char *path = limits.network ? NULL : c->output ? strdup(c->output) : default_output(c);
-
-	limits.output = path;
-	cli_sandbox(&limits);
-	free(path);
+	cli_sandbox(&(struct cli_sandbox) { .inputs = &c->input, .nr_inputs = 1,
+					    .network = c->connect || c->serve,
+					    .output = c->path });
 }
 
 static int convert(struct convert *c)
@@ -479,7 +459,12 @@ static int convert(struct convert *c)
 
 	if (c->picture && map_picture(c))
 		return CLI_IMPOSSIBLE;
-	cli_progress(NULL, c->output && strcmp(c->output, "-") == 0);
+	if (!c->connect && !c->serve) {
+		c->path = c->output ? strdup(c->output) : default_output(c);
+		if (!c->path)
+			return cli_fail("out of memory");
+	}
+	cli_progress(NULL, c->path && strcmp(c->path, "-") == 0);
 	confine(c);
 	if (kb_trace_open(&trace, c->input, &how, &err))
 		return cli_fail_error(&err);
@@ -500,9 +485,8 @@ static int convert(struct convert *c)
 			status = CLI_DAMAGED;
 		}
 		if (c->written)
-			cli_wrote(c->written, kb_trace_nr_shown(trace));
+			cli_wrote(c->path, kb_trace_nr_shown(trace));
 	}
-	free(c->written);
 	kb_trace_close(trace);
 	return status;
 }
@@ -518,5 +502,6 @@ int cmd_convert(int argc, char **argv)
 	signal(SIGPIPE, SIG_IGN);
 	status = parse(&c, argc, argv, &status) ? convert(&c) : status;
 	filters_release(&c.filters);
+	free(c.path);
 	return status;
 }

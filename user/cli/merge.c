@@ -92,6 +92,12 @@ static bool open_inputs(struct kb_trace **traces, struct kb_barman **captures, u
 	return false;
 }
 
+static void close_inputs(struct kb_trace **traces, unsigned int count)
+{
+	for (unsigned int i = 0; i < count; i++)
+		kb_trace_close(traces[i]);
+}
+
 /* If the output is one of the inputs, the files beside it still belong to it. */
 static bool is_input(const char *output, char **paths, unsigned int count)
 {
@@ -106,10 +112,10 @@ static int merge(char **paths, unsigned int count, const char *output)
 	struct kb_barman **captures = calloc(count, sizeof(struct kb_barman *));
 	struct kb_trace **traces = calloc(count, sizeof(struct kb_trace *));
 	int status = CLI_IMPOSSIBLE;
-	uint64_t records;
+	uint64_t records = 0;
 
 	if (!captures || !traces)
-		status = cli_fail("out of memory");
+		cli_fail("out of memory");
 	else if (open_inputs(traces, captures, count, paths))
 		status = write_merged(captures, count, output, &records);
 	cli_progress_end();
@@ -119,8 +125,8 @@ static int merge(char **paths, unsigned int count, const char *output)
 		status = complain(captures, count);
 		cli_wrote(output, records);
 	}
-	for (unsigned int i = 0; traces && i < count; i++)
-		kb_trace_close(traces[i]);
+	if (traces)
+		close_inputs(traces, count);
 	free(traces);
 	free(captures);
 	return status;

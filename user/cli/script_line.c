@@ -43,9 +43,9 @@ void line_decimal_wide(struct line *line, uint64_t number, size_t width, char fi
 	memset(digits, fill, 16);
 	length = (size_t)(kb_decimal_put(digits + 16, number) - (digits + 16));
 	if (length < width)
-		line_digits(line, digits + 16 - (width - length), width);
+		line_clean(line, (const char *)digits + 16 - (width - length), width);
 	else
-		line_digits(line, digits + 16, length);
+		line_clean(line, (const char *)digits + 16, length);
 }
 
 void line_hex(struct line *line, uint64_t number, size_t width)
@@ -60,5 +60,5 @@ void line_hex(struct line *line, uint64_t number, size_t width)
 	length = (size_t)(digits + sizeof(digits) - at);
 	if (length < width)
 		length = width;
-	line_digits(line, digits + sizeof(digits) - length, length);
+	line_clean(line, (const char *)digits + sizeof(digits) - length, length);
 }

@@ -101,24 +101,16 @@ static inline void line_string(struct line *line, const char *text)
 	line_text(line, text, strlen(text));
 }
 
-/* A number that is written at @digits, by one of the functions below. */
-static inline void line_digits(struct line *line, const uint8_t *digits, size_t length)
-{
-	line_clean(line, (const char *)digits, length);
-}
+/* With @fill in front, up to @width characters, at most 16. */
+void line_decimal_wide(struct line *line, uint64_t number, size_t width, char fill);
 
 static inline void line_decimal(struct line *line, uint64_t number)
 {
-	uint8_t digits[LINE_NUMBER + 8];
-
 	if (__builtin_expect(line_room(line) >= LINE_NUMBER, 1))
 		line->at = kb_decimal_put(line->at, number);
 	else
-		line_digits(line, digits, (size_t)(kb_decimal_put(digits, number) - digits));
+		line_decimal_wide(line, number, 0, ' ');
 }
-
-/* With @fill in front, up to @width characters, at most 16. */
-void line_decimal_wide(struct line *line, uint64_t number, size_t width, char fill);
 
 /* Hexadecimal digits with blanks in front, up to @width characters, at most 16. */
 void line_hex(struct line *line, uint64_t number, size_t width);

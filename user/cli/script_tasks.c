@@ -35,12 +35,12 @@ void script_tasks_destroy(struct script_tasks *tasks)
 }
 
 /* A text begins and ends here, in the memory where texts are made. */
-static void begin(const struct script_tasks *tasks, struct task_text *text)
+static void begin_text(const struct script_tasks *tasks, struct task_text *text)
 {
 	text->start = kb_out_count(tasks->out);
 }
 
-static void end(const struct script_tasks *tasks, struct task_text *text)
+static void end_text(const struct script_tasks *tasks, struct task_text *text)
 {
 	text->length = kb_out_count(tasks->out) - text->start;
 }
@@ -68,32 +68,32 @@ static void make_text(struct script_tasks *tasks, struct script_task *task, cons
 	struct kb_out *out = tasks->out;
 	size_t length = strlen(name);
 
-	begin(tasks, &task->head);
-	begin(tasks, &task->comm);
+	begin_text(tasks, &task->head);
+	begin_text(tasks, &task->comm);
 	task->blanks = length < COMM_WIDTH ? COMM_WIDTH - length : 0;
 	kb_out_printf(out, "%*s", (int)task->blanks, "");
 	put_name(out, name);
-	end(tasks, &task->comm);
+	end_text(tasks, &task->comm);
 	kb_out_printf(out, " %5u/%-5u ", task->tgid, task->task_id);
-	end(tasks, &task->head);
+	end_text(tasks, &task->head);
 
-	begin(tasks, &task->previous);
+	begin_text(tasks, &task->previous);
 	kb_out_printf(out, "prev_comm=");
 	put_name(out, name);
 	kb_out_printf(out, " prev_pid=%u prev_state=", task->task_id);
-	end(tasks, &task->previous);
+	end_text(tasks, &task->previous);
 
-	begin(tasks, &task->next);
+	begin_text(tasks, &task->next);
 	kb_out_printf(out, "next_comm=");
 	put_name(out, name);
 	kb_out_printf(out, " next_pid=%u", task->task_id);
-	end(tasks, &task->next);
+	end_text(tasks, &task->next);
 
-	begin(tasks, &task->about);
+	begin_text(tasks, &task->about);
 	kb_out_printf(out, "comm=");
 	put_name(out, name);
 	kb_out_printf(out, " pid=%u", task->task_id);
-	end(tasks, &task->about);
+	end_text(tasks, &task->about);
 }
 
 static void make_members(struct script_tasks *tasks, const struct script_task *task,
@@ -101,15 +101,15 @@ static void make_members(struct script_tasks *tasks, const struct script_task *t
 {
 	struct kb_json json = { .out = tasks->out, .comma = true };
 
-	begin(tasks, &members[0]);
+	begin_text(tasks, &members[0]);
 	kb_json_string(&json, keys[0], name);
-	end(tasks, &members[0]);
-	begin(tasks, &members[1]);
+	end_text(tasks, &members[0]);
+	begin_text(tasks, &members[1]);
 	kb_json_u64(&json, keys[1], task->tgid);
-	end(tasks, &members[1]);
-	begin(tasks, &members[2]);
+	end_text(tasks, &members[1]);
+	begin_text(tasks, &members[2]);
 	kb_json_u64(&json, keys[2], task->task_id);
-	end(tasks, &members[2]);
+	end_text(tasks, &members[2]);
 }
 
 static void make_json(struct script_tasks *tasks, struct script_task *task, const char *name)
@@ -119,15 +119,15 @@ static void make_json(struct script_tasks *tasks, struct script_task *task, cons
 	static const char *const about_keys[] = { "about_task", "about_pid", "about_tid" };
 	struct task_text parts[3];
 
-	begin(tasks, &task->all);
+	begin_text(tasks, &task->all);
 	make_members(tasks, task, keys, name, task->members);
-	end(tasks, &task->all);
-	begin(tasks, &task->next_all);
+	end_text(tasks, &task->all);
+	begin_text(tasks, &task->next_all);
 	make_members(tasks, task, next_keys, name, parts);
-	end(tasks, &task->next_all);
-	begin(tasks, &task->about_all);
+	end_text(tasks, &task->next_all);
+	begin_text(tasks, &task->about_all);
 	make_members(tasks, task, about_keys, name, parts);
-	end(tasks, &task->about_all);
+	end_text(tasks, &task->about_all);
 }
 
 /* The texts are made: copy them, and say where each is. */

@@ -81,8 +81,8 @@ static void begin_second(struct script *script, uint64_t time, bool negative)
 static void put_time(struct script *script, int64_t ns)
 {
 	uint64_t time = script->clock_base + (uint64_t)ns;
-	bool negative = (int64_t)time < 0;
-	uint8_t micros[8];
+	bool negative = time >> 63;
+	uint8_t micros[8] = { 0 };
 
 	if (negative)
 		time = -time;
