@@ -2,15 +2,21 @@
 /*
  * A fast check of a capture. Every field of every record is read and goes into the checksum;
  * values that the format does not allow are findings. Most records of a capture are task
- * switches and halting events without extras. Both have a common fast path without a branch
- * that depends on the type. All other and all suspicious records are decoded as by
- * kb_barman_next().
+ * switches, halting events and samples without extras. They have a common fast path without a
+ * branch that depends on the type, which can't be predicted, and without a multiplication: the
+ * checksum of many records is that of the sums of their fields. What samples have beyond the
+ * others is added later, many samples at a time. All other and all suspicious records are decoded
+ * as by kb_barman_next().
  */
 #include <stdlib.h>
 
 #include "format/barman_decode.h"
 
-#define FAST_BYTES	24	/* length of both, including the bytes of kbarman.ext=1 */
+#define FAST_BYTES	24	/* least length of these, including the bytes of kbarman.ext=1 */
+#define FAST_TYPES	8	/* a power of two above all their types */
+#define FAST_CORES	4096U	/* whose records can be fast; a power of two */
+#define AHEAD		2048	/* bytes: the processor's own prefetch ends with a page */
+#define RECORDS		1024	/* that are added up at a time */
 
 /* Odd numbers without a pattern (digits of the golden ratio, e and pi). */
 #define MIX_HEAD	UINT64_C(0x9e3779b97f4a7c15)
@@ -173,9 +179,24 @@ static void count(struct kb_validation *sum, const struct kb_event *event)
 	sum->records++;
 }
 
+/*
+ * What is known of a capture, for its records. All tables by type have 8-byte elements, which a
+ * processor addresses by the type itself.
+ */
+struct rules {
+	uint64_t wrong_head;		/* bits of a head that fast records do not have */
+	uint64_t keep[FAST_TYPES];	/* bits of a fast body that count */
+	uint64_t wrong[FAST_TYPES];	/* bits of it that must be 0 */
+	uint64_t lengths[FAST_TYPES];	/* how many lengths are fast, from the least one on */
+	uint64_t count[FAST_TYPES];	/* 1 for the record, and 1 << 32 for a switch */
+	uint64_t sample[FAST_TYPES];	/* 1 for a sample */
+	uint64_t (*least)[FAST_TYPES];	/* by core: the least length that is fast */
+	uint64_t *latest;		/* by core: timestamp of its last record */
+};
+
 /* Check any record completely. */
 static kb_always_inline void validate_record(struct kb_barman *b, struct kb_validation *sum,
-					     uint64_t *latest, const uint8_t *record,
+					     struct rules *rules, const uint8_t *record,
 					     uint64_t length, unsigned int word, bool swap)
 {
 	struct kb_event event;
@@ -189,163 +210,217 @@ static kb_always_inline void validate_record(struct kb_barman *b, struct kb_vali
 	count(sum, &event);
 	sum->checksum += kb_event_checksum(&event);
 	if (event.core < b->header.max_cores) {
-		sum->backwards += event.timestamp < latest[event.core];
-		latest[event.core] = event.timestamp;
+		sum->backwards += event.timestamp < rules->latest[event.core];
+		rules->latest[event.core] = event.timestamp;
 	}
 }
 
 /* Not inlined into the loop below, which needs its registers. */
-typedef void (*validate_slowly)(struct kb_barman *b, struct kb_validation *sum, uint64_t *latest,
+typedef void (*validate_slowly)(struct kb_barman *b, struct kb_validation *sum, struct rules *rules,
 				const uint8_t *record, uint64_t length);
+
+/* Type and core, as kb_event_checksum() puts them together. */
+static kb_always_inline uint64_t load_head(const uint8_t *record, bool swap)
+{
+	if (!KB_HOST_BIG_ENDIAN && !swap)
+		return kb_load64(record, false);
+	return kb_load32(record, swap) | (uint64_t)kb_load32(record + 4, swap) << 32;
+}
 
 /*
  * The body of a task switch or halting event as one number. Fields have the positions at which
- * kb_event_checksum() puts them.
+ * kb_event_checksum() puts them. Of a sample: its task, and how many custom values it has.
  */
-static kb_always_inline uint64_t fast_body(const uint8_t *record, bool is_switch, bool swap)
+static kb_always_inline uint64_t fast_body(const uint8_t *record, uint32_t type, bool swap)
 {
-	uint64_t halt, task_switch;
+	uint64_t halt, task_switch, sample;
 
 	if (!KB_HOST_BIG_ENDIAN && !swap)
 		return kb_load64(record + 16, false);
 	halt = record[16] | (uint64_t)record[17] << 8;
 	task_switch = kb_load32(record + 16, swap) | (uint64_t)record[20] << 32 |
 		      (uint64_t)record[21] << 40 | (uint64_t)record[22] << 48;
-	return is_switch ? task_switch : halt;
+	sample = kb_load32(record + 16, swap) | (uint64_t)kb_load32(record + 20, swap) << 32;
+	return type == BM_RECORD_TASK_SWITCH ? task_switch :
+	       type == BM_RECORD_SAMPLE_WITH_PC ? sample : halt;
 }
 
-/* Properties of a capture for the loops below. */
-struct rules {
-	uint32_t fast;		/* bits of the types that have the fast path */
-	uint64_t keep[8];	/* bits of a fast body that count, by record type */
-	uint64_t wrong[8];	/* bits of it that must be 0 */
-	uint64_t slow;		/* length from which on it may have a call chain */
-	uint32_t max_cores;
-	bool has_tasks;
-	uint32_t custom_bytes;	/* size of a sample's number of custom values */
-	const struct kb_pmu *pmus;
-};
+#define NEVER_FAST	(UINT64_C(1) << 63)	/* as a least length */
 
-static void make_rules(const struct kb_barman *b, struct rules *rules)
+/* The length of a sample of @core with a task, a PC and no extras. */
+static uint64_t plain_length(const struct kb_barman *b, uint32_t core)
 {
-	bool extended = b->header.extended;
+	return sizeof(struct bm_protocol_record_header) + 4 + (b->has_custom ? 4 : 0) +
+	       b->header.word_size + 8 * (uint64_t)b->header.pmus[core].num_counters;
+}
 
+static void make_type_rules(struct rules *rules, const struct kb_barman *b)
+{
+	enum { SWITCH = BM_RECORD_TASK_SWITCH, HALT = BM_RECORD_HALTING_EVENT,
+	       SAMPLE = BM_RECORD_SAMPLE_WITH_PC };
+	bool extended = b->header.extended;
+	/* From some length on a task switch may have a call chain. Others are not longer, either. */
+	const uint64_t lengths = BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain) -
+				 FAST_BYTES;
+
+	rules->keep[HALT] = extended ? 0xffff : 0xff;
+	rules->wrong[HALT] = 0xfe;
+	rules->lengths[HALT] = lengths;
+	rules->count[HALT] = 1;
+	if (!b->has_tasks)
+		return;
+	rules->keep[SWITCH] = !extended ? 0xffffffffff :
+			      b->header.wide_states ? 0xffffffffffffff : 0xffffffffffff;
+	rules->wrong[SWITCH] = 0xfe00000000;
+	rules->lengths[SWITCH] = lengths;
+	rules->count[SWITCH] = 1 | UINT64_C(1) << 32;
+	rules->keep[SAMPLE] = 0xffffffff;
+	rules->wrong[SAMPLE] = b->has_custom ? 0xffffffff00000000 : 0;
+	rules->lengths[SAMPLE] = 8;	/* a chain has at least 8 bytes behind the counters */
+	rules->count[SAMPLE] = rules->sample[SAMPLE] = 1;
+}
+
+static void release_rules(struct rules *rules)
+{
+	free(rules->least);
+	free(rules->latest);
+}
+
+static int make_rules(struct rules *rules, const struct kb_barman *b)
+{
+	uint32_t max_cores = b->header.max_cores, cores = 1, core, type;
+
+	while (cores < max_cores && cores < FAST_CORES)
+		cores *= 2;
 	*rules = (struct rules){
-		.fast = (b->has_tasks ? 1U << BM_RECORD_TASK_SWITCH : 0) |
-			1U << BM_RECORD_HALTING_EVENT,
-		.keep[BM_RECORD_TASK_SWITCH] = !extended ? 0xffffffffff :
-			b->header.wide_states ? 0xffffffffffffff : 0xffffffffffff,
-		.keep[BM_RECORD_HALTING_EVENT] = extended ? 0xffff : 0xff,
-		.slow = extended ? BM_TASK_SWITCH_CHAIN_OFFSET + sizeof(struct bm_kbarman_callchain) :
-				   UINT64_MAX,
-		.wrong[BM_RECORD_TASK_SWITCH] = 0xfe00000000,
-		.wrong[BM_RECORD_HALTING_EVENT] = 0xfe,
-		.max_cores = b->header.max_cores,
-		.has_tasks = b->has_tasks,
-		.custom_bytes = b->has_custom ? 4 : 0,
-		.pmus = b->header.pmus,
+		.wrong_head = ~((uint64_t)(cores - 1) << 32 | (FAST_TYPES - 1)),
+		.least = reallocarray(NULL, cores, sizeof(*rules->least)),
+		.latest = calloc((size_t)max_cores + 1, sizeof(*rules->latest)),
 	};
+	if (!rules->least || !rules->latest) {
+		release_rules(rules);
+		return -ENOMEM;
+	}
+	make_type_rules(rules, b);
+	for (core = 0; core < cores; core++)
+		for (type = 0; type < FAST_TYPES; type++)
+			rules->least[core][type] = core >= max_cores ? NEVER_FAST :
+				type == BM_RECORD_SAMPLE_WITH_PC ? plain_length(b, core) : FAST_BYTES;
+	return 0;
+}
+
+/* What plain samples with a task and a PC have beyond other fast records. Returns its hash. */
+static kb_always_inline uint64_t hash_samples(const struct kb_barman *b,
+					      const uint8_t *const *records, size_t nr,
+					      unsigned int word, bool swap)
+{
+	const unsigned int fixed = b->has_custom ? 24 : 20;
+	uint64_t counts = 0, pcs = 0, hash = 0;
+
+	for (size_t i = 0; i < nr; i++) {
+		const uint8_t *record = records[i], *at = record + fixed; /* NOLINT: all @nr are set */
+		uint32_t nr_counters = b->header.pmus[kb_load32(record + 4, swap)].num_counters;
+
+		counts += nr_counters;
+		pcs += kb_load_word(at, word, swap);
+		at += word;
+		for (uint64_t k = 1; k <= nr_counters; k++, at += 8)
+			hash += kb_load64(at, swap) * (MIX_BODY + 2 * k);
+	}
+	return hash + (counts << 32) * MIX_BODY + pcs * MIX_MORE;
 }
 
 /*
- * The checksum of the most frequent form of a sample: with a task and a PC, without custom
- * values and call chain. False: another form.
+ * Check fast records from @at on: at most RECORDS of them, and none that ends behind @end. Returns
+ * where it has stopped, which may be in front of a record that is not fast.
+ *
+ * All sums are of this function alone, so that they are in registers, and the fields of records are
+ * added up before they are multiplied.
  */
-static kb_always_inline bool hash_plain_sample(const struct rules *rules, const uint8_t *record,
-					       uint64_t length, uint32_t core, unsigned int word,
-					       bool swap, uint64_t *hash)
+static kb_always_inline const uint8_t *
+validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct rules *all,
+	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap)
 {
-	uint32_t nr_counters = rules->pmus[core].num_counters;
-	uint64_t fixed = 20 + rules->custom_bytes + word, body;
-	const uint8_t *at = record + fixed;
+	const struct rules rules = *all;
+	uint64_t heads = 0, times = 0, bodies = 0, backwards = 0, counts = 0;
+	/* So many bytes have at most RECORDS records. */
+	const uint8_t *last = end - word - FAST_BYTES, *samples[RECORDS];
+	size_t nr = 0;
 
-	/* A chain has at least 8 bytes behind the counters. */
-	if (length - (fixed + 8 * (uint64_t)nr_counters) >= 8)
-		return false;
-	if (rules->custom_bytes && kb_load32(record + 20, swap))
-		return false;
-	body = kb_load32(record + 16, swap) | (uint64_t)nr_counters << 32;
-	*hash = body * MIX_BODY + kb_load_word(at - word, word, swap) * MIX_MORE;
-	for (uint32_t i = 0; i < nr_counters; i++, at += 8)
-		*hash += kb_load64(at, swap) * (MIX_BODY + 2 * (i + 1));
-	return true;
+	if ((size_t)(last - at) > (RECORDS - 1) * (size_t)(word + FAST_BYTES))
+		last = at + (RECORDS - 1) * (size_t)(word + FAST_BYTES);
+	while (at <= last) {
+		const uint8_t *record = at + word;
+		uint64_t length = kb_load_word(at, word, swap), head = load_head(record, swap);
+		uint64_t body, timestamp, *latest;
+		uint32_t type = (uint32_t)head, core = (uint32_t)(head >> 32);
+
+		if (kb_unlikely(head & rules.wrong_head))
+			break;
+		if (kb_unlikely(length - rules.least[core][type] >= rules.lengths[type]))
+			break;
+		body = fast_body(record, type, swap);
+		if (kb_unlikely(length > (size_t)(end - record) || body & rules.wrong[type]))
+			break;
+		at = record + length;
+		__builtin_prefetch(record + AHEAD);
+		timestamp = kb_load64(record + 8, swap);
+		heads += head;
+		times += timestamp;
+		bodies += body & rules.keep[type];
+		counts += rules.count[type];
+		latest = &rules.latest[core];
+		backwards += timestamp < *latest;
+		*latest = timestamp;
+		samples[nr] = record;
+		nr += rules.sample[type];
+	}
+	sum->checksum += heads * MIX_HEAD + times * MIX_TIME + bodies * MIX_BODY +
+			 hash_samples(b, samples, nr, word, swap);
+	sum->backwards += backwards;
+	sum->records += (uint32_t)counts;
+	sum->samples += nr;
+	sum->task_switches += counts >> 32;
+	sum->halts += (uint32_t)counts - (counts >> 32) - nr;
+	return at;
 }
 
 static kb_always_inline void validate_window(struct kb_barman *b, struct kb_validation *sum,
-					     uint64_t *latest, unsigned int word, bool swap,
+					     struct rules *rules, unsigned int word, bool swap,
 					     validate_slowly slowly)
 {
 	const uint8_t *at = b->at, *end = b->end;
-	uint64_t checksum = 0, backwards = 0, fast = 0, switches = 0, samples = 0;
-	struct rules rules;
 
-	make_rules(b, &rules);
 	while ((size_t)(end - at) >= word) {
-		const uint8_t *record = at + word;
-		uint64_t length = kb_load_word(at, word, swap);
-		uint64_t timestamp, head, body;
-		uint32_t type, core;
+		const uint8_t *record, *from = at;
+		uint64_t length;
 
-		if (kb_unlikely(length > (size_t)(end - record)))
+		if ((size_t)(end - at) >= word + FAST_BYTES)
+			at = validate_fast(b, sum, rules, at, end, word, swap);
+		if (at != from)
+			continue;
+		record = at + word;
+		length = kb_load_word(at, word, swap);
+		if (length > (size_t)(end - record))
 			break;
+		slowly(b, sum, rules, record, length);
 		at = record + length;
-		if (kb_unlikely(length < FAST_BYTES)) {
-			slowly(b, sum, latest, record, length);
-			continue;
-		}
-		type = kb_load32(record, swap);
-		core = kb_load32(record + 4, swap);
-		timestamp = kb_load64(record + 8, swap);
-		if (kb_unlikely(core >= rules.max_cores)) {
-			slowly(b, sum, latest, record, length);
-			continue;
-		}
-		/* One test for both types, because a branch on the type can't be predicted. */
-		if (kb_likely(type < 32 && rules.fast >> type & 1)) {
-			bool is_switch = type == BM_RECORD_TASK_SWITCH;
-
-			body = fast_body(record, is_switch, swap);
-			/* cppcheck-suppress arrayIndexOutOfBoundsCond ; fast has types < 8 */
-			if (kb_unlikely(body & rules.wrong[type] || length >= rules.slow)) {
-				slowly(b, sum, latest, record, length);
-				continue;
-			}
-			body = (body & rules.keep[type]) * MIX_BODY;
-			fast++;
-			switches += is_switch;
-		} else if (type == BM_RECORD_SAMPLE_WITH_PC && rules.has_tasks &&
-			   hash_plain_sample(&rules, record, length, core, word, swap, &body)) {
-			samples++;
-		} else {
-			slowly(b, sum, latest, record, length);
-			continue;
-		}
-		head = type | (uint64_t)core << 32;
-		checksum += head * MIX_HEAD + timestamp * MIX_TIME + body;
-		backwards += timestamp < latest[core];
-		latest[core] = timestamp;
 	}
 	b->at = at;
-	sum->checksum += checksum;
-	sum->backwards += backwards;
-	sum->records += fast + samples;
-	sum->samples += samples;
-	sum->task_switches += switches;
-	sum->halts += fast - switches;
 }
 
 #define INSTANCE(name, word, swap)							\
 	static __attribute__((noinline)) void slowly_##name(				\
-		struct kb_barman *b, struct kb_validation *sum, uint64_t *latest,	\
+		struct kb_barman *b, struct kb_validation *sum, struct rules *rules,	\
 		const uint8_t *record, uint64_t length)					\
 	{										\
-		validate_record(b, sum, latest, record, length, word, swap);		\
+		validate_record(b, sum, rules, record, length, word, swap);		\
 	}										\
 											\
 	static void window_##name(struct kb_barman *b, struct kb_validation *sum,	\
-				  uint64_t *latest)					\
+				  struct rules *rules)					\
 	{										\
-		validate_window(b, sum, latest, word, swap, slowly_##name);		\
+		validate_window(b, sum, rules, word, swap, slowly_##name);		\
 	}
 
 INSTANCE(32, 4, false)
@@ -397,14 +472,14 @@ static void check_tables(struct kb_barman *b)
 int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb_error *err)
 {
 	static void (*const instances[2][2])(struct kb_barman *, struct kb_validation *,
-					     uint64_t *) = {
+					     struct rules *) = {
 		{ window_32, window_32_swapped },
 		{ window_64, window_64_swapped },
 	};
 	const struct kb_header *h = &b->header;
 	bool swap = h->big_endian != KB_HOST_BIG_ENDIAN, cumulative = b->cumulative;
 	struct kb_error why;
-	uint64_t *latest;
+	struct rules rules;
 	int ret;
 
 	memset(sum, 0, sizeof(*sum));
@@ -412,16 +487,15 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	if (ret)
 		return kb_error_set(err, ret, KB_NO_OFFSET, "%s: can't be read twice",
 				    b->source.name);
-	latest = calloc(h->max_cores ? h->max_cores : 1, sizeof(*latest));
-	if (!latest)
+	if (make_rules(&rules, b))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "%s: out of memory",
 				    b->source.name);
 	/* Check the values as they are in the file. */
 	b->cumulative = false;
 	check_tables(b);
 	while ((ret = barman_cursor_advance(b, &why)) == 1)
-		instances[h->word_size == 8][swap](b, sum, latest);
+		instances[h->word_size == 8][swap](b, sum, &rules);
 	b->cumulative = cumulative;
-	free(latest);
+	release_rules(&rules);
 	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }
