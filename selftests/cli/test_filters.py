@@ -124,10 +124,19 @@ def convert(path, to, *options):
     return out, int(said[1] or 0)
 
 
+WHOLE = "heph", "annotate", "tptp", "perfetto", "html", "chrome", "ctf", "firefox"
+STACKS = "folded", "flamegraph", "speedscope", "pprof"      # the first two are one but for the drawing
+
+
+def every_format_is_tested(tmp):
+    lines = map(json.loads, tap.run("version", "-j").stdout.splitlines())
+    assert {line["name"] for line in lines if line["kind"] == "export"} == {*WHOLE, *STACKS}, tmp
+
+
 def whole_formats_have_all_that_script_prints(tmp):
     path = make(tmp)
     every = script(path)
-    for to in "heph", "annotate", "tptp", "perfetto", "html", "chrome", "ctf", "firefox":
+    for to in WHOLE:
         for chosen in FILTERS:
             out, records = convert(path, to, *chosen.options)
             assert records == sum(is_wanted(chosen, line) for line in every), (to, chosen, records)

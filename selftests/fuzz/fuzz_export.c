@@ -139,9 +139,15 @@ static void check(const char *name, const void *data, size_t size, bool flag)
 static void export(struct kb_trace *trace, const struct kb_export *export, const char *format,
 		   bool flag)
 {
+	const uint64_t cpus = 0x5555555555555555;
+	const struct kb_filter part = {
+		.size = sizeof(part), .cpus = &cpus, .nr_cpu_words = 1, .has_time = true,
+		.from = 1000, .until = 1000000000, .has_tid = format, .tid = 7,
+	};
 	struct kb_export_options options = {
 		.size = sizeof(options),
 		.format = format, .arrays = flag, .sample_text = flag, .aggregate = flag,
+		.filter = flag ? &part : NULL,
 	};
 	struct kb_error err;
 	struct kb_out *out;
@@ -159,9 +165,12 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 /* Makes a report and reads its rows. */
 static void report(struct kb_trace *trace, bool flag)
 {
+	const struct kb_filter filter = {
+		.size = sizeof(filter), .has_time = true, .until = 1000000000,
+	};
 	const struct kb_report_options options = {
 		.size = sizeof(options), .children = flag, .call_graph = flag, .idle = !flag,
-		.has_time = flag, .until = 1000000000,
+		.filter = flag ? &filter : NULL,
 	};
 	const struct kb_report *report;
 	struct kb_error err;

@@ -59,9 +59,10 @@ static void check_waits(const struct kb_latency *latency)
 
 static void check_latency(struct kb_trace *trace, unsigned int choice)
 {
-	const struct kb_latency_options options = {
-		.size = sizeof(options), .has_time = choice & 1, .until = 1000000000,
+	const struct kb_filter filter = {
+		.size = sizeof(filter), .has_time = choice & 1, .until = 1000000000,
 	};
+	const struct kb_latency_options options = { .size = sizeof(options), .filter = &filter };
 	const struct kb_latency_text_options how = {
 		.size = sizeof(how), .waits = true, .interrupts = true,
 	};

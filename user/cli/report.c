@@ -289,25 +289,6 @@ static int run(struct report *report, bool json)
 	return report->got->damaged ? CLI_DAMAGED : CLI_OK;
 }
 
-/* Takes an option that chooses a part of the capture. Returns an exit status after a message. */
-static int take_filter(struct report *report, int option, const char *value)
-{
-	struct kb_report_options *how = &report->how;
-	const struct kb_filter *filter = &report->filters.how;
-
-	if (filters_take(&report->filters, option, value) == FILTERS_WRONG)
-		return CLI_IMPOSSIBLE;
-	how->cpus = filter->cpus;
-	how->nr_cpu_words = filter->nr_cpu_words;
-	how->task = filter->task;
-	how->has_tid = filter->has_tid;
-	how->tid = filter->tid;
-	how->has_time = filter->has_time;
-	how->from = filter->from;
-	how->until = filter->until;
-	return CLI_OK;
-}
-
 int cmd_report(int argc, char **argv)
 {
 	struct report report = {
@@ -336,7 +317,7 @@ int cmd_report(int argc, char **argv)
 		case OPTION_FILTER_TASK:
 		case OPTION_FILTER_TID:
 		case OPTION_FILTER_TIME:
-			if (take_filter(&report, option, optarg))
+			if (filters_take(&report.filters, option, optarg) == FILTERS_WRONG)
 				return CLI_IMPOSSIBLE;
 			break;
 		case OPTION_COUNTERS:
@@ -392,6 +373,7 @@ int cmd_report(int argc, char **argv)
 	report.path = cli_input(report.path, argc, argv, CLI_CAPTURE);
 	if (!report.path)
 		return CLI_IMPOSSIBLE;
+	report.how.filter = filters_get(&report.filters);
 	if (lines)
 		report.how.sort |= KB_SORT_LINE;
 	report.symbols.lines = report.how.sort & KB_SORT_LINE;

@@ -462,15 +462,7 @@ static int open_latency(struct latency *latency)
 		.size = sizeof(options), .symbols = &report->symbols,
 	};
 	const struct kb_latency_options how = {
-		.size = sizeof(how),
-		.cpus = report->how.cpus,
-		.nr_cpu_words = report->how.nr_cpu_words,
-		.task = report->how.task,
-		.has_tid = report->how.has_tid,
-		.tid = report->how.tid,
-		.has_time = report->how.has_time,
-		.from = report->how.from,
-		.until = report->how.until,
+		.size = sizeof(how), .filter = report->how.filter,
 	};
 	struct kb_error err = { 0 };
 	int ret;

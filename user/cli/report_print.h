@@ -16,7 +16,7 @@
 struct report {
 	const char *path;
 	struct kb_report_options how;
-	struct filters filters;		/* the user's options that choose samples, also in `how` */
+	struct filters filters;		/* the user's options that choose samples */
 	struct kb_report_text_options text;
 	struct kb_symbol_options symbols;
 	const char *metrics;		/* of -M; NULL: none */

@@ -23,6 +23,7 @@
 #ifndef KBARMAN_LATENCY_H
 #define KBARMAN_LATENCY_H
 
+#include <kbarman/filter.h>
 #include <kbarman/losses.h>
 #include <kbarman/tiles.h>
 
@@ -33,15 +34,12 @@ extern "C" {
 /* What to read. All zero behind `size`: everything. */
 struct kb_latency_options {
 	size_t size;		/* of this struct, as the caller knows it: sizeof() */
-	const uint64_t *cpus;	/* a bit map as of kb_cpulist_parse(): only waits that ended there,
-				 * and what happened there; NULL: all */
-	unsigned int nr_cpu_words;
-	const char *task;	/* only waits of tasks with this name, and what was taken from them;
-				 * NULL: any */
-	bool has_tid;
-	uint32_t tid;		/* the same, by the number of a task or of its process */
-	bool has_time;
-	uint64_t from, until;	/* only what began then, ns since kb_trace_first() */
+	/*
+	 * Only waits that ended on these CPUs, and what happened there; waits of these tasks, and
+	 * what was taken from them; what began in that time. NULL: all. It is copied; what it refers
+	 * to must live as long as the result.
+	 */
+	const struct kb_filter *filter;
 };
 
 /* Who ran, woke or interrupted. */

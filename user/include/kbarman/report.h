@@ -22,6 +22,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <kbarman/filter.h>
 #include <kbarman/losses.h>
 #include <kbarman/metrics.h>
 #include <kbarman/names.h>
@@ -48,15 +49,11 @@ struct kb_report_options {
 	bool call_graph;	/* make the tree of calls */
 	bool idle;		/* the idle loop is a function as any other */
 
-	/* Only some samples. Waits are chosen by task and by when they began. */
-	const uint64_t *cpus;		/* a bit map as of kb_cpulist_parse(), for all tables;
-					 * NULL: all; it must live as long as the report */
-	unsigned int nr_cpu_words;
-	const char *task;		/* name; NULL: any; it must live as long as the report */
-	bool has_tid;
-	uint32_t tid;			/* number of a task or of its process */
-	bool has_time;
-	uint64_t from, until;		/* ns since kb_trace_first() */
+	/*
+	 * Only some samples; CPUs are for all tables. Waits are chosen by task and by when they
+	 * began. NULL: all. It is copied; what it refers to must live as long as the report.
+	 */
+	const struct kb_filter *filter;
 };
 
 /*

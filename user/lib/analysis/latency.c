@@ -42,9 +42,8 @@ static int no_memory(struct kb_error *err)
 
 static int prepare(struct latency *latency, struct kb_error *err)
 {
-	const struct kb_filter filter = KB_FILTER_OF(&latency->how);
 	int ret = kb_trace_rewind(latency->trace, err) ?:
-		  kb_wanted_init(&latency->wanted, latency->trace, &filter, err);
+		  kb_wanted_init(&latency->wanted, latency->trace, latency->how.filter, err);
 
 	if (ret)
 		return ret;

@@ -37,7 +37,7 @@ static int take_options(struct reading *reading, const struct kb_report_options 
 	struct kb_report_options *how = &reading->how;
 	int ret = KB_OPTIONS(how, given, err);
 
-	reading->filters = how->cpus || how->task || how->has_tid || how->has_time;
+	reading->filters = how->filter;
 	if (!how->sort)
 		how->sort = KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL;
 	return ret;
@@ -80,9 +80,8 @@ static int create_tables(struct reading *reading, struct kb_error *err)
 static int prepare(struct reading *reading, struct kb_error *err)
 {
 	const struct kb_report_options *how = &reading->how;
-	const struct kb_filter filter = KB_FILTER_OF(how);
 	int ret = take_parts(reading, err) ?: create_tables(reading, err) ?:
-		  kb_wanted_init(&reading->wanted, reading->trace, &filter, err);
+		  kb_wanted_init(&reading->wanted, reading->trace, how->filter, err);
 
 	if (ret)
 		return ret;
@@ -98,7 +97,8 @@ static int prepare(struct reading *reading, struct kb_error *err)
 	if (kb_rotated_has(reading->rotated, reading->cycles) ||
 	    kb_rotated_has(reading->rotated, reading->instructions))
 		reading->cycles = reading->instructions = UINT32_MAX;
-	kb_sched_only(reading->sched, how->cpus, how->nr_cpu_words);
+	kb_sched_only(reading->sched, reading->wanted.filter.cpus,
+		      reading->wanted.filter.nr_cpu_words);
 	if (reading->filters)
 		kb_offcpu_filter(reading->offcpu, kb_wanted_wait, &reading->wanted);
 	if (reading->tree && !how->idle)

@@ -14,14 +14,7 @@ struct kb_wanted {
 	const struct kb_tasks *tasks;
 };
 
-/* The filter in options of a report, which have its members. */
-#define KB_FILTER_OF(how) ((struct kb_filter){					\
-	.size = sizeof(struct kb_filter),					\
-	.cpus = (how)->cpus, .nr_cpu_words = (how)->nr_cpu_words,		\
-	.task = (how)->task, .has_tid = (how)->has_tid, .tid = (how)->tid,	\
-	.has_time = (how)->has_time, .from = (how)->from, .until = (how)->until })
-
-/* Returns 0 or -ENOMEM; -EINVAL: @filter has a size that can't be right. */
+/* Returns 0 or -ENOMEM; -EINVAL: @filter has a size that can't be right. NULL wants everything. */
 int kb_wanted_init(struct kb_wanted *wanted, struct kb_trace *trace, const struct kb_filter *filter,
 		   struct kb_error *err);
 
