@@ -416,15 +416,11 @@ static void put_stops(const struct report *report, struct kb_json *json)
 	}
 }
 
-int report_print_json(const struct report *report)
+void report_put_json(const struct report *report, struct kb_out *out)
 {
-	struct kb_json json = { 0 };
+	struct kb_json json = { .out = out };
 	uint32_t i;
-	int ret;
 
-	ret = kb_out_fd(&json.out, STDOUT_FILENO);
-	if (ret)
-		return ret;
 	put_head(report, &json);
 	put_uncounted(report, &json);
 	for (i = 0; i < report->got->samples.nr; i++)
@@ -450,7 +446,17 @@ int report_print_json(const struct report *report)
 			put_cpu(report, &json, i, &report->got->cpus[i]);
 	put_losses(report, &json);
 	put_stops(report, &json);
-	ret = kb_out_flush(json.out);
-	kb_out_destroy(json.out);
+}
+
+int report_print_json(const struct report *report)
+{
+	struct kb_out *out;
+	int ret = kb_out_fd(&out, STDOUT_FILENO);
+
+	if (ret)
+		return ret;
+	report_put_json(report, out);
+	ret = kb_out_flush(out);
+	kb_out_destroy(out);
 	return ret;
 }

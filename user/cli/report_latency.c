@@ -384,19 +384,28 @@ static void put_interrupts(struct latency *latency)
 			put_cpu(latency, i, &got->cpus[i]);
 }
 
-static int print_json(struct latency *latency)
+void report_put_latency(const struct report *report, const struct kb_latency *got,
+			struct kb_trace *trace, struct kb_out *out)
 {
-	int ret = kb_out_fd(&latency->json.out, STDOUT_FILENO);
+	struct latency latency = { .report = report, .got = got, .trace = trace, .json.out = out };
+
+	put_head(&latency);
+	if (report->latency)
+		put_waits(&latency);
+	if (report->irq)
+		put_interrupts(&latency);
+}
+
+static int print_json(const struct latency *latency)
+{
+	struct kb_out *out;
+	int ret = kb_out_fd(&out, STDOUT_FILENO);
 
 	if (ret)
 		return ret;
-	put_head(latency);
-	if (latency->report->latency)
-		put_waits(latency);
-	if (latency->report->irq)
-		put_interrupts(latency);
-	ret = kb_out_flush(latency->json.out);
-	kb_out_destroy(latency->json.out);
+	report_put_latency(latency->report, latency->got, latency->trace, out);
+	ret = kb_out_flush(out);
+	kb_out_destroy(out);
 	return ret;
 }
 

@@ -7,6 +7,7 @@
 #ifndef KBARMAN_CLI_REPORT_PRINT_H
 #define KBARMAN_CLI_REPORT_PRINT_H
 
+#include <kbarman/latency.h>
 #include <kbarman/report_text.h>
 
 #include "filters.h"
@@ -38,6 +39,14 @@ int report_latency(struct report *report, bool json);
 
 /* Prints the critical path. Returns an exit status. */
 int report_path(struct report *report, bool json);
+
+/*
+ * Writes the lines of these reports as JSON to @out, which keeps its errors. Of the second one,
+ * @report says which parts are wanted.
+ */
+void report_put_json(const struct report *report, struct kb_out *out);
+void report_put_latency(const struct report *report, const struct kb_latency *got,
+			struct kb_trace *trace, struct kb_out *out);
 
 /* Prints the report as JSON. Returns 0, or the negative errno of a write error. */
 int report_print_json(const struct report *report);

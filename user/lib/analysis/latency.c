@@ -12,6 +12,7 @@
 #include "analysis/halts.h"
 #include "analysis/idle_states.h"
 #include "analysis/interrupts.h"
+#include "analysis/late_waits.h"
 #include "analysis/wakeups.h"
 #include "base/array.h"
 #include "base/options.h"
@@ -53,7 +54,8 @@ static int prepare(struct latency *latency, struct kb_error *err)
 	return kb_gaps_read(&latency->gaps, latency->trace, err);
 }
 
-static int create_parts(struct latency *latency, struct kb_error *err)
+static int create_parts(struct latency *latency, kb_late_take take, void *context,
+			struct kb_error *err)
 {
 	struct kb_wakeups_parts parts;
 
@@ -68,6 +70,8 @@ static int create_parts(struct latency *latency, struct kb_error *err)
 		.tiles = latency->tiles,
 		.history = latency->history,
 		.gaps = &latency->gaps,
+		.take = take,
+		.context = context,
 	};
 	return kb_wakeups_create(&latency->wakeups, &parts) ? no_memory(err) : 0;
 }
@@ -182,7 +186,7 @@ int kb_latency_create(const struct kb_latency **out, struct kb_trace *trace,
 		return no_memory(err);
 	latency->trace = trace;
 	ret = KB_OPTIONS(&latency->how, options, err) ?: prepare(latency, err) ?:
-	      create_parts(latency, err) ?: read_all(latency, err) ?: finish(latency, err);
+	      create_parts(latency, NULL, NULL, err) ?: read_all(latency, err) ?: finish(latency, err);
 	if (ret) {
 		destroy(latency);
 		return ret;
@@ -202,4 +206,34 @@ void kb_latency_destroy(const struct kb_latency *latency)
 {
 	if (latency)
 		destroy((struct latency *)latency);	/* NOLINT: it is its first member */
+}
+
+/* ---- one by one ---- */
+
+int kb_late_waits_create(struct kb_late_waits **out, struct kb_trace *trace, kb_late_take take,
+			 void *context, struct kb_error *err)
+{
+	struct latency *latency = calloc(1, sizeof(*latency));
+	int ret;
+
+	if (!latency)
+		return no_memory(err);
+	latency->trace = trace;
+	ret = prepare(latency, err) ?: create_parts(latency, take, context, err);
+	if (ret)
+		destroy(latency);
+	else
+		*out = (struct kb_late_waits *)latency;
+	return ret;
+}
+
+void kb_late_waits_destroy(struct kb_late_waits *waits)
+{
+	if (waits)
+		destroy((struct latency *)waits);
+}
+
+int kb_late_waits_feed(struct kb_late_waits *waits, const struct kb_walk *walk)
+{
+	return add_record((struct latency *)waits, walk);
 }

@@ -12,6 +12,9 @@ struct kb_late {
 	int64_t left;			/* ns: when that CPU left its halt, if wait.has_left */
 };
 
+/* Who is told of each wait. */
+typedef void (*kb_late_take)(void *context, const struct kb_late *late);
+
 struct kb_lateness;
 
 /* @history must live as long. Returns 0 or -ENOMEM. */

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "analysis/losses_read.h"
 #include "analysis/recorded.h"
@@ -271,4 +272,44 @@ bool kb_timeline_running(const struct kb_timeline *timeline, uint32_t core, uint
 		return false;
 	*task_id = timeline->cpus[core].task_id;
 	return true;
+}
+
+/* ---- going on from a moment ---- */
+
+size_t kb_timeline_room(const struct kb_timeline *timeline)
+{
+	return sizeof(timeline->recorded) + timeline->max_cores * sizeof(*timeline->cpus);
+}
+
+void kb_timeline_save(const struct kb_timeline *timeline, void *state)
+{
+	memcpy(state, &timeline->recorded, sizeof(timeline->recorded));
+	memcpy((char *)state + sizeof(timeline->recorded), timeline->cpus,
+	       timeline->max_cores * sizeof(*timeline->cpus));
+}
+
+void kb_timeline_restore(struct kb_timeline *timeline, const void *state)
+{
+	const struct kb_barman *barman = timeline->recorded.barman;
+
+	memcpy(&timeline->recorded, state, sizeof(timeline->recorded));
+	timeline->recorded.barman = barman;
+	memcpy(timeline->cpus, (const char *)state + sizeof(timeline->recorded),
+	       timeline->max_cores * sizeof(*timeline->cpus));
+}
+
+int64_t kb_timeline_oldest(const struct kb_timeline *timeline)
+{
+	int64_t oldest = INT64_MAX;
+
+	for (uint32_t core = 0; core < timeline->max_cores; core++) {
+		const struct cpu *cpu = &timeline->cpus[core];
+
+		/* a gap begins with the last record */
+		if (cpu->seen && cpu->last < oldest)
+			oldest = cpu->last;
+		if (cpu->state != CPU_UNKNOWN && cpu->since < oldest)
+			oldest = cpu->since;
+	}
+	return oldest;
 }

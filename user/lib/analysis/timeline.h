@@ -9,6 +9,7 @@
 #define KB_LIB_ANALYSIS_TIMELINE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include <kbarman/losses.h>
@@ -34,6 +35,17 @@ bool kb_timeline_end(struct kb_timeline *timeline, struct kb_slice *slice);
 int64_t kb_timeline_first(const struct kb_timeline *timeline);
 int64_t kb_timeline_last(const struct kb_timeline *timeline);
 uint64_t kb_timeline_duration(const struct kb_timeline *timeline);
+
+/*
+ * What it knows after the events so far, to go on from there later with a timeline of the same
+ * capture: as many bytes as kb_timeline_room() says.
+ */
+size_t kb_timeline_room(const struct kb_timeline *timeline);
+void kb_timeline_save(const struct kb_timeline *timeline, void *state);
+void kb_timeline_restore(struct kb_timeline *timeline, const void *state);
+
+/* No slice that ends from now on begins before that, ns. INT64_MAX: there was no event. */
+int64_t kb_timeline_oldest(const struct kb_timeline *timeline);
 
 /* The task that runs on @core after the events so far; false: unknown. */
 bool kb_timeline_running(const struct kb_timeline *timeline, uint32_t core, uint32_t *task_id);

@@ -15,7 +15,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "analysis/lateness.h"
 #include "analysis/waker.h"
 #include "analysis/wakeups.h"
 #include "base/table.h"
@@ -176,6 +175,8 @@ static int end_wait(struct kb_wakeups *wakeups, struct task *task, const struct 
 	}
 	split(wakeups, task, walk->event.core, walk->ns);
 	late = late_of(wakeups, task, walk);
+	if (wakeups->parts.take)
+		wakeups->parts.take(wakeups->parts.context, &late);
 	return kb_lateness_add(wakeups->lateness, &late);
 }
 

@@ -8,6 +8,7 @@
 
 #include "analysis/gaps.h"
 #include "analysis/history.h"
+#include "analysis/lateness.h"
 #include "analysis/wanted.h"
 
 struct kb_wakeups;
@@ -18,6 +19,8 @@ struct kb_wakeups_parts {
 	const struct kb_tiles *tiles;
 	const struct kb_history *history;
 	const struct kb_gaps *gaps;
+	kb_late_take take;		/* NULL: nobody asks */
+	void *context;
 };
 
 /* Who woke a task. */

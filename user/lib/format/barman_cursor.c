@@ -130,6 +130,32 @@ void barman_cursor_init(struct kb_barman *b)
 	b->window_offset = b->nr_segments ? b->segments[0].start : h->buffer_start;
 }
 
+uint64_t barman_position(const struct kb_barman *b, uint64_t offset)
+{
+	uint64_t before = 0;
+
+	for (unsigned int i = 0; i < b->nr_segments; i++) {
+		if (offset >= b->segments[i].start && offset < b->segments[i].end)
+			return before + offset - b->segments[i].start;
+		before += b->segments[i].end - b->segments[i].start;
+	}
+	return UINT64_MAX;
+}
+
+void barman_go(struct kb_barman *b, uint64_t position)
+{
+	for (b->segment = 0; b->segment < b->nr_segments; b->segment++) {
+		const struct barman_segment *segment = &b->segments[b->segment];
+
+		if (position < segment->end - segment->start) {
+			b->window_offset = segment->start + position;
+			break;
+		}
+		position -= segment->end - segment->start;
+	}
+	b->at = b->end = b->window = NULL;
+}
+
 static void next_segment(struct kb_barman *b)
 {
 	b->segment++;

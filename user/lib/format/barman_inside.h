@@ -126,6 +126,20 @@ void barman_cursor_init(struct kb_barman *barman);
  */
 int barman_cursor_advance(struct kb_barman *barman, struct kb_error *err);
 
+/*
+ * Positions grow in the order of reading, also where a ring has wrapped: the number of bytes of the
+ * record buffer that are read before the byte at @offset of the capture. UINT64_MAX: it is in none
+ * of the data.
+ */
+uint64_t barman_position(const struct kb_barman *barman, uint64_t offset);
+
+/*
+ * Go on with the block at @position, which is one: a record was read there. Deltas of cumulative
+ * counters are wrong then. Call it before the first record or after a rewind, when it is decided
+ * what counters are.
+ */
+void barman_go(struct kb_barman *barman, uint64_t position);
+
 /* Before the first record: decide whether the counters are cumulative. */
 int barman_counters_decide(struct kb_barman *barman, struct kb_error *err);
 void barman_counters_delta(struct kb_barman *barman, uint32_t core, uint64_t *counters,

@@ -1,0 +1,153 @@
+// SPDX-License-Identifier: MIT
+/* How late tasks ran, one by one: the waits that `kbarman report --latency` adds up. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/late_waits.h"
+#include "analysis/origin.h"
+#include "query/query_put.h"
+#include "query/walks.h"
+
+enum {
+	DELAY_NS = QUERY_COMMONS, DELAY_END, DELAY_PREEMPTED, DELAY_NEW, DELAY_BY, DELAY_BY_ID,
+	DELAY_BY_NAME, DELAY_BY_CPU, DELAY_MOVES, DELAY_STATE, DELAY_PARTS,
+};
+
+struct delays {
+	struct kb_late_waits *waits;
+	struct kb_late late;	/* a record ends one wait at most */
+	bool has_late;
+};
+
+static void take(void *context, const struct kb_late *late)
+{
+	struct delays *delays = context;
+
+	delays->late = *late;
+	delays->has_late = true;
+}
+
+static int delays_begin(struct query_walk *walk, struct kb_error *err)
+{
+	struct delays *delays = calloc(1, sizeof(*delays));
+
+	walk->state = delays;
+	if (!delays)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return kb_late_waits_create(&delays->waits, walk->trace, take, delays, err);
+}
+
+static void delays_end(struct query_walk *walk)
+{
+	struct delays *delays = walk->state;
+
+	if (delays)
+		kb_late_waits_destroy(delays->waits);
+	free(delays);
+}
+
+static int delays_rows(struct query_walk *walk)
+{
+	struct delays *delays = walk->state;
+
+	delays->has_late = false;
+	if (kb_late_waits_feed(delays->waits, &walk->trace->walk))
+		return -ENOMEM;
+	return delays->has_late;
+}
+
+static const struct kb_latency_wait *wait_of(const struct query_walk *walk)
+{
+	const struct delays *delays = walk->state;
+
+	return &delays->late.wait;
+}
+
+static void delays_place(struct query_walk *walk)
+{
+	const struct kb_latency_wait *wait = wait_of(walk);
+
+	walk->row = (struct query_row){
+		.ticks = wait->ticks,
+		.at = wait->since,
+		.core = wait->core,
+		.task_id = wait->task_id,
+		.has_task = true,
+	};
+}
+
+/* Who woke the task; a preempted one was not woken. */
+static void put_waker(const struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_latency_wait *wait = wait_of(walk);
+	char name[KB_ORIGIN_NAME];
+
+	if (wait->preempted)
+		return;
+	switch (i) {
+	case DELAY_NEW:
+		query_put_i64(context, wait->is_new);
+		break;
+	case DELAY_BY:
+		query_put_text(context, kb_origin_kind(wait->waker.kind));
+		break;
+	case DELAY_BY_ID:
+		if (wait->waker.kind != KB_TILE_UNKNOWN && wait->waker.id != KB_ORIGIN_ANY)
+			query_put_u64(context, wait->waker.id);
+		break;
+	case DELAY_BY_NAME:
+		kb_origin_name(walk->file->trace, &wait->waker, wait->ticks, name, sizeof(name));
+		query_put_copy(context, name, strlen(name));
+		break;
+	default:
+		query_put_u64(context, wait->waker_core);
+	}
+}
+
+static void delays_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_latency_wait *wait = wait_of(walk);
+
+	switch (i) {
+	case DELAY_NS:
+		query_put_u64(context, wait->ns);
+		break;
+	case DELAY_END:
+		query_put_i64(context, (int64_t)((uint64_t)wait->since + wait->ns));
+		break;
+	case DELAY_PREEMPTED:
+		query_put_i64(context, wait->preempted);
+		break;
+	case DELAY_MOVES:
+		query_put_u64(context, wait->moves);
+		break;
+	case DELAY_STATE:
+		if (wait->has_left)
+			query_put_i64(context, wait->idle_state);
+		break;
+	default:
+		if (i >= DELAY_PARTS)
+			query_put_u64(context, wait->parts[i - DELAY_PARTS]);
+		else
+			put_waker(walk, context, i);
+	}
+}
+
+const struct query_table query_delays = {
+	.name = "delays",
+	.columns = ", ns INTEGER, end_ns INTEGER, preempted INTEGER, new INTEGER, by TEXT, "
+		   "by_id INTEGER, by_name TEXT, by_cpu INTEGER, moves INTEGER, state INTEGER, "
+		   "waking_ns INTEGER, halt_ns INTEGER, idle_ns INTEGER, queue_ns INTEGER, "
+		   "softirq_ns INTEGER, irq_ns INTEGER, unknown_ns INTEGER",
+	.what = "every wait of a task that could run, until it ran on cpu: from a wakeup (by whom) or "
+		"from a preemption; the last seven columns are its parts: see kbarman-report(1), "
+		"--latency",
+	.types = ~0U,
+	.follows = true,
+	.begins = true,
+	.begin = delays_begin,
+	.end = delays_end,
+	.rows = delays_rows,
+	.place = delays_place,
+	.column = delays_column,
+};

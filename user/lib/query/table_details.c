@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: MIT
+/* What values of kbarman's own series are about: wakeups, migrations, frequencies and others. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <kbarman/tiles.h>
+
+#include "analysis/origin.h"
+#include "analysis/task_cpus.h"
+#include "query/query_put.h"
+#include "query/walks.h"
+
+static int out_of_memory(struct kb_error *err)
+{
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+static uint8_t what_of(const struct query_walk *walk)
+{
+	return walk->event->custom_counter.what;
+}
+
+/* The task that the record is about, as three columns from @first on. */
+static void put_task(struct query_walk *walk, struct sqlite3_context *context, int i, int first)
+{
+	uint32_t id = walk->event->custom_counter.id;
+	uint64_t ticks = walk->event->timestamp;
+
+	if (i == first)
+		query_put_u64(context, id);
+	else if (i == first + 1)
+		query_put_u64(context, query_file_pid(walk->file, id, ticks));
+	else
+		query_put_text(context, query_file_task(walk->file, id, ticks));
+}
+
+/* ---- wakeups ---- */
+
+enum {
+	WAKEUP_TID = QUERY_COMMONS, WAKEUP_PID, WAKEUP_TASK, WAKEUP_CPU, WAKEUP_NEW, WAKEUP_CONTEXT,
+};
+
+static int wakeups_rows(struct query_walk *walk)
+{
+	return what_of(walk) == KB_WHAT_WAKING || what_of(walk) == KB_WHAT_WAKING_NEW;
+}
+
+static void wakeups_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_event *event = walk->event;
+
+	switch (i) {
+	case WAKEUP_CPU:
+		query_put_u64(context, event->custom_counter.cpu);
+		break;
+	case WAKEUP_NEW:
+		query_put_i64(context, what_of(walk) == KB_WHAT_WAKING_NEW);
+		break;
+	case WAKEUP_CONTEXT:
+		query_put_text(context, kb_context_name(event->custom_counter.context));
+		break;
+	default:
+		put_task(walk, context, i, WAKEUP_TID);
+	}
+}
+
+const struct query_table query_wakeups = {
+	.name = "wakeups",
+	.columns = ", woken_tid INTEGER, woken_pid INTEGER, woken_task TEXT, woken_cpu INTEGER, "
+		   "new INTEGER, context TEXT",
+	.what = "every wakeup: tid ran on cpu and woke woken_tid, or was interrupted (context: task, "
+		"softirq, irq, idle); woken_cpu is where that task ran last; new 1: it runs for the "
+		"first time",
+	.types = 1U << KB_EVENT_CUSTOM_COUNTER,
+	.seeks = true,
+	.rows = wakeups_rows,
+	.column = wakeups_column,
+};
+
+/* ---- migrations ---- */
+
+enum { MIGRATION_TID = QUERY_COMMONS, MIGRATION_PID, MIGRATION_TASK, MIGRATION_FROM, MIGRATION_TO };
+
+struct migrations {
+	struct kb_task_cpus cpus;
+	int64_t from;
+};
+
+static int migrations_begin(struct query_walk *walk, struct kb_error *err)
+{
+	struct migrations *migrations = calloc(1, sizeof(*migrations));
+
+	walk->state = migrations;
+	if (!migrations)
+		return out_of_memory(err);
+	kb_task_cpus_init(&migrations->cpus);
+	return 0;
+}
+
+static void migrations_end(struct query_walk *walk)
+{
+	struct migrations *migrations = walk->state;
+
+	if (migrations)
+		kb_task_cpus_release(&migrations->cpus);
+	free(migrations);
+}
+
+static int migrations_rows(struct query_walk *walk)
+{
+	struct migrations *migrations = walk->state;
+	const struct kb_event *event = walk->event;
+	int64_t from = kb_task_cpus_feed(&migrations->cpus, event);
+
+	if (event->type != KB_EVENT_CUSTOM_COUNTER || what_of(walk) != KB_WHAT_MIGRATE)
+		return 0;
+	migrations->from = from < 0 ? event->core : from;
+	return 1;
+}
+
+static void migrations_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct migrations *migrations = walk->state;
+
+	switch (i) {
+	case MIGRATION_FROM:
+		query_put_i64(context, migrations->from);
+		break;
+	case MIGRATION_TO:
+		query_put_u64(context, walk->event->custom_counter.cpu);
+		break;
+	default:
+		put_task(walk, context, i, MIGRATION_TID);
+	}
+}
+
+const struct query_table query_migrations = {
+	.name = "migrations",
+	.columns = ", moved_tid INTEGER, moved_pid INTEGER, moved_task TEXT, from_cpu INTEGER, "
+		   "to_cpu INTEGER",
+	.what = "every migration: tid ran on cpu while moved_tid went from from_cpu to to_cpu",
+	.types = ~0U,
+	.begin = migrations_begin,
+	.end = migrations_end,
+	.rows = migrations_rows,
+	.column = migrations_column,
+};
+
+/* ---- all of them ---- */
+
+enum { DETAIL_WHAT = QUERY_COMMONS, DETAIL_ID, DETAIL_CPU, DETAIL_CONTEXT, DETAIL_VALUE };
+
+static int details_rows(struct query_walk *walk)
+{
+	return what_of(walk) != KB_WHAT_VALUE;
+}
+
+static void details_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_event *event = walk->event;
+
+	switch (i) {
+	case DETAIL_WHAT:
+		query_put_text(context, kb_what_name(what_of(walk)));
+		break;
+	case DETAIL_ID:
+		query_put_u64(context, event->custom_counter.id);
+		break;
+	case DETAIL_CPU:
+		query_put_u64(context, event->custom_counter.cpu);
+		break;
+	case DETAIL_CONTEXT:
+		query_put_text(context, kb_context_name(event->custom_counter.context));
+		break;
+	case DETAIL_VALUE:
+		query_put_u64(context, event->custom_counter.value);
+		break;
+	default:
+		break;
+	}
+}
+
+const struct query_table query_details = {
+	.name = "details",
+	.columns = ", what TEXT, about_id INTEGER, about_cpu INTEGER, context TEXT, value INTEGER",
+	.what = "every record of wakeups, migrations, interrupts, softirqs, frequencies and idle states "
+		"that did not pay, as kbarman dump has it",
+	.types = 1U << KB_EVENT_CUSTOM_COUNTER,
+	.seeks = true,
+	.rows = details_rows,
+	.column = details_column,
+};
+
+/* ---- interrupts ---- */
+
+enum {
+	INTERRUPT_NS = QUERY_COMMONS, INTERRUPT_OWN, INTERRUPT_END, INTERRUPT_KIND, INTERRUPT_ID,
+	INTERRUPT_NAME,
+};
+
+/* The handler that the record ends. */
+struct interrupts {
+	struct kb_tiles *tiles;
+	struct kb_tile ended[KB_TILES_MOST];
+};
+
+static int interrupts_begin(struct query_walk *walk, struct kb_error *err)
+{
+	struct interrupts *interrupts = calloc(1, sizeof(*interrupts));
+
+	walk->state = interrupts;
+	if (!interrupts || kb_tiles_create(&interrupts->tiles, walk->trace, err))
+		return out_of_memory(err);
+	return 0;
+}
+
+static void interrupts_end(struct query_walk *walk)
+{
+	struct interrupts *interrupts = walk->state;
+
+	if (interrupts)
+		kb_tiles_destroy(interrupts->tiles);
+	free(interrupts);
+}
+
+static int interrupts_rows(struct query_walk *walk)
+{
+	struct interrupts *interrupts = walk->state;
+	int nr = kb_tiles_feed(interrupts->tiles, &walk->trace->walk, interrupts->ended), found = 0;
+
+	for (int i = 0; i < nr; i++)
+		if (interrupts->ended[i].ends && kb_origin_interrupts(interrupts->ended[i].kind))
+			interrupts->ended[found++] = interrupts->ended[i];
+	return nr < 0 ? nr : found;
+}
+
+static const struct kb_tile *interrupt_of(const struct query_walk *walk)
+{
+	const struct interrupts *interrupts = walk->state;
+
+	return &interrupts->ended[walk->number];
+}
+
+static void interrupts_place(struct query_walk *walk)
+{
+	const struct kb_tile *tile = interrupt_of(walk);
+
+	walk->row = (struct query_row){
+		.ticks = walk->event->timestamp,
+		.at = tile->began,
+		.core = tile->core,
+		.task_id = tile->task_id,
+		.has_task = tile->has_task,
+	};
+}
+
+static void interrupts_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_tile *tile = interrupt_of(walk);
+	const struct kb_origin origin = kb_origin_in(tile);
+	char name[KB_ORIGIN_NAME];
+
+	switch (i) {
+	case INTERRUPT_NS:
+		query_put_u64(context, (uint64_t)tile->end - (uint64_t)tile->began);
+		break;
+	case INTERRUPT_OWN:
+		query_put_u64(context, tile->own);
+		break;
+	case INTERRUPT_END:
+		query_put_i64(context, tile->end);
+		break;
+	case INTERRUPT_KIND:
+		query_put_text(context, kb_origin_kind(tile->kind));
+		break;
+	case INTERRUPT_ID:
+		if (origin.id != KB_ORIGIN_ANY)
+			query_put_u64(context, origin.id);
+		break;
+	case INTERRUPT_NAME:
+		kb_origin_name(walk->file->trace, &origin, walk->event->timestamp, name, sizeof(name));
+		query_put_copy(context, name, strlen(name));
+		break;
+	default:
+		break;
+	}
+}
+
+const struct query_table query_interrupts = {
+	.name = "interrupts",
+	.columns = ", ns INTEGER, own_ns INTEGER, end_ns INTEGER, kind TEXT, id INTEGER, name TEXT",
+	.what = "every handler of an interrupt, an IPI or a softirq (kind: irq, ipi, softirq) that has "
+		"ended: own_ns is ns without the interrupts inside of it; tid is the task in whose time "
+		"it ran",
+	.types = ~0U,
+	.follows = true,
+	.begins = true,
+	.begin = interrupts_begin,
+	.end = interrupts_end,
+	.rows = interrupts_rows,
+	.place = interrupts_place,
+	.column = interrupts_column,
+};

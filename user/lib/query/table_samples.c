@@ -1,0 +1,300 @@
+// SPDX-License-Identifier: MIT
+/* Samples, their counters, and the frames of the call chains of samples and switches. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include <kbarman/chain.h>
+
+#include "analysis/carry.h"
+#include "analysis/idle.h"
+#include "query/query_put.h"
+#include "query/walks.h"
+
+/* ---- what an address means ---- */
+
+/* NULL: names are not to be had. The result holds until the next call. */
+static const struct kb_frame *look_up(const struct query_walk *walk, uint32_t task_id, uint64_t pc)
+{
+	struct kb_symbolizer *symbolizer = query_file_symbolizer(walk->file, &(struct kb_error){ 0 });
+	const struct kb_frame *frames;
+	uint32_t nr;
+
+	if (!symbolizer)
+		return NULL;
+	nr = kb_symbolizer_frames(symbolizer, task_id, walk->event->timestamp, pc, &frames);
+	return &frames[nr - 1];
+}
+
+enum place_column { PLACE_SYMBOL, PLACE_IMAGE, PLACE_KERNEL, PLACE_SOURCE, PLACE_LINE };
+
+#define PLACE_COLUMNS	", symbol TEXT, image TEXT, kernel INTEGER, source TEXT, line INTEGER"
+
+static void put_place(const struct query_walk *walk, struct sqlite3_context *context, uint32_t task_id,
+		      uint64_t pc, int which)
+{
+	const struct kb_frame *frame = look_up(walk, task_id, pc);
+
+	if (!frame)
+		return;
+	switch (which) {
+	case PLACE_SYMBOL:
+		query_put_text(context, frame->symbol.name[0] ? frame->symbol.name : NULL);
+		break;
+	case PLACE_IMAGE:
+		query_put_text(context, frame->symbol.image);
+		break;
+	case PLACE_KERNEL:
+		query_put_i64(context, frame->symbol.kernel);
+		break;
+	case PLACE_SOURCE:
+		query_put_text(context, frame->file[0] ? frame->file : NULL);
+		break;
+	default:
+		if (frame->line)
+			query_put_u64(context, frame->line);
+	}
+}
+
+/* ---- weights ---- */
+
+/* Samples without a PC carry their counts to the next one with a PC: analysis/carry.h. */
+struct weights {
+	struct kb_carry *carry;		/* NULL: this capture has none */
+	bool seen;			/* a sample was read */
+	uint64_t weight;		/* of the current one; KB_COUNTER_INVALID: none */
+};
+
+static int create_carry(struct query_walk *walk, struct weights *weights)
+{
+	weights->carry = kb_carry_create(walk->file->header->max_cores,
+					 kb_names_most_of_core(walk->file->names));
+	return weights->carry ? 0 : -ENOMEM;
+}
+
+static int weights_begin(struct query_walk *walk, struct kb_error *err)
+{
+	struct weights *weights = calloc(1, sizeof(*weights));
+
+	walk->state = weights;
+	if (!weights || (kb_barman_fact(walk->trace->barman, "counts") &&
+			 create_carry(walk, weights)))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return 0;
+}
+
+static void weights_end(struct query_walk *walk)
+{
+	struct weights *weights = walk->state;
+
+	if (weights)
+		kb_carry_destroy(weights->carry);
+	free(weights);
+}
+
+static uint64_t first_of(const struct kb_event *event)
+{
+	return event->sample.nr_counters ? event->sample.counters[0] : KB_COUNTER_INVALID;
+}
+
+/* The same rules as those of the report: analysis/report_read.c. */
+static int weigh(struct query_walk *walk)
+{
+	struct weights *weights = walk->state;
+	const struct kb_event *event = walk->event;
+	struct kb_event carried;
+
+	if (!weights->seen && !weights->carry && !event->sample.has_pc && create_carry(walk, weights))
+		return -ENOMEM;
+	weights->seen = true;
+	weights->weight = first_of(event);
+	if (!weights->carry)
+		return 0;
+	if (!event->sample.has_pc) {
+		kb_carry_add(weights->carry, event);
+		return 0;
+	}
+	carried = *event;
+	kb_carry_take(weights->carry, &carried);
+	weights->weight = first_of(&carried);
+	return 0;
+}
+
+static void put_weight(const struct query_walk *walk, struct sqlite3_context *context)
+{
+	const struct weights *weights = walk->state;
+
+	if (weights->weight != KB_COUNTER_INVALID)
+		query_put_u64(context, weights->weight);
+}
+
+/* ---- samples ---- */
+
+enum {
+	SAMPLE_WEIGHT = QUERY_COMMONS, SAMPLE_PC, SAMPLE_DEPTH, SAMPLE_IDLE,
+	SAMPLE_PLACE,
+};
+
+static int samples_rows(struct query_walk *walk)
+{
+	int ret = weigh(walk);
+
+	return ret ? ret : 1;
+}
+
+static void samples_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_event *event = walk->event;
+	const struct kb_frame *frame;
+
+	if (i == SAMPLE_WEIGHT) {
+		put_weight(walk, context);
+		return;
+	}
+	if (!event->sample.has_pc)
+		return;
+	switch (i) {
+	case SAMPLE_PC:
+		query_put_address(context, event->sample.pc);
+		break;
+	case SAMPLE_DEPTH:
+		query_put_u64(context, kb_chain_depth(event));
+		break;
+	case SAMPLE_IDLE:
+		frame = event->task_id ? NULL : look_up(walk, 0, event->sample.pc);
+		query_put_i64(context, frame && kb_idle_symbol(&frame->symbol));
+		break;
+	default:
+		put_place(walk, context, event->task_id, event->sample.pc, i - SAMPLE_PLACE);
+	}
+}
+
+const struct query_table query_samples = {
+	.name = "samples",
+	.columns = ", weight INTEGER, pc TEXT, depth INTEGER, idle INTEGER" PLACE_COLUMNS,
+	.what = "every reading of counters; weight is the increase of the counter that samples, NULL "
+		"where it is not known; without a pc it is a reading and no sample; a column for each "
+		"counter follows",
+	.types = 1U << KB_EVENT_SAMPLE,
+	.seeks = true,
+	.readings = true,
+	.measures = true,
+	.begin = weights_begin,
+	.end = weights_end,
+	.rows = samples_rows,
+	.column = samples_column,
+};
+
+/* ---- counters ---- */
+
+enum { COUNTER_NAME = QUERY_COMMONS, COUNTER_VALUE, COUNTER_SAMPLED };
+
+static int counters_rows(struct query_walk *walk)
+{
+	uint32_t nr = kb_names_of_core(walk->file->names, walk->event->core);
+
+	return (int)(nr < walk->event->sample.nr_counters ? nr : walk->event->sample.nr_counters);
+}
+
+static void counters_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_event *event = walk->event;
+	uint32_t id;
+
+	switch (i) {
+	case COUNTER_NAME:
+		id = kb_names_counter_id(walk->file->names, event->core, walk->number);
+		query_put_kb_text(context, kb_names_counter(walk->file->names, id));
+		break;
+	case COUNTER_VALUE:
+		if (event->sample.counters[walk->number] != KB_COUNTER_INVALID)
+			query_put_u64(context, event->sample.counters[walk->number]);
+		break;
+	case COUNTER_SAMPLED:
+		query_put_i64(context, event->sample.has_pc);
+		break;
+	default:
+		break;
+	}
+}
+
+const struct query_table query_counters = {
+	.name = "counters",
+	.columns = ", counter TEXT, value INTEGER, sampled INTEGER",
+	.what = "the increase of each counter at each reading; sampled 0: the reading has no pc",
+	.types = 1U << KB_EVENT_SAMPLE,
+	.seeks = true,
+	.rows = counters_rows,
+	.column = counters_column,
+};
+
+/* ---- frames ---- */
+
+enum { FRAME_OF = QUERY_COMMONS, FRAME_NUMBER, FRAME_WEIGHT, FRAME_PC, FRAME_PLACE };
+
+static int frames_rows(struct query_walk *walk)
+{
+	const struct kb_event *event = walk->event;
+	int ret;
+
+	if (event->type == KB_EVENT_TASK_SWITCH)
+		return (int)kb_chain_depth(event);
+	ret = weigh(walk);
+	if (ret)
+		return ret;
+	return event->sample.has_pc ? (int)kb_chain_depth(event) : 0;
+}
+
+/* The chain of a switch is that of the task that leaves the CPU. */
+static void frames_place(struct query_walk *walk)
+{
+	const struct kb_event *event = walk->event;
+	bool leaves = event->type == KB_EVENT_TASK_SWITCH;
+
+	walk->row = (struct query_row){
+		.ticks = event->timestamp,
+		.at = walk->trace->walk.ns,
+		.core = event->core,
+		.task_id = leaves ? walk->trace->walk.running : event->task_id,
+		.has_task = !leaves || walk->trace->walk.known,
+	};
+}
+
+static void frames_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct kb_event *event = walk->event;
+
+	switch (i) {
+	case FRAME_OF:
+		query_put_text(context, event->type == KB_EVENT_SAMPLE ? "sample" : "switch");
+		break;
+	case FRAME_NUMBER:
+		query_put_u64(context, walk->number);
+		break;
+	case FRAME_WEIGHT:
+		if (event->type == KB_EVENT_SAMPLE)
+			put_weight(walk, context);
+		break;
+	case FRAME_PC:
+		query_put_address(context, kb_chain_pc(event, walk->number));
+		break;
+	default:
+		put_place(walk, context, walk->row.task_id, kb_chain_lookup(event, walk->number),
+			  i - FRAME_PLACE);
+	}
+}
+
+const struct query_table query_frames = {
+	.name = "frames",
+	.columns = ", of TEXT, frame INTEGER, weight INTEGER, pc TEXT" PLACE_COLUMNS,
+	.what = "the call chain of each sample and switch (of) that has one: frame 0 is the innermost "
+		"function; weight is that of the sample",
+	.types = 1U << KB_EVENT_SAMPLE | 1U << KB_EVENT_TASK_SWITCH,
+	.follows = true,
+	.seeks = true,
+	.readings = true,
+	.begin = weights_begin,
+	.end = weights_end,
+	.rows = frames_rows,
+	.place = frames_place,
+	.column = frames_column,
+};

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: MIT
+/* What each CPU did when, and the waits between the runs of a task. */
+#include <errno.h>
+#include <stdlib.h>
+
+#include "analysis/sched.h"
+#include "base/table.h"
+#include "query/query_put.h"
+#include "query/walks.h"
+
+static int out_of_memory(struct kb_error *err)
+{
+	return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+}
+
+/* ---- slices ---- */
+
+enum {
+	SLICE_NS = QUERY_COMMONS, SLICE_END, SLICE_KIND, SLICE_HOW, SLICE_STATE, SLICE_STATE_NAME,
+	SLICE_NEXT, SLICE_LOST,
+};
+
+static const struct kb_slice *slice_of(const struct query_walk *walk)
+{
+	const struct kb_slice *last = walk->state;
+
+	return walk->behind ? last : &walk->trace->walk.slices[walk->number];
+}
+
+static int slices_begin(struct query_walk *walk, struct kb_error *err)
+{
+	walk->state = calloc(1, sizeof(struct kb_slice));
+	return walk->state ? 0 : out_of_memory(err);
+}
+
+static void slices_end(struct query_walk *walk)
+{
+	free(walk->state);
+}
+
+static int slices_rows(struct query_walk *walk)
+{
+	return (int)walk->trace->walk.nr_slices;
+}
+
+static int slices_rest(struct query_walk *walk)
+{
+	return kb_trace_end(walk->trace, walk->state);
+}
+
+/* A task has the name of the end of its slice, as in the report. */
+static void slices_place(struct query_walk *walk)
+{
+	const struct kb_slice *slice = slice_of(walk);
+
+	walk->row = (struct query_row){
+		.ticks = walk->behind ? walk->file->header->last_timestamp : walk->event->timestamp,
+		.at = slice->start,
+		.core = slice->core,
+		.task_id = slice->task_id,
+		.has_task = slice->has_task && slice->kind != KB_SLICE_LOST,
+	};
+}
+
+static void slices_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	static const char *const kinds[] = {
+		[KB_SLICE_RUN] = "run", [KB_SLICE_IDLE] = "idle", [KB_SLICE_LOST] = "lost",
+	};
+	static const char *const hows[] = {
+		[KB_END_PREEMPTED] = "preempted",	[KB_END_BLOCKED] = "blocked",
+		[KB_END_HALT] = "halt",			[KB_END_RESUME] = "resume",
+		[KB_END_LOST] = "lost",			[KB_END_FOUND] = "found",
+		[KB_END_CAPTURE] = "capture",
+	};
+	const struct kb_slice *slice = slice_of(walk);
+
+	switch (i) {
+	case SLICE_NS:
+		query_put_u64(context, (uint64_t)slice->end - (uint64_t)slice->start);
+		break;
+	case SLICE_END:
+		query_put_i64(context, slice->end);
+		break;
+	case SLICE_KIND:
+		query_put_text(context, kinds[slice->kind]);
+		break;
+	case SLICE_HOW:
+		query_put_text(context, hows[slice->how]);
+		break;
+	case SLICE_STATE:
+		if (slice->kind == KB_SLICE_IDLE)
+			query_put_i64(context, slice->idle_state);
+		break;
+	case SLICE_STATE_NAME:
+		if (slice->kind == KB_SLICE_IDLE)
+			query_put_kb_text(context, kb_idle_states_name(&walk->file->states, slice->core,
+								       slice->idle_state));
+		break;
+	case SLICE_NEXT:
+		if (slice->how == KB_END_PREEMPTED || slice->how == KB_END_BLOCKED)
+			query_put_u64(context, slice->next_task);
+		break;
+	case SLICE_LOST:
+		if (slice->kind == KB_SLICE_LOST)
+			query_put_u64(context, slice->lost);
+		break;
+	default:
+		break;
+	}
+}
+
+const struct query_table query_slices = {
+	.name = "slices",
+	.columns = ", ns INTEGER, end_ns INTEGER, kind TEXT, ended TEXT, state INTEGER, "
+		   "state_name TEXT, next_tid INTEGER, records INTEGER",
+	.what = "what each CPU did, without gaps: kind is run (of a task; tid 0 is the idle task while "
+		"it is awake), idle (with its state; -1 is unknown) or lost (records are missing)",
+	.types = ~0U,
+	.follows = true,
+	.seeks = true,
+	.begins = true,
+	.begin = slices_begin,
+	.end = slices_end,
+	.rows = slices_rows,
+	.rest = slices_rest,
+	.place = slices_place,
+	.column = slices_column,
+};
+
+/* ---- waits ---- */
+
+enum { WAIT_NS = QUERY_COMMONS, WAIT_END, WAIT_BLOCKED, WAIT_ASLEEP, WAIT_BEGAN };
+
+#define WAITS_MOST	4	/* one record ends at most one for each of its slices */
+
+struct waits {
+	struct kb_sched *sched;
+	struct kb_table left;		/* by task: the last switch away from it */
+	struct kb_wait rows[WAITS_MOST];
+	uint64_t began[WAITS_MOST];	/* the records */
+	uint32_t nr;
+};
+
+struct left {
+	uint64_t key;			/* the task id */
+	uint64_t record;
+};
+
+static void take_wait(void *context, const struct kb_wait *wait)
+{
+	struct waits *waits = context;
+	const struct left *left;
+	uint64_t key = wait->task_id;
+
+	if (waits->nr == WAITS_MOST)
+		return;
+	left = kb_table_find(&waits->left, &key);
+	waits->began[waits->nr] = left ? left->record : 0;
+	waits->rows[waits->nr++] = *wait;
+}
+
+/* The task of @slice leaves its CPU by the current switch, and waits from now on. */
+static int leave(struct waits *waits, const struct kb_event *event, const struct kb_slice *slice)
+{
+	uint64_t key = slice->task_id;
+	struct left *left = kb_table_get(&waits->left, &key);
+
+	if (!left)
+		return -ENOMEM;
+	left->record = event->offset;
+	/* the name of the task when its wait began, as in the report */
+	kb_sched_mark(waits->sched, slice->task_id, 0, event->timestamp);
+	return 0;
+}
+
+static int waits_begin(struct query_walk *walk, struct kb_error *err)
+{
+	struct waits *waits = calloc(1, sizeof(*waits));
+
+	walk->state = waits;
+	if (waits)
+		kb_table_init(&waits->left, sizeof(struct left), 1);
+	if (!waits || kb_sched_create(&waits->sched, walk->file->header->max_cores, err))
+		return out_of_memory(err);
+	kb_sched_on_wait(waits->sched, take_wait, waits);
+	return 0;
+}
+
+static void waits_end(struct query_walk *walk)
+{
+	struct waits *waits = walk->state;
+
+	if (waits) {
+		kb_sched_destroy(waits->sched);
+		kb_table_release(&waits->left);
+	}
+	free(waits);
+}
+
+static int waits_rows(struct query_walk *walk)
+{
+	const struct kb_walk *at = &walk->trace->walk;
+	struct waits *waits = walk->state;
+
+	waits->nr = 0;
+	for (unsigned int i = 0; i < at->nr_slices; i++) {
+		if (kb_sched_add(waits->sched, &at->slices[i], at->event.timestamp))
+			return -ENOMEM;
+		if (at->event.type == KB_EVENT_TASK_SWITCH && at->slices[i].has_task &&
+		    leave(waits, &at->event, &at->slices[i]))
+			return -ENOMEM;
+	}
+	return (int)waits->nr;
+}
+
+/* The runs that are open at the end say that the waits before them are over. */
+static int waits_rest(struct query_walk *walk)
+{
+	struct waits *waits = walk->state;
+	struct kb_slice slice;
+
+	waits->nr = 0;
+	while (!waits->nr && kb_trace_end(walk->trace, &slice))
+		if (kb_sched_add(waits->sched, &slice, walk->file->header->last_timestamp))
+			return -ENOMEM;
+	return (int)waits->nr;
+}
+
+static void waits_place(struct query_walk *walk)
+{
+	const struct waits *waits = walk->state;
+	const struct kb_wait *wait = &waits->rows[walk->number];
+
+	walk->row = (struct query_row){
+		.ticks = wait->ticks,
+		.at = wait->since,
+		.core = wait->core,
+		.task_id = wait->task_id,
+		.has_task = true,
+	};
+}
+
+static void waits_column(struct query_walk *walk, struct sqlite3_context *context, int i)
+{
+	const struct waits *waits = walk->state;
+	const struct kb_wait *wait = &waits->rows[walk->number];
+
+	switch (i) {
+	case WAIT_NS:
+		query_put_u64(context, wait->ns);
+		break;
+	case WAIT_END:
+		query_put_i64(context, (int64_t)((uint64_t)wait->since + wait->ns));
+		break;
+	case WAIT_BLOCKED:
+		query_put_i64(context, wait->blocked);
+		break;
+	case WAIT_ASLEEP:
+		query_put_i64(context, wait->asleep);
+		break;
+	case WAIT_BEGAN:
+		if (waits->began[walk->number])
+			query_put_u64(context, waits->began[walk->number]);
+		break;
+	default:
+		break;
+	}
+}
+
+const struct query_table query_waits = {
+	.name = "waits",
+	.columns = ", ns INTEGER, end_ns INTEGER, blocked INTEGER, asleep INTEGER, began INTEGER",
+	.what = "every wait of a task between two of its runs: blocked 0 if it was preempted, asleep 1 "
+		"if it most likely had nothing to do; cpu is where it began, and began the record of "
+		"that switch, with its frames",
+	.types = ~0U,
+	.follows = true,
+	.begins = true,
+	.begin = waits_begin,
+	.end = waits_end,
+	.rows = waits_rows,
+	.rest = waits_rest,
+	.place = waits_place,
+	.column = waits_column,
+};

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: MIT
+/* Views that answer what is asked most often; each is what a user could write. */
+#include <errno.h>
+
+#include "base/array.h"
+#include "query/query_inside.h"
+
+static const char *const views[] = {
+	"CREATE VIEW idle AS SELECT file, record, at_ns, cpu, ns, end_ns, ended, state, state_name "
+	"FROM slices WHERE kind = 'idle' -- every halt of a CPU\n",
+
+	"CREATE VIEW run_time AS SELECT file, tid, pid, task, sum(ns) AS run_ns, "
+	"count(DISTINCT cpu) AS cpus, max(at_ns) AS last_at_ns FROM slices WHERE kind = 'run' "
+	"GROUP BY file, tid ORDER BY run_ns DESC -- time on a CPU, by task\n",
+
+	"CREATE VIEW latency AS SELECT file, tid, pid, task, count(*) AS waits, sum(ns) AS sum_ns, "
+	"median(ns) AS median_ns, percentile(ns, 99) AS p99_ns, max(ns) AS max_ns FROM delays "
+	"WHERE NOT preempted GROUP BY file, tid ORDER BY sum_ns DESC "
+	"-- how late tasks ran after wakeups\n",
+
+	"CREATE VIEW hot AS SELECT file, task, image, symbol, count(*) AS samples, "
+	"sum(weight) AS weight FROM samples WHERE pc IS NOT NULL AND NOT idle "
+	"GROUP BY file, task, image, symbol ORDER BY weight DESC -- samples by function\n",
+
+	"CREATE VIEW ipc AS SELECT file, at_ns / 100000000 * 100000000 AS at_ns, cpu, "
+	"sum(value) FILTER (WHERE event IN ('instructions', 'inst_retired')) AS instructions, "
+	"sum(value) FILTER (WHERE event IN ('cycles', 'cpu-cycles')) AS cycles, "
+	"1.0 * sum(value) FILTER (WHERE event IN ('instructions', 'inst_retired')) / "
+	"sum(value) FILTER (WHERE event IN ('cycles', 'cpu-cycles')) AS ipc "
+	"FROM (SELECT file, at_ns, cpu, value, substr(counter, 1, instr(counter || ':', ':') - 1) "
+	"AS event FROM counters) GROUP BY 1, 2, 3 "
+	"-- instructions per cycle, by CPU and tenth of a second\n",
+};
+
+int query_add_views(struct kb_query *query, struct kb_error *err)
+{
+	for (size_t i = 0; i < ARRAY_SIZE(views); i++)
+		if (kb_sql.exec(query->db, views[i], NULL, NULL, NULL))
+			return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "%s",
+					    kb_sql.errmsg(query->db));
+	return 0;
+}
