@@ -4,6 +4,7 @@
 
 BENCHES	:= build/selftests/bench/ring build/selftests/bench/decode build/selftests/bench/symbols \
 	   build/selftests/bench/report build/selftests/bench/unwind build/selftests/bench/stacks \
+	   build/selftests/bench/query \
 	   build/kbarman
 
 COMPARE_SRC	:= $(wildcard selftests/compare/*.c) kmod/sparse_stack.c kmod/code_bounds.c
@@ -64,8 +65,9 @@ $(BENCH_GUEST)/empty_probe.ko: $(wildcard $(SWITCH)/probe/*) kmod/compat/tracepo
 		>$(BENCH_PROBE).log 2>&1 || { cat $(BENCH_PROBE).log >&2; exit 1; }
 	cp $(BENCH_PROBE)/empty_probe.ko $@
 
-build/selftests/bench/decode build/selftests/bench/unwind: build/selftests/bench/%: selftests/bench/%.c \
-		build/libkbarman.a
+build/selftests/bench/decode build/selftests/bench/query: selftests/bench/mix.h
+build/selftests/bench/decode build/selftests/bench/query build/selftests/bench/unwind: \
+		build/selftests/bench/%: selftests/bench/%.c build/libkbarman.a
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) $< build/libkbarman.a -o $@ $(USER_LIBS)
 

@@ -4,13 +4,12 @@
  * reads the options and opens the captures; query_shell.c runs questions, query_print.c prints rows.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/temporary.h"
 #include "base/whole.h"
 #include "query/sqlite.h"
 #include "query_lines.h"
@@ -114,17 +113,12 @@ static int copy_bytes(int to)
 /* Tables read a capture several times. So what comes from a pipe is kept in a file without a name. */
 static int keep_input(struct query *query)
 {
-	const char *folder = getenv("TMPDIR");
-	char path[4096];
-	struct stat st;
 	int fd = STDIN_FILENO;
 
-	if (fstat(STDIN_FILENO, &st) || !S_ISREG(st.st_mode)) {
-		snprintf(path, sizeof(path), "%s/kbarman.XXXXXX", folder && *folder ? folder : "/tmp");
-		fd = mkostemp(path, O_CLOEXEC);
+	if (cli_is_pipe("-")) {
+		fd = kb_temporary_file();
 		if (fd < 0)
-			return cli_fail("can't make a temporary file, set TMPDIR: %s", strerror(errno));
-		unlink(path);
+			return cli_fail("can't make a temporary file, set TMPDIR: %s", strerror(-fd));
 		if (copy_bytes(fd))
 			return cli_fail("can't keep standard input, set TMPDIR: %s", strerror(errno));
 	}
@@ -163,6 +157,7 @@ static void confine(const struct query *query)
 {
 	cli_sandbox(&(struct cli_sandbox) {
 		.inputs = query->files, .nr_inputs = (int)query->nr_files,
+		.temporary = true,	/* what SQLite sorts */
 		/* the shell's .output makes files in the current folder */
 		.output = query->output ? query->output : query->question ? NULL : "./output",
 	});

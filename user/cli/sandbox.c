@@ -613,15 +613,16 @@ static bool names_needed(const char *spool)
 	return false;
 }
 
-/* The folder that keeps the data of pipes; NULL: no input is a pipe. */
+/* The folder of temporary files, as for the data of pipes; NULL: there are none. */
 static const char *spool_of(const struct cli_sandbox *wanted)
 {
 	const char *folder = getenv("TMPDIR");
 
+	bool needed = wanted->temporary;
+
 	for (int i = 0; i < wanted->nr_inputs; i++)
-		if (cli_is_pipe(wanted->inputs[i]))
-			return folder && *folder ? folder : "/tmp";
-	return NULL;
+		needed |= cli_is_pipe(wanted->inputs[i]);
+	return !needed ? NULL : folder && *folder ? folder : "/tmp";
 }
 
 void cli_sandbox(const struct cli_sandbox *wanted)

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/source.h"
+#include "base/temporary.h"
 
 static int source_error(struct kb_source *source, struct kb_error *err, int code, uint64_t offset,
 			const char *what)
@@ -236,27 +237,6 @@ void kb_source_set_window(struct kb_source *source, size_t bytes)
 	source->length = 0;
 }
 
-static int temporary_file(void)
-{
-	const char *dir = getenv("TMPDIR");
-	char path[4096];
-	int fd;
-
-	if (!dir || !*dir)
-		dir = "/tmp";
-	fd = open(dir, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);
-	if (fd >= 0)
-		return fd;
-	/* Not every file system supports this. */
-	if ((size_t)snprintf(path, sizeof(path), "%s/kbarman.XXXXXX", dir) >= sizeof(path))
-		return -ENAMETOOLONG;
-	fd = mkostemp(path, O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	unlink(path);
-	return fd;
-}
-
 static int write_at(int fd, const uint8_t *data, size_t length, uint64_t offset)
 {
 	while (length) {
@@ -282,7 +262,7 @@ int kb_source_spool(struct kb_source *source, struct kb_error *err)
 	ret = stream_room(source, source->window_bytes);
 	if (ret)
 		return source_error(source, err, ret, source->offset, "can't read");
-	fd = temporary_file();
+	fd = kb_temporary_file();
 	if (fd < 0)
 		return source_error(source, err, fd, KB_NO_OFFSET,
 				    "can't make a temporary file, set TMPDIR");

@@ -91,7 +91,7 @@ static const struct lines {
 			       "those of kbarman report --json --latency --irq" },
 };
 
-#define COLUMNS	"file TEXT, kind TEXT, line TEXT"
+#define COLUMNS	"file INTEGER, kind TEXT, line TEXT"
 
 /* ---- the lines ---- */
 
@@ -306,7 +306,7 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 	const char *kind;
 
 	if (i == 0) {
-		query_put_text(context, cursor->vtab->query->files[cursor->file].name);
+		query_put_i64(context, cursor->file + 1);
 	} else if (i == 1) {
 		kind = kind_of(cursor, &length);
 		query_put_copy(context, kind, length);

@@ -13,10 +13,15 @@ struct list {
 	void (*column)(struct query_file *file, struct sqlite3_context *context, uint32_t row, int i);
 };
 
+static void put_file(const struct query_file *file, struct sqlite3_context *context)
+{
+	query_put_i64(context, file->number + 1);
+}
+
 /* ---- files ---- */
 
 enum {
-	FILE_PATH, FILE_TARGET, FILE_HOST, FILE_RELEASE, FILE_COMMAND, FILE_FILTER, FILE_SOURCES,
+	FILE_NUMBER, FILE_PATH, FILE_TARGET, FILE_HOST, FILE_RELEASE, FILE_COMMAND, FILE_FILTER, FILE_SOURCES,
 	FILE_UNIX_BASE, FILE_CPUS, FILE_RECORDS, FILE_FIRST, FILE_LAST, FILE_DURATION, FILE_WRITTEN,
 	FILE_OVERWRITTEN, FILE_LOST,
 };
@@ -74,6 +79,9 @@ static void files_column(struct query_file *file, struct sqlite3_context *contex
 
 	(void)row;
 	switch (i) {
+	case FILE_NUMBER:
+		put_file(file, context);
+		break;
 	case FILE_PATH:
 		query_put_text(context, file->name);
 		break;
@@ -115,7 +123,7 @@ static void facts_column(struct query_file *file, struct sqlite3_context *contex
 	size_t front = strlen("kbarman.");
 
 	if (i == 0)
-		query_put_text(context, file->name);
+		put_file(file, context);
 	else if (i == 2)
 		query_put_text(context, equals ? equals + 1 : NULL);
 	else if (strnlen(fact, front) == front)
@@ -141,7 +149,7 @@ static void tasks_column(struct query_file *file, struct sqlite3_context *contex
 	kb_tasks_find(file->tasks, task->task_id, task->timestamp, &hit);
 	switch (i) {
 	case TASK_FILE:
-		query_put_text(context, file->name);
+		put_file(file, context);
 		break;
 	case TASK_TID:
 		query_put_u64(context, task->task_id);
@@ -180,7 +188,7 @@ static void images_column(struct query_file *file, struct sqlite3_context *conte
 
 	switch (i) {
 	case IMAGE_FILE:
-		query_put_text(context, file->name);
+		put_file(file, context);
 		break;
 	case IMAGE_TID:
 		query_put_u64(context, map->task_id);
@@ -249,7 +257,7 @@ static void losses_column(struct query_file *file, struct sqlite3_context *conte
 	const struct kb_losses *losses = kb_trace_losses(file->trace, NULL);
 
 	if (i == LOSS_FILE)
-		query_put_text(context, file->name);
+		put_file(file, context);
 	else if (row < losses->nr_rows)
 		put_loss(context, &losses->rows[row], "lost", i);
 	else if (row - losses->nr_rows < losses->nr_missed)
@@ -264,24 +272,25 @@ static void losses_column(struct query_file *file, struct sqlite3_context *conte
 static const struct list lists[] = {
 	{
 		.name = "files",
-		.columns = "file TEXT, target TEXT, host TEXT, release TEXT, command TEXT, "
+		.columns = "file INTEGER, path TEXT, target TEXT, host TEXT, release TEXT, command TEXT, "
 			   "filter TEXT, sources TEXT, unix_base_ns INTEGER, cpus INTEGER, "
 			   "records INTEGER, first_ns INTEGER, last_ns INTEGER, "
 			   "duration_ns INTEGER, written INTEGER, overwritten INTEGER, lost INTEGER",
-		.what = "the captures; records and the three columns behind it take a reading",
+		.what = "the captures by number, as they were given; records and the three columns behind "
+			"it take a reading",
 		.count = one,
 		.column = files_column,
 	},
 	{
 		.name = "facts",
-		.columns = "file TEXT, key TEXT, value TEXT",
+		.columns = "file INTEGER, key TEXT, value TEXT",
 		.what = "what captures say of themselves: see kbarman-formats(5)",
 		.count = facts_count,
 		.column = facts_column,
 	},
 	{
 		.name = "tasks",
-		.columns = "file TEXT, tid INTEGER, pid INTEGER, task TEXT, since_ns INTEGER, "
+		.columns = "file INTEGER, tid INTEGER, pid INTEGER, task TEXT, since_ns INTEGER, "
 			   "until_ns INTEGER",
 		.what = "the names of tasks, each with the time during which it holds",
 		.count = tasks_count,
@@ -289,7 +298,7 @@ static const struct list lists[] = {
 	},
 	{
 		.name = "images",
-		.columns = "file TEXT, tid INTEGER, pid INTEGER, since_ns INTEGER, address TEXT, "
+		.columns = "file INTEGER, tid INTEGER, pid INTEGER, since_ns INTEGER, address TEXT, "
 			   "length INTEGER, offset INTEGER, image TEXT, identity TEXT",
 		.what = "the executable mappings of each process; tid 0 is the kernel",
 		.count = images_count,
@@ -297,7 +306,7 @@ static const struct list lists[] = {
 	},
 	{
 		.name = "losses",
-		.columns = "file TEXT, kind TEXT, cpu INTEGER, what TEXT, count INTEGER, advice TEXT",
+		.columns = "file INTEGER, kind TEXT, cpu INTEGER, what TEXT, count INTEGER, advice TEXT",
 		.what = "what captures lack: kind is lost (records), missed (facts) or stopped (the "
 			"counter that samples stood still so often)",
 		.count = losses_count,

@@ -101,15 +101,6 @@ int query_say(struct sql_vtab *vtab, const struct kb_error *err)
 	return SQL_ERROR;
 }
 
-unsigned int query_find_file(const struct kb_query *query, const char *name)
-{
-	unsigned int i = 0;
-
-	while (i < query->nr_files && strcmp(query->files[i].name, name))
-		i++;
-	return i;
-}
-
 /* ---- all of it ---- */
 
 static int open_files(struct kb_query *query, const struct kb_query_options *options,
@@ -139,7 +130,7 @@ static int open_database(struct kb_query *query, struct kb_error *err)
 {
 	int flags = SQL_OPEN_READWRITE | SQL_OPEN_MEMORY | SQL_OPEN_NOMUTEX;
 
-	if (kb_sql.open_v2(":memory:", &query->db, flags, NULL))
+	if (query_add_vfs() || kb_sql.open_v2(":memory:", &query->db, flags, QUERY_VFS))
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "SQLite can't make a database in memory");
 	return 0;
 }

@@ -30,7 +30,7 @@ typedef int (*kb_query_make_lines)(void *context, enum kb_query_lines which, str
 
 struct kb_query_options {
 	const char *const *files;	/* paths; they live as long as the query */
-	const char *const *names;	/* what the column `file` has; NULL: the paths */
+	const char *const *names;	/* for people; NULL: the paths */
 	unsigned int nr_files;
 	const struct kb_symbol_options *symbols;	/* NULL: the default */
 	kb_query_make_lines make_lines;	/* NULL: there are no tables report_KIND */

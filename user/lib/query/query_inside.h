@@ -48,15 +48,16 @@ const char *query_declaration(const struct kb_query *query, const char *name);
 /* Give SQLite an error with the text of @err. Returns what the method of the table returns. */
 int query_say(struct sql_vtab *vtab, const struct kb_error *err);
 
-/* The number of the file of that name; nr_files: there is none. */
-unsigned int query_find_file(const struct kb_query *query, const char *name);
-
 /* Add all tables of a kind. 0 or a negative errno and @err. */
 int query_add_walks(struct kb_query *query, struct kb_error *err);
 int query_add_lists(struct kb_query *query, struct kb_error *err);
 int query_add_lines(struct kb_query *query, struct kb_error *err);
 int query_add_views(struct kb_query *query, struct kb_error *err);
 int query_add_functions(struct kb_query *query, struct kb_error *err);
+
+/* The files that SQLite may use: vfs.c. Returns 0 or a number of SQLite's. */
+#define QUERY_VFS	"kbarman"
+int query_add_vfs(void);
 
 /* What questions may do: see limits.c. */
 int query_limit(struct kb_query *query, struct kb_error *err);

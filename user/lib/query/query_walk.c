@@ -210,7 +210,7 @@ void query_walk_common(struct query_walk *walk, struct sqlite3_context *context,
 
 	switch (column) {
 	case QUERY_FILE:
-		query_put_text(context, walk->file->name);
+		query_put_i64(context, walk->file->number + 1);
 		break;
 	case QUERY_RECORD:
 		if (!walk->behind)

@@ -12,7 +12,7 @@ struct sqlite3_context;
 struct query_walk;
 
 #define QUERY_COMMON \
-	"file TEXT, record INTEGER, at_ns INTEGER, cpu INTEGER, tid INTEGER, pid INTEGER, task TEXT"
+	"file INTEGER, record INTEGER, at_ns INTEGER, cpu INTEGER, tid INTEGER, pid INTEGER, task TEXT"
 
 enum query_common {
 	QUERY_FILE, QUERY_RECORD, QUERY_AT, QUERY_CPU, QUERY_TID, QUERY_PID, QUERY_TASK,

@@ -17,8 +17,9 @@ struct sqlite3_value;
 struct sqlite3_context;
 
 enum {
-	SQL_OK = 0, SQL_ERROR = 1, SQL_NOMEM = 7, SQL_INTERRUPT = 9, SQL_CONSTRAINT = 19,
-	SQL_ROW = 100, SQL_DONE = 101,
+	SQL_OK = 0, SQL_ERROR = 1, SQL_NOMEM = 7, SQL_INTERRUPT = 9, SQL_IOERR = 10,
+	SQL_NOTFOUND = 12, SQL_FULL = 13, SQL_CANTOPEN = 14, SQL_ROW = 100, SQL_DONE = 101,
+	SQL_IOERR_SHORT_READ = SQL_IOERR | 2 << 8,
 };
 
 enum { SQL_INTEGER = 1, SQL_FLOAT, SQL_TEXT, SQL_BLOB, SQL_NULL };	/* types of values */
@@ -106,6 +107,50 @@ struct sql_module {
 	void *others[12];		/* for tables that are written to, and for indexes of them */
 };
 
+struct sql_vfs;
+
+/* An open file, and the files that SQLite may use. */
+struct sql_file {
+	const struct sql_file_methods *methods;
+};
+
+struct sql_file_methods {
+	int version;
+	int (*close)(struct sql_file *file);
+	int (*read)(struct sql_file *file, void *data, int bytes, long long offset);
+	int (*write)(struct sql_file *file, const void *data, int bytes, long long offset);
+	int (*truncate)(struct sql_file *file, long long size);
+	int (*sync)(struct sql_file *file, int flags);
+	int (*size)(struct sql_file *file, long long *size);
+	int (*lock)(struct sql_file *file, int how);
+	int (*unlock)(struct sql_file *file, int how);
+	int (*check_lock)(struct sql_file *file, int *locked);
+	int (*control)(struct sql_file *file, int what, void *argument);
+	int (*sector_size)(struct sql_file *file);
+	int (*characteristics)(struct sql_file *file);
+	void *others[6];		/* of later versions */
+};
+
+struct sql_vfs {
+	int version;
+	int file_bytes;			/* of its struct sql_file */
+	int path_bytes;			/* longest path */
+	struct sql_vfs *next;		/* SQLite's */
+	const char *name;
+	void *data;
+	int (*open)(struct sql_vfs *vfs, const char *path, struct sql_file *file, int flags,
+		    int *out_flags);
+	int (*remove)(struct sql_vfs *vfs, const char *path, int sync);
+	int (*access)(struct sql_vfs *vfs, const char *path, int flags, int *out);
+	int (*full_path)(struct sql_vfs *vfs, const char *path, int bytes, char *out);
+	void *libraries[4];		/* for opening libraries: none */
+	int (*random)(struct sql_vfs *vfs, int bytes, char *out);
+	int (*sleep)(struct sql_vfs *vfs, int us);
+	int (*time)(struct sql_vfs *vfs, double *days);
+	int (*last_error)(struct sql_vfs *vfs, int bytes, char *out);
+	void *others[4];		/* of later versions */
+};
+
 /* The functions: their result, name and arguments. */
 #define KB_SQL_FUNCTIONS(F)							\
 	F(int, open_v2, (const char *, struct sqlite3 **, int, const char *))	\
@@ -153,6 +198,7 @@ struct sql_module {
 	F(long long, value_int64, (struct sqlite3_value *))			\
 	F(double, value_double, (struct sqlite3_value *))			\
 	F(const unsigned char *, value_text, (struct sqlite3_value *))		\
+	F(int, vfs_register, (struct sql_vfs *, int))				\
 	F(void *, malloc64, (uint64_t))						\
 	F(long long, hard_heap_limit64, (long long))				\
 	F(const char *, libversion, (void))

@@ -10,7 +10,7 @@ static const char *const views[] = {
 	"FROM slices WHERE kind = 'idle' -- every halt of a CPU\n",
 
 	"CREATE VIEW run_time AS SELECT file, tid, pid, task, sum(ns) AS run_ns, "
-	"count(DISTINCT cpu) AS cpus, max(at_ns) AS last_at_ns FROM slices WHERE kind = 'run' "
+	"count(*) AS slices, max(ns) AS longest_ns FROM slices WHERE kind = 'run' "
 	"GROUP BY file, tid ORDER BY run_ns DESC -- time on a CPU, by task\n",
 
 	"CREATE VIEW latency AS SELECT file, tid, pid, task, count(*) AS waits, sum(ns) AS sum_ns, "

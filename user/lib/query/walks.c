@@ -101,7 +101,7 @@ static int disconnect(struct sql_vtab *base)
  * The letter of a constraint that a walk can use, '\0': none. The letters of a plan are, in the order
  * of filter()'s arguments, the text that best_index() leaves.
  */
-static char letter(struct sql_index_info *info, int i)
+static char letter(const struct sql_index_info *info, int i)
 {
 	const struct sql_constraint *constraint = &info->constraints[i];
 	bool equal = constraint->op == SQL_EQ;
@@ -110,7 +110,7 @@ static char letter(struct sql_index_info *info, int i)
 		return '\0';
 	switch (constraint->column) {
 	case QUERY_FILE:
-		return equal && !strcmp(kb_sql.vtab_collation(info, i), "BINARY") ? 'f' : '\0';
+		return equal ? 'f' : '\0';
 	case QUERY_RECORD:
 		return equal ? 'r' : '\0';
 	case QUERY_CPU:
@@ -207,6 +207,11 @@ static void bound_number(struct query_bounds *bounds, char what, int64_t low, in
 	bool exact = low == high;
 
 	switch (what) {
+	case 'f':
+		bounds->has_file = exact;
+		bounds->file = (unsigned int)low - 1;
+		bounds->nothing |= exact && (low < 1 || low > KB_QUERY_FILES_MAX);
+		break;
 	case 'r':
 		bounds->has_record = exact && low >= 0;
 		bounds->record = (uint64_t)low;
@@ -231,23 +236,18 @@ static void bound_number(struct query_bounds *bounds, char what, int64_t low, in
 }
 
 /* A constraint with a value that is no number is left to SQLite, except NULL: nothing is equal to it. */
-static void bound(struct query_bounds *bounds, const struct kb_query *query, char what,
-		  struct sqlite3_value *value)
+static void bound(struct query_bounds *bounds, char what, struct sqlite3_value *value)
 {
-	int type = what == 'f' ? kb_sql.value_type(value) : kb_sql.value_numeric_type(value);
+	int type = kb_sql.value_numeric_type(value);
 
 	bounds->any = true;
-	if (type == SQL_NULL) {
+	if (type == SQL_NULL)
 		bounds->nothing = true;
-	} else if (what == 'f' && type == SQL_TEXT) {
-		bounds->has_file = true;
-		bounds->file = query_find_file(query, (const char *)kb_sql.value_text(value));
-	} else if (type == SQL_INTEGER && what != 'f') {
+	else if (type == SQL_INTEGER)
 		bound_number(bounds, what, kb_sql.value_int64(value), kb_sql.value_int64(value));
-	} else if (type == SQL_FLOAT && what != 'f') {
+	else if (type == SQL_FLOAT)
 		bound_number(bounds, what, whole(kb_sql.value_double(value), false),
 			     whole(kb_sql.value_double(value), true));
-	}
 }
 
 /* ---- the cursor ---- */
@@ -319,7 +319,7 @@ static int filter(struct sql_cursor *base, int number, const char *text, int arg
 	(void)number;
 	cursor->bounds = (struct query_bounds){ .from = INT64_MIN, .until = INT64_MAX };
 	for (int i = 0; i < argc; i++)
-		bound(&cursor->bounds, cursor->vtab->query, text[i], argv[i]);
+		bound(&cursor->bounds, text[i], argv[i]);
 	cursor->file = 0;
 	cursor->eof = cursor->bounds.nothing;
 	if (cursor->eof)
