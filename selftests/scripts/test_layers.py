@@ -29,7 +29,8 @@ TREES = {
         ["user/lib/unwind", "user/lib/metrics: metrics"],
         ["user/lib/sym: symbol tasks"],
         ["user/lib/analysis: arrow columns filter latency losses names path report tiles trace"],
-        ["user/lib/export: export report_text", "user/lib/record: device kernel_maps merge perf_events recorder"],
+        ["user/lib/export: export report_text", "user/lib/record: device kernel_maps merge perf_events recorder",
+         "user/lib/query"],
         ["user/cli", "user/examples"],
     ],
     "kmod": [

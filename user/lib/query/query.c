@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 /* Opens and closes a query: the captures, the database and its tables. */
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/array.h"
+#include "query/query.h"
 #include "query/query_inside.h"
 
 static int out_of_memory(struct kb_error *err)
@@ -47,34 +46,6 @@ static void find_measures(struct kb_query *query, const struct query_file *file)
 	}
 }
 
-/* ---- the tables ---- */
-
-int query_add_module(struct kb_query *query, const char *name, const char *columns,
-		     const char *what, const struct sql_module *module, void *aux,
-		     struct kb_error *err)
-{
-	struct query_told *told;
-
-	if (!KB_ARRAY_ROOM(query->tables, query->max_tables, query->nr_tables + 1))
-		return out_of_memory(err);
-	told = &query->tables[query->nr_tables];
-	*told = (struct query_told){ .name = name, .what = what };
-	if (asprintf(&told->declaration, "CREATE TABLE %s(%s)", name, columns) < 0)
-		return out_of_memory(err);
-	query->nr_tables++;
-	if (kb_sql.create_module_v2(query->db, name, module, aux, NULL))
-		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "%s", kb_sql.errmsg(query->db));
-	return 0;
-}
-
-const char *query_declaration(const struct kb_query *query, const char *name)
-{
-	for (unsigned int i = 0; i < query->nr_tables; i++)
-		if (!strcmp(query->tables[i].name, name))
-			return query->tables[i].declaration;
-	return NULL;
-}
-
 bool kb_query_table(const struct kb_query *query, unsigned int i, struct kb_query_table *table)
 {
 	if (i >= query->nr_tables)
@@ -85,20 +56,6 @@ bool kb_query_table(const struct kb_query *query, unsigned int i, struct kb_quer
 		.what = query->tables[i].what,
 	};
 	return true;
-}
-
-int query_say(struct sql_vtab *vtab, const struct kb_error *err)
-{
-	const char *text = err->text[0] ? kb_error_text(err) : strerror(-err->code);
-
-	if (err->code == -EINTR)
-		return SQL_INTERRUPT;
-	if (err->code == -ENOMEM)
-		return SQL_NOMEM;
-	vtab->message = kb_sql.malloc64(strlen(text) + 1);
-	if (vtab->message)
-		strcpy(vtab->message, text);
-	return SQL_ERROR;
 }
 
 /* ---- all of it ---- */

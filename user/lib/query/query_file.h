@@ -10,8 +10,8 @@
 #include "analysis/idle_states.h"
 #include "analysis/name_ids.h"
 #include "analysis/trace_inside.h"
+#include "query/make_lines.h"
 #include "query/places.h"
-#include "query/query.h"
 
 #define QUERY_SPARE_WALKS	4
 
