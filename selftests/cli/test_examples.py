@@ -28,7 +28,7 @@ DEVICE_TEST = "test_examples_device.sh"
 WRAPPER = """#!/bin/sh
 "$KBARMAN" "$@"
 status=$?
-echo "$status $*" >>"$STATUSES"
+echo "$status $1" >>"$STATUSES"
 exit $status
 """
 # Programs of others, where they are not installed: they read what they are given.

@@ -349,7 +349,8 @@ def version_has_what_is_promised(tmp):
 
 def every_verb_with_json_has_a_section(tmp):
     verbs = objects("version", "-j")[1]["names"]
-    with_json = {verb.upper() for verb in verbs
+    # what a query prints is as its question
+    with_json = {verb.upper() for verb in set(verbs) - {"query"}
                  if "--json" in tap.run(verb, "--list-options").stdout.split()}
     assert len(with_json) > 5, with_json
     assert {section.split()[0] for section in read_page()} == with_json

@@ -27,7 +27,7 @@ def of_readme(path):
 
 
 def of_manual(path):
-    within = False
+    within, begun = False, ""
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
             word = line.split()[0] if line.split() else ""
@@ -36,7 +36,11 @@ def of_manual(path):
             elif word in (".fi", ".EE"):
                 within = False
             elif within:
-                yield number, unroffed(line.strip())
+                # a question in double quotes goes on in the next lines
+                begun += ("\n" if begun else "") + unroffed(line.strip())
+                if not begun.startswith("kbarman query") or begun.count('"') % 2 == 0:
+                    yield number, begun
+                    begun = ""
 
 
 def unroffed(line):
