@@ -299,10 +299,10 @@ static bool is_number(int type)
 	return type == SQL_INTEGER || type == SQL_FLOAT;
 }
 
-static void widen(struct grid *grid, int i, const struct text *text)
+static void widen(struct grid *grid, int i, size_t width)
 {
-	size_t width = text->width < WIDEST ? text->width : WIDEST;
-
+	if (width > WIDEST)
+		width = WIDEST;
 	if (width > grid->widths[i])
 		grid->widths[i] = width;
 }
@@ -323,7 +323,7 @@ static bool measure_row(struct measured *measured, struct grid *grid, struct sql
 			return false;
 		measured->bytes += cell->length;
 		grid->numbers[i] &= is_number(type) || type == SQL_NULL;
-		widen(grid, i, cell);
+		widen(grid, i, cell->width);
 	}
 	return true;
 }
@@ -347,7 +347,7 @@ static bool begin_grid(struct grid *grid, struct sqlite3_stmt *stmt,
 		if (!take_name(stmt, i, format, text))
 			return false;
 		if (format->headers || grid->frame->always)
-			widen(grid, i, text);
+			widen(grid, i, text->width);
 	}
 	return true;
 }

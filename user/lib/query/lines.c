@@ -35,8 +35,10 @@ static const struct kind {
 	  "samples by task, image and symbol" },
 	{ "task_samples", KB_QUERY_REPORT,
 	  NAMES "percent weight samples idle counters ipc metrics partial", "samples by task" },
-	{ "task_counters", KB_QUERY_REPORT, NAMES "samples counters ipc metrics partial",
+	{ "task_counters", KB_QUERY_REPORT, NAMES "samples counters errors estimates parts ipc metrics metrics_low metrics_high partial",
 	  "counts of each task" },
+	{ "all_counters", KB_QUERY_REPORT, "estimates errors parts",
+	  "counts of counters that took turns, of all tasks" },
 	{ "call", KB_QUERY_CALLS, "depth task symbol image kernel percent total self",
 	  "the tree of calls, depth first" },
 	{ "wait_call", KB_QUERY_CALLS, "depth task symbol image kernel percent total self",
@@ -238,15 +240,15 @@ static bool is_wanted(const struct cursor *cursor)
 /* Set the line behind the current one, if the file has one. */
 static bool step(struct cursor *cursor)
 {
-	const char *next = cursor->line + cursor->length, *newline;
+	const char *at = cursor->line + cursor->length, *newline;
 
-	if (next < cursor->end && *next == '\n')
-		next++;
-	if (next >= cursor->end)
+	if (at < cursor->end && *at == '\n')
+		at++;
+	if (at >= cursor->end)
 		return false;
-	newline = memchr(next, '\n', (size_t)(cursor->end - next));
-	cursor->line = next;
-	cursor->length = (size_t)((newline ? newline : cursor->end) - next);
+	newline = memchr(at, '\n', (size_t)(cursor->end - at));
+	cursor->line = at;
+	cursor->length = (size_t)((newline ? newline : cursor->end) - at);
 	cursor->number++;
 	return true;
 }
