@@ -55,7 +55,7 @@ struct text {
 
 static bool set_text(struct text *text, const char *bytes, size_t length, bool plain)
 {
-	if (!KB_ARRAY_ROOM(text->bytes, text->room, length * KB_UTF8_GROWTH + 1))
+	if (!KB_ARRAY_ROOM(text->bytes, text->room, length * KB_UTF8_GROWTH + 1) || !text->bytes)
 		return false;
 	text->length = plain ? kb_utf8_shown(text->bytes, bytes, length)
 			     : kb_utf8_clean(text->bytes, bytes, length);
@@ -339,7 +339,7 @@ static bool begin_grid(struct grid *grid, struct sqlite3_stmt *stmt,
 		       const struct query_format *format, struct text *text)
 {
 	grid->widths = calloc((size_t)grid->nr + 1, sizeof(*grid->widths));
-	grid->numbers = malloc((size_t)grid->nr + 1);
+	grid->numbers = calloc((size_t)grid->nr + 1, sizeof(*grid->numbers));
 	if (!grid->widths || !grid->numbers)
 		return false;
 	for (int i = 0; i < grid->nr; i++) {
@@ -383,7 +383,7 @@ static int print_grid(struct sqlite3_stmt *stmt, const struct query_format *form
 		ret = measure_row(&measured, &grid, stmt, format) ? kb_sql.step(stmt) : SQL_NOMEM;
 	if (any && !put_names(&grid, stmt, format, text))
 		ret = SQL_NOMEM;
-	for (size_t i = 0; i < rows * (size_t)grid.nr; i++)
+	for (size_t i = 0; measured.cells && grid.numbers && i < rows * (size_t)grid.nr; i++)
 		put_cell(&grid, (int)(i % (size_t)grid.nr), &measured.cells[i],
 			 grid.numbers[i % (size_t)grid.nr]);
 	release(&measured);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 /* Opens and closes a query: the captures, the database and its tables. */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,7 @@ static struct query_measure *find_measure(struct kb_query *query, const char *na
 	if (query->nr_measures == QUERY_MEASURES)
 		return NULL;
 	measure = &query->measures[query->nr_measures++];
-	strcpy(measure->name, name);
+	snprintf(measure->name, sizeof(measure->name), "%s", name);
 	memset(measure->ids, 0xff, sizeof(measure->ids));
 	return measure;
 }

@@ -43,6 +43,6 @@ int query_say(struct sql_vtab *vtab, const struct kb_error *err)
 		return SQL_NOMEM;
 	vtab->message = kb_sql.malloc64(strlen(text) + 1);
 	if (vtab->message)
-		strcpy(vtab->message, text);
+		memcpy(vtab->message, text, strlen(text) + 1);
 	return SQL_ERROR;
 }

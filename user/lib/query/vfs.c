@@ -175,10 +175,12 @@ static int access_file(struct sql_vfs *vfs, const char *path, int flags, int *ou
 
 static int full_path(struct sql_vfs *vfs, const char *path, int bytes, char *out)
 {
+	size_t size = strlen(path) + 1;
+
 	(void)vfs;
-	if (strlen(path) >= (size_t)bytes)
+	if (size > (size_t)bytes)
 		return SQL_CANTOPEN;
-	strcpy(out, path);
+	memcpy(out, path, size);
 	return SQL_OK;
 }
 
@@ -209,7 +211,7 @@ static int now(struct sql_vfs *vfs, double *days)
 	return SQL_OK;
 }
 
-static int last_error(struct sql_vfs *vfs, int bytes, char *out)
+static int last_error(struct sql_vfs *vfs, int bytes, char *out)	/* NOLINT: SQLite's type */
 {
 	(void)vfs;
 	(void)bytes;

@@ -61,7 +61,9 @@ static void estimate(struct vtab *vtab)
 			vtab->rows += (double)barman->source.size / RECORD_BYTES;
 		vtab->cores += file->header->max_cores;
 	}
-	vtab->cores = vtab->cores / vtab->query->nr_files + 1;
+	if (vtab->query->nr_files)
+		vtab->cores /= vtab->query->nr_files;
+	vtab->cores++;
 }
 
 static int connect_table(struct sqlite3 *db, void *aux, int argc, const char *const *argv,
