@@ -76,7 +76,8 @@ def make(tmp, chance):
 
 
 READERS = [["report"], ["report", "--call-graph"], ["report", "--sort", "task,image,symbol"],
-           ["report", "-j"], ["script"], ["info"], ["info", "-j"], ["dump"], ["dump", "-j"],
+           ["report", "-j"], ["query", "SELECT * FROM records"], ["query", "--json", "SELECT * FROM hot"],
+           ["query", "--mode", "box", "SELECT * FROM marks JOIN facts"], ["query", ".schema"], ["script"], ["info"], ["info", "-j"], ["dump"], ["dump", "-j"],
            ["check"], *(["convert", "-o", "-", "--to", *to] for to in (
                ["folded"], ["flamegraph"], ["speedscope"], ["chrome"], ["html"],
                ["tptp", "--format=xml"]))]
@@ -96,7 +97,9 @@ def no_name_steers_the_terminal(tmp):
         os.mkdir(folder)
         path = make(folder, chance)
         for reader in READERS:
-            done = subprocess.run([tap.KBARMAN, *reader, path], capture_output=True, check=False,
+            # a question is the last word
+            words = [*reader[:-1], path, reader[-1]] if reader[0] == "query" else [*reader, path]
+            done = subprocess.run([tap.KBARMAN, *words], capture_output=True, check=False,
                                   timeout=60, stdin=subprocess.DEVNULL)
             assert done.returncode in (0, 1), (reader, done)
             text = said(done)

@@ -180,15 +180,13 @@ static int open_query(struct query *query)
 	cli_progress(NULL, true);
 	shell->out = stdout;
 	shell->may_write = !query->question && !query->output;
-	shell->format.plain = isatty(STDOUT_FILENO);
 	confine(query);
 	if (query->output && strcmp(query->output, "-")) {
 		if (cli_output_open(&shell->file, query->output))
 			return CLI_IMPOSSIBLE;
 		shell->out = shell->file.stream;
-		shell->format.plain = false;
 	}
-	if (!shell->mode_set && shell->format.plain && shell->out == stdout)
+	if (!shell->mode_set && shell->out == stdout && isatty(STDOUT_FILENO))
 		shell->format.mode = QUERY_MODE_BOX;
 	if (!shell->headers_set)
 		shell->format.headers = shell->format.mode >= QUERY_MODE_COLUMN;

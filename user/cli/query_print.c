@@ -53,12 +53,12 @@ struct text {
 	size_t width;		/* characters */
 };
 
-static bool set_text(struct text *text, const char *bytes, size_t length, bool plain)
+/* Names come from files and must not control the terminal. */
+static bool set_text(struct text *text, const char *bytes, size_t length)
 {
-	if (!KB_ARRAY_ROOM(text->bytes, text->room, length * KB_UTF8_GROWTH + 1) || !text->bytes)
+	if (!KB_ARRAY_ROOM(text->bytes, text->room, length + 1) || !text->bytes)
 		return false;
-	text->length = plain ? kb_utf8_shown(text->bytes, bytes, length)
-			     : kb_utf8_clean(text->bytes, bytes, length);
+	text->length = kb_utf8_shown(text->bytes, bytes, length);
 	text->bytes[text->length] = '\0';
 	text->width = 0;
 	for (size_t i = 0; i < text->length; i++)
@@ -73,8 +73,8 @@ static bool take_value(struct sqlite3_stmt *stmt, int i, const struct query_form
 	const char *bytes = (const char *)kb_sql.column_text(stmt, i);
 
 	if (kb_sql.column_type(stmt, i) == SQL_NULL)
-		return set_text(text, format->nothing, strlen(format->nothing), format->plain);
-	return bytes && set_text(text, bytes, (size_t)kb_sql.column_bytes(stmt, i), format->plain);
+		return set_text(text, format->nothing, strlen(format->nothing));
+	return bytes && set_text(text, bytes, (size_t)kb_sql.column_bytes(stmt, i));
 }
 
 static bool take_name(struct sqlite3_stmt *stmt, int i, const struct query_format *format,
@@ -82,7 +82,8 @@ static bool take_name(struct sqlite3_stmt *stmt, int i, const struct query_forma
 {
 	const char *name = kb_sql.column_name(stmt, i);
 
-	return name && set_text(text, name, strlen(name), format->plain);
+	(void)format;
+	return name && set_text(text, name, strlen(name));
 }
 
 /* ---- forms without widths ---- */

@@ -18,7 +18,6 @@ struct query_format {
 	bool headers;
 	const char *separator;	/* of list; NULL: that of the mode */
 	const char *nothing;	/* what is printed for NULL */
-	bool plain;		/* for a terminal: names must not control it */
 };
 
 /* Finds the mode called @word. False: there is none. */

@@ -8,6 +8,7 @@
 
 #include "base/array.h"
 #include "base/clock.h"
+#include "base/utf8.h"
 #include "query/sqlite.h"
 #include "query_shell.h"
 
@@ -159,7 +160,6 @@ static int end_file(struct query_shell *shell)
 	if (shell->file.path)
 		status = cli_output_commit(&shell->file);
 	shell->out = stdout;
-	shell->format.plain = isatty(STDOUT_FILENO);
 	return status;
 }
 
@@ -174,10 +174,8 @@ static int do_output(struct query_shell *shell, char **words)
 	if (strchr(words[1], '/'))
 		return cli_fail(".output %s: a file in this folder, without '/'", words[1]);
 	status = cli_output_open(&shell->file, words[1]);
-	if (!status) {
+	if (!status)
 		shell->out = shell->file.stream;
-		shell->format.plain = false;
-	}
 	return status;
 }
 
@@ -205,6 +203,18 @@ static int do_read(struct query_shell *shell, char **words)
 	return status;
 }
 
+/* Names of counters are in declarations, and must not control the terminal. */
+static void put_line(const struct query_shell *shell, const char *text, const char *what)
+{
+	size_t length = strlen(text);
+	char *shown = malloc(length + 1);
+
+	if (shown)
+		fprintf(shell->out, "%.*s%s%s\n", (int)kb_utf8_shown(shown, text, length), shown,
+			what ? "; -- " : "", what ? what : "");
+	free(shown);
+}
+
 /* The names of views and of tables that the user has made, or their declarations. */
 static int list_schema(struct query_shell *shell, const char *column, const char *name)
 {
@@ -222,7 +232,7 @@ static int list_schema(struct query_shell *shell, const char *column, const char
 	if (name)
 		kb_sql.bind_text(stmt, 1, name, -1, SQL_TRANSIENT);
 	while (kb_sql.step(stmt) == SQL_ROW)
-		fprintf(shell->out, "%s\n", (const char *)kb_sql.column_text(stmt, 0));
+		put_line(shell, (const char *)kb_sql.column_text(stmt, 0) ?: "", NULL);
 	kb_sql.finalize(stmt);
 	return CLI_OK;
 }
@@ -243,8 +253,10 @@ static int do_schema(struct query_shell *shell, char **words)
 
 	for (unsigned int i = 0; kb_query_table(shell->query, i, &table); i++)
 		if (!words[1] || !strcasecmp(words[1], table.name))
-			fprintf(shell->out, "%s; -- %s\n", table.declaration, table.what);
-	return list_schema(shell, "rtrim(sql, char(10)) || ';'", words[1]);
+			put_line(shell, table.declaration, table.what);
+	/* the comment of a view of ours stands behind it, too */
+	return list_schema(shell, "replace(rtrim(sql, char(10)), ' -- ', '; -- ') || "
+			   "iif(instr(sql, ' -- '), '', ';')", words[1]);
 }
 
 static const struct command {
