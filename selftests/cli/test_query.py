@@ -570,6 +570,7 @@ def a_terminal_has_a_shell(tmp):
                 (b"SELECT count(*) FROM records a, records b, records c, records d;\n", "", "\n"),
                 (b"\x03", "interrupted", "kbarman> "), (b"SELEKT 1;\n", "SELEKT", "kbarman> "),
                 (b"SELECT 7 AS x;\n", "│ 7 │", "kbarman> ")):
+            time.sleep(0.3)     # a Ctrl-C is for the answer that is being made
             os.write(main, typed)
             assert answer in until(prompt), (typed, answer, said)
         os.write(main, b"\x04")
