@@ -155,7 +155,8 @@ void *mmap(void *at, size_t length, int protection, int flags, int fd, off_t off
 void *mmap64(void *, size_t, int, int, int, off64_t) __attribute__((alias("mmap")));
 """
 
-READING = [("info",), ("report",), ("script",), ("dump",), ("check",)]
+READING = [("info",), ("report",), ("script",), ("dump",), ("check",),
+           ("query", "SELECT * FROM samples", "-i")]
 
 
 def is_here():

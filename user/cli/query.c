@@ -25,6 +25,7 @@ enum {
 };
 
 static const struct cli_option options[] = {
+	{ 'i', "input", "FILE", "the same as an argument FILE" },
 	{ OPTION_MODE, "mode", "MODE",
 	  "print rows as list, csv, tabs, json, line, column, table, box or\n"
 	  "markdown (default box on a terminal, else list)" },
@@ -80,15 +81,21 @@ static bool is_question(const char *word)
 	return strpbrk(word, " \t\n;(") || (*word == '.' && !strchr(word, '/'));
 }
 
+static int take_file(struct query *query, const char *file)
+{
+	if (query->nr_files == KB_QUERY_FILES_MAX)
+		return cli_fail("%d FILEs at most", KB_QUERY_FILES_MAX);
+	query->files[query->nr_files++] = file;
+	return CLI_OK;
+}
+
 static int take_arguments(struct query *query, int argc, char **argv)
 {
 	if (optind < argc && is_question(argv[argc - 1]))
 		query->question = argv[--argc];
-	for (; optind < argc; optind++) {
-		if (query->nr_files == KB_QUERY_FILES_MAX)
-			return cli_fail("%d FILEs at most", KB_QUERY_FILES_MAX);
-		query->files[query->nr_files++] = argv[optind];
-	}
+	for (; optind < argc; optind++)
+		if (take_file(query, argv[optind]))
+			return CLI_IMPOSSIBLE;
 	if (query->nr_files)
 		return CLI_OK;
 	if (access(CLI_CAPTURE, F_OK) && errno == ENOENT)
@@ -252,6 +259,8 @@ static int take_option(struct query *query, int option)
 	struct query_format *format = &query->shell.format;
 
 	switch (option) {
+	case 'i':
+		return take_file(query, optarg);
 	case OPTION_MODE:
 		return set_mode(query, optarg);
 	case OPTION_CSV:
