@@ -332,9 +332,23 @@ def a_record_is_found_by_its_place(tmp):
         assert offsets or table == "series", table
         for offset in (*offsets, 1, 3, -8, 2**40, (offsets or [800])[0] + 1):
             same_with_and_without_bounds(path, table, column, f"record = {offset}")
-    joined = one(path, "SELECT count(*) FROM (SELECT record FROM samples LIMIT 50) s JOIN frames f "
-                       "ON f.record = s.record")
-    assert joined == one(path, "SELECT sum(depth) FROM (SELECT depth FROM samples LIMIT 50)")
+
+
+def joins_by_record_find_every_row(tmp):
+    """A walk that has found a record goes on from there to the next one."""
+    path = random_capture(os.path.join(tmp, "a.cap"), 12000)
+    for table in "samples", "switches":
+        depth = one(path, f"SELECT sum(depth) FROM {table}")
+        for order in "record", "record DESC", "cpu, record", "record % 1009", "record / 5000, -record":
+            assert one(path, f"SELECT count(*) FROM (SELECT record FROM {table} ORDER BY {order} LIMIT 100000) "
+                             "s CROSS JOIN frames f ON f.record = s.record") == depth, (table, order)
+    for table in TABLES:
+        rows = "SELECT record FROM records WHERE type <> 'halt' ORDER BY {} LIMIT 400 OFFSET 3000"
+        assert one(path, f"SELECT count(*) FROM ({rows.format('record')}) s CROSS JOIN {table} t ON "
+                         "t.record = s.record") == \
+            one(path, f"SELECT count(*) FROM {table} WHERE +record IN ({rows.format('record')})"), table
+    assert one(path, path, "SELECT count(*) FROM samples s JOIN frames f USING (file, record)") == \
+        2 * one(path, "SELECT sum(depth) FROM samples")
 
 
 def conditions_with_or_find_every_row_once(tmp):

@@ -81,6 +81,30 @@ int query_walk_begin(struct query_walk *walk, const struct query_table *table,
 	return ret;
 }
 
+bool query_walk_resume(struct query_walk *walk, const struct query_bounds *bounds)
+{
+	const struct kb_places *places = &walk->file->places;
+	const struct kb_barman *barman = walk->trace->barman;
+	unsigned int word = barman->header.word_size;
+	uint64_t here, there;
+
+	if (!walk->bounds.has_record || !bounds->has_record || walk->stop == UINT64_MAX ||
+	    (walk->behind && !walk->again) || walk->file->number != bounds->file)
+		return false;
+	here = barman_position(barman, walk->event->offset - word);
+	there = barman_position(barman, bounds->record - word);
+	/* it must be ahead, with no place between that is nearer */
+	if (here == UINT64_MAX || there == UINT64_MAX || there < here + !walk->again ||
+	    places->rows[kb_places_at(places, there)].position > here)
+		return false;
+	walk->bounds = *bounds;
+	walk->stop = there + 1;
+	walk->behind = false;
+	walk->nr_rows = 0;
+	walk->number = 0;
+	return true;
+}
+
 void query_walk_end(struct query_walk *walk)
 {
 	if (!walk->trace)
@@ -139,10 +163,13 @@ static int next_record(struct query_walk *walk, struct kb_error *err)
 	int ret;
 
 	for (;;) {
-		if (table->follows)
+		if (kb_unlikely(walk->again))
+			ret = 1;
+		else if (table->follows)
 			ret = kb_trace_next(walk->trace, &at, err);
 		else
 			ret = trace_next_event(walk->trace, err);
+		walk->again = false;
 		if (kb_unlikely(ret <= 0)) {
 			if (ret == -ENOMEM)
 				return ret;
@@ -153,6 +180,7 @@ static int next_record(struct query_walk *walk, struct kb_error *err)
 			return -EINTR;
 		if (kb_unlikely(walk->stop != UINT64_MAX) && is_behind(walk)) {
 			walk->behind = true;
+			walk->again = true;
 			walk->bounds.nothing = true;
 			return 0;
 		}

@@ -72,7 +72,8 @@ struct query_walk {
 	struct query_row row;
 	uint64_t stop;			/* position behind which no row is wanted */
 	uint64_t steps, rests;		/* records that were read; calls of rest() */
-	bool behind;			/* behind the last record */
+	bool behind;			/* behind the last record, or the last one that is wanted */
+	bool again;			/* the current record was read, and its rows were not */
 	void *state;
 };
 
@@ -81,6 +82,12 @@ int query_walk_begin(struct query_walk *walk, const struct query_table *table,
 		     struct query_file *file, const struct query_bounds *bounds,
 		     struct kb_error *err);
 void query_walk_end(struct query_walk *walk);
+
+/*
+ * The same for a walk that has looked for a record and is to look for another one, which @bounds
+ * has: as in a join, where these come in order. False: begin again.
+ */
+bool query_walk_resume(struct query_walk *walk, const struct query_bounds *bounds);
 
 /* Go to the next row. 1; 0: there are no more; -EINTR, -ENOMEM. */
 int query_walk_next(struct query_walk *walk, struct kb_error *err);

@@ -281,13 +281,13 @@ static int next_file(struct cursor *cursor, struct kb_error *err)
 	struct kb_query *query = cursor->vtab->query;
 	const struct query_bounds *bounds = &cursor->bounds;
 
-	query_walk_end(&cursor->walk);
 	while (cursor->file < query->nr_files && bounds->has_file && cursor->file != bounds->file)
 		cursor->file++;
 	if (cursor->file >= query->nr_files) {
-		cursor->eof = true;
+		cursor->eof = true;	/* the walk stays: it may be resumed */
 		return 0;
 	}
+	query_walk_end(&cursor->walk);
 	return query_walk_begin(&cursor->walk, cursor->vtab->table, &query->files[cursor->file++],
 				bounds, err);
 }
@@ -322,10 +322,16 @@ static int filter(struct sql_cursor *base, int number, const char *text, int arg
 	cursor->bounds = (struct query_bounds){ .from = INT64_MIN, .until = INT64_MAX };
 	for (int i = 0; i < argc; i++)
 		bound(&cursor->bounds, text[i], argv[i]);
-	cursor->file = 0;
 	cursor->eof = cursor->bounds.nothing;
 	if (cursor->eof)
 		return SQL_OK;
+	/* one file is the only one that can be meant; if another one was asked for, it has no rows */
+	if (cursor->vtab->query->nr_files == 1)
+		cursor->bounds.has_file = true;
+	if (cursor->walk.trace && cursor->bounds.has_file &&
+	    query_walk_resume(&cursor->walk, &cursor->bounds))
+		return next_row(cursor);
+	cursor->file = 0;
 	ret = next_file(cursor, &err);
 	if (ret < 0) {
 		err.code = ret;
@@ -344,8 +350,9 @@ static int eof(struct sql_cursor *base)
 	return ((struct cursor *)base)->eof;
 }
 
-bool query_walk_measure(const struct query_walk *walk, const struct query_measure *measure,
-			uint64_t *value)
+/* A counter in the current record; false: it has no value there. */
+static bool measure_of(const struct query_walk *walk, const struct query_measure *measure,
+		       uint64_t *value)
 {
 	const struct query_file *file = walk->file;
 	const struct kb_event *event = walk->event;
@@ -370,8 +377,7 @@ static int column(struct sql_cursor *base, struct sqlite3_context *context, int 
 		query_walk_common(&cursor->walk, context, i);
 	else if (i < vtab->nr_columns)
 		vtab->table->column(&cursor->walk, context, i);
-	else if (query_walk_measure(&cursor->walk, &vtab->query->measures[i - vtab->nr_columns],
-				    &value))
+	else if (measure_of(&cursor->walk, &vtab->query->measures[i - vtab->nr_columns], &value))
 		query_put_u64(context, value);
 	return SQL_OK;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The tables that are made while records are read: a list each ends with NULL. */
+/* The tables that are made while records are read. */
 #ifndef KB_LIB_QUERY_WALKS_H
 #define KB_LIB_QUERY_WALKS_H
 
@@ -11,9 +11,5 @@ extern const struct query_table query_samples, query_counters, query_frames;
 extern const struct query_table query_slices, query_waits;
 extern const struct query_table query_wakeups, query_migrations, query_details;
 extern const struct query_table query_interrupts, query_delays;
-
-/* Counter number @i of the query in the current record; false: it has none. */
-bool query_walk_measure(const struct query_walk *walk, const struct query_measure *measure,
-			uint64_t *value);
 
 #endif
