@@ -62,9 +62,13 @@ static void compare(const char *table, unsigned int choice)
 		  "-- %3$u",
 		  "SELECT count(*) FROM %1$s WHERE +record = (SELECT record FROM %1$s LIMIT 1 OFFSET %2$u) "
 		  "-- %3$u" },
+		{ "SELECT count(*) FROM (SELECT record FROM records ORDER BY record %% (%2$u + 1), record "
+		  "LIMIT 300) s CROSS JOIN %1$s t ON t.record = s.record -- %3$u",
+		  "SELECT count(*) FROM %1$s WHERE +record IN (SELECT record FROM records ORDER BY "
+		  "record %% (%2$u + 1), record LIMIT 300) -- %3$u" },
 	};
 
-	for (unsigned int i = 0; i < 2; i++)
+	for (unsigned int i = 0; i < sizeof(formats) / sizeof(formats[0]); i++)
 		must(ask(formats[i][0], table, choice) == ask(formats[i][1], table, choice));
 }
 
