@@ -442,7 +442,7 @@ static void fill_stacks(const struct filling *f)
 	uint64_t *ends = kb_rows_ends(f->rows, f->at, f->nr);
 	uint32_t *to = kb_rows_room(f->rows, f->at, (size_t)(end - begin));
 
-	for (uint64_t i = 0; ends && to && i < f->nr; i++)
+	for (uint64_t i = 0; ends && i < f->nr; i++)
 		ends[i] = before + (uint64_t)(values->offsets[f->row + i + 1] - begin);
 	for (int64_t i = begin; to && i < end; i++) {
 		uint32_t name = name_of(&f->fill->labels, frames[i]);

@@ -31,7 +31,7 @@ uint64_t kb_rows_bytes(const struct kb_rows *rows);
 
 /*
  * Room for @nr more values of column @at, of its type, behind those that it has. Each column gets
- * its values of all new rows, then rows->nr grows. NULL and `no_memory` without memory.
+ * its values of all new rows, then rows->nr grows. NULL if @nr is 0, or `no_memory`.
  */
 void *kb_rows_room(struct kb_rows *rows, uint32_t at, size_t nr);
 
