@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: MIT
+// Prints what DuckDB answers to queries, a query a line: rows as JSON.
+import duckdb from '@duckdb/node-api';
+
+const plain = (value) => typeof value === 'bigint' ? value.toString() :
+	value instanceof duckdb.DuckDBListValue ? value.items.map(plain) : value;
+const connection = await (await duckdb.DuckDBInstance.create(':memory:')).connect();
+
+for (const query of process.argv.slice(2)) {
+	const reader = await connection.runAndReadAll(query);
+	const names = reader.columnNames();
+	console.log(JSON.stringify(reader.getRows().map(
+		(row) => Object.fromEntries(row.map((value, i) => [names[i], plain(value)])))));
+}
