@@ -17,7 +17,7 @@ import viewers  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
 from latency_capture import Late  # noqa: E402
 
-MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../user/man/kbarman-formats.5")
+MANUAL = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../user/man/kbarman-parquet.5")
 UNIX = 1700000000 * 10**9
 HOUR = 3600 * 10**9
 INVALID = 2**64 - 1
@@ -348,10 +348,9 @@ def compressed_as_asked(tmp):
 
 def the_manual_has_every_column(tmp):
     with open(MANUAL, encoding="utf-8") as file:
-        section = file.read().split(".SS Parquet\n")[1].split("\n.S")[0]
-    told = {}
-    for table, columns in re.findall(r"^\.BR? ?(\w+)\b.*\n((?:\.\\\" .*\n)+)", section, re.M):
-        told[table] = re.findall(r'(\w+) ([A-Z0-9<>]+\??)', columns)
+        sections = re.split(r"^\.SS (\w+)\n", file.read().split(".SH TABLES\n")[1], flags=re.M)[1:]
+    told = {table: re.findall(r'^\.BR (\w+) " \((.*)\)"$', text, re.M)
+            for table, text in zip(sections[::2], sections[1::2])}
     known = {}
     for name, capture in ("a", viewers.small()), ("b", viewers.sources()):
         convert(tmp, capture.save(os.path.join(tmp, name + ".cap")))
