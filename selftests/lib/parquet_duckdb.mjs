@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-// Prints what DuckDB answers to queries, a query a line: rows as JSON.
+// Prints what DuckDB answers to queries, a query a line: its time and rows as JSON.
 import duckdb from '@duckdb/node-api';
 
 const plain = (value) => typeof value === 'bigint' ? value.toString() :
@@ -7,8 +7,10 @@ const plain = (value) => typeof value === 'bigint' ? value.toString() :
 const connection = await (await duckdb.DuckDBInstance.create(':memory:')).connect();
 
 for (const query of process.argv.slice(2)) {
+	const begin = performance.now();
 	const reader = await connection.runAndReadAll(query);
 	const names = reader.columnNames();
-	console.log(JSON.stringify(reader.getRows().map(
-		(row) => Object.fromEntries(row.map((value, i) => [names[i], plain(value)])))));
+	const ms = performance.now() - begin;
+	const rows = reader.getRows().map((row) => Object.fromEntries(row.map((value, i) => [names[i], plain(value)])));
+	console.log(JSON.stringify({ ms, rows }));
 }
