@@ -11,6 +11,7 @@
 
 #include "base/array.h"
 #include "base/hash.h"
+#include "format/parquet.h"
 #include "format/parquet_encode.h"
 #include "format/parquet_meta.h"
 #include "format/wire.h"

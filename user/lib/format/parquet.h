@@ -8,30 +8,13 @@
 #ifndef KB_LIB_FORMAT_PARQUET_H
 #define KB_LIB_FORMAT_PARQUET_H
 
-#include <stdbool.h>
 #include <stdint.h>
 
 #include <kbarman/out.h>
 #include <kbarman/text.h>
 
+#include "format/parquet_column.h"
 #include "format/parquet_pack.h"
-
-/* What a column has, and what its values are in memory. */
-enum kb_parquet_type {
-	KB_PARQUET_BOOL,	/* uint8_t: not 0 is true */
-	KB_PARQUET_I64,		/* int64_t */
-	KB_PARQUET_U64,		/* uint64_t */
-	KB_PARQUET_F64,		/* double */
-	KB_PARQUET_TEXT,	/* bytes of UTF-8, which are mostly different */
-	KB_PARQUET_NAME,	/* uint32_t, the number of one of the caller's names, UTF-8 as well */
-};
-
-struct kb_parquet_column {
-	const char *name;
-	enum kb_parquet_type type;
-	bool optional;		/* values may be missing */
-	bool list;		/* a row has any number of values; not with `optional` or TEXT */
-};
 
 /* The values of a column in a group of rows. */
 struct kb_parquet_values {
@@ -57,8 +40,6 @@ struct kb_parquet;
 int kb_parquet_create(struct kb_parquet **out, struct kb_parquet_work *work, struct kb_out *to,
 		      const struct kb_parquet_column *columns, uint32_t nr_columns);
 void kb_parquet_destroy(struct kb_parquet *parquet);
-
-#define KB_PARQUET_UNSORTED	UINT32_MAX
 
 /*
  * Write @rows rows, at least one, from @values, one for each column. @sorted: the column by which

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 /* Numbers of fields are those of parquet.thrift. */
 #include <stdio.h>
+#include <string.h>
 
+#include <kbarman/text.h>
 #include <kbarman/version.h>
 
 #include "base/array.h"

@@ -3,7 +3,8 @@
 #ifndef KB_LIB_FORMAT_PARQUET_META_H
 #define KB_LIB_FORMAT_PARQUET_META_H
 
-#include "format/parquet.h"
+#include "format/parquet_column.h"
+#include "format/parquet_pack.h"
 
 #define KB_PARQUET_MAGIC	"PAR1"
 
