@@ -10,6 +10,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import fleet  # noqa: E402
 import npm  # noqa: E402
 import parquet  # noqa: E402
 import tap  # noqa: E402
@@ -208,6 +209,29 @@ def duckdb_sees_the_partitions(tmp):
         f"select host, hour, count(*) as nr from read_parquet('{tmp}/out/switches/*/*/*.parquet') "
         "group by all order by host"])
     assert answer["rows"] == [{"host": host, "hour": "2023-11-14T22", "nr": "7"} for host in ("2", "one")], answer
+
+
+def the_queries_for_a_fleet_run(tmp):
+    folder = os.path.join(tmp, "out")
+    convert(tmp, viewers.small().save(os.path.join(tmp, "a.cap")), "--host", "one")
+    lost = CaptureWriter()
+    lost.fact("lost.0.full", 7)
+    convert(tmp, lost.save(os.path.join(tmp, "b.cap")), "--host", "one")
+    convert(tmp, late(tmp), "--host", "two")
+    queries = fleet.queries()
+    assert len(queries) == 10, queries
+    answers = {title.split(".")[0]: rows for (title, _), (_, rows) in
+               zip(queries, fleet.answers(folder, [query for _, query in queries]))}
+    assert {row["task"]: row["hosts"] for row in answers["1"]}["task 7"] == "1", answers["1"]
+    assert {row["host"] for row in answers["2"]} == {"one", "two"}
+    two, = [row for row in answers["3"] if row["host"] == "two"]
+    assert (two["waits"], two["median_us"], two["longest_ms"]) == ("3", 1.0, 0.0025), two
+    assert [row["next_task"] for row in answers["4"] if row["host"] == "two"] == ["task 7", "task 9", "task 8"]
+    assert answers["5"] and not answers["6"]
+    handler, = answers["7"]
+    assert (handler["kind"], handler["times"], handler["where_longest"]) == ("irq", "1", "two"), handler
+    assert answers["8"] and answers["9"]
+    assert answers["10"] == [{"host": "one", "kind": "lost", "what": "full", "missing": "7"}], answers["10"]
 
 
 # ---- the folder

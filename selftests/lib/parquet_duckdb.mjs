@@ -3,7 +3,8 @@
 import duckdb from '@duckdb/node-api';
 
 const plain = (value) => typeof value === 'bigint' ? value.toString() :
-	value instanceof duckdb.DuckDBListValue ? value.items.map(plain) : value;
+	value instanceof duckdb.DuckDBListValue ? value.items.map(plain) :
+	value !== null && typeof value === 'object' ? String(value) : value;
 const connection = await (await duckdb.DuckDBInstance.create(':memory:')).connect();
 
 for (const query of process.argv.slice(2)) {

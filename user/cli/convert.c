@@ -365,7 +365,7 @@ static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_e
 }
 
 /* The name of the capture without its folder and its last extension, to be freed. */
-static char *stem(const struct convert *c)
+static char *capture_name(const struct convert *c)
 {
 	const char *slash = strrchr(c->input, '/'), *base = slash ? slash + 1 : c->input;
 	const char *dot = strrchr(base, '.');
@@ -378,7 +378,7 @@ static char *stem(const struct convert *c)
 /* Runs an export that adds to a directory of many captures. */
 static int into_directory(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
-	char *path = c->output ? strdup(c->output) : default_output(c), *name = stem(c);
+	char *path = c->output ? strdup(c->output) : default_output(c), *name = capture_name(c);
 	struct kb_out *out = NULL;
 	int status = 0;
 

@@ -378,7 +378,10 @@ static int export_parquet(struct kb_trace *trace, const struct kb_export_options
 
 	kb_parquet_fill_init(&w.fill);
 	kb_parquet_waits_init(&w.waits);
-	ret = begin(&w, trace, options) ?: read_all(&w, trace);
+	if (!options->directory)
+		ret = kb_error_set(err, -EINVAL, KB_NO_OFFSET, "parquet needs a directory");
+	else
+		ret = begin(&w, trace, options) ?: read_all(&w, trace);
 	release(&w);
 	return ret ?: kb_export_end(trace, out, false, err);
 }

@@ -259,12 +259,18 @@ struct filling {
 	uint8_t *missing;	/* of those rows; NULL: none may be missing */
 };
 
+static void miss(const struct filling *f, uint64_t i)
+{
+	if (f->missing)
+		f->missing[i] = 1;
+}
+
 static void fill_numbers(const struct filling *f, int64_t *to)
 {
 	for (uint64_t i = 0; i < f->nr; i++) {
 		to[i] = number_at(f->from, f->at, f->row + i);
 		if (f->source->none && to[i] == f->source->none)
-			f->missing[i] = 1;
+			miss(f, i);
 	}
 }
 
@@ -311,7 +317,8 @@ static void fill_first(const struct filling *f, int64_t *to)
 		int64_t at = values->offsets[f->row + i];
 		bool known = at < values->offsets[f->row + i + 1] && numbers[at] != NOT_VALID;
 
-		f->missing[i] = !known;
+		if (!known)
+			miss(f, i);
 		to[i] = !known ? 0 : numbers[at] > INT64_MAX ? INT64_MAX : (int64_t)numbers[at];
 	}
 }
@@ -320,7 +327,8 @@ static void fill_waits(const struct filling *f, int64_t *to)
 {
 	for (uint64_t i = 0; i < f->nr; i++) {
 		to[i] = f->fill->waits ? f->fill->waits[f->row + i] : -1;
-		f->missing[i] = to[i] < 0;
+		if (to[i] < 0)
+			miss(f, i);
 	}
 }
 
@@ -429,7 +437,7 @@ static void fill_names(const struct filling *f, uint32_t *to)
 			continue;
 		to[i] = unnamed;
 		if (f->source->optional)
-			f->missing[i] = 1;
+			miss(f, i);
 	}
 }
 
@@ -490,7 +498,8 @@ static void fill_column(const struct filling *f)
 	else	/* the same 8 bytes */
 		memcpy(to, (const uint64_t *)f->from->values[f->at].values + f->row, f->nr * 8);
 	for (uint64_t i = 0; f->source->unless && i < f->nr; i++)
-		f->missing[i] |= !((const uint8_t *)unless->values)[f->row + i];
+		if (!((const uint8_t *)unless->values)[f->row + i])
+			miss(f, i);
 }
 
 void kb_parquet_fill_rows(struct kb_parquet_fill *fill, const struct kb_parquet_table *table,

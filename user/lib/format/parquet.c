@@ -376,6 +376,7 @@ static int put_names(struct kb_parquet *parquet, const struct kb_parquet_column 
 	if (!KB_ARRAY_ROOM(work->places, work->max_places, nr_names) ||
 	    !KB_ARRAY_ROOM(work->indices, work->max_indices, count))
 		return -ENOMEM;
+	/* cppcheck-suppress knownConditionTrueFalse ; KB_ARRAY_ROOM() sets it */
 	if (work->max_places > known)
 		memset(work->places + known, 0, (work->max_places - known) * sizeof(*work->places));
 	kb_out_clear(work->dictionary);
