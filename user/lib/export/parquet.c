@@ -25,7 +25,7 @@
 #define PART_BYTES	(4U << 20)
 #define GROUP_ROWS	131072U		/* most of a group */
 #define GROUP_BYTES	(6U << 20)	/* the same, roughly */
-#define ALL_BYTES	(20U << 20)	/* of all rows that wait for a group */
+#define ALL_BYTES	(20U << 20)	/* of memory for all rows that wait for a group */
 #define OPEN		4U		/* files of a table that are open, each of another hour */
 #define NS_OF_HOUR	3600000000000
 
@@ -113,7 +113,7 @@ static struct partition *find(struct writing *w, uint32_t table, int64_t hour, i
 	return oldest;
 }
 
-/* Write those with most rows until all rows fit into the memory for them. */
+/* Write what takes most memory, and free that, until all rows fit into the memory for them. */
 static int bound_memory(struct writing *w)
 {
 	uint32_t nr = (uint32_t)kb_nr_parquet_tables * OPEN;
@@ -124,7 +124,7 @@ static int bound_memory(struct writing *w)
 		uint32_t largest = 0;
 
 		for (uint32_t i = 0; i < nr; i++) {
-			uint64_t bytes = kb_rows_bytes(&w->partitions[i].rows);
+			uint64_t bytes = kb_rows_memory(&w->partitions[i].rows);
 
 			all += bytes;
 			if (bytes > most) {
@@ -135,6 +135,7 @@ static int bound_memory(struct writing *w)
 		if (all < ALL_BYTES)
 			break;
 		ret = flush(w, largest / OPEN, &w->partitions[largest]);
+		kb_rows_release(&w->partitions[largest].rows);
 	}
 	return ret;
 }

@@ -54,6 +54,16 @@ uint64_t kb_rows_bytes(const struct kb_rows *rows)
 	return bytes;
 }
 
+uint64_t kb_rows_memory(const struct kb_rows *rows)
+{
+	uint64_t bytes = 0;
+
+	for (uint32_t i = 0; i < rows->nr_columns; i++)
+		bytes += rows->columns[i].max + rows->columns[i].max_missing +
+			 rows->columns[i].max_ends * 8;
+	return bytes;
+}
+
 /* ---- filling ---- */
 
 void *kb_rows_room(struct kb_rows *rows, uint32_t at, size_t nr)

@@ -26,8 +26,9 @@ struct kb_rows {
 void kb_rows_init(struct kb_rows *rows, const struct kb_parquet_table *table);
 void kb_rows_release(struct kb_rows *rows);
 
-/* Bytes of what is in them. */
+/* Bytes of what is in them, and of the memory that they have. */
 uint64_t kb_rows_bytes(const struct kb_rows *rows);
+uint64_t kb_rows_memory(const struct kb_rows *rows);
 
 /*
  * Room for @nr more values of column @at, of its type, behind those that it has. Each column gets
