@@ -5,6 +5,7 @@
  * be UTF-8. The last byte, which stands behind the records of most captures, says which
  * variants are written, so that the expensive ones do not slow down the others.
  */
+#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -136,6 +137,14 @@ static void check(const char *name, const void *data, size_t size, bool flag)
 		check_text(data, size);		/* those two are binary */
 }
 
+static int remove_one(const char *path, const struct stat *st, int type, struct FTW *place)
+{
+	(void)st;
+	(void)type;
+	(void)place;
+	return remove(path);
+}
+
 static void export(struct kb_trace *trace, const struct kb_export *export, const char *format,
 		   bool flag)
 {
@@ -149,17 +158,24 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 		.format = format, .arrays = flag, .sample_text = flag, .aggregate = flag,
 		.filter = flag ? &part : NULL,
 	};
+	char folder[] = "/dev/shm/kbarman-fuzz.XXXXXX";
 	struct kb_error err;
 	struct kb_out *out;
 	const void *data;
 	size_t size;
 
+	if (export->adds) {
+		must(mkdtemp(folder));
+		options.directory = folder;
+	}
 	must(!kb_out_memory(&out));
 	if (kb_export_run(export, trace, &options, out, &err) >= 0) {
 		data = kb_out_data(out, &size);
 		check(export->name, data, size, flag);
 	}
 	kb_out_destroy(out);
+	if (export->adds)
+		must(!nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS));
 }
 
 /* Makes a report and reads its rows. */

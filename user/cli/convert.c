@@ -33,7 +33,7 @@
 enum {
 	OPTION_CONNECT = 256, OPTION_SERVE, OPTION_ARRAYS, OPTION_SAMPLE_TEXT, OPTION_PICTURE,
 	OPTION_PICTURE_TEXT, OPTION_AGGREGATE, OPTION_COUNTERS, OPTION_EVENT, OPTION_INLINE,
-	OPTION_LINES,
+	OPTION_LINES, OPTION_HOST,
 };
 
 static const struct cli_option options[] = {
@@ -52,6 +52,7 @@ static const struct cli_option options[] = {
 	{ OPTION_EVENT, "event", "NAME", "folded, flamegraph: weigh samples by this counter" },
 	{ OPTION_INLINE, "inline", NULL, "call chains: show inlined functions as frames" },
 	{ OPTION_LINES, "lines", NULL, "pprof: add lines of source files" },
+	{ OPTION_HOST, "host", "NAME", "parquet: the name of the machine (default: the recorded one)" },
 	{ OPTION_ARRAYS, "arrays", NULL,
 	  "heph: write call chains as arrays, and texts at full length;\n"
 	  "existing readers do not take such a trace" },
@@ -174,6 +175,9 @@ static int parse_option(struct convert *c, int option, const char **to)
 		return 0;
 	case OPTION_LINES:
 		c->symbols.lines = true;
+		return 0;
+	case OPTION_HOST:
+		c->options.host = optarg;
 		return 0;
 	case OPTION_ARRAYS:
 		c->options.arrays = true;
@@ -360,6 +364,43 @@ static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_e
 	return result;
 }
 
+/* The name of the capture without its folder and its last extension, to be freed. */
+static char *capture_name(const struct convert *c)
+{
+	const char *slash = strrchr(c->input, '/'), *base = slash ? slash + 1 : c->input;
+	const char *dot = strrchr(base, '.');
+
+	if (strcmp(c->input, "-") == 0)
+		base = "capture";
+	return dot && dot > base ? strndup(base, (size_t)(dot - base)) : strdup(base);
+}
+
+/* Runs an export that adds to a directory of many captures. */
+static int into_directory(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
+{
+	char *path = c->output ? strdup(c->output) : default_output(c), *name = capture_name(c);
+	struct kb_out *out = NULL;
+	int status = 0;
+
+	if (!path || !name || kb_out_memory(&out)) {
+		status = cli_fail("out of memory");
+	} else if (strcmp(path, "-") == 0) {
+		status = cli_fail("%s is a directory of files: give -o DIRECTORY", c->export->name);
+	} else if (mkdir(path, 0777) && errno != EEXIST) {
+		status = cli_fail("can't make %s: %s", path, strerror(errno));
+	} else {
+		/* a file that grows too large must be an error, after which all are removed */
+		signal(SIGXFSZ, SIG_IGN);
+		c->options.directory = path;
+		c->options.name = name;
+		*result = kb_export_run(c->export, trace, &c->options, out, err);
+	}
+	kb_out_destroy(out);
+	free(path);
+	free(name);
+	return status;
+}
+
 /* Runs an export that writes a directory of files. */
 static int to_directory(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
@@ -473,8 +514,8 @@ static int convert(struct convert *c)
 		kb_trace_close(trace);
 		return cli_fail_error(&err);
 	}
-	status = (c->connect || c->serve ? to_listener : c->export->directory ? to_directory : to_file)(
-		c, trace, &err, &result);
+	status = (c->connect || c->serve ? to_listener : c->export->adds ? into_directory :
+		  c->export->directory ? to_directory : to_file)(c, trace, &err, &result);
 	cli_progress_end();
 	if (!status && result < 0) {
 		status = cli_fail_error(&err);

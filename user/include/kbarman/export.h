@@ -29,7 +29,7 @@ struct kb_export_options {
 	bool arrays;		/* heph: use arrays, which existing readers refuse */
 	bool sample_text;	/* annotate: a line of text for each PC sample */
 	bool aggregate;		/* tptp: a pair of messages per thread and method */
-	const char *directory;	/* an empty directory, for exports with .directory */
+	const char *directory;	/* for exports with .directory: an empty directory; with .adds any */
 	int32_t tid, pid;	/* annotate: sender of the stream; 0 in a file */
 	const char *beside;	/* annotate: CAPTURE.annotate-side; NULL = none */
 	const void *picture;	/* annotate: an image file's bytes; NULL = none */
@@ -48,6 +48,8 @@ struct kb_export_options {
 	 * began. What comes from `beside` is written whole.
 	 */
 	const struct kb_filter *filter;
+	const char *host;	/* parquet: the machine; NULL = as the capture says */
+	const char *name;	/* parquet: of the capture, for its files; NULL = "capture" */
 };
 
 struct kb_export {
@@ -57,6 +59,8 @@ struct kb_export {
 	const char *const *formats;	/* variants and their extensions in turn, ended by NULL;
 					 * NULL = one variant only */
 	bool directory;			/* the export fills options->directory, not @out */
+	bool adds;			/* and may add to what is there from other captures: its files
+					 * get their names when all of them are complete */
 	/* Internal: see kb_export_run(). */
 	int (*run)(struct kb_trace *trace, const struct kb_export_options *options,
 		   struct kb_out *out, struct kb_error *err);

@@ -45,6 +45,12 @@ static inline int kb_out_commit(struct kb_out *out, uint8_t *end)
 	return out->datagrams ? kb_out_flush(out) : 0;
 }
 
+/* Forget the content of an output to memory, and keep its memory for more. */
+static inline void kb_out_clear(struct kb_out *out)
+{
+	out->at = out->buffer;
+}
+
 /* Set the output's error to @error (negative errno) if it has none. Returns the first error. */
 int kb_out_fail(struct kb_out *out, int error);
 

@@ -19,6 +19,7 @@ static const struct kb_export *const exports[] = {
 	&kb_export_speedscope,
 	&kb_export_firefox,
 	&kb_export_ctf,
+	&kb_export_parquet,
 	NULL,
 };
 

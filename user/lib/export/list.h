@@ -17,5 +17,6 @@ extern const struct kb_export kb_export_pprof;
 extern const struct kb_export kb_export_speedscope;
 extern const struct kb_export kb_export_firefox;
 extern const struct kb_export kb_export_ctf;
+extern const struct kb_export kb_export_parquet;
 
 #endif
