@@ -19,6 +19,7 @@ struct cli_sandbox {
 	const char *output;	/* name of the output, a file or folder; NULL: none,
 				 * "-": standard output */
 	bool network;		/* the output goes to a connection */
+	bool threads;		/* a library needs threads for that */
 	bool processes;		/* the verb reads which files running processes have mapped,
 				 * which Landlock forbids */
 	bool decoder;		/* another process decodes ELF files: decoder.h */
