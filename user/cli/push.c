@@ -398,16 +398,24 @@ static bool say_sum(const char *what, const struct push_sum *sum, const char *mo
 /* Tells the fate of all requests. Returns an exit status. */
 static int tell(const struct push *p)
 {
+	const struct push_sum *gone = &p->spool.dropped_own;
+	const struct push_sum kept = {
+		p->kept.requests - gone->requests, p->kept.samples - gone->samples,
+		p->kept.waits - gone->waits,
+	};
 	char text[SUM_MAX];
 	bool bad;
 
 	print_sum(text, &p->sent);
 	cli_note("sent %s, to %s", text, p->shown);
-	bad = say_sum("kept", &p->kept, "; they are in the spool, and the next push sends them");
+	if (p->spool.left)
+		cli_warn("%" PRIu64 " earlier request%s stay%s in the spool", p->spool.left,
+			 p->spool.left == 1 ? "" : "s", p->spool.left == 1 ? "s" : "");
+	bad = say_sum("kept", &kept, "; they are in the spool, and the next push sends them");
 	bad |= say_sum("it is not known what became of", &p->unclear, "");
 	bad |= say_sum("lost", &p->lost, p->spool_path ? "" : "; --spool DIR would have kept them");
 	bad |= say_sum("lost", &p->spool.dropped, "; they were the oldest ones in the full spool");
-	bad |= p->spool.damaged.requests || p->sender.rejected || p->sender.given_up;
+	bad |= p->spool.damaged || p->sender.rejected || p->sender.given_up;
 	return bad ? CLI_DAMAGED : CLI_OK;
 }
 

@@ -106,6 +106,7 @@ int push_spool_open(struct push_spool *spool, const char *path, uint64_t limit)
 		return cli_fail("out of memory");
 	}
 	spool->last = nr ? numbers[nr - 1] : 0;
+	spool->earlier = spool->last;
 	free(numbers);
 	return 0;
 }
@@ -224,10 +225,12 @@ static void drop(struct push_spool *spool, uint64_t number)
 {
 	struct file file;
 
-	if (read_file(spool, number, &file))
-		push_count(&spool->dropped, &file.request.counts);
-	else
-		spool->dropped.requests++;
+	read_file(spool, number, &file);
+	push_count(&spool->dropped, &file.request.counts);
+	if (number > spool->earlier)
+		push_count(&spool->dropped_own, &file.request.counts);
+	else if (spool->left)
+		spool->left--;
 	free(file.data);
 	forget(spool, number);
 }
@@ -308,13 +311,15 @@ uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *plac
 		struct file file;
 
 		if (!read_file(spool, numbers[i], &file)) {
-			spool->damaged.requests++;
+			spool->damaged++;
 		} else if (strcmp(file.kind, place->kind) || strcmp(file.url, place->url)) {
 			others++;
 		} else {
 			more = send(context, &file.request);
 			if (more)
 				forget(spool, numbers[i]);
+			else
+				spool->left = nr - i;
 		}
 		free(file.data);
 	}

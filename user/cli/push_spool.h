@@ -24,8 +24,11 @@ struct push_spool {
 	uint64_t limit;			/* bytes of all files */
 	int fd;				/* of the folder */
 	uint64_t last;			/* number of the newest file */
+	uint64_t earlier;		/* the same, when the spool was opened */
 	struct push_sum dropped;	/* what made room, which is lost */
-	struct push_sum damaged;	/* files that could not be read, which were left there */
+	struct push_sum dropped_own;	/* the part of it that was added since the spool was opened */
+	uint64_t damaged;		/* files that could not be read, which were left there */
+	uint64_t left;			/* requests that push_spool_walk() did not send */
 };
 
 /* Makes the folder if it is not there, and waits for its other users. Returns 0, or an exit status. */
