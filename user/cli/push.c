@@ -12,7 +12,6 @@
 #include <unistd.h>
 
 #include "cli.h"
-#include "format/otlp.h"
 #include "push_encode.h"
 #include "push_http.h"
 #include "push_send.h"
@@ -488,18 +487,19 @@ static int push(struct push *p)
 	};
 	int status;
 
-	p->spool.fd = -1;
-	if (p->spool_path && push_spool_open(&p->spool, p->spool_path, p->spool_size))
-		return CLI_IMPOSSIBLE;
+	/* first, so that it inherits neither the spool nor what libcurl opens */
 	status = p->nr_inputs ? push_encode_start(&encoder) : 0;
+	p->spool.fd = -1;
+	if (!status && p->spool_path)
+		status = push_spool_open(&p->spool, p->spool_path, p->spool_size);
+	if (!status)
+		status = open_sender(p);
 	if (!status) {
 		catch_signals();
-		status = open_sender(p);
-	}
-	if (!status) {
 		confine(p);
 		status = send_all(p, &encoder);
 	}
+	push_encode_abandon(&encoder);
 	push_http_close(p->sender.http);
 	push_spool_close(&p->spool);
 	return status;

@@ -173,6 +173,7 @@ static int end(struct push_encoder *encoder, bool in_order)
 	close(encoder->fd);
 	if (waitpid(encoder->pid, &status, 0) < 0)
 		status = 0;
+	encoder->pid = 0;
 	if (in_order)
 		return 0;
 	if (WIFSIGNALED(status))
@@ -208,4 +209,14 @@ int push_encode_next(struct push_encoder *encoder, struct push_request *request,
 		return 0;
 	}
 	return 1;
+}
+
+void push_encode_abandon(struct push_encoder *encoder)
+{
+	if (!encoder->pid)
+		return;
+	kill(encoder->pid, SIGKILL);
+	close(encoder->fd);
+	waitpid(encoder->pid, NULL, 0);
+	encoder->pid = 0;
 }

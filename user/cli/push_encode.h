@@ -12,7 +12,7 @@
 #include <kbarman/symbol.h>
 
 #include "export/otlp.h"
-#include "push.h"
+#include "push_request.h"
 
 struct push_encoder {
 	const char *const *inputs;
@@ -34,5 +34,8 @@ int push_encode_start(struct push_encoder *encoder);
  * process, which has printed its messages.
  */
 int push_encode_next(struct push_encoder *encoder, struct push_request *request, int *status);
+
+/* Ends the process, of which nothing more is wanted. */
+void push_encode_abandon(struct push_encoder *encoder);
 
 #endif

@@ -11,7 +11,7 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "cli.h"
-#include "format/otlp.h"
+#include "export/otlp_answer.h"
 #include "push_send.h"
 
 #define FIRST_PAUSE_MS	500

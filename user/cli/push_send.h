@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "push.h"
+#include "push_request.h"
 #include "push_http.h"
 
 enum push_fate {

@@ -11,7 +11,7 @@
 
 #include <stdint.h>
 
-#include "push.h"
+#include "push_request.h"
 
 /* Where a request is to be sent. A spool may have requests for several places. */
 struct push_place {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * A capture as requests to a collector of OpenTelemetry profiles (format/otlp.h), one for each
+ * A capture as requests to a collector of OpenTelemetry profiles (otlp_fields.h), one for each
  * minute. A request stands alone: it has its own dictionary. Its samples are sums by task and call
  * chain, in one profile for each kind of value:
  *
@@ -20,6 +20,9 @@
 
 #include <kbarman/error.h>
 #include <kbarman/trace.h>
+
+#define KB_OTLP_PATH	"/v1development/profiles"	/* of the URL of a collector */
+#define KB_OTLP_TYPE	"application/x-protobuf"
 
 /* What a request holds, for those who count what is sent. */
 struct kb_otlp_request {

@@ -15,8 +15,8 @@
 #include <kbarman/out.h>
 
 #include "base/table.h"
+#include "export/otlp_fields.h"
 #include "export/stack_table.h"
-#include "format/otlp.h"
 
 struct kb_otlp_tables {
 	const struct kb_stack_table *stacks;

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * The OpenTelemetry protocol for profiles, v1development: field numbers of its messages, and a
- * reader of what a collector answers. The protocol is in development, and this is how
- * opentelemetry-proto 1.10 and 1.11 have it. The numbers of struct Sample moved in 1.10: `values`
+ * The OpenTelemetry protocol for profiles, v1development: the field numbers of its messages. The
+ * protocol is in development, and this is how opentelemetry-proto 1.10 and 1.11 have it. The numbers of struct Sample moved in 1.10: `values`
  * was 2 in 1.8 and 1.9 and is 4 now, `attribute_indices` was 3 and is 2, `link_index` was 4 and is 3.
  *
  * Every table of the dictionary has the zero value at index 0, which means "none".
@@ -10,14 +9,8 @@
  * Source: opentelemetry/proto/{profiles,collector/profiles}/v1development, common/v1 and
  * resource/v1 of opentelemetry-proto 1.11.
  */
-#ifndef KB_LIB_FORMAT_OTLP_H
-#define KB_LIB_FORMAT_OTLP_H
-
-#include <stddef.h>
-#include <stdint.h>
-
-#define KB_OTLP_PATH	"/v1development/profiles"	/* of the URL of a collector */
-#define KB_OTLP_TYPE	"application/x-protobuf"
+#ifndef KB_LIB_EXPORT_OTLP_FIELDS_H
+#define KB_LIB_EXPORT_OTLP_FIELDS_H
 
 enum { KB_OTLP_REQUEST_RESOURCES = 1, KB_OTLP_REQUEST_DICTIONARY = 2 };
 
@@ -65,18 +58,5 @@ enum {
 enum { KB_OTLP_LINE_FUNCTION = 1, KB_OTLP_LINE_LINE = 2 };
 enum { KB_OTLP_FUNCTION_NAME = 1, KB_OTLP_FUNCTION_SYSTEM_NAME = 2, KB_OTLP_FUNCTION_FILE = 3 };
 enum { KB_OTLP_LINK_TRACE = 1, KB_OTLP_LINK_SPAN = 2 };
-
-/* What a collector answers to a request that it took. */
-struct kb_otlp_answer {
-	uint64_t rejected;	/* profiles that it did not take */
-	const char *text;	/* why, in the answer's own bytes, without a NUL */
-	size_t length;		/* 0: it does not say */
-};
-
-/* Read an answer of status 200. Returns 0, or -EINVAL: this is no such message. */
-int kb_otlp_read_answer(const void *data, size_t size, struct kb_otlp_answer *answer);
-
-/* Read an answer of another status (google.rpc.Status): the text alone. The same results. */
-int kb_otlp_read_failure(const void *data, size_t size, struct kb_otlp_answer *answer);
 
 #endif

@@ -7,7 +7,7 @@
 #include <errno.h>
 #include <stdbool.h>
 
-#include "format/otlp.h"
+#include "export/otlp_answer.h"
 
 enum { ANSWER_PARTIAL = 1 };
 enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE = 2 };
