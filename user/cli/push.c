@@ -2,7 +2,7 @@
 /*
  * kbarman push: sends captures to a server of profiles. A process without rights makes requests of
  * the captures (push_encode.h); this one sends them (push_send.h), and what could not be sent goes
- * to the spool (push_spool.h), if there is one. Each request has exactly one fate, which is counted.
+ * to the spool (push_spool.h), if there is one. Each request has one fate, which is counted.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -144,19 +144,17 @@ static int read_headers(struct push *p, const char *path)
 	return status;
 }
 
-static int add_attribute(struct push *p, const char *text)
+/* @text is a word of the command, which is cut into two. */
+static int add_attribute(struct push *p, char *text)
 {
-	const char *equals = strchr(text, '=');
-	char *key;
+	char *equals = strchr(text, '=');
 
 	if (p->nr_attributes == ATTRIBUTES_MAX)
 		return cli_fail("--resource: give it at most %d times", ATTRIBUTES_MAX);
 	if (!equals || equals == text)
 		return cli_fail("--resource %s: give KEY=VALUE", text);
-	key = strndup(text, (size_t)(equals - text));
-	if (!key)
-		return cli_fail("out of memory");
-	p->attributes[p->nr_attributes++] = (struct kb_otlp_attribute){ key, equals + 1 };
+	*equals = 0;
+	p->attributes[p->nr_attributes++] = (struct kb_otlp_attribute){ text, equals + 1 };
 	return 0;
 }
 
@@ -165,7 +163,8 @@ static int set_place(struct push *p, const char *kind, const char *url)
 	if (p->place.url)
 		return cli_fail("give one of --otlp and --pprof, and once");
 	if (strncmp(url, "http://", 7) && strncmp(url, "https://", 8))
-		return cli_fail("--%s %s: give a URL that begins with http:// or https://", kind, url);
+		return cli_fail("--%s %s: give a URL that begins with http:// or https://", kind,
+				url);
 	if (strpbrk(url, " \t\r\n") || strlen(url) > 2048)
 		return cli_fail("--%s: this is no URL", kind);
 	p->place = (struct push_place){ .kind = kind, .url = url };
@@ -280,8 +279,11 @@ static bool parse(struct push *p, int argc, char **argv, int *status)
 /* Bytes that a URL can't have are written as %XX. */
 static void put_escaped(FILE *out, const char *text)
 {
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~";
+
 	for (; *text; text++) {
-		if (strchr("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~", *text))
+		if (strchr(plain, *text))
 			putc(*text, out);
 		else
 			fprintf(out, "%%%02X", (unsigned char)*text);

@@ -79,8 +79,8 @@ static int encode_pprof(struct kb_trace *trace, int fd, struct kb_error *err)
 		counts.until = epoch + (uint64_t)kb_trace_last(trace);
 		error = send_request(fd, &counts, data, size);
 		if (error)
-			result = kb_error_set(err, error, KB_NO_OFFSET, "can't pass on a profile: %s",
-					      strerror(-error));
+			result = kb_error_set(err, error, KB_NO_OFFSET,
+					      "can't pass on a profile: %s", strerror(-error));
 	}
 	kb_out_destroy(out);
 	return result;
@@ -180,7 +180,8 @@ static int end(struct push_encoder *encoder, bool in_order)
 		cli_warn("the process that reads the capture was ended by signal %d: what follows "
 			 "was not sent", WTERMSIG(status));
 	else
-		cli_warn("the process that reads the capture ended early: what follows was not sent");
+		cli_warn("the process that reads the capture ended early: what follows was not "
+			 "sent");
 	return CLI_IMPOSSIBLE;
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * See push_send.h. A request is sent again after 408, 429, all of 5xx but the two that say "never",
- * and if there was no answer. The pauses double, with a random part, so that many machines that lost
- * a server do not come back at the same moment; a server may ask for longer ones (Retry-After).
+ * and if there was no answer. The pauses double, with a random part, so that many machines that
+ * lost a server do not come back at the same moment; a server may ask for longer ones (Retry-After).
  */
 #include <stdio.h>
 #include <string.h>
@@ -17,6 +17,7 @@
 #define FIRST_PAUSE_MS	500
 #define LAST_PAUSE_MS	30000
 #define STEP_MS		100	/* after which a signal is seen at the latest */
+#define YEAR_S		31536000	/* of longer pauses that a server asks for */
 #define TEXT_MAX	200	/* shown bytes of an answer */
 
 static bool is_later(long status)
@@ -50,9 +51,9 @@ static enum push_fate taken(struct push_sender *sender, const struct push_reply 
 	struct kb_otlp_answer answer = { .text = "" };
 
 	if (sender->otlp && kb_otlp_read_answer(reply->body, reply->size, &answer)) {
-		cli_warn("%s: answers with status %ld and something that is not OTLP: it is not known "
-			 "whether it took the request, which is not sent again", sender->shown,
-			 reply->status);
+		cli_warn("%s: answers with status %ld and something that is not OTLP: it is not "
+			 "known whether it took the request, which is not sent again",
+			 sender->shown, reply->status);
 		return PUSH_UNCLEAR;
 	}
 	if (answer.rejected) {
@@ -83,9 +84,8 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 	explain(sender, &reply, why);
 	if (!is_later(reply.status))
 		return PUSH_REFUSED;
-	/* a year at most: the product must not overflow */
 	if (reply.retry_after > 0)
-		*retry_after_ms = (reply.retry_after < 31536000 ? reply.retry_after : 31536000) * 1000;
+		*retry_after_ms = 1000 * (reply.retry_after < YEAR_S ? reply.retry_after : YEAR_S);
 	return PUSH_LATER;
 }
 

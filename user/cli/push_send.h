@@ -25,7 +25,7 @@ struct push_sender {
 	volatile sig_atomic_t *stop;	/* not 0: wait for nothing any more */
 	/* results */
 	bool given_up;			/* patience is over, so nothing more is tried */
-	uint64_t rejected;		/* profiles of taken requests that the server did not want */
+	uint64_t rejected;		/* profiles of taken requests that it did not want */
 };
 
 /* Prints a message unless the request was taken at last. */

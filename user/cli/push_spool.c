@@ -99,7 +99,8 @@ int push_spool_open(struct push_spool *spool, const char *path, uint64_t limit)
 		}
 	}
 	if (!unlinkat(spool->fd, PART, 0))
-		cli_warn("%s: a push was cut off while it wrote a request here, which is lost", path);
+		cli_warn("%s: a push was cut off while it wrote a request here, which is lost",
+			 path);
 	numbers = list(spool, &nr);
 	if (!numbers) {
 		push_spool_close(spool);
@@ -127,7 +128,7 @@ struct file {
 	struct push_request request;	/* its data are in @data */
 };
 
-/* The value of the line "NAME: VALUE" at *@at, which ends with NUL then. NULL: it is another one. */
+/* The value of the line "NAME: VALUE" at *@at, which ends with NUL then. NULL: another line. */
 static char *take_line(char **at, const char *name)
 {
 	size_t length = strlen(name);
@@ -270,7 +271,8 @@ int push_spool_add(struct push_spool *spool, const struct push_place *place,
 			  counts->from, counts->until, request->size);
 	if (length < 0)
 		return -ENOMEM;
-	error = length > (int)HEAD_MAX ? -EFBIG : make_room(spool, (uint64_t)length + request->size);
+	error = length > (int)HEAD_MAX ? -EFBIG :
+					 make_room(spool, (uint64_t)length + request->size);
 	if (error)
 		goto out;
 	fd = openat(spool->fd, PART, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
@@ -278,7 +280,8 @@ int push_spool_add(struct push_spool *spool, const struct push_place *place,
 		error = -errno;
 		goto out;
 	}
-	error = kb_write_whole(fd, head, (size_t)length) ?: kb_write_whole(fd, request->data, request->size);
+	error = kb_write_whole(fd, head, (size_t)length) ?:
+		kb_write_whole(fd, request->data, request->size);
 	if (!error && fsync(fd))
 		error = -errno;
 	if (close(fd) && !error)

@@ -26,12 +26,15 @@ struct push_spool {
 	uint64_t last;			/* number of the newest file */
 	uint64_t earlier;		/* the same, when the spool was opened */
 	struct push_sum dropped;	/* what made room, which is lost */
-	struct push_sum dropped_own;	/* the part of it that was added since the spool was opened */
+	struct push_sum dropped_own;	/* the part of it that is not older than this process */
 	uint64_t damaged;		/* files that could not be read, which were left there */
 	uint64_t left;			/* requests that push_spool_walk() did not send */
 };
 
-/* Makes the folder if it is not there, and waits for its other users. Returns 0, or an exit status. */
+/*
+ * Makes the folder if it is not there, and waits for its other users. Returns 0, or an exit status
+ * after a message.
+ */
 int push_spool_open(struct push_spool *spool, const char *path, uint64_t limit);
 void push_spool_close(struct push_spool *spool);
 

@@ -25,7 +25,7 @@
 
 #define SMALL		256		/* bytes: room for the numbers of a message */
 #define MINUTE_NS	UINT64_C(60000000000)
-#define MAX_ROWS	100000		/* of a request: with more of them it is sent before its time */
+#define MAX_ROWS	100000		/* of a request; with more it ends before its time */
 #define MAX_COUNTERS	64		/* largest number of counters that become profiles */
 
 enum { VALUE_CPU, VALUE_SAMPLES, VALUE_OFF_CPU, VALUE_COUNTERS };
@@ -77,7 +77,8 @@ struct otlp {
 /* The number of the program of a task: its process is called so at that time. */
 static int64_t find_program(struct otlp *x, uint32_t task, uint64_t timestamp)
 {
-	int64_t process = kb_task_table_find(&x->tasks, kb_task_id(&x->tasks, task)->tgid, timestamp);
+	uint32_t tgid = kb_task_id(&x->tasks, task)->tgid;
+	int64_t process = kb_task_table_find(&x->tasks, tgid, timestamp);
 	char label[KB_TASK_LABEL];
 	struct program *program;
 	uint64_t key;
@@ -272,8 +273,8 @@ static struct kb_text value_name(const struct otlp *x, uint32_t value, bool *tim
 }
 
 /*
- * A profile has the same id whenever this capture is encoded, so that a collector that gets it twice
- * can tell.
+ * A profile has the same id whenever this capture is encoded, so that a collector that gets it
+ * twice can tell.
  */
 static void make_id(const struct otlp *x, uint32_t program, uint32_t value, uint64_t id[2])
 {
@@ -349,7 +350,7 @@ static void put_program(struct otlp *x, uint32_t program, const uint32_t *rows, 
 /* Sort the rows by program, each program's in their order. Returns them, to be freed. */
 static uint32_t *sort_rows(const struct otlp *x, uint32_t *starts)
 {
-	uint32_t *order = malloc(((size_t)x->rows.nr + 1) * sizeof(*order)), i;
+	uint32_t *order = calloc((size_t)x->rows.nr + 1, sizeof(*order)), i;
 
 	if (!order)
 		return NULL;
@@ -541,7 +542,8 @@ static void complain(const struct otlp *x)
 			      kb_names_nr_counters(x->trace->names));
 }
 
-int kb_otlp_run(struct kb_trace *trace, const struct kb_otlp_options *options, struct kb_error *err)
+int kb_otlp_run(struct kb_trace *trace, const struct kb_otlp_options *options,
+		struct kb_error *err)
 {
 	struct otlp x = { .trace = trace, .options = options };
 	int result = prepare(&x, err);

@@ -43,7 +43,7 @@ struct kb_otlp_options {
 	const struct kb_otlp_attribute *attributes;	/* of every resource; they replace those
 							 * of the capture */
 	size_t nr_attributes;
-	/* Takes a request, whose data hold until it returns. Returns 0, or a negative errno to end. */
+	/* Takes a request; its data hold until then. Returns 0, or a negative errno to end. */
 	int (*take)(void *context, const struct kb_otlp_request *request);
 	void (*say)(void *context, const char *sentence);	/* as struct kb_export_options */
 	void *context;
@@ -53,6 +53,7 @@ struct kb_otlp_options {
  * Encode all of @trace. Returns 0; 1 if the capture is damaged: @err says where, and everything
  * whole in front of it is encoded; or a negative errno and @err, also that of take().
  */
-int kb_otlp_run(struct kb_trace *trace, const struct kb_otlp_options *options, struct kb_error *err);
+int kb_otlp_run(struct kb_trace *trace, const struct kb_otlp_options *options,
+		struct kb_error *err);
 
 #endif

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * What a collector answers is a message of two fields at most. It comes from a network, so nothing
- * of it is believed: a length that runs over the end, or a field of a type that it can't have, is an
- * error.
+ * of it is believed: a length that runs over the end, or a field of a type that it can't have, is
+ * an error.
  */
 #include <errno.h>
 #include <stdbool.h>
@@ -14,8 +14,6 @@ enum { PARTIAL_REJECTED = 1, PARTIAL_MESSAGE = 2 };
 enum { STATUS_MESSAGE = 2 };
 
 enum { WIRE_VARINT = 0, WIRE_FIXED64 = 1, WIRE_BYTES = 2, WIRE_FIXED32 = 5 };
-
-#define VARINT_BYTES	10	/* of the longest one */
 
 struct reader {
 	const uint8_t *at, *end;
@@ -33,7 +31,7 @@ static int read_varint(struct reader *reader, uint64_t *value)
 	unsigned int shift = 0;
 
 	*value = 0;
-	while (reader->at < reader->end && shift < 7 * VARINT_BYTES) {
+	while (reader->at < reader->end && shift < 64) {
 		uint8_t byte = *reader->at++;
 
 		*value |= (uint64_t)(byte & 0x7f) << shift;

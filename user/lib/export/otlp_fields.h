@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The OpenTelemetry protocol for profiles, v1development: the field numbers of its messages. The
- * protocol is in development, and this is how opentelemetry-proto 1.10 and 1.11 have it. The numbers of struct Sample moved in 1.10: `values`
- * was 2 in 1.8 and 1.9 and is 4 now, `attribute_indices` was 3 and is 2, `link_index` was 4 and is 3.
+ * protocol is in development, and this is how opentelemetry-proto 1.10 and 1.11 have it. The
+ * numbers of the message Sample moved in 1.10: `values` was 2 in 1.8 and 1.9 and is 4 now,
+ * `attribute_indices` was 3 and is 2, `link_index` was 4 and is 3.
  *
  * Every table of the dictionary has the zero value at index 0, which means "none".
  *

@@ -126,6 +126,14 @@ static void put_string(struct kb_otlp_tables *tables, struct string *row, const 
 	kb_out_commit(out, at);
 }
 
+static bool is_text(const struct kb_otlp_tables *tables, const struct string *row,
+		    const char *text, size_t length)
+{
+	const uint8_t *table = tables->out[KB_OTLP_STRINGS]->buffer;
+
+	return row->length == length && !memcmp(table + row->start, text, length);
+}
+
 uint32_t kb_otlp_text(struct kb_otlp_tables *tables, const char *text, size_t length)
 {
 	uint64_t key[2] = { 0 };
@@ -144,8 +152,7 @@ uint32_t kb_otlp_text(struct kb_otlp_tables *tables, const char *text, size_t le
 			return 0;
 		if (fresh)
 			put_string(tables, row, label, length);
-		if (fresh || (row->length == length &&
-			      !memcmp(tables->out[KB_OTLP_STRINGS]->buffer + row->start, label, length)))
+		if (fresh || is_text(tables, row, label, length))
 			return index;
 	}
 }
@@ -231,7 +238,8 @@ static uint32_t mapping(struct kb_otlp_tables *tables, uint32_t i)
 	for (j = 0; image->build_id && j < image->build_id->length; j++)
 		snprintf(hex + 2 * j, 3, "%02x", image->build_id->bytes[j]);
 	if (j)
-		id = kb_otlp_attribute(tables, "process.executable.build_id.gnu", hex, 2 * (size_t)j);
+		id = kb_otlp_attribute(tables, "process.executable.build_id.gnu", hex,
+				       2 * (size_t)j);
 	at = begin(tables, KB_OTLP_MAPPINGS, &message);
 	if (!at)
 		return 0;
@@ -302,7 +310,8 @@ static uint32_t location(struct kb_otlp_tables *tables, uint32_t i)
 uint32_t kb_otlp_chain(struct kb_otlp_tables *tables, uint32_t node)
 {
 	struct kb_out *out = tables->out[KB_OTLP_STACKS];
-	uint32_t depth = kb_stack_node(tables->stacks, node)->depth, index, at_node;
+	const struct kb_stack_node *at_node = kb_stack_node(tables->stacks, node);
+	uint32_t depth = at_node->depth, index;
 	uint8_t *at, *message, *list;
 	bool fresh;
 
@@ -316,9 +325,8 @@ uint32_t kb_otlp_chain(struct kb_otlp_tables *tables, uint32_t node)
 	message = kb_proto_begin(at, KB_OTLP_STACKS, KB_PROTO_PACKET);
 	list = kb_proto_begin(message, KB_OTLP_STACK_LOCATIONS, KB_PROTO_PACKET);
 	at = list;
-	for (at_node = node; at_node; at_node = kb_stack_node(tables->stacks, at_node)->parent)
-		at = kb_proto_put_varint(at, location(tables,
-						      kb_stack_node(tables->stacks, at_node)->frame));
+	for (; at_node->depth; at_node = kb_stack_node(tables->stacks, at_node->parent))
+		at = kb_proto_put_varint(at, location(tables, at_node->frame));
 	at = kb_proto_end(list, at, KB_PROTO_PACKET);
 	kb_out_commit(out, kb_proto_end(message, at, KB_PROTO_PACKET));
 	return index;
