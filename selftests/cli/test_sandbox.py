@@ -245,6 +245,17 @@ def connection_is_not_made(tmp):
     deadly(tmp, "inet-socket", "unix-socket")
 
 
+def what_push_reads_can_not_connect(tmp):
+    """Only the process that sends can, which reads no capture."""
+    want()
+    path = capture(tmp)
+    for deed in ("inet-socket", "execve"):
+        done = commit(tmp, deed, "push", "--otlp", "http://127.0.0.1:1", "--retry", "0", path)
+        assert done.returncode == 2, (deed, done)
+        assert "stopped by the sandbox" in done.stderr and "deed" not in done.stderr, done
+        assert "what follows was not sent" in done.stderr, done
+
+
 def others_are_not_touched(tmp):
     deadly(tmp, "kill", "tgkill", "ptrace", "process_vm_readv", "unshare")
 

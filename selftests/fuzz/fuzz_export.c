@@ -16,6 +16,7 @@
 #include <kbarman/tptp.h>
 
 #include "base/utf8.h"
+#include "export/otlp.h"
 
 static void must(bool good)
 {
@@ -178,6 +179,25 @@ static void export(struct kb_trace *trace, const struct kb_export *export, const
 		must(!nftw(folder, remove_one, 16, FTW_DEPTH | FTW_PHYS));
 }
 
+static int take(void *context, const struct kb_otlp_request *request)
+{
+	uint64_t *samples = context;
+
+	must(request->size && request->profiles && request->until >= request->from);
+	*samples += request->samples;
+	return 0;
+}
+
+/* Makes requests of OTLP, which is no format of a file. */
+static void push(struct kb_trace *trace)
+{
+	uint64_t samples = 0;
+	const struct kb_otlp_options options = { .take = take, .context = &samples };
+	struct kb_error err;
+
+	kb_otlp_run(trace, &options, &err);
+}
+
 /* Makes a report and reads its rows. */
 static void report(struct kb_trace *trace, bool flag)
 {
@@ -217,6 +237,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	while (e[nr])
 		nr++;
 	choice = data[size - 1];
+	if (choice == 255)
+		push(trace);
 	e += choice / 2 % nr;
 	export(trace, *e, NULL, choice & 1);
 	for (const char *const *f = (*e)->formats; f && *f; f += 2)

@@ -2,7 +2,7 @@
 """A reader of protocol buffers by a schema, which refuses what the schema has not.
 
 A schema is {field number: (name, type)}; a type is "uint", "sint" (two's complement),
-"double", "bytes", "text" (UTF-8), a schema, or one of these in a list: repeated.
+"double", "fixed" (64 bits), "bytes", "text" (UTF-8), a schema, or one of these in a list: repeated.
 """
 import struct
 
@@ -37,8 +37,8 @@ def read(data, schema, where="message"):
                 value -= 2**64
             values = [value]
         elif wire == 1:
-            assert kind == "double", (where, name)
-            values, at = list(struct.unpack_from("<d", data, at)), at + 8
+            assert kind in ("double", "fixed"), (where, name)
+            values, at = list(struct.unpack_from("<d" if kind == "double" else "<Q", data, at)), at + 8
         else:
             assert wire == 2, (where, name, wire)
             length, at = varint(data, at)

@@ -20,6 +20,7 @@ static const struct cli_verb verbs[] = {
 	{ "info", cmd_info, "print a summary of a capture" },
 	{ "list", cmd_list, "list the events that this machine can count" },
 	{ "merge", cmd_merge, "merge the captures of several CPUs" },
+	{ "push", cmd_push, "send captures to a server of profiles (OpenTelemetry, Pyroscope)" },
 	{ "query", cmd_query, "answer questions in SQL about captures" },
 	{ "record", cmd_record, "record a command, processes or the whole system" },
 	{ "recover", cmd_recover, "make a capture from an interrupted recording" },

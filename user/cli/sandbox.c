@@ -646,7 +646,8 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	 */
 	if (!debuginfod && !limits.processes && (limits.output || spool))
 		confine_files(&limits, spool);
-	confine_calls(files, limits.network || debuginfod, debuginfod, limits.decoder);
+	confine_calls(files, limits.network || debuginfod, limits.threads || debuginfod,
+		      limits.decoder);
 }
 
 /* Becomes the user nobody: even on a kernel without a sandbox, other users' files stay closed. */

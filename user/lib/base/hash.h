@@ -23,6 +23,14 @@ static inline uint64_t kb_hash_word(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
+/* Take @length bytes into @hash: 64 bits, for long texts and for those whose hash is their name. */
+static inline uint64_t kb_hash_bytes(uint64_t hash, const char *bytes, size_t length)
+{
+	for (size_t i = 0; i < length; i++)
+		hash = kb_hash_word(hash, (uint8_t)bytes[i]);
+	return hash;
+}
+
 #define KB_HASH_TEXT	2166136261U	/* FNV-1a */
 
 static inline uint32_t kb_hash_byte(uint32_t hash, uint8_t byte)

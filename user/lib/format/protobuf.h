@@ -36,15 +36,20 @@ static inline uint8_t *kb_proto_put_uint(uint8_t *at, uint32_t field, uint64_t v
 	return kb_proto_put_varint(kb_proto_put_varint(at, field << 3), value);
 }
 
+static inline uint8_t *kb_proto_put_fixed64(uint8_t *at, uint32_t field, uint64_t value)
+{
+	value = htole64(value);
+	at = kb_proto_put_varint(at, field << 3 | 1);
+	memcpy(at, &value, sizeof(value));
+	return at + sizeof(value);
+}
+
 static inline uint8_t *kb_proto_put_double(uint8_t *at, uint32_t field, double value)
 {
 	uint64_t bits;
 
 	memcpy(&bits, &value, sizeof(bits));
-	bits = htole64(bits);
-	at = kb_proto_put_varint(at, field << 3 | 1);
-	memcpy(at, &bits, sizeof(bits));
-	return at + sizeof(bits);
+	return kb_proto_put_fixed64(at, field, bits);
 }
 
 /* bytes, string. */
@@ -54,6 +59,16 @@ static inline uint8_t *kb_proto_put_bytes(uint8_t *at, uint32_t field, const voi
 	at = kb_proto_put_varint(kb_proto_put_varint(at, field << 3 | 2), length);
 	memcpy(at, data, length);
 	return at + length;
+}
+
+/* The only element of a packed list of uint32, uint64 or enum. */
+static inline uint8_t *kb_proto_put_one(uint8_t *at, uint32_t field, uint64_t value)
+{
+	uint8_t *length = kb_proto_put_varint(at, field << 3 | 2);
+
+	at = kb_proto_put_varint(length + 1, value);
+	*length = (uint8_t)(at - length - 1);
+	return at;
 }
 
 /* Begin a message whose length takes @size bytes. Returns where its fields begin. */

@@ -1,0 +1,367 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""push: every request is sent once, kept or said to be lost, whatever the server and the disk do."""
+import gzip
+import os
+import random
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import tap  # noqa: E402
+import viewers  # noqa: E402
+from capture_writer import BASE, CaptureWriter  # noqa: E402
+from collector import Collector, Request, cut, cut_in_the_body, field, garbage, nobody  # noqa: E402
+
+MINUTE = 60 * 10**9
+
+
+def capture(tmp, minutes=1, name="a.cap", pc=0x1000):
+    """One request for each minute, with two samples."""
+    c = CaptureWriter(cores=1)
+    c.fact("name", name)
+    c.task(5, b"five")
+    c.map(5, 0, 2**32, 0, b"[anon]")
+    for minute in range(minutes):
+        for step in range(2):
+            c.sample(0, BASE + minute * MINUTE + step, 5, pc + 16 * minute + step)
+    return c.save(os.path.join(tmp, name))
+
+
+def push(url, *args, **kwargs):
+    kwargs.setdefault("errors", "replace")
+    return tap.run("push", "--otlp", url, *args, **kwargs)
+
+
+def kept(folder):
+    """The names of the files in the spool below it."""
+    folder = os.path.join(folder, "spool")
+    return sorted(os.listdir(folder)) if os.path.isdir(folder) else []
+
+
+def ids(bodies):
+    return [profile["id"] for body in bodies for profile in Request(body).profiles]
+
+
+def a_taken_request_is_sent_once(tmp):
+    with Collector() as collector:
+        result = push(collector.url, capture(tmp, 3), "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 0 and "sent 3 requests: 6 samples" in result.stderr, result
+        assert len(collector.asked) == 3 and len(set(ids(collector.taken))) == len(ids(collector.taken))
+        assert not kept(tmp)
+        assert push(collector.url, "-q", capture(tmp)).stderr == ""
+
+
+def several_files_and_standard_input_are_sent(tmp):
+    one, two = capture(tmp), capture(tmp, 2, "b.cap", 0x2000)
+    with Collector() as collector:
+        with open(two, "rb") as file:
+            result = push(collector.url, one, "-", stdin=file)
+        assert result.returncode == 0 and "sent 3 requests" in result.stderr, result
+        assert push(collector.url, one, os.path.join(tmp, "none.cap")).returncode == 2
+        assert len(collector.taken) == 4
+
+
+def a_busy_server_is_asked_again_when_it_says(tmp):
+    for status in 429, 503:
+        with Collector({"status": status, "headers": {"Retry-After": "2"}}) as collector:
+            began = time.monotonic()
+            result = push(collector.url, capture(tmp), "--retry", 20)
+            assert result.returncode == 0 and time.monotonic() - began >= 2, result
+            assert len(collector.asked) == 2 and len(collector.taken) == 1
+
+
+def a_server_that_fails_is_asked_again(tmp):
+    with Collector(500, cut, 502, cut_in_the_body, 504, garbage) as collector:
+        result = push(collector.url, capture(tmp), "--retry", 60)
+        assert result.returncode == 0 and "sent 1 request" in result.stderr, result
+        assert len(collector.taken) == 1
+
+
+def pauses_get_longer(tmp):
+    times = []
+
+    def late(handler):
+        times.append(time.monotonic())
+        return 503
+
+    with Collector(*[late] * 5) as collector:
+        assert push(collector.url, capture(tmp), "--retry", 60).returncode == 0
+    pauses = [b - a for a, b in zip(times, times[1:])]
+    # half of it at least: 0.25, 0.5, 1, 2
+    assert all(pause >= 0.25 * 2**n for n, pause in enumerate(pauses)) and len(pauses) == 4, pauses
+
+
+def a_server_that_wants_more_time_than_there_is_is_given_up_at_once(tmp):
+    with Collector({"status": 429, "headers": {"Retry-After": "3600"}}) as collector:
+        began = time.monotonic()
+        result = push(collector.url, capture(tmp, 2), "--retry", 20, "--spool", os.path.join(tmp, "spool"))
+        assert time.monotonic() - began < 10
+        assert result.returncode == 1 and "asks to wait for 3600 s" in result.stderr, result
+        assert len(collector.asked) == 1 and len(kept(tmp)) == 2
+
+
+def what_is_refused_is_lost_and_said(tmp):
+    with Collector({"status": 400, "body": field(2, b"no such profile")}, 501, 413, 302) as collector:
+        result = push(collector.url, capture(tmp, 5), "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 1 and "status 400: no such profile" in result.stderr, result
+        assert "lost 4 requests: 8 samples" in result.stderr and "sent 1 request" in result.stderr
+        assert len(collector.asked) == 5 and not kept(tmp)
+
+
+def what_a_server_rejects_is_said(tmp):
+    partial = field(1, field(1, 3) + field(2, b"too old"))
+    with Collector({"status": 200, "body": partial}) as collector:
+        result = push(collector.url, capture(tmp))
+        assert result.returncode == 1 and "not 3 profiles of it: too old" in result.stderr, result
+
+
+def an_answer_that_is_no_answer_is_said_and_nothing_is_sent_twice(tmp):
+    page = {"status": 200, "body": b"<html>log in</html>", "headers": {"Content-Type": "text/html"}}
+    with Collector(page) as collector:
+        result = push(collector.url, capture(tmp), "--spool", os.path.join(tmp, "spool"))
+        assert result.returncode == 1 and "something that is not OTLP" in result.stderr, result
+        assert "not known what became of 1 request: 2 samples" in result.stderr
+        assert len(collector.asked) == 1 and not kept(tmp)
+
+
+def without_a_spool_it_is_said_what_is_lost(tmp):
+    result = push(nobody(), capture(tmp, 2), "--retry", 0)
+    assert result.returncode == 1 and "lost 2 requests: 4 samples" in result.stderr, result
+    assert "--spool DIR would have kept them" in result.stderr
+
+
+def what_was_kept_is_sent_first_and_once(tmp):
+    spool = os.path.join(tmp, "spool")
+    with Collector(500, 500) as collector:
+        result = push(collector.url, capture(tmp, 3), "--retry", 0, "--spool", spool)
+        assert result.returncode == 1 and "kept 3 requests: 6 samples" in result.stderr, result
+        # after the first one the server is left alone
+        assert len(collector.asked) == 1 and len(kept(tmp)) == 3, kept(tmp)
+        assert os.stat(spool).st_mode & 0o077 == 0
+        result = push(collector.url, "--retry", 0, "--spool", spool, "--spool-only")
+        assert result.returncode == 1 and "3 earlier requests stay in the spool" in result.stderr, result
+        result = push(collector.url, capture(tmp, 1, "b.cap", 0x5000), "--spool", spool)
+        assert result.returncode == 0 and "sent 4 requests: 8 samples" in result.stderr, result
+        pcs = [[sample["stack"][0]["address"] for sample in Request(body).profiles[0]["samples"]]
+               for body in collector.taken]
+        assert [min(pc) for pc in pcs] == [0x1001, 0x1010, 0x1020, 0x5001], pcs
+        assert not kept(tmp)
+
+
+def requests_for_other_servers_stay(tmp):
+    spool = os.path.join(tmp, "spool")
+    assert push(nobody(), capture(tmp), "--retry", 0, "--spool", spool).returncode == 1
+    with Collector() as collector:
+        result = push(collector.url, "--spool", spool, "--spool-only")
+        assert result.returncode == 0 and "1 requests are for other servers" in result.stderr, result
+        assert not collector.asked and len(kept(tmp)) == 1
+
+
+def the_oldest_make_room_in_a_full_spool(tmp):
+    spool, url = os.path.join(tmp, "spool"), nobody()
+    assert push(url, capture(tmp), "--retry", 0, "--spool", spool).returncode == 1
+    size = os.path.getsize(os.path.join(spool, kept(tmp)[0]))
+    result = push(url, capture(tmp, 5, "b.cap"), "--retry", 0, "--spool", spool, "--spool-size", 7 * size // 2)
+    assert result.returncode == 1 and "kept 3 requests: 6 samples" in result.stderr, result
+    assert "lost 3 requests: 6 samples, 0 waits; they were the oldest" in result.stderr, result
+    assert kept(tmp) == [f"{n:012}.request" for n in (4, 5, 6)], kept(tmp)
+    result = push(url, capture(tmp), "--retry", 0, "--spool", spool, "--spool-size", 100)
+    assert "larger than the spool may be" in result.stderr and "lost 1 request:" in result.stderr, result
+    assert len(kept(tmp)) == 3
+
+
+def a_full_disk_is_said(tmp):
+    def small_files():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    result = push(nobody(), capture(tmp, 2), "--retry", 0, "--spool", os.path.join(tmp, "spool"),
+                  preexec_fn=small_files)
+    assert result.returncode == 1 and "can't keep a request: " in result.stderr, result
+    assert "lost 2 requests: 4 samples" in result.stderr and not kept(tmp), kept(tmp)
+
+
+def a_full_disk_is_said_by_its_name(tmp):
+    disk = os.path.join(tmp, "disk")
+    os.mkdir(disk)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", disk], capture_output=True,
+                      check=False).returncode:
+        raise tap.Skip("only root can mount a small disk")
+    try:
+        result = push(nobody(), capture(tmp, 4), "--retry", 0, "--spool", os.path.join(disk, "spool"))
+        assert result.returncode == 1 and "No space left on device" in result.stderr, result
+        stays = int(re.search(r"kept (\d) request", result.stderr)[1])
+        lost = int(re.search(r"lost (\d) request", result.stderr)[1])
+        assert stays + lost == 4 and len(kept(disk)) == stays, result
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+def damaged_files_of_the_spool_are_left_alone(tmp):
+    spool = os.path.join(tmp, "spool")
+    url = nobody()
+    assert push(url, capture(tmp, 2), "--retry", 0, "--spool", spool).returncode == 1
+    first, second = (os.path.join(spool, name) for name in kept(tmp))
+    with open(first, "rb") as file:
+        whole = file.read()
+    for data in b"", b"\n\n", whole[:-1], whole + b"x", whole.replace(b"samples: 2", b"samples: -2"), \
+            os.urandom(5000):
+        with open(first, "wb") as file:
+            file.write(data)
+        result = push(url, "--retry", 0, "--spool", spool, "--spool-only")
+        assert result.returncode == 1 and "not a whole request" in result.stderr, (data, result)
+    assert os.path.exists(first) and os.path.exists(second)
+
+
+def a_signal_keeps_what_is_not_sent(tmp):
+    spool = os.path.join(tmp, "spool")
+    with subprocess.Popen([tap.KBARMAN, "push", "--otlp", nobody(), "--retry", "600", "--spool", spool,
+                           capture(tmp, 3)], stderr=subprocess.PIPE, text=True) as process:
+        time.sleep(1)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1 and "kept 3 requests: 6 samples" in said, (process.returncode, said)
+    assert len(kept(tmp)) == 3
+
+
+def a_request_that_was_cut_off_is_said(tmp):
+    spool = os.path.join(tmp, "spool")
+    os.mkdir(spool, 0o700)
+    with open(os.path.join(spool, "new.part"), "wb") as file:
+        file.write(b"kbarman-push 1\n")
+    with Collector() as collector:
+        result = push(collector.url, "--spool", spool, "--spool-only")
+        assert "cut off while it wrote a request" in result.stderr and not kept(tmp), result
+
+
+def two_at_once_wait_for_each_other(tmp):
+    spool, path = os.path.join(tmp, "spool"), capture(tmp, 4)
+    with Collector() as collector:
+        assert push(nobody(), path, "--retry", 0, "--spool", spool).returncode == 1
+        for name in kept(tmp):       # for this server
+            with open(os.path.join(spool, name), "rb") as file:
+                data = file.read()
+            with open(os.path.join(spool, name), "wb") as file:
+                file.write(re.sub(rb"url: \S+", b"url: " + collector.url.encode() +
+                                  b"/v1development/profiles", data, count=1))
+        both = [subprocess.Popen([tap.KBARMAN, "push", "--otlp", collector.url, "--spool", spool,
+                                  "--spool-only"], stderr=subprocess.DEVNULL) for _ in range(2)]
+        assert [process.wait(60) for process in both] == [0, 0]
+        assert len(collector.asked) == 4 and not kept(tmp)
+
+
+def whatever_a_server_does_nothing_is_lost_unsaid_or_taken_twice(tmp):
+    """A server that answers at random, and pushes that are killed at random."""
+    rng, spool = random.Random(7), os.path.join(tmp, "spool")
+    bad = [429, 500, 503, cut, cut_in_the_body, {"status": 503, "headers": {"Retry-After": "0"}}]
+    want = []
+    with Collector() as collector:
+        for turn in range(25):
+            collector.answers = [rng.choice(bad + [200] * 4) for _ in range(rng.randrange(12))]
+            path = capture(tmp, rng.randrange(1, 4), f"{turn}.cap", 0x1000 * (turn + 1))
+            if rng.randrange(3):
+                result = push(collector.url, path, "--retry", 0, "--spool", spool)
+                assert result.returncode in (0, 1) and "lost" not in result.stderr, result
+                want.append(path)
+            else:       # only its own requests may be lost: it did not say that it was done
+                with subprocess.Popen([tap.KBARMAN, "push", "--otlp", collector.url, "--retry", "0", "--spool",
+                                       spool, "--spool-only"], stderr=subprocess.DEVNULL) as process:
+                    time.sleep(rng.random() / 20)
+                    process.kill()
+        collector.answers = []
+        taken = len(collector.taken)
+        assert push(collector.url, "--spool", spool, "--spool-only").returncode == 0
+        assert not kept(tmp) and len(collector.taken) >= taken
+        got = ids(collector.taken)
+    with Collector() as collector:
+        assert push(collector.url, *want).returncode == 0
+        assert set(got) == set(ids(collector.taken)), "lost"
+    # A kill between the answer and the removal of the file sends it again: with the same id.
+    assert len(got) - len(set(got)) <= 8 * 2, len(got) - len(set(got))
+
+
+def headers_are_sent_and_secrets_not_shown(tmp):
+    secrets = os.path.join(tmp, "headers")
+    with open(secrets, "w", encoding="ascii") as file:
+        file.write("Authorization: Bearer hidden\n\nX-Scope-OrgID: 7\n")
+    with Collector({"status": 400}) as collector:
+        url = collector.url.replace("http://", "http://me:hidden@") + "/way?key=hidden"
+        result = push(url, capture(tmp), "--header", "X-More: 1", "--header", "@" + secrets)
+        where, headers, _ = collector.asked[0]
+        assert where == "/way?key=hidden" and headers["X-More"] == "1", (where, headers)
+        assert headers["Authorization"] == "Bearer hidden" and headers["X-Scope-OrgID"] == "7"
+        assert "hidden" not in result.stderr and "/way" in result.stderr, result
+
+
+def a_slow_server_is_not_waited_for_longer_than_the_timeout(tmp):
+    def slow(handler):
+        handler.rfile.read(int(handler.headers["Content-Length"]))
+        time.sleep(5)
+
+    with Collector(slow) as collector:
+        began = time.monotonic()
+        result = push(collector.url, capture(tmp), "--timeout", 0.5, "--retry", 0)
+        assert result.returncode == 1 and time.monotonic() - began < 4, result
+
+
+def certificates_are_checked(tmp):
+    key, cert = os.path.join(tmp, "key"), os.path.join(tmp, "cert")
+    if subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key, "-out", cert,
+                       "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
+                      capture_output=True, check=False).returncode:
+        raise tap.Skip("no openssl here")
+    import ssl  # pylint: disable=import-outside-toplevel
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(cert, key)
+    with Collector() as collector:
+        collector.server.socket = context.wrap_socket(collector.server.socket, server_side=True)
+        url = collector.url.replace("http:", "https:")
+        result = push(url, capture(tmp), "--retry", 0)
+        assert result.returncode == 1 and not collector.taken, result
+        result = push(url, capture(tmp), "--retry", 0, "--cacert", cert)
+        assert result.returncode == 0 and len(collector.taken) == 1, result
+
+
+def pprof_is_sent_as_pyroscope_takes_it(tmp):
+    path = viewers.small().save(os.path.join(tmp, "a.cap"))
+    with Collector(503) as collector:
+        result = tap.run("push", "--pprof", collector.url, "--resource", "service.name=my shop",
+                         "--resource", "host=here", path)
+        assert result.returncode == 0 and "sent 1 request, to" in result.stderr, result
+        where, headers, body = collector.asked[-1]
+        url = urllib.parse.urlsplit(where)
+        assert url.path == "/ingest" and headers["Content-Type"] == "application/octet-stream"
+        assert urllib.parse.parse_qs(url.query) == {
+            "name": ["my shop{host=here}"], "from": ["1700000000"], "until": ["1700000001"],
+            "format": ["pprof"]}, url
+    out = os.path.join(tmp, "out.pb.gz")
+    viewers.convert(path, "pprof", out)
+    with gzip.open(out) as file:
+        assert gzip.decompress(body) == file.read()
+
+
+def wrong_uses_are_refused(tmp):
+    path = capture(tmp)
+    for args, why in (
+            ([], "where to?"), (["--otlp", "localhost:4318"], "begins with http"),
+            (["--otlp", "http://h", "--pprof", "http://h"], "give one of"),
+            (["--otlp", "file:///etc/passwd"], "begins with http"),
+            (["--otlp", "http://h", "--header", "x"], "this is no header"),
+            (["--otlp", "http://h", "--header", "@/none"], "/none"),
+            (["--otlp", "http://h", "--resource", "x"], "give KEY=VALUE"),
+            (["--otlp", "http://h", "--retry", "-1"], "give seconds"),
+            (["--otlp", "http://h", "--timeout", "0"], "give seconds"),
+            (["--otlp", "http://h", "--spool-size", "x"], "give a number of bytes"),
+            (["--otlp", "http://h", "--spool-only"], "give --spool as well")):
+        result = tap.run("push", *args, *([] if "--spool-only" in args else [path]))
+        assert result.returncode == 2 and why in result.stderr, (args, result)
+
+
+if __name__ == "__main__":
+    tap.main(globals())

@@ -1,0 +1,523 @@
+// SPDX-License-Identifier: MIT
+/*
+ * kbarman push: sends captures to a server of profiles. A process without rights makes requests of
+ * the captures (push_encode.h); this one sends them (push_send.h), and what could not be sent goes
+ * to the spool (push_spool.h), if there is one. Each request has one fate, which is counted.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "cli.h"
+#include "push_encode.h"
+#include "push_http.h"
+#include "push_send.h"
+#include "push_spool.h"
+#include "sandbox.h"
+#include "symbols.h"
+
+#define HEADERS_MAX	32
+#define ATTRIBUTES_MAX	32
+#define SPOOL_BYTES	(64ULL << 20)
+#define SUM_MAX		128	/* bytes of a sum as text */
+
+enum {
+	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
+	OPTION_RETRY, OPTION_TIMEOUT, OPTION_HEADER, OPTION_RESOURCE, OPTION_CACERT,
+};
+
+static const struct cli_option options[] = {
+	{ OPTION_OTLP, "otlp", "URL", "a collector of OpenTelemetry profiles, by OTLP over HTTP" },
+	{ OPTION_PPROF, "pprof", "URL", "a server that takes pprof's profiles, such as Pyroscope" },
+	{ OPTION_RESOURCE, "resource", "KEY=VALUE",
+	  "say this of everything that is sent, such as\n"
+	  "service.name=shop" },
+	{ OPTION_HEADER, "header", "TEXT",
+	  "send this header of HTTP, or those in the file of @FILE" },
+	{ OPTION_CACERT, "cacert", "FILE", "trust the certificates in FILE (https)" },
+	{ OPTION_TIMEOUT, "timeout", "SECONDS", "of one request (default 30)" },
+	{ OPTION_RETRY, "retry", "SECONDS",
+	  "try again so long if the server does not answer or is\n"
+	  "busy (default 60)" },
+	{ OPTION_SPOOL, "spool", "DIR", "keep in DIR what could not be sent, and send it first" },
+	{ OPTION_SPOOL_SIZE, "spool-size", "SIZE",
+	  "let DIR have so many bytes (K, M, G; default 64M)" },
+	{ OPTION_SPOOL_ONLY, "spool-only", NULL, "send what is in DIR, and no FILE" },
+	SYMBOLS_OPTIONS,
+	{ 0 },
+};
+
+static const struct cli_usage usage = {
+	.head =
+	"usage: kbarman push --otlp URL [OPTIONS] [FILE...]\n"
+	"       kbarman push --pprof URL [OPTIONS] [FILE...]\n"
+	"\n"
+	"Send the captures FILE (default kbarman.cap; '-' is standard input) to a server of\n"
+	"profiles.\n"
+	"\n",
+	.options = options,
+	.column = 26,
+	.tail =
+	"\n"
+	"Exit status: 0 everything was sent; 1 in part, the messages say what became of the\n"
+	"rest; 2 not done.\n",
+};
+
+struct push {
+	struct push_place place;
+	char *url;			/* with the path of the protocol; place.url */
+	char *shown;			/* the same without a password */
+	bool otlp;
+	struct kb_symbol_options symbols;
+	const char *headers[HEADERS_MAX];
+	size_t nr_headers;
+	struct kb_otlp_attribute attributes[ATTRIBUTES_MAX];
+	size_t nr_attributes;
+	const char *cacert;
+	double timeout, retry;		/* s */
+	const char *spool_path;
+	unsigned long long spool_size;
+	bool spool_only;
+	const char *const *inputs;
+	int nr_inputs;
+
+	struct push_sender sender;
+	struct push_spool spool;
+	struct push_sum sent, kept, lost, unclear;
+};
+
+static volatile sig_atomic_t stop;
+
+static void on_signal(int number)
+{
+	stop = number;
+}
+
+/* ---- options ---- */
+
+static bool parse_seconds(const char *text, double *value)
+{
+	char *end;
+
+	*value = strtod(text, &end);
+	return end != text && !*end && *value >= 0 && *value <= 86400;
+}
+
+static int add_header(struct push *p, const char *text)
+{
+	const char *colon = strchr(text, ':');
+
+	if (p->nr_headers == HEADERS_MAX - 2)	/* two are the verb's own */
+		return cli_fail("--header: give at most %d headers", HEADERS_MAX - 2);
+	if (!colon || colon == text || strpbrk(text, "\r\n"))
+		return cli_fail("--header: this is no header: give 'NAME: VALUE'");
+	p->headers[p->nr_headers++] = text;
+	return 0;
+}
+
+/* Lines of a file, so that a password is in no list of processes. */
+static int read_headers(struct push *p, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	char *line = NULL;
+	size_t room = 0;
+	ssize_t length;
+	int status = 0;
+
+	if (!file)
+		return cli_fail("%s: %s", path, strerror(errno));
+	while (!status && (length = getline(&line, &room, file)) > 0) {
+		while (length && (line[length - 1] == '\n' || line[length - 1] == '\r'))
+			line[--length] = 0;
+		if (!length)
+			continue;
+		status = add_header(p, line);
+		if (!status)
+			line = NULL;	/* the list has it */
+		room = line ? room : 0;
+	}
+	free(line);
+	fclose(file);
+	return status;
+}
+
+/* @text is a word of the command, which is cut into two. */
+static int add_attribute(struct push *p, char *text)
+{
+	char *equals = strchr(text, '=');
+
+	if (p->nr_attributes == ATTRIBUTES_MAX)
+		return cli_fail("--resource: give it at most %d times", ATTRIBUTES_MAX);
+	if (!equals || equals == text)
+		return cli_fail("--resource %s: give KEY=VALUE", text);
+	*equals = 0;
+	p->attributes[p->nr_attributes++] = (struct kb_otlp_attribute){ text, equals + 1 };
+	return 0;
+}
+
+static int set_place(struct push *p, const char *kind, const char *url)
+{
+	if (p->place.url)
+		return cli_fail("give one of --otlp and --pprof, and once");
+	if (strncmp(url, "http://", 7) && strncmp(url, "https://", 8))
+		return cli_fail("--%s %s: give a URL that begins with http:// or https://", kind,
+				url);
+	if (strpbrk(url, " \t\r\n") || strlen(url) > 2048)
+		return cli_fail("--%s: this is no URL", kind);
+	p->place = (struct push_place){ .kind = kind, .url = url };
+	p->otlp = !strcmp(kind, "otlp");
+	return 0;
+}
+
+/* Takes one option. Returns 0, or an exit status after a message. */
+static int parse_option(struct push *p, int option)
+{
+	switch (option) {
+	case OPTION_OTLP:
+		return set_place(p, "otlp", optarg);
+	case OPTION_PPROF:
+		return set_place(p, "pprof", optarg);
+	case OPTION_RESOURCE:
+		return add_attribute(p, optarg);
+	case OPTION_HEADER:
+		return optarg[0] == '@' ? read_headers(p, optarg + 1) : add_header(p, optarg);
+	case OPTION_CACERT:
+		p->cacert = optarg;
+		return 0;
+	case OPTION_TIMEOUT:
+		if (parse_seconds(optarg, &p->timeout) && p->timeout >= 0.001)
+			return 0;
+		return cli_fail("--timeout %s: give seconds, up to 86400", optarg);
+	case OPTION_RETRY:
+		return parse_seconds(optarg, &p->retry) ? 0 :
+			cli_fail("--retry %s: give seconds, up to 86400", optarg);
+	case OPTION_SPOOL:
+		p->spool_path = optarg;
+		return 0;
+	case OPTION_SPOOL_SIZE:
+		return cli_parse_size(optarg, &p->spool_size) ? 0 :
+			cli_fail("--spool-size %s: give a number of bytes, such as 64M", optarg);
+	case OPTION_SPOOL_ONLY:
+		p->spool_only = true;
+		return 0;
+	}
+	return symbols_take(&p->symbols, option, optarg) ? 0 : cli_usage(option == 'h', &usage);
+}
+
+/* Where the path of a URL begins, or its end. */
+static const char *path_of(const char *url)
+{
+	return url + (strstr(url, "://") + 3 - url) + strcspn(strstr(url, "://") + 3, "/?#");
+}
+
+/* A collector has one path for profiles. A URL that has a path is taken as it is. */
+static int complete_url(struct push *p)
+{
+	const char *given = p->place.url, *path = path_of(given), *host = strstr(given, "://") + 3;
+	const char *at = memrchr(host, '@', (size_t)(path - host));
+	const char *own = p->otlp ? KB_OTLP_PATH : "/ingest";
+	bool bare = !strcmp(path, "") || !strcmp(path, "/");
+
+	if (asprintf(&p->url, "%.*s%s", (int)(path - given), given, bare ? own : path) < 0)
+		p->url = NULL;
+	if (asprintf(&p->shown, "%.*s%.*s%s", (int)(host - given), given,
+		     (int)(path - (at ? at + 1 : host)), at ? at + 1 : host, bare ? own : path) < 0)
+		p->shown = NULL;
+	if (!p->url || !p->shown)
+		return cli_fail("out of memory");
+	/* a query may be a password, too */
+	p->shown[strcspn(p->shown, "?#")] = 0;
+	p->place.url = p->url;
+	return 0;
+}
+
+static int choose_inputs(struct push *p, int argc, char **argv)
+{
+	static const char *const usual[] = { CLI_CAPTURE };
+
+	if (p->spool_only) {
+		if (!p->spool_path)
+			return cli_fail("--spool-only: give --spool as well");
+		if (optind < argc)
+			return cli_fail("--spool-only sends no FILE: leave out '%s'", argv[optind]);
+		return 0;
+	}
+	if (optind < argc) {
+		p->inputs = (const char *const *)argv + optind;
+		p->nr_inputs = argc - optind;
+		return 0;
+	}
+	if (!cli_input(NULL, argc, argv, CLI_CAPTURE))
+		return CLI_IMPOSSIBLE;
+	p->inputs = usual;
+	p->nr_inputs = 1;
+	return 0;
+}
+
+/* Returns false and sets *@status if nothing is left to do. */
+static bool parse(struct push *p, int argc, char **argv, int *status)
+{
+	int option;
+
+	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
+		*status = parse_option(p, option);
+		if (*status || option == 'h')
+			return false;
+	}
+	if (!p->place.url)
+		*status = cli_fail("where to? Give --otlp URL or --pprof URL");
+	else
+		*status = complete_url(p) ?: choose_inputs(p, argc, argv);
+	return !*status;
+}
+
+/* ---- sending ---- */
+
+/* Bytes that a URL can't have are written as %XX. */
+static void put_escaped(FILE *out, const char *text)
+{
+	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+				    "0123456789-._~";
+
+	for (; *text; text++) {
+		if (strchr(plain, *text))
+			putc(*text, out);
+		else
+			fprintf(out, "%%%02X", (unsigned char)*text);
+	}
+}
+
+/* The name of a profile for Pyroscope: that of the service, with the other attributes as labels. */
+static void put_name(const struct push *p, FILE *out)
+{
+	const char *name = "kbarman", *before = "{";
+	size_t i;
+
+	for (i = 0; i < p->nr_attributes; i++)
+		if (!strcmp(p->attributes[i].key, "service.name"))
+			name = p->attributes[i].value;
+	put_escaped(out, name);
+	for (i = 0; i < p->nr_attributes; i++) {
+		if (!strcmp(p->attributes[i].key, "service.name"))
+			continue;
+		put_escaped(out, before);
+		put_escaped(out, p->attributes[i].key);
+		put_escaped(out, "=");
+		put_escaped(out, p->attributes[i].value);
+		before = ",";
+	}
+	if (*before == ',')
+		put_escaped(out, "}");
+}
+
+/* The URL of a request, to be freed. NULL without memory. */
+static char *request_url(const struct push *p, const struct push_counts *counts)
+{
+	char *url = NULL;
+	size_t size;
+	FILE *out;
+
+	if (p->otlp)
+		return strdup(p->url);
+	out = open_memstream(&url, &size);
+	if (!out)
+		return NULL;
+	fprintf(out, "%s%sname=", p->url, strchr(p->url, '?') ? "&" : "?");
+	put_name(p, out);
+	/* seconds; the last one is not part of it */
+	fprintf(out, "&from=%" PRIu64 "&until=%" PRIu64 "&format=pprof",
+		counts->from / 1000000000, counts->until / 1000000000 + 1);
+	return fclose(out) ? NULL : url;
+}
+
+static enum push_fate send_one(struct push *p, const struct push_request *request)
+{
+	char *url = request_url(p, &request->counts);
+	enum push_fate fate;
+
+	if (!url) {
+		cli_warn("out of memory");
+		return PUSH_LATER;
+	}
+	fate = push_send(&p->sender, url, request);
+	free(url);
+	if (fate == PUSH_TAKEN)
+		push_count(&p->sent, &request->counts);
+	else if (fate == PUSH_REFUSED)
+		push_count(&p->lost, &request->counts);
+	else if (fate == PUSH_UNCLEAR)
+		push_count(&p->unclear, &request->counts);
+	return fate;
+}
+
+/* Returns false if the request has to stay in the spool. */
+static bool send_spooled(void *context, const struct push_request *request)
+{
+	struct push *p = context;
+
+	return send_one(p, request) != PUSH_LATER;
+}
+
+static void keep(struct push *p, const struct push_request *request)
+{
+	int error = p->spool_path ? push_spool_add(&p->spool, &p->place, request) : -ENOENT;
+
+	if (!error) {
+		push_count(&p->kept, &request->counts);
+		return;
+	}
+	if (p->spool_path)
+		cli_warn("%s: can't keep a request: %s", p->spool_path,
+			 error == -EFBIG ? "it is larger than the spool may be" : strerror(-error));
+	push_count(&p->lost, &request->counts);
+}
+
+/* "2 requests: 10 samples, 3 waits"; the numbers inside are left out where they are not known. */
+static void print_sum(char text[SUM_MAX], const struct push_sum *sum)
+{
+	int length = snprintf(text, SUM_MAX, "%" PRIu64 " request%s", sum->requests,
+			      sum->requests == 1 ? "" : "s");
+
+	if (sum->samples || sum->waits)
+		snprintf(text + length, SUM_MAX - (size_t)length, ": %" PRIu64 " samples, %" PRIu64
+			 " waits", sum->samples, sum->waits);
+}
+
+static bool say_sum(const char *what, const struct push_sum *sum, const char *more)
+{
+	char text[SUM_MAX];
+
+	print_sum(text, sum);
+	if (sum->requests)
+		cli_warn("%s %s%s", what, text, more);
+	return sum->requests;
+}
+
+/* Tells the fate of all requests. Returns an exit status. */
+static int tell(const struct push *p)
+{
+	const struct push_sum *gone = &p->spool.dropped_own;
+	const struct push_sum kept = {
+		p->kept.requests - gone->requests, p->kept.samples - gone->samples,
+		p->kept.waits - gone->waits,
+	};
+	char text[SUM_MAX];
+	bool bad;
+
+	print_sum(text, &p->sent);
+	cli_note("sent %s, to %s", text, p->shown);
+	if (p->spool.left)
+		cli_warn("%" PRIu64 " earlier request%s stay%s in the spool", p->spool.left,
+			 p->spool.left == 1 ? "" : "s", p->spool.left == 1 ? "s" : "");
+	bad = say_sum("kept", &kept, "; they are in the spool, and the next push sends them");
+	bad |= say_sum("it is not known what became of", &p->unclear, "");
+	bad |= say_sum("lost", &p->lost, p->spool_path ? "" : "; --spool DIR would have kept them");
+	bad |= say_sum("lost", &p->spool.dropped, "; they were the oldest ones in the full spool");
+	bad |= p->spool.damaged || p->sender.rejected || p->sender.given_up;
+	return bad ? CLI_DAMAGED : CLI_OK;
+}
+
+static int send_all(struct push *p, struct push_encoder *encoder)
+{
+	struct push_request request;
+	uint64_t others = 0;
+	int status = CLI_OK, told;
+
+	if (p->spool_path)
+		others = push_spool_walk(&p->spool, &p->place, send_spooled, p);
+	if (others)
+		cli_note("%s: %" PRIu64 " requests are for other servers: they stay there",
+			 p->spool_path, others);
+	while (encoder->pid && push_encode_next(encoder, &request, &status)) {
+		if (send_one(p, &request) == PUSH_LATER)
+			keep(p, &request);
+		free(request.data);
+	}
+	told = tell(p);
+	return status > told ? status : told;
+}
+
+static int open_sender(struct push *p)
+{
+	struct push_http_options http = {
+		.headers = p->headers, .authorities = p->cacert,
+		.timeout_ms = (long)(p->timeout * 1000),
+	};
+
+	p->headers[p->nr_headers++] = p->otlp ? "Content-Type: " KB_OTLP_TYPE :
+						"Content-Type: application/octet-stream";
+	if (p->otlp)
+		p->headers[p->nr_headers++] = "Content-Encoding: gzip";
+	http.nr_headers = p->nr_headers;
+	p->sender = (struct push_sender){
+		.otlp = p->otlp, .shown = p->shown, .stop = &stop,
+		.patience_ms = (int64_t)(p->retry * 1000),
+	};
+	return push_http_open(&p->sender.http, &http);
+}
+
+/* This process talks to the network, and writes to the spool only. */
+static void confine(const struct push *p)
+{
+	char *file = NULL;
+
+	if (p->spool_path && asprintf(&file, "%s/new", p->spool_path) < 0)
+		file = NULL;
+	cli_sandbox(&(struct cli_sandbox) { .output = file, .network = true, .threads = true });
+	free(file);
+}
+
+static void catch_signals(void)
+{
+	/* the second one ends the process */
+	struct sigaction action = { .sa_handler = on_signal, .sa_flags = SA_RESETHAND };
+
+	signal(SIGPIPE, SIG_IGN);
+	sigaction(SIGINT, &action, NULL);
+	sigaction(SIGTERM, &action, NULL);
+}
+
+static int push(struct push *p)
+{
+	struct push_encoder encoder = {
+		.inputs = p->inputs, .nr_inputs = p->nr_inputs, .pprof = !p->otlp,
+		.symbols = &p->symbols, .attributes = p->attributes,
+		.nr_attributes = p->nr_attributes,
+	};
+	int status;
+
+	/* first, so that it inherits neither the spool nor what libcurl opens */
+	status = p->nr_inputs ? push_encode_start(&encoder) : 0;
+	p->spool.fd = -1;
+	if (!status && p->spool_path)
+		status = push_spool_open(&p->spool, p->spool_path, p->spool_size);
+	if (!status)
+		status = open_sender(p);
+	if (!status) {
+		catch_signals();
+		confine(p);
+		status = send_all(p, &encoder);
+	}
+	push_encode_abandon(&encoder);
+	push_http_close(p->sender.http);
+	push_spool_close(&p->spool);
+	return status;
+}
+
+int cmd_push(int argc, char **argv)
+{
+	struct push p = {
+		.timeout = 30, .retry = 60, .spool_size = SPOOL_BYTES,
+		.symbols.size = sizeof(p.symbols),
+	};
+	int status = CLI_OK;
+
+	if (parse(&p, argc, argv, &status))
+		status = push(&p);
+	free(p.url);
+	free(p.shown);
+	return status;
+}

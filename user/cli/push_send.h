@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: MIT */
+/* Sends a request until a server has taken or refused it, or until it has taken too long. */
+#ifndef KBARMAN_CLI_PUSH_SEND_H
+#define KBARMAN_CLI_PUSH_SEND_H
+
+#include <signal.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "push_request.h"
+#include "push_http.h"
+
+enum push_fate {
+	PUSH_TAKEN,
+	PUSH_LATER,	/* the server can't be reached or does not take anything now */
+	PUSH_REFUSED,	/* the server will never take this request */
+	PUSH_UNCLEAR,	/* there was an answer that does not say whether it was taken */
+};
+
+struct push_sender {
+	struct push_http *http;
+	bool otlp;			/* the answers are those of OTLP */
+	const char *shown;		/* the server in messages, without a password */
+	int64_t patience_ms;		/* for which a request is sent again and again */
+	volatile sig_atomic_t *stop;	/* not 0: wait for nothing any more */
+	/* results */
+	bool given_up;			/* patience is over, so nothing more is tried */
+	uint64_t rejected;		/* profiles of taken requests that it did not want */
+};
+
+/* Prints a message unless the request was taken at last. */
+enum push_fate push_send(struct push_sender *sender, const char *url,
+			 const struct push_request *request);
+
+#endif
