@@ -315,6 +315,12 @@ def what_is_before_the_damage_is_written(tmp):
     assert len(parquet.rows(out, "switches")) > 500
 
 
+def parts_of_captures_are_refused(tmp):
+    path = viewers.small().save(os.path.join(tmp, "a.cap"))
+    result = tap.run("convert", path, "--to", "parquet", "-o", os.path.join(tmp, "out"), "--cpu", "0")
+    assert result.returncode == 2 and "whole captures" in result.stderr, result
+
+
 def captures_cut_or_flipped_anywhere_end(tmp):
     whole = viewers.small().bytes()
     path = os.path.join(tmp, "a.cap")

@@ -6,6 +6,7 @@
  * variants are written, so that the expensive ones do not slow down the others.
  */
 #include <ftw.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -378,25 +378,26 @@ static char *capture_name(const struct convert *c)
 /* Runs an export that adds to a directory of many captures. */
 static int into_directory(struct convert *c, struct kb_trace *trace, struct kb_error *err, int *result)
 {
-	char *path = c->output ? strdup(c->output) : default_output(c), *name = capture_name(c);
+	char *name = capture_name(c);
 	struct kb_out *out = NULL;
 	int status = 0;
 
-	if (!path || !name || kb_out_memory(&out)) {
+	if (!name || kb_out_memory(&out)) {
 		status = cli_fail("out of memory");
-	} else if (strcmp(path, "-") == 0) {
+	} else if (strcmp(c->path, "-") == 0) {
 		status = cli_fail("%s is a directory of files: give -o DIRECTORY", c->export->name);
-	} else if (mkdir(path, 0777) && errno != EEXIST) {
-		status = cli_fail("can't make %s: %s", path, strerror(errno));
+	} else if (mkdir(c->path, 0777) && errno != EEXIST) {
+		status = cli_fail("can't make %s: %s", c->path, strerror(errno));
 	} else {
 		/* a file that grows too large must be an error, after which all are removed */
 		signal(SIGXFSZ, SIG_IGN);
-		c->options.directory = path;
+		c->options.directory = c->path;
 		c->options.name = name;
+		c->options.filter = filters_get(&c->filters);
 		*result = kb_export_run(c->export, trace, &c->options, out, err);
+		c->written = *result >= 0;
 	}
 	kb_out_destroy(out);
-	free(path);
 	free(name);
 	return status;
 }

@@ -258,6 +258,7 @@ static int add_parts(struct writing *w, struct kb_trace *trace, struct kb_column
 	}
 	kb_columns_part_free(part);
 	w->fill.end = kb_trace_last(trace);
+	trace->nr_shown = w->fill.records;
 	if (!ret && first)
 		ret = add_capture(w, first);
 	kb_columns_part_free(first);
@@ -381,6 +382,9 @@ static int export_parquet(struct kb_trace *trace, const struct kb_export_options
 	kb_parquet_waits_init(&w.waits);
 	if (!options->directory)
 		ret = kb_error_set(err, -EINVAL, KB_NO_OFFSET, "parquet needs a directory");
+	else if (options->filter)
+		ret = kb_error_set(err, -EINVAL, KB_NO_OFFSET,
+				   "parquet takes whole captures: choose a part of them in a query");
 	else
 		ret = begin(&w, trace, options) ?: read_all(&w, trace);
 	release(&w);

@@ -74,8 +74,10 @@ static uint64_t values_of(const struct kb_columns_part *part, const char *table,
 
 static struct kb_text text_at(const struct kb_column_values *values, uint64_t row)
 {
+	const char *texts = values->values ? values->values : "";	/* all may be empty */
+
 	return (struct kb_text) {
-		(const char *)values->values + values->offsets[row],
+		texts + values->offsets[row],
 		(size_t)(values->offsets[row + 1] - values->offsets[row]),
 	};
 }

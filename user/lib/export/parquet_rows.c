@@ -76,7 +76,7 @@ void *kb_rows_room(struct kb_rows *rows, uint32_t at, size_t nr)
 		return NULL;
 	}
 	column->nr += nr;
-	return column->values + begin;
+	return column->values ? column->values + begin : NULL;
 }
 
 uint8_t *kb_rows_missing(struct kb_rows *rows, uint32_t at, size_t nr)
@@ -209,8 +209,8 @@ int kb_rows_write(struct kb_rows *rows, struct kb_parquet *to, const struct kb_t
 	ret = sort(rows);
 	for (uint32_t i = 0; i < rows->nr_columns; i++)
 		values[i] = (struct kb_parquet_values) {
-			.values = rows->columns[i].values, .missing = rows->columns[i].missing,
-			.ends = rows->columns[i].ends,
+			.values = rows->columns[i].values ? (void *)rows->columns[i].values : "",
+			.missing = rows->columns[i].missing, .ends = rows->columns[i].ends,
 		};
 	if (!ret)
 		ret = kb_parquet_group(to, rows->nr, values, 0, names, nr_names);
