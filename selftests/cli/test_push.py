@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """push: every request is sent once, kept or said to be lost, whatever the server and the disk do."""
+import base64
 import gzip
+import json
 import os
 import random
 import re
@@ -344,6 +346,25 @@ def pprof_is_sent_as_pyroscope_takes_it(tmp):
     viewers.convert(path, "pprof", out)
     with gzip.open(out) as file:
         assert gzip.decompress(body) == file.read()
+
+
+def pprof_is_sent_as_parca_takes_it(tmp):
+    path = viewers.small().save(os.path.join(tmp, "a.cap"))
+    with Collector() as collector:
+        result = tap.run("push", "--pprof", collector.url + "/profiles/writeraw", "--resource",
+                         'service.name=my "shop"', "--resource", "9=nine", path)
+        assert result.returncode == 0, result
+        (where, headers, body), = collector.asked
+    assert where == "/profiles/writeraw" and headers["Content-Type"] == "application/json", headers
+    series, = json.loads(body)["series"]
+    assert series["labels"]["labels"] == [
+        {"name": "__name__", "value": "kbarman"}, {"name": "service_name", "value": 'my "shop"'},
+        {"name": "_", "value": "nine"}], series
+    sample, = series["samples"]
+    out = os.path.join(tmp, "out.pb.gz")
+    viewers.convert(path, "pprof", out)
+    with gzip.open(out) as file:
+        assert gzip.decompress(base64.b64decode(sample["rawProfile"], validate=True)) == file.read()
 
 
 def wrong_uses_are_refused(tmp):

@@ -184,7 +184,8 @@ static int take(void *context, const struct kb_otlp_request *request)
 {
 	uint64_t *samples = context;
 
-	must(request->size && request->profiles && request->until >= request->from);
+	must(request->size && request->profiles);
+	must(request->until - request->from <= 60000000000);
 	*samples += request->samples;
 	return 0;
 }

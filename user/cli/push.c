@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "cli.h"
+#include "export/parca.h"
 #include "push_encode.h"
 #include "push_http.h"
 #include "push_send.h"
@@ -31,7 +32,7 @@ enum {
 
 static const struct cli_option options[] = {
 	{ OPTION_OTLP, "otlp", "URL", "a collector of OpenTelemetry profiles, by OTLP over HTTP" },
-	{ OPTION_PPROF, "pprof", "URL", "a server that takes pprof's profiles, such as Pyroscope" },
+	{ OPTION_PPROF, "pprof", "URL", "a server that takes pprof's profiles: Pyroscope, Parca" },
 	{ OPTION_RESOURCE, "resource", "KEY=VALUE",
 	  "say this of everything that is sent, such as\n"
 	  "service.name=shop" },
@@ -70,7 +71,7 @@ struct push {
 	struct push_place place;
 	char *url;			/* with the path of the protocol; place.url */
 	char *shown;			/* the same without a password */
-	bool otlp;
+	bool otlp, parca;
 	struct kb_symbol_options symbols;
 	const char *headers[HEADERS_MAX];
 	size_t nr_headers;
@@ -220,7 +221,9 @@ static int complete_url(struct push *p)
 	const char *at = memrchr(host, '@', (size_t)(path - host));
 	const char *own = p->otlp ? KB_OTLP_PATH : "/ingest";
 	bool bare = !strcmp(path, "") || !strcmp(path, "/");
+	size_t length = strcspn(path, "?#"), end = strlen(KB_PARCA_PATH);
 
+	p->parca = !p->otlp && length >= end && !strncmp(path + length - end, KB_PARCA_PATH, end);
 	if (asprintf(&p->url, "%.*s%s", (int)(path - given), given, bare ? own : path) < 0)
 		p->url = NULL;
 	if (asprintf(&p->shown, "%.*s%.*s%s", (int)(host - given), given,
@@ -320,7 +323,7 @@ static char *request_url(const struct push *p, const struct push_counts *counts)
 	size_t size;
 	FILE *out;
 
-	if (p->otlp)
+	if (p->otlp || p->parca)
 		return strdup(p->url);
 	out = open_memstream(&url, &size);
 	if (!out)
@@ -448,7 +451,8 @@ static int open_sender(struct push *p)
 	};
 
 	p->headers[p->nr_headers++] = p->otlp ? "Content-Type: " KB_OTLP_TYPE :
-						"Content-Type: application/octet-stream";
+				      p->parca ? "Content-Type: application/json" :
+						 "Content-Type: application/octet-stream";
 	if (p->otlp)
 		p->headers[p->nr_headers++] = "Content-Encoding: gzip";
 	http.nr_headers = p->nr_headers;
@@ -484,6 +488,7 @@ static int push(struct push *p)
 {
 	struct push_encoder encoder = {
 		.inputs = p->inputs, .nr_inputs = p->nr_inputs, .pprof = !p->otlp,
+		.parca = p->parca,
 		.symbols = &p->symbols, .attributes = p->attributes,
 		.nr_attributes = p->nr_attributes,
 	};

@@ -13,6 +13,7 @@
 
 #include "base/whole.h"
 #include "cli.h"
+#include "export/parca.h"
 #include "push_encode.h"
 #include "sandbox.h"
 
@@ -60,24 +61,47 @@ static int encode_otlp(const struct push_encoder *encoder, struct kb_trace *trac
 	return kb_otlp_run(trace, &options, err);
 }
 
-static int encode_pprof(struct kb_trace *trace, int fd, struct kb_error *err)
+/* Passes on what was exported, in the form of Parca if that is wanted. */
+static int send_profile(const struct push_encoder *encoder, struct kb_trace *trace,
+			const struct kb_out *profile, int fd)
 {
-	const struct kb_export_options options = { .size = sizeof(options), .say = say };
-	struct push_counts counts = { .profiles = 1 };
 	uint64_t epoch = kb_trace_header(trace)->unix_base_ns;
-	struct kb_out *out;
+	const struct push_counts counts = {
+		.profiles = 1,
+		.from = epoch + (uint64_t)kb_trace_first(trace),
+		.until = epoch + (uint64_t)kb_trace_last(trace),
+	};
+	struct kb_out *json;
 	const void *data;
 	size_t size;
+	int error;
+
+	data = kb_out_data(profile, &size);
+	if (!encoder->parca)
+		return send_request(fd, &counts, data, size);
+	if (kb_out_memory(&json))
+		return -ENOMEM;
+	kb_parca_write(json, encoder->attributes, encoder->nr_attributes, data, size);
+	error = kb_out_error(json);
+	data = kb_out_data(json, &size);
+	if (!error)
+		error = send_request(fd, &counts, data, size);
+	kb_out_destroy(json);
+	return error;
+}
+
+static int encode_pprof(const struct push_encoder *encoder, struct kb_trace *trace, int fd,
+			struct kb_error *err)
+{
+	const struct kb_export_options options = { .size = sizeof(options), .say = say };
+	struct kb_out *out;
 	int error, result;
 
 	if (kb_out_memory(&out))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	result = kb_export_run(kb_export_find("pprof"), trace, &options, out, err);
 	if (result >= 0) {
-		data = kb_out_data(out, &size);
-		counts.from = epoch + (uint64_t)kb_trace_first(trace);
-		counts.until = epoch + (uint64_t)kb_trace_last(trace);
-		error = send_request(fd, &counts, data, size);
+		error = send_profile(encoder, trace, out, fd);
 		if (error)
 			result = kb_error_set(err, error, KB_NO_OFFSET,
 					      "can't pass on a profile: %s", strerror(-error));
@@ -102,7 +126,7 @@ static int encode(const struct push_encoder *encoder, const char *path, int fd)
 		kb_trace_close(trace);
 		return cli_fail_error(&err);
 	}
-	result = encoder->pprof ? encode_pprof(trace, fd, &err) :
+	result = encoder->pprof ? encode_pprof(encoder, trace, fd, &err) :
 				  encode_otlp(encoder, trace, fd, &err);
 	cli_progress_end();
 	if (result < 0) {

@@ -17,7 +17,8 @@
 struct push_encoder {
 	const char *const *inputs;
 	int nr_inputs;
-	bool pprof;			/* one profile of a capture instead of OTLP */
+	bool pprof;			/* one profile of a capture instead of OTLP, */
+	bool parca;			/* in the form of Parca */
 	const struct kb_symbol_options *symbols;
 	const struct kb_otlp_attribute *attributes;
 	size_t nr_attributes;

@@ -319,6 +319,7 @@ static bool is_double(const struct otlp *x, uint32_t value)
 /* Write the profiles of the program whose rows have the numbers @rows. */
 static void put_program(struct otlp *x, uint32_t program, const uint32_t *rows, uint32_t nr)
 {
+	uint64_t before = x->request.profiles;
 	uint32_t value, i;
 
 	put_resource(x, kb_table_row(&x->programs, program));
@@ -344,7 +345,9 @@ static void put_program(struct otlp *x, uint32_t program, const uint32_t *rows, 
 		}
 	}
 	kb_otlp_nest(x->resource, KB_OTLP_RESOURCE_SCOPES, x->scope);
-	kb_otlp_nest(x->body, KB_OTLP_REQUEST_RESOURCES, x->resource);
+	if (x->request.profiles != before)
+		kb_otlp_nest(x->body, KB_OTLP_REQUEST_RESOURCES, x->resource);
+	x->resource->at = x->resource->buffer;	/* else its waits took no time at all */
 }
 
 /* Sort the rows by program, each program's in their order. Returns them, to be freed. */
@@ -434,11 +437,11 @@ static void end_request(struct otlp *x)
 	put_programs(x);
 	kb_otlp_tables_write(&x->tables, x->body);
 	x->no_memory |= x->tables.no_memory || kb_out_error(x->body);
-	if (!x->no_memory && !kb_out_memory(&packed)) {
+	if (!x->no_memory && x->request.profiles && !kb_out_memory(&packed)) {
 		x->error = hand_over(x, packed);
 		kb_out_destroy(packed);
 	} else {
-		x->no_memory = true;
+		x->no_memory |= x->request.profiles != 0;
 	}
 	x->nr_requests++;
 	x->body->at = x->body->buffer;
@@ -456,7 +459,7 @@ static void choose_request(struct otlp *x, int64_t ns)
 		x->last = (int64_t)((uint64_t)x->from + every);
 		end_request(x);
 		/* the next one begins where this one ended, or later at a multiple of that */
-		x->from += (int64_t)(((uint64_t)ns - (uint64_t)x->from) / every * every);
+		x->from = (int64_t)((uint64_t)ns - ((uint64_t)ns - (uint64_t)x->from) % every);
 		x->open = true;
 	} else if (!x->open) {
 		x->from = ns;
