@@ -16,8 +16,14 @@ struct kb_wakeups;
 struct kb_wakeups_parts {
 	const struct kb_wanted *wanted;
 	const struct kb_tiles *tiles;
-	const struct kb_history *history;
+	const struct kb_history *history;	/* NULL with @take */
 	const struct kb_gaps *gaps;
+	/*
+	 * Gets each wait when it is over, without its parts and without what its CPU did; returns
+	 * 0 or -ENOMEM. NULL: the waits go to the tables.
+	 */
+	int (*take)(void *context, const struct kb_latency_wait *wait);
+	void *context;
 };
 
 /* Who woke a task. */

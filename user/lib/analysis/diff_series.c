@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "analysis/diff_series.h"
+
+struct kb_sliced *kb_diff_set_row(struct kb_diff_set *set, uint32_t i)
+{
+	uint32_t nr = set->nr ? set->nr : 16;
+	struct kb_sliced *rows;
+
+	if (i < set->nr)
+		return &set->rows[i];
+	while (nr <= i)
+		nr *= 2;
+	rows = reallocarray(set->rows, nr, sizeof(*rows));
+	if (!rows)
+		return NULL;
+	memset(rows + set->nr, 0, (nr - set->nr) * sizeof(*rows));
+	set->rows = rows;
+	set->nr = nr;
+	return &rows[i];
+}
+
+void kb_diff_set_release(struct kb_diff_set *set)
+{
+	for (uint32_t i = 0; i < set->nr; i++)
+		kb_sliced_release(&set->rows[i]);
+	free(set->rows);
+	*set = (struct kb_diff_set){ 0 };
+}
+
+/* ---- sums ---- */
+
+struct sum {
+	double value, events;
+	double blocks[KB_BLOCKS_SLICES];
+};
+
+static void take(const struct kb_diff_cells *cells, const struct kb_sliced *row, struct sum *sum)
+{
+	sum->value = row->sum;
+	sum->events = (double)row->events;
+	if (cells->slicing->wanted)
+		kb_sliced_blocks(row, cells->slicing, cells->last, sum->blocks);
+}
+
+static void add(struct sum *to, const struct sum *from)
+{
+	to->value += from->value;
+	to->events += from->events;
+	for (unsigned int i = 0; i < KB_BLOCKS_SLICES; i++)
+		to->blocks[i] += from->blocks[i];
+}
+
+static int put_cell(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
+		    struct kb_diff_cell cell)
+{
+	double seconds = cells->capture->seconds;
+	bool divide = cells->capture->per_second && !kb_diff_is_mean(what->measure) && seconds > 0;
+
+	cell.capture = cells->capture->number;
+	if (divide) {
+		cell.value /= seconds;
+		cell.variance /= seconds * seconds;
+		cell.weight = cell.value;
+	}
+	return kb_diff_table_put(cells->table, what, &cell);
+}
+
+static int put_sum(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
+		   const struct sum *sum)
+{
+	struct kb_diff_cell cell = { .value = sum->value, .weight = sum->value,
+				     .events = sum->events };
+
+	if (cells->slicing->wanted)
+		cell.variance = kb_blocks_variance(sum->blocks);
+	if (cells->capture->see)
+		cells->capture->see(cells->capture->context, what, sum->blocks, sum->events);
+	return put_cell(cells, what, cell);
+}
+
+static struct kb_diff_what total_of(struct kb_diff_what what)
+{
+	what.by = KB_DIFF_TOTAL;
+	what.name = what.image = NULL;
+	what.kernel = false;
+	what.node = 0;
+	return what;
+}
+
+int kb_diff_put_set(const struct kb_diff_cells *cells, const struct kb_diff_set *set,
+		    struct kb_diff_what what, bool total, kb_diff_name name, void *context)
+{
+	struct sum all = { 0 }, sum = { 0 };
+	int ret = 0;
+
+	for (uint32_t i = 0; i < set->nr && !ret; i++) {
+		if (!set->rows[i].events)
+			continue;
+		take(cells, &set->rows[i], &sum);
+		add(&all, &sum);
+		ret = name(context, i, &what) ?: put_sum(cells, &what, &sum);
+	}
+	what = total_of(what);
+	return ret || !total || !(all.events > 0) ? ret : put_sum(cells, &what, &all);
+}
+
+/* ---- ratios ---- */
+
+static int put_ratio(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
+		     const struct sum *above, const struct sum *below)
+{
+	struct kb_diff_cell cell = { .weight = below->value, .events = below->events };
+
+	if (!(below->value > 0))
+		return 0;
+	cell.value = above->value / below->value;
+	if (cells->slicing->wanted)
+		cell.variance = kb_blocks_ratio_variance(above->blocks, below->blocks);
+	return put_cell(cells, what, cell);
+}
+
+int kb_diff_put_ratios(const struct kb_diff_cells *cells, const struct kb_diff_set *above,
+		       const struct kb_diff_set *below, struct kb_diff_what what, bool total,
+		       kb_diff_name name, void *context)
+{
+	struct sum all_above = { 0 }, all_below = { 0 }, of_above = { 0 }, of_below = { 0 };
+	int ret = 0;
+
+	for (uint32_t i = 0; i < above->nr && i < below->nr && !ret; i++) {
+		if (!below->rows[i].events)
+			continue;
+		take(cells, &above->rows[i], &of_above);
+		take(cells, &below->rows[i], &of_below);
+		add(&all_above, &of_above);
+		add(&all_below, &of_below);
+		ret = name(context, i, &what) ?: put_ratio(cells, &what, &of_above, &of_below);
+	}
+	what = total_of(what);
+	return ret || !total ? ret : put_ratio(cells, &what, &all_above, &all_below);
+}
+
+int kb_diff_put_p99(const struct kb_diff_cells *cells, const struct kb_sliced_times *times,
+		    const struct kb_diff_what *what)
+{
+	const struct kb_histogram *all = &times->all;
+
+	if (!all->count)
+		return 0;
+	return put_cell(cells, what, (struct kb_diff_cell){
+		.value = (double)kb_histogram_quantile(all, 99),
+		.variance = cells->slicing->wanted ?
+			kb_sliced_times_variance(times, cells->slicing, cells->last, 99) : 0,
+		.weight = (double)all->count,
+		.events = (double)all->count,
+	});
+}

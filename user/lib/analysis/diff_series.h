@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: MIT */
+/* What one capture has of everything that is compared, while it is read. */
+#ifndef KB_LIB_ANALYSIS_DIFF_SERIES_H
+#define KB_LIB_ANALYSIS_DIFF_SERIES_H
+
+#include "analysis/diff_read.h"
+#include "analysis/slices.h"
+
+/* Amounts by small numbers. Begins as zeros. */
+struct kb_diff_set {
+	struct kb_sliced *rows;
+	uint32_t nr;
+};
+
+/* The row with that number, which is made; NULL without memory. It holds until the next call. */
+struct kb_sliced *kb_diff_set_row(struct kb_diff_set *set, uint32_t i);
+void kb_diff_set_release(struct kb_diff_set *set);
+
+/* Where cells go. */
+struct kb_diff_cells {
+	struct kb_diff_table *table;
+	struct kb_diff_capture *capture;
+	struct kb_slicing *slicing;
+	int64_t last;		/* ns: the end of the capture */
+};
+
+/* Fills @what with the texts of a row, which belong to the table. Returns 0 or -ENOMEM. */
+typedef int (*kb_diff_name)(void *context, uint32_t i, struct kb_diff_what *what);
+
+/*
+ * Put the amounts of @set, and with @total their sum, which has no name. @what has the measure, the
+ * kind and the counter. Returns 0 or -ENOMEM.
+ */
+int kb_diff_put_set(const struct kb_diff_cells *cells, const struct kb_diff_set *set,
+		    struct kb_diff_what what, bool total, kb_diff_name name, void *context);
+
+/* The same of @above divided by @below, for the rows that have something in @below. */
+int kb_diff_put_ratios(const struct kb_diff_cells *cells, const struct kb_diff_set *above,
+		       const struct kb_diff_set *below, struct kb_diff_what what, bool total,
+		       kb_diff_name name, void *context);
+
+/* The p99 of @times. */
+int kb_diff_put_p99(const struct kb_diff_cells *cells, const struct kb_sliced_times *times,
+		    const struct kb_diff_what *what);
+
+#endif
