@@ -17,8 +17,9 @@
  *
  * A value is that of a whole run, or with options.per_second that of a second of it. With several
  * captures a side the error comes from how much the captures of a side differ among each other
- * (Welch's t). With one capture a side it comes from how much 64 slices of its time do (a bootstrap
- * of blocks), which knows nothing of how much two runs differ. With one capture on one side only,
+ * (Welch's t). With one capture a side it comes from how much 64 slices of the one run differ from
+ * those of the other at the same part of its time (a bootstrap of blocks), which knows nothing of
+ * how much two runs differ. With one capture on one side only,
  * both sides are taken to vary as the other one does.
  *
  * Rows are compared if they have a share of at least options.least of their table; if a row that is
@@ -99,7 +100,9 @@ struct kb_diff_row {
 	double error;		/* standard error of b - a; infinite: not known */
 	double freedom;		/* its degrees of freedom */
 	double variances[2], freedoms[2];	/* internal: of a and b */
+	double covariance, blocks;	/* internal: of one capture on each side */
 	bool one_variance;		/* internal: a and b have it from one side */
+	bool one_each;			/* internal */
 };
 
 /* A tree of call chains, as that of struct kb_call_tree of kbarman/report.h, of both sides. */

@@ -93,6 +93,22 @@ static void borrow(struct side *side, const struct side *other)
 	side->mean.borrowed = true;
 }
 
+/* How the two runs go together; nothing if that is not known. */
+static struct kb_pair pair_of(const struct kb_diff_line *line)
+{
+	double blocks[3][KB_BLOCKS_SLICES];
+
+	if (line->nr != 2 || !line->cells[0].blocks || !line->cells[1].blocks)
+		return (struct kb_pair){ 0 };
+	for (unsigned int i = 0; i < KB_BLOCKS_SLICES; i++) {
+		blocks[0][i] = line->cells[0].blocks[i];
+		blocks[1][i] = line->cells[1].blocks[i];
+		blocks[2][i] = fabs(blocks[0][i]) + fabs(blocks[1][i]);
+	}
+	return (struct kb_pair){ kb_blocks_covariance(blocks[0], blocks[1]),
+				 kb_blocks_effective(blocks[2]) };
+}
+
 static void judge_sides(const struct kb_diff_line *line, struct side sides[2])
 {
 	bool mean = kb_diff_is_mean(line->what.measure), one = sides[0].captures == 1 &&
@@ -107,7 +123,7 @@ static void judge_sides(const struct kb_diff_line *line, struct side sides[2])
 		uint32_t nr = values_of(side, mean);
 
 		if (one && nr && line->what.measure != KB_DIFF_TIME) {
-			side->mean.variance = fmax(side->variance, square(ONE_RUN * side->sum));
+			side->mean.variance = side->variance + square(ONE_RUN * side->sum);
 			side->mean.freedom = KB_BLOCKS_FREEDOM;
 		} else if (nr == 1 && sides[1 - i].mean.freedom > 0) {
 			borrow(side, &sides[1 - i]);
@@ -124,7 +140,10 @@ struct kb_contrast kb_diff_row_contrast(const struct kb_diff_row *row, double fa
 	const struct kb_mean a = { row->a, row->variances[0], row->freedoms[0], row->one_variance };
 	const struct kb_mean b = { row->b, row->variances[1], row->freedoms[1], row->one_variance };
 
-	return kb_contrast(&a, &b, factor);
+	const struct kb_pair pair = { row->covariance, row->blocks };
+
+	return row->one_each ? kb_contrast_paired(&a, &b, &pair, factor) :
+			       kb_contrast(&a, &b, factor);
 }
 
 /* The factor nearest to @inside, in the direction of @step, that is no longer likely. */
@@ -145,7 +164,7 @@ static double bound(const struct kb_diff_row *row, double level, double inside, 
 		if (i == 63)
 			return INFINITY;
 	}
-	for (int i = 0; i < 48; i++) {
+	for (int i = 0; i < 32; i++) {
 		double middle = (near + far) / 2;
 
 		contrast = kb_diff_row_contrast(row, middle);
@@ -194,7 +213,14 @@ static void fill_row(struct kb_diff_row *row, const struct kb_diff_line *line,
 		.variances = { sides[0].mean.variance, sides[1].mean.variance },
 		.freedoms = { sides[0].mean.freedom, sides[1].mean.freedom },
 		.one_variance = sides[0].mean.borrowed || sides[1].mean.borrowed,
+		.one_each = sides[0].captures == 1 && sides[1].captures == 1,
 	};
+	if (row->one_each) {
+		struct kb_pair pair = pair_of(line);
+
+		row->covariance = pair.covariance;
+		row->blocks = pair.blocks;
+	}
 	row->change = row->a > 0 ? row->b / row->a - 1 : row->b > 0 ? INFINITY : 0;
 	contrast = kb_diff_row_contrast(row, 1);
 	row->error = contrast.error;
@@ -283,7 +309,7 @@ static int compare_all(const struct kb_diff_judging *judging, struct judged *jud
 	for (uint32_t i = 0; i < compared; i++) {
 		struct kb_diff_row *row = judged[many[i].number].row;
 
-		row->q = many[i].q;
+		row->q = fmax(many[i].q, row->p);	/* a weight is no reason to be surer */
 		row->certain = row->q <= 1 - judging->level;
 	}
 	kb_table_release(&wholes);

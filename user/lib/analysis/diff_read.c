@@ -545,6 +545,8 @@ static int put_counters(struct reading *reading, const struct kb_diff_cells *cel
 	for (uint32_t i = 0; i < reading->nr_counters && !ret; i++) {
 		struct kb_text name = kb_names_counter(reading->names, i);
 
+		if (kb_cputime_is_clock(name))
+			continue;	/* the CPU time says the same */
 		ret = text(reading, &what.counter, name.data, name.length);
 		what.by = KB_DIFF_TASK;
 		ret = ret ?: kb_diff_put_set(cells, &reading->by_task[i], what, true, name_task,

@@ -54,32 +54,52 @@ static void add(struct sum *to, const struct sum *from)
 		to->blocks[i] += from->blocks[i];
 }
 
-static int put_cell(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
-		    struct kb_diff_cell cell)
-{
-	double seconds = cells->capture->seconds;
-	bool divide = cells->capture->per_second && !kb_diff_is_mean(what->measure) && seconds > 0;
+/* Rows below this part of their set are not compared by default, so their slices are not kept. */
+#define KEPT	0.002
 
+static int put_cell(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
+		    struct kb_diff_cell cell, const double blocks[KB_BLOCKS_SLICES])
+{
+	double seconds = cells->capture->seconds, factor = 1;
+
+	if (cells->capture->per_second && !kb_diff_is_mean(what->measure) && seconds > 0)
+		factor = 1 / seconds;
 	cell.capture = cells->capture->number;
-	if (divide) {
-		cell.value /= seconds;
-		cell.variance /= seconds * seconds;
+	cell.value *= factor;
+	cell.variance *= factor * factor;
+	if (!kb_diff_is_mean(what->measure))
 		cell.weight = cell.value;
+	if (blocks) {
+		cell.blocks = calloc(KB_BLOCKS_SLICES, sizeof(*cell.blocks));
+		if (!cell.blocks)
+			return -ENOMEM;
+		for (unsigned int i = 0; i < KB_BLOCKS_SLICES; i++)
+			cell.blocks[i] = (float)(blocks[i] * factor);
 	}
 	return kb_diff_table_put(cells->table, what, &cell);
 }
 
+/* @all: the sum of all rows of the set. */
 static int put_sum(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
-		   const struct sum *sum)
+		   const struct sum *sum, double all)
 {
-	struct kb_diff_cell cell = { .value = sum->value, .weight = sum->value,
-				     .events = sum->events };
+	struct kb_diff_cell cell = { .value = sum->value, .events = sum->events };
+	bool kept = cells->slicing->wanted && sum->value >= KEPT * all;
 
 	if (cells->slicing->wanted)
 		cell.variance = kb_blocks_variance(sum->blocks);
 	if (cells->capture->see)
 		cells->capture->see(cells->capture->context, what, sum->blocks, sum->events);
-	return put_cell(cells, what, cell);
+	return put_cell(cells, what, cell, kept ? sum->blocks : NULL);
+}
+
+static double sum_of(const struct kb_diff_set *set)
+{
+	double sum = 0;
+
+	for (uint32_t i = 0; i < set->nr; i++)
+		sum += set->rows[i].sum;
+	return sum;
 }
 
 static struct kb_diff_what total_of(struct kb_diff_what what)
@@ -95,6 +115,7 @@ int kb_diff_put_set(const struct kb_diff_cells *cells, const struct kb_diff_set 
 		    struct kb_diff_what what, bool total, kb_diff_name name, void *context)
 {
 	struct sum all = { 0 }, sum = { 0 };
+	double whole = sum_of(set);
 	int ret = 0;
 
 	for (uint32_t i = 0; i < set->nr && !ret; i++) {
@@ -102,25 +123,29 @@ int kb_diff_put_set(const struct kb_diff_cells *cells, const struct kb_diff_set 
 			continue;
 		take(cells, &set->rows[i], &sum);
 		add(&all, &sum);
-		ret = name(context, i, &what) ?: put_sum(cells, &what, &sum);
+		ret = name(context, i, &what) ?: put_sum(cells, &what, &sum, whole);
 	}
 	what = total_of(what);
-	return ret || !total || !(all.events > 0) ? ret : put_sum(cells, &what, &all);
+	return ret || !total || !(all.events > 0) ? ret : put_sum(cells, &what, &all, whole);
 }
 
 /* ---- ratios ---- */
 
 static int put_ratio(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
-		     const struct sum *above, const struct sum *below)
+		     const struct sum *above, const struct sum *below, double all)
 {
 	struct kb_diff_cell cell = { .weight = below->value, .events = below->events };
+	double blocks[KB_BLOCKS_SLICES];
+	bool kept = cells->slicing->wanted && below->value >= KEPT * all;
 
 	if (!(below->value > 0))
 		return 0;
 	cell.value = above->value / below->value;
-	if (cells->slicing->wanted)
-		cell.variance = kb_blocks_ratio_variance(above->blocks, below->blocks);
-	return put_cell(cells, what, cell);
+	if (cells->slicing->wanted) {
+		kb_blocks_ratio(above->blocks, below->blocks, blocks);
+		cell.variance = kb_blocks_variance(blocks);
+	}
+	return put_cell(cells, what, cell, kept ? blocks : NULL);
 }
 
 int kb_diff_put_ratios(const struct kb_diff_cells *cells, const struct kb_diff_set *above,
@@ -128,6 +153,7 @@ int kb_diff_put_ratios(const struct kb_diff_cells *cells, const struct kb_diff_s
 		       kb_diff_name name, void *context)
 {
 	struct sum all_above = { 0 }, all_below = { 0 }, of_above = { 0 }, of_below = { 0 };
+	double whole = sum_of(below);
 	int ret = 0;
 
 	for (uint32_t i = 0; i < above->nr && i < below->nr && !ret; i++) {
@@ -137,10 +163,10 @@ int kb_diff_put_ratios(const struct kb_diff_cells *cells, const struct kb_diff_s
 		take(cells, &below->rows[i], &of_below);
 		add(&all_above, &of_above);
 		add(&all_below, &of_below);
-		ret = name(context, i, &what) ?: put_ratio(cells, &what, &of_above, &of_below);
+		ret = name(context, i, &what) ?: put_ratio(cells, &what, &of_above, &of_below, whole);
 	}
 	what = total_of(what);
-	return ret || !total ? ret : put_ratio(cells, &what, &all_above, &all_below);
+	return ret || !total ? ret : put_ratio(cells, &what, &all_above, &all_below, whole);
 }
 
 int kb_diff_put_p99(const struct kb_diff_cells *cells, const struct kb_sliced_times *times,
@@ -156,5 +182,5 @@ int kb_diff_put_p99(const struct kb_diff_cells *cells, const struct kb_sliced_ti
 			kb_sliced_times_variance(times, cells->slicing, cells->last, 99) : 0,
 		.weight = (double)all->count,
 		.events = (double)all->count,
-	});
+	}, NULL);
 }

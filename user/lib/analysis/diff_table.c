@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "analysis/diff_table.h"
+#include "stats/blocks.h"
 
 int kb_diff_table_init(struct kb_diff_table *table)
 {
@@ -22,8 +23,13 @@ int kb_diff_table_init(struct kb_diff_table *table)
 
 void kb_diff_table_release(struct kb_diff_table *table)
 {
-	for (uint32_t i = 0; i < table->lines.nr; i++)
-		free(((struct kb_diff_line *)kb_table_row(&table->lines, i))->cells);
+	for (uint32_t i = 0; i < table->lines.nr; i++) {
+		struct kb_diff_line *line = kb_table_row(&table->lines, i);
+
+		for (uint32_t j = 0; j < line->nr; j++)
+			free(line->cells[j].blocks);
+		free(line->cells);
+	}
 	kb_table_release(&table->lines);
 	kb_table_release(&table->places);
 	tdestroy(table->texts, free);
@@ -51,8 +57,10 @@ static int add_cell(struct kb_diff_line *line, const struct kb_diff_cell *cell)
 
 	if (line->nr == line->room) {
 		cells = reallocarray(line->cells, room, sizeof(*cells));
-		if (!cells)
+		if (!cells) {
+			free(cell->blocks);
 			return -ENOMEM;
+		}
 		line->cells = cells;
 		line->room = room;
 	}
@@ -69,6 +77,12 @@ static void add_up(struct kb_diff_cell *to, const struct kb_diff_cell *from, boo
 		to->value = (to->value * to->weight + from->value * from->weight) / weight;
 	else
 		to->value += from->value;
+	for (unsigned int i = 0; to->blocks && from->blocks && i < KB_BLOCKS_SLICES; i++)
+		to->blocks[i] += from->blocks[i];
+	if (!to->blocks)
+		to->blocks = from->blocks;
+	else
+		free(from->blocks);
 	to->variance += from->variance;
 	to->weight = weight;
 	to->events += from->events;
@@ -84,8 +98,10 @@ int kb_diff_table_put(struct kb_diff_table *table, const struct kb_diff_what *wh
 	};
 	struct kb_diff_line *line = kb_table_get(&table->lines, key);
 
-	if (!line)
+	if (!line) {
+		free(cell->blocks);
 		return -ENOMEM;
+	}
 	line->what = *what;
 	if (line->nr && line->cells[line->nr - 1].capture == cell->capture) {
 		add_up(&line->cells[line->nr - 1], cell, kb_diff_is_mean(what->measure));

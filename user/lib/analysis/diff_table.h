@@ -16,6 +16,8 @@ struct kb_diff_cell {
 	uint32_t capture;
 	double value;
 	double variance;	/* of the value, from the slices of its run */
+	float *blocks;		/* these slices, KB_BLOCKS_SLICES; the table frees them; NULL: they
+				 * are not kept, because the row is too small */
 	double weight;		/* what the share of the row is: the value itself, or what it is a
 				 * mean of */
 	double events;		/* from so many records */
@@ -63,7 +65,7 @@ void kb_diff_table_release(struct kb_diff_table *table);
 /* The one copy of @text, which lives as long as the table; NULL without memory. */
 const char *kb_diff_table_text(struct kb_diff_table *table, const char *text, size_t length);
 
-/* Add a cell of a capture, the latest one. Returns 0 or -ENOMEM. */
+/* Add a cell of a capture, the latest one, with its blocks. Returns 0 or -ENOMEM. */
 int kb_diff_table_put(struct kb_diff_table *table, const struct kb_diff_what *what,
 		      const struct kb_diff_cell *cell);
 

@@ -22,12 +22,18 @@
  */
 double kb_blocks_variance(const double slices[KB_BLOCKS_SLICES]);
 
+/* The covariance of two sums, in the same way: slices of one number are of one time. */
+double kb_blocks_covariance(const double a[KB_BLOCKS_SLICES], const double b[KB_BLOCKS_SLICES]);
+
+/* How many blocks of equal sums would vary as those of @slices do: 1 if all is in one block. */
+double kb_blocks_effective(const double slices[KB_BLOCKS_SLICES]);
+
 /*
- * The variance of the sum of @above divided by that of @below, in the same way: that of the sum of
- * what the ratio leaves, divided by the sum of @below. 0 if that sum is 0.
+ * Slices whose sum is that of @above divided by that of @below, and varies as this ratio does: of
+ * each slice, what the ratio leaves of it. The sum of @below is not 0.
  */
-double kb_blocks_ratio_variance(const double above[KB_BLOCKS_SLICES],
-				const double below[KB_BLOCKS_SLICES]);
+void kb_blocks_ratio(const double above[KB_BLOCKS_SLICES], const double below[KB_BLOCKS_SLICES],
+		     double ratio[KB_BLOCKS_SLICES]);
 
 /* For what has no closed form: how often each slice is in a resampled run, from *@random. */
 void kb_blocks_draw(uint64_t *random, unsigned int times[KB_BLOCKS_SLICES]);

@@ -35,6 +35,42 @@ struct kb_contrast kb_contrast(const struct kb_mean *a, const struct kb_mean *b,
 	return contrast;
 }
 
+#define BLOCKS_LEAST	6
+
+/* The logarithmic mean: between the two, and next to the smaller one if that is far smaller. */
+static double log_mean(double a, double b)
+{
+	return fabs(a - b) <= 1e-9 * (a + b) ? (a + b) / 2 : (b - a) / log(b / a);
+}
+
+/* What is off by a share is off by as much of itself. */
+static double error_of_ratio(const struct kb_mean *a, const struct kb_mean *b, double covariance,
+			     double factor)
+{
+	double share = a->variance / a->value / a->value + b->variance / b->value / b->value -
+		       2 * covariance / a->value / b->value;
+
+	return log_mean(factor * a->value, b->value) * sqrt(fmax(share, 0));
+}
+
+struct kb_contrast kb_contrast_paired(const struct kb_mean *a, const struct kb_mean *b,
+				      const struct kb_pair *pair, double factor)
+{
+	struct kb_contrast contrast = kb_contrast(a, b, factor);
+
+	if (isinf(contrast.error))
+		return contrast;
+	contrast.freedom = fmin(a->freedom, b->freedom);
+	if (pair->blocks >= BLOCKS_LEAST && factor * a->value > 0 && b->value > 0) {
+		contrast.error = error_of_ratio(a, b, pair->covariance, factor);
+		contrast.freedom = fmin(contrast.freedom, pair->blocks - 1);
+	} else {
+		contrast.error = sqrt(fmax(b->variance + factor * factor * a->variance -
+					   2 * factor * pair->covariance, 0));
+	}
+	return contrast;
+}
+
 /* Nothing is 0 errors away from 0, however small the error. */
 static double errors(const struct kb_contrast *contrast)
 {

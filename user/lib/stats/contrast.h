@@ -29,6 +29,20 @@ struct kb_contrast {
  */
 struct kb_contrast kb_contrast(const struct kb_mean *a, const struct kb_mean *b, double factor);
 
+/* Two runs whose slices of time belong together, so that what both do in one phase is no error. */
+struct kb_pair {
+	double covariance;	/* of the two sums */
+	double blocks;		/* how many equal blocks of time would be as good as those that have
+				 * something: few if most of it is in one place */
+};
+
+/*
+ * The same of such a pair. If many blocks have something, the ratio of B to A is taken to be the same
+ * in all of them but for chance; else nothing is taken for granted.
+ */
+struct kb_contrast kb_contrast_paired(const struct kb_mean *a, const struct kb_mean *b,
+				      const struct kb_pair *pair, double factor);
+
 /*
  * The probability of such a distance from 0, or of such a value or a larger one, if the true value
  * is 0. 1 if nothing is known of the error.
