@@ -9,9 +9,10 @@
 #include "diff_json.h"
 #include "export/diff_label.h"
 
-static void put_side(struct kb_json *json, const char *key, const struct kb_diff_side *side)
+static void put_side(struct kb_json *json, const char *name, const struct kb_diff_side *side)
 {
-	kb_json_object(json, key);
+	kb_json_begin(json, "diff_side");
+	kb_json_string(json, "side", name);
 	kb_json_u64(json, "captures", side->captures);
 	kb_json_double(json, "seconds", side->seconds);
 	kb_json_u64(json, "records", side->records);
@@ -19,18 +20,18 @@ static void put_side(struct kb_json *json, const char *key, const struct kb_diff
 	kb_json_u64(json, "switches", side->switches);
 	kb_json_u64(json, "lost", side->lost);
 	kb_json_bool(json, "damaged", side->damaged);
-	kb_json_object_end(json);
+	kb_json_end(json);
 }
 
 static void put_head(struct kb_json *json, const struct kb_diff *diff, double level)
 {
 	kb_json_begin(json, "diff");
-	put_side(json, "a", &diff->sides[0]);
-	put_side(json, "b", &diff->sides[1]);
 	kb_json_double(json, "level", level);
 	kb_json_u64(json, "compared", diff->nr_compared);
 	kb_json_u64(json, "certain", diff->nr_certain);
 	kb_json_end(json);
+	put_side(json, "A", &diff->sides[0]);
+	put_side(json, "B", &diff->sides[1]);
 }
 
 static void put_doubt(struct kb_json *json, const struct kb_diff_doubt *doubt)

@@ -79,11 +79,23 @@ static int put_cell(const struct kb_diff_cells *cells, const struct kb_diff_what
 	return kb_diff_table_put(cells->table, what, &cell);
 }
 
+/*
+ * A run of a task is no chance as a sample is: it counts as many events if it is long, one for each
+ * tick of 1 ms.
+ */
+static double events_of(const struct kb_diff_what *what, const struct sum *sum)
+{
+	bool runs = what->measure == KB_DIFF_CPU && (what->by == KB_DIFF_TASK ||
+						     what->by == KB_DIFF_TOTAL);
+
+	return runs && sum->value > 1e6 * sum->events ? sum->value / 1e6 : sum->events;
+}
+
 /* @all: the sum of all rows of the set. */
 static int put_sum(const struct kb_diff_cells *cells, const struct kb_diff_what *what,
 		   const struct sum *sum, double all)
 {
-	struct kb_diff_cell cell = { .value = sum->value, .events = sum->events };
+	struct kb_diff_cell cell = { .value = sum->value, .events = events_of(what, sum) };
 	bool kept = cells->slicing->wanted && sum->value >= KEPT * all;
 
 	if (cells->slicing->wanted)

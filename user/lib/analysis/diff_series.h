@@ -3,7 +3,7 @@
 #ifndef KB_LIB_ANALYSIS_DIFF_SERIES_H
 #define KB_LIB_ANALYSIS_DIFF_SERIES_H
 
-#include "analysis/diff_read.h"
+#include "analysis/diff_capture.h"
 #include "analysis/slices.h"
 
 /* Amounts by small numbers. Begins as zeros. */
