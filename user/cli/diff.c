@@ -238,9 +238,9 @@ static int compare(struct diff *diff)
 	for (unsigned int i = 0; i < diff->nr && !status; i++)
 		status = add(diff, i);
 	cli_progress_end();
-	if (!status && kb_differ_judge(diff->differ, &diff->got, &err))
-		status = cli_fail_error(&err);
-	return status;
+	if (status)
+		return status;
+	return kb_differ_judge(diff->differ, &diff->got, &err) ? cli_fail_error(&err) : CLI_OK;
 }
 
 /* ---- results ---- */
@@ -329,14 +329,14 @@ static int check_conditions(struct diff *diff)
 }
 
 /* Numbers that mean different things are not compared unless somebody insists. */
-static int check_doubts(const struct diff *diff)
+static int check_doubts(const struct diff *diff, const struct kb_diff *got)
 {
 	bool grave = false;
 
-	for (uint32_t i = 0; i < diff->got->nr_doubts && !diff->force; i++) {
-		if (!diff->got->doubts[i].grave)
+	for (uint32_t i = 0; i < got->nr_doubts && !diff->force; i++) {
+		if (!got->doubts[i].grave)
 			continue;
-		cli_warn("the captures can't be compared: %s", diff->got->doubts[i].sentence);
+		cli_warn("the captures can't be compared: %s", got->doubts[i].sentence);
 		grave = true;
 	}
 	return grave ? cli_fail("--force compares them nevertheless") : CLI_OK;
@@ -350,8 +350,9 @@ static int run(struct diff *diff)
 	cli_sandbox(&(struct cli_sandbox){ .inputs = (const char *const *)diff->paths,
 					   .nr_inputs = (int)diff->nr, .output = diff->output });
 	status = compare(diff);
-	if (!status)
-		status = check_doubts(diff);
+	if (status || !diff->got)
+		return status ? status : CLI_IMPOSSIBLE;
+	status = check_doubts(diff, diff->got);
 	if (!status)
 		status = print(diff);
 	if (!status)

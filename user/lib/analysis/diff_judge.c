@@ -281,7 +281,8 @@ static void weigh(struct kb_many *many, uint32_t nr, const struct judged *judged
 	}
 }
 
-static int compare_all(const struct kb_diff_judging *judging, struct judged *judged, uint32_t nr)
+static int compare_all(const struct kb_diff_judging *judging, const struct judged *judged,
+		       struct kb_diff_row *rows, uint32_t nr)
 {
 	struct kb_many *many = calloc((size_t)nr + 1, sizeof(*many));
 	struct kb_table wholes;
@@ -291,7 +292,7 @@ static int compare_all(const struct kb_diff_judging *judging, struct judged *jud
 	kb_table_init(&wholes, sizeof(struct whole), 2);
 	ret = ret ?: add_wholes(&wholes, judged, nr);
 	for (uint32_t i = 0; i < nr && !ret; i++) {
-		struct kb_diff_row *row = judged[i].row;
+		struct kb_diff_row *row = &rows[i];
 		struct kb_contrast contrast = kb_diff_row_contrast(row, 1);
 
 		row->compared = is_large(judging, &wholes, &judged[i]);
@@ -306,8 +307,8 @@ static int compare_all(const struct kb_diff_judging *judging, struct judged *jud
 		weigh(many, compared, judged, totals);
 		kb_many_adjust(many, compared);
 	}
-	for (uint32_t i = 0; i < compared; i++) {
-		struct kb_diff_row *row = judged[many[i].number].row;
+	for (uint32_t i = 0; i < compared && !ret; i++) {
+		struct kb_diff_row *row = &rows[many[i].number];
 
 		row->q = fmax(many[i].q, row->p);	/* a weight is no reason to be surer */
 		row->certain = row->q <= 1 - judging->level;
@@ -380,7 +381,7 @@ int64_t kb_diff_judge(const struct kb_diff_table *table, const struct kb_diff_ju
 		judge_sides(line, sides);
 		fill_row(judged[i].row, line, sides);
 	}
-	ret = compare_all(judging, judged, nr);
+	ret = compare_all(judging, judged, *rows, nr);
 	free(judged);
 	if (ret) {
 		free(*rows);

@@ -11,7 +11,7 @@
 
 /* ---- the names of rows ---- */
 
-static int text(struct kb_diff_reading *reading, const char **out, const char *string, size_t length)
+static int put_text(struct kb_diff_reading *reading, const char **out, const char *string, size_t length)
 {
 	*out = kb_diff_table_text(reading->table, string, length);
 	return *out ? 0 : -ENOMEM;
@@ -22,7 +22,7 @@ static int name_task(void *context, uint32_t i, struct kb_diff_what *what)
 	struct kb_diff_reading *reading = context;
 	const char *name = reading->tasks_called[i];
 
-	return text(reading, &what->name, name, strlen(name));
+	return put_text(reading, &what->name, name, strlen(name));
 }
 
 static int name_symbol(void *context, uint32_t i, struct kb_diff_what *what)
@@ -31,8 +31,8 @@ static int name_symbol(void *context, uint32_t i, struct kb_diff_what *what)
 	const struct kb_diff_symbol *symbol = &reading->symbols[i];
 
 	what->kernel = symbol->kernel;
-	return text(reading, &what->name, symbol->name, strlen(symbol->name)) ?:
-	       text(reading, &what->image, symbol->image, strlen(symbol->image));
+	return put_text(reading, &what->name, symbol->name, strlen(symbol->name)) ?:
+	       put_text(reading, &what->image, symbol->image, strlen(symbol->image));
 }
 
 /* The node of the table that stands for node @i. Parents come first. */
@@ -45,8 +45,8 @@ static int64_t place_of(struct kb_diff_reading *reading, uint32_t i)
 	if (i == KB_CALLTREE_ROOT || reading->places[i])
 		return reading->places[i];
 	parent = place_of(reading, node->parent);
-	if (parent < 0 || text(reading, &name, node->name, strlen(node->name)) ||
-	    text(reading, &image, node->image_base, strlen(node->image_base)))
+	if (parent < 0 || put_text(reading, &name, node->name, strlen(node->name)) ||
+	    put_text(reading, &image, node->image_base, strlen(node->image_base)))
 		return -ENOMEM;
 	reading->places[i] = kb_diff_table_place(reading->table, (uint32_t)parent, name, image,
 						 node->kernel);
@@ -81,7 +81,7 @@ static int name_state(void *context, uint32_t i, struct kb_diff_what *what)
 	snprintf(number, sizeof(number), i ? "state %u" : "unknown state", i - 1);
 	if (!name.length)
 		name = kb_text(number);
-	return text(reading, &what->name, name.data, name.length);
+	return put_text(reading, &what->name, name.data, name.length);
 }
 
 static int name_handler(void *context, uint32_t i, struct kb_diff_what *what)
@@ -92,7 +92,7 @@ static int name_handler(void *context, uint32_t i, struct kb_diff_what *what)
 	char name[KB_ORIGIN_NAME];
 
 	kb_origin_name(reading->trace, &origin, row[1], name, sizeof(name));
-	return text(reading, &what->name, name, strlen(name));
+	return put_text(reading, &what->name, name, strlen(name));
 }
 
 /* ---- cells ---- */
@@ -176,7 +176,7 @@ static int put_counters(struct kb_diff_reading *reading, const struct kb_diff_ce
 
 		if (kb_cputime_is_clock(name))
 			continue;	/* the CPU time says the same */
-		ret = text(reading, &what.counter, name.data, name.length);
+		ret = put_text(reading, &what.counter, name.data, name.length);
 		what.by = KB_DIFF_TASK;
 		ret = ret ?: kb_diff_put_set(cells, &reading->by_task[i], what, true, name_task,
 					     reading);

@@ -14,7 +14,7 @@
 #define KB_BLOCKS_LENGTH	4U	/* slices of a block */
 
 /* Degrees of freedom of what comes from so many blocks. */
-#define KB_BLOCKS_FREEDOM	(KB_BLOCKS_SLICES / KB_BLOCKS_LENGTH - 1)
+#define KB_BLOCKS_FREEDOM	(1.0 * KB_BLOCKS_SLICES / KB_BLOCKS_LENGTH - 1)
 
 /*
  * The variance of the sum of @slices. Of a sum, the bootstrap's variance has a closed form: no
