@@ -174,8 +174,9 @@ static int put_counters(struct kb_diff_reading *reading, const struct kb_diff_ce
 	for (uint32_t i = 0; i < reading->nr_counters && !ret; i++) {
 		struct kb_text name = kb_names_counter(reading->names, i);
 
-		if (kb_cputime_is_clock(name))
-			continue;	/* the CPU time says the same */
+		/* the CPU time says what a clock says; of a turn others are not known */
+		if (kb_cputime_is_clock(name) || kb_rotated_has(reading->rotated, i))
+			continue;
 		ret = put_text(reading, &what.counter, name.data, name.length);
 		what.by = KB_DIFF_TASK;
 		ret = ret ?: kb_diff_put_set(cells, &reading->by_task[i], what, true, name_task,
@@ -184,7 +185,9 @@ static int put_counters(struct kb_diff_reading *reading, const struct kb_diff_ce
 		ret = ret ?: kb_diff_put_set(cells, &reading->by_symbol[i], what, false,
 					     name_symbol, reading);
 	}
-	if (ret || cycles >= reading->nr_counters || instructions >= reading->nr_counters)
+	if (ret || cycles >= reading->nr_counters || instructions >= reading->nr_counters ||
+	    kb_rotated_has(reading->rotated, cycles) ||
+	    kb_rotated_has(reading->rotated, instructions))
 		return ret;
 	what = (struct kb_diff_what){ .measure = KB_DIFF_IPC, .by = KB_DIFF_TASK };
 	ret = kb_diff_put_ratios(cells, &reading->by_task[instructions], &reading->by_task[cycles],

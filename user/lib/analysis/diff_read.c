@@ -356,6 +356,7 @@ static int create_parts(struct kb_diff_reading *reading, struct kb_error *err)
 	kb_offcpu_filter(reading->offcpu, take_wait, reading);
 	parts.tiles = reading->tiles;
 	return kb_cputime_init(&reading->times, reading->trace) ||
+	       kb_rotated_create(&reading->rotated, reading->header, reading->names) ||
 	       kb_idle_states_create(&reading->states, reading->header) ||
 	       kb_wakeups_create(&reading->wakeups, &parts) ? no_memory(err) : 0;
 }
@@ -391,6 +392,7 @@ static void destroy(struct kb_diff_reading *reading)
 	kb_offcpu_destroy(reading->offcpu);
 	kb_sched_destroy(reading->sched);
 	kb_carry_destroy(reading->carry);
+	kb_rotated_destroy(reading->rotated);
 	kb_cputime_release(&reading->times);
 	kb_name_ids_release(&reading->ids);
 	kb_table_release(&reading->origins);

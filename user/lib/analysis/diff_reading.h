@@ -10,6 +10,7 @@
 #include "analysis/idle_states.h"
 #include "analysis/name_ids.h"
 #include "analysis/offcpu.h"
+#include "analysis/rotated.h"
 #include "analysis/wakeups.h"
 
 #define KB_DIFF_COUNTERS	16U
@@ -40,6 +41,7 @@ struct kb_diff_reading {
 	/* what knows what records mean */
 	struct kb_cputime times;
 	struct kb_carry *carry;		/* NULL: all samples have a place */
+	struct kb_rotated *rotated;	/* says which counters take turns; NULL: none */
 	struct kb_sched *sched;
 	struct kb_offcpu *offcpu;
 	struct kb_calltree *calls;
