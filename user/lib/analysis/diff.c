@@ -96,6 +96,7 @@ struct kb_diff_capture *kb_differ_new_capture(struct kb_differ *differ, unsigned
 	capture = &differ->captures[differ->nr];
 	*capture = (struct kb_diff_capture){
 		.number = differ->nr,
+		.side = side,
 		.slices = differ->shown.sides[side].captures == 0,
 		.per_second = differ->how.per_second,
 	};
@@ -180,7 +181,7 @@ int kb_differ_judge(struct kb_differ *differ, const struct kb_diff **diff, struc
 	shown->one_each = shown->sides[0].captures == 1 && shown->sides[1].captures == 1;
 	add_up(differ);
 	count_rows(shown);
-	if (kb_diff_tree(&differ->table, shown->rows, shown->nr, &differ->nodes, &differ->order) ||
+	if (kb_diff_tree(&differ->table, shown, &differ->nodes, &differ->order) ||
 	    (differ->origins[0].events &&
 	     kb_diff_doubts_find(&differ->doubts, differ->origins, differ->nr,
 				 differ->how.per_second)))

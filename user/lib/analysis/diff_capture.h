@@ -8,6 +8,7 @@
 
 struct kb_diff_capture {
 	uint32_t number;	/* of its cells */
+	unsigned int side;
 	bool slices;		/* compute variances from slices of its time */
 	bool per_second;
 	/* For tests: gets what each cell comes from. With a total, @what has no name. */

@@ -97,8 +97,34 @@ static int name_handler(void *context, uint32_t i, struct kb_diff_what *what)
 
 /* ---- cells ---- */
 
+/*
+ * There may be very many chains, and nearly all of them are too small to be compared. They are part
+ * of the tree without a row.
+ */
+static int put_small(struct kb_diff_reading *reading, struct kb_diff_set *set, bool waits)
+{
+	const struct kb_diff_capture *capture = reading->capture;
+	bool divide = capture->per_second && capture->seconds > 0;
+
+	for (uint32_t i = 0; i < set->nr; i++) {
+		struct kb_sliced *row = &set->rows[i];
+		struct kb_diff_place *place;
+		int64_t number;
+
+		if (!row->events || row->sum >= KB_DIFF_SMALL * set->sum)
+			continue;
+		number = place_of(reading, i);
+		if (number < 0)
+			return (int)number;
+		place = kb_table_row(&reading->table->places, (uint32_t)number);
+		place->rest[waits][capture->side] += divide ? row->sum / capture->seconds : row->sum;
+		row->events = 0;
+	}
+	return 0;
+}
+
 static int put_tree(struct kb_diff_reading *reading, const struct kb_diff_cells *cells,
-		    struct kb_calltree *tree, const struct kb_diff_set *set,
+		    struct kb_calltree *tree, struct kb_diff_set *set,
 		    enum kb_diff_measure measure)
 {
 	const struct kb_diff_what what = { .measure = measure, .by = KB_DIFF_CHAIN };
@@ -109,6 +135,7 @@ static int put_tree(struct kb_diff_reading *reading, const struct kb_diff_cells 
 	reading->nodes = kb_calltree_finish(tree, true, &nr, &order);
 	reading->places = calloc((size_t)nr + 1, sizeof(*reading->places));
 	ret = !reading->nodes || !reading->places ? -ENOMEM :
+	      put_small(reading, set, measure == KB_DIFF_WAIT) ?:
 	      kb_diff_put_set(cells, set, what, false, name_chain, reading);
 	free(reading->places);
 	reading->places = NULL;

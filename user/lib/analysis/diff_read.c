@@ -26,20 +26,13 @@ static int no_memory(struct kb_error *err)
 static int spread(struct kb_diff_reading *reading, struct kb_diff_set *set, uint32_t i, int64_t from,
 		  int64_t until)
 {
-	struct kb_sliced *row = kb_diff_set_row(set, i);
-
-	if (!row)
-		return -ENOMEM;
-	return kb_sliced_spread(row, &reading->slicing, from, until,
-				(double)((uint64_t)until - (uint64_t)from));
+	return kb_diff_set_spread(set, i, &reading->slicing, from, until);
 }
 
 static int add(struct kb_diff_reading *reading, struct kb_diff_set *set, uint32_t i, int64_t ns,
 	       double amount)
 {
-	struct kb_sliced *row = kb_diff_set_row(set, i);
-
-	return row ? kb_sliced_add(row, &reading->slicing, ns, amount) : -ENOMEM;
+	return kb_diff_set_add(set, i, &reading->slicing, ns, amount);
 }
 
 /* The number of the name that @task_id has; -ENOMEM. */
@@ -118,8 +111,8 @@ static int take_delay(void *context, const struct kb_latency_wait *wait)
 	uint32_t room = delays->nr ? 2 * delays->nr : 64;
 	struct kb_sliced_times *rows;
 
-	if (i < 0)
-		return (int)i;
+	if (i < 0 || !reading->wakings)	/* without wakeups they are not known */
+		return i < 0 ? (int)i : 0;
 	while (room <= i)
 		room *= 2;
 	if (i >= delays->nr) {

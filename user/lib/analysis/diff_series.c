@@ -5,7 +5,8 @@
 
 #include "analysis/diff_series.h"
 
-struct kb_sliced *kb_diff_set_row(struct kb_diff_set *set, uint32_t i)
+/* The row with that number, which is made; NULL without memory. It holds until the next call. */
+static struct kb_sliced *get_row(struct kb_diff_set *set, uint32_t i)
 {
 	uint32_t nr = set->nr ? set->nr : 16;
 	struct kb_sliced *rows;
@@ -21,6 +22,38 @@ struct kb_sliced *kb_diff_set_row(struct kb_diff_set *set, uint32_t i)
 	set->rows = rows;
 	set->nr = nr;
 	return &rows[i];
+}
+
+/* What small rows are made of is lost to slices that nobody needs. */
+static struct kb_slicing *slicing_of(const struct kb_diff_set *set, const struct kb_sliced *row,
+				     double amount, struct kb_slicing *slicing)
+{
+	static struct kb_slicing none;	/* never written */
+
+	return row->sum + amount < KB_DIFF_SMALL * set->sum ? &none : slicing;
+}
+
+int kb_diff_set_add(struct kb_diff_set *set, uint32_t i, struct kb_slicing *slicing, int64_t ns,
+		    double amount)
+{
+	struct kb_sliced *row = get_row(set, i);
+
+	if (!row)
+		return -ENOMEM;
+	set->sum += amount;
+	return kb_sliced_add(row, slicing_of(set, row, amount, slicing), ns, amount);
+}
+
+int kb_diff_set_spread(struct kb_diff_set *set, uint32_t i, struct kb_slicing *slicing, int64_t from,
+		       int64_t until)
+{
+	double amount = (double)((uint64_t)until - (uint64_t)from);
+	struct kb_sliced *row = get_row(set, i);
+
+	if (!row)
+		return -ENOMEM;
+	set->sum += amount;
+	return kb_sliced_spread(row, slicing_of(set, row, amount, slicing), from, until, amount);
 }
 
 void kb_diff_set_release(struct kb_diff_set *set)
@@ -105,15 +138,6 @@ static int put_sum(const struct kb_diff_cells *cells, const struct kb_diff_what 
 	return put_cell(cells, what, cell, kept ? sum->blocks : NULL);
 }
 
-static double sum_of(const struct kb_diff_set *set)
-{
-	double sum = 0;
-
-	for (uint32_t i = 0; i < set->nr; i++)
-		sum += set->rows[i].sum;
-	return sum;
-}
-
 static struct kb_diff_what total_of(struct kb_diff_what what)
 {
 	what.by = KB_DIFF_TOTAL;
@@ -127,7 +151,7 @@ int kb_diff_put_set(const struct kb_diff_cells *cells, const struct kb_diff_set 
 		    struct kb_diff_what what, bool total, kb_diff_name name, void *context)
 {
 	struct sum all = { 0 }, sum = { 0 };
-	double whole = sum_of(set);
+	const double whole = set->sum;
 	int ret = 0;
 
 	for (uint32_t i = 0; i < set->nr && !ret; i++) {
@@ -165,7 +189,7 @@ int kb_diff_put_ratios(const struct kb_diff_cells *cells, const struct kb_diff_s
 		       kb_diff_name name, void *context)
 {
 	struct sum all_above = { 0 }, all_below = { 0 }, of_above = { 0 }, of_below = { 0 };
-	double whole = sum_of(below);
+	const double whole = below->sum;
 	int ret = 0;
 
 	for (uint32_t i = 0; i < above->nr && i < below->nr && !ret; i++) {

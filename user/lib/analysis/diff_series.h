@@ -10,10 +10,20 @@
 struct kb_diff_set {
 	struct kb_sliced *rows;
 	uint32_t nr;
+	double sum;		/* of all rows */
 };
 
-/* The row with that number, which is made; NULL without memory. It holds until the next call. */
-struct kb_sliced *kb_diff_set_row(struct kb_diff_set *set, uint32_t i);
+/* A row below this part of its set is not worth slices, nor a chain a row. */
+#define KB_DIFF_SMALL	1e-4
+
+/*
+ * Add to the row with that number, which is made: @amount at @ns, or spread over a time. Both return
+ * 0 or -ENOMEM.
+ */
+int kb_diff_set_add(struct kb_diff_set *set, uint32_t i, struct kb_slicing *slicing, int64_t ns,
+		    double amount);
+int kb_diff_set_spread(struct kb_diff_set *set, uint32_t i, struct kb_slicing *slicing, int64_t from,
+		       int64_t until);
 void kb_diff_set_release(struct kb_diff_set *set);
 
 /* Where cells go. */

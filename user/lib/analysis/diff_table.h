@@ -44,6 +44,8 @@ struct kb_diff_place {
 	const char *name, *image;
 	bool kernel;
 	uint32_t parent, depth;
+	double rest[2][2];	/* ns on and off the CPU of each side, of all its captures: what is
+				 * too little for a row */
 };
 
 struct kb_diff_table {

@@ -6,7 +6,8 @@
 #include "analysis/diff_tree.h"
 #include "base/tree_order.h"
 
-static void take_places(const struct kb_diff_table *table, struct kb_diff_node *nodes)
+static void take_places(const struct kb_diff_table *table, const struct kb_diff *diff,
+			struct kb_diff_node *nodes)
 {
 	for (uint32_t i = 0; i < table->places.nr; i++) {
 		const struct kb_diff_place *place = kb_table_row(&table->places, i);
@@ -16,6 +17,10 @@ static void take_places(const struct kb_diff_table *table, struct kb_diff_node *
 		nodes[i].kernel = place->kernel;
 		nodes[i].parent = place->parent;
 		nodes[i].depth = place->depth;
+		for (int side = 0; side < 2; side++) {
+			nodes[i].cpu[side] = place->rest[0][side] / diff->sides[side].captures;
+			nodes[i].wait[side] = place->rest[1][side] / diff->sides[side].captures;
+		}
 	}
 }
 
@@ -28,8 +33,8 @@ static void take_rows(const struct kb_diff_row *rows, uint32_t nr, struct kb_dif
 
 		if (rows[i].by != KB_DIFF_CHAIN)
 			continue;
-		values[0] = rows[i].a;
-		values[1] = rows[i].b;
+		values[0] += rows[i].a;
+		values[1] += rows[i].b;
 		*(waits ? &node->wait_row : &node->cpu_row) = i + 1;
 	}
 }
@@ -73,7 +78,7 @@ static uint32_t *make_order(const struct kb_diff_node *nodes, uint32_t nr)
 	return order;
 }
 
-int kb_diff_tree(const struct kb_diff_table *table, const struct kb_diff_row *rows, uint32_t nr,
+int kb_diff_tree(const struct kb_diff_table *table, const struct kb_diff *diff,
 		 struct kb_diff_node **nodes, uint32_t **order)
 {
 	uint32_t places = table->places.nr;
@@ -81,8 +86,8 @@ int kb_diff_tree(const struct kb_diff_table *table, const struct kb_diff_row *ro
 	*nodes = calloc(places, sizeof(**nodes));
 	if (!*nodes)
 		return -ENOMEM;
-	take_places(table, *nodes);
-	take_rows(rows, nr, *nodes);
+	take_places(table, diff, *nodes);
+	take_rows(diff->rows, diff->nr, *nodes);
 	add_up(*nodes, places);
 	*order = make_order(*nodes, places);
 	return *order ? 0 : -ENOMEM;

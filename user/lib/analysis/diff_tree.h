@@ -6,10 +6,10 @@
 #include "analysis/diff_table.h"
 
 /*
- * Make a node of each place of @table, with the values of the chains among @rows, and their numbers
- * depth first. Returns 0 or -ENOMEM. The caller frees both.
+ * Make a node of each place of @table, with the values of the chains among the rows of @diff, and
+ * their numbers depth first. Returns 0 or -ENOMEM. The caller frees both.
  */
-int kb_diff_tree(const struct kb_diff_table *table, const struct kb_diff_row *rows, uint32_t nr,
+int kb_diff_tree(const struct kb_diff_table *table, const struct kb_diff *diff,
 		 struct kb_diff_node **nodes, uint32_t **order);
 
 #endif

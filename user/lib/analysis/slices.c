@@ -35,9 +35,7 @@ static void coarsen(struct kb_sliced *sliced, unsigned int shift)
 	uint32_t to = 0;
 
 	sliced->shift = shift;
-	if (!by || !sliced->nr)
-		return;
-	for (uint32_t i = 0; i < sliced->nr; i++) {
+	for (uint32_t i = 0; i < sliced->nr && by; i++) {
 		struct kb_slice_part part = sliced->parts[i];
 
 		part.at >>= by;
@@ -46,7 +44,8 @@ static void coarsen(struct kb_sliced *sliced, unsigned int shift)
 		else
 			sliced->parts[to++] = part;
 	}
-	sliced->nr = to;
+	if (by)
+		sliced->nr = to;
 }
 
 /* The place of slice @at, from behind, because time goes on. */
@@ -59,7 +58,7 @@ static uint32_t place_of(const struct kb_sliced *sliced, uint32_t at)
 	return i;
 }
 
-static int put(struct kb_sliced *sliced, uint32_t at, double amount)
+static int insert(struct kb_sliced *sliced, uint32_t at, double amount)
 {
 	uint32_t i = place_of(sliced, at), room = sliced->room ? 2 * sliced->room : 2;
 	struct kb_slice_part *parts;
@@ -81,15 +80,28 @@ static int put(struct kb_sliced *sliced, uint32_t at, double amount)
 	return 0;
 }
 
+/* Nearly all amounts are of the newest slice. */
+static inline int put(struct kb_sliced *sliced, uint32_t at, double amount)
+{
+	struct kb_slice_part *last = sliced->nr ? &sliced->parts[sliced->nr - 1] : NULL;
+
+	if (!last || last->at != at)
+		return insert(sliced, at, amount);
+	last->amount += (float)amount;
+	return 0;
+}
+
 int kb_sliced_add(struct kb_sliced *sliced, struct kb_slicing *slicing, int64_t ns, double amount)
 {
+	uint32_t at;
+
 	sliced->sum += amount;
 	sliced->events++;
 	if (!slicing->wanted)
 		return 0;
-	kb_slicing_at(slicing, ns);
+	at = kb_slicing_at(slicing, ns);
 	coarsen(sliced, slicing->shift);
-	return put(sliced, kb_slicing_at(slicing, ns), amount);
+	return put(sliced, at, amount);
 }
 
 int kb_sliced_spread(struct kb_sliced *sliced, struct kb_slicing *slicing, int64_t from,
@@ -108,7 +120,7 @@ int kb_sliced_spread(struct kb_sliced *sliced, struct kb_slicing *slicing, int64
 	coarsen(sliced, slicing->shift);
 	begin = since(slicing, from);
 	end = since(slicing, until);
-	if (end <= begin)
+	if (end <= begin || begin >> slicing->shift == last)
 		return put(sliced, last, amount);
 	for (at = (uint32_t)(begin >> slicing->shift); at <= last && !ret; at++) {
 		double left = fmax((double)begin, ldexp(at, (int)slicing->shift));
@@ -161,7 +173,7 @@ static int coarsen_times(struct kb_sliced_times *times, unsigned int shift)
 	int ret = 0;
 
 	for (; times->shift < shift; times->shift++)
-		for (uint32_t i = 1; i < KB_SLICES_MOST && !ret; i++) {
+		for (uint32_t i = 1; i < KB_SLICES_OF_TIMES && !ret; i++) {
 			ret = kb_histogram_merge(&times->slices[i / 2], &times->slices[i]);
 			kb_histogram_release(&times->slices[i]);
 		}
@@ -175,12 +187,12 @@ int kb_sliced_times_add(struct kb_sliced_times *times, struct kb_slicing *slicin
 
 	if (!slicing->wanted)
 		return kb_histogram_add(&times->all, value);
-	at = kb_slicing_at(slicing, ns);
+	at = kb_slicing_at(slicing, ns) / 4;
 	if (!times->slices) {
-		times->slices = calloc(KB_SLICES_MOST, sizeof(*times->slices));
-		times->shift = slicing->shift;
+		times->slices = calloc(KB_SLICES_OF_TIMES, sizeof(*times->slices));
+		times->shift = slicing->shift + 2;
 	}
-	if (!times->slices || coarsen_times(times, slicing->shift) ||
+	if (!times->slices || coarsen_times(times, slicing->shift + 2) ||
 	    kb_histogram_add(&times->all, value))
 		return -ENOMEM;
 	return kb_histogram_add(&times->slices[at], value);
@@ -188,7 +200,7 @@ int kb_sliced_times_add(struct kb_sliced_times *times, struct kb_slicing *slicin
 
 void kb_sliced_times_release(struct kb_sliced_times *times)
 {
-	for (uint32_t i = 0; times->slices && i < KB_SLICES_MOST; i++)
+	for (uint32_t i = 0; times->slices && i < KB_SLICES_OF_TIMES; i++)
 		kb_histogram_release(&times->slices[i]);
 	free(times->slices);
 	kb_histogram_release(&times->all);
@@ -200,12 +212,12 @@ double kb_sliced_times_variance(const struct kb_sliced_times *times,
 				unsigned int percent)
 {
 	double length = fmax((double)since(slicing, last), 1), sum = 0, squares = 0;
-	unsigned int in_run[KB_SLICES_MOST], drawn[KB_BLOCKS_SLICES], weights[KB_SLICES_MOST];
+	unsigned int in_run[KB_SLICES_OF_TIMES], drawn[KB_BLOCKS_SLICES], weights[KB_SLICES_OF_TIMES];
 	uint64_t random = 1;
 
 	if (!times->slices)
 		return 0;
-	for (uint32_t i = 0; i < KB_SLICES_MOST; i++)
+	for (uint32_t i = 0; i < KB_SLICES_OF_TIMES; i++)
 		in_run[i] = (unsigned int)fmin(
 			place_in_run(ldexp(i + 0.5, (int)times->shift), length),
 			KB_BLOCKS_SLICES - 1);
@@ -213,9 +225,9 @@ double kb_sliced_times_variance(const struct kb_sliced_times *times,
 		double value;
 
 		kb_blocks_draw(&random, drawn);
-		for (uint32_t i = 0; i < KB_SLICES_MOST; i++)
+		for (uint32_t i = 0; i < KB_SLICES_OF_TIMES; i++)
 			weights[i] = drawn[in_run[i]];
-		value = (double)kb_histograms_quantile(times->slices, weights, KB_SLICES_MOST,
+		value = (double)kb_histograms_quantile(times->slices, weights, KB_SLICES_OF_TIMES,
 						       percent);
 		sum += value;
 		squares += value * value;

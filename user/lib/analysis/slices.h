@@ -51,11 +51,13 @@ void kb_sliced_release(struct kb_sliced *sliced);
 void kb_sliced_blocks(const struct kb_sliced *sliced, const struct kb_slicing *slicing,
 		      int64_t last, double blocks[KB_BLOCKS_SLICES]);
 
-/* The same of times: how they are distributed in each slice. Begins as zeros. */
+/* The same of times: how they are distributed in slices that are four times as long. Begins as zeros. */
+#define KB_SLICES_OF_TIMES	(KB_SLICES_MOST / 4)
+
 struct kb_sliced_times {
 	struct kb_histogram all;
 	unsigned int shift;
-	struct kb_histogram *slices;	/* KB_SLICES_MOST; NULL: none */
+	struct kb_histogram *slices;	/* KB_SLICES_OF_TIMES; NULL: none */
 };
 
 /* Returns 0 or -ENOMEM. */
