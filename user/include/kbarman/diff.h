@@ -25,7 +25,7 @@
  * Rows are compared if they have a share of at least options.least of their table; if a row that is
  * not listed changes its share, that shows in those that are. All rows that are compared are
  * corrected together (Benjamini-Hochberg): half of the allowance goes to the totals, half to all
- * others.
+ * others, of which those with a larger share of their table get more.
  *
  * One thread at a time may use a differ. Later versions of the library may add members at the ends
  * of the structs here, which the library allocates, and kinds at the ends of the enums.

@@ -29,6 +29,7 @@ struct side {
 
 struct judged {
 	struct kb_diff_row *row;
+	double share;		/* of its table */
 	struct side sides[2];
 };
 
@@ -252,8 +253,7 @@ static int add_wholes(struct kb_table *wholes, const struct judged *judged, uint
 	return 0;
 }
 
-static bool is_large(const struct kb_diff_judging *judging, const struct kb_table *wholes,
-		     const struct judged *judged)
+static double share_of(const struct kb_table *wholes, const struct judged *judged)
 {
 	const struct side *sides = judged->sides;
 	double weight = sides[0].weight / fmax(sides[0].captures, 1) +
@@ -261,27 +261,46 @@ static bool is_large(const struct kb_diff_judging *judging, const struct kb_tabl
 	const struct whole *whole;
 	uint64_t key[2];
 
+	whole = kb_table_find(wholes, key_of(judged->row, key));
+	return whole && whole->weight > 0 ? weight / whole->weight : 0;
+}
+
+static bool is_compared(const struct kb_diff_judging *judging, const struct judged *judged)
+{
+	const struct side *sides = judged->sides;
+
 	if (isinf(judged->row->error) || sides[0].events + sides[1].events < EVENTS_LEAST)
 		return false;
 	if (kb_diff_is_mean(judged->row->measure) && (!sides[0].nr || !sides[1].nr))
 		return false;
-	whole = kb_table_find(wholes, key_of(judged->row, key));
-	return judged->row->by == KB_DIFF_TOTAL ||
-	       (whole && weight >= judging->least * whole->weight);
+	return judged->row->by == KB_DIFF_TOTAL || judged->share >= judging->least;
 }
 
-/* Half of the allowance is for the totals, of which there are few, half for all others. */
+/*
+ * Half of the allowance is for the totals, of which there are few. A quarter is for all other rows
+ * alike, and a quarter goes where the time goes: what has a larger share of its table gets more. None
+ * of this depends on the differences.
+ */
 static void weigh(struct kb_many *many, uint32_t nr, const struct judged *judged, uint32_t totals)
 {
-	for (uint32_t i = 0; i < nr; i++) {
-		bool total = judged[many[i].number].row->by == KB_DIFF_TOTAL;
+	double shares = 0;
 
-		many[i].weight = !totals || totals == nr ? 1 :
-				 (double)nr / 2 / (total ? totals : nr - totals);
+	for (uint32_t i = 0; i < nr; i++)
+		if (judged[many[i].number].row->by != KB_DIFF_TOTAL)
+			shares += judged[many[i].number].share;
+	for (uint32_t i = 0; i < nr; i++) {
+		const struct judged *one = &judged[many[i].number];
+		double rows = nr, all = totals && totals < nr ? rows / 2 : rows;
+
+		if (one->row->by == KB_DIFF_TOTAL)
+			many[i].weight = all / totals;
+		else
+			many[i].weight = all / 2 / (rows - totals) +
+					 (shares > 0 ? all / 2 * one->share / shares : 0);
 	}
 }
 
-static int compare_all(const struct kb_diff_judging *judging, const struct judged *judged,
+static int compare_all(const struct kb_diff_judging *judging, struct judged *judged,
 		       struct kb_diff_row *rows, uint32_t nr)
 {
 	struct kb_many *many = calloc((size_t)nr + 1, sizeof(*many));
@@ -295,7 +314,8 @@ static int compare_all(const struct kb_diff_judging *judging, const struct judge
 		struct kb_diff_row *row = &rows[i];
 		struct kb_contrast contrast = kb_diff_row_contrast(row, 1);
 
-		row->compared = is_large(judging, &wholes, &judged[i]);
+		judged[i].share = share_of(&wholes, &judged[i]);
+		row->compared = is_compared(judging, &judged[i]);
 		if (!row->compared)
 			continue;
 		find_interval(row, judging->level);
