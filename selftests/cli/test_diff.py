@@ -2,16 +2,19 @@
 # SPDX-License-Identifier: MIT
 """kbarman diff: what differs between captures is found and measured, what does not is not, and what
 can't be compared is refused."""
+import base64
 import gzip
 import json
 import os
 import random
+import re
 import shutil
 import subprocess
 import sys
 import xml.etree.ElementTree
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+import browser  # noqa: E402
 import protobuf  # noqa: E402
 import tap  # noqa: E402
 from latency_capture import Late  # noqa: E402
@@ -289,7 +292,7 @@ def names_do_not_steer_the_terminal(tmp):
         paths.append(c.save(os.path.join(tmp, f"{i}.cap")))
     out = os.path.join(tmp, "out")
     assert "\033" not in diff("--all", *paths).stdout
-    for form in "flamegraph", "folded", "speedscope":
+    for form in "html", "flamegraph", "folded", "speedscope":
         diff("--to", form, "-o", out, *paths)
         with open(out, encoding="utf-8") as file:
             assert "\033" not in file.read(), form
@@ -323,6 +326,21 @@ def the_flame_graph_is_a_picture(tmp):
     assert any(title.startswith("worker\n") for title in titles)
     fills = {rect.get("fill") for rect in root.iter("{http://www.w3.org/2000/svg}rect") if rect.get("fill")}
     assert any(fill.startswith("hsl(4,") for fill in fills), fills
+
+
+def the_page_has_tables_and_pictures(tmp):
+    args = sides(tmp, 3, slower=0.05)
+    path = written(tmp, "html", args)
+    with open(path, encoding="utf-8") as file:
+        page = file.read()
+    assert '<span class="sure">*' in page and "CPU time by function" in page and "slow [k]" in page
+    pictures = re.findall(r'src="data:image/svg\+xml;base64,([^"]+)"', page)
+    assert len(pictures) == 3, len(pictures)
+    for picture in pictures:
+        root = xml.etree.ElementTree.fromstring(base64.b64decode(picture))
+        assert any(title.text.startswith("slow\n") for title in root.iter("{http://www.w3.org/2000/svg}title"))
+    shot = browser.screenshot(path, os.path.join(tmp, "shot.png"))
+    assert os.path.getsize(shot) > 10_000
 
 
 PROFILE = {
@@ -391,6 +409,35 @@ def speedscope_has_four_profiles(tmp):
     chains = [row for key, row in rows.items() if key[:2] == ("cpu", "chain")]
     assert abs(sums[0] - sum(row["a"] for row in chains)) < 10, sums
     assert abs(sums[1] - sums[0] - sums[2] + sums[3]) < 10, sums
+
+
+def opened_in_speedscope(tmp, path, page):
+    """What Speedscope's page is with the file loaded, as its command `speedscope FILE` does it."""
+    with open(path, "rb") as file:
+        content = base64.b64encode(file.read()).decode()
+    script = os.path.join(tmp, "load.js")
+    with open(script, "w", encoding="ascii") as file:
+        file.write(f'speedscope.loadFileFromBase64("it.json", "{content}")')
+    start = os.path.join(tmp, "start.html")
+    with open(start, "w", encoding="ascii") as file:
+        file.write(f'<script>window.location="file://{page}#localProfilePath={script}"</script>')
+    result, said = browser.run(start, "--dump-dom", "--virtual-time-budget=8000", "--use-gl=angle",
+                               "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
+    browser.need(result, "<html" in result.stdout)
+    return result.stdout, said
+
+
+def speedscope_opens_what_is_written(tmp):
+    """Of npm, in the folder $SPEEDSCOPE: `npm install speedscope` makes node_modules/speedscope."""
+    page = os.path.join(os.environ.get("SPEEDSCOPE", "/nowhere"), "dist/release/index.html")
+    if not os.path.exists(page):
+        raise tap.Skip("SPEEDSCOPE does not name the folder of the package speedscope of npm")
+    args = sides(tmp, 3, slower=0.05)
+    one = os.path.join(tmp, "one.json")
+    assert tap.run("convert", args[2], "--to", "speedscope", "-o", one, *args[:2]).returncode == 0
+    for path, words in (written(tmp, "speedscope", args), "more in B"), (one, "worker"):
+        shown, said = opened_in_speedscope(tmp, path, os.path.abspath(page))
+        assert words in shown and "Something went wrong" not in shown, (path, said, shown[-2000:])
 
 
 if __name__ == "__main__":

@@ -39,7 +39,8 @@ static const struct cli_option options[] = {
 	{ OPTION_ROWS, "rows", "N", "show at most N rows of a table (default 20)" },
 	{ OPTION_FORCE, "force", NULL, "compare also what can't be compared" },
 	{ 't', "to", "FORMAT",
-	  "instead: a file for a viewer: flamegraph, folded, pprof, speedscope" },
+	  "instead: a file for a viewer: html, flamegraph, folded, pprof,\n"
+	  "speedscope" },
 	{ 'o', "output", "OUT", "write that to the file OUT ('-' is standard output)" },
 	{ OPTION_WAITS, "waits", NULL, "in that file: time off the CPU, not on it" },
 	{ OPTION_INLINE, "inline", NULL, "treat inlined functions as called ones" },
@@ -124,8 +125,8 @@ static int take_option(struct diff *diff, int option)
 		return CLI_OK;
 	default:
 		diff->format = kb_diff_format_find(optarg);
-		return diff->format ? CLI_OK : cli_fail("--to %s: give flamegraph, folded, pprof or "
-							"speedscope", optarg);
+		return diff->format ? CLI_OK : cli_fail("--to %s: give html, flamegraph, folded, "
+							"pprof or speedscope", optarg);
 	}
 }
 
@@ -280,16 +281,20 @@ static int print_text(struct diff *diff)
 static int write_file(struct diff *diff)
 {
 	struct cli_output output;
+	char *title = NULL;
 	struct kb_out *out;
 	int ret;
 
 	if (cli_output_open(&output, diff->output))
 		return CLI_IMPOSSIBLE;
+	if (diff->nr == 2 && asprintf(&title, "%s, then %s", diff->paths[0], diff->paths[1]) > 0)
+		diff->write.title = title;
 	ret = kb_out_fd(&out, output.fd);
 	if (!ret) {
 		ret = kb_diff_write(diff->got, diff->format, &diff->write, out, NULL);
 		kb_out_destroy(out);
 	}
+	free(title);
 	if (!ret)
 		return cli_output_commit(&output);
 	cli_warn("can't write %s: %s", output.path, strerror(-ret));

@@ -14,17 +14,25 @@
 
 struct picture {
 	const struct kb_diff *diff;
+	enum kb_diff_picture what;
 	const struct kb_diff_write_options *options;
 	struct kb_out *out;
 	double scale;		/* pixels of a ns */
 	uint32_t depth;		/* of the deepest frame that is drawn */
 };
 
-static double width_of(const struct picture *picture, const struct kb_diff_node *node)
+/* What a frame is as wide as, in ns. */
+static double size_of(const struct picture *picture, const struct kb_diff_node *node)
 {
 	const double *total = kb_diff_total(node, picture->options);
 
-	return (total[0] + total[1]) / 2 * picture->scale;
+	return picture->what == KB_DIFF_PICTURE_BOTH ? (total[0] + total[1]) / 2 :
+						       total[picture->what];
+}
+
+static double width_of(const struct picture *picture, const struct kb_diff_node *node)
+{
+	return size_of(picture, node) * picture->scale;
 }
 
 /* The change of what has both, from -1 (gone) to 1 (new). */
@@ -123,15 +131,16 @@ static int put_frames(struct picture *picture, bool draw)
 	return 0;
 }
 
-int kb_diff_write_flamegraph(const struct kb_diff *diff,
-			     const struct kb_diff_write_options *options, struct kb_out *out)
+int kb_diff_put_flamegraph(const struct kb_diff *diff, enum kb_diff_picture what,
+			   const struct kb_diff_write_options *options, struct kb_out *out)
 {
-	const double *all = kb_diff_total(&diff->nodes[KB_DIFF_NO_NODE], options);
-	struct picture picture = { .diff = diff, .options = options, .out = out };
+	const struct kb_diff_node *root = &diff->nodes[KB_DIFF_NO_NODE];
+	const double *all = kb_diff_total(root, options);
+	struct picture picture = { .diff = diff, .what = what, .options = options, .out = out };
 	int ret;
 
-	if (all[0] + all[1] > 0)
-		picture.scale = 2 * KB_FLAME_WIDTH / (all[0] + all[1]);
+	if (size_of(&picture, root) > 0)
+		picture.scale = KB_FLAME_WIDTH / size_of(&picture, root);
 	ret = put_frames(&picture, false);
 	if (ret)
 		return ret;
@@ -145,4 +154,10 @@ int kb_diff_write_flamegraph(const struct kb_diff *diff,
 	ret = put_frames(&picture, true);
 	kb_flame_end(out);
 	return ret;
+}
+
+int kb_diff_write_flamegraph(const struct kb_diff *diff,
+			     const struct kb_diff_write_options *options, struct kb_out *out)
+{
+	return kb_diff_put_flamegraph(diff, KB_DIFF_PICTURE_BOTH, options, out);
 }

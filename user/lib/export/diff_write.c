@@ -8,6 +8,8 @@
 static const struct kb_diff_format formats[] = {
 	{ "flamegraph", ".svg", "one flame graph of both sides: red is more in B, blue is less",
 	  kb_diff_write_flamegraph },
+	{ "html", ".html", "one page with the tables, and a flame graph of A, of B and of both",
+	  kb_diff_write_html },
 	{ "folded", ".folded", "a line for each call chain, with its ns in A and in B",
 	  kb_diff_write_folded },
 	{ "pprof", ".pb.gz", "a profile for pprof: B, with A as its base", kb_diff_write_pprof },

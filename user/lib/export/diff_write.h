@@ -10,12 +10,20 @@
 /* Each writes a file; they return what kb_diff_write() returns. */
 int kb_diff_write_flamegraph(const struct kb_diff *diff,
 			     const struct kb_diff_write_options *options, struct kb_out *out);
+int kb_diff_write_html(const struct kb_diff *diff, const struct kb_diff_write_options *options,
+		       struct kb_out *out);
 int kb_diff_write_folded(const struct kb_diff *diff, const struct kb_diff_write_options *options,
 			 struct kb_out *out);
 int kb_diff_write_pprof(const struct kb_diff *diff, const struct kb_diff_write_options *options,
 			struct kb_out *out);
 int kb_diff_write_speedscope(const struct kb_diff *diff,
 			     const struct kb_diff_write_options *options, struct kb_out *out);
+
+/* A flame graph whose frames are as wide as in A, as in B, or as the mean of both. */
+enum kb_diff_picture { KB_DIFF_PICTURE_A, KB_DIFF_PICTURE_B, KB_DIFF_PICTURE_BOTH };
+
+int kb_diff_put_flamegraph(const struct kb_diff *diff, enum kb_diff_picture what,
+			   const struct kb_diff_write_options *options, struct kb_out *out);
 
 /* What is written of a node: of both sides, ns. */
 static inline const double *kb_diff_self(const struct kb_diff_node *node,
