@@ -38,7 +38,7 @@ static void coarsen(struct kb_sliced *sliced, unsigned int shift)
 	for (uint32_t i = 0; i < sliced->nr && by; i++) {
 		struct kb_slice_part part = sliced->parts[i];
 
-		part.at >>= by;
+		part.at = by < 32 ? part.at >> by : 0;
 		if (to && sliced->parts[to - 1].at == part.at)
 			sliced->parts[to - 1].amount += part.amount;
 		else
