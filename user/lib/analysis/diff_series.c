@@ -213,7 +213,7 @@ int kb_diff_put_p99(const struct kb_diff_cells *cells, const struct kb_sliced_ti
 	if (!all->count)
 		return 0;
 	return put_cell(cells, what, (struct kb_diff_cell){
-		.value = (double)kb_histogram_quantile(all, 99),
+		.value = kb_histograms_quantile(all, &(unsigned int){ 1 }, 1, 99),
 		.variance = cells->slicing->wanted ?
 			kb_sliced_times_variance(times, cells->slicing, cells->last, 99) : 0,
 		.weight = (double)all->count,

@@ -137,8 +137,14 @@ uint64_t kb_histogram_quantile(const struct kb_histogram *histogram, unsigned in
 	return 0;
 }
 
-uint64_t kb_histograms_quantile(const struct kb_histogram *histograms, const unsigned int *weights,
-				uint32_t nr, unsigned int percent)
+/* The smallest value of a step. */
+static uint64_t first_of(uint32_t step)
+{
+	return step ? last_of(step - 1) + 1 : 0;
+}
+
+double kb_histograms_quantile(const struct kb_histogram *histograms, const unsigned int *weights,
+			      uint32_t nr, unsigned int percent)
 {
 	uint64_t counts[STEPS] = { 0 }, count = 0, rank, seen = 0;
 
@@ -150,9 +156,12 @@ uint64_t kb_histograms_quantile(const struct kb_histogram *histograms, const uns
 	}
 	rank = rank_of(count, percent);
 	for (uint32_t step = 0; count && step < STEPS; step++) {
+		if (counts[step] && seen + counts[step] >= rank) {
+			double first = (double)first_of(step), last = (double)last_of(step);
+
+			return first + (last - first) * (double)(rank - seen) / (double)counts[step];
+		}
 		seen += counts[step];
-		if (seen >= rank)
-			return last_of(step);
 	}
 	return 0;
 }

@@ -32,11 +32,11 @@ int kb_histogram_merge(struct kb_histogram *to, const struct kb_histogram *from)
 uint64_t kb_histogram_quantile(const struct kb_histogram *histogram, unsigned int percent);
 
 /*
- * The same of @nr histograms together, each taken @weights times. The value may be above the maximum
- * by its 1/32.
+ * The same of @nr histograms together, each taken @weights times, for comparisons: within a step it
+ * lies as far as the rank, so it does not jump. It may be above the maximum, by 1/32 at most.
  */
-uint64_t kb_histograms_quantile(const struct kb_histogram *histograms, const unsigned int *weights,
-				uint32_t nr, unsigned int percent);
+double kb_histograms_quantile(const struct kb_histogram *histograms, const unsigned int *weights,
+			      uint32_t nr, unsigned int percent);
 
 /* Add up the values by the power of two that they have reached; 0 and 1 are both in powers[0]. */
 void kb_histogram_powers(const struct kb_histogram *histogram, uint64_t powers[64]);

@@ -227,8 +227,7 @@ double kb_sliced_times_variance(const struct kb_sliced_times *times,
 		kb_blocks_draw(&random, drawn);
 		for (uint32_t i = 0; i < KB_SLICES_OF_TIMES; i++)
 			weights[i] = drawn[in_run[i]];
-		value = (double)kb_histograms_quantile(times->slices, weights, KB_SLICES_OF_TIMES,
-						       percent);
+		value = kb_histograms_quantile(times->slices, weights, KB_SLICES_OF_TIMES, percent);
 		sum += value;
 		squares += value * value;
 	}
