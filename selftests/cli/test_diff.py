@@ -3,6 +3,8 @@
 """kbarman diff: what differs between captures is found and measured, what does not is not, and what
 can't be compared is refused."""
 import base64
+import collections
+import glob
 import gzip
 import json
 import os
@@ -108,6 +110,65 @@ def a_slower_function_is_found_and_measured(tmp):
     assert rows["cpu", "task", "worker"]["certain"] and not rows["cpu", "task", "helper"]["certain"]
     total = rows["cpu", "total", ""]
     assert total["certain"] and 0.02 < total["change"] < 0.05, total
+
+
+def same(path, what, values, rows):
+    """The rows (by name) have these values; what is 0 may have none."""
+    values = {name: value for name, value in values.items() if value}
+    got = {name: a for name, a in rows.items() if a}
+    assert set(values) == set(got), (path, what, set(values) ^ set(got))
+    for name, value in values.items():
+        assert abs(got[name] - value) <= 1e-5 * value + 1, (path, what, name, got[name], value)
+
+
+def check_beside_report(path, *options, renamed=False):
+    """What diff says of a capture is what the reports say of it. @renamed: tasks change their names."""
+    report = [json.loads(line) for line in
+              tap.run("report", "-j", "--sort", "image,symbol", *options, path).stdout.splitlines()]
+    late = [json.loads(line) for line in tap.run("report", "-j", "--latency", "--irq", path).stdout.splitlines()]
+    lines = [line for line in lines_of("--percent-limit", "0", *options, path, path) if line["kind"] == "diff_row"]
+    rows = {(line.get("counter", line["measure"]), line["by"], line.get("name", "")): line for line in lines}
+
+    def of(measure, by):
+        """Functions of one name may be in several files."""
+        found = collections.Counter()
+        for line in lines:
+            if (line.get("counter", line["measure"]), line["by"]) == (measure, by):
+                found[line.get("name", "")] += line["a"]
+        return found
+
+    def sums(lines, kind, name, value):
+        found = collections.Counter()
+        for line in lines:
+            if line["kind"] == kind and line.get("tid") != 0:
+                found[line[name] or ""] += value(line)
+        return found
+    # a task that changes its name has its last one in a report, here that of each time
+    for measure, value in (("cpu", lambda line: line["run_ns"]),
+                           ("wait", lambda line: line["blocked_ns"] + line["preempted_ns"])):
+        named = sums(report, "task_time", "task", value)
+        if renamed:
+            same(path, measure, {"": sum(named.values())}, of(measure, "total"))
+        else:
+            same(path, measure, named, of(measure, "task"))
+    head, = [line for line in report if line["kind"] == "report"]
+    assert rows["time", "total", ""]["a"] == head["duration_ns"]
+    for i, name in enumerate(head["counters"]):
+        if "-clock" not in name:
+            same(path, name, sums([line for line in report if not line.get("idle")], "symbol", "symbol",
+                                  lambda line, i=i: line["counters"][i]), of(name, "symbol"))
+    waits = sum(line["waits"] for line in late if line["kind"] == "latency_sum")
+    if waits and "wake" in head.get("sources", "wake") and ("latency", "total", "") in rows:
+        total = sum(line["sum_ns"] for line in late if line["kind"] == "latency_sum")
+        assert abs(rows["latency", "total", ""]["a"] - total / waits) <= 1e-6 * total / waits, path
+    return rows
+
+
+def values_are_those_of_the_reports(tmp):
+    rows = check_beside_report(make(os.path.join(tmp, "a.cap"), 7), "--kallsyms", kallsyms(tmp))
+    assert ("latency", "total", "") in rows and ("cycles", "symbol", "slow") in rows
+    for path in glob.glob("build/guest/*/results/*.cap"):
+        check_beside_report(path, renamed=True)
 
 
 def the_same_runs_do_not_differ(tmp):
