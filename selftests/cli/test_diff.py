@@ -263,6 +263,11 @@ def conditions_give_an_exit_status(tmp):
             ("cpu", 2), ("cpu:2%", 2), ("cpu:+2", 2), ("cpu:+2%@", 2), ("cpu:+2%@200", 2), (":+2%", 2)):
         done = diff("--fail-if", condition, *args, status=status)
         assert (condition in done.stderr) == (status != 0), (condition, done)
+    odd = [make(os.path.join(tmp, f"odd{i}.cap"), i, events=("cpu_core/cycles/u", "instructions:u"))
+           for i in range(4)]
+    for condition in "cpu_core/cycles/u:+5%", "cpu_core/cycles/u/worker:+5%", "instructions:u:-3%", "ipc/slow:+5%":
+        done = tap.run("diff", "--kallsyms", args[1], "--fail-if", condition, *odd[:2], "--", *odd[2:])
+        assert done.returncode == (2 if condition.startswith("ipc") else 0), (condition, done)
     diff("--fail-if", "cpu/quick:+2%", "--fail-if", "cpu:+1%", *args, status=3)
     said = [line for line in lines_of("--fail-if", "cpu:+1%", *args, status=3)
             if line["kind"] == "diff_condition"]

@@ -42,58 +42,63 @@ static bool take_level(struct diff_condition *condition, const char *text)
 
 int diff_condition_parse(struct diff_condition *condition, const char *text)
 {
-	const char *colon = strrchr(text, ':'), *slash = strchr(text, '/'), *rest;
-	size_t length;
+	const char *colon = strrchr(text, ':'), *rest;
 
 	*condition = (struct diff_condition){ .text = text };
 	if (!colon || colon == text)
 		return misunderstood(text);
-	if (slash && slash > colon)
-		slash = NULL;
-	length = (size_t)((slash ? slash : colon) - text);
-	condition->what = strndup(text, length);
-	if (slash)
-		condition->name = strndup(slash + 1, (size_t)(colon - slash - 1));
-	if (!condition->what || (slash && !condition->name))
+	condition->subject = strndup(text, (size_t)(colon - text));
+	if (!condition->subject)
 		return cli_fail("out of memory");
-	if (!length || !take_limit(condition, colon + 1, &rest) || !take_level(condition, rest))
+	if (!take_limit(condition, colon + 1, &rest) || !take_level(condition, rest))
 		return misunderstood(text);
 	return CLI_OK;
 }
 
 void diff_condition_release(struct diff_condition *condition)
 {
-	free(condition->what);
-	free(condition->name);
+	free(condition->subject);
 }
 
-static bool is_what(const struct diff_condition *condition, const struct kb_diff_row *row)
+/*
+ * What stands behind the measure of the row in the subject: "" or "/NAME". NULL: it is another one.
+ * Names of counters may have '/' and ':', too.
+ */
+static const char *behind_measure(const struct diff_condition *condition,
+				  const struct kb_diff_row *row)
 {
-	return !strcmp(condition->what, row->measure == KB_DIFF_COUNTER ?
-					row->counter : kb_diff_measure_name(row->measure));
+	const char *what = row->measure == KB_DIFF_COUNTER ? row->counter :
+							     kb_diff_measure_name(row->measure);
+	size_t length = strlen(what);
+
+	if (strncmp(condition->subject, what, length) != 0)
+		return NULL;
+	return condition->subject[length] && condition->subject[length] != '/' ?
+	       NULL : condition->subject + length;
 }
 
-static bool is_named(const struct diff_condition *condition, const struct kb_diff_row *row)
+static bool is_named(const char *behind, const struct kb_diff_row *row)
 {
-	if (!condition->name)
+	if (!*behind)
 		return row->by == KB_DIFF_TOTAL;
-	return row->by != KB_DIFF_TOTAL && row->by != KB_DIFF_CHAIN &&
-	       !strcmp(condition->name, row->name);
+	return row->by != KB_DIFF_TOTAL && row->by != KB_DIFF_CHAIN && !strcmp(behind + 1, row->name);
 }
 
 int diff_condition_check(const struct diff_condition *condition, const struct kb_diff *diff,
 			 double level, bool *holds, const struct kb_diff_row **row)
 {
-	bool measured = false, found = false;
+	bool measured = false, named = false, found = false;
 
 	*holds = false;
 	for (uint32_t i = 0; i < diff->nr && !*holds; i++) {
 		const struct kb_diff_row *at = &diff->rows[i];
+		const char *behind = behind_measure(condition, at);
 
-		if (!is_what(condition, at))
+		measured |= behind != NULL;
+		if (!behind || !is_named(behind, at))
 			continue;
-		measured = true;
-		if (!is_named(condition, at) || isinf(at->error))
+		named = true;
+		if (isinf(at->error))
 			continue;
 		found = true;
 		*row = at;
@@ -102,11 +107,10 @@ int diff_condition_check(const struct diff_condition *condition, const struct kb
 	}
 	if (!measured)
 		return cli_fail("--fail-if %s: the captures have no '%s'", condition->text,
-				condition->what);
-	if (!found && !condition->name)
-		return cli_fail("--fail-if %s: one capture a side can't say", condition->text);
-	if (!found)
-		return cli_fail("--fail-if %s: no task or function is called '%s'", condition->text,
-				condition->name);
-	return CLI_OK;
+				condition->subject);
+	if (!named)
+		return cli_fail("--fail-if %s: no task, function or handler is called so",
+				condition->text);
+	return found ? CLI_OK : cli_fail("--fail-if %s: one capture a side can't say",
+					 condition->text);
 }

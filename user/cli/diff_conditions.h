@@ -8,8 +8,8 @@
 /* "cpu/xz:+2%@95": parts of the text that was given. */
 struct diff_condition {
 	const char *text;
-	char *what;		/* a measure, or the name of a counter; owned */
-	char *name;		/* of a task or a function; NULL: the total; owned */
+	char *subject;		/* a measure or the name of a counter; with '/' and the name of a task, a
+				 * function and so on behind it, if not the total is meant; owned */
 	bool falls;
 	double limit;		/* 0.02: more than 2 % above */
 	double level;		/* 0.95; 0: that of the differences */
