@@ -290,6 +290,19 @@ def captures_that_mean_different_things_are_refused(tmp):
         assert what in done.stderr and "can't be compared" in done.stderr and not done.stdout, done
         done = diff("--force", a, b)
         assert "can't be compared" in done.stdout and what in done.stdout, done
+    for path, processes in (a, "pid:7"), (b, "pid:8,9"):
+        make(path, 1, facts={"filter": processes, **base})
+    diff(a, b)
+    for path, rate, period in (a, 0, 1000), (b, 0, 2000):
+        c = Late(cores=1, counters=[8], facts={"counter.0.0": "cycles"})
+        c.switch(0, MS, 7)
+        for i in range(1, 50):
+            c.sample(0, MS + i * MS, 7, KERNEL, [period])
+        c.save(path)
+        with open(path, "r+b") as file:
+            file.seek(32)       # timer_sample_rate
+            file.write(rate.to_bytes(4, "little"))
+    assert "different periods: 1000 and 2000" in diff(a, b, status=2).stderr
 
 
 def what_asks_for_care_is_told(tmp):

@@ -127,6 +127,7 @@ int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *
 	if (kb_diff_origin_read(origin, trace, err))
 		return -ENOMEM;
 	origin->seconds = capture->seconds;
+	origin->weight = capture->weighed > 0 ? capture->weight / capture->weighed : 0;
 	origin->damaged = capture->damaged;
 	return ret;
 }

@@ -18,6 +18,7 @@ struct kb_diff_capture {
 
 	double seconds;
 	uint64_t records, samples, switches;
+	double weight, weighed;	/* sum of the weights of samples, and their number */
 	bool damaged;
 };
 

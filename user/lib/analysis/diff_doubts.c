@@ -17,6 +17,7 @@
 
 #define LENGTHS		1.5	/* times longer than another one */
 #define RATES		1.05
+#define PERIODS		1.2	/* times larger than another one; a sample may come late */
 
 static const struct fact {
 	const char *key, *what;
@@ -70,7 +71,8 @@ int kb_diff_origin_read(struct kb_diff_origin *origin, struct kb_trace *trace, s
 	for (size_t i = 0; i < ARRAY_SIZE(facts); i++) {
 		const char *value = kb_barman_fact(barman, facts[i].key);
 
-		origin->facts[i] = strdup(value ? value : "");
+		/* "pid:12,13": which numbers the processes had does not matter */
+		origin->facts[i] = value ? strndup(value, strcspn(value, ":")) : strdup("");
 		if (!origin->facts[i])
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	}
@@ -157,13 +159,16 @@ static bool far_apart(double a, double b, double times)
 static int find_numbers(struct kb_diff_doubts *doubts, const struct kb_diff_origin *origins,
 			uint32_t nr, bool per_second)
 {
-	const struct kb_diff_origin *rate = NULL, *cpus = NULL;
+	const struct kb_diff_origin *rate = NULL, *period = NULL, *cpus = NULL;
 	double shortest = origins[0].seconds, longest = shortest;
 	int ret = 0;
 
 	for (uint32_t i = 1; i < nr; i++) {
 		if (far_apart(origins[0].rate, origins[i].rate, RATES))
 			rate = &origins[i];
+		if (origins[0].weight > 0 && origins[i].weight > 0 &&
+		    far_apart(origins[0].weight, origins[i].weight, PERIODS))
+			period = &origins[i];
 		if (origins[0].cpus != origins[i].cpus)
 			cpus = &origins[i];
 		if (origins[i].seconds < shortest)
@@ -174,6 +179,9 @@ static int find_numbers(struct kb_diff_doubts *doubts, const struct kb_diff_orig
 	if (rate)
 		ret = doubt(doubts, true, "they were sampled at different rates: %u and %u a second",
 			    origins[0].rate, rate->rate);
+	if (!ret && !rate && !origins[0].rate && period)
+		ret = doubt(doubts, true, "they were sampled with different periods: %.0f and %.0f "
+			    "events in the mean", origins[0].weight, period->weight);
 	if (!ret && cpus)
 		ret = doubt(doubts, true, "they are of machines with %u and with %u CPUs",
 			    origins[0].cpus, cpus->cpus);

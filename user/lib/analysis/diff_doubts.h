@@ -12,6 +12,7 @@ struct kb_diff_origin {
 	char *events;			/* names of the counters */
 	uint32_t rate, cpus;		/* samples a second as its header says; CPUs with records */
 	double seconds;
+	double weight;			/* mean weight of a sample; 0: none has one */
 	uint64_t lost, overwritten, asleep;
 	bool damaged;
 };

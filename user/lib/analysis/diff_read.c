@@ -179,6 +179,16 @@ static bool is_idle(const struct kb_diff_reading *reading, const struct kb_event
 						    event->sample.pc));
 }
 
+/* How far the counter that samples advances in a sample. */
+static void note_weight(struct kb_diff_reading *reading, const struct kb_event *event)
+{
+	if (!event->sample.has_pc || !event->sample.nr_counters ||
+	    event->sample.counters[0] == KB_COUNTER_INVALID)
+		return;
+	reading->capture->weight += (double)event->sample.counters[0];
+	reading->capture->weighed++;
+}
+
 static int add_sample(struct kb_diff_reading *reading, const struct kb_event *event, int64_t ns)
 {
 	struct kb_event carried = *event;
@@ -187,6 +197,7 @@ static int add_sample(struct kb_diff_reading *reading, const struct kb_event *ev
 	int ret = task < 0 ? (int)task : 0;
 
 	reading->capture->samples++;
+	note_weight(reading, event);
 	if (!ret && !idle)
 		ret = add_counters(reading, event, ns, reading->by_task, (uint32_t)task);
 	if (!event->sample.has_pc && !reading->carry) {
