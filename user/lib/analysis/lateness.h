@@ -12,8 +12,8 @@ struct kb_late {
 	int64_t left;			/* ns: when that CPU left its halt, if wait.has_left */
 };
 
-/* Who is told of each wait. */
-typedef void (*kb_late_take)(void *context, const struct kb_late *late);
+/* Gets each wait when it is over; returns 0 or -ENOMEM. */
+typedef int (*kb_late_take)(void *context, const struct kb_late *late);
 
 struct kb_lateness;
 

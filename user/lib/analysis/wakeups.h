@@ -17,9 +17,9 @@ struct kb_wakeups;
 struct kb_wakeups_parts {
 	const struct kb_wanted *wanted;
 	const struct kb_tiles *tiles;
-	const struct kb_history *history;
+	const struct kb_history *history;	/* NULL: what ran meanwhile is not told */
 	const struct kb_gaps *gaps;
-	kb_late_take take;		/* NULL: nobody asks */
+	kb_late_take take;		/* NULL: the waits go to the tables */
 	void *context;
 };
 

@@ -19,12 +19,13 @@ struct delays {
 	bool has_late;
 };
 
-static void take(void *context, const struct kb_late *late)
+static int take(void *context, const struct kb_late *late)
 {
 	struct delays *delays = context;
 
 	delays->late = *late;
 	delays->has_late = true;
+	return 0;
 }
 
 static int delays_begin(struct query_walk *walk, struct kb_error *err)
