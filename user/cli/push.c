@@ -470,7 +470,8 @@ static void confine(const struct push *p)
 
 	if (p->spool_path && asprintf(&file, "%s/new", p->spool_path) < 0)
 		file = NULL;
-	cli_sandbox(&(struct cli_sandbox) { .output = file, .network = true, .threads = true });
+	cli_sandbox(&(struct cli_sandbox) { .output = file, .network = true, .threads = true,
+					    .child = true });
 	free(file);
 }
 

@@ -212,6 +212,8 @@ static const int processes[] = {
 /* Calls that ask another process to decode. */
 static const int ask[] = { SYS_pipe2, SYS_sendmsg, SYS_recvmsg };
 
+static const int await[] = { SYS_wait4, SYS_waitid };
+
 /*
  * All calls of a decoder: it reads and writes its open files and gets memory. Its open files are
  * the file to decode, the pipe for its answer, and /dev/null.
@@ -402,7 +404,7 @@ static void check_machine(struct filter *filter, uint32_t otherwise)
 	load(filter, offsetof(struct seccomp_data, nr));
 }
 
-static void build(struct filter *filter, bool files, bool network, bool threads, bool decoder)
+static void build(struct filter *filter, bool files, const struct cli_sandbox *wanted)
 {
 	/* the last two are for sockets */
 	static const uint32_t asked[] = { TCGETS, TCGETS2, TIOCGWINSZ, FIONREAD, FIONBIO };
@@ -414,11 +416,13 @@ static void build(struct filter *filter, bool files, bool network, bool threads,
 	check_machine(filter, TRAP);
 	ANSWER_CALLS(filter, harmless, ALLOW);
 	ANSWER_CALLS(filter, change_files, files ? ALLOW : REFUSE(EPERM));
-	if (network)
+	if (wanted->network)
 		ANSWER_CALLS(filter, talk, ALLOW);
-	if (decoder)
+	if (wanted->decoder)
 		ANSWER_CALLS(filter, ask, ALLOW);
-	if (threads)
+	if (wanted->child)
+		ANSWER_CALLS(filter, await, ALLOW);
+	if (wanted->threads)
 		allow_threads(filter);
 	ANSWER_CALLS(filter, processes, REFUSE(EPERM));
 	allow_values(filter, SYS_tgkill, 0, &pid, 1, TRAP);
@@ -427,7 +431,7 @@ static void build(struct filter *filter, bool files, bool network, bool threads,
 #ifdef SYS_fcntl64
 	allow_values(filter, SYS_fcntl64, 1, asked_of_files, 6, REFUSE(EINVAL));
 #endif
-	allow_values(filter, SYS_ioctl, 1, asked, network ? 5 : 3, REFUSE(ENOTTY));
+	allow_values(filter, SYS_ioctl, 1, asked, wanted->network ? 5 : 3, REFUSE(ENOTTY));
 	for (size_t i = 0; i < ARRAY_SIZE(deadly); i++)
 		answer_call(filter, deadly[i].number, TRAP);
 	if (files) {
@@ -452,12 +456,12 @@ static void install(struct filter *filter)
 	syscall(SYS_seccomp, SECCOMP_SET_MODE_FILTER, 0, &program);
 }
 
-static void confine_calls(bool files, bool network, bool threads, bool decoder)
+static void confine_calls(bool files, const struct cli_sandbox *wanted)
 {
 	static struct filter filter;
 	struct sigaction action = { .sa_sigaction = stopped, .sa_flags = SA_SIGINFO };
 
-	build(&filter, files, network, threads, decoder);
+	build(&filter, files, wanted);
 	sigaction(SIGSYS, &action, NULL);
 	install(&filter);
 }
@@ -646,8 +650,9 @@ void cli_sandbox(const struct cli_sandbox *wanted)
 	 */
 	if (!debuginfod && !limits.processes && (limits.output || spool))
 		confine_files(&limits, spool);
-	confine_calls(files, limits.network || debuginfod, limits.threads || debuginfod,
-		      limits.decoder);
+	limits.network |= debuginfod;
+	limits.threads |= debuginfod;
+	confine_calls(files, &limits);
 }
 
 /* Becomes the user nobody: even on a kernel without a sandbox, other users' files stay closed. */

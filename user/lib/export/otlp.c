@@ -191,7 +191,7 @@ static void put_resource(struct otlp *x, const struct program *program)
 {
 	struct kb_out *out = x->profile;
 	const char *host = kb_barman_fact(x->trace->barman, "host") ?:
-			   kb_trace_header(x->trace)->target_name;
+			   kb_trace_header(x->trace)->target_name ?: "";
 	char name[KB_TASK_LABEL];
 	size_t length = kb_task_label(&x->tasks, program->task, name), i;
 
@@ -463,10 +463,11 @@ static void choose_request(struct otlp *x, int64_t ns)
 		x->open = true;
 	} else if (!x->open) {
 		x->from = ns;
+		x->last = ns;
 		x->open = true;
 	} else if (x->rows.nr >= MAX_ROWS) {
-		x->last = ns > x->from ? ns : x->from;
 		end_request(x);
+		x->from = x->last;
 		x->open = true;
 	}
 	if (x->last < x->from || ns > x->last)
