@@ -30,7 +30,7 @@ USER_CFLAGS	 = -std=gnu11 -Wall -Wextra $(if $(CI),-Werror) $(CFLAGS) -fPIC \
 		   -DKBARMAN_VERSION='"$(VERSION)"' -Iuser/include -Iuser/lib -Ikmod \
 		   $(USER_CPPFLAGS)
 # The last two are for C libraries that are not one file, such as glibc before 2.34.
-USER_LIBS	:= -lelf -lz -ldl -pthread
+USER_LIBS	:= -lelf -lz -lm -ldl -pthread
 
 HTML		:= build/gen/html_page.c
 LIB_SRC		:= $(sort $(wildcard user/lib/*/*.c)) $(HTML)

@@ -9,7 +9,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/root.h"
 #include "record/perf_pmus.h"
 #include "record/perf_probe.h"
 #include "stat.h"
@@ -196,7 +195,7 @@ double stat_mean_deviation(const struct stat_mean *mean)
 {
 	if (mean->nr < 2 || !(mean->mean > 0))
 		return 0;
-	return 100 * kb_root(mean->squares / (mean->nr - 1) / mean->nr) / mean->mean;
+	return 100 * sqrt(mean->squares / (mean->nr - 1) / mean->nr) / mean->mean;
 }
 
 /*

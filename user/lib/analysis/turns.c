@@ -3,13 +3,13 @@
 #include <math.h>
 
 #include "analysis/turns.h"
-#include "base/root.h"
+#include "stats/student.h"
 
 /*
- * Of the normal distribution, 98 % are within this many deviations. Some loads have a period that is
- * close to that of the turns. With 95 % only 93 of 100 runs of these were within the error.
+ * Some loads have a period that is close to that of the turns. With 95 % only 93 of 100 runs of these
+ * were within the error.
  */
-#define NORMAL	2.326348
+#define WITHIN	0.98
 
 void kb_turns_add(struct kb_turns *turns, double value, double time)
 {
@@ -27,20 +27,6 @@ void kb_turns_add(struct kb_turns *turns, double value, double time)
 }
 
 /*
- * The same of Student's distribution, by its expansion in 1/@freedom (Abramowitz and Stegun,
- * 26.7.5). It is 0.7 % too small for 3 degrees of freedom, and better for more.
- */
-static double student(double freedom)
-{
-	const double z = NORMAL, z2 = z * z;
-	const double first = z * (z2 + 1) / 4;
-	const double second = z * (5 * z2 * z2 + 16 * z2 + 3) / 96;
-	const double third = z * (3 * z2 * z2 * z2 + 19 * z2 * z2 + 17 * z2 - 15) / 384;
-
-	return z + (first + (second + third / freedom) / freedom) / freedom;
-}
-
-/*
  * A turn that has the rate of all of them in its time leaves nothing; what others leave beside the
  * turn behind them, squared and halved, is their variance. An event more is added to it, because one
  * that is rare may have come in none of the turns. There are about as many degrees of freedom as half
@@ -53,7 +39,7 @@ static double error_of(const struct kb_turns *turns, double rate, double factor)
 
 	if (turns->nr < KB_TURNS_MIN)
 		return INFINITY;
-	return student(nr / 2) * factor * kb_root(squares / 2 * nr / (nr - 1) + 1);
+	return kb_student_reach(WITHIN, nr / 2) * factor * sqrt(fmax(squares, 0) / 2 * nr / (nr - 1) + 1);
 }
 
 struct kb_estimate kb_turns_estimate(const struct kb_turns *turns, double time)
