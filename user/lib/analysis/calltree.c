@@ -14,6 +14,7 @@
 #include "analysis/idle.h"
 #include "analysis/name_ids.h"
 #include "base/table.h"
+#include "base/tree_order.h"
 
 struct kb_calltree {
 	struct kb_name_ids comms;
@@ -210,11 +211,8 @@ static int compare(const void *left, const void *right, void *context)
 	const struct kb_calltree *tree = context;
 	const struct kb_calltree_node *a = node_at(tree, *(const uint32_t *)left);
 	const struct kb_calltree_node *b = node_at(tree, *(const uint32_t *)right);
-	int order;
+	int order = strcmp(a->name, b->name);
 
-	if (a->parent != b->parent)
-		return a->parent < b->parent ? -1 : 1;
-	order = strcmp(a->name, b->name);
 	if (!order)
 		order = strcmp(a->image_base, b->image_base);
 	if (!order)	/* images with the same base name: in order of creation */
@@ -222,44 +220,15 @@ static int compare(const void *left, const void *right, void *context)
 	return order;
 }
 
-/*
- * Turn siblings that stand together, sorted by parent, into depth-first order. The position of
- * a node is its parent's position plus the sizes of the subtrees in front of it.
- */
 static int make_order(struct kb_calltree *tree)
 {
-	uint32_t nr = tree->nodes.nr, i, *sorted, *size, *next;
+	uint32_t *parents = reallocarray(NULL, tree->nodes.nr, sizeof(*parents));
 
-	sorted = reallocarray(NULL, nr, sizeof(*sorted));
-	size = reallocarray(NULL, nr, sizeof(*size));
-	next = reallocarray(NULL, nr, sizeof(*next));
-	tree->order = reallocarray(NULL, nr, sizeof(*tree->order));
-	if (!sorted || !size || !next || !tree->order) {
-		free(sorted);
-		free(size);
-		free(next);
-		return -ENOMEM;
-	}
-	for (i = 0; i < nr; i++) {
-		sorted[i] = i;
-		size[i] = 1;
-	}
-	qsort_r(sorted + 1, nr - 1, sizeof(*sorted), compare, tree);
-	for (i = nr; i-- > 1;)
-		size[node_at(tree, i)->parent] += size[i];
-	tree->order[0] = KB_CALLTREE_ROOT;
-	next[KB_CALLTREE_ROOT] = 1;
-	for (i = 1; i < nr; i++) {	/* parents have lower numbers than their children */
-		uint32_t node = sorted[i], parent = node_at(tree, node)->parent;
-
-		tree->order[next[parent]] = node;
-		next[node] = next[parent] + 1;
-		next[parent] += size[node];
-	}
-	free(sorted);
-	free(size);
-	free(next);
-	return 0;
+	for (uint32_t i = 0; parents && i < tree->nodes.nr; i++)
+		parents[i] = node_at(tree, i)->parent;
+	tree->order = parents ? kb_tree_order(parents, tree->nodes.nr, compare, tree) : NULL;
+	free(parents);
+	return tree->order ? 0 : -ENOMEM;
 }
 
 const struct kb_calltree_node *kb_calltree_finish(struct kb_calltree *tree, bool count,

@@ -253,6 +253,23 @@ uint32_t kb_names_counter_id(const struct kb_names *names, uint32_t core, uint32
 	return names->counter_ids[names->first_counter[core] + index];
 }
 
+uint32_t kb_names_find(const struct kb_names *names, const char *name, const char *other)
+{
+	uint32_t id, nr = kb_names_nr_counters(names);
+
+	for (id = 0; id < nr; id++) {
+		struct kb_text text = kb_names_counter(names, id);
+		/* "cycles:u" is "cycles" as well */
+		const char *colon = memchr(text.data, ':', text.length);
+		size_t length = colon ? (size_t)(colon - text.data) : text.length;
+
+		if ((length == strlen(name) && memcmp(text.data, name, length) == 0) ||
+		    (length == strlen(other) && memcmp(text.data, other, length) == 0))
+			return id;
+	}
+	return UINT32_MAX;
+}
+
 /* ---- facts ---- */
 
 /* Parse a decimal number at *@text that is followed by @end. Moves *@text behind @end. */

@@ -28,6 +28,12 @@ struct kb_task_name {
 const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_id,
 					 uint64_t timestamp);
 
+/*
+ * The id of the first counter with one of these names, whatever its modifiers are; UINT32_MAX: there
+ * is none.
+ */
+uint32_t kb_names_find(const struct kb_names *names, const char *name, const char *other);
+
 /* kb_names_counter_id() of the first counter of @core, and of the others behind it. */
 const uint32_t *kb_names_ids(const struct kb_names *names, uint32_t core);
 

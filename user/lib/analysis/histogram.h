@@ -22,11 +22,21 @@ struct kb_histogram {
 int kb_histogram_add(struct kb_histogram *histogram, uint64_t value);
 void kb_histogram_release(struct kb_histogram *histogram);
 
+/* Add all values of @from to @to, which may be the same histogram only if it is empty. 0, -ENOMEM. */
+int kb_histogram_merge(struct kb_histogram *to, const struct kb_histogram *from);
+
 /*
  * The value below which @percent percent of all values are, or which they are: at most 1/32 too
  * high, never too low, never above the maximum. 0 if there are no values.
  */
 uint64_t kb_histogram_quantile(const struct kb_histogram *histogram, unsigned int percent);
+
+/*
+ * The same of @nr histograms together, each taken @weights times, for comparisons: within a step it
+ * lies as far as the rank, so it does not jump. It may be above the maximum, by 1/32 at most.
+ */
+double kb_histograms_quantile(const struct kb_histogram *histograms, const unsigned int *weights,
+			      uint32_t nr, unsigned int percent);
 
 /* Add up the values by the power of two that they have reached; 0 and 1 are both in powers[0]. */
 void kb_histogram_powers(const struct kb_histogram *histogram, uint64_t powers[64]);

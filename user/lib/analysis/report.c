@@ -11,24 +11,6 @@
 #include "analysis/report_inside.h"
 #include "base/options.h"
 
-/* The id of the first counter with one of these names. */
-static uint32_t find_counter(const struct kb_names *names, const char *name, const char *other)
-{
-	uint32_t id, nr = kb_names_nr_counters(names);
-
-	for (id = 0; id < nr; id++) {
-		struct kb_text text = kb_names_counter(names, id);
-		/* "cycles:u" is "cycles" as well */
-		const char *colon = memchr(text.data, ':', text.length);
-		size_t length = colon ? (size_t)(colon - text.data) : text.length;
-
-		if ((length == strlen(name) && memcmp(text.data, name, length) == 0) ||
-		    (length == strlen(other) && memcmp(text.data, other, length) == 0))
-			return id;
-	}
-	return UINT32_MAX;
-}
-
 /* ---- the analyses ---- */
 
 static int take_options(struct reading *reading, const struct kb_report_options *given,
@@ -58,8 +40,8 @@ static int take_parts(struct reading *reading, struct kb_error *err)
 	if (!reading->symbolizer)
 		return err && err->code ? err->code : -ENOMEM;
 	reading->how.count |= !kb_names_one_weight(reading->names);
-	reading->cycles = find_counter(reading->names, "cycles", "cpu-cycles");
-	reading->instructions = find_counter(reading->names, "instructions", "inst_retired");
+	reading->cycles = kb_names_find(reading->names, "cycles", "cpu-cycles");
+	reading->instructions = kb_names_find(reading->names, "instructions", "inst_retired");
 	return 0;
 }
 

@@ -45,7 +45,7 @@ struct task {
 
 struct kb_wakeups {
 	struct kb_wakeups_parts parts;
-	struct kb_lateness *lateness;
+	struct kb_lateness *lateness;	/* NULL without a history */
 	struct kb_table tasks;
 	uint32_t max_cores;
 	uint32_t *wakes;		/* max_cores: the task that the last record there wakes */
@@ -67,8 +67,9 @@ int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *pa
 	wakeups->parts = *parts;
 	wakeups->max_cores = kb_barman_header(barman)->max_cores;
 	wakeups->wakes = calloc((size_t)wakeups->max_cores + 1, sizeof(*wakeups->wakes));
-	ret = wakeups->wakes ? kb_lateness_create(&wakeups->lateness, parts->wanted->trace,
-						  parts->history) : -ENOMEM;
+	ret = wakeups->wakes ? 0 : -ENOMEM;
+	if (!ret && parts->history)
+		ret = kb_lateness_create(&wakeups->lateness, parts->wanted->trace, parts->history);
 	if (ret) {
 		free(wakeups->wakes);
 		free(wakeups);
@@ -105,6 +106,8 @@ static void split(const struct kb_wakeups *wakeups, struct task *task, uint32_t 
 	int64_t from = task->there_since, until = now;
 	struct kb_tile tile;
 
+	if (!wakeups->parts.history)
+		return;
 	/* what that CPU still does is not in its history */
 	if (kb_tiles_now(wakeups->parts.tiles, core, &tile) && tile.start < now) {
 		until = tile.start > from ? tile.start : from;
@@ -145,7 +148,8 @@ static struct kb_late late_of(const struct kb_wakeups *wakeups, const struct tas
 	};
 
 	memcpy(late.wait.parts, task->parts, sizeof(task->parts));
-	late.wait.has_left = kb_history_halted(wakeups->parts.history, walk->event.core,
+	late.wait.has_left = wakeups->parts.history &&
+			     kb_history_halted(wakeups->parts.history, walk->event.core,
 					       task->there_since, &late.wait.idle_state,
 					       &late.left) &&
 			     late.left <= walk->ns;
@@ -177,7 +181,7 @@ static int end_wait(struct kb_wakeups *wakeups, struct task *task, const struct 
 	late = late_of(wakeups, task, walk);
 	if (wakeups->parts.take)
 		wakeups->parts.take(wakeups->parts.context, &late);
-	return kb_lateness_add(wakeups->lateness, &late);
+	return wakeups->lateness ? kb_lateness_add(wakeups->lateness, &late) : 0;
 }
 
 /* ---- records ---- */
@@ -397,5 +401,5 @@ int kb_wakeups_finish(struct kb_wakeups *wakeups, struct kb_latency *shown)
 	shown->unexplained = wakeups->unexplained;
 	shown->filtered = wakeups->filtered;
 	shown->unsure = wakeups->unsure;
-	return kb_lateness_finish(wakeups->lateness, shown);
+	return wakeups->lateness ? kb_lateness_finish(wakeups->lateness, shown) : 0;
 }

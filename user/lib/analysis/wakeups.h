@@ -17,7 +17,7 @@ struct kb_wakeups;
 struct kb_wakeups_parts {
 	const struct kb_wanted *wanted;
 	const struct kb_tiles *tiles;
-	const struct kb_history *history;
+	const struct kb_history *history;	/* NULL: waits have no parts, and go to no tables */
 	const struct kb_gaps *gaps;
 	kb_late_take take;		/* NULL: nobody asks */
 	void *context;

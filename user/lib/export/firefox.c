@@ -13,11 +13,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cputime.h"
 #include "analysis/idle.h"
 #include "analysis/origin.h"
 #include "base/array.h"
 #include "base/json.h"
-#include "export/cputime.h"
 #include "export/firefox_marks.h"
 #include "export/keep.h"
 #include "export/list.h"

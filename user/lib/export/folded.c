@@ -3,33 +3,17 @@
  * Folded stacks, the input of flame graph tools: one line for each different stack,
  * "task;outermost;...;innermost WEIGHT". Kernel frames end in "_[k]", inlined frames in "_[i]".
  */
-#include <string.h>
-
-#include "base/out_packet.h"
-#include "base/utf8.h"
+#include "export/folded_label.h"
 #include "export/list.h"
 #include "export/run.h"
 #include "export/weighed_calls.h"
 
-/*
- * Replace ';' and line ends in a label: they separate frames and stacks. The last blank of a
- * line separates the weight.
- */
 static void put_label(struct kb_out *out, const struct kb_calltree_node *node)
 {
-	char label[1024], clean[KB_UTF8_GROWTH * sizeof(label)], *at;
-	size_t length;
+	char label[KB_FOLDED_LABEL];
 
 	kb_calltree_label(node, label, sizeof(label));
-	for (at = label; *at; at++)
-		if (*at == ';')
-			*at = ':';
-	length = kb_utf8_clean(clean, label, (size_t)(at - label));
-	kb_out_bytes(out, clean, kb_utf8_shown(clean, clean, length));
-	if (node->kernel)
-		kb_out_bytes(out, "_[k]", 4);
-	else if (node->inlined)
-		kb_out_bytes(out, "_[i]", 4);
+	kb_folded_label(out, label, node->kernel, node->inlined);
 }
 
 static void put_stack(struct kb_out *out, const struct kb_weighed_calls *stacks,

@@ -9,11 +9,11 @@
 
 #include <kbarman/version.h>
 
+#include "analysis/cputime.h"
 #include "analysis/trace_inside.h"
 #include "base/hash.h"
 #include "base/out_packet.h"
 #include "base/table.h"
-#include "export/cputime.h"
 #include "export/label.h"
 #include "export/otlp.h"
 #include "export/otlp_tables.h"

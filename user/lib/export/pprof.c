@@ -14,50 +14,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "analysis/cputime.h"
 #include "base/array.h"
 #include "base/out_packet.h"
 #include "base/table.h"
-#include "export/cputime.h"
 #include "export/label.h"
 #include "export/list.h"
+#include "export/pprof_fields.h"
 #include "export/run.h"
 #include "export/stack_table.h"
 #include "export/task_table.h"
 #include "export/waits.h"
 #include "format/gzip.h"
 #include "format/protobuf.h"
-
-/* Field numbers by message. Source: pprof's profile.proto. */
-enum {
-	PROFILE_SAMPLE_TYPE = 1,
-	PROFILE_SAMPLE = 2,
-	PROFILE_MAPPING = 3,
-	PROFILE_LOCATION = 4,
-	PROFILE_FUNCTION = 5,
-	PROFILE_STRING = 6,
-	PROFILE_TIME = 9,
-	PROFILE_DURATION = 10,
-	PROFILE_PERIOD_TYPE = 11,
-	PROFILE_COMMENT = 13,
-	PROFILE_DEFAULT_TYPE = 14,
-};
-enum { TYPE_TYPE = 1, TYPE_UNIT = 2 };
-enum { SAMPLE_LOCATION = 1, SAMPLE_VALUE = 2, SAMPLE_LABEL = 3 };
-enum { LABEL_KEY = 1, LABEL_STR = 2 };
-enum {
-	MAPPING_ID = 1,
-	MAPPING_START = 2,
-	MAPPING_LIMIT = 3,
-	MAPPING_OFFSET = 4,
-	MAPPING_FILE = 5,
-	MAPPING_BUILD_ID = 6,
-	MAPPING_HAS_FUNCTIONS = 7,
-	MAPPING_HAS_FILENAMES = 8,
-	MAPPING_HAS_LINES = 9,
-};
-enum { LOCATION_ID = 1, LOCATION_MAPPING = 2, LOCATION_ADDRESS = 3, LOCATION_LINE = 4 };
-enum { LINE_FUNCTION = 1, LINE_LINE = 2 };
-enum { FUNCTION_ID = 1, FUNCTION_NAME = 2, FUNCTION_SYSTEM_NAME = 3, FUNCTION_FILE = 4 };
 
 #define SMALL		256	/* bytes: room for the numbers of a message */
 #define MAX_COUNTERS	64	/* largest number of counters that become types of values */

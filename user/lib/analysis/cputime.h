@@ -3,8 +3,8 @@
  * CPU time of tasks between their samples. If the counter that samples is a clock, it is what
  * that clock counted. Otherwise it comes from the scheduler's records.
  */
-#ifndef KB_LIB_EXPORT_CPUTIME_H
-#define KB_LIB_EXPORT_CPUTIME_H
+#ifndef KB_LIB_ANALYSIS_CPUTIME_H
+#define KB_LIB_ANALYSIS_CPUTIME_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/array.h"
-#include "export/cputime.h"
+#include "analysis/cputime.h"
 
 struct task_time {
 	uint64_t key;		/* task id */
