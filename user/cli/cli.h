@@ -37,6 +37,7 @@ int cmd_annotate(int argc, char **argv);
 int cmd_bundle(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_convert(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 int cmd_doctor(int argc, char **argv);
 int cmd_dump(int argc, char **argv);
 int cmd_flight(int argc, char **argv);

@@ -13,6 +13,7 @@ static const struct cli_verb verbs[] = {
 	{ "bundle", cmd_bundle, "save symbols with a capture, for other machines" },
 	{ "check", cmd_check, "check whether a file is valid" },
 	{ "convert", cmd_convert, "convert a capture to another format" },
+	{ "diff", cmd_diff, "show what differs between captures, and how sure that is" },
 	{ "doctor", cmd_doctor, "check what recording needs, and say how to fix it" },
 	{ "dump", cmd_dump, "print everything that a file contains" },
 	{ "flight", cmd_flight, "record in the background and keep the newest seconds" },

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: MIT */
+/* What `kbarman diff --json` prints. */
+#ifndef KBARMAN_CLI_DIFF_JSON_H
+#define KBARMAN_CLI_DIFF_JSON_H
+
+#include <kbarman/diff.h>
+
+#include "diff_conditions.h"
+
+/* Prints @diff to standard output. Returns 0, or the negative errno of a write error. */
+int diff_print_json(const struct kb_diff *diff, double level);
+
+/* The same of one of the conditions, behind that. */
+int diff_print_condition(const struct diff_condition *condition, bool holds,
+			 const struct kb_diff_row *row);
+
+#endif

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: MIT */
+/* What a differ is, for tests that make captures of it without files. */
+#ifndef KB_LIB_ANALYSIS_DIFF_INSIDE_H
+#define KB_LIB_ANALYSIS_DIFF_INSIDE_H
+
+#include "analysis/diff_doubts.h"
+#include "analysis/diff_read.h"
+
+struct kb_differ {
+	struct kb_diff shown;		/* the results */
+	struct kb_diff_options how;
+	struct kb_diff_table table;
+	struct kb_diff_origin *origins;	/* by capture */
+	struct kb_diff_capture *captures;
+	uint8_t *sides;
+	uint32_t nr, room;
+	struct kb_diff_row *rows;
+	struct kb_diff_node *nodes;
+	uint32_t *order;
+	struct kb_diff_doubts doubts;
+	bool judged;
+};
+
+/* Add a capture whose cells the caller puts. Returns it, until the next call; NULL without memory. */
+struct kb_diff_capture *kb_differ_new_capture(struct kb_differ *differ, unsigned int side);
+
+#endif
