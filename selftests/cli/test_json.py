@@ -18,6 +18,7 @@ TREE = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
+import test_diff
 import test_doctor
 import test_critical_path
 import test_dump_exports
@@ -270,6 +271,15 @@ def script_has_what_is_promised(tmp):
     if not any("file" in line for line in lines):
         raise tap.Skip("this tool or this machine has no libdw")
     check("SCRIPT", lines)
+
+
+def diff_has_what_is_promised(tmp):
+    paths = test_diff.sides(tmp, 1, slower=0.3)
+    short = Maker(counters=[8, 9], facts={"counter.0.0": "cycles", "counter.0.1": "instructions"})
+    short.task(7, "a")
+    short.switch(0, 1000, 7)
+    lines = objects("diff", "-j", "--fail-if", "cpu:+1%", *paths, status=(3,))
+    check("DIFF", lines + objects("diff", "-j", "--force", paths[2], short.save(os.path.join(tmp, "short.cap"))))
 
 
 def info_has_what_is_promised(tmp):

@@ -243,7 +243,7 @@ def a_signal_leaves_nothing_behind(tmp):
 def colours_are_offered_by_verbs_that_have_some(tmp):
     offering = {verb for verb in verbs()
                 if "--color=" in tap.run(verb, "--list-options", cwd=tmp).stdout.split()}
-    assert offering == {"doctor", "report", "top"}, offering
+    assert offering == {"diff", "doctor", "report", "top"}, offering
     done = tap.run("dump", "--color=always", cwd=tmp)
     assert done.returncode == 2 and "no option --color" in done.stderr, done
 
