@@ -282,16 +282,18 @@ static void fill_times(const struct filling *f, int64_t *to)
 		to[i] = wall_time(f->fill, time_at(f->from, f->at, f->row + i));
 }
 
+static int64_t length(int64_t begin, int64_t end)
+{
+	uint64_t ns = end < begin ? 0 : (uint64_t)end - (uint64_t)begin;
+
+	return ns > INT64_MAX ? INT64_MAX : (int64_t)ns;
+}
+
 /* Their begins are in the first column. */
 static void fill_lengths(const struct filling *f, int64_t *to)
 {
-	for (uint64_t i = 0; i < f->nr; i++) {
-		int64_t begin = time_at(f->from, 0, f->row + i);
-		int64_t end = time_at(f->from, f->at, f->row + i);
-
-		to[i] = end < begin ? 0 : (uint64_t)end - (uint64_t)begin > INT64_MAX ? INT64_MAX :
-			end - begin;
-	}
+	for (uint64_t i = 0; i < f->nr; i++)
+		to[i] = length(time_at(f->from, 0, f->row + i), time_at(f->from, f->at, f->row + i));
 }
 
 static void fill_same(const struct filling *f, int64_t *to, int64_t value)
@@ -358,7 +360,7 @@ static void fill_integers(const struct filling *f, int64_t *to)
 		fill_same(f, to, wall_time(fill, fill->start));
 		break;
 	case KB_FROM_LENGTH:
-		fill_same(f, to, fill->end < fill->start ? 0 : fill->end - fill->start);
+		fill_same(f, to, length(fill->start, fill->end));
 		break;
 	case KB_FROM_RECORDS:
 		fill_same(f, to, (int64_t)fill->records);

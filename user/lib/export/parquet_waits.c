@@ -80,14 +80,16 @@ static int leave(struct kb_parquet_waits *waits, uint32_t tid, bool blocked, int
 static int64_t enter(struct kb_parquet_waits *waits, uint32_t tid, int64_t ns)
 {
 	struct ready *task = tid ? find(waits, tid) : NULL;
-	int64_t waited;
+	uint64_t waited;
+	bool known;
 
 	if (!task)
 		return tid ? -ENOMEM : -1;
-	waited = task->waits && ns >= task->since ? ns - task->since : -1;
+	waited = (uint64_t)ns - (uint64_t)task->since;
+	known = task->waits && ns >= task->since && waited <= INT64_MAX;
 	task->waits = false;
 	task->runs = true;
-	return waited;
+	return known ? (int64_t)waited : -1;
 }
 
 /* Records are missing: nobody knows who ran or was woken there. */
