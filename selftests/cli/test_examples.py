@@ -6,6 +6,7 @@ What reads files runs here, each example in a folder of its own, on a capture th
 recorded (build/guest/*/results) or else on one that is made. What speaks to the module runs in a
 VM: test_examples_device.sh."""
 import glob
+import http.server
 import os
 import re
 import shutil
@@ -67,7 +68,17 @@ def listeners():
     daemon.listen(4)
     packets = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     packets.bind(("127.0.0.1", 4000))
-    got = {"daemon": 0, "collector": 0}
+    got = {"daemon": 0, "collector": 0, "profiles": 0}
+
+    class Profiles(http.server.BaseHTTPRequestHandler):
+        def do_POST(self):
+            got["profiles"] += len(self.rfile.read(int(self.headers["Content-Length"])))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, *_):
+            pass
 
     def serve():
         while True:
@@ -80,7 +91,8 @@ def listeners():
         while True:
             got["collector"] += len(packets.recv(65536))
 
-    for work in serve, collect:
+    servers = [http.server.HTTPServer(("127.0.0.1", port), Profiles) for port in (4318, 4040)]
+    for work in serve, collect, *(server.serve_forever for server in servers):
         threading.Thread(target=work, daemon=True).start()
     return got
 
@@ -115,8 +127,9 @@ def run_example(folder, place, example):
     """Run it; a failure says which, and what it said."""
     programs = prepare(folder, example)
     statuses = os.path.join(folder, ".statuses")
-    # there is no such machine
-    script = example.replace(":collector:", ":127.0.0.1:")
+    # there are no such machines, and the spool of this one is not touched
+    script = re.sub(r"(?<=[:/])(?:collector|pyroscope)(?=:)", "127.0.0.1", example)
+    script = script.replace("/var/spool/kbarman", os.path.join(folder, "spool"))
     done = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True,
                           timeout=120, stdin=subprocess.DEVNULL, check=False,
                           env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
@@ -153,7 +166,7 @@ def examples_that_read_files_work_as_they_are_written(tmp):
             assert os.path.getsize(os.path.join(folder, output)), (place, example, output)
         ran += 1
     assert ran > 10, ran
-    assert got["daemon"] and got["collector"], got
+    assert all(got.values()), got
 
 
 def examples_that_record_are_run_in_a_vm(tmp):
