@@ -319,6 +319,7 @@ def parts_of_captures_are_refused(tmp):
     path = viewers.small().save(os.path.join(tmp, "a.cap"))
     result = tap.run("convert", path, "--to", "parquet", "-o", os.path.join(tmp, "out"), "--cpu", "0")
     assert result.returncode == 2 and "whole captures" in result.stderr, result
+    assert not os.path.exists(os.path.join(tmp, "out"))
 
 
 def captures_cut_or_flipped_anywhere_end(tmp):

@@ -380,13 +380,14 @@ static int into_directory(struct convert *c, struct kb_trace *trace, struct kb_e
 {
 	char *name = capture_name(c);
 	struct kb_out *out = NULL;
+	bool made = false;
 	int status = 0;
 
 	if (!name || kb_out_memory(&out)) {
 		status = cli_fail("out of memory");
 	} else if (strcmp(c->path, "-") == 0) {
 		status = cli_fail("%s is a directory of files: give -o DIRECTORY", c->export->name);
-	} else if (mkdir(c->path, 0777) && errno != EEXIST) {
+	} else if (!(made = !mkdir(c->path, 0777)) && errno != EEXIST) {
 		status = cli_fail("can't make %s: %s", c->path, strerror(errno));
 	} else {
 		/* a file that grows too large must be an error, after which all are removed */
@@ -396,6 +397,8 @@ static int into_directory(struct convert *c, struct kb_trace *trace, struct kb_e
 		c->options.filter = filters_get(&c->filters);
 		*result = kb_export_run(c->export, trace, &c->options, out, err);
 		c->written = *result >= 0;
+		if (made && !c->written)
+			rmdir(c->path);		/* unless somebody has put something into it */
 	}
 	kb_out_destroy(out);
 	free(name);
