@@ -128,22 +128,12 @@ static int connect_lines(struct sqlite3 *db, void *aux, int argc, const char *co
 	(void)argc;
 	(void)argv;
 	(void)message;
-	ret = kb_sql.declare_vtab(db, query_declaration(made->query, lines[made->which].name));
+	ret = query_connect(made->query, db, lines[made->which].name, sizeof(*vtab), out);
 	if (ret)
 		return ret;
-	kb_sql.vtab_config(db, SQL_VTAB_INNOCUOUS);
-	vtab = calloc(1, sizeof(*vtab));
-	if (!vtab)
-		return SQL_NOMEM;
+	vtab = (struct vtab *)*out;
 	vtab->query = made->query;
 	vtab->which = made->which;
-	*out = &vtab->base;
-	return SQL_OK;
-}
-
-static int disconnect(struct sql_vtab *base)
-{
-	free(base);
 	return SQL_OK;
 }
 
@@ -327,7 +317,7 @@ static int rowid(struct sql_cursor *base, long long *id)
 static const struct sql_module module = {
 	.connect = connect_lines,
 	.best_index = best_index,
-	.disconnect = disconnect,
+	.disconnect = query_disconnect,
 	.open = open_cursor,
 	.close = close_cursor,
 	.filter = filter,

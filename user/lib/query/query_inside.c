@@ -2,6 +2,7 @@
 /* What the files that make tables share. */
 #include <errno.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/array.h"
@@ -31,6 +32,24 @@ const char *query_declaration(const struct kb_query *query, const char *name)
 		if (!strcmp(query->tables[i].name, name))
 			return query->tables[i].declaration;
 	return NULL;
+}
+
+int query_connect(const struct kb_query *query, struct sqlite3 *db, const char *name, size_t size,
+		  struct sql_vtab **out)
+{
+	int ret = kb_sql.declare_vtab(db, query_declaration(query, name));
+
+	if (ret)
+		return ret;
+	kb_sql.vtab_config(db, SQL_VTAB_INNOCUOUS);
+	*out = calloc(1, size);
+	return *out ? SQL_OK : SQL_NOMEM;
+}
+
+int query_disconnect(struct sql_vtab *vtab)
+{
+	free(vtab);
+	return SQL_OK;
 }
 
 int query_say(struct sql_vtab *vtab, const struct kb_error *err)

@@ -45,6 +45,14 @@ int query_add_module(struct kb_query *query, const char *name, const char *colum
 /* The declaration of @name, as query_add_module() had it. NULL: there is none. */
 const char *query_declaration(const struct kb_query *query, const char *name);
 
+/*
+ * For connect(): declare table @name, and make what SQLite has of it: @size bytes of 0, which begin
+ * with a struct sql_vtab and which query_disconnect() frees. Returns a number of SQLite's.
+ */
+int query_connect(const struct kb_query *query, struct sqlite3 *db, const char *name, size_t size,
+		  struct sql_vtab **out);
+int query_disconnect(struct sql_vtab *vtab);
+
 /* Give SQLite an error with the text of @err. Returns what the method of the table returns. */
 int query_say(struct sql_vtab *vtab, const struct kb_error *err);
 

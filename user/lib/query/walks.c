@@ -76,24 +76,14 @@ static int connect_table(struct sqlite3 *db, void *aux, int argc, const char *co
 	(void)argc;
 	(void)argv;
 	(void)message;
-	ret = kb_sql.declare_vtab(db, query_declaration(made->query, made->table->name));
+	ret = query_connect(made->query, db, made->table->name, sizeof(*vtab), out);
 	if (ret)
 		return ret;
-	kb_sql.vtab_config(db, SQL_VTAB_INNOCUOUS);
-	vtab = calloc(1, sizeof(*vtab));
-	if (!vtab)
-		return SQL_NOMEM;
+	vtab = (struct vtab *)*out;
 	vtab->query = made->query;
 	vtab->table = made->table;
 	vtab->nr_columns = count_columns(made->table->columns);
 	estimate(vtab);
-	*out = &vtab->base;
-	return SQL_OK;
-}
-
-static int disconnect(struct sql_vtab *base)
-{
-	free(base);
 	return SQL_OK;
 }
 
@@ -391,7 +381,7 @@ static int rowid(struct sql_cursor *base, long long *id)
 static const struct sql_module module = {
 	.connect = connect_table,
 	.best_index = best_index,
-	.disconnect = disconnect,
+	.disconnect = query_disconnect,
 	.open = open_cursor,
 	.close = close_cursor,
 	.filter = filter,
