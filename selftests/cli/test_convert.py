@@ -16,6 +16,7 @@ import threading
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import cross_format  # noqa: E402
 import heph_model  # noqa: E402
+import parquet  # noqa: E402
 import tap  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
 
@@ -176,7 +177,11 @@ def an_empty_capture_is_exported(tmp):
 
 
 def all_bytes(path):
-    """What an export wrote: a file, maybe packed by gzip, or the files of a directory."""
+    """What an export wrote: a file, maybe packed by gzip, or the files of a directory; packed tables
+    as Python shows them."""
+    if path.endswith(".parquet"):
+        return "".join(str(list(group.values())) for file in parquet.files_of(path)
+                       for group in parquet.File(file).groups).encode()
     names = [path] if os.path.isfile(path) else \
         [os.path.join(path, name) for name in sorted(os.listdir(path))]
     data = b""
