@@ -11,9 +11,9 @@
 static void put_label(struct kb_json *json, const char *name, const char *value)
 {
 	char plain[NAME_MAX_BYTES];
-	size_t i;
+	size_t length = strnlen(name, sizeof(plain));
 
-	for (i = 0; name[i] && i < sizeof(plain); i++) {
+	for (size_t i = 0; i < length; i++) {
 		char c = name[i];
 		bool digit = c >= '0' && c <= '9';
 
@@ -21,7 +21,7 @@ static void put_label(struct kb_json *json, const char *name, const char *value)
 											    '_';
 	}
 	kb_json_object(json, NULL);
-	kb_json_text(json, "name", plain, i);
+	kb_json_text(json, "name", plain, length);
 	kb_json_string(json, "value", value);
 	kb_json_object_end(json);
 }
