@@ -251,6 +251,8 @@ def what_push_reads_can_not_connect(tmp):
     path = capture(tmp)
     for deed in ("inet-socket", "execve"):
         done = commit(tmp, deed, "push", "--otlp", "http://127.0.0.1:1", "--retry", "0", path)
+        if "libcurl is needed" in done.stderr:
+            raise tap.Skip("libcurl, which sends, is not installed")
         assert done.returncode == 2, (deed, done)
         assert "stopped by the sandbox" in done.stderr and "deed" not in done.stderr, done
         assert "what follows was not sent" in done.stderr, done
