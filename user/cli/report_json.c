@@ -140,11 +140,7 @@ static void put_rotated_field(const struct report *report, struct kb_json *json,
 static void put_rotated(const struct report *report, struct kb_json *json,
 			const struct kb_sample_row *row)
 {
-	bool any = false;
-
-	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++)
-		any |= kb_report_is_rotated(report->got, i);
-	if (!any)
+	if (!kb_report_has_rotated(report->got))
 		return;
 	put_rotated_field(report, json, row, "estimates", ROTATED_VALUE);
 	put_rotated_field(report, json, row, "errors", ROTATED_ERROR);
@@ -184,14 +180,11 @@ static void put_metric_bounds(const struct report *report, struct kb_json *json,
 /* The counters that took turns, of all tasks. */
 static void put_all_rotated(const struct report *report, struct kb_json *json)
 {
-	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++) {
-		if (!kb_report_is_rotated(report->got, i))
-			continue;
-		kb_json_begin(json, "all_counters");
-		put_rotated(report, json, NULL);
-		kb_json_end(json);
+	if (!kb_report_has_rotated(report->got))
 		return;
-	}
+	kb_json_begin(json, "all_counters");
+	put_rotated(report, json, NULL);
+	kb_json_end(json);
 }
 
 /* Writes addresses as strings: programs that read all numbers as doubles would round them. */

@@ -249,6 +249,9 @@ struct kb_report_count {
 	double part;		/* of the time, in which it was counted; 0 to 1 */
 };
 
+/* Does any counter take turns? */
+bool kb_report_has_rotated(const struct kb_report *report);
+
 /* Does counter @id take turns (kbarman record --rotate)? Its sums are then those of its turns. */
 bool kb_report_is_rotated(const struct kb_report *report, uint32_t id);
 

@@ -219,6 +219,11 @@ uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_
 	return kb_hot_counter(table->hot, row, id);
 }
 
+bool kb_report_has_rotated(const struct kb_report *report)
+{
+	return ((const struct reading *)report)->rotated;
+}
+
 bool kb_report_is_rotated(const struct kb_report *report, uint32_t id)
 {
 	return kb_rotated_has(((const struct reading *)report)->rotated, id);

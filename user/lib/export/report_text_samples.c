@@ -335,14 +335,6 @@ void text_put_task_samples(const struct report_text *report)
 		 report->got->totals.weight);
 }
 
-static bool any_is_rotated(const struct report_text *report)
-{
-	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++)
-		if (kb_report_is_rotated(report->got, i))
-			return true;
-	return false;
-}
-
 /* The sums of the columns; of those that take turns the counts of all tasks together. */
 static void put_all_rotated(const struct report_text *report)
 {
@@ -369,7 +361,7 @@ void text_put_task_counts(const struct report_text *report)
 	uint32_t i;
 
 	text_put_title(report, "Counters by task");
-	if (any_is_rotated(report))
+	if (kb_report_has_rotated(report->got))
 		text_printf(report, "# Of counters that took turns: the count of the whole time, how "
 				    "far off it is at most in 95\n# of 100 cases, and for which part "
 				    "of the time it was counted.\n#\n");
@@ -388,6 +380,6 @@ void text_put_task_counts(const struct report_text *report)
 		text_put_task_name(report, row->task_id, report->got->last_timestamp);
 	}
 	put_rest(report, report->got->counts.rows + i, report->got->counts.nr - i, all);
-	if (any_is_rotated(report))
+	if (kb_report_has_rotated(report->got))
 		put_all_rotated(report);
 }
