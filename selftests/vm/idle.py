@@ -67,13 +67,15 @@ def only(lines, what):
 
 def wakes():
     """Of each wakeup of the waiter in one of the states: its line, and that of how its CPU left. Not
-    of those while the CPU came or went."""
+    of those while the CPU came or went: nor of those in whose two times it did both, and is again
+    where it was."""
     lines, (task, cpu) = log(), waiter()
     periods = [line for line in lines if line[0] in ("enter", "leave") and line[1] == cpu]
     for wake in [line for line in lines if line[0] == "wake" and line[2] == task]:
         before = [line for line in periods if line[-1] < wake[-2]]
         behind = [line for line in periods if line[-2] > wake[-1]]
-        if before and behind and (before[-1][0], behind[0][0]) == ("enter", "leave"):
+        if before and behind and len(before) + len(behind) == len(periods) and \
+                (before[-1][0], behind[0][0]) == ("enter", "leave"):
             yield wake, behind[0]
 
 
