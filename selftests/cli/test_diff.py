@@ -171,6 +171,91 @@ def values_are_those_of_the_reports(tmp):
         check_beside_report(path, renamed=True)
 
 
+# ---- a part of the captures
+
+def amounts(path, *options):
+    """{(measure, by, name): value} of what adds up."""
+    rows = rows_of("--percent-limit", "0", *options, path, path)
+    return collections.Counter({key: row["a"] for key, row in rows.items()
+                                if key[1] != "chain" and key[0] not in ("latency", "latency-p99", "ipc")})
+
+
+def check_sum(path, whole, *parts):
+    """What parts of a capture have, together, is what all of it has."""
+    got = collections.Counter()
+    for part in parts:
+        got.update(amounts(path, *part))
+    for key, value in whole.items():
+        if key[0] != "time":
+            assert abs(got[key] - value) <= 1e-6 * value + 2, (path, key, got[key], value)
+    assert set(got) <= set(whole), set(got) - set(whole)
+
+
+def two_cpus(path, seed):
+    """Two CPUs, with a task each that runs and sleeps, and interrupts."""
+    rng, c = random.Random(seed), Late(cores=2, counters=[8], facts={"counter.0.0": "cycles", "counter.1.0": "cycles"})
+    events = []
+    for core, task in (0, 7), (1, 8):
+        c.task(task, f"on{core}")
+        now = MS + core
+        for _ in range(50):
+            run, nap = (int(rng.uniform(1, 2) * MS) for _ in range(2))
+            events += [(now, c.switch, (core, now, task)),
+                       (now + run // 2, c.sample, (core, now + run // 2, task, KERNEL, [run])),
+                       (now + run, c.switch, (core, now + run, 0, True))]
+            now += run + nap
+    for _, put, args in sorted(events, key=lambda event: event[0]):
+        put(*args)
+    return c.save(path)
+
+
+def parts_of_a_capture_add_up_to_all_of_it(tmp):
+    """Times that something began in are cut at the middle of the run of a task."""
+    path, cut = make(os.path.join(tmp, "a.cap"), 3), 0.2005
+    whole = amounts(path, "--kallsyms", kallsyms(tmp))
+    assert whole["cpu", "task", "worker"] and whole["idle", "total", ""] and whole["irq", "total", ""]
+    check_sum(path, whole, *(["--kallsyms", kallsyms(tmp), *part] for part in
+                             (["--time", f",{cut}"], ["--time", f"{cut + 1e-9:.9f},"])))
+    check_sum(path, collections.Counter({key: value for key, value in whole.items() if key[0] != "idle"}),
+              *(["--kallsyms", kallsyms(tmp), *part] for part in
+                (["--task", "worker"], ["--tid", "8"])))
+    path = two_cpus(os.path.join(tmp, "two.cap"), 5)
+    check_sum(path, amounts(path), ["--cpu", "0"], ["--cpu", "1"])
+    for path in glob.glob("build/guest/*/results/*.cap"):
+        check_sum(path, amounts(path), ["--cpu", "0"], ["--cpu", "1-255"])
+
+
+def a_part_is_as_long_as_it_is_and_is_what_the_report_has_of_it(tmp):
+    path, of = make(os.path.join(tmp, "a.cap"), 3), ["--kallsyms", kallsyms(tmp)]
+    part = ["--time", "0.1,0.3", "--task", "worker"]
+    rows = rows_of(*of, "--percent-limit", "0", *part, path, path)
+    assert abs(rows["time", "total", ""]["a"] - 0.2e9) < 1, rows["time", "total", ""]
+    assert not [key for key in rows if "helper" in key[2] or key[0] == "idle"], rows.keys()
+    done = tap.run("report", "-j", "--sort", "symbol", *of, *part, path)
+    for line in map(json.loads, done.stdout.splitlines()):
+        if line["kind"] == "symbol":
+            assert rows["cycles", "symbol", line["symbol"]]["a"] == line["counters"][0], line
+    late = [line for line in map(json.loads, tap.run("report", "-j", "--latency", *part, path).stdout.splitlines())
+            if line["kind"] == "latency_sum"]
+    mean = sum(line["sum_ns"] for line in late) / sum(line["waits"] for line in late)
+    assert abs(rows["latency", "total", ""]["a"] - mean) < 1, (rows["latency", "total", ""], mean)
+    head, = [line for line in lines_of(*of, *part, path, path) if line["kind"] == "diff"]
+    assert head["only"] == "time 0.1,0.3, task worker", head
+    assert "# only     : time 0.1,0.3, task worker" in diff(*of, *part, path, path).stdout
+
+
+def what_is_slower_in_one_part_is_found_there_alone(tmp):
+    """B is slow in all of its time, but only CPU 0 has it."""
+    args = sides(tmp, 4, slower=0.05)
+    assert rows_of("--task", "worker", *args)["cpu", "symbol", "slow"]["certain"]
+    assert not any(row["certain"] for row in rows_of("--task", "helper", *args).values() if row["by"] == "symbol")
+    assert not [row for row in rows_of("--cpu", "1", *args).values() if row["a"] and row["measure"] != "time"]
+    done = diff("--time", "x", *args, status=2)
+    assert "give FROM,TO in seconds" in done.stderr
+
+
+# ---- nothing
+
 def the_same_runs_do_not_differ(tmp):
     args = sides(tmp, 4)
     assert not any(row["certain"] for row in rows_of(*args).values())

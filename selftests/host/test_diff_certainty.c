@@ -68,7 +68,7 @@ static bool read_capture(const char *path)
 
 	if (kb_diff_table_init(&table) || kb_trace_open(&trace, path, NULL, &err))
 		return false;
-	if (kb_diff_read(&table, &capture, trace, &err) < 0)
+	if (kb_diff_read(&table, &capture, trace, NULL, &err) < 0)
 		return false;
 	kb_trace_close(trace);
 	kb_diff_table_release(&table);

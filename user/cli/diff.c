@@ -13,6 +13,7 @@
 #include "cli.h"
 #include "diff_conditions.h"
 #include "diff_json.h"
+#include "filters.h"
 #include "sandbox.h"
 #include "symbols.h"
 
@@ -37,6 +38,7 @@ static const struct cli_option options[] = {
 	  "do not compare rows below N percent of their table (default 0.5)" },
 	{ OPTION_ALL, "all", NULL, "show rows, too, whose difference is not certain" },
 	{ OPTION_ROWS, "rows", "N", "show at most N rows of a table (default 20)" },
+	FILTERS_OPTIONS,
 	{ OPTION_FORCE, "force", NULL, "compare also what can't be compared" },
 	{ 't', "to", "FORMAT",
 	  "instead: a file for a viewer: html, flamegraph, folded, pprof,\n"
@@ -77,6 +79,7 @@ struct diff {
 	const char *output;
 	struct diff_condition conditions[CONDITIONS_MAX];
 	unsigned int nr_conditions;
+	struct filters filters;
 	bool json, force;
 
 	struct kb_differ *differ;
@@ -187,6 +190,7 @@ static int take_paths(struct diff *diff, int argc, char **argv, int behind)
 static int parse(struct diff *diff, int argc, char **argv)
 {
 	int behind = words_behind(argc, argv), option, status;
+	enum filters_taken taken;
 
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'h' || option == '?') {
@@ -194,6 +198,11 @@ static int parse(struct diff *diff, int argc, char **argv)
 			return status ? status : -1;
 		}
 		if (take_word(diff, option))
+			continue;
+		taken = filters_take(&diff->filters, option, optarg);
+		if (taken == FILTERS_WRONG)
+			return CLI_IMPOSSIBLE;
+		if (taken == FILTERS_TAKEN)
 			continue;
 		status = take_option(diff, option);
 		if (status)
@@ -234,6 +243,7 @@ static int compare(struct diff *diff)
 	struct kb_error err = { 0 };
 	int status = CLI_OK;
 
+	diff->how.filter = filters_get(&diff->filters);
 	if (kb_differ_create(&diff->differ, &diff->how, &err))
 		return cli_fail_error(&err);
 	for (unsigned int i = 0; i < diff->nr && !status; i++)
@@ -269,6 +279,7 @@ static int print_text(struct diff *diff)
 	if (!ret) {
 		diff->text.sides[0] = a;
 		diff->text.sides[1] = b;
+		diff->text.filter = diff->filters.text;
 		diff->text.colors = cli_color(stdout);
 		ret = kb_diff_text(diff->got, &diff->text, out, NULL);
 		kb_out_destroy(out);
@@ -308,7 +319,8 @@ static int print(struct diff *diff)
 
 	if (diff->format)
 		return write_file(diff);
-	ret = diff->json ? diff_print_json(diff->got, level_of(diff)) : print_text(diff);
+	ret = diff->json ? diff_print_json(diff->got, level_of(diff), diff->filters.text) :
+			   print_text(diff);
 	return ret ? cli_fail("can't write standard output: %s", strerror(-ret)) : CLI_OK;
 }
 
@@ -378,6 +390,7 @@ int cmd_diff(int argc, char **argv)
 	if (!status)
 		status = run(&diff);
 	kb_differ_destroy(diff.differ);
+	filters_release(&diff.filters);
 	for (unsigned int i = 0; i < diff.nr_conditions; i++)
 		diff_condition_release(&diff.conditions[i]);
 	return status < 0 ? CLI_OK : status;

@@ -23,10 +23,12 @@ static void put_side(struct kb_json *json, const char *name, const struct kb_dif
 	kb_json_end(json);
 }
 
-static void put_head(struct kb_json *json, const struct kb_diff *diff, double level)
+static void put_head(struct kb_json *json, const struct kb_diff *diff, double level, const char *only)
 {
 	kb_json_begin(json, "diff");
 	kb_json_double(json, "level", level);
+	if (only)
+		kb_json_string(json, "only", only);
 	kb_json_u64(json, "compared", diff->nr_compared);
 	kb_json_u64(json, "certain", diff->nr_certain);
 	kb_json_end(json);
@@ -86,14 +88,14 @@ static void put_row(struct kb_json *json, const struct kb_diff *diff, const stru
 	kb_json_end(json);
 }
 
-int diff_print_json(const struct kb_diff *diff, double level)
+int diff_print_json(const struct kb_diff *diff, double level, const char *only)
 {
 	struct kb_json json = { 0 };
 	int ret = kb_out_fd(&json.out, STDOUT_FILENO);
 
 	if (ret)
 		return ret;
-	put_head(&json, diff, level);
+	put_head(&json, diff, level, only);
 	for (uint32_t i = 0; i < diff->nr_doubts; i++)
 		put_doubt(&json, &diff->doubts[i]);
 	for (uint32_t i = 0; i < diff->nr; i++)

@@ -7,8 +7,11 @@
 
 #include "diff_conditions.h"
 
-/* Prints @diff to standard output. Returns 0, or the negative errno of a write error. */
-int diff_print_json(const struct kb_diff *diff, double level);
+/*
+ * Prints @diff to standard output; @only: what was chosen of the captures, NULL: all. Returns 0, or
+ * the negative errno of a write error.
+ */
+int diff_print_json(const struct kb_diff *diff, double level, const char *only);
 
 /* The same of one of the conditions, behind that. */
 int diff_print_condition(const struct diff_condition *condition, bool holds,

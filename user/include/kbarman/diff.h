@@ -33,7 +33,7 @@
 #ifndef KBARMAN_DIFF_H
 #define KBARMAN_DIFF_H
 
-#include <kbarman/trace.h>
+#include <kbarman/filter.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -47,6 +47,12 @@ struct kb_diff_options {
 	double level;		/* of confidence, above 0 and below 1; 0: 0.95 */
 	double least;		/* share below which a row is not compared; 0: 0.005; negative: all */
 	bool per_second;	/* divide by the length of the recording */
+	/*
+	 * What to compare of each capture: what happened on these CPUs, in these tasks, in that part
+	 * of its time. Waits and delays are of the time in which they began. NULL: all. What it
+	 * refers to must live as long as the differ.
+	 */
+	const struct kb_filter *filter;
 };
 
 /* What is compared. */

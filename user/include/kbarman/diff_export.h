@@ -17,6 +17,7 @@ struct kb_diff_text_options {
 	bool all;		/* also rows that are not certain */
 	bool colors;		/* certain changes in colours of a terminal: less green, more red */
 	uint32_t most;		/* rows of a table; 0: 20 */
+	const char *filter;	/* what struct kb_filter chose, in words; NULL: all */
 };
 
 /*

@@ -120,7 +120,7 @@ int kb_differ_add(struct kb_differ *differ, unsigned int side, struct kb_trace *
 	capture = kb_differ_new_capture(differ, side);
 	if (!capture)
 		return no_memory(err);
-	ret = kb_diff_read(&differ->table, capture, trace, err);
+	ret = kb_diff_read(&differ->table, capture, trace, differ->how.filter, err);
 	if (ret < 0)
 		return ret;
 	origin = &differ->origins[capture->number];

@@ -150,8 +150,8 @@ static int put_times(struct kb_diff_reading *reading, const struct kb_diff_cells
 	const struct kb_diff_what idle = { .measure = KB_DIFF_IDLE, .by = KB_DIFF_STATE };
 	const struct kb_diff_what irq = { .measure = KB_DIFF_IRQ, .by = KB_DIFF_HANDLER };
 	const struct kb_diff_what whole = { .measure = KB_DIFF_TIME };
-	const struct kb_diff_set *tasks = reading->capture->switches ? &reading->cpu_task :
-								       &reading->sampled_task;
+	const struct kb_diff_set *tasks = reading->has_switches ? &reading->cpu_task :
+								  &reading->sampled_task;
 	struct kb_diff_cell length = {
 		.capture = reading->capture->number,
 		.value = reading->capture->seconds * 1e9,
@@ -231,7 +231,7 @@ int kb_diff_put(struct kb_diff_reading *reading)
 		.table = reading->table,
 		.capture = reading->capture,
 		.slicing = &reading->slicing,
-		.last = kb_trace_last(reading->trace),
+		.last = reading->until,
 	};
 
 	return put_times(reading, &cells) ?: put_delays(reading, &cells) ?:

@@ -23,10 +23,13 @@ static int no_memory(struct kb_error *err)
 
 /* ---- rows ---- */
 
+/* Spread over the part of that time that is wanted. */
 static int spread(struct kb_diff_reading *reading, struct kb_diff_set *set, uint32_t i, int64_t from,
 		  int64_t until)
 {
-	return kb_diff_set_spread(set, i, &reading->slicing, from, until);
+	from = from > reading->from ? from : reading->from;
+	until = until < reading->until ? until : reading->until;
+	return until < from ? 0 : kb_diff_set_spread(set, i, &reading->slicing, from, until);
 }
 
 static int add(struct kb_diff_reading *reading, struct kb_diff_set *set, uint32_t i, int64_t ns,
@@ -82,22 +85,28 @@ static int add_run(struct kb_diff_reading *reading, const struct kb_slice *slice
 {
 	int64_t i;
 
-	if (slice->kind != KB_SLICE_RUN || !slice->task_id || slice->end < slice->start)
+	if (slice->kind != KB_SLICE_RUN || !slice->task_id || slice->end < slice->start ||
+	    !kb_wanted_cpu(&reading->wanted, slice->core) ||
+	    !kb_wanted_task(&reading->wanted, slice->task_id, ticks))
 		return 0;
 	i = task_row(reading, slice->task_id, ticks);
 	return i < 0 ? (int)i : spread(reading, &reading->cpu_task, (uint32_t)i, slice->start,
 				       slice->end);
 }
 
-/* Listens as a filter of waits, all of which are wanted. kb_offcpu_filter() can't say -ENOMEM. */
+/* A filter of waits that listens. kb_offcpu_filter() can't say -ENOMEM. */
 static bool take_wait(void *context, const struct kb_wait *wait)
 {
 	struct kb_diff_reading *reading = context;
-	int64_t i = task_row(reading, wait->task_id, wait->ticks);
-	int64_t until = (int64_t)((uint64_t)wait->since + wait->ns);
+	int64_t until = (int64_t)((uint64_t)wait->since + wait->ns), i;
 
-	if (i < 0 || spread(reading, &reading->wait_task, (uint32_t)i, wait->since, until) ||
-	    spread(reading, &reading->wait_chain, wait->mark, wait->since, until))
+	if (!kb_wanted_wait(&reading->wanted, wait))
+		return false;
+	i = task_row(reading, wait->task_id, wait->ticks);
+	if (i < 0 || kb_diff_set_spread(&reading->wait_task, (uint32_t)i, &reading->slicing,
+					wait->since, until) ||
+	    kb_diff_set_spread(&reading->wait_chain, wait->mark, &reading->slicing, wait->since,
+			       until))
 		reading->no_memory = true;
 	return true;
 }
@@ -147,16 +156,19 @@ static int add_counters(struct kb_diff_reading *reading, const struct kb_event *
 	return ret;
 }
 
-/* Add a sample of a place: to its task, its function and its call chain. */
+/*
+ * Add a sample of a place: to its task, its function and its call chain. The time of the next one
+ * begins with it, @wanted or not.
+ */
 static int add_place(struct kb_diff_reading *reading, const struct kb_event *event, int64_t ns,
-		     int64_t task)
+		     int64_t task, bool wanted)
 {
 	const struct kb_frame *frames;
 	uint64_t since;
 	int64_t node;
 	int ret = kb_cputime_sample(&reading->times, event, ns, &since);
 
-	if (ret)
+	if (ret || !wanted)
 		return ret;
 	kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
 			     event->sample.pc, &frames);
@@ -190,16 +202,20 @@ static void note_weight(struct kb_diff_reading *reading, const struct kb_event *
 	reading->capture->weighed++;
 }
 
-static int add_sample(struct kb_diff_reading *reading, const struct kb_event *event, int64_t ns)
+/* What a sample that is not @wanted carries goes to the next one of its CPU. */
+static int add_sample(struct kb_diff_reading *reading, const struct kb_event *event, int64_t ns,
+		      bool wanted)
 {
 	struct kb_event carried = *event;
 	bool idle = is_idle(reading, event);
 	int64_t task = task_row(reading, event->task_id, event->timestamp);
 	int ret = task < 0 ? (int)task : 0;
 
-	reading->capture->samples++;
-	note_weight(reading, event);
-	if (!ret && !idle)
+	if (wanted) {
+		reading->capture->samples++;
+		note_weight(reading, event);
+	}
+	if (!ret && !idle && wanted)
 		ret = add_counters(reading, event, ns, reading->by_task, (uint32_t)task);
 	if (!event->sample.has_pc && !reading->carry) {
 		reading->carry = kb_carry_create(reading->header->max_cores,
@@ -213,17 +229,21 @@ static int add_sample(struct kb_diff_reading *reading, const struct kb_event *ev
 	}
 	if (reading->carry)
 		kb_carry_take(reading->carry, &carried);
-	return ret || idle ? ret : add_place(reading, &carried, ns, task);
+	return ret || idle ? ret : add_place(reading, &carried, ns, task, wanted);
 }
 
 /* ---- what CPUs did ---- */
 
+/* An interrupt is of the task from which it took the time. Halts are of the idle task. */
 static int add_tile(struct kb_diff_reading *reading, const struct kb_tile *tile)
 {
 	struct kb_origin origin = kb_origin_in(tile);
 	uint32_t state = (uint32_t)(tile->idle_state + 1);
 	uint64_t key = kb_origin_key(&origin), *row;
 
+	if (!kb_wanted_cpu(&reading->wanted, tile->core) ||
+	    !kb_wanted_task(&reading->wanted, tile->task_id, reading->last_ticks))
+		return 0;
 	if (tile->kind == KB_TILE_HALT) {
 		state = state < KB_DIFF_STATES ? state : 0;
 		reading->state_cores[state] = tile->core + 1;
@@ -258,13 +278,17 @@ static int add_slices(struct kb_diff_reading *reading, const struct kb_walk *wal
 
 static int add_record(struct kb_diff_reading *reading, const struct kb_walk *walk)
 {
+	bool wanted = kb_wanted_record(&reading->wanted, walk);
 	const struct kb_event *event = &walk->event;
 	struct kb_tile tiles[KB_TILES_MOST];
 	int nr, ret;
 
-	kb_slicing_at(&reading->slicing, walk->ns);
-	reading->capture->records++;
-	reading->capture->switches += event->type == KB_EVENT_TASK_SWITCH;
+	if (wanted) {
+		kb_slicing_at(&reading->slicing, walk->ns);
+		reading->capture->records++;
+		reading->capture->switches += event->type == KB_EVENT_TASK_SWITCH;
+	}
+	reading->has_switches |= event->type == KB_EVENT_TASK_SWITCH;
 	reading->wakings += event->type == KB_EVENT_CUSTOM_COUNTER &&
 			    event->custom_counter.what == KB_WHAT_WAKING;
 	reading->last_ticks = event->timestamp;
@@ -275,7 +299,7 @@ static int add_record(struct kb_diff_reading *reading, const struct kb_walk *wal
 	if (!ret)
 		ret = kb_wakeups_feed(reading->wakeups, walk);
 	if (!ret && event->type == KB_EVENT_SAMPLE)
-		ret = add_sample(reading, event, walk->ns);
+		ret = add_sample(reading, event, walk->ns, wanted);
 	return ret;
 }
 
@@ -295,15 +319,50 @@ static int add_end(struct kb_diff_reading *reading)
 	return ret;
 }
 
+static int64_t behind_first(const struct kb_trace *trace, uint64_t ns)
+{
+	uint64_t most = (uint64_t)INT64_MAX - (uint64_t)kb_trace_first(trace);
+
+	return (int64_t)((uint64_t)kb_trace_first(trace) + (ns < most ? ns : most));
+}
+
+/* With the first record: the slices of a run are those of the time that is wanted. */
+static void begin_time(struct kb_diff_reading *reading)
+{
+	const struct kb_filter *filter = &reading->wanted.filter;
+
+	if (!filter->has_time)
+		return;
+	reading->from = behind_first(reading->trace, filter->from);
+	reading->until = behind_first(reading->trace, filter->until);
+	kb_slicing_at(&reading->slicing, reading->from);
+}
+
+/* With the last record. */
+static void end_time(struct kb_diff_reading *reading)
+{
+	int64_t first = kb_trace_first(reading->trace), last = kb_trace_last(reading->trace);
+
+	reading->from = reading->from > first ? reading->from : first;
+	reading->until = reading->until < last ? reading->until : last;
+	if (reading->until > reading->from)
+		reading->capture->seconds = (double)(reading->until - reading->from) / 1e9;
+}
+
 static int read_all(struct kb_diff_reading *reading, struct kb_error *err)
 {
 	struct kb_trace *trace = reading->trace;
 	const struct kb_error *first;
 	const struct kb_walk *walk;
 	int step = 0, ret = 0;
+	bool begun = false;
 
-	while (!ret && (step = kb_trace_next(trace, &walk, err)) > 0)
+	while (!ret && (step = kb_trace_next(trace, &walk, err)) > 0) {
+		if (!begun)
+			begin_time(reading);
+		begun = true;
 		ret = add_record(reading, walk);
+	}
 	if (ret || step == -ENOMEM || add_end(reading) || reading->no_memory)
 		return no_memory(err);
 	reading->capture->damaged = step < 0;
@@ -312,13 +371,14 @@ static int read_all(struct kb_diff_reading *reading, struct kb_error *err)
 		if (err)
 			*err = *first;
 	}
-	reading->capture->seconds = (double)kb_trace_duration(trace) / 1e9;
+	end_time(reading);
 	return 0;
 }
 
 /* ---- all of it ---- */
 
-static int prepare(struct kb_diff_reading *reading, struct kb_error *err)
+static int prepare(struct kb_diff_reading *reading, const struct kb_filter *filter,
+		   struct kb_error *err)
 {
 	struct kb_trace *trace = reading->trace;
 	int ret = kb_trace_rewind(trace, err);
@@ -335,8 +395,11 @@ static int prepare(struct kb_diff_reading *reading, struct kb_error *err)
 	if (reading->nr_counters > KB_DIFF_COUNTERS)
 		reading->nr_counters = KB_DIFF_COUNTERS;
 	reading->slicing.wanted = reading->capture->slices;
-	reading->wanted.trace = trace;
-	reading->wanted.tasks = reading->tasks;
+	ret = kb_wanted_init(&reading->wanted, trace, filter, err);
+	if (ret)
+		return ret;
+	reading->from = INT64_MIN;
+	reading->until = INT64_MAX;
 	kb_name_ids_init(&reading->ids, reading->tasks);
 	kb_table_init(&reading->origins, 2 * sizeof(uint64_t), 1);
 	return kb_gaps_read(&reading->gaps, trace, err);
@@ -407,7 +470,7 @@ static void destroy(struct kb_diff_reading *reading)
 }
 
 int kb_diff_read(struct kb_diff_table *table, struct kb_diff_capture *capture,
-		 struct kb_trace *trace, struct kb_error *err)
+		 struct kb_trace *trace, const struct kb_filter *filter, struct kb_error *err)
 {
 	struct kb_diff_reading *reading = calloc(1, sizeof(*reading));
 	int ret;
@@ -417,7 +480,7 @@ int kb_diff_read(struct kb_diff_table *table, struct kb_diff_capture *capture,
 	reading->table = table;
 	reading->capture = capture;
 	reading->trace = trace;
-	ret = prepare(reading, err) ?: create_parts(reading, err) ?: read_all(reading, err) ?:
+	ret = prepare(reading, filter, err) ?: create_parts(reading, err) ?: read_all(reading, err) ?:
 	      (kb_diff_put(reading) ? no_memory(err) : 0);
 	destroy(reading);
 	return ret ?: capture->damaged;

@@ -5,8 +5,8 @@
 
 #include "analysis/diff_capture.h"
 
-/* Read all of @trace. Returns what kb_differ_add() returns. */
+/* Read what @filter wants of @trace. Returns what kb_differ_add() returns. */
 int kb_diff_read(struct kb_diff_table *table, struct kb_diff_capture *capture,
-		 struct kb_trace *trace, struct kb_error *err);
+		 struct kb_trace *trace, const struct kb_filter *filter, struct kb_error *err);
 
 #endif

@@ -12,6 +12,7 @@
 #include "analysis/offcpu.h"
 #include "analysis/rotated.h"
 #include "analysis/wakeups.h"
+#include "analysis/wanted.h"
 
 #define KB_DIFF_COUNTERS	16U
 #define KB_DIFF_STATES		257U	/* the unknown one is 0 */
@@ -37,6 +38,8 @@ struct kb_diff_reading {
 	const struct kb_names *names;
 	struct kb_symbolizer *symbolizer;
 	struct kb_slicing slicing;
+	struct kb_wanted wanted;
+	int64_t from, until;		/* ns: the time that is wanted */
 
 	/* what knows what records mean */
 	struct kb_cputime times;
@@ -46,7 +49,6 @@ struct kb_diff_reading {
 	struct kb_offcpu *offcpu;
 	struct kb_calltree *calls;
 	struct kb_tiles *tiles;
-	struct kb_wanted wanted;
 	struct kb_gaps gaps;
 	struct kb_wakeups *wakeups;
 	struct kb_idle_states states;
@@ -72,6 +74,7 @@ struct kb_diff_reading {
 	struct kb_diff_set by_task[KB_DIFF_COUNTERS], by_symbol[KB_DIFF_COUNTERS];
 	uint32_t nr_counters;
 	uint64_t wakings;
+	bool has_switches;		/* else samples say how long tasks ran */
 	uint64_t last_ticks;
 	bool no_memory;
 };

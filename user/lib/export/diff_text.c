@@ -252,6 +252,11 @@ static void put_head(const struct text *text)
 
 	put_side(text, 0);
 	put_side(text, 1);
+	if (text->options.filter) {
+		text_printf(&text->put, "# only     : ");
+		text_put(&text->put, text->options.filter, 0);
+		text_printf(&text->put, "\n");
+	}
 	text_printf(&text->put, "# certain  : %u of %u rows that were compared (*)\n", got->nr_certain,
 		    got->nr_compared);
 	if (got->one_each)
