@@ -31,6 +31,15 @@ def mark(capture, core, when, task, text):
     capture.record(5, core, when, struct.pack("<IQIIIB", task, len(data), 0, 0, 0, 1) + data)
 
 
+def check_table(tmp, what, links):
+    """The same links are the rows of a query."""
+    done = tap.run("query", "--json", "kbarman.cap", f"SELECT * FROM critical_path('{what}')", cwd=tmp)
+    assert done.returncode == 0, done
+    rows = [{key: value for key, value in row.items() if value is not None} for row in json.loads(done.stdout or "[]")]
+    assert rows == [{**{key: value for key, value in link.items() if key != "kind"}, "file": 1,
+                     "gap": int(link["gap"])} for link in links], (rows, links)
+
+
 def path(tmp, what, status=0):
     """The head, and (what, task, from, until in ms, who) of each link."""
     done = tap.run("report", "--critical-path", what, "--json", cwd=tmp)
@@ -42,6 +51,8 @@ def path(tmp, what, status=0):
         assert link["at_ns"] == at, (links, "a gap or an overlap")
         at += link["ns"]
     assert not links or at == head["until_ns"], (head, links)
+    if not status:
+        check_table(tmp, what, links)
     return head, [(link["what"], link["task"], link["at_ns"] / MS, (link["at_ns"] + link["ns"]) / MS,
                    link.get("by_name")) for link in links]
 

@@ -27,16 +27,11 @@ static void put_task(struct kb_json *json, struct kb_trace *trace, uint32_t task
 /* What ran while the task waited for its CPU, or woke it. */
 static void put_by(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link)
 {
-	static const char *const kinds[KB_TILE_KINDS] = {
-		[KB_TILE_TASK] = "task",	[KB_TILE_IDLE] = "idle",
-		[KB_TILE_SOFTIRQ] = "softirq",	[KB_TILE_IRQ] = "irq",
-		[KB_TILE_IPI] = "ipi",
-	};
 	char name[KB_ORIGIN_NAME];
 
-	if (!kinds[link->by.kind])
+	if (link->by.kind == KB_TILE_UNKNOWN)
 		return;
-	kb_json_string(json, "by", kinds[link->by.kind]);
+	kb_json_string(json, "by", kb_origin_kind(link->by.kind));
 	if (link->by.id != KB_ORIGIN_ANY)
 		kb_json_u64(json, "by_id", link->by.id);
 	kb_json_string(json, "by_name",
@@ -45,14 +40,8 @@ static void put_by(struct kb_json *json, struct kb_trace *trace, const struct kb
 
 static void put_link(struct kb_json *json, struct kb_trace *trace, const struct kb_link *link)
 {
-	static const char *const whats[] = {
-		[KB_LINK_RUN] = "run",			[KB_LINK_QUEUE] = "queue",
-		[KB_LINK_PREEMPTED] = "preempted",	[KB_LINK_WAIT] = "wait",
-		[KB_LINK_UNKNOWN] = "unknown",
-	};
-
 	kb_json_begin(json, "path_link");
-	kb_json_string(json, "what", whats[link->kind]);
+	kb_json_string(json, "what", kb_link_name(link->kind));
 	put_task(json, trace, link->task_id, link->ticks);
 	put_by(json, trace, link);
 	kb_json_i64(json, "at_ns", link->start);
@@ -96,30 +85,6 @@ static int print_text(const struct kb_path *path, struct kb_trace *trace, const 
 	return ret;
 }
 
-/* "FROM..UNTIL", or a name, or a number. @text keeps both marks; its owner frees it. */
-static bool parse(const char *argument, char **text, struct kb_path_options *how)
-{
-	unsigned long tid;
-	char *dots, *end;
-
-	*text = strdup(argument);
-	if (!*text)
-		return false;
-	dots = strstr(*text, "..");
-	if (dots && dots != *text && dots[2]) {
-		*dots = '\0';
-		how->from = *text;
-		how->until = dots + 2;
-		return true;
-	}
-	errno = 0;
-	tid = strtoul(argument, &end, 10);
-	how->has_tid = *argument >= '0' && *argument <= '9' && !*end && !errno && tid <= UINT32_MAX;
-	how->tid = (uint32_t)tid;
-	how->task = argument;
-	return true;
-}
-
 static int make(struct report *report, const struct kb_path_options *how, bool json)
 {
 	const struct kb_trace_options options = {
@@ -150,11 +115,12 @@ static int make(struct report *report, const struct kb_path_options *how, bool j
 int report_path(struct report *report, bool json)
 {
 	struct kb_path_options how = { .size = sizeof(how) };
-	char *text;
+	char *text = strdup(report->critical_path);
 	int status;
 
-	if (!parse(report->critical_path, &text, &how))
+	if (!text)
 		return cli_fail("out of memory");
+	kb_path_parse(&how, text);
 	cli_progress(NULL, false);
 	cli_sandbox_reading(report->path);
 	status = make(report, &how, json);

@@ -60,6 +60,9 @@ struct kb_origin {
 char *kb_origin_name(struct kb_trace *trace, const struct kb_origin *origin, uint64_t ticks,
 		     char *name, size_t size);
 
+/* The word for what it is: "task", "irq" … Never NULL. */
+const char *kb_origin_kind(enum kb_tile_kind kind);
+
 #define KB_ORIGIN_NAME	128	/* usual size for a name */
 
 /* Parts of a wait. They add up to it exactly. */

@@ -79,6 +79,15 @@ struct kb_path {
 int kb_path_create(const struct kb_path **out, struct kb_trace *trace,
 		   const struct kb_path_options *options, struct kb_error *err);
 
+/*
+ * Which path @text asks for: "FROM..UNTIL" two marks, else a task by its name or number. @text is
+ * changed, and must live as long as @options, whose other members stay.
+ */
+void kb_path_parse(struct kb_path_options *options, char *text);
+
+/* A word, such as "run" or "queue": the key of the JSON. Never NULL. */
+const char *kb_link_name(enum kb_link_kind kind);
+
 /* Free @path, which may be NULL. */
 void kb_path_destroy(const struct kb_path *path);
 

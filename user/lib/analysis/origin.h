@@ -23,9 +23,6 @@ static inline struct kb_origin kb_origin_in(const struct kb_tile *tile)
 				   .id = tile->kind == KB_TILE_TASK ? tile->task_id : tile->id };
 }
 
-/* The word for what it is: "task", "irq" ... Never NULL. */
-const char *kb_origin_kind(enum kb_tile_kind kind);
-
 static inline bool kb_origin_interrupts(enum kb_tile_kind kind)
 {
 	return kind == KB_TILE_SOFTIRQ || kind == KB_TILE_IRQ || kind == KB_TILE_IPI;

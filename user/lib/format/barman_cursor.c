@@ -272,6 +272,8 @@ int barman_cursor_advance(struct kb_barman *b, struct kb_error *err)
 			cut_short(b, at, got);
 			continue;
 		}
+		if (b->stop && *b->stop)
+			return kb_error_set(err, -EINTR, KB_NO_OFFSET, "interrupted");
 		tell_progress(b, at);
 		b->at = b->window = bytes;
 		b->end = bytes + (got < left ? got : left);

@@ -16,6 +16,8 @@
 #ifndef KB_LIB_FORMAT_BARMAN_INSIDE_H
 #define KB_LIB_FORMAT_BARMAN_INSIDE_H
 
+#include <signal.h>
+
 #include <kbarman/barman.h>
 
 #include "base/source.h"
@@ -61,6 +63,7 @@ struct kb_barman {
 	bool open_ended;		/* the data end with the file */
 	bool salvaged;			/* segments are from the file, not from the header */
 	bool ended;
+	const volatile sig_atomic_t *stop;	/* not 0: the walk is to end with -EINTR; NULL: never */
 
 	/* Targets of the pointers in events. */
 	uint64_t *counters;

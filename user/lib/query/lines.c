@@ -192,6 +192,9 @@ static int begin_file(struct cursor *cursor)
 		if (ret)
 			return SQL_NOMEM;
 		ret = query->make_lines(query->context, cursor->vtab->which, file->trace, *out, &err);
+		/* what was read until then looks like a damaged capture */
+		if (query->stop)
+			ret = -EINTR;
 		if (ret) {
 			kb_out_destroy(*out);
 			*out = NULL;

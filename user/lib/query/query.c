@@ -117,7 +117,7 @@ int kb_query_open(struct kb_query **out, const struct kb_query_options *options,
 	ret = open_files(query, options, err) ?: open_database(query, err) ?:
 	      query_add_functions(query, err) ?: query_add_walks(query, err) ?:
 	      query_add_lists(query, err) ?: query_add_lines(query, err) ?:
-	      query_add_views(query, err) ?: query_limit(query, err);
+	      query_add_path(query, err) ?: query_add_views(query, err) ?: query_limit(query, err);
 	if (ret) {
 		kb_query_close(query);
 		return ret;

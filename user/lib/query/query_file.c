@@ -19,6 +19,7 @@ int query_file_open(struct query_file *file, const char *path,
 	file->path = path;
 	file->symbols = symbols;
 	kb_barman_set_window(kb_trace_barman(file->trace), WINDOW);
+	kb_trace_barman(file->trace)->stop = file->stop;
 	file->header = kb_trace_header(file->trace);
 	file->tasks = kb_trace_tasks(file->trace, err);
 	file->names = file->tasks ? kb_trace_names(file->trace, err) : NULL;
@@ -53,6 +54,7 @@ struct kb_trace *query_file_walk(struct query_file *file, struct kb_error *err)
 		if (kb_trace_open(&trace, file->path, NULL, err))
 			return NULL;
 		kb_barman_set_window(kb_trace_barman(trace), WINDOW);
+		kb_trace_barman(trace)->stop = file->stop;
 	}
 	if (kb_trace_rewind(trace, err)) {
 		kb_trace_close(trace);

@@ -60,6 +60,7 @@ int query_say(struct sql_vtab *vtab, const struct kb_error *err);
 int query_add_walks(struct kb_query *query, struct kb_error *err);
 int query_add_lists(struct kb_query *query, struct kb_error *err);
 int query_add_lines(struct kb_query *query, struct kb_error *err);
+int query_add_path(struct kb_query *query, struct kb_error *err);
 int query_add_views(struct kb_query *query, struct kb_error *err);
 int query_add_functions(struct kb_query *query, struct kb_error *err);
 
