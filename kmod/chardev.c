@@ -469,6 +469,19 @@ static long ioctl_choose(struct file *file, void __user *argument)
 	return kbarman_descriptor_choose(file->private_data, choose.session);
 }
 
+static long ioctl_adopt(struct file *file, void __user *argument)
+{
+	struct kbarman_adopt adopt;
+	u32 size;
+	int error = struct_get(&adopt, sizeof(adopt), argument, &size);
+
+	if (error)
+		return error;
+	if (adopt.flags || !reserved_zero(&adopt))
+		return -EINVAL;
+	return kbarman_descriptor_adopt(file->private_data, file, adopt.session);
+}
+
 static long ioctl_mark_series(const struct kbarman_marks *marks, void __user *argument)
 {
 	struct kbarman_mark_series series;
@@ -522,6 +535,8 @@ static long kbarman_ioctl(struct file *file, unsigned int command, unsigned long
 		return ioctl_sessions(file, (void __user *)argument);
 	case KBARMAN_CHOOSE:
 		return ioctl_choose(file, (void __user *)argument);
+	case KBARMAN_ADOPT:
+		return ioctl_adopt(file, (void __user *)argument);
 	case KBARMAN_MARK_STATE:
 		return argument ? -EINVAL : kbarman_marks_state();
 	case KBARMAN_MARK_SERIES:

@@ -5,6 +5,7 @@
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
+#include "boot.h"
 #include "descriptor.h"
 #include "session.h"
 #include "session_calls.h"
@@ -55,7 +56,7 @@ void kbarman_descriptor_close(struct kbarman_descriptor *descriptor, struct file
 
 struct kbarman_session *kbarman_descriptor_own(struct kbarman_descriptor *descriptor)
 {
-	/* The session is complete. Pairs with the release in descriptor_begin(). */
+	/* The session is complete. Pairs with the release in descriptor_set_own(). */
 	return smp_load_acquire(&descriptor->own);
 }
 
@@ -125,7 +126,37 @@ out:
 	return error;
 }
 
-/* ---- configure ---- */
+/* ---- a session of its own ---- */
+
+static void descriptor_set_own(struct kbarman_descriptor *descriptor,
+			       struct kbarman_session *session)
+{
+	smp_store_release(&descriptor->own, session);	/* pairs with kbarman_descriptor_own() */
+	descriptor_set_chosen(descriptor, NULL);
+	kbarman_sessions_unwatch();
+}
+
+int kbarman_descriptor_adopt(struct kbarman_descriptor *descriptor, struct file *file, u64 id)
+{
+	struct kbarman_session *session;
+	int error = -EBUSY;
+
+	mutex_lock(&descriptor->configuring);
+	if (descriptor->own)
+		goto out;
+	error = -ENOENT;
+	session = kbarman_boot_take(id);
+	if (!session)
+		goto out;
+	error = kbarman_session_adopt(session, file);
+	if (error)
+		kbarman_boot_put_back(session);
+	else
+		descriptor_set_own(descriptor, session);
+out:
+	mutex_unlock(&descriptor->configuring);
+	return error;
+}
 
 /* The descriptor's first configure. One that fails leaves no session. */
 static int descriptor_begin(struct kbarman_descriptor *descriptor, struct file *file,
@@ -141,9 +172,7 @@ static int descriptor_begin(struct kbarman_descriptor *descriptor, struct file *
 		kbarman_sessions_leave(session);
 		return error;
 	}
-	smp_store_release(&descriptor->own, session);	/* pairs with kbarman_descriptor_own() */
-	descriptor_set_chosen(descriptor, NULL);
-	kbarman_sessions_unwatch();
+	descriptor_set_own(descriptor, session);
 	return 0;
 }
 

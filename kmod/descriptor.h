@@ -42,6 +42,9 @@ int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct f
 /* As KBARMAN_CHOOSE. Context: task. */
 int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id);
 
+/* As KBARMAN_ADOPT. Context: task. */
+int kbarman_descriptor_adopt(struct kbarman_descriptor *descriptor, struct file *file, u64 id);
+
 /* EPOLL* as the UAPI header says. */
 __poll_t kbarman_descriptor_poll(struct kbarman_descriptor *descriptor, struct file *file,
 				 struct poll_table_struct *wait);

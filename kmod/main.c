@@ -2,6 +2,7 @@
 /* Init and exit of the module. */
 #include <linux/module.h>
 
+#include "boot.h"
 #include "chardev.h"
 #include "clock.h"
 #include "cpu_pmu.h"
@@ -31,12 +32,17 @@ static int __init kbarman_init(void)
 	if (error)
 		goto err_suspend;
 	kbarman_sessions_init();
+	error = kbarman_boot_init();
+	if (error)
+		goto err_boot;
 	error = kbarman_chardev_init();
 	if (error)
 		goto err_chardev;
 	return 0;
 
 err_chardev:
+	kbarman_boot_exit();
+err_boot:
 	kbarman_suspend_exit();
 err_suspend:
 	kbarman_cpus_exit();
@@ -51,6 +57,7 @@ err_marker:
 static void __exit kbarman_exit(void)
 {
 	kbarman_chardev_exit();
+	kbarman_boot_exit();
 	kbarman_suspend_exit();
 	kbarman_cpus_exit();
 	kbarman_sources_exit();

@@ -23,7 +23,8 @@ struct kbarman_wanted {
 
 /*
  * The ioctls. The caller has checked the arguments, except for what depends on the session's state.
- * @file is the descriptor that the call is made on. Context: task, without the session's lock.
+ * @file is the descriptor that the call is made on; NULL for the first two: the session has no owner.
+ * Context: task, without the session's lock.
  */
 int kbarman_session_configure(struct kbarman_session *session, struct file *file,
 			      const struct kbarman_wanted *wanted);
@@ -32,6 +33,8 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 int kbarman_session_stop(struct kbarman_session *session, struct file *file);
 int kbarman_session_consume(struct kbarman_session *session, struct file *file, u32 cpu,
 			    u64 position);
+/* @file becomes the owner of a session that has none, and that no other call gives away. */
+int kbarman_session_adopt(struct kbarman_session *session, struct file *file);
 void kbarman_session_query(struct kbarman_session *session, struct file *file,
 			   struct kbarman_query *query);
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats);
@@ -52,7 +55,7 @@ void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_sess
 				const struct file *file);
 void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_session *session);
 
-/* The owner @file is closed: stop the session, which has no owner from now on. Context: task. */
+/* The owner @file is closed, or NULL: it never had one. Stop the session, which has no owner from now on. Context: task. */
 void kbarman_session_abandon(struct kbarman_session *session, struct file *file);
 
 /* Stop it if it runs; forget what it recorded. Context: task, session's lock held. */

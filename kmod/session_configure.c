@@ -178,18 +178,32 @@ static void session_take_wanted(struct kbarman_session *session,
 	session->chain_parts = config_chain_parts(session);
 }
 
-/* The caller configures on @file. */
-static void session_take_owner(struct kbarman_session *session, struct file *file)
+/* The caller, with @cred, has the session from now on. */
+static void session_take_owner(struct kbarman_session *session, struct file *file,
+			       const struct cred *cred)
 {
 	struct kbarman_owner *who = &session->who;
 
 	session->owner = file;
 	put_pid(who->pid);
 	who->pid = get_pid(task_tgid(current));
-	who->uid = file->f_cred->uid;
-	who->user = kbarman_user_of(file->f_cred);
+	who->uid = cred->uid;
 	get_task_comm(who->comm, current->group_leader);
-	session->kernel_addresses = file_ns_capable(file, &init_user_ns, CAP_SYSLOG);
+}
+
+static bool may_see_kernel_addresses(struct file *file)
+{
+	return file ? file_ns_capable(file, &init_user_ns, CAP_SYSLOG) : capable(CAP_SYSLOG);
+}
+
+/* The caller configures on @file; NULL: while the module is loaded. */
+static void session_take_user(struct kbarman_session *session, struct file *file)
+{
+	const struct cred *cred = file ? file->f_cred : current_cred();
+
+	session_take_owner(session, file, cred);
+	session->who.user = kbarman_user_of(cred);
+	session->kernel_addresses = may_see_kernel_addresses(file);
 }
 
 int kbarman_session_configure(struct kbarman_session *session, struct file *file,
@@ -206,7 +220,7 @@ int kbarman_session_configure(struct kbarman_session *session, struct file *file
 		goto out;
 
 	kbarman_session_discard(session);
-	session_take_owner(session, file);
+	session_take_user(session, file);
 	session->fallback = false;
 	session->unsteady = false;
 	/* Chosen again now, for those who ask for the clock before the start. */
@@ -225,6 +239,19 @@ int kbarman_session_configure(struct kbarman_session *session, struct file *file
 		kbarman_sessions_list(session);
 	}
 out:
+	mutex_unlock(&session->lock);
+	return error;
+}
+
+int kbarman_session_adopt(struct kbarman_session *session, struct file *file)
+{
+	int error = 0;
+
+	mutex_lock(&session->lock);
+	if (session->kernel_addresses && !may_see_kernel_addresses(file))
+		error = -EPERM;
+	else
+		session_take_owner(session, file, file->f_cred);
 	mutex_unlock(&session->lock);
 	return error;
 }

@@ -23,6 +23,14 @@
  * descriptor is open that has no session of its own, and until another session needs the place or
  * the memory. A session that a descriptor has chosen stays until then in any case.
  *
+ * If the module is loaded with the parameter `boot`, a session runs from then on, so from an initramfs
+ * before there is any other program. The parameter lists what it records: the sources sched, idle,
+ * maps, marks, wake, migrate, irq, softirq, freq; "usual" is the first four, "latency" the others.
+ * `boot_hz` adds samples of the CPU's cycles, or of cpu-clock where there is no PMU, and the word
+ * "chains" the call chains that this machine can give. It is a stream, which keeps the oldest records,
+ * unless `boot_overwrite` is set; `ring_bytes` is the size of its rings. The session has no owner until
+ * a descriptor calls KBARMAN_ADOPT; if none does, it ends with the module.
+ *
  * The map
  * -------
  * CPU c is mapped with
@@ -327,6 +335,7 @@ enum kbarman_stop {
 							 * KBARMAN_SOURCE_DETAILS; those that this
 							 * kernel can't give are in query.absent */
 #define KBARMAN_FEATURE_TURNS		(1U << 9)	/* groups of events can take turns */
+#define KBARMAN_FEATURE_BOOT		(1U << 10)	/* the module knows KBARMAN_ADOPT */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -696,6 +705,22 @@ struct kbarman_choose {
 };
 
 /*
+ * KBARMAN_ADOPT: own the session that began when the module was loaded (module parameter `boot`), as
+ * if this descriptor had configured and started it. The session goes on. Who loaded the module still
+ * pays for its memory.
+ *
+ *	EBUSY	the descriptor has a session of its own
+ *	ENOENT	there is no such session, or somebody has it
+ *	EPERM	the session has kernel addresses, and the descriptor's opener lacked CAP_SYSLOG
+ */
+struct kbarman_adopt {
+	__u32 size;
+	__u32 flags;			/* 0 */
+	__u64 session;			/* number of its configuration; 0: whichever it is */
+	__u64 reserved[2];
+};
+
+/*
  * Marks: the input of write(). One mark is this struct and its text, without a NUL. The next mark
  * begins at the next multiple of 8. KBARMAN_MARK_SIZE is the size of the struct's first version.
  *
@@ -794,5 +819,6 @@ struct kbarman_mark_series {
 #define KBARMAN_MARK_SERIES	_IO('k', 0xba)	/* struct kbarman_mark_series */
 #define KBARMAN_SESSIONS	_IO('k', 0xbb)	/* struct kbarman_sessions */
 #define KBARMAN_CHOOSE		_IO('k', 0xbc)	/* struct kbarman_choose */
+#define KBARMAN_ADOPT		_IO('k', 0xbd)	/* struct kbarman_adopt */
 
 #endif /* _UAPI_KBARMAN_H */

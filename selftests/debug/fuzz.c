@@ -55,7 +55,7 @@ static size_t page;
 /* ---- what was accepted: ioctls by their numbers, marks by their types ---- */
 
 #define CALL(command)	(_IOC_NR(command) - _IOC_NR(KBARMAN_QUERY))
-#define MARK(type)	(CALL(KBARMAN_CHOOSE) + 1 + (type))
+#define MARK(type)	(CALL(KBARMAN_ADOPT) + 1 + (type))
 #define MAP		MARK(KBARMAN_MARK_COUNTER + 1)
 
 static const char *const kinds[] = {
@@ -72,6 +72,7 @@ static const char *const kinds[] = {
 	[CALL(KBARMAN_MARK_SERIES)] = "mark series",
 	[CALL(KBARMAN_SESSIONS)] = "sessions",
 	[CALL(KBARMAN_CHOOSE)] = "choose",
+	[CALL(KBARMAN_ADOPT)] = "adopt",
 	[MARK(KBARMAN_MARK_STRING)] = "string",
 	[MARK(KBARMAN_MARK_BOOKMARK)] = "bookmark",
 	[MARK(KBARMAN_MARK_CHANNEL)] = "channel",
@@ -486,6 +487,10 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 	case 7:
 		command = KBARMAN_CHOOSE, size = sizeof(u.choose);
 		u.choose.session = session(fd) - take(&bits, 3);
+		break;
+	case 8:		/* there is none, unless the module was loaded with `boot` */
+		command = KBARMAN_ADOPT, size = sizeof(u.adopt);
+		u.adopt.session = take(&bits, 3);
 		break;
 	}
 	u.query.size = size;
