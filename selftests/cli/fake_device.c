@@ -30,6 +30,7 @@
  *	FAKE_STACKS	these samples have stacks, if the recorder wants any
  *	FAKE_RUNNING	somebody else records already, in overwrite mode
  *	FAKE_SOURCES	... these KBARMAN_SOURCE_*
+ *	FAKE_BOOT	a session that began with the module can be taken over; 2: it overwrites
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
  *	FAKE_STALL	the disk stalls once, for so many milliseconds
@@ -707,6 +708,24 @@ static int start(struct kbarman_start *s)
 	return pthread_create(&fake.writer, NULL, write_records, NULL);
 }
 
+/* It has been running for a while. */
+static int adopt(void)
+{
+	const struct kbarman_configure began = {
+		.mode = setting("FAKE_BOOT", 0) > 1 ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM,
+		.sources = KBARMAN_SOURCE_SCHED,
+		.ring_bytes = 1 << 20,
+		.events_ptr = (uintptr_t)fake.events,
+	};
+	struct kbarman_start s;
+
+	if (!setting("FAKE_BOOT", 0)) {
+		errno = ENOENT;
+		return -1;
+	}
+	return configure(&began) ?: start(&s) ?: usleep(200000);
+}
+
 static int stop(void)
 {
 	if (fails("stop"))
@@ -880,6 +899,8 @@ static int fake_ioctl(unsigned long request, void *argument)
 		return mark_series(argument);
 	case KBARMAN_SESSIONS:
 		return sessions(argument);
+	case KBARMAN_ADOPT:
+		return adopt();
 	case KBARMAN_CHOOSE:
 		fake.chosen = ((const struct kbarman_choose *)argument)->session;
 		return 0;

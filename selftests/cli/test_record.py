@@ -527,6 +527,28 @@ def doctor_says_how_callers_are_found(tmp):
         assert (found["verdict"], found["found"]) == (verdict, says), found
 
 
+def a_recording_that_began_with_the_module_is_taken_over(tmp):
+    assert record(tmp, "--boot", "true", env=fake(FAKE_BOOT=1)).returncode == 0
+    capture, records = whole(tmp, least=1000)   # of the time before, too: `true` is quicker
+    assert capture.facts()["filter"] == "none", capture.facts()
+    done = record(tmp, "--boot", "-o", "newest.cap", "true", env=fake(FAKE_BOOT=2))
+    assert done.returncode == 0 and len(check(os.path.join(tmp, "newest.cap"))[1]) >= 1000, done
+
+
+def without_one_it_says_how_to_have_one(tmp):
+    done = record(tmp, "--boot")
+    assert done.returncode == 2 and "boot=usual" in done.stderr, done
+    assert not files(tmp)
+
+
+def a_recording_that_has_begun_is_not_configured(tmp):
+    for option, *words in (["--freq", "-F", "100"], ["--event", "-e", "cycles"], ["-g", "-g"],
+                           ["--trace", "--trace", "irq"], ["--cpu", "-C", "0"], ["--mode", "--mode", "stream"]):
+        done = record(tmp, "--boot", *words, env=fake(FAKE_BOOT=1))
+        assert done.returncode == 2 and f"leave out {option}" in done.stderr, done
+    assert not files(tmp)
+
+
 def an_older_module_cannot_read_counters_in_between(tmp):
     for args in ["--counters", "switch"], ["--counters", "100"]:
         result = record(tmp, *args, "sleep", "0.1", env=fake(FAKE_COUNTS=0))

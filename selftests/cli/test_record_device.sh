@@ -105,6 +105,33 @@ events_are_given_in_groups_and_one_after_the_other() {
 	"$KBARMAN" top -n 1 -d 0.5 -e '{cpu-clock,page-faults}:u' -e context-switches >said || return 1
 }
 
+# The module is loaded anew, with the recording of which it is told, and without one again.
+what_ran_before_the_recorder_is_recorded() {
+	module=
+	for f in "$lib_beside/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
+		[ ! -e "$f" ] || module=$f
+	done
+	[ "$module" ] || { echo "SKIP no kbarman.ko"; return 0; }
+	rmmod kbarman || return 1
+	insmod "$module" boot=usual,latency,chains boot_hz=200 ring_bytes=4194304 && taken_over
+	status=$?
+	rmmod kbarman && insmod "$module" || return 1
+	return $status
+}
+
+taken_over() {
+	cp "$(readlink -f /proc/$$/exe)" early
+	# shellcheck disable=SC2016 # the other shell's
+	./early -c 'i=0; while [ $i -lt 30000 ]; do i=$((i + 1)); done'
+	"$KBARMAN" list --sessions >said && cat said && grep -q 'recording *stream' said || return 1
+	record --boot -o boot.cap true || return 1
+	is_whole boot.cap && in_order boot.cap || return 1
+	[ "$(sum_of boot.cap '^lost')" -eq 0 ] || return 1
+	"$KBARMAN" report --sort task boot.cap >said && cat said && grep -q ' early' said || return 1
+	record --boot true 2>said
+	[ $? -eq 2 ] && cat said && grep -q boot=usual said
+}
+
 # CPUs of one kind: an event that they lack is a mistake.
 events_that_no_cpu_has_are_refused() {
 	type=/sys/bus/event_source/devices/msr/type

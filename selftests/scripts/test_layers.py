@@ -48,7 +48,7 @@ TREES = {
          "maps_probes "
          "spaces space spaces_facts spaces_all spaces_walks spaces_mappings spaces_rows spaces_images "
          "spaces_limits source_marker marks_rate marks_series"],
-        ["kmod/sessions: descriptor sessions session_calls session_configure session_run "
+        ["kmod/sessions: boot descriptor sessions session_calls session_configure session_run "
          "session_look session_tell rings chosen sources cpus suspend clocks"],
         ["kmod/chardev: chardev chardev_map"],
         ["kmod/main: main"],

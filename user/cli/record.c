@@ -57,7 +57,7 @@
 enum {
 	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
 	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
-	OPTION_POLL, OPTION_CHART, OPTION_ROTATE,
+	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
 };
 
 static const struct cli_option options[] = {
@@ -85,6 +85,9 @@ static const struct cli_option options[] = {
 	{ 'p', "pid", "PIDS",
 	  "record these processes, comma-separated, and their children,\n"
 	  "until the processes end" },
+	{ OPTION_BOOT, "boot", NULL,
+	  "take over the recording that began when the module was loaded with\n"
+	  "its parameter boot, and go on with it" },
 	{ OPTION_ANNOTATE_SOCKET, "annotate-socket", NULL,
 	  "record the marks of programs that are made for Arm's Annotate" },
 	{ OPTION_POLL, "poll", "NAME=FILE[@HZ]",
@@ -150,6 +153,8 @@ struct options {
 	uint64_t off_cpu_min;		/* ns; 0: chains of all waits */
 	unsigned long long max_tasks;	/* 0: the default */
 	bool all, bundle;
+	bool boot;			/* take over a session that runs already */
+	const struct cli_option *choice;	/* one that says what to record; NULL: none */
 	char **command;			/* NULL: none */
 
 	struct kbarman_event events[KB_EVENTS_MAX];
@@ -290,6 +295,9 @@ static int parse_option(struct options *o, int option)
 		return 0;
 	case OPTION_OFF_CPU_MIN:
 		return parse_off_cpu_min(o, optarg);
+	case OPTION_BOOT:
+		o->boot = true;
+		return 0;
 	case OPTION_ANNOTATE_SOCKET:
 		o->extra.socket = true;
 		return 0;
@@ -336,8 +344,37 @@ static void leave_out_addresses(struct options *o)
 	o->bundle = false;
 }
 
+/* The options that a recording that has begun already can still have. */
+static bool is_choice(int option)
+{
+	switch (option) {
+	case 'o':
+	case OPTION_BOOT:
+	case OPTION_BUNDLE:
+	case OPTION_NO_BUNDLE:
+	case OPTION_ANNOTATE_SOCKET:
+	case OPTION_POLL:
+	case OPTION_CHART:
+		return false;
+	}
+	return true;
+}
+
+static void note_choice(struct options *o, int option)
+{
+	const struct cli_option *known = options;
+
+	while (known->value && known->value != option)
+		known++;
+	if (known->value && is_choice(option))
+		o->choice = known;
+}
+
 static int check_options(struct options *o)
 {
+	if (o->boot && o->choice)
+		return cli_fail("--boot takes over a recording as the module's parameters began it: leave "
+				"out %s%s", o->choice->name ? "--" : "-", o->choice->name ?: "g");
 	if (o->frequency && o->period)
 		return cli_fail("give -F (a frequency) or -c (a period), not both");
 	if (o->no_samples && (o->frequency || o->period))
@@ -381,6 +418,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'h')
 			return cli_usage(true, &usage);
+		note_choice(o, option);
 		ret = parse_option(o, option);
 		if (ret)
 			return ret;
@@ -584,6 +622,18 @@ static int configure(struct recording *rec)
 	return kb_device_configure(rec->device, &configure, &err) ? cli_fail_error(&err) : 0;
 }
 
+/* The recording that began with the module is this one from now on. */
+static int adopt(struct recording *rec)
+{
+	struct kbarman_query query;
+	struct kb_error err;
+
+	if (kb_device_adopt(rec->device, 0, &err) || kb_device_query(rec->device, &query, &err))
+		return cli_fail_error(&err);
+	rec->options.mode = query.mode;
+	return 0;
+}
+
 /* Writes the settings of the recording as facts of the capture. */
 static int write_request(struct recording *rec, struct kb_error *err)
 {
@@ -598,7 +648,8 @@ static int write_request(struct recording *rec, struct kb_error *err)
 	if (o->processes.nr)
 		snprintf(text, sizeof(text), "pid:%s", o->pids_text);
 	ret = kb_recorder_fact(rec->recorder, "filter",
-			       o->processes.nr ? text : o->command && !o->all ? "command" : "none", err);
+			       o->processes.nr ? text :
+			       o->command && !o->all && !o->boot ? "command" : "none", err);
 	if (ret || !o->command)
 		return ret;
 	for (char **word = o->command; *word && used < sizeof(text); word++)
@@ -698,7 +749,7 @@ static int begin(struct recording *rec)
 	}
 	/* On a busy machine the recorder must run before the buffers are full. Ignores errors. */
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-	if (configure(rec) || record_output_open(&rec->output, o->output))
+	if ((o->boot ? adopt(rec) : configure(rec)) || record_output_open(&rec->output, o->output))
 		return CLI_IMPOSSIBLE;
 	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
 		return cli_fail_error(&err);
@@ -706,7 +757,7 @@ static int begin(struct recording *rec)
 		return cli_fail_error(&err);
 	if (!rec->options.no_addresses)
 		read_kernel_maps(rec);
-	if (kb_device_start(rec->device, &err))
+	if (!o->boot && kb_device_start(rec->device, &err))
 		return cli_fail_error(&err);
 	add_kernel_maps(rec);
 	say_what_is_missing(rec);

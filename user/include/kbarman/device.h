@@ -96,6 +96,13 @@ int kb_device_sessions(struct kb_device *device, struct kbarman_sessions *sessio
 int kb_device_choose(struct kb_device *device, uint64_t session, struct kb_error *err);
 
 /*
+ * Own the session that began when the module was loaded (its parameter `boot`), with number @session, or
+ * 0: whichever it is. -ENOENT: there is none, or somebody has it; -EBUSY: @device owns one; -EPERM:
+ * @device may not see kernel addresses; -ENOTTY: the module is older than this call.
+ */
+int kb_device_adopt(struct kb_device *device, uint64_t session, struct kb_error *err);
+
+/*
  * The mapped capture of one CPU, with pointers to its parts. Tables grow while a session runs:
  * read the count of a table with acquire order (kb_mapped_count()) before its rows.
  */

@@ -353,6 +353,23 @@ int kb_device_choose(struct kb_device *device, uint64_t session, struct kb_error
 	return 0;
 }
 
+int kb_device_adopt(struct kb_device *device, uint64_t session, struct kb_error *err)
+{
+	static const struct meaning meanings[] = {
+		{ ENOENT, "no recording began when the module was loaded, or another program has taken it "
+			  "over: load the module with its parameter boot, as in 'modprobe kbarman "
+			  "boot=usual'" },
+		{ EBUSY, "this program has a session of its own" },
+		{ EPERM, "the recording has kernel addresses, which require CAP_SYSLOG: run as root" },
+		{ 0, NULL },
+	};
+	struct kbarman_adopt adopt = { .size = sizeof(adopt), .session = session };
+
+	if (ioctl(device->fd, KBARMAN_ADOPT, &adopt))
+		return call_failed(err, "adopt", meanings);
+	return 0;
+}
+
 int kb_device_map(struct kb_device *device, unsigned int cpu, struct kb_mapped *mapped,
 		  struct kb_error *err)
 {
