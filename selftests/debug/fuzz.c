@@ -448,6 +448,7 @@ static int call_simple(int fd, unsigned int which, uint64_t bits)
 		struct kbarman_task_facts facts;
 		struct kbarman_sessions sessions;
 		struct kbarman_choose choose;
+		struct kbarman_adopt adopt;
 	} u = { .query.size = 0 };
 	size_t size = 0;
 	unsigned long command = 0;
@@ -736,7 +737,7 @@ static void any_call(struct step s)
 		usleep(take(&s.how, 3000));
 		break;
 	default:
-		call_simple(files[i], kind % 7 ? 1 + kind % 7 : 0, s.how);
+		call_simple(files[i], kind % 8 ? 1 + kind % 8 : 0, s.how);
 	}
 }
 
