@@ -29,7 +29,7 @@ TREES = {
         ["user/lib/unwind", "user/lib/metrics: metrics", "user/lib/stats"],
         ["user/lib/sym: symbol tasks"],
         ["user/lib/analysis: arrow columns diff filter latency losses names path report tiles trace"],
-        ["user/lib/export: diff_export export report_text", "user/lib/record: device kernel_maps merge perf_events recorder",
+        ["user/lib/export: diff_export export openmetrics report_text", "user/lib/record: device kernel_maps merge perf_events recorder",
          "user/lib/query"],
         ["user/cli", "user/examples"],
     ],
