@@ -15,6 +15,7 @@
 #include "export/parca.h"
 #include "push_encode.h"
 #include "push_http.h"
+#include "push_metrics.h"
 #include "push_send.h"
 #include "push_spool.h"
 #include "sandbox.h"
@@ -28,11 +29,18 @@
 enum {
 	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
 	OPTION_RETRY, OPTION_TIMEOUT, OPTION_HEADER, OPTION_RESOURCE, OPTION_CACERT,
+	OPTION_OPENMETRICS, OPTION_INTERVAL,
 };
 
 static const struct cli_option options[] = {
 	{ OPTION_OTLP, "otlp", "URL", "a collector of OpenTelemetry profiles, by OTLP over HTTP" },
 	{ OPTION_PPROF, "pprof", "URL", "a server that takes pprof's profiles: Pyroscope, Parca" },
+	{ OPTION_OPENMETRICS, "openmetrics", "PORT|FILE",
+	  "show metrics to Prometheus at [HOST:]PORT, or write them\n"
+	  "to FILE" },
+	{ OPTION_INTERVAL, "interval", "SECONDS",
+	  "the longest time between two readings of a session\n"
+	  "(--openmetrics; default 10)" },
 	{ OPTION_RESOURCE, "resource", "KEY=VALUE",
 	  "say this of everything that is sent, such as\n"
 	  "service.name=shop" },
@@ -55,9 +63,11 @@ static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman push --otlp URL [OPTIONS] [FILE...]\n"
 	"       kbarman push --pprof URL [OPTIONS] [FILE...]\n"
+	"       kbarman push --openmetrics PORT|FILE [--interval SECONDS] [FILE...]\n"
 	"\n"
 	"Send the captures FILE (default kbarman.cap; '-' is standard input) to a server of\n"
-	"profiles.\n"
+	"profiles. Or show the metrics of the captures, or else of a session that runs, until a\n"
+	"signal comes.\n"
 	"\n",
 	.options = options,
 	.column = 26,
@@ -68,6 +78,8 @@ static const struct cli_usage usage = {
 };
 
 struct push {
+	const char *metrics;		/* the value of --openmetrics */
+	double interval;		/* s; 0: not given */
 	struct push_place place;
 	char *url;			/* with the path of the protocol; place.url */
 	char *shown;			/* the same without a password */
@@ -181,6 +193,13 @@ static int parse_option(struct push *p, int option)
 		return set_place(p, "otlp", optarg);
 	case OPTION_PPROF:
 		return set_place(p, "pprof", optarg);
+	case OPTION_OPENMETRICS:
+		p->metrics = optarg;
+		return *optarg ? 0 : cli_fail("--openmetrics: give [HOST:]PORT or a file");
+	case OPTION_INTERVAL:
+		if (parse_seconds(optarg, &p->interval) && p->interval >= 0.1)
+			return 0;
+		return cli_fail("--interval %s: give seconds, from 0.1 to 86400", optarg);
 	case OPTION_RESOURCE:
 		return add_attribute(p, optarg);
 	case OPTION_HEADER:
@@ -260,6 +279,20 @@ static int choose_inputs(struct push *p, int argc, char **argv)
 	return 0;
 }
 
+/* Metrics are asked for or lie in a file, so there is nothing to send again. */
+static int choose_metrics(struct push *p, int argc, char **argv)
+{
+	if (p->place.url || p->spool_path || p->spool_only || p->nr_headers || p->nr_attributes ||
+	    p->cacert)
+		return cli_fail("--openmetrics sends nothing: leave out --otlp, --pprof and their "
+				"options");
+	if (p->interval && optind < argc)
+		return cli_fail("--interval is for a session that runs, not for FILEs");
+	p->inputs = (const char *const *)argv + optind;
+	p->nr_inputs = argc - optind;
+	return 0;
+}
+
 /* Returns false and sets *@status if nothing is left to do. */
 static bool parse(struct push *p, int argc, char **argv, int *status)
 {
@@ -270,8 +303,12 @@ static bool parse(struct push *p, int argc, char **argv, int *status)
 		if (*status || option == 'h')
 			return false;
 	}
-	if (!p->place.url)
-		*status = cli_fail("where to? Give --otlp URL or --pprof URL");
+	if (p->metrics)
+		*status = choose_metrics(p, argc, argv);
+	else if (p->interval)
+		*status = cli_fail("--interval is for --openmetrics");
+	else if (!p->place.url)
+		*status = cli_fail("where to? Give --otlp URL, --pprof URL or --openmetrics PORT");
 	else
 		*status = complete_url(p) ?: choose_inputs(p, argc, argv);
 	return !*status;
@@ -513,6 +550,17 @@ static int push(struct push *p)
 	return status;
 }
 
+static int show_metrics(const struct push *p)
+{
+	const struct push_metrics metrics = {
+		.where = p->metrics, .interval = p->interval ? p->interval : 10,
+		.inputs = p->inputs, .nr_inputs = p->nr_inputs,
+		.stop = &stop, .catch_signals = catch_signals,
+	};
+
+	return push_metrics(&metrics);
+}
+
 int cmd_push(int argc, char **argv)
 {
 	struct push p = {
@@ -522,7 +570,7 @@ int cmd_push(int argc, char **argv)
 	int status = CLI_OK;
 
 	if (parse(&p, argc, argv, &status))
-		status = push(&p);
+		status = p.metrics ? show_metrics(&p) : push(&p);
 	free(p.url);
 	free(p.shown);
 	return status;

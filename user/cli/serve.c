@@ -35,7 +35,7 @@ static bool split(char *where, char **host, char **port)
 	return **port && (!*host || **host);
 }
 
-static int listen_on(const struct addrinfo *list, int *error)
+static int listen_on(const struct addrinfo *list, int backlog, int *error)
 {
 	const struct addrinfo *at;
 	int fd, on = 1;
@@ -45,7 +45,7 @@ static int listen_on(const struct addrinfo *list, int *error)
 		fd = socket(at->ai_family, at->ai_socktype | SOCK_CLOEXEC, at->ai_protocol);
 		if (fd >= 0) {
 			setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-			if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, 1) == 0)
+			if (bind(fd, at->ai_addr, at->ai_addrlen) == 0 && listen(fd, backlog) == 0)
 				return fd;
 		}
 		*error = errno;
@@ -55,31 +55,18 @@ static int listen_on(const struct addrinfo *list, int *error)
 	return -1;
 }
 
-/* Prints the real address: with port 0 the kernel has chosen the port. */
-static void announce(int fd)
-{
-	struct sockaddr_storage address;
-	socklen_t length = sizeof(address);
-	char host[NI_MAXHOST], port[NI_MAXSERV];
-
-	if (getsockname(fd, (struct sockaddr *)&address, &length) == 0 &&
-	    getnameinfo((struct sockaddr *)&address, length, host, sizeof(host), port,
-			sizeof(port), NI_NUMERICHOST | NI_NUMERICSERV) == 0)
-		cli_warn("waiting for a client on %s port %s", host, port);
-}
-
-int cli_serve(const char *where)
+int cli_listen(const char *option, const char *where, int backlog)
 {
 	struct addrinfo hints = { .ai_socktype = SOCK_STREAM }, *list;
 	char *name = strdup(where), *host, *port;
-	int listener, fd, error;
+	int listener, error;
 
 	if (!name) {
 		cli_fail("out of memory");
 		return -1;
 	}
 	if (!split(name, &host, &port)) {
-		cli_fail("--serve=%s: not an address: give [HOST:]PORT", where);
+		cli_fail("%s=%s: not an address: give [HOST:]PORT", option, where);
 		free(name);
 		return -1;
 	}
@@ -87,16 +74,35 @@ int cli_serve(const char *where)
 	error = getaddrinfo(host ? host : "127.0.0.1", port, &hints, &list);
 	free(name);
 	if (error) {
-		cli_fail("--serve=%s: %s", where, gai_strerror(error));
+		cli_fail("%s=%s: %s", option, where, gai_strerror(error));
 		return -1;
 	}
-	listener = listen_on(list, &error);
+	listener = listen_on(list, backlog, &error);
 	freeaddrinfo(list);
-	if (listener < 0) {
-		cli_fail("--serve=%s: can't listen: %s", where, strerror(error));
+	if (listener < 0)
+		cli_fail("%s=%s: can't listen: %s", option, where, strerror(error));
+	return listener;
+}
+
+bool cli_listens_on(int listener, char *host, char *port)
+{
+	struct sockaddr_storage address;
+	socklen_t length = sizeof(address);
+
+	return getsockname(listener, (struct sockaddr *)&address, &length) == 0 &&
+	       getnameinfo((struct sockaddr *)&address, length, host, NI_MAXHOST, port, NI_MAXSERV,
+			   NI_NUMERICHOST | NI_NUMERICSERV) == 0;
+}
+
+int cli_serve(const char *where)
+{
+	char host[NI_MAXHOST], port[NI_MAXSERV];
+	int listener = cli_listen("--serve", where, 1), fd;
+
+	if (listener < 0)
 		return -1;
-	}
-	announce(listener);
+	if (cli_listens_on(listener, host, port))
+		cli_warn("waiting for a client on %s port %s", host, port);
 	do {
 		/* cppcheck-suppress nullPointer ; the client's address is not needed */
 		fd = accept4(listener, NULL, NULL, SOCK_CLOEXEC);
