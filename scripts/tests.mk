@@ -91,6 +91,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/map_reader $(GUEST_TESTS) $(GUEST)/kselftest/run_kselftest.sh \
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
+	$(GUEST)/test_openmetrics_device.sh \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh \
 	guest-states $(GUEST)/idler	## build module, tool and tests for a VM, under build/guest/

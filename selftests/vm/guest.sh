@@ -214,6 +214,7 @@ devices() {
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
 }
 
 examples() {

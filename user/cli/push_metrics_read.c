@@ -115,16 +115,18 @@ static int read_captures(struct reading *reading)
 {
 	const struct metrics_reader *reader = reading->reader;
 	int worst = CLI_OK, status;
+	bool any = false;
 
 	cli_sandbox(&(struct cli_sandbox) { .inputs = reader->inputs,
 					    .nr_inputs = reader->nr_inputs });
 	reading->wakeups = 1;
 	for (int i = 0; i < reader->nr_inputs; i++) {
 		status = read_capture(reading, reader->inputs[i]);
+		any |= status <= CLI_DAMAGED;
 		if (status > worst)
 			worst = status;
 	}
-	status = send_texts(reading);
+	status = any ? send_texts(reading) : worst;
 	return status > worst ? status : worst;
 }
 

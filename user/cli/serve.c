@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <netdb.h>
 #include <poll.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -67,6 +68,12 @@ int cli_listen(const char *option, const char *where, int backlog)
 	}
 	if (!split(name, &host, &port)) {
 		cli_fail("%s=%s: not an address: give [HOST:]PORT", option, where);
+		free(name);
+		return -1;
+	}
+	/* a larger number would be taken without its upper bits */
+	if (port[strspn(port, "0123456789")] == 0 && strtoul(port, NULL, 10) > UINT16_MAX) {
+		cli_fail("%s=%s: a port is at most 65535", option, where);
 		free(name);
 		return -1;
 	}

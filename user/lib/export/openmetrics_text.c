@@ -206,7 +206,7 @@ static void put_missing(struct kb_om_put *put, const struct kb_om_sums *sums)
 	kb_om_head(put, "kbarman_rows_missed", KB_OM_COUNTER, NULL,
 		   "Tasks, mappings and other facts that found no room in a table.");
 	put_facts(put, sums, &sums->missed, false, "what");
-	kb_om_head(put, "kbarman_counter_stops", KB_OM_COUNTER, NULL,
+	kb_om_head(put, "kbarman_pmu_stops", KB_OM_COUNTER, NULL,
 		   "How often the first counter of a CPU stopped.");
 	put_facts(put, sums, &sums->stopped, true, "reason");
 	put_counter(put, "kbarman_gaps", "Times in which records are missing.", sums->gaps);
