@@ -775,6 +775,7 @@ static int stats(struct kbarman_stats *s)
 	pthread_mutex_lock(&fake.lock);
 	for (unsigned int cpu = first; cpu < end; cpu++) {
 		s->written += fake.written[cpu];
+		s->bytes += fake.written[cpu] * fake.block;
 		s->overwritten += fake.overwritten[cpu];
 		s->lost[KBARMAN_LOST_FULL] += fake.lost[cpu];
 		if (cpu == 1)

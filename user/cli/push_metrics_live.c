@@ -98,7 +98,6 @@ static int choose_moment(const struct metrics_live *live, uint64_t *ticks)
 /* The bytes that the fullest CPU wrote, and in *@all those of all. */
 static uint64_t bytes_written(const struct metrics_live *live, uint64_t *all)
 {
-	struct kbarman_stats stats = { 0 };
 	struct kbarman_query query;
 	uint64_t most = 0;
 
@@ -106,6 +105,8 @@ static uint64_t bytes_written(const struct metrics_live *live, uint64_t *all)
 	if (kb_device_query(live->device, &query, NULL))
 		return 0;
 	for (unsigned int cpu = 0; cpu < query.nr_cpus; cpu++) {
+		struct kbarman_stats stats = { 0 };
+
 		if (kb_device_stats(live->device, cpu, &stats, NULL))
 			continue;
 		*all += stats.bytes < query.ring_bytes ? stats.bytes : query.ring_bytes;
