@@ -343,6 +343,12 @@ def a_real_prometheus_scrapes_what_the_report_says(tmp):
         assert 1e-5 < float(p99[0]["value"][1]) < 1e-3, p99
         with urllib.request.urlopen(url.replace("/metrics", "/"), timeout=10) as answer:
             assert b"/metrics" in answer.read()
+        # those of the documentation; a rate takes a second scrape
+        with open(os.path.join(HERE, "../../docs/fleet.md"), encoding="utf-8") as file:
+            queries = re.findall(r"```promql\n(.*?)```", file.read(), re.DOTALL)
+        assert len(queries) >= 5
+        for query in queries:
+            wait_for(query, lambda query=query: ask(query))
 
 
 def the_client_chooses_the_form(tmp):
