@@ -117,7 +117,6 @@ numbers_are_those_of_the_report_of_the_same_session() {
 	work &
 	"$KBARMAN" record -a --mode overwrite --latency -m 16M -F 0 -o kept.cap -- sh -c '
 		touch begun; while [ ! -e over ]; do sleep 0.1; done' >recorded 2>&1 &
-	recorder=$!
 	i=0
 	until [ -e begun ]; do
 		i=$((i + 1)); sleep 0.1

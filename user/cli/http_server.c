@@ -52,7 +52,7 @@ int http_server_open(struct http_server **out, const struct http_server_options 
 	return 0;
 }
 
-static void end(struct client *client)
+static void end_client(struct client *client)
 {
 	close(client->fd);
 	free(client->data);
@@ -62,7 +62,7 @@ static void end(struct client *client)
 static void drop(struct http_server *server, struct client *client)
 {
 	server->sums.dropped += client->state != LEAVES;
-	end(client);
+	end_client(client);
 }
 
 void http_server_close(struct http_server *server)
@@ -71,7 +71,7 @@ void http_server_close(struct http_server *server)
 		return;
 	for (unsigned int i = 0; i < HTTP_CLIENTS; i++)
 		if (server->clients[i].state != FREE)
-			end(&server->clients[i]);
+			end_client(&server->clients[i]);
 	close(server->how.listener);
 	free(server);
 }
@@ -208,7 +208,7 @@ static bool parse_line(char *line, char **method, char **path)
 }
 
 /* The request is whole: @client->size bytes and a NUL. */
-static void answer(struct http_server *server, struct client *client)
+static void answer_request(struct http_server *server, struct client *client)
 {
 	struct http_answer answer = { .status = 404, .type = "text/plain; charset=utf-8" };
 	struct http_request request;
@@ -254,7 +254,7 @@ static void read_request(struct http_server *server, struct client *client)
 	client->size += (size_t)got;
 	client->data[client->size] = 0;
 	if (is_whole(client))
-		answer(server, client);
+		answer_request(server, client);
 	else if (client->size == REQUEST_MAX)
 		refuse(server, client, 431);
 }
@@ -286,7 +286,7 @@ static void drain(struct client *client)
 	ssize_t got = recv(client->fd, unread, sizeof(unread), MSG_DONTWAIT);
 
 	if (got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR))
-		end(client);
+		end_client(client);
 }
 
 /* A place for a new connection; NULL: all take their answers. */
