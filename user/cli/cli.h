@@ -158,9 +158,6 @@ int cli_usage(bool asked, const struct cli_usage *usage);
  */
 const char *cli_input(const char *given, int argc, char **argv, const char *otherwise);
 
-/* Parses a number with an optional suffix K, M, G (powers of 1024). False: not a number. */
-bool cli_parse_size(const char *text, unsigned long long *value);
-
 /*
  * An output file. A regular file is written under a temporary name in the folder of its final name.
  * cli_output_commit() renames it. cli_output_abandon(), a signal and exit() remove the temporary

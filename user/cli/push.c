@@ -11,6 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "cli.h"
 #include "export/parca.h"
 #include "push_encode.h"
@@ -218,7 +219,7 @@ static int parse_option(struct push *p, int option)
 		p->spool_path = optarg;
 		return 0;
 	case OPTION_SPOOL_SIZE:
-		return cli_parse_size(optarg, &p->spool_size) ? 0 :
+		return kb_size_parse(optarg, &p->spool_size) ? 0 :
 			cli_fail("--spool-size %s: give a number of bytes, such as 64M", optarg);
 	case OPTION_SPOOL_ONLY:
 		p->spool_only = true;

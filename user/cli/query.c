@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/size.h"
 #include "base/temporary.h"
 #include "base/whole.h"
 #include "query/sqlite.h"
@@ -283,7 +284,7 @@ static int take_option(struct query *query, int option)
 		query->output = optarg;
 		break;
 	case OPTION_MEMORY:
-		if (!cli_parse_size(optarg, &query->memory) || !query->memory)
+		if (!kb_size_parse(optarg, &query->memory) || !query->memory)
 			return cli_fail("--memory %s: give a number of bytes, such as 2G", optarg);
 		break;
 	case OPTION_LINES:

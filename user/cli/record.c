@@ -28,6 +28,7 @@
 #include "absent.h"
 #include "cli.h"
 #include "base/clock.h"
+#include "base/size.h"
 #include "command.h"
 #include "decoder.h"
 #include "event_list.h"
@@ -264,7 +265,7 @@ static int parse_option(struct options *o, int option)
 			cli_fail("--rotate %s: not a number of milliseconds from %d to %d", optarg,
 				 KBARMAN_TURN_MS_MIN, KBARMAN_TURN_MS_MAX);
 	case 'm':
-		return cli_parse_size(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
+		return kb_size_parse(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
 	case OPTION_MODE:
 		o->mode = strcmp(optarg, "stream") ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM;
