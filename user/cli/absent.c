@@ -5,7 +5,7 @@
 
 int absent_leave_out(struct kbarman_configure *configure, uint32_t absent)
 {
-	const struct source *source;
+	const struct kb_source_word *source;
 
 	if (absent & KBARMAN_ABSENT_TASKS)
 		return cli_fail("the module does not find this kernel's tracepoints of tasks: nothing can "
@@ -16,7 +16,7 @@ int absent_leave_out(struct kbarman_configure *configure, uint32_t absent)
 					"tracepoint 'sched_switch': give --counters a frequency");
 		configure->flags &= ~KBARMAN_CONFIGURE_CHAIN_SWITCH;
 	}
-	for (size_t i = 0; (source = sources_get(i)); i++)
+	for (size_t i = 0; (source = kb_source_word(i)); i++)
 		if (source->tracepoint && configure->sources & absent & source->bit)
 			cli_warn("the module does not find this kernel's tracepoint '%s': %s will be "
 				 "missing", source->tracepoint, source->what);

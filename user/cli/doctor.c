@@ -370,13 +370,13 @@ static enum verdict check_clock(struct doctor *doctor)
 /* What the kernel lacks, as far as it fits into @text. */
 static void name_absent(uint32_t absent, char *text, size_t size)
 {
-	const struct source *source;
+	const struct kb_source_word *source;
 	size_t used = 0;
 
 	if (absent & KBARMAN_ABSENT_TASKS)
 		used = (size_t)snprintf(text, size, "one of sched_process_fork, _exec, _exit, _free and "
 					"task_rename: nothing can be recorded");
-	for (size_t i = 0; (source = sources_get(i)); i++)
+	for (size_t i = 0; (source = kb_source_word(i)); i++)
 		if (source->tracepoint && absent & source->bit && used < size)
 			used += (size_t)snprintf(text + used, size - used, "%s%s (no %s)",
 						 used ? ", " : "", source->tracepoint, source->what);

@@ -156,10 +156,10 @@ static void print_line(struct kb_json *json, const struct kbarman_session_info *
 
 static void print_sources(struct kb_json *json, uint32_t sources)
 {
-	const struct source *source;
+	const struct kb_source_word *source;
 
 	kb_json_array(json, "sources");
-	for (size_t i = 0; (source = sources_get(i)); i++)
+	for (size_t i = 0; (source = kb_source_word(i)); i++)
 		if (sources & source->bit)
 			kb_json_string(json, NULL, source->word);
 	kb_json_array_end(json);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* What a session can record (KBARMAN_SOURCE_*): the words for it, and the options that choose it. */
+/* Options that choose what a session records (KBARMAN_SOURCE_*). */
 #ifndef KB_CLI_SOURCES_H
 #define KB_CLI_SOURCES_H
 
@@ -8,6 +8,7 @@
 #include <kbarman/device.h>
 
 #include "cli.h"
+#include "record/source_words.h"
 
 /* What every session records, and what it records if it is asked for. */
 #define SOURCES_USUAL	(KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_DETAILS)
@@ -26,17 +27,6 @@ enum {
 	{ OPTION_LATENCY, "latency", NULL, \
 	  "also record all of these that this kernel has: they say why a\n" \
 	  "task ran late" }
-
-struct source {
-	uint32_t bit;			/* KBARMAN_SOURCE_* */
-	const char *word;
-	const char *tracepoint;		/* without it the kernel can't give the source; NULL: every
-					 * kernel can */
-	const char *what;		/* for messages: "wakeups" */
-};
-
-/* All of them, in the order of their bits; NULL behind the last one. */
-const struct source *sources_get(size_t i);
 
 /*
  * Takes @option with its value, and adds what it asks for to @sources. Returns 0, -1: it is none of
