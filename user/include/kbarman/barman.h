@@ -356,6 +356,14 @@ struct kb_salvage {
 int kb_barman_salvage(struct kb_barman *barman, struct kb_salvage *salvage, struct kb_error *err);
 
 /*
+ * Make a capture of the file at @path whose recording was cut off, in place and without a copy: its
+ * header tells of all whole blocks that it told of, with @untold also of those behind them, and the
+ * file ends there. Nothing is synced. Returns 0 and fills @salvage; -EINVAL: the capture has a
+ * ring; or another negative errno and @err.
+ */
+int kb_barman_cut(const char *path, bool untold, struct kb_salvage *salvage, struct kb_error *err);
+
+/*
  * A number computed from an event's content, the same in all four layouts. Two captures with
  * equal sums over all events have the same records, in whatever order.
  */

@@ -31,6 +31,12 @@ struct kb_device;
 int kb_device_open(struct kb_device **out, struct kb_error *err);
 
 /*
+ * The same with @fd, a descriptor of the device that was opened before, maybe by another process,
+ * and may own a session. The device owns @fd if this succeeds.
+ */
+int kb_device_take(struct kb_device **out, int fd, struct kb_error *err);
+
+/*
  * Close and free the device, which may be NULL. This ends the session if the device owns it. Maps
  * stay valid.
  */

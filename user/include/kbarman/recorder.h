@@ -141,6 +141,81 @@ struct kb_recorder_totals {
 /* Fill @totals with the numbers so far; those of the whole recording after the finish. */
 void kb_recorder_totals(const struct kb_recorder *recorder, struct kb_recorder_totals *totals);
 
+/*
+ * A session in stream mode as parts: captures in files of their own, one behind the other. Each
+ * record is in one part, while the session goes on. A part has all rows that its records need. Its
+ * facts "written" and "lost" are about the part, and these say where it belongs:
+ *
+ *	kbarman.part=NUMBER,SESSION,RAW		NUMBER counts from 1, SESSION and RAW, ns of
+ *						CLOCK_MONOTONIC_RAW, are those of the session's start
+ *	kbarman.part_begin=RAW,REALTIME		the clocks when the part was begun and ended, in
+ *	kbarman.part_end=RAW,REALTIME		ns
+ *	kbarman.part_ring.CPU=FROM,TO		the bytes of the ring that the part has: the next
+ *						part begins at TO
+ *	kbarman.part_lost.CPU.WHY=N		lost records that the parts so far have told of
+ *	kbarman.part_written.CPU=N		records that the session has written until then: if it
+ *						has stopped, all parts together have so many
+ *
+ * The program that writes the parts may end, or be killed, at any moment, as long as another
+ * process, or the next program, keeps the session's descriptor: records leave a ring only when
+ * the file's header tells of them. kb_parts_note() learns from the files of the former program.
+ *
+ *	kb_parts_create()
+ *	for each file of this session that a former program left: kb_parts_note()
+ *	for each part:
+ *		kb_recorder_create_part()
+ *		repeatedly: kb_recorder_pump()
+ *		kb_recorder_end_part()
+ *
+ * A part is written with the calling thread, without waiting for the disk: sync the file before it
+ * gets its name.
+ */
+struct kb_parts;
+
+/* What the parts of the running session of @device have. kb_parts_destroy() takes NULL, too. */
+int kb_parts_create(struct kb_parts **out, struct kb_device *device, struct kb_error *err);
+void kb_parts_destroy(struct kb_parts *parts);
+
+/*
+ * Call @take for each task that gets a row in a part, once for each row: with the number of the row
+ * in the part, the thread, and its process. It may call kb_recorder_fact().
+ */
+void kb_parts_tasks(struct kb_parts *parts,
+		    void (*take)(void *context, struct kb_recorder *recorder, uint32_t row,
+				 uint32_t task_id, uint32_t process),
+		    void *context);
+
+/*
+ * Learn what the capture at @path has, a part that may not have ended. @records: it may have records
+ * that are still in the rings. Returns 1; 0: it is no part of this session; or a negative errno
+ * and @err. Call it for the newest file that ended, and for each that did not.
+ */
+int kb_parts_note(struct kb_parts *parts, const char *path, bool records, struct kb_error *err);
+
+/* The number of the next part. */
+uint64_t kb_parts_next(const struct kb_parts *parts);
+
+/*
+ * Begin a part in the empty file @fd, which stays the caller's. The session runs, or has stopped.
+ * The recorder takes kb_recorder_fact(), kb_recorder_pump(), kb_recorder_totals() and what
+ * follows. -EINVAL: the session is not in stream mode.
+ */
+int kb_recorder_create_part(struct kb_recorder **out, struct kb_device *device, int fd,
+			    struct kb_parts *parts, struct kb_error *err);
+
+/* Whether the file will soon have no room for more rows: it is time to end the part. */
+bool kb_recorder_part_is_full(const struct kb_recorder *recorder);
+
+/* The bytes of the file so far. */
+uint64_t kb_recorder_bytes(const struct kb_recorder *recorder);
+
+/*
+ * End a part: write what the rings have, all of it if the session has stopped, and the facts. The
+ * file is a valid capture then. After an error the part is not told of, and its records that did
+ * not get into the file are in the next one.
+ */
+int kb_recorder_end_part(struct kb_recorder *recorder, struct kb_error *err);
+
 /* The name of a reason as in the facts; NULL behind the last one. */
 const char *kb_loss_name(unsigned int loss);	/* enum kbarman_loss */
 const char *kb_miss_name(unsigned int miss);	/* enum kbarman_miss */

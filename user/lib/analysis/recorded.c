@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 /* See recorded.h. Only this file defines what "recorded" means. */
+#include <string.h>
+
 #include "analysis/recorded.h"
 
 void kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barman,
 		      const struct kb_losses *losses)
 {
+	const char *part = kb_barman_fact(barman, "part");
+
 	*recorded = (struct kb_recorded){
 		.barman = barman,
 		/*
-		 * The kernel module sets the base of the time and this fact at the same moment.
+		 * The kernel module sets the base of the time and this fact at the same moment. Only the
+		 * first part of a session begins then.
 		 */
-		.from_start = kb_barman_fact(barman, "raw_base") && !losses->overwritten,
+		.from_start = kb_barman_fact(barman, "raw_base") && !losses->overwritten &&
+			      (!part || !strncmp(part, "1,", 2)),
 		.first = INT64_MAX,
 		.last = INT64_MIN,
 	};

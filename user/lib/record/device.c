@@ -66,7 +66,8 @@ static int open_failed(struct kb_error *err)
 	return call_failed(err, "open", meanings);
 }
 
-int kb_device_open(struct kb_device **out, struct kb_error *err)
+/* @fd: -1 to open the device. */
+static int open_device(struct kb_device **out, int fd, struct kb_error *err)
 {
 	struct kb_device *device = calloc(1, sizeof(*device));
 	struct kbarman_query query;
@@ -75,7 +76,7 @@ int kb_device_open(struct kb_device **out, struct kb_error *err)
 	*out = NULL;
 	if (!device)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-	device->fd = open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
+	device->fd = fd >= 0 ? fd : open(KBARMAN_DEVICE, O_RDWR | O_CLOEXEC);
 	if (device->fd < 0) {
 		ret = open_failed(err);
 		goto err_free;
@@ -91,10 +92,21 @@ int kb_device_open(struct kb_device **out, struct kb_error *err)
 	return 0;
 
 err_close:
-	close(device->fd);
+	if (fd < 0)
+		close(device->fd);
 err_free:
 	free(device);
 	return ret;
+}
+
+int kb_device_open(struct kb_device **out, struct kb_error *err)
+{
+	return open_device(out, -1, err);
+}
+
+int kb_device_take(struct kb_device **out, int fd, struct kb_error *err)
+{
+	return open_device(out, fd, err);
 }
 
 void kb_device_close(struct kb_device *device)

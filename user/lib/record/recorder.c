@@ -71,9 +71,13 @@ static int find_rings(struct kb_recorder *r, struct kb_error *err)
 /* Reading starts at read_offset at the time of the first read; it may move before. */
 static int add_source(struct kb_recorder *r, struct ring *ring, struct kb_error *err)
 {
-	ring->consumed = kb_mapped_read_offset(&ring->mapped, 0);
-	ring->source = kb_merge_add(r->merge, ring->mapped.ring, ring->mapped.ring_bytes,
-				    ring->consumed, err);
+	uint64_t from = kb_mapped_read_offset(&ring->mapped, 0);
+
+	ring->consumed = from;
+	if (r->part)
+		from = recorder_part_skip(r, ring, from);
+	ring->from = from;
+	ring->source = kb_merge_add(r->merge, ring->mapped.ring, ring->mapped.ring_bytes, from, err);
 	if (ring->source < 0)
 		return ring->source;
 	r->ring_of_source[ring->source] = (unsigned int)(ring - r->rings) + 1;
@@ -210,6 +214,31 @@ static bool any_ring_full(const struct kb_recorder *r)
 	return false;
 }
 
+/*
+ * A part is complete in the file, with all its rows, before its records leave the rings: a
+ * program that is killed here leaves each record in the file or in a ring, or in both.
+ */
+static int commit(struct kb_recorder *r, struct kb_error *err)
+{
+	bool stable = true;
+	int ret;
+
+	if (!r->part)
+		return consume(r, err);
+	ret = find_rings(r, err);
+	if (ret)
+		return ret;
+	ret = recorder_part_rows(r, &stable);
+	if (!ret && stable)
+		ret = sync_writer(r);
+	if (ret)
+		return recorder_write_failed(err, ret);
+	if (!stable)
+		return 0;
+	recorder_part_synced(r);
+	return consume(r, err);
+}
+
 int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 {
 	struct kbarman_clock clock;
@@ -229,7 +258,7 @@ int kb_recorder_pump(struct kb_recorder *r, struct kb_error *err)
 		ret = emit_all(r, now > r->hold_back ? now - r->hold_back : 0, err);
 	if (!ret && any_ring_full(r))
 		ret = emit_all(r, now, err);
-	return ret ?: consume(r, err);
+	return ret ?: commit(r, err);
 }
 
 int kb_recorder_sync(struct kb_recorder *r, struct kb_error *err)
@@ -275,6 +304,40 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
 }
 
+int kb_recorder_end_part(struct kb_recorder *r, struct kb_error *err)
+{
+	struct kbarman_query query;
+	bool stable = false;
+	int ret = kb_device_query(r->device, &query, err);
+
+	if (!ret && query.state & KBARMAN_STATE_RUNNING)
+		ret = kb_recorder_pump(r, err);
+	else
+		ret = ret ?: find_rings(r, err) ?: extend(r, err) ?: emit_all(r, UINT64_MAX, err);
+	r->totals.unordered = kb_merge_unordered(r->merge);
+	/* Rows are used again only if there are many, so this ends. */
+	while (!ret && !stable) {
+		ret = recorder_part_rows(r, &stable);
+		if (ret)
+			return recorder_write_failed(err, ret);
+	}
+	r->strings_done = 0;	/* strings may have found room in front of others */
+	ret = ret ?: recorder_copy_tables(r, true, err) ?: recorder_part_facts(r, err);
+	if (ret)
+		return ret;
+	ret = sync_writer(r);
+	if (ret)
+		return recorder_write_failed(err, ret);
+	recorder_part_synced(r);
+	recorder_part_told(r);
+	return consume(r, err);
+}
+
+uint64_t kb_recorder_bytes(const struct kb_recorder *r)
+{
+	return r->writer->places.end + r->writer->flushed + r->writer->used;
+}
+
 int kb_recorder_compact(struct kb_recorder *r, int fd, struct kb_error *err)
 {
 	return kb_barman_writer_compact(r->writer, fd, err);
@@ -292,18 +355,23 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 {
 	const struct kb_mapped *m = recorder_header(r);
 	const struct bm_protocol_config_values *config = &m->header->config_constants;
-	uint64_t strings = (uint64_t)config->max_string_table_length + OTHER_STRING_BYTES +
-			   (uint64_t)config->max_task_infos * TASK_STRING_BYTES +
-			   (uint64_t)config->max_cores * CPU_STRING_BYTES +
-			   (r->interrupts ? IRQ_STRING_BYTES : 0) +
-			   (r->idle_states ? (uint64_t)config->max_cores * IDLE_STRING_BYTES : 0);
+	uint32_t tasks = config->max_task_infos, maps = config->max_mmap_layout;
+	uint64_t strings = config->max_string_table_length;
+
+	if (r->part)
+		recorder_part_room(r, &tasks, &maps, &strings);
+	strings += OTHER_STRING_BYTES + (uint64_t)tasks * TASK_STRING_BYTES +
+		   (uint64_t)config->max_cores * CPU_STRING_BYTES +
+		   (r->interrupts ? IRQ_STRING_BYTES : 0) +
+		   (r->idle_states ? (uint64_t)config->max_cores * IDLE_STRING_BYTES : 0);
+
 	struct kb_barman_layout layout = {
 		.size = sizeof(layout),
 		.word_size = sizeof(bm_uintptr),
 		.big_endian = __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__,
 		.max_cores = config->max_cores,
-		.max_task_infos = config->max_task_infos,
-		.max_mmap_layout = config->max_mmap_layout,
+		.max_task_infos = tasks,
+		.max_mmap_layout = maps,
 		.max_pmu_counters = config->max_pmu_counters,
 		.max_string_table_length = strings < 1U << 30 ? (uint32_t)strings : 1U << 30,
 		.max_custom_charts = m->nr_charts,
@@ -311,15 +379,18 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 		.spare_series = true,
 	};
 
-	int ret = kb_barman_writer_create(&r->writer, fd, &layout, err);
+	int ret;
 
+	ret = kb_barman_writer_create(&r->writer, fd, &layout, err);
 	if (ret)
 		return ret;
 	/* The target's name has to be the first string. */
 	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base") ?:
 	      recorder_interrupt_facts(r) ?: recorder_idle_facts(r) ?: recorder_slot_facts(r);
+	if (!ret && r->part)
+		ret = recorder_part_begin(r);
 	/* A slow disk must not delay reading the rings. */
-	if (!ret && r->stream)
+	if (!ret && r->stream && !r->part)
 		ret = barman_write_behind(r->writer);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
@@ -342,7 +413,7 @@ static int freeze(struct kb_recorder *r, struct kb_error *err)
 }
 
 static int create(struct kb_recorder **out, struct kb_device *device, int fd, bool frozen,
-		  struct kb_error *err)
+		  struct kb_parts *parts, struct kb_error *err)
 {
 	struct kb_recorder *r = calloc(1, sizeof(*r));
 	struct kbarman_query query;
@@ -360,6 +431,7 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 	r->stream = query.mode == KBARMAN_MODE_STREAM;
 	r->interrupts = query.sources & KBARMAN_SOURCE_IRQ;
 	r->idle_states = query.sources & KBARMAN_SOURCE_FREQ;
+	r->maps = query.sources & KBARMAN_SOURCE_MAPS;
 	r->watermark = query.ring_bytes / 4;
 	r->clock_hz = query.clock_hz;
 	r->hold_back = (uint64_t)((double)query.clock_hz * HOLD_BACK_NS / 1e9);
@@ -378,6 +450,8 @@ static int create(struct kb_recorder **out, struct kb_device *device, int fd, bo
 				   "none of the CPUs to record is there");
 	if (!ret && frozen)
 		ret = freeze(r, err);
+	if (!ret && parts)
+		ret = recorder_part_create(r, parts, err);
 	if (!ret)
 		ret = create_writer(r, fd, err);
 	if (ret)
@@ -393,13 +467,19 @@ err_destroy:
 int kb_recorder_create(struct kb_recorder **out, struct kb_device *device, int fd,
 		       struct kb_error *err)
 {
-	return create(out, device, fd, false, err);
+	return create(out, device, fd, false, NULL, err);
 }
 
 int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int fd,
 		       struct kb_error *err)
 {
-	return create(out, device, fd, true, err);
+	return create(out, device, fd, true, NULL, err);
+}
+
+int kb_recorder_create_part(struct kb_recorder **out, struct kb_device *device, int fd,
+			    struct kb_parts *parts, struct kb_error *err)
+{
+	return create(out, device, fd, false, parts, err);
 }
 
 void kb_recorder_destroy(struct kb_recorder *r)
@@ -410,6 +490,7 @@ void kb_recorder_destroy(struct kb_recorder *r)
 		kb_barman_writer_destroy(r->writer);
 	recorder_waits_destroy(r);
 	recorder_stacks_destroy(r);
+	recorder_part_destroy(r);
 	kb_merge_destroy(r->merge);
 	kb_insert_destroy(&r->insert);
 	for (unsigned int i = 0; i < r->nr_rings; i++)

@@ -7,6 +7,7 @@
  *	recorder_insert.c	records that do not come from the kernel
  *	recorder_waits.c	switches of which only those of long waits have call chains
  *	recorder_stacks.c	records whose stacks are unwound
+ *	recorder_part.c		what is different if the file is one part of a session
  */
 #ifndef KB_LIB_RECORD_RECORDER_INSIDE_H
 #define KB_LIB_RECORD_RECORDER_INSIDE_H
@@ -23,11 +24,13 @@ struct ring {
 	unsigned int cpu;
 	int source;			/* number in the merge; -1 = not read yet */
 	uint64_t consumed;
+	uint64_t from;			/* the first byte that is read */
 	uint64_t records;		/* records of the ring in the file */
 	bool has_pmu;			/* its PMU entry was written */
 };
 
 struct kb_short_waits;
+struct recorder_part;
 struct recorder_stacks;
 
 struct kb_recorder {
@@ -41,6 +44,7 @@ struct kb_recorder {
 	bool stream;
 	bool interrupts;		/* the session records them */
 	bool idle_states;		/* ... which did not pay */
+	bool maps;			/* ... mappings */
 	bool synced;			/* synced at least once: the file is a capture */
 	uint64_t watermark;
 	uint64_t hold_back;		/* ticks */
@@ -57,6 +61,7 @@ struct kb_recorder {
 	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
 	bool asked_for_stacks;
 	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */
+	struct recorder_part *part;	/* NULL: the file has all of the session */
 	struct kb_frozen frozen;	/* the copies that the rings' views show after a freeze */
 	struct kb_recorder_totals totals;
 };
@@ -122,6 +127,43 @@ int recorder_stacks_end(struct kb_recorder *recorder, struct kb_error *err);
 /* Write how the chains of stacks ended. */
 int recorder_stacks_facts(struct kb_recorder *recorder, struct kb_error *err);
 void recorder_stacks_destroy(struct kb_recorder *recorder);
+
+/*
+ * Begin a part: what the parts of the session so far have is in @parts, which is the caller's.
+ * Returns 0 or a negative errno and @err.
+ */
+int recorder_part_create(struct kb_recorder *recorder, struct kb_parts *parts,
+			 struct kb_error *err);
+void recorder_part_destroy(struct kb_recorder *recorder);
+
+/* Room for the rows that there are, and some more: rows, and bytes of strings that they have. */
+void recorder_part_room(struct kb_recorder *recorder, uint32_t *tasks, uint32_t *maps,
+			uint64_t *strings);
+
+/* Write the facts that a part has from its begin on. Returns 0 or -errno. */
+int recorder_part_begin(struct kb_recorder *recorder);
+
+/* CLOCK_REALTIME at the base of the timestamps, as it is now: the clock may have been set. */
+uint64_t recorder_part_unix_base(const struct kb_recorder *recorder);
+
+/* The position in @ring behind the records that earlier parts have; @position at first. */
+uint64_t recorder_part_skip(const struct kb_recorder *recorder, const struct ring *ring,
+			    uint64_t position);
+
+/*
+ * Copy the rows that the file does not have yet. *@stable: false if rows were used again
+ * meanwhile, and some of them are not copied. Returns 0 or -errno.
+ */
+int recorder_part_rows(struct kb_recorder *recorder, bool *stable);
+
+/* Write the facts that are known at the end of a part. */
+int recorder_part_facts(struct kb_recorder *recorder, struct kb_error *err);
+
+/* The file has records of this part: the next one has the next number. */
+void recorder_part_synced(struct kb_recorder *recorder);
+
+/* The facts are in the file: the next part begins with them. */
+void recorder_part_told(struct kb_recorder *recorder);
 
 /* Write the facts that are known only at the end. */
 int recorder_write_facts(struct kb_recorder *recorder, struct kb_error *err);

@@ -82,6 +82,8 @@ int recorder_set_header(struct kb_recorder *r)
 		.unix_base_ns = start->clock_info.unix_base_ns,
 	};
 
+	if (r->part)
+		header.unix_base_ns = recorder_part_unix_base(r);
 	return kb_barman_writer_set_header(r->writer, &header);
 }
 
@@ -277,8 +279,9 @@ int recorder_copy_tables(struct kb_recorder *r, bool last, struct kb_error *err)
 
 	ret = ret ?: copy_charts(r);
 	ret = ret ?: copy_pmus(r, last);
-	ret = ret ?: copy_tasks(r);
-	ret = ret ?: copy_maps(r);
+	/* Rows of a part: recorder_part_rows(). */
+	if (!r->part)
+		ret = ret ?: copy_tasks(r) ?: copy_maps(r);
 	ret = ret ?: copy_facts(r);
 	return ret ? recorder_write_failed(err, ret) : 0;
 }
