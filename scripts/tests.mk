@@ -92,6 +92,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/marks $(GUEST)/guest.sh $(GUEST)/test_record_device.sh \
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_openmetrics_device.sh \
+	$(GUEST)/test_agent_device.sh $(GUEST)/kbarmand $(GUEST)/keeper \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh \
 	guest-states $(GUEST)/idler	## build module, tool and tests for a VM, under build/guest/
@@ -127,6 +128,10 @@ guest-states:
 	@cp $(STATES_TREE)/core_pmus.ko $(GUEST)/kselftest/kbarman/core_pmus.ko
 
 $(GUEST)/kbarman: $(O)/kbarman
+	@mkdir -p $(@D)
+	cp $< $@
+
+$(GUEST)/kbarmand: $(O)/kbarmand
 	@mkdir -p $(@D)
 	cp $< $@
 
@@ -203,6 +208,10 @@ $(GUEST)/idler: selftests/vm/idler.c selftests/vm/lib.h selftests/vm/details.h \
 	$(USER_CC) $(TEST_CFLAGS) -Wno-sign-compare -static -Ikmod $< -o $@
 
 $(GUEST)/threads: selftests/vm/threads.c
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
+
+$(GUEST)/keeper: selftests/vm/keeper.c
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -static $< -o $@
 

@@ -35,11 +35,13 @@ USER_LIBS	:= -lelf -lz -lm -ldl -pthread
 HTML		:= build/gen/html_page.c
 LIB_SRC		:= $(sort $(wildcard user/lib/*/*.c)) $(HTML)
 CLI_SRC		:= $(sort $(wildcard user/cli/*.c))
+AGENT_SRC	:= $(sort $(wildcard user/agent/*.c))
 LIB_OBJ		:= $(LIB_SRC:%.c=$(O)/obj/%.o)
 CLI_OBJ		:= $(CLI_SRC:%.c=$(O)/obj/%.o)
+AGENT_OBJ	:= $(AGENT_SRC:%.c=$(O)/obj/%.o)
 
 .PHONY: user
-user: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so	## build build/kbarman, build/libkbarman.{a,so}
+user: $(O)/kbarman $(O)/kbarmand $(O)/libkbarman.a $(O)/libkbarman.so	## build build/kbarman, build/kbarmand, build/libkbarman.{a,so}
 
 $(O)/obj/%.o: %.c VERSION
 	@mkdir -p $(@D)
@@ -61,10 +63,13 @@ $(O)/libkbarman.so: $(LIB_OBJ) user/libkbarman.map
 $(O)/kbarman: $(CLI_OBJ) $(O)/libkbarman.a
 	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
 
+$(O)/kbarmand: $(AGENT_OBJ) $(O)/libkbarman.a
+	$(USER_CC) $(LDFLAGS) -o $@ $^ $(USER_LDFLAGS) $(USER_LIBS)
+
 # The README's example, which needs only the two UAPI headers.
 user: $(O)/map_reader
 $(O)/map_reader: user/examples/map_reader.c $(wildcard kmod/uapi/*.h)
 	@mkdir -p $(@D)
 	$(USER_CC) $(USER_CFLAGS) $(LDFLAGS) -o $@ $< $(USER_LDFLAGS)
 
--include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d)
+-include $(LIB_OBJ:.o=.d) $(CLI_OBJ:.o=.d) $(AGENT_OBJ:.o=.d)

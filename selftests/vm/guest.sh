@@ -213,6 +213,8 @@ devices() {
 	KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
+	KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
+		program agent_device sh test_agent_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
 	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
 }

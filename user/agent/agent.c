@@ -1,0 +1,497 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <kbarman/barman.h>
+
+#include "agent.h"
+#include "base/clock.h"
+#include "config.h"
+#include "folder.h"
+#include "notify.h"
+#include "say.h"
+#include "session.h"
+#include "state.h"
+
+#define AGENT_NICE	(-10)
+#define STATE_MS	5000		/* between two writings of the state */
+#define START_AGAIN_MS	10000		/* between two tries to start a session */
+
+struct agent {
+	const char *path;		/* of the configuration */
+	bool keep;
+	struct agent_config config;
+	struct agent_folder *folder;
+	struct agent_session *sessions[AGENT_SESSIONS_MAX];
+	unsigned int nr_sessions;
+	int signals;			/* signalfd */
+	int64_t started_ns;		/* CLOCK_REALTIME */
+	int64_t state_ms, start_ms, watchdog_ms;	/* when to do this next */
+	uint64_t watchdog;		/* ms between two; 0: none is wanted */
+	char trouble[256];
+	bool end;
+};
+
+/* ---- configuration ---- */
+
+static void say_wrong(void *context, const char *sentence)
+{
+	(void)context;
+	agent_say(AGENT_ERROR, "%s", sentence);
+}
+
+/* Returns 0, or 2 after messages. */
+static int read_config(struct agent_config *config, const char *path)
+{
+	FILE *file = fopen(path, "re");
+	unsigned int wrong;
+
+	if (!file) {
+		agent_say(AGENT_ERROR, "%s: %s: kbarmand.conf(5) describes this file", path,
+			  strerror(errno));
+		*config = (struct agent_config){ 0 };
+		return 2;
+	}
+	wrong = agent_config_read(config, file, path, say_wrong, NULL);
+	fclose(file);
+	return wrong ? 2 : 0;
+}
+
+static void set_bound(struct agent *agent)
+{
+	uint64_t growing = 0;
+
+	for (unsigned int i = 0; i < agent->config.nr_sessions; i++)
+		growing += agent->config.sessions[i].file_bytes;
+	agent_folder_bound(agent->folder, agent->config.folder_bytes, growing);
+}
+
+static struct agent_session *find(struct agent *agent, const char *name)
+{
+	for (unsigned int i = 0; i < agent->nr_sessions; i++)
+		if (!strcmp(agent->sessions[i]->wanted.name, name))
+			return agent->sessions[i];
+	return NULL;
+}
+
+/* ---- what a former agent left ---- */
+
+/* A descriptor that the service manager kept: its session goes on. */
+static void take_kept(void *context, int fd, const char *name)
+{
+	struct agent *agent = context;
+	struct agent_wanted wanted = { .file_bytes = UINT64_MAX, .file_seconds = 86400 };
+	const struct agent_wanted *configured;
+	struct agent_session *session;
+	struct kbarman_query query;
+	struct kb_device *device;
+	struct kb_error err;
+	size_t length = strcspn(name, ".");
+
+	if (!length || length >= sizeof(wanted.name) || agent->nr_sessions == AGENT_SESSIONS_MAX ||
+	    kb_device_take(&device, fd, &err)) {
+		close(fd);
+		return;
+	}
+	memcpy(wanted.name, name, length);
+	configured = agent_config_find(&agent->config, wanted.name);
+	if (find(agent, wanted.name) || kb_device_query(device, &query, &err) ||
+	    !(query.state & KBARMAN_STATE_MINE) || query.mode != KBARMAN_MODE_STREAM ||
+	    agent_session_adopt(&session, configured ?: &wanted, device, agent->folder, &err)) {
+		agent_notify_forget(name);
+		kb_device_close(device);
+		return;
+	}
+	/* As it was configured then: apply() ends it if that is not what is wanted now. */
+	snprintf(session->kept_name, sizeof(session->kept_name), "%s", name);
+	session->with_labels = agent->config.labels;
+	agent->sessions[agent->nr_sessions++] = session;
+}
+
+/* Gives the file of a former agent its name, with what its header tells of. */
+static void save_part(struct agent *agent, const struct agent_file *file)
+{
+	struct agent_session *session = find(agent, file->session);
+	struct kb_salvage salvage;
+	char path[PATH_MAX];
+	struct kb_error err;
+	bool goes_on;
+	int fd;
+
+	agent_folder_path(agent->folder, file->name, path);
+	/* What is behind the end of the file that the header tells of is still in the buffers. */
+	goes_on = session && kb_parts_note(session->parts, path, true, &err) == 1;
+	if (kb_barman_cut(path, !goes_on, &salvage, &err)) {
+		agent_say(AGENT_WARNING, "%s had no records yet, and is removed: %s", file->name,
+			  kb_error_text(&err));
+		agent_folder_remove(agent->folder, file->name);
+		return;
+	}
+	fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0) {
+		agent_say(AGENT_ERROR, "%s: %s", path, strerror(errno));
+		return;
+	}
+	agent_say(AGENT_NOTICE, "%s was not ended by the agent that wrote it: it has what was written until "
+		  "then%s", file->name, goes_on ? ", and the next file has the rest" : "");
+	agent_folder_finish(agent->folder, fd, file->name);
+}
+
+static void save_what_was_left(struct agent *agent)
+{
+	struct agent_file *files;
+	int nr = agent_folder_list(agent->folder, &files);
+
+	for (unsigned int i = 0; i < agent->nr_sessions; i++) {
+		struct agent_session *session = agent->sessions[i];
+		const struct agent_file *newest = agent_folder_newest(files, nr,
+								      session->wanted.name);
+		char path[PATH_MAX];
+
+		if (newest)
+			kb_parts_note(session->parts,
+				      agent_folder_path(agent->folder, newest->name, path), false,
+				      NULL);
+	}
+	for (int i = 0; i < nr; i++)
+		if (files[i].part)
+			save_part(agent, &files[i]);
+	free(files);
+	agent_folder_drain(agent->folder);
+}
+
+/* When the newest file of the session ended, in ns since 1970; 0: there is none. */
+static uint64_t end_of_newest(struct agent *agent, const char *name)
+{
+	struct agent_file *files;
+	int nr = agent_folder_list(agent->folder, &files);
+	const struct agent_file *newest = agent_folder_newest(files, nr, name);
+	struct kb_barman *barman;
+	char path[PATH_MAX];
+	uint64_t until = 0;
+	const char *fact;
+
+	if (newest) {
+		/* A file that was cut off ends with the last record that was written into it. */
+		until = (uint64_t)newest->changed_ns;
+		agent_folder_path(agent->folder, newest->name, path);
+		if (!kb_barman_open(&barman, path, NULL)) {
+			fact = kb_barman_fact(barman, "part_end");
+			fact = fact ? strchr(fact, ',') : NULL;
+			if (fact)
+				until = strtoull(fact + 1, NULL, 10);
+			kb_barman_close(barman);
+		}
+	}
+	free(files);
+	return until;
+}
+
+static void say_gap(struct agent *agent, struct agent_session *session)
+{
+	uint64_t from = end_of_newest(agent, session->wanted.name);
+	uint64_t now = (uint64_t)kb_clock_ns(CLOCK_REALTIME);
+
+	if (!from)
+		return;
+	agent_session_gap(session, from, now);
+	if (now >= from)
+		agent_say(AGENT_NOTICE, "session %s: nothing was recorded in the last %.3f s: its session "
+			  "was not kept", session->wanted.name, (double)(now - from) / 1e9);
+	else
+		agent_say(AGENT_NOTICE, "session %s: nothing was recorded since its last file, from whose end "
+			  "the clock was set back %.3f s", session->wanted.name,
+			  (double)(from - now) / 1e9);
+}
+
+/* ---- sessions ---- */
+
+static bool start_session(struct agent *agent, const struct agent_wanted *wanted)
+{
+	struct agent_session *session;
+	struct kb_error err;
+
+	if (agent_session_start(&session, wanted, agent->folder, &err)) {
+		if (strcmp(agent->trouble, kb_error_text(&err)) != 0)
+			agent_say(AGENT_ERROR, "session %s can't start: %s", wanted->name,
+				  kb_error_text(&err));
+		snprintf(agent->trouble, sizeof(agent->trouble), "%s", kb_error_text(&err));
+		agent->start_ms = kb_clock_ms() + START_AGAIN_MS;
+		return false;
+	}
+	session->with_labels = agent->config.labels;
+	say_gap(agent, session);
+	if (agent->keep)
+		agent_session_keep(session);
+	agent->sessions[agent->nr_sessions++] = session;
+	return true;
+}
+
+/* Starts the sessions that are wanted and do not run. */
+static void start_sessions(struct agent *agent)
+{
+	bool all = true;
+
+	for (unsigned int i = 0; i < agent->config.nr_sessions; i++)
+		if (!find(agent, agent->config.sessions[i].name))
+			all = start_session(agent, &agent->config.sessions[i]) && all;
+	if (all)
+		agent->trouble[0] = '\0';
+}
+
+static void end_session(struct agent *agent, unsigned int i)
+{
+	agent_session_end(agent->sessions[i]);
+	agent->sessions[i] = agent->sessions[--agent->nr_sessions];
+}
+
+/* Whether @session records what @wanted says. */
+static bool is_as(const struct agent_session *session, const struct agent_wanted *wanted)
+{
+	char name[sizeof(session->kept_name)];
+
+	snprintf(name, sizeof(name), "%s.%016" PRIx64, wanted->name, agent_wanted_hash(wanted));
+	return !strcmp(name, session->kept_name);
+}
+
+/* Makes the sessions those of the configuration. What did not change is not touched. */
+static void apply(struct agent *agent)
+{
+	for (unsigned int i = 0; i < agent->nr_sessions; ) {
+		struct agent_session *session = agent->sessions[i];
+		const struct agent_wanted *wanted = agent_config_find(&agent->config,
+								      session->wanted.name);
+
+		if (!wanted || !is_as(session, wanted)) {
+			agent_say(AGENT_NOTICE, "session %s ends: the configuration %s",
+				  session->wanted.name, wanted ? "has another one" : "does not have it");
+			end_session(agent, i);
+			continue;
+		}
+		session->wanted.file_bytes = wanted->file_bytes;
+		session->wanted.file_seconds = wanted->file_seconds;
+		session->with_labels = agent->config.labels;
+		i++;
+	}
+	agent_folder_drain(agent->folder);
+	set_bound(agent);
+	start_sessions(agent);
+}
+
+/* ---- signals ---- */
+
+static int open_signals(struct agent *agent)
+{
+	sigset_t mask;
+
+	signal(SIGPIPE, SIG_IGN);
+	signal(SIGXFSZ, SIG_IGN);
+	sigemptyset(&mask);
+	sigaddset(&mask, SIGTERM);
+	sigaddset(&mask, SIGINT);
+	sigaddset(&mask, SIGHUP);
+	sigaddset(&mask, SIGUSR1);
+	sigprocmask(SIG_BLOCK, &mask, NULL);
+	agent->signals = signalfd(-1, &mask, SFD_CLOEXEC | SFD_NONBLOCK);
+	return agent->signals < 0 ? -1 : 0;
+}
+
+static void reload(struct agent *agent)
+{
+	struct agent_config config;
+
+	agent_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, kb_clock_ns(CLOCK_MONOTONIC) / 1000);
+	if (read_config(&config, agent->path)) {
+		agent_say(AGENT_ERROR, "the configuration stays as it was");
+		agent_config_free(&config);
+	} else {
+		if (strcmp(config.folder, agent->config.folder) || strcmp(config.state, agent->config.state))
+			agent_say(AGENT_WARNING, "another folder or state file is used from the next start "
+				  "on");
+		/* What can't change stays in use. */
+		free(config.folder);
+		free(config.state);
+		config.folder = agent->config.folder;
+		config.state = agent->config.state;
+		agent->config.folder = agent->config.state = NULL;
+		agent_config_free(&agent->config);
+		agent->config = config;
+		apply(agent);
+	}
+	agent_notify("READY=1");
+}
+
+static void take_signals(struct agent *agent)
+{
+	struct signalfd_siginfo info;
+
+	while (read(agent->signals, &info, sizeof(info)) == sizeof(info)) {
+		if (info.ssi_signo == SIGHUP) {
+			reload(agent);
+		} else if (info.ssi_signo == SIGUSR1) {
+			for (unsigned int i = 0; i < agent->nr_sessions; i++)
+				agent_session_rotate(agent->sessions[i]);
+		} else {
+			agent->end = true;
+		}
+	}
+}
+
+/* ---- the loop ---- */
+
+static void write_state(struct agent *agent)
+{
+	struct agent_state state = {
+		.started_ns = agent->started_ns,
+		.sessions = (const struct agent_session *const *)agent->sessions,
+		.nr_sessions = agent->nr_sessions,
+		.wanted = agent->config.nr_sessions,
+		.trouble = agent->trouble,
+	};
+	int ret;
+
+	agent_folder_counts(agent->folder, &state.folder);
+	ret = agent_state_write(agent->config.state, &state);
+	if (ret && !agent->trouble[0]) {
+		snprintf(agent->trouble, sizeof(agent->trouble), "%s can't be written: %s",
+			 agent->config.state, strerror(-ret));
+		agent_say(AGENT_WARNING, "%s", agent->trouble);
+	}
+	agent->state_ms = kb_clock_ms() + STATE_MS;
+}
+
+/* What comes by itself. */
+static void serve(struct agent *agent)
+{
+	for (unsigned int i = 0; i < agent->nr_sessions; ) {
+		if (!agent_session_runs(agent->sessions[i])) {
+			agent_say(AGENT_ERROR, "session %s has ended by itself, and is started again",
+				  agent->sessions[i]->wanted.name);
+			end_session(agent, i);
+			agent_folder_drain(agent->folder);
+			agent->start_ms = 0;
+			continue;
+		}
+		agent_session_serve(agent->sessions[i]);
+		i++;
+	}
+	if (agent->nr_sessions < agent->config.nr_sessions && kb_clock_ms() >= agent->start_ms)
+		start_sessions(agent);
+	if (kb_clock_ms() >= agent->state_ms)
+		write_state(agent);
+	if (agent->watchdog && kb_clock_ms() >= agent->watchdog_ms) {
+		agent_notify("WATCHDOG=1");
+		agent->watchdog_ms = kb_clock_ms() + (int64_t)agent->watchdog / 2;
+	}
+}
+
+static int wait_ms(const struct agent *agent)
+{
+	int64_t due = agent->state_ms, now = kb_clock_ms();
+
+	for (unsigned int i = 0; i < agent->nr_sessions; i++)
+		if (agent_session_due(agent->sessions[i]) < due)
+			due = agent_session_due(agent->sessions[i]);
+	if (agent->watchdog && agent->watchdog_ms < due)
+		due = agent->watchdog_ms;
+	if (agent->nr_sessions < agent->config.nr_sessions && agent->start_ms < due)
+		due = agent->start_ms;
+	return due > now ? (int)(due - now) : 0;
+}
+
+static void loop(struct agent *agent)
+{
+	struct pollfd fds[AGENT_SESSIONS_MAX + 1];
+
+	while (!agent->end) {
+		serve(agent);
+		fds[0] = (struct pollfd){ .fd = agent->signals, .events = POLLIN };
+		for (unsigned int i = 0; i < agent->nr_sessions; i++)
+			fds[i + 1] = (struct pollfd){
+				.fd = agent_session_fd(agent->sessions[i]), .events = POLLIN,
+			};
+		if (poll(fds, agent->nr_sessions + 1, wait_ms(agent)) > 0 && fds[0].revents)
+			take_signals(agent);
+	}
+}
+
+static int begin(struct agent *agent)
+{
+	struct kb_error err;
+
+	if (read_config(&agent->config, agent->path))
+		return 2;
+	if (open_signals(agent) || agent_folder_open(&agent->folder, agent->config.folder, &err)) {
+		agent_say(AGENT_ERROR, "%s", agent->signals < 0 ? strerror(errno) : kb_error_text(&err));
+		return 2;
+	}
+	/* On a busy machine the agent must run before the buffers are full. Ignores errors. */
+	setpriority(PRIO_PROCESS, 0, AGENT_NICE);
+	agent->started_ns = kb_clock_ns(CLOCK_REALTIME);
+	agent->watchdog = agent_watchdog_ms();
+	agent_kept(take_kept, agent);
+	save_what_was_left(agent);
+	apply(agent);
+	serve(agent);
+	agent_notify("READY=1");
+	return 0;
+}
+
+static void end(struct agent *agent)
+{
+	agent_notify("STOPPING=1");
+	while (agent->nr_sessions) {
+		struct agent_session *session = agent->sessions[--agent->nr_sessions];
+
+		if (agent->keep)
+			agent_session_leave(session);
+		else
+			agent_session_end(session);
+	}
+	if (agent->folder)
+		agent_folder_drain(agent->folder);
+	if (agent->config.state)
+		unlink(agent->config.state);
+}
+
+int agent_run(const char *config, bool keep)
+{
+	struct agent agent = { .path = config, .keep = keep, .signals = -1 };
+	int status = begin(&agent);
+
+	if (!status) {
+		loop(&agent);
+		end(&agent);
+	}
+	agent_folder_close(agent.folder);
+	agent_config_free(&agent.config);
+	if (agent.signals >= 0)
+		close(agent.signals);
+	return status;
+}
+
+int agent_check(const char *path)
+{
+	struct agent_config config;
+	int status = read_config(&config, path);
+
+	agent_config_free(&config);
+	return status;
+}
+
+int agent_status(const char *path, bool json)
+{
+	struct agent_config config;
+	int status = read_config(&config, path) ?: agent_state_show(config.state, json);
+
+	agent_config_free(&config);
+	return status;
+}

@@ -1,0 +1,375 @@
+// SPDX-License-Identifier: MIT
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "base/clock.h"
+#include "base/thread.h"
+#include "folder.h"
+#include "say.h"
+
+#define PART		".part"
+#define WHOLE		".cap"
+#define LOCK		".lock"
+#define BLOCK_BYTES	512		/* of st_blocks */
+
+struct job {
+	struct job *next;
+	int fd;
+	char name[NAME_MAX + 1];
+};
+
+struct agent_folder {
+	char *path;
+	int fd, lock_fd;
+	uint64_t next;			/* number of the next file */
+	pthread_t thread;
+	pthread_mutex_t lock;		/* of all members below */
+	pthread_cond_t work, done;
+	struct job *first, **last;
+	bool stop, busy;
+	uint64_t bound;
+	struct agent_folder_counts counts;
+};
+
+/* ---- names ---- */
+
+static const char *suffix_of(const char *name)
+{
+	const char *dot = strrchr(name, '.');
+
+	return dot ? dot : "";
+}
+
+static bool parse_name(const char *name, struct agent_file *file)
+{
+	const char *suffix = suffix_of(name), *dash = strchr(name, '-');
+	char *end;
+
+	file->part = !strcmp(suffix, PART);
+	if ((!file->part && strcmp(suffix, WHOLE) != 0) || !dash ||
+	    (size_t)(dash - name) >= sizeof(file->session) || strlen(name) > NAME_MAX)
+		return false;
+	memcpy(file->session, name, (size_t)(dash - name));
+	file->session[dash - name] = '\0';
+	snprintf(file->name, sizeof(file->name), "%s", name);
+	file->number = strtoull(dash + 1, &end, 10);
+	return end > dash + 1 && *end == '-';
+}
+
+char *agent_folder_path(const struct agent_folder *folder, const char *name, char *path)
+{
+	snprintf(path, PATH_MAX, "%s/%s", folder->path, name);
+	return path;
+}
+
+/* ---- what is there ---- */
+
+static int by_number(const void *left, const void *right)
+{
+	const struct agent_file *a = left, *b = right;
+
+	return a->number < b->number ? -1 : a->number > b->number;
+}
+
+int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
+{
+	struct agent_file *list = NULL;
+	size_t nr = 0, max = 0;
+	struct dirent *entry;
+	int fd = openat(folder->fd, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+
+	*files = NULL;
+	if (!dir) {
+		int error = errno;
+
+		if (fd >= 0)
+			close(fd);
+		return -error;
+	}
+	while ((entry = readdir(dir))) {
+		struct stat st;
+
+		if (!KB_ARRAY_ROOM(list, max, nr + 1)) {
+			closedir(dir);
+			free(list);
+			return -ENOMEM;
+		}
+		if (!parse_name(entry->d_name, &list[nr]) ||
+		    fstatat(folder->fd, entry->d_name, &st, AT_SYMLINK_NOFOLLOW) ||
+		    !S_ISREG(st.st_mode))
+			continue;
+		list[nr].bytes = (uint64_t)st.st_blocks * BLOCK_BYTES;
+		list[nr].changed_ns = st.st_mtim.tv_sec * KB_NS_PER_S + st.st_mtim.tv_nsec;
+		nr++;
+	}
+	closedir(dir);
+	if (nr)
+		qsort(list, nr, sizeof(*list), by_number);
+	*files = list;
+	return (int)nr;
+}
+
+const struct agent_file *agent_folder_newest(const struct agent_file *files, int nr,
+					     const char *session)
+{
+	for (int i = nr - 1; i >= 0; i--)
+		if (!files[i].part && !strcmp(files[i].session, session))
+			return &files[i];
+	return NULL;
+}
+
+/* ---- the thread ---- */
+
+/* Removes the oldest files that have their names, as long as all take more than they may. */
+static void keep_bound(struct agent_folder *folder)
+{
+	uint64_t total = 0, bound, kept = 0;
+	struct agent_folder_counts removed = { 0 };
+	struct agent_file *files;
+	int nr = agent_folder_list(folder, &files);
+
+	for (int i = 0; i < nr; i++) {
+		if (files[i].part)
+			continue;
+		total += files[i].bytes;
+		kept++;
+	}
+	pthread_mutex_lock(&folder->lock);
+	bound = folder->bound;
+	pthread_mutex_unlock(&folder->lock);
+	for (int i = 0; i < nr && total > bound; i++) {
+		if (files[i].part || unlinkat(folder->fd, files[i].name, 0))
+			continue;
+		total -= files[i].bytes;
+		kept--;
+		removed.removed++;
+		removed.removed_bytes += files[i].bytes;
+	}
+	free(files);
+	pthread_mutex_lock(&folder->lock);
+	folder->counts.removed += removed.removed;
+	folder->counts.removed_bytes += removed.removed_bytes;
+	folder->counts.files = kept;
+	folder->counts.bytes = total;
+	pthread_mutex_unlock(&folder->lock);
+	if (removed.removed)
+		agent_say(AGENT_INFO, "removed the %" PRIu64 " oldest captures, %" PRIu64
+			  " bytes: the folder is full", removed.removed, removed.removed_bytes);
+}
+
+/* Returns the bytes of the file, which has its name now; 0 after a message. */
+static uint64_t give_name(struct agent_folder *folder, const struct job *job)
+{
+	char name[NAME_MAX + 1];
+	size_t stem = (size_t)(suffix_of(job->name) - job->name);
+	struct stat st = { 0 };
+
+	snprintf(name, sizeof(name), "%.*s%s", (int)stem, job->name, WHOLE);
+	if (fsync(job->fd) || fstat(job->fd, &st) ||
+	    renameat(folder->fd, job->name, folder->fd, name) || fsync(folder->fd)) {
+		agent_say(AGENT_ERROR, "%s/%s: %s", folder->path, job->name, strerror(errno));
+		return 0;
+	}
+	return (uint64_t)st.st_blocks * BLOCK_BYTES + 1;
+}
+
+static void *finish_files(void *context)
+{
+	struct agent_folder *folder = context;
+
+	pthread_mutex_lock(&folder->lock);
+	for (;;) {
+		struct job *job = folder->first;
+		uint64_t bytes;
+
+		if (!job) {
+			folder->busy = false;
+			pthread_cond_broadcast(&folder->done);
+			if (folder->stop)
+				break;
+			pthread_cond_wait(&folder->work, &folder->lock);
+			continue;
+		}
+		folder->busy = true;
+		folder->first = job->next;
+		if (!folder->first)
+			folder->last = &folder->first;
+		pthread_mutex_unlock(&folder->lock);
+		bytes = give_name(folder, job);
+		close(job->fd);
+		free(job);
+		keep_bound(folder);
+		pthread_mutex_lock(&folder->lock);
+		folder->counts.written += bytes > 0;
+		folder->counts.written_bytes += bytes ? bytes - 1 : 0;
+		folder->counts.failed += !bytes;
+	}
+	pthread_mutex_unlock(&folder->lock);
+	return NULL;
+}
+
+/* ---- files ---- */
+
+int agent_folder_create(struct agent_folder *folder, const char *session, char name[NAME_MAX + 1])
+{
+	time_t now = time(NULL);
+	char text[32];
+	struct tm tm;
+	int fd;
+
+	gmtime_r(&now, &tm);
+	strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
+	snprintf(name, NAME_MAX + 1, "%s-%08" PRIu64 "-%s" PART, session, folder->next, text);
+	fd = openat(folder->fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0640);
+	if (fd < 0)
+		return -errno;
+	folder->next++;
+	return fd;
+}
+
+void agent_folder_finish(struct agent_folder *folder, int fd, const char *name)
+{
+	struct job *job = calloc(1, sizeof(*job));
+
+	if (!job) {
+		/* The next agent finds it. */
+		agent_say(AGENT_ERROR, "%s/%s keeps this name: out of memory", folder->path, name);
+		close(fd);
+		return;
+	}
+	job->fd = fd;
+	snprintf(job->name, sizeof(job->name), "%s", name);
+	pthread_mutex_lock(&folder->lock);
+	*folder->last = job;
+	folder->last = &job->next;
+	pthread_cond_signal(&folder->work);
+	pthread_mutex_unlock(&folder->lock);
+}
+
+void agent_folder_remove(struct agent_folder *folder, const char *name)
+{
+	if (unlinkat(folder->fd, name, 0))
+		agent_say(AGENT_WARNING, "%s/%s: %s", folder->path, name, strerror(errno));
+}
+
+void agent_folder_drain(struct agent_folder *folder)
+{
+	pthread_mutex_lock(&folder->lock);
+	while (folder->first || folder->busy)
+		pthread_cond_wait(&folder->done, &folder->lock);
+	pthread_mutex_unlock(&folder->lock);
+}
+
+void agent_folder_bound(struct agent_folder *folder, uint64_t bytes, uint64_t growing)
+{
+	pthread_mutex_lock(&folder->lock);
+	folder->bound = bytes > growing ? bytes - growing : 0;
+	pthread_mutex_unlock(&folder->lock);
+}
+
+void agent_folder_counts(struct agent_folder *folder, struct agent_folder_counts *counts)
+{
+	pthread_mutex_lock(&folder->lock);
+	*counts = folder->counts;
+	pthread_mutex_unlock(&folder->lock);
+}
+
+/* ---- the folder ---- */
+
+static int lock_folder(struct agent_folder *folder, struct kb_error *err)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+
+	folder->lock_fd = openat(folder->fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (folder->lock_fd < 0)
+		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be written: %s", folder->path,
+				    strerror(errno));
+	if (fcntl(folder->lock_fd, F_OFD_SETLK, &lock))
+		return kb_error_set(err, -EBUSY, KB_NO_OFFSET, "another kbarmand writes into %s: stop it, or "
+				    "give this one another folder", folder->path);
+	return 0;
+}
+
+static int look_at_folder(struct agent_folder *folder, struct kb_error *err)
+{
+	struct agent_file *files;
+	int nr = agent_folder_list(folder, &files);
+
+	if (nr < 0)
+		return kb_error_set(err, nr, KB_NO_OFFSET, "%s can't be read: %s", folder->path,
+				    strerror(-nr));
+	folder->next = nr ? files[nr - 1].number + 1 : 1;
+	for (int i = 0; i < nr; i++) {
+		folder->counts.files += !files[i].part;
+		folder->counts.bytes += files[i].part ? 0 : files[i].bytes;
+	}
+	free(files);
+	return 0;
+}
+
+int agent_folder_open(struct agent_folder **out, const char *path, struct kb_error *err)
+{
+	struct agent_folder *folder = calloc(1, sizeof(*folder));
+	int ret;
+
+	*out = NULL;
+	if (!folder)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	folder->lock_fd = -1;
+	folder->last = &folder->first;
+	folder->bound = UINT64_MAX;
+	pthread_mutex_init(&folder->lock, NULL);
+	pthread_cond_init(&folder->work, NULL);
+	pthread_cond_init(&folder->done, NULL);
+	folder->path = strdup(path);
+	/* cppcheck-suppress nullPointerOutOfMemory ; mkdir() takes a path that is not there */
+	if (folder->path)
+		mkdir(path, 0750);
+	folder->fd = folder->path ? open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+	if (folder->fd < 0)
+		ret = kb_error_set(err, -errno, KB_NO_OFFSET, "folder %s: %s", path, strerror(errno));
+	else
+		ret = lock_folder(folder, err) ?: look_at_folder(folder, err);
+	if (!ret && kb_thread_start(&folder->thread, finish_files, folder))
+		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "no thread can be started");
+	if (!ret) {
+		*out = folder;
+		return 0;
+	}
+	if (folder->lock_fd >= 0)
+		close(folder->lock_fd);
+	if (folder->fd >= 0)
+		close(folder->fd);
+	free(folder->path);
+	free(folder);
+	return ret;
+}
+
+void agent_folder_close(struct agent_folder *folder)
+{
+	if (!folder)
+		return;
+	pthread_mutex_lock(&folder->lock);
+	folder->stop = true;
+	pthread_cond_signal(&folder->work);
+	pthread_mutex_unlock(&folder->lock);
+	pthread_join(folder->thread, NULL);
+	pthread_cond_destroy(&folder->done);
+	pthread_cond_destroy(&folder->work);
+	pthread_mutex_destroy(&folder->lock);
+	close(folder->lock_fd);
+	close(folder->fd);
+	free(folder->path);
+	free(folder);
+}

@@ -1,0 +1,371 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <kbarman/barman.h>
+#include <kbarman/cpulist.h>
+#include <kbarman/kernel_maps.h>
+#include <kbarman/perf_events.h>
+
+#include "base/clock.h"
+#include "notify.h"
+#include "record/source_words.h"
+#include "say.h"
+#include "session.h"
+
+#define ROUND_MS	1000		/* between two looks at the buffers, if nobody wakes the agent */
+#define WAIT_MS		500		/* before the first try to go on, doubled up to */
+#define WAIT_MS_MAX	8000
+#define MAPS_A_TASK	4
+#define SERIES		64
+
+/* ---- the device's session ---- */
+
+/* Leaves out what this kernel can't give, and says so. */
+static void leave_out(const struct agent_wanted *wanted, struct kbarman_configure *configure,
+		      uint32_t absent)
+{
+	const struct kb_source_word *source;
+
+	for (size_t i = 0; (source = kb_source_word(i)); i++)
+		if (configure->sources & absent & source->bit)
+			agent_say(AGENT_WARNING, "session %s: this kernel can't give %s", wanted->name,
+				  source->what);
+	configure->sources &= ~absent;
+}
+
+static int configure(struct kb_device *device, const struct agent_wanted *wanted, struct kb_error *err)
+{
+	struct kbarman_event events[KB_EVENTS_MAX];
+	uint64_t cpus[KB_CPU_WORDS];
+	struct kbarman_configure configure = {
+		.mode = KBARMAN_MODE_STREAM,
+		.sources = wanted->sources,
+		.flags = wanted->chains,
+		.ring_bytes = wanted->ring_bytes,
+		.max_tasks = wanted->max_tasks,
+		.max_maps = wanted->max_tasks * MAPS_A_TASK,
+		.max_series = SERIES,
+	};
+	struct kbarman_query query;
+	int ret = kb_device_query(device, &query, err);
+
+	if (ret)
+		return ret;
+	if (wanted->sample) {
+		int nr = kb_events_parse(events, KB_EVENTS_MAX, wanted->events ?: "cycles", NULL, err);
+
+		if (nr < 0)
+			return nr;
+		configure.sources |= KBARMAN_SOURCE_PMU | KBARMAN_SOURCE_MAPS;
+		configure.flags |= KBARMAN_CONFIGURE_FREQ;
+		if (!wanted->events)
+			configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
+		configure.nr_events = (uint32_t)nr;
+		configure.events_ptr = (uintptr_t)events;
+		configure.sample = wanted->sample;
+	} else {
+		configure.max_maps = 1;
+	}
+	if (wanted->cpus) {
+		int words = kb_cpulist_parse(cpus, wanted->cpus, query.nr_cpus, err);
+
+		if (words < 0)
+			return words;
+		configure.cpus_ptr = (uintptr_t)cpus;
+		configure.nr_cpu_words = (uint32_t)words;
+	}
+	leave_out(wanted, &configure, query.absent);
+	return kb_device_configure(device, &configure, err);
+}
+
+static int start(struct agent_session *session, struct kb_error *err)
+{
+	struct kb_kernel_maps maps = { 0 };
+	uint32_t added;
+	int ret = kb_device_open(&session->device, err) ?:
+		  configure(session->device, &session->wanted, err) ?:
+		  kb_device_start(session->device, err);
+
+	if (ret || !session->wanted.sample)
+		return ret;
+	if (kb_kernel_maps_read(&maps, NULL, NULL, err) ||
+	    (maps.nr && kb_kernel_maps_add(&maps, session->device, &added, err)))
+		agent_say(AGENT_WARNING, "session %s: kernel code will have no image: %s",
+			  session->wanted.name, kb_error_text(err));
+	kb_kernel_maps_free(&maps);
+	return 0;
+}
+
+/* ---- files ---- */
+
+static uint64_t lost_now(struct agent_session *session)
+{
+	struct kbarman_stats stats;
+
+	if (!kb_device_stats(session->device, KBARMAN_CPU_ALL, &stats, NULL))
+		session->lost = kb_stats_lost(&stats);
+	return session->lost;
+}
+
+static void release_file(struct agent_session *session)
+{
+	kb_recorder_destroy(session->recorder);
+	session->recorder = NULL;
+	agent_labels_release(&session->labels);
+	session->fd = -1;
+	session->has_records = false;
+}
+
+/*
+ * The file takes no more. What its header tells of stays, and what does not stays in the buffers: the
+ * next file begins there.
+ */
+static void break_file(struct agent_session *session, const struct kb_error *err)
+{
+	struct kb_salvage salvage;
+	char path[PATH_MAX];
+	bool had_records = session->has_records;
+	int fd = session->fd;
+
+	if (!session->trouble[0]) {
+		agent_say(AGENT_ERROR, "session %s: %s: the buffers are kept, and what does not fit into "
+			  "them is counted, until there is room", session->wanted.name,
+			  kb_error_text(err));
+		session->lost_at_trouble = lost_now(session);
+		session->wait_ms = WAIT_MS;
+	}
+	snprintf(session->trouble, sizeof(session->trouble), "%s", kb_error_text(err));
+	session->retry_ms = kb_clock_ms() + session->wait_ms;
+	session->wait_ms = session->wait_ms * 2 < WAIT_MS_MAX ? session->wait_ms * 2 : WAIT_MS_MAX;
+	release_file(session);
+	if (fd < 0)
+		return;
+	if (had_records && !kb_barman_cut(agent_folder_path(session->folder, session->name, path), false,
+					  &salvage, NULL)) {
+		agent_folder_finish(session->folder, fd, session->name);
+		return;
+	}
+	close(fd);
+	agent_folder_remove(session->folder, session->name);
+}
+
+static void take_task(void *context, struct kb_recorder *recorder, uint32_t row, uint32_t task_id,
+		      uint32_t process)
+{
+	struct agent_session *session = context;
+
+	if (session->with_labels && task_id == process)
+		agent_labels_note(&session->labels, recorder, row, process);
+}
+
+/* What the file says of the agent. */
+static int begin_facts(struct agent_session *session, struct kb_error *err)
+{
+	char text[64];
+	int ret = kb_recorder_fact(session->recorder, "agent", session->wanted.name, err);
+
+	if (ret || !session->gap_from)
+		return ret;
+	snprintf(text, sizeof(text), "%" PRIu64 ",%" PRIu64, session->gap_from, session->gap_until);
+	return kb_recorder_fact(session->recorder, "agent_gap", text, err);
+}
+
+static void say_recovered(struct agent_session *session)
+{
+	if (!session->trouble[0])
+		return;
+	agent_say(AGENT_NOTICE, "session %s: there is room again; %" PRIu64 " records were lost meanwhile",
+		  session->wanted.name, lost_now(session) - session->lost_at_trouble);
+	session->trouble[0] = '\0';
+}
+
+/* Begins a file. False: it is tried again later. */
+static bool begin_file(struct agent_session *session)
+{
+	struct kb_error err;
+	int ret;
+
+	session->fd = agent_folder_create(session->folder, session->wanted.name, session->name);
+	if (session->fd < 0) {
+		int error = -session->fd;
+
+		session->fd = -1;
+		kb_error_set(&err, -error, KB_NO_OFFSET, "no file can be made: %s", strerror(error));
+		break_file(session, &err);
+		return false;
+	}
+	kb_parts_tasks(session->parts, take_task, session);
+	ret = kb_recorder_create_part(&session->recorder, session->device, session->fd, session->parts,
+				      &err) ?:
+	      begin_facts(session, &err) ?: kb_recorder_pump(session->recorder, &err);
+	if (ret) {
+		break_file(session, &err);
+		return false;
+	}
+	session->has_records = true;
+	session->gap_from = 0;
+	session->begun_ms = kb_clock_ms();
+	say_recovered(session);
+	return true;
+}
+
+bool agent_session_rotate(struct agent_session *session)
+{
+	struct kb_recorder_totals totals;
+	struct kb_error err;
+
+	if (!session->recorder)
+		return false;
+	if (kb_recorder_end_part(session->recorder, &err)) {
+		break_file(session, &err);
+		return false;
+	}
+	kb_recorder_totals(session->recorder, &totals);
+	session->records += totals.records;
+	agent_folder_finish(session->folder, session->fd, session->name);
+	release_file(session);
+	return true;
+}
+
+static bool is_time_to_rotate(const struct agent_session *session)
+{
+	return kb_recorder_bytes(session->recorder) >= session->wanted.file_bytes ||
+	       kb_clock_ms() - session->begun_ms >= (int64_t)session->wanted.file_seconds * 1000 ||
+	       kb_recorder_part_is_full(session->recorder);
+}
+
+void agent_session_serve(struct agent_session *session)
+{
+	struct kb_error err;
+
+	if (!session->recorder) {
+		if (kb_clock_ms() >= session->retry_ms)
+			begin_file(session);
+		return;
+	}
+	if (is_time_to_rotate(session)) {
+		if (agent_session_rotate(session))
+			begin_file(session);
+	} else if (kb_recorder_pump(session->recorder, &err)) {
+		break_file(session, &err);
+	}
+}
+
+int64_t agent_session_due(const struct agent_session *session)
+{
+	return session->recorder ? kb_clock_ms() + ROUND_MS : session->retry_ms;
+}
+
+int agent_session_fd(const struct agent_session *session)
+{
+	return session->recorder ? kb_device_fd(session->device) : -1;
+}
+
+bool agent_session_runs(struct agent_session *session)
+{
+	struct kbarman_query query;
+
+	return !kb_device_query(session->device, &query, NULL) && query.state & KBARMAN_STATE_RUNNING;
+}
+
+/* ---- begin and end ---- */
+
+static struct agent_session *new_session(const struct agent_wanted *wanted, struct agent_folder *folder,
+					 struct kb_error *err)
+{
+	struct agent_session *session = calloc(1, sizeof(*session));
+
+	if (session && agent_wanted_copy(&session->wanted, wanted)) {
+		session->folder = folder;
+		session->fd = -1;
+		snprintf(session->kept_name, sizeof(session->kept_name), "%s.%016" PRIx64, wanted->name,
+			 agent_wanted_hash(wanted));
+		return session;
+	}
+	free(session);
+	kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return NULL;
+}
+
+static void free_session(struct agent_session *session)
+{
+	release_file(session);
+	kb_parts_destroy(session->parts);
+	kb_device_close(session->device);
+	agent_wanted_free(&session->wanted);
+	free(session);
+}
+
+int agent_session_start(struct agent_session **out, const struct agent_wanted *wanted,
+			struct agent_folder *folder, struct kb_error *err)
+{
+	struct agent_session *session = new_session(wanted, folder, err);
+	int ret;
+
+	*out = NULL;
+	if (!session)
+		return err->code;
+	ret = start(session, err) ?: kb_parts_create(&session->parts, session->device, err);
+	if (ret) {
+		free_session(session);
+		return ret;
+	}
+	*out = session;
+	return 0;
+}
+
+int agent_session_adopt(struct agent_session **out, const struct agent_wanted *wanted,
+			struct kb_device *device, struct agent_folder *folder, struct kb_error *err)
+{
+	struct agent_session *session = new_session(wanted, folder, err);
+	int ret;
+
+	*out = NULL;
+	if (!session)
+		return err->code;
+	ret = kb_parts_create(&session->parts, device, err);
+	if (ret) {
+		free_session(session);
+		return ret;
+	}
+	session->device = device;
+	*out = session;
+	return 0;
+}
+
+void agent_session_keep(struct agent_session *session)
+{
+	agent_notify_store(kb_device_fd(session->device), session->kept_name);
+}
+
+void agent_session_gap(struct agent_session *session, uint64_t from, uint64_t until)
+{
+	session->gap_from = from;
+	session->gap_until = until;
+}
+
+void agent_session_end(struct agent_session *session)
+{
+	struct kb_error err;
+
+	if (kb_device_stop(session->device, &err))
+		agent_say(AGENT_ERROR, "session %s: %s", session->wanted.name, kb_error_text(&err));
+	if (!session->recorder)
+		begin_file(session);
+	if (!session->recorder || !agent_session_rotate(session))
+		agent_say(AGENT_ERROR, "session %s: the records of its buffers are lost: %s",
+			  session->wanted.name, session->trouble);
+	agent_notify_forget(session->kept_name);
+	free_session(session);
+}
+
+void agent_session_leave(struct agent_session *session)
+{
+	agent_session_rotate(session);
+	free_session(session);
+}

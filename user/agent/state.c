@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <kbarman/out.h>
+
+#include "base/clock.h"
+#include "base/json.h"
+#include "say.h"
+#include "state.h"
+
+#define OLD_NS		(60 * KB_NS_PER_S)	/* who has not written for so long hangs */
+
+static void put_session(FILE *file, const struct agent_session *session)
+{
+	const char *name = session->wanted.name;
+
+	fprintf(file, "session.%s.file=%s\n", name, session->recorder ? session->name : "");
+	fprintf(file, "session.%s.records=%" PRIu64 "\n", name, session->records);
+	fprintf(file, "session.%s.lost=%" PRIu64 "\n", name, session->lost);
+	fprintf(file, "session.%s.trouble=%s\n", name, session->trouble);
+}
+
+int agent_state_write(const char *path, const struct agent_state *state)
+{
+	bool well = !state->trouble[0] && state->nr_sessions == state->wanted;
+	char temporary[PATH_MAX];
+	FILE *file;
+	int fd, ret;
+
+	snprintf(temporary, sizeof(temporary), "%s.new", path);
+	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
+	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (!file) {
+		ret = -errno;
+		if (fd >= 0)
+			close(fd);
+		return ret;
+	}
+	for (unsigned int i = 0; i < state->nr_sessions; i++)
+		well = well && !state->sessions[i]->trouble[0];
+	fprintf(file, "pid=%d\nstarted_ns=%" PRId64 "\nwritten_ns=%" PRId64 "\n", getpid(),
+		state->started_ns, kb_clock_ns(CLOCK_REALTIME));
+	fprintf(file, "health=%s\ntrouble=%s\n", well ? "well" : "trouble", state->trouble);
+	fprintf(file, "sessions=%u\nsessions_wanted=%u\n", state->nr_sessions, state->wanted);
+	fprintf(file, "folder.files=%" PRIu64 "\nfolder.bytes=%" PRIu64 "\n", state->folder.files,
+		state->folder.bytes);
+	fprintf(file, "written.files=%" PRIu64 "\nwritten.bytes=%" PRIu64 "\n", state->folder.written,
+		state->folder.written_bytes);
+	fprintf(file, "removed.files=%" PRIu64 "\nremoved.bytes=%" PRIu64 "\n", state->folder.removed,
+		state->folder.removed_bytes);
+	fprintf(file, "failed.files=%" PRIu64 "\n", state->folder.failed);
+	for (unsigned int i = 0; i < state->nr_sessions; i++)
+		put_session(file, state->sessions[i]);
+	ret = fclose(file) || rename(temporary, path) ? -errno : 0;
+	return ret;
+}
+
+/* ---- reading it ---- */
+
+static void put(struct kb_json *json, const char *key, const char *value)
+{
+	char *end;
+	unsigned long long number = strtoull(value, &end, 10);
+
+	if (*value && !*end && value[0] != '-')
+		kb_json_u64(json, key, number);
+	else
+		kb_json_string(json, key, value);
+}
+
+static void show(FILE *file, struct kb_json *json, bool *runs, bool *well)
+{
+	char *line = NULL, *equals;
+	size_t room = 0;
+	int64_t written = 0;
+	pid_t pid = 0;
+
+	if (!json->people)
+		kb_json_begin(json, "agent");
+	while (getline(&line, &room, file) > 0) {
+		line[strcspn(line, "\n")] = '\0';
+		equals = strchr(line, '=');
+		if (!equals)
+			continue;
+		*equals++ = '\0';
+		if (!strcmp(line, "pid"))
+			pid = (pid_t)strtol(equals, NULL, 10);
+		if (!strcmp(line, "written_ns"))
+			written = strtoll(equals, NULL, 10);
+		if (!strcmp(line, "health"))
+			*well = !strcmp(equals, "well");
+		if (json->people)
+			kb_out_printf(json->out, "%-24s %s\n", line, equals);
+		else
+			put(json, line, equals);
+	}
+	free(line);
+	/* A step of the clock looks as if it hung, until it writes again. */
+	*well = *well && llabs(kb_clock_ns(CLOCK_REALTIME) - written) < OLD_NS;
+	*runs = pid > 0 && (!kill(pid, 0) || errno == EPERM);
+	if (json->people)
+		return;
+	kb_json_bool(json, "runs", *runs);
+	kb_json_end(json);
+}
+
+int agent_state_show(const char *path, bool as_json)
+{
+	struct kb_json json = { .people = !as_json };
+	bool runs = false, well = false;
+	FILE *file = fopen(path, "re");
+
+	if (!file) {
+		agent_say(AGENT_ERROR, "%s: %s: no agent runs, or its 'state' is another file", path,
+			  strerror(errno));
+		return 2;
+	}
+	if (kb_out_fd(&json.out, STDOUT_FILENO)) {
+		fclose(file);
+		agent_say(AGENT_ERROR, "out of memory");
+		return 2;
+	}
+	show(file, &json, &runs, &well);
+	fclose(file);
+	kb_out_flush(json.out);
+	kb_out_destroy(json.out);
+	if (!runs) {
+		agent_say(AGENT_ERROR, "no agent runs: this is what the last one wrote");
+		return 2;
+	}
+	return well ? 0 : 1;
+}
