@@ -7,6 +7,7 @@
 prefix		= /usr/local
 exec_prefix	= $(prefix)
 bindir		= $(exec_prefix)/bin
+sbindir		= $(exec_prefix)/sbin
 libdir		= $(exec_prefix)/lib
 includedir	= $(prefix)/include
 mandir		= $(prefix)/share/man
@@ -19,6 +20,7 @@ udevdir		= /usr/lib/udev/rules.d
 sysusersdir	= /usr/lib/sysusers.d
 modulesloaddir	= /usr/lib/modules-load.d
 systemdunitdir	= /usr/lib/systemd/system
+configdir	= /etc/kbarman
 pkgconfigdir	= $(libdir)/pkgconfig
 INSTALL		= install
 
@@ -30,9 +32,10 @@ MAN1		:= $(wildcard user/man/*.1)
 MAN3		= $(eval MAN3 := $$(addprefix build/man3/,$$(shell scripts/man3 --list)))$(MAN3)
 MAN5		:= $(wildcard user/man/*.5)
 MAN7		:= $(wildcard user/man/*.7)
+MAN8		:= $(wildcard user/man/*.8)
 
 # Every file, by its name on the target machine.
-INSTALLED = $(bindir)/kbarman \
+INSTALLED = $(bindir)/kbarman $(sbindir)/kbarmand \
 	    $(addprefix $(libdir)/,libkbarman.a libkbarman.so $(SONAME) libkbarman.so.$(VERSION)) \
 	    $(pkgconfigdir)/kbarman.pc \
 	    $(HEADERS:user/include/%=$(includedir)/%) \
@@ -40,6 +43,7 @@ INSTALLED = $(bindir)/kbarman \
 	    $(MAN1:user/man/%=$(mandir)/man1/%) $(MAN3:build/man3/%=$(mandir)/man3/%) \
 	    $(MAN5:user/man/%=$(mandir)/man5/%) \
 	    $(MAN7:user/man/%=$(mandir)/man7/%) \
+	    $(MAN8:user/man/%=$(mandir)/man8/%) \
 	    $(bashdir)/kbarman $(zshdir)/_kbarman \
 	    $(PYTHON:user/python/%=$(pythondir)/%)
 
@@ -57,9 +61,10 @@ chmod 644 $2/$(notdir $1)
 endef
 
 .PHONY: install uninstall
-install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
+install: $(O)/kbarman $(O)/kbarmand $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman.3	## install tool, library, headers, manual, package of Python (DESTDIR=, prefix=)
 	$(INSTALL) -d $(sort $(dir $(INSTALLED:%=$(DESTDIR)%)))
 	$(INSTALL) -m 755 $(O)/kbarman $(DESTDIR)$(bindir)
+	$(INSTALL) -m 755 $(O)/kbarmand $(DESTDIR)$(sbindir)
 	$(INSTALL) -m 644 $(O)/libkbarman.a $(DESTDIR)$(libdir)
 	$(INSTALL) -m 644 $(O)/libkbarman.so $(DESTDIR)$(libdir)/libkbarman.so.$(VERSION)
 	ln -sf libkbarman.so.$(VERSION) $(DESTDIR)$(libdir)/$(SONAME)
@@ -70,6 +75,7 @@ install: $(O)/kbarman $(O)/libkbarman.a $(O)/libkbarman.so build/man3/libkbarman
 	$(INSTALL) -m 644 $(MAN3) $(DESTDIR)$(mandir)/man3
 	$(INSTALL) -m 644 $(MAN5) $(DESTDIR)$(mandir)/man5
 	$(INSTALL) -m 644 $(MAN7) $(DESTDIR)$(mandir)/man7
+	$(INSTALL) -m 644 $(MAN8) $(DESTDIR)$(mandir)/man8
 	$(INSTALL) -m 644 user/completion/kbarman.bash $(DESTDIR)$(bashdir)/kbarman
 	$(INSTALL) -m 644 user/completion/_kbarman $(DESTDIR)$(zshdir)
 	$(INSTALL) -m 644 $(PYTHON) $(DESTDIR)$(pythondir)/kbarman
@@ -88,17 +94,21 @@ uninstall:		## remove what `make install` with the same variables has installed
 # Files with which the system sets up the device. Packages install them; without a package, root
 # does.
 SYSTEM = $(udevdir)/70-kbarman.rules $(sysusersdir)/kbarman.conf $(modulesloaddir)/kbarman.conf \
-	 $(systemdunitdir)/kbarman-flight.service
+	 $(systemdunitdir)/kbarman-flight.service $(systemdunitdir)/kbarmand.service
 
 .PHONY: install-system uninstall-system
-install-system:		## install udev rule, group, module at boot, unit of the flight recorder (DESTDIR=)
+install-system:		## install udev rule, group, module at boot, units of flight recorder and agent (DESTDIR=)
 	$(INSTALL) -d $(sort $(dir $(SYSTEM:%=$(DESTDIR)%)))
 	$(INSTALL) -m 644 packaging/70-kbarman.rules $(DESTDIR)$(udevdir)
 	$(INSTALL) -m 644 packaging/kbarman.sysusers $(DESTDIR)$(sysusersdir)/kbarman.conf
 	$(INSTALL) -m 644 packaging/kbarman.modules-load $(DESTDIR)$(modulesloaddir)/kbarman.conf
 	sed 's|@bindir@|$(bindir)|' packaging/kbarman-flight.service \
 		>$(DESTDIR)$(systemdunitdir)/kbarman-flight.service
-	chmod 644 $(DESTDIR)$(systemdunitdir)/kbarman-flight.service
+	sed 's|@sbindir@|$(sbindir)|' packaging/kbarmand.service \
+		>$(DESTDIR)$(systemdunitdir)/kbarmand.service
+	chmod 644 $(addprefix $(DESTDIR)$(systemdunitdir)/,kbarman-flight.service kbarmand.service)
+	[ -e $(DESTDIR)$(configdir)/kbarmand.conf ] || \
+		$(INSTALL) -D -m 644 packaging/kbarmand.conf $(DESTDIR)$(configdir)/kbarmand.conf
 
 uninstall-system:	## remove what `make install-system` has installed
 	rm -f $(SYSTEM:%=$(DESTDIR)%)

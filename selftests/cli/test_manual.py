@@ -12,7 +12,7 @@ TREE = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)
 sys.path.insert(0, os.path.join(TREE, "selftests", "lib"))
 import tap
 
-PAGES = sorted(glob.glob(os.path.join(TREE, "user", "man", "*.[157]")))
+PAGES = sorted(glob.glob(os.path.join(TREE, "user", "man", "*.[1578]")))
 
 
 def read(path):
@@ -35,13 +35,13 @@ def references_lead_to_pages_that_are_there(tmp):
     for page in [*PAGES, os.path.join(TREE, "README.md")]:
         text = read(page).replace("\\-", "-")
         named = {f"{name}.{section}" for name, section in
-                 re.findall(r"\b(kbarman(?:-\w+)?)[ \"]*\((\d)\)", text)}
+                 re.findall(r"\b(kbarman(?:-\w+|d(?:\.conf)?)?)[ \"]*\((\d)\)", text)}
         assert named <= there, (page, named - there)
 
 
 def every_page_is_named_by_the_first_one(tmp):
     first = read(os.path.join(TREE, "user", "man", "kbarman.1"))
-    named = set(re.findall(r"^\.BR (kbarman-\w+) \((\d)\)", first, re.M))
+    named = set(re.findall(r"^\.BR (kbarman(?:-\w+|d(?:\.conf)?)) \((\d)\)", first, re.M))
     there = {tuple(os.path.basename(page).rsplit(".", 1)) for page in PAGES} - {("kbarman", "1")}
     assert named == there, named ^ there
 

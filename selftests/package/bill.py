@@ -142,7 +142,7 @@ def compiled_from(source):
                 read = {os.path.normpath(one) for one in
                         re.findall(r"(?:user|kmod)/[^ :\\\n]+\.[ch]\b", file.read())}
             found["kbarman"] |= read
-            if "/user/cli" not in directory:
+            if "/user/cli" not in directory and "/user/agent" not in directory:
                 found["library"] |= read
     assert len(found["kbarman"]) > len(found["library"]) > 100, "where are the .d files?"
     return found

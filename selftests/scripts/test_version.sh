@@ -25,7 +25,7 @@ is the_news_begin_with_the_version "$(first NEWS '^kbarman \([0-9][0-9.]*\).*' '
 # name have versions, too, but those stand in sentences or have other numbers.
 literal=$(echo "$version" | sed 's/\./\\./g')
 is no_other_file_holds_the_version "$(grep -rnE "([:=(] *|\")$literal([\") ]|\$)" Kbuild Makefile \
-	kmod user/cli user/lib user/include user/kbarman.pc.in user/man scripts packaging debian/rules)" \
+	kmod user/agent user/cli user/lib user/include user/kbarman.pc.in user/man scripts packaging debian/rules)" \
 	'' VERSION
 is the_tool_has_the_version "$(build/kbarman --version)" "kbarman $version" VERSION
 echo "1..$count"

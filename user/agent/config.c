@@ -350,13 +350,13 @@ static void take_line(struct reader *r, char *line)
 		return;
 	if (*line == '[') {
 		end = strchr(line, ']');
-		if (!end || end[1])
-			wrong(r, "a section is '[agent]' or '[session NAME]', and nothing else is in its "
-			      "line");
-		else
+		if (end && !end[1]) {
 			*end = '\0';
-		if (end)
 			begin_section(r, trim(line + 1));
+			return;
+		}
+		wrong(r, "a section is '[agent]' or '[session NAME]', and nothing else is in its line");
+		r->in_section = r->skip = true;
 		return;
 	}
 	equals = strchr(line, '=');

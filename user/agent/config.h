@@ -11,7 +11,7 @@
 #include <stdio.h>
 
 #define AGENT_CONFIG		"/etc/kbarman/kbarmand.conf"
-#define AGENT_FOLDER		"/var/lib/kbarman/agent"
+#define AGENT_FOLDER		"/var/lib/kbarmand"
 #define AGENT_STATE		"/run/kbarmand/state"
 #define AGENT_SESSIONS_MAX	8
 #define AGENT_NAME_MAX		32	/* bytes of a session's name, with the NUL */

@@ -56,6 +56,7 @@ struct kb_recorder {
 	uint64_t unsynced;		/* bytes of records */
 	uint32_t strings_done, tasks_done, maps_done, charts_done, series_done;
 	uint32_t task_facts_done;
+	uint64_t unix_base;		/* of the header, ns since 1970; 0: that of the session */
 	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
 	bool is_frozen;
 	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
@@ -142,9 +143,6 @@ void recorder_part_room(struct kb_recorder *recorder, uint32_t *tasks, uint32_t 
 
 /* Write the facts that a part has from its begin on. Returns 0 or -errno. */
 int recorder_part_begin(struct kb_recorder *recorder);
-
-/* CLOCK_REALTIME at the base of the timestamps, as it is now: the clock may have been set. */
-uint64_t recorder_part_unix_base(const struct kb_recorder *recorder);
 
 /* The position in @ring behind the records that earlier parts have; @position at first. */
 uint64_t recorder_part_skip(const struct kb_recorder *recorder, const struct ring *ring,

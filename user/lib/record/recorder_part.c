@@ -41,7 +41,6 @@ struct recorder_part {
 	struct kb_parts *parts;
 	uint64_t number;
 	struct kbarman_clock_pair begun;
-	uint64_t start_raw;
 	struct known_task *tasks;	/* by row of the module's table */
 	struct bm_protocol_header_mmap_layout *maps;
 	struct staged *staged;
@@ -80,7 +79,8 @@ int recorder_part_create(struct kb_recorder *r, struct kb_parts *parts, struct k
 	part->parts = parts;
 	part->number = parts->next;
 	part->begun = clock.now;
-	part->start_raw = clock.start.raw_ns;
+	/* At the base of the timestamps, as it is now: the clock may have been set. */
+	r->unix_base = clock.now.realtime_ns - (clock.now.raw_ns - clock.start.raw_ns);
 	return 0;
 }
 
@@ -116,13 +116,6 @@ void recorder_part_room(struct kb_recorder *r, uint32_t *tasks, uint32_t *maps, 
 	if (*maps)
 		r->part->map_room = *maps = nr_maps + nr_maps / 2 + (r->maps ? MORE_MAPS : 1);
 	*strings = (uint64_t)bytes + bytes / 2 + MORE_STRINGS;
-}
-
-uint64_t recorder_part_unix_base(const struct kb_recorder *r)
-{
-	const struct recorder_part *part = r->part;
-
-	return part->begun.realtime_ns - (part->begun.raw_ns - part->start_raw);
 }
 
 /* A fact for which the file has no room is counted, and ends nothing. */

@@ -82,8 +82,8 @@ int recorder_set_header(struct kb_recorder *r)
 		.unix_base_ns = start->clock_info.unix_base_ns,
 	};
 
-	if (r->part)
-		header.unix_base_ns = recorder_part_unix_base(r);
+	if (r->unix_base)
+		header.unix_base_ns = r->unix_base;
 	return kb_barman_writer_set_header(r->writer, &header);
 }
 
