@@ -142,12 +142,14 @@ static int config_check(const struct kbarman_configure *config)
 	u32 flags = KBARMAN_CONFIGURE_FREQ | KBARMAN_CONFIGURE_FALLBACK |
 		    KBARMAN_CONFIGURE_INHERIT | KBARMAN_CONFIGURE_CHAIN |
 		    KBARMAN_CONFIGURE_CHAIN_SWITCH | KBARMAN_CONFIGURE_COUNT_SWITCH |
-		    KBARMAN_CONFIGURE_PER_CORE;
+		    KBARMAN_CONFIGURE_PER_CORE | KBARMAN_CONFIGURE_REUSE;
 	bool counters = config->sources & KBARMAN_SOURCE_PMU;
 	bool counts = config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH || config->count_ns;
 
 	if (config->flags & ~flags || config->sources & ~KBARMAN_SOURCE_ALL ||
 	    config->mode > KBARMAN_MODE_STREAM || !reserved_zero(config))
+		return -EINVAL;
+	if (config->flags & KBARMAN_CONFIGURE_REUSE && config->mode != KBARMAN_MODE_STREAM)
 		return -EINVAL;
 	if (config->flags & KBARMAN_CONFIGURE_CHAIN_SWITCH &&
 	    !(config->flags & KBARMAN_CONFIGURE_CHAIN && config->sources & KBARMAN_SOURCE_SCHED))

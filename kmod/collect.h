@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Rows of tables come back, in a session that overwrites: a flight recorder runs for a year.
+ * Rows of tables come back, in a session that overwrites, and in a stream that asks for it: a flight
+ * recorder runs for a year, and so does an agent.
  *
  * A row is over when its task is gone or has another name, or its mapping has been replaced.
  * Such a row is needed as long as a ring holds a record of that task from that time. When half
@@ -13,7 +14,8 @@
  * the rings that need most of it drop their oldest records, until it takes 3/8. A ring that needs
  * less than the others keeps all its records: that of a CPU which is idle or offline has few
  * tasks. Only the CPU of a ring that gives way is interrupted, for a moment; the worker itself
- * does the same for a CPU that is offline.
+ * does the same for a CPU that is offline. The rings of a stream give no way: its reader takes what
+ * they have, and new tasks find room then.
  *
  * The room is by user (shares.h) and resource: rows of tasks, rows of mappings, bytes of strings.
  */

@@ -218,6 +218,6 @@ static bool collector_give_way(struct kbarman_collector *it)
 
 bool kbarman_collector_make_way(struct kbarman_collector *it, bool shared, bool *gave)
 {
-	*gave = collector_find_levels(it, shared);
+	*gave = it->overwrites && collector_find_levels(it, shared);
 	return !*gave || collector_give_way(it);
 }

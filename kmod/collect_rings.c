@@ -192,6 +192,7 @@ bool kbarman_collector_read_rings(struct kbarman_collector *it)
 		/* A CPU may be coming online. */
 		if (!kbarman_ring_ready(ring))
 			continue;
+		it->overwrites = kbarman_ring_overwrites(ring);
 		if (!kbarman_collector_read_ring(it, ring, 0, BITS_PER_LONG - 1))
 			return false;
 		amounts_add_needs(&it->rings[cpu], &it->tasks);

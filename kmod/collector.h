@@ -61,6 +61,7 @@ struct kbarman_collector {
 	struct irq_work kick;
 	struct delayed_work work;
 	bool on;		/* between start() and stop() */
+	bool overwrites;	/* the rings may drop records; those of a stream are its reader's */
 	unsigned long rested;	/* jiffies: not to work before that */
 	u64 now;		/* the time of the look: a row is over if it was before */
 	u64 slack, second;	/* ticks */

@@ -357,4 +357,10 @@ static inline unsigned long kbarman_ring_size(const struct kbarman_ring *ring)
 	return ring->mask + 1;
 }
 
+/* Whether the ring keeps the newest records, and drops others. Context: any; the ring is ready. */
+static inline bool kbarman_ring_overwrites(const struct kbarman_ring *ring)
+{
+	return ring->overwrite;
+}
+
 #endif /* KBARMAN_RING_H */

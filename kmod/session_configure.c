@@ -104,8 +104,8 @@ static int session_allocate(struct kbarman_session *session, const u32 *pids)
 		    kbarman_layout_memory(&layout) >
 	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
 		return -ENOMEM;
-	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE,
-					 session->who.user);
+	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE ||
+					 config->flags & KBARMAN_CONFIGURE_REUSE, session->who.user);
 	if (IS_ERR(capture))
 		return PTR_ERR(capture);
 	capture->kernel_addresses = session->kernel_addresses;

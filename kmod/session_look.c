@@ -46,7 +46,8 @@ static void query_fill_device(struct kbarman_query *query)
 		query->features |= KBARMAN_FEATURE_RAW_CLOCK;
 	query->features |= kbarman_maps_features() | kbarman_callchain_features |
 			   KBARMAN_FEATURE_COUNTS | KBARMAN_FEATURE_DETAILS |
-			   KBARMAN_FEATURE_TURNS | KBARMAN_FEATURE_BOOT;
+			   KBARMAN_FEATURE_TURNS | KBARMAN_FEATURE_BOOT |
+			   KBARMAN_FEATURE_REUSE;
 
 	if (kbarman_cpu_pmu_present(query->pmu_name, sizeof(query->pmu_name)))
 		query->features |= KBARMAN_FEATURE_PMU;

@@ -87,7 +87,7 @@ void kbarman_capture_refund(struct kbarman_capture *capture, u64 bytes)
 	capture->bytes -= bytes;
 }
 
-struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool overwrite,
+struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool reuse,
 					       u32 user)
 {
 	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL);
@@ -116,7 +116,7 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	    kbarman_rows_create(&capture->maps, layout->max_maps, false) &&
 	    kbarman_rows_create(&capture->charts, layout->max_series, true) &&
 	    kbarman_rows_create(&capture->series, layout->max_series, true) &&
-	    (!overwrite || kbarman_collect_create(capture)))
+	    (!reuse || kbarman_collect_create(capture)))
 		return capture;
 	kbarman_capture_put(capture);
 	return ERR_PTR(-ENOMEM);

@@ -16,11 +16,11 @@ int kbarman_layout_init(struct kbarman_layout *layout);
 u64 kbarman_layout_memory(const struct kbarman_layout *layout);
 
 /*
- * Allocate the header and the tables, without rings, and charge them to @user. With @overwrite,
+ * Allocate the header and the tables, without rings, and charge them to @user. With @reuse,
  * rows of the tables can be used again. Returns the capture with one reference, or an ERR_PTR:
  * -ENOMEM, or -EDQUOT if @user has too much memory. Context: task.
  */
-struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool overwrite,
+struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool reuse,
 					       u32 user);
 void kbarman_capture_get(struct kbarman_capture *capture);
 void kbarman_capture_put(struct kbarman_capture *capture);	/* NULL is allowed */

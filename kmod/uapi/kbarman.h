@@ -67,13 +67,15 @@
  * words are correct after a stop.
  *
  * The tables in the header (strings, tasks, maps, PMU) only grow while a session runs. A row is
- * complete before the count that covers it is increased. Overwrite mode is the one exception: it
- * empties rows that no record in any ring needs, and later uses these rows and the space of their
- * strings again. An empty row has the task id KBARMAN_NO_TASK. query.generation changes when rows
- * are emptied. Copy the rings, then the tables, and copy both again if query.generation has changed
- * in between. If the rings need so many rows that new tasks would soon find none, the rings that
- * need most of them drop their oldest records. read_offset then moves as it does when records are
- * overwritten, and the dropped records are counted as overwritten.
+ * complete before the count that covers it is increased. Overwrite mode, and stream mode with
+ * KBARMAN_CONFIGURE_REUSE, are the exceptions: they empty rows that no record in any ring needs, and
+ * later use these rows and the space of their strings again. An empty row has the task id
+ * KBARMAN_NO_TASK. query.generation changes when rows are emptied. Copy the rings, then the tables,
+ * and copy both again if query.generation has changed in between. A stream's reader copies rows
+ * before it gives back the records that need them. In overwrite mode, if the rings need so many
+ * rows that new tasks would soon find none, the rings that need most of them drop their oldest
+ * records. read_offset then moves as it does when records are overwritten, and the dropped records
+ * are counted as overwritten.
  *
  * One user can't fill a table: a user other than root gets at most three quarters of what the other
  * users leave, in each table. If the session records some processes only
@@ -336,6 +338,7 @@ enum kbarman_stop {
 							 * kernel can't give are in query.absent */
 #define KBARMAN_FEATURE_TURNS		(1U << 9)	/* groups of events can take turns */
 #define KBARMAN_FEATURE_BOOT		(1U << 10)	/* the module knows KBARMAN_ADOPT */
+#define KBARMAN_FEATURE_REUSE		(1U << 11)	/* ... and KBARMAN_CONFIGURE_REUSE */
 
 #define KBARMAN_STATE_CONFIGURED	(1U << 0)
 #define KBARMAN_STATE_RUNNING		(1U << 1)
@@ -426,6 +429,10 @@ struct kbarman_query {
 							 * or not */
 #define KBARMAN_CONFIGURE_PER_CORE	(1U << 8)	/* each CPU counts the events that it can:
 							 * see "CPUs of several kinds" */
+#define KBARMAN_CONFIGURE_REUSE		(1U << 9)	/* only in stream mode: rows that no record
+							 * in any ring needs are used again; who
+							 * reads copies rows before it gives back
+							 * the records that need them */
 
 #define KBARMAN_COUNT_NS_MIN		100000ULL	/* of count_ns */
 #define KBARMAN_COUNT_NS_MAX		10000000000ULL

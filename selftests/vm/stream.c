@@ -121,6 +121,113 @@ TEST_F_TIMEOUT(stream, a_consuming_reader_loses_nothing, 300 * SLOWNESS)
 	EXPECT_EQ(0, seen.losses);
 }
 
+/* ---- rows of a stream that goes on for ever ---- */
+
+#define FEW_TASKS	512		/* rows */
+#define MANY_TASKS	SLOWED(6000)	/* that come and go */
+
+/* Whether the task that @r switches to has a row from before then. */
+static bool has_row(const void *map, const union record *r)
+{
+	const struct bm_protocol_header_task_info *rows = capture_tasks(map);
+	uint32_t i;
+
+	for (i = 0; i < *capture_task_count(map); i++)
+		if (rows[i].task_id == r->task_switch.task_id &&
+		    rows[i].timestamp <= r->header.timestamp)
+			return true;
+	return false;
+}
+
+/* How many switches are to a task without a row; all that is there is given back. */
+static unsigned int drain_nameless(int fd, const void *map)
+{
+	struct walk walk = walk_begin(map);
+	unsigned int nameless = 0;
+	const union record *r;
+
+	while ((r = walk_next(&walk)))
+		if (r->header.record_type == BM_RECORD_TASK_SWITCH)
+			nameless += !has_row(map, r);
+	consume(fd, WRITER_CPU, walk.at);
+	return nameless;
+}
+
+/* Tasks that come and go, one behind the other, while a reader reads. */
+static unsigned int many_tasks(int fd, const void *map)
+{
+	unsigned int nameless = 0, i;
+	pid_t child;
+
+	for (i = 0; i < MANY_TASKS; i++) {
+		child = fork();
+		if (!child) {
+			pin(WRITER_CPU);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+		if (i % 16 == 0)
+			nameless += drain_nameless(fd, map);
+	}
+	return nameless + drain_nameless(fd, map);
+}
+
+TEST_F_TIMEOUT(stream, a_reader_that_asks_for_it_has_rows_for_ever, 300 * SLOWNESS)
+{
+	struct kbarman_configure c = stream(RING);
+	const void *map;
+
+	c.max_tasks = FEW_TASKS;
+	c.flags = KBARMAN_CONFIGURE_REUSE;
+	ASSERT_EQ(0, configure(self->fd, c));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	EXPECT_EQ(0, many_tasks(self->fd, map));
+	EXPECT_NE(0, query(self->fd).generation);
+	EXPECT_EQ(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
+	EXPECT_EQ(0, stats(self->fd, WRITER_CPU).overwritten);
+	ASSERT_EQ(0, stop(self->fd));
+}
+
+TEST_F(stream, records_that_are_not_read_keep_their_rows)
+{
+	struct kbarman_configure c = stream(RING);
+	unsigned int nameless = 0, i;
+	struct kbarman_stats s;
+	const void *map;
+	pid_t child;
+
+	c.max_tasks = FEW_TASKS;
+	c.flags = KBARMAN_CONFIGURE_REUSE;
+	ASSERT_EQ(0, configure(self->fd, c));
+	map = map_cpu(self->fd, WRITER_CPU);
+	ASSERT_EQ(0, start(self->fd));
+	for (i = 0; i < 2 * FEW_TASKS; i++) {
+		child = fork();
+		if (!child) {
+			pin(WRITER_CPU);
+			_exit(0);
+		}
+		waitpid(child, NULL, 0);
+	}
+	ASSERT_EQ(0, stop(self->fd));
+	s = stats(self->fd, KBARMAN_CPU_ALL);
+	EXPECT_LT(0, s.missed[KBARMAN_MISSED_TASK]);
+	EXPECT_EQ(0, s.overwritten);
+	nameless = drain_nameless(self->fd, map);
+	/* each of those that found no row was switched to a few times */
+	EXPECT_LT(nameless, 8 * s.missed[KBARMAN_MISSED_TASK]);
+}
+
+TEST_F(stream, rows_of_overwrite_mode_need_not_be_asked_for)
+{
+	struct kbarman_configure c = stream(RING);
+
+	c.mode = KBARMAN_MODE_OVERWRITE;
+	c.flags = KBARMAN_CONFIGURE_REUSE;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
 /* ---- a reader that stops ---- */
 
 /* Fill the ring until at least @losses records are lost. */
