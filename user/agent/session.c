@@ -45,7 +45,7 @@ static int configure(struct kb_device *device, const struct agent_wanted *wanted
 	struct kbarman_configure configure = {
 		.mode = KBARMAN_MODE_STREAM,
 		.sources = wanted->sources,
-		.flags = wanted->chains,
+		.flags = wanted->chains | KBARMAN_CONFIGURE_REUSE,
 		.ring_bytes = wanted->ring_bytes,
 		.max_tasks = wanted->max_tasks,
 		.max_maps = wanted->max_tasks * MAPS_A_TASK,
@@ -56,6 +56,9 @@ static int configure(struct kb_device *device, const struct agent_wanted *wanted
 
 	if (ret)
 		return ret;
+	if (!(query.features & KBARMAN_FEATURE_REUSE))
+		return kb_error_set(err, -EPROTO, KB_NO_OFFSET, "the module that is loaded is too old to "
+				    "record all the time: build and load the one of this version");
 	if (wanted->sample) {
 		int nr = kb_events_parse(events, KB_EVENTS_MAX, wanted->events ?: "cycles", NULL, err);
 
