@@ -143,9 +143,20 @@ struct kb_symbolizer *kb_trace_symbolizer(struct kb_trace *trace, struct kb_erro
 
 /* ---- the walk ---- */
 
-int kb_trace_next(struct kb_trace *trace, const struct kb_walk **walk, struct kb_error *err)
+/* Says what the records before it say of the current event. */
+static const struct kb_walk *place(struct kb_trace *trace)
 {
 	struct kb_walk *now = &trace->walk;
+
+	now->ns = barman_clock_ns(&trace->barman->clock, now->event.timestamp);
+	now->running = 0;
+	now->known = kb_timeline_running(trace->timeline, now->event.core, &now->running);
+	now->nr_slices = kb_timeline_feed(trace->timeline, &now->event, now->ns, now->slices);
+	return now;
+}
+
+int kb_trace_next(struct kb_trace *trace, const struct kb_walk **walk, struct kb_error *err)
+{
 	int ret;
 
 	if (!trace->timeline && !kb_trace_timeline(trace, err))
@@ -153,12 +164,14 @@ int kb_trace_next(struct kb_trace *trace, const struct kb_walk **walk, struct kb
 	ret = trace_next_event(trace, err);
 	if (ret <= 0)
 		return ret;
-	now->ns = barman_clock_ns(&trace->barman->clock, now->event.timestamp);
-	now->running = 0;
-	now->known = kb_timeline_running(trace->timeline, now->event.core, &now->running);
-	now->nr_slices = kb_timeline_feed(trace->timeline, &now->event, now->ns, now->slices);
-	*walk = now;
+	*walk = place(trace);
 	return 1;
+}
+
+const struct kb_walk *kb_trace_feed(struct kb_trace *trace, const struct kb_event *event)
+{
+	trace->walk.event = *event;
+	return place(trace);
 }
 
 bool kb_trace_end(struct kb_trace *trace, struct kb_slice *slice)

@@ -17,6 +17,12 @@ int kb_trace_adopt(struct kb_trace **out, struct kb_barman *barman, const char *
 /* The timeline of the walk. NULL and @err without memory. */
 struct kb_timeline *kb_trace_timeline(struct kb_trace *trace, struct kb_error *err);
 
+/*
+ * Go to @event, which comes from elsewhere than the capture: what kb_trace_next() does. The timeline
+ * was asked for before.
+ */
+const struct kb_walk *kb_trace_feed(struct kb_trace *trace, const struct kb_event *event);
+
 /* The number of records of which an export has written something since the last kb_trace_rewind(). */
 uint64_t kb_trace_nr_shown(const struct kb_trace *trace);
 

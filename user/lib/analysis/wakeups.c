@@ -19,6 +19,8 @@
 #include "analysis/wakeups.h"
 #include "base/table.h"
 
+#define FORGET_MIN	4096U	/* rows of tasks that have ended are kept up to then */
+
 enum task_state {
 	TASK_UNKNOWN = 0,
 	TASK_RUNS,
@@ -32,6 +34,9 @@ struct task {
 	uint8_t state;			/* enum task_state */
 	bool woken_early;		/* while it ran: the wakeup below may be of the next wait */
 	bool is_new;
+	bool is_off;			/* it left its CPU at off_at, and has not run since */
+	bool was_preempted;		/* ... and could have run on */
+	bool gone;			/* it has ended */
 	bool recorded, not_recorded;	/* if only some are: what is known of this one */
 	struct kb_origin waker;
 	uint32_t waker_core, interrupted;
@@ -50,6 +55,8 @@ struct kb_wakeups {
 	uint32_t max_cores;
 	uint32_t *wakes;		/* max_cores: the task that the last record there wakes */
 	bool some;			/* only some tasks were recorded */
+	const struct kb_header *header;
+	uint32_t nr_gone;		/* rows of tasks that have ended, about */
 	bool has_woken;			/* the last record is of a task that runs after a wakeup: */
 	struct kb_woken woken;
 	uint64_t cut, unexplained, filtered, unsure;
@@ -76,7 +83,8 @@ int kb_wakeups_create(struct kb_wakeups **out, const struct kb_wakeups_parts *pa
 		return ret;
 	}
 	kb_table_init(&wakeups->tasks, sizeof(struct task), 1);
-	wakeups->some = filter && strcmp(filter, "none") != 0;
+	wakeups->header = kb_barman_header(barman);
+	wakeups->some = parts->only_some || (filter && strcmp(filter, "none") != 0);
 	*out = wakeups;
 	return 0;
 }
@@ -98,7 +106,74 @@ static struct task *get_task(struct kb_wakeups *wakeups, uint32_t task_id)
 	return kb_table_get(&wakeups->tasks, &key);
 }
 
+/*
+ * Ids of tasks may be millions. So when most rows are of tasks that have ended, those go. A task whose
+ * id comes again is another one.
+ */
+static int forget_gone(struct kb_wakeups *wakeups)
+{
+	struct kb_table tasks;
+	uint32_t i;
+
+	if (wakeups->nr_gone < FORGET_MIN || wakeups->nr_gone < wakeups->tasks.nr / 2)
+		return 0;
+	kb_table_init(&tasks, sizeof(struct task), 1);
+	for (i = 0; i < wakeups->tasks.nr; i++) {
+		const struct task *from = kb_table_row(&wakeups->tasks, i);
+		struct task *to = from->gone ? NULL : kb_table_get(&tasks, &from->key);
+
+		if (to)
+			*to = *from;
+		else if (!from->gone) {
+			kb_table_release(&tasks);
+			return -ENOMEM;
+		}
+	}
+	kb_table_release(&wakeups->tasks);
+	wakeups->tasks = tasks;
+	wakeups->nr_gone = 0;
+	return 0;
+}
+
 /* ---- a wait ends ---- */
+
+/* The time off a CPU of @task ends, because it runs. */
+static int end_off(struct kb_wakeups *wakeups, struct task *task, const struct kb_walk *walk)
+{
+	const struct kb_off off = {
+		.task_id = (uint32_t)task->key,
+		.core = walk->event.core,
+		.preempted = task->was_preempted,
+		.sure = !wakeups->some || task->recorded,
+		.since = task->off_at,
+	};
+	bool was_off = task->is_off;
+
+	task->is_off = false;
+	if (!was_off || !wakeups->parts.take_off || walk->ns < off.since)
+		return 0;
+	return wakeups->parts.take_off(wakeups->parts.context, &off);
+}
+
+int kb_wakeups_off(const struct kb_wakeups *wakeups, kb_off_take take, void *context)
+{
+	int ret = 0;
+
+	for (uint32_t i = 0; i < wakeups->tasks.nr && !ret; i++) {
+		const struct task *task = kb_table_row(&wakeups->tasks, i);
+		const struct kb_off off = {
+			.task_id = (uint32_t)task->key,
+			.core = task->core,
+			.preempted = task->was_preempted,
+			.sure = !wakeups->some,
+			.since = task->off_at,
+		};
+
+		if (task->is_off && !task->gone)
+			ret = take(context, &off);
+	}
+	return ret;
+}
 
 /* What the wait since there_since on @core consists of, up to @now. */
 static void split(const struct kb_wakeups *wakeups, struct task *task, uint32_t core, int64_t now)
@@ -193,6 +268,10 @@ static int runs(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 
 	if (!task)
 		return -ENOMEM;
+	task->is_off &= !task->gone;
+	task->gone = false;
+	if (end_off(wakeups, task, walk))
+		return -ENOMEM;
 	if (task->state == TASK_BLOCKED && task->woken_early)
 		begin_wait(task, TASK_WOKEN, task->off_at);
 	wakeups->has_woken = task->state == TASK_WOKEN;
@@ -207,6 +286,15 @@ static int runs(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	return ret;
 }
 
+/* The task that a switch takes off its CPU never runs again. */
+static bool has_ended(const struct kb_wakeups *wakeups, const struct kb_walk *walk)
+{
+	char letter = kb_state_letter(wakeups->header, walk->event.task_switch.prev_state);
+
+	return walk->event.task_switch.reason == KB_SWITCH_BLOCKED &&
+	       (letter == KB_LETTER_DEAD || letter == KB_LETTER_ZOMBIE);
+}
+
 static int leaves(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 {
 	struct task *task = get_task(wakeups, walk->running);
@@ -214,7 +302,13 @@ static int leaves(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	if (!task)
 		return -ENOMEM;
 	task->off_at = walk->ns;
+	task->is_off = true;
+	task->was_preempted = walk->event.task_switch.reason != KB_SWITCH_BLOCKED;
 	task->core = walk->event.core;
+	if (has_ended(wakeups, walk)) {
+		wakeups->nr_gone += !task->gone;
+		task->gone = true;
+	}
 	if (walk->event.task_switch.reason == KB_SWITCH_BLOCKED) {
 		/* woken before the first record of it: it ran then */
 		task->woken_early |= task->state == TASK_WOKEN;
@@ -287,6 +381,10 @@ static int feed_waking(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 
 	if (!task)
 		return -ENOMEM;
+	if (task->gone) {
+		task->gone = task->is_off = false;
+		task->state = TASK_UNKNOWN;
+	}
 	task->recorded |= !event->task_id && !task->not_recorded;
 	/* the task that runs here has not gone to sleep yet, whoever wakes it */
 	if (task->key == event->task_id)
@@ -340,8 +438,10 @@ static void feed_loss(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	uint64_t key = walk->running;
 	struct task *task = walk->known ? kb_table_find(&wakeups->tasks, &key) : NULL;
 
-	if (task)
+	if (task) {
 		task->state = TASK_UNKNOWN;
+		task->is_off = false;
+	}
 }
 
 static bool is_waking(const struct kb_event *event)
@@ -384,7 +484,7 @@ int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk)
 	int ret;
 
 	wakeups->has_woken = false;
-	ret = feed(wakeups, walk);
+	ret = forget_gone(wakeups) ?: feed(wakeups, walk);
 	note_waking(wakeups, &walk->event);
 	return ret;
 }

@@ -13,6 +13,18 @@
 
 struct kb_wakeups;
 
+/* A time in which a task was off its CPU, whatever it waited for. */
+struct kb_off {
+	uint32_t task_id;
+	uint32_t core;			/* that it left; when it is over: on which it runs */
+	bool preempted;			/* it could have run on */
+	bool sure;			/* false: it may have run on a CPU without a record */
+	int64_t since;			/* ns */
+};
+
+/* Returns 0 or -ENOMEM. */
+typedef int (*kb_off_take)(void *context, const struct kb_off *off);
+
 /* What is read elsewhere; all of it must live as long as the waits. */
 struct kb_wakeups_parts {
 	const struct kb_wanted *wanted;
@@ -20,7 +32,9 @@ struct kb_wakeups_parts {
 	const struct kb_history *history;	/* NULL: what ran meanwhile is not told */
 	const struct kb_gaps *gaps;
 	kb_late_take take;		/* NULL: the waits go to the tables */
+	kb_off_take take_off;		/* gets the times off a CPU, too; NULL: nobody asks */
 	void *context;
+	bool only_some;			/* only some tasks are recorded, whatever the capture says */
 };
 
 /* Who woke a task. */
@@ -35,6 +49,9 @@ void kb_wakeups_destroy(struct kb_wakeups *wakeups);
 
 /* Take the record of @walk. Returns 0 or -ENOMEM. */
 int kb_wakeups_feed(struct kb_wakeups *wakeups, const struct kb_walk *walk);
+
+/* Call @take with each time off a CPU that is not over. Returns 0 or what @take returns. */
+int kb_wakeups_off(const struct kb_wakeups *wakeups, kb_off_take take, void *context);
 
 /* Who woke the task that runs since the last record fed. NULL: it is no switch, or unknown. */
 const struct kb_woken *kb_wakeups_woken(const struct kb_wakeups *wakeups);

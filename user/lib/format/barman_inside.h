@@ -97,6 +97,17 @@ static kb_always_inline int barman_next(struct kb_barman *b, struct kb_event *ev
 	return barman_next_window(b, event, err);
 }
 
+/*
+ * For records that come from elsewhere than the capture, whose header describes them: decode the
+ * block of @bytes at @block, with its length word. 1, or 0: it has no record. The event's pointers
+ * hold as usual. The cursor is lost.
+ */
+int barman_decode_block(struct kb_barman *barman, const void *block, size_t bytes,
+			struct kb_event *event);
+
+/* Samples of @core have @nr counters from now on. Returns 0 or -ENOMEM. */
+int barman_set_nr_counters(struct kb_barman *barman, uint32_t core, uint32_t nr);
+
 /* Count a finding. The first ones are kept. */
 void barman_finding(struct kb_barman *barman, uint64_t offset, const char *format, ...)
 	__attribute__((format(printf, 3, 4), cold));

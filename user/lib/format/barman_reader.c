@@ -182,6 +182,26 @@ int kb_barman_next(struct kb_barman *b, struct kb_event *event, struct kb_error 
 	return barman_next(b, event, err);
 }
 
+int barman_decode_block(struct kb_barman *b, const void *block, size_t bytes,
+			struct kb_event *event)
+{
+	b->at = b->window = block;
+	b->end = b->at + bytes;
+	b->window_offset = 0;
+	return b->next(b, event);
+}
+
+int barman_set_nr_counters(struct kb_barman *b, uint32_t core, uint32_t nr)
+{
+	uint64_t *counters = reallocarray(b->counters, (size_t)nr + 1, sizeof(*counters));
+
+	if (!counters)
+		return -ENOMEM;
+	b->counters = counters;
+	b->header.pmus[core].num_counters = nr;
+	return 0;
+}
+
 int kb_barman_rewind(struct kb_barman *b)
 {
 	if (b->source.kind == KB_SOURCE_STREAM && b->nr_segments &&
