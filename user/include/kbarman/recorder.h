@@ -51,6 +51,18 @@ int kb_recorder_freeze(struct kb_recorder **out, struct kb_device *device, int f
 		       struct kb_error *err);
 
 /*
+ * After kb_recorder_freeze(): leave out records from before @ticks. They count as overwritten.
+ */
+int kb_recorder_since(struct kb_recorder *recorder, uint64_t ticks, struct kb_error *err);
+
+/*
+ * After kb_recorder_freeze(): insert a bookmark with @text at @ticks, on @core, as if task @task_id
+ * had written it. It counts as inserted.
+ */
+int kb_recorder_bookmark(struct kb_recorder *recorder, uint64_t ticks, uint32_t core,
+			 uint32_t task_id, const char *text, struct kb_error *err);
+
+/*
  * Open what the rings of @device hold at this moment as a trace (kbarman/trace.h), which is a
  * capture of its own: the session goes on, and records that come later are in the next trace. The
  * session is as for kb_recorder_freeze(); so are the errors, beside those of kb_trace_open(). The
@@ -136,6 +148,8 @@ struct kb_recorder_totals {
 					 * or thread */
 	uint64_t short_waits;		/* call chains that were left out, see
 					 * kb_recorder_off_cpu_min(); set by finish */
+	uint64_t whole_since;		/* ticks: from then on no record of any ring is missing because
+					 * it was overwritten; set by finish after a freeze */
 };
 
 /* Fill @totals with the numbers so far; those of the whole recording after the finish. */

@@ -111,10 +111,30 @@ static int note_emitted(struct kb_recorder *r, unsigned int source, uint64_t rec
 	r->totals.records += records;
 	if (!r->first_timestamp)
 		r->first_timestamp = first;
-	if (r->ring_of_source[source])
-		r->rings[r->ring_of_source[source] - 1].records += records;
+	if (r->ring_of_source[source]) {
+		struct ring *ring = &r->rings[r->ring_of_source[source] - 1];
+
+		if (!ring->records)
+			ring->first = first;
+		ring->records += records;
+	}
 	r->unsynced += bytes;
 	return r->unsynced >= SYNC_BYTES ? sync_writer(r) : 0;
+}
+
+/* A record that is older than what is wanted. */
+static void skip(struct kb_recorder *r, const struct kb_raw_record *record)
+{
+	if (r->ring_of_source[record->source])
+		r->rings[r->ring_of_source[record->source] - 1].skipped++;
+}
+
+int kb_recorder_since(struct kb_recorder *r, uint64_t ticks, struct kb_error *err)
+{
+	if (!r->is_frozen)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the recording is not frozen");
+	r->since = ticks;
+	return 0;
 }
 
 /* Each record may have to wait, or may be written as another one. */
@@ -126,6 +146,10 @@ static int emit_each(struct kb_recorder *r, struct kb_error *err)
 	while ((ret = kb_merge_next(r->merge, &record, err)) != 0) {
 		if (ret == -EBADMSG) {
 			r->totals.damaged++;
+			continue;
+		}
+		if (record.timestamp < r->since) {
+			skip(r, &record);
 			continue;
 		}
 		ret = recorder_waits_write(r, &record) ?:
@@ -157,7 +181,7 @@ static int emit_runs(struct kb_recorder *r, struct kb_error *err)
 static int emit(struct kb_recorder *r, uint64_t horizon, struct kb_error *err)
 {
 	kb_merge_horizon(r->merge, horizon);
-	return r->short_waits || r->stacks ? emit_each(r, err) : emit_runs(r, err);
+	return r->short_waits || r->stacks || r->since ? emit_each(r, err) : emit_runs(r, err);
 }
 
 /* Move inserted records up to @horizon to the merge. Returns how far that went. */

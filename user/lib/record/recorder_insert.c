@@ -71,16 +71,11 @@ static int ticks_of(struct kb_recorder *r, int64_t raw_ns, uint64_t *ticks, stru
 	return 0;
 }
 
-static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t type,
-		  uint32_t core, int64_t raw_ns, struct kb_error *err)
+static int insert_at(struct kb_recorder *r, void *record, size_t length, uint32_t type,
+		     uint32_t core, uint64_t ticks, struct kb_error *err)
 {
 	struct bm_protocol_record_header *header = record;
-	uint64_t ticks;
-	int ret;
 
-	ret = ticks_of(r, raw_ns, &ticks, err);
-	if (ret)
-		return ret;
 	if (r->insert_source < 0)
 		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "no records are expected");
 	header->record_type = type;
@@ -89,6 +84,15 @@ static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t t
 	if (kb_insert_add(&r->insert, record, length))
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return 0;
+}
+
+static int insert(struct kb_recorder *r, void *record, size_t length, uint32_t type,
+		  uint32_t core, int64_t raw_ns, struct kb_error *err)
+{
+	uint64_t ticks;
+	int ret = ticks_of(r, raw_ns, &ticks, err);
+
+	return ret ? ret : insert_at(r, record, length, type, core, ticks, err);
 }
 
 int kb_recorder_expect(struct kb_recorder *r, unsigned int late_ms, struct kb_error *err)
@@ -106,8 +110,10 @@ int kb_recorder_expect(struct kb_recorder *r, unsigned int late_ms, struct kb_er
 	return r->insert_source < 0 ? r->insert_source : 0;
 }
 
-int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_id,
-			   const struct kbarman_mark *mark, const char *text, struct kb_error *err)
+/* Insert an annotation at @raw_ns, or, if it is NULL, at @ticks. */
+static int annotate(struct kb_recorder *r, const int64_t *raw_ns, uint64_t ticks, uint32_t core,
+		    uint32_t task_id, const struct kbarman_mark *mark, const char *text,
+		    struct kb_error *err)
 {
 	struct bm_protocol_annotation *annotation;
 	size_t data = mark->text_bytes ? (size_t)mark->text_bytes + 1 : 0;
@@ -123,10 +129,33 @@ int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_
 	annotation->colour = mark->colour;
 	annotation->type = (uint8_t)mark->type;
 	memcpy(annotation->data, text, mark->text_bytes);
-	ret = insert(r, annotation, sizeof(*annotation) + data, BM_RECORD_ANNOTATION,
-		     r->rings[0].cpu, raw_ns, err);
+	ret = raw_ns ? insert(r, annotation, sizeof(*annotation) + data, BM_RECORD_ANNOTATION, core,
+			      *raw_ns, err)
+		     : insert_at(r, annotation, sizeof(*annotation) + data, BM_RECORD_ANNOTATION,
+				 core, ticks, err);
 	free(annotation);
 	return ret;
+}
+
+int kb_recorder_annotation(struct kb_recorder *r, int64_t raw_ns, uint32_t task_id,
+			   const struct kbarman_mark *mark, const char *text, struct kb_error *err)
+{
+	return annotate(r, &raw_ns, 0, r->rings[0].cpu, task_id, mark, text, err);
+}
+
+int kb_recorder_bookmark(struct kb_recorder *r, uint64_t ticks, uint32_t core, uint32_t task_id,
+			 const char *text, struct kb_error *err)
+{
+	const struct kbarman_mark mark = {
+		.type = KBARMAN_MARK_BOOKMARK, .text_bytes = (uint32_t)strlen(text),
+	};
+	int ret;
+
+	if (!r->is_frozen)
+		return kb_error_set(err, -EINVAL, KB_NO_OFFSET, "the recording is not frozen");
+	ret = kb_recorder_expect(r, 0, err);
+	return ret ? ret : annotate(r, NULL, ticks, core < r->nr_cpus ? core : r->rings[0].cpu,
+				    task_id, &mark, text, err);
 }
 
 int kb_recorder_value(struct kb_recorder *r, int64_t raw_ns, uint32_t core, uint32_t task_id,

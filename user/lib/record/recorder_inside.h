@@ -26,6 +26,8 @@ struct ring {
 	uint64_t consumed;
 	uint64_t from;			/* the first byte that is read */
 	uint64_t records;		/* records of the ring in the file */
+	uint64_t first;			/* ticks: of the first one of them */
+	uint64_t skipped;		/* that are older than what is wanted */
 	bool has_pmu;			/* its PMU entry was written */
 };
 
@@ -59,6 +61,7 @@ struct kb_recorder {
 	uint64_t unix_base;		/* of the header, ns since 1970; 0: that of the session */
 	uint64_t first_timestamp;	/* ticks, of the first record in the file; 0: none yet */
 	bool is_frozen;
+	uint64_t since;			/* ticks: records from before that are left out */
 	struct kb_short_waits *short_waits;	/* NULL: every wait keeps its call chain */
 	bool asked_for_stacks;
 	struct recorder_stacks *stacks;	/* NULL: the session has no sparse stacks */

@@ -400,6 +400,9 @@ static int write_ring_facts(struct kb_recorder *r, const struct ring *ring, stru
 	if (ret)
 		return ret;
 	/* A running ring has received more records since the copy. They do not count. */
+	if (stats.overwritten && !ring->skipped && ring->first > r->totals.whole_since)
+		r->totals.whole_since = ring->first;
+	stats.overwritten += ring->skipped;
 	if (r->is_frozen)
 		stats.written = stats.overwritten + ring->records;
 	ret = recorder_number_fact(r, stats.written, "written.%u", ring->cpu);
@@ -491,6 +494,7 @@ int recorder_write_facts(struct kb_recorder *r, struct kb_error *err)
 	ret = kb_device_clock(r->device, &clock, err) ?:
 	      kb_device_stats(r->device, KBARMAN_CPU_ALL, &stats, err) ?:
 	      write_task_facts(r, 0, true, err);
+	r->totals.whole_since = r->since;
 	for (unsigned int i = 0; i < r->nr_rings && !ret; i++)
 		ret = write_ring_facts(r, &r->rings[i], err);
 	if (ret)

@@ -1,0 +1,395 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Each CPU has a small buffer into which the new bytes of its ring are copied, as uapi/kbarman.h says
+ * that a running ring is read: copy, then look how far the writer has come. A heap gives the oldest
+ * record of all buffers.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <uapi/barman_v2.h>
+
+#include "base/clock.h"
+#include "base/heap.h"
+#include "record/follow.h"
+
+#define WORD		sizeof(bm_uintptr)
+#define BUFFER_BYTES	(64U << 10)
+#define BLOCK_MAX	(16U << 20)	/* a longer one is damage */
+#define FIND_MS		1000		/* between two looks for new CPUs */
+
+struct ring {
+	struct kb_mapped mapped;
+	bool is_mapped, queued;
+	uint64_t next;			/* position of the ring: what is not copied yet begins there */
+	uint64_t end;			/* what was written at the last look */
+	uint64_t note;
+	uint8_t *bytes;
+	size_t at, have, room;		/* [at, have) is not given out */
+	bool has_gap;			/* in front of the bytes at gap_at */
+	size_t gap_at;
+	uint64_t timestamp;		/* of the record at `at`, if queued */
+	uint64_t last;			/* of the last one that was given out; 0: none */
+	size_t block;			/* bytes of the record at `at`, if queued */
+};
+
+struct entry {
+	uint64_t timestamp;
+	uint32_t cpu;
+};
+
+static bool older(const struct entry *a, const struct entry *b)
+{
+	return a->timestamp < b->timestamp || (a->timestamp == b->timestamp && a->cpu < b->cpu);
+}
+
+KB_HEAP(oldest, struct entry, older)
+
+struct kb_follow {
+	struct kb_device *device;
+	struct ring *rings;		/* nr_cpus */
+	uint32_t nr_cpus, first;	/* first: a CPU that has a ring */
+	struct entry *heap;
+	size_t nr_queued;
+	uint32_t given;			/* the CPU of the record that was given out last; ~0: none */
+	int64_t found_ms;
+	bool begun;
+	struct kb_follow_stats stats;
+};
+
+/* ---- a ring ---- */
+
+/* The whole blocks of [at, have): what is behind them is a part of one. */
+static size_t whole_blocks(const struct ring *ring)
+{
+	size_t at = ring->at;
+
+	while (ring->have - at >= WORD) {
+		bm_uintptr word;
+		size_t length;
+
+		memcpy(&word, ring->bytes + at, WORD);
+		length = word & ~BM_BLOCK_PADDING;
+		if (length > ring->have - at - WORD)
+			break;
+		at += WORD + length;
+	}
+	return at;
+}
+
+/* The bytes of the ring up to @position are gone. */
+static void lose(struct kb_follow *f, struct ring *ring, uint64_t position)
+{
+	f->stats.lost_bytes += position - ring->next;
+	f->stats.lost_times++;
+	ring->next = position;
+	if (ring->has_gap) {
+		/* there is room to tell of one gap, so it becomes longer */
+		f->stats.lost_bytes += ring->have - ring->gap_at;
+		ring->have = ring->gap_at;
+	} else {
+		ring->have = whole_blocks(ring);
+	}
+	ring->has_gap = true;
+	ring->gap_at = ring->have;
+}
+
+static void compact(struct ring *ring)
+{
+	if (!ring->at)
+		return;
+	memmove(ring->bytes, ring->bytes + ring->at, ring->have - ring->at);
+	ring->have -= ring->at;
+	ring->gap_at -= ring->has_gap ? ring->at : 0;
+	ring->at = 0;
+}
+
+/* Copy as much as there is room for. */
+static void copy(struct kb_follow *f, struct ring *ring)
+{
+	const struct kb_mapped *m = &ring->mapped;
+	uint64_t gone = kb_mapped_read_offset(m, ring->next);
+	size_t n, first, from;
+
+	if ((int64_t)(gone - ring->next) > 0)
+		lose(f, ring, gone);
+	if ((int64_t)(ring->next - ring->end) > 0)
+		ring->end = ring->next;
+	n = ring->end - ring->next;
+	if (n > ring->room - ring->have)
+		n = ring->room - ring->have;
+	from = ring->next & (m->ring_bytes - 1);
+	first = m->ring_bytes - from < n ? m->ring_bytes - from : n;
+	memcpy(ring->bytes + ring->have, m->ring + from, first);
+	memcpy(ring->bytes + ring->have + first, m->ring, n - first);
+	__atomic_thread_fence(__ATOMIC_ACQUIRE);	/* pairs with [A] */
+	gone = kb_mapped_read_offset(m, ring->next);
+	if ((int64_t)(gone - ring->next) <= 0) {
+		ring->have += n;
+		ring->next += n;
+		return;
+	}
+	/* What was overwritten meanwhile is at the front of the copy. */
+	first = gone - ring->next < n ? (size_t)(gone - ring->next) : n;
+	from = ring->have;
+	lose(f, ring, gone);
+	if (first == n)
+		return;
+	memmove(ring->bytes + ring->have, ring->bytes + from + first, n - first);
+	ring->have += n - first;
+	ring->next += n - first;
+}
+
+/* The ring's bytes make no sense: go on with what comes. */
+static void skip_damage(struct kb_follow *f, struct ring *ring)
+{
+	ring->has_gap = false;
+	f->stats.lost_bytes += ring->have - ring->at;
+	ring->have = ring->at;
+	lose(f, ring, ring->end);
+}
+
+/*
+ * Go to the next whole record of @ring, skipping padding. Returns 1, 0: there is none; or -ENOMEM.
+ */
+static int load(struct kb_follow *f, struct ring *ring)
+{
+	for (;;) {
+		struct bm_protocol_record_header header;
+		bm_uintptr word = 0;
+		size_t length = 0, have = ring->have - ring->at;
+
+		if (have >= WORD) {
+			memcpy(&word, ring->bytes + ring->at, WORD);
+			length = word & ~BM_BLOCK_PADDING;
+			if (length % WORD || length > BLOCK_MAX ||
+			    (!(word & BM_BLOCK_PADDING) && length < sizeof(header))) {
+				skip_damage(f, ring);
+				continue;
+			}
+		}
+		if (have < WORD || length > have - WORD) {
+			if (ring->next == ring->end)
+				return 0;
+			compact(ring);
+			if (WORD + length > ring->room) {
+				uint8_t *bytes = realloc(ring->bytes, WORD + length);
+
+				if (!bytes)
+					return -ENOMEM;
+				ring->bytes = bytes;
+				ring->room = WORD + length;
+			}
+			copy(f, ring);
+			continue;
+		}
+		if (word & BM_BLOCK_PADDING) {
+			ring->at += WORD + length;
+			continue;
+		}
+		memcpy(&header, ring->bytes + ring->at + WORD, sizeof(header));
+		ring->timestamp = header.timestamp;
+		ring->block = WORD + length;
+		return 1;
+	}
+}
+
+static int queue(struct kb_follow *f, uint32_t cpu)
+{
+	struct ring *ring = &f->rings[cpu];
+	int ret = load(f, ring);
+
+	if (ret <= 0)
+		return ret;
+	ring->queued = true;
+	f->heap[f->nr_queued] = (struct entry){ ring->timestamp, cpu };
+	oldest_up(f->heap, f->nr_queued++);
+	return 0;
+}
+
+/* ---- all rings ---- */
+
+static int add_ring(struct kb_follow *f, uint32_t cpu, struct kb_error *err)
+{
+	struct ring *ring = &f->rings[cpu];
+	int ret = kb_device_map(f->device, cpu, &ring->mapped, err);
+
+	if (ret)
+		return ret;
+	ring->is_mapped = true;
+	ring->room = ring->mapped.ring_bytes < BUFFER_BYTES ? ring->mapped.ring_bytes : BUFFER_BYTES;
+	ring->bytes = malloc(ring->room);
+	if (!ring->bytes)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	/* A CPU that comes later has no record that is old. */
+	ring->next = f->begun ? kb_mapped_read_offset(&ring->mapped, 0)
+			      : kb_mapped_write_offset(&ring->mapped, 0);
+	ring->end = ring->note = ring->next;
+	return 0;
+}
+
+/* A CPU of the session has a ring as soon as the kernel has stats of it. */
+static int find_rings(struct kb_follow *f, struct kb_error *err)
+{
+	int64_t now = kb_clock_ms();
+	int ret = 0;
+
+	if (f->begun && now - f->found_ms < FIND_MS)
+		return 0;
+	f->found_ms = now;
+	for (uint32_t cpu = 0; cpu < f->nr_cpus && !ret; cpu++) {
+		struct kbarman_stats stats;
+
+		if (f->rings[cpu].is_mapped || kb_device_stats(f->device, cpu, &stats, NULL))
+			continue;
+		ret = add_ring(f, cpu, err);
+		if (f->first == UINT32_MAX)
+			f->first = cpu;
+	}
+	return ret;
+}
+
+int kb_follow_create(struct kb_follow **out, struct kb_device *device, struct kb_error *err)
+{
+	struct kb_follow *f = calloc(1, sizeof(*f));
+	struct kbarman_query query;
+	int ret;
+
+	*out = NULL;
+	if (!f)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	f->device = device;
+	f->given = f->first = UINT32_MAX;
+	ret = kb_device_query(device, &query, err);
+	if (!ret) {
+		f->nr_cpus = query.nr_cpus;
+		f->rings = calloc((size_t)query.nr_cpus + 1, sizeof(*f->rings));
+		f->heap = calloc((size_t)query.nr_cpus + 1, sizeof(*f->heap));
+		ret = f->rings && f->heap ? find_rings(f, err) :
+		      kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	}
+	if (!ret && f->first == UINT32_MAX)
+		ret = kb_error_set(err, -ENODEV, KB_NO_OFFSET,
+				   "none of the CPUs to record is there");
+	if (ret) {
+		kb_follow_destroy(f);
+		return ret;
+	}
+	f->begun = true;
+	*out = f;
+	return 0;
+}
+
+void kb_follow_destroy(struct kb_follow *f)
+{
+	if (!f)
+		return;
+	for (uint32_t cpu = 0; f->rings && cpu < f->nr_cpus; cpu++) {
+		kb_mapped_unmap(&f->rings[cpu].mapped);
+		free(f->rings[cpu].bytes);
+	}
+	free(f->rings);
+	free(f->heap);
+	free(f);
+}
+
+/* The record that was given out is over. */
+static int pass_given(struct kb_follow *f)
+{
+	struct ring *ring = &f->rings[f->given];
+	uint32_t cpu = f->given;
+
+	if (cpu == UINT32_MAX)
+		return 0;
+	f->given = UINT32_MAX;
+	ring->last = ring->timestamp;
+	ring->at += ring->block;
+	ring->queued = false;
+	return queue(f, cpu);
+}
+
+int kb_follow_look(struct kb_follow *f, uint64_t *now, struct kb_error *err)
+{
+	struct kbarman_clock clock;
+	/* Read the clock first: records stamped later are newer. */
+	int ret = find_rings(f, err) ?: kb_device_clock(f->device, &clock, err);
+
+	if (ret)
+		return ret;
+	*now = clock.now.timestamp;
+	if (pass_given(f))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	f->stats.fill = 0;
+	for (uint32_t cpu = 0; cpu < f->nr_cpus; cpu++) {
+		struct ring *ring = &f->rings[cpu];
+		unsigned int fill;
+
+		if (!ring->is_mapped)
+			continue;
+		ring->end = kb_mapped_write_offset(&ring->mapped, ring->next);
+		fill = (unsigned int)((ring->end - ring->next) * 100 / ring->mapped.ring_bytes);
+		f->stats.fill = fill > f->stats.fill ? fill : f->stats.fill;
+		if (!ring->queued && queue(f, cpu))
+			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	}
+	return 0;
+}
+
+int kb_follow_next(struct kb_follow *f, uint64_t horizon, struct kb_followed *record)
+{
+	struct ring *ring;
+
+	if (pass_given(f))
+		return -ENOMEM;
+	if (!f->nr_queued || f->heap[0].timestamp > horizon)
+		return 0;
+	f->given = f->heap[0].cpu;
+	f->heap[0] = f->heap[--f->nr_queued];
+	oldest_down(f->heap, f->nr_queued);
+	ring = &f->rings[f->given];
+	*record = (struct kb_followed){
+		.block = ring->bytes + ring->at,
+		.bytes = ring->block,
+		.timestamp = ring->timestamp,
+		.cpu = f->given,
+		.behind_gap = ring->has_gap && ring->at >= ring->gap_at,
+		.gap_from = ring->last,
+	};
+	if (record->behind_gap)
+		ring->has_gap = false;
+	return 1;
+}
+
+/* ---- what was seen ---- */
+
+const struct kb_mapped *kb_follow_header(const struct kb_follow *f)
+{
+	return &f->rings[f->first].mapped;
+}
+
+void kb_follow_stats(const struct kb_follow *f, struct kb_follow_stats *stats)
+{
+	*stats = f->stats;
+}
+
+void kb_follow_note(struct kb_follow *f)
+{
+	for (uint32_t cpu = 0; cpu < f->nr_cpus; cpu++)
+		f->rings[cpu].note = f->rings[cpu].next;
+}
+
+unsigned int kb_follow_since_note(const struct kb_follow *f)
+{
+	uint64_t most = 0;
+
+	for (uint32_t cpu = 0; cpu < f->nr_cpus; cpu++) {
+		const struct ring *ring = &f->rings[cpu];
+		uint64_t written = ring->is_mapped ?
+				   kb_mapped_write_offset(&ring->mapped, ring->next) - ring->note : 0;
+		uint64_t percent = ring->is_mapped ? written * 100 / ring->mapped.ring_bytes : 0;
+
+		most = percent > most ? percent : most;
+	}
+	return (unsigned int)most;
+}
