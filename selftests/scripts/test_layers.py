@@ -31,6 +31,7 @@ TREES = {
         ["user/lib/analysis: arrow columns diff filter latency losses names path report tiles trace"],
         ["user/lib/export: diff_export export openmetrics report_text", "user/lib/record: device kernel_maps merge perf_events recorder",
          "user/lib/query"],
+        ["user/lib/trigger: trigger"],
         ["user/cli", "user/agent", "user/examples"],
     ],
     "kmod": [

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: MIT */
+/* The reasons in plain words: each fills in `reason` of a moment whose other members are set. */
+#ifndef KB_LIB_TRIGGER_REASON_H
+#define KB_LIB_TRIGGER_REASON_H
+
+#include <kbarman/latency.h>
+#include <kbarman/trigger.h>
+
+#include "analysis/wakeups.h"
+
+/* @task waited; @waker: who woke it. */
+void kb_reason_wait(struct kb_fired *fired, const struct kb_latency_wait *wait, const char *task,
+		    const char *waker);
+void kb_reason_off(struct kb_fired *fired, const struct kb_off *off, bool is_over, const char *task);
+
+/* @name: of the interrupt; @task: whom it interrupted, NULL: nobody that is known. */
+void kb_reason_irq(struct kb_fired *fired, const struct kb_tile *tile, const char *name,
+		   const char *task);
+void kb_reason_rate(struct kb_fired *fired, const char *name, double rate);
+void kb_reason_value(struct kb_fired *fired, const char *name, double value);
+void kb_reason_mark(struct kb_fired *fired, const struct kb_event *event, const char *task);
+void kb_reason_psi(struct kb_fired *fired);
+void kb_reason_signal(struct kb_fired *fired, const char *name);
+
+#endif
