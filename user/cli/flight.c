@@ -39,6 +39,7 @@ static const struct cli_usage usage = {
 	"       kbarman flight status [-j]\n"
 	"       kbarman flight stop\n"
 	"       kbarman flight run [-o FILE] [RECORD OPTIONS]\n"
+	"       kbarman flight [run|start] --trigger EXPRESSION [-o DIR] [RECORD OPTIONS]\n"
 	"\n"
 	"A flight recorder records the whole system in the background. Its buffers keep the\n"
 	"newest records. 'kbarman snapshot' writes these records to a file at any time.\n"
@@ -49,6 +50,9 @@ static const struct cli_usage usage = {
 	"           Exit status 1: no recorder runs.\n"
 	"  stop     stop the recorder and write FILE\n"
 	"  run      the same as start, but in the foreground, for a service manager\n"
+	"\n"
+	"With --trigger the recorder writes a capture into DIR (default flight.triggers) each time\n"
+	"that something happens, as in --trigger 'latency>5ms'; see 'kbarman record --help'.\n"
 	"\n",
 	.options = options,
 	.column = 22,
@@ -196,10 +200,24 @@ static int hold_pid_file(void)
 
 /* ---- start ---- */
 
+/* With triggers the recorder writes into a folder. */
+static bool has_trigger(int argc, char **argv)
+{
+	static const char option[] = "--trigger";
+
+	for (int i = 0; i < argc; i++)
+		if (!strncmp(argv[i], option, strlen(option)))
+			return true;
+	return false;
+}
+
 static int run_recorder(int argc, char **argv)
 {
 	static char *words[WORDS_MAX] = { "record", "--mode=overwrite", "--output=flight.cap" };
 	int nr = 3;
+
+	if (has_trigger(argc, argv))
+		words[2] = "--output=flight.triggers";
 
 	if (argc > WORDS_MAX - nr - 1)
 		return cli_fail("too many options");
@@ -416,6 +434,8 @@ int cmd_flight(int argc, char **argv)
 		return start(argc - 2, argv + 2);
 	if (!strcmp(what, "run"))
 		return hold_pid_file() ?: run_recorder(argc - 2, argv + 2);
+	if (*what == '-' && has_trigger(argc - 1, argv + 1))
+		return hold_pid_file() ?: run_recorder(argc - 1, argv + 1);
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'o')
 			cli_warn("-o is an option of start and run");

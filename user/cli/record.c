@@ -36,6 +36,7 @@
 #include "processes.h"
 #include "record_extra.h"
 #include "record_output.h"
+#include "record_trigger.h"
 #include "sample_rate.h"
 #include "snapshot.h"
 #include "sources.h"
@@ -112,6 +113,7 @@ static const struct cli_option options[] = {
 	  "with --off-cpu: keep the call chains of waits that take SECONDS or\n"
 	  "longer, as in 0.001; task switches are all kept" },
 	SOURCES_OPTIONS,
+	RECORD_TRIGGER_OPTIONS,
 	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
 	  "don't save the symbols of the sampled code as FILE.symbols" },
 	{ OPTION_BUNDLE, "bundle", NULL, "save these symbols (default)" },
@@ -134,7 +136,7 @@ static const struct cli_usage usage = {
 #define CHAIN_PARTS	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
 
 struct options {
-	const char *output;
+	const char *output;		/* NULL: the default */
 	char *events_text;		/* NULL: the default */
 	const char *cpus_text;
 	const char *pids_text;
@@ -145,9 +147,11 @@ struct options {
 	unsigned long long counters_hz;	/* so many times a second, 0: not that */
 	unsigned long long turn_ms;	/* 0: all counters count all the time */
 	enum kbarman_mode mode;
+	bool stream;			/* --mode stream was given */
 	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
 	uint32_t sources;		/* KBARMAN_SOURCE_* */
 	struct record_extra extra;
+	struct record_trigger trigger;
 	bool any_chain;			/* take the parts that this machine can give */
 	bool any_method;		/* of finding callers: take stacks where this machine can */
 	unsigned long long max_stack;	/* 0: the default */
@@ -242,6 +246,8 @@ static int parse_option(struct options *o, int option)
 {
 	int ret = sources_take(&o->sources, option, optarg);
 
+	if (ret < 0)
+		ret = record_trigger_take(&o->trigger, option, optarg);
 	if (ret >= 0)
 		return ret;
 	switch (option) {
@@ -269,6 +275,7 @@ static int parse_option(struct options *o, int option)
 			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
 	case OPTION_MODE:
 		o->mode = strcmp(optarg, "stream") ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM;
+		o->stream = o->mode == KBARMAN_MODE_STREAM;
 		return o->mode == KBARMAN_MODE_STREAM || !strcmp(optarg, "overwrite") ? 0 :
 			cli_fail("--mode %s: give stream or overwrite", optarg);
 	case 'C':
@@ -371,8 +378,32 @@ static void note_choice(struct options *o, int option)
 		o->choice = known;
 }
 
+/* A recording with triggers has no file of its own. */
+static int check_triggers(struct options *o)
+{
+	bool on = record_trigger_is_on(&o->trigger);
+
+	if (!o->output)
+		o->output = on ? RECORD_TRIGGER_FOLDER : CLI_CAPTURE;
+	if (record_trigger_check(&o->trigger))
+		return CLI_IMPOSSIBLE;
+	if (!on)
+		return 0;
+	if (o->stream)
+		return cli_fail("--trigger keeps the newest records: leave out --mode stream");
+	if (o->extra.socket || o->extra.polls)
+		return cli_fail("--annotate-socket, --poll and --chart write into a whole recording: leave "
+				"them out, or leave out --trigger");
+	o->mode = KBARMAN_MODE_OVERWRITE;
+	o->sources |= kb_triggers_sources(o->trigger.triggers);
+	o->bundle = false;
+	return 0;
+}
+
 static int check_options(struct options *o)
 {
+	if (check_triggers(o))
+		return CLI_IMPOSSIBLE;
 	if (o->boot && o->choice)
 		return cli_fail("--boot takes over a recording as the module's parameters began it: leave "
 				"out %s%s", o->choice->name ? "--" : "-", o->choice->name ?: "g");
@@ -407,7 +438,6 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 
 	*done = true;
 	*o = (struct options){
-		.output = CLI_CAPTURE,
 		.ring_bytes = DEFAULT_RING_BYTES,
 		.mode = KBARMAN_MODE_STREAM,
 		.sources = SOURCES_USUAL,
@@ -416,6 +446,7 @@ static int parse_options(struct options *o, int argc, char **argv, bool *done)
 		.processes = { .fd = -1 },
 	};
 	record_extra_init(&o->extra);
+	record_trigger_init(&o->trigger);
 	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
 		if (option == 'h')
 			return cli_usage(true, &usage);
@@ -467,6 +498,7 @@ static int prepare_signals(struct recording *rec)
 		sigaddset(&mask, SIGHUP);
 	if (rec->options.mode == KBARMAN_MODE_OVERWRITE)
 		sigaddset(&mask, SIGUSR1);
+	record_trigger_mask(&rec->options.trigger, &mask);
 	sigprocmask(SIG_BLOCK, &mask, &rec->old_mask);
 	/* flight has blocked these already; the command gets them. */
 	sigdelset(&rec->old_mask, SIGTERM);
@@ -662,15 +694,20 @@ static int write_request(struct recording *rec, struct kb_error *err)
 /* Reads kernel symbols and text. A capture without them is valid, so errors are warnings. */
 static void read_kernel_maps(struct recording *rec)
 {
+	struct record_trigger *trigger = &rec->options.trigger;
+	bool on = record_trigger_is_on(trigger);
 	struct kb_error err;
-	FILE *side = record_output_side(&rec->output);
+	FILE *side = on ? record_trigger_symbols(trigger) : record_output_side(&rec->output);
 
 	if (kb_kernel_maps_read(&rec->kernel_maps, NULL, side, &err))
 		cli_warn("kernel symbols will be missing: %s", kb_error_text(&err));
 	else if (rec->kernel_maps.hidden)
 		cli_warn("kernel symbols will be missing: the kernel hides its addresses; record as "
 			 "root, or 'sysctl kernel.kptr_restrict=0'");
-	record_output_side_done(&rec->output, rec->kernel_maps.nr > 0);
+	if (on)
+		record_trigger_symbols_done(trigger, side, rec->kernel_maps.nr > 0);
+	else
+		record_output_side_done(&rec->output, rec->kernel_maps.nr > 0);
 }
 
 /* Adds symbols of kernel modules that were loaded meanwhile. kbarman.ko adds their rows. */
@@ -728,6 +765,40 @@ static void say_what_is_missing(struct recording *rec)
 		cli_warn("the module can't follow mremap(2): code that a program moves has no image");
 }
 
+/* Makes the file, and what writes it; with triggers there is a folder. */
+static int open_output(struct recording *rec)
+{
+	struct options *o = &rec->options;
+	struct kb_error err;
+
+	if (record_trigger_is_on(&o->trigger))
+		return record_trigger_open(&o->trigger, o->output);
+	if (record_output_open(&rec->output, o->output))
+		return CLI_IMPOSSIBLE;
+	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
+		return cli_fail_error(&err);
+	if (o->off_cpu_min && kb_recorder_off_cpu_min(rec->recorder, o->off_cpu_min, &err))
+		return cli_fail_error(&err);
+	return 0;
+}
+
+/* The session has been started: what writes begins. */
+static int start_output(struct recording *rec)
+{
+	struct options *o = &rec->options;
+	struct kb_error err;
+
+	if (record_trigger_is_on(&o->trigger))
+		return record_trigger_start(&o->trigger, rec->device, o->off_cpu_min);
+	if (record_extra_start(&o->extra, rec->device, rec->recorder, rec->output.final))
+		return CLI_IMPOSSIBLE;
+	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
+		return cli_fail("%s: %s%s", rec->output.name, kb_error_text(&err),
+				rec->output.spooled ?
+				"; set TMPDIR to a folder with enough space" : "");
+	return 0;
+}
+
 /* Sets everything up and starts the recording and the command. */
 static int begin(struct recording *rec)
 {
@@ -750,12 +821,8 @@ static int begin(struct recording *rec)
 	}
 	/* On a busy machine the recorder must run before the buffers are full. Ignores errors. */
 	setpriority(PRIO_PROCESS, 0, RECORDER_NICE);
-	if ((o->boot ? adopt(rec) : configure(rec)) || record_output_open(&rec->output, o->output))
+	if ((o->boot ? adopt(rec) : configure(rec)) || open_output(rec))
 		return CLI_IMPOSSIBLE;
-	if (kb_recorder_create(&rec->recorder, rec->device, rec->output.fd, &err))
-		return cli_fail_error(&err);
-	if (o->off_cpu_min && kb_recorder_off_cpu_min(rec->recorder, o->off_cpu_min, &err))
-		return cli_fail_error(&err);
 	if (!rec->options.no_addresses)
 		read_kernel_maps(rec);
 	if (!o->boot && kb_device_start(rec->device, &err))
@@ -764,12 +831,8 @@ static int begin(struct recording *rec)
 	say_what_is_missing(rec);
 	if (rec->per_core && per_core_say(rec->device))
 		return CLI_IMPOSSIBLE;
-	if (record_extra_start(&rec->options.extra, rec->device, rec->recorder, rec->output.final))
+	if (start_output(rec))
 		return CLI_IMPOSSIBLE;
-	if (write_request(rec, &err) || kb_recorder_sync(rec->recorder, &err))
-		return cli_fail("%s: %s%s", rec->output.name, kb_error_text(&err),
-				rec->output.spooled ?
-				"; set TMPDIR to a folder with enough space" : "");
 	rec->started = true;
 	if (rec->command.pid)
 		command_release(&rec->command);
@@ -786,7 +849,8 @@ static void pass_signal_on(struct recording *rec, const struct signalfd_siginfo 
 /* SIGUSR1: writes a snapshot to the output's name with the time before its extension. */
 static void take_snapshot(struct recording *rec)
 {
-	const char *name = rec->options.output, *slash = strrchr(name, '/');
+	bool on = record_trigger_is_on(&rec->options.trigger);
+	const char *name = on ? "snapshot.cap" : rec->options.output, *slash = strrchr(name, '/');
 	const char *dot = strrchr(slash ? slash : name, '.');
 	int stem = (int)(dot ? dot - name : (ptrdiff_t)strlen(name));
 	time_t now = time(NULL);
@@ -805,7 +869,8 @@ static void take_snapshot(struct recording *rec)
 
 		if (i > 1)
 			snprintf(again, sizeof(again), "-%u", i);
-		snprintf(path, sizeof(path), "%.*s-%s%s%s", stem, name, text, again, name + stem);
+		snprintf(path, sizeof(path), "%s%s%.*s-%s%s%s", on ? rec->options.output : "",
+			 on ? "/" : "", stem, name, text, again, name + stem);
 		if (access(path, F_OK))
 			break;
 	}
@@ -823,6 +888,8 @@ static bool signals_say_stop(struct recording *rec)
 				return true;
 			continue;
 		}
+		if (record_trigger_signal(&rec->options.trigger, (int)info.ssi_signo))
+			continue;
 		if (info.ssi_signo == SIGUSR1) {
 			take_snapshot(rec);
 			continue;
@@ -843,7 +910,8 @@ static int follow(struct recording *rec, struct kb_error *err)
 		{ .fd = rec->signals, .events = POLLIN },
 		{ .fd = rec->options.processes.fd, .events = POLLIN },
 		/* In overwrite mode rings are full most of the time, so poll() would not wait. */
-		{ .fd = stream ? kb_device_fd(rec->device) : -1, .events = POLLIN },
+		{ .fd = stream ? kb_device_fd(rec->device) : record_trigger_fd(&rec->options.trigger),
+		  .events = POLLIN },
 		{ .fd = rec->options.extra.epoll, .events = POLLIN },
 	};
 	int ret = 0;
@@ -865,6 +933,8 @@ static int follow(struct recording *rec, struct kb_error *err)
 		if (fds[2].revents & (POLLHUP | POLLERR | POLLNVAL))
 			return kb_error_set(err, -EPIPE, KB_NO_OFFSET,
 					    "the recording session has ended by itself");
+		if (!stream && fds[2].revents)
+			ret = record_trigger_serve(&rec->options.trigger, err);
 		if (!stream)
 			continue;
 		ret = kb_recorder_pump(rec->recorder, err);
@@ -874,6 +944,12 @@ static int follow(struct recording *rec, struct kb_error *err)
 		}
 	}
 	return ret;
+}
+
+/* Does the signal ask for the end? */
+static bool is_end(const struct signalfd_siginfo *info)
+{
+	return info->ssi_signo == SIGINT || info->ssi_signo == SIGTERM || info->ssi_signo == SIGHUP;
 }
 
 /*
@@ -894,9 +970,10 @@ static void wait_for_command(struct recording *rec)
 			patience = -1;
 		}
 		while (read(rec->signals, &info, sizeof(info)) == sizeof(info)) {
-			if (info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1)
-				kill(rec->command.pid, rec->interrupted ? SIGKILL : SIGTERM);
-			rec->interrupted |= info.ssi_signo != SIGCHLD && info.ssi_signo != SIGUSR1;
+			if (!is_end(&info))
+				continue;
+			kill(rec->command.pid, rec->interrupted ? SIGKILL : SIGTERM);
+			rec->interrupted = true;
 		}
 	}
 }
@@ -907,6 +984,8 @@ static void wait_for_command(struct recording *rec)
 static int fail_partly(struct recording *rec, const struct kb_error *err)
 {
 	cli_fail_error(err);
+	if (record_trigger_is_on(&rec->options.trigger))
+		return CLI_DAMAGED;
 	if (!record_output_keep(&rec->output)) {
 		cli_warn("the recording is lost: a capture for %s is kept in TMPDIR until it is "
 			 "complete; set TMPDIR to a folder with enough space", rec->output.name);
@@ -929,6 +1008,11 @@ static int end(struct recording *rec)
 		return fail_partly(rec, &err);
 	if (kb_device_stop(rec->device, &err))
 		return fail_partly(rec, &err);
+	if (record_trigger_is_on(&rec->options.trigger)) {
+		ret = record_trigger_finish(&rec->options.trigger);
+		cli_decoder_report();
+		return ret;
+	}
 	add_kernel_symbols(rec);
 	/* A file with a name must be complete at any moment, so only a copy of it is compacted. */
 	if (kb_recorder_finish(rec->recorder, rec->output.spooled, &err))
@@ -997,6 +1081,7 @@ int cmd_record(int argc, char **argv)
 	if (!done)
 		ret = record(rec);
 
+	record_trigger_close(&rec->options.trigger);
 	record_extra_close(&rec->options.extra, rec->output.kept);
 	kb_recorder_destroy(rec->recorder);
 	kb_device_close(rec->device);

@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: MIT
+/*
+ * The library finds the moments and writes their captures; here they get files. The kernel's symbols
+ * are read once: each capture has a link to them, because reading them takes longer than a capture.
+ */
+#include <errno.h>
+#include <inttypes.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/array.h"
+#include "record_output.h"
+#include "record_trigger.h"
+
+#define SYMBOLS_FILE	".kernel.kallsyms"
+#define SECONDS_MAX	86400.0
+#define NAMES_MAX	1000	/* captures of one millisecond */
+
+void record_trigger_init(struct record_trigger *t)
+{
+	*t = (struct record_trigger){
+		.how = {
+			.size = sizeof(t->how),
+			.before_ns = KB_WATCH_BEFORE_NS,
+			.after_ns = KB_WATCH_AFTER_NS,
+			.every_ns = KB_WATCH_EVERY_NS,
+		},
+	};
+}
+
+/* ---- options ---- */
+
+static int parse_time(const char *option, const char *text, uint64_t *ns)
+{
+	static const struct {
+		const char *unit;
+		double seconds;
+	} units[] = { { "us", 1e-6 }, { "ms", 1e-3 }, { "s", 1 }, { "m", 60 }, { "h", 3600 } };
+	char *rest;
+	double value = strtod(text, &rest);
+
+	for (size_t i = 0; i < ARRAY_SIZE(units) && rest != text && value >= 0; i++) {
+		if (strcmp(rest, units[i].unit) != 0 || !(value * units[i].seconds <= SECONDS_MAX))
+			continue;
+		*ns = (uint64_t)(value * units[i].seconds * 1e9 + 0.5);
+		return 0;
+	}
+	return cli_fail("--%s %s: give a time of up to a day with us, ms, s, m or h, as in 500ms", option,
+			text);
+}
+
+static int add(struct record_trigger *t, const char *expression)
+{
+	struct kb_error err;
+
+	if ((!t->triggers && kb_triggers_create(&t->triggers, &err)) ||
+	    kb_triggers_add(t->triggers, expression, &err))
+		return cli_fail("--trigger: %s", kb_error_text(&err));
+	return 0;
+}
+
+int record_trigger_take(struct record_trigger *t, int option, const char *value)
+{
+	switch (option) {
+	case OPTION_TRIGGER:
+		return add(t, value);
+	case OPTION_BEFORE:
+		t->asked = true;
+		t->how.before_ns = 0;
+		if (!strcmp(value, "all"))
+			return 0;
+		if (parse_time("before", value, &t->how.before_ns))
+			return CLI_IMPOSSIBLE;
+		t->how.before_ns += !t->how.before_ns;	/* 0 is another wish */
+		return 0;
+	case OPTION_AFTER:
+		t->asked = true;
+		return parse_time("after", value, &t->how.after_ns);
+	case OPTION_EVERY:
+		t->asked = true;
+		return parse_time("every", value, &t->how.every_ns);
+	default:
+		return -1;
+	}
+}
+
+int record_trigger_check(const struct record_trigger *t)
+{
+	if (t->asked && !t->triggers)
+		return cli_fail("--before, --after and --every say what a trigger writes: give --trigger "
+				"as well");
+	return 0;
+}
+
+void record_trigger_mask(const struct record_trigger *t, sigset_t *mask)
+{
+	for (uint32_t i = 0; t->triggers && i < kb_triggers_nr(t->triggers); i++)
+		if (kb_triggers_get(t->triggers, i)->signal)
+			sigaddset(mask, kb_triggers_get(t->triggers, i)->signal);
+}
+
+/* ---- the folder ---- */
+
+int record_trigger_open(struct record_trigger *t, const char *folder)
+{
+	struct stat st;
+
+	t->folder = folder;
+	if (mkdir(folder, 0777) && errno != EEXIST)
+		return cli_fail("can't make the folder %s: %s", folder, strerror(errno));
+	if (stat(folder, &st) || !S_ISDIR(st.st_mode))
+		return cli_fail("-o %s: with --trigger give a folder, for the captures", folder);
+	return access(folder, W_OK) ? cli_fail("can't write into %s: %s", folder, strerror(errno)) : 0;
+}
+
+FILE *record_trigger_symbols(struct record_trigger *t)
+{
+	FILE *file = NULL;
+
+	if (asprintf(&t->symbols, "%s/" SYMBOLS_FILE, t->folder) < 0) {
+		t->symbols = NULL;
+		return NULL;
+	}
+	/* Those of former captures stay with them. */
+	if (!unlink(t->symbols) || errno == ENOENT)
+		file = fopen(t->symbols, "wxe");
+	if (!file)
+		cli_warn("kernel symbols will be missing: can't write %s: %s", t->symbols,
+			 strerror(errno));
+	return file;
+}
+
+void record_trigger_symbols_done(struct record_trigger *t, FILE *file, bool useful)
+{
+	bool broken;
+
+	if (!file)
+		return;
+	broken = ferror(file);
+	broken |= fclose(file) != 0;
+	if (useful && broken)
+		cli_warn("kernel symbols will be missing: can't write %s; check the free space",
+			 t->symbols);
+	if (useful && !broken)
+		return;
+	unlink(t->symbols);
+	free(t->symbols);
+	t->symbols = NULL;
+}
+
+static void link_symbols(const struct record_trigger *t, const struct record_output *output)
+{
+	if (!t->symbols || !output->side_final)
+		return;
+	if (link(t->symbols, output->side_final))
+		cli_warn("%s has no kernel symbols: can't link %s: %s", output->name,
+			 output->side_final, strerror(errno));
+}
+
+/* ---- a recording ---- */
+
+int record_trigger_start(struct record_trigger *t, struct kb_device *device, uint64_t off_cpu_min)
+{
+	struct kb_error err;
+
+	t->how.off_cpu_min_ns = off_cpu_min;
+	if (kb_watch_create(&t->watch, device, t->triggers, &t->how, &err))
+		return cli_fail("--trigger: %s", kb_error_text(&err));
+	for (uint32_t i = 0; i < kb_triggers_nr(t->triggers); i++)
+		if (!kb_watch_knows(t->watch, i))
+			cli_warn("--trigger %s: nothing counts that yet: give the event to -e, or let a "
+				 "program make the counter",
+				 kb_triggers_get(t->triggers, i)->text);
+	cli_note("watching for %" PRIu32 " trigger%s; captures go to %s", kb_triggers_nr(t->triggers),
+		 kb_triggers_nr(t->triggers) == 1 ? "" : "s", t->folder);
+	return 0;
+}
+
+int record_trigger_fd(const struct record_trigger *t)
+{
+	return t->watch ? kb_watch_fd(t->watch) : -1;
+}
+
+bool record_trigger_signal(struct record_trigger *t, int signal)
+{
+	return t->watch && kb_watch_signal(t->watch, signal);
+}
+
+static bool choose_path(const struct record_trigger *t, char path[PATH_MAX])
+{
+	char name[128];
+	size_t stem;
+
+	kb_watch_name(t->watch, name, sizeof(name));
+	stem = strlen(name) - strlen(".cap");
+	for (unsigned int i = 1; i < NAMES_MAX; i++) {
+		char again[16] = "";
+
+		if (i > 1)
+			snprintf(again, sizeof(again), "-%u", i);
+		if (snprintf(path, PATH_MAX, "%s/%.*s%s.cap", t->folder, (int)stem, name, again) >=
+		    PATH_MAX)
+			return false;
+		if (access(path, F_OK))
+			return true;
+	}
+	return false;
+}
+
+static void tell(struct record_trigger *t, const char *path, const struct kb_fired *first, uint32_t nr,
+		 const struct kb_watch_written *written)
+{
+	if (nr > 1)
+		cli_note("%s: %s: %s; and %" PRIu32 " more", path, first->trigger->text, first->reason,
+			 nr - 1);
+	else
+		cli_note("%s: %s: %s", path, first->trigger->text, first->reason);
+	if (!written->has_moment)
+		cli_warn("%s: the moment itself was overwritten before it could be written: use larger "
+			 "buffers (-m)", path);
+	else if (written->cut && t->how.before_ns)
+		cli_note("%s begins %.3f s before the moment: the buffers do not reach back further; use "
+			 "larger ones (-m)", path, (double)written->before_ns / 1e9);
+	if (written->damaged)
+		cli_warn("%s: buffers were damaged in %" PRIu64 " places, records there were skipped: "
+			 "please report this bug", path, written->damaged);
+}
+
+/* Writes the capture that is due. */
+static void write_due(struct record_trigger *t, const struct kb_fired *fired, uint32_t nr)
+{
+	const struct kb_fired first = fired[0];
+	struct kb_watch_written written;
+	struct record_output output;
+	char path[PATH_MAX];
+	struct kb_error err;
+
+	record_output_init(&output);
+	if (!choose_path(t, path) || record_output_open(&output, path)) {
+		cli_warn("nothing was written of this: %s: %s", first.trigger->text, first.reason);
+		kb_watch_drop(t->watch);
+		t->failed = true;
+	} else if (kb_watch_write(t->watch, output.fd, &written, &err)) {
+		cli_warn("nothing was written of this: %s: %s: %s", first.trigger->text, first.reason,
+			 kb_error_text(&err));
+		t->failed = true;
+	} else if (record_output_commit(&output)) {
+		t->failed = true;
+	} else {
+		link_symbols(t, &output);
+		tell(t, path, &first, nr, &written);
+		t->failed |= !written.has_moment || written.damaged;
+	}
+	record_output_close(&output);
+}
+
+/* What was not seen is said as soon as it is known. */
+static void tell_losses(struct record_trigger *t)
+{
+	struct kb_watch_totals totals;
+
+	kb_watch_totals(t->watch, &totals);
+	if (totals.lost_times > t->lost_times)
+		cli_warn("the buffers were overwritten before the triggers could look at them (%" PRIu64
+			 " KiB so far): what happened there is not known; use larger buffers (-m), or "
+			 "sample less often (-F)", totals.lost_bytes >> 10);
+	t->lost_times = totals.lost_times;
+}
+
+static void write_all(struct record_trigger *t)
+{
+	const struct kb_fired *fired;
+	uint32_t nr;
+
+	while ((fired = kb_watch_due(t->watch, &nr)) != NULL)
+		write_due(t, fired, nr);
+	tell_losses(t);
+}
+
+int record_trigger_serve(struct record_trigger *t, struct kb_error *err)
+{
+	int ret = kb_watch_serve(t->watch, err);
+
+	if (!ret)
+		write_all(t);
+	return ret;
+}
+
+static void summary(struct record_trigger *t)
+{
+	struct kb_watch_totals totals;
+
+	kb_watch_totals(t->watch, &totals);
+	cli_note("%s: %" PRIu64 " capture%s of %" PRIu64 " moment%s; %" PRIu64 " more came too soon after "
+		 "a capture (--every)", t->folder, totals.captures, totals.captures == 1 ? "" : "s",
+		 totals.kept, totals.kept == 1 ? "" : "s", totals.suppressed);
+	if (totals.failed)
+		cli_warn("%" PRIu64 " moments have no capture, because it could not be written",
+			 totals.failed);
+	if (totals.lost_times)
+		cli_warn("%" PRIu64 " times buffers were overwritten before the triggers could look at "
+			 "them, %" PRIu64 " KiB together", totals.lost_times, totals.lost_bytes >> 10);
+	if (totals.lost_records)
+		cli_warn("%" PRIu64 " records were lost: triggers could not see them", totals.lost_records);
+}
+
+int record_trigger_finish(struct record_trigger *t)
+{
+	struct kb_error err;
+
+	if (kb_watch_finish(t->watch, &err))
+		return cli_fail_error(&err);
+	write_all(t);
+	summary(t);
+	return t->failed ? CLI_DAMAGED : CLI_OK;
+}
+
+void record_trigger_close(struct record_trigger *t)
+{
+	kb_watch_destroy(t->watch);
+	kb_triggers_destroy(t->triggers);
+	if (t->symbols)
+		unlink(t->symbols);
+	free(t->symbols);
+	record_trigger_init(t);
+}
