@@ -198,6 +198,12 @@ def dump_of_tptp_traces_has_what_is_promised(tmp):
     assert len(found) > 10, found
 
 
+# The facts of a capture that triggers wrote.
+TRIGGERED = {"trigger": "3", "trigger.suppressed": "4", "trigger.unwatched": "5",
+             "trigger.0": "1000,0,7,5100000,latency>5ms", "trigger.0.reason": "'a' (7) waited 5.1 ms",
+             "trigger.1": "2000,,0,0,signal:USR1", "trigger.1.reason": "the signal USR1 came"}
+
+
 def make_report_capture(directory):
     """One that has everything; its program has a function in another one."""
     program = test_lines.build(directory, test_lines.C_SOURCE, "gcc")
@@ -208,7 +214,8 @@ def make_report_capture(directory):
         "fallback": "cpu-clock", "clock_unsteady": "1", "counts": "switch,0",
         **{f"counter.{core}.{i}": name for core in (0, 1)
            for i, name in enumerate(["cycles", "instructions"])},
-        "uncounted.1.2": "misses", "unsampled.1.0": "misses", "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1"})
+        "uncounted.1.2": "misses", "unsampled.1.0": "misses", "written.0": "10", "lost.0.full": "2", "missed.map": "1", "stopped.0.throttled": "1",
+        **TRIGGERED})
     capture.task(0, "swapper")
     capture.task(7, "lines")
     capture.map(7, test_lines.BASE, 0x10000, 0, program)
@@ -287,7 +294,7 @@ def info_has_what_is_promised(tmp):
         "host": "here", "release": "6.1.0", "command": "./a", "filter": "none",
         "fallback": "cpu-clock", "clock_unsteady": "1", "counter.0.0": "cycles", "written.0": "5",
         "missed.map": "1", "stopped.0.throttled": "1", "sources": "wake", "uncounted.0.1": "misses",
-        "unsampled.0.0": "misses"})
+        "unsampled.0.0": "misses", **TRIGGERED})
     capture.about(0, 500, 0, "waking", 7)
     capture.switch(0, 1000, 7)
     capture.save(os.path.join(tmp, "kbarman.cap"))

@@ -16,6 +16,7 @@
 #include "analysis/counted.h"
 #include "analysis/recorded.h"
 #include "analysis/stops.h"
+#include "analysis/triggered.h"
 #include "base/array.h"
 #include "base/utf8.h"
 #include "cli.h"
@@ -25,6 +26,7 @@
 #include "sym/bundle.h"
 #include "sym/kernel.h"
 #include "sym/side.h"
+#include "trigger_lines.h"
 
 #define NR_TYPES	(KB_EVENT_HALT + 1)
 
@@ -314,6 +316,21 @@ static void line_of_symbols(struct info *info)
 		line(info, "symbols", text);
 }
 
+static void lines_of_triggers(struct info *info)
+{
+	uint64_t more = kb_triggered_number(info->barman, KB_TRIGGERED_FACT ".suppressed");
+	struct kb_triggered told;
+	char text[512];
+
+	for (uint32_t i = 0; kb_triggered_get(info->barman, i, &told); i++) {
+		snprintf(text, sizeof(text), "%s: %s", told.expression, told.reason);
+		line(info, i ? "" : "trigger", text);
+	}
+	if (more)
+		kb_out_printf(info->json.out, "%10s %" PRIu64 " others came too soon after the capture "
+			      "before this one\n", "", more);
+}
+
 static void print_text(struct info *info)
 {
 	const struct kb_header *h = info->header;
@@ -333,6 +350,7 @@ static void print_text(struct info *info)
 	if (filter && strcmp(filter, "none"))
 		line(info, "filter", filter);
 	line_of_time(info);
+	lines_of_triggers(info);
 	if (fact(info, "clock_unsteady"))
 		line(info, "clock", "during the recording the kernel found the CPU's counter (TSC) "
 		     "unstable; times may be wrong");
@@ -464,6 +482,7 @@ static void print_json(struct info *info)
 	kb_json_array_end(json);
 	kb_json_string(json, "sources", fact(info, "sources"));
 	kb_json_end(json);
+	trigger_lines(json, info->barman);
 	json_counts(info, "records", -1, &info->all);
 	for (uint32_t i = 0; i < h->max_cores; i++)
 		if (info->cores[i].nr)

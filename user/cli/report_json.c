@@ -15,6 +15,7 @@
 #include "base/percent.h"
 #include "per_core.h"
 #include "report_print.h"
+#include "trigger_lines.h"
 
 static void put_fact(const struct report *report, struct kb_json *json, const char *key)
 {
@@ -416,6 +417,7 @@ void report_put_json(const struct report *report, struct kb_out *out)
 
 	put_head(report, &json);
 	put_uncounted(report, &json);
+	trigger_lines(&json, report->barman);
 	for (i = 0; i < report->got->samples.nr; i++)
 		put_row(report, &json, &report->got->samples.rows[i]);
 	for (i = 0; i < report->got->tasks.nr; i++)

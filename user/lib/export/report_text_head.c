@@ -6,6 +6,7 @@
 #include <time.h>
 
 #include "analysis/counted.h"
+#include "analysis/triggered.h"
 #include "export/report_text_parts.h"
 
 static void put_head_line(const struct report_text *report, const char *name, const char *text)
@@ -15,6 +16,11 @@ static void put_head_line(const struct report_text *report, const char *name, co
 	text_printf(report, "# %-9s: ", name);
 	text_put(report, text, 0);
 	text_printf(report, "\n");
+}
+
+static double seconds_since_start(const struct report_text *report, int64_t ns)
+{
+	return ((uint64_t)ns - (uint64_t)kb_trace_first(report->trace)) / 1e9;
 }
 
 static void put_time(const struct report_text *report)
@@ -111,6 +117,29 @@ static void put_uncounted(const struct report_text *report)
 		put_rows(report, "unsampled", rows, nr);
 }
 
+/* Why a trigger wrote the capture: its times are those of the other lines of a report. */
+static void put_triggers(const struct report_text *report)
+{
+	uint64_t nr = kb_triggered_number(report->barman, KB_TRIGGERED_FACT);
+	uint64_t more = kb_triggered_number(report->barman, KB_TRIGGERED_FACT ".suppressed");
+	struct kb_triggered told;
+	uint32_t i;
+
+	for (i = 0; kb_triggered_get(report->barman, i, &told); i++) {
+		text_printf(report, "# %-9s%c %.6f s: ", i ? "" : "trigger", i ? ' ' : ':',
+			    seconds_since_start(report, told.ns));
+		text_put(report, told.expression, 0);
+		text_printf(report, ": ");
+		text_put(report, told.reason, 0);
+		text_printf(report, "\n");
+	}
+	if (nr > i)
+		text_printf(report, "#            and %" PRIu64 " more in this capture\n", nr - i);
+	if (more)
+		text_printf(report, "#            %" PRIu64 " others came too soon after the capture "
+				    "before this one\n", more);
+}
+
 void text_put_head(const struct report_text *report)
 {
 	const char *host = kb_barman_fact(report->barman, "host");
@@ -124,6 +153,7 @@ void text_put_head(const struct report_text *report)
 	if (filter && strcmp(filter, "none") != 0)
 		put_head_line(report, "filter", filter);
 	put_time(report);
+	put_triggers(report);
 	put_clock(report);
 	put_sleeps(report);
 	put_unsteady(report);
@@ -167,11 +197,6 @@ void text_put_losses(const struct report_text *report)
 			text_printf(report, "#            missed %" PRIu64 " (%s): %s\n",
 				    losses->missed[i].count, losses->missed[i].what,
 				    kb_loss_advice(losses->missed[i].what));
-}
-
-static double seconds_since_start(const struct report_text *report, int64_t ns)
-{
-	return ((uint64_t)ns - (uint64_t)kb_trace_first(report->trace)) / 1e9;
 }
 
 /* Prints where counters stood still, and what this means for the numbers below. */
