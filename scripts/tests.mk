@@ -93,6 +93,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/test_marks_device.sh $(GUEST)/test_files_device.sh $(GUEST)/threads \
 	$(GUEST)/test_openmetrics_device.sh \
 	$(GUEST)/test_agent_device.sh $(GUEST)/kbarmand $(GUEST)/keeper \
+	$(GUEST)/test_trigger_device.sh $(GUEST)/outliers \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
 	$(GUEST)/device_test.sh $(GUEST)/device_record.sh \
 	guest-states $(GUEST)/idler	## build module, tool and tests for a VM, under build/guest/
@@ -181,6 +182,10 @@ $(GUEST)/names/part-stripped: $(NAMES_SRC)
 $(GUEST)/map_reader: user/examples/map_reader.c kmod/uapi/barman_v2.h kmod/uapi/kbarman.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -Ikmod -static $< -o $@
+
+$(GUEST)/outliers: selftests/vm/outliers.c user/include/kbarman/mark.h
+	@mkdir -p $(@D)
+	$(USER_CC) $(TEST_CFLAGS) -Iuser/include -static -pthread $< -o $@
 
 $(GUEST)/marks: user/examples/marks.c user/include/kbarman/mark.h
 	@mkdir -p $(@D)

@@ -217,6 +217,8 @@ devices() {
 		program agent_device sh test_agent_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
 	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
+	KBARMAN=./kbarman OUTLIERS=./outliers TMPDIR=/tmp program trigger_device \
+		sh test_trigger_device.sh
 }
 
 examples() {
