@@ -39,41 +39,25 @@
 #include "analysis/losses_read.h"
 #include "analysis/metric_choice.h"
 #include "analysis/origin.h"
+#include "export/html_thin.h"
 #include "export/label.h"
 #include "export/list.h"
 #include "export/pairs.h"
 #include "export/run.h"
 #include "export/stack_table.h"
 #include "export/task_table.h"
-#include "format/base64.h"
-#include "format/protobuf.h"
 #include "metrics/formula.h"
 
 extern const char *const kb_html_page[];	/* the parts before, between and behind the data */
 
-#define CHUNK		(3U << 12)	/* bytes: a multiple of 3 */
-#define EVENT_BYTES	128U		/* longest event without the text of a mark */
-#define METRICS_MAX	32	/* of the page */
-#define TEXT		1024U		/* of a mark */
-
-enum source { HANDLER, WAKEUP };
+#define THINNED_FROM	(4U << 20)	/* records; more of them become a thinned page */
+#define RECORD_BYTES	20U		/* fewer than a record has */
+#define METRICS_MAX	32		/* of the page */
 
 /* A handler with its number in the page. */
 struct shown_handler {
 	uint64_t key;		/* kb_origin_key() */
 	struct kb_origin origin;
-};
-
-enum kind {
-	RUN,
-	IDLE,
-	LOST,
-	SAMPLE,
-	COUNTER,
-	SERIES,
-	MARK,
-	SOURCE,
-	NR_KINDS,
 };
 
 struct html {
@@ -84,11 +68,12 @@ struct html {
 	struct kb_task_table tasks;
 	struct kb_table handlers;	/* struct shown_handler */
 	struct kb_pairs pairs;
-	int64_t (*last)[NR_KINDS];	/* previous time by CPU and kind; one more row is for
-					 * events without a CPU; slices of all kinds use RUN */
+	int64_t (*last)[KB_HTML_EVENTS];	/* previous time by CPU and kind; one more row is
+					 * for events without a CPU; slices of all kinds use RUN */
+	struct kb_html_thin *thin;	/* NULL: all events are in the page as they are */
 	uint64_t lost;
 	uint32_t filled;		/* bytes of `bytes` in use */
-	uint8_t bytes[CHUNK + EVENT_BYTES + TEXT];
+	uint8_t bytes[KB_HTML_CHUNK + KB_HTML_EVENT_BYTES + KB_HTML_TEXT];
 	bool no_memory;
 };
 
@@ -96,38 +81,36 @@ struct html {
 
 static void flush(struct html *x, uint32_t length)
 {
-	uint8_t *at = kb_out_reserve(x->out, KB_BASE64_BYTES(length) + 1);
-
-	if (!at)
-		return;
-	kb_base64((char *)at, x->bytes, length);
-	at[KB_BASE64_BYTES(length)] = '\n';
-	kb_out_commit(x->out, at + KB_BASE64_BYTES(length) + 1);
+	if (x->thin)
+		kb_out_bytes(x->thin->piece.in, x->bytes, length);
+	else
+		kb_html_line(x->out, x->bytes, length);
 	x->filled -= length;
 	memmove(x->bytes, x->bytes + length, x->filled);
 }
 
-static uint8_t *put_time(struct html *x, uint8_t *at, uint32_t cpu, enum kind kind, int64_t time)
+static uint8_t *put_time(struct html *x, uint8_t *at, uint32_t cpu, enum kb_html_kind kind,
+			 int64_t time)
 {
-	int64_t *last = &x->last[cpu][kind];
-	uint64_t delta = (uint64_t)time - (uint64_t)*last;
-
-	*last = time;
-	return kb_proto_put_varint(at, delta << 1 ^ (uint64_t)((int64_t)delta >> 63));
+	return kb_html_put_time(at, &x->last[cpu][kind], time);
 }
 
-/* Begin an event on @core. */
-static uint8_t *begin(struct html *x, enum kind kind, uint32_t core, uint32_t *cpu)
+/* The number in the page of a core. */
+static uint32_t cpu_of(const struct html *x, uint32_t core)
 {
-	*cpu = core < x->header->max_cores ? core : x->header->max_cores;
-	return kb_proto_put_varint(x->bytes + x->filled, (uint64_t)*cpu << 3 | kind);
+	return core < x->header->max_cores ? core : x->header->max_cores;
+}
+
+static uint8_t *begin(struct html *x, enum kb_html_kind kind, uint32_t cpu)
+{
+	return kb_proto_put_varint(x->bytes + x->filled, (uint64_t)cpu << 3 | kind);
 }
 
 static void end(struct html *x, const uint8_t *at)
 {
 	x->filled = (uint32_t)(at - x->bytes);
-	if (x->filled >= CHUNK)
-		flush(x, CHUNK);
+	if (x->filled >= KB_HTML_CHUNK)
+		flush(x, KB_HTML_CHUNK);
 }
 
 static uint32_t task_number(struct html *x, uint32_t task_id, uint64_t timestamp)
@@ -140,92 +123,138 @@ static uint32_t task_number(struct html *x, uint32_t task_id, uint64_t timestamp
 
 /* ---- events ---- */
 
+static void put_thin_slice(struct html *x, const struct kb_html_slice *slice)
+{
+	bool busy = slice->kind == KB_HTML_RUN &&
+		    kb_task_id(&x->tasks, (uint32_t)(slice->what >> 2))->key[0];
+
+	kb_html_thin_slice(x->thin, slice, busy);
+}
+
 /* @timestamp: ticks at which the task has the name to write. */
 static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t timestamp)
 {
-	static const enum kind kinds[] = {
-		[KB_SLICE_RUN] = RUN,
-		[KB_SLICE_IDLE] = IDLE,
-		[KB_SLICE_LOST] = LOST,
+	static const enum kb_html_kind kinds[] = {
+		[KB_SLICE_RUN] = KB_HTML_RUN,
+		[KB_SLICE_IDLE] = KB_HTML_IDLE,
+		[KB_SLICE_LOST] = KB_HTML_LOST,
 	};
-	uint64_t what = 0;
-	uint32_t cpu;
+	struct kb_html_slice shown = {
+		.kind = kinds[slice->kind], .cpu = cpu_of(x, slice->core),
+		.start = slice->start, .end = slice->end,
+	};
 	uint8_t *at;
 
 	switch (slice->kind) {
 	case KB_SLICE_RUN:
-		what = (uint64_t)task_number(x, slice->task_id, timestamp) << 2 |
-		       (slice->how == KB_END_PREEMPTED ? 1 : slice->how == KB_END_BLOCKED ? 2 : 0);
+		shown.what = (uint64_t)task_number(x, slice->task_id, timestamp) << 2 |
+			     (slice->how == KB_END_PREEMPTED ? 1 :
+			      slice->how == KB_END_BLOCKED ? 2 : 0);
 		break;
 	case KB_SLICE_IDLE:
-		what = (uint64_t)slice->idle_state + 1;	/* KB_STATE_UNKNOWN is -1 */
+		shown.what = (uint64_t)slice->idle_state + 1;	/* KB_STATE_UNKNOWN is -1 */
 		break;
 	case KB_SLICE_LOST:
-		what = slice->lost;
+		shown.what = slice->lost;
 		x->lost += slice->lost;
 		break;
 	}
-	at = begin(x, kinds[slice->kind], slice->core, &cpu);
-	at = put_time(x, at, cpu, RUN, slice->start);
-	at = kb_proto_put_varint(at, (uint64_t)slice->end - (uint64_t)slice->start);
-	x->last[cpu][RUN] = slice->end;
-	end(x, kb_proto_put_varint(at, what));
+	at = begin(x, shown.kind, shown.cpu);
+	at = put_time(x, at, shown.cpu, KB_HTML_RUN, shown.start);
+	at = kb_proto_put_varint(at, (uint64_t)shown.end - (uint64_t)shown.start);
+	x->last[shown.cpu][KB_HTML_RUN] = shown.end;
+	end(x, kb_proto_put_varint(at, shown.what));
+	if (x->thin && !x->no_memory)
+		put_thin_slice(x, &shown);
 }
 
-static void put_value(struct html *x, enum kind kind, uint32_t core, int64_t ns, uint32_t id,
-		      uint64_t value)
+static void put_value(struct html *x, enum kb_html_kind kind, uint32_t core, int64_t ns,
+		      uint32_t id, uint64_t value)
 {
-	uint32_t cpu;
-	uint8_t *at = begin(x, kind, core, &cpu);
+	struct kb_html_value shown = {
+		.kind = kind, .cpu = cpu_of(x, core), .id = id, .ns = ns, .value = value,
+	};
+	uint8_t *at = begin(x, kind, shown.cpu);
 
-	at = put_time(x, at, cpu, kind, ns);
+	at = put_time(x, at, shown.cpu, kind, ns);
 	end(x, kb_proto_put_varint(kb_proto_put_varint(at, id), value));
+	if (!x->thin)
+		return;
+	shown.adds_up = kind == KB_HTML_COUNTER ||
+			(id < x->header->nr_series && kb_series_adds_up(&x->header->series[id]));
+	kb_html_thin_value(x->thin, &shown);
+}
+
+/* A sample with a PC. */
+static void put_call(struct html *x, const struct kb_event *event, int64_t ns, bool weighed)
+{
+	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
+	struct kb_html_sample shown = {
+		.cpu = cpu_of(x, event->core), .ns = ns, .node = (uint32_t)node,
+		.task = task_number(x, event->task_id, event->timestamp),
+		/* invalid is ~0 */
+		.weight = weighed ? event->sample.counters[0] + 1 : 0,
+	};
+	uint8_t *at;
+
+	if (node < 0) {
+		x->no_memory = true;
+		return;
+	}
+	at = put_time(x, begin(x, KB_HTML_SAMPLE, shown.cpu), shown.cpu, KB_HTML_SAMPLE, ns);
+	at = kb_proto_put_varint(kb_proto_put_varint(at, shown.task), shown.node);
+	end(x, kb_proto_put_varint(at, shown.weight));
+	if (!x->thin)
+		return;
+	shown.kernel = kb_stack_frame(&x->stacks,
+				      kb_stack_node(&x->stacks, shown.node)->frame)->kernel;
+	kb_html_thin_sample(x->thin, &shown);
 }
 
 static void put_sample(struct html *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t known = kb_names_of_core(x->trace->names, event->core), cpu, task, i;
+	uint32_t known = kb_names_of_core(x->trace->names, event->core), i;
 	const uint64_t *counters = event->sample.counters;
-	int64_t node;
-	uint8_t *at;
 
 	if (known > event->sample.nr_counters)
 		known = event->sample.nr_counters;
-	if (event->sample.has_pc) {
-		node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
-		task = task_number(x, event->task_id, event->timestamp);
-		x->no_memory |= node < 0;
-		at = put_time(x, begin(x, SAMPLE, event->core, &cpu), event->core, SAMPLE, ns);
-		at = kb_proto_put_varint(kb_proto_put_varint(at, task), (uint64_t)node);
-		/* invalid is ~0 */
-		end(x, kb_proto_put_varint(at, known && kb_names_one_weight(x->trace->names) ?
-					       counters[0] + 1 : 0));
-	}
+	if (event->sample.has_pc)
+		put_call(x, event, ns, known && kb_names_one_weight(x->trace->names));
 	for (i = 0; i < known; i++)
 		if (counters[i] != KB_COUNTER_INVALID)
-			put_value(x, COUNTER, event->core, ns,
+			put_value(x, KB_HTML_COUNTER, event->core, ns,
 				  kb_names_counter_id(x->trace->names, event->core, i), counters[i]);
 	for (i = 0; i < event->sample.nr_custom; i++)
-		put_value(x, SERIES, event->core, ns, event->sample.custom[i].id,
+		put_value(x, KB_HTML_SERIES, event->core, ns, event->sample.custom[i].id,
 			  event->sample.custom[i].value);
 }
 
 static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 {
-	uint32_t task = task_number(x, event->task_id, event->timestamp), cpu;
-	uint8_t *at = begin(x, MARK, event->core, &cpu);
-	char text[TEXT];
-	size_t length = kb_label(text, sizeof(text), event->annotation.text,
-				 event->annotation.text_length, false);
+	char text[KB_HTML_TEXT];
+	struct kb_html_mark shown = {
+		.cpu = cpu_of(x, event->core), .ns = ns, .text = text,
+		.task = task_number(x, event->task_id, event->timestamp),
+		.type = event->annotation.type,
+		.channel = event->annotation.channel,
+		.colour = event->annotation.colour,
+		.length = kb_label(text, sizeof(text), event->annotation.text,
+				   event->annotation.text_length, false),
+	};
+	uint8_t *at;
 
-	at = put_time(x, at, cpu, MARK, ns);
-	at = kb_proto_put_varint(at, task);
-	at = kb_proto_put_varint(at, event->annotation.type);
-	at = kb_proto_put_varint(at, event->annotation.channel);
-	at = kb_proto_put_varint(at, event->annotation.colour);
-	at = kb_proto_put_varint(at, length);
-	memcpy(at, text, length);
-	end(x, at + length);
+	if (x->thin) {
+		kb_html_thin_mark(x->thin, &shown);
+		return;
+	}
+	at = put_time(x, begin(x, KB_HTML_MARK, shown.cpu), shown.cpu, KB_HTML_MARK, ns);
+	at = kb_proto_put_varint(at, shown.task);
+	at = kb_proto_put_varint(at, shown.type);
+	at = kb_proto_put_varint(at, shown.channel);
+	at = kb_proto_put_varint(at, shown.colour);
+	at = kb_proto_put_varint(at, shown.length);
+	memcpy(at, text, shown.length);
+	end(x, at + shown.length);
 }
 
 static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
@@ -241,37 +270,48 @@ static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
 	return (uint32_t)(((char *)shown - x->handlers.rows) / x->handlers.row_size);
 }
 
-static uint8_t *begin_source(struct html *x, uint32_t core, enum source source, int64_t start,
-			     int64_t end_of_it)
+static uint8_t *begin_source(struct html *x, uint32_t cpu, enum kb_html_source source,
+			     int64_t start, int64_t end_of_it)
 {
-	uint32_t cpu;
-	uint8_t *at = begin(x, SOURCE, core, &cpu);
+	uint8_t *at = begin(x, KB_HTML_SOURCE, cpu);
 
-	at = kb_proto_put_varint(put_time(x, at, cpu, SOURCE, start), source);
+	at = kb_proto_put_varint(put_time(x, at, cpu, KB_HTML_SOURCE, start), source);
 	return kb_proto_put_varint(at, (uint64_t)end_of_it - (uint64_t)start);
 }
 
 static void put_handler(struct html *x, const struct kb_handler *handler)
 {
-	uint32_t task = task_number(x, handler->task_id, handler->timestamp);
-	uint32_t number = handler_number(x, handler);
-	uint8_t *at = begin_source(x, handler->core, HANDLER, handler->start, handler->end);
+	struct kb_html_handler shown = {
+		.cpu = cpu_of(x, handler->core), .start = handler->start, .end = handler->end,
+		.task = task_number(x, handler->task_id, handler->timestamp),
+		.number = handler_number(x, handler), .depth = handler->depth,
+	};
+	uint8_t *at = begin_source(x, shown.cpu, KB_HTML_HANDLER, shown.start, shown.end);
 
-	at = kb_proto_put_varint(kb_proto_put_varint(at, task), number);
-	end(x, kb_proto_put_varint(at, handler->depth));
+	at = kb_proto_put_varint(kb_proto_put_varint(at, shown.task), shown.number);
+	end(x, kb_proto_put_varint(at, shown.depth));
+	if (x->thin)
+		kb_html_thin_handler(x->thin, &shown);
 }
 
 static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 {
 	uint32_t waker = task_number(x, wakeup->waker, wakeup->timestamp);
 	uint32_t woken = task_number(x, wakeup->task_id, wakeup->timestamp);
-	/* The clocks of CPUs may differ. */
-	int64_t to = wakeup->to > wakeup->from ? wakeup->to : wakeup->from;
-	uint8_t *at = begin_source(x, wakeup->from_core, WAKEUP, wakeup->from, to);
+	struct kb_html_wakeup shown = {
+		.cpu = cpu_of(x, wakeup->from_core), .from = wakeup->from,
+		/* The clocks of CPUs may differ. */
+		.to = wakeup->to > wakeup->from ? wakeup->to : wakeup->from,
+		.waker = waker, .woken = woken,
+		.to_cpu = wakeup->to_core, .context = wakeup->context,
+	};
+	uint8_t *at = begin_source(x, shown.cpu, KB_HTML_WAKEUP, shown.from, shown.to);
 
-	at = kb_proto_put_varint(kb_proto_put_varint(at, waker), woken);
-	at = kb_proto_put_varint(at, wakeup->to_core);
-	end(x, kb_proto_put_varint(at, wakeup->context));
+	at = kb_proto_put_varint(kb_proto_put_varint(at, shown.waker), shown.woken);
+	at = kb_proto_put_varint(at, shown.to_cpu);
+	end(x, kb_proto_put_varint(at, shown.context));
+	if (x->thin)
+		kb_html_thin_wakeup(x->thin, &shown);
 }
 
 static void put_pairs(struct html *x)
@@ -306,7 +346,7 @@ static void put_custom(struct html *x, const struct kb_event *event, int64_t ns)
 	case KB_WHAT_SOFTIRQ_EXIT:
 		return;
 	default:
-		put_value(x, SERIES, core, ns, event->custom_counter.counter,
+		put_value(x, KB_HTML_SERIES, core, ns, event->custom_counter.counter,
 			  event->custom_counter.value);
 	}
 }
@@ -498,14 +538,19 @@ static void put_metrics(struct html *x, struct kb_json *json)
 	kb_json_array_end(json);
 }
 
-static void put_end(struct html *x)
+/* In a page of pieces. */
+static void put_thin(const struct html *x, struct kb_json *json)
+{
+	kb_json_object(json, "thinned");
+	kb_json_double(json, "cell", (double)(1ULL << x->thin->cells.shift));
+	kb_json_u64(json, "group", KB_HTML_GROUP);
+	kb_json_object_end(json);
+}
+
+static void put_tail(struct html *x)
 {
 	struct kb_json json = { .out = x->out, .markup = true };
-	struct kb_slice slice;
 
-	while (kb_shown_end(x->trace, &slice))
-		put_slice(x, &slice, UINT64_MAX);
-	flush(x, x->filled);
 	kb_out_bytes(x->out, kb_html_page[1], strlen(kb_html_page[1]));
 	kb_json_object(&json, NULL);
 	put_facts(x, &json);
@@ -514,15 +559,93 @@ static void put_end(struct html *x)
 	put_handlers(x, &json);
 	put_values(x, &json);
 	put_metrics(x, &json);
+	if (x->thin)
+		put_thin(x, &json);
 	kb_json_object_end(&json);
 	kb_out_bytes(x->out, kb_html_page[2], strlen(kb_html_page[2]));
 }
 
 /* ---- all of it ---- */
 
-static int prepare(struct html *x, struct kb_error *err)
+static void end_piece(struct html *x, bool is_last)
 {
-	int error = kb_export_begin(x->trace, err);
+	int error;
+
+	flush(x, x->filled);
+	error = is_last ? kb_html_thin_end(x->thin, x->out) :
+			  kb_html_thin_end_piece(x->thin, x->out);
+	x->no_memory |= error == -ENOMEM;
+	memset(x->last, 0, ((size_t)x->header->max_cores + 1) * sizeof(*x->last));
+}
+
+static void put_events(struct html *x, struct kb_error *err)
+{
+	struct kb_slice slice;
+
+	while (!kb_out_error(x->out) && !x->no_memory && kb_export_next(x->trace, err)) {
+		put_event(x);
+		if (x->thin && kb_html_thin_is_full(x->thin))
+			end_piece(x, false);
+	}
+	while (kb_shown_end(x->trace, &slice))
+		put_slice(x, &slice, UINT64_MAX);
+	if (x->thin && !x->no_memory)
+		end_piece(x, true);
+	else
+		flush(x, x->filled);
+}
+
+/* The number of records that are shown, and their time. It reads the capture. */
+static uint64_t count_records(struct kb_trace *trace, int64_t *first, int64_t *last)
+{
+	uint64_t records = 0;
+	struct kb_slice slice;
+
+	while (kb_export_next(trace, NULL))
+		records += kb_is_shown(trace);
+	while (kb_trace_end(trace, &slice))
+		;
+	*first = kb_shown_first(trace);
+	*last = kb_shown_last(trace);
+	return records;
+}
+
+/* Whether the capture may have more records than a page can show. A pipe is not asked. */
+static bool may_be_long(const struct kb_trace *trace)
+{
+	const struct kb_source *source = &trace->barman->source;
+
+	return source->kind != KB_SOURCE_STREAM && source->size / RECORD_BYTES >= THINNED_FROM;
+}
+
+/* Sets x->thin to @thin if the page is to be thinned. */
+static int choose(struct html *x, struct kb_html_thin *thin, const char *format,
+		  struct kb_error *err)
+{
+	bool always = format && !strcmp(format, "thinned");
+	int64_t first, last;
+	uint64_t records;
+	int error;
+
+	if ((format && !strcmp(format, "full")) || (!always && !may_be_long(x->trace)))
+		return 0;
+	error = kb_barman_keep(x->trace->barman, err);
+	if (error)
+		return error;
+	records = count_records(x->trace, &first, &last);
+	error = kb_trace_rewind(x->trace, err);
+	if (error || (records < THINNED_FROM && !always))
+		return error;
+	x->thin = thin;
+	if (kb_html_thin_init(thin, x->header->max_cores, first, last, records))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	return 0;
+}
+
+static int prepare(struct html *x, struct kb_html_thin *thin, const char *format,
+		   struct kb_error *err)
+{
+	int error = kb_export_begin(x->trace, err) ?: choose(x, thin, format, err);
 
 	if (error)
 		return error;
@@ -538,22 +661,26 @@ static int prepare(struct html *x, struct kb_error *err)
 static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	       struct kb_out *out, struct kb_error *err)
 {
+	struct kb_html_thin thin = { 0 };
 	struct html x = {
 		.trace = trace,
 		.header = kb_trace_header(trace),
 		.out = out,
 	};
-	int result = prepare(&x, err);
+	int result = prepare(&x, &thin, options->format, err);
 
-	(void)options;
 	if (result)
 		goto out;
 	kb_out_bytes(out, kb_html_page[0], strlen(kb_html_page[0]));
-	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
-		put_event(&x);
-	put_end(&x);
+	if (x.thin)
+		kb_out_printf(out, "</script>\n");
+	put_events(&x, err);
+	if (x.thin)
+		kb_out_printf(out, "<script type=\"text/plain\">\n");
+	put_tail(&x);
 	result = kb_export_end(trace, out, x.no_memory, err);
 out:
+	kb_html_thin_release(&thin);
 	free(x.last);
 	kb_pairs_release(&x.pairs);
 	kb_table_release(&x.handlers);
@@ -562,9 +689,12 @@ out:
 	return result;
 }
 
+static const char *const formats[] = { "auto", ".html", "full", ".html", "thinned", ".html", NULL };
+
 const struct kb_export kb_export_html = {
 	.name = "html",
 	.extension = ".html",
 	.description = "one page with timeline, tasks and flame graph, for any browser",
+	.formats = formats,
 	.run = run,
 };

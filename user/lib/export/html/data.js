@@ -21,7 +21,7 @@ class Column {
   get values() { return this.data.subarray(0, this.length); }
 }
 
-const RUN = 0, IDLE = 1, LOST = 2, SAMPLE = 3, COUNTER = 4, SERIES = 5, MARK = 6, SOURCE = 7;
+const RUN = 0, IDLE = 1, LOST = 2, SAMPLE = 3, COUNTER = 4, SERIES = 5, MARK = 6, SOURCE = 7, CELL = 8, CROSSING = 9;
 
 function decodeBase64(text) {
   const lines = text.split('\n').filter(line => line), parts = lines.map(atob);
@@ -30,6 +30,50 @@ function decodeBase64(text) {
   for (const part of parts)
     for (let i = 0; i < part.length; i++) bytes[at++] = part.charCodeAt(i);
   return bytes;
+}
+
+// Numbers as html.c writes them.
+class Numbers {
+  constructor(bytes) {
+    this.bytes = bytes;
+    this.at = 0;
+    this.end = bytes.length;
+  }
+
+  get more() { return this.at < this.end; }
+
+  next() {
+    const { bytes } = this;
+    let byte = bytes[this.at++], value = byte & 127;
+    if (byte < 128) return value;
+    byte = bytes[this.at++];
+    value |= (byte & 127) << 7;
+    if (byte < 128) return value;
+    byte = bytes[this.at++];
+    value |= (byte & 127) << 14;
+    if (byte < 128) return value;
+    byte = bytes[this.at++];
+    value |= (byte & 127) << 21;
+    let scale = 268435456;
+    while (byte >= 128) {
+      byte = bytes[this.at++];
+      value += (byte & 127) * scale;
+      scale *= 128;
+    }
+    return value;
+  }
+
+  // A time that is stored as the difference to the one before it.
+  time(last, clock) {
+    const delta = this.next();
+    return last[clock] += delta % 2 ? -(delta + 1) / 2 : delta / 2;
+  }
+
+  text(length) {
+    const text = new TextDecoder().decode(this.bytes.subarray(this.at, this.at + length));
+    this.at += length;
+    return text;
+  }
 }
 
 // The first index whose value is at least `value`, in sorted numbers from `low` on.
@@ -49,118 +93,95 @@ function sortColumns(columns, key) {
   for (let i = 1; i < times.length && sorted; i++) sorted = times[i - 1] <= times[i];
   if (sorted) return;
   const order = Uint32Array.from(times.keys()).sort((a, b) => times[a] - times[b] || a - b);
-  for (const name in columns) columns[name] = columns[name].map((_, i) => columns[name][order[i]]);
+  for (const name in columns) if (columns[name]) columns[name] = columns[name].map((_, i) => columns[name][order[i]]);
 }
 
-function readEvents(bytes, tables) {
-  const nr = tables.facts.cpus, origin = tables.facts.first;
-  const cpus = [], counters = new Map(), series = new Map(), marks = [];
-  const wakeups = {
-    from: new Column(Float64Array), to: new Column(Float64Array), waker: new Column(Uint32Array), woken: new Column(Uint32Array),
-    fromCpu: new Column(Uint32Array), toCpu: new Column(Uint32Array), context: new Column(Uint8Array),
-  };
-  const last = [];
-  let at = 0;
+// Columns for events, each with the type of its numbers.
+const SLICES = { start: Float64Array, end: Float64Array, kind: Uint8Array, what: Float64Array, how: Uint8Array, count: Float64Array, cellBusy: Float64Array };
+const SAMPLES = { time: Float64Array, task: Uint32Array, node: Uint32Array, weight: Float64Array, count: Float64Array, kernel: Float64Array };
+const HANDLERS = { start: Float64Array, length: Float64Array, task: Uint32Array, which: Uint32Array, depth: Uint8Array, count: Float64Array };
+const WAKEUPS = { from: Float64Array, to: Float64Array, waker: Uint32Array, woken: Uint32Array, fromCpu: Uint32Array, toCpu: Uint32Array, context: Uint8Array, count: Float64Array };
 
-  function number() {
-    let byte = bytes[at++], value = byte & 127;
-    if (byte < 128) return value;
-    byte = bytes[at++];
-    value |= (byte & 127) << 7;
-    if (byte < 128) return value;
-    byte = bytes[at++];
-    value |= (byte & 127) << 14;
-    if (byte < 128) return value;
-    byte = bytes[at++];
-    value |= (byte & 127) << 21;
-    let scale = 268435456;
-    while (byte >= 128) {
-      byte = bytes[at++];
-      value += (byte & 127) * scale;
-      scale *= 128;
-    }
-    return value;
-  }
-  function time(cpu, clock) {
-    const delta = number();
-    return last[cpu][clock] += delta % 2 ? -(delta + 1) / 2 : delta / 2;
-  }
-  function valuesOf(map, id, cpu) {
-    const key = id * (nr + 1) + cpu;
-    let track = map.get(key);
-    if (!track) map.set(key, track = { id, cpu, time: new Column(Float64Array), value: new Column(Float64Array) });
-    return track;
-  }
+const makeColumns = types => Object.fromEntries(Object.entries(types).map(([name, Type]) => [name, new Column(Type)]));
 
-  for (let cpu = 0; cpu <= nr; cpu++) {
-    last.push(new Float64Array(SOURCE + 1).fill(-origin));
-    if (cpu < nr)
-      cpus.push({
-        start: new Column(Float64Array), end: new Column(Float64Array),
-        kind: new Column(Uint8Array), what: new Column(Float64Array), how: new Column(Uint8Array),
-        sampleTime: new Column(Float64Array), sampleTask: new Column(Uint32Array),
-        sampleNode: new Column(Uint32Array), sampleWeight: new Column(Float64Array),
-        handlerStart: new Column(Float64Array), handlerLength: new Column(Float64Array), handlerTask: new Column(Uint32Array),
-        handlerWhich: new Column(Uint32Array), handlerDepth: new Column(Uint8Array),
-      });
-  }
-  while (at < bytes.length) {
-    const tag = number(), kind = tag & 7, cpu = Math.floor(tag / 8), c = cpus[cpu];
+function push(columns, row) {
+  for (const name in row) columns[name].push(row[name]);
+}
+
+// What was pushed; columns without any are not there.
+const finished = columns => Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, column.length || name !== 'count' && name !== 'kernel' ? column.values : undefined]));
+
+function noEvents({ facts }) {
+  const cpus = Array.from({ length: facts.cpus }, () => ({ slices: makeColumns(SLICES), samples: makeColumns(SAMPLES), handlers: makeColumns(HANDLERS) }));
+  return { cpus, counters: new Map(), series: new Map(), marks: [], wakeups: makeColumns(WAKEUPS) };
+}
+
+const clocks = ({ facts }) => Array.from({ length: facts.cpus + 1 }, () => new Float64Array(SOURCE + 3).fill(-facts.first));
+
+const trackKey = (tables, id, cpu) => id * (tables.facts.cpus + 1) + cpu;
+
+function pushValue(map, tables, id, cpu, when, value) {
+  const key = trackKey(tables, id, cpu);
+  let track = map.get(key);
+  if (!track) map.set(key, track = { id, cpu, time: new Column(Float64Array), value: new Column(Float64Array) });
+  track.time.push(when);
+  track.value.push(value);
+}
+
+function readMark(numbers, cpu, time) {
+  const mark = { cpu, time, task: numbers.next(), type: numbers.next(), channel: numbers.next(), colour: numbers.next() };
+  mark.text = numbers.text(numbers.next());
+  return mark;
+}
+
+// Adds the events to `raw`.
+function readEvents(bytes, tables, raw = noEvents(tables)) {
+  const numbers = new Numbers(bytes), last = clocks(tables);
+  while (numbers.more) {
+    const tag = numbers.next(), kind = tag & 7, cpu = Math.floor(tag / 8), c = raw.cpus[cpu];
     if (kind <= LOST) {
-      const start = time(cpu, 0), end = start + number(), what = number();
+      const start = numbers.time(last[cpu], 0), end = start + numbers.next(), what = numbers.next(), { slices } = c;
       last[cpu][0] = end;
-      c.start.push(start);
-      c.end.push(end);
-      c.kind.push(kind);
-      c.what.push(kind === RUN ? Math.floor(what / 4) : what);
-      c.how.push(kind === RUN ? what % 4 : 0);
+      slices.start.push(start);
+      slices.end.push(end);
+      slices.kind.push(kind);
+      slices.what.push(kind === RUN ? Math.floor(what / 4) : what);
+      slices.how.push(kind === RUN ? what % 4 : 0);
     } else if (kind === SAMPLE) {
-      c.sampleTime.push(time(cpu, SAMPLE));
-      c.sampleTask.push(number());
-      c.sampleNode.push(number());
-      c.sampleWeight.push(number() - 1);
-    } else if (kind === MARK) {
-      const mark = { cpu, time: time(cpu, MARK), task: number(), type: number(), channel: number(), colour: number() };
-      const length = number();
-      mark.text = new TextDecoder().decode(bytes.subarray(at, at + length));
-      at += length;
-      marks.push(mark);
-    } else if (kind === SOURCE) {
-      const when = time(cpu, SOURCE), isWakeup = number(), length = number();
-      if (isWakeup) {
-        wakeups.fromCpu.push(cpu);
-        wakeups.from.push(when);
-        wakeups.to.push(when + length);
-        wakeups.waker.push(number());
-        wakeups.woken.push(number());
-        wakeups.toCpu.push(number());
-        wakeups.context.push(number());
-      } else {
-        c.handlerStart.push(when);
-        c.handlerLength.push(length);
-        c.handlerTask.push(number());
-        c.handlerWhich.push(number());
-        c.handlerDepth.push(number());
-      }
-    } else {
-      const when = time(cpu, kind), id = number();
-      const track = valuesOf(kind === COUNTER ? counters : series, id, cpu);
-      track.time.push(when);
-      track.value.push(number());
+      c.samples.time.push(numbers.time(last[cpu], SAMPLE));
+      c.samples.task.push(numbers.next());
+      c.samples.node.push(numbers.next());
+      c.samples.weight.push(numbers.next() - 1);
+    } else if (kind === MARK) raw.marks.push(readMark(numbers, cpu, numbers.time(last[cpu], MARK)));
+    else if (kind === SOURCE) readSource(numbers, raw, cpu, last[cpu]);
+    else {
+      const when = numbers.time(last[cpu], kind), id = numbers.next();
+      pushValue(kind === COUNTER ? raw.counters : raw.series, tables, id, cpu, when, numbers.next());
     }
   }
-  return { cpus, counters: [...counters.values()], series: [...series.values()], marks, wakeups };
+  return raw;
+}
+
+// Returns the columns to which it was added.
+function readSource(numbers, raw, cpu, last) {
+  const when = numbers.time(last, SOURCE), isWakeup = numbers.next(), length = numbers.next();
+  const columns = isWakeup ? raw.wakeups : raw.cpus[cpu].handlers;
+  if (isWakeup)
+    push(columns, { fromCpu: cpu, from: when, to: when + length, waker: numbers.next(), woken: numbers.next(), toCpu: numbers.next(), context: numbers.next() });
+  else push(columns, { start: when, length, task: numbers.next(), which: numbers.next(), depth: numbers.next() });
+  return columns;
 }
 
 // The columns of a CPU, and for each slice the total running time of tasks before it.
 function finishCpu(c, tables) {
-  const slices = { start: c.start.values, end: c.end.values, kind: c.kind.values, what: c.what.values, how: c.how.values };
-  const samples = { time: c.sampleTime.values, task: c.sampleTask.values, node: c.sampleNode.values, weight: c.sampleWeight.values };
+  const { cellBusy, ...slices } = finished(c.slices), samples = finished(c.samples);
   const n = slices.start.length, busy = new Float64Array(n + 1);
-  for (let i = 0; i < n; i++)
-    busy[i + 1] = busy[i] + (isBusy(slices, i, tables) ? slices.end[i] - slices.start[i] : 0);
+  for (let i = 0, cell = 0; i < n; i++) {
+    const time = slices.kind[i] === CELL ? cellBusy[cell++] : isBusy(slices, i, tables) ? slices.end[i] - slices.start[i] : 0;
+    busy[i + 1] = busy[i] + time;
+  }
   sortColumns(samples, 'time');
-  return { ...slices, busy, samples, handlers: finishHandlers(c), length: n };
+  return { ...slices, busy, samples, handlers: finishHandlers(c.handlers), length: n };
 }
 
 // The steps of a formula, operands first; valueAt(i) is that of the counter in step i.
@@ -175,9 +196,9 @@ function evaluate(steps, valueAt) {
   return stack[0];
 }
 
-// The idle task runs only between halts.
+// The idle task runs only between halts. A cell has the task of its longest run, or -1.
 function isBusy(slices, i, tables) {
-  return slices.kind[i] === RUN && tables.tasks[slices.what[i]][0] !== 0;
+  return slices.kind[i] === RUN ? tables.tasks[slices.what[i]][0] !== 0 : slices.kind[i] === CELL && slices.what[i] >= 0;
 }
 
 // Deltas become running sums. Between two of them the sum grows linearly.
@@ -208,16 +229,21 @@ function finishMarks(marks, length) {
   return out;
 }
 
-function readCapture() {
-  const tables = JSON.parse(document.getElementById('tables').textContent);
-  const raw = readEvents(decodeBase64(document.getElementById('events').textContent), tables);
+const readTables = () => JSON.parse(document.getElementById('tables').textContent);
+
+function finishCapture(raw, tables) {
   const length = Math.max(tables.facts.last - tables.facts.first, 1);
   return {
     ...tables, length,
     cpus: raw.cpus.map(c => finishCpu(c, tables)),
-    counterTracks: raw.counters.map(finishDeltas),
-    seriesTracks: raw.series.filter(track => !tables.series[track.id].hidden).sort((a, b) => a.cpu - b.cpu).map(finishDeltas),
+    counterTracks: [...raw.counters.values()].map(finishDeltas),
+    seriesTracks: [...raw.series.values()].filter(track => !tables.series[track.id].hidden).sort((a, b) => a.cpu - b.cpu).map(finishDeltas),
     marks: finishMarks(raw.marks, length),
     wakeups: finishWakeups(raw.wakeups),
   };
+}
+
+function readCapture() {
+  const tables = readTables();
+  return finishCapture(readEvents(decodeBase64(document.getElementById('events').textContent), tables), tables);
 }

@@ -40,7 +40,7 @@ class Flame {
 
   makeWeights() {
     const select = byId('weight'), counter = this.capture.counters[0];
-    const weighed = counter && this.capture.cpus.some(cpu => cpu.samples.weight.some(weight => weight >= 0));
+    const { thinned } = this.capture, weighed = counter && (thinned ? thinned.weighed : this.capture.cpus.some(cpu => cpu.samples.weight.some(weight => weight >= 0)));
     if (weighed) select.append(element('option', { value: 'weight' }, counter));
     select.append(element('option', { value: 'samples' }, 'samples'));
     select.hidden = !weighed;
@@ -54,8 +54,23 @@ class Flame {
     const { capture, page } = this, nr = capture.parents.length, byWeight = byId('weight').value === 'weight';
     this.self = new Float64Array(nr);
     let weight = 0, weighed = 0;
-    const unweighed = new Float64Array(nr);
-    for (const { samples } of capture.cpus) {
+    const unweighed = new Float64Array(nr), sums = capture.thinned && !capture.thinned.isFull ? capture.thinned.sumsOf(start, end) : null;
+    if (sums) {
+      const calls = finished(sums.calls);
+      for (let i = 0; i < calls.node.length; i++) {
+        const node = calls.node[i];
+        if (page.chosen !== undefined && !page.isLit(calls.task[i])) continue;
+        if (!byWeight) {
+          this.self[node] += calls.samples[i];
+          continue;
+        }
+        unweighed[node] += calls.unweighed[i];
+        this.self[node] += calls.weight[i];
+        weight += calls.weight[i];
+        weighed += calls.samples[i] - calls.unweighed[i];
+      }
+    }
+    for (const { samples } of sums ? [] : capture.cpus) {
       const to = end >= capture.length ? samples.time.length : lowerBound(samples.time, end);
       for (let i = lowerBound(samples.time, start); i < to; i++) {
         if (page.chosen !== undefined && !page.isLit(samples.task[i])) continue;
@@ -74,7 +89,8 @@ class Flame {
   }
 
   update() {
-    const { timeline } = this.page;
+    const { timeline } = this.page, { thinned } = this.capture;
+    if (thinned && !thinned.isFull && !thinned.sumsOf(timeline.start, timeline.end)) return;	// it comes later
     this.sum(timeline.start, timeline.end);
     while (this.root && !this.total[this.root]) this.root = this.capture.parents[this.root];
     byId('flame-of').textContent = this.total[0] ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) : 'no samples here';

@@ -9,6 +9,9 @@ class Page {
     this.colourCache = [];
     this.setTheme(matchMedia('(prefers-color-scheme: dark)').matches);
     this.writeHead();
+    this.thinned = capture.thinned;
+    if (this.thinned) this.thinned.page = this;
+    byId('thinned').hidden = !this.thinned;
     this.timeline = new Timeline(capture, this);
     this.tasks = new Tasks(capture, this);
     this.flame = new Flame(capture, this);
@@ -79,15 +82,20 @@ class Page {
   }
 
   update() {
-    this.timeline.draw();
+    this.draw();
     this.tasks.sum(this.timeline.start, this.timeline.end);
     this.tasks.write();
     this.flame.update();
   }
 
+  draw() {
+    if (this.thinned) this.thinned.arrange(this.timeline.start, this.timeline.end);
+    this.timeline.draw();
+  }
+
   // Draw at once, but compute the sums when the view no longer moves.
   viewChanged() {
-    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.timeline.draw(); });
+    if (!this.frame) this.frame = requestAnimationFrame(() => { this.frame = 0; this.draw(); });
     clearTimeout(this.later);
     this.later = setTimeout(() => this.update(), 120);
   }
@@ -229,5 +237,11 @@ class Page {
   }
 }
 
-const page = new Page(readCapture());
-document.body.dataset.ready = performance.now().toFixed(0);
+let page;
+
+function open(capture) {
+  page = new Page(capture);
+  document.body.dataset.ready = performance.now().toFixed(0);
+}
+
+const opened = elements('piece').length ? new Thinned(readTables()).open().then(open) : open(readCapture());

@@ -29,16 +29,15 @@ class Largest {
 
 // Handlers of a CPU by their begin. Those around others come first.
 function finishHandlers(c) {
-  const handlers = { start: c.handlerStart.values, length: c.handlerLength.values, task: c.handlerTask.values, which: c.handlerWhich.values, depth: c.handlerDepth.values };
+  const handlers = finished(c);
   const order = Uint32Array.from(handlers.start.keys()).sort((a, b) => handlers.start[a] - handlers.start[b] || handlers.depth[a] - handlers.depth[b]);
-  for (const name in handlers) handlers[name] = handlers[name].map((_, i) => handlers[name][order[i]]);
+  for (const name in handlers) if (handlers[name]) handlers[name] = handlers[name].map((_, i) => handlers[name][order[i]]);
   return { ...handlers, longest: handlers.length.reduce((a, b) => Math.max(a, b), 0) };
 }
 
 // Wakeups by the time at which the woken task runs.
 function finishWakeups(wakeups) {
-  const columns = {};
-  for (const name in wakeups) columns[name] = wakeups[name].values;
+  const columns = finished(wakeups);
   sortColumns(columns, 'to');
   const wait = columns.to.map((to, i) => to - columns.from[i]);
   return { ...columns, wait, longest: new Largest(wait) };
@@ -126,6 +125,7 @@ class Sources {
   // Those in view: all of them if they are few, or those of the chosen task.
   arrows() {
     const t = this.timeline, { to, from, waker, woken } = this.wakeups, found = [];
+    if (this.wakeups.count) return found;	// they stand for others
     const first = lowerBound(to, t.start), last = lowerBound(to, t.end + 1), chosen = this.page.chosen;
     if (chosen === undefined && last - first > MOST_ARROWS) return found;
     for (let i = first; i < last && i < first + LOOK_FOR_ARROWS && found.length < MOST_ARROWS; i++)

@@ -17,6 +17,8 @@ class Tasks {
       { key: 'blocked', title: 'blocked', show: row => count(row.blocked) },
       { key: 'samples', title: 'samples', show: row => count(row.samples) },
     ];
+    this.rows = [];
+    this.idle = this.lost = 0;
     this.order = 'run';
     this.down = true;
     this.writeHeads();
@@ -42,8 +44,15 @@ class Tasks {
     })));
   }
 
-  // Sums over the slices and samples between two times. A slice that is cut counts as one.
   sum(start, end) {
+    const { thinned } = this.capture;
+    if (!thinned || thinned.isFull) return this.sumShown(start, end);
+    this.sums = thinned.sumsOf(start, end);
+    if (this.sums) this.makeRows(this.sums);
+  }
+
+  // Sums over the slices and samples between two times. A slice that is cut counts as one.
+  sumShown(start, end) {
     const { capture } = this, nr = capture.tasks.length;
     const run = new Float64Array(nr), runs = new Uint32Array(nr), preempted = new Uint32Array(nr), blocked = new Uint32Array(nr), samples = new Uint32Array(nr);
     let idle = 0, lost = 0, known = 0;
@@ -66,8 +75,13 @@ class Tasks {
       for (let i = lowerBound(times, start); i < last; i++) samples[cpu.samples.task[i]]++;
       if (end >= capture.length && last < times.length) for (let i = last; i < times.length; i++) samples[cpu.samples.task[i]]++;
     }
+    this.makeRows({ run, runs, preempted, blocked, samples, idle, lost, known });
+  }
+
+  makeRows({ run, runs, preempted, blocked, samples, idle, lost, known }) {
+    const { capture } = this;
     this.rows = [];
-    for (let i = 0; i < nr; i++)
+    for (let i = 0; i < capture.tasks.length; i++)
       if (runs[i] || samples[i])
         this.rows.push({ task: i, tid: capture.tasks[i][0], name: capture.tasks[i][2], run: run[i], part: known ? 100 * run[i] / known : 0, runs: runs[i], preempted: preempted[i], blocked: blocked[i], samples: samples[i] });
     this.idle = known ? idle / known : 0;

@@ -48,11 +48,15 @@ class Timeline {
       const tracks = capture.seriesTracks.filter(track => track.id === id);
       if (!tracks.length) return;
       if (series.deltas) add(VALUE_ROW + GAP, { kind: 'rate', label: series.name, tracks, scale: series.multiplier, units: series.units });
-      else if (!series.percpu) add(VALUE_ROW + GAP, { kind: 'value', label: series.name, track: this.joined(tracks), series });
+      else if (!series.percpu) add(VALUE_ROW + GAP, { kind: 'value', label: series.name, track: this.joined(tracks), tracks, series });
       else for (const track of tracks) add(VALUE_ROW + GAP, { kind: 'value', label: `CPU ${track.cpu} ${series.name}`, track, series });
     });
     this.total = y + 4;
     return rows;
+  }
+
+  tracksChanged() {
+    for (const row of this.rows) if (row.kind === 'value' && row.tracks) row.track = this.joined(row.tracks);
   }
 
   // Values of one series, from all CPUs.
@@ -203,6 +207,10 @@ class Timeline {
       c.fillRect(left, y + CPU_ROW - 5 - 2 * deep, width, 5 + 2 * deep);
       return;
     }
+    if (kind === CELL) {
+      this.drawCell(c, cpu, i, left, right - left, y);
+      return;
+    }
     if (kind === LOST) {
       c.fillStyle = colours.lost;
       c.globalAlpha = 0.35;
@@ -230,13 +238,23 @@ class Timeline {
     c.fillText(shown, from + 4, y + CPU_ROW / 2);
   }
 
+  // A cell that is wider than a pixel: as slices that share a pixel.
+  drawCell(c, cpu, i, left, width, y) {
+    const part = (cpu.busy[i + 1] - cpu.busy[i]) / (cpu.end[i] - cpu.start[i]);
+    if (isBusy(cpu, i, this.capture)) this.drawBar(c, this.page.colourOf(cpu.what[i]), this.page.isLit(cpu.what[i]) ? 1 : 0.16, left, y, part, width);
+    else {
+      c.fillStyle = colours.idle;
+      c.fillRect(left, y + CPU_ROW - 5, width, 5);
+    }
+  }
+
   // Draw all slices of one pixel.
   drawColumn(c, cpu, from, to, x, y) {
     const span = 1 / this.scale, stride = Math.max(1, Math.floor((to - from) / LOOK_AT));
     const filtered = this.page.filtered();
     let best = -1, most = 0, lost = false, lit = 0;
     for (let i = from; i < to; i += filtered ? 1 : stride) {
-      const length = cpu.end[i] - cpu.start[i];
+      const length = cpu.kind[i] === CELL ? cpu.busy[i + 1] - cpu.busy[i] : cpu.end[i] - cpu.start[i];
       if (cpu.kind[i] === LOST) lost = true;
       if (!isBusy(cpu, i, this.capture)) continue;
       if (filtered) {
@@ -261,11 +279,11 @@ class Timeline {
     }
   }
 
-  drawBar(c, colour, alpha, x, y, part) {
+  drawBar(c, colour, alpha, x, y, part, width = 1) {
     const height = Math.max(2, Math.min(1, part) * CPU_ROW);
     c.globalAlpha = alpha;
     c.fillStyle = colour;
-    c.fillRect(x, y + CPU_ROW - height, 1, height);
+    c.fillRect(x, y + CPU_ROW - height, width, height);
     c.globalAlpha = 1;
   }
 
@@ -279,11 +297,11 @@ class Timeline {
       const stride = filtered ? 1 : Math.max(1, Math.floor((next - i) / LOOK_AT));
       let seen = 0;
       for (let k = i; k < next; k += stride) {
-        seen++;
-        kernel += this.capture.frames[this.capture.nodes[samples.node[k]]][2];
+        seen += samples.count ? samples.count[k] : 1;
+        kernel += samples.count ? samples.kernel[k] : this.capture.frames[this.capture.nodes[samples.node[k]]][2];
         lit += this.page.isLit(samples.task[k]) ? 1 : 0;
       }
-      c.globalAlpha = (filtered && !lit ? 0.12 : 1) * Math.min(1, 0.55 + 0.15 * (next - i));
+      c.globalAlpha = (filtered && !lit ? 0.12 : 1) * Math.min(1, 0.55 + 0.15 * Math.max(seen, next - i));
       c.fillStyle = 2 * kernel > seen ? colours.kernel : colours.user;
       c.fillRect(x, y, 1, SAMPLE_ROW - 2);
       i = next;
@@ -439,14 +457,17 @@ class Timeline {
   busyAt(cpu, time) {
     const i = lowerBound(cpu.start, time);
     if (!i) return 0;
-    return cpu.busy[i] - (isBusy(cpu, i - 1, this.capture) ? Math.max(0, cpu.end[i - 1] - time) : 0);
+    const behind = Math.max(0, cpu.end[i - 1] - time);
+    if (cpu.kind[i - 1] === CELL && behind) return cpu.busy[i] - (cpu.busy[i] - cpu.busy[i - 1]) * behind / (cpu.end[i - 1] - cpu.start[i - 1]);
+    return cpu.busy[i] - (isBusy(cpu, i - 1, this.capture) ? behind : 0);
   }
 
   busyBetween(cpu, start, end) { return this.busyAt(cpu, end) - this.busyAt(cpu, start); }
 
   drawOverview() {
     const width = this.overview.clientWidth, height = 46, c = prepareCanvas(this.overview, width, height);
-    const span = this.capture.length, pixels = width - GUTTER, cpus = this.capture.cpus.filter(cpu => cpu.length);
+    const span = this.capture.length, pixels = width - GUTTER, { thinned } = this.capture;
+    const cpus = (thinned ? thinned.overview : this.capture).cpus.filter(cpu => cpu.length);
     if (!this.load || this.load.length !== pixels) {
       this.load = new Float64Array(Math.max(1, pixels));
       for (const cpu of cpus) {
@@ -535,12 +556,17 @@ class Timeline {
       node = this.capture.parents[node];
     }
     if (node) lines.push('…');
-    return [`Sample of ${this.page.nameOf(samples.task[i])}`, `at ${duration(samples.time[i], 1 / this.scale)}\n${lines.join('\n')}`];
+    const one = samples.count && samples.count[i] > 1 ? `One of ${count(samples.count[i])} samples: of ` : 'Sample of ';
+    return [`${one}${this.page.nameOf(samples.task[i])}`, `at ${duration(samples.time[i], 1 / this.scale)}\n${lines.join('\n')}`];
   }
 
   describeSlice(row, i) {
     const { cpu } = row, length = cpu.end[i] - cpu.start[i], when = `${duration(length)} from ${duration(cpu.start[i], 1 / this.scale)}`;
     if (cpu.kind[i] === IDLE) return [`CPU ${row.number} idles`, `${when}\n${cpu.what[i] ? `idle state ${cpu.what[i] - 1}` : 'idle state not known'}`];
+    if (cpu.kind[i] === CELL) {
+      const part = (cpu.busy[i + 1] - cpu.busy[i]) / Math.max(1, length), longest = cpu.what[i] < 0 ? '' : `\nthe longest run: ${this.page.nameOf(cpu.what[i])}`;
+      return [`${(100 * part).toFixed(0)} % busy`, `${when}\n${count(cpu.count[i])} runs and halts${longest}`];
+    }
     if (cpu.kind[i] === LOST) return [`${count(cpu.what[i])} records lost`, when];
     const lines = [when, ['', 'then preempted', 'then blocked'][cpu.how[i]] || ''], woken = this.sources.wakeupOf(row.number, cpu.start[i]);
     if (woken >= 0) lines.push(this.sources.describeWakeup(woken));
@@ -567,6 +593,14 @@ class Timeline {
       if (forwards ? time > middle + eps && (best === null || time < best) : time < middle - eps && (best === null || time > best)) best = time;
     };
     for (const mark of this.capture.marks) if (this.page.matches(mark.text)) consider(mark.time);
+    const { thinned } = this.capture;
+    if (thinned) {
+      return thinned.nearest(middle + (forwards ? eps : -eps), forwards, this.page).then(time => {
+        if (time !== null) consider(time);
+        if (best !== null) this.show(best - span / 2, best + span / 2);
+        return best !== null;
+      });
+    }
     for (const cpu of this.capture.cpus)
       for (let i = 0; i < cpu.length; i++)
         if (cpu.kind[i] === RUN && this.page.searched(cpu.what[i])) consider(cpu.start[i]);
