@@ -26,6 +26,33 @@
  * A gap is the time since the previous slice of the CPU. Other times are since the previous
  * event of that kind on that CPU. The first time of each is since the start of the capture's
  * clock. Events without a CPU have the number behind the last CPU.
+ *
+ * A page of more than THINNED_FROM records is thinned, because no browser holds all of them. Its element
+ * `events` is empty. Elements of these classes, in base64 of gzip, have in its place:
+ *
+ *	piece	all events of some time, in the order of the capture, but for marks; each begins anew
+ *		with times since the start of the clock
+ *	overview, sums	of the piece before it
+ *	group	the sums of 16 pieces, behind the last of them
+ *	all	the sums of the capture
+ *
+ * html_sums.h says what sums are. An overview has the time of a CPU in cells of 2^n ns (`thinned` of the
+ * tables) with exact sums. It begins anew, too:
+ *
+ *	CPU << 4 | kind
+ *	RUN, IDLE, LOST	as above: slices that are as long as a cell, and all that is lost
+ *	CELL	gap, length, running time, task of its longest run + 1 (0 = none), slices
+ *	CROSSING	time, length, kind, and the last field of this kind: a slice that ends in the piece
+ *		and began before it; it is elsewhere, too
+ *	SAMPLE	time, task, node of the first one, samples, those of them in the kernel
+ *	COUNTER, SERIES	as above: of what adds up the first value and the sum of the others where the
+ *		last one is; of others the first, the largest, the smallest and the last value
+ *	SOURCE	as above, the longest one, and the number of all
+ *	MARK	as above: all of them
+ *
+ * Behind them are its first time, its last time and the number of its events, with 8 bytes each. So
+ * the sums of any time are known exactly from those of the pieces inside of it, the slices that cross
+ * their borders, and the events of the two pieces at its ends.
  */
 #include <errno.h>
 #include <inttypes.h>

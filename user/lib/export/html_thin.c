@@ -98,7 +98,8 @@ int kb_html_thin_end_piece(struct kb_html_thin *thin, struct kb_out *page)
 
 int kb_html_thin_end(struct kb_html_thin *thin, struct kb_out *page)
 {
-	int error = thin->cells.nr ? kb_html_thin_end_piece(thin, page) : 0;
+	/* An empty capture has one, too: the page needs no other way then. */
+	int error = thin->cells.nr || !thin->pieces ? kb_html_thin_end_piece(thin, page) : 0;
 
 	if (!error && thin->in_group)
 		error = end_group(thin, page);
