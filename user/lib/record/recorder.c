@@ -324,7 +324,7 @@ int kb_recorder_finish(struct kb_recorder *r, bool compact, struct kb_error *err
 	r->totals.inserted = r->insert.count;
 	r->totals.dropped = r->insert.dropped;
 	ret = ret ?: recorder_waits_facts(r, err) ?: recorder_stacks_facts(r, err) ?:
-	      recorder_write_facts(r, err);
+	      recorder_wall_facts(r, err) ?: recorder_write_facts(r, err);
 	return ret ?: kb_barman_writer_finish(r->writer, compact, err);
 }
 
@@ -410,6 +410,8 @@ static int create_writer(struct kb_recorder *r, int fd, struct kb_error *err)
 		return ret;
 	/* The target's name has to be the first string. */
 	ret = recorder_set_header(r) ?: recorder_clock_fact(r, "monotonic_base") ?:
+	      /* of a session that runs already, it is not known any more */
+	      (r->is_frozen ? 0 : recorder_wall_error(r, "realtime_error_base")) ?:
 	      recorder_interrupt_facts(r) ?: recorder_idle_facts(r) ?: recorder_slot_facts(r);
 	if (!ret && r->part)
 		ret = recorder_part_begin(r);

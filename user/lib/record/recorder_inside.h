@@ -91,6 +91,15 @@ int recorder_write_threads(struct kb_recorder *recorder, struct kb_error *err);
 int recorder_number_fact(struct kb_recorder *recorder, uint64_t value, const char *format, ...)
 	__attribute__((format(printf, 3, 4)));
 
+/* The same with a text. */
+int recorder_text_fact(struct kb_recorder *recorder, const char *key, const char *text);
+
+/* Add what Linux knows now of the error of its clock: see analysis/wall.h. */
+int recorder_wall_error(struct kb_recorder *recorder, const char *key);
+
+/* Add the readings of the wall clock at the end of the recording, or of the copy. 0 or @err. */
+int recorder_wall_facts(struct kb_recorder *recorder, struct kb_error *err);
+
 /* Add the string "kbarman.KEY=RAW,MONOTONIC": a pair of readings of these clocks now, in ns. */
 int recorder_clock_fact(struct kb_recorder *recorder, const char *key);
 

@@ -308,6 +308,11 @@ int recorder_number_fact(struct kb_recorder *r, uint64_t value, const char *form
 	return added(r, kb_barman_writer_fact(r->writer, key, text));
 }
 
+int recorder_text_fact(struct kb_recorder *r, const char *key, const char *text)
+{
+	return added(r, kb_barman_writer_fact(r->writer, key, text));
+}
+
 /* The tightest of a few pairs counts: who is interrupted between two clocks reads one late. */
 int recorder_clock_fact(struct kb_recorder *r, const char *key)
 {
@@ -326,7 +331,7 @@ int recorder_clock_fact(struct kb_recorder *r, const char *key)
 		monotonic = now;
 	}
 	snprintf(text, sizeof(text), "%" PRId64 ",%" PRId64, raw, monotonic);
-	return added(r, kb_barman_writer_fact(r->writer, key, text));
+	return recorder_text_fact(r, key, text);
 }
 
 /* Whether @row is the row of a task. An empty row is free for another task. */
