@@ -8,6 +8,7 @@
 #include "analysis/trace_parts.h"
 #include "format/barman_inside.h"
 
+struct kb_machine;
 struct kb_wanted;
 
 struct kb_trace {
@@ -16,6 +17,8 @@ struct kb_trace {
 	struct kb_symbol_options symbols;
 	struct kb_walk walk;		/* the current record */
 	int result;			/* of the last step to a record */
+
+	const struct kb_machine *machine;	/* NULL: it is exported alone; see wall.h */
 
 	/* What exports show of it: see shown.h. */
 	struct kb_wanted *wanted;	/* NULL: everything */

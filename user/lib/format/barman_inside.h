@@ -131,6 +131,9 @@ void barman_read_states(struct kb_header *header, const char *fact);
 /* Use the fraction of the facts raw_base and raw_end, if they agree with the header. */
 void barman_clock_measure(struct kb_barman *barman);
 
+/* From now on @ticks take @ns, for who knows better. */
+void barman_clock_set(struct kb_barman *barman, uint64_t ns, uint64_t ticks);
+
 /* Find the segments. Call it before the first record and after every rewind. */
 void barman_cursor_init(struct kb_barman *barman);
 

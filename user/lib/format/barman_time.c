@@ -37,3 +37,8 @@ void barman_clock_measure(struct kb_barman *barman)
 		return;
 	barman_clock_init(&barman->clock, barman->clock.base, ns, ticks);
 }
+
+void barman_clock_set(struct kb_barman *barman, uint64_t ns, uint64_t ticks)
+{
+	barman_clock_init(&barman->clock, barman->clock.base, ns, ticks);
+}
