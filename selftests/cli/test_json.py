@@ -330,6 +330,19 @@ def stat_has_what_is_promised(tmp):
     check("STAT", lines)
 
 
+def merge_has_what_is_promised(tmp):
+    good = {"realtime_end": "2000000,1600000000002000000", "realtime_error_base": "1,5000,50",
+            "realtime_error_end": "1,5000,50", "host": "here"}
+    lines = []
+    for facts in good, {}:
+        for name in "one.cap", "two.cap":
+            capture = Maker(facts=facts)
+            capture.switch(0, 1000, 1)
+            capture.save(os.path.join(tmp, name))
+        lines += objects("merge", "--machines", "-j", "-o", "out", "one.cap", "two.cap", cwd=tmp)
+    check("MERGE", lines)
+
+
 def top_has_what_is_promised(tmp):
     _, address = kernel_function("schedule")
     lines = objects("top", "-j", "-n", "3", "-d", "0.2", "--latency", cwd=tmp,

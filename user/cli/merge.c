@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* kbarman merge: merges the captures of a session's CPUs into one, in time order. */
+/*
+ * kbarman merge: merges the captures of a session's CPUs into one, in time order; or those of several
+ * machines into a trace (merge_machines.h).
+ */
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -7,23 +10,37 @@
 #include <kbarman/trace.h>
 
 #include "cli.h"
+#include "merge_machines.h"
 #include "record/merge_captures.h"
 #include "sandbox.h"
 #include "sides.h"
+#include "symbols.h"
 
 #define WINDOWS_BYTES	((size_t)16 << 20)	/* of all inputs together, if possible */
 
+enum { OPTION_MACHINES = 256, OPTION_TO };
+
 static const struct cli_option options[] = {
 	{ 'o', "output", "OUT", "write to the file OUT (default '-', which is standard output)" },
+	{ OPTION_MACHINES, "machines", NULL,
+	  "the captures are of different machines: write a trace with all\n"
+	  "of them on one clock, and say how exact that is" },
+	{ OPTION_TO, "to", "FORMAT",
+	  "of that trace: perfetto or chrome (default by the name of OUT:\n"
+	  "chrome for .json)" },
+	{ 'j', "json", NULL, "say in JSON how exact the clocks are" },
+	SYMBOLS_OPTIONS,
 	{ 0 },
 };
 
 static const struct cli_usage usage = {
 	.head =
 	"usage: kbarman merge [-o OUT] FILE…\n"
+	"       kbarman merge --machines [--to FORMAT] [-j] [-o OUT] FILE FILE…\n"
 	"\n"
 	"Merge Barman captures of one session, such as the saved maps of its CPUs, into one\n"
 	"linear capture in time order. A row that is in several tables is written once.\n"
+	"With --machines, captures of several machines become a trace for a viewer.\n"
 	"\n",
 	.options = options,
 	.column = 21,
@@ -132,32 +149,62 @@ static int merge(char **paths, unsigned int count, const char *output)
 	return status;
 }
 
+/* What the options say. */
+struct choice {
+	bool machines;
+	struct merge_machines how;
+};
+
+/* Takes one option. False: it is none that this verb has. */
+static bool take_option(struct choice *choice, int option)
+{
+	switch (option) {
+	case 'o':
+		choice->how.output = optarg;
+		return true;
+	case OPTION_MACHINES:
+		choice->machines = true;
+		return true;
+	case OPTION_TO:
+		choice->how.to = optarg;
+		return true;
+	case 'j':
+		choice->how.json = true;
+		return true;
+	}
+	return symbols_take(&choice->how.symbols, option, optarg);
+}
+
+static int merge_cpus(char **paths, unsigned int count, const char *output)
+{
+	cli_progress("merging", strcmp(output, "-") == 0);
+	cli_sandbox(&(struct cli_sandbox) { .inputs = (const char *const *)paths,
+					    .nr_inputs = (int)count, .output = output });
+	return merge(paths, count, output);
+}
+
 int cmd_merge(int argc, char **argv)
 {
-	const char *output = "-";
-	unsigned int count;
-	char **paths;
+	struct choice choice = { .how = { .output = "-", .symbols.size = sizeof(choice.how.symbols) } };
+	const char *output;
 	int option;
 
-	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
-		switch (option) {
-		case 'o':
-			output = optarg;
-			break;
-		default:
+	while ((option = cli_getopt(argc, argv, &usage)) != -1)
+		if (!take_option(&choice, option))
 			return cli_usage(option == 'h', &usage);
-		}
-	}
+	output = choice.how.output;
 	if (optind == argc) {
 		cli_warn("give the FILEs to merge");
 		return cli_usage(false, &usage);
 	}
 	if (strcmp(output, "-") == 0 && isatty(STDOUT_FILENO))
-		return cli_fail("won't write a capture to a terminal: give -o FILE");
-	count = argc - optind;
-	paths = argv + optind;
-	cli_progress("merging", strcmp(output, "-") == 0);
-	cli_sandbox(&(struct cli_sandbox) { .inputs = (const char *const *)paths,
-					    .nr_inputs = (int)count, .output = output });
-	return merge(paths, count, output);
+		return cli_fail("won't write a %s to a terminal: give -o FILE",
+				choice.machines ? "trace" : "capture");
+	choice.how.paths = (const char *const *)argv + optind;
+	choice.how.count = (unsigned int)(argc - optind);
+	if (choice.machines)
+		return merge_machines(&choice.how);
+	if (choice.how.to || choice.how.json)
+		return cli_fail("--to and -j are for --machines");
+	return merge_cpus(argv + optind, choice.how.count, output);
 }

@@ -8,6 +8,10 @@
  *
  * Samples are chunks of one profile for each thread, as V8 writes them; Perfetto and Speedscope
  * read these. The samples also refer to "stackFrames".
+ *
+ * Of several machines (machines.h), all events are in one list. Processes have numbers of their machine
+ * and its name in front of theirs, and ts 0 is the earliest start. There is one table of "stackFrames"
+ * for a file, so the samples do without.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -16,6 +20,7 @@
 #include <string.h>
 
 #include "analysis/origin.h"
+#include "analysis/wall.h"
 #include "base/json.h"
 #include "base/table.h"
 #include "export/list.h"
@@ -27,6 +32,7 @@
 
 #define CPUS	0		/* id of the process whose threads are the CPUs */
 #define INTERRUPTS 4194305	/* ... whose threads are their interrupts: no process of Linux has it */
+#define PROCESSES 10000000U	/* of a machine: its numbers begin with its own */
 
 /* The profile of a thread. Its session is its number among all profiles, from 1 on. */
 struct profile {
@@ -54,6 +60,8 @@ struct chrome {
 	uint32_t *path;			/* nodes of the chain that was written last */
 	struct kb_json json;
 	bool no_memory;
+	uint32_t machine;
+	int64_t since;			/* ns: ts of the capture's 0 */
 };
 
 /* ---- events ---- */
@@ -64,14 +72,15 @@ static void begin(struct chrome *x, const char *phase, uint64_t pid, uint64_t ti
 	x->json.comma = false;
 	kb_json_object(&x->json, NULL);
 	kb_json_string(&x->json, "ph", phase);
-	kb_json_u64(&x->json, "pid", pid);
+	kb_json_u64(&x->json, "pid", pid + (uint64_t)x->machine * PROCESSES);
 	kb_json_u64(&x->json, "tid", tid);
 }
 
 static void begin_timed(struct chrome *x, const char *phase, uint64_t pid, uint64_t tid, int64_t ns)
 {
 	begin(x, phase, pid, tid);
-	kb_json_fixed(&x->json, "ts", ns, 3);	/* microseconds */
+	/* microseconds */
+	kb_json_fixed(&x->json, "ts", (int64_t)((uint64_t)ns + (uint64_t)x->since), 3);
 }
 
 static void end(struct chrome *x)
@@ -79,11 +88,27 @@ static void end(struct chrome *x)
 	kb_json_object_end(&x->json);
 }
 
+/* An identifier that no other machine has. */
+static uint64_t apart(const struct chrome *x, uint64_t id)
+{
+	return (uint64_t)x->machine << 40 | id;
+}
+
 /* Write the name or the position of a process or thread. */
 static void write_metadata(struct chrome *x, uint64_t pid, uint64_t tid, const char *what,
 			   const char *name, size_t length)
 {
-	begin_timed(x, "M", pid, tid, 0);
+	const struct kb_machine *machine = x->trace->machine;
+	char text[KB_TASK_LABEL + KB_ORIGIN_NAME];
+	int all;
+
+	if (machine && !strcmp(what, "process_name")) {
+		all = snprintf(text, sizeof(text), "%.*s: %.*s", KB_ORIGIN_NAME - 3, machine->name,
+			       (int)length, name);
+		name = text;
+		length = (size_t)all < sizeof(text) ? (size_t)all : sizeof(text) - 1;
+	}
+	begin_timed(x, "M", pid, tid, -x->since);
 	kb_json_string(&x->json, "cat", "__metadata");
 	kb_json_string(&x->json, "name", what);
 	kb_json_object(&x->json, "args");
@@ -243,7 +268,7 @@ static void write_session(struct chrome *x, uint64_t session)
 {
 	char id[24];
 
-	snprintf(id, sizeof(id), "0x%" PRIx64, session);
+	snprintf(id, sizeof(id), "0x%" PRIx64, apart(x, session));
 	kb_json_string(&x->json, "id", id);
 }
 
@@ -340,7 +365,8 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	uint64_t tid = thread_of(event->task_id, event->core), session;
 	struct kb_text name;
 
-	session = find_session(x, tgid, tid, whole_us(ns), &since);
+	session = find_session(x, tgid, tid, whole_us((int64_t)((uint64_t)ns + (uint64_t)x->since)),
+			       &since);
 	if (node < 0 || !session || x->no_memory) {
 		x->no_memory = true;
 		return;
@@ -349,7 +375,8 @@ static void write_pc(struct chrome *x, const struct kb_event *event, int64_t ns,
 	kb_json_string(&x->json, "cat", "sample");
 	kb_json_string(&x->json, "name", "ProfileChunk");
 	write_session(x, session);
-	kb_json_u64(&x->json, "sf", (uint64_t)node);
+	if (!x->trace->machine)
+		kb_json_u64(&x->json, "sf", (uint64_t)node);
 	if (counters && kb_names_one_weight(x->trace->names) &&
 	    event->sample.counters[0] != KB_COUNTER_INVALID)
 		kb_json_u64(&x->json, "weight", event->sample.counters[0]);
@@ -470,7 +497,7 @@ static void write_flow(struct chrome *x, const char *phase, uint32_t core, int64
 	begin_timed(x, phase, CPUS, core, ns);
 	kb_json_string(&x->json, "cat", "wakeup");
 	kb_json_string(&x->json, "name", "wakeup");
-	kb_json_u64(&x->json, "id", x->flows);
+	kb_json_u64(&x->json, "id", apart(x, x->flows));
 	if (*phase == 'f')
 		kb_json_string(&x->json, "bp", "e");	/* the slice around it, not the next one */
 	end(x);
@@ -611,7 +638,7 @@ static void write_facts(struct chrome *x)
 	kb_json_object_end(&x->json);
 }
 
-static void write_end(struct chrome *x)
+static void write_rest(struct chrome *x)
 {
 	struct kb_slice slice;
 	struct kb_span span;
@@ -620,12 +647,33 @@ static void write_end(struct chrome *x)
 		write_slice(x, &slice, UINT64_MAX);
 	while (!x->no_memory && kb_spans_end(&x->spans, &span))
 		write_span(x, &span, kb_shown_last(x->trace), false, 0);
+}
+
+static void write_end(struct chrome *x)
+{
 	kb_json_array_end(&x->json);
 	kb_json_string(&x->json, "displayTimeUnit", "ns");
-	write_stacks(x);
-	write_facts(x);
+	if (!x->trace->machine) {
+		write_stacks(x);
+		write_facts(x);
+	}
 	kb_json_object_end(&x->json);
 	kb_out_bytes(x->json.out, "\n", 1);
+}
+
+/* Begin the list of events, or go on in that of the machine before. */
+static void write_begin(struct chrome *x)
+{
+	const struct kb_machine *machine = x->trace->machine;
+
+	if (!machine || machine->first) {
+		kb_json_object(&x->json, NULL);
+		kb_json_array(&x->json, "traceEvents");
+	} else {
+		x->json.comma = true;
+		x->json.arrays = 1;
+	}
+	write_cpus(x);
 }
 
 static int prepare(struct chrome *x, struct kb_error *err)
@@ -658,12 +706,16 @@ static int run(struct kb_trace *trace, const struct kb_export_options *options,
 	(void)options;
 	if (result)
 		goto out;
-	kb_json_object(&x.json, NULL);
-	kb_json_array(&x.json, "traceEvents");
-	write_cpus(&x);
+	if (trace->machine) {
+		x.machine = trace->machine->number;
+		x.since = trace->machine->wall.at - trace->machine->since;
+	}
+	write_begin(&x);
 	while (!kb_out_error(out) && !x.no_memory && kb_export_next(trace, err))
 		write_event(&x);
-	write_end(&x);
+	write_rest(&x);
+	if (!trace->machine || trace->machine->last)
+		write_end(&x);
 	result = kb_export_end(trace, out, x.no_memory, err);
 out:
 	free(x.path);

@@ -7,7 +7,7 @@
  * Packets are written while the capture is read; a bundle of trace events of a CPU is written
  * when it is full. Memory grows only with tasks, counters and different call chains. Times are
  * CLOCK_MONOTONIC_RAW if the capture has its readings, else ns since the start of the capture's
- * clock.
+ * clock. Traces of several machines (machines.h) stand one after the other, and their clocks are UTC.
  */
 #include <errno.h>
 #include <inttypes.h>
@@ -18,6 +18,7 @@
 
 #include "analysis/metric_tracks.h"
 #include "analysis/task_cpus.h"
+#include "analysis/wall.h"
 #include "base/array.h"
 #include "base/out_packet.h"
 #include "base/table.h"
@@ -96,6 +97,7 @@ struct perfetto {
 	int64_t base;			/* CLOCK_MONOTONIC_RAW at the capture's base */
 	uint64_t before;		/* number of times that became 0 */
 	uint64_t above;			/* number of left out events of CPUs from MAX_CPUS on */
+	uint32_t machine;		/* 0: the first one, or the only one */
 	uint8_t *packet;		/* the packet that is being written */
 	bool has_release;		/* the capture has a release that Perfetto reads */
 	bool no_memory;
@@ -122,6 +124,15 @@ static uint8_t *put_text(uint8_t *at, uint32_t field, struct kb_text text, size_
 
 /* ---- packets ---- */
 
+/* Each machine has a sequence of its own. That of the first one is what Perfetto calls the host. */
+static uint8_t *put_sequence(const struct perfetto *x, uint8_t *at, uint32_t flags)
+{
+	at = kb_proto_put_uint(at, PACKET_SEQUENCE_ID, SEQUENCE + x->machine);
+	if (x->machine)
+		at = kb_proto_put_uint(at, PACKET_MACHINE_ID, x->machine);
+	return kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, flags);
+}
+
 /* Begin a packet with @room bytes for its data; NULL after an error. */
 static uint8_t *begin_packet(struct perfetto *x, size_t room)
 {
@@ -130,8 +141,7 @@ static uint8_t *begin_packet(struct perfetto *x, size_t room)
 	if (!at)
 		return NULL;
 	x->packet = kb_proto_begin(at, TRACE_PACKET, KB_PROTO_PACKET);
-	at = kb_proto_put_uint(x->packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	return kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_NEEDS_STATE);
+	return put_sequence(x, x->packet, SEQUENCE_NEEDS_STATE);
 }
 
 static uint8_t *begin_timed(struct perfetto *x, size_t room, uint64_t time)
@@ -216,8 +226,7 @@ static void write_clocks(struct perfetto *x)
 	if (!at)
 		return;
 	x->packet = kb_proto_begin(at, TRACE_PACKET, KB_PROTO_PACKET);
-	at = kb_proto_put_uint(x->packet, PACKET_SEQUENCE_ID, SEQUENCE);
-	at = kb_proto_put_uint(at, PACKET_SEQUENCE_FLAGS, SEQUENCE_CLEARED);
+	at = put_sequence(x, x->packet, SEQUENCE_CLEARED);
 	message = kb_proto_begin(at, PACKET_CLOCK_SNAPSHOT, KB_PROTO_PACKET);
 	at = put_clock(message, CLOCK_ID_MONOTONIC_RAW, (uint64_t)x->base);
 	/*
@@ -225,7 +234,8 @@ static void write_clocks(struct perfetto *x)
 	 * if the machine had never been suspended.
 	 */
 	at = put_clock(at, CLOCK_ID_BOOTTIME, (uint64_t)x->base);
-	at = put_clock(at, CLOCK_ID_REALTIME, x->header->unix_base_ns);
+	at = put_clock(at, CLOCK_ID_REALTIME,
+		       x->trace->machine ? (uint64_t)x->base : x->header->unix_base_ns);
 	at = kb_proto_put_uint(at, SNAPSHOT_PRIMARY, CLOCK_ID_MONOTONIC_RAW);
 	at = kb_proto_end(message, at, KB_PROTO_PACKET);
 	end_packet(x, put_defaults(x, at));
@@ -235,7 +245,7 @@ static void write_clocks(struct perfetto *x)
 static void write_system(struct perfetto *x)
 {
 	const char *release = kb_barman_fact(x->trace->barman, "release");
-	uint8_t *at = begin_packet(x, NAME), *system, *name;
+	uint8_t *at = begin_packet(x, 2 * NAME), *system, *name;
 	unsigned int major, minor;
 
 	x->has_release = release && sscanf(release, "%u.%u", &major, &minor) == 2;
@@ -246,6 +256,9 @@ static void write_system(struct perfetto *x)
 	at = kb_proto_put_bytes(name, UTSNAME_SYSNAME, "Linux", 5);
 	if (release)
 		at = put_text(at, UTSNAME_RELEASE, kb_text(release), NAME);
+	/* a machine has a number in Perfetto; this is the place for a text that its table shows */
+	if (x->trace->machine)
+		at = put_text(at, UTSNAME_VERSION, kb_text(x->trace->machine->name), NAME);
 	at = kb_proto_end(name, at, KB_PROTO_EVENT);
 	end_message(x, system, kb_proto_put_uint(at, SYSTEM_NUM_CPUS, x->header->max_cores));
 }
@@ -441,7 +454,8 @@ static struct track *find_track(struct perfetto *x, enum track_kind kind, uint32
 	}
 	*is_new = !track->uuid;
 	if (*is_new)
-		track->uuid = x->tracks.nr;	/* from 1 on; 0 is the trace's own track */
+		/* from 1 on; 0 is the trace's own track */
+		track->uuid = (uint64_t)x->machine << 32 | x->tracks.nr;
 	return track;
 }
 
@@ -966,6 +980,11 @@ static int prepare(struct perfetto *x, struct kb_error *err)
 	x->base = base ? (int64_t)strtoull(base, NULL, 10) : 0;
 	if (x->base < 0)
 		x->base = 0;
+	/* of several machines all clocks are UTC, so they are one for every reader of the trace */
+	if (x->trace->machine) {
+		x->base = x->trace->machine->wall.at;
+		x->machine = x->trace->machine->number;
+	}
 	return 0;
 }
 

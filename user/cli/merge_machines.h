@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: MIT */
+/* kbarman merge --machines: captures of several machines become one trace on one clock. */
+#ifndef KBARMAN_CLI_MERGE_MACHINES_H
+#define KBARMAN_CLI_MERGE_MACHINES_H
+
+#include <stdbool.h>
+
+#include <kbarman/symbol.h>
+
+struct merge_machines {
+	const char *const *paths;
+	unsigned int count;
+	const char *output;
+	const char *to;			/* the format; NULL: by the name of the output */
+	bool json;			/* say in JSON how exact the clocks are */
+	struct kb_symbol_options symbols;
+};
+
+/* Returns an exit status. */
+int merge_machines(const struct merge_machines *merge);
+
+#endif
