@@ -498,6 +498,38 @@ a_recording_runs_beside_a_flight_recorder() {
 		[ "$(sum_of kbarman.cap '^lost')" -eq 0 ]
 }
 
+# Two readings, with what the kernel knows of their error: what `merge --machines` needs.
+the_wall_clock_is_read_at_both_ends() {
+	before=$(date +%s)
+	"$KBARMAN" record -o one.cap -- sleep 1 && "$KBARMAN" record -o two.cap -- sleep 1 || return 1
+	"$KBARMAN" flight start -m 256K && sleep 1 && "$KBARMAN" snapshot -o three.cap && "$KBARMAN" flight stop ||
+		return 1
+	for capture in one two three; do
+		facts $capture.cap | grep '^realtime'
+		facts $capture.cap | grep -q '^realtime_end=[0-9]*,[0-9]*$' || return 1
+		facts $capture.cap | grep -q '^realtime_error_end=[01],[0-9]*,[0-9]*$' || return 1
+	done
+	facts one.cap | grep -q '^realtime_error_base=[01],' || return 1
+	# a copy of a session that runs does not know how it was at its start
+	facts three.cap | grep -q '^realtime_error_base=' && return 1
+	"$KBARMAN" merge --machines -j -o all.perfetto one.cap two.cap three.cap >machines.json || return 1
+	cat machines.json
+	awk -v before="$before" -F'[:,]' '
+		/"kind":"machine"/ {
+			for (i = 1; i < NF; i++) {
+				if ($i ~ /from_unix_ns/) from = $(i + 1)
+				if ($i ~ /until_unix_ns/) until = $(i + 1)
+				if ($i ~ /rate_ppm/) ppm = $(i + 1)
+			}
+			n++
+			seconds = (until - from) / 1e9
+			if (seconds < 0.9 || from / 1e9 < before - 1 || ppm > 500 || ppm < -500)
+				bad = 1
+			print seconds, ppm
+		}
+		END { exit !(n == 3 && !bad) }' machines.json
+}
+
 # ---- all of them ----
 
 run_tests counts_on_two_pmus verdict_of has_both counts whole_chains count_waits
