@@ -40,7 +40,7 @@ static uint64_t part_of(uint64_t ns, unsigned int ppm)
 	return ns / MILLION * ppm + ns % MILLION * ppm / MILLION;
 }
 
-static uint64_t distance(uint64_t a, uint64_t b)
+static uint64_t difference(uint64_t a, uint64_t b)
 {
 	return a > b ? a - b : b - a;
 }
@@ -87,7 +87,7 @@ static void begin_at_end(struct kb_wall *wall, uint64_t capture_ns)
 
 static void judge_rate(struct kb_wall *wall, uint64_t capture_ns)
 {
-	uint64_t apart = distance(wall->ns, capture_ns);
+	uint64_t apart = difference(wall->ns, capture_ns);
 	uint64_t allowed = part_of(capture_ns, RATE_PPM) + SET_NS;
 
 	if (wall->clock != KB_WALL_UNKNOWN)
