@@ -135,4 +135,222 @@ an_agent_that_is_killed_loses_nothing() {
 	have_all && parts_follow
 }
 
-run_tests configure busy until_true captures nr_captures fact have_all parts_follow
+# Runs the agent with its messages in `said`, until `ended`.
+begin() {
+	"$AGENT" -c conf "$@" 2>>said &
+	pid=$!
+	until_true [ -e state ]
+}
+
+ended() {
+	kill -TERM $pid
+	wait $pid
+}
+
+status_is() {
+	"$AGENT" -c conf --status | grep -q "^$1 *$2"
+}
+
+# All that the files say is lost is what the kernel counted.
+losses_are_told() {
+	told=0
+	for c in $(captures); do
+		told=$((told + $(sum_of "$c" '^lost')))
+	done
+	counted=$(sum_of "$(captures | tail -n 1)" '^part_lost')
+	echo "$told lost records told, $counted counted"
+	[ "$told" -eq "$counted" ]
+}
+
+a_full_disk_is_counted_and_told_and_gone_on_from() {
+	mkdir caps && mount -t tmpfs -o size=8m tmpfs caps || return 1
+	configure 'buffer = 64K' 'file_max = 1M' 'file_time = 2s'
+	busy &
+	begin
+	until_true nr_captures 2
+	dd if=/dev/zero of=caps/rest bs=4k 2>/dev/null
+	until_true status_is health trouble && until_true status_is session.all.lost '[1-9]'
+	full=$?
+	"$AGENT" -c conf --status >status
+	rm caps/rest
+	until_true status_is health well && sleep 3
+	well=$?
+	ended
+	touch stop
+	wait
+	cat said status
+	have_all && parts_follow && losses_are_told
+	good=$?
+	lost=$counted
+	rm -rf caps/* && umount caps
+	[ $full$well$good = 000 ] && [ "$lost" -gt 0 ] && grep -q 'No space left' said &&
+		grep -q 'there is room again; [1-9][0-9]* records were lost' said
+}
+
+a_configuration_that_is_read_again_leaves_other_sessions_alone() {
+	configure 'file_time = 1h' 'buffer = 4M'
+	printf '[session other]\nfile_time = 1h\n' >>conf
+	begin
+	until_true status_is sessions 2
+	until_true sh -c 'ls caps/all-*.part caps/other-*.part'
+	sed -i 's/^buffer = .*/buffer = 2M/' conf
+	kill -HUP $pid
+	until_true sh -c 'ls caps/all-*.cap && ls caps/all-*.part'
+	# the other one was not touched
+	[ "$(find caps -name 'other-*')" = "$(find caps -name 'other-*.part')" ] || return 1
+	printf 'bufer = 1M\n' >>conf
+	kill -HUP $pid
+	until_true grep -q 'the configuration stays as it was' said
+	until_true status_is health well
+	sed -i '/bufer/d; /session other/,$d' conf
+	kill -HUP $pid
+	until_true sh -c 'ls caps/other-*.cap' || return 1
+	ended
+	cat said
+	grep -q "conf:[0-9]*: a session has no 'bufer'" said && have_all_of other
+}
+
+# As have_all, of the session of that name.
+have_all_of() {
+	mkdir aside
+	find caps -name "*.cap" ! -name "$1-*" -exec mv {} aside \;
+	have_all
+}
+
+an_agent_that_is_killed_without_a_keeper_tells_of_the_gap() {
+	configure 'file_time = 1h'
+	begin
+	sleep 3
+	kill -KILL $pid
+	wait $pid
+	find caps -name '*.part' | grep -q . || return 1
+	rm state
+	sleep 1
+	begin
+	ended
+	cat said
+	grep -q 'nothing was recorded in the last [0-9.]* s: its session was not kept' said || return 1
+	first=$(captures | head -n 1) second=$(captures | tail -n 1)
+	nr_captures 2 && "$KBARMAN" check "$first" && "$KBARMAN" check "$second" || return 1
+	gap=$(fact "$second" agent_gap)
+	echo "gap $gap"
+	[ -z "$(fact "$first" agent_gap)" ] && [ $((${gap#*,} - ${gap%,*})) -gt 900000000 ]
+}
+
+the_folder_is_bounded() {
+	FOLDER_MAX=2M
+	configure 'file_max = 1M' 'file_time = 1s' 'record = sched'
+	FOLDER_MAX=
+	begin
+	busy &
+	until_true status_is removed.files '[1-9]'
+	"$AGENT" -c conf --status >status
+	ended
+	touch stop
+	wait
+	cat status said
+	du -sk caps
+	[ "$(find caps -name '*.cap' -exec du -k {} + | awk '{ n += $1 } END { print n }')" -le 2048 ] &&
+		grep -q 'removed the [0-9]* oldest captures' said
+}
+
+a_clock_that_is_set_back_does_not_mix_files_up() {
+	configure 'file_time = 1s' 'buffer = 4M'
+	begin
+	until_true nr_captures 1
+	now=$(date +%s)
+	date -s "@$((now - 7200))" >/dev/null
+	until_true nr_captures 4
+	ended
+	date -s "@$((now + 10))" >/dev/null
+	cat said
+	captures
+	have_all && parts_follow || return 1
+	newest=$(captures | tail -n 1)
+	"$KBARMAN" info --json "$newest" | grep -o '"unix_base_ns":[0-9]*'
+	begun=$(fact "$newest" part_begin)
+	# its times are those of the clock then
+	[ $((${begun#*,} / 1000000000)) -lt $((now - 3600)) ]
+}
+
+tasks_come_and_go_for_ever() {
+	configure 'file_time = 2s' 'max_tasks = 512' 'buffer = 1M'
+	begin
+	i=0
+	while [ $i -lt "${TASKS:-2500}" ]; do
+		/bin/true
+		i=$((i + 1))
+	done
+	ended
+	cat said
+	have_all && parts_follow || return 1
+	for c in $(captures); do
+		[ "$(sum_of "$c" '^missed')" -eq 0 ] || { facts "$c" | grep missed; return 1; }
+		"$KBARMAN" script "$c" >lines || return 1
+		! grep -m 3 -E '\?\?|unknown task|<[0-9]*>' lines || return 1
+	done
+}
+
+processes_have_their_cgroups() {
+	mkdir -p cg && mount -t cgroup2 none cg 2>/dev/null
+	group=$(sed -n 's/^0::.*/cg/p' /proc/self/cgroup)
+	[ "$group" ] && mkdir -p cg/system.slice/shop.service || { echo "SKIP no cgroups here"; return 0; }
+	configure 'file_time = 1h'
+	sh -c 'echo $$ >cg/system.slice/shop.service/cgroup.procs; exec sleep 30' &
+	sleeper=$!
+	begin
+	sleep 3
+	ended
+	kill $sleeper
+	wait
+	c=$(captures)
+	facts "$c" | grep '^cgroup'
+	number=$(facts "$c" | sed -n 's|^cgroup\.\([0-9]*\)=.*/system.slice/shop.service$|\1|p')
+	facts "$c" | grep -q "^cgroup_of\.[0-9]*=$number$"
+	good=$?
+	rmdir cg/system.slice/shop.service cg/system.slice
+	umount cg
+	return $good
+}
+
+# A week of files of a minute, as fast as they can be written: nothing grows.
+a_week_leaves_the_agent_as_it_was() {
+	configure 'file_time = 1h' 'buffer = 256K' 'file_max = 1M'
+	sed -i 's/^folder_max = .*/folder_max = 4M/' conf
+	busy &
+	begin
+	rotations 20 || return 1
+	memory=$(memory_of $pid) files=$(find /proc/$pid/fd | wc -l)
+	rotations "${ROTATIONS:-300}" || return 1
+	echo "NOTE ${ROTATIONS:-300} files: VmRSS $memory, then $(memory_of $pid) KiB, $files files open, then $(find /proc/$pid/fd | wc -l)"
+	sed -n 's/^\(VmRSS\|RssAnon\|RssFile\|RssShmem\):\s*/NOTE \1 /p' /proc/$pid/status
+	grown=$(($(memory_of $pid) - memory)) now=$(find /proc/$pid/fd | wc -l)
+	ended
+	touch stop
+	wait
+	cat said | tail -n 3
+	[ $grown -lt 300 ] && [ "$now" -le "$files" ] && [ "$(du -sk caps | cut -f1)" -lt 6000 ]
+}
+
+memory_of() {
+	sed -n 's/^VmRSS:[^0-9]*\([0-9]*\).*/\1/p' "/proc/$1/status"
+}
+
+# rotations N: so many files more
+rotations() {
+	goal=$(($(newest_number) + $1))
+	while [ "$(newest_number)" -lt "$goal" ]; do
+		kill -USR1 $pid || return 1
+		sleep 0.05
+	done
+}
+
+newest_number() {
+	# shellcheck disable=SC2012 # names are ours
+	n=$(ls caps | sort -t- -k2 | tail -n 1)
+	n=${n#*-} n=${n%%-*}
+	echo "${n:-0}" | sed 's/^0*\(.\)/\1/'
+}
+
+run_tests configure busy until_true captures nr_captures fact have_all parts_follow begin ended status_is \
+	losses_are_told have_all_of memory_of rotations newest_number

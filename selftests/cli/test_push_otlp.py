@@ -4,6 +4,7 @@
 import collections
 import json
 import os
+import struct
 import subprocess
 import sys
 
@@ -101,6 +102,29 @@ def resources_are_the_programs(tmp):
     names = {p["resource"]["service.name"] for p in requests[0].profiles}
     assert len(names) > 20 and all(s["attributes"]["thread.name"] == p["resource"]["service.name"]
                                    for p, s in samples_of(requests, "samples"))
+
+
+def services_and_containers_are_those_of_the_cgroups(tmp):
+    container = "0123456789abcdef" * 4
+    for path, wanted in (
+            ("/system.slice/shop.service", {"service.name": "shop"}),
+            ("/user.slice/user@0.service/app.slice/app.service/x", {"service.name": "app"}),
+            (f"/system.slice/docker-{container}.scope", {"service.name": "alpha", "container.id": container}),
+            (f"/kubepods/burstable/pod12-34/{container}", {"container.id": container}),
+            (f"/kubepods.slice/kubepods-pod1.slice/cri-containerd-{container}.scope",
+             {"container.id": container}),
+            ("/user.slice", {"service.name": "alpha"})):
+        maker = viewers.small()
+        row = next(i for i, task in enumerate(maker.tasks) if struct.unpack("<QII", task)[1] == 10)
+        maker.fact("cgroup.0", path)
+        maker.fact(f"cgroup_of.{row}", 0)
+        requests = push(maker.save(os.path.join(tmp, "a.cap")))
+        found = [p["resource"] for p in requests[0].profiles if p["resource"].get("process.linux.cgroup")]
+        assert found, path
+        for resource in found:
+            assert resource["process.linux.cgroup"] == path
+            assert wanted.items() <= resource.items(), (wanted, resource)
+            assert ("container.id" in resource) == ("container.id" in wanted), resource
 
 
 def what_the_user_says_of_resources_counts(tmp):

@@ -18,12 +18,13 @@ char *agent_cgroup_of(char *text)
 
 	/* Lines are "ID:CONTROLLERS:PATH". */
 	for (char *line = text, *next; line && *line; line = next) {
-		char *controllers = strchr(line, ':'), *path;
+		char *controllers, *path;
 		int rank = 1;
 
 		next = strchr(line, '\n');
 		if (next)
 			*next++ = '\0';
+		controllers = strchr(line, ':');
 		path = controllers ? strchr(controllers + 1, ':') : NULL;
 		if (!path)
 			continue;

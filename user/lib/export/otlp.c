@@ -9,6 +9,7 @@
 
 #include <kbarman/version.h>
 
+#include "analysis/cgroups.h"
 #include "analysis/cputime.h"
 #include "analysis/trace_inside.h"
 #include "base/hash.h"
@@ -45,8 +46,9 @@ struct thread {
 
 /* A program in this request. */
 struct program {
-	uint64_t key;		/* hash of its name */
+	uint64_t key;		/* hash of its name and its cgroup */
 	uint32_t task;		/* number of a task that is called so */
+	const char *cgroup;	/* NULL: not known */
 };
 
 struct otlp {
@@ -54,6 +56,7 @@ struct otlp {
 	const struct kb_otlp_options *options;
 	struct kb_stack_table stacks;
 	struct kb_task_table tasks;
+	struct kb_cgroups *cgroups;
 	struct kb_cputime times;
 	struct kb_waits waits;
 	uint32_t nr_values;
@@ -79,6 +82,7 @@ static int64_t find_program(struct otlp *x, uint32_t task, uint64_t timestamp)
 {
 	uint32_t tgid = kb_task_id(&x->tasks, task)->tgid;
 	int64_t process = kb_task_table_find(&x->tasks, tgid, timestamp);
+	const char *cgroup = kb_cgroups_find(x->cgroups, tgid, timestamp);
 	char label[KB_TASK_LABEL];
 	struct program *program;
 	uint64_t key;
@@ -87,10 +91,13 @@ static int64_t find_program(struct otlp *x, uint32_t task, uint64_t timestamp)
 		return process;
 	key = kb_hash_bytes(x->programs.seed, label,
 			    kb_task_label(&x->tasks, (uint32_t)process, label));
+	if (cgroup)
+		key = kb_hash_bytes(key, cgroup, strlen(cgroup) + 1);
 	program = kb_table_get(&x->programs, &key);
 	if (!program)
 		return -ENOMEM;
 	program->task = (uint32_t)process;
+	program->cgroup = cgroup;
 	return ((char *)program - x->programs.rows) / x->programs.row_size;
 }
 
@@ -194,8 +201,15 @@ static void put_resource(struct otlp *x, const struct program *program)
 			   kb_trace_header(x->trace)->target_name ?: "";
 	char name[KB_TASK_LABEL];
 	size_t length = kb_task_label(&x->tasks, program->task, name), i;
+	const char *cgroup = program->cgroup ?: "";
+	struct kb_text service = kb_cgroup_service(cgroup), container = kb_cgroup_container(cgroup);
 
-	put_own(x, out, "service.name", name, length);
+	if (service.length)
+		put_own(x, out, "service.name", service.data, service.length);
+	else
+		put_own(x, out, "service.name", name, length);
+	put_own(x, out, "container.id", container.data, container.length);
+	put_own(x, out, "process.linux.cgroup", cgroup, strlen(cgroup));
 	put_own(x, out, "host.name", host, strlen(host));
 	put_own(x, out, "os.type", "linux", strlen("linux"));
 	put_fact(x, out, "os.version", "release");
@@ -512,6 +526,8 @@ static int prepare(struct otlp *x, struct kb_error *err)
 	kb_task_table_init(&x->tasks, x->trace);
 	identify(x);
 	open_request(x);
+	if (kb_cgroups_create(&x->cgroups, x->trace->barman))
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	if (kb_stack_table_init(&x->stacks, true) || kb_cputime_init(&x->times, x->trace) ||
 	    kb_out_memory(&x->body) || kb_out_memory(&x->resource) || kb_out_memory(&x->scope) ||
 	    kb_out_memory(&x->profile))
@@ -530,6 +546,7 @@ static void release(struct otlp *x)
 	kb_cputime_release(&x->times);
 	kb_stack_table_release(&x->stacks);
 	kb_task_table_release(&x->tasks);
+	kb_cgroups_destroy(x->cgroups);
 }
 
 /* What the capture has that requests can't hold, or has not. */

@@ -10,7 +10,8 @@
  *	COUNTER		what the counter of that name counted up to the samples
  *
  * A sample belongs to the request of its time, a wait to the one of the record that shows its end.
- * Programs of different names are different resources.
+ * Programs of different names are different resources, and so are those of different cgroups, if the
+ * capture has these: service.name is then the unit of the program, if it has one.
  */
 #ifndef KB_LIB_EXPORT_OTLP_H
 #define KB_LIB_EXPORT_OTLP_H
