@@ -20,7 +20,7 @@ build/selftests/compare/compare: $(COMPARE_SRC) build/libkbarman.a $(wildcard se
 compare-perf: build/selftests/compare/compare	## compare call chains of real programs, and the bytes of their stacks, with perf's
 	@scripts/compare-perf
 
-.PHONY: bench bench-profile bench-switch bench-guest
+.PHONY: bench bench-profile bench-switch bench-guest bench-agent
 bench: user $(BENCHES) bench-switch	## measure speed and memory, also of other tracers; results in out/bench.json
 	@scripts/bench
 
@@ -28,6 +28,11 @@ TRACER		?= kbarman
 WORKLOAD	?= yield
 bench-profile: bench-switch	## list the instructions of a context switch (TRACER=kbarman, ftrace … WORKLOAD=yield, pipe …)
 	@scripts/bench-switches --profile $(TRACER) $(WORKLOAD)
+
+bench-agent: build/bench/count.so user	## measure what kbarmand costs at 10,000 switches a second
+	@$(MAKE) --no-print-directory ARCH=amd64 GUEST=build/bench/guest-amd64 guest-module \
+		$(addprefix build/bench/guest-amd64/,measure hold_kbarman kbarmand)
+	@scripts/bench-agent
 
 # The programs that scripts/bench-switches runs, on this machine and in guests.
 BENCH_GUEST	:= build/bench/guest-$(MACH)

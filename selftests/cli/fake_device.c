@@ -16,6 +16,7 @@
  *	FAKE_DETAILS	the module knows the sources of --latency (1); if some are asked for, there
  *			is a record of them each millisecond and CPU
  *	FAKE_TURNS	the module lets counters take turns (1)
+ *	FAKE_REUSE	the module lets a stream use rows again (1)
  *	FAKE_INTERRUPTS	this file stands for /proc/interrupts
  *	FAKE_MAPS	new mappings that are seen: 0 none, 1 but for moved ones, 2 all (2)
  *	FAKE_ABSENT	query.absent: what this kernel can't give (0)
@@ -573,6 +574,7 @@ static int query(struct kbarman_query *q)
 			    (setting("FAKE_MAPS", 2) ? KBARMAN_FEATURE_MAPS_MADE : 0) |
 			    (setting("FAKE_COUNTS", 1) ? KBARMAN_FEATURE_COUNTS : 0) |
 			    (setting("FAKE_TURNS", 1) ? KBARMAN_FEATURE_TURNS : 0) |
+			    (setting("FAKE_REUSE", 1) ? KBARMAN_FEATURE_REUSE : 0) |
 			    (setting("FAKE_DETAILS", 1) ? KBARMAN_FEATURE_DETAILS : 0) |
 			    (uint32_t)setting("FAKE_CHAINS", 3) * KBARMAN_FEATURE_CHAIN_USER,
 		.page_size = PAGE,

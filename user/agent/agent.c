@@ -437,6 +437,7 @@ static int begin(struct agent *agent)
 	setpriority(PRIO_PROCESS, 0, AGENT_NICE);
 	agent->started_ns = kb_clock_ns(CLOCK_REALTIME);
 	agent->watchdog = agent_watchdog_ms();
+	agent->watchdog_ms = kb_clock_ms() + (int64_t)agent->watchdog / 2;
 	agent_kept(take_kept, agent);
 	save_what_was_left(agent);
 	apply(agent);

@@ -11,6 +11,8 @@
 #		one of them, recorded by all, for decoding
 #	guest.sh recordings TRACER...
 #		a workload that they record into files, as their manuals recommend
+#	guest.sh agent SECONDS
+#		10,000 switches a second, with a session that nobody reads, and with kbarmand
 #
 # Prints, a line each:
 #
@@ -272,6 +274,47 @@ count() {
 			echo "count $tracer $workload $($workload)"
 		done
 		"${tracer}_off"
+	done
+}
+
+# ---- the agent
+
+unread_on() { hold ./hold_kbarman sched; }
+unread_off() { release; }
+
+agent_on() {
+	mkdir -p /tmp/agent
+	cat >/tmp/agent.conf <<-END
+		[agent]
+		folder = /tmp/agent
+		folder_max = 8M
+		state = /tmp/agent.state
+		[session all]
+		record = sched
+		file_max = 4M
+		file_time = 60s
+	END
+	"$here/kbarmand" -c /tmp/agent.conf 2>why &
+	agent=$!
+	while [ ! -e /tmp/agent.state ]; do sleep 0.1; done
+}
+
+agent_off() {
+	sed -n 's/^\(Vm[HR]...\|Rss[AFS][a-z]*\):[^0-9]*\([0-9]*\).*/rss \1 \2/p' /proc/$agent/status
+	kill $agent
+	wait $agent
+	cat why
+}
+
+agent() {
+	for tracer in unread unread agent agent unread; do
+		"${tracer}_on" || return
+		sleep 2
+		# 1: to be warm
+		for seconds in 1 "$1" "$1"; do
+			echo "count $tracer ${seconds}s $(./measure sleep $((seconds * 5000)) 200000)"
+		done
+		"${tracer}_off" >&2
 	done
 }
 

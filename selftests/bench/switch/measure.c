@@ -9,6 +9,7 @@
  *	measure warm ROOT COMMAND...	the same, without marks
  *	measure whole COMMAND...	a command, with all that runs beside it, as ordinary
  *					tasks run
+ *	measure sleep TIMES NS		two switches every NS: to idle and back
  *	measure sample NS ROOT COMMAND...	the same; prints how many periods of NS it took
  *	measure sample_warm NS ROOT COMMAND...	the same, without marks
  */
@@ -101,6 +102,26 @@ static unsigned long long yield(unsigned long times, bool marked)
 	return before;
 }
 
+/* A task that runs for a moment every @ns. */
+static unsigned long long sleep_often(unsigned long times, unsigned long ns)
+{
+	unsigned long long before = switches();
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	MARK(MARK_BEGIN);
+	while (times--) {
+		next.tv_nsec += (long)ns;
+		if (next.tv_nsec >= 1000000000) {
+			next.tv_nsec -= 1000000000;
+			next.tv_sec++;
+		}
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL);
+	}
+	MARK(MARK_END);
+	return switches() - before;
+}
+
 /* @root: NULL: not another one. */
 static void run(const char *root, char **command, bool marked)
 {
@@ -155,6 +176,10 @@ int main(int argc, char **argv)
 		printf("%llu\n", run_switches(NULL, argv + 2));
 		return 0;
 	}
+	if (argc == 4 && !strcmp(argv[1], "sleep")) {
+		printf("%llu\n", sleep_often(strtoul(argv[2], NULL, 0), strtoul(argv[3], NULL, 0)));
+		return 0;
+	}
 	be_undisturbed();
 	if (argc == 3 && (!strcmp(argv[1], "yield") || !strcmp(argv[1], "fill"))) {
 		count = yield(strtoul(argv[2], NULL, 0), argv[1][0] == 'y');
@@ -167,7 +192,7 @@ int main(int argc, char **argv)
 		count = run_periods(strtoul(argv[2], NULL, 0), argv[3], argv + 4, !argv[1][6]);
 	} else {
 		fprintf(stderr, "usage: measure yield TIMES | fill TIMES | run ROOT COMMAND... |\n"
-				"       warm ROOT COMMAND... | whole COMMAND... |\n"
+				"       warm ROOT COMMAND... | whole COMMAND... | sleep TIMES NS |\n"
 				"       sample NS ROOT COMMAND... | sample_warm NS ROOT COMMAND...\n");
 		return 2;
 	}

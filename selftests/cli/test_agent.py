@@ -1,0 +1,281 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""kbarmand from its configuration to its files, on a device that is not there: fake_device.c,
+preloaded. What only a kernel can tell, such as what is kept over a restart, is tested in a VM."""
+import array
+import json
+import os
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap
+import test_record
+from test_record import check, fake
+
+AGENT = os.path.join(os.path.dirname(tap.KBARMAN), "kbarmand")
+
+
+def configure(tmp, text="", session="", name="all"):
+    with open(os.path.join(tmp, "conf"), "w", encoding="utf-8") as file:
+        file.write(f"[agent]\nfolder = {tmp}/caps\nstate = {tmp}/state\nlabels = no\n{text}\n"
+                   f"[session {name}]\n{session}\n")
+
+
+def agent(tmp, *args, env=None):
+    return subprocess.run([AGENT, "-c", os.path.join(tmp, "conf"), *args], capture_output=True, text=True,
+                          timeout=60, check=False, env=env)
+
+
+def until(condition, what):
+    for _ in range(1000):
+        found = condition()
+        if found:
+            return found
+        time.sleep(0.02)
+    raise AssertionError(what)
+
+
+def captures(tmp, suffix=".cap"):
+    folder = os.path.join(tmp, "caps")
+    return sorted(os.path.join(folder, name) for name in os.listdir(folder)
+                  if name.endswith(suffix)) if os.path.isdir(folder) else []
+
+
+class Running:
+    """The agent, until the end of the block; then `said` is what it said, and `status` how it ended."""
+
+    def __init__(self, tmp, *args, env=None, before=None):
+        self.tmp, self.said, self.status = tmp, "", None
+        with open(os.path.join(tmp, "said"), "a", encoding="utf-8") as file:
+            self.child = subprocess.Popen([AGENT, "-c", os.path.join(tmp, "conf"), *args], stderr=file,
+                                          env=env or fake(), preexec_fn=before)
+        until(lambda: os.path.exists(os.path.join(tmp, "state")) or self.child.poll() is not None,
+              "the agent has no state")
+
+    def text(self):
+        with open(os.path.join(self.tmp, "said"), encoding="utf-8") as file:
+            return file.read()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        if self.child.poll() is None:
+            self.child.terminate()
+        self.status = self.child.wait(60)
+        self.said = self.text()
+
+
+def facts(path):
+    with open(path, "rb") as file:
+        return dict(re.findall(r"kbarman\.([^=\0]+)=([^\0]*)\0",
+                               file.read(1 << 20).decode(errors="replace")))
+
+
+def options_are_as_in_the_help(tmp):
+    said = subprocess.run([AGENT, "--help"], capture_output=True, text=True, check=True).stdout
+    for option in ("--config FILE", "--keep", "--check", "--status", "--json"):
+        assert option in said, said
+    assert subprocess.run([AGENT, "-V"], capture_output=True, text=True,
+                          check=True).stdout.startswith("kbarmand ")
+    for args in ["--no-such"], ["word"]:
+        done = subprocess.run([AGENT, *args], capture_output=True, text=True, check=False)
+        assert done.returncode == 2 and "--help" in done.stderr, done
+    with open(os.path.join(HERE, "..", "..", "user", "man", "kbarmand.8"), encoding="utf-8") as page:
+        manual = page.read().replace("\\-", "-")
+    for option in re.findall(r"--\w+", said):
+        assert option in manual, option
+
+
+def each_key_is_in_the_manual(tmp):
+    with open(os.path.join(HERE, "..", "..", "user", "man", "kbarmand.conf.5"), encoding="utf-8") as page:
+        described = set(re.findall(r"^\.TP\n\.B (\w+)$", page.read(), re.M))
+    configure(tmp, "nokey = 1", "nokey = 1")
+    said = agent(tmp, "--check").stderr
+    there = {key for keys in re.findall(r"there are ([\w, ]+)", said) for key in keys.split(", ")}
+    assert there == described and len(there) > 10, there ^ described
+
+
+def what_is_wrong_is_told_with_its_line(tmp):
+    configure(tmp, "folder_max = big", "buffer = 1\ncpus = x")
+    done = agent(tmp, "--check")
+    assert done.returncode == 2, done
+    for line, text in (5, "not a size"), (7, "give a size"), (8, "cpus = x"):
+        assert re.search(rf"conf:{line}: .*{text}", done.stderr), done.stderr
+    assert agent(tmp, env=fake()).returncode == 2 and not os.path.exists(os.path.join(tmp, "caps"))
+    configure(tmp)
+    done = agent(tmp, "--check")
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", ""), done
+    os.remove(os.path.join(tmp, "conf"))
+    done = agent(tmp, "--check")
+    assert done.returncode == 2 and "kbarmand.conf(5)" in done.stderr, done
+
+
+def records_are_in_captures_one_behind_the_other(tmp):
+    configure(tmp, session="file_time = 1s")
+    with Running(tmp, env=fake(FAKE_RATE=20)) as running:
+        until(lambda: len(captures(tmp)) >= 3, "no captures")
+        until(lambda: json.loads(agent(tmp, "--status", "--json").stdout)["written.files"] >= 3, "no state")
+        status = agent(tmp, "--status", "--json")
+        state = json.loads(status.stdout)
+        assert status.returncode == 0 and state["health"] == "well" and state["runs"] is True, status
+        assert state["session.all.records"] > 0, state
+    assert running.status == 0 and not captures(tmp, ".part"), running.said
+    assert not os.path.exists(os.path.join(tmp, "state"))
+    where, number, total = {}, 0, 0
+    for path in captures(tmp):
+        number += 1
+        assert re.fullmatch(rf"all-{number:08}-\d{{8}}T\d{{6}}Z\.cap", os.path.basename(path)), path
+        records, said = check(path)[1], facts(path)
+        total += len(records)
+        assert said["part"].split(",")[0] == str(number), said
+        for cpu in range(2):
+            first, last = map(int, said[f"part_ring.{cpu}"].split(","))
+            assert first == where.get(cpu, 0) and last >= first, (path, cpu, first, where)
+            where[cpu] = last
+            assert int(said[f"written.{cpu}"]) == sum(1 for r in records if r[1] == cpu), said
+        assert tap.run("check", path).returncode == 0 and tap.run("report", path).returncode == 0
+    assert number >= 4 and total == sum(int(said[f"part_written.{cpu}"]) for cpu in range(2)), total
+
+
+def a_capture_ends_when_it_is_large(tmp):
+    configure(tmp, session="file_max = 1M\nbuffer = 1M")
+    with Running(tmp, env=fake(FAKE_RATE=200)):
+        until(lambda: len(captures(tmp)) >= 3, "no captures")
+    sizes = [os.path.getsize(path) for path in captures(tmp)[:-1]]
+    assert all(1 << 20 <= size < 4 << 20 for size in sizes), sizes
+
+
+def a_file_that_can_not_grow_ends_and_the_next_one_goes_on(tmp):
+    configure(tmp, session="buffer = 1M")  # the fake device has its buffers in a file
+    limit = 3 << 20
+    with Running(tmp, env=fake(FAKE_RATE=100),
+                 before=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))) as running:
+        until(lambda: len(captures(tmp)) >= 2, "no captures")
+    assert "can't be written" in running.said and "there is room again" in running.said, running.said
+    lost = 0
+    for path in captures(tmp):
+        assert tap.run("check", "-q", path).returncode == 0, path
+        lost += sum(int(n) for key, n in facts(path).items() if key.startswith("lost."))
+    total = sum(len(check(path)[1]) for path in captures(tmp))
+    last = facts(captures(tmp)[-1])
+    assert total == sum(int(last[f"part_written.{cpu}"]) for cpu in range(2)), (total, last)
+    assert lost == sum(int(n) for key, n in last.items() if key.startswith("part_lost.")), (lost, last)
+
+
+def a_file_that_was_left_gets_its_name(tmp):
+    configure(tmp, session="file_time = 1h")
+    running = Running(tmp)
+    part = until(lambda: captures(tmp, ".part"), "no file")[0]
+    time.sleep(1.5)
+    running.child.kill()
+    running.child.wait()
+    with open(os.path.join(tmp, "caps", "all-00000007-20260101T000000Z.part"), "wb") as file:
+        file.write(b"nothing of a capture")
+    with Running(tmp) as running:
+        until(lambda: captures(tmp, ".part"), "no file")
+    left = part.replace(".part", ".cap")
+    assert captures(tmp)[0] == left and check(left)[1] and tap.run("check", left).returncode == 0
+    assert "all-00000007-20260101T000000Z.part had no records yet, and is removed" in running.said
+    assert "was not ended by the agent that wrote it" in running.said, running.said
+    # the numbers go on behind all that were there, and the gap is told
+    assert os.path.basename(captures(tmp)[-1]).startswith("all-00000008-"), captures(tmp)
+    first, last = map(int, facts(captures(tmp)[-1])["agent_gap"].split(","))
+    assert "nothing was recorded in the last" in running.said and 0 < first < last, running.said
+
+
+def a_folder_has_one_agent(tmp):
+    configure(tmp)
+    with Running(tmp):
+        done = agent(tmp, env=fake())
+        assert done.returncode == 2 and "another kbarmand writes into" in done.stderr, done
+
+
+def the_oldest_captures_go(tmp):
+    configure(tmp, "folder_max = 6M", "file_max = 2M\nfile_time = 1s\nbuffer = 1M")
+    with Running(tmp, env=fake(FAKE_RATE=200)) as running:
+        until(lambda: captures(tmp) and "-00000001-" not in captures(tmp)[0] and len(captures(tmp)) > 1,
+              "nothing is removed")
+    assert sum(os.stat(path).st_blocks * 512 for path in captures(tmp)) <= 6 << 20
+    assert "oldest captures" in running.said, running.said
+
+
+def a_configuration_that_is_wrong_changes_nothing(tmp):
+    configure(tmp, session="file_time = 1h")
+    with Running(tmp) as running:
+        until(lambda: captures(tmp, ".part"), "no file")
+        configure(tmp, session="bufer = 1M")
+        running.child.send_signal(signal.SIGHUP)
+        until(lambda: "the configuration stays as it was" in running.text(), "it is not read")
+        configure(tmp, session="file_time = 1s")
+        running.child.send_signal(signal.SIGHUP)
+        until(lambda: captures(tmp), "the new one is not taken")
+    assert facts(captures(tmp)[-1])["part"].split(",")[0] == str(len(captures(tmp)))
+
+
+def sigusr1_begins_a_new_capture(tmp):
+    configure(tmp, session="file_time = 1h")
+    with Running(tmp) as running:
+        until(lambda: captures(tmp, ".part"), "no file")
+        running.child.send_signal(signal.SIGUSR1)
+        until(lambda: captures(tmp), "no capture")
+
+
+def the_service_manager_hears_of_it(tmp):
+    configure(tmp)
+    path = os.path.join(tmp, "notify")
+    manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+    manager.bind(path)
+    manager.settimeout(20)
+    heard, stored = [], []
+
+    def listen(what):
+        while what not in "\n".join(heard):
+            text, control, _, _ = manager.recvmsg(4096, socket.CMSG_SPACE(16))
+            heard.append(text.decode())
+            for level, kind, data in control:
+                assert (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
+                stored.extend(array.array("i", data[:len(data) - len(data) % 4]))
+
+    with Running(tmp, "--keep", env={**fake(), "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"}) as running:
+        listen("WATCHDOG=1")
+        assert len(stored) == 1 and re.search(r"FDSTORE=1\nFDNAME=all\.[0-9a-f]{16}", heard[0]), heard
+        assert heard[1] == "READY=1", heard
+        running.child.send_signal(signal.SIGHUP)
+        listen("RELOADING=1")
+        del heard[:]
+        listen("READY=1")
+    listen("STOPPING=1")
+    os.close(stored[0])
+    manager.close()
+
+
+def a_module_that_is_too_old_is_told(tmp):
+    configure(tmp)
+    with Running(tmp, env=fake(FAKE_REUSE=0)) as running:
+        status = agent(tmp, "--status")
+        assert status.returncode == 1 and "too old to record all the time" in status.stdout, status
+    assert "session all can't start: the module that is loaded is too old" in running.said, running.said
+
+
+def status_of_no_agent_is_told(tmp):
+    configure(tmp)
+    done = agent(tmp, "--status")
+    assert done.returncode == 2 and "no agent runs" in done.stderr, done
+    running = Running(tmp)
+    running.child.kill()
+    running.child.wait()
+    done = agent(tmp, "--status", "--json")
+    assert done.returncode == 2 and "the last one wrote" in done.stderr, done
+    assert json.loads(done.stdout)["runs"] is False
+
+
+if __name__ == "__main__":
+    test_record.main(globals())
