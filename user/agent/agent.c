@@ -359,6 +359,8 @@ static void write_state(struct agent *agent)
 	int ret;
 
 	agent_folder_counts(agent->folder, &state.folder);
+	for (unsigned int i = 0; i < agent->nr_sessions; i++)
+		agent_session_lost(agent->sessions[i]);
 	ret = agent_state_write(agent->config.state, &state);
 	if (ret && !agent->trouble[0]) {
 		snprintf(agent->trouble, sizeof(agent->trouble), "%s can't be written: %s",

@@ -106,7 +106,7 @@ static int start(struct agent_session *session, struct kb_error *err)
 
 /* ---- files ---- */
 
-static uint64_t lost_now(struct agent_session *session)
+uint64_t agent_session_lost(struct agent_session *session)
 {
 	struct kbarman_stats stats;
 
@@ -139,7 +139,7 @@ static void break_file(struct agent_session *session, const struct kb_error *err
 		agent_say(AGENT_ERROR, "session %s: %s: the buffers are kept, and what does not fit into "
 			  "them is counted, until there is room", session->wanted.name,
 			  kb_error_text(err));
-		session->lost_at_trouble = lost_now(session);
+		session->lost_at_trouble = agent_session_lost(session);
 		session->wait_ms = WAIT_MS;
 	}
 	snprintf(session->trouble, sizeof(session->trouble), "%s", kb_error_text(err));
@@ -183,7 +183,7 @@ static void say_recovered(struct agent_session *session)
 	if (!session->trouble[0])
 		return;
 	agent_say(AGENT_NOTICE, "session %s: there is room again; %" PRIu64 " records were lost meanwhile",
-		  session->wanted.name, lost_now(session) - session->lost_at_trouble);
+		  session->wanted.name, agent_session_lost(session) - session->lost_at_trouble);
 	session->trouble[0] = '\0';
 }
 

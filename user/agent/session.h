@@ -69,6 +69,9 @@ int64_t agent_session_due(const struct agent_session *session);
 /* For poll(): -1 if nothing can be done with what the buffers have. */
 int agent_session_fd(const struct agent_session *session);
 
+/* How many records the kernel counts as lost, which is kept in `lost`. */
+uint64_t agent_session_lost(struct agent_session *session);
+
 /* Whether the kernel still records. */
 bool agent_session_runs(struct agent_session *session);
 

@@ -300,9 +300,9 @@ agent_on() {
 }
 
 agent_off() {
-	sed -n 's/^\(Vm[HR]...\|Rss[AFS][a-z]*\):[^0-9]*\([0-9]*\).*/rss \1 \2/p' /proc/$agent/status
-	kill $agent
-	wait $agent
+	sed -n 's/^\(Vm[HR]...\|Rss[AFS][a-z]*\):[^0-9]*\([0-9]*\).*/rss \1 \2/p' "/proc/$agent/status"
+	kill "$agent"
+	wait "$agent"
 	cat why
 }
 
