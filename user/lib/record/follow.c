@@ -195,6 +195,32 @@ static int load(struct kb_follow *f, struct ring *ring)
 	}
 }
 
+/*
+ * What is too new to be given out waits in the buffer, not in the ring, where it would be overwritten.
+ * So a buffer becomes as large as what comes in that time; later it becomes small again.
+ */
+static int copy_rest(struct kb_follow *f, struct ring *ring)
+{
+	size_t wanted = ring->have - ring->at + (size_t)(ring->end - ring->next), room = BUFFER_BYTES;
+	uint8_t *bytes;
+
+	while (room < wanted)
+		room *= 2;
+	if (ring->next == ring->end && room >= ring->room / 4)
+		return 0;
+	compact(ring);
+	if (room > ring->room || room < ring->room / 4) {
+		bytes = realloc(ring->bytes, room);
+		if (!bytes)
+			return -ENOMEM;
+		ring->bytes = bytes;
+		ring->room = room;
+	}
+	if (ring->next != ring->end)
+		copy(f, ring);
+	return 0;
+}
+
 static int queue(struct kb_follow *f, uint32_t cpu)
 {
 	struct ring *ring = &f->rings[cpu];
@@ -336,6 +362,20 @@ int kb_follow_look(struct kb_follow *f, uint64_t *now, struct kb_error *err)
 	return 0;
 }
 
+static int copy_all(struct kb_follow *f)
+{
+	int ret = 0;
+
+	for (uint32_t cpu = 0; cpu < f->nr_cpus && !ret; cpu++) {
+		if (f->rings[cpu].is_mapped)
+			ret = copy_rest(f, &f->rings[cpu]);
+		/* A loss may have left nothing in front of what is new. */
+		if (!ret && f->rings[cpu].is_mapped && !f->rings[cpu].queued)
+			ret = queue(f, cpu);
+	}
+	return ret;
+}
+
 int kb_follow_next(struct kb_follow *f, uint64_t horizon, struct kb_followed *record)
 {
 	struct ring *ring;
@@ -343,7 +383,7 @@ int kb_follow_next(struct kb_follow *f, uint64_t horizon, struct kb_followed *re
 	if (pass_given(f))
 		return -ENOMEM;
 	if (!f->nr_queued || f->heap[0].timestamp > horizon)
-		return 0;
+		return copy_all(f);
 	f->given = f->heap[0].cpu;
 	f->heap[0] = f->heap[--f->nr_queued];
 	oldest_down(f->heap, f->nr_queued);
