@@ -359,6 +359,13 @@ int kb_detector_resolve(struct kb_detector *d)
 	return 0;
 }
 
+void kb_detector_same_counters(struct kb_detector *d, uint32_t core, uint32_t as)
+{
+	for (uint32_t i = 0; i < kb_triggers_nr(d->triggers); i++)
+		if (d->countings[i].counters)
+			d->countings[i].counters[core] = d->countings[i].counters[as];
+}
+
 bool kb_detector_knows(const struct kb_detector *d, uint32_t i)
 {
 	return kb_triggers_get(d->triggers, i)->kind != KB_TRIGGER_COUNTER || d->countings[i].known;

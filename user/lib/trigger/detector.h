@@ -23,6 +23,9 @@ int kb_detector_gap(struct kb_detector *detector, int64_t start, int64_t end);
 /* Look again which counters and series the expressions name. */
 int kb_detector_resolve(struct kb_detector *detector);
 
+/* Samples of @core have the counters that those of @as have. */
+void kb_detector_same_counters(struct kb_detector *detector, uint32_t core, uint32_t as);
+
 /* Whether the counter of expression @i is known. True for what is no counter. */
 bool kb_detector_knows(const struct kb_detector *detector, uint32_t i);
 

@@ -27,6 +27,7 @@ struct kb_live {
 	struct kb_live_tasks tasks;
 	struct kb_detector_names names;
 	uint32_t lost_series;
+	bool *new_counters;		/* by CPU: it has some, and nobody was told */
 	bool has_record;		/* it comes behind the record of a loss */
 	struct kb_followed record;
 };
@@ -96,6 +97,10 @@ static int open_header(struct kb_live *live, struct kb_error *err)
 	if (ret)
 		return ret;
 	live->barman = kb_trace_barman(live->trace);
+	live->new_counters = calloc((size_t)kb_trace_header(live->trace)->max_cores + 1,
+				    sizeof(*live->new_counters));
+	if (!live->new_counters)
+		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	live->lost_series = kb_losses_series(kb_trace_header(live->trace));
 	return kb_trace_timeline(live->trace, err) ? 0 : -ENOMEM;
 }
@@ -124,7 +129,6 @@ static int look_at_counters(struct kb_live *live, struct kb_error *err)
 {
 	const struct kb_mapped *m = kb_follow_header(live->follow);
 	const struct kb_header *header = kb_trace_header(live->trace);
-	int changed = 0;
 
 	for (uint32_t core = 0; core < header->max_cores; core++) {
 		uint32_t nr = kb_mapped_count(&m->pmus[core].num_counters);
@@ -133,9 +137,29 @@ static int look_at_counters(struct kb_live *live, struct kb_error *err)
 			continue;
 		if (barman_set_nr_counters(live->barman, core, nr))
 			return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
-		changed = 1;
+		live->new_counters[core] = true;
 	}
-	return changed;
+	return 0;
+}
+
+uint32_t kb_live_new_counters(struct kb_live *live, uint32_t *as)
+{
+	const struct kb_mapped *m = kb_follow_header(live->follow);
+	const struct bm_protocol_header_pmu_settings *first = place(live, m, m->pmus);
+	uint32_t max_cores = kb_trace_header(live->trace)->max_cores, core = 0;
+
+	*as = UINT32_MAX;
+	while (core < max_cores && !live->new_counters[core])
+		core++;
+	if (core == max_cores)
+		return UINT32_MAX;
+	live->new_counters[core] = false;
+	for (uint32_t i = 0; i < max_cores && *as == UINT32_MAX; i++)
+		if (first[i].num_counters && first[i].num_counters == m->pmus[core].num_counters &&
+		    memcmp(first[i].counter_types, m->pmus[core].counter_types,
+			   sizeof(first[i].counter_types)) == 0)
+			*as = i;
+	return core;
 }
 
 int kb_live_look(struct kb_live *live, uint64_t *now, struct kb_error *err)
@@ -231,6 +255,7 @@ void kb_live_destroy(struct kb_live *live)
 	kb_trace_close(live->trace);
 	kb_live_tasks_release(&live->tasks);
 	kb_follow_destroy(live->follow);
+	free(live->new_counters);
 	free(live->copy);
 	free(live);
 }

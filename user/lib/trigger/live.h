@@ -19,10 +19,15 @@ struct kb_follow *kb_live_follow(const struct kb_live *live);
 const struct kb_detector_names *kb_live_names(const struct kb_live *live);
 
 /*
- * Look for new records, tasks and CPUs. *@now: ticks. Returns 1 if the counters of a CPU have become
- * known, so that their names have to be looked at again; 0, or a negative errno.
+ * Look for new records, tasks and CPUs. *@now: ticks. Returns 0 or a negative errno.
  */
 int kb_live_look(struct kb_live *live, uint64_t *now, struct kb_error *err);
+
+/*
+ * A CPU whose counters have become known since the last call; UINT32_MAX: there is none. *@as: a CPU
+ * that has the same ones and was there from the begin; UINT32_MAX: none.
+ */
+uint32_t kb_live_new_counters(struct kb_live *live, uint32_t *as);
 
 /*
  * The next record up to @horizon (ticks). Where records are missing, a record of the loss comes first,

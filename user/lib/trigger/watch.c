@@ -278,15 +278,17 @@ static void choose_period(struct kb_watch *w)
 static int look(struct kb_watch *w, struct kb_error *err)
 {
 	uint64_t horizon = UINT64_MAX;
+	uint32_t core, as;
 	int ret;
 
 	w->before = w->now;
 	find_own(w);
 	ret = kb_live_look(w->live, &w->now, err);
-	if (ret < 0)
+	if (ret)
 		return ret;
-	if (ret && kb_detector_resolve(w->detector))
-		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	while ((core = kb_live_new_counters(w->live, &as)) != UINT32_MAX)
+		if (as != UINT32_MAX)
+			kb_detector_same_counters(w->detector, core, as);
 	if (!w->ended)
 		horizon = w->now > w->hold_back ? w->now - w->hold_back : 0;
 	ret = read_records(w, horizon) ?: take_losses(w);
@@ -447,7 +449,7 @@ static int begin(struct kb_watch *w, struct kb_error *err)
 		w->lost_records = kb_stats_lost(&stats);
 	ret = kb_live_look(w->live, &w->now, err);
 	set_timer(w);
-	return ret < 0 ? ret : 0;
+	return ret;
 }
 
 int kb_watch_create(struct kb_watch **out, struct kb_device *device,
