@@ -12,11 +12,13 @@
 #include <unistd.h>
 
 #include "base/array.h"
+#include "base/clock.h"
 #include "record_output.h"
 #include "record_trigger.h"
 
 #define SYMBOLS_FILE	".kernel.kallsyms"
 #define SECONDS_MAX	86400.0
+#define TELL_MS		60000	/* between two messages about losses */
 #define NAMES_MAX	1000	/* captures of one millisecond */
 
 void record_trigger_init(struct record_trigger *t)
@@ -257,16 +259,19 @@ static void write_due(struct record_trigger *t, const struct kb_fired *fired, ui
 	record_output_close(&output);
 }
 
-/* What was not seen is said as soon as it is known. */
+/* What was not seen is said as soon as it is known, and then now and then. */
 static void tell_losses(struct record_trigger *t)
 {
 	struct kb_watch_totals totals;
+	int64_t now = kb_clock_ms();
 
 	kb_watch_totals(t->watch, &totals);
-	if (totals.lost_times > t->lost_times)
-		cli_warn("the buffers were overwritten before the triggers could look at them (%" PRIu64
-			 " KiB so far): what happened there is not known; use larger buffers (-m), or "
-			 "sample less often (-F)", totals.lost_bytes >> 10);
+	if (totals.lost_times == t->lost_times || (t->lost_times && now - t->told_ms < TELL_MS))
+		return;
+	t->told_ms = now;
+	cli_warn("the buffers were overwritten before the triggers could look at them (%" PRIu64
+		 " KiB so far): what happened there is not known; use larger buffers (-m), or "
+		 "sample less often (-F)", totals.lost_bytes >> 10);
 	t->lost_times = totals.lost_times;
 }
 

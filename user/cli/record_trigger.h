@@ -42,7 +42,8 @@ struct record_trigger {
 	const char *folder;
 	struct kb_watch *watch;
 	char *symbols;			/* the file with the kernel's symbols; NULL: there is none */
-	uint64_t captures, suppressed, lost_times;	/* that were told */
+	uint64_t lost_times;		/* when losses were told last, */
+	int64_t told_ms;		/* ... which was then */
 	bool failed;			/* a capture could not be written, or lacks its moment */
 };
 

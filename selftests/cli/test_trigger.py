@@ -1,0 +1,201 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: MIT
+"""`kbarman record --trigger` on fake_device.c: files, options, and what is said. What triggers find is
+tested in test_trigger.c, and on a real device in test_trigger_device.sh."""
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
+import tap
+from test_record import check, fake, main, record
+
+NAME = re.compile(r"\d{8}T\d{6}\.\d{3}-([a-z]+)(-\d+)?\.cap")
+
+
+def captures(tmp, folder="kbarman.triggers"):
+    """Their paths; nothing but captures and their symbols is in the folder."""
+    names = sorted(os.listdir(os.path.join(tmp, folder)))
+    for name in names:
+        assert NAME.fullmatch(name.removesuffix(".kallsyms")), names
+    return [os.path.join(tmp, folder, name) for name in names if name.endswith(".cap")]
+
+
+def moments(capture):
+    done = tap.run("info", "--json", capture)
+    assert done.returncode == 0, done
+    return [line for line in map(json.loads, done.stdout.splitlines()) if line["kind"] == "trigger"]
+
+
+class Watcher:
+    """A recording with triggers that goes on until it is ended."""
+
+    def __init__(self, tmp, *args, env=None, **kwargs):
+        self.tmp, self.said = tmp, os.path.join(tmp, "said")
+        with open(self.said, "wb") as said:
+            self.child = subprocess.Popen([tap.KBARMAN, "record", *args], cwd=tmp, env=env or fake(),
+                                          stderr=said, **kwargs)
+        self.wait_for("watching for")
+
+    def wait_for(self, text, most=20):
+        for _ in range(int(most / 0.02)):
+            with open(self.said, encoding="utf-8") as file:
+                said = file.read()
+            if text in said:
+                return said
+            time.sleep(0.02)
+        self.child.kill()
+        raise AssertionError(said)
+
+    def end(self, status=(0,)):
+        self.child.send_signal(signal.SIGTERM)
+        ended = self.child.wait(20)
+        with open(self.said, encoding="utf-8") as file:
+            said = file.read()
+        assert ended in status, (ended, said)
+        return said
+
+
+def a_signal_writes_a_capture_with_its_reason(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "100ms")
+    time.sleep(0.3)
+    watcher.child.send_signal(signal.SIGUSR2)
+    watcher.wait_for("signal:USR2: the signal USR2 came")
+    said = watcher.end()
+    path, = captures(tmp)
+    assert NAME.fullmatch(os.path.basename(path))[1] == "signal"
+    moment, = moments(path)
+    assert moment["expression"] == "signal:USR2" and moment["reason"] == "the signal USR2 came"
+    capture, records = check(path)
+    assert records[0][2] < moment["timestamp"] < records[-1][2]
+    assert records[-1][2] - moment["timestamp"] > 90e6, "it does not end 100 ms behind the moment"
+    facts = capture.facts()
+    assert facts["name"] == os.path.basename(path) and facts["trigger"] == "1", facts
+    assert "1 capture of 1 moment; 0 more" in said
+    for verb in "report", "check", "dump", "script":
+        assert tap.run(verb, path).returncode == 0, verb
+
+
+def a_capture_begins_before_its_moment(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "50ms", "--before", "200ms")
+    time.sleep(0.6)
+    watcher.child.send_signal(signal.SIGUSR2)
+    watcher.wait_for("the signal USR2 came")
+    watcher.end()
+    path, = captures(tmp)
+    moment, = moments(path)
+    capture, records = check(path)
+    before = moment["timestamp"] - records[0][2]
+    assert 150e6 < before <= 201e6, before
+    facts = capture.facts()
+    ours = int(facts["inserted"])
+    assert ours == 1
+    for cpu in "0", "1":
+        assert int(facts[f"written.{cpu}"]) > int(facts[f"overwritten.{cpu}"]) > 0
+    assert sum(int(facts[f"written.{cpu}"]) - int(facts[f"overwritten.{cpu}"]) for cpu in "01") + \
+        ours == len(records)
+
+
+def buffers_that_are_too_small_are_said(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "-m", "64K", "--before", "1h", "--after", "1h",
+                      env=fake(FAKE_RATE=4))
+    time.sleep(1.5)
+    watcher.child.send_signal(signal.SIGUSR2)
+    said = watcher.wait_for("the buffers do not reach back further")
+    assert "use larger ones (-m)" in said
+    watcher.end()
+    path, = captures(tmp)
+    moment, = moments(path)
+    capture, records = check(path)
+    assert records[0][2] < moment["timestamp"] < records[-1][2], (records[0], moment, records[-1], capture.facts(), said)
+
+
+def moments_share_captures_or_are_counted(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--trigger", "signal:RTMIN+1", "--after", "500ms")
+    watcher.child.send_signal(signal.SIGUSR2)
+    watcher.child.send_signal(signal.SIGRTMIN + 1)
+    watcher.wait_for("came; and 1 more")
+    watcher.child.send_signal(signal.SIGUSR2)
+    time.sleep(0.3)
+    said = watcher.end()
+    assert "1 capture of 2 moments; 1 more came too soon" in said, said
+    path, = captures(tmp)
+    assert sorted(m["expression"] for m in moments(path)) == ["signal:RTMIN+1", "signal:USR2"]
+
+
+def the_end_writes_what_is_due_later(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "1h")
+    watcher.child.send_signal(signal.SIGUSR2)
+    time.sleep(0.5)
+    watcher.end()
+    path, = captures(tmp)
+    assert len(moments(path)) == 1
+
+
+def without_a_moment_there_is_no_file(tmp):
+    done = record(tmp, "--trigger", "mark:never", "-o", "there", "sleep", "0.3")
+    assert done.returncode == 0 and "there: 0 captures of 0 moments" in done.stderr, done
+    assert os.listdir(os.path.join(tmp, "there")) == []
+    done = record(tmp, "--trigger", "mark:never", "sh", "-c", "exit 7")
+    assert done.returncode == 7, done
+
+
+def what_is_overwritten_unseen_is_said(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "-m", "64K", "--after", "10ms", "--every", "0s",
+                      env=fake(FAKE_RATE=500))
+    said = watcher.wait_for("overwritten before the triggers could look at them")
+    assert "use larger buffers (-m)" in said
+    watcher.child.send_signal(signal.SIGUSR2)
+    watcher.wait_for("the signal USR2 came")
+    said = watcher.end(status=(0, 1))  # the moment may be overwritten, too: then this is said
+    assert "times buffers were overwritten" in said, said
+    assert said.count("what happened there is not known") == 1, said
+    done = tap.run("info", "--json", captures(tmp)[0])
+    told = [json.loads(line) for line in done.stdout.splitlines() if '"kind":"triggers"' in line]
+    assert told[0]["unwatched_bytes"] > 0
+
+
+def a_full_disk_does_not_end_the_watching(tmp):
+    watcher = Watcher(tmp, "--trigger", "signal:USR2", "--after", "10ms", "--every", "0s")
+    resource.prlimit(watcher.child.pid, resource.RLIMIT_FSIZE, (2000, 2000))
+    watcher.child.send_signal(signal.SIGUSR2)
+    watcher.wait_for("nothing was written of this: signal:USR2")
+    said = watcher.end(status=(1,))
+    assert "1 moments have no capture" in said, said
+    assert captures(tmp) == []
+
+
+def bad_wishes_are_refused(tmp):
+    open(os.path.join(tmp, "file"), "wb").close()
+    for args, says in (
+            (["--trigger", "late>5ms"], "write one like latency>5ms"),
+            (["--trigger", "latency>5"], "a number with ns, us, ms or s"),
+            (["--trigger", "mark:x", "--mode", "stream"], "leave out --mode stream"),
+            (["--trigger", "mark:x", "--poll", "a=/dev/null"], "leave them out"),
+            (["--trigger", "mark:x", "--annotate-socket"], "leave them out"),
+            (["--trigger", "mark:x", "--after", "5"], "give a time"),
+            (["--trigger", "mark:x", "--every", "-1s"], "give a time"),
+            (["--trigger", "mark:x", "--before", "2d"], "give a time"),
+            (["--trigger", "mark:x", "-o", "file"], "give a folder"),
+            (["--trigger", "mark:x", "-o", "no/such"], "can't make the folder"),
+            (["--every", "1s"], "give --trigger as well")):
+        done = record(tmp, *args, "true")
+        assert done.returncode == 2 and says in done.stderr, (args, done)
+    assert not os.path.exists(os.path.join(tmp, "kbarman.cap"))
+
+
+def a_module_that_is_too_old_is_told(tmp):
+    done = record(tmp, "--trigger", "latency>5ms", "true", env=fake(FAKE_DETAILS=0))
+    assert done.returncode == 2 and "too old to record" in done.stderr, done
+    done = record(tmp, "--trigger", "latency>5ms", "true", env=fake(FAKE_ABSENT=1 << 5))
+    assert done.returncode == 2 and "lacks what the triggers look at" in done.stderr, done
+
+
+if __name__ == "__main__":
+    main(globals())
