@@ -127,6 +127,7 @@ guest-states:
 	@! [ -e $(STATES_TREE)/idle_states.ko ] || cp $(STATES_TREE)/idle_states.ko $(GUEST)/idle_states.ko
 	@mkdir -p $(GUEST)/kselftest/kbarman
 	@cp $(STATES_TREE)/core_pmus.ko $(GUEST)/kselftest/kbarman/core_pmus.ko
+	@cp $(STATES_TREE)/long_interrupts.ko $(GUEST)/long_interrupts.ko
 
 $(GUEST)/kbarman: $(O)/kbarman
 	@mkdir -p $(@D)
