@@ -292,6 +292,36 @@ tasks_come_and_go_for_ever() {
 	done
 }
 
+# The module is loaded anew, with the recording that the agent takes over, and without one again.
+what_was_recorded_since_the_boot_is_a_capture() {
+	module=
+	for f in "$lib_beside/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
+		[ ! -e "$f" ] || module=$f
+	done
+	[ "$module" ] || { echo "SKIP no kbarman.ko"; return 0; }
+	rmmod kbarman || return 1
+	insmod "$module" boot=sched,marks ring_bytes=4194304 && handed_over
+	status=$?
+	rmmod kbarman && insmod "$module" || return 1
+	return $status
+}
+
+handed_over() {
+	cp "$(readlink -f /proc/$$/exe)" early
+	# shellcheck disable=SC2016 # the other shell's
+	./early -c 'i=0; while [ $i -lt 20000 ]; do i=$((i + 1)); done'
+	configure 'file_time = 1h'
+	begin
+	ended
+	cat said
+	early=$(ls caps/since_boot-*.cap) && "$KBARMAN" check "$early" && in_order "$early" || return 1
+	records=$(records_in "$early") written=$(sum_of "$early" '^part_written')
+	echo "$records records, $written written"
+	[ "$records" -gt 0 ] && [ "$records" -eq "$written" ] || return 1
+	"$KBARMAN" script --task early "$early" >script && [ -s script ] || return 1
+	grep -q 'taken over' said && nr_captures 2
+}
+
 processes_have_their_cgroups() {
 	mkdir -p cg && mount -t cgroup2 none cg 2>/dev/null
 	group=$(sed -n 's/^0::.*/cg/p' /proc/self/cgroup)
@@ -356,5 +386,5 @@ newest_number() {
 	echo "${n:-0}" | sed 's/^0*\(.\)/\1/'
 }
 
-run_tests configure busy until_true captures nr_captures fact have_all parts_follow begin ended status_is \
+run_tests handed_over configure busy until_true captures nr_captures fact have_all parts_follow begin ended status_is \
 	losses_are_told have_all_of memory_of rotations newest_number

@@ -14,6 +14,7 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "boot.h"
 #include "config.h"
 #include "folder.h"
 #include "notify.h"
@@ -444,6 +445,7 @@ static int begin(struct agent *agent)
 	save_what_was_left(agent);
 	apply(agent);
 	serve(agent);
+	agent_boot_take(agent->folder);
 	agent_notify("READY=1");
 	return 0;
 }

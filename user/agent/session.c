@@ -86,22 +86,31 @@ static int configure(struct kb_device *device, const struct agent_wanted *wanted
 	return kb_device_configure(device, &configure, err);
 }
 
-static int start(struct agent_session *session, struct kb_error *err)
+void agent_session_add_kernel(struct agent_session *session)
 {
 	struct kb_kernel_maps maps = { 0 };
+	struct kbarman_query query;
+	struct kb_error err;
 	uint32_t added;
+
+	if (kb_device_query(session->device, &query, NULL) || !(query.sources & KBARMAN_SOURCE_PMU))
+		return;
+	if (kb_kernel_maps_read(&maps, NULL, NULL, &err) ||
+	    (maps.nr && kb_kernel_maps_add(&maps, session->device, &added, &err)))
+		agent_say(AGENT_WARNING, "session %s: kernel code will have no image: %s",
+			  session->wanted.name, kb_error_text(&err));
+	kb_kernel_maps_free(&maps);
+}
+
+static int start(struct agent_session *session, struct kb_error *err)
+{
 	int ret = kb_device_open(&session->device, err) ?:
 		  configure(session->device, &session->wanted, err) ?:
 		  kb_device_start(session->device, err);
 
-	if (ret || !session->wanted.sample)
-		return ret;
-	if (kb_kernel_maps_read(&maps, NULL, NULL, err) ||
-	    (maps.nr && kb_kernel_maps_add(&maps, session->device, &added, err)))
-		agent_say(AGENT_WARNING, "session %s: kernel code will have no image: %s",
-			  session->wanted.name, kb_error_text(err));
-	kb_kernel_maps_free(&maps);
-	return 0;
+	if (!ret)
+		agent_session_add_kernel(session);
+	return ret;
 }
 
 /* ---- files ---- */

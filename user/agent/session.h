@@ -51,6 +51,9 @@ int agent_session_start(struct agent_session **out, const struct agent_wanted *w
 int agent_session_adopt(struct agent_session **out, const struct agent_wanted *wanted,
 			struct kb_device *device, struct agent_folder *folder, struct kb_error *err);
 
+/* Adds the rows of the kernel's code, if the session takes samples. */
+void agent_session_add_kernel(struct agent_session *session);
+
 /* Lets the service manager keep the descriptor. */
 void agent_session_keep(struct agent_session *session);
 
