@@ -295,7 +295,7 @@ tasks_come_and_go_for_ever() {
 # The module is loaded anew, with the recording that the agent takes over, and without one again.
 what_was_recorded_since_the_boot_is_a_capture() {
 	module=
-	for f in "$lib_beside/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
+	for f in "$(dirname "$self")/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
 		[ ! -e "$f" ] || module=$f
 	done
 	[ "$module" ] || { echo "SKIP no kbarman.ko"; return 0; }
@@ -318,7 +318,7 @@ handed_over() {
 	records=$(records_in "$early") written=$(sum_of "$early" '^part_written')
 	echo "$records records, $written written"
 	[ "$records" -gt 0 ] && [ "$records" -eq "$written" ] || return 1
-	"$KBARMAN" script --task early "$early" >script && [ -s script ] || return 1
+	"$KBARMAN" script --task early "$early" >lines && [ -s lines ] || return 1
 	grep -q 'taken over' said && nr_captures 2
 }
 

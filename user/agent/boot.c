@@ -11,7 +11,7 @@
 /* The stream that runs and has no owner; false: there is none. */
 static bool find(struct kb_device *device, uint64_t *session)
 {
-	struct kbarman_session_info infos[SESSIONS];
+	struct kbarman_session_info infos[SESSIONS] = { 0 };
 	struct kbarman_sessions sessions = {
 		.count = SESSIONS, .sessions_ptr = (uintptr_t)infos,
 	};
