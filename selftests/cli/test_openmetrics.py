@@ -463,8 +463,8 @@ def live(tmp, *args, **settings):
 
 def numbers_of_a_session_only_grow_and_each_record_counts_once(tmp):
     with live(tmp) as (url, _):
-        before, sums = {}, []
-        for _ in range(12):
+        before, sums, wakeups = {}, [], ("kbarman_reader_wakeups_total", ())
+        while before.get(wakeups, 0) < 12:
             values = parse(get(url)[1])
             for key, number in before.items():
                 if key[0].endswith(("_total", "_count", "_sum", "_bucket")):
@@ -474,11 +474,10 @@ def numbers_of_a_session_only_grow_and_each_record_counts_once(tmp):
                          values["kbarman_records_written_total", ()]))
             time.sleep(0.25)
         assert sums[-1][0] > sums[0][0], sums
-        for read, there in sums:
-            # what came between the moment and the copy is left to the next reading
-            assert read <= there < read + 20 * 2 * 150 + 1000, sums
+        # what came between the moment and the copy is left to the next reading
+        assert all(read <= there for read, there in sums), sums
+        assert min(there - read for read, there in sums) < 20 * 2 * 150, sums
         assert not pick(before, "kbarman_unread_seconds_total").get((), 0), before
-        assert before["kbarman_reader_wakeups_total", ()] >= 8
         assert before["kbarman_reader_cpu_seconds_total", ()] > 0 < before["kbarman_reader_bytes_total", ()]
 
 
@@ -511,7 +510,7 @@ def a_file_is_whole_at_any_moment(tmp):
     with subprocess.Popen([tap.KBARMAN, "push", "--openmetrics", path, "--interval", "0.1"], env=env,
                           stderr=subprocess.PIPE, text=True) as process:
         seen, ends = set(), time.monotonic() + 4
-        while time.monotonic() < ends:
+        while time.monotonic() < ends or len(seen) <= 5:
             with contextlib.suppress(FileNotFoundError), open(path, encoding="ascii") as file:
                 values = parse(file.read())
                 assert ("kbarman_server_cpu_seconds_total", ()) in values      # the last one
