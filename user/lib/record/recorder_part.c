@@ -372,7 +372,8 @@ int recorder_part_rows(struct kb_recorder *r, bool *stable)
 	for (size_t i = 0; ret > 0 && i < part->nr_staged; i++) {
 		int failed = add_task(r, &part->staged[i], &facts[part->staged[i].row]);
 
-		ret = failed ?: ret;
+		if (failed)
+			ret = failed;
 	}
 	free(facts);
 	if (ret <= 0)
@@ -382,7 +383,8 @@ int recorder_part_rows(struct kb_recorder *r, bool *stable)
 	for (size_t i = 0; ret > 0 && i < part->nr_staged; i++) {
 		int failed = add_map(r, &part->staged[i]);
 
-		ret = failed ?: ret;
+		if (failed)
+			ret = failed;
 	}
 	forget_staged(part);
 	return ret < 0 ? ret : 0;
@@ -443,8 +445,9 @@ static int ring_facts(struct kb_recorder *r, unsigned int i)
 	      recorder_number_fact(r, stats.written, "part_written.%u", ring->cpu);
 	for (unsigned int why = 0; kb_loss_name(why) && !ret; why++) {
 		r->part->lost[i][why] = stats.lost[why];
-		if (stats.lost[why])
-			ret = recorder_number_fact(r, stats.lost[why], KB_PART_LOST "%u.%s",
+		if (!stats.lost[why])
+			continue;
+		ret = recorder_number_fact(r, stats.lost[why], KB_PART_LOST "%u.%s",
 						   ring->cpu, kb_loss_name(why));
 		if (!ret && stats.lost[why] > told[why])
 			ret = recorder_number_fact(r, stats.lost[why] - told[why], "lost.%u.%s",
@@ -484,8 +487,9 @@ int recorder_part_facts(struct kb_recorder *r, struct kb_error *err)
 		uint64_t told = r->part->parts->missed[why];
 
 		r->part->missed[why] = stats.missed[why];
-		if (stats.missed[why])
-			ret = recorder_number_fact(r, stats.missed[why], KB_PART_LOST "%s",
+		if (!stats.missed[why])
+			continue;
+		ret = recorder_number_fact(r, stats.missed[why], KB_PART_LOST "%s",
 						   kb_miss_name(why));
 		if (!ret && stats.missed[why] > told)
 			ret = recorder_number_fact(r, stats.missed[why] - told, "missed.%s",
