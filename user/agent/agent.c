@@ -8,6 +8,7 @@
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/signalfd.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <kbarman/barman.h>
@@ -122,6 +123,7 @@ static void save_part(struct agent *agent, const struct agent_file *file)
 {
 	struct agent_session *session = find(agent, file->session);
 	struct kb_salvage salvage;
+	struct timespec times[2];
 	char path[PATH_MAX];
 	struct kb_error err;
 	bool goes_on;
@@ -141,6 +143,10 @@ static void save_part(struct agent *agent, const struct agent_file *file)
 		agent_say(AGENT_ERROR, "%s: %s", path, strerror(errno));
 		return;
 	}
+	/* The file's time says when the last record was written: say_gap(). */
+	times[0] = times[1] = (struct timespec){ .tv_sec = file->changed_ns / KB_NS_PER_S,
+						 .tv_nsec = file->changed_ns % KB_NS_PER_S };
+	futimens(fd, times);
 	agent_say(AGENT_NOTICE, "%s was not ended by the agent that wrote it: it has what was written until "
 		  "then%s", file->name, goes_on ? ", and the next file has the rest" : "");
 	agent_folder_finish(agent->folder, fd, file->name);
