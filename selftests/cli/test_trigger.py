@@ -36,11 +36,11 @@ def moments(capture):
 class Watcher:
     """A recording with triggers that goes on until it is ended."""
 
-    def __init__(self, tmp, *args, env=None, **kwargs):
-        self.tmp, self.said = tmp, os.path.join(tmp, "said")
+    def __init__(self, tmp, *args, env=None, verb="record"):
+        self.said = os.path.join(tmp, "said")
         with open(self.said, "wb") as said:
-            self.child = subprocess.Popen([tap.KBARMAN, "record", *args], cwd=tmp, env=env or fake(),
-                                          stderr=said, **kwargs)
+            self.child = subprocess.Popen([tap.KBARMAN, verb, *args], cwd=tmp, env=env or fake(),
+                                          stderr=said)
         self.wait_for("watching for")
 
     def wait_for(self, text, most=20):
@@ -169,6 +169,19 @@ def a_full_disk_does_not_end_the_watching(tmp):
     said = watcher.end(status=(1,))
     assert "1 moments have no capture" in said, said
     assert captures(tmp) == []
+
+
+def flight_with_a_trigger_runs_in_the_foreground(tmp):
+    for words in [], ["run"]:
+        env = fake(KBARMAN_RUNTIME_DIR=tmp)
+        watcher = Watcher(tmp, *words, "--trigger", "signal:USR2", "--after", "10ms", env=env,
+                          verb="flight")
+        watcher.child.send_signal(signal.SIGUSR2)
+        watcher.wait_for("the signal USR2 came")
+        watcher.end()
+    assert len(captures(tmp, "flight.triggers")) == 2
+    done = tap.run("flight", "--after", "1s", env=env, cwd=tmp)
+    assert done.returncode == 2, done
 
 
 def bad_wishes_are_refused(tmp):

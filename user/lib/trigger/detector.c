@@ -163,7 +163,7 @@ static int take_wait(void *context, const struct kb_late *late)
 {
 	const struct kb_latency_wait *wait = &late->wait;
 	struct kb_detector *d = context;
-	int64_t until = wait->since + (int64_t)wait->ns;
+	int64_t until = (int64_t)((uint64_t)wait->since + wait->ns);
 	uint64_t own = own_time(d, wait->core, wait->since, until), ns = wait->ns;
 	char buffer[KB_TASK_NAME_BUFFER], waker[KB_ORIGIN_NAME];
 	struct found *found;
@@ -235,7 +235,7 @@ static void check_off(struct kb_detector *d, const struct kb_off *off, int64_t u
 		found->fired.core = off->core;
 		found->fired.measured = ns;
 		if (!is_over)	/* the moment is when the limit was reached */
-			found->fired.ns = off->since + (int64_t)trigger->limit;
+			found->fired.ns = (int64_t)((uint64_t)off->since + trigger->limit);
 		kb_reason_off(&found->fired, off, is_over, task_name(d, off->task_id, ticks, buffer));
 	}
 }
