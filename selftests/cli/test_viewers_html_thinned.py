@@ -105,47 +105,63 @@ def numbers(data):
     return found
 
 
-FIELDS = {0: 2, 1: 2, 2: 2, 3: 3, 4: 2, 5: 2}
+# the column of a kind's first field behind the time, and the number of those fields
+FIELDS = {0: (2, 1), 1: (2, 1), 2: (2, 1), 3: (7, 3), 4: (11, 2), 5: (14, 2), 7: (17, 2)}
+TIMES = {0: 1, 1: 1, 2: 1, 3: 6, 4: 10, 5: 13, 6: 26, 7: 16}
+COLUMNS = 26
 
 
-def events(data):
-    """(CPU, kind, time, …) of a stream of events, without marks."""
-    at, last, found = 0, collections.Counter(), []
+def columns_of(piece):
+    at, found = 0, []
+    for _ in range(COLUMNS):
+        length, at = varint(piece, at)
+        found.append(piece[at:at + length])
+        at += length
+    assert at == len(piece)
+    return found
 
-    def number():
-        nonlocal at
-        value, at = varint(data, at)
+
+def events(columns):
+    """(CPU, kind, time, …) of events, without marks; those of a full page are in one column."""
+    at, last, found = [0] * len(columns), collections.Counter(), []
+
+    def number(column):
+        column = column if len(columns) > 1 else 0
+        value, at[column] = varint(columns[column], at[column])
         return value
 
-    while at < len(data):
-        tag = number()
-        kind, cpu, delta = tag & 7, tag >> 3, number()
+    while at[0] < len(columns[0]):
+        tag = number(0)
+        kind, cpu, delta = tag & 7, tag >> 3, number(TIMES[tag & 7])
         clock = 0 if kind < 3 else kind
         last[cpu, clock] += delta >> 1 ^ -(delta & 1)
         when = last[cpu, clock]
         if kind == 6:
-            for _ in range(4):
-                number()
-            length = number()
-            at += length
+            length = [number(26) for _ in range(5)][4]
+            at[0] += length
             continue
-        if kind == 7:
-            is_wakeup = number()
-            found.append((cpu, kind, when, is_wakeup, *(number() for _ in range(5 if is_wakeup else 4))))
-        else:
-            found.append((cpu, kind, when, *(number() for _ in range(FIELDS[kind]))))
+        first, nr = FIELDS[kind]
+        event = [cpu, kind, when, *(number(first + i) for i in range(nr))]
         if kind < 3:
-            last[cpu, 0] += found[-1][3]
+            event.append(number(3 + kind))
+            last[cpu, 0] += event[3]
+        elif kind == 7:
+            event += [number((22 if event[3] else 19) + i) for i in range(4 if event[3] else 3)]
+        found.append(tuple(event))
+    assert at == list(map(len, columns))
     return found
+
+
+def events_of_pages(full, thinned):
+    whole = re.search(r'id="events">\n(.*?)</script>', read(full), re.S)[1]
+    return (events([b"".join(map(base64.b64decode, whole.split()))]),
+            [event for piece in unpacked(read(thinned), "piece") for event in events(columns_of(piece))])
 
 
 def every_record_is_in_a_piece(tmp):
     _, full, thinned = pages(tmp)
-    whole = re.search(r'id="events">\n(.*?)</script>', read(full), re.S)[1]
-    pieces = unpacked(read(thinned), "piece")
-    want = events(b"".join(map(base64.b64decode, whole.split())))
-    got = [event for piece in pieces for event in events(piece)]
-    assert len(pieces) > 16 and len({kind for _, kind, *_ in want}) == 7, len(pieces)
+    want, got = events_of_pages(full, thinned)
+    assert len(unpacked(read(thinned), "piece")) > 16 and len({kind for _, kind, *_ in want}) == 7
     viewers.same("events", want, got)
 
 
@@ -345,9 +361,8 @@ def part_of_a_capture_is_thinned_like_all_of_it(tmp):
         out = os.path.join(tmp, form + ".html")
         viewers.convert(path, "html", out, "--format", form, "--time", "0.01,0.02", "--cpu", "0,2")
         made.append(out)
-    whole = re.search(r'id="events">\n(.*?)</script>', read(made[0]), re.S)[1]
-    want = events(b"".join(map(base64.b64decode, whole.split())))
-    assert want and want == [event for piece in unpacked(read(made[1]), "piece") for event in events(piece)]
+    want, got = events_of_pages(*made)
+    assert want and want == got
     script = LOOK_AT_VIEWS.replace("VIEWS", "[[0, 1], [0.2, 0.3]]")
     for one, other in zip(ask(made[0], script), ask(made[1], script)):
         assert are_close(one["tasks"], other["tasks"])

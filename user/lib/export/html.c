@@ -31,7 +31,8 @@
  * `events` is empty. Elements of these classes, in base64 of gzip, have in its place:
  *
  *	piece	all events of some time, in the order of the capture, but for marks; each begins anew
- *		with times since the start of the clock
+ *		with times since the start of the clock. The fields of one column (html_kinds.h)
+ *		of all events are together, behind the number of their bytes
  *	overview, sums	of the piece before it
  *	group	the sums of 16 pieces, behind the last of them
  *	all	the sums of the capture
@@ -108,18 +109,17 @@ struct html {
 
 static void flush(struct html *x, uint32_t length)
 {
-	if (x->thin)
-		kb_out_bytes(x->thin->piece.in, x->bytes, length);
-	else
-		kb_html_line(x->out, x->bytes, length);
+	kb_html_line(x->out, x->bytes, length);
 	x->filled -= length;
 	memmove(x->bytes, x->bytes + length, x->filled);
 }
 
-static uint8_t *put_time(struct html *x, uint8_t *at, uint32_t cpu, enum kb_html_kind kind,
-			 int64_t time)
+static void put(struct html *x, enum kb_html_column column, uint64_t value)
 {
-	return kb_html_put_time(at, &x->last[cpu][kind], time);
+	if (x->thin)
+		kb_html_thin_put(x->thin, column, value);
+	else
+		x->filled = (uint32_t)(kb_proto_put_varint(x->bytes + x->filled, value) - x->bytes);
 }
 
 /* The number in the page of a core. */
@@ -128,14 +128,16 @@ static uint32_t cpu_of(const struct html *x, uint32_t core)
 	return core < x->header->max_cores ? core : x->header->max_cores;
 }
 
-static uint8_t *begin(struct html *x, enum kb_html_kind kind, uint32_t cpu)
+/* Begin an event with its time; @clock: the kind whose previous time counts. */
+static void begin(struct html *x, enum kb_html_kind kind, uint32_t cpu, enum kb_html_column column,
+		  enum kb_html_kind clock, int64_t time)
 {
-	return kb_proto_put_varint(x->bytes + x->filled, (uint64_t)cpu << 3 | kind);
+	put(x, KB_HTML_TAG, (uint64_t)cpu << 3 | kind);
+	put(x, column, kb_html_time(&x->last[cpu][clock], time));
 }
 
-static void end(struct html *x, const uint8_t *at)
+static void end(struct html *x)
 {
-	x->filled = (uint32_t)(at - x->bytes);
 	if (x->filled >= KB_HTML_CHUNK)
 		flush(x, KB_HTML_CHUNK);
 }
@@ -161,6 +163,11 @@ static void put_thin_slice(struct html *x, const struct kb_html_slice *slice)
 /* @timestamp: ticks at which the task has the name to write. */
 static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t timestamp)
 {
+	static const enum kb_html_column columns[] = {
+		[KB_SLICE_RUN] = KB_HTML_RUN_TASK,
+		[KB_SLICE_IDLE] = KB_HTML_IDLE_STATE,
+		[KB_SLICE_LOST] = KB_HTML_LOST_RECORDS,
+	};
 	static const enum kb_html_kind kinds[] = {
 		[KB_SLICE_RUN] = KB_HTML_RUN,
 		[KB_SLICE_IDLE] = KB_HTML_IDLE,
@@ -170,7 +177,6 @@ static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t tim
 		.kind = kinds[slice->kind], .cpu = cpu_of(x, slice->core),
 		.start = slice->start, .end = slice->end,
 	};
-	uint8_t *at;
 
 	switch (slice->kind) {
 	case KB_SLICE_RUN:
@@ -186,11 +192,11 @@ static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t tim
 		x->lost += slice->lost;
 		break;
 	}
-	at = begin(x, shown.kind, shown.cpu);
-	at = put_time(x, at, shown.cpu, KB_HTML_RUN, shown.start);
-	at = kb_proto_put_varint(at, (uint64_t)shown.end - (uint64_t)shown.start);
+	begin(x, shown.kind, shown.cpu, KB_HTML_SLICE_GAP, KB_HTML_RUN, shown.start);
+	put(x, KB_HTML_SLICE_LENGTH, (uint64_t)shown.end - (uint64_t)shown.start);
 	x->last[shown.cpu][KB_HTML_RUN] = shown.end;
-	end(x, kb_proto_put_varint(at, shown.what));
+	put(x, columns[slice->kind], shown.what);
+	end(x);
 	if (x->thin && !x->no_memory)
 		put_thin_slice(x, &shown);
 }
@@ -201,10 +207,12 @@ static void put_value(struct html *x, enum kb_html_kind kind, uint32_t core, int
 	struct kb_html_value shown = {
 		.kind = kind, .cpu = cpu_of(x, core), .id = id, .ns = ns, .value = value,
 	};
-	uint8_t *at = begin(x, kind, shown.cpu);
+	bool is_series = kind == KB_HTML_SERIES;
 
-	at = put_time(x, at, shown.cpu, kind, ns);
-	end(x, kb_proto_put_varint(kb_proto_put_varint(at, id), value));
+	begin(x, kind, shown.cpu, is_series ? KB_HTML_SERIES_TIME : KB_HTML_COUNTER_TIME, kind, ns);
+	put(x, is_series ? KB_HTML_SERIES_ID : KB_HTML_COUNTER_ID, id);
+	put(x, is_series ? KB_HTML_SERIES_VALUE : KB_HTML_COUNTER_VALUE, value);
+	end(x);
 	if (!x->thin)
 		return;
 	shown.adds_up = kind == KB_HTML_COUNTER ||
@@ -222,15 +230,16 @@ static void put_call(struct html *x, const struct kb_event *event, int64_t ns, b
 		/* invalid is ~0 */
 		.weight = weighed ? event->sample.counters[0] + 1 : 0,
 	};
-	uint8_t *at;
 
 	if (node < 0) {
 		x->no_memory = true;
 		return;
 	}
-	at = put_time(x, begin(x, KB_HTML_SAMPLE, shown.cpu), shown.cpu, KB_HTML_SAMPLE, ns);
-	at = kb_proto_put_varint(kb_proto_put_varint(at, shown.task), shown.node);
-	end(x, kb_proto_put_varint(at, shown.weight));
+	begin(x, KB_HTML_SAMPLE, shown.cpu, KB_HTML_SAMPLE_TIME, KB_HTML_SAMPLE, ns);
+	put(x, KB_HTML_SAMPLE_TASK, shown.task);
+	put(x, KB_HTML_SAMPLE_NODE, shown.node);
+	put(x, KB_HTML_SAMPLE_WEIGHT, shown.weight);
+	end(x);
 	if (!x->thin)
 		return;
 	shown.kernel = kb_stack_frame(&x->stacks,
@@ -268,20 +277,20 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 		.length = kb_label(text, sizeof(text), event->annotation.text,
 				   event->annotation.text_length, false),
 	};
-	uint8_t *at;
 
 	if (x->thin) {
 		kb_html_thin_mark(x->thin, &shown);
 		return;
 	}
-	at = put_time(x, begin(x, KB_HTML_MARK, shown.cpu), shown.cpu, KB_HTML_MARK, ns);
-	at = kb_proto_put_varint(at, shown.task);
-	at = kb_proto_put_varint(at, shown.type);
-	at = kb_proto_put_varint(at, shown.channel);
-	at = kb_proto_put_varint(at, shown.colour);
-	at = kb_proto_put_varint(at, shown.length);
-	memcpy(at, text, shown.length);
-	end(x, at + shown.length);
+	begin(x, KB_HTML_MARK, shown.cpu, KB_HTML_MARK_FIELD, KB_HTML_MARK, ns);
+	put(x, KB_HTML_MARK_FIELD, shown.task);
+	put(x, KB_HTML_MARK_FIELD, shown.type);
+	put(x, KB_HTML_MARK_FIELD, shown.channel);
+	put(x, KB_HTML_MARK_FIELD, shown.colour);
+	put(x, KB_HTML_MARK_FIELD, shown.length);
+	memcpy(x->bytes + x->filled, text, shown.length);
+	x->filled += (uint32_t)shown.length;
+	end(x);
 }
 
 static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
@@ -297,13 +306,12 @@ static uint32_t handler_number(struct html *x, const struct kb_handler *handler)
 	return (uint32_t)(((char *)shown - x->handlers.rows) / x->handlers.row_size);
 }
 
-static uint8_t *begin_source(struct html *x, uint32_t cpu, enum kb_html_source source,
-			     int64_t start, int64_t end_of_it)
+static void begin_source(struct html *x, uint32_t cpu, enum kb_html_source source, int64_t start,
+			 int64_t end_of_it)
 {
-	uint8_t *at = begin(x, KB_HTML_SOURCE, cpu);
-
-	at = kb_proto_put_varint(put_time(x, at, cpu, KB_HTML_SOURCE, start), source);
-	return kb_proto_put_varint(at, (uint64_t)end_of_it - (uint64_t)start);
+	begin(x, KB_HTML_SOURCE, cpu, KB_HTML_SOURCE_TIME, KB_HTML_SOURCE, start);
+	put(x, KB_HTML_SOURCE_WHICH, source);
+	put(x, KB_HTML_SOURCE_LENGTH, (uint64_t)end_of_it - (uint64_t)start);
 }
 
 static void put_handler(struct html *x, const struct kb_handler *handler)
@@ -313,10 +321,12 @@ static void put_handler(struct html *x, const struct kb_handler *handler)
 		.task = task_number(x, handler->task_id, handler->timestamp),
 		.number = handler_number(x, handler), .depth = handler->depth,
 	};
-	uint8_t *at = begin_source(x, shown.cpu, KB_HTML_HANDLER, shown.start, shown.end);
 
-	at = kb_proto_put_varint(kb_proto_put_varint(at, shown.task), shown.number);
-	end(x, kb_proto_put_varint(at, shown.depth));
+	begin_source(x, shown.cpu, KB_HTML_HANDLER, shown.start, shown.end);
+	put(x, KB_HTML_HANDLER_TASK, shown.task);
+	put(x, KB_HTML_HANDLER_NUMBER, shown.number);
+	put(x, KB_HTML_HANDLER_DEPTH, shown.depth);
+	end(x);
 	if (x->thin)
 		kb_html_thin_handler(x->thin, &shown);
 }
@@ -332,11 +342,13 @@ static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 		.waker = waker, .woken = woken,
 		.to_cpu = wakeup->to_core, .context = wakeup->context,
 	};
-	uint8_t *at = begin_source(x, shown.cpu, KB_HTML_WAKEUP, shown.from, shown.to);
 
-	at = kb_proto_put_varint(kb_proto_put_varint(at, shown.waker), shown.woken);
-	at = kb_proto_put_varint(at, shown.to_cpu);
-	end(x, kb_proto_put_varint(at, shown.context));
+	begin_source(x, shown.cpu, KB_HTML_WAKEUP, shown.from, shown.to);
+	put(x, KB_HTML_WAKEUP_WAKER, shown.waker);
+	put(x, KB_HTML_WAKEUP_WOKEN, shown.woken);
+	put(x, KB_HTML_WAKEUP_CPU, shown.to_cpu);
+	put(x, KB_HTML_WAKEUP_CONTEXT, shown.context);
+	end(x);
 	if (x->thin)
 		kb_html_thin_wakeup(x->thin, &shown);
 }
@@ -598,7 +610,6 @@ static void end_piece(struct html *x, bool is_last)
 {
 	int error;
 
-	flush(x, x->filled);
 	error = is_last ? kb_html_thin_end(x->thin, x->out) :
 			  kb_html_thin_end_piece(x->thin, x->out);
 	x->no_memory |= error == -ENOMEM;

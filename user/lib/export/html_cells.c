@@ -112,7 +112,7 @@ static void put(struct kb_html_cells *cells, struct kb_out *out, uint32_t cpu, e
 	if (!at)
 		return;
 	at = kb_proto_put_varint(at, (uint64_t)cpu << 4 | kind);
-	at = kb_html_put_time(at, &cells->rows[cpu].last[clock], ns);
+	at = kb_proto_put_varint(at, kb_html_time(&cells->rows[cpu].last[clock], ns));
 	for (unsigned int i = 0; i < nr; i++)
 		at = kb_proto_put_varint(at, fields[i]);
 	kb_out_commit(out, at);

@@ -26,18 +26,37 @@ enum kb_html_kind {
 	KB_HTML_KINDS,
 };
 
+/*
+ * The fields of events. A piece of a thinned page has those of one column together, because they are
+ * alike and so take less room when they are packed.
+ */
+enum kb_html_column {
+	KB_HTML_TAG,
+	KB_HTML_SLICE_GAP, KB_HTML_SLICE_LENGTH, KB_HTML_RUN_TASK, KB_HTML_IDLE_STATE,
+	KB_HTML_LOST_RECORDS,
+	KB_HTML_SAMPLE_TIME, KB_HTML_SAMPLE_TASK, KB_HTML_SAMPLE_NODE, KB_HTML_SAMPLE_WEIGHT,
+	KB_HTML_COUNTER_TIME, KB_HTML_COUNTER_ID, KB_HTML_COUNTER_VALUE,
+	KB_HTML_SERIES_TIME, KB_HTML_SERIES_ID, KB_HTML_SERIES_VALUE,
+	KB_HTML_SOURCE_TIME, KB_HTML_SOURCE_WHICH, KB_HTML_SOURCE_LENGTH,
+	KB_HTML_HANDLER_TASK, KB_HTML_HANDLER_NUMBER, KB_HTML_HANDLER_DEPTH,
+	KB_HTML_WAKEUP_WAKER, KB_HTML_WAKEUP_WOKEN, KB_HTML_WAKEUP_CPU, KB_HTML_WAKEUP_CONTEXT,
+	KB_HTML_MARK_FIELD,		/* not in a piece */
+	KB_HTML_COLUMNS = KB_HTML_MARK_FIELD,
+};
+
 enum kb_html_source { KB_HTML_HANDLER, KB_HTML_WAKEUP };
 
+#define KB_HTML_VARINT		10U	/* bytes of the longest number */
 #define KB_HTML_EVENT_BYTES	128U	/* longest event without the text of a mark */
 #define KB_HTML_TEXT		1024U	/* bytes of a mark */
 
-/* @last: the previous time of its kind and CPU. */
-static inline uint8_t *kb_html_put_time(uint8_t *at, int64_t *last, int64_t time)
+/* The number for @time; @last: the previous time of its kind and CPU. */
+static inline uint64_t kb_html_time(int64_t *last, int64_t time)
 {
 	uint64_t delta = (uint64_t)time - (uint64_t)*last;
 
 	*last = time;
-	return kb_proto_put_varint(at, delta << 1 ^ (uint64_t)((int64_t)delta >> 63));
+	return delta << 1 ^ (uint64_t)((int64_t)delta >> 63);
 }
 
 /* What is in the page, with the numbers that it has there. */

@@ -18,6 +18,9 @@ int kb_html_thin_init(struct kb_html_thin *thin, uint32_t cpus, int64_t first, i
 	kb_html_sums_init(&thin->sums);
 	kb_html_sums_init(&thin->group);
 	kb_html_sums_init(&thin->all);
+	for (unsigned int i = 0; i < KB_HTML_COLUMNS; i++)
+		if (kb_out_memory(&thin->columns[i]))
+			return -ENOMEM;
 	if (kb_html_pack_begin(&thin->piece) || kb_html_pack_begin(&thin->overview) ||
 	    kb_html_pack_begin(&thin->summary))
 		return -ENOMEM;
@@ -33,6 +36,8 @@ void kb_html_thin_release(struct kb_html_thin *thin)
 	kb_html_sums_release(&thin->sums);
 	kb_html_sums_release(&thin->group);
 	kb_html_sums_release(&thin->all);
+	for (unsigned int i = 0; i < KB_HTML_COLUMNS; i++)
+		kb_out_destroy(thin->columns[i]);
 }
 
 void kb_html_thin_slice(struct kb_html_thin *thin, const struct kb_html_slice *slice, bool busy)
@@ -80,12 +85,31 @@ static int end_group(struct kb_html_thin *thin, struct kb_out *page)
 	return end_sums(thin, page, &thin->group, &thin->all, "group");
 }
 
+/* The length of each column in front of it. */
+static void put_columns(struct kb_html_thin *thin)
+{
+	struct kb_out *to = thin->piece.in;
+	const uint8_t *bytes;
+	uint8_t *at;
+	size_t size;
+
+	for (unsigned int i = 0; i < KB_HTML_COLUMNS; i++) {
+		bytes = kb_out_data(thin->columns[i], &size);
+		at = kb_out_reserve(to, KB_HTML_VARINT);
+		if (at)
+			kb_out_commit(to, kb_proto_put_varint(at, size));
+		kb_out_bytes(to, bytes, size);
+		kb_out_clear(thin->columns[i]);
+	}
+}
+
 int kb_html_thin_end_piece(struct kb_html_thin *thin, struct kb_out *page)
 {
 	int error;
 
 	if (thin->no_memory)
 		return -ENOMEM;
+	put_columns(thin);
 	kb_html_cells_end_piece(&thin->cells, thin->overview.in);
 	error = kb_html_pack_end(&thin->piece, page, "piece") ?:
 		kb_html_pack_end(&thin->overview, page, "overview") ?:

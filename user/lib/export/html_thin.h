@@ -15,6 +15,7 @@
 struct kb_html_thin {
 	struct kb_html_cells cells;
 	struct kb_html_pack piece, overview, summary;
+	struct kb_out *columns[KB_HTML_COLUMNS];	/* of the piece, in memory */
 	struct kb_html_sums sums, group, all;	/* of the piece, of its group, of the capture */
 	uint64_t piece_events;		/* where a piece ends */
 	uint32_t pieces, in_group;
@@ -25,6 +26,19 @@ struct kb_html_thin {
 int kb_html_thin_init(struct kb_html_thin *thin, uint32_t cpus, int64_t first, int64_t last,
 		      uint64_t records);
 void kb_html_thin_release(struct kb_html_thin *thin);
+
+/* Add a number to a column of the piece. */
+static inline void kb_html_thin_put(struct kb_html_thin *thin, enum kb_html_column column,
+				    uint64_t value)
+{
+	struct kb_out *out = thin->columns[column];
+	uint8_t *at = kb_out_reserve(out, KB_HTML_VARINT);
+
+	if (at)
+		kb_out_commit(out, kb_proto_put_varint(at, value));
+	else
+		thin->no_memory = true;
+}
 
 /* Take an event. @busy: the slice is the run of a task, not of the idle task. */
 void kb_html_thin_slice(struct kb_html_thin *thin, const struct kb_html_slice *slice, bool busy);
@@ -55,7 +69,7 @@ static inline bool kb_html_thin_is_full(const struct kb_html_thin *thin)
 	return thin->cells.nr >= thin->piece_events;
 }
 
-/* End the piece, whose events went to `piece`. Returns 0 or a negative errno. */
+/* End the piece, whose events are in its columns. Returns 0 or a negative errno. */
 int kb_html_thin_end_piece(struct kb_html_thin *thin, struct kb_out *page);
 /* The same for the last one, and all that follows it. */
 int kb_html_thin_end(struct kb_html_thin *thin, struct kb_out *page);

@@ -134,13 +134,32 @@ function readMark(numbers, cpu, time) {
   return mark;
 }
 
+// The columns of events, as html_kinds.h has them.
+const TAG = 0, GAP_COLUMN = 1, LENGTH_COLUMN = 2, WHAT_COLUMN = 3, SAMPLE_COLUMN = 6, COUNTER_COLUMN = 10, SERIES_COLUMN = 13, SOURCE_COLUMN = 16,
+  HANDLER_COLUMN = 19, WAKEUP_COLUMN = 22, MARK_COLUMN = 26, COLUMNS = 26;
+
+// Events as they are: all columns are in one place.
+const fieldsOf = bytes => new Array(COLUMNS + 1).fill(new Numbers(bytes));
+
+// A piece has each column on its own.
+function fieldsOfPiece(bytes) {
+  const lengths = new Numbers(bytes), fields = [];
+  for (let i = 0; i < COLUMNS; i++) {
+    const length = lengths.next();
+    fields.push(new Numbers(bytes.subarray(lengths.at, lengths.at += length)));
+  }
+  return fields;
+}
+
 // Adds the events to `raw`.
-function readEvents(bytes, tables, raw = noEvents(tables)) {
-  const numbers = new Numbers(bytes), last = clocks(tables);
-  while (numbers.more) {
-    const tag = numbers.next(), kind = tag & 7, cpu = Math.floor(tag / 8), c = raw.cpus[cpu];
+function readEvents(fields, tables, raw = noEvents(tables)) {
+  const last = clocks(tables), tags = fields[TAG];
+  const gaps = fields[GAP_COLUMN], lengths = fields[LENGTH_COLUMN];
+  const [sampleTimes, sampleTasks, sampleNodes, sampleWeights] = fields.slice(SAMPLE_COLUMN);
+  while (tags.more) {
+    const tag = tags.next(), kind = tag & 7, cpu = Math.floor(tag / 8), c = raw.cpus[cpu];
     if (kind <= LOST) {
-      const start = numbers.time(last[cpu], 0), end = start + numbers.next(), what = numbers.next(), { slices } = c;
+      const start = gaps.time(last[cpu], 0), end = start + lengths.next(), what = fields[WHAT_COLUMN + kind].next(), { slices } = c;
       last[cpu][0] = end;
       slices.start.push(start);
       slices.end.push(end);
@@ -148,27 +167,28 @@ function readEvents(bytes, tables, raw = noEvents(tables)) {
       slices.what.push(kind === RUN ? Math.floor(what / 4) : what);
       slices.how.push(kind === RUN ? what % 4 : 0);
     } else if (kind === SAMPLE) {
-      c.samples.time.push(numbers.time(last[cpu], SAMPLE));
-      c.samples.task.push(numbers.next());
-      c.samples.node.push(numbers.next());
-      c.samples.weight.push(numbers.next() - 1);
-    } else if (kind === MARK) raw.marks.push(readMark(numbers, cpu, numbers.time(last[cpu], MARK)));
-    else if (kind === SOURCE) readSource(numbers, raw, cpu, last[cpu]);
+      c.samples.time.push(sampleTimes.time(last[cpu], SAMPLE));
+      c.samples.task.push(sampleTasks.next());
+      c.samples.node.push(sampleNodes.next());
+      c.samples.weight.push(sampleWeights.next() - 1);
+    } else if (kind === MARK) raw.marks.push(readMark(fields[MARK_COLUMN], cpu, fields[MARK_COLUMN].time(last[cpu], MARK)));
+    else if (kind === SOURCE) readSource(fields, raw, cpu, last[cpu]);
     else {
-      const when = numbers.time(last[cpu], kind), id = numbers.next();
-      pushValue(kind === COUNTER ? raw.counters : raw.series, tables, id, cpu, when, numbers.next());
+      const column = kind === COUNTER ? COUNTER_COLUMN : SERIES_COLUMN, when = fields[column].time(last[cpu], kind), id = fields[column + 1].next();
+      pushValue(kind === COUNTER ? raw.counters : raw.series, tables, id, cpu, when, fields[column + 2].next());
     }
   }
   return raw;
 }
 
 // Returns the columns to which it was added.
-function readSource(numbers, raw, cpu, last) {
-  const when = numbers.time(last, SOURCE), isWakeup = numbers.next(), length = numbers.next();
+function readSource(fields, raw, cpu, last) {
+  const [times, whiches, lengths] = fields.slice(SOURCE_COLUMN, SOURCE_COLUMN + 3);
+  const when = times.time(last, SOURCE), isWakeup = whiches.next(), length = lengths.next(), next = (column, i) => fields[column + i].next();
   const columns = isWakeup ? raw.wakeups : raw.cpus[cpu].handlers;
   if (isWakeup)
-    push(columns, { fromCpu: cpu, from: when, to: when + length, waker: numbers.next(), woken: numbers.next(), toCpu: numbers.next(), context: numbers.next() });
-  else push(columns, { start: when, length, task: numbers.next(), which: numbers.next(), depth: numbers.next() });
+    push(columns, { fromCpu: cpu, from: when, to: when + length, waker: next(WAKEUP_COLUMN, 0), woken: next(WAKEUP_COLUMN, 1), toCpu: next(WAKEUP_COLUMN, 2), context: next(WAKEUP_COLUMN, 3) });
+  else push(columns, { start: when, length, task: next(HANDLER_COLUMN, 0), which: next(HANDLER_COLUMN, 1), depth: next(HANDLER_COLUMN, 2) });
   return columns;
 }
 
@@ -245,5 +265,5 @@ function finishCapture(raw, tables) {
 
 function readCapture() {
   const tables = readTables();
-  return finishCapture(readEvents(decodeBase64(document.getElementById('events').textContent), tables), tables);
+  return finishCapture(readEvents(fieldsOf(decodeBase64(document.getElementById('events').textContent)), tables), tables);
 }

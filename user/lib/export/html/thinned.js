@@ -134,7 +134,7 @@ class Thinned {
   }
 
   readOverview(bytes, raw, piece) {
-    const { tables } = this, numbers = new Numbers(bytes), last = clocks(tables), { first } = tables.facts;
+    const { tables } = this, numbers = new Numbers(bytes), fields = new Array(COLUMNS).fill(numbers), last = clocks(tables), { first } = tables.facts;
     numbers.end -= 24;
     while (numbers.more) {
       const tag = numbers.next(), kind = tag % 16, cpu = Math.floor(tag / 16), c = raw.cpus[cpu];
@@ -143,7 +143,7 @@ class Thinned {
       else if (kind === SAMPLE)
         push(c.samples, { time: numbers.time(last[cpu], SAMPLE), task: numbers.next(), node: numbers.next(), count: numbers.next(), kernel: numbers.next() });
       else if (kind === MARK) raw.marks.push(readMark(numbers, cpu, numbers.time(last[cpu], MARK)));
-      else if (kind === SOURCE) readSource(numbers, raw, cpu, last[cpu]).count.push(numbers.next());
+      else if (kind === SOURCE) readSource(fields, raw, cpu, last[cpu]).count.push(numbers.next());
       else {
         const when = numbers.time(last[cpu], kind), id = numbers.next();
         pushValue(kind === COUNTER ? raw.counters : raw.series, tables, id, cpu, when, numbers.next());
@@ -213,7 +213,7 @@ class Thinned {
 
   makeWindow(first, last, parts) {
     const { tables, overview } = this, raw = noEvents(tables);
-    for (const bytes of parts) readEvents(bytes, tables, raw);
+    for (const bytes of parts) readEvents(fieldsOfPiece(bytes), tables, raw);
     raw.cpus.forEach(({ slices }, cpu) => {
       const { at, crossing } = this.crossingAt(cpu, last);
       if (at < 0) return;
@@ -301,7 +301,7 @@ class Thinned {
   }
 
   addEdge(sums, bytes, piece, start, end) {
-    const raw = readEvents(bytes, this.tables), withLast = piece === this.pieces.length - 1 && end >= this.capture.length;
+    const raw = readEvents(fieldsOfPiece(bytes), this.tables), withLast = piece === this.pieces.length - 1 && end >= this.capture.length;
     for (const c of raw.cpus) sums.add(finishCpu(c, this.tables), start, end, this.tables, withLast);
   }
 
@@ -326,7 +326,7 @@ class Thinned {
       const sums = new Sums(tables);
       sums.read(await this.keptSums.get(this.sums[k]), tables);
       if (!sums.runs.some((runs, task) => runs && page.searched(task))) continue;
-      for (const { slices } of readEvents(await this.kept.get(this.pieces[k]), tables).cpus)
+      for (const { slices } of readEvents(fieldsOfPiece(await this.kept.get(this.pieces[k])), tables).cpus)
         for (let i = 0; i < slices.start.length; i++) {
           const start = slices.start.data[i];
           if (slices.kind.data[i] !== RUN || !page.searched(slices.what.data[i])) continue;
