@@ -114,7 +114,7 @@ static void flush(struct html *x, uint32_t length)
 	memmove(x->bytes, x->bytes + length, x->filled);
 }
 
-static void put(struct html *x, enum kb_html_column column, uint64_t value)
+static void put_field(struct html *x, enum kb_html_column column, uint64_t value)
 {
 	if (x->thin)
 		kb_html_thin_put(x->thin, column, value);
@@ -132,8 +132,8 @@ static uint32_t cpu_of(const struct html *x, uint32_t core)
 static void begin(struct html *x, enum kb_html_kind kind, uint32_t cpu, enum kb_html_column column,
 		  enum kb_html_kind clock, int64_t time)
 {
-	put(x, KB_HTML_TAG, (uint64_t)cpu << 3 | kind);
-	put(x, column, kb_html_time(&x->last[cpu][clock], time));
+	put_field(x, KB_HTML_TAG, (uint64_t)cpu << 3 | kind);
+	put_field(x, column, kb_html_time(&x->last[cpu][clock], time));
 }
 
 static void end(struct html *x)
@@ -193,9 +193,9 @@ static void put_slice(struct html *x, const struct kb_slice *slice, uint64_t tim
 		break;
 	}
 	begin(x, shown.kind, shown.cpu, KB_HTML_SLICE_GAP, KB_HTML_RUN, shown.start);
-	put(x, KB_HTML_SLICE_LENGTH, (uint64_t)shown.end - (uint64_t)shown.start);
+	put_field(x, KB_HTML_SLICE_LENGTH, (uint64_t)shown.end - (uint64_t)shown.start);
 	x->last[shown.cpu][KB_HTML_RUN] = shown.end;
-	put(x, columns[slice->kind], shown.what);
+	put_field(x, columns[slice->kind], shown.what);
 	end(x);
 	if (x->thin && !x->no_memory)
 		put_thin_slice(x, &shown);
@@ -210,8 +210,8 @@ static void put_value(struct html *x, enum kb_html_kind kind, uint32_t core, int
 	bool is_series = kind == KB_HTML_SERIES;
 
 	begin(x, kind, shown.cpu, is_series ? KB_HTML_SERIES_TIME : KB_HTML_COUNTER_TIME, kind, ns);
-	put(x, is_series ? KB_HTML_SERIES_ID : KB_HTML_COUNTER_ID, id);
-	put(x, is_series ? KB_HTML_SERIES_VALUE : KB_HTML_COUNTER_VALUE, value);
+	put_field(x, is_series ? KB_HTML_SERIES_ID : KB_HTML_COUNTER_ID, id);
+	put_field(x, is_series ? KB_HTML_SERIES_VALUE : KB_HTML_COUNTER_VALUE, value);
 	end(x);
 	if (!x->thin)
 		return;
@@ -236,9 +236,9 @@ static void put_call(struct html *x, const struct kb_event *event, int64_t ns, b
 		return;
 	}
 	begin(x, KB_HTML_SAMPLE, shown.cpu, KB_HTML_SAMPLE_TIME, KB_HTML_SAMPLE, ns);
-	put(x, KB_HTML_SAMPLE_TASK, shown.task);
-	put(x, KB_HTML_SAMPLE_NODE, shown.node);
-	put(x, KB_HTML_SAMPLE_WEIGHT, shown.weight);
+	put_field(x, KB_HTML_SAMPLE_TASK, shown.task);
+	put_field(x, KB_HTML_SAMPLE_NODE, shown.node);
+	put_field(x, KB_HTML_SAMPLE_WEIGHT, shown.weight);
 	end(x);
 	if (!x->thin)
 		return;
@@ -283,11 +283,11 @@ static void put_mark(struct html *x, const struct kb_event *event, int64_t ns)
 		return;
 	}
 	begin(x, KB_HTML_MARK, shown.cpu, KB_HTML_MARK_FIELD, KB_HTML_MARK, ns);
-	put(x, KB_HTML_MARK_FIELD, shown.task);
-	put(x, KB_HTML_MARK_FIELD, shown.type);
-	put(x, KB_HTML_MARK_FIELD, shown.channel);
-	put(x, KB_HTML_MARK_FIELD, shown.colour);
-	put(x, KB_HTML_MARK_FIELD, shown.length);
+	put_field(x, KB_HTML_MARK_FIELD, shown.task);
+	put_field(x, KB_HTML_MARK_FIELD, shown.type);
+	put_field(x, KB_HTML_MARK_FIELD, shown.channel);
+	put_field(x, KB_HTML_MARK_FIELD, shown.colour);
+	put_field(x, KB_HTML_MARK_FIELD, shown.length);
 	memcpy(x->bytes + x->filled, text, shown.length);
 	x->filled += (uint32_t)shown.length;
 	end(x);
@@ -310,8 +310,8 @@ static void begin_source(struct html *x, uint32_t cpu, enum kb_html_source sourc
 			 int64_t end_of_it)
 {
 	begin(x, KB_HTML_SOURCE, cpu, KB_HTML_SOURCE_TIME, KB_HTML_SOURCE, start);
-	put(x, KB_HTML_SOURCE_WHICH, source);
-	put(x, KB_HTML_SOURCE_LENGTH, (uint64_t)end_of_it - (uint64_t)start);
+	put_field(x, KB_HTML_SOURCE_WHICH, source);
+	put_field(x, KB_HTML_SOURCE_LENGTH, (uint64_t)end_of_it - (uint64_t)start);
 }
 
 static void put_handler(struct html *x, const struct kb_handler *handler)
@@ -323,9 +323,9 @@ static void put_handler(struct html *x, const struct kb_handler *handler)
 	};
 
 	begin_source(x, shown.cpu, KB_HTML_HANDLER, shown.start, shown.end);
-	put(x, KB_HTML_HANDLER_TASK, shown.task);
-	put(x, KB_HTML_HANDLER_NUMBER, shown.number);
-	put(x, KB_HTML_HANDLER_DEPTH, shown.depth);
+	put_field(x, KB_HTML_HANDLER_TASK, shown.task);
+	put_field(x, KB_HTML_HANDLER_NUMBER, shown.number);
+	put_field(x, KB_HTML_HANDLER_DEPTH, shown.depth);
 	end(x);
 	if (x->thin)
 		kb_html_thin_handler(x->thin, &shown);
@@ -344,10 +344,10 @@ static void put_wakeup(struct html *x, const struct kb_arrow *wakeup)
 	};
 
 	begin_source(x, shown.cpu, KB_HTML_WAKEUP, shown.from, shown.to);
-	put(x, KB_HTML_WAKEUP_WAKER, shown.waker);
-	put(x, KB_HTML_WAKEUP_WOKEN, shown.woken);
-	put(x, KB_HTML_WAKEUP_CPU, shown.to_cpu);
-	put(x, KB_HTML_WAKEUP_CONTEXT, shown.context);
+	put_field(x, KB_HTML_WAKEUP_WAKER, shown.waker);
+	put_field(x, KB_HTML_WAKEUP_WOKEN, shown.woken);
+	put_field(x, KB_HTML_WAKEUP_CPU, shown.to_cpu);
+	put_field(x, KB_HTML_WAKEUP_CONTEXT, shown.context);
 	end(x);
 	if (x->thin)
 		kb_html_thin_wakeup(x->thin, &shown);

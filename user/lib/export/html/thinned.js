@@ -3,7 +3,7 @@
 // page shows an overview of all of them, or a window of a few pieces that are unpacked when they
 // come into view.
 
-const MOST_PIECES = 12, KEPT_PIECES = 20, KEPT_SUMS = 200, MOST_EDGES = 6;
+const MOST_PIECES = 12, KEPT_PIECES = 20, KEPT_SUMS = 100, MOST_EDGES = 6;
 
 async function unpack(element) {
   const through = new DecompressionStream('gzip'), writer = through.writable.getWriter(), reader = through.readable.getReader();
@@ -113,6 +113,10 @@ class Thinned {
   }
 
   async open() {
+    if (!window.DecompressionStream) {
+      byId('facts').textContent = 'This page has more records than fit in a page. To unpack them takes a browser of 2023 or later.';
+      throw new Error('no DecompressionStream');
+    }
     const raw = noEvents(this.tables), { tables } = this;
     let piece = 0;
     for (const element of elements('overview')) this.readOverview(await unpack(element), raw, piece++);
