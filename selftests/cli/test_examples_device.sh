@@ -56,7 +56,7 @@ run() {
 	esac
 	endless=
 	seconds=60
-	case $1 in dmesg* | *'--mode overwrite'*) endless=yes seconds=5 ;; esac
+	case $1 in dmesg* | *'--mode overwrite'* | *'push --openmetrics'*) endless=yes seconds=5 ;; esac
 	PATH=$PWD/bin:$PATH timeout -s INT $seconds sh -c "$1"
 	status=$?
 	touch enough

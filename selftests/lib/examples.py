@@ -62,7 +62,9 @@ def examples(tree=TREE):
 
 
 def needs_device(command):
-    return bool(set(COMMAND.findall(command)) & DEVICE)
+    # without a file, a session that runs
+    return bool(set(COMMAND.findall(command)) & DEVICE) or \
+        ("push --openmetrics" in command and ".cap" not in command)
 
 
 if __name__ == "__main__":
