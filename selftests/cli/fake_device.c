@@ -100,6 +100,7 @@ _Static_assert(sizeof(struct tables) + 8 > HEADER_BYTES, "no more than padding i
 
 static struct {
 	int fd;				/* what open() gave: an eventfd, for poll() */
+	int second;			/* ... while that was open: only to look at sessions */
 	int memory;			/* a memfd: header, then each CPU's own pages */
 	struct kbarman_configure config;
 	struct kbarman_event events[32];
@@ -119,7 +120,7 @@ static struct {
 	unsigned int next_kind[MAX_CPUS];
 	uint64_t chosen;		/* the session that is looked at; 0: the newest one */
 	bool running, stop, awake;
-} fake = { .fd = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
+} fake = { .fd = -1, .second = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static unsigned int setting(const char *name, unsigned int otherwise)
 {
@@ -950,6 +951,10 @@ static int fake_open(void)
 	fake.sleep = setting("FAKE_SLEEP", 0) * 1000000ULL;
 	fake.pc = getenv("FAKE_PC") ? (bm_uintptr)strtoull(getenv("FAKE_PC"), NULL, 0) : 0;
 	fake.block = getenv("FAKE_IMAGES") || fake.pc ? 64 : 32;
+	if (fake.fd >= 0 && fcntl(fake.fd, F_GETFD) >= 0) {
+		fake.second = fcntl(fake.fd, F_DUPFD_CLOEXEC, 0);
+		return fake.second;
+	}
 	fake.fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	if (setting("FAKE_RUNNING", 0))
 		begin_elsewhere();
@@ -1061,7 +1066,7 @@ int ioctl(int fd, unsigned long request, ...)
 	va_start(args, request);
 	argument = va_arg(args, void *);
 	va_end(args);
-	return fd >= 0 && fd == fake.fd ? fake_ioctl(request, argument) : real(fd, request, argument);
+	return fd >= 0 && (fd == fake.fd || fd == fake.second) ? fake_ioctl(request, argument) : real(fd, request, argument);
 }
 
 /* The disk, which may stall: soon after the beginning, in the middle of records. */

@@ -179,6 +179,7 @@ def a_file_that_was_left_gets_its_name(tmp):
     running.child.wait()
     with open(os.path.join(tmp, "caps", "all-00000007-20260101T000000Z.part"), "wb") as file:
         file.write(b"nothing of a capture")
+    os.remove(os.path.join(tmp, "state"))
     with Running(tmp) as running:
         until(lambda: captures(tmp, ".part"), "no file")
     left = part.replace(".part", ".cap")

@@ -347,6 +347,29 @@ processes_have_their_cgroups() {
 	return $good
 }
 
+only_the_time_around_moments_is_kept() {
+	configure 'trigger = mark:now' 'before = 1s' 'every = 1s'
+	busy &
+	begin
+	sleep 2
+	[ -z "$(captures)" ] || return 1
+	"$KBARMAN" annotate now && until_true nr_captures 1
+	sleep 2
+	"$KBARMAN" annotate other
+	"$KBARMAN" annotate now && until_true nr_captures 2
+	ended
+	touch stop
+	wait
+	cat said
+	nr_captures 2 && ! nr_captures 3 || return 1
+	for c in $(captures); do
+		facts "$c" | grep '^trigger'
+		"$KBARMAN" check "$c" && "$KBARMAN" script -e annotation "$c" | grep -q now &&
+			"$KBARMAN" report "$c" >/dev/null || return 1
+	done
+	grep -q "session all: mark:now: " said
+}
+
 # A week of files of a minute, as fast as they can be written: nothing grows.
 a_week_leaves_the_agent_as_it_was() {
 	configure 'file_time = 1h' 'buffer = 256K' 'file_max = 1M'

@@ -4,6 +4,7 @@
 
 #include "../../user/agent/config.h"
 #include "../../user/agent/config.c"
+#include "../../user/agent/trigger_list.c"
 #include "../lib/tap.h"
 
 static char said[4096];
@@ -148,6 +149,9 @@ static void errors(void)
 		 "events_without_samples_are_told");
 	is_wrong("[session a]\nsample = 9\nevents = bogus\n", "conf:1: [session a]: events = bogus: ",
 		 "an_unknown_event_is_told");
+	is_wrong("[session a]\ntrigger = latency>5ms nonsense>1\n", "conf:2: trigger = latency>5ms nonsense>1: ",
+		 "a_bad_trigger_is_told");
+	is_wrong("[session a]\ntrigger =\n", "conf:2: trigger = : give one or more", "no_trigger_is_told");
 	is_wrong("[session a]\nchains = user\n", "conf:1: [session a]: chains are those of samples",
 		 "chains_without_samples_are_told");
 	is_wrong("[agent]\nfolder_max = 100M\n[session a]\n", "conf: folder_max is less than two files of each "

@@ -106,7 +106,8 @@ static void take_kept(void *context, int fd, const char *name)
 	memcpy(wanted.name, name, length);
 	configured = agent_config_find(&agent->config, wanted.name);
 	if (find(agent, wanted.name) || kb_device_query(device, &query, &err) ||
-	    !(query.state & KBARMAN_STATE_MINE) || query.mode != KBARMAN_MODE_STREAM ||
+	    !(query.state & KBARMAN_STATE_MINE) ||
+	    (query.mode == KBARMAN_MODE_OVERWRITE) != (configured && configured->triggers) ||
 	    agent_session_adopt(&session, configured ?: &wanted, device, agent->folder, &err)) {
 		agent_notify_forget(name);
 		kb_device_close(device);
@@ -131,7 +132,7 @@ static void save_part(struct agent *agent, const struct agent_file *file)
 
 	agent_folder_path(agent->folder, file->name, path);
 	/* What is behind the end of the file that the header tells of is still in the buffers. */
-	goes_on = session && kb_parts_note(session->parts, path, true, &err) == 1;
+	goes_on = session && session->parts && kb_parts_note(session->parts, path, true, &err) == 1;
 	if (kb_barman_cut(path, !goes_on, &salvage, &err)) {
 		agent_say(AGENT_WARNING, "%s had no records yet, and is removed: %s", file->name,
 			  kb_error_text(&err));
@@ -163,7 +164,7 @@ static void save_what_was_left(struct agent *agent)
 								      session->wanted.name);
 		char path[PATH_MAX];
 
-		if (newest)
+		if (newest && session->parts)
 			kb_parts_note(session->parts,
 				      agent_folder_path(agent->folder, newest->name, path), false,
 				      NULL);
@@ -207,7 +208,7 @@ static void say_gap(struct agent *agent, struct agent_session *session)
 	uint64_t from = end_of_newest(agent, session->wanted.name);
 	uint64_t now = (uint64_t)kb_clock_ns(CLOCK_REALTIME);
 
-	if (!from)
+	if (!from || !session->parts)
 		return;
 	agent_session_gap(session, from, now);
 	if (now >= from)

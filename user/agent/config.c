@@ -14,6 +14,7 @@
 #include "base/size.h"
 #include "config.h"
 #include "record/source_words.h"
+#include "trigger_list.h"
 
 #define USUAL_SOURCES	(KBARMAN_SOURCE_SCHED | KBARMAN_SOURCE_IDLE | KBARMAN_SOURCE_MARKS)
 #define RING_BYTES	(UINT64_C(1) << 20)
@@ -21,6 +22,8 @@
 #define RING_MAX	(UINT64_C(1) << 30)
 #define FILE_BYTES	(UINT64_C(64) << 20)
 #define FILE_SECONDS	60
+#define BEFORE_SECONDS	2
+#define EVERY_SECONDS	60
 #define FOLDER_BYTES	(UINT64_C(1) << 30)
 #define FILES_AT_LEAST	2		/* of each session have room in the folder */
 #define SAMPLE_MAX	100000
@@ -183,6 +186,18 @@ static void take_chains(struct reader *r, const char *value)
 	wrong(r, "chains = %s: give no, user, kernel or both", value);
 }
 
+static void take_triggers(struct reader *r, const char *value)
+{
+	struct kb_triggers *triggers = NULL;
+	struct kb_error err;
+
+	if (agent_triggers(&triggers, value, &err))
+		wrong(r, "trigger = %s: %s", value, kb_error_text(&err));
+	else
+		take_text(r, &r->session->triggers, value);
+	kb_triggers_destroy(triggers);
+}
+
 static void take_duration(struct reader *r, uint64_t *to, const char *key, const char *value)
 {
 	unsigned long long seconds;
@@ -229,6 +244,12 @@ static void take_session(struct reader *r, const char *key, const char *value)
 		take_text(r, &session->events, value);
 	else if (!strcmp(key, "chains"))
 		take_chains(r, value);
+	else if (!strcmp(key, "trigger"))
+		take_triggers(r, value);
+	else if (!strcmp(key, "before"))
+		take_duration(r, &session->before_seconds, key, value);
+	else if (!strcmp(key, "every"))
+		take_duration(r, &session->every_seconds, key, value);
 	else if (!strcmp(key, "file_max"))
 		take_size(r, &session->file_bytes, key, value, 1 << 20, UINT64_C(1) << 40);
 	else if (!strcmp(key, "file_time"))
@@ -237,7 +258,7 @@ static void take_session(struct reader *r, const char *key, const char *value)
 
 struct kind {
 	const char *name;		/* as in messages */
-	const char *keys[12];		/* all of them, as take() knows them */
+	const char *keys[16];		/* all of them, as take() knows them */
 	void (*take)(struct reader *r, const char *key, const char *value);
 };
 
@@ -247,7 +268,7 @@ static const struct kind agent_keys = {
 
 static const struct kind session_keys = {
 	"a session", { "record", "cpus", "buffer", "max_tasks", "sample", "events", "chains", "file_max",
-		       "file_time" }, take_session,
+		       "file_time", "trigger", "before", "every" }, take_session,
 };
 
 static void say_keys(struct reader *r, const struct kind *kind, const char *key)
@@ -307,6 +328,7 @@ static void begin_session(struct reader *r, const char *name)
 		*r->session = (struct agent_wanted){
 			.line = r->line, .sources = USUAL_SOURCES, .ring_bytes = RING_BYTES,
 			.file_bytes = FILE_BYTES, .file_seconds = FILE_SECONDS,
+			.before_seconds = BEFORE_SECONDS, .every_seconds = EVERY_SECONDS,
 		};
 		snprintf(r->session->name, sizeof(r->session->name), "%s", name);
 	}
@@ -444,7 +466,8 @@ void agent_wanted_free(struct agent_wanted *wanted)
 {
 	free(wanted->cpus);
 	free(wanted->events);
-	wanted->cpus = wanted->events = NULL;
+	free(wanted->triggers);
+	wanted->cpus = wanted->events = wanted->triggers = NULL;
 }
 
 void agent_config_free(struct agent_config *config)
@@ -476,7 +499,11 @@ uint64_t agent_wanted_hash(const struct agent_wanted *wanted)
 	hash = kb_hash_word(hash, wanted->ring_bytes);
 	hash = kb_hash_word(hash, (uint64_t)wanted->max_tasks << 32 | wanted->sample);
 	hash = kb_hash_word(hash, wanted->chains);
-	return hash_text(hash_text(hash, wanted->cpus), wanted->events);
+	hash = hash_text(hash_text(hash, wanted->cpus), wanted->events);
+	if (!wanted->triggers)
+		return hash;
+	hash = kb_hash_word(hash, wanted->before_seconds);
+	return hash_text(kb_hash_word(hash, wanted->every_seconds), wanted->triggers);
 }
 
 bool agent_wanted_copy(struct agent_wanted *to, const struct agent_wanted *from)
@@ -484,7 +511,9 @@ bool agent_wanted_copy(struct agent_wanted *to, const struct agent_wanted *from)
 	*to = *from;
 	to->cpus = from->cpus ? strdup(from->cpus) : NULL;
 	to->events = from->events ? strdup(from->events) : NULL;
-	if ((from->cpus && !to->cpus) || (from->events && !to->events)) {
+	to->triggers = from->triggers ? strdup(from->triggers) : NULL;
+	if ((from->cpus && !to->cpus) || (from->events && !to->events) ||
+	    (from->triggers && !to->triggers)) {
 		agent_wanted_free(to);
 		return false;
 	}

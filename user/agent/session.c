@@ -38,14 +38,27 @@ static void leave_out(const struct agent_wanted *wanted, struct kbarman_configur
 	configure->sources &= ~absent;
 }
 
-static int configure(struct kb_device *device, const struct agent_wanted *wanted, struct kb_error *err)
+/* Stream mode; or, if only moments are kept, overwrite mode with what they need. */
+static void choose_mode(const struct agent_session *session, struct kbarman_configure *configure)
 {
+	if (!session->moments.triggers) {
+		configure->mode = KBARMAN_MODE_STREAM;
+		configure->flags |= KBARMAN_CONFIGURE_REUSE;
+		return;
+	}
+	configure->mode = KBARMAN_MODE_OVERWRITE;
+	configure->sources |= kb_triggers_sources(session->moments.triggers);
+}
+
+static int configure(struct agent_session *session, struct kb_error *err)
+{
+	const struct agent_wanted *wanted = &session->wanted;
+	struct kb_device *device = session->device;
 	struct kbarman_event events[KB_EVENTS_MAX];
 	uint64_t cpus[KB_CPU_WORDS];
 	struct kbarman_configure configure = {
-		.mode = KBARMAN_MODE_STREAM,
 		.sources = wanted->sources,
-		.flags = wanted->chains | KBARMAN_CONFIGURE_REUSE,
+		.flags = wanted->chains,
 		.ring_bytes = wanted->ring_bytes,
 		.max_tasks = wanted->max_tasks,
 		.max_maps = wanted->max_tasks * MAPS_A_TASK,
@@ -82,6 +95,7 @@ static int configure(struct kb_device *device, const struct agent_wanted *wanted
 		configure.cpus_ptr = (uintptr_t)cpus;
 		configure.nr_cpu_words = (uint32_t)words;
 	}
+	choose_mode(session, &configure);
 	leave_out(wanted, &configure, query.absent);
 	return kb_device_configure(device, &configure, err);
 }
@@ -105,7 +119,7 @@ void agent_session_add_kernel(struct agent_session *session)
 static int start(struct agent_session *session, struct kb_error *err)
 {
 	int ret = kb_device_open(&session->device, err) ?:
-		  configure(session->device, &session->wanted, err) ?:
+		  configure(session, err) ?:
 		  kb_device_start(session->device, err);
 
 	if (!ret)
@@ -251,10 +265,25 @@ static bool is_time_to_rotate(const struct agent_session *session)
 	       kb_recorder_part_is_full(session->recorder);
 }
 
+static void serve_moments(struct agent_session *session)
+{
+	struct kb_error err;
+
+	if (!agent_moments_serve(&session->moments, &err))
+		return;
+	if (strcmp(session->trouble, kb_error_text(&err)) != 0)
+		agent_say(AGENT_ERROR, "session %s: %s", session->wanted.name, kb_error_text(&err));
+	snprintf(session->trouble, sizeof(session->trouble), "%s", kb_error_text(&err));
+}
+
 void agent_session_serve(struct agent_session *session)
 {
 	struct kb_error err;
 
+	if (session->moments.watch) {
+		serve_moments(session);
+		return;
+	}
 	if (!session->recorder) {
 		if (kb_clock_ms() >= session->retry_ms)
 			begin_file(session);
@@ -270,11 +299,14 @@ void agent_session_serve(struct agent_session *session)
 
 int64_t agent_session_due(const struct agent_session *session)
 {
-	return session->recorder ? kb_clock_ms() + ROUND_MS : session->retry_ms;
+	return session->recorder || session->moments.watch ? kb_clock_ms() + ROUND_MS :
+							     session->retry_ms;
 }
 
 int agent_session_fd(const struct agent_session *session)
 {
+	if (session->moments.watch)
+		return kb_watch_fd(session->moments.watch);
 	return session->recorder ? kb_device_fd(session->device) : -1;
 }
 
@@ -287,6 +319,16 @@ bool agent_session_runs(struct agent_session *session)
 
 /* ---- begin and end ---- */
 
+static void free_session(struct agent_session *session)
+{
+	release_file(session);
+	agent_moments_release(&session->moments);
+	kb_parts_destroy(session->parts);
+	kb_device_close(session->device);
+	agent_wanted_free(&session->wanted);
+	free(session);
+}
+
 static struct agent_session *new_session(const struct agent_wanted *wanted, struct agent_folder *folder,
 					 struct kb_error *err)
 {
@@ -297,20 +339,23 @@ static struct agent_session *new_session(const struct agent_wanted *wanted, stru
 		session->fd = -1;
 		snprintf(session->kept_name, sizeof(session->kept_name), "%s.%016" PRIx64, wanted->name,
 			 agent_wanted_hash(wanted));
-		return session;
+		if (!wanted->triggers ||
+		    !agent_moments_create(&session->moments, &session->wanted, folder, err))
+			return session;
+		free_session(session);
+		return NULL;
 	}
 	free(session);
 	kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
 	return NULL;
 }
 
-static void free_session(struct agent_session *session)
+/* Begins to take what the running session of @device records. */
+static int follow(struct agent_session *session, struct kb_device *device, struct kb_error *err)
 {
-	release_file(session);
-	kb_parts_destroy(session->parts);
-	kb_device_close(session->device);
-	agent_wanted_free(&session->wanted);
-	free(session);
+	return session->moments.triggers ?
+	       agent_moments_watch(&session->moments, &session->wanted, device, err) :
+	       kb_parts_create(&session->parts, device, err);
 }
 
 int agent_session_start(struct agent_session **out, const struct agent_wanted *wanted,
@@ -322,7 +367,7 @@ int agent_session_start(struct agent_session **out, const struct agent_wanted *w
 	*out = NULL;
 	if (!session)
 		return err->code;
-	ret = start(session, err) ?: kb_parts_create(&session->parts, session->device, err);
+	ret = start(session, err) ?: follow(session, session->device, err);
 	if (ret) {
 		free_session(session);
 		return ret;
@@ -340,7 +385,7 @@ int agent_session_adopt(struct agent_session **out, const struct agent_wanted *w
 	*out = NULL;
 	if (!session)
 		return err->code;
-	ret = kb_parts_create(&session->parts, device, err);
+	ret = follow(session, device, err);
 	if (ret) {
 		free_session(session);
 		return ret;
@@ -367,9 +412,11 @@ void agent_session_end(struct agent_session *session)
 
 	if (kb_device_stop(session->device, &err))
 		agent_say(AGENT_ERROR, "session %s: %s", session->wanted.name, kb_error_text(&err));
-	if (!session->recorder)
+	if (session->moments.watch)
+		agent_moments_end(&session->moments);
+	else if (!session->recorder)
 		begin_file(session);
-	if (!session->recorder || !agent_session_rotate(session))
+	if (session->parts && (!session->recorder || !agent_session_rotate(session)))
 		agent_say(AGENT_ERROR, "session %s: the records of its buffers are lost: %s",
 			  session->wanted.name, session->trouble);
 	agent_notify_forget(session->kept_name);

@@ -16,13 +16,15 @@
 #include "config.h"
 #include "folder.h"
 #include "labels.h"
+#include "watched.h"
 
 struct agent_session {
 	struct agent_wanted wanted;
 	char kept_name[64];		/* of the descriptor, for the service manager */
 	struct agent_folder *folder;
 	struct kb_device *device;
-	struct kb_parts *parts;
+	struct kb_parts *parts;		/* NULL: only moments are kept */
+	struct agent_moments moments;
 
 	/* The file; NULL and -1: none now. */
 	struct kb_recorder *recorder;

@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: MIT
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "trigger_list.h"
+
+int agent_triggers(struct kb_triggers **triggers, const char *list, struct kb_error *err)
+{
+	int ret = kb_triggers_create(triggers, err);
+	char *words = strdup(list), *rest = words;
+
+	if (!ret && !words)
+		ret = kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	for (char *word; !ret && (word = strsep(&rest, " \t")); )
+		if (*word)
+			ret = kb_triggers_add(*triggers, word, err);
+	if (!ret && !kb_triggers_nr(*triggers))
+		ret = kb_error_set(err, -EINVAL, KB_NO_OFFSET, "give one or more, as in latency>5ms");
+	free(words);
+	return ret;
+}

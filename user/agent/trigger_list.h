@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: MIT */
+#ifndef KB_AGENT_TRIGGER_LIST_H
+#define KB_AGENT_TRIGGER_LIST_H
+
+#include <kbarman/trigger.h>
+
+/*
+ * Makes triggers of @list, with blanks between them. Returns 0, or a negative errno and @err, which
+ * says what is wrong. The caller destroys *@triggers in any case.
+ */
+int agent_triggers(struct kb_triggers **triggers, const char *list, struct kb_error *err);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * A session whose buffers keep the newest records, of which only the time around moments gets into
+ * files: those that its triggers describe (kbarman/trigger.h).
+ */
+#ifndef KB_AGENT_WATCHED_H
+#define KB_AGENT_WATCHED_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <kbarman/trigger.h>
+
+#include "config.h"
+#include "folder.h"
+
+struct agent_moments {			/* zeroed: none */
+	const char *session;		/* its name */
+	struct agent_folder *folder;
+	struct kb_triggers *triggers;
+	struct kb_watch *watch;		/* NULL: the session does not run yet */
+	uint64_t lost_times;		/* that were told */
+};
+
+/* Takes the triggers of @wanted. agent_moments_release() in any case. */
+int agent_moments_create(struct agent_moments *moments, const struct agent_wanted *wanted,
+			 struct agent_folder *folder, struct kb_error *err);
+void agent_moments_release(struct agent_moments *moments);
+
+/* Begins to watch the session of @device, which runs. */
+int agent_moments_watch(struct agent_moments *moments, const struct agent_wanted *wanted,
+			struct kb_device *device, struct kb_error *err);
+
+/* Reads what is new, and writes the captures that are due. Returns 0 or a negative errno and @err. */
+int agent_moments_serve(struct agent_moments *moments, struct kb_error *err);
+
+/* The session has stopped: writes all that is due. */
+void agent_moments_end(struct agent_moments *moments);
+
+#endif
