@@ -131,10 +131,12 @@ a_signal_writes_a_capture() {
 inject_interrupts() {
 	i=1
 	while [ $i -le "$N" ]; do
+		before=$(cat /sys/module/long_interrupts/parameters/done)
 		echo 40000 >"/sys/module/long_interrupts/parameters/$1_us"
+		while [ "$(cat /sys/module/long_interrupts/parameters/done)" = "$before" ]; do sleep 0.01; done
 		"$KBARMAN" annotate -b "injected $1 $i"
 		echo 300 >"/sys/module/long_interrupts/parameters/$1_us"
-		sleep 0.4
+		sleep 1.5
 		i=$((i + 1))
 	done
 }
@@ -145,14 +147,14 @@ every_long_interrupt_is_kept() {
 	[ -e "$module" ] || { echo 'SKIP: there is no long_interrupts.ko'; return 0; }
 	insmod "$module" || return 1
 	watch_from_outside --trigger 'irq:TASKLET>30ms' --trigger 'irq:TASKLET>30s' \
-		--trigger 'irq:TASKLET>20s' --after 100ms inject_interrupts softirq
+		--trigger 'irq:TASKLET>20s' --after 1s inject_interrupts softirq
 	each_has_its_capture softirq &&
 		[ "$(reasons | grep -c "^irq:TASKLET>30ms: the softirq 'TASKLET' took")" -ge "$N" ]
 	status=$?
 	if [ $status -eq 0 ] && [ "$(uname -m)" = x86_64 ]; then	# others do not trace them
 		rm -rf out said bad
 		watch_from_outside --trigger 'irq:IRQ work interrupts>30ms' --trigger 'irq:x>30s' \
-			--trigger 'irq:x>20s' --after 100ms inject_interrupts irq
+			--trigger 'irq:x>20s' --after 1s inject_interrupts irq
 		each_has_its_capture irq
 		status=$?
 	fi

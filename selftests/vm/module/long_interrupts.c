@@ -2,7 +2,7 @@
 /*
  * Interrupts of a known length: a number that is written to the parameter `softirq_us` keeps a tasklet
  * busy for so long, one that is written to `irq_us` an interrupt that this CPU sends to itself. Each
- * write is one interrupt.
+ * write is one interrupt. `done` counts those that are over and took LONG_US or more.
  */
 #include <linux/delay.h>
 #include <linux/interrupt.h>
@@ -10,14 +10,19 @@
 #include <linux/module.h>
 
 #define LONGEST_US	50000
+#define LONG_US		10000
 
-static unsigned int softirq_us, irq_us;
+static unsigned int softirq_us, irq_us, done;
 
 static void burn(unsigned int us)
 {
+	bool is_long = us >= LONG_US;
+
 	for (; us >= 1000; us -= 1000)
 		udelay(1000);
 	udelay(us);
+	if (is_long)
+		WRITE_ONCE(done, done + 1);
 }
 
 static void burn_softirq(struct tasklet_struct *unused)
@@ -56,6 +61,7 @@ static const struct kernel_param_ops irq_ops = { .set = set_irq, .get = param_ge
 
 module_param_cb(softirq_us, &softirq_ops, &softirq_us, 0600);
 module_param_cb(irq_us, &irq_ops, &irq_us, 0600);
+module_param(done, uint, 0400);
 
 static int __init long_interrupts_init(void)
 {

@@ -85,8 +85,11 @@ struct kb_trigger {
 /* A list of expressions. */
 struct kb_triggers;
 
+/* Create an empty list. -ENOMEM. */
 int kb_triggers_create(struct kb_triggers **out, struct kb_error *err);
-void kb_triggers_destroy(struct kb_triggers *triggers);	/* may be NULL */
+
+/* Free @triggers, which may be NULL, with its expressions. */
+void kb_triggers_destroy(struct kb_triggers *triggers);
 
 /*
  * Add @expression. -EINVAL: it is none; the sentence in @err says what is wrong and what to write
@@ -255,6 +258,7 @@ struct kb_watch_totals {
 	uint64_t records;	/* that were read */
 };
 
+/* Fill @totals with the numbers so far. */
 void kb_watch_totals(const struct kb_watch *watch, struct kb_watch_totals *totals);
 
 #ifdef __cplusplus
