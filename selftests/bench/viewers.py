@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 """What viewers' formats cost: a capture of a million records (60 % switches, 20 % idling,
 20 % samples with two counters and a chain of 4 to 23 of 3000), converted to each; seconds of
-the processor, the best of three, and MiB; and how long the page takes to open in Chromium.
+the processor, the best of three, and MiB; and how long the page, as it is and thinned, takes to open in Chromium.
 Prints members of a JSON object. Usage: viewers.py DIRECTORY [RECORDS]"""
 import json
 import multiprocessing
@@ -53,10 +53,10 @@ def make_capture(path, records):
     return c.save(path)
 
 
-def convert(path, name, out):
+def convert(path, name, out, *options):
     """(seconds, MiB)"""
     subprocess.run(["rm", "-rf", out], check=True)
-    with subprocess.Popen([tap.KBARMAN, "convert", path, "--to", name, "-o", out],
+    with subprocess.Popen([tap.KBARMAN, "convert", path, "--to", name, "-o", out, *options],
                           stderr=subprocess.DEVNULL) as tool:
         _, status, usage = os.wait4(tool.pid, 0)
     assert status == 0, name
@@ -69,13 +69,16 @@ def main():
     maker = multiprocessing.Process(target=make_capture, args=(path, records))
     maker.start()       # what it needs would count for the processes that are begun below
     maker.join()
-    for name in FORMATS:
-        rounds = [convert(path, name, os.path.join(directory, "out." + name)) for _ in range(ROUNDS)]
+    for name in (*FORMATS, "html_thinned"):
+        to, *options = ("html", "--format", "thinned") if name == "html_thinned" else (name,)
+        rounds = [convert(path, to, os.path.join(directory, f"out.{name}"), *options) for _ in range(ROUNDS)]
         seconds[name] = round(min(took for took, _ in rounds), 3)
         mib[name] = round(max(used for _, used in rounds), 1)
     try:
-        dom = browser.dom(os.path.join(directory, "out.html"))
-        seconds["html_opens"] = round(int(re.search(r'data-ready="(\d+)"', dom)[1]) / 1000, 3)
+        for name in "html", "html_thinned":
+            os.rename(os.path.join(directory, f"out.{name}"), os.path.join(directory, "page.html"))
+            dom = browser.dom(os.path.join(directory, "page.html"))
+            seconds[f"{name}_opens"] = round(int(re.search(r'data-ready="(\d+)"', dom)[1]) / 1000, 3)
     except tap.Skip as why:
         print(why, file=sys.stderr)
     print(f'"convert_million_s":{json.dumps(seconds)},\n"convert_million_mib":{json.dumps(mib)}')

@@ -90,7 +90,10 @@ class Flame {
 
   update() {
     const { timeline } = this.page, { thinned } = this.capture;
-    if (thinned && !thinned.isFull && !thinned.sumsOf(timeline.start, timeline.end)) return;	// it comes later
+    if (thinned && !thinned.isFull && !thinned.sumsOf(timeline.start, timeline.end)) {
+      byId('flame-of').textContent = 'reading …';	// update() comes again
+      return;
+    }
     this.sum(timeline.start, timeline.end);
     while (this.root && !this.total[this.root]) this.root = this.capture.parents[this.root];
     byId('flame-of').textContent = this.total[0] ? (this.page.chosen === undefined ? 'of all tasks' : `of ${this.page.nameOf(this.page.chosen)}`) : 'no samples here';

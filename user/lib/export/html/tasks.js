@@ -46,9 +46,13 @@ class Tasks {
 
   sum(start, end) {
     const { thinned } = this.capture;
+    this.pending = this.isRough = false;
     if (!thinned || thinned.isFull) return this.sumShown(start, end);
-    this.sums = thinned.sumsOf(start, end);
-    if (this.sums) this.makeRows(this.sums);
+    const sums = thinned.sumsOf(start, end);
+    this.pending = !sums;
+    if (!sums) return;
+    this.isRough = sums.isRough;
+    this.makeRows(sums);
   }
 
   // Sums over the slices and samples between two times. A slice that is cut counts as one.
@@ -101,7 +105,8 @@ class Tasks {
       if (again) again.focus();
     }
     const more = rows.length > SHOWN_ROWS ? `, the first ${SHOWN_ROWS} of ${count(rows.length)}` : '';
-    byId('range').textContent = `${duration(page.timeline.start, (page.timeline.end - page.timeline.start) / 1000)} to ${duration(page.timeline.end, (page.timeline.end - page.timeline.start) / 1000)}, ${(100 * this.idle).toFixed(0)} % idle${more}`;
+    if (this.pending) byId('range').textContent = 'reading the sums of the time in view …';
+    else byId('range').textContent = `${this.isRough ? 'about ' : ''}${duration(page.timeline.start, (page.timeline.end - page.timeline.start) / 1000)} to ${duration(page.timeline.end, (page.timeline.end - page.timeline.start) / 1000)}, ${(100 * this.idle).toFixed(0)} % idle${more}`;
   }
 
   makeRow(row, i) {
