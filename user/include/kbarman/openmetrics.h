@@ -93,6 +93,7 @@ struct kb_openmetrics_cost {
 	uint64_t resident;	/* bytes of memory that it has now; this one may become lower */
 };
 
+/* Takes what reading cost so far, for kb_openmetrics_write(). Returns 0, or -EINVAL for a wrong size. */
 int kb_openmetrics_cost(struct kb_openmetrics *metrics, const struct kb_openmetrics_cost *cost,
 			struct kb_error *err);
 
@@ -130,6 +131,7 @@ struct kb_openmetrics_value {
 	unsigned int digits;	/* 0 to 9 */
 };
 
+/* Writes that metric. Returns 0 or the first error of @out. */
 int kb_openmetrics_value(const struct kb_openmetrics_value *value, enum kb_openmetrics_form form,
 			 struct kb_out *out);
 
