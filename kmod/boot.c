@@ -3,6 +3,7 @@
 
 #include <linux/err.h>
 #include <linux/kernel.h>
+#include <linux/log2.h>
 #include <linux/module.h>
 #include <linux/perf_event.h>
 #include <linux/security.h>
@@ -14,6 +15,7 @@
 #include "session.h"
 #include "session_calls.h"
 #include "sessions.h"
+#include "sources.h"
 
 static char *boot_words;
 module_param_named(boot, boot_words, charp, 0444);
@@ -88,6 +90,19 @@ static int __init boot_parse(struct kbarman_configure *config)
 	return error;
 }
 
+/* Of what this kernel can't give nothing is recorded. */
+static void __init boot_leave_out_absent(struct kbarman_configure *config)
+{
+	u32 absent = config->sources & kbarman_sources_absent();
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(words); i++)
+		if (words[i].sources && !(words[i].sources & ~absent) && is_power_of_2(words[i].sources))
+			pr_warn("boot=%s: this kernel can't give '%s', which is left out\n", boot_words,
+				words[i].word);
+	config->sources &= ~absent;
+}
+
 /* The chains that this machine can give, of samples by the CPU's cycles or by a clock. */
 static void __init boot_take_samples(struct kbarman_configure *config, struct kbarman_event *event)
 {
@@ -154,6 +169,7 @@ int __init kbarman_boot_init(void)
 	error = boot_parse(&wanted.config);
 	if (error)
 		return error;
+	boot_leave_out_absent(&wanted.config);
 	if (boot_hz)
 		boot_take_samples(&wanted.config, &event);
 	error = boot_record(&wanted);

@@ -232,6 +232,18 @@ TEST_F(boot, who_may_not_see_kernel_addresses_does_not_get_it)
 	EXPECT_EQ(0, adopt(self->fd, 0));
 }
 
+/* Not every kernel tells of frequencies, for instance. */
+TEST_F(boot, what_the_kernel_can_not_give_is_left_out)
+{
+	struct kbarman_query q;
+
+	ASSERT_EQ(0, load("boot=usual,latency"));
+	self->fd = device_open();
+	q = query(self->fd);
+	EXPECT_TRUE(runs(self->fd));
+	EXPECT_EQ(KBARMAN_SOURCE_ALL & ~KBARMAN_SOURCE_PMU & ~q.absent, q.sources);
+}
+
 TEST_F(boot, if_nobody_wants_it_it_ends_with_the_module)
 {
 	ASSERT_EQ(0, load("boot=usual,latency boot_hz=100"));
