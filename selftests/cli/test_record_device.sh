@@ -532,4 +532,4 @@ the_wall_clock_is_read_at_both_ends() {
 
 # ---- all of them ----
 
-run_tests counts_on_two_pmus verdict_of has_both counts whole_chains count_waits
+run_tests taken_over counts_on_two_pmus verdict_of has_both counts whole_chains count_waits
