@@ -150,7 +150,8 @@ def a_capture_ends_when_it_is_large(tmp):
     with Running(tmp, env=fake(FAKE_RATE=200)):
         until(lambda: len(captures(tmp)) >= 3, "no captures")
     sizes = [os.path.getsize(path) for path in captures(tmp)[:-1]]
-    assert all(1 << 20 <= size < 4 << 20 for size in sizes), sizes
+    # what the buffers had beyond it is in it, too
+    assert all(1 << 20 <= size < 8 << 20 for size in sizes), sizes
 
 
 def a_file_that_can_not_grow_ends_and_the_next_one_goes_on(tmp):
@@ -248,7 +249,7 @@ def the_service_manager_hears_of_it(tmp):
     with Running(tmp, "--keep", env={**fake(), "NOTIFY_SOCKET": path, "WATCHDOG_USEC": "400000"}) as running:
         listen("WATCHDOG=1")
         assert len(stored) == 1 and re.search(r"FDSTORE=1\nFDNAME=all\.[0-9a-f]{16}", heard[0]), heard
-        assert heard[1] == "READY=1", heard
+        assert [text for text in heard if text != "WATCHDOG=1"][1] == "READY=1", heard
         running.child.send_signal(signal.SIGHUP)
         listen("RELOADING=1")
         del heard[:]
