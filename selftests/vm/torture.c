@@ -511,7 +511,11 @@ TEST_F_TIMEOUT(torture, a_stalled_reader_of_all_cpus_loses_what_is_counted, 3600
 		EXPECT_EQ(s.written, seen[cpu].records);
 		EXPECT_EQ(lost_records(&s), s.lost[KBARMAN_LOST_FULL]);
 		EXPECT_LT(0, lost_records(&s));
-		EXPECT_LE(self->inner[cpu] + self->load->attempted[cpu], attempts);
+		EXPECT_LE(self->inner[cpu] + self->load->attempted[cpu], attempts)
+			TH_LOG("CPU %u: %u marks begun, %llu there, %llu switches there, %llu lost", cpu,
+			       self->load->attempted[cpu], (unsigned long long)seen[cpu].marks,
+			       (unsigned long long)seen[cpu].switches,
+			       (unsigned long long)lost_records(&s));
 		EXPECT_GE(self->outer[cpu] + self->load->attempted[cpu], attempts);
 		EXPECT_GE(lost_records(&s), seen[cpu].missing);
 		EXPECT_GE(lost_records(&s), seen[cpu].losses);
