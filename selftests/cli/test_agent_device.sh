@@ -278,7 +278,7 @@ tasks_come_and_go_for_ever() {
 	configure 'file_time = 2s' 'max_tasks = 512' 'buffer = 1M'
 	begin
 	i=0
-	while [ $i -lt "${TASKS:-2500}" ]; do
+	while [ $i -lt "${TASKS:-1000}" ]; do
 		/bin/true
 		i=$((i + 1))
 	done
@@ -378,8 +378,8 @@ a_week_leaves_the_agent_as_it_was() {
 	begin
 	rotations 20 || return 1
 	memory=$(memory_of $pid) files=$(find /proc/$pid/fd | wc -l)
-	rotations "${ROTATIONS:-300}" || return 1
-	echo "NOTE ${ROTATIONS:-300} files: VmRSS $memory, then $(memory_of $pid) KiB, $files files open, then $(find /proc/$pid/fd | wc -l)"
+	rotations "${ROTATIONS:-100}" || return 1
+	echo "NOTE ${ROTATIONS:-100} files: VmRSS $memory, then $(memory_of $pid) KiB, $files files open, then $(find /proc/$pid/fd | wc -l)"
 	sed -n 's/^\(VmRSS\|RssAnon\|RssFile\|RssShmem\):\s*/NOTE \1 /p' /proc/$pid/status
 	grown=$(($(memory_of $pid) - memory)) now=$(find /proc/$pid/fd | wc -l)
 	ended

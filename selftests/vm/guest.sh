@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | records | idle | sums | devices | examples | without | lockdown]...
+# Usage: sh guest.sh [module | records | idle | sums | devices | services | some_services | examples |
+#		     without | lockdown]...
 #
 # What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
 # default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
@@ -213,12 +214,30 @@ devices() {
 	KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
+	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+}
+
+# What records all the time: the agent, triggers, metrics.
+services() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
 	KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
 		program agent_device sh test_agent_device.sh
-	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
 	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
 	KBARMAN=./kbarman OUTLIERS=./outliers TMPDIR=/tmp program trigger_device \
 		sh test_trigger_device.sh
+}
+
+# Those of their tests that tell most, and less of each.
+some_services() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
+	ONLY='one_agent_writes_captures_one_behind_the_other an_agent_that_is_killed_loses_nothing
+		what_was_recorded_since_the_boot_is_a_capture only_the_time_around_moments_is_kept' \
+		AGENT_KILLS=3 KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
+		program agent_device sh test_agent_device.sh
+	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
+	ONLY='every_delay_is_kept_with_its_reason every_mark_is_kept_and_no_other a_signal_writes_a_capture' \
+		COUNT=5 KBARMAN=./kbarman OUTLIERS=./outliers TMPDIR=/tmp \
+		program trigger_device sh test_trigger_device.sh
 }
 
 examples() {
