@@ -174,10 +174,13 @@ def values_are_those_of_the_reports(tmp):
 # ---- a part of the captures
 
 def amounts(path, *options):
-    """{(measure, by, name): value} of what adds up."""
-    rows = rows_of("--percent-limit", "0", *options, path, path)
-    return collections.Counter({key: row["a"] for key, row in rows.items()
-                                if key[1] != "chain" and key[0] not in ("latency", "latency-p99", "ipc")})
+    """{(measure, by, name): value} of what adds up. Functions of one name may be in several files."""
+    found = collections.Counter()
+    for line in lines_of("--percent-limit", "0", *options, path, path):
+        if line["kind"] == "diff_row" and line["by"] != "chain" and \
+                line["measure"] not in ("latency", "latency-p99", "ipc"):
+            found[line.get("counter", line["measure"]), line["by"], line.get("name", "")] += line["a"]
+    return found
 
 
 def check_sum(path, whole, *parts):

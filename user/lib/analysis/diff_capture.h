@@ -16,7 +16,7 @@ struct kb_diff_capture {
 		    const double blocks[KB_BLOCKS_SLICES], double events);
 	void *context;
 
-	double seconds;
+	double ns, seconds;	/* how long it is: the same */
 	uint64_t records, samples, switches;
 	double weight, weighed;	/* sum of the weights of samples, and their number */
 	bool damaged;

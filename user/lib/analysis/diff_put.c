@@ -154,8 +154,8 @@ static int put_times(struct kb_diff_reading *reading, const struct kb_diff_cells
 								  &reading->sampled_task;
 	struct kb_diff_cell length = {
 		.capture = reading->capture->number,
-		.value = reading->capture->seconds * 1e9,
-		.weight = reading->capture->seconds * 1e9,
+		.value = reading->capture->ns,
+		.weight = reading->capture->ns,
 		.events = (double)reading->capture->records,
 	};
 

@@ -346,7 +346,8 @@ static void end_time(struct kb_diff_reading *reading)
 	reading->from = reading->from > first ? reading->from : first;
 	reading->until = reading->until < last ? reading->until : last;
 	if (reading->until > reading->from)
-		reading->capture->seconds = (double)(reading->until - reading->from) / 1e9;
+		reading->capture->ns = (double)(reading->until - reading->from);
+	reading->capture->seconds = reading->capture->ns / 1e9;
 }
 
 static int read_all(struct kb_diff_reading *reading, struct kb_error *err)
