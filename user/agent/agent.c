@@ -145,8 +145,9 @@ static void save_part(struct agent *agent, const struct agent_file *file)
 		return;
 	}
 	/* The file's time says when the last record was written: say_gap(). */
-	times[0] = times[1] = (struct timespec){ .tv_sec = file->changed_ns / KB_NS_PER_S,
-						 .tv_nsec = file->changed_ns % KB_NS_PER_S };
+	times[0] = (struct timespec){ .tv_sec = file->changed_ns / KB_NS_PER_S,
+				      .tv_nsec = file->changed_ns % KB_NS_PER_S };
+	times[1] = times[0];
 	futimens(fd, times);
 	agent_say(AGENT_NOTICE, "%s was not ended by the agent that wrote it: it has what was written until "
 		  "then%s", file->name, goes_on ? ", and the next file has the rest" : "");

@@ -311,14 +311,15 @@ static bool name_is_good(const char *name)
 static void begin_session(struct reader *r, const char *name)
 {
 	struct agent_config *config = r->config;
+	const struct agent_wanted *same = agent_config_find(config, name);
 
 	r->skip = true;
 	if (!name_is_good(name)) {
 		wrong(r, "[session %s]: a name has letters, digits and '_', at most %d of them", name,
 		      AGENT_NAME_MAX - 1);
-	} else if (agent_config_find(config, name)) {
+	} else if (same) {
 		wrong(r, "[session %s]: this name has the section of line %u: give another one", name,
-		      agent_config_find(config, name)->line);
+		      same->line);
 	} else if (config->nr_sessions == AGENT_SESSIONS_MAX) {
 		wrong(r, "[session %s]: there are at most %d sessions: leave one out", name,
 		      AGENT_SESSIONS_MAX);

@@ -114,8 +114,9 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files)
 		nr++;
 	}
 	closedir(dir);
-	if (nr)
-		qsort(list, nr, sizeof(*list), by_number);
+	if (!list)
+		return 0;
+	qsort(list, nr, sizeof(*list), by_number);
 	*files = list;
 	return (int)nr;
 }
@@ -139,7 +140,7 @@ static void keep_bound(struct agent_folder *folder)
 	struct agent_file *files;
 	int nr = agent_folder_list(folder, &files);
 
-	for (int i = 0; i < nr; i++) {
+	for (int i = 0; files && i < nr; i++) {
 		if (files[i].part)
 			continue;
 		total += files[i].bytes;
@@ -148,7 +149,7 @@ static void keep_bound(struct agent_folder *folder)
 	pthread_mutex_lock(&folder->lock);
 	bound = folder->bound;
 	pthread_mutex_unlock(&folder->lock);
-	for (int i = 0; i < nr && total > bound; i++) {
+	for (int i = 0; files && i < nr && total > bound; i++) {
 		if (files[i].part || unlinkat(folder->fd, files[i].name, 0))
 			continue;
 		total -= files[i].bytes;
@@ -310,7 +311,7 @@ static int look_at_folder(struct agent_folder *folder, struct kb_error *err)
 		return kb_error_set(err, nr, KB_NO_OFFSET, "%s can't be read: %s", folder->path,
 				    strerror(-nr));
 	folder->next = nr ? files[nr - 1].number + 1 : 1;
-	for (int i = 0; i < nr; i++) {
+	for (int i = 0; files && i < nr; i++) {
 		folder->counts.files += !files[i].part;
 		folder->counts.bytes += files[i].part ? 0 : files[i].bytes;
 	}

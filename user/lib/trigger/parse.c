@@ -162,7 +162,7 @@ static int take_pressure(struct kb_trigger *trigger, const char *limit, struct k
 /* Those that a program is free to use. */
 static int take_signal(struct kb_trigger *trigger, struct kb_error *err)
 {
-	const char *name = trigger->name;
+	const char *name = trigger->name ?: "";
 	char *rest = NULL;
 	long number = -1;
 
