@@ -310,7 +310,7 @@ static int look_at_folder(struct agent_folder *folder, struct kb_error *err)
 	if (nr < 0)
 		return kb_error_set(err, nr, KB_NO_OFFSET, "%s can't be read: %s", folder->path,
 				    strerror(-nr));
-	folder->next = nr ? files[nr - 1].number + 1 : 1;
+	folder->next = files && nr ? files[nr - 1].number + 1 : 1;
 	for (int i = 0; files && i < nr; i++) {
 		folder->counts.files += !files[i].part;
 		folder->counts.bytes += files[i].part ? 0 : files[i].bytes;
