@@ -56,10 +56,15 @@ run() {
 	esac
 	endless=
 	seconds=60
-	case $1 in dmesg* | *'--mode overwrite'* | *'push --openmetrics'*) endless=yes seconds=5 ;; esac
+	case $1 in
+	dmesg* | *'--mode overwrite'* | *'push --openmetrics'* | 'kbarman flight --trigger'*)
+		endless=yes seconds=5 ;;
+	esac
 	PATH=$PWD/bin:$PATH timeout -s INT $seconds sh -c "$1"
 	status=$?
 	touch enough
+	# what an example leaves in the background
+	case $1 in *'flight stop'*) ;; *'flight start'*) "$KBARMAN" flight stop || return 1 ;; esac
 	wait
 	[ "$endless" ] && [ $status -ge 124 ] && status=0
 	return $status
