@@ -292,18 +292,8 @@ tasks_come_and_go_for_ever() {
 	done
 }
 
-# The module is loaded anew, with the recording that the agent takes over, and without one again.
 what_was_recorded_since_the_boot_is_a_capture() {
-	module=
-	for f in "$(dirname "$self")/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
-		[ ! -e "$f" ] || module=$f
-	done
-	[ "$module" ] || { echo "SKIP no kbarman.ko"; return 0; }
-	rmmod kbarman || return 1
-	insmod "$module" boot=sched,marks ring_bytes=4194304 && handed_over
-	status=$?
-	rmmod kbarman && insmod "$module" || return 1
-	return $status
+	with_module handed_over boot=sched,marks ring_bytes=4194304
 }
 
 handed_over() {

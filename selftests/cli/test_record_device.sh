@@ -105,18 +105,8 @@ events_are_given_in_groups_and_one_after_the_other() {
 	"$KBARMAN" top -n 1 -d 0.5 -e '{cpu-clock,page-faults}:u' -e context-switches >said || return 1
 }
 
-# The module is loaded anew, with the recording of which it is told, and without one again.
 what_ran_before_the_recorder_is_recorded() {
-	module=
-	for f in "$lib_beside/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
-		[ ! -e "$f" ] || module=$f
-	done
-	[ "$module" ] || { echo "SKIP no kbarman.ko"; return 0; }
-	rmmod kbarman || return 1
-	insmod "$module" boot=usual,latency,chains boot_hz=200 ring_bytes=4194304 && taken_over
-	status=$?
-	rmmod kbarman && insmod "$module" || return 1
-	return $status
+	with_module taken_over boot=usual,latency,chains boot_hz=200 ring_bytes=4194304
 }
 
 taken_over() {

@@ -19,6 +19,22 @@ built_beside() {
 	eval "$1=\$(readlink -f \"\${$1:-\$(dirname \"\$KBARMAN\")/$2}\")"
 }
 
+# with_module COMMAND PARAMETER...: COMMAND, while the module is loaded anew with these parameters;
+# behind it the module is loaded without any again
+with_module() {
+	command=$1 module=
+	shift
+	for f in "${self%/*}/kbarman.ko" "${KBARMAN%/*}/kbarman.ko"; do
+		[ ! -e "$f" ] || module=$f
+	done
+	[ "$module" ] || { echo "SKIP no kbarman.ko"; return 0; }
+	rmmod kbarman || return 1
+	insmod "$module" "$@" && "$command"
+	status=$?
+	rmmod kbarman && insmod "$module" || return 1
+	return $status
+}
+
 count=0 failed=0
 
 # Run the test of that name, a function that fails by its status; say why on stdout. Lines
