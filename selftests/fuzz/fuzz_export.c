@@ -217,8 +217,10 @@ static void report(struct kb_trace *trace, bool flag)
 	if (kb_report_create(&report, trace, &options, &err) < 0)
 		return;
 	for (uint32_t i = 0; i < report->samples.nr; i++) {
-		samples += report->samples.rows[i].samples;
-		kb_report_counter(&report->samples, &report->samples.rows[i], 0);
+		const struct kb_sample_row row = kb_report_sample(&report->samples, i);
+
+		samples += row.samples;
+		kb_report_counter(&report->samples, &row, 0);
 	}
 	must(samples == report->totals.samples);
 	kb_report_destroy(report);

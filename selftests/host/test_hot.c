@@ -102,21 +102,21 @@ static void add_sample(struct kb_hot *hot, struct expected expected[TASKS][SYMBO
 	}
 }
 
-static unsigned int count_wrong(const struct kb_hot *hot, const struct kb_sample_row *rows,
-				uint32_t nr, struct expected expected[TASKS][SYMBOLS])
+static unsigned int count_wrong(struct kb_hot *hot, uint32_t nr,
+				struct expected expected[TASKS][SYMBOLS])
 {
 	unsigned int wrong = 0, id;
 	uint32_t i;
 
 	for (i = 0; i < nr; i++) {
-		const struct kb_sample_row *row = &rows[i];
-		struct expected *own = &expected[row->task_id - 1][atoi(row->symbol)];
+		const struct kb_sample_row row = kb_hot_row(hot, i);
+		struct expected *own = &expected[row.task_id - 1][atoi(row.symbol)];
 
-		wrong += row->samples != own->samples || row->weight != own->weight ||
-			 row->children != own->children;
+		wrong += row.samples != own->samples || row.weight != own->weight ||
+			 row.children != own->children;
 		for (id = 0; id < COUNTERS; id++)
-			wrong += kb_hot_counter(hot, row, id) != own->counters[id];
-		wrong += i && rows[i - 1].children < row->children;
+			wrong += kb_hot_counter(hot, &row, id) != own->counters[id];
+		wrong += i && kb_hot_row(hot, i - 1).children < row.children;
 		own->last = 0;		/* found */
 	}
 	for (i = 0; i < TASKS * SYMBOLS; i++)
@@ -132,14 +132,16 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 		.type = KB_EVENT_SAMPLE, .task_id = 1,
 		.sample = { .has_pc = true, .nr_counters = COUNTERS, .counters = counters },
 	};
-	const struct kb_sample_row *rows;
+	struct kb_spots spots = { .lines = NULL };
+	struct kb_sample_table table;
 	struct kb_sample_row totals;
 	struct kb_share share;
+	struct kb_spot spot;
 	struct kb_hot *hot;
 	unsigned int wrong = 0;
-	uint32_t nr, i, symbol;
+	uint32_t i, symbol;
 
-	if (kb_hot_create(&hot, tasks, KB_SORT_SYMBOL, NULL) ||
+	if (kb_hot_create(&hot, tasks, &spots, KB_SORT_SYMBOL, NULL) ||
 	    kb_hot_sum_counters(hot, kb_names))
 		abort();
 	for (i = 0; i < 3; i++) {
@@ -149,58 +151,66 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 			counters[1] = symbol;
 			kb_share_take(&share, kb_names, &event, i == 2);
 			share.set = i == 2;
-			if (kb_hot_add_share(hot, &event, &frame, &share))
+			if (kb_spots_note(&spots, &frame, &spot) ||
+			    kb_hot_add_share(hot, &event, &spot, &share))
 				abort();
 		}
 	}
-	rows = kb_hot_rows(hot, false, &nr, &totals);
-	for (i = 0; i < nr; i++) {
-		symbol = atoi(rows[i].symbol);
-		wrong += rows[i].partial != 1 || kb_hot_counter(hot, &rows[i], 0) != 30 ||
-			 kb_hot_counter_of(hot, &rows[i], 0, 1) != 20 ||
-			 kb_hot_counter(hot, &rows[i], 1) != 3 * symbol ||
-			 kb_hot_counter_of(hot, &rows[i], 1, 1) != 2 * symbol ||
-			 kb_hot_counter_of(hot, &rows[i], 2, 1) != 0;
+	if (!kb_hot_finish(hot, false, &table, &totals))
+		abort();
+	for (i = 0; i < table.nr; i++) {
+		const struct kb_sample_row row = kb_hot_row(hot, i);
+
+		symbol = atoi(row.symbol);
+		wrong += row.partial != 1 || kb_hot_counter(hot, &row, 0) != 30 ||
+			 kb_hot_counter_of(hot, &row, 0, 1) != 20 ||
+			 kb_hot_counter(hot, &row, 1) != 3 * symbol ||
+			 kb_hot_counter_of(hot, &row, 1, 1) != 2 * symbol ||
+			 kb_hot_counter_of(hot, &row, 2, 1) != 0;
 	}
-	tap_ok(nr == SYMBOLS && !wrong, "whole_counters_are_without_partial_samples");
+	tap_ok(table.nr == SYMBOLS && !wrong, "whole_counters_are_without_partial_samples");
 	tap_is(totals.partial, SYMBOLS, "partial_samples_are_counted");
 	kb_hot_destroy(hot);
+	kb_spots_release(&spots);
 }
 
 int main(void)
 {
 	static struct expected expected[TASKS][SYMBOLS];
 	struct kb_barman *barman = open_capture();
-	const struct kb_sample_row *rows;
+	struct kb_spots spots = { .lines = NULL };
+	struct kb_sample_table table;
 	struct kb_sample_row totals;
 	struct kb_tasks *tasks;
 	struct kb_names *kb_names;
 	struct kb_hot *hot;
 	uint64_t n;
-	uint32_t nr;
 
 	random_start();
 	if (kb_tasks_create(&tasks, barman) || kb_names_create(&kb_names, barman, tasks, NULL) ||
-	    kb_hot_create(&hot, tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL, NULL) ||
+	    kb_hot_create(&hot, tasks, &spots, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL |
+			  KB_SORT_CALLERS, NULL) ||
 	    kb_hot_sum_counters(hot, kb_names))
 		abort();
 	for (n = 0; n < SYMBOLS; n++)
 		snprintf(names[n], sizeof(names[n]), "%u", (unsigned int)n);
 	for (n = 1; n <= SAMPLES; n++)
 		add_sample(hot, expected, n);
-	rows = kb_hot_rows(hot, false, &nr, &totals);
+	if (!kb_hot_finish(hot, false, &table, &totals))
+		abort();
 	tap_is(totals.samples, SAMPLES, "no_sample_stays_behind");
-	tap_ok(nr > 1000, "there_are_more_rows_than_are_near");
-	tap_is(count_wrong(hot, rows, nr, expected), 0, "rows_have_the_sums_of_their_samples");
+	tap_ok(table.nr > 1000, "there_are_more_rows_than_are_near");
+	tap_is(count_wrong(hot, table.nr, expected), 0, "rows_have_the_sums_of_their_samples");
 	kb_hot_destroy(hot);
 	test_partial(tasks, kb_names);
 	kb_names_destroy(kb_names);
 
-	if (kb_hot_create(&hot, tasks, KB_SORT_TID, NULL))
+	if (kb_hot_create(&hot, tasks, &spots, KB_SORT_TID, NULL) ||
+	    !kb_hot_finish(hot, false, &table, &totals))
 		abort();
-	rows = kb_hot_rows(hot, false, &nr, &totals);
-	tap_ok(rows && !nr && !totals.samples, "without_samples_there_are_no_rows");
+	tap_ok(!table.nr && !totals.samples, "without_samples_there_are_no_rows");
 	kb_hot_destroy(hot);
+	kb_spots_release(&spots);
 	kb_tasks_destroy(tasks);
 	kb_barman_close(barman);
 	return tap_done();

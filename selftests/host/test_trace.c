@@ -141,12 +141,14 @@ static void test_report(struct kb_trace *trace)
 {
 	const struct kb_report_options options = { .size = sizeof(options), .sort = KB_SORT_TASK };
 	const struct kb_report *report;
+	struct kb_sample_row row;
 	struct kb_error err;
 
 	must(kb_report_create(&report, trace, &options, &err), "a report");
 	tap_ok(report->samples.nr == 2 && report->totals.samples == 2 && report->totals.weight == 2 &&
 	       report->tasks.nr == 2, "a_report_reads_all_wherever_the_walk_is");
-	tap_is(kb_report_counter(&report->samples, report->samples.rows, 0), 1,
+	row = kb_report_sample(&report->samples, 0);
+	tap_is(kb_report_counter(&report->samples, &row, 0), 1,
 	       "and_has_the_counters_of_a_row");
 	tap_ok(!kb_report_ipc(report, NULL, NULL, NULL), "without_cycles_there_is_no_ipc");
 	kb_report_destroy(report);

@@ -288,6 +288,18 @@ static void put_task_counts(const struct report *report, struct kb_json *json,
 	kb_json_end(json);
 }
 
+static void put_table(const struct report *report, struct kb_json *json,
+		      const struct kb_sample_table *table,
+		      void (*put)(const struct report *report, struct kb_json *json,
+				  const struct kb_sample_row *row))
+{
+	for (uint32_t i = 0; i < table->nr; i++) {
+		const struct kb_sample_row row = kb_report_sample(table, i);
+
+		put(report, json, &row);
+	}
+}
+
 /* One of the longest waits, with its call chain, innermost function first. */
 static void put_wait(const struct report *report, struct kb_json *json,
 		     const struct kb_wait *wait)
@@ -418,12 +430,9 @@ void report_put_json(const struct report *report, struct kb_out *out)
 	put_head(report, &json);
 	put_uncounted(report, &json);
 	trigger_lines(&json, report->barman);
-	for (i = 0; i < report->got->samples.nr; i++)
-		put_row(report, &json, &report->got->samples.rows[i]);
-	for (i = 0; i < report->got->tasks.nr; i++)
-		put_task_samples(report, &json, &report->got->tasks.rows[i]);
-	for (i = 0; i < report->got->counts.nr; i++)
-		put_task_counts(report, &json, &report->got->counts.rows[i]);
+	put_table(report, &json, &report->got->samples, put_row);
+	put_table(report, &json, &report->got->tasks, put_task_samples);
+	put_table(report, &json, &report->got->counts, put_task_counts);
 	if (report->got->counts.hot)
 		put_all_rotated(report, &json);
 	if (report->got->calls.nodes)

@@ -109,6 +109,7 @@ struct view {
 	const struct kb_header *header;
 	const struct kb_tasks *tasks;
 	struct kb_symbolizer *symbolizer;
+	struct kb_spots spots;
 	struct kb_hot *hot;
 	struct kb_sched *sched;
 	struct top_waits waits;
@@ -117,8 +118,7 @@ struct view {
 	uint64_t records, samples;
 
 	/* After all was read: the table of samples, with the idle loop's rows last. */
-	const struct kb_sample_row *rows;
-	uint32_t nr_rows, nr_work_rows;
+	struct kb_sample_table symbols;
 	struct kb_sample_row totals;
 };
 
@@ -201,6 +201,7 @@ static void close_view(struct view *view)
 {
 	kb_sched_destroy(view->sched);
 	kb_hot_destroy(view->hot);
+	kb_spots_release(&view->spots);
 	top_waits_release(&view->waits);
 	kb_trace_close(view->trace);
 }
@@ -221,8 +222,8 @@ static int open_view(struct top *top, struct view *view)
 	view->tasks = kb_trace_tasks(view->trace, &err);
 	view->symbolizer = view->tasks ? kb_trace_symbolizer(view->trace, &err) : NULL;
 	if (!view->symbolizer ||
-	    kb_hot_create(&view->hot, view->tasks, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL |
-			  KB_SORT_IDLE, &err) ||
+	    kb_hot_create(&view->hot, view->tasks, &view->spots, KB_SORT_TASK | KB_SORT_IMAGE |
+			  KB_SORT_SYMBOL | KB_SORT_IDLE, &err) ||
 	    kb_sched_create(&view->sched, view->header->max_cores, &err))
 		return cli_fail_error(&err);
 	return 0;
@@ -291,10 +292,8 @@ static int read_view(struct top *top, struct view *view)
 	while (kb_trace_end(view->trace, &slice))
 		if (add_slice(view, slice, view->last))
 			return cli_fail("out of memory");
-	view->rows = kb_hot_rows(view->hot, !kb_names_one_weight(names), &view->nr_rows, &view->totals);
-	if (!view->rows)
+	if (!kb_hot_finish(view->hot, !kb_names_one_weight(names), &view->symbols, &view->totals))
 		return cli_fail("out of memory");
-	view->nr_work_rows = kb_hot_work(view->rows, view->nr_rows);
 	if (view->from_ns < kb_trace_first(view->trace))
 		view->from_ns = kb_trace_first(view->trace);
 	view->until_ns = kb_trace_last(view->trace);
@@ -475,19 +474,21 @@ static const char *readable(struct top *top, const char *raw)
 
 static void put_symbols(struct top *top, struct view *view, unsigned int rows)
 {
-	const struct kb_sample_row *hot = view->rows;
 	uint64_t idle = 0;
 
-	for (uint32_t i = view->nr_work_rows; i < view->nr_rows; i++)
-		idle += hot[i].weight;
+	for (uint32_t i = view->symbols.nr_work; i < view->symbols.nr; i++)
+		idle += kb_hot_row(view->hot, i).weight;
 	put(top, "%s", "");
 	put(top, "Overhead  Task              Image                 Symbol  (idle loop: %.2f%%)",
 	    kb_percent(idle, view->totals.weight));
-	for (uint32_t i = 0; i < view->nr_work_rows && i < rows; i++)
-		put_share(top, kb_percent(hot[i].weight, view->totals.weight),
-			  "  %-16s  %-20s  [%c] %s", hot[i].task, hot[i].image_base,
-			  hot[i].kernel ? 'k' : '.',
-			  *hot[i].symbol ? readable(top, hot[i].symbol) : "[unknown]");
+	for (uint32_t i = 0; i < view->symbols.nr_work && i < rows; i++) {
+		const struct kb_sample_row row = kb_hot_row(view->hot, i);
+
+		put_share(top, kb_percent(row.weight, view->totals.weight),
+			  "  %-16s  %-20s  [%c] %s", row.task, row.image_base,
+			  row.kernel ? 'k' : '.',
+			  *row.symbol ? readable(top, row.symbol) : "[unknown]");
+	}
 }
 
 static void json_waits(struct top *top, struct view *view)
@@ -515,7 +516,6 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 {
 	struct kb_json *json = &top->json;
 	char buffer[KB_TASK_NAME_BUFFER];
-	const struct kb_sample_row *hot = view->rows;
 	const struct kb_sched_task *tasks;
 	uint32_t nr, listed = 0;
 
@@ -549,17 +549,19 @@ static void show_json(struct top *top, struct view *view, const struct kbarman_s
 		kb_json_end(json);
 	}
 	json_waits(top, view);
-	for (uint32_t i = 0; i < view->nr_rows; i++) {
+	for (uint32_t i = 0; i < view->symbols.nr; i++) {
+		const struct kb_sample_row row = kb_hot_row(view->hot, i);
+
 		/* Limits rows other than those of the idle loop, which are few. */
-		if (!hot[i].idle && listed++ >= ROWS_OF_JSON)
+		if (!row.idle && listed++ >= ROWS_OF_JSON)
 			continue;
 		kb_json_begin(json, "symbol");
-		kb_json_string(json, "task", hot[i].task);
-		kb_json_string(json, "image", hot[i].image);
-		kb_json_string(json, "symbol", *hot[i].symbol ? readable(top, hot[i].symbol) : NULL);
-		kb_json_u64(json, "samples", hot[i].samples);
-		kb_json_double(json, "percent", kb_percent(hot[i].weight, view->totals.weight));
-		kb_json_bool(json, "idle", hot[i].idle);
+		kb_json_string(json, "task", row.task);
+		kb_json_string(json, "image", row.image);
+		kb_json_string(json, "symbol", *row.symbol ? readable(top, row.symbol) : NULL);
+		kb_json_u64(json, "samples", row.samples);
+		kb_json_double(json, "percent", kb_percent(row.weight, view->totals.weight));
+		kb_json_bool(json, "idle", row.idle);
 		kb_json_end(json);
 	}
 }

@@ -19,7 +19,7 @@ int main(int argc, char **argv)
 		.size = sizeof(options), .sort = KB_SORT_IMAGE | KB_SORT_SYMBOL, .count = true,
 	};
 	const struct kb_report *report;
-	const struct kb_sample_row *row;
+	struct kb_sample_row row;
 	struct kb_trace *trace;
 	struct kb_error error;
 	int damaged;
@@ -32,9 +32,9 @@ int main(int argc, char **argv)
 	if (damaged)
 		warnx("%s", kb_error_text(&error));
 	for (uint32_t i = 0; i < report->samples.nr_work && i < 10; i++) {
-		row = &report->samples.rows[i];
-		printf("%8" PRIu64 "  %s  %s\n", row->samples, row->image_base,
-		       *row->symbol ? row->symbol : "[unknown]");
+		row = kb_report_sample(&report->samples, i);
+		printf("%8" PRIu64 "  %s  %s\n", row.samples, row.image_base,
+		       *row.symbol ? row.symbol : "[unknown]");
 	}
 	kb_report_destroy(report);
 	kb_trace_close(trace);

@@ -8,9 +8,11 @@
  *
  *	if (kb_report_create(&report, trace, &options, &err) < 0)
  *		errx(1, "%s", kb_error_text(&err));
- *	for (uint32_t i = 0; i < report->samples.nr; i++)
- *		printf("%8llu  %s\n", (unsigned long long)report->samples.rows[i].samples,
- *		       report->samples.rows[i].task);
+ *	for (uint32_t i = 0; i < report->samples.nr; i++) {
+ *		struct kb_sample_row row = kb_report_sample(&report->samples, i);
+ *
+ *		printf("%8llu  %s\n", (unsigned long long)row.samples, row.task);
+ *	}
  *
  * A report belongs to the thread that uses its trace. Later versions of the library may add members
  * at the ends of the structs here, which the library allocates.
@@ -63,17 +65,11 @@ struct kb_report_options {
  * long as the trace.
  */
 struct kb_sample_row {
-	uint64_t key[4];	/* internal */
-
 	uint64_t samples;
 	uint64_t weight;
-	uint64_t unweighed;	/* internal: samples that have no weight */
 	uint64_t partial;	/* samples whose counters do not cover the same time */
-	uint64_t last_sample;	/* internal */
-
 	uint64_t children;	/* weight of the samples here and in functions called from here */
 	uint64_t nr_callers;	/* number of samples in called functions */
-	uint64_t callers_unweighed;	/* internal */
 	const char *task;
 	const char *image, *image_base;
 	const char *symbol;	/* "" where unknown */
@@ -82,19 +78,21 @@ struct kb_sample_row {
 	uint32_t line;
 	uint32_t task_id;
 	uint32_t core;
-	uint32_t sums;		/* internal */
+	uint32_t number;	/* internal */
 	bool kernel, inlined;
 	bool idle;		/* of the idle loop, if that is not a function as any other */
 };
 
 struct kb_hot;
 
-/* Rows, the heaviest first, or with options->count those with the most samples. */
+/*
+ * Rows, the heaviest first, or with options->count those with the most samples: see
+ * kb_report_sample().
+ */
 struct kb_sample_table {
-	const struct kb_sample_row *rows;
 	uint32_t nr;		/* number of rows; those of the idle loop are the last ones, */
 	uint32_t nr_work;	/* and these are all others */
-	const struct kb_hot *hot;	/* internal */
+	struct kb_hot *hot;	/* internal */
 };
 
 /* How a task spent its time. */
@@ -228,6 +226,9 @@ struct kb_report {
 int kb_report_create(const struct kb_report **out, struct kb_trace *trace,
 		     const struct kb_report_options *options, struct kb_error *err);
 void kb_report_destroy(const struct kb_report *report);
+
+/* Row @i of @table, which has more rows than that. Its strings live as long as the report. */
+struct kb_sample_row kb_report_sample(const struct kb_sample_table *table, uint32_t i);
 
 /* The increase of counter @id in the samples of @row of @table. Values not read are left out. */
 uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_sample_row *row,

@@ -238,6 +238,18 @@ uint32_t kb_names_most_of_core(const struct kb_names *names)
 	return most;
 }
 
+uint32_t kb_names_fewest_of_core(const struct kb_names *names)
+{
+	uint32_t core, nr, fewest = UINT32_MAX;
+
+	for (core = 0; core < names->max_cores; core++) {
+		nr = kb_names_of_core(names, core);
+		if (nr < fewest)
+			fewest = nr;
+	}
+	return names->max_cores ? fewest : 0;
+}
+
 bool kb_names_one_weight(const struct kb_names *names)
 {
 	return names->one_weight;

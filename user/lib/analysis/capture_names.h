@@ -34,6 +34,9 @@ const struct kb_task_name *kb_names_task(struct kb_names *names, uint32_t task_i
  */
 uint32_t kb_names_find(const struct kb_names *names, const char *name, const char *other);
 
+/* The smallest number of counters of a core. */
+uint32_t kb_names_fewest_of_core(const struct kb_names *names);
+
 /* kb_names_counter_id() of the first counter of @core, and of the others behind it. */
 const uint32_t *kb_names_ids(const struct kb_names *names, uint32_t core);
 

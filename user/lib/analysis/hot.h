@@ -10,15 +10,18 @@
 
 #include "analysis/capture_names.h"
 #include "analysis/count_sets.h"
+#include "analysis/spots.h"
 
-/* Beside those of kbarman/report.h: rows of the idle loop are separate, behind all others. */
+/* Beside those of kbarman/report.h: rows of the idle loop are separate, behind all others; */
 #define KB_SORT_IDLE	(1U << 31)
+/* ... and kb_hot_add_caller() is called. */
+#define KB_SORT_CALLERS	(1U << 30)
 
 struct kb_hot;
 
-/* @tasks must live as long as the table. */
-int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, unsigned int sort,
-		  struct kb_error *err);
+/* @tasks and @spots must live as long as the table. */
+int kb_hot_create(struct kb_hot **out, const struct kb_tasks *tasks, struct kb_spots *spots,
+		  unsigned int sort, struct kb_error *err);
 void kb_hot_destroy(struct kb_hot *hot);
 
 /*
@@ -53,23 +56,23 @@ struct kb_share {
 void kb_share_take(struct kb_share *share, const struct kb_names *names,
 		   const struct kb_event *event, bool partial);
 
-/* kb_hot_add() with a share of @event. */
-int kb_hot_add_share(struct kb_hot *hot, const struct kb_event *event,
-		     const struct kb_frame *frame, const struct kb_share *share);
+/* kb_hot_add() with a share of @event, at @spot, of which the spots have a note. */
+int kb_hot_add_share(struct kb_hot *hot, const struct kb_event *event, const struct kb_spot *spot,
+		     const struct kb_share *share);
 
 /* Add a caller from the call chain of the sample that was added last. Returns 0 or -ENOMEM. */
 int kb_hot_add_caller(struct kb_hot *hot, const struct kb_event *event,
 		      const struct kb_frame *frame);
 
 /*
- * All rows, the heaviest first, or with @count those with the most samples. The order depends
- * only on the capture. NULL without memory. Nothing can be added afterwards. Of the totals only
- * samples, weight and partial are set.
+ * Fill @table with all rows, the heaviest first, or with @count those with the most samples. The
+ * order depends only on the capture. False without memory. Nothing can be added afterwards. Of the
+ * totals only samples, weight and partial are set.
  */
-const struct kb_sample_row *kb_hot_rows(struct kb_hot *hot, bool count, uint32_t *nr,
-				     struct kb_sample_row *totals);
+bool kb_hot_finish(struct kb_hot *hot, bool count, struct kb_sample_table *table,
+		   struct kb_sample_row *totals);
 
-/* The number of rows that are not of the idle loop. These rows come first. */
-uint32_t kb_hot_work(const struct kb_sample_row *rows, uint32_t nr);
+/* Row @i of the table, below table->nr. */
+struct kb_sample_row kb_hot_row(struct kb_hot *hot, uint32_t i);
 
 #endif

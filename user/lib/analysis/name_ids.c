@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "analysis/name_ids.h"
+#include "base/array.h"
 
 /* The offset of a row's name in the string table, or a task without a row. */
 struct comm_row {
@@ -27,6 +28,7 @@ void kb_name_ids_release(struct kb_name_ids *comms)
 {
 	kb_table_release(&comms->rows);
 	tdestroy(comms->comms, free);
+	free(comms->by_id);
 }
 
 static int compare_comms(const void *left, const void *right)
@@ -39,16 +41,21 @@ static int compare_comms(const void *left, const void *right)
 static const struct kb_name_id *intern(struct kb_name_ids *comms, const char *name)
 {
 	size_t size = strlen(name) + 1;
-	struct kb_name_id *comm = malloc(sizeof(*comm) + size), **node;
+	struct kb_name_id *comm, **node;
 
+	if (!KB_ARRAY_ROOM(comms->by_id, comms->max, (size_t)comms->nr + 1))
+		return NULL;
+	comm = malloc(sizeof(*comm) + size);
 	if (!comm)
 		return NULL;
 	memcpy(comm->name, name, size);
 	node = tsearch(comm, &comms->comms, compare_comms);
-	if (!node || *node != comm)
+	if (!node || *node != comm) {
 		free(comm);
-	else
+	} else {
 		comm->id = comms->nr++;
+		comms->by_id[comm->id] = comm;
+	}
 	return node ? *node : NULL;
 }
 

@@ -23,7 +23,8 @@ struct kb_name_ids {
 	const struct kb_tasks *tasks;
 	struct kb_table rows;		/* from the place of a name to the name */
 	void *comms;			/* all names: tsearch(3) */
-	uint32_t nr;
+	const struct kb_name_id **by_id;
+	uint32_t nr, max;
 
 	/*
 	 * Cached answers, by task, with the time during which they hold. Requests of several
@@ -43,5 +44,11 @@ void kb_name_ids_release(struct kb_name_ids *comms);
 /* The name of @task_id at @timestamp (ticks); NULL without memory. Lives as long as @comms. */
 const struct kb_name_id *kb_name_ids_find(struct kb_name_ids *comms, uint32_t task_id,
 					  uint64_t timestamp);
+
+/* The name with @id, which one of the answers had. */
+static inline const char *kb_name_ids_name(const struct kb_name_ids *comms, uint32_t id)
+{
+	return comms->by_id[id]->name;
+}
 
 #endif

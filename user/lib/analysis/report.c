@@ -52,8 +52,9 @@ static int create_tables(struct reading *reading, struct kb_error *err)
 	const struct kb_tasks *tasks = reading->tasks;
 
 	return kb_stops_create(&reading->stops, reading->header, reading->shown.losses, err) ?:
-	       kb_hot_create(&reading->by_sort, tasks, how->sort | apart, err) ?:
-	       kb_hot_create(&reading->by_tid, tasks, KB_SORT_TID | apart, err) ?:
+	       kb_hot_create(&reading->by_sort, tasks, &reading->spots, how->sort | apart |
+			     (how->children ? KB_SORT_CALLERS : 0), err) ?:
+	       kb_hot_create(&reading->by_tid, tasks, &reading->spots, KB_SORT_TID | apart, err) ?:
 	       kb_sched_create(&reading->sched, reading->header->max_cores, err) ?:
 	       kb_offcpu_create(&reading->offcpu, tasks, reading->symbolizer, reading->sched, err) ?:
 	       (how->call_graph ? kb_calltree_create(&reading->tree, tasks, err) : 0);
@@ -68,8 +69,9 @@ static int prepare(struct reading *reading, struct kb_error *err)
 	if (ret)
 		return ret;
 	reading->core_seen = calloc((size_t)reading->header->max_cores + 1, sizeof(bool));
+	reading->full = calloc((size_t)reading->header->max_cores + 1, sizeof(*reading->full));
 	reading->sets = kb_count_sets_create(reading->names, reading->header->max_cores);
-	if (!reading->core_seen || !reading->sets ||
+	if (!reading->core_seen || !reading->full || !reading->sets ||
 	    kb_hot_sum_counters(reading->by_sort, reading->names) ||
 	    kb_hot_sum_counters(reading->by_tid, reading->names) ||
 	    kb_rotated_create(&reading->rotated, reading->header, reading->names) ||
@@ -99,9 +101,11 @@ static void destroy(struct reading *reading)
 	kb_hot_destroy(reading->counts);
 	kb_hot_destroy(reading->by_tid);
 	kb_hot_destroy(reading->by_sort);
+	kb_spots_release(&reading->spots);
 	kb_stops_destroy(reading->stops);
 	free(reading->stop_rows);
 	free(reading->core_seen);
+	free(reading->full);
 	free(reading);
 }
 
@@ -113,30 +117,22 @@ static bool finish_tree(struct kb_calltree *tree, bool count, struct kb_call_tre
 	return out->nodes;
 }
 
-static bool finish_table(struct kb_hot *hot, bool count, struct kb_sample_table *table,
-			 struct kb_sample_row *totals)
-{
-	table->rows = kb_hot_rows(hot, count, &table->nr, totals);
-	table->nr_work = table->rows ? kb_hot_work(table->rows, table->nr) : 0;
-	table->hot = hot;
-	return table->rows;
-}
-
 static bool finish_samples(struct reading *reading)
 {
 	struct kb_report *shown = &reading->shown;
 	bool count = reading->how.count;
-	struct kb_sample_row totals;
+	struct kb_sample_row totals, row;
 	uint32_t i;
 
-	if (!finish_table(reading->by_sort, count, &shown->samples, &shown->totals) ||
-	    !finish_table(reading->by_tid, count, &shown->tasks, &totals) ||
-	    (reading->counts && !finish_table(reading->counts, false, &shown->counts, &totals)) ||
+	if (!kb_hot_finish(reading->by_sort, count, &shown->samples, &shown->totals) ||
+	    !kb_hot_finish(reading->by_tid, count, &shown->tasks, &totals) ||
+	    (reading->counts && !kb_hot_finish(reading->counts, false, &shown->counts, &totals)) ||
 	    (reading->tree && !finish_tree(reading->tree, count, &shown->calls)))
 		return false;
 	for (i = shown->samples.nr_work; i < shown->samples.nr; i++) {
-		shown->idle_samples += shown->samples.rows[i].samples;
-		shown->idle_weight += shown->samples.rows[i].weight;
+		row = kb_report_sample(&shown->samples, i);
+		shown->idle_samples += row.samples;
+		shown->idle_weight += row.weight;
 	}
 	return true;
 }
@@ -211,6 +207,11 @@ void kb_report_destroy(const struct kb_report *report)
 {
 	if (report)
 		destroy((struct reading *)report);	/* NOLINT: it is its first member */
+}
+
+struct kb_sample_row kb_report_sample(const struct kb_sample_table *table, uint32_t i)
+{
+	return kb_hot_row(table->hot, i);
 }
 
 uint64_t kb_report_counter(const struct kb_sample_table *table, const struct kb_sample_row *row,

@@ -29,6 +29,7 @@ struct reading {
 	struct kb_symbolizer *symbolizer;
 
 	struct kb_sample_queue samples;	/* samples that wait for their symbols */
+	struct kb_spots spots;
 	struct kb_hot *by_sort, *by_tid;	/* samples with a PC */
 	struct kb_hot *counts;		/* all samples, by task; NULL: no samples without a PC */
 	struct kb_count_sets *sets;	/* of counters of one sample */
@@ -40,6 +41,10 @@ struct reading {
 	struct kb_stops *stops;
 	struct kb_stop *stop_rows;
 	bool *core_seen;		/* max_cores */
+	struct full_share {
+		struct kb_share share;	/* of a sample that has all counters of its core */
+		bool known;
+	} *full;			/* max_cores */
 	uint32_t cycles, instructions;	/* ids of these counters, UINT32_MAX: not counted */
 };
 

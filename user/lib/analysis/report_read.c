@@ -14,7 +14,7 @@ int report_begin_counts(struct reading *reading)
 					 kb_names_most_of_core(reading->names));
 	if (!reading->carry)
 		return -ENOMEM;
-	return kb_hot_create(&reading->counts, reading->tasks, KB_SORT_TID, NULL) ?:
+	return kb_hot_create(&reading->counts, reading->tasks, &reading->spots, KB_SORT_TID, NULL) ?:
 	       kb_hot_sum_counters(reading->counts, reading->names);
 }
 
@@ -54,29 +54,67 @@ static bool is_half_read(const struct reading *reading, const struct kb_event *e
 	return found == 1 && reading->cycles != UINT32_MAX && reading->instructions != UINT32_MAX;
 }
 
+static bool has_all_counters(const struct kb_event *event, uint32_t nr)
+{
+	uint32_t i;
+
+	for (i = 0; i < nr && event->sample.counters[i] != KB_COUNTER_INVALID;)
+		i++;
+	return i == nr;
+}
+
+/* Nearly every sample of a core has all its counters: what is the same of these is remembered. */
 static void take_share(struct reading *reading, const struct kb_event *event, bool partial,
 		       struct kb_share *share)
 {
+	bool in_table = event->core < reading->header->max_cores;
+	struct full_share *full = &reading->full[in_table ? event->core : 0];
+	bool is_full = in_table && !partial && event->sample.nr_counters &&
+		       event->sample.nr_counters == (full->known ? full->share.nr_counters :
+						     kb_names_of_core(reading->names, event->core)) &&
+		       has_all_counters(event, event->sample.nr_counters);
+
+	if (is_full && full->known) {
+		*share = full->share;
+		share->weight = event->sample.counters[0];
+		share->counters = event->sample.counters;
+		return;
+	}
 	kb_share_take(share, reading->names, event, partial || is_half_read(reading, event));
 	share->set = (uint8_t)kb_count_sets_find(reading->sets, event, partial);
+	if (is_full)
+		*full = (struct full_share) { *share, true };
+}
+
+/* Where the sample fell. Returns 0 or -ENOMEM. */
+static int find_spot(struct reading *reading, const struct kb_event *event, struct kb_spot *spot)
+{
+	const struct kb_ahead *ahead = kb_sample_queue_ahead(&reading->samples, event);
+	const struct kb_frame *frames;
+
+	if (!ahead) {
+		kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
+				     event->sample.pc, &frames);
+		return kb_spots_note(&reading->spots, frames, spot);
+	}
+	*spot = (struct kb_spot) { kb_symbolizer_arrive_id(reading->symbolizer, ahead), 0, false };
+	if (kb_spots_has(&reading->spots, spot->symbol))
+		return 0;
+	kb_symbolizer_arrive(reading->symbolizer, event->task_id, event->timestamp,
+			     event->sample.pc, ahead, &frames);
+	return kb_spots_note(&reading->spots, frames, spot);
 }
 
 static int count_sample(struct reading *reading, const struct kb_event *event, bool partial)
 {
-	const struct kb_ahead *ahead = kb_sample_queue_ahead(&reading->samples, event);
-	const struct kb_frame *frames;
 	struct kb_share share;
+	struct kb_spot spot;
 	int ret;
 
-	if (ahead)
-		kb_symbolizer_arrive(reading->symbolizer, event->task_id, event->timestamp,
-				     event->sample.pc, ahead, &frames);
-	else
-		kb_symbolizer_frames(reading->symbolizer, event->task_id, event->timestamp,
-				     event->sample.pc, &frames);
 	take_share(reading, event, partial, &share);
-	ret = kb_hot_add_share(reading->by_sort, event, frames, &share) ?:
-	      kb_hot_add_share(reading->by_tid, event, frames, &share);
+	ret = find_spot(reading, event, &spot) ?:
+	      kb_hot_add_share(reading->by_sort, event, &spot, &share) ?:
+	      kb_hot_add_share(reading->by_tid, event, &spot, &share);
 	if (!ret && reading->how.children)
 		ret = add_callers(reading, event);
 	if (!ret && reading->tree)
@@ -87,8 +125,7 @@ static int count_sample(struct reading *reading, const struct kb_event *event, b
 /* What every sample says of its task's counters, with PC or without. */
 static int add_counts(struct reading *reading, const struct kb_event *event, bool partial)
 {
-	static const struct kb_frame nowhere = {
-		.symbol = { .image = "", .image_base = "", .name = "" }, .file = "" };
+	static const struct kb_spot nowhere = { .symbol = KB_SPOT_NOWHERE };
 	struct kb_share share;
 
 	take_share(reading, event, partial, &share);

@@ -27,6 +27,13 @@ void kb_table_release(struct kb_table *table)
 	table->nr = table->max = table->nr_slots = 0;
 }
 
+void kb_table_close(struct kb_table *table)
+{
+	free(table->slots);
+	table->slots = NULL;
+	table->nr_slots = 0;
+}
+
 uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key)
 {
 	uint64_t value = table->seed;

@@ -47,6 +47,9 @@ uint32_t kb_table_fetch_row(const struct kb_table *table, uint64_t hash);
 /* The number of the row with @key, whose hash is @hash. KB_TABLE_NONE without memory. */
 uint32_t kb_table_number(struct kb_table *table, const uint64_t *key, uint64_t hash);
 
+/* Free what finds rows. Rows can still be read by number; no row can be found or added. */
+void kb_table_close(struct kb_table *table);
+
 static inline void *kb_table_row(const struct kb_table *table, uint32_t i)
 {
 	return table->rows + (size_t)i * table->row_size;

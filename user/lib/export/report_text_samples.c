@@ -9,17 +9,11 @@
 #include "export/report_text_parts.h"
 
 /*
- * Sums up the rows of a table that are below the limit. @rows is the first of them, @all the weight
- * of the whole table.
+ * Prints the share of @nr rows that are below the limit, @rest of the weight @all of a whole table.
+ * They are not read: it takes time to put them in order.
  */
-static void put_rest(const struct report_text *report, const struct kb_sample_row *rows,
-		     uint32_t nr, uint64_t all)
+static void put_rest(const struct report_text *report, uint32_t nr, uint64_t rest, uint64_t all)
 {
-	uint64_t rest = 0;
-	uint32_t i;
-
-	for (i = 0; i < nr; i++)
-		rest += rows[i].weight;
 	if (nr)
 		text_printf(report,
 			    "# %8.2f%%  in %u more row%s below %g%%: --percent-limit 0 shows all\n",
@@ -230,11 +224,11 @@ static struct columns choose_columns(const struct report_text *report, uint32_t 
 	uint32_t i;
 
 	for (i = 0; i < shown; i++) {
-		columns.task_width = wider(columns.task_width, report->got->samples.rows[i].task);
-		columns.image_width =
-			wider(columns.image_width, report->got->samples.rows[i].image_base);
-		columns.line_width =
-			wider(columns.line_width, line_of(&report->got->samples.rows[i], line));
+		const struct kb_sample_row row = kb_report_sample(&report->got->samples, i);
+
+		columns.task_width = wider(columns.task_width, row.task);
+		columns.image_width = wider(columns.image_width, row.image_base);
+		columns.line_width = wider(columns.line_width, line_of(&row, line));
 	}
 	return columns;
 }
@@ -298,46 +292,55 @@ static void put_symbol_row(const struct report_text *report, const struct column
 
 void text_put_symbols(const struct report_text *report)
 {
+	const struct kb_sample_table *table = &report->got->samples;
+	uint64_t rest = report->got->totals.weight - report->got->idle_weight;
 	struct columns columns;
 	uint32_t i, shown = 0;
 
-	while (shown < report->got->samples.nr_work &&
-	       text_is_shown(report, report->got->samples.rows[shown].children,
+	while (shown < table->nr_work &&
+	       text_is_shown(report, kb_report_sample(table, shown).children,
 			     report->got->totals.weight))
 		shown++;
 	columns = choose_columns(report, shown);
 	put_symbols_head(report, &columns);
-	for (i = 0; i < shown; i++)
-		put_symbol_row(report, &columns, &report->got->samples.rows[i]);
-	put_rest(report, report->got->samples.rows + shown, report->got->samples.nr_work - shown,
-		 report->got->totals.weight);
+	for (i = 0; i < shown; i++) {
+		const struct kb_sample_row row = kb_report_sample(table, i);
+
+		put_symbol_row(report, &columns, &row);
+		rest -= row.weight;
+	}
+	put_rest(report, table->nr_work - shown, rest, report->got->totals.weight);
 }
 
 void text_put_task_samples(const struct report_text *report)
 {
+	uint64_t rest = report->got->totals.weight - report->got->idle_weight;
+	const struct kb_sample_table *table = &report->got->tasks;
 	uint32_t i;
 
 	text_put_title(report, "Samples by task");
 	text_printf(report, "#  Overhead   Samples");
 	put_counter_heads(report, counters_of_samples(report));
 	text_printf(report, "      PID      TID  Task\n#\n");
-	for (i = 0; i < report->got->tasks.nr_work; i++) {
-		const struct kb_sample_row *row = &report->got->tasks.rows[i];
+	for (i = 0; i < table->nr_work; i++) {
+		const struct kb_sample_row row = kb_report_sample(table, i);
 
-		if (!text_is_shown(report, row->weight, report->got->totals.weight))
+		if (!text_is_shown(report, row.weight, report->got->totals.weight))
 			break;
-		text_put_share(report, row->weight, report->got->totals.weight, 10);
-		text_printf(report, "  %8" PRIu64, row->samples);
-		put_counters(report, &report->got->tasks, row, counters_of_samples(report));
-		text_put_task_name(report, row->task_id, report->got->last_timestamp);
+		text_put_share(report, row.weight, report->got->totals.weight, 10);
+		text_printf(report, "  %8" PRIu64, row.samples);
+		put_counters(report, table, &row, counters_of_samples(report));
+		text_put_task_name(report, row.task_id, report->got->last_timestamp);
+		rest -= row.weight;
 	}
-	put_rest(report, report->got->tasks.rows + i, report->got->tasks.nr_work - i,
-		 report->got->totals.weight);
+	put_rest(report, table->nr_work - i, rest, report->got->totals.weight);
 }
 
 /* The sums of the columns; of those that take turns the counts of all tasks together. */
 static void put_all_rotated(const struct report_text *report)
 {
+	const struct kb_sample_table *table = &report->got->counts;
+
 	text_printf(report, "#  100.00%%");
 	for (uint32_t i = 0; i < kb_names_nr_counters(report->names); i++) {
 		uint64_t sum = 0;
@@ -346,9 +349,11 @@ static void put_all_rotated(const struct report_text *report)
 			put_rotated(report, NULL, i);
 			continue;
 		}
-		for (uint32_t row = 0; row < report->got->counts.nr; row++)
-			sum += kb_report_counter(&report->got->counts,
-						 &report->got->counts.rows[row], i);
+		for (uint32_t number = 0; number < table->nr; number++) {
+			const struct kb_sample_row row = kb_report_sample(table, number);
+
+			sum += kb_report_counter(table, &row, i);
+		}
 		text_printf(report, "  %*" PRIu64, COUNTER_WIDTH, sum);
 	}
 	text_printf(report, "  all tasks\n");
@@ -357,7 +362,8 @@ static void put_all_rotated(const struct report_text *report)
 /* All that the counters counted in a task: they were read at switches, or periodically. */
 void text_put_task_counts(const struct report_text *report)
 {
-	uint64_t all = 0;
+	const struct kb_sample_table *table = &report->got->counts;
+	uint64_t all = 0, rest;
 	uint32_t i;
 
 	text_put_title(report, "Counters by task");
@@ -365,21 +371,23 @@ void text_put_task_counts(const struct report_text *report)
 		text_printf(report, "# Of counters that took turns: the count of the whole time, how "
 				    "far off it is at most in 95\n# of 100 cases, and for which part "
 				    "of the time it was counted.\n#\n");
-	for (i = 0; i < report->got->counts.nr; i++)
-		all += report->got->counts.rows[i].weight;
+	for (i = 0; i < table->nr; i++)
+		all += kb_report_sample(table, i).weight;
+	rest = all;
 	text_printf(report, "#   Share");
 	put_counter_heads(report, ALL_COUNTERS);
 	text_printf(report, "      PID      TID  Task\n#\n");
-	for (i = 0; i < report->got->counts.nr; i++) {
-		const struct kb_sample_row *row = &report->got->counts.rows[i];
+	for (i = 0; i < table->nr; i++) {
+		const struct kb_sample_row row = kb_report_sample(table, i);
 
-		if (!text_is_shown(report, row->weight, all))
+		if (!text_is_shown(report, row.weight, all))
 			break;
-		text_put_share(report, row->weight, all, 9);
-		put_counters(report, &report->got->counts, row, ALL_COUNTERS);
-		text_put_task_name(report, row->task_id, report->got->last_timestamp);
+		text_put_share(report, row.weight, all, 9);
+		put_counters(report, table, &row, ALL_COUNTERS);
+		text_put_task_name(report, row.task_id, report->got->last_timestamp);
+		rest -= row.weight;
 	}
-	put_rest(report, report->got->counts.rows + i, report->got->counts.nr - i, all);
+	put_rest(report, table->nr - i, rest, all);
 	if (kb_report_has_rotated(report->got))
 		put_all_rotated(report);
 }

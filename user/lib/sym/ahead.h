@@ -14,7 +14,7 @@ struct kb_image;
 
 /* Where the answer will be. */
 struct kb_ahead {
-	const struct kb_symtab *symtab;		/* NULL: not known in advance */
+	struct kb_symtab *symtab;		/* NULL: not known in advance */
 	uint64_t address;
 	struct kb_image *image;			/* NULL: the address is in no file */
 };
@@ -25,6 +25,13 @@ struct kb_ahead {
  */
 void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp,
 			 uint64_t pc, struct kb_ahead *ahead);
+
+/*
+ * The id of the symbol at what @ahead was prepared for, if kb_symbolizer_arrive() has named that
+ * symbol before; else KB_SYMTAB_NO_ID. Symbols with lines and inlined functions have none here.
+ */
+uint32_t kb_symbolizer_arrive_id(const struct kb_symbolizer *symbolizer,
+				 const struct kb_ahead *ahead);
 
 /*
  * kb_symbolizer_frames() for what @ahead was prepared for, with the same task, time and address:

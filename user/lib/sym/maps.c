@@ -16,7 +16,7 @@
 
 #define NO_ROW		UINT32_MAX
 #define MANY_ROWS	(UINT32_MAX - 1)
-#define CACHED		512U		/* a power of two */
+#define CACHED		2048U		/* a power of two */
 #define MAX_ROWS	(16U << 20)	/* 256 times what kbarman writes; sums fit into 32 bits */
 
 struct tree {

@@ -482,22 +482,36 @@ uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id
 	return nr ? nr : 1;
 }
 
+uint32_t kb_symbolizer_arrive_id(const struct kb_symbolizer *symbolizer,
+				 const struct kb_ahead *ahead)
+{
+	return ahead->symtab && !symbolizer->cache->wants_lines ?
+		kb_symtab_find_id(ahead->symtab, ahead->address) : KB_SYMTAB_NO_ID;
+}
+
 uint32_t kb_symbolizer_arrive(struct kb_symbolizer *symbolizer, uint32_t task_id,
 			      uint64_t timestamp, uint64_t pc, const struct kb_ahead *ahead,
 			      const struct kb_frame **frames)
 {
 	struct kb_image *image = ahead->image;
 	struct kb_symtab_hit hit;
+	uint32_t nr = 1;
 
-	if (!image || symbolizer->cache->wants_lines || kb_image_is_anonymous(image))
-		return kb_symbolizer_frames(symbolizer, task_id, timestamp, pc, frames);
-	symbolizer->holds = (struct kb_maps_hit) { .low = 1 };	/* how far it holds is not known */
-	kb_symtab_find(ahead->symtab, ahead->address, &hit);
-	answer_image(symbolizer, image, false);
-	name_symbol(symbolizer, ahead->symtab, &hit, pc, ahead->address);
-	image->lacks_names |= is_nameless(&hit);
-	*frames = &symbolizer->frame;
-	return 1;
+	if (!image || symbolizer->cache->wants_lines || kb_image_is_anonymous(image)) {
+		nr = kb_symbolizer_frames(symbolizer, task_id, timestamp, pc, frames);
+	} else {
+		symbolizer->holds = (struct kb_maps_hit) { .low = 1 };	/* how far it holds is not known */
+		kb_symtab_find(ahead->symtab, ahead->address, &hit);
+		answer_image(symbolizer, image, false);
+		name_symbol(symbolizer, ahead->symtab, &hit, pc, ahead->address);
+		image->lacks_names |= is_nameless(&hit);
+		*frames = &symbolizer->frame;
+	}
+	/* Kernel code without a symbol may be of another image elsewhere. */
+	if (ahead->symtab && (image ? !kb_image_is_anonymous(image) :
+			      symbolizer->frame.symbol.kernel && *symbolizer->frame.symbol.name))
+		kb_symtab_note_id(ahead->symtab, ahead->address, (*frames)->symbol.id);
+	return nr;
 }
 
 uint32_t kb_symbolizer_count(const struct kb_symbolizer *symbolizer)

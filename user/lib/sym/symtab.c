@@ -187,7 +187,7 @@ static void add_piece(struct kb_symtab *symtab, uint64_t start, uint32_t owner)
 		symtab->nr_pieces = --nr;	/* the last piece is empty */
 	if (nr && symtab->pieces[nr - 1].owner == owner)
 		return;
-	symtab->pieces[nr] = (struct kb_symtab_piece) { .start = start, .owner = owner };
+	symtab->pieces[nr] = (struct kb_symtab_piece) { start, owner, KB_SYMTAB_NO_ID };
 	symtab->nr_pieces++;
 }
 
@@ -320,12 +320,41 @@ void kb_symtab_fetch_pieces(const struct kb_symtab *symtab, uint64_t address)
 		return;
 	bucket = bucket_of(symtab, address);
 	__builtin_prefetch(&symtab->pieces[bucket->piece]);
-	__builtin_prefetch(&symtab->symbols[bucket->near]);
+}
+
+/* The piece of @bucket with @address. */
+static uint32_t piece_of(const struct kb_symtab *symtab, const struct kb_symtab_bucket *bucket,
+			 uint64_t address)
+{
+	uint32_t low = bucket[0].piece, high = bucket[1].piece;
+
+	while (low < high) {		/* the last start <= address is in [low, high] */
+		uint32_t middle = high - (high - low) / 2;
+
+		if (symtab->pieces[middle].start <= address)
+			low = middle;
+		else
+			high = middle - 1;
+	}
+	return low;
+}
+
+uint32_t kb_symtab_find_id(const struct kb_symtab *symtab, uint64_t address)
+{
+	if (!symtab->nr_pieces || address < symtab->first)
+		return KB_SYMTAB_NO_ID;
+	return symtab->pieces[piece_of(symtab, bucket_of(symtab, address), address)].id;
+}
+
+void kb_symtab_note_id(struct kb_symtab *symtab, uint64_t address, uint32_t id)
+{
+	if (symtab->nr_pieces && address >= symtab->first)
+		symtab->pieces[piece_of(symtab, bucket_of(symtab, address), address)].id = id;
 }
 
 void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_symtab_hit *hit)
 {
-	uint32_t low, high, last = symtab->nr_pieces - 1;
+	uint32_t low, last = symtab->nr_pieces - 1;
 	const struct kb_symtab_bucket *bucket;
 
 	*hit = (struct kb_symtab_hit) { .high = UINT64_MAX };
@@ -338,16 +367,7 @@ void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_
 	bucket = bucket_of(symtab, address);
 	/* The symbol is needed next: prefetch it together with the pieces. */
 	__builtin_prefetch(&symtab->symbols[bucket->near]);
-	low = bucket[0].piece;
-	high = bucket[1].piece;
-	while (low < high) {		/* the last start <= address is in [low, high] */
-		uint32_t middle = high - (high - low) / 2;
-
-		if (symtab->pieces[middle].start <= address)
-			low = middle;
-		else
-			high = middle - 1;
-	}
+	low = piece_of(symtab, bucket, address);
 	hit->low = symtab->pieces[low].start;
 	if (low < last)
 		hit->high = symtab->pieces[low + 1].start - 1;

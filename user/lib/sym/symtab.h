@@ -40,6 +40,7 @@ struct kb_symtab_symbol {
 struct kb_symtab_piece {
 	uint64_t start;
 	uint32_t owner;			/* UINT32_MAX: no symbol */
+	uint32_t id;			/* of the answer: kb_symtab_note_id() */
 };
 
 struct kb_symtab {
@@ -90,8 +91,17 @@ struct kb_symtab_hit {
 void kb_symtab_find(const struct kb_symtab *symtab, uint64_t address, struct kb_symtab_hit *hit);
 
 /*
- * Prefetch for an address that will be searched later: first its bucket, and when that has
- * arrived, the pieces and the symbol.
+ * The id that was noted for the answer at @address; KB_SYMTAB_NO_ID: none. This reads less memory
+ * than kb_symtab_find(), and that is what takes time where many symbols are asked for in turn.
+ */
+uint32_t kb_symtab_find_id(const struct kb_symtab *symtab, uint64_t address);
+
+/* Note @id for all addresses that have the same answer as @address. */
+void kb_symtab_note_id(struct kb_symtab *symtab, uint64_t address, uint32_t id);
+
+/*
+ * Prefetch for an address whose id will be asked for later: first its bucket, and when that has
+ * arrived, the pieces.
  */
 void kb_symtab_fetch_bucket(const struct kb_symtab *symtab, uint64_t address);
 void kb_symtab_fetch_pieces(const struct kb_symtab *symtab, uint64_t address);

@@ -57,7 +57,8 @@ static int renumber(const struct filler *filler, uint32_t *owner)
 static void add_piece(struct filler *filler, uint64_t start, uint32_t owner)
 {
 	if (!filler->nr || filler->pieces[filler->nr - 1].owner != owner)
-		filler->pieces[filler->nr++] = (struct kb_symtab_piece) { start, owner };
+		filler->pieces[filler->nr++] = (struct kb_symtab_piece) {
+			start, owner, KB_SYMTAB_NO_ID };
 }
 
 /* If piece *@i of @symtab begins at @start, take its owner and go on to the next one. */
