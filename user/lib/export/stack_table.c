@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Adding a sample takes a look-up of its symbol and two look-ups of rows for each frame. If
- * frames are addresses, it takes only one: there are then more rows than fit into a cache.
+ * frames are addresses, there are more rows than fit into a cache. Then it takes one look-up of a
+ * row for each frame, and only one for a whole chain that was added before.
  */
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <kbarman/chain.h>
+#include "base/hash.h"
 #include "export/label.h"
 #include "export/stack_table.h"
 #include "sym/place.h"
@@ -21,8 +24,29 @@ static const struct kb_frame nothing = {
 };
 
 struct call {
-	uint64_t key[4];	/* node, address, symbol, image */
+	uint64_t key[3];	/* node, address, symbol, which is of one image */
 	uint32_t node;		/* 0: not looked up yet */
+};
+
+/* A frame as far as it makes chains different: a symbol is of one image. */
+struct met {
+	uint64_t address;
+	uint64_t symbol;
+};
+
+#define MEMO_CHAINS	(1U << 15)
+#define MEMO_FRAMES	(1U << 18)	/* of all chains: 4 MiB */
+
+/* When there is no more room for frames, all chains are forgotten. */
+struct kb_stack_memo {
+	struct known {
+		uint32_t node;			/* 0: none */
+		uint32_t first, nr;		/* its frames, outermost first */
+	} chains[MEMO_CHAINS];			/* from hash % MEMO_CHAINS on; at most half are used */
+	uint32_t nr_chains;
+	struct met chain[KB_STACK_TABLE_DEPTH];	/* the one that is added */
+	uint32_t nr_frames;
+	struct met frames[MEMO_FRAMES];
 };
 
 int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses)
@@ -33,7 +57,9 @@ int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses)
 	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 3);
 	kb_table_init(&stacks->frames, sizeof(struct kb_stack_frame), 3);
 	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 2);
-	kb_table_init(&stacks->calls, sizeof(struct call), 4);
+	kb_table_init(&stacks->calls, sizeof(struct call), 3);
+	if (addresses && !(stacks->memo = calloc(1, sizeof(*stacks->memo))))
+		return -ENOMEM;
 	root = kb_table_get(&stacks->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
 	return root ? 0 : -ENOMEM;
 }
@@ -44,6 +70,7 @@ void kb_stack_table_release(struct kb_stack_table *stacks)
 	kb_table_release(&stacks->frames);
 	kb_table_release(&stacks->nodes);
 	kb_table_release(&stacks->calls);
+	free(stacks->memo);
 }
 
 static uint32_t number_of(const struct kb_table *table, const void *row)
@@ -177,18 +204,24 @@ static int64_t add_frames(struct kb_stack_table *stacks, const struct kb_event *
 	return node;
 }
 
-/* The same, with a faster way for a call that was seen before. */
-static int64_t add_call(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
-			int64_t node, struct kb_symbolizer *symbolizer)
+/* What makes the frame at @pc different. */
+static struct met meet(const struct kb_event *event, uint64_t pc, struct kb_symbolizer *symbolizer)
 {
 	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
 							       event->timestamp, pc);
-	uint64_t key[4] = { (uint64_t)node, 0, symbol->id, (uintptr_t)symbol->image };
 	struct kb_place place;
-	struct call *call;
 
 	kb_symbolizer_place(symbolizer, &place);
-	key[1] = address_of(pc, &place);
+	return (struct met) { address_of(pc, &place), symbol->id };
+}
+
+/* The same as add_frames() for the frame @met, faster for a call that was seen before. */
+static int64_t add_call(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
+			const struct met *met, int64_t node, struct kb_symbolizer *symbolizer)
+{
+	uint64_t key[3] = { (uint64_t)node, met->address, met->symbol };
+	struct call *call;
+
 	call = kb_table_get(&stacks->calls, key);
 	if (!call)
 		return -ENOMEM;
@@ -201,6 +234,57 @@ static int64_t add_call(struct kb_stack_table *stacks, const struct kb_event *ev
 	return call->node;
 }
 
+/* Where the chain whose @depth frames are in memo->chain is, or where there is room for it. */
+static struct known *known_chain(struct kb_stack_memo *memo, uint64_t hash, uint32_t depth)
+{
+	struct known *known;
+
+	for (;; hash++) {
+		known = &memo->chains[hash % MEMO_CHAINS];
+		if (!known->node || (known->nr == depth &&
+				     !memcmp(memo->frames + known->first, memo->chain,
+					     depth * sizeof(*memo->frames))))
+			return known;
+	}
+}
+
+static void memorize(struct kb_stack_memo *memo, uint64_t hash, uint32_t depth, int64_t node)
+{
+	if (depth > MEMO_FRAMES - memo->nr_frames || memo->nr_chains == MEMO_CHAINS / 2) {
+		memset(memo->chains, 0, sizeof(memo->chains));
+		memo->nr_frames = memo->nr_chains = 0;
+	}
+	*known_chain(memo, hash, depth) = (struct known) {
+		.node = (uint32_t)node, .first = memo->nr_frames, .nr = depth };
+	memcpy(memo->frames + memo->nr_frames, memo->chain, depth * sizeof(*memo->frames));
+	memo->nr_frames += depth;
+	memo->nr_chains++;
+}
+
+/* Add all @depth frames of a chain of addresses. Returns the last node or -ENOMEM. */
+static int64_t add_chain(struct kb_stack_table *stacks, const struct kb_event *event, uint32_t depth,
+			 struct kb_symbolizer *symbolizer)
+{
+	struct kb_stack_memo *memo = stacks->memo;
+	int64_t node = KB_STACK_TABLE_ROOT;
+	uint64_t hash = stacks->calls.seed;
+	uint32_t known, i;
+
+	for (i = 0; i < depth; i++) {
+		memo->chain[i] = meet(event, kb_chain_lookup(event, depth - 1 - i), symbolizer);
+		hash = kb_hash_word(hash, memo->chain[i].address ^ memo->chain[i].symbol << 48);
+	}
+	known = known_chain(memo, hash, depth)->node;
+	if (known)
+		return known;
+	for (i = 0; i < depth && node >= 0; i++)
+		node = add_call(stacks, event, kb_chain_lookup(event, depth - 1 - i), &memo->chain[i],
+				node, symbolizer);
+	if (node > 0)
+		memorize(memo, hash, depth, node);
+	return node;
+}
+
 int64_t kb_stack_table_add(struct kb_stack_table *stacks, const struct kb_event *event,
 			   struct kb_symbolizer *symbolizer)
 {
@@ -209,13 +293,10 @@ int64_t kb_stack_table_add(struct kb_stack_table *stacks, const struct kb_event 
 
 	if (depth > KB_STACK_TABLE_DEPTH)
 		depth = KB_STACK_TABLE_DEPTH;
-	while (depth-- && node >= 0) {
-		uint64_t pc = kb_chain_lookup(event, depth);
-
-		node = stacks->addresses && symbolizer ?
-			add_call(stacks, event, pc, node, symbolizer) :
-			add_frames(stacks, event, pc, node, symbolizer);
-	}
+	if (stacks->addresses && symbolizer)
+		return add_chain(stacks, event, depth, symbolizer);
+	while (depth-- && node >= 0)
+		node = add_frames(stacks, event, kb_chain_lookup(event, depth), node, symbolizer);
 	return node;
 }
 

@@ -57,6 +57,7 @@ struct kb_stack_table {
 	bool addresses;			/* a frame is an address instead of a symbol */
 	struct kb_table images, frames, nodes;
 	struct kb_table calls;		/* with addresses: from (node, address) to a node */
+	struct kb_stack_memo *memo;	/* with addresses: whole chains that were added lately */
 };
 
 /* Returns 0 or -ENOMEM. */
