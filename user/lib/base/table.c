@@ -34,7 +34,7 @@ void kb_table_close(struct kb_table *table)
 	table->nr_slots = 0;
 }
 
-uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key)
+static inline uint64_t hash_of(const struct kb_table *table, const uint64_t *key)
 {
 	uint64_t value = table->seed;
 	uint32_t i;
@@ -44,28 +44,38 @@ uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key)
 	return value;
 }
 
-static bool is_key(const struct kb_table *table, uint64_t slot, const uint64_t *key)
+uint64_t kb_table_hash(const struct kb_table *table, const uint64_t *key)
 {
-	const uint64_t *other = kb_table_row(table, (uint32_t)slot - 1);
+	return hash_of(table, key);
+}
+
+static inline bool is_key(const struct kb_table *table, uint32_t row, const uint64_t *key)
+{
+	const uint64_t *other = kb_table_row(table, row);
 	uint32_t word = 0;
 
-	while (word < table->key_words && other[word] == key[word])
-		word++;
-	return word == table->key_words;
+	while (other[word] == key[word])
+		if (++word == table->key_words)
+			return true;
+	return false;
 }
 
 /*
- * The slot that has @key, whose hash is @value, or the free slot where it belongs. The hash
- * bits in the slot avoid most accesses to rows of other keys, which are cache misses.
+ * The number of the row that has @key, whose hash is @value. The hash bits in a slot avoid most
+ * accesses to rows of other keys, which are cache misses.
  */
-static uint64_t *find_slot(const struct kb_table *table, const uint64_t *key, uint64_t value)
+static inline uint32_t find_row(const struct kb_table *table, const uint64_t *key, uint64_t value)
 {
-	uint32_t mask = table->nr_slots - 1, i = value & mask;
+	const uint64_t *slots = table->slots;
+	uint32_t mask = table->nr_slots - 1, i;
+	uint64_t slot;
 
-	while (table->slots[i] &&
-	       (table->slots[i] >> 32 != value >> 32 || !is_key(table, table->slots[i], key)))
-		i = (i + 1) & mask;
-	return &table->slots[i];
+	if (!slots)
+		return KB_TABLE_NONE;
+	for (i = value & mask; (slot = slots[i]); i = (i + 1) & mask)
+		if (slot >> 32 == value >> 32 && is_key(table, (uint32_t)slot - 1, key))
+			return (uint32_t)slot - 1;
+	return KB_TABLE_NONE;
 }
 
 /* The free slot for @value in a table that does not have its row. */
@@ -112,35 +122,41 @@ static int grow(struct kb_table *table)
 
 void *kb_table_find(const struct kb_table *table, const uint64_t *key)
 {
-	uint64_t slot = table->nr ? *find_slot(table, key, kb_table_hash(table, key)) : 0;
+	uint32_t row = find_row(table, key, hash_of(table, key));
 
-	return slot ? kb_table_row(table, (uint32_t)slot - 1) : NULL;
+	return row == KB_TABLE_NONE ? NULL : kb_table_row(table, row);
+}
+
+/* Add the row of @key, whose hash is @hash. Not inlined, so that the usual way saves no registers. */
+static uint32_t __attribute__((noinline)) add_row(struct kb_table *table, const uint64_t *key,
+						  uint64_t hash)
+{
+	char *row;
+
+	if (table->nr == table->max && grow(table))
+		return KB_TABLE_NONE;
+	row = kb_table_row(table, table->nr);
+	memset(row, 0, table->row_size);
+	memcpy(row, key, table->key_words * sizeof(*key));
+	*free_slot(table->slots, table->nr_slots, hash) = slot_of(hash, table->nr);
+	return table->nr++;
+}
+
+static inline uint32_t number_of(struct kb_table *table, const uint64_t *key, uint64_t hash)
+{
+	uint32_t row = find_row(table, key, hash);
+
+	return row == KB_TABLE_NONE ? add_row(table, key, hash) : row;
 }
 
 uint32_t kb_table_number(struct kb_table *table, const uint64_t *key, uint64_t hash)
 {
-	uint64_t *slot = NULL;
-	char *row;
-
-	if (table->nr_slots)
-		slot = find_slot(table, key, hash);
-	if (slot && *slot)
-		return (uint32_t)*slot - 1;
-	if (!slot || table->nr == table->max) {
-		if (grow(table))
-			return KB_TABLE_NONE;
-		slot = free_slot(table->slots, table->nr_slots, hash);
-	}
-	row = kb_table_row(table, table->nr);
-	memset(row, 0, table->row_size);
-	memcpy(row, key, table->key_words * sizeof(*key));
-	*slot = slot_of(hash, table->nr);
-	return table->nr++;
+	return number_of(table, key, hash);
 }
 
 void *kb_table_get(struct kb_table *table, const uint64_t *key)
 {
-	uint32_t number = kb_table_number(table, key, kb_table_hash(table, key));
+	uint32_t number = number_of(table, key, hash_of(table, key));
 
 	return number == KB_TABLE_NONE ? NULL : kb_table_row(table, number);
 }

@@ -741,15 +741,14 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 {
 	int64_t node = kb_stack_table_add(&x->stacks, event, x->trace->symbolizer);
 	struct seen_task *task = see_task(x, event->task_id, event->timestamp, time);
-	uint32_t stack, frame;
 	uint8_t *at, *message;
+	uint32_t stack;
 
 	if (node < 0 || !task) {
 		x->no_memory = true;
 		return;
 	}
 	stack = intern_stack(x, (uint32_t)node);
-	frame = kb_stack_node(&x->stacks, (uint32_t)node)->frame;
 	at = begin_timed(x, SMALL, time);
 	if (!at)
 		return;
@@ -758,7 +757,7 @@ static void write_pc(struct perfetto *x, const struct kb_event *event, uint64_t 
 	at = kb_proto_put_uint(at, SAMPLE_PID, task->tgid);
 	at = kb_proto_put_uint(at, SAMPLE_TID, event->task_id);
 	at = kb_proto_put_uint(at, SAMPLE_CALLSTACK, stack);
-	at = kb_proto_put_uint(at, SAMPLE_MODE, kb_stack_frame(&x->stacks, frame)->kernel ?
+	at = kb_proto_put_uint(at, SAMPLE_MODE, kb_stack_node(&x->stacks, (uint32_t)node)->kernel ?
 			       MODE_KERNEL : MODE_USER);
 	if (count)
 		at = kb_proto_put_uint(at, SAMPLE_TIMEBASE_COUNT, *count);

@@ -180,6 +180,7 @@ static int64_t find_node(struct kb_stack_table *stacks, uint32_t parent, uint32_
 		row->parent = parent;
 		row->frame = frame;
 		row->depth = kb_stack_node(stacks, parent)->depth + 1;
+		row->kernel = kb_stack_frame(stacks, frame)->kernel;
 	}
 	return number_of(&stacks->nodes, row);
 }
