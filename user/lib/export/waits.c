@@ -53,6 +53,10 @@ void kb_waits_feed(struct kb_waits *waits, const struct kb_walk *walk)
 	const struct kb_event *event = &walk->event;
 	unsigned int i;
 
+	/* Only waits with a chain are taken, and most captures have none. */
+	waits->begun |= event->type == KB_EVENT_TASK_SWITCH && event->task_switch.nr_chain;
+	if (!waits->begun)
+		return;
 	for (i = 0; i < walk->nr_slices; i++) {
 		const struct kb_slice *slice = &walk->slices[i];
 

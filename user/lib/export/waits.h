@@ -16,6 +16,7 @@ struct kb_waits {
 	const struct kb_trace *trace;
 	void (*take)(void *context, const struct kb_wait *wait);
 	void *context;
+	bool begun;		/* a switch with a chain was seen */
 	uint64_t nr;		/* number of waits given to @take */
 	bool no_memory;
 };
