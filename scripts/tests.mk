@@ -95,7 +95,7 @@ guest: guest-module user $(GUEST)/kbarman $(GUEST)/truth $(GUEST)/truth-static $
 	$(GUEST)/test_agent_device.sh $(GUEST)/kbarmand $(GUEST)/keeper \
 	$(GUEST)/test_trigger_device.sh $(GUEST)/outliers \
 	$(GUEST)/test_examples_device.sh $(GUEST)/examples.txt \
-	$(GUEST)/device_test.sh $(GUEST)/device_record.sh \
+	$(GUEST)/device_test.sh $(GUEST)/device_record.sh $(GUEST)/device_parts.sh \
 	guest-states $(GUEST)/idler	## build module, tool and tests for a VM, under build/guest/
 
 .PHONY: guest-module

@@ -14,6 +14,8 @@ lib=$(dirname "$0")/device_test.sh
 . "$lib"
 # shellcheck source-path=SCRIPTDIR source=../lib/device_record.sh
 . "${lib%test.sh}record.sh"
+# shellcheck source-path=SCRIPTDIR source=../lib/device_parts.sh
+. "${lib%test.sh}parts.sh"
 built_beside KEEPER keeper
 built_beside AGENT kbarmand
 
@@ -42,55 +44,6 @@ until_true() {
 		i=$((i + 1))
 		[ $i -lt 200 ] || { echo "never: $*"; return 1; }
 		sleep 0.2
-	done
-}
-
-captures() {
-	# shellcheck disable=SC2012 # names are ours
-	ls caps/*.cap 2>/dev/null | sort -t- -k2
-}
-
-nr_captures() {
-	[ "$(captures | wc -l)" -ge "$1" ]
-}
-
-fact() {
-	facts "$1" | sed -n "s/^$2=//p"
-}
-
-# All captures together have all that the session wrote, each once: as many records as the kernel
-# counted, and the parts of each ring one behind the other.
-have_all() {
-	records=0 last=
-	for c in $(captures); do
-		"$KBARMAN" check -q "$c" || return 1
-		records=$((records + $(records_in "$c")))
-		last=$c
-	done
-	written=$(sum_of "$last" '^part_written')
-	echo "$(captures | wc -l) captures, $records records, $written written"
-	[ "$records" -eq "$written" ] && [ "$records" -gt 0 ] || return 1
-	for cpu in $(facts "$last" | sed -n 's/^part_ring\.\([0-9]*\)=.*/\1/p'); do
-		at=
-		for c in $(captures); do
-			ring=$(fact "$c" "part_ring.$cpu")
-			# a file that was cut off does not say where it ends
-			if [ "$ring" ] && [ "$at" ] && [ "${ring%,*}" != "$at" ]; then
-				echo "CPU $cpu: $c begins at ${ring%,*}, and the one before it ended at $at"
-				return 1
-			fi
-			at=${ring#*,}
-		done
-	done
-}
-
-# No part is missing, and none is there twice.
-parts_follow() {
-	n=0
-	for c in $(captures); do
-		n=$((n + 1))
-		part=$(fact "$c" part)
-		[ "${part%%,*}" = $n ] || { echo "$c is part $part, not $n"; return 1; }
 	done
 }
 
@@ -400,5 +353,5 @@ newest_number() {
 	echo "${n:-0}" | sed 's/^0*\(.\)/\1/'
 }
 
-run_tests handed_over configure busy until_true captures nr_captures fact have_all parts_follow begin ended status_is \
+run_tests handed_over configure busy until_true begin ended status_is \
 	losses_are_told have_all_of memory_of rotations newest_number

@@ -5,6 +5,20 @@
 
 count=0
 cd /tmp || exit
+# shellcheck source-path=SCRIPTDIR source=../lib/device_record.sh
+. /host/device_record.sh
+# shellcheck source-path=SCRIPTDIR source=../lib/device_parts.sh
+. /host/device_parts.sh
+KBARMAN=kbarman folder=/var/lib/kbarmand
+
+# until_true COMMAND...: at most 20 s
+until_true() {
+	i=0
+	until "$@"; do
+		i=$((i + 1)); sleep 0.2
+		[ $i -lt 100 ] || { echo "never: $*"; return 1; }
+	done
+}
 
 check() {
 	count=$((count + 1))
@@ -127,6 +141,55 @@ the_tool_stops_the_flight_recorder_of_the_service() {
 	kbarman flight stop && kbarman check /var/lib/kbarman/flight.cap
 }
 
+# As docs/fleet.md says.
+the_agent_records_in_its_sandbox() {
+	kbarmand --check || return
+	sed -i 's/^file_time = .*/file_time = 1s/' /etc/kbarman/kbarmand.conf
+	if ! { systemctl enable --now kbarmand && kbarmand --status && until_true nr_captures 3; }; then
+		journalctl --no-pager -n 20 -u kbarmand
+		return 1
+	fi
+	pid=$(systemctl show -P MainPID kbarmand)
+	grep -E '^(Uid|CapEff|CapBnd|NoNewPrivs|Seccomp|VmHWM):' "/proc/$pid/status"
+	! grep -q '^Uid:.0' "/proc/$pid/status" && grep -q '^NoNewPrivs:.1' "/proc/$pid/status" &&
+		grep -q '^Seccomp:.2' "/proc/$pid/status" &&
+		grep -q '^CapBnd:.0000004400800000$' "/proc/$pid/status"
+}
+
+the_service_manager_keeps_the_session_of_an_agent_that_ends() {
+	sh -c 'while :; do echo; done | while read -r line; do :; done' &
+	load=$!
+	for how in restart 'kill --signal=KILL' reload restart; do
+		before=$(captures | wc -l)
+		# shellcheck disable=SC2086 # words
+		if ! { systemctl $how kbarmand && until_true nr_captures $((before + 2)); }; then
+			journalctl --no-pager -n 20 -u kbarmand
+			return 1
+		fi
+	done
+	kill $load
+	until_true kbarmand --status
+	# a session that the configuration no longer has ends, with all that it has
+	sed -i 's/^.session all/[session other/' /etc/kbarman/kbarmand.conf
+	systemctl reload kbarmand && session=other && until_true nr_captures 1 && session=all &&
+		have_all && parts_follow
+}
+
+the_captures_of_the_agent_go_into_the_folder_of_a_fleet() {
+	session=all
+	# shellcheck disable=SC2046 # names without spaces
+	for capture in $(captures); do
+		kbarman convert "$capture" --to parquet -o fleet || return
+	done
+	find fleet -name '*.parquet' | grep "/host=.*/hour=" | head -n 3
+	[ "$(find fleet/switches -name '*.parquet' | wc -l)" -eq "$(captures | wc -l)" ]
+}
+
+an_agent_that_is_disabled_leaves_its_captures() {
+	systemctl disable --now kbarmand && ! kbarmand --status &&
+		session='' && [ -z "$(find $folder -name '*.part')" ] && nr_captures 10 && rm -r $folder
+}
+
 purging_leaves_nothing() {
 	dpkg --purge python3-kbarman kbarman kbarman-dkms libkbarman-dev libkbarman0 || return
 	! find /usr /lib/modules -name '*kbarman*' | grep .
@@ -134,6 +197,6 @@ purging_leaves_nothing() {
 
 # shellcheck disable=SC2013 # one word a line
 for test in $(sed -n 's/^\([a-z_]*\)() {$/\1/p' "$0"); do
-	[ "$test" = check ] || check "$test"
+	case $test in check | until_true) ;; *) check "$test" ;; esac
 done
 echo "1..$count"

@@ -110,7 +110,8 @@ built_for_the_kernel() {
 }
 
 boot() {
-	mkdir "$work/share" && cp "$here/boot.sh" "$here/inside.sh" "$work/share" &&
+	mkdir "$work/share" && cp "$here/boot.sh" "$here/inside.sh" "$here/../lib/device_record.sh" \
+		"$here/../lib/device_parts.sh" "$work/share" &&
 		scripts/vm --arch "$(dpkg --print-architecture)" --root "$root" --mem 1536 \
 			--share "$work/share" --timeout 500 -- sh boot.sh
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * kbarman record: options, one recording from configure to the last byte, summary.
+ * kbarman record: one recording from configure to the last byte, summary.
  *
  * One poll() waits for the device, for a signalfd, which reports Ctrl-C and the end of the command,
  * and for the processes of -p. There are no signal handlers.
@@ -28,444 +28,28 @@
 #include "absent.h"
 #include "cli.h"
 #include "base/clock.h"
-#include "base/size.h"
 #include "command.h"
 #include "decoder.h"
 #include "event_list.h"
 #include "per_core.h"
-#include "processes.h"
-#include "record_extra.h"
+#include "record_options.h"
 #include "record_output.h"
-#include "record_trigger.h"
 #include "sample_rate.h"
 #include "snapshot.h"
 #include "sources.h"
 
-#define DEFAULT_EVENT		"cycles"
 #define DEFAULT_HZ		1000
-#define COUNTERS_HZ_MAX		(1000000000 / KBARMAN_COUNT_NS_MIN)
 #define SERIES			64	/* custom series that programs may make */
-#define DEFAULT_RING_BYTES	(4U << 20)
 #define STACKS_RING_BYTES	(256U << 10)	/* in less the longest stack has no room */
-#define TASKS_MAX		(1U << 18)	/* readers take no more mappings than these have */
 #define MAPS_A_TASK		4
 #define STRINGS_A_TASK		64		/* bytes */
 #define STRINGS_MIN		(4U << 20)
-#define OFF_CPU_MIN_MAX	3600		/* seconds */
 #define RECORDER_NICE		(-10)
 #define SYNC_MS			1000
 #define PATIENCE_MS		1000	/* before the message that a command does not end */
 
-enum {
-	OPTION_COUNTERS = 256, OPTION_MODE, OPTION_CALL_GRAPH, OPTION_MAX_STACK, OPTION_MAX_TASKS,
-	OPTION_OFF_CPU, OPTION_OFF_CPU_MIN, OPTION_BUNDLE, OPTION_NO_BUNDLE, OPTION_ANNOTATE_SOCKET,
-	OPTION_POLL, OPTION_CHART, OPTION_ROTATE, OPTION_BOOT,
-};
-
-static const struct cli_option options[] = {
-	{ 'o', "output", "FILE", "write to FILE (default kbarman.cap; '-' is standard output)" },
-	{ 'e', "event", "EVENTS",
-	  "count these events, comma-separated; the first one samples\n"
-	  "(default cycles, or cpu-clock where there is no PMU)" },
-	{ 'F', "freq", "HZ",
-	  "take HZ samples per second and CPU (default 1000; 0: no samples\n"
-	  "of code)" },
-	{ 'c', "count", "PERIOD", "take a sample every PERIOD events instead" },
-	{ OPTION_COUNTERS, "counters", "WHEN",
-	  "read all counters at each task switch (switch), HZ times per\n"
-	  "second and CPU (a number), or both (switch,HZ)" },
-	{ OPTION_ROTATE, "rotate", "MS",
-	  "let groups of events behind the first one take turns of about MS\n"
-	  "milliseconds, and say how far off the counts may be; implies\n"
-	  "--counters switch" },
-	{ 'm', "buffer", "SIZE", "size of each CPU's buffer, with suffix K, M or G (default 4M)" },
-	{ OPTION_MODE, "mode", "MODE",
-	  "stream: write while recording (default)\n"
-	  "overwrite: keep the newest records, write them at the end" },
-	{ 'C', "cpu", "CPUS", "record only these CPUs, as in 0-3,8" },
-	{ 'a', "all-cpus", NULL, "record the whole system even if COMMAND is given" },
-	{ 'p', "pid", "PIDS",
-	  "record these processes, comma-separated, and their children,\n"
-	  "until the processes end" },
-	{ OPTION_BOOT, "boot", NULL,
-	  "take over the recording that began when the module was loaded with\n"
-	  "its parameter boot, and go on with it" },
-	{ OPTION_ANNOTATE_SOCKET, "annotate-socket", NULL,
-	  "record the marks of programs that are made for Arm's Annotate" },
-	{ OPTION_POLL, "poll", "NAME=FILE[@HZ]",
-	  "record the number in FILE, HZ times per second (default 10)" },
-	{ OPTION_CHART, "chart", "LIST",
-	  "record numbers about the machine: freq, idle, runnable, memory,\n"
-	  "irq; as in memory,irq@50" },
-	{ 'g', NULL, "[user|kernel|both]",
-	  "record the call chain of each sample" },
-	{ OPTION_CALL_GRAPH, "call-graph", "HOW",
-	  "-g, and how the callers in user code are found: stack (by the unwind\n"
-	  "tables of the programs; default where the machine can) or fp (by\n"
-	  "frame pointers)" },
-	{ OPTION_MAX_STACK, "max-stack", "N", "cut call chains to N addresses (default 127)" },
-	{ OPTION_MAX_TASKS, "max-tasks", "N",
-	  "make room for N tasks and four times as many mappings\n"
-	  "(default 16384)" },
-	{ OPTION_OFF_CPU, "off-cpu", NULL,
-	  "also record the call chain with which a task leaves its CPU" },
-	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "SECONDS",
-	  "with --off-cpu: keep the call chains of waits that take SECONDS or\n"
-	  "longer, as in 0.001; task switches are all kept" },
-	SOURCES_OPTIONS,
-	RECORD_TRIGGER_OPTIONS,
-	{ OPTION_NO_BUNDLE, "no-bundle", NULL,
-	  "don't save the symbols of the sampled code as FILE.symbols" },
-	{ OPTION_BUNDLE, "bundle", NULL, "save these symbols (default)" },
-	{ 0 },
-};
-
-static const struct cli_usage usage = {
-	.head =
-	"usage: kbarman record [OPTIONS] [--] [COMMAND [ARGUMENT]...]\n"
-	"\n"
-	"Record scheduling, idling and sampled code into a Barman v2 capture. With COMMAND:\n"
-	"record COMMAND and its children while COMMAND runs. Without COMMAND or -p: record the\n"
-	"whole system until Ctrl-C.\n"
-	"\n",
-	.options = options,
-	.column = 25,
-	.in_order = true,	/* options behind COMMAND belong to it */
-};
-
-#define CHAIN_PARTS	(KBARMAN_CONFIGURE_CHAIN_USER | KBARMAN_CONFIGURE_CHAIN_KERNEL)
-
-struct options {
-	const char *output;		/* NULL: the default */
-	char *events_text;		/* NULL: the default */
-	const char *cpus_text;
-	const char *pids_text;
-	unsigned long long frequency, period, ring_bytes;
-	bool no_samples;		/* of code: -F 0 */
-	bool no_addresses;		/* in any record: nothing is to be named */
-	bool counters_switch;		/* when counters are read: at task switches; */
-	unsigned long long counters_hz;	/* so many times a second, 0: not that */
-	unsigned long long turn_ms;	/* 0: all counters count all the time */
-	enum kbarman_mode mode;
-	bool stream;			/* --mode stream was given */
-	uint32_t chain_flags;		/* KBARMAN_CONFIGURE_CHAIN_* */
-	uint32_t sources;		/* KBARMAN_SOURCE_* */
-	struct record_extra extra;
-	struct record_trigger trigger;
-	bool any_chain;			/* take the parts that this machine can give */
-	bool any_method;		/* of finding callers: take stacks where this machine can */
-	unsigned long long max_stack;	/* 0: the default */
-	uint64_t off_cpu_min;		/* ns; 0: chains of all waits */
-	unsigned long long max_tasks;	/* 0: the default */
-	bool all, bundle;
-	bool boot;			/* take over a session that runs already */
-	const struct cli_option *choice;	/* one that says what to record; NULL: none */
-	char **command;			/* NULL: none */
-
-	struct kbarman_event events[KB_EVENTS_MAX];
-	unsigned int nr_events;
-	struct processes processes;
-};
-
-/* ---- options ---- */
-
-static bool parse_positive(const char *text, unsigned long long *value)
-{
-	char *rest;
-
-	if (*text < '0' || *text > '9')
-		return false;
-	errno = 0;
-	*value = strtoull(text, &rest, 10);
-	return !errno && !*rest && *value;
-}
-
-/* Parses the value of -g, which is in the same word; NULL: all parts. */
-static int parse_chain(struct options *o, const char *parts)
-{
-	o->any_chain = !parts;
-	o->chain_flags &= ~CHAIN_PARTS;
-	if (!parts || !strcmp(parts, "both"))
-		o->chain_flags |= CHAIN_PARTS;
-	else if (!strcmp(parts, "user"))
-		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_USER;
-	else if (!strcmp(parts, "kernel"))
-		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
-	else
-		return cli_fail("-g%s: give -g, -guser, -gkernel or -gboth", parts);
-	return 0;
-}
-
-/* How callers in user code are found. */
-static int parse_call_graph(struct options *o, const char *how)
-{
-	bool stack = !strcmp(how, "stack");
-
-	if (!stack && strcmp(how, "fp") != 0)
-		return cli_fail("--call-graph %s: give fp (frame pointers) or stack (unwind tables)",
-				how);
-	o->any_method = false;
-	o->chain_flags &= ~KBARMAN_CONFIGURE_CHAIN_STACK;
-	if (stack)
-		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_STACK;
-	return o->chain_flags & CHAIN_PARTS ? 0 : parse_chain(o, NULL);
-}
-
-/* What --counters says: "switch", a number, or both. */
-static int parse_counters(struct options *o, const char *when)
-{
-	static const char at_switches[] = "switch";
-	size_t length = sizeof(at_switches) - 1;
-
-	o->counters_switch = !strncmp(when, at_switches, length) &&
-			     (!when[length] || when[length] == ',');
-	o->counters_hz = 0;
-	if (o->counters_switch && !when[length])
-		return 0;
-	if (o->counters_switch)
-		when += length + 1;
-	return parse_positive(when, &o->counters_hz) && o->counters_hz <= COUNTERS_HZ_MAX ? 0 :
-		cli_fail("--counters %s: there are switch, a number from 1 to %llu (times a second), "
-			 "and switch,NUMBER", optarg, COUNTERS_HZ_MAX);
-}
-
-/* How long a wait is at least whose chain is kept: 1 ns to an hour, in seconds. */
-static int parse_off_cpu_min(struct options *o, const char *text)
-{
-	char *rest;
-	double seconds = strtod(text, &rest);
-
-	if (rest == text || *rest || !(seconds >= 1e-9 && seconds <= OFF_CPU_MIN_MAX))
-		return cli_fail("--off-cpu-min %s: not a number of seconds above 0, up to %d", text,
-				OFF_CPU_MIN_MAX);
-	o->off_cpu_min = (uint64_t)(seconds * 1e9 + 0.5);
-	return 0;
-}
-
-static int parse_option(struct options *o, int option)
-{
-	int ret = sources_take(&o->sources, option, optarg);
-
-	if (ret < 0)
-		ret = record_trigger_take(&o->trigger, option, optarg);
-	if (ret >= 0)
-		return ret;
-	switch (option) {
-	case 'o':
-		o->output = optarg;
-		return 0;
-	case 'e':
-		return event_list_add(&o->events_text, optarg);
-	case 'F':
-		o->no_samples = !strcmp(optarg, "0");
-		return o->no_samples || parse_positive(optarg, &o->frequency) ? 0 :
-			cli_fail("-F %s: not a number of samples per second", optarg);
-	case 'c':
-		return parse_positive(optarg, &o->period) ? 0 :
-			cli_fail("-c %s: not a number of events", optarg);
-	case OPTION_COUNTERS:
-		return parse_counters(o, optarg);
-	case OPTION_ROTATE:
-		return parse_positive(optarg, &o->turn_ms) && o->turn_ms >= KBARMAN_TURN_MS_MIN &&
-			       o->turn_ms <= KBARMAN_TURN_MS_MAX ? 0 :
-			cli_fail("--rotate %s: not a number of milliseconds from %d to %d", optarg,
-				 KBARMAN_TURN_MS_MIN, KBARMAN_TURN_MS_MAX);
-	case 'm':
-		return kb_size_parse(optarg, &o->ring_bytes) && o->ring_bytes ? 0 :
-			cli_fail("-m %s: not a size, as in 512K, 4M, 1G", optarg);
-	case OPTION_MODE:
-		o->mode = strcmp(optarg, "stream") ? KBARMAN_MODE_OVERWRITE : KBARMAN_MODE_STREAM;
-		o->stream = o->mode == KBARMAN_MODE_STREAM;
-		return o->mode == KBARMAN_MODE_STREAM || !strcmp(optarg, "overwrite") ? 0 :
-			cli_fail("--mode %s: give stream or overwrite", optarg);
-	case 'C':
-		o->cpus_text = optarg;
-		return 0;
-	case 'a':
-		o->all = true;
-		return 0;
-	case 'p':
-		o->pids_text = optarg;
-		return 0;
-	case 'g':
-		return parse_chain(o, optarg);
-	case OPTION_CALL_GRAPH:
-		return parse_call_graph(o, optarg);
-	case OPTION_MAX_STACK:
-		return parse_positive(optarg, &o->max_stack) && o->max_stack <= KBARMAN_MAX_STACK ? 0 :
-			cli_fail("--max-stack %s: not a number from 1 to %d", optarg,
-				 KBARMAN_MAX_STACK);
-	case OPTION_MAX_TASKS:
-		return parse_positive(optarg, &o->max_tasks) && o->max_tasks <= TASKS_MAX ? 0 :
-			cli_fail("--max-tasks %s: not a number from 1 to %u", optarg, TASKS_MAX);
-	case OPTION_OFF_CPU:
-		o->chain_flags |= KBARMAN_CONFIGURE_CHAIN_SWITCH;
-		return 0;
-	case OPTION_OFF_CPU_MIN:
-		return parse_off_cpu_min(o, optarg);
-	case OPTION_BOOT:
-		o->boot = true;
-		return 0;
-	case OPTION_ANNOTATE_SOCKET:
-		o->extra.socket = true;
-		return 0;
-	case OPTION_POLL:
-		return record_extra_poll(&o->extra, optarg);
-	case OPTION_CHART:
-		return record_extra_chart(&o->extra, optarg);
-	case OPTION_BUNDLE:
-	case OPTION_NO_BUNDLE:
-		o->bundle = option == OPTION_BUNDLE;
-		return 0;
-	}
-	return cli_usage(false, &usage);
-}
-
-static int parse_events(struct options *o)
-{
-	struct kb_error err;
-	int nr = kb_events_parse(o->events, KB_EVENTS_MAX, o->events_text ?: DEFAULT_EVENT, NULL,
-				 &err);
-
-	if (nr < 0)
-		return cli_fail_error(&err);
-	o->nr_events = (unsigned int)nr;
-	return 0;
-}
-
-/* Nobody reads the counters: there are none. */
-static int leave_out_counters(struct options *o)
-{
-	if (o->events_text)
-		return cli_fail("-F 0 takes no samples of code: give --counters too, or leave out -e");
-	if (o->chain_flags & CHAIN_PARTS && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
-		return cli_fail("-F 0 takes no samples of code: leave out -g, or give --off-cpu too");
-	o->sources &= ~KBARMAN_SOURCE_PMU;
-	return 0;
-}
-
-/* Neither samples nor chains: mappings and symbols would be of no use. */
-static void leave_out_addresses(struct options *o)
-{
-	o->no_addresses = true;
-	o->sources &= ~KBARMAN_SOURCE_MAPS;
-	o->bundle = false;
-}
-
-/* The options that a recording that has begun already can still have. */
-static bool is_choice(int option)
-{
-	switch (option) {
-	case 'o':
-	case OPTION_BOOT:
-	case OPTION_BUNDLE:
-	case OPTION_NO_BUNDLE:
-	case OPTION_ANNOTATE_SOCKET:
-	case OPTION_POLL:
-	case OPTION_CHART:
-		return false;
-	}
-	return true;
-}
-
-static void note_choice(struct options *o, int option)
-{
-	const struct cli_option *known = options;
-
-	while (known->value && known->value != option)
-		known++;
-	if (known->value && is_choice(option))
-		o->choice = known;
-}
-
-/* A recording with triggers has no file of its own. */
-static int check_triggers(struct options *o)
-{
-	bool on = record_trigger_is_on(&o->trigger);
-
-	if (!o->output)
-		o->output = on ? RECORD_TRIGGER_FOLDER : CLI_CAPTURE;
-	if (record_trigger_check(&o->trigger))
-		return CLI_IMPOSSIBLE;
-	if (!on)
-		return 0;
-	if (o->stream)
-		return cli_fail("--trigger keeps the newest records: leave out --mode stream");
-	if (o->extra.socket || o->extra.polls)
-		return cli_fail("--annotate-socket, --poll and --chart write into a whole recording: leave "
-				"them out, or leave out --trigger");
-	o->mode = KBARMAN_MODE_OVERWRITE;
-	o->sources |= kb_triggers_sources(o->trigger.triggers);
-	o->bundle = false;
-	return 0;
-}
-
-static int check_options(struct options *o)
-{
-	if (check_triggers(o))
-		return CLI_IMPOSSIBLE;
-	if (o->boot && o->choice)
-		return cli_fail("--boot takes over a recording as the module's parameters began it: leave "
-				"out %s%s", o->choice->name ? "--" : "-", o->choice->name ?: "g");
-	if (o->frequency && o->period)
-		return cli_fail("give -F (a frequency) or -c (a period), not both");
-	if (o->no_samples && (o->frequency || o->period))
-		return cli_fail("-F 0 takes no samples of code: leave out the other -F or -c");
-	if (o->off_cpu_min && !(o->chain_flags & KBARMAN_CONFIGURE_CHAIN_SWITCH))
-		return cli_fail("--off-cpu-min needs the call chains of waits: give --off-cpu as well");
-	if (o->chain_flags == KBARMAN_CONFIGURE_CHAIN_SWITCH)
-		parse_chain(o, NULL);
-	if (o->max_stack && !o->chain_flags)
-		return cli_fail("--max-stack needs call chains: give -g as well");
-	if (o->pids_text && o->command)
-		return cli_fail("give -p or a command, not both");
-	if (o->pids_text && o->all)
-		return cli_fail("give -p or -a, not both");
-	if (o->pids_text && processes_parse(&o->processes, o->pids_text))
-		return CLI_IMPOSSIBLE;
-	if (o->no_samples && !o->chain_flags)
-		leave_out_addresses(o);
-	o->counters_switch |= o->turn_ms > 0;
-	if (o->no_samples && !o->counters_switch && !o->counters_hz)
-		return leave_out_counters(o);
-	return parse_events(o);
-}
-
-/* Returns 0. With @done set, the result is the exit status. */
-static int parse_options(struct options *o, int argc, char **argv, bool *done)
-{
-	int option, ret;
-
-	*done = true;
-	*o = (struct options){
-		.ring_bytes = DEFAULT_RING_BYTES,
-		.mode = KBARMAN_MODE_STREAM,
-		.sources = SOURCES_USUAL,
-		.bundle = true,
-		.any_method = true,
-		.processes = { .fd = -1 },
-	};
-	record_extra_init(&o->extra);
-	record_trigger_init(&o->trigger);
-	while ((option = cli_getopt(argc, argv, &usage)) != -1) {
-		if (option == 'h')
-			return cli_usage(true, &usage);
-		note_choice(o, option);
-		ret = parse_option(o, option);
-		if (ret)
-			return ret;
-	}
-	if (optind < argc)
-		o->command = argv + optind;
-	ret = check_options(o);
-	*done = ret != 0;
-	return ret;
-}
-
-/* ---- a recording ---- */
-
 struct recording {
-	struct options options;
+	struct record_options options;
 	struct kb_device *device;
 	struct kb_recorder *recorder;
 	struct record_output output;
@@ -508,7 +92,7 @@ static int prepare_signals(struct recording *rec)
 }
 
 /* Says why chains have no part of user or kernel code, and what would give it. */
-static void say_missing_part(const struct options *o, const struct kbarman_query *query,
+static void say_missing_part(const struct record_options *o, const struct kbarman_query *query,
 			     uint32_t possible)
 {
 	if (possible & KBARMAN_CONFIGURE_CHAIN_USER)
@@ -521,7 +105,7 @@ static void say_missing_part(const struct options *o, const struct kbarman_query
 }
 
 /* Reduces the requested parts of call chains to those that the machine can give. */
-static int choose_chains(struct options *o, const struct kbarman_query *query)
+static int choose_chains(struct record_options *o, const struct kbarman_query *query)
 {
 	uint32_t possible = 0;
 
@@ -537,7 +121,7 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 		possible |= KBARMAN_CONFIGURE_CHAIN_USER;
 	if (query->features & KBARMAN_FEATURE_CHAIN_KERNEL)
 		possible |= KBARMAN_CONFIGURE_CHAIN_KERNEL;
-	if (!(o->chain_flags & CHAIN_PARTS & ~possible))
+	if (!(o->chain_flags & RECORD_CHAIN_PARTS & ~possible))
 		return 0;
 	if (!possible)
 		return cli_fail("-g: this architecture has no call chains: leave out -g");
@@ -549,7 +133,7 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
 		return cli_fail("-g: this architecture has call chains of %s code only: give -g%s",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel",
 				possible & KBARMAN_CONFIGURE_CHAIN_USER ? "user" : "kernel");
-	o->chain_flags &= ~CHAIN_PARTS | possible;
+	o->chain_flags &= ~RECORD_CHAIN_PARTS | possible;
 	say_missing_part(o, query, possible);
 	return 0;
 }
@@ -558,7 +142,7 @@ static int choose_chains(struct options *o, const struct kbarman_query *query)
  * Lets all groups behind the first one take turns, and each other event that needs a counter of the
  * hardware. Returns whether there are two that can.
  */
-static bool choose_turns(struct options *o)
+static bool choose_turns(struct record_options *o)
 {
 	unsigned int turns = 0;
 
@@ -584,7 +168,7 @@ static bool choose_turns(struct options *o)
 
 static int configure(struct recording *rec)
 {
-	struct options *o = &rec->options;
+	struct record_options *o = &rec->options;
 	struct kbarman_configure configure = {
 		.mode = o->mode,
 		.sources = o->sources,
@@ -670,7 +254,7 @@ static int adopt(struct recording *rec)
 /* Writes the settings of the recording as facts of the capture. */
 static int write_request(struct recording *rec, struct kb_error *err)
 {
-	const struct options *o = &rec->options;
+	const struct record_options *o = &rec->options;
 	const char *name = record_output_name(&rec->output);
 	char text[4096];
 	size_t used = 0;
@@ -768,7 +352,7 @@ static void say_what_is_missing(struct recording *rec)
 /* Makes the file, and what writes it; with triggers there is a folder. */
 static int open_output(struct recording *rec)
 {
-	struct options *o = &rec->options;
+	struct record_options *o = &rec->options;
 	struct kb_error err;
 
 	if (record_trigger_is_on(&o->trigger))
@@ -785,7 +369,7 @@ static int open_output(struct recording *rec)
 /* The session has been started: what writes begins. */
 static int start_output(struct recording *rec)
 {
-	struct options *o = &rec->options;
+	struct record_options *o = &rec->options;
 	struct kb_error err;
 
 	if (record_trigger_is_on(&o->trigger))
@@ -802,7 +386,7 @@ static int start_output(struct recording *rec)
 /* Sets everything up and starts the recording and the command. */
 static int begin(struct recording *rec)
 {
-	const struct options *o = &rec->options;
+	const struct record_options *o = &rec->options;
 	bool to_stdout = !strcmp(o->output, "-");
 	struct kb_error err;
 	int ret;
@@ -1075,13 +659,13 @@ int cmd_record(int argc, char **argv)
 		return cli_fail("out of memory");
 	rec->signals = -1;
 	record_output_init(&rec->output);
-	ret = parse_options(&rec->options, argc, argv, &done);
-	if (!done && (rec->options.bundle || rec->options.chain_flags & CHAIN_PARTS))
+	ret = record_options_parse(&rec->options, argc, argv, &done);
+	if (!done && (rec->options.bundle || rec->options.chain_flags & RECORD_CHAIN_PARTS))
 		cli_decoder_start();
 	if (!done)
 		ret = record(rec);
 
-	record_trigger_close(&rec->options.trigger);
+	record_options_close(&rec->options);
 	record_extra_close(&rec->options.extra, rec->output.kept);
 	kb_recorder_destroy(rec->recorder);
 	kb_device_close(rec->device);
@@ -1090,8 +674,6 @@ int cmd_record(int argc, char **argv)
 	kb_kernel_maps_free(&rec->kernel_maps);
 	if (rec->signals >= 0)
 		close(rec->signals);
-	processes_close(&rec->options.processes);
-	free(rec->options.events_text);
 	free(rec);
 	return ret;
 }
