@@ -70,7 +70,7 @@ noinline void kbarman_record_small_slow(struct kbarman_ring *ring, u32 type, u64
 }
 
 noinline void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
-					 u64 detail)
+					 struct kbarman_detail detail)
 {
 	struct kbarman_short it;
 	struct kbarman_slot slot;

@@ -143,20 +143,28 @@ static __always_inline void kbarman_record_halt(struct kbarman_ring *ring, bool 
 			     KBARMAN_TWO_WORDS(KBARMAN_TWO_BYTES(entered, idle_state), 0));
 }
 
+/* A struct bm_kbarman_detail as the two words that it is in memory. */
+struct kbarman_detail {
+	u32 id;
+	u32 about;
+};
+
 /*
  * A value of one of the module's own series, and what it is about. The numbers are passed as they
- * are in memory, as those of small records: the task and the series, the value, the detail.
+ * are in memory, as those of small records: the task and the series, the value, the detail. The
+ * detail is a struct: gcc then moves its words about less than those of one number.
  */
 struct kbarman_detail_record {
 	struct bm_protocol_record_header header;
 	u64 task_and_series;
 	u64 value;
-	u64 detail;
+	struct kbarman_detail detail;
 } __packed __aligned(4);
 
-/* A struct bm_kbarman_detail as the number that it is in memory. @cpu has 16 bits. */
-static __always_inline u64 kbarman_detail(enum bm_kbarman_what what,
-					  enum bm_kbarman_context context, u32 id, u32 cpu)
+/* @cpu has 16 bits. */
+static __always_inline struct kbarman_detail kbarman_detail(enum bm_kbarman_what what,
+							    enum bm_kbarman_context context,
+							    u32 id, u32 cpu)
 {
 	static_assert(offsetof(struct bm_kbarman_detail, id) == 0);
 	static_assert(offsetof(struct bm_kbarman_detail, cpu) == 4);
@@ -164,15 +172,15 @@ static __always_inline u64 kbarman_detail(enum bm_kbarman_what what,
 	static_assert(offsetof(struct bm_kbarman_detail, context) == 7);
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_BIG_ENDIAN__
-	return (u64)id << 32 | cpu << 16 | (u32)what << 8 | context;
+	return (struct kbarman_detail) { id, cpu << 16 | (u32)what << 8 | context };
 #else
-	return id | (u64)((u32)context << 24 | (u32)what << 16 | cpu) << 32;
+	return (struct kbarman_detail) { id, (u32)context << 24 | (u32)what << 16 | cpu };
 #endif
 }
 
 static __always_inline void kbarman_fill_detail(const struct kbarman_ring *ring,
 						struct kbarman_slot slot, u64 task_and_series,
-						u64 value, u64 detail)
+						u64 value, struct kbarman_detail detail)
 {
 	struct kbarman_detail_record *record = slot.record;
 
@@ -190,7 +198,7 @@ static __always_inline void kbarman_fill_detail(const struct kbarman_ring *ring,
 
 /* Writes the record where the short way can't. Writes nothing if the ring is not ready. */
 void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, u64 value,
-				u64 detail);
+				struct kbarman_detail detail);
 
 /*
  * @ring is this CPU's ring; it may not be ready. @task_id is the task that runs. @detail:
@@ -198,7 +206,7 @@ void kbarman_record_detail_slow(struct kbarman_ring *ring, u64 task_and_series, 
  */
 static __always_inline void kbarman_record_detail(struct kbarman_ring *ring, u32 task_id,
 						  enum kbarman_series series, u64 value,
-						  u64 detail)
+						  struct kbarman_detail detail)
 {
 	u64 task_and_series = KBARMAN_TWO_WORDS(task_id, series);
 	struct kbarman_short it;

@@ -163,7 +163,8 @@ the_service_manager_keeps_the_session_of_an_agent_that_ends() {
 		before=$(captures | wc -l)
 		# shellcheck disable=SC2086 # words
 		if ! { systemctl $how kbarmand && until_true nr_captures $((before + 2)); }; then
-			journalctl --no-pager -n 20 -u kbarmand
+			echo "after $how:"
+			systemctl status --no-pager --full -n 40 kbarmand
 			return 1
 		fi
 	done
@@ -181,8 +182,8 @@ the_captures_of_the_agent_go_into_the_folder_of_a_fleet() {
 	for capture in $(captures); do
 		kbarman convert "$capture" --to parquet -o fleet || return
 	done
-	find fleet -name '*.parquet' | grep "/host=.*/hour=" | head -n 3
-	[ "$(find fleet/switches -name '*.parquet' | wc -l)" -eq "$(captures | wc -l)" ]
+	find fleet/switches
+	[ "$(find fleet/captures -path '*/host=*/hour=*.parquet' | wc -l)" -eq "$(captures | wc -l)" ]
 }
 
 an_agent_that_is_disabled_leaves_its_captures() {
