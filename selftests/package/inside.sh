@@ -178,12 +178,12 @@ the_service_manager_keeps_the_session_of_an_agent_that_ends() {
 
 the_captures_of_the_agent_go_into_the_folder_of_a_fleet() {
 	session=all
-	# shellcheck disable=SC2046 # names without spaces
-	for capture in $(captures); do
+	all=$(captures | head -n 8)
+	for capture in $all; do
 		kbarman convert "$capture" --to parquet -o fleet || return
 	done
-	find fleet/switches
-	[ "$(find fleet/captures -path '*/host=*/hour=*.parquet' | wc -l)" -eq "$(captures | wc -l)" ]
+	find fleet/captures
+	[ "$(find fleet/captures -path '*/host=*/hour=*.parquet' | wc -l)" -eq "$(echo "$all" | wc -l)" ]
 }
 
 an_agent_that_is_disabled_leaves_its_captures() {

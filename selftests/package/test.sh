@@ -113,7 +113,7 @@ boot() {
 	mkdir "$work/share" && cp "$here/boot.sh" "$here/inside.sh" "$here/../lib/device_record.sh" \
 		"$here/../lib/device_parts.sh" "$work/share" &&
 		scripts/vm --arch "$(dpkg --print-architecture)" --root "$root" --mem 1536 \
-			--share "$work/share" --timeout 500 -- sh boot.sh
+			--share "$work/share" --timeout 900 -- sh boot.sh
 }
 
 if ! command -v dpkg-buildpackage >/dev/null || ! command -v dh_dkms >/dev/null; then
