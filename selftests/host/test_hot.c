@@ -68,8 +68,8 @@ static struct kb_frame frame_of(uint32_t symbol)
 	};
 }
 
-/* One sample with its callers, to both. */
-static void add_sample(struct kb_hot *hot, struct expected expected[TASKS][SYMBOLS],
+/* One sample with its callers, to both tables and to the arrays. */
+static void add_sample(struct kb_hot *hot, struct kb_hot *twin, struct expected expected[TASKS][SYMBOLS],
 		       uint64_t number)
 {
 	uint64_t counters[COUNTERS] = { random_below(1000) + 1, random_below(1ULL << 40), KB_COUNTER_INVALID };
@@ -88,7 +88,9 @@ static void add_sample(struct kb_hot *hot, struct expected expected[TASKS][SYMBO
 		symbol = !i || random_below(4) ? random_below(SYMBOLS) : symbol;
 		row = &expected[task][symbol];
 		frame = frame_of(symbol);
-		if (i ? kb_hot_add_caller(hot, &event, &frame) : kb_hot_add(hot, &event, &frame))
+		if (i ? kb_hot_add_caller(hot, &event, &frame) ?:
+			kb_hot_add_caller(twin, &event, &frame) :
+			kb_hot_add(hot, &event, &frame) ?: kb_hot_add(twin, &event, &frame))
 			abort();
 		if (row->last != number)
 			row->children += counters[0];
@@ -174,6 +176,21 @@ static void test_partial(const struct kb_tasks *tasks, const struct kb_names *kb
 	kb_spots_release(&spots);
 }
 
+/* All rows of @hot are in their order; of @twin a row in the middle is asked for first, then any. */
+static unsigned int count_misplaced(struct kb_hot *hot, struct kb_hot *twin, uint32_t nr)
+{
+	unsigned int wrong = 0;
+
+	for (uint32_t i = 0; i < nr; i++) {
+		uint32_t at = i ? random_below(nr) : nr / 2;
+		const struct kb_sample_row row = kb_hot_row(hot, at), other = kb_hot_row(twin, at);
+
+		wrong += row.children != other.children || row.task_id != other.task_id ||
+			 strcmp(row.symbol, other.symbol) != 0;
+	}
+	return wrong;
+}
+
 int main(void)
 {
 	static struct expected expected[TASKS][SYMBOLS];
@@ -183,25 +200,30 @@ int main(void)
 	struct kb_sample_row totals;
 	struct kb_tasks *tasks;
 	struct kb_names *kb_names;
-	struct kb_hot *hot;
+	struct kb_hot *hot, *twin;
 	uint64_t n;
 
 	random_start();
 	if (kb_tasks_create(&tasks, barman) || kb_names_create(&kb_names, barman, tasks, NULL) ||
 	    kb_hot_create(&hot, tasks, &spots, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL |
 			  KB_SORT_CALLERS, NULL) ||
+	    kb_hot_create(&twin, tasks, &spots, KB_SORT_TASK | KB_SORT_IMAGE | KB_SORT_SYMBOL |
+			  KB_SORT_CALLERS, NULL) ||
 	    kb_hot_sum_counters(hot, kb_names))
 		abort();
 	for (n = 0; n < SYMBOLS; n++)
 		snprintf(names[n], sizeof(names[n]), "%u", (unsigned int)n);
 	for (n = 1; n <= SAMPLES; n++)
-		add_sample(hot, expected, n);
-	if (!kb_hot_finish(hot, false, &table, &totals))
+		add_sample(hot, twin, expected, n);
+	if (!kb_hot_finish(twin, false, &table, &totals) ||
+	    !kb_hot_finish(hot, false, &table, &totals))
 		abort();
 	tap_is(totals.samples, SAMPLES, "no_sample_stays_behind");
 	tap_ok(table.nr > 1000, "there_are_more_rows_than_are_near");
 	tap_is(count_wrong(hot, table.nr, expected), 0, "rows_have_the_sums_of_their_samples");
+	tap_is(count_misplaced(hot, twin, table.nr), 0, "rows_are_in_order_whichever_is_asked_for_first");
 	kb_hot_destroy(hot);
+	kb_hot_destroy(twin);
 	test_partial(tasks, kb_names);
 	kb_names_destroy(kb_names);
 
