@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The table of samples, beside one that is kept in plain arrays. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <kbarman/barman.h>
 
 #include "../lib/random.h"
 #include "../lib/tap.h"
 #include "analysis/hot.h"
+#include "written.h"
 
 #define CORES		2U
 #define COUNTERS	3U	/* of each core */
@@ -24,35 +21,16 @@ struct expected {
 
 static struct kb_barman *open_capture(void)
 {
-	const struct kb_barman_layout layout = {
-		.size = sizeof(layout),
-		.max_cores = CORES, .max_pmu_counters = COUNTERS, .max_string_table_length = 64,
-	};
-	const struct kb_header header = {
-		.target_name = "t", .timestamp_multiplier = 1, .timestamp_divisor = 1,
-	};
+	struct written capture = written_begin(&(struct kb_barman_layout) {
+		.size = sizeof(struct kb_barman_layout),
+		.max_cores = CORES, .max_pmu_counters = COUNTERS, .max_string_table_length = 64 });
 	uint32_t types[COUNTERS] = { 10, 11, 12 }, core;
-	int fd = memfd_create("capture", 0);
-	struct kb_barman_writer *writer;
-	struct kb_barman *barman;
-	struct kb_error err;
-	char path[32];
 
-	if (kb_barman_writer_create(&writer, fd, &layout, &err) ||
-	    kb_barman_writer_set_header(writer, &header))
-		abort();
 	for (core = 0; core < CORES; core++)
-		if (kb_barman_writer_pmu(writer, core, &(struct kb_pmu) {
+		if (kb_barman_writer_pmu(capture.writer, core, &(struct kb_pmu) {
 			.num_counters = COUNTERS, .counter_types = types }))
 			abort();
-	if (kb_barman_writer_finish(writer, true, &err))
-		abort();
-	kb_barman_writer_destroy(writer);
-	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-	if (kb_barman_open(&barman, path, &err))
-		abort();
-	close(fd);
-	return barman;
+	return written_open(&capture);
 }
 
 static char names[SYMBOLS][16];

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* Chains of addresses, more than are remembered whole, beside the chains that the nodes spell. */
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <unistd.h>
-
-#include <kbarman/barman.h>
-#include <kbarman/tasks.h>
 
 #include "../lib/random.h"
 #include "../lib/tap.h"
 #include "export/stack_table.h"
+#include "written.h"
 
 #define CHAINS		40000U	/* more than the table remembers at a time */
 #define DEPTH		24U
@@ -17,32 +13,6 @@
 
 static uint64_t chains[CHAINS][DEPTH];
 static uint32_t depths[CHAINS], nodes[CHAINS];
-
-static struct kb_barman *open_capture(void)
-{
-	const struct kb_barman_layout layout = {
-		.size = sizeof(layout), .max_cores = 1, .max_string_table_length = 64,
-	};
-	const struct kb_header header = {
-		.target_name = "t", .timestamp_multiplier = 1, .timestamp_divisor = 1,
-	};
-	struct kb_barman_writer *writer;
-	struct kb_barman *barman;
-	struct kb_error err;
-	char path[32];
-	int fd = memfd_create("capture", 0);
-
-	if (kb_barman_writer_create(&writer, fd, &layout, &err) ||
-	    kb_barman_writer_set_header(writer, &header) ||
-	    kb_barman_writer_finish(writer, true, &err))
-		abort();
-	kb_barman_writer_destroy(writer);
-	snprintf(path, sizeof(path), "/dev/fd/%d", fd);
-	if (kb_barman_open(&barman, path, &err))
-		abort();
-	close(fd);
-	return barman;
-}
 
 /* Many begin in the same way, and some are a part of others. */
 static void make_chains(void)
@@ -80,7 +50,10 @@ static bool is_chain(const struct kb_stack_table *stacks, uint32_t node, uint32_
 
 int main(void)
 {
-	struct kb_barman *barman = open_capture();
+	struct written capture = written_begin(&(struct kb_barman_layout) {
+		.size = sizeof(struct kb_barman_layout),
+		.max_cores = 1, .max_string_table_length = 64 });
+	struct kb_barman *barman = written_open(&capture);
 	struct kb_stack_table stacks = { .addresses = true };
 	struct kb_symbolizer *symbolizer;
 	unsigned int wrong = 0, moved = 0;
