@@ -107,19 +107,37 @@ void kbarman_record_switch_chain(struct kbarman_ring *ring, u32 task_id,
 	kbarman_ring_commit(ring, slot.begin);
 }
 
-/* Begin a sample of @length bytes: what samples with PC and without have in common. */
-static __always_inline struct kbarman_slot sample_begin(struct kbarman_ring *ring, u32 type,
-							u32 task_id, unsigned long length)
-{
-	struct kbarman_slot slot = record_begin(ring, length);
-	struct bm_protocol_sample *sample = slot.record;
+/* A sample that is being written. */
+struct sample_slot {
+	struct kbarman_short it;	/* it.slot.record: NULL, the sample is lost */
+	bool is_short;
+};
 
+/* Begin a sample of @length bytes: what samples with PC and without have in common. */
+static __always_inline void *sample_begin(struct kbarman_ring *ring, u32 type, u32 task_id,
+					  unsigned long length, struct sample_slot *slot)
+{
+	struct bm_protocol_sample *sample;
+
+	slot->is_short = kbarman_ring_reserve_short(ring, length, &slot->it) ||
+			 kbarman_ring_reserve_called(ring, length, &slot->it);
+	if (!slot->is_short)
+		slot->it.slot = record_begin(ring, length);
+	sample = slot->it.slot.record;
 	if (sample) {
-		kbarman_fill_header(ring, sample, type, slot.timestamp);
+		kbarman_fill_header(ring, sample, type, slot->it.slot.timestamp);
 		sample->task_id = task_id;
 		sample->num_custom_counters = 0;
 	}
-	return slot;
+	return sample;
+}
+
+static __always_inline void sample_commit(struct kbarman_ring *ring, const struct sample_slot *slot)
+{
+	if (slot->is_short)
+		kbarman_ring_commit_short(ring, &slot->it);
+	else
+		kbarman_ring_commit(ring, slot->it.slot.begin);
 }
 
 bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long pc,
@@ -132,9 +150,9 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		u64 deltas[];
 	} __packed __aligned(4);
 	unsigned long base = sizeof(struct sample) + nr_deltas * sizeof(*deltas);
-	struct kbarman_slot slot = sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
-						base + chain_bytes);
-	struct sample *record = slot.record;
+	struct sample_slot slot;
+	struct sample *record = sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
+					     base + chain_bytes, &slot);
 
 	if (!record)
 		return false;
@@ -142,7 +160,7 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 	memcpy(record->deltas, deltas, nr_deltas * sizeof(*deltas));
 	if (chain_bytes)
 		memcpy((void *)record + base, chain, chain_bytes);
-	kbarman_ring_commit(ring, slot.begin);
+	sample_commit(ring, &slot);
 	return true;
 }
 
@@ -151,14 +169,13 @@ bool kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *de
 {
 	unsigned long bytes = nr_deltas * sizeof(*deltas);
 	struct bm_protocol_sample *record;
-	struct kbarman_slot slot = sample_begin(ring, BM_RECORD_SAMPLE, task_id,
-						sizeof(*record) + bytes);
+	struct sample_slot slot;
 
-	record = slot.record;
+	record = sample_begin(ring, BM_RECORD_SAMPLE, task_id, sizeof(*record) + bytes, &slot);
 	if (!record)
 		return false;
 	memcpy(record + 1, deltas, bytes);
-	kbarman_ring_commit(ring, slot.begin);
+	sample_commit(ring, &slot);
 	return true;
 }
 
