@@ -156,10 +156,10 @@ def two_hundred_cpus_are_merged(tmp):
 
 
 def a_small_buffer_goes_round_without_loss(tmp):
-    """4096 records of room, some 10000 written."""
-    result = record(tmp, "-m", "128K", "sleep", "0.5", env=fake(FAKE_RATE=20))
+    """8192 records of room, some 20000 written."""
+    result = record(tmp, "-m", "256K", "sleep", "1", env=fake(FAKE_RATE=20))
     assert "nothing lost" in result.stderr, result.stderr
-    assert len(whole(tmp)[1]) > 15000
+    assert len(whole(tmp)[1]) > 30000
 
 
 def a_disk_that_stalls_loses_nothing(tmp):

@@ -268,10 +268,10 @@ def commands_that_were_ended_are_awaited(tmp):
 
 
 def ctrl_c_ends_what_heeds_nothing(tmp):
-    with subprocess.Popen([tap.KBARMAN, "stat", "-r", "9", "--timeout", "50", "-e", "task-clock", "sh", "-c",
+    with subprocess.Popen([tap.KBARMAN, "stat", "-r", "9", "--timeout", "1000", "-e", "task-clock", "sh", "-c",
                            f"trap '' TERM INT; echo $$ > {tmp}/pid; exec sleep 60 >/dev/null 2>&1"],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as child:
-        time.sleep(1)
+        time.sleep(2)       # the shell has had a second to say what it heeds
         child.send_signal(signal.SIGINT)
         _, err = child.communicate(timeout=20)
     with open(os.path.join(tmp, "pid"), encoding="utf-8") as file:
