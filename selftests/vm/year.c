@@ -108,11 +108,15 @@ static void run_tasks(uint32_t *number, unsigned int first, unsigned int end)
 	static uint8_t stack[64 * KIB] __attribute__((aligned(16)));
 	struct many many = { .number = number, .at = first };
 
-	for (; many.at < end; many.at++)
+	for (; many.at < end; many.at++) {
 		if (clone(be_named, stack + sizeof(stack),
 			  CLONE_VM | CLONE_FS | CLONE_FILES | CLONE_SIGHAND | CLONE_THREAD |
 			  CLONE_SYSVSEM | CLONE_VFORK, &many) < 0)
 			lost("no thread");
+		/* KCSAN stalls who looks for rows to use again more than who makes tasks. */
+		if (SLOWNESS > 1 && many.at % 256 == 255)
+			usleep(50000 * SLOWNESS);
+	}
 }
 
 /* The calling process maps code at places in turn, some of them new, some used before. */
