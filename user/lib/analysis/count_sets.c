@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-/* See count_sets.h. Nearly every sample of a core has all its counters: that set is remembered. */
+/* See count_sets.h. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,8 +8,6 @@
 
 struct kb_count_sets {
 	const struct kb_names *names;
-	uint32_t max_cores;
-	uint8_t *of_core;		/* number of the set of all counters, + 1; 0: not known yet */
 	uint32_t nr_words;		/* of a set: a bit for each counter, by id */
 	unsigned int nr;
 	uint64_t *rows;			/* nr_words each; the last one is for a new set */
@@ -20,18 +18,16 @@ static uint64_t *row_of(const struct kb_count_sets *sets, unsigned int number)
 	return sets->rows + (size_t)number * sets->nr_words;
 }
 
-struct kb_count_sets *kb_count_sets_create(const struct kb_names *names, uint32_t max_cores)
+struct kb_count_sets *kb_count_sets_create(const struct kb_names *names)
 {
 	struct kb_count_sets *sets = calloc(1, sizeof(*sets));
 
 	if (!sets)
 		return NULL;
 	sets->names = names;
-	sets->max_cores = max_cores;
 	sets->nr_words = kb_names_nr_counters(names) / 64 + 1;
-	sets->of_core = calloc((size_t)max_cores + 1, 1);
 	sets->rows = calloc((size_t)KB_COUNT_SETS * sets->nr_words, sizeof(*sets->rows));
-	if (sets->of_core && sets->rows)
+	if (sets->rows)
 		return sets;
 	kb_count_sets_destroy(sets);
 	return NULL;
@@ -41,7 +37,6 @@ void kb_count_sets_destroy(struct kb_count_sets *sets)
 {
 	if (!sets)
 		return;
-	free(sets->of_core);
 	free(sets->rows);
 	free(sets);
 }
@@ -76,19 +71,9 @@ unsigned int kb_count_sets_find(struct kb_count_sets *sets, const struct kb_even
 				bool partial)
 {
 	uint32_t known = kb_names_of_core(sets->names, event->core);
-	uint32_t nr = event->sample.nr_counters < known ? event->sample.nr_counters : known, i;
-	unsigned int number;
+	uint32_t nr = event->sample.nr_counters < known ? event->sample.nr_counters : known;
 
-	if (partial || !nr || event->core >= sets->max_cores)
-		return KB_COUNT_SETS - 1;
-	for (i = 0; i < nr && event->sample.counters[i] != KB_COUNTER_INVALID;)
-		i++;
-	if (i == known && sets->of_core[event->core])
-		return sets->of_core[event->core] - 1U;
-	number = number_of(sets, event, nr);
-	if (i == known)
-		sets->of_core[event->core] = (uint8_t)(number + 1);
-	return number;
+	return partial || !nr ? KB_COUNT_SETS - 1 : number_of(sets, event, nr);
 }
 
 uint32_t kb_count_sets_with(const struct kb_count_sets *sets, const uint32_t *ids, unsigned int nr)

@@ -18,7 +18,7 @@
 struct kb_count_sets;
 
 /* @names must live as long. NULL without memory. */
-struct kb_count_sets *kb_count_sets_create(const struct kb_names *names, uint32_t max_cores);
+struct kb_count_sets *kb_count_sets_create(const struct kb_names *names);
 void kb_count_sets_destroy(struct kb_count_sets *sets);
 
 /* The set of a sample. @partial: its counters do not cover the same time, as if none was read. */

@@ -150,8 +150,7 @@ static int add_to_row(struct kb_hot *hot, const struct kb_share *share, uint64_t
 		tally->weight += share->weight;
 	else if (add_more(hot, share, sample, number))
 		return -ENOMEM;
-	return hot->names && share->nr_counters && (share->set || !hot->single) ?
-		sum_counters(hot, share, number) : 0;
+	return hot->names && share->nr_counters ? sum_counters(hot, share, number) : 0;
 }
 
 /* Add a sample of which the row is a caller, once. */

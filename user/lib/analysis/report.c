@@ -70,7 +70,7 @@ static int prepare(struct reading *reading, struct kb_error *err)
 		return ret;
 	reading->core_seen = calloc((size_t)reading->header->max_cores + 1, sizeof(bool));
 	reading->full = calloc((size_t)reading->header->max_cores + 1, sizeof(*reading->full));
-	reading->sets = kb_count_sets_create(reading->names, reading->header->max_cores);
+	reading->sets = kb_count_sets_create(reading->names);
 	if (!reading->core_seen || !reading->full || !reading->sets ||
 	    kb_hot_sum_counters(reading->by_sort, reading->names) ||
 	    kb_hot_sum_counters(reading->by_tid, reading->names) ||

@@ -242,8 +242,7 @@ static void put_call(struct html *x, const struct kb_event *event, int64_t ns, b
 	end(x);
 	if (!x->thin)
 		return;
-	shown.kernel = kb_stack_frame(&x->stacks,
-				      kb_stack_node(&x->stacks, shown.node)->frame)->kernel;
+	shown.kernel = kb_stack_node(&x->stacks, shown.node)->kernel;
 	kb_html_thin_sample(x->thin, &shown);
 }
 
