@@ -62,7 +62,7 @@ static int read_places(struct kb_places *places, struct kb_trace *trace, uint32_
 	const struct kb_event *event = &trace->walk.event;
 	uint64_t each = data_bytes(trace->barman) / most, next = 0, position;
 	unsigned int word = trace->barman->header.word_size;
-	struct kb_error damage;		/* is told by who reads the records */
+	struct kb_error damage = { 0 };	/* is told by who reads the records */
 	bool sampled = false;
 
 	if (each < LEAST_BYTES)
@@ -80,6 +80,10 @@ static int read_places(struct kb_places *places, struct kb_trace *trace, uint32_
 		}
 		if (!(++places->records & 0xffff) && *stop)
 			return kb_error_set(err, -EINTR, KB_NO_OFFSET, "interrupted");
+	}
+	if (damage.code == -EINTR) {
+		*err = damage;
+		return -EINTR;
 	}
 	places->first = kb_trace_first(trace);
 	places->last = kb_trace_last(trace);

@@ -171,7 +171,7 @@ static int next_record(struct query_walk *walk, struct kb_error *err)
 			ret = trace_next_event(walk->trace, err);
 		walk->again = false;
 		if (kb_unlikely(ret <= 0)) {
-			if (ret == -ENOMEM)
+			if (ret == -ENOMEM || ret == -EINTR)
 				return ret;
 			query_file_ended(walk->file, walk->trace, ret, err);
 			return 0;
