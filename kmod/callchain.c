@@ -16,11 +16,12 @@
 #include "callchain.h"
 #include "compat/mm.h"
 #include "here.h"
+#include "plain_address.h"
 #include "source_maps.h"
 #include "sparse_stack.h"
 #include "storage.h"
 #include "task_ranges.h"
-#include "user_memory.h"
+#include "user_words.h"
 
 #define LEVELS		4	/* task, softirq, irq, NMI */
 #define STACK_LEVELS	2	/* of these, the outermost, can have sparse stacks */
@@ -109,7 +110,7 @@ static struct kbarman_callchain *chain_get_piece(struct kbarman_cpu *here)
 	 */
 	WRITE_ONCE(memory->depth, depth + 1);
 	barrier();
-	chain = memory->bytes + chain_piece_at(here->session, depth);
+	chain = memory->bytes + (unlikely(depth) ? chain_piece_at(here->session, depth) : 0);
 	chain->stack_bytes = 0;
 	chain->head.nr = 0;
 	chain->head.nr_kernel = 0;
@@ -140,55 +141,48 @@ bool kbarman_frames_add(struct kbarman_frames *frames, unsigned long address)
 	return true;
 }
 
-bool kbarman_read_record(unsigned long record[2], unsigned long address, unsigned int word)
+/* Follow the frame records from @place on, which have words of @word bytes. */
+static __always_inline void frames_follow(struct kbarman_frames *frames,
+					  const struct kbarman_user_place *place, unsigned int word)
 {
-	union {
-		u32 words[2];
-		u64 longs[2];
-	} frame;
+	bm_uintptr *to = frames->addresses + frames->nr, *end = frames->addresses + frames->max;
+	unsigned long frame = place->frame, record[2], address;
 
-	if (!IS_ALIGNED(address, word))
-		return false;
-	if (word == sizeof(u32)) {
-		if (!kbarman_read_user(&frame.words, address))
-			return false;
-		record[0] = frame.words[0];
-		record[1] = frame.words[1];
-		return true;
+	while (frame && to < end && kbarman_user_record(record, frame - place->behind, word)) {
+		address = kbarman_plain_address(record[1]);
+		/*
+		 * An address outside of user space ends the chain: readers could take it for a
+		 * kernel address.
+		 */
+		if (!address || address >= KBARMAN_TASK_SIZE_MAX)
+			break;
+		*to++ = address;
+		frame = record[0] > frame ? record[0] : 0;
 	}
-	if (!kbarman_read_user(&frame.longs, address))
-		return false;
-	record[0] = frame.longs[0];
-	record[1] = frame.longs[1];
-	return true;
+	frames->nr = to - frames->addresses;
 }
 
 static void frames_add_user(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	struct kbarman_user_place place = {};
-	unsigned long frame, record[2];
 
+	kbarman_user_faults_off();
 	kbarman_user_place(&place, regs);
+	kbarman_user_faults_on();
 	if (!place.pc || !kbarman_frames_add(frames, place.pc))
 		return;
 	if (place.caller && !kbarman_frames_add(frames, kbarman_plain_address(place.caller)))
 		return;
-	for (frame = place.frame; frame; frame = record[0] > frame ? record[0] : 0) {
-		if (!kbarman_read_record(record, frame - place.behind, place.word))
-			return;
-		record[1] = kbarman_plain_address(record[1]);
-		/*
-		 * An address outside of user space ends the chain: readers could take it for a
-		 * kernel address. access_ok() is not used, because it warns in interrupts.
-		 */
-		if (!record[1] || record[1] >= KBARMAN_TASK_SIZE_MAX ||
-		    !kbarman_frames_add(frames, record[1]))
-			return;
-	}
+	kbarman_user_faults_off();
+	if (place.word == sizeof(long))
+		frames_follow(frames, &place, sizeof(long));
+	else
+		frames_follow(frames, &place, sizeof(u32));
+	kbarman_user_faults_on();
 }
 
 /* The user's first frame, and the stack instead of more frames. */
-static void chain_add_stack(struct kbarman_cpu *here, struct kbarman_callchain *chain,
+static noinline void chain_add_stack(struct kbarman_cpu *here, struct kbarman_callchain *chain,
 			    struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	const struct kbarman_session *session = here->session;

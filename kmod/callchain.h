@@ -111,16 +111,11 @@ struct kbarman_user_place {
 				 * @frame, and the first word of a record */
 };
 
+/* @place is all 0. Context: as of the others, user faults off. */
 void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs);
 
 /* True if the user memory that is mapped now belongs to the current task. */
 bool kbarman_user_is_here(void);
-
-/*
- * Read the frame record at @address of the user's stack, of two words of @word bytes. False if it
- * can't be read.
- */
-bool kbarman_read_record(unsigned long record[2], unsigned long address, unsigned int word);
 
 /*
  * The end of the interrupt stack that @sp is on. The kernel does not export the address of this
@@ -131,8 +126,5 @@ static inline unsigned long kbarman_interrupt_stack_end(unsigned long sp)
 {
 	return (IS_ENABLED(CONFIG_VMAP_STACK) ? ALIGN_DOWN(sp, THREAD_SIZE) : sp) + THREAD_SIZE;
 }
-
-/* @address without a pointer authentication code. */
-unsigned long kbarman_plain_address(unsigned long address);
 
 #endif /* KBARMAN_CALLCHAIN_H */

@@ -13,6 +13,7 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
+#include <linux/sizes.h>
 #include <asm/cpufeature.h>
 #include <asm/pgtable.h>
 #include <asm/sysreg.h>
@@ -20,14 +21,16 @@
 #include "callchain.h"
 #include "compat/frame.h"
 #include "compat/ttbr.h"
+#include "plain_address.h"
 #include "stack.h"
-#include "user_memory.h"
+#include "user_words.h"
 
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
 				       KBARMAN_FEATURE_CHAIN_KERNEL;
 
 #define INSN_BL			0x94000000
 #define INSN_BL_MASK		0xfc000000
+#define BL_REACH		(SZ_128M + KBARMAN_LEAF_BYTES)
 #define INSN_PACIASP		0xd503233f
 #define INSN_AUTIASP		0xd50323bf
 #define INSN_BTI_C		0xd503245f
@@ -40,15 +43,6 @@ const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEAT
 #define INSN_SUB_STACK		0xd10003ff	/* sub sp, sp, #imm */
 #define INSN_ADD_STACK		0x910003ff	/* add sp, sp, #imm */
 #define INSN_ADD_MASK		0xffc003ff
-
-/* xpaclri, which is a nop on CPUs without pointer authentication. */
-unsigned long kbarman_plain_address(unsigned long address)
-{
-	register unsigned long link asm("x30") = address;
-
-	asm("hint #7" : "+r" (link));
-	return link;
-}
 
 /* The record at @frame: the next one's address, and that of code. False: it is the last one. */
 static bool frame_read_record(unsigned long record[2], unsigned long frame)
@@ -132,7 +126,9 @@ static bool address_is_behind_call_of(unsigned long address, unsigned long pc)
 {
 	u32 insn;
 
-	if (!kbarman_read_user(&insn, address - sizeof(insn)))
+	/* Farther away than it reaches: no need to look. */
+	if (address - pc + BL_REACH >= 2 * BL_REACH ||
+	    !kbarman_user_get(&insn, address - sizeof(insn)))
 		return false;
 	insn = le32_to_cpu((__force __le32)insn);
 	return (insn & INSN_BL_MASK) == INSN_BL &&
@@ -147,18 +143,18 @@ static bool address_is_behind_call_of(unsigned long address, unsigned long pc)
 static bool regs_return_by_link(const struct pt_regs *regs)
 {
 	unsigned long link = kbarman_plain_address(regs->regs[30]);
-	u64 frame[2];
-	u32 code[2];
+	unsigned long record[2];
+	u64 code;
 
-	if (!kbarman_read_user(&code, regs->pc))
+	if (!kbarman_user_get(&code, regs->pc))
 		return false;
-	if (code_is_at_edge(le32_to_cpu((__force __le32)code[0]),
-			    le32_to_cpu((__force __le32)code[1])))
+	code = le64_to_cpu((__force __le64)code);
+	if (code_is_at_edge(lower_32_bits(code), upper_32_bits(code)))
 		return true;
 	if (!address_is_behind_call_of(link, regs->pc))
 		return false;
-	return !kbarman_read_user(&frame, regs->regs[29]) ||
-	       kbarman_plain_address(frame[1]) != link;
+	return !kbarman_user_record(record, regs->regs[29], sizeof(long)) ||
+	       kbarman_plain_address(record[1]) != link;
 }
 
 void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)

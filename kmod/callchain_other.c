@@ -60,8 +60,3 @@ bool kbarman_user_is_here(void)
 void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
 {
 }
-
-unsigned long kbarman_plain_address(unsigned long address)
-{
-	return address;
-}

@@ -21,6 +21,7 @@
 #include "callchain.h"
 #include "stack.h"
 #include "user_memory.h"
+#include "user_words.h"
 
 /* Without frame pointers the kernel's chains are single addresses. */
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
@@ -30,11 +31,6 @@ const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEAT
 #define ENTRY_BYTES	1024	/* the entry code is shorter, from where exceptions begin to where
 				 * they return: 442 bytes in 6.12 */
 #define ENTRY_FRAME	ALIGN(sizeof(struct pt_regs), STACK_ALIGN)
-
-unsigned long kbarman_plain_address(unsigned long address)
-{
-	return address;
-}
 
 /* ---- the kernel ---- */
 
@@ -308,7 +304,7 @@ void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
 		place->caller = regs->ra;
 		return;
 	}
-	if (!kbarman_read_record(record, place->frame - place->behind, place->word))
+	if (!kbarman_user_record(record, place->frame - place->behind, place->word))
 		record[1] = 0;
 	if (record[1] > place->frame && IS_ALIGNED(record[1], STACK_ALIGN) &&
 	    !insn_call_before(record[1]).known) {

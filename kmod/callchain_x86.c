@@ -8,7 +8,7 @@
 #include <asm/unwind.h>
 
 #include "callchain.h"
-#include "user_memory.h"
+#include "user_words.h"
 
 const u32 kbarman_callchain_features = KBARMAN_FEATURE_CHAIN_USER | KBARMAN_FEATURE_CHAIN_STACK |
 				       KBARMAN_FEATURE_CHAIN_KERNEL;
@@ -68,6 +68,14 @@ static s32 code_rel32(const u8 *code)
 	return value;
 }
 
+/* True if a call with 32 bits of displacement reaches from @caller to @pc. */
+static bool is_near(unsigned long caller, unsigned long pc)
+{
+	long distance = pc - caller;
+
+	return distance == (s32)distance;
+}
+
 /* True if @code, which ends at @address, ends with a call of the small function that @pc is in. */
 static bool code_is_call_of(const u8 code[CALL_BYTES], unsigned long address, unsigned long pc)
 {
@@ -75,14 +83,40 @@ static bool code_is_call_of(const u8 code[CALL_BYTES], unsigned long address, un
 	       pc - (address + (s32)code_rel32(code + 2)) < KBARMAN_LEAF_BYTES;
 }
 
-static unsigned long stack_read_word(unsigned long address, unsigned int word)
+static bool code_is(u32 code, u32 bytes, unsigned int nr)
 {
-	u64 value = 0;
+	return !((code ^ bytes) & GENMASK(nr * 8 - 1, 0));
+}
 
-	if (word == sizeof(u32) ? !kbarman_read_user((u32 *)&value, address) :
-				  !kbarman_read_user(&value, address))
-		return 0;
-	return value;
+/* True before a function has made its frame, and after it has removed its frame. */
+static bool code_is_on_top(u32 code)
+{
+	return code_is(code, 0x55, 1) ||	/* push %rbp */
+	       code_is(code, 0xc3, 1) ||	/* ret */
+	       code_is(code, 0x1e0ff3, 3);	/* endbr */
+}
+
+/* True at mov %rsp,%rbp */
+static bool code_makes_frame(u32 code, unsigned int word)
+{
+	return word == sizeof(u64) ? code_is(code, 0xe58948, 3) : code_is(code, 0xe589, 2);
+}
+
+static unsigned long stack_get_word(unsigned long address, unsigned int word)
+{
+	unsigned long value;
+	u32 half;
+
+	if (word == sizeof(value))
+		return kbarman_user_get(&value, address) ? value : 0;
+	return kbarman_user_get(&half, address) ? half : 0;
+}
+
+/* What is in front of @address. */
+static bool code_get_call(u8 code[CALL_BYTES], unsigned long address)
+{
+	return kbarman_user_get((u16 *)code, address - CALL_BYTES) &&
+	       kbarman_user_get((u32 *)(code + 2), address - 4);
 }
 
 /*
@@ -97,29 +131,26 @@ static unsigned long stack_read_word(unsigned long address, unsigned int word)
 static unsigned long place_caller_without_frame(const struct kbarman_user_place *place,
 						unsigned long stack)
 {
-	u8 code[4], call[CALL_BYTES];
+	u8 call[CALL_BYTES] __aligned(4);
 	unsigned long caller;
-	bool at_edge = false;
+	bool on_top, inside;
+	u32 code;
 
-	if (!kbarman_read_user(&code, place->pc))
+	if (!kbarman_user_get(&code, place->pc))
 		return 0;
-	if (code[0] == 0x55 || code[0] == 0xc3 ||
-	    (code[0] == 0xf3 && code[1] == 0x0f && code[2] == 0x1e)) {
-		at_edge = true;
-	} else if (place->word == sizeof(u64) ?
-			   code[0] == 0x48 && code[1] == 0x89 && code[2] == 0xe5 :
-			   code[0] == 0x89 && code[1] == 0xe5) {
-		at_edge = true;
-		stack += place->word;
-	}
-	caller = stack_read_word(stack, place->word);
-	if (!caller || !kbarman_read_user(&call, caller - CALL_BYTES))
+	on_top = code_is_on_top(code);
+	inside = !on_top && !code_makes_frame(code, place->word);
+	caller = stack_get_word(on_top || inside ? stack : stack + place->word, place->word);
+	/* Most words that are no return address are farther away than such a call reaches. */
+	if (inside && !is_near(caller, place->pc))
+		return 0;
+	if (!caller || !code_get_call(call, caller))
 		return 0;
 	/*
 	 * Code without frame pointers uses the instructions of the edges elsewhere, too. So at an
 	 * edge some call must precede the address.
 	 */
-	if (at_edge ? code_is_call(call) : code_is_call_of(call, caller, place->pc))
+	if (inside ? code_is_call_of(call, caller, place->pc) : code_is_call(call))
 		return caller;
 	return 0;
 }
@@ -136,9 +167,4 @@ void kbarman_user_place(struct kbarman_user_place *place, struct pt_regs *regs)
 	}
 #endif
 	place->caller = place_caller_without_frame(place, regs->sp);
-}
-
-unsigned long kbarman_plain_address(unsigned long address)
-{
-	return address;
 }

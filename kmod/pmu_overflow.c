@@ -22,6 +22,7 @@
 
 #include "callchain.h"
 #include "clock.h"
+#include "compat/compiler.h"
 #include "here.h"
 #include "pmu_overflow.h"
 #include "record.h"
@@ -197,7 +198,7 @@ static __always_inline void counters_overflow(struct perf_event *event, struct p
 {
 	struct kbarman_cpu *here = event->overflow_handler_context;
 	struct kbarman_ring *ring = kbarman_pmu_ring(here);
-	u64 deltas[BM_MAX_PMU_COUNTERS];
+	u64 deltas[BM_MAX_PMU_COUNTERS] KBARMAN_UNINITIALIZED;
 	unsigned int nr;
 	bool throttled;
 
@@ -219,7 +220,7 @@ static __always_inline void counters_overflow(struct perf_event *event, struct p
 void kbarman_pmu_count(struct kbarman_cpu *here)
 {
 	struct kbarman_ring *ring = kbarman_pmu_ring(here);
-	u64 deltas[BM_MAX_PMU_COUNTERS];
+	u64 deltas[BM_MAX_PMU_COUNTERS] KBARMAN_UNINITIALIZED;
 	unsigned int nr;
 
 	if (unlikely(!ring))

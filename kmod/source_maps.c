@@ -33,14 +33,11 @@
 
 /* ---- reports of other sources ---- */
 
-void kbarman_maps_sampled(const struct kbarman_session *session)
+/* The current task, which has the memory @mm, was sampled, maybe for the first time. */
+static noinline void maps_claim_task(struct kbarman_maps *maps, struct mm_struct *mm)
 {
-	struct kbarman_maps *maps = READ_ONCE(session->maps);
-	struct mm_struct *mm = current->mm;
 	struct kbarman_fact *fact;
 
-	if (likely(!maps || test_bit(current->pid, maps->sampled)) || !mm)
-		return;
 	if (test_and_set_bit(current->pid, maps->sampled))
 		return;
 	fact = kbarman_fact_claim(maps);
@@ -53,6 +50,14 @@ void kbarman_maps_sampled(const struct kbarman_session *session)
 	fact->mm = mm;
 	fact->task_id = current->pid;
 	kbarman_fact_publish(maps, fact, KBARMAN_FACT_SAMPLED);
+}
+
+void kbarman_maps_sampled(const struct kbarman_session *session)
+{
+	struct kbarman_maps *maps = READ_ONCE(session->maps);
+
+	if (unlikely(maps && !test_bit(current->pid, maps->sampled)) && current->mm)
+		maps_claim_task(maps, current->mm);
 }
 
 bool kbarman_maps_libraries(const struct kbarman_session *session, struct kbarman_range *ranges)

@@ -7,6 +7,20 @@
 #include <linux/uaccess.h>
 
 /*
+ * In between, a page that is not in memory makes a read fail. An interrupt leaves the count of those
+ * who want that as it was.
+ */
+static __always_inline void kbarman_user_faults_off(void)
+{
+	data_race((pagefault_disable(), 0));
+}
+
+static __always_inline void kbarman_user_faults_on(void)
+{
+	data_race((pagefault_enable(), 0));
+}
+
+/*
  * Read *@to from address @from of the current task's memory. True if all bytes were read.
  *
  * copy_from_user_nofault() can't be used: before 6.4, hardened usercopy takes a lock to check the
@@ -18,19 +32,18 @@
 	typeof(to) __to = (to);								\
 	bool __read;									\
 											\
-	/* An interrupt leaves the count as it was. */					\
-	data_race((pagefault_disable(), 0));						\
+	kbarman_user_faults_off();							\
 	__read = access_ok(__from, sizeof(*__to)) &&					\
 		 !__copy_from_user_inatomic(__to, __from, sizeof(*__to));		\
-	/* As above. */									\
-	data_race((pagefault_enable(), 0));						\
+	kbarman_user_faults_on();							\
 	__read;										\
 })
 
 /*
- * The same for @size bytes that are in one page, and in memory, but marked as old: after fork(), or
- * after Linux has looked which pages are in use. A CPU that does not keep that mark itself faults
- * on such a page, as those of Armv8.0 do. This is slow, and false in an NMI and with PREEMPT_RT.
+ * The same for @size bytes that are in one page, and in memory, but marked as old:
+ * after fork(), or after Linux has looked which pages are in use. A CPU that does not keep that
+ * mark itself faults on such a page, as those of Armv8.0 do. This is slow, and false in an NMI and
+ * with PREEMPT_RT.
  */
 bool kbarman_read_old_page(void *to, unsigned long from, size_t size);
 
