@@ -220,15 +220,17 @@ static __always_inline bool kbarman_ring_reserve_within(struct kbarman_ring *rin
 							struct kbarman_short *it)
 {
 	unsigned long head = READ_ONCE(ring->commit);
-	unsigned long end = head + sizeof(bm_uintptr) + length;
+	unsigned long end = head + sizeof(bm_uintptr) + length, limit;
 	bm_uintptr *word;
 	u64 now;
 
 	/* Everything else is read behind `head`: it is at least as new. */
 	barrier();
+	/* Who changes it meanwhile is an interrupt that writes, and moves `w`, too. */
+	limit = data_race(called ? ring->called_limit : ring->short_limit);
 	/* A block within one page needs no padding, is no page's last, and is not too
 	 * big: an eighth of the smallest ring is more than a page. */
-	if (unlikely(kbarman_ring_after(end, called ? ring->called_limit : ring->short_limit)))
+	if (unlikely(kbarman_ring_after(end, limit)))
 		return false;
 	now = called ? ring_clock() : ring_counter();
 	/* If something is reserved that is not published, or a writer came in between, this fails.

@@ -83,7 +83,8 @@ struct kbarman_cpu {
 				 * while it is offline */
 	struct kbarman_ring_page *pages;	/* for kbarman_ring_init(); maps do not show them */
 	struct kbarman_chain_memory chains;
-	enum kbarman_idle_told idle_told;	/* written by the CPU, with interrupts off */
+	enum kbarman_idle_told idle_told;	/* written by the CPU; changed from NOTHING
+					 * with interrupts off */
 	struct perf_event *ticker;	/* reads the counters periodically; NULL = none */
 	struct kbarman_counters counters;
 };

@@ -4,6 +4,7 @@
  * Context of the probe: the idle task, which is never preempted; no sleeping, no printk.
  */
 #include <linux/cpuidle.h>
+#include <linux/irqflags.h>
 #include <linux/sched.h>
 #include <linux/smp.h>
 #include <trace/events/power.h>
@@ -12,6 +13,22 @@
 #include "here.h"
 #include "record.h"
 #include "source.h"
+
+/*
+ * The probe is the first to tell. Some kernels call it with interrupts on: then idle_record_now()
+ * may have come in between. False: it has, and told the same.
+ */
+static noinline notrace bool idle_tell_first(struct kbarman_cpu *here, enum kbarman_idle_told now)
+{
+	unsigned long flags;
+	bool first;
+
+	raw_local_irq_save(flags);
+	first = here->idle_told != now;
+	WRITE_ONCE(here->idle_told, now);
+	raw_local_irq_restore(flags);
+	return first;
+}
 
 /*
  * Linux patches the call sites of a tracepoint one after the other. So while the probe is attached
@@ -24,11 +41,13 @@ static notrace void on_cpu_idle(void *data, unsigned int state, unsigned int cpu
 	enum kbarman_idle_told now = entered ? KBARMAN_IDLE_TOLD_IN : KBARMAN_IDLE_TOLD_OUT;
 	struct kbarman_cpu *here = kbarman_here(data);
 	struct kbarman_ring *ring = kbarman_ring_of(here);
+	enum kbarman_idle_told told = READ_ONCE(here->idle_told);
 
-	if (likely(ring && here->idle_told != now)) {
-		here->idle_told = now;
-		kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
-	}
+	if (unlikely(!ring || told == now ||
+		     (told == KBARMAN_IDLE_TOLD_NOTHING && !idle_tell_first(here, now))))
+		return;
+	WRITE_ONCE(here->idle_told, now);
+	kbarman_record_halt(ring, entered, entered ? min(state + 1, 255U) : 0);
 }
 
 static struct kbarman_probe idle_probes[] = {
@@ -63,7 +82,8 @@ static void idle_record_now(void *data)
 
 	if (!ring || here->idle_told != KBARMAN_IDLE_TOLD_NOTHING)
 		return;
-	here->idle_told = is_idle_task(current) ? KBARMAN_IDLE_TOLD_IN : KBARMAN_IDLE_TOLD_OUT;
+	WRITE_ONCE(here->idle_told,
+		   is_idle_task(current) ? KBARMAN_IDLE_TOLD_IN : KBARMAN_IDLE_TOLD_OUT);
 	kbarman_record_halt(ring, is_idle_task(current), 0);
 }
 
