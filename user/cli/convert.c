@@ -487,7 +487,7 @@ static int to_listener(struct convert *c, struct kb_trace *trace, struct kb_erro
 
 static void confine(const struct convert *c)
 {
-	cli_sandbox(&(struct cli_sandbox) { .inputs = &c->input, .nr_inputs = 1,
+	cli_sandbox(&(struct cli_sandbox) { .inputs = &c->input, .nr_inputs = 1, .threads = true,
 					    .network = c->connect || c->serve,
 					    .output = c->path });
 }

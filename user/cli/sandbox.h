@@ -20,7 +20,7 @@ struct cli_sandbox {
 				 * "-": standard output */
 	bool network;		/* the output goes to a connection */
 	bool temporary;		/* the verb keeps data in temporary files, whatever the inputs are */
-	bool threads;		/* a library needs threads for that */
+	bool threads;		/* a library, or what compresses, needs threads for that */
 	bool child;		/* the verb waits for a process that it has started */
 	bool processes;		/* the verb reads which files running processes have mapped,
 				 * which Landlock forbids */
