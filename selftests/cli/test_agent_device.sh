@@ -37,16 +37,6 @@ busy() {
 	while [ ! -e stop ]; do echo; done | while read -r line; do :; done
 }
 
-# until_true COMMAND...: at most 30 s
-until_true() {
-	i=0
-	until "$@" >/dev/null 2>&1; do
-		i=$((i + 1))
-		[ $i -lt 200 ] || { echo "never: $*"; return 1; }
-		sleep 0.2
-	done
-}
-
 one_agent_writes_captures_one_behind_the_other() {
 	configure 'file_time = 1s' 'buffer = 4M'
 	busy &

@@ -1,8 +1,19 @@
 # shellcheck shell=sh disable=SC2154 # $folder and $session are those of the test
 # SPDX-License-Identifier: MIT
 #
-# Captures that an agent writes one behind the other: what is missing, and what is there twice.
+# Captures that an agent writes one behind the other: waiting for them, what is missing, and what is
+# there twice.
 # device_record.sh stands before it.
+
+# until_true COMMAND...: at most 40 s
+until_true() {
+	i=0
+	until "$@" >/dev/null 2>&1; do
+		i=$((i + 1))
+		[ $i -lt 200 ] || { echo "never: $*"; return 1; }
+		sleep 0.2
+	done
+}
 
 # The captures in $folder, of session $session or all, in the order of their recording.
 captures() {

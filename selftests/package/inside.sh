@@ -11,15 +11,6 @@ cd /tmp || exit
 . /host/device_parts.sh
 KBARMAN=kbarman folder=/var/lib/kbarmand
 
-# until_true COMMAND...: at most 20 s
-until_true() {
-	i=0
-	until "$@"; do
-		i=$((i + 1)); sleep 0.2
-		[ $i -lt 100 ] || { echo "never: $*"; return 1; }
-	done
-}
-
 check() {
 	count=$((count + 1))
 	if "$1" >/tmp/said 2>&1; then
