@@ -25,6 +25,15 @@ static DEFINE_SPINLOCK(running_lock);	/* for those who change the list */
 static cpumask_var_t cpus_here;
 
 /*
+ * False if @cpu is offline, or was while something failed there. Then it is no failure: when the CPU
+ * comes back, the work item of the session follows.
+ */
+static bool cpu_is_here(const struct kbarman_session *session, int cpu)
+{
+	return cpumask_test_cpu(cpu, cpus_here) && !cpumask_test_cpu(cpu, session->gone);
+}
+
+/*
  * Record @cpu, which has come online. An error does not keep the CPU offline; the CPU is then not
  * recorded, or not completely.
  */
@@ -39,7 +48,7 @@ static void cpu_take_in(struct kbarman_session *session, int cpu)
 		error = kbarman_sources_start_cpu(session, cpu, &report);
 	if (!error)
 		cpumask_set_cpu(cpu, session->recording);
-	else if (cpumask_test_cpu(cpu, cpus_here))
+	else if (cpu_is_here(session, cpu))
 		pr_warn("CPU %d is online, but not all of it is recorded (error %d)\n", cpu, error);
 }
 
@@ -131,7 +140,7 @@ int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *re
 		error = kbarman_sources_start_cpu(session, cpu, report);
 		if (!error) {
 			cpumask_set_cpu(cpu, session->recording);
-		} else if (cpumask_test_cpu(cpu, cpus_here)) {
+		} else if (cpu_is_here(session, cpu)) {
 			kbarman_cpus_stop(session);
 			return error;
 		}
