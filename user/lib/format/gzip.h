@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * An output that compresses with gzip what is written to it, and writes the result to another
- * output.
+ * An output that compresses with gzip what is written to it, on all CPUs of the process, and writes
+ * the result to another output, on the caller's thread.
  */
 #ifndef KB_LIB_FORMAT_GZIP_H
 #define KB_LIB_FORMAT_GZIP_H
