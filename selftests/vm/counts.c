@@ -311,7 +311,7 @@ TEST_F(counts, counts_leave_room_for_the_other_facts)
 	}
 	self->config.events_ptr = (uintptr_t)events;
 	self->config.nr_events = 32;
-	self->config.max_tasks = 64;
+	self->config.max_tasks = 16;
 	self->config.max_strings = 64 << 10;
 	self->config.sources &= ~KBARMAN_SOURCE_MAPS;
 	ASSERT_EQ(0, configure(self->fd, self->config));

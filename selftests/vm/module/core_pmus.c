@@ -23,6 +23,7 @@
  * read, as IBS on AMD.
  */
 #include <linux/cpumask.h>
+#include <linux/ftrace.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/math64.h>
@@ -371,9 +372,18 @@ static int find_overflow(void)
 	unsigned long (*find)(const char *name);
 	int ret = register_kprobe(&probe);
 
+#ifdef CONFIG_RISCV
+	/* There none may stand where ftrace is called from, at the function's begin. */
+	if (ret == -EINVAL) {
+		probe = (struct kprobe) {
+			.symbol_name = probe.symbol_name, .offset = MCOUNT_INSN_SIZE,
+		};
+		ret = register_kprobe(&probe);
+	}
+#endif
 	if (ret)
 		return ret;
-	find = (void *)probe.addr;
+	find = (void *)((unsigned long)probe.addr - probe.offset);
 	unregister_kprobe(&probe);
 	overflow = (void *)find("perf_event_overflow");
 	return overflow ? 0 : -ENOENT;
