@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Pure like ring.c: ring_env.h declares all that this file needs of the kernel. */
-#include "compat/compiler.h"
 #include "record.h"
 
 static const char lost_text[] = "records lost";
@@ -151,7 +150,7 @@ bool kbarman_record_sample(struct kbarman_ring *ring, u32 task_id, unsigned long
 		u64 deltas[];
 	} __packed __aligned(4);
 	unsigned long base = sizeof(struct sample) + nr_deltas * sizeof(*deltas);
-	struct sample_slot slot KBARMAN_UNINITIALIZED;
+	struct sample_slot slot;
 	struct sample *record = sample_begin(ring, BM_RECORD_SAMPLE_WITH_PC, task_id,
 					     base + chain_bytes, &slot);
 	unsigned int i;
@@ -173,7 +172,7 @@ bool kbarman_record_counts(struct kbarman_ring *ring, u32 task_id, const u64 *de
 {
 	unsigned long bytes = nr_deltas * sizeof(*deltas);
 	struct bm_protocol_sample *record;
-	struct sample_slot slot KBARMAN_UNINITIALIZED;
+	struct sample_slot slot;
 
 	record = sample_begin(ring, BM_RECORD_SAMPLE, task_id, sizeof(*record) + bytes, &slot);
 	if (!record)
