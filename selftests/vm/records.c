@@ -225,7 +225,7 @@ static bool is_off_cpu(pid_t task)
 /* An idle kworker is no task that waits for a disk, and a dead one no idle one. */
 TEST_F(records, who_goes_is_in_the_state_that_the_kernel_calls_it)
 {
-	unsigned int idle = 0;
+	unsigned int idle = 0, i;
 	char of_child[256] = "";
 	uint32_t running = ~0U;
 	const union record *r;
@@ -255,8 +255,11 @@ TEST_F(records, who_goes_is_in_the_state_that_the_kernel_calls_it)
 		usleep(1000);
 	kill(child, SIGCONT);
 	ASSERT_EQ(child, waitpid(child, &status, 0));
-	/* Each CPU's worker runs, and then has nothing to do. */
-	write_file("/proc/sys/vm/stat_refresh", "1");
+	/* Each CPU's worker runs, and goes some time behind that: it has nothing to do. */
+	for (i = 0; i < 10; i++) {
+		write_file("/proc/sys/vm/stat_refresh", "1");
+		usleep(5000);
+	}
 	ASSERT_EQ(0, stop(self->fd));
 
 	map = map_cpu(self->fd, 0);
