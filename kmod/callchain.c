@@ -162,28 +162,28 @@ static __always_inline void frames_follow(struct kbarman_frames *frames,
 	frames->nr = to - frames->addresses;
 }
 
+/* Context: user faults off. */
 static void frames_add_user(struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	struct kbarman_user_place place = {};
 
-	kbarman_user_faults_off();
 	kbarman_user_place(&place, regs);
-	kbarman_user_faults_on();
 	if (!place.pc || !kbarman_frames_add(frames, place.pc))
 		return;
 	if (place.caller && !kbarman_frames_add(frames, kbarman_plain_address(place.caller)))
 		return;
-	kbarman_user_faults_off();
 	if (place.word == sizeof(long))
 		frames_follow(frames, &place, sizeof(long));
 	else
 		frames_follow(frames, &place, sizeof(u32));
-	kbarman_user_faults_on();
 }
 
-/* The user's first frame, and the stack instead of more frames. */
+/*
+ * The user's first frame, and the stack instead of more frames. Not inline: kernels that clear
+ * variables on the stack would clear the ranges for chains of frames, too.
+ */
 static noinline void chain_add_stack(struct kbarman_cpu *here, struct kbarman_callchain *chain,
-			    struct kbarman_frames *frames, struct pt_regs *regs)
+				     struct kbarman_frames *frames, struct pt_regs *regs)
 {
 	const struct kbarman_session *session = here->session;
 	struct kbarman_sparse_ranges ranges;
@@ -238,10 +238,13 @@ static void chain_add_user(struct kbarman_cpu *here, struct kbarman_callchain *c
 		 */
 		kbarman_maps_sampled(session);
 		frames->skip = false;
-		if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK)
+		if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK) {
 			chain_add_stack(here, chain, frames, regs);
-		else
+		} else {
+			kbarman_user_faults_off();
 			frames_add_user(frames, regs);
+			kbarman_user_faults_on();
+		}
 	}
 	chain->head.nr = frames->nr;
 }

@@ -683,8 +683,8 @@ def an_installed_package_finds_its_library(tmp):
               if os.path.basename(directory) == "kbarman" and "__init__.py" in names}
     env = {key: value for key, value in os.environ.items() if key != "KBARMAN_LIBRARY"}
     for python in PYTHONS:
-        said = command(python, "-c", "import sys, kbarman; print(kbarman._library.library._name, "
-                       "len(kbarman.open(sys.argv[1]).table('records')))", path,
+        said = command(python, "-c", "import sys, kbarman; from kbarman._library import library; "
+                       "print(library._name, len(kbarman.open(sys.argv[1]).table('records')))", path,
                        env={**env, "PYTHONPATH": where, "PYTHONDONTWRITEBYTECODE": "1"}).split()
         assert said[0].startswith(root) and int(said[1]) > 1000, said
 

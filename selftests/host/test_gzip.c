@@ -11,7 +11,7 @@
 
 #define BLOCK	(256U << 10)	/* of gzip.c */
 
-/* @size bytes, half of them alike, written in pieces of @piece. NULL: an error. */
+/* @size bytes of @data, written in pieces of @piece. */
 static struct kb_out *pack(const uint8_t *data, size_t size, size_t piece)
 {
 	struct kb_gzip *gzip;

@@ -9,16 +9,15 @@
 #define SWITCHES	500
 
 static char path[32];
-static int fd;
 
-static void write_capture(void)
+/* The capture is at `path`. Returns the descriptor, which the caller closes. */
+static int write_capture(void)
 {
 	struct written capture = written_begin(&(struct kb_barman_layout){
 		.size = sizeof(struct kb_barman_layout), .max_cores = 1, .max_task_infos = 3,
 		.max_string_table_length = 64,
 	});
 	struct kb_event event = { .type = KB_EVENT_TASK_SWITCH };
-	struct kb_error err;
 
 	for (unsigned int i = 0; i < SWITCHES; i++) {
 		event.timestamp = 1000 + i;
@@ -26,11 +25,8 @@ static void write_capture(void)
 		if (kb_barman_writer_event(capture.writer, &event))
 			abort();
 	}
-	if (kb_barman_writer_finish(capture.writer, true, &err))
-		abort();
-	kb_barman_writer_destroy(capture.writer);
-	fd = capture.fd;
-	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	written_finish(&capture, path);
+	return capture.fd;
 }
 
 static struct kb_query *open_query(void)
@@ -88,12 +84,13 @@ int main(void)
 {
 	struct kb_query_table table;
 	struct kb_query *query;
+	int fd;
 
 	if (!kb_sql_open()) {
 		printf("ok 1 - questions # SKIP SQLite is not installed\n1..1\n");
 		return 0;
 	}
-	write_capture();
+	fd = write_capture();
 	query = open_query();
 	for (unsigned int i = 0; kb_query_table(query, i, &table); i++)
 		interrupt(table.name);

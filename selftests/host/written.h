@@ -30,16 +30,24 @@ static inline struct written written_begin(const struct kb_barman_layout *layout
 	return capture;
 }
 
+/* It is whole, and at @path until the caller closes capture->fd. */
+static inline void written_finish(struct written *capture, char path[32])
+{
+	struct kb_error err;
+
+	if (kb_barman_writer_finish(capture->writer, true, &err))
+		abort();
+	kb_barman_writer_destroy(capture->writer);
+	snprintf(path, 32, "/dev/fd/%d", capture->fd);
+}
+
 static inline struct kb_barman *written_open(struct written *capture)
 {
 	struct kb_barman *barman;
 	struct kb_error err;
 	char path[32];
 
-	if (kb_barman_writer_finish(capture->writer, true, &err))
-		abort();
-	kb_barman_writer_destroy(capture->writer);
-	snprintf(path, sizeof(path), "/dev/fd/%d", capture->fd);
+	written_finish(capture, path);
 	if (kb_barman_open(&barman, path, &err))
 		abort();
 	close(capture->fd);

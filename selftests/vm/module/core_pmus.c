@@ -23,7 +23,6 @@
  * read, as IBS on AMD.
  */
 #include <linux/cpumask.h>
-#include <linux/ftrace.h>
 #include <linux/hrtimer.h>
 #include <linux/kprobes.h>
 #include <linux/math64.h>
@@ -33,6 +32,8 @@
 #include <linux/sysfs.h>
 #include <linux/timekeeping.h>
 #include <asm/irq_regs.h>
+
+#include "compat/argument.h"
 
 #define EVENTS(E) E(CYCLES, cycles, 0x11) E(INSTRUCTIONS, instructions, 0x08) \
 	E(STEPS, steps, 0x01) E(FLAGS, flags, 0x02) E(WIDE, wide, 0x21) E(NARROW, narrow, 0x22)
@@ -372,11 +373,10 @@ static int find_overflow(void)
 	unsigned long (*find)(const char *name);
 	int ret = register_kprobe(&probe);
 
-#ifdef CONFIG_RISCV
-	/* There none may stand where ftrace is called from, at the function's begin. */
+#ifdef KBARMAN_ENTRY_BYTES
 	if (ret == -EINVAL) {
 		probe = (struct kprobe) {
-			.symbol_name = probe.symbol_name, .offset = MCOUNT_INSN_SIZE,
+			.symbol_name = probe.symbol_name, .offset = KBARMAN_ENTRY_BYTES,
 		};
 		ret = register_kprobe(&probe);
 	}

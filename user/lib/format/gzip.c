@@ -79,11 +79,21 @@ static void block_pack(struct block *block, z_stream *stream, uint32_t room)
 	block->crc = (uint32_t)crc32(0, data, block->size);
 }
 
+/* Compress the next block that waits. Context: gzip->lock, which is released meanwhile. */
+static void pack_next(struct kb_gzip *gzip, z_stream *stream)
+{
+	struct block *block = block_of(gzip, gzip->taken++);
+
+	pthread_mutex_unlock(&gzip->lock);
+	block_pack(block, stream, gzip->room);
+	pthread_mutex_lock(&gzip->lock);
+	block->done = true;
+}
+
 static void *work(void *context)
 {
 	struct kb_gzip *gzip = context;
 	z_stream stream = { 0 };
-	struct block *block;
 
 	/* Without memory the others do it, and the caller. */
 	if (stream_begin(&stream))
@@ -94,11 +104,7 @@ static void *work(void *context)
 			pthread_cond_wait(&gzip->work, &gzip->lock);
 		if (gzip->taken == gzip->filled)
 			break;
-		block = block_of(gzip, gzip->taken++);
-		pthread_mutex_unlock(&gzip->lock);
-		block_pack(block, &stream, gzip->room);
-		pthread_mutex_lock(&gzip->lock);
-		block->done = true;
+		pack_next(gzip, &stream);
 		pthread_cond_signal(&gzip->done);
 	}
 	pthread_mutex_unlock(&gzip->lock);
@@ -132,20 +138,14 @@ static int put_block(struct kb_gzip *gzip, struct block *block)
 /* Write the oldest block; compress blocks until it is done. There is one. */
 static int write_oldest(struct kb_gzip *gzip)
 {
-	struct block *oldest = block_of(gzip, gzip->written), *block;
+	struct block *oldest = block_of(gzip, gzip->written);
 
 	pthread_mutex_lock(&gzip->lock);
-	while (!oldest->done) {
-		if (gzip->taken == gzip->filled) {
+	while (!oldest->done)
+		if (gzip->taken == gzip->filled)
 			pthread_cond_wait(&gzip->done, &gzip->lock);
-			continue;
-		}
-		block = block_of(gzip, gzip->taken++);
-		pthread_mutex_unlock(&gzip->lock);
-		block_pack(block, &gzip->stream, gzip->room);
-		pthread_mutex_lock(&gzip->lock);
-		block->done = true;
-	}
+		else
+			pack_next(gzip, &gzip->stream);
 	pthread_mutex_unlock(&gzip->lock);
 	return put_block(gzip, oldest);
 }
@@ -164,8 +164,17 @@ static int block_room(struct kb_gzip *gzip, struct block *block)
 	return block->input && block->packed ? 0 : -ENOMEM;
 }
 
-/* The block that is being filled goes to the workers, and the next one begins. */
-static int give_block(struct kb_gzip *gzip)
+/* The block that is being filled goes to the workers. */
+static void give_block(struct kb_gzip *gzip)
+{
+	pthread_mutex_lock(&gzip->lock);
+	gzip->filled++;
+	pthread_cond_signal(&gzip->work);
+	pthread_mutex_unlock(&gzip->lock);
+}
+
+/* The same, and the next one begins. */
+static int next_block(struct kb_gzip *gzip)
 {
 	struct block *block = block_of(gzip, gzip->filled), *next;
 	int ret = 0;
@@ -180,10 +189,7 @@ static int give_block(struct kb_gzip *gzip)
 		return ret;
 	memcpy(next->input, block->input + BLOCK, WINDOW);
 	next->window = WINDOW;
-	pthread_mutex_lock(&gzip->lock);
-	gzip->filled++;
-	pthread_cond_signal(&gzip->work);
-	pthread_mutex_unlock(&gzip->lock);
+	give_block(gzip);
 	return 0;
 }
 
@@ -197,9 +203,9 @@ static int fill(void *context, const void *data, size_t size)
 
 	while (size) {
 		block = block_of(gzip, gzip->filled);
-		/* only what is not the last block: an empty one behind it would be */
+		/* more follows, so it is not the last one */
 		if (block->size == BLOCK) {
-			ret = give_block(gzip);
+			ret = next_block(gzip);
 			if (ret)
 				return ret;
 			continue;
@@ -285,17 +291,12 @@ static int put_trailer(const struct kb_gzip *gzip)
 
 int kb_gzip_finish(struct kb_gzip *gzip)
 {
-	struct block *last;
 	int error = kb_out_flush(gzip->in);
 
 	if (error)
 		return error;
-	last = block_of(gzip, gzip->filled);
-	last->last = true;
-	pthread_mutex_lock(&gzip->lock);
-	gzip->filled++;
-	pthread_cond_signal(&gzip->work);
-	pthread_mutex_unlock(&gzip->lock);
+	block_of(gzip, gzip->filled)->last = true;
+	give_block(gzip);
 	while (!error && gzip->written != gzip->filled)
 		error = write_oldest(gzip);
 	return error ? error : put_trailer(gzip);
