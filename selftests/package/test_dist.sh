@@ -37,6 +37,15 @@ it_has_what_git_has_and_belongs_to_root() {
 		git ls-files | sort | diff - "$work/names"
 }
 
+# What a test had left behind at the top of the tree was once committed.
+known='ARCHITECTURE.md CONTRIBUTING.md Kbuild LICENSE LICENSES Makefile NEWS README.md SECURITY.md
+VERSION debian dkms.conf docs kmod packaging scripts selftests user'
+
+it_has_no_leftovers() {
+	echo "$known" | tr ' ' '\n' | sort >"$work/known" &&
+		cut -d/ -f1 "$work/names" | grep -v '^\.' | sort -u | diff - "$work/known"
+}
+
 # The files of the second one are as old as their unpacking.
 unpack() {
 	mkdir -p "${one%/*}" "${two%/*}" &&
@@ -84,8 +93,8 @@ if [ ! -e .git ]; then
 fi
 pack >"$work/said" 2>&1
 result $? make_dist_packs_the_source || exit
-for test in the_same_commit_makes_the_same_archive it_has_what_git_has_and_belongs_to_root unpack \
-	it_builds_without_git the_same_source_makes_the_same_tool_and_library; do
+for test in the_same_commit_makes_the_same_archive it_has_what_git_has_and_belongs_to_root \
+	it_has_no_leftovers unpack it_builds_without_git the_same_source_makes_the_same_tool_and_library; do
 	$test >"$work/said" 2>&1 </dev/null
 	result $? $test
 done
