@@ -267,12 +267,12 @@ TEST_F(cores, a_generic_event_counts_on_each_pmu_as_on_x86)
 	ADD(cpu_clock);
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
+	/* Kernels before 5.13 don't know such events: then nothing samples. */
+	if (counters_of(self->fd, 0) == 1)
+		SKIP(return, "generic events can't name a PMU here");
 	work_until_sampled(self->fd);
 	ASSERT_EQ(0, stop(self->fd));
 	expect_good(_metadata, self->fd);
-	/* Older kernels don't know such events. */
-	if (counters_of(self->fd, 0) == 1)
-		SKIP(return, "generic events can't name a PMU here");
 	EXPECT_TRUE(names_are(self->fd, 0, NAMES("cycles", "cpu-clock")));
 	EXPECT_TRUE(names_are(self->fd, 1, NAMES("cycles", "cpu-clock")));
 	EXPECT_TRUE(sums_are_equal(self->fd));
