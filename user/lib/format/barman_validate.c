@@ -18,6 +18,12 @@
 #define AHEAD		2048	/* bytes: the processor's own prefetch ends with a page */
 #define RECORDS		1024	/* that are added up at a time */
 
+/* Three counts of them in one number: a record, a switch, a timestamp before the one before it. */
+#define ONE_RECORD	(UINT64_C(1) << 16)
+#define ONE_SWITCH	(UINT64_C(1) << 32)
+#define ONE_BACKWARDS	UINT64_C(1)
+#define COUNT_OF(counts, one) ((counts) / (one) % ONE_RECORD)
+
 /* Odd numbers without a pattern (digits of the golden ratio, e and pi). */
 #define MIX_HEAD	UINT64_C(0x9e3779b97f4a7c15)
 #define MIX_TIME	UINT64_C(0xb7e151628aed2a6b)
@@ -179,6 +185,13 @@ static void count(struct kb_validation *sum, const struct kb_event *event)
 	sum->records++;
 }
 
+/* The records of a core. A processor multiplies by a power of two without an instruction of its own. */
+struct of_core {
+	uint64_t least[FAST_TYPES];	/* by type: the least length that is fast */
+	uint64_t latest;		/* timestamp of its last record */
+	uint64_t unused[7];
+};
+
 /*
  * What is known of a capture, for its records. All tables by type have 8-byte elements, which a
  * processor addresses by the type itself.
@@ -188,10 +201,10 @@ struct rules {
 	uint64_t keep[FAST_TYPES];	/* bits of a fast body that count */
 	uint64_t wrong[FAST_TYPES];	/* bits of it that must be 0 */
 	uint64_t lengths[FAST_TYPES];	/* how many lengths are fast, from the least one on */
-	uint64_t count[FAST_TYPES];	/* 1 for the record, and 1 << 32 for a switch */
+	uint64_t count[FAST_TYPES];	/* ONE_RECORD, and ONE_SWITCH for a switch */
 	uint64_t sample[FAST_TYPES];	/* 1 for a sample */
-	uint64_t (*least)[FAST_TYPES];	/* by core: the least length that is fast */
-	uint64_t *latest;		/* by core: timestamp of its last record */
+	struct of_core *cores;
+	uint64_t longest;		/* no fast record is longer */
 };
 
 /* Check any record completely. */
@@ -210,8 +223,8 @@ static kb_always_inline void validate_record(struct kb_barman *b, struct kb_vali
 	count(sum, &event);
 	sum->checksum += kb_event_checksum(&event);
 	if (event.core < b->header.max_cores) {
-		sum->backwards += event.timestamp < rules->latest[event.core];
-		rules->latest[event.core] = event.timestamp;
+		sum->backwards += event.timestamp < rules->cores[event.core].latest;
+		rules->cores[event.core].latest = event.timestamp;
 	}
 }
 
@@ -266,24 +279,19 @@ static void make_type_rules(struct rules *rules, const struct kb_barman *b)
 	rules->keep[HALT] = extended ? 0xffff : 0xff;
 	rules->wrong[HALT] = 0xfe;
 	rules->lengths[HALT] = lengths;
-	rules->count[HALT] = 1;
+	rules->count[HALT] = ONE_RECORD;
 	if (!b->has_tasks)
 		return;
 	rules->keep[SWITCH] = !extended ? 0xffffffffff :
 			      b->header.wide_states ? 0xffffffffffffff : 0xffffffffffff;
 	rules->wrong[SWITCH] = 0xfe00000000;
 	rules->lengths[SWITCH] = lengths;
-	rules->count[SWITCH] = 1 | UINT64_C(1) << 32;
+	rules->count[SWITCH] = ONE_RECORD | ONE_SWITCH;
 	rules->keep[SAMPLE] = 0xffffffff;
 	rules->wrong[SAMPLE] = b->has_custom ? 0xffffffff00000000 : 0;
 	rules->lengths[SAMPLE] = 8;	/* a chain has at least 8 bytes behind the counters */
-	rules->count[SAMPLE] = rules->sample[SAMPLE] = 1;
-}
-
-static void release_rules(struct rules *rules)
-{
-	free(rules->least);
-	free(rules->latest);
+	rules->count[SAMPLE] = ONE_RECORD;
+	rules->sample[SAMPLE] = 1;
 }
 
 static int make_rules(struct rules *rules, const struct kb_barman *b)
@@ -294,18 +302,20 @@ static int make_rules(struct rules *rules, const struct kb_barman *b)
 		cores *= 2;
 	*rules = (struct rules){
 		.wrong_head = ~((uint64_t)(cores - 1) << 32 | (FAST_TYPES - 1)),
-		.least = reallocarray(NULL, cores, sizeof(*rules->least)),
-		.latest = calloc((size_t)max_cores + 1, sizeof(*rules->latest)),
+		.cores = calloc(cores > max_cores ? cores : max_cores, sizeof(*rules->cores)),
 	};
-	if (!rules->least || !rules->latest) {
-		release_rules(rules);
+	if (!rules->cores)
 		return -ENOMEM;
-	}
 	make_type_rules(rules, b);
 	for (core = 0; core < cores; core++)
-		for (type = 0; type < FAST_TYPES; type++)
-			rules->least[core][type] = core >= max_cores ? NEVER_FAST :
+		for (type = 0; type < FAST_TYPES; type++) {
+			uint64_t least = core >= max_cores ? NEVER_FAST :
 				type == BM_RECORD_SAMPLE_WITH_PC ? plain_length(b, core) : FAST_BYTES;
+
+			rules->cores[core].least[type] = least;
+			if (least != NEVER_FAST && least + rules->lengths[type] > rules->longest)
+				rules->longest = least + rules->lengths[type];
+		}
 	return 0;
 }
 
@@ -342,25 +352,29 @@ validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct
 	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap)
 {
 	const struct rules rules = *all;
-	uint64_t heads = 0, times = 0, bodies = 0, backwards = 0, counts = 0;
-	/* So many bytes have at most RECORDS records. */
-	const uint8_t *last = end - word - FAST_BYTES, *samples[RECORDS];
+	uint64_t heads = 0, times = 0, bodies = 0, counts = 0;
+	/* So many bytes have at most RECORDS records, and behind them is room for one. */
+	const size_t most = (RECORDS - 1) * (size_t)(word + FAST_BYTES), room = (size_t)(end - at);
+	const uint8_t *last, *samples[RECORDS];
 	size_t nr = 0;
 
-	if ((size_t)(last - at) > (RECORDS - 1) * (size_t)(word + FAST_BYTES))
-		last = at + (RECORDS - 1) * (size_t)(word + FAST_BYTES);
-	while (at <= last) {
+	if (room < word + rules.longest)
+		return at;
+	last = at + (room - word - rules.longest < most ? room - word - rules.longest : most);
+	do {
 		const uint8_t *record = at + word;
 		uint64_t length = kb_load_word(at, word, swap), head = load_head(record, swap);
-		uint64_t body, timestamp, *latest;
-		uint32_t type = (uint32_t)head, core = (uint32_t)(head >> 32);
+		uint64_t body, timestamp;
+		uint32_t type = (uint32_t)head;
+		struct of_core *core;
 
 		if (kb_unlikely(head & rules.wrong_head))
 			break;
-		if (kb_unlikely(length - rules.least[core][type] >= rules.lengths[type]))
+		core = &rules.cores[head >> 32];
+		if (kb_unlikely(length - core->least[type] >= rules.lengths[type]))
 			break;
 		body = fast_body(record, type, swap);
-		if (kb_unlikely(length > (size_t)(end - record) || body & rules.wrong[type]))
+		if (kb_unlikely(body & rules.wrong[type]))
 			break;
 		at = record + length;
 		__builtin_prefetch(record + AHEAD);
@@ -368,20 +382,18 @@ validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct
 		heads += head;
 		times += timestamp;
 		bodies += body & rules.keep[type];
-		counts += rules.count[type];
-		latest = &rules.latest[core];
-		backwards += timestamp < *latest;
-		*latest = timestamp;
+		counts += rules.count[type] + (timestamp < core->latest ? ONE_BACKWARDS : 0);
+		core->latest = timestamp;
 		samples[nr] = record;
 		nr += rules.sample[type];
-	}
+	} while (at <= last);
 	sum->checksum += heads * MIX_HEAD + times * MIX_TIME + bodies * MIX_BODY +
 			 hash_samples(b, samples, nr, word, swap);
-	sum->backwards += backwards;
-	sum->records += (uint32_t)counts;
+	sum->backwards += COUNT_OF(counts, ONE_BACKWARDS);
+	sum->records += COUNT_OF(counts, ONE_RECORD);
 	sum->samples += nr;
-	sum->task_switches += counts >> 32;
-	sum->halts += (uint32_t)counts - (counts >> 32) - nr;
+	sum->task_switches += COUNT_OF(counts, ONE_SWITCH);
+	sum->halts += COUNT_OF(counts, ONE_RECORD) - COUNT_OF(counts, ONE_SWITCH) - nr;
 	return at;
 }
 
@@ -395,8 +407,7 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 		const uint8_t *record, *from = at;
 		uint64_t length;
 
-		if ((size_t)(end - at) >= word + FAST_BYTES)
-			at = validate_fast(b, sum, rules, at, end, word, swap);
+		at = validate_fast(b, sum, rules, at, end, word, swap);
 		if (at != from)
 			continue;
 		record = at + word;
@@ -496,6 +507,6 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	while ((ret = barman_cursor_advance(b, &why)) == 1)
 		instances[h->word_size == 8][swap](b, sum, &rules);
 	b->cumulative = cumulative;
-	release_rules(&rules);
+	free(rules.cores);
 	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }
