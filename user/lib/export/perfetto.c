@@ -381,7 +381,6 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	uint32_t state = kb_export_switch_state(x->trace, previous);
 	struct bundle *bundle;
 	uint8_t *at, *message, *body;
-	struct kb_text name;
 
 	see_task(x, previous, event->timestamp, time);	/* its name may have changed */
 	see_task(x, event->task_id, event->timestamp, time);
@@ -390,12 +389,12 @@ static void write_switch(struct perfetto *x, const struct kb_event *event, uint6
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
 	at = kb_proto_put_uint(at, FTRACE_PID, previous);
 	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
-	name = kb_names_task(x->trace->names, previous, event->timestamp)->name;
-	at = put_text(body, SWITCH_PREV_COMM, name, NAME);
+	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM,
+				  kb_names_task(x->trace->names, previous, event->timestamp));
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
 	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, x->has_release ? state : old_state(state));
-	name = kb_names_task(x->trace->names, event->task_id, event->timestamp)->name;
-	at = put_text(at, SWITCH_NEXT_COMM, name, NAME);
+	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM,
+				  kb_names_task(x->trace->names, event->task_id, event->timestamp));
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
 	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
 	bundle->length = (uint32_t)(at - bundle->bytes);

@@ -47,12 +47,22 @@ static uint8_t *put_text(uint8_t *at, uint32_t field, struct kb_text text)
 				  kb_label(clean, sizeof(clean), text.data, text.length, false));
 }
 
+uint8_t *kb_perfetto_put_task(uint8_t *at, uint32_t field, const struct kb_task_name *task)
+{
+	if (!task->label_length)
+		return put_text(at, field, task->name);
+	at = kb_proto_put_varint(at, field << 3 | KB_PROTO_BYTES);
+	*at++ = task->label_length;
+	memcpy(at, task->label, KB_SHORT_NAME);
+	return at + task->label_length;
+}
+
 /* The fields that all events about a task begin with. */
 static uint8_t *put_task(uint8_t *at, const struct kb_trace *trace, const struct kb_event *event)
 {
 	uint32_t id = event->custom_counter.id;
 
-	at = put_text(at, WAKEUP_COMM, kb_names_task(trace->names, id, event->timestamp)->name);
+	at = kb_perfetto_put_task(at, WAKEUP_COMM, kb_names_task(trace->names, id, event->timestamp));
 	return kb_proto_put_uint(at, WAKEUP_PID, id);
 }
 

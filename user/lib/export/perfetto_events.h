@@ -7,6 +7,9 @@
 
 #include "analysis/trace_inside.h"
 
+/* Write the name of a task, 256 bytes at most, as a field of an event. Returns the place behind it. */
+uint8_t *kb_perfetto_put_task(uint8_t *at, uint32_t field, const struct kb_task_name *task);
+
 #define KB_PERFETTO_EVENT	512	/* bytes that kb_perfetto_put_event() writes at most */
 
 /* Whether Perfetto has such an event. */

@@ -44,7 +44,8 @@ struct kb_stack_memo {
 		uint32_t first, nr;		/* its frames, outermost first */
 	} chains[MEMO_CHAINS];			/* from hash % MEMO_CHAINS on; at most half are used */
 	uint32_t nr_chains;
-	struct met chain[KB_STACK_TABLE_DEPTH];	/* the one that is added */
+	uint64_t pcs[KB_STACK_TABLE_DEPTH];	/* of the one that is added */
+	struct met chain[KB_STACK_TABLE_DEPTH];
 	uint32_t nr_frames;
 	struct met frames[MEMO_FRAMES];
 };
@@ -262,6 +263,14 @@ static void memorize(struct kb_stack_memo *memo, uint64_t hash, uint32_t depth, 
 	memo->nr_chains++;
 }
 
+/* The lookup addresses of all @depth frames, outermost first. */
+static void look_up_chain(const struct kb_event *restrict event, uint32_t depth,
+			  uint64_t *restrict pcs)
+{
+	while (depth--)
+		*pcs++ = kb_chain_lookup(event, depth);
+}
+
 /* Add all @depth frames of a chain of addresses. Returns the last node or -ENOMEM. */
 static int64_t add_chain(struct kb_stack_table *stacks, const struct kb_event *event, uint32_t depth,
 			 struct kb_symbolizer *symbolizer)
@@ -271,16 +280,16 @@ static int64_t add_chain(struct kb_stack_table *stacks, const struct kb_event *e
 	uint64_t hash = stacks->calls.seed;
 	uint32_t known, i;
 
+	look_up_chain(event, depth, memo->pcs);
 	for (i = 0; i < depth; i++) {
-		memo->chain[i] = meet(event, kb_chain_lookup(event, depth - 1 - i), symbolizer);
+		memo->chain[i] = meet(event, memo->pcs[i], symbolizer);
 		hash = kb_hash_word(hash, memo->chain[i].address ^ memo->chain[i].symbol << 48);
 	}
 	known = known_chain(memo, hash, depth)->node;
 	if (known)
 		return known;
 	for (i = 0; i < depth && node >= 0; i++)
-		node = add_call(stacks, event, kb_chain_lookup(event, depth - 1 - i), &memo->chain[i],
-				node, symbolizer);
+		node = add_call(stacks, event, memo->pcs[i], &memo->chain[i], node, symbolizer);
 	if (node > 0)
 		memorize(memo, hash, depth, node);
 	return node;

@@ -13,6 +13,7 @@
 #include <stdint.h>
 #include <string.h>
 
+#define KB_PROTO_BYTES		2	/* the wire type of all that has a length */
 #define KB_PROTO_TAG		2	/* bytes, of field numbers below 2048 */
 #define KB_PROTO_UINT		12	/* most bytes that kb_proto_put_uint() writes */
 
@@ -56,7 +57,7 @@ static inline uint8_t *kb_proto_put_double(uint8_t *at, uint32_t field, double v
 static inline uint8_t *kb_proto_put_bytes(uint8_t *at, uint32_t field, const void *data,
 					  size_t length)
 {
-	at = kb_proto_put_varint(kb_proto_put_varint(at, field << 3 | 2), length);
+	at = kb_proto_put_varint(kb_proto_put_varint(at, field << 3 | KB_PROTO_BYTES), length);
 	memcpy(at, data, length);
 	return at + length;
 }
@@ -64,7 +65,7 @@ static inline uint8_t *kb_proto_put_bytes(uint8_t *at, uint32_t field, const voi
 /* The only element of a packed list of uint32, uint64 or enum. */
 static inline uint8_t *kb_proto_put_one(uint8_t *at, uint32_t field, uint64_t value)
 {
-	uint8_t *length = kb_proto_put_varint(at, field << 3 | 2);
+	uint8_t *length = kb_proto_put_varint(at, field << 3 | KB_PROTO_BYTES);
 
 	at = kb_proto_put_varint(length + 1, value);
 	*length = (uint8_t)(at - length - 1);
@@ -74,7 +75,7 @@ static inline uint8_t *kb_proto_put_one(uint8_t *at, uint32_t field, uint64_t va
 /* Begin a message whose length takes @size bytes. Returns where its fields begin. */
 static inline uint8_t *kb_proto_begin(uint8_t *at, uint32_t field, unsigned int size)
 {
-	return kb_proto_put_varint(at, field << 3 | 2) + size;
+	return kb_proto_put_varint(at, field << 3 | KB_PROTO_BYTES) + size;
 }
 
 /* End the message; its fields end before @at. Returns @at. */

@@ -62,6 +62,13 @@ static bool is_path(const char *name)
 	return name[0] == '/' && !is_memory(name);
 }
 
+static bool is_anonymous(const char *name)
+{
+	return strncmp(name, "[anon", 5) == 0 || strncmp(name, "//anon", 6) == 0 ||
+	       strncmp(name, "/memfd:", 7) == 0 || strcmp(name, "[heap]") == 0 ||
+	       strncmp(name, "/dev/zero", 9) == 0;
+}
+
 static enum kb_image_kind kind_of(const char *name, bool kernel)
 {
 	if (name[0] == '[' && ends_in(name, "]"))
@@ -113,6 +120,7 @@ struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 	images->nr++;
 	image->base = base_of(image->name);
 	image->kind = kind_of(image->name, kernel);
+	image->anonymous = image->kind != KB_IMAGE_KERNEL && is_anonymous(image->name);
 	image->unknown_id = KB_SYMTAB_NO_ID;
 	return image;
 }
@@ -141,14 +149,6 @@ struct kb_text kb_image_label(const struct kb_image *image)
 bool kb_image_was_file(const struct kb_image *image)
 {
 	return is_deleted(image->name) && is_path(image->name);
-}
-
-bool kb_image_is_anonymous(const struct kb_image *image)
-{
-	return image->kind == KB_IMAGE_OTHER &&
-	       (strncmp(image->name, "[anon", 5) == 0 || strncmp(image->name, "//anon", 6) == 0 ||
-		strncmp(image->name, "/memfd:", 7) == 0 || strcmp(image->name, "[heap]") == 0 ||
-		strncmp(image->name, "/dev/zero", 9) == 0);
 }
 
 /* Only glibc has a twalk() that hands a pointer on, twalk_r(). */

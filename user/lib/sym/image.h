@@ -35,6 +35,7 @@ struct kb_image {
 	char *file;		/* identity of the file, as in struct kb_map; "" */
 	const char *base;	/* the last component of it */
 	enum kb_image_kind kind;
+	bool anonymous;		/* memory without a file, as JIT compilers use it */
 	bool sought;		/* files of this machine were searched */
 	bool loaded;		/* reading was tried */
 	bool bundled;		/* its data come from a bundle */
@@ -75,9 +76,6 @@ struct kb_image *kb_images_get(struct kb_images *images, const char *name, bool 
 /* The same for one of several files of that name. */
 struct kb_image *kb_images_get_file(struct kb_images *images, const char *name,
 				    struct kb_text file, bool kernel);
-
-/* Whether @image is memory without a file, as JIT compilers use it. */
-bool kb_image_is_anonymous(const struct kb_image *image);
 
 /* Whether @image was a file that may still be available from a process. */
 bool kb_image_was_file(const struct kb_image *image);

@@ -370,7 +370,7 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 		symbolizer->nameless_kernel |= !symbolizer->cache->kallsyms.nr_images;
 		return resolve_kernel(symbolizer, image, pc);
 	}
-	if (task_id && (!image || kb_image_is_anonymous(image)) &&
+	if (task_id && (!image || image->anonymous) &&
 	    resolve_jit(symbolizer, task_id, timestamp, pc))
 		return 0;
 	if (image) {
@@ -456,7 +456,7 @@ void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place
 	image = place->row ? symbolizer->row_images[symbolizer->holds.index] : NULL;
 	if (image && image->elf.build_id.length)
 		place->build_id = &image->elf.build_id;
-	place->anonymous = image && kb_image_is_anonymous(image);
+	place->anonymous = image && image->anonymous;
 }
 
 uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,
@@ -497,7 +497,7 @@ uint32_t kb_symbolizer_arrive(struct kb_symbolizer *symbolizer, uint32_t task_id
 	struct kb_symtab_hit hit;
 	uint32_t nr = 1;
 
-	if (!image || symbolizer->cache->wants_lines || kb_image_is_anonymous(image)) {
+	if (!image || symbolizer->cache->wants_lines || image->anonymous) {
 		nr = kb_symbolizer_frames(symbolizer, task_id, timestamp, pc, frames);
 	} else {
 		symbolizer->holds = (struct kb_maps_hit) { .low = 1 };	/* how far it holds is not known */
@@ -508,7 +508,7 @@ uint32_t kb_symbolizer_arrive(struct kb_symbolizer *symbolizer, uint32_t task_id
 		*frames = &symbolizer->frame;
 	}
 	/* Kernel code without a symbol may be of another image elsewhere. */
-	if (ahead->symtab && (image ? !kb_image_is_anonymous(image) :
+	if (ahead->symtab && (image ? !image->anonymous :
 			      symbolizer->frame.symbol.kernel && *symbolizer->frame.symbol.name))
 		kb_symtab_note_id(ahead->symtab, ahead->address, (*frames)->symbol.id);
 	return nr;
