@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | records | idle | sums | devices | services | some_services | examples |
+# Usage: sh guest.sh [module | records | idle | sums | devices | some_devices | services | some_services | examples |
 #		     without | lockdown]...
 #
 # What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
@@ -214,6 +214,24 @@ devices() {
 	KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
 		program record_device sh test_record_device.sh
 	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
+	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+}
+
+# Those of their tests that tell most, and less of each.
+some_devices() {
+	[ -e /dev/kbarman ] || insmod kbarman.ko
+	ONLY='a_command_is_recorded_whole its_name_and_text_are_there kernel_text_and_symbols_are_there
+		counters_are_read_at_switches_and_belong_to_tasks without_samples_there_are_switches_alone
+		events_are_given_in_groups_and_one_after_the_other the_exit_status_passes_through
+		the_whole_system_is_recorded_until_a_signal processes_are_recorded_to_their_end
+		stacks_are_unwound_in_each_mode overwrite_mode_keeps_the_newest
+		standard_output_gets_it_too flight_recorder_gives_the_last_moment_and_goes_on
+		the_doctor_finds_nothing_in_the_way_and_the_other_recorder_is_not top_shows_who_runs
+		wakeups_and_interrupts_are_recorded_if_asked_for' \
+		KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
+		program record_device sh test_record_device.sh
+	ONLY='a_full_disk_ends_a_recording_with_what_fits killed_at_any_moment_it_leaves_what_it_wrote' \
+		KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
 	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
 }
 
