@@ -250,7 +250,7 @@ some_services() {
 	[ -e /dev/kbarman ] || insmod kbarman.ko
 	ONLY='one_agent_writes_captures_one_behind_the_other an_agent_that_is_killed_loses_nothing
 		what_was_recorded_since_the_boot_is_a_capture only_the_time_around_moments_is_kept' \
-		AGENT_KILLS=3 KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
+		KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
 		program agent_device sh test_agent_device.sh
 	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
 	ONLY='every_delay_is_kept_with_its_reason every_mark_is_kept_and_no_other a_signal_writes_a_capture' \
