@@ -249,7 +249,7 @@ TEST_F(wakeups, who_wakes_by_a_futex_is_the_waker)
 TEST_F(wakeups, a_timer_wakes_in_an_interrupt)
 {
 	struct waiter w = { .rounds = ROUNDS, .nap = 2000 };
-	unsigned int seen = 0;
+	unsigned int seen = 0, of_others = 0;
 	struct facts facts;
 	size_t i;
 
@@ -264,12 +264,12 @@ TEST_F(wakeups, a_timer_wakes_in_an_interrupt)
 			continue;
 		EXPECT_EQ(is_rt() ? BM_KBARMAN_IN_SOFTIRQ : BM_KBARMAN_IN_IRQ,
 			  facts.all[i].detail.context) log_fact(_metadata, &facts.all[i]);
-		EXPECT_NE(w.id, facts.all[i].task);
 		seen++;
+		of_others += facts.all[i].task != (uint32_t)w.id;
 	}
-	/* A nap may be over before it has begun. */
+	/* A nap may be over before it has begun, or before the CPU was left for it. */
 	EXPECT_GE(ROUNDS, seen);
-	EXPECT_LE(ROUNDS / 2, seen);
+	EXPECT_LE(ROUNDS / 2, of_others);
 	free(facts.all);
 }
 
