@@ -12,9 +12,20 @@
 
 #define LOOKED_AT_ONCE	32	/* rows, under the lock */
 
+static bool id_is_free(u32 id)
+{
+	bool is_free;
+
+	rcu_read_lock();
+	is_free = !find_pid_ns(id, &init_pid_ns);
+	rcu_read_unlock();
+	return is_free;
+}
+
 /*
  * A mapping is over with its task; if its task begins anew under the same id; or if the task
- * has had all its mappings told again. Under the lock.
+ * has had all its mappings told again. A task that lives may have no row: there may be too few.
+ * Under the lock.
  */
 static void over_end_map(struct kbarman_capture *capture, u32 row, u64 now)
 {
@@ -27,7 +38,7 @@ static void over_end_map(struct kbarman_capture *capture, u32 row, u64 now)
 	task = kbarman_tables_find_task(capture, map->task_id);
 	life = &capture->lives[max_t(s64, task, 0)];
 	if (task < 0)
-		capture->maps.until[row] = now;
+		capture->maps.until[row] = id_is_free(map->task_id) ? now : 0;
 	else if (life->begun > map->timestamp)
 		capture->maps.until[row] = life->begun;
 	else if (life->maps_ended > map->timestamp)
@@ -48,12 +59,10 @@ static void over_end_task(const struct kbarman_collector *it, u32 row)
 
 	if (!exited || capture->tasks.until[row] || exited + it->second > it->now)
 		return;
-	rcu_read_lock();
-	if (!find_pid_ns(capture->facts[row].task_id, &init_pid_ns)) {
-		capture->lives[row].freed = true;
-		capture->tasks.until[row] = it->now - 1;
-	}
-	rcu_read_unlock();
+	if (!id_is_free(capture->facts[row].task_id))
+		return;
+	capture->lives[row].freed = true;
+	capture->tasks.until[row] = it->now - 1;
 }
 
 static struct kbarman_over over_of_map(struct kbarman_capture *capture, u32 row)

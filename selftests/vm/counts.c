@@ -281,23 +281,6 @@ TEST_F(counts, periodic_samples_come_on_an_idle_cpu_too)
 	EXPECT_STREQ("1000000", capture_fact(map_cpu(self->fd, 0), "counts"));
 }
 
-/* A name of @length bytes that no other row has. False: there is no room. */
-static bool add_name(int fd, unsigned int length)
-{
-	static unsigned int nr;
-	char name[4096];
-	struct kbarman_map_row row = {
-		.task_id = getpid(), .base_address = 4096, .length = 1,
-		.image_ptr = (uintptr_t)name, .image_length = length };
-	struct kbarman_add_maps rows = { .size = sizeof(rows), .count = 1,
-					 .rows_ptr = (uintptr_t)&row };
-
-	memset(name, 'x', sizeof(name));
-	snprintf(name, sizeof(name), "%08u", nr++);
-	name[8] = 'x';
-	return !call(fd, KBARMAN_ADD_MAPS, &rows);
-}
-
 /* The strings are full but for the room that is kept for tasks, and this is less than counts need. */
 TEST_F(counts, counts_leave_room_for_the_other_facts)
 {
@@ -317,7 +300,7 @@ TEST_F(counts, counts_leave_room_for_the_other_facts)
 	ASSERT_EQ(0, configure(self->fd, self->config));
 	ASSERT_EQ(0, start(self->fd));
 	for (i = 0; i < 4; i++)
-		while (add_name(self->fd, lengths[i]))
+		while (add_map(self->fd, getpid(), lengths[i]))
 			;
 	ASSERT_EQ(0, stop(self->fd));
 	EXPECT_NE(NULL, capture_fact(map_cpu(self->fd, 0), "raw_end"));

@@ -566,6 +566,26 @@ static inline const uint32_t *capture_map_count(const void *map)
 			      capture_header(map)->config_constants.max_task_infos);
 }
 
+/*
+ * Add a row of a mapping of @task, beside those that were added before it, with a name of @length
+ * bytes that no other row has. False: there is no room.
+ */
+static inline bool add_map(int fd, uint32_t task, unsigned int length)
+{
+	static unsigned int nr;
+	char name[4096];
+	struct kbarman_map_row row = {
+		.task_id = task, .base_address = 4096 * (nr + 1), .length = 1,
+		.image_ptr = (uintptr_t)name, .image_length = length };
+	struct kbarman_add_maps rows = { .size = sizeof(rows), .count = 1,
+					 .rows_ptr = (uintptr_t)&row };
+
+	memset(name, 'x', sizeof(name));
+	snprintf(name, sizeof(name), "%08u", nr++);
+	name[8] = 'x';
+	return !call(fd, KBARMAN_ADD_MAPS, &rows);
+}
+
 static inline const struct bm_protocol_header_mmap_layout *capture_maps(const void *map)
 {
 	return (const void *)(capture_map_count(map) + 1);

@@ -1037,6 +1037,34 @@ TEST_F_TIMEOUT(rows, dead_programs_make_room_for_long_paths, 300 * SLOWNESS)
 	rmdir("/cover");
 }
 
+/* ---- tables without the task ---- */
+
+/* What has no room makes the collector look for rows that nothing needs. */
+TEST_F(rows, mappings_stay_while_their_process_lives_though_it_has_no_row)
+{
+	struct kbarman_configure c = { .sources = KBARMAN_SOURCE_IDLE, .max_strings = 64 * KIB };
+	pid_t child = fork();
+	unsigned int i;
+
+	if (!child)
+		for (;;)
+			pause();
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_TRUE(add_map(self->fd, child, 4000));
+	while (add_map(self->fd, child, 4000))
+		;
+	for (i = 0; i < 20; i++) {
+		usleep(20000);
+		EXPECT_FALSE(add_map(self->fd, child, 4000));
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	while (!add_map(self->fd, getpid(), 4000))
+		usleep(20000);
+	ASSERT_EQ(0, stop(self->fd));
+}
+
 /* ---- the stop ---- */
 
 #define STOP_STEPS	65536	/* that it takes, at most: SECURITY.md */
