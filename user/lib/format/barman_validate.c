@@ -185,11 +185,10 @@ static void count(struct kb_validation *sum, const struct kb_event *event)
 	sum->records++;
 }
 
-/* The records of a core. A processor multiplies by a power of two without an instruction of its own. */
+/* The records of a core. */
 struct of_core {
 	uint64_t least[FAST_TYPES];	/* by type: the least length that is fast */
 	uint64_t latest;		/* timestamp of its last record */
-	uint64_t unused[7];
 };
 
 /*
