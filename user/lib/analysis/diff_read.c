@@ -345,8 +345,9 @@ static void end_time(struct kb_diff_reading *reading)
 
 	reading->from = reading->from > first ? reading->from : first;
 	reading->until = reading->until < last ? reading->until : last;
+	/* Damaged captures are longer than an int64_t can say. */
 	if (reading->until > reading->from)
-		reading->capture->ns = (double)(reading->until - reading->from);
+		reading->capture->ns = (double)((uint64_t)reading->until - (uint64_t)reading->from);
 	reading->capture->seconds = reading->capture->ns / 1e9;
 }
 
