@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
 #
-# Usage: sh guest.sh [module | records | idle | sums | devices | some_devices | services | some_services | examples |
-#		     without | lockdown]...
+# Usage: sh guest.sh [module | records | idle | sums | devices | some_devices | services |
+#		     some_services | examples | without | lockdown]...
 #
 # What a VM does in a test run, in one boot: the kselftests of the module ($PROGRAMS of them; all by
 # default), then the tool on the real thing (recordings for the host, and the tests of selftests/cli
@@ -209,59 +209,57 @@ sums() {
 	cd "$here" || exit 1
 }
 
-devices() {
+# device_test NAME VARIABLE=VALUE...: a test of selftests/cli that needs the device
+device_test() {
+	name=$1
+	shift
 	[ -e /dev/kbarman ] || insmod kbarman.ko
-	KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
-		program record_device sh test_record_device.sh
-	KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
-	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+	program "$name" env KBARMAN=./kbarman TMPDIR=/tmp "$@" sh "test_$name.sh"
 }
 
-# Those of their tests that tell most, and less of each.
+devices() {
+	device_test record_device MAP_READER=./map_reader
+	device_test files_device THREADS=./threads
+	device_test marks_device MARKS=./marks
+}
+
+# Those of their tests that tell most.
 some_devices() {
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	ONLY='a_command_is_recorded_whole its_name_and_text_are_there kernel_text_and_symbols_are_there
-		counters_are_read_at_switches_and_belong_to_tasks without_samples_there_are_switches_alone
-		events_are_given_in_groups_and_one_after_the_other the_exit_status_passes_through
-		the_whole_system_is_recorded_until_a_signal processes_are_recorded_to_their_end
-		stacks_are_unwound_in_each_mode overwrite_mode_keeps_the_newest
-		standard_output_gets_it_too flight_recorder_gives_the_last_moment_and_goes_on
+	device_test record_device MAP_READER=./map_reader \
+		ONLY='a_command_is_recorded_whole its_name_and_text_are_there
+		kernel_text_and_symbols_are_there counters_are_read_at_switches_and_belong_to_tasks
+		without_samples_there_are_switches_alone events_are_given_in_groups_and_one_after_the_other
+		the_exit_status_passes_through the_whole_system_is_recorded_until_a_signal
+		processes_are_recorded_to_their_end stacks_are_unwound_in_each_mode
+		overwrite_mode_keeps_the_newest standard_output_gets_it_too
+		flight_recorder_gives_the_last_moment_and_goes_on
 		the_doctor_finds_nothing_in_the_way_and_the_other_recorder_is_not top_shows_who_runs
-		wakeups_and_interrupts_are_recorded_if_asked_for' \
-		KBARMAN=./kbarman MAP_READER=./map_reader TMPDIR=/tmp \
-		program record_device sh test_record_device.sh
-	ONLY='a_full_disk_ends_a_recording_with_what_fits killed_at_any_moment_it_leaves_what_it_wrote' \
-		KBARMAN=./kbarman THREADS=./threads TMPDIR=/tmp program files_device sh test_files_device.sh
-	KBARMAN=./kbarman MARKS=./marks TMPDIR=/tmp program marks_device sh test_marks_device.sh
+		wakeups_and_interrupts_are_recorded_if_asked_for'
+	device_test files_device THREADS=./threads ONLY='a_full_disk_ends_a_recording_with_what_fits
+		killed_at_any_moment_it_leaves_what_it_wrote'
+	device_test marks_device MARKS=./marks
 }
 
 # What records all the time: the agent, triggers, metrics.
 services() {
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
-		program agent_device sh test_agent_device.sh
-	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
-	KBARMAN=./kbarman OUTLIERS=./outliers TMPDIR=/tmp program trigger_device \
-		sh test_trigger_device.sh
+	device_test agent_device AGENT=./kbarmand KEEPER=./keeper
+	device_test openmetrics_device
+	device_test trigger_device OUTLIERS=./outliers
 }
 
 # Those of their tests that tell most, and less of each.
 some_services() {
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	ONLY='one_agent_writes_captures_one_behind_the_other an_agent_that_is_killed_loses_nothing
-		what_was_recorded_since_the_boot_is_a_capture only_the_time_around_moments_is_kept' \
-		KBARMAN=./kbarman AGENT=./kbarmand KEEPER=./keeper TMPDIR=/tmp \
-		program agent_device sh test_agent_device.sh
-	KBARMAN=./kbarman TMPDIR=/tmp program openmetrics_device sh test_openmetrics_device.sh
-	ONLY='every_delay_is_kept_with_its_reason every_mark_is_kept_and_no_other a_signal_writes_a_capture' \
-		COUNT=5 KBARMAN=./kbarman OUTLIERS=./outliers TMPDIR=/tmp \
-		program trigger_device sh test_trigger_device.sh
+	device_test agent_device AGENT=./kbarmand KEEPER=./keeper \
+		ONLY='one_agent_writes_captures_one_behind_the_other an_agent_that_is_killed_loses_nothing
+		what_was_recorded_since_the_boot_is_a_capture only_the_time_around_moments_is_kept'
+	device_test openmetrics_device
+	device_test trigger_device OUTLIERS=./outliers COUNT=5 \
+		ONLY='every_delay_is_kept_with_its_reason every_mark_is_kept_and_no_other
+		a_signal_writes_a_capture'
 }
 
 examples() {
-	[ -e /dev/kbarman ] || insmod kbarman.ko
-	KBARMAN=./kbarman EXAMPLES=./examples.txt TMPDIR=/tmp program examples_device \
-		sh test_examples_device.sh
+	device_test examples_device EXAMPLES=./examples.txt
 }
 
 without() {
