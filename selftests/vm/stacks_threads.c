@@ -100,7 +100,7 @@ static void expect_whole(struct __test_metadata *_metadata, struct found found,
 			 unsigned int percent)
 {
 	EXPECT_EQ(NULL, found.damage) TH_LOG("%s", found.damage);
-	EXPECT_LE(2, found.samples);	/* the VM of a busy machine takes few */
+	EXPECT_LT(4, found.samples);	/* a busy machine's VM takes few */
 	EXPECT_LE(found.samples * percent, found.whole * 100);
 	EXPECT_EQ(0, found.lured);
 	EXPECT_EQ(0, found.outside);
