@@ -136,6 +136,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	sections.frames[1].section = section(&input, data[3], 0);
 	sections.exidx = section(&input, data[4], 0x110b14);
 	sections.extab = section(&input, data[5], 0x110000);
+	sections.init[0] = section(&input, data[1] >> 2, 0x140000);
 	sections.vdso = section(&input, 255, 0x130000);
 	kb_unwind_compile(&rows, &sections, NULL);
 	if (!rows.header)

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * A program whose stack is hard to unwind: without frame pointers, with alloca, a realigned
- * frame, recursion, tail calls, callbacks of libc, calls through the PLT, longjmp and signals.
+ * frame, recursion, tail calls, callbacks of libc, calls through the PLT, longjmp and signals, and a
+ * constructor that _init calls.
  * selftests/host/test_unwind_walker.c executes it one instruction at a time.
  */
 #include <alloca.h>
@@ -24,6 +25,17 @@ static NOINLINE int leaf(int n)
 {
 	return n * 3 + handled;
 }
+
+/* As libcrypto does: _init calls it, whose beginning and end are those of the C library. */
+#if defined(__x86_64__) || defined(__i386__)
+__asm__(".pushsection .init, \"ax\", %progbits\n\tcall constructor\n\t.popsection");
+
+__attribute__((used, visibility("hidden"))) void constructor(void);
+void constructor(void)
+{
+	sum = leaf((int)sum);
+}
+#endif
 
 static NOINLINE int with_alloca(int n)
 {

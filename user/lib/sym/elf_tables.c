@@ -58,6 +58,10 @@ static void take_section(struct kb_elf_tables *tables, Elf_Scn *scn, const GElf_
 		sections->extab = raw(scn, shdr);
 	else if (strcmp(name, ".gnu_debugdata") == 0)
 		tables->minidebug = scn;
+	else if (strcmp(name, ".init") == 0)
+		sections->init[0] = raw(scn, shdr);
+	else if (strcmp(name, ".fini") == 0)
+		sections->init[1] = raw(scn, shdr);
 	else if (tables->is_vdso && strcmp(name, ".text") == 0 && shdr->sh_size <= MAX_VDSO)
 		sections->vdso = raw(scn, shdr);
 }

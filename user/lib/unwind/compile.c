@@ -6,6 +6,7 @@
 #include "unwind/builder.h"
 #include "unwind/cfi_rule.h"
 #include "unwind/compile.h"
+#include "unwind/init_code.h"
 #include "unwind/signal_frame.h"
 
 struct compiler {
@@ -70,12 +71,28 @@ static void compile_frame(struct compiler *compiler, const struct kb_unwind_func
 	run_frame(compiler, function, &fde.code);
 }
 
+static void compile_init(struct compiler *compiler, const struct kb_unwind_function *function)
+{
+	const struct kb_unwind_section *code = &compiler->functions.sections->init[function->at];
+	struct kb_unwind_init_row rows[KB_UNWIND_INIT_ROWS];
+	unsigned int nr = kb_unwind_init_rows(code, compiler->functions.machine, rows);
+
+	for (unsigned int i = 0; i < nr && function->start + rows[i].at < function->end; i++) {
+		kb_unwind_init_rule(&compiler->rule, compiler->functions.machine, &rows[i]);
+		add_row(compiler, function->start + rows[i].at, i == 0);
+	}
+}
+
 static void compile_function(struct compiler *compiler, const struct kb_unwind_function *function)
 {
 	struct kb_exidx exidx = kb_unwind_exidx_of(&compiler->functions);
 
 	if (function->source < KB_UNWIND_EXIDX) {
 		compile_frame(compiler, function);
+		return;
+	}
+	if (function->source == KB_UNWIND_INIT) {
+		compile_init(compiler, function);
 		return;
 	}
 	if (function->source == KB_UNWIND_EXIDX)

@@ -6,6 +6,7 @@
 
 #include "base/array.h"
 #include "unwind/functions.h"
+#include "unwind/init_code.h"
 #include "unwind/signal_frame.h"
 
 void kb_unwind_functions_damaged(struct kb_unwind_functions *functions, size_t offset,
@@ -122,12 +123,28 @@ static bool find_trampolines(struct kb_unwind_functions *functions)
 	return true;
 }
 
+static bool find_init(struct kb_unwind_functions *functions)
+{
+	struct kb_unwind_init_row rows[KB_UNWIND_INIT_ROWS];
+
+	for (size_t i = 0; i < KB_UNWIND_INITS; i++) {
+		const struct kb_unwind_section *code = &functions->sections->init[i];
+
+		if (kb_unwind_init_rows(code, functions->machine, rows) &&
+		    !add_function(functions, (struct kb_unwind_function) {
+				.start = code->address, .end = code->address + code->size,
+				.source = KB_UNWIND_INIT, .at = i }))
+			return false;
+	}
+	return true;
+}
+
 static bool find_all(struct kb_unwind_functions *functions)
 {
 	for (uint8_t source = 0; source < KB_UNWIND_FRAMES; source++)
 		if (!find_frames(functions, source))
 			return false;
-	return find_exidx(functions) && find_trampolines(functions);
+	return find_exidx(functions) && find_trampolines(functions) && find_init(functions);
 }
 
 static int compare(const void *a, const void *b)

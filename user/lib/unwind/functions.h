@@ -12,6 +12,7 @@
 #include "unwind/exidx.h"
 
 #define KB_UNWIND_FRAMES	3U	/* .eh_frame, .debug_frame, and that of another file */
+#define KB_UNWIND_INITS		2U
 
 struct kb_unwind_sections {
 	uint16_t elf;		/* e_machine */
@@ -26,18 +27,20 @@ struct kb_unwind_sections {
 	} frames[KB_UNWIND_FRAMES];
 	struct kb_unwind_section exidx, extab;	/* 32-bit Arm; comes last */
 	struct kb_unwind_section vdso;	/* the code of a vdso; other files don't have any */
+	struct kb_unwind_section init[KB_UNWIND_INITS];	/* the code of .init and .fini */
 };
 
 /* Which table describes a function: a number of frames[], or one of these. */
 enum kb_unwind_source {
 	KB_UNWIND_EXIDX = KB_UNWIND_FRAMES,
 	KB_UNWIND_HANDLERS_END,		/* where signal handlers return to */
+	KB_UNWIND_INIT,			/* no table: it is known by its instructions */
 };
 
 struct kb_unwind_function {
 	uint64_t start, end;
 	uint8_t source;
-	size_t at;		/* of its entry, in the section */
+	size_t at;		/* of its entry, in the section; number of an init[] */
 };
 
 struct kb_unwind_functions {

@@ -130,7 +130,7 @@ static bool leave_by_frame(struct walk *walk)
 
 /*
  * Where calls put the caller's address onto the stack, assembly code may have pushed registers
- * since: GMP's, and _init. The address is the first one with which the caller has a caller.
+ * since: GMP's. The address is the first one with which the caller has a caller.
  */
 static bool leave_pushed(struct walk *walk, kb_unwind_find *find, void *closure)
 {
