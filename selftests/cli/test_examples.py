@@ -24,7 +24,7 @@ from examples import COMMAND, examples, needs_device
 from make_capture import Maker
 from test_annotate_socket import own_network
 
-DEVICE_TEST = "test_examples_device.sh"
+DEVICE_TEST = "examples_device"  # of selftests/vm/guest.sh
 # Each kbarman of an example leaves its status: a pipe ends with that of another program.
 WRAPPER = """#!/bin/sh
 "$KBARMAN" "$@"
@@ -178,7 +178,7 @@ def examples_that_record_are_run_in_a_vm(tmp):
                              "device"], cwd=tmp, capture_output=True, text=True, check=True).stdout
     assert listed.splitlines() == ["\t".join(pair) for pair in wanted]
     with open(os.path.join(TREE, "selftests", "vm", "guest.sh"), encoding="utf-8") as file:
-        assert DEVICE_TEST in file.read()
+        assert f"device_test {DEVICE_TEST} " in file.read()
 
 
 def an_example_that_fails_is_found(tmp):
