@@ -29,9 +29,11 @@ judge() {
 # analyzed NAME ANALYZER: make runs the analyzer, with one log per file
 analyzed() {
 	rm -rf "build/analyze/$2"
-	if make --no-print-directory -j2 "analyze-$2" >"$out/$2.log" 2>&1; then
-		# shellcheck disable=SC2046 # a list
-		judge "$1" $(find "build/analyze/$2" -type f | sort)
+	# shellcheck disable=SC2016 # $1 is of that shell
+	if scripts/cached-log "$out/$2.log" -- sh -c '
+		make --no-print-directory -j2 "analyze-$1" && find "build/analyze/$1" -type f -exec cat {} +
+		' sh "$2"; then
+		judge "$1" "$out/$2.log"
 	else
 		tail -n 20 "$out/$2.log" | sed 's/^/# /'
 		echo "not ok - $1 (it does not run: $out/$2.log)"
