@@ -82,12 +82,15 @@ enum track_kind {
 	TRACK_TIMEBASE,		/* has no description: Perfetto makes the track from samples */
 };
 
+#define RECENT_TASKS	256U
+
 struct perfetto {
 	struct kb_trace *trace;
 	const struct kb_header *header;
 	struct kb_out *out;
 	struct kb_stack_table stacks;
 	struct kb_table tasks, tracks;
+	uint32_t recent[RECENT_TASKS];	/* rows of tasks, by id, plus 1: found without a hash */
 	struct kb_task_cpus cpus;
 	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
@@ -286,23 +289,36 @@ static void write_task(struct perfetto *x, const struct seen_task *task, uint64_
 	end_message(x, tree, kb_proto_end(part, at, KB_PROTO_EVENT));
 }
 
+/* NULL without memory. */
+static struct seen_task *row_of_task(struct perfetto *x, uint32_t task_id)
+{
+	uint32_t *recent = &x->recent[task_id % RECENT_TASKS];
+	struct seen_task *task = *recent ? kb_table_row(&x->tasks, *recent - 1) : NULL;
+	uint64_t key = task_id;
+
+	if (task && task->key == key)
+		return task;
+	task = kb_table_get(&x->tasks, &key);
+	if (task)
+		*recent = (uint32_t)(task - (struct seen_task *)x->tasks.rows) + 1;
+	else
+		x->no_memory = true;
+	return task;
+}
+
 /*
  * The row of a task; NULL without memory. New names are written to the trace, because Perfetto
  * prefers these names to those in scheduler events.
  */
-static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
-				  uint64_t time)
+static struct seen_task *see_named(struct perfetto *x, uint32_t task_id,
+				   const struct kb_task_name *known, uint64_t timestamp, uint64_t time)
 {
-	const struct kb_task_name *known = kb_names_task(x->trace->names, task_id, timestamp);
 	const char *name = known->name.data, *process = name;
-	uint64_t key = task_id;
-	struct seen_task *task = kb_table_get(&x->tasks, &key);
+	struct seen_task *task = row_of_task(x, task_id);
 	uint32_t tgid = known->tgid;
 
-	if (!task) {
-		x->no_memory = true;
+	if (!task)
 		return NULL;
-	}
 	if (tgid != task_id)
 		process = kb_names_task(x->trace->names, tgid, timestamp)->name.data;
 	if (task->name == name && task->process == process && task->tgid == tgid)
@@ -313,6 +329,13 @@ static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t
 	if (task_id)	/* Perfetto defines task 0 itself */
 		write_task(x, task, timestamp, time);
 	return task;
+}
+
+static struct seen_task *see_task(struct perfetto *x, uint32_t task_id, uint64_t timestamp,
+				  uint64_t time)
+{
+	return see_named(x, task_id, kb_names_task(x->trace->names, task_id, timestamp), timestamp,
+			 time);
 }
 
 /* ---- trace events ---- */
@@ -378,23 +401,26 @@ static uint32_t old_state(uint32_t state)
 static void write_switch(struct perfetto *x, const struct kb_event *event, uint64_t time,
 			 uint32_t previous)
 {
+	/* Copies: a name holds until the next one is asked for. If it has no label, it holds longer. */
+	const struct kb_task_name from = *kb_names_task(x->trace->names, previous, event->timestamp),
+				  to = *kb_names_task(x->trace->names, event->task_id,
+						      event->timestamp);
 	uint32_t state = kb_export_switch_state(x->trace, previous);
 	struct bundle *bundle;
 	uint8_t *at, *message, *body;
 
-	see_task(x, previous, event->timestamp, time);	/* its name may have changed */
-	see_task(x, event->task_id, event->timestamp, time);
+	/* Their names may have changed. */
+	see_named(x, previous, &from, event->timestamp, time);
+	see_named(x, event->task_id, &to, event->timestamp, time);
 	bundle = bundle_of(x, event->core);
 	message = kb_proto_begin(bundle->bytes + bundle->length, BUNDLE_EVENT, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, FTRACE_TIMESTAMP, time);
 	at = kb_proto_put_uint(at, FTRACE_PID, previous);
 	body = kb_proto_begin(at, FTRACE_SCHED_SWITCH, KB_PROTO_EVENT);
-	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM,
-				  kb_names_task(x->trace->names, previous, event->timestamp));
+	at = kb_perfetto_put_task(body, SWITCH_PREV_COMM, &from);
 	at = kb_proto_put_uint(at, SWITCH_PREV_PID, previous);
 	at = kb_proto_put_uint(at, SWITCH_PREV_STATE, x->has_release ? state : old_state(state));
-	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM,
-				  kb_names_task(x->trace->names, event->task_id, event->timestamp));
+	at = kb_perfetto_put_task(at, SWITCH_NEXT_COMM, &to);
 	at = kb_proto_put_uint(at, SWITCH_NEXT_PID, event->task_id);
 	at = kb_proto_end(message, kb_proto_end(body, at, KB_PROTO_EVENT), KB_PROTO_EVENT);
 	bundle->length = (uint32_t)(at - bundle->bytes);
