@@ -437,32 +437,95 @@ static uint64_t drain_all(int fd, const void *const *maps, uint32_t nr_cpus, str
 	return records;
 }
 
-/*
- * The highest rate that this machine reaches, on all of its CPUs. The reader comes first,
- * or it would be one of many who want them; and looking at every byte is slow here.
- */
-TEST_F_TIMEOUT(torture, a_stream_of_all_cpus_loses_nothing_with_4_mib, 3600)
+static uint64_t lost_of_all(const FIXTURE_DATA(torture) *self)
 {
-	struct seen seen[MAX_CPUS] = { 0 };
-	const void *maps[MAX_CPUS];
-	struct bystander by;
+	uint64_t lost = 0;
 	uint32_t cpu;
 
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		struct kbarman_stats s = stats(self->fd, cpu);
+
+		lost += lost_records(&s);
+	}
+	return lost;
+}
+
+static uint64_t now_ms(void)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
+}
+
+/* How long the reader was away from the rings at most, and in what time the fastest one is full. */
+struct pace {
+	uint64_t away, full;	/* ms */
+};
+
+/* A session that the reader reads until it has enough. */
+static struct pace stream_all(FIXTURE_DATA(torture) *self, const void **maps, struct seen *seen,
+			      struct bystander *by)
+{
+	uint64_t begun, last, most = 1;
+	struct pace pace = { 0 };
+	uint32_t cpu;
+
+	memset(self->load, 0, sizeof(*self->load));
 	begin(self, (struct kbarman_configure) {
 		EVERYTHING, .mode = KBARMAN_MODE_STREAM, .ring_bytes = 4 * MIB });
 	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
 		maps[cpu] = map_cpu(self->fd, cpu);
-		seen[cpu].number = -1;
+		seen[cpu] = (struct seen) { .number = -1 };
 	}
-	bystander_create(&by, self);
-	ASSERT_EQ(0, setpriority(PRIO_PROCESS, thread_id(), -20));
-	while (drain_all(self->fd, maps, self->nr_cpus, seen) < self->blocks)
+	bystander_create(by, self);
+	if (setpriority(PRIO_PROCESS, thread_id(), -20))
+		lost("no priority");
+	begun = last = now_ms();
+	while (drain_all(self->fd, maps, self->nr_cpus, seen) < self->blocks) {
 		usleep(10000);
+		pace.away = now_ms() - last > pace.away ? now_ms() - last : pace.away;
+		last = now_ms();
+	}
 	end(self);
-	bystander_destroy(&by);
-	TH_LOG("%llu blocks, and %llu in %llu snapshots",
-	       (unsigned long long)drain_all(self->fd, maps, self->nr_cpus, seen),
-	       (unsigned long long)by.blocks, (unsigned long long)by.tries);
+	pace.full = now_ms() - begun;
+	setpriority(PRIO_PROCESS, thread_id(), 0);
+	bystander_destroy(by);
+	drain_all(self->fd, maps, self->nr_cpus, seen);
+	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
+		uint64_t written = walk_begin(maps[cpu]).end;
+
+		most = written > most ? written : most;
+	}
+	pace.full = pace.full * 4 * MIB / most;
+	return pace;
+}
+
+/*
+ * The highest rate that this machine reaches, on all of its CPUs. The reader comes first,
+ * or it would be one of many who want them; and looking at every byte is slow here. In a VM
+ * whose host has other work, its CPU may stand still while another one writes: if it was away
+ * for half of the time in which a ring is full, it tries again.
+ */
+TEST_F_TIMEOUT(torture, a_stream_of_all_cpus_loses_nothing_with_4_mib, 3600)
+{
+	struct seen seen[MAX_CPUS];
+	const void *maps[MAX_CPUS];
+	struct bystander by;
+	struct pace pace;
+	int tries = 3;
+	uint32_t cpu;
+
+	for (;;) {
+		pace = stream_all(self, maps, seen, &by);
+		TH_LOG("%llu blocks in snapshots; the reader was away for %llu ms, a ring is full in %llu",
+		       (unsigned long long)by.blocks, (unsigned long long)pace.away,
+		       (unsigned long long)pace.full);
+		if (!lost_of_all(self) || 2 * pace.away < pace.full || !--tries)
+			break;
+		for (cpu = 0; cpu < self->nr_cpus; cpu++)
+			munmap((void *)maps[cpu], query(self->fd).map_bytes);
+	}
 	EXPECT_EQ(NULL, by.fault) TH_LOG("%s", by.fault);
 	EXPECT_EQ(0, by.missing);
 	for (cpu = 0; cpu < self->nr_cpus; cpu++) {
