@@ -190,16 +190,17 @@ static int64_t find_node(struct kb_stack_table *stacks, uint32_t parent, uint32_
 static int64_t add_frames(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
 			  int64_t node, struct kb_symbolizer *symbolizer)
 {
+	static const struct kb_place nowhere;
+	const struct kb_place *place = &nowhere;
 	const struct kb_frame *frames = &nothing;
-	struct kb_place place = { 0 };
 	uint32_t nr = 1;
 
 	if (symbolizer) {
 		nr = kb_symbolizer_frames(symbolizer, event->task_id, event->timestamp, pc, &frames);
-		kb_symbolizer_place(symbolizer, &place);
+		place = kb_symbolizer_place(symbolizer);
 	}
 	while (nr-- && node >= 0) {
-		int64_t frame = find_frame(stacks, &frames[nr], pc, &place);
+		int64_t frame = find_frame(stacks, &frames[nr], pc, place);
 
 		node = frame < 0 ? frame : find_node(stacks, (uint32_t)node, (uint32_t)frame);
 	}
@@ -211,10 +212,8 @@ static struct met meet(const struct kb_event *event, uint64_t pc, struct kb_symb
 {
 	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
 							       event->timestamp, pc);
-	struct kb_place place;
 
-	kb_symbolizer_place(symbolizer, &place);
-	return (struct met) { address_of(pc, &place), symbol->id };
+	return (struct met) { address_of(pc, kb_symbolizer_place(symbolizer)), symbol->id };
 }
 
 /* The same as add_frames() for the frame @met, faster for a call that was seen before. */
@@ -263,12 +262,25 @@ static void memorize(struct kb_stack_memo *memo, uint64_t hash, uint32_t depth, 
 	memo->nr_chains++;
 }
 
-/* The lookup addresses of all @depth frames, outermost first. */
+/*
+ * The lookup addresses of all @depth frames, outermost first: kb_chain_lookup() of each. All but two
+ * at most are return addresses.
+ */
 static void look_up_chain(const struct kb_event *restrict event, uint32_t depth,
 			  uint64_t *restrict pcs)
 {
-	while (depth--)
-		*pcs++ = kb_chain_lookup(event, depth);
+	const bool is_switch = event->type == KB_EVENT_TASK_SWITCH;
+	const uint64_t *chain = is_switch ? event->task_switch.chain : event->sample.chain;
+	const uint32_t extra = kb_chain_extra(event);
+	const uint32_t user = extra + (is_switch ? event->task_switch.nr_chain_kernel :
+				       event->sample.nr_chain_kernel);
+
+	for (uint32_t frame = extra; frame < depth; frame++)
+		pcs[depth - 1 - frame] = chain[frame - extra] - !!chain[frame - extra];
+	if (depth && !is_switch)
+		pcs[depth - 1] = kb_chain_lookup(event, 0);
+	if (user < depth)
+		pcs[depth - 1 - user] = kb_chain_lookup(event, user);
 }
 
 /* Add all @depth frames of a chain of addresses. Returns the last node or -ENOMEM. */

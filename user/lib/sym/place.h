@@ -15,7 +15,7 @@ struct kb_place {
 	bool anonymous;				/* its memory has no file */
 };
 
-/* The place of the address that @symbolizer resolved last. */
-void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place *place);
+/* The place of the address that @symbolizer resolved last. Holds until it resolves another one. */
+const struct kb_place *kb_symbolizer_place(const struct kb_symbolizer *symbolizer);
 
 #endif

@@ -386,6 +386,18 @@ static int resolve(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t 
 	return 0;
 }
 
+static void set_place(struct kb_symbolizer *symbolizer)
+{
+	const struct kb_map *row = symbolizer->holds.row;
+	const struct kb_image *image = row ? symbolizer->row_images[symbolizer->holds.index] : NULL;
+
+	symbolizer->where = (struct kb_place) {
+		.row = row,
+		.build_id = image && image->elf.build_id.length ? &image->elf.build_id : NULL,
+		.anonymous = image && image->anonymous,
+	};
+}
+
 /* Not inlined, so that the fast path of kb_symbolizer_resolve() saves no registers. */
 static const struct kb_symbol *__attribute__((noinline))
 resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timestamp, uint64_t pc)
@@ -404,6 +416,7 @@ resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timest
 			.file = "",
 		};
 	}
+	set_place(symbolizer);
 	return &symbolizer->frame.symbol;
 }
 
@@ -448,15 +461,9 @@ void kb_symbolizer_ahead(struct kb_symbolizer *symbolizer, uint32_t task_id, uin
 	kb_symtab_fetch_bucket(ahead->symtab, ahead->address);
 }
 
-void kb_symbolizer_place(const struct kb_symbolizer *symbolizer, struct kb_place *place)
+const struct kb_place *kb_symbolizer_place(const struct kb_symbolizer *symbolizer)
 {
-	const struct kb_image *image;
-
-	*place = (struct kb_place) { .row = symbolizer->holds.row };
-	image = place->row ? symbolizer->row_images[symbolizer->holds.index] : NULL;
-	if (image && image->elf.build_id.length)
-		place->build_id = &image->elf.build_id;
-	place->anonymous = image && image->anonymous;
+	return &symbolizer->where;
 }
 
 uint32_t kb_symbolizer_frames(struct kb_symbolizer *symbolizer, uint32_t task_id,

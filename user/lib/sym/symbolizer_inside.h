@@ -9,6 +9,7 @@
 #include "sym/jit_clock.h"
 #include "sym/jit_rows.h"
 #include "sym/maps.h"
+#include "sym/place.h"
 #include "sym/symbol_cache.h"
 
 struct kb_symbolizer {
@@ -31,6 +32,7 @@ struct kb_symbolizer {
 	uint64_t place_offset;		/* at offset pc + this */
 	struct kb_maps_hit holds;	/* where the answer is valid; low > high: nowhere */
 	uint32_t holds_for;		/* task id for which it is valid */
+	struct kb_place where;		/* of the answer */
 
 	struct kb_tasks *own_tasks;	/* NULL: the index of somebody else */
 	struct kb_symbol_cache *own_cache;
