@@ -36,6 +36,7 @@ int kb_cputime_init(struct kb_cputime *times, const struct kb_trace *trace)
 		       kb_cputime_is_clock(kb_names_counter(trace->names, 0));
 	times->max_cores = max_cores;
 	kb_table_init(&times->tasks, sizeof(struct task_time), 1);
+	times->recent = (struct kb_table_recent) { 0 };
 	times->since = calloc((size_t)max_cores + 1, sizeof(*times->since));
 	times->seen = calloc((size_t)max_cores + 1, sizeof(*times->seen));
 	return times->since && times->seen ? 0 : -ENOMEM;
@@ -50,7 +51,7 @@ void kb_cputime_release(struct kb_cputime *times)
 
 static struct task_time *time_of(struct kb_cputime *times, uint32_t task_id)
 {
-	return kb_table_get(&times->tasks, &(uint64_t){ task_id });
+	return kb_table_get_recent(&times->tasks, &times->recent, task_id);
 }
 
 int kb_cputime_feed(struct kb_cputime *times, const struct kb_walk *walk)

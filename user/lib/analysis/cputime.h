@@ -17,6 +17,7 @@ struct kb_cputime {
 	const struct kb_names *names;
 	bool clock;		/* the first counter is a clock */
 	struct kb_table tasks;
+	struct kb_table_recent recent;
 	int64_t *since;		/* by core: start of its current slice, ns */
 	uint8_t *seen;		/* by core: since is valid */
 	uint32_t max_cores;

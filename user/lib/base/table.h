@@ -55,4 +55,26 @@ static inline void *kb_table_row(const struct kb_table *table, uint32_t i)
 	return table->rows + (size_t)i * table->row_size;
 }
 
+/* Rows that were found a moment ago, of a table whose keys are task ids. All zero: none. */
+#define KB_TABLE_RECENT	256U
+
+struct kb_table_recent {
+	uint32_t rows[KB_TABLE_RECENT];	/* by the lowest bits of the key: number of the row, plus 1 */
+};
+
+/* kb_table_get(), which computes no hash for a row that was found a moment ago. */
+static inline void *kb_table_get_recent(struct kb_table *table, struct kb_table_recent *recent,
+					uint64_t key)
+{
+	uint32_t *number = &recent->rows[key % KB_TABLE_RECENT];
+	char *row = *number ? kb_table_row(table, *number - 1) : NULL;
+
+	if (row && *(const uint64_t *)(const void *)row == key)
+		return row;
+	row = kb_table_get(table, &key);
+	if (row)
+		*number = (uint32_t)((size_t)(row - table->rows) / table->row_size) + 1;
+	return row;
+}
+
 #endif

@@ -82,15 +82,13 @@ enum track_kind {
 	TRACK_TIMEBASE,		/* has no description: Perfetto makes the track from samples */
 };
 
-#define RECENT_TASKS	256U
-
 struct perfetto {
 	struct kb_trace *trace;
 	const struct kb_header *header;
 	struct kb_out *out;
 	struct kb_stack_table stacks;
 	struct kb_table tasks, tracks;
-	uint32_t recent[RECENT_TASKS];	/* rows of tasks, by id, plus 1: found without a hash */
+	struct kb_table_recent recent;	/* of tasks */
 	struct kb_task_cpus cpus;
 	struct kb_metric_tracks metrics;
 	struct bundle *bundles;		/* BUNDLES */
@@ -289,23 +287,6 @@ static void write_task(struct perfetto *x, const struct seen_task *task, uint64_
 	end_message(x, tree, kb_proto_end(part, at, KB_PROTO_EVENT));
 }
 
-/* NULL without memory. */
-static struct seen_task *row_of_task(struct perfetto *x, uint32_t task_id)
-{
-	uint32_t *recent = &x->recent[task_id % RECENT_TASKS];
-	struct seen_task *task = *recent ? kb_table_row(&x->tasks, *recent - 1) : NULL;
-	uint64_t key = task_id;
-
-	if (task && task->key == key)
-		return task;
-	task = kb_table_get(&x->tasks, &key);
-	if (task)
-		*recent = (uint32_t)(task - (struct seen_task *)x->tasks.rows) + 1;
-	else
-		x->no_memory = true;
-	return task;
-}
-
 /*
  * The row of a task; NULL without memory. New names are written to the trace, because Perfetto
  * prefers these names to those in scheduler events.
@@ -314,11 +295,13 @@ static struct seen_task *see_named(struct perfetto *x, uint32_t task_id,
 				   const struct kb_task_name *known, uint64_t timestamp, uint64_t time)
 {
 	const char *name = known->name.data, *process = name;
-	struct seen_task *task = row_of_task(x, task_id);
+	struct seen_task *task = kb_table_get_recent(&x->tasks, &x->recent, task_id);
 	uint32_t tgid = known->tgid;
 
-	if (!task)
+	if (!task) {
+		x->no_memory = true;
 		return NULL;
+	}
 	if (tgid != task_id)
 		process = kb_names_task(x->trace->names, tgid, timestamp)->name.data;
 	if (task->name == name && task->process == process && task->tgid == tgid)
