@@ -221,7 +221,7 @@ hackbench() {
 
 query() {
 	./measure "$1" $period root sqlite3 :memory: 'WITH RECURSIVE n(x) AS
-		(VALUES(1) UNION ALL SELECT x + 1 FROM n WHERE x < 100000)
+		(VALUES(1) UNION ALL SELECT x + 1 FROM n WHERE x < 250000)
 		SELECT count(*) FROM (SELECT DISTINCT substr(x * 7919 || hex(x), 2) y FROM n ORDER BY y);' |
 		tail -n 1
 }
