@@ -450,24 +450,16 @@ static uint64_t lost_of_all(const FIXTURE_DATA(torture) *self)
 	return lost;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec now;
-
-	clock_gettime(CLOCK_MONOTONIC, &now);
-	return now.tv_sec * 1000ULL + now.tv_nsec / 1000000;
-}
-
 /* How long the reader was away from the rings at most, and in what time the fastest one is full. */
 struct pace {
-	uint64_t away, full;	/* ms */
+	uint64_t away, full;	/* ns */
 };
 
 /* A session that the reader reads until it has enough. */
 static struct pace stream_all(FIXTURE_DATA(torture) *self, const void **maps, struct seen *seen,
 			      struct bystander *by)
 {
-	uint64_t begun, last, most = 1;
+	uint64_t begun, now, last, most = 1;
 	struct pace pace = { 0 };
 	uint32_t cpu;
 
@@ -481,14 +473,15 @@ static struct pace stream_all(FIXTURE_DATA(torture) *self, const void **maps, st
 	bystander_create(by, self);
 	if (setpriority(PRIO_PROCESS, thread_id(), -20))
 		lost("no priority");
-	begun = last = now_ms();
+	begun = last = clock_ns(CLOCK_MONOTONIC);
 	while (drain_all(self->fd, maps, self->nr_cpus, seen) < self->blocks) {
 		usleep(10000);
-		pace.away = now_ms() - last > pace.away ? now_ms() - last : pace.away;
-		last = now_ms();
+		now = clock_ns(CLOCK_MONOTONIC);
+		pace.away = now - last > pace.away ? now - last : pace.away;
+		last = now;
 	}
 	end(self);
-	pace.full = now_ms() - begun;
+	pace.full = clock_ns(CLOCK_MONOTONIC) - begun;
 	setpriority(PRIO_PROCESS, thread_id(), 0);
 	bystander_destroy(by);
 	drain_all(self->fd, maps, self->nr_cpus, seen);
@@ -497,7 +490,7 @@ static struct pace stream_all(FIXTURE_DATA(torture) *self, const void **maps, st
 
 		most = written > most ? written : most;
 	}
-	pace.full = pace.full * 4 * MIB / most;
+	pace.full = (double)pace.full * 4 * MIB / most;
 	return pace;
 }
 
@@ -519,8 +512,8 @@ TEST_F_TIMEOUT(torture, a_stream_of_all_cpus_loses_nothing_with_4_mib, 3600)
 	for (;;) {
 		pace = stream_all(self, maps, seen, &by);
 		TH_LOG("%llu blocks in snapshots; the reader was away for %llu ms, a ring is full in %llu",
-		       (unsigned long long)by.blocks, (unsigned long long)pace.away,
-		       (unsigned long long)pace.full);
+		       (unsigned long long)by.blocks, (unsigned long long)pace.away / 1000000,
+		       (unsigned long long)pace.full / 1000000);
 		if (!lost_of_all(self) || 2 * pace.away < pace.full || !--tries)
 			break;
 		for (cpu = 0; cpu < self->nr_cpus; cpu++)
