@@ -275,8 +275,11 @@ static void look_up_chain(const struct kb_event *restrict event, uint32_t depth,
 	const uint32_t user = extra + (is_switch ? event->task_switch.nr_chain_kernel :
 				       event->sample.nr_chain_kernel);
 
-	for (uint32_t frame = extra; frame < depth; frame++)
-		pcs[depth - 1 - frame] = chain[frame - extra] - !!chain[frame - extra];
+	for (uint32_t frame = extra; frame < depth; frame++) {
+		uint64_t pc = chain[frame - extra];
+
+		pcs[depth - 1 - frame] = pc ? pc - 1 : pc;
+	}
 	if (depth && !is_switch)
 		pcs[depth - 1] = kb_chain_lookup(event, 0);
 	if (user < depth)
