@@ -66,14 +66,14 @@ struct kb_table_recent {
 static inline void *kb_table_get_recent(struct kb_table *table, struct kb_table_recent *recent,
 					uint64_t key)
 {
-	uint32_t *number = &recent->rows[key % KB_TABLE_RECENT];
-	char *row = *number ? kb_table_row(table, *number - 1) : NULL;
+	uint32_t *found_at = &recent->rows[key % KB_TABLE_RECENT];
+	char *row = *found_at ? kb_table_row(table, *found_at - 1) : NULL;
 
 	if (row && *(const uint64_t *)(const void *)row == key)
 		return row;
 	row = kb_table_get(table, &key);
 	if (row)
-		*number = (uint32_t)((size_t)(row - table->rows) / table->row_size) + 1;
+		*found_at = (uint32_t)((size_t)(row - table->rows) / table->row_size) + 1;
 	return row;
 }
 
