@@ -6,7 +6,7 @@
 #
 #	suite_begin NAME	the output of programs goes to out/NAME/; $scrap is a directory for
 #				temporary files
-#	title, build, tap, within, boot, figures, dmesg_is_clean …
+#	title, build, tap, within, boot, workers, figures, dmesg_is_clean …
 #	suite_end		prints the ten slowest tests, once more what failed, and "N passed,
 #				N failed, N skipped", and returns the status of the run
 #
@@ -187,6 +187,36 @@ within() {
 		fails "$name: it ended with status $r (the whole output is in $log)"
 		echo '0 1 0' >>"$out/totals"
 	fi
+}
+
+# workers FUNCTION ITEM...: runs FUNCTION ITEM for each of them in this order, two at a time where
+# this machine has two CPUs. FUNCTION is a failed test if it ends with another status than 0.
+workers() {
+	what=$1
+	shift
+	items=$*
+	second=
+	if [ "$(nproc)" -gt 1 ]; then
+		worker &
+		second=$!
+	fi
+	worker
+	[ ! "$second" ] || wait "$second"
+}
+
+# Takes one item after the other that no worker has taken yet. Each has a shell of its own, which
+# may end where a command fails.
+worker() {
+	for item in $items; do
+		mkdir "$scrap/taken-$item" 2>/dev/null || continue
+		"$what" "$item" &
+		r=0
+		wait $! || r=$?
+		[ $r -eq 0 ] || {
+			fails "$item: it broke off with status $r"
+			echo '0 1 0' >>"$out/totals"
+		}
+	done
 }
 
 suite_end() {

@@ -123,4 +123,33 @@ is a_failure_of_a_run_within_a_run_is_told_again_at_the_end \
 	"$(sed '1,/^what failed:/d; $d' "$tmp/said")" '  FAIL  what_is_not: why' "$tmp/said"
 is a_run_within_a_run_that_breaks_off_is_a_failure "$(outer 'no sum')" '0 passed, 1 failed, 0 skipped' \
 	"$tmp/said"
+
+cat >"$tmp/parts" <<'END'
+set -eu
+. scripts/lib.sh
+. scripts/suite.sh
+suite_begin "suite-$2"
+passes() { echo "ok 1 - $1"; echo 1..1; }
+part() {
+	case $1 in
+	breaks) false ;;
+	waits) for n in 1 2 3; do sleep 1; tap "beside-$n" 0 passes "$n"; done & beside=$!
+		tap first 0 passes first; rm -f nothing; wait $beside ;;
+	esac
+	tap "$1" 0 passes "$1"
+}
+workers part a breaks b waits
+suite_end
+END
+# Each way to share the parts: the worker that takes one may be the script itself.
+for cpus in 1 2; do
+	printf '#!/bin/sh\necho %d\n' $cpus >"$tmp/nproc"
+	chmod +x "$tmp/nproc"
+	PATH=$tmp:$PATH sh -c '. "$1"' scripts/test "$tmp/parts" "$$" >"$tmp/said" || :
+	rm -rf "out/suite-$$"
+	is a_part_that_breaks_off_is_a_failure_and_the_others_run_on_$cpus \
+		"$(grep -v '^ok' "$tmp/said" | sed '1,/^what failed:/d')" \
+		'  FAIL  breaks: it broke off with status 1
+7 passed, 1 failed, 0 skipped' "$tmp/said"
+done
 echo "1..$count"
