@@ -26,9 +26,14 @@ function forget() {
 	diagnostics = behind = failing = 0
 }
 
+# Suites run beside each other: mawk would write the end of a line by itself.
+function say(line) {
+	printf "%s", line "\n"
+}
+
 # both here and at the end of the run
 function tell_failure(line) {
-	print line
+	say(line)
 	print line >> failures
 	fflush(failures)		# others append to it
 }
@@ -64,7 +69,7 @@ function end(status, left) {
 			left = left sprintf(", %d failed", failed)
 		if (skipped)
 			left = left sprintf(", %d skipped", skipped)
-		print left
+		say(left)
 	}
 	fflush()
 	all_passed += passed; all_failed += failed; all_skipped += skipped
@@ -99,7 +104,7 @@ function result(line, good, reason, name, i) {
 			name = test		# the harness of the kernel names no skipped test
 		if (good) {
 			skipped++
-			printf "skip  %s: %s: %s\n", program, name, reason == "" ? "no reason given" : reason
+			say("skip  " program ": " name ": " (reason == "" ? "no reason given" : reason))
 			forget()
 			return
 		}
@@ -146,7 +151,7 @@ function tap(line) {
 			skipped++
 			results++
 			sub(/^[^#]*# *[Ss][Kk][Ii][Pp][: ]*/, "", line)
-			printf "skip  %s: %s\n", program, line
+			say("skip  " program ": " line)
 		}
 	} else
 		note(line)
@@ -182,7 +187,7 @@ END {
 	else if (status || !(all_passed + all_failed + all_skipped)) {
 		program = suite
 		for (i = diagnostics > 20 ? diagnostics - 20 : 0; i < diagnostics; i++)
-			print "      " diagnostic[i]
+			say("      " diagnostic[i])
 		problem(status ? "exit status " status : "no test ran")
 		all_failed++
 	}
