@@ -123,24 +123,25 @@ def prepare(folder, example):
     return programs
 
 
-def run_example(folder, place, example):
+def run_example(folder, where, example):
     """Run it; a failure says which, and what it said."""
     programs = prepare(folder, example)
     statuses = os.path.join(folder, ".statuses")
-    # there are no such machines, and the spool of this one is not touched
+    # there are no such machines, and no folder of this one is written into
     script = re.sub(r"(?<=[:/])(?:collector|pyroscope)(?=:)", "127.0.0.1", example)
-    script = script.replace("/var/spool/kbarman", os.path.join(folder, "spool"))
+    for place in "/var/spool/kbarman", "/srv/fleet":
+        script = script.replace(place, os.path.join(folder, os.path.basename(place)))
     done = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True,
                           timeout=120, stdin=subprocess.DEVNULL, check=False,
                           env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
                                "KBARMAN": tap.KBARMAN, "STATUSES": statuses})
-    assert done.returncode == 0, (place, example, done)
+    assert done.returncode == 0, (where, example, done)
     with open(statuses, encoding="utf-8") as file:
         ended = [int(line.split()[0]) for line in file]
-    assert len(ended) == len(COMMAND.findall(example)), (place, example, ended)
+    assert len(ended) == len(COMMAND.findall(example)), (where, example, ended)
     # who is piped to `head` is told by a signal that it has seen enough
     good = {0, 141} if "| head" in example else {0}
-    assert set(ended) <= good, (place, example, ended, done.stderr)
+    assert set(ended) <= good, (where, example, ended, done.stderr)
     return done
 
 
