@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: MIT
-/* Open addressing over an array of rows. The table is at most half full. */
+/*
+ * Open addressing over an array of rows. The table is at most half full. Slots are in the order of
+ * their hashes, but for those that were taken: so a table grows from its first slot to its last one,
+ * without a look at its rows.
+ */
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,6 +65,15 @@ static inline bool is_key(const struct kb_table *table, uint32_t row, const uint
 }
 
 /*
+ * Where the slot of a row is, unless others have taken it. Only the upper half of the row's hash
+ * counts, which is in the slot, too.
+ */
+static inline uint32_t home_of(const struct kb_table *table, uint64_t value)
+{
+	return (uint32_t)(value >> table->shift);
+}
+
+/*
  * The number of the row that has @key, whose hash is @value. The hash bits in a slot avoid most
  * accesses to rows of other keys, which are cache misses.
  */
@@ -72,20 +85,20 @@ static inline uint32_t find_row(const struct kb_table *table, const uint64_t *ke
 
 	if (!slots)
 		return KB_TABLE_NONE;
-	for (i = value & mask; (slot = slots[i]); i = (i + 1) & mask)
+	for (i = home_of(table, value); (slot = slots[i]); i = (i + 1) & mask)
 		if (slot >> 32 == value >> 32 && is_key(table, (uint32_t)slot - 1, key))
 			return (uint32_t)slot - 1;
 	return KB_TABLE_NONE;
 }
 
-/* The free slot for @value in a table that does not have its row. */
-static uint64_t *free_slot(uint64_t *slots, uint32_t nr_slots, uint64_t value)
+/* The free slot for a row with the hash @value, which the table does not have. */
+static uint64_t *free_slot(const struct kb_table *table, uint64_t value)
 {
-	uint32_t i = value & (nr_slots - 1);
+	uint32_t i = home_of(table, value);
 
-	while (slots[i])
-		i = (i + 1) & (nr_slots - 1);
-	return &slots[i];
+	while (table->slots[i])
+		i = (i + 1) & (table->nr_slots - 1);
+	return &table->slots[i];
 }
 
 static uint64_t slot_of(uint64_t value, uint32_t row)
@@ -95,8 +108,8 @@ static uint64_t slot_of(uint64_t value, uint32_t row)
 
 static int grow(struct kb_table *table)
 {
-	uint32_t max = table->max ? table->max * 2 : 64, i;
-	uint64_t *slots;
+	uint32_t max = table->max ? table->max * 2 : 64, nr_old = table->nr_slots, i;
+	uint64_t *slots, *old = table->slots;
 	char *rows;
 
 	if (max > MAX_ROWS)
@@ -107,16 +120,15 @@ static int grow(struct kb_table *table)
 		free(slots);
 		return -1;
 	}
-	free(table->slots);
 	table->rows = rows;
 	table->max = max;
 	table->slots = slots;
 	table->nr_slots = max * 2;
-	for (i = 0; i < table->nr; i++) {
-		uint64_t value = kb_table_hash(table, kb_table_row(table, i));
-
-		*free_slot(slots, table->nr_slots, value) = slot_of(value, i);
-	}
+	table->shift = 32 + (uint32_t)__builtin_clz(max);
+	for (i = 0; i < nr_old; i++)
+		if (old[i])
+			*free_slot(table, old[i]) = old[i];
+	free(old);
 	return 0;
 }
 
@@ -138,7 +150,7 @@ static uint32_t __attribute__((noinline)) add_row(struct kb_table *table, const 
 	row = kb_table_row(table, table->nr);
 	memset(row, 0, table->row_size);
 	memcpy(row, key, table->key_words * sizeof(*key));
-	*free_slot(table->slots, table->nr_slots, hash) = slot_of(hash, table->nr);
+	*free_slot(table, hash) = slot_of(hash, table->nr);
 	return table->nr++;
 }
 
@@ -164,16 +176,17 @@ void *kb_table_get(struct kb_table *table, const uint64_t *key)
 void kb_table_fetch_slot(const struct kb_table *table, uint64_t hash)
 {
 	if (table->nr_slots)
-		__builtin_prefetch(&table->slots[hash & (table->nr_slots - 1)]);
+		__builtin_prefetch(&table->slots[home_of(table, hash)]);
 }
 
 uint32_t kb_table_fetch_row(const struct kb_table *table, uint64_t hash)
 {
-	uint32_t mask = table->nr_slots - 1, i = hash & mask, number;
+	uint32_t mask = table->nr_slots - 1, i, number;
 	const char *row;
 
 	if (!table->nr_slots)
 		return KB_TABLE_NONE;
+	i = home_of(table, hash);
 	while (table->slots[i] && table->slots[i] >> 32 != hash >> 32)
 		i = (i + 1) & mask;
 	if (!table->slots[i])

@@ -19,6 +19,7 @@ struct kb_table {
 	uint64_t *slots;	/* row number + 1 and, above it, the upper half of the key's
 				 * hash; 0 = free; the number of slots is a power of two */
 	uint32_t nr_slots;
+	uint32_t shift;		/* 64 - log2(nr_slots): a hash, shifted by it, is the number of a slot */
 	uint64_t seed;
 };
 
