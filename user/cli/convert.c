@@ -17,6 +17,7 @@
 #include <kbarman/tptp.h>
 
 #include "analysis/trace_parts.h"
+#include "base/out_packet.h"
 #include "cli.h"
 #include "export/annotate_side.h"
 #include "sym/side.h"
@@ -355,6 +356,7 @@ static int run_to(struct convert *c, struct kb_trace *trace, int fd, struct kb_e
 
 	if (result)
 		return kb_error_set(err, result, KB_NO_OFFSET, "out of memory");
+	kb_out_behind(out);
 	beside = find_beside(c, trace);
 	c->options.beside = beside;
 	c->options.filter = filters_get(&c->filters);

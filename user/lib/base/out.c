@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/out_packet.h"
+#include "base/out_thread.h"
 
 #define BUFFER_BYTES	(128u << 10)
 
@@ -87,6 +88,7 @@ void kb_out_destroy(struct kb_out *out)
 {
 	if (!out)
 		return;
+	kb_out_thread_end(out->thread);
 	free(out->buffer);
 	free(out);
 }
@@ -100,19 +102,38 @@ int kb_out_fail(struct kb_out *out, int error)
 	return out->error;
 }
 
-int kb_out_flush(struct kb_out *out)
+int kb_out_behind(struct kb_out *out)
 {
-	size_t size = (size_t)(out->at - out->buffer);
+	if (!out->write || out->datagrams || out->thread)
+		return 0;
+	return kb_out_thread_start(&out->thread, BUFFER_BYTES, out->write, out->context);
+}
+
+/* Write out what is buffered, or let the thread do it. */
+static int write_out(struct kb_out *out)
+{
+	size_t size = (size_t)(out->at - out->buffer), room = (size_t)(out->end - out->buffer);
 	int error;
 
 	if (out->error || !out->write || !size)
 		return out->error;
-	error = out->write(out->context, out->buffer, size);
+	error = out->thread ? kb_out_thread_give(out->thread, &out->buffer, &room, size) :
+			      out->write(out->context, out->buffer, size);
 	if (error)
 		return kb_out_fail(out, error);
 	out->flushed += size;
 	out->at = out->buffer;
+	out->end = out->buffer + room;
 	return 0;
+}
+
+int kb_out_flush(struct kb_out *out)
+{
+	int error = write_out(out);
+
+	if (!error && out->thread)
+		error = kb_out_thread_wait(out->thread);
+	return error ? kb_out_fail(out, error) : 0;
 }
 
 /* Make room: write out the buffer, and enlarge it if that is not enough. */
@@ -121,7 +142,7 @@ uint8_t *kb_out_reserve_slow(struct kb_out *out, size_t size)
 	size_t used, room;
 	uint8_t *buffer;
 
-	if (kb_out_flush(out))
+	if (write_out(out))
 		return NULL;
 	used = (size_t)(out->at - out->buffer);
 	room = (size_t)(out->end - out->buffer);

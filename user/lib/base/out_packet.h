@@ -22,7 +22,15 @@ struct kb_out {
 	bool datagrams;		/* one datagram a packet */
 	kb_out_write write;	/* NULL: output to memory, which is never written out */
 	void *context;
+	struct kb_out_thread *thread;	/* that calls write(); NULL: the caller does */
 };
+
+/*
+ * From now on a thread writes while the caller goes on. An error is told by a later call, at the
+ * latest by kb_out_flush(), which waits for the thread. Without effect for memory and datagrams.
+ * Returns 0 or a negative errno: then the caller writes as before.
+ */
+int kb_out_behind(struct kb_out *out);
 
 /* kb_out_printf() of the caller's arguments. */
 __attribute__((format(printf, 2, 0)))

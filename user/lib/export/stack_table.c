@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: MIT
 /*
  * Adding a sample takes a look-up of its symbol and two look-ups of rows for each frame. If
- * frames are addresses, there are more rows than fit into a cache. Then it takes one look-up of a
- * row for each frame, and only one for a whole chain that was added before.
+ * frames are addresses, there are more rows than fit into a cache. Then the frames of an address
+ * are looked up once, and a whole chain that was added before takes one look-up.
  */
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include <kbarman/chain.h>
+#include "base/array.h"
 #include "base/hash.h"
 #include "export/label.h"
 #include "export/stack_table.h"
@@ -23,15 +24,17 @@ static const struct kb_frame nothing = {
 	.file = "",
 };
 
-struct call {
-	uint64_t key[3];	/* node, address, symbol, which is of one image */
-	uint32_t node;		/* 0: not looked up yet */
+/* A call as far as it makes chains different. */
+struct met {
+	uint64_t key[2];	/* address, symbol, which is of one image */
 };
 
-/* A frame as far as it makes chains different: a symbol is of one image. */
-struct met {
-	uint64_t address;
-	uint64_t symbol;
+/* What is at an address. */
+struct site {
+	struct met key;
+	uint32_t nr;		/* of its frames; 0: not looked up yet */
+	uint32_t first;		/* the frame's number; with more frames, where their numbers are in
+				 * inlined[], the outermost one first */
 };
 
 #define MEMO_CHAINS	(1U << 15)
@@ -46,6 +49,8 @@ struct kb_stack_memo {
 	uint32_t nr_chains;
 	uint64_t pcs[KB_STACK_TABLE_DEPTH];	/* of the one that is added */
 	struct met chain[KB_STACK_TABLE_DEPTH];
+	uint64_t hashes[KB_STACK_TABLE_DEPTH];	/* of its keys in sites */
+	uint32_t *inlined, nr_inlined, max_inlined;	/* frames of sites that have several */
 	uint32_t nr_frames;
 	struct met frames[MEMO_FRAMES];
 };
@@ -58,7 +63,7 @@ int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses)
 	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 3);
 	kb_table_init(&stacks->frames, sizeof(struct kb_stack_frame), 3);
 	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 2);
-	kb_table_init(&stacks->calls, sizeof(struct call), 3);
+	kb_table_init(&stacks->sites, sizeof(struct site), 2);
 	if (addresses && !(stacks->memo = calloc(1, sizeof(*stacks->memo))))
 		return -ENOMEM;
 	root = kb_table_get(&stacks->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
@@ -70,7 +75,9 @@ void kb_stack_table_release(struct kb_stack_table *stacks)
 	kb_table_release(&stacks->images);
 	kb_table_release(&stacks->frames);
 	kb_table_release(&stacks->nodes);
-	kb_table_release(&stacks->calls);
+	kb_table_release(&stacks->sites);
+	if (stacks->memo)
+		free(stacks->memo->inlined);
 	free(stacks->memo);
 }
 
@@ -213,26 +220,43 @@ static struct met meet(const struct kb_event *event, uint64_t pc, struct kb_symb
 	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
 							       event->timestamp, pc);
 
-	return (struct met) { address_of(pc, kb_symbolizer_place(symbolizer)), symbol->id };
+	return (struct met) { { address_of(pc, kb_symbolizer_place(symbolizer)), symbol->id } };
 }
 
-/* The same as add_frames() for the frame @met, faster for a call that was seen before. */
-static int64_t add_call(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
-			const struct met *met, int64_t node, struct kb_symbolizer *symbolizer)
+/* Note the frames at @pc, which are those of @site. */
+static int fill_site(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
+		     struct site *site, struct kb_symbolizer *symbolizer)
 {
-	uint64_t key[3] = { (uint64_t)node, met->address, met->symbol };
-	struct call *call;
+	struct kb_stack_memo *memo = stacks->memo;
+	const struct kb_frame *frames;
+	uint32_t nr = kb_symbolizer_frames(symbolizer, event->task_id, event->timestamp, pc, &frames);
+	const struct kb_place *place = kb_symbolizer_place(symbolizer);
+	int64_t frame;
 
-	call = kb_table_get(&stacks->calls, key);
-	if (!call)
+	if (nr > 1 && !KB_ARRAY_ROOM(memo->inlined, memo->max_inlined, memo->nr_inlined + nr))
 		return -ENOMEM;
-	if (!call->node) {
-		node = add_frames(stacks, event, pc, node, symbolizer);
-		if (node > 0)
-			call->node = (uint32_t)node;
-		return node;
+	site->first = memo->nr_inlined;
+	for (uint32_t i = nr; i--; ) {
+		frame = find_frame(stacks, &frames[i], pc, place);
+		if (frame < 0)
+			return -ENOMEM;
+		if (nr == 1)
+			site->first = (uint32_t)frame;
+		else
+			memo->inlined[memo->nr_inlined++] = (uint32_t)frame;
 	}
-	return call->node;
+	site->nr = nr;
+	return 0;
+}
+
+/* The last node of the frames of @site, which are called from @node; -ENOMEM. */
+static int64_t add_site(struct kb_stack_table *stacks, const struct site *site, int64_t node)
+{
+	const uint32_t *frames = site->nr == 1 ? &site->first : stacks->memo->inlined + site->first;
+
+	for (uint32_t i = 0; i < site->nr && node >= 0; i++)
+		node = find_node(stacks, (uint32_t)node, frames[i]);
+	return node;
 }
 
 /* Where the chain whose @depth frames are in memo->chain is, or where there is room for it. */
@@ -286,25 +310,52 @@ static void look_up_chain(const struct kb_event *restrict event, uint32_t depth,
 		pcs[depth - 1 - user] = kb_chain_lookup(event, user);
 }
 
+/* Add all @depth frames of a chain that is in the memo's arrays. Returns the last node or -ENOMEM. */
+static int64_t add_new_chain(struct kb_stack_table *stacks, const struct kb_event *event,
+			     uint32_t depth, struct kb_symbolizer *symbolizer)
+{
+	struct kb_stack_memo *memo = stacks->memo;
+	int64_t node = KB_STACK_TABLE_ROOT;
+
+	for (uint32_t i = 0; i < depth; i++) {
+		memo->hashes[i] = kb_table_hash(&stacks->sites, memo->chain[i].key);
+		kb_table_fetch_slot(&stacks->sites, memo->hashes[i]);
+	}
+	for (uint32_t i = 0; i < depth; i++)
+		kb_table_fetch_row(&stacks->sites, memo->hashes[i]);
+	for (uint32_t i = 0; i < depth && node >= 0; i++) {
+		uint32_t number = kb_table_number(&stacks->sites, memo->chain[i].key,
+						  memo->hashes[i]);
+		struct site *site;
+
+		if (number == KB_TABLE_NONE)
+			return -ENOMEM;
+		site = kb_table_row(&stacks->sites, number);
+		if (!site->nr && fill_site(stacks, event, memo->pcs[i], site, symbolizer))
+			return -ENOMEM;
+		node = add_site(stacks, site, node);
+	}
+	return node;
+}
+
 /* Add all @depth frames of a chain of addresses. Returns the last node or -ENOMEM. */
 static int64_t add_chain(struct kb_stack_table *stacks, const struct kb_event *event, uint32_t depth,
 			 struct kb_symbolizer *symbolizer)
 {
 	struct kb_stack_memo *memo = stacks->memo;
-	int64_t node = KB_STACK_TABLE_ROOT;
-	uint64_t hash = stacks->calls.seed;
+	uint64_t hash = stacks->sites.seed;
 	uint32_t known, i;
+	int64_t node;
 
 	look_up_chain(event, depth, memo->pcs);
 	for (i = 0; i < depth; i++) {
 		memo->chain[i] = meet(event, memo->pcs[i], symbolizer);
-		hash = kb_hash_word(hash, memo->chain[i].address ^ memo->chain[i].symbol << 48);
+		hash = kb_hash_word(hash, memo->chain[i].key[0] ^ memo->chain[i].key[1] << 48);
 	}
 	known = known_chain(memo, hash, depth)->node;
 	if (known)
 		return known;
-	for (i = 0; i < depth && node >= 0; i++)
-		node = add_call(stacks, event, memo->pcs[i], &memo->chain[i], node, symbolizer);
+	node = add_new_chain(stacks, event, depth, symbolizer);
 	if (node > 0)
 		memorize(memo, hash, depth, node);
 	return node;

@@ -57,7 +57,7 @@ struct kb_stack_node {
 struct kb_stack_table {
 	bool addresses;			/* a frame is an address instead of a symbol */
 	struct kb_table images, frames, nodes;
-	struct kb_table calls;		/* with addresses: from (node, address) to a node */
+	struct kb_table sites;		/* with addresses: the frames of each */
 	struct kb_stack_memo *memo;	/* with addresses: whole chains that were added lately */
 };
 
