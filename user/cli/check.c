@@ -75,7 +75,8 @@ static int check(const char *name, bool is_last_pipe)
 	if (!format)
 		return CLI_IMPOSSIBLE;
 	if (is_last_pipe)
-		cli_sandbox_reading(path);
+		cli_sandbox(&(struct cli_sandbox) { .inputs = &path, .nr_inputs = 1,
+						      .threads = true });
 	status = format->check(path, say);
 	cli_progress_end();
 	if (status == CLI_OK)

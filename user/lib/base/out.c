@@ -13,8 +13,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "base/helper.h"
 #include "base/out_packet.h"
-#include "base/out_thread.h"
 
 #define BUFFER_BYTES	(128u << 10)
 
@@ -88,7 +88,8 @@ void kb_out_destroy(struct kb_out *out)
 {
 	if (!out)
 		return;
-	kb_out_thread_end(out->thread);
+	kb_helper_end(out->behind.helper);
+	free(out->behind.buffer);
 	free(out->buffer);
 	free(out);
 }
@@ -102,37 +103,74 @@ int kb_out_fail(struct kb_out *out, int error)
 	return out->error;
 }
 
+/* ---- writing behind ---- */
+
 int kb_out_behind(struct kb_out *out)
 {
-	if (!out->write || out->datagrams || out->thread)
+	if (!out->write || out->datagrams || out->behind.buffer)
 		return 0;
-	return kb_out_thread_start(&out->thread, BUFFER_BYTES, out->write, out->context);
+	out->behind.buffer = malloc(BUFFER_BYTES);
+	out->behind.room = BUFFER_BYTES;
+	if (!out->behind.buffer)
+		return -ENOMEM;
+	return kb_helper_start(&out->behind.helper);
 }
 
-/* Write out what is buffered, or let the thread do it. */
+static void write_behind(void *context)
+{
+	struct kb_out *out = context;
+
+	out->behind.error = out->write(out->context, out->behind.buffer, out->behind.size);
+}
+
+/* Wait until the helper has written what it has. Returns its error. */
+static int wait_behind(struct kb_out *out)
+{
+	if (out->behind.helper)
+		kb_helper_wait(out->behind.helper);
+	return out->behind.error;
+}
+
+/* The helper writes the buffer's @size bytes, and the caller goes on with the helper's buffer. */
+static void give_behind(struct kb_out *out, size_t size)
+{
+	uint8_t *buffer = out->behind.buffer;
+	size_t room = out->behind.room;
+
+	out->behind.buffer = out->buffer;
+	out->behind.room = (size_t)(out->end - out->buffer);
+	out->behind.size = size;
+	kb_helper_give(out->behind.helper, write_behind, out);
+	out->buffer = buffer;
+	out->end = buffer + room;
+}
+
+/* ---- */
+
+/* Write out what is buffered, or let the helper do it. */
 static int write_out(struct kb_out *out)
 {
-	size_t size = (size_t)(out->at - out->buffer), room = (size_t)(out->end - out->buffer);
+	size_t size = (size_t)(out->at - out->buffer);
 	int error;
 
 	if (out->error || !out->write || !size)
 		return out->error;
-	error = out->thread ? kb_out_thread_give(out->thread, &out->buffer, &room, size) :
-			      out->write(out->context, out->buffer, size);
+	error = wait_behind(out);
+	if (!error && !out->behind.helper)
+		error = out->write(out->context, out->buffer, size);
 	if (error)
 		return kb_out_fail(out, error);
+	if (out->behind.helper)
+		give_behind(out, size);
 	out->flushed += size;
 	out->at = out->buffer;
-	out->end = out->buffer + room;
 	return 0;
 }
 
 int kb_out_flush(struct kb_out *out)
 {
-	int error = write_out(out);
+	int error = write_out(out) ?: wait_behind(out);
 
-	if (!error && out->thread)
-		error = kb_out_thread_wait(out->thread);
 	return error ? kb_out_fail(out, error) : 0;
 }
 

@@ -22,12 +22,18 @@ struct kb_out {
 	bool datagrams;		/* one datagram a packet */
 	kb_out_write write;	/* NULL: output to memory, which is never written out */
 	void *context;
-	struct kb_out_thread *thread;	/* that calls write(); NULL: the caller does */
+	/* A helper that calls write() for this buffer while the caller fills the other one. */
+	struct {
+		struct kb_helper *helper;	/* NULL: the caller writes */
+		uint8_t *buffer;
+		size_t room, size;		/* bytes; size: to be written */
+		int error;			/* the first one, negative errno */
+	} behind;
 };
 
 /*
- * From now on a thread writes while the caller goes on. An error is told by a later call, at the
- * latest by kb_out_flush(), which waits for the thread. Without effect for memory and datagrams.
+ * From now on a helper writes while the caller goes on. An error is told by a later call, at the
+ * latest by kb_out_flush(), which waits for it. Without effect for memory and datagrams.
  * Returns 0 or a negative errno: then the caller writes as before.
  */
 int kb_out_behind(struct kb_out *out);

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+#include <sched.h>
 #include <signal.h>
 
 #include "base/thread.h"
@@ -13,4 +14,11 @@ int kb_thread_start(pthread_t *thread, void *(*run)(void *context), void *contex
 	ret = pthread_create(thread, NULL, run, context);
 	pthread_sigmask(SIG_SETMASK, &old, NULL);
 	return -ret;
+}
+
+unsigned int kb_cpus(void)
+{
+	cpu_set_t cpus;
+
+	return sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : (unsigned int)CPU_COUNT(&cpus);
 }

@@ -10,4 +10,7 @@
  */
 int kb_thread_start(pthread_t *thread, void *(*run)(void *context), void *context);
 
+/* How many CPUs this process may use, as far as it can tell: at least 1. */
+unsigned int kb_cpus(void);
+
 #endif

@@ -7,9 +7,15 @@
  * checksum of many records is that of the sums of their fields. What samples have beyond the
  * others is added later, many samples at a time. All other and all suspicious records are decoded
  * as by kb_barman_next().
+ *
+ * Where the program may make threads, a helper checks the second half of a window meanwhile. Nothing
+ * says where a record begins there. So the helper begins where a row of fast records seems to, and
+ * its sums count only if the first half ends in that very place.
  */
 #include <stdlib.h>
 
+#include "base/helper.h"
+#include "base/thread.h"
 #include "format/barman_decode.h"
 
 #define FAST_BYTES	24	/* least length of these, including the bytes of kbarman.ext=1 */
@@ -17,6 +23,10 @@
 #define FAST_CORES	4096U	/* whose records can be fast; a power of two */
 #define AHEAD		2048	/* bytes: the processor's own prefetch ends with a page */
 #define RECORDS		1024	/* that are added up at a time */
+#define HALVED_BYTES	(512U << 10)	/* at least, of a window of which a helper checks a half */
+#define HALVED_CORES	512U	/* at most */
+#define ROW		64	/* fast records in a row: there one begins, in all likelihood */
+#define LOOK_BYTES	4096	/* where such a row is looked for */
 
 /* Three counts of them in one number: a record, a switch, a timestamp before the one before it. */
 #define ONE_RECORD	(UINT64_C(1) << 16)
@@ -189,6 +199,8 @@ static void count(struct kb_validation *sum, const struct kb_event *event)
 struct of_core {
 	uint64_t least[FAST_TYPES];	/* by type: the least length that is fast */
 	uint64_t latest;		/* timestamp of its last record */
+	uint64_t first;			/* in a second half: of its first one, if it is seen */
+	uint64_t seen;
 };
 
 /*
@@ -339,16 +351,42 @@ static kb_always_inline uint64_t hash_samples(const struct kb_barman *b,
 	return hash + (counts << 32) * MIX_BODY + pcs * MIX_MORE;
 }
 
+/* A record that is fast. */
+struct fast {
+	const uint8_t *record;
+	uint64_t length, head, body;
+	uint32_t type;
+	struct of_core *core;
+};
+
+/* Whether the block at @at has a fast record; it ends in front of @at + word + rules->longest. */
+static kb_always_inline bool load_fast(const struct rules *rules, const uint8_t *at,
+				       unsigned int word, bool swap, struct fast *fast)
+{
+	fast->record = at + word;
+	fast->length = kb_load_word(at, word, swap);
+	fast->head = load_head(fast->record, swap);
+	fast->type = (uint32_t)fast->head;
+	if (kb_unlikely(fast->head & rules->wrong_head))
+		return false;
+	fast->core = &rules->cores[fast->head >> 32];
+	if (kb_unlikely(fast->length - fast->core->least[fast->type] >= rules->lengths[fast->type]))
+		return false;
+	fast->body = fast_body(fast->record, fast->type, swap);
+	return !kb_unlikely(fast->body & rules->wrong[fast->type]);
+}
+
 /*
  * Check fast records from @at on: at most RECORDS of them, and none that ends behind @end. Returns
- * where it has stopped, which may be in front of a record that is not fast.
+ * where it has stopped, which may be in front of a record that is not fast. In a @second half the
+ * first timestamp of each core is noted.
  *
  * All sums are of this function alone, so that they are in registers, and the fields of records are
  * added up before they are multiplied.
  */
 static kb_always_inline const uint8_t *
 validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct rules *all,
-	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap)
+	      const uint8_t *at, const uint8_t *end, unsigned int word, bool swap, bool second)
 {
 	const struct rules rules = *all;
 	uint64_t heads = 0, times = 0, bodies = 0, counts = 0;
@@ -361,30 +399,26 @@ validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct
 		return at;
 	last = at + (room - word - rules.longest < most ? room - word - rules.longest : most);
 	do {
-		const uint8_t *record = at + word;
-		uint64_t length = kb_load_word(at, word, swap), head = load_head(record, swap);
-		uint64_t body, timestamp;
-		uint32_t type = (uint32_t)head;
-		struct of_core *core;
+		uint64_t timestamp;
+		struct fast fast;
 
-		if (kb_unlikely(head & rules.wrong_head))
+		if (!load_fast(&rules, at, word, swap, &fast))
 			break;
-		core = &rules.cores[head >> 32];
-		if (kb_unlikely(length - core->least[type] >= rules.lengths[type]))
-			break;
-		body = fast_body(record, type, swap);
-		if (kb_unlikely(body & rules.wrong[type]))
-			break;
-		at = record + length;
-		__builtin_prefetch(record + AHEAD);
-		timestamp = kb_load64(record + 8, swap);
-		heads += head;
+		at = fast.record + fast.length;
+		__builtin_prefetch(fast.record + AHEAD);
+		timestamp = kb_load64(fast.record + 8, swap);
+		heads += fast.head;
 		times += timestamp;
-		bodies += body & rules.keep[type];
-		counts += rules.count[type] + (timestamp < core->latest ? ONE_BACKWARDS : 0);
-		core->latest = timestamp;
-		samples[nr] = record;
-		nr += rules.sample[type];
+		bodies += fast.body & rules.keep[fast.type];
+		counts += rules.count[fast.type] +
+			  (timestamp < fast.core->latest ? ONE_BACKWARDS : 0);
+		if (second && kb_unlikely(!fast.core->seen)) {
+			fast.core->seen = 1;
+			fast.core->first = timestamp;
+		}
+		fast.core->latest = timestamp;
+		samples[nr] = fast.record;
+		nr += rules.sample[fast.type];
 	} while (at <= last);
 	sum->checksum += heads * MIX_HEAD + times * MIX_TIME + bodies * MIX_BODY +
 			 hash_samples(b, samples, nr, word, swap);
@@ -396,17 +430,94 @@ validate_fast(const struct kb_barman *b, struct kb_validation *sum, const struct
 	return at;
 }
 
-static kb_always_inline void validate_window(struct kb_barman *b, struct kb_validation *sum,
-					     struct rules *rules, unsigned int word, bool swap,
-					     validate_slowly slowly)
-{
-	const uint8_t *at = b->at, *end = b->end;
+/* ---- the second half of a window ---- */
 
+struct half {
+	const struct kb_barman *b;
+	struct kb_helper *helper;	/* NULL: there is none, so windows are not halved */
+	void (*check)(void *half);	/* check_half() of the layout */
+	struct rules rules;		/* with cores of its own, which begin anew in each window */
+	const uint8_t *at, *end;	/* at: afterwards, where it has stopped */
+	struct kb_validation sum;
+};
+
+static kb_always_inline void check_half(struct half *half, unsigned int word, bool swap)
+{
+	const uint8_t *from;
+
+	do {
+		from = half->at;
+		half->at = validate_fast(half->b, &half->sum, &half->rules, from, half->end, word,
+					 swap, true);
+	} while (half->at != from);
+}
+
+static kb_always_inline bool is_row(const struct rules *rules, const uint8_t *at,
+				    unsigned int word, bool swap)
+{
+	struct fast fast;
+
+	for (int i = 0; i < ROW; i++, at = fast.record + fast.length)
+		if (!load_fast(rules, at, word, swap, &fast))
+			return false;
+	return true;
+}
+
+/* Where a record seems to begin in the middle of [at, end), or NULL. */
+static kb_always_inline const uint8_t *find_middle(const struct rules *rules, const uint8_t *at,
+						   const uint8_t *end, unsigned int word, bool swap)
+{
+	const uint8_t *middle = at + (end - at) / 2;
+
+	if ((size_t)(end - middle) < LOOK_BYTES + ROW * (word + rules->longest))
+		return NULL;
+	for (at = middle; at < middle + LOOK_BYTES; at++)
+		if (is_row(rules, at, word, swap))
+			return at;
+	return NULL;
+}
+
+static void begin_half(struct half *half, const uint8_t *at, const uint8_t *end)
+{
+	for (uint32_t core = 0; core < half->b->header.max_cores; core++)
+		half->rules.cores[core].latest = half->rules.cores[core].seen = 0;
+	half->sum = (struct kb_validation) { 0 };
+	half->at = at;
+	half->end = end;
+	kb_helper_give(half->helper, half->check, half);
+}
+
+/* Add what the helper has counted: it has gone on where @rules have got to. */
+static void join_half(const struct half *half, struct kb_validation *sum, struct rules *rules)
+{
+	sum->records += half->sum.records;
+	sum->samples += half->sum.samples;
+	sum->task_switches += half->sum.task_switches;
+	sum->halts += half->sum.halts;
+	sum->backwards += half->sum.backwards;
+	sum->checksum += half->sum.checksum;
+	for (uint32_t i = 0; i < half->b->header.max_cores; i++) {
+		const struct of_core *core = &half->rules.cores[i];
+
+		if (!core->seen)
+			continue;
+		sum->backwards += core->first < rules->cores[i].latest;
+		rules->cores[i].latest = core->latest;
+	}
+}
+
+/* ---- a window ---- */
+
+/* Check the records that end in front of @end. Returns where it has stopped. */
+static kb_always_inline const uint8_t *
+validate_part(struct kb_barman *b, struct kb_validation *sum, struct rules *rules, const uint8_t *at,
+	      const uint8_t *end, unsigned int word, bool swap, validate_slowly slowly)
+{
 	while ((size_t)(end - at) >= word) {
 		const uint8_t *record, *from = at;
 		uint64_t length;
 
-		at = validate_fast(b, sum, rules, at, end, word, swap);
+		at = validate_fast(b, sum, rules, at, end, word, swap, false);
 		if (at != from)
 			continue;
 		record = at + word;
@@ -416,8 +527,34 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 		slowly(b, sum, rules, record, length);
 		at = record + length;
 	}
-	b->at = at;
+	return at;
 }
+
+static kb_always_inline void validate_window(struct kb_barman *b, struct kb_validation *sum,
+					     struct rules *rules, struct half *half,
+					     unsigned int word, bool swap, validate_slowly slowly)
+{
+	const uint8_t *at = b->at, *middle = NULL;
+
+	if (half->helper && (size_t)(b->end - at) >= HALVED_BYTES)
+		middle = find_middle(rules, at, b->end, word, swap);
+	if (middle) {
+		begin_half(half, middle, b->end);
+		at = validate_part(b, sum, rules, at, middle, word, swap, slowly);
+		kb_helper_wait(half->helper);
+	}
+	if (middle && at == middle) {
+		join_half(half, sum, rules);
+		at = half->at;
+	}
+	b->at = validate_part(b, sum, rules, at, b->end, word, swap, slowly);
+}
+
+struct instance {
+	void (*window)(struct kb_barman *b, struct kb_validation *sum, struct rules *rules,
+		       struct half *half);
+	void (*half)(void *half);
+};
 
 #define INSTANCE(name, word, swap)							\
 	static __attribute__((noinline)) void slowly_##name(				\
@@ -428,15 +565,39 @@ static kb_always_inline void validate_window(struct kb_barman *b, struct kb_vali
 	}										\
 											\
 	static void window_##name(struct kb_barman *b, struct kb_validation *sum,	\
-				  struct rules *rules)					\
+				  struct rules *rules, struct half *half)		\
 	{										\
-		validate_window(b, sum, rules, word, swap, slowly_##name);		\
-	}
+		validate_window(b, sum, rules, half, word, swap, slowly_##name);	\
+	}										\
+											\
+	static void half_##name(void *half)						\
+	{										\
+		check_half(half, word, swap);						\
+	}										\
+											\
+	static const struct instance name = { window_##name, half_##name }
 
-INSTANCE(32, 4, false)
-INSTANCE(32_swapped, 4, true)
-INSTANCE(64, 8, false)
-INSTANCE(64_swapped, 8, true)
+INSTANCE(of_32, 4, false);
+INSTANCE(of_32_swapped, 4, true);
+INSTANCE(of_64, 8, false);
+INSTANCE(of_64_swapped, 8, true);
+
+/* Get a helper if this capture has work for one, and if there may be one. */
+static void get_help(struct half *half, const struct kb_barman *b, void (*check)(void *half))
+{
+	if (b->source.size < HALVED_BYTES || b->header.max_cores > HALVED_CORES || kb_cpus() < 2 ||
+	    make_rules(&half->rules, b))
+		return;
+	half->b = b;
+	half->check = check;
+	kb_helper_start(&half->helper);
+}
+
+static void release_half(struct half *half)
+{
+	kb_helper_end(half->helper);
+	free(half->rules.cores);
+}
 
 /* Averages and extremes need absolute values. Sums and rates need deltas. */
 static bool is_display_of_absolute(uint8_t display)
@@ -481,13 +642,14 @@ static void check_tables(struct kb_barman *b)
 
 int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb_error *err)
 {
-	static void (*const instances[2][2])(struct kb_barman *, struct kb_validation *,
-					     struct rules *) = {
-		{ window_32, window_32_swapped },
-		{ window_64, window_64_swapped },
+	static const struct instance *const instances[2][2] = {
+		{ &of_32, &of_32_swapped },
+		{ &of_64, &of_64_swapped },
 	};
 	const struct kb_header *h = &b->header;
 	bool swap = h->big_endian != KB_HOST_BIG_ENDIAN, cumulative = b->cumulative;
+	const struct instance *instance = instances[h->word_size == 8][swap];
+	struct half half = { 0 };
 	struct kb_error why;
 	struct rules rules;
 	int ret;
@@ -503,9 +665,11 @@ int kb_barman_validate(struct kb_barman *b, struct kb_validation *sum, struct kb
 	/* Check the values as they are in the file. */
 	b->cumulative = false;
 	check_tables(b);
+	get_help(&half, b, instance->half);
 	while ((ret = barman_cursor_advance(b, &why)) == 1)
-		instances[h->word_size == 8][swap](b, sum, &rules);
+		instance->window(b, sum, &rules, &half);
 	b->cumulative = cumulative;
+	release_half(&half);
 	free(rules.cores);
 	return ret ? barman_end_early(b, &why, err) : barman_tell_end(b, err);
 }

@@ -9,7 +9,6 @@
  */
 #include <errno.h>
 #include <pthread.h>
-#include <sched.h>
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
@@ -115,11 +114,10 @@ static void *work(void *context)
 /* One thread less than CPUs: the caller compresses when it has nothing else to do. */
 static void start_workers(struct kb_gzip *gzip)
 {
-	cpu_set_t cpus;
-	int wanted = sched_getaffinity(0, sizeof(cpus), &cpus) ? 1 : CPU_COUNT(&cpus);
+	unsigned int wanted = kb_cpus();
 
 	gzip->tried = true;
-	while (gzip->nr_workers < WORKERS_MAX && (int)gzip->nr_workers + 1 < wanted &&
+	while (gzip->nr_workers < WORKERS_MAX && gzip->nr_workers + 1 < wanted &&
 	       !kb_thread_start(&gzip->workers[gzip->nr_workers], work, gzip))
 		gzip->nr_workers++;
 }
