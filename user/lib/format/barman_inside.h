@@ -11,6 +11,7 @@
  *	barman_clock.[ch]	ticks -> nanoseconds
  *	barman_time.c		the same for the clock of a capture
  *	barman_validate.c	checks the same blocks without making events
+ *	barman_checksum.[ch]	what a record adds to the checksum of a capture
  *	barman_salvage.c	finds the whole blocks of a capture that was cut off
  */
 #ifndef KB_LIB_FORMAT_BARMAN_INSIDE_H
