@@ -13,12 +13,13 @@
  *		front of which lock-mid runs
  *	boost	the same with a mutex whose owner inherits the priority: boost-mid can't run
  *
- *	waits FILE
+ *	waits FILE [CPU]
  *
  * Each of these graphs is run several times. The thread at the beginning of round N marks
  * GRAPH-N-begin, and the one at the end GRAPH-N-end; between them is the critical path. Before a
  * round begins, everybody waits for it, and no CPU has them any more: nobody can be woken who has
- * not gone to sleep yet. FILE is on the device.
+ * not gone to sleep yet. FILE is on the device, whose interrupts CPU takes: there it is read, for
+ * on another CPU they may come while the thread is still on its way to sleep.
  *
  * Printed are GRAPH=ID,ID,... lines (the threads), and GRAPH.rounds=N,N,... lines: the rounds to
  * look at. The first round is none of them, and of one thread alone only those are in which it
@@ -53,6 +54,7 @@
 #define PAGE		4096
 #define STACK		(256 * 1024)
 #define ANY_CPU		(-1)
+#define DEVICE_CPU	(-2)	/* what main() was told */
 #define RT_RUNTIME	"/proc/sys/kernel/sched_rt_runtime_us"
 
 struct graph;
@@ -84,6 +86,7 @@ static pthread_mutex_t mutex;
 static sem_t holding;
 static int finished;		/* threads, with this round */
 static const char *file;
+static int device_cpu = ANY_CPU;
 static void *page;
 
 static void __attribute__((noreturn)) fail(const char *what)
@@ -344,7 +347,7 @@ static const struct graph graphs[] = {
 	  .prepare = futex_prepare, .begin = futex_begin, .run = futex_run },
 	{ .name = "timer", .threads = 1, .names = { "timer" }, .cpus = { ANY_CPU },
 	  .run = timer_run },
-	{ .name = "device", .threads = 1, .names = { "device" }, .cpus = { ANY_CPU },
+	{ .name = "device", .threads = 1, .names = { "device" }, .cpus = { DEVICE_CPU },
 	  .prepare = device_prepare, .run = device_run },
 	{ .name = "work", .threads = 2, .names = { "work-writer", "work-reader" },
 	  .cpus = { ANY_CPU, ANY_CPU }, .prepare = work_prepare, .run = work_run,
@@ -372,6 +375,7 @@ static void become(const struct waiter *w)
 {
 	const struct graph *graph = w->graph;
 	const struct sched_param how = { .sched_priority = graph->priorities[w->number] };
+	int cpu = graph->cpus[w->number] == DEVICE_CPU ? device_cpu : graph->cpus[w->number];
 	char name[16];
 
 	if (graph->names[0])
@@ -379,8 +383,8 @@ static void become(const struct waiter *w)
 	else
 		snprintf(name, sizeof(name), "%s-%d", graph->name, w->number);
 	prctl(PR_SET_NAME, name);
-	if (graph->cpus[w->number] != ANY_CPU)
-		pin(graph->cpus[w->number]);
+	if (cpu != ANY_CPU)
+		pin(cpu);
 	if (how.sched_priority)
 		need(!sched_setscheduler(0, SCHED_FIFO, &how), "a priority");
 }
@@ -472,11 +476,13 @@ int main(int argc, char **argv)
 {
 	char before[32] = "";
 
-	if (argc != 2) {
-		fprintf(stderr, "usage: waits FILE\n");
+	if (argc != 2 && argc != 3) {
+		fprintf(stderr, "usage: waits FILE [CPU]\n");
 		return 2;
 	}
 	file = argv[1];
+	if (argc == 3)
+		device_cpu = atoi(argv[2]);
 	kb_mark_open();
 	page = mmap(NULL, PAGE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	need(page != MAP_FAILED, "a page");

@@ -112,13 +112,17 @@ record_stripped() {
 record_waits() {
 	cp ../waits /run/waits
 	cat /proc/interrupts >waits.interrupts
-	../kbarman record -a --latency -o waits.cap -- /run/waits ../waits >waits.out 2>waits.err || {
+	for d in /sys/bus/virtio/drivers/9pnet_virtio/virtio*; do
+		! grep -qa '^host' "$d/mount_tag" || disk=${d##*/}
+	done
+	irq=$(sed -n "s/^ *\([0-9]*\):.* $disk-.*/\1/p" waits.interrupts | tail -n 1)
+	cpu=$(cat "/proc/irq/$irq/effective_affinity_list") || cpu=0
+	../kbarman record -a --latency -o waits.cap -- /run/waits ../waits "${cpu%%[,-]*}" \
+		>waits.out 2>waits.err || {
 		cat waits.err
 		return 1
 	}
-	for d in /sys/bus/virtio/drivers/9pnet_virtio/virtio*; do
-		! grep -qa '^host' "$d/mount_tag" || echo "disk=${d##*/}" >>waits.out
-	done
+	echo "disk=$disk" >>waits.out
 }
 
 records_and_reports() {
