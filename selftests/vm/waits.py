@@ -161,11 +161,11 @@ def work_leads_from_the_reader_to_its_worker_to_the_writer(tmp):
         head, links = path(begin, end)
         order = tasks_in_order(links)
         assert head["tid"] == reader == order[-1] and order[-2] in workers, (begin, shown(links))
-        assert {link["what"] for link in links} <= {"run", "queue", "preempted"}, shown(links)
         assert wakeups(begin, end, [reader]) == [(order[-2], reader)], begin
         if wakeups(begin, end, {writer, reader} | workers) != [(writer, order[-2]),
                                                                (order[-2], reader)]:
             continue
+        assert {link["what"] for link in links} <= {"run", "queue", "preempted"}, shown(links)
         assert order == [writer, order[-2], reader], (begin, shown(links))
         assert [link["tid"] for link in links if link["what"] == "queue"] == order[1:], shown(links)
         alone += 1
