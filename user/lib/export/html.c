@@ -480,7 +480,7 @@ static void put_stacks(struct html *x, struct kb_json *json)
 	kb_json_array_end(json);
 	kb_json_array(json, "nodes");
 	for (i = 0; i < x->stacks.nodes.nr; i++)
-		kb_json_u64(json, NULL, kb_stack_node(&x->stacks, i)->frame);
+		kb_json_u64(json, NULL, i ? kb_stack_node(&x->stacks, i)->frame : 0);
 	kb_json_array_end(json);
 }
 

@@ -57,17 +57,16 @@ struct kb_stack_memo {
 
 int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses)
 {
-	struct kb_stack_node *root;
+	const struct kb_stack_node root = { .parent = KB_STACK_TABLE_ROOT, .frame = UINT32_MAX };
 
 	stacks->addresses = addresses;
 	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 3);
 	kb_table_init(&stacks->frames, sizeof(struct kb_stack_frame), 3);
-	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 2);
+	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 1);
 	kb_table_init(&stacks->sites, sizeof(struct site), 2);
 	if (addresses && !(stacks->memo = calloc(1, sizeof(*stacks->memo))))
 		return -ENOMEM;
-	root = kb_table_get(&stacks->nodes, (uint64_t[]) { UINT64_MAX, UINT64_MAX });
-	return root ? 0 : -ENOMEM;
+	return kb_table_get(&stacks->nodes, &root.key) ? 0 : -ENOMEM;
 }
 
 void kb_stack_table_release(struct kb_stack_table *stacks)
@@ -179,14 +178,12 @@ static int64_t find_frame(struct kb_stack_table *stacks, const struct kb_frame *
 /* The node of @frame below the node @parent; -ENOMEM. */
 static int64_t find_node(struct kb_stack_table *stacks, uint32_t parent, uint32_t frame)
 {
-	uint64_t key[2] = { parent, frame };
-	struct kb_stack_node *row = kb_table_get(&stacks->nodes, key);
+	const struct kb_stack_node wanted = { .parent = parent, .frame = frame };
+	struct kb_stack_node *row = kb_table_get(&stacks->nodes, &wanted.key);
 
 	if (!row)
 		return -ENOMEM;
 	if (!row->depth) {
-		row->parent = parent;
-		row->frame = frame;
 		row->depth = kb_stack_node(stacks, parent)->depth + 1;
 		row->kernel = kb_stack_frame(stacks, frame)->kernel;
 	}

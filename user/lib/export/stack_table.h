@@ -46,9 +46,13 @@ struct kb_stack_frame {
 };
 
 struct kb_stack_node {
-	uint64_t key[2];
-	uint32_t parent;		/* node of the caller; the root is its own parent */
-	uint32_t frame;
+	union {
+		uint64_t key;
+		struct {
+			uint32_t parent;	/* node of the caller; the root is its own parent */
+			uint32_t frame;		/* the root has UINT32_MAX */
+		};
+	};
 	uint32_t depth : 31;		/* the root has 0 */
 	uint32_t kernel : 1;		/* as of its frame */
 	uint32_t user;			/* free for the export; 0 at first */
