@@ -110,7 +110,7 @@ static void what_was_not_flushed_ends_with_the_output(void)
 int main(void)
 {
 	struct sink sink = { 0 };
-	struct kb_out *out = output(&sink, false);
+	struct kb_out *out = output(&sink, true);
 	size_t calls;
 
 	put_packets(out);

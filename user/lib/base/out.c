@@ -17,6 +17,7 @@
 #include "base/out_packet.h"
 
 #define BUFFER_BYTES	(128u << 10)
+#define BEHIND_BYTES	(512u << 10)	/* of both buffers: a helper has to be woken for each */
 
 static int write_fd(void *context, const void *data, size_t size)
 {
@@ -107,10 +108,19 @@ int kb_out_fail(struct kb_out *out, int error)
 
 int kb_out_behind(struct kb_out *out)
 {
+	size_t used = (size_t)(out->at - out->buffer);
+	uint8_t *buffer;
+
 	if (!out->write || out->datagrams || out->behind.buffer)
 		return 0;
-	out->behind.buffer = malloc(BUFFER_BYTES);
-	out->behind.room = BUFFER_BYTES;
+	out->behind.buffer = malloc(BEHIND_BYTES);
+	out->behind.room = BEHIND_BYTES;
+	buffer = used < BEHIND_BYTES ? realloc(out->buffer, BEHIND_BYTES) : NULL;
+	if (buffer) {
+		out->buffer = buffer;
+		out->at = buffer + used;
+		out->end = buffer + BEHIND_BYTES;
+	}
 	if (!out->behind.buffer)
 		return -ENOMEM;
 	return kb_helper_start(&out->behind.helper);
