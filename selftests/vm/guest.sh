@@ -116,8 +116,8 @@ record_waits() {
 		! grep -qa '^host' "$d/mount_tag" || disk=${d##*/}
 	done
 	irq=$(sed -n "s/^ *\([0-9]*\):.* $disk-.*/\1/p" waits.interrupts | tail -n 1)
-	cpu=$(cat "/proc/irq/$irq/effective_affinity_list") || cpu=0
-	../kbarman record -a --latency -o waits.cap -- /run/waits ../waits "${cpu%%[,-]*}" \
+	cpus=$(cat "/proc/irq/$irq/effective_affinity_list") || cpus=0
+	../kbarman record -a --latency -o waits.cap -- /run/waits ../waits "${cpus%%[,-]*}" \
 		>waits.out 2>waits.err || {
 		cat waits.err
 		return 1
