@@ -31,6 +31,7 @@ suite_begin() {
 	trap 'rm -rf "$scrap"' EXIT
 	trap 'interrupted 130' INT
 	trap 'interrupted 143' TERM
+	hangup='interrupted 129'	# what this shell does then
 	trap 'interrupted 129' HUP
 	# the settings of the calling make (ARCH=) must not reach the makes here
 	unset MAKEFLAGS MFLAGS MAKEOVERRIDES ARCH CROSS_COMPILE KDIR
@@ -96,7 +97,8 @@ tap() {
 	} | tee "$log" | $KB_AWK -f scripts/tap.awk -v suite="$name" -v nested="${nested-}" \
 		-v totals="$out/totals" -v times="$out/times" \
 		-v failures="$out/failures" &
-	trap 'interrupted 129' HUP
+	# shellcheck disable=SC2064 # what it is now
+	trap "$hangup" HUP
 	wait $!
 }
 
@@ -197,26 +199,37 @@ workers() {
 	items=$*
 	second=
 	if [ "$(nproc)" -gt 1 ]; then
-		worker &
+		{ leave_hangup; worker; } &
 		second=$!
 	fi
 	worker
 	[ ! "$second" ] || wait "$second"
+	for item in $items; do
+		[ -d "$scrap/taken-$item" ] || breaks_off "$item: nobody has begun it"
+	done
+}
+
+# A hangup comes to all shells: the first one ends the others.
+leave_hangup() {
+	hangup=
+	trap '' HUP
 }
 
 # Takes one item after the other that no worker has taken yet. Each has a shell of its own, which
-# may end where a command fails.
+# may end where a command fails; what it has begun in the background goes on to its end.
 worker() {
 	for item in $items; do
 		mkdir "$scrap/taken-$item" 2>/dev/null || continue
-		"$what" "$item" &
+		{ leave_hangup; trap wait EXIT; "$what" "$item"; } &
 		r=0
 		wait $! || r=$?
-		[ $r -eq 0 ] || {
-			fails "$item: it broke off with status $r"
-			echo '0 1 0' >>"$out/totals"
-		}
+		[ $r -eq 0 ] || breaks_off "$item: it broke off with status $r"
 	done
+}
+
+breaks_off() {
+	fails "$1"
+	echo '0 1 0' >>"$out/totals"
 }
 
 suite_end() {

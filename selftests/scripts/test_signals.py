@@ -3,6 +3,7 @@
 """A signal to what runs tests and VMs (scripts/suite.sh, scripts/vm) ends all that they have
 started, and leaves no file behind. QEMU is one that does nothing, and as a VM does not listen:
 what counts is who ends it."""
+import glob
 import os
 import signal
 import subprocess
@@ -17,7 +18,7 @@ VM = "scripts/vm --arch amd64 --kernel /dev/null --dmesg $TMPDIR/../dmesg -- tru
 SUITE = "cd {top}; . scripts/lib.sh; . scripts/suite.sh; suite_begin signals-{pid};"
 
 
-def begin(tmp, script):
+def begin(tmp, script, vms):
     """The script, in a session of its own, with a QEMU, a cache and a TMPDIR of its own."""
     here = os.path.join(tmp, "tmp")
     programs = os.path.join(tmp, "bin")
@@ -29,7 +30,7 @@ def begin(tmp, script):
     qemu = os.path.join(programs, "qemu-system-x86_64")
     with open(qemu, "w", encoding="utf-8") as file:
         file.write("#!/bin/sh\n[ $# -eq 0 ] || trap '' TERM INT HUP\n"
-                   ": >$TMPDIR/../begun\nwhile :; do sleep 1; done\n")
+                   ": >$TMPDIR/../begun.$$\nwhile :; do sleep 1; done\n")
     os.chmod(qemu, 0o755)
     environment = dict(os.environ, TMPDIR=here, XDG_CACHE_HOME=os.path.join(tmp, "cache"),
                        PATH=programs + ":" + os.environ["PATH"])
@@ -37,7 +38,7 @@ def begin(tmp, script):
     process = subprocess.Popen(["sh", "-c", script, os.path.join(TOP, "scripts", "test")],
                                env=environment, start_new_session=True, cwd=TOP,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    wait_for(lambda: os.path.exists(os.path.join(tmp, "begun")), "it has begun")
+    wait_for(lambda: len(glob.glob(os.path.join(tmp, "begun.*"))) == vms, "it has begun")
     return process
 
 
@@ -62,8 +63,8 @@ def relatives(directory):
     return found
 
 
-def ends(tmp, script, number, whole_group):
-    process = begin(tmp, script)
+def ends(tmp, script, number, whole_group, vms=1):
+    process = begin(tmp, script, vms)
     try:
         (os.killpg if whole_group else os.kill)(process.pid, number)
         process.wait(30)
@@ -88,6 +89,21 @@ def ctrl_c_ends_a_suite_and_its_vm(tmp):
 
 def hangup_ends_a_suite_and_its_vm(tmp):
     ends(tmp, f"tap vm 100 {VM}", signal.SIGHUP, True)
+
+
+def workers(tmp, number, whole_group):
+    """Two where there are two CPUs."""
+    both = len(os.sched_getaffinity(0)) > 1
+    script = "good() { echo ok 1 - good; }; part() { tap first 0 good; tap $1 100 " + VM + "; }; "
+    ends(tmp, script + "workers part a b", number, whole_group, 2 if both else 1)
+
+
+def hangup_ends_workers_and_their_vms(tmp):
+    workers(tmp, signal.SIGHUP, True)
+
+
+def term_ends_workers_and_their_vms(tmp):
+    workers(tmp, signal.SIGTERM, False)
 
 
 def term_ends_a_suite_in_a_function(tmp):

@@ -132,13 +132,13 @@ suite_begin "suite-$2"
 passes() { echo "ok 1 - $1"; echo 1..1; }
 part() {
 	case $1 in
-	breaks) false ;;
+	breaks) for n in 1 2; do sleep 1; tap "left-$n" 0 passes "$n"; done & false ;;
 	waits) for n in 1 2 3; do sleep 1; tap "beside-$n" 0 passes "$n"; done & beside=$!
 		tap first 0 passes first; rm -f nothing; wait $beside ;;
 	esac
 	tap "$1" 0 passes "$1"
 }
-workers part a breaks b waits
+workers part a b waits breaks
 suite_end
 END
 # Each way to share the parts: the worker that takes one may be the script itself.
@@ -150,6 +150,6 @@ for cpus in 1 2; do
 	is a_part_that_breaks_off_is_a_failure_and_the_others_run_on_$cpus \
 		"$(grep -v '^ok' "$tmp/said" | sed '1,/^what failed:/d')" \
 		'  FAIL  breaks: it broke off with status 1
-7 passed, 1 failed, 0 skipped' "$tmp/said"
+9 passed, 1 failed, 0 skipped' "$tmp/said"
 done
 echo "1..$count"
