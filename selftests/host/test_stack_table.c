@@ -1,5 +1,8 @@
 // SPDX-License-Identifier: MIT
-/* Chains of addresses, more than are remembered whole, beside the chains that the nodes spell. */
+/*
+ * Chains of addresses, more than are remembered whole, beside the chains that the nodes spell; and
+ * one address of a file in different mappings.
+ */
 #include <stdlib.h>
 
 #include "../lib/random.h"
@@ -48,7 +51,7 @@ static bool is_chain(const struct kb_stack_table *stacks, uint32_t node, uint32_
 	return d == depths[i] && node == KB_STACK_TABLE_ROOT;
 }
 
-int main(void)
+static void chains_are_what_was_added(void)
 {
 	struct written capture = written_begin(&(struct kb_barman_layout) {
 		.size = sizeof(struct kb_barman_layout),
@@ -59,7 +62,6 @@ int main(void)
 	unsigned int wrong = 0, moved = 0;
 	struct kb_error err;
 
-	random_start();
 	make_chains();
 	if (kb_symbolizer_create(&symbolizer, barman, NULL, NULL, &err) ||
 	    kb_stack_table_init(&stacks, true))
@@ -83,5 +85,95 @@ int main(void)
 	kb_stack_table_release(&stacks);
 	kb_symbolizer_destroy(symbolizer);
 	kb_barman_close(barman);
+}
+
+/* ---- mappings ---- */
+
+/* Two tasks, who call one address of @path from programs of their own. */
+struct seen {
+	const char *path;
+	uint64_t bases[2], lengths[2], offsets[2];	/* how each has mapped it */
+	uint64_t pcs[2];
+};
+
+/* The images of @path in the table, and the bytes of the longest one. */
+static void look(const struct seen *seen, unsigned int *nr, uint64_t *longest)
+{
+	struct written capture = written_begin(&(struct kb_barman_layout) {
+		.size = sizeof(struct kb_barman_layout), .max_cores = 1, .max_task_infos = 2,
+		.max_mmap_layout = 4, .max_string_table_length = 256 });
+	struct kb_stack_table stacks = { 0 };
+	struct kb_symbolizer *symbolizer;
+	struct kb_barman *barman;
+	struct kb_error err;
+
+	for (uint32_t task = 0; task < 2; task++) {
+		const struct kb_map program = { .task_id = 1 + task, .base_address = 0x400000,
+						.length = 0x1000 * (1 + task), .image = "/no/program" };
+		const struct kb_map map = { .task_id = 1 + task, .base_address = seen->bases[task],
+					    .length = seen->lengths[task], .image = seen->path,
+					    .image_offset = seen->offsets[task] };
+
+		if (kb_barman_writer_map(capture.writer, &program) ||
+		    kb_barman_writer_map(capture.writer, &map))
+			abort();
+	}
+	barman = written_open(&capture);
+	if (kb_symbolizer_create(&symbolizer, barman, NULL, NULL, &err) ||
+	    kb_stack_table_init(&stacks, true))
+		abort();
+	for (uint32_t task = 0; task < 2; task++) {
+		const uint64_t chain[2] = { seen->pcs[task], 0x400010 + 0x100 * task };
+		const struct kb_event event = {
+			.type = KB_EVENT_SAMPLE, .task_id = 1 + task, .timestamp = 10 + task,
+			.sample = { .has_pc = true, .pc = chain[0], .chain = chain, .nr_chain = 2 },
+		};
+
+		if (kb_stack_table_add(&stacks, &event, symbolizer) <= 0)
+			abort();
+	}
+	*nr = 0;
+	*longest = 0;
+	for (uint32_t i = 0; i < stacks.images.nr; i++) {
+		const struct kb_stack_image *image = kb_stack_image(&stacks, i);
+
+		if (!strcmp(image->path, "/no/program"))
+			continue;
+		++*nr;
+		if (image->end - image->start > *longest)
+			*longest = image->end - image->start;
+	}
+	kb_stack_table_release(&stacks);
+	kb_symbolizer_destroy(symbolizer);
+	kb_barman_close(barman);
+}
+
+static void mappings_are_told_apart(void)
+{
+	const struct seen longer = { "/no/library", { 0x7f0000000000, 0x7e0000000000 },
+				     { 0x1000, 0x9000 }, { 0x2000, 0x2000 },
+				     { 0x7f0000000100, 0x7e0000000100 } };
+	const struct seen memory = { "", { 0x7f0000000000, 0x7f0000004000 }, { 0x10000, 0x2000 },
+				     { 0, 0 }, { 0x7f0000004100, 0x7f0000004100 } };
+	const struct seen parts = { "/no/library", { 0x7f0000000000, 0x7e0000000000 },
+				    { 0x10000, 0x1000 }, { 0x2000, 0x6000 },
+				    { 0x7f0000004100, 0x7e0000000100 } };
+	unsigned int nr;
+	uint64_t longest;
+
+	look(&longer, &nr, &longest);
+	tap_is(nr, 1, "a_part_of_a_file_is_one_image_wherever_it_is_mapped");
+	tap_is(longest, 0x9000, "an_image_is_as_long_as_its_longest_mapping");
+	look(&memory, &nr, &longest);
+	tap_is(nr, 2, "memory_without_a_file_is_another_image_at_each_address");
+	look(&parts, &nr, &longest);
+	tap_is(nr, 2, "parts_of_a_file_are_images_of_their_own");
+}
+
+int main(void)
+{
+	random_start();
+	chains_are_what_was_added();
+	mappings_are_told_apart();
 	return tap_done();
 }

@@ -29,9 +29,9 @@ struct met {
 	uint64_t key[2];	/* address, symbol, which is of one image */
 };
 
-/* What is at an address. */
+/* What is at an address, as far as one mapping is like another one. */
 struct site {
-	struct met key;
+	uint64_t key[4];	/* a struct met; offset and length of the mapping */
 	uint32_t nr;		/* of its frames; 0: not looked up yet */
 	uint32_t first;		/* the frame's number; with more frames, where their numbers are in
 				 * inlined[], the outermost one first */
@@ -49,7 +49,8 @@ struct kb_stack_memo {
 	uint32_t nr_chains;
 	uint64_t pcs[KB_STACK_TABLE_DEPTH];	/* of the one that is added */
 	struct met chain[KB_STACK_TABLE_DEPTH];
-	uint64_t hashes[KB_STACK_TABLE_DEPTH];	/* of its keys in sites */
+	uint64_t keys[KB_STACK_TABLE_DEPTH][4];	/* of its sites */
+	uint64_t hashes[KB_STACK_TABLE_DEPTH];	/* of these */
 	uint32_t *inlined, nr_inlined, max_inlined;	/* frames of sites that have several */
 	uint32_t nr_frames;
 	struct met frames[MEMO_FRAMES];
@@ -63,7 +64,7 @@ int kb_stack_table_init(struct kb_stack_table *stacks, bool addresses)
 	kb_table_init(&stacks->images, sizeof(struct kb_stack_image), 3);
 	kb_table_init(&stacks->frames, sizeof(struct kb_stack_frame), 3);
 	kb_table_init(&stacks->nodes, sizeof(struct kb_stack_node), 1);
-	kb_table_init(&stacks->sites, sizeof(struct site), 2);
+	kb_table_init(&stacks->sites, sizeof(struct site), 4);
 	if (addresses && !(stacks->memo = calloc(1, sizeof(*stacks->memo))))
 		return -ENOMEM;
 	return kb_table_get(&stacks->nodes, &root.key) ? 0 : -ENOMEM;
@@ -220,6 +221,21 @@ static struct met meet(const struct kb_event *event, uint64_t pc, struct kb_symb
 	return (struct met) { { address_of(pc, kb_symbolizer_place(symbolizer)), symbol->id } };
 }
 
+/* The key of what is at @pc, which @met tells. find_image() tells such mappings apart. */
+static void find_site(const struct kb_event *event, uint64_t pc, const struct met *met,
+		      struct kb_symbolizer *symbolizer, uint64_t key[4])
+{
+	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
+							       event->timestamp, pc);
+	const struct kb_place *place = kb_symbolizer_place(symbolizer);
+	const struct kb_map *row = row_of(symbol, place);
+
+	key[0] = met->key[0];
+	key[1] = met->key[1];
+	key[2] = row ? offset_of(row, place) : UINT64_MAX;
+	key[3] = row ? row->length : 0;
+}
+
 /* Note the frames at @pc, which are those of @site. */
 static int fill_site(struct kb_stack_table *stacks, const struct kb_event *event, uint64_t pc,
 		     struct site *site, struct kb_symbolizer *symbolizer)
@@ -315,14 +331,15 @@ static int64_t add_new_chain(struct kb_stack_table *stacks, const struct kb_even
 	int64_t node = KB_STACK_TABLE_ROOT;
 
 	for (uint32_t i = 0; i < depth; i++) {
-		memo->hashes[i] = kb_table_hash(&stacks->sites, memo->chain[i].key);
+		find_site(event, memo->pcs[i], &memo->chain[i], symbolizer,
+			  memo->keys[i]);
+		memo->hashes[i] = kb_table_hash(&stacks->sites, memo->keys[i]);
 		kb_table_fetch_slot(&stacks->sites, memo->hashes[i]);
 	}
 	for (uint32_t i = 0; i < depth; i++)
 		kb_table_fetch_row(&stacks->sites, memo->hashes[i]);
 	for (uint32_t i = 0; i < depth && node >= 0; i++) {
-		uint32_t number = kb_table_number(&stacks->sites, memo->chain[i].key,
-						  memo->hashes[i]);
+		uint32_t number = kb_table_number(&stacks->sites, memo->keys[i], memo->hashes[i]);
 		struct site *site;
 
 		if (number == KB_TABLE_NONE)
