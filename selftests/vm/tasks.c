@@ -336,8 +336,8 @@ static pid_t write_mark(int fd)
 			_exit(write(open(KBARMAN_DEVICE, O_WRONLY), &mark, sizeof(mark)) ==
 			      sizeof(mark) ? WRITTEN : NOT_WRITTEN);
 		}
-		if (waitpid(writer, &status, 0) != writer)
-			lost("waitpid");
+		if (writer < 0 || waitpid(writer, &status, 0) != writer)
+			lost("a task");
 	} while (status == W_EXITCODE(NO_ROW, 0) && ++tries < 1000 && !usleep(10000));
 	return status ? -1 : writer;
 }

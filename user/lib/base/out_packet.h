@@ -15,7 +15,7 @@ struct kb_out {
 	uint8_t *at;		/* next free byte */
 	uint8_t *end;		/* end of the buffer; == at after an error */
 	uint8_t *buffer;
-	uint64_t flushed;	/* bytes written out */
+	uint64_t flushed;	/* bytes written out, or given to the helper */
 	int error;		/* the first one, negative errno */
 	int fd;
 	bool socket;
