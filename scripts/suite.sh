@@ -102,8 +102,10 @@ tap() {
 	wait $!
 }
 
+# fails WORDS: a failure that no TAP tells of, and that counts as one test
 fails() {
 	echo "FAIL  $*" | tee -a "$out/failures"
+	echo '0 1 0' >>"$out/totals"
 }
 
 # build NAME TARGET...: runs make; a failed make is a failed test. Two makes would get into each
@@ -118,7 +120,6 @@ build() {
 	fi
 	grep -E '(error|warning): |\*\*\*|cannot find' "$out/build-$name.log" | head -20 || :
 	fails "build-$name (the whole output is in $out/build-$name.log)"
-	echo "0 1 0" >>"$out/totals"
 	return 1
 }
 
@@ -187,7 +188,6 @@ within() {
 	else
 		tail -n 20 "$log"
 		fails "$name: it ended with status $r (the whole output is in $log)"
-		echo '0 1 0' >>"$out/totals"
 	fi
 }
 
@@ -205,7 +205,7 @@ workers() {
 	worker
 	[ ! "$second" ] || wait "$second"
 	for item in $items; do
-		[ -d "$scrap/taken-$item" ] || breaks_off "$item: nobody has begun it"
+		[ -d "$scrap/taken-$item" ] || fails "$item: nobody has begun it"
 	done
 }
 
@@ -223,13 +223,8 @@ worker() {
 		{ leave_hangup; trap wait EXIT; "$what" "$item"; } &
 		r=0
 		wait $! || r=$?
-		[ $r -eq 0 ] || breaks_off "$item: it broke off with status $r"
+		[ $r -eq 0 ] || fails "$item: it broke off with status $r"
 	done
-}
-
-breaks_off() {
-	fails "$1"
-	echo '0 1 0' >>"$out/totals"
 }
 
 suite_end() {
