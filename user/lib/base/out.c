@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
  * Buffered output for encoders. Memory use is one buffer, or the largest packet, or the whole
- * content of an output to memory; twice that where a helper writes. Bytes leave in order, complete or with an error that is kept.
- * One datagram is one packet.
+ * content of an output to memory; twice that where a helper writes. Bytes leave in order, complete
+ * or with an error that is kept. One datagram is one packet.
  */
 #include <errno.h>
 #include <poll.h>
