@@ -171,6 +171,17 @@ def values_are_those_of_the_reports(tmp):
         check_beside_report(path, renamed=True)
 
 
+def waits_before_the_first_wakeup_count(tmp):
+    c = Late(cores=1)
+    c.task(7, "worker")
+    c.task(8, "helper")
+    for when, task in (0, 7), (100, 8), (400, 7):
+        c.switch(0, MS + 1000 * when, task)
+    c.waking(0, MS + 500_000, 7, 9)
+    c.switch(0, MS + 600_000, 8)
+    assert check_beside_report(c.save(os.path.join(tmp, "a.cap")))["latency", "total", ""]["a"] == 250_000
+
+
 # ---- a part of the captures
 
 def amounts(path, *options):

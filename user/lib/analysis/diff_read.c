@@ -121,8 +121,8 @@ static int take_delay(void *context, const struct kb_late *late)
 	uint32_t room = delays->nr ? 2 * delays->nr : 64;
 	struct kb_sliced_times *rows;
 
-	if (i < 0 || !reading->wakings)	/* without wakeups they are not known */
-		return i < 0 ? (int)i : 0;
+	if (i < 0)
+		return (int)i;
 	while (room <= i)
 		room *= 2;
 	if (i >= delays->nr) {
