@@ -11,8 +11,6 @@
  *
  * An instruction with a repeat prefix counts once, however often it repeats: a processor
  * copies many bytes a step, and who copies by `rep movsb` is not to look the dearer for it.
- *
- * The counters are plain numbers that translated code adds to: for one vCPU.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -23,21 +21,41 @@
 #include "mark.h"
 
 #define BUCKETS		(1U << 18)
+#define BLOCK		4096U
 
 /* How often the instruction at an address was executed. */
 struct counter {
 	struct counter *next;
-	uint64_t address, count;
+	uint64_t address;
+	struct counters block;		/* that the number is in */
+	size_t index;
 	char *text;
 };
 
-PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
-
 static struct counter *counters[BUCKETS];
-static uint64_t total;
+static struct counters totals;		/* of one number */
 static unsigned int section;
 static FILE *out;
 static const char *addresses;		/* NULL = not asked for */
+
+/* A new number, in the block that has room. */
+static void place(struct counter *counter)
+{
+	static struct counters block;
+	static size_t used = BLOCK;
+
+	if (used == BLOCK) {
+		block = counters_new(BLOCK);
+		used = 0;
+	}
+	counter->block = block;
+	counter->index = used++;
+}
+
+static uint64_t *count_of(const struct counter *counter)
+{
+	return &counter->block.values[counter->index];
+}
 
 static struct counter *counter_of(const struct qemu_plugin_insn *insn)
 {
@@ -52,6 +70,7 @@ static struct counter *counter_of(const struct qemu_plugin_insn *insn)
 		if (!counter)
 			abort();
 		counter->address = address;
+		place(counter);
 		counter->next = *bucket;
 		*bucket = counter;
 	}
@@ -65,10 +84,10 @@ static void begin(unsigned int vcpu, void *context)
 {
 	(void)vcpu;
 	(void)context;
-	total = 0;
+	*totals.values = 0;
 	for (struct counter **bucket = counters; bucket < counters + BUCKETS; bucket++)
 		for (struct counter *counter = *bucket; counter; counter = counter->next)
-			counter->count = 0;
+			*count_of(counter) = 0;
 }
 
 static void write_addresses(void)
@@ -84,9 +103,9 @@ static void write_addresses(void)
 	}
 	for (struct counter **bucket = counters; bucket < counters + BUCKETS; bucket++)
 		for (struct counter *counter = *bucket; counter; counter = counter->next)
-			if (counter->count)
+			if (*count_of(counter))
 				fprintf(file, "%016" PRIx64 " %" PRIu64 " %s\n", counter->address,
-					counter->count, counter->text);
+					*count_of(counter), counter->text);
 	if (fclose(file))
 		perror(path);
 }
@@ -95,7 +114,7 @@ static void end(unsigned int vcpu, void *context)
 {
 	(void)vcpu;
 	(void)context;
-	fprintf(out, "%u %" PRIu64 "\n", section, total);
+	fprintf(out, "%u %" PRIu64 "\n", section, *totals.values);
 	fflush(out);
 	if (addresses)
 		write_addresses();
@@ -110,15 +129,16 @@ static void count_repeating(unsigned int vcpu, void *context)
 	struct counter *counter = context;
 
 	(void)vcpu;
-	if (counter == last && total == last_total)
+	if (counter == last && *totals.values == last_total)
 		return;
-	counter->count++;
+	++*count_of(counter);
 	last = counter;
-	last_total = ++total;
+	last_total = ++*totals.values;
 }
 
 static void translate_insn(struct qemu_plugin_insn *insn)
 {
+	const struct counter *counter;
 	uint32_t mark = mark_of(insn);
 
 	if (mark) {
@@ -131,10 +151,11 @@ static void translate_insn(struct qemu_plugin_insn *insn)
 						       QEMU_PLUGIN_CB_NO_REGS, counter_of(insn));
 		return;
 	}
-	qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &total, 1);
-	if (addresses && qemu_plugin_insn_vaddr(insn) >= KERNEL)
-		qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64,
-							   &counter_of(insn)->count, 1);
+	count_insn(insn, &totals, 0, 1);
+	if (!addresses || qemu_plugin_insn_vaddr(insn) < KERNEL)
+		return;
+	counter = counter_of(insn);
+	count_insn(insn, &counter->block, counter->index, 1);
 }
 
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
@@ -142,6 +163,8 @@ static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 	size_t n = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
+	if (!totals.values)
+		totals = counters_new(1);
 	for (size_t i = 0; i < n; i++)
 		translate_insn(qemu_plugin_tb_get_insn(tb, i));
 }

@@ -3,10 +3,8 @@
 #ifndef KBARMAN_BENCH_INSN_H
 #define KBARMAN_BENCH_INSN_H
 
-#include <string.h>
-
 #include "mark.h"
-#include "plugin_api.h"
+#include "plugin.h"
 
 #define KERNEL		(1ULL << 63)	/* and above */
 
@@ -29,12 +27,13 @@ static inline uint32_t mark_of_arm64(uint32_t word)
 /* MARK_BEGIN or MARK_END; 0: another instruction. */
 static inline uint32_t mark_of(const struct qemu_plugin_insn *insn)
 {
+	uint8_t bytes[INSN_MOST];
 	uint32_t words[2] = { 0 };
-	size_t size = qemu_plugin_insn_size(insn);
+	size_t size = insn_bytes(insn, bytes);
 
 	if (size != (guest_is_arm64 ? 4 : sizeof(words)))
 		return 0;
-	memcpy(words, qemu_plugin_insn_data(insn), size);
+	memcpy(words, bytes, size);
 	if (guest_is_arm64)
 		return mark_of_arm64(words[0]);
 	if (words[0] != MARK_OPCODE || (words[1] != MARK_BEGIN && words[1] != MARK_END))
@@ -57,8 +56,8 @@ static inline const uint8_t *without_prefixes(const uint8_t *at, const uint8_t *
 /* A string instruction or one of I/O, with a repeat prefix. */
 static inline bool repeats(const struct qemu_plugin_insn *insn)
 {
-	const uint8_t *data = qemu_plugin_insn_data(insn);
-	const uint8_t *last = data + qemu_plugin_insn_size(insn);
+	uint8_t data[INSN_MOST];
+	const uint8_t *last = data + insn_bytes(insn, data);
 	bool prefix;
 	const uint8_t *opcode = without_prefixes(data, last, &prefix);
 

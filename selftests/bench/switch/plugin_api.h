@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * What the plugins use of QEMU's interface for TCG plugins, version 1 (QEMU 6.0 to 8.x): Debian
- * packages the functions, inside of QEMU, but not the header. Names and order are QEMU's.
+ * What the plugins use of QEMU's interface for TCG plugins, versions 1 (QEMU 6.0 to 8.x) and 3 (from
+ * 9.1 on): Debian packages the functions, inside of QEMU, but not the header. Names and order are
+ * QEMU's. What one of the versions lacks is weak here; plugin.h tells which one it is.
  */
 #ifndef KBARMAN_PLUGIN_API_H
 #define KBARMAN_PLUGIN_API_H
@@ -10,7 +11,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define QEMU_PLUGIN_VERSION	1
+#define WEAK		__attribute__((weak))
 
 typedef uint64_t qemu_plugin_id_t;
 
@@ -27,6 +28,13 @@ struct qemu_info_t {
 
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
+struct qemu_plugin_scoreboard;
+
+/* Since version 3: the number at an offset in the element of each vCPU. */
+typedef struct {
+	struct qemu_plugin_scoreboard *score;
+	size_t offset;
+} qemu_plugin_u64;
 
 enum qemu_plugin_cb_flags {
 	QEMU_PLUGIN_CB_NO_REGS,
@@ -47,7 +55,8 @@ void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t id,
 size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t index);
 
-const void *qemu_plugin_insn_data(const struct qemu_plugin_insn *insn);
+/* Version 3 copies; version 1 takes @insn alone, and returns where the bytes are. */
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t size);
 size_t qemu_plugin_insn_size(const struct qemu_plugin_insn *insn);
 uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 /* The caller frees it. */
@@ -57,9 +66,18 @@ char *qemu_plugin_insn_disas(const struct qemu_plugin_insn *insn);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn,
 					    void (*callback)(unsigned int vcpu, void *context),
 					    enum qemu_plugin_cb_flags flags, void *context);
-void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
-						enum qemu_plugin_op op, void *counter,
-						uint64_t added);
+/* Version 1. */
+WEAK void qemu_plugin_register_vcpu_insn_exec_inline(struct qemu_plugin_insn *insn,
+						     enum qemu_plugin_op op, void *counter,
+						     uint64_t added);
+/* Version 3. */
+WEAK void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn,
+							      enum qemu_plugin_op op,
+							      qemu_plugin_u64 counter,
+							      uint64_t added);
+/* Version 3: zeros for each vCPU; where those of one are, until one more comes. */
+WEAK struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
+WEAK void *qemu_plugin_scoreboard_find(struct qemu_plugin_scoreboard *score, unsigned int vcpu);
 
 /* Whenever the instruction has read or written memory. */
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,

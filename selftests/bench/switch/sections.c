@@ -21,14 +21,11 @@
  */
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "insn.h"
 
 #define LINE		64	/* bytes */
 #define MAX_OPEN	16	/* sections in one another */
-
-PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
 
 static const char *const entries[] = {
 	/* tracepoints */
@@ -68,8 +65,10 @@ struct figure {
 } *figures[KINDS];	/* [nr_functions] */
 
 /* Where execution is, as translated code keeps it. */
-static uint64_t total;
-static uint64_t depth;		/* of calls in the kernel */
+enum { TOTAL, DEPTH, COUNTERS };
+
+static struct counters counters;
+static uint64_t *total, *depth;		/* where its numbers are; depth of calls in the kernel */
 
 struct open {
 	enum kind kind;
@@ -210,7 +209,7 @@ static void begin(enum kind kind, size_t function)
 	if (nr_open == MAX_OPEN)
 		die("too many sections at once");
 	open_sections[nr_open++] = (struct open) {
-		.kind = kind, .function = function, .begun = total, .depth = depth,
+		.kind = kind, .function = function, .begun = *total, .depth = *depth,
 	};
 }
 
@@ -218,7 +217,7 @@ static void end(unsigned int index)
 {
 	const struct open *it = &open_sections[index];
 	struct figure *figure = &figures[it->kind][it->function];
-	uint64_t took = total - it->begun - it->inside;
+	uint64_t took = *total - it->begun - it->inside;
 
 	figure->times++;
 	if (took > figure->most)
@@ -281,7 +280,7 @@ CALLBACK(on_return)
 	(void)context;
 	for (i = nr_open; i--;)
 		if (open_sections[i].kind == ENTRY) {
-			if (depth == open_sections[i].depth)
+			if (*depth == open_sections[i].depth)
 				end(i);
 			return;
 		}
@@ -292,7 +291,7 @@ CALLBACK(on_interrupt)
 	(void)vcpu;
 	(void)context;
 	if (nr_open && !interrupted++)
-		interrupted_at = total;
+		interrupted_at = *total;
 }
 
 CALLBACK(on_interrupt_return)
@@ -304,7 +303,7 @@ CALLBACK(on_interrupt_return)
 	if (!interrupted || --interrupted)
 		return;
 	for (i = 0; i < nr_open; i++)
-		open_sections[i].inside += total - interrupted_at;
+		open_sections[i].inside += *total - interrupted_at;
 }
 
 CALLBACK(on_repeating)
@@ -313,7 +312,7 @@ CALLBACK(on_repeating)
 
 	(void)vcpu;
 	bytes += (uintptr_t)context;
-	total += bytes / LINE;
+	*total += bytes / LINE;
 	bytes %= LINE;
 }
 
@@ -326,21 +325,27 @@ static void call_back(struct qemu_plugin_insn *insn, void (*callback)(unsigned i
 					       (void *)context);
 }
 
-static void count(struct qemu_plugin_insn *insn, uint64_t *what, uint64_t by)
-{
-	qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, what, by);
-}
+/* An instruction as it is translated. */
+struct insn {
+	struct qemu_plugin_insn *insn;
+	uint64_t address;
+	uint8_t bytes[INSN_MOST];
+	unsigned int size, opcode;	/* where it is: behind the prefixes */
+};
 
-/* Without prefixes of segments and registers, which may stand in front of calls and returns. */
-static const uint8_t *opcode_of(const struct qemu_plugin_insn *insn, const uint8_t **end)
+/* Prefixes of segments and registers may stand in front of calls and returns, too. */
+static struct insn read_insn(struct qemu_plugin_insn *of)
 {
-	const uint8_t *at = qemu_plugin_insn_data(insn);
+	struct insn insn = { .insn = of, .address = qemu_plugin_insn_vaddr(of) };
+	uint8_t byte;
 
-	*end = at + qemu_plugin_insn_size(insn);
-	while (at < *end && ((*at & 0xf0) == 0x40 || *at == 0x2e || *at == 0x3e || *at == 0xf2 ||
-			     *at == 0xf3 || *at == 0x66))
-		at++;
-	return at;
+	for (insn.size = insn_bytes(of, insn.bytes); insn.opcode < insn.size; insn.opcode++) {
+		byte = insn.bytes[insn.opcode];
+		if ((byte & 0xf0) != 0x40 && byte != 0x2e && byte != 0x3e && byte != 0xf2 &&
+		    byte != 0xf3 && byte != 0x66)
+			break;
+	}
+	return insn;
 }
 
 static bool is_one_of(uint64_t address, const uint64_t those[2])
@@ -349,68 +354,85 @@ static bool is_one_of(uint64_t address, const uint64_t those[2])
 }
 
 /* In the module; a function may end with a jump to one that would return to its caller. */
-static void translate_direct(struct qemu_plugin_insn *insn, const uint8_t *opcode)
+static void translate_direct(const struct insn *insn)
 {
-	uint64_t address = qemu_plugin_insn_vaddr(insn), target;
+	uint64_t target;
 	int32_t offset;
 
-	memcpy(&offset, opcode + 1, sizeof(offset));
-	target = address + qemu_plugin_insn_size(insn) + offset;
+	memcpy(&offset, insn->bytes + insn->opcode + 1, sizeof(offset));
+	target = insn->address + insn->size + offset;
 	if (is_one_of(target, lock))
-		call_back(insn, on_lock, function_at(address));
+		call_back(insn->insn, on_lock, function_at(insn->address));
 	else if (is_one_of(target, unlock))
-		call_back(insn, on_unlock, 0);
+		call_back(insn->insn, on_unlock, 0);
 }
 
 /* How many bytes it moves at once. */
-static unsigned int width(const struct qemu_plugin_insn *insn, const uint8_t *opcode)
+static unsigned int width(const struct insn *insn)
 {
-	const uint8_t *at = qemu_plugin_insn_data(insn);
+	unsigned int i;
 
-	if (!(*opcode & 1))
+	if (!(insn->bytes[insn->opcode] & 1))
 		return 1;
-	for (; at < opcode; at++)
-		if ((*at & 0xf8) == 0x48)
+	for (i = 0; i < insn->opcode; i++)
+		if ((insn->bytes[i] & 0xf8) == 0x48)
 			return 8;
 	return 4;
 }
 
-static void translate_insn(struct qemu_plugin_insn *insn)
+static void translate_module(const struct insn *insn, uint8_t opcode)
 {
-	uint64_t address = qemu_plugin_insn_vaddr(insn);
-	const uint8_t *end, *opcode = opcode_of(insn, &end);
+	size_t function = function_at(insn->address);
 
-	if (address < KERNEL)
-		return;
-	if (repeats(insn)) {
-		call_back(insn, on_repeating, width(insn, opcode));
-		return;
-	}
-	count(insn, &total, 1);
-	if (opcode == end)
-		return;
-	if (in_module(address)) {
-		size_t function = function_at(address);
+	if (functions[function].is_entry && functions[function].address == insn->address)
+		call_back(insn->insn, on_entry, function);
+	if (opcode == 0xfa)
+		call_back(insn->insn, on_disable, function);
+	else if (opcode == 0xfb)
+		call_back(insn->insn, on_enable, 0);
+	else if (opcode == 0xe8 || opcode == 0xe9)
+		translate_direct(insn);
+}
 
-		if (functions[function].is_entry && functions[function].address == address)
-			call_back(insn, on_entry, function);
-		if (*opcode == 0xfa)
-			call_back(insn, on_disable, function);
-		else if (*opcode == 0xfb)
-			call_back(insn, on_enable, 0);
-		else if (*opcode == 0xe8 || *opcode == 0xe9)
-			translate_direct(insn, opcode);
-	} else if (bsearch(&address, interrupts, nr_interrupts, sizeof(*interrupts), by_number)) {
-		call_back(insn, on_interrupt, 0);
+static bool is_call(const struct insn *insn)
+{
+	const uint8_t *opcode = insn->bytes + insn->opcode;
+
+	return *opcode == 0xe8 || (*opcode == 0xff && insn->opcode + 1 < insn->size &&
+				   (opcode[1] >> 3 & 7) == 2);
+}
+
+static void translate_insn(struct qemu_plugin_insn *of)
+{
+	const struct insn insn = read_insn(of);
+	uint8_t opcode;
+	int calls = 0;
+
+	if (insn.address < KERNEL)
+		return;
+	if (repeats(of)) {
+		call_back(of, on_repeating, width(&insn));
+		return;
 	}
-	if (*opcode == 0xe8 || (*opcode == 0xff && end - opcode > 1 && (opcode[1] >> 3 & 7) == 2)) {
-		count(insn, &depth, 1);
-	} else if (*opcode == 0xc3 || *opcode == 0xc2) {
-		call_back(insn, on_return, 0);
-		count(insn, &depth, -1);
-	} else if (*opcode == 0xcf) {
-		call_back(insn, on_interrupt_return, 0);
+	if (insn.opcode < insn.size) {
+		opcode = insn.bytes[insn.opcode];
+		if (in_module(insn.address))
+			translate_module(&insn, opcode);
+		else if (bsearch(&insn.address, interrupts, nr_interrupts, sizeof(*interrupts),
+				 by_number))
+			call_back(of, on_interrupt, 0);
+		if (is_call(&insn)) {
+			calls = 1;
+		} else if (opcode == 0xc3 || opcode == 0xc2) {
+			call_back(of, on_return, 0);
+			calls = -1;
+		} else if (opcode == 0xcf) {
+			call_back(of, on_interrupt_return, 0);
+		}
 	}
+	count_insn(of, &counters, TOTAL, 1);
+	if (calls)
+		count_insn(of, &counters, DEPTH, calls);
 }
 
 static void write_out(void)
@@ -434,6 +456,9 @@ static void translate_counting(qemu_plugin_id_t id, struct qemu_plugin_tb *tb);
 
 static void count_from_now(qemu_plugin_id_t id)
 {
+	counters = counters_new(COUNTERS);
+	total = &counters.values[TOTAL];
+	depth = &counters.values[DEPTH];
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translate_counting);
 }
 

@@ -11,23 +11,22 @@
  * before this it reads the place where the next task goes on from this task's struct: the address
  * tells one task from another. The task in which addresses of a program came is that of the program,
  * up to the last time that they came: later the struct may be another task's.
- *
- * The counters are plain numbers that translated code adds to: for one vCPU.
  */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "plugin_api.h"
+#include "plugin.h"
 #include "../../vm/known.h"
 
 #define SWITCH		0xd5184101U	/* msr sp_el0, x1 */
 #define READ		0xf940011eU	/* ldr lr, [x8] */
 #define NOP		0xd503201fU
 
-PLUGIN_EXPORT int qemu_plugin_version = QEMU_PLUGIN_VERSION;
+enum { TOTAL = KNOWN_PROGRAMS, COUNTERS };	/* before it those of the programs */
 
-static uint64_t total, user[KNOWN_PROGRAMS];
+static struct counters counters;
+static uint64_t *total, *user;			/* where its numbers are: user[KNOWN_PROGRAMS] */
 /* At the last switch. */
 static uint64_t total_then, user_then[KNOWN_PROGRAMS];
 static uint64_t all[KNOWN_PROGRAMS];
@@ -51,15 +50,15 @@ static void on_switch(unsigned int vcpu, void *context)
 	(void)context;
 	for (unsigned int i = 0; i < KNOWN_PROGRAMS; i++) {
 		if (task && tasks[i] == task)
-			later[i] += total - total_then;
+			later[i] += *total - total_then;
 		if (user[i] == user_then[i])
 			continue;
-		all[i] += tasks[i] == task ? later[i] : total - total_then;
+		all[i] += tasks[i] == task ? later[i] : *total - total_then;
 		tasks[i] = task;
 		later[i] = 0;
 	}
-	total_then = total;
-	memcpy(user_then, user, sizeof(user));
+	total_then = *total;
+	memcpy(user_then, user, sizeof(user_then));
 	task = next;
 }
 
@@ -74,33 +73,40 @@ static void on_begin(unsigned int vcpu, void *context)
 	later[program] = 0;
 }
 
+static void translate_insn(struct qemu_plugin_insn *insn)
+{
+	uint64_t program = (qemu_plugin_insn_vaddr(insn) >> KNOWN_SHIFT) - KNOWN_FIRST;
+	uint8_t bytes[INSN_MOST] = { 0 };
+	uint32_t word;
+
+	insn_bytes(insn, bytes);
+	memcpy(&word, bytes, sizeof(word));
+	if (word == NOP && program < KNOWN_PROGRAMS)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin, QEMU_PLUGIN_CB_NO_REGS,
+						       &user[program]);
+	else if (word == READ)
+		qemu_plugin_register_vcpu_mem_cb(insn, on_read, QEMU_PLUGIN_CB_NO_REGS,
+						 QEMU_PLUGIN_MEM_RW, NULL);
+	else if (word == SWITCH)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, on_switch, QEMU_PLUGIN_CB_NO_REGS,
+						       NULL);
+	count_insn(insn, &counters, TOTAL, 1);
+	if (program < KNOWN_PROGRAMS)
+		count_insn(insn, &counters, program, 1);
+}
+
 static void translate(qemu_plugin_id_t id, struct qemu_plugin_tb *tb)
 {
 	size_t n = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
-	for (size_t i = 0; i < n; i++) {
-		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t program = (qemu_plugin_insn_vaddr(insn) >> KNOWN_SHIFT) - KNOWN_FIRST;
-		uint32_t word;
-
-		qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64, &total,
-							   1);
-		if (program < KNOWN_PROGRAMS)
-			qemu_plugin_register_vcpu_insn_exec_inline(insn, QEMU_PLUGIN_INLINE_ADD_U64,
-								   &user[program], 1);
-		memcpy(&word, qemu_plugin_insn_data(insn), sizeof(word));
-		if (word == NOP && program < KNOWN_PROGRAMS)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_begin,
-							       QEMU_PLUGIN_CB_NO_REGS,
-							       &user[program]);
-		else if (word == READ)
-			qemu_plugin_register_vcpu_mem_cb(insn, on_read, QEMU_PLUGIN_CB_NO_REGS,
-							 QEMU_PLUGIN_MEM_RW, NULL);
-		else if (word == SWITCH)
-			qemu_plugin_register_vcpu_insn_exec_cb(insn, on_switch,
-							       QEMU_PLUGIN_CB_NO_REGS, NULL);
+	if (!total) {
+		counters = counters_new(COUNTERS);
+		total = &counters.values[TOTAL];
+		user = counters.values;
 	}
+	for (size_t i = 0; i < n; i++)
+		translate_insn(qemu_plugin_tb_get_insn(tb, i));
 }
 
 static void at_exit(qemu_plugin_id_t id, void *context)
