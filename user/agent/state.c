@@ -38,11 +38,12 @@ int agent_state_write(const char *path, const struct agent_state *state)
 
 	snprintf(temporary, sizeof(temporary), "%s.new", path);
 	fd = open(temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0644);
-	file = fd < 0 ? NULL : fdopen(fd, "w");
+	if (fd < 0)
+		return -errno;
+	file = fdopen(fd, "w");
 	if (!file) {
 		ret = -errno;
-		if (fd >= 0)
-			close(fd);
+		close(fd);
 		return ret;
 	}
 	for (unsigned int i = 0; i < state->nr_sessions; i++)

@@ -133,17 +133,21 @@ static void write_answer(struct http_server *server, struct client *client,
 			 const struct http_answer *answer, bool head)
 {
 	size_t body = head ? 0 : answer->size;
-	char *data = NULL;
+	char *data = NULL, *whole = NULL;
 	int length;
 
 	length = asprintf(&data, "HTTP/1.1 %d %s\r\nContent-Type: %s\r\nContent-Length: %zu\r\n%s"
 			  "Cache-Control: no-store\r\nConnection: close\r\n\r\n", answer->status,
 			  reason(answer->status), answer->type, answer->size,
 			  answer->status == 405 ? "Allow: GET, HEAD\r\n" : "");
+	if (length >= 0) {
+		whole = realloc(data, (size_t)length + body);
+		if (!whole)
+			free(data);
+	}
 	free(client->data);
-	client->data = length < 0 ? NULL : realloc(data, (size_t)length + body);
-	if (!client->data) {
-		free(length < 0 ? NULL : data);
+	client->data = whole;
+	if (!whole) {
 		drop(server, client);
 		return;
 	}

@@ -6,6 +6,7 @@
  */
 #include <errno.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -504,13 +505,11 @@ static int open_sender(struct push *p)
 /* This process talks to the network, and writes to the spool only. */
 static void confine(const struct push *p)
 {
-	char *file = NULL;
+	char file[PATH_MAX];
 
-	if (p->spool_path && asprintf(&file, "%s/new", p->spool_path) < 0)
-		file = NULL;
-	cli_sandbox(&(struct cli_sandbox) { .output = file, .network = true, .threads = true,
-					    .child = true });
-	free(file);
+	snprintf(file, sizeof(file), "%s/new", p->spool_path ?: "");
+	cli_sandbox(&(struct cli_sandbox) { .output = p->spool_path ? file : NULL, .network = true,
+					    .threads = true, .child = true });
 }
 
 static void catch_signals(void)

@@ -63,7 +63,7 @@ static int tell_cost(struct reading *reading)
 static int send_texts(struct reading *reading)
 {
 	struct kb_out *outs[METRICS_FORMS] = { NULL };
-	const void *data[METRICS_FORMS];
+	const void *data[METRICS_FORMS] = { NULL };
 	struct head head = { 0 };
 	int error = tell_cost(reading);
 

@@ -310,12 +310,12 @@ static int parse_name(const struct parser *p, struct member *member, char *text)
 	if (colon)
 		*colon++ = '\0';
 	ret = find_name(p, member, text);
-	if (ret == KB_NO_SUCH_TERM && !colon)
-		return fail(p, -ENOENT,
-			    "no such event: generic names are perf's (cycles, cpu-clock, "
-			    "cache-misses, …); see also the events of the CPU's PMU in "
-			    "/sys/bus/event_source/devices/*/events");
 	if (ret == KB_NO_SUCH_TERM) {
+		if (!colon)
+			return fail(p, -ENOENT,
+				    "no such event: generic names are perf's (cycles, cpu-clock, "
+				    "cache-misses, …); see also the events of the CPU's PMU in "
+				    "/sys/bus/event_source/devices/*/events");
 		modifiers = strchr(colon, ':');
 		if (modifiers)
 			*modifiers = '\0';

@@ -69,16 +69,23 @@ class Held:
 _ROOMS: dict[int, Any] = {}
 
 
+def _cast(view: memoryview, letter: str) -> memoryview:
+    """Values of a type that is not known before: newer stubs of Python want it literally."""
+    cast: Any = view.cast
+    values: memoryview = cast(letter)
+    return values
+
+
 def _view(held: Held, address: int | None, room: int, count: int, letter: str) -> memoryview:
     """@count values at @address, which has @room bytes."""
     if not count or not address:
-        return memoryview(b"").cast(letter)
+        return _cast(memoryview(b""), letter)
     if room not in _ROOMS:
         _ROOMS[room] = ctypes.c_ubyte * room
     memory = _ROOMS[room].from_address(address)
     memory.held = held      # a view keeps the array, and so the part
     whole = memoryview(memory).toreadonly().cast("B")
-    return whole[:count * _SIZES[letter]].cast(letter)
+    return _cast(whole[:count * _SIZES[letter]], letter)
 
 
 class Texts(Sequence[str]):
