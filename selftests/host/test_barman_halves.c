@@ -23,6 +23,7 @@
 #define COUNTERS	2
 #define RECORDS		60000	/* of a capture: some 2.5 MiB */
 #define WINDOW		(1U << 20)
+#define ROUNDS		4
 
 /* ---- the helper ---- */
 
@@ -203,10 +204,12 @@ static void check(int fd, unsigned int cpus, struct result *r)
 	kb_barman_close(barman);
 }
 
-static void a_half_changes_nothing(unsigned int word, bool big, const struct spice *spice)
+/* Returns how many windows were divided. */
+static unsigned int a_half_changes_nothing(unsigned int word, bool big, const struct spice *spice)
 {
 	int fd = memfd_create("capture", 0);
 	struct result alone, helped;
+	unsigned int divided;
 	struct stat st;
 	uint8_t *data;
 	char name[128];
@@ -219,10 +222,7 @@ static void a_half_changes_nothing(unsigned int word, bool big, const struct spi
 	check(fd, 1, &alone);
 	check(fd, 2, &helped);
 	tap_is(alone.nr_given, 0, "one_cpu_has_no_helper");
-	/* damage may end a capture; with 32 bits there are hardly any rows of fast records */
-	snprintf(name, sizeof(name), "a_helper_helps_%s", spice->name);
-	if (word == 8)
-		tap_ok(helped.nr_given > !spice->wrong_bytes, name);
+	divided = helped.nr_given;
 	helped.nr_given = 0;
 	snprintf(name, sizeof(name), "a_half_changes_nothing_%s_%u_%s", spice->name, word * 8,
 		 big ? "big" : "little");
@@ -233,6 +233,23 @@ static void a_half_changes_nothing(unsigned int word, bool big, const struct spi
 			 alone.sum.records, alone.sum.backwards, alone.nr_findings,
 			 alone.sum.checksum);
 	close(fd);
+	return divided;
+}
+
+static void halves_change_nothing(unsigned int word, const struct spice *spice)
+{
+	unsigned int divided = 0;
+	char name[128];
+
+	for (int round = 0; round < ROUNDS; round++)
+		divided += a_half_changes_nothing(word, round == ROUNDS - 1, spice);
+	/*
+	 * Of two windows each; where a row begins is a guess, which may be wrong. Damage may end a
+	 * capture. With 32 bits there are hardly any rows of fast records.
+	 */
+	snprintf(name, sizeof(name), "a_helper_helps_%s", spice->name);
+	if (word == 8)
+		tap_ok(divided > (spice->wrong_bytes ? 0 : ROUNDS), name);
 }
 
 /* A text that looks like halting events. */
@@ -267,8 +284,7 @@ int main(void)
 	for (unsigned int word = 4; word <= 8; word += 4) {
 		make_deceitful_text(word);
 		for (size_t i = 0; i < sizeof(spices) / sizeof(spices[0]); i++)
-			for (int round = 0; round < 4; round++)
-				a_half_changes_nothing(word, round == 3, &spices[i]);
+			halves_change_nothing(word, &spices[i]);
 	}
 	return tap_done();
 }
