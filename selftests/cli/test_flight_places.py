@@ -11,6 +11,7 @@ import sys
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
+import preload
 import tap
 import test_record as recorder
 
@@ -83,9 +84,7 @@ int fchmod(int fd, unsigned int mode)
 
 
 def a_recorder_that_is_ended_at_once_leaves_its_capture(tmp):
-    early = os.path.join(tmp, "early.so")
-    subprocess.run(["gcc", "-shared", "-fPIC", "-x", "c", "-o", early, "-"], input=EARLY,
-                   text=True, check=True)
+    early = preload.build(tmp, "early", EARLY)
     done = subprocess.run(
         [tap.KBARMAN, "flight", "run", "-o", "early.cap"], cwd=tmp, capture_output=True, text=True,
         timeout=60, check=False, env=recorder.fake(FAKE_RATE=1, KBARMAN_RUNTIME_DIR=tmp,

@@ -13,6 +13,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import fleet  # noqa: E402
 import npm  # noqa: E402
 import parquet  # noqa: E402
+import preload  # noqa: E402
 import tap  # noqa: E402
 import viewers  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
@@ -371,10 +372,7 @@ void *dlopen(const char *name, int flags)
 
 
 def without_libzstd_it_is_gzip(tmp):
-    without = os.path.join(tmp, "without.so")
-    subprocess.run(["cc", "-shared", "-fPIC", "-x", "c", "-o", without, "-"], input=NO_LIBZSTD,
-                   check=True, text=True)
-    env = {**os.environ, "LD_PRELOAD": without}
+    env = {**os.environ, "LD_PRELOAD": preload.build(tmp, "without", NO_LIBZSTD)}
     path, out = viewers.small().save(os.path.join(tmp, "a.cap")), os.path.join(tmp, "out")
     result = tap.run("convert", path, "--to", "parquet", "-o", out, env=env)
     assert result.returncode == 0 and "libzstd.so.1 is not installed" in result.stderr, result
