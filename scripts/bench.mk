@@ -44,7 +44,8 @@ bench-switch: build/bench/count.so build/bench/rate user
 	@$(MAKE) --no-print-directory ARCH=arm64 bench-guest
 
 build/bench/count.so build/bench/sections.so build/bench/tasks.so: build/bench/%.so: $(SWITCH)/%.c \
-		      $(SWITCH)/insn.h $(SWITCH)/plugin.h $(SWITCH)/plugin_api.h $(SWITCH)/mark.h selftests/vm/known.h
+		      $(SWITCH)/insn.h $(SWITCH)/plugin.h $(SWITCH)/plugin_api.h \
+		      $(SWITCH)/mark.h selftests/vm/known.h
 	@mkdir -p $(@D)
 	$(USER_CC) $(TEST_CFLAGS) -fPIC -shared -fvisibility=hidden $< -o $@
 
