@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
 """Code made at run time that a jitdump describes: names by address and time, lines, bundles."""
+import collections
 import json
 import os
 import struct
@@ -9,6 +10,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
 from make_capture import Maker
+from test_viewers_pprof import Profile
 
 # Ticks are ns. Both clocks began long before, and CLOCK_MONOTONIC runs 100 millionths faster.
 RAW, MONOTONIC = 5_000_000_000_000, 5_300_000_000_000
@@ -128,6 +130,22 @@ def code_has_its_source_lines(tmp):
              for row in rows if row["kind"] == "symbol"}
     assert found == {("with lines", "a.js", 10): 1, ("with lines", "a.js", 12): 2,
                      ("first", None, 0): 1}, found
+
+
+def code_that_was_compiled_anew_has_its_own_lines(tmp):
+    """A method that is compiled again at its place is the same function; its lines are others."""
+    dump = Dump()
+    dump.lines(0x10000, (0, 10, "a.js"))
+    dump.load(1000, 0x10000, 0x100, 1, "method")
+    dump.lines(0x10000, (0, 20, "a.js"))
+    dump.load(5 * 10**9, 0x10000, 0x100, 2, "method")
+    dump.save(tmp)
+    path = capture(tmp, [(3000, 0x10010), (6 * 10**9, 0x10010), (6 * 10**9 + 1, 0x10010)])
+    profile = Profile(tmp, path, "--lines", "--symfs", tmp)
+    found = collections.Counter()
+    for sample in profile.samples:
+        found[sample["stack"][0][1], *sample["lines"][0]] += sample["values"]["samples"]
+    assert found == {("method", 10): 1, ("method", 20): 2}, found
 
 
 def a_bundle_has_the_code(tmp):

@@ -53,7 +53,7 @@ class Profile:
         self.functions = self.table("functions")
         assert self.strings[p["default"]] in [name for name, _ in self.types]
         self.samples = [self.sample(s) for s in p["samples"]]
-        keys = [(s["labels"], s["stack"]) for s in self.samples]
+        keys = [(s["labels"], s["stack"], s["lines"]) for s in self.samples]
         assert len({str(key) for key in keys}) == len(keys), "two samples of the same"
 
     def table(self, name):
@@ -63,7 +63,7 @@ class Profile:
 
     def sample(self, sample):
         assert len(sample["values"]) == len(self.types)
-        stack = []
+        stack, lines = [], []
         for number in sample["locations"]:
             location = self.locations[number]
             mapping = self.mappings.get(location.get("mapping"), UNMAPPED)
@@ -72,11 +72,12 @@ class Profile:
             assert len(names) <= 1 and (names or not mapping["functions"])
             file = self.strings[mapping["file"]]
             stack.append((file, names[0] if names else None, location["address"]))
+            lines.append([line.get("line", 0) for line in location["lines"]])
         labels = {self.strings[label["key"]]: self.strings[label["str"]] for label in sample["labels"]}
         for key in "cpu", "tid", "pid":
             labels[key] = int(labels[key])
         return {"values": dict(zip([name for name, _ in self.types], sample["values"])),
-                "stack": stack, "labels": labels}
+                "stack": stack, "lines": lines, "labels": labels}
 
     def sum(self, name):
         return sum(sample["values"][name] for sample in self.samples)

@@ -26,7 +26,8 @@ static const struct kb_frame nothing = {
 
 /* A call as far as it makes chains different. */
 struct met {
-	uint64_t key[2];	/* address, symbol, which is of one image */
+	uint64_t key[2];	/* address; line of code made at run time, and symbol, which is of
+				 * one image */
 };
 
 /* What is at an address, as far as one mapping is like another one. */
@@ -217,8 +218,10 @@ static struct met meet(const struct kb_event *event, uint64_t pc, struct kb_symb
 {
 	const struct kb_symbol *symbol = kb_symbolizer_resolve(symbolizer, event->task_id,
 							       event->timestamp, pc);
+	const struct kb_place *place = kb_symbolizer_place(symbolizer);
 
-	return (struct met) { { address_of(pc, kb_symbolizer_place(symbolizer)), symbol->id } };
+	return (struct met) { { address_of(pc, place),
+				(uint64_t)place->line_id << 32 | symbol->id } };
 }
 
 /* The key of what is at @pc, which @met tells. find_image() tells such mappings apart. */

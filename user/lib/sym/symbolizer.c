@@ -395,6 +395,7 @@ static void set_place(struct kb_symbolizer *symbolizer)
 		.row = row,
 		.build_id = image && image->elf.build_id.length ? &image->elf.build_id : NULL,
 		.anonymous = image && image->anonymous,
+		.line_id = symbolizer->frame.line_id,
 	};
 }
 
