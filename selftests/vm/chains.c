@@ -5,7 +5,6 @@
  * for whom. Built with frame pointers.
  */
 #include <sys/mman.h>
-#include <sys/resource.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
@@ -616,18 +615,8 @@ static void NOINLINE wait_for_byte(int fd)
 	sink++;
 }
 
-/* How often this thread has waited. */
-static long waited(void)
-{
-	struct rusage usage;
-
-	getrusage(RUSAGE_THREAD, &usage);
-	return usage.ru_nvcsw;
-}
-
 TEST_F(chains, a_wait_has_the_stack_it_began_with)
 {
-	const long before = waited();
 	unsigned int of_mine = 0, right = 0;
 	struct chains chains;
 	struct chain chain;
@@ -636,8 +625,9 @@ TEST_F(chains, a_wait_has_the_stack_it_began_with)
 
 	begin(_metadata, self, switching(USER | KERNEL));
 	e = echo_create(0);
-	/* Sometimes the answer is there before this thread asks for it. */
-	for (int i = 0; i < 300 || (waited() < before + 40 && i < 100000); i++) {
+	/* Such a task does not run at once when it is woken, so this thread has to wait for it. */
+	ASSERT_EQ(0, sched_setscheduler(e.echo, SCHED_BATCH, &(struct sched_param) { 0 }));
+	for (int i = 0; i < 300; i++) {
 		if (write(e.there, &byte, 1) != 1)
 			lost("no echo");
 		wait_for_byte(e.back);
@@ -654,7 +644,7 @@ TEST_F(chains, a_wait_has_the_stack_it_began_with)
 		right += chain.nr_kernel >= 3 && is_chain_of_read(&chain);
 	}
 	TH_LOG("%u of %u", right, of_mine);
-	EXPECT_LE(20, of_mine);
+	EXPECT_LE(200, of_mine);
 	/* The end of the echo is waited for elsewhere. */
 	EXPECT_LE(of_mine, right + 10);
 }
