@@ -1,18 +1,24 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# Fetches Debian packages of any architecture, without root and without changing the host's
-# package state: apt-get uses its own lists, status and caches below the cache. It uses the host's
-# mirror, proxy, credentials and keys for a suite if the host has them, and deb.debian.org
-# otherwise. The suite is bookworm until apt_suite changes it. Source this file after lib.sh.
-
-KB_SUITE=bookworm
-KB_SUITES='bookworm bookworm-updates bookworm-security'
-KB_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+# Fetches packages of Debian, of any architecture, and of Ubuntu, without root and without changing
+# the host's package state: apt-get uses its own lists, status and caches below the cache. It uses the
+# host's mirror, proxy, credentials and keys for a suite if the host has them, and deb.debian.org or
+# archive.ubuntu.com otherwise. The suite is bookworm until apt_suite changes it. Source this file
+# after lib.sh.
 
 # apt_suite SUITE: what follows is about this suite, and those that it stands on
 apt_suite() {
-	KB_SUITE=$1
+	KB_SUITE=$1 KB_ORIGIN=Debian
+	KB_KEYRING=/usr/share/keyrings/debian-archive-keyring.gpg
+	KB_MIRROR=http://deb.debian.org/debian KB_SECURITY=http://deb.debian.org/debian-security
+	case $1 in
+	jammy | noble | resolute)
+		KB_ORIGIN=Ubuntu KB_KEYRING=$KB_CACHE/keys/ubuntu/ubuntu.gpg
+		KB_MIRROR=http://archive.ubuntu.com/ubuntu KB_SECURITY=http://security.ubuntu.com/ubuntu
+		cache_make keys/ubuntu ubuntu_keys
+		;;
+	esac
 	case $1 in
 	*-backports) set -- "$1" "${1%-backports}" "${1%-backports}-security" ;;
 	experimental) set -- experimental sid ;;
@@ -20,6 +26,17 @@ apt_suite() {
 	*) set -- "$1" "$1-updates" "$1-security" ;;
 	esac
 	KB_SUITES=$*
+}
+
+# Ubuntu's keys are those that Debian signs.
+ubuntu_keys() {
+	host=$(host_arch)
+	apt_suite trixie
+	apt_update "$host"
+	apt_fetch "$host" "$1" ubuntu-keyring
+	dpkg-deb --fsys-tarfile "$1"/*.deb |
+		tar -x -O ./usr/share/keyrings/ubuntu-archive-keyring.gpg >"$1/ubuntu.gpg"
+	rm "$1"/*.deb
 }
 
 # apt_home ARCH: the private root of ARCH for the suite; its name below the cache and as a lock
@@ -38,7 +55,7 @@ apt_host_sources() {
 		'Created-By: Packages' 2>/dev/null |
 	while read -r uri suite component origin key; do
 		[ "$component" = main ] || continue
-		case $origin in Debian | '$(ORIGIN)') ;; *) continue ;; esac
+		case $origin in "$KB_ORIGIN" | '$(ORIGIN)') ;; *) continue ;; esac
 		case " $KB_SUITES " in *" $suite "*) ;; *) continue ;; esac
 		case $key in /*) ;; *) key=$KB_KEYRING ;; esac
 		echo "$uri $suite $key"
@@ -51,8 +68,8 @@ apt_sources() {
 		line=$(echo "$have" | awk -v s="$suite" '$2 == s')
 		if [ -z "$line" ]; then
 			case $suite in
-			*-security) line="http://deb.debian.org/debian-security $suite $KB_KEYRING" ;;
-			*) line="http://deb.debian.org/debian $suite $KB_KEYRING" ;;
+			*-security) line="$KB_SECURITY $suite $KB_KEYRING" ;;
+			*) line="$KB_MIRROR $suite $KB_KEYRING" ;;
 			esac
 		fi
 		echo "$line" | while read -r uri s key; do
@@ -70,7 +87,7 @@ apt_network() {
 
 # apt_root ARCH: (re)write the private configuration of ARCH
 apt_root() {
-	[ -r "$KB_KEYRING" ] || die "Debian's archive keys ($KB_KEYRING) are missing" \
+	[ -r "$KB_KEYRING" ] || die "$KB_ORIGIN's archive keys ($KB_KEYRING) are missing" \
 		"run scripts/setup (package debian-archive-keyring)"
 	root=$KB_CACHE/apt/$(apt_home "$1")
 	mkdir -p "$root/state/lists/partial" "$root/cache/archives/partial"
@@ -128,7 +145,7 @@ apt_is_new() {
 
 apt_update_now() {
 	! apt_is_new "$1" || return 0	# the previous holder of the lock has read them
-	say "reading Debian's package lists for $(apt_home "$1")"
+	say "reading $KB_ORIGIN's package lists for $(apt_home "$1")"
 	apt_root "$1"
 	# without this option apt reports success even without a network
 	if apt_get "$1" update -o APT::Update::Error-Mode=any; then
@@ -139,7 +156,7 @@ apt_update_now() {
 	# the main suite are enough.
 	ls "$KB_CACHE/apt/$(apt_home "$1")"/state/lists/*_"$KB_SUITE"_main_binary-"$1"_Packages* \
 		>/dev/null 2>&1 ||
-		die "cannot read Debian's package lists" \
+		die "cannot read $KB_ORIGIN's package lists" \
 			"check the network (and the proxy in apt's configuration), then run this again"
 	say 'continuing without the package lists that could not be read'
 }
@@ -206,3 +223,5 @@ apt_depends() {
 			}
 		}'
 }
+
+apt_suite bookworm

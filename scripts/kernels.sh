@@ -1,7 +1,7 @@
 # shellcheck shell=sh
 # SPDX-License-Identifier: MIT
 #
-# The kernels of scripts/kernels.txt: which releases Debian has of them, and their headers. Source
+# The kernels of scripts/kernels.txt: which releases a suite has of them, and their headers. Source
 # this file after apt.sh.
 
 kernel_table() {
@@ -13,9 +13,13 @@ kernel_table() {
 kernel_releases() (
 	arch_table "$1"
 	version=$2 kind=${3#-}
+	case $kind in
+	generic) ;;
+	*) kind=${kind:+$kind-}$A_LINUX ;;
+	esac
 	[ "$version" != any ] || version='[0-9][0-9.]*'
 	apt_cache "$1" pkgnames linux- | sed -n 's/^linux-headers-//p; s/^linux-image-//p' |
-		grep -Ex "${version}([.+~-](rc)?[0-9a-z.+~]*[0-9][0-9a-z.+~]*)*-${kind:+$kind-}$A_LINUX" |
+		grep -Ex "${version}([.+~-](rc)?[0-9a-z.+~]*[0-9][0-9a-z.+~]*)*-$kind" |
 		sort | uniq -d | sort -rV
 )
 
@@ -39,12 +43,12 @@ kernel_tools() {
 # DIR/usr/src/$headers. They want $gcc.
 kernel_headers() {
 	hdir=$1 harch=$2 headers=linux-headers-$3
-	common=$(apt_depends "$harch" "$headers" '^linux-headers-.*-common')
+	common=$(apt_depends "$harch" "$headers" '^linux-.*headers-')
 	kbuild=$(apt_depends "$harch" "$headers" '^linux-kbuild-')
 	mkdir -p "$hdir/deb" "$hdir/usr/lib"
 	apt_fetch "$harch" "$hdir/deb" "$headers" "$common" || return
-	# the programs in kbuild run on this machine, for every target
-	apt_fetch "$(host_arch)" "$hdir/deb" "$kbuild" || return
+	# The programs in kbuild run on this machine, for every target. Ubuntu's are in $headers.
+	[ -z "$kbuild" ] || apt_fetch "$(host_arch)" "$hdir/deb" "$kbuild" || return
 	# later packages have all below usr, where earlier ones have not
 	ln -s usr/lib "$hdir/lib"
 	for p in "$hdir"/deb/*.deb; do
@@ -53,12 +57,18 @@ kernel_headers() {
 	done
 	rm -rf "$hdir/deb"
 
-	# Debian's Makefile names /usr/src. The common part is beside this directory instead.
-	# shellcheck disable=SC2016 # for make, not for the shell
-	sed -i '1i beside := $(dir $(realpath $(lastword $(MAKEFILE_LIST))))..
-		s,/usr/src/,$(beside)/,' "$hdir/usr/src/$headers/Makefile"
-	# and the compiler that its suite has
-	sed -i "s/gcc-[0-9.]*/$gcc/" "$hdir/usr/src/$headers/.kernelvariables"
+	if [ -e "$hdir/usr/src/$headers/.kernelvariables" ]; then
+		# Debian's Makefile names /usr/src. The common part is beside this directory instead.
+		# shellcheck disable=SC2016 # for make, not for the shell
+		sed -i '1i beside := $(dir $(realpath $(lastword $(MAKEFILE_LIST))))..
+			s,/usr/src/,$(beside)/,' "$hdir/usr/src/$headers/Makefile"
+		# and the compiler that its suite has
+		sed -i "s/gcc-[0-9.]*/$gcc/" "$hdir/usr/src/$headers/.kernelvariables"
+	else
+		# Ubuntu's Makefile is the kernel's own, or a link to it.
+		sed -i --follow-symlinks "s/^\(CC[[:blank:]]*= \$(CROSS_COMPILE)\)gcc[-0-9.]*\$/\1$gcc/" \
+			"$hdir/usr/src/$headers/Makefile"
+	fi
 	# Later headers include type information for BPF, and with it need pahole for every module.
 	rm -f "$hdir/usr/src/$headers/vmlinux"
 }

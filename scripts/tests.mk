@@ -109,6 +109,7 @@ guest-module:
 	other=$$(find "$$MODROOT/lib/modules/$$KREL" -name 'minix.ko*' | head -n 1); \
 	case $$other in \
 	*.xz) xz -dc "$$other" >$(GUEST)/kselftest/kbarman/other.ko ;; \
+	*.zst) zstd -qdc "$$other" >$(GUEST)/kselftest/kbarman/other.ko ;; \
 	?*) cp "$$other" $(GUEST)/kselftest/kbarman/other.ko ;; \
 	esac
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko

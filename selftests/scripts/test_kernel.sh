@@ -23,7 +23,9 @@ package() {
 		mkdir -p "$tmp/package/${file%/*}"
 		echo "$file" >"$tmp/package/$file"
 	done
-	[ ! -e "$tmp/makefile" ] || cp "$tmp/makefile" "$tmp/package/usr/src/$name/Makefile"
+	if [ -e "$tmp/makefile" ] || [ -L "$tmp/makefile" ]; then
+		cp -P "$tmp/makefile" "$tmp/package/usr/src/$name/Makefile"
+	fi
 	dpkg-deb --root-owner-group -b "$tmp/package" "$tmp/pool/${name}_1_all.deb" >/dev/null
 	rm -rf "$tmp/package" "$tmp/makefile"
 }
@@ -51,6 +53,24 @@ package linux-base-$new usr/lib/modules/$new/modules.order
 headers $new 7.3.4+deb13-common "KBUILD_OUTPUT=/usr/src/linux-headers-$new\n"
 package linux-kbuild-7.3.4+deb13 usr/lib/linux-kbuild-7.3.4+deb13/program
 
+# Ubuntu's: the makefile is the kernel's own, or a link to it in the common part.
+package ubuntu-keyring usr/share/keyrings/ubuntu-archive-keyring.gpg
+own() {
+	# shellcheck disable=SC2016 # for make
+	printf 'CC\t= $(CROSS_COMPILE)%s\nall:\n\t@echo $(realpath $(KBUILD_OUTPUT)) $(CC)\n' "$1"
+}
+for release in 5.15.0-9 6.8.0-9; do
+	package linux-image-$release-generic boot/vmlinuz-$release-generic
+	package linux-modules-$release-generic lib/modules/$release-generic/kernel/some.ko
+done
+own gcc >"$tmp/makefile"
+package linux-headers-5.15.0-9 usr/src/linux-headers-5.15.0-9/Kbuild
+ln -s ../linux-headers-5.15.0-9/Makefile "$tmp/makefile"
+package linux-headers-5.15.0-9-generic usr/src/linux-headers-5.15.0-9-generic/Module.symvers
+own gcc-13 >"$tmp/makefile"
+package linux-headers-6.8.0-9-generic usr/src/linux-headers-6.8.0-9-generic/Module.symvers
+package linux-hwe-6.8-headers-6.8.0-9 usr/src/linux-hwe-6.8-headers-6.8.0-9/Kbuild
+
 # what is listed and not in the pool; what has no image; other kinds of kernels
 for name in image-7.3.5+deb13-amd64 headers-7.3.5+deb13-amd64 headers-7.3.6+deb13-amd64 \
 	image-7.3.7+deb13-rt-amd64 headers-7.3.7+deb13-rt-amd64 image-7.30-amd64 \
@@ -74,6 +94,10 @@ for program in apt-get apt-cache apt-config; do
 		;;
 	apt-cache\ show*)
 		release=${2#linux-headers-}
+		case $release in
+		5.15*-generic) echo "Depends: linux-headers-${release%-generic}, libc6 (>= 2.34)"; exit ;;
+		6.8*-generic) echo "Depends: linux-hwe-6.8-headers-${release%-generic}, libc6"; exit ;;
+		esac
 		common=$(ls "$POOL" | sed -n "s/_.*//; /^linux-headers-${release%-amd64}-common/p")
 		kbuild=linux-kbuild-${release%-amd64}
 		[ -e "$POOL/${kbuild}_1_all.deb" ] || kbuild=linux-kbuild-6.1
@@ -89,7 +113,7 @@ tools=$XDG_CACHE_HOME/kbarman/rootfs/tools-trixie-$(cksum <scripts/kernel-tools 
 mkdir -p "$tools"
 echo gcc-14 >"$tools/gcc"
 
-# kernel FLAVOUR RELEASE
+# kernel FLAVOUR RELEASE [COMPILER]: Ubuntu's are to be built with COMPILER
 kernel() {
 	KREL='' KDIR='' VMLINUZ='' MODROOT='' KTOOLS=''
 	k=$(scripts/kernel amd64 "$1" 2>"$tmp/said") || :
@@ -97,7 +121,8 @@ kernel() {
 	is "${1}_is_the_newest_that_can_be_had" "$KREL" "$2" "$tmp/said"
 	is "${1}_has_an_image" "$(sed 's,.*/,,' "$VMLINUZ")" "${VMLINUZ##*/}" "$tmp/said"
 	is "${1}_has_modules" "$(ls "$MODROOT/lib/modules/$2/kernel")" some.ko "$tmp/said"
-	is "${1}_has_its_common_headers" "$(make -s -C "$KDIR" KBUILD_OUTPUT="$KDIR" all)" "$KDIR" "$tmp/said"
+	is "${1}_has_its_common_headers" "$(make -s -C "$KDIR" KBUILD_OUTPUT="$KDIR" all)" \
+		"$KDIR${3+ $3}" "$tmp/said"
 }
 
 kernel 6.1 6.1.0-9-amd64
@@ -106,6 +131,8 @@ is 7.3_builds_into_its_own_headers "$(make -s -C "$KDIR" all)" "$KDIR" "$tmp/sai
 wanted="$PWD/scripts/with-tools $tools"
 ! grep -q '^VERSION_CODENAME=trixie' /etc/os-release || wanted=''
 is 7.3_is_built_with_tools_of_its_suite "$KTOOLS" "$wanted" "$tmp/said"
+kernel 5.15 5.15.0-9-generic gcc-12
+kernel 6.8 6.8.0-9-generic gcc-14
 is others_are_told_by_name "$(scripts/kernel amd64 5.9 2>&1 | grep -c 'use one of: .*7\.3')" 1 "$tmp/said"
 
 # ---- scripts/canary, in a tree of its own, where make only says what it found
