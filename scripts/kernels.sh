@@ -23,6 +23,12 @@ kernel_releases() (
 		sort | uniq -d | sort -rV
 )
 
+# kernel_can_build_here KIND ARCH: whether the programs that the headers bring run on this machine.
+# Debian has them apart, for each machine.
+kernel_can_build_here() {
+	[ "$1" != generic ] || [ "$2" = "$(host_arch)" ]
+}
+
 # kernel_tools TOOLS: sets $gcc, the compiler for headers of that kind, and $run, what runs make
 # with it ("": nothing is needed)
 # shellcheck disable=SC2034 # for those who source this
