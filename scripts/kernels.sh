@@ -23,6 +23,15 @@ kernel_releases() (
 		sort | uniq -d | sort -rV
 )
 
+# kernel_module FILE: prints this module of a kernel, which may be packed
+kernel_module() {
+	case $1 in
+	*.xz) xz -dc "$1" ;;
+	*.zst) zstd -qdc "$1" ;;
+	*) cat "$1" ;;
+	esac
+}
+
 # kernel_can_build_here KIND ARCH: whether the programs that the headers bring run on this machine.
 # Debian has them apart, for each machine.
 kernel_can_build_here() {

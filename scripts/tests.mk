@@ -107,11 +107,8 @@ guest-module:
 		{ cat $(GUEST)/module.log >&2; exit 1; }; \
 	mkdir -p $(GUEST)/kselftest/kbarman; \
 	other=$$(find "$$MODROOT/lib/modules/$$KREL" -name 'minix.ko*' | head -n 1); \
-	case $$other in \
-	*.xz) xz -dc "$$other" >$(GUEST)/kselftest/kbarman/other.ko ;; \
-	*.zst) zstd -qdc "$$other" >$(GUEST)/kselftest/kbarman/other.ko ;; \
-	?*) cp "$$other" $(GUEST)/kselftest/kbarman/other.ko ;; \
-	esac
+	[ -z "$$other" ] || { . scripts/kernels.sh; \
+		kernel_module "$$other" >$(GUEST)/kselftest/kbarman/other.ko; }
 	@ln -f $(GUEST)/kbarman.ko $(GUEST)/kselftest/kbarman/kbarman.ko
 
 # An idle driver for selftests/vm/idler.c, and PMUs for cores.c.
