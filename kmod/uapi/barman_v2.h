@@ -18,7 +18,8 @@
  *	struct bm_datastore_header_data
  *	the record buffer: blocks, each a length word and that many bytes
  *
- * All names are the format's own names. The structs are packed because the format is packed. A
+ * A field *_ptr of the header is an offset into the string table, at which a string ends with a
+ * NUL. All names are the format's own names. The structs are packed because the format is packed. A
  * struct that is aligned in every capture of kbarman has an aligned attribute. Fields that exist
  * only if max_task_infos > 0 are always declared, because kbarman always has max_task_infos > 0.
  */
@@ -329,7 +330,8 @@ struct bm_kbarman_callchain {
  * finds the others by the unwind tables of the program.
  *
  * The value of each register in `registers` follows this struct, lowest number first: __u64 each.
- * Bit n is register n of DWARF, and bit BM_KBARMAN_REGISTER_PC the program counter. `scanned` bytes
+ * Bit n is register n of DWARF, of the task's own machine (a task of 32 bits on amd64 has the
+ * registers of i386), and bit BM_KBARMAN_REGISTER_PC the program counter. `scanned` bytes
  * of the stack follow, from the stack pointer on, which is rounded down to 4 words. They come in
  * chunks, which end at addresses that are multiples of 64 words, the last one earlier. Each chunk
  * is a __u64 and the words whose bits are set in it, bit 0 for the first word of the chunk: those

@@ -37,12 +37,15 @@
  *
  *	mmap(NULL, query.map_bytes, PROT_READ, MAP_SHARED, fd, c * query.map_stride)
  *
- * Any other length or offset fails with EINVAL. The map is read-only, and it stays read-only:
- * PROT_WRITE and PROT_EXEC fail with EPERM, or with EACCES where Linux itself refuses them, as in a
- * later mprotect(). The map can't be split, moved or grown (EINVAL). It survives fork() and
- * close(). It shows the configuration for which it was made until it is unmapped. If the session's
- * owner had CAP_SYSLOG when it opened the device, the map contains kernel addresses. A descriptor
- * that was opened without CAP_SYSLOG can't map such a session (EPERM).
+ * Any other length or offset fails with EINVAL, and so does a CPU that has no ring. No mask says
+ * which CPUs have one: a reader tries those below query.nr_cpus. A program of 32 bits is compiled
+ * with _FILE_OFFSET_BITS=64, as the offsets of later CPUs need more than 32 bits. The map is
+ * read-only, and it stays read-only: PROT_WRITE and PROT_EXEC fail with EPERM, or with EACCES where
+ * Linux itself refuses them, as in a later mprotect(). The map can't be split, moved or grown
+ * (EINVAL). It survives fork() and close(). It shows the configuration for which it was made until
+ * it is unmapped. If the session's owner had CAP_SYSLOG when it opened the device, the map contains
+ * kernel addresses. A descriptor that was opened without CAP_SYSLOG can't map such a session
+ * (EPERM).
  *
  * The mapped bytes of one CPU are a Barman v2 capture (barman_v2.h) with a circular record buffer.
  * The first query.header_bytes bytes are the same physical pages in the map of every CPU. struct
@@ -60,6 +63,10 @@
  *	r1 = read_offset
  *	if r1 > w0: again, else [max(r0, r1), w0) is good and starts with a block
  *
+ * Every block below write_offset is finished. No block wraps: where one would, a block of padding
+ * fills the end of the ring, and the block stands at its beginning. The offsets never decrease
+ * while the session runs; a start begins again at 0.
+ *
  * While the session runs, total_written is stored whenever write_offset comes to another 4096 bytes
  * of the ring. After a stop it is what write_offset is.
  *
@@ -68,14 +75,14 @@
  *
  * The tables in the header (strings, tasks, maps, PMU) only grow while a session runs. A row is
  * complete before the count that covers it is increased. Overwrite mode, and stream mode with
- * KBARMAN_CONFIGURE_REUSE, are the exceptions: they empty rows that no record in any ring needs, and
- * later use these rows and the space of their strings again. An empty row has the task id
- * KBARMAN_NO_TASK. query.generation changes when rows are emptied. Copy the rings, then the tables,
- * and copy both again if query.generation has changed in between. A stream's reader copies rows
- * before it gives back the records that need them. In overwrite mode, if the rings need so many
- * rows that new tasks would soon find none, the rings that need most of them drop their oldest
- * records. read_offset then moves as it does when records are overwritten, and the dropped records
- * are counted as overwritten.
+ * KBARMAN_CONFIGURE_REUSE, are the exceptions: they empty rows that no record in any ring needs,
+ * and later use these rows and the space of their strings again. An empty row has the task id
+ * KBARMAN_NO_TASK. query.generation changes before the first of some rows is emptied. Copy the
+ * rings, then the tables, and copy both again if query.generation has changed in between. A
+ * stream's reader copies rows before it gives back the records that need them. In overwrite mode,
+ * if the rings need so many rows that new tasks would soon find none, the rings that need most of
+ * them drop their oldest records. read_offset then moves as it does when records are overwritten,
+ * and the dropped records are counted as overwritten.
  *
  * One user can't fill a table: a user other than root gets at most three quarters of what the other
  * users leave, in each table. If the session records some processes only
@@ -86,6 +93,33 @@
  * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". All five numbers are decimal: device and inode as
  * in /proc/PID/maps, the size in bytes, and the time of the last change in ns since 1970. Different
  * files of one path, as in containers, therefore have rows with different image_ptr.
+ *
+ * Of several rows of a task the one with the latest timestamp that is not after a record has the
+ * task's name at that record; a record before all of them takes the first one. A row of a mapping
+ * is in force from its timestamp on. Where it overlaps older rows of its process it replaces them,
+ * and no row says that a mapping ended. A thread without rows of its own has those of its process
+ * (KBARMAN_TASK_FACTS), and rows of task 0 are everybody's.
+ *
+ * Facts
+ * -----
+ * What Barman has no field for is in the string table, as strings "kbarman.KEY=VALUE". Besides
+ * those that other parts of this text name:
+ *
+ *	ext=1			records have the extensions that barman_v2.h describes
+ *	host, release, machine	as uname(2) has them
+ *	raw_base, raw_end	CLOCK_MONOTONIC_RAW at the start, in ns; and at the stop, behind
+ *				the timestamp and a comma
+ *	states			letters of ps(1), each with a mask of prev_state in hexadecimal,
+ *				separated by commas: the first mask whose bits are all set
+ *				applies; without one the task was running (R). A task that has
+ *				exited is X, also where ftrace calls it Z
+ *	callchain, max_stack	"user", "kernel" or "both", then ",stack" and ",switch"; the most
+ *				addresses of a chain
+ *	fallback		the event that takes the samples, because there is no PMU
+ *	maps			"made": mappings that mremap(2) moves are not seen; "start": no
+ *				mapping after the start is
+ *	clock_unsteady=1	as KBARMAN_STATE_UNSTEADY
+ *	asleep			how often the machine was suspended, and for how many ns
  *
  * Two modes
  * ---------
@@ -229,11 +263,12 @@
  *
  * Structs
  * -------
- * Every struct starts with its own size, set by the caller. A size smaller than the struct's first
- * version fails with EINVAL. A size larger than the kernel knows is accepted if the remaining bytes
- * are zero and the size is no more than a page; otherwise the call fails with E2BIG. Reserved
- * fields and unknown flags must be zero; otherwise the call fails with EINVAL. A 64-bit field named
- * *_ptr holds a user address.
+ * Every struct that a call takes starts with its own size, set by the caller; elements of arrays
+ * and structs inside of others have no size. A size smaller than the struct's first version fails
+ * with EINVAL. A size larger than the kernel knows is accepted if the remaining bytes are zero and
+ * the size is no more than a page; otherwise the call fails with E2BIG. Reserved fields and unknown
+ * flags must be zero; otherwise the call fails with EINVAL. A 64-bit field named *_ptr holds a user
+ * address.
  *
  * Errors of any call
  * ------------------
