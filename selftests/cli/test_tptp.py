@@ -586,23 +586,13 @@ def a_port_in_use_is_told(tmp):
     assert result.returncode == 2 and str(port) in result.stderr, result.stderr
 
 
-# Started by this process it would begin with this one's peak.
-MEASURE = """
-import resource, subprocess, sys
-subprocess.run(sys.argv[1:], check=True, stderr=subprocess.DEVNULL)
-print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
-"""
-
-
 def memory_does_not_grow_with_the_capture(tmp):
     machine = Machine(1, records=20000, chains=True)
     path = machine.capture.save(os.path.join(tmp, "a.cap"), repeat=100)
     assert os.path.getsize(path) > 64 << 20
     for options in (), ("--format=binary",), ("--aggregate",):
-        command = [tap.KBARMAN, "convert", path, "--to", "tptp", "-o", "/dev/null", *options]
-        result = subprocess.run([sys.executable, "-c", MEASURE, *command], check=True,
-                                capture_output=True, text=True, timeout=120)
-        assert int(result.stdout) <= 32 << 10, f"{result.stdout} KiB"
+        peak = tap.peak_kib("convert", path, "--to", "tptp", "-o", "/dev/null", *options)
+        assert peak <= 32 << 10, (options, peak)
 
 
 if __name__ == "__main__":

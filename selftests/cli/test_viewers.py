@@ -98,11 +98,7 @@ def memory_does_not_grow_with_the_capture(tmp):
     for name in FORMATS:
         for repeat in 1, 400:
             path = c.save(os.path.join(tmp, "a.cap"), repeat)
-            with subprocess.Popen([tap.KBARMAN, "convert", path, "--to", name, "-o", os.devnull],
-                                  stderr=subprocess.DEVNULL) as tool:
-                _, status, usage = os.wait4(tool.pid, 0)
-            assert status == 0, name
-            peaks[name, repeat] = usage.ru_maxrss
+            peaks[name, repeat] = tap.peak_kib("convert", path, "--to", name, "-o", os.devnull)
         samples = 400 * 500 if name in KEEP_SAMPLES else 0
         assert peaks[name, 400] < peaks[name, 1] + 12000 + samples * 200 / 1024, (name, peaks)
 

@@ -33,6 +33,24 @@ def run(*args, **kwargs):
     return subprocess.run([KBARMAN, *map(str, args)], **kwargs)
 
 
+# A child's peak (ru_maxrss) begins with that of the process that it was forked from, also behind exec:
+# so this process, which may have built large captures, starts a small one that starts the tool.
+MEASURE = """
+import resource, subprocess, sys
+status = subprocess.run(sys.argv[1:], stdin=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
+"""
+
+
+def peak_kib(*args):
+    """Run the tool, which must succeed and print nothing; the most memory that it had."""
+    done = subprocess.run([sys.executable, "-ISc", MEASURE, KBARMAN, *map(str, args)], check=True,
+                          stdout=subprocess.PIPE, text=True, timeout=600)
+    status, peak = map(int, done.stdout.split())
+    assert status == 0, (args, status)
+    return peak
+
+
 def read_all(fd):
     """Everything up to the end of a pipe or a terminal, which is closed then."""
     said = b""

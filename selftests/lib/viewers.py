@@ -2,6 +2,7 @@
 """What the tests of the viewers' formats share: captures of all kinds, and what they say,
 taken from the raw dump alone."""
 import collections
+import glob
 import json
 import os
 import random
@@ -211,8 +212,13 @@ def kinds():
     return c
 
 
+def real_captures():
+    """Those in the folder $KBARMAN_CAPTURES. What other commands left in the tree is not looked at."""
+    return sorted(glob.glob(os.path.join(glob.escape(os.environ.get("KBARMAN_CAPTURES", "/nowhere")), "*.cap")))
+
+
 def all_captures(tmp):
-    """Paths of captures of every kind: small ones, hostile ones, all layouts, the demo's."""
+    """Paths of captures of every kind: small ones, hostile ones, all layouts, real ones."""
     made = {"small": small(), "random": random_capture(), "hostile": hostile(), "kinds": kinds(),
             "empty": CaptureWriter(), "only-tables": begin()}
     yield save_kernel(tmp)
@@ -220,9 +226,7 @@ def all_captures(tmp):
         yield capture.save(os.path.join(tmp, name + ".cap"))
     for name in sorted(os.listdir(GOLDEN)):
         yield os.path.join(GOLDEN, name)
-    demo = os.path.join(HERE, "../../out/demo/demo.cap")
-    if os.path.exists(demo):
-        yield demo
+    yield from real_captures()
 
 
 def convert(path, to, out, *options, status=0):
