@@ -164,6 +164,30 @@ def requests_for_other_servers_stay(tmp):
         assert not collector.asked and len(kept(tmp)) == 1
 
 
+def a_password_is_not_in_the_spool_and_may_change(tmp):
+    spool, path = os.path.join(tmp, "spool"), capture(tmp, 2)
+    with Collector(503) as collector:
+        def url(user, query):
+            return collector.url.replace("http://", f"http://{user}@") + "/way?" + query
+
+        push(url("me:hidden", "key=covered"), path, "--retry", 0, "--spool", spool)
+        for name in kept(tmp):
+            with open(os.path.join(spool, name), "rb") as file:
+                head = file.read().split(b"\n\n")[0]
+            assert b"hidden" not in head and b"covered" not in head and b"/way" in head, head
+        # a query may be that of another tenant
+        result = push(url("me:hidden", "key=other"), "--spool", spool, "--spool-only")
+        assert "2 requests are for other servers" in result.stderr and len(kept(tmp)) == 2, result
+        # as earlier versions wrote it
+        first = os.path.join(spool, kept(tmp)[0])
+        with open(first, "rb") as file:
+            data = file.read()
+        with open(first, "wb") as file:
+            file.write(re.sub(rb"url: \S+", b"url: " + url("me:hidden", "key=covered").encode(), data, count=1))
+        result = push(url("me:changed", "key=covered"), "--spool", spool, "--spool-only")
+        assert result.returncode == 0 and len(collector.taken) == 2 and not kept(tmp), result
+
+
 def the_oldest_make_room_in_a_full_spool(tmp):
     spool, url = os.path.join(tmp, "spool"), nobody()
     assert push(url, capture(tmp), "--retry", 0, "--spool", spool).returncode == 1

@@ -14,6 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/hash.h"
 #include "base/whole.h"
 #include "cli.h"
 #include "push_spool.h"
@@ -76,6 +77,36 @@ static uint64_t *list(const struct push_spool *spool, size_t *nr)
 	if (numbers)
 		qsort(numbers, *nr, sizeof(*numbers), compare);
 	return numbers;
+}
+
+/*
+ * What tells one place from another, to be freed: its URL without user and password, which may be
+ * others tomorrow, and with a hash instead of its query, which may hold a secret.
+ */
+static char *key_of(const char *url)
+{
+	const char *scheme = strstr(url, "://");
+	const char *host = scheme ? scheme + 3 : url, *path = host + strcspn(host, "/?#");
+	const char *at = memrchr(host, '@', (size_t)(path - host)), *query = strchr(path, '?');
+	size_t length = query ? (size_t)(query - path) : strlen(path);
+	char hash[20] = "", *key;
+
+	if (query)
+		snprintf(hash, sizeof(hash), "#%016" PRIx64, kb_hash_bytes(0, query, strlen(query)));
+	path = at ? at + 1 : host;
+	length += strcspn(path, "/?#");
+	return asprintf(&key, "%.*s%.*s%s", (int)(host - url), url, (int)length, path, hash) < 0 ?
+	       NULL : key;
+}
+
+static bool is_for(const struct push_place *place, const char *kind, const char *url)
+{
+	char *wanted = key_of(place->url), *key = key_of(url);
+	bool same = wanted && key && !strcmp(kind, place->kind) && !strcmp(key, wanted);
+
+	free(wanted);
+	free(key);
+	return same;
 }
 
 int push_spool_open(struct push_spool *spool, const char *path, uint64_t limit)
@@ -261,14 +292,17 @@ int push_spool_add(struct push_spool *spool, const struct push_place *place,
 		   const struct push_request *request)
 {
 	const struct push_counts *counts = &request->counts;
-	char name[NAME_MAX_BYTES], *head;
+	char name[NAME_MAX_BYTES], *head, *key = key_of(place->url);
 	int fd, error, length;
 
+	if (!key)
+		return -ENOMEM;
 	length = asprintf(&head, MAGIC "\nkind: %s\nurl: %s\nsamples: %" PRIu64 "\nwaits: %" PRIu64
 			  "\nwait_ns: %" PRIu64 "\nprofiles: %" PRIu64 "\nfrom: %" PRIu64
-			  "\nuntil: %" PRIu64 "\nbytes: %zu\n\n", place->kind, place->url,
+			  "\nuntil: %" PRIu64 "\nbytes: %zu\n\n", place->kind, key,
 			  counts->samples, counts->waits, counts->wait_ns, counts->profiles,
 			  counts->from, counts->until, request->size);
+	free(key);
 	if (length < 0)
 		return -ENOMEM;
 	error = length > (int)HEAD_MAX ? -EFBIG :
@@ -315,7 +349,7 @@ uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *plac
 
 		if (!read_file(spool, numbers[i], &file)) {
 			spool->damaged++;
-		} else if (strcmp(file.kind, place->kind) || strcmp(file.url, place->url)) {
+		} else if (!is_for(place, file.kind, file.url)) {
 			others++;
 		} else {
 			more = send(context, &file.request);
