@@ -27,6 +27,7 @@
 #define ATTRIBUTES_MAX	32
 #define SPOOL_BYTES	(64ULL << 20)
 #define SUM_MAX		128	/* bytes of a sum as text */
+#define STATUS_KEPT	3	/* what was not sent is in the spool, and nothing is lost */
 
 enum {
 	OPTION_OTLP = 256, OPTION_PPROF, OPTION_SPOOL, OPTION_SPOOL_SIZE, OPTION_SPOOL_ONLY,
@@ -75,8 +76,8 @@ static const struct cli_usage usage = {
 	.column = 26,
 	.tail =
 	"\n"
-	"Exit status: 0 everything was sent; 1 in part, the messages say what became of the\n"
-	"rest; 2 not done.\n",
+	"Exit status: 0 everything was sent; 3 what was not is in the spool; 1 in part, the\n"
+	"messages say what became of the rest; 2 not done.\n",
 };
 
 struct push {
@@ -395,12 +396,12 @@ static enum push_fate send_one(struct push *p, const struct push_request *reques
 	return fate;
 }
 
-/* Returns false if the request has to stay in the spool. */
-static bool send_spooled(void *context, const struct push_request *request)
+static enum push_spool_next send_spooled(void *context, const struct push_request *request)
 {
-	struct push *p = context;
+	enum push_fate fate = send_one(context, request);
 
-	return send_one(p, request) != PUSH_LATER;
+	return fate == PUSH_LATER ? PUSH_SPOOL_END :
+	       fate == PUSH_TOO_LARGE ? PUSH_SPOOL_STAY : PUSH_SPOOL_FORGET;
 }
 
 static void keep(struct push *p, const struct push_request *request)
@@ -447,19 +448,19 @@ static int tell(const struct push *p)
 		p->kept.waits - gone->waits,
 	};
 	char text[SUM_MAX];
-	bool bad;
+	bool bad, later;
 
 	print_sum(text, &p->sent);
 	cli_note("sent %s, to %s", text, p->shown);
 	if (p->spool.left)
 		cli_warn("%" PRIu64 " earlier request%s stay%s in the spool", p->spool.left,
 			 p->spool.left == 1 ? "" : "s", p->spool.left == 1 ? "s" : "");
-	bad = say_sum("kept", &kept, "; they are in the spool, and the next push sends them");
-	bad |= say_sum("it is not known what became of", &p->unclear, "");
+	later = say_sum("kept", &kept, "; they are in the spool, and the next push sends them");
+	bad = say_sum("it is not known what became of", &p->unclear, "");
 	bad |= say_sum("lost", &p->lost, p->spool_path ? "" : "; --spool DIR would have kept them");
 	bad |= say_sum("lost", &p->spool.dropped, "; they were the oldest ones in the full spool");
-	bad |= p->spool.damaged || p->sender.rejected || p->sender.given_up;
-	return bad ? CLI_DAMAGED : CLI_OK;
+	bad |= p->spool.damaged || p->sender.rejected;
+	return bad ? CLI_DAMAGED : later || p->spool.left ? STATUS_KEPT : CLI_OK;
 }
 
 static int send_all(struct push *p, struct push_encoder *encoder)
@@ -474,12 +475,15 @@ static int send_all(struct push *p, struct push_encoder *encoder)
 		cli_note("%s: %" PRIu64 " requests are for other servers: they stay there",
 			 p->spool_path, others);
 	while (encoder->pid && push_encode_next(encoder, &request, &status)) {
-		if (send_one(p, &request) == PUSH_LATER)
+		enum push_fate fate = send_one(p, &request);
+
+		if (fate == PUSH_LATER || fate == PUSH_TOO_LARGE)
 			keep(p, &request);
 		free(request.data);
 	}
 	told = tell(p);
-	return status > told ? status : told;
+	/* what could not be read is worse than what is kept */
+	return status && told == STATUS_KEPT ? status : status > told ? status : told;
 }
 
 static int open_sender(struct push *p)

@@ -14,6 +14,7 @@
 #include "push_http.h"
 
 #define BODY_MAX	(64U << 10)
+#define ANSWER_MAX	(1U << 20)	/* bytes of an answer that are read */
 #define CONNECT_MS	10000L
 
 /* Source: curl/curl.h of libcurl 7.74, the oldest one that is supported. */
@@ -33,6 +34,7 @@ enum {
 	OPTION_CAINFO = 10065,
 	OPTION_WRITEFUNCTION = 20011,
 	OPTION_POSTFIELDSIZE_LARGE = 30120,
+	INFO_REDIRECT_URL = 0x100000 + 31,
 	INFO_RESPONSE_CODE = 0x200002,
 	INFO_RETRY_AFTER = 0x600000 + 57,
 	PROTOCOLS_HTTP_HTTPS = 3,
@@ -46,6 +48,7 @@ struct push_http {
 	char error[256];	/* of CURL_ERROR_SIZE bytes */
 	char *body;
 	size_t size;
+	uint64_t read;		/* bytes of the answer, with those behind @body */
 };
 
 static struct {
@@ -84,7 +87,10 @@ static bool open_library(void)
 	       library.easy_strerror && library.slist_append && library.slist_free_all;
 }
 
-/* libcurl calls this with parts of the answer. What is too long is read and forgotten. */
+/*
+ * libcurl calls this with parts of the answer. What is too long is read and forgotten; what has no end
+ * ends here: the status is known, and the server is left.
+ */
 static size_t take_body(const char *data, size_t one, size_t size, void *context)
 {
 	struct push_http *http = context;
@@ -93,7 +99,8 @@ static size_t take_body(const char *data, size_t one, size_t size, void *context
 	(void)one;	/* always 1 */
 	memcpy(http->body + http->size, data, size < room ? size : room);
 	http->size += size < room ? size : room;
-	return size;
+	http->read += size;
+	return http->read > ANSWER_MAX ? 0 : size;
 }
 
 static bool add_header(struct curl_list **list, const char *text)
@@ -165,19 +172,21 @@ void push_http_post(struct push_http *http, const char *url, const void *data, s
 
 	*reply = (struct push_reply){ .body = http->body };
 	http->size = 0;
+	http->read = 0;
 	http->error[0] = 0;
 	library.easy_setopt(http->curl, OPTION_URL, url);
 	library.easy_setopt(http->curl, OPTION_POST, 1L);
 	library.easy_setopt(http->curl, OPTION_POSTFIELDS, data);
 	library.easy_setopt(http->curl, OPTION_POSTFIELDSIZE_LARGE, (int64_t)size);
 	error = library.easy_perform(http->curl);
-	if (error) {
+	if (error && http->read <= ANSWER_MAX) {
 		snprintf(reply->why, sizeof(reply->why), "%s",
 			 http->error[0] ? http->error : library.easy_strerror(error));
 		return;
 	}
 	library.easy_getinfo(http->curl, INFO_RESPONSE_CODE, &status);
 	library.easy_getinfo(http->curl, INFO_RETRY_AFTER, &after);
+	library.easy_getinfo(http->curl, INFO_REDIRECT_URL, &reply->location);
 	reply->status = status;
 	reply->retry_after = after;
 	reply->size = http->size;

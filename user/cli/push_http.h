@@ -18,6 +18,7 @@ struct push_http_options {
 struct push_reply {
 	long status;			/* of HTTP; 0: there was no answer, `why` says why not */
 	char why[256];
+	const char *location;		/* where it sends to (3xx), until the next POST; or NULL */
 	int64_t retry_after;		/* s; 0: the server does not say */
 	const void *body;		/* holds until the next POST; at most 64 KiB of it */
 	size_t size;

@@ -3,9 +3,15 @@
  * See push_send.h. A request is sent again after 408, 429, all of 5xx but the two that say "never",
  * and if there was no answer. The pauses double, with a random part, so that many machines that
  * lost a server do not come back at the same moment; a server may ask for longer ones (Retry-After).
+ *
+ * Most other answers are about who asks, where and how (a token that has run out, a server that has
+ * moved), and not about the request: the same one is taken when that is mended. So it is not lost,
+ * and the server is given up, because the next request would be answered the same way.
  */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 #include <time.h>
 
 #include "base/clock.h"
@@ -19,10 +25,17 @@
 #define STEP_MS		100	/* after which a signal is seen at the latest */
 #define YEAR_S		31536000	/* of longer pauses that a server asks for */
 #define TEXT_MAX	200	/* shown bytes of an answer */
+#define HOPS_MAX	5	/* from one place to the next */
 
 static bool is_later(long status)
 {
 	return status == 408 || status == 429 || (status >= 500 && status != 501 && status != 505);
+}
+
+/* What the server finds wrong in the request itself. */
+static bool is_never(long status)
+{
+	return status == 400 || status == 422;
 }
 
 /* What the server said in its answer of a failure: its text, if it is one. */
@@ -66,6 +79,73 @@ static enum push_fate taken(struct push_sender *sender, const struct push_reply 
 	return PUSH_TAKEN;
 }
 
+/* The parts of a URL that say which server it is. */
+struct origin {
+	int scheme;		/* length */
+	const char *host;	/* with the port */
+	int length, name;	/* of it, and of its part without the port */
+};
+
+static struct origin origin_of(const char *url)
+{
+	struct origin o = { .scheme = (int)strcspn(url, ":") };
+	const char *end, *at, *port;
+
+	o.host = strstr(url, "://") ? strstr(url, "://") + 3 : url;
+	end = o.host + strcspn(o.host, "/?#");
+	at = memrchr(o.host, '@', (size_t)(end - o.host));
+	o.host = at ? at + 1 : o.host;
+	o.length = (int)(end - o.host);
+	port = memrchr(o.host, ':', (size_t)o.length);
+	o.name = port && !memchr(port, ']', (size_t)(end - port)) ? (int)(port - o.host) : o.length;
+	return o;
+}
+
+/* Whether a secret that is meant for @from may be sent to @to: the same server, or the same with TLS. */
+static bool is_same_server(const char *from, const char *to)
+{
+	const struct origin a = origin_of(from), b = origin_of(to);
+
+	if (a.name != b.name || strncasecmp(a.host, b.host, (size_t)a.name) != 0)
+		return false;
+	if (!strncasecmp(from, "http:", 5) && !strncasecmp(to, "https:", 6))
+		return true;
+	return a.scheme == b.scheme && !strncasecmp(from, to, (size_t)a.scheme) &&
+	       a.length == b.length && !memcmp(a.host, b.host, (size_t)a.length);
+}
+
+/* @to with the user and password of @from, to be freed. NULL without memory. */
+static char *with_user(const char *from, const char *to)
+{
+	const struct origin a = origin_of(from), b = origin_of(to);
+	const char *user = strstr(from, "://") + 3;
+	char *url;
+
+	return asprintf(&url, "%.*s://%.*s%s", b.scheme, to, (int)(a.host - user), user, b.host) < 0 ?
+	       NULL : url;
+}
+
+/* Posts, and follows the server to another path of it. */
+static void post(struct push_sender *sender, const char *url, const struct push_request *request,
+		 struct push_reply *reply)
+{
+	char *next = NULL;
+
+	for (int hop = 0; ; hop++) {
+		push_http_post(sender->http, next ?: url, request->data, request->size, reply);
+		if ((reply->status != 307 && reply->status != 308) || !reply->location ||
+		    hop == HOPS_MAX || !is_same_server(next ?: url, reply->location))
+			break;
+		free(next);
+		next = with_user(url, reply->location);
+		if (!next) {
+			*reply = (struct push_reply){ .why = "out of memory" };
+			break;
+		}
+	}
+	free(next);
+}
+
 /* Sends once. Fills @why unless the request was taken. */
 static enum push_fate send_once(struct push_sender *sender, const char *url,
 				const struct push_request *request, char why[TEXT_MAX + 32],
@@ -74,7 +154,7 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 	struct push_reply reply;
 
 	*retry_after_ms = 0;
-	push_http_post(sender->http, url, request->data, request->size, &reply);
+	post(sender, url, request, &reply);
 	if (!reply.status) {
 		snprintf(why, TEXT_MAX + 32, "%.*s", TEXT_MAX, reply.why);
 		return PUSH_LATER;
@@ -82,8 +162,24 @@ static enum push_fate send_once(struct push_sender *sender, const char *url,
 	if (reply.status >= 200 && reply.status < 300)
 		return taken(sender, &reply);
 	explain(sender, &reply, why);
-	if (!is_later(reply.status))
+	if (reply.status == 413)
+		return PUSH_TOO_LARGE;
+	if (is_never(reply.status))
 		return PUSH_REFUSED;
+	if (!is_later(reply.status)) {
+		sender->given_up = true;
+		if (reply.status / 100 == 3 && reply.location) {
+			const char *to = origin_of(reply.location).host;
+
+			cli_warn("%s: status %ld: it has moved to '%.*s://%.*s': if that is right, give "
+				 "this URL", sender->shown, reply.status,
+				 (int)strcspn(reply.location, ":"), reply.location,
+				 (int)strcspn(to, "?#"), to);
+		} else {
+			cli_warn("%s: %s: it takes nothing until that is mended: look at the URL, and "
+				 "at what --header gives", sender->shown, why);
+		}
+	}
 	if (reply.retry_after > 0)
 		*retry_after_ms = 1000 * (reply.retry_after < YEAR_S ? reply.retry_after : YEAR_S);
 	return PUSH_LATER;
@@ -125,7 +221,10 @@ enum push_fate push_send(struct push_sender *sender, const char *url,
 		fate = send_once(sender, url, request, why, &after);
 		if (fate == PUSH_REFUSED)
 			cli_warn("%s: does not take the request: %s", sender->shown, why);
-		if (fate != PUSH_LATER)
+		if (fate == PUSH_TOO_LARGE)
+			cli_warn("%s: a request of %zu bytes is too large for it: %s: raise its limit",
+				 sender->shown, request->size, why);
+		if (fate != PUSH_LATER || sender->given_up)
 			return fate;
 		wait = spread(pause);
 		if (wait < after)

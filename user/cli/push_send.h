@@ -13,6 +13,7 @@
 enum push_fate {
 	PUSH_TAKEN,
 	PUSH_LATER,	/* the server can't be reached or does not take anything now */
+	PUSH_TOO_LARGE,	/* it takes others; this one when its limit is a higher one */
 	PUSH_REFUSED,	/* the server will never take this request */
 	PUSH_UNCLEAR,	/* there was an answer that does not say whether it was taken */
 };
@@ -24,7 +25,7 @@ struct push_sender {
 	int64_t patience_ms;		/* for which a request is sent again and again */
 	volatile sig_atomic_t *stop;	/* not 0: wait for nothing any more */
 	/* results */
-	bool given_up;			/* patience is over, so nothing more is tried */
+	bool given_up;			/* it takes nothing now, so nothing more is tried */
 	uint64_t rejected;		/* profiles of taken requests that it did not want */
 };
 

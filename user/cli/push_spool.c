@@ -336,15 +336,16 @@ out:
 }
 
 uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *place,
-			 bool (*send)(void *context, const struct push_request *request),
+			 enum push_spool_next (*send)(void *context,
+						      const struct push_request *request),
 			 void *context)
 {
+	enum push_spool_next next = PUSH_SPOOL_FORGET;
 	uint64_t others = 0;
 	size_t nr, i;
 	uint64_t *numbers = list(spool, &nr);
-	bool more = true;
 
-	for (i = 0; numbers && i < nr && more; i++) {
+	for (i = 0; numbers && i < nr; i++) {
 		struct file file;
 
 		if (!read_file(spool, numbers[i], &file)) {
@@ -352,11 +353,12 @@ uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *plac
 		} else if (!is_for(place, file.kind, file.url)) {
 			others++;
 		} else {
-			more = send(context, &file.request);
-			if (more)
+			if (next != PUSH_SPOOL_END)
+				next = send(context, &file.request);
+			if (next == PUSH_SPOOL_FORGET)
 				forget(spool, numbers[i]);
 			else
-				spool->left = nr - i;
+				spool->left++;
 		}
 		free(file.data);
 	}

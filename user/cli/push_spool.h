@@ -42,12 +42,19 @@ void push_spool_close(struct push_spool *spool);
 int push_spool_add(struct push_spool *spool, const struct push_place *place,
 		   const struct push_request *request);
 
+enum push_spool_next {
+	PUSH_SPOOL_FORGET,	/* the request */
+	PUSH_SPOOL_STAY,	/* it stays there; go on with the next one */
+	PUSH_SPOOL_END,		/* it stays there, and so do the others */
+};
+
 /*
- * Calls @send for each request for @place, oldest first. If it returns true, the request is
- * forgotten, otherwise it is the last one. Returns the number of requests for other places.
+ * Calls @send for each request for @place, oldest first, and does what it returns. Returns the number
+ * of requests for other places.
  */
 uint64_t push_spool_walk(struct push_spool *spool, const struct push_place *place,
-			 bool (*send)(void *context, const struct push_request *request),
+			 enum push_spool_next (*send)(void *context,
+						      const struct push_request *request),
 			 void *context);
 
 #endif
