@@ -458,6 +458,20 @@ def pprof_is_sent_as_pyroscope_takes_it(tmp):
         assert gzip.decompress(body) == file.read()
 
 
+def labels_of_pyroscope_stay_what_they_are(tmp):
+    """Its names have no quotes: a ',' or '}' in a value would begin another label, or end them all."""
+    path = viewers.small().save(os.path.join(tmp, "a.cap"))
+    with Collector() as collector:
+        result = tap.run("push", "--pprof", collector.url, "--resource", "service.name=a{b", "--resource",
+                         "k8s/pod=x,env=prod}y", "--resource", "zone=ä=1%", path)
+        assert result.returncode == 0, result
+        where, = urllib.parse.parse_qs(urllib.parse.urlsplit(collector.asked[0][0]).query)["name"]
+    name, labels = re.fullmatch(r"([^{]*){([^{}]*)}", where).groups()
+    assert name == "a%7Bb", where
+    assert dict(label.split("=", 1) for label in labels.split(",")) == {
+        "k8s_pod": "x%2Cenv=prod%7Dy", "zone": "ä=1%"}, where
+
+
 def pprof_is_sent_as_parca_takes_it(tmp):
     path = viewers.small().save(os.path.join(tmp, "a.cap"))
     with Collector() as collector:

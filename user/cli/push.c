@@ -319,18 +319,36 @@ static bool parse(struct push *p, int argc, char **argv, int *status)
 
 /* ---- sending ---- */
 
+#define WORD	"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789._"
+
 /* Bytes that a URL can't have are written as %XX. */
 static void put_escaped(FILE *out, const char *text)
 {
-	static const char plain[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-				    "0123456789-._~";
-
 	for (; *text; text++) {
-		if (strchr(plain, *text))
+		if (strchr(WORD "-~", *text))
 			putc(*text, out);
 		else
 			fprintf(out, "%%%02X", (unsigned char)*text);
 	}
+}
+
+/* What would end a value in NAME{KEY=VALUE,...}, which has no quotes, is written as %XX in it. */
+static void put_value(FILE *out, const char *text)
+{
+	for (; *text; text++) {
+		char one[4] = { *text };
+
+		if (strchr("{},", *text) || (unsigned char)*text < ' ')
+			snprintf(one, sizeof(one), "%%%02X", (unsigned char)*text);
+		put_escaped(out, one);
+	}
+}
+
+/* Keys have letters, digits, '_' and '.' there. */
+static void put_key(FILE *out, const char *text)
+{
+	for (; *text; text++)
+		putc(strchr(WORD, *text) ? *text : '_', out);
 }
 
 /* The name of a profile for Pyroscope: that of the service, with the other attributes as labels. */
@@ -342,14 +360,14 @@ static void put_name(const struct push *p, FILE *out)
 	for (i = 0; i < p->nr_attributes; i++)
 		if (!strcmp(p->attributes[i].key, "service.name"))
 			name = p->attributes[i].value;
-	put_escaped(out, name);
+	put_value(out, name);
 	for (i = 0; i < p->nr_attributes; i++) {
 		if (!strcmp(p->attributes[i].key, "service.name"))
 			continue;
 		put_escaped(out, before);
-		put_escaped(out, p->attributes[i].key);
+		put_key(out, p->attributes[i].key);
 		put_escaped(out, "=");
-		put_escaped(out, p->attributes[i].value);
+		put_value(out, p->attributes[i].value);
 		before = ",";
 	}
 	if (*before == ',')
