@@ -228,6 +228,18 @@ def requests_for_other_servers_stay(tmp):
         assert not collector.asked and len(kept(tmp)) == 1
 
 
+def a_file_that_is_pushed_again_is_kept_and_sent_once(tmp):
+    spool, path = os.path.join(tmp, "spool"), capture(tmp, 2)
+    with Collector(503, 503, 503) as collector:
+        for _ in range(3):
+            result = push(collector.url, path, "--retry", 0, "--spool", spool)
+            assert result.returncode == 3 and "kept 2 requests" in result.stderr, result
+        assert len(kept(tmp)) == 2, kept(tmp)
+        result = push(collector.url, path, capture(tmp, 1, "b.cap"), "--spool", spool)
+        assert result.returncode == 0 and not kept(tmp), result
+        assert len(collector.taken) == len(set(collector.taken)) == 3, len(collector.taken)
+
+
 def a_password_is_not_in_the_spool_and_may_change(tmp):
     spool, path = os.path.join(tmp, "spool"), capture(tmp, 2)
     with Collector(503) as collector:

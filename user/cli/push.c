@@ -12,6 +12,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/array.h"
+#include "base/hash.h"
 #include "base/size.h"
 #include "cli.h"
 #include "export/parca.h"
@@ -103,6 +105,8 @@ struct push {
 	struct push_sender sender;
 	struct push_spool spool;
 	struct push_sum sent, kept, lost, unclear;
+	uint64_t *spooled;		/* hashes of the requests that the spool had and that were sent */
+	size_t nr_spooled, room_spooled;
 };
 
 static volatile sig_atomic_t stop;
@@ -414,12 +418,32 @@ static enum push_fate send_one(struct push *p, const struct push_request *reques
 	return fate;
 }
 
+static uint64_t hash_of(const struct push_request *request)
+{
+	return kb_hash_bytes(request->size, request->data, request->size);
+}
+
 static enum push_spool_next send_spooled(void *context, const struct push_request *request)
 {
-	enum push_fate fate = send_one(context, request);
+	struct push *p = context;
+	enum push_fate fate = send_one(p, request);
 
+	if (fate == PUSH_TAKEN && p->nr_inputs &&
+	    KB_ARRAY_ROOM(p->spooled, p->room_spooled, p->nr_spooled + 1))
+		p->spooled[p->nr_spooled++] = hash_of(request);
 	return fate == PUSH_LATER ? PUSH_SPOOL_END :
 	       fate == PUSH_TOO_LARGE ? PUSH_SPOOL_STAY : PUSH_SPOOL_FORGET;
+}
+
+/* Whether the request was sent from the spool: a push of the same FILE had left it there. */
+static bool was_spooled(const struct push *p, const struct push_request *request)
+{
+	uint64_t hash = p->nr_spooled ? hash_of(request) : 0;
+	size_t i;
+
+	for (i = 0; i < p->nr_spooled && p->spooled[i] != hash; i++)
+		;
+	return i < p->nr_spooled;
 }
 
 static void keep(struct push *p, const struct push_request *request)
@@ -493,7 +517,7 @@ static int send_all(struct push *p, struct push_encoder *encoder)
 		cli_note("%s: %" PRIu64 " requests are for other servers: they stay there",
 			 p->spool_path, others);
 	while (encoder->pid && push_encode_next(encoder, &request, &status)) {
-		enum push_fate fate = send_one(p, &request);
+		enum push_fate fate = was_spooled(p, &request) ? PUSH_TAKEN : send_one(p, &request);
 
 		if (fate == PUSH_LATER || fate == PUSH_TOO_LARGE)
 			keep(p, &request);
@@ -593,6 +617,7 @@ int cmd_push(int argc, char **argv)
 
 	if (parse(&p, argc, argv, &status))
 		status = p.metrics ? show_metrics(&p) : push(&p);
+	free(p.spooled);
 	free(p.url);
 	free(p.shown);
 	return status;

@@ -288,6 +288,29 @@ static int make_room(struct push_spool *spool, uint64_t size)
 	return 0;
 }
 
+/* Whether the same request is there: a capture becomes the same requests whenever it is sent. */
+static bool is_there(struct push_spool *spool, const struct push_place *place,
+		     const struct push_request *request)
+{
+	bool found = false;
+	size_t nr, i;
+	uint64_t *numbers = list(spool, &nr);
+
+	for (i = 0; numbers && i < nr && !found; i++) {
+		uint64_t size = size_of(spool, numbers[i]);
+		struct file file;
+
+		if (size < request->size || size > request->size + HEAD_MAX)
+			continue;
+		found = read_file(spool, numbers[i], &file) &&
+			file.request.size == request->size && is_for(place, file.kind, file.url) &&
+			!memcmp(file.request.data, request->data, request->size);
+		free(file.data);
+	}
+	free(numbers);
+	return found;
+}
+
 int push_spool_add(struct push_spool *spool, const struct push_place *place,
 		   const struct push_request *request)
 {
@@ -297,6 +320,10 @@ int push_spool_add(struct push_spool *spool, const struct push_place *place,
 
 	if (!key)
 		return -ENOMEM;
+	if (is_there(spool, place, request)) {
+		free(key);
+		return 0;
+	}
 	length = asprintf(&head, MAGIC "\nkind: %s\nurl: %s\nsamples: %" PRIu64 "\nwaits: %" PRIu64
 			  "\nwait_ns: %" PRIu64 "\nprofiles: %" PRIu64 "\nfrom: %" PRIu64
 			  "\nuntil: %" PRIu64 "\nbytes: %zu\n\n", place->kind, key,

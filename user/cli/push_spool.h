@@ -38,7 +38,7 @@ struct push_spool {
 int push_spool_open(struct push_spool *spool, const char *path, uint64_t limit);
 void push_spool_close(struct push_spool *spool);
 
-/* Stores a request. Returns 0 or a negative errno; -EFBIG: it is larger than the limit. */
+/* Stores a request, unless the same one is there. Returns 0 or a negative errno; -EFBIG: it is larger than the limit. */
 int push_spool_add(struct push_spool *spool, const struct push_place *place,
 		   const struct push_request *request);
 
