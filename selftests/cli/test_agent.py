@@ -208,6 +208,25 @@ def the_oldest_captures_go(tmp):
     assert "oldest captures" in running.said, running.said
 
 
+def a_full_disk_costs_moments_that_are_counted(tmp):
+    """A file of this process can't grow: health is trouble until one does again."""
+    configure(tmp, session="trigger = offcpu:*>1ns\nevery = 1s\nbuffer = 256K")
+
+    def state():
+        return json.loads(agent(tmp, "--status", "--json").stdout)
+
+    with Running(tmp, env=fake()) as running:
+        until(lambda: captures(tmp), "no moment")
+        resource.prlimit(running.child.pid, resource.RLIMIT_FSIZE, (8000, resource.RLIM_INFINITY))
+        until(lambda: state()["session.all.moments_lost"] > 0 and state()["failed.files"] > 1, "it is not counted")
+        status = agent(tmp, "--status")
+        assert status.returncode == 1 and re.search(r"health +trouble", status.stdout), status
+        resource.prlimit(running.child.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, ) * 2)
+        until(lambda: state()["health"] == "well", "it stays in trouble")
+    assert running.said.count("this moment has no capture") == 1, running.said
+    assert re.search("there is room again; [1-9][0-9]* moments have no capture", running.said), running.said
+
+
 def a_configuration_that_is_wrong_changes_nothing(tmp):
     configure(tmp, session="file_time = 1h")
     with Running(tmp) as running:

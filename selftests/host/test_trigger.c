@@ -465,9 +465,11 @@ static void test_moments(void)
 	       "also_after_the_capture");
 	tap_is(moment(&m, 61000), 1, "until_the_time_is_over");
 	kb_moments_done(&m, false);
-	tap_ok(m.totals.failed == 1 && m.last == 1000 * (int64_t)MS, "one_that_failed_is_none");
-	tap_is(moment(&m, 61001), 1, "and_the_next_one_is_written");
+	tap_ok(m.totals.failed == 1 && m.suppressed_since == 1, "one_that_failed_is_counted");
+	tap_ok(!moment(&m, 61001) && m.totals.suppressed == 3, "the_next_one_is_not_sooner");
+	tap_is(moment(&m, 121000), 1, "and_is_written_then");
 	kb_moments_done(&m, true);
+	tap_is(m.suppressed_since, 0, "with_what_was_too_soon_until_then");
 	kb_moments_release(&m);
 
 	kb_moments_init(&m, 10 * MS, 0);

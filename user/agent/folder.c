@@ -258,6 +258,13 @@ void agent_folder_finish(struct agent_folder *folder, int fd, const char *name)
 	pthread_mutex_unlock(&folder->lock);
 }
 
+void agent_folder_fail(struct agent_folder *folder)
+{
+	pthread_mutex_lock(&folder->lock);
+	folder->counts.failed++;
+	pthread_mutex_unlock(&folder->lock);
+}
+
 void agent_folder_remove(struct agent_folder *folder, const char *name)
 {
 	if (unlinkat(folder->fd, name, 0))

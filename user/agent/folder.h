@@ -63,6 +63,9 @@ char *agent_folder_path(const struct agent_folder *folder, const char *name, cha
 /* Lets the file, which owns @fd, get its name when the disk has it. */
 void agent_folder_finish(struct agent_folder *folder, int fd, const char *name);
 
+/* Counts a file that could not be made or written. */
+void agent_folder_fail(struct agent_folder *folder);
+
 void agent_folder_remove(struct agent_folder *folder, const char *name);
 
 /* Waits until all files have their names. */

@@ -269,8 +269,11 @@ static void serve_moments(struct agent_session *session)
 {
 	struct kb_error err;
 
-	if (!agent_moments_serve(&session->moments, &err))
+	if (!agent_moments_serve(&session->moments, &err)) {
+		snprintf(session->trouble, sizeof(session->trouble), "%s",
+			 session->moments.trouble);
 		return;
+	}
 	if (strcmp(session->trouble, kb_error_text(&err)) != 0)
 		agent_say(AGENT_ERROR, "session %s: %s", session->wanted.name, kb_error_text(&err));
 	snprintf(session->trouble, sizeof(session->trouble), "%s", kb_error_text(&err));

@@ -26,6 +26,14 @@ static void put_session(FILE *file, const struct agent_session *session)
 	fprintf(file, "session.%s.file=%s\n", name, session->recorder ? session->name : "");
 	fprintf(file, "session.%s.records=%" PRIu64 "\n", name, session->records);
 	fprintf(file, "session.%s.lost=%" PRIu64 "\n", name, session->lost);
+	if (session->wanted.triggers) {
+		struct kb_watch_totals totals;
+
+		agent_moments_totals(&session->moments, &totals);
+		fprintf(file, "session.%s.moments=%" PRIu64 "\n", name, totals.fired);
+		fprintf(file, "session.%s.moments_too_soon=%" PRIu64 "\n", name, totals.suppressed);
+		fprintf(file, "session.%s.moments_lost=%" PRIu64 "\n", name, totals.failed);
+	}
 	fprintf(file, "session.%s.trouble=%s\n", name, session->trouble);
 }
 

@@ -35,38 +35,75 @@ int agent_moments_watch(struct agent_moments *moments, const struct agent_wanted
 	return kb_watch_create(&moments->watch, device, moments->triggers, &how, err);
 }
 
-static void write_moment(struct agent_moments *moments, const struct kb_fired *fired)
+void agent_moments_totals(const struct agent_moments *moments, struct kb_watch_totals *totals)
 {
+	*totals = (struct kb_watch_totals){ 0 };
+	if (moments->watch)
+		kb_watch_totals(moments->watch, totals);
+}
+
+/* A moment has no capture: its number is in the state, and the reason is said when it is another one. */
+static void fail(struct agent_moments *moments, const char *reason, uint64_t lost, const char *why)
+{
+	agent_folder_fail(moments->folder);
+	if (!strcmp(moments->trouble, why))
+		return;
+	if (!moments->trouble[0])
+		moments->lost_at_trouble = lost;
+	agent_say(AGENT_ERROR, "session %s: %s: this moment has no capture, and the next ones are "
+		  "counted until there is room: %s", moments->session, reason, why);
+	snprintf(moments->trouble, sizeof(moments->trouble), "%s", why);
+}
+
+static void recover(struct agent_moments *moments)
+{
+	struct kb_watch_totals totals;
+
+	if (!moments->trouble[0])
+		return;
+	agent_moments_totals(moments, &totals);
+	agent_say(AGENT_NOTICE, "session %s: there is room again; %" PRIu64 " moments have no capture",
+		  moments->session, totals.failed - moments->lost_at_trouble);
+	moments->trouble[0] = '\0';
+}
+
+static void write_moment(struct agent_moments *moments, const char *reason)
+{
+	struct kb_watch_totals before;
 	struct kb_watch_written written;
 	char name[NAME_MAX + 1];
 	struct kb_error err;
 	int fd = agent_folder_create(moments->folder, moments->session, name);
 
+	agent_moments_totals(moments, &before);
 	if (fd < 0) {
-		agent_say(AGENT_ERROR, "session %s: %s: no file can be made: %s", moments->session,
-			  fired->reason, strerror(-fd));
 		kb_watch_drop(moments->watch);
+		fail(moments, reason, before.failed, strerror(-fd));
 		return;
 	}
 	if (kb_watch_write(moments->watch, fd, &written, &err)) {
-		agent_say(AGENT_ERROR, "session %s: %s is not kept: %s", moments->session, fired->reason,
-			  kb_error_text(&err));
 		close(fd);
 		agent_folder_remove(moments->folder, name);
+		fail(moments, reason, before.failed, kb_error_text(&err));
 		return;
 	}
 	agent_folder_finish(moments->folder, fd, name);
+	recover(moments);
 }
 
 static void write_due(struct agent_moments *moments)
 {
 	const struct kb_fired *fired;
+	char reason[KB_FIRED_REASON];
 	uint32_t nr;
 
 	while ((fired = kb_watch_due(moments->watch, &nr))) {
-		agent_say(AGENT_INFO, "session %s: %s: %s", moments->session, fired->trigger->text,
-			  fired->reason);
-		write_moment(moments, fired);
+		/* The next one takes its place when this one is written. */
+		memcpy(reason, fired->reason, sizeof(reason));
+		if (!moments->trouble[0])
+			agent_say(AGENT_INFO, "session %s: %s: %s", moments->session,
+				  fired->trigger->text, reason);
+		write_moment(moments, reason);
 	}
 }
 

@@ -20,6 +20,8 @@ struct agent_moments {			/* zeroed: none */
 	struct kb_triggers *triggers;
 	struct kb_watch *watch;		/* NULL: the session does not run yet */
 	uint64_t lost_times;		/* that were told */
+	uint64_t lost_at_trouble;	/* moments without a capture when the trouble began */
+	char trouble[256];		/* why the last moment has no capture; "": it has one */
 };
 
 /* Takes the triggers of @wanted. agent_moments_release() in any case. */
@@ -33,6 +35,9 @@ int agent_moments_watch(struct agent_moments *moments, const struct agent_wanted
 
 /* Reads what is new, and writes the captures that are due. Returns 0 or a negative errno and @err. */
 int agent_moments_serve(struct agent_moments *moments, struct kb_error *err);
+
+/* Moments with and without a capture, and those that came too soon after one. */
+void agent_moments_totals(const struct agent_moments *moments, struct kb_watch_totals *totals);
 
 /* The session has stopped: writes all that is due. */
 void agent_moments_end(struct agent_moments *moments);

@@ -116,11 +116,12 @@ int kb_moments_done(struct kb_moments *m, bool written)
 
 	if (!m->nr)
 		return 0;
+	/* A disk that takes nothing is not tried more often than one that takes everything. */
+	m->has_last = true;
+	m->last = m->rows[0].ns;
 	if (written) {
 		m->totals.kept += nr;
 		m->totals.captures++;
-		m->has_last = true;
-		m->last = m->rows[0].ns;
 		m->suppressed_since = 0;
 	} else {
 		m->totals.failed += nr;

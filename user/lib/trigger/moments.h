@@ -17,7 +17,7 @@ struct kb_moments {
 	uint64_t further;		/* moments of this capture that have no row */
 	struct kb_fired *waiting;	/* behind its end */
 	uint32_t nr_waiting, room;
-	bool has_last;			/* there was a capture: */
+	bool has_last;			/* there was a capture, written or not: */
 	int64_t last;			/* ns: when its first moment was */
 	uint64_t suppressed_since;	/* moments, since that capture */
 	struct kb_watch_totals totals;	/* fired, kept, suppressed, failed, captures */
