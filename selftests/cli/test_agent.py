@@ -24,7 +24,8 @@ AGENT = os.path.join(os.path.dirname(tap.KBARMAN), "kbarmand")
 
 def configure(tmp, text="", session="", name="all"):
     with open(os.path.join(tmp, "conf"), "w", encoding="utf-8") as file:
-        file.write(f"[agent]\nfolder = {tmp}/caps\nstate = {tmp}/state\nlabels = no\n{text}\n"
+        file.write(f"[agent]\nfolder = {tmp}/caps\nstate = {tmp}/state\nlabels = no\n"
+                   f"{'' if 'keep_free' in text else 'keep_free = 0'}\n{text}\n"
                    f"[session {name}]\n{session}\n")
 
 
@@ -107,7 +108,7 @@ def what_is_wrong_is_told_with_its_line(tmp):
     configure(tmp, "folder_max = big", "buffer = 1\ncpus = x")
     done = agent(tmp, "--check")
     assert done.returncode == 2, done
-    for line, text in (5, "not a size"), (7, "give a size"), (8, "cpus = x"):
+    for line, text in (6, "not a size"), (8, "give a size"), (9, "cpus = x"):
         assert re.search(rf"conf:{line}: .*{text}", done.stderr), done.stderr
     assert agent(tmp, env=fake()).returncode == 2 and not os.path.exists(os.path.join(tmp, "caps"))
     configure(tmp)
@@ -206,6 +207,65 @@ def the_oldest_captures_go(tmp):
         until(lambda: any("-00000001-" not in name for name in captures(tmp)[:1]), "nothing is removed")
     assert sum(os.stat(path).st_blocks * 512 for path in captures(tmp)) <= 6 << 20
     assert "oldest captures" in running.said, running.said
+
+
+def the_newest_capture_stays_however_large_it_is(tmp):
+    """What the rings have around a moment is more than the folder leaves."""
+    configure(tmp, "folder_max = 2M", "trigger = offcpu:*>1ns\nevery = 1s\nbuffer = 1M\nfile_max = 1M\nbefore = 1d")
+    with Running(tmp, env=fake(FAKE_RATE=100)):
+        until(lambda: json.loads(agent(tmp, "--status", "--json").stdout)["removed.files"] > 0, "nothing is removed")
+        large = captures(tmp)
+        assert large and os.stat(large[-1]).st_blocks * 512 > 1 << 20, large
+    assert len(captures(tmp)) == 1 and tap.run("check", captures(tmp)[0]).returncode == 0, captures(tmp)
+
+
+def a_session_that_writes_much_does_not_cost_another_its_captures(tmp):
+    configure(tmp, "folder_max = 8M", "file_max = 1M\nfile_time = 1s\nbuffer = 1M")
+    os.mkdir(os.path.join(tmp, "caps"))
+    rare = [os.path.join(tmp, "caps", f"rare-0000000{number}-20260101T000000Z.cap") for number in (1, 2)]
+    for path in rare:
+        with open(path, "wb") as file:
+            file.write(bytes(1 << 20))
+    with Running(tmp, env=fake(FAKE_RATE=100)):
+        until(lambda: json.loads(agent(tmp, "--status", "--json").stdout)["removed.files"] > 0, "nothing is removed")
+    assert set(rare) < set(captures(tmp)), captures(tmp)
+
+
+def what_others_need_of_the_disk_is_kept_free(tmp):
+    """More than it has: all captures but the newest go."""
+    configure(tmp, "keep_free = 1000000G", "file_time = 1s")
+    with Running(tmp) as running:
+        until(lambda: json.loads(agent(tmp, "--status", "--json").stdout)["removed.files"] > 0, "nothing is removed")
+    assert running.status == 0 and len(captures(tmp)) == 1, captures(tmp)
+    assert tap.run("check", captures(tmp)[0]).returncode == 0
+
+
+def a_disk_that_others_fill_costs_the_oldest_captures(tmp):
+    caps = os.path.join(tmp, "caps")
+    os.mkdir(caps)
+    if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32m", "tmpfs", caps], capture_output=True,
+                      check=False).returncode:
+        raise tap.Skip("only root can mount a small disk")
+    try:
+        configure(tmp, "keep_free = 4M", "file_max = 1M\nfile_time = 1s\nbuffer = 1M")
+        with Running(tmp, env=fake(FAKE_RATE=20)) as running:
+            until(lambda: len(captures(tmp)) >= 4, "no captures")
+            first = captures(tmp)[0]
+            try:
+                with open(os.path.join(caps, "rest"), "wb", buffering=0) as file:
+                    while True:
+                        file.write(bytes(65536))
+            except OSError:
+                pass
+            until(lambda: not os.path.exists(first), "nothing is removed")
+            newest = captures(tmp)[-1]
+            until(lambda: captures(tmp)[-1] > newest, "it does not go on")
+            until(lambda: agent(tmp, "--status").returncode == 0, "it stays in trouble")
+        assert running.status == 0, running.said
+        for path in captures(tmp):
+            assert tap.run("check", "-q", path).returncode == 0, path
+    finally:
+        subprocess.run(["umount", caps], check=True)
 
 
 def a_full_disk_costs_moments_that_are_counted(tmp):

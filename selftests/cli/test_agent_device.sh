@@ -26,6 +26,7 @@ configure() {
 		[agent]
 		folder = $PWD/caps
 		folder_max = ${FOLDER_MAX:-1G}
+		keep_free = 0
 		state = $PWD/state
 		[session all]
 		$(for line; do echo "$line"; done)

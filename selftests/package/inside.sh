@@ -135,7 +135,7 @@ the_tool_stops_the_flight_recorder_of_the_service() {
 # As docs/fleet.md says.
 the_agent_records_in_its_sandbox() {
 	kbarmand --check || return
-	sed -i 's/^file_time = .*/file_time = 1s/' /etc/kbarman/kbarmand.conf
+	sed -i 's/^file_time = .*/file_time = 1s/; s/^folder_max.*/&\nkeep_free = 0/' /etc/kbarman/kbarmand.conf
 	if ! { systemctl enable --now kbarmand && kbarmand --status && until_true nr_captures 3; }; then
 		journalctl --no-pager -n 20 -u kbarmand
 		return 1

@@ -73,7 +73,8 @@ static void set_bound(struct agent *agent)
 
 	for (unsigned int i = 0; i < agent->config.nr_sessions; i++)
 		growing += agent->config.sessions[i].file_bytes;
-	agent_folder_bound(agent->folder, agent->config.folder_bytes, growing);
+	agent_folder_bound(agent->folder, agent->config.folder_bytes, growing,
+			   agent->config.keep_free);
 }
 
 static struct agent_session *find(struct agent *agent, const char *name)

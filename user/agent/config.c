@@ -220,6 +220,8 @@ static void take_agent(struct reader *r, const char *key, const char *value)
 		take_path(r, &config->folder, key, value);
 	else if (!strcmp(key, "folder_max"))
 		take_size(r, &config->folder_bytes, key, value, 1 << 20, UINT64_MAX >> 1);
+	else if (!strcmp(key, "keep_free"))
+		take_size(r, &config->keep_free, key, value, 0, UINT64_MAX >> 1);
 	else if (!strcmp(key, "state"))
 		take_path(r, &config->state, key, value);
 	else if (!strcmp(key, "labels"))
@@ -263,7 +265,7 @@ struct kind {
 };
 
 static const struct kind agent_keys = {
-	"[agent]", { "folder", "folder_max", "state", "labels" }, take_agent,
+	"[agent]", { "folder", "folder_max", "keep_free", "state", "labels" }, take_agent,
 };
 
 static const struct kind session_keys = {
@@ -443,6 +445,7 @@ unsigned int agent_config_read(struct agent_config *config, FILE *file, const ch
 
 	*config = (struct agent_config){
 		.folder = strdup(AGENT_FOLDER), .folder_bytes = FOLDER_BYTES,
+		.keep_free = AGENT_KEEP_FREE_USUAL,
 		.state = strdup(AGENT_STATE), .labels = true,
 	};
 	if (!config->folder || !config->state)

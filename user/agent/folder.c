@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -21,6 +22,8 @@
 #define WHOLE		".cap"
 #define LOCK		".lock"
 #define BLOCK_BYTES	512		/* of st_blocks */
+#define KEEP_FREE_PART	20		/* of the disk is kept free unless it is said how much, */
+#define KEEP_FREE_MOST	(UINT64_C(1) << 30)	/* but no more */
 
 struct job {
 	struct job *next;
@@ -37,7 +40,8 @@ struct agent_folder {
 	pthread_cond_t work, done;
 	struct job *first, **last;
 	bool stop, busy;
-	uint64_t bound;
+	uint64_t bound, keep_free;
+	bool make_room;
 	struct agent_folder_counts counts;
 };
 
@@ -132,13 +136,85 @@ const struct agent_file *agent_folder_newest(const struct agent_file *files, int
 
 /* ---- the thread ---- */
 
-/* Removes the oldest files that have their names, as long as all take more than they may. */
+/* Bytes that are free on the disk, for users without special rights. UINT64_MAX: nobody knows. */
+static uint64_t free_bytes(const struct agent_folder *folder, uint64_t *size)
+{
+	struct statvfs fs;
+
+	*size = 0;
+	if (fstatvfs(folder->fd, &fs))
+		return UINT64_MAX;
+	*size = (uint64_t)fs.f_blocks * fs.f_frsize;
+	return (uint64_t)fs.f_bavail * fs.f_frsize;
+}
+
+/* How many bytes the files have to give back. */
+static uint64_t too_many(struct agent_folder *folder, uint64_t total)
+{
+	uint64_t size, now = free_bytes(folder, &size), bound, keep, more;
+
+	pthread_mutex_lock(&folder->lock);
+	bound = folder->bound;
+	keep = folder->keep_free;
+	pthread_mutex_unlock(&folder->lock);
+	if (keep == AGENT_KEEP_FREE_USUAL)
+		keep = size / KEEP_FREE_PART < KEEP_FREE_MOST ? size / KEEP_FREE_PART : KEEP_FREE_MOST;
+	more = now < keep ? keep - now : 0;
+	return total > bound && total - bound > more ? total - bound : more;
+}
+
+struct share {
+	const char *session;
+	uint64_t bytes;
+	int nr, oldest;
+};
+
+static struct share *find_share(struct share *shares, size_t nr, const char *session)
+{
+	for (size_t i = 0; i < nr; i++)
+		if (!strcmp(shares[i].session, session))
+			return &shares[i];
+	return NULL;
+}
+
+/*
+ * Which file goes: the oldest of the session that takes most, so that one that writes all the time does
+ * not cost another one its rare captures. The newest of each session stays. -1: none can go.
+ */
+static int find_oldest(const struct agent_file *files, int n)
+{
+	struct share *shares = NULL, *share, *most = NULL;
+	size_t nr = 0, max = 0;
+	int found;
+
+	for (int i = 0; i < n; i++) {
+		if (files[i].part)
+			continue;
+		share = find_share(shares, nr, files[i].session);
+		if (!share) {
+			if (!KB_ARRAY_ROOM(shares, max, nr + 1))
+				break;
+			share = &shares[nr++];
+			*share = (struct share){ .session = files[i].session, .oldest = i };
+		}
+		share->bytes += files[i].bytes;
+		share->nr++;
+	}
+	for (share = shares; share < shares + nr; share++)
+		if (share->nr > 1 && (!most || share->bytes > most->bytes))
+			most = share;
+	found = most ? most->oldest : -1;
+	free(shares);
+	return found;
+}
+
+/* Removes the oldest files, as long as all take more than they may, or the disk has too little room. */
 static void keep_bound(struct agent_folder *folder)
 {
-	uint64_t total = 0, bound, kept = 0;
 	struct agent_folder_counts removed = { 0 };
+	uint64_t total = 0, kept = 0, excess;
 	struct agent_file *files;
-	int nr = agent_folder_list(folder, &files);
+	int nr = agent_folder_list(folder, &files), oldest;
 
 	for (int i = 0; files && i < nr; i++) {
 		if (files[i].part)
@@ -146,16 +222,15 @@ static void keep_bound(struct agent_folder *folder)
 		total += files[i].bytes;
 		kept++;
 	}
-	pthread_mutex_lock(&folder->lock);
-	bound = folder->bound;
-	pthread_mutex_unlock(&folder->lock);
-	for (int i = 0; files && i < nr && total > bound; i++) {
-		if (files[i].part || unlinkat(folder->fd, files[i].name, 0))
+	excess = too_many(folder, total);
+	while (files && removed.removed_bytes < excess && (oldest = find_oldest(files, nr)) >= 0) {
+		files[oldest].part = true;	/* no file to be removed any more */
+		if (unlinkat(folder->fd, files[oldest].name, 0))
 			continue;
-		total -= files[i].bytes;
+		total -= files[oldest].bytes;
 		kept--;
 		removed.removed++;
-		removed.removed_bytes += files[i].bytes;
+		removed.removed_bytes += files[oldest].bytes;
 	}
 	free(files);
 	pthread_mutex_lock(&folder->lock);
@@ -194,6 +269,14 @@ static void *finish_files(void *context)
 		struct job *job = folder->first;
 		uint64_t bytes;
 
+		if (folder->make_room) {
+			folder->make_room = false;
+			folder->busy = true;
+			pthread_mutex_unlock(&folder->lock);
+			keep_bound(folder);
+			pthread_mutex_lock(&folder->lock);
+			continue;
+		}
 		if (!job) {
 			folder->busy = false;
 			pthread_cond_broadcast(&folder->done);
@@ -274,15 +357,25 @@ void agent_folder_remove(struct agent_folder *folder, const char *name)
 void agent_folder_drain(struct agent_folder *folder)
 {
 	pthread_mutex_lock(&folder->lock);
-	while (folder->first || folder->busy)
+	while (folder->first || folder->busy || folder->make_room)
 		pthread_cond_wait(&folder->done, &folder->lock);
 	pthread_mutex_unlock(&folder->lock);
 }
 
-void agent_folder_bound(struct agent_folder *folder, uint64_t bytes, uint64_t growing)
+void agent_folder_make_room(struct agent_folder *folder)
+{
+	pthread_mutex_lock(&folder->lock);
+	folder->make_room = true;
+	pthread_cond_signal(&folder->work);
+	pthread_mutex_unlock(&folder->lock);
+}
+
+void agent_folder_bound(struct agent_folder *folder, uint64_t bytes, uint64_t growing,
+			uint64_t keep_free)
 {
 	pthread_mutex_lock(&folder->lock);
 	folder->bound = bytes > growing ? bytes - growing : 0;
+	folder->keep_free = keep_free;
 	pthread_mutex_unlock(&folder->lock);
 }
 

@@ -4,7 +4,7 @@
  * grow, whatever the clock does, so that the order of the names of a session is that in which it was
  * recorded. While a file is written it is called .part. It gets its name when the disk has it, so each
  * file is whole or not there. A thread waits for the disk. It also removes the oldest files when all
- * take more than they may.
+ * take more than they may, or leave too little to others.
  */
 #ifndef KB_AGENT_FOLDER_H
 #define KB_AGENT_FOLDER_H
@@ -43,8 +43,15 @@ struct agent_folder;
 int agent_folder_open(struct agent_folder **out, const char *path, struct kb_error *err);
 void agent_folder_close(struct agent_folder *folder);
 
-/* The bytes that all files may take, from now on; @growing: those that are being written. */
-void agent_folder_bound(struct agent_folder *folder, uint64_t bytes, uint64_t growing);
+/*
+ * The bytes that all files may take, from now on; @growing: those that are being written; @keep_free:
+ * what the disk has to keep for others.
+ */
+void agent_folder_bound(struct agent_folder *folder, uint64_t bytes, uint64_t growing,
+			uint64_t keep_free);
+
+/* The disk took no more: lets the oldest files go, if others have taken what is to be kept free. */
+void agent_folder_make_room(struct agent_folder *folder);
 
 /* All files in the order of their numbers, malloc()ed. Returns how many, or a negative errno. */
 int agent_folder_list(struct agent_folder *folder, struct agent_file **files);

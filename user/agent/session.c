@@ -169,6 +169,7 @@ static void break_file(struct agent_session *session, const struct kb_error *err
 	session->retry_ms = kb_clock_ms() + session->wait_ms;
 	session->wait_ms = session->wait_ms * 2 < WAIT_MS_MAX ? session->wait_ms * 2 : WAIT_MS_MAX;
 	release_file(session);
+	agent_folder_make_room(session->folder);
 	if (fd < 0)
 		return;
 	if (had_records && !kb_barman_cut(agent_folder_path(session->folder, session->name, path), false,

@@ -46,6 +46,7 @@ void agent_moments_totals(const struct agent_moments *moments, struct kb_watch_t
 static void fail(struct agent_moments *moments, const char *reason, uint64_t lost, const char *why)
 {
 	agent_folder_fail(moments->folder);
+	agent_folder_make_room(moments->folder);
 	if (!strcmp(moments->trouble, why))
 		return;
 	if (!moments->trouble[0])
