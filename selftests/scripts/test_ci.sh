@@ -23,7 +23,7 @@ exit "$TESTS"
 END
 chmod +x "$tmp/tree/scripts/test"
 echo here >"$tmp/tree/file"
-unset MAKEFLAGS MFLAGS MAKEOVERRIDES
+unset MAKEFLAGS MFLAGS MAKEOVERRIDES MAKELEVEL
 git_of() {
 	git -C "$tmp/tree" -c user.name=n -c user.email=e "$@"
 }
