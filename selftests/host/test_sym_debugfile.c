@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 /* Stripped programs get their symbols back from their debug files, and from no other. */
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "../lib/tap.h"
 #include "sym/debugfile.h"
 #include "sym/elf.h"
+#include "sym/elf_unwind.h"
+#include "sym/minidebug.h"
 
 static char directory[] = "/tmp/kbarman-debug-XXXXXX";
 
@@ -50,6 +54,75 @@ static bool finds_secret(const char *name)
 	return found;
 }
 
+/* The first @most bytes at most of a file below the folder, which the caller frees. */
+static uint8_t *bytes_of(const char *name, size_t most, size_t *length)
+{
+	uint8_t *bytes = calloc(1, most);
+	char path[256];
+	FILE *file;
+
+	snprintf(path, sizeof(path), "%s/%s", directory, name);
+	file = fopen(path, "r");
+	*length = file ? fread(bytes, 1, most, file) : 0;
+	if (file)
+		fclose(file);
+	return bytes;
+}
+
+/* Each byte of the packed section changed, one at a time: symbols and unwind rows or an error. */
+static void test_damage(void)
+{
+	size_t size, packed, at;
+	uint8_t *program = bytes_of("bin/mini", 1 << 20, &size);
+	uint8_t *section = bytes_of("mini.elf.xz", 1 << 20, &packed);
+	const uint8_t *begin = packed ? memmem(program, size, section, packed) : NULL;
+	int fd = memfd_create("mini", 0), wrong = begin ? 0 : 1;
+	char path[32];
+
+	snprintf(path, sizeof(path), "/proc/self/fd/%d", fd);
+	if (pwrite(fd, program, size, 0) != (ssize_t)size)
+		wrong++;
+	for (at = 0; !wrong && at < packed; at++) {
+		off_t offset = begin - program + (off_t)at;
+		uint8_t other = section[at] ^ (1 << at % 8);
+		struct kb_unwind_rows rows;
+		struct kb_elf elf;
+
+		wrong += pwrite(fd, &other, 1, offset) != 1;
+		kb_elf_unwind_fd(&rows, fd, -1, path, NULL);
+		kb_unwind_rows_release(&rows);
+		if (!kb_elf_read(&elf, path, NULL))
+			kb_elf_release(&elf);
+		wrong += pwrite(fd, &section[at], 1, offset) != 1;
+	}
+	tap_ok(!wrong, "no_flipped_byte_of_packed_symbols_ends_the_program");
+	tap_note("%zu bytes", at);
+	close(fd);
+	free(program);
+	free(section);
+}
+
+/* 64 MiB are unpacked, and a byte more is not. */
+static void test_limit(void)
+{
+	size_t packed, size = 0;
+	uint8_t *section, *out = NULL;
+	int ret;
+
+	run("cd $D && head -c 67108864 /dev/zero | xz -1 >most.xz &&"
+	    "head -c 67108865 /dev/zero | xz -1 >more.xz");
+	section = bytes_of("most.xz", 1 << 20, &packed);
+	ret = kb_minidebug_unpack(section, packed, &out, &size);
+	free(section);
+	free(out);
+	if (!tap_ok(!ret && size == 64 << 20, "packed_symbols_may_have_64_mib"))
+		tap_note("%d, %zu bytes", ret, size);
+	section = bytes_of("more.xz", 1 << 20, &packed);
+	tap_ok(kb_minidebug_unpack(section, packed, &out, &size) && !out && !size,
+	       "larger_packed_symbols_are_refused");
+	free(section);
+}
+
 static void test_minidebug(void)
 {
 	if (!run("cd $D && cp full1 bin/mini && objcopy --strip-debug full1 mini.elf &&"
@@ -59,6 +132,8 @@ static void test_minidebug(void)
 		return;
 	}
 	tap_ok(finds_secret("/bin/mini"), "symbols_packed_in_the_program_are_found");
+	test_damage();
+	test_limit();
 	run("cd $D && head -c 700 mini.elf.xz >cut.xz && cp bin/with bin/mini &&"
 	    "objcopy --add-section .gnu_debugdata=cut.xz bin/mini");
 	tap_ok(!finds_secret("/bin/mini"), "damaged_packed_symbols_are_no_error");

@@ -14,7 +14,6 @@ static Elf *open_minidebug(const struct kb_elf_tables *tables, uint8_t **image)
 	Elf_Data *data = tables->minidebug ? elf_rawdata(tables->minidebug, NULL) : NULL;
 	size_t size;
 
-	*image = NULL;
 	if (!data || !data->d_buf || kb_minidebug_unpack(data->d_buf, data->d_size, image, &size))
 		return NULL;
 	return elf_memory((char *)*image, size);

@@ -22,25 +22,30 @@ typedef int (*buffer_decode)(uint64_t *memory_limit, uint32_t flags, const void 
 
 static buffer_decode decode;
 
-/* Decompress, with a growing buffer; the caller frees @out. */
+/* Decompress, with a growing buffer. */
 static int unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked)
 {
-	size_t room = size < 1 << 16 ? 1 << 19 : size * 8;
-	int ret = LZMA_BUF_ERROR;
+	size_t room = size < 1 << 16 ? 1 << 19 : size < MAX_UNPACKED / 8 ? size * 8 : MAX_UNPACKED;
 
-	*out = NULL;
-	for (; ret == LZMA_BUF_ERROR && room <= MAX_UNPACKED; room *= 4) {
+	for (;;) {
 		uint64_t limit = MAX_MEMORY;
-		size_t in_at = 0;
+		size_t in_at = 0, out_at = 0;
+		uint8_t *buffer = malloc(room);
+		int ret;
 
-		free(*out);
-		*out = malloc(room);
-		*unpacked = 0;
-		if (!*out)
+		if (!buffer)
 			return -ENOMEM;
-		ret = decode(&limit, 0, NULL, data, &in_at, size, *out, unpacked, room);
+		ret = decode(&limit, 0, NULL, data, &in_at, size, buffer, &out_at, room);
+		if (ret == LZMA_OK) {
+			*out = buffer;
+			*unpacked = out_at;
+			return 0;
+		}
+		free(buffer);
+		if (ret != LZMA_BUF_ERROR || room == MAX_UNPACKED)
+			return -EBADMSG;
+		room = room < MAX_UNPACKED / 4 ? room * 4 : MAX_UNPACKED;
 	}
-	return ret == LZMA_OK ? 0 : -EBADMSG;
 }
 
 static void open_library(void)
@@ -61,13 +66,8 @@ void kb_minidebug_prepare(void)
 
 int kb_minidebug_unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked)
 {
-	int ret;
-
+	*out = NULL;
+	*unpacked = 0;
 	kb_minidebug_prepare();
-	if (!decode)
-		return -ENOSYS;
-	ret = unpack(data, size, out, unpacked);
-	if (ret)
-		free(*out);
-	return ret;
+	return decode ? unpack(data, size, out, unpacked) : -ENOSYS;
 }

@@ -14,7 +14,8 @@ void kb_minidebug_prepare(void);
 
 /*
  * Decompress such a section of @size bytes into *@out, which the caller frees. Returns 0;
- * -ENOSYS: liblzma is not installed; -EBADMSG: the section is damaged or too large; or -ENOMEM.
+ * -ENOSYS: liblzma is not installed; -EBADMSG: the section is damaged or has more than 64 MiB; or
+ * -ENOMEM. After an error *@out is NULL.
  */
 int kb_minidebug_unpack(const void *data, size_t size, uint8_t **out, size_t *unpacked);
 
