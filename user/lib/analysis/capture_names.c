@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include <kbarman/tasks.h>
 
@@ -47,7 +46,7 @@ struct kb_names {
 	uint32_t nr_counters;
 	struct counter counters[MAX_COUNTERS];	/* by id */
 	uint16_t slots[2 * MAX_COUNTERS];	/* hash table of ids: id + 1, 0 = free */
-	uint32_t seed;			/* of the hash, so that no capture can force collisions */
+	uint64_t seed;			/* of the hash, so that no capture can force collisions */
 	struct kb_irq_names irqs;
 };
 
@@ -136,8 +135,8 @@ static struct kb_text fallback_name(char text[FALLBACK_BYTES], uint32_t type)
 /* The slot of the counter called @name, or the free slot where it belongs. */
 static uint16_t *slot_of(struct kb_names *names, struct kb_text name)
 {
-	uint32_t hash = kb_hash_text(name.data, name.length, names->seed);
-	uint32_t at = kb_hash_fold(hash) % (2 * MAX_COUNTERS);
+	uint64_t hash = kb_hash_bytes(names->seed, name.data, name.length);
+	uint32_t at = (uint32_t)hash % (2 * MAX_COUNTERS);
 
 	while (names->slots[at]) {
 		struct kb_text other = names->counters[names->slots[at] - 1].name;
@@ -345,8 +344,8 @@ int kb_names_create(struct kb_names **out, const struct kb_barman *barman,
 
 	if (names)
 		kb_irq_names_init(&names->irqs);
-	if (names && getrandom(&names->seed, sizeof(names->seed), GRND_NONBLOCK) < 0)
-		names->seed = (uint32_t)(uintptr_t)names;
+	if (names)
+		names->seed = kb_hash_seed(names);
 	if (!names || take_counters(names, header) || take_facts(names, header)) {
 		kb_names_destroy(names);
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET,

@@ -9,6 +9,16 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/random.h>
+
+/* A seed that nobody can know beforehand; @owner stands for it if there is none yet. */
+static inline uint64_t kb_hash_seed(const void *owner)
+{
+	uint64_t seed;
+
+	return getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed) ? seed
+									     : (uintptr_t)owner;
+}
 
 /* 2^64 divided by the golden ratio: the upper bits of a product depend on all bits of the key. */
 static inline uint64_t kb_hash_spread(uint64_t key)
@@ -23,7 +33,10 @@ static inline uint64_t kb_hash_word(uint64_t hash, uint64_t word)
 	return hash ^ hash >> 32;
 }
 
-/* Take @length bytes into @hash: 64 bits, for long texts and for those whose hash is their name. */
+/*
+ * Take @length bytes into @hash: for tables, where @hash is a random seed, and for texts whose
+ * hash is their name.
+ */
 static inline uint64_t kb_hash_bytes(uint64_t hash, const char *bytes, size_t length)
 {
 	for (size_t i = 0; i < length; i++)
@@ -38,16 +51,10 @@ static inline uint32_t kb_hash_byte(uint32_t hash, uint8_t byte)
 	return (hash ^ byte) * 16777619U;
 }
 
-/* Of a text of @length bytes. The lower bits are the good ones. */
-static inline uint32_t kb_hash_text(const char *text, size_t length, uint32_t seed)
-{
-	uint32_t hash = KB_HASH_TEXT ^ seed;
-
-	for (size_t i = 0; i < length; i++)
-		hash = kb_hash_byte(hash, (uint8_t)text[i]);
-	return hash;
-}
-
+/*
+ * The lower bits are the good ones. Anybody can write texts that have one hash: it finds nothing
+ * in a table.
+ */
 static inline uint32_t kb_hash_string(const char *string)
 {
 	uint32_t hash = KB_HASH_TEXT;

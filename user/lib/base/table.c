@@ -7,7 +7,6 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 
 #include "base/hash.h"
 #include "base/table.h"
@@ -17,9 +16,9 @@
 
 void kb_table_init(struct kb_table *table, uint32_t row_size, uint32_t key_words)
 {
-	*table = (struct kb_table) { .row_size = row_size, .key_words = key_words };
-	if (getrandom(&table->seed, sizeof(table->seed), GRND_NONBLOCK) < 0)
-		table->seed = (uintptr_t)table;
+	*table = (struct kb_table) {
+		.row_size = row_size, .key_words = key_words, .seed = kb_hash_seed(table),
+	};
 }
 
 void kb_table_release(struct kb_table *table)

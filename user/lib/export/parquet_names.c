@@ -4,7 +4,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/random.h>
 
 #include "base/array.h"
 #include "base/hash.h"
@@ -15,8 +14,7 @@
 void kb_name_pool_init(struct kb_name_pool *pool)
 {
 	*pool = (struct kb_name_pool) { 0 };
-	if (getrandom(&pool->seed, sizeof(pool->seed), GRND_NONBLOCK) < 0)
-		pool->seed = (uint32_t)(uintptr_t)pool;
+	pool->seed = kb_hash_seed(pool);
 }
 
 void kb_name_pool_release(struct kb_name_pool *pool)
@@ -29,7 +27,7 @@ void kb_name_pool_release(struct kb_name_pool *pool)
 
 static uint32_t slot_of(const struct kb_name_pool *pool, struct kb_text name)
 {
-	return kb_hash_fold(kb_hash_text(name.data, name.length, pool->seed)) &
+	return (uint32_t)kb_hash_bytes(pool->seed, name.data, name.length) &
 	       (pool->nr_slots - 1);
 }
 

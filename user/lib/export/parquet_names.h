@@ -16,7 +16,8 @@ struct kb_name_pool {
 	uint32_t nr;
 	size_t max;
 	uint32_t *slots;		/* number + 1, 0 = free; a power of two of them */
-	uint32_t nr_slots, seed;
+	uint32_t nr_slots;
+	uint64_t seed;
 };
 
 void kb_name_pool_init(struct kb_name_pool *pool);

@@ -20,6 +20,7 @@ struct tptp_methods {
 	uint32_t nr_methods;		/* of class_of[] */
 	uint32_t *slots;		/* hash of image -> class, 0 = free */
 	uint32_t nr_slots;		/* a power of two, at most half in use */
+	uint64_t seed;			/* of the hash, so that no capture can force collisions */
 	const char **images;		/* by class - 1; the symbolizer's */
 	uint32_t nr_classes;
 	char name[NAME_BYTES];
@@ -34,6 +35,7 @@ struct tptp_methods *tptp_methods_create(struct kb_tptp_writer *writer,
 		return NULL;
 	methods->writer = writer;
 	methods->symbolizer = symbolizer;
+	methods->seed = kb_hash_seed(methods);
 	return methods;
 }
 
@@ -66,7 +68,7 @@ static struct kb_text name_without_blanks(struct tptp_methods *methods, const ch
 /* The slot of @image: it has its class, or 0 if the image is new. */
 static uint32_t *find_slot(const struct tptp_methods *methods, const char *image)
 {
-	uint32_t at = kb_hash_string(image);
+	uint32_t at = (uint32_t)kb_hash_bytes(methods->seed, image, strlen(image));
 
 	for (;; at++) {
 		uint32_t *slot = &methods->slots[at & (methods->nr_slots - 1)];

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT
 /*
- * Two hash tables of fixed size and a bitmap. The bitmap has a bit for every task id that Linux
- * can give: whether its threadStart was written. So a thread that was forgotten is not
- * announced a second time.
+ * Two hash tables of fixed size and a bitmap. The hashes are seeded at random, because a capture
+ * chooses the keys. The bitmap has a bit for every task id that Linux can give: whether its
+ * threadStart was written. So a thread that was forgotten is not announced a second time.
  */
 #include <stdlib.h>
 
@@ -20,6 +20,7 @@ struct tptp_threads {
 	struct tptp_sum *sums;			/* MAX_SUMS; from the first sum on */
 	uint32_t *sum_buckets;
 	uint32_t nr_sums, free_sum;
+	uint64_t seed;
 	uint8_t *announced;			/* a bit for each id below MAX_TASK_ID */
 };
 
@@ -34,6 +35,7 @@ struct tptp_threads *tptp_threads_create(void)
 	threads->sums = calloc(MAX_SUMS, sizeof(*threads->sums));
 	threads->sum_buckets = calloc(MAX_SUMS, sizeof(*threads->sum_buckets));
 	threads->announced = calloc(MAX_TASK_ID / 8, 1);
+	threads->seed = kb_hash_seed(threads);
 	if (threads->threads && threads->buckets && threads->sums && threads->sum_buckets &&
 	    threads->announced)
 		return threads;
@@ -53,15 +55,9 @@ void tptp_threads_destroy(struct tptp_threads *threads)
 	free(threads);
 }
 
-static uint32_t mix(uint64_t value)
-{
-	return kb_hash_spread(value) >> 40;
-}
-
-/* Task ids are dense, so they are their own hash. */
 static uint32_t *bucket_of(struct tptp_threads *threads, int64_t id)
 {
-	return &threads->buckets[(uint64_t)id % MAX_THREADS];
+	return &threads->buckets[kb_hash_word(threads->seed, (uint64_t)id) >> 40 & (MAX_THREADS - 1)];
 }
 
 struct tptp_thread *tptp_threads_find(struct tptp_threads *threads, int64_t id)
@@ -137,7 +133,9 @@ void tptp_threads_announce(struct tptp_threads *threads, struct tptp_thread *thr
 
 static uint32_t *sum_bucket(struct tptp_threads *threads, uint32_t thread, uint32_t method)
 {
-	return &threads->sum_buckets[mix((uint64_t)thread << 32 | method) % MAX_SUMS];
+	uint64_t key = (uint64_t)thread << 32 | method;
+
+	return &threads->sum_buckets[kb_hash_word(threads->seed, key) >> 40 & (MAX_SUMS - 1)];
 }
 
 bool tptp_threads_add(struct tptp_threads *threads, struct tptp_thread *thread, uint32_t method,

@@ -86,6 +86,7 @@ static int allocate(struct kb_barman_writer *w, const struct kb_barman_layout *l
 	w->num_counters = calloc(w->shape.max_cores ? w->shape.max_cores : 1,
 				 sizeof(*w->num_counters));
 	w->string_slots = STRING_SLOTS;
+	w->string_seed = kb_hash_seed(w);
 	w->string_index = calloc(w->string_slots, sizeof(*w->string_index));
 	if (layout->circular) {
 		w->ring_bytes = layout->buffer_length & ~(uint64_t)(w->shape.word - 1);
@@ -186,7 +187,7 @@ static const char *string_at(const struct kb_barman_writer *w, uint32_t offset)
 /* The slot of @string: the slot that has it, or the empty slot where it belongs. */
 static uint32_t *string_slot(struct kb_barman_writer *w, const char *string)
 {
-	uint32_t at = kb_hash_string(string);
+	uint32_t at = (uint32_t)kb_hash_bytes(w->string_seed, string, strlen(string));
 
 	for (;; at++) {
 		uint32_t *slot = &w->string_index[at & (w->string_slots - 1)];

@@ -37,6 +37,7 @@ struct kb_barman_writer {
 	uint32_t string_bytes;
 	uint32_t *string_index;		/* hash table of offset + 1 */
 	uint32_t string_slots, nr_strings;
+	uint64_t string_seed;		/* of the hash, so that no names can force collisions */
 	uint32_t *num_counters;		/* by core */
 	uint64_t last_timestamp;
 

@@ -6,7 +6,6 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <zlib.h>
 
 #include "base/array.h"
@@ -62,8 +61,7 @@ int kb_parquet_work_create(struct kb_parquet_work **out, enum kb_parquet_codec c
 		kb_parquet_work_destroy(work);
 		return ret;
 	}
-	if (getrandom(&work->seed, sizeof(work->seed), GRND_NONBLOCK) < 0)
-		work->seed = (uintptr_t)work;
+	work->seed = kb_hash_seed(work);
 	*out = work;
 	return 0;
 }
