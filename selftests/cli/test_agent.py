@@ -194,6 +194,23 @@ def a_file_that_was_left_gets_its_name(tmp):
     assert "nothing was recorded in the last" in running.said and 0 < first < last, running.said
 
 
+def captures_may_be_taken_away(tmp):
+    """Numbers go on, and so does the time of what was recorded."""
+    configure(tmp, session="file_time = 1h")
+    numbers, ends = [], []
+    for _ in range(3):
+        with Running(tmp):
+            until(lambda: captures(tmp, ".part"), "no file")
+        path, = captures(tmp)
+        numbers.append(int(os.path.basename(path).split("-")[1]))
+        said = facts(path)
+        ends.append((int(said.get("agent_gap", "0,0").split(",")[0]), int(said["part_end"].split(",")[1])))
+        os.remove(path)
+        os.remove(os.path.join(tmp, "said"))
+    assert numbers == [1, 2, 3], numbers
+    assert [gap for gap, _ in ends[1:]] == [end for _, end in ends[:-1]], ends
+
+
 def a_folder_has_one_agent(tmp):
     configure(tmp)
     with Running(tmp):

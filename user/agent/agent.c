@@ -166,7 +166,12 @@ static void save_what_was_left(struct agent *agent)
 								      session->wanted.name);
 		char path[PATH_MAX];
 
-		if (newest && session->parts)
+		if (!session->parts)
+			continue;
+		kb_parts_note(session->parts,
+			      agent_folder_last(agent->folder, session->wanted.name, path), false,
+			      NULL);
+		if (newest)
 			kb_parts_note(session->parts,
 				      agent_folder_path(agent->folder, newest->name, path), false,
 				      NULL);
@@ -178,31 +183,41 @@ static void save_what_was_left(struct agent *agent)
 	agent_folder_drain(agent->folder);
 }
 
-/* When the newest file of the session ended, in ns since 1970; 0: there is none. */
+/* When the capture ended, in ns since 1970; 0: there is none. */
+static uint64_t end_of(const char *path)
+{
+	struct kb_barman *barman;
+	struct stat st;
+	uint64_t until;
+	const char *fact;
+
+	if (stat(path, &st))
+		return 0;
+	/* A file that was cut off ends with the last record that was written into it. */
+	until = (uint64_t)st.st_mtim.tv_sec * KB_NS_PER_S + (uint64_t)st.st_mtim.tv_nsec;
+	if (kb_barman_open(&barman, path, NULL))
+		return until;
+	fact = kb_barman_fact(barman, "part_end");
+	fact = fact ? strchr(fact, ',') : NULL;
+	if (fact)
+		until = strtoull(fact + 1, NULL, 10);
+	kb_barman_close(barman);
+	return until;
+}
+
+/* When the newest file of the session ended, also if it was taken away. */
 static uint64_t end_of_newest(struct agent *agent, const char *name)
 {
 	struct agent_file *files;
 	int nr = agent_folder_list(agent->folder, &files);
 	const struct agent_file *newest = agent_folder_newest(files, nr, name);
-	struct kb_barman *barman;
 	char path[PATH_MAX];
-	uint64_t until = 0;
-	const char *fact;
+	uint64_t last = end_of(agent_folder_last(agent->folder, name, path)), until = 0;
 
-	if (newest) {
-		/* A file that was cut off ends with the last record that was written into it. */
-		until = (uint64_t)newest->changed_ns;
-		agent_folder_path(agent->folder, newest->name, path);
-		if (!kb_barman_open(&barman, path, NULL)) {
-			fact = kb_barman_fact(barman, "part_end");
-			fact = fact ? strchr(fact, ',') : NULL;
-			if (fact)
-				until = strtoull(fact + 1, NULL, 10);
-			kb_barman_close(barman);
-		}
-	}
+	if (newest)
+		until = end_of(agent_folder_path(agent->folder, newest->name, path));
 	free(files);
-	return until;
+	return until > last ? until : last;
 }
 
 static void say_gap(struct agent *agent, struct agent_session *session)

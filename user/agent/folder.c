@@ -20,7 +20,8 @@
 
 #define PART		".part"
 #define WHOLE		".cap"
-#define LOCK		".lock"
+#define LOCK		".lock"		/* has the number of the next file */
+#define LAST		".last-"	/* a session follows */
 #define BLOCK_BYTES	512		/* of st_blocks */
 #define KEEP_FREE_PART	20		/* of the disk is kept free unless it is said how much, */
 #define KEEP_FREE_MOST	(UINT64_C(1) << 30)	/* but no more */
@@ -73,6 +74,12 @@ static bool parse_name(const char *name, struct agent_file *file)
 char *agent_folder_path(const struct agent_folder *folder, const char *name, char *path)
 {
 	snprintf(path, PATH_MAX, "%s/%s", folder->path, name);
+	return path;
+}
+
+char *agent_folder_last(const struct agent_folder *folder, const char *session, char *path)
+{
+	snprintf(path, PATH_MAX, "%s/" LAST "%s", folder->path, session);
 	return path;
 }
 
@@ -244,6 +251,19 @@ static void keep_bound(struct agent_folder *folder)
 			  " bytes: the folder is full", removed.removed, removed.removed_bytes);
 }
 
+/* File systems that have no links lose what is taken away, and nothing else. */
+static void link_last(struct agent_folder *folder, const char *name)
+{
+	char last[sizeof(LAST) + AGENT_NAME_MAX], new[sizeof(last) + 4];
+
+	snprintf(last, sizeof(last), LAST "%.*s", (int)strcspn(name, "-"), name);
+	snprintf(new, sizeof(new), "%s.new", last);
+	unlinkat(folder->fd, new, 0);
+	if (!linkat(folder->fd, name, folder->fd, new, 0) &&
+	    renameat(folder->fd, new, folder->fd, last))
+		unlinkat(folder->fd, new, 0);
+}
+
 /* Returns the bytes of the file, which has its name now; 0 after a message. */
 static uint64_t give_name(struct agent_folder *folder, const struct job *job)
 {
@@ -253,8 +273,13 @@ static uint64_t give_name(struct agent_folder *folder, const struct job *job)
 
 	snprintf(name, sizeof(name), "%.*s%s", (int)stem, job->name, WHOLE);
 	if (fsync(job->fd) || fstat(job->fd, &st) ||
-	    renameat(folder->fd, job->name, folder->fd, name) || fsync(folder->fd)) {
+	    renameat(folder->fd, job->name, folder->fd, name)) {
 		agent_say(AGENT_ERROR, "%s/%s: %s", folder->path, job->name, strerror(errno));
+		return 0;
+	}
+	link_last(folder, name);
+	if (fsync(folder->fd)) {
+		agent_say(AGENT_ERROR, "%s: %s", folder->path, strerror(errno));
 		return 0;
 	}
 	return (uint64_t)st.st_blocks * BLOCK_BYTES + 1;
@@ -305,6 +330,24 @@ static void *finish_files(void *context)
 
 /* ---- files ---- */
 
+/* The files of the folder can be taken away, so their numbers are not enough. */
+static void write_next(struct agent_folder *folder)
+{
+	char text[24];
+
+	snprintf(text, sizeof(text), "%020" PRIu64 "\n", folder->next);
+	/* On a disk that does not take it, the files that are there tell. */
+	if (pwrite(folder->lock_fd, text, strlen(text), 0) < 0)
+		return;
+}
+
+static uint64_t read_next(const struct agent_folder *folder)
+{
+	char text[24] = "";
+
+	return pread(folder->lock_fd, text, sizeof(text) - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
+}
+
 int agent_folder_create(struct agent_folder *folder, const char *session, char name[NAME_MAX + 1])
 {
 	time_t now = time(NULL);
@@ -319,6 +362,7 @@ int agent_folder_create(struct agent_folder *folder, const char *session, char n
 	if (fd < 0)
 		return -errno;
 	folder->next++;
+	write_next(folder);
 	return fd;
 }
 
@@ -411,6 +455,8 @@ static int look_at_folder(struct agent_folder *folder, struct kb_error *err)
 		return kb_error_set(err, nr, KB_NO_OFFSET, "%s can't be read: %s", folder->path,
 				    strerror(-nr));
 	folder->next = files && nr ? files[nr - 1].number + 1 : 1;
+	if (read_next(folder) > folder->next)
+		folder->next = read_next(folder);
 	for (int i = 0; files && i < nr; i++) {
 		folder->counts.files += !files[i].part;
 		folder->counts.bytes += files[i].part ? 0 : files[i].bytes;

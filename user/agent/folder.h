@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /*
  * The folder of captures. A file is SESSION-NUMBER-TIME.cap. The numbers of all files of the folder
- * grow, whatever the clock does, so that the order of the names of a session is that in which it was
+ * grow, whatever the clock does and whatever is taken away, so that the order of the names of a session is that in which it was
  * recorded. While a file is written it is called .part. It gets its name when the disk has it, so each
  * file is whole or not there. A thread waits for the disk. It also removes the oldest files when all
  * take more than they may, or leave too little to others.
@@ -59,6 +59,12 @@ int agent_folder_list(struct agent_folder *folder, struct agent_file **files);
 /* The newest file of @session in @files that got its name; NULL: there is none. */
 const struct agent_file *agent_folder_newest(const struct agent_file *files, int nr,
 					     const char *session);
+
+/*
+ * A name of the last file of @session that got its own, which is another link to it: it stays when who
+ * ships the captures takes that away, until there is a later one.
+ */
+char *agent_folder_last(const struct agent_folder *folder, const char *session, char *path);
 
 /* Makes the next file of @session. Its descriptor, and its name; or a negative errno. */
 int agent_folder_create(struct agent_folder *folder, const char *session,

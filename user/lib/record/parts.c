@@ -169,9 +169,10 @@ int kb_parts_note(struct kb_parts *parts, const char *path, bool records, struct
 	if (!fact || sscanf(fact, "%" SCNu64 ",%" SCNu64 ",%" SCNu64, &number, &session, &raw_base) !=
 			     3 || session != parts->session || raw_base != parts->raw_base)
 		goto out;
-	if (number >= parts->next)
+	if (number >= parts->next) {	/* else a later part has told more */
 		parts->next = number + 1;
-	note_losses(parts, barman);
+		note_losses(parts, barman);
+	}
 	ret = records ? note_records(parts, barman, path, err) : 0;
 	ret = ret ?: 1;
 out:
