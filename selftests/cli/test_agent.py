@@ -215,7 +215,7 @@ def a_folder_has_one_agent(tmp):
     configure(tmp)
     with Running(tmp):
         done = agent(tmp, env=fake())
-        assert done.returncode == 2 and "another kbarmand writes into" in done.stderr, done
+        assert done.returncode == 1 and "another kbarmand writes into" in done.stderr, done
 
 
 def the_oldest_captures_go(tmp):
@@ -360,6 +360,47 @@ def a_module_that_is_too_old_is_told(tmp):
         status = agent(tmp, "--status")
         assert status.returncode == 1 and "too old to record all the time" in status.stdout, status
     assert "session all can't start: the module that is loaded is too old" in running.said, running.said
+
+
+def what_may_heal_is_tried_again_and_a_wrong_configuration_is_not(tmp):
+    """The unit starts an agent again but for exit status 2."""
+    configure(tmp)
+    with open(os.path.join(tmp, "caps"), "wb"):
+        pass        # no folder
+    done = agent(tmp, env=fake())
+    assert done.returncode == 1 and "folder" in done.stderr, done
+    configure(tmp, session="bufer = 1M")
+    assert agent(tmp, env=fake()).returncode == 2
+
+
+def unit(name):
+    """{key: [value]} of a file in packaging/."""
+    keys = {}
+    with open(os.path.join(HERE, "..", "..", "packaging", name), encoding="utf-8") as file:
+        for key, value in re.findall(r"^(\w+)=(.*)$", file.read(), re.M):
+            keys.setdefault(key, []).append(value)
+    return keys
+
+
+def the_unit_heals(tmp):
+    keys = unit("kbarmand.service")
+    assert keys["StartLimitIntervalSec"] == ["0"] and keys["Restart"] == ["always"]
+    assert keys["RestartPreventExitStatus"] == ["2"]
+    # a module that is loaded later starts it
+    assert keys["WantedBy"] == ["multi-user.target dev-kbarman.device"]
+    with open(os.path.join(HERE, "..", "..", "packaging", "70-kbarman.rules"), encoding="utf-8") as file:
+        assert 'TAG+="systemd"' in file.read()
+
+
+def who_may_write_marks_may_not_read_captures(tmp):
+    """The group of the device is another one than that of the captures."""
+    with open(os.path.join(HERE, "..", "..", "packaging", "kbarman.sysusers"), encoding="utf-8") as file:
+        assert re.search(r"^g kbarman-read -$", file.read(), re.M)
+    for name in "kbarmand.service", "kbarman-flight.service":
+        keys = unit(name)
+        assert keys["Group"] == ["kbarman-read"] and keys["SupplementaryGroups"] == ["kbarman"], keys
+        assert keys["UMask"] == ["0027"], keys
+    assert unit("kbarman-flight.service")["StateDirectoryMode"] == ["0750"]
 
 
 def status_of_no_agent_is_told(tmp):

@@ -450,6 +450,15 @@ static void loop(struct agent *agent)
 	}
 }
 
+/* A folder may be there later, so the service manager tries again: not once a second. */
+static void wait_to_be_started_again(const struct agent *agent)
+{
+	struct pollfd fd = { .fd = agent->signals, .events = POLLIN };
+
+	if (getenv("NOTIFY_SOCKET"))
+		poll(&fd, 1, START_AGAIN_MS);
+}
+
 static int begin(struct agent *agent)
 {
 	struct kb_error err;
@@ -458,7 +467,8 @@ static int begin(struct agent *agent)
 		return 2;
 	if (open_signals(agent) || agent_folder_open(&agent->folder, agent->config.folder, &err)) {
 		agent_say(AGENT_ERROR, "%s", agent->signals < 0 ? strerror(errno) : kb_error_text(&err));
-		return 2;
+		wait_to_be_started_again(agent);
+		return 1;
 	}
 	/* On a busy machine the agent must run before the buffers are full. Ignores errors. */
 	setpriority(PRIO_PROCESS, 0, AGENT_NICE);
