@@ -403,6 +403,17 @@ def who_may_write_marks_may_not_read_captures(tmp):
     assert unit("kbarman-flight.service")["StateDirectoryMode"] == ["0750"]
 
 
+def the_pages_probe_of_kubernetes_kills_no_agent_that_is_in_trouble(tmp):
+    with open(os.path.join(HERE, "..", "..", "docs", "fleet.md"), encoding="utf-8") as file:
+        probe = re.search(r"livenessProbe:.*?exec: { command: (\[.*?\]) }\n", file.read(), re.S)[1]
+    command = [word.replace("/usr/sbin/kbarmand", f"{AGENT} -c {tmp}/conf") for word in json.loads(probe)]
+    configure(tmp)
+    with Running(tmp, env=fake(FAKE_REUSE=0)):
+        assert agent(tmp, "--status").returncode == 1
+        assert subprocess.run(command, capture_output=True, check=False).returncode == 0, command
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 1, command
+
+
 def status_of_no_agent_is_told(tmp):
     configure(tmp)
     done = agent(tmp, "--status")

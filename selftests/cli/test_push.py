@@ -15,7 +15,8 @@ import threading
 import time
 import urllib.parse
 
-sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import tap  # noqa: E402
 import viewers  # noqa: E402
 from capture_writer import BASE, CaptureWriter  # noqa: E402
@@ -501,6 +502,38 @@ def pprof_is_sent_as_parca_takes_it(tmp):
     viewers.convert(path, "pprof", out)
     with gzip.open(out) as file:
         assert gzip.decompress(base64.b64decode(sample["rawProfile"], validate=True)) == file.read()
+
+
+def commands_of_the_page_of_the_fleet_send_each_capture_once(tmp):
+    """Its loop, while the collector is down, and again when it is there."""
+    with open(os.path.join(HERE, "..", "..", "docs", "fleet.md"), encoding="utf-8") as file:
+        loop = "\n".join(re.search(r"^    kbarman convert \S+all-00000042.*?^    done$", file.read(),
+                                  re.M | re.S)[0].splitlines())
+    folder, programs = os.path.join(tmp, "var", "lib"), os.path.join(tmp, "bin")
+    os.makedirs(os.path.join(folder, "kbarmand"))
+    os.mkdir(programs)
+    os.symlink(tap.KBARMAN, os.path.join(programs, "kbarman"))
+
+    def run(url):
+        script = loop.replace("/var/lib/", folder + "/").replace("/var/spool/kbarman", os.path.join(tmp, "spool"))
+        script = script.replace("/srv/fleet", os.path.join(tmp, "fleet")).replace("https://collector:4318", url)
+        # who waits for a server waits for it here as well
+        script = script.replace("kbarman push", "kbarman push --retry 0")
+        result = subprocess.run(["sh", "-c", script], capture_output=True, text=True, timeout=100, check=False,
+                                env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
+        assert "usage" not in result.stderr, result
+        return result
+
+    with Collector(503) as collector:
+        for number in 41, 42:
+            capture(os.path.join(folder, "kbarmand"), 1, f"all-000000{number}-20260101T000000Z.cap", 0x1000 * number)
+        result = run(collector.url)
+        collector.answers = []
+        left = os.listdir(os.path.join(folder, "kbarmand"))
+        assert not left and os.path.isdir(os.path.join(tmp, "fleet", "captures")), (left, result)
+        if kept(tmp):
+            assert push(collector.url, "--spool", os.path.join(tmp, "spool"), "--spool-only").returncode == 0
+        assert len(collector.taken) == len(set(collector.taken)) == 2, (len(collector.taken), result)
 
 
 def wrong_uses_are_refused(tmp):
