@@ -41,8 +41,8 @@ target_tests() {
 	title "$target: booting"
 	rm -rf "$guest/results" "$guest/release"
 	# shellcheck disable=SC2086 # words
-	nested=1 tap "$target" 1860 scripts/vm --arch "$arch" --flavour "$flavour" --share "$guest" \
-		--timeout 1800 --dmesg "$out/$target.dmesg" $options -- env $short sh matrix.sh "$@"
+	nested=1 tap "$target" 3060 scripts/vm --arch "$arch" --flavour "$flavour" --share "$guest" \
+		--timeout 3000 --dmesg "$out/$target.dmesg" $options -- env $short sh matrix.sh "$@"
 	tap "$target/dmesg" 0 dmesg_is_clean "$out/$target.dmesg"
 }
 
@@ -56,6 +56,6 @@ target_format() {
 }
 
 target_captures() {
-	tap "$1/captures" 300 python3 selftests/matrix/check.py "$(target_guest "$1")" build/kbarman \
+	tap "$1/captures" 1200 python3 selftests/matrix/check.py "$(target_guest "$1")" build/kbarman \
 		"$(target_format "${1%%-*}")"
 }

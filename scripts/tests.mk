@@ -258,7 +258,7 @@ $(GUEST)/kselftest/run_kselftest.sh: scripts/kselftest scripts/tests.mk
 	sed -i 's|^\t*sed -e .*|while IFS= read -r line; do printf "# %s\\n" "$$line"; done|' \
 		$(@D)/kselftest/runner.sh
 	printf 'kbarman:%s\n' $(VM_TESTS) >$(@D)/kselftest-list.txt
-	echo timeout=$$((600 * $(or $(SLOWNESS),1))) >$(@D)/kbarman/settings
+	echo timeout=$$((1800 * $(or $(SLOWNESS),1))) >$(@D)/kbarman/settings
 	cp $(KSELFTEST)/run_kselftest.sh $@
 
 vm: demo-guest $(GUEST)/map_reader	## start a shell in a VM with the module and the tool (ARCH=… FLAVOUR=…)

@@ -23,7 +23,7 @@ def run(path, *options):
     with tempfile.TemporaryDirectory(prefix="kbarman-chromium-") as profile:
         result = subprocess.run(
             [program, *FLAGS, f"--user-data-dir={profile}", *options, "file://" + os.path.abspath(path)],
-            capture_output=True, timeout=120, check=False, text=True, errors="replace",
+            capture_output=True, timeout=300, check=False, text=True, errors="replace",
             env={**os.environ, "HOME": profile})
     said = [line for line in result.stderr.splitlines() if ":CONSOLE" in line]
     return result, said

@@ -310,7 +310,7 @@ def need(*programs):
     """Skip where a reader that others wrote is not installed."""
     for program in programs:
         try:
-            subprocess.run([program, "--version"], capture_output=True, check=False, timeout=60)
+            subprocess.run([program, "--version"], capture_output=True, check=False, timeout=300)
         except FileNotFoundError:
             raise tap.Skip(f"no {program} here: scripts/setup installs it") from None
 

@@ -43,7 +43,7 @@ def begin(tmp, script, vms):
 
 
 def wait_for(condition, what):
-    end = time.monotonic() + 20
+    end = time.monotonic() + 300
     while not condition():
         assert time.monotonic() < end, f"not seen: {what}"
         time.sleep(0.1)

@@ -43,7 +43,7 @@
 /* Rounds on slow kernels, for tests that show a fault in fewer rounds as well. */
 #define SLOWED(rounds)		((rounds) / SLOWNESS)
 #undef TEST_TIMEOUT_DEFAULT
-#define TEST_TIMEOUT_DEFAULT	(150 * SLOWNESS)
+#define TEST_TIMEOUT_DEFAULT	(600 * SLOWNESS)
 
 #define MODULE_FILE	"kbarman.ko"
 #define KIB		1024ULL
