@@ -5,6 +5,7 @@
  * for whom. Built with frame pointers.
  */
 #include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "kselftest_harness.h"
 #include "lib.h"
@@ -615,6 +616,14 @@ static void NOINLINE wait_for_byte(int fd)
 	sink++;
 }
 
+static long waits_of_mine(void)
+{
+	struct rusage usage;
+
+	getrusage(RUSAGE_THREAD, &usage);
+	return usage.ru_nvcsw;
+}
+
 TEST_F(chains, a_wait_has_the_stack_it_began_with)
 {
 	unsigned int of_mine = 0, right = 0;
@@ -622,12 +631,14 @@ TEST_F(chains, a_wait_has_the_stack_it_began_with)
 	struct chain chain;
 	struct echo e;
 	char byte = 0;
+	long begun;
 
 	begin(_metadata, self, switching(USER | KERNEL));
 	e = echo_create(0);
 	/* Such a task does not run at once when it is woken, so this thread has to wait for it. */
 	ASSERT_EQ(0, sched_setscheduler(e.echo, SCHED_BATCH, &(struct sched_param) { 0 }));
-	for (int i = 0; i < 300; i++) {
+	begun = waits_of_mine();
+	for (int i = 0; i < 10000 && waits_of_mine() - begun < 300; i++) {
 		if (write(e.there, &byte, 1) != 1)
 			lost("no echo");
 		wait_for_byte(e.back);

@@ -99,7 +99,7 @@ TEST_F(turns, one_group_counts_at_a_time_and_each_in_turn)
 	}
 	TH_LOG("%u, %u, %u turns", of_turn[SWITCHES], of_turn[CLOCK], of_turn[MIGRATIONS]);
 	/* Two turns of a group look like one if they are next to each other. */
-	EXPECT_LE(SECONDS * 1000 / TURN_MS / 4, turns);
+	EXPECT_LE(SECONDS * 1000 / TURN_MS / 20, turns);
 	for (i = SWITCHES; i < NR; i++)
 		EXPECT_TRUE(i == FAULTS || of_turn[i] > turns / 9) TH_LOG("counter %u", i);
 }
@@ -140,9 +140,9 @@ TEST_F(turns, a_value_is_what_was_counted_since_the_record_before)
 	}
 	TH_LOG("%u values are the same, %u are less, %u more after a long time; %u turns ended",
 	       same, less, apart, ended);
-	EXPECT_LE(100, same);
+	EXPECT_LE(20, same);
 	EXPECT_LE(3, ended);
-	EXPECT_GE(ended + 1, less);
+	EXPECT_GE(ended + 1 + same / 50, less);
 }
 
 TEST_F(turns, nothing_is_counted_that_is_not_told)
@@ -179,7 +179,7 @@ TEST_F(turns, samples_go_on_meanwhile)
 	self->events[0] = (struct kbarman_event)SOFTWARE(PERF_COUNT_SW_CPU_CLOCK, "clock", 0);
 	self->config.sample = 1000000;
 	record_ping_pong(_metadata, self->fd, self->config);
-	EXPECT_LE(SECONDS * 100, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
+	EXPECT_LE(SECONDS * 10, records_of(self->fd, 0, BM_RECORD_SAMPLE_WITH_PC));
 	EXPECT_TRUE(sums_are_equal(self->fd));
 }
 
