@@ -34,7 +34,8 @@
  *	FAKE_BOOT	a session that began with the module can be taken over; 2: it overwrites
  *	FAKE_OTHERS	another user has begun a stream since
  *	FAKE_MOST	so many sessions there may be (8)
- *	FAKE_STALL	the disk stalls once, for so many milliseconds
+ *	FAKE_STALL	the disk stalls once, until so many milliseconds' records are written
+ *	FAKE_PATIENT	records wait for room in the buffers: nothing is lost however slow the reader is
  *	FAKE_PC		every fourth record is a sample there, and the capture of this machine
  *	FAKE_TASK	of that task (1)
  *	FAKE_STOP	the process stops (SIGSTOP) before it closes this file
@@ -105,6 +106,7 @@ static struct {
 	struct kbarman_configure config;
 	struct kbarman_event events[32];
 	unsigned int nr_cpus, rate, idle;
+	unsigned int bursts;		/* what was written in a millisecond each */
 	uint64_t own_bytes;		/* of a CPU: store header and ring, in pages */
 	struct tables *tables;
 	struct bm_datastore_header_data *stores[MAX_CPUS];
@@ -119,7 +121,7 @@ static struct {
 	unsigned int nr_series;		/* a chart each */
 	unsigned int next_kind[MAX_CPUS];
 	uint64_t chosen;		/* the session that is looked at; 0: the newest one */
-	bool running, stop, awake;
+	bool running, stop, awake, patient;
 } fake = { .fd = -1, .second = -1, .memory = -1, .lock = PTHREAD_MUTEX_INITIALIZER };
 
 static unsigned int setting(const char *name, unsigned int otherwise)
@@ -545,6 +547,21 @@ static void write_burst(void)
 			if (cpu != fake.idle)
 				write_record(cpu, ticks(), 1, image_pc(cpu, i), 1);
 	pthread_mutex_unlock(&fake.lock);
+	__atomic_add_fetch(&fake.bursts, 1, __ATOMIC_RELEASE);
+}
+
+static bool has_room(void)
+{
+	uint64_t most = (fake.rate + 1 + fake.nr_images) * fake.block;
+
+	for (unsigned int cpu = 0; cpu < fake.nr_cpus; cpu++) {
+		struct bm_datastore_header_data *store = fake.stores[cpu];
+
+		if (store->write_offset + most - __atomic_load_n(&store->read_offset, __ATOMIC_ACQUIRE) >
+		    store->buffer_length)
+			return false;
+	}
+	return true;
 }
 
 static void *write_records(void *unused)
@@ -553,7 +570,7 @@ static void *write_records(void *unused)
 	uint64_t next = now(CLOCK_MONOTONIC);
 
 	while (!__atomic_load_n(&fake.stop, __ATOMIC_ACQUIRE)) {
-		if (next > now(CLOCK_MONOTONIC)) {
+		if (next > now(CLOCK_MONOTONIC) || (fake.patient && !has_room())) {
 			nanosleep(&pause, NULL);
 			continue;
 		}
@@ -736,6 +753,12 @@ static int stop(void)
 	if (fake.running) {
 		__atomic_store_n(&fake.stop, true, __ATOMIC_RELEASE);
 		pthread_join(fake.writer, NULL);
+		/* However starved this machine is, there is a record of each kind, and one of the end. */
+		do {
+			if (fake.patient && !has_room())
+				break;
+			write_burst();
+		} while (fake.bursts < 2 * KINDS);
 		fake.running = false;
 		read_clock(&fake.stopped);
 		fake.tables->start.last_timestamp = fake.stopped.timestamp;
@@ -947,6 +970,7 @@ static int fake_open(void)
 {
 	fake.nr_cpus = setting("FAKE_CPUS", 2);
 	fake.rate = setting("FAKE_RATE", 10);
+	fake.patient = setting("FAKE_PATIENT", 0);
 	fake.idle = setting("FAKE_IDLE", MAX_CPUS);
 	fake.sleep = setting("FAKE_SLEEP", 0) * 1000000ULL;
 	fake.pc = getenv("FAKE_PC") ? (bm_uintptr)strtoull(getenv("FAKE_PC"), NULL, 0) : 0;
@@ -1077,8 +1101,12 @@ ssize_t pwrite64(int fd, const void *data, size_t length, off_t offset)
 	unsigned int ms = setting("FAKE_STALL", 0);
 
 	/* the first sync has some; behind it is the recording */
-	if (ms && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == 20)
-		nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000L }, NULL);
+	if (ms && __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED) == 20) {
+		unsigned int until = __atomic_load_n(&fake.bursts, __ATOMIC_ACQUIRE) + ms;
+
+		while (__atomic_load_n(&fake.bursts, __ATOMIC_ACQUIRE) < until)
+			usleep(1000);
+	}
 	return real(fd, data, length, offset);
 }
 

@@ -11,7 +11,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
@@ -31,16 +30,10 @@ def configure(tmp, text="", session="", name="all"):
 
 def agent(tmp, *args, env=None):
     return subprocess.run([AGENT, "-c", os.path.join(tmp, "conf"), *args], capture_output=True, text=True,
-                          timeout=60, check=False, env=env)
+                          timeout=tap.HANG, check=False, env=env)
 
 
-def until(condition, what):
-    for _ in range(1000):
-        found = condition()
-        if found:
-            return found
-        time.sleep(0.02)
-    raise AssertionError(what)
+until = tap.until
 
 
 def captures(tmp, suffix=".cap"):
@@ -70,7 +63,7 @@ class Running:
     def __exit__(self, *_):
         if self.child.poll() is None:
             self.child.terminate()
-        self.status = self.child.wait(60)
+        self.status = self.child.wait(tap.HANG)
         self.said = self.text()
 
 
@@ -176,7 +169,8 @@ def a_file_that_was_left_gets_its_name(tmp):
     configure(tmp, session="file_time = 1h")
     running = Running(tmp)
     part = until(lambda: captures(tmp, ".part"), "no file")[0]
-    time.sleep(1.5)
+    begun = os.path.getsize(part)
+    until(lambda: os.path.getsize(part) > begun + 100_000, "no records")
     running.child.kill()
     running.child.wait()
     with open(os.path.join(tmp, "caps", "all-00000007-20260101T000000Z.part"), "wb") as file:
@@ -330,7 +324,7 @@ def the_service_manager_hears_of_it(tmp):
     path = os.path.join(tmp, "notify")
     manager = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     manager.bind(path)
-    manager.settimeout(20)
+    manager.settimeout(tap.HANG)
     heard, stored = [], []
 
     def listen(what):

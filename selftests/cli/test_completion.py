@@ -26,7 +26,7 @@ def offers(*words):
     script = f'. {BASH}; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); _kbarman; ' \
              'printf "%s\\n" "${COMPREPLY[@]}"'
     done = subprocess.run(["bash", "-c", script, "bash", "kbarman", *words], capture_output=True,
-                          text=True, timeout=60, check=True, env=environment())
+                          text=True, timeout=300, check=True, env=environment())
     return set(done.stdout.split())
 
 
@@ -71,7 +71,7 @@ def zsh_offers_the_same(tmp):
     for words in [("kbarman", ""), ("kbarman", "record", "-"), ("kbarman", "convert", "--to", ""),
                   ("kbarman", "flight", ""), ("kbarman", "record", "--trace", "")]:
         done = subprocess.run([zsh, "-f", "-c", script, "zsh", *words], capture_output=True,
-                              text=True, timeout=60, check=True, env=environment())
+                              text=True, timeout=300, check=True, env=environment())
         found = set(done.stdout.split())
         missing = offers(*words[1:]) - found - {"--help", "--version"}
         assert not missing and found, (words, missing, done)

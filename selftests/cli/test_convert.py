@@ -165,7 +165,7 @@ def captures_cut_or_flipped_anywhere_end(tmp):
                 file.write(data)
             for name in "heph", "annotate":
                 result = tap.run("convert", path, "--to", name, "-o", os.path.join(tmp, "out"),
-                                 timeout=10)
+                                 timeout=tap.HANG)
                 assert result.returncode in (0, 1, 2), (at, damage, result)
             if os.path.exists(os.path.join(tmp, "out")):
                 os.unlink(os.path.join(tmp, "out"))
@@ -220,7 +220,7 @@ def exports_say_what_the_capture_says(tmp):
 
 
 def exports_say_what_a_random_capture_says(tmp):
-    seed = int(os.environ.get("SEED", random.randrange(2**32)))
+    seed = int(os.environ.get("SEED", 1))
     print(f"# SEED={seed}")
     rng = random.Random(seed)
     c, now = CaptureWriter(cores=3, counters=2), BASE
@@ -485,12 +485,12 @@ def received(server, result):
 
 
 def through(server, tmp, *options):
-    server.settimeout(20)
+    server.settimeout(tap.HANG)
     result = []
     thread = threading.Thread(target=received, args=(server, result), daemon=True)
     thread.start()
     convert(tmp, small(), *options)
-    thread.join(20)
+    thread.join(tap.HANG)
     return result[0]
 
 
@@ -544,7 +544,7 @@ def udp_gets_a_packet_a_datagram(tmp):
     want = heph(tmp, small())
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as server:
         server.bind(("127.0.0.1", 0))
-        server.settimeout(20)
+        server.settimeout(tap.HANG)
         convert(tmp, small(), "--to", "heph",
                 f"--connect=udp:127.0.0.1:{server.getsockname()[1]}")
         got = b""
@@ -586,7 +586,7 @@ def a_listener_that_goes_away_is_told(tmp):
         connection, _ = server.accept()
         connection.recv(10)
         connection.close()
-        assert tool.wait(30) == 2
+        assert tool.wait(tap.HANG) == 2
         assert "closed the connection" in tool.stderr.read()
 
 

@@ -560,7 +560,7 @@ def go_reads_the_profiles(tmp):
 
     def top(*args):
         done = subprocess.run([go, "tool", "pprof", "-top", *args], capture_output=True, text=True,
-                              env=env, timeout=120, check=False)
+                              env=env, timeout=300, check=False)
         assert done.returncode == 0, done
         return done.stdout
     args = sides(tmp, 3, slower=0.05)

@@ -185,7 +185,7 @@ def files_with_a_flipped_byte_end_with_a_status(tmp):
             data[at] ^= 0xff
             with open(path, "wb") as file:
                 file.write(data)
-            result = tap.run("dump", "--json", path, timeout=5)
+            result = tap.run("dump", "--json", path, timeout=tap.HANG)
             assert result.returncode in (0, 1, 2), (name, at, result)
             assert bool(result.returncode) == bool(result.stderr), (name, at, result)
             for line in result.stdout.splitlines():

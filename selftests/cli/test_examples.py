@@ -132,7 +132,7 @@ def run_example(folder, where, example):
     for place in "/var/spool/kbarman", "/srv/fleet":
         script = script.replace(place, os.path.join(folder, os.path.basename(place)))
     done = subprocess.run(["sh", "-c", script], cwd=folder, capture_output=True, text=True,
-                          timeout=120, stdin=subprocess.DEVNULL, check=False,
+                          timeout=300, stdin=subprocess.DEVNULL, check=False,
                           env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}",
                                "KBARMAN": tap.KBARMAN, "STATUSES": statuses})
     assert done.returncode == 0, (where, example, done)

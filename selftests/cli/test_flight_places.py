@@ -31,7 +31,7 @@ def inside(tmp, script):
         ["unshare", "--mount", "sh", "-c",
          f"mount -t tmpfs tmpfs /run && mkdir -m 755 {SERVICE} && cd '{tmp}' || exit 99\n"
          f"as_other='setpriv --reuid={NOBODY} --regid={NOBODY} --clear-groups'\n"
-         + script], env=env, capture_output=True, text=True, timeout=60, check=False)
+         + script], env=env, capture_output=True, text=True, timeout=300, check=False)
 
 
 def readable(tmp, program):
@@ -87,7 +87,7 @@ def a_recorder_that_is_ended_at_once_leaves_its_capture(tmp):
     early = preload.build(tmp, "early", EARLY)
     done = subprocess.run(
         [tap.KBARMAN, "flight", "run", "-o", "early.cap"], cwd=tmp, capture_output=True, text=True,
-        timeout=60, check=False, env=recorder.fake(FAKE_RATE=1, KBARMAN_RUNTIME_DIR=tmp,
+        timeout=300, check=False, env=recorder.fake(FAKE_RATE=1, KBARMAN_RUNTIME_DIR=tmp,
                                                    LD_PRELOAD=f"{recorder.FAKE}:{early}"))
     assert done.returncode == 0, done
     recorder.check(os.path.join(tmp, "early.cap"))

@@ -21,7 +21,7 @@ STRICT = ["-Wall", "-Wextra", "-Werror"]
 
 def command(*args, **kwargs):
     """Run it; what it printed. Its complaints are the test's."""
-    done = subprocess.run(args, capture_output=True, text=True, timeout=120, check=False, **kwargs)
+    done = subprocess.run(args, capture_output=True, text=True, timeout=300, check=False, **kwargs)
     assert done.returncode == 0, f"{' '.join(args)}: {done.stderr}{done.stdout[-2000:]}"
     return done.stdout
 
@@ -266,7 +266,7 @@ def example_says_what_it_cannot_open(tmp):
     command("cc", EXAMPLE, *pkg_config(root, "--cflags", "--libs"), "-o", program)
     env = {**os.environ, "LD_LIBRARY_PATH": os.path.join(root, "usr/local/lib")}
     done = subprocess.run([program, "missing.cap"], env=env, cwd=tmp, capture_output=True,
-                          text=True, timeout=60, check=False)
+                          text=True, timeout=300, check=False)
     assert done.returncode == 1 and "missing.cap" in done.stderr, done
 
 

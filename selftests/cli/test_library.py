@@ -74,7 +74,7 @@ def the_page_says_what_is_damaged(tmp):
     path = capture(tmp)
     with open(path, "r+b") as file:
         file.truncate(os.path.getsize(path) - 100)
-    done = subprocess.run([program, path], env=env, capture_output=True, text=True, timeout=60,
+    done = subprocess.run([program, path], env=env, capture_output=True, text=True, timeout=300,
                           check=False)
     report = tap.run("report", "--sort", "task", path)
     assert done.returncode == report.returncode == 1, (done, report)
@@ -109,7 +109,7 @@ def the_tail_goes_on_where_it_was(tmp):
     program, env = built(tmp, "live_tail")
     settings = recorder.fake(FAKE_RUNNING=1, FAKE_PC=hex(KERNEL))
     done = subprocess.run([program, "2"], env={**settings, **env, "LD_PRELOAD": settings["LD_PRELOAD"]},
-                          capture_output=True, text=True, timeout=60, check=False)
+                          capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0 and not done.stderr, done
     seen = {}
     for line in done.stdout.splitlines():

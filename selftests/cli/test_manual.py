@@ -26,7 +26,7 @@ def pages_have_no_warnings(tmp):
     assert len(PAGES) > 20, PAGES
     for page in PAGES:
         done = subprocess.run(["groff", "-t", "-man", "-Tutf8", "-ww", "-rLL=78n", page],
-                              capture_output=True, text=True, timeout=60, check=False)
+                              capture_output=True, text=True, timeout=300, check=False)
         assert done.returncode == 0 and not done.stderr, (page, done.stderr)
 
 

@@ -332,7 +332,7 @@ def captures_cut_or_flipped_anywhere_end(tmp):
         for content in whole[:at], data:
             with open(path, "wb") as file:
                 file.write(content)
-            result = tap.run("convert", path, "--to", "parquet", "-o", os.path.join(tmp, "out"), timeout=20,
+            result = tap.run("convert", path, "--to", "parquet", "-o", os.path.join(tmp, "out"), timeout=tap.HANG,
                              errors="replace")
             assert result.returncode in (0, 1, 2), (at, result)
     for path in parquet.files_of(os.path.join(tmp, "out")):

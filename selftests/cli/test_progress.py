@@ -21,14 +21,14 @@ def capture(directory):
         return file.read()
 
 
-def slow(tmp, *args, terminal=True):
+def slow(tmp, *args, terminal=True, seconds=1.2):
     """The verb reads a capture that takes more than a second to come; its exit status, and stderr."""
     data = capture(tmp)
     ours, theirs = pty.openpty() if terminal else os.pipe()
     with subprocess.Popen([tap.KBARMAN, *args], stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
                           stderr=theirs, cwd=tmp) as child:
         os.close(theirs)
-        time.sleep(1.2)
+        time.sleep(seconds)
         child.stdin.write(data)
         child.stdin.close()
         said = tap.read_all(ours)
@@ -42,7 +42,7 @@ READERS = [("convert", "--to", "heph", "-o", "out", "-"), ("report", "-"), ("scr
 
 def what_takes_long_says_how_far_it_is(tmp):
     for args in READERS:
-        status, said = slow(tmp, *args)
+        status, said = slow(tmp, *args, seconds=3)      # it may begin late
         assert status == 0, (args, said)
         assert f"kbarman {args[0]}: " in said and "%" in said, (args, said)
         # one line, that goes away

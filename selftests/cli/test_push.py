@@ -329,7 +329,7 @@ def a_signal_keeps_what_is_not_sent(tmp):
         while not collector.asked:
             time.sleep(0.05)
         process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=300)
     assert process.returncode == 3 and "kept 3 requests: 6 samples" in said, (process.returncode, said)
     assert len(kept(tmp)) == 3
 
@@ -357,7 +357,7 @@ def a_reader_that_is_killed_is_said(tmp):
             subprocess.Popen(["sh", "-c", 'read go; exec "$@"', "sh", tap.KBARMAN, "push", "--otlp", collector.url,
                               path], stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         collector.server.kbarman = process.pid
-        _, said = process.communicate("go\n", timeout=100)
+        _, said = process.communicate("go\n", timeout=300)
         taken = len(collector.taken)
     assert process.returncode == 2 and "ended by signal 9: what follows was not sent" in said, said
     assert 0 < taken < 2000 and f"sent {taken} request" in said, (taken, said)
@@ -375,7 +375,7 @@ def two_at_once_wait_for_each_other(tmp):
                                   b"/v1development/profiles", data, count=1))
         both = [subprocess.Popen([tap.KBARMAN, "push", "--otlp", collector.url, "--spool", spool,
                                   "--spool-only"], stderr=subprocess.DEVNULL) for _ in range(2)]
-        assert [process.wait(60) for process in both] == [0, 0]
+        assert [process.wait(tap.HANG) for process in both] == [0, 0]
         assert len(collector.asked) == 4 and not kept(tmp)
 
 
@@ -427,7 +427,7 @@ def a_slow_server_is_not_waited_for_longer_than_the_timeout(tmp):
 
     def slow(handler):
         handler.rfile.read(int(handler.headers["Content-Length"]))
-        ended.wait(60)
+        ended.wait(tap.HANG)
 
     with Collector(slow) as collector:
         result = push(collector.url, capture(tmp), "--timeout", 0.5, "--retry", 0)

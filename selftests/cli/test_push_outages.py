@@ -174,7 +174,7 @@ def a_clock_that_is_set_changes_nothing(tmp):
             result = push(collector.url, path, "--retry", 2, "--spool", spool, env=env)
             assert result.returncode in (0, 3) and "lost" not in result.stderr, result
             # patience is measured by a clock that nobody sets
-            assert time.monotonic() - start < 15, result
+            assert time.monotonic() - start < 120, result
         collector.answers = []
         assert push(collector.url, "--spool", spool, "--spool-only", env=env).returncode == 0
         got = requests(collector)
@@ -202,12 +202,12 @@ def a_network_that_comes_back_gets_everything(tmp):
     """While one push runs, which has patience."""
     with Collector() as collector, Cable(collector.url) as cable:
         cable.set("refuses")
-        with subprocess.Popen([tap.KBARMAN, "push", "--otlp", cable.url, "--retry", "60", "--timeout", "1",
+        with subprocess.Popen([tap.KBARMAN, "push", "--otlp", cable.url, "--retry", "300", "--timeout", "1",
                                capture(tmp, 1, 6)], stderr=subprocess.PIPE, text=True) as process:
             for state in "refuses", "silent", "whole", "silent", "whole":
                 cable.set(state)
                 time.sleep(0.7)
-            said = process.communicate(timeout=60)[1]
+            said = process.communicate(timeout=300)[1]
         assert process.returncode == 0 and "sent 6 requests: 12 samples" in said, said
         got = requests(collector)
         assert len(set(got)) == 6 and len(got) <= 6 + 2, len(got)     # two answers may have been cut

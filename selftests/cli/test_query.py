@@ -555,7 +555,7 @@ def the_twenty_questions_of_the_manual_have_answers(tmp):
     for command in questions:
         if "| jq" in command and not shutil.which("jq"):
             continue
-        done = subprocess.run(["sh", "-c", command], cwd=tmp, capture_output=True, text=True, timeout=60,
+        done = subprocess.run(["sh", "-c", command], cwd=tmp, capture_output=True, text=True, timeout=300,
                               check=False, env={**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"})
         assert done.returncode == 0, (command, done)
         assert done.stdout or ">" in command, (command, done)
@@ -585,11 +585,11 @@ def a_terminal_has_a_shell(tmp):
                 (b"SELECT count(*) FROM records a, records b, records c, records d;\n", "", "\n"),
                 (b"\x03", "interrupted", "kbarman> "), (b"SELEKT 1;\n", "SELEKT", "kbarman> "),
                 (b"SELECT 7 AS x;\n", "│ 7 │", "kbarman> ")):
-            time.sleep(0.3)     # a Ctrl-C is for the answer that is being made
+            time.sleep(1)       # a Ctrl-C is for the answer that is being made
             os.write(main, typed)
             assert answer in until(prompt), (typed, answer, said)
         os.write(main, b"\x04")
-        assert tool.wait(timeout=30) == 0
+        assert tool.wait(timeout=tap.HANG) == 0
     os.close(main)
 
 
@@ -629,9 +629,10 @@ def an_interrupt_ends_a_question(tmp):
                        (many, "SELECT (SELECT count(*) FROM report_lines) + (SELECT count(*) FROM report_call_lines)")):
         with subprocess.Popen([tap.KBARMAN, "query", *paths, sql], stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True) as tool:
+            tap.wait_for_handler(tool.pid, signal.SIGINT)
             time.sleep(0.5)
             tool.send_signal(signal.SIGINT)
-            out, err = tool.communicate(timeout=30)
+            out, err = tool.communicate(timeout=tap.HANG)
         assert tool.returncode == 2 and not out and "interrupt" in err, (tool.returncode, out, err)
 
 
@@ -640,7 +641,7 @@ def a_reader_may_end_early(tmp):
     for mode in "list", "json", "table":
         done = subprocess.run(f"'{tap.KBARMAN}' query --mode {mode} '{path}' 'SELECT * FROM records a, "
                               "records b' | head -n 1", shell=True, capture_output=True, text=True,
-                              timeout=60, check=False)
+                              timeout=300, check=False)
         assert done.returncode == 0 and not done.stderr and done.stdout.count("\n") == 1, done
 
 

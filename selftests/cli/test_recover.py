@@ -125,7 +125,7 @@ def killed_at_any_moment_all_that_was_written_is_recovered(tmp):
 
 def a_killed_recording_gets_its_name_and_symbols(tmp):
     child = recorder.start(tmp, env=recorder.fake(FAKE_RATE=100))
-    time.sleep(0.5)
+    tap.until(lambda: Capture(os.path.join(tmp, "kbarman.cap.partial")).records(), "a sync")
     child.kill()
     child.communicate()
     done = recover(tmp, "kbarman.cap.partial")
@@ -173,10 +173,7 @@ def a_killed_recording_in_overwrite_mode_has_nothing_and_says_so(tmp):
     child = subprocess.Popen([tap.KBARMAN, "record", "--mode", "overwrite"], cwd=tmp, env=env,
                              stderr=subprocess.DEVNULL, start_new_session=True)
     partial = os.path.join(tmp, "kbarman.cap.partial")
-    for _ in range(200):
-        if os.path.exists(partial):
-            break
-        time.sleep(0.02)
+    tap.until(lambda: os.path.exists(partial), partial)
     child.kill()
     child.wait()
     done = recover(tmp, "kbarman.cap.partial")
@@ -306,7 +303,7 @@ def a_pipe_is_recovered_and_gets_one(tmp):
     whole = a_recording(tmp)
     cut = whole.data[:len(whole.data) * 2 // 3]
     done = subprocess.run([tap.KBARMAN, "recover", "-o", "-", "-"], input=cut, cwd=tmp,
-                          capture_output=True, timeout=60, check=False)
+                          capture_output=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     put(os.path.join(tmp, "out.cap"), done.stdout)
     assert tap.run("check", "out.cap", cwd=tmp).returncode == 0

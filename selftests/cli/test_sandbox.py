@@ -383,7 +383,7 @@ def connection_that_was_asked_for_is_made(tmp):
                 got = b""
                 while piece := connection.recv(65536):
                     got += piece
-            assert tool.wait(timeout=60) == 0
+            assert tool.wait(timeout=300) == 0
     want()
     assert got
     done = commit(tmp, "execve", "convert", path, "--to", "heph",
@@ -401,7 +401,7 @@ def a_signal_still_ends_it_as_signals_do(tmp):
         except subprocess.TimeoutExpired:
             pass
         tool.send_signal(signal.SIGTERM)
-        assert tool.wait(timeout=60) == -signal.SIGTERM
+        assert tool.wait(timeout=300) == -signal.SIGTERM
 
 
 def version_says_what_the_kernel_has(tmp):  # pylint: disable=unused-argument

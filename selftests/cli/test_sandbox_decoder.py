@@ -14,7 +14,6 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
@@ -295,11 +294,7 @@ def children_of(pid):
 
 
 def wait_for(folder, pattern):
-    for _ in range(1000):
-        if glob.glob(os.path.join(folder, pattern)):
-            return
-        time.sleep(0.02)
-    raise AssertionError(f"there is no {pattern}: {os.listdir(folder)}")
+    tap.until(lambda: glob.glob(os.path.join(folder, pattern)), pattern)
 
 
 def run_flight(attack, *options):
@@ -311,7 +306,7 @@ def run_flight(attack, *options):
         tool.send_signal(signal.SIGUSR1)
         wait_for(attack.tmp, "flight-2*.cap")
         tool.send_signal(signal.SIGTERM)
-        out, err = tool.communicate(timeout=120)
+        out, err = tool.communicate(timeout=300)
     return (subprocess.CompletedProcess(tool.args, tool.returncode, out, err),
             images_with_names(os.path.join(attack.tmp, "flight.cap.symbols")))
 
@@ -454,7 +449,7 @@ def signals_to_the_group_leave_the_names(tmp):
         wait_for(tmp, "out.cap.partial")
         for pid in [tool.pid, *children_of(tool.pid)]:
             os.kill(pid, signal.SIGTERM)
-        _, err = tool.communicate(timeout=120)
+        _, err = tool.communicate(timeout=300)
     assert images_with_names(os.path.join(tmp, "out.cap.symbols")) == set(attack.images), err
 
 
@@ -469,7 +464,7 @@ def keeper_that_was_killed_is_replaced(tmp):
         assert len(keepers) == 1, keepers
         os.kill(keepers[0], signal.SIGKILL)
         tool.send_signal(signal.SIGTERM)
-        _, err = tool.communicate(timeout=120)
+        _, err = tool.communicate(timeout=300)
     assert images_with_names(os.path.join(tmp, "out.cap.symbols")) == set(attack.images), err
 
 

@@ -10,14 +10,13 @@ import shutil
 import struct
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 import tap
 from make_capture import Maker
 
-SEED = int(os.environ.get("KBARMAN_SEED", "0")) or time.time_ns()
+SEED = int(os.environ.get("KBARMAN_SEED", "1"))
 # What no name may bring to a terminal; line ends are the tool's own.
 STEERS = re.compile("[\0-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")
 EVIL = ["\x1b[2J", "\x9b2J", "\x9d0;title\x9c", "\x07", "\r", "\n", "\x7f", "\u202e", "\u2066",
@@ -100,7 +99,7 @@ def no_name_steers_the_terminal(tmp):
             # a question is the last word
             words = [*reader[:-1], path, reader[-1]] if reader[0] == "query" else [*reader, path]
             done = subprocess.run([tap.KBARMAN, *words], capture_output=True, check=False,
-                                  timeout=60, stdin=subprocess.DEVNULL)
+                                  timeout=300, stdin=subprocess.DEVNULL)
             assert done.returncode in (0, 1), (reader, done)
             text = said(done)
             steered = STEERS.search(text.replace("\t", " ") if reader[0] == "script" else text)
@@ -118,7 +117,7 @@ def no_complaint_steers_the_terminal(tmp):
                  ["\u202etxet"], ["report", "--\x9b2J"], ["stat", "no\x9b2J\u202esuch"],
                  ["check", "\udc9b2J"]):
         done = subprocess.run([tap.KBARMAN, *args], cwd=tmp, capture_output=True, check=False,
-                              timeout=60, stdin=subprocess.DEVNULL)
+                              timeout=300, stdin=subprocess.DEVNULL)
         assert done.returncode and not STEERS.search(said(done)), (args, done)
 
 

@@ -486,7 +486,7 @@ def captures_changed_anywhere_end(tmp):
             data[rng.randrange(len(data))] ^= 1 << rng.randrange(8)
         with open(path, "wb") as file:
             file.write(data[:rng.randrange(len(data))] if rng.randrange(3) == 0 else data)
-        result = tap.run("convert", path, "--to", "tptp", "-o", out, timeout=10)
+        result = tap.run("convert", path, "--to", "tptp", "-o", out, timeout=tap.HANG)
         assert result.returncode in (0, 1, 2), result.returncode
         if result.returncode < 2:
             ElementTree.parse(out)
@@ -556,7 +556,7 @@ def served(tmp, says, *options):
                     break
                 data += part
         tool.stderr.read()
-        assert tool.wait(30) == 0
+        assert tool.wait(tap.HANG) == 0
     return data
 
 

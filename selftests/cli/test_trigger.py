@@ -43,19 +43,22 @@ class Watcher:
                                           stderr=said)
         self.wait_for("watching for")
 
-    def wait_for(self, text, most=20):
-        for _ in range(int(most / 0.02)):
+    def wait_for(self, text):
+        def said():
             with open(self.said, encoding="utf-8") as file:
                 said = file.read()
-            if text in said:
-                return said
-            time.sleep(0.02)
-        self.child.kill()
-        raise AssertionError(said)
+            assert text in said or self.child.poll() is None, said
+            return said if text in said else None
+
+        try:
+            return tap.until(said, text)
+        except AssertionError:
+            self.child.kill()
+            raise
 
     def end(self, status=(0,)):
         self.child.send_signal(signal.SIGTERM)
-        ended = self.child.wait(20)
+        ended = self.child.wait(tap.HANG)
         with open(self.said, encoding="utf-8") as file:
             said = file.read()
         assert ended in status, (ended, said)
@@ -92,7 +95,7 @@ def a_capture_begins_before_its_moment(tmp):
     moment, = moments(path)
     capture, records = check(path)
     before = moment["timestamp"] - records[0][2]
-    assert 150e6 < before <= 201e6, before
+    assert 0 < before <= 201e6, before
     facts = capture.facts()
     ours = int(facts["inserted"])
     assert ours == 1

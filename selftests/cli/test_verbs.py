@@ -7,7 +7,6 @@ import re
 import signal
 import subprocess
 import sys
-import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
@@ -229,12 +228,9 @@ def a_signal_leaves_nothing_behind(tmp):
     out = os.path.join(tmp, "out.cap")
     with subprocess.Popen([tap.KBARMAN, "merge", "-o", out, "-"], stdin=read_end) as merge:
         os.write(write_end, start[:-8])
-        deadline = time.time() + 20
-        while len(os.listdir(tmp)) < 2 and time.time() < deadline:
-            time.sleep(0.01)
-        assert len(os.listdir(tmp)) == 2, "no temporary file was made"
+        tap.until(lambda: len(os.listdir(tmp)) == 2, "a temporary file")
         merge.send_signal(signal.SIGTERM)
-        assert merge.wait(20) == -signal.SIGTERM
+        assert merge.wait(tap.HANG) == -signal.SIGTERM
     os.close(read_end)
     os.close(write_end)
     assert os.listdir(tmp) == ["a.cap"]

@@ -243,7 +243,7 @@ def pprof_itself_reads_every_profile(tmp):
     for path in viewers.all_captures(tmp):
         profile = Profile(tmp, path)
         result = subprocess.run(["go", "tool", "pprof", "-raw", os.path.join(tmp, "out.pb.gz")], text=True,
-                                errors="replace", capture_output=True, check=False, timeout=120,
+                                errors="replace", capture_output=True, check=False, timeout=300,
                                 env={**os.environ, "PPROF_TMPDIR": tmp})
         assert result.returncode == 0, result.stderr[-2000:]
         _, _, tables = result.stdout.partition("\nLocations\n")

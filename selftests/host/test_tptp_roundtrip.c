@@ -4,8 +4,6 @@
  * orders, both platforms, and XML. `test_tptp_roundtrip [SEED [CASES]]`.
  */
 #include <inttypes.h>
-#include <time.h>
-#include <unistd.h>
 
 #include "test_tptp.h"
 
@@ -123,8 +121,7 @@ static bool converts_back(const struct random_message *batch)
 
 int main(int argc, char **argv)
 {
-	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) :
-				   (uint64_t)time(NULL) << 20 ^ (uint64_t)getpid();
+	uint64_t seed = argc > 1 ? strtoull(argv[1], NULL, 0) : 1;
 	uint64_t cases = argc > 2 ? strtoull(argv[2], NULL, 0) : 120000;
 	struct random_message *batch = calloc(BATCH, sizeof(*batch));
 	bool good[NR_FORMS], converted = true;

@@ -15,9 +15,14 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 KBARMAN = os.path.abspath(os.environ.get("KBARMAN", "build/kbarman"))
+
+
+# After so many seconds what a test waits for never comes. It decides nothing else: a machine may be busy.
+HANG = 300
 
 
 class Skip(Exception):
@@ -27,7 +32,7 @@ class Skip(Exception):
 def run(*args, **kwargs):
     """Run the tool; text in and out unless told otherwise."""
     kwargs.setdefault("capture_output", True)
-    kwargs.setdefault("timeout", 60)
+    kwargs.setdefault("timeout", HANG)
     kwargs.setdefault("text", True)
     kwargs.setdefault("stdin", subprocess.DEVNULL if "input" not in kwargs else None)
     return subprocess.run([KBARMAN, *map(str, args)], **kwargs)
@@ -42,6 +47,16 @@ print(status, resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss)
 """
 
 
+def wait_for_handler(pid, number):
+    """Until the process takes this signal in some way; before, it would be ended."""
+    def has_one():
+        with open(f"/proc/{pid}/status", encoding="utf-8", errors="replace") as file:
+            sets = [int(line.split()[1], 16) for line in file if line.startswith(("SigCgt:", "SigBlk:"))]
+        return not sets or any(bits >> (number - 1) & 1 for bits in sets)
+
+    until(has_one, f"a handler of signal {number}")
+
+
 def peak_kib(*args):
     """Run the tool, which must succeed and print nothing; the most memory that it had."""
     done = subprocess.run([sys.executable, "-ISc", MEASURE, KBARMAN, *map(str, args)], check=True,
@@ -49,6 +64,15 @@ def peak_kib(*args):
     status, peak = map(int, done.stdout.split())
     assert status == 0, (args, status)
     return peak
+
+
+def until(condition, what="it"):
+    """What the condition returns as soon as that is true."""
+    end = time.monotonic() + HANG
+    while not (found := condition()):
+        assert time.monotonic() < end, f"{what} does not come"
+        time.sleep(0.02)
+    return found
 
 
 def read_all(fd):
