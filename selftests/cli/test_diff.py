@@ -276,7 +276,7 @@ def the_same_runs_do_not_differ(tmp):
     a = args[2]
     assert all(abs(row["change"] or 0) < 1e-9 for row in rows_of(a, a).values())
     text = diff(a, a).stdout
-    assert "certain  : 0 of" in text and "one run each" not in text
+    assert "differs  : 0 of" in text and "one run each" not in text
 
 
 def one_capture_a_side_tells_what_is_large(tmp):
@@ -372,7 +372,22 @@ def conditions_give_an_exit_status(tmp):
             if line["kind"] == "diff_condition"]
     assert len(said) == 1 and said[0]["holds"] and said[0]["condition"] == "cpu:+1%", said
     one = sides(tmp, 1)
-    assert "one capture a side" in diff("--fail-if", "time:+1%", *one, status=2).stderr
+    assert "one capture a side" in diff("--one-run", "--fail-if", "time:+1%", *one, status=2).stderr
+
+
+def one_run_a_side_fails_no_condition_unless_asked_for(tmp):
+    """Unchanged work, whose runs differ by some percent: no pair of single captures says more than that."""
+    names = kallsyms(tmp)
+    noise = random.Random(7)
+    paths = [make(os.path.join(tmp, f"{i}.cap"), i, slower=noise.uniform(0, 0.2)) for i in range(6)]
+    for a in paths:
+        for b in paths:
+            done = diff("--kallsyms", names, "--fail-if", "cpu:+2%", a, b, status=2)
+            assert "several captures" in done.stderr and "--one-run" in done.stderr, done
+    slower = make(os.path.join(tmp, "slower.cap"), 8, slower=0.5)
+    diff("--kallsyms", names, "--one-run", "--fail-if", "cpu:+2%", paths[0], slower, status=3)
+    said = diff("--kallsyms", names, paths[0], slower).stdout
+    assert "# differs  : " in said and "certain" not in said, said
 
 
 # ---- what can't be compared

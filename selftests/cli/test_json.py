@@ -285,7 +285,7 @@ def diff_has_what_is_promised(tmp):
     short = Maker(counters=[8, 9], facts={"counter.0.0": "cycles", "counter.0.1": "instructions"})
     short.task(7, "a")
     short.switch(0, 1000, 7)
-    lines = objects("diff", "-j", "--fail-if", "cpu:+1%", *paths, status=(3,))
+    lines = objects("diff", "-j", "--one-run", "--fail-if", "cpu:+1%", *paths, status=(3,))
     check("DIFF", lines + objects("diff", "-j", "--force", "--cpu", "0", paths[2], short.save(os.path.join(tmp, "short.cap"))))
 
 

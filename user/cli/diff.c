@@ -23,7 +23,7 @@
 #define DIFF_HOLDS	3
 
 enum {
-	OPTION_FAIL_IF = 256, OPTION_LEVEL, OPTION_PER_SECOND, OPTION_PERCENT, OPTION_ALL,
+	OPTION_ONE_RUN = 512, OPTION_FAIL_IF = 256, OPTION_LEVEL, OPTION_PER_SECOND, OPTION_PERCENT, OPTION_ALL,
 	OPTION_ROWS, OPTION_FORCE, OPTION_WAITS, OPTION_INLINE,
 };
 
@@ -31,6 +31,9 @@ static const struct cli_option options[] = {
 	{ OPTION_FAIL_IF, "fail-if", "CONDITION",
 	  "exit with status 3 if this is certain, as in cpu:+2%@95 (CPU time rose\n"
 	  "by more than 2 %), wait/xz:+10%, ipc:-1%; may be given several times" },
+	{ OPTION_ONE_RUN, "one-run", NULL,
+	  "let --fail-if judge by one capture a side, of which how much two runs\n"
+	  "differ is not known" },
 	{ OPTION_LEVEL, "confidence", "PERCENT", "how sure is certain (default 95)" },
 	{ OPTION_PER_SECOND, "per-second", NULL,
 	  "compare what happens in a second, not in a run" },
@@ -80,7 +83,7 @@ struct diff {
 	struct diff_condition conditions[CONDITIONS_MAX];
 	unsigned int nr_conditions;
 	struct filters filters;
-	bool json, force;
+	bool json, force, one_run;
 
 	struct kb_differ *differ;
 	const struct kb_diff *got;
@@ -146,6 +149,9 @@ static bool take_word(struct diff *diff, int option)
 	case OPTION_FORCE:
 		diff->force = true;
 		return true;
+	case OPTION_ONE_RUN:
+		diff->one_run = true;
+		return true;
 	case OPTION_WAITS:
 		diff->write.waits = true;
 		return true;
@@ -181,6 +187,10 @@ static int take_paths(struct diff *diff, int argc, char **argv, int behind)
 		diff->nr_of_a = 1;
 	if (!diff->nr_of_a || diff->nr_of_a == diff->nr)
 		return cli_fail("give two captures, or those of A, then --, then those of B");
+	if (diff->nr_conditions && diff->nr == 2 && !diff->one_run)
+		return cli_fail("--fail-if: how much two runs of the same work differ shows in no "
+				"single capture: give several captures of each side, or --one-run "
+				"to judge by one");
 	if (!diff->format != !diff->output)
 		return cli_fail(diff->format ? "give the file to write with -o" :
 					       "say the format of the file with --to");

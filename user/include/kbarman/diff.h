@@ -102,7 +102,8 @@ struct kb_diff_row {
 	double p;		/* the probability of such a difference if there is none */
 	double q;		/* the same, corrected for all rows that were compared */
 	bool compared;		/* else it is too small: p and q are 1 */
-	bool certain;		/* q <= 1 - options.level */
+	bool certain;		/* q <= 1 - options.level; of one capture a side this is only what
+				 * the course of the two runs does not explain */
 	double error;		/* standard error of b - a; infinite: not known */
 	double freedom;		/* its degrees of freedom */
 	double variances[2], freedoms[2];	/* internal: of a and b */

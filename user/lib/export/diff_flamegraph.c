@@ -70,16 +70,17 @@ static void put_row(const struct picture *picture, const struct kb_diff_node *no
 {
 	uint32_t number = picture->options->waits ? node->wait_row : node->cpu_row;
 	const struct kb_diff_row *row = number ? &picture->diff->rows[number - 1] : NULL;
+	const char *sure = picture->diff->one_each ? ", differs" : ", certain";
 
 	if (!row || !row->compared || !(row->a > 0))
 		return;
 	kb_out_printf(picture->out, "; itself %+.2f%% (%+.2f%% to ", 100 * row->change,
 		      100 * row->low);
 	if (isinf(row->high))
-		kb_out_printf(picture->out, "any%s)", row->certain ? ", certain" : "");
+		kb_out_printf(picture->out, "any%s)", row->certain ? sure : "");
 	else
 		kb_out_printf(picture->out, "%+.2f%%%s)", 100 * row->high,
-			      row->certain ? ", certain" : "");
+			      row->certain ? sure : "");
 }
 
 static void put_frame(const struct picture *picture, const struct kb_diff_node *node, double x)

@@ -210,9 +210,13 @@ static uint32_t put_table(const struct text *text, uint32_t first)
 		shown++;
 	}
 	if (certain > shown)
-		text_printf(&text->put, "# %u more rows differ for certain\n", certain - shown);
+		text_printf(&text->put, text->got->one_each ?
+			    "# %u more rows differ between these two runs\n" :
+			    "# %u more rows differ for certain\n", certain - shown);
 	if (compared > (certain > shown ? certain : shown))
-		text_printf(&text->put, "# %u more rows: no certain difference\n",
+		text_printf(&text->put, text->got->one_each ?
+			    "# %u more rows: no difference that the course of the runs does not explain\n" :
+			    "# %u more rows: no certain difference\n",
 			    compared - (certain > shown ? certain : shown));
 	return nr;
 }
@@ -257,11 +261,12 @@ static void put_head(const struct text *text)
 		text_put(&text->put, text->options.filter, 0);
 		text_printf(&text->put, "\n");
 	}
-	text_printf(&text->put, "# certain  : %u of %u rows that were compared (*)\n", got->nr_certain,
-		    got->nr_compared);
+	text_printf(&text->put, "# %s  : %u of %u rows that were compared (*)\n",
+		    got->one_each ? "differs" : "certain", got->nr_certain, got->nr_compared);
 	if (got->one_each)
 		text_printf(&text->put, "# error    : from the course of each run; how much two runs "
-			    "differ is not known: give several captures of each\n");
+			    "differ is not known, and unchanged work may differ as much: give "
+			    "several captures of each\n");
 	for (uint32_t i = 0; i < got->nr_doubts; i++) {
 		text_printf(&text->put, got->doubts[i].grave ? "# can't be compared: " :
 							       "# take care: ");
