@@ -172,6 +172,12 @@ def profiles_have_ids_that_stay_the_same(tmp):
     assert not set(first) & set(others)
 
 
+def readable_names_have_their_mangled_ones_beside_them(tmp):
+    samples = samples_of(push(viewers.save_mangled(tmp)), "samples")
+    found = sorted((sample["stack"][0]["system"], sample["stack"][0]["name"]) for _, sample in samples)
+    assert found == [(mangled, "alfa::next") for mangled in viewers.MANGLED], found
+
+
 def images_have_their_build_ids_and_functions(tmp):
     notes = subprocess.run(["readelf", "-n", tap.KBARMAN], capture_output=True, text=True, check=True)
     symbols = subprocess.run(["readelf", "-sW", tap.KBARMAN], capture_output=True, text=True, check=True)

@@ -175,6 +175,16 @@ def times_and_facts_are_there(tmp):
                              ("misses", "count")]
 
 
+def readable_names_have_their_mangled_ones_beside_them(tmp):
+    """pprof shortens a name that has none, and takes two functions of one name for one."""
+    path = viewers.save_mangled(tmp)
+    for options, name in (((), "alfa::next"), (("--no-demangle",), None)):
+        profile = Profile(tmp, path, *options)
+        found = sorted((profile.strings[f["system_name"]], profile.strings[f["name"]])
+                       for f in profile.functions.values())
+        assert found == [(mangled, name or mangled) for mangled in viewers.MANGLED], found
+
+
 def images_have_their_build_ids_and_functions(tmp):
     notes = subprocess.run(["readelf", "-n", tap.KBARMAN], capture_output=True, text=True, check=True)
     symbols = subprocess.run(["readelf", "-sW", tap.KBARMAN], capture_output=True, text=True, check=True)

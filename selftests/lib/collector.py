@@ -126,15 +126,15 @@ class Request:
         row = self.get("locations", index)
         mapping = self.get("mappings", row.get("mapping", 0))
         assert not row.get("mapping") or mapping["start"] <= row["address"] < mapping["limit"]
-        names = []
+        names, system = [], None
         for line in row["lines"]:
             function = self.get("functions", line["function"])
             names.append(self.text(function["name"]))
-            self.text(function["system_name"])
+            system = self.text(function["system_name"])
             self.text(function.get("file", 0))
         assert len(names) <= 1
         return {"address": row.get("address", 0), "file": self.text(mapping.get("file", 0)),
-                "name": names[0] if names else None, "kind": self.attributes(row["attributes"]),
+                "name": names[0] if names else None, "system": system, "kind": self.attributes(row["attributes"]),
                 "image": self.attributes(mapping.get("attributes", []))}
 
 

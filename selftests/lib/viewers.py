@@ -330,3 +330,24 @@ def load_json(path):
 
     with open(path, encoding="utf-8") as file:
         return json.load(file, parse_constant=refuse, object_pairs_hook=pairs)
+
+
+# Two functions of one name in source form: the hashes that end them are left out.
+MANGLED = ["_ZN4alfa4next17h0123456789abcdefE", "_ZN4alfa4next17hfedcba9876543210E"]
+
+
+def save_mangled(tmp):
+    """A capture with a sample in each of these functions."""
+    library = os.path.join(tmp, "mangled.so")
+    source = "".join(f".globl {name}\n.type {name},%function\n{name}:\n.zero 64\n.size {name},64\n"
+                     for name in MANGLED)
+    subprocess.run(["cc", "-shared", "-nostdlib", "-x", "assembler", "-o", library, "-"],
+                   input=".text\n" + source + '.section .note.GNU-stack,"",%progbits\n', text=True, check=True)
+    found = subprocess.run(["readelf", "-sW", library], capture_output=True, text=True, check=True).stdout
+    c = CaptureWriter()
+    c.task(5, b"t")
+    c.map(5, 0x10000, 2**24, 0, library.encode())
+    for i, name in enumerate(MANGLED):
+        at, = {int(line.split()[1], 16) for line in found.splitlines() if line.endswith(" " + name)}
+        c.sample(0, BASE + 1 + i, 5, 0x10000 + at + 4)
+    return c.save(os.path.join(tmp, "mangled.cap"))

@@ -57,6 +57,8 @@ void kb_symbol_cache_destroy(struct kb_symbol_cache *cache);
 struct kb_symbol {
 	const char *name;	/* "" where unknown; FILE+0xADDRESS: a function of the file that
 				 * has no symbol there */
+	const char *raw_name;	/* as the file has it: mangled if name is not, else as name; "" where
+				 * unknown */
 	const char *image;	/* path as mapped, "[kernel.kallsyms]", "[MODULE]",
 				 * "[unknown]" */
 	const char *image_base;	/* the last component of image */

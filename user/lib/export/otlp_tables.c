@@ -21,6 +21,10 @@ struct string {
 	size_t start, length;	/* in the encoded table; length 0: a new one */
 };
 
+struct function {
+	uint64_t key[3];	/* indices of the name, the file and the mangled name */
+};
+
 enum value_kind { VALUE_TEXT, VALUE_NUMBER };
 
 struct attribute {
@@ -58,7 +62,7 @@ void kb_otlp_tables_init(struct kb_otlp_tables *tables, const struct kb_stack_ta
 	kb_table_init(&tables->strings, sizeof(struct string), 2);
 	kb_table_init(&tables->attributes, sizeof(struct attribute), 3);
 	kb_table_init(&tables->mappings, sizeof(struct entry), 1);
-	kb_table_init(&tables->functions, sizeof(struct entry), 2);
+	kb_table_init(&tables->functions, sizeof(struct function), 3);
 	kb_table_init(&tables->locations, sizeof(struct entry), 1);
 	kb_table_init(&tables->chains, sizeof(struct entry), 1);
 	for (table = 1; table < KB_OTLP_TABLES; table++)
@@ -256,7 +260,10 @@ static uint32_t mapping(struct kb_otlp_tables *tables, uint32_t i)
 /* The index of the function of a frame that has a name. */
 static uint32_t function(struct kb_otlp_tables *tables, const struct kb_stack_frame *frame)
 {
-	uint64_t key[2] = { text_of(tables, frame->name), text_of(tables, frame->file) };
+	uint64_t key[3] = {
+		text_of(tables, frame->name), text_of(tables, frame->file),
+		text_of(tables, frame->raw_name[0] ? frame->raw_name : frame->name),
+	};
 	uint8_t *at, *message;
 	uint32_t index;
 	bool fresh;
@@ -267,7 +274,7 @@ static uint32_t function(struct kb_otlp_tables *tables, const struct kb_stack_fr
 	if (!at)
 		return 0;
 	at = kb_proto_put_uint(at, KB_OTLP_FUNCTION_NAME, key[0]);
-	at = kb_proto_put_uint(at, KB_OTLP_FUNCTION_SYSTEM_NAME, key[0]);
+	at = kb_proto_put_uint(at, KB_OTLP_FUNCTION_SYSTEM_NAME, key[2]);
 	if (key[1])
 		at = kb_proto_put_uint(at, KB_OTLP_FUNCTION_FILE, key[1]);
 	end(tables, KB_OTLP_FUNCTIONS, message, at);

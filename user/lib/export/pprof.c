@@ -236,7 +236,7 @@ static uint32_t put_function(struct pprof *x, uint32_t i)
 {
 	const struct kb_stack_frame *frame = kb_stack_frame(&x->stacks, i);
 	uint64_t *row, key[2] = { frame->key[0], (uintptr_t)frame->file };
-	uint32_t before = x->functions.nr, id, name, file;
+	uint32_t before = x->functions.nr, id, name, system, file;
 	char label[KB_STACK_LABEL];
 	uint8_t *at, *message;
 
@@ -249,6 +249,8 @@ static uint32_t put_function(struct pprof *x, uint32_t i)
 	if (x->functions.nr == before)
 		return id;
 	name = put_string(x, label, kb_stack_label(&x->stacks, i, label));
+	/* where both are the same, pprof demangles and shortens the name itself */
+	system = frame->raw_name[0] ? put_text(x, frame->raw_name) : name;
 	file = frame->file[0] ? put_text(x, frame->file) : 0;
 	at = kb_out_reserve(x->out, SMALL);
 	if (!at)
@@ -256,7 +258,7 @@ static uint32_t put_function(struct pprof *x, uint32_t i)
 	message = kb_proto_begin(at, PROFILE_FUNCTION, KB_PROTO_EVENT);
 	at = kb_proto_put_uint(message, FUNCTION_ID, id);
 	at = kb_proto_put_uint(at, FUNCTION_NAME, name);
-	at = kb_proto_put_uint(at, FUNCTION_SYSTEM_NAME, name);
+	at = kb_proto_put_uint(at, FUNCTION_SYSTEM_NAME, system);
 	if (file)
 		at = kb_proto_put_uint(at, FUNCTION_FILE, file);
 	kb_out_commit(x->out, kb_proto_end(message, at, KB_PROTO_EVENT));

@@ -18,6 +18,7 @@
 static const struct kb_frame nothing = {
 	.symbol = {
 		.name = "",
+		.raw_name = "",
 		.image = "[unknown]",
 		.image_base = "[unknown]",
 	},
@@ -168,6 +169,7 @@ static int64_t find_frame(struct kb_stack_table *stacks, const struct kb_frame *
 		if (image < 0)
 			return image;
 		row->name = frame->symbol.name;
+		row->raw_name = frame->symbol.raw_name;
 		row->file = stacks->addresses ? frame->file : "";
 		row->line = stacks->addresses ? frame->line : 0;
 		row->address = address;

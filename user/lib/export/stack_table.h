@@ -39,6 +39,7 @@ struct kb_stack_frame {
 					 * PC itself without a mapping; 0 unless addresses are
 					 * requested */
 	const char *name;		/* "" where unknown */
+	const char *raw_name;		/* the same, mangled; "" where unknown */
 	const char *file;		/* source file; "" where unknown or not requested */
 	uint32_t line;			/* 0 where unknown or not requested */
 	uint32_t image;

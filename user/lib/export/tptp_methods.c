@@ -138,7 +138,7 @@ uint32_t tptp_methods_resolve(struct tptp_methods *methods, uint32_t task_id, ui
 			      uint64_t pc, int64_t time)
 {
 	static const struct kb_symbol unknown = {
-		.name = "", .image = "[unknown]", .image_base = "[unknown]",
+		.name = "", .raw_name = "", .image = "[unknown]", .image_base = "[unknown]",
 	};
 	const struct kb_symbol *symbol = &unknown;
 	struct kb_tptp_message message;

@@ -78,6 +78,7 @@ static void name_inlined(struct kb_line_cache *frames, const struct kb_symbol *s
 
 	*out = *symbol;
 	out->name = intern(frames, readable ? readable : function);
+	out->raw_name = readable ? intern(frames, function) : out->name;
 	out->inlined = true;
 	free(readable);
 	key[0] = (uintptr_t)symbol->image;

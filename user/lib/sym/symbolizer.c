@@ -96,6 +96,7 @@ static void answer_image(struct kb_symbolizer *symbolizer, struct kb_image *imag
 	symbolizer->frame = (struct kb_frame) {
 		.symbol = {
 			.name = "",
+			.raw_name = "",
 			.image = image->name,
 			.image_base = image->base,
 			.kernel = kernel,
@@ -114,6 +115,7 @@ static void name_symbol(struct kb_symbolizer *symbolizer, const struct kb_symtab
 	if (!hit->symbol)
 		return;
 	symbol->name = kb_symbol_cache_name(symbolizer->cache, symtab, hit->symbol);
+	symbol->raw_name = kb_symtab_name(symtab, hit->symbol);
 	symbol->address = pc - (address - hit->symbol->start);
 	symbol->size = hit->symbol->size;
 	symbol->id = hit->symbol->id;
@@ -411,6 +413,7 @@ resolve_anew(struct kb_symbolizer *symbolizer, uint32_t task_id, uint64_t timest
 		symbolizer->frame = (struct kb_frame) {
 			.symbol = {
 				.name = "",
+				.raw_name = "",
 				.image = "[unknown]",
 				.image_base = "[unknown]",
 			},
