@@ -305,9 +305,17 @@ def a_configuration_that_is_wrong_changes_nothing(tmp):
         configure(tmp, session="bufer = 1M")
         running.child.send_signal(signal.SIGHUP)
         until(lambda: "the configuration stays as it was" in running.text(), "it is not read")
+        # it is seen by who does not read the log: the next agent would not start
+        until(lambda: agent(tmp, "--status").returncode == 1, "all is well")
+        state = json.loads(agent(tmp, "--status", "--json").stdout)
+        assert "has no 'bufer'" in state["config.trouble"] and state["health"] == "trouble", state
         configure(tmp, session="file_time = 1s")
         running.child.send_signal(signal.SIGHUP)
         until(lambda: captures(tmp), "the new one is not taken")
+        until(lambda: agent(tmp, "--status").returncode == 0, "all is not well")
+        later = json.loads(agent(tmp, "--status", "--json").stdout)
+        assert later["config.trouble"] == "" and later["config.read_ns"] > state["config.read_ns"], later
+        assert later["config.hash"] != state["config.hash"] and later["version"], later
     assert facts(captures(tmp)[-1])["part"].split(",")[0] == str(len(captures(tmp)))
 
 

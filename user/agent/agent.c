@@ -15,6 +15,7 @@
 
 #include "agent.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "boot.h"
 #include "config.h"
 #include "folder.h"
@@ -39,30 +40,52 @@ struct agent {
 	int64_t state_ms, start_ms, watchdog_ms;	/* when to do this next */
 	uint64_t watchdog;		/* ms between two; 0: none is wanted */
 	char trouble[256];
+	uint64_t config_hash;		/* of the text of the configuration that is in use */
+	int64_t config_ns;		/* when it was read, CLOCK_REALTIME */
+	char config_trouble[256];	/* why a later one is not in use; "": there is none */
 	bool end;
 };
 
 /* ---- configuration ---- */
 
+/* @context: NULL, or where the first sentence is kept. */
 static void say_wrong(void *context, const char *sentence)
 {
-	(void)context;
+	char *first = context;
+
 	agent_say(AGENT_ERROR, "%s", sentence);
+	if (first && !first[0])
+		snprintf(first, sizeof(((struct agent *)0)->config_trouble), "%s", sentence);
 }
 
-/* Returns 0, or 2 after messages. */
-static int read_config(struct agent_config *config, const char *path)
+static uint64_t hash_of(FILE *file)
+{
+	uint64_t hash = 0;
+	int c;
+
+	rewind(file);
+	while ((c = getc(file)) != EOF)
+		hash = kb_hash_word(hash, (uint64_t)c);
+	return hash;
+}
+
+/* Returns 0, or 2 after messages, the first of which is kept in @first, if it is not NULL. */
+static int read_config(struct agent_config *config, const char *path, char *first, uint64_t *hash)
 {
 	FILE *file = fopen(path, "re");
 	unsigned int wrong;
 
 	if (!file) {
-		agent_say(AGENT_ERROR, "%s: %s: kbarmand.conf(5) describes this file", path,
-			  strerror(errno));
+		char sentence[PATH_MAX + 128];
+
+		snprintf(sentence, sizeof(sentence), "%s: %s: kbarmand.conf(5) describes this file",
+			 path, strerror(errno));
+		say_wrong(first, sentence);
 		*config = (struct agent_config){ 0 };
 		return 2;
 	}
-	wrong = agent_config_read(config, file, path, say_wrong, NULL);
+	wrong = agent_config_read(config, file, path, say_wrong, first);
+	*hash = hash_of(file);
 	fclose(file);
 	return wrong ? 2 : 0;
 }
@@ -332,9 +355,12 @@ static int open_signals(struct agent *agent)
 static void reload(struct agent *agent)
 {
 	struct agent_config config;
+	uint64_t hash;
 
 	agent_notify("RELOADING=1\nMONOTONIC_USEC=%" PRId64, kb_clock_ns(CLOCK_MONOTONIC) / 1000);
-	if (read_config(&config, agent->path)) {
+	agent->config_trouble[0] = '\0';
+	agent->state_ms = 0;		/* to be written at once */
+	if (read_config(&config, agent->path, agent->config_trouble, &hash)) {
 		agent_say(AGENT_ERROR, "the configuration stays as it was");
 		agent_config_free(&config);
 	} else {
@@ -349,6 +375,8 @@ static void reload(struct agent *agent)
 		agent->config.folder = agent->config.state = NULL;
 		agent_config_free(&agent->config);
 		agent->config = config;
+		agent->config_hash = hash;
+		agent->config_ns = kb_clock_ns(CLOCK_REALTIME);
 		apply(agent);
 	}
 	agent_notify("READY=1");
@@ -380,6 +408,8 @@ static void write_state(struct agent *agent)
 		.nr_sessions = agent->nr_sessions,
 		.wanted = agent->config.nr_sessions,
 		.trouble = agent->trouble,
+		.config_hash = agent->config_hash, .config_ns = agent->config_ns,
+		.config_trouble = agent->config_trouble,
 	};
 	int ret;
 
@@ -463,8 +493,9 @@ static int begin(struct agent *agent)
 {
 	struct kb_error err;
 
-	if (read_config(&agent->config, agent->path))
+	if (read_config(&agent->config, agent->path, NULL, &agent->config_hash))
 		return 2;
+	agent->config_ns = kb_clock_ns(CLOCK_REALTIME);
 	if (open_signals(agent) || agent_folder_open(&agent->folder, agent->config.folder, &err)) {
 		agent_say(AGENT_ERROR, "%s", agent->signals < 0 ? strerror(errno) : kb_error_text(&err));
 		wait_to_be_started_again(agent);
@@ -520,7 +551,8 @@ int agent_run(const char *config, bool keep)
 int agent_check(const char *path)
 {
 	struct agent_config config;
-	int status = read_config(&config, path);
+	uint64_t hash;
+	int status = read_config(&config, path, NULL, &hash);
 
 	agent_config_free(&config);
 	return status;
@@ -529,7 +561,12 @@ int agent_check(const char *path)
 int agent_status(const char *path, bool json)
 {
 	struct agent_config config;
-	int status = read_config(&config, path) ?: agent_state_show(config.state, json);
+	uint64_t hash;
+	int status;
+
+	/* An agent may run although its configuration is wrong now. */
+	read_config(&config, path, NULL, &hash);
+	status = agent_state_show(config.state ?: AGENT_STATE, json);
 
 	agent_config_free(&config);
 	return status;

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <kbarman/out.h>
+#include <kbarman/version.h>
 
 #include "base/clock.h"
 #include "base/json.h"
@@ -39,7 +40,8 @@ static void put_session(FILE *file, const struct agent_session *session)
 
 int agent_state_write(const char *path, const struct agent_state *state)
 {
-	bool well = !state->trouble[0] && state->nr_sessions == state->wanted;
+	bool well = !state->trouble[0] && !state->config_trouble[0] &&
+		    state->nr_sessions == state->wanted;
 	char temporary[PATH_MAX];
 	FILE *file;
 	int fd, ret;
@@ -59,6 +61,9 @@ int agent_state_write(const char *path, const struct agent_state *state)
 	fprintf(file, "pid=%d\nstarted_ns=%" PRId64 "\nwritten_ns=%" PRId64 "\n", getpid(),
 		state->started_ns, kb_clock_ns(CLOCK_REALTIME));
 	fprintf(file, "health=%s\ntrouble=%s\n", well ? "well" : "trouble", state->trouble);
+	fprintf(file, "version=%s\n", kb_version());
+	fprintf(file, "config.hash=%016" PRIx64 "\nconfig.read_ns=%" PRId64 "\nconfig.trouble=%s\n",
+		state->config_hash, state->config_ns, state->config_trouble);
 	fprintf(file, "sessions=%u\nsessions_wanted=%u\n", state->nr_sessions, state->wanted);
 	fprintf(file, "folder.files=%" PRIu64 "\nfolder.bytes=%" PRIu64 "\n", state->folder.files,
 		state->folder.bytes);

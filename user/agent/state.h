@@ -15,6 +15,9 @@ struct agent_state {
 	unsigned int nr_sessions;
 	unsigned int wanted;		/* how many the configuration has */
 	const char *trouble;		/* of the agent itself; "" */
+	uint64_t config_hash;		/* of the configuration's text */
+	int64_t config_ns;		/* when it was read, CLOCK_REALTIME */
+	const char *config_trouble;	/* why a later one is not in use; "" */
 	struct agent_folder_counts folder;
 };
 
