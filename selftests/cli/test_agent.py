@@ -298,6 +298,27 @@ def a_full_disk_costs_moments_that_are_counted(tmp):
     assert re.search("there is room again; [1-9][0-9]* moments have no capture", running.said), running.said
 
 
+def files_that_are_none_are_told(tmp):
+    """A FIFO that nobody writes to is not waited for."""
+    os.mkfifo(os.path.join(tmp, "conf"))
+    done = agent(tmp, "--check")
+    assert done.returncode == 2 and "no regular file" in done.stderr, done
+    os.remove(os.path.join(tmp, "conf"))
+    configure(tmp)
+    os.mkdir(os.path.join(tmp, "state"))
+    done = agent(tmp, "--check")
+    assert done.returncode == 2 and f"state = {tmp}/state: this is a folder" in done.stderr, done
+
+
+def sessions_that_fail_say_so_once_each(tmp):
+    """Each for another reason, however often it is tried again."""
+    configure(tmp, session="cpus = 200\n[session b]\ncpus = 201\n[session c]\ncpus = 202")
+    with Running(tmp) as running:
+        until(lambda: running.text().count("can't start") == 3, "they start")
+        time.sleep(11)      # there are ten seconds between two tries
+    assert running.said.count("can't start") == 3, running.said
+
+
 def a_configuration_that_is_wrong_changes_nothing(tmp):
     configure(tmp, session="file_time = 1h")
     with Running(tmp) as running:

@@ -102,6 +102,26 @@ static void errors(void)
 {
 	struct agent_config config;
 
+	tap_is(read_text(&config, "\xef\xbb\xbf[session a]\n"), 0, "a_mark_of_the_byte_order_is_left_out");
+	agent_config_free(&config);
+	is_wrong("[session a]\nevery = 5s\n", "conf:1: [session a]: 'before' and 'every' are about",
+		 "every_without_a_trigger_is_told");
+	is_wrong("[session a]\nbefore = 2s\n", "conf:1: [session a]: 'before' and 'every' are about",
+		 "before_without_a_trigger_is_told");
+	{
+		char text[1000 * 2 + 1];
+		unsigned int lines = 0;
+
+		memset(text, 'x', sizeof(text) - 1);
+		for (size_t i = 1; i < sizeof(text); i += 2)
+			text[i] = '\n';
+		text[sizeof(text) - 1] = '\0';
+		tap_is(read_text(&config, text), 1000, "each_error_counts");
+		for (const char *at = said; *at; at++)
+			lines += *at == '\n';
+		tap_ok(lines == 21 && strstr(said, "conf: 980 more lines are wrong"), "a_file_of_errors_is_told_in_few_lines");
+		agent_config_free(&config);
+	}
 	is_wrong("", "conf: nothing is to be recorded: add a section [session NAME]\n",
 		 "an_empty_file_is_told");
 	is_wrong("folder = /x\n[session a]\n", "conf:1: 'folder' stands in front of the first section",

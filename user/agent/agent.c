@@ -40,6 +40,7 @@ struct agent {
 	int64_t state_ms, start_ms, watchdog_ms;	/* when to do this next */
 	uint64_t watchdog;		/* ms between two; 0: none is wanted */
 	char trouble[256];
+	char start_trouble[AGENT_SESSIONS_MAX][256];	/* of each section, that was said; "": none */
 	uint64_t config_hash;		/* of the text of the configuration that is in use */
 	int64_t config_ns;		/* when it was read, CLOCK_REALTIME */
 	char config_trouble[256];	/* why a later one is not in use; "": there is none */
@@ -55,7 +56,7 @@ static void say_wrong(void *context, const char *sentence)
 
 	agent_say(AGENT_ERROR, "%s", sentence);
 	if (first && !first[0])
-		snprintf(first, sizeof(((struct agent *)0)->config_trouble), "%s", sentence);
+		snprintf(first, sizeof(((struct agent *)0)->config_trouble), "%.255s", sentence);
 }
 
 static uint64_t hash_of(FILE *file)
@@ -69,17 +70,38 @@ static uint64_t hash_of(FILE *file)
 	return hash;
 }
 
+/* NULL and errno. What is no regular file, such as a FIFO that nobody writes to, is not waited for. */
+static FILE *open_config(const char *path)
+{
+	int fd = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+	FILE *file;
+	struct stat st;
+
+	if (fd < 0)
+		return NULL;
+	if (fstat(fd, &st) || !S_ISREG(st.st_mode)) {
+		close(fd);
+		errno = ESPIPE;
+		return NULL;
+	}
+	file = fdopen(fd, "r");
+	if (!file)
+		close(fd);
+	return file;
+}
+
 /* Returns 0, or 2 after messages, the first of which is kept in @first, if it is not NULL. */
 static int read_config(struct agent_config *config, const char *path, char *first, uint64_t *hash)
 {
-	FILE *file = fopen(path, "re");
+	FILE *file = open_config(path);
+	struct stat st;
 	unsigned int wrong;
 
 	if (!file) {
 		char sentence[PATH_MAX + 128];
 
 		snprintf(sentence, sizeof(sentence), "%s: %s: kbarmand.conf(5) describes this file",
-			 path, strerror(errno));
+			 path, errno == ESPIPE ? "no regular file" : strerror(errno));
 		say_wrong(first, sentence);
 		*config = (struct agent_config){ 0 };
 		return 2;
@@ -87,6 +109,14 @@ static int read_config(struct agent_config *config, const char *path, char *firs
 	wrong = agent_config_read(config, file, path, say_wrong, first);
 	*hash = hash_of(file);
 	fclose(file);
+	if (!wrong && !stat(config->state, &st) && S_ISDIR(st.st_mode)) {
+		char sentence[PATH_MAX + 128];
+
+		snprintf(sentence, sizeof(sentence), "%s: state = %s: this is a folder: give the path of "
+			 "a file", path, config->state);
+		say_wrong(first, sentence);
+		wrong = 1;
+	}
 	return wrong ? 2 : 0;
 }
 
@@ -262,19 +292,21 @@ static void say_gap(struct agent *agent, struct agent_session *session)
 
 /* ---- sessions ---- */
 
-static bool start_session(struct agent *agent, const struct agent_wanted *wanted)
+static bool start_session(struct agent *agent, const struct agent_wanted *wanted, char said[256])
 {
 	struct agent_session *session;
 	struct kb_error err;
 
 	if (agent_session_start(&session, wanted, agent->folder, &err)) {
-		if (strcmp(agent->trouble, kb_error_text(&err)) != 0)
+		if (strcmp(said, kb_error_text(&err)) != 0)
 			agent_say(AGENT_ERROR, "session %s can't start: %s", wanted->name,
 				  kb_error_text(&err));
+		snprintf(said, sizeof(agent->start_trouble[0]), "%s", kb_error_text(&err));
 		snprintf(agent->trouble, sizeof(agent->trouble), "%s", kb_error_text(&err));
 		agent->start_ms = kb_clock_ms() + START_AGAIN_MS;
 		return false;
 	}
+	said[0] = '\0';
 	session->with_labels = agent->config.labels;
 	say_gap(agent, session);
 	if (agent->keep)
@@ -290,7 +322,8 @@ static void start_sessions(struct agent *agent)
 
 	for (unsigned int i = 0; i < agent->config.nr_sessions; i++)
 		if (!find(agent, agent->config.sessions[i].name))
-			all = start_session(agent, &agent->config.sessions[i]) && all;
+			all = start_session(agent, &agent->config.sessions[i],
+					    agent->start_trouble[i]) && all;
 	if (all)
 		agent->trouble[0] = '\0';
 }
@@ -377,6 +410,7 @@ static void reload(struct agent *agent)
 		agent->config = config;
 		agent->config_hash = hash;
 		agent->config_ns = kb_clock_ns(CLOCK_REALTIME);
+		memset(agent->start_trouble, 0, sizeof(agent->start_trouble));
 		apply(agent);
 	}
 	agent_notify("READY=1");

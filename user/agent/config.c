@@ -30,6 +30,8 @@
 #define TASKS_MAX	(1U << 18)
 #define CPUS_MAX	(KB_CPU_WORDS * 64)
 #define TEXT_MAX	256
+#define BOM		"\xef\xbb\xbf"	/* what some editors begin a text with */
+#define SAID_MAX	20		/* errors that are said one by one */
 
 struct reader {
 	struct agent_config *config;
@@ -51,8 +53,8 @@ static void wrong_at(struct reader *r, unsigned int line, const char *format, va
 
 	if (used > 0 && (size_t)used < sizeof(sentence))
 		vsnprintf(sentence + used, sizeof(sentence) - (size_t)used, format, args);
-	r->errors++;
-	r->say(r->context, sentence);
+	if (r->errors++ < SAID_MAX)
+		r->say(r->context, sentence);
 }
 
 __attribute__((format(printf, 2, 3)))
@@ -331,7 +333,6 @@ static void begin_session(struct reader *r, const char *name)
 		*r->session = (struct agent_wanted){
 			.line = r->line, .sources = USUAL_SOURCES, .ring_bytes = RING_BYTES,
 			.file_bytes = FILE_BYTES, .file_seconds = FILE_SECONDS,
-			.before_seconds = BEFORE_SECONDS, .every_seconds = EVERY_SECONDS,
 		};
 		snprintf(r->session->name, sizeof(r->session->name), "%s", name);
 	}
@@ -401,11 +402,16 @@ static void take_line(struct reader *r, char *line)
 
 /* ---- the whole ---- */
 
-static void check_session(struct reader *r, const struct agent_wanted *session)
+static void check_session(struct reader *r, struct agent_wanted *session)
 {
 	struct kbarman_event events[KB_EVENTS_MAX];
 	struct kb_error err;
 
+	if (!session->triggers && (session->before_seconds || session->every_seconds))
+		wrong_in(r, session->line, "[session %s]: 'before' and 'every' are about the captures of "
+			 "moments: give 'trigger' as well, or leave them out", session->name);
+	session->before_seconds = session->before_seconds ?: BEFORE_SECONDS;
+	session->every_seconds = session->every_seconds ?: EVERY_SECONDS;
 	if (session->events && !session->sample)
 		wrong_in(r, session->line, "[session %s]: events are counted by samples: give 'sample = HZ', "
 			 "or leave out 'events'", session->name);
@@ -455,11 +461,19 @@ unsigned int agent_config_read(struct agent_config *config, FILE *file, const ch
 		if (strlen(line) != (size_t)length)
 			wrong(&r, "this line has a NUL: the file is no text");
 		else
-			take_line(&r, line);
+			take_line(&r, r.line == 1 && !strncmp(line, BOM, strlen(BOM)) ?
+				      line + strlen(BOM) : line);
 	}
 	if (ferror(file))
 		wrong_in(&r, 0, "can't be read: %s", strerror(errno));
 	free(line);
+	if (r.errors > SAID_MAX) {
+		char sentence[1024];
+
+		snprintf(sentence, sizeof(sentence), "%s: %u more lines are wrong: is this the right file?",
+			 path, r.errors - SAID_MAX);
+		say(context, sentence);
+	}
 	/* What the lines say in the first place. */
 	if (!r.errors)
 		check(&r);

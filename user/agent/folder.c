@@ -23,6 +23,7 @@
 #define LOCK		".lock"		/* has the number of the next file */
 #define LAST		".last-"	/* a session follows */
 #define BLOCK_BYTES	512		/* of st_blocks */
+#define SAY_AGAIN_MS	3600000		/* between two messages that files were removed */
 #define KEEP_FREE_PART	20		/* of the disk is kept free unless it is said how much, */
 #define KEEP_FREE_MOST	(UINT64_C(1) << 30)	/* but no more */
 
@@ -41,6 +42,9 @@ struct agent_folder {
 	pthread_cond_t work, done;
 	struct job *first, **last;
 	bool stop, busy;
+	/* Of the thread alone: what was removed and not said yet, and when to say it. */
+	struct agent_folder_counts unsaid;
+	int64_t say_ms;
 	uint64_t bound, keep_free;
 	bool make_room;
 	struct agent_folder_counts counts;
@@ -246,9 +250,14 @@ static void keep_bound(struct agent_folder *folder)
 	folder->counts.files = kept;
 	folder->counts.bytes = total;
 	pthread_mutex_unlock(&folder->lock);
-	if (removed.removed)
-		agent_say(AGENT_INFO, "removed the %" PRIu64 " oldest captures, %" PRIu64
-			  " bytes: the folder is full", removed.removed, removed.removed_bytes);
+	folder->unsaid.removed += removed.removed;
+	folder->unsaid.removed_bytes += removed.removed_bytes;
+	if (!folder->unsaid.removed || kb_clock_ms() < folder->say_ms)
+		return;
+	agent_say(AGENT_INFO, "removed the %" PRIu64 " oldest captures, %" PRIu64
+		  " bytes: the folder is full", folder->unsaid.removed, folder->unsaid.removed_bytes);
+	folder->unsaid = (struct agent_folder_counts){ 0 };
+	folder->say_ms = kb_clock_ms() + SAY_AGAIN_MS;
 }
 
 /* File systems that have no links lose what is taken away, and nothing else. */

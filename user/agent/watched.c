@@ -8,6 +8,8 @@
 #include "trigger_list.h"
 #include "watched.h"
 
+#define UNSEEN_MS	60000		/* between two messages that moments may have been missed */
+
 int agent_moments_create(struct agent_moments *moments, const struct agent_wanted *wanted,
 			 struct agent_folder *folder, struct kb_error *err)
 {
@@ -114,9 +116,11 @@ static void say_unseen(struct agent_moments *moments)
 	struct kb_watch_totals totals;
 
 	kb_watch_totals(moments->watch, &totals);
-	if (totals.lost_times > moments->lost_times)
-		agent_say(AGENT_WARNING, "session %s: %" PRIu64 " bytes were overwritten before its triggers "
-			  "saw them: raise 'buffer'", moments->session, totals.lost_bytes);
+	if (totals.lost_times == moments->lost_times || kb_clock_ms() < moments->unseen_ms)
+		return;
+	agent_say(AGENT_WARNING, "session %s: %" PRIu64 " bytes were overwritten before its triggers saw them: "
+		  "raise 'buffer'", moments->session, totals.lost_bytes);
+	moments->unseen_ms = kb_clock_ms() + UNSEEN_MS;
 	moments->lost_times = totals.lost_times;
 }
 

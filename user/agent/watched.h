@@ -19,7 +19,8 @@ struct agent_moments {			/* zeroed: none */
 	struct agent_folder *folder;
 	struct kb_triggers *triggers;
 	struct kb_watch *watch;		/* NULL: the session does not run yet */
-	uint64_t lost_times;		/* that were told */
+	uint64_t lost_times;		/* that were told, */
+	int64_t unseen_ms;		/* and when to tell of more, by kb_clock_ms() */
 	uint64_t lost_at_trouble;	/* moments without a capture when the trouble began */
 	char trouble[256];		/* why the last moment has no capture; "": it has one */
 };
