@@ -298,6 +298,14 @@ def a_full_disk_costs_moments_that_are_counted(tmp):
     assert re.search("there is room again; [1-9][0-9]* moments have no capture", running.said), running.said
 
 
+def pressure_that_the_unit_may_not_have_is_told(tmp):
+    for trigger, told in ("latency>5ms", False), ("psi:memory.full>10%", True), ("psi:memory.full>10%/2s", False):
+        configure(tmp, session=f"trigger = {trigger}")
+        done = agent(tmp, "--check")
+        assert done.returncode == 0 and ("CAP_SYS_RESOURCE" in done.stderr) == ("psi" in trigger), done
+        assert ("multiple of 2s" in done.stderr) == told, done
+
+
 def files_that_are_none_are_told(tmp):
     """A FIFO that nobody writes to is not waited for."""
     os.mkfifo(os.path.join(tmp, "conf"))

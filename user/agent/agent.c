@@ -23,9 +23,11 @@
 #include "say.h"
 #include "session.h"
 #include "state.h"
+#include "trigger_list.h"
 
 #define AGENT_NICE	(-10)
 #define STATE_MS	5000		/* between two writings of the state */
+#define PSI_WINDOW_US	2000000		/* and multiples of it are for everybody */
 #define START_AGAIN_MS	10000		/* between two tries to start a session */
 
 struct agent {
@@ -582,12 +584,38 @@ int agent_run(const char *config, bool keep)
 	return status;
 }
 
+/*
+ * What a file can't be blamed for, because it depends on who runs the agent: a process without
+ * CAP_SYS_RESOURCE, as that of the unit, has PSI in windows of 2 s or a multiple of them, and from
+ * Linux 6.5 on.
+ */
+static void note_pressure(const struct agent_wanted *session, const char *path)
+{
+	struct kb_triggers *triggers = NULL;
+	struct kb_error err;
+
+	if (session->triggers && !agent_triggers(&triggers, session->triggers, &err)) {
+		for (uint32_t i = 0; i < kb_triggers_nr(triggers); i++) {
+			const struct kb_trigger *trigger = kb_triggers_get(triggers, i);
+
+			if (trigger->kind == KB_TRIGGER_PSI)
+				agent_say(AGENT_NOTICE, "%s: [session %s]: %s: without CAP_SYS_RESOURCE, which "
+					  "the unit does not give, PSI needs Linux 6.5 or later%s", path,
+					  session->name, trigger->text, trigger->window_us % PSI_WINDOW_US ?
+					  " and a time that is a multiple of 2s, as in >10%/2s" : "");
+		}
+	}
+	kb_triggers_destroy(triggers);
+}
+
 int agent_check(const char *path)
 {
 	struct agent_config config;
 	uint64_t hash;
 	int status = read_config(&config, path, NULL, &hash);
 
+	for (unsigned int i = 0; !status && i < config.nr_sessions; i++)
+		note_pressure(&config.sessions[i], path);
 	agent_config_free(&config);
 	return status;
 }
