@@ -3,6 +3,7 @@
 """A decoder that was taken over: a library that does, in the middle of reading a file, what
 an attacker would. With --no-sandbox it gets through, so each deed is a true one."""
 import ctypes
+import glob
 import json
 import os
 import platform
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "lib"))
 import tap
@@ -370,6 +372,26 @@ def outputs_are_made_in_it(tmp):
         assert done.returncode == 0, (args, done)
     done = tap.run("check", path, "-", path, input=whole, cwd=tmp, text=False)
     assert done.returncode == 0 and done.stdout.count(b"valid") == 3, done
+
+
+def the_folder_of_the_output_stays_open(tmp):
+    """File systems that forget a folder nobody has open would forget what is permitted in it."""
+    want()
+    want("landlock")
+    folder = os.path.join(os.path.realpath(tmp), "there")
+    os.mkdir(folder)
+    with subprocess.Popen([tap.KBARMAN, "convert", "-", "--to", "heph", "-o", os.path.join(folder, "a.heph")],
+                          stdin=subprocess.PIPE, stderr=subprocess.PIPE) as child:
+        def is_in_it():
+            with open(f"/proc/{child.pid}/status", encoding="ascii") as status:
+                return "\nSeccomp:\t2\n" in status.read()
+        while not is_in_it():
+            assert child.poll() is None, child.stderr.read()
+            time.sleep(0.02)
+        links = [os.path.realpath(link) for link in glob.glob(f"/proc/{child.pid}/fd/*")]
+        with open(capture(tmp), "rb") as file:
+            child.communicate(file.read())
+    assert child.returncode == 0 and folder in links, (child, links)
 
 
 def connection_that_was_asked_for_is_made(tmp):

@@ -180,5 +180,7 @@ int cli_output_commit(struct cli_output *out);
 void cli_output_abandon(struct cli_output *out);
 /* Removes all outputs that are not committed, before an immediate end. Context: signals too. */
 void cli_output_remove_all(void);
+/* The sandbox permits files of the output's folder only: messages about it say so from now on. */
+void cli_output_confined(void);
 
 #endif

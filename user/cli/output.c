@@ -104,6 +104,21 @@ static int open_temporary(struct cli_output *out, const struct stat *existing)
 	return 0;
 }
 
+static bool confined;
+
+void cli_output_confined(void)
+{
+	confined = true;
+}
+
+/* Landlock's refusals look like those of the file's owner. */
+static const char *refused_by(int ret)
+{
+	return ret == -EACCES && confined ?
+	       "; if you may write there, the sandbox does not know this file system: try "
+	       "--no-sandbox" : "";
+}
+
 int cli_output_open(struct cli_output *out, const char *path)
 {
 	bool is_stdout = strcmp(path, "-") == 0;
@@ -138,7 +153,7 @@ int cli_output_open(struct cli_output *out, const char *path)
 			ret = -errno;
 	}
 	if (ret) {
-		cli_warn("can't write %s: %s", path, strerror(-ret));
+		cli_warn("can't write %s: %s%s", path, strerror(-ret), refused_by(ret));
 		cli_output_abandon(out);
 		return CLI_IMPOSSIBLE;
 	}
