@@ -7,10 +7,13 @@
 #include <linux/printk.h>
 #include <linux/rculist.h>
 #include <linux/rcupdate.h>
+#include <linux/smp.h>
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "clock.h"
 #include "cpus.h"
+#include "here.h"
 #include "rings.h"
 #include "session.h"
 #include "sources.h"
@@ -33,6 +36,18 @@ static bool cpu_is_here(const struct kbarman_session *session, int cpu)
 	return cpumask_test_cpu(cpu, cpus_here) && !cpumask_test_cpu(cpu, session->gone);
 }
 
+/* The CPU records from here on. Context: interrupts off. */
+static void cpu_begin_here(void *data)
+{
+	struct kbarman_cpu *here = kbarman_here(data);
+	struct kbarman_ring *ring = kbarman_ring_of(here);
+
+	if (!ring)
+		return;
+	kbarman_ring_open(ring);
+	kbarman_sources_begin_here(here);
+}
+
 /*
  * Record @cpu, which has come online. An error does not keep the CPU offline; the CPU is then not
  * recorded, or not completely.
@@ -46,6 +61,9 @@ static void cpu_take_in(struct kbarman_session *session, int cpu)
 		error = kbarman_rings_add(session, cpu);
 	if (!error)
 		error = kbarman_sources_start_cpu(session, cpu, &report);
+	/* Whatever there is of it. */
+	if (kbarman_rings_find(session, cpu))
+		smp_call_function_single(cpu, cpu_begin_here, kbarman_probe_data(session), true);
 	if (!error)
 		cpumask_set_cpu(cpu, session->recording);
 	else if (cpu_is_here(session, cpu))
@@ -65,8 +83,10 @@ static void cpus_follow(struct work_struct *work)
 	mutex_lock(&session->lock);
 	for_each_possible_cpu(cpu)
 		if (cpumask_test_and_clear_cpu(cpu, session->gone) &&
-		    cpumask_test_and_clear_cpu(cpu, session->recording))
+		    cpumask_test_and_clear_cpu(cpu, session->recording)) {
+			kbarman_sources_last_cpu(session, cpu);
 			kbarman_sources_stop_cpu(session, cpu);
+		}
 	if (session->running)
 		for_each_cpu_and(cpu, session->cpus, cpus_here)
 			if (!cpumask_test_cpu(cpu, session->recording))
@@ -116,6 +136,14 @@ static void cpus_end(struct kbarman_session *session)
 	spin_unlock(&running_lock);
 }
 
+void kbarman_cpus_last(struct kbarman_session *session)
+{
+	int cpu;
+
+	for_each_cpu(cpu, session->recording)
+		kbarman_sources_last_cpu(session, cpu);
+}
+
 void kbarman_cpus_stop(struct kbarman_session *session)
 {
 	int cpu;
@@ -147,8 +175,12 @@ int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *re
 	}
 	report->event = ~0U;
 	report->cpu = ~0U;
-	if (!cpumask_empty(session->recording))
+	if (!cpumask_empty(session->recording)) {
+		session->begun = kbarman_clock();
+		on_each_cpu_mask(session->recording, cpu_begin_here, kbarman_probe_data(session),
+				 true);
 		return 0;
+	}
 	cpus_end(session);
 	return -ENODEV;
 }

@@ -23,6 +23,9 @@ void kbarman_cpus_init_session(struct kbarman_session *session);
  * attached.
  */
 int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *report);
+
+/* What has a last record writes it. Then the rings close, and then the CPUs stop. */
+void kbarman_cpus_last(struct kbarman_session *session);
 void kbarman_cpus_stop(struct kbarman_session *session);
 
 int kbarman_cpus_init(void);

@@ -231,6 +231,16 @@ void kbarman_pmu_count(struct kbarman_cpu *here)
 		counters_unrecorded(&here->counters, deltas, nr);
 }
 
+void kbarman_pmu_forget(struct kbarman_cpu *here)
+{
+	struct kbarman_counters *counters = &here->counters;
+	unsigned int i;
+
+	for (i = 0; i < counters->nr; i++)
+		if (!(counters->resting >> i & 1) && event_is_readable(counters->events[i]))
+			counters->counted[i] -= counters_read_one(counters, i);
+}
+
 void kbarman_pmu_rouse(struct kbarman_cpu *here, u32 mask)
 {
 	struct kbarman_counters *counters = &here->counters;

@@ -15,7 +15,7 @@ static __always_inline struct kbarman_ring *kbarman_pmu_ring(struct kbarman_cpu 
 	struct kbarman_ring *ring = kbarman_ring_of(here);
 
 	/*
-	 * Pairs with the release in pmu_cpu_start(): the events and the entry in the header are
+	 * Pairs with the release in pmu_here_begin(): the events and the entry in the header are
 	 * complete.
 	 */
 	return likely(ring && smp_load_acquire(&here->counters.ready)) ? ring : NULL;
@@ -33,6 +33,12 @@ void kbarman_pmu_overflow_chain(struct perf_event *event, struct perf_sample_dat
  * Context: the CPU, preemption off, any level up to NMI.
  */
 void kbarman_pmu_count(struct kbarman_cpu *here);
+
+/*
+ * What the counters of @here, of this CPU, have counted up to now is no part of the recording.
+ * Context: the CPU, interrupts off; the counters are not ready.
+ */
+void kbarman_pmu_forget(struct kbarman_cpu *here);
 
 /*
  * Resting counters of @here, of this CPU, that @mask has a bit for, count again. What they have

@@ -61,6 +61,7 @@ void kbarman_ring_init(struct kbarman_ring *ring, void *memory, struct kbarman_r
 		.pages = pages,
 		.wake = ring->wake,
 		.stamp = ring->stamp,
+		.closed = ring->closed,
 	};
 
 	memset(ring->header, 0, sizeof(*ring->header));
@@ -191,7 +192,7 @@ static void open_short(struct kbarman_ring *ring, unsigned long position)
 	WRITE_ONCE(ring->short_limit, called ? closed : limit);
 	WRITE_ONCE(ring->called_limit, called ? limit : closed);
 	barrier();
-	if (unlikely(local_read(&ring->unreported)))
+	if (unlikely(local_read(&ring->unreported) || READ_ONCE(ring->closed)))
 		kbarman_ring_close_short(ring);
 }
 
@@ -227,6 +228,10 @@ static noinline struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsi
 	do {
 		head = READ_ONCE(ring->w);
 		now = ring_clock();
+		/* Behind the clock: who is not closed out has a time in front of the close. */
+		barrier();
+		if (unlikely(READ_ONCE(ring->closed)))
+			return (struct kbarman_slot) { .record = NULL };
 		pad = 0;
 		if (unlikely((head & ring->mask) + WORD + length > size))
 			pad = size - (head & ring->mask);
@@ -253,7 +258,7 @@ static noinline struct kbarman_slot ring_reserve(struct kbarman_ring *ring, unsi
 	return (struct kbarman_slot) { .record = word + 1, .timestamp = now, .begin = begin };
 
 lost:
-	if (counted) {
+	if (counted && !READ_ONCE(ring->closed)) {
 		local_inc(&ring->lost[reason]);
 		kbarman_ring_owe(ring, 1);
 	}
@@ -272,7 +277,8 @@ struct kbarman_slot kbarman_ring_try_reserve(struct kbarman_ring *ring, unsigned
 
 void kbarman_ring_lose(struct kbarman_ring *ring, enum kbarman_loss reason)
 {
-	local_inc(&ring->lost[reason]);
+	if (!READ_ONCE(ring->closed))
+		local_inc(&ring->lost[reason]);
 }
 
 /*
@@ -323,6 +329,40 @@ void kbarman_ring_commit(struct kbarman_ring *ring, unsigned long begin)
 	barrier();
 	if (likely(is_outermost(ring, begin)))
 		kbarman_ring_publish(ring, begin);
+}
+
+void kbarman_ring_open(struct kbarman_ring *ring)
+{
+	WRITE_ONCE(ring->closed, false);
+}
+
+void kbarman_ring_shut(struct kbarman_ring *ring)
+{
+	WRITE_ONCE(ring->closed, true);
+	kbarman_ring_close_short(ring);
+}
+
+/*
+ * A writer on the short way may be interrupted when it has found room and not read the clock yet.
+ * It fails if `w` has moved meanwhile: so an empty padding block is made, unless somebody has
+ * reserved already. If there is no room for that block, there is none for the writer's.
+ */
+void kbarman_ring_close(struct kbarman_ring *ring)
+{
+	unsigned long head, next;
+	enum kbarman_loss ignored;
+
+	kbarman_ring_shut(ring);
+	barrier();
+	head = READ_ONCE(ring->w);
+	next = head + WORD;
+	if (!is_outermost(ring, head) ||
+	    (kbarman_ring_after(next, READ_ONCE(ring->limit)) && !make_room(ring, next, &ignored)) ||
+	    cmpxchg_local(&ring->w, head, next) != head)
+		return;
+	*ring_word(ring, head) = BM_BLOCK_PADDING;
+	note_boundaries(ring, head, next);
+	kbarman_ring_commit(ring, head);
 }
 
 void kbarman_ring_settle(struct kbarman_ring *ring)
@@ -482,25 +522,6 @@ unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring)
 		break;
 	}
 	return ring->overwritten;
-}
-
-bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks)
-{
-	unsigned long at = READ_ONCE(*read_offset(ring));
-	unsigned long end = smp_load_acquire(write_offset(ring));	/* [B] */
-	bm_uintptr word;
-
-	for (; blocks && kbarman_ring_after(end, at); blocks--) {
-		word = READ_ONCE(*ring_word(ring, at));
-		/* A writer that came in may have overwritten it. */
-		if ((word & ~BM_BLOCK_PADDING) > kbarman_ring_size(ring) || word % WORD)
-			return false;
-		if (!(word & BM_BLOCK_PADDING) &&
-		    READ_ONCE(*(u32 *)ring_word(ring, at + WORD)) == type)
-			return true;
-		at += WORD + (word & ~BM_BLOCK_PADDING);
-	}
-	return false;
 }
 
 unsigned long kbarman_ring_bounds(const struct kbarman_ring *ring, unsigned long *start)

@@ -89,6 +89,7 @@ struct kbarman_ring {
 	unsigned long limit;	/* blocks end here at the latest. Never behind read_offset +
 				 * size; set to that when a block would end behind limit */
 	unsigned int high_words; /* of commit: bits 32 to 63, where a long has 32 */
+	bool closed;		/* nothing is written: no recording has begun, or it is over */
 
 	/* Constant from init on. */
 	bool overwrite;
@@ -104,7 +105,7 @@ struct kbarman_ring {
 /*
  * @memory: struct bm_datastore_header_data and @size bytes behind it, zeroed;
  * @pages: @size >> KBARMAN_RING_PAGE_SHIFT elements; both stay the caller's. The caller has set
- * ->wake and ->stamp.
+ * ->wake, ->stamp and ->closed.
  * @size is a power of two from KBARMAN_RING_MIN to KBARMAN_RING_MAX. No writer and
  * no reader may be active.
  */
@@ -292,6 +293,16 @@ static __always_inline void kbarman_ring_commit_short(struct kbarman_ring *ring,
 void kbarman_ring_close_short(struct kbarman_ring *ring);
 
 /*
+ * Write nothing from now on, or write again. What a closed ring does not take is not lost: it is no
+ * part of the recording. No record has a time behind the close, though a writer that the close
+ * interrupts may write one yet. Context: the owning CPU, interrupts off; kbarman_ring_shut(): any
+ * CPU while the owning one can't write.
+ */
+void kbarman_ring_open(struct kbarman_ring *ring);
+void kbarman_ring_close(struct kbarman_ring *ring);
+void kbarman_ring_shut(struct kbarman_ring *ring);
+
+/*
  * Complete the header. Its offsets are 64 bits wide; where a long has 32, only their low halves are
  * live. total_written is stored once a page, and here. No writer may be active.
  */
@@ -319,12 +330,6 @@ int kbarman_ring_consume(struct kbarman_ring *ring, u64 position);
  * time.
  */
 unsigned long kbarman_ring_overwritten(struct kbarman_ring *ring);
-
-/*
- * One of the oldest @blocks is a record of @type. False as well if a writer interrupts and
- * overwrites them. Context: the owning CPU, preemption off.
- */
-bool kbarman_ring_holds(const struct kbarman_ring *ring, u32 type, unsigned int blocks);
 
 /*
  * The bounds of what the ring holds now: @start is the first block's position, and the end is

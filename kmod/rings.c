@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/mm.h>
 #include <linux/slab.h>
+#include <linux/smp.h>
 #include <linux/string.h>
 
 #include "callchain.h"
@@ -28,6 +29,7 @@ static void ring_reset(struct kbarman_session *session, int cpu)
 
 	its->ring.wake = session->wake;
 	its->ring.stamp = kbarman_record_stamp(cpu);
+	its->ring.closed = true;
 	kbarman_ring_init(&its->ring, session->capture->rings[cpu], its->pages,
 			  session->config.ring_bytes, cpu,
 			  session->config.mode == KBARMAN_MODE_OVERWRITE);
@@ -61,6 +63,30 @@ void kbarman_rings_forget(struct kbarman_session *session)
 		memset(&its->ring, 0, sizeof(its->ring));
 		kvfree(its->pages);
 		its->pages = NULL;
+	}
+}
+
+static void ring_close_here(void *data)
+{
+	struct kbarman_ring *ring = kbarman_ring_of(kbarman_here(data));
+
+	if (ring)
+		kbarman_ring_close(ring);
+}
+
+void kbarman_rings_close(struct kbarman_session *session)
+{
+	struct kbarman_ring *ring;
+	int cpu;
+
+	on_each_cpu_mask(session->cpus, ring_close_here, kbarman_probe_data(session), true);
+	/* Those of CPUs that are offline, or were a moment ago. */
+	for_each_cpu(cpu, session->cpus) {
+		ring = kbarman_rings_find(session, cpu);
+		if (ring && !READ_ONCE(ring->closed) &&
+		    smp_call_function_single(cpu, ring_close_here, kbarman_probe_data(session),
+					     true))
+			kbarman_ring_shut(ring);
 	}
 }
 

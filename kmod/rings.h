@@ -15,6 +15,12 @@ int kbarman_rings_add(struct kbarman_session *session, int cpu);
 void kbarman_rings_reset(struct kbarman_session *session);
 void kbarman_rings_forget(struct kbarman_session *session);
 
+/*
+ * Close all rings, each on its CPU: none has a record that is later than the end of the call.
+ * Context: as above, preemption may be off.
+ */
+void kbarman_rings_close(struct kbarman_session *session);
+
 /* Complete what a reader sees of the rings. No writer is active any more. */
 void kbarman_rings_settle(struct kbarman_session *session);
 

@@ -66,7 +66,7 @@ struct kbarman_chain_memory {
 	void *bytes;		/* the pieces, NULL = none */
 };
 
-/* The last state of a CPU that its ring holds: source_idle.c. */
+/* The last state of a CPU that the probe saw or its ring holds: source_idle.c. */
 enum kbarman_idle_told {
 	KBARMAN_IDLE_TOLD_NOTHING,
 	KBARMAN_IDLE_TOLD_OUT,
@@ -78,9 +78,6 @@ struct kbarman_cpu {
 	struct kbarman_ring ring;	/* first: the address of all of these is that of the rings,
 					 * which is what the probe of task switches is given */
 	struct kbarman_session *session;
-	u32 gates;		/* KBARMAN_SOURCE_* whose records are written: gates.h. Changed
-				 * under the session's lock, by the CPU with interrupts off, or
-				 * while it is offline */
 	struct kbarman_ring_page *pages;	/* for kbarman_ring_init(); maps do not show them */
 	struct kbarman_chain_memory chains;
 	enum kbarman_idle_told idle_told;	/* written by the CPU; changed from NOTHING
@@ -161,6 +158,7 @@ struct kbarman_session {
 	spinlock_t capture_lock;
 
 	struct kbarman_clock_pair started, stopped;
+	u64 begun;			/* timestamp: the rings open */
 	struct kbarman_sleeps sleeps;
 
 	struct kbarman_cpu __percpu *each;	/* of every possible CPU */

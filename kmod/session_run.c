@@ -2,6 +2,7 @@
 /* Start and stop of a session: the order of things. */
 #include <linux/kernel.h>
 #include <linux/lockdep.h>
+#include <linux/preempt.h>
 #include <linux/string.h>
 #include <linux/utsname.h>
 
@@ -75,8 +76,6 @@ static void header_end(struct kbarman_session *session)
 	struct bm_protocol_header_start *start = kbarman_header_start(session->capture);
 	u64 multiplier, divisor, slept;
 
-	kbarman_clock_read(&session->stopped);
-	kbarman_suspend_session_stops(session);
 	kbarman_clock_fit(&session->started, &session->stopped, &session->sleeps.asleep,
 			  &multiplier, &divisor);
 	slept = kbarman_clock_slept(&session->started, &session->stopped, &session->sleeps.asleep);
@@ -137,8 +136,10 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	kbarman_maps_begin(session);
 	error = kbarman_cpus_start(session, report);
 	session->running = !error;
-	if (!error)
+	if (!error) {
+		kbarman_header_fact(session->capture, "begin", "%llu", session->begun);
 		goto out;
+	}
 	kbarman_sources_detach(session);
 err_collect:
 	kbarman_collect_stop(session->capture);
@@ -154,6 +155,16 @@ void kbarman_session_stop_locked(struct kbarman_session *session)
 	lockdep_assert_held(&session->lock);
 	if (!session->running)
 		return;
+	/*
+	 * The rings close before the first source is taken away, which takes long, and the end is
+	 * that moment: everything is recorded up to then, and nothing after it.
+	 */
+	kbarman_cpus_last(session);
+	preempt_disable();
+	kbarman_rings_close(session);
+	kbarman_clock_read(&session->stopped);
+	preempt_enable();
+	kbarman_suspend_session_stops(session);
 	kbarman_cpus_stop(session);
 	session->running = false;
 	kbarman_sources_detach(session);

@@ -18,7 +18,10 @@ struct kbarman_probe;
  * preemption off runs any more that has seen the session recording. end() frees what these may have
  * used. If start() fails, neither is called. tell() is called when a session that ran has ended and
  * all other facts are in its capture. cpu_start() is called for every CPU that
- * records: when the session starts, and when a CPU comes online later. cpu_stop() is called for a
+ * records: when the session starts, and when a CPU comes online later. Up to then its ring is
+ * closed. When cpu_start() of all sources is done, the ring opens, and here_begin() is called there
+ * in the same interrupt. At the end cpu_last() is called for each CPU that records, for what takes
+ * time and has a last record. Then all rings close. cpu_stop() is called for a
  * CPU that goes offline, and for each CPU that records before stop(). cpu_goes() is called on a CPU
  * that is about to go offline, in a task, in the order of stop(), without the session's lock, and
  * even if the source does not record. cpu_stop() follows, from a work item.
@@ -34,6 +37,8 @@ struct kbarman_source {
 	void (*end)(struct kbarman_session *session);
 	void (*tell)(struct kbarman_session *session);
 	int (*cpu_start)(struct kbarman_session *session, int cpu, struct kbarman_start *report);
+	void (*here_begin)(struct kbarman_cpu *here);		/* interrupts off */
+	void (*cpu_last)(struct kbarman_session *session, int cpu);
 	void (*cpu_stop)(struct kbarman_session *session, int cpu);
 	void (*cpu_goes)(struct kbarman_session *session);	/* preemption off */
 };

@@ -6,7 +6,6 @@
 #include <linux/cpuidle.h>
 #include <linux/irqflags.h>
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <trace/events/power.h>
 
 #include "compat/tracepoint.h"
@@ -15,7 +14,7 @@
 #include "source.h"
 
 /*
- * The probe is the first to tell. Some kernels call it with interrupts on: then idle_record_now()
+ * The probe is the first to tell. Some kernels call it with interrupts on: then idle_here_begin()
  * may have come in between. False: it has, and told the same.
  */
 static noinline notrace bool idle_tell_first(struct kbarman_cpu *here, enum kbarman_idle_told now)
@@ -73,23 +72,14 @@ static void idle_stop(struct kbarman_session *session)
 /*
  * Records whether the CPU was halted when the recording began. On some machines this interrupt is
  * handled inside the halt, and the probe sees the end of the halt later. Other machines leave the
- * halt before they handle the interrupt, so the probe has already recorded its end.
+ * halt before they handle the interrupt, so the probe has already seen its end.
  */
-static void idle_record_now(void *data)
+static void idle_here_begin(struct kbarman_cpu *here)
 {
-	struct kbarman_cpu *here = kbarman_here(data);
-	struct kbarman_ring *ring = kbarman_ring_of(here);
-
-	if (!ring || here->idle_told != KBARMAN_IDLE_TOLD_NOTHING)
-		return;
-	WRITE_ONCE(here->idle_told,
-		   is_idle_task(current) ? KBARMAN_IDLE_TOLD_IN : KBARMAN_IDLE_TOLD_OUT);
-	kbarman_record_halt(ring, is_idle_task(current), 0);
-}
-
-static int idle_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
-{
-	return smp_call_function_single(cpu, idle_record_now, kbarman_probe_data(session), true);
+	if (here->idle_told == KBARMAN_IDLE_TOLD_NOTHING)
+		WRITE_ONCE(here->idle_told, is_idle_task(current) ? KBARMAN_IDLE_TOLD_IN :
+								    KBARMAN_IDLE_TOLD_OUT);
+	kbarman_record_halt(&here->ring, here->idle_told == KBARMAN_IDLE_TOLD_IN, 0);
 }
 
 const struct kbarman_source kbarman_source_idle = {
@@ -100,5 +90,5 @@ const struct kbarman_source kbarman_source_idle = {
 	.nr_probes = ARRAY_SIZE(idle_probes),
 	.start = idle_start,
 	.stop = idle_stop,
-	.cpu_start = idle_cpu_start,
+	.here_begin = idle_here_begin,
 };

@@ -11,7 +11,6 @@
 #include <trace/events/irq.h>
 
 #include "compat/tracepoint.h"
-#include "gates.h"
 #include "here.h"
 #include "record.h"
 #include "source.h"
@@ -19,12 +18,11 @@
 static __always_inline void irq_record(void *data, enum bm_kbarman_what what, u32 id,
 				       unsigned int behind)
 {
-	struct kbarman_cpu *here = kbarman_here(data);
+	struct kbarman_ring *ring = &kbarman_here(data)->ring;
 	bool entry = what == BM_KBARMAN_IRQ_ENTRY || what == BM_KBARMAN_IPI_ENTRY;
 
-	if (here->gates & KBARMAN_SOURCE_IRQ)
-		kbarman_record_detail(&here->ring, current->pid, KBARMAN_SERIES_INTERRUPTS, entry,
-				      kbarman_detail(what, BM_KBARMAN_IN_IRQ, id, behind));
+	kbarman_record_detail(ring, current->pid, KBARMAN_SERIES_INTERRUPTS, entry,
+			      kbarman_detail(what, BM_KBARMAN_IN_IRQ, id, behind));
 }
 
 /* ---- handlers ---- */
@@ -181,16 +179,6 @@ static void irq_stop(struct kbarman_session *session)
 	kbarman_probes_detach(irq_probes, ARRAY_SIZE(irq_probes), kbarman_probe_data(session));
 }
 
-static int irq_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
-{
-	return kbarman_gates_open(session, cpu, KBARMAN_SOURCE_IRQ);
-}
-
-static void irq_cpu_stop(struct kbarman_session *session, int cpu)
-{
-	kbarman_gates_close(session, cpu, KBARMAN_SOURCE_IRQ);
-}
-
 const struct kbarman_source kbarman_source_irq = {
 	.name = "irq",
 	.bit = KBARMAN_SOURCE_IRQ,
@@ -199,6 +187,4 @@ const struct kbarman_source kbarman_source_irq = {
 	.nr_probes = ARRAY_SIZE(irq_probes),
 	.start = irq_start,
 	.stop = irq_stop,
-	.cpu_start = irq_cpu_start,
-	.cpu_stop = irq_cpu_stop,
 };

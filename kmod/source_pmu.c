@@ -219,15 +219,20 @@ static int pmu_cpu_start(struct kbarman_session *session, int cpu, struct kbarma
 		return error;
 	if (!counters->published)
 		entry_publish(session, cpu, counters);
+	return 0;
+}
+
+static void pmu_here_begin(struct kbarman_cpu *here)
+{
 	/* A CPU that counts nothing takes no samples. */
-	if (!counters->nr)
-		return 0;
+	if (!here->counters.nr)
+		return;
+	kbarman_pmu_forget(here);
 	/*
 	 * Pairs with the acquire in kbarman_pmu_ring(): a sample has as many deltas as the entry
 	 * says.
 	 */
-	smp_store_release(&counters->ready, true);
-	return 0;
+	smp_store_release(&here->counters.ready, true);
 }
 
 /* Context: interrupts off, the counters have stopped. */
@@ -240,7 +245,7 @@ static void counters_take_last(void *data)
 	WRITE_ONCE(here->counters.ready, false);
 }
 
-static void pmu_cpu_stop(struct kbarman_session *session, int cpu)
+static void pmu_cpu_last(struct kbarman_session *session, int cpu)
 {
 	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
 
@@ -254,7 +259,11 @@ static void pmu_cpu_stop(struct kbarman_session *session, int cpu)
 		smp_call_function_single(cpu, counters_take_last, kbarman_probe_data(session),
 					 true);
 	}
-	kbarman_pmu_release_events(counters);
+}
+
+static void pmu_cpu_stop(struct kbarman_session *session, int cpu)
+{
+	kbarman_pmu_release_events(&per_cpu_ptr(session->each, cpu)->counters);
 }
 
 /* The CPU's events still exist, but are removed soon and do not count from here on. */
@@ -305,6 +314,8 @@ const struct kbarman_source kbarman_source_pmu = {
 	.stop = pmu_stop,
 	.tell = pmu_tell,
 	.cpu_start = pmu_cpu_start,
+	.here_begin = pmu_here_begin,
+	.cpu_last = pmu_cpu_last,
 	.cpu_stop = pmu_cpu_stop,
 	.cpu_goes = pmu_cpu_goes,
 };

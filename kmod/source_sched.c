@@ -5,7 +5,6 @@
  */
 #include <linux/mm_types.h>	/* 6.12: <trace/events/sched.h> needs this */
 #include <linux/sched.h>
-#include <linux/smp.h>
 #include <trace/events/sched.h>
 
 #include "callchain.h"
@@ -16,8 +15,6 @@
 #include "record.h"
 #include "source.h"
 #include "source_sched.h"
-
-#define FIRST_BLOCKS	256
 
 /* 6.1 gave frozen tasks a state of their own. Linux shows this state as TASK_UNINTERRUPTIBLE. */
 #ifdef TASK_FROZEN
@@ -184,26 +181,13 @@ static void sched_stop(struct kbarman_session *session)
 }
 
 /*
- * Records the task that runs when the recording begins, if it is recorded at all. The CPU writes
- * this record itself, in an interrupt: the interrupted task is the one that runs. If the ring
- * already holds a task switch since the probe was attached, this record is not needed. That switch
- * is among the first FIRST_BLOCKS blocks, unless more blocks were written while the sources were
- * started.
+ * Records the task that runs when the recording begins, if it is recorded at all: the interrupted
+ * one.
  */
-static void sched_record_current(void *data)
+static void sched_here_begin(struct kbarman_cpu *here)
 {
-	struct kbarman_cpu *here = kbarman_here(data);
-	struct kbarman_ring *ring = kbarman_ring_of(here);
-
-	if (ring && kbarman_wants(here->session, current->pid) &&
-	    !kbarman_ring_holds(ring, BM_RECORD_TASK_SWITCH, FIRST_BLOCKS))
-		kbarman_record_switch(ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
-}
-
-static int sched_cpu_start(struct kbarman_session *session, int cpu, struct kbarman_start *report)
-{
-	return smp_call_function_single(cpu, sched_record_current, kbarman_probe_data(session),
-					true);
+	if (kbarman_wants(here->session, current->pid))
+		kbarman_record_switch(&here->ring, current->pid, BM_TASK_SWITCH_PREEMPTED, 0);
 }
 
 const struct kbarman_source kbarman_source_sched = {
@@ -214,5 +198,5 @@ const struct kbarman_source kbarman_source_sched = {
 	.nr_probes = ARRAY_SIZE(sched_probes),
 	.start = sched_start,
 	.stop = sched_stop,
-	.cpu_start = sched_cpu_start,
+	.here_begin = sched_here_begin,
 };

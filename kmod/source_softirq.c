@@ -13,7 +13,6 @@
 
 #include "compat/tracepoint.h"
 #include "context.h"
-#include "gates.h"
 #include "here.h"
 #include "record.h"
 #include "source.h"
@@ -21,12 +20,11 @@
 static __always_inline void softirq_record(void *data, enum bm_kbarman_what what,
 					   enum bm_kbarman_context context, unsigned int nr)
 {
-	struct kbarman_cpu *here = kbarman_here(data);
+	struct kbarman_ring *ring = &kbarman_here(data)->ring;
 
-	if (here->gates & KBARMAN_SOURCE_SOFTIRQ)
-		kbarman_record_detail(&here->ring, current->pid, KBARMAN_SERIES_SOFTIRQS,
-				      what == BM_KBARMAN_SOFTIRQ_ENTRY,
-				      kbarman_detail(what, context, nr, 0));
+	kbarman_record_detail(ring, current->pid, KBARMAN_SERIES_SOFTIRQS,
+			      what == BM_KBARMAN_SOFTIRQ_ENTRY,
+			      kbarman_detail(what, context, nr, 0));
 }
 
 static notrace void on_softirq_raise(void *data, unsigned int nr)
@@ -69,17 +67,6 @@ static void softirq_stop(struct kbarman_session *session)
 			      kbarman_probe_data(session));
 }
 
-static int softirq_cpu_start(struct kbarman_session *session, int cpu,
-			     struct kbarman_start *report)
-{
-	return kbarman_gates_open(session, cpu, KBARMAN_SOURCE_SOFTIRQ);
-}
-
-static void softirq_cpu_stop(struct kbarman_session *session, int cpu)
-{
-	kbarman_gates_close(session, cpu, KBARMAN_SOURCE_SOFTIRQ);
-}
-
 const struct kbarman_source kbarman_source_softirq = {
 	.name = "softirq",
 	.bit = KBARMAN_SOURCE_SOFTIRQ,
@@ -88,6 +75,4 @@ const struct kbarman_source kbarman_source_softirq = {
 	.nr_probes = ARRAY_SIZE(softirq_probes),
 	.start = softirq_start,
 	.stop = softirq_stop,
-	.cpu_start = softirq_cpu_start,
-	.cpu_stop = softirq_cpu_stop,
 };

@@ -147,6 +147,24 @@ int kbarman_sources_start_cpu(struct kbarman_session *session, int cpu,
 	return 0;
 }
 
+void kbarman_sources_begin_here(struct kbarman_cpu *here)
+{
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(sources); i++)
+		if (source_is_enabled(sources[i], here->session) && sources[i]->here_begin)
+			sources[i]->here_begin(here);
+}
+
+void kbarman_sources_last_cpu(struct kbarman_session *session, int cpu)
+{
+	int i;
+
+	for (i = ARRAY_SIZE(sources) - 1; i >= 0; i--)
+		if (source_is_enabled(sources[i], session) && sources[i]->cpu_last)
+			sources[i]->cpu_last(session, cpu);
+}
+
 void kbarman_sources_cpu_goes(struct kbarman_session *session)
 {
 	int i;

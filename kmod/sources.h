@@ -5,6 +5,7 @@
 
 #include <linux/types.h>
 
+struct kbarman_cpu;
 struct kbarman_session;
 struct kbarman_start;
 
@@ -37,6 +38,12 @@ void kbarman_sources_tell_ends(struct kbarman_session *session);
 int kbarman_sources_start_cpu(struct kbarman_session *session, int cpu,
 			      struct kbarman_start *report);
 void kbarman_sources_stop_cpu(struct kbarman_session *session, int cpu);
+
+/* The ring of this CPU has opened. Context: interrupts off. */
+void kbarman_sources_begin_here(struct kbarman_cpu *here);
+
+/* The CPU's ring closes soon. Context: task, session's lock held. */
+void kbarman_sources_last_cpu(struct kbarman_session *session, int cpu);
 
 /* This CPU goes offline. Context: task, preemption off, without the session's lock. */
 void kbarman_sources_cpu_goes(struct kbarman_session *session);

@@ -50,7 +50,8 @@ void kbarman_suspend_session_fails(struct kbarman_session *session)
 void kbarman_suspend_session_stops(struct kbarman_session *session)
 {
 	mutex_lock(&suspend_lock);
-	if (suspending)
+	/* The suspend may begin behind the end. */
+	if (suspending && session->stopped.timestamp > session->sleeps.before.timestamp)
 		sleeps_add(&session->sleeps, &session->stopped);
 	list_del(&session->sleeps.list);
 	mutex_unlock(&suspend_lock);

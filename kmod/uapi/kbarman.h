@@ -618,6 +618,10 @@ struct kbarman_stats {
  * The measured rate covers only the time awake. kbarman.raw_end is given as if CLOCK_MONOTONIC_RAW
  * had gone on, too.
  *
+ * Everything is recorded from the moment of the string kbarman.begin=TICKS, which is after the
+ * start, when all sources are there, up to the stop. Each CPU begins with a task switch that says
+ * which task runs. No record is earlier or later.
+ *
  *	EINVAL	not configured
  */
 struct kbarman_clock_pair {

@@ -40,7 +40,7 @@ TREES = {
         ["kmod/capture: capture rows shares string_table table_env users room tables table_tasks "
          "table_maps table_series header collector collect collect_overs collect_rings "
          "collect_levels memory storage"],
-        ["kmod/session: session here context gates"],
+        ["kmod/session: session here context"],
         ["kmod/sources: source source_sched source_idle source_wake source_migrate "
          "source_irq source_softirq source_freq source_counts source_tasks source_pmu "
          "pmu_overflow pmu_turns pmu_events cpu_pmu cpu callchain callchain_x86 callchain_arm64 "

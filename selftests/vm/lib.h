@@ -969,7 +969,8 @@ static inline struct judgement judge(const void *map, size_t length, uint32_t cp
 	struct judgement j = { .fault = judge_header(map, length) };
 	const struct bm_datastore_header_data *store;
 	const union record *r;
-	uint64_t last = 0;
+	const char *begin = capture_fact(map, "begin");
+	uint64_t last = begin ? strtoull(begin, NULL, 10) : 0;
 	struct walk walk;
 
 	if (!j.fault)
@@ -990,7 +991,10 @@ static inline struct judgement judge(const void *map, size_t length, uint32_t cp
 		j.at = walk.at - walk.length;
 		j.fault = judge_record(map, cpu, r, walk.length);
 		if (r->header.timestamp < last)
-			j.fault = "timestamp that goes back";
+			j.fault = "timestamp that goes back, or is in front of the begin";
+		if (capture_fact(map, "raw_end") &&
+		    r->header.timestamp > capture_header(map)->last_timestamp)
+			j.fault = "record that is later than the end";
 		last = r->header.timestamp;
 		if (r->header.record_type < 8)
 			j.by_type[r->header.record_type]++;

@@ -99,6 +99,82 @@ TEST_F_TIMEOUT(session, what_a_full_ring_overwrites_is_told_at_once, 240)
 	}
 }
 
+/* ---- what is recorded begins and ends at one moment ---- */
+
+/* Of the records of @cpu: how far the newest one is in front of the end, in ticks. */
+static uint64_t ticks_to_the_end(int fd, uint32_t cpu)
+{
+	struct kbarman_query q = query(fd);
+	const void *map = map_cpu(fd, cpu);
+	struct walk walk = walk_begin(map);
+	const union record *r;
+	uint64_t ticks = UINT64_MAX;
+
+	while ((r = walk_next(&walk)))
+		ticks = capture_header(map)->last_timestamp - r->header.timestamp;
+	munmap((void *)map, q.map_bytes);
+	return ticks;
+}
+
+/*
+ * The sources are taken away after the end, which takes tens of ms. A busy machine may be late, so
+ * one recording of many has to be within a tick.
+ */
+TEST_F_TIMEOUT(session, everything_is_recorded_up_to_the_end, 240)
+{
+	unsigned int cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1, tries;
+	uint64_t least = UINT64_MAX, tick = query(self->fd).clock_hz / 250;
+	struct judgement j;
+	pid_t child;
+
+	child = fork();
+	ASSERT_LE(0, child);
+	if (!child) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			ping_pong(cpu, 1000);
+	}
+	for (tries = 0; tries < 50 && least > tick; tries++) {
+		uint64_t ticks;
+
+		ASSERT_EQ(0, configure(self->fd, all));
+		ASSERT_EQ(0, start(self->fd));
+		while (stats(self->fd, cpu).written < 100)
+			usleep(1000);
+		ASSERT_EQ(0, stop(self->fd));
+		j = judge_cpu(self->fd, cpu);
+		EXPECT_EQ(NULL, j.fault);
+		ticks = ticks_to_the_end(self->fd, cpu);
+		if (ticks < least)
+			least = ticks;
+	}
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+	EXPECT_LE(least, tick);
+}
+
+TEST_F(session, each_cpu_says_at_the_begin_what_it_runs)
+{
+	unsigned int cpu, nr = sysconf(_SC_NPROCESSORS_ONLN);
+
+	ASSERT_EQ(0, configure(self->fd, all));
+	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, stop(self->fd));
+	for (cpu = 0; cpu < nr; cpu++) {
+		const void *map = map_cpu(self->fd, cpu);
+		struct walk walk = walk_begin(map);
+		const union record *r = walk_next(&walk);
+
+		ASSERT_NE(NULL, r);
+		EXPECT_EQ(BM_RECORD_TASK_SWITCH, r->header.record_type);
+		ASSERT_NE(NULL, capture_fact(map, "begin"));
+		EXPECT_LE(clocks(self->fd).start.timestamp,
+			  strtoull(capture_fact(map, "begin"), NULL, 10));
+		EXPECT_EQ(NULL, judge_cpu(self->fd, cpu).fault);
+		munmap((void *)map, query(self->fd).map_bytes);
+	}
+}
+
 /* ---- two descriptors ---- */
 
 TEST_F(session, a_second_descriptor_changes_nothing)

@@ -1,2 +1,2 @@
 # the outermost writer's failure is not counted
-s/^	if (counted) {/	if (counted \&\& ring->w != ring->commit) {/
+s/^	if (counted && !READ_ONCE(ring->closed)) {/	if (counted \&\& ring->w != ring->commit) {/

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 /* See recorded.h. Only this file defines what "recorded" means. */
+#include <stdlib.h>
 #include <string.h>
 
 #include "analysis/recorded.h"
@@ -8,15 +9,18 @@ void kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barm
 		      const struct kb_losses *losses)
 {
 	const char *part = kb_barman_fact(barman, "part");
+	const char *begin = kb_barman_fact(barman, "begin");
 
 	*recorded = (struct kb_recorded){
 		.barman = barman,
 		/*
-		 * The kernel module sets the base of the time and this fact at the same moment. Only the
-		 * first part of a session begins then.
+		 * The kernel module sets the base of the time and this fact at the same moment, and
+		 * says when all of its sources were there. Only the first part of a session begins
+		 * then.
 		 */
 		.from_start = kb_barman_fact(barman, "raw_base") && !losses->overwritten &&
 			      (!part || !strncmp(part, "1,", 2)),
+		.begin = begin ? kb_barman_ns(barman, strtoull(begin, NULL, 10)) : 0,
 		.first = INT64_MAX,
 		.last = INT64_MIN,
 	};
@@ -26,7 +30,7 @@ int64_t kb_recorded_first(const struct kb_recorded *recorded)
 {
 	int64_t first = recorded->first > recorded->last ? 0 : recorded->first;
 
-	return recorded->from_start && first > 0 ? 0 : first;
+	return recorded->from_start && first > recorded->begin ? recorded->begin : first;
 }
 
 int64_t kb_recorded_last(const struct kb_recorded *recorded)

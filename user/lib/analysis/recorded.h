@@ -15,7 +15,8 @@
 
 struct kb_recorded {
 	const struct kb_barman *barman;
-	bool from_start;		/* begin at the start of the session: 0 ns */
+	bool from_start;		/* begin at the start of the session: */
+	int64_t begin;			/* ns */
 	int64_t first, last;		/* ns, of the records; first > last: there is no record */
 };
 
