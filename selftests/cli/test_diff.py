@@ -4,7 +4,6 @@
 can't be compared is refused."""
 import base64
 import collections
-import glob
 import gzip
 import json
 import os
@@ -19,6 +18,7 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."
 import browser  # noqa: E402
 import protobuf  # noqa: E402
 import tap  # noqa: E402
+import viewers  # noqa: E402
 from latency_capture import Late  # noqa: E402
 
 KERNEL = 0xffffffff81000000
@@ -167,7 +167,7 @@ def check_beside_report(path, *options, renamed=False):
 def values_are_those_of_the_reports(tmp):
     rows = check_beside_report(make(os.path.join(tmp, "a.cap"), 7), "--kallsyms", kallsyms(tmp))
     assert ("latency", "total", "") in rows and ("cycles", "symbol", "slow") in rows
-    for path in glob.glob("build/guest/*/results/*.cap"):
+    for path in viewers.real_captures():
         check_beside_report(path, renamed=True)
 
 
@@ -235,7 +235,7 @@ def parts_of_a_capture_add_up_to_all_of_it(tmp):
                 (["--task", "worker"], ["--tid", "8"])))
     path = two_cpus(os.path.join(tmp, "two.cap"), 5)
     check_sum(path, amounts(path), ["--cpu", "0"], ["--cpu", "1"])
-    for path in glob.glob("build/guest/*/results/*.cap"):
+    for path in viewers.real_captures():
         check_sum(path, amounts(path), ["--cpu", "0"], ["--cpu", "1-255"])
 
 

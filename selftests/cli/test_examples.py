@@ -3,9 +3,8 @@
 """Every example of README.md and the manual works as it is written.
 
 What reads files runs here, each example in a folder of its own, on a capture that a VM test has
-recorded (build/guest/*/results) or else on one that is made. What speaks to the module runs in a
+recorded ($KBARMAN_CAPTURES) or else on one that is made. What speaks to the module runs in a
 VM: test_examples_device.sh."""
-import glob
 import http.server
 import os
 import re
@@ -20,6 +19,7 @@ TREE = os.path.normpath(os.path.join(HERE, "..", ".."))
 sys.path.insert(0, os.path.join(HERE, "..", "lib"))
 sys.path.insert(0, HERE)
 import tap
+import viewers
 from examples import COMMAND, examples, needs_device
 from make_capture import Maker
 from test_annotate_socket import own_network
@@ -42,8 +42,7 @@ OTHERS = ["jq", "stackcollapse-perf.pl", "flamegraph.pl"]
 
 def real_capture():
     """The smallest of those that were recorded in a VM; None: there is none."""
-    found = glob.glob(os.path.join(TREE, "build", "guest", "*", "results", "*.cap"))
-    return min(found, key=os.path.getsize, default=None)
+    return min(viewers.real_captures(), key=os.path.getsize, default=None)
 
 
 def made_capture(path):

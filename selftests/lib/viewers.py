@@ -214,7 +214,8 @@ def kinds():
 
 def real_captures():
     """Those in the folder $KBARMAN_CAPTURES. What other commands left in the tree is not looked at."""
-    return sorted(glob.glob(os.path.join(glob.escape(os.environ.get("KBARMAN_CAPTURES", "/nowhere")), "*.cap")))
+    folder = os.path.abspath(os.environ.get("KBARMAN_CAPTURES", "/nowhere"))
+    return sorted(glob.glob(os.path.join(glob.escape(folder), "*.cap")))
 
 
 def all_captures(tmp):
