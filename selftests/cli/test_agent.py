@@ -205,6 +205,21 @@ def captures_may_be_taken_away(tmp):
     assert [gap for gap, _ in ends[1:]] == [end for _, end in ends[:-1]], ends
 
 
+def a_folder_that_is_made_anew_is_gone_on_in(tmp):
+    configure(tmp, session="file_time = 1s")
+    caps = os.path.join(tmp, "caps")
+    with Running(tmp) as running:
+        until(lambda: captures(tmp), "no capture")
+        os.rename(caps, caps + ".old")
+        until(lambda: captures(tmp), "no capture in the new folder")
+        assert min(captures(tmp)) > caps + "/all-00000001", captures(tmp)
+        done = agent(tmp, env=fake())
+        assert done.returncode == 1 and "another kbarmand" in done.stderr, done
+    assert "is another folder now" in running.said, running.said
+    for path in captures(tmp):
+        assert tap.run("check", "-q", path).returncode == 0, path
+
+
 def a_folder_has_one_agent(tmp):
     configure(tmp)
     with Running(tmp):

@@ -211,9 +211,9 @@ static int find_oldest(const struct agent_file *files, int n)
 		share->bytes += files[i].bytes;
 		share->nr++;
 	}
-	for (share = shares; share < shares + nr; share++)
-		if (share->nr > 1 && (!most || share->bytes > most->bytes))
-			most = share;
+	for (size_t i = 0; i < nr; i++)
+		if (shares[i].nr > 1 && (!most || shares[i].bytes > most->bytes))
+			most = &shares[i];
 	found = most ? most->oldest : -1;
 	free(shares);
 	return found;
@@ -357,6 +357,62 @@ static uint64_t read_next(const struct agent_folder *folder)
 	return pread(folder->lock_fd, text, sizeof(text) - 1, 0) > 0 ? strtoull(text, NULL, 10) : 0;
 }
 
+static int lock_folder(struct agent_folder *folder, struct kb_error *err)
+{
+	struct flock lock = { .l_type = F_WRLCK };
+
+	folder->lock_fd = openat(folder->fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
+	if (folder->lock_fd < 0)
+		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be written: %s", folder->path,
+				    strerror(errno));
+	if (fcntl(folder->lock_fd, F_OFD_SETLK, &lock))
+		return kb_error_set(err, -EBUSY, KB_NO_OFFSET, "another kbarmand writes into %s: stop it, or "
+				    "give this one another folder", folder->path);
+	return 0;
+}
+
+/* Whether the path is that of another folder now: it was made anew, or something is mounted there. */
+static bool is_another(const struct agent_folder *folder)
+{
+	struct stat at, st;
+
+	return stat(folder->path, &at) || fstat(folder->fd, &st) || at.st_dev != st.st_dev ||
+	       at.st_ino != st.st_ino;
+}
+
+/* Goes on in the folder that is there now. If that is not possible, all stays as it was. */
+static void open_again(struct agent_folder *folder)
+{
+	int fd, old = folder->fd, old_lock = folder->lock_fd;
+	struct agent_file *files;
+	struct kb_error err;
+	int nr;
+
+	mkdir(folder->path, 0750);
+	fd = open(folder->path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+	if (fd < 0)
+		return;
+	/* What waits for its name has it in the old one. */
+	agent_folder_drain(folder);
+	folder->fd = fd;
+	if (lock_folder(folder, &err)) {
+		agent_say(AGENT_ERROR, "%s", kb_error_text(&err));
+		if (folder->lock_fd >= 0)
+			close(folder->lock_fd);
+		close(fd);
+		folder->fd = old;
+		folder->lock_fd = old_lock;
+		return;
+	}
+	close(old);
+	close(old_lock);
+	nr = agent_folder_list(folder, &files);
+	if (nr > 0 && files[nr - 1].number >= folder->next)
+		folder->next = files[nr - 1].number + 1;
+	free(files);
+	agent_say(AGENT_NOTICE, "%s is another folder now: captures go there from here on", folder->path);
+}
+
 int agent_folder_create(struct agent_folder *folder, const char *session, char name[NAME_MAX + 1])
 {
 	time_t now = time(NULL);
@@ -364,6 +420,8 @@ int agent_folder_create(struct agent_folder *folder, const char *session, char n
 	struct tm tm;
 	int fd;
 
+	if (is_another(folder))
+		open_again(folder);
 	gmtime_r(&now, &tm);
 	strftime(text, sizeof(text), "%Y%m%dT%H%M%SZ", &tm);
 	snprintf(name, NAME_MAX + 1, "%s-%08" PRIu64 "-%s" PART, session, folder->next, text);
@@ -440,20 +498,6 @@ void agent_folder_counts(struct agent_folder *folder, struct agent_folder_counts
 }
 
 /* ---- the folder ---- */
-
-static int lock_folder(struct agent_folder *folder, struct kb_error *err)
-{
-	struct flock lock = { .l_type = F_WRLCK };
-
-	folder->lock_fd = openat(folder->fd, LOCK, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0640);
-	if (folder->lock_fd < 0)
-		return kb_error_set(err, -errno, KB_NO_OFFSET, "%s can't be written: %s", folder->path,
-				    strerror(errno));
-	if (fcntl(folder->lock_fd, F_OFD_SETLK, &lock))
-		return kb_error_set(err, -EBUSY, KB_NO_OFFSET, "another kbarmand writes into %s: stop it, or "
-				    "give this one another folder", folder->path);
-	return 0;
-}
 
 static int look_at_folder(struct agent_folder *folder, struct kb_error *err)
 {
