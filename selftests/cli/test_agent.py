@@ -338,7 +338,10 @@ def sessions_that_fail_say_so_once_each(tmp):
     configure(tmp, session="cpus = 200\n[session b]\ncpus = 201\n[session c]\ncpus = 202")
     with Running(tmp) as running:
         until(lambda: running.text().count("can't start") == 3, "they start")
-        time.sleep(11)      # there are ten seconds between two tries
+        # two more tries, with ten seconds between them: the state is written by who tries them
+        first = json.loads(agent(tmp, "--status", "--json").stdout)["written_ns"]
+        until(lambda: json.loads(agent(tmp, "--status", "--json").stdout)["written_ns"] - first > 21 * 10**9,
+              "no state")
     assert running.said.count("can't start") == 3, running.said
 
 
