@@ -127,6 +127,17 @@ def format_is_the_documented_one(tmp):
     assert [line for line in text if line.startswith("segment ") and line.endswith(" x")], text
 
 
+def a_link_at_its_temporary_name_is_not_followed(tmp):
+    victim = os.path.join(tmp, "victim")
+    with open(victim, "w", encoding="ascii") as file:
+        file.write("mine")
+    os.symlink(victim, os.path.join(tmp, "kbarman.cap.symbols.tmp"))
+    _, path = bundle(tmp)
+    with open(victim, encoding="ascii") as file:
+        assert file.read() == "mine"
+    assert not os.path.islink(path) and os.stat(path).st_mode & 0o007 == 0
+
+
 def nothing_is_left_of_a_failure(tmp):
     make(tmp, os.path.join(tmp, "kbarman.cap"))
     os.mkdir(os.path.join(tmp, "kbarman.cap.symbols"))

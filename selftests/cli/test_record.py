@@ -347,6 +347,31 @@ def a_link_is_followed(tmp):
     whole(tmp, "target.cap")
 
 
+def files_are_private_and_nobody_can_lead_them_elsewhere(tmp):
+    """They say where the kernel is. Who may make files in the folder must not choose what is written."""
+    mask = os.umask(0)
+    try:
+        assert record(tmp, "true").returncode == 0
+    finally:
+        os.umask(mask)
+    made = [name for name in os.listdir(tmp) if name.startswith("kbarman.cap")]
+    assert "kbarman.cap" in made
+    for name in made:
+        assert os.stat(os.path.join(tmp, name)).st_mode & 0o777 == 0o640, name
+    victim = os.path.join(tmp, "victim")
+    with open(victim, "w", encoding="ascii") as file:
+        file.write("mine")
+    for link in os.symlink, os.link:
+        link(victim, os.path.join(tmp, "a.cap.partial"))
+        done = record(tmp, "-o", "a.cap", "true")
+        assert done.returncode == 2 and "can't write a.cap.partial" in done.stderr, done
+        os.remove(os.path.join(tmp, "a.cap.partial"))
+    os.symlink(victim, os.path.join(tmp, "a.cap.partial.kallsyms"))
+    assert record(tmp, "-o", "a.cap", "true").returncode == 0
+    with open(victim, encoding="ascii") as file:
+        assert file.read() == "mine"
+
+
 def standard_output_gets_a_whole_capture(tmp):
     result = record(tmp, "-o", "-", "sh", "-c", "echo not in the capture; sleep 0.2", text=False)
     assert result.returncode == 0 and b"not in the capture" in result.stderr, result.stderr

@@ -9,6 +9,7 @@
 
 #include <kbarman/trace.h>
 
+#include "base/private.h"
 #include "base/whole.h"
 #include "cli.h"
 #include "record_output.h"
@@ -47,10 +48,10 @@ static int open_alone(const char *path)
 {
 	struct flock lock = { .l_type = F_WRLCK };
 	struct stat opened, there;
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0666), error;
+	int fd = kb_private_open(path), error;
 
 	if (fd < 0)
-		return -errno;
+		return fd;
 	/* A file system without locks takes one recorder's word for it. */
 	if (fcntl(fd, F_OFD_SETLK, &lock) && (errno == EAGAIN || errno == EACCES))
 		error = -EBUSY;
@@ -118,12 +119,19 @@ int record_output_open(struct record_output *out, const char *path)
 
 FILE *record_output_side(struct record_output *out)
 {
+	int fd;
+
 	if (out->spooled)
 		return NULL;
-	out->side = fopen(out->side_partial, "we");
-	if (!out->side)
+	fd = kb_private_new(out->side_partial);
+	if (fd < 0) {
 		cli_warn("kernel symbols will be missing: can't write %s: %s", out->side_partial,
-			 strerror(errno));
+			 strerror(-fd));
+		return NULL;
+	}
+	out->side = fdopen(fd, "w");
+	if (!out->side)
+		close(fd);
 	return out->side;
 }
 

@@ -10,6 +10,7 @@
 #include <zlib.h>
 
 #include "base/array.h"
+#include "base/private.h"
 #include "base/progress_tell.h"
 #include "sym/bundle.h"
 #include "sym/symtab_fill.h"
@@ -92,12 +93,13 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 {
 	char *temporary;
 	gzFile file;
-	int ret = 0;
+	int ret = 0, fd;
 
 	if (asprintf(&temporary, "%s.tmp", path) < 0)
 		return kb_error_set(err, -ENOMEM, KB_NO_OFFSET, "out of memory");
+	fd = kb_private_new(temporary);
 	errno = 0;
-	file = gzopen(temporary, "we6");
+	file = fd < 0 ? NULL : gzdopen(fd, "w6");
 	if (file) {
 		gzputs(file, MAGIC);
 		kb_images_walk(images, visit_image, file);
@@ -107,8 +109,12 @@ int kb_bundle_write(const struct kb_images *images, const char *path, struct kb_
 			ret = -errno;
 		if (ret)
 			unlink(temporary);
+	} else if (fd < 0) {
+		ret = fd;
 	} else {
 		ret = errno ? -errno : -ENOMEM;
+		close(fd);
+		unlink(temporary);
 	}
 	free(temporary);
 	return ret ? kb_error_set(err, ret, KB_NO_OFFSET, "%s can't be written: %s", path,
