@@ -118,12 +118,13 @@ static uint64_t ticks_to_the_end(int fd, uint32_t cpu)
 
 /*
  * The sources are taken away after the end, which takes tens of ms. A busy machine may be late, so
- * one recording of many has to be within a tick.
+ * one recording of many has to be within a few. The CPU idles in between: where one thread emulates
+ * all CPUs, each gives way to the others then.
  */
 TEST_F_TIMEOUT(session, everything_is_recorded_up_to_the_end, 240)
 {
 	unsigned int cpu = sysconf(_SC_NPROCESSORS_ONLN) - 1, tries;
-	uint64_t least = UINT64_MAX, tick = query(self->fd).clock_hz / 250;
+	uint64_t least = UINT64_MAX, few = query(self->fd).clock_hz / 100;
 	struct judgement j;
 	pid_t child;
 
@@ -131,10 +132,12 @@ TEST_F_TIMEOUT(session, everything_is_recorded_up_to_the_end, 240)
 	ASSERT_LE(0, child);
 	if (!child) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
-		for (;;)
-			ping_pong(cpu, 1000);
+		for (;;) {
+			ping_pong(cpu, 1);
+			usleep(500);
+		}
 	}
-	for (tries = 0; tries < 50 && least > tick; tries++) {
+	for (tries = 0; tries < 50 && least > few; tries++) {
 		uint64_t ticks;
 
 		ASSERT_EQ(0, configure(self->fd, all));
@@ -150,7 +153,7 @@ TEST_F_TIMEOUT(session, everything_is_recorded_up_to_the_end, 240)
 	}
 	kill(child, SIGKILL);
 	waitpid(child, NULL, 0);
-	EXPECT_LE(least, tick);
+	EXPECT_LE(least, few);
 }
 
 TEST_F(session, each_cpu_says_at_the_begin_what_it_runs)
