@@ -3,7 +3,7 @@
  * How much of a capture's tables each user may take. Every task of the machine adds rows, so
  * without limits one user could leave no room for the others. A user gets at most three quarters
  * of what the others leave. All tasks that the session does not record get a quarter together.
- * Root has no limit.
+ * Root has no limit: that is user id 0 with CAP_SYS_RESOURCE (users.h).
  *
  * Context: the caller's lock.
  */
@@ -22,6 +22,7 @@ enum kbarman_resource {
 
 /* Users as kbarman_user_of() tells them, and a number that is no user's. */
 #define KBARMAN_USER_ROOT	0U
+#define KBARMAN_USER_BARE_ROOT	(~1U)	/* user id 0 without the right to be unlimited */
 #define KBARMAN_USER_UNWANTED	(~0U)	/* tasks that are not recorded */
 
 #define KBARMAN_PAYERS		64

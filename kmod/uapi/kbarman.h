@@ -84,10 +84,10 @@
  * them drop their oldest records. read_offset then moves as it does when records are overwritten,
  * and the dropped records are counted as overwritten.
  *
- * One user can't fill a table: a user other than root gets at most three quarters of what the other
- * users leave, in each table. If the session records some processes only
- * (kbarman_configure.pids_ptr), all tasks that are not recorded get a quarter together. A fact that
- * gets no row is counted.
+ * One user can't fill a table: a user gets at most three quarters of what the other users leave, in
+ * each table. User id 0 with CAP_SYS_RESOURCE in the first user namespace has no limit. If the
+ * session records some processes only (kbarman_configure.pids_ptr), all tasks that are not recorded
+ * get a quarter together. A fact that gets no row is counted.
  *
  * The name of a mapped file is its path. The path is the end of a string that begins with
  * "kbarman.file=MAJOR:MINOR:INODE:SIZE:MTIME:". All five numbers are decimal: device and inode as

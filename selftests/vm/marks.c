@@ -86,6 +86,17 @@ static int open_as(uid_t user)
 	return fd;
 }
 
+/* A descriptor for marks that user 0 opened, without any capability: the root of a container. */
+static int open_as_bare_root(void)
+{
+	int fd;
+
+	set_capabilities(0, ALL_CAPABILITIES);
+	fd = open(KBARMAN_DEVICE, O_WRONLY | O_CLOEXEC);
+	set_capabilities(ALL_CAPABILITIES, ALL_CAPABILITIES);
+	return fd;
+}
+
 static const struct kbarman_mark_state *map_state(int fd)
 {
 	int word = ioctl(fd, KBARMAN_MARK_STATE, 0);
@@ -818,19 +829,29 @@ TEST_F(marks, opening_again_gives_no_new_rate)
 	EXPECT_LT(lost, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
 }
 
-TEST_F(marks, each_user_has_a_rate_of_its_own)
+/* A flood by who opened @one takes nothing from who opened @other. */
+static void expect_rates_apart(struct __test_metadata *_metadata, int fd, int one, int other)
 {
-	int one = open_as(1000), other = open_as(1001);
 	uint64_t lost;
 
 	if (!flood(_metadata, one, FLOOD_BEYOND))
 		SKIP(return, TOO_SLOW);
-	lost = stats(self->fd, 0).lost[KBARMAN_LOST_RATE];
+	lost = stats(fd, 0).lost[KBARMAN_LOST_RATE];
 	EXPECT_LT(0, lost);
 	flood(_metadata, other, 1000);
-	EXPECT_EQ(lost, stats(self->fd, 0).lost[KBARMAN_LOST_RATE]);
+	EXPECT_EQ(lost, stats(fd, 0).lost[KBARMAN_LOST_RATE]);
 	close(other);
 	close(one);
+}
+
+TEST_F(marks, each_user_has_a_rate_of_its_own)
+{
+	expect_rates_apart(_metadata, self->fd, open_as(1000), open_as(1001));
+}
+
+TEST_F(marks, root_without_capabilities_has_a_rate_of_its_own)
+{
+	expect_rates_apart(_metadata, self->fd, open_as_bare_root(), open_as(0));
 }
 
 TEST_F(marks, what_is_lost_costs_others_nothing)
@@ -855,16 +876,16 @@ TEST_F(marks, what_is_lost_costs_others_nothing)
 	close(rw);
 }
 
-TEST_F(marks, one_user_does_not_get_all_series)
+static void expect_series_left(struct __test_metadata *_metadata, int fd, int one)
 {
-	int one = open_as(1000), other = open_as(1001), made;
 	struct kbarman_configure c = only_marks;
+	int other = open_as(1001), made;
 	char name[16];
 
-	ASSERT_EQ(0, stop(self->fd));
+	ASSERT_EQ(0, stop(fd));
 	c.max_series = 63;	/* and the module's own */
-	ASSERT_EQ(0, configure(self->fd, c));
-	ASSERT_EQ(0, start(self->fd));
+	ASSERT_EQ(0, configure(fd, c));
+	ASSERT_EQ(0, start(fd));
 	for (made = 0;; made++) {
 		snprintf(name, sizeof(name), "s%d", made);
 		if (define(one, "mine", name) < 0)
@@ -873,13 +894,23 @@ TEST_F(marks, one_user_does_not_get_all_series)
 	EXPECT_EQ(-ENOSPC, define(one, "mine", "another"));
 	EXPECT_LE(32, made);
 	EXPECT_GE(48, made);
-	EXPECT_LT(0, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_SERIES]);
+	EXPECT_LT(0, stats(fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_SERIES]);
 	EXPECT_LT(0, define(other, "theirs", "first"));
 	/* What there is, everybody has. */
 	EXPECT_LT(0, define(other, "mine", "s0"));
 	EXPECT_LT(0, define(one, "theirs", "first"));
 	close(other);
 	close(one);
+}
+
+TEST_F(marks, one_user_does_not_get_all_series)
+{
+	expect_series_left(_metadata, self->fd, open_as(1000));
+}
+
+TEST_F(marks, root_without_capabilities_does_not_get_all_series)
+{
+	expect_series_left(_metadata, self->fd, open_as_bare_root());
 }
 
 TEST_F(marks, long_texts_count_more)

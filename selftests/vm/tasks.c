@@ -375,7 +375,10 @@ TEST_F(tasks, stream_counts_what_finds_no_row)
 	EXPECT_LE(300, stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
 }
 
-/* A child of user @user takes @names names, one after the other. */
+/*
+ * A child of user @user takes @names names, one after the other. It has no capability: user 0 is
+ * then the root of a container that may do nothing outside.
+ */
 static void rename_as(uid_t user, unsigned int names)
 {
 	pid_t child = fork();
@@ -386,6 +389,7 @@ static void rename_as(uid_t user, unsigned int names)
 	if (!child) {
 		if (setresuid(user, user, user))
 			_exit(1);
+		keep_only(0);
 		for (i = 0; i < names; i++) {
 			snprintf(name, sizeof(name), "r%u-%u", user, i);
 			prctl(PR_SET_NAME, name);
@@ -396,26 +400,36 @@ static void rename_as(uid_t user, unsigned int names)
 		lost("the child did not rename itself");
 }
 
-TEST_F(tasks, a_user_that_takes_many_names_leaves_rows_for_others)
+static void expect_room_beside(struct __test_metadata *_metadata, int fd, uid_t user)
 {
 	enum { ROWS = 1024 };
-	pid_t child;
 	struct kbarman_stats s;
+	pid_t child;
 
-	ASSERT_EQ(0, configure(self->fd, first_cpu(KBARMAN_MODE_STREAM, ROWS)));
-	ASSERT_EQ(0, start(self->fd));
-	rename_as(1000, 2 * ROWS);
-	s = stats(self->fd, KBARMAN_CPU_ALL);
+	ASSERT_EQ(0, configure(fd, first_cpu(KBARMAN_MODE_STREAM, ROWS)));
+	ASSERT_EQ(0, start(fd));
+	rename_as(user, 2 * ROWS);
+	s = stats(fd, KBARMAN_CPU_ALL);
 	EXPECT_LE(ROWS, s.missed[KBARMAN_MISSED_TASK]);
 	EXPECT_GE(ROWS - ROWS / 8, s.tasks);
 	rename_as(1001, 1);
 	EXPECT_EQ(s.missed[KBARMAN_MISSED_TASK],
-		  stats(self->fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
+		  stats(fd, KBARMAN_CPU_ALL).missed[KBARMAN_MISSED_TASK]);
 	make_named(&child, 1);
-	ASSERT_EQ(0, stop(self->fd));
-	EXPECT_NE(NULL, capture_task(map_cpu(self->fd, 0), child, "named-0"));
+	ASSERT_EQ(0, stop(fd));
+	EXPECT_NE(NULL, capture_task(map_cpu(fd, 0), child, "named-0"));
 	/* Nor do names without a row take room. */
-	EXPECT_GE(32 * KIB, stats(self->fd, KBARMAN_CPU_ALL).strings);
+	EXPECT_GE(32 * KIB, stats(fd, KBARMAN_CPU_ALL).strings);
+}
+
+TEST_F(tasks, a_user_that_takes_many_names_leaves_rows_for_others)
+{
+	expect_room_beside(_metadata, self->fd, 1000);
+}
+
+TEST_F(tasks, root_without_capabilities_leaves_rows_for_others)
+{
+	expect_room_beside(_metadata, self->fd, 0);
 }
 
 TEST_F(tasks, nothing_is_missed_with_the_default_tables)
