@@ -15,6 +15,12 @@
 
 #define FALLBACK_MIN_NS		100000
 
+static bool event_is_hardware(const struct kbarman_event *event)
+{
+	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
+	       event->type != PERF_TYPE_BREAKPOINT;
+}
+
 /* What @flags of an event say of where it counts. */
 static void attr_exclude(struct perf_event_attr *attr, u32 flags)
 {
@@ -33,6 +39,12 @@ static struct perf_event_attr event_wanted_attr(const struct kbarman_event *want
 		.config2 = wanted->config2,
 		.pinned = 1,
 		.disabled = !!(wanted->flags & KBARMAN_EVENT_TURN),
+		/*
+		 * What a virtual machine does is nothing that a task of this machine does. And a
+		 * host whose guests have the PMU to themselves (mediated vPMU) refuses events that
+		 * would count in them, or, while there are such events, guests.
+		 */
+		.exclude_guest = event_is_hardware(wanted),
 	};
 
 	attr_exclude(&attr, wanted->flags);
@@ -126,6 +138,23 @@ static int event_check_name(const struct perf_event_attr *attr, int cpu)
 }
 
 /*
+ * Create an event with @attr on @cpu. A PMU that can leave out nothing, guests included, refuses to:
+ * there the event counts wherever the PMU does.
+ */
+static struct perf_event *event_of_attr(struct perf_event_attr *attr, int cpu,
+					perf_overflow_handler_t handler, void *context)
+{
+	struct perf_event *event = perf_event_create_kernel_counter(attr, cpu, NULL, handler,
+								    context);
+
+	if (!attr->exclude_guest ||
+	    (event != ERR_PTR(-EINVAL) && event != ERR_PTR(-EOPNOTSUPP)))
+		return event;
+	attr->exclude_guest = 0;
+	return perf_event_create_kernel_counter(attr, cpu, NULL, handler, context);
+}
+
+/*
  * The number of the PMU that counts an event with @attr on @cpu if the event takes no samples; 0:
  * there is none.
  */
@@ -142,7 +171,7 @@ static u32 event_counting_pmu(struct perf_event_attr attr, int cpu)
 	attr.disabled = 1;
 	if (event_check_name(&attr, cpu))
 		return 0;
-	event = perf_event_create_kernel_counter(&attr, cpu, NULL, NULL, NULL);
+	event = event_of_attr(&attr, cpu, NULL, NULL);
 	if (IS_ERR(event))
 		return 0;
 	type = event->pmu->type;
@@ -174,9 +203,8 @@ static struct perf_event *event_create(struct kbarman_session *session,
 
 	if (error)
 		return ERR_PTR(error);
-	event = perf_event_create_kernel_counter(&attr, cpu, NULL,
-						 attr.sample_period ? handler : NULL,
-						 per_cpu_ptr(session->each, cpu));
+	event = event_of_attr(&attr, cpu, attr.sample_period ? handler : NULL,
+			      per_cpu_ptr(session->each, cpu));
 	if (IS_ERR(event))
 		return event;
 	/*
@@ -194,12 +222,6 @@ static struct perf_event *event_create(struct kbarman_session *session,
 		return event;
 	perf_event_release_kernel(event);
 	return ERR_PTR(error);
-}
-
-static bool event_is_hardware(const struct kbarman_event *event)
-{
-	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
-	       event->type != PERF_TYPE_BREAKPOINT;
 }
 
 static bool session_is_per_core(const struct kbarman_session *session)

@@ -480,7 +480,10 @@ struct kbarman_query {
 #define KBARMAN_DEFAULT_STACK_BYTES	65536
 #define KBARMAN_MAX_STACK_BYTES		(1U << 20)
 
-/* kbarman_event.flags */
+/*
+ * kbarman_event.flags. Events of PMUs do not count what guests do, the virtual machines that this
+ * machine is a host of, unless the PMU can't leave it out.
+ */
 #define KBARMAN_EVENT_NO_USER		(1U << 0)	/* don't count user space, */
 #define KBARMAN_EVENT_NO_KERNEL		(1U << 1)	/* the kernel, */
 #define KBARMAN_EVENT_NO_HV		(1U << 2)	/* the hypervisor */

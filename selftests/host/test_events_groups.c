@@ -63,6 +63,11 @@ static void modifiers(void)
 	tap_ok(refused("cycles:x", "'x' are no modifiers") && refused("cycles:", "no modifiers") &&
 	       refused("cycles:pppp", "no modifiers") && refused("cpu/slots/z", "no modifiers") &&
 	       refused("sched:sched_wakeup:q", "no modifiers"), "other_letters_are_refused");
+	tap_ok(parse("cycles:H,cycles:uH") == 2 && is(0, "cycles:H", 0) &&
+	       is(1, "cycles:uH", USER),
+	       "guests_are_left_out_with_h_and_without");
+	tap_ok(refused("cycles:G", "record in the virtual machine") &&
+	       refused("cycles:GH", "record in the virtual machine"), "guests_are_refused");
 	tap_ok(refused("cycles:ppp", "at most 'pp'"), "a_pmu_says_how_precise_it_is");
 }
 

@@ -8,7 +8,7 @@
  *	instructions	ns / 4
  *	steps		what was written to the parameter `step`, on the CPU that wrote
  *	flags		once, when the event begins to count: its exclude_user, 2 * exclude_kernel,
- *			4 * exclude_hv, 8 * precise_ip, 32 * wakeup_events
+ *			4 * exclude_hv, 8 * precise_ip, 32 * wakeup_events, 64 * exclude_guest
  *	wide, narrow	as steps; kb_big has only the first of them, and kb_little only the second
  *
  * An event that samples overflows by a timer. So it never overflows while interrupts are off, as it
@@ -20,7 +20,7 @@
  * whose number names the PMU; `places`: how many events a CPU counts at the same time; `nest`: every
  * so many reads an overflow comes in between, 0 never; `nested`: how many of these there were;
  * `forward`: a third PMU, "kb_precise", takes generic events that are to be precise, and can't be
- * read, as IBS on AMD.
+ * read, as IBS on AMD; `guests`: 0: they refuse to leave out guests.
  */
 #include <linux/cpumask.h>
 #include <linux/hrtimer.h>
@@ -42,13 +42,14 @@
 enum { EVENTS(EVENT_NUMBER) };
 
 static char *big = "0", *little = "1";
-static int generic, forward;
+static int generic, forward, guests = 1;
 static unsigned int places = 8, nest, nested;
 
 module_param(big, charp, 0444);
 module_param(little, charp, 0444);
 module_param(generic, int, 0444);
 module_param(forward, int, 0444);
+module_param(guests, int, 0444);
 module_param(places, uint, 0444);
 module_param(nest, uint, 0644);
 module_param(nested, uint, 0444);
@@ -113,7 +114,7 @@ static u64 counter_now(const struct perf_event *event)
 	case EVENT_FLAGS:
 		return event->attr.exclude_user | event->attr.exclude_kernel << 1 |
 		       event->attr.exclude_hv << 2 | event->attr.precise_ip << 3 |
-		       event->attr.wakeup_events << 5;
+		       event->attr.wakeup_events << 5 | event->attr.exclude_guest << 6;
 	}
 	return this_cpu_read(cores.steps);
 }
@@ -266,6 +267,8 @@ static int kb_event_init(struct perf_event *event)
 		return -ENOENT;
 	if (event->attr.precise_ip > 2)
 		return -EOPNOTSUPP;
+	if (event->attr.exclude_guest && !guests)
+		return -EINVAL;
 	/* Not hw->config, which is where the timer is. */
 	event->pmu_private = (void *)number;
 	if (!is_sampling_event(event))

@@ -10,6 +10,12 @@
 
 #include "record/perf_counter.h"
 
+static bool has_guests(const struct kbarman_event *event)
+{
+	return event->type != PERF_TYPE_SOFTWARE && event->type != PERF_TYPE_TRACEPOINT &&
+	       event->type != PERF_TYPE_BREAKPOINT;
+}
+
 int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf_place *place)
 {
 	struct perf_event_attr attr = {
@@ -27,10 +33,17 @@ int kb_perf_counter_open(const struct kbarman_event *event, const struct kb_perf
 		.exclude_kernel = place->user_only || event->flags & KBARMAN_EVENT_NO_KERNEL,
 		.exclude_hv = place->user_only || event->flags & KBARMAN_EVENT_NO_HV,
 		.precise_ip = event->flags >> KBARMAN_EVENT_PRECISE_SHIFT & 3,
+		.exclude_guest = has_guests(event),
 	};
 	int fd = (int)syscall(SYS_perf_event_open, &attr, place->pid, place->cpu, place->leader,
 			      PERF_FLAG_FD_CLOEXEC);
 
+	/* A PMU that can leave out nothing, guests included, refuses to. */
+	if (fd < 0 && attr.exclude_guest && (errno == EINVAL || errno == EOPNOTSUPP)) {
+		attr.exclude_guest = 0;
+		fd = (int)syscall(SYS_perf_event_open, &attr, place->pid, place->cpu,
+				  place->leader, PERF_FLAG_FD_CLOEXEC);
+	}
 	return fd < 0 ? -errno : fd;
 }
 

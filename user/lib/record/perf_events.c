@@ -89,6 +89,9 @@ static int set_modifiers(const struct parser *p, const char *text, __u32 *flags)
 
 	if (kb_modifiers_apply(text, flags))
 		return 0;
+	if (strchr(text, 'G'))
+		return fail(p, -EINVAL, "what guests do can't be counted from outside: record in "
+			    "the virtual machine, without 'G'");
 	snprintf(why, sizeof(why),
 		 "'%.20s' are no modifiers: u counts in user space, k in the kernel, h in the "
 		 "hypervisor, p, pp and ppp sample precisely", text);

@@ -20,6 +20,8 @@ bool kb_modifiers_apply(const char *text, __u32 *flags)
 		case 'h':
 			where |= KBARMAN_EVENT_NO_HV;
 			break;
+		case 'H':	/* this machine without its guests, as ever */
+			break;
 		case 'p':
 			if (precise++ < 3)
 				break;
