@@ -6,6 +6,7 @@
  * be at a higher address than the one before it, as on a stack; then no frame is seen twice. The
  * number of frames is limited, too.
  */
+#include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/ptrace.h>
@@ -14,6 +15,7 @@
 #include <linux/slab.h>
 
 #include "callchain.h"
+#include "clock.h"
 #include "compat/mm.h"
 #include "here.h"
 #include "plain_address.h"
@@ -179,13 +181,26 @@ static void frames_add_user(struct kbarman_frames *frames, struct pt_regs *regs)
 }
 
 /*
+ * How long the scan of a stack may take. Samples are taken in handlers of perf, which allows all
+ * events of the machine to sample less often if the handlers take too long on average.
+ */
+static u64 chain_stack_ticks(const struct kbarman_session *session, bool samples)
+{
+	u32 ns = samples ? session->config.stack_ns : 0;
+
+	return ns ? mul_u64_u32_div(kbarman_clock_hz(), ns, NSEC_PER_SEC) + 1 : 0;
+}
+
+/*
  * The user's first frame, and the stack instead of more frames. Not inline: kernels that clear
  * variables on the stack would clear the ranges for chains of frames, too.
  */
 static noinline void chain_add_stack(struct kbarman_cpu *here, struct kbarman_callchain *chain,
-				     struct kbarman_frames *frames, struct pt_regs *regs)
+				     struct kbarman_frames *frames, struct pt_regs *regs,
+				     bool samples)
 {
 	const struct kbarman_session *session = here->session;
+	u64 ticks = chain_stack_ticks(session, samples);
 	struct kbarman_sparse_ranges ranges;
 	struct bm_kbarman_stack *stack;
 	bool known;
@@ -200,7 +215,8 @@ static noinline void chain_add_stack(struct kbarman_cpu *here, struct kbarman_ca
 			       kbarman_plain_address(GENMASK_ULL(54, 0)) : ~0UL;
 	stack = (void *)&chain->addresses[frames->nr];
 	chain->stack_bytes = kbarman_sparse_stack_gather(stack, regs, &ranges,
-							 session->config.stack_bytes, known);
+							 session->config.stack_bytes, known,
+							 ticks);
 	if (chain->stack_bytes)
 		chain->head.nr_kernel |= BM_KBARMAN_CHAIN_STACK;
 }
@@ -225,7 +241,7 @@ static struct pt_regs *task_user_regs(struct pt_regs *regs)
 
 /* Add the user's part, if it is wanted and @regs, which may be NULL, can be followed now. */
 static void chain_add_user(struct kbarman_cpu *here, struct kbarman_callchain *chain,
-			   struct kbarman_frames *frames, struct pt_regs *regs)
+			   struct kbarman_frames *frames, struct pt_regs *regs, bool samples)
 {
 	const struct kbarman_session *session = here->session;
 	bool wanted = session->chain_parts & (KBARMAN_CONFIGURE_CHAIN_USER |
@@ -239,7 +255,7 @@ static void chain_add_user(struct kbarman_cpu *here, struct kbarman_callchain *c
 		kbarman_maps_sampled(session);
 		frames->skip = false;
 		if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_STACK) {
-			chain_add_stack(here, chain, frames, regs);
+			chain_add_stack(here, chain, frames, regs, samples);
 		} else {
 			kbarman_user_faults_off();
 			frames_add_user(frames, regs);
@@ -267,7 +283,7 @@ static struct kbarman_callchain *chain_gather(struct kbarman_cpu *here, struct p
 	if (session->chain_parts & KBARMAN_CONFIGURE_CHAIN_KERNEL && !(regs && user_mode(regs)))
 		kbarman_frames_kernel(&frames, regs);
 	chain->head.nr_kernel = frames.nr;
-	chain_add_user(here, chain, &frames, task_user_regs(regs));
+	chain_add_user(here, chain, &frames, task_user_regs(regs), regs);
 	if (frames.nr)
 		return chain;
 	kbarman_callchain_put(here, chain);

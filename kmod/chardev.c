@@ -157,6 +157,8 @@ static int config_check(const struct kbarman_configure *config)
 	if (config->stack_bytes > (config->flags & KBARMAN_CONFIGURE_CHAIN_STACK ?
 				    KBARMAN_MAX_STACK_BYTES : 0))
 		return -EINVAL;
+	if (config->stack_ns && !(config->flags & KBARMAN_CONFIGURE_CHAIN_STACK))
+		return -EINVAL;
 	if (config->turn_ms && (!(config->flags & KBARMAN_CONFIGURE_COUNT_SWITCH) ||
 				config->turn_ms < KBARMAN_TURN_MS_MIN ||
 				config->turn_ms > KBARMAN_TURN_MS_MAX))

@@ -9,12 +9,17 @@
  * left, what was kept is given up, and the scan goes on nearer to the stack pointer: no word is
  * looked at twice, and what is left halves each time. A page that is not there takes longer still,
  * because each try is a fault. So the first one makes the scan go on below the lowest.
+ *
+ * What counts is how long all this takes, and on a slow machine, or in a virtual one that does not
+ * run, every word takes long. So half of the time that the scan has, and all of it, do the same as
+ * half of the room, and all of it.
  */
 #include <linux/kernel.h>
 #include <linux/mm.h>
 #include <linux/ptrace.h>
 #include <linux/string.h>
 
+#include "clock.h"
 #include "sparse_stack.h"
 #include "user_memory.h"
 #include "user_registers.h"
@@ -35,6 +40,8 @@ struct scan {
 	unsigned long low, high;	/* addresses: where it begins and ends */
 	unsigned long end;		/* pointers to what is above are not kept */
 	enum bm_kbarman_stack_end why;	/* it ends at `high` */
+	u64 begun, ticks;		/* when it began, and how long it may take */
+	u64 alarm;			/* ticks since `begun`: see scan_save_time() */
 };
 
 /* Most chunks of @limit bytes: the first and the last one may be parts of a block. */
@@ -147,6 +154,29 @@ static noinline unsigned long scan_make_room(struct scan *scan, struct kbarman_s
 	return end;
 }
 
+/*
+ * Half of the time is over, or all of it, and nothing below @end was looked at. In the second half
+ * the scan gets as far as in the first one. Returns the end of the next block.
+ */
+static noinline unsigned long scan_save_time(struct scan *scan, struct kbarman_sparse *sparse,
+					     unsigned long end, unsigned int word)
+{
+	u64 took = kbarman_clock() - scan->begun;
+	bool over = took >= scan->ticks;
+	unsigned long bytes = (scan->high - end) / (over ? 4 : 1);
+
+	scan->alarm = over ? took + scan->ticks / 4 + 1 : scan->ticks;
+	if (end - scan->low <= bytes)
+		return end;
+	return scan_begin_at(scan, sparse, scan->low + ALIGN_DOWN(bytes, STEP * word),
+			     BM_KBARMAN_STACK_TIME);
+}
+
+static __always_inline bool scan_is_late(const struct scan *scan)
+{
+	return scan->ticks && kbarman_clock() - scan->begun >= scan->alarm;
+}
+
 /* Read the block at @from, of words of @size bytes. False: it is not there. */
 static __always_inline bool read_block(u64 (*words)[CHUNK], unsigned long from, unsigned int size)
 {
@@ -186,6 +216,10 @@ static __always_inline void scan_blocks(struct scan *scan, unsigned int size)
 		at = max(block, low);
 		if (unlikely(sparse.next < scan->enough)) {
 			at = scan_make_room(scan, &sparse, end, size);
+			continue;
+		}
+		if (unlikely(scan_is_late(scan))) {
+			at = scan_save_time(scan, &sparse, end, size);
 			continue;
 		}
 		if (unlikely(!read_block(&words, block, size))) {
@@ -234,7 +268,7 @@ static u32 *stack_put_chunks(u32 *to, struct scan *scan, u32 limit,
 
 unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const struct pt_regs *regs,
 					  const struct kbarman_sparse_ranges *ranges, u32 limit,
-					  bool known)
+					  bool known, u64 ticks)
 {
 	struct kbarman_user_registers wanted = kbarman_user_registers(regs);
 	unsigned long step = STEP * wanted.word, low = ALIGN_DOWN(ranges->stack.low, step);
@@ -245,6 +279,9 @@ unsigned long kbarman_sparse_stack_gather(struct bm_kbarman_stack *to, const str
 		.high = ALIGN(end, step),
 		.end = end,
 		.why = known ? BM_KBARMAN_STACK_WHOLE : BM_KBARMAN_STACK_ABSENT,
+		.begun = ticks ? kbarman_clock() : 0,
+		.ticks = ticks,
+		.alarm = ticks / 2,
 	};
 	u32 *chunks;
 

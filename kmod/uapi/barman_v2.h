@@ -351,6 +351,7 @@ enum bm_kbarman_stack_end {
 	BM_KBARMAN_STACK_FULL,		/* more words than a record may have */
 	BM_KBARMAN_STACK_ABSENT,	/* the next bytes are not there, are not in memory, or are
 					 * not known to belong to the stack */
+	BM_KBARMAN_STACK_TIME,		/* as long as a scan may take */
 };
 
 /* To what the lower bits of a word are added. */

@@ -534,7 +534,10 @@ struct kbarman_configure {
 	__u32 stack_bytes;		/* most bytes of a stack that are looked at; 0 = 64 KiB;
 					 * only with KBARMAN_CONFIGURE_CHAIN_STACK */
 	__u32 turn_ms;			/* about how long a turn is; 0 = there are no turns */
-	__u64 reserved[1];
+	__u32 stack_ns;			/* how long the scan of a sample's stack takes, which is
+					 * cut if it were longer; 0 = as long as it does; only with
+					 * KBARMAN_CONFIGURE_CHAIN_STACK */
+	__u32 reserved[1];
 };
 
 /*

@@ -212,7 +212,7 @@ static const struct bm_kbarman_stack *gather(unsigned int limit)
 {
 	struct bm_kbarman_stack *to = (struct bm_kbarman_stack *)gathered;
 
-	kbarman_sparse_stack_gather(to, &program.regs, &program.ranges, limit, true);
+	kbarman_sparse_stack_gather(to, &program.regs, &program.ranges, limit, true, 0);
 	return to;
 }
 

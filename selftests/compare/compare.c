@@ -254,7 +254,7 @@ static size_t make_sparse(const struct perf_event *sample, const struct space *s
 	if (!kbarman_code_bounds_find(&bounds, &space->mm, &ranges.code[1]))
 		return 0;
 	kbarman_sparse_ranges_close(&ranges);
-	return kbarman_sparse_stack_gather(to, &regs, &ranges, known ? LIMIT : limit, known);
+	return kbarman_sparse_stack_gather(to, &regs, &ranges, known ? LIMIT : limit, known, 0);
 }
 
 static const struct kb_unwind_chain *unwind(const struct space *space, const void *data,

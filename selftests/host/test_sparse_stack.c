@@ -3,6 +3,11 @@
  * Where a sparse stack ends, and how much is read for it: the module's own sparse_stack.c over the
  * memory of a made task.
  */
+#define KBARMAN_CLOCK_H
+#include <stdint.h>
+
+static uint64_t kbarman_clock(void);
+
 #include "../compare/kernel.h"
 #include "../../kmod/sparse_stack.c"
 #include "../lib/tap.h"
@@ -30,6 +35,15 @@ static unsigned long limit = LIMIT;
 static unsigned int absent, absent_step;
 static unsigned int reads, faults;	/* of blocks; tries to read what is not there */
 
+/* The clock: what a block takes, the time there is, and the block that takes all of it. */
+static u64 now, pace, ticks;
+static unsigned int halt;
+
+static u64 kbarman_clock(void)
+{
+	return now;
+}
+
 /* Where the stack begins, and a block. */
 static unsigned long stack_begin(void)
 {
@@ -54,7 +68,7 @@ unsigned long __copy_from_user_inatomic(void *to, const void *from, unsigned lon
 	u32 *narrow = to;
 	u64 *wide = to;
 
-	reads++;
+	now += ++reads == halt ? 100 * ticks : pace;
 	if (is_absent(at / PAGE_SIZE + 1)) {
 		faults++;
 		return bytes;
@@ -126,7 +140,7 @@ static unsigned int gather(unsigned int first, bool known)
 	kbarman_sparse_ranges_close(&ranges);
 	memset(&stack, 0xa5, sizeof(stack));
 	reads = faults = 0;
-	bytes = kbarman_sparse_stack_gather(&stack.head, &regs, &ranges, limit, known);
+	bytes = kbarman_sparse_stack_gather(&stack.head, &regs, &ranges, limit, known, ticks);
 	end = n + stack.head.scanned / size;
 	for (; n < end; n = next) {
 		u64 map = at[0] | (u64)at[1] << 32;
@@ -213,6 +227,39 @@ static void try_full(void)
 	code = 0;
 }
 
+static void try_time(void)
+{
+	unsigned int blocks = WORDS / CHUNK, kept;
+
+	step = 16;
+	pace = 1;
+	ticks = 4 * blocks;
+	tap_is(gather(0, true), WORDS / 16, "a_scan_that_has_the_time_looks_at_all_words");
+	tap_is(stack.head.end, BM_KBARMAN_STACK_WHOLE, "and_is_whole");
+	ticks = blocks / 2;
+	kept = gather(0, true);
+	tap_ok(kept >= WORDS / 16 / 5 && kept <= WORDS / 16 / 2,
+	       "one_that_has_less_looks_at_those_near_the_stack_pointer");
+	tap_is(stack.head.end, BM_KBARMAN_STACK_TIME, "it_is_told_that_the_time_was_over");
+	tap_ok(reads <= ticks * 3 / 2 + 1, "it_takes_no_longer_than_half_as_long_again");
+	halt = 3;
+	kept = gather(0, true);
+	tap_ok(kept && kept != ~0U && reads < 8, "one_that_is_held_up_ends_soon");
+	tap_is(stack.head.end, BM_KBARMAN_STACK_TIME, "this_is_told_as_well");
+	limit = LARGE;
+	words = LARGE / sizeof(u64);
+	halt = 0;
+	for (ticks = 1; ticks <= 64; ticks++) {
+		gather(5, true);
+		if (reads > ticks * 3 / 2 + 2)
+			break;
+	}
+	tap_is(ticks, 65, "however_little_time_it_has");
+	limit = LIMIT;
+	words = WORDS;
+	pace = ticks = 0;
+}
+
 static void try_programs(void)
 {
 	pointers = true;
@@ -234,6 +281,7 @@ int main(void)
 	try_ends();
 	try_absent();
 	try_full();
+	try_time();
 	try_programs();
 	return tap_done();
 }

@@ -134,7 +134,7 @@ static struct kb_unwind_sparse gather(struct gather_task *task)
 	memcpy(regs.value, task->registers.value, sizeof(regs.value));
 	gather_copy(task, ALIGN_DOWN(sp, 4 * machine->word));
 	bytes = kbarman_sparse_stack_gather(&task->made.head, &regs, &ranges, GATHER_LIMIT,
-					    task->whole);
+					    task->whole, 0);
 	if (kb_unwind_sparse_take(&sparse, machine, &task->made, bytes, false))
 		abort();
 	return sparse;
