@@ -28,6 +28,7 @@
 #include "sandbox.h"
 
 #define DISK_LOW	(256ULL << 20)
+#define LOW_RATE	1000		/* samples a second: what record takes by itself */
 #define CAP_SYS_ADMIN	21
 #define CAP_SYSLOG	34
 #define CAP_PERFMON	38
@@ -338,11 +339,17 @@ static enum verdict check_names(struct doctor *doctor)
 
 static enum verdict check_paranoid(struct doctor *doctor)
 {
-	long level;
+	long level, rate;
 
 	if (!read_number(doctor, "/proc/sys/kernel/perf_event_paranoid", &level)) {
 		advise(doctor, "boot a kernel with CONFIG_PERF_EVENTS");
 		return say(doctor, BAD, "this kernel has no perf events: nothing can be sampled");
+	}
+	if (read_number(doctor, "/proc/sys/kernel/perf_event_max_sample_rate", &rate) &&
+	    rate < LOW_RATE) {
+		advise(doctor, "sysctl kernel.perf_event_max_sample_rate=100000: Linux lowers it for "
+		       "all programs when handlers of samples take long, and never raises it again");
+		return say(doctor, WORSE, "no more than %ld samples a second are allowed", rate);
 	}
 	return say(doctor, GOOD, "perf_event_paranoid is %ld, recording does not depend on it",
 		   level);

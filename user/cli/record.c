@@ -220,6 +220,7 @@ static int configure(struct recording *rec)
 	if (!o->events_text)
 		configure.flags |= KBARMAN_CONFIGURE_FALLBACK;
 	limit_sample_rate(&configure);
+	limit_stack_time(&configure);
 	if (o->processes.nr) {
 		configure.pids_ptr = (uintptr_t)o->processes.pids;
 		configure.nr_pids = o->processes.nr;

@@ -12,6 +12,8 @@
 
 #define LIMIT_NAME	"kernel.perf_event_max_sample_rate"
 #define LIMIT_FILE	"/proc/sys/kernel/perf_event_max_sample_rate"
+#define PERCENT_FILE	"/proc/sys/kernel/perf_cpu_time_max_percent"
+#define USUAL_HZ	1000	/* of an event whose rate nobody knows */
 
 /* Reads a number from a file. 0: the file can't be read, or has no number. */
 static uint64_t read_number(const char *path)
@@ -56,6 +58,32 @@ static bool counts_ns(const struct kbarman_event *event)
 {
 	return event->type == PERF_TYPE_SOFTWARE && (event->config == PERF_COUNT_SW_CPU_CLOCK ||
 						     event->config == PERF_COUNT_SW_TASK_CLOCK);
+}
+
+/* How often a second @configure samples, as far as this is known. */
+static uint64_t samples_a_second(const struct kbarman_configure *configure)
+{
+	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
+	uint64_t rate;
+
+	if (configure->flags & KBARMAN_CONFIGURE_FREQ)
+		return configure->sample;
+	rate = events_a_second(event) / configure->sample;
+	return rate ?: USUAL_HZ;
+}
+
+void limit_stack_time(struct kbarman_configure *configure)
+{
+	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
+	uint64_t percent = read_number(PERCENT_FILE), ns;
+
+	/* With 0 and 100 Linux does not look. And it does not look at its own timers. */
+	if (!(configure->flags & KBARMAN_CONFIGURE_CHAIN_STACK) || !configure->nr_events ||
+	    !configure->sample || event->type == PERF_TYPE_SOFTWARE || !percent || percent >= 100)
+		return;
+	/* The scan takes half as long again at most, and Linux adds a quarter to the average. */
+	ns = KB_NS_PER_S / 100 * percent / samples_a_second(configure) / 2;
+	configure->stack_ns = ns < 1 ? 1 : ns > UINT32_MAX ? UINT32_MAX : (uint32_t)ns;
 }
 
 void limit_sample_rate(struct kbarman_configure *configure)

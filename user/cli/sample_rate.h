@@ -14,4 +14,11 @@
  */
 void limit_sample_rate(struct kbarman_configure *configure);
 
+/*
+ * Bounds how long the scan of a sample's stack takes, so that handlers of samples stay within the
+ * share of time that Linux allows them (kernel.perf_cpu_time_max_percent). Beyond it, Linux would
+ * lower the rate of samples for all programs.
+ */
+void limit_stack_time(struct kbarman_configure *configure);
+
 #endif

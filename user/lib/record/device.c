@@ -223,7 +223,8 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 		{ EINVAL, "the session is not configured" },
 		{ ENODEV, "none of the CPUs to record is online" },
 		{ ERANGE, "the frequency is above the limit of Linux "
-			  "(kernel.perf_event_max_sample_rate): sample less often (-F)" },
+			  "(kernel.perf_event_max_sample_rate): sample less often (-F), or raise "
+			  "it ('kbarman doctor' says when it is low)" },
 		{ 0, NULL },
 	};
 	struct kbarman_start start = { .size = sizeof(start), .event = ~0U, .cpu = ~0U };
