@@ -73,6 +73,10 @@
  * On a 32-bit kernel only the low word of each offset is updated while the session runs. The high
  * words are correct after a stop.
  *
+ * Tasks and processes have the numbers of the machine, those of the first pid namespace, in records,
+ * rows and facts, whoever reads them. In a pid namespace, as of a container, /proc, getpid() and
+ * kbarman_configure.pids_ptr have other numbers.
+ *
  * The tables in the header (strings, tasks, maps, PMU) only grow while a session runs. A row is
  * complete before the count that covers it is increased. Overwrite mode, and stream mode with
  * KBARMAN_CONFIGURE_REUSE, are the exceptions: they empty rows that no record in any ring needs,
@@ -519,7 +523,8 @@ struct kbarman_configure {
 	__u32 max_strings;		/* bytes; 0 = 4 MiB; rounded up */
 	__u32 nr_cpu_words;		/* number of __u64 at cpus_ptr; 0 = all CPUs */
 	__u64 cpus_ptr;			/* bit c % 64 of __u64 [c / 64]: record CPU c */
-	__u64 pids_ptr;			/* __u32[]; thread group ids of the processes to record */
+	__u64 pids_ptr;			/* __u32[]; thread group ids of the processes to record, as
+					 * the caller's pid namespace numbers them */
 	__u32 nr_pids;			/* 0 = every task */
 	__u32 nr_events;
 	__u64 events_ptr;		/* struct kbarman_event[]; the first one samples */

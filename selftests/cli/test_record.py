@@ -501,6 +501,17 @@ def processes_are_followed_to_their_end(tmp):
     assert whole(tmp)[0].facts()["filter"] == f"pid:{process.pid},{other.pid}"
 
 
+def numbers_of_a_pid_namespace_are_told_to_be_others(tmp):
+    inside = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--mount-proc"]
+    if subprocess.run([*inside, "true"], stderr=subprocess.DEVNULL, check=False).returncode:
+        raise tap.Skip("no PID namespace can be made here")
+    result = subprocess.run([*inside, "sh", "-c", 'sleep 0.3 & exec "$0" record -p $!', tap.KBARMAN],
+                            cwd=tmp, env=fake(), capture_output=True, text=True, check=False)
+    assert result.returncode == 0 and "numbers of this PID namespace" in result.stderr, result
+    facts = Capture(os.path.join(tmp, "kbarman.cap")).facts()
+    assert facts["filter"].endswith(" in a PID namespace"), facts["filter"]
+
+
 def without_a_bundle_there_is_none_and_no_former_one(tmp):
     for option, there in ("--bundle", True), ("--no-bundle", False):
         assert record(tmp, option, "sleep", "0.1").returncode == 0

@@ -264,7 +264,8 @@ static int write_request(struct recording *rec, struct kb_error *err)
 	if (ret)
 		return ret;
 	if (o->processes.nr)
-		snprintf(text, sizeof(text), "pid:%s", o->pids_text);
+		snprintf(text, sizeof(text), "pid:%s%s", o->pids_text,
+			 processes_have_other_numbers() ? " in a PID namespace" : "");
 	ret = kb_recorder_fact(rec->recorder, "filter",
 			       o->processes.nr ? text :
 			       o->command && !o->all && !o->boot ? "command" : "none", err);
@@ -395,6 +396,9 @@ static int begin(struct recording *rec)
 	if (prepare_signals(rec) ||
 	    (o->pids_text && processes_watch(&rec->options.processes)))
 		return CLI_IMPOSSIBLE;
+	if (o->pids_text && processes_have_other_numbers())
+		cli_warn("-p: these are numbers of this PID namespace; the capture has those of the "
+			 "machine, which are others");
 	if (kb_device_open(&rec->device, &err))
 		return cli_fail_error(&err);
 	if (record_extra_open(&rec->options.extra))
