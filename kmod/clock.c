@@ -21,8 +21,9 @@ MODULE_PARM_DESC(trust_tsc, "Use the TSC even if the CPU does not report it as i
 bool kbarman_clock_raw __read_mostly;
 
 static bool counts __read_mostly;
+static bool plain __read_mostly;	/* nothing but `missing` is between it and kbarman_clock_raw */
 
-/* Written with one CPU online and interrupts off. */
+/* Written while nobody holds the clock, or with one CPU online and interrupts off. */
 static u64 missing;		/* ticks to add to the counter, because it restarted in a suspend */
 static u64 fell_asleep;
 
@@ -34,19 +35,22 @@ void __init kbarman_clock_init(void)
 	counts = arch_timer_get_cntfrq() != 0;
 #endif
 #if defined(CONFIG_X86) || defined(CONFIG_ARM_ARCH_TIMER)
-	kbarman_clock_raw = counts && KBARMAN_COUNTER_IS_PLAIN();
+	plain = counts && KBARMAN_COUNTER_IS_PLAIN();
 #else
-	kbarman_clock_raw = true;	/* CLOCK_MONOTONIC, either way */
+	plain = true;	/* Linux's clock, either way */
 #endif
 	kbarman_clock_choose();
 }
 
 void kbarman_clock_choose(void)
 {
-	if (!kbarman_clock_is_unsteady())
-		return;
-	counts = false;
-	kbarman_clock_raw = false;
+	if (kbarman_clock_is_unsteady()) {
+		counts = false;
+		plain = false;
+	}
+	/* A counter that restarted in a suspend goes on from there: no record is of before. */
+	missing = 0;
+	kbarman_clock_raw = plain;
 }
 
 bool kbarman_clock_is_unsteady(void)
@@ -61,7 +65,7 @@ bool kbarman_clock_counts(void)
 
 u64 kbarman_clock_called(void)
 {
-	return counts ? KBARMAN_COUNTER_OF_LINUX() + missing : ktime_get_mono_fast_ns();
+	return counts ? KBARMAN_COUNTER_OF_LINUX() + missing : KBARMAN_CLOCK_OF_LINUX();
 }
 
 void kbarman_clock_suspend(void)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The clock of the timestamps. This is the machine's counter, if the counter has the same rate on
- * all CPUs, else CLOCK_MONOTONIC. Probes store its ticks without arithmetic. Ticks are converted to
+ * all CPUs, else CLOCK_MONOTONIC_RAW. Probes store its ticks without arithmetic. Ticks are converted to
  * ns of CLOCK_MONOTONIC_RAW later, by pairs of readings of both clocks that are taken at start and
  * stop.
  */
@@ -40,7 +40,7 @@ void kbarman_clock_choose(void);
  */
 bool kbarman_clock_is_unsteady(void);
 
-/* True if ticks are those of the counter, not of CLOCK_MONOTONIC. */
+/* True if ticks are those of the counter, not of CLOCK_MONOTONIC_RAW. */
 bool kbarman_clock_counts(void);
 
 /*

@@ -28,8 +28,11 @@
 /*
  * KBARMAN_COUNTER() is for probes, KBARMAN_COUNTER_OF_LINUX() the same counter as Linux reads it.
  * They are the same if KBARMAN_COUNTER_IS_PLAIN(). Machines without a counter that is known here
- * have CLOCK_MONOTONIC.
+ * have CLOCK_MONOTONIC_RAW. CLOCK_MONOTONIC, read where no lock can be taken, may go back a little
+ * when Linux adjusts its rate. The other one is never adjusted.
  */
+#define KBARMAN_CLOCK_OF_LINUX()	ktime_get_raw_fast_ns()
+
 #if defined(CONFIG_X86)
 #define KBARMAN_COUNTER()	rdtsc()
 #elif defined(CONFIG_ARM_ARCH_TIMER) && defined(CONFIG_ARM64)
@@ -39,7 +42,7 @@
 #elif defined(CONFIG_ARM_ARCH_TIMER)
 #define KBARMAN_COUNTER()	arch_timer_read_counter()
 #else
-#define KBARMAN_COUNTER()	ktime_get_mono_fast_ns()
+#define KBARMAN_COUNTER()	KBARMAN_CLOCK_OF_LINUX()
 #endif
 
 #ifndef KBARMAN_COUNTER_IS_PLAIN

@@ -44,7 +44,8 @@ bool counter_is_plain(void);
 u64 counter_alone(void);
 u64 arch_timer_read_counter(void);
 u32 arch_timer_get_cntfrq(void);
-u64 ktime_get_mono_fast_ns(void);
+#define KBARMAN_CLOCK_OF_LINUX()	ktime_get_raw_fast_ns()
+u64 ktime_get_raw_fast_ns(void);
 u64 ktime_get_raw_ns(void);
 u64 ktime_get_ns(void);
 u64 ktime_get_real_ns(void);

@@ -15,7 +15,7 @@
  *	full						there was no room for more
  *
  * Parameters: `delays` and `residencies` in us; `counter`: times are those of the machine's
- * counter, not of CLOCK_MONOTONIC; `task`: whose wakeups are logged, -1: there is no log; `swap`: a
+ * counter, not of CLOCK_MONOTONIC_RAW; `task`: whose wakeups are logged, -1: there is no log; `swap`: a
  * CPU that is asked for the deepest state takes the first one, and the other way round, as drivers
  * may; `now`: the state in which each CPU waits for an interrupt, -1 for none; `caught`: how many
  * wakeups found the CPU of their task waiting, from before all probes until behind them.
@@ -73,7 +73,7 @@ static DEFINE_PER_CPU(struct cpu_log, logs);
 
 static u64 stamp(void)
 {
-	return READ_ONCE(counter) ? KBARMAN_COUNTER() : ktime_get_mono_fast_ns();
+	return READ_ONCE(counter) ? KBARMAN_COUNTER() : KBARMAN_CLOCK_OF_LINUX();
 }
 
 static void log_line(struct cpu_log *cpu, const struct line *line)
