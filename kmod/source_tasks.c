@@ -23,6 +23,9 @@
 #include "tables.h"
 #include "users.h"
 
+#define TASKS_AT_ONCE	256	/* without a pause */
+#define TRIES		8	/* with pauses: where tasks end all the time, the last has none */
+
 /*
  * The user that is charged for the rows of @task. Tasks that are not recorded need rows too,
  * because task switches from a recorded task name them. All of them are charged to
@@ -171,21 +174,53 @@ static struct kbarman_probe task_probes[] = {
 };
 
 /*
+ * Let others run in the middle of all tasks, between @process's @thread and the next one. False: it
+ * has ended meanwhile, so that nothing says what the next one is. Context: in an RCU section.
+ */
+static bool tasks_pause(struct task_struct *process, struct task_struct *thread)
+{
+	bool alive;
+
+	get_task_struct(process);
+	get_task_struct(thread);
+	rcu_read_unlock();
+	cond_resched();
+	rcu_read_lock();
+	alive = pid_alive(process) && pid_alive(thread);
+	put_task_struct(thread);
+	put_task_struct(process);
+	return alive;
+}
+
+/* Returns false if it has to begin again, as @pauses may make necessary. */
+static bool tasks_try_add_all(struct kbarman_session *session, bool pauses)
+{
+	struct task_struct *process, *thread;
+	char name[TASK_COMM_LEN];
+	unsigned int count = 0;
+
+	for_each_process_thread(process, thread) {
+		task_get_name(name, thread);
+		task_add(session, session->started.timestamp, thread, name);
+		if (pauses && !(++count % TASKS_AT_ONCE) && !tasks_pause(process, thread))
+			return false;
+	}
+	return true;
+}
+
+/*
  * Called with the probes attached, so that no task is missed. A task that is seen twice gets one
  * row: a row without a change is dropped.
  */
 static void tasks_add_all(struct kbarman_session *session)
 {
-	struct task_struct *process, *thread;
-	u64 timestamp = session->started.timestamp;
-	char name[TASK_COMM_LEN];
+	unsigned int tries = TRIES;	/* with pauses */
 
-	kbarman_tables_add_task(session->capture, timestamp, 0, 0, KBARMAN_USER_ROOT, "swapper");
+	kbarman_tables_add_task(session->capture, session->started.timestamp, 0, 0,
+				KBARMAN_USER_ROOT, "swapper");
 	rcu_read_lock();
-	for_each_process_thread(process, thread) {
-		task_get_name(name, thread);
-		task_add(session, timestamp, thread, name);
-	}
+	while (!tasks_try_add_all(session, tries))
+		tries--;
 	rcu_read_unlock();
 }
 
