@@ -26,6 +26,7 @@
 #include "users.h"
 
 #define DEFAULT_TASKS	16384
+#define TASKS_A_CPU	16		/* Linux has some 10 threads of its own for each */
 #define DEFAULT_MAPS	65536
 #define DEFAULT_STRINGS	(4U << 20)
 
@@ -130,7 +131,7 @@ static void config_fill_defaults(struct kbarman_configure *config)
 	if (!config->watermark)
 		config->watermark = config->ring_bytes / 4;
 	if (!config->max_tasks)
-		config->max_tasks = DEFAULT_TASKS;
+		config->max_tasks = max_t(u32, DEFAULT_TASKS, nr_cpu_ids * TASKS_A_CPU);
 	if (!config->max_maps)
 		config->max_maps = DEFAULT_MAPS;
 	if (!config->max_strings)

@@ -518,7 +518,7 @@ struct kbarman_configure {
 	__u32 sources;			/* KBARMAN_SOURCE_* */
 	__u64 ring_bytes;		/* of each CPU; rounded up to a power of two; 0 = 1 MiB */
 	__u64 watermark;		/* bytes, for poll(); 0 = a quarter of the ring */
-	__u32 max_tasks;		/* rows; 0 = 16384 */
+	__u32 max_tasks;		/* rows; 0 = 16384, or 16 a CPU if that is more */
 	__u32 max_maps;			/* rows; 0 = 65536 */
 	__u32 max_strings;		/* bytes; 0 = 4 MiB; rounded up */
 	__u32 nr_cpu_words;		/* number of __u64 at cpus_ptr; 0 = all CPUs */

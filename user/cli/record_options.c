@@ -66,7 +66,7 @@ static const struct cli_option options[] = {
 	{ OPTION_MAX_STACK, "max-stack", "N", "cut call chains to N addresses (default 127)" },
 	{ OPTION_MAX_TASKS, "max-tasks", "N",
 	  "make room for N tasks and four times as many mappings\n"
-	  "(default 16384)" },
+	  "(default 16384 or 16 a CPU)" },
 	{ OPTION_OFF_CPU, "off-cpu", NULL,
 	  "also record the call chain with which a task leaves its CPU" },
 	{ OPTION_OFF_CPU_MIN, "off-cpu-min", "SECONDS",
