@@ -21,7 +21,7 @@ MODULE_PARM_DESC(trust_tsc, "Use the TSC even if the CPU does not report it as i
 bool kbarman_clock_raw __read_mostly;
 
 static bool counts __read_mostly;
-static bool plain __read_mostly;	/* nothing but `missing` is between it and kbarman_clock_raw */
+static bool plain __read_mostly;	/* but for `missing`, kbarman_clock_raw */
 
 /* Written while nobody holds the clock, or with one CPU online and interrupts off. */
 static u64 missing;		/* ticks to add to the counter, because it restarted in a suspend */

@@ -138,8 +138,8 @@ static int event_check_name(const struct perf_event_attr *attr, int cpu)
 }
 
 /*
- * Create an event with @attr on @cpu. A PMU that can leave out nothing, guests included, refuses to:
- * there the event counts wherever the PMU does.
+ * Create an event with @attr on @cpu. A PMU that can leave out nothing, guests included, refuses
+ * to: there the event counts wherever the PMU does.
  */
 static struct perf_event *event_of_attr(struct perf_event_attr *attr, int cpu,
 					perf_overflow_handler_t handler, void *context)

@@ -20,9 +20,9 @@ static inline bool kbarman_user_is_unlimited(const struct cred *cred)
 
 /*
  * The number of the user: KBARMAN_USER_ROOT, KBARMAN_USER_BARE_ROOT or a user id. A user can create
- * a user namespace and have many user ids in it. So all ids in a namespace are charged to the creator of the outermost
- * namespace around it, below the initial one. Namespaces that root created are charged to the user
- * id that is root inside. User id 0 alone makes nobody the machine's root: the root of a container
+ * a user namespace and have many user ids in it. So all ids in a namespace are charged to the
+ * creator of the outermost namespace around it, below the initial one. Namespaces that root created
+ * are charged to the user id that is root inside. User id 0 alone makes nobody the machine's root: the root of a container
  * may have it, without a right to anything. Context: any; @cred is held, or RCU.
  */
 static inline u32 kbarman_user_of(const struct cred *cred)
