@@ -75,11 +75,15 @@ static uint64_t samples_a_second(const struct kbarman_configure *configure)
 void limit_stack_time(struct kbarman_configure *configure)
 {
 	const struct kbarman_event *event = (void *)(uintptr_t)configure->events_ptr;
-	uint64_t percent = read_number(PERCENT_FILE), ns;
+	uint64_t percent, ns;
 
-	/* With 0 and 100 Linux does not look. And it does not look at its own timers. */
+	/* Linux does not look at its own timers. */
 	if (!(configure->flags & KBARMAN_CONFIGURE_CHAIN_STACK) || !configure->nr_events ||
-	    !configure->sample || event->type == PERF_TYPE_SOFTWARE || !percent || percent >= 100)
+	    !configure->sample || event->type == PERF_TYPE_SOFTWARE)
+		return;
+	percent = read_number(PERCENT_FILE);
+	/* With 0 and 100 it looks at nothing. */
+	if (!percent || percent >= 100)
 		return;
 	/* The scan takes half as long again at most, and Linux adds a quarter to the average. */
 	ns = KB_NS_PER_S / 100 * percent / samples_a_second(configure) / 2;
