@@ -28,8 +28,10 @@ void kb_recorded_init(struct kb_recorded *recorded, const struct kb_barman *barm
 
 int64_t kb_recorded_first(const struct kb_recorded *recorded)
 {
-	int64_t first = recorded->first > recorded->last ? 0 : recorded->first;
+	int64_t first = recorded->first > recorded->last ? INT64_MAX : recorded->first;
 
+	if (first == INT64_MAX && !recorded->from_start)
+		return 0;
 	return recorded->from_start && first > recorded->begin ? recorded->begin : first;
 }
 
