@@ -12,12 +12,12 @@
 #include <linux/ptrace.h>
 #include <linux/sched.h>
 #include <linux/sched/task_stack.h>
-#include <linux/slab.h>
 
 #include "callchain.h"
 #include "clock.h"
 #include "compat/mm.h"
 #include "here.h"
+#include "memory.h"
 #include "plain_address.h"
 #include "source_maps.h"
 #include "sparse_stack.h"
@@ -76,7 +76,7 @@ int kbarman_callchain_add(struct kbarman_session *session, int cpu)
 	if (error)
 		return error;
 	memory->depth = 0;
-	memory->bytes = kvzalloc_node(bytes, GFP_KERNEL, cpu_to_node(cpu));
+	memory->bytes = kbarman_memory_pages(bytes, cpu_to_node(cpu));
 	if (memory->bytes)
 		return 0;
 	kbarman_capture_refund(session->capture, bytes);
@@ -92,7 +92,7 @@ void kbarman_callchain_free(struct kbarman_session *session)
 
 		if (!memory->bytes)
 			continue;
-		kvfree(memory->bytes);
+		kbarman_memory_free(memory->bytes);
 		memory->bytes = NULL;
 		kbarman_capture_refund(session->capture, kbarman_callchain_memory(session));
 	}

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bitmap.h>
 #include <linux/bitops.h>
-#include <linux/mm.h>
+#include <linux/numa.h>
+#include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
 #include <linux/sched/signal.h>
-#include <linux/slab.h>
 #include <linux/threads.h>
-#include <linux/vmalloc.h>
 
 #include "chosen.h"
+#include "memory.h"
 #include "session.h"
 
 void kbarman_chosen_clear(struct kbarman_session *session)
@@ -44,8 +44,10 @@ int kbarman_chosen_allocate(struct kbarman_session *session, const u32 *pids)
 
 	if (!count)
 		return 0;
-	session->tasks = vzalloc(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long));
-	session->pids = kvcalloc(count, sizeof(*session->pids), GFP_KERNEL);
+	session->tasks = kbarman_memory_pages(BITS_TO_LONGS(PID_MAX_LIMIT) * sizeof(long),
+					      NUMA_NO_NODE);
+	session->pids = kbarman_memory_pages(array_size(count, sizeof(*session->pids)),
+					     NUMA_NO_NODE);
 	if (!session->tasks || !session->pids)
 		return -ENOMEM;
 	for (i = 0; i < count; i++) {
@@ -62,8 +64,8 @@ void kbarman_chosen_forget(struct kbarman_session *session)
 
 	for (i = 0; session->pids && i < session->config.nr_pids; i++)
 		put_pid(session->pids[i]);
-	kvfree(session->pids);
+	kbarman_memory_free(session->pids);
 	session->pids = NULL;
-	vfree(session->tasks);
+	kbarman_memory_free(session->tasks);
 	session->tasks = NULL;
 }

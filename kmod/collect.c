@@ -2,16 +2,17 @@
 #include <linux/irq_work.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
+#include <linux/numa.h>
 #include <linux/overflow.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
-#include <linux/vmalloc.h>
 #include <linux/workqueue.h>
 
 #include "clock.h"
 #include "collect.h"
 #include "collector.h"
 #include "compat/workqueue.h"
+#include "memory.h"
 #include "tables.h"
 
 /* Under the lock: */
@@ -162,10 +163,12 @@ bool kbarman_collect_create(struct kbarman_capture *capture)
 	INIT_DELAYED_WORK(&it->work, collector_work);
 	it->tasks.what = KBARMAN_SHARE_TASKS;
 	it->maps.what = KBARMAN_SHARE_MAPS;
-	it->rings = vzalloc(array_size(nr_cpu_ids, sizeof(struct kbarman_amounts)));
-	it->tasks.rows =
-		vzalloc(array_size(capture->layout.max_tasks, sizeof(struct kbarman_over)));
-	it->maps.rows = vzalloc(array_size(capture->layout.max_maps, sizeof(struct kbarman_over)));
+	it->rings = kbarman_memory_pages(array_size(nr_cpu_ids, sizeof(struct kbarman_amounts)),
+					 NUMA_NO_NODE);
+	it->tasks.rows = kbarman_memory_pages(array_size(capture->layout.max_tasks,
+							 sizeof(struct kbarman_over)), NUMA_NO_NODE);
+	it->maps.rows = kbarman_memory_pages(array_size(capture->layout.max_maps,
+							sizeof(struct kbarman_over)), NUMA_NO_NODE);
 	return it->rings && it->tasks.rows && it->maps.rows;
 }
 
@@ -173,9 +176,9 @@ void kbarman_collect_free(struct kbarman_capture *capture)
 {
 	if (!capture->collector)
 		return;
-	vfree(capture->collector->maps.rows);
-	vfree(capture->collector->tasks.rows);
-	vfree(capture->collector->rings);
+	kbarman_memory_free(capture->collector->maps.rows);
+	kbarman_memory_free(capture->collector->tasks.rows);
+	kbarman_memory_free(capture->collector->rings);
 	kfree(capture->collector);
 }
 

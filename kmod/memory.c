@@ -3,8 +3,12 @@
 #include <linux/list.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/numa.h>
+#include <linux/sched.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/vmalloc.h>
 
 #include "memory.h"
 
@@ -20,7 +24,82 @@ struct memory {
 };
 
 static LIST_HEAD(memory_users);
-static DEFINE_SPINLOCK(memory_lock);
+static u64 memory_promised;	/* bytes that are not allocated yet */
+static DEFINE_SPINLOCK(memory_lock);	/* protects both */
+
+/* What is not freed in time kills nobody. */
+#define FLAGS	(GFP_KERNEL_ACCOUNT | __GFP_RETRY_MAYFAIL | __GFP_ZERO | __GFP_HIGHMEM | \
+		 __GFP_NOWARN)
+
+int kbarman_memory_promise(u64 bytes)
+{
+	int error = -ENOMEM;
+	u64 free;
+
+	spin_lock(&memory_lock);
+	/* Under the lock: what is not promised any more is allocated. */
+	free = (u64)si_mem_available() * PAGE_SIZE / 4 * 3;
+	if (bytes <= free && memory_promised <= free - bytes) {
+		memory_promised += bytes;
+		error = 0;
+	}
+	spin_unlock(&memory_lock);
+	return error;
+}
+
+void kbarman_memory_keep(u64 bytes)
+{
+	spin_lock(&memory_lock);
+	memory_promised -= bytes;
+	spin_unlock(&memory_lock);
+}
+
+/*
+ * Not __vmalloc(): of some kernels it knows no __GFP_RETRY_MAYFAIL, and no node. Nor does vfree()
+ * free it: before 6.14 that takes pages that were mapped out of sums in which they are not.
+ */
+void *kbarman_memory_pages(u64 bytes, int node)
+{
+	unsigned long nr = 0, count = DIV_ROUND_UP_ULL(bytes, PAGE_SIZE);
+	void *memory = NULL;
+	struct page **pages;
+
+	if (bytes > (u64)totalram_pages() * PAGE_SIZE)
+		return NULL;
+	pages = kvmalloc_array(count, sizeof(*pages), GFP_KERNEL_ACCOUNT | __GFP_NORETRY);
+	if (!pages)
+		return NULL;
+	for (; nr < count && !fatal_signal_pending(current); nr++) {
+		pages[nr] = alloc_pages_node(node, FLAGS, 0);
+		if (!pages[nr])
+			break;
+		cond_resched();
+	}
+	if (nr == count)
+		memory = vmap(pages, count, VM_MAP, PAGE_KERNEL);
+	while (!memory && nr)
+		__free_page(pages[--nr]);
+	kvfree(pages);
+	return memory;
+}
+
+void kbarman_memory_free(void *memory)
+{
+	struct page *page, *next;
+	LIST_HEAD(pages);
+	void *at;
+
+	if (!memory)
+		return;
+	/* Linux leaves the page behind what it maps without a page. */
+	for (at = memory; (page = vmalloc_to_page(at)); at += PAGE_SIZE)
+		list_add(&page->lru, &pages);
+	vunmap(memory);
+	list_for_each_entry_safe(page, next, &pages, lru) {
+		__free_page(page);
+		cond_resched();
+	}
+}
 
 u64 kbarman_memory_limit(void)
 {

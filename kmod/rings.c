@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/mm.h>
-#include <linux/slab.h>
+#include <linux/overflow.h>
 #include <linux/smp.h>
 #include <linux/string.h>
+#include <linux/topology.h>
 
 #include "callchain.h"
 #include "capture.h"
 #include "here.h"
+#include "memory.h"
 #include "record.h"
 #include "rings.h"
 #include "storage.h"
@@ -17,7 +18,8 @@ static int ring_allocate(struct kbarman_session *session, int cpu)
 	unsigned long pages = session->config.ring_bytes >> KBARMAN_RING_PAGE_SHIFT;
 
 	if (!its->pages)
-		its->pages = kvcalloc(pages, sizeof(*its->pages), GFP_KERNEL);
+		its->pages = kbarman_memory_pages(array_size(pages, sizeof(*its->pages)),
+						  cpu_to_node(cpu));
 	if (!its->pages)
 		return -ENOMEM;
 	return kbarman_capture_add_ring(session->capture, cpu);
@@ -61,7 +63,7 @@ void kbarman_rings_forget(struct kbarman_session *session)
 		struct kbarman_cpu *its = per_cpu_ptr(session->each, cpu);
 
 		memset(&its->ring, 0, sizeof(its->ring));
-		kvfree(its->pages);
+		kbarman_memory_free(its->pages);
 		its->pages = NULL;
 	}
 }

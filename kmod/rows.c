@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/jhash.h>
 #include <linux/log2.h>
+#include <linux/numa.h>
 #include <linux/overflow.h>
 #include <linux/random.h>
-#include <linux/vmalloc.h>
 
+#include "memory.h"
 #include "rows.h"
 
 bool kbarman_rows_create(struct kbarman_rows *rows, u32 size, bool by_key)
 {
 	rows->size = size;
 	rows->bits = by_key ? max(ilog2(size), 1) : 0;
-	rows->buckets = vzalloc(sizeof(*rows->buckets) << rows->bits);
-	rows->next = vzalloc(array_size(size, sizeof(*rows->next)));
-	rows->until = vzalloc(array_size(size, sizeof(*rows->until)));
-	rows->payer = vzalloc(size);
+	rows->buckets = kbarman_memory_pages(sizeof(*rows->buckets) << rows->bits, NUMA_NO_NODE);
+	rows->next = kbarman_memory_pages(array_size(size, sizeof(*rows->next)), NUMA_NO_NODE);
+	rows->until = kbarman_memory_pages(array_size(size, sizeof(*rows->until)), NUMA_NO_NODE);
+	rows->payer = kbarman_memory_pages(size, NUMA_NO_NODE);
 	return rows->buckets && rows->next && rows->until && rows->payer;
 }
 
 void kbarman_rows_free(struct kbarman_rows *rows)
 {
-	vfree(rows->payer);
-	vfree(rows->until);
-	vfree(rows->next);
-	vfree(rows->buckets);
+	kbarman_memory_free(rows->payer);
+	kbarman_memory_free(rows->until);
+	kbarman_memory_free(rows->next);
+	kbarman_memory_free(rows->buckets);
 }
 
 u64 kbarman_rows_bytes(u32 count)

@@ -5,7 +5,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/log2.h>
-#include <linux/mm.h>
+#include <linux/minmax.h>
 #include <linux/module.h>
 #include <linux/pid.h>
 #include <linux/sched.h>
@@ -16,6 +16,7 @@
 #include "capture.h"
 #include "chosen.h"
 #include "clocks.h"
+#include "memory.h"
 #include "record.h"
 #include "rings.h"
 #include "session.h"
@@ -74,6 +75,49 @@ static bool session_chains_fit(const struct kbarman_session *session)
 	return !(config->flags & KBARMAN_CONFIGURE_CHAIN) || longest <= config->ring_bytes / 8;
 }
 
+/*
+ * A ring for each CPU. One that is not present yet gets its ring when it comes online. If that fails,
+ * the CPU does not record. What is allocated is not promised any more.
+ */
+static int session_add_rings(struct kbarman_session *session, u64 *promised)
+{
+	u64 bytes = session->config.ring_bytes + kbarman_callchain_memory(session);
+	int cpu, error;
+
+	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
+		error = kbarman_rings_add(session, cpu);
+		if (error)
+			return error;
+		bytes = min(bytes, *promised);
+		kbarman_memory_keep(bytes);
+		*promised -= bytes;
+	}
+	return 0;
+}
+
+static int session_allocate_promised(struct kbarman_session *session,
+				     const struct kbarman_layout *layout, u64 *promised)
+{
+	const struct kbarman_configure *config = &session->config;
+	u64 bytes = kbarman_layout_memory(layout);
+	struct kbarman_capture *capture;
+	int error;
+
+	capture = kbarman_capture_create(layout, config->mode == KBARMAN_MODE_OVERWRITE ||
+					 config->flags & KBARMAN_CONFIGURE_REUSE, session->who.user);
+	if (IS_ERR(capture))
+		return PTR_ERR(capture);
+	kbarman_memory_keep(bytes);
+	*promised -= bytes;
+	capture->kernel_addresses = session->kernel_addresses;
+	capture->sources = config->sources;
+	session_set_capture(session, capture);
+	error = session_add_rings(session, promised);
+	if (!error)
+		kbarman_capture_reset(capture, config->target_name, 0);
+	return error;
+}
+
 static int session_allocate(struct kbarman_session *session, const u32 *pids)
 {
 	struct kbarman_configure *config = &session->config;
@@ -85,41 +129,26 @@ static int session_allocate(struct kbarman_session *session, const u32 *pids)
 		.max_series = KBARMAN_SERIES_COUNT + config->max_series,
 		.ring_bytes = config->ring_bytes,
 	};
-	struct kbarman_capture *capture;
 	unsigned int rings = 0;
 	int cpu, error;
+	u64 promised;
 
 	if (!session_chains_fit(session))
 		return -E2BIG;
 	error = kbarman_layout_init(&layout);
 	if (error)
 		return error;
-	/*
-	 * A CPU that is not present yet gets its ring when it comes online. If that fails, the CPU
-	 * does not record.
-	 */
 	for_each_cpu_and(cpu, session->cpus, cpu_present_mask)
 		rings++;
 	/* Refuse now a configuration that would use up the machine's memory later. */
-	if (rings * (config->ring_bytes + kbarman_callchain_memory(session)) +
-		    kbarman_layout_memory(&layout) >
-	    (u64)si_mem_available() * PAGE_SIZE / 4 * 3)
-		return -ENOMEM;
-	capture = kbarman_capture_create(&layout, config->mode == KBARMAN_MODE_OVERWRITE ||
-					 config->flags & KBARMAN_CONFIGURE_REUSE, session->who.user);
-	if (IS_ERR(capture))
-		return PTR_ERR(capture);
-	capture->kernel_addresses = session->kernel_addresses;
-	capture->sources = config->sources;
-	session_set_capture(session, capture);
-
-	for_each_cpu_and(cpu, session->cpus, cpu_present_mask) {
-		error = kbarman_rings_add(session, cpu);
-		if (error)
-			return error;
-	}
-	kbarman_capture_reset(capture, config->target_name, 0);
-	return kbarman_chosen_allocate(session, pids);
+	promised = rings * (config->ring_bytes + kbarman_callchain_memory(session)) +
+		   kbarman_layout_memory(&layout);
+	error = kbarman_memory_promise(promised);
+	if (error)
+		return error;
+	error = session_allocate_promised(session, &layout, &promised);
+	kbarman_memory_keep(promised);
+	return error ?: kbarman_chosen_allocate(session, pids);
 }
 
 static void config_fill_defaults(struct kbarman_configure *config)

@@ -80,7 +80,7 @@ static bool session_allocate_cpus(struct kbarman_session *session)
 {
 	int cpu;
 
-	session->each = alloc_percpu(struct kbarman_cpu);
+	session->each = alloc_percpu_gfp(struct kbarman_cpu, GFP_KERNEL_ACCOUNT);
 	if (!session->each || !zalloc_cpumask_var(&session->cpus, GFP_KERNEL) ||
 	    !zalloc_cpumask_var(&session->recording, GFP_KERNEL) ||
 	    !zalloc_cpumask_var(&session->gone, GFP_KERNEL))
@@ -115,7 +115,7 @@ static int session_take_slot(struct kbarman_session *session)
 
 struct kbarman_session *kbarman_sessions_create(void)
 {
-	struct kbarman_session *session = kzalloc(sizeof(*session), GFP_KERNEL);
+	struct kbarman_session *session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
 	int error = -ENOMEM;
 
 	if (!session)

@@ -3,6 +3,7 @@
 #include <linux/err.h>
 #include <linux/kernel.h>
 #include <linux/mm.h>
+#include <linux/numa.h>
 #include <linux/overflow.h>
 #include <linux/slab.h>
 #include <linux/string.h>
@@ -66,9 +67,10 @@ static bool strings_create(struct kbarman_strings *strings, const struct kbarman
 	u32 buckets = kbarman_strings_buckets(layout->max_strings);
 
 	strings->mask = buckets - 1;
-	strings->blocks = vzalloc(array_size(layout->max_strings / KBARMAN_STRING_UNIT,
-					     sizeof(*strings->blocks)));
-	strings->buckets = vzalloc(array_size(buckets, sizeof(*strings->buckets)));
+	strings->blocks = kbarman_memory_pages(array_size(layout->max_strings / KBARMAN_STRING_UNIT,
+							  sizeof(*strings->blocks)), NUMA_NO_NODE);
+	strings->buckets = kbarman_memory_pages(array_size(buckets, sizeof(*strings->buckets)),
+						NUMA_NO_NODE);
 	return strings->blocks && strings->buckets;
 }
 
@@ -90,7 +92,7 @@ void kbarman_capture_refund(struct kbarman_capture *capture, u64 bytes)
 struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layout, bool reuse,
 					       u32 user)
 {
-	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL);
+	struct kbarman_capture *capture = kzalloc(sizeof(*capture), GFP_KERNEL_ACCOUNT);
 	int error;
 
 	if (!capture)
@@ -104,12 +106,16 @@ struct kbarman_capture *kbarman_capture_create(const struct kbarman_layout *layo
 	kref_init(&capture->ref);
 	raw_spin_lock_init(&capture->lock);
 	capture->layout = *layout;
-	capture->header = vzalloc(layout->header_bytes);
-	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings), GFP_KERNEL);
-	capture->facts = vzalloc(array_size(layout->max_tasks, sizeof(*capture->facts)));
-	capture->lives = vzalloc(array_size(layout->max_tasks, sizeof(*capture->lives)));
-	capture->image_starts = vzalloc(array_size(layout->max_maps,
-						   sizeof(*capture->image_starts)));
+	capture->header = kbarman_memory_pages(layout->header_bytes, NUMA_NO_NODE);
+	capture->rings = kcalloc(layout->max_cores, sizeof(*capture->rings),
+				 GFP_KERNEL_ACCOUNT);
+	capture->facts = kbarman_memory_pages(array_size(layout->max_tasks, sizeof(*capture->facts)),
+					      NUMA_NO_NODE);
+	capture->lives = kbarman_memory_pages(array_size(layout->max_tasks, sizeof(*capture->lives)),
+					      NUMA_NO_NODE);
+	capture->image_starts = kbarman_memory_pages(array_size(layout->max_maps,
+								sizeof(*capture->image_starts)),
+						     NUMA_NO_NODE);
 	if (capture->header && capture->rings && capture->facts && capture->lives &&
 	    capture->image_starts && strings_create(&capture->strings, layout) &&
 	    kbarman_rows_create(&capture->tasks, layout->max_tasks, true) &&
@@ -133,19 +139,19 @@ static void capture_free(struct kref *ref)
 	u32 cpu;
 
 	for (cpu = 0; capture->rings && cpu < capture->layout.max_cores; cpu++)
-		vfree(capture->rings[cpu]);
+		kbarman_memory_free(capture->rings[cpu]);
 	kbarman_collect_free(capture);
 	kbarman_rows_free(&capture->series);
 	kbarman_rows_free(&capture->charts);
 	kbarman_rows_free(&capture->maps);
 	kbarman_rows_free(&capture->tasks);
-	vfree(capture->strings.buckets);
-	vfree(capture->strings.blocks);
-	vfree(capture->image_starts);
-	vfree(capture->lives);
-	vfree(capture->facts);
+	kbarman_memory_free(capture->strings.buckets);
+	kbarman_memory_free(capture->strings.blocks);
+	kbarman_memory_free(capture->image_starts);
+	kbarman_memory_free(capture->lives);
+	kbarman_memory_free(capture->facts);
 	kfree(capture->rings);
-	vfree(capture->header);
+	kbarman_memory_free(capture->header);
 	kbarman_capture_refund(capture, capture->bytes);
 	kfree(capture);
 }
@@ -167,7 +173,7 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 	error = kbarman_capture_charge(capture, bytes);
 	if (error)
 		return error;
-	ring = vzalloc_node(bytes, cpu_to_node(cpu));
+	ring = kbarman_memory_pages(bytes, cpu_to_node(cpu));
 	if (!ring) {
 		kbarman_capture_refund(capture, bytes);
 		return -ENOMEM;

@@ -154,8 +154,9 @@ int kb_device_configure(struct kb_device *device, struct kbarman_configure *conf
 		{ EBUSY, "as many programs record as the module allows: wait for one to end, find them "
 			 "with 'kbarman list --sessions', or allow more of them in "
 			 "/sys/module/kbarman/parameters/sessions (at most 32)" },
-		{ ENOMEM, "there is not enough memory for the buffers: make them smaller (-m), or "
-			  "record fewer CPUs (-C)" },
+		{ ENOMEM, "there is not enough memory for the buffers, in the machine or in this "
+			  "program's memory cgroup (memory.max): make them smaller (-m), record "
+			  "fewer CPUs (-C), or end another recording" },
 		{ ESRCH, "one of the processes to record does not exist or has ended" },
 		{ EINVAL, "the module refuses the configuration: it has a CPU that does not "
 			  "exist, or a size, period or frequency out of range" },
@@ -225,6 +226,8 @@ int kb_device_start(struct kb_device *device, struct kb_error *err)
 		{ ERANGE, "the frequency is above the limit of Linux "
 			  "(kernel.perf_event_max_sample_rate): sample less often (-F), or raise "
 			  "it ('kbarman doctor' says when it is low)" },
+		{ ENOMEM, "there is not enough memory: make the buffers smaller (-m), or record "
+			  "fewer CPUs (-C)" },
 		{ 0, NULL },
 	};
 	struct kbarman_start start = { .size = sizeof(start), .event = ~0U, .cpu = ~0U };

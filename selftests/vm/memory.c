@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: MIT
+/* Whose memory a session is, and what happens if there is not enough: to it, and to others. */
+#include "kselftest_harness.h"
+
+#include "sessions.h"
+
+#define CGROUPS		"/sys/fs/cgroup"
+#define CGROUP		CGROUPS "/kbarman"
+#define LIMIT		(64 * MIB)
+
+static uint64_t first_cpu = 1;
+
+/* What its rings take does not depend on how many CPUs the machine has. */
+static struct kbarman_configure of_one_cpu(uint64_t ring_bytes)
+{
+	struct kbarman_configure c = small(KBARMAN_MODE_OVERWRITE);
+
+	c.cpus_ptr = (uintptr_t)&first_cpu;
+	c.nr_cpu_words = 1;
+	c.ring_bytes = ring_bytes;
+	return c;
+}
+
+/* ---- the machine's memory ---- */
+
+static uint64_t memory_available(void)
+{
+	unsigned long long kib = 0;
+	char line[128];
+	FILE *f = fopen("/proc/meminfo", "r");
+
+	while (f && fgets(line, sizeof(line), f))
+		if (sscanf(line, "MemAvailable: %llu", &kib) == 1)
+			break;
+	if (!kib)
+		lost("no MemAvailable");
+	fclose(f);
+	return kib * KIB;
+}
+
+/* Has a little memory, and is the first one that the OOM killer would choose. */
+static pid_t bystander_create(void)
+{
+	pid_t child = fork();
+	char *memory;
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	write_file("/proc/self/oom_score_adj", "1000");
+	memory = malloc(16 * MIB);
+	if (!memory)
+		lost("no memory for a bystander");
+	memset(memory, 1, 16 * MIB);
+	for (;;)
+		pause();
+}
+
+/* Configures when the other end of @go is closed, and keeps the session until it is killed. */
+static pid_t configure_later(const struct kbarman_configure *config, const int go[2], int told)
+{
+	pid_t child = fork();
+	int fd, error;
+	char byte;
+
+	if (child)
+		return child;
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
+	close(go[1]);
+	fd = device_open();
+	if (read(go[0], &byte, 1))
+		lost("nobody said 'go'");
+	error = configure(fd, *config);
+	if (write(told, &error, sizeof(error)) != sizeof(error))
+		lost("nobody listens");
+	for (;;)
+		pause();
+}
+
+static void end(pid_t child)
+{
+	kill(child, SIGKILL);
+	waitpid(child, NULL, 0);
+}
+
+static uint64_t memory_with(uint32_t rows)
+{
+	struct kbarman_sessions s = { .size = sizeof(s) };
+	struct kbarman_configure c = of_one_cpu(256 * KIB);
+	int fd;
+
+	c.max_maps = rows;
+	fd = begin(c);
+	if (call(fd, KBARMAN_SESSIONS, &s))
+		lost("no list");
+	close(fd);
+	wait_for_none();
+	return s.memory;
+}
+
+/* Each of the two would fit, if it were the only one. */
+TEST(two_sessions_at_once_do_not_take_more_than_there_is)
+{
+	struct kbarman_configure c = of_one_cpu(256 * KIB);
+	int go[2], told[2], errors[2], i, good = 0;
+	pid_t bystander, children[2];
+	uint64_t rows;
+
+	wait_for_none();
+	rows = memory_available() / 2 / ((memory_with(65536) - memory_with(1024)) / (65536 - 1024));
+	if (rows * sizeof(struct bm_protocol_header_mmap_layout) > 0xf0000000)
+		SKIP(return, "this machine has memory for the largest tables");
+	c.max_maps = rows;
+	bystander = bystander_create();
+	if (pipe2(go, O_CLOEXEC) || pipe2(told, O_CLOEXEC))
+		lost("no pipes");
+	for (i = 0; i < 2; i++)
+		children[i] = configure_later(&c, go, told[1]);
+	close(go[1]);
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(sizeof(errors[i]), read(told[0], &errors[i], sizeof(errors[i])));
+		good += !errors[i];
+		if (errors[i])
+			EXPECT_EQ(-ENOMEM, errors[i]);
+	}
+	EXPECT_EQ(1, good);
+	EXPECT_EQ(0, waitpid(bystander, NULL, WNOHANG));
+	for (i = 0; i < 2; i++)
+		end(children[i]);
+	end(bystander);
+	wait_for_none();
+}
+
+/* ---- a memory cgroup ---- */
+
+static uint64_t cgroup_number(const char *file, const char *key)
+{
+	char path[128], text[4096], *at;
+
+	snprintf(path, sizeof(path), CGROUP "/%s", file);
+	read_file(path, text, sizeof(text));
+	at = strstr(text, key);
+	if (!at)
+		lost("%s has no '%s'", path, key);
+	return strtoull(at + strlen(key), NULL, 10);
+}
+
+FIXTURE(cgroup)
+{
+	int fd;
+};
+
+FIXTURE_SETUP(cgroup)
+{
+	char controllers[256];
+
+	wait_for_none();
+	if (mount("none", CGROUPS, "cgroup2", 0, NULL)) {
+		TH_LOG("this kernel has no cgroups of version 2");
+		skip_test();
+	}
+	read_file(CGROUPS "/cgroup.controllers", controllers, sizeof(controllers));
+	if (!strstr(controllers, "memory")) {
+		TH_LOG("this kernel counts no memory of cgroups");
+		umount(CGROUPS);
+		skip_test();
+	}
+	write_file(CGROUPS "/cgroup.subtree_control", "+memory");
+	if (mkdir(CGROUP, 0755) && errno != EEXIST)
+		lost("no cgroup");
+	write_file(CGROUP "/memory.max", "67108864");
+	self->fd = device_open();
+	write_file(CGROUP "/cgroup.procs", "0");
+}
+
+FIXTURE_TEARDOWN(cgroup)
+{
+	close(self->fd);
+	write_file(CGROUPS "/cgroup.procs", "0");
+	rmdir(CGROUP);
+	umount(CGROUPS);
+}
+
+TEST_F(cgroup, pays_for_rings_and_tables)
+{
+	struct kbarman_configure c = of_one_cpu(16 * MIB);
+	uint64_t before = cgroup_number("memory.current", "");
+
+	c.max_maps = 65536;
+	ASSERT_EQ(0, configure(self->fd, c));
+	EXPECT_LE(before + 16 * MIB + c.max_maps * sizeof(struct bm_protocol_header_mmap_layout),
+		  cgroup_number("memory.current", ""));
+	EXPECT_EQ(0, start(self->fd));
+}
+
+TEST_F(cgroup, refuses_what_is_beyond_its_limit_and_kills_nobody)
+{
+	EXPECT_EQ(-ENOMEM, configure(self->fd, of_one_cpu(2 * LIMIT)));
+	EXPECT_EQ(0, cgroup_number("memory.events", "oom_kill "));
+	EXPECT_GT(LIMIT, cgroup_number("memory.current", ""));
+	EXPECT_EQ(0, configure(self->fd, of_one_cpu(LIMIT / 4)));
+}
+
+TEST_HARNESS_MAIN
