@@ -133,8 +133,8 @@ static long ioctl_query(struct file *file, struct kbarman_session *session, void
 		return -EINVAL;
 	memset(&query, 0, sizeof(query));
 	query.size = size;
-	kbarman_session_query(session, file, &query);
-	return struct_put(argument, &query, sizeof(query));
+	error = kbarman_session_query(session, file, &query);
+	return error ?: struct_put(argument, &query, sizeof(query));
 }
 
 static int config_check(const struct kbarman_configure *config)
@@ -171,7 +171,7 @@ static int config_check(const struct kbarman_configure *config)
 	if (config->ring_bytes && (config->ring_bytes < KBARMAN_RING_MIN ||
 				   config->ring_bytes > KBARMAN_RING_MAX))
 		return -EINVAL;
-	if (config->watermark > KBARMAN_RING_MAX || config->max_tasks > INT_MAX ||
+	if (config->max_tasks > INT_MAX ||
 	    config->max_maps > INT_MAX || config->max_strings > INT_MAX)
 		return -EINVAL;
 	if (counters != (config->nr_events > 0) || counters != (config->sample > 0 || counts))
@@ -451,8 +451,8 @@ static long ioctl_sessions(struct file *file, void __user *argument)
 	request.memory_limit = kbarman_memory_limit();
 	for (i = 0; i < request.count; i++) {
 		if (!error && i < room) {
-			kbarman_session_tell(found[i], file, &info);
-			error = struct_put(u64_to_user_ptr(request.sessions_ptr) + i * sizeof(info),
+			error = kbarman_session_tell(found[i], file, &info) ?:
+				struct_put(u64_to_user_ptr(request.sessions_ptr) + i * sizeof(info),
 					   &info, sizeof(info));
 		}
 		kbarman_session_put(found[i]);

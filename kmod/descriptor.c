@@ -2,6 +2,7 @@
 #include <linux/err.h>
 #include <linux/fs.h>
 #include <linux/mutex.h>
+#include <linux/sched/signal.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 
@@ -109,9 +110,11 @@ static void descriptor_set_chosen(struct kbarman_descriptor *descriptor,
 int kbarman_descriptor_choose(struct kbarman_descriptor *descriptor, u64 id)
 {
 	struct kbarman_session *session = NULL;
-	int error = -EBUSY;
+	int error = mutex_lock_killable(&descriptor->configuring);
 
-	mutex_lock(&descriptor->configuring);
+	if (error)
+		return error;
+	error = -EBUSY;
 	if (descriptor->own)
 		goto out;
 	error = -ENOENT;
@@ -139,9 +142,11 @@ static void descriptor_set_own(struct kbarman_descriptor *descriptor,
 int kbarman_descriptor_adopt(struct kbarman_descriptor *descriptor, struct file *file, u64 id)
 {
 	struct kbarman_session *session;
-	int error = -EBUSY;
+	int error = mutex_lock_killable(&descriptor->configuring);
 
-	mutex_lock(&descriptor->configuring);
+	if (error)
+		return error;
+	error = -EBUSY;
 	if (descriptor->own)
 		goto out;
 	error = -ENOENT;
@@ -176,12 +181,21 @@ static int descriptor_begin(struct kbarman_descriptor *descriptor, struct file *
 	return 0;
 }
 
-/* After @error, another session gives way whose slot or memory may help. False: there is none. */
+/*
+ * After @error, a session gives way whose slot or memory may help: the descriptor's own one before
+ * those of others. False: there is none.
+ */
 static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
 				  const struct file *file, int error)
 {
 	u32 user = kbarman_user_of(file->f_cred);
 
+	/* Whose allocations failed for this reason. */
+	if (fatal_signal_pending(current))
+		return false;
+	if ((error == -EDQUOT || error == -ENOMEM) && descriptor->own &&
+	    kbarman_session_forget(descriptor->own))
+		return true;
 	if (error == -EDQUOT)
 		return kbarman_sessions_give_way(&user);
 	if (error == -ENOMEM || (error == -EBUSY && !descriptor->own))
@@ -192,9 +206,10 @@ static bool descriptor_makes_room(const struct kbarman_descriptor *descriptor,
 int kbarman_descriptor_configure(struct kbarman_descriptor *descriptor, struct file *file,
 				 const struct kbarman_wanted *wanted)
 {
-	int error;
+	int error = mutex_lock_killable(&descriptor->configuring);
 
-	mutex_lock(&descriptor->configuring);
+	if (error)
+		return error;
 	do {
 		error = descriptor->own ?
 			kbarman_session_configure(descriptor->own, file, wanted) :

@@ -548,7 +548,15 @@ unsigned long kbarman_ring_peek(const struct kbarman_ring *ring, unsigned long *
 	return 0;
 }
 
+unsigned long kbarman_ring_memory_fill(struct bm_datastore_header_data *header)
+{
+	/* First: an eviction in between makes the result larger, and never negative. */
+	unsigned long start = smp_load_acquire(kbarman_ring_low_word(&header->read_offset));
+
+	return READ_ONCE(*kbarman_ring_low_word(&header->write_offset)) - start;
+}
+
 unsigned long kbarman_ring_fill(const struct kbarman_ring *ring)
 {
-	return READ_ONCE(*write_offset(ring)) - READ_ONCE(*read_offset(ring));
+	return kbarman_ring_memory_fill(ring->header);
 }

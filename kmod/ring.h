@@ -358,6 +358,8 @@ void kbarman_ring_drop(struct kbarman_ring *ring, unsigned long position);
 
 /* The number of bytes between read_offset and write_offset. Context: any. */
 unsigned long kbarman_ring_fill(const struct kbarman_ring *ring);
+/* The same of the ring whose memory is at @header. */
+unsigned long kbarman_ring_memory_fill(struct bm_datastore_header_data *header);
 
 static inline unsigned long kbarman_ring_size(const struct kbarman_ring *ring)
 {

@@ -132,6 +132,8 @@ struct kbarman_session {
 	struct file *owner;		/* the descriptor that configured; NULL = no owner */
 	struct kbarman_owner who;	/* the same, for people */
 	bool running;
+	bool going;			/* it runs, or its stop is not complete: for poll(), which
+					 * takes no lock */
 	bool kernel_addresses;		/* the owner may see kernel addresses (CAP_SYSLOG) */
 	bool fallback;			/* cpu-clock samples, because there is no PMU */
 	bool unsteady;			/* Linux found that the counter behind the timestamps can't

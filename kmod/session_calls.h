@@ -24,7 +24,8 @@ struct kbarman_wanted {
 /*
  * The ioctls. The caller has checked the arguments, except for what depends on the session's state.
  * @file is the descriptor that the call is made on; NULL for the first two: the session has no owner.
- * Context: task, without the session's lock.
+ * -EINTR if the caller is killed while it waits for another call. Context: task, without the
+ * session's lock.
  */
 int kbarman_session_configure(struct kbarman_session *session, struct file *file,
 			      const struct kbarman_wanted *wanted);
@@ -35,17 +36,19 @@ int kbarman_session_consume(struct kbarman_session *session, struct file *file, 
 			    u64 position);
 /* @file becomes the owner of a session that has none, and that no other call gives away. */
 int kbarman_session_adopt(struct kbarman_session *session, struct file *file);
-void kbarman_session_query(struct kbarman_session *session, struct file *file,
-			   struct kbarman_query *query);
+int kbarman_session_query(struct kbarman_session *session, struct file *file,
+			  struct kbarman_query *query);
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats);
 /* 0 if @file may change the session, -EINVAL if none is configured, else -EBUSY. */
 int kbarman_session_check_owner(struct kbarman_session *session, struct file *file);
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 			    const struct kbarman_map_row *row, const char *image);
 int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock);
+/* Frees what the session has, unless it runs: true. It is not configured then. */
+bool kbarman_session_forget(struct kbarman_session *session);
 /* What KBARMAN_SESSIONS tells @file of the session. */
-void kbarman_session_tell(struct kbarman_session *session, struct file *file,
-			  struct kbarman_session_info *info);
+int kbarman_session_tell(struct kbarman_session *session, struct file *file,
+			 struct kbarman_session_info *info);
 
 /*
  * The session's part of a query of @file, and what happened to the records of all CPUs. Context:

@@ -76,8 +76,8 @@ static bool session_chains_fit(const struct kbarman_session *session)
 }
 
 /*
- * A ring for each CPU. One that is not present yet gets its ring when it comes online. If that fails,
- * the CPU does not record. What is allocated is not promised any more.
+ * A ring for each CPU. One that is not present yet gets its ring at the start, or when it comes
+ * online. What is allocated is not promised any more.
  */
 static int session_add_rings(struct kbarman_session *session, u64 *promised)
 {
@@ -111,6 +111,8 @@ static int session_allocate_promised(struct kbarman_session *session,
 	*promised -= bytes;
 	capture->kernel_addresses = session->kernel_addresses;
 	capture->sources = config->sources;
+	/* A ring may be full for the longest block when it lacks an eighth. */
+	capture->watermark = min(config->watermark, config->ring_bytes / 8 * 7);
 	session_set_capture(session, capture);
 	error = session_add_rings(session, promised);
 	if (!error)
@@ -197,15 +199,29 @@ static bool config_sources_possible(const struct kbarman_configure *config)
 	return !(needed & kbarman_sources_absent());
 }
 
-static void session_take_wanted(struct kbarman_session *session,
-				const struct kbarman_wanted *wanted)
+/* What is built in @spare, which nobody else sees. */
+static int spare_build(struct kbarman_session *spare, const struct kbarman_session *session,
+		       const struct kbarman_wanted *wanted, const struct cred *cred,
+		       bool kernel_addresses)
 {
-	session->config = wanted->config;
-	config_fill_defaults(&session->config);
-	memcpy(session->events, wanted->events,
-	       wanted->config.nr_events * sizeof(*wanted->events));
-	cpumask_copy(session->cpus, wanted->cpus);
-	session->chain_parts = config_chain_parts(session);
+	int error;
+
+	mutex_lock(&spare->lock);
+	spare->wake = session->wake;
+	spare->who.user = kbarman_user_of(cred);
+	spare->kernel_addresses = kernel_addresses;
+	spare->config = wanted->config;
+	config_fill_defaults(&spare->config);
+	error = -EINVAL;
+	if (spare->config.watermark > spare->config.ring_bytes)
+		goto out;
+	memcpy(spare->events, wanted->events, wanted->config.nr_events * sizeof(*wanted->events));
+	cpumask_copy(spare->cpus, wanted->cpus);
+	spare->chain_parts = config_chain_parts(spare);
+	error = session_allocate(spare, wanted->pids);
+out:
+	mutex_unlock(&spare->lock);
+	return error;
 }
 
 /* The caller, with @cred, has the session from now on. */
@@ -221,63 +237,100 @@ static void session_take_owner(struct kbarman_session *session, struct file *fil
 	get_task_comm(who->comm, current->group_leader);
 }
 
+/* @session is what was built in @spare, and @spare what @session was. */
+static void session_exchange(struct kbarman_session *session, struct kbarman_session *spare)
+{
+	int cpu;
+
+	lockdep_assert_held(&session->lock);
+	swap(session->config, spare->config);
+	swap(session->chain_parts, spare->chain_parts);
+	swap(session->tasks, spare->tasks);
+	swap(session->pids, spare->pids);
+	swap(session->each, spare->each);
+	for_each_possible_cpu(cpu)
+		per_cpu_ptr(session->each, cpu)->session = session;
+	memcpy(session->events, spare->events, sizeof(session->events));
+	cpumask_copy(session->cpus, spare->cpus);
+	session->who.user = spare->who.user;
+	session->kernel_addresses = spare->kernel_addresses;
+	spin_lock(&session->capture_lock);
+	swap(session->capture, spare->capture);
+	spin_unlock(&session->capture_lock);
+
+	session->fallback = false;
+	session->unsteady = false;
+	memset(&session->started, 0, sizeof(session->started));
+	memset(&session->stopped, 0, sizeof(session->stopped));
+}
+
 static bool may_see_kernel_addresses(struct file *file)
 {
 	return file ? file_ns_capable(file, &init_user_ns, CAP_SYSLOG) : capable(CAP_SYSLOG);
 }
 
-/* The caller configures on @file; NULL: while the module is loaded. */
-static void session_take_user(struct kbarman_session *session, struct file *file)
-{
-	const struct cred *cred = file ? file->f_cred : current_cred();
-
-	session_take_owner(session, file, cred);
-	session->who.user = kbarman_user_of(cred);
-	session->kernel_addresses = may_see_kernel_addresses(file);
-}
-
+/*
+ * All that takes long is done without the session's lock: others may look at what it was. An error
+ * leaves it as it was.
+ */
 int kbarman_session_configure(struct kbarman_session *session, struct file *file,
 			      const struct kbarman_wanted *wanted)
 {
+	const struct cred *cred = file ? file->f_cred : current_cred();
+	struct kbarman_session *spare;
 	int error;
 
 	if (!config_chains_possible(wanted->config.flags) ||
 	    !config_sources_possible(&wanted->config))
 		return -EOPNOTSUPP;
-	mutex_lock(&session->lock);
-	error = -EBUSY;
-	if (session->running)
+	if (READ_ONCE(session->running))
+		return -EBUSY;
+	spare = kbarman_session_spare();
+	if (!spare)
+		return -ENOMEM;
+	error = spare_build(spare, session, wanted, cred, may_see_kernel_addresses(file));
+	if (error)
 		goto out;
+	error = mutex_lock_killable(&session->lock);
+	if (error)
+		goto out;
+	error = -EBUSY;
+	if (!session->running) {
+		session_exchange(session, spare);
+		session_take_owner(session, file, cred);
+		/* Chosen again now, for those who ask for the clock before the start. */
+		kbarman_clocks_hold();
+		kbarman_clocks_release();
+		kbarman_sessions_list(session);
+		error = 0;
+	}
+	mutex_unlock(&session->lock);
+out:
+	kbarman_session_drop_spare(spare);
+	return error;
+}
 
-	kbarman_session_discard(session);
-	session_take_user(session, file);
-	session->fallback = false;
-	session->unsteady = false;
-	/* Chosen again now, for those who ask for the clock before the start. */
-	kbarman_clocks_hold();
-	kbarman_clocks_release();
-	memset(&session->started, 0, sizeof(session->started));
-	memset(&session->stopped, 0, sizeof(session->stopped));
-	session_take_wanted(session, wanted);
+bool kbarman_session_forget(struct kbarman_session *session)
+{
+	bool forgets;
 
-	error = session_allocate(session, wanted->pids);
-	if (error) {
+	mutex_lock(&session->lock);
+	forgets = session->capture && !session->running;
+	if (forgets) {
 		kbarman_session_discard(session);
 		session->owner = NULL;
 		kbarman_sessions_hide(session);
-	} else {
-		kbarman_sessions_list(session);
 	}
-out:
 	mutex_unlock(&session->lock);
-	return error;
+	return forgets;
 }
 
 int kbarman_session_adopt(struct kbarman_session *session, struct file *file)
 {
-	int error = 0;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
 	if (session->kernel_addresses && !may_see_kernel_addresses(file))
 		error = -EPERM;
 	else

@@ -21,9 +21,11 @@ int kbarman_session_consume(struct kbarman_session *session, struct file *file, 
 			    u64 position)
 {
 	struct kbarman_ring *ring;
-	int error = -EBUSY;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
+	error = -EBUSY;
 	if (session->owner == file) {
 		ring = kbarman_rings_find(session, cpu);
 		error = ring ? kbarman_ring_consume(ring, position) : -EINVAL;
@@ -82,13 +84,18 @@ void kbarman_session_fill_query(struct kbarman_query *query, struct kbarman_sess
 	}
 }
 
-void kbarman_session_query(struct kbarman_session *session, struct file *file,
-			   struct kbarman_query *query)
+int kbarman_session_query(struct kbarman_session *session, struct file *file,
+			  struct kbarman_query *query)
 {
+	int error;
+
 	query_fill_device(query);
-	mutex_lock(&session->lock);
+	error = mutex_lock_killable(&session->lock);
+	if (error)
+		return error;
 	kbarman_session_fill_query(query, session, file);
 	mutex_unlock(&session->lock);
+	return 0;
 }
 
 static void stats_add_ring(struct kbarman_stats *stats, const struct kbarman_session *session,
@@ -133,9 +140,11 @@ void kbarman_session_fill_stats(struct kbarman_stats *stats, struct kbarman_sess
 int kbarman_session_stats(struct kbarman_session *session, u32 cpu, struct kbarman_stats *stats)
 {
 	struct kbarman_ring *ring;
-	int error = -EINVAL;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
+	error = -EINVAL;
 	if (!session->capture)
 		goto out;
 	if (cpu != KBARMAN_CPU_ALL) {
@@ -157,9 +166,11 @@ out:
 
 int kbarman_session_clock(struct kbarman_session *session, struct kbarman_clock *clock)
 {
-	int error = -EINVAL;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
+	error = -EINVAL;
 	if (session->capture) {
 		clock->start = session->started;
 		clock->stop = session->stopped;
@@ -179,9 +190,10 @@ static int session_check_owner(const struct kbarman_session *session, const stru
 
 int kbarman_session_check_owner(struct kbarman_session *session, struct file *file)
 {
-	int error;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
 	error = session_check_owner(session, file);
 	mutex_unlock(&session->lock);
 	return error;
@@ -202,9 +214,10 @@ struct kbarman_capture *kbarman_session_capture(struct kbarman_session *session)
 int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 			    const struct kbarman_map_row *row, const char *image)
 {
-	int error;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
 	error = session_check_owner(session, file);
 	if (!error && !row->task_id && !session->kernel_addresses)
 		error = -EPERM;
@@ -217,23 +230,22 @@ int kbarman_session_add_map(struct kbarman_session *session, struct file *file,
 	return error;
 }
 
+/* Without the session's lock: poll() waits for nobody. */
 __poll_t kbarman_session_poll(struct kbarman_session *session, struct file *file,
 			      struct poll_table_struct *wait)
 {
+	struct kbarman_capture *capture;
 	__poll_t ready = 0;
-	int cpu;
 
 	kbarman_wake_arm(session->wake, file, wait);
-	mutex_lock(&session->lock);
-	if (!session->running)
-		ready = EPOLLIN | EPOLLRDNORM | EPOLLHUP;
-	else
-		for_each_cpu(cpu, session->cpus) {
-			struct kbarman_ring *ring = kbarman_rings_find(session, cpu);
-
-			if (ring && kbarman_ring_fill(ring) >= session->config.watermark)
-				ready = EPOLLIN | EPOLLRDNORM;
-		}
-	mutex_unlock(&session->lock);
+	/* What a stop wrote is complete. Pairs with kbarman_session_stop_locked(). */
+	if (!smp_load_acquire(&session->going))
+		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	capture = kbarman_session_capture(session);
+	if (!capture)
+		return EPOLLIN | EPOLLRDNORM | EPOLLHUP;
+	if (kbarman_capture_fill(capture) >= capture->watermark)
+		ready = EPOLLIN | EPOLLRDNORM;
+	kbarman_capture_put(capture);
 	return ready;
 }

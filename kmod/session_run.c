@@ -102,9 +102,10 @@ static void header_end(struct kbarman_session *session)
 int kbarman_session_start(struct kbarman_session *session, struct file *file,
 			  struct kbarman_start *report)
 {
-	int error;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
 	error = -EINVAL;
 	if (!session->capture)
 		goto out;
@@ -138,6 +139,7 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	session->running = !error;
 	if (!error) {
 		kbarman_header_fact(session->capture, "begin", "%llu", session->begun);
+		WRITE_ONCE(session->going, true);
 		goto out;
 	}
 	kbarman_sources_detach(session);
@@ -173,6 +175,7 @@ void kbarman_session_stop_locked(struct kbarman_session *session)
 	header_end(session);
 	/* Last, because they may be many: the table of strings has room for all facts but these. */
 	kbarman_sources_tell_ends(session);
+	smp_store_release(&session->going, false);	/* pairs with kbarman_session_poll() */
 	kbarman_wake_all(session->wake);
 }
 
@@ -188,9 +191,11 @@ void kbarman_session_abandon(struct kbarman_session *session, struct file *file)
 
 int kbarman_session_stop(struct kbarman_session *session, struct file *file)
 {
-	int error = -EBUSY;
+	int error = mutex_lock_killable(&session->lock);
 
-	mutex_lock(&session->lock);
+	if (error)
+		return error;
+	error = -EBUSY;
 	if (session->owner == file) {
 		kbarman_session_stop_locked(session);
 		error = 0;

@@ -44,13 +44,16 @@ static void info_fill_recording(struct kbarman_session_info *info, struct kbarma
 		info->lost += stats.lost[reason];
 }
 
-void kbarman_session_tell(struct kbarman_session *session, struct file *file,
-			  struct kbarman_session_info *info)
+int kbarman_session_tell(struct kbarman_session *session, struct file *file,
+			 struct kbarman_session_info *info)
 {
 	struct kbarman_query query = { };
+	int error;
 
 	*info = (struct kbarman_session_info) { .uid = ~0U };
-	mutex_lock(&session->lock);
+	error = mutex_lock_killable(&session->lock);
+	if (error)
+		return error;
 	kbarman_session_fill_query(&query, session, file);
 	info->session = query.session;
 	info->state = query.state;
@@ -64,4 +67,5 @@ void kbarman_session_tell(struct kbarman_session *session, struct file *file,
 	else
 		info->state |= KBARMAN_STATE_HIDDEN;
 	mutex_unlock(&session->lock);
+	return 0;
 }

@@ -42,13 +42,8 @@ static struct kbarman_wake no_wake;
 
 /* ---- the life of a session ---- */
 
-static void session_free(struct kref *ref)
+void kbarman_session_drop_spare(struct kbarman_session *session)
 {
-	struct kbarman_session *session = container_of(ref, struct kbarman_session, ref);
-
-	/* No list has the session any more, but somebody may have found it there. */
-	synchronize_rcu();
-	cancel_work_sync(&session->cpus_changed);
 	if (session->each) {
 		mutex_lock(&session->lock);
 		kbarman_session_discard(session);
@@ -60,6 +55,16 @@ static void session_free(struct kref *ref)
 	free_cpumask_var(session->cpus);
 	free_percpu(session->each);
 	kfree(session);
+}
+
+static void session_free(struct kref *ref)
+{
+	struct kbarman_session *session = container_of(ref, struct kbarman_session, ref);
+
+	/* No list has the session any more, but somebody may have found it there. */
+	synchronize_rcu();
+	cancel_work_sync(&session->cpus_changed);
+	kbarman_session_drop_spare(session);
 }
 
 void kbarman_session_put(struct kbarman_session *session)
@@ -90,6 +95,19 @@ static bool session_allocate_cpus(struct kbarman_session *session)
 	return true;
 }
 
+struct kbarman_session *kbarman_session_spare(void)
+{
+	struct kbarman_session *session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
+
+	if (!session)
+		return NULL;
+	session_init(session);
+	if (session_allocate_cpus(session))
+		return session;
+	kbarman_session_drop_spare(session);
+	return NULL;
+}
+
 /* ---- slots ---- */
 
 static int session_take_slot(struct kbarman_session *session)
@@ -115,17 +133,15 @@ static int session_take_slot(struct kbarman_session *session)
 
 struct kbarman_session *kbarman_sessions_create(void)
 {
-	struct kbarman_session *session = kzalloc(sizeof(*session), GFP_KERNEL_ACCOUNT);
-	int error = -ENOMEM;
+	struct kbarman_session *session = kbarman_session_spare();
+	int error;
 
 	if (!session)
 		return ERR_PTR(-ENOMEM);
-	session_init(session);
-	if (session_allocate_cpus(session))
-		error = session_take_slot(session);
+	error = session_take_slot(session);
 	if (!error)
 		return session;
-	kbarman_session_put(session);
+	kbarman_session_drop_spare(session);
 	return ERR_PTR(error);
 }
 

@@ -22,6 +22,14 @@ void kbarman_sessions_init(void);
  * caller ends it with kbarman_sessions_leave(). Context: task, no session's lock held.
  */
 struct kbarman_session *kbarman_sessions_create(void);
+
+/*
+ * A session without a slot, in which another one is built, or NULL. Nobody else ever sees it.
+ * kbarman_session_drop_spare() frees it and what is in it.
+ */
+struct kbarman_session *kbarman_session_spare(void);
+void kbarman_session_drop_spare(struct kbarman_session *session);
+
 void kbarman_session_put(struct kbarman_session *session);
 
 /* @session has been configured and is the newest one from now on. Session's lock held. */

@@ -13,6 +13,7 @@
 #include "capture.h"
 #include "collect.h"
 #include "memory.h"
+#include "ring.h"
 #include "room.h"
 #include "storage.h"
 #include "tables.h"
@@ -184,6 +185,21 @@ int kbarman_capture_add_ring(struct kbarman_capture *capture, int cpu)
 	 */
 	smp_store_release(&capture->rings[cpu], ring);
 	return 0;
+}
+
+u64 kbarman_capture_fill(const struct kbarman_capture *capture)
+{
+	u64 most = 0;
+	u32 cpu;
+
+	for (cpu = 0; cpu < capture->layout.max_cores; cpu++) {
+		/* Pairs with kbarman_capture_add_ring(). */
+		void *ring = smp_load_acquire(&capture->rings[cpu]);
+
+		if (ring)
+			most = max_t(u64, most, kbarman_ring_memory_fill(ring));
+	}
+	return most;
 }
 
 struct page *kbarman_capture_page(struct kbarman_capture *capture, int cpu, size_t offset)

@@ -16,7 +16,7 @@
  * was configured last (KBARMAN_SESSIONS lists all of them): query, stats, clock, task facts,
  * poll() and mmap() work on every descriptor that was opened for reading; start, stop, consume and
  * adding rows fail with EBUSY. If a descriptor's own session is no longer configured because a
- * KBARMAN_CONFIGURE failed, the calls say that none is configured.
+ * KBARMAN_CONFIGURE found no memory, the calls say that none is configured.
  *
  * The records stay available after the stop. They stay available after the owner has closed its
  * descriptor, too: in an existing map as long as that map exists; for new maps and calls while a
@@ -235,9 +235,9 @@
  *
  * poll()
  * ------
- * poll() reports EPOLLIN when a ring holds `watermark` bytes or more, and EPOLLIN | EPOLLHUP when
- * the session is not running. A writer wakes pollers whenever it reaches another 4 KiB of its ring;
- * poll() then checks the watermark.
+ * poll() reports EPOLLIN when a ring holds `watermark` bytes, or seven eighths of its size, or
+ * more, and EPOLLIN | EPOLLHUP when the session is not running. A writer wakes pollers whenever it
+ * reaches another 4 KiB of its ring; poll() then checks the watermark.
  *
  * Marks
  * -----
@@ -421,11 +421,18 @@ struct kbarman_query {
 
 /*
  * KBARMAN_CONFIGURE: allocate the rings and own a session. The owner can configure its session
- * again while it is not running. Maps of the former configuration keep what they show.
+ * again while it is not running. Maps of the former configuration keep what they show. A call that
+ * fails leaves the session as it was. Only if there is no memory for both is the former one given
+ * up first; if ENOMEM or EDQUOT comes all the same, none is configured. Calls on the session do not
+ * wait for a configure of it.
+ *
+ * The memory is charged to the memory cgroup of the caller. That of a CPU that comes online while
+ * the session runs is charged to nobody.
  *
  *	EBUSY	there are as many sessions as there may be (module parameter `sessions`), or
  *		the descriptor's own session is running
- *	ENOMEM	the rings do not fit into memory
+ *	ENOMEM	the rings and tables do not fit into memory, of which others have been promised
+ *		a part, or into the caller's memory cgroup
  *	EDQUOT	all sessions of the user who opened the descriptor, and their maps, would
  *		take more memory than those of one user may (module parameter `user_mib`;
  *		three quarters of the machine's memory unless set)
@@ -517,7 +524,8 @@ struct kbarman_configure {
 	__u32 mode;			/* enum kbarman_mode */
 	__u32 sources;			/* KBARMAN_SOURCE_* */
 	__u64 ring_bytes;		/* of each CPU; rounded up to a power of two; 0 = 1 MiB */
-	__u64 watermark;		/* bytes, for poll(); 0 = a quarter of the ring */
+	__u64 watermark;		/* bytes, for poll(), at most ring_bytes; 0 = a quarter
+					 * of the ring */
 	__u32 max_tasks;		/* rows; 0 = 16384, or 16 a CPU if that is more */
 	__u32 max_maps;			/* rows; 0 = 65536 */
 	__u32 max_strings;		/* bytes; 0 = 4 MiB; rounded up */

@@ -2,6 +2,10 @@
 /* Whose memory a session is, and what happens if there is not enough: to it, and to others. */
 #include "kselftest_harness.h"
 
+#include <poll.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
 #include "sessions.h"
 
 #define CGROUPS		"/sys/fs/cgroup"
@@ -129,6 +133,93 @@ TEST(two_sessions_at_once_do_not_take_more_than_there_is)
 		end(children[i]);
 	end(bystander);
 	wait_for_none();
+}
+
+/* ---- those who look on ---- */
+
+#define CALLS		10
+
+static bool looks(int observer)
+{
+	struct kbarman_session_info list[MOST];
+	struct kbarman_sessions sessions = { .size = sizeof(sessions), .count = MOST,
+					     .sessions_ptr = (uintptr_t)list };
+	struct kbarman_stats s = { .size = sizeof(s), .cpu = KBARMAN_CPU_ALL };
+	struct kbarman_query q = { .size = sizeof(q) };
+	struct pollfd poller = { .fd = observer, .events = POLLIN };
+
+	return poll(&poller, 1, 0) == 1 && !call(observer, KBARMAN_QUERY, &q) &&
+	       !call(observer, KBARMAN_STATS, &s) && !call(observer, KBARMAN_SESSIONS, &sessions);
+}
+
+static struct again {
+	pthread_barrier_t begins;
+	int fd;
+	int error;
+	atomic_bool is_over;
+} again;
+
+static void *configure_again(void *unused)
+{
+	pthread_barrier_wait(&again.begins);
+	again.error = configure(again.fd, of_one_cpu(64 * MIB));
+	again.is_over = true;
+	return unused;
+}
+
+/* While somebody configures, which takes long: its memory has to be cleared. */
+TEST(observers_do_not_wait_for_a_configure)
+{
+	int observer = device_open(), calls = 0, tries;
+	pthread_t thread;
+
+	wait_for_none();
+	again.fd = begin(of_one_cpu(256 * KIB));
+	pthread_barrier_init(&again.begins, NULL, 2);
+	for (tries = 0; tries < 20 && calls < CALLS; tries++) {
+		again.is_over = false;
+		if (pthread_create(&thread, NULL, configure_again, NULL))
+			lost("no thread");
+		pthread_barrier_wait(&again.begins);
+		/* Those that a CONFIGURE kept waiting end when it is over. */
+		for (calls = 0; looks(observer) && !again.is_over; calls++)
+			;
+		pthread_join(thread, NULL);
+		ASSERT_EQ(0, again.error);
+	}
+	EXPECT_LE(CALLS, calls);
+	close(again.fd);
+	close(observer);
+}
+
+/* What is configured stays, unless memory is short, and even then others keep theirs. */
+TEST(configure_that_fails_leaves_the_former_session)
+{
+	struct kbarman_configure c = of_one_cpu(256 * KIB), wrong = c;
+	struct kbarman_query before, after;
+	uint32_t nobody = 4194300;
+	int fd = begin(c);
+
+	pin(0);
+	ASSERT_EQ(0, start(fd));
+	ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, stop(fd));
+	before = query(fd);
+	wrong.pids_ptr = (uintptr_t)&nobody;
+	wrong.nr_pids = 1;
+	EXPECT_EQ(-ESRCH, configure(fd, wrong));
+	wrong = c;
+	wrong.watermark = wrong.ring_bytes + 1;
+	EXPECT_EQ(-EINVAL, configure(fd, wrong));
+	wrong = c;
+	wrong.max_tasks = 0x7fffffff;
+	EXPECT_EQ(-EINVAL, configure(fd, wrong));
+	after = query(fd);
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_LT(ROUNDS, stats(fd, KBARMAN_CPU_ALL).written);
+	EXPECT_GOOD(fd);
+	EXPECT_EQ(0, start(fd));
+	close(fd);
 }
 
 /* ---- a memory cgroup ---- */

@@ -440,6 +440,27 @@ TEST_F(stream, poll_reports_the_watermark_and_not_less)
 	EXPECT_EQ(0, poll_now(self->fd));
 }
 
+/* Whose longest block finds no room any more. */
+TEST_F(stream, poll_reports_a_full_ring_whatever_the_watermark)
+{
+	struct kbarman_configure c = stream(256 * KIB);
+
+	c.watermark = 256 * KIB;
+	ASSERT_EQ(0, configure(self->fd, c));
+	ASSERT_EQ(0, start(self->fd));
+	do {
+		struct kbarman_stats s = stats(self->fd, WRITER_CPU);
+
+		if (lost_records(&s))
+			break;
+		waitpid(writer_create(1000), NULL, 0);
+	} while (true);
+	EXPECT_EQ(POLLIN, poll_now(self->fd));
+	ASSERT_EQ(0, stop(self->fd));
+	c.watermark++;
+	EXPECT_EQ(-EINVAL, configure(self->fd, c));
+}
+
 static void *poll_for_ever(void *argument)
 {
 	struct pollfd p = { .fd = *(int *)argument, .events = POLLIN };
