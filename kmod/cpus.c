@@ -11,11 +11,14 @@
 #include <linux/spinlock.h>
 #include <linux/workqueue.h>
 
+#include "callchain.h"
 #include "clock.h"
 #include "cpus.h"
 #include "here.h"
+#include "memory.h"
 #include "rings.h"
 #include "session.h"
+#include "source_pmu.h"
 #include "sources.h"
 
 LIST_HEAD(kbarman_running_sessions);
@@ -48,6 +51,22 @@ static void cpu_begin_here(void *data)
 	kbarman_sources_begin_here(here);
 }
 
+/* The ring of a CPU that was not there when the session was configured. */
+static int cpu_add_ring(struct kbarman_session *session, int cpu)
+{
+	u64 bytes = session->config.ring_bytes + kbarman_callchain_memory(session);
+	int error;
+
+	if (kbarman_rings_find(session, cpu))
+		return 0;
+	error = kbarman_memory_promise(bytes);
+	if (error)
+		return error;
+	error = kbarman_rings_add(session, cpu);
+	kbarman_memory_keep(bytes);
+	return error;
+}
+
 /*
  * Record @cpu, which has come online. An error does not keep the CPU offline; the CPU is then not
  * recorded, or not completely.
@@ -55,10 +74,8 @@ static void cpu_begin_here(void *data)
 static void cpu_take_in(struct kbarman_session *session, int cpu)
 {
 	struct kbarman_start report;
-	int error = 0;
+	int error = cpu_add_ring(session, cpu);
 
-	if (!kbarman_rings_find(session, cpu))
-		error = kbarman_rings_add(session, cpu);
 	if (!error)
 		error = kbarman_sources_start_cpu(session, cpu, &report);
 	/* Whatever there is of it. */
@@ -152,6 +169,26 @@ void kbarman_cpus_stop(struct kbarman_session *session)
 		kbarman_sources_stop_cpu(session, cpu);
 	cpumask_clear(session->recording);
 	cpus_end(session);
+}
+
+int kbarman_cpus_prepare(struct kbarman_session *session, struct kbarman_start *report)
+{
+	bool again = session->started.timestamp;
+	int cpu, error, here = 0;
+
+	cpumask_clear(session->gone);
+	for_each_cpu_and(cpu, session->cpus, cpus_here) {
+		report->cpu = cpu;
+		error = cpu_add_ring(session, cpu);
+		if (!error && again)
+			error = kbarman_pmu_try(session, cpu, report);
+		if (error && cpu_is_here(session, cpu))
+			return error;
+		here += !error;
+	}
+	report->event = ~0U;
+	report->cpu = ~0U;
+	return here ? 0 : -ENODEV;
 }
 
 int kbarman_cpus_start(struct kbarman_session *session, struct kbarman_start *report)

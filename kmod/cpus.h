@@ -18,6 +18,14 @@ extern struct list_head kbarman_running_sessions;
 void kbarman_cpus_init_session(struct kbarman_session *session);
 
 /*
+ * Add rings for CPUs that have none yet, and, if the rings have a recording that the start would
+ * empty, try whether the counters can be created. -ENODEV if no CPU is online; what else fails is
+ * in @report. Nothing of the former recording changes. Context: task, session's lock held, it does
+ * not run.
+ */
+int kbarman_cpus_prepare(struct kbarman_session *session, struct kbarman_start *report);
+
+/*
  * Record on the session's CPUs. A CPU that goes offline during the call is not an error. A CPU that
  * comes online during the call is added later. Context: task, session's lock held; the sources are
  * attached.

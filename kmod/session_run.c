@@ -113,6 +113,10 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 	if (session->owner != file || session->running)
 		goto out;
 
+	/* What can fail comes before the former recording is lost. */
+	error = kbarman_cpus_prepare(session, report);
+	if (error)
+		goto out;
 	kbarman_rings_reset(session);
 	header_begin(session);
 	/*
@@ -146,6 +150,7 @@ int kbarman_session_start(struct kbarman_session *session, struct file *file,
 err_collect:
 	kbarman_collect_stop(session->capture);
 	kbarman_suspend_session_fails(session);
+	memset(&session->started, 0, sizeof(session->started));
 	kbarman_clocks_release();
 out:
 	mutex_unlock(&session->lock);

@@ -235,6 +235,27 @@ static void pmu_here_begin(struct kbarman_cpu *here)
 	smp_store_release(&here->counters.ready, true);
 }
 
+int kbarman_pmu_try(struct kbarman_session *session, int cpu, struct kbarman_start *report)
+{
+	struct kbarman_counters *counters = &per_cpu_ptr(session->each, cpu)->counters;
+	bool published = counters->published, fallback = counters->fallback;
+	int error;
+
+	if (!(session->config.sources & KBARMAN_SOURCE_PMU))
+		return 0;
+	error = kbarman_pmu_check_frequency(session);
+	if (error)
+		return error;
+	/* As at a start: what the CPU counted before is not what it has to count. */
+	counters->published = false;
+	error = kbarman_pmu_create_events(session, cpu, report);
+	if (!error)
+		kbarman_pmu_release_events(counters);
+	counters->published = published;
+	counters->fallback = fallback;
+	return error;
+}
+
 /* Context: interrupts off, the counters have stopped. */
 static void counters_take_last(void *data)
 {

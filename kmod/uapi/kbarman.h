@@ -555,11 +555,14 @@ struct kbarman_configure {
 
 /*
  * KBARMAN_START: begin to record. The rings and the tables are emptied, so rows of KBARMAN_ADD_MAPS
- * must be added after the start. A map that was made before the start shows the new recording.
+ * must be added after the start. A map that was made before the start shows the new recording. A
+ * start that fails for a CPU or an event, or with ENODEV or ERANGE, leaves the former recording as
+ * it was.
  *
  *	EBUSY	not the owner, or already running
  *	EINVAL	not configured
  *	ENODEV	no CPU of the session is online
+ *	ENOMEM	no memory; `cpu` is the CPU that has come since the configure and got no ring
  *	ERANGE	a frequency above kernel.perf_event_max_sample_rate
  * Errors for the event with index `event` on CPU `cpu`:
  *	ENOENT, EOPNOTSUPP	this PMU has no such event, or there is no PMU; or it does not

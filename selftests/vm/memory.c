@@ -222,6 +222,87 @@ TEST(configure_that_fails_leaves_the_former_session)
 	close(fd);
 }
 
+/* ---- a start that fails ---- */
+
+struct recording {
+	struct kbarman_query query;
+	struct kbarman_stats stats;
+	struct kbarman_clock clock;
+};
+
+static struct recording recording_of(int fd)
+{
+	struct recording r = { .query = query(fd), .stats = stats(fd, KBARMAN_CPU_ALL),
+			       .clock = clocks(fd) };
+
+	r.clock.now = r.clock.start;
+	return r;
+}
+
+TEST(start_without_a_cpu_leaves_the_former_recording)
+{
+	struct kbarman_configure c = of_one_cpu(256 * KIB);
+	struct recording before, after;
+	uint64_t second_cpu = 2;
+	int fd, error;
+
+	if (access("/sys/devices/system/cpu/cpu1/online", W_OK) || !cpu_online(1))
+		SKIP(return, "there is no second CPU that can be taken away");
+	c.cpus_ptr = (uintptr_t)&second_cpu;
+	fd = begin(c);
+	ASSERT_EQ(0, start(fd));
+	ping_pong(1, ROUNDS);
+	ASSERT_EQ(0, stop(fd));
+	before = recording_of(fd);
+	EXPECT_LT(ROUNDS, before.stats.written);
+	cpu_set_online(1, false);
+	error = start(fd);
+	cpu_set_online(1, true);
+	EXPECT_EQ(-ENODEV, error);
+	after = recording_of(fd);
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_GOOD(fd);
+	EXPECT_EQ(0, start(fd));
+	close(fd);
+}
+
+#define MAX_RATE	"/proc/sys/kernel/perf_event_max_sample_rate"
+#define CPU_PERCENT	"/proc/sys/kernel/perf_cpu_time_max_percent"
+
+TEST(start_without_a_counter_leaves_the_former_recording)
+{
+	struct kbarman_configure c = of_one_cpu(256 * KIB);
+	struct recording before, after;
+	char rate[32], percent[32];
+	int fd, error;
+
+	c.sources |= KBARMAN_SOURCE_PMU;
+	c.flags = KBARMAN_CONFIGURE_FREQ;
+	c.events_ptr = (uintptr_t)&cpu_clock;
+	c.nr_events = 1;
+	c.sample = 100;
+	fd = begin(c);
+	pin(0);
+	ASSERT_EQ(0, start(fd));
+	ping_pong(0, ROUNDS);
+	ASSERT_EQ(0, stop(fd));
+	before = recording_of(fd);
+	EXPECT_LT(ROUNDS, before.stats.written);
+	read_file(MAX_RATE, rate, sizeof(rate));
+	read_file(CPU_PERCENT, percent, sizeof(percent));
+	write_file(CPU_PERCENT, "25");
+	write_file(MAX_RATE, "99");
+	error = start(fd);
+	write_file(MAX_RATE, rate);
+	write_file(CPU_PERCENT, percent);
+	EXPECT_EQ(-ERANGE, error);
+	after = recording_of(fd);
+	EXPECT_EQ(0, memcmp(&before, &after, sizeof(before)));
+	EXPECT_GOOD(fd);
+	EXPECT_EQ(0, start(fd));
+	close(fd);
+}
+
 /* ---- a memory cgroup ---- */
 
 static uint64_t cgroup_number(const char *file, const char *key)
