@@ -11,9 +11,9 @@
 #include "clock.h"
 #include "collect.h"
 #include "collector.h"
-#include "compat/workqueue.h"
 #include "memory.h"
 #include "tables.h"
+#include "work.h"
 
 /* Under the lock: */
 #define WINDOW		64	/* rows, of which at most these are emptied: */
@@ -139,7 +139,7 @@ static void collector_kick(struct irq_work *work)
 	unsigned long rested = READ_ONCE(it->rested);
 
 	if (READ_ONCE(it->on))
-		queue_delayed_work(kbarman_unbound_wq, &it->work,
+		queue_delayed_work(kbarman_wq, &it->work,
 				   time_before(jiffies, rested) ? rested - jiffies : 0);
 }
 

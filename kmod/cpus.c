@@ -20,6 +20,7 @@
 #include "session.h"
 #include "source_pmu.h"
 #include "sources.h"
+#include "work.h"
 
 LIST_HEAD(kbarman_running_sessions);
 static DEFINE_SPINLOCK(running_lock);	/* for those who change the list */
@@ -118,7 +119,7 @@ static int cpu_comes(unsigned int cpu)
 	cpumask_set_cpu(cpu, cpus_here);
 	rcu_read_lock();
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list)
-		schedule_work(&session->cpus_changed);
+		queue_work(kbarman_wq, &session->cpus_changed);
 	rcu_read_unlock();
 	return 0;
 }
@@ -133,7 +134,7 @@ static int cpu_goes(unsigned int cpu)
 	cpumask_clear_cpu(cpu, cpus_here);
 	list_for_each_entry_rcu(session, &kbarman_running_sessions, running_list) {
 		cpumask_set_cpu(cpu, session->gone);
-		schedule_work(&session->cpus_changed);
+		queue_work(kbarman_wq, &session->cpus_changed);
 	}
 	preempt_enable();
 	return 0;

@@ -6,12 +6,12 @@
 #include <linux/sched/mm.h>
 
 #include "clock.h"
-#include "compat/workqueue.h"
 #include "header.h"
 #include "maps_probes.h"
 #include "maps_queue.h"
 #include "maps_worker.h"
 #include "session.h"
+#include "work.h"
 
 static void fact_handle(struct kbarman_maps *maps, const struct kbarman_fact *fact)
 {
@@ -129,7 +129,7 @@ static void maps_work(struct work_struct *work)
 	} while (kbarman_spaces_walk(maps->spaces, &pause));
 	pause = min(pause, other_pause);
 	if (pause != MAX_SCHEDULE_TIMEOUT && !READ_ONCE(maps->stopping))
-		mod_delayed_work(kbarman_unbound_wq, &maps->later, pause);
+		mod_delayed_work(kbarman_wq, &maps->later, pause);
 }
 
 /* Only queues the worker, so it never does the worker's work at the same time. */
@@ -138,7 +138,7 @@ static void maps_work_again(struct work_struct *work)
 	struct kbarman_maps *maps = container_of(to_delayed_work(work), struct kbarman_maps,
 						 later);
 
-	queue_work(kbarman_unbound_wq, &maps->worker);
+	queue_work(kbarman_wq, &maps->worker);
 }
 
 /* Context: hard interrupt; a thread on PREEMPT_RT. */
@@ -146,7 +146,7 @@ static void maps_kick(struct irq_work *work)
 {
 	struct kbarman_maps *maps = container_of(work, struct kbarman_maps, kick);
 
-	queue_work(kbarman_unbound_wq, &maps->worker);
+	queue_work(kbarman_wq, &maps->worker);
 }
 
 void kbarman_maps_worker_init(struct kbarman_maps *maps)
@@ -159,7 +159,7 @@ void kbarman_maps_worker_init(struct kbarman_maps *maps)
 void kbarman_maps_worker_begin(struct kbarman_maps *maps)
 {
 	set_bit(KBARMAN_WANTED_WALK, &maps->wanted);
-	queue_work(kbarman_unbound_wq, &maps->worker);
+	queue_work(kbarman_wq, &maps->worker);
 }
 
 void kbarman_maps_worker_end(struct kbarman_maps *maps)
@@ -168,7 +168,7 @@ void kbarman_maps_worker_end(struct kbarman_maps *maps)
 	/* The worker does its other work once more, in bounded time, and then stops. */
 	kbarman_spaces_hurry(maps->spaces);
 	WRITE_ONCE(maps->stopping, true);
-	queue_work(kbarman_unbound_wq, &maps->worker);
+	queue_work(kbarman_wq, &maps->worker);
 	flush_work(&maps->worker);
 	cancel_delayed_work_sync(&maps->later);
 	flush_work(&maps->worker);

@@ -6,6 +6,7 @@
 #include "source.h"
 #include "source_maps.h"
 #include "sources.h"
+#include "work.h"
 
 /* Started from first to last, stopped from last to first. */
 static const struct kbarman_source *const sources[] = {
@@ -41,18 +42,24 @@ u32 kbarman_sources_absent(void)
 
 int __init kbarman_sources_init(void)
 {
-	int i;
+	int i, error = kbarman_work_init();
 
+	if (error)
+		return error;
 	for (i = 0; i < ARRAY_SIZE(sources); i++)
 		if (sources[i]->probes &&
 		    !kbarman_probes_find(sources[i]->probes, sources[i]->nr_probes))
 			sources_absent |= sources[i]->absent;
-	return kbarman_source_maps_init();
+	error = kbarman_source_maps_init();
+	if (error)
+		kbarman_work_exit();
+	return error;
 }
 
 void kbarman_sources_exit(void)
 {
 	kbarman_source_maps_exit();
+	kbarman_work_exit();
 }
 
 void kbarman_sources_tell(const struct kbarman_session *session)

@@ -39,7 +39,7 @@ TREES = {
         ["kmod/ring: clock clock_env wake ring ring_env record"],
         ["kmod/capture: capture rows shares string_table table_env users room tables table_tasks "
          "table_maps table_series header collector collect collect_overs collect_rings "
-         "collect_levels memory storage"],
+         "collect_levels memory storage work"],
         ["kmod/session: session here context"],
         ["kmod/sources: source source_sched source_idle source_wake source_migrate "
          "source_irq source_softirq source_freq source_counts source_tasks source_pmu "
