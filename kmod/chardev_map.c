@@ -7,6 +7,7 @@
 #include <linux/math64.h>
 #include <linux/mm.h>
 #include <linux/module.h>
+#include <linux/nospec.h>
 
 #include "capture.h"
 #include "chardev_map.h"
@@ -82,6 +83,7 @@ static int range_check(const struct kbarman_capture *capture, const struct vm_ar
 	cpu = div64_u64_rem(start, capture->layout.map_bytes, &offset);
 	if (offset || cpu >= capture->layout.max_cores)
 		return -EINVAL;
+	cpu = array_index_nospec((unsigned long)cpu, capture->layout.max_cores);
 	/*
 	 * The ring's memory is complete if the pointer is set. Pairs with the release in
 	 * kbarman_capture_add_ring().

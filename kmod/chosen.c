@@ -5,6 +5,7 @@
 #include <linux/overflow.h>
 #include <linux/pid.h>
 #include <linux/rcupdate.h>
+#include <linux/sched.h>
 #include <linux/sched/signal.h>
 #include <linux/threads.h>
 
@@ -24,17 +25,17 @@ int kbarman_chosen_choose(struct kbarman_session *session)
 	int error = 0;
 	u32 i;
 
-	rcu_read_lock();
 	for (i = 0; i < session->config.nr_pids; i++) {
+		rcu_read_lock();
 		leader = pid_task(session->pids[i], PIDTYPE_TGID);
-		if (!leader) {
+		if (!leader)
 			error = -ESRCH;
-			continue;
-		}
-		for_each_thread(leader, thread)
-			test_and_set_bit(thread->pid, session->tasks);
+		else
+			for_each_thread(leader, thread)
+				test_and_set_bit(thread->pid, session->tasks);
+		rcu_read_unlock();
+		cond_resched();
 	}
-	rcu_read_unlock();
 	return error;
 }
 

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/nospec.h>
 #include <linux/overflow.h>
 #include <linux/smp.h>
 #include <linux/string.h>
@@ -120,6 +121,7 @@ struct kbarman_ring *kbarman_rings_find(struct kbarman_session *session, u32 cpu
 {
 	if (!session->capture || cpu >= nr_cpu_ids || !cpu_possible(cpu))
 		return NULL;
+	cpu = array_index_nospec(cpu, nr_cpu_ids);
 	/* The ring of a CPU that is coming online may not be ready. */
 	return kbarman_ring_of(per_cpu_ptr(session->each, cpu));
 }
